@@ -1,0 +1,31 @@
+/* lib/base/buf.h -- a growing byte buffer for building text. The first failed allocation is
+ * remembered, so that a long build checks once, at the end. */
+#ifndef OCT_BASE_BUF_H
+#define OCT_BASE_BUF_H
+
+#include "base/status.h"
+
+typedef struct oct_buf {
+    char *data; /* always ends in NUL when not NULL; the NUL is not counted */
+    size_t len, cap;
+    bool failed; /* out of memory; later writes do nothing */
+} oct_buf;
+
+#define OCT_BUF_INIT { NULL, 0, 0, false }
+
+void oct_buf_add(oct_buf *b, const void *p, size_t n);
+void oct_buf_puts(oct_buf *b, const char *s);
+void oct_buf_printf(oct_buf *b, const char *fmt, ...) OCT_PRINTF(2, 3);
+void oct_buf_free(oct_buf *b);
+/* The text; "" when empty or failed. Borrowed until the next change. */
+const char *oct_buf_str(const oct_buf *b);
+
+/* Shortest decimal that reads back as the same float32 (tables and JSON). dst holds 32 bytes. */
+const char *oct_f32_text(char dst[32], float f);
+/* The same for double. */
+const char *oct_f64_text(char dst[32], double f);
+
+/* Edit distance, for "did you mean" hints; names longer than 63 bytes are cut. */
+int oct_edit_distance(const char *a, const char *b);
+
+#endif

@@ -1,0 +1,31 @@
+/* lib/base/json.h -- writing JSON into a buffer: commas, quoting and numbers are taken care of.
+ *
+ *   oct_json j = OCT_JSON_INIT(&buf);
+ *   oct_json_open(&j, NULL, '{');
+ *   oct_json_str(&j, "name", "conv1");
+ *   oct_json_close(&j);
+ *
+ * key is NULL inside arrays. NaN and infinities are written as null, which is all JSON has for them. */
+#ifndef OCT_BASE_JSON_H
+#define OCT_BASE_JSON_H
+
+#include "base/buf.h"
+
+typedef struct oct_json {
+    oct_buf *out;
+    int depth;
+    char kind[64];    /* '{' or '[' per level */
+    bool any[64];     /* whether the level holds something already */
+} oct_json;
+
+#define OCT_JSON_INIT(buf) { .out = (buf) }
+
+void oct_json_open(oct_json *j, const char *key, char kind); /* '{' or '[' */
+void oct_json_close(oct_json *j);
+void oct_json_str(oct_json *j, const char *key, const char *value); /* NULL value: null */
+void oct_json_int(oct_json *j, const char *key, int64_t value);
+void oct_json_num(oct_json *j, const char *key, double value);
+void oct_json_bool(oct_json *j, const char *key, bool value);
+void oct_json_null(oct_json *j, const char *key);
+
+#endif

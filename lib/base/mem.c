@@ -1,0 +1,204 @@
+#include "base/mem.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static atomic_size_t n_allocs, fail_at;
+
+size_t oct_alloc_fail_at(size_t n)
+{
+    fail_at = n;
+    return atomic_exchange(&n_allocs, 0);
+}
+
+bool oct_count(const int64_t *dims, int n, int64_t *out)
+{
+    int64_t c = 1;
+    for (int i = 0; i < n; i++)
+        if (dims[i] < 0 || __builtin_mul_overflow(c, dims[i], &c))
+            return false;
+    *out = c;
+    return true;
+}
+
+void *oct_alloc(size_t size)
+{
+    size_t k = atomic_fetch_add(&n_allocs, 1) + 1;
+    size_t at = fail_at;
+    if (at && k == at) {
+        fail_at = 0;
+        return NULL;
+    }
+    size_t rounded;
+    if (!oct_add_size(size ? size : 1, 63, &rounded))
+        return NULL;
+    return aligned_alloc(64, rounded & ~(size_t)63);
+}
+
+void *oct_calloc(size_t n, size_t size)
+{
+    size_t bytes;
+    if (!oct_mul_size(n, size, &bytes))
+        return NULL;
+    void *p = oct_alloc(bytes);
+    if (p)
+        memset(p, 0, bytes);
+    return p;
+}
+
+void *oct_realloc(void *p, size_t old_size, size_t size)
+{
+    void *q = oct_alloc(size);
+    if (!q)
+        return NULL;
+    if (p)
+        memcpy(q, p, old_size < size ? old_size : size);
+    oct_free(p);
+    return q;
+}
+
+void oct_free(void *p)
+{
+    free(p);
+}
+
+/* Blocks are chained; a request larger than a block gets a block of its own. */
+typedef struct block {
+    struct block *next;
+    size_t cap, used;
+} block;
+
+#define HEAD ((sizeof(block) + 63) & ~(size_t)63)
+
+struct oct_arena {
+    block *first;
+    size_t bytes, next_cap;
+};
+
+oct_arena *oct_arena_create(void)
+{
+    oct_arena *a = oct_calloc(1, sizeof *a);
+    if (a)
+        a->next_cap = 4096;
+    return a;
+}
+
+void oct_arena_destroy(oct_arena *a)
+{
+    if (!a)
+        return;
+    for (block *b = a->first, *next; b; b = next) {
+        next = b->next;
+        oct_free(b);
+    }
+    oct_free(a);
+}
+
+void *oct_arena_aligned(oct_arena *a, size_t size, size_t align)
+{
+    block *b = a->first;
+    size_t at = 0;
+    if (b)
+        at = (((uintptr_t)b + HEAD + b->used + align - 1) & ~(uintptr_t)(align - 1)) - ((uintptr_t)b + HEAD);
+    if (!b || at > b->cap || size > b->cap - at) {
+        size_t want;
+        if (!oct_add_size(size, align, &want))
+            return NULL;
+        size_t cap = want > a->next_cap ? want : a->next_cap, total;
+        if (!oct_add_size(cap, HEAD, &total) || !(b = oct_alloc(total)))
+            return NULL;
+        b->cap = cap;
+        b->used = 0;
+        /* A large single request goes behind the current block, which still has room. */
+        if (a->first && want > a->next_cap / 2) {
+            b->next = a->first->next;
+            a->first->next = b;
+        } else {
+            b->next = a->first;
+            a->first = b;
+            if (a->next_cap < (size_t)1 << 20)
+                a->next_cap *= 2;
+        }
+        at = (((uintptr_t)b + HEAD + align - 1) & ~(uintptr_t)(align - 1)) - ((uintptr_t)b + HEAD);
+    }
+    b->used = at + size;
+    a->bytes += size;
+    return (char *)b + HEAD + at;
+}
+
+void *oct_arena_alloc(oct_arena *a, size_t size)
+{
+    return oct_arena_aligned(a, size, 16);
+}
+
+void *oct_arena_calloc(oct_arena *a, size_t n, size_t size)
+{
+    size_t bytes;
+    if (!oct_mul_size(n, size, &bytes))
+        return NULL;
+    void *p = oct_arena_alloc(a, bytes);
+    if (p)
+        memset(p, 0, bytes);
+    return p;
+}
+
+void *oct_arena_memdup(oct_arena *a, const void *p, size_t n)
+{
+    void *q = oct_arena_alloc(a, n);
+    if (q && n)
+        memcpy(q, p, n);
+    return q;
+}
+
+char *oct_arena_strndup(oct_arena *a, const char *s, size_t n)
+{
+    char *q = oct_arena_alloc(a, n + 1);
+    if (!q)
+        return NULL;
+    memcpy(q, s, n);
+    q[n] = 0;
+    return q;
+}
+
+char *oct_arena_strdup(oct_arena *a, const char *s)
+{
+    return oct_arena_strndup(a, s, strlen(s));
+}
+
+char *oct_arena_printf(oct_arena *a, const char *fmt, ...)
+{
+    va_list ap, again;
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    int n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    char *q = n < 0 ? NULL : oct_arena_alloc(a, (size_t)n + 1);
+    if (q)
+        vsnprintf(q, (size_t)n + 1, fmt, again);
+    va_end(again);
+    return q;
+}
+
+size_t oct_arena_bytes(const oct_arena *a)
+{
+    return a->bytes;
+}
+
+bool oct_arena_grow(oct_arena *a, void **v, size_t n, size_t *cap, size_t elem)
+{
+    if (n < *cap)
+        return true;
+    size_t want = *cap ? *cap * 2 : 8, bytes;
+    if (!oct_mul_size(want, elem, &bytes))
+        return false;
+    void *q = oct_arena_alloc(a, bytes);
+    if (!q)
+        return false;
+    if (n)
+        memcpy(q, *v, n * elem);
+    *v = q;
+    *cap = want;
+    return true;
+}

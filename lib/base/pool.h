@@ -1,0 +1,21 @@
+/* lib/base/pool.h -- threads, over pthreadpool. Work is cut into items that do not depend on the
+ * number of threads, so results do not either. */
+#ifndef OCT_BASE_POOL_H
+#define OCT_BASE_POOL_H
+
+#include "base/status.h"
+
+typedef struct oct_pool oct_pool;
+
+/* n threads including the caller's; 0 takes the number of processors this process may use. NULL: no memory. */
+oct_pool *oct_pool_create(int n);
+void oct_pool_destroy(oct_pool *p);
+int oct_pool_threads(const oct_pool *p); /* 1 for NULL */
+
+/* Calls fn(arg, begin, end, thread) over tiles of [0, n), each at most `tile` items (tile >= 1), and
+ * returns when all are done. thread < oct_pool_threads(p): an index for scratch memory. A NULL pool
+ * runs everything on the caller, in order. fn must not fail and must not call oct_pool_for itself. */
+void oct_pool_for(oct_pool *p, size_t n, size_t tile,
+                  void (*fn)(void *arg, size_t begin, size_t end, size_t thread), void *arg);
+
+#endif

@@ -1,0 +1,122 @@
+#include "kernels/cpu.h"
+
+#include <stdlib.h>
+#include <string.h>
+#if defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
+#endif
+
+/* A level and everything it stands on. */
+static const struct {
+    const char *name;
+    oct_isa all;
+} levels[] = {
+    { "scalar", OCT_ISA_REF },
+    { "avx2", OCT_ISA_AVX2 },
+    { "avxvnni", OCT_ISA_AVX2 | OCT_ISA_AVXVNNI },
+    { "avx512", OCT_ISA_AVX2 | OCT_ISA_AVX512 },
+    { "avx512vnni", OCT_ISA_AVX2 | OCT_ISA_AVX512 | OCT_ISA_AVX512VNNI },
+    { "neon", OCT_ISA_NEON },
+    { "dotprod", OCT_ISA_NEON | OCT_ISA_DOTPROD },
+    { "i8mm", OCT_ISA_NEON | OCT_ISA_DOTPROD | OCT_ISA_I8MM },
+};
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+
+static uint64_t xgetbv(void)
+{
+    uint32_t lo, hi;
+    __asm__("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
+    return (uint64_t)hi << 32 | lo;
+}
+
+oct_isa oct_isa_detect(void)
+{
+    uint32_t a, b, c, d, a7, b7, c7, d7, a71 = 0, x;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE))
+        return OCT_ISA_REF;
+    uint64_t os = xgetbv();
+    if ((os & 6) != 6 || !__get_cpuid_count(7, 0, &a7, &b7, &c7, &d7))
+        return OCT_ISA_REF;
+    if (a7 >= 1)
+        __get_cpuid_count(7, 1, &a71, &x, &x, &x);
+    if (!(c & bit_FMA) || !(c & bit_F16C) || !(b7 & bit_AVX2))
+        return OCT_ISA_REF;
+    oct_isa isa = OCT_ISA_AVX2;
+    if (a71 & 1u << 4)
+        isa |= OCT_ISA_AVXVNNI;
+    const uint32_t need = bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL;
+    if ((os & 0xe6) == 0xe6 && (b7 & need) == need) {
+        isa |= OCT_ISA_AVX512;
+        if (c7 & 1u << 11)
+            isa |= OCT_ISA_AVX512VNNI;
+    }
+    return isa;
+}
+#elif defined(__aarch64__) && defined(__linux__)
+oct_isa oct_isa_detect(void)
+{
+    /* Bits of AT_HWCAP and AT_HWCAP2 as the kernel documents them (arch/arm64 elf_hwcaps). */
+    unsigned long cap = getauxval(AT_HWCAP), cap2 = getauxval(26);
+    oct_isa isa = OCT_ISA_NEON;
+    if (cap & 1ul << 20)
+        isa |= OCT_ISA_DOTPROD;
+    if (cap2 & 1ul << 13)
+        isa |= OCT_ISA_I8MM;
+    if (cap & 1ul << 10)
+        isa |= OCT_ISA_FP16;
+    return isa;
+}
+#else
+oct_isa oct_isa_detect(void)
+{
+    return OCT_ISA_REF;
+}
+#endif
+
+static oct_isa limit = ~(oct_isa)0;
+static bool limited;
+
+oct_status oct_isa_limit(const char *name, oct_err *err)
+{
+    if (strcmp(name, "native") == 0) {
+        limit = ~(oct_isa)0;
+        limited = true;
+        return OCT_OK;
+    }
+    for (size_t i = 0; i < OCT_COUNT(levels); i++)
+        if (strcmp(name, levels[i].name) == 0) {
+            if (levels[i].all & ~oct_isa_detect())
+                return oct_fail(err, OCT_EUNSUPPORTED, "instruction set '%s': this CPU has only up to '%s'", name,
+                                oct_isa_name(oct_isa_detect()));
+            limit = levels[i].all;
+            limited = true;
+            return OCT_OK;
+        }
+    return oct_fail(err, OCT_EUSAGE, "instruction set '%s' is not one of %s", name, oct_isa_names());
+}
+
+oct_isa oct_isa_active(void)
+{
+    if (!limited) {
+        const char *env = getenv("OCT_ISA");
+        if (!env || oct_isa_limit(env, NULL) != OCT_OK)
+            limited = true;
+    }
+    return oct_isa_detect() & limit;
+}
+
+const char *oct_isa_name(oct_isa isa)
+{
+    const char *best = "scalar";
+    for (size_t i = 0; i < OCT_COUNT(levels); i++)
+        if (levels[i].all && (levels[i].all & ~isa) == 0)
+            best = levels[i].name;
+    return best;
+}
+
+const char *oct_isa_names(void)
+{
+    return "native, scalar, avx2, avxvnni, avx512, avx512vnni, neon, dotprod, i8mm";
+}

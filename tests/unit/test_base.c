@@ -1,0 +1,185 @@
+/* lib/base: sizes, arena, text, half floats, files. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "base/dtype.h"
+#include "base/io.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/pool.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static void sizes_overflow(void **state)
+{
+    size_t n;
+    assert_false(oct_mul_size(SIZE_MAX, 2, &n));
+    assert_true(oct_mul_size(3, 7, &n) && n == 21);
+    int64_t c;
+    assert_false(oct_count((int64_t[]){ 1 << 30, 1 << 30, 1 << 30 }, 3, &c));
+    assert_false(oct_count((int64_t[]){ 2, -1 }, 2, &c));
+    assert_true(oct_count((int64_t[]){ 2, 0, 5 }, 3, &c) && c == 0);
+    assert_null(oct_calloc(SIZE_MAX / 2, 4));
+}
+
+static void arena_aligns_and_keeps(void **state)
+{
+    oct_arena *a = oct_arena_create();
+    char *first = oct_arena_strdup(a, "kept");
+    for (int i = 1; i < 2000; i++) {
+        uint8_t *p = oct_arena_aligned(a, (size_t)i * 7, 64);
+        assert_non_null(p);
+        assert_int_equal((uintptr_t)p % 64, 0);
+        memset(p, i, (size_t)i * 7);
+    }
+    assert_string_equal(first, "kept");
+    oct_arena_destroy(a);
+}
+
+static void failing_allocation_is_reported(void **state)
+{
+    oct_alloc_fail_at(1);
+    assert_null(oct_arena_create());
+    oct_buf b = OCT_BUF_INIT;
+    oct_alloc_fail_at(1);
+    oct_buf_puts(&b, "x");
+    assert_true(b.failed);
+    assert_string_equal(oct_buf_str(&b), "");
+    oct_buf_free(&b);
+    oct_alloc_fail_at(0);
+}
+
+static void half_floats_round_trip(void **state)
+{
+    for (uint32_t h = 0; h < 65536; h++) {
+        float f = oct_f16_to_f32((uint16_t)h);
+        if (!isnan(f))
+            assert_int_equal(oct_f32_to_f16(f), h);
+    }
+    /* Ties to even, and the border to infinity (IEEE 754 binary16: 65504 is the largest). */
+    assert_int_equal(oct_f32_to_f16(1.0f + 0x1p-11f), 0x3c00);
+    assert_int_equal(oct_f32_to_f16(1.0f + 3 * 0x1p-11f), 0x3c02);
+    assert_int_equal(oct_f32_to_f16(65519.0f), 0x7bff);
+    assert_int_equal(oct_f32_to_f16(65520.0f), 0x7c00);
+    assert_int_equal(oct_f32_to_f16(0x1p-25f), 0);
+    assert_int_equal(oct_f32_to_bf16(1.0f + 0x1p-8f), 0x3f80);
+    assert_int_equal(oct_f32_to_bf16(1.0f + 3 * 0x1p-8f), 0x3f82);
+}
+
+static void float_text_is_shortest(void **state)
+{
+    char t[32];
+    assert_string_equal(oct_f32_text(t, 0.1f), "0.1");
+    assert_string_equal(oct_f32_text(t, 1.0f / 3), "0.33333334");
+    assert_string_equal(oct_f64_text(t, 0.1), "0.1");
+}
+
+static void json_escapes_and_nests(void **state)
+{
+    oct_buf b = OCT_BUF_INIT;
+    oct_json j = OCT_JSON_INIT(&b);
+    oct_json_open(&j, NULL, '{');
+    oct_json_str(&j, "a\"b", "x\n\x01");
+    oct_json_open(&j, "l", '[');
+    oct_json_num(&j, NULL, INFINITY);
+    oct_json_int(&j, NULL, -3);
+    oct_json_close(&j);
+    oct_json_close(&j);
+    assert_string_equal(oct_buf_str(&b), "{\n  \"a\\\"b\": \"x\\n\\u0001\",\n  \"l\": [\n    null,\n    -3\n  ]\n}\n");
+    oct_buf_free(&b);
+}
+
+static void output_appears_only_on_commit(void **state)
+{
+    char dir[] = "/tmp/oct_base_XXXXXX", path[64];
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/f", dir);
+    oct_err err = OCT_ERR_INIT;
+    oct_out o;
+    assert_int_equal(oct_out_open(&o, path, &err), OCT_OK);
+    oct_out_write(&o, "abcdef", 6);
+    assert_false(oct_path_exists(path));
+    oct_out_abort(&o);
+    assert_int_equal(oct_out_open(&o, path, &err), OCT_OK);
+    oct_out_write(&o, "abcdef", 6);
+    oct_out_patch(&o, 2, "XY", 2);
+    assert_int_equal(oct_out_commit(&o, &err), OCT_OK);
+    char *data;
+    size_t n;
+    assert_int_equal(oct_read_all(path, 100, &data, &n, &err), OCT_OK);
+    assert_string_equal(data, "abXYef");
+    oct_free(data);
+    assert_int_equal(oct_read_all(path, 3, &data, &n, &err), OCT_EMALFORMED);
+    oct_map m;
+    assert_int_equal(oct_map_open(&m, path, &err), OCT_OK);
+    assert_int_equal(m.size, 6);
+    oct_map_close(&m);
+    unlink(path);
+    assert_int_equal(rmdir(dir), 0); /* nothing else was left */
+    assert_int_equal(oct_map_open(&m, path, &err), OCT_EIO);
+}
+
+static void full_disk_is_an_error(void **state)
+{
+    if (!oct_path_exists("/dev/full"))
+        skip();
+    oct_err err = OCT_ERR_INIT;
+    oct_out o;
+    assert_int_equal(oct_out_open(&o, "/dev/full", &err), OCT_OK);
+    oct_out_write(&o, "x", 1);
+    assert_int_equal(oct_out_commit(&o, &err), OCT_EIO);
+    assert_non_null(strstr(err.text, "/dev/full"));
+}
+
+static void add_range(void *arg, size_t begin, size_t end, size_t thread)
+{
+    uint8_t *seen = arg;
+    for (size_t i = begin; i < end; i++)
+        seen[i]++;
+}
+
+static void pool_covers_each_item_once(void **state)
+{
+    for (int threads = 1; threads <= 4; threads++) {
+        oct_pool *p = oct_pool_create(threads);
+        uint8_t seen[1000] = { 0 };
+        oct_pool_for(p, 1000, 7, add_range, seen);
+        for (int i = 0; i < 1000; i++)
+            assert_int_equal(seen[i], 1);
+        oct_pool_destroy(p);
+    }
+}
+
+static void errors_gather_context(void **state)
+{
+    oct_err err = OCT_ERR_INIT;
+    assert_int_equal(oct_fail(&err, OCT_EMALFORMED, "input '%s'", "w"), OCT_EMALFORMED);
+    oct_within(&err, "node '%s'", "conv1");
+    assert_string_equal(err.text, "node 'conv1': input 'w'");
+    assert_int_equal(oct_edit_distance("hist-msee", "hist-mse"), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sizes_overflow),
+        cmocka_unit_test(arena_aligns_and_keeps),
+        cmocka_unit_test(failing_allocation_is_reported),
+        cmocka_unit_test(half_floats_round_trip),
+        cmocka_unit_test(float_text_is_shortest),
+        cmocka_unit_test(json_escapes_and_nests),
+        cmocka_unit_test(output_appears_only_on_commit),
+        cmocka_unit_test(full_disk_is_an_error),
+        cmocka_unit_test(pool_covers_each_item_once),
+        cmocka_unit_test(errors_gather_context),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
