@@ -1,0 +1,222 @@
+/* lib/graph/graph.h -- the IR: values and nodes in arrays, referred to by index.
+ *
+ * It knows no operator. Invariants (oct_graph_check): every input of a node is -1 (absent) or a value;
+ * a value has at most one producer; `order` lists the live nodes in a topological order; uses are exact.
+ * Everything lives in the graph's arena: strings, shapes, attributes, constants that passes make. Bytes
+ * of loaded constants may be views into a mapped file, which then must outlive the graph. */
+#ifndef OCT_GRAPH_GRAPH_H
+#define OCT_GRAPH_GRAPH_H
+
+#include "base/dtype.h"
+#include "base/mem.h"
+
+enum { OCT_MAX_RANK = 8 };
+
+/* One dimension: known (n >= 0), or n == -1 and then named by a symbol or wholly unknown (sym NULL).
+ * Symbols are compared as strings. */
+typedef struct oct_dim {
+    int64_t n;
+    const char *sym;
+} oct_dim;
+
+typedef struct oct_shape {
+    int rank; /* -1: unknown; then d is unset */
+    oct_dim *d;
+} oct_shape;
+
+/* A constant. data: `bytes` bytes, little endian, C order, 4-bit and 2-bit types packed; NULL for string
+ * tensors, which are passed through by their origin. */
+typedef struct oct_tensor {
+    oct_dtype dtype;
+    int rank;
+    int64_t *dims;
+    int64_t count;
+    size_t bytes;
+    const void *data;
+} oct_tensor;
+
+/* An input slot of a node; slot -1: captured by a subgraph of that node. */
+typedef struct oct_use {
+    int node, slot;
+} oct_use;
+
+typedef struct oct_value {
+    const char *name; /* unique in its graph, never NULL or "" */
+    oct_dtype dtype;  /* OCT_UNDEFINED: not known yet */
+    oct_shape shape;
+    int producer; /* node, or -1: graph input, constant, or value of an outer graph */
+    bool is_input, is_output;
+    const oct_tensor *konst; /* the constant's value, or NULL */
+    /* Shape-value propagation: elements of a small integer tensor as far as known, n_known of them; NULL
+     * when nothing is known. Constants do not need it. */
+    const oct_dim *known;
+    int n_known;
+    oct_use *uses;
+    size_t n_uses, cap_uses;
+    const void *origin; /* the loader's record (initializer or value_info), or NULL */
+    bool dead;          /* removed; the index stays unused */
+} oct_value;
+
+/* Numbers of ONNX's AttributeProto.AttributeType. */
+typedef enum oct_attr_type {
+    OCT_ATTR_FLOAT = 1,
+    OCT_ATTR_INT = 2,
+    OCT_ATTR_STRING = 3,
+    OCT_ATTR_TENSOR = 4,
+    OCT_ATTR_GRAPH = 5,
+    OCT_ATTR_FLOATS = 6,
+    OCT_ATTR_INTS = 7,
+    OCT_ATTR_STRINGS = 8,
+    OCT_ATTR_OTHER = 99, /* tensors, graphs, sparse tensors, types: only origin */
+} oct_attr_type;
+
+typedef struct oct_attr {
+    const char *name;
+    oct_attr_type type;
+    float f;
+    int64_t i;
+    const char *s; /* NUL added; s_len bytes */
+    size_t s_len;
+    const oct_tensor *t;
+    const float *floats;
+    const int64_t *ints;
+    const char *const *strings;
+    int n; /* of floats, ints or strings */
+    const char *ref;    /* ref_attr_name inside functions, or NULL */
+    const void *origin; /* the loader's record, or NULL for an attribute that a pass made */
+} oct_attr;
+
+typedef struct oct_node {
+    const char *name;   /* may be "" */
+    const char *op;     /* operator type */
+    const char *domain; /* "" for the default domain (the loader maps "ai.onnx" to it) */
+    int *in;            /* value indices, -1 absent */
+    int *out;
+    int n_in, n_out;
+    oct_attr *attr;
+    size_t n_attr, cap_attr;
+    int *captured; /* values of this graph that subgraphs use */
+    int n_captured;
+    const void *origin; /* the loader's record, or NULL for a node that a pass made */
+    bool changed;       /* differs from origin: save writes it anew */
+    bool dead;
+} oct_node;
+
+typedef struct oct_opset {
+    const char *domain;
+    int64_t version;
+} oct_opset;
+
+typedef struct oct_graph {
+    oct_arena *arena;
+    const char *name;
+    oct_value *value;
+    size_t n_value, cap_value;
+    oct_node *node;
+    size_t n_node, cap_node;
+    int *order; /* live nodes, topological */
+    size_t n_order, cap_order;
+    int *input; /* real inputs: without those that have an initializer */
+    size_t n_input, cap_input;
+    int *output; /* a value may stand here more than once */
+    size_t n_output, cap_output;
+    oct_opset *opset;
+    size_t n_opset, cap_opset;
+    bool changed; /* anything since it was loaded */
+    /* name -> value index, open addressing */
+    int *map;
+    size_t map_cap, map_used;
+} oct_graph;
+
+oct_graph *oct_graph_create(void); /* NULL: out of memory */
+void oct_graph_destroy(oct_graph *g);
+
+/* A deep copy except for constants' bytes, origins and strings, which are shared: `g` must outlive it. Dead
+ * nodes and values are kept dead, so indices are the same in both. */
+oct_status oct_graph_clone(const oct_graph *g, oct_graph **copy, oct_err *err);
+
+/* --- values --- */
+/* Finds a value by name; -1 if there is none. */
+int oct_graph_find(const oct_graph *g, const char *name);
+/* Adds a value. name is copied; it must be new (OCT_EMALFORMED otherwise). */
+oct_status oct_graph_add_value(oct_graph *g, const char *name, oct_dtype t, int *value, oct_err *err);
+/* Adds a value named `base`, or base_1, base_2, ... when taken. */
+oct_status oct_graph_new_value(oct_graph *g, const char *base, oct_dtype t, int *value, oct_err *err);
+/* Adds a constant with a unique name made from base; dims are copied, bytes are copied into the arena. */
+oct_status oct_graph_new_const(oct_graph *g, const char *base, oct_dtype t, int rank, const int64_t *dims,
+                               const void *data, int *value, oct_err *err);
+/* Shorthands for constants that passes often need. */
+oct_status oct_graph_new_const_f32(oct_graph *g, const char *base, int rank, const int64_t *dims, const float *data,
+                                   int *value, oct_err *err);
+oct_status oct_graph_new_const_s64(oct_graph *g, const char *base, int rank, const int64_t *dims, const int64_t *data,
+                                   int *value, oct_err *err);
+/* Makes an existing value (without producer) constant. t is kept by reference. */
+void oct_graph_set_const(oct_graph *g, int value, const oct_tensor *t);
+/* Allocates a tensor with uninitialised bytes in an arena. */
+oct_status oct_tensor_new(oct_arena *a, oct_dtype t, int rank, const int64_t *dims, oct_tensor **out, oct_err *err);
+
+/* Copies a shape into the graph's arena and sets it. d[i].sym are kept by reference (arena or literal). */
+oct_status oct_graph_set_shape(oct_graph *g, int value, int rank, const oct_dim *d, oct_err *err);
+oct_status oct_graph_set_dims(oct_graph *g, int value, int rank, const int64_t *dims, oct_err *err);
+/* Whether rank and every dimension are known; then dims (may be NULL) receives them. */
+bool oct_shape_known(const oct_shape *s, int64_t dims[OCT_MAX_RANK]);
+/* "[1,3,N,?]" into dst; returns dst. */
+const char *oct_shape_text(const oct_shape *s, char *dst, size_t size);
+
+/* --- nodes --- */
+/* Adds a node before node `before` in the order (-1: at the end). op, domain and name are copied. Its
+ * inputs and outputs are set by the calls below. */
+oct_status oct_graph_add_node(oct_graph *g, const char *op, const char *domain, const char *name, int n_in, int n_out,
+                              int before, int *node, oct_err *err);
+/* Sets or replaces input `slot` (-1 removes it). Grows the list when slot == n_in. Keeps uses exact. */
+oct_status oct_graph_set_input(oct_graph *g, int node, int slot, int value, oct_err *err);
+/* Drops inputs from slot n on. */
+void oct_graph_cut_inputs(oct_graph *g, int node, int n);
+/* Makes node the producer of value at output `slot`; a former producer loses it. value -1: absent. */
+oct_status oct_graph_set_output(oct_graph *g, int node, int slot, int value, oct_err *err);
+/* Every use of `from` (inputs and graph outputs; not captures) becomes a use of `to`. When `from` is a graph
+ * output, which must keep its name, that use is left: move the producer instead. */
+oct_status oct_graph_replace_uses(oct_graph *g, int from, int to, oct_err *err);
+/* Records that a subgraph of node uses value. */
+oct_status oct_graph_add_capture(oct_graph *g, int node, int value, oct_err *err);
+/* Removes a node; its outputs become values without producer (remove or re-produce them). */
+void oct_graph_remove_node(oct_graph *g, int node);
+/* Removes a value that nothing uses, produces or shows. */
+void oct_graph_remove_value(oct_graph *g, int value);
+/* Removes nodes whose outputs nothing uses, and then unused constants; returns how many nodes went. */
+int oct_graph_prune(oct_graph *g);
+/* Whether nothing but graph outputs and `n` inputs use a value. */
+static inline bool oct_value_used_once(const oct_value *v)
+{
+    return v->n_uses == 1 && !v->is_output;
+}
+
+/* Stable topological sort of the order. OCT_EMALFORMED names a node of a cycle. */
+oct_status oct_graph_sort(oct_graph *g, oct_err *err);
+/* Verifies the invariants; OCT_EINTERNAL names the first that does not hold. Linear time. */
+oct_status oct_graph_check(const oct_graph *g, oct_err *err);
+
+/* "node 'conv1' (Conv)", or "node #17 (Conv, output 'y')" for one without a name; into dst. */
+const char *oct_node_text(const oct_graph *g, int node, char *dst, size_t size);
+
+/* --- attributes --- */
+const oct_attr *oct_node_attr(const oct_node *n, const char *name); /* NULL if absent */
+int64_t oct_node_int(const oct_node *n, const char *name, int64_t absent);
+float oct_node_float(const oct_node *n, const char *name, float absent);
+const char *oct_node_str(const oct_node *n, const char *name, const char *absent);
+/* The integers and their count (0 and NULL if absent). */
+const int64_t *oct_node_ints(const oct_node *n, const char *name, int *count);
+const float *oct_node_floats(const oct_node *n, const char *name, int *count);
+/* Set (copying) or replace; they mark the node as changed. */
+oct_status oct_node_set_int(oct_graph *g, int node, const char *name, int64_t v, oct_err *err);
+oct_status oct_node_set_float(oct_graph *g, int node, const char *name, float v, oct_err *err);
+oct_status oct_node_set_str(oct_graph *g, int node, const char *name, const char *v, oct_err *err);
+oct_status oct_node_set_ints(oct_graph *g, int node, const char *name, const int64_t *v, int n, oct_err *err);
+oct_status oct_node_set_tensor(oct_graph *g, int node, const char *name, const oct_tensor *t, oct_err *err);
+void oct_node_drop_attr(oct_graph *g, int node, const char *name);
+
+/* --- opsets --- */
+int64_t oct_graph_opset(const oct_graph *g, const char *domain); /* 0: not imported */
+oct_status oct_graph_set_opset(oct_graph *g, const char *domain, int64_t version, oct_err *err);
+
+#endif

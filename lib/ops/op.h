@@ -1,0 +1,158 @@
+/* lib/ops/op.h -- what the program knows about an operator: one record, in the file of its family.
+ *
+ * A record says how its output shapes follow from its inputs, how it is computed, in which layouts,
+ * what quantization may do with it, and how a node is raised to a newer opset. ops.c lists all records;
+ * adding an operator touches its file, that list and the build. */
+#ifndef OCT_OPS_OP_H
+#define OCT_OPS_OP_H
+
+#include "base/pool.h"
+#include "graph/graph.h"
+
+/* ------------------------------------------------------------------ shape inference */
+
+/* Context of one inference call: the node's inputs are in place, constants and known values included. */
+typedef struct oct_infer {
+    oct_graph *g;
+    int node;
+    int64_t opset; /* version of the node's domain */
+} oct_infer;
+
+/* ------------------------------------------------------------------ running */
+
+/* How a tensor of rank >= 3 lies in memory. Dimensions are always given in ONNX's order [N, C, spatial...];
+ * the layout only says how they are stored. */
+typedef enum oct_layout {
+    OCT_LAYOUT_PLAIN = 0,        /* C order of the dimensions               */
+    OCT_LAYOUT_CHANNELS_LAST = 1 /* dimension 1 innermost: N, spatial..., C */
+} oct_layout;
+
+/* Affine quantization of an integer tensor: real = scale[c] * (q - zp[c]). n == 1: per tensor; else
+ * per channel along `axis` (of the ONNX dimensions). */
+typedef struct oct_quant {
+    int n, axis;
+    const float *scale;
+    const int32_t *zp;
+} oct_quant;
+
+/* A tensor as an operator sees it. */
+typedef struct oct_operand {
+    oct_dtype dtype;
+    int rank;
+    int64_t dims[OCT_MAX_RANK];
+    int64_t count; /* elements */
+    oct_layout layout;
+    void *data;      /* at prepare time NULL unless constant */
+    bool constant;   /* data is fixed: may be packed at prepare time */
+    const oct_quant *q; /* the integers stand for reals (fused QDQ); NULL: plain numbers */
+    int value;       /* value index in the plan's graph, or -1 */
+} oct_operand;
+
+/* Strides in elements per ONNX dimension, following the layout. */
+void oct_operand_strides(const oct_operand *t, int64_t strides[OCT_MAX_RANK]);
+
+/* A clamp fused into an operator's last step, on real values, before quantization of the output. */
+typedef struct oct_epilogue {
+    bool clamp;
+    float lo, hi; /* -INFINITY and INFINITY for an open side */
+} oct_epilogue;
+
+typedef struct oct_op oct_op;
+
+/* One planned call of an operator. */
+typedef struct oct_step {
+    const oct_op *op;
+    const oct_node *node; /* attributes and name */
+    int64_t opset;
+    oct_operand **in; /* NULL: absent */
+    oct_operand **out;
+    int n_in, n_out;
+    oct_epilogue epilogue;
+    void *state;    /* set by prepare, in its arena: packed weights, geometry */
+    size_t scratch; /* bytes that run needs, 64-byte aligned; set by prepare */
+} oct_step;
+
+typedef struct oct_prep {
+    oct_arena *arena; /* lives as long as the step */
+    int threads;      /* size of the pool that will run it, for per-thread scratch */
+} oct_prep;
+
+typedef struct oct_run {
+    oct_pool *pool;
+    void *scratch; /* step->scratch bytes */
+    /* Subgraphs (If, Loop, Scan) are run through this; NULL where they cannot occur. */
+    oct_status (*subgraph)(void *arg, const oct_step *s, const char *attr, oct_err *err);
+    void *subgraph_arg;
+} oct_run;
+
+/* ------------------------------------------------------------------ quantization traits */
+
+typedef enum oct_quant_trait {
+    OCT_QUANT_NONE = 0, /* stays float                                                     */
+    OCT_QUANT_WEIGHTED, /* Conv, Gemm, MatMul: multiply-accumulate; weight is input 1      */
+    OCT_QUANT_SAME,     /* moves data: output shares the grid of input 0 (MaxPool, Reshape) */
+    OCT_QUANT_JOIN,     /* all data inputs and the output may share one grid (Concat)      */
+    OCT_QUANT_ARITH,    /* arithmetic on several quantized inputs, own output grid (Add, Mul) */
+    OCT_QUANT_UNARY,    /* function of one quantized tensor, own output grid (Sigmoid, AveragePool) */
+} oct_quant_trait;
+
+/* ------------------------------------------------------------------ the record */
+
+/* Which layouts run() accepts. */
+typedef enum oct_layout_rule {
+    OCT_RULE_PLAIN = 0,  /* everything plain */
+    OCT_RULE_SPATIAL,    /* input 0 and the outputs channels-last (rank >= 3); other inputs plain */
+    OCT_RULE_ANY,        /* any mixture, through oct_operand_strides(); the output's is the plan's choice */
+} oct_layout_rule;
+
+struct oct_op {
+    const char *type;
+    const char *domain; /* "" default, "com.microsoft", ... */
+    int since, until;   /* first and last opset (inclusive) this record is for; until 0: open */
+    int min_in, max_in; /* max -1: any number */
+    int min_out, max_out;
+
+    /* Sets element type, shape and (where they matter) known values of the outputs, as far as they follow.
+     * What is not known is left alone. OCT_EMALFORMED for what the specification forbids; the caller adds
+     * file and node. */
+    oct_status (*infer)(const oct_infer *c, oct_err *err);
+
+    /* prepare (may be NULL): checks types and shapes, packs constants, sets state and scratch. OCT_EUNSUPPORTED
+     * when this combination of types cannot run. run: computes all outputs; allocates nothing. Both handle
+     * real operands of every type the operator allows here, and, where `integer` says so, quantized ones
+     * (operand->q set): then all data inputs and the output are u8 or s8 with q. */
+    oct_status (*prepare)(oct_step *s, const oct_prep *p, oct_err *err);
+    oct_status (*run)(const oct_step *s, const oct_run *r, oct_err *err);
+    oct_layout_rule layout;
+    bool alias; /* output 0 is input 0's bytes under other dimensions (Reshape, Identity); run is not needed */
+
+    /* Whether a step can run on integers: shapes and attributes are in `s`, operands have dtype and q. NULL: never. */
+    bool (*integer)(const oct_step *s);
+
+    oct_quant_trait quant;
+    bool fixed_range;           /* the output's range does not depend on data (Sigmoid, Softmax, Tanh) ... */
+    float range_lo, range_hi;   /* ... and is this */
+    bool fuses_clamp;           /* run applies step->epilogue */
+    bool is_clamp;              /* Relu, Clip, ...: a clamp that may become an epilogue; see oct_op_clamp */
+
+    /* Rewrites a node from opset `from` to from + 1 where the operator changed there (NULL: never changed
+     * in its lifetime). Called once per step upwards; may add constants and nodes before it. */
+    oct_status (*raise)(oct_graph *g, int node, int64_t from, oct_err *err);
+};
+
+/* The record for an operator at an opset; NULL when there is none. */
+const oct_op *oct_op_find(const char *domain, const char *type, int64_t opset);
+/* The record of a node of g; NULL when there is none. */
+const oct_op *oct_op_of(const oct_graph *g, int node);
+/* All records, for listings and tests. */
+const oct_op *const *oct_op_all(size_t *n);
+
+/* The interval of a clamp node with constant bounds (Relu, Relu6 as Clip of any opset); false otherwise. */
+bool oct_op_clamp(const oct_graph *g, int node, float *lo, float *hi);
+
+/* Runs a node whose inputs are all constants and appends the results as tensors in `arena`: out[n_out], NULL
+ * for absent ones. For constant folding and tests. OCT_EUNSUPPORTED when it cannot be run; max_bytes bounds the
+ * outputs. */
+oct_status oct_op_eval(oct_graph *g, int node, size_t max_bytes, oct_arena *arena, oct_tensor **out, oct_err *err);
+
+#endif
