@@ -1,0 +1,20 @@
+/* lib/kernels/simd.h -- the one place intrinsics come from. A build with OCT_SIMDE puts SIMDe
+ * underneath, so that kernels for newer instruction sets are checked on older machines. */
+#ifndef OCT_KERNELS_SIMD_H
+#define OCT_KERNELS_SIMD_H
+
+#if defined(OCT_SIMDE)
+#define SIMDE_ENABLE_NATIVE_ALIASES
+#include <simde/x86/avx512.h>
+#include <simde/x86/f16c.h>
+#include <simde/x86/fma.h>
+#elif defined(__x86_64__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+/* Kernel bodies take constants (tile height, sign flip) as arguments and are inlined once per value. */
+#define OCT_INLINE static inline __attribute__((always_inline))
+
+#endif
