@@ -1,0 +1,172 @@
+/* Topological order, and the check of the graph's invariants. */
+#include "graph/graph.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *oct_node_text(const oct_graph *g, int node, char *dst, size_t size)
+{
+    const oct_node *n = &g->node[node];
+    if (n->name[0])
+        snprintf(dst, size, "node '%s' (%s)", n->name, n->op);
+    else
+        snprintf(dst, size, "node #%d (%s, output '%s')", node, n->op,
+                 n->n_out && n->out[0] >= 0 ? g->value[n->out[0]].name : "");
+    return dst;
+}
+
+/* Kahn's algorithm. Ready nodes are taken in their old order: a heap of positions keeps it stable. */
+typedef struct heap {
+    int *v;
+    size_t n;
+} heap;
+
+static void heap_push(heap *h, int x)
+{
+    size_t i = h->n++;
+    for (; i && h->v[(i - 1) / 2] > x; i = (i - 1) / 2)
+        h->v[i] = h->v[(i - 1) / 2];
+    h->v[i] = x;
+}
+
+static int heap_pop(heap *h)
+{
+    int top = h->v[0], x = h->v[--h->n];
+    size_t i = 0;
+    for (size_t k; (k = 2 * i + 1) < h->n; i = k) {
+        if (k + 1 < h->n && h->v[k + 1] < h->v[k])
+            k++;
+        if (h->v[k] >= x)
+            break;
+        h->v[i] = h->v[k];
+    }
+    h->v[i] = x;
+    return top;
+}
+
+static int producer_of(const oct_graph *g, int value)
+{
+    return value >= 0 ? g->value[value].producer : -1;
+}
+
+oct_status oct_graph_sort(oct_graph *g, oct_err *err)
+{
+    size_t n = g->n_order;
+    int *pos = oct_calloc(g->n_node + 1, sizeof *pos), *wait = oct_calloc(g->n_node + 1, sizeof *wait);
+    int *done = oct_calloc(n + 1, sizeof *done);
+    heap ready = { oct_calloc(n + 1, sizeof(int)), 0 };
+    oct_status s = OCT_OK;
+    if (!pos || !wait || !done || !ready.v) {
+        s = oct_nomem(err);
+        goto out;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const oct_node *x = &g->node[g->order[i]];
+        int *w = &wait[g->order[i]];
+        pos[g->order[i]] = (int)i;
+        for (int k = 0; k < x->n_in; k++)
+            *w += producer_of(g, x->in[k]) >= 0;
+        for (int k = 0; k < x->n_captured; k++)
+            *w += producer_of(g, x->captured[k]) >= 0;
+        if (*w == 0)
+            heap_push(&ready, (int)i);
+    }
+    size_t count = 0;
+    while (ready.n) {
+        int id = g->order[heap_pop(&ready)];
+        done[count++] = id;
+        for (int k = 0; k < g->node[id].n_out; k++) {
+            if (g->node[id].out[k] < 0)
+                continue;
+            const oct_value *v = &g->value[g->node[id].out[k]];
+            for (size_t u = 0; u < v->n_uses; u++)
+                if (--wait[v->uses[u].node] == 0)
+                    heap_push(&ready, pos[v->uses[u].node]);
+        }
+    }
+    if (count == n) {
+        memcpy(g->order, done, n * sizeof *done);
+    } else {
+        char text[300];
+        int id = -1;
+        for (size_t i = 0; i < n && id < 0; i++)
+            if (wait[g->order[i]] > 0)
+                id = g->order[i];
+        s = oct_fail(err, OCT_EMALFORMED, "%s depends on its own result", oct_node_text(g, id, text, sizeof text));
+    }
+out:
+    oct_free(pos);
+    oct_free(wait);
+    oct_free(done);
+    oct_free(ready.v);
+    return s;
+}
+
+static size_t count_uses(const oct_graph *g, int value, int node)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < g->value[value].n_uses; i++)
+        n += g->value[value].uses[i].node == node;
+    return n;
+}
+
+static oct_status check_node(const oct_graph *g, int id, const bool *ready, oct_err *err)
+{
+    const oct_node *n = &g->node[id];
+    char text[300];
+    oct_node_text(g, id, text, sizeof text);
+    for (int k = 0; k < n->n_in + n->n_captured; k++) {
+        int v = k < n->n_in ? n->in[k] : n->captured[k - n->n_in];
+        if (v < -1 || v >= (int)g->n_value)
+            return oct_fail(err, OCT_EINTERNAL, "%s: input %d is no value", text, k);
+        if (v < 0)
+            continue;
+        if (g->value[v].dead)
+            return oct_fail(err, OCT_EINTERNAL, "%s: input '%s' was removed", text, g->value[v].name);
+        if (!count_uses(g, v, id))
+            return oct_fail(err, OCT_EINTERNAL, "%s: its use of '%s' is not recorded", text, g->value[v].name);
+        int p = g->value[v].producer;
+        if (p >= 0 && !ready[p])
+            return oct_fail(err, OCT_EINTERNAL, "%s: stands before the producer of '%s'", text, g->value[v].name);
+    }
+    for (int k = 0; k < n->n_out; k++)
+        if (n->out[k] >= 0 && g->value[n->out[k]].producer != id)
+            return oct_fail(err, OCT_EINTERNAL, "%s: output '%s' has another producer", text, g->value[n->out[k]].name);
+    return OCT_OK;
+}
+
+static oct_status check_value(const oct_graph *g, int id, oct_err *err)
+{
+    const oct_value *v = &g->value[id];
+    for (size_t i = 0; i < v->n_uses; i++) {
+        oct_use u = v->uses[i];
+        const oct_node *n = u.node >= 0 && u.node < (int)g->n_node ? &g->node[u.node] : NULL;
+        if (!n || n->dead || (u.slot >= 0 && (u.slot >= n->n_in || n->in[u.slot] != id)))
+            return oct_fail(err, OCT_EINTERNAL, "value '%s': a recorded use does not exist", v->name);
+    }
+    if (v->producer >= 0 && (v->konst || v->is_input))
+        return oct_fail(err, OCT_EINTERNAL, "value '%s' has a producer and is a constant or input", v->name);
+    if (v->producer >= 0 && g->node[v->producer].dead)
+        return oct_fail(err, OCT_EINTERNAL, "value '%s': its producer was removed", v->name);
+    return OCT_OK;
+}
+
+oct_status oct_graph_check(const oct_graph *g, oct_err *err)
+{
+    bool *ready = oct_calloc(g->n_node + 1, sizeof *ready);
+    if (!ready)
+        return oct_nomem(err);
+    oct_status s = OCT_OK;
+    for (size_t i = 0; i < g->n_order && s == OCT_OK; i++) {
+        s = check_node(g, g->order[i], ready, err);
+        ready[g->order[i]] = true;
+    }
+    oct_free(ready);
+    for (size_t i = 0; i < g->n_value && s == OCT_OK; i++)
+        if (!g->value[i].dead)
+            s = check_value(g, (int)i, err);
+    for (size_t i = 0; i < g->n_output && s == OCT_OK; i++)
+        if (g->value[g->output[i]].dead || !g->value[g->output[i]].is_output)
+            s = oct_fail(err, OCT_EINTERNAL, "graph output %zu is no live value", i);
+    return s;
+}

@@ -1,0 +1,470 @@
+/* The graph's storage: values, nodes, names, editing. Attributes are in attr.c, checks in check.c. */
+#include "graph/graph.h"
+
+#include "base/io.h"
+
+#include <stdio.h>
+#include <string.h>
+
+oct_graph *oct_graph_create(void)
+{
+    oct_arena *a = oct_arena_create();
+    oct_graph *g = a ? oct_arena_calloc(a, 1, sizeof *g) : NULL;
+    if (!g) {
+        oct_arena_destroy(a);
+        return NULL;
+    }
+    g->arena = a;
+    g->name = "";
+    return g;
+}
+
+void oct_graph_destroy(oct_graph *g)
+{
+    if (g)
+        oct_arena_destroy(g->arena);
+}
+
+/* ---- names ---- */
+
+static size_t slot_of(const oct_graph *g, const char *name)
+{
+    size_t mask = g->map_cap - 1, i = oct_hash(OCT_HASH_INIT, name, strlen(name)) & mask;
+    while (g->map[i] >= 0 && strcmp(g->value[g->map[i]].name, name) != 0)
+        i = (i + 1) & mask;
+    return i;
+}
+
+int oct_graph_find(const oct_graph *g, const char *name)
+{
+    if (g->map_cap == 0)
+        return -1;
+    int v = g->map[slot_of(g, name)];
+    return v >= 0 && !g->value[v].dead ? v : -1;
+}
+
+static bool map_reserve(oct_graph *g)
+{
+    if (2 * (g->map_used + 1) < g->map_cap)
+        return true;
+    size_t cap = g->map_cap ? 2 * g->map_cap : 64, bytes;
+    int *fresh = oct_mul_size(cap, sizeof *fresh, &bytes) ? oct_arena_alloc(g->arena, bytes) : NULL;
+    if (!fresh)
+        return false;
+    for (size_t i = 0; i < cap; i++)
+        fresh[i] = -1;
+    g->map = fresh;
+    g->map_cap = cap;
+    for (size_t v = 0; v < g->n_value; v++)
+        g->map[slot_of(g, g->value[v].name)] = (int)v;
+    return true;
+}
+
+/* ---- values ---- */
+
+oct_status oct_graph_add_value(oct_graph *g, const char *name, oct_dtype t, int *value, oct_err *err)
+{
+    if (!map_reserve(g))
+        return oct_nomem(err);
+    size_t slot = slot_of(g, name);
+    int old = g->map[slot];
+    if (old >= 0 && !g->value[old].dead)
+        return oct_fail(err, OCT_EMALFORMED, "the name '%s' is used for two values", name);
+    if (g->n_value >= INT32_MAX / 2 || !OCT_GROW(g->arena, g->value, g->n_value, g->cap_value))
+        return oct_nomem(err);
+    oct_value *v = &g->value[g->n_value];
+    *v = (oct_value){ .dtype = t, .shape.rank = -1, .producer = -1 };
+    if (!(v->name = oct_arena_strdup(g->arena, name)))
+        return oct_nomem(err);
+    g->map[slot] = (int)g->n_value;
+    if (old < 0)
+        g->map_used++;
+    *value = (int)g->n_value++;
+    return OCT_OK;
+}
+
+oct_status oct_graph_new_value(oct_graph *g, const char *base, oct_dtype t, int *value, oct_err *err)
+{
+    const char *name = base;
+    for (int i = 1; oct_graph_find(g, name) >= 0; i++)
+        if (!(name = oct_arena_printf(g->arena, "%s_%d", base, i)))
+            return oct_nomem(err);
+    return oct_graph_add_value(g, name, t, value, err);
+}
+
+oct_status oct_tensor_new(oct_arena *a, oct_dtype t, int rank, const int64_t *dims, oct_tensor **out, oct_err *err)
+{
+    oct_tensor *x = oct_arena_calloc(a, 1, sizeof *x);
+    if (!x)
+        return oct_nomem(err);
+    x->dtype = t;
+    x->rank = rank;
+    if (!oct_count(dims, rank, &x->count) || !oct_dtype_bytes(t, x->count, &x->bytes))
+        return oct_fail(err, OCT_EMALFORMED, "a tensor of type %s is larger than memory can be", oct_dtype_name(t));
+    x->dims = oct_arena_memdup(a, dims, (size_t)rank * sizeof *dims);
+    x->data = oct_arena_aligned(a, x->bytes, 64);
+    if (!x->dims || !x->data)
+        return oct_nomem(err);
+    *out = x;
+    return OCT_OK;
+}
+
+void oct_graph_set_const(oct_graph *g, int value, const oct_tensor *t)
+{
+    oct_value *v = &g->value[value];
+    v->konst = t;
+    v->dtype = t->dtype;
+    v->known = NULL;
+    v->n_known = 0;
+    oct_graph_set_dims(g, value, t->rank, t->dims, NULL);
+    g->changed = true;
+}
+
+oct_status oct_graph_new_const(oct_graph *g, const char *base, oct_dtype t, int rank, const int64_t *dims,
+                               const void *data, int *value, oct_err *err)
+{
+    oct_tensor *x;
+    OCT_TRY(oct_tensor_new(g->arena, t, rank, dims, &x, err));
+    if (x->bytes)
+        memcpy((void *)(uintptr_t)x->data, data, x->bytes);
+    OCT_TRY(oct_graph_new_value(g, base, t, value, err));
+    oct_graph_set_const(g, *value, x);
+    return OCT_OK;
+}
+
+oct_status oct_graph_new_const_f32(oct_graph *g, const char *base, int rank, const int64_t *dims, const float *data,
+                                   int *value, oct_err *err)
+{
+    return oct_graph_new_const(g, base, OCT_F32, rank, dims, data, value, err);
+}
+
+oct_status oct_graph_new_const_s64(oct_graph *g, const char *base, int rank, const int64_t *dims, const int64_t *data,
+                                   int *value, oct_err *err)
+{
+    return oct_graph_new_const(g, base, OCT_S64, rank, dims, data, value, err);
+}
+
+oct_status oct_graph_set_shape(oct_graph *g, int value, int rank, const oct_dim *d, oct_err *err)
+{
+    oct_value *v = &g->value[value];
+    if (rank < 0) {
+        v->shape = (oct_shape){ -1, NULL };
+        return OCT_OK;
+    }
+    if (v->shape.rank != rank || !v->shape.d) {
+        oct_dim *fresh = oct_arena_alloc(g->arena, (size_t)(rank ? rank : 1) * sizeof *fresh);
+        if (!fresh)
+            return oct_nomem(err);
+        v->shape = (oct_shape){ rank, fresh };
+    }
+    if (rank && v->shape.d != d)
+        memmove(v->shape.d, d, (size_t)rank * sizeof *d);
+    return OCT_OK;
+}
+
+oct_status oct_graph_set_dims(oct_graph *g, int value, int rank, const int64_t *dims, oct_err *err)
+{
+    oct_dim local[OCT_MAX_RANK], *d = local;
+    if (rank > OCT_MAX_RANK && !(d = oct_arena_calloc(g->arena, (size_t)rank, sizeof *d)))
+        return oct_nomem(err);
+    for (int i = 0; i < rank; i++)
+        d[i] = (oct_dim){ dims[i], NULL };
+    return oct_graph_set_shape(g, value, rank, d, err);
+}
+
+bool oct_shape_known(const oct_shape *s, int64_t dims[OCT_MAX_RANK])
+{
+    if (s->rank < 0 || s->rank > OCT_MAX_RANK)
+        return false;
+    for (int i = 0; i < s->rank; i++) {
+        if (s->d[i].n < 0)
+            return false;
+        if (dims)
+            dims[i] = s->d[i].n;
+    }
+    return true;
+}
+
+const char *oct_shape_text(const oct_shape *s, char *dst, size_t size)
+{
+    if (s->rank < 0) {
+        snprintf(dst, size, "[unknown]");
+        return dst;
+    }
+    size_t n = (size_t)snprintf(dst, size, "[");
+    for (int i = 0; i < s->rank && n < size; i++) {
+        const char *sep = i ? "," : "";
+        if (s->d[i].n >= 0)
+            n += (size_t)snprintf(dst + n, size - n, "%s%lld", sep, (long long)s->d[i].n);
+        else
+            n += (size_t)snprintf(dst + n, size - n, "%s%s", sep, s->d[i].sym ? s->d[i].sym : "?");
+    }
+    if (n < size)
+        snprintf(dst + n, size - n, "]");
+    return dst;
+}
+
+/* ---- uses ---- */
+
+static oct_status add_use(oct_graph *g, int value, int node, int slot, oct_err *err)
+{
+    oct_value *v = &g->value[value];
+    if (!OCT_GROW(g->arena, v->uses, v->n_uses, v->cap_uses))
+        return oct_nomem(err);
+    v->uses[v->n_uses++] = (oct_use){ node, slot };
+    return OCT_OK;
+}
+
+static void drop_use(oct_graph *g, int value, int node, int slot)
+{
+    oct_value *v = &g->value[value];
+    for (size_t i = 0; i < v->n_uses; i++)
+        if (v->uses[i].node == node && v->uses[i].slot == slot) {
+            memmove(v->uses + i, v->uses + i + 1, (v->n_uses - i - 1) * sizeof *v->uses);
+            v->n_uses--;
+            return;
+        }
+}
+
+/* ---- nodes ---- */
+
+static int *minus_ones(oct_graph *g, int n)
+{
+    int *p = oct_arena_alloc(g->arena, (size_t)(n ? n : 1) * sizeof *p);
+    for (int i = 0; p && i < n; i++)
+        p[i] = -1;
+    return p;
+}
+
+oct_status oct_graph_add_node(oct_graph *g, const char *op, const char *domain, const char *name, int n_in, int n_out,
+                              int before, int *node, oct_err *err)
+{
+    if (g->n_node >= INT32_MAX / 2 || !OCT_GROW(g->arena, g->node, g->n_node, g->cap_node) ||
+        !OCT_GROW(g->arena, g->order, g->n_order, g->cap_order))
+        return oct_nomem(err);
+    oct_node *n = &g->node[g->n_node];
+    *n = (oct_node){ .n_in = n_in, .n_out = n_out };
+    n->op = oct_arena_strdup(g->arena, op);
+    n->domain = oct_arena_strdup(g->arena, domain);
+    n->name = oct_arena_strdup(g->arena, name);
+    n->in = minus_ones(g, n_in);
+    n->out = minus_ones(g, n_out);
+    if (!n->op || !n->domain || !n->name || !n->in || !n->out)
+        return oct_nomem(err);
+    size_t at = g->n_order;
+    if (before >= 0)
+        for (at = 0; at < g->n_order && g->order[at] != before;)
+            at++;
+    memmove(g->order + at + 1, g->order + at, (g->n_order - at) * sizeof *g->order);
+    g->order[at] = (int)g->n_node;
+    g->n_order++;
+    *node = (int)g->n_node++;
+    g->changed = true;
+    return OCT_OK;
+}
+
+oct_status oct_graph_set_input(oct_graph *g, int node, int slot, int value, oct_err *err)
+{
+    oct_node *n = &g->node[node];
+    if (slot >= n->n_in) {
+        int *in = minus_ones(g, slot + 1);
+        if (!in)
+            return oct_nomem(err);
+        memcpy(in, n->in, (size_t)n->n_in * sizeof *in);
+        n->in = in;
+        n->n_in = slot + 1;
+    }
+    if (n->in[slot] == value)
+        return OCT_OK;
+    if (value >= 0)
+        OCT_TRY(add_use(g, value, node, slot, err));
+    if (n->in[slot] >= 0)
+        drop_use(g, n->in[slot], node, slot);
+    n->in[slot] = value;
+    n->changed = g->changed = true;
+    return OCT_OK;
+}
+
+void oct_graph_cut_inputs(oct_graph *g, int node, int count)
+{
+    oct_node *n = &g->node[node];
+    for (int i = count; i < n->n_in; i++)
+        if (n->in[i] >= 0)
+            drop_use(g, n->in[i], node, i);
+    if (count < n->n_in) {
+        n->n_in = count;
+        n->changed = g->changed = true;
+    }
+}
+
+oct_status oct_graph_set_output(oct_graph *g, int node, int slot, int value, oct_err *err)
+{
+    oct_node *n = &g->node[node];
+    if (slot >= n->n_out) {
+        int *out = minus_ones(g, slot + 1);
+        if (!out)
+            return oct_nomem(err);
+        memcpy(out, n->out, (size_t)n->n_out * sizeof *out);
+        n->out = out;
+        n->n_out = slot + 1;
+    }
+    if (n->out[slot] == value)
+        return OCT_OK;
+    if (n->out[slot] >= 0)
+        g->value[n->out[slot]].producer = -1;
+    if (value >= 0) {
+        int old = g->value[value].producer;
+        if (old >= 0)
+            for (int i = 0; i < g->node[old].n_out; i++)
+                if (g->node[old].out[i] == value) {
+                    g->node[old].out[i] = -1;
+                    g->node[old].changed = true;
+                }
+        g->value[value].producer = node;
+    }
+    n->out[slot] = value;
+    n->changed = g->changed = true;
+    return OCT_OK;
+}
+
+oct_status oct_graph_replace_uses(oct_graph *g, int from, int to, oct_err *err)
+{
+    for (size_t i = 0; i < g->value[from].n_uses;) {
+        oct_use u = g->value[from].uses[i];
+        if (u.slot < 0) {
+            i++;
+            continue;
+        }
+        OCT_TRY(oct_graph_set_input(g, u.node, u.slot, to, err));
+    }
+    return OCT_OK;
+}
+
+oct_status oct_graph_add_capture(oct_graph *g, int node, int value, oct_err *err)
+{
+    oct_node *n = &g->node[node];
+    for (int i = 0; i < n->n_captured; i++)
+        if (n->captured[i] == value)
+            return OCT_OK;
+    int *list = oct_arena_alloc(g->arena, (size_t)(n->n_captured + 1) * sizeof *list);
+    if (!list)
+        return oct_nomem(err);
+    if (n->n_captured)
+        memcpy(list, n->captured, (size_t)n->n_captured * sizeof *list);
+    list[n->n_captured] = value;
+    OCT_TRY(add_use(g, value, node, -1, err));
+    n->captured = list;
+    n->n_captured++;
+    return OCT_OK;
+}
+
+void oct_graph_remove_node(oct_graph *g, int node)
+{
+    oct_node *n = &g->node[node];
+    oct_graph_cut_inputs(g, node, 0);
+    for (int i = 0; i < n->n_captured; i++)
+        drop_use(g, n->captured[i], node, -1);
+    for (int i = 0; i < n->n_out; i++)
+        if (n->out[i] >= 0)
+            g->value[n->out[i]].producer = -1;
+    n->n_out = n->n_captured = 0;
+    n->dead = true;
+    g->changed = true;
+    for (size_t i = 0; i < g->n_order; i++)
+        if (g->order[i] == node) {
+            memmove(g->order + i, g->order + i + 1, (g->n_order - i - 1) * sizeof *g->order);
+            g->n_order--;
+            return;
+        }
+}
+
+void oct_graph_remove_value(oct_graph *g, int value)
+{
+    g->value[value].dead = true;
+    g->changed = true;
+}
+
+static bool is_needed(const oct_graph *g, const oct_node *n)
+{
+    for (int i = 0; i < n->n_out; i++)
+        if (n->out[i] >= 0 && (g->value[n->out[i]].n_uses || g->value[n->out[i]].is_output))
+            return true;
+    return false;
+}
+
+int oct_graph_prune(oct_graph *g)
+{
+    int removed = 0;
+    for (size_t i = g->n_order; i-- > 0;) {
+        int id = g->order[i];
+        oct_node *n = &g->node[id];
+        if (is_needed(g, n))
+            continue;
+        int n_out = n->n_out;
+        oct_graph_remove_node(g, id);
+        for (int k = 0; k < n_out; k++)
+            if (n->out[k] >= 0)
+                oct_graph_remove_value(g, n->out[k]);
+        removed++;
+    }
+    for (size_t v = 0; v < g->n_value; v++) {
+        oct_value *x = &g->value[v];
+        if (!x->dead && !x->n_uses && !x->is_output && !x->is_input && x->producer < 0)
+            oct_graph_remove_value(g, (int)v);
+    }
+    return removed;
+}
+
+/* ---- clone ---- */
+
+static bool clone_value(oct_arena *a, oct_value *v)
+{
+    if (v->shape.rank >= 0 && v->shape.d) {
+        v->shape.d = oct_arena_memdup(a, v->shape.d, (size_t)v->shape.rank * sizeof *v->shape.d);
+        if (!v->shape.d)
+            return false;
+    }
+    v->cap_uses = v->n_uses;
+    v->uses = oct_arena_memdup(a, v->uses, v->n_uses * sizeof *v->uses);
+    return v->uses != NULL;
+}
+
+static bool clone_node(oct_arena *a, oct_node *n)
+{
+    n->in = oct_arena_memdup(a, n->in, (size_t)n->n_in * sizeof *n->in);
+    n->out = oct_arena_memdup(a, n->out, (size_t)n->n_out * sizeof *n->out);
+    n->captured = oct_arena_memdup(a, n->captured, (size_t)n->n_captured * sizeof *n->captured);
+    n->attr = oct_arena_memdup(a, n->attr, n->n_attr * sizeof *n->attr);
+    n->cap_attr = n->n_attr;
+    return n->in && n->out && n->captured && n->attr;
+}
+
+oct_status oct_graph_clone(const oct_graph *g, oct_graph **copy, oct_err *err)
+{
+    oct_graph *c = oct_graph_create();
+    if (!c)
+        return oct_nomem(err);
+    oct_arena *a = c->arena;
+    *c = *g;
+    c->arena = a;
+    c->value = oct_arena_memdup(a, g->value, g->n_value * sizeof *g->value);
+    c->node = oct_arena_memdup(a, g->node, g->n_node * sizeof *g->node);
+    c->order = oct_arena_memdup(a, g->order, g->n_order * sizeof *g->order);
+    c->input = oct_arena_memdup(a, g->input, g->n_input * sizeof *g->input);
+    c->output = oct_arena_memdup(a, g->output, g->n_output * sizeof *g->output);
+    c->opset = oct_arena_memdup(a, g->opset, g->n_opset * sizeof *g->opset);
+    c->map = oct_arena_memdup(a, g->map, g->map_cap * sizeof *g->map);
+    c->cap_value = c->n_value, c->cap_node = c->n_node, c->cap_order = c->n_order;
+    c->cap_input = c->n_input, c->cap_output = c->n_output, c->cap_opset = c->n_opset;
+    bool ok = c->value && c->node && c->order && c->input && c->output && c->opset && c->map;
+    for (size_t i = 0; ok && i < c->n_value; i++)
+        ok = clone_value(a, &c->value[i]);
+    for (size_t i = 0; ok && i < c->n_node; i++)
+        ok = clone_node(a, &c->node[i]);
+    if (!ok) {
+        oct_arena_destroy(a);
+        return oct_nomem(err);
+    }
+    *copy = c;
+    return OCT_OK;
+}
