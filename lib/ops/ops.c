@@ -1,0 +1,87 @@
+/* The list of operators, and what is asked of it. */
+#include "ops/op.h"
+
+#include <math.h>
+#include <string.h>
+
+#define OCT_OP(record) extern const oct_op record;
+#include "ops/ops.inc"
+#undef OCT_OP
+
+static const oct_op *const all[] = {
+#define OCT_OP(record) &record,
+#include "ops/ops.inc"
+#undef OCT_OP
+    NULL,
+};
+
+const oct_op *const *oct_op_all(size_t *n)
+{
+    *n = OCT_COUNT(all) - 1;
+    return all;
+}
+
+const oct_op *oct_op_find(const char *domain, const char *type, int64_t opset)
+{
+    for (size_t i = 0; all[i]; i++)
+        if (strcmp(all[i]->type, type) == 0 && strcmp(all[i]->domain, domain) == 0 && opset >= all[i]->since &&
+            (all[i]->until == 0 || opset <= all[i]->until))
+            return all[i];
+    return NULL;
+}
+
+const oct_op *oct_op_of(const oct_graph *g, int node)
+{
+    const oct_node *n = &g->node[node];
+    return oct_op_find(n->domain, n->op, oct_graph_opset(g, n->domain));
+}
+
+void oct_operand_strides(const oct_operand *t, int64_t s[OCT_MAX_RANK])
+{
+    int64_t step = 1;
+    bool last = t->layout == OCT_LAYOUT_CHANNELS_LAST && t->rank >= 3;
+    if (last) {
+        s[1] = 1;
+        step = t->dims[1];
+    }
+    for (int i = t->rank - 1; i >= 0; i--) {
+        if (last && i == 1)
+            continue;
+        s[i] = step;
+        step *= t->dims[i];
+    }
+}
+
+/* A bound of Clip given as input: absent leaves it open; a constant scalar sets it; anything else is no clamp. */
+static bool bound(const oct_graph *g, const oct_node *n, int slot, float *x)
+{
+    if (slot >= n->n_in || n->in[slot] < 0)
+        return true;
+    const oct_tensor *t = g->value[n->in[slot]].konst;
+    if (!t || t->count != 1 || t->dtype != OCT_F32 || !t->data)
+        return false;
+    memcpy(x, t->data, sizeof *x);
+    return true;
+}
+
+bool oct_op_clamp(const oct_graph *g, int node, float *lo, float *hi)
+{
+    const oct_node *n = &g->node[node];
+    *lo = -INFINITY;
+    *hi = INFINITY;
+    if (n->domain[0])
+        return false;
+    if (strcmp(n->op, "Relu") == 0) {
+        *lo = 0.0f;
+        return true;
+    }
+    if (strcmp(n->op, "Clip") != 0)
+        return false;
+    if (oct_graph_opset(g, "") < 11) {
+        *lo = oct_node_float(n, "min", -INFINITY);
+        *hi = oct_node_float(n, "max", INFINITY);
+    } else if (!bound(g, n, 1, lo) || !bound(g, n, 2, hi)) {
+        return false;
+    }
+    return *lo <= *hi;
+}
