@@ -1,0 +1,116 @@
+/* lib/kernels/conv/conv.h -- convolution and transposed convolution, channels last, float and 8-bit.
+ *
+ * Tensors are N D H W C; a 2-D convolution has d = od = kd = sd = dd = 1, a 1-D one also h = 1. Each output
+ * is one chain over (kd, ky, kx, ic) in this order, and padding is read as zeros (8-bit: as the zero point),
+ * so that results are the same bits on every instruction set, number of threads and split of the batch.
+ * In a transposed convolution the taps that fall between inputs are part of the chain as zeros.
+ *
+ * Use: oct_conv_geom, prepare, pack the weights once, run often. Plans are plain data. Kernels allocate
+ * nothing: packed weights and scratch (both 64-byte aligned) are the caller's, sizes are in the plan. */
+#ifndef OCT_KERNELS_CONV_H
+#define OCT_KERNELS_CONV_H
+
+#include "kernels/qgemm/qgemm.h"
+#include "kernels/sgemm/sgemm.h"
+
+/* Shapes. Zero-initialise with oct_conv_geom_init, which sets the ones, then fill. */
+typedef struct oct_conv_geom {
+    int64_t n;          /* batch */
+    int64_t d, h, w, c; /* input */
+    int64_t od, oh, ow, oc; /* output; oc counts all groups */
+    int64_t kd, kh, kw; /* kernel */
+    int64_t sd, sh, sw; /* strides */
+    int64_t dd, dh, dw; /* dilations */
+    int64_t pd, ph, pw; /* padding before: front, top, left; padding after follows from od, oh, ow */
+    int64_t groups;
+    int64_t ldx, ldy;   /* elements between neighbouring pixels of input and output; 0: c, oc (dense) */
+    bool transposed;    /* ConvTranspose: y at oy = iy * sh - ph + ky * dh */
+} oct_conv_geom;
+
+/* Everything 1 but the paddings, ldx and ldy, which are 0. */
+void oct_conv_geom_init(oct_conv_geom *g);
+/* OCT_EMALFORMED when a dimension is below 1 (n may be 0), groups divide not c and oc, or sizes overflow. The output size is
+ * taken as given: pixels that reach outside the input read padding. */
+oct_status oct_conv_geom_check(const oct_conv_geom *g, oct_err *err);
+
+/* How a plan computes; chosen from the shape alone. */
+typedef enum oct_conv_path {
+    OCT_CONV_DENSE,    /* 1x1, stride 1: a plain product over pixels              */
+    OCT_CONV_INDIRECT, /* pointers to the input pixel of every tap                */
+    OCT_CONV_GATHER,   /* few channels: blocks of rows copied together (k dense)  */
+    OCT_CONV_DEPTHWISE /* one input and one output channel a group                */
+} oct_conv_path;
+const char *oct_conv_path_name(oct_conv_path p); /* "dense", ...; for profiles */
+
+/* Micro-kernel of depthwise convolution, one output pixel.
+ *   x    pointers to the c channels of the pixel of each tap
+ *   w    packed, f32[taps][c rounded up to 16]
+ *   y    f32[c]; only c are written. out: as in oct_sgemm_fn, never NULL, arrays f32[c] */
+typedef void (*oct_sdw_fn)(size_t c, size_t taps, const float *const *x, const float *w, float *y, const oct_sout *out);
+/* 8-bit: acc[i] = sum over taps of (x ^ flip) * w; w packed s16[taps rounded up to 2][c rounded up to 16] in
+ * pairs of taps, [taps / 2][c][2]; acc has room for c rounded up to 16; nothing beyond c bytes is read. */
+typedef void (*oct_qdw_fn)(size_t c, size_t taps, const uint8_t *const *x, uint8_t flip, const int16_t *w, int32_t *acc);
+
+typedef struct oct_sdw_kernel {
+    const char *name;
+    oct_isa isa;
+    oct_sdw_fn fn;
+} oct_sdw_kernel;
+typedef struct oct_qdw_kernel {
+    const char *name;
+    oct_isa isa;
+    oct_qdw_fn fn;
+} oct_qdw_kernel;
+const oct_sdw_kernel *oct_sdw_kernels(size_t *n); /* slowest first */
+const oct_sdw_kernel *oct_sdw_select(oct_isa have);
+const oct_qdw_kernel *oct_qdw_kernels(size_t *n);
+const oct_qdw_kernel *oct_qdw_select(oct_isa have);
+
+/* ---- float ---- */
+typedef struct oct_sconv {
+    oct_conv_geom g;
+    oct_conv_path path;
+    const oct_sgemm_kernel *kernel;
+    const oct_sdw_kernel *dw;
+    size_t block;    /* output pixels of a work item */
+    int threads;
+    size_t packed_size, scratch_size; /* bytes */
+} oct_sconv;
+
+/* Plans for pools of at most `threads` threads. Fails as oct_conv_geom_check, OCT_ENOMEM when sizes overflow. */
+oct_status oct_sconv_prepare(oct_sconv *p, const oct_conv_geom *g, int threads, oct_err *err);
+
+/* w: f32[oc][c / groups][kd][kh][kw], transposed: f32[c][oc / groups][kd][kh][kw] (as ONNX stores them). */
+void oct_sconv_pack(const oct_sconv *p, const float *w, void *packed);
+
+/* x: f32[n][d][h][w][c], y: f32[n][od][oh][ow][oc]; out as for oct_sgemm_run with one row a pixel (bias f32[oc];
+ * residual shaped as y with its own ldr), or NULL. y must overlap no input. */
+void oct_sconv_run(const oct_sconv *p, oct_pool *pool, const float *x, const void *packed, float *y, const oct_sout *out,
+                   void *scratch);
+
+/* ---- 8-bit ---- */
+typedef struct oct_qconv {
+    oct_conv_geom g;
+    oct_conv_path path;
+    oct_dtype x_type, w_type; /* each OCT_U8 or OCT_S8 */
+    const oct_qgemm_kernel *kernel;
+    const oct_qdw_kernel *dw;
+    const oct_qout_kernel *qout;
+    size_t block;
+    int threads;
+    size_t packed_size, scratch_size; /* bytes */
+} oct_qconv;
+
+oct_status oct_qconv_prepare(oct_qconv *p, const oct_conv_geom *g, oct_dtype x_type, oct_dtype w_type, int threads,
+                             oct_err *err);
+
+/* w as for oct_sconv_pack, of w_type. zw: zero points of the weights in w_type's range, zw[o * zw_step] for output
+ * channel o (0 per tensor, 1 per channel), or NULL for 0. */
+void oct_qconv_pack(const oct_qconv *p, const void *w, const int32_t *zw, size_t zw_step, void *packed);
+
+/* x: x_type[n][d][h][w][c] with zero point zx; bias: s32[oc] at s_x * s_w[oc] or NULL; out: never NULL, arrays
+ * [oc]; y: element type by out->kind. y must overlap no input. */
+void oct_qconv_run(const oct_qconv *p, oct_pool *pool, const void *x, int32_t zx, const void *packed, const int32_t *bias,
+                   const oct_qout *out, void *y, void *scratch);
+
+#endif
