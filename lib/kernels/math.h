@@ -1,0 +1,253 @@
+/* lib/kernels/math.h -- elementary functions with the same bits on every machine.
+ *
+ * Plain C with explicit fmaf and no branches on the data, so that compilers vectorise loops over them;
+ * compiled once per instruction set (lib/kernels/elem), every version does the same IEEE operations in
+ * the same order. libm's versions differ between CPUs: nothing that reaches a result may use them
+ * (sqrtf, fabsf, floorf, ceilf, rintf, fmaf are exact and fine). NaN in gives NaN out; overflow gives
+ * infinity; results go down to denormals. Coefficients: scripts/fit_math.py.
+ *
+ * Largest error against higher precision, in units of the last place (tests/check/check_elem.c asserts it):
+ *   expf 1.1   expm1f 1.7   logf 1.0   log1pf 2.0   tanhf 2.6   sigmoidf 2.6   erff 2.0
+ *   powf 0.51   sinf, cosf 0.51;   double: exp 1.5, log 1.5 */
+#ifndef OCT_KERNELS_MATH_H
+#define OCT_KERNELS_MATH_H
+
+#include <math.h>
+#include <stdint.h>
+
+static inline int32_t oct_bits_of(float x)
+{
+    union { float f; int32_t i; } u = { x };
+    return u.i;
+}
+static inline float oct_float_of(int32_t i)
+{
+    union { int32_t i; float f; } u = { i };
+    return u.f;
+}
+static inline int64_t oct_bits_of_double(double x)
+{
+    union { double f; int64_t i; } u = { x };
+    return u.i;
+}
+static inline double oct_double_of(int64_t i)
+{
+    union { int64_t i; double f; } u = { i };
+    return u.f;
+}
+
+/* Adding this to |x| < 2^22 leaves x, rounded half to even, in the low bits: rintf for loops. */
+#define OCT_ROUND_MAGIC 12582912.0f       /* 1.5 * 2^23 */
+#define OCT_ROUND_BITS 0x4b400000
+#define OCT_ROUND_MAGIC_D 6755399441055744.0 /* 1.5 * 2^52 */
+
+/* Nearest integer, half to even, of |x| < 2^22. */
+static inline int32_t oct_round_small(float x)
+{
+    return oct_bits_of(x + OCT_ROUND_MAGIC) - OCT_ROUND_BITS;
+}
+
+/* |magnitude| with the sign of `sign`. */
+static inline float oct_with_sign(float magnitude, float sign)
+{
+    return oct_float_of((int32_t)(((uint32_t)oct_bits_of(magnitude) & 0x7fffffffu) |
+                                  ((uint32_t)oct_bits_of(sign) & 0x80000000u)));
+}
+static inline float oct_absf(float x)
+{
+    return oct_float_of((int32_t)((uint32_t)oct_bits_of(x) & 0x7fffffffu));
+}
+
+/* x = k ln 2 + r; returns exp(r) - 1, |r| <= 0.348. x in [-200, 200]. */
+static inline float oct_exp_reduce(float x, int32_t *k)
+{
+    float t = fmaf(x, 0x1.715476p+0f, OCT_ROUND_MAGIC);
+    *k = oct_bits_of(t) - OCT_ROUND_BITS;
+    float n = t - OCT_ROUND_MAGIC;
+    float r = fmaf(n, -0x1.62e4p-1f, x);
+    r = fmaf(n, -0x1.7f7d1cp-20f, r);
+    float p = 0x1.6be81ep-10f;
+    p = fmaf(p, r, 0x1.123f9p-7f);
+    p = fmaf(p, r, 0x1.5556b8p-5f);
+    p = fmaf(p, r, 0x1.555488p-3f);
+    p = fmaf(p, r, 0x1.fffffep-2f);
+    return fmaf(r * r, p, r);
+}
+
+/* 2^k for k in [-126, 127]. */
+static inline float oct_pow2(int32_t k)
+{
+    return oct_float_of((int32_t)((uint32_t)(k + 127) << 23));
+}
+
+static inline float oct_expf(float x)
+{
+    float c = x < 130.0f ? x : 130.0f; /* NaN too: no conversion of it below */
+    c = c > -130.0f ? c : -130.0f;
+    int32_t k;
+    float q = oct_exp_reduce(c, &k);
+    int32_t half = k >> 1; /* two steps: k reaches 188, and denormal results round once */
+    float y = (1.0f + q) * oct_pow2(half) * oct_pow2(k - half);
+    return x != x ? x : y;
+}
+
+/* exp(x) - 1, accurate near zero. */
+static inline float oct_expm1f(float x)
+{
+    float c = x < 89.0f ? x : 89.0f;
+    c = c > -30.0f ? c : -30.0f;
+    int32_t k;
+    float q = oct_exp_reduce(c, &k);
+    float s = oct_pow2(k - 1); /* half the scale: k reaches 128 */
+    float y = 2.0f * fmaf(s, q, s - 0.5f);
+    y = k == 0 ? q : y; /* keeps tiny x and the sign of zero */
+    return x != x ? x : (x == 0.0f ? x : y);
+}
+
+/* Natural logarithm: -inf at 0, NaN below. */
+static inline float oct_logf(float x)
+{
+    float up = x < 0x1p-126f ? x * 0x1p23f : x; /* denormals */
+    int32_t lift = x < 0x1p-126f ? 23 : 0;
+    int32_t b = oct_bits_of(up);
+    int32_t e = (int32_t)((uint32_t)b - 0x3f3504f3u) >> 23; /* m in [sqrt(1/2), sqrt 2) */
+    float m = oct_float_of((int32_t)((uint32_t)b - ((uint32_t)e << 23)));
+    float n = (float)(e - lift), f = m - 1.0f, z = f * f;
+    float p = 0x1.1434a2p-4f;
+    p = fmaf(p, f, -0x1.dd7ca2p-4f);
+    p = fmaf(p, f, 0x1.e692bap-4f);
+    p = fmaf(p, f, -0x1.fc3d56p-4f);
+    p = fmaf(p, f, 0x1.23406ap-3f);
+    p = fmaf(p, f, -0x1.555bcap-3f);
+    p = fmaf(p, f, 0x1.99a42cp-3f);
+    p = fmaf(p, f, -0x1.000006p-2f);
+    p = fmaf(p, f, 0x1.555548p-2f);
+    p = p * f;
+    p = fmaf(n, 0x1.7f7d1cp-20f, fmaf(z, p, -0.5f * z));
+    float y = fmaf(n, 0x1.62e4p-1f, f + p);
+    y = x < INFINITY ? y : x; /* inf, NaN */
+    y = x == 0.0f ? -INFINITY : y;
+    return x < 0.0f ? NAN : y;
+}
+
+/* log(1 + x), accurate near zero. */
+static inline float oct_log1pf(float x)
+{
+    float u = 1.0f + x;
+    float lost = u > 1.0f ? x - (u - 1.0f) : 1.0f - (u - x); /* what rounding u took away */
+    lost = oct_absf(x) < 0.5f ? x - (u - 1.0f) : lost;
+    float y = oct_logf(u) + lost / u;
+    y = u == 1.0f ? x : y;
+    return x < INFINITY && u > 0.0f ? y : (u == 0.0f ? -INFINITY : (u < 0.0f ? NAN : x));
+}
+
+static inline float oct_tanhf(float x)
+{
+    float a = oct_absf(x);
+    float t = oct_expm1f(2.0f * (a < 10.0f ? a : 10.0f));
+    float y = oct_with_sign(t / (t + 2.0f), x);
+    return x != x ? x : y;
+}
+
+/* 1 / (1 + exp(-x)), accurate on both sides. */
+static inline float oct_sigmoidf(float x)
+{
+    float z = oct_expf(-oct_absf(x));
+    float y = (x < 0.0f ? z : 1.0f) / (1.0f + z);
+    return x != x ? x : y;
+}
+
+static inline float oct_erff(float x)
+{
+    float a = oct_absf(x), z = x * x;
+    float t = a < 4.0f ? a : 4.0f;
+    float s = -0x1.4067bap-11f;
+    s = fmaf(s, z, 0x1.48bdb6p-8f);
+    s = fmaf(s, z, -0x1.b6cb72p-6f);
+    s = fmaf(s, z, 0x1.ce1ebap-4f);
+    s = fmaf(s, z, -0x1.8126fep-2f);
+    s = fmaf(s, z, 0x1.06eba6p-3f);
+    float near = fmaf(x, s, x);
+    float g = 0x1.68b7c6p-23f; /* -log(erfc(t)) / t */
+    g = fmaf(g, t, 0x1.e1db76p-17f);
+    g = fmaf(g, t, -0x1.7c09fap-12f);
+    g = fmaf(g, t, 0x1.f32a1ap-9f);
+    g = fmaf(g, t, -0x1.8af12ep-6f);
+    g = fmaf(g, t, 0x1.b4b46cp-4f);
+    g = fmaf(g, t, 0x1.451638p-1f);
+    g = fmaf(g, t, 0x1.20f258p+0f);
+    float far = oct_with_sign(1.0f - oct_expf(-g * t), x);
+    float y = a < 0.9f ? near : far;
+    return x != x ? x : y;
+}
+
+/* log(1 + exp(x)), accurate on both sides. */
+static inline float oct_softplusf(float x)
+{
+    float y = (x > 0.0f ? x : 0.0f) + oct_log1pf(oct_expf(-oct_absf(x)));
+    return x != x ? x : y;
+}
+
+/* ------------------------------------------------------------------ double, for tables and powf */
+
+static inline double oct_exp(double x)
+{
+    double c = x < 800.0 ? x : 800.0;
+    c = c > -800.0 ? c : -800.0;
+    double t = fma(c, 0x1.71547652b82fep+0, OCT_ROUND_MAGIC_D);
+    int64_t k = oct_bits_of_double(t) - oct_bits_of_double(OCT_ROUND_MAGIC_D);
+    double n = t - OCT_ROUND_MAGIC_D;
+    double r = fma(n, -0x1.62e42fefa2p-1, c);
+    r = fma(n, -0x1.9ef35793c7673p-41, r);
+    double p = 0x1.1f9f67f1cc2d9p-29;
+    p = fma(p, r, 0x1.af6f0b39a2826p-26);
+    p = fma(p, r, 0x1.27e4be2bf07f0p-22);
+    p = fma(p, r, 0x1.71ddee4dd1956p-19);
+    p = fma(p, r, 0x1.a01a01b4dad3bp-16);
+    p = fma(p, r, 0x1.a01a01b43c0c5p-13);
+    p = fma(p, r, 0x1.6c16c16c133a0p-10);
+    p = fma(p, r, 0x1.111111110ea6ap-7);
+    p = fma(p, r, 0x1.555555555555ep-5);
+    p = fma(p, r, 0x1.555555555555cp-3);
+    p = fma(p, r, 0.5);
+    double q = 1.0 + fma(r * r, p, r);
+    int64_t half = (k - (k & 1)) / 2;
+    double y = q * oct_double_of((int64_t)((uint64_t)(half + 1023) << 52)) *
+               oct_double_of((int64_t)((uint64_t)(k - half + 1023) << 52));
+    return x != x ? x : y;
+}
+
+static inline double oct_log(double x)
+{
+    double up = x < 0x1p-1022 ? x * 0x1p52 : x;
+    int64_t lift = x < 0x1p-1022 ? 52 : 0;
+    uint64_t b = (uint64_t)oct_bits_of_double(up);
+    uint64_t e52 = (b - 0x3fe6a09e667f3bcdu) & 0xfff0000000000000u; /* exponent in place; m in [sqrt(1/2), sqrt 2) */
+    double m = oct_double_of((int64_t)(b - e52));
+    int32_t e = (int32_t)(e52 >> 32) >> 20;
+    double n = (double)(e - (int32_t)lift), f = m - 1.0;
+    double s = f / (2.0 + f), z = s * s;
+    double p = 0x1.0ef0f64e53fbfp-3;
+    p = fma(p, z, 0x1.0f6abbfd369bfp-3);
+    p = fma(p, z, 0x1.3b1ff8e5a0046p-3);
+    p = fma(p, z, 0x1.745ce2e88a384p-3);
+    p = fma(p, z, 0x1.c71c724740879p-3);
+    p = fma(p, z, 0x1.249249243db49p-2);
+    p = fma(p, z, 0x1.9999999999ccdp-2);
+    p = fma(p, z, 0x1.5555555555555p-1);
+    /* log(1 + f) = 2 s + s z p, and 2 s = f - s f. */
+    double h = 0.5 * f * f;
+    double tail = fma(s, h + z * p, fma(n, 0x1.9ef35793c7673p-41, 0.0));
+    double y = fma(n, 0x1.62e42fefa2p-1, f - (h - tail));
+    y = x < (double)INFINITY ? y : x;
+    y = x == 0.0 ? -(double)INFINITY : y;
+    return x < 0.0 ? (double)NAN : y;
+}
+
+/* x to the y with C's special cases; y = 2 and y = 3 are x*x and x*x*x. */
+float oct_powf(float x, float y);
+/* Radians; any finite argument (exact reduction). Infinity gives NaN. */
+float oct_sinf(float x);
+float oct_cosf(float x);
+
+#endif
