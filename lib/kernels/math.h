@@ -134,8 +134,7 @@ static inline float oct_logf(float x)
 static inline float oct_log1pf(float x)
 {
     float u = 1.0f + x;
-    float lost = u > 1.0f ? x - (u - 1.0f) : 1.0f - (u - x); /* what rounding u took away */
-    lost = oct_absf(x) < 0.5f ? x - (u - 1.0f) : lost;
+    float lost = x - (u - 1.0f); /* what rounding u took away */
     float y = oct_logf(u) + lost / u;
     y = u == 1.0f ? x : y;
     return x < INFINITY && u > 0.0f ? y : (u == 0.0f ? -INFINITY : (u < 0.0f ? NAN : x));

@@ -1,0 +1,38 @@
+/* lib/kernels/layout.h -- moving elements of 1, 2, 4 or 8 bytes: permutations, strided copies, resizing. */
+#ifndef OCT_KERNELS_LAYOUT_H
+#define OCT_KERNELS_LAYOUT_H
+
+#include "base/pool.h"
+
+#define OCT_LAYOUT_RANK 8
+
+/* y = x with its dimensions permuted: output dimension i is input dimension perm[i]; dims are the input's. Contiguous
+ * both; must not overlap. size: 1, 2, 4 or 8 bytes. rank <= OCT_LAYOUT_RANK. Transposes of two (blocks of)
+ * dimensions, as NCHW <-> NHWC, run in tiles. */
+void oct_transpose(oct_pool *pool, const void *x, const int64_t *dims, const int *perm, int rank, size_t size, void *y);
+
+/* y[b][c][r] = x[b][r][c] for b < batch. NCHW to NHWC: rows = C, cols = H * W. */
+void oct_transpose_2d(oct_pool *pool, const void *x, size_t batch, size_t rows, size_t cols, size_t size, void *y);
+
+/* Copies a box of dims elements between two strided arrays (strides in elements, may be 0 or negative): Slice, Concat,
+ * Split, Expand, Pad's inside. */
+void oct_copy_strided(oct_pool *pool, const void *x, const int64_t *sx, void *y, const int64_t *sy,
+                      const int64_t *dims, int rank, size_t size);
+
+/* Copies `rows` runs of `bytes` bytes: row i from x + i * x_step to y + i * y_step (bytes): one input of a Concat whose
+ * axis is joined with what follows it, or one output of a Split. */
+void oct_copy_rows(oct_pool *pool, const void *x, size_t x_step, void *y, size_t y_step, size_t rows, size_t bytes);
+
+/* Resizing along one axis of f32[outer][n_in][inner] to [outer][n_out][inner]:
+ *   y[i] = sum over k < taps of weight[i * taps + k] * x[index[i * taps + k]],
+ * the first product rounded, the others added by fma, in order of k. weight NULL with taps 1: a plain copy (nearest).
+ * Indices must lie in [0, n_in). Apply axis by axis, through a buffer, for linear (taps 2) and cubic (taps 4). Fast for
+ * inner > 8: channels last, or the rows of channels first. */
+void oct_resize_axis_f32(oct_pool *pool, const float *x, size_t outer, size_t n_in, size_t inner, size_t n_out,
+                         int taps, const int32_t *index, const float *weight, float *y);
+
+/* Nearest along one axis for elements of 1, 2, 4 or 8 bytes. */
+void oct_resize_axis_nearest(oct_pool *pool, const void *x, size_t outer, size_t n_in, size_t inner, size_t n_out,
+                             const int32_t *index, size_t size, void *y);
+
+#endif
