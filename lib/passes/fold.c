@@ -1,0 +1,115 @@
+/* Constant folding: nodes on constants, and values that shape inference knows wholly. */
+#include "passes/pass.h"
+
+#include "ops/op.h"
+
+#include <string.h>
+
+static bool all_constant(const oct_graph *g, const oct_node *n)
+{
+    for (int i = 0; i < n->n_in; i++)
+        if (n->in[i] >= 0 && (!g->value[n->in[i]].konst || !g->value[n->in[i]].konst->data))
+            return false;
+    return true;
+}
+
+static bool foldable(const oct_graph *g, const oct_node *n, const oct_op *op)
+{
+    if (!op || !op->run || n->n_captured)
+        return false;
+    static const char *const never[] = { "DequantizeLinear", "RandomNormal", "RandomUniform", "RandomNormalLike",
+                                         "RandomUniformLike", "Bernoulli", "Multinomial" };
+    for (size_t i = 0; i < OCT_COUNT(never); i++)
+        if (strcmp(n->op, never[i]) == 0)
+            return false;
+    return all_constant(g, n);
+}
+
+/* Replaces a produced value by a constant: its producer loses it, so that pruning can remove the node. */
+static void make_constant(oct_graph *g, int node, int slot, const oct_tensor *t)
+{
+    int v = g->node[node].out[slot];
+    g->value[v].producer = -1;
+    g->node[node].out[slot] = -1;
+    g->node[node].changed = true;
+    oct_graph_set_const(g, v, t);
+}
+
+static oct_status fold_known(oct_graph *g, int node, bool *folded, oct_err *err)
+{
+    const oct_node *n = &g->node[node];
+    if (n->n_out != 1 || n->out[0] < 0)
+        return OCT_OK;
+    const oct_value *v = &g->value[n->out[0]];
+    if (!v->known || v->is_output || (v->dtype != OCT_S64 && v->dtype != OCT_S32) || v->shape.rank < 0 ||
+        v->shape.rank > 1 || (v->shape.rank == 1 && v->shape.d[0].n != v->n_known) || (v->shape.rank == 0 && v->n_known != 1))
+        return OCT_OK;
+    for (int i = 0; i < v->n_known; i++)
+        if (v->known[i].n < 0)
+            return OCT_OK;
+    oct_tensor *t;
+    int64_t dims[1] = { v->n_known };
+    OCT_TRY(oct_tensor_new(g->arena, v->dtype, v->shape.rank, dims, &t, err));
+    for (int i = 0; i < v->n_known; i++) {
+        if (t->dtype == OCT_S64)
+            ((int64_t *)(uintptr_t)t->data)[i] = v->known[i].n;
+        else
+            ((int32_t *)(uintptr_t)t->data)[i] = (int32_t)v->known[i].n;
+    }
+    make_constant(g, node, 0, t);
+    *folded = true;
+    return OCT_OK;
+}
+
+static oct_status fold_node(oct_graph *g, int node, size_t max_bytes, bool *folded, oct_err *err)
+{
+    const oct_op *op = oct_op_of(g, node);
+    oct_node *n = &g->node[node];
+    *folded = false;
+    if (!foldable(g, n, op))
+        return fold_known(g, node, folded, err);
+    for (int k = 0; k < n->n_out; k++)
+        if (n->out[k] >= 0 && g->value[n->out[k]].is_output)
+            return OCT_OK; /* a graph output keeps its producer */
+    oct_tensor **out = oct_arena_calloc(g->arena, (size_t)n->n_out + 1, sizeof *out);
+    if (!out)
+        return oct_nomem(err);
+    oct_err why = OCT_ERR_INIT;
+    oct_status s = oct_op_eval(g, node, max_bytes, g->arena, out, &why);
+    if (s == OCT_EUNSUPPORTED)
+        return OCT_OK; /* stays as it is */
+    if (s != OCT_OK) {
+        if (err)
+            *err = why;
+        return s;
+    }
+    for (int k = 0; k < n->n_out; k++)
+        if (n->out[k] >= 0)
+            make_constant(g, node, k, out[k]);
+    *folded = true;
+    return OCT_OK;
+}
+
+oct_status oct_fold_constants(oct_graph *g, size_t max_bytes, int *n_folded, oct_err *err)
+{
+    int count = 0;
+    char text[300];
+    OCT_TRY(oct_infer_shapes(g, err));
+    for (size_t i = 0; i < g->n_order; i++) {
+        int id = g->order[i];
+        bool folded;
+        oct_status s = fold_node(g, id, max_bytes, &folded, err);
+        if (s != OCT_OK) {
+            oct_within(err, "%s", oct_node_text(g, id, text, sizeof text));
+            return s;
+        }
+        count += folded;
+    }
+    if (count) {
+        oct_graph_prune(g);
+        OCT_TRY(oct_infer_shapes(g, err));
+    }
+    if (n_folded)
+        *n_folded = count;
+    return OCT_OK;
+}

@@ -1,0 +1,42 @@
+/* lib/passes/pass.h -- graph passes: one file each, one table (passes.c).
+ *
+ * A pass changes the graph in place and may be run again: on its own output it changes nothing. After every
+ * pass the graph is sorted, pruned and, in debug builds, checked. */
+#ifndef OCT_PASSES_PASS_H
+#define OCT_PASSES_PASS_H
+
+#include "graph/graph.h"
+
+/* What a pass did to a node, for the report: "Conv+BatchNormalization", "conv1", ... Optional. */
+typedef struct oct_pass_log {
+    void (*change)(void *arg, const char *pass, const char *what, const char *node);
+    void *arg;
+} oct_pass_log;
+
+typedef struct oct_pass {
+    const char *name;    /* for --disable-pass */
+    const char *summary; /* one line, for --list-passes */
+    oct_status (*run)(oct_graph *g, const struct oct_pass *self, const oct_pass_log *log, oct_err *err);
+} oct_pass;
+
+/* The table, in the order in which they run. */
+const oct_pass *const *oct_pass_all(size_t *n);
+
+/* Runs all passes but the disabled ones (names; unknown ones are OCT_EUSAGE with the nearest name). log may be NULL. */
+oct_status oct_passes_run(oct_graph *g, const char *const *disabled, size_t n_disabled, const oct_pass_log *log,
+                          oct_err *err);
+
+/* Reports one change; log may be NULL. */
+void oct_pass_note(const oct_pass_log *log, const oct_pass *p, const char *what, const char *node);
+
+/* Shape inference over the whole graph: element types, shapes and known values of every operator that has a record.
+ * Shapes declared in the model fill what cannot be inferred. Nodes without a record leave their outputs as declared.
+ * Errors name the node. */
+oct_status oct_infer_shapes(oct_graph *g, oct_err *err);
+
+/* Evaluates nodes whose inputs are constants, and turns values that shape inference knows wholly into constants.
+ * DequantizeLinear of a constant stays: folding it would undo a quantized model's size. Outputs above max_bytes stay.
+ * Returns through n_folded (may be NULL) how many nodes went. Runs shape inference as it goes. */
+oct_status oct_fold_constants(oct_graph *g, size_t max_bytes, int *n_folded, oct_err *err);
+
+#endif
