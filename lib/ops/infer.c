@@ -161,7 +161,7 @@ oct_dim oct_dim_mul(oct_dim a, oct_dim b)
     return (oct_dim){ -1, NULL };
 }
 
-oct_status oct_broadcast(const oct_shape *a, const oct_shape *b, int *rank, oct_dim d[OCT_MAX_RANK], oct_err *err)
+oct_status oct_broadcast_dims(const oct_shape *a, const oct_shape *b, int *rank, oct_dim d[OCT_MAX_RANK], oct_err *err)
 {
     *rank = -1;
     if (a->rank < 0 || b->rank < 0)

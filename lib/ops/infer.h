@@ -45,7 +45,7 @@ oct_dim oct_dim_add(oct_dim a, oct_dim b);
 oct_dim oct_dim_mul(oct_dim a, oct_dim b);
 /* Multidirectional broadcasting of two shapes (rank <= OCT_MAX_RANK): the rank, or -1 when unknown. A clash is
  * OCT_EMALFORMED. */
-oct_status oct_broadcast(const oct_shape *a, const oct_shape *b, int *rank, oct_dim d[OCT_MAX_RANK], oct_err *err);
+oct_status oct_broadcast_dims(const oct_shape *a, const oct_shape *b, int *rank, oct_dim d[OCT_MAX_RANK], oct_err *err);
 /* Axis in [-rank, rank) to [0, rank). */
 oct_status oct_axis(int64_t axis, int rank, int *out, oct_err *err);
 
