@@ -1,0 +1,243 @@
+/* Layouts: channels-last where operators want it, reorders where two wants meet, then each step prepares itself. */
+#include "runtime/plan_int.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Whether both layouts of a shape are the same bytes: one channel, or one position. */
+static bool trivial(const oct_operand *t)
+{
+    if (t->rank < 3 || t->count == 0)
+        return true;
+    return t->dims[1] == 1 || t->dims[0] * t->dims[1] == t->count;
+}
+
+/* Per buffer: the operand in the other layout, once made. */
+typedef struct state {
+    oct_plan *p;
+    rt_operand **other; /* by buffer; grows with the plan's buffers */
+    size_t n_other;
+    rt_step *step;      /* the new list */
+    size_t n_step, cap_step;
+} state;
+
+static rt_step *push(state *s, const rt_step *st)
+{
+    if (!OCT_GROW(s->p->arena, s->step, s->n_step, s->cap_step))
+        return NULL;
+    s->step[s->n_step] = *st;
+    return &s->step[s->n_step++];
+}
+
+static oct_status grow_other(state *s, oct_err *err)
+{
+    size_t n = s->p->cap_buffer + 1;
+    if (s->n_other >= n)
+        return OCT_OK;
+    rt_operand **fresh = oct_arena_calloc(s->p->arena, n, sizeof(rt_operand *));
+    if (!fresh)
+        return oct_nomem(err);
+    if (s->n_other)
+        memcpy(fresh, s->other, s->n_other * sizeof *fresh);
+    s->other = fresh;
+    s->n_other = n;
+    return OCT_OK;
+}
+
+/* Emits a step that copies (or, when both layouts are the same bytes, renames) `from` into layout `to`. */
+static oct_status reorder(state *s, rt_operand *from, oct_layout to, rt_operand **out, oct_err *err)
+{
+    oct_plan *p = s->p;
+    OCT_TRY(grow_other(s, err));
+    rt_operand *have = s->other[from->buffer];
+    if (have && have->t.q == from->t.q) {
+        *out = have;
+        return OCT_OK;
+    }
+    oct_operand t = from->t;
+    t.layout = to;
+    int buffer;
+    rt_step st = { .scheme = t.q ? "int8" : "float" };
+    if (have) {
+        /* The same bytes with other quantization parameters. */
+        if (!(*out = rt_new_operand(p, &t, have->buffer)))
+            return oct_nomem(err);
+        return OCT_OK;
+    }
+    bool same = trivial(&t);
+    t.constant = t.constant && same;
+    if (!same)
+        t.data = NULL;
+    OCT_TRY(rt_new_buffer(p, p->buffer[from->buffer].bytes, &buffer, err));
+    if (same) {
+        p->buffer[buffer].alias = from->buffer;
+        p->buffer[buffer].konst = p->buffer[from->buffer].konst;
+    }
+    st.alias = same;
+    st.reorder = !same;
+    st.s.in = oct_arena_calloc(p->arena, 2, sizeof *st.s.in);
+    if (!(*out = rt_new_operand(p, &t, buffer)) || !st.s.in)
+        return oct_nomem(err);
+    st.s.out = st.s.in + 1;
+    st.s.in[0] = &from->t;
+    st.s.out[0] = &(*out)->t;
+    st.s.n_in = st.s.n_out = 1;
+    st.tap = oct_arena_calloc(p->arena, 1, sizeof *st.tap);
+    if (!st.tap || !push(s, &st))
+        return oct_nomem(err);
+    OCT_TRY(grow_other(s, err));
+    s->other[from->buffer] = *out;
+    s->other[buffer] = from;
+    return OCT_OK;
+}
+
+static oct_status want(state *s, oct_operand **slot, oct_layout layout, oct_err *err)
+{
+    oct_operand *t = *slot;
+    if (!t || t->layout == layout || t->rank < 3)
+        return OCT_OK;
+    rt_operand *o;
+    OCT_TRY(reorder(s, (rt_operand *)t, layout, &o, err));
+    *slot = &o->t;
+    return OCT_OK;
+}
+
+static void set_out(oct_step *st, oct_layout layout)
+{
+    for (int k = 0; k < st->n_out; k++)
+        if (st->out[k])
+            st->out[k]->layout = st->out[k]->rank >= 3 ? layout : OCT_LAYOUT_PLAIN;
+}
+
+/* Transpose may take and give either layout; the one that makes it the least work: memory order kept. */
+static oct_layout transpose_out(const oct_step *st)
+{
+    int n;
+    const int64_t *perm = oct_node_ints(st->node, "perm", &n);
+    const oct_operand *x = st->in[0];
+    int r = x->rank;
+    if (n != r || r < 3)
+        return OCT_LAYOUT_PLAIN;
+    /* Memory order of the input's dimensions, outermost first, and of the output's under each layout. */
+    int in_order[OCT_MAX_RANK], last_order[OCT_MAX_RANK];
+    for (int i = 0, k = 0; i < r; i++)
+        if (!(x->layout == OCT_LAYOUT_CHANNELS_LAST && i == 1))
+            in_order[k++] = i;
+    if (x->layout == OCT_LAYOUT_CHANNELS_LAST)
+        in_order[r - 1] = 1;
+    for (int i = 0, k = 0; i < r; i++)
+        if (i != 1)
+            last_order[k++] = (int)perm[i];
+    last_order[r - 1] = (int)perm[1];
+    return memcmp(in_order, last_order, (size_t)r * sizeof *in_order) == 0 ? OCT_LAYOUT_CHANNELS_LAST : OCT_LAYOUT_PLAIN;
+}
+
+/* For operators that take anything: channels-last when a large input of the output's rank is. */
+static oct_layout any_layout(const oct_step *st)
+{
+    if (strcmp(st->op->type, "Transpose") == 0)
+        return transpose_out(st);
+    for (int i = 0; i < st->n_in; i++) {
+        const oct_operand *t = st->in[i];
+        if (t && !t->constant && t->layout == OCT_LAYOUT_CHANNELS_LAST && st->out[0] && t->rank == st->out[0]->rank)
+            return OCT_LAYOUT_CHANNELS_LAST;
+    }
+    return OCT_LAYOUT_PLAIN;
+}
+
+static oct_status lay_out(state *s, rt_step *st, oct_err *err)
+{
+    oct_step *x = &st->s;
+    if (st->alias || x->op->layout == OCT_RULE_PLAIN) {
+        for (int i = 0; i < x->n_in; i++)
+            OCT_TRY(want(s, &x->in[i], OCT_LAYOUT_PLAIN, err));
+        set_out(x, OCT_LAYOUT_PLAIN);
+    } else if (x->op->layout == OCT_RULE_SPATIAL) {
+        OCT_TRY(want(s, &x->in[0], OCT_LAYOUT_CHANNELS_LAST, err));
+        for (int i = 1; i < x->n_in; i++)
+            OCT_TRY(want(s, &x->in[i], OCT_LAYOUT_PLAIN, err));
+        set_out(x, OCT_LAYOUT_CHANNELS_LAST);
+    } else {
+        oct_layout layout = any_layout(x);
+        bool transpose = strcmp(x->op->type, "Transpose") == 0;
+        for (int i = 0; i < x->n_in && !transpose; i++)
+            if (x->in[i] && !x->in[i]->constant && x->out[0] && x->in[i]->rank == x->out[0]->rank &&
+                x->in[i]->count == x->out[0]->count)
+                OCT_TRY(want(s, &x->in[i], layout, err));
+        set_out(x, layout);
+    }
+    return OCT_OK;
+}
+
+/* A Transpose that keeps the memory order is a renaming. */
+static bool is_renaming(const oct_step *x)
+{
+    if (strcmp(x->op->type, "Transpose") != 0 || x->in[0]->rank < 3)
+        return false;
+    int n;
+    const int64_t *perm = oct_node_ints(x->node, "perm", &n);
+    int64_t si[OCT_MAX_RANK], so[OCT_MAX_RANK];
+    oct_operand_strides(x->in[0], si);
+    oct_operand_strides(x->out[0], so);
+    if (n != x->in[0]->rank)
+        return false;
+    for (int i = 0; i < n; i++)
+        if (x->out[0]->dims[i] != 1 && so[i] != si[perm[i]])
+            return false;
+    return true;
+}
+
+static void alias_output(oct_plan *p, rt_step *st)
+{
+    rt_buffer *out = &p->buffer[((rt_operand *)st->s.out[0])->buffer];
+    int in = ((rt_operand *)st->s.in[0])->buffer;
+    out->alias = in;
+    out->konst = p->buffer[in].konst;
+    st->alias = true;
+    if (st->s.in[0]->constant) {
+        st->s.out[0]->constant = true;
+        st->s.out[0]->data = st->s.in[0]->data;
+    }
+}
+
+static oct_status prepare(oct_plan *p, rt_step *st, oct_err *err)
+{
+    char text[200];
+    if (st->reorder || st->alias || !st->s.op->prepare)
+        return OCT_OK;
+    oct_prep prep = { p->arena, oct_pool_threads(p->pool) };
+    size_t before = oct_arena_bytes(p->arena);
+    oct_status s = st->s.op->prepare(&st->s, &prep, err);
+    if (s != OCT_OK) {
+        snprintf(text, sizeof text, "node '%s' (%s)", st->s.node->name, st->s.node->op);
+        oct_within(err, "%s", text);
+        return s;
+    }
+    p->weight_bytes += oct_arena_bytes(p->arena) - before;
+    if (st->s.scratch > p->scratch_bytes)
+        p->scratch_bytes = st->s.scratch;
+    return OCT_OK;
+}
+
+oct_status rt_layout(oct_plan *p, oct_err *err)
+{
+    state s = { .p = p };
+    for (size_t i = 0; i < p->n_step; i++) {
+        rt_step st = p->step[i];
+        st.alias = st.s.op->alias && !st.s.out[0]->q == !st.s.in[0]->q;
+        OCT_TRY(lay_out(&s, &st, err));
+        if (st.alias || is_renaming(&st.s))
+            alias_output(p, &st);
+        if (!push(&s, &st))
+            return oct_nomem(err);
+        OCT_TRY(prepare(p, &s.step[s.n_step - 1], err));
+    }
+    for (size_t i = 0; i < p->n_output; i++) {
+        oct_operand *t = &p->output[i]->t;
+        OCT_TRY(want(&s, &t, OCT_LAYOUT_PLAIN, err));
+        p->output[i] = (rt_operand *)t;
+    }
+    p->step = s.step;
+    p->n_step = s.n_step;
+    return OCT_OK;
+}

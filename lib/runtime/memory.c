@@ -1,0 +1,129 @@
+/* Memory: lifetimes of buffers, and their places in one arena. */
+#include "runtime/plan_int.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+enum { ALIGN = 64 };
+
+static size_t rounded(size_t n)
+{
+    return (n + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+}
+
+/* Lifetimes count on the buffer whose bytes they are. */
+static void set_lifetimes(oct_plan *p)
+{
+    for (size_t i = 0; i < p->n_step; i++) {
+        const oct_step *s = &p->step[i].s;
+        for (int k = 0; k < s->n_in + s->n_out; k++) {
+            const oct_operand *t = k < s->n_in ? s->in[k] : s->out[k - s->n_in];
+            if (!t)
+                continue;
+            rt_buffer *b = &p->buffer[rt_root(p, ((const rt_operand *)t)->buffer)];
+            if (b->first < 0)
+                b->first = (int)i;
+            if (b->last < (int)i)
+                b->last = (int)i;
+        }
+    }
+    for (size_t i = 0; i < p->n_output; i++) {
+        rt_buffer *b = &p->buffer[rt_root(p, p->output[i]->buffer)];
+        b->last = INT_MAX;
+        if (b->first < 0)
+            b->first = 0;
+    }
+}
+
+static bool needs_place(const rt_buffer *b)
+{
+    return b->alias < 0 && b->input < 0 && !b->konst && b->first >= 0;
+}
+
+static bool overlap(const rt_buffer *a, const rt_buffer *b)
+{
+    return a->first <= b->last && b->first <= a->last;
+}
+
+/* Whether buffer y goes before x. */
+static bool out_of_order(const oct_plan *p, int x, int y)
+{
+    return p->buffer[x].bytes < p->buffer[y].bytes;
+}
+
+static int by_offset(const void *x, const void *y)
+{
+    const rt_buffer *a = *(rt_buffer *const *)x, *b = *(rt_buffer *const *)y;
+    return a->offset < b->offset ? -1 : a->offset > b->offset;
+}
+
+/* The lowest gap among those already placed that are alive at the same time. */
+static size_t find_gap(const rt_buffer *b, rt_buffer **busy, size_t n)
+{
+    size_t at = 0;
+    qsort(busy, n, sizeof *busy, by_offset);
+    for (size_t i = 0; i < n; i++) {
+        if (busy[i]->offset >= at + rounded(b->bytes))
+            break;
+        size_t end = busy[i]->offset + rounded(busy[i]->bytes);
+        if (end > at)
+            at = end;
+    }
+    return at;
+}
+
+static size_t live_peak(const oct_plan *p)
+{
+    size_t peak = 0;
+    for (size_t i = 0; i < p->n_step; i++) {
+        size_t sum = 0;
+        for (size_t b = 0; b < p->n_buffer; b++)
+            if (p->buffer[b].placed && p->buffer[b].first <= (int)i && (int)i <= p->buffer[b].last)
+                sum += rounded(p->buffer[b].bytes);
+        peak = sum > peak ? sum : peak;
+    }
+    return peak;
+}
+
+oct_status rt_place(oct_plan *p, oct_err *err)
+{
+    set_lifetimes(p);
+    int *order = oct_calloc(p->n_buffer + 1, sizeof *order);
+    rt_buffer **busy = oct_calloc(p->n_buffer + 1, sizeof *busy);
+    if (!order || !busy) {
+        oct_free(order);
+        oct_free(busy);
+        return oct_nomem(err);
+    }
+    size_t n = 0;
+    for (size_t i = 0; i < p->n_buffer; i++)
+        if (needs_place(&p->buffer[i]))
+            order[n++] = (int)i;
+    /* Largest first: the usual greedy rule; small ones fill the gaps. */
+    for (size_t i = 1; i < n; i++)
+        for (size_t k = i; k && out_of_order(p, order[k - 1], order[k]); k--) {
+            int t = order[k];
+            order[k] = order[k - 1];
+            order[k - 1] = t;
+        }
+    oct_status s = OCT_OK;
+    for (size_t i = 0; i < n && s == OCT_OK; i++) {
+        rt_buffer *b = &p->buffer[order[i]];
+        size_t n_busy = 0;
+        for (size_t k = 0; k < i; k++)
+            if (overlap(b, &p->buffer[order[k]]))
+                busy[n_busy++] = &p->buffer[order[k]];
+        b->offset = find_gap(b, busy, n_busy);
+        b->placed = true;
+        size_t end;
+        if (b->bytes > SIZE_MAX / 4 || !oct_add_size(b->offset, rounded(b->bytes), &end))
+            s = oct_fail(err, OCT_ENOMEM, "intermediate tensors are larger than memory can be");
+        else if (end > p->memory_bytes)
+            p->memory_bytes = end;
+    }
+    oct_free(order);
+    oct_free(busy);
+    if (s == OCT_OK)
+        p->live_bytes = live_peak(p);
+    return s;
+}

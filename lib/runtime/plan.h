@@ -1,0 +1,75 @@
+/* lib/runtime/plan.h -- a model compiled for given input shapes, and its execution.
+ *
+ * Making a plan: the graph is cloned with the concrete input shapes, folded and fused; every node becomes a step;
+ * DequantizeLinear - operator - QuantizeLinear groups and QLinear operators become integer steps; layouts are chosen
+ * (channels-last inside, reorders at the borders); weights are packed; intermediate tensors are placed in one arena by
+ * lifetime. A run then allocates nothing. Results do not depend on the number of threads, the instruction set or the batch. */
+#ifndef OCT_RUNTIME_PLAN_H
+#define OCT_RUNTIME_PLAN_H
+
+#include "base/pool.h"
+#include "ops/op.h"
+
+typedef struct oct_plan oct_plan;
+
+/* Concrete dimensions for a graph input. */
+typedef struct oct_input_shape {
+    const char *name;
+    int rank;
+    int64_t dims[OCT_MAX_RANK];
+} oct_input_shape;
+
+typedef struct oct_plan_opts {
+    oct_pool *pool; /* runs use it; NULL: the caller's thread alone. Outlives the plan. */
+    /* Values (names of the model given) to be shown to the tap after they are computed. A tapped value is not fused
+     * away, unless its operator became an integer one: then the quantized output is shown in its place. */
+    const char *const *taps;
+    size_t n_taps;
+    bool no_integer; /* run QuantizeLinear and DequantizeLinear as they are, the rest in float */
+    bool no_passes;  /* skip the fusion passes (the graph has been through them) */
+} oct_plan_opts;
+
+/* g is borrowed and must outlive the plan; it is not changed. OCT_EUNSUPPORTED names the first node without a
+ * runnable operator; OCT_EMALFORMED a shape that does not fit. */
+oct_status oct_plan_create(const oct_graph *g, const oct_input_shape *in, size_t n_in, const oct_plan_opts *opts,
+                           oct_plan **plan, oct_err *err);
+void oct_plan_destroy(oct_plan *p);
+
+/* Runs on inputs[i], C order, of the type and shape of graph input i; borrowed for the call. Results stay valid until
+ * the next run. */
+oct_status oct_plan_run(oct_plan *p, const void *const *inputs, oct_err *err);
+size_t oct_plan_n_outputs(const oct_plan *p);
+const char *oct_plan_output_name(const oct_plan *p, size_t i);
+/* Output i: plain layout, data valid after a run. */
+const oct_operand *oct_plan_output(const oct_plan *p, size_t i);
+
+/* Called in order of execution, with t as it lies in memory (layout, q when quantized); a failure stops the run. */
+typedef oct_status (*oct_tap_fn)(void *arg, const char *value, const oct_operand *t, oct_err *err);
+void oct_plan_set_tap(oct_plan *p, oct_tap_fn fn, void *arg);
+/* Whether a tapped value will be shown. */
+bool oct_plan_shows(const oct_plan *p, const char *value);
+
+/* Profiling: seconds are gathered per step while on. */
+void oct_plan_profile(oct_plan *p, bool on);
+typedef struct oct_step_info {
+    const char *name, *op; /* of the node; "" and "Reorder" for steps the plan added */
+    const char *scheme;    /* "int8" or "float" */
+    double seconds;
+    uint64_t calls, macs, bytes; /* multiply-accumulates and bytes read and written per call */
+} oct_step_info;
+size_t oct_plan_n_steps(const oct_plan *p);
+oct_step_info oct_plan_step(const oct_plan *p, size_t i);
+
+typedef struct oct_plan_memory {
+    size_t arena;   /* bytes for intermediate tensors           */
+    size_t live;    /* largest sum of tensors alive at one step */
+    size_t weights; /* packed weights and other prepared state  */
+    size_t scratch;
+} oct_plan_memory;
+oct_plan_memory oct_plan_memory_of(const oct_plan *p);
+
+/* Copies an operand to plain layout as f32 (dequantized when it has q; other numeric types converted). dst holds
+ * t->count values. OCT_EUNSUPPORTED for types without numbers. */
+oct_status oct_operand_to_f32(const oct_operand *t, float *dst, oct_err *err);
+
+#endif

@@ -1,0 +1,71 @@
+/* lib/runtime/plan_int.h -- the plan's inside, shared by the files that make it in turn: lower.c (steps), layout.c
+ * (reorders), memory.c (arena), plan.c (the rest and running). */
+#ifndef OCT_RUNTIME_PLAN_INT_H
+#define OCT_RUNTIME_PLAN_INT_H
+
+#include "runtime/plan.h"
+
+/* Where the bytes of a tensor are. Operands refer to it by index; several operands may share one. */
+typedef struct rt_buffer {
+    size_t bytes;
+    int first, last;  /* steps: written in, last read in; last == INT32_MAX for outputs */
+    int alias;        /* buffer whose bytes these are, or -1 */
+    int input;        /* graph input whose memory this is, or -1 */
+    const void *konst; /* constant bytes, or NULL */
+    size_t offset;    /* in the arena */
+    bool placed;
+} rt_buffer;
+
+typedef struct rt_operand {
+    oct_operand t; /* first, so that oct_operand pointers of steps convert back */
+    int buffer;
+} rt_operand;
+
+typedef struct rt_step {
+    oct_step s;
+    bool reorder;        /* a change of layout: in[0] to out[0] */
+    bool alias;          /* out[0] is in[0]'s memory; nothing runs */
+    const char *scheme;
+    const char **tap;    /* names to show for out[i] after the step; NULL none; n_out of them */
+    double seconds;
+    uint64_t calls, macs;
+} rt_step;
+
+struct oct_plan {
+    oct_arena *arena; /* everything of the plan, packed weights included */
+    oct_graph *g;     /* the clone */
+    oct_pool *pool;
+    rt_step *step;
+    size_t n_step, cap_step;
+    rt_buffer *buffer;
+    size_t n_buffer, cap_buffer;
+    rt_operand **value;  /* per value of g: the operand that holds it, or NULL */
+    rt_operand **output; /* plain operands of the graph outputs */
+    size_t n_output;
+    const char *const *taps;
+    size_t n_taps;
+    bool no_integer;
+    uint8_t *memory;
+    size_t memory_bytes, live_bytes, weight_bytes;
+    void *scratch;
+    size_t scratch_bytes;
+    oct_tap_fn tap;
+    void *tap_arg;
+    bool profile;
+};
+
+/* The steps in order, operands without memory, all layouts plain. */
+oct_status rt_lower(oct_plan *p, oct_err *err);
+/* Chooses layouts and inserts reorders; then prepares every step. */
+oct_status rt_layout(oct_plan *p, oct_err *err);
+/* Sets offsets of all buffers and p->memory_bytes. */
+oct_status rt_place(oct_plan *p, oct_err *err);
+
+/* Shared pieces. */
+oct_status rt_new_buffer(oct_plan *p, size_t bytes, int *buffer, oct_err *err);
+rt_operand *rt_new_operand(oct_plan *p, const oct_operand *like, int buffer); /* NULL: no memory */
+rt_step *rt_add_step(oct_plan *p, const oct_op *op, const oct_node *n, int n_in, int n_out); /* NULL: no memory */
+bool rt_is_tapped(const oct_plan *p, const char *name);
+int rt_root(const oct_plan *p, int buffer); /* follows aliases */
+
+#endif
