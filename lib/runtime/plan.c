@@ -231,8 +231,6 @@ static void bind_inputs(oct_plan *p, const void *const *inputs)
     }
 }
 
-static void run_reorder(const oct_plan *p, const oct_step *s);
-
 oct_status oct_plan_run(oct_plan *p, const void *const *inputs, oct_err *err)
 {
     bind_inputs(p, inputs);
@@ -248,7 +246,7 @@ oct_status oct_plan_run(oct_plan *p, const void *const *inputs, oct_err *err)
         rt_step *st = &p->step[i];
         double begin = p->profile ? oct_now() : 0;
         if (st->reorder) {
-            run_reorder(p, &st->s);
+            rt_run_reorder(p->pool, &st->s);
         } else if (!st->alias) {
             oct_status s = st->s.op->run(&st->s, &r, err);
             if (s != OCT_OK) {

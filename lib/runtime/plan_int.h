@@ -66,6 +66,7 @@ oct_status rt_new_buffer(oct_plan *p, size_t bytes, int *buffer, oct_err *err);
 rt_operand *rt_new_operand(oct_plan *p, const oct_operand *like, int buffer); /* NULL: no memory */
 rt_step *rt_add_step(oct_plan *p, const oct_op *op, const oct_node *n, int n_in, int n_out); /* NULL: no memory */
 bool rt_is_tapped(const oct_plan *p, const char *name);
+void rt_run_reorder(oct_pool *pool, const oct_step *s); /* in[0] and out[0] in different layouts */
 int rt_root(const oct_plan *p, int buffer); /* follows aliases */
 
 #endif
