@@ -1,0 +1,40 @@
+/* lib/kernels/conv/rows.h -- finds the rows of A for a product: plain rows of a matrix, or the input
+ * pixels under each tap of a convolution. Works on bytes, so float and 8-bit share it. Internal. */
+#ifndef OCT_KERNELS_ROWS_H
+#define OCT_KERNELS_ROWS_H
+
+#include "kernels/conv/conv.h"
+
+typedef struct oct_rows {
+    const uint8_t *x;       /* first row, or first pixel (at the first channel of the group) */
+    size_t step;            /* bytes between rows or pixels */
+    size_t run;             /* bytes of one row under one tap */
+    const oct_conv_geom *g; /* NULL: row r is at x + r * step, with one tap */
+    const uint8_t *pad;     /* what padding reads: run bytes */
+    size_t count;           /* rows in all */
+} oct_rows;
+
+/* Taps of a geometry: kd * kh * kw. */
+size_t oct_conv_taps(const oct_conv_geom *g);
+/* Output pixels: n * od * oh * ow. */
+size_t oct_conv_pixels(const oct_conv_geom *g);
+/* Chooses the path from the shape. */
+oct_conv_path oct_conv_choose(const oct_conv_geom *g);
+
+/* Pointers to n rows from `begin`, in tiles of mr: table[(tile * taps + t) * mr + i]. Rows beyond the n of
+ * the last tile repeat its last one. */
+void oct_rows_point(const oct_rows *r, size_t begin, size_t n, size_t mr, const void **table);
+
+/* Copies n rows, all taps one after the other, to dst (n * taps * run bytes). */
+void oct_rows_gather(const oct_rows *r, size_t begin, size_t n, uint8_t *dst);
+
+/* Rows a work item takes, and columns: from the shape alone, never from threads. */
+size_t oct_rows_block(size_t row_bytes, bool gather);
+size_t oct_rows_columns(size_t rows, size_t block, size_t groups, size_t n, size_t nr);
+
+static inline size_t oct_round_up(size_t v, size_t to)
+{
+    return (v + to - 1) / to * to;
+}
+
+#endif

@@ -1,0 +1,133 @@
+/* lib/kernels/conv/sconv.c -- float convolution: plan, packing, run. */
+#include "kernels/conv/conv.h"
+
+#include "base/mem.h"
+#include "kernels/conv/kernels.h"
+#include "kernels/sgemm/kernels.h"
+
+/* Scratch: the padding row, then a part for each thread. */
+static size_t pad_bytes(const oct_conv_geom *g)
+{
+    return oct_round_up((size_t)g->c * sizeof(float), 64);
+}
+
+static size_t kernel_taps(const oct_sconv *p)
+{
+    return p->path == OCT_CONV_GATHER ? 1 : oct_conv_taps(&p->g);
+}
+
+static size_t kernel_depth(const oct_sconv *p)
+{
+    const size_t ic = (size_t)(p->g.c / p->g.groups);
+    return p->path == OCT_CONV_GATHER ? oct_conv_taps(&p->g) * ic : ic;
+}
+
+static bool sizes_depthwise(oct_sconv *p, size_t *thread)
+{
+    const size_t taps = oct_conv_taps(&p->g), row = oct_round_up((size_t)p->g.c, OCT_DW_CHANNELS) * sizeof(float);
+    p->block = oct_dw_block((size_t)p->g.c);
+    return oct_mul_size(taps, row, &p->packed_size) && oct_mul_size(taps, p->block * sizeof(void *), thread);
+}
+
+static bool sizes_product(oct_sconv *p, size_t *thread)
+{
+    const size_t taps = kernel_taps(p), depth = kernel_depth(p), groups = (size_t)p->g.groups;
+    const bool gather = p->path == OCT_CONV_GATHER;
+    size_t floats, all;
+    p->block = oct_rows_block(depth * sizeof(float), gather);
+    if (!oct_mul_size(taps, depth, &all) || !oct_spack_size(p->kernel, all, (size_t)p->g.oc / groups, &floats) ||
+        !oct_mul_size(floats, groups * sizeof(float), &p->packed_size))
+        return false;
+    return oct_stiles_scratch(p->kernel, p->block, taps, depth, gather, thread);
+}
+
+oct_status oct_sconv_prepare(oct_sconv *p, const oct_conv_geom *g, int threads, oct_err *err)
+{
+    *p = (oct_sconv){ .g = *g, .threads = threads < 1 ? 1 : threads };
+    OCT_TRY(oct_conv_geom_check(g, err));
+    p->g.ldx = g->ldx ? g->ldx : g->c;
+    p->g.ldy = g->ldy ? g->ldy : g->oc;
+    p->path = oct_conv_choose(&p->g);
+    p->kernel = oct_sgemm_select(oct_isa_active());
+    p->dw = oct_sdw_select(oct_isa_active());
+    size_t thread, all;
+    if (!(p->path == OCT_CONV_DEPTHWISE ? sizes_depthwise(p, &thread) : sizes_product(p, &thread)) ||
+        !oct_mul_size(oct_round_up(thread, 64), (size_t)p->threads, &all) ||
+        !oct_add_size(all, pad_bytes(g), &p->scratch_size))
+        return oct_fail(err, OCT_ENOMEM, "convolution: weights or scratch memory are too large");
+    return OCT_OK;
+}
+
+static void pack_depthwise(const oct_sconv *p, const float *w, float *packed)
+{
+    const size_t taps = oct_conv_taps(&p->g), c = (size_t)p->g.c, step = oct_round_up(c, OCT_DW_CHANNELS);
+    for (size_t t = 0; t < taps; t++)
+        for (size_t i = 0; i < step; i++)
+            packed[t * step + i] = i < c ? w[i * taps + t] : 0.0f;
+}
+
+void oct_sconv_pack(const oct_sconv *p, const float *w, void *packed)
+{
+    if (p->path == OCT_CONV_DEPTHWISE) {
+        pack_depthwise(p, w, packed);
+        return;
+    }
+    const oct_conv_geom *g = &p->g;
+    const size_t taps = oct_conv_taps(g), ic = (size_t)(g->c / g->groups), oc = (size_t)(g->oc / g->groups);
+    /* [oc][ic][taps], or [ic][oc][taps] transposed; the panels of a gathered product are the same bytes,
+     * for its depth runs over (tap, ic) too. */
+    const ptrdiff_t ks = (ptrdiff_t)(g->transposed ? oc * taps : taps), ns = (ptrdiff_t)(g->transposed ? taps : ic * taps);
+    size_t floats = 0;
+    oct_spack_size(p->kernel, taps * ic, oc, &floats);
+    for (size_t i = 0; i < (size_t)g->groups; i++)
+        oct_spack(p->kernel, w + i * oc * ic * taps, taps, ic, oc, 1, ks, ns, (float *)packed + i * floats);
+}
+
+typedef struct dw_job {
+    const oct_sconv *p;
+    oct_rows rows;
+    const float *packed;
+    float *y;
+    oct_sout out;
+    uint8_t *scratch;
+    size_t thread_bytes;
+} dw_job;
+
+static void run_dw_item(void *arg, size_t begin, size_t end, size_t thread)
+{
+    const dw_job *w = arg;
+    const oct_sconv *p = w->p;
+    const size_t taps = oct_conv_taps(&p->g);
+    const float **table = (const float **)(void *)(w->scratch + thread * w->thread_bytes);
+    oct_rows_point(&w->rows, begin, end - begin, 1, (const void **)table);
+    oct_sout o = w->out;
+    for (size_t i = begin; i < end; i++) {
+        if (o.residual)
+            o.residual = w->out.residual + i * o.ldr;
+        p->dw->fn((size_t)p->g.c, taps, table + (i - begin) * taps, w->packed, w->y + i * (size_t)p->g.ldy, &o);
+    }
+}
+
+void oct_sconv_run(const oct_sconv *p, oct_pool *pool, const float *x, const void *packed, float *y, const oct_sout *out,
+                   void *scratch)
+{
+    const oct_conv_geom *g = &p->g;
+    const size_t pad = pad_bytes(g), pixels = oct_conv_pixels(g);
+    const oct_rows rows = { .x = (const uint8_t *)x, .step = (size_t)g->ldx * sizeof *x,
+                            .run = (size_t)(g->c / g->groups) * sizeof *x, .g = p->path == OCT_CONV_DENSE ? NULL : g,
+                            .pad = scratch, .count = pixels };
+    const oct_sout o = out ? *out : (oct_sout){ 0 };
+    uint8_t *parts = (uint8_t *)scratch + pad;
+    memset(scratch, 0, pad);
+    if (oct_pool_threads(pool) > p->threads)
+        pool = NULL;
+    if (p->path == OCT_CONV_DEPTHWISE) {
+        dw_job w = { p, rows, packed, y, o, parts, oct_round_up(oct_conv_taps(g) * p->block * sizeof(void *), 64) };
+        oct_pool_for(pool, pixels, p->block, run_dw_item, &w);
+        return;
+    }
+    const oct_stiles t = { .kernel = p->kernel, .rows = rows, .gather = p->path == OCT_CONV_GATHER, .taps = kernel_taps(p),
+                           .kc = kernel_depth(p), .n = (size_t)(g->oc / g->groups), .groups = (size_t)g->groups,
+                           .packed = packed, .c = y, .ldc = (size_t)g->ldy, .out = o, .block = p->block, .scratch = parts };
+    oct_stiles_run(&t, pool);
+}

@@ -1,0 +1,65 @@
+/* lib/kernels/qgemm/kernels.h -- prototypes of the kernels in qgemm.inc and qout.inc, and the tile walk. Internal. */
+#ifndef OCT_KERNELS_QGEMM_KERNELS_H
+#define OCT_KERNELS_QGEMM_KERNELS_H
+
+#include "kernels/conv/rows.h"
+#include "kernels/qgemm/qgemm.h"
+
+#define OCT_QGEMM(isa, fn, mr, nr, kr, order)                                                                          \
+    void fn(size_t, size_t, size_t, size_t, const uint8_t *const *, uint8_t, const int8_t *, int32_t *);
+#include "kernels/qgemm/qgemm.inc"
+#undef OCT_QGEMM
+#define OCT_QOUT(isa, fn)                                                                                              \
+    void fn(size_t, size_t, const int32_t *, size_t, const int32_t *, const int32_t *, const int32_t *, const oct_qout *, \
+            void *, size_t);
+#include "kernels/qgemm/qout.inc"
+#undef OCT_QOUT
+
+/* Packed weights of all groups: the header, s32[2][groups * n] (sums of columns, then minus the zero points),
+ * then the panels of each group. */
+typedef struct oct_qpacked {
+    uint32_t has_zb;    /* some zero point of B is not zero: sums of rows are needed */
+    uint32_t unused[15];
+} oct_qpacked;
+
+typedef struct oct_qtiles {
+    const oct_qgemm_kernel *kernel;
+    const oct_qout_kernel *qout;
+    oct_rows rows;      /* of group 0 */
+    bool gather;
+    size_t taps, kc;    /* as the kernel sees them */
+    size_t n, groups;
+    uint8_t flip;       /* 0x80 for s8 input */
+    int32_t za;         /* zero point of A as the kernel sees it: 0..255 */
+    const void *packed;
+    const int32_t *bias;
+    const oct_qout *out;
+    void *c;
+    size_t ldc, block;
+    uint8_t *scratch;   /* oct_qtiles_shared bytes, then oct_qtiles_scratch a thread */
+} oct_qtiles;
+
+/* Bytes of scratch all threads share (a number a column); false when they overflow. */
+bool oct_qtiles_shared(size_t columns, size_t *bytes);
+bool oct_qtiles_scratch(const oct_qgemm_kernel *k, size_t block, size_t taps, size_t kc, bool gather, size_t *bytes);
+void oct_qtiles_run(const oct_qtiles *t, oct_pool *pool);
+
+/* add[j] = bias[j] - za * sums[j] + depth * za * zb[j], where colmul = -zb. */
+void oct_qfold(size_t n, const int32_t *bias, const int32_t *sums, const int32_t *colmul, int32_t za, size_t depth,
+               int32_t *add);
+
+/* Bytes of the packed weights of all groups. */
+bool oct_qpack_size(const oct_qgemm_kernel *k, size_t taps, size_t kc, size_t n, size_t groups, size_t *bytes);
+/* Packs group g; element (tap, k, j) = b[tap * ts + k * ks + j * ns]. zb: zero point of column j is zb[j * zb_step]. */
+typedef struct oct_qsource {
+    const uint8_t *b;
+    bool is_signed;
+    size_t taps, kc;      /* of the weights */
+    bool dense;           /* pad the whole depth to kr, not every tap (gathered rows) */
+    ptrdiff_t ts, ks, ns;
+    const int32_t *zb;
+    size_t zb_step;
+} oct_qsource;
+void oct_qpack(const oct_qgemm_kernel *kn, const oct_qsource *s, size_t n, size_t g, size_t groups, void *packed);
+
+#endif

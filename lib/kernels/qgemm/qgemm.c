@@ -1,0 +1,63 @@
+/* lib/kernels/qgemm/qgemm.c -- list of integer product kernels, plans. */
+#include "kernels/qgemm/qgemm.h"
+
+#include "base/mem.h"
+#include "kernels/qgemm/kernels.h"
+
+#define OCT_QGEMM(isa, fn, mr, nr, kr, order) { #fn, OCT_ISA_##isa, fn, mr, nr, kr, order },
+static const oct_qgemm_kernel kernels[] = {
+#include "kernels/qgemm/qgemm.inc"
+};
+#undef OCT_QGEMM
+
+const oct_qgemm_kernel *oct_qgemm_kernels(size_t *n)
+{
+    *n = OCT_COUNT(kernels);
+    return kernels;
+}
+
+const oct_qgemm_kernel *oct_qgemm_select(oct_isa have)
+{
+    const oct_qgemm_kernel *best = &kernels[0];
+    for (size_t i = 1; i < OCT_COUNT(kernels); i++)
+        if ((kernels[i].isa & ~have) == 0)
+            best = &kernels[i];
+    return best;
+}
+
+oct_status oct_qgemm_prepare(oct_qgemm *p, size_t n, size_t k, oct_dtype a_type, oct_dtype b_type, int threads,
+                             oct_err *err)
+{
+    *p = (oct_qgemm){ .kernel = oct_qgemm_select(oct_isa_active()), .qout = oct_qout_select(oct_isa_active()),
+                      .a_type = a_type, .b_type = b_type, .n = n, .k = k, .threads = threads < 1 ? 1 : threads };
+    if ((a_type != OCT_U8 && a_type != OCT_S8) || (b_type != OCT_U8 && b_type != OCT_S8))
+        return oct_fail(err, OCT_EUNSUPPORTED, "integer matrix product of %s and %s", oct_dtype_name(a_type),
+                        oct_dtype_name(b_type));
+    size_t thread, shared, all;
+    if (!oct_qpack_size(p->kernel, 1, k, n, 1, &p->packed_size) || !oct_qtiles_shared(n, &shared) ||
+        !oct_qtiles_scratch(p->kernel, oct_rows_block(0, false), 1, k, false, &thread) ||
+        !oct_mul_size(thread, (size_t)p->threads, &all) || !oct_add_size(all, shared, &p->scratch_size))
+        return oct_fail(err, OCT_ENOMEM, "matrix product of depth %zu with %zu columns is too large", k, n);
+    return OCT_OK;
+}
+
+void oct_qgemm_pack(const oct_qgemm *p, const void *b, ptrdiff_t rs, ptrdiff_t cs, const int32_t *zb, size_t zb_step,
+                    void *packed)
+{
+    const oct_qsource s = { .b = b, .is_signed = p->b_type == OCT_S8, .taps = 1, .kc = p->k, .ks = rs, .ns = cs,
+                            .zb = zb, .zb_step = zb_step };
+    oct_qpack(p->kernel, &s, p->n, 0, 1, packed);
+}
+
+void oct_qgemm_run(const oct_qgemm *p, oct_pool *pool, size_t m, const void *a, size_t lda, int32_t za, const void *packed,
+                   const int32_t *bias, const oct_qout *out, void *c, size_t ldc, void *scratch)
+{
+    const bool is_signed = p->a_type == OCT_S8;
+    const oct_qtiles t = {
+        .kernel = p->kernel, .qout = p->qout,
+        .rows = { .x = a, .step = lda, .run = p->k, .count = m },
+        .taps = 1, .kc = p->k, .n = p->n, .groups = 1, .flip = is_signed ? 0x80 : 0, .za = za + (is_signed ? 128 : 0),
+        .packed = packed, .bias = bias, .out = out, .c = c, .ldc = ldc, .block = oct_rows_block(0, false), .scratch = scratch,
+    };
+    oct_qtiles_run(&t, oct_pool_threads(pool) > p->threads ? NULL : pool);
+}

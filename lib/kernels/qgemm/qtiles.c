@@ -1,0 +1,145 @@
+/* lib/kernels/qgemm/qtiles.c -- walks the tiles of an integer product. */
+#include "kernels/qgemm/kernels.h"
+
+#include "base/mem.h"
+
+/* A thread's scratch, carved. */
+typedef struct scratch {
+    const uint8_t **table;
+    uint8_t *gathered;
+    int32_t *tile, *rowsum;
+} scratch;
+
+static bool carve(const oct_qgemm_kernel *k, size_t block, size_t taps, size_t kc, bool gather, uint8_t *at, scratch *s,
+                  size_t *bytes)
+{
+    size_t table, rows = 0;
+    if (!oct_mul_size(oct_round_up(block, k->mr) * sizeof(void *), taps, &table) ||
+        (gather && !oct_mul_size(block, kc, &rows)) || table > SIZE_MAX / 4 || rows > SIZE_MAX / 4)
+        return false;
+    const size_t sizes[] = { table, rows, k->mr * k->nr * sizeof(int32_t), oct_round_up(block, k->mr) * sizeof(int32_t) };
+    uint8_t *part[OCT_COUNT(sizes)];
+    size_t used = 0;
+    for (size_t i = 0; i < OCT_COUNT(sizes); i++) {
+        part[i] = at ? at + used : NULL;
+        used += oct_round_up(sizes[i], 64);
+    }
+    if (s)
+        *s = (scratch){ (const uint8_t **)(void *)part[0], part[1], (int32_t *)(void *)part[2], (int32_t *)(void *)part[3] };
+    *bytes = used;
+    return true;
+}
+
+bool oct_qtiles_scratch(const oct_qgemm_kernel *k, size_t block, size_t taps, size_t kc, bool gather, size_t *bytes)
+{
+    return carve(k, block, taps, kc, gather, NULL, NULL, bytes);
+}
+
+bool oct_qtiles_shared(size_t columns, size_t *bytes)
+{
+    if (columns > SIZE_MAX / 64)
+        return false;
+    *bytes = oct_round_up(columns * sizeof(int32_t), 64);
+    return true;
+}
+
+typedef struct job {
+    const oct_qtiles *t;
+    const int32_t *add, *colmul;
+    const int8_t *panels;
+    bool rowsums;
+    uint8_t *parts;
+    size_t row_items, col_items, cols, thread_bytes, panel, group, elem;
+} job;
+
+static void sum_rows(const job *w, const scratch *s, size_t rows)
+{
+    const oct_qtiles *t = w->t;
+    const size_t mr = t->kernel->mr;
+    for (size_t i = 0; i < rows; i++) {
+        uint32_t sum = 0;
+        for (size_t tap = 0; tap < t->taps; tap++) {
+            const uint8_t *a = s->table[(i / mr * t->taps + tap) * mr + i % mr];
+            for (size_t k = 0; k < t->kc; k++)
+                sum += a[k] ^ t->flip;
+        }
+        s->rowsum[i] = (int32_t)sum;
+    }
+}
+
+static void run_panel(const job *w, const scratch *s, size_t g, size_t r0, size_t rows, size_t j)
+{
+    const oct_qtiles *t = w->t;
+    const size_t mr = t->kernel->mr, nr = t->kernel->nr, col = g * t->n + j;
+    const size_t n = t->n - j < nr ? t->n - j : nr;
+    const int8_t *b = w->panels + g * w->group + j / nr * w->panel;
+    oct_qout o = *t->out;
+    if (o.mult)
+        o.mult += col;
+    if (o.bias)
+        o.bias += col;
+    for (size_t i = 0; i < rows; i += mr) {
+        const size_t m = rows - i < mr ? rows - i : mr;
+        t->kernel->fn(m, n, t->taps, t->kc, s->table + i * t->taps, t->flip, b, s->tile);
+        t->qout->fn(m, n, s->tile, nr, w->add + col, w->rowsums ? s->rowsum + i : NULL, w->colmul + col, &o,
+                    (uint8_t *)t->c + ((r0 + i) * t->ldc + col) * w->elem, t->ldc);
+    }
+}
+
+static void run_item(const job *w, size_t item, const scratch *s)
+{
+    const oct_qtiles *t = w->t;
+    const size_t nr = t->kernel->nr, mr = t->kernel->mr;
+    const size_t col = item % w->col_items * w->cols, rest = item / w->col_items;
+    const size_t r0 = rest % w->row_items * t->block, g = rest / w->row_items;
+    const size_t rows = t->rows.count - r0 < t->block ? t->rows.count - r0 : t->block;
+    oct_rows a = t->rows;
+    a.x += g * a.run;
+    if (t->gather) {
+        oct_rows_gather(&a, r0, rows, s->gathered);
+        const oct_rows copied = { .x = s->gathered, .step = t->kc, .count = rows };
+        oct_rows_point(&copied, 0, rows, mr, (const void **)s->table);
+    } else {
+        oct_rows_point(&a, r0, rows, mr, (const void **)s->table);
+    }
+    if (w->rowsums)
+        sum_rows(w, s, rows);
+    for (size_t j = col; j < t->n && j < col + w->cols; j += nr)
+        run_panel(w, s, g, r0, rows, j);
+}
+
+static void run_items(void *arg, size_t begin, size_t end, size_t thread)
+{
+    const job *w = arg;
+    const oct_qtiles *t = w->t;
+    scratch s;
+    size_t bytes;
+    carve(t->kernel, t->block, t->taps, t->kc, t->gather, w->parts + thread * w->thread_bytes, &s, &bytes);
+    for (size_t i = begin; i < end; i++)
+        run_item(w, i, &s);
+}
+
+void oct_qtiles_run(const oct_qtiles *t, oct_pool *pool)
+{
+    if (t->rows.count == 0)
+        return;
+    const size_t nr = t->kernel->nr, depth = t->taps * t->kc, columns = t->n * t->groups;
+    const size_t column_words = oct_round_up(columns * sizeof(int32_t), 64) / sizeof(int32_t);
+    const oct_qpacked *head = t->packed;
+    const int32_t *sums = (const int32_t *)(const void *)((const uint8_t *)t->packed + sizeof *head);
+    size_t shared = 0;
+    oct_qtiles_shared(columns, &shared);
+    job w = { .t = t, .add = (int32_t *)(void *)t->scratch, .colmul = sums + column_words, .rowsums = head->has_zb,
+              .parts = t->scratch + shared, .elem = oct_qout_size(t->out->kind) };
+    oct_qfold(columns, t->bias, sums, w.colmul, t->za, depth, (int32_t *)(void *)t->scratch);
+    w.panels = (const int8_t *)(sums + 2 * column_words);
+    w.row_items = (t->rows.count + t->block - 1) / t->block;
+    w.panel = t->taps * oct_round_up(t->kc, t->kernel->kr) * nr;
+    w.group = w.panel * ((t->n + nr - 1) / nr);
+    w.cols = oct_rows_columns(t->rows.count, t->block, t->groups, t->n, nr);
+    w.col_items = (t->n + w.cols - 1) / w.cols;
+    oct_qtiles_scratch(t->kernel, t->block, t->taps, t->kc, t->gather, &w.thread_bytes);
+    /* Waking the threads costs more than a product this small. */
+    const bool small = (double)t->rows.count * columns * depth < 131072;
+    oct_pool_for(small ? NULL : pool, t->groups * w.row_items * w.col_items, 1, run_items, &w);
+}

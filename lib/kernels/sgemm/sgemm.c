@@ -1,0 +1,70 @@
+/* lib/kernels/sgemm/sgemm.c -- list of float product kernels, packing, plans. */
+#include "kernels/sgemm/sgemm.h"
+
+#include "base/mem.h"
+#include "kernels/sgemm/kernels.h"
+
+#define OCT_SGEMM(isa, fn, mr, nr) { #fn, OCT_ISA_##isa, fn, mr, nr },
+static const oct_sgemm_kernel kernels[] = {
+#include "kernels/sgemm/sgemm.inc"
+};
+#undef OCT_SGEMM
+
+const oct_sgemm_kernel *oct_sgemm_kernels(size_t *n)
+{
+    *n = OCT_COUNT(kernels);
+    return kernels;
+}
+
+const oct_sgemm_kernel *oct_sgemm_select(oct_isa have)
+{
+    const oct_sgemm_kernel *best = &kernels[0];
+    for (size_t i = 1; i < OCT_COUNT(kernels); i++)
+        if ((kernels[i].isa & ~have) == 0)
+            best = &kernels[i];
+    return best;
+}
+
+bool oct_spack_size(const oct_sgemm_kernel *k, size_t depth, size_t n, size_t *floats)
+{
+    return n <= SIZE_MAX - k->nr && oct_mul_size(oct_round_up(n, k->nr), depth, floats) && *floats <= SIZE_MAX / 64;
+}
+
+void oct_spack(const oct_sgemm_kernel *kn, const float *b, size_t taps, size_t kc, size_t n, ptrdiff_t ts, ptrdiff_t ks,
+               ptrdiff_t ns, float *packed)
+{
+    for (size_t j0 = 0; j0 < n; j0 += kn->nr)
+        for (size_t t = 0; t < taps; t++)
+            for (size_t k = 0; k < kc; k++, packed += kn->nr)
+                for (size_t j = 0; j < kn->nr; j++)
+                    packed[j] = j0 + j < n ? b[(ptrdiff_t)t * ts + (ptrdiff_t)k * ks + (ptrdiff_t)(j0 + j) * ns] : 0.0f;
+}
+
+oct_status oct_sgemm_prepare(oct_sgemm *p, size_t n, size_t k, int threads, oct_err *err)
+{
+    *p = (oct_sgemm){ .kernel = oct_sgemm_select(oct_isa_active()), .n = n, .k = k, .threads = threads < 1 ? 1 : threads };
+    size_t floats, bytes;
+    if (!oct_spack_size(p->kernel, k, n, &floats) ||
+        !oct_stiles_scratch(p->kernel, oct_rows_block(0, false), 1, k, false, &bytes) ||
+        !oct_mul_size(bytes, (size_t)p->threads, &p->scratch_size))
+        return oct_fail(err, OCT_ENOMEM, "matrix product of depth %zu with %zu columns is too large", k, n);
+    p->packed_size = floats * sizeof(float);
+    return OCT_OK;
+}
+
+void oct_sgemm_pack(const oct_sgemm *p, const float *b, ptrdiff_t rs, ptrdiff_t cs, void *packed)
+{
+    oct_spack(p->kernel, b, 1, p->k, p->n, 0, rs, cs, packed);
+}
+
+void oct_sgemm_run(const oct_sgemm *p, oct_pool *pool, size_t m, const float *a, size_t lda, const void *packed, float *c,
+                   size_t ldc, const oct_sout *out, void *scratch)
+{
+    const oct_stiles t = {
+        .kernel = p->kernel,
+        .rows = { .x = (const uint8_t *)a, .step = lda * sizeof *a, .run = p->k * sizeof *a, .count = m },
+        .taps = 1, .kc = p->k, .n = p->n, .groups = 1, .packed = packed, .c = c, .ldc = ldc,
+        .out = out ? *out : (oct_sout){ 0 }, .block = oct_rows_block(0, false), .scratch = scratch,
+    };
+    oct_stiles_run(&t, oct_pool_threads(pool) > p->threads ? NULL : pool);
+}

@@ -1,0 +1,177 @@
+/* lib/kernels/sgemm/stiles.c -- walks the tiles of a float product. */
+#include "kernels/sgemm/kernels.h"
+
+#include "base/mem.h"
+
+/* Floats of a panel that stay in the first-level cache beside the rows of A. */
+enum { PANEL_FLOATS = 6144 };
+
+/* A thread's scratch, carved. */
+typedef struct scratch {
+    const float **table;
+    float *gathered, *tile, *bias, *residual;
+} scratch;
+
+static bool carve(const oct_sgemm_kernel *k, size_t block, size_t taps, size_t kc, bool gather, uint8_t *at, scratch *s,
+                  size_t *bytes)
+{
+    size_t table, rows = 0;
+    if (!oct_mul_size(oct_round_up(block, k->mr) * sizeof(void *), taps, &table) ||
+        (gather && !oct_mul_size(block * sizeof(float), kc, &rows)) || table > SIZE_MAX / 4 || rows > SIZE_MAX / 4)
+        return false;
+    const size_t tile = k->mr * k->nr * sizeof(float);
+    const size_t sizes[] = { table, rows, tile, k->nr * sizeof(float), tile };
+    uint8_t *part[OCT_COUNT(sizes)];
+    size_t used = 0;
+    for (size_t i = 0; i < OCT_COUNT(sizes); i++) {
+        part[i] = at ? at + used : NULL;
+        used += oct_round_up(sizes[i], 64);
+    }
+    if (s)
+        *s = (scratch){ (const float **)(void *)part[0], (float *)(void *)part[1], (float *)(void *)part[2],
+                        (float *)(void *)part[3], (float *)(void *)part[4] };
+    *bytes = used;
+    return true;
+}
+
+bool oct_stiles_scratch(const oct_sgemm_kernel *k, size_t block, size_t taps, size_t kc, bool gather, size_t *bytes)
+{
+    return carve(k, block, taps, kc, gather, NULL, NULL, bytes);
+}
+
+/* One tile: rows from r0, columns from j0 of the group's g. */
+typedef struct tile {
+    size_t g, r0, m, j0, n;
+    const float *const *a;
+    const float *b;
+    size_t taps, kc;
+    bool first, last;
+} tile;
+
+/* Kernels write whole panels: the last columns go through a tile of their own. */
+static void run_edge(const oct_stiles *t, const scratch *s, const tile *e, const oct_sout *out)
+{
+    const size_t nr = t->kernel->nr, j = e->g * t->n + e->j0;
+    float *c = t->c + e->r0 * t->ldc + j;
+    if (!e->first)
+        for (size_t i = 0; i < e->m; i++)
+            memcpy(s->tile + i * nr, c + i * t->ldc, e->n * sizeof *c);
+    oct_sout o = *out;
+    if (o.bias)
+        o.bias = memcpy(s->bias, o.bias, e->n * sizeof *c);
+    if (o.residual) {
+        for (size_t i = 0; i < e->m; i++)
+            memcpy(s->residual + i * nr, o.residual + i * o.ldr, e->n * sizeof *c);
+        o.residual = s->residual;
+        o.ldr = nr;
+    }
+    t->kernel->fn(e->m, e->n, e->taps, e->kc, e->a, e->b, s->tile, nr, e->first, e->last ? &o : NULL);
+    for (size_t i = 0; i < e->m; i++)
+        memcpy(c + i * t->ldc, s->tile + i * nr, e->n * sizeof *c);
+}
+
+static void run_tile(const oct_stiles *t, const scratch *s, const tile *e)
+{
+    const size_t j = e->g * t->n + e->j0;
+    oct_sout o = t->out;
+    if (o.bias)
+        o.bias += j;
+    if (o.residual)
+        o.residual += e->r0 * o.ldr + j;
+    if (e->n < t->kernel->nr)
+        run_edge(t, s, e, &o);
+    else
+        t->kernel->fn(e->m, e->n, e->taps, e->kc, e->a, e->b, t->c + e->r0 * t->ldc + j, t->ldc, e->first,
+                      e->last ? &o : NULL);
+}
+
+/* One panel of columns against one part of the depth, over all tiles of a block of rows. */
+static void run_panel(const oct_stiles *t, const scratch *s, tile e, size_t rows, size_t tap, size_t k)
+{
+    enum { MOST_ROWS = 32 };
+    const size_t mr = t->kernel->mr, r0 = e.r0;
+    for (size_t i = 0; i < rows; i += mr) {
+        const float *shifted[MOST_ROWS];
+        const float *const *a = s->table + (i * t->taps + tap * mr);
+        if (k) {
+            for (size_t r = 0; r < mr; r++)
+                shifted[r] = a[r] + k;
+            a = shifted;
+        }
+        e.a = a;
+        e.r0 = r0 + i;
+        e.m = rows - i < mr ? rows - i : mr;
+        run_tile(t, s, &e);
+    }
+}
+
+/* Cuts the depth so that the panel's part stays in cache: between taps, or inside the only one. Later
+ * parts continue the chain from C, so the cuts do not show in the result. */
+static void run_columns(const oct_stiles *t, const scratch *s, tile e, const float *panel, size_t rows)
+{
+    const size_t nr = t->kernel->nr, most = PANEL_FLOATS / nr;
+    const size_t part = t->taps > 1 ? (most > t->kc ? most / t->kc : 1) : t->kc < most + most / 2 ? t->kc : most;
+    const size_t all = t->taps > 1 ? t->taps : t->kc;
+    for (size_t at = 0; at == 0 || at < all; at += part ? part : 1) {
+        const size_t len = all - at < part ? all - at : part;
+        e.taps = t->taps > 1 ? len : 1;
+        e.kc = t->taps > 1 ? t->kc : len;
+        e.b = panel + (t->taps > 1 ? at * t->kc : at) * nr;
+        e.first = at == 0;
+        e.last = at + len == all;
+        run_panel(t, s, e, rows, t->taps > 1 ? at : 0, t->taps > 1 ? 0 : at);
+    }
+}
+
+typedef struct job {
+    const oct_stiles *t;
+    size_t row_items, col_items, cols, thread_bytes, panel, group;
+} job;
+
+static void run_item(const job *w, size_t item, const scratch *s)
+{
+    const oct_stiles *t = w->t;
+    const size_t nr = t->kernel->nr, mr = t->kernel->mr;
+    const size_t col = item % w->col_items * w->cols, rest = item / w->col_items;
+    const size_t r0 = rest % w->row_items * t->block, g = rest / w->row_items;
+    const size_t rows = t->rows.count - r0 < t->block ? t->rows.count - r0 : t->block;
+    oct_rows a = t->rows;
+    a.x += g * a.run;
+    if (t->gather) {
+        oct_rows_gather(&a, r0, rows, (uint8_t *)s->gathered);
+        const oct_rows copied = { .x = (const uint8_t *)s->gathered, .step = t->kc * sizeof(float), .count = rows };
+        oct_rows_point(&copied, 0, rows, mr, (const void **)s->table);
+    } else {
+        oct_rows_point(&a, r0, rows, mr, (const void **)s->table);
+    }
+    for (size_t j = col; j < t->n && j < col + w->cols; j += nr) {
+        const tile e = { .g = g, .r0 = r0, .j0 = j, .n = t->n - j < nr ? t->n - j : nr };
+        run_columns(t, s, e, t->packed + g * w->group + j / nr * w->panel, rows);
+    }
+}
+
+static void run_items(void *arg, size_t begin, size_t end, size_t thread)
+{
+    const job *w = arg;
+    const oct_stiles *t = w->t;
+    scratch s;
+    size_t bytes;
+    carve(t->kernel, t->block, t->taps, t->kc, t->gather, t->scratch + thread * w->thread_bytes, &s, &bytes);
+    for (size_t i = begin; i < end; i++)
+        run_item(w, i, &s);
+}
+
+void oct_stiles_run(const oct_stiles *t, oct_pool *pool)
+{
+    if (t->rows.count == 0)
+        return;
+    const size_t nr = t->kernel->nr, depth = t->taps * t->kc;
+    job w = { .t = t, .row_items = (t->rows.count + t->block - 1) / t->block, .panel = depth * nr };
+    w.cols = oct_rows_columns(t->rows.count, t->block, t->groups, t->n, nr);
+    w.col_items = (t->n + w.cols - 1) / w.cols;
+    w.group = w.panel * ((t->n + nr - 1) / nr);
+    oct_stiles_scratch(t->kernel, t->block, t->taps, t->kc, t->gather, &w.thread_bytes);
+    /* Waking the threads costs more than a product this small. */
+    const bool small = (double)t->rows.count * t->n * t->groups * depth < 65536;
+    oct_pool_for(small ? NULL : pool, t->groups * w.row_items * w.col_items, 1, run_items, &w);
+}
