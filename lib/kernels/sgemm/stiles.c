@@ -154,7 +154,7 @@ static void run_items(void *arg, size_t begin, size_t end, size_t thread)
 {
     const job *w = arg;
     const oct_stiles *t = w->t;
-    scratch s;
+    scratch s = { 0 };
     size_t bytes;
     carve(t->kernel, t->block, t->taps, t->kc, t->gather, t->scratch + thread * w->thread_bytes, &s, &bytes);
     for (size_t i = begin; i < end; i++)

@@ -1,0 +1,47 @@
+/* tests/check/check.h -- kernels against their references: random data, guarded buffers, counting.
+ *
+ * Buffers come from the context and live until the next case; each ends at guard bytes that
+ * oct_check_guards() looks at. Everything is seeded, so a failure repeats. */
+#ifndef OCT_TESTS_CHECK_H
+#define OCT_TESTS_CHECK_H
+
+#include "base/mem.h"
+#include "base/pool.h"
+#include "kernels/cpu.h"
+
+typedef struct oct_check {
+    uint64_t seed;
+    size_t cases, failed;
+    bool bench;
+    oct_pool *pool; /* two threads */
+    struct { uint8_t *p; size_t size; } buf[64];
+    size_t bufs;
+} oct_check;
+
+uint32_t oct_check_random(oct_check *t);
+size_t oct_check_below(oct_check *t, size_t n);
+void *oct_check_buffer(oct_check *t, size_t size); /* 64-byte aligned, filled with 0xa5 */
+void oct_check_release(oct_check *t);              /* looks at the guards, then frees all buffers */
+
+void oct_fill_f32(oct_check *t, float *x, size_t n);       /* in -1..1 */
+void oct_fill_f32_wild(oct_check *t, float *x, size_t n);  /* with zeros of both signs, huge, inf, NaN */
+void oct_fill_bytes(oct_check *t, void *x, size_t n);
+void oct_fill_extremes(oct_check *t, void *x, size_t n);   /* bytes 0, 255, 127, 128 */
+
+/* Counts a case; on a difference prints where, and the text. Compares bytes. */
+void oct_check_same(oct_check *t, const void *want, const void *got, size_t size, size_t elem, const char *fmt, ...)
+    OCT_PRINTF(6, 7);
+
+double oct_check_seconds(void);
+/* Calls fn(arg) often enough to time it; returns seconds a call (best of some). */
+double oct_check_time(void (*fn)(void *), void *arg);
+
+void check_sgemm(oct_check *t);
+void check_qgemm(oct_check *t);
+void check_qout(oct_check *t);
+void check_dw(oct_check *t);
+void check_sconv(oct_check *t);
+void check_qconv(oct_check *t);
+void bench_products(oct_check *t);
+
+#endif

@@ -1,0 +1,322 @@
+/* tests/check/check_conv.c -- convolutions against loops over the formula of the ONNX operator. */
+#include "check.h"
+#include "kernels/conv/kernels.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Pads, output sizes and the rest of a random shape; small, every path reached. */
+static void random_axis(oct_check *t, int64_t *in, int64_t *out, int64_t *k, int64_t *s, int64_t *d, int64_t *p, bool transposed,
+                        int64_t most)
+{
+    *in = 1 + (int64_t)oct_check_below(t, (size_t)most);
+    *k = 1 + (int64_t)oct_check_below(t, 4);
+    *s = 1 + (int64_t)oct_check_below(t, 3);
+    *d = 1 + (int64_t)oct_check_below(t, 2);
+    const int64_t reach = (*k - 1) * *d + 1;
+    *p = (int64_t)oct_check_below(t, (size_t)reach);
+    *out = transposed ? (*in - 1) * *s + reach - *p : (*in + *p + (int64_t)oct_check_below(t, 2) - reach) / *s + 1;
+    if (*out < 1)
+        *out = 1;
+}
+
+static oct_conv_geom random_geom(oct_check *t, size_t turn)
+{
+    oct_conv_geom g;
+    oct_conv_geom_init(&g);
+    g.transposed = turn % 5 == 4;
+    g.n = 1 + (int64_t)oct_check_below(t, 2);
+    const int64_t most = turn % 3 == 0 ? 14 : 6;
+    if (turn % 4 != 3) {
+        random_axis(t, &g.h, &g.oh, &g.kh, &g.sh, &g.dh, &g.ph, g.transposed, most);
+        random_axis(t, &g.w, &g.ow, &g.kw, &g.sw, &g.dw, &g.pw, g.transposed, most);
+        if (turn % 7 == 6)
+            random_axis(t, &g.d, &g.od, &g.kd, &g.sd, &g.dd, &g.pd, g.transposed, 4);
+    } else {
+        g.h = g.oh = 1 + (int64_t)oct_check_below(t, 12);
+        g.w = g.ow = 1 + (int64_t)oct_check_below(t, 12);
+    }
+    const int64_t ic = 1 + (int64_t)oct_check_below(t, turn % 2 ? 40 : 6), oc = 1 + (int64_t)oct_check_below(t, 45);
+    switch (oct_check_below(t, 3)) {
+    case 0:
+        g.groups = 2 + (int64_t)oct_check_below(t, 60);
+        g.c = g.oc = g.groups;
+        break;
+    case 1:
+        g.groups = 1 + (int64_t)oct_check_below(t, 4);
+        g.c = ic * g.groups;
+        g.oc = oc * g.groups;
+        break;
+    default:
+        g.c = ic;
+        g.oc = oc;
+    }
+    if (turn % 3 == 1) {
+        g.ldx = g.c + (int64_t)oct_check_below(t, 9);
+        g.ldy = g.oc + (int64_t)oct_check_below(t, 9);
+    }
+    return g;
+}
+
+/* Index of the input element under a tap, or -1. */
+static int64_t source(const oct_conv_geom *g, int64_t n, const int64_t o[3], const int64_t k[3], int64_t ch)
+{
+    const int64_t len[] = { g->d, g->h, g->w }, s[] = { g->sd, g->sh, g->sw }, d[] = { g->dd, g->dh, g->dw };
+    const int64_t p[] = { g->pd, g->ph, g->pw };
+    int64_t at = n;
+    for (int i = 0; i < 3; i++) {
+        int64_t x = o[i] * s[i] + k[i] * d[i] - p[i];
+        if (g->transposed) {
+            x = o[i] + p[i] - k[i] * d[i];
+            if (x % s[i] != 0)
+                return -1;
+            x /= s[i];
+        }
+        if (x < 0 || x >= len[i])
+            return -1;
+        at = at * len[i] + x;
+    }
+    return at * (g->ldx ? g->ldx : g->c) + ch;
+}
+
+static int64_t weight_index(const oct_conv_geom *g, int64_t oc, int64_t ic, int64_t tap)
+{
+    const int64_t ig = g->c / g->groups, og = g->oc / g->groups, taps = g->kd * g->kh * g->kw, grp = oc / og;
+    if (g->transposed)
+        return ((grp * ig + ic) * og + oc % og) * taps + tap;
+    return (oc * ig + ic) * taps + tap;
+}
+
+/* Calls fn for each output element in memory order. */
+typedef void (*each_fn)(void *arg, const oct_conv_geom *g, int64_t n, const int64_t o[3], int64_t oc, size_t pixel);
+static void each_output(const oct_conv_geom *g, each_fn fn, void *arg)
+{
+    size_t pixel = 0;
+    for (int64_t n = 0; n < g->n; n++)
+        for (int64_t z = 0; z < g->od; z++)
+            for (int64_t y = 0; y < g->oh; y++)
+                for (int64_t x = 0; x < g->ow; x++, pixel++)
+                    for (int64_t oc = 0; oc < g->oc; oc++)
+                        fn(arg, g, n, (const int64_t[]){ z, y, x }, oc, pixel);
+}
+
+typedef struct naive_f32 {
+    const float *x, *w;
+    float *y;
+    const oct_sout *o;
+} naive_f32;
+
+static void naive_f32_one(void *arg, const oct_conv_geom *g, int64_t n, const int64_t o[3], int64_t oc, size_t pixel)
+{
+    const naive_f32 *c = arg;
+    const int64_t ig = g->c / g->groups, og = g->oc / g->groups;
+    float v = 0;
+    int64_t tap = 0;
+    for (int64_t kz = 0; kz < g->kd; kz++)
+        for (int64_t ky = 0; ky < g->kh; ky++)
+            for (int64_t kx = 0; kx < g->kw; kx++, tap++)
+                for (int64_t ic = 0; ic < ig; ic++) {
+                    const int64_t at = source(g, n, o, (const int64_t[]){ kz, ky, kx }, oc / og * ig + ic);
+                    v = fmaf(at < 0 ? 0.0f : c->x[at], c->w[weight_index(g, oc, ic, tap)], v);
+                }
+    if (c->o->bias)
+        v += c->o->bias[oc];
+    if (c->o->residual)
+        v += c->o->residual[pixel * c->o->ldr + (size_t)oc];
+    if (c->o->clamp)
+        v = v < c->o->lo ? c->o->lo : v > c->o->hi ? c->o->hi : v;
+    const uint32_t nan = 0x7fc00000;
+    if (isnan(v))
+        memcpy(&v, &nan, 4);
+    c->y[pixel * (size_t)(g->ldy ? g->ldy : g->oc) + (size_t)oc] = v;
+}
+
+static size_t input_size(const oct_conv_geom *g)
+{
+    return (size_t)(g->n * g->d * g->h * g->w * (g->ldx ? g->ldx : g->c));
+}
+
+static size_t output_size(const oct_conv_geom *g)
+{
+    return oct_conv_pixels(g) * (size_t)(g->ldy ? g->ldy : g->oc);
+}
+
+static void describe(const oct_conv_geom *g, const char *path, const char *kernel, char *text, size_t size)
+{
+    snprintf(text, size, "%s %s n%d %dx%dx%dx%d -> %dx%dx%dx%d k%d.%d.%d s%d.%d.%d d%d.%d.%d p%d.%d.%d g%d%s", kernel, path,
+             (int)g->n, (int)g->d, (int)g->h, (int)g->w, (int)g->c, (int)g->od, (int)g->oh, (int)g->ow, (int)g->oc, (int)g->kd,
+             (int)g->kh, (int)g->kw, (int)g->sd, (int)g->sh, (int)g->sw, (int)g->dd, (int)g->dh, (int)g->dw, (int)g->pd,
+             (int)g->ph, (int)g->pw, (int)g->groups, g->transposed ? " transposed" : "");
+}
+
+static void check_sconv_case(oct_check *t, size_t turn)
+{
+    const oct_conv_geom g = random_geom(t, turn);
+    const size_t nx = input_size(&g), ny = output_size(&g), nw = (size_t)(g.c / g.groups * g.oc) * oct_conv_taps(&g);
+    const size_t ldr = (size_t)g.oc + 2;
+    float *x = oct_check_buffer(t, nx * 4), *w = oct_check_buffer(t, nw * 4), *bias = oct_check_buffer(t, (size_t)g.oc * 4);
+    float *want = oct_check_buffer(t, ny * 4), *got = oct_check_buffer(t, ny * 4);
+    float *res = oct_check_buffer(t, oct_conv_pixels(&g) * ldr * 4);
+    void (*fill)(oct_check *, float *, size_t) = turn % 4 == 0 ? oct_fill_f32_wild : oct_fill_f32;
+    fill(t, x, nx);
+    fill(t, w, nw);
+    oct_fill_f32(t, bias, (size_t)g.oc);
+    oct_fill_f32(t, res, oct_conv_pixels(&g) * ldr);
+    const uint32_t r = oct_check_random(t);
+    const oct_sout o = { .bias = r & 1 ? bias : NULL, .residual = r & 2 ? res : NULL, .ldr = ldr, .clamp = r & 4, .lo = 0,
+                         .hi = r & 8 ? INFINITY : 1.5f };
+    naive_f32 c = { x, w, want, &o };
+    each_output(&g, naive_f32_one, &c);
+    oct_sconv p;
+    oct_err err = OCT_ERR_INIT;
+    if (oct_sconv_prepare(&p, &g, 2, &err) != OCT_OK) {
+        printf("FAIL sconv: %s\n", err.text);
+        t->failed++;
+        return;
+    }
+    void *packed = oct_check_buffer(t, p.packed_size), *scratch = oct_check_buffer(t, p.scratch_size);
+    oct_sconv_pack(&p, w, packed);
+    oct_sconv_run(&p, r & 16 ? t->pool : NULL, x, packed, got, &o, scratch);
+    char text[300];
+    describe(&g, oct_conv_path_name(p.path), p.kernel->name, text, sizeof text);
+    oct_check_same(t, want, got, ny * 4, 4, "%s", text);
+    oct_check_release(t);
+}
+
+typedef struct naive_q {
+    const uint8_t *x, *w;
+    bool sx, sw;
+    int32_t zx;
+    const int32_t *zw, *bias;
+    size_t zw_step;
+    int32_t *acc;
+} naive_q;
+
+static void naive_q_one(void *arg, const oct_conv_geom *g, int64_t n, const int64_t o[3], int64_t oc, size_t pixel)
+{
+    const naive_q *c = arg;
+    const int64_t ig = g->c / g->groups, og = g->oc / g->groups;
+    int64_t v = c->bias ? c->bias[oc] : 0, tap = 0;
+    for (int64_t kz = 0; kz < g->kd; kz++)
+        for (int64_t ky = 0; ky < g->kh; ky++)
+            for (int64_t kx = 0; kx < g->kw; kx++, tap++)
+                for (int64_t ic = 0; ic < ig; ic++) {
+                    const int64_t at = source(g, n, o, (const int64_t[]){ kz, ky, kx }, oc / og * ig + ic);
+                    if (at < 0)
+                        continue; /* padding is real zero */
+                    const int64_t wi = weight_index(g, oc, ic, tap);
+                    const int64_t xv = c->sx ? (int8_t)c->x[at] : c->x[at], wv = c->sw ? (int8_t)c->w[wi] : c->w[wi];
+                    v += (xv - c->zx) * (wv - (c->zw ? c->zw[(size_t)oc * c->zw_step] : 0));
+                }
+    c->acc[pixel * (size_t)g->oc + (size_t)oc] = (int32_t)(uint32_t)v;
+}
+
+static void check_qconv_case(oct_check *t, size_t turn)
+{
+    const oct_conv_geom g = random_geom(t, turn);
+    const size_t nx = input_size(&g), ny = output_size(&g), nw = (size_t)(g.c / g.groups * g.oc) * oct_conv_taps(&g);
+    const size_t oc = (size_t)g.oc, pixels = oct_conv_pixels(&g), ldy = (size_t)(g.ldy ? g.ldy : g.oc);
+    const uint32_t r = oct_check_random(t);
+    naive_q c = { .sx = r & 1, .sw = r & 2, .zw_step = r >> 2 & 1 };
+    void (*fill)(oct_check *, void *, size_t) = r & 8 ? oct_fill_bytes : oct_fill_extremes;
+    uint8_t *x = oct_check_buffer(t, nx), *w = oct_check_buffer(t, nw);
+    int32_t *bias = oct_check_buffer(t, oc * 4), *zw = oct_check_buffer(t, oc * 4);
+    float *mult = oct_check_buffer(t, oc * 4);
+    fill(t, x, nx);
+    fill(t, w, nw);
+    for (size_t i = 0; i < oc; i++) {
+        bias[i] = (int32_t)oct_check_random(t) >> 14;
+        zw[i] = (int32_t)oct_check_below(t, 256) - (c.sw ? 128 : 0);
+        mult[i] = (float)(1 + oct_check_below(t, 1000)) * 1e-5f;
+    }
+    c.x = x, c.w = w, c.bias = r & 16 ? bias : NULL, c.zw = r & 32 ? zw : NULL;
+    c.zx = (int32_t)oct_check_below(t, 256) - (c.sx ? 128 : 0);
+    c.acc = oct_check_buffer(t, pixels * oc * 4);
+    each_output(&g, naive_q_one, &c);
+    oct_qout o = { .kind = OCT_QOUT_S32, .mult = mult };
+    if (r & 64)
+        oct_qout_range(&o, r & 128 ? OCT_QOUT_U8 : OCT_QOUT_S8, r & 128 ? 77 : -3);
+    const size_t elem = oct_qout_size(o.kind);
+    uint8_t *want = oct_check_buffer(t, ny * elem), *got = oct_check_buffer(t, ny * elem);
+    int32_t *none = oct_check_buffer(t, oc * 4);
+    memset(none, 0, oc * 4);
+    oct_qout__ref(pixels, oc, c.acc, oc, none, NULL, NULL, &o, want, ldy);
+    oct_qconv p;
+    oct_err err = OCT_ERR_INIT;
+    if (oct_qconv_prepare(&p, &g, c.sx ? OCT_S8 : OCT_U8, c.sw ? OCT_S8 : OCT_U8, 2, &err) != OCT_OK) {
+        printf("FAIL qconv: %s\n", err.text);
+        t->failed++;
+        return;
+    }
+    void *packed = oct_check_buffer(t, p.packed_size), *scratch = oct_check_buffer(t, p.scratch_size);
+    oct_qconv_pack(&p, w, c.zw, c.zw_step, packed);
+    oct_qconv_run(&p, r & 256 ? t->pool : NULL, x, c.zx, packed, c.bias, &o, got, scratch);
+    char text[300];
+    describe(&g, oct_conv_path_name(p.path), p.kernel->name, text, sizeof text);
+    oct_check_same(t, want, got, ny * elem, elem, "%s flags %x", text, r & 511);
+    oct_check_release(t);
+}
+
+void check_sconv(oct_check *t)
+{
+    for (size_t i = 0; i < 400; i++)
+        check_sconv_case(t, i);
+}
+
+void check_qconv(oct_check *t)
+{
+    for (size_t i = 0; i < 400; i++)
+        check_qconv_case(t, i);
+}
+
+/* Depthwise kernels on their own, every width. */
+static void check_dw_width(oct_check *t, size_t c, size_t taps)
+{
+    const size_t row = oct_round_up(c, OCT_DW_CHANNELS);
+    float *xf = oct_check_buffer(t, taps * c * 4), *wf = oct_check_buffer(t, taps * row * 4), *yf = oct_check_buffer(t, c * 4);
+    float *want_f = oct_check_buffer(t, c * 4), *bias = oct_check_buffer(t, c * 4), *res = oct_check_buffer(t, c * 4);
+    int16_t *wq = oct_check_buffer(t, oct_round_up(taps, 2) * row * 2);
+    int32_t *acc = oct_check_buffer(t, row * 4), *want_q = oct_check_buffer(t, row * 4);
+    const float **tf = oct_check_buffer(t, taps * sizeof *tf);
+    const uint8_t **tq = oct_check_buffer(t, taps * sizeof *tq);
+    oct_fill_f32_wild(t, xf, taps * c);
+    oct_fill_f32_wild(t, wf, taps * row);
+    oct_fill_f32(t, bias, c);
+    oct_fill_f32(t, res, c);
+    memset(wq, 0, oct_round_up(taps, 2) * row * 2);
+    for (size_t i = 0; i < taps; i++) {
+        tf[i] = xf + i * c;
+        uint8_t *x = oct_check_buffer(t, c);
+        oct_fill_extremes(t, x, c);
+        tq[i] = x;
+        for (size_t j = 0; j < c; j++)
+            wq[(i / 2 * row + j) * 2 + i % 2] = (int16_t)((int)oct_check_below(t, 511) - 255);
+    }
+    const oct_sout o = { .bias = c & 1 ? bias : NULL, .residual = c & 2 ? res : NULL, .ldr = c, .clamp = c & 4, .lo = 0, .hi = 1 };
+    const uint8_t flip = c & 8 ? 0x80 : 0;
+    oct_sdw_f32__ref(c, taps, tf, wf, want_f, &o);
+    oct_qdw_u8s16__ref(c, taps, tq, flip, wq, want_q);
+    size_t ns, nq;
+    const oct_sdw_kernel *ks = oct_sdw_kernels(&ns);
+    const oct_qdw_kernel *kq = oct_qdw_kernels(&nq);
+    for (size_t i = 0; i < ns; i++)
+        if ((ks[i].isa & ~oct_isa_active()) == 0) {
+            ks[i].fn(c, taps, tf, wf, yf, &o);
+            oct_check_same(t, want_f, yf, c * 4, 4, "%s c=%zu taps=%zu", ks[i].name, c, taps);
+        }
+    for (size_t i = 0; i < nq; i++)
+        if ((kq[i].isa & ~oct_isa_active()) == 0) {
+            kq[i].fn(c, taps, tq, flip, wq, acc);
+            oct_check_same(t, want_q, acc, c * 4, 4, "%s c=%zu taps=%zu", kq[i].name, c, taps);
+        }
+    oct_check_release(t);
+}
+
+void check_dw(oct_check *t)
+{
+    static const size_t taps[] = { 1, 2, 3, 9, 25 };
+    for (size_t c = 1; c < 100; c++)
+        for (size_t i = 0; i < OCT_COUNT(taps); i++)
+            check_dw_width(t, c, taps[i]);
+}

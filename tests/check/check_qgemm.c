@@ -1,0 +1,191 @@
+/* tests/check/check_qgemm.c -- 8-bit product and its output pipeline against loops in 64-bit integers. */
+#include "check.h"
+#include "kernels/qgemm/kernels.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static int64_t byte_at(const void *p, size_t i, oct_dtype type)
+{
+    return type == OCT_S8 ? ((const int8_t *)p)[i] : ((const uint8_t *)p)[i];
+}
+
+/* ONNXRUNTIME.md, section 3, in double where that is exact: a product of floats rounded once. */
+static void finish(int32_t acc, const oct_qout *o, size_t j, void *c, size_t at)
+{
+    if (o->kind == OCT_QOUT_S32) {
+        ((int32_t *)c)[at] = acc;
+        return;
+    }
+    float v = (float)((double)(float)acc * (double)o->mult[j]);
+    if (o->kind == OCT_QOUT_F32) {
+        if (o->bias)
+            v += o->bias[j];
+        ((float *)c)[at] = o->clamp ? fminf(fmaxf(v, o->lo), o->hi) : v;
+        return;
+    }
+    const uint8_t q = (uint8_t)(int)(nearbyintf(fminf(fmaxf(v, o->lo), o->hi)) + (float)o->zp);
+    ((uint8_t *)c)[at] = o->lut ? o->lut[q] : q;
+}
+
+static void random_out(oct_check *t, size_t n, size_t k, oct_qout *o)
+{
+    float *mult = oct_check_buffer(t, n * 4), *bias = oct_check_buffer(t, n * 4);
+    uint8_t *lut = oct_check_buffer(t, 256);
+    oct_fill_f32(t, bias, n);
+    oct_fill_bytes(t, lut, 256);
+    for (size_t j = 0; j < n; j++)
+        mult[j] = (float)(1 + oct_check_below(t, 1000)) * 1e-5f / (float)(k + 1);
+    const uint32_t r = oct_check_random(t);
+    *o = (oct_qout){ .mult = mult };
+    switch (r % 4) {
+    case 0:
+        o->kind = OCT_QOUT_S32;
+        break;
+    case 1:
+        *o = (oct_qout){ .kind = OCT_QOUT_F32, .mult = mult, .bias = r & 16 ? bias : NULL, .clamp = r & 32, .lo = -1, .hi = 2 };
+        break;
+    default:
+        if (r % 4 == 2)
+            oct_qout_range(o, OCT_QOUT_U8, (int32_t)oct_check_below(t, 256));
+        else
+            oct_qout_range(o, OCT_QOUT_S8, (int32_t)oct_check_below(t, 256) - 128);
+        o->lut = r & 16 ? lut : NULL;
+        if (r & 32)
+            oct_qout_narrow(o, 0.05f, 0.0f, r & 64 ? 6.0f : INFINITY);
+    }
+}
+
+static void check_shape(oct_check *t, size_t m, size_t n, size_t k)
+{
+    const uint32_t r = oct_check_random(t);
+    const oct_dtype at = r & 1 ? OCT_S8 : OCT_U8, bt = r & 2 ? OCT_S8 : OCT_U8;
+    void (*fill)(oct_check *, void *, size_t) = r & 4 ? oct_fill_bytes : oct_fill_extremes;
+    const size_t lda = k + oct_check_below(t, 5), ldc = n + oct_check_below(t, 5), zb_step = r >> 3 & 1;
+    oct_qout o;
+    random_out(t, n, k, &o);
+    const size_t elem = oct_qout_size(o.kind);
+    uint8_t *a = oct_check_buffer(t, m * lda), *b = oct_check_buffer(t, k * n);
+    int32_t *bias = oct_check_buffer(t, n * 4), *zb = oct_check_buffer(t, n * 4);
+    uint8_t *want = oct_check_buffer(t, m * ldc * elem), *got = oct_check_buffer(t, m * ldc * elem);
+    fill(t, a, m * lda);
+    fill(t, b, k * n);
+    for (size_t j = 0; j < n; j++) {
+        bias[j] = (int32_t)oct_check_random(t) >> 12;
+        zb[j] = (int32_t)oct_check_below(t, 256) - (bt == OCT_S8 ? 128 : 0);
+    }
+    const int32_t za = (int32_t)oct_check_below(t, 256) - (at == OCT_S8 ? 128 : 0);
+    const bool with_zb = r & 16, with_bias = r & 32;
+    for (size_t i = 0; i < m; i++)
+        for (size_t j = 0; j < n; j++) {
+            int64_t sum = with_bias ? bias[j] : 0;
+            for (size_t p = 0; p < k; p++)
+                sum += (byte_at(a, i * lda + p, at) - za) * (byte_at(b, p * n + j, bt) - (with_zb ? zb[j * zb_step] : 0));
+            finish((int32_t)(uint32_t)sum, &o, j, want, i * ldc + j);
+        }
+    oct_qgemm p;
+    oct_err err = OCT_ERR_INIT;
+    if (oct_qgemm_prepare(&p, n, k, at, bt, 2, &err) != OCT_OK) {
+        printf("FAIL qgemm %s\n", err.text);
+        t->failed++;
+        return;
+    }
+    void *packed = oct_check_buffer(t, p.packed_size), *scratch = oct_check_buffer(t, p.scratch_size);
+    oct_qgemm_pack(&p, b, (ptrdiff_t)n, 1, with_zb ? zb : NULL, zb_step, packed);
+    oct_qgemm_run(&p, r & 64 ? t->pool : NULL, m, a, lda, za, packed, with_bias ? bias : NULL, &o, got, ldc, scratch);
+    oct_check_same(t, want, got, m * ldc * elem, elem, "%s %s m=%zu n=%zu k=%zu types %s %s kind %d flags %x", p.kernel->name,
+                   p.qout->name, m, n, k, oct_dtype_name(at), oct_dtype_name(bt), o.kind, r & 127);
+    oct_check_release(t);
+}
+
+/* Every kernel the CPU has, on its own: taps, every depth tail, both signs of A. */
+static void check_kernel(oct_check *t, const oct_qgemm_kernel *k, size_t m, size_t n, size_t taps, size_t kc)
+{
+    const size_t mr = k->mr, nr = k->nr, groups = (kc + k->kr - 1) / k->kr;
+    int8_t *w = oct_check_buffer(t, taps * kc * nr), *b = oct_check_buffer(t, taps * groups * k->kr * nr);
+    int32_t *got = oct_check_buffer(t, mr * nr * 4), *want = oct_check_buffer(t, mr * nr * 4);
+    const uint8_t **rows = oct_check_buffer(t, mr * taps * sizeof *rows);
+    const uint8_t flip = oct_check_below(t, 2) ? 0x80 : 0;
+    oct_fill_extremes(t, w, taps * kc * nr);
+    memset(b, 0, taps * groups * k->kr * nr);
+    for (size_t p = 0; p < taps; p++)
+        for (size_t q = 0; q < kc; q++)
+            for (size_t j = 0; j < nr; j++) {
+                const size_t in = q % k->kr;
+                const size_t at = k->order == OCT_QGEMM_PLAIN ? j * k->kr + in : in % 2 * nr * 2 + j * 2 + in / 2;
+                b[(p * groups + q / k->kr) * k->kr * nr + at] = w[(p * kc + q) * nr + j];
+            }
+    for (size_t i = 0; i < mr * taps && t->bufs < 40; i++) {
+        /* Rows beyond m repeat one that exists, as the tile walk has it. */
+        uint8_t *row = i % mr < m ? oct_check_buffer(t, kc) : (uint8_t *)rows[i - 1];
+        if (i % mr < m)
+            oct_fill_extremes(t, row, kc);
+        rows[i] = row;
+    }
+    for (size_t i = 0; i < m; i++)
+        for (size_t j = 0; j < n; j++) {
+            uint32_t sum = 0;
+            for (size_t p = 0; p < taps; p++)
+                for (size_t q = 0; q < kc; q++)
+                    sum += (uint32_t)((rows[p * mr + i][q] ^ flip) * w[(p * kc + q) * nr + j]);
+            want[i * nr + j] = (int32_t)sum;
+        }
+    k->fn(m, n, taps, kc, rows, flip, b, got);
+    for (size_t i = 0; i < m; i++)
+        oct_check_same(t, want + i * nr, got + i * nr, n * 4, 4, "%s m=%zu n=%zu taps=%zu kc=%zu row %zu flip %x", k->name, m, n,
+                       taps, kc, i, flip);
+    oct_check_release(t);
+}
+
+void check_qgemm(oct_check *t)
+{
+    size_t count;
+    const oct_qgemm_kernel *k = oct_qgemm_kernels(&count);
+    for (size_t i = 0; i < count; i++)
+        for (size_t m = 1; m <= k[i].mr && (k[i].isa & ~oct_isa_active()) == 0; m++)
+            for (size_t n = 1; n <= k[i].nr; n++)
+                check_kernel(t, &k[i], m, n, 1 + (m + n) % 3, 1 + (m * 7 + n * 3) % 37);
+    static const size_t depths[] = { 0, 1, 2, 3, 4, 5, 31, 64, 257, 1030 };
+    for (size_t i = 0; i < OCT_COUNT(depths); i++)
+        for (size_t n = 0; n < 60; n++)
+            check_shape(t, 1 + oct_check_below(t, n % 8 == 0 ? 220 : 17), 1 + (n < 50 ? n : oct_check_below(t, 150)), depths[i]);
+}
+
+/* Pipelines on accumulators of every size, against finish(). */
+static void check_pipeline(oct_check *t, const oct_qout_kernel *k, size_t m, size_t n)
+{
+    const size_t lda = n + oct_check_below(t, 3), ldc = n + oct_check_below(t, 3);
+    oct_qout o;
+    random_out(t, n, 0, &o);
+    const size_t elem = oct_qout_size(o.kind);
+    int32_t *acc = oct_check_buffer(t, m * lda * 4), *add = oct_check_buffer(t, n * 4), *row = oct_check_buffer(t, m * 4);
+    int32_t *mul = oct_check_buffer(t, n * 4);
+    uint8_t *want = oct_check_buffer(t, m * ldc * elem), *got = oct_check_buffer(t, m * ldc * elem);
+    const bool rows = oct_check_below(t, 2);
+    for (size_t i = 0; i < m * lda; i++)
+        acc[i] = (int32_t)oct_check_random(t) >> oct_check_below(t, 32);
+    for (size_t i = 0; i < n; i++) {
+        add[i] = (int32_t)oct_check_random(t) >> oct_check_below(t, 32);
+        mul[i] = (int32_t)oct_check_below(t, 256) - 128;
+    }
+    for (size_t i = 0; i < m; i++)
+        row[i] = (int32_t)oct_check_random(t) >> 8;
+    for (size_t i = 0; i < m; i++)
+        for (size_t j = 0; j < n; j++)
+            finish((int32_t)(uint32_t)((int64_t)acc[i * lda + j] + add[j] + (rows ? (int64_t)row[i] * mul[j] : 0)), &o, j, want,
+                   i * ldc + j);
+    k->fn(m, n, acc, lda, add, rows ? row : NULL, mul, &o, got, ldc);
+    oct_check_same(t, want, got, m * ldc * elem, elem, "%s m=%zu n=%zu kind %d", k->name, m, n, o.kind);
+    oct_check_release(t);
+}
+
+void check_qout(oct_check *t)
+{
+    size_t count;
+    const oct_qout_kernel *k = oct_qout_kernels(&count);
+    for (size_t i = 0; i < count; i++)
+        for (size_t n = 1; n < 80 && (k[i].isa & ~oct_isa_active()) == 0; n++)
+            for (size_t m = 1; m < 8; m++)
+                check_pipeline(t, &k[i], m, n);
+}

@@ -1,0 +1,154 @@
+/* tests/check/main.c -- runs every kernel check; --bench also times real layers. OCT_ISA narrows. */
+#include "check.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { GUARD = 128 };
+
+uint32_t oct_check_random(oct_check *t)
+{
+    t->seed = t->seed * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(t->seed >> 33) ^ (uint32_t)(t->seed >> 13);
+}
+
+size_t oct_check_below(oct_check *t, size_t n)
+{
+    return oct_check_random(t) % n;
+}
+
+void *oct_check_buffer(oct_check *t, size_t size)
+{
+    uint8_t *p = oct_alloc(size + 2 * GUARD);
+    if (!p || t->bufs == OCT_COUNT(t->buf)) {
+        fprintf(stderr, "check: out of memory\n");
+        exit(7);
+    }
+    memset(p, 0xa5, size + 2 * GUARD);
+    t->buf[t->bufs].p = p;
+    t->buf[t->bufs++].size = size;
+    return p + GUARD;
+}
+
+void oct_check_release(oct_check *t)
+{
+    for (size_t b = 0; b < t->bufs; b++) {
+        const uint8_t *p = t->buf[b].p;
+        for (size_t i = 0; i < GUARD; i++)
+            if (p[i] != 0xa5 || p[GUARD + t->buf[b].size + i] != 0xa5) {
+                printf("FAIL buffer %zu of %zu bytes: guard overwritten\n", b, t->buf[b].size);
+                t->failed++;
+                break;
+            }
+        oct_free(t->buf[b].p);
+    }
+    t->bufs = 0;
+}
+
+void oct_fill_f32(oct_check *t, float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] = (float)(int32_t)oct_check_random(t) * 0x1p-31f;
+}
+
+void oct_fill_f32_wild(oct_check *t, float *x, size_t n)
+{
+    static const float odd[] = { 0.0f, -0.0f, 1e30f, -3e38f, 1e-40f, -1e-30f, 1.0f };
+    oct_fill_f32(t, x, n);
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t r = oct_check_random(t);
+        if (r % 7 == 0)
+            x[i] = odd[r / 7 % OCT_COUNT(odd)];
+        else if (r % 997 == 1)
+            x[i] = r & 1024 ? __builtin_inff() : -__builtin_inff();
+        else if (r % 997 == 2)
+            x[i] = r & 1024 ? __builtin_nanf("0x1234") : -__builtin_nanf("7");
+    }
+}
+
+void oct_fill_bytes(oct_check *t, void *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        ((uint8_t *)x)[i] = (uint8_t)oct_check_random(t);
+}
+
+void oct_fill_extremes(oct_check *t, void *x, size_t n)
+{
+    static const uint8_t ends[] = { 0, 255, 127, 128 };
+    for (size_t i = 0; i < n; i++)
+        ((uint8_t *)x)[i] = ends[oct_check_below(t, 4)];
+}
+
+void oct_check_same(oct_check *t, const void *want, const void *got, size_t size, size_t elem, const char *fmt, ...)
+{
+    t->cases++;
+    const uint8_t *w = want, *g = got;
+    if (size == 0 || memcmp(w, g, size) == 0)
+        return;
+    size_t at = 0, bad = 0;
+    for (size_t i = 0; i + elem <= size; i += elem)
+        if (memcmp(w + i, g + i, elem) != 0 && bad++ == 0)
+            at = i;
+    va_list ap;
+    va_start(ap, fmt);
+    printf("FAIL ");
+    vprintf(fmt, ap);
+    va_end(ap);
+    uint32_t a = 0, b = 0;
+    memcpy(&a, w + at, elem);
+    memcpy(&b, g + at, elem);
+    printf(": %zu of %zu differ, first at %zu: want %08x, got %08x\n", bad, size / elem, at / elem, a, b);
+    if (++t->failed > 40)
+        exit(1);
+}
+
+double oct_check_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+double oct_check_time(void (*fn)(void *), void *arg)
+{
+    double best = 1e9;
+    fn(arg);
+    for (int round = 0; round < 5; round++) {
+        size_t calls = 0;
+        const double start = oct_check_seconds();
+        double took;
+        do {
+            fn(arg);
+            calls++;
+        } while ((took = oct_check_seconds() - start) < 0.02);
+        if (took / (double)calls < best)
+            best = took / (double)calls;
+    }
+    return best;
+}
+
+int main(int argc, char **argv)
+{
+    oct_check t = { .seed = 20240229, .bench = argc > 1 && strcmp(argv[1], "--bench") == 0 };
+    t.pool = oct_pool_create(2);
+    if (t.bench) {
+        bench_products(&t);
+        oct_pool_destroy(t.pool);
+        return 0;
+    }
+    const struct { const char *name; void (*fn)(oct_check *); } checks[] = {
+        { "sgemm", check_sgemm }, { "qgemm", check_qgemm }, { "qout", check_qout },
+        { "depthwise", check_dw }, { "sconv", check_sconv }, { "qconv", check_qconv },
+    };
+    for (size_t i = 0; i < OCT_COUNT(checks); i++) {
+        const size_t before = t.cases;
+        checks[i].fn(&t);
+        printf("%-10s %6zu cases\n", checks[i].name, t.cases - before);
+    }
+    printf("%s: %zu cases, %zu failed\n", oct_isa_name(oct_isa_active()), t.cases, t.failed);
+    oct_pool_destroy(t.pool);
+    return t.failed != 0;
+}
