@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Compares the float outputs of our runtime with ONNX Runtime's on the real models and their data.
+
+    check_models.py [MODEL...] [--shared ../shared] [--samples N] [--qeval PATH]
+
+Per output: the largest absolute difference relative to the range of ONNX Runtime's output, at most 1e-4; top-1 and top-5
+at most 0.2 points apart. Runs `qeval MODEL --data SPEC --preprocess P --outputs OUT.npz`.
+Exit: 0 when all hold, 1 when not.
+"""
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from pylib import metrics, peer, tool, zoo
+from pylib.samples import open_samples
+
+RELATIVE, POINTS = 1e-4, 0.2
+
+
+def relative_error(want, got):
+    span = float(want.max()) - float(want.min())
+    return float(np.abs(want.astype(np.float64) - got).max()) / (span or 1.0)
+
+
+def accuracy(model, x_of, first, labels):
+    if model.metric == "mse":
+        return {"mse": float(np.mean([metrics.squared_error(x_of(i)[None], y[None])[0] for i, y in enumerate(first)]))}
+    if labels is None:
+        return {}
+    found = {"top1": 100 * float(metrics.top_k(first, labels, 1).mean())}
+    if first.reshape(len(first), -1).shape[1] >= 100:
+        found["top5"] = 100 * float(metrics.top_k(first, labels, 5).mean())
+    return found
+
+
+def faults(model, want, got, ours, theirs):
+    """What does not hold, as sentences."""
+    found = []
+    for name, w in want.items():
+        if name not in got:
+            found.append(f"output '{name}' is missing")
+        elif got[name].shape != w.shape:
+            found.append(f"output '{name}' is {list(got[name].shape)}, expected {list(w.shape)}")
+        elif not np.isfinite(got[name]).all():
+            found.append(f"output '{name}' has values that are not finite")
+        elif (error := relative_error(w, got[name])) > RELATIVE:
+            found.append(f"output '{name}' is {error:.1e} of its range off")
+    found += [f"{k} is {ours[k]:.2f}, ONNX Runtime has {theirs[k]:.2f}" for k in ours
+              if k.startswith("top") and abs(ours[k] - theirs[k]) > POINTS]
+    return found
+
+
+def check(model, args, binary, folder):
+    path, _, spec, labels_path = model.paths(args.shared)
+    samples = open_samples(spec, model.preprocess, labels_path)
+    want = peer.run_all(peer.session(path, threads=args.threads), samples, args.samples)
+    extra = list(args.qeval_arg) + ([f"--samples={args.samples}"] if args.samples else [])
+    count = len(next(iter(want.values())))
+    labels = None if samples.labels is None else samples.labels[:count]
+    theirs = accuracy(model, samples.get, next(iter(want.values())), labels)
+    shown = ", ".join(f"{k} {v:.2f}" for k, v in theirs.items()) or "no metric"
+    if not binary:
+        expected = ", ".join(str(v) for v in model.expect) or "-"
+        print(f"{model.name:<24}ONNX Runtime: {shown} (README: {expected})", flush=True)
+        return True
+    try:
+        got = tool.run_qeval(binary, path, spec, Path(folder) / "out.npz", model.preprocess, extra)
+    except tool.ToolError as error:
+        print(f"{model.name:<24}FAIL: {error}", flush=True)
+        return False
+    whole = all(n in got and got[n].shape == w.shape for n, w in want.items())
+    ours = accuracy(model, samples.get, got[next(iter(want))], labels) if whole else {}
+    wrong = faults(model, want, got, ours, theirs)
+    worst = max(relative_error(w, got[n]) for n, w in want.items()) if whole else float("nan")
+    print(f"{model.name:<24}{'FAIL: ' + '; '.join(wrong) if wrong else 'ok'}; largest error {worst:.1e} of range; {shown}", flush=True)
+    return not wrong
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="*", help="names [all CNNs and the bundled model]")
+    parser.add_argument("--shared", type=Path, default=zoo.ROOT.parent / "shared")
+    parser.add_argument("--samples", type=int, help="only the first N of each set")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--ort-only", action="store_true", help="only ONNX Runtime's numbers")
+    tool.add_option(parser)
+    args = parser.parse_args()
+    unknown = [n for n in args.models if n not in zoo.MODELS]
+    if unknown:
+        parser.error(f"unknown model '{unknown[0]}'; known: {', '.join(zoo.MODELS)}")
+    binary = None if args.ort_only else tool.find("qeval", args.qeval)
+    if not binary and not args.ort_only:
+        sys.exit("check_models: qeval was not found; give --qeval, or --ort-only")
+    with tempfile.TemporaryDirectory() as folder:
+        good = [check(zoo.MODELS[n], args, binary, folder) for n in args.models or zoo.MODELS]
+    print(f"{sum(good)} of {len(good)} models hold")
+    return 0 if all(good) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,42 @@
+"""Finds and runs our own command line tools."""
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+class ToolError(Exception):
+    pass
+
+
+def find(name, given=None):
+    """The path given, $OCT_BUILD, the build folder of this checkout, or $PATH; None when there is none."""
+    places = [given] if given else []
+    for build in filter(None, (os.environ.get("OCT_BUILD"), ROOT / "build")):
+        places += [Path(build) / "tools" / name / name, Path(build) / "tools" / name]
+    for place in places:
+        if Path(place).is_file() and os.access(place, os.X_OK):
+            return str(place)
+    return None if given else shutil.which(name)
+
+
+def add_option(parser):
+    parser.add_argument("--qeval", help="our qeval [default: $OCT_BUILD or build/, then PATH]")
+    parser.add_argument("--qeval-arg", action="append", default=[], metavar="ARG", help="passed on to it, e.g. --isa=scalar")
+
+
+def run_qeval(binary, model, data, out, preprocess="", extra=()):
+    """Writes the outputs of `model` for the samples of `data` into `out` and returns them: {name: array}."""
+    command = [binary, str(model), "--data", str(data), "--outputs", str(out), *extra]
+    if preprocess:
+        command += ["--preprocess", preprocess]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        said = done.stderr.strip().splitlines()
+        raise ToolError(f"exit {done.returncode}: {said[-1] if said else 'no message'}")
+    with np.load(out) as arrays:
+        return {name: arrays[name] for name in arrays.files}

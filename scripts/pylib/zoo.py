@@ -1,0 +1,47 @@
+"""The trained models that the project is judged on, with their data and preprocessing; and the bundled one."""
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+@dataclass(frozen=True)
+class Model:
+    name: str
+    calib: str                  # SPECs, relative to the data folder
+    data: str
+    preprocess: str = ""
+    labels: str = ""            # .npy, when the SPEC carries none
+    metric: str = "top1"        # top1 (with top5 for 1000 classes), mse or none
+    expect: tuple = ()          # the float metrics of the models' README, in percent or as they are
+    calib_samples: int = 64
+    detector: bool = False
+
+    def paths(self, shared):
+        """(model, calibration SPEC, evaluation SPEC, labels or None) as paths."""
+        if self.name == "demo":
+            base = ROOT / "testdata"
+            return base / "demo.onnx", base / self.calib, base / self.data, None
+        data = Path(shared) / "data"
+        return (Path(shared) / "models" / f"{self.name}.onnx", data / self.calib, data / self.data,
+                data / self.labels if self.labels else None)
+
+
+IMAGENET = {"calib": "imagenet500/calib.csv", "data": "imagenet500/eval.csv"}
+
+MODELS = {m.name: m for m in (
+    Model("demo", "images/calib.csv", "images/eval.csv", "mean=127.5:std=127.5"),
+    Model("mobilenet_v2_100_224", **IMAGENET, preprocess="crop=224:mean=127.5:std=127.5", expect=(86.2, 96.6)),
+    Model("mobilenet_v1_025_224", **IMAGENET, preprocess="crop=224:mean=127.5:std=127.5", expect=(56.2, 79.8)),
+    Model("squeezenet_v10_227", **IMAGENET, preprocess="crop=227:order=bgr:mean=104,117,123:std=1", expect=(62.4, 81.7)),
+    Model("resnet8_cifar10", "cifar10/calib.csv", "cifar10/eval.csv", "order=rgb:mean=0:std=1", expect=(76.2,)),
+    Model("vww_mobilenet_96", "vww/calib.csv", "vww/eval.csv", "mean=0:std=255", expect=(82.8,)),
+    Model("kws_dscnn", "kws/calib_x.npy", "kws/eval_x.npy", labels="kws/eval_y.npy", expect=(91.8,)),
+    Model("ad01_autoencoder", "ad/calib_x.npy", "ad/eval_x.npy", metric="mse", expect=(9.53,)),
+    Model("mnist_cnn", "mnist/calib_x.npy", "mnist/eval_x.npy", "mean=0:std=255", labels="mnist/eval_y.npy", expect=(96.8,)),
+    Model("mnist_cntk_op8", "mnist/calib_x.npy", "mnist/eval_x.npy", labels="mnist/eval_y.npy", expect=(98.9,)),
+    Model("nanodet_m_416", "coco/calib/images", "coco/eval/images",
+          "resize=416x416:order=bgr:mean=103.53,116.28,123.675:std=57.375,57.12,58.395", metric="none", detector=True),
+    Model("ultraface_rfb_320", "coco/calib/images", "faces", "resize=320x240:mean=127:std=128", metric="none", detector=True),
+)}
+CNNS = [name for name in MODELS if name != "demo"]
