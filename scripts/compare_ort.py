@@ -190,7 +190,7 @@ def print_table(title, found, metric):
     print(f"{title}\n{'row':<22}{'metric':>10}{'top-5':>9}{'SQNR dB':>9}  {'difference to float, 95 %':<32}{'p':>6}  int/float")
     for r in found:
         if "failed" in r:
-            print(f"{r['name']:<22}failed: {r['failed'][:110]}")
+            print(f"{r['name']:<22}failed: {r['failed'][-160:]}")
             continue
         m = r["metrics"]
         main = f"{scale * m[metric]:.2f}{unit}" if metric in m else "-"

@@ -32,7 +32,7 @@ def gains(rng, channels, clipped):
     channel are then tens of times larger than another's, and a single scale for all of them is poor."""
     g = np.exp(rng.uniform(np.log(0.4), np.log(1.6), channels))
     if clipped:
-        g[::8] = rng.uniform(6, 12, len(g[::8]))
+        g[::8] = rng.uniform(18, 30, len(g[::8]))
     return g
 
 

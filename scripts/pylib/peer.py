@@ -1,11 +1,14 @@
 """ONNX Runtime as peer and judge: sessions, its static quantizer, and what its optimizer makes of a model."""
-import os
+import contextlib
+import io
+import logging
 import tempfile
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import onnx
+import onnx.version_converter
 import onnxruntime as ort
 
 ort.set_default_logger_severity(4)
@@ -50,7 +53,7 @@ def integer_share(counts):
     return sum(counts.get(t, 0) for t in INTEGER), sum(counts.get(t, 0) for t in FLOAT)
 
 
-def _reader(samples, limit, name):
+def reader(samples, limit, name):
     from onnxruntime.quantization import CalibrationDataReader
 
     class Reader(CalibrationDataReader):
@@ -73,22 +76,55 @@ def _reader(samples, limit, name):
     return Reader()
 
 
+def modern(path):
+    """The model at opset 13, which its per-channel DequantizeLinear needs, without constants among the inputs. Models that
+    have this already are left alone."""
+    made = onnx.load(path)
+    version = next(o.version for o in made.opset_import if o.domain in ("", "ai.onnx"))
+    if version >= 13:
+        return made
+    constant = {t.name for t in made.graph.initializer}
+    inputs = [v for v in made.graph.input if v.name not in constant]
+    del made.graph.input[:]
+    made.graph.input.extend(inputs)
+    made.ir_version = max(made.ir_version, 7)
+    return onnx.version_converter.convert_version(made, 13)
+
+
+@contextlib.contextmanager
+def quiet():
+    """Its quantizer prints progress and warnings; results go through our table."""
+    logging.disable(logging.WARNING)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            yield
+    finally:
+        logging.disable(logging.NOTSET)
+
+
 def quantize(model, out, samples, limit, method="minmax"):
-    """ONNX Runtime's documented way: quant_pre_process, then quantize_static (QDQ, u8 x s8, per channel)."""
+    """ONNX Runtime's documented way: quant_pre_process, then quantize_static (QDQ, u8 x s8, per channel).
+    Where that fails, once more without the pre-processing."""
     from onnxruntime.quantization import CalibrationMethod, QuantFormat, QuantType, quant_pre_process, quantize_static
     methods = {"minmax": CalibrationMethod.MinMax, "entropy": CalibrationMethod.Entropy,
                "percentile": CalibrationMethod.Percentile}
-    prepared = f"{out}.pre.{os.getpid()}.onnx"
     name = session(model).get_inputs()[0].name
     # Eight samples at a time bound the memory of its histograms; the result is the merged one.
     options = {"CalibStridedMinMax": 8} if min(limit, samples.count) % 8 == 0 and method != "minmax" else {}
-    try:
-        quant_pre_process(str(model), prepared, skip_symbolic_shape=True)
-        quantize_static(prepared, str(out), _reader(samples, limit, name), quant_format=QuantFormat.QDQ, per_channel=True,
+
+    def static(source):
+        quantize_static(str(source), str(out), reader(samples, limit, name), quant_format=QuantFormat.QDQ, per_channel=True,
                         activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8,
                         calibrate_method=methods[method], extra_options=options)
-    finally:
-        Path(prepared).unlink(missing_ok=True)
+
+    with tempfile.TemporaryDirectory() as folder, quiet():
+        raw, prepared = Path(folder) / "raw.onnx", Path(folder) / "prepared.onnx"
+        onnx.save(modern(model), raw)               # its own way with loaded models fails on small ones
+        try:
+            quant_pre_process(str(raw), str(prepared), skip_symbolic_shape=True)
+            static(prepared)
+        except Exception:
+            static(raw)
     return out
 
 

@@ -88,19 +88,19 @@ def draw(rng, label):
     """One picture, u8[32][32][3], of the class."""
     y, x = np.mgrid[0:SIZE, 0:SIZE].astype(np.float64) + 0.5
     image = _clutter(rng, _background(rng, x, y), x, y)
-    radius, angle = rng.uniform(7.5, 13), rng.uniform(0, 2 * np.pi)
+    radius, angle = rng.uniform(7, 13), rng.uniform(0, 2 * np.pi)
     cx, cy = 16 + rng.uniform(-1, 1, 2) * (15 - radius)
     u = ((x - cx) * np.cos(angle) + (y - cy) * np.sin(angle)) / radius
     v = ((y - cy) * np.cos(angle) - (x - cx) * np.sin(angle)) / radius
     behind = image[int(cy), int(cx)]
     first = _colour(rng)
-    while np.abs(first - behind).sum() < 180:
+    while np.abs(first - behind).sum() < 165:
         first = _colour(rng)
     second = first + (_colour(rng) - first) * 0.35
     paint = first + (second - first) * _texture(rng, u, v)[..., None]
     cover = np.clip(shape_field(CLASSES[label], u, v) * radius + 0.5, 0, 1)[..., None]
     image = image * (1 - cover) + paint * cover
-    image = image + rng.normal(0, rng.uniform(3, 18), image.shape)
+    image = image + rng.normal(0, rng.uniform(3, 21), image.shape)
     return np.clip(np.rint(image), 0, 255).astype(np.uint8)
 
 
