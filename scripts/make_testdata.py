@@ -184,7 +184,7 @@ The pictures are the same wherever the script runs; the trained weights may diff
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=ROOT / "testdata")
-    parser.add_argument("--epochs", type=int, default=14)
+    parser.add_argument("--epochs", type=int, default=26)
     parser.add_argument("--train", type=int, default=N_TRAIN)
     args = parser.parse_args()
     start = time.time()
