@@ -1,0 +1,93 @@
+/* lib/observers/calib.h -- the calibration table: statistics per tensor, kept as text that a person can read,
+ * diff and edit.
+ *
+ *     octet-calibration 1
+ *     model "mobilenet.onnx" 0f3a5c7799aabbcc
+ *     preprocess "imagenet"
+ *     samples 512
+ *     shard "images" 0/1
+ *     tensor "conv1_out" n 1204224 zeros 512 inf 0 0 min -1.5 1 max 6 310 avg 512 -3p8 c01p0 pin -1 6
+ *      + 2 0a.7f1
+ *      - -3 11
+ *      chan 0 12544 -1.5 5.25 -3p8
+ *
+ * Lines that begin with a space belong to the tensor above: one per octave of the histogram (sign, exponent,
+ * counts) and per channel. `#` begins a comment; a tensor line commented out is remembered as "stays
+ * float". `pin lo hi` at the end of a tensor's line fixes its range. docs and lib/observers/README.md
+ * describe the counts' digits. */
+#ifndef OCT_OBSERVERS_CALIB_H
+#define OCT_OBSERVERS_CALIB_H
+
+#include "observers/chan.h"
+#include "observers/qparams.h"
+#include "observers/stats.h"
+
+typedef struct oct_calib_tensor {
+    char *name;   /* owned by the table */
+    bool off;     /* commented out: stays float */
+    bool pinned;  /* range fixed by hand */
+    oct_range pin;
+    oct_stats stats;
+    oct_chan_stats chan; /* channels == 0: none kept */
+} oct_calib_tensor;
+
+/* Part `index` of `count` of a data set, count >= 1. The whole set is 0/1. */
+typedef struct oct_calib_shard {
+    char *set;
+    uint32_t index, count;
+} oct_calib_shard;
+
+typedef struct oct_calib {
+    char *model;         /* file name without folder; never NULL */
+    uint64_t model_hash; /* oct_hash of the file's bytes */
+    char *preprocess;    /* never NULL */
+    uint64_t samples;
+    oct_calib_shard *shards;
+    size_t n_shards, cap_shards;
+    oct_calib_tensor **tensors; /* in the order added; a tensor's address does not change */
+    size_t n_tensors, cap_tensors;
+    uint32_t *slots; /* hash index over names */
+    size_t n_slots;
+} oct_calib;
+
+oct_calib *oct_calib_create(void); /* NULL: out of memory */
+void oct_calib_destroy(oct_calib *c); /* NULL allowed */
+
+/* Copies the texts. OCT_ENOMEM. */
+oct_status oct_calib_set_model(oct_calib *c, const char *name, uint64_t hash, oct_err *err);
+oct_status oct_calib_set_preprocess(oct_calib *c, const char *text, oct_err *err);
+
+/* Records a part of a data set. OCT_EUSAGE when it overlaps one that is there; all parts of a set
+ * become 0/1, so that merging every shard gives the table of one run. */
+oct_status oct_calib_add_shard(oct_calib *c, const char *set, uint32_t index, uint32_t count, oct_err *err);
+
+/* NULL when there is none. */
+oct_calib_tensor *oct_calib_find(const oct_calib *c, const char *name);
+/* Finds or adds with empty statistics. OCT_ENOMEM. */
+oct_status oct_calib_add(oct_calib *c, const char *name, oct_calib_tensor **out, oct_err *err);
+
+/* Adds `from` to `into`. OCT_EUSAGE when the models, preprocessing, tensors or pinned ranges differ or a
+ * shard is in both; `into` is then unchanged. After OCT_ENOMEM `into` may only be destroyed. */
+oct_status oct_calib_merge(oct_calib *into, const oct_calib *from, oct_err *err);
+
+/* The text. Byte-identical for equal content. Check out->failed. */
+void oct_calib_text(const oct_calib *c, oct_buf *out);
+/* Writes it to a file ("-": standard output), through a temporary one; compressed when path ends in ".gz". */
+oct_status oct_calib_save(const oct_calib *c, const char *path, oct_err *err);
+
+/* Reads text or gzip. *out is set only on success. OCT_EMALFORMED with "label:line:column: reason". */
+oct_status oct_calib_parse(const void *data, size_t size, const char *label, oct_calib **out, oct_err *err);
+/* Reads a file ("-": standard input). */
+oct_status oct_calib_load(const char *path, oct_calib **out, oct_err *err);
+
+/* One tensor's difference between two tables. */
+typedef struct oct_calib_change {
+    const char *name;
+    const oct_calib_tensor *a, *b; /* NULL: not in that table */
+    double change; /* largest move of min or max, relative to the larger of the two widths; 0: same range */
+} oct_calib_change;
+/* Tensors whose statistics, pin or state differ, in a's order, then those only in b. *out is released
+ * with oct_free and borrows from both tables. */
+oct_status oct_calib_diff(const oct_calib *a, const oct_calib *b, oct_calib_change **out, size_t *n, oct_err *err);
+
+#endif

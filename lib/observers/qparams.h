@@ -1,0 +1,34 @@
+/* lib/observers/qparams.h -- from a real interval to scale and zero point. */
+#ifndef OCT_OBSERVERS_QPARAMS_H
+#define OCT_OBSERVERS_QPARAMS_H
+
+#include "base/dtype.h"
+
+/* A real interval that the integer grid covers, lo <= 0 <= hi, so that zero is exactly representable. */
+typedef struct oct_range {
+    float lo, hi;
+} oct_range;
+
+/* The integers of a quantized tensor. */
+typedef struct oct_grid {
+    int32_t qmin, qmax;
+    bool symmetric; /* scale from the larger magnitude, zero point in the middle */
+} oct_grid;
+
+/* s8, u8, s16, u16, s4, u4, s2, u2. Symmetric signed grids are -127..127 and alike; the others are full.
+ * OCT_EUNSUPPORTED for other types. */
+oct_status oct_grid_of(oct_dtype t, bool symmetric, oct_grid *g, oct_err *err);
+
+typedef struct oct_qparams {
+    float scale;
+    int32_t zero;
+} oct_qparams;
+
+/* As ONNX Runtime's quantize_static does: scale = f32((hi - lo) / (qmax - qmin)) computed in double,
+ * zero = round_half_even(qmin - lo / scale) with the scale in double; a range below FLT_MIN wide per code gives scale 1
+ * and zero point 0 (clamped to the grid). The range is widened to include 0 first. */
+oct_qparams oct_qparams_from_range(oct_range r, oct_grid g);
+/* The real interval that the codes reach: (qmin - zero) * scale .. (qmax - zero) * scale. */
+oct_range oct_qparams_range(oct_qparams q, oct_grid g);
+
+#endif

@@ -1,0 +1,76 @@
+/* lib/observers/stats.h -- what is kept of the values that one tensor takes over a calibration set.
+ *
+ * The state is a function of the multiset of values alone (and, for the averages, of where samples begin
+ * and end): any order, batching and sharding with oct_stats_merge() gives the same bits.
+ *
+ * The histogram. An octave is the set of values of one sign and one binary exponent. An octave that holds
+ * no value takes no memory. The others are ranked, per sign, from the largest magnitude down, and the
+ * octave of rank r is cut into 2^b(r) bins of equal width, b(r) = min(11, max(3, 13 - r)). So every bin is
+ * a power of two wide and lies on a grid through zero; a chosen range has at least 8 bins for each 8-bit
+ * code while no more than two octaves hold larger values (outliers, masks); and a mask of -10000 or
+ * -FLT_MAX takes one octave of its own instead of stretching everybody's bins. Three mantissa bits are
+ * kept of every value whatever comes, which is what decides on outliers.
+ * Why it is order-free: adding values only adds octaves, so an octave's rank only grows and its bins only
+ * fold pairwise, never split; folded counts are what counting at the coarser width would have given. */
+#ifndef OCT_OBSERVERS_STATS_H
+#define OCT_OBSERVERS_STATS_H
+
+#include "observers/xsum.h"
+
+/* Bins of an octave: those of rank 0..2, and of rank 10 and more. */
+#define OCT_STATS_BITS_MAX 11
+#define OCT_STATS_BITS_MIN 3
+
+typedef struct oct_octave {
+    uint32_t off;   /* first bin */
+    uint32_t shift; /* bin = off + (mantissa >> shift); 23 - shift is the number of bits kept */
+} oct_octave;
+
+typedef struct oct_stats {
+    uint64_t n;                  /* values seen, infinities included */
+    uint64_t zeros;              /* exact zeros of either sign; they are in no bin */
+    uint64_t inf[2];             /* +inf, -inf; they are in no bin */
+    float min, max;              /* of the finite values, exact, never -0; 0 when there is none */
+    uint64_t min_count, max_count; /* how many values equal them (a clamp shows here) */
+    uint64_t samples;            /* samples with a finite value */
+    oct_xsum min_sum, max_sum;   /* exact sums of the samples' minima and maxima */
+    oct_octave octave[512];      /* by the top nine bits of a float32: sign (1: negative), exponent */
+    bool used[512];              /* octaves that hold a value */
+    uint64_t *bins;              /* owned; NULL before the first value other than zero */
+    size_t n_bins;               /* at most 2 * 8176 + 8 for each further octave */
+} oct_stats;
+
+void oct_stats_init(oct_stats *s);
+void oct_stats_free(oct_stats *s);
+
+/* Feeds one sample, or a batch of them.
+ *   x       f32[samples][n], contiguous, borrowed for the call; n = 0 changes nothing
+ * OCT_ENUMERIC on NaN (the message gives the index in x) and OCT_ENOMEM leave the statistics unchanged.
+ * Infinities are counted apart. About 1 ns a value; memory changes only when a new exponent appears. */
+oct_status oct_stats_update(oct_stats *s, const float *x, size_t n, oct_err *err);
+oct_status oct_stats_update_batch(oct_stats *s, const float *x, size_t samples, size_t n, oct_err *err);
+
+/* Adds o's values to s: bit for bit what s would be had it seen both. Unchanged on OCT_ENOMEM. */
+oct_status oct_stats_merge(oct_stats *s, const oct_stats *o, oct_err *err);
+bool oct_stats_equal(const oct_stats *a, const oct_stats *b);
+/* Finite values seen. */
+uint64_t oct_stats_finite(const oct_stats *s);
+
+/* Takes the set of octaves: lays out the bins for `used` (which must include s->used), folding. */
+oct_status oct_stats_layout(oct_stats *s, const bool used[512], oct_err *err);
+
+/* Walks the bins that hold something, in increasing order of value; start with *at = 0. Exact zeros come
+ * as a bin with lo == hi == 0. lo and hi are edges in real units (2^128 is the last one). */
+typedef struct oct_bin {
+    double lo, hi;
+    uint64_t count;
+} oct_bin;
+bool oct_stats_next(const oct_stats *s, size_t *at, oct_bin *bin);
+
+/* Mask-like values: those beyond a gap of 16 times in magnitude above all others that are not zero, and at
+ * least 4096 away when negative (attention masks add -10000, -65504, -1e9, -FLT_MAX) or 2^24 when positive.
+ * A function of the octaves alone. bounds: magnitudes of each sign (0: positive) at and above which values
+ * are excluded, a power of two, or +infinity; excluded: how many finite values that is. */
+void oct_stats_masks(const oct_stats *s, double bounds[2], uint64_t *excluded);
+
+#endif
