@@ -67,6 +67,7 @@ p = pi / 2
 for i in range(3):
     print("pi/2 part", i, float(p).hex())
     p -= mpf(float(p))
+mp.dps = 90
 v = 2 / pi
 words = []
 for _ in range(7):

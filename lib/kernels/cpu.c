@@ -1,5 +1,6 @@
 #include "kernels/cpu.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #if defined(__aarch64__) && defined(__linux__)
@@ -31,7 +32,7 @@ static uint64_t xgetbv(void)
     return (uint64_t)hi << 32 | lo;
 }
 
-oct_isa oct_isa_detect(void)
+static oct_isa detect(void)
 {
     uint32_t a, b, c, d, a7, b7, c7, d7, a71 = 0, x;
     if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE))
@@ -55,7 +56,7 @@ oct_isa oct_isa_detect(void)
     return isa;
 }
 #elif defined(__aarch64__) && defined(__linux__)
-oct_isa oct_isa_detect(void)
+static oct_isa detect(void)
 {
     /* Bits of AT_HWCAP and AT_HWCAP2 as the kernel documents them (arch/arm64 elf_hwcaps). */
     unsigned long cap = getauxval(AT_HWCAP), cap2 = getauxval(26);
@@ -69,11 +70,24 @@ oct_isa oct_isa_detect(void)
     return isa;
 }
 #else
-oct_isa oct_isa_detect(void)
+static oct_isa detect(void)
 {
     return OCT_ISA_REF;
 }
 #endif
+
+/* cpuid is slow, and a trap in virtual machines: asked once. Threads that race store the same value. */
+oct_isa oct_isa_detect(void)
+{
+    static atomic_uint found;
+    const unsigned known = 1u << 31;
+    unsigned isa = atomic_load_explicit(&found, memory_order_relaxed);
+    if (!(isa & known)) {
+        isa = detect() | known;
+        atomic_store_explicit(&found, isa, memory_order_relaxed);
+    }
+    return isa & ~known;
+}
 
 static oct_isa limit = ~(oct_isa)0;
 static bool limited;

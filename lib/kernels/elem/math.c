@@ -1,0 +1,126 @@
+/* lib/kernels/elem/math.c -- the elementary functions that take branches. */
+#include "kernels/math.h"
+
+#include <stdbool.h>
+
+/* 2 or 1 for an odd or even integer, 0 otherwise. */
+static int parity(float y)
+{
+    float a = oct_absf(y);
+    if (a >= 0x1p24f)
+        return 1;
+    if (a != floorf(a))
+        return 0;
+    return (int32_t)a & 1 ? 2 : 1;
+}
+
+float oct_powf(float x, float y)
+{
+    if (y == 2.0f)
+        return x * x;
+    if (y == 3.0f)
+        return x * x * x;
+    if (y == 0.0f || x == 1.0f)
+        return 1.0f;
+    if (x != x || y != y)
+        return NAN;
+    if (oct_absf(y) == INFINITY) {
+        float a = oct_absf(x);
+        return a == 1.0f ? 1.0f : (a > 1.0f) == (y > 0.0f) ? INFINITY : 0.0f;
+    }
+    int p = parity(y);
+    bool flip = p == 2 && oct_bits_of(x) < 0;
+    if (x == 0.0f || oct_absf(x) == INFINITY) {
+        float r = (x == 0.0f) == (y > 0.0f) ? 0.0f : INFINITY;
+        return flip ? -r : r;
+    }
+    if (x < 0.0f && p == 0)
+        return NAN;
+    /* The product's error, some 1e-15 of a result's logarithm below 90, stays far below half a float's unit. */
+    double r = oct_exp((double)y * oct_log((double)oct_absf(x)));
+    return flip ? -(float)r : (float)r;
+}
+
+/* 2 / pi as bits behind the point, for arguments whose quadrant doubles cannot tell. */
+static const uint32_t two_over_pi[] = { 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u,
+                                        0xdb629599u, 0x3c439041u, 0xfe5163abu };
+
+/* x = q pi/2 + r, |r| <= pi/4; returns r. x = m * 2^e >= 2^23, m of 24 bits. Of x * 2/pi only the bits below 4
+ * matter, so the words of 2/pi whose products are multiples of 4 are skipped; four words leave an error below 2^-63. */
+static double reduce_large(float x, int *q)
+{
+    const uint32_t b = (uint32_t)oct_bits_of(x);
+    const int e = (int)(b >> 23) - 150; /* 0..104 */
+    const uint64_t m = (b & 0x7fffffu) | 0x800000u;
+    const int skip = e > 2 ? (e - 2) / 32 : 0, shift = e - 32 * skip;
+    const uint32_t *w = two_over_pi + skip;
+    uint64_t p2 = m * w[2] + (m * w[3] >> 32), p1 = m * w[1] + (p2 >> 32), p0 = m * w[0] + (p1 >> 32);
+    uint64_t high = p0, low = p1 << 32 | (uint32_t)p2; /* the point stands at bit 32 of high */
+    high = high << shift | (shift ? low >> (64 - shift) : 0);
+    low <<= shift;
+    const uint64_t frac = high << 32 | low >> 32;
+    *q = (int)((high >> 32) + (frac >> 63)) & 3; /* to the nearest quadrant */
+    return (double)(int64_t)frac * 0x1p-64 * 0x1.921fb54442d18p+0;
+}
+
+static double reduce(float x, int *q)
+{
+    float a = oct_absf(x);
+    if (a >= 0x1p23f)
+        return reduce_large(a, q);
+    double n = rint((double)a * 0x1.45f306dc9c883p-1);
+    *q = (int)n & 3;
+    double r = fma(-n, 0x1.921fb54442d18p+0, (double)a);
+    return fma(-n, 0x1.1a62633145c07p-54, r);
+}
+
+static double sin_poly(double r)
+{
+    double z = r * r, s = -0x1.a94dfe9b07253p-26;
+    s = fma(s, z, 0x1.71d738f7b8caap-19);
+    s = fma(s, z, -0x1.a019f8dc08a1ep-13);
+    s = fma(s, z, 0x1.1111110c472d9p-7);
+    s = fma(s, z, -0x1.5555555551ef5p-3);
+    return fma(r * z, s, r);
+}
+
+static double cos_poly(double r)
+{
+    double z = r * r, c = -0x1.2461571722115p-22;
+    c = fma(c, z, 0x1.a012649aeb5ffp-16);
+    c = fma(c, z, -0x1.6c16bb02cfb57p-10);
+    c = fma(c, z, 0x1.5555555237481p-5);
+    return fma(z * z, c, fma(z, -0.5, 1.0));
+}
+
+float oct_sinf(float x)
+{
+    if (!(oct_absf(x) < INFINITY))
+        return x - x;
+    if (x == 0.0f)
+        return x;
+    int q;
+    double r = reduce(x, &q), y = q & 1 ? cos_poly(r) : sin_poly(r);
+    return (float)((q >= 2) != (x < 0.0f) ? -y : y);
+}
+
+float oct_cosf(float x)
+{
+    if (!(oct_absf(x) < INFINITY))
+        return x - x;
+    int q;
+    double r = reduce(x, &q), y = q & 1 ? sin_poly(r) : cos_poly(r);
+    return (float)(q == 1 || q == 2 ? -y : y);
+}
+
+float oct_tanf(float x)
+{
+    if (!(oct_absf(x) < INFINITY))
+        return x - x;
+    if (x == 0.0f)
+        return x;
+    int q;
+    double r = reduce(x, &q), s = sin_poly(r), c = cos_poly(r);
+    double y = q & 1 ? -c / s : s / c;
+    return (float)(x < 0.0f ? -y : y);
+}
