@@ -1,0 +1,86 @@
+/* lib/kernels/sgemm/sgemm_f32_6x16_avx2.c -- 6 rows by 16 columns in 12 accumulators. */
+#include "kernels/sgemm/kernels.h"
+#include "kernels/simd.h"
+
+typedef struct pair {
+    __m256 lo, hi;
+} pair;
+
+/* oct_sout_apply on 16 columns of row i. max and min return their second operand when one is NaN. */
+OCT_INLINE pair finish(pair v, const oct_sout *o, size_t i)
+{
+    if (o->bias) {
+        v.lo = _mm256_add_ps(v.lo, _mm256_loadu_ps(o->bias));
+        v.hi = _mm256_add_ps(v.hi, _mm256_loadu_ps(o->bias + 8));
+    }
+    if (o->residual) {
+        v.lo = _mm256_add_ps(v.lo, _mm256_loadu_ps(o->residual + i * o->ldr));
+        v.hi = _mm256_add_ps(v.hi, _mm256_loadu_ps(o->residual + i * o->ldr + 8));
+    }
+    if (o->clamp) {
+        const __m256 lo = _mm256_set1_ps(o->lo), hi = _mm256_set1_ps(o->hi);
+        v.lo = _mm256_min_ps(hi, _mm256_max_ps(lo, v.lo));
+        v.hi = _mm256_min_ps(hi, _mm256_max_ps(lo, v.hi));
+    }
+    const __m256 nan = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fc00000));
+    v.lo = _mm256_blendv_ps(v.lo, nan, _mm256_cmp_ps(v.lo, v.lo, _CMP_UNORD_Q));
+    v.hi = _mm256_blendv_ps(v.hi, nan, _mm256_cmp_ps(v.hi, v.hi, _CMP_UNORD_Q));
+    return v;
+}
+
+OCT_INLINE pair load(const float *p)
+{
+    return (pair){ _mm256_loadu_ps(p), _mm256_loadu_ps(p + 8) };
+}
+
+/* ROW(i) expands to the statement for row i where the tile has it; m is a constant once inlined. */
+#define ROWS ROW(0) ROW(1) ROW(2) ROW(3) ROW(4) ROW(5)
+
+OCT_INLINE void tile(const size_t m, size_t taps, size_t kc, const float *const *a, const float *b, float *c, size_t ldc,
+                     bool first, const oct_sout *out)
+{
+    const pair zero = { _mm256_setzero_ps(), _mm256_setzero_ps() };
+    pair v0 = zero, v1 = zero, v2 = zero, v3 = zero, v4 = zero, v5 = zero;
+    if (!first) {
+#define ROW(i) if (m > i) v##i = load(c + i * ldc);
+        ROWS
+#undef ROW
+    }
+    for (size_t t = 0; t < taps; t++, a += 6) {
+#define ROW(i) const float *a##i = a[m > i ? i : 0];
+        ROWS
+#undef ROW
+        for (size_t k = 0; k < kc; k++, b += 16) {
+            const __m256 b0 = _mm256_loadu_ps(b), b1 = _mm256_loadu_ps(b + 8);
+#define ROW(i)                                            \
+    if (m > i) {                                          \
+        const __m256 x = _mm256_broadcast_ss(a##i + k);   \
+        v##i.lo = _mm256_fmadd_ps(x, b0, v##i.lo);        \
+        v##i.hi = _mm256_fmadd_ps(x, b1, v##i.hi);        \
+    }
+            ROWS
+#undef ROW
+        }
+    }
+#define ROW(i)                                         \
+    if (m > i) {                                       \
+        const pair y = out ? finish(v##i, out, i) : v##i; \
+        _mm256_storeu_ps(c + i * ldc, y.lo);           \
+        _mm256_storeu_ps(c + i * ldc + 8, y.hi);       \
+    }
+    ROWS
+#undef ROW
+}
+
+void oct_sgemm_f32_6x16__avx2(size_t m, size_t n, size_t taps, size_t kc, const float *const *a, const float *b, float *c,
+                              size_t ldc, bool first, const oct_sout *out)
+{
+    switch (m) {
+    case 1: tile(1, taps, kc, a, b, c, ldc, first, out); break;
+    case 2: tile(2, taps, kc, a, b, c, ldc, first, out); break;
+    case 3: tile(3, taps, kc, a, b, c, ldc, first, out); break;
+    case 4: tile(4, taps, kc, a, b, c, ldc, first, out); break;
+    case 5: tile(5, taps, kc, a, b, c, ldc, first, out); break;
+    default: tile(6, taps, kc, a, b, c, ldc, first, out); break;
+    }
+}

@@ -1,0 +1,75 @@
+/* lib/kernels/sgemm/sgemm_f32_8x32_avx512.c -- 8 rows by 32 columns in 16 accumulators. */
+#include "kernels/sgemm/kernels.h"
+#include "kernels/simd.h"
+
+/* oct_sout_apply on 16 columns from j of row i. max and min return their second operand when one is NaN. */
+OCT_INLINE __m512 finish(__m512 v, const oct_sout *o, size_t i, size_t j)
+{
+    if (o->bias)
+        v = _mm512_add_ps(v, _mm512_loadu_ps(o->bias + j));
+    if (o->residual)
+        v = _mm512_add_ps(v, _mm512_loadu_ps(o->residual + i * o->ldr + j));
+    if (o->clamp)
+        v = _mm512_min_ps(_mm512_set1_ps(o->hi), _mm512_max_ps(_mm512_set1_ps(o->lo), v));
+    const __m512 nan = _mm512_castsi512_ps(_mm512_set1_epi32(0x7fc00000));
+    return _mm512_mask_mov_ps(v, _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q), nan);
+}
+
+/* ROW(i) expands to the statement for row i where the tile has it; m and wide (columns 16 to 31 matter)
+ * are constants once inlined. */
+#define ROWS ROW(0) ROW(1) ROW(2) ROW(3) ROW(4) ROW(5) ROW(6) ROW(7)
+
+OCT_INLINE void tile(const size_t m, const bool wide, size_t taps, size_t kc, const float *const *a, const float *b, float *c,
+                     size_t ldc, bool first, const oct_sout *out)
+{
+#define ROW(i) __m512 v##i = _mm512_setzero_ps(), w##i = _mm512_setzero_ps();
+    ROWS
+#undef ROW
+    if (!first) {
+#define ROW(i)                                          \
+    if (m > i) {                                        \
+        v##i = _mm512_loadu_ps(c + i * ldc);            \
+        if (wide)                                       \
+            w##i = _mm512_loadu_ps(c + i * ldc + 16);   \
+    }
+        ROWS
+#undef ROW
+    }
+    for (size_t t = 0; t < taps; t++, a += 8) {
+#define ROW(i) const float *a##i = a[m > i ? i : 0];
+        ROWS
+#undef ROW
+        for (size_t k = 0; k < kc; k++, b += 32) {
+            const __m512 b0 = _mm512_loadu_ps(b), b1 = wide ? _mm512_loadu_ps(b + 16) : b0;
+#define ROW(i)                                        \
+    if (m > i) {                                      \
+        const __m512 x = _mm512_set1_ps(a##i[k]);     \
+        v##i = _mm512_fmadd_ps(x, b0, v##i);          \
+        if (wide)                                     \
+            w##i = _mm512_fmadd_ps(x, b1, w##i);      \
+    }
+            ROWS
+#undef ROW
+        }
+    }
+#define ROW(i)                                                                             \
+    if (m > i) {                                                                           \
+        _mm512_storeu_ps(c + i * ldc, out ? finish(v##i, out, i, 0) : v##i);               \
+        if (wide)                                                                          \
+            _mm512_storeu_ps(c + i * ldc + 16, out ? finish(w##i, out, i, 16) : w##i);     \
+    }
+    ROWS
+#undef ROW
+}
+
+#define CASE(m) \
+    case m: wide ? tile(m, true, taps, kc, a, b, c, ldc, first, out) : tile(m, false, taps, kc, a, b, c, ldc, first, out); break;
+
+void oct_sgemm_f32_8x32__avx512(size_t m, size_t n, size_t taps, size_t kc, const float *const *a, const float *b, float *c,
+                                size_t ldc, bool first, const oct_sout *out)
+{
+    const bool wide = n > 16;
+    switch (m) {
+        CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8)
+    }
+}
