@@ -1,6 +1,8 @@
 /* lib/ops/q8.c -- 8-bit quantized operands. */
 #include "ops/q8.h"
 
+#include "kernels/quantize.h"
+
 #include <math.h>
 
 bool oct_q8(const oct_operand *t)
@@ -13,32 +15,21 @@ bool oct_q8_same(const oct_operand *a, const oct_operand *b)
     return a->dtype == b->dtype && a->q->scale[0] == b->q->scale[0] && a->q->zp[0] == b->q->zp[0];
 }
 
+oct_qparam oct_q8_param(const oct_operand *t)
+{
+    return (oct_qparam){ t->q->scale[0], t->q->zp[0] };
+}
+
 int oct_q8_code(const oct_operand *t, float real)
 {
-    float lo = (float)oct_q8_min(t), hi = (float)oct_q8_max(t);
-    float v = rintf(real / t->q->scale[0]) + (float)t->q->zp[0];
-    v = v > lo ? v : lo; /* NaN too */
-    return (int)(v < hi ? v : hi);
+    int32_t lo, hi;
+    oct_quant_limits(t->dtype, &lo, &hi);
+    return oct_quantize_value(real, t->q->scale[0], t->q->zp[0], lo, hi);
 }
 
-void oct_q8_reals(const oct_operand *t, float real[256])
+void oct_q8_clamp(const oct_operand *t, const oct_epilogue *e, int32_t *lo, int32_t *hi)
 {
-    for (int i = 0; i < 256; i++) {
-        int code = t->dtype == OCT_S8 && i > 127 ? i - 256 : i;
-        real[i] = t->q->scale[0] * (float)(code - t->q->zp[0]);
-    }
-}
-
-void oct_q8_codes(const oct_operand *out, const float y[256], uint8_t table[256])
-{
-    for (int i = 0; i < 256; i++)
-        table[i] = (uint8_t)oct_q8_code(out, y[i]);
-}
-
-void oct_q8_clamp(const oct_operand *t, const oct_epilogue *e, int *lo, int *hi)
-{
-    *lo = oct_q8_min(t);
-    *hi = oct_q8_max(t);
+    oct_quant_limits(t->dtype, lo, hi);
     if (!e->clamp)
         return;
     if (e->lo > -INFINITY)
@@ -60,18 +51,24 @@ bool oct_q8_aliases(const oct_step *s)
     return oct_q8_moves(s) && s->n_out == 1 && oct_q8_same(s->in[0], s->out[0]);
 }
 
+oct_status oct_q8_table(const oct_operand *in, const oct_operand *out, const oct_unary *f, oct_arena *a,
+                        const uint8_t **table, oct_err *err)
+{
+    uint8_t *t = oct_arena_alloc(a, 256);
+    if (t == NULL)
+        return oct_nomem(err);
+    int32_t lo, hi;
+    oct_quant_limits(out->dtype, &lo, &hi);
+    oct_lut_build(f, in->dtype == OCT_S8, oct_q8_param(in), out->dtype == OCT_S8, oct_q8_param(out), lo, hi, t);
+    *table = t;
+    return OCT_OK;
+}
+
 oct_status oct_q8_move_table(const oct_operand *in, const oct_operand *out, oct_arena *a, const uint8_t **table,
                              oct_err *err)
 {
     *table = NULL;
     if (!oct_q8(in) || !oct_q8(out) || oct_q8_same(in, out))
         return OCT_OK;
-    uint8_t *t = oct_arena_alloc(a, 256);
-    float real[256];
-    if (t == NULL)
-        return oct_nomem(err);
-    oct_q8_reals(in, real);
-    oct_q8_codes(out, real, t);
-    *table = t;
-    return OCT_OK;
+    return oct_q8_table(in, out, NULL, a, table, err);
 }
