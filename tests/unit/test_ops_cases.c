@@ -1,0 +1,500 @@
+/* Runs operator cases from text files (scripts/make_op_cases.py): each names an operator, its attributes, inputs and
+ * the outputs that another implementation computed. Every case is run with its inputs as constants, with shapes that
+ * must follow from shapes alone, and in every mixture of layouts that the operator accepts. */
+#include "ops/infer.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_IO = 16, LINE = 1 << 20 };
+
+typedef struct tensor {
+    bool present;
+    oct_dtype dtype;
+    int rank;
+    int64_t dims[OCT_MAX_RANK], count;
+    uint8_t *data;
+    size_t bytes;
+    bool quantized;
+    float scale;
+    int32_t zp;
+} tensor;
+
+typedef struct op_case {
+    char name[200], op[64], domain[64];
+    int64_t opset;
+    oct_graph *g;
+    int node;
+    tensor in[MAX_IO], out[MAX_IO];
+    int n_in, n_out;
+    double rtol, atol;
+    bool refuses;     /* must fail */
+    bool free_shape;  /* the output's shape depends on data */
+} op_case;
+
+static int n_run, n_failed, n_skipped;
+
+static bool problem(const op_case *c, const char *what, const char *detail)
+{
+    printf("FAILED %s (%s, opset %lld): %s%s%s\n", c->name, c->op, (long long)c->opset, what, *detail ? ": " : "", detail);
+    return false;
+}
+
+/* ------------------------------------------------------------------ reading */
+
+static int hex(int ch)
+{
+    return ch >= 'a' ? ch - 'a' + 10 : ch - '0';
+}
+
+/* "<dtype> <rank> <dims...> <bytes in hex or -> [q <scale> <zp>]" */
+static bool read_tensor(char *text, tensor *t)
+{
+    char *save = NULL, *tok = strtok_r(text, " \n", &save);
+    memset(t, 0, sizeof *t);
+    if (tok == NULL || strcmp(tok, "absent") == 0)
+        return true;
+    t->present = true;
+    t->dtype = (oct_dtype)atoi(tok);
+    t->rank = atoi(strtok_r(NULL, " \n", &save));
+    for (int i = 0; i < t->rank; i++)
+        t->dims[i] = atoll(strtok_r(NULL, " \n", &save));
+    if (!oct_count(t->dims, t->rank, &t->count) || !oct_dtype_bytes(t->dtype, t->count, &t->bytes))
+        return false;
+    t->data = oct_calloc(t->bytes + 1, 1);
+    tok = strtok_r(NULL, " \n", &save);
+    if (t->data == NULL || tok == NULL || (t->bytes > 0 && strlen(tok) != 2 * t->bytes))
+        return false;
+    for (size_t i = 0; i < t->bytes; i++)
+        t->data[i] = (uint8_t)(hex(tok[2 * i]) << 4 | hex(tok[2 * i + 1]));
+    if ((tok = strtok_r(NULL, " \n", &save)) != NULL && strcmp(tok, "q") == 0) {
+        t->quantized = true;
+        t->scale = strtof(strtok_r(NULL, " \n", &save), NULL);
+        t->zp = atoi(strtok_r(NULL, " \n", &save));
+    }
+    return true;
+}
+
+static bool read_attr(op_case *c, char *text)
+{
+    char *save = NULL;
+    const char *name = strtok_r(text, " \n", &save), *type = strtok_r(NULL, " \n", &save);
+    oct_err err = OCT_ERR_INIT;
+    if (strcmp(type, "int") == 0)
+        return oct_node_set_int(c->g, c->node, name, atoll(strtok_r(NULL, " \n", &save)), &err) == OCT_OK;
+    if (strcmp(type, "float") == 0)
+        return oct_node_set_float(c->g, c->node, name, strtof(strtok_r(NULL, " \n", &save), NULL), &err) == OCT_OK;
+    if (strcmp(type, "string") == 0) {
+        const char *v = strtok_r(NULL, " \n", &save);
+        return oct_node_set_str(c->g, c->node, name, v ? v : "", &err) == OCT_OK;
+    }
+    if (strcmp(type, "ints") == 0) {
+        int64_t v[64];
+        int n = 0;
+        for (char *t; n < 64 && (t = strtok_r(NULL, " \n", &save)) != NULL;)
+            v[n++] = atoll(t);
+        return oct_node_set_ints(c->g, c->node, name, v, n, &err) == OCT_OK;
+    }
+    tensor t;
+    oct_tensor *k;
+    if (strcmp(type, "tensor") != 0 || !read_tensor(save, &t) ||
+        oct_tensor_new(c->g->arena, t.dtype, t.rank, t.dims, &k, &err) != OCT_OK)
+        return false;
+    memcpy((void *)(uintptr_t)k->data, t.data, t.bytes);
+    oct_free(t.data);
+    return oct_node_set_tensor(c->g, c->node, name, k, &err) == OCT_OK;
+}
+
+/* ------------------------------------------------------------------ comparing */
+
+static double number(oct_dtype t, const uint8_t *p, int64_t i)
+{
+    switch (t) {
+    case OCT_F32: return ((const float *)(const void *)p)[i];
+    case OCT_F64: return ((const double *)(const void *)p)[i];
+    case OCT_F16: return oct_f16_to_f32(((const uint16_t *)(const void *)p)[i]);
+    case OCT_BF16: return oct_bf16_to_f32(((const uint16_t *)(const void *)p)[i]);
+    case OCT_U8:
+    case OCT_BOOL: return p[i];
+    case OCT_S8: return ((const int8_t *)p)[i];
+    case OCT_U16: return ((const uint16_t *)(const void *)p)[i];
+    case OCT_S16: return ((const int16_t *)(const void *)p)[i];
+    case OCT_S32: return ((const int32_t *)(const void *)p)[i];
+    case OCT_U32: return ((const uint32_t *)(const void *)p)[i];
+    case OCT_S64: return (double)((const int64_t *)(const void *)p)[i];
+    case OCT_U64: return (double)((const uint64_t *)(const void *)p)[i];
+    default: return 0;
+    }
+}
+
+static bool is_real(oct_dtype t)
+{
+    return t == OCT_F32 || t == OCT_F64 || t == OCT_F16 || t == OCT_BF16;
+}
+
+static bool equal(const op_case *c, int slot, const uint8_t *got, const char *how)
+{
+    const tensor *want = &c->out[slot];
+    char text[200];
+    if (!is_real(want->dtype) && !want->quantized) {
+        if (memcmp(got, want->data, want->bytes) == 0)
+            return true;
+        size_t at = 0;
+        while (got[at] == want->data[at])
+            at++;
+        snprintf(text, sizeof text, "output %d, byte %zu: %d, expected %d", slot, at, got[at], want->data[at]);
+        return problem(c, how, text);
+    }
+    double most = want->dtype == OCT_F16 ? 1e-3 : want->dtype == OCT_BF16 ? 8e-3 : 0;
+    for (int64_t i = 0; i < want->count; i++) {
+        double a = number(want->dtype, got, i), b = number(want->dtype, want->data, i);
+        if (a == b || (a != a && b != b))
+            continue;
+        double limit = want->quantized ? c->atol : c->atol + (c->rtol + most) * fabs(b);
+        if (!(fabs(a - b) <= limit)) {
+            snprintf(text, sizeof text, "output %d, element %lld: %.9g, expected %.9g", slot, (long long)i, a, b);
+            return problem(c, how, text);
+        }
+    }
+    return true;
+}
+
+static bool check_shape(const op_case *c, bool exact, const char *how)
+{
+    for (int i = 0; i < c->n_out; i++) {
+        if (!c->out[i].present)
+            continue;
+        const oct_value *v = &c->g->value[c->g->node[c->node].out[i]];
+        const tensor *want = &c->out[i];
+        char text[100];
+        if (v->dtype != want->dtype && !(v->dtype == OCT_UNDEFINED && !exact))
+            return problem(c, how, "wrong output type");
+        if (exact && v->shape.rank != want->rank)
+            return problem(c, how, oct_shape_text(&v->shape, text, sizeof text));
+        if (v->shape.rank >= 0 && v->shape.rank != want->rank)
+            return problem(c, how, oct_shape_text(&v->shape, text, sizeof text));
+        for (int k = 0; k < v->shape.rank; k++)
+            if (v->shape.d[k].n >= 0 ? v->shape.d[k].n != want->dims[k] : exact)
+                return problem(c, how, oct_shape_text(&v->shape, text, sizeof text));
+    }
+    return true;
+}
+
+/* Known elements, where there are any, must be the values. */
+static bool check_known(const op_case *c)
+{
+    for (int i = 0; i < c->n_out; i++) {
+        if (!c->out[i].present)
+            continue;
+        const oct_value *v = &c->g->value[c->g->node[c->node].out[i]];
+        if (v->known == NULL)
+            continue;
+        if (v->n_known != c->out[i].count)
+            return problem(c, "known elements", "wrong number");
+        for (int k = 0; k < v->n_known; k++)
+            if ((v->known[k].n != -1 || v->known[k].sym == oct_minus_one) &&
+                (double)v->known[k].n != number(c->out[i].dtype, c->out[i].data, k))
+                return problem(c, "known elements", "wrong value");
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------------ running */
+
+static void forget_outputs(op_case *c)
+{
+    for (int i = 0; i < c->n_out; i++)
+        if (c->out[i].present) {
+            oct_value *v = &c->g->value[c->g->node[c->node].out[i]];
+            v->shape.rank = -1;
+            v->dtype = OCT_UNDEFINED;
+            v->known = NULL;
+        }
+}
+
+/* Inputs without values, some dimensions unknown: what is inferred must not contradict the truth. */
+static bool check_dynamic(op_case *c, const oct_op *op)
+{
+    oct_err err = OCT_ERR_INIT;
+    oct_infer ctx = { c->g, c->node, c->opset };
+    for (int round = 0; round < 3; round++) {
+        forget_outputs(c);
+        for (int i = 0; i < c->n_in; i++) {
+            if (!c->in[i].present)
+                continue;
+            oct_value *v = &c->g->value[c->g->node[c->node].in[i]];
+            v->konst = NULL;
+            oct_dim d[OCT_MAX_RANK];
+            for (int k = 0; k < c->in[i].rank; k++) {
+                char sym[24];
+                snprintf(sym, sizeof sym, "d%lld", (long long)c->in[i].dims[k]);
+                d[k] = (oct_dim){ c->in[i].dims[k], NULL };
+                if (round == 1 && c->in[i].dims[k] != 1)
+                    d[k] = (oct_dim){ -1, oct_arena_strdup(c->g->arena, sym) };
+            }
+            if (round == 2)
+                v->shape.rank = -1;
+            else if (oct_graph_set_shape(c->g, c->g->node[c->node].in[i], c->in[i].rank, d, &err) != OCT_OK)
+                return false;
+        }
+        if (op->infer(&ctx, &err) != OCT_OK)
+            return problem(c, "inference from shapes", err.text);
+        if (!check_shape(c, false, "inference from shapes"))
+            return false;
+    }
+    return true;
+}
+
+/* Small integer inputs given as propagated elements instead of constants: the same shape follows. */
+static bool check_propagated(op_case *c, const oct_op *op)
+{
+    oct_err err = OCT_ERR_INIT;
+    oct_infer ctx = { c->g, c->node, c->opset };
+    bool any = false, representable = true;
+    forget_outputs(c);
+    for (int i = 0; i < c->n_in; i++) {
+        const tensor *t = &c->in[i];
+        if (!t->present)
+            continue;
+        int id = c->g->node[c->node].in[i];
+        if (oct_graph_set_dims(c->g, id, t->rank, t->dims, &err) != OCT_OK)
+            return false;
+        if (t->rank > 1 || t->count > 60 || (t->dtype != OCT_S64 && t->dtype != OCT_S32)) {
+            representable &= i == 0 || t->rank > 1 || t->count > 8;
+            continue;
+        }
+        oct_dim d[64];
+        for (int64_t k = 0; k < t->count; k++) {
+            int64_t n = (int64_t)number(t->dtype, t->data, k);
+            representable &= n >= -1;
+            d[k] = (oct_dim){ n, n == -1 ? oct_minus_one : NULL };
+        }
+        c->g->value[id].known = oct_arena_memdup(c->g->arena, d, (size_t)(t->count + 1) * sizeof *d);
+        c->g->value[id].n_known = (int)t->count;
+        any = true;
+    }
+    if (!any)
+        return true;
+    if (op->infer(&ctx, &err) != OCT_OK)
+        return problem(c, "inference from propagated values", err.text);
+    return check_shape(c, representable && !c->free_shape, "inference from propagated values") && check_known(c);
+}
+
+static void relayout(const tensor *t, oct_layout layout, const uint8_t *from, uint8_t *to, bool back)
+{
+    size_t size = t->count > 0 ? t->bytes / (size_t)t->count : 0;
+    oct_operand o = { .rank = t->rank, .layout = layout };
+    memcpy(o.dims, t->dims, sizeof o.dims);
+    int64_t s[OCT_MAX_RANK] = { 0 };
+    oct_operand_strides(&o, s);
+    for (int64_t i = 0; i < t->count; i++) {
+        int64_t rest = i, at = 0;
+        for (int k = t->rank - 1; k >= 0; k--) {
+            at += rest % t->dims[k] * s[k];
+            rest /= t->dims[k];
+        }
+        memcpy(to + (size_t)(back ? i : at) * size, from + (size_t)(back ? at : i) * size, size);
+    }
+}
+
+static bool run_layout(op_case *c, const oct_op *op, uint32_t last_in, uint32_t last_out, const char *how)
+{
+    oct_arena *a = oct_arena_create();
+    oct_err err = OCT_ERR_INIT;
+    oct_operand *in[MAX_IO] = { NULL }, *out[MAX_IO] = { NULL };
+    oct_quant quant[2 * MAX_IO];
+    uint8_t *buffer[MAX_IO] = { NULL };
+    oct_step s = { .op = op, .node = &c->g->node[c->node], .opset = c->opset, .in = in, .out = out, .n_in = c->n_in,
+                   .n_out = c->n_out, .epilogue = { false, -INFINITY, INFINITY } };
+    for (int k = 0; k < c->n_in + c->n_out; k++) {
+        bool is_in = k < c->n_in;
+        tensor *t = is_in ? &c->in[k] : &c->out[k - c->n_in];
+        if (!t->present)
+            continue;
+        oct_operand *o = oct_arena_calloc(a, 1, sizeof *o);
+        *o = (oct_operand){ .dtype = t->dtype, .rank = t->rank, .count = t->count, .constant = is_in, .value = -1 };
+        memcpy(o->dims, t->dims, sizeof o->dims);
+        o->layout = t->rank >= 3 && ((is_in ? last_in >> k : last_out >> (k - c->n_in)) & 1) ? OCT_LAYOUT_CHANNELS_LAST
+                                                                                            : OCT_LAYOUT_PLAIN;
+        o->data = oct_arena_aligned(a, t->bytes + 64, 64);
+        memset(o->data, 0xa5, t->bytes + 64);
+        if (is_in)
+            relayout(t, o->layout, t->data, o->data, false);
+        if (t->quantized) {
+            quant[k] = (oct_quant){ 1, 0, &t->scale, &t->zp };
+            o->q = &quant[k];
+        }
+        *(is_in ? &in[k] : &out[k - c->n_in]) = o;
+        if (!is_in)
+            buffer[k - c->n_in] = o->data;
+    }
+    oct_prep prep = { a, 1 };
+    oct_run run = { 0 };
+    bool quantized = c->n_out > 0 && c->out[0].quantized, ok = true;
+    oct_status status = OCT_OK;
+    if (quantized && (op->integer == NULL || !op->integer(&s)))
+        ok = problem(c, how, "integer() refuses");
+    if (ok && op->prepare != NULL)
+        status = op->prepare(&s, &prep, &err);
+    if (ok && status == OCT_OK && s.scratch > 0)
+        run.scratch = oct_arena_aligned(a, s.scratch, 64);
+    if (ok && status == OCT_OK)
+        status = op->run(&s, &run, &err);
+    if (c->refuses)
+        ok = status != OCT_OK || problem(c, how, "it should have failed");
+    else if (ok && status != OCT_OK)
+        ok = problem(c, how, err.text);
+    for (int i = 0; ok && !c->refuses && i < c->n_out; i++) {
+        if (!c->out[i].present)
+            continue;
+        uint8_t *plain = oct_arena_alloc(a, c->out[i].bytes + 1);
+        relayout(&c->out[i], out[i]->layout, buffer[i], plain, true);
+        ok = equal(c, i, plain, how);
+        for (int k = 0; ok && k < 64; k++)
+            if (buffer[i][c->out[i].bytes + (size_t)k] != 0xa5)
+                ok = problem(c, how, "wrote past the end of an output");
+    }
+    oct_arena_destroy(a);
+    return ok;
+}
+
+static bool run_case(op_case *c)
+{
+    oct_err err = OCT_ERR_INIT;
+    const oct_op *op = oct_op_find(c->domain, c->op, c->opset);
+    if (op == NULL || op->run == NULL) {
+        n_skipped++;
+        return true;
+    }
+    n_run++;
+    if (c->n_in < op->min_in || (op->max_in >= 0 && c->n_in > op->max_in) || (op->max_out >= 0 && c->n_out > op->max_out))
+        return problem(c, "arity", "outside of the record's limits");
+    oct_infer ctx = { c->g, c->node, c->opset };
+    oct_status s = op->infer(&ctx, &err);
+    if (c->refuses && s != OCT_OK)
+        return true;
+    if (s != OCT_OK)
+        return problem(c, "inference", err.text);
+    if (!c->refuses && (!check_shape(c, !c->free_shape, "inference") || !check_known(c)))
+        return false;
+    bool many = op->layout != OCT_RULE_PLAIN;
+    if (!run_layout(c, op, 0, 0, "plain"))
+        return false;
+    if (c->refuses)
+        return true;
+    if (op->layout == OCT_RULE_ANY &&
+        !(run_layout(c, op, ~0u, ~0u, "all channels-last") && run_layout(c, op, ~0u, 0, "inputs channels-last") &&
+          run_layout(c, op, 0, ~0u, "outputs channels-last") && run_layout(c, op, 5, 1, "mixed layouts")))
+        return false;
+    if (many && op->layout == OCT_RULE_SPATIAL && !run_layout(c, op, 1, ~0u, "channels-last"))
+        return false;
+    return check_dynamic(c, op) && check_propagated(c, op);
+}
+
+/* ------------------------------------------------------------------ files */
+
+static void begin(op_case *c, char *text)
+{
+    oct_err err = OCT_ERR_INIT;
+    char *save = NULL;
+    memset(c, 0, sizeof *c);
+    snprintf(c->name, sizeof c->name, "%s", strtok_r(text, " \n", &save));
+    snprintf(c->op, sizeof c->op, "%s", strtok_r(NULL, " \n", &save));
+    c->opset = atoll(strtok_r(NULL, " \n", &save));
+    char *domain = strtok_r(NULL, " \n", &save);
+    snprintf(c->domain, sizeof c->domain, "%s", domain != NULL ? domain : "");
+    c->rtol = 1e-5;
+    c->atol = 1e-6;
+    c->g = oct_graph_create();
+    if (c->g == NULL || oct_graph_set_opset(c->g, c->domain, c->opset, &err) != OCT_OK ||
+        oct_graph_add_node(c->g, c->op, c->domain, c->name, 0, 0, -1, &c->node, &err) != OCT_OK)
+        abort();
+}
+
+static void add_io(op_case *c, char *text, bool is_in)
+{
+    oct_err err = OCT_ERR_INIT;
+    int slot = is_in ? c->n_in++ : c->n_out++, value = -1;
+    tensor *t = is_in ? &c->in[slot] : &c->out[slot];
+    char name[32];
+    snprintf(name, sizeof name, "%s%d", is_in ? "x" : "y", slot);
+    if (slot >= MAX_IO || !read_tensor(text, t)) {
+        printf("bad tensor in case %s\n", c->name);
+        abort();
+    }
+    if (is_in && t->present &&
+        oct_graph_new_const(c->g, name, t->dtype, t->rank, t->dims, t->data, &value, &err) != OCT_OK)
+        abort();
+    if (!is_in && t->present && oct_graph_add_value(c->g, name, OCT_UNDEFINED, &value, &err) != OCT_OK)
+        abort();
+    if (is_in ? oct_graph_set_input(c->g, c->node, slot, value, &err) : 0)
+        abort();
+    oct_node *n = &c->g->node[c->node];
+    if (!is_in) {
+        int *out = oct_arena_alloc(c->g->arena, sizeof *out * (size_t)(slot + 1));
+        if (out == NULL)
+            abort();
+        if (slot > 0)
+            memcpy(out, n->out, sizeof *out * (size_t)slot);
+        out[slot] = value;
+        n->out = out;
+        n->n_out = slot + 1;
+        if (value >= 0)
+            c->g->value[value].producer = c->node;
+    }
+}
+
+static void end(op_case *c)
+{
+    if (!run_case(c))
+        n_failed++;
+    for (int i = 0; i < MAX_IO; i++) {
+        oct_free(c->in[i].data);
+        oct_free(c->out[i].data);
+    }
+    oct_graph_destroy(c->g);
+}
+
+static bool run_file(const char *path)
+{
+    static char line[LINE];
+    static op_case c;
+    FILE *f = fopen(path, "r");
+    if (f == NULL) {
+        printf("%s: %s\n", path, strerror(errno));
+        return false;
+    }
+    while (fgets(line, sizeof line, f) != NULL) {
+        char *space = strchr(line, ' '), *rest = space != NULL ? space + 1 : line;
+        if (strncmp(line, "case ", 5) == 0)
+            begin(&c, rest);
+        else if (strncmp(line, "attr ", 5) == 0 && !read_attr(&c, rest))
+            printf("bad attribute in case %s\n", c.name);
+        else if (strncmp(line, "in ", 3) == 0)
+            add_io(&c, rest, true);
+        else if (strncmp(line, "out ", 4) == 0)
+            add_io(&c, rest, false);
+        else if (strncmp(line, "tol ", 4) == 0)
+            sscanf(rest, "%lf %lf", &c.rtol, &c.atol);
+        else if (strncmp(line, "refuses", 7) == 0)
+            c.refuses = true;
+        else if (strncmp(line, "free_shape", 10) == 0)
+            c.free_shape = true;
+        else if (strncmp(line, "end", 3) == 0)
+            end(&c);
+    }
+    fclose(f);
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    bool ok = argc > 1;
+    for (int i = 1; i < argc; i++)
+        ok = run_file(argv[i]) && ok;
+    printf("%d cases passed, %d failed, %d without a record\n", n_run - n_failed, n_failed, n_skipped);
+    return ok && n_failed == 0 && n_run > 0 ? 0 : 1;
+}
