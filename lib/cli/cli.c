@@ -1,0 +1,109 @@
+/* lib/cli: what surrounds a run: messages, the end, and small questions about the command line. */
+#include "cli/cli.h"
+
+#include "base/io.h"
+#include "cli/cli_live.h"
+#include "cli/textfmt.h"
+
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+
+bool oct_cli_given(const oct_cli *cli, const char *name)
+{
+    const oct_cli_live *l = oct_cli_find(cli, name, strlen(name));
+    return l && l->times > 0;
+}
+
+/* One line to standard error. Texts hold names from files, so they are made safe to print. */
+static void say(oct_cli *cli, const char *head, const char *head2, const char *text)
+{
+    FILE *f = cli->err ? cli->err : stderr;
+    oct_buf b = OCT_BUF_INIT;
+    oct_progress_clear(&cli->progress);
+    oct_text_clean(&b, text, false);
+    if (b.failed)
+        fprintf(f, "%s%sout of memory\n", head, head2);
+    else
+        fprintf(f, "%s%s%s\n", head, head2, oct_buf_str(&b));
+    oct_buf_free(&b);
+}
+
+static void vsay(oct_cli *cli, const char *head, const char *head2, const char *fmt, va_list ap)
+{
+    char text[1600];
+    vsnprintf(text, sizeof text, fmt, ap);
+    say(cli, head, head2, text);
+}
+
+void oct_cli_note(oct_cli *cli, int level, const char *fmt, ...)
+{
+    if (cli->quiet || cli->verbose < level)
+        return;
+    va_list ap;
+    va_start(ap, fmt);
+    vsay(cli, "", "", fmt, ap);
+    va_end(ap);
+}
+
+void oct_cli_warn(oct_cli *cli, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    vsay(cli, cli->name, ": warning: ", fmt, ap);
+    va_end(ap);
+}
+
+FILE *oct_cli_result(const oct_cli *cli)
+{
+    for (size_t i = 0; i < cli->n_live; i++) {
+        const oct_cli_live *l = &cli->live[i];
+        if (l->o.kind == OCT_CLI_OUT && l->times > 0 && strcmp(*(const char **)l->o.var, "-") == 0)
+            return cli->err;
+    }
+    return cli->out;
+}
+
+void oct_cli_pattern_hint(const char *option, const char *path, oct_err *err)
+{
+    static const char *const endings[] = { ".npy", ".npz", ".jpg", ".jpeg", ".png", ".tar", ".tgz", ".gz", ".pb", ".csv" };
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path, *dot = strrchr(base, '.');
+    bool data = oct_path_is_dir(path);
+    for (size_t i = 0; dot && i < OCT_COUNT(endings); i++)
+        data |= strcasecmp(dot, endings[i]) == 0;
+    if (!data)
+        return;
+    if (oct_path_is_dir(path))
+        oct_hint(err, "for more data repeat the option: --%s '%s'", option, path);
+    else
+        oct_hint(err, "quote a pattern, so that it arrives whole: --%s '%.*s*%s'", option, (int)(base - path), path, dot);
+}
+
+static void say_error(oct_cli *cli, oct_status s, const oct_err *err)
+{
+    const char *text = err && err->status != OCT_OK && err->text[0] ? err->text : oct_status_name(s);
+    say(cli, cli->name, ": ", text);
+    if (err && err->status != OCT_OK && err->hint[0])
+        say(cli, "", "  hint: ", err->hint);
+    else if (s == OCT_EUSAGE)
+        fprintf(cli->err ? cli->err : stderr, "  hint: '%s%s%s --help' shows the options\n", cli->name, cli->command ? " " : "",
+                cli->command ? cli->command->name : "");
+    else if (s == OCT_EINTERNAL)
+        say(cli, "", "  hint: ", "this is a fault of the program, not of your input; please report it with the command");
+}
+
+int oct_cli_finish(oct_cli *cli, oct_status s, oct_err *err)
+{
+    FILE *out = cli->out ? cli->out : stdout;
+    oct_progress_clear(&cli->progress);
+    bool bad = ferror(out) != 0;
+    if ((fflush(out) != 0 || bad) && s == OCT_OK)
+        s = oct_fail(err, OCT_EIO, "standard output: %s", errno ? strerror(errno) : "write failed");
+    if (s != OCT_OK)
+        say_error(cli, s, err);
+    oct_arena_destroy(cli->arena);
+    cli->arena = NULL;
+    cli->live = NULL;
+    cli->n_live = 0;
+    return (int)s;
+}

@@ -1,0 +1,188 @@
+/* lib/cli: the page that --help prints. */
+#include "cli/cli_live.h"
+#include "cli/textfmt.h"
+
+#include <ctype.h>
+#include <string.h>
+
+enum { TAG_MAX = 26, MARGIN = 2 };
+
+/* "-o, --output FILE" */
+static void tag_text(const oct_cli_live *l, oct_buf *b)
+{
+    const oct_cli_opt *o = &l->o;
+    if (oct_cli_is_positional(l)) {
+        oct_buf_printf(b, "%s%s", o->name, o->kind == OCT_CLI_POSITIONALS ? "..." : "");
+        return;
+    }
+    if (o->letter)
+        oct_buf_printf(b, "-%c, ", o->letter);
+    else
+        oct_buf_puts(b, "    ");
+    oct_buf_printf(b, "--%s%s", o->kind == OCT_CLI_FLAG && l->on_default ? "[no-]" : "", o->name);
+    if (oct_cli_takes_value(l))
+        oct_buf_printf(b, " %s%s", o->arg, o->kind == OCT_CLI_MULTI ? "..." : "");
+}
+
+/* The names, when there are few enough to read in a line. */
+static void few_names(const oct_cli_live *l, oct_buf *b)
+{
+    const char *name, *summary;
+    size_t n = 0, len = 0;
+    for (; (name = l->o.names(n, &summary)); n++)
+        len += strlen(name) + 2;
+    if (n == 0 || len > 90) {
+        oct_buf_printf(b, "; '%s help' lists the names", l->o.name);
+        return;
+    }
+    oct_buf_puts(b, ": ");
+    for (size_t i = 0; i < n; i++)
+        oct_buf_printf(b, "%s%s", i == 0 ? "" : ", ", l->o.names(i, &summary));
+}
+
+void oct_cli_full_help(const oct_cli *cli, const oct_cli_live *l, oct_buf *b)
+{
+    const oct_cli_opt *o = &l->o;
+    oct_buf_puts(b, o->help);
+    if (o->names)
+        few_names(l, b);
+    if (o->kind == OCT_CLI_ENUM && l->text_default)
+        oct_buf_printf(b, " [default: %s]", l->text_default);
+    if (strcmp(o->name, "isa") == 0 && o->var == &cli->isa && cli->isa_names)
+        oct_buf_printf(b, ": %s", cli->isa_names);
+}
+
+static bool shown(const oct_cli_live *l, bool positional)
+{
+    return l->o.help && (positional ? oct_cli_is_positional(l) : oct_cli_is_option(l));
+}
+
+static int tag_column(const oct_cli *cli)
+{
+    int w = 0;
+    for (size_t i = 0; i < cli->n_live; i++) {
+        if (!shown(&cli->live[i], true) && !shown(&cli->live[i], false))
+            continue;
+        oct_buf tag = OCT_BUF_INIT;
+        tag_text(&cli->live[i], &tag);
+        int n = (int)tag.len;
+        oct_buf_free(&tag);
+        w = n > w && n <= TAG_MAX ? n : w;
+    }
+    return MARGIN + w + 2;
+}
+
+static void entry(oct_buf *b, const char *tag, const char *text, int column, int width)
+{
+    oct_buf_printf(b, "%*s%s", MARGIN, "", tag);
+    int at = MARGIN + oct_utf8_width(tag);
+    if (at + 2 > column) {
+        oct_buf_puts(b, "\n");
+        at = 0;
+    }
+    oct_buf_printf(b, "%*s", column - at, "");
+    oct_text_wrap(b, text, column, column, width);
+    oct_buf_puts(b, "\n");
+}
+
+static void option_entry(const oct_cli *cli, const oct_cli_live *l, oct_buf *b, int column, int width)
+{
+    oct_buf tag = OCT_BUF_INIT, text = OCT_BUF_INIT;
+    tag_text(l, &tag);
+    oct_cli_full_help(cli, l, &text);
+    b->failed |= tag.failed || text.failed;
+    entry(b, oct_buf_str(&tag), oct_buf_str(&text), column, width);
+    oct_buf_free(&tag);
+    oct_buf_free(&text);
+}
+
+static void usage_line(const oct_cli *cli, oct_buf *b, int width)
+{
+    oct_buf u = OCT_BUF_INIT;
+    for (size_t i = 0; i < cli->n_live; i++) {
+        const oct_cli_live *l = &cli->live[i];
+        if (oct_cli_is_positional(l))
+            oct_buf_printf(&u, l->o.lo > 0 ? " %s%s" : " [%s%s]", l->o.name, l->o.kind == OCT_CLI_POSITIONALS ? "..." : "");
+    }
+    for (size_t i = 0; i < cli->n_live; i++) {
+        const oct_cli_live *l = cli->live[i].o.kind == OCT_CLI_REQUIRED
+                                    ? oct_cli_find(cli, cli->live[i].o.name, strlen(cli->live[i].o.name)) : NULL;
+        if (l && oct_cli_is_option(l))
+            oct_buf_printf(&u, " --%s %s", l->o.name, l->o.arg ? l->o.arg : "");
+    }
+    oct_buf_puts(&u, " [options]");
+    const char *sub = cli->command ? cli->command->name : "";
+    oct_buf_printf(b, "Usage: %s%s%s ", cli->name, *sub ? " " : "", sub);
+    int at = (int)(8 + strlen(cli->name) + (*sub ? 1 : 0) + strlen(sub));
+    oct_text_wrap(b, oct_buf_str(&u), at, at, width);
+    oct_buf_puts(b, "\n");
+    if (!cli->command && cli->n_commands > 0)
+        oct_buf_printf(b, "       %s COMMAND ...\n", cli->name);
+    b->failed |= u.failed;
+    oct_buf_free(&u);
+}
+
+static void positionals(const oct_cli *cli, oct_buf *b, int column, int width)
+{
+    bool any = false;
+    for (size_t i = 0; i < cli->n_live; i++) {
+        if (!shown(&cli->live[i], true))
+            continue;
+        oct_buf_puts(b, any ? "" : "\nArguments:\n");
+        any = true;
+        option_entry(cli, &cli->live[i], b, column, width);
+    }
+}
+
+static void options(const oct_cli *cli, oct_buf *b, int column, int width)
+{
+    const char *group = "Options";
+    for (size_t i = 0; i < cli->n_live; i++) {
+        const oct_cli_live *l = &cli->live[i];
+        if (l->o.kind == OCT_CLI_GROUP)
+            group = l->o.name;
+        if (!shown(l, false))
+            continue;
+        if (group)
+            oct_buf_printf(b, "\n%s:\n", group);
+        group = NULL;
+        option_entry(cli, l, b, column, width);
+    }
+}
+
+void oct_cli_help_text(const oct_cli *cli, oct_buf *b, int width)
+{
+    int column = tag_column(cli);
+    const char *summary = cli->command ? cli->command->summary : cli->summary;
+    const char *examples = cli->command ? cli->command->examples : cli->examples;
+    usage_line(cli, b, width);
+    if (summary) {
+        oct_buf_puts(b, "\n");
+        oct_text_wrap(b, summary, 0, 0, width);
+        oct_buf_puts(b, "\n");
+    }
+    if (!cli->command && cli->n_commands > 0) {
+        oct_buf_printf(b, "\nCommands ('%s COMMAND --help' says more):\n", cli->name);
+        for (size_t i = 0; i < cli->n_commands; i++)
+            entry(b, cli->commands[i].name, cli->commands[i].summary, column, width);
+    }
+    positionals(cli, b, column, width);
+    options(cli, b, column, width);
+    if (examples)
+        oct_buf_printf(b, "\nExamples:\n%s", examples);
+    oct_buf_printf(b, "\nThe manual, %s(1), says more and lists the exit codes.\n", cli->name);
+}
+
+void oct_cli_list_text(const oct_cli_live *l, oct_buf *b)
+{
+    const char *name, *summary;
+    int w = 0;
+    for (size_t i = 0; (name = l->o.names(i, &summary)); i++)
+        w = (int)strlen(name) > w ? (int)strlen(name) : w;
+    for (size_t i = 0; (summary = NULL, name = l->o.names(i, &summary)); i++) {
+        if (summary)
+            oct_buf_printf(b, "%-*s  %s\n", w, name, summary);
+        else
+            oct_buf_printf(b, "%s\n", name);
+    }
+}

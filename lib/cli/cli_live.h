@@ -1,0 +1,34 @@
+/* lib/cli/cli_live.h -- within lib/cli: the options in force for one command. */
+#ifndef OCT_CLI_CLI_LIVE_H
+#define OCT_CLI_CLI_LIVE_H
+
+#include "base/buf.h"
+#include "cli/cli.h"
+
+/* An entry of the chosen table, OPT_COMMON replaced by what it stands for. */
+typedef struct oct_cli_live {
+    oct_cli_opt o;
+    int times;        /* how often it was given */
+    bool off;         /* the last time as --no-x */
+    bool on_default;  /* a FLAG that is true unless switched off */
+    const char *text_default; /* of an ENUM */
+    size_t cap;       /* of the list in o.var */
+} oct_cli_live;
+
+bool oct_cli_is_option(const oct_cli_live *l);     /* has a long name that users type */
+bool oct_cli_is_positional(const oct_cli_live *l);
+bool oct_cli_takes_value(const oct_cli_live *l);
+
+/* Makes cli->live for `opts`. OCT_ENOMEM. */
+oct_status oct_cli_load(oct_cli *cli, const oct_cli_opt *opts, oct_err *err);
+oct_cli_live *oct_cli_find(const oct_cli *cli, const char *name, size_t len);
+
+/* Texts; the caller checks b->failed. `width` is that of the page. */
+void oct_cli_help_text(const oct_cli *cli, oct_buf *b, int width);
+void oct_cli_list_text(const oct_cli_live *l, oct_buf *b);
+/* The help of an option with its names and default. */
+void oct_cli_full_help(const oct_cli *cli, const oct_cli_live *l, oct_buf *b);
+/* mdoc of the OPTIONS section: the tool's options, then each command's. */
+oct_status oct_cli_man_text(oct_cli *cli, oct_buf *b, oct_err *err);
+
+#endif

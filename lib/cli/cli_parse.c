@@ -1,0 +1,517 @@
+/* lib/cli: from argv into the variables of an option table. */
+#include "cli/cli.h"
+
+#include "base/io.h"
+#include "cli/cli_live.h"
+#include "cli/textfmt.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct parse {
+    oct_cli *cli;
+    int argc, i;      /* i: the argument being read */
+    char **argv;
+    oct_cli_list pos; /* positionals */
+    size_t pos_cap;
+    const oct_cli_live *before; /* option whose value came just before the positional, if it repeats */
+    const char *before_value;
+} parse;
+
+bool oct_cli_is_positional(const oct_cli_live *l)
+{
+    return l->o.kind == OCT_CLI_POSITIONAL || l->o.kind == OCT_CLI_POSITIONALS;
+}
+
+bool oct_cli_is_option(const oct_cli_live *l)
+{
+    return l->o.kind >= OCT_CLI_FLAG && l->o.kind <= OCT_CLI_FLOAT;
+}
+
+bool oct_cli_takes_value(const oct_cli_live *l)
+{
+    return l->o.kind >= OCT_CLI_STR && l->o.kind <= OCT_CLI_FLOAT;
+}
+
+static bool is_switch(const oct_cli_live *l)
+{
+    return l->o.kind == OCT_CLI_FLAG;
+}
+
+oct_cli_live *oct_cli_find(const oct_cli *cli, const char *name, size_t len)
+{
+    for (size_t i = 0; i < cli->n_live; i++) {
+        const oct_cli_live *l = &cli->live[i];
+        if ((oct_cli_is_option(l) || oct_cli_is_positional(l)) && strncmp(l->o.name, name, len) == 0 && !l->o.name[len])
+            return &cli->live[i];
+    }
+    return NULL;
+}
+
+static oct_cli_live *find_option(const oct_cli *cli, const char *name, size_t len)
+{
+    oct_cli_live *l = oct_cli_find(cli, name, len);
+    return l && oct_cli_is_option(l) ? l : NULL;
+}
+
+static oct_cli_live *find_letter(const oct_cli *cli, char letter)
+{
+    for (size_t i = 0; i < cli->n_live; i++)
+        if (oct_cli_is_option(&cli->live[i]) && cli->live[i].o.letter == letter)
+            return &cli->live[i];
+    return NULL;
+}
+
+static void load_one(oct_cli *cli, const oct_cli_opt *o)
+{
+    oct_cli_live *l = &cli->live[cli->n_live++];
+    *l = (oct_cli_live){ .o = *o };
+    if (o->kind == OCT_CLI_FLAG)
+        l->on_default = *(const bool *)o->var;
+    else if (o->kind == OCT_CLI_ENUM)
+        l->text_default = *(const char *const *)o->var;
+}
+
+oct_status oct_cli_load(oct_cli *cli, const oct_cli_opt *opts, oct_err *err)
+{
+    const oct_cli_opt common[] = {
+        OPT_GROUP("Common options"),
+        { OCT_CLI_OUT, 0, "json", &cli->json, "FILE", "also write the result as JSON; - is standard output" },
+        { OCT_CLI_INT, 0, "threads", &cli->threads, "N", "threads to use [default: one per processor]", 1, 1024 },
+        { OCT_CLI_STR, 0, "isa", &cli->isa, "NAME", "use no newer instruction set than this; results do not change" },
+        { OCT_CLI_FLAG, 0, "progress", &cli->show_progress, NULL, "show progress [default: on a terminal]" },
+        { OCT_CLI_FLAG, 'q', "quiet", &cli->quiet, NULL, "print results, warnings and errors only" },
+        { OCT_CLI_COUNT, 'v', "verbose", &cli->verbose, NULL, "say more; may be repeated" },
+        OPT_CONFLICT("quiet", "verbose"),
+        { OCT_CLI_ACTION, 'h', "help", &cli->help, NULL, "print this help" },
+        { OCT_CLI_ACTION, 0, "version", &cli->version, NULL, "print the version" },
+        { OCT_CLI_ACTION, 0, "help-man", &cli->help_man, NULL, NULL },
+    };
+    size_t n = 0;
+    for (const oct_cli_opt *o = opts; o->kind != OCT_CLI_END; o++)
+        n += o->kind == OCT_CLI_COMMON ? OCT_COUNT(common) : 1;
+    cli->live = oct_arena_calloc(cli->arena, n + 1, sizeof *cli->live);
+    cli->n_live = 0;
+    if (!cli->live)
+        return oct_nomem(err);
+    cli->show_progress = true;
+    for (const oct_cli_opt *o = opts; o->kind != OCT_CLI_END; o++) {
+        if (o->kind != OCT_CLI_COMMON) {
+            load_one(cli, o);
+            continue;
+        }
+        for (size_t k = 0; k < OCT_COUNT(common); k++)
+            load_one(cli, &common[k]);
+    }
+    return OCT_OK;
+}
+
+/* The name nearest to what was typed, when near enough: a third of its letters, or a start of it. */
+static const char *nearest(const char *typed, const char *best, int *best_cost, const char *name)
+{
+    size_t n = strlen(typed);
+    int cost = oct_edit_distance(typed, name);
+    if (n >= 2 && strncmp(typed, name, n) == 0)
+        cost = 0;
+    if (cost < *best_cost && cost <= 1 + (int)n / 4) {
+        *best_cost = cost;
+        return name;
+    }
+    return best;
+}
+
+static oct_status unknown_option(const parse *p, const char *name, size_t len, oct_err *err)
+{
+    char typed[64];
+    snprintf(typed, sizeof typed, "%.*s", (int)(len < 63 ? len : 63), name);
+    const char *best = NULL;
+    int cost = 1000;
+    for (size_t i = 0; i < p->cli->n_live; i++)
+        if (oct_cli_is_option(&p->cli->live[i]) && p->cli->live[i].o.help)
+            best = nearest(typed, best, &cost, p->cli->live[i].o.name);
+    oct_fail(err, OCT_EUSAGE, "unknown option '--%.*s'", (int)len, name);
+    if (best)
+        oct_hint(err, "did you mean '--%s'?", best);
+    return OCT_EUSAGE;
+}
+
+static oct_status push(oct_cli *cli, oct_cli_list *list, size_t *cap, const char *s, oct_err *err)
+{
+    if (!OCT_GROW(cli->arena, list->v, list->n, *cap))
+        return oct_nomem(err);
+    list->v[list->n++] = s;
+    return OCT_OK;
+}
+
+static oct_status set_int(const oct_cli_opt *o, const char *value, oct_err *err)
+{
+    char *end;
+    errno = 0;
+    long long x = strtoll(value, &end, 10);
+    if (!*value || *end || isspace((unsigned char)*value))
+        return oct_fail(err, OCT_EUSAGE, "--%s: '%s' is not a whole number", o->name, value);
+    if (errno == ERANGE || x < o->lo || x > o->hi) {
+        if (o->hi == INT64_MAX)
+            return oct_fail(err, OCT_EUSAGE, "--%s: %s is not %" PRId64 " or more", o->name, value, o->lo);
+        return oct_fail(err, OCT_EUSAGE, "--%s: %s is not between %" PRId64 " and %" PRId64, o->name, value, o->lo, o->hi);
+    }
+    *(int64_t *)o->var = x;
+    return OCT_OK;
+}
+
+static oct_status set_float(const oct_cli_opt *o, const char *value, oct_err *err)
+{
+    char *end, lo[32], hi[32];
+    double x = strtod(value, &end);
+    if (!*value || *end || isspace((unsigned char)*value) || isnan(x))
+        return oct_fail(err, OCT_EUSAGE, "--%s: '%s' is not a number", o->name, value);
+    if (x < o->flo || x > o->fhi)
+        return oct_fail(err, OCT_EUSAGE, "--%s: %s is not between %s and %s", o->name, value, oct_f64_text(lo, o->flo),
+                        oct_f64_text(hi, o->fhi));
+    *(double *)o->var = x;
+    return OCT_OK;
+}
+
+/* Puts the table's own name into *out: tools may compare pointers, and a list outlives `value`. */
+static oct_status check_name(const oct_cli_opt *o, const char *value, const char **out, oct_err *err)
+{
+    const char *name, *best = NULL, *summary;
+    int cost = 1000;
+    for (size_t i = 0; (name = o->names(i, &summary)); i++) {
+        if (strcmp(name, value) == 0) {
+            *out = name;
+            return OCT_OK;
+        }
+        best = nearest(value, best, &cost, name);
+    }
+    oct_fail(err, OCT_EUSAGE, "--%s: unknown name '%s'", o->name, value);
+    if (best)
+        oct_hint(err, "did you mean '%s'? '--%s help' lists all", best, o->name);
+    else
+        oct_hint(err, "'--%s help' lists the names", o->name);
+    return OCT_EUSAGE;
+}
+
+static oct_status set_names(parse *p, oct_cli_live *l, const char *value, oct_err *err)
+{
+    oct_cli_list *list = l->o.var;
+    for (const char *s = value;;) {
+        size_t n = strcspn(s, ",");
+        char one[64];
+        snprintf(one, sizeof one, "%.*s", (int)(n < 63 ? n : 63), s);
+        const char *name;
+        OCT_TRY(check_name(&l->o, one, &name, err));
+        for (size_t i = 0; i < list->n; i++)
+            if (strcmp(list->v[i], name) == 0)
+                return oct_fail(err, OCT_EUSAGE, "--%s: '%s' is given twice", l->o.name, name);
+        OCT_TRY(push(p->cli, list, &l->cap, name, err));
+        if (!s[n])
+            return OCT_OK;
+        s += n + 1;
+    }
+}
+
+static oct_status print_list(parse *p, const oct_cli_live *l, oct_err *err)
+{
+    oct_buf b = OCT_BUF_INIT;
+    oct_cli_list_text(l, &b);
+    oct_status s = b.failed ? oct_nomem(err) : OCT_OK;
+    fputs(oct_buf_str(&b), p->cli->out);
+    oct_buf_free(&b);
+    p->cli->done = true;
+    return s;
+}
+
+static oct_status set_value(parse *p, oct_cli_live *l, const char *value, oct_err *err)
+{
+    oct_cli_opt *o = &l->o;
+    bool multi = o->kind == OCT_CLI_MULTI;
+    bool path = o->kind == OCT_CLI_FILE || o->kind == OCT_CLI_OUT || multi;
+    if (l->times++ > 0 && !multi)
+        return oct_fail(err, OCT_EUSAGE, "--%s is given twice", o->name);
+    if (path && !*value)
+        return oct_fail(err, OCT_EUSAGE, "--%s: the value is empty", o->name);
+    p->before = multi ? l : NULL;
+    p->before_value = value;
+    switch (o->kind) {
+    case OCT_CLI_INT: return set_int(o, value, err);
+    case OCT_CLI_FLOAT: return set_float(o, value, err);
+    case OCT_CLI_MULTI: return push(p->cli, o->var, &l->cap, value, err);
+    case OCT_CLI_ENUM:
+    case OCT_CLI_ENUMS:
+        if (strcmp(value, "help") == 0)
+            return print_list(p, l, err);
+        return o->kind == OCT_CLI_ENUM ? check_name(o, value, o->var, err) : set_names(p, l, value, err);
+    default: *(const char **)o->var = value; return OCT_OK;
+    }
+}
+
+static oct_status set_flag(parse *p, oct_cli_live *l, bool on, oct_err *err)
+{
+    if (l->o.kind == OCT_CLI_COUNT) {
+        ++*(int *)l->o.var;
+    } else {
+        if (l->times > 0 && l->off == on)
+            return oct_fail(err, OCT_EUSAGE, "--%s and --no-%s contradict each other", l->o.name, l->o.name);
+        *(bool *)l->o.var = on;
+        l->off = !on;
+    }
+    l->times++;
+    p->before = NULL;
+    return OCT_OK;
+}
+
+/* The value in the next argument. One that looks like an option is refused: it is a forgotten value. */
+static oct_status next_value(parse *p, const oct_cli_live *l, const char **value, oct_err *err)
+{
+    const char *next = p->i + 1 < p->argc ? p->argv[p->i + 1] : NULL;
+    bool number = l->o.kind == OCT_CLI_INT || l->o.kind == OCT_CLI_FLOAT;
+    bool dash = next && next[0] == '-' && next[1] && !(number && !isalpha((unsigned char)next[1]) && next[1] != '-');
+    if (next && !dash) {
+        *value = next;
+        p->i++;
+        return OCT_OK;
+    }
+    oct_fail(err, OCT_EUSAGE, "--%s needs a value (%s)", l->o.name, l->o.arg);
+    if (next)
+        oct_hint(err, "'%s' was taken for an option; a value that starts with '-' is written --%s=%s", next, l->o.name, next);
+    return OCT_EUSAGE;
+}
+
+static oct_status long_option(parse *p, const char *arg, oct_err *err)
+{
+    size_t len = strcspn(arg, "=");
+    const char *value = arg[len] ? arg + len + 1 : NULL;
+    bool on = true;
+    oct_cli_live *l = find_option(p->cli, arg, len);
+    if (!l && len > 3 && strncmp(arg, "no-", 3) == 0) {
+        l = find_option(p->cli, arg + 3, len - 3);
+        on = false;
+        if (l && !is_switch(l))
+            return oct_fail(err, OCT_EUSAGE, "--%s cannot be negated", l->o.name);
+    }
+    if (!l)
+        return unknown_option(p, arg, len, err);
+    if (!oct_cli_takes_value(l)) {
+        if (value)
+            return oct_fail(err, OCT_EUSAGE, "--%.*s takes no value", (int)len, arg);
+        return set_flag(p, l, on, err);
+    }
+    if (!value)
+        OCT_TRY(next_value(p, l, &value, err));
+    return set_value(p, l, value, err);
+}
+
+/* "-qv", "-n5", "-n 5" */
+static oct_status short_options(parse *p, const char *letters, oct_err *err)
+{
+    for (const char *c = letters; *c; c++) {
+        oct_cli_live *l = find_letter(p->cli, *c);
+        if (!l) {
+            oct_fail(err, OCT_EUSAGE, "unknown option '-%c'", *c);
+            if (letters[1] && find_option(p->cli, letters, strlen(letters)))
+                oct_hint(err, "did you mean '--%s'?", letters);
+            return OCT_EUSAGE;
+        }
+        if (!oct_cli_takes_value(l)) {
+            OCT_TRY(set_flag(p, l, true, err));
+            continue;
+        }
+        const char *value = c + 1;
+        if (!*value)
+            OCT_TRY(next_value(p, l, &value, err));
+        return set_value(p, l, value, err);
+    }
+    return OCT_OK;
+}
+
+static oct_status read_arguments(parse *p, oct_err *err)
+{
+    bool plain = false; /* after "--" */
+    for (; p->i < p->argc && !p->cli->done; p->i++) {
+        const char *a = p->argv[p->i];
+        if (!plain && strcmp(a, "--") == 0)
+            plain = true;
+        else if (!plain && a[0] == '-' && a[1] == '-')
+            OCT_TRY(long_option(p, a + 2, err));
+        else if (!plain && a[0] == '-' && a[1])
+            OCT_TRY(short_options(p, a + 1, err));
+        else if (*a)
+            OCT_TRY(push(p->cli, &p->pos, &p->pos_cap, a, err));
+        else
+            return oct_fail(err, OCT_EUSAGE, "an argument is empty");
+    }
+    return OCT_OK;
+}
+
+static bool any_action(const oct_cli *cli)
+{
+    for (size_t i = 0; i < cli->n_live; i++)
+        if (cli->live[i].o.kind == OCT_CLI_ACTION && cli->live[i].times > 0)
+            return true;
+    return false;
+}
+
+/* "qcalib mrege a b": neither a file nor a command. */
+static oct_status misspelt_command(const parse *p, oct_err *err)
+{
+    if (p->cli->command || p->cli->n_commands == 0 || p->pos.n == 0)
+        return OCT_OK;
+    const char *first = p->pos.v[0], *best = NULL;
+    int cost = 1000;
+    if (strpbrk(first, "./\\") || oct_path_exists(first))
+        return OCT_OK;
+    for (size_t i = 0; i < p->cli->n_commands; i++)
+        best = nearest(first, best, &cost, p->cli->commands[i].name);
+    if (!best)
+        return OCT_OK;
+    oct_fail(err, OCT_EUSAGE, "'%s' is neither a file nor a command", first);
+    oct_hint(err, "did you mean '%s %s'?", p->cli->name, best);
+    return OCT_EUSAGE;
+}
+
+static oct_status too_many(const parse *p, size_t at, oct_err *err)
+{
+    oct_fail(err, OCT_EUSAGE, "unexpected argument '%s'", p->pos.v[at]);
+    if (p->before)
+        oct_cli_pattern_hint(p->before->o.name, p->pos.v[at], err);
+    return OCT_EUSAGE;
+}
+
+static oct_status missing(const oct_cli_live *l, size_t have, oct_err *err)
+{
+    if (have == 0)
+        return oct_fail(err, OCT_EUSAGE, "%s is missing", l->o.name);
+    return oct_fail(err, OCT_EUSAGE, "%zu %s given, at least %" PRId64 " needed", have, l->o.name, l->o.lo);
+}
+
+static oct_status give_positionals(parse *p, oct_err *err)
+{
+    oct_cli *cli = p->cli;
+    OCT_TRY(misspelt_command(p, err));
+    size_t at = 0, need = 0; /* need: required by the positionals that follow */
+    for (size_t i = 0; i < cli->n_live; i++)
+        need += oct_cli_is_positional(&cli->live[i]) ? (size_t)cli->live[i].o.lo : 0;
+    bool free_of_need = any_action(cli);
+    for (size_t i = 0; i < cli->n_live; i++) {
+        oct_cli_live *l = &cli->live[i];
+        if (!oct_cli_is_positional(l))
+            continue;
+        need -= (size_t)l->o.lo;
+        size_t have = p->pos.n - at, most = have > need ? have - need : 0;
+        size_t take = l->o.kind == OCT_CLI_POSITIONAL && most > 1 ? 1 : most;
+        if (take < (size_t)l->o.lo && !free_of_need)
+            return missing(l, take, err);
+        if (take == 0)
+            continue;
+        l->times = (int)take;
+        if (l->o.kind == OCT_CLI_POSITIONAL)
+            *(const char **)l->o.var = p->pos.v[at];
+        else
+            *(oct_cli_list *)l->o.var = (oct_cli_list){ p->pos.v + at, take };
+        at += take;
+    }
+    return at < p->pos.n ? too_many(p, at, err) : OCT_OK;
+}
+
+static oct_status check_rules(const oct_cli *cli, oct_err *err)
+{
+    bool action = any_action(cli);
+    for (size_t i = 0; i < cli->n_live; i++) {
+        const oct_cli_opt *o = &cli->live[i].o;
+        if (o->kind == OCT_CLI_REQUIRED && !action && !oct_cli_given(cli, o->name))
+            return oct_fail(err, OCT_EUSAGE, "--%s is missing", o->name);
+        if (o->kind == OCT_CLI_CONFLICT && oct_cli_given(cli, o->name) && oct_cli_given(cli, o->arg))
+            return oct_fail(err, OCT_EUSAGE, "--%s and --%s contradict each other", o->name, o->arg);
+        if (o->kind == OCT_CLI_NEEDS && oct_cli_given(cli, o->name) && !oct_cli_given(cli, o->arg))
+            return oct_fail(err, OCT_EUSAGE, "--%s needs --%s", o->name, o->arg);
+    }
+    return OCT_OK;
+}
+
+static oct_status check_outputs(const oct_cli *cli, oct_err *err)
+{
+    for (size_t i = 0; i < cli->n_live; i++)
+        for (size_t k = i + 1; k < cli->n_live; k++) {
+            const oct_cli_live *a = &cli->live[i], *b = &cli->live[k];
+            if (a->o.kind != OCT_CLI_OUT || b->o.kind != OCT_CLI_OUT || !a->times || !b->times)
+                continue;
+            const char *x = *(const char **)a->o.var, *y = *(const char **)b->o.var;
+            if (strcmp(x, y) == 0 || oct_same_file(x, y))
+                return oct_fail(err, OCT_EUSAGE, "--%s and --%s write to the same place, '%s'", a->o.name, b->o.name, x);
+        }
+    return OCT_OK;
+}
+
+static oct_status print_page(oct_cli *cli, oct_err *err)
+{
+    oct_buf b = OCT_BUF_INIT;
+    oct_status s = OCT_OK;
+    cli->done = true;
+    if (cli->help_man) {
+        s = oct_cli_man_text(cli, &b, err);
+    } else if (cli->version) {
+        oct_buf_printf(&b, "%s %s (octet%s%s)\n", cli->name, OCT_VERSION, cli->isa_text ? "; isa: " : "",
+                       cli->isa_text ? cli->isa_text : "");
+    } else {
+        int w = oct_term_width(cli->out);
+        oct_cli_help_text(cli, &b, w == 0 ? 80 : w < 50 ? 50 : w > 100 ? 100 : w);
+    }
+    if (s == OCT_OK && b.failed)
+        s = oct_nomem(err);
+    if (s == OCT_OK && fwrite(oct_buf_str(&b), 1, b.len, cli->out) != b.len)
+        s = oct_fail(err, OCT_EIO, "standard output: %s", strerror(errno));
+    oct_buf_free(&b);
+    return s;
+}
+
+/* --help and --version win over everything, also over mistakes: who asks for help may have made one. */
+static void look_for_help(parse *p)
+{
+    for (int i = p->i; i < p->argc && strcmp(p->argv[i], "--") != 0; i++) {
+        const char *a = p->argv[i];
+        p->cli->help |= strcmp(a, "--help") == 0 || strcmp(a, "-h") == 0;
+        p->cli->version |= strcmp(a, "--version") == 0;
+        p->cli->help_man |= strcmp(a, "--help-man") == 0;
+    }
+}
+
+static void choose_command(parse *p)
+{
+    for (size_t i = 0; p->argc > 1 && i < p->cli->n_commands; i++)
+        if (strcmp(p->argv[1], p->cli->commands[i].name) == 0) {
+            p->cli->command = &p->cli->commands[i];
+            p->i = 2;
+        }
+}
+
+oct_status oct_cli_parse(oct_cli *cli, int argc, char **argv, oct_err *err)
+{
+    cli->out = cli->out ? cli->out : stdout;
+    cli->err = cli->err ? cli->err : stderr;
+    oct_progress_init(&cli->progress, cli->err, 0);
+    cli->arena = oct_arena_create();
+    if (!cli->arena)
+        return oct_nomem(err);
+    parse p = { .cli = cli, .argc = argc, .argv = argv, .i = 1 };
+    choose_command(&p);
+    OCT_TRY(oct_cli_load(cli, cli->command ? cli->command->opts : cli->opts, err));
+    look_for_help(&p);
+    if (cli->help || cli->version || cli->help_man)
+        return print_page(cli, err);
+    OCT_TRY(read_arguments(&p, err));
+    if (cli->done)
+        return OCT_OK;
+    if (cli->help || cli->version)
+        return print_page(cli, err);
+    OCT_TRY(give_positionals(&p, err));
+    OCT_TRY(check_rules(cli, err));
+    OCT_TRY(check_outputs(cli, err));
+    const oct_cli_live *pr = find_option(cli, "progress", 8);
+    oct_progress_init(&cli->progress, cli->err, pr && pr->times ? !pr->off : cli->quiet ? 0 : -1);
+    return OCT_OK;
+}

@@ -1,0 +1,273 @@
+/* lib/cli: width, wrapping and number texts. */
+#include "cli/textfmt.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+int oct_utf8_next(const char *s, uint32_t *cp)
+{
+    const unsigned char *u = (const unsigned char *)s;
+    if (u[0] < 0x80) {
+        *cp = u[0];
+        return u[0] ? 1 : 0;
+    }
+    int n = u[0] >= 0xf0 && u[0] <= 0xf4 ? 4 : u[0] >= 0xe0 && u[0] < 0xf0 ? 3 : u[0] >= 0xc2 && u[0] < 0xe0 ? 2 : 0;
+    static const uint32_t least[5] = { 0, 0, 0x80, 0x800, 0x10000 };
+    uint32_t c = n ? u[0] & (0xffu >> (n + 1)) : 0;
+    for (int i = 1; i < n; i++) {
+        if ((u[i] & 0xc0) != 0x80) {
+            n = 0;
+            break;
+        }
+        c = c << 6 | (u[i] & 0x3fu);
+    }
+    if (n == 0 || c < least[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) {
+        *cp = 0xfffd;
+        return 1;
+    }
+    *cp = c;
+    return n;
+}
+
+typedef struct span {
+    uint32_t lo, hi;
+} span;
+
+static bool in_spans(uint32_t c, const span *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (c >= v[i].lo && c <= v[i].hi)
+            return true;
+    return false;
+}
+
+/* Blocks, not single characters: enough for file and node names. wcwidth() would need a locale. */
+static int columns_of(uint32_t c)
+{
+    static const span none[] = { { 0x300, 0x36f }, { 0x1ab0, 0x1aff }, { 0x1dc0, 0x1dff }, { 0x200b, 0x200f },
+                                 { 0x202a, 0x202e }, { 0x2060, 0x2064 }, { 0x20d0, 0x20ff }, { 0xfe00, 0xfe0f },
+                                 { 0xfe20, 0xfe2f }, { 0xfeff, 0xfeff } };
+    static const span wide[] = { { 0x1100, 0x115f }, { 0x2e80, 0x303e }, { 0x3041, 0xa4cf }, { 0xac00, 0xd7a3 },
+                                 { 0xf900, 0xfaff }, { 0xfe30, 0xfe6f }, { 0xff00, 0xff60 }, { 0xffe0, 0xffe6 },
+                                 { 0x1f300, 0x1f64f }, { 0x1f900, 0x1f9ff }, { 0x20000, 0x3fffd } };
+    if (c < 0x300)
+        return 1;
+    return in_spans(c, none, OCT_COUNT(none)) ? 0 : in_spans(c, wide, OCT_COUNT(wide)) ? 2 : 1;
+}
+
+int oct_utf8_width(const char *s)
+{
+    int w = 0, n;
+    uint32_t c;
+    while ((n = oct_utf8_next(s, &c)) > 0) {
+        w += columns_of(c);
+        s += n;
+    }
+    return w;
+}
+
+size_t oct_utf8_fit(const char *s, int columns)
+{
+    size_t at = 0;
+    int n, w = 0;
+    uint32_t c;
+    while ((n = oct_utf8_next(s + at, &c)) > 0 && (w += columns_of(c)) <= columns)
+        at += (size_t)n;
+    return at;
+}
+
+/* Controls of both sets, and the characters that turn the direction of writing around. */
+static bool unsafe(uint32_t c)
+{
+    return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0xfffd || (c >= 0x202a && c <= 0x202e) ||
+           (c >= 0x2066 && c <= 0x2069);
+}
+
+void oct_text_clean(oct_buf *b, const char *s, bool ascii)
+{
+    int n;
+    uint32_t c;
+    for (; (n = oct_utf8_next(s, &c)) > 0; s += n) {
+        if (unsafe(c) || (ascii && c > 0x7e))
+            oct_buf_puts(b, "?");
+        else
+            oct_buf_add(b, s, (size_t)n);
+    }
+}
+
+static void line_break(oct_buf *b, int indent)
+{
+    oct_buf_printf(b, "\n%*s", indent, "");
+}
+
+void oct_text_wrap(oct_buf *b, const char *s, int at, int indent, int width)
+{
+    bool first = true; /* of the line */
+    while (*s) {
+        if (*s == '\n') {
+            line_break(b, indent);
+            at = indent;
+            first = true;
+            s++;
+            continue;
+        }
+        if (*s == ' ') {
+            s++;
+            continue;
+        }
+        size_t n = strcspn(s, " \n");
+        char word[256];
+        snprintf(word, sizeof word, "%.*s", n < sizeof word ? (int)n : (int)sizeof word - 1, s);
+        int w = oct_utf8_width(word);
+        if (!first && at + 1 + w > width) {
+            line_break(b, indent);
+            at = indent;
+        } else if (!first) {
+            oct_buf_puts(b, " ");
+            at++;
+        }
+        oct_buf_add(b, s, n);
+        at += w;
+        first = false;
+        s += n;
+    }
+}
+
+int oct_term_width(FILE *f)
+{
+    if (!f || !isatty(fileno(f)))
+        return 0;
+    const char *env = getenv("COLUMNS");
+    int n = env ? atoi(env) : 0;
+    if (n > 0 && n < 10000)
+        return n;
+    struct winsize ws;
+    if (ioctl(fileno(f), TIOCGWINSZ, &ws) == 0 && ws.ws_col > 0)
+        return ws.ws_col;
+    return 80;
+}
+
+bool oct_term_utf8(FILE *f)
+{
+    if (!f || !isatty(fileno(f)))
+        return false;
+    static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
+    for (size_t i = 0; i < OCT_COUNT(names); i++) {
+        const char *v = getenv(names[i]);
+        if (!v || !*v)
+            continue;
+        const char *dot = strchr(v, '.');
+        return dot && (strncasecmp(dot, ".utf-8", 6) == 0 || strncasecmp(dot, ".utf8", 5) == 0);
+    }
+    return false;
+}
+
+static const char *not_finite(char dst[32], double x)
+{
+    snprintf(dst, 32, "%s", isnan(x) ? "nan" : x > 0 ? "inf" : "-inf");
+    return dst;
+}
+
+/* Three digits that matter: 1.23, 12.3, 123. */
+static void three(char dst[32], double x, const char *unit)
+{
+    double a = fabs(x);
+    snprintf(dst, 32, "%.*f %s", a < 9.995 ? 2 : a < 99.95 ? 1 : 0, x, unit);
+}
+
+const char *oct_fmt_bytes(char dst[32], uint64_t bytes)
+{
+    static const char *const unit[] = { "kB", "MB", "GB", "TB", "PB", "EB" };
+    if (bytes < 1000) {
+        snprintf(dst, 32, "%u B", (unsigned)bytes);
+        return dst;
+    }
+    double x = (double)bytes / 1000;
+    size_t u = 0;
+    while (x >= 999.5 && u + 1 < OCT_COUNT(unit)) {
+        x /= 1000;
+        u++;
+    }
+    three(dst, x, unit[u]);
+    return dst;
+}
+
+const char *oct_fmt_seconds(char dst[32], double seconds)
+{
+    if (!isfinite(seconds))
+        return not_finite(dst, seconds);
+    double a = fabs(seconds);
+    if (a < 0.9995e-3)
+        snprintf(dst, 32, "%.0f us", seconds * 1e6);
+    else if (a < 0.9995)
+        three(dst, seconds * 1e3, "ms");
+    else if (a < 99.95)
+        three(dst, seconds, "s");
+    else if (a < 1e15)
+        snprintf(dst, 32, "%" PRId64 " min %02d s", (int64_t)(seconds + 0.5) / 60, (int)llabs((int64_t)(seconds + 0.5) % 60));
+    else
+        snprintf(dst, 32, "%.3g s", seconds);
+    return dst;
+}
+
+const char *oct_fmt_ms(char dst[32], double seconds)
+{
+    if (!isfinite(seconds))
+        return not_finite(dst, seconds);
+    if (fabs(seconds) < 1e12)
+        three(dst, seconds * 1e3, "ms");
+    else
+        snprintf(dst, 32, "%.3g ms", seconds * 1e3);
+    return dst;
+}
+
+const char *oct_fmt_percent(char dst[32], double fraction)
+{
+    if (!isfinite(fraction))
+        return not_finite(dst, fraction);
+    snprintf(dst, 32, fabs(fraction) < 1e6 ? "%.2f %%" : "%.3g %%", fraction * 100);
+    return dst;
+}
+
+const char *oct_fmt_db(char dst[32], double db)
+{
+    if (db == INFINITY)
+        snprintf(dst, 32, "exact");
+    else if (!isfinite(db))
+        return not_finite(dst, db);
+    else
+        snprintf(dst, 32, fabs(db) < 1e6 ? "%.1f dB" : "%.3g dB", db);
+    return dst;
+}
+
+const char *oct_fmt_count(char dst[32], int64_t n)
+{
+    char digits[24];
+    int len = snprintf(digits, sizeof digits, "%" PRId64, n), at = 0;
+    for (int i = 0; i < len; i++) {
+        if (i > 0 && digits[i - 1] != '-' && (len - i) % 3 == 0)
+            dst[at++] = ' ';
+        dst[at++] = digits[i];
+    }
+    dst[at] = 0;
+    return dst;
+}
+
+const char *oct_fmt_clock(char dst[32], double seconds)
+{
+    if (!(seconds >= 0 && seconds < 360000)) {
+        snprintf(dst, 32, "--:--");
+        return dst;
+    }
+    int s = (int)(seconds + 0.5);
+    if (s < 3600)
+        snprintf(dst, 32, "%d:%02d", s / 60, s % 60);
+    else
+        snprintf(dst, 32, "%d:%02d:%02d", s / 3600, s / 60 % 60, s % 60);
+    return dst;
+}

@@ -1,0 +1,42 @@
+/* lib/cli/textfmt.h -- text for people: display width of UTF-8, wrapping, numbers with units, and
+ * what the terminal can show. */
+#ifndef OCT_CLI_TEXTFMT_H
+#define OCT_CLI_TEXTFMT_H
+
+#include "base/buf.h"
+
+#include <stdio.h>
+
+/* Decodes one character of the NUL-terminated s and returns its length in bytes (at least 1, 0 at the
+ * end). *cp is its code point; a byte that is not valid UTF-8 gives U+FFFD and length 1. */
+int oct_utf8_next(const char *s, uint32_t *cp);
+/* Terminal columns of a text: wide East Asian characters take 2, combining marks 0, control
+ * characters count 1 because oct_text_clean shows them as '?'. */
+int oct_utf8_width(const char *s);
+/* Bytes of the longest start of s that takes at most `columns`. */
+size_t oct_utf8_fit(const char *s, int columns);
+
+/* Appends s with control characters and broken UTF-8 replaced by '?': names come from files, and
+ * must not move the cursor. With ascii, everything beyond 0x7e becomes '?' too. */
+void oct_text_clean(oct_buf *b, const char *s, bool ascii);
+
+/* Appends s word by word in lines of at most `width` columns; lines after the first start with `indent`
+ * spaces, the first is taken to start at column `at`. A newline in s ends a line. Ends in no newline. */
+void oct_text_wrap(oct_buf *b, const char *s, int at, int indent, int width);
+
+/* Columns of the terminal behind f; 0 when f is not a terminal. COLUMNS in the environment overrides
+ * the terminal's own number. */
+int oct_term_width(FILE *f);
+/* Whether f is a terminal whose locale (LC_ALL, LC_CTYPE, LANG: the first set) is UTF-8. */
+bool oct_term_utf8(FILE *f);
+
+/* Numbers for people; each writes into dst and returns it. NaN and infinities give "nan", "inf". */
+const char *oct_fmt_bytes(char dst[32], uint64_t bytes);     /* "512 B", "14.2 MB" (1 MB = 1000000 bytes) */
+const char *oct_fmt_seconds(char dst[32], double seconds);   /* "83 us", "4.21 ms", "1.50 s", "2 min 05 s" */
+const char *oct_fmt_ms(char dst[32], double seconds);        /* always milliseconds: "4.21 ms" */
+const char *oct_fmt_percent(char dst[32], double fraction);  /* 0.8625: "86.25 %" */
+const char *oct_fmt_db(char dst[32], double db);             /* "31.4 dB"; infinity: "exact" */
+const char *oct_fmt_count(char dst[32], int64_t n);          /* "1234567": "1 234 567" */
+const char *oct_fmt_clock(char dst[32], double seconds);     /* "0:05", "12:40", "1:02:03" */
+
+#endif
