@@ -228,7 +228,7 @@ static void help_goes_to_stdout(void **state)
     const char *lines[] = { "Usage: qtest MODEL [options]\n       qtest COMMAND ...\n", "\nTests the command line.\n",
                             "  merge                  joins tables\n", "\nArguments:\n  MODEL ", "\nTuning:\n",
                             "  -n, --samples N        stop after", "      --[no-]fuse  ",
-                            ": minmax, average, hist-mse [default: minmax]\n", "\nExamples:\n  qtest m.onnx\n" };
+                            ": minmax, average, hist-mse\n                         [default: minmax]\n", "\nExamples:\n  qtest m.onnx\n" };
     for (size_t i = 0; i < OCT_COUNT(lines); i++)
         if (!strstr(t.out, lines[i]))
             fail_msg("no '%s' in:\n%s", lines[i], t.out);
