@@ -1,0 +1,538 @@
+/* From the message to the graph. */
+#include "onnx/index.h"
+
+#include <limits.h>
+#include <string.h>
+
+/* Captured values may need this many ints of lists in all: a megabyte-sized file cannot ask for more. */
+enum { CAPTURE_BUDGET = 64 << 20, MAX_ATTRIBUTES = 1000 };
+
+typedef struct build {
+    oct_model *m;
+    oct_graph *g;
+    const Onnx__GraphProto *p;
+    struct oct_model_index *x;
+    oct_err *err;
+} build;
+
+static const char *text(const char *s)
+{
+    return s ? s : "";
+}
+
+static const char *domain_of(const char *s)
+{
+    return s && strcmp(s, "ai.onnx") != 0 ? s : "";
+}
+
+static int *indices(build *b, size_t n)
+{
+    int *v = oct_arena_alloc(b->m->arena, (n ? n : 1) * sizeof *v);
+    for (size_t i = 0; v && i < n; i++)
+        v[i] = -1;
+    return v;
+}
+
+/* ---- initializers ---- */
+
+static oct_status add_named(build *b, const char *name, const char *what, int *value)
+{
+    if (!name || !*name)
+        return oct_fail(b->err, OCT_EMALFORMED, "%s has no name", what);
+    if (oct_graph_find(b->g, name) >= 0)
+        return oct_fail(b->err, OCT_EMALFORMED, "%s '%s': the name is used twice", what, name);
+    return oct_graph_add_value(b->g, name, OCT_UNDEFINED, value, b->err);
+}
+
+static oct_status keep_string(build *b, const oct_tensor *t, const Onnx__TensorProto *record)
+{
+    struct oct_model_index *x = b->x;
+    if (!t || t->dtype != OCT_STRING)
+        return OCT_OK;
+    if (!OCT_GROW(b->m->arena, x->strings, x->n_strings, x->cap_strings))
+        return oct_nomem(b->err);
+    x->strings[x->n_strings++] = (oct_string_tensor){ t, record };
+    return OCT_OK;
+}
+
+static oct_status add_initializer(build *b, size_t i)
+{
+    const Onnx__TensorProto *t = b->p->initializer[i];
+    oct_tensor *x;
+    oct_tensor_kind kind;
+    OCT_TRY(add_named(b, t->name, "initializer", &b->x->init[i]));
+    OCT_TRY(oct_tensor_decode(b->m, b->g->arena, t, false, &x, &kind, b->err));
+    int v = b->x->init[i];
+    b->g->value[v].origin = t;
+    b->x->init_tensor[i] = x;
+    if (!x)
+        return oct_graph_set_dims(b->g, v, (int)t->n_dims, t->dims, b->err);
+    OCT_TRY(keep_string(b, x, t));
+    /* The shape first: set_const does not report a failure. */
+    OCT_TRY(oct_graph_set_dims(b->g, v, x->rank, x->dims, b->err));
+    oct_graph_set_const(b->g, v, x);
+    return OCT_OK;
+}
+
+static oct_status add_sparse(build *b, size_t i)
+{
+    const Onnx__SparseTensorProto *t = b->p->sparse_initializer[i];
+    OCT_TRY(add_named(b, t->values ? t->values->name : NULL, "sparse initializer", &b->x->sparse[i]));
+    int v = b->x->sparse[i], type = t->values->data_type;
+    b->g->value[v].origin = t;
+    b->g->value[v].dtype = type > 0 && type < OCT_DTYPE_COUNT ? (oct_dtype)type : OCT_UNDEFINED;
+    int64_t count;
+    if (t->n_dims > OCT_MAX_RANK || !oct_count(t->dims, (int)t->n_dims, &count))
+        return oct_fail(b->err, OCT_EMALFORMED, "sparse initializer '%s': its shape is not usable", t->values->name);
+    return oct_graph_set_dims(b->g, v, (int)t->n_dims, t->dims, b->err);
+}
+
+/* ---- declared types ---- */
+
+static oct_status declared_shape(build *b, int v, const Onnx__TensorShapeProto *s)
+{
+    oct_dim d[OCT_MAX_RANK];
+    if (s->n_dim > OCT_MAX_RANK)
+        return OCT_OK;
+    for (size_t i = 0; i < s->n_dim; i++) {
+        const Onnx__TensorShapeProto__Dimension *x = s->dim[i];
+        d[i] = (oct_dim){ -1, NULL };
+        if (x->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE && x->dim_value >= 0)
+            d[i].n = x->dim_value;
+        else if (x->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM && *text(x->dim_param))
+            d[i].sym = x->dim_param;
+    }
+    return oct_graph_set_shape(b->g, v, (int)s->n_dim, d, b->err);
+}
+
+/* Constants know their type better than their declaration; of two declarations the first holds. */
+static oct_status declare(build *b, int v, const Onnx__ValueInfoProto *info)
+{
+    oct_value *x = &b->g->value[v];
+    if (!x->origin)
+        x->origin = info;
+    if (x->konst || !info->type || info->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE)
+        return OCT_OK;
+    const Onnx__TypeProto__Tensor *t = info->type->tensor_type;
+    if (x->dtype == OCT_UNDEFINED && t->elem_type > 0 && t->elem_type < OCT_DTYPE_COUNT)
+        x->dtype = (oct_dtype)t->elem_type;
+    return x->shape.rank < 0 && t->shape ? declared_shape(b, v, t->shape) : OCT_OK;
+}
+
+/* ---- inputs and outputs ---- */
+
+static oct_status add_input(build *b, size_t i)
+{
+    const Onnx__ValueInfoProto *info = b->p->input[i];
+    oct_graph *g = b->g;
+    int v = oct_graph_find(g, text(info->name));
+    if (v >= 0 && !g->value[v].is_input) {
+        b->x->input[i] = v; /* an initializer listed among the inputs, as IR version 3 wants it */
+        return OCT_OK;
+    }
+    OCT_TRY(add_named(b, info->name, "graph input", &v));
+    b->x->input[i] = v;
+    g->value[v].is_input = true;
+    if (!OCT_GROW(g->arena, g->input, g->n_input, g->cap_input))
+        return oct_nomem(b->err);
+    g->input[g->n_input++] = v;
+    return declare(b, v, info);
+}
+
+static oct_status add_output(build *b, size_t i)
+{
+    const Onnx__ValueInfoProto *info = b->p->output[i];
+    oct_graph *g = b->g;
+    int v = oct_graph_find(g, text(info->name));
+    if (v < 0)
+        return oct_fail(b->err, OCT_EMALFORMED, "graph output '%s' is produced by no node", text(info->name));
+    b->x->output[i] = v;
+    g->value[v].is_output = true;
+    if (!OCT_GROW(g->arena, g->output, g->n_output, g->cap_output))
+        return oct_nomem(b->err);
+    g->output[g->n_output++] = v;
+    return declare(b, v, info);
+}
+
+/* ---- attributes ---- */
+
+static const char *copy_bytes(build *b, const ProtobufCBinaryData *s)
+{
+    return oct_arena_strndup(b->g->arena, s->len ? (const char *)s->data : "", s->len);
+}
+
+static oct_status read_strings(build *b, const Onnx__AttributeProto *p, oct_attr *a)
+{
+    const char **list = oct_arena_calloc(b->g->arena, p->n_strings + 1, sizeof *list);
+    if (!list)
+        return oct_nomem(b->err);
+    for (size_t i = 0; i < p->n_strings; i++)
+        if (!(list[i] = copy_bytes(b, &p->strings[i])))
+            return oct_nomem(b->err);
+    a->strings = list;
+    a->n = (int)p->n_strings;
+    return OCT_OK;
+}
+
+static oct_status read_tensor(build *b, const Onnx__AttributeProto *p, oct_attr *a)
+{
+    oct_tensor *t;
+    oct_tensor_kind kind;
+    if (!p->t)
+        return oct_fail(b->err, OCT_EMALFORMED, "attribute '%s' holds no tensor", p->name);
+    OCT_TRY(oct_tensor_decode(b->m, b->g->arena, p->t, false, &t, &kind, b->err));
+    a->t = t;
+    if (kind == OCT_TENSOR_OPAQUE)
+        a->type = OCT_ATTR_OTHER;
+    return keep_string(b, t, p->t);
+}
+
+/* Files of old exporters leave the type out. */
+static int type_of(const Onnx__AttributeProto *p)
+{
+    if (p->has_type && p->type != 0)
+        return (int)p->type;
+    return p->has_f        ? OCT_ATTR_FLOAT
+           : p->has_i      ? OCT_ATTR_INT
+           : p->has_s      ? OCT_ATTR_STRING
+           : p->t          ? OCT_ATTR_TENSOR
+           : p->g          ? OCT_ATTR_GRAPH
+           : p->n_floats   ? OCT_ATTR_FLOATS
+           : p->n_ints     ? OCT_ATTR_INTS
+           : p->n_strings  ? OCT_ATTR_STRINGS
+                           : OCT_ATTR_OTHER;
+}
+
+static oct_status read_attr(build *b, const Onnx__AttributeProto *p, oct_attr *a)
+{
+    *a = (oct_attr){ .name = p->name, .type = (oct_attr_type)type_of(p), .origin = p };
+    a->ref = p->ref_attr_name && *p->ref_attr_name ? p->ref_attr_name : NULL;
+    if (p->n_floats > INT_MAX || p->n_ints > INT_MAX || p->n_strings > INT_MAX)
+        return oct_fail(b->err, OCT_EUNSUPPORTED, "attribute '%s' is too long", p->name);
+    if (a->ref)
+        return OCT_OK;
+    switch (a->type) {
+    case OCT_ATTR_FLOAT:
+        a->f = p->f;
+        break;
+    case OCT_ATTR_INT:
+        a->i = p->i;
+        break;
+    case OCT_ATTR_STRING:
+        a->s = copy_bytes(b, &p->s);
+        a->s_len = p->s.len;
+        return a->s ? OCT_OK : oct_nomem(b->err);
+    case OCT_ATTR_FLOATS:
+        a->floats = p->floats;
+        a->n = (int)p->n_floats;
+        break;
+    case OCT_ATTR_INTS:
+        a->ints = p->ints;
+        a->n = (int)p->n_ints;
+        break;
+    case OCT_ATTR_STRINGS:
+        return read_strings(b, p, a);
+    case OCT_ATTR_TENSOR:
+        return read_tensor(b, p, a);
+    case OCT_ATTR_GRAPH:
+        break;
+    default:
+        a->type = OCT_ATTR_OTHER;
+    }
+    return OCT_OK;
+}
+
+static oct_status read_attrs(build *b, oct_node *n, const Onnx__NodeProto *p)
+{
+    if (p->n_attribute > MAX_ATTRIBUTES)
+        return oct_fail(b->err, OCT_EUNSUPPORTED, "more than %d attributes", MAX_ATTRIBUTES);
+    n->attr = oct_arena_calloc(b->g->arena, p->n_attribute + 1, sizeof *n->attr);
+    if (!n->attr)
+        return oct_nomem(b->err);
+    n->cap_attr = p->n_attribute + 1;
+    for (size_t i = 0; i < p->n_attribute; i++) {
+        const char *name = p->attribute[i]->name;
+        if (!name || !*name)
+            return oct_fail(b->err, OCT_EMALFORMED, "an attribute has no name");
+        if (oct_node_attr(n, name))
+            return oct_fail(b->err, OCT_EMALFORMED, "attribute '%s' is given twice", name);
+        OCT_TRY(read_attr(b, p->attribute[i], &n->attr[i]));
+        n->n_attr++;
+    }
+    return OCT_OK;
+}
+
+/* ---- nodes ---- */
+
+static oct_status add_node(build *b, size_t i)
+{
+    const Onnx__NodeProto *p = b->p->node[i];
+    oct_graph *g = b->g;
+    int id, v;
+    if (!p->op_type || !*p->op_type)
+        return oct_fail(b->err, OCT_EMALFORMED, "node #%zu '%s' has no operator type", i, text(p->name));
+    if (p->n_input > INT_MAX / 2 || p->n_output > INT_MAX / 2)
+        return oct_fail(b->err, OCT_EUNSUPPORTED, "node #%zu '%s' has too many inputs", i, text(p->name));
+    OCT_TRY(oct_graph_add_node(g, p->op_type, domain_of(p->domain), text(p->name), (int)p->n_input, (int)p->n_output, -1,
+                               &id, b->err));
+    g->node[id].origin = p;
+    for (size_t k = 0; k < p->n_output; k++) {
+        const char *name = p->output[k];
+        if (!*name)
+            continue;
+        if (oct_graph_find(g, name) >= 0)
+            return oct_fail(b->err, OCT_EMALFORMED, "node #%zu '%s' (%s): its output '%s' is defined elsewhere too", i,
+                            text(p->name), p->op_type, name);
+        OCT_TRY(oct_graph_add_value(g, name, OCT_UNDEFINED, &v, b->err));
+        OCT_TRY(oct_graph_set_output(g, id, (int)k, v, b->err));
+    }
+    return OCT_OK;
+}
+
+static oct_status connect(build *b, int id, int *seen, size_t *budget)
+{
+    const Onnx__NodeProto *p = b->g->node[id].origin;
+    for (size_t k = 0; k < p->n_input; k++) {
+        if (!*p->input[k])
+            continue;
+        int v = oct_graph_find(b->g, p->input[k]);
+        if (v < 0)
+            return oct_fail(b->err, OCT_EMALFORMED, "its input '%s' is defined nowhere", p->input[k]);
+        OCT_TRY(oct_graph_set_input(b->g, id, (int)k, v, b->err));
+    }
+    OCT_TRY(read_attrs(b, &b->g->node[id], p));
+    for (size_t k = 0; k < p->n_attribute; k++) {
+        const Onnx__AttributeProto *a = p->attribute[k];
+        if (a->g)
+            OCT_TRY(oct_find_captures(b->g, id, a->g, seen, budget, b->err));
+        for (size_t j = 0; j < a->n_graphs; j++)
+            OCT_TRY(oct_find_captures(b->g, id, a->graphs[j], seen, budget, b->err));
+    }
+    return OCT_OK;
+}
+
+static bool follows(const oct_graph *g, int id, const int *in, int n)
+{
+    for (int k = 0; k < n; k++)
+        if (in[k] >= 0 && g->value[in[k]].producer >= id)
+            return false;
+    return true;
+}
+
+static bool is_sorted(const oct_graph *g)
+{
+    for (size_t i = 0; i < g->n_node; i++) {
+        const oct_node *n = &g->node[i];
+        if (!follows(g, (int)i, n->in, n->n_in) || !follows(g, (int)i, n->captured, n->n_captured))
+            return false;
+    }
+    return true;
+}
+
+static oct_status add_nodes(build *b)
+{
+    for (size_t i = 0; i < b->p->n_node; i++)
+        OCT_TRY(add_node(b, i));
+    int *seen = oct_calloc(b->g->n_value + 1, sizeof *seen);
+    if (!seen)
+        return oct_nomem(b->err);
+    size_t budget = CAPTURE_BUDGET;
+    oct_status s = OCT_OK;
+    for (size_t i = 0; i < b->g->n_node && s == OCT_OK; i++) {
+        char where[300];
+        s = connect(b, (int)i, seen, &budget);
+        if (s != OCT_OK)
+            oct_within(b->err, "%s", oct_node_text(b->g, (int)i, where, sizeof where));
+    }
+    oct_free(seen);
+    OCT_TRY(s);
+    return is_sorted(b->g) ? OCT_OK : oct_graph_sort(b->g, b->err);
+}
+
+/* ---- the whole ---- */
+
+static oct_status add_opsets(build *b)
+{
+    const Onnx__ModelProto *p = b->m->proto;
+    for (size_t i = 0; i < p->n_opset_import; i++) {
+        const Onnx__OperatorSetIdProto *o = p->opset_import[i];
+        if (o->version < 1)
+            return oct_fail(b->err, OCT_EMALFORMED, "operator set '%s' has version %lld", text(o->domain),
+                            (long long)o->version);
+        OCT_TRY(oct_graph_set_opset(b->g, domain_of(o->domain), o->version, b->err));
+    }
+    return OCT_OK;
+}
+
+static oct_status make_index(build *b)
+{
+    struct oct_model_index *x = oct_arena_calloc(b->m->arena, 1, sizeof *x);
+    if (!x)
+        return oct_nomem(b->err);
+    x->init = indices(b, b->p->n_initializer);
+    x->init_tensor = oct_arena_calloc(b->m->arena, b->p->n_initializer + 1, sizeof *x->init_tensor);
+    x->sparse = indices(b, b->p->n_sparse_initializer);
+    x->input = indices(b, b->p->n_input);
+    x->output = indices(b, b->p->n_output);
+    x->info = indices(b, b->p->n_value_info);
+    b->m->index = b->x = x;
+    return x->init && x->init_tensor && x->sparse && x->input && x->output && x->info ? OCT_OK : oct_nomem(b->err);
+}
+
+static oct_status build_graph(build *b)
+{
+    OCT_TRY(make_index(b));
+    OCT_TRY(add_opsets(b));
+    for (size_t i = 0; i < b->p->n_initializer; i++)
+        OCT_TRY(add_initializer(b, i));
+    for (size_t i = 0; i < b->p->n_sparse_initializer; i++)
+        OCT_TRY(add_sparse(b, i));
+    for (size_t i = 0; i < b->p->n_input; i++)
+        OCT_TRY(add_input(b, i));
+    OCT_TRY(add_nodes(b));
+    for (size_t i = 0; i < b->p->n_output; i++)
+        OCT_TRY(add_output(b, i));
+    for (size_t i = 0; i < b->p->n_value_info; i++) {
+        int v = oct_graph_find(b->g, text(b->p->value_info[i]->name));
+        b->x->info[i] = v;
+        if (v >= 0)
+            OCT_TRY(declare(b, v, b->p->value_info[i]));
+    }
+    for (size_t i = 0; i < b->g->n_node; i++)
+        b->g->node[i].changed = false;
+    b->g->changed = false;
+    return OCT_OK;
+}
+
+/* A word about files that are often given by mistake. */
+static void hint_format(const uint8_t *p, size_t n, oct_err *err)
+{
+    static const struct {
+        const char *start, *hint;
+    } known[] = {
+        { "version https://git-lfs", "this is a Git LFS pointer: fetch the file itself with git lfs pull" },
+        { "PK\003\004", "this is a zip archive (a PyTorch file?): export it to ONNX first" },
+        { "\211HDF", "this is an HDF5 file (Keras?): export it to ONNX first" },
+        { "\x1f\x8b", "this is gzip-compressed: unpack it first" },
+        { "<", "this is HTML or XML: was the download redirected?" },
+    };
+    for (size_t i = 0; i < OCT_COUNT(known); i++)
+        if (n >= strlen(known[i].start) && memcmp(p, known[i].start, strlen(known[i].start)) == 0)
+            oct_hint(err, "%s", known[i].hint);
+    if (n > 8 && memcmp(p + 4, "TFL3", 4) == 0)
+        oct_hint(err, "this is a TensorFlow Lite file: convert it to ONNX first");
+}
+
+static oct_status unpack(oct_model *m, oct_err *err)
+{
+    if (!m->size)
+        return oct_fail(err, OCT_EMALFORMED, "the file is empty");
+    oct_status s = oct_proto_unpack(m->data, m->size, &onnx__model_proto__descriptor, m->arena, &m->proto, err);
+    if (s == OCT_EMALFORMED)
+        oct_within(err, "not an ONNX model, or damaged");
+    OCT_TRY(s);
+    const Onnx__ModelProto *p = m->proto;
+    if (!p->has_ir_version || !p->graph)
+        return oct_fail(err, OCT_EMALFORMED, "not an ONNX model: it has no %s", p->graph ? "IR version" : "graph");
+    if (p->ir_version < OCT_IR_OLDEST || p->ir_version > OCT_IR_NEWEST)
+        return oct_fail(err, OCT_EUNSUPPORTED, "ONNX IR version %lld; versions %d to %d can be read",
+                        (long long)p->ir_version, OCT_IR_OLDEST, OCT_IR_NEWEST);
+    m->ir_version = p->ir_version;
+    const char *version = text(p->producer_version);
+    m->producer = oct_arena_printf(m->arena, "%s%s%s", text(p->producer_name), *version ? " " : "", version);
+    return m->producer ? OCT_OK : oct_nomem(err);
+}
+
+static oct_status load(oct_model *m, oct_err *err)
+{
+    oct_status s = unpack(m, err);
+    if (s != OCT_OK && m->data)
+        hint_format(m->data, m->size, err);
+    OCT_TRY(s);
+    const Onnx__ModelProto *p = m->proto;
+    if (!(m->graph = oct_graph_create()))
+        return oct_nomem(err);
+    m->graph->name = text(p->graph->name);
+    build b = { .m = m, .g = m->graph, .p = p->graph, .err = err };
+    return build_graph(&b);
+}
+
+static oct_model *model_create(const char *path)
+{
+    oct_arena *a = oct_arena_create();
+    oct_model *m = a ? oct_arena_calloc(a, 1, sizeof *m) : NULL;
+    if (m) {
+        m->arena = a;
+        m->path = oct_arena_strdup(a, path);
+    }
+    if (!m || !m->path) {
+        oct_arena_destroy(a);
+        return NULL;
+    }
+    return m;
+}
+
+static oct_status finish(oct_model *made, oct_status s, oct_model **m, oct_err *err)
+{
+    if (s != OCT_OK) {
+        oct_within(err, "%s", made->path);
+        oct_model_free(made);
+        return s;
+    }
+    *m = made;
+    return OCT_OK;
+}
+
+oct_status oct_model_load_mem(const void *data, size_t size, const char *path, oct_model **m, oct_err *err)
+{
+    oct_model *made = model_create(path);
+    if (!made)
+        return oct_nomem(err);
+    made->data = data;
+    made->size = size;
+    return finish(made, load(made, err), m, err);
+}
+
+oct_status oct_model_load(const char *path, oct_model **m, oct_err *err)
+{
+    oct_model *made = model_create(path);
+    if (!made)
+        return oct_nomem(err);
+    oct_status s;
+    if (strcmp(path, "-") == 0) {
+        s = oct_read_all(path, INT_MAX, &made->input, &made->size, err);
+        made->data = made->input;
+    } else {
+        s = OCT_GROW(made->arena, made->maps, 0, made->cap_maps) ? oct_map_open(&made->maps[0], path, err) : oct_nomem(err);
+        if (s == OCT_OK) {
+            made->from_file = true;
+            made->n_maps = 1;
+            made->data = made->maps[0].data;
+            made->size = made->maps[0].size;
+        }
+    }
+    if (s != OCT_OK) { /* the message names the file already */
+        oct_model_free(made);
+        return s;
+    }
+    return finish(made, load(made, err), m, err);
+}
+
+void oct_model_free(oct_model *m)
+{
+    if (!m)
+        return;
+    oct_graph_destroy(m->graph);
+    for (size_t i = 0; i < m->n_maps; i++)
+        oct_map_close(&m->maps[i]);
+    oct_free(m->input);
+    oct_arena_destroy(m->arena);
+}
+
+uint64_t oct_model_hash(const oct_model *m)
+{
+    uint64_t h = oct_hash(OCT_HASH_INIT, m->data, m->size);
+    for (size_t i = m->from_file ? 1 : 0; i < m->n_maps; i++)
+        h = oct_hash(h, m->maps[i].data, m->maps[i].size);
+    return h;
+}

@@ -1,0 +1,90 @@
+/* lib/onnx/model.h -- ONNX files: loading a model into the IR and saving it back.
+ *
+ * What Octet does not understand stays: the message as it was read is kept beside the graph, nodes and
+ * initializers refer to their records in it, and saving writes those records unless something was changed.
+ * Saving a model that was not changed gives an equal message. Bytes of large tensors are views into the mapped
+ * file wherever they are aligned; misaligned ones are copied, so oct_tensor.data is always aligned to its
+ * element's size. The machine must be little-endian, as the format is. */
+#ifndef OCT_ONNX_MODEL_H
+#define OCT_ONNX_MODEL_H
+
+#include "base/io.h"
+#include "graph/graph.h"
+
+/* The newest ONNX IR version that is read; the oldest is 3. */
+enum { OCT_IR_OLDEST = 3, OCT_IR_NEWEST = 14 };
+
+typedef struct oct_model {
+    oct_graph *graph;     /* owned; a pass may put a clone here and destroy the old one later than the model's end */
+    const char *path;     /* as given; "-" for standard input */
+    int64_t ir_version;   /* may be raised before saving */
+    const char *producer; /* "name version", "" if not stated */
+    void *proto;          /* Onnx__ModelProto of onnx/onnx.pb-c.h, as read */
+    oct_arena *arena;     /* holds proto and the rest of the loader's memory */
+    oct_map *maps;        /* the model file, if there is one, then external data files */
+    size_t n_maps, cap_maps;
+    const void *data;     /* the model file's bytes, without external data */
+    size_t size;
+    bool from_file;       /* maps[0] is the model file */
+    char *input;          /* owned bytes of standard input, or NULL */
+    struct oct_model_index *index; /* records of values, private to lib/onnx */
+} oct_model;
+
+/* Loads a model. On success *m is complete: values for inputs, initializers and node outputs, declared element
+ * types and shapes (value_info) set, nodes in topological order, values captured by subgraphs recorded,
+ * constants decoded, "ai.onnx" mapped to "".
+ *   - An initializer that is also listed as a graph input is a constant and no input.
+ *   - A sparse initializer, or one of a type that Octet has no name for, is a value without producer and
+ *     without konst; its element type and shape are set. It is passed through.
+ *   - String tensors have konst with data NULL.
+ *   - Nodes of model-local functions and Constant nodes stay nodes.
+ *   - Attributes of type GRAPH are opaque (origin); what their subgraphs use is in the node's captures.
+ *   - External data is mapped; it must lie inside the model's folder.
+ * path "-" reads standard input (external data is then looked for in the current folder).
+ * OCT_EIO: cannot read (exit 3), also when external data is missing. OCT_EMALFORMED: names file and node or tensor.
+ * OCT_EUNSUPPORTED: an IR version outside 3..14, a tensor of rank above 8 or in segments. OCT_ENOMEM.
+ * Memory: what is not raw_data, unpacked, and copies of misaligned tensors. */
+oct_status oct_model_load(const char *path, oct_model **m, oct_err *err);
+/* The same from memory, which is borrowed and must outlive the model. path is for messages and external data. */
+oct_status oct_model_load_mem(const void *data, size_t size, const char *path, oct_model **m, oct_err *err);
+/* Releases the graph, the message and the maps. NULL allowed. */
+void oct_model_free(oct_model *m);
+
+/* FNV-1a of the model file's bytes and then of each mapped external data file in order of first use. Reads all
+ * of them: about a second for each gigabyte. */
+uint64_t oct_model_hash(const oct_model *m);
+
+/* Sets a metadata entry (metadata_props), replacing one of the same key. Both strings are copied. */
+oct_status oct_model_set_meta(oct_model *m, const char *key, const char *value, oct_err *err);
+/* The value of a metadata entry, or NULL. */
+const char *oct_model_meta(const oct_model *m, const char *key);
+
+typedef struct oct_save_options {
+    /* Largest message to write; what does not fit goes to an external data file. 0: protobuf's limit of
+     * 2^31 - 1 bytes. */
+    uint64_t max_bytes;
+} oct_save_options;
+
+/* Writes the model to path ("-": standard output), by a temporary file and a rename. options may be NULL.
+ *
+ * A graph that was not changed (graph->changed) gives the message as it was read, plus metadata. In a changed
+ * one: unchanged nodes, and initializers whose konst is still the loaded tensor, keep their records, in the
+ * original order; new constants follow the old ones; nodes stand in the graph's order; value_info, inputs
+ * and outputs keep their records while their value lives (value_info only while its type still agrees);
+ * initializers leave the inputs, and the IR version becomes at least 4, which allows that. Opsets are the
+ * graph's. All else is kept.
+ *
+ * External data: references stay as they are when the output lies in the model's own folder. Elsewhere, all
+ * tensors are embedded if the message then fits max_bytes. If not, tensors of 1 KB and more go to a new file
+ * beside the output, OUT.<16 hex digits of the content's hash>.data, written, synced and renamed before the
+ * model is.
+ *
+ * OCT_EUSAGE: the output is the model file or one of its external data files. OCT_EIO: cannot write.
+ * OCT_EUNSUPPORTED: too large for standard output. OCT_ENOMEM. Weights are written from where they are. */
+oct_status oct_model_save(oct_model *m, const char *path, const oct_save_options *options, oct_err *err);
+
+/* Reads a serialised TensorProto (input_0.pb of an ONNX test case) into the arena, data included. A string
+ * tensor has data NULL. Errors as oct_model_load. */
+oct_status oct_tensor_load_pb(const char *path, oct_arena *a, oct_tensor **t, oct_err *err);
+
+#endif

@@ -1,0 +1,264 @@
+/* Writing a message, with or without external data, and metadata. */
+#include "onnx/save.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SPILL_BYTES = 1024, SPILL_ALIGN = 4096 };
+
+/* The message's tensors, and those that are changed for the time of writing. */
+typedef struct undo {
+    Onnx__TensorProto *tensor;
+    Onnx__TensorProto was;
+} undo;
+
+typedef struct save {
+    oct_model *m;
+    const char *path;
+    uint64_t limit;
+    oct_message msg;
+    Onnx__TensorProto **tensor;
+    size_t n_tensor, cap_tensor;
+    undo *undo;
+    size_t n_undo, cap_undo;
+    char *data_path; /* the external data file that was written */
+    bool data_made;  /* it did not exist before */
+    oct_err *err;
+} save;
+
+/* ---- metadata ---- */
+
+oct_status oct_model_set_meta(oct_model *m, const char *key, const char *value, oct_err *err)
+{
+    Onnx__ModelProto *p = m->proto;
+    char *text = oct_arena_strdup(m->arena, value);
+    if (!text)
+        return oct_nomem(err);
+    for (size_t i = 0; i < p->n_metadata_props; i++) {
+        Onnx__StringStringEntryProto *e = p->metadata_props[i];
+        if (e->key && strcmp(e->key, key) == 0) {
+            e->value = text;
+            return OCT_OK;
+        }
+    }
+    Onnx__StringStringEntryProto *e = oct_arena_alloc(m->arena, sizeof *e);
+    Onnx__StringStringEntryProto **list = oct_arena_alloc(m->arena, (p->n_metadata_props + 1) * sizeof *list);
+    if (!e || !list)
+        return oct_nomem(err);
+    onnx__string_string_entry_proto__init(e);
+    e->key = oct_arena_strdup(m->arena, key);
+    e->value = text;
+    if (!e->key)
+        return oct_nomem(err);
+    if (p->n_metadata_props)
+        memcpy(list, p->metadata_props, p->n_metadata_props * sizeof *list);
+    list[p->n_metadata_props++] = e;
+    p->metadata_props = list;
+    return OCT_OK;
+}
+
+const char *oct_model_meta(const oct_model *m, const char *key)
+{
+    const Onnx__ModelProto *p = m->proto;
+    for (size_t i = 0; i < p->n_metadata_props; i++)
+        if (p->metadata_props[i]->key && strcmp(p->metadata_props[i]->key, key) == 0)
+            return p->metadata_props[i]->value;
+    return NULL;
+}
+
+/* ---- where tensors' bytes go ---- */
+
+/* The folder part of a path with its '/', or "./". */
+static const char *folder_of(oct_arena *a, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? oct_arena_strndup(a, path, (size_t)(slash - path) + 1) : oct_arena_strdup(a, "./");
+}
+
+static oct_status collect(void *arg, Onnx__TensorProto *t, oct_err *err)
+{
+    save *s = arg;
+    if (!OCT_GROW(s->msg.arena, s->tensor, s->n_tensor, s->cap_tensor))
+        return oct_nomem(err);
+    s->tensor[s->n_tensor++] = t;
+    return OCT_OK;
+}
+
+/* Remembers a tensor before it is changed. */
+static oct_status change(save *s, Onnx__TensorProto *t)
+{
+    if (!OCT_GROW(s->msg.arena, s->undo, s->n_undo, s->cap_undo))
+        return oct_nomem(s->err);
+    s->undo[s->n_undo++] = (undo){ t, *t };
+    return OCT_OK;
+}
+
+static oct_status embed(save *s, Onnx__TensorProto *t)
+{
+    const uint8_t *data;
+    size_t size, want;
+    int64_t count;
+    if (t->data_type <= 0 || t->data_type >= OCT_DTYPE_COUNT || !oct_count(t->dims, (int)t->n_dims, &count) ||
+        !oct_dtype_bytes((oct_dtype)t->data_type, count, &want))
+        want = SIZE_MAX;
+    OCT_TRY(oct_external_bytes(s->m, t, want, &data, &size, s->err));
+    OCT_TRY(change(s, t));
+    t->has_raw_data = true;
+    t->raw_data = (ProtobufCBinaryData){ size, (uint8_t *)(uintptr_t)data };
+    t->has_data_location = false;
+    t->n_external_data = 0;
+    return OCT_OK;
+}
+
+/* References stay valid only in the model's own folder. */
+static oct_status embed_all(save *s)
+{
+    const char *from = folder_of(s->msg.arena, s->m->path), *to = folder_of(s->msg.arena, s->path);
+    if (!from || !to)
+        return oct_nomem(s->err);
+    bool to_stream = strcmp(s->path, "-") == 0;
+    if (!to_stream && oct_same_file(from, to))
+        return OCT_OK;
+    for (size_t i = 0; i < s->n_tensor; i++)
+        if (oct_tensor_is_external(s->tensor[i]))
+            OCT_TRY(embed(s, s->tensor[i]));
+    return OCT_OK;
+}
+
+static bool spills(const Onnx__TensorProto *t)
+{
+    return t->has_raw_data && t->raw_data.len >= SPILL_BYTES;
+}
+
+static oct_status name_data_file(save *s, const char **base)
+{
+    uint64_t h = OCT_HASH_INIT;
+    for (size_t i = 0; i < s->n_tensor; i++)
+        if (spills(s->tensor[i]))
+            h = oct_hash(h, s->tensor[i]->raw_data.data, s->tensor[i]->raw_data.len);
+    s->data_path = oct_arena_printf(s->msg.arena, "%s.%016llx.data", s->path, (unsigned long long)h);
+    if (!s->data_path)
+        return oct_nomem(s->err);
+    const char *slash = strrchr(s->data_path, '/');
+    *base = slash ? slash + 1 : s->data_path;
+    return OCT_OK;
+}
+
+static Onnx__StringStringEntryProto *entry(oct_arena *a, const char *key, const char *value)
+{
+    Onnx__StringStringEntryProto *e = value ? oct_arena_alloc(a, sizeof *e) : NULL;
+    if (!e)
+        return NULL;
+    onnx__string_string_entry_proto__init(e);
+    e->key = (char *)(uintptr_t)key;
+    e->value = (char *)(uintptr_t)value;
+    return e;
+}
+
+static oct_status refer(save *s, Onnx__TensorProto *t, const char *base, uint64_t offset)
+{
+    oct_arena *a = s->msg.arena;
+    OCT_TRY(change(s, t));
+    Onnx__StringStringEntryProto **list = oct_arena_calloc(a, 3, sizeof *list);
+    if (!list)
+        return oct_nomem(s->err);
+    list[0] = entry(a, "location", base);
+    list[1] = entry(a, "offset", oct_arena_printf(a, "%llu", (unsigned long long)offset));
+    list[2] = entry(a, "length", oct_arena_printf(a, "%zu", t->raw_data.len));
+    if (!list[0] || !list[1] || !list[2])
+        return oct_nomem(s->err);
+    t->has_raw_data = false;
+    t->external_data = list;
+    t->n_external_data = 3;
+    t->has_data_location = true;
+    t->data_location = ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+    return OCT_OK;
+}
+
+/* Moves large tensors to a data file beside the output, which is complete on disk when this returns. */
+static oct_status spill(save *s)
+{
+    static const uint8_t zeros[SPILL_ALIGN];
+    const char *base;
+    oct_out out;
+    if (strcmp(s->path, "-") == 0)
+        return oct_fail(s->err, OCT_EUNSUPPORTED, "the model is too large for one message; give it a file name");
+    OCT_TRY(name_data_file(s, &base));
+    s->data_made = !oct_path_exists(s->data_path);
+    OCT_TRY(oct_out_open(&out, s->data_path, s->err));
+    oct_status r = OCT_OK;
+    for (size_t i = 0; i < s->n_tensor && r == OCT_OK; i++) {
+        Onnx__TensorProto *t = s->tensor[i];
+        if (!spills(t))
+            continue;
+        oct_out_write(&out, zeros, (size_t)(-out.written % SPILL_ALIGN));
+        uint64_t offset = out.written;
+        oct_out_write(&out, t->raw_data.data, t->raw_data.len);
+        r = refer(s, t, base, offset);
+    }
+    if (r == OCT_OK)
+        return oct_out_commit(&out, s->err);
+    oct_out_abort(&out);
+    return r;
+}
+
+/* ---- writing ---- */
+
+typedef struct sink {
+    ProtobufCBuffer base;
+    oct_out *out;
+} sink;
+
+static void append(ProtobufCBuffer *b, size_t n, const uint8_t *p)
+{
+    oct_out_write(((sink *)b)->out, p, n);
+}
+
+static oct_status write_message(save *s)
+{
+    oct_out out;
+    OCT_TRY(oct_out_open(&out, s->path, s->err));
+    sink to = { { append }, &out };
+    protobuf_c_message_pack_to_buffer(&s->msg.model.base, &to.base);
+    return oct_out_commit(&out, s->err);
+}
+
+static oct_status refuse_inputs(const save *s)
+{
+    for (size_t i = 0; i < s->m->n_maps; i++)
+        if (strcmp(s->path, "-") != 0 && oct_same_file(s->path, s->m->maps[i].path))
+            return oct_fail(s->err, OCT_EUSAGE, "%s: the output would replace an input file", s->path);
+    return OCT_OK;
+}
+
+static oct_status run(save *s)
+{
+    OCT_TRY(oct_message_make(s->m, &s->msg, s->err));
+    OCT_TRY(oct_proto_tensors(&s->msg.model.base, collect, s, s->err));
+    OCT_TRY(embed_all(s));
+    OCT_TRY(refuse_inputs(s));
+    if (protobuf_c_message_get_packed_size(&s->msg.model.base) > s->limit) {
+        OCT_TRY(spill(s));
+        if (protobuf_c_message_get_packed_size(&s->msg.model.base) > INT_MAX)
+            return oct_fail(s->err, OCT_EUNSUPPORTED, "%s: larger than 2 GB even without its weights", s->path);
+    }
+    return write_message(s);
+}
+
+oct_status oct_model_save(oct_model *m, const char *path, const oct_save_options *options, oct_err *err)
+{
+    save s = { .m = m, .path = path, .err = err, .limit = INT_MAX };
+    if (options && options->max_bytes && options->max_bytes < INT_MAX)
+        s.limit = options->max_bytes;
+    if (!(s.msg.arena = oct_arena_create()))
+        return oct_nomem(err);
+    oct_status r = run(&s);
+    while (s.n_undo--)
+        *s.undo[s.n_undo].tensor = s.undo[s.n_undo].was;
+    if (r != OCT_OK && s.data_made)
+        unlink(s.data_path);
+    oct_arena_destroy(s.msg.arena);
+    return r;
+}

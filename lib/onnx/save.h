@@ -1,0 +1,18 @@
+/* lib/onnx/save.h -- the two halves of saving (inside lib/onnx only). */
+#ifndef OCT_ONNX_SAVE_H
+#define OCT_ONNX_SAVE_H
+
+#include "onnx/index.h"
+
+/* The message to write: copies of ModelProto and GraphProto whose lists live in the arena; records are shared
+ * with the model's message. */
+typedef struct oct_message {
+    oct_arena *arena;
+    Onnx__ModelProto model;
+    Onnx__GraphProto graph;
+} oct_message;
+
+/* Fills msg from the model and its graph. msg->arena is given and outlives it. */
+oct_status oct_message_make(const oct_model *m, oct_message *msg, oct_err *err);
+
+#endif

@@ -1,0 +1,31 @@
+/* lib/onnx/tensor.h -- TensorProto and oct_tensor (inside lib/onnx only). */
+#ifndef OCT_ONNX_TENSOR_H
+#define OCT_ONNX_TENSOR_H
+
+#include "onnx/model.h"
+#include "onnx/proto.h"
+
+/* What a TensorProto can be turned into. */
+typedef enum oct_tensor_kind {
+    OCT_TENSOR_DECODED, /* oct_tensor with data, or of strings */
+    OCT_TENSOR_OPAQUE   /* an element type without a name here: passed through */
+} oct_tensor_kind;
+
+/* Decodes t. Data are a view where possible: raw_data and external data when aligned, typed fields of the same
+ * layout; else copied into the arena (copy: always). m gives external data (NULL: there is none).
+ * OCT_EMALFORMED when dims, element type and the bytes given do not agree. Messages start with "tensor 'name'". */
+oct_status oct_tensor_decode(oct_model *m, oct_arena *a, const Onnx__TensorProto *t, bool copy, oct_tensor **out,
+                             oct_tensor_kind *kind, oct_err *err);
+
+/* Whether the tensor's bytes are in another file. */
+bool oct_tensor_is_external(const Onnx__TensorProto *t);
+/* Those bytes, mapped (once for each file) and borrowed from the model. want: their number; SIZE_MAX takes the
+ * length stated in the record. Paths out of the model's folder are refused. */
+oct_status oct_external_bytes(oct_model *m, const Onnx__TensorProto *t, size_t want, const uint8_t **data, size_t *size,
+                              oct_err *err);
+
+/* A record with name, dims and raw_data as a view of t's data; in the arena. t must not be of strings. */
+oct_status oct_tensor_encode(oct_arena *a, const char *name, const oct_tensor *t, Onnx__TensorProto **out,
+                             oct_err *err);
+
+#endif
