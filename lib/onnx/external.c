@@ -1,4 +1,5 @@
 /* External data: files beside the model that hold the bytes of tensors. */
+#define _XOPEN_SOURCE 700
 #include "onnx/tensor.h"
 
 #include <errno.h>
@@ -126,7 +127,7 @@ static oct_status find_bytes(oct_model *m, const Onnx__TensorProto *t, size_t wa
         return oct_fail(err, OCT_EMALFORMED, "its external data have no location");
     OCT_TRY(stated_range(t, want, &offset, size, err));
     char *real;
-    const oct_map *map;
+    const oct_map *map = NULL;
     OCT_TRY(resolve(m, location, &real, err));
     oct_status s = map_once(m, real, &map, err);
     free(real);

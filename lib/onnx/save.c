@@ -181,7 +181,7 @@ static oct_status refer(save *s, Onnx__TensorProto *t, const char *base, uint64_
 static oct_status spill(save *s)
 {
     static const uint8_t zeros[SPILL_ALIGN];
-    const char *base;
+    const char *base = NULL;
     oct_out out;
     if (strcmp(s->path, "-") == 0)
         return oct_fail(s->err, OCT_EUNSUPPORTED, "the model is too large for one message; give it a file name");
