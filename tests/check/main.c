@@ -142,6 +142,7 @@ int main(int argc, char **argv)
     const struct { const char *name; void (*fn)(oct_check *); } checks[] = {
         { "sgemm", check_sgemm }, { "qgemm", check_qgemm }, { "qout", check_qout },
         { "depthwise", check_dw }, { "sconv", check_sconv }, { "qconv", check_qconv },
+        { "elem", check_elem }, { "math", check_math }, { "values", check_values },
     };
     for (size_t i = 0; i < OCT_COUNT(checks); i++) {
         const size_t before = t.cases;

@@ -1,0 +1,299 @@
+/* tests/check/check_elem.c -- element-wise, reduction, quantization and pooling kernels: every instruction set
+ * against the plain C version, bit for bit (any NaN equals any NaN: IEEE leaves its payload open). */
+#include "check.h"
+#include "kernels/elem/table.h"
+
+#include <string.h>
+
+static const size_t sizes[] = { 1, 3, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65, 100, 255, 513, 1100 };
+#define MOST 1100
+
+static void same_f32(oct_check *t, float *want, float *got, size_t n, const char *what, int op, size_t size)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (want[i] != want[i])
+            want[i] = __builtin_nanf("");
+        if (got[i] != got[i])
+            got[i] = __builtin_nanf("");
+    }
+    oct_check_same(t, want, got, n * sizeof *want, sizeof *want, "%s op %d n %zu", what, op, size);
+}
+
+/* Values in the range where functions bend, now and then anything at all. */
+static void fill(oct_check *t, float *x, size_t n)
+{
+    if (oct_check_below(t, 3) == 0) {
+        oct_fill_f32_wild(t, x, n);
+        return;
+    }
+    oct_fill_f32(t, x, n);
+    static const float spread[] = { 1.0f, 10.0f, 120.0f, 1e5f };
+    const float s = spread[oct_check_below(t, OCT_COUNT(spread))];
+    for (size_t i = 0; i < n; i++)
+        x[i] *= s;
+}
+
+static float *floats(oct_check *t, size_t n)
+{
+    return oct_check_buffer(t, n * sizeof(float));
+}
+
+static void unary_case(oct_check *t, const oct_elem_table *ref, const oct_elem_table *k, oct_unary f, size_t n)
+{
+    float *x = floats(t, n), *want = floats(t, n), *got = floats(t, n);
+    fill(t, x, n);
+    ref->unary(&f, x, want, n);
+    k->unary(&f, x, got, n);
+    same_f32(t, want, got, n, "unary", f.op, n);
+    k->unary(&f, x, x, n); /* in place */
+    same_f32(t, want, x, n, "unary in place", f.op, n);
+    oct_check_release(t);
+}
+
+static void check_unary(oct_check *t, const oct_elem_table *ref, const oct_elem_table *k)
+{
+    for (int op = 0; op < OCT_UNARY_COUNT; op++)
+        for (size_t i = 0; i < OCT_COUNT(sizes); i++) {
+            unary_case(t, ref, k, (oct_unary){ (oct_unary_op)op, 0.2f, 0.5f }, sizes[i]);
+            unary_case(t, ref, k, (oct_unary){ (oct_unary_op)op, 1.7f, 1.05f }, sizes[i]);
+        }
+}
+
+static const ptrdiff_t shapes[][3] = { { 1, 1, 1 }, { 1, 0, 1 }, { 0, 1, 1 }, { 2, 3, 1 }, { 1, 2, 3 }, { 0, 0, 1 } };
+
+static void check_binary(oct_check *t, const oct_elem_table *ref, const oct_elem_table *k)
+{
+    for (int op = 0; op < OCT_BINARY_COUNT; op++)
+        for (size_t i = 0; i < OCT_COUNT(sizes); i++)
+            for (size_t s = 0; s < OCT_COUNT(shapes); s++) {
+                const size_t n = sizes[i];
+                float *a = floats(t, 2 * n), *b = floats(t, 3 * n), *want = floats(t, 3 * n), *got = floats(t, 3 * n);
+                fill(t, a, 2 * n);
+                fill(t, b, 3 * n);
+                if (op == OCT_BINARY_POW && s == 1)
+                    b[0] = 2.0f;
+                ref->binary((oct_binary_op)op, a, shapes[s][0], b, shapes[s][1], want, shapes[s][2], n);
+                k->binary((oct_binary_op)op, a, shapes[s][0], b, shapes[s][1], got, shapes[s][2], n);
+                same_f32(t, want, got, 3 * n, "binary", op, n);
+                oct_check_release(t);
+            }
+}
+
+static void check_reduce(oct_check *t, const oct_elem_table *ref, const oct_elem_table *k)
+{
+    for (int op = 0; op < OCT_REDUCE_COUNT; op++)
+        for (size_t i = 0; i < OCT_COUNT(sizes); i++) {
+            const size_t n = sizes[i], cols = 1 + oct_check_below(t, 70);
+            float *x = floats(t, n * (cols + 3)), *want = floats(t, cols), *got = floats(t, cols);
+            fill(t, x, n * (cols + 3));
+            ref->reduce_row((oct_reduce_op)op, x, n, want);
+            k->reduce_row((oct_reduce_op)op, x, n, got);
+            same_f32(t, want, got, 1, "reduce row", op, n);
+            ref->reduce_cols((oct_reduce_op)op, x, n, cols + 3, cols, want);
+            k->reduce_cols((oct_reduce_op)op, x, n, cols + 3, cols, got);
+            same_f32(t, want, got, cols, "reduce columns", op, n);
+            /* A column alone gives what the same values give as a row. */
+            float *row = floats(t, n);
+            for (size_t r = 0; r < n; r++)
+                row[r] = x[r * (cols + 3)];
+            k->reduce_row((oct_reduce_op)op, row, n, want);
+            same_f32(t, want, got, 1, "column as row", op, n);
+            oct_check_release(t);
+        }
+}
+
+static void check_norms(oct_check *t, const oct_elem_table *ref, const oct_elem_table *k)
+{
+    for (size_t i = 0; i < OCT_COUNT(sizes); i++)
+        for (int log = 0; log < 2; log++) {
+            const size_t n = sizes[i], c = 1 + oct_check_below(t, 70);
+            float *x = floats(t, n * c), *want = floats(t, n * c), *got = floats(t, n * c);
+            float *g = floats(t, n + c), *b = floats(t, n + c), a[2], d[2];
+            fill(t, x, n * c);
+            fill(t, g, n + c);
+            fill(t, b, n + c);
+            ref->softmax_row(log, x, n, want);
+            k->softmax_row(log, x, n, got);
+            same_f32(t, want, got, n, "softmax", log, n);
+            ref->softmax_cols(log, x, n, c, c, want);
+            k->softmax_cols(log, x, n, c, c, got);
+            same_f32(t, want, got, n * c, "softmax columns", log, n);
+            ref->norm_row_stats(x, n, 1e-5f, log, a);
+            k->norm_row_stats(x, n, 1e-5f, log, d);
+            same_f32(t, a, d, 2, "norm statistics", log, n);
+            ref->norm_row(x, n, a, g, log ? b : NULL, want);
+            k->norm_row(x, n, a, g, log ? b : NULL, got);
+            same_f32(t, want, got, n, "norm", log, n);
+            ref->norm_row_const(x, n, a, 1.5f, 0.25f, want);
+            k->norm_row_const(x, n, a, 1.5f, 0.25f, got);
+            same_f32(t, want, got, n, "norm with constants", log, n);
+            float *mw = floats(t, 2 * c), *mg = floats(t, 2 * c);
+            ref->norm_cols_stats(x, n, c, c, 1e-5f, mw, mw + c);
+            k->norm_cols_stats(x, n, c, c, 1e-5f, mg, mg + c);
+            same_f32(t, mw, mg, 2 * c, "norm columns", log, n);
+            ref->norm_cols(x, c, mw, mw + c, g, b, want);
+            k->norm_cols(x, c, mw, mw + c, g, b, got);
+            same_f32(t, want, got, c, "norm columns apply", log, n);
+            ref->scale_shift(x, n, g, b, want);
+            k->scale_shift(x, n, g, b, got);
+            same_f32(t, want, got, n, "scale and shift", log, n);
+            bool nan_a, nan_b;
+            ref->min_max(x, n, &a[0], &a[1], &nan_a);
+            k->min_max(x, n, &d[0], &d[1], &nan_b);
+            a[0] += nan_a, d[0] += nan_b;
+            same_f32(t, a, d, 2, "min max", log, n);
+            oct_check_release(t);
+        }
+}
+
+static void check_quantize(oct_check *t, const oct_elem_table *ref, const oct_elem_table *k)
+{
+    static const oct_dtype types[] = { OCT_U8, OCT_S8, OCT_U16, OCT_S16, OCT_S32 };
+    for (size_t d = 0; d < OCT_COUNT(types); d++)
+        for (size_t i = 0; i < OCT_COUNT(sizes); i++) {
+            const size_t n = sizes[i], size = (size_t)oct_dtype_bits(types[d]) / 8;
+            float *x = floats(t, n), *s = floats(t, n), *xw = floats(t, n), *xg = floats(t, n);
+            int32_t *z = oct_check_buffer(t, n * sizeof *z), lo, hi;
+            uint8_t *want = oct_check_buffer(t, n * size), *got = oct_check_buffer(t, n * size);
+            fill(t, x, n);
+            oct_quant_limits(types[d] == OCT_S32 ? OCT_S16 : types[d], &lo, &hi);
+            for (size_t c = 0; c < n; c++) {
+                s[c] = 1e-3f + (float)oct_check_below(t, 1000) * 1e-4f;
+                z[c] = lo + (int32_t)oct_check_below(t, (size_t)(hi - lo + 1));
+            }
+            oct_fill_bytes(t, want, n * size);
+            if (types[d] != OCT_S32) {
+                ref->quantize(types[d], x, n, s[0], z[0], want);
+                k->quantize(types[d], x, n, s[0], z[0], got);
+                oct_check_same(t, want, got, n * size, size, "quantize %d n %zu", types[d], n);
+                ref->quantize_each(types[d], x, n, s, i % 2 ? z : NULL, want);
+                k->quantize_each(types[d], x, n, s, i % 2 ? z : NULL, got);
+                oct_check_same(t, want, got, n * size, size, "quantize each %d n %zu", types[d], n);
+            }
+            ref->dequantize(types[d], want, n, s[0], z[0], xw);
+            k->dequantize(types[d], want, n, s[0], z[0], xg);
+            same_f32(t, xw, xg, n, "dequantize", types[d], n);
+            ref->dequantize_each(types[d], want, n, s, i % 2 ? z : NULL, xw);
+            k->dequantize_each(types[d], want, n, s, i % 2 ? z : NULL, xg);
+            same_f32(t, xw, xg, n, "dequantize each", types[d], n);
+            oct_check_release(t);
+        }
+}
+
+static void check_integers(oct_check *t, const oct_elem_table *ref, const oct_elem_table *k)
+{
+    for (size_t i = 0; i < OCT_COUNT(sizes); i++)
+        for (int kind = 0; kind < 4 * (int)OCT_COUNT(shapes); kind++) {
+            const size_t n = sizes[i];
+            const ptrdiff_t *s = shapes[kind / 4];
+            const bool sgn = kind & 1;
+            oct_qbinary f = { kind & 2 ? OCT_QBINARY_MUL : OCT_QBINARY_ADD, sgn, { 0.02f, sgn ? 3 : 100 },
+                              { 0.05f, sgn ? -9 : 17 }, { 0.06f, sgn ? 1 : 130 }, sgn ? -128 : 0, sgn ? 127 : 255 };
+            uint8_t *a = oct_check_buffer(t, 2 * n), *b = oct_check_buffer(t, 3 * n);
+            uint8_t *want = oct_check_buffer(t, 3 * n), *got = oct_check_buffer(t, 3 * n);
+            oct_fill_bytes(t, a, 2 * n);
+            oct_fill_extremes(t, b, 3 * n);
+            ref->qbinary(&f, a, s[0], b, s[1], want, s[2], n);
+            k->qbinary(&f, a, s[0], b, s[1], got, s[2], n);
+            oct_check_same(t, want, got, 3 * n, 1, "qbinary kind %d n %zu", kind, n);
+            float table[256];
+            for (int c = 0; c < 256; c++)
+                table[c] = 1.0f / (float)(256 - c);
+            ref->qsoftmax_row(sgn, table, a, n, 256.0f, sgn ? -128 : 0, want);
+            k->qsoftmax_row(sgn, table, a, n, 256.0f, sgn ? -128 : 0, got);
+            oct_check_same(t, want, got, n, 1, "qsoftmax n %zu", n);
+            oct_check_release(t);
+        }
+}
+
+static oct_pool2d random_pool(oct_check *t)
+{
+    oct_pool2d g = { .n = 1, .h = 1 + oct_check_below(t, 9), .w = 1 + oct_check_below(t, 9), .c = 1 + oct_check_below(t, 300) };
+    g.kh = 1 + oct_check_below(t, 4), g.kw = 1 + oct_check_below(t, 4);
+    g.sh = 1 + oct_check_below(t, 3), g.sw = 1 + oct_check_below(t, 3);
+    g.dh = 1 + oct_check_below(t, 2), g.dw = 1 + oct_check_below(t, 2);
+    g.pt = oct_check_below(t, g.kh), g.pl = oct_check_below(t, g.kw);
+    g.pb = oct_check_below(t, g.kh), g.pr = oct_check_below(t, g.kw);
+    g.oh = (g.h + g.pt + g.pb) / g.sh + 1, g.ow = (g.w + g.pl + g.pr) / g.sw + 1; /* with windows beyond the image */
+    g.count_include_pad = oct_check_below(t, 2);
+    return g;
+}
+
+static void check_pool(oct_check *t, const oct_elem_table *ref, const oct_elem_table *k)
+{
+    for (int round = 0; round < 200; round++) {
+        const oct_pool2d g = random_pool(t);
+        const size_t in = g.h * g.w * g.c, out = g.ow * g.c, oy = oct_check_below(t, g.oh);
+        const oct_qparam qx = { 0.03f, round & 1 ? -4 : 120 }, qy = { 0.025f, round & 1 ? 3 : 128 };
+        float *x = floats(t, in), *want = floats(t, out), *got = floats(t, out);
+        uint8_t *q = oct_check_buffer(t, in), *qw = oct_check_buffer(t, out), *qg = oct_check_buffer(t, out);
+        fill(t, x, in);
+        oct_fill_bytes(t, q, in);
+        ref->max_pool_f32_row(&g, x, oy, want);
+        k->max_pool_f32_row(&g, x, oy, got);
+        same_f32(t, want, got, out, "max pool", 0, g.c);
+        ref->average_pool_f32_row(&g, x, oy, want);
+        k->average_pool_f32_row(&g, x, oy, got);
+        same_f32(t, want, got, out, "average pool", 0, g.c);
+        ref->max_pool_u8_row(&g, q, oy, qw);
+        k->max_pool_u8_row(&g, q, oy, qg);
+        oct_check_same(t, qw, qg, out, 1, "max pool u8");
+        ref->max_pool_s8_row(&g, (int8_t *)q, oy, (int8_t *)qw);
+        k->max_pool_s8_row(&g, (int8_t *)q, oy, (int8_t *)qg);
+        oct_check_same(t, qw, qg, out, 1, "max pool s8");
+        ref->average_pool_8_row(&g, round & 1, q, qx, qy, oy, qw);
+        k->average_pool_8_row(&g, round & 1, q, qx, qy, oy, qg);
+        oct_check_same(t, qw, qg, out, 1, "average pool 8");
+        ref->global_average_8(round & 1, q, g.h * g.w, g.c, qx, qy, qw);
+        k->global_average_8(round & 1, q, g.h * g.w, g.c, qx, qy, qg);
+        oct_check_same(t, qw, qg, g.c, 1, "global average 8");
+        oct_check_release(t);
+    }
+}
+
+static void check_moves(oct_check *t, const oct_elem_table *ref, const oct_elem_table *k)
+{
+    for (int round = 0; round < 200; round++) {
+        const size_t size = (size_t)1 << round % 4, rows = 1 + oct_check_below(t, 70), cols = 1 + oct_check_below(t, 70);
+        uint8_t *x = oct_check_buffer(t, rows * (cols + 2) * size);
+        uint8_t *want = oct_check_buffer(t, cols * rows * size), *got = oct_check_buffer(t, cols * rows * size);
+        oct_fill_bytes(t, x, rows * (cols + 2) * size);
+        ref->transpose_tile(x, cols + 2, rows, cols, want, rows, size);
+        k->transpose_tile(x, cols + 2, rows, cols, got, rows, size);
+        oct_check_same(t, want, got, cols * rows * size, size > 4 ? 4 : size, "transpose %zu x %zu", rows, cols);
+        int32_t index[70 * 4];
+        float weight[70 * 4];
+        const int taps = 1 + round % 4;
+        oct_fill_f32(t, weight, OCT_COUNT(weight));
+        for (size_t i = 0; i < OCT_COUNT(index); i++)
+            index[i] = (int32_t)oct_check_below(t, rows);
+        float *v = floats(t, rows * cols), *fw = floats(t, 70), *fg = floats(t, 70);
+        fill(t, v, rows * cols);
+        ref->resize_row(v, cols, taps, index, weight, fw);
+        k->resize_row(v, cols, taps, index, weight, fg);
+        same_f32(t, fw, fg, cols, "resize row", taps, cols);
+        ref->resize_line(v, 70, taps, index, weight, fw);
+        k->resize_line(v, 70, taps, index, weight, fg);
+        same_f32(t, fw, fg, 70, "resize line", taps, cols);
+        oct_check_release(t);
+    }
+}
+
+void check_elem(oct_check *t)
+{
+    size_t n;
+    const oct_elem_table *ref = oct_elem_tables(&n);
+    for (size_t i = 1; i < n; i++) {
+        const oct_elem_table *k = ref + i;
+        if (k->isa & ~oct_isa_active())
+            continue;
+        check_unary(t, ref, k);
+        check_binary(t, ref, k);
+        check_reduce(t, ref, k);
+        check_norms(t, ref, k);
+        check_quantize(t, ref, k);
+        check_integers(t, ref, k);
+        check_pool(t, ref, k);
+        check_moves(t, ref, k);
+    }
+}

@@ -1,0 +1,142 @@
+/* tests/check/check_math.c -- the elementary functions of kernels/math.h against long double: the bounds its
+ * header states, and C's special values. */
+#include "check.h"
+#include "kernels/math.h"
+
+#include <float.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef long double ld;
+
+static ld sigmoid_ref(ld x)
+{
+    return 1 / (1 + expl(-x));
+}
+static ld softplus_ref(ld x)
+{
+    return (x > 0 ? x : 0) + log1pl(expl(-fabsl(x)));
+}
+
+/* Distance in units of the last place of a float (bits 24) or double (53). */
+static double distance(ld got, ld want, int bits, int least)
+{
+    if (got != got || want != want)
+        return (got != got) == (want != want) ? 0 : 1e9;
+    if (isinf(got) || isinf(want))
+        return got == want || fabsl(want) > FLT_MAX ? 0 : 1e9;
+    int e;
+    frexpl(want, &e);
+    return (double)fabsl((got - want) / ldexpl(1, (e < least ? least : e) - bits));
+}
+
+static float any_float(oct_check *t)
+{
+    return oct_float_of((int32_t)oct_check_random(t));
+}
+
+static float between(oct_check *t, float lo, float hi)
+{
+    return lo + (hi - lo) * (float)((double)oct_check_random(t) * 0x1p-32);
+}
+
+static void judge(oct_check *t, const char *name, double worst, float at, double bound)
+{
+    t->cases++;
+    if (worst <= bound)
+        return;
+    printf("FAIL %s: %.3f units at %a, bound %.2f\n", name, worst, (double)at, bound);
+    t->failed++;
+}
+
+static void check_functions(oct_check *t)
+{
+    static const struct {
+        const char *name;
+        float (*f)(float);
+        ld (*ref)(ld);
+        float lo, hi; /* where most samples lie; one in four is any float in the domain */
+        float domain;
+        double bound;
+    } cases[] = {
+        { "expf", oct_expf, expl, -110, 95, -FLT_MAX, 1.1 },
+        { "expm1f", oct_expm1f, expm1l, -20, 95, -FLT_MAX, 1.6 },
+        { "logf", oct_logf, logl, 0.25f, 4, 0, 1.0 },
+        { "log1pf", oct_log1pf, log1pl, -0.99f, 4, -1, 1.7 },
+        { "tanhf", oct_tanhf, tanhl, -10, 10, -FLT_MAX, 2.5 },
+        { "sigmoidf", oct_sigmoidf, sigmoid_ref, -104, 104, -FLT_MAX, 2.3 },
+        { "erff", oct_erff, erfl, -5, 5, -FLT_MAX, 1.5 },
+        { "softplusf", oct_softplusf, softplus_ref, -104, 104, -FLT_MAX, 2.0 },
+        { "sinf", oct_sinf, sinl, -1000, 1000, -FLT_MAX, 0.51 },
+        { "cosf", oct_cosf, cosl, -1000, 1000, -FLT_MAX, 0.51 },
+        { "tanf", oct_tanf, tanl, -1000, 1000, -FLT_MAX, 0.51 },
+    };
+    for (size_t c = 0; c < OCT_COUNT(cases); c++) {
+        double worst = 0;
+        float at = 0;
+        for (int i = 0; i < 40000; i++) {
+            const float x = i % 4 ? between(t, cases[c].lo, cases[c].hi) : any_float(t);
+            if (!(x >= cases[c].domain && x <= FLT_MAX))
+                continue;
+            const double d = distance(cases[c].f(x), cases[c].ref((ld)x), 24, -125);
+            if (d > worst)
+                worst = d, at = x;
+        }
+        judge(t, cases[c].name, worst, at, cases[c].bound);
+    }
+}
+
+static void check_double(oct_check *t)
+{
+    double worst[3] = { 0 };
+    for (int i = 0; i < 40000; i++) {
+        const double x = (double)between(t, -700, 700);
+        const double y = i % 2 ? oct_exp(x) : 0.4 + 1.8 * (double)oct_check_random(t) * 0x1p-32;
+        const double a = distance(oct_exp(x), expl((ld)x), 53, -1021), b = distance(oct_log(y), logl((ld)y), 53, -1021);
+        worst[0] = a > worst[0] ? a : worst[0];
+        worst[1] = b > worst[1] ? b : worst[1];
+        const float base = i % 2 ? fabsf(any_float(t)) : between(t, 0.5f, 2.0f), p = between(t, -60, 60);
+        const double c = base < FLT_MAX ? distance(oct_powf(base, p), powl((ld)base, (ld)p), 24, -125) : 0;
+        worst[2] = c > worst[2] ? c : worst[2];
+    }
+    judge(t, "exp", worst[0], 0, 1.2);
+    judge(t, "log", worst[1], 0, 1.0);
+    judge(t, "powf", worst[2], 0, 0.51);
+}
+
+static void judge_special(oct_check *t, const char *name, float x, float y, float got, float want)
+{
+    t->cases++;
+    if ((got != got && want != want) ||
+        (signbit(got) == signbit(want) && (got == want || fabsf(got - want) <= 1e-6f * fabsf(want))))
+        return;
+    printf("FAIL %s(%g, %g): %g, want %g\n", name, (double)x, (double)y, (double)got, (double)want);
+    t->failed++;
+}
+
+static void check_special(oct_check *t)
+{
+    static const float v[] = { 0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1, -1, 1e-40f, -1e-40f, 3e38f, -3e38f,
+                               88.8f, -88, -104, 2, -2, 3, -3, 0.5f, -0.5f, 16777216, 16777215, -1e-8f };
+    for (size_t i = 0; i < OCT_COUNT(v); i++) {
+        const float x = v[i];
+        judge_special(t, "expf", x, 0, oct_expf(x), expf(x));
+        judge_special(t, "expm1f", x, 0, oct_expm1f(x), expm1f(x));
+        judge_special(t, "logf", x, 0, oct_logf(x), logf(x));
+        judge_special(t, "log1pf", x, 0, oct_log1pf(x), log1pf(x));
+        judge_special(t, "tanhf", x, 0, oct_tanhf(x), tanhf(x));
+        judge_special(t, "erff", x, 0, oct_erff(x), erff(x));
+        judge_special(t, "sinf", x, 0, oct_sinf(x), sinf(x));
+        judge_special(t, "cosf", x, 0, oct_cosf(x), cosf(x));
+        judge_special(t, "tanf", x, 0, oct_tanf(x), tanf(x));
+        for (size_t j = 0; j < OCT_COUNT(v); j++)
+            judge_special(t, "powf", x, v[j], oct_powf(x, v[j]), powf(x, v[j]));
+    }
+}
+
+void check_math(oct_check *t)
+{
+    check_functions(t);
+    check_double(t);
+    check_special(t);
+}

@@ -1,0 +1,2 @@
+#include "check.h"
+void check_values(oct_check *t) { (void)t; }
