@@ -1,2 +1,618 @@
+/* tests/check/check_values.c -- whole operations against their definitions, written again naively: indices by
+ * division, sums in double. Each also with two threads, which must not change a bit. */
 #include "check.h"
-void check_values(oct_check *t) { (void)t; }
+#include "kernels/elem/table.h"
+#include "kernels/layout.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static float *floats(oct_check *t, size_t n)
+{
+    return oct_check_buffer(t, n * sizeof(float));
+}
+
+/* |got - want| <= rel * |want| + abs, for each. */
+static void near(oct_check *t, const float *got, const double *want, size_t n, double rel, double abs, const char *what)
+{
+    t->cases++;
+    for (size_t i = 0; i < n; i++)
+        if (!(fabs((double)got[i] - want[i]) <= rel * fabs(want[i]) + abs)) {
+            printf("FAIL %s: [%zu] = %.9g, want %.9g\n", what, i, (double)got[i], want[i]);
+            t->failed++;
+            return;
+        }
+}
+
+/* ------------------------------------------------------------------ unary */
+
+static double clip(double x, double lo, double hi)
+{
+    return x < lo ? lo : x > hi ? hi : x;
+}
+
+static double unary_ref(oct_unary_op op, double a, double b, double x)
+{
+    switch (op) {
+    case OCT_UNARY_COPY: return x;
+    case OCT_UNARY_RELU: return x > 0 ? x : 0;
+    case OCT_UNARY_CLIP: return clip(x, a, b);
+    case OCT_UNARY_LEAKY_RELU: return x < 0 ? a * x : x;
+    case OCT_UNARY_THRESHOLDED_RELU: return x > a ? x : 0;
+    case OCT_UNARY_SIGMOID: return 1 / (1 + exp(-x));
+    case OCT_UNARY_HARD_SIGMOID: return clip(a * x + b, 0, 1);
+    case OCT_UNARY_HARD_SWISH: return x * clip(x / 6 + 0.5, 0, 1);
+    case OCT_UNARY_SWISH: return x / (1 + exp(-a * x));
+    case OCT_UNARY_MISH: return x * tanh(log1p(exp(x)));
+    case OCT_UNARY_TANH: return tanh(x);
+    case OCT_UNARY_ELU: return x < 0 ? a * expm1(x) : x;
+    case OCT_UNARY_CELU: return x < 0 ? a * expm1(x / a) : x;
+    case OCT_UNARY_SELU: return b * (x < 0 ? a * expm1(x) : x);
+    case OCT_UNARY_SOFTPLUS: return log1p(exp(x));
+    case OCT_UNARY_SOFTSIGN: return x / (1 + fabs(x));
+    case OCT_UNARY_ERF: return erf(x);
+    case OCT_UNARY_GELU: return 0.5 * x * erfc(-x / sqrt(2));
+    case OCT_UNARY_GELU_TANH: return 0.5 * x * (1 + tanh(sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x)));
+    case OCT_UNARY_EXP: return exp(x);
+    case OCT_UNARY_EXPM1: return expm1(x);
+    case OCT_UNARY_LOG: return log(x);
+    case OCT_UNARY_LOG1P: return log1p(x);
+    case OCT_UNARY_SQRT: return sqrt(x);
+    case OCT_UNARY_RSQRT: return 1 / sqrt(x);
+    case OCT_UNARY_RECIPROCAL: return 1 / x;
+    case OCT_UNARY_SQUARE: return x * x;
+    case OCT_UNARY_ABS: return fabs(x);
+    case OCT_UNARY_NEG: return -x;
+    case OCT_UNARY_SIGN: return (x > 0) - (x < 0);
+    case OCT_UNARY_FLOOR: return floor(x);
+    case OCT_UNARY_CEIL: return ceil(x);
+    case OCT_UNARY_ROUND: return nearbyint(x);
+    case OCT_UNARY_SIN: return sin(x);
+    case OCT_UNARY_COS: return cos(x);
+    case OCT_UNARY_TAN: return tan(x);
+    case OCT_UNARY_POW: return pow(x, a);
+    case OCT_UNARY_SCALE: return x * a + b;
+    default: return NAN;
+    }
+}
+
+static bool positive_only(oct_unary_op op)
+{
+    return op == OCT_UNARY_LOG || op == OCT_UNARY_LOG1P || op == OCT_UNARY_SQRT || op == OCT_UNARY_RSQRT ||
+           op == OCT_UNARY_POW;
+}
+
+static void values_unary(oct_check *t)
+{
+    enum { N = 20000 };
+    static double want[N];
+    for (int op = 0; op < OCT_UNARY_COUNT; op++) {
+        const oct_unary f = { (oct_unary_op)op, 0.3f, 0.7f };
+        float *x = floats(t, N), *y = floats(t, N), *z = floats(t, N);
+        oct_fill_f32(t, x, N);
+        for (size_t i = 0; i < N; i++) {
+            x[i] *= i % 2 ? 10.0f : 1.0f;
+            x[i] = positive_only(f.op) ? fabsf(x[i]) + 1e-4f : x[i];
+            x[i] = i % 100 == 0 && !positive_only(f.op) ? floorf(x[i]) + 0.5f : x[i];
+            want[i] = unary_ref(f.op, (double)f.a, (double)f.b, (double)x[i]);
+        }
+        oct_unary_f32(NULL, &f, x, y, N);
+        oct_unary_f32(t->pool, &f, x, z, N);
+        char name[40];
+        snprintf(name, sizeof name, "unary %d", op);
+        near(t, y, want, N, 1e-6, 1e-6, name);
+        oct_check_same(t, y, z, N * sizeof *y, 4, "unary %d with threads", op);
+        oct_check_release(t);
+        t->cases++;
+        if (oct_unary_value(&f, NAN) == oct_unary_value(&f, NAN) && op != OCT_UNARY_COUNT) {
+            printf("FAIL unary %d of NaN is a number\n", op);
+            t->failed++;
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ broadcasting */
+
+static float binary_ref(int op, float a, float b)
+{
+    switch (op) {
+    case OCT_BINARY_ADD: return a + b;
+    case OCT_BINARY_SUB: return a - b;
+    case OCT_BINARY_MUL: return a * b;
+    case OCT_BINARY_DIV: return a / b;
+    case OCT_BINARY_MIN: return a < b ? a : b;
+    case OCT_BINARY_MAX: return a > b ? a : b;
+    default: return a < 0 ? a * b : a;
+    }
+}
+
+static int64_t random_shape(oct_check *t, int64_t *d, int rank)
+{
+    int64_t n = 1;
+    for (int i = 0; i < rank; i++)
+        n *= d[i] = 1 + (int64_t)oct_check_below(t, 5);
+    return n;
+}
+
+/* The operand's shape: the output's, some leading dimensions missing and some of length 1. */
+static int operand_shape(oct_check *t, const int64_t *y, int rank, int64_t *d)
+{
+    const int r = rank - (int)oct_check_below(t, (size_t)rank + 1);
+    for (int i = 0; i < r; i++)
+        d[i] = oct_check_below(t, 3) == 0 ? 1 : y[rank - r + i];
+    return r;
+}
+
+static int64_t operand_index(const int64_t *at, int rank, const int64_t *d, int r)
+{
+    int64_t k = 0;
+    for (int i = 0; i < r; i++)
+        k = k * d[i] + (d[i] == 1 ? 0 : at[rank - r + i]);
+    return k;
+}
+
+static void unravel(int64_t k, const int64_t *d, int rank, int64_t *at)
+{
+    for (int i = rank - 1; i >= 0; i--, k /= i >= 0 ? d[i + 1] : 1)
+        at[i] = k % d[i];
+}
+
+static void values_binary(oct_check *t)
+{
+    for (int round = 0; round < 600; round++) {
+        const int rank = 1 + (int)oct_check_below(t, 6), op = round % OCT_BINARY_COUNT;
+        int64_t shape[8], da[8], db[8], at[8];
+        random_shape(t, shape, rank);
+        const int ra = operand_shape(t, shape, rank, da), rb = operand_shape(t, shape, rank, db);
+        oct_broadcast b;
+        t->cases++;
+        if (op == OCT_BINARY_POW || !oct_broadcast_shapes(&b, da, ra, db, rb))
+            continue;
+        int64_t n = 1;
+        for (int i = 0; i < b.rank; i++)
+            n *= b.dims[i];
+        float *a = floats(t, 16000), *c = floats(t, 16000), *want = floats(t, (size_t)n), *got = floats(t, (size_t)n);
+        oct_fill_f32(t, a, 16000);
+        oct_fill_f32(t, c, 16000);
+        for (int64_t i = 0; i < n; i++) {
+            unravel(i, b.dims, b.rank, at);
+            want[i] = binary_ref(op, a[operand_index(at, b.rank, da, ra)], c[operand_index(at, b.rank, db, rb)]);
+        }
+        oct_binary_f32_nd(t->pool, (oct_binary_op)op, &b, a, c, got);
+        oct_check_same(t, want, got, (size_t)n * 4, 4, "broadcast op %d rank %d", op, rank);
+        oct_check_release(t);
+    }
+    /* A row long enough to be cut, against a scalar. */
+    enum { N = 40000 };
+    float *a = floats(t, N), *want = floats(t, N), *got = floats(t, N), two = 2.0f;
+    oct_fill_f32(t, a, N);
+    for (size_t i = 0; i < N; i++)
+        want[i] = a[i] - 2.0f;
+    oct_broadcast b;
+    oct_broadcast_shapes(&b, (int64_t[]){ N }, 1, NULL, 0);
+    oct_binary_f32_nd(t->pool, OCT_BINARY_SUB, &b, a, &two, got);
+    oct_check_same(t, want, got, N * 4, 4, "broadcast long row");
+    oct_binary_f32(t->pool, OCT_BINARY_SUB, a, 1, &two, 0, got, N);
+    oct_check_same(t, want, got, N * 4, 4, "binary long row");
+    float lo = oct_unary_value(&(oct_unary){ OCT_UNARY_COPY }, 0.0f), nan = NAN;
+    oct_binary_f32(NULL, OCT_BINARY_MAX, &nan, 1, &lo, 1, got, 1);
+    oct_binary_f32(NULL, OCT_BINARY_MIN, &lo, 1, &nan, 1, got + 1, 1);
+    t->cases++;
+    t->failed += got[0] == got[0] || got[1] == got[1];
+    oct_check_release(t);
+}
+
+/* ------------------------------------------------------------------ reductions */
+
+static double reduce_ref(int op, const float *x, size_t n, size_t stride)
+{
+    double sum = 0, squares = 0, abs = 0, prod = 1, most = -INFINITY, least = INFINITY, e = 0;
+    for (size_t i = 0; i < n; i++) {
+        const double v = (double)x[i * stride];
+        sum += v, squares += v * v, abs += fabs(v), prod *= v;
+        most = v > most ? v : most, least = v < least ? v : least;
+    }
+    for (size_t i = 0; i < n; i++)
+        e += exp((double)x[i * stride] - most);
+    const double of[] = { sum, sum / (double)n, most, least, squares, abs, sqrt(squares), log(sum), most + log(e), prod };
+    return of[op];
+}
+
+static void values_reduce(oct_check *t)
+{
+    static double want[400];
+    for (int round = 0; round < 300; round++) {
+        const int op = round % OCT_REDUCE_COUNT;
+        const size_t outer = 1 + oct_check_below(t, 3), n = 1 + oct_check_below(t, 300);
+        const size_t inner = round % 3 ? 1 + oct_check_below(t, 130) : 1;
+        float *x = floats(t, outer * n * inner), *y = floats(t, outer * inner), *z = floats(t, outer * inner);
+        oct_fill_f32(t, x, outer * n * inner);
+        for (size_t i = 0; i < outer * n * inner; i++)
+            x[i] = op == OCT_REDUCE_LOG_SUM ? fabsf(x[i]) + 0.1f : op == OCT_REDUCE_PROD ? 1.0f + x[i] * 0.01f : x[i];
+        for (size_t i = 0; i < outer * inner; i++)
+            want[i] = reduce_ref(op, x + i / inner * n * inner + i % inner, n, inner);
+        oct_reduce_f32(NULL, (oct_reduce_op)op, x, outer, n, inner, y);
+        oct_reduce_f32(t->pool, (oct_reduce_op)op, x, outer, n, inner, z);
+        near(t, y, want, outer * inner, 1e-5, 1e-5, "reduce");
+        oct_check_same(t, y, z, outer * inner * 4, 4, "reduce with threads");
+        oct_check_release(t);
+    }
+}
+
+static void values_softmax(oct_check *t)
+{
+    static double want[3 * 200 * 70];
+    for (int round = 0; round < 60; round++) {
+        const size_t outer = 1 + oct_check_below(t, 3), n = 1 + oct_check_below(t, 200);
+        const size_t inner = round % 3 ? 1 + oct_check_below(t, 70) : 1, all = outer * n * inner;
+        float *x = floats(t, all), *y = floats(t, all);
+        oct_fill_f32(t, x, all);
+        for (size_t i = 0; i < all; i++)
+            x[i] *= 20.0f;
+        for (size_t i = 0; i < all; i++) {
+            const float *col = x + i / (n * inner) * n * inner + i % inner;
+            const double l = (double)x[i] - reduce_ref(OCT_REDUCE_LOG_SUM_EXP, col, n, inner);
+            want[i] = round & 1 ? l : exp(l);
+        }
+        oct_softmax_f32(t->pool, round & 1, x, outer, n, inner, y);
+        near(t, y, want, all, 4e-6, 4e-6, "softmax");
+        oct_check_release(t);
+    }
+}
+
+static void values_norm(oct_check *t)
+{
+    static double want[4 * 60 * 80];
+    for (int round = 0; round < 60; round++) {
+        const size_t n = 1 + oct_check_below(t, 4), hw = 1 + oct_check_below(t, 60), c = 1 + oct_check_below(t, 80);
+        const size_t all = n * hw * c;
+        float *x = floats(t, all), *y = floats(t, all), *z = floats(t, all), *planes = floats(t, all);
+        float *g = floats(t, c), *b = floats(t, c), *scratch = floats(t, n * 2 * c);
+        oct_fill_f32(t, x, all);
+        oct_fill_f32(t, g, c);
+        oct_fill_f32(t, b, c);
+        for (size_t i = 0; i < all; i++) {
+            const float *col = x + i / (hw * c) * hw * c + i % c;
+            const double mean = reduce_ref(OCT_REDUCE_MEAN, col, hw, c);
+            double var = 0;
+            for (size_t k = 0; k < hw; k++)
+                var += ((double)col[k * c] - mean) * ((double)col[k * c] - mean) / (double)hw;
+            want[i] = ((double)x[i] - mean) / sqrt(var + 1e-5) * (double)g[i % c] + (double)b[i % c];
+        }
+        oct_instance_norm_nhwc_f32(t->pool, x, n, hw, c, 1e-5f, g, b, scratch, y);
+        near(t, y, want, all, 1e-5, 2e-4, "instance norm");
+        /* Channels first gives the same bits. */
+        const oct_layer_norm p = { n * c, hw, 1e-5f, g, b, true, c, false };
+        oct_transpose_2d(NULL, x, n, hw, c, 4, planes);
+        oct_layer_norm_f32(t->pool, &p, planes, planes, NULL, NULL);
+        oct_transpose_2d(t->pool, planes, n, c, hw, 4, z);
+        oct_check_same(t, y, z, all * 4, 4, "instance norm, both layouts");
+        oct_scale_shift_f32(t->pool, x, n * hw, c, 1, g, b, y);
+        oct_scale_shift_f32(t->pool, x, n * hw, c, 1, g, b, z);
+        for (size_t i = 0; i < all; i++)
+            z[i] = fmaf(x[i], g[i % c], b[i % c]);
+        oct_check_same(t, z, y, all * 4, 4, "scale and shift");
+        oct_check_release(t);
+    }
+}
+
+/* ------------------------------------------------------------------ integers */
+
+static int32_t saturate(double v, int32_t lo, int32_t hi)
+{
+    return v < lo ? lo : v > hi ? hi : (int32_t)v;
+}
+
+static int32_t code_at(const void *q, oct_dtype d, size_t i)
+{
+    switch (d) {
+    case OCT_U8: return ((const uint8_t *)q)[i];
+    case OCT_S8: return ((const int8_t *)q)[i];
+    case OCT_U16: return ((const uint16_t *)q)[i];
+    default: return ((const int16_t *)q)[i];
+    }
+}
+
+static void values_quantize(oct_check *t)
+{
+    static const oct_dtype types[] = { OCT_U8, OCT_S8, OCT_U16, OCT_S16 };
+    for (int round = 0; round < 120; round++) {
+        const oct_dtype d = types[round % 4];
+        const size_t outer = 1 + oct_check_below(t, 3), ch = 1 + oct_check_below(t, 40), inner = round % 3 ? 1 : 37;
+        const size_t all = outer * ch * inner;
+        float *x = floats(t, all), *s = floats(t, ch), *back = floats(t, all);
+        int32_t *z = oct_check_buffer(t, ch * 4), lo, hi;
+        void *q = oct_check_buffer(t, all * 2);
+        oct_quant_limits(d, &lo, &hi);
+        oct_fill_f32(t, x, all);
+        for (size_t c = 0; c < ch; c++) {
+            s[c] = c % 2 ? 0.25f : 0.01f + (float)c * 0.003f;
+            z[c] = lo + (int32_t)oct_check_below(t, (size_t)(hi - lo + 1));
+        }
+        for (size_t i = 0; i < all; i++) {
+            x[i] *= i % 2 ? 300.0f : 20.0f;
+            x[i] = i % 3 ? x[i] : ((float)(int)x[i] + 0.5f) * 0.25f; /* ties where the scale is 0.25 */
+        }
+        oct_quantize_f32_axis(t->pool, d, x, outer, ch, inner, s, z, q);
+        oct_dequantize_f32_axis(t->pool, d, q, outer, ch, inner, s, z, back);
+        size_t bad = 0;
+        for (size_t i = 0; i < all; i++) {
+            const size_t c = i / inner % ch;
+            const int32_t want = saturate(nearbyint((double)(x[i] / s[c])) + z[c], lo, hi), got = code_at(q, d, i);
+            bad += want != got || want != oct_quantize_value(x[i], s[c], z[c], lo, hi) || back[i] != (float)(want - z[c]) * s[c];
+        }
+        t->cases++;
+        if (bad) {
+            printf("FAIL quantize %s: %zu of %zu differ\n", oct_dtype_name(d), bad, all);
+            t->failed++;
+        }
+        oct_check_release(t);
+    }
+    uint8_t q[4], zp;
+    float scale;
+    oct_dynamic_quantize_u8(NULL, (const float[]){ -1.0f, 0.0f, 1.0f, 3.0f }, 4, q, &scale, &zp);
+    t->cases++;
+    if (scale != 4.0f / 255.0f || zp != 64 || q[0] != 0 || q[1] != 64 || q[2] != 128 || q[3] != 255) {
+        printf("FAIL dynamic quantization: %g %d: %d %d %d %d\n", (double)scale, zp, q[0], q[1], q[2], q[3]);
+        t->failed++;
+    }
+}
+
+/* All pairs of codes. The fma of the definition is written out in double, which is exact for the inner product. */
+static void values_qbinary(oct_check *t)
+{
+    for (int kind = 0; kind < 4; kind++) {
+        const bool sgn = kind & 1;
+        const int32_t lo = sgn ? -128 : 0, hi = sgn ? 127 : 255;
+        const oct_qbinary f = { kind & 2 ? OCT_QBINARY_MUL : OCT_QBINARY_ADD, sgn, { 0.0213f, lo + 100 },
+                                { 0.0571f, lo + 17 }, { 0.0613f, lo + 130 }, lo, hi };
+        uint8_t *a = oct_check_buffer(t, 65536), *b = oct_check_buffer(t, 65536);
+        uint8_t *want = oct_check_buffer(t, 65536), *got = oct_check_buffer(t, 65536);
+        const float ra = f.a.scale / f.y.scale, rb = f.b.scale / f.y.scale, m = f.a.scale * f.b.scale / f.y.scale;
+        const float k = (float)f.y.zp - (ra * (float)f.a.zp + rb * (float)f.b.zp);
+        for (int i = 0; i < 65536; i++) {
+            a[i] = (uint8_t)(i >> 8), b[i] = (uint8_t)i;
+            const int32_t p = sgn ? (int8_t)a[i] : a[i], q = sgn ? (int8_t)b[i] : b[i];
+            const float u = (float)((double)q * (double)rb + (double)k), v = (float)((double)p * (double)ra + (double)u);
+            const float w = (float)((p - f.a.zp) * (q - f.b.zp)) * m + (float)f.y.zp;
+            want[i] = (uint8_t)saturate(nearbyint((double)(kind & 2 ? w : v)), lo, hi);
+        }
+        oct_qbinary_8(t->pool, &f, a, 1, b, 1, got, 65536);
+        oct_check_same(t, want, got, 65536, 1, "qbinary kind %d", kind);
+        oct_broadcast s;
+        oct_broadcast_shapes(&s, (int64_t[]){ 256, 1 }, 2, (int64_t[]){ 256 }, 1);
+        for (int i = 0; i < 256; i++)
+            a[i] = (uint8_t)i;
+        oct_qbinary_8_nd(t->pool, &f, &s, a, b, got);
+        oct_check_same(t, want, got, 65536, 1, "qbinary broadcast kind %d", kind);
+        oct_check_release(t);
+    }
+}
+
+static void values_tables(oct_check *t)
+{
+    uint8_t table[256], x[256], y[256], want[256];
+    const oct_unary f = { OCT_UNARY_LEAKY_RELU, 0.1f, 0 };
+    for (int i = 0; i < 256; i++) {
+        x[i] = (uint8_t)i;
+        const float v = (float)((int8_t)x[i] + 3) * 0.05f;
+        want[i] = (uint8_t)saturate(nearbyint((double)((v < 0 ? 0.1f * v : v) / 0.04f)) + 20, 20, 255);
+    }
+    oct_lut_build(&f, true, (oct_qparam){ 0.05f, -3 }, false, (oct_qparam){ 0.04f, 20 }, 20, 255, table);
+    oct_lut_8(t->pool, table, x, y, 256);
+    oct_check_same(t, want, y, 256, 1, "table of LeakyRelu clamped at zero");
+    for (int round = 0; round < 20; round++) {
+        const size_t n = 1 + oct_check_below(t, 256);
+        oct_fill_bytes(t, x, n);
+        oct_qsoftmax_8(NULL, false, x, 1, n, (oct_qparam){ 0.1f, 7 }, (oct_qparam){ 1.0f / 256, 0 }, y);
+        double sum = 0, worst = 0;
+        for (size_t i = 0; i < n; i++)
+            sum += exp(0.1 * x[i]);
+        for (size_t i = 0; i < n; i++)
+            worst = fmax(worst, fabs(fmin(256 * exp(0.1 * x[i]) / sum, 255) - y[i]));
+        t->cases++;
+        t->failed += worst > 0.501;
+    }
+}
+
+/* ------------------------------------------------------------------ pooling */
+
+typedef struct pool_sums {
+    double sum, squares;
+    float most;
+    int64_t exact, inside, padded;
+} pool_sums;
+
+static pool_sums window_ref(const oct_pool2d *g, const float *x, const uint8_t *q, size_t at)
+{
+    pool_sums s = { 0, 0, -FLT_MAX, 0, 0, 0 };
+    const size_t c = at % g->c, ox = at / g->c % g->ow, oy = at / g->c / g->ow % g->oh, n = at / g->c / g->ow / g->oh;
+    for (size_t i = 0; i < g->kh; i++)
+        for (size_t j = 0; j < g->kw; j++) {
+            const int64_t y = (int64_t)(oy * g->sh + i * g->dh) - (int64_t)g->pt;
+            const int64_t z = (int64_t)(ox * g->sw + j * g->dw) - (int64_t)g->pl;
+            s.padded += y < (int64_t)(g->h + g->pb) && z < (int64_t)(g->w + g->pr);
+            if (y < 0 || z < 0 || y >= (int64_t)g->h || z >= (int64_t)g->w)
+                continue;
+            const size_t k = ((n * g->h + (size_t)y) * g->w + (size_t)z) * g->c + c;
+            s.inside++;
+            s.exact += q[k];
+            s.sum += (double)x[k];
+            s.squares += (double)x[k] * (double)x[k];
+            s.most = x[k] > s.most ? x[k] : s.most;
+        }
+    return s;
+}
+
+static void values_pool(oct_check *t)
+{
+    static double average[40000], lp[40000];
+    for (int round = 0; round < 100; round++) {
+        oct_pool2d g = { .n = 1 + oct_check_below(t, 2), .h = 1 + oct_check_below(t, 9), .w = 1 + oct_check_below(t, 9),
+                         .c = 1 + oct_check_below(t, 40), .kh = 1 + oct_check_below(t, 3), .kw = 1 + oct_check_below(t, 3),
+                         .sh = 1 + oct_check_below(t, 2), .sw = 1 + oct_check_below(t, 2), .dh = 1 + oct_check_below(t, 2),
+                         .dw = 1 + oct_check_below(t, 2), .count_include_pad = round & 1 };
+        g.pt = oct_check_below(t, g.kh), g.pl = oct_check_below(t, g.kw), g.pb = g.kh - 1 - g.pt, g.pr = g.kw - 1 - g.pl;
+        g.oh = (g.h - 1) / g.sh + 1, g.ow = (g.w - 1) / g.sw + 1;
+        const size_t in = g.n * g.h * g.w * g.c, out = g.n * g.oh * g.ow * g.c;
+        const oct_qparam qx = { 0.5f, 10 }, qy = { 0.25f, 30 };
+        float *x = floats(t, in), *y = floats(t, out), *most = floats(t, out);
+        uint8_t *q = oct_check_buffer(t, in), *qm = oct_check_buffer(t, out), *qw = oct_check_buffer(t, out);
+        oct_fill_f32(t, x, in);
+        for (size_t i = 0; i < in; i++)
+            q[i] = (uint8_t)(int)(x[i] * 50 + 100);
+        for (size_t i = 0; i < out; i++) {
+            const pool_sums s = window_ref(&g, x, q, i);
+            const int64_t count = g.count_include_pad ? s.padded : s.inside;
+            average[i] = s.sum / (double)(count ? count : 1), lp[i] = sqrt(s.squares), most[i] = s.most;
+            const float mean = (float)(s.exact - s.inside * qx.zp) * qx.scale / (float)(count ? count : 1);
+            qw[i] = (uint8_t)saturate(nearbyint((double)(mean / qy.scale + (float)qy.zp)), 0, 255);
+        }
+        oct_average_pool_f32(t->pool, &g, x, y);
+        near(t, y, average, out, 1e-5, 1e-6, "average pool");
+        oct_lp_pool_f32(t->pool, &g, 2.0f, x, y);
+        near(t, y, lp, out, 1e-5, 1e-6, "lp pool");
+        oct_max_pool_f32(t->pool, &g, x, y);
+        oct_check_same(t, most, y, out * 4, 4, "max pool");
+        oct_average_pool_8(t->pool, &g, false, q, qx, qy, qm);
+        oct_check_same(t, qw, qm, out, 1, "average pool 8");
+        oct_check_release(t);
+    }
+}
+
+static void values_global(oct_check *t)
+{
+    for (int round = 0; round < 40; round++) {
+        const size_t n = 2, hw = 1 + oct_check_below(t, 300), c = 1 + oct_check_below(t, 300);
+        const bool sgn = round & 1;
+        const oct_qparam in = { 0.021f, sgn ? -3 : 119 }, out = { 0.0171f, sgn ? 4 : 131 };
+        uint8_t *q = oct_check_buffer(t, n * hw * c), *want = oct_check_buffer(t, n * c), *got = oct_check_buffer(t, n * c);
+        oct_fill_bytes(t, q, n * hw * c);
+        for (size_t i = 0; i < n * c; i++) {
+            int32_t acc = 0;
+            for (size_t k = 0; k < hw; k++) {
+                const uint8_t v = q[(i / c * hw + k) * c + i % c];
+                acc += (sgn ? (int8_t)v : v) - in.zp;
+            }
+            const float v = (float)acc * (in.scale / (out.scale * (float)hw));
+            want[i] = (uint8_t)saturate(nearbyint((double)v) + out.zp, sgn ? -128 : 0, sgn ? 127 : 255);
+        }
+        oct_global_average_pool_8(t->pool, sgn, q, n, hw, c, in, out, got);
+        oct_check_same(t, want, got, n * c, 1, "global average 8");
+        oct_check_release(t);
+    }
+}
+
+/* ------------------------------------------------------------------ moving */
+
+static void shuffle(oct_check *t, int *perm, int rank)
+{
+    for (int i = 0; i < rank; i++)
+        perm[i] = i;
+    for (int i = rank - 1; i > 0; i--) {
+        const int j = (int)oct_check_below(t, (size_t)i + 1), v = perm[i];
+        perm[i] = perm[j], perm[j] = v;
+    }
+}
+
+static void values_transpose(oct_check *t)
+{
+    for (int round = 0; round < 400; round++) {
+        const int rank = 1 + (int)oct_check_below(t, 6);
+        const size_t size = (size_t)1 << round % 4;
+        int64_t dims[8], out[8], at[8], from[8];
+        int perm[8];
+        size_t n = (size_t)random_shape(t, dims, rank);
+        if (round % 5 == 0) { /* large enough for several tiles */
+            dims[oct_check_below(t, (size_t)rank)] = 150;
+            n = 1;
+            for (int i = 0; i < rank; i++)
+                n *= (size_t)dims[i];
+        }
+        shuffle(t, perm, rank);
+        for (int i = 0; i < rank; i++)
+            out[i] = dims[perm[i]];
+        uint8_t *x = oct_check_buffer(t, n * size), *want = oct_check_buffer(t, n * size), *got = oct_check_buffer(t, n * size);
+        oct_fill_bytes(t, x, n * size);
+        for (size_t k = 0; k < n; k++) {
+            unravel((int64_t)k, out, rank, at);
+            for (int i = 0; i < rank; i++)
+                from[perm[i]] = at[i];
+            memcpy(want + k * size, x + (size_t)operand_index(from, rank, dims, rank) * size, size);
+        }
+        oct_transpose(t->pool, x, dims, perm, rank, size, got);
+        oct_check_same(t, want, got, n * size, 1, "transpose rank %d size %zu", rank, size);
+        oct_check_release(t);
+    }
+}
+
+/* A slice with steps, some negative, put into the middle of another array. */
+static void values_strided(oct_check *t)
+{
+    for (int round = 0; round < 100; round++) {
+        const size_t size = (size_t)1 << round % 4, h = 1 + oct_check_below(t, 9), w = 1 + oct_check_below(t, 40);
+        const int64_t step = 1 + (int64_t)oct_check_below(t, 3), back = round & 1 ? -1 : 1, row = (int64_t)w * step;
+        uint8_t *x = oct_check_buffer(t, h * (size_t)row * size), *y = oct_check_buffer(t, h * (w + 2) * size);
+        uint8_t *want = oct_check_buffer(t, h * (w + 2) * size);
+        oct_fill_bytes(t, x, h * (size_t)row * size);
+        memset(y, 0, h * (w + 2) * size);
+        memset(want, 0, h * (w + 2) * size);
+        for (size_t i = 0; i < h; i++)
+            for (size_t j = 0; j < w; j++)
+                memcpy(want + (i * (w + 2) + 1 + j) * size,
+                       x + ((back < 0 ? h - 1 - i : i) * (size_t)row + j * (size_t)step) * size, size);
+        oct_copy_strided(t->pool, x + (back < 0 ? (h - 1) * (size_t)row * size : 0), (int64_t[]){ back * row, step },
+                         y + size, (int64_t[]){ (int64_t)w + 2, 1 }, (int64_t[]){ (int64_t)h, (int64_t)w }, 2, size);
+        oct_check_same(t, want, y, h * (w + 2) * size, 1, "strided copy");
+        oct_check_release(t);
+    }
+}
+
+static void values_resize(oct_check *t)
+{
+    for (int round = 0; round < 100; round++) {
+        const size_t outer = 1 + oct_check_below(t, 3), n_in = 1 + oct_check_below(t, 9), n_out = 1 + oct_check_below(t, 20);
+        const size_t inner = round % 3 ? 1 + oct_check_below(t, 40) : 1, all = outer * n_out * inner;
+        const int taps = round % 2 ? 2 : 4;
+        int32_t index[80];
+        float *x = floats(t, outer * n_in * inner), *w = floats(t, 80), *want = floats(t, all), *got = floats(t, all);
+        oct_fill_f32(t, x, outer * n_in * inner);
+        oct_fill_f32(t, w, 80);
+        for (int i = 0; i < 80; i++)
+            index[i] = (int32_t)oct_check_below(t, n_in);
+        for (size_t k = 0; k < all; k++) {
+            const size_t i = k / inner % n_out;
+            const float *col = x + k / inner / n_out * n_in * inner + k % inner;
+            float v = 0;
+            for (size_t p = i * (size_t)taps; p < (i + 1) * (size_t)taps; p++)
+                v = p % (size_t)taps ? fmaf(col[(size_t)index[p] * inner], w[p], v) : col[(size_t)index[p] * inner] * w[p];
+            want[k] = v;
+        }
+        oct_resize_axis_f32(t->pool, x, outer, n_in, inner, n_out, taps, index, w, got);
+        oct_check_same(t, want, got, all * 4, 4, "resize");
+        for (size_t k = 0; k < all; k++)
+            want[k] = x[(k / inner / n_out * n_in + (size_t)index[k / inner % n_out]) * inner + k % inner];
+        oct_resize_axis_f32(t->pool, x, outer, n_in, inner, n_out, 1, index, NULL, got);
+        oct_check_same(t, want, got, all * 4, 4, "resize nearest");
+        oct_check_release(t);
+    }
+}
+
+void check_values(oct_check *t)
+{
+    values_unary(t);
+    values_binary(t);
+    values_reduce(t);
+    values_softmax(t);
+    values_norm(t);
+    values_quantize(t);
+    values_qbinary(t);
+    values_tables(t);
+    values_pool(t);
+    values_global(t);
+    values_transpose(t);
+    values_strided(t);
+    values_resize(t);
+}
