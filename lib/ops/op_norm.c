@@ -1,0 +1,186 @@
+/* BatchNormalization (inference), InstanceNormalization, LRN. */
+#include "kernels/math.h"
+#include "kernels/reduce.h"
+#include "ops/infer.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ BatchNormalization */
+
+static oct_status batch_infer(const oct_infer *c, oct_err *err)
+{
+    oct_shape x = oct_in_shape(c, 0);
+    for (int i = 1; i < 5 && x.rank >= 2; i++) {
+        oct_shape v = oct_in_shape(c, i);
+        if (v.rank >= 0 && (v.rank != 1 || (v.d[0].n >= 0 && x.d[1].n >= 0 && v.d[0].n != x.d[1].n)))
+            return oct_fail(err, OCT_EMALFORMED, "input '%s' does not have one value for each of %lld channels",
+                            oct_in_value(c, i)->name, (long long)x.d[1].n);
+    }
+    return oct_out_like(c, 0, 0, err);
+}
+
+typedef struct batch_state {
+    float *scale, *shift; /* f32[c] */
+    bool fixed;
+} batch_state;
+
+/* y = (x - mean) / sqrt(var + eps) * gamma + beta = x * s + b. */
+static void fold(const oct_step *s, const batch_state *st)
+{
+    float eps = oct_node_float(s->node, "epsilon", 1e-5f);
+    const float *gamma = s->in[1]->data, *beta = s->in[2]->data, *mean = s->in[3]->data, *var = s->in[4]->data;
+    for (int64_t i = 0; i < s->in[1]->count; i++) {
+        st->scale[i] = gamma[i] / sqrtf(var[i] + eps);
+        st->shift[i] = fmaf(-mean[i], st->scale[i], beta[i]);
+    }
+}
+
+static oct_status batch_prepare(oct_step *s, const oct_prep *p, oct_err *err)
+{
+    batch_state *st = oct_arena_calloc(p->arena, 1, sizeof *st);
+    if (!st)
+        return oct_nomem(err);
+    s->state = st;
+    if (oct_node_int(s->node, "training_mode", 0) || (s->opset < 7 && !oct_node_int(s->node, "is_test", 0)))
+        return oct_fail(err, OCT_EUNSUPPORTED, "BatchNormalization in training mode cannot be run");
+    if (oct_node_int(s->node, "spatial", 1) == 0)
+        return oct_fail(err, OCT_EUNSUPPORTED, "BatchNormalization with spatial = 0 cannot be run");
+    int64_t c = s->in[0]->rank > 1 ? s->in[0]->dims[1] : 1;
+    st->fixed = true;
+    for (int i = 0; i < 5; i++) {
+        if (s->in[i]->dtype != OCT_F32)
+            return oct_fail(err, OCT_EUNSUPPORTED, "BatchNormalization of %s cannot be run", oct_dtype_name(s->in[i]->dtype));
+        if (i && s->in[i]->count != c)
+            return oct_fail(err, OCT_EMALFORMED, "input %d has %lld values for %lld channels", i,
+                            (long long)s->in[i]->count, (long long)c);
+        st->fixed &= i == 0 || s->in[i]->constant;
+    }
+    st->scale = oct_arena_alloc(p->arena, (size_t)c * sizeof(float));
+    st->shift = oct_arena_alloc(p->arena, (size_t)c * sizeof(float));
+    if (!st->scale || !st->shift)
+        return oct_nomem(err);
+    if (st->fixed)
+        fold(s, st);
+    return OCT_OK;
+}
+
+static oct_status batch_run(const oct_step *s, const oct_run *r, oct_err *err)
+{
+    const batch_state *st = s->state;
+    const oct_operand *x = s->in[0];
+    if (x->count == 0)
+        return OCT_OK;
+    if (!st->fixed)
+        fold(s, st);
+    size_t c = (size_t)s->in[1]->count, n = (size_t)x->dims[0], inner = (size_t)x->count / n / c;
+    if (x->layout == OCT_LAYOUT_CHANNELS_LAST)
+        oct_scale_shift_f32(r->pool, x->data, n * inner, c, 1, st->scale, st->shift, s->out[0]->data);
+    else
+        oct_scale_shift_f32(r->pool, x->data, n, c, inner, st->scale, st->shift, s->out[0]->data);
+    return OCT_OK;
+}
+
+/* Opset 14 dropped the extra outputs of inference; they must be unused by then. */
+static oct_status batch_raise(oct_graph *g, int node, int64_t from, oct_err *err)
+{
+    if (from + 1 == 9)
+        oct_node_drop_attr(g, node, "spatial");
+    if (from + 1 == 14) {
+        for (int i = 1; i < g->node[node].n_out; i++)
+            OCT_TRY(oct_graph_set_output(g, node, i, -1, err));
+        if (g->node[node].n_out > 1)
+            g->node[node].n_out = 1;
+    }
+    return OCT_OK;
+}
+
+/* ------------------------------------------------------------------ InstanceNormalization */
+
+static oct_status instance_infer(const oct_infer *c, oct_err *err)
+{
+    return oct_out_like(c, 0, 0, err);
+}
+
+static oct_status instance_prepare(oct_step *s, const oct_prep *p, oct_err *err)
+{
+    for (int i = 0; i < 3; i++)
+        if (s->in[i]->dtype != OCT_F32)
+            return oct_fail(err, OCT_EUNSUPPORTED, "InstanceNormalization of %s cannot be run",
+                            oct_dtype_name(s->in[i]->dtype));
+    if (s->in[0]->rank < 3 || s->in[1]->count != s->in[0]->dims[1] || s->in[2]->count != s->in[0]->dims[1])
+        return oct_fail(err, OCT_EMALFORMED, "InstanceNormalization needs 3-D or more and one scale and bias a channel");
+    s->scratch = (size_t)(s->in[0]->dims[0] * 2 * s->in[0]->dims[1]) * sizeof(float);
+    return OCT_OK;
+}
+
+static oct_status instance_run(const oct_step *s, const oct_run *r, oct_err *err)
+{
+    const oct_operand *x = s->in[0];
+    if (x->count == 0)
+        return OCT_OK;
+    size_t n = (size_t)x->dims[0], c = (size_t)x->dims[1], hw = (size_t)x->count / n / c;
+    oct_instance_norm_nhwc_f32(r->pool, x->data, n, hw, c, oct_node_float(s->node, "epsilon", 1e-5f), s->in[1]->data,
+                               s->in[2]->data, r->scratch, s->out[0]->data);
+    return OCT_OK;
+}
+
+/* ------------------------------------------------------------------ LRN */
+
+static oct_status lrn_prepare(oct_step *s, const oct_prep *p, oct_err *err)
+{
+    if (s->in[0]->dtype != OCT_F32 || s->in[0]->rank < 3)
+        return oct_fail(err, OCT_EUNSUPPORTED, "LRN of a %d-D tensor of %s cannot be run", s->in[0]->rank,
+                        oct_dtype_name(s->in[0]->dtype));
+    if (oct_node_int(s->node, "size", 0) < 1)
+        return oct_fail(err, OCT_EMALFORMED, "attribute 'size' is missing or below 1");
+    return OCT_OK;
+}
+
+typedef struct lrn {
+    const float *x;
+    float *y, alpha, beta, bias;
+    int64_t c, before, after;
+} lrn;
+
+static void lrn_pixels(void *arg, size_t begin, size_t end, size_t thread)
+{
+    const lrn *l = arg;
+    for (size_t i = begin; i < end; i++) {
+        const float *x = l->x + (int64_t)i * l->c;
+        float *y = l->y + (int64_t)i * l->c;
+        for (int64_t k = 0; k < l->c; k++) {
+            int64_t lo = k - l->before < 0 ? 0 : k - l->before, hi = k + l->after >= l->c ? l->c - 1 : k + l->after;
+            float sum = 0.0f;
+            for (int64_t j = lo; j <= hi; j++)
+                sum = fmaf(x[j], x[j], sum);
+            y[k] = x[k] / oct_powf(fmaf(l->alpha, sum, l->bias), l->beta);
+        }
+    }
+}
+
+static oct_status lrn_run(const oct_step *s, const oct_run *r, oct_err *err)
+{
+    const oct_operand *x = s->in[0];
+    int64_t size = oct_node_int(s->node, "size", 1), c = x->dims[1];
+    if (x->count == 0)
+        return OCT_OK;
+    lrn l = { x->data, s->out[0]->data, oct_node_float(s->node, "alpha", 1e-4f) / (float)size,
+              oct_node_float(s->node, "beta", 0.75f), oct_node_float(s->node, "bias", 1.0f), c, (size - 1) / 2,
+              size - 1 - (size - 1) / 2 };
+    oct_pool_for(r->pool, (size_t)(x->count / c), 64, lrn_pixels, &l);
+    return OCT_OK;
+}
+
+const oct_op oct_op_batch_norm = {
+    .type = "BatchNormalization", .domain = "", .since = 1, .min_in = 5, .max_in = 5, .min_out = 1, .max_out = 5,
+    .infer = batch_infer, .prepare = batch_prepare, .run = batch_run, .layout = OCT_RULE_SPATIAL, .raise = batch_raise,
+};
+const oct_op oct_op_instance_norm = {
+    .type = "InstanceNormalization", .domain = "", .since = 1, .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1,
+    .infer = instance_infer, .prepare = instance_prepare, .run = instance_run, .layout = OCT_RULE_SPATIAL,
+};
+const oct_op oct_op_lrn = {
+    .type = "LRN", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
+    .infer = instance_infer, .prepare = lrn_prepare, .run = lrn_run, .layout = OCT_RULE_SPATIAL,
+};

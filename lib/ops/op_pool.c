@@ -1,0 +1,241 @@
+/* MaxPool, AveragePool, LpPool and their global forms; float and 8-bit. Global max and Lp pools are windows of the whole
+ * image. 1-D is 2-D of height 1; 3-D averages and maxima run as plain loops. */
+#include "kernels/pooling.h"
+#include "kernels/reduce.h"
+#include "ops/q8.h"
+#include "ops/window.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+typedef enum pool_kind { POOL_MAX, POOL_AVERAGE, POOL_LP } pool_kind;
+
+typedef struct pool_state {
+    pool_kind kind;
+    bool global;
+    oct_pool2d g;
+    oct_window win; /* fitted, for 3-D */
+    float p;
+    bool include_pad;
+} pool_state;
+
+static bool is_global(const oct_node *n)
+{
+    return strncmp(n->op, "Global", 6) == 0;
+}
+
+static oct_status pool_infer(const oct_infer *c, oct_err *err)
+{
+    oct_shape x = oct_in_shape(c, 0);
+    const oct_node *n = oct_in_node(c);
+    oct_out_dtype(c, 0, oct_in_dtype(c, 0));
+    oct_out_dtype(c, 1, OCT_S64);
+    if (x.rank < 0)
+        return OCT_OK;
+    if (x.rank < 3)
+        return oct_fail(err, OCT_EMALFORMED, "input '%s' has %d dimensions, expected 3 or more", oct_in_value(c, 0)->name,
+                        x.rank);
+    oct_window w;
+    OCT_TRY(oct_window_read(n, x.rank - 2, NULL, &w, err));
+    OCT_TRY(oct_window_infer(c, &w, x.d[1], 0, err));
+    return n->n_out > 1 ? oct_window_infer(c, &w, x.d[1], 1, err) : OCT_OK;
+}
+
+static oct_status global_infer(const oct_infer *c, oct_err *err)
+{
+    oct_shape x = oct_in_shape(c, 0);
+    oct_out_dtype(c, 0, oct_in_dtype(c, 0));
+    if (x.rank < 0)
+        return OCT_OK;
+    if (x.rank < 2 || x.rank > OCT_MAX_RANK)
+        return oct_fail(err, OCT_EMALFORMED, "input '%s' has %d dimensions", oct_in_value(c, 0)->name, x.rank);
+    oct_dim d[OCT_MAX_RANK] = { x.d[0], x.d[1] };
+    for (int i = 2; i < x.rank; i++)
+        d[i] = oct_dim_of(1);
+    return oct_out_shape(c, 0, x.rank, d, err);
+}
+
+/* ------------------------------------------------------------------ preparing */
+
+static void fill_2d(pool_state *st, const oct_operand *x, const oct_operand *y)
+{
+    const oct_window *w = &st->win;
+    int at = w->n == 1 ? 0 : 1; /* index of the width */
+    bool flat = w->n == 1;
+    st->g = (oct_pool2d){
+        .n = (size_t)x->dims[0], .c = (size_t)x->dims[1],
+        .h = flat ? 1 : (size_t)x->dims[2], .w = (size_t)x->dims[2 + at],
+        .oh = flat ? 1 : (size_t)y->dims[2], .ow = (size_t)y->dims[2 + at],
+        .kh = flat ? 1 : (size_t)w->kernel[0], .kw = (size_t)w->kernel[at],
+        .sh = flat ? 1 : (size_t)w->stride[0], .sw = (size_t)w->stride[at],
+        .dh = flat ? 1 : (size_t)w->dilation[0], .dw = (size_t)w->dilation[at],
+        .pt = flat ? 0 : (size_t)w->before[0], .pl = (size_t)w->before[at],
+        .pb = flat ? 0 : (size_t)w->after[0], .pr = (size_t)w->after[at],
+        .count_include_pad = st->include_pad,
+    };
+}
+
+static oct_status whole_image(pool_state *st, const oct_operand *x, oct_err *err)
+{
+    st->win = (oct_window){ .n = x->rank - 2 };
+    if (st->win.n > OCT_SPATIAL_MAX)
+        return oct_fail(err, OCT_EUNSUPPORTED, "%d spatial dimensions; at most %d are supported", st->win.n, OCT_SPATIAL_MAX);
+    for (int i = 0; i < st->win.n; i++) {
+        st->win.kernel[i] = x->dims[2 + i];
+        st->win.stride[i] = st->win.dilation[i] = 1;
+    }
+    return OCT_OK;
+}
+
+static oct_status pool_prepare(oct_step *s, const oct_prep *p, oct_err *err)
+{
+    pool_state *st = oct_arena_calloc(p->arena, 1, sizeof *st);
+    const oct_operand *x = s->in[0], *y = s->out[0];
+    if (!st)
+        return oct_nomem(err);
+    s->state = st;
+    st->kind = strstr(s->node->op, "Max") ? POOL_MAX : strstr(s->node->op, "Lp") ? POOL_LP : POOL_AVERAGE;
+    st->global = is_global(s->node) || strcmp(s->op->type, "GlobalAveragePool") == 0;
+    st->include_pad = oct_node_int(s->node, "count_include_pad", 0) != 0;
+    st->p = (float)oct_node_int(s->node, "p", 2);
+    bool bytes = x->dtype == OCT_U8 || x->dtype == OCT_S8;
+    if (x->dtype != OCT_F32 && !(bytes && (x->q || st->kind == POOL_MAX)))
+        return oct_fail(err, OCT_EUNSUPPORTED, "%s of %s cannot be run", s->node->op, oct_dtype_name(x->dtype));
+    if (s->n_out > 1 && s->out[1])
+        return oct_fail(err, OCT_EUNSUPPORTED, "the indices output of %s cannot be run", s->node->op);
+    if (st->global) {
+        OCT_TRY(whole_image(st, x, err));
+    } else {
+        OCT_TRY(oct_window_read(s->node, x->rank - 2, NULL, &st->win, err));
+        for (int i = 0; i < st->win.n; i++) {
+            int64_t out;
+            OCT_TRY(oct_window_fit(&st->win, i, x->dims[2 + i], &out, err));
+            if (st->win.before[i] < 0 || st->win.after[i] < 0)
+                return oct_fail(err, OCT_EMALFORMED, "attribute 'pads' is negative");
+        }
+    }
+    if (st->win.n <= 2)
+        fill_2d(st, x, y);
+    else if (x->q)
+        return oct_fail(err, OCT_EUNSUPPORTED, "a 3-D pool of integers cannot be run");
+    return OCT_OK;
+}
+
+/* ------------------------------------------------------------------ running */
+
+/* One output pixel of a 3-D window: f(all values of a channel in the window), in the window's order. */
+static void pool_3d_pixel(const pool_state *st, const oct_operand *x, const int64_t at[3], int64_t n, float *y)
+{
+    const oct_window *w = &st->win;
+    int64_t c = x->dims[1], d = x->dims[2], h = x->dims[3], wd = x->dims[4], count = 0, padded = 0;
+    const float *image = (const float *)x->data + n * d * h * wd * c;
+    for (int64_t i = 0; i < c; i++)
+        y[i] = st->kind == POOL_MAX ? -FLT_MAX : 0.0f;
+    for (int64_t a = 0; a < w->kernel[0]; a++)
+        for (int64_t b = 0; b < w->kernel[1]; b++)
+            for (int64_t e = 0; e < w->kernel[2]; e++) {
+                int64_t pz = at[0] * w->stride[0] - w->before[0] + a * w->dilation[0];
+                int64_t py = at[1] * w->stride[1] - w->before[1] + b * w->dilation[1];
+                int64_t px = at[2] * w->stride[2] - w->before[2] + e * w->dilation[2];
+                padded += pz < d + w->after[0] && py < h + w->after[1] && px < wd + w->after[2];
+                if (pz < 0 || py < 0 || px < 0 || pz >= d || py >= h || px >= wd)
+                    continue;
+                const float *v = image + ((pz * h + py) * wd + px) * c;
+                for (int64_t i = 0; i < c; i++)
+                    y[i] = st->kind == POOL_MAX ? (v[i] > y[i] || isnan(v[i]) ? v[i] : y[i]) : y[i] + v[i];
+                count++;
+            }
+    if (st->kind == POOL_AVERAGE)
+        for (int64_t i = 0; i < c; i++)
+            y[i] /= (float)(st->include_pad ? padded : count);
+}
+
+static oct_status pool_3d(const pool_state *st, const oct_step *s, oct_err *err)
+{
+    const oct_operand *x = s->in[0], *y = s->out[0];
+    if (st->kind == POOL_LP)
+        return oct_fail(err, OCT_EUNSUPPORTED, "a 3-D LpPool cannot be run");
+    float *out = y->data;
+    for (int64_t n = 0; n < y->dims[0]; n++)
+        for (int64_t a = 0; a < y->dims[2]; a++)
+            for (int64_t b = 0; b < y->dims[3]; b++)
+                for (int64_t e = 0; e < y->dims[4]; e++, out += y->dims[1])
+                    pool_3d_pixel(st, x, (int64_t[]){ a, b, e }, n, out);
+    return OCT_OK;
+}
+
+static oct_qparam qparam(const oct_operand *t)
+{
+    return (oct_qparam){ t->q->scale[0], t->q->zp[0] };
+}
+
+static oct_status pool_run(const oct_step *s, const oct_run *r, oct_err *err)
+{
+    const pool_state *st = s->state;
+    const oct_operand *x = s->in[0], *y = s->out[0];
+    if (y->count == 0)
+        return OCT_OK;
+    size_t hw = (size_t)(x->count / x->dims[0] / x->dims[1]);
+    bool sign = x->dtype == OCT_S8;
+    if (x->dtype != OCT_F32) {
+        if (st->kind == POOL_MAX)
+            oct_max_pool_8(r->pool, &st->g, sign, x->data, y->data);
+        else if (st->global)
+            oct_global_average_pool_8(r->pool, sign, x->data, st->g.n, hw, st->g.c, qparam(x), qparam(y), y->data);
+        else
+            oct_average_pool_8(r->pool, &st->g, sign, x->data, qparam(x), qparam(y), y->data);
+        return OCT_OK;
+    }
+    if (st->global && st->kind == POOL_AVERAGE)
+        oct_global_average_pool_f32(r->pool, x->data, (size_t)x->dims[0], hw, (size_t)x->dims[1], y->data);
+    else if (st->win.n > 2)
+        return pool_3d(st, s, err);
+    else if (st->kind == POOL_MAX)
+        oct_max_pool_f32(r->pool, &st->g, x->data, y->data);
+    else if (st->kind == POOL_LP)
+        oct_lp_pool_f32(r->pool, &st->g, st->p, x->data, y->data);
+    else
+        oct_average_pool_f32(r->pool, &st->g, x->data, y->data);
+    return OCT_OK;
+}
+
+static bool max_integer(const oct_step *s)
+{
+    return oct_q8(s->in[0]) && oct_q8(s->out[0]) && oct_q8_same(s->in[0], s->out[0]) && s->in[0]->rank <= 4 && s->n_out == 1;
+}
+
+static bool average_integer(const oct_step *s)
+{
+    return oct_q8(s->in[0]) && oct_q8(s->out[0]) && s->in[0]->dtype == s->out[0]->dtype && s->in[0]->rank <= 4 &&
+           s->in[0]->rank >= 3;
+}
+
+const oct_op oct_op_max_pool = {
+    .type = "MaxPool", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 2,
+    .infer = pool_infer, .prepare = pool_prepare, .run = pool_run, .layout = OCT_RULE_SPATIAL,
+    .integer = max_integer, .quant = OCT_QUANT_SAME,
+};
+const oct_op oct_op_average_pool = {
+    .type = "AveragePool", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
+    .infer = pool_infer, .prepare = pool_prepare, .run = pool_run, .layout = OCT_RULE_SPATIAL,
+    .integer = average_integer, .quant = OCT_QUANT_UNARY,
+};
+const oct_op oct_op_lp_pool = {
+    .type = "LpPool", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
+    .infer = pool_infer, .prepare = pool_prepare, .run = pool_run, .layout = OCT_RULE_SPATIAL,
+};
+const oct_op oct_op_global_average_pool = {
+    .type = "GlobalAveragePool", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
+    .infer = global_infer, .prepare = pool_prepare, .run = pool_run, .layout = OCT_RULE_SPATIAL,
+    .integer = average_integer, .quant = OCT_QUANT_UNARY,
+};
+const oct_op oct_op_global_max_pool = {
+    .type = "GlobalMaxPool", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
+    .infer = global_infer, .prepare = pool_prepare, .run = pool_run, .layout = OCT_RULE_SPATIAL,
+    .integer = max_integer, .quant = OCT_QUANT_SAME,
+};
+const oct_op oct_op_global_lp_pool = {
+    .type = "GlobalLpPool", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
+    .infer = global_infer, .prepare = pool_prepare, .run = pool_run, .layout = OCT_RULE_SPATIAL,
+};

@@ -1,0 +1,159 @@
+/* QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear as operators of their own (outside of fused groups). */
+#include "kernels/quantize.h"
+#include "ops/infer.h"
+
+#include <string.h>
+
+/* How scale and zero point spread over x: [outer][channels][inner] of the plain order. */
+typedef struct quant_state {
+    size_t outer, channels, inner;
+    int32_t *zp;
+    float *scale;
+} quant_state;
+
+static oct_status quantize_infer(const oct_infer *c, oct_err *err)
+{
+    oct_dtype t = oct_in_value(c, 2) ? oct_in_dtype(c, 2) : OCT_UNDEFINED;
+    if (t == OCT_UNDEFINED && !oct_in_value(c, 2)) {
+        int64_t asked = oct_node_int(oct_in_node(c), "output_dtype", 0);
+        t = asked ? (oct_dtype)asked : OCT_U8;
+    }
+    oct_out_dtype(c, 0, t);
+    oct_shape x = oct_in_shape(c, 0);
+    return oct_out_shape(c, 0, x.rank, x.d, err);
+}
+
+static oct_status dequantize_infer(const oct_infer *c, oct_err *err)
+{
+    oct_dtype t = oct_in_dtype(c, 1);
+    oct_out_dtype(c, 0, t == OCT_UNDEFINED ? OCT_F32 : t);
+    oct_shape x = oct_in_shape(c, 0);
+    return oct_out_shape(c, 0, x.rank, x.d, err);
+}
+
+static bool takes(oct_dtype t, bool dequantize)
+{
+    return t == OCT_U8 || t == OCT_S8 || t == OCT_U16 || t == OCT_S16 || (dequantize && t == OCT_S32);
+}
+
+/* [outer][channels][inner] of x as it lies in memory. */
+static oct_status spread(const oct_step *s, quant_state *st, oct_err *err)
+{
+    const oct_operand *x = s->in[0], *scale = s->in[1];
+    st->outer = st->channels = 1;
+    st->inner = (size_t)x->count;
+    if (scale->count == 1)
+        return OCT_OK;
+    int axis;
+    OCT_TRY(oct_axis(s->opset < 13 ? 1 : oct_node_int(s->node, "axis", 1), x->rank, &axis, err));
+    if (scale->rank != 1 || x->rank == 0 || scale->count != x->dims[axis])
+        return oct_fail(err, OCT_EMALFORMED, "%lld scales for %lld channels", (long long)scale->count,
+                        (long long)(x->rank ? x->dims[axis] : 1));
+    int64_t stride[OCT_MAX_RANK];
+    oct_operand_strides(x, stride);
+    st->channels = (size_t)scale->count;
+    st->inner = (size_t)stride[axis];
+    st->outer = x->count ? (size_t)x->count / st->channels / st->inner : 0;
+    return OCT_OK;
+}
+
+static oct_status quant_prepare(oct_step *s, const oct_prep *p, oct_err *err)
+{
+    bool dequantize = strcmp(s->op->type, "DequantizeLinear") == 0;
+    const oct_operand *x = s->in[0], *scale = s->in[1], *zp = s->n_in > 2 ? s->in[2] : NULL;
+    oct_dtype integer = dequantize ? x->dtype : s->out[0]->dtype, real = dequantize ? s->out[0]->dtype : x->dtype;
+    quant_state *st = oct_arena_calloc(p->arena, 1, sizeof *st);
+    if (!st)
+        return oct_nomem(err);
+    s->state = st;
+    if (!takes(integer, dequantize) || real != OCT_F32 || scale->dtype != OCT_F32)
+        return oct_fail(err, OCT_EUNSUPPORTED, "%s between %s and %s cannot be run", s->node->op, oct_dtype_name(integer),
+                        oct_dtype_name(real));
+    if (oct_node_int(s->node, "block_size", 0))
+        return oct_fail(err, OCT_EUNSUPPORTED, "%s in blocks cannot be run", s->node->op);
+    OCT_TRY(spread(s, st, err));
+    if (zp && (zp->count != scale->count || zp->dtype != integer))
+        return oct_fail(err, OCT_EMALFORMED, "the zero point does not match scale and type");
+    st->zp = oct_arena_calloc(p->arena, st->channels, sizeof *st->zp);
+    return st->zp ? OCT_OK : oct_nomem(err);
+}
+
+static void read_zero_points(const oct_step *s)
+{
+    const quant_state *st = s->state;
+    const oct_operand *z = s->n_in > 2 ? s->in[2] : NULL;
+    for (size_t i = 0; z && i < st->channels; i++)
+        switch (z->dtype) {
+        case OCT_U8: st->zp[i] = ((const uint8_t *)z->data)[i]; break;
+        case OCT_S8: st->zp[i] = ((const int8_t *)z->data)[i]; break;
+        case OCT_U16: st->zp[i] = ((const uint16_t *)z->data)[i]; break;
+        case OCT_S16: st->zp[i] = ((const int16_t *)z->data)[i]; break;
+        default: st->zp[i] = ((const int32_t *)z->data)[i]; break;
+        }
+}
+
+static oct_status quantize_run(const oct_step *s, const oct_run *r, oct_err *err)
+{
+    const quant_state *st = s->state;
+    read_zero_points(s);
+    const float *scale = s->in[1]->data;
+    if (st->channels == 1)
+        oct_quantize_f32(r->pool, s->out[0]->dtype, s->in[0]->data, (size_t)s->in[0]->count, scale[0], st->zp[0],
+                         s->out[0]->data);
+    else
+        oct_quantize_f32_axis(r->pool, s->out[0]->dtype, s->in[0]->data, st->outer, st->channels, st->inner, scale, st->zp,
+                              s->out[0]->data);
+    return OCT_OK;
+}
+
+static oct_status dequantize_run(const oct_step *s, const oct_run *r, oct_err *err)
+{
+    const quant_state *st = s->state;
+    read_zero_points(s);
+    const float *scale = s->in[1]->data;
+    if (st->channels == 1)
+        oct_dequantize_f32(r->pool, s->in[0]->dtype, s->in[0]->data, (size_t)s->in[0]->count, scale[0], st->zp[0],
+                           s->out[0]->data);
+    else
+        oct_dequantize_f32_axis(r->pool, s->in[0]->dtype, s->in[0]->data, st->outer, st->channels, st->inner, scale, st->zp,
+                                s->out[0]->data);
+    return OCT_OK;
+}
+
+/* ------------------------------------------------------------------ DynamicQuantizeLinear */
+
+static oct_status dynamic_infer(const oct_infer *c, oct_err *err)
+{
+    oct_shape x = oct_in_shape(c, 0);
+    oct_out_dtype(c, 0, OCT_U8);
+    oct_out_dtype(c, 1, OCT_F32);
+    oct_out_dtype(c, 2, OCT_U8);
+    OCT_TRY(oct_out_shape(c, 1, 0, NULL, err));
+    OCT_TRY(oct_out_shape(c, 2, 0, NULL, err));
+    return oct_out_shape(c, 0, x.rank, x.d, err);
+}
+
+static oct_status dynamic_run(const oct_step *s, const oct_run *r, oct_err *err)
+{
+    uint8_t zp;
+    float scale;
+    oct_dynamic_quantize_u8(r->pool, s->in[0]->data, (size_t)s->in[0]->count, s->out[0]->data, &scale, &zp);
+    if (s->n_out > 1 && s->out[1])
+        *(float *)s->out[1]->data = scale;
+    if (s->n_out > 2 && s->out[2])
+        *(uint8_t *)s->out[2]->data = zp;
+    return OCT_OK;
+}
+
+const oct_op oct_op_quantize_linear = {
+    .type = "QuantizeLinear", .domain = "", .since = 10, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 1,
+    .infer = quantize_infer, .prepare = quant_prepare, .run = quantize_run, .layout = OCT_RULE_ANY,
+};
+const oct_op oct_op_dequantize_linear = {
+    .type = "DequantizeLinear", .domain = "", .since = 10, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 1,
+    .infer = dequantize_infer, .prepare = quant_prepare, .run = dequantize_run, .layout = OCT_RULE_ANY,
+};
+const oct_op oct_op_dynamic_quantize_linear = {
+    .type = "DynamicQuantizeLinear", .domain = "", .since = 11, .min_in = 1, .max_in = 1, .min_out = 3, .max_out = 3,
+    .infer = dynamic_infer, .run = dynamic_run, .layout = OCT_RULE_ANY,
+};
