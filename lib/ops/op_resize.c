@@ -142,7 +142,7 @@ static oct_status resize_infer(const oct_infer *c, oct_err *err)
 {
     oct_shape x = oct_in_shape(c, 0);
     oct_out_dtype(c, 0, oct_in_dtype(c, 0));
-    if (x.rank < 0 || x.rank > OCT_MAX_RANK)
+    if (x.rank < 1 || x.rank > OCT_MAX_RANK)
         return OCT_OK;
     const oct_tensor *in[4] = { NULL };
     for (int i = 1; i < 4; i++)

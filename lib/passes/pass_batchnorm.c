@@ -1,0 +1,145 @@
+/* Pass: BatchNormalization into the layer before it, or into the convolution after it.
+ *
+ * BN(x) = x * s + b per channel, s = gamma / sqrt(var + eps), b = beta - mean * s (Ioffe and Szegedy, 2015, section 3.1). After a
+ * layer: weights times s, bias times s plus b. Before a convolution: weights of input channel c times s[c], and the
+ * bias gains the sum over taps of w * b[c]; exact only where no padding is read, because BN(0) is not 0. */
+#include "passes/fuse.h"
+
+#include <math.h>
+#include <string.h>
+
+static bool is_batchnorm(const oct_graph *g, const oct_node *n)
+{
+    if (n->domain[0] || strcmp(n->op, "BatchNormalization") != 0 || n->n_in != 5 || oct_node_int(n, "training_mode", 0) ||
+        oct_node_int(n, "spatial", 1) == 0)
+        return false;
+    for (int i = 1; i < 5; i++) {
+        const oct_tensor *t = n->in[i] >= 0 ? g->value[n->in[i]].konst : NULL;
+        if (!t || t->dtype != OCT_F32 || !t->data || t->count != g->value[n->in[1]].konst->count)
+            return false;
+    }
+    for (int i = 1; i < n->n_out; i++)
+        if (n->out[i] >= 0 && (g->value[n->out[i]].n_uses || g->value[n->out[i]].is_output))
+            return false;
+    return true;
+}
+
+static oct_status affine_of(oct_graph *g, const oct_node *n, int64_t channels, float **scale, float **shift, oct_err *err)
+{
+    *scale = oct_arena_calloc(g->arena, (size_t)channels, sizeof(float));
+    *shift = oct_arena_calloc(g->arena, (size_t)channels, sizeof(float));
+    if (!*scale || !*shift)
+        return oct_nomem(err);
+    const float *gamma = g->value[n->in[1]].konst->data, *beta = g->value[n->in[2]].konst->data;
+    const float *mean = g->value[n->in[3]].konst->data, *var = g->value[n->in[4]].konst->data;
+    double eps = oct_node_float(n, "epsilon", 1e-5f);
+    for (int64_t i = 0; i < channels; i++) {
+        double s = (double)gamma[i] / sqrt((double)var[i] + eps);
+        (*scale)[i] = (float)s;
+        (*shift)[i] = (float)((double)beta[i] - (double)mean[i] * s);
+    }
+    return OCT_OK;
+}
+
+static oct_status after_layer(oct_graph *g, int bn, bool *fused, oct_err *err)
+{
+    const oct_node *n = &g->node[bn];
+    oct_layer l;
+    int slot, p = n->in[0] >= 0 ? g->value[n->in[0]].producer : -1;
+    *fused = false;
+    if (p < 0 || oct_sole_reader(g, n->in[0], &slot) != bn || !oct_layer_of(g, p, &l) ||
+        l.channels != g->value[n->in[1]].konst->count)
+        return OCT_OK;
+    /* A MatMul result of rank above 2 has its channels last, BatchNormalization's are at 1. */
+    if (!l.conv && g->value[n->in[0]].shape.rank != 2)
+        return OCT_OK;
+    if (strcmp(g->node[p].op, "MatMul") == 0)
+        return OCT_OK; /* has no bias; becomes a Gemm first */
+    float *scale, *shift;
+    OCT_TRY(affine_of(g, n, l.channels, &scale, &shift, err));
+    OCT_TRY(oct_layer_affine(g, &l, scale, shift, err));
+    OCT_TRY(oct_layer_absorb(g, p, bn, err));
+    *fused = true;
+    return OCT_OK;
+}
+
+static bool reads_padding(const oct_node *n)
+{
+    int count;
+    const int64_t *pads = oct_node_ints(n, "pads", &count);
+    const char *mode = oct_node_str(n, "auto_pad", "NOTSET");
+    for (int i = 0; i < count; i++)
+        if (pads[i])
+            return true;
+    return strncmp(mode, "SAME", 4) == 0;
+}
+
+static oct_status scale_inputs(oct_graph *g, const oct_layer *l, const float *scale, const float *shift, oct_err *err)
+{
+    const oct_value *old = &g->value[g->node[l->node].in[1]];
+    const oct_tensor *w = old->konst;
+    int64_t per = w->dims[1], taps = w->count / (w->dims[0] * per), groups = oct_node_int(&g->node[l->node], "group", 1);
+    oct_tensor *t;
+    OCT_TRY(oct_tensor_new(g->arena, OCT_F32, w->rank, w->dims, &t, err));
+    float *add = oct_arena_calloc(g->arena, (size_t)l->channels, sizeof *add);
+    if (!add)
+        return oct_nomem(err);
+    for (int64_t o = 0; o < w->dims[0]; o++) {
+        double sum = 0;
+        for (int64_t i = 0; i < per * taps; i++) {
+            int64_t c = o / (w->dims[0] / groups) * per + i / taps, at = o * per * taps + i;
+            double x = ((const float *)w->data)[at];
+            ((float *)(uintptr_t)t->data)[at] = (float)(x * (double)scale[c]);
+            sum += x * (double)shift[c];
+        }
+        add[o] = (float)sum;
+    }
+    int v;
+    OCT_TRY(oct_graph_new_value(g, old->name, OCT_F32, &v, err));
+    oct_graph_set_const(g, v, t);
+    OCT_TRY(oct_graph_set_input(g, l->node, 1, v, err));
+    return oct_layer_affine(g, l, NULL, add, err);
+}
+
+static oct_status before_conv(oct_graph *g, int bn, bool *fused, oct_err *err)
+{
+    const oct_node *n = &g->node[bn];
+    int slot, id = n->out[0] >= 0 ? oct_sole_reader(g, n->out[0], &slot) : -1;
+    oct_layer l;
+    *fused = false;
+    if (id < 0 || slot != 0 || !oct_layer_of(g, id, &l) || strcmp(g->node[id].op, "Conv") != 0 || reads_padding(&g->node[id]))
+        return OCT_OK;
+    const oct_tensor *w = g->value[g->node[id].in[1]].konst;
+    int64_t groups = oct_node_int(&g->node[id], "group", 1), c = g->value[n->in[1]].konst->count;
+    if (groups < 1 || w->dims[1] * groups != c || w->dims[0] % groups)
+        return OCT_OK;
+    float *scale, *shift;
+    int x = n->in[0], y = n->out[0];
+    OCT_TRY(affine_of(g, n, c, &scale, &shift, err));
+    OCT_TRY(scale_inputs(g, &l, scale, shift, err));
+    OCT_TRY(oct_graph_set_input(g, id, 0, x, err));
+    oct_graph_remove_node(g, bn);
+    oct_graph_remove_value(g, y);
+    *fused = true;
+    return OCT_OK;
+}
+
+static oct_status run(oct_graph *g, const oct_pass *self, const oct_pass_log *log, oct_err *err)
+{
+    for (size_t i = 0; i < g->n_order;) {
+        int id = g->order[i];
+        bool fused = false;
+        const char *name = g->node[id].name;
+        if (is_batchnorm(g, &g->node[id])) {
+            OCT_TRY(after_layer(g, id, &fused, err));
+            if (!fused)
+                OCT_TRY(before_conv(g, id, &fused, err));
+            if (fused)
+                oct_pass_note(log, self, "BatchNormalization", name);
+        }
+        i += !fused;
+    }
+    return OCT_OK;
+}
+
+const oct_pass oct_pass_batchnorm = { "batchnorm", "fold BatchNormalization into Conv, ConvTranspose and Gemm", run };
