@@ -17,4 +17,7 @@
 /* Kernel bodies take constants (tile height, sign flip) as arguments and are inlined once per value. */
 #define OCT_INLINE static inline __attribute__((always_inline))
 
+/* Makes the compiler finish v here, in a register: it would otherwise regroup sums and then run out of registers. */
+#define OCT_KEEP(v) __asm__("" : "+x"(v))
+
 #endif

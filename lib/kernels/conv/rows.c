@@ -28,57 +28,61 @@ static int64_t under(int64_t o, int64_t k, int64_t s, int64_t d, int64_t p, int6
     return i >= 0 && i < len ? i : -1;
 }
 
-/* Position of an output pixel, advanced in memory order. */
-typedef struct pixel {
-    int64_t n, z, y, x;
-} pixel;
+/* Neighbouring output pixels of one output line: the input lines under them are found once. */
+typedef struct span {
+    int64_t n, z, y, x; /* first pixel */
+    size_t len;
+} span;
 
-static pixel pixel_at(const oct_conv_geom *g, size_t row)
+static span span_at(const oct_conv_geom *g, size_t row, size_t most)
 {
     int64_t r = (int64_t)row;
-    pixel p;
-    p.x = r % g->ow, r /= g->ow;
-    p.y = r % g->oh, r /= g->oh;
-    p.z = r % g->od, p.n = r / g->od;
-    return p;
-}
-
-static void pixel_next(const oct_conv_geom *g, pixel *p)
-{
-    if (++p->x < g->ow)
-        return;
-    p->x = 0;
-    if (++p->y < g->oh)
-        return;
-    p->y = 0;
-    if (++p->z < g->od)
-        return;
-    p->z = 0;
-    p->n++;
+    span s;
+    s.x = r % g->ow, r /= g->ow;
+    s.y = r % g->oh, r /= g->oh;
+    s.z = r % g->od, s.n = r / g->od;
+    s.len = (size_t)(g->ow - s.x) < most ? (size_t)(g->ow - s.x) : most;
+    return s;
 }
 
 /* First pixel of the input line under (kz, ky), or NULL for padding. */
-static const uint8_t *line_at(const oct_rows *r, const pixel *p, int64_t kz, int64_t ky)
+static const uint8_t *line_at(const oct_rows *r, const span *s, int64_t kz, int64_t ky)
 {
     const oct_conv_geom *g = r->g;
-    int64_t z = under(p->z, kz, g->sd, g->dd, g->pd, g->d, g->transposed);
-    int64_t y = under(p->y, ky, g->sh, g->dh, g->ph, g->h, g->transposed);
+    int64_t z = under(s->z, kz, g->sd, g->dd, g->pd, g->d, g->transposed);
+    int64_t y = under(s->y, ky, g->sh, g->dh, g->ph, g->h, g->transposed);
     if (z < 0 || y < 0)
         return NULL;
-    return r->x + (size_t)(((p->n * g->d + z) * g->h + y) * g->w) * r->step;
+    return r->x + (size_t)(((s->n * g->d + z) * g->h + y) * g->w) * r->step;
 }
 
-static const uint8_t *tap_at(const oct_rows *r, const pixel *p, const uint8_t *line, int64_t kx)
+/* Pixel of the line under tap kx of output column x. */
+static inline const uint8_t *tap_at(const oct_rows *r, const uint8_t *line, int64_t x, int64_t kx)
 {
     const oct_conv_geom *g = r->g;
-    int64_t x = line ? under(p->x, kx, g->sw, g->dw, g->pw, g->w, g->transposed) : -1;
-    return x < 0 ? r->pad : line + (size_t)x * r->step;
+    int64_t i = line ? under(x, kx, g->sw, g->dw, g->pw, g->w, g->transposed) : -1;
+    return i < 0 ? r->pad : line + (size_t)i * r->step;
 }
 
 static void point_plain(const oct_rows *r, size_t begin, size_t n, size_t mr, const void **table)
 {
     for (size_t i = 0; i < oct_round_up(n, mr); i++)
         table[i] = r->x + (begin + (i < n ? i : n - 1)) * r->step;
+}
+
+/* Pointers of one tap for a span whose first pixel is row i of the table. */
+static void point_span(const oct_rows *r, const span *s, const uint8_t *line, int64_t kx, size_t taps, size_t mr, size_t i,
+                       const void **to)
+{
+    size_t lane = i % mr;
+    to += i / mr * taps * mr;
+    for (size_t q = 0; q < s->len; q++) {
+        to[lane] = tap_at(r, line, s->x + (int64_t)q, kx);
+        if (++lane == mr) {
+            lane = 0;
+            to += taps * mr;
+        }
+    }
 }
 
 void oct_rows_point(const oct_rows *r, size_t begin, size_t n, size_t mr, const void **table)
@@ -89,14 +93,15 @@ void oct_rows_point(const oct_rows *r, size_t begin, size_t n, size_t mr, const 
     }
     const oct_conv_geom *g = r->g;
     const size_t taps = oct_conv_taps(g);
-    pixel p = pixel_at(g, begin);
-    for (size_t i = 0; i < n; i++, pixel_next(g, &p)) {
-        const void **to = table + i / mr * taps * mr + i % mr;
+    span s;
+    for (size_t i = 0; i < n; i += s.len) {
+        s = span_at(g, begin + i, n - i);
+        const void **to = table;
         for (int64_t kz = 0; kz < g->kd; kz++)
             for (int64_t ky = 0; ky < g->kh; ky++) {
-                const uint8_t *line = line_at(r, &p, kz, ky);
+                const uint8_t *line = line_at(r, &s, kz, ky);
                 for (int64_t kx = 0; kx < g->kw; kx++, to += mr)
-                    *to = tap_at(r, &p, line, kx);
+                    point_span(r, &s, line, kx, taps, mr, i, to);
             }
     }
     for (size_t i = n; i < oct_round_up(n, mr); i++)
@@ -107,7 +112,7 @@ void oct_rows_point(const oct_rows *r, size_t begin, size_t n, size_t mr, const 
 }
 
 /* Small copies of a length the compiler does not know: a call would cost more than the bytes. */
-static uint8_t *copy(uint8_t *dst, const uint8_t *src, size_t n)
+static inline void copy(uint8_t *dst, const uint8_t *src, size_t n)
 {
     size_t i = 0;
     for (; i + 8 <= n; i += 8)
@@ -116,27 +121,35 @@ static uint8_t *copy(uint8_t *dst, const uint8_t *src, size_t n)
         memcpy(dst + i, src + i, 4), i += 4;
     for (; i < n; i++)
         dst[i] = src[i];
-    return dst + n;
+}
+
+/* Bytes of one line of taps for a span; rows are `pitch` bytes apart. */
+static void gather_span(const oct_rows *r, const span *s, const uint8_t *line, size_t pitch, uint8_t *dst)
+{
+    const oct_conv_geom *g = r->g;
+    /* Where the taps of a line are neighbours in memory they are copied at once. */
+    const bool adjacent = line && !g->transposed && g->dw == 1 && r->step == r->run;
+    for (size_t q = 0; q < s->len; q++, dst += pitch) {
+        const int64_t x = s->x + (int64_t)q, first = x * g->sw - g->pw;
+        if (adjacent && first >= 0 && first + g->kw <= g->w)
+            copy(dst, line + (size_t)first * r->step, (size_t)g->kw * r->run);
+        else
+            for (int64_t kx = 0; kx < g->kw; kx++)
+                copy(dst + (size_t)kx * r->run, tap_at(r, line, x, kx), r->run);
+    }
 }
 
 void oct_rows_gather(const oct_rows *r, size_t begin, size_t n, uint8_t *dst)
 {
     const oct_conv_geom *g = r->g;
-    /* Where the taps of a line are neighbours in memory they are copied at once. */
-    const bool adjacent = !g->transposed && g->dw == 1 && r->step == r->run;
-    pixel p = pixel_at(g, begin);
-    for (size_t i = 0; i < n; i++, pixel_next(g, &p)) {
-        const int64_t x = p.x * g->sw - g->pw;
-        const bool inside = adjacent && x >= 0 && x + g->kw <= g->w;
+    const size_t pitch = oct_conv_taps(g) * r->run;
+    span s;
+    for (size_t i = 0; i < n; i += s.len) {
+        s = span_at(g, begin + i, n - i);
+        uint8_t *to = dst + i * pitch;
         for (int64_t kz = 0; kz < g->kd; kz++)
-            for (int64_t ky = 0; ky < g->kh; ky++) {
-                const uint8_t *line = line_at(r, &p, kz, ky);
-                if (line && inside)
-                    dst = copy(dst, line + (size_t)x * r->step, (size_t)g->kw * r->run);
-                else
-                    for (int64_t kx = 0; kx < g->kw; kx++)
-                        dst = copy(dst, tap_at(r, &p, line, kx), r->run);
-            }
+            for (int64_t ky = 0; ky < g->kh; ky++, to += (size_t)g->kw * r->run)
+                gather_span(r, &s, line_at(r, &s, kz, ky), pitch, to);
     }
 }
 

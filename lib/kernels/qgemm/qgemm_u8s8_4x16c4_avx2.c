@@ -1,7 +1,8 @@
 /* lib/kernels/qgemm/qgemm_u8s8_4x16c4_avx2.c -- 4 rows by 16 columns, vpmaddwd on bytes widened to 16 bits: always exact.
  *
  * Four bytes of A are broadcast to every 32-bit lane; masking leaves (a0, a2) and shifting leaves (a1, a3) as
- * 16-bit pairs, and the panel holds its weights in the same order, for one vpmaddwd each. */
+ * 16-bit pairs, and the panel holds its weights in the same order, for one vpmaddwd each. Even k go over all rows
+ * before odd ones and sums are kept in order: grouped otherwise, they do not fit the registers. */
 #include "kernels/qgemm/kernels.h"
 #include "kernels/simd.h"
 
@@ -11,15 +12,29 @@ typedef struct pair {
     __m256i lo, hi;
 } pair;
 
-OCT_INLINE pair step(pair v, uint32_t four, uint8_t flip, __m256i b0, __m256i b1, __m256i b2, __m256i b3)
+OCT_INLINE pair add(pair v, __m256i a, __m256i b0, __m256i b1)
 {
-    const __m256i a = _mm256_set1_epi32((int)(four ^ flip * UINT32_C(0x01010101)));
-    const __m256i even = _mm256_and_si256(a, _mm256_set1_epi32(0x00ff00ff)), odd = _mm256_srli_epi16(a, 8);
-    v.lo = _mm256_add_epi32(v.lo, _mm256_madd_epi16(even, b0));
-    v.hi = _mm256_add_epi32(v.hi, _mm256_madd_epi16(even, b1));
-    v.lo = _mm256_add_epi32(v.lo, _mm256_madd_epi16(odd, b2));
-    v.hi = _mm256_add_epi32(v.hi, _mm256_madd_epi16(odd, b3));
+    v.lo = _mm256_add_epi32(v.lo, _mm256_madd_epi16(a, b0));
+    v.hi = _mm256_add_epi32(v.hi, _mm256_madd_epi16(a, b1));
+    OCT_KEEP(v.lo);
+    OCT_KEEP(v.hi);
     return v;
+}
+
+OCT_INLINE __m256i spread(uint32_t four, uint8_t flip)
+{
+    const __m256i a = _mm256_set1_epi32((int)four);
+    return flip ? _mm256_xor_si256(a, _mm256_set1_epi8((char)flip)) : a;
+}
+
+OCT_INLINE __m256i even(__m256i a)
+{
+    return _mm256_and_si256(a, _mm256_set1_epi32(0x00ff00ff));
+}
+
+OCT_INLINE __m256i odd(__m256i a)
+{
+    return _mm256_srli_epi16(a, 8);
 }
 
 OCT_INLINE __m256i widen(const int8_t *b)
@@ -53,14 +68,22 @@ OCT_INLINE void tile(const size_t m, const uint8_t flip, size_t taps, size_t kc,
 #undef ROW
         size_t k = 0;
         for (; k + 4 <= kc; k += 4, b += 64) {
-            const __m256i b0 = widen(b), b1 = widen(b + 16), b2 = widen(b + 32), b3 = widen(b + 48);
-#define ROW(i) if (m > i) v##i = step(v##i, word(a##i + k), flip, b0, b1, b2, b3);
+            const __m256i b0 = widen(b), b1 = widen(b + 16);
+#define ROW(i) if (m > i) v##i = add(v##i, even(spread(word(a##i + k), flip)), b0, b1);
+            ROWS
+#undef ROW
+            const __m256i b2 = widen(b + 32), b3 = widen(b + 48);
+#define ROW(i) if (m > i) v##i = add(v##i, odd(spread(word(a##i + k), flip)), b2, b3);
             ROWS
 #undef ROW
         }
         if (k < kc) {
-            const __m256i b0 = widen(b), b1 = widen(b + 16), b2 = widen(b + 32), b3 = widen(b + 48);
-#define ROW(i) if (m > i) v##i = step(v##i, part(a##i + k, kc - k), flip, b0, b1, b2, b3);
+            const __m256i b0 = widen(b), b1 = widen(b + 16);
+#define ROW(i) if (m > i) v##i = add(v##i, even(spread(part(a##i + k, kc - k), flip)), b0, b1);
+            ROWS
+#undef ROW
+            const __m256i b2 = widen(b + 32), b3 = widen(b + 48);
+#define ROW(i) if (m > i) v##i = add(v##i, odd(spread(part(a##i + k, kc - k), flip)), b2, b3);
             ROWS
 #undef ROW
             b += 64;

@@ -11,7 +11,7 @@ typedef struct pair {
 
 OCT_INLINE pair step(pair v, uint32_t four, uint8_t flip, __m512i b0, __m512i b1, __m512i b2, __m512i b3)
 {
-    const __m512i a = _mm512_set1_epi32((int)(four ^ flip * UINT32_C(0x01010101)));
+    const __m512i all = _mm512_set1_epi32((int)four), a = flip ? _mm512_xor_si512(all, _mm512_set1_epi8((char)flip)) : all;
     const __m512i even = _mm512_and_si512(a, _mm512_set1_epi32(0x00ff00ff)), odd = _mm512_srli_epi16(a, 8);
     v.lo = _mm512_add_epi32(v.lo, _mm512_madd_epi16(even, b0));
     v.hi = _mm512_add_epi32(v.hi, _mm512_madd_epi16(even, b1));

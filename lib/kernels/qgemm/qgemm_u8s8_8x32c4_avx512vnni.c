@@ -23,7 +23,8 @@ OCT_INLINE uint32_t part(const uint8_t *a, size_t n)
 /* Four k of row i; `four` holds its bytes. */
 #define STEP(i, four)                                                                       \
     if (m > i) {                                                                            \
-        const __m512i x = _mm512_set1_epi32((int)((four) ^ flip * UINT32_C(0x01010101)));            \
+        const __m512i all = _mm512_set1_epi32((int)(four));                                 \
+        const __m512i x = flip ? _mm512_xor_si512(all, _mm512_set1_epi8((char)flip)) : all; \
         v##i = _mm512_dpbusd_epi32(v##i, x, b0);                                            \
         if (wide)                                                                           \
             w##i = _mm512_dpbusd_epi32(w##i, x, b1);                                        \

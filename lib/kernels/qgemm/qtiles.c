@@ -17,7 +17,8 @@ static bool carve(const oct_qgemm_kernel *k, size_t block, size_t taps, size_t k
     if (!oct_mul_size(oct_round_up(block, k->mr) * sizeof(void *), taps, &table) ||
         (gather && !oct_mul_size(block, kc, &rows)) || table > SIZE_MAX / 4 || rows > SIZE_MAX / 4)
         return false;
-    const size_t sizes[] = { table, rows, k->mr * k->nr * sizeof(int32_t), oct_round_up(block, k->mr) * sizeof(int32_t) };
+    const size_t sizes[] = { table, rows, oct_round_up(block, k->mr) * k->nr * sizeof(int32_t),
+                             oct_round_up(block, k->mr) * sizeof(int32_t) };
     uint8_t *part[OCT_COUNT(sizes)];
     size_t used = 0;
     for (size_t i = 0; i < OCT_COUNT(sizes); i++) {
@@ -78,12 +79,10 @@ static void run_panel(const job *w, const scratch *s, size_t g, size_t r0, size_
         o.mult += col;
     if (o.bias)
         o.bias += col;
-    for (size_t i = 0; i < rows; i += mr) {
-        const size_t m = rows - i < mr ? rows - i : mr;
-        t->kernel->fn(m, n, t->taps, t->kc, s->table + i * t->taps, t->flip, b, s->tile);
-        t->qout->fn(m, n, s->tile, nr, w->add + col, w->rowsums ? s->rowsum + i : NULL, w->colmul + col, &o,
-                    (uint8_t *)t->c + ((r0 + i) * t->ldc + col) * w->elem, t->ldc);
-    }
+    for (size_t i = 0; i < rows; i += mr)
+        t->kernel->fn(rows - i < mr ? rows - i : mr, n, t->taps, t->kc, s->table + i * t->taps, t->flip, b, s->tile + i * nr);
+    t->qout->fn(rows, n, s->tile, nr, w->add + col, w->rowsums ? s->rowsum : NULL, w->colmul + col, &o,
+                (uint8_t *)t->c + (r0 * t->ldc + col) * w->elem, t->ldc);
 }
 
 static void run_item(const job *w, size_t item, const scratch *s)
