@@ -1,0 +1,201 @@
+/* lib/data/array.c -- arrays: creation, conversion between element types, search for NaN. */
+#include "data/array.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+oct_status oct_array_create(oct_array *a, oct_dtype dtype, int rank, const int64_t *dims, oct_err *err)
+{
+    *a = (oct_array){ .dtype = dtype, .rank = rank, .owned = true };
+    char text[96];
+    if (rank < 0 || rank > OCT_ARRAY_RANK) {
+        a->rank = 0;
+        return oct_fail(err, OCT_EUNSUPPORTED, "rank %d, at most %d is supported for sample data", rank, OCT_ARRAY_RANK);
+    }
+    if (rank)
+        memcpy(a->dims, dims, (size_t)rank * sizeof *dims);
+    int64_t n;
+    if (oct_dtype_bits(dtype) == 0)
+        return oct_fail(err, OCT_EUNSUPPORTED, "element type %s is not supported for sample data", oct_dtype_name(dtype));
+    if (!oct_count(dims, rank, &n) || !oct_dtype_bytes(dtype, n, &a->bytes))
+        return oct_fail(err, OCT_EMALFORMED, "shape %s has no valid size", oct_dims_text(text, rank, dims));
+    if (!(a->data = oct_alloc(a->bytes)))
+        return oct_nomem(err);
+    return OCT_OK;
+}
+
+void oct_array_free(oct_array *a)
+{
+    if (!a)
+        return;
+    if (a->owned)
+        oct_free(a->data);
+    *a = (oct_array){ 0 };
+}
+
+int64_t oct_array_count(const oct_array *a)
+{
+    int64_t n;
+    return oct_count(a->dims, a->rank, &n) ? n : 0;
+}
+
+char *oct_dims_text(char dst[96], int rank, const int64_t *dims)
+{
+    size_t at = 0;
+    dst[at++] = '[';
+    for (int i = 0; i < rank; i++) {
+        char one[24];
+        int n = dims[i] < 0 ? snprintf(one, sizeof one, "?") : snprintf(one, sizeof one, "%lld", (long long)dims[i]);
+        if (at + (size_t)n + 6 >= 96) {
+            memcpy(dst + at, "...", 3);
+            at += 3;
+            break;
+        }
+        if (i)
+            dst[at++] = ',';
+        memcpy(dst + at, one, (size_t)n);
+        at += (size_t)n;
+    }
+    dst[at++] = ']';
+    dst[at] = 0;
+    return dst;
+}
+
+static bool is_float(oct_dtype t)
+{
+    return t == OCT_F32 || t == OCT_F64 || t == OCT_F16 || t == OCT_BF16;
+}
+
+static bool is_int(oct_dtype t)
+{
+    return t == OCT_BOOL || t == OCT_U64 || t == OCT_U32 || (t >= OCT_U8 && t <= OCT_S64);
+}
+
+#define LOAD(type, p, i) \
+    type v;              \
+    memcpy(&v, (const char *)(p) + (i) * sizeof v, sizeof v)
+
+/* One integer as a sign and a magnitude class: u64 above INT64_MAX is told by *big. */
+static int64_t load_int(oct_dtype t, const void *p, size_t i, bool *big)
+{
+    *big = false;
+    switch (t) {
+    case OCT_BOOL: return ((const uint8_t *)p)[i] != 0;
+    case OCT_U8: return ((const uint8_t *)p)[i];
+    case OCT_S8: return ((const int8_t *)p)[i];
+    case OCT_U16: { LOAD(uint16_t, p, i); return v; }
+    case OCT_S16: { LOAD(int16_t, p, i); return v; }
+    case OCT_U32: { LOAD(uint32_t, p, i); return v; }
+    case OCT_S32: { LOAD(int32_t, p, i); return v; }
+    case OCT_U64: { LOAD(uint64_t, p, i); *big = v > (uint64_t)INT64_MAX; return (int64_t)v; }
+    default: { LOAD(int64_t, p, i); return v; }
+    }
+}
+
+static double load_float(oct_dtype t, const void *p, size_t i)
+{
+    switch (t) {
+    case OCT_F64: { LOAD(double, p, i); return v; }
+    case OCT_F16: { LOAD(uint16_t, p, i); return (double)oct_f16_to_f32(v); }
+    case OCT_BF16: { LOAD(uint16_t, p, i); return (double)oct_bf16_to_f32(v); }
+    default: { LOAD(float, p, i); return (double)v; }
+    }
+}
+
+static void store_float(oct_dtype t, void *dst, size_t i, double x)
+{
+    float f = (float)x;
+    uint16_t h;
+    switch (t) {
+    case OCT_F64: memcpy((char *)dst + i * 8, &x, 8); break;
+    case OCT_F16: h = oct_f32_to_f16(f); memcpy((char *)dst + i * 2, &h, 2); break;
+    case OCT_BF16: h = oct_f32_to_bf16(f); memcpy((char *)dst + i * 2, &h, 2); break;
+    default: memcpy((char *)dst + i * 4, &f, 4); break;
+    }
+}
+
+static bool int_fits(oct_dtype t, int64_t v, bool big)
+{
+    switch (t) {
+    case OCT_BOOL: return !big && (v == 0 || v == 1);
+    case OCT_U8: return !big && v >= 0 && v <= UINT8_MAX;
+    case OCT_S8: return !big && v >= INT8_MIN && v <= INT8_MAX;
+    case OCT_U16: return !big && v >= 0 && v <= UINT16_MAX;
+    case OCT_S16: return !big && v >= INT16_MIN && v <= INT16_MAX;
+    case OCT_U32: return !big && v >= 0 && v <= UINT32_MAX;
+    case OCT_S32: return !big && v >= INT32_MIN && v <= INT32_MAX;
+    case OCT_U64: return big || v >= 0;
+    default: return !big;
+    }
+}
+
+static oct_status convert_ints(oct_dtype from, const void *src, oct_dtype to, void *dst, size_t n, oct_err *err)
+{
+    const size_t size = (size_t)oct_dtype_bits(to) / 8;
+    for (size_t i = 0; i < n; i++) {
+        bool big;
+        int64_t v = load_int(from, src, i, &big);
+        if (!int_fits(to, v, big))
+            return oct_fail(err, OCT_ENUMERIC, "value %lld at index %zu does not fit %s", (long long)v, i,
+                            oct_dtype_name(to));
+        uint64_t u = (uint64_t)v; /* the low bytes are the narrow value: every host we build for is little-endian */
+        memcpy((char *)dst + i * size, &u, size);
+    }
+    return OCT_OK;
+}
+
+oct_status oct_array_convert(oct_dtype from, const void *src, oct_dtype to, void *dst, size_t n, oct_err *err)
+{
+    size_t bytes;
+    if (from == to && oct_dtype_bytes(to, (int64_t)n, &bytes)) {
+        if (bytes)
+            memcpy(dst, src, bytes);
+        return OCT_OK;
+    }
+    if (is_int(from) && is_int(to))
+        return convert_ints(from, src, to, dst, n, err);
+    if (!is_float(to) || !(is_int(from) || is_float(from)))
+        return oct_fail(err, OCT_EUNSUPPORTED, "values are %s, the model's input is %s", oct_dtype_name(from),
+                        oct_dtype_name(to));
+    if (from == OCT_U8 && to == OCT_F32) {
+        for (size_t i = 0; i < n; i++) {
+            float f = (float)((const uint8_t *)src)[i];
+            memcpy((char *)dst + i * 4, &f, 4);
+        }
+        return OCT_OK;
+    }
+    for (size_t i = 0; i < n; i++) {
+        bool big = false;
+        double x;
+        if (is_float(from))
+            x = load_float(from, src, i);
+        else {
+            int64_t v = load_int(from, src, i, &big);
+            x = big ? (double)(uint64_t)v : (double)v;
+        }
+        store_float(to, dst, i, x);
+    }
+    return OCT_OK;
+}
+
+int64_t oct_array_find_nan(const oct_array *a)
+{
+    if (!is_float(a->dtype))
+        return -1;
+    const size_t n = (size_t)oct_array_count(a);
+    for (size_t i = 0; i < n; i++) {
+        bool nan;
+        if (a->dtype == OCT_F32) { /* the common case, kept free of calls */
+            LOAD(uint32_t, a->data, i);
+            nan = (v & 0x7fffffffu) > 0x7f800000u;
+        } else {
+            nan = isnan(load_float(a->dtype, a->data, i));
+        }
+        if (nan)
+            return (int64_t)i;
+    }
+    return -1;
+}

@@ -1,0 +1,131 @@
+/* lib/data/data.h -- streams of samples: where they come from, how they become a model's inputs.
+ *
+ *   oct_source_options o = { .specs = specs, .n_specs = 1, .preprocess = &p, .n_preprocess = 1,
+ *                            .inputs = inputs, .n_inputs = 1 };
+ *   oct_source *src;
+ *   OCT_TRY(oct_source_open(&o, &src, err));
+ *   oct_batch b = OCT_BATCH_INIT;
+ *   while ((s = oct_source_next(src, 8, &b, err)) == OCT_OK && b.n)
+ *       run(b.tensors, ...);
+ *   oct_batch_free(&b);
+ *   oct_source_close(src);
+ *
+ * A SPEC is a folder, a CSV, an .npy, an .npz, a .pb, a tar shard, a pattern (* ? [..] or {000..127}), "-" (a tar
+ * stream on standard input) or "pipe:CMD". README.md of this folder and the manual say how each is read.
+ *
+ * Memory depends on the batch and on a short queue, never on the number of samples. */
+#ifndef OCT_DATA_DATA_H
+#define OCT_DATA_DATA_H
+
+#include "data/array.h"
+#include "data/preprocess.h"
+
+/* An input of the model that samples must fill. */
+typedef struct oct_input_desc {
+    const char *name;
+    oct_dtype dtype;
+    int rank;            /* -1: unknown */
+    const int64_t *dims; /* rank of them, -1 for a free one; borrowed until oct_source_open returns */
+} oct_input_desc;
+
+/* All strings and arrays are borrowed for the call of oct_source_open only. */
+typedef struct oct_source_options {
+    const char *const *specs; /* read in this order */
+    size_t n_specs;
+    const char *const *preprocess; /* texts of steps, joined in this order; n_preprocess may be 0 */
+    size_t n_preprocess;
+    const oct_input_desc *inputs;
+    size_t n_inputs;
+    const char *labels;        /* .npy of integers or CSV, or NULL; replaces the labels of the specs */
+    bool skip_bad;             /* count and name broken samples instead of stopping */
+    int64_t limit;             /* use only samples with index < limit; 0: all */
+    int64_t shard_i, shard_n;  /* use only samples with index % shard_n == shard_i; shard_n 0: all */
+    int threads;               /* decoding threads; 0: two, or one on a single processor */
+} oct_source_options;
+
+typedef struct oct_source oct_source;
+
+/* What one call of oct_source_next gives; reuse it, its memory grows as needed and belongs to it. */
+typedef struct oct_batch {
+    size_t n;            /* samples; 0 at the end of the data */
+    oct_array *tensors;  /* one per input: the model's type and rank, rows of the samples in order.
+                          * Where the model fixes the batch to B, dims[0] is B and rows n..B-1 repeat the last sample. */
+    size_t n_tensors;
+    int64_t *labels;     /* [n], -1 where there is none */
+    double *targets;     /* [n], the label as a real number (regression scores), NaN where there is none */
+    const char **names;  /* [n], "dir/cat.jpg", "x.npy[12]"; borrowed until the next call */
+    int64_t *indices;    /* [n], position in the stream, before sharding, counting broken samples */
+    void *store;         /* private */
+} oct_batch;
+
+#define OCT_BATCH_INIT { 0 }
+void oct_batch_free(oct_batch *b);
+
+/* Opens the specs and checks what can be checked without decoding. *src is to be closed with oct_source_close.
+ *   OCT_EUSAGE        a preprocessing text that cannot be read, a shard out of range, nothing that looks like data
+ *   OCT_EIO           a file that cannot be read
+ *   OCT_EMALFORMED    a file that breaks its format, or whose arrays do not fit the model's inputs
+ *   OCT_EUNSUPPORTED  a format this build or version does not read */
+oct_status oct_source_open(const oct_source_options *o, oct_source **src, oct_err *err);
+void oct_source_close(oct_source *src); /* NULL allowed */
+
+/* The next up to max samples of one shape. A change of shape ends a batch early, and so does what cannot be
+ * stacked (a tensor whose first dimension is not the batch goes one sample at a time). A batch the model fixes
+ * overrides max. batch->n == 0 with OCT_OK: no more data.
+ *   OCT_EMALFORMED, OCT_EIO, OCT_EUNSUPPORTED  a broken sample, named; with skip_bad it is counted instead
+ *   OCT_ENUMERIC                               NaN, or an integer out of the input's range: sample, input and index
+ * Errors come in the order of the samples: what stands before a broken sample has been delivered. After an error the
+ * source stays at it; only reset and close are useful then. */
+oct_status oct_source_next(oct_source *src, size_t max, oct_batch *batch, oct_err *err);
+
+/* Back to the first sample; counts and hash start anew. OCT_EUNSUPPORTED for standard input. */
+oct_status oct_source_reset(oct_source *src, oct_err *err);
+
+/* Samples this source will give (limit and shard applied; broken ones included), or -1 when only reading tells. */
+int64_t oct_source_count(const oct_source *src);
+/* The batch the model's inputs fix, 0 when it is free. Images and arrays of rows are stacked to it. */
+int64_t oct_source_fixed_batch(const oct_source *src);
+bool oct_source_has_labels(const oct_source *src); /* whether any sample given so far had a label */
+
+/* Broken samples that were skipped so far: how many, and the message of the i-th (the first 100 are kept). */
+int64_t oct_source_bad_count(const oct_source *src);
+const char *oct_source_bad_text(const oct_source *src, size_t i); /* NULL beyond; borrowed */
+
+/* Sum of the content hashes of the samples given so far: the same samples in any order, batch or file layout of
+ * their kind give the same number, and the sums of shards add up to that of the whole (modulo 2^64). */
+uint64_t oct_source_hash(const oct_source *src);
+int64_t oct_source_given(const oct_source *src); /* samples given so far */
+
+/* The preprocessing of all inputs in canonical form ("" when there is none): reads back to the same steps, goes
+ * into calibration tables; and in words, a line per input. Borrowed, valid until close. */
+const char *oct_source_preprocess(const oct_source *src);
+const char *oct_source_preprocess_words(const oct_source *src);
+
+/* A name and one line for every kind of data this build reads (manual, help, hints): i-th, NULL name at the end. */
+const char *oct_reader_name(size_t i, const char **summary);
+
+/* Whether a path that is not an ONNX model looks like data (for "quote the pattern" hints). */
+bool oct_looks_like_data(const char *path);
+
+/* The tensors of an ONNX test case: kind is "input" or "output", arrays[i] comes from <dir>/<kind>_<i>.pb (or the one
+ * whose name is names[i] when names is given). Gaps leave a zeroed array. Released by oct_testset_free. */
+typedef struct oct_testset {
+    oct_array *arrays;
+    char **names;
+    size_t n;
+} oct_testset;
+oct_status oct_testset_load(const char *dir, const char *kind, oct_testset *t, oct_err *err);
+void oct_testset_free(oct_testset *t);
+
+/* Writes arrays into an .npz (stored, zip64 where needed), one per output, joined on axis 0, with nothing kept in
+ * memory: each array goes to a temporary file beside the target until the end. The header is padded and patched.
+ * When the rows of an output differ in shape or type, its chunks become NAME/000000, NAME/000001, ... */
+typedef struct oct_npz_writer oct_npz_writer;
+oct_status oct_npz_writer_open(const char *path, const char *const *names, size_t n, oct_npz_writer **w, oct_err *err);
+/* Appends one chunk per output: chunks[i] belongs to names[i]; only the first `rows` of axis 0 are written (rows -1: all;
+ * a scalar is always whole). */
+oct_status oct_npz_writer_add(oct_npz_writer *w, const oct_array *chunks, int64_t rows, oct_err *err);
+oct_status oct_npz_writer_commit(oct_npz_writer *w, oct_err *err); /* closes w either way */
+void oct_npz_writer_abort(oct_npz_writer *w);                      /* NULL allowed; nothing is left behind */
+
+#endif

@@ -1,0 +1,51 @@
+/* lib/data/preprocess.h -- the steps between a stored picture or array and a model's input.
+ *
+ *   [PRESET:]resize=256:interp=bilinear:crop=224:order=rgb:mean=0:std=255:layout=nchw
+ *
+ * The order of the steps is fixed, whatever their order in the text: resize, crop, order, (x - mean) / std, layout.
+ * mean and std are on pixel values 0..255 and in the order of channels that `order` gives. Later keys override. */
+#ifndef OCT_DATA_PREPROCESS_H
+#define OCT_DATA_PREPROCESS_H
+
+#include "base/buf.h"
+
+typedef enum oct_interp {
+    OCT_INTERP_BILINEAR, /* triangle, widened when shrinking: equals Pillow's BILINEAR */
+    OCT_INTERP_LINEAR,   /* two pixels a side, never widened: equals OpenCV's INTER_LINEAR */
+    OCT_INTERP_BICUBIC,  /* a = -0.5, widened: equals Pillow's BICUBIC */
+    OCT_INTERP_NEAREST
+} oct_interp;
+
+typedef enum oct_order { OCT_ORDER_RGB, OCT_ORDER_BGR, OCT_ORDER_GRAY } oct_order;
+typedef enum oct_layout { OCT_LAYOUT_NCHW, OCT_LAYOUT_NHWC } oct_layout;
+
+/* The steps of one input. Zeroed: none; pictures become RGB, 0..255, NCHW. */
+typedef struct oct_steps {
+    int resize_short;       /* shorter side, 0: none */
+    int resize_w, resize_h; /* stretch, 0: none */
+    oct_interp interp;
+    int crop_w, crop_h;     /* centre, 0: none */
+    oct_order order;
+    bool has_order;
+    int n_mean, n_std;      /* 0 (none), 1 (all channels alike) to 4 */
+    float mean[4], std[4];
+    oct_layout layout;
+    bool has_layout;
+} oct_steps;
+
+typedef struct oct_preset {
+    const char *name, *text, *summary;
+} oct_preset;
+
+/* The presets; the last has a NULL name. */
+const oct_preset *oct_presets(void);
+
+/* Reads one text into the steps of the inputs: steps[i] belongs to names[i]. A step without INPUT/ goes to every
+ * input. Unknown keys, presets and inputs are OCT_EUSAGE with the nearest known name. */
+oct_status oct_steps_parse(const char *text, const char *const *names, size_t n, oct_steps *steps, oct_err *err);
+
+bool oct_steps_any(const oct_steps *s);
+void oct_steps_text(const oct_steps *s, const char *prefix, oct_buf *out);  /* canonical; prefix "" or "INPUT/" */
+void oct_steps_words(const oct_steps *s, oct_buf *out); /* "shorter side to 256 (bilinear), centre crop 224x224, ..." */
+
+#endif
