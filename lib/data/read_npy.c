@@ -1,0 +1,125 @@
+/* lib/data/read_npy.c -- reader: one .npy file, mapped; samples along axis 0 are views. */
+#include "data/npy.h"
+#include "data/reader.h"
+
+#include "base/io.h"
+#include "base/mem.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct npy {
+    oct_map map;
+    oct_npy head;
+    oct_feed feed;
+    oct_array shape;
+    int64_t count, at;
+    size_t n_inputs;
+} npy;
+
+static void npy_close(void *self)
+{
+    npy *r = self;
+    if (!r)
+        return;
+    oct_map_close(&r->map);
+    oct_free(r);
+}
+
+static oct_status check_file(npy *r, const oct_feed_ctx *ctx, oct_err *err)
+{
+    OCT_TRY(oct_npy_parse(r->map.data, r->map.size, &r->head, err));
+    if (r->map.size - r->head.offset < r->head.bytes)
+        return oct_fail(err, OCT_EMALFORMED, "cut short: %zu bytes of data, the header says %zu",
+                        r->map.size - r->head.offset, r->head.bytes);
+    if (ctx->n != 1) {
+        oct_fail(err, OCT_EUNSUPPORTED, "an .npy holds one array, the model has %zu inputs", ctx->n);
+        oct_hint(err, "give an .npz with one array per input, or a folder of INPUT.npy files");
+        return OCT_EUNSUPPORTED;
+    }
+    r->shape = (oct_array){ .dtype = r->head.dtype, .rank = r->head.rank };
+    memcpy(r->shape.dims, r->head.dims, sizeof r->shape.dims);
+    const char *name = ctx->inputs[0].name;
+    return oct_feed_plan(ctx, &name, &r->shape, 1, &r->feed, &r->count, err);
+}
+
+static oct_status npy_open(const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err)
+{
+    npy *r = oct_calloc(1, sizeof *r);
+    if (!r)
+        return oct_nomem(err);
+    r->n_inputs = ctx->n;
+    oct_status s = oct_map_open(&r->map, path, err);
+    if (s == OCT_OK && (s = check_file(r, ctx, err)) != OCT_OK)
+        oct_within(err, "%s", path);
+    if (s != OCT_OK) {
+        npy_close(r);
+        return s;
+    }
+    *self = r;
+    return OCT_OK;
+}
+
+static int64_t npy_count(void *self)
+{
+    return ((npy *)self)->count;
+}
+
+/* Rows of Fortran-ordered data are gathered; one that feeds whole is not worth a path of its own: it is gathered
+ * row by row of axis 0. */
+static oct_status gather(const npy *r, int64_t index, oct_part *part, oct_err *err)
+{
+    const uint8_t *data = r->map.data + r->head.offset;
+    oct_array a;
+    OCT_TRY(oct_array_create(&a, part->array.dtype, part->array.rank, part->array.dims, err));
+    part->array = a;
+    if (r->feed.mode == OCT_FEED_ROWS || r->feed.mode == OCT_FEED_WHOLES) {
+        oct_npy_gather(&r->head, data, index, a.data);
+        return OCT_OK;
+    }
+    for (int64_t i = 0; i < r->head.dims[0]; i++)
+        oct_npy_gather(&r->head, data, i, (char *)a.data + (size_t)i * (a.bytes / (size_t)r->head.dims[0]));
+    return OCT_OK;
+}
+
+static oct_status npy_next(void *self, bool want, oct_item *item, bool *end, oct_err *err)
+{
+    npy *r = self;
+    if (r->at >= r->count) {
+        *end = true;
+        return OCT_OK;
+    }
+    int64_t i = r->at++;
+    if (!(item->name = oct_strprintf("%s[%lld]", r->map.path, (long long)i)))
+        return oct_nomem(err);
+    if (!want)
+        return OCT_OK;
+    oct_feed_shape(&r->feed, &r->shape, &item->parts[0]);
+    if (r->head.fortran && item->parts[0].array.bytes)
+        return gather(r, i, &item->parts[0], err);
+    size_t at = (size_t)i * item->parts[0].array.bytes;
+    item->parts[0].array.data = (void *)(uintptr_t)(r->map.data + r->head.offset + at);
+    return OCT_OK;
+}
+
+static oct_status npy_rewind(void *self, oct_err *err)
+{
+    ((npy *)self)->at = 0;
+    return OCT_OK;
+}
+
+static bool npy_claims(const char *path)
+{
+    return oct_has_suffix(path, ".npy") && !oct_path_is_dir(path);
+}
+
+const oct_reader oct_read_npy = {
+    .name = "npy",
+    .summary = "an .npy array, samples along its first axis",
+    .claims = npy_claims,
+    .open = npy_open,
+    .count = npy_count,
+    .next = npy_next,
+    .rewind = npy_rewind,
+    .close = npy_close,
+};

@@ -1,0 +1,102 @@
+/* lib/data/reader.h -- what a kind of data offers: samples in order, undecoded. One file per kind (read_<kind>.c),
+ * one table (readers.c). Private to lib/data.
+ *
+ * A reader finds samples and names them; it does not decode pictures and does not preprocess: decoding threads do. */
+#ifndef OCT_DATA_READER_H
+#define OCT_DATA_READER_H
+
+#include "data/data.h"
+
+/* What the readers know of the model. Lives as long as the source. */
+typedef struct oct_feed_ctx {
+    const oct_input_desc *inputs;
+    const oct_steps *steps; /* one per input */
+    size_t n;
+} oct_feed_ctx;
+
+typedef enum oct_part_kind {
+    OCT_PART_NONE,
+    OCT_PART_FILE,  /* a picture, .npy or .pb in the file `path` */
+    OCT_PART_BYTES, /* a picture, .npy or .pb in the bytes of `array` */
+    OCT_PART_ROW,   /* array without the batch dimension */
+    OCT_PART_WHOLE, /* array with all dimensions of the input */
+} oct_part_kind;
+
+/* What a sample brings for one input. */
+typedef struct oct_part {
+    oct_part_kind kind;
+    char *path;      /* owned */
+    oct_array array; /* owned, or a view that lives until the reader is closed */
+    bool shared;     /* the same in every sample: not stacked */
+} oct_part;
+
+typedef struct oct_item {
+    char *name;    /* owned */
+    int64_t label; /* -1: none */
+    double target; /* NaN: none */
+    oct_part *parts; /* ctx->n of them, zeroed before next() */
+} oct_item;
+
+typedef struct oct_reader {
+    const char *name, *summary;
+    /* Whether this reader takes a path that exists ("-" and "pipe:..." too). Looks at names, folders and first bytes. */
+    bool (*claims)(const char *path);
+    oct_status (*open)(const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err);
+    int64_t (*count)(void *self); /* -1: not known */
+    /* The next sample. With want false it is passed over: only item->name may be filled. *end: no more samples. A
+     * failure with *end set means that nothing after it can be read; without, that the next sample can. */
+    oct_status (*next)(void *self, bool want, oct_item *item, bool *end, oct_err *err);
+    oct_status (*rewind)(void *self, oct_err *err);
+    void (*close)(void *self); /* NULL allowed */
+} oct_reader;
+
+extern const oct_reader oct_read_npy, oct_read_npz, oct_read_csv, oct_read_folder, oct_read_testset, oct_read_pb,
+    oct_read_image, oct_read_tar;
+
+/* The table, in the order of asking. */
+extern const oct_reader *const oct_readers[];
+extern const size_t oct_n_readers;
+
+/* How the arrays of a set (.npz, a folder of NAME.npy) feed the inputs. */
+typedef enum oct_feed_mode {
+    OCT_FEED_ROWS,   /* axis 0 counts samples, the rest is a row */
+    OCT_FEED_WHOLES, /* axis 0 counts samples, the rest is the whole input */
+    OCT_FEED_ONE,    /* the array is one row */
+    OCT_FEED_SHARED  /* the array is the whole input, for every sample */
+} oct_feed_mode;
+
+typedef struct oct_feed {
+    size_t array; /* index into the set */
+    oct_feed_mode mode;
+} oct_feed;
+
+/* Finds an array for every input by name (a single one serves a single input under any name) and the number of
+ * samples. OCT_EMALFORMED names the input, the array and their shapes. feeds holds ctx->n. */
+oct_status oct_feed_plan(const oct_feed_ctx *ctx, const char *const *names, const oct_array *heads, size_t n,
+                         oct_feed *feeds, int64_t *count, oct_err *err);
+/* The part's shape and kind for a mode: dims of one sample of an array with the given head. */
+void oct_feed_shape(const oct_feed *f, const oct_array *head, oct_part *part);
+
+/* Text helpers on the heap: NULL when out of memory. */
+char *oct_strdup(const char *s);
+char *oct_strprintf(const char *fmt, ...) OCT_PRINTF(1, 2);
+
+void oct_part_free(oct_part *p);
+void oct_item_free(oct_item *it, size_t n); /* leaves parts zeroed, usable again */
+
+bool oct_has_suffix(const char *path, const char *suffix); /* case ignored */
+bool oct_is_sample_file(const char *path);                 /* by suffix: pictures, .npy, .pb */
+bool oct_is_image_file(const char *path);
+
+/* Turns a part into the input's tensor: decodes, preprocesses, converts, checks shape and NaN. *stack: rows of this
+ * kind may be joined on axis 0. *hash: content of the part. Messages do not name the sample. */
+oct_status oct_part_decode(const oct_input_desc *in, const oct_steps *steps, const oct_part *part, oct_array *out,
+                           bool *stack, uint64_t *hash, oct_err *err);
+
+/* A label from text: an integer gives both; another number gives the target alone. False: neither. */
+bool oct_label_parse(const char *text, int64_t *label, double *target);
+
+/* A TensorProto in memory. *name as in oct_pb_load. */
+oct_status oct_pb_parse(const void *p, size_t n, oct_array *a, char **name, oct_err *err);
+
+#endif

@@ -1,0 +1,126 @@
+/* lib/data/readers.c -- the table of readers, and what they share. */
+#include "data/reader.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+const oct_reader *const oct_readers[] = {
+    &oct_read_tar,    /* "-", pipe: and archives */
+    &oct_read_npy,
+    &oct_read_npz,
+    &oct_read_csv,
+    &oct_read_pb,
+    &oct_read_image,
+    &oct_read_testset, /* before folders: it is one */
+    &oct_read_folder,
+};
+const size_t oct_n_readers = OCT_COUNT(oct_readers);
+
+const char *oct_reader_name(size_t i, const char **summary)
+{
+    if (i >= oct_n_readers)
+        return NULL;
+    if (summary)
+        *summary = oct_readers[i]->summary;
+    return oct_readers[i]->name;
+}
+
+char *oct_strdup(const char *s)
+{
+    size_t n = strlen(s) + 1;
+    char *p = oct_alloc(n);
+    return p ? memcpy(p, s, n) : NULL;
+}
+
+char *oct_strprintf(const char *fmt, ...)
+{
+    va_list ap, again;
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    int n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    char *p = n < 0 ? NULL : oct_alloc((size_t)n + 1);
+    if (p)
+        vsnprintf(p, (size_t)n + 1, fmt, again);
+    va_end(again);
+    return p;
+}
+
+void oct_part_free(oct_part *p)
+{
+    oct_free(p->path);
+    oct_array_free(&p->array);
+    *p = (oct_part){ 0 };
+}
+
+void oct_item_free(oct_item *it, size_t n)
+{
+    oct_free(it->name);
+    it->name = NULL;
+    it->label = -1;
+    it->target = (double)NAN;
+    for (size_t i = 0; i < n; i++)
+        oct_part_free(&it->parts[i]);
+}
+
+bool oct_has_suffix(const char *path, const char *suffix)
+{
+    size_t n = strlen(path), m = strlen(suffix);
+    return n > m && strcasecmp(path + n - m, suffix) == 0;
+}
+
+bool oct_is_image_file(const char *path)
+{
+    return oct_has_suffix(path, ".jpg") || oct_has_suffix(path, ".jpeg") || oct_has_suffix(path, ".png");
+}
+
+bool oct_is_sample_file(const char *path)
+{
+    return oct_is_image_file(path) || oct_has_suffix(path, ".npy") || oct_has_suffix(path, ".pb");
+}
+
+bool oct_looks_like_data(const char *path)
+{
+    static const char *const suffixes[] = { ".npz", ".csv", ".tar", ".tgz", ".tar.gz", ".tar.zst", ".tar.xz", ".tar.bz2" };
+    for (size_t i = 0; i < OCT_COUNT(suffixes); i++)
+        if (oct_has_suffix(path, suffixes[i]))
+            return true;
+    return oct_is_sample_file(path);
+}
+
+bool oct_label_parse(const char *text, int64_t *label, double *target)
+{
+    while (*text == ' ' || *text == '\t')
+        text++;
+    size_t n = strlen(text);
+    while (n && (text[n - 1] == ' ' || text[n - 1] == '\t' || text[n - 1] == '\n' || text[n - 1] == '\r'))
+        n--;
+    char t[64];
+    if (n == 0 || n >= sizeof t)
+        return false;
+    memcpy(t, text, n);
+    t[n] = 0;
+    if (strspn(t, "+-0123456789") == n) {
+        char *end;
+        long long v = strtoll(t, &end, 10);
+        if (*end)
+            return false;
+        *label = v < 0 ? -1 : v;
+        *target = (double)v;
+        return true;
+    }
+    if (strspn(t, "+-.eE0123456789") != n)
+        return false;
+    char *end;
+    double d = strtod(t, &end);
+    if (*end || !isfinite(d))
+        return false;
+    *label = -1;
+    *target = d;
+    return true;
+}
