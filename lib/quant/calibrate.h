@@ -1,0 +1,26 @@
+/* lib/quant/calibrate.h -- runs a float graph over samples and gathers statistics of chosen values.
+ *
+ * Each thread runs its own samples on its own plan and gathers into its own table; the tables are merged at the end,
+ * which is exact, so the result does not depend on the number of threads. Memory does not depend on the samples. */
+#ifndef OCT_QUANT_CALIBRATE_H
+#define OCT_QUANT_CALIBRATE_H
+
+#include "base/progress.h"
+#include "data/data.h"
+#include "graph/graph.h"
+#include "observers/calib.h"
+
+typedef struct oct_calibrate_opts {
+    const char *const *values; /* what to observe */
+    const bool *channels;      /* [n]: per-channel moments too; NULL: none */
+    size_t n;
+    int threads;
+    oct_progress_fn progress;  /* may be NULL */
+    void *progress_arg;
+} oct_calibrate_opts;
+
+/* g: float graph; values that it does not compute (unknown names) are OCT_EUSAGE. src: positioned at the start; read to its
+ * end. Adds tensors and the number of samples to c. No sample at all is OCT_EUSAGE. */
+oct_status oct_calibrate(const oct_graph *g, oct_source *src, const oct_calibrate_opts *opts, oct_calib *c, oct_err *err);
+
+#endif

@@ -1,0 +1,65 @@
+/* lib/quant/policy.h -- the policy table: which scheme, types and observer a node gets. Plain text, one rule a line, the
+ * last rule that matches wins, column by column ('-' inherits):
+ *
+ *     # match                 scheme   weights         activations     observer
+ *     op:Conv                 static   s8/channel/sym  u8/tensor/asym  hist-mse
+ *     op:MatMul & const-b     dynamic  s8/channel/sym  u8/tensor/asym  -
+ *     name:/head/(*)          float    -               -               -
+ *
+ * Matches, joined by '&': op:A,B,...  name:GLOB  first  last  io  const-b  depthwise  weights>N  weights<N  any.  A '!' in front
+ * negates. Weights: s8, s7, u8 /channel|tensor /sym; activations: u8, s8 /tensor /asym|sym. */
+#ifndef OCT_QUANT_POLICY_H
+#define OCT_QUANT_POLICY_H
+
+#include "graph/graph.h"
+#include "observers/observer.h"
+
+typedef enum oct_scheme {
+    OCT_SCHEME_AUTO = 0,
+    OCT_SCHEME_STATIC,
+    OCT_SCHEME_DYNAMIC,
+    OCT_SCHEME_WEIGHT_ONLY,
+    OCT_SCHEME_FP16,
+    OCT_SCHEME_BF16,
+    OCT_SCHEME_FLOAT,
+    OCT_SCHEME_COUNT
+} oct_scheme;
+
+const char *oct_scheme_name(oct_scheme s); /* "auto", "static", "dynamic", "weight-only", "fp16", "bf16", "float" */
+const char *oct_scheme_names(void);        /* all, joined by ", " */
+/* False when there is no such scheme. */
+bool oct_scheme_parse(const char *text, oct_scheme *s);
+
+/* Weights' range in codes: s8 -127..127, s7 -64..64 (stored as int8), u8 is s8's integers plus 128 with zero point 128. */
+typedef enum oct_weight_type { OCT_WEIGHT_S8, OCT_WEIGHT_S7, OCT_WEIGHT_U8 } oct_weight_type;
+
+/* What the table says of one node. */
+typedef struct oct_policy_row {
+    oct_scheme scheme;
+    oct_weight_type weights;
+    bool per_channel;
+    oct_dtype activations;     /* OCT_U8 or OCT_S8 */
+    bool symmetric;            /* activations */
+    oct_observer_spec observer;
+    const char *rule;          /* text and place of the rule that set the scheme: "op:Conv (built-in:3)" */
+} oct_policy_row;
+
+typedef struct oct_policy oct_policy;
+
+/* The built-in table (share/policy.txt), as text and parsed. */
+const char *oct_policy_builtin(void);
+/* The built-in rules, then those of the file (NULL: none). OCT_EMALFORMED with file, line, column and the reason. */
+oct_status oct_policy_create(const char *file, oct_policy **p, oct_err *err);
+/* Adds rules from text; label names it in messages. */
+oct_status oct_policy_add(oct_policy *p, const char *text, const char *label, oct_err *err);
+void oct_policy_destroy(oct_policy *p);
+
+/* The row for a node. Unmatched nodes: float. */
+void oct_policy_match(const oct_policy *p, const oct_graph *g, int node, oct_policy_row *row);
+
+/* Calls fn for every rule with a name: pattern or operator type that matched no node of the graph: likely a typo. near: the closest
+ * node name or type, or NULL. */
+void oct_policy_unmatched(const oct_policy *p, const oct_graph *g, void (*fn)(void *arg, const char *rule, const char *near),
+                          void *arg);
+
+#endif

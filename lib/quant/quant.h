@@ -1,0 +1,69 @@
+/* lib/quant/quant.h -- post-training quantization of a graph: place, calibrate, decide, rewrite.
+ *
+ *   oct_qjob_create   prepares the graph (opset, fusion passes), places quantizers: which nodes become integer, which values
+ *                     need a grid, which share one
+ *   oct_qjob_values   names the values whose statistics are needed; calibrate them (calibrate.h), or load a table
+ *   oct_qjob_decide   chooses grids from the statistics, quantizes weights and biases, proves or remedies saturation
+ *   oct_qjob_rewrite  writes QuantizeLinear and DequantizeLinear into the graph
+ *
+ * Each step's result can be asked for: oct_qjob_layer(). */
+#ifndef OCT_QUANT_QUANT_H
+#define OCT_QUANT_QUANT_H
+
+#include "graph/graph.h"
+#include "observers/calib.h"
+#include "observers/observer.h"
+#include "passes/pass.h"
+#include "quant/policy.h"
+#include "quant/target.h"
+
+/* What was decided for a node, and why. */
+typedef struct oct_layer_decision {
+    int node;              /* in the graph */
+    const char *name, *op; /* of the node */
+    oct_scheme scheme;
+    bool integer;          /* runs on integers in the target */
+    const char *why;       /* the rule that chose it, or why it stays float: one clause */
+    oct_dtype weights;     /* element type written; OCT_UNDEFINED: no weights */
+    bool per_channel;
+    const char *remedy;    /* against 16-bit saturation: "proved safe", "u8 weights", ...; NULL where it cannot happen */
+    const char *observer;  /* of the output's grid, or NULL */
+    float scale;           /* of the output; 0: real output */
+    int32_t zero_point;
+    double sqnr_weights;   /* dB, rounding of the weights; NaN: none */
+    double sqnr_output;    /* dB, expected rounding and clipping of the output; NaN: unknown */
+    int64_t weight_count;
+} oct_layer_decision;
+
+typedef struct oct_qjob_opts {
+    const oct_policy *policy; /* borrowed */
+    const oct_target *target;
+    oct_scheme scheme;        /* OCT_SCHEME_AUTO: by the policy */
+    oct_dtype activations;    /* OCT_U8 or OCT_S8 overriding the policy; OCT_UNDEFINED: by the policy */
+    const char *const *disabled; /* passes */
+    size_t n_disabled;
+    const oct_pass_log *log;  /* of changes by passes; may be NULL */
+    bool have_data;           /* statistics will come: static; else dynamic and weight-only */
+    bool no_bias_correction;
+} oct_qjob_opts;
+
+typedef struct oct_qjob oct_qjob;
+
+/* g is changed by the passes and by rewrite; it must outlive the job. */
+oct_status oct_qjob_create(oct_graph *g, const oct_qjob_opts *opts, oct_qjob **job, oct_err *err);
+void oct_qjob_destroy(oct_qjob *j);
+
+/* Names of the values whose statistics decide() wants; borrowed. channels[i] tells whether per-channel moments are
+ * wanted too (inputs of products). */
+const char *const *oct_qjob_values(const oct_qjob *j, const bool **channels, size_t *n);
+
+/* c may be NULL when nothing needs statistics. A value that the table lacks or has commented out stays float, with its
+ * neighbours, and the decision says so. */
+oct_status oct_qjob_decide(oct_qjob *j, const oct_calib *c, oct_err *err);
+oct_status oct_qjob_rewrite(oct_qjob *j, oct_err *err);
+
+/* Every node of the prepared graph that computes (constants and removed ones are not listed), in order. */
+size_t oct_qjob_n_layers(const oct_qjob *j);
+const oct_layer_decision *oct_qjob_layer(const oct_qjob *j, size_t i);
+
+#endif
