@@ -2,6 +2,7 @@
 """Compares the float outputs of our runtime with ONNX Runtime's on the real models and their data.
 
     check_models.py [MODEL...] [--shared ../shared] [--samples N] [--qeval PATH]
+    check_models.py --tiny [NAME...]          the models of testdata/models and the results stored beside them
 
 Per output: the largest absolute difference relative to the range of ONNX Runtime's output, at most 1e-4; top-1 and top-5
 at most 0.2 points apart. Runs `qeval MODEL --data SPEC --preprocess P --outputs OUT.npz`.
@@ -79,6 +80,30 @@ def check(model, args, binary, folder):
     return not wrong
 
 
+def check_tiny(path, args, binary, folder):
+    """One model of testdata/models against NAME.npz: integers at most 1 apart, floats within the bound (float16: its own)."""
+    with np.load(path.with_suffix(".npz")) as arrays:
+        feeds = {k[3:]: arrays[k] for k in arrays.files if k.startswith("in/")}
+        want = {k[4:]: arrays[k] for k in arrays.files if k.startswith("out/")}
+    np.savez(Path(folder) / "feeds.npz", **feeds)
+    try:
+        got = tool.run_qeval(binary, path, Path(folder) / "feeds.npz", Path(folder) / "out.npz", extra=args.qeval_arg)
+    except tool.ToolError as error:
+        print(f"{path.stem:<28}FAIL: {error}", flush=True)
+        return False
+    wrong = []
+    for name, w in want.items():
+        g = got.get(name)
+        if g is None or g.shape != w.shape or g.dtype != w.dtype:
+            wrong.append(f"'{name}' is {'missing' if g is None else f'{g.dtype}{list(g.shape)}'}, expected {w.dtype}{list(w.shape)}")
+        elif w.dtype.kind == "f" and not (error := relative_error(w.astype(np.float64), g)) <= (2e-3 if w.dtype == np.float16 else RELATIVE):
+            wrong.append(f"'{name}' is {error:.1e} of its range off")
+        elif w.dtype.kind != "f" and np.abs(w.astype(np.int64) - g.astype(np.int64)).max() > 1:
+            wrong.append(f"'{name}' differs by more than 1")
+    print(f"{path.stem:<28}{'FAIL: ' + '; '.join(wrong) if wrong else 'ok'}", flush=True)
+    return not wrong
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", help="names [all CNNs and the bundled model]")
@@ -87,15 +112,20 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--ort-only", action="store_true", help="only ONNX Runtime's numbers")
     tool.add_option(parser)
+    parser.add_argument("--tiny", action="store_true", help="the models of testdata/models instead")
     args = parser.parse_args()
     unknown = [n for n in args.models if n not in zoo.MODELS]
-    if unknown:
+    if unknown and not args.tiny:
         parser.error(f"unknown model '{unknown[0]}'; known: {', '.join(zoo.MODELS)}")
     binary = None if args.ort_only else tool.find("qeval", args.qeval)
-    if not binary and not args.ort_only:
+    if not binary and (args.tiny or not args.ort_only):
         sys.exit("check_models: qeval was not found; give --qeval, or --ort-only")
     with tempfile.TemporaryDirectory() as folder:
-        good = [check(zoo.MODELS[n], args, binary, folder) for n in args.models or zoo.MODELS]
+        if args.tiny:
+            tiny = sorted(p.with_suffix(".onnx") for p in (zoo.ROOT / "testdata/models").glob("*.npz"))
+            good = [check_tiny(p, args, binary, folder) for p in tiny if not args.models or p.stem in args.models]
+        else:
+            good = [check(zoo.MODELS[n], args, binary, folder) for n in args.models or zoo.MODELS]
     print(f"{sum(good)} of {len(good)} models hold")
     return 0 if all(good) else 1
 
