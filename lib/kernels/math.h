@@ -100,8 +100,8 @@ static inline float oct_expm1f(float x)
     float q = oct_exp_reduce(c, &k);
     float s = oct_pow2(k - 1); /* half the scale: k reaches 128 */
     float y = 2.0f * fmaf(s, q, s - 0.5f);
-    y = k == 0 ? q : y; /* keeps tiny x and the sign of zero */
-    return x != x ? x : (x == 0.0f ? x : y);
+    y = oct_with_sign(y, x); /* -0 stays */
+    return x != x ? x : y;
 }
 
 /* Natural logarithm: -inf at 0, NaN below. */
@@ -143,9 +143,8 @@ static inline float oct_log1pf(float x)
 static inline float oct_tanhf(float x)
 {
     float a = oct_absf(x);
-    float t = oct_expm1f(2.0f * (a < 10.0f ? a : 10.0f));
-    float y = oct_with_sign(t / (t + 2.0f), x);
-    return x != x ? x : y;
+    float t = oct_expm1f(2.0f * (a > 10.0f ? 10.0f : a)); /* NaN stays */
+    return oct_with_sign(t / (t + 2.0f), x);
 }
 
 /* 1 / (1 + exp(-x)), accurate on both sides. */

@@ -66,21 +66,22 @@ static inline size_t tap_offset(const oct_pool2d *g, const window *w, size_t i, 
 #define MAX_POOL(name, type, lowest, larger)                                        \
     void K(name)(const oct_pool2d *g, const type *x, size_t oy, type *y)            \
     {                                                                               \
-        for (size_t ox = 0; ox < g->ow; ox++, y += g->c) {                          \
+        const size_t ch = g->c; /* bytes written to y might be g's, for all C knows */\
+        for (size_t ox = 0; ox < g->ow; ox++, y += ch) {                            \
             const window w = window_at(g, oy, ox);                                  \
             bool first = true;                                                      \
             EACH_TAP(w) {                                                           \
                 const type *p = x + tap_offset(g, &w, i, j);                        \
                 if (first) {                                                        \
-                    memcpy(y, p, g->c * sizeof *y);                                 \
+                    memcpy(y, p, ch * sizeof *y);                                   \
                 } else {                                                            \
                     OCT_EACH                                                        \
-                    for (size_t c = 0; c < g->c; c++)                               \
+                    for (size_t c = 0; c < ch; c++)                                 \
                         y[c] = larger(y[c], p[c]);                                  \
                 }                                                                   \
                 first = false;                                                      \
             }                                                                       \
-            for (size_t c = 0; first && c < g->c; c++)                              \
+            for (size_t c = 0; first && c < ch; c++)                                \
                 y[c] = lowest;                                                      \
         }                                                                           \
     }

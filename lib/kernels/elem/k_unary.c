@@ -21,7 +21,7 @@ static inline float gelu_tanh(float x)
 
 static inline float elu(float x, float alpha)
 {
-    float e = alpha * oct_expm1f(x < 0.0f ? x : 0.0f);
+    float e = alpha * oct_expm1f(x > 0.0f ? 0.0f : x);
     return x < 0.0f ? e : x;
 }
 
