@@ -14,8 +14,8 @@ typedef struct oct_qparam {
 } oct_qparam;
 
 typedef enum oct_qbinary_op {
-    OCT_QBINARY_ADD = 0, /* QLinearAdd: ra = sa/sy, rb = sb/sy, k = zy - (ra za + rb zb); rint(fma(a, ra, fma(b, rb, k))) */
-    OCT_QBINARY_MUL      /* QLinearMul: rint((a - za)(b - zb) * (sa sb / sy) + zy)                                       */
+    OCT_QBINARY_ADD = 0, /* QLinearAdd: ra = sa/sy, rb = sb/sy, k = zy - fma(ra, za, rb zb); rint(fma(a, ra, fma(b, rb, k))) */
+    OCT_QBINARY_MUL      /* QLinearMul: rint((a - za)(b - zb) * (sa sb / sy) + zy)                                          */
 } oct_qbinary_op;
 
 typedef struct oct_qbinary {

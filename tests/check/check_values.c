@@ -371,7 +371,7 @@ static void values_qbinary(oct_check *t)
         uint8_t *a = oct_check_buffer(t, 65536), *b = oct_check_buffer(t, 65536);
         uint8_t *want = oct_check_buffer(t, 65536), *got = oct_check_buffer(t, 65536);
         const float ra = f.a.scale / f.y.scale, rb = f.b.scale / f.y.scale, m = f.a.scale * f.b.scale / f.y.scale;
-        const float k = (float)f.y.zp - (ra * (float)f.a.zp + rb * (float)f.b.zp);
+        const float k = (float)f.y.zp - fmaf(ra, (float)f.a.zp, rb * (float)f.b.zp);
         for (int i = 0; i < 65536; i++) {
             a[i] = (uint8_t)(i >> 8), b[i] = (uint8_t)i;
             const int32_t p = sgn ? (int8_t)a[i] : a[i], q = sgn ? (int8_t)b[i] : b[i];

@@ -119,7 +119,7 @@ void K(qbinary)(const oct_qbinary *f, const void *a, ptrdiff_t sa, const void *b
     const float lo = (float)f->lo, hi = (float)f->hi;
     if (f->op == OCT_QBINARY_ADD) {
         const float ra = f->a.scale / f->y.scale, rb = f->b.scale / f->y.scale;
-        const float c[3] = { ra, rb, (float)f->y.zp - (ra * (float)f->a.zp + rb * (float)f->b.zp) };
+        const float c[3] = { ra, rb, (float)f->y.zp - fmaf(ra, (float)f->a.zp, rb * (float)f->b.zp) };
         if (f->is_signed)
             qadd_s8(c, lo, hi, a, sa, b, sb, y, sy, n);
         else
