@@ -27,11 +27,11 @@
 /* Larger and smaller with NaN winning; once a is NaN it stays. Bitwise or: no branch. */
 static inline float nan_max(float a, float x)
 {
-    return (x > a) | (x != x) ? x : a;
+    return ((x > a) | (x != x)) ? x : a;
 }
 static inline float nan_min(float a, float x)
 {
-    return (x < a) | (x != x) ? x : a;
+    return ((x < a) | (x != x)) ? x : a;
 }
 
 /* Round to the code range: v is clamped to [lo, hi] (NaN to lo), then rounded half to even. */
