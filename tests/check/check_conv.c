@@ -270,45 +270,49 @@ void check_qconv(oct_check *t)
         check_qconv_case(t, i);
 }
 
-/* Depthwise kernels on their own, every width. */
-static void check_dw_width(oct_check *t, size_t c, size_t taps)
+/* Depthwise kernels on their own, every width, some pixels. */
+static void check_dw_width(oct_check *t, size_t px, size_t c, size_t taps)
 {
-    const size_t row = oct_round_up(c, OCT_DW_CHANNELS);
-    float *xf = oct_check_buffer(t, taps * c * 4), *wf = oct_check_buffer(t, taps * row * 4), *yf = oct_check_buffer(t, c * 4);
-    float *want_f = oct_check_buffer(t, c * 4), *bias = oct_check_buffer(t, c * 4), *res = oct_check_buffer(t, c * 4);
+    const size_t row = oct_round_up(c, OCT_DW_CHANNELS), ld = c + 3, rows = px * taps;
+    float *xf = oct_check_buffer(t, rows * c * 4), *wf = oct_check_buffer(t, taps * row * 4);
+    float *yf = oct_check_buffer(t, px * ld * 4), *want_f = oct_check_buffer(t, px * ld * 4);
+    float *bias = oct_check_buffer(t, c * 4), *res = oct_check_buffer(t, px * ld * 4);
     int16_t *wq = oct_check_buffer(t, oct_round_up(taps, 2) * row * 2);
-    int32_t *acc = oct_check_buffer(t, row * 4), *want_q = oct_check_buffer(t, row * 4);
-    const float **tf = oct_check_buffer(t, taps * sizeof *tf);
-    const uint8_t **tq = oct_check_buffer(t, taps * sizeof *tq);
-    oct_fill_f32_wild(t, xf, taps * c);
+    uint8_t *xq = oct_check_buffer(t, rows * c);
+    int32_t *acc = oct_check_buffer(t, px * row * 4), *want_q = oct_check_buffer(t, px * row * 4);
+    const float **tf = oct_check_buffer(t, rows * sizeof *tf);
+    const uint8_t **tq = oct_check_buffer(t, rows * sizeof *tq);
+    oct_fill_f32_wild(t, xf, rows * c);
     oct_fill_f32_wild(t, wf, taps * row);
     oct_fill_f32(t, bias, c);
-    oct_fill_f32(t, res, c);
+    oct_fill_f32(t, res, px * ld);
+    oct_fill_extremes(t, xq, rows * c);
     memset(wq, 0, oct_round_up(taps, 2) * row * 2);
-    for (size_t i = 0; i < taps; i++) {
+    for (size_t i = 0; i < rows; i++) {
         tf[i] = xf + i * c;
-        uint8_t *x = oct_check_buffer(t, c);
-        oct_fill_extremes(t, x, c);
-        tq[i] = x;
+        tq[i] = xq + i * c;
+    }
+    for (size_t i = 0; i < taps; i++)
         for (size_t j = 0; j < c; j++)
             wq[(i / 2 * row + j) * 2 + i % 2] = (int16_t)((int)oct_check_below(t, 511) - 255);
-    }
-    const oct_sout o = { .bias = c & 1 ? bias : NULL, .residual = c & 2 ? res : NULL, .ldr = c, .clamp = c & 4, .lo = 0, .hi = 1 };
+    const oct_sout o = { .bias = c & 1 ? bias : NULL, .residual = c & 2 ? res : NULL, .ldr = ld, .clamp = c & 4, .lo = 0, .hi = 1 };
     const uint8_t flip = c & 8 ? 0x80 : 0;
-    oct_sdw_f32__ref(c, taps, tf, wf, want_f, &o);
-    oct_qdw_u8s16__ref(c, taps, tq, flip, wq, want_q);
+    oct_sdw_f32__ref(px, c, taps, tf, wf, want_f, ld, &o);
+    oct_qdw_u8s16__ref(px, c, taps, tq, flip, wq, want_q);
     size_t ns, nq;
     const oct_sdw_kernel *ks = oct_sdw_kernels(&ns);
     const oct_qdw_kernel *kq = oct_qdw_kernels(&nq);
     for (size_t i = 0; i < ns; i++)
         if ((ks[i].isa & ~oct_isa_active()) == 0) {
-            ks[i].fn(c, taps, tf, wf, yf, &o);
-            oct_check_same(t, want_f, yf, c * 4, 4, "%s c=%zu taps=%zu", ks[i].name, c, taps);
+            ks[i].fn(px, c, taps, tf, wf, yf, ld, &o);
+            oct_check_same(t, want_f, yf, px * ld * 4, 4, "%s px=%zu c=%zu taps=%zu", ks[i].name, px, c, taps);
         }
     for (size_t i = 0; i < nq; i++)
         if ((kq[i].isa & ~oct_isa_active()) == 0) {
-            kq[i].fn(c, taps, tq, flip, wq, acc);
-            oct_check_same(t, want_q, acc, c * 4, 4, "%s c=%zu taps=%zu", kq[i].name, c, taps);
+            kq[i].fn(px, c, taps, tq, flip, wq, acc);
+            for (size_t p = 0; p < px; p++)
+                oct_check_same(t, want_q + p * row, acc + p * row, c * 4, 4, "%s pixel %zu c=%zu taps=%zu", kq[i].name, p, c,
+                               taps);
         }
     oct_check_release(t);
 }
@@ -318,5 +322,5 @@ void check_dw(oct_check *t)
     static const size_t taps[] = { 1, 2, 3, 9, 25 };
     for (size_t c = 1; c < 100; c++)
         for (size_t i = 0; i < OCT_COUNT(taps); i++)
-            check_dw_width(t, c, taps[i]);
+            check_dw_width(t, 1 + (c + i) % 6, c, taps[i]);
 }

@@ -42,14 +42,17 @@ typedef enum oct_conv_path {
 } oct_conv_path;
 const char *oct_conv_path_name(oct_conv_path p); /* "dense", ...; for profiles */
 
-/* Micro-kernel of depthwise convolution, one output pixel.
- *   x    pointers to the c channels of the pixel of each tap
+/* Micro-kernel of depthwise convolution, px output pixels of c channels.
+ *   x    pointers to the c channels under each tap: x[pixel * taps + tap]
  *   w    packed, f32[taps][c rounded up to 16]
- *   y    f32[c]; only c are written. out: as in oct_sgemm_fn, never NULL, arrays f32[c] */
-typedef void (*oct_sdw_fn)(size_t c, size_t taps, const float *const *x, const float *w, float *y, const oct_sout *out);
-/* 8-bit: acc[i] = sum over taps of (x ^ flip) * w; w packed s16[taps rounded up to 2][c rounded up to 16] in
- * pairs of taps, [taps / 2][c][2]; acc has room for c rounded up to 16; nothing beyond c bytes is read. */
-typedef void (*oct_qdw_fn)(size_t c, size_t taps, const uint8_t *const *x, uint8_t flip, const int16_t *w, int32_t *acc);
+ *   y    f32[px][c], ldy elements between pixels; only c are written. out: never NULL, arrays f32[c] and
+ *        residual f32[px][c] with ldr */
+typedef void (*oct_sdw_fn)(size_t px, size_t c, size_t taps, const float *const *x, const float *w, float *y, size_t ldy,
+                           const oct_sout *out);
+/* 8-bit: acc[pixel][i] = sum over taps of (x ^ flip) * w; w packed s16[taps rounded up to 2][c rounded up to 16] in
+ * pairs of taps, [taps / 2][c][2]; acc is s32[px][c rounded up to 16], and may be written in full. */
+typedef void (*oct_qdw_fn)(size_t px, size_t c, size_t taps, const uint8_t *const *x, uint8_t flip, const int16_t *w,
+                           int32_t *acc);
 
 typedef struct oct_sdw_kernel {
     const char *name;

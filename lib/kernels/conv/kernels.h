@@ -4,8 +4,9 @@
 
 #include "kernels/conv/rows.h"
 
-#define OCT_SDW(isa, fn) void fn(size_t, size_t, const float *const *, const float *, float *, const oct_sout *);
-#define OCT_QDW(isa, fn) void fn(size_t, size_t, const uint8_t *const *, uint8_t, const int16_t *, int32_t *);
+#define OCT_SDW(isa, fn) \
+    void fn(size_t, size_t, size_t, const float *const *, const float *, float *, size_t, const oct_sout *);
+#define OCT_QDW(isa, fn) void fn(size_t, size_t, size_t, const uint8_t *const *, uint8_t, const int16_t *, int32_t *);
 #include "kernels/conv/dw.inc"
 #undef OCT_SDW
 #undef OCT_QDW

@@ -135,8 +135,7 @@ static void run_dw_item(void *arg, size_t begin, size_t end, size_t thread)
     oct_rows_point(&w->rows, begin, end - begin, 1, (const void **)table);
     for (size_t i = begin; i < end; i += DW_PIXELS) {
         const size_t m = end - i < DW_PIXELS ? end - i : DW_PIXELS;
-        for (size_t q = 0; q < m; q++)
-            p->dw->fn(c, taps, table + (i - begin + q) * taps, w->flip, w->w, acc + q * row);
+        p->dw->fn(m, c, taps, table + (i - begin) * taps, w->flip, w->w, acc);
         p->qout->fn(m, c, acc, row, w->add, NULL, NULL, w->out, w->y + i * ldy * elem, ldy);
     }
 }

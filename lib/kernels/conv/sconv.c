@@ -101,11 +101,10 @@ static void run_dw_item(void *arg, size_t begin, size_t end, size_t thread)
     const float **table = (const float **)(void *)(w->scratch + thread * w->thread_bytes);
     oct_rows_point(&w->rows, begin, end - begin, 1, (const void **)table);
     oct_sout o = w->out;
-    for (size_t i = begin; i < end; i++) {
-        if (o.residual)
-            o.residual = w->out.residual + i * o.ldr;
-        p->dw->fn((size_t)p->g.c, taps, table + (i - begin) * taps, w->packed, w->y + i * (size_t)p->g.ldy, &o);
-    }
+    if (o.residual)
+        o.residual += begin * o.ldr;
+    const size_t ldy = (size_t)p->g.ldy;
+    p->dw->fn(end - begin, (size_t)p->g.c, taps, table, w->packed, w->y + begin * ldy, ldy, &o);
 }
 
 void oct_sconv_run(const oct_sconv *p, oct_pool *pool, const float *x, const void *packed, float *y, const oct_sout *out,

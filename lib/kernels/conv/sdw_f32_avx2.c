@@ -1,55 +1,98 @@
-/* lib/kernels/conv/sdw_f32_avx2.c -- depthwise convolution of one pixel in float, 16 channels a step. */
+/* lib/kernels/conv/sdw_f32_avx2.c -- depthwise convolution in float: 4 pixels share the weights of 16 channels. */
 #include "kernels/conv/kernels.h"
 #include "kernels/sgemm/sout.h"
 #include "kernels/simd.h"
 
-OCT_INLINE __m256 finish(__m256 v, const oct_sout *o, size_t j)
+typedef struct args {
+    size_t taps, step;
+    const float *const *x;
+    const float *w;
+    float *y;
+    size_t ldy;
+    const oct_sout *out;
+} args;
+
+OCT_INLINE __m256 finish(__m256 v, const oct_sout *o, size_t i, size_t j)
 {
     if (o->bias)
         v = _mm256_add_ps(v, _mm256_loadu_ps(o->bias + j));
     if (o->residual)
-        v = _mm256_add_ps(v, _mm256_loadu_ps(o->residual + j));
+        v = _mm256_add_ps(v, _mm256_loadu_ps(o->residual + i * o->ldr + j));
     if (o->clamp)
         v = _mm256_min_ps(_mm256_set1_ps(o->hi), _mm256_max_ps(_mm256_set1_ps(o->lo), v));
     const __m256 nan = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fc00000));
     return _mm256_blendv_ps(v, nan, _mm256_cmp_ps(v, v, _CMP_UNORD_Q));
 }
 
-/* The last channels one by one, with the same chain. */
-static void tail(size_t j, size_t c, size_t taps, const float *const *x, const float *w, size_t step, float *y,
-                 const oct_sout *out)
+#define PIXELS PIXEL(0) PIXEL(1) PIXEL(2) PIXEL(3)
+
+/* Channels j to j + 15 (wide) or j + 7 of px pixels from p; px and wide are constants once inlined. */
+OCT_INLINE void block(const size_t px, const bool wide, const args *g, size_t p, size_t j)
 {
-    for (; j < c; j++) {
-        __m128 v = _mm_setzero_ps();
-        for (size_t t = 0; t < taps; t++)
-            v = _mm_fmadd_ss(_mm_load_ss(x[t] + j), _mm_load_ss(w + t * step + j), v);
-        y[j] = oct_sout_apply(_mm_cvtss_f32(v), out, out->residual, j);
+    const size_t taps = g->taps;
+    const float *const *x = g->x + p * taps;
+#define PIXEL(i) __m256 v##i = _mm256_setzero_ps(), u##i = _mm256_setzero_ps();
+    PIXELS
+#undef PIXEL
+    for (size_t t = 0; t < taps; t++) {
+        const float *w = g->w + t * g->step + j;
+        const __m256 w0 = _mm256_loadu_ps(w), w1 = wide ? _mm256_loadu_ps(w + 8) : w0;
+#define PIXEL(i)                                                       \
+    if (px > i) {                                                      \
+        const float *at = x[i * taps + t] + j;                         \
+        v##i = _mm256_fmadd_ps(_mm256_loadu_ps(at), w0, v##i);         \
+        if (wide)                                                      \
+            u##i = _mm256_fmadd_ps(_mm256_loadu_ps(at + 8), w1, u##i); \
     }
+        PIXELS
+#undef PIXEL
+    }
+    float *y = g->y + p * g->ldy + j;
+#define PIXEL(i)                                                                       \
+    if (px > i) {                                                                      \
+        _mm256_storeu_ps(y + i * g->ldy, finish(v##i, g->out, p + i, j));              \
+        if (wide)                                                                      \
+            _mm256_storeu_ps(y + i * g->ldy + 8, finish(u##i, g->out, p + i, j + 8));  \
+    }
+    PIXELS
+#undef PIXEL
 }
 
-void oct_sdw_f32__avx2(size_t c, size_t taps, const float *const *x, const float *w, float *y, const oct_sout *out)
+/* The last 1 to 7 channels of one pixel, from masked loads; the same chain. */
+static void edge(const args *g, size_t p, size_t j, size_t n)
 {
-    const size_t step = oct_round_up(c, OCT_DW_CHANNELS);
+    static const int32_t ones[16] = { -1, -1, -1, -1, -1, -1, -1, -1 };
+    const __m256i mask = _mm256_loadu_si256((const __m256i *)(const void *)(ones + 8 - n));
+    __m256 v = _mm256_setzero_ps();
+    for (size_t t = 0; t < g->taps; t++)
+        v = _mm256_fmadd_ps(_mm256_maskload_ps(g->x[p * g->taps + t] + j, mask), _mm256_loadu_ps(g->w + t * g->step + j), v);
+    float lane[8];
+    _mm256_storeu_ps(lane, v);
+    const oct_sout *o = g->out;
+    for (size_t i = 0; i < n; i++)
+        g->y[p * g->ldy + j + i] = oct_sout_apply(lane[i], o, o->residual ? o->residual + p * o->ldr : NULL, j + i);
+}
+
+OCT_INLINE void pixels(const size_t px, const args *g, size_t c, size_t p)
+{
     size_t j = 0;
-    for (; j + 32 <= c; j += 32) {
-        __m256 v0 = _mm256_setzero_ps(), v1 = v0, v2 = v0, v3 = v0;
-        for (size_t t = 0; t < taps; t++) {
-            const float *xt = x[t] + j, *wt = w + t * step + j;
-            v0 = _mm256_fmadd_ps(_mm256_loadu_ps(xt), _mm256_loadu_ps(wt), v0);
-            v1 = _mm256_fmadd_ps(_mm256_loadu_ps(xt + 8), _mm256_loadu_ps(wt + 8), v1);
-            v2 = _mm256_fmadd_ps(_mm256_loadu_ps(xt + 16), _mm256_loadu_ps(wt + 16), v2);
-            v3 = _mm256_fmadd_ps(_mm256_loadu_ps(xt + 24), _mm256_loadu_ps(wt + 24), v3);
-        }
-        _mm256_storeu_ps(y + j, finish(v0, out, j));
-        _mm256_storeu_ps(y + j + 8, finish(v1, out, j + 8));
-        _mm256_storeu_ps(y + j + 16, finish(v2, out, j + 16));
-        _mm256_storeu_ps(y + j + 24, finish(v3, out, j + 24));
+    for (; j + 16 <= c; j += 16)
+        block(px, true, g, p, j);
+    if (j + 8 <= c) {
+        block(px, false, g, p, j);
+        j += 8;
     }
-    for (; j + 8 <= c; j += 8) {
-        __m256 v = _mm256_setzero_ps();
-        for (size_t t = 0; t < taps; t++)
-            v = _mm256_fmadd_ps(_mm256_loadu_ps(x[t] + j), _mm256_loadu_ps(w + t * step + j), v);
-        _mm256_storeu_ps(y + j, finish(v, out, j));
-    }
-    tail(j, c, taps, x, w, step, y, out);
+    for (size_t i = 0; i < px && j < c; i++)
+        edge(g, p + i, j, c - j);
+}
+
+void oct_sdw_f32__avx2(size_t px, size_t c, size_t taps, const float *const *x, const float *w, float *y, size_t ldy,
+                       const oct_sout *out)
+{
+    const args g = { taps, oct_round_up(c, OCT_DW_CHANNELS), x, w, y, ldy, out };
+    size_t p = 0;
+    for (; p + 4 <= px; p += 4)
+        pixels(4, &g, c, p);
+    for (; p < px; p++)
+        pixels(1, &g, c, p);
 }

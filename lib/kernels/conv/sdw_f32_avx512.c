@@ -1,43 +1,80 @@
-/* lib/kernels/conv/sdw_f32_avx512.c -- depthwise convolution of one pixel in float, 64 channels a step, masked at the end. */
+/* lib/kernels/conv/sdw_f32_avx512.c -- depthwise convolution in float: 4 pixels share the weights of 32 channels. */
 #include "kernels/conv/kernels.h"
 #include "kernels/sgemm/sout.h"
 #include "kernels/simd.h"
 
-OCT_INLINE __m512 finish(__m512 v, const oct_sout *o, size_t j, __mmask16 k)
+typedef struct args {
+    size_t taps, step;
+    const float *const *x;
+    const float *w;
+    float *y;
+    size_t ldy;
+    const oct_sout *out;
+} args;
+
+OCT_INLINE __m512 finish(__m512 v, const oct_sout *o, size_t i, size_t j, __mmask16 k)
 {
     if (o->bias)
         v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(k, o->bias + j));
     if (o->residual)
-        v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(k, o->residual + j));
+        v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(k, o->residual + i * o->ldr + j));
     if (o->clamp)
         v = _mm512_min_ps(_mm512_set1_ps(o->hi), _mm512_max_ps(_mm512_set1_ps(o->lo), v));
     const __m512 nan = _mm512_castsi512_ps(_mm512_set1_epi32(0x7fc00000));
     return _mm512_mask_mov_ps(v, _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q), nan);
 }
 
-void oct_sdw_f32__avx512(size_t c, size_t taps, const float *const *x, const float *w, float *y, const oct_sout *out)
+#define PIXELS PIXEL(0) PIXEL(1) PIXEL(2) PIXEL(3)
+
+/* Channels j to j + 31 (wide), or those of the 16 from j that are in k, of px pixels from p; px and wide are
+ * constants once inlined. */
+OCT_INLINE void block(const size_t px, const bool wide, const __mmask16 k, const args *g, size_t p, size_t j)
 {
-    const size_t step = oct_round_up(c, OCT_DW_CHANNELS);
+    const size_t taps = g->taps;
+    const float *const *x = g->x + p * taps;
+#define PIXEL(i) __m512 v##i = _mm512_setzero_ps(), u##i = _mm512_setzero_ps();
+    PIXELS
+#undef PIXEL
+    for (size_t t = 0; t < taps; t++) {
+        const float *w = g->w + t * g->step + j;
+        const __m512 w0 = _mm512_loadu_ps(w), w1 = wide ? _mm512_loadu_ps(w + 16) : w0;
+#define PIXEL(i)                                                          \
+    if (px > i) {                                                         \
+        const float *at = x[i * taps + t] + j;                            \
+        v##i = _mm512_fmadd_ps(_mm512_maskz_loadu_ps(k, at), w0, v##i);   \
+        if (wide)                                                         \
+            u##i = _mm512_fmadd_ps(_mm512_loadu_ps(at + 16), w1, u##i);   \
+    }
+        PIXELS
+#undef PIXEL
+    }
+    float *y = g->y + p * g->ldy + j;
+#define PIXEL(i)                                                                               \
+    if (px > i) {                                                                              \
+        _mm512_mask_storeu_ps(y + i * g->ldy, k, finish(v##i, g->out, p + i, j, k));           \
+        if (wide)                                                                              \
+            _mm512_storeu_ps(y + i * g->ldy + 16, finish(u##i, g->out, p + i, j + 16, 0xffff)); \
+    }
+    PIXELS
+#undef PIXEL
+}
+
+OCT_INLINE void pixels(const size_t px, const args *g, size_t c, size_t p)
+{
     size_t j = 0;
-    for (; j + 64 <= c; j += 64) {
-        __m512 v0 = _mm512_setzero_ps(), v1 = v0, v2 = v0, v3 = v0;
-        for (size_t t = 0; t < taps; t++) {
-            const float *xt = x[t] + j, *wt = w + t * step + j;
-            v0 = _mm512_fmadd_ps(_mm512_loadu_ps(xt), _mm512_loadu_ps(wt), v0);
-            v1 = _mm512_fmadd_ps(_mm512_loadu_ps(xt + 16), _mm512_loadu_ps(wt + 16), v1);
-            v2 = _mm512_fmadd_ps(_mm512_loadu_ps(xt + 32), _mm512_loadu_ps(wt + 32), v2);
-            v3 = _mm512_fmadd_ps(_mm512_loadu_ps(xt + 48), _mm512_loadu_ps(wt + 48), v3);
-        }
-        _mm512_storeu_ps(y + j, finish(v0, out, j, 0xffff));
-        _mm512_storeu_ps(y + j + 16, finish(v1, out, j + 16, 0xffff));
-        _mm512_storeu_ps(y + j + 32, finish(v2, out, j + 32, 0xffff));
-        _mm512_storeu_ps(y + j + 48, finish(v3, out, j + 48, 0xffff));
-    }
-    for (; j < c; j += 16) {
-        const __mmask16 k = c - j >= 16 ? 0xffff : (__mmask16)((1u << (c - j)) - 1);
-        __m512 v = _mm512_setzero_ps();
-        for (size_t t = 0; t < taps; t++)
-            v = _mm512_fmadd_ps(_mm512_maskz_loadu_ps(k, x[t] + j), _mm512_loadu_ps(w + t * step + j), v);
-        _mm512_mask_storeu_ps(y + j, k, finish(v, out, j, k));
-    }
+    for (; j + 32 <= c; j += 32)
+        block(px, true, 0xffff, g, p, j);
+    for (; j < c; j += 16)
+        block(px, false, c - j >= 16 ? 0xffff : (__mmask16)((1u << (c - j)) - 1), g, p, j);
+}
+
+void oct_sdw_f32__avx512(size_t px, size_t c, size_t taps, const float *const *x, const float *w, float *y, size_t ldy,
+                         const oct_sout *out)
+{
+    const args g = { taps, oct_round_up(c, OCT_DW_CHANNELS), x, w, y, ldy, out };
+    size_t p = 0;
+    for (; p + 4 <= px; p += 4)
+        pixels(4, &g, c, p);
+    for (; p < px; p++)
+        pixels(1, &g, c, p);
 }
