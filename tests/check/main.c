@@ -9,6 +9,16 @@
 
 enum { GUARD = 128 };
 
+/* Under the address sanitizer reads of the guards are caught too. */
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#define FENCE(p) __asan_poison_memory_region((p), GUARD)
+#define UNFENCE(p) __asan_unpoison_memory_region((p), GUARD)
+#else
+#define FENCE(p) ((void)(p))
+#define UNFENCE(p) ((void)(p))
+#endif
+
 uint32_t oct_check_random(oct_check *t)
 {
     t->seed = t->seed * 6364136223846793005u + 1442695040888963407u;
@@ -28,6 +38,8 @@ void *oct_check_buffer(oct_check *t, size_t size)
         exit(7);
     }
     memset(p, 0xa5, size + 2 * GUARD);
+    FENCE(p);
+    FENCE(p + GUARD + size);
     t->buf[t->bufs].p = p;
     t->buf[t->bufs++].size = size;
     return p + GUARD;
@@ -37,6 +49,8 @@ void oct_check_release(oct_check *t)
 {
     for (size_t b = 0; b < t->bufs; b++) {
         const uint8_t *p = t->buf[b].p;
+        UNFENCE(p);
+        UNFENCE(p + GUARD + t->buf[b].size);
         for (size_t i = 0; i < GUARD; i++)
             if (p[i] != 0xa5 || p[GUARD + t->buf[b].size + i] != 0xa5) {
                 printf("FAIL buffer %zu of %zu bytes: guard overwritten\n", b, t->buf[b].size);
