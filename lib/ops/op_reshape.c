@@ -277,10 +277,10 @@ static oct_status dropout_run(const oct_step *s, const oct_run *r, oct_err *err)
 {
     OCT_TRY(dropout_check(s, err));
     OCT_TRY(bytes_run(s, r, err));
-    int64_t one = 1;
-    if (s->n_out > 1 && s->out[1] != NULL) /* the mask: everything is kept */
+    int64_t kept = s->opset >= 12; /* the mask; ONNX Runtime fills the old operators' with zeros */
+    if (s->n_out > 1 && s->out[1] != NULL)
         for (int64_t i = 0; i < s->out[1]->count; i++)
-            oct_elem_store(s->out[1]->dtype, s->out[1]->data, i, 1, 1, OCT_DOM_I, &one);
+            oct_elem_store(s->out[1]->dtype, s->out[1]->data, i, 1, 1, OCT_DOM_I, &kept);
     return OCT_OK;
 }
 
