@@ -1,0 +1,55 @@
+# Read by scripts/test and scripts/demo: installs what the build needs from the distribution's packages.
+
+build_packages='gcc libc6-dev meson ninja-build pkg-config protobuf-c-compiler libprotobuf-c-dev zlib1g-dev libpthreadpool-dev
+    libjpeg-dev libpng-dev libstb-dev libarchive-dev libjansson-dev'
+test_packages='libcmocka-dev libsimde-dev mandoc python3 python3-venv'
+
+say() {
+    printf '%s: %s\n' "$(basename "$0")" "$*"
+}
+
+# install_packages NAME...: installs those that are missing, and says so.
+install_packages() {
+    if ! command -v dpkg-query > /dev/null || ! command -v apt-get > /dev/null; then
+        say "this is not Debian or Ubuntu: going on with what is installed (needed: $*)"
+        return 0
+    fi
+    missing=
+    for p in "$@"; do
+        dpkg-query -W -f '${Status}' "$p" 2> /dev/null | grep -q 'ok installed' || missing="$missing $p"
+    done
+    [ -n "$missing" ] || return 0
+    root=
+    if [ "$(id -u)" != 0 ]; then
+        if ! command -v sudo > /dev/null; then
+            say "missing packages, and no sudo to install them:$missing"
+            return 0
+        fi
+        root='sudo'
+    fi
+    say "installing with apt-get:$missing"
+    # shellcheck disable=SC2086
+    $root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing > apt.log 2>&1 && rm -f apt.log && return 0
+    $root apt-get update > apt.log 2>&1 || true
+    # shellcheck disable=SC2086
+    if $root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing >> apt.log 2>&1; then
+        rm -f apt.log
+    else
+        say 'apt-get failed; going on with what is installed. Its last lines (all in apt.log):'
+        tail -n 5 apt.log
+    fi
+}
+
+# build_in FOLDER [MESON OPTION...]: configures when needed, and builds.
+build_in() {
+    dir=$1
+    shift
+    [ -f "$dir/build.ninja" ] || meson setup "$dir" "$@" > "$dir.log" 2>&1 || { cat "$dir.log"; return 1; }
+    ninja -C "$dir" > "$dir.log" 2>&1 || { tail -n 60 "$dir.log"; say "the build in $dir failed (all in $dir.log)"; return 1; }
+    rm -f "$dir.log"
+}
+
+# The first file named $2 under $1/tools.
+tool_in() {
+    find "$1/tools" -type f -name "$2" -perm -100 2> /dev/null | head -n 1
+}

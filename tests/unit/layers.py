@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""Checks the include layering against the table in docs/design.md, and that libraries neither print nor exit.
+
+usage: layers.py CHECKOUT
+"""
+import re
+import sys
+from pathlib import Path
+
+ROW = re.compile(r"^\| `(lib/)?(\w+)` \| .* \| ([^|]+) \|$")
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
+SPEAKS = re.compile(r"(?<![\w.>])(printf|puts|putchar|perror|exit|_exit|abort|_Exit)\s*\(")
+# The guard against files that shrink while they are mapped ends the process: it runs in a signal handler.
+MAY_EXIT = {"lib/base/io.c"}
+
+
+def read_table(design):
+    """{layer: set of layers it may include}"""
+    rows = [m.groups() for m in map(ROW.match, design.read_text().splitlines()) if m]
+    layers = [name for lib, name, _ in rows if lib]
+    table = {}
+    for lib, name, uses in rows:
+        if not lib and name != "tools":
+            continue
+        uses = uses.strip()
+        if uses == "all":
+            allowed = set(layers)
+        elif uses == "all of lib but cli":
+            allowed = set(layers) - {"cli"}
+        else:
+            allowed = set(re.findall(r"\w+", uses))
+        unknown = allowed - set(layers)
+        if unknown:
+            sys.exit(f"{design}: layer '{name}' uses unknown {sorted(unknown)}")
+        table[name] = allowed | {name}
+    return table
+
+
+def strip_comments(text):
+    return re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', lambda m: m[0] if m[0][0] == '"' else " ", text, flags=re.S)
+
+
+def faults_of(path, root, layer, table):
+    text = path.read_text(errors="replace")
+    rel = path.relative_to(root).as_posix()
+    code = strip_comments(text)
+    for name in INCLUDE.findall(code):
+        target = name.split("/")[0]
+        if "/" not in name:
+            # Without a folder: a generated header, or one beside the file.
+            if not name.endswith(".pb-c.h") and not (path.parent / name).exists():
+                yield f'{rel}: "{name}" is not beside the file: write "layer/{name}"'
+        elif target in table and target not in table[layer]:
+            yield f'{rel}: includes "{name}", but {layer} may use only {" ".join(sorted(table[layer] - {layer}))}'
+        elif target not in table and layer != "tools":
+            yield f'{rel}: includes "{name}", which is in no layer'
+    if layer not in ("tools", "cli") and rel not in MAY_EXIT:
+        for m in SPEAKS.finditer(re.sub(r'"(?:\\.|[^"\\\n])*"', '""', code)):
+            yield f"{rel}: calls {m[1]}(): libraries neither print nor exit"
+
+
+def main():
+    root = Path(sys.argv[1]).resolve()
+    table = read_table(root / "docs/design.md")
+    have = {p.name for p in (root / "lib").iterdir() if p.is_dir()}
+    faults = [f"lib/{d}: not in the table of docs/design.md" for d in sorted(have - set(table))]
+    count = 0
+    for path in sorted([*root.glob("lib/*/**/*"), *root.glob("tools/**/*")]):
+        if path.suffix not in (".c", ".h", ".inc"):
+            continue
+        rel = path.relative_to(root).parts
+        layer = rel[1] if rel[0] == "lib" else "tools"
+        if layer in table:
+            faults += faults_of(path, root, layer, table)
+        count += 1
+    print(*faults, sep="\n")
+    print(f"{count} files, {len(faults)} faults")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
