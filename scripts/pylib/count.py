@@ -1,28 +1,32 @@
 """Adds up meson's test results: count.py [--broken N] BUILD... prints "N passed, N failed, N skipped".
 
---broken N counts N builds that failed as failures. Skipped tests are listed with their reasons before. Exit: 1 when
-anything failed, or nothing passed.
+A test that reports in TAP counts each of its parts. --broken N counts N builds that failed as failures. What failed or
+was skipped is listed before, with the reason. Exit: 1 when anything failed, or nothing passed.
 """
 import argparse
+import json
+import re
 import sys
-import xml.etree.ElementTree as ET
 from pathlib import Path
 
+POINT = re.compile(r"^(not )?ok\b\s*(\d*)\s*(?:- )?(.*?)(?:\s+#\s*(?i:(SKIP|TODO))\S*\s*(.*))?$", re.M)
 
-def results(build):
-    """(name, "passed" | "failed" | "skipped", reason) of each test and TAP subtest"""
-    log = Path(build) / "meson-logs/testlog.junit.xml"
-    if not log.exists():
-        return
-    for suite in ET.parse(log).getroot().iter("testsuite"):
-        for case in suite.iter("testcase"):
-            skipped = case.find("skipped")
-            failed = case.find("failure") is not None or case.find("error") is not None
-            state = "failed" if failed else "skipped" if skipped is not None else "passed"
-            reason = (skipped.get("message") or "") if skipped is not None else ""
-            if state == "skipped" and not reason:
-                reason = " ".join((case.findtext("system-out") or suite.findtext("system-out") or "").split())[-160:]
-            yield f"{suite.get('name')}: {case.get('name')}", state, reason
+
+def parts(test):
+    """(name, "passed" | "failed" | "skipped", reason) of one entry of testlog.json"""
+    name, result, said = test["name"], test["result"], test.get("stdout", "")
+    found = []
+    if re.search(r"^1\.\.\d+", said, re.M):
+        for no, _, what, directive, why in POINT.findall(said):
+            state = "skipped" if directive.upper() == "SKIP" else "failed" if no else "passed"
+            found.append((f"{name}: {what}", state, why))
+    bad = result not in ("OK", "SKIP", "EXPECTEDFAIL")
+    if bad and not any(state == "failed" for _, state, _ in found):
+        # It crashed, or stopped before its end: that is one failure more than its parts show.
+        found.append((name, "failed", f"{result.lower()}, exit status {test.get('returncode')}"))
+    if not found:
+        found.append((name, "skipped" if result == "SKIP" else "passed", " ".join(said.split())[-160:]))
+    return found
 
 
 def main():
@@ -32,10 +36,12 @@ def main():
     a = p.parse_args()
     count = {"passed": 0, "failed": a.broken, "skipped": 0}
     for build in a.builds:
-        for name, state, reason in results(build):
-            count[state] += 1
-            if state != "passed":
-                print(f"{state}: {build}: {name}{': ' + reason if reason else ''}")
+        log = Path(build) / "meson-logs/testlog.json"
+        for line in log.read_text().splitlines() if log.exists() else []:
+            for name, state, reason in parts(json.loads(line)):
+                count[state] += 1
+                if state != "passed":
+                    print(f"{state}: {build}: {name}{': ' + reason if reason else ''}")
     print(f"{count['passed']} passed, {count['failed']} failed, {count['skipped']} skipped")
     return 1 if count["failed"] or not count["passed"] else 0
 

@@ -24,7 +24,7 @@ typedef struct tool {
     oct_cli cli;
     oct_err err;
     oct_status s;
-    char out[8192], said[4096];
+    char out[8192], said[4096], command[16]; /* the tables themselves end with run() */
 } tool;
 
 static const char *observer_names(size_t i, const char **summary)
@@ -85,6 +85,7 @@ static int run(tool *t, const char *line)
     FILE *out = t->cli.out, *said = t->cli.err;
     t->s = oct_cli_parse(&t->cli, argc, argv, &t->err);
     int code = -1;
+    snprintf(t->command, sizeof t->command, "%s", t->cli.command ? t->cli.command->name : "");
     if (t->s != OCT_OK || t->cli.done)
         code = oct_cli_finish(&t->cli, t->s, &t->err);
     rewind(out);
@@ -158,7 +159,7 @@ static void commands_have_tables(void **state)
 {
     tool t;
     assert_int_equal(run(&t, "merge|a|b|-o|c|d"), -1);
-    assert_string_equal(t.cli.command->name, "merge");
+    assert_string_equal(t.command, "merge");
     assert_int_equal(t.files.n, 3);
     assert_string_equal(t.files.v[2], "d");
     end(&t);
