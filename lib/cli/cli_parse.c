@@ -18,8 +18,8 @@ typedef struct parse {
     char **argv;
     oct_cli_list pos; /* positionals */
     size_t pos_cap;
-    const oct_cli_live *before; /* option whose value came just before the positional, if it repeats */
-    const char *before_value;
+    const oct_cli_live *before;  /* a repeatable option whose value was the argument before */
+    const oct_cli_live *spilled; /* such an option that a positional followed: an unquoted pattern, perhaps */
 } parse;
 
 bool oct_cli_is_positional(const oct_cli_live *l)
@@ -236,7 +236,6 @@ static oct_status set_value(parse *p, oct_cli_live *l, const char *value, oct_er
     if (path && !*value)
         return oct_fail(err, OCT_EUSAGE, "--%s: the value is empty", o->name);
     p->before = multi ? l : NULL;
-    p->before_value = value;
     switch (o->kind) {
     case OCT_CLI_INT: return set_int(o, value, err);
     case OCT_CLI_FLOAT: return set_float(o, value, err);
@@ -329,6 +328,13 @@ static oct_status short_options(parse *p, const char *letters, oct_err *err)
     return OCT_OK;
 }
 
+static oct_status add_positional(parse *p, const char *a, oct_err *err)
+{
+    if (p->before)
+        p->spilled = p->before;
+    return push(p->cli, &p->pos, &p->pos_cap, a, err);
+}
+
 static oct_status read_arguments(parse *p, oct_err *err)
 {
     bool plain = false; /* after "--" */
@@ -341,7 +347,7 @@ static oct_status read_arguments(parse *p, oct_err *err)
         else if (!plain && a[0] == '-' && a[1])
             OCT_TRY(short_options(p, a + 1, err));
         else if (*a)
-            OCT_TRY(push(p->cli, &p->pos, &p->pos_cap, a, err));
+            OCT_TRY(add_positional(p, a, err));
         else
             return oct_fail(err, OCT_EUSAGE, "an argument is empty");
     }
@@ -377,8 +383,8 @@ static oct_status misspelt_command(const parse *p, oct_err *err)
 static oct_status too_many(const parse *p, size_t at, oct_err *err)
 {
     oct_fail(err, OCT_EUSAGE, "unexpected argument '%s'", p->pos.v[at]);
-    if (p->before)
-        oct_cli_pattern_hint(p->before->o.name, p->pos.v[at], err);
+    for (size_t i = 0; p->spilled && i < p->pos.n; i++)
+        oct_cli_pattern_hint(p->spilled->o.name, p->pos.v[i], err);
     return OCT_EUSAGE;
 }
 

@@ -186,6 +186,7 @@ static void mistakes_are_explained(void **state)
     expect_usage("m|--data|--layers", "qtest: --data needs a value (SPEC)\n  hint: '--layers' was taken for an option; a value that starts with '-' is written --data=--layers\n");
     expect_usage("merg|a", "qtest: 'merg' is neither a file nor a command\n  hint: did you mean 'qtest merge'?\n");
     expect_usage("m|--data|d/a.npy|d/b.npy", "qtest: unexpected argument 'd/b.npy'\n  hint: quote a pattern, so that it arrives whole: --data 'd/*.npy'\n");
+    expect_usage("--data|d/a.npy|d/b.npy|m|-o|x", "qtest: unexpected argument 'm'\n  hint: quote a pattern, so that it arrives whole: --data 'd/*.npy'\n");
     expect_usage("merge|a|-o|b", "qtest: 1 TABLE given, at least 2 needed\n  hint: 'qtest merge --help' shows the options\n");
     expect_usage("merge|a|b", "qtest: --output is missing\n  hint: 'qtest merge --help' shows the options\n");
     static const char *const plain[][2] = {
