@@ -22,10 +22,10 @@ typedef struct oct_infer {
 
 /* How a tensor of rank >= 3 lies in memory. Dimensions are always given in ONNX's order [N, C, spatial...];
  * the layout only says how they are stored. */
-typedef enum oct_layout {
+typedef enum oct_tensor_layout {
     OCT_LAYOUT_PLAIN = 0,        /* C order of the dimensions               */
     OCT_LAYOUT_CHANNELS_LAST = 1 /* dimension 1 innermost: N, spatial..., C */
-} oct_layout;
+} oct_tensor_layout;
 
 /* Affine quantization of an integer tensor: real = scale[c] * (q - zp[c]). n == 1: per tensor; else
  * per channel along `axis` (of the ONNX dimensions). */
@@ -41,7 +41,7 @@ typedef struct oct_operand {
     int rank;
     int64_t dims[OCT_MAX_RANK];
     int64_t count; /* elements */
-    oct_layout layout;
+    oct_tensor_layout layout;
     void *data;      /* at prepare time NULL unless constant */
     bool constant;   /* data is fixed: may be packed at prepare time */
     const oct_quant *q; /* the integers stand for reals (fused QDQ); NULL: plain numbers */

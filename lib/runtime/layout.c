@@ -45,7 +45,7 @@ static oct_status grow_other(state *s, oct_err *err)
 }
 
 /* Emits a step that copies (or, when both layouts are the same bytes, renames) `from` into layout `to`. */
-static oct_status reorder(state *s, rt_operand *from, oct_layout to, rt_operand **out, oct_err *err)
+static oct_status reorder(state *s, rt_operand *from, oct_tensor_layout to, rt_operand **out, oct_err *err)
 {
     oct_plan *p = s->p;
     OCT_TRY(grow_other(s, err));
@@ -91,7 +91,7 @@ static oct_status reorder(state *s, rt_operand *from, oct_layout to, rt_operand 
     return OCT_OK;
 }
 
-static oct_status want(state *s, oct_operand **slot, oct_layout layout, oct_err *err)
+static oct_status want(state *s, oct_operand **slot, oct_tensor_layout layout, oct_err *err)
 {
     oct_operand *t = *slot;
     if (!t || t->layout == layout || t->rank < 3)
@@ -102,7 +102,7 @@ static oct_status want(state *s, oct_operand **slot, oct_layout layout, oct_err 
     return OCT_OK;
 }
 
-static void set_out(oct_step *st, oct_layout layout)
+static void set_out(oct_step *st, oct_tensor_layout layout)
 {
     for (int k = 0; k < st->n_out; k++)
         if (st->out[k])
@@ -110,7 +110,7 @@ static void set_out(oct_step *st, oct_layout layout)
 }
 
 /* Transpose may take and give either layout; the one that makes it the least work: memory order kept. */
-static oct_layout transpose_out(const oct_step *st)
+static oct_tensor_layout transpose_out(const oct_step *st)
 {
     int n;
     const int64_t *perm = oct_node_ints(st->node, "perm", &n);
@@ -133,7 +133,7 @@ static oct_layout transpose_out(const oct_step *st)
 }
 
 /* For operators that take anything: channels-last when a large input of the output's rank is. */
-static oct_layout any_layout(const oct_step *st)
+static oct_tensor_layout any_layout(const oct_step *st)
 {
     if (strcmp(st->op->type, "Transpose") == 0)
         return transpose_out(st);
@@ -158,7 +158,7 @@ static oct_status lay_out(state *s, rt_step *st, oct_err *err)
             OCT_TRY(want(s, &x->in[i], OCT_LAYOUT_PLAIN, err));
         set_out(x, OCT_LAYOUT_CHANNELS_LAST);
     } else {
-        oct_layout layout = any_layout(x);
+        oct_tensor_layout layout = any_layout(x);
         bool transpose = strcmp(x->op->type, "Transpose") == 0;
         for (int i = 0; i < x->n_in && !transpose; i++)
             if (x->in[i] && !x->in[i]->constant && x->out[0] && x->in[i]->rank == x->out[0]->rank &&

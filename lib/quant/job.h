@@ -1,0 +1,83 @@
+/* lib/quant/job.h -- the inside of a quantization job, shared by the files that do its steps. */
+#ifndef OCT_QUANT_JOB_H
+#define OCT_QUANT_JOB_H
+
+#include "quant/quant.h"
+
+typedef enum oct_role {
+    OCT_ROLE_FLOAT = 0,
+    OCT_ROLE_PRODUCT,  /* Conv, Gemm, MatMul on integers */
+    OCT_ROLE_INTEGER,  /* another operator on integers */
+    OCT_ROLE_CLAMP,    /* a clamp that the quantized output of the node before it does: goes away */
+    OCT_ROLE_DYNAMIC   /* a product whose activation is quantized when it runs */
+} oct_role;
+
+typedef struct qnode {
+    oct_role role;
+    oct_policy_row row;
+    const char *why;
+    oct_layer_decision decision;
+} qnode;
+
+/* A value that gets a grid. */
+typedef struct qvalue {
+    bool wanted;      /* a quantizer stands on it */
+    bool channels;    /* per-channel moments are wanted */
+    bool constant;    /* a constant operand of an integer operator (not a product's weight) */
+    int same;         /* value whose grid it shares (union-find parent); itself at the root */
+    float clamp_lo, clamp_hi; /* of the clamp that its quantizer does; -inf, inf */
+    /* decided: */
+    bool has_grid;
+    oct_dtype dtype;
+    oct_qparams q;
+    const char *observer;
+    double sqnr;      /* dB of rounding and clipping, expected */
+} qvalue;
+
+/* A product's quantized weights. */
+typedef struct qweights {
+    oct_dtype dtype;   /* OCT_S8 or OCT_U8 */
+    int64_t channels;  /* scales: 1 or output channels */
+    int axis;
+    float *scale;
+    oct_tensor *codes;
+    int32_t *bias;     /* at s_x * s_w, or NULL */
+    int64_t n_bias;
+    double sqnr;
+    const char *remedy;
+} qweights;
+
+struct oct_qjob {
+    oct_arena *arena;
+    oct_graph *g;
+    oct_qjob_opts opts;
+    qnode *node;       /* [n_nodes], by node of g */
+    qvalue *value;     /* [n_values] */
+    size_t n_nodes, n_values;
+    qweights **weights; /* by node; NULL where there are none */
+    const char **wanted; /* for oct_qjob_values */
+    bool *wanted_channels;
+    size_t n_wanted;
+    int *layer;        /* nodes in order, for oct_qjob_layer */
+    size_t n_layer;
+};
+
+/* place.c: roles, wanted values, shared grids. May be run again after more nodes were forced to float. */
+oct_status oct_place(oct_qjob *j, oct_err *err);
+int oct_grid_root(const oct_qjob *j, int value);
+/* The value on which the quantizer behind node's output 0 stands: the output, or that of the clamp it does. */
+int oct_quantized_output(const oct_qjob *j, int node);
+
+/* grids.c: grids of all wanted values. */
+oct_status oct_choose_grids(oct_qjob *j, const oct_calib *c, bool *changed, oct_err *err);
+
+/* weights.c: quantizes the weights and bias of a product whose input has a grid. means: per input channel mean of the
+ * activation for bias correction, or NULL. */
+oct_status oct_quantize_weights(oct_qjob *j, int node, const double *means, size_t n_means, oct_err *err);
+
+/* saturate.c: whether u8 x s8 products of two neighbouring k cannot leave 16 bits, whatever codes the activation takes:
+ * in each pair the positive weights sum to at most 128, the negative ones too (255 * 128 < 2^15). Pairs are formed as
+ * ONNX Runtime's kernels form them: along k = (ky, kx, ic) and along k = (ic, ky, kx). codes: s8 as ONNX stores them. */
+bool oct_pairs_safe(const oct_node *n, const oct_tensor *codes, int axis);
+
+#endif

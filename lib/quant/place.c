@@ -1,0 +1,347 @@
+/* Placement: which nodes run on integers, which values get a quantizer, which share a grid.
+ *
+ * Products are chosen by the policy and the target. Other operators follow from them: one runs on integers when its inputs are
+ * there as integers anyway and its output is wanted as integers, so that no quantizer is placed that only costs. */
+#include "quant/job.h"
+
+#include <math.h>
+#include <string.h>
+
+static const oct_op *op_of(const oct_qjob *j, int node)
+{
+    return oct_op_of(j->g, node);
+}
+
+static bool is_const(const oct_qjob *j, int value)
+{
+    return value >= 0 && j->g->value[value].konst;
+}
+
+static bool is_float(const oct_qjob *j, int value)
+{
+    return value >= 0 && j->g->value[value].dtype == OCT_F32;
+}
+
+int oct_grid_root(const oct_qjob *j, int v)
+{
+    while (j->value[v].same != v)
+        v = j->value[v].same;
+    return v;
+}
+
+static void join(oct_qjob *j, int a, int b)
+{
+    a = oct_grid_root(j, a);
+    b = oct_grid_root(j, b);
+    if (a != b)
+        j->value[a > b ? a : b].same = a > b ? b : a;
+}
+
+static bool integer_role(oct_role r)
+{
+    return r == OCT_ROLE_PRODUCT || r == OCT_ROLE_INTEGER;
+}
+
+/* ---- products ---- */
+
+static void choose_product(oct_qjob *j, int id)
+{
+    qnode *q = &j->node[id];
+    const oct_node *n = &j->g->node[id];
+    bool const_b = n->n_in > 1 && is_const(j, n->in[1]);
+    if (q->row.scheme == OCT_SCHEME_FLOAT) {
+        q->why = q->row.rule;
+    } else if (n->n_captured || !is_float(j, n->in[0]) || n->out[0] < 0 || (n->n_in > 1 && !is_float(j, n->in[1]))) {
+        q->why = "its tensors are not float32";
+    } else if (is_const(j, n->in[0])) {
+        q->why = "its data input is a constant";
+    } else if (strcmp(n->op, "MatMul") != 0 && !const_b) {
+        q->why = "its weights are not constant";
+    } else if (strcmp(n->op, "MatMul") == 0 && const_b && j->g->value[n->in[1]].konst->rank != 2) {
+        q->why = "its weights are not one matrix";
+    } else if (strcmp(n->op, "Gemm") == 0 && (oct_node_int(n, "transA", 0) || oct_node_float(n, "alpha", 1.0f) != 1.0f ||
+                                              (n->n_in > 2 && n->in[2] >= 0 && oct_node_float(n, "beta", 1.0f) != 1.0f))) {
+        q->why = "its transA, alpha or beta has no integer form";
+    } else if (n->n_in > 2 && n->in[2] >= 0 && !is_const(j, n->in[2])) {
+        q->why = "its bias is not constant";
+    } else if (q->row.scheme == OCT_SCHEME_STATIC && j->opts.have_data) {
+        if (oct_target_product(j->opts.target, n->op)) {
+            q->role = OCT_ROLE_PRODUCT;
+            q->why = q->row.rule;
+        } else {
+            q->why = "the target runs this operator in float";
+        }
+    } else if (q->row.scheme == OCT_SCHEME_DYNAMIC || q->row.scheme == OCT_SCHEME_STATIC) {
+        if (const_b && oct_target_dynamic(j->opts.target, n->op)) {
+            q->role = OCT_ROLE_DYNAMIC;
+            q->why = j->opts.have_data ? q->row.rule : "no data: activations are quantized when it runs";
+        } else {
+            q->why = j->opts.have_data ? "no dynamic form in the target" : "no data for the ranges of its activations";
+        }
+    } else {
+        q->why = q->row.rule;
+    }
+}
+
+/* ---- clamps ---- */
+
+/* A clamp behind an integer node joins its quantizer when nothing else sees the unclamped value. */
+static void choose_clamp(oct_qjob *j, int id)
+{
+    const oct_node *n = &j->g->node[id];
+    int p = n->in[0] >= 0 ? j->g->value[n->in[0]].producer : -1;
+    float lo, hi;
+    j->node[id].role = OCT_ROLE_FLOAT;
+    if (p < 0 || !oct_op_clamp(j->g, id, &lo, &hi) || !(lo <= 0.0f) || !(hi >= 0.0f))
+        return;
+    const oct_op *op = op_of(j, p);
+    if (!op || !op->fuses_clamp || !integer_role(j->node[p].role) || !oct_value_used_once(&j->g->value[n->in[0]]))
+        return;
+    j->node[id].role = OCT_ROLE_CLAMP;
+    j->node[id].why = "done by the quantizer of the node before it";
+    j->value[n->out[0]].clamp_lo = lo;
+    j->value[n->out[0]].clamp_hi = hi;
+}
+
+int oct_quantized_output(const oct_qjob *j, int node)
+{
+    int v = j->g->node[node].out[0];
+    if (v < 0 || j->g->value[v].n_uses != 1)
+        return v;
+    int user = j->g->value[v].uses[0].node;
+    return j->node[user].role == OCT_ROLE_CLAMP ? j->g->node[user].out[0] : v;
+}
+
+/* The node whose result value is as far as quantization goes: through a clamp that goes away. */
+static int real_producer(const oct_qjob *j, int value)
+{
+    int p = j->g->value[value].producer;
+    if (p >= 0 && j->node[p].role == OCT_ROLE_CLAMP)
+        p = j->g->value[j->g->node[p].in[0]].producer;
+    return p;
+}
+
+/* ---- other operators ---- */
+
+/* Inputs of a node that carry quantized data. */
+static int data_inputs(const oct_qjob *j, int id)
+{
+    const oct_op *op = op_of(j, id);
+    const oct_node *n = &j->g->node[id];
+    switch (op->quant) {
+    case OCT_QUANT_JOIN:
+    case OCT_QUANT_ARITH: return n->n_in;
+    case OCT_QUANT_WEIGHTED: return is_const(j, n->in[1]) ? 1 : 2;
+    default: return 1;
+    }
+}
+
+static bool reads_integer(const oct_qjob *j, int value)
+{
+    const oct_value *v = &j->g->value[value];
+    for (size_t i = 0; i < v->n_uses; i++) {
+        oct_use u = v->uses[i];
+        oct_role r = j->node[u.node].role;
+        if (u.slot >= 0 && integer_role(r) && u.slot < data_inputs(j, u.node))
+            return true;
+        if (r == OCT_ROLE_CLAMP && reads_integer(j, j->g->node[u.node].out[0]))
+            return true;
+    }
+    return false;
+}
+
+/* Whether a product reads the value, so that a quantizer stands on it whatever others do. */
+static bool read_by_product(const oct_qjob *j, int value)
+{
+    const oct_value *v = &j->g->value[value];
+    for (size_t i = 0; i < v->n_uses; i++)
+        if (v->uses[i].slot >= 0 && j->node[v->uses[i].node].role == OCT_ROLE_PRODUCT &&
+            v->uses[i].slot < data_inputs(j, v->uses[i].node))
+            return true;
+    return false;
+}
+
+static bool made_integer(const oct_qjob *j, int value)
+{
+    int p = real_producer(j, value);
+    return p >= 0 && integer_role(j->node[p].role);
+}
+
+static bool candidate(const oct_qjob *j, int id, const char **why)
+{
+    const oct_node *n = &j->g->node[id];
+    const oct_op *op = op_of(j, id);
+    if (!op || op->quant == OCT_QUANT_NONE || op->quant == OCT_QUANT_WEIGHTED || n->n_captured)
+        return false;
+    if (j->node[id].row.scheme == OCT_SCHEME_FLOAT) {
+        *why = j->node[id].row.rule;
+        return false;
+    }
+    if (!oct_target_integer(j->opts.target, n->op) || !op->integer) {
+        *why = "the target runs this operator in float";
+        return false;
+    }
+    if (strcmp(n->op, "Resize") == 0 && strcmp(oct_node_str(n, "mode", "nearest"), "nearest") != 0) {
+        *why = "the target interpolates in float";
+        return false;
+    }
+    for (int i = 0; i < data_inputs(j, id); i++)
+        if (!is_float(j, n->in[i]))
+            return false;
+    for (int k = 0; k < n->n_out; k++)
+        if (n->out[k] >= 0 && !is_float(j, n->out[k]))
+            return false;
+    return true;
+}
+
+/* Whether an integer candidate still pays: all data inputs are there as integers, and some output is read so. */
+static bool pays(const oct_qjob *j, int id, const char **why)
+{
+    const oct_node *n = &j->g->node[id];
+    bool any = false;
+    for (int i = 0; i < data_inputs(j, id); i++) {
+        if (is_const(j, n->in[i]))
+            continue;
+        if (!made_integer(j, n->in[i]) && !read_by_product(j, n->in[i])) {
+            *why = "an input is not there as integers";
+            return false;
+        }
+        any = true;
+    }
+    bool read = false;
+    for (int k = 0; k < n->n_out; k++)
+        read |= n->out[k] >= 0 && reads_integer(j, n->out[k]);
+    if (!read)
+        *why = "nothing reads its result as integers";
+    else if (!any)
+        *why = "all its inputs are constants";
+    return any && read;
+}
+
+static void choose_others(oct_qjob *j)
+{
+    const oct_graph *g = j->g;
+    for (size_t i = 0; i < g->n_order; i++) {
+        int id = g->order[i];
+        if (j->node[id].role == OCT_ROLE_FLOAT && candidate(j, id, &j->node[id].why) && !j->node[id].decision.why)
+            j->node[id].role = OCT_ROLE_INTEGER;
+    }
+    for (bool again = true; again;) {
+        again = false;
+        for (size_t i = 0; i < g->n_order; i++) /* clamps follow what is before them */
+            if (j->node[g->order[i]].role == OCT_ROLE_CLAMP || j->node[g->order[i]].role == OCT_ROLE_FLOAT)
+                choose_clamp(j, g->order[i]);
+        for (size_t i = 0; i < g->n_order; i++) {
+            int id = g->order[i];
+            if (j->node[id].role == OCT_ROLE_INTEGER && !pays(j, id, &j->node[id].why)) {
+                j->node[id].role = OCT_ROLE_FLOAT;
+                again = true;
+            }
+        }
+    }
+}
+
+/* ---- values ---- */
+
+static void want_output(oct_qjob *j, int id)
+{
+    const oct_node *n = &j->g->node[id];
+    int v = oct_quantized_output(j, id);
+    bool product = j->node[id].role == OCT_ROLE_PRODUCT;
+    bool needed = !product || (strcmp(n->op, "Conv") == 0 && j->opts.target->conv_needs_output) || reads_integer(j, v);
+    if (needed)
+        j->value[v].wanted = true;
+    for (int k = 1; k < n->n_out; k++)
+        if (n->out[k] >= 0)
+            j->value[n->out[k]].wanted = true;
+}
+
+static void want_values(oct_qjob *j)
+{
+    for (size_t i = 0; i < j->g->n_order; i++) {
+        int id = j->g->order[i];
+        const oct_node *n = &j->g->node[id];
+        if (!integer_role(j->node[id].role))
+            continue;
+        for (int k = 0; k < data_inputs(j, id); k++) {
+            j->value[n->in[k]].wanted = true;
+            j->value[n->in[k]].constant = is_const(j, n->in[k]);
+        }
+        if (j->node[id].role == OCT_ROLE_PRODUCT)
+            j->value[n->in[0]].channels = true;
+        want_output(j, id);
+    }
+}
+
+/* Grids that must be one: data movement keeps codes. Concat shares where no input's clamp depends on its own grid: a
+ * quantizer that also clamps must end where the clamp does, which a wider shared grid would not. */
+static void share_grids(oct_qjob *j)
+{
+    for (size_t i = 0; i < j->g->n_order; i++) {
+        int id = j->g->order[i];
+        const oct_node *n = &j->g->node[id];
+        if (j->node[id].role != OCT_ROLE_INTEGER)
+            continue;
+        oct_quant_trait t = op_of(j, id)->quant;
+        if (t == OCT_QUANT_SAME)
+            for (int k = 0; k < n->n_out; k++)
+                if (n->out[k] >= 0)
+                    join(j, n->in[0], n->out[k]);
+    }
+    for (size_t i = 0; i < j->g->n_order; i++) {
+        int id = j->g->order[i];
+        const oct_node *n = &j->g->node[id];
+        if (j->node[id].role != OCT_ROLE_INTEGER || op_of(j, id)->quant != OCT_QUANT_JOIN)
+            continue;
+        float lo = 0, hi = 0;
+        bool agree = true;
+        for (int k = 0; k < n->n_in; k++) {
+            const qvalue *v = &j->value[n->in[k]];
+            int root = oct_grid_root(j, n->in[k]);
+            const qvalue *r = &j->value[root];
+            float a = fmaxf(v->clamp_lo, r->clamp_lo), b = fminf(v->clamp_hi, r->clamp_hi);
+            agree &= k == 0 || (a == lo && b == hi);
+            lo = a;
+            hi = b;
+        }
+        for (int k = 0; k < n->n_in && agree; k++)
+            join(j, n->in[k], n->out[0]);
+    }
+}
+
+static oct_status list_wanted(oct_qjob *j, oct_err *err)
+{
+    j->wanted = oct_arena_calloc(j->arena, j->n_values + 1, sizeof *j->wanted);
+    j->wanted_channels = oct_arena_calloc(j->arena, j->n_values + 1, sizeof *j->wanted_channels);
+    if (!j->wanted || !j->wanted_channels)
+        return oct_nomem(err);
+    j->n_wanted = 0;
+    for (size_t v = 0; v < j->n_values; v++)
+        if (j->value[v].wanted && !j->value[v].constant) {
+            j->wanted_channels[j->n_wanted] = j->value[v].channels;
+            j->wanted[j->n_wanted++] = j->g->value[v].name;
+        }
+    return OCT_OK;
+}
+
+oct_status oct_place(oct_qjob *j, oct_err *err)
+{
+    for (size_t v = 0; v < j->n_values; v++)
+        j->value[v] = (qvalue){ .same = (int)v, .clamp_lo = -INFINITY, .clamp_hi = INFINITY, .sqnr = NAN };
+    for (size_t i = 0; i < j->g->n_order; i++) {
+        int id = j->g->order[i];
+        const oct_op *op = op_of(j, id);
+        j->node[id].role = OCT_ROLE_FLOAT;
+        j->node[id].why = op ? "no integer form" : "the operator is unknown";
+        /* decision.why, when set, is a reason found later that keeps the node float. */
+        if (op && op->quant == OCT_QUANT_WEIGHTED && !j->node[id].decision.why)
+            choose_product(j, id);
+        if (j->node[id].decision.why)
+            j->node[id].why = j->node[id].decision.why;
+    }
+    if (j->opts.have_data)
+        choose_others(j);
+    want_values(j);
+    share_grids(j);
+    return list_wanted(j, err);
+}
