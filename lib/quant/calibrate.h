@@ -12,7 +12,7 @@
 
 typedef struct oct_calibrate_opts {
     const char *const *values; /* what to observe */
-    const bool *channels;      /* [n]: per-channel moments too; NULL: none */
+    const int *axes;           /* [n]: dimension of channels for per-channel moments, -1 the last, 0 none; NULL: none */
     size_t n;
     int threads;
     oct_progress_fn progress;  /* may be NULL */

@@ -22,7 +22,7 @@ typedef struct qnode {
 /* A value that gets a grid. */
 typedef struct qvalue {
     bool wanted;      /* a quantizer stands on it */
-    bool channels;    /* per-channel moments are wanted */
+    int axis;         /* dimension of channels for per-channel moments; -1 the last, 0 none */
     bool constant;    /* a constant operand of an integer operator (not a product's weight) */
     int same;         /* value whose grid it shares (union-find parent); itself at the root */
     float clamp_lo, clamp_hi; /* of the clamp that its quantizer does; -inf, inf */
@@ -56,7 +56,7 @@ struct oct_qjob {
     size_t n_nodes, n_values;
     qweights **weights; /* by node; NULL where there are none */
     const char **wanted; /* for oct_qjob_values */
-    bool *wanted_channels;
+    int *wanted_axes;
     size_t n_wanted;
     int *layer;        /* nodes in order, for oct_qjob_layer */
     size_t n_layer;

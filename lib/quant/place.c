@@ -268,7 +268,7 @@ static void want_values(oct_qjob *j)
             j->value[n->in[k]].constant = is_const(j, n->in[k]);
         }
         if (j->node[id].role == OCT_ROLE_PRODUCT)
-            j->value[n->in[0]].channels = true;
+            j->value[n->in[0]].axis = strcmp(n->op, "MatMul") == 0 ? -1 : 1;
         want_output(j, id);
     }
 }
@@ -312,13 +312,13 @@ static void share_grids(oct_qjob *j)
 static oct_status list_wanted(oct_qjob *j, oct_err *err)
 {
     j->wanted = oct_arena_calloc(j->arena, j->n_values + 1, sizeof *j->wanted);
-    j->wanted_channels = oct_arena_calloc(j->arena, j->n_values + 1, sizeof *j->wanted_channels);
-    if (!j->wanted || !j->wanted_channels)
+    j->wanted_axes = oct_arena_calloc(j->arena, j->n_values + 1, sizeof *j->wanted_axes);
+    if (!j->wanted || !j->wanted_axes)
         return oct_nomem(err);
     j->n_wanted = 0;
     for (size_t v = 0; v < j->n_values; v++)
         if (j->value[v].wanted && !j->value[v].constant) {
-            j->wanted_channels[j->n_wanted] = j->value[v].channels;
+            j->wanted_axes[j->n_wanted] = j->value[v].axis;
             j->wanted[j->n_wanted++] = j->g->value[v].name;
         }
     return OCT_OK;

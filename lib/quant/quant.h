@@ -53,9 +53,9 @@ typedef struct oct_qjob oct_qjob;
 oct_status oct_qjob_create(oct_graph *g, const oct_qjob_opts *opts, oct_qjob **job, oct_err *err);
 void oct_qjob_destroy(oct_qjob *j);
 
-/* Names of the values whose statistics decide() wants; borrowed. channels[i] tells whether per-channel moments are
- * wanted too (inputs of products). */
-const char *const *oct_qjob_values(const oct_qjob *j, const bool **channels, size_t *n);
+/* Names of the values whose statistics decide() wants; borrowed. axes[i]: dimension along which per-channel moments are
+ * wanted too (inputs of products), -1 the last, 0 none. */
+const char *const *oct_qjob_values(const oct_qjob *j, const int **axes, size_t *n);
 
 /* c may be NULL when nothing needs statistics. A value that the table lacks or has commented out stays float, with its
  * neighbours, and the decision says so. */

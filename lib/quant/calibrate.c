@@ -1,0 +1,256 @@
+/* Calibration: samples through the float runtime, statistics of chosen values. */
+#include "quant/calibrate.h"
+
+#include "base/pool.h"
+#include "runtime/plan.h"
+
+#include <pthread.h>
+#include <string.h>
+
+typedef struct shared {
+    const oct_graph *g;
+    oct_source *src;
+    const oct_calibrate_opts *opts;
+    pthread_mutex_t lock;
+    oct_status status; /* of the first failure */
+    oct_err err;
+    bool ended;
+    int64_t done, total;
+} shared;
+
+/* One thread's part. */
+typedef struct worker {
+    shared *s;
+    oct_calib *calib;
+    oct_calib_tensor **tensor; /* [opts->n] */
+    oct_plan *plan;
+    oct_input_shape *shape;    /* of the plan's inputs */
+    oct_batch batch;
+    float *plain;              /* for tensors that are not plain float32 */
+    size_t plain_count;
+    oct_status status;
+    oct_err err;
+} worker;
+
+static int value_index(const oct_calibrate_opts *o, const char *name)
+{
+    for (size_t i = 0; i < o->n; i++)
+        if (strcmp(o->values[i], name) == 0)
+            return (int)i;
+    return -1;
+}
+
+/* Rows that count: a model with a fixed batch gets its last sample repeated. */
+static int64_t counted(const worker *w, const oct_operand *t)
+{
+    int64_t rows = t->rank ? t->dims[0] : 1;
+    const oct_array *first = &w->batch.tensors[0];
+    bool batched = first->rank && rows == first->dims[0] && (int64_t)w->batch.n < rows;
+    return batched ? (int64_t)w->batch.n : rows;
+}
+
+static oct_status channels(oct_calib_tensor *t, const oct_operand *x, const float *v, int64_t rows, int axis, oct_err *err)
+{
+    if (axis < 0)
+        axis = x->rank - 1;
+    if (x->rank < 2 || axis >= x->rank)
+        return OCT_OK;
+    int64_t stride[OCT_MAX_RANK];
+    oct_operand_strides(x, stride);
+    size_t n = (size_t)x->dims[axis], inner = (size_t)stride[axis], count = (size_t)(x->count / x->dims[0] * rows);
+    if (t->chan.channels == 0)
+        OCT_TRY(oct_chan_init(&t->chan, n, 0, err));
+    if (t->chan.channels != n || count == 0)
+        return OCT_OK; /* channels vary with the input: no moments */
+    return oct_chan_update(&t->chan, v, count / n / inner, inner, err);
+}
+
+static oct_status observe(void *arg, const char *name, const oct_operand *x, oct_err *err)
+{
+    worker *w = arg;
+    const oct_calibrate_opts *o = w->s->opts;
+    int i = value_index(o, name);
+    if (i < 0 || x->count == 0)
+        return OCT_OK;
+    const float *v = x->data;
+    if (x->dtype != OCT_F32) {
+        if (w->plain_count < (size_t)x->count) {
+            oct_free(w->plain);
+            w->plain_count = 0;
+            if (!(w->plain = oct_calloc((size_t)x->count, sizeof(float))))
+                return oct_nomem(err);
+            w->plain_count = (size_t)x->count;
+        }
+        OCT_TRY(oct_operand_to_f32(x, w->plain, err));
+        v = w->plain;
+    }
+    int64_t rows = counted(w, x), per_sample = rows > 0 ? x->count / (x->rank ? x->dims[0] : 1) : 0;
+    /* Every sample is one to the averages, whichever batch it came in. */
+    bool batched = x->rank && w->batch.n > 1 && rows == (int64_t)w->batch.n;
+    oct_status s = batched ? oct_stats_update_batch(&w->tensor[i]->stats, v, (size_t)rows, (size_t)per_sample, err)
+                           : oct_stats_update(&w->tensor[i]->stats, v, (size_t)(per_sample * rows), err);
+    if (s == OCT_OK && o->axes && o->axes[i] && x->dtype == OCT_F32)
+        s = channels(w->tensor[i], x, v, rows, o->axes[i], err);
+    if (s != OCT_OK)
+        oct_within(err, "sample '%s': value '%s'", w->batch.names[0], name);
+    return s;
+}
+
+static oct_status fit_plan(worker *w, oct_err *err)
+{
+    const oct_graph *g = w->s->g;
+    bool same = w->plan != NULL;
+    for (size_t i = 0; i < g->n_input; i++) {
+        const oct_array *a = &w->batch.tensors[i];
+        oct_input_shape *s = &w->shape[i];
+        same &= s->rank == a->rank && memcmp(s->dims, a->dims, (size_t)a->rank * sizeof *a->dims) == 0;
+        s->name = g->value[g->input[i]].name;
+        s->rank = a->rank;
+        memcpy(s->dims, a->dims, (size_t)a->rank * sizeof *a->dims);
+    }
+    if (same)
+        return OCT_OK;
+    oct_plan_destroy(w->plan);
+    w->plan = NULL;
+    oct_plan_opts o = { .taps = w->s->opts->values, .n_taps = w->s->opts->n, .no_passes = true };
+    OCT_TRY(oct_plan_create(g, w->shape, g->n_input, &o, &w->plan, err));
+    oct_plan_set_tap(w->plan, observe, w);
+    return OCT_OK;
+}
+
+/* The next batch, under the lock. *more false at the end or after a failure of any thread. */
+static oct_status take(worker *w, bool *more, oct_err *err)
+{
+    shared *s = w->s;
+    pthread_mutex_lock(&s->lock);
+    oct_status st = OCT_OK;
+    *more = !s->ended && s->status == OCT_OK;
+    if (*more) {
+        st = oct_source_next(s->src, 1, &w->batch, err);
+        *more = st == OCT_OK && w->batch.n > 0;
+        s->ended |= !*more;
+        s->done += *more ? (int64_t)w->batch.n : 0;
+        if (*more && s->opts->progress)
+            s->opts->progress(s->opts->progress_arg, "calibrating", s->done, s->total);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return st;
+}
+
+static oct_status work(worker *w, oct_err *err)
+{
+    const void *in[64];
+    bool more;
+    for (;;) {
+        OCT_TRY(take(w, &more, err));
+        if (!more)
+            return OCT_OK;
+        OCT_TRY(fit_plan(w, err));
+        for (size_t i = 0; i < w->batch.n_tensors; i++)
+            in[i] = w->batch.tensors[i].data;
+        OCT_TRY(oct_plan_run(w->plan, in, err));
+        w->calib->samples += w->batch.n;
+    }
+}
+
+static void run_worker(void *arg, size_t begin, size_t end, size_t thread)
+{
+    worker *all = arg;
+    for (size_t i = begin; i < end; i++) {
+        worker *w = &all[i];
+        w->status = work(w, &w->err);
+        if (w->status != OCT_OK) {
+            pthread_mutex_lock(&w->s->lock);
+            if (w->s->status == OCT_OK) {
+                w->s->status = w->status;
+                w->s->err = w->err;
+            }
+            pthread_mutex_unlock(&w->s->lock);
+        }
+    }
+}
+
+static oct_status init_worker(worker *w, shared *s, oct_err *err)
+{
+    const oct_calibrate_opts *o = s->opts;
+    *w = (worker){ .s = s };
+    w->calib = oct_calib_create();
+    w->tensor = oct_calloc(o->n + 1, sizeof *w->tensor);
+    w->shape = oct_calloc(s->g->n_input + 1, sizeof *w->shape);
+    if (!w->calib || !w->tensor || !w->shape)
+        return oct_nomem(err);
+    for (size_t i = 0; i < o->n; i++)
+        OCT_TRY(oct_calib_add(w->calib, o->values[i], &w->tensor[i], err));
+    return OCT_OK;
+}
+
+static void free_worker(worker *w)
+{
+    oct_calib_destroy(w->calib);
+    oct_free(w->tensor);
+    oct_free(w->shape);
+    oct_free(w->plain);
+    oct_plan_destroy(w->plan);
+    oct_batch_free(&w->batch);
+}
+
+static oct_status add_up(oct_calib *c, worker *w, size_t n, oct_err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < w[i].calib->n_tensors; k++) {
+            const oct_calib_tensor *from = w[i].calib->tensors[k];
+            oct_calib_tensor *to;
+            OCT_TRY(oct_calib_add(c, from->name, &to, err));
+            OCT_TRY(oct_stats_merge(&to->stats, &from->stats, err));
+            if (from->chan.channels == 0)
+                continue;
+            if (to->chan.channels == 0)
+                OCT_TRY(oct_chan_init(&to->chan, from->chan.channels, from->chan.flags, err));
+            if (to->chan.channels == from->chan.channels)
+                OCT_TRY(oct_chan_merge(&to->chan, &from->chan, err));
+        }
+        c->samples += w[i].calib->samples;
+    }
+    return OCT_OK;
+}
+
+static oct_status check_values(const oct_graph *g, const oct_calibrate_opts *o, oct_err *err)
+{
+    for (size_t i = 0; i < o->n; i++)
+        if (oct_graph_find(g, o->values[i]) < 0)
+            return oct_fail(err, OCT_EUSAGE, "the model has no value '%s'", o->values[i]);
+    if (g->n_input > 64)
+        return oct_fail(err, OCT_EUNSUPPORTED, "%zu inputs; at most 64 are supported", g->n_input);
+    return OCT_OK;
+}
+
+oct_status oct_calibrate(const oct_graph *g, oct_source *src, const oct_calibrate_opts *opts, oct_calib *c, oct_err *err)
+{
+    OCT_TRY(check_values(g, opts, err));
+    oct_pool *pool = oct_pool_create(opts->threads);
+    size_t n = (size_t)oct_pool_threads(pool);
+    shared s = { .g = g, .src = src, .opts = opts, .total = oct_source_count(src) };
+    worker *w = oct_calloc(n, sizeof *w);
+    oct_status st = pool && w ? OCT_OK : oct_nomem(err);
+    if (s.total < 0)
+        s.total = 0;
+    pthread_mutex_init(&s.lock, NULL);
+    for (size_t i = 0; st == OCT_OK && i < n; i++)
+        st = init_worker(&w[i], &s, err);
+    if (st == OCT_OK) {
+        oct_pool_for(pool, n, 1, run_worker, w);
+        st = s.status;
+        if (st != OCT_OK && err)
+            *err = s.err;
+    }
+    if (st == OCT_OK)
+        st = add_up(c, w, n, err);
+    if (st == OCT_OK && c->samples == 0)
+        st = oct_fail(err, OCT_EUSAGE, "there is no sample to calibrate with");
+    for (size_t i = 0; w && i < n; i++)
+        free_worker(&w[i]);
+    oct_free(w);
+    pthread_mutex_destroy(&s.lock);
+    oct_pool_destroy(pool);
+    return st;
+}

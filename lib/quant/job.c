@@ -1,0 +1,176 @@
+/* A quantization job: its steps in turn, and its decisions. */
+#include "quant/job.h"
+
+#include "passes/opset.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Per-channel DequantizeLinear is an operator of opset 13. */
+enum { LEAST_OPSET = 13 };
+
+static oct_status prepare_graph(oct_graph *g, const oct_qjob_opts *o, oct_err *err)
+{
+    OCT_TRY(oct_infer_shapes(g, err));
+    if (oct_graph_opset(g, "") < LEAST_OPSET) {
+        int64_t from = oct_graph_opset(g, "");
+        OCT_TRY(oct_raise_opset(g, LEAST_OPSET, err));
+        if (o->log && o->log->change) {
+            char text[64];
+            snprintf(text, sizeof text, "opset %lld to %d", (long long)from, LEAST_OPSET);
+            o->log->change(o->log->arg, "opset", text, "");
+        }
+    }
+    return oct_passes_run(g, o->disabled, o->n_disabled, o->log, err);
+}
+
+static oct_status allocate(oct_qjob *j, oct_err *err)
+{
+    j->n_nodes = j->g->n_node;
+    j->n_values = j->g->n_value;
+    j->node = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *j->node);
+    j->value = oct_arena_calloc(j->arena, j->n_values + 1, sizeof *j->value);
+    j->weights = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *j->weights);
+    j->layer = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *j->layer);
+    return j->node && j->value && j->weights && j->layer ? OCT_OK : oct_nomem(err);
+}
+
+static void read_policy(oct_qjob *j)
+{
+    for (size_t i = 0; i < j->g->n_order; i++) {
+        int id = j->g->order[i];
+        oct_policy_match(j->opts.policy, j->g, id, &j->node[id].row);
+        if (j->opts.scheme != OCT_SCHEME_AUTO && j->node[id].row.scheme != OCT_SCHEME_FLOAT)
+            j->node[id].row.scheme = j->opts.scheme;
+        j->layer[j->n_layer++] = id;
+    }
+}
+
+oct_status oct_qjob_create(oct_graph *g, const oct_qjob_opts *opts, oct_qjob **job, oct_err *err)
+{
+    if (opts->scheme == OCT_SCHEME_FP16 || opts->scheme == OCT_SCHEME_BF16 || opts->scheme == OCT_SCHEME_WEIGHT_ONLY)
+        return oct_fail(err, OCT_EUNSUPPORTED, "scheme '%s' is not built yet", oct_scheme_name(opts->scheme));
+    OCT_TRY(prepare_graph(g, opts, err));
+    oct_arena *a = oct_arena_create();
+    oct_qjob *j = a ? oct_arena_calloc(a, 1, sizeof *j) : NULL;
+    if (!j) {
+        oct_arena_destroy(a);
+        return oct_nomem(err);
+    }
+    j->arena = a;
+    j->g = g;
+    j->opts = *opts;
+    oct_status s = allocate(j, err);
+    if (s == OCT_OK) {
+        read_policy(j);
+        s = oct_place(j, err);
+    }
+    if (s != OCT_OK) {
+        oct_qjob_destroy(j);
+        return s;
+    }
+    *job = j;
+    return OCT_OK;
+}
+
+void oct_qjob_destroy(oct_qjob *j)
+{
+    if (j)
+        oct_arena_destroy(j->arena);
+}
+
+const char *const *oct_qjob_values(const oct_qjob *j, const int **axes, size_t *n)
+{
+    *n = j->n_wanted;
+    if (axes)
+        *axes = j->wanted_axes;
+    return j->wanted;
+}
+
+/* Means of the product's input channels from the table; NULL when it has none. */
+static oct_status channel_means(const oct_qjob *j, const oct_calib *c, int value, double **means, size_t *n, oct_err *err)
+{
+    const oct_calib_tensor *t = c ? oct_calib_find(c, j->g->value[value].name) : NULL;
+    *means = NULL;
+    *n = 0;
+    if (!t || t->chan.channels == 0 || j->opts.no_bias_correction)
+        return OCT_OK;
+    *n = t->chan.channels;
+    if (!(*means = oct_calloc(*n, sizeof **means)))
+        return oct_nomem(err);
+    for (size_t i = 0; i < *n; i++)
+        (*means)[i] = oct_chan_mean(&t->chan.c[i]);
+    return OCT_OK;
+}
+
+static oct_status decide_weights(oct_qjob *j, const oct_calib *c, oct_err *err)
+{
+    char text[300];
+    for (size_t i = 0; i < j->n_layer; i++) {
+        int id = j->layer[i];
+        if (j->node[id].role != OCT_ROLE_PRODUCT && j->node[id].role != OCT_ROLE_DYNAMIC)
+            continue;
+        double *means = NULL;
+        size_t n = 0;
+        if (j->node[id].role == OCT_ROLE_PRODUCT)
+            OCT_TRY(channel_means(j, c, j->g->node[id].in[0], &means, &n, err));
+        oct_status s = oct_quantize_weights(j, id, means, n, err);
+        oct_free(means);
+        if (s != OCT_OK) {
+            oct_within(err, "%s", oct_node_text(j->g, id, text, sizeof text));
+            return s;
+        }
+    }
+    return OCT_OK;
+}
+
+static void describe(oct_qjob *j, int id)
+{
+    const oct_node *n = &j->g->node[id];
+    qnode *q = &j->node[id];
+    oct_layer_decision *d = &q->decision;
+    const qweights *w = j->weights[id];
+    *d = (oct_layer_decision){ .node = id, .name = n->name, .op = n->op, .why = q->why, .sqnr_weights = NAN, .sqnr_output = NAN };
+    d->integer = q->role != OCT_ROLE_FLOAT;
+    d->scheme = q->role == OCT_ROLE_FLOAT ? OCT_SCHEME_FLOAT : q->role == OCT_ROLE_DYNAMIC ? OCT_SCHEME_DYNAMIC : OCT_SCHEME_STATIC;
+    if (n->n_in > 1 && n->in[1] >= 0 && j->g->value[n->in[1]].konst)
+        d->weight_count = j->g->value[n->in[1]].konst->count;
+    if (w) {
+        d->weights = w->dtype;
+        d->per_channel = w->channels > 1;
+        d->remedy = w->remedy;
+        d->sqnr_weights = w->sqnr;
+    }
+    int v = n->n_out && n->out[0] >= 0 ? oct_quantized_output(j, id) : -1;
+    if (v >= 0 && j->value[v].has_grid && d->integer && q->role != OCT_ROLE_CLAMP) {
+        d->observer = j->value[v].observer;
+        d->scale = j->value[v].q.scale;
+        d->zero_point = j->value[v].q.zero;
+        d->sqnr_output = j->value[v].sqnr;
+    }
+}
+
+oct_status oct_qjob_decide(oct_qjob *j, const oct_calib *c, oct_err *err)
+{
+    /* A tensor without statistics takes its neighbours out, which may take others along: place again until none is left. */
+    for (bool changed = true; changed;) {
+        OCT_TRY(oct_choose_grids(j, c, &changed, err));
+        if (changed)
+            OCT_TRY(oct_place(j, err));
+    }
+    OCT_TRY(decide_weights(j, c, err));
+    for (size_t i = 0; i < j->n_layer; i++)
+        describe(j, j->layer[i]);
+    return OCT_OK;
+}
+
+size_t oct_qjob_n_layers(const oct_qjob *j)
+{
+    return j->n_layer;
+}
+
+const oct_layer_decision *oct_qjob_layer(const oct_qjob *j, size_t i)
+{
+    return &j->node[j->layer[i]].decision;
+}

@@ -1,0 +1,348 @@
+/* Writes the decisions into the graph: QuantizeLinear and DequantizeLinear around integer operators.
+ *
+ * Scales of activations are scalars (rank 0), as ONNX Runtime's fusions ask; values that share a grid share its constants. A
+ * clamp that a quantizer does goes away; the operator before it takes over its output's name, so that layers of the float
+ * and the quantized model pair by name. */
+#include "quant/job.h"
+
+#include "kernels/quantize.h"
+
+#include <string.h>
+
+typedef struct writer {
+    oct_qjob *j;
+    oct_graph *g;
+    int *scale, *zero; /* constants by grid root; -1 not made yet */
+} writer;
+
+static const char *derived(writer *w, const char *name, const char *suffix)
+{
+    return oct_arena_printf(w->g->arena, "%s%s", name, suffix);
+}
+
+static int node_after(const oct_graph *g, int node)
+{
+    if (node < 0)
+        return g->n_order ? g->order[0] : -1;
+    for (size_t i = 0; i + 1 < g->n_order; i++)
+        if (g->order[i] == node)
+            return g->order[i + 1];
+    return -1;
+}
+
+static oct_status new_value(writer *w, const char *base, const char *suffix, oct_dtype t, int like, int *v, oct_err *err)
+{
+    const char *name = derived(w, base, suffix);
+    if (!name)
+        return oct_nomem(err);
+    OCT_TRY(oct_graph_new_value(w->g, name, t, v, err));
+    if (like < 0)
+        return OCT_OK;
+    oct_shape s = w->g->value[like].shape;
+    return oct_graph_set_shape(w->g, *v, s.rank, s.d, err);
+}
+
+static oct_status new_const(writer *w, const char *base, const char *suffix, oct_dtype t, int rank, const int64_t *dims,
+                            const void *data, int *v, oct_err *err)
+{
+    const char *name = derived(w, base, suffix);
+    return name ? oct_graph_new_const(w->g, name, t, rank, dims, data, v, err) : oct_nomem(err);
+}
+
+/* Scale and zero point constants of a value's grid. */
+static oct_status grid_consts(writer *w, int value, int *scale, int *zero, oct_err *err)
+{
+    int root = oct_grid_root(w->j, value);
+    const qvalue *q = &w->j->value[value];
+    const char *base = w->g->value[value].name;
+    if (w->scale[root] < 0) {
+        uint8_t zp = (uint8_t)q->q.zero; /* the byte of a u8 or s8 zero point */
+        OCT_TRY(new_const(w, base, "_scale", OCT_F32, 0, NULL, &q->q.scale, &w->scale[root], err));
+        OCT_TRY(new_const(w, base, "_zero_point", q->dtype, 0, NULL, &zp, &w->zero[root], err));
+    }
+    *scale = w->scale[root];
+    *zero = w->zero[root];
+    return OCT_OK;
+}
+
+static oct_status add_node(writer *w, const char *op, const char *base, const int *in, int n_in, int out, int before, int *node,
+                           oct_err *err)
+{
+    const char *name = oct_arena_printf(w->g->arena, "%s_%s", base, op);
+    int id;
+    if (!name)
+        return oct_nomem(err);
+    OCT_TRY(oct_graph_add_node(w->g, op, "", name, n_in, 1, before, &id, err));
+    for (int i = 0; i < n_in; i++)
+        OCT_TRY(oct_graph_set_input(w->g, id, i, in[i], err));
+    OCT_TRY(oct_graph_set_output(w->g, id, 0, out, err));
+    if (node)
+        *node = id;
+    return OCT_OK;
+}
+
+/* ---- clamps ---- */
+
+static oct_status drop_clamps(writer *w, oct_err *err)
+{
+    for (size_t i = 0; i < w->g->n_order;) {
+        int id = w->g->order[i];
+        if (w->j->node[id].role != OCT_ROLE_CLAMP) {
+            i++;
+            continue;
+        }
+        int pre = w->g->node[id].in[0], post = w->g->node[id].out[0], p = w->g->value[pre].producer;
+        oct_graph_remove_node(w->g, id);
+        OCT_TRY(oct_graph_set_output(w->g, p, 0, post, err));
+        oct_graph_remove_value(w->g, pre);
+    }
+    return OCT_OK;
+}
+
+/* ---- activations ---- */
+
+static bool integer_use(const writer *w, oct_use u)
+{
+    if (u.slot < 0 || u.node >= (int)w->j->n_nodes)
+        return false;
+    oct_role r = w->j->node[u.node].role;
+    if (r != OCT_ROLE_PRODUCT && r != OCT_ROLE_INTEGER)
+        return false;
+    oct_quant_trait t = oct_op_of(w->g, u.node)->quant;
+    if (t == OCT_QUANT_JOIN || t == OCT_QUANT_ARITH)
+        return true;
+    return u.slot == 0 || (t == OCT_QUANT_WEIGHTED && u.slot == 1 && !w->j->weights[u.node]);
+}
+
+/* Every integer reader of v reads dq instead; all other readers too when `all`. */
+static oct_status redirect(writer *w, int v, int dq, bool all, oct_err *err)
+{
+    for (size_t i = 0; i < w->g->value[v].n_uses;) {
+        oct_use u = w->g->value[v].uses[i];
+        if (u.slot >= 0 && (all || integer_use(w, u)))
+            OCT_TRY(oct_graph_set_input(w->g, u.node, u.slot, dq, err));
+        else
+            i++;
+    }
+    return OCT_OK;
+}
+
+static bool is_captured(const oct_value *v)
+{
+    for (size_t i = 0; i < v->n_uses; i++)
+        if (v->uses[i].slot < 0)
+            return true;
+    return false;
+}
+
+static int output_slot(const oct_node *n, int value)
+{
+    for (int i = 0; i < n->n_out; i++)
+        if (n->out[i] == value)
+            return i;
+    return 0;
+}
+
+/* v -> QuantizeLinear -> q -> DequantizeLinear -> dq. When v's own producer is an integer operator, nothing may read v
+ * beside the quantizer. If v's name is needed (graph output, subgraph), the dequantized value takes it. */
+static oct_status quantize_value(writer *w, int v, oct_err *err)
+{
+    oct_graph *g = w->g;
+    int p = g->value[v].producer, scale, zero, q, dq, from = v;
+    bool integer = p >= 0 && (w->j->node[p].role == OCT_ROLE_PRODUCT || w->j->node[p].role == OCT_ROLE_INTEGER);
+    bool keep_name = integer && (g->value[v].is_output || is_captured(&g->value[v]));
+    const char *base = g->value[v].name;
+    int before = node_after(g, p);
+    OCT_TRY(grid_consts(w, v, &scale, &zero, err));
+    OCT_TRY(new_value(w, base, "_quantized", w->j->value[v].dtype, v, &q, err));
+    if (keep_name) {
+        OCT_TRY(new_value(w, base, "_raw", OCT_F32, v, &from, err));
+        OCT_TRY(oct_graph_set_output(g, p, output_slot(&g->node[p], v), from, err));
+        dq = v;
+    } else {
+        OCT_TRY(new_value(w, base, "_dequantized", OCT_F32, v, &dq, err));
+        OCT_TRY(redirect(w, v, dq, integer, err));
+    }
+    OCT_TRY(add_node(w, "QuantizeLinear", base, (int[]){ from, scale, zero }, 3, q, before, NULL, err));
+    return add_node(w, "DequantizeLinear", base, (int[]){ q, scale, zero }, 3, dq, before, NULL, err);
+}
+
+/* A constant operand of an integer operator: its codes and a DequantizeLinear. */
+static oct_status quantize_constant(writer *w, int v, oct_err *err)
+{
+    const oct_tensor *t = w->g->value[v].konst;
+    const qvalue *x = &w->j->value[v];
+    const char *base = w->g->value[v].name;
+    int scale, zero, q, dq;
+    uint8_t *codes = oct_alloc((size_t)t->count);
+    if (!codes)
+        return oct_nomem(err);
+    oct_quantize_f32(NULL, x->dtype, t->data, (size_t)t->count, x->q.scale, x->q.zero, codes);
+    oct_status s = new_const(w, base, "_quantized", x->dtype, t->rank, t->dims, codes, &q, err);
+    oct_free(codes);
+    OCT_TRY(s);
+    OCT_TRY(grid_consts(w, v, &scale, &zero, err));
+    OCT_TRY(new_value(w, base, "_dequantized", OCT_F32, v, &dq, err));
+    OCT_TRY(redirect(w, v, dq, false, err));
+    return add_node(w, "DequantizeLinear", base, (int[]){ q, scale, zero }, 3, dq, node_after(w->g, -1), NULL, err);
+}
+
+static oct_status quantize_values(writer *w, oct_err *err)
+{
+    for (size_t v = 0; v < w->j->n_values; v++) {
+        if (!w->j->value[v].wanted || !w->j->value[v].has_grid || w->g->value[v].dead)
+            continue;
+        OCT_TRY(w->g->value[v].konst ? quantize_constant(w, (int)v, err) : quantize_value(w, (int)v, err));
+    }
+    return OCT_OK;
+}
+
+/* ---- products ---- */
+
+/* Constants for scale and zero point of weights: scalar per tensor, [channels] per channel. */
+static oct_status weight_consts(writer *w, const char *base, const qweights *q, int *scale, int *zero, oct_err *err)
+{
+    int rank = q->channels > 1;
+    uint8_t *zeros = oct_alloc((size_t)q->channels);
+    if (!zeros)
+        return oct_nomem(err);
+    memset(zeros, q->dtype == OCT_U8 ? 128 : 0, (size_t)q->channels);
+    oct_status s = new_const(w, base, "_scale", OCT_F32, rank, &q->channels, q->scale, scale, err);
+    if (s == OCT_OK)
+        s = new_const(w, base, "_zero_point", q->dtype, rank, &q->channels, zeros, zero, err);
+    oct_free(zeros);
+    return s;
+}
+
+static oct_status dequantized(writer *w, const char *base, int q, int scale, int zero, int axis, bool per_channel, int before,
+                              int *dq, oct_err *err)
+{
+    int node;
+    OCT_TRY(new_value(w, base, "_dequantized", OCT_F32, q, dq, err));
+    OCT_TRY(add_node(w, "DequantizeLinear", base, (int[]){ q, scale, zero }, 3, *dq, before, &node, err));
+    return per_channel ? oct_node_set_int(w->g, node, "axis", axis, err) : OCT_OK;
+}
+
+static oct_status write_bias(writer *w, int id, const qweights *q, oct_err *err)
+{
+    const oct_node *n = &w->g->node[id];
+    int old = n->n_in > 2 ? n->in[2] : -1, v, scale, zero, dq;
+    const char *base = old >= 0 ? w->g->value[old].name : derived(w, n->name[0] ? n->name : w->g->value[n->out[0]].name, "_bias");
+    float sx = w->j->value[n->in[0]].q.scale;
+    bool per_channel = q->channels > 1;
+    float *scales = oct_alloc((size_t)q->channels * sizeof *scales);
+    int32_t *zeros = oct_calloc((size_t)q->channels, sizeof *zeros);
+    oct_status s = base && scales && zeros ? OCT_OK : oct_nomem(err);
+    for (int64_t i = 0; s == OCT_OK && i < q->channels; i++)
+        scales[i] = sx * q->scale[i];
+    if (s == OCT_OK)
+        s = new_const(w, base, "_quantized", OCT_S32, 1, &q->n_bias, q->bias, &v, err);
+    if (s == OCT_OK)
+        s = new_const(w, base, "_scale", OCT_F32, per_channel, &q->channels, scales, &scale, err);
+    if (s == OCT_OK)
+        s = new_const(w, base, "_zero_point", OCT_S32, per_channel, &q->channels, zeros, &zero, err);
+    oct_free(scales);
+    oct_free(zeros);
+    OCT_TRY(s);
+    OCT_TRY(dequantized(w, base, v, scale, zero, 0, per_channel, id, &dq, err));
+    return oct_graph_set_input(w->g, id, 2, dq, err);
+}
+
+/* Runs before activations are rewritten: a product's inputs still are the float values. */
+static oct_status write_weights(writer *w, int id, oct_err *err)
+{
+    const qweights *q = w->j->weights[id];
+    int b = w->g->node[id].in[1], v, scale, zero, dq;
+    const char *base = w->g->value[b].name;
+    OCT_TRY(new_const(w, base, "_quantized", q->dtype, q->codes->rank, q->codes->dims, q->codes->data, &v, err));
+    OCT_TRY(weight_consts(w, base, q, &scale, &zero, err));
+    OCT_TRY(dequantized(w, base, v, scale, zero, q->axis, q->channels > 1, id, &dq, err));
+    OCT_TRY(oct_graph_set_input(w->g, id, 1, dq, err));
+    return q->bias ? write_bias(w, id, q, err) : OCT_OK;
+}
+
+/* ---- dynamic products ---- */
+
+/* Codes as [k][n]: MatMulInteger has no transposition. */
+static oct_status plain_matrix(writer *w, const qweights *q, const char *base, int *v, oct_err *err)
+{
+    int64_t rows = q->codes->dims[0], cols = q->codes->dims[1];
+    if (q->axis == 1)
+        return new_const(w, base, "_quantized", q->dtype, 2, q->codes->dims, q->codes->data, v, err);
+    uint8_t *t = oct_alloc((size_t)q->codes->count);
+    if (!t)
+        return oct_nomem(err);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t k = 0; k < cols; k++)
+            t[k * rows + i] = ((const uint8_t *)q->codes->data)[i * cols + k];
+    oct_status s = new_const(w, base, "_quantized", q->dtype, 2, (int64_t[]){ cols, rows }, t, v, err);
+    oct_free(t);
+    return s;
+}
+
+/* x -> DynamicQuantizeLinear -> MatMulInteger -> Cast -> Mul by (s_x * s_w) [-> Add bias], the form that ONNX Runtime fuses
+ * to one operator. */
+static oct_status write_dynamic(writer *w, int id, oct_err *err)
+{
+    oct_graph *g = w->g;
+    const qweights *q = w->j->weights[id];
+    int x = g->node[id].in[0], b = g->node[id].in[1], y = g->node[id].out[0];
+    int bias = g->node[id].n_in > 2 ? g->node[id].in[2] : -1;
+    const char *base = g->node[id].name[0] ? g->node[id].name : g->value[y].name, *wname = g->value[b].name;
+    int codes, scale, zero, xq, xs, xz, acc, real, mult, out, dyn, cast;
+    OCT_TRY(plain_matrix(w, q, wname, &codes, err));
+    OCT_TRY(weight_consts(w, wname, q, &scale, &zero, err));
+    OCT_TRY(new_value(w, base, "_input_quantized", OCT_U8, x, &xq, err));
+    OCT_TRY(new_value(w, base, "_input_scale", OCT_F32, -1, &xs, err));
+    OCT_TRY(new_value(w, base, "_input_zero_point", OCT_U8, -1, &xz, err));
+    OCT_TRY(new_value(w, base, "_integer", OCT_S32, y, &acc, err));
+    OCT_TRY(new_value(w, base, "_real", OCT_F32, y, &real, err));
+    OCT_TRY(new_value(w, base, "_scale", OCT_F32, scale, &mult, err));
+    OCT_TRY(add_node(w, "DynamicQuantizeLinear", base, &x, 1, xq, id, &dyn, err));
+    OCT_TRY(oct_graph_set_output(g, dyn, 1, xs, err));
+    OCT_TRY(oct_graph_set_output(g, dyn, 2, xz, err));
+    OCT_TRY(add_node(w, "MatMulInteger", base, (int[]){ xq, codes, xz, zero }, 4, acc, id, NULL, err));
+    OCT_TRY(add_node(w, "Cast", base, &acc, 1, real, id, &cast, err));
+    OCT_TRY(oct_node_set_int(g, cast, "to", OCT_F32, err));
+    const char *scales = derived(w, base, "_scales");
+    if (!scales)
+        return oct_nomem(err);
+    OCT_TRY(add_node(w, "Mul", scales, (int[]){ xs, scale }, 2, mult, id, NULL, err));
+    out = y;
+    if (bias >= 0)
+        OCT_TRY(new_value(w, base, "_scaled", OCT_F32, y, &out, err));
+    int before = node_after(g, id);
+    oct_graph_remove_node(g, id);
+    OCT_TRY(add_node(w, "Mul", base, (int[]){ real, mult }, 2, out, before, NULL, err));
+    return bias >= 0 ? add_node(w, "Add", base, (int[]){ out, bias }, 2, y, before, NULL, err) : OCT_OK;
+}
+
+static oct_status write_all(writer *w, oct_err *err)
+{
+    oct_qjob *j = w->j;
+    for (size_t i = 0; i < j->n_layer; i++) {
+        int id = j->layer[i];
+        if (j->node[id].role == OCT_ROLE_PRODUCT && j->weights[id])
+            OCT_TRY(write_weights(w, id, err));
+    }
+    OCT_TRY(drop_clamps(w, err));
+    OCT_TRY(quantize_values(w, err));
+    for (size_t i = 0; i < j->n_layer; i++)
+        if (j->node[j->layer[i]].role == OCT_ROLE_DYNAMIC && j->weights[j->layer[i]])
+            OCT_TRY(write_dynamic(w, j->layer[i], err));
+    oct_graph_prune(j->g);
+    OCT_TRY(oct_graph_sort(j->g, err));
+    return oct_graph_check(j->g, err);
+}
+
+oct_status oct_qjob_rewrite(oct_qjob *j, oct_err *err)
+{
+    writer w = { .j = j, .g = j->g };
+    w.scale = oct_arena_alloc(j->arena, (j->n_values + 1) * sizeof *w.scale);
+    w.zero = oct_arena_alloc(j->arena, (j->n_values + 1) * sizeof *w.zero);
+    if (!w.scale || !w.zero)
+        return oct_nomem(err);
+    for (size_t i = 0; i < j->n_values; i++)
+        w.scale[i] = w.zero[i] = -1;
+    return write_all(&w, err);
+}

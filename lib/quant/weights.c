@@ -1,0 +1,208 @@
+/* Quantized weights and biases of products.
+ *
+ * Weights are symmetric: w = s_w * q. Bias is int32 at s_x * s_w. Where that would overflow (a channel of tiny weights with
+ * a large bias), s_w grows until the bias fits; the weights then use fewer codes, which costs nothing against their size.
+ *
+ * Bias correction (Nagel et al., Data-Free Quantization Through Weight Equalization and Bias Correction, 2019, section 4.2): rounding
+ * the weights shifts output channel o by the sum over inputs of (wq - w)[o][c] * E[x_c]; the bias takes it back. E[x_c] comes
+ * from the calibration table. */
+#include "quant/job.h"
+
+#include <math.h>
+#include <string.h>
+
+/* How a weight tensor is read: element e belongs to output channel out(e) and input channel in(e). */
+typedef struct shape_of {
+    int64_t outs, ins, taps; /* taps: positions per input channel */
+    int axis;
+    bool matrix, transposed_b, conv_transpose;
+    int64_t group;
+} shape_of;
+
+static shape_of read_shape(const oct_node *n, const oct_tensor *w)
+{
+    shape_of s = { .group = 1, .taps = 1 };
+    s.matrix = w->rank == 2;
+    if (s.matrix) {
+        s.transposed_b = strcmp(n->op, "Gemm") == 0 && oct_node_int(n, "transB", 0);
+        s.axis = s.transposed_b ? 0 : 1;
+        s.outs = w->dims[s.axis];
+        s.ins = w->dims[1 - s.axis];
+        return s;
+    }
+    s.group = oct_node_int(n, "group", 1);
+    s.conv_transpose = strcmp(n->op, "ConvTranspose") == 0;
+    s.axis = s.conv_transpose ? 1 : 0;
+    s.outs = s.conv_transpose ? w->dims[1] * s.group : w->dims[0];
+    s.ins = s.conv_transpose ? w->dims[0] : w->dims[1] * s.group;
+    for (int i = 2; i < w->rank; i++)
+        s.taps *= w->dims[i];
+    return s;
+}
+
+static int64_t out_of(const shape_of *s, const oct_tensor *w, int64_t e)
+{
+    if (s->matrix)
+        return s->transposed_b ? e / w->dims[1] : e % w->dims[1];
+    if (!s->conv_transpose)
+        return e / (w->dims[1] * s->taps);
+    int64_t row = e / (w->dims[1] * s->taps);
+    return row / (w->dims[0] / s->group) * w->dims[1] + e / s->taps % w->dims[1];
+}
+
+static int64_t in_of(const shape_of *s, const oct_tensor *w, int64_t e)
+{
+    if (s->matrix)
+        return s->transposed_b ? e % w->dims[1] : e / w->dims[1];
+    if (s->conv_transpose)
+        return e / (w->dims[1] * s->taps);
+    int64_t o = e / (w->dims[1] * s->taps);
+    return o / (w->dims[0] / s->group) * w->dims[1] + e / s->taps % w->dims[1];
+}
+
+/* Scales from the largest magnitudes. */
+static oct_status choose_scales(qweights *q, const shape_of *s, const oct_tensor *w, int limit, oct_arena *a, oct_err *err)
+{
+    q->scale = oct_arena_calloc(a, (size_t)q->channels, sizeof *q->scale);
+    if (!q->scale)
+        return oct_nomem(err);
+    const float *v = w->data;
+    for (int64_t e = 0; e < w->count; e++) {
+        float m = fabsf(v[e]), *top = &q->scale[q->channels > 1 ? out_of(s, w, e) : 0];
+        if (!isfinite(v[e]))
+            return oct_fail(err, OCT_ENUMERIC, "a weight is not finite (element %lld)", (long long)e);
+        *top = m > *top ? m : *top;
+    }
+    for (int64_t c = 0; c < q->channels; c++) {
+        q->scale[c] = q->scale[c] / (float)limit;
+        if (!(q->scale[c] >= 0x1p-120f))
+            q->scale[c] = 1.0f; /* a channel of zeros */
+    }
+    return OCT_OK;
+}
+
+static const float *bias_of(const oct_qjob *j, int node)
+{
+    const oct_node *n = &j->g->node[node];
+    int b = n->n_in > 2 ? n->in[2] : -1;
+    const oct_tensor *t = b >= 0 ? j->g->value[b].konst : NULL;
+    return t && t->dtype == OCT_F32 ? t->data : NULL;
+}
+
+/* Keeps every bias within 2^30 steps. */
+static void make_room(qweights *q, const float *bias, int64_t outs, float sx)
+{
+    for (int64_t o = 0; bias && o < outs; o++) {
+        float *s = &q->scale[q->channels > 1 ? o : 0], need = fabsf(bias[o]) / (sx * 0x1p30f);
+        if (*s < need)
+            *s = need;
+    }
+}
+
+static oct_status round_weights(qweights *q, const shape_of *s, const oct_tensor *w, int limit, oct_arena *a, oct_err *err)
+{
+    OCT_TRY(oct_tensor_new(a, OCT_S8, w->rank, w->dims, &q->codes, err));
+    int8_t *codes = (int8_t *)(uintptr_t)q->codes->data;
+    const float *v = w->data;
+    double signal = 0, noise = 0;
+    for (int64_t e = 0; e < w->count; e++) {
+        float scale = q->scale[q->channels > 1 ? out_of(s, w, e) : 0];
+        float r = rintf(v[e] / scale);
+        r = r > (float)limit ? (float)limit : r < (float)-limit ? (float)-limit : r;
+        codes[e] = (int8_t)r;
+        double d = (double)v[e] - (double)r * (double)scale;
+        signal += (double)v[e] * (double)v[e];
+        noise += d * d;
+    }
+    q->sqnr = noise > 0 ? 10 * log10(signal / noise) : INFINITY;
+    return OCT_OK;
+}
+
+/* shift[o] = -sum (wq - w) * mean. */
+static void correct(const qweights *q, const shape_of *s, const oct_tensor *w, const double *means, double *shift)
+{
+    const int8_t *codes = q->codes->data;
+    const float *v = w->data;
+    for (int64_t e = 0; e < w->count; e++) {
+        int64_t o = out_of(s, w, e);
+        double d = (double)codes[e] * (double)q->scale[q->channels > 1 ? o : 0] - (double)v[e];
+        shift[o] -= d * means[in_of(s, w, e)];
+    }
+}
+
+static oct_status make_bias(oct_qjob *j, qweights *q, int node, const shape_of *s, const double *shift, float sx, oct_err *err)
+{
+    const float *bias = bias_of(j, node);
+    if (!bias && !shift)
+        return OCT_OK;
+    q->bias = oct_arena_calloc(j->arena, (size_t)s->outs, sizeof *q->bias);
+    if (!q->bias)
+        return oct_nomem(err);
+    q->n_bias = s->outs;
+    for (int64_t o = 0; o < s->outs; o++) {
+        double b = (bias ? (double)bias[o] : 0) + (shift ? shift[o] : 0);
+        double r = rint(b / (double)(sx * q->scale[q->channels > 1 ? o : 0]));
+        q->bias[o] = r > 2147483647.0 ? INT32_MAX : r < -2147483648.0 ? INT32_MIN : (int32_t)r;
+    }
+    return OCT_OK;
+}
+
+/* s8 codes as u8 with zero point 128: the same integers in a form that ONNX Runtime multiplies without saturation. */
+static void to_unsigned(qweights *q)
+{
+    uint8_t *codes = (uint8_t *)(uintptr_t)q->codes->data;
+    for (int64_t e = 0; e < q->codes->count; e++)
+        codes[e] = (uint8_t)(codes[e] ^ 0x80);
+    q->codes->dtype = q->dtype = OCT_U8;
+}
+
+static void remedy(const oct_qjob *j, qweights *q, int node, oct_weight_type asked)
+{
+    q->dtype = OCT_S8;
+    if (asked == OCT_WEIGHT_U8) {
+        to_unsigned(q);
+        q->remedy = "u8 weights, as the policy says";
+    } else if (!j->opts.target->saturates) {
+        q->remedy = NULL;
+    } else if (oct_pairs_safe(&j->g->node[node], q->codes, q->axis)) {
+        q->remedy = "s8 weights, proved safe from saturation";
+    } else {
+        to_unsigned(q);
+        q->remedy = "u8 weights: s8 could saturate 16 bits on CPUs without VNNI";
+    }
+}
+
+oct_status oct_quantize_weights(oct_qjob *j, int node, const double *means, size_t n_means, oct_err *err)
+{
+    const oct_node *n = &j->g->node[node];
+    const oct_tensor *w = j->g->value[n->in[1]].konst;
+    if (!w)
+        return OCT_OK; /* a product of two activations */
+    const oct_policy_row *row = &j->node[node].row;
+    qweights *q = oct_arena_calloc(j->arena, 1, sizeof *q);
+    if (!q)
+        return oct_nomem(err);
+    shape_of s = read_shape(n, w);
+    int limit = row->weights == OCT_WEIGHT_S7 ? 64 : 127;
+    q->axis = s.axis;
+    q->channels = row->per_channel && !(s.conv_transpose && s.group > 1) ? s.outs : 1;
+    OCT_TRY(choose_scales(q, &s, w, limit, j->arena, err));
+    const qvalue *x = &j->value[n->in[0]];
+    float sx = x->has_grid ? x->q.scale : 0;
+    if (sx > 0)
+        make_room(q, bias_of(j, node), s.outs, sx);
+    OCT_TRY(round_weights(q, &s, w, limit, j->arena, err));
+    double *shift = NULL;
+    if (means && (int64_t)n_means == s.ins) {
+        if (!(shift = oct_calloc((size_t)s.outs, sizeof *shift)))
+            return oct_nomem(err);
+        correct(q, &s, w, means, shift);
+    }
+    oct_status st = sx > 0 ? make_bias(j, q, node, &s, shift, sx, err) : OCT_OK;
+    oct_free(shift);
+    if (st != OCT_OK)
+        return st;
+    remedy(j, q, node, row->weights);
+    j->weights[node] = q;
+    return OCT_OK;
+}
