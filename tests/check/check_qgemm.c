@@ -138,8 +138,32 @@ static void check_kernel(oct_check *t, const oct_qgemm_kernel *k, size_t m, size
     oct_check_release(t);
 }
 
+/* Sums beyond 2^31 wrap; they do not saturate. */
+static void check_wrap(oct_check *t)
+{
+    enum { K = 70000, N = 3 };
+    uint8_t *a = oct_check_buffer(t, K);
+    int8_t *b = oct_check_buffer(t, K * N);
+    int32_t got[N], want[N];
+    const oct_qout o = { .kind = OCT_QOUT_S32 };
+    memset(a, 255, K);
+    memset(b, 127, K * N);
+    for (size_t j = 0; j < N; j++)
+        want[j] = (int32_t)(uint32_t)(INT64_C(255) * 127 * K);
+    oct_qgemm p;
+    oct_err err = OCT_ERR_INIT;
+    if (oct_qgemm_prepare(&p, N, K, OCT_U8, OCT_S8, 1, &err) == OCT_OK) {
+        void *packed = oct_check_buffer(t, p.packed_size), *scratch = oct_check_buffer(t, p.scratch_size);
+        oct_qgemm_pack(&p, b, N, 1, NULL, 0, packed);
+        oct_qgemm_run(&p, NULL, 1, a, K, 0, packed, NULL, &o, got, N, scratch);
+    }
+    oct_check_same(t, want, got, sizeof got, 4, "%s wraps", p.kernel->name);
+    oct_check_release(t);
+}
+
 void check_qgemm(oct_check *t)
 {
+    check_wrap(t);
     size_t count;
     const oct_qgemm_kernel *k = oct_qgemm_kernels(&count);
     for (size_t i = 0; i < count; i++)

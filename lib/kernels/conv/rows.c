@@ -70,19 +70,47 @@ static void point_plain(const oct_rows *r, size_t begin, size_t n, size_t mr, co
         table[i] = r->x + (begin + (i < n ? i : n - 1)) * r->step;
 }
 
-/* Pointers of one tap for a span whose first pixel is row i of the table. */
-static void point_span(const oct_rows *r, const span *s, const uint8_t *line, int64_t kx, size_t taps, size_t mr, size_t i,
-                       const void **to)
+/* First of `len` output columns from x whose tap lies at or beyond input column `from`. */
+static size_t reach(const oct_conv_geom *g, int64_t x, int64_t kx, int64_t from, size_t len)
 {
-    size_t lane = i % mr;
-    to += i / mr * taps * mr;
-    for (size_t q = 0; q < s->len; q++) {
-        to[lane] = tap_at(r, line, s->x + (int64_t)q, kx);
-        if (++lane == mr) {
-            lane = 0;
-            to += taps * mr;
-        }
+    const int64_t gap = from - (x * g->sw - g->pw + kx * g->dw);
+    if (gap <= 0)
+        return 0;
+    const int64_t q = (gap + g->sw - 1) / g->sw;
+    return q < (int64_t)len ? (size_t)q : len;
+}
+
+/* Where rows of a table go: lane of a tile, then the next tile. */
+typedef struct slot {
+    const void **to;
+    size_t lane, mr, jump;
+} slot;
+
+static inline void put(slot *s, const void *p)
+{
+    s->to[s->lane] = p;
+    if (++s->lane == s->mr) {
+        s->lane = 0;
+        s->to += s->jump;
     }
+}
+
+/* Pointers of one tap for a span: padding, the columns inside the line, padding. */
+static void point_span(const oct_rows *r, const span *s, const uint8_t *line, int64_t kx, slot at)
+{
+    const oct_conv_geom *g = r->g;
+    size_t q = 0;
+    if (line && !g->transposed) {
+        const size_t first = reach(g, s->x, kx, 0, s->len), last = reach(g, s->x, kx, g->w, s->len);
+        for (; q < first; q++)
+            put(&at, r->pad);
+        const int64_t x = (s->x + (int64_t)q) * g->sw - g->pw + kx * g->dw;
+        for (size_t offset = q < last ? (size_t)x * r->step : 0; q < last; q++, offset += (size_t)g->sw * r->step)
+            put(&at, line + offset);
+        line = NULL;
+    }
+    for (; q < s->len; q++)
+        put(&at, tap_at(r, line, s->x + (int64_t)q, kx));
 }
 
 void oct_rows_point(const oct_rows *r, size_t begin, size_t n, size_t mr, const void **table)
@@ -96,12 +124,12 @@ void oct_rows_point(const oct_rows *r, size_t begin, size_t n, size_t mr, const 
     span s;
     for (size_t i = 0; i < n; i += s.len) {
         s = span_at(g, begin + i, n - i);
-        const void **to = table;
+        const void **to = table + i / mr * taps * mr;
         for (int64_t kz = 0; kz < g->kd; kz++)
             for (int64_t ky = 0; ky < g->kh; ky++) {
                 const uint8_t *line = line_at(r, &s, kz, ky);
                 for (int64_t kx = 0; kx < g->kw; kx++, to += mr)
-                    point_span(r, &s, line, kx, taps, mr, i, to);
+                    point_span(r, &s, line, kx, (slot){ to, i % mr, mr, taps * mr });
             }
     }
     for (size_t i = n; i < oct_round_up(n, mr); i++)
