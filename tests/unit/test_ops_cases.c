@@ -283,7 +283,7 @@ static bool check_propagated(op_case *c, const oct_op *op)
     return check_shape(c, representable && !c->free_shape, "inference from propagated values") && check_known(c);
 }
 
-static void relayout(const tensor *t, oct_layout layout, const uint8_t *from, uint8_t *to, bool back)
+static void relayout(const tensor *t, oct_tensor_layout layout, const uint8_t *from, uint8_t *to, bool back)
 {
     size_t size = t->count > 0 ? t->bytes / (size_t)t->count : 0;
     oct_operand o = { .rank = t->rank, .layout = layout };
