@@ -69,8 +69,8 @@ bool oct_stats_next(const oct_stats *s, size_t *at, oct_bin *bin);
 
 /* Mask-like values: those beyond a gap of 16 times in magnitude above all others that are not zero, and at
  * least 4096 away when negative (attention masks add -10000, -65504, -1e9, -FLT_MAX) or 2^24 when positive.
- * A function of the octaves alone. bounds: magnitudes of each sign (0: positive) at and above which values
- * are excluded, a power of two, or +infinity; excluded: how many finite values that is. */
-void oct_stats_masks(const oct_stats *s, double bounds[2], uint64_t *excluded);
+ * A function of the octaves alone. Returns the magnitude at and above which values are excluded, a power of
+ * two, or +infinity; *excluded (NULL allowed): how many finite values that is. */
+double oct_stats_masks(const oct_stats *s, uint64_t *excluded);
 
 #endif

@@ -1,0 +1,112 @@
+/* lib/observers/obs_mse.c -- the range of least expected squared error: rounding inside against clipping outside. */
+#include "observers/view.h"
+
+#include <math.h>
+
+/* A range as two magnitudes. */
+typedef struct reach {
+    double pos, neg;
+} reach;
+
+/* Rounding noise s^2 / 12 inside, but x^2 where values round to zero; squared distance outside. The point at
+ * the peak costs nothing when the range ends on it. */
+static double side_cost(const oct_view *v, int side, double end, double s)
+{
+    const oct_side *d = &v->side[side];
+    if (d->peak == 0)
+        return 0;
+    double half = s / 2 < end ? s / 2 : end;
+    oct_moments near = oct_view_below(v, side, half), in = oct_view_below(v, side, end);
+    double n = d->all.n - in.n, s1 = d->all.s1 - in.s1, s2 = d->all.s2 - in.s2;
+    double clip = s2 - 2 * end * s1 + end * end * n;
+    double off = d->peak - end;
+    double point = off > 0 ? off * off : 0;
+    return near.s2 + (in.n - near.n) * (s * s / 12) + (clip > 0 ? clip : 0) + d->peak_count * point;
+}
+
+static double cost(const oct_view *v, oct_grid g, reach r)
+{
+    double levels = (double)g.qmax - g.qmin;
+    double top = r.pos > r.neg ? r.pos : r.neg;
+    double s = (g.symmetric ? 2 * top : r.pos + r.neg) / levels;
+    return side_cost(v, 0, g.symmetric ? top : r.pos, s) + side_cost(v, 1, g.symmetric ? top : r.neg, s);
+}
+
+/* Moves one magnitude, or both with the same factor, to the least cost in [1/2, 2] of where it is: the clipping
+ * error is convex in the end of the range and the rounding error quadratic, so bisection by thirds does. */
+static reach scaled(reach r, double f, bool pos, bool neg, reach full)
+{
+    if (pos)
+        r.pos = fmin(r.pos * f, full.pos);
+    if (neg)
+        r.neg = fmin(r.neg * f, full.neg);
+    return r;
+}
+
+static reach descend(const oct_view *v, oct_grid g, reach r, bool pos, bool neg, reach full)
+{
+    double lo = 0.5, hi = 2;
+    for (int i = 0; i < 16; i++) {
+        double a = lo + (hi - lo) / 3, b = hi - (hi - lo) / 3;
+        if (cost(v, g, scaled(r, a, pos, neg, full)) < cost(v, g, scaled(r, b, pos, neg, full)))
+            hi = b;
+        else
+            lo = a;
+    }
+    reach to = scaled(r, (lo + hi) / 2, pos, neg, full);
+    return cost(v, g, to) < cost(v, g, r) ? to : r;
+}
+
+static oct_range range_of(reach r)
+{
+    return (oct_range){ oct_view_f32(0 - r.neg), oct_view_f32(r.pos) };
+}
+
+/* Replaces *best when r is better by the exact cost. */
+static void try(const oct_view *v, oct_grid g, reach r, oct_range *best, double *least)
+{
+    oct_range range = range_of(r);
+    bool exact = (double)g.qmax - g.qmin <= 1024; /* the exact cost is O(codes) */
+    double c = exact ? oct_view_error(v, oct_qparams_from_range(range, g), g) : cost(v, g, r);
+    if (c < *least) {
+        *least = c;
+        *best = range;
+    }
+}
+
+static void select_mse(const oct_view *v, oct_grid g, double param, oct_range *out)
+{
+    reach full = { v->side[0].peak, v->side[1].peak }, at = full;
+    double c = cost(v, g, full);
+    for (int k = 1; k <= 48; k++) { /* a first guess: both ends by the same factor, down to 2^-12 */
+        static const double root[4] = { 1, 0x1.ae89f995ad3adp-1, 0x1.6a09e667f3bcdp-1, 0x1.306fe0a31b715p-1 };
+        double f = ldexp(root[k % 4], -(k / 4));
+        reach r = { full.pos * f, full.neg * f };
+        double t = cost(v, g, r);
+        if (t < c) {
+            c = t;
+            at = r;
+        }
+    }
+    for (int round = 0; round < 4; round++) {
+        at = descend(v, g, at, true, true, full);
+        if (full.pos > 0 && full.neg > 0 && !g.symmetric) {
+            at = descend(v, g, at, true, false, full);
+            at = descend(v, g, at, false, true, full);
+        }
+    }
+    double least = INFINITY;
+    *out = range_of(full);
+    try(v, g, full, out, &least);
+    for (int i = -4; i <= 4; i++)
+        for (int j = -2; j <= 2; j++) {
+            if ((full.neg == 0 || full.pos == 0 || g.symmetric) && j != 0)
+                continue;
+            double p = 1 + i / 64.0, n = full.pos == 0 || g.symmetric ? p : 1 + j / 32.0;
+            try(v, g, (reach){ fmin(at.pos * p, full.pos), fmin(at.neg * n, full.neg) }, out, &least);
+        }
+}
+
+const oct_observer oct_observer_mse = {
+    .name = "hist-mse", .summary = "least expected squared error (default)", .select = select_mse
+};

@@ -1,0 +1,54 @@
+/* lib/observers/qparams.c -- from a real interval to scale and zero point. */
+#include "observers/qparams.h"
+
+#include <float.h>
+#include <math.h>
+
+oct_status oct_grid_of(oct_dtype t, bool symmetric, oct_grid *g, oct_err *err)
+{
+    int bits = oct_dtype_bits(t);
+    switch (t) {
+    case OCT_U2:
+    case OCT_U4:
+    case OCT_U8:
+    case OCT_U16:
+        *g = (oct_grid){ 0, (1 << bits) - 1, symmetric };
+        return OCT_OK;
+    case OCT_S2:
+    case OCT_S4:
+    case OCT_S8:
+    case OCT_S16:
+        *g = (oct_grid){ -(1 << (bits - 1)) + symmetric, (1 << (bits - 1)) - 1, symmetric };
+        return OCT_OK;
+    default:
+        return oct_fail(err, OCT_EUNSUPPORTED, "no integer grid for type %s", oct_dtype_name(t));
+    }
+}
+
+oct_qparams oct_qparams_from_range(oct_range r, oct_grid g)
+{
+    double lo = r.lo < 0 ? r.lo : 0, hi = r.hi > 0 ? r.hi : 0;
+    if (g.symmetric) {
+        hi = hi > -lo ? hi : -lo;
+        lo = -hi;
+    }
+    double scale = (hi - lo) / ((double)g.qmax - g.qmin);
+    if (!(scale >= FLT_MIN)) {
+        int32_t zero = g.qmin > 0 ? g.qmin : g.qmax < 0 ? g.qmax : 0;
+        return (oct_qparams){ 1.0f, zero };
+    }
+    double zero = rint(g.qmin - lo / scale);
+    zero = zero < g.qmin ? g.qmin : zero > g.qmax ? g.qmax : zero;
+    return (oct_qparams){ (float)scale, (int32_t)zero };
+}
+
+static float clamp_f32(double v)
+{
+    return v > FLT_MAX ? FLT_MAX : v < -FLT_MAX ? -FLT_MAX : (float)v;
+}
+
+oct_range oct_qparams_range(oct_qparams q, oct_grid g)
+{
+    double lo = ((double)g.qmin - q.zero) * q.scale, hi = ((double)g.qmax - q.zero) * q.scale;
+    return (oct_range){ clamp_f32(lo), clamp_f32(hi) };
+}

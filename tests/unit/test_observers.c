@@ -1,0 +1,529 @@
+/* lib/observers: statistics against direct computation, merging, range selection. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "observers/chan.h"
+#include "observers/observer.h"
+#include "observers/view.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t seed = 88172645463325252u;
+
+static uint64_t rnd(void)
+{
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return seed;
+}
+
+static double uniform(void)
+{
+    return (double)(rnd() >> 11) / 9007199254740992.0;
+}
+
+/* A bell: the sum of twelve uniform values. */
+static float bell(void)
+{
+    double s = -6;
+    for (int i = 0; i < 12; i++)
+        s += uniform();
+    return (float)s;
+}
+
+/* Values of many magnitudes, with zeros and repeated ones. */
+static float wild(void)
+{
+    switch (rnd() % 8) {
+    case 0:
+        return 0.0f;
+    case 1:
+        return -0.0f;
+    case 2:
+        return 6.0f;
+    case 3:
+        return (float)ldexp(uniform() - 0.5, (int)(rnd() % 250) - 126);
+    case 4:
+        return (float)ldexp(uniform(), -140);
+    default:
+        return bell() * 3;
+    }
+}
+
+static void fill(float *x, size_t n, float (*f)(void))
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] = f();
+}
+
+static void shuffle(float *x, size_t n)
+{
+    for (size_t i = n; i > 1; i--) {
+        size_t j = rnd() % i;
+        float t = x[i - 1];
+        x[i - 1] = x[j];
+        x[j] = t;
+    }
+}
+
+static void sums_are_exact(void **state)
+{
+    oct_xsum a = { 0 };
+    oct_xsum_add(&a, 0x1p127);
+    oct_xsum_add(&a, 0x1p-149);
+    oct_xsum_add(&a, -0x1p127);
+    assert_true(oct_xsum_value(&a) == 0x1p-149);
+    oct_xsum_add(&a, -0x1p-148);
+    assert_true(oct_xsum_value(&a) == -0x1p-149);
+    oct_xsum b = { 0 };
+    for (int i = 0; i < 100000; i++)
+        oct_xsum_add(&b, 0.1f);
+    assert_true(oct_xsum_value(&b) == (double)0.1f * 100000); /* 24 + 17 bits: exact in double */
+    oct_xsum c = { 0 };
+    oct_xsum_add(&c, 9007199254740992.0);
+    oct_xsum_add(&c, 1);
+    assert_true(oct_xsum_value(&c) == 9007199254740992.0); /* tie to even */
+    oct_xsum_add(&c, 0x1p-300);
+    assert_true(oct_xsum_value(&c) == 9007199254740994.0); /* just above the tie */
+}
+
+static void sums_read_back(void **state)
+{
+    oct_xsum a = { 0 };
+    for (int i = 0; i < 2000; i++) {
+        double x = wild();
+        oct_xsum_add(&a, rnd() & 1 ? x : x * x);
+        oct_buf t = OCT_BUF_INIT;
+        oct_xsum_text(&a, &t);
+        oct_xsum b;
+        assert_true(oct_xsum_parse(&b, t.data, t.len));
+        assert_memory_equal(&a, &b, sizeof a);
+        oct_buf_free(&t);
+    }
+    oct_xsum b;
+    const char *bad[] = { "", "-", "p", "1", "1p", "1p-", "g1p0", "1p1", "1p-324", "1p99999", "1p4 ", "1p380", "--1p0" };
+    for (size_t i = 0; i < OCT_COUNT(bad); i++)
+        assert_false(oct_xsum_parse(&b, bad[i], strlen(bad[i])));
+}
+
+/* Every bin's count, counted directly. */
+static void check_bins(const oct_stats *s, const float *x, size_t n)
+{
+    size_t at = 0;
+    uint64_t sum = 0;
+    oct_bin b;
+    double last = -INFINITY;
+    while (oct_stats_next(s, &at, &b)) {
+        uint64_t c = 0;
+        for (size_t i = 0; i < n; i++) /* bins hold the edge nearer to zero */
+            c += b.lo == b.hi ? x[i] == 0 : b.lo < 0 ? x[i] > b.lo && x[i] <= b.hi && x[i] != 0 : x[i] >= b.lo && x[i] < b.hi && x[i] != 0;
+        assert_int_equal(c, b.count);
+        assert_true(b.lo >= last && b.hi >= b.lo);
+        last = b.hi;
+        double w = b.hi - b.lo;
+        int e;
+        assert_true(w == 0 || frexp(w, &e) == 0.5);        /* a power of two */
+        assert_true(w == 0 || fmod(b.lo, w) == 0);         /* on a grid through zero */
+        sum += c;
+    }
+    assert_int_equal(sum, oct_stats_finite(s));
+}
+
+static void bins_hold_what_was_fed(void **state)
+{
+    enum { N = 3000 };
+    float x[N];
+    fill(x, N, wild);
+    x[17] = INFINITY;
+    x[18] = -INFINITY;
+    x[19] = FLT_MAX;
+    x[20] = -FLT_MAX;
+    oct_stats s;
+    oct_stats_init(&s);
+    assert_int_equal(oct_stats_update(&s, x, N, NULL), OCT_OK);
+    assert_int_equal(s.n, N);
+    assert_true(s.inf[0] == 1 && s.inf[1] == 1 && s.min == -FLT_MAX && s.max == FLT_MAX);
+    assert_true(s.min_count == 1 && s.max_count == 1);
+    check_bins(&s, x, N);
+    oct_stats_free(&s);
+}
+
+static void resolution(void **state)
+{
+    enum { N = 200000 };
+    float *x = oct_alloc(N * sizeof *x);
+    for (size_t i = 0; i < N; i++)
+        x[i] = (float)(uniform() * 4.1);
+    x[0] = -FLT_MAX; /* a mask does not coarsen it */
+    oct_stats s;
+    oct_stats_init(&s);
+    assert_int_equal(oct_stats_update(&s, x, N, NULL), OCT_OK);
+    size_t at = 0;
+    oct_bin b;
+    while (oct_stats_next(&s, &at, &b))
+        assert_true(b.lo < 0 || b.hi - b.lo <= 4.1 / 255 / 8);
+    assert_true(s.n_bins < 2 * 8176 + 8 * 64);
+    oct_stats_free(&s);
+    oct_free(x);
+}
+
+/* Any order, any split into batches and shards: the same state. */
+static void order_free(void **state)
+{
+    enum { N = 4000, SAMPLE = 50 };
+    float x[N];
+    for (int round = 0; round < 20; round++) {
+        fill(x, N, round % 2 ? wild : bell);
+        if (round % 3 == 0)
+            x[rnd() % N] = -10000;
+        if (round % 5 == 0)
+            x[rnd() % N] = INFINITY;
+        oct_stats a, b, c;
+        oct_stats_init(&a);
+        oct_stats_init(&b);
+        oct_stats_init(&c);
+        assert_int_equal(oct_stats_update_batch(&a, x, N / SAMPLE, SAMPLE, NULL), OCT_OK);
+        size_t order[N / SAMPLE];
+        for (size_t i = 0; i < N / SAMPLE; i++)
+            order[i] = i;
+        for (size_t i = N / SAMPLE; i > 1; i--) {
+            size_t j = rnd() % i, t = order[i - 1];
+            order[i - 1] = order[j];
+            order[j] = t;
+        }
+        for (size_t i = 0; i < N / SAMPLE; i++) {
+            float *p = x + order[i] * SAMPLE;
+            shuffle(p, SAMPLE);
+            assert_int_equal(oct_stats_update(rnd() & 1 ? &b : &c, p, SAMPLE, NULL), OCT_OK);
+        }
+        oct_stats d;
+        oct_stats_init(&d);
+        assert_int_equal(oct_stats_merge(&d, &c, NULL), OCT_OK);
+        assert_int_equal(oct_stats_merge(&d, &b, NULL), OCT_OK);
+        assert_int_equal(oct_stats_merge(&b, &c, NULL), OCT_OK);
+        assert_true(oct_stats_equal(&a, &b));
+        assert_true(oct_stats_equal(&a, &d));
+        oct_stats_free(&a);
+        oct_stats_free(&b);
+        oct_stats_free(&c);
+        oct_stats_free(&d);
+    }
+}
+
+static void nan_changes_nothing(void **state)
+{
+    float x[100];
+    fill(x, 100, bell);
+    oct_stats s, before;
+    oct_stats_init(&s);
+    oct_stats_init(&before);
+    oct_stats_update(&s, x, 100, NULL);
+    oct_stats_update(&before, x, 100, NULL);
+    x[3] = INFINITY;
+    x[41] = NAN;
+    oct_err err = OCT_ERR_INIT;
+    assert_int_equal(oct_stats_update(&s, x, 100, &err), OCT_ENUMERIC);
+    assert_non_null(strstr(err.text, "41"));
+    assert_true(oct_stats_equal(&s, &before));
+    x[41] = 1e-30f; /* a new octave, and no memory for it */
+    oct_alloc_fail_at(1);
+    assert_int_equal(oct_stats_update(&s, x, 100, &err), OCT_ENOMEM);
+    oct_alloc_fail_at(0);
+    assert_true(oct_stats_equal(&s, &before));
+    oct_stats_free(&s);
+    oct_stats_free(&before);
+}
+
+static oct_selection observe(const float *x, size_t n, const char *spec, oct_grid g)
+{
+    oct_stats s;
+    oct_stats_init(&s);
+    assert_int_equal(oct_stats_update(&s, x, n, NULL), OCT_OK);
+    oct_observer_spec o;
+    oct_err err = OCT_ERR_INIT;
+    assert_int_equal(oct_observer_parse(spec, &o, &err), OCT_OK);
+    oct_selection sel;
+    assert_int_equal(oct_observe(&s, o, g, &sel, &err), OCT_OK);
+    assert_true(sel.range.lo <= 0 && sel.range.hi >= 0);
+    oct_stats_free(&s);
+    return sel;
+}
+
+static double direct_mse(const float *x, size_t n, oct_qparams q, oct_grid g)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        double c = rint((double)x[i] / q.scale) + q.zero;
+        c = c < g.qmin ? g.qmin : c > g.qmax ? g.qmax : c;
+        double e = (c - q.zero) * q.scale - x[i];
+        sum += e * e;
+    }
+    return sum / (double)n;
+}
+
+static const oct_grid U8 = { 0, 255, false }, S8 = { -127, 127, true };
+
+static void mean_error_is_that_of_the_values(void **state)
+{
+    enum { N = 100000 };
+    float *x = oct_alloc(N * sizeof *x);
+    for (int kind = 0; kind < 4; kind++) {
+        for (size_t i = 0; i < N; i++) {
+            float v = bell();
+            x[i] = kind == 0 ? v : kind == 1 ? (v > 0 ? v : 0) : kind == 2 ? fminf(fmaxf(v * 4, 0), 6) : v * v * v;
+        }
+        const char *specs[] = { "minmax", "hist-percentile=99.9", "hist-entropy", "hist-mse" };
+        for (size_t k = 0; k < OCT_COUNT(specs); k++)
+            for (int sym = 0; sym < 2; sym++) {
+                oct_grid g = sym ? S8 : U8;
+                oct_selection s = observe(x, N, specs[k], g);
+                double d = direct_mse(x, N, s.q, g);
+                assert_true(fabs(s.mse - d) <= 0.02 * d);
+            }
+    }
+    oct_free(x);
+}
+
+/* No range of a fine two-dimensional grid is more than 1 % better. */
+static void mse_finds_the_least(void **state)
+{
+    enum { N = 20000 };
+    float *x = oct_alloc(N * sizeof *x);
+    for (int kind = 0; kind < 4; kind++) {
+        for (size_t i = 0; i < N; i++) {
+            float v = bell();
+            x[i] = kind == 0 ? v : kind == 1 ? v * v * v : kind == 2 ? (v > 0 ? v * v * v * v : v / 10) : fminf(fmaxf(v, 0), 1);
+        }
+        oct_selection s = observe(x, N, "hist-mse", U8), full = observe(x, N, "minmax", U8);
+        double best = INFINITY;
+        for (int i = 1; i <= 40; i++)
+            for (int j = 0; j <= 40; j++) {
+                oct_range r = { full.range.lo * j / 40, full.range.hi * i / 40 };
+                double d = direct_mse(x, N, oct_qparams_from_range(r, U8), U8);
+                best = d < best ? d : best;
+            }
+        assert_true(direct_mse(x, N, s.q, U8) <= best * 1.01);
+        assert_true(s.mse <= full.mse);
+    }
+    oct_free(x);
+}
+
+static void clamps_are_kept(void **state)
+{
+    enum { N = 20000 };
+    float *x = oct_alloc(N * sizeof *x);
+    for (size_t i = 0; i < N; i++)
+        x[i] = fminf(fmaxf(bell() * 5, 0), 6);
+    oct_selection s = observe(x, N, "hist-mse", U8);
+    assert_true(s.range.hi == 6 && s.range.lo == 0 && s.clipped == 0);
+    for (size_t i = 0; i < N; i++)
+        x[i] = 0.75f;
+    s = observe(x, N, "hist-mse", U8);
+    assert_true(s.range.hi == 0.75f && s.mse < 1e-14);
+    s = observe(x, N, "hist-entropy", U8);
+    assert_true(s.range.hi == 0.75f);
+    memset(x, 0, N * sizeof *x);
+    s = observe(x, N, "hist-mse", U8);
+    assert_true(s.range.lo == 0 && s.range.hi == 0 && s.q.scale == 1 && s.mse == 0);
+    oct_free(x);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+static void percentiles(void **state)
+{
+    enum { N = 100000 };
+    float *x = oct_alloc(N * sizeof *x);
+    fill(x, N, bell);
+    oct_selection s = observe(x, N, "hist-percentile=99.9", U8);
+    oct_selection t = observe(x, N, "hist-percentile=100", U8);
+    qsort(x, N, sizeof *x, by_value);
+    assert_true(fabs(s.range.hi - x[N - 1 - N / 1000]) < 0.01);
+    assert_true(fabs(s.range.lo - x[N / 1000]) < 0.01);
+    assert_true(t.range.lo == x[0] && t.range.hi == x[N - 1]);
+    oct_free(x);
+}
+
+static void entropy_drops_a_thin_tail(void **state)
+{
+    enum { N = 200000 };
+    float *x = oct_alloc(N * sizeof *x);
+    fill(x, N, bell);
+    for (int i = 0; i < 20; i++)
+        x[i] = (float)(20 + i);
+    oct_selection s = observe(x, N, "hist-entropy", U8);
+    assert_true(s.range.hi < 8 && s.range.hi > 2.5 && s.range.lo < -2.5);
+    oct_free(x);
+}
+
+static void averages(void **state)
+{
+    float x[3][4] = { { -1, 0, 2, 1 }, { -3, 0.5f, 4, 1 }, { 0.25f, 0.5f, 6, 1 } };
+    oct_stats s;
+    oct_stats_init(&s);
+    assert_int_equal(oct_stats_update_batch(&s, &x[0][0], 3, 4, NULL), OCT_OK);
+    oct_observer_spec o;
+    assert_int_equal(oct_observer_parse("avg-minmax", &o, NULL), OCT_OK);
+    oct_selection sel;
+    assert_int_equal(oct_observe(&s, o, U8, &sel, NULL), OCT_OK);
+    assert_true(sel.range.lo == -1.25f && sel.range.hi == 4);
+    oct_stats_free(&s);
+}
+
+static void masks_are_left_out(void **state)
+{
+    const float masks[] = { -10000, -65504, -1e9f, -FLT_MAX, -INFINITY };
+    for (size_t m = 0; m < OCT_COUNT(masks); m++) {
+        float x[1000];
+        fill(x, 1000, bell);
+        for (int i = 0; i < 500; i++)
+            x[i * 2] = masks[m];
+        for (size_t k = 0; k < oct_observer_count(); k++) {
+            oct_selection s = observe(x, 1000, oct_observer_at(k)->name, U8);
+            assert_true(s.range.lo > -8 && s.range.lo < -1);
+            assert_int_equal(s.excluded, 500);
+        }
+    }
+    float wide[4] = { 0.5f, 3000, 60000, -20 }; /* large but positive: not a mask */
+    oct_selection s = observe(wide, 4, "minmax", U8);
+    assert_true(s.range.hi == 60000 && s.excluded == 0);
+    float only[2] = { 0, -10000 }; /* the mask itself */
+    s = observe(only, 2, "minmax", U8);
+    assert_true(s.range.lo == -10000 && s.excluded == 0);
+}
+
+static void names_are_read(void **state)
+{
+    oct_observer_spec o;
+    oct_err err = OCT_ERR_INIT;
+    assert_int_equal(oct_observer_parse("hist-msee", &o, &err), OCT_EUSAGE);
+    assert_non_null(strstr(err.hint, "hist-mse"));
+    assert_int_equal(oct_observer_parse("hist-percentile=12", &o, &err), OCT_EUSAGE);
+    assert_int_equal(oct_observer_parse("hist-percentile=nan", &o, &err), OCT_EUSAGE);
+    assert_int_equal(oct_observer_parse("minmax=3", &o, &err), OCT_EUSAGE);
+    assert_int_equal(oct_observer_parse("hist-percentile", &o, &err), OCT_OK);
+    assert_true(o.param == 99.99);
+    assert_string_equal(oct_observer_default().observer->name, "hist-mse");
+    for (size_t i = 0; i < oct_observer_count(); i++)
+        assert_non_null(strstr(oct_observer_names(), oct_observer_at(i)->name));
+}
+
+static void affine_parameters(void **state)
+{
+    oct_grid g;
+    assert_int_equal(oct_grid_of(OCT_U8, false, &g, NULL), OCT_OK);
+    oct_qparams q = oct_qparams_from_range((oct_range){ -1, 3 }, g);
+    assert_true(q.scale == (float)(4.0 / 255) && q.zero == 64); /* 63.75 */
+    q = oct_qparams_from_range((oct_range){ 0, 6 }, g);
+    assert_true(q.scale == (float)(6.0 / 255) && q.zero == 0);
+    q = oct_qparams_from_range((oct_range){ -1, 1 }, g);
+    assert_int_equal(q.zero, 128); /* 127.5, half to even */
+    assert_int_equal(oct_grid_of(OCT_S8, true, &g, NULL), OCT_OK);
+    q = oct_qparams_from_range((oct_range){ -2, 1 }, g);
+    assert_true(g.qmin == -127 && q.scale == (float)(4.0 / 254) && q.zero == 0);
+    q = oct_qparams_from_range((oct_range){ 0, 1e-40f }, g);
+    assert_true(q.scale == 1 && q.zero == 0);
+    assert_int_equal(oct_grid_of(OCT_S8, false, &g, NULL), OCT_OK);
+    q = oct_qparams_from_range((oct_range){ 0, 255 }, g);
+    assert_true(q.scale == 1 && q.zero == -128);
+    oct_range r = oct_qparams_range(q, g);
+    assert_true(r.lo == 0 && r.hi == 255);
+    assert_int_equal(oct_grid_of(OCT_F32, false, &g, NULL), OCT_EUNSUPPORTED);
+}
+
+static void channels(void **state)
+{
+    enum { O = 300, C = 5, I = 40, N = O * C * I };
+    float *x = oct_alloc(N * sizeof *x), *y = oct_alloc(N * sizeof *y);
+    fill(x, N, wild);
+    for (size_t o = 0; o < O; o++)
+        for (size_t c = 0; c < C; c++)
+            for (size_t i = 0; i < I; i++)
+                y[(o * I + i) * C + c] = x[(o * C + c) * I + i];
+    oct_chan_stats a, b, d;
+    assert_int_equal(oct_chan_init(&a, C, OCT_CHAN_SQUARES, NULL), OCT_OK);
+    assert_int_equal(oct_chan_init(&b, C, OCT_CHAN_SQUARES, NULL), OCT_OK);
+    assert_int_equal(oct_chan_init(&d, C, OCT_CHAN_SQUARES, NULL), OCT_OK);
+    assert_int_equal(oct_chan_update(&a, x, O, I, NULL), OCT_OK);
+    assert_int_equal(oct_chan_update(&b, y, O * I / 3, 1, NULL), OCT_OK);
+    assert_int_equal(oct_chan_update(&d, y + O * I / 3 * C, O * I - O * I / 3, 1, NULL), OCT_OK);
+    assert_int_equal(oct_chan_merge(&b, &d, NULL), OCT_OK);
+    assert_memory_equal(a.c, b.c, C * sizeof *a.c);
+    for (size_t c = 0; c < C; c++) {
+        oct_xsum s = { 0 }, s2 = { 0 };
+        for (size_t i = 0; i < O * I; i++) {
+            oct_xsum_add(&s, y[i * C + c]);
+            oct_xsum_add(&s2, (double)y[i * C + c] * y[i * C + c]);
+        }
+        assert_memory_equal(&a.c[c].sum, &s, sizeof s);
+        assert_memory_equal(&a.c[c].sum2, &s2, sizeof s2);
+        assert_int_equal(a.c[c].n, O * I);
+    }
+    x[77] = NAN;
+    oct_err err = OCT_ERR_INIT;
+    assert_int_equal(oct_chan_update(&b, x, O, I, &err), OCT_ENUMERIC);
+    assert_non_null(strstr(err.text, "77"));
+    oct_chan_free(&a);
+    oct_chan_free(&b);
+    oct_chan_free(&d);
+    oct_free(x);
+    oct_free(y);
+}
+
+static void weights(void **state)
+{
+    const float w[2][3][2] = { { { 1, -2 }, { 0, 0.5f }, { 3, 4 } }, { { 0.5f, 1 }, { -7, 1 }, { 1, 1 } } };
+    float lo[3], hi[3], m[3];
+    assert_int_equal(oct_channel_ranges(&w[0][0][0], 2, 3, 2, lo, hi, NULL), OCT_OK);
+    assert_int_equal(oct_channel_absmax(&w[0][0][0], 2, 3, 2, m, NULL), OCT_OK);
+    assert_true(lo[0] == -2 && hi[0] == 1 && lo[1] == -7 && hi[1] == 1 && lo[2] == 0 && hi[2] == 4);
+    assert_true(m[0] == 2 && m[1] == 7 && m[2] == 4);
+    float bad[2] = { 1, INFINITY };
+    assert_int_equal(oct_channel_absmax(bad, 1, 1, 2, m, NULL), OCT_ENUMERIC);
+}
+
+static void logarithm(void **state)
+{
+    for (int i = 0; i < 100000; i++) {
+        double x = ldexp(0.5 + uniform(), (int)(rnd() % 600) - 300);
+        assert_true(fabs(oct_log(x) - log(x)) <= 4e-16 * fabs(log(x)) + 4e-16);
+    }
+    assert_true(oct_log(1) == 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sums_are_exact),
+        cmocka_unit_test(sums_read_back),
+        cmocka_unit_test(bins_hold_what_was_fed),
+        cmocka_unit_test(resolution),
+        cmocka_unit_test(order_free),
+        cmocka_unit_test(nan_changes_nothing),
+        cmocka_unit_test(mean_error_is_that_of_the_values),
+        cmocka_unit_test(mse_finds_the_least),
+        cmocka_unit_test(clamps_are_kept),
+        cmocka_unit_test(percentiles),
+        cmocka_unit_test(entropy_drops_a_thin_tail),
+        cmocka_unit_test(averages),
+        cmocka_unit_test(masks_are_left_out),
+        cmocka_unit_test(names_are_read),
+        cmocka_unit_test(affine_parameters),
+        cmocka_unit_test(channels),
+        cmocka_unit_test(weights),
+        cmocka_unit_test(logarithm),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
