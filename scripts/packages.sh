@@ -29,14 +29,14 @@ install_packages() {
     fi
     say "installing with apt-get:$missing"
     # shellcheck disable=SC2086
-    $root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing > apt.log 2>&1 && rm -f apt.log && return 0
-    $root apt-get update > apt.log 2>&1 || true
+    $root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing > build-apt.log 2>&1 && rm -f build-apt.log && return 0
+    $root apt-get update > build-apt.log 2>&1 || true
     # shellcheck disable=SC2086
-    if $root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing >> apt.log 2>&1; then
-        rm -f apt.log
+    if $root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing >> build-apt.log 2>&1; then
+        rm -f build-apt.log
     else
-        say 'apt-get failed; going on with what is installed. Its last lines (all in apt.log):'
-        tail -n 5 apt.log
+        say 'apt-get failed; going on with what is installed. Its last lines (all in build-apt.log):'
+        tail -n 5 build-apt.log
     fi
 }
 
