@@ -133,8 +133,8 @@ static oct_status find_bytes(oct_model *m, const Onnx__TensorProto *t, size_t wa
     free(real);
     OCT_TRY(s);
     if (offset > map->size || *size > map->size - offset)
-        return oct_fail(err, OCT_EMALFORMED, "its external data, bytes %zu to %zu, run past the end of '%s' (%zu bytes)",
-                        offset, offset + *size, map->path, map->size);
+        return oct_fail(err, OCT_EMALFORMED, "its external data, %zu bytes at offset %zu, run past the end of '%s' (%zu bytes)",
+                        *size, offset, map->path, map->size);
     static const uint8_t none[1];
     *data = map->data ? map->data + offset : none;
     return OCT_OK;

@@ -1,0 +1,761 @@
+/* lib/onnx: loading and saving keep everything, and no damaged file does harm. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "onnx/model.h"
+#include "onnx/proto.h"
+#include "onnx/wire.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char source[512]; /* the source tree */
+static char dir[64];     /* a temporary folder */
+
+static const char *fixture(const char *name)
+{
+    static char path[1024];
+    snprintf(path, sizeof path, "%s/testdata/onnx/%s", source, name);
+    return path;
+}
+
+static const char *temp(const char *name)
+{
+    static char path[4][256];
+    static int turn;
+    char *p = path[turn = (turn + 1) % 4];
+    snprintf(p, sizeof path[0], "%s/%s", dir, name);
+    return p;
+}
+
+static char *read_file(const char *path, size_t *size)
+{
+    char *data = NULL;
+    oct_err err = OCT_ERR_INIT;
+    if (oct_read_all(path, 1u << 30, &data, size, &err) != OCT_OK)
+        fail_msg("%s", err.text);
+    return data;
+}
+
+static void write_file(const char *path, const void *p, size_t n)
+{
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(p, 1, n, f), n);
+    fclose(f);
+}
+
+static oct_model *load(const char *path)
+{
+    oct_model *m = NULL;
+    oct_err err = OCT_ERR_INIT;
+    if (oct_model_load(path, &m, &err) != OCT_OK)
+        fail_msg("%s", err.text);
+    if (oct_graph_check(m->graph, &err) != OCT_OK)
+        fail_msg("%s: %s", path, err.text);
+    return m;
+}
+
+static void save_as(oct_model *m, const char *path, uint64_t max_bytes)
+{
+    oct_err err = OCT_ERR_INIT;
+    if (oct_model_save(m, path, &(oct_save_options){ max_bytes }, &err) != OCT_OK)
+        fail_msg("%s", err.text);
+}
+
+static void same_files(const char *a, const char *b)
+{
+    size_t n, k;
+    char *x = read_file(a, &n), *y = read_file(b, &k);
+    if (n != k || memcmp(x, y, n) != 0)
+        fail_msg("%s and %s differ", a, b);
+    oct_free(x);
+    oct_free(y);
+}
+
+/* Marks everything as changed, so that every node and list is written anew. */
+static void touch(oct_graph *g)
+{
+    g->changed = true;
+    for (size_t i = 0; i < g->n_node; i++)
+        g->node[i].changed = true;
+}
+
+static void round_trip(const char *path)
+{
+    oct_model *m = load(path);
+    save_as(m, temp("same.onnx"), 0);
+    same_files(path, temp("same.onnx"));
+    oct_model_free(m);
+}
+
+static void fixtures_come_back_equal(void **state)
+{
+    const char *names[] = { "types.onnx", "sparse.onnx",  "everything.onnx",
+                            "small.onnx", "ir3.onnx",     "subgraph_unsorted.onnx" };
+    for (size_t i = 0; i < OCT_COUNT(names); i++)
+        round_trip(fixture(names[i]));
+}
+
+/* Every node and list written anew says the same, but where a graph that is in order differs from the file. */
+static void rewritten_is_equal_too(void **state)
+{
+    const char *names[] = { "types.onnx", "sparse.onnx", "everything.onnx", "small.onnx" };
+    for (size_t i = 0; i < OCT_COUNT(names); i++) {
+        oct_model *m = load(fixture(names[i]));
+        touch(m->graph);
+        save_as(m, temp("new.onnx"), 0);
+        same_files(fixture(names[i]), temp("new.onnx"));
+        oct_model_free(m);
+    }
+}
+
+/* Models of others; `must` tells whether the folder has to exist. */
+static size_t each_model(const char *folder)
+{
+    DIR *d = opendir(folder);
+    size_t n = 0;
+    for (struct dirent *e; d && (e = readdir(d));) {
+        size_t len = strlen(e->d_name);
+        char path[1024];
+        snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+        if (len < 6 || strcmp(e->d_name + len - 5, ".onnx") != 0 || strstr(e->d_name, "external"))
+            continue;
+        round_trip(path);
+        n++;
+    }
+    if (d)
+        closedir(d);
+    return n;
+}
+
+static void test_models_come_back_equal(void **state)
+{
+    char folder[600];
+    snprintf(folder, sizeof folder, "%s/testdata/models", source);
+    assert_true(each_model(folder) > 10);
+}
+
+static void real_models_come_back_equal(void **state)
+{
+    char folder[600];
+    snprintf(folder, sizeof folder, "%s/../shared/models", source);
+    if (each_model(folder) == 0) {
+        print_message("skipped: no folder ../shared/models with real models\n");
+        skip();
+    }
+}
+
+static uint8_t hex(const char *s)
+{
+    char two[3] = { s[0], s[1], 0 };
+    return (uint8_t)strtoul(two, NULL, 16);
+}
+
+static void check_type_line(const oct_graph *g, char *line)
+{
+    char name[64], dims[64], bytes[512];
+    int type;
+    assert_int_equal(sscanf(line, "%63s %d %63s %511s", name, &type, dims, bytes), 4);
+    int v = oct_graph_find(g, name);
+    assert_true(v >= 0);
+    const oct_tensor *t = g->value[v].konst;
+    assert_non_null(t);
+    assert_int_equal(t->dtype, type);
+    assert_int_equal(g->value[v].dtype, type);
+    char text[64] = "-";
+    for (int i = 0, n = 0; i < t->rank; i++)
+        n += snprintf(text + n, sizeof text - (size_t)n, "%s%d", i ? "x" : "", (int)t->dims[i]);
+    assert_string_equal(text, dims);
+    size_t n = bytes[0] == '-' ? 0 : strlen(bytes) / 2;
+    assert_int_equal(t->bytes, n);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(((const uint8_t *)t->data)[i], hex(bytes + 2 * i));
+    int bits = oct_dtype_bits(t->dtype);
+    assert_int_equal((uintptr_t)t->data % (bits < 8 ? 1u : bits > 64 ? 8u : t->dtype == OCT_C64 ? 4u : (unsigned)bits / 8), 0);
+}
+
+static void every_element_type_is_decoded(void **state)
+{
+    oct_model *m = load(fixture("types.onnx"));
+    FILE *f = fopen(fixture("types.txt"), "r");
+    assert_non_null(f);
+    char line[1024];
+    int n = 0;
+    for (; fgets(line, sizeof line, f); n++)
+        check_type_line(m->graph, line);
+    fclose(f);
+    assert_int_equal(n, 60);
+    const oct_value *s = &m->graph->value[oct_graph_find(m->graph, "STRING")];
+    assert_true(s->konst && !s->konst->data && s->konst->count == 2);
+    const oct_value *later = &m->graph->value[oct_graph_find(m->graph, "future")];
+    assert_true(!later->konst && later->dtype == OCT_UNDEFINED && later->shape.rank == 1 && later->shape.d[0].n == 4);
+    oct_model_free(m);
+}
+
+static void a_graph_is_built(void **state)
+{
+    oct_model *m = load(fixture("everything.onnx"));
+    oct_graph *g = m->graph;
+    assert_string_equal(g->name, "everything");
+    assert_string_equal(m->producer, "fixtures 1");
+    assert_int_equal(m->ir_version, 11);
+    assert_int_equal(oct_graph_opset(g, ""), 21);
+    assert_int_equal(oct_graph_opset(g, "ai.example"), 2);
+    assert_int_equal(g->n_input, 6);
+    assert_int_equal(g->n_output, 2);
+    char text[100];
+    const oct_value *x = &g->value[g->input[0]];
+    assert_string_equal(oct_shape_text(&x->shape, text, sizeof text), "[N,3,?]");
+    assert_int_equal(x->dtype, OCT_F32);
+    const oct_value *t = &g->value[oct_graph_find(g, "t")];
+    assert_string_equal(oct_shape_text(&t->shape, text, sizeof text), "[N,3]");
+    assert_int_equal(oct_graph_find(g, "nowhere"), -1);
+
+    const oct_node *c = &g->node[1];
+    assert_string_equal(c->domain, "ai.example");
+    assert_int_equal(c->in[1], -1);
+    assert_int_equal(c->out[1], -1);
+    assert_true(oct_node_float(c, "f", 0) == 1.5f);
+    assert_int_equal(oct_node_int(c, "i", 0), -7);
+    assert_string_equal(oct_node_str(c, "s", ""), "text");
+    int n;
+    const int64_t *ints = oct_node_ints(c, "ints", &n);
+    assert_true(n == 3 && ints[1] == -4 && ints[2] == (int64_t)1 << 40);
+    const float *floats = oct_node_floats(c, "floats", &n);
+    assert_true(n == 2 && floats[1] == -2.0f);
+    const oct_attr *strings = oct_node_attr(c, "strings");
+    assert_true(strings->n == 2 && strcmp(strings->strings[1], "b") == 0);
+    const oct_attr *tensor = oct_node_attr(c, "t");
+    assert_true(tensor->type == OCT_ATTR_TENSOR && tensor->t->count == 4);
+    assert_int_equal(oct_node_attr(c, "g")->type, OCT_ATTR_GRAPH);
+    assert_int_equal(oct_node_attr(c, "sp")->type, OCT_ATTR_OTHER);
+    oct_node_ints(c, "old_untyped", &n);
+    assert_int_equal(n, 2);
+    assert_int_equal(c->n_captured, 1); /* the subgraph's x */
+    assert_string_equal(g->value[c->captured[0]].name, "x");
+    assert_string_equal(g->node[2].domain, "");
+    assert_false(g->changed);
+    oct_model_free(m);
+}
+
+static void captures_and_order(void **state)
+{
+    oct_model *m = load(fixture("subgraph_unsorted.onnx"));
+    const oct_graph *g = m->graph;
+    const oct_node *loop = &g->node[0];
+    assert_string_equal(loop->op, "Loop");
+    bool w = false, far = false;
+    for (int i = 0; i < loop->n_captured; i++) {
+        w |= strcmp(g->value[loop->captured[i]].name, "w") == 0;
+        far |= strcmp(g->value[loop->captured[i]].name, "far") == 0;
+    }
+    assert_true(loop->n_captured == 2 && w && far); /* not acc, go, b: those are the body's own */
+    assert_int_equal(g->order[0], 1);
+    oct_model_free(m);
+}
+
+static void old_initializers_leave_the_inputs(void **state)
+{
+    oct_model *m = load(fixture("ir3.onnx"));
+    oct_graph *g = m->graph;
+    assert_int_equal(g->n_input, 1);
+    assert_non_null(g->value[oct_graph_find(g, "w")].konst);
+    g->changed = true;
+    save_as(m, temp("ir4.onnx"), 0);
+    oct_model_free(m);
+    m = load(temp("ir4.onnx"));
+    const Onnx__ModelProto *p = m->proto;
+    assert_int_equal(m->ir_version, 4);
+    assert_int_equal(p->graph->n_input, 1);
+    assert_int_equal(p->graph->n_initializer, 1);
+    oct_model_free(m);
+}
+
+/* A pass's work: a node changed, one replaced, constants added, an opset raised, metadata set. */
+static void changes_are_written(void **state)
+{
+    oct_err err = OCT_ERR_INIT;
+    oct_model *m = load(fixture("ir3.onnx"));
+    oct_graph *g = m->graph;
+    int c, node, y = oct_graph_find(g, "y"), a = oct_graph_find(g, "a");
+    oct_graph_remove_node(g, 1);
+    assert_int_equal(oct_graph_add_node(g, "Clip", "", "clip", 3, 1, -1, &node, &err), OCT_OK);
+    const float lo = -1.5f;
+    const int64_t v3[3] = { 1, 2, 3 };
+    assert_int_equal(oct_graph_new_const_f32(g, "low", 0, NULL, &lo, &c, &err), OCT_OK);
+    oct_graph_set_input(g, node, 0, a, &err);
+    oct_graph_set_input(g, node, 1, c, &err);
+    oct_graph_set_output(g, node, 0, y, &err);
+    oct_node_set_ints(g, 0, "axes", v3, 3, &err);
+    oct_node_set_str(g, 0, "mode", "x", &err);
+    oct_node_set_float(g, 0, "alpha", 0.5f, &err);
+    oct_node_set_tensor(g, 0, "t", g->value[c].konst, &err);
+    const float w2[2] = { 7, 8 };
+    oct_tensor *t;
+    assert_int_equal(oct_tensor_new(g->arena, OCT_F32, 1, &(int64_t){ 2 }, &t, &err), OCT_OK);
+    memcpy((void *)(uintptr_t)t->data, w2, sizeof w2);
+    oct_graph_set_const(g, oct_graph_find(g, "w"), t);
+    oct_graph_set_opset(g, "", 13, &err);
+    oct_graph_set_opset(g, "com.microsoft", 1, &err);
+    assert_int_equal(oct_model_set_meta(m, "octet", "1", &err), OCT_OK);
+    assert_int_equal(oct_model_set_meta(m, "octet", "2", &err), OCT_OK);
+    save_as(m, temp("changed.onnx"), 0);
+    oct_model_free(m);
+
+    m = load(temp("changed.onnx"));
+    g = m->graph;
+    assert_string_equal(oct_model_meta(m, "octet"), "2");
+    assert_null(oct_model_meta(m, "none"));
+    assert_int_equal(((Onnx__ModelProto *)m->proto)->n_metadata_props, 1);
+    assert_int_equal(oct_graph_opset(g, ""), 13);
+    assert_int_equal(oct_graph_opset(g, "com.microsoft"), 1);
+    assert_int_equal(g->n_node, 2);
+    const oct_node *clip = &g->node[1];
+    assert_string_equal(clip->op, "Clip");
+    assert_int_equal(clip->n_in, 3);
+    assert_int_equal(clip->in[2], -1);
+    const oct_tensor *low = g->value[clip->in[1]].konst;
+    assert_true(low && low->rank == 0 && *(const float *)low->data == -1.5f);
+    const oct_tensor *w = g->value[oct_graph_find(g, "w")].konst;
+    assert_true(w->count == 2 && ((const float *)w->data)[1] == 8);
+    int n;
+    assert_true(oct_node_ints(&g->node[0], "axes", &n)[2] == 3 && n == 3);
+    assert_true(oct_node_float(&g->node[0], "alpha", 0) == 0.5f);
+    assert_string_equal(oct_node_str(&g->node[0], "mode", ""), "x");
+    assert_int_equal(oct_node_attr(&g->node[0], "t")->t->count, 1);
+    assert_string_equal(g->node[0].name, "add");
+    oct_model_free(m);
+}
+
+/* ---- external data ---- */
+
+static void copy_to(const char *from, const char *to)
+{
+    size_t n;
+    char *p = read_file(fixture(from), &n);
+    write_file(temp(to), p, n);
+    oct_free(p);
+}
+
+static void external_weights(const oct_graph *g)
+{
+    const float *w = g->value[oct_graph_find(g, "w")].konst->data;
+    assert_true(w[0] == 0 && w[1] == 1 && w[2] == 2);
+    const float *c = oct_node_attr(&g->node[0], "value")->t->data;
+    assert_true(c[0] == 8 && c[2] == 10);
+}
+
+static void external_data_in_the_same_folder_stay(void **state)
+{
+    copy_to("external/model.onnx", "ext.onnx");
+    copy_to("external/weights.bin", "weights.bin");
+    oct_model *m = load(temp("ext.onnx"));
+    external_weights(m->graph);
+    uint64_t h = oct_model_hash(m);
+    save_as(m, temp("ext2.onnx"), 0);
+    same_files(temp("ext.onnx"), temp("ext2.onnx"));
+    oct_err err = OCT_ERR_INIT;
+    assert_int_equal(oct_model_save(m, temp("ext.onnx"), NULL, &err), OCT_EUSAGE);
+    assert_int_equal(oct_model_save(m, temp("weights.bin"), NULL, &err), OCT_EUSAGE);
+    oct_model_free(m);
+    FILE *f = fopen(temp("weights.bin"), "r+b");
+    fputc(1, f);
+    fclose(f);
+    m = load(temp("ext2.onnx"));
+    assert_true(oct_model_hash(m) != h);
+    oct_model_free(m);
+}
+
+static void external_data_elsewhere_are_embedded(void **state)
+{
+    oct_model *m = load(fixture("external/model.onnx"));
+    save_as(m, temp("embedded.onnx"), 0);
+    save_as(m, temp("embedded2.onnx"), 0); /* saving left the model as it was */
+    same_files(temp("embedded.onnx"), temp("embedded2.onnx"));
+    assert_true(((Onnx__ModelProto *)m->proto)->graph->initializer[0]->n_external_data == 3);
+    oct_model_free(m);
+    m = load(temp("embedded.onnx"));
+    assert_int_equal(m->n_maps, 1);
+    external_weights(m->graph);
+    oct_model_free(m);
+}
+
+static size_t data_files(char *name, size_t size)
+{
+    DIR *d = opendir(dir);
+    size_t n = 0;
+    for (struct dirent *e; d && (e = readdir(d));)
+        if (strstr(e->d_name, "big.onnx.") && strstr(e->d_name, ".data")) {
+            snprintf(name, size, "%s", e->d_name);
+            n++;
+        }
+    closedir(d);
+    return n;
+}
+
+static void large_models_get_a_data_file(void **state)
+{
+    oct_err err = OCT_ERR_INIT;
+    oct_model *m = load(fixture("ir3.onnx"));
+    int v;
+    float *big = oct_calloc(3000, sizeof *big);
+    for (int i = 0; i < 3000; i++)
+        big[i] = (float)i;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(oct_graph_new_const_f32(m->graph, "big", 1, &(int64_t){ 3000 }, big, &v, &err), OCT_OK);
+        oct_graph_set_input(m->graph, 0, 2 + i, v, &err);
+    }
+    save_as(m, temp("big.onnx"), 10000);
+    oct_model_free(m);
+    char name[300], again[300];
+    assert_int_equal(data_files(name, sizeof name), 1);
+    struct stat st;
+    stat(temp(name), &st);
+    assert_int_equal(st.st_size, 12288 + 12000);
+    m = load(temp("big.onnx"));
+    assert_int_equal(m->n_maps, 2);
+    const oct_tensor *t = m->graph->value[oct_graph_find(m->graph, "big_1")].konst;
+    assert_memory_equal(t->data, big, 12000);
+    assert_int_equal(oct_model_save(m, "-", &(oct_save_options){ 100 }, &err), OCT_EUNSUPPORTED);
+    /* A save that fails after its data file was written takes that back. */
+    mkdir(temp("sub"), 0700);
+    mkdir(temp("sub/big.onnx"), 0700);
+    assert_int_equal(oct_model_save(m, temp("sub/big.onnx"), &(oct_save_options){ 10000 }, &err), OCT_EIO);
+    rmdir(temp("sub/big.onnx"));
+    assert_int_equal(rmdir(temp("sub")), 0);
+    oct_model_free(m);
+    assert_int_equal(data_files(again, sizeof again), 1);
+    oct_free(big);
+}
+
+static void external_data_stay_inside(void **state)
+{
+    const struct {
+        const char *name, *says;
+        oct_status status;
+    } cases[] = {
+        { "bad_dots", "outside the model's folder", OCT_EMALFORMED },
+        { "bad_inner_dots", "outside the model's folder", OCT_EMALFORMED },
+        { "bad_absolute", "outside the model's folder", OCT_EMALFORMED },
+        { "bad_folder", "outside the model's folder", OCT_EMALFORMED },
+        { "bad_link", "outside the model's folder", OCT_EMALFORMED },
+        { "bad_missing", "nowhere.bin", OCT_EIO },
+        { "bad_range", "run past the end", OCT_EMALFORMED },
+        { "bad_offset", "run past the end", OCT_EMALFORMED },
+        { "bad_length", "its shape and type need 12", OCT_EMALFORMED },
+    };
+    copy_to("external/weights.bin", "weights.bin");
+    assert_int_equal(symlink("/etc/passwd", temp("link.bin")), 0);
+    for (size_t i = 0; i < OCT_COUNT(cases); i++) {
+        char from[100];
+        oct_err err = OCT_ERR_INIT;
+        oct_model *m = NULL;
+        snprintf(from, sizeof from, "external/%s.onnx", cases[i].name);
+        copy_to(from, "case.onnx");
+        assert_int_equal(oct_model_load(temp("case.onnx"), &m, &err), cases[i].status);
+        if (!strstr(err.text, cases[i].says) || !strstr(err.text, "tensor 'w'") || !strstr(err.text, "case.onnx"))
+            fail_msg("%s: %s", cases[i].name, err.text);
+        assert_null(m);
+    }
+}
+
+/* ---- malformed files ---- */
+
+static void bad_graphs_name_the_fault(void **state)
+{
+    const struct {
+        const char *name, *says;
+        oct_status status;
+    } cases[] = {
+        { "bad_cycle", "node 'one' (Add)", OCT_EMALFORMED },
+        { "bad_undefined_input", "node 'add' (Add): its input 'ghost'", OCT_EMALFORMED },
+        { "bad_undefined_output", "graph output 'y'", OCT_EMALFORMED },
+        { "bad_two_producers", "'two' (Abs): its output 'y'", OCT_EMALFORMED },
+        { "bad_produces_input", "its output 'x'", OCT_EMALFORMED },
+        { "bad_twice_initializer", "initializer 'w'", OCT_EMALFORMED },
+        { "bad_twice_input", "graph input 'x'", OCT_EMALFORMED },
+        { "bad_short_raw", "need 12", OCT_EMALFORMED },
+        { "bad_long_raw", "need 4", OCT_EMALFORMED },
+        { "bad_short_typed", "needs 3", OCT_EMALFORMED },
+        { "bad_no_type", "no element type", OCT_EMALFORMED },
+        { "bad_negative_dim", "negative dimension", OCT_EMALFORMED },
+        { "bad_huge_dims", "too large", OCT_EMALFORMED },
+        { "bad_huge_dims2", "larger than memory", OCT_EMALFORMED },
+        { "bad_subgraph_name", "node 'if' (If)", OCT_EMALFORMED },
+        { "bad_no_op", "no operator type", OCT_EMALFORMED },
+        { "unsupported_ir2", "IR version 2", OCT_EUNSUPPORTED },
+        { "unsupported_ir99", "IR version 99", OCT_EUNSUPPORTED },
+    };
+    for (size_t i = 0; i < OCT_COUNT(cases); i++) {
+        char name[100];
+        oct_err err = OCT_ERR_INIT;
+        oct_model *m = NULL;
+        snprintf(name, sizeof name, "%s.onnx", cases[i].name);
+        assert_int_equal(oct_model_load(fixture(name), &m, &err), cases[i].status);
+        if (!strstr(err.text, cases[i].says) || !strstr(err.text, name))
+            fail_msg("%s: %s", name, err.text);
+    }
+}
+
+static oct_status load_bytes(const void *p, size_t n, oct_err *err)
+{
+    *err = (oct_err)OCT_ERR_INIT;
+    /* A copy of the exact size, so that the sanitizer sees a read past the end. */
+    uint8_t *copy = malloc(n ? n : 1);
+    memcpy(copy, p, n);
+    oct_model *m = NULL;
+    oct_status s = oct_model_load_mem(copy, n, "bytes.onnx", &m, err);
+    if (s == OCT_OK) {
+        s = oct_graph_check(m->graph, err);
+        touch(m->graph);
+        if (s == OCT_OK)
+            s = oct_model_save(m, "/dev/null", NULL, err);
+        if (s == OCT_EINTERNAL)
+            fail_msg("%s", err->text);
+        oct_model_free(m);
+    }
+    free(copy);
+    return s;
+}
+
+static void truncation_and_flips_do_no_harm(void **state)
+{
+    const char *names[] = { "everything.onnx", "types.onnx", "sparse.onnx", "subgraph_unsorted.onnx", "external/model.onnx" };
+    for (size_t i = 0; i < OCT_COUNT(names); i++) {
+        size_t n;
+        uint8_t *p = (uint8_t *)read_file(fixture(names[i]), &n);
+        oct_err err;
+        for (size_t k = 0; k < n; k++)
+            load_bytes(p, k, &err);
+        for (size_t k = 0; k < n; k++)
+            for (int bit = (int)(k % 3); bit < 8; bit += 3) {
+                p[k] ^= (uint8_t)(1 << bit);
+                load_bytes(p, n, &err);
+                p[k] ^= (uint8_t)(1 << bit);
+            }
+        oct_free(p);
+    }
+}
+
+/* Wraps b in a length-prefixed field. */
+static void nest(oct_buf *b, uint8_t field)
+{
+    oct_buf out = OCT_BUF_INIT;
+    uint8_t head[12] = { (uint8_t)(field << 3 | 2) };
+    size_t n = 1;
+    for (size_t v = b->len; n == 1 || v; v >>= 7)
+        head[n++] = (uint8_t)((v & 0x7f) | (v > 0x7f ? 0x80 : 0));
+    oct_buf_add(&out, head, n);
+    oct_buf_add(&out, b->data, b->len);
+    oct_buf_free(b);
+    *b = out;
+}
+
+static void expect(const oct_buf *b, oct_status status, const char *says)
+{
+    oct_err err;
+    assert_int_equal(load_bytes(b->data, b->len, &err), status);
+    if (!strstr(err.text, says))
+        fail_msg("expected '%s', got '%s'", says, err.text);
+}
+
+static void deep_nesting_is_refused(void **state)
+{
+    /* model 7: graph 11: value 2: type 4: sequence 1: type 4: ... */
+    for (int levels = 40; levels <= 6000; levels = levels == 40 ? 60 : levels * 10) {
+        oct_buf b = OCT_BUF_INIT;
+        for (int i = 0; i < levels; i++) {
+            nest(&b, 1);
+            nest(&b, 4);
+        }
+        nest(&b, 2);
+        nest(&b, 11);
+        nest(&b, 7);
+        expect(&b, OCT_EMALFORMED, levels == 40 ? "IR version" : "nested deeper");
+        oct_buf_free(&b);
+    }
+}
+
+static void wire_faults_are_named(void **state)
+{
+    const struct {
+        const char *bytes;
+        size_t n;
+        oct_status status;
+        const char *says;
+    } cases[] = {
+        { "", 0, OCT_EMALFORMED, "empty" },
+        { "\x08", 1, OCT_EMALFORMED, "no end" },
+        { "\x3a\xff\xff\xff\xff\x0f", 6, OCT_EMALFORMED, "past the end" },
+        { "\x3a\xff\xff\xff\xff\xff\x01", 7, OCT_EMALFORMED, "no end" },
+        { "\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 12, OCT_EMALFORMED, "no end" },
+        { "\x12\x03" "a\0b", 5, OCT_EMALFORMED, "NUL" },
+        { "\x12\x02\xc3\x28", 4, OCT_EMALFORMED, "UTF-8" },
+        { "\x12\x03\xed\xa0\x80", 5, OCT_EMALFORMED, "UTF-8" },
+        { "\x0a\x01x", 3, OCT_EMALFORMED, "wire type" },
+        { "\x3b\x3c", 2, OCT_EMALFORMED, "wire type" },
+        { "\xfb\x7f", 2, OCT_EMALFORMED, "wire type" },
+        { "\x02\x00", 2, OCT_EMALFORMED, "out of range" },
+        { "\x3a\0\x3a\0", 4, OCT_EUNSUPPORTED, "given twice" },
+        { "\x08\x08", 2, OCT_EMALFORMED, "no graph" },
+        { "\x3a\0", 2, OCT_EMALFORMED, "no IR version" },
+        { "\x08\x08\x3a\x07\x2a\x05\x22\x03" "abc", 11, OCT_EMALFORMED, "whole elements" },
+        { "\x08\x08\x3a\x06\x2a\x04\x3a\x02\x01\xff", 10, OCT_EMALFORMED, "inside a number" },
+    };
+    for (size_t i = 0; i < OCT_COUNT(cases); i++) {
+        oct_err err;
+        assert_int_equal(load_bytes(cases[i].bytes, cases[i].n, &err), cases[i].status);
+        if (!strstr(err.text, cases[i].says) || !strstr(err.text, "bytes.onnx"))
+            fail_msg("case %zu: %s", i, err.text);
+    }
+    /* The documentation may be in any encoding. */
+    assert_int_equal(load_bytes("\x08\x08\x32\x01\xff\x3a\x00", 7, &(oct_err)OCT_ERR_INIT), OCT_OK);
+}
+
+static void small_files_cannot_ask_for_much(void **state)
+{
+    /* Empty nodes: two bytes each, hundreds unpacked. */
+    oct_buf b = OCT_BUF_INIT;
+    for (int i = 0; i < 2000000; i++)
+        oct_buf_add(&b, "\x0a", 2);
+    nest(&b, 7);
+    expect(&b, OCT_EMALFORMED, "far more than its size justifies");
+    oct_buf_free(&b);
+}
+
+static void hints_name_the_real_format(void **state)
+{
+    oct_err err;
+    load_bytes("version https://git-lfs.github.com/spec/v1\n", 43, &err);
+    assert_non_null(strstr(err.hint, "git lfs pull"));
+    load_bytes("PK\003\004abcdefgh", 12, &err);
+    assert_non_null(strstr(err.hint, "zip"));
+}
+
+static void a_missing_file_is_exit_3(void **state)
+{
+    oct_err err = OCT_ERR_INIT;
+    oct_model *m = NULL;
+    assert_int_equal(oct_model_load(temp("none.onnx"), &m, &err), OCT_EIO);
+    assert_int_equal(oct_model_load(dir, &m, &err), OCT_EIO);
+    assert_null(m);
+}
+
+/* raw_data stays where it is: the unpacked message is small, whatever the weights. */
+static void large_raw_data_are_views(void **state)
+{
+    const size_t bytes = (size_t)4 << 20;
+    oct_err err = OCT_ERR_INIT;
+    oct_model *m = load(fixture("small.onnx")), *again;
+    int v;
+    float *big = oct_calloc(bytes, 1);
+    big[77] = 5;
+    assert_int_equal(oct_graph_new_const_f32(m->graph, "big", 1, &(int64_t){ 1 << 20 }, big, &v, &err), OCT_OK);
+    oct_graph_set_input(m->graph, 0, 1, v, &err);
+    save_as(m, temp("weights.onnx"), 0);
+    again = load(temp("weights.onnx"));
+    assert_true(oct_arena_bytes(again->arena) < 10000);
+    const Onnx__ModelProto *p = again->proto;
+    const uint8_t *raw = p->graph->initializer[1]->raw_data.data, *file = again->data;
+    assert_true(raw > file && raw + bytes <= file + again->size);
+    assert_memory_equal(again->graph->value[oct_graph_find(again->graph, "big")].konst->data, big, bytes);
+    oct_free(big);
+    oct_model_free(m);
+    oct_model_free(again);
+}
+
+static void tensor_files_are_read(void **state)
+{
+    oct_err err = OCT_ERR_INIT;
+    oct_arena *a = oct_arena_create();
+    oct_tensor *t = NULL;
+    assert_int_equal(oct_tensor_load_pb(fixture("tensor.pb"), a, &t, &err), OCT_OK);
+    assert_true(t->dtype == OCT_F32 && t->rank == 2 && t->dims[1] == 3 && t->bytes == 24);
+    size_t n;
+    char *file = read_file(fixture("tensor.pb"), &n);
+    assert_memory_equal(t->data, file + n - 24, 24); /* raw_data is the file's last field */
+    write_file(temp("cut.pb"), file, n - 5);
+    assert_int_equal(oct_tensor_load_pb(temp("cut.pb"), a, &t, &err), OCT_EMALFORMED);
+    assert_non_null(strstr(err.text, "cut.pb"));
+    oct_free(file);
+    oct_arena_destroy(a);
+}
+
+/* Each allocation made to fail in turn: an error, and nothing lost. */
+static void allocations_may_fail(void **state)
+{
+    for (size_t k = 1;; k++) {
+        oct_err err = OCT_ERR_INIT;
+        oct_model *m = NULL;
+        oct_alloc_fail_at(k);
+        oct_status s = oct_model_load(fixture("everything.onnx"), &m, &err);
+        if (s == OCT_OK) {
+            touch(m->graph);
+            s = oct_model_save(m, temp("oom.onnx"), NULL, &err);
+            oct_model_free(m);
+        }
+        size_t used = oct_alloc_fail_at(0);
+        if (used < k) {
+            assert_int_equal(s, OCT_OK);
+            break;
+        }
+        assert_int_equal(s, OCT_ENOMEM);
+        unlink(temp("oom.onnx"));
+    }
+}
+
+static int set_up(void **state)
+{
+    const char *root = getenv("OCT_SOURCE");
+    snprintf(source, sizeof source, "%s", root ? root : ".");
+    strcpy(dir, "/tmp/oct_onnx_XXXXXX");
+    return mkdtemp(dir) ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    DIR *d = opendir(dir);
+    for (struct dirent *e; d && (e = readdir(d));)
+        unlink(temp(e->d_name));
+    closedir(d);
+    return rmdir(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fixtures_come_back_equal),
+        cmocka_unit_test(rewritten_is_equal_too),
+        cmocka_unit_test(test_models_come_back_equal),
+        cmocka_unit_test(real_models_come_back_equal),
+        cmocka_unit_test(every_element_type_is_decoded),
+        cmocka_unit_test(a_graph_is_built),
+        cmocka_unit_test(captures_and_order),
+        cmocka_unit_test(old_initializers_leave_the_inputs),
+        cmocka_unit_test(changes_are_written),
+        cmocka_unit_test(external_data_in_the_same_folder_stay),
+        cmocka_unit_test(external_data_elsewhere_are_embedded),
+        cmocka_unit_test(large_models_get_a_data_file),
+        cmocka_unit_test(external_data_stay_inside),
+        cmocka_unit_test(bad_graphs_name_the_fault),
+        cmocka_unit_test(truncation_and_flips_do_no_harm),
+        cmocka_unit_test(deep_nesting_is_refused),
+        cmocka_unit_test(wire_faults_are_named),
+        cmocka_unit_test(small_files_cannot_ask_for_much),
+        cmocka_unit_test(hints_name_the_real_format),
+        cmocka_unit_test(a_missing_file_is_exit_3),
+        cmocka_unit_test(large_raw_data_are_views),
+        cmocka_unit_test(tensor_files_are_read),
+        cmocka_unit_test(allocations_may_fail),
+    };
+    return cmocka_run_group_tests_name("onnx", tests, set_up, tear_down);
+}
