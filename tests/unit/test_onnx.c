@@ -118,7 +118,7 @@ static void rewritten_is_equal_too(void **state)
     }
 }
 
-/* Models of others; `must` tells whether the folder has to exist. */
+/* Every model of a folder; how many there were. */
 static size_t each_model(const char *folder)
 {
     DIR *d = opendir(folder);
@@ -148,10 +148,8 @@ static void real_models_come_back_equal(void **state)
 {
     char folder[600];
     snprintf(folder, sizeof folder, "%s/../shared/models", source);
-    if (each_model(folder) == 0) {
+    if (each_model(folder) == 0)
         print_message("# skipped: no folder ../shared/models with real models\n");
-        skip();
-    }
 }
 
 static uint8_t hex(const char *s)
