@@ -9,12 +9,14 @@
  *     tensor "conv1_out" n 1204224 zeros 512 inf 0 0 min -1.5 1 max 6 310 avg 512 -3p8 c01p0 pin -1 6
  *      + 2 0a.7f1
  *      - -3 11
+ *      channels 32
  *      chan 0 12544 -1.5 5.25 -3p8
+ *     end
  *
  * Lines that begin with a space belong to the tensor above: one per octave of the histogram (sign, exponent,
  * counts) and per channel. `#` begins a comment; a tensor line commented out is remembered as "stays
- * float". `pin lo hi` at the end of a tensor's line fixes its range. docs and lib/observers/README.md
- * describe the counts' digits. */
+ * float". `pin lo hi` at the end of a tensor's line fixes its range. lib/observers/README.md describes
+ * every line. */
 #ifndef OCT_OBSERVERS_CALIB_H
 #define OCT_OBSERVERS_CALIB_H
 

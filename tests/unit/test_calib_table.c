@@ -1,0 +1,371 @@
+/* lib/observers: the calibration table as text: reading back, shards, editing by hand, damage. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/io.h"
+#include "base/mem.h"
+#include "observers/calib.h"
+#include "observers/observer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static uint64_t seed = 362436069;
+
+static uint64_t rnd(void)
+{
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return seed;
+}
+
+static float value(int kind)
+{
+    double v = 0;
+    for (int i = 0; i < 6; i++)
+        v += (double)(rnd() >> 40) / 16777216.0 - 0.5;
+    return (float)(kind == 0 ? v : kind == 1 ? (v > 0 ? v : 0) : v * v * v * 40);
+}
+
+#define SAMPLES 12
+#define LEN 256
+static const char *const names[3] = { "conv1 \"quoted\"\\ \n", "relu1", "block/add:0" };
+static float data[3][SAMPLES][LEN];
+
+static void make_data(void)
+{
+    for (int t = 0; t < 3; t++)
+        for (int i = 0; i < SAMPLES; i++)
+            for (int k = 0; k < LEN; k++)
+                data[t][i][k] = value(t);
+    data[2][3][7] = -10000;
+    data[2][5][9] = (float)(1.0 / 0.0);
+}
+
+/* A table of the samples i with i % n == part. */
+static oct_calib *make(uint32_t part, uint32_t n)
+{
+    oct_calib *c = oct_calib_create();
+    assert_int_equal(oct_calib_set_model(c, "m.onnx", 0x0123456789abcdefu, NULL), OCT_OK);
+    assert_int_equal(oct_calib_set_preprocess(c, "imagenet", NULL), OCT_OK);
+    assert_int_equal(oct_calib_add_shard(c, "images", part, n, NULL), OCT_OK);
+    for (int t = 0; t < 3; t++) {
+        oct_calib_tensor *x;
+        assert_int_equal(oct_calib_add(c, names[t], &x, NULL), OCT_OK);
+        if (t < 2)
+            assert_int_equal(oct_chan_init(&x->chan, 4, t ? OCT_CHAN_SQUARES : 0, NULL), OCT_OK);
+        for (uint32_t i = part; i < SAMPLES; i += n) {
+            assert_int_equal(oct_stats_update(&x->stats, data[t][i], LEN, NULL), OCT_OK);
+            if (t < 2)
+                assert_int_equal(oct_chan_update(&x->chan, data[t][i], 1, LEN / 4, NULL), OCT_OK);
+        }
+    }
+    for (uint32_t i = part; i < SAMPLES; i += n)
+        c->samples++;
+    return c;
+}
+
+static char *text_of(const oct_calib *c)
+{
+    oct_buf b = OCT_BUF_INIT;
+    oct_calib_text(c, &b);
+    assert_false(b.failed);
+    char *s = strdup(oct_buf_str(&b));
+    oct_buf_free(&b);
+    return s;
+}
+
+static oct_calib *parse(const char *text)
+{
+    oct_calib *c = NULL;
+    oct_err err = OCT_ERR_INIT;
+    if (oct_calib_parse(text, strlen(text), "t", &c, &err) != OCT_OK)
+        fail_msg("%s", err.text);
+    return c;
+}
+
+static void reads_back(void **state)
+{
+    oct_calib *c = make(0, 1);
+    char *a = text_of(c);
+    oct_calib *d = parse(a);
+    char *b = text_of(d);
+    assert_string_equal(a, b);
+    for (int t = 0; t < 3; t++) {
+        oct_calib_tensor *x = oct_calib_find(c, names[t]), *y = oct_calib_find(d, names[t]);
+        assert_non_null(y);
+        assert_true(oct_stats_equal(&x->stats, &y->stats));
+        assert_memory_equal(x->chan.c, y->chan.c, x->chan.channels * sizeof *x->chan.c);
+    }
+    oct_calib_change *diff;
+    size_t n;
+    assert_int_equal(oct_calib_diff(c, d, &diff, &n, NULL), OCT_OK);
+    assert_int_equal(n, 0);
+    oct_free(diff);
+    oct_calib_destroy(c);
+    oct_calib_destroy(d);
+    free(a);
+    free(b);
+}
+
+static void shards_merge_to_one_run(void **state)
+{
+    oct_calib *one = make(0, 1);
+    char *want = text_of(one);
+    for (uint32_t n = 2; n <= 5; n++)
+        for (uint32_t first = 0; first < n; first++) {
+            oct_calib *all = make(first, n);
+            for (uint32_t k = 1; k < n; k++) {
+                oct_calib *part = make((first + k * (n - 1)) % n, n);
+                char *text = text_of(part);
+                oct_calib *read = parse(text);
+                oct_err err = OCT_ERR_INIT;
+                assert_int_equal(oct_calib_merge(all, read, &err), OCT_OK);
+                assert_int_equal(oct_calib_merge(all, read, &err), OCT_EUSAGE); /* twice */
+                oct_calib_destroy(part);
+                oct_calib_destroy(read);
+                free(text);
+            }
+            char *got = text_of(all);
+            assert_string_equal(want, got);
+            free(got);
+            oct_calib_destroy(all);
+        }
+    free(want);
+    oct_calib_destroy(one);
+}
+
+static void different_tables_do_not_merge(void **state)
+{
+    oct_calib *a = make(0, 3), *b = make(1, 3);
+    char *before = text_of(a);
+    oct_calib_tensor *t;
+    oct_err err = OCT_ERR_INIT;
+    b->model_hash++;
+    assert_int_equal(oct_calib_merge(a, b, &err), OCT_EUSAGE);
+    b->model_hash--;
+    oct_calib_set_preprocess(b, "unit", NULL);
+    assert_int_equal(oct_calib_merge(a, b, &err), OCT_EUSAGE);
+    oct_calib_set_preprocess(b, "imagenet", NULL);
+    assert_int_equal(oct_calib_add(b, "more", &t, NULL), OCT_OK);
+    assert_int_equal(oct_calib_merge(a, b, &err), OCT_EUSAGE);
+    assert_non_null(strstr(err.text, "more"));
+    oct_calib *c = make(0, 2);
+    assert_int_equal(oct_calib_merge(a, c, &err), OCT_EUSAGE); /* may overlap */
+    char *after = text_of(a);
+    assert_string_equal(before, after);
+    free(before);
+    free(after);
+    oct_calib_destroy(a);
+    oct_calib_destroy(b);
+    oct_calib_destroy(c);
+}
+
+static void files(void **state)
+{
+    oct_calib *c = make(0, 1);
+    char *want = text_of(c), dir[] = "/tmp/octcalibXXXXXX", path[64];
+    assert_non_null(mkdtemp(dir));
+    const char *const ends[] = { "a.calib", "a.calib.gz" };
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/%s", dir, ends[i]);
+        assert_int_equal(oct_calib_save(c, path, NULL), OCT_OK);
+        oct_map m;
+        assert_int_equal(oct_map_open(&m, path, NULL), OCT_OK);
+        assert_true(i ? m.data[0] == 0x1f && m.size < strlen(want) : m.size == strlen(want) && memcmp(m.data, want, m.size) == 0);
+        for (size_t k = 0; i && k < m.size; k++) { /* every truncation of the compressed form */
+            oct_calib *cut = NULL;
+            assert_int_not_equal(oct_calib_parse(m.data, k, "t", &cut, NULL), OCT_OK);
+        }
+        oct_map_close(&m);
+        oct_calib *d;
+        assert_int_equal(oct_calib_load(path, &d, NULL), OCT_OK);
+        char *got = text_of(d);
+        assert_string_equal(want, got);
+        free(got);
+        oct_calib_destroy(d);
+        unlink(path);
+    }
+    oct_calib *none;
+    assert_int_equal(oct_calib_load(path, &none, NULL), OCT_EIO);
+    rmdir(dir);
+    free(want);
+    oct_calib_destroy(c);
+}
+
+static void edited_by_hand(void **state)
+{
+    oct_calib *c = make(0, 1);
+    char *a = text_of(c);
+    char *edit = malloc(strlen(a) + 100), *at = strstr(a, "tensor \"relu1\"");
+    char *eol = strchr(at, '\n');
+    sprintf(edit, "%.*s# %.*s  pin 0 2.5 # by hand%s", (int)(at - a), a, (int)(eol - at), at, eol);
+    oct_calib *d = parse(edit);
+    oct_calib_tensor *t = oct_calib_find(d, "relu1");
+    assert_true(t->off && t->pinned && t->pin.lo == 0 && t->pin.hi == 2.5f);
+    oct_calib_change *diff;
+    size_t n;
+    assert_int_equal(oct_calib_diff(c, d, &diff, &n, NULL), OCT_OK);
+    assert_true(n == 1 && strcmp(diff[0].name, "relu1") == 0 && diff[0].change >= 0);
+    oct_free(diff);
+    char *b = text_of(d);
+    oct_calib *e = parse(b);
+    char *again = text_of(e);
+    assert_string_equal(b, again);
+    assert_non_null(strstr(b, "#tensor \"relu1\""));
+    free(b);
+    free(again);
+    oct_calib_destroy(d);
+    oct_calib_destroy(e);
+    free(edit);
+    free(a);
+    oct_calib_destroy(c);
+}
+
+static void all_lines_commented_out(void **state)
+{
+    oct_calib *d = parse("octet-calibration 1\nmodel \"m\" 0000000000000000\n\n# a remark about tensors\n"
+                         "#tensor \"x\" n 2 zeros 0 inf 0 0 min 1 1 max 2 1 avg 1 1p0 2p0\n# + 1 1\n# + 0 1\nend\n");
+    assert_true(oct_calib_find(d, "x")->off && oct_calib_find(d, "x")->stats.n == 0);
+    oct_calib_destroy(d);
+}
+
+#define HEAD "octet-calibration 1\nmodel \"m\" 0000000000000000\n"
+#define STATS "n 2 zeros 0 inf 0 0 min 1 1 max 2 1 avg 1 1p0 2p0"
+
+static void errors_name_the_place(void **state)
+{
+    static const struct {
+        const char *text, *want;
+    } cases[] = {
+        { "", "empty" },
+        { "hello\n", "t:1:1:" },
+        { "octet-calibration 2\n", "version 2" },
+        { "octet-calibration 1\nend\n", "'model'" },
+        { HEAD, "'end'" },
+        { HEAD "model \"m\" 0000000000000000\nend\n", "t:3:1:" },
+        { HEAD "samples -1\nend\n", "t:3:9:" },
+        { HEAD "shard \"s\" 4/4\nend\n", "t:3:11:" },
+        { HEAD "shard \"s\" 0/2\nshard \"s\" 0/2\nend\n", "t:4:11:" },
+        { HEAD " + 0 1\nend\n", "t:3:2:" },
+        { HEAD "tensor \"x\nend\n", "closing quote" },
+        { HEAD "tensor \"x\\q\" " STATS "\nend\n", "escape" },
+        { HEAD "tensor \"x\" " STATS " pin 1 2\n + 1 1\n + 0 1\nend\n", "include 0" },
+        { HEAD "tensor \"x\" " STATS " pin 0\n + 1 1\n + 0 1\nend\n", "t:3:67:" },
+        { HEAD "tensor \"x\" " STATS "\n + 0 1\n + 1 1\nend\n", "largest exponent" },
+        { HEAD "tensor \"x\" " STATS "\n + 1 1\n + 0 2\nend\n", "sum of" },
+        { HEAD "tensor \"x\" " STATS "\n + 1 01\n + 0 1\nend\n", "do not fit" },
+        { HEAD "tensor \"x\" " STATS "\n + 1 1\n + 0 .B01\nend\n", "do not fit" },
+        { HEAD "tensor \"x\" " STATS "\n + 1 1\n + 0 .---v1\nend\n", "2048 bins" },
+        { HEAD "tensor \"x\" " STATS "\n + 1 1\n + 0 ~\nend\n", "bad digit" },
+        { HEAD "tensor \"x\" " STATS "\n + 1 1\n + 0 1\n + -3\nend\n", "without values" },
+        { HEAD "tensor \"x\" " STATS "\n + 1 1\n + 0 1\n channels 4000000000\nend\n", "do not fit into the file" },
+        { HEAD "tensor \"x\" " STATS "\n + 1 1\n + 0 1\n channels 1\nend\n", "0 of 1 channels" },
+        { HEAD "tensor \"x\" n 2 zeros 0 inf 0 0 min nan 1 max 2 1 avg 1 1p0 2p0\nend\n", "finite" },
+        { HEAD "tensor \"x\" n 99999999999999999999\nend\n", "whole number" },
+        { HEAD "end\nsamples 3\n", "behind" },
+    };
+    for (size_t i = 0; i < OCT_COUNT(cases); i++) {
+        oct_calib *c = NULL;
+        oct_err err = OCT_ERR_INIT;
+        oct_status st = oct_calib_parse(cases[i].text, strlen(cases[i].text), "t", &c, &err);
+        if (st != OCT_EMALFORMED && st != OCT_EUNSUPPORTED)
+            fail_msg("case %zu is accepted", i);
+        assert_null(c);
+        if (!strstr(err.text, cases[i].want))
+            fail_msg("case %zu: '%s' lacks '%s'", i, err.text, cases[i].want);
+    }
+    oct_calib_destroy(parse(HEAD "tensor \"x\" " STATS "\n + 1 1\n + 0 1\nend\n"));
+}
+
+static void cut_short(void **state)
+{
+    oct_calib *c = make(1, 6);
+    char *a = text_of(c);
+    size_t n = strlen(a);
+    for (size_t k = 0; k + 1 < n; k++) { /* without the last newline it is complete */
+        char *exact = malloc(k + 1); /* so that a read beyond the end shows */
+        memcpy(exact, a, k);
+        oct_calib *d = NULL;
+        oct_err err = OCT_ERR_INIT;
+        assert_int_equal(oct_calib_parse(exact, k, "t", &d, &err), OCT_EMALFORMED);
+        assert_true(err.text[0]);
+        free(exact);
+    }
+    free(a);
+    oct_calib_destroy(c);
+}
+
+/* Changed bytes give an error or a table whose ranges can be chosen and that reads back. */
+static void mutated(void **state)
+{
+    oct_calib *c = make(0, 4);
+    char *a = text_of(c);
+    size_t n = strlen(a);
+    for (int i = 0; i < 3000; i++) {
+        char *m = malloc(n);
+        memcpy(m, a, n);
+        for (uint64_t k = 0; k <= rnd() % 3; k++)
+            m[rnd() % n] = rnd() % 3 ? "0123456789.-+pZ \n\"\\#"[rnd() % 20] : (char)rnd();
+        oct_calib *d = NULL;
+        if (oct_calib_parse(m, n, "t", &d, NULL) == OCT_OK) {
+            char *text = text_of(d);
+            oct_calib_destroy(parse(text));
+            free(text);
+            for (size_t t = 0; t < d->n_tensors && i % 16 == 0; t++) {
+                oct_selection s;
+                oct_status st = oct_observe(&d->tensors[t]->stats, oct_observer_default(), (oct_grid){ 0, 255, false }, &s, NULL);
+                assert_true(st != OCT_OK || (s.range.lo <= 0 && s.range.hi >= 0));
+            }
+            oct_calib_destroy(d);
+        }
+        free(m);
+    }
+    free(a);
+    oct_calib_destroy(c);
+}
+
+static void no_memory(void **state)
+{
+    oct_calib *c = make(0, 3), *o = make(1, 3);
+    char *a = text_of(c);
+    bool done = false;
+    for (size_t k = 1; !done; k++) {
+        oct_calib *d = NULL;
+        oct_alloc_fail_at(k);
+        oct_status st = oct_calib_parse(a, strlen(a), "t", &d, NULL);
+        if (st == OCT_OK)
+            st = oct_calib_merge(d, o, NULL);
+        oct_alloc_fail_at(0);
+        assert_true(st == OCT_OK || st == OCT_ENOMEM);
+        done = st == OCT_OK;
+        oct_calib_destroy(d);
+    }
+    free(a);
+    oct_calib_destroy(c);
+    oct_calib_destroy(o);
+}
+
+int main(void)
+{
+    make_data();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_back),
+        cmocka_unit_test(shards_merge_to_one_run),
+        cmocka_unit_test(different_tables_do_not_merge),
+        cmocka_unit_test(files),
+        cmocka_unit_test(edited_by_hand),
+        cmocka_unit_test(all_lines_commented_out),
+        cmocka_unit_test(errors_name_the_place),
+        cmocka_unit_test(cut_short),
+        cmocka_unit_test(mutated),
+        cmocka_unit_test(no_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
