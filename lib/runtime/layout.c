@@ -69,6 +69,7 @@ static oct_status reorder(state *s, rt_operand *from, oct_tensor_layout to, rt_o
     if (!same)
         t.data = NULL;
     OCT_TRY(rt_new_buffer(p, p->buffer[from->buffer].bytes, &buffer, err));
+    p->buffer[buffer].layout = to;
     if (same) {
         p->buffer[buffer].alias = from->buffer;
         p->buffer[buffer].konst = p->buffer[from->buffer].konst;
@@ -102,11 +103,13 @@ static oct_status want(state *s, oct_operand **slot, oct_tensor_layout layout, o
     return OCT_OK;
 }
 
-static void set_out(oct_step *st, oct_tensor_layout layout)
+static void set_out(oct_plan *p, oct_step *st, oct_tensor_layout layout)
 {
     for (int k = 0; k < st->n_out; k++)
-        if (st->out[k])
+        if (st->out[k]) {
             st->out[k]->layout = st->out[k]->rank >= 3 ? layout : OCT_LAYOUT_PLAIN;
+            p->buffer[((rt_operand *)st->out[k])->buffer].layout = st->out[k]->layout;
+        }
 }
 
 /* Transpose may take and give either layout; the one that makes it the least work: memory order kept. */
@@ -148,15 +151,18 @@ static oct_tensor_layout any_layout(const oct_step *st)
 static oct_status lay_out(state *s, rt_step *st, oct_err *err)
 {
     oct_step *x = &st->s;
+    for (int i = 0; i < x->n_in; i++)
+        if (x->in[i])
+            x->in[i]->layout = s->p->buffer[((rt_operand *)x->in[i])->buffer].layout;
     if (st->alias || x->op->layout == OCT_RULE_PLAIN) {
         for (int i = 0; i < x->n_in; i++)
             OCT_TRY(want(s, &x->in[i], OCT_LAYOUT_PLAIN, err));
-        set_out(x, OCT_LAYOUT_PLAIN);
+        set_out(s->p, x, OCT_LAYOUT_PLAIN);
     } else if (x->op->layout == OCT_RULE_SPATIAL) {
         OCT_TRY(want(s, &x->in[0], OCT_LAYOUT_CHANNELS_LAST, err));
         for (int i = 1; i < x->n_in; i++)
             OCT_TRY(want(s, &x->in[i], OCT_LAYOUT_PLAIN, err));
-        set_out(x, OCT_LAYOUT_CHANNELS_LAST);
+        set_out(s->p, x, OCT_LAYOUT_CHANNELS_LAST);
     } else {
         oct_tensor_layout layout = any_layout(x);
         bool transpose = strcmp(x->op->type, "Transpose") == 0;
@@ -164,7 +170,7 @@ static oct_status lay_out(state *s, rt_step *st, oct_err *err)
             if (x->in[i] && !x->in[i]->constant && x->out[0] && x->in[i]->rank == x->out[0]->rank &&
                 x->in[i]->count == x->out[0]->count)
                 OCT_TRY(want(s, &x->in[i], layout, err));
-        set_out(x, layout);
+        set_out(s->p, x, layout);
     }
     return OCT_OK;
 }
@@ -234,6 +240,7 @@ oct_status rt_layout(oct_plan *p, oct_err *err)
     }
     for (size_t i = 0; i < p->n_output; i++) {
         oct_operand *t = &p->output[i]->t;
+        t->layout = p->buffer[p->output[i]->buffer].layout;
         OCT_TRY(want(&s, &t, OCT_LAYOUT_PLAIN, err));
         p->output[i] = (rt_operand *)t;
     }

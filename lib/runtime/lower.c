@@ -106,6 +106,8 @@ static oct_status operand_of(lower *l, int value, rt_operand **out, oct_err *err
         return oct_fail(err, OCT_EUNSUPPORTED, "value '%s' has type %s, which cannot be run", v->name,
                         oct_dtype_name(v->dtype));
     char text[128];
+    if (v->producer < 0 && !v->is_input && !(v->konst && v->konst->data))
+        return oct_fail(err, OCT_EUNSUPPORTED, "value '%s' has no numbers here (a sparse or foreign constant)", v->name);
     if (!describe(l, value, &t) || !oct_dtype_bytes(t.dtype, t.count, &bytes))
         return oct_fail(err, OCT_EUNSUPPORTED, "the shape %s of value '%s' is not known before running",
                         oct_shape_text(&v->shape, text, sizeof text), v->name);
@@ -302,11 +304,48 @@ static oct_status qlinear_bias(lower *l, const qlinear_form *f, const oct_node *
     return OCT_OK;
 }
 
+/* QLinearConcat: y_scale, y_zero_point, then data, scale and zero point of each input. */
+static oct_status qlinear_concat(lower *l, const oct_node *n, bool *made, oct_err *err)
+{
+    const oct_op *op = oct_op_find("", "Concat", 13);
+    int count = (n->n_in - 2) / 3;
+    bool oom = false, ok = op && op->integer && n->n_in == 2 + 3 * count;
+    rt_step *st = ok ? rt_add_step(l->p, op, n, count, 1) : NULL;
+    if (ok && !st)
+        return oct_nomem(err);
+    size_t at = l->p->n_step - 1;
+    for (int i = 0; ok && i < count + 1; i++) {
+        bool out = i == count;
+        int x = out ? n->out[0] : n->in[2 + 3 * i];
+        quant_ref r = { x, make_quant(l, n->in[out ? 0 : 3 + 3 * i], n->in[out ? 1 : 4 + 3 * i], 0, 1, &oom) };
+        rt_operand *o;
+        if (oom)
+            return oct_nomem(err);
+        if (!(ok = r.q != NULL))
+            break;
+        OCT_TRY(quant_operand(l, r, &o, err));
+        *(out ? st->s.out : st->s.in + i) = &o->t;
+    }
+    if (st && (!ok || !op->integer(&st->s))) {
+        l->p->n_step = at;
+        return OCT_OK;
+    }
+    if (!st)
+        return OCT_OK;
+    st->s.opset = 13;
+    set_tap(l, st, 0, n->out[0]);
+    st->scheme = "int8";
+    *made = true;
+    return OCT_OK;
+}
+
 static oct_status try_qlinear(lower *l, int id, bool *made, oct_err *err)
 {
     const oct_node *n = &l->g->node[id];
     const qlinear_form *f = NULL;
     *made = false;
+    if (is_op(n, "QLinearConcat"))
+        return qlinear_concat(l, n, made, err);
     for (size_t i = 0; i < OCT_COUNT(forms); i++)
         if (is_op(n, forms[i].type))
             f = &forms[i];

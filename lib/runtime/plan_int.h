@@ -11,6 +11,7 @@ typedef struct rt_buffer {
     int first, last;  /* steps: written in, last read in; last == INT32_MAX for outputs */
     int alias;        /* buffer whose bytes these are, or -1 */
     int input;        /* graph input whose memory this is, or -1 */
+    oct_tensor_layout layout; /* of its bytes; operands follow it */
     const void *konst; /* constant bytes, or NULL */
     size_t offset;    /* in the arena */
     bool placed;
