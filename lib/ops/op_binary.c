@@ -253,7 +253,7 @@ static bool quantized_integer(const oct_step *s)
 static oct_status quantized_run(const oct_step *s, const oct_run *r)
 {
     const oct_operand *a = s->in[0], *b = s->in[1], *y = s->out[0];
-    oct_qbinary f = { s->node->op[0] == 'A' ? OCT_QBINARY_ADD : OCT_QBINARY_MUL, y->dtype == OCT_S8, oct_q8_param(a),
+    oct_qbinary f = { s->op->type[0] == 'A' ? OCT_QBINARY_ADD : OCT_QBINARY_MUL, y->dtype == OCT_S8, oct_q8_param(a),
                       oct_q8_param(b), oct_q8_param(y), 0, 0 };
     oct_q8_clamp(y, &s->epilogue, &f.lo, &f.hi);
     oct_nd d;

@@ -117,7 +117,7 @@ static oct_status norm_run(const oct_step *s, const oct_run *r, oct_err *err)
     float *gamma = r->scratch, *beta = gamma + n, *wide = beta + n;
     bool direct = x->dtype == OCT_F32 && y->dtype == OCT_F32;
     oct_layer_norm p = { .rows = (size_t)rows, .n = (size_t)n, .eps = oct_node_float(s->node, "epsilon", 1e-5f),
-                         .rms = s->node->op[0] == 'R' };
+                         .rms = s->op->type[0] == 'R' };
     p.gamma = factor(s, 1, axis, gamma, r);
     p.beta = factor(s, 2, axis, beta, r);
     const float *from = x->data;

@@ -226,7 +226,7 @@ static oct_status block_infer(const oct_infer *c, oct_err *err)
 /* Both are walks over [N, C, H, b, W, b] of the side with small depth (`wide`) and the deep side. */
 static oct_status block_run(const oct_step *s, const oct_run *r, oct_err *err)
 {
-    bool to_space = s->node->op[0] == 'D';
+    bool to_space = s->op->type[0] == 'D';
     const oct_operand *wide = to_space ? s->out[0] : s->in[0], *deep = to_space ? s->in[0] : s->out[0];
     int64_t b, sw[OCT_MAX_RANK] = { 0 }, sd[OCT_MAX_RANK] = { 0 };
     OCT_TRY(block_of(s->node, &b, err));

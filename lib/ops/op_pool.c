@@ -95,7 +95,7 @@ static oct_status pool_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     if (!st)
         return oct_nomem(err);
     s->state = st;
-    st->kind = strstr(s->node->op, "Max") ? POOL_MAX : strstr(s->node->op, "Lp") ? POOL_LP : POOL_AVERAGE;
+    st->kind = strstr(s->op->type, "Max") ? POOL_MAX : strstr(s->op->type, "Lp") ? POOL_LP : POOL_AVERAGE;
     st->global = is_global(s->node) || strcmp(s->op->type, "GlobalAveragePool") == 0;
     st->include_pad = oct_node_int(s->node, "count_include_pad", 0) != 0;
     st->p = (float)oct_node_int(s->node, "p", 2);

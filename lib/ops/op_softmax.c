@@ -149,7 +149,7 @@ static void quantized_run(const oct_step *s, const oct_run *r, int axis, int64_t
 static oct_status softmax_run(const oct_step *s, const oct_run *r, oct_err *err)
 {
     const oct_operand *x = s->in[0], *y = s->out[0];
-    bool log = s->node->op[0] == 'L';
+    bool log = s->op->type[0] == 'L';
     int64_t outer, n, inner;
     int axis;
     OCT_TRY(block(s, &axis, &outer, &n, &inner, err));

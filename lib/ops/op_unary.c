@@ -413,7 +413,7 @@ static void test_row(void *arg, const int64_t *o, const int64_t *st, int64_t n)
 static oct_status test_prepare(oct_step *s, const oct_prep *p, oct_err *err)
 {
     oct_dom dom = oct_dom_of(s->in[0]->dtype);
-    bool ok = s->node->op[0] == 'N' ? s->in[0]->dtype == OCT_BOOL : dom == OCT_DOM_F || dom == OCT_DOM_D;
+    bool ok = s->op->type[0] == 'N' ? s->in[0]->dtype == OCT_BOOL : dom == OCT_DOM_F || dom == OCT_DOM_D;
     return ok ? OCT_OK : oct_fail(err, OCT_EUNSUPPORTED, "type %s", oct_dtype_name(s->in[0]->dtype));
 }
 
