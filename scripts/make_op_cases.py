@@ -198,7 +198,7 @@ def shapes():
     case("shape", "Unsqueeze", 13, [x, s(1, -1)])
     case("shape", "Identity", 7, [x])
     case("shape", "Dropout", 7, [x])
-    case("shape", "Dropout", 10, [x], n_out=2, ratio=0.3)
+    case("shape", "Dropout", 10, [x], ratio=0.3)
     case("shape", "Dropout", 12, [x, np.array(0.3, np.float32)], n_out=2)
     case("shape", "Dropout", 13, [x, np.array(0.3, np.float32), np.array(False)])
     case("shape", "Shape", 7, [x])
@@ -375,8 +375,33 @@ def integer():
         quantized("integer", "Clip", 13, [q(3, 7)], [g1], g3, rest=[np.array(-1, np.float32), np.array(1.5, np.float32)], **kw)
 
 
+def refused():
+    """What must fail: (operator, opset, inputs, an output of the shape that a careless plan would give it, attributes)."""
+    x, one = f32(3, 4), np.array(1, np.int64)
+    s = lambda *v: np.array(v, np.int64)  # noqa: E731
+    for op, opset, inputs, out, attrs in (
+            ("Gather", 13, [x, s(3)], f32(1, 4), {}), ("Gather", 13, [x, s(-4)], f32(1, 4), {}),
+            ("GatherElements", 13, [x, s(0, 5).reshape(1, 2)], f32(1, 2), {"axis": 1}),
+            ("Clip", 13, [ints(4), np.array(1, np.float32)], ints(4), {}),
+            ("Range", 13, [s(), s(3), s(1)], ints(3), {}), ("Range", 13, [one, one, one - 1], ints(3), {}),
+            ("Add", 13, [x, ints(3, 4)], x, {}), ("Sum", 13, [x, None, x], x, {}),
+            ("Concat", 13, [x, None], x, {"axis": 0}), ("Concat", 13, [one, one], one, {"axis": 0}),
+            ("Slice", 13, [x, s(0), s(1), s(0), s(0)], x, {}), ("Slice", 13, [x, s(0, 1), s(1)], x, {}),
+            ("Pad", 13, [x, s(1, 1)], x, {}), ("Pad", 13, [x, s(0, 0, 0, 0), one], x, {}),
+            ("Pad", 13, [x, s(0, 0, 0, 0)], x, {"mode": "other"}),
+            ("Pad", 13, [x, s(2 ** 62, 0, 2 ** 62, 0)], x, {}), ("Tile", 13, [x, s(1)], x, {}),
+            ("Transpose", 13, [x], x, {"perm": [0, 0]}), ("Reshape", 13, [x, s(5, 5)], f32(5, 5), {}),
+            ("TopK", 13, [x, s(9)], f32(3, 9), {}), ("Softmax", 13, [x], x, {"axis": 2}),
+            ("ReduceSum", 13, [x, s(7)], f32(1, 1), {}), ("Cast", 13, [x], x, {"to": 99}),
+            ("CumSum", 14, [x, s(0, 1)], x, {}), ("DepthToSpace", 13, [f32(1, 3, 2, 2)], f32(1, 1, 4, 4), {"blocksize": 2}),
+            ("ConstantOfShape", 13, [s(-2)], f32(2), {}), ("Split", 13, [x, s(1, 1)], f32(1, 4), {})):
+        node = helper.make_node(op, [f"x{i}" if a is not None else "" for i, a in enumerate(inputs)], ["y0"], **attrs)
+        emit("refused", node, opset, inputs, [out], refuses=True)
+
+
 if __name__ == "__main__":
-    for family in (unary, clip, binary, shapes, movement, cast, reduce, softmax, sort, integer):
+    for family in (unary, clip, binary, shapes, movement, cast, reduce, softmax, sort, integer,
+                   refused):
         family()
     for f in files.values():
         f.close()

@@ -232,6 +232,8 @@ static oct_status binary_prepare(oct_step *s, const oct_prep *p, oct_err *err)
 {
     kind k = kind_of(s->node);
     for (int i = 0; i < s->n_in; i++) {
+        if (s->in[i] == NULL)
+            return oct_fail(err, OCT_EMALFORMED, "input %d is missing", i);
         oct_dom dom = oct_dom_of(s->in[i]->dtype);
         if (dom == OCT_DOM_NONE || (s->in[i]->dtype != s->out[0]->dtype && !(k == POW && i == 1)))
             return oct_fail(err, OCT_EUNSUPPORTED, "types %s and %s", oct_dtype_name(s->in[i]->dtype),

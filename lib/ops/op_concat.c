@@ -12,6 +12,8 @@ typedef struct parts {
 
 static oct_status parts_new(oct_step *s, int n, int rank, const oct_prep *p, parts **out, oct_err *err)
 {
+    if (rank == 0)
+        return oct_fail(err, OCT_EMALFORMED, "a scalar has no axis");
     parts *x = oct_arena_calloc(p->arena, 1, sizeof *x);
     if (x == NULL || (x->table = oct_arena_calloc(p->arena, (size_t)n + 1, sizeof *x->table)) == NULL)
         return oct_nomem(err);
@@ -65,6 +67,8 @@ static oct_status concat_infer(const oct_infer *c, oct_err *err)
         }
         if (rank < 0) {
             rank = s.rank;
+            if (rank == 0)
+                return oct_fail(err, OCT_EMALFORMED, "input %d is a scalar", i);
             OCT_TRY(oct_axis(a->i, rank, &axis, err));
             for (int k = 0; k < rank; k++)
                 d[k] = k == axis ? oct_dim_of(0) : s.d[k];
@@ -94,6 +98,8 @@ static oct_status concat_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     parts *x;
     OCT_TRY(parts_new(s, s->n_in, s->out[0]->rank, p, &x, err));
     for (int i = 0; i < s->n_in; i++) {
+        if (s->in[i] == NULL)
+            return oct_fail(err, OCT_EMALFORMED, "input %d is missing", i);
         OCT_TRY(check_part(s->in[i], s->out[0], x->axis, err));
         OCT_TRY(oct_q8_move_table(s->in[i], s->out[0], p->arena, &x->table[i], err));
     }

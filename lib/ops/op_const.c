@@ -271,6 +271,9 @@ static oct_status range_run(const oct_step *s, const oct_run *r, oct_err *err)
     oct_dom dom = oct_dom_of(y->dtype);
     if (dom == OCT_DOM_NONE)
         return cannot(oct_dtype_name(y->dtype), err);
+    for (int i = 0; i < 3; i++)
+        if (s->in[i]->count != 1 || s->in[i]->dtype != y->dtype)
+            return oct_fail(err, OCT_EMALFORMED, "input %d is not one %s", i, oct_dtype_name(y->dtype));
     double start = oct_elem_double(s->in[0], 0), delta = oct_elem_double(s->in[2], 0);
     int64_t istart = oct_elem_int(s->in[0], 0), idelta = oct_elem_int(s->in[2], 0);
     for (int64_t i = 0; i < y->count; i++) {

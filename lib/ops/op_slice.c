@@ -251,6 +251,10 @@ static oct_status pad_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     s->state = st;
     if (oct_elem_size(s->in[0]->dtype) == 0)
         return oct_fail(err, OCT_EUNSUPPORTED, "type %s", oct_dtype_name(s->in[0]->dtype));
+    const oct_operand *v = s->n_in > 2 && s->opset >= 11 ? s->in[2] : NULL;
+    if (v != NULL && !oct_q8(s->out[0]) && v->dtype != s->in[0]->dtype)
+        return oct_fail(err, OCT_EMALFORMED, "the value is %s, the input %s", oct_dtype_name(v->dtype),
+                        oct_dtype_name(s->in[0]->dtype));
     int64_t entries = 0; /* one input index per output coordinate of each axis */
     for (int i = 0; i < s->out[0]->rank; i++)
         entries += s->out[0]->dims[i];

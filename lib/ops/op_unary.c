@@ -290,6 +290,10 @@ static oct_status clip_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     }
     if (oct_dom_of(s->in[0]->dtype) == OCT_DOM_NONE)
         return oct_fail(err, OCT_EUNSUPPORTED, "type %s", oct_dtype_name(s->in[0]->dtype));
+    for (int i = 1; i < s->n_in; i++)
+        if (s->in[i] != NULL && s->in[i]->dtype != s->in[0]->dtype)
+            return oct_fail(err, OCT_EMALFORMED, "bound %d is %s, the input %s", i, oct_dtype_name(s->in[i]->dtype),
+                            oct_dtype_name(s->in[0]->dtype));
     return OCT_OK;
 }
 
@@ -297,7 +301,7 @@ typedef struct clip_walk {
     const oct_operand *x, *y, *lo, *hi; /* lo, hi: scalars of the same type, or NULL */
 } clip_walk;
 
-#define CLIP(type, member)                                                      \
+#define CLIP(type)                                                      \
     do {                                                                        \
         const type *v = x;                                                      \
         type *to = y;                                                           \
@@ -318,10 +322,10 @@ static void clip_row(void *arg, const int64_t *o, const int64_t *st, int64_t n)
     const void *hi = w->hi != NULL ? oct_elem_load(w->hi->dtype, w->hi->data, 0, 1, 1, &bhi) : NULL;
     void *y = oct_elem_place(w->y->dtype, w->y->data, o[0], st[0], &by);
     switch (dom) {
-    case OCT_DOM_F: CLIP(float, f); break;
-    case OCT_DOM_D: CLIP(double, d); break;
-    case OCT_DOM_U: CLIP(uint64_t, u); break;
-    default: CLIP(int64_t, i); break;
+    case OCT_DOM_F: CLIP(float); break;
+    case OCT_DOM_D: CLIP(double); break;
+    case OCT_DOM_U: CLIP(uint64_t); break;
+    default: CLIP(int64_t); break;
     }
     oct_elem_store(w->y->dtype, w->y->data, o[0], st[0], n, dom, y);
 }
