@@ -40,7 +40,10 @@ static oct_status check_file(npy *r, const oct_feed_ctx *ctx, oct_err *err)
     r->shape = (oct_array){ .dtype = r->head.dtype, .rank = r->head.rank };
     memcpy(r->shape.dims, r->head.dims, sizeof r->shape.dims);
     const char *name = ctx->inputs[0].name;
-    return oct_feed_plan(ctx, &name, &r->shape, 1, &r->feed, &r->count, err);
+    OCT_TRY(oct_feed_plan(ctx, &name, &r->shape, 1, &r->feed, &r->count, err));
+    if (r->head.count == 0 && r->count)
+        return oct_fail(err, OCT_EMALFORMED, "the array holds no elements");
+    return OCT_OK;
 }
 
 static oct_status npy_open(const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err)

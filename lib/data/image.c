@@ -1,0 +1,56 @@
+/* lib/data/image.c -- picture memory, and which decoder a file is for. */
+#include "data/image.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+oct_status oct_image_create(oct_image *im, int64_t w, int64_t h, int c, bool f32, oct_err *err)
+{
+    *im = (oct_image){ 0 };
+    if (w < 1 || h < 1)
+        return oct_fail(err, OCT_EMALFORMED, "picture of %lld x %lld", (long long)w, (long long)h);
+    if (w > OCT_IMAGE_SIDE || h > OCT_IMAGE_SIDE || (size_t)w * (size_t)h * (size_t)c * (f32 ? 4 : 1) > OCT_IMAGE_BYTES)
+        return oct_fail(err, OCT_EUNSUPPORTED, "picture of %lld x %lld is larger than supported (%d a side, %zu MiB)",
+                        (long long)w, (long long)h, OCT_IMAGE_SIDE, OCT_IMAGE_BYTES >> 20);
+    if (!(im->data = oct_alloc((size_t)w * (size_t)h * (size_t)c * (f32 ? 4 : 1))))
+        return oct_nomem(err);
+    im->w = (int)w;
+    im->h = (int)h;
+    im->c = c;
+    im->f32 = f32;
+    return OCT_OK;
+}
+
+void oct_image_free(oct_image *im)
+{
+    oct_free(im->data);
+    *im = (oct_image){ 0 };
+}
+
+static bool is_jpeg(const uint8_t *p, size_t n)
+{
+    return n >= 3 && p[0] == 0xff && p[1] == 0xd8 && p[2] == 0xff;
+}
+
+static bool is_png(const uint8_t *p, size_t n)
+{
+    return n >= 8 && memcmp(p, "\x89PNG\r\n\x1a\n", 8) == 0;
+}
+
+bool oct_image_known(const uint8_t *p, size_t n)
+{
+    return is_jpeg(p, n) || is_png(p, n);
+}
+
+oct_status oct_image_decode(const uint8_t *p, size_t n, oct_image *im, oct_err *err)
+{
+    *im = (oct_image){ 0 };
+    if (n == 0)
+        return oct_fail(err, OCT_EMALFORMED, "empty file, expected a JPEG or PNG picture");
+    if (is_jpeg(p, n))
+        return oct_jpeg_decode(p, n, im, err);
+    if (is_png(p, n))
+        return oct_png_decode(p, n, im, err);
+    return oct_fail(err, OCT_EMALFORMED, "neither a JPEG nor a PNG picture");
+}

@@ -1,0 +1,107 @@
+/* lib/data/image_png.c -- PNG by libpng. Its errors come back by longjmp. */
+#include "data/image.h"
+
+#include "data/data_config.h" /* made by the build */
+
+#ifdef OCT_HAVE_PNG
+
+#include <setjmp.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <png.h>
+
+typedef struct source {
+    const uint8_t *p;
+    size_t left;
+    char text[160];
+} source;
+
+static void on_read(png_structp png, png_bytep dst, size_t n)
+{
+    source *s = png_get_io_ptr(png);
+    if (n > s->left)
+        png_error(png, "cut short");
+    memcpy(dst, s->p, n);
+    s->p += n;
+    s->left -= n;
+}
+
+static void on_error(png_structp png, png_const_charp text)
+{
+    source *s = png_get_error_ptr(png);
+    snprintf(s->text, sizeof s->text, "%s", text);
+    png_longjmp(png, 1);
+}
+
+static void on_warning(png_structp png, png_const_charp text)
+{
+    (void)png, (void)text;
+}
+
+/* Everything becomes 8-bit gray or RGB; then the picture's memory is made. */
+static oct_status header(png_structp png, png_infop info, oct_image *im, oct_err *err)
+{
+    png_read_info(png, info);
+    png_byte type = png_get_color_type(png, info), depth = png_get_bit_depth(png, info);
+    if (type == PNG_COLOR_TYPE_PALETTE)
+        png_set_palette_to_rgb(png);
+    else if (depth < 8)
+        png_set_expand_gray_1_2_4_to_8(png);
+    if (depth == 16)
+        png_set_strip_16(png);
+    if (type & PNG_COLOR_MASK_ALPHA)
+        png_set_strip_alpha(png);
+    png_set_interlace_handling(png);
+    png_read_update_info(png, info);
+    int c = png_get_channels(png, info);
+    if ((c != 1 && c != 3) || png_get_rowbytes(png, info) != (size_t)c * png_get_image_width(png, info))
+        return oct_fail(err, OCT_EUNSUPPORTED, "PNG picture of %d channels", c);
+    return oct_image_create(im, png_get_image_width(png, info), png_get_image_height(png, info), c, false, err);
+}
+
+static void rows(png_structp png, const oct_image *im)
+{
+    const size_t stride = (size_t)im->w * (size_t)im->c;
+    for (int pass = png_set_interlace_handling(png); pass > 0; pass--)
+        for (int y = 0; y < im->h; y++)
+            png_read_row(png, (png_bytep)im->data + (size_t)y * stride, NULL);
+    png_read_end(png, NULL);
+}
+
+oct_status oct_png_decode(const uint8_t *p, size_t n, oct_image *im, oct_err *err)
+{
+    *im = (oct_image){ 0 };
+    source s = { p, n, "" };
+    png_infop info = NULL;
+    png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &s, on_error, on_warning);
+    if (!png)
+        return oct_nomem(err);
+    if (!(info = png_create_info_struct(png))) {
+        png_destroy_read_struct(&png, NULL, NULL);
+        return oct_nomem(err);
+    }
+    if (setjmp(png_jmpbuf(png))) {
+        png_destroy_read_struct(&png, &info, NULL);
+        oct_image_free(im);
+        return oct_fail(err, OCT_EMALFORMED, "broken PNG picture: %s", s.text);
+    }
+    png_set_user_limits(png, OCT_IMAGE_SIDE, OCT_IMAGE_SIDE);
+    png_set_read_fn(png, &s, on_read);
+    oct_status st = header(png, info, im, err);
+    if (st == OCT_OK)
+        rows(png, im);
+    png_destroy_read_struct(&png, &info, NULL);
+    return st;
+}
+
+#else
+
+oct_status oct_png_decode(const uint8_t *p, size_t n, oct_image *im, oct_err *err)
+{
+    (void)p, (void)n;
+    *im = (oct_image){ 0 };
+    return oct_fail(err, OCT_EUNSUPPORTED, "PNG picture: this build has no libpng");
+}
+
+#endif

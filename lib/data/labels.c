@@ -1,0 +1,190 @@
+/* lib/data/labels.c -- labels from .npy or CSV, by position or by file name. */
+#include "data/labels.h"
+
+#include "data/csv.h"
+#include "data/reader.h"
+
+#include "base/io.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct named {
+    const char *path, *base; /* as the CSV resolves it; its last component */
+    int64_t label;
+    double target;
+} named;
+
+struct oct_labels {
+    oct_arena *arena;
+    named *v; /* sorted by base, then path, when by_name */
+    size_t n, cap;
+    bool by_name;
+};
+
+void oct_labels_free(oct_labels *l)
+{
+    if (l)
+        oct_arena_destroy(l->arena);
+}
+
+static named *add(oct_labels *l)
+{
+    if (!OCT_GROW(l->arena, l->v, l->n, l->cap))
+        return NULL;
+    l->v[l->n] = (named){ .label = -1, .target = (double)NAN };
+    return &l->v[l->n++];
+}
+
+static bool is_real(oct_dtype t)
+{
+    return t == OCT_F32 || t == OCT_F64 || t == OCT_F16;
+}
+
+static oct_status from_npy(oct_labels *l, const char *path, oct_err *err)
+{
+    oct_array a;
+    char text[96];
+    OCT_TRY(oct_npy_load(path, &a, err));
+    const size_t n = (size_t)oct_array_count(&a);
+    oct_status s = OCT_OK;
+    if (a.rank < 1 || n != (size_t)a.dims[0])
+        s = oct_fail(err, OCT_EMALFORMED, "%s: labels of shape %s, expected [N]", path, oct_dims_text(text, a.rank, a.dims));
+    const size_t size = (size_t)oct_dtype_bits(a.dtype) / 8;
+    for (size_t i = 0; s == OCT_OK && i < n; i++) {
+        named *e = add(l);
+        const char *at = (const char *)a.data + i * size;
+        if (!e)
+            s = oct_nomem(err);
+        else if (is_real(a.dtype))
+            s = oct_array_convert(a.dtype, at, OCT_F64, &e->target, 1, err);
+        else if ((s = oct_array_convert(a.dtype, at, OCT_S64, &e->label, 1, err)) == OCT_OK) {
+            e->target = (double)e->label;
+            e->label = e->label < 0 ? -1 : e->label;
+        }
+    }
+    oct_array_free(&a);
+    return s;
+}
+
+static const char *base_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static int by_base(const void *a, const void *b)
+{
+    const named *x = a, *y = b;
+    int d = strcmp(x->base, y->base);
+    return d ? d : strcmp(x->path, y->path);
+}
+
+static oct_status from_text(oct_labels *l, const char *path, const char *text, size_t size, oct_err *err)
+{
+    char *f[OCT_CSV_FIELDS];
+    size_t at = 0, line = 0;
+    int n, file = -1, label = -1, columns = 0;
+    const int dir = (int)(base_of(path) - path);
+    while (at < size) {
+        OCT_TRY(oct_csv_line(text, size, &at, &line, l->arena, f, &n, err));
+        if (n == 0)
+            continue;
+        if (columns == 0) {
+            for (int i = 0; i < n; i++) {
+                file = strcmp(f[i], "file") == 0 ? i : file;
+                label = strcmp(f[i], "label") == 0 ? i : label;
+            }
+            columns = n;
+            if (label < 0)
+                return oct_fail(err, OCT_EMALFORMED, "line 1: no column 'label'");
+            continue;
+        }
+        if (n < columns)
+            return oct_fail(err, OCT_EMALFORMED, "line %zu: %d fields, the header has %d", line, n, columns);
+        named *e = add(l);
+        if (!e)
+            return oct_nomem(err);
+        if (f[label][0] && !oct_label_parse(f[label], &e->label, &e->target))
+            return oct_fail(err, OCT_EMALFORMED, "line %zu: label '%.40s' is not a number", line, f[label]);
+        if (file >= 0) {
+            e->path = f[file][0] == '/' ? f[file] : oct_arena_printf(l->arena, "%.*s%s", dir, path, f[file]);
+            if (!e->path)
+                return oct_nomem(err);
+            e->base = base_of(e->path);
+        }
+    }
+    l->by_name = file >= 0;
+    if (l->by_name && l->n)
+        qsort(l->v, l->n, sizeof *l->v, by_base);
+    return OCT_OK;
+}
+
+static oct_status from_csv(oct_labels *l, const char *path, oct_err *err)
+{
+    char *text;
+    size_t size;
+    OCT_TRY(oct_read_all(path, (size_t)1 << 30, &text, &size, err));
+    oct_status s = from_text(l, path, text, size, err);
+    if (s != OCT_OK)
+        oct_within(err, "%s", path);
+    oct_free(text);
+    return s;
+}
+
+oct_status oct_labels_load(const char *path, oct_labels **out, oct_err *err)
+{
+    oct_arena *a = oct_arena_create();
+    oct_labels *l = a ? oct_arena_calloc(a, 1, sizeof *l) : NULL;
+    if (!l) {
+        if (a)
+            oct_arena_destroy(a);
+        return oct_nomem(err);
+    }
+    l->arena = a;
+    oct_status s;
+    if (oct_has_suffix(path, ".npy"))
+        s = from_npy(l, path, err);
+    else if (oct_has_suffix(path, ".csv"))
+        s = from_csv(l, path, err);
+    else
+        s = oct_fail(err, OCT_EUSAGE, "%s: labels are read from .npy or .csv", path);
+    if (s != OCT_OK) {
+        oct_labels_free(l);
+        return s;
+    }
+    *out = l;
+    return OCT_OK;
+}
+
+bool oct_labels_find(const oct_labels *l, const char *name, int64_t index, int64_t *label, double *target)
+{
+    const named *hit = NULL;
+    if (!l->by_name) {
+        hit = index >= 0 && (uint64_t)index < l->n ? &l->v[index] : NULL;
+    } else {
+        const char *base = base_of(name);
+        size_t lo = 0, hi = l->n;
+        while (lo < hi) {
+            size_t mid = lo + (hi - lo) / 2;
+            if (strcmp(l->v[mid].base, base) < 0)
+                lo = mid + 1;
+            else
+                hi = mid;
+        }
+        /* The very path wins; a base name alone will do when it is the only one. */
+        for (size_t i = lo; i < l->n && strcmp(l->v[i].base, base) == 0; i++)
+            if (strcmp(l->v[i].path, name) == 0)
+                hit = &l->v[i];
+        bool only = lo < l->n && strcmp(l->v[lo].base, base) == 0 &&
+                    (lo + 1 == l->n || strcmp(l->v[lo + 1].base, base) != 0);
+        if (!hit && only)
+            hit = &l->v[lo];
+    }
+    if (!hit)
+        return false;
+    *label = hit->label;
+    *target = hit->target;
+    return true;
+}

@@ -1,0 +1,151 @@
+/* lib/data/list.c -- lists of sample files, and the readers that need nothing else: one picture, one tensor. */
+#include "data/list.h"
+
+#include "base/io.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+oct_list *oct_list_create(const oct_feed_ctx *ctx)
+{
+    oct_arena *a = oct_arena_create();
+    oct_list *l = a ? oct_arena_calloc(a, 1, sizeof *l) : NULL;
+    if (!l) {
+        if (a)
+            oct_arena_destroy(a);
+        return NULL;
+    }
+    l->arena = a;
+    l->n_inputs = ctx->n;
+    return l;
+}
+
+oct_entry *oct_list_add(oct_list *l, const char *name)
+{
+    if (!OCT_GROW(l->arena, l->v, l->n, l->cap))
+        return NULL;
+    oct_entry *e = &l->v[l->n];
+    *e = (oct_entry){ .label = -1, .target = (double)NAN };
+    e->name = oct_arena_strdup(l->arena, name);
+    e->paths = oct_arena_calloc(l->arena, l->n_inputs, sizeof *e->paths);
+    if (!e->name || !e->paths)
+        return NULL;
+    l->n++;
+    return e;
+}
+
+int64_t oct_list_count(void *self)
+{
+    return (int64_t)((oct_list *)self)->n;
+}
+
+oct_status oct_list_next(void *self, bool want, oct_item *item, bool *end, oct_err *err)
+{
+    oct_list *l = self;
+    if (l->at >= l->n) {
+        *end = true;
+        return OCT_OK;
+    }
+    const oct_entry *e = &l->v[l->at++];
+    if (!(item->name = oct_strdup(e->name)))
+        return oct_nomem(err);
+    item->label = e->label;
+    item->target = e->target;
+    for (size_t i = 0; want && i < l->n_inputs; i++)
+        if (e->paths[i]) {
+            item->parts[i].kind = OCT_PART_FILE;
+            if (!(item->parts[i].path = oct_strdup(e->paths[i])))
+                return oct_nomem(err);
+        }
+    return OCT_OK;
+}
+
+oct_status oct_list_rewind(void *self, oct_err *err)
+{
+    ((oct_list *)self)->at = 0;
+    return OCT_OK;
+}
+
+void oct_list_close(void *self)
+{
+    if (self)
+        oct_arena_destroy(((oct_list *)self)->arena);
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+oct_status oct_list_dir(const char *path, oct_arena *arena, oct_names *names, oct_err *err)
+{
+    *names = (oct_names){ 0 };
+    DIR *d = opendir(path);
+    if (!d)
+        return oct_fail(err, OCT_EIO, "%s: %s", path, strerror(errno));
+    struct dirent *e;
+    oct_status s = OCT_OK;
+    while (s == OCT_OK && (errno = 0, e = readdir(d))) {
+        if (e->d_name[0] == '.')
+            continue;
+        if (!OCT_GROW(arena, names->v, names->n, names->cap) || !(names->v[names->n] = oct_arena_strdup(arena, e->d_name)))
+            s = oct_nomem(err);
+        else
+            names->n++;
+    }
+    if (s == OCT_OK && errno)
+        s = oct_fail(err, OCT_EIO, "%s: %s", path, strerror(errno));
+    closedir(d);
+    if (s == OCT_OK && names->n)
+        qsort(names->v, names->n, sizeof *names->v, by_bytes);
+    return s;
+}
+
+static oct_status single_open(const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err)
+{
+    if (ctx->n != 1)
+        return oct_fail(err, OCT_EUNSUPPORTED, "%s: one file holds one tensor, the model has %zu inputs", path, ctx->n);
+    oct_list *l = oct_list_create(ctx);
+    oct_entry *e = l ? oct_list_add(l, path) : NULL;
+    if (!e || !(e->paths[0] = e->name)) {
+        oct_list_close(l);
+        return oct_nomem(err);
+    }
+    *self = l;
+    return OCT_OK;
+}
+
+static bool image_claims(const char *path)
+{
+    return oct_is_image_file(path) && !oct_path_is_dir(path);
+}
+
+static bool pb_claims(const char *path)
+{
+    return oct_has_suffix(path, ".pb") && !oct_path_is_dir(path);
+}
+
+const oct_reader oct_read_image = {
+    .name = "image",
+    .summary = "one JPEG or PNG picture",
+    .claims = image_claims,
+    .open = single_open,
+    .count = oct_list_count,
+    .next = oct_list_next,
+    .rewind = oct_list_rewind,
+    .close = oct_list_close,
+};
+
+const oct_reader oct_read_pb = {
+    .name = "pb",
+    .summary = "one TensorProto",
+    .claims = pb_claims,
+    .open = single_open,
+    .count = oct_list_count,
+    .next = oct_list_next,
+    .rewind = oct_list_rewind,
+    .close = oct_list_close,
+};

@@ -1,0 +1,337 @@
+/* lib/data/read_tar.c -- reader: tar streams in the WebDataset convention, compressed or not: adjacent members with one
+ * base name (up to the first dot) are a sample: NNN.jpg and NNN.cls, NNN.npy, NNN.INPUT.npy. */
+#include "data/data_config.h" /* made by the build */
+#include "data/reader.h"
+
+#include "base/io.h"
+#include "base/mem.h"
+
+#include <string.h>
+#include <strings.h>
+
+static bool tar_claims(const char *path)
+{
+    static const char *const suffixes[] = { ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst", ".tar.lz4" };
+    if (strcmp(path, "-") == 0 || strncmp(path, "pipe:", 5) == 0)
+        return true;
+    for (size_t i = 0; i < OCT_COUNT(suffixes); i++)
+        if (oct_has_suffix(path, suffixes[i]) && !oct_path_is_dir(path))
+            return true;
+    return false;
+}
+
+#ifdef OCT_HAVE_ARCHIVE
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <archive.h>
+#include <archive_entry.h>
+
+#define MAX_MEMBER ((int64_t)512 << 20)
+enum { BLOCK = 1 << 16 };
+
+typedef struct tar {
+    const oct_feed_ctx *ctx;
+    char *path;
+    struct archive *a;
+    FILE *pipe;
+    struct archive_entry *pending; /* read, but belongs to the next sample */
+    bool started, eof, over;
+    int64_t samples;
+    char stranger[64]; /* suffix of a member that is nothing we know, for the message on an archive without samples */
+} tar;
+
+static void stop(tar *r)
+{
+    if (r->a)
+        archive_read_free(r->a);
+    if (r->pipe)
+        pclose(r->pipe);
+    r->a = NULL;
+    r->pipe = NULL;
+    r->pending = NULL;
+}
+
+static void tar_close(void *self)
+{
+    tar *r = self;
+    if (!r)
+        return;
+    stop(r);
+    oct_free(r->path);
+    oct_free(r);
+}
+
+static oct_status tar_open(const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err)
+{
+    tar *r = oct_calloc(1, sizeof *r);
+    if (!r || !(r->path = oct_strdup(path))) {
+        oct_free(r);
+        return oct_nomem(err);
+    }
+    r->ctx = ctx;
+    *self = r;
+    return OCT_OK;
+}
+
+static int64_t tar_count(void *self)
+{
+    return -1;
+}
+
+static oct_status broken(tar *r, oct_err *err)
+{
+    const char *why = archive_error_string(r->a);
+    int e = archive_errno(r->a);
+    bool io = e == EIO || e == ENOENT || e == EACCES || e == EISDIR;
+    return oct_fail(err, io ? OCT_EIO : OCT_EMALFORMED, "%s: %s", r->path, why ? why : "broken archive");
+}
+
+static oct_status start(tar *r, oct_err *err)
+{
+    r->started = true;
+    r->eof = r->over = false;
+    r->samples = 0;
+    if (!(r->a = archive_read_new()))
+        return oct_nomem(err);
+    archive_read_support_filter_all(r->a);
+    archive_read_support_format_tar(r->a);
+    archive_read_support_format_gnutar(r->a);
+    int z;
+    if (strcmp(r->path, "-") == 0) {
+        z = archive_read_open_fd(r->a, 0, BLOCK);
+    } else if (strncmp(r->path, "pipe:", 5) == 0) {
+        if (!(r->pipe = popen(r->path + 5, "r")))
+            return oct_fail(err, OCT_EIO, "%s: %s", r->path, strerror(errno));
+        z = archive_read_open_fd(r->a, fileno(r->pipe), BLOCK);
+    } else {
+        z = archive_read_open_filename(r->a, r->path, BLOCK);
+    }
+    return z == ARCHIVE_OK ? OCT_OK : broken(r, err);
+}
+
+/* At the end of the archive: a command must have ended well. What it still writes is read, so that it can. */
+static oct_status finish(tar *r, oct_err *err)
+{
+    r->over = true;
+    if (r->pipe) {
+        char rest[4096];
+        while (read(fileno(r->pipe), rest, sizeof rest) > 0) {
+        }
+        int code = pclose(r->pipe);
+        r->pipe = NULL;
+        if (code == -1 || !WIFEXITED(code) || WEXITSTATUS(code) != 0)
+            return oct_fail(err, OCT_EIO, "%s: the command failed (exit %d)", r->path,
+                            code != -1 && WIFEXITED(code) ? WEXITSTATUS(code) : -1);
+    }
+    if (r->samples == 0) {
+        oct_fail(err, OCT_EMALFORMED, "%s: no samples in this archive%s%s", r->path,
+                 r->stranger[0] ? "; its members end in ." : "", r->stranger);
+        oct_hint(err, "expected NNN.jpg, NNN.png, NNN.npy or NNN.pb, with NNN.cls for the label");
+        return OCT_EMALFORMED;
+    }
+    return OCT_OK;
+}
+
+/* Where the suffix begins: after the first dot of the last path component. NULL when there is none. */
+static const char *suffix_of(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    const char *dot = strchr((slash ? slash + 1 : name) + 1, '.');
+    return dot && dot[1] ? dot + 1 : NULL;
+}
+
+/* The next regular member with a usable name, or NULL at the end. */
+static oct_status next_member(tar *r, struct archive_entry **e, const char **name, oct_err *err)
+{
+    for (;;) {
+        int z = ARCHIVE_OK;
+        *e = r->pending;
+        r->pending = NULL;
+        if (!*e)
+            z = r->eof ? ARCHIVE_EOF : archive_read_next_header(r->a, e);
+        if (z == ARCHIVE_EOF) {
+            r->eof = true;
+            *e = NULL;
+            return OCT_OK;
+        }
+        if (z != ARCHIVE_OK && z != ARCHIVE_WARN)
+            return broken(r, err);
+        *name = archive_entry_pathname(*e);
+        if (!*name)
+            *name = archive_entry_pathname_utf8(*e);
+        if (*name && **name && archive_entry_filetype(*e) == AE_IFREG && suffix_of(*name))
+            return OCT_OK;
+    }
+}
+
+/* The input that a member feeds, by its suffix: "jpg" for a single input, "INPUT.npy" for one by name; -1 for none. */
+static int input_of(const tar *r, const char *suffix)
+{
+    const char *last = strrchr(suffix, '.');
+    const char *kind = last ? last + 1 : suffix;
+    static const char *const kinds[] = { "jpg", "jpeg", "png", "npy", "pb" };
+    bool known = false;
+    for (size_t i = 0; i < OCT_COUNT(kinds); i++)
+        known |= strcasecmp(kind, kinds[i]) == 0;
+    if (!known)
+        return -1;
+    if (!last)
+        return r->ctx->n == 1 ? 0 : -1;
+    for (size_t i = 0; i < r->ctx->n; i++)
+        if (strlen(r->ctx->inputs[i].name) == (size_t)(last - suffix) &&
+            strncmp(suffix, r->ctx->inputs[i].name, (size_t)(last - suffix)) == 0)
+            return (int)i;
+    return -1;
+}
+
+static oct_status read_member(tar *r, struct archive_entry *e, const char *name, oct_part *part, oct_err *err)
+{
+    int64_t size = archive_entry_size(e);
+    if (size < 0 || size > MAX_MEMBER)
+        return oct_fail(err, OCT_EMALFORMED, "%s: %s: a member of %lld bytes", r->path, name, (long long)size);
+    part->kind = OCT_PART_BYTES;
+    if (!(part->path = oct_strdup(name)))
+        return oct_nomem(err);
+    OCT_TRY(oct_array_create(&part->array, OCT_U8, 1, &size, err));
+    for (int64_t at = 0; at < size;) {
+        la_ssize_t n = archive_read_data(r->a, (char *)part->array.data + at, (size_t)(size - at));
+        if (n < 0)
+            return broken(r, err);
+        if (n == 0)
+            return oct_fail(err, OCT_EMALFORMED, "%s: %s: cut short", r->path, name);
+        at += n;
+    }
+    return OCT_OK;
+}
+
+static oct_status read_label(tar *r, const char *name, oct_item *item, oct_err *err)
+{
+    char text[65];
+    size_t n = 0;
+    la_ssize_t got;
+    while (n < sizeof text - 1 && (got = archive_read_data(r->a, text + n, sizeof text - 1 - n)) != 0) {
+        if (got < 0)
+            return broken(r, err);
+        n += (size_t)got;
+    }
+    text[n] = 0;
+    if (strlen(text) != n || !oct_label_parse(text, &item->label, &item->target))
+        return oct_fail(err, OCT_EMALFORMED, "%s: %s: the label is not a number", r->path, name);
+    return OCT_OK;
+}
+
+/* One member of a sample. */
+static oct_status take(tar *r, struct archive_entry *e, const char *name, bool want, oct_item *item, bool *any, oct_err *err)
+{
+    const char *suffix = suffix_of(name);
+    int input = input_of(r, suffix);
+    if (input < 0 && strcmp(suffix, "cls") != 0) {
+        if (!r->stranger[0])
+            snprintf(r->stranger, sizeof r->stranger, "%.60s", suffix);
+        return OCT_OK;
+    }
+    *any |= input >= 0;
+    if (!want || (input >= 0 && item->parts[input].kind != OCT_PART_NONE))
+        return OCT_OK;
+    return input < 0 ? read_label(r, name, item, err) : read_member(r, e, name, &item->parts[input], err);
+}
+
+/* Members of one base name. *any: some of them feed an input. */
+static oct_status read_group(tar *r, bool want, oct_item *item, bool *any, oct_err *err)
+{
+    size_t base = 0;
+    char *key = NULL;
+    oct_status s = OCT_OK;
+    for (;;) {
+        struct archive_entry *e;
+        const char *name = NULL;
+        if ((s = next_member(r, &e, &name, err)) != OCT_OK)
+            break;
+        if (!e) {
+            if (!key)
+                s = finish(r, err);
+            break;
+        }
+        size_t n = (size_t)(suffix_of(name) - 1 - name);
+        if (key && (n != base || memcmp(key, name, n) != 0)) {
+            r->pending = e;
+            break;
+        }
+        if (!key && (!(key = oct_strdup(name)) || !(item->name = oct_strprintf("%s:%.*s", r->path, (int)n, name)))) {
+            s = oct_nomem(err);
+            break;
+        }
+        base = n;
+        if ((s = take(r, e, name, want, item, any, err)) != OCT_OK)
+            break;
+    }
+    oct_free(key);
+    return s;
+}
+
+static oct_status tar_next(void *self, bool want, oct_item *item, bool *end, oct_err *err)
+{
+    tar *r = self;
+    oct_status s = r->started ? OCT_OK : start(r, err);
+    for (bool any = false; s == OCT_OK && !any && !r->over;) {
+        oct_item_free(item, r->ctx->n);
+        s = read_group(r, want, item, &any, err);
+        r->samples += any;
+    }
+    *end = s != OCT_OK || r->over;
+    return s;
+}
+
+static oct_status tar_rewind(void *self, oct_err *err)
+{
+    tar *r = self;
+    if (strcmp(r->path, "-") == 0 && r->started)
+        return oct_fail(err, OCT_EUNSUPPORTED, "standard input cannot be read twice");
+    stop(r);
+    r->started = r->over = false;
+    return OCT_OK;
+}
+
+#else
+
+static oct_status tar_open(const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err)
+{
+    return oct_fail(err, OCT_EUNSUPPORTED, "%s: this build reads no archives (libarchive)", path);
+}
+
+static int64_t tar_count(void *self)
+{
+    return -1;
+}
+
+static oct_status tar_next(void *self, bool want, oct_item *item, bool *end, oct_err *err)
+{
+    *end = true;
+    return OCT_OK;
+}
+
+static oct_status tar_rewind(void *self, oct_err *err)
+{
+    return OCT_OK;
+}
+
+static void tar_close(void *self)
+{
+}
+
+#endif
+
+const oct_reader oct_read_tar = {
+    .name = "tar",
+    .summary = "tar shards (WebDataset: NNN.jpg + NNN.cls), compressed or not; - is standard input, pipe:CMD a command",
+    .claims = tar_claims,
+    .open = tar_open,
+    .count = tar_count,
+    .next = tar_next,
+    .rewind = tar_rewind,
+    .close = tar_close,
+};

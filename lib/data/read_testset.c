@@ -1,0 +1,200 @@
+/* lib/data/read_testset.c -- reader: ONNX test cases, folders of input_N.pb; and loading one with its outputs. */
+#include "data/list.h"
+
+#include "base/io.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_TENSORS = 4096 };
+
+/* N of "<kind>_N.pb", or -1. */
+static int tensor_number(const char *file, const char *kind)
+{
+    size_t n = strlen(kind);
+    if (strncmp(file, kind, n) != 0 || file[n] != '_' || file[n + 1] < '0' || file[n + 1] > '9')
+        return -1;
+    char *end;
+    long v = strtol(file + n + 1, &end, 10);
+    return strcmp(end, ".pb") == 0 && v < MAX_TENSORS ? (int)v : -1;
+}
+
+/* test_data_set_10 after test_data_set_9: shorter names first. */
+static int by_number(const void *a, const void *b)
+{
+    const char *x = *(char *const *)a, *y = *(char *const *)b;
+    size_t n = strlen(x), m = strlen(y);
+    return n != m ? (n < m ? -1 : 1) : strcmp(x, y);
+}
+
+static bool has_input(const char *dir)
+{
+    oct_arena *a = oct_arena_create();
+    oct_names names;
+    oct_err ignore = OCT_ERR_INIT;
+    bool found = false;
+    if (a && oct_list_dir(dir, a, &names, &ignore) == OCT_OK)
+        for (size_t i = 0; i < names.n && !found; i++)
+            found = tensor_number(names.v[i], "input") >= 0;
+    if (a)
+        oct_arena_destroy(a);
+    return found;
+}
+
+static bool is_set_name(const char *name)
+{
+    return strncmp(name, "test_data_set_", 14) == 0;
+}
+
+static bool testset_claims(const char *path)
+{
+    if (!oct_path_is_dir(path))
+        return false;
+    if (has_input(path))
+        return true;
+    oct_arena *a = oct_arena_create();
+    oct_names names;
+    oct_err ignore = OCT_ERR_INIT;
+    bool found = false;
+    if (a && oct_list_dir(path, a, &names, &ignore) == OCT_OK)
+        for (size_t i = 0; i < names.n && !found; i++)
+            found = is_set_name(names.v[i]);
+    if (a)
+        oct_arena_destroy(a);
+    return found;
+}
+
+/* The input a tensor file feeds: by the name inside when the model has it, else by its number. */
+static oct_status place(const oct_feed_ctx *ctx, const char *path, int number, oct_entry *e, oct_err *err)
+{
+    oct_array a;
+    char *name;
+    OCT_TRY(oct_pb_load(path, &a, &name, err));
+    size_t at = (size_t)number;
+    for (size_t i = 0; i < ctx->n; i++)
+        if (strcmp(ctx->inputs[i].name, name) == 0)
+            at = i;
+    oct_free(name);
+    oct_array_free(&a);
+    if (at < ctx->n)
+        e->paths[at] = (char *)(uintptr_t)path;
+    return OCT_OK;
+}
+
+static oct_status add_set(const oct_feed_ctx *ctx, oct_list *l, const char *dir, oct_err *err)
+{
+    oct_names names;
+    OCT_TRY(oct_list_dir(dir, l->arena, &names, err));
+    oct_entry *e = oct_list_add(l, dir);
+    if (!e)
+        return oct_nomem(err);
+    for (size_t i = 0; i < names.n; i++) {
+        int number = tensor_number(names.v[i], "input");
+        if (number < 0)
+            continue;
+        char *path = oct_arena_printf(l->arena, "%s/%s", dir, names.v[i]);
+        if (!path)
+            return oct_nomem(err);
+        OCT_TRY(place(ctx, path, number, e, err));
+    }
+    for (size_t i = 0; i < ctx->n; i++)
+        if (!e->paths[i])
+            return oct_fail(err, OCT_EMALFORMED, "%s: no input_%zu.pb for input '%s'", dir, i, ctx->inputs[i].name);
+    return OCT_OK;
+}
+
+static oct_status add_sets(const oct_feed_ctx *ctx, oct_list *l, const char *path, oct_err *err)
+{
+    oct_names names;
+    if (has_input(path))
+        return add_set(ctx, l, path, err);
+    OCT_TRY(oct_list_dir(path, l->arena, &names, err));
+    qsort(names.v, names.n, sizeof *names.v, by_number);
+    for (size_t i = 0; i < names.n; i++) {
+        if (!is_set_name(names.v[i]))
+            continue;
+        char *dir = oct_arena_printf(l->arena, "%s/%s", path, names.v[i]);
+        if (!dir)
+            return oct_nomem(err);
+        OCT_TRY(add_set(ctx, l, dir, err));
+    }
+    return OCT_OK;
+}
+
+static oct_status testset_open(const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err)
+{
+    oct_list *l = oct_list_create(ctx);
+    if (!l)
+        return oct_nomem(err);
+    oct_status s = add_sets(ctx, l, path, err);
+    if (s != OCT_OK) {
+        oct_list_close(l);
+        return s;
+    }
+    *self = l;
+    return OCT_OK;
+}
+
+const oct_reader oct_read_testset = {
+    .name = "testset",
+    .summary = "ONNX test cases: test_data_set_N folders of input_N.pb",
+    .claims = testset_claims,
+    .open = testset_open,
+    .count = oct_list_count,
+    .next = oct_list_next,
+    .rewind = oct_list_rewind,
+    .close = oct_list_close,
+};
+
+static oct_status load_all(const char *dir, const char *kind, const oct_names *names, oct_testset *t, oct_err *err)
+{
+    int n = 0;
+    for (size_t i = 0; i < names->n; i++) {
+        int k = tensor_number(names->v[i], kind);
+        n = k >= n ? k + 1 : n;
+    }
+    t->arrays = oct_calloc((size_t)n + 1, sizeof *t->arrays);
+    t->names = oct_calloc((size_t)n + 1, sizeof *t->names);
+    if (!t->arrays || !t->names)
+        return oct_nomem(err);
+    t->n = (size_t)n;
+    for (size_t i = 0; i < names->n; i++) {
+        int k = tensor_number(names->v[i], kind);
+        if (k < 0 || t->names[k])
+            continue;
+        char *path = oct_strprintf("%s/%s", dir, names->v[i]);
+        if (!path)
+            return oct_nomem(err);
+        oct_status s = oct_pb_load(path, &t->arrays[k], &t->names[k], err);
+        oct_free(path);
+        OCT_TRY(s);
+    }
+    return OCT_OK;
+}
+
+oct_status oct_testset_load(const char *dir, const char *kind, oct_testset *t, oct_err *err)
+{
+    *t = (oct_testset){ 0 };
+    oct_arena *a = oct_arena_create();
+    if (!a)
+        return oct_nomem(err);
+    oct_names names;
+    oct_status s = oct_list_dir(dir, a, &names, err);
+    if (s == OCT_OK)
+        s = load_all(dir, kind, &names, t, err);
+    oct_arena_destroy(a);
+    if (s != OCT_OK)
+        oct_testset_free(t);
+    return s;
+}
+
+void oct_testset_free(oct_testset *t)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        oct_array_free(&t->arrays[i]);
+        oct_free(t->names[i]);
+    }
+    oct_free(t->arrays);
+    oct_free(t->names);
+    *t = (oct_testset){ 0 };
+}

@@ -1,0 +1,112 @@
+/* lib/data/spec.c -- expansion of braces and wildcards, and the choice of a reader. */
+#include "data/spec.h"
+
+#include "base/io.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { MAX_FILES = 1000000, MAX_BRACES = 8 };
+
+static oct_status add_leaf(const char *path, oct_arena *arena, oct_leaves *l, oct_err *err)
+{
+    struct stat st;
+    bool stream = strcmp(path, "-") == 0 || strncmp(path, "pipe:", 5) == 0;
+    if (!stream && stat(path, &st) != 0)
+        return oct_fail(err, OCT_EIO, "%s: %s", path, strerror(errno));
+    for (size_t i = 0; i < oct_n_readers; i++) {
+        if (!oct_readers[i]->claims(path))
+            continue;
+        if (l->n >= MAX_FILES)
+            return oct_fail(err, OCT_EUSAGE, "more than %d files of data", MAX_FILES);
+        if (!OCT_GROW(arena, l->v, l->n, l->cap))
+            return oct_nomem(err);
+        l->v[l->n] = (oct_leaf){ oct_readers[i], oct_arena_strdup(arena, path), NULL };
+        return l->v[l->n++].path ? OCT_OK : oct_nomem(err);
+    }
+    oct_fail(err, OCT_EUSAGE, "%s: not a kind of data that is known", path);
+    oct_hint(err, "data is a folder, a .csv, .npy, .npz, .pb, .jpg or .png file, or a .tar shard");
+    return OCT_EUSAGE;
+}
+
+static oct_status add_pattern(const char *path, oct_arena *arena, oct_leaves *l, oct_err *err)
+{
+    glob_t g;
+    if (oct_path_exists(path) || !strpbrk(path, "*?["))
+        return add_leaf(path, arena, l, err);
+    int z = glob(path, 0, NULL, &g);
+    if (z == GLOB_NOMATCH)
+        return oct_fail(err, OCT_EIO, "%s: no file matches", path);
+    if (z != 0)
+        return z == GLOB_NOSPACE ? oct_nomem(err) : oct_fail(err, OCT_EIO, "%s: cannot be expanded", path);
+    oct_status s = OCT_OK;
+    for (size_t i = 0; s == OCT_OK && i < g.gl_pathc; i++)
+        s = add_leaf(g.gl_pathv[i], arena, l, err);
+    globfree(&g);
+    return s;
+}
+
+/* "000..127": its ends and the digits to pad to. */
+static bool is_range(const char *t, size_t n, long *lo, long *hi, int *width)
+{
+    char text[48], *end;
+    if (n >= sizeof text)
+        return false;
+    memcpy(text, t, n);
+    text[n] = 0;
+    char *dots = strstr(text, "..");
+    if (!dots || dots == text || strspn(text, "0123456789.") != n)
+        return false;
+    *lo = strtol(text, &end, 10);
+    if (end != dots || !dots[2])
+        return false;
+    *hi = strtol(dots + 2, &end, 10);
+    *width = text[0] == '0' ? (int)(dots - text) : 0;
+    return *end == 0 && *lo >= 0 && *hi < 1000000000;
+}
+
+static oct_status expand(const char *spec, int braces, oct_arena *arena, oct_leaves *l, oct_err *err)
+{
+    const char *open = strchr(spec, '{'), *close = open ? strchr(open, '}') : NULL;
+    if (!close || oct_path_exists(spec))
+        return add_pattern(spec, arena, l, err);
+    if (braces >= MAX_BRACES)
+        return oct_fail(err, OCT_EUSAGE, "%s: more than %d braces", spec, MAX_BRACES);
+    const int head = (int)(open - spec);
+    const char *in = open + 1, *tail = close + 1;
+    long lo, hi;
+    int width;
+    if (is_range(in, (size_t)(close - in), &lo, &hi, &width)) {
+        if (hi - lo >= MAX_FILES || lo - hi >= MAX_FILES)
+            return oct_fail(err, OCT_EUSAGE, "%s: more than %d files of data", spec, MAX_FILES);
+        for (long i = lo;; i += lo <= hi ? 1 : -1) {
+            char *one = oct_arena_printf(arena, "%.*s%0*ld%s", head, spec, width, i, tail);
+            if (!one)
+                return oct_nomem(err);
+            OCT_TRY(expand(one, braces + 1, arena, l, err));
+            if (i == hi)
+                return OCT_OK;
+        }
+    }
+    for (const char *p = in; p <= close;) {
+        size_t n = strcspn(p, ",}");
+        char *one = oct_arena_printf(arena, "%.*s%.*s%s", head, spec, (int)n, p, tail);
+        if (!one)
+            return oct_nomem(err);
+        OCT_TRY(expand(one, braces + 1, arena, l, err));
+        p += n + 1;
+    }
+    return OCT_OK;
+}
+
+oct_status oct_spec_expand(const char *spec, oct_arena *arena, oct_leaves *leaves, oct_err *err)
+{
+    if (!*spec)
+        return oct_fail(err, OCT_EUSAGE, "an empty name of data");
+    if (strncmp(spec, "pipe:", 5) == 0)
+        return add_leaf(spec, arena, leaves, err);
+    return expand(spec, 0, arena, leaves, err);
+}
