@@ -25,17 +25,18 @@ static const struct {
     { "Sum", ADD, OCT_BINARY_ADD }, { "Mean", ADD, OCT_BINARY_ADD },
 };
 
-static int find_kind(const oct_node *n)
+static int find_kind(const char *type)
 {
     for (size_t i = 0; i < OCT_COUNT(kinds); i++)
-        if (strcmp(kinds[i].type, n->op) == 0)
+        if (strcmp(kinds[i].type, type) == 0)
             return (int)i;
     return 0;
 }
 
-static kind kind_of(const oct_node *n)
+/* type: of the record; a lowered node may have another (QLinearAdd). */
+static kind kind_of(const char *type, const oct_node *n)
 {
-    kind k = kinds[find_kind(n)].kind;
+    kind k = kinds[find_kind(type)].kind;
     return k == MOD && oct_node_int(n, "fmod", 0) != 0 ? FMOD : k;
 }
 
@@ -230,7 +231,7 @@ static void clamp_output(const oct_step *s, const oct_run *r)
 
 static oct_status binary_prepare(oct_step *s, const oct_prep *p, oct_err *err)
 {
-    kind k = kind_of(s->node);
+    kind k = kind_of(s->op->type, s->node);
     for (int i = 0; i < s->n_in; i++) {
         if (s->in[i] == NULL)
             return oct_fail(err, OCT_EMALFORMED, "input %d is missing", i);
@@ -269,10 +270,10 @@ static oct_status quantized_run(const oct_step *s, const oct_run *r)
 
 static oct_status binary_run(const oct_step *s, const oct_run *r, oct_err *err)
 {
-    int at = find_kind(s->node);
+    int at = find_kind(s->op->type);
     if (quantized_integer(s))
         return quantized_run(s, r);
-    compute(kind_of(s->node), kinds[at].f32, s->in[0], s->in[1], s->out[0], r);
+    compute(kind_of(s->op->type, s->node), kinds[at].f32, s->in[0], s->in[1], s->out[0], r);
     clamp_output(s, r);
     return OCT_OK;
 }
@@ -281,7 +282,7 @@ static oct_status binary_run(const oct_step *s, const oct_run *r, oct_err *err)
 
 static oct_status variadic_run(const oct_step *s, const oct_run *r, oct_err *err)
 {
-    int at = find_kind(s->node);
+    int at = find_kind(s->op->type);
     kind k = kinds[at].kind;
     oct_operand *y = s->out[0];
     if (s->n_in == 1) {
@@ -294,7 +295,7 @@ static oct_status variadic_run(const oct_step *s, const oct_run *r, oct_err *err
     }
     for (int i = 2; i < s->n_in; i++)
         compute(k, kinds[at].f32, y, s->in[i], y, r);
-    if (strcmp(s->node->op, "Mean") == 0 && s->n_in > 1) {
+    if (strcmp(s->op->type, "Mean") == 0 && s->n_in > 1) {
         uint64_t bytes = 0;
         int64_t n = s->n_in;
         oct_operand scalar = { .dtype = y->dtype, .count = 1, .data = &bytes };
@@ -356,7 +357,7 @@ static oct_status infer_known(const oct_infer *c, kind k, oct_err *err)
 static oct_status binary_infer(const oct_infer *c, oct_err *err)
 {
     const oct_node *node = oct_in_node(c);
-    kind k = kind_of(node);
+    kind k = kind_of(node->op, node);
     oct_dim buf[2][OCT_MAX_RANK];
     oct_shape sum = oct_in_shape(c, 0);
     for (int i = 0; i < node->n_in && k != POW; i++)

@@ -54,7 +54,7 @@ static oct_status compare_prepare(oct_step *s, const oct_prep *p, oct_err *err)
 
 static oct_status compare_run(const oct_step *s, const oct_run *r, oct_err *err)
 {
-    walk w = { outcomes_of(s->node->op), s->in[0], s->in[1], s->out[0] };
+    walk w = { outcomes_of(s->op->type), s->in[0], s->in[1], s->out[0] };
     oct_nd d;
     oct_nd_init(&d, s->out[0]);
     oct_nd_add(&d, s->in[0]);

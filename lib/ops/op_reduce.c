@@ -19,10 +19,10 @@ static const struct {
     { "ReduceSumSquare", OCT_REDUCE_SUM_SQUARE }, { "ReduceLogSumExp", OCT_REDUCE_LOG_SUM_EXP },
 };
 
-static oct_reduce_op op_of(const oct_node *n)
+static oct_reduce_op op_of(const char *type)
 {
     for (size_t i = 0; i < OCT_COUNT(kinds); i++)
-        if (strcmp(kinds[i].type, n->op) == 0)
+        if (strcmp(kinds[i].type, type) == 0)
             return kinds[i].op;
     return OCT_REDUCE_SUM;
 }
@@ -59,7 +59,7 @@ static oct_status reduced_shape(const oct_infer *c, int slot, const oct_shape *i
 static oct_status reduce_known(const oct_infer *c, oct_err *err)
 {
     oct_dim d[OCT_KNOWN_MAX], out = oct_dim_of(1);
-    oct_reduce_op op = op_of(oct_in_node(c));
+    oct_reduce_op op = op_of(oct_in_node(c)->op);
     int n = oct_in_ints(c, 0, d, OCT_KNOWN_MAX);
     if (n < 1 || !oct_known_wanted(c) || oct_in_shape(c, 0).rank != 1)
         return OCT_OK;
@@ -325,7 +325,7 @@ static void reduce_row(const rows *w, int64_t row)
 static oct_status reduce_run(const oct_step *s, const oct_run *r, oct_err *err)
 {
     const oct_operand *x = s->in[0], *y = s->out[0];
-    bool attr = axes_are_attribute(s->node->op, s->opset);
+    bool attr = axes_are_attribute(s->op->type, s->opset);
     int64_t axes[OCT_MAX_RANK], inner;
     uint32_t mask;
     int n = oct_step_ints(s, attr ? "axes" : NULL, attr ? -1 : 1, axes, OCT_MAX_RANK);
@@ -334,7 +334,7 @@ static oct_status reduce_run(const oct_step *s, const oct_run *r, oct_err *err)
     OCT_TRY(reduced_axes(s->node, axes, n, x->rank, &mask, err));
     geometry g;
     OCT_TRY(geometry_of(x, y, mask, &g, err));
-    oct_reduce_op op = op_of(s->node);
+    oct_reduce_op op = op_of(s->op->type);
     if (y->count == 0)
         return OCT_OK;
     if (x->dtype == OCT_F32 && x->count > 0 && lies_in_order(x, &g, &inner)) {
@@ -450,7 +450,7 @@ static oct_status arg_run(const oct_step *s, const oct_run *r, oct_err *err)
     if (g.n == 0 && y->count > 0)
         return oct_fail(err, OCT_EMALFORMED, "axis %d is empty", axis);
     gather_rows(x, &g, r->scratch, r);
-    rows w = { .x = x, .y = y, .data = r->scratch, .n = g.n, .largest = strcmp(s->node->op, "ArgMax") == 0,
+    rows w = { .x = x, .y = y, .data = r->scratch, .n = g.n, .largest = strcmp(s->op->type, "ArgMax") == 0,
                .last = oct_node_int(s->node, "select_last_index", 0) != 0 };
     for (int64_t row = 0; row < y->count; row++)
         ((int64_t *)y->data)[row] = best_of_row(&w, row);

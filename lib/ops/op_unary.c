@@ -52,12 +52,13 @@ static const function functions[] = {
     { "Tan", OCT_UNARY_TAN, NULL, 0, NULL, 0 },
 };
 
-static oct_unary function_of(const oct_node *n)
+/* type: of the record; a lowered node may have another (QLinearSigmoid). */
+static oct_unary function_of(const char *type, const oct_node *n)
 {
     oct_unary f = { OCT_UNARY_COPY, 0, 0 };
     for (size_t i = 0; i < OCT_COUNT(functions); i++) {
         const function *k = &functions[i];
-        if (strcmp(k->type, n->op) != 0)
+        if (strcmp(k->type, type) != 0)
             continue;
         f.op = k->op;
         f.a = k->a != NULL ? oct_node_float(n, k->a, k->a_absent) : k->a_absent;
@@ -172,7 +173,7 @@ static oct_status unary_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     unary *u = oct_arena_calloc(p->arena, 1, sizeof *u);
     if (u == NULL)
         return oct_nomem(err);
-    u->f = function_of(s->node);
+    u->f = function_of(s->op->type, s->node);
     s->state = u;
     if (oct_q8(s->in[0]) && oct_q8(s->out[0]))
         return oct_q8_table(s->in[0], s->out[0], &u->f, p->arena, &u->table, err);
@@ -426,9 +427,9 @@ static oct_status test_run(const oct_step *s, const oct_run *r, oct_err *err)
     const oct_node *n = s->node;
     test t = { s->in[0], s->out[0], '!', oct_node_int(n, "detect_positive", 1) != 0,
                oct_node_int(n, "detect_negative", 1) != 0 };
-    if (strcmp(n->op, "IsNaN") == 0)
+    if (strcmp(s->op->type, "IsNaN") == 0)
         t.what = 'n';
-    else if (strcmp(n->op, "IsInf") == 0)
+    else if (strcmp(s->op->type, "IsInf") == 0)
         t.what = 'i';
     oct_nd d;
     unary_walk(s, &d);

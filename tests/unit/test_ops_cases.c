@@ -308,7 +308,9 @@ static bool run_layout(op_case *c, const oct_op *op, uint32_t last_in, uint32_t 
     oct_operand *in[MAX_IO] = { NULL }, *out[MAX_IO] = { NULL };
     oct_quant quant[2 * MAX_IO];
     uint8_t *buffer[MAX_IO] = { NULL };
-    oct_step s = { .op = op, .node = &c->g->node[c->node], .opset = c->opset, .in = in, .out = out, .n_in = c->n_in,
+    oct_node lowered = c->g->node[c->node]; /* a step's node may have another type than its record (QLinearAdd) */
+    lowered.op = "Lowered";
+    oct_step s = { .op = op, .node = &lowered, .opset = c->opset, .in = in, .out = out, .n_in = c->n_in,
                    .n_out = c->n_out, .epilogue = { false, -INFINITY, INFINITY } };
     for (int k = 0; k < c->n_in + c->n_out; k++) {
         bool is_in = k < c->n_in;
