@@ -1,0 +1,300 @@
+/* The policy table: which rules fit a node, and what they add up to. */
+#include "quant/policy_int.h"
+
+#include "base/io.h"
+#include "ops/op.h"
+#include "quant/policy_text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const scheme_names[OCT_SCHEME_COUNT] = { "auto", "static", "dynamic", "weight-only",
+                                                            "fp16", "bf16",   "float" };
+
+const char *oct_scheme_name(oct_scheme s)
+{
+    return (unsigned)s < OCT_SCHEME_COUNT ? scheme_names[s] : "?";
+}
+
+const char *oct_scheme_names(void)
+{
+    return "auto, static, dynamic, weight-only, fp16, bf16, float";
+}
+
+bool oct_scheme_parse(const char *text, oct_scheme *s)
+{
+    for (int i = 0; i < OCT_SCHEME_COUNT; i++)
+        if (strcmp(text, scheme_names[i]) == 0) {
+            *s = (oct_scheme)i;
+            return true;
+        }
+    return false;
+}
+
+/* ---- creation ---- */
+
+const char *oct_policy_builtin(void)
+{
+    return builtin_policy;
+}
+
+oct_status oct_policy_add(oct_policy *p, const char *text, const char *label, oct_err *err)
+{
+    return oct_policy_parse(p, text, label, false, err);
+}
+
+static oct_status add_file(oct_policy *p, const char *path, oct_err *err)
+{
+    enum { MOST = 16 << 20 };
+    char *text;
+    size_t size;
+    OCT_TRY(oct_read_all(path, MOST, &text, &size, err));
+    oct_status s = strlen(text) == size ? oct_policy_parse(p, text, path, false, err)
+                                        : oct_fail(err, OCT_EMALFORMED, "%s: a NUL byte: this is not a policy table", path);
+    oct_free(text);
+    return s;
+}
+
+oct_status oct_policy_create(const char *file, oct_policy **out, oct_err *err)
+{
+    oct_arena *a = oct_arena_create();
+    oct_policy *p = a ? oct_arena_calloc(a, 1, sizeof *p) : NULL;
+    if (!p) {
+        oct_arena_destroy(a);
+        return oct_nomem(err);
+    }
+    p->arena = a;
+    oct_status s = oct_policy_parse(p, builtin_policy, "built-in", true, err);
+    if (s == OCT_OK && file)
+        s = add_file(p, file, err);
+    if (s != OCT_OK) {
+        oct_policy_destroy(p);
+        return s;
+    }
+    *out = p;
+    return OCT_OK;
+}
+
+void oct_policy_destroy(oct_policy *p)
+{
+    if (p)
+        oct_arena_destroy(p->arena);
+}
+
+/* ---- patterns ---- */
+
+/* Reads one element of a pattern at *p and steps over it; whether c fits it. */
+static bool glob_one(const char **p, char c)
+{
+    const char *s = *p;
+    if (*s == '[') {
+        const char *q = s + 1;
+        bool negated = *q == '!' || *q == '^', fits = false;
+        q += negated;
+        for (const char *first = q; *q && (*q != ']' || q == first);) {
+            unsigned char lo = (unsigned char)*q++, hi = lo, u = (unsigned char)c;
+            if (*q == '-' && q[1] && q[1] != ']') {
+                hi = (unsigned char)q[1];
+                q += 2;
+            }
+            fits |= lo <= u && u <= hi;
+        }
+        if (*q == ']') {
+            *p = q + 1;
+            return fits != negated;
+        } /* without an end: a bracket like any other character */
+    }
+    if (*s == '\\' && s[1])
+        s++;
+    else if (*s == '?') {
+        *p = s + 1;
+        return true;
+    }
+    *p = s + 1;
+    return *s == c;
+}
+
+bool oct_glob(const char *p, const char *name)
+{
+    const char *star = NULL, *back = NULL;
+    while (*name) {
+        const char *next = p;
+        if (*p == '*') {
+            star = ++p;
+            back = name;
+        } else if (*p && glob_one(&next, *name)) {
+            p = next;
+            name++;
+        } else if (star) { /* let the last star take one more */
+            p = star;
+            name = ++back;
+        } else {
+            return false;
+        }
+    }
+    while (*p == '*')
+        p++;
+    return *p == '\0';
+}
+
+/* ---- matching ---- */
+
+/* A node without a name goes by that of its first output. */
+static const char *name_of(const oct_graph *g, int node)
+{
+    const oct_node *n = &g->node[node];
+    if (n->name[0])
+        return n->name;
+    for (int i = 0; i < n->n_out; i++)
+        if (n->out[i] >= 0)
+            return g->value[n->out[i]].name;
+    return "";
+}
+
+static const oct_tensor *weights_of(const oct_graph *g, const oct_node *n)
+{
+    return n->n_in > 1 && n->in[1] >= 0 ? g->value[n->in[1]].konst : NULL;
+}
+
+static bool is_layer(const oct_graph *g, int node)
+{
+    const oct_op *op = oct_op_of(g, node);
+    return op && op->quant == OCT_QUANT_WEIGHTED && weights_of(g, &g->node[node]);
+}
+
+/* Whether no layer with constant weights stands before (after) the node. */
+static bool is_end(const oct_graph *g, int node, bool first)
+{
+    if (!is_layer(g, node))
+        return false;
+    for (size_t k = 0; k < g->n_order; k++) {
+        int id = g->order[first ? k : g->n_order - 1 - k];
+        if (is_layer(g, id))
+            return id == node;
+    }
+    return false;
+}
+
+static bool is_io(const oct_graph *g, const oct_node *n)
+{
+    for (int i = 0; i < n->n_in; i++)
+        if (n->in[i] >= 0 && g->value[n->in[i]].is_input && !g->value[n->in[i]].konst)
+            return true;
+    for (int i = 0; i < n->n_out; i++)
+        if (n->out[i] >= 0 && g->value[n->out[i]].is_output)
+            return true;
+    return false;
+}
+
+static bool is_depthwise(const oct_graph *g, const oct_node *n)
+{
+    const oct_tensor *w = weights_of(g, n);
+    int64_t group = oct_node_int(n, "group", 1);
+    if (group <= 1 || !w || w->rank < 3)
+        return false;
+    return (strcmp(n->op, "Conv") == 0 && w->dims[1] == 1) || (strcmp(n->op, "ConvTranspose") == 0 && w->dims[0] == group);
+}
+
+static bool fits_one(const oct_match *m, const oct_graph *g, int node)
+{
+    const oct_node *n = &g->node[node];
+    const oct_tensor *w = weights_of(g, n);
+    switch (m->kind) {
+    case OCT_MATCH_ANY: return true;
+    case OCT_MATCH_OP:
+        for (size_t i = 0; i < m->n_names; i++)
+            if (strcmp(m->names[i], n->op) == 0)
+                return true;
+        return false;
+    case OCT_MATCH_NAME: return oct_glob(m->text, name_of(g, node));
+    case OCT_MATCH_FIRST: return is_end(g, node, true);
+    case OCT_MATCH_LAST: return is_end(g, node, false);
+    case OCT_MATCH_IO: return is_io(g, n);
+    case OCT_MATCH_CONST_B: return w != NULL;
+    case OCT_MATCH_DEPTHWISE: return is_depthwise(g, n);
+    case OCT_MATCH_MORE: return w && w->count > m->number;
+    case OCT_MATCH_FEWER: return w && w->count < m->number;
+    }
+    return false;
+}
+
+static void apply(const oct_rule *r, oct_policy_row *row)
+{
+    if (r->set & OCT_SET_SCHEME) {
+        row->scheme = r->row.scheme;
+        row->rule = r->row.rule;
+    }
+    if (r->set & OCT_SET_WEIGHTS)
+        row->weights = r->row.weights;
+    if (r->set & OCT_SET_PER)
+        row->per_channel = r->row.per_channel;
+    if (r->set & OCT_SET_ACTIVATIONS)
+        row->activations = r->row.activations;
+    if (r->set & OCT_SET_SYMMETRIC)
+        row->symmetric = r->row.symmetric;
+    if (r->set & OCT_SET_OBSERVER)
+        row->observer = r->row.observer;
+}
+
+void oct_policy_match(const oct_policy *p, const oct_graph *g, int node, oct_policy_row *row)
+{
+    *row = (oct_policy_row){ .scheme = OCT_SCHEME_FLOAT, .weights = OCT_WEIGHT_S8, .per_channel = true, .activations = OCT_U8,
+                             .observer = oct_observer_default(), .rule = "no rule matches" };
+    for (size_t i = 0; i < p->n_rule; i++) {
+        const oct_rule *r = &p->rule[i];
+        bool fits = true;
+        for (size_t k = 0; k < r->n_match && fits; k++)
+            fits = fits_one(&r->match[k], g, node) != r->match[k].negated;
+        if (fits)
+            apply(r, row);
+    }
+}
+
+/* ---- rules that match nothing ---- */
+
+typedef struct nearest {
+    const char *name;
+    int distance;
+} nearest;
+
+static void consider(nearest *n, const char *wanted, const char *have)
+{
+    int d = oct_edit_distance(wanted, have);
+    if (d < n->distance) {
+        n->distance = d;
+        n->name = have;
+    }
+}
+
+/* Whether some node fits the operator type or pattern; otherwise the nearest there is. */
+static bool found(const oct_graph *g, const char *text, bool op, const char **near)
+{
+    nearest best = { NULL, (int)strlen(text) / 3 + 2 };
+    for (size_t i = 0; i < g->n_order; i++) {
+        const char *have = op ? g->node[g->order[i]].op : name_of(g, g->order[i]);
+        if (op ? strcmp(have, text) == 0 : oct_glob(text, have))
+            return true;
+        consider(&best, text, have);
+    }
+    *near = best.name;
+    return false;
+}
+
+void oct_policy_unmatched(const oct_policy *p, const oct_graph *g, void (*fn)(void *arg, const char *rule, const char *near),
+                          void *arg)
+{
+    const char *near = NULL;
+    for (size_t i = 0; i < p->n_rule; i++) {
+        const oct_rule *r = &p->rule[i];
+        bool said = r->builtin;
+        for (size_t k = 0; k < r->n_match && !said; k++) {
+            const oct_match *m = &r->match[k];
+            if (m->kind == OCT_MATCH_NAME)
+                said = !found(g, m->text, false, &near);
+            for (size_t o = 0; m->kind == OCT_MATCH_OP && o < m->n_names && !said; o++)
+                said = !found(g, m->names[o], true, &near);
+        }
+        if (said && !r->builtin)
+            fn(arg, r->row.rule, near);
+    }
+}

@@ -1,0 +1,295 @@
+/* Reads the text of a policy table. */
+#include "quant/policy_int.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where the reader stands. */
+typedef struct reader {
+    oct_policy *p;
+    const char *label;
+    const char *line; /* start of the line */
+    const char *at, *end;
+    size_t number;    /* of the line, from 1 */
+} reader;
+
+static oct_status fault(const reader *r, const char *at, oct_err *err, const char *reason)
+{
+    return oct_fail(err, OCT_EMALFORMED, "%s:%zu:%zu: %s", r->label, r->number, (size_t)(at - r->line) + 1, reason);
+}
+
+/* "<what> '<word>'", with the known word that is nearest, or all of them. */
+static oct_status unknown(const reader *r, const char *at, const char *what, const char *word, const char *const *known,
+                          size_t n, oct_err *err)
+{
+    size_t best = 0;
+    int least = 100;
+    oct_buf all = OCT_BUF_INIT;
+    for (size_t i = 0; i < n; i++) {
+        int d = oct_edit_distance(word, known[i]);
+        if (d < least) {
+            least = d;
+            best = i;
+        }
+        oct_buf_printf(&all, "%s%s", i ? ", " : "", known[i]);
+    }
+    oct_fail(err, OCT_EMALFORMED, "%s:%zu:%zu: there is no %s '%.100s'", r->label, r->number, (size_t)(at - r->line) + 1, what,
+             word);
+    if (least <= 2 && *word)
+        oct_hint(err, "did you mean '%s'?", known[best]);
+    else
+        oct_hint(err, "one of %s", oct_buf_str(&all));
+    oct_buf_free(&all);
+    return OCT_EMALFORMED;
+}
+
+static void skip_blank(reader *r)
+{
+    while (r->at < r->end && (*r->at == ' ' || *r->at == '\t' || *r->at == '\r'))
+        r->at++;
+}
+
+static bool at_end(const reader *r)
+{
+    return r->at == r->end || *r->at == '#';
+}
+
+/* The next word; in a match it also ends at '&'. A backslash takes the character after it along. */
+static char *word(reader *r, bool in_match, const char **start)
+{
+    *start = r->at;
+    while (r->at < r->end && !strchr(" \t\r", *r->at) && !(in_match && *r->at == '&'))
+        r->at += *r->at == '\\' && r->at + 1 < r->end ? 2 : 1;
+    return oct_arena_strndup(r->p->arena, *start, (size_t)(r->at - *start));
+}
+
+/* ---- the match ---- */
+
+static oct_status read_ops(reader *r, const char *at, char *list, oct_match *m, oct_err *err)
+{
+    size_t cap = 0;
+    for (char *s = list, *comma; s; s = comma) {
+        comma = strchr(s, ',');
+        if (comma)
+            *comma++ = '\0';
+        if (!*s)
+            return fault(r, at, err, "an operator type is missing after 'op:' or ','");
+        if (m->n_names == cap && !OCT_GROW(r->p->arena, m->names, m->n_names, cap))
+            return oct_nomem(err);
+        m->names[m->n_names++] = s;
+    }
+    return OCT_OK;
+}
+
+/* 1000, 10k, 2M */
+static bool read_number(const char *s, int64_t *n)
+{
+    char *end;
+    errno = 0;
+    long long v = strtoll(s, &end, 10);
+    int64_t unit = *end == 'k' ? 1000 : *end == 'M' ? 1000000 : 1;
+    end += unit > 1;
+    return errno == 0 && end != s && *end == '\0' && *s >= '0' && *s <= '9' && !__builtin_mul_overflow(v, unit, n);
+}
+
+static oct_status read_term(reader *r, oct_match *m, oct_err *err)
+{
+    static const struct {
+        const char *name;
+        oct_match_kind kind;
+    } words[] = { { "any", OCT_MATCH_ANY },       { "first", OCT_MATCH_FIRST },         { "last", OCT_MATCH_LAST },
+                  { "io", OCT_MATCH_IO },         { "const-b", OCT_MATCH_CONST_B },     { "depthwise", OCT_MATCH_DEPTHWISE } };
+    static const char *const known[] = { "any",  "op:",  "name:",    "first",    "last",
+                                         "io",   "const-b", "depthwise", "weights>", "weights<" };
+    const char *at;
+    *m = (oct_match){ 0 };
+    if (r->at < r->end && *r->at == '!') {
+        m->negated = true;
+        r->at++;
+        skip_blank(r);
+    }
+    char *w = word(r, true, &at);
+    if (!w)
+        return oct_nomem(err);
+    if (!*w || *w == '#')
+        return fault(r, at, err, "a match is missing");
+    for (size_t i = 0; i < OCT_COUNT(words); i++)
+        if (strcmp(w, words[i].name) == 0) {
+            m->kind = words[i].kind;
+            return OCT_OK;
+        }
+    if (strncmp(w, "op:", 3) == 0) {
+        m->kind = OCT_MATCH_OP;
+        return read_ops(r, at, w + 3, m, err);
+    }
+    if (strncmp(w, "name:", 5) == 0) {
+        m->kind = OCT_MATCH_NAME;
+        m->text = w + 5;
+        return *m->text ? OCT_OK : fault(r, at, err, "a pattern is missing after 'name:'");
+    }
+    if (strncmp(w, "weights", 7) == 0 && (w[7] == '>' || w[7] == '<')) {
+        m->kind = w[7] == '>' ? OCT_MATCH_MORE : OCT_MATCH_FEWER;
+        return read_number(w + 8, &m->number) ? OCT_OK : fault(r, at + 8, err, "a number is expected, as in weights>10000 or weights>10k");
+    }
+    return unknown(r, at, "match", w, known, OCT_COUNT(known), err);
+}
+
+static oct_status read_match(reader *r, oct_rule *rule, oct_err *err)
+{
+    const char *start = r->at, *end;
+    for (;;) {
+        if (rule->n_match == rule->cap_match && !OCT_GROW(r->p->arena, rule->match, rule->n_match, rule->cap_match))
+            return oct_nomem(err);
+        OCT_TRY(read_term(r, &rule->match[rule->n_match++], err));
+        end = r->at;
+        skip_blank(r);
+        if (r->at == r->end || *r->at != '&')
+            break;
+        r->at++;
+        skip_blank(r);
+    }
+    rule->row.rule = oct_arena_printf(r->p->arena, "%.*s (%s:%zu)", (int)(end - start), start, r->label, r->number);
+    return rule->row.rule ? OCT_OK : oct_nomem(err);
+}
+
+/* ---- the columns ---- */
+
+static oct_status read_scheme(reader *r, const char *at, const char *w, oct_rule *rule, oct_err *err)
+{
+    static const char *const known[] = { "static", "dynamic", "weight-only", "fp16", "bf16", "float" };
+    if (!oct_scheme_parse(w, &rule->row.scheme) || rule->row.scheme == OCT_SCHEME_AUTO)
+        return unknown(r, at, "scheme", w, known, OCT_COUNT(known), err);
+    if (rule->row.scheme == OCT_SCHEME_WEIGHT_ONLY || rule->row.scheme == OCT_SCHEME_FP16 || rule->row.scheme == OCT_SCHEME_BF16)
+        return oct_fail(err, OCT_EUNSUPPORTED, "%s:%zu:%zu: scheme '%s' is not built yet", r->label, r->number,
+                        (size_t)(at - r->line) + 1, w);
+    rule->set |= OCT_SET_SCHEME;
+    return OCT_OK;
+}
+
+/* Cuts "s8/channel/sym" at the slashes, up to three parts. */
+static size_t parts(char *w, char *part[4])
+{
+    size_t n = 0;
+    for (char *s = w; s && n < 4; n++) {
+        part[n] = s;
+        s = strchr(s, '/');
+        if (s)
+            *s++ = '\0';
+    }
+    return n;
+}
+
+static oct_status read_weights(reader *r, const char *at, char *w, oct_rule *rule, oct_err *err)
+{
+    static const char *const types[] = { "s8", "s7", "u8" };
+    static const char *const per[] = { "channel", "tensor" };
+    char *part[4];
+    size_t n = parts(w, part), i;
+    for (i = 0; i < OCT_COUNT(types) && strcmp(part[0], types[i]); i++)
+        ;
+    if (i == OCT_COUNT(types))
+        return unknown(r, at, "weight type", part[0], types, OCT_COUNT(types), err);
+    rule->row.weights = i == 0 ? OCT_WEIGHT_S8 : i == 1 ? OCT_WEIGHT_S7 : OCT_WEIGHT_U8;
+    rule->set |= OCT_SET_WEIGHTS;
+    if (n > 1) {
+        if (strcmp(part[1], "channel") && strcmp(part[1], "tensor"))
+            return unknown(r, at + (part[1] - w), "granularity", part[1], per, OCT_COUNT(per), err);
+        rule->row.per_channel = part[1][0] == 'c';
+        rule->set |= OCT_SET_PER;
+    }
+    if (n > 2 && strcmp(part[2], "sym"))
+        return fault(r, at + (part[2] - w), err, "weights are symmetric: 'sym' is expected");
+    return n <= 3 ? OCT_OK : fault(r, at + (part[3] - w), err, "TYPE/channel/sym or TYPE/tensor/sym is expected");
+}
+
+static oct_status read_activations(reader *r, const char *at, char *w, oct_rule *rule, oct_err *err)
+{
+    static const char *const types[] = { "u8", "s8" };
+    static const char *const symmetry[] = { "asym", "sym" };
+    char *part[4];
+    size_t n = parts(w, part);
+    if (strcmp(part[0], "u8") && strcmp(part[0], "s8"))
+        return unknown(r, at, "activation type", part[0], types, OCT_COUNT(types), err);
+    rule->row.activations = part[0][0] == 'u' ? OCT_U8 : OCT_S8;
+    rule->set |= OCT_SET_ACTIVATIONS;
+    if (n > 1 && strcmp(part[1], "tensor"))
+        return fault(r, at + (part[1] - w), err, "activations have one scale per tensor: 'tensor' is expected");
+    if (n > 2) {
+        if (strcmp(part[2], "asym") && strcmp(part[2], "sym"))
+            return unknown(r, at + (part[2] - w), "symmetry", part[2], symmetry, OCT_COUNT(symmetry), err);
+        rule->row.symmetric = part[2][0] == 's';
+        rule->set |= OCT_SET_SYMMETRIC;
+    }
+    return n <= 3 ? OCT_OK : fault(r, at + (part[3] - w), err, "TYPE/tensor/asym or TYPE/tensor/sym is expected");
+}
+
+static oct_status read_observer(reader *r, const char *at, const char *w, oct_rule *rule, oct_err *err)
+{
+    oct_status s = oct_observer_parse(w, &rule->row.observer, err);
+    if (s != OCT_OK) {
+        oct_within(err, "%s:%zu:%zu", r->label, r->number, (size_t)(at - r->line) + 1);
+        if (err && s == OCT_EUSAGE)
+            err->status = OCT_EMALFORMED;
+        return s == OCT_EUSAGE ? OCT_EMALFORMED : s;
+    }
+    rule->set |= OCT_SET_OBSERVER;
+    return OCT_OK;
+}
+
+static oct_status read_column(reader *r, int column, oct_rule *rule, oct_err *err)
+{
+    const char *at;
+    char *w = word(r, false, &at);
+    if (!w)
+        return oct_nomem(err);
+    if (strcmp(w, "-") == 0)
+        return OCT_OK;
+    switch (column) {
+    case 0: return read_scheme(r, at, w, rule, err);
+    case 1: return read_weights(r, at, w, rule, err);
+    case 2: return read_activations(r, at, w, rule, err);
+    case 3: return read_observer(r, at, w, rule, err);
+    default: return fault(r, at, err, "more than five columns: match, scheme, weights, activations, observer");
+    }
+}
+
+static oct_status read_line(reader *r, bool builtin, oct_err *err)
+{
+    oct_policy *p = r->p;
+    skip_blank(r);
+    if (at_end(r))
+        return OCT_OK;
+    oct_rule rule = { .builtin = builtin };
+    OCT_TRY(read_match(r, &rule, err));
+    skip_blank(r);
+    if (at_end(r))
+        return fault(r, r->at, err, "the rule sets nothing: a scheme is expected after the match");
+    for (int column = 0; !at_end(r); column++) {
+        OCT_TRY(read_column(r, column, &rule, err));
+        skip_blank(r);
+    }
+    if (p->n_rule == p->cap_rule && !OCT_GROW(p->arena, p->rule, p->n_rule, p->cap_rule))
+        return oct_nomem(err);
+    p->rule[p->n_rule++] = rule;
+    return OCT_OK;
+}
+
+oct_status oct_policy_parse(oct_policy *p, const char *text, const char *label, bool builtin, oct_err *err)
+{
+    size_t before = p->n_rule;
+    reader r = { .p = p, .label = label };
+    for (const char *line = text; *line;) {
+        const char *end = strchr(line, '\n');
+        r.end = end ? end : line + strlen(line);
+        r.line = r.at = line;
+        r.number++;
+        oct_status s = read_line(&r, builtin, err);
+        if (s != OCT_OK) {
+            p->n_rule = before; /* all of a text or nothing */
+            return s;
+        }
+        line = end ? end + 1 : r.end;
+    }
+    return OCT_OK;
+}

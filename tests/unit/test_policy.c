@@ -1,0 +1,248 @@
+/* lib/quant: the policy table. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "quant/policy_int.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* x -> Conv /a/conv -> depthwise Conv /b/dw -> MatMul /head/fc -> Softmax, and an unnamed Relu (output r) of x. */
+typedef struct net {
+    oct_graph *g;
+    int conv, dw, fc, soft, relu;
+} net;
+
+static int add(oct_graph *g, const char *op, const char *name, int in, int weights, const char *out, int *value)
+{
+    oct_err err = OCT_ERR_INIT;
+    int id;
+    assert_int_equal(oct_graph_add_node(g, op, "", name, weights >= 0 ? 2 : 1, 1, -1, &id, &err), OCT_OK);
+    assert_int_equal(oct_graph_set_input(g, id, 0, in, &err), OCT_OK);
+    if (weights >= 0)
+        assert_int_equal(oct_graph_set_input(g, id, 1, weights, &err), OCT_OK);
+    assert_int_equal(oct_graph_add_value(g, out, OCT_F32, value, &err), OCT_OK);
+    assert_int_equal(oct_graph_set_output(g, id, 0, *value, &err), OCT_OK);
+    return id;
+}
+
+static net make_net(void)
+{
+    static const float zeros[4096];
+    oct_err err = OCT_ERR_INIT;
+    net n = { .g = oct_graph_create() };
+    int x, wc, wd, wm, a, b, c, d, r;
+    assert_non_null(n.g);
+    assert_int_equal(oct_graph_set_opset(n.g, "", 17, &err), OCT_OK);
+    assert_int_equal(oct_graph_add_value(n.g, "x", OCT_F32, &x, &err), OCT_OK);
+    n.g->value[x].is_input = true;
+    assert_int_equal(oct_graph_new_const_f32(n.g, "wc", 4, (int64_t[]){ 8, 3, 1, 1 }, zeros, &wc, &err), OCT_OK);
+    assert_int_equal(oct_graph_new_const_f32(n.g, "wd", 4, (int64_t[]){ 8, 1, 3, 3 }, zeros, &wd, &err), OCT_OK);
+    assert_int_equal(oct_graph_new_const_f32(n.g, "wm", 2, (int64_t[]){ 8, 100 }, zeros, &wm, &err), OCT_OK);
+    n.conv = add(n.g, "Conv", "/a/conv", x, wc, "a", &a);
+    n.dw = add(n.g, "Conv", "/b/dw", a, wd, "b", &b);
+    assert_int_equal(oct_node_set_int(n.g, n.dw, "group", 8, &err), OCT_OK);
+    n.fc = add(n.g, "MatMul", "/head/fc", b, wm, "c", &c);
+    n.soft = add(n.g, "Softmax", "soft max", c, -1, "d", &d);
+    n.relu = add(n.g, "Relu", "", x, -1, "r", &r);
+    n.g->value[d].is_output = true;
+    return n;
+}
+
+/* The scheme that the node gets from the built-in rules and then `text`. */
+static oct_policy_row row_of(const net *n, int node, const char *text)
+{
+    oct_err err = OCT_ERR_INIT;
+    oct_policy *p;
+    oct_policy_row row;
+    assert_int_equal(oct_policy_create(NULL, &p, &err), OCT_OK);
+    if (oct_policy_add(p, text, "t", &err) != OCT_OK)
+        fail_msg("%s", err.text);
+    oct_policy_match(p, n->g, node, &row);
+    row.rule = NULL;
+    oct_policy_destroy(p);
+    return row;
+}
+
+static void builtin_table(void **state)
+{
+    net n = make_net();
+    oct_err err = OCT_ERR_INIT;
+    oct_policy *p;
+    oct_policy_row row;
+    assert_int_equal(oct_policy_create(NULL, &p, &err), OCT_OK);
+    oct_policy_match(p, n.g, n.conv, &row);
+    assert_int_equal(row.scheme, OCT_SCHEME_STATIC);
+    assert_int_equal(row.weights, OCT_WEIGHT_S8);
+    assert_true(row.per_channel);
+    assert_int_equal(row.activations, OCT_U8);
+    assert_false(row.symmetric);
+    assert_string_equal(row.observer.observer->name, "hist-mse");
+    assert_non_null(strstr(row.rule, "any (built-in:"));
+    oct_policy_match(p, n.g, n.soft, &row);
+    assert_int_equal(row.scheme, OCT_SCHEME_FLOAT);
+    assert_non_null(strstr(row.rule, "op:Softmax"));
+    oct_policy_destroy(p);
+    oct_graph_destroy(n.g);
+}
+
+static void columns_are_inherited(void **state)
+{
+    net n = make_net();
+    oct_policy_row r = row_of(&n, n.conv, "op:Conv - s7 - minmax\n\n# comment\nname:/a/* dynamic - s8/tensor/sym # more\n");
+    assert_int_equal(r.scheme, OCT_SCHEME_DYNAMIC);
+    assert_int_equal(r.weights, OCT_WEIGHT_S7);
+    assert_true(r.per_channel);
+    assert_int_equal(r.activations, OCT_S8);
+    assert_true(r.symmetric);
+    assert_string_equal(r.observer.observer->name, "minmax");
+    r = row_of(&n, n.conv, "any float\r\nop:Conv static u8/tensor");
+    assert_int_equal(r.scheme, OCT_SCHEME_STATIC);
+    assert_int_equal(r.weights, OCT_WEIGHT_U8);
+    assert_false(r.per_channel);
+    oct_graph_destroy(n.g);
+}
+
+static void matches(void **state)
+{
+    net n = make_net();
+    const struct {
+        const char *match;
+        bool conv, dw, fc, soft, relu;
+    } cases[] = {
+        { "any", 1, 1, 1, 1, 1 },
+        { "op:Conv", 1, 1, 0, 0, 0 },
+        { "op:Relu,MatMul", 0, 0, 1, 0, 1 },
+        { "op:Conv & depthwise", 0, 1, 0, 0, 0 },
+        { "op:Conv&!depthwise", 1, 0, 0, 0, 0 },
+        { "! op:Conv", 0, 0, 1, 1, 1 },
+        { "first", 1, 0, 0, 0, 0 },
+        { "last", 0, 0, 1, 0, 0 },
+        { "io", 1, 0, 0, 1, 1 },
+        { "const-b", 1, 1, 1, 0, 0 },
+        { "weights>72", 0, 0, 1, 0, 0 },
+        { "weights<72", 1, 0, 0, 0, 0 },
+        { "weights<1k", 1, 1, 1, 0, 0 },
+        { "name:/head/*", 0, 0, 1, 0, 0 },
+        { "name:r", 0, 0, 0, 0, 1 },
+        { "name:soft\\ max", 0, 0, 0, 1, 0 },
+        { "name:/[ab]/??", 0, 1, 0, 0, 0 },
+        { "name:/[!a]/*", 0, 1, 0, 0, 0 },
+    };
+    for (size_t i = 0; i < OCT_COUNT(cases); i++) {
+        char text[100];
+        snprintf(text, sizeof text, "any static\n%s float\n", cases[i].match);
+        const struct {
+            int node;
+            bool want;
+        } w[] = { { n.conv, cases[i].conv }, { n.dw, cases[i].dw }, { n.fc, cases[i].fc }, { n.soft, cases[i].soft }, { n.relu, cases[i].relu } };
+        for (size_t k = 0; k < OCT_COUNT(w); k++)
+            if ((row_of(&n, w[k].node, text).scheme == OCT_SCHEME_FLOAT) != w[k].want)
+                fail_msg("%s: node %zu", cases[i].match, k);
+    }
+    oct_graph_destroy(n.g);
+}
+
+static void globs(void **state)
+{
+    assert_true(oct_glob("*", ""));
+    assert_true(oct_glob("a*b*c", "a__b_bc"));
+    assert_false(oct_glob("a*b*c", "a__b_b"));
+    assert_false(oct_glob("", "a"));
+    assert_true(oct_glob("\\*", "*"));
+    assert_false(oct_glob("\\*", "x"));
+    assert_true(oct_glob("[0-9]x", "7x"));
+    assert_true(oct_glob("[", "["));
+    assert_true(oct_glob("[]]", "]"));
+    assert_false(oct_glob("*a*a*a*a*a*a*a*a*b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"));
+}
+
+static void faults_name_the_place(void **state)
+{
+    const struct {
+        const char *text, *want, *hint;
+    } cases[] = {
+        { "any static\nop:Conv sttic", "t:2:9: there is no scheme 'sttic'", "did you mean 'static'?" },
+        { "dephwise float", "t:1:1: there is no match 'dephwise'", "did you mean 'depthwise'?" },
+        { "op:Conv static s8/chanel/sym", "t:1:19: there is no granularity 'chanel'", "did you mean 'channel'?" },
+        { "op:Conv static s5", "t:1:16: there is no weight type 's5'", NULL },
+        { "op:Conv static s8/channel/asym", "t:1:27: weights are symmetric", NULL },
+        { "op:Conv static - f8", "t:1:18: there is no activation type 'f8'", NULL },
+        { "op:Conv static - u8/channel", "t:1:21: activations have one scale", NULL },
+        { "op:Conv static - - hist-msee", "t:1:20: ", NULL },
+        { "op:Conv static - - - -x", "t:1:22: more than five columns", NULL },
+        { "op:Conv", "t:1:8: the rule sets nothing", NULL },
+        { "op:, float", "t:1:1: an operator type is missing", NULL },
+        { "op:A & float", "t:1:8: there is no match 'float'", NULL },
+        { "op:A & ", "t:1:8: a match is missing", NULL },
+        { "name: float", "t:1:1: a pattern is missing", NULL },
+        { "weights>x float", "t:1:9: a number is expected", NULL },
+        { "weights>99999999999999999999 float", "t:1:9: a number is expected", NULL },
+        { "any auto", "t:1:5: there is no scheme 'auto'", NULL },
+    };
+    for (size_t i = 0; i < OCT_COUNT(cases); i++) {
+        oct_err err = OCT_ERR_INIT;
+        oct_policy *p;
+        assert_int_equal(oct_policy_create(NULL, &p, &err), OCT_OK);
+        assert_int_equal(oct_policy_add(p, cases[i].text, "t", &err), OCT_EMALFORMED);
+        if (strncmp(err.text, cases[i].want, strlen(cases[i].want)) != 0)
+            fail_msg("%s: got %s", cases[i].text, err.text);
+        if (cases[i].hint)
+            assert_string_equal(err.hint, cases[i].hint);
+        oct_policy_destroy(p);
+    }
+    oct_err err = OCT_ERR_INIT;
+    oct_policy *p;
+    assert_int_equal(oct_policy_create(NULL, &p, &err), OCT_OK);
+    assert_int_equal(oct_policy_add(p, "any fp16", "t", &err), OCT_EUNSUPPORTED);
+    oct_policy_destroy(p);
+    assert_int_equal(oct_policy_create("/nonexistent", &p, &err), OCT_EIO);
+}
+
+static void note(void *arg, const char *rule, const char *near)
+{
+    char *text = arg;
+    snprintf(text + strlen(text), 200, "%s~%s;", rule, near ? near : "");
+}
+
+static void rules_that_match_nothing(void **state)
+{
+    net n = make_net();
+    oct_err err = OCT_ERR_INIT;
+    oct_policy *p;
+    char said[600] = "";
+    assert_int_equal(oct_policy_create(NULL, &p, &err), OCT_OK);
+    assert_int_equal(oct_policy_add(p, "op:Cnov float\nname:/haed/fc float\nop:Conv float\nop:Zzzzzz float\n", "t", &err), OCT_OK);
+    oct_policy_unmatched(p, n.g, note, said);
+    assert_string_equal(said, "op:Cnov (t:1)~Conv;name:/haed/fc (t:2)~/head/fc;op:Zzzzzz (t:4)~;");
+    oct_policy_destroy(p);
+    oct_graph_destroy(n.g);
+}
+
+static void memory_runs_out(void **state)
+{
+    oct_err err = OCT_ERR_INIT;
+    oct_policy *p;
+    oct_alloc_fail_at(0);
+    assert_int_equal(oct_policy_create(NULL, &p, &err), OCT_OK);
+    oct_policy_destroy(p);
+    size_t n = oct_alloc_fail_at(0);
+    for (size_t i = 1; i <= n; i++) {
+        oct_alloc_fail_at(i);
+        assert_int_equal(oct_policy_create(NULL, &p, &err), OCT_ENOMEM);
+    }
+    oct_alloc_fail_at(0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(builtin_table), cmocka_unit_test(columns_are_inherited), cmocka_unit_test(matches),
+        cmocka_unit_test(globs),         cmocka_unit_test(faults_name_the_place), cmocka_unit_test(rules_that_match_nothing),
+        cmocka_unit_test(memory_runs_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
