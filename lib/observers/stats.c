@@ -8,7 +8,7 @@
 
 /* Counters behind the bins, which take the zeros in turn: adding to one address over and over would wait
  * for the store each time, and half of what follows a ReLU is zero. */
-#define ZERO_SLOTS 8
+#define ZERO_SLOTS 4
 
 void oct_stats_init(oct_stats *s)
 {
@@ -106,11 +106,12 @@ static void octaves_of(const float *x, size_t n, const uint8_t seen[512], bool u
     for (int o = 0; o < 512; o++)
         if (seen[o] && o % 256 != 255 && o % 256 != 0)
             used[o] = true;
-    if (!seen[0] && !seen[256])
-        return;
-    for (size_t i = 0; i < n && !(used[0] && used[256]); i++) {
-        uint32_t b = float_bits(x[i]), m = b & 0x7fffffff;
-        if (m != 0 && m < 0x800000)
+    bool any = false;
+    for (size_t i = 0; i < n && (seen[0] || seen[256]); i++)
+        any |= (float_bits(x[i]) & 0x7fffffff) - 1 < 0x7fffff;
+    for (size_t i = 0; i < n && any; i++) {
+        uint32_t b = float_bits(x[i]);
+        if ((b & 0x7fffffff) - 1 < 0x7fffff)
             used[b >> 23] = true;
     }
 }
@@ -193,27 +194,62 @@ static void add_extent(oct_stats *s, const float *x, size_t n, extent e)
     s->inf[1] += e.inf[1];
     if (!e.any)
         return;
+    /* An extreme of 0 is as frequent as zeros are: set at the end. */
     if (!any || e.min <= s->min)
-        join_extreme(&s->min, &s->min_count, any, e.min, count_equal(x, n, e.min), false);
+        join_extreme(&s->min, &s->min_count, any, e.min, e.min == 0 ? 0 : count_equal(x, n, e.min), false);
     if (!any || e.max >= s->max)
-        join_extreme(&s->max, &s->max_count, any, e.max, count_equal(x, n, e.max), true);
+        join_extreme(&s->max, &s->max_count, any, e.max, e.max == 0 ? 0 : count_equal(x, n, e.max), true);
     s->samples++;
     oct_xsum_add(&s->min_sum, e.min);
     oct_xsum_add(&s->max_sum, e.max);
 }
 
+/* Where a value is counted; without a branch, since zeros come at random. */
+static inline uint32_t slot_of(const oct_octave *octave, uint32_t zero, float x)
+{
+    uint32_t b = float_bits(x);
+    oct_octave o = octave[b >> 23];
+    uint32_t at = o.off + ((b & 0x7fffff) >> o.shift);
+    uint32_t z = ((b & 0x7fffffff) - 1) >> 31; /* 1 for a zero */
+    return (at & (z - 1)) | (zero & (0 - z));
+}
+
+static inline void count_one(uint64_t *bins, const oct_octave *octave, float x)
+{
+    uint32_t b = float_bits(x);
+    oct_octave o = octave[b >> 23];
+    bins[o.off + ((b & 0x7fffff) >> o.shift)]++;
+}
+
+/* Without subnormals the exponent 0 means zero, and can name a zero slot itself; four tables, so that zeros
+ * in a row go to different ones. */
+static void count_plain(oct_stats *s, const float *x, size_t n)
+{
+    oct_octave t[ZERO_SLOTS][512];
+    for (uint32_t i = 0; i < ZERO_SLOTS; i++) {
+        memcpy(t[i], s->octave, sizeof t[i]);
+        t[i][0] = t[i][256] = (oct_octave){ (uint32_t)s->n_bins + i, 23 };
+    }
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        count_one(s->bins, t[0], x[i]);
+        count_one(s->bins, t[1], x[i + 1]);
+        count_one(s->bins, t[2], x[i + 2]);
+        count_one(s->bins, t[3], x[i + 3]);
+    }
+    for (; i < n; i++)
+        count_one(s->bins, t[0], x[i]);
+}
+
 static void count_bins(oct_stats *s, const float *x, size_t n)
 {
-    uint64_t *bins = s->bins;
-    const oct_octave *octave = s->octave;
-    uint32_t zero = (uint32_t)s->n_bins;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t b = float_bits(x[i]);
-        oct_octave o = octave[b >> 23];
-        uint32_t at = o.off + ((b & 0x7fffff) >> o.shift);
-        at = b << 1 ? at : zero + (uint32_t)(i % ZERO_SLOTS);
-        bins[at]++;
+    if (n >= 4096 && !s->used[0] && !s->used[256]) {
+        count_plain(s, x, n);
+        return;
     }
+    uint32_t zero = (uint32_t)s->n_bins;
+    for (size_t i = 0; i < n; i++)
+        s->bins[slot_of(s->octave, zero + i % ZERO_SLOTS, x[i])]++;
 }
 
 /* Infinities fell on the first zero slot (their octave points there); the rest are zeros. */
@@ -225,6 +261,10 @@ static void take_zeros(oct_stats *s, uint64_t infinities)
         s->bins[s->n_bins + i] = 0;
     }
     s->zeros += c - infinities;
+    if (oct_stats_finite(s) > 0) {
+        s->min_count = s->min == 0 ? s->zeros : s->min_count;
+        s->max_count = s->max == 0 ? s->zeros : s->max_count;
+    }
 }
 
 oct_status oct_stats_update_batch(oct_stats *s, const float *x, size_t samples, size_t n, oct_err *err)
@@ -247,8 +287,8 @@ oct_status oct_stats_update_batch(oct_stats *s, const float *x, size_t samples, 
     for (size_t i = 0; i < samples; i++) {
         const float *p = x + i * n;
         add_extent(s, p, n, special ? extent_any(p, n) : extent_finite(p, n));
+        count_bins(s, p, n);
     }
-    count_bins(s, x, total);
     take_zeros(s, s->inf[0] + s->inf[1] - before);
     return OCT_OK;
 }
