@@ -2,6 +2,7 @@
 #include "observers/stats.h"
 
 #include "base/mem.h"
+#include "observers/stats_scan.h"
 
 #include <math.h>
 #include <string.h>
@@ -106,9 +107,7 @@ static void octaves_of(const float *x, size_t n, const uint8_t seen[512], bool u
     for (int o = 0; o < 512; o++)
         if (seen[o] && o % 256 != 255 && o % 256 != 0)
             used[o] = true;
-    bool any = false;
-    for (size_t i = 0; i < n && (seen[0] || seen[256]); i++)
-        any |= (float_bits(x[i]) & 0x7fffffff) - 1 < 0x7fffff;
+    bool any = (seen[0] || seen[256]) && oct_scan_subnormal(x, n);
     for (size_t i = 0; i < n && any; i++) {
         uint32_t b = float_bits(x[i]);
         if ((b & 0x7fffffff) - 1 < 0x7fffff)
@@ -122,29 +121,10 @@ typedef struct extent {
     bool any;
 } extent;
 
-/* Four chains, so that a comparison need not wait for the one before. */
 static extent extent_finite(const float *x, size_t n)
 {
-    float lo[4], hi[4];
-    for (int l = 0; l < 4; l++)
-        lo[l] = hi[l] = x[0];
-    size_t i = 0;
-    for (; i + 4 <= n; i += 4)
-        for (int l = 0; l < 4; l++) {
-            lo[l] = x[i + l] < lo[l] ? x[i + l] : lo[l];
-            hi[l] = x[i + l] > hi[l] ? x[i + l] : hi[l];
-        }
-    extent e = { .min = lo[0], .max = hi[0], .any = true };
-    for (int l = 1; l < 4; l++) {
-        e.min = lo[l] < e.min ? lo[l] : e.min;
-        e.max = hi[l] > e.max ? hi[l] : e.max;
-    }
-    for (; i < n; i++) {
-        e.min = x[i] < e.min ? x[i] : e.min;
-        e.max = x[i] > e.max ? x[i] : e.max;
-    }
-    e.min += 0.0f; /* -0 becomes 0: which of them came first must not show */
-    e.max += 0.0f;
+    extent e = { .any = true };
+    oct_scan_extent(x, n, &e.min, &e.max);
     return e;
 }
 
@@ -165,14 +145,6 @@ static extent extent_any(const float *x, size_t n)
     e.min += 0.0f;
     e.max += 0.0f;
     return e;
-}
-
-static uint64_t count_equal(const float *x, size_t n, float v)
-{
-    uint64_t c = 0;
-    for (size_t i = 0; i < n; i++)
-        c += x[i] == v;
-    return c;
 }
 
 /* Joins an extreme value and its count into another. */
@@ -196,9 +168,9 @@ static void add_extent(oct_stats *s, const float *x, size_t n, extent e)
         return;
     /* An extreme of 0 is as frequent as zeros are: set at the end. */
     if (!any || e.min <= s->min)
-        join_extreme(&s->min, &s->min_count, any, e.min, e.min == 0 ? 0 : count_equal(x, n, e.min), false);
+        join_extreme(&s->min, &s->min_count, any, e.min, e.min == 0 ? 0 : oct_scan_count(x, n, e.min), false);
     if (!any || e.max >= s->max)
-        join_extreme(&s->max, &s->max_count, any, e.max, e.max == 0 ? 0 : count_equal(x, n, e.max), true);
+        join_extreme(&s->max, &s->max_count, any, e.max, e.max == 0 ? 0 : oct_scan_count(x, n, e.max), true);
     s->samples++;
     oct_xsum_add(&s->min_sum, e.min);
     oct_xsum_add(&s->max_sum, e.max);
