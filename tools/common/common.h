@@ -1,0 +1,50 @@
+/* tools/common/common.h -- what the tools share: the start, the model's samples, outputs that are not inputs. */
+#ifndef OCT_TOOLS_COMMON_H
+#define OCT_TOOLS_COMMON_H
+
+#include "cli/cli.h"
+#include "data/data.h"
+#include "graph/graph.h"
+#include "onnx/model.h"
+
+/* Fills what --version and --help say of instruction sets. Before oct_cli_parse. */
+void tool_init(oct_cli *cli);
+/* After it: guards files, applies --isa. */
+oct_status tool_start(oct_cli *cli, oct_err *err);
+
+/* Loads a model; an argument that looks like data gets the hint to quote the pattern. */
+oct_status tool_load(const char *path, oct_model **m, oct_err *err);
+
+/* How samples are asked for on the command line. */
+typedef struct tool_data {
+    oct_cli_list specs, preprocess;
+    int64_t samples;      /* 0: all */
+    const char *shard;    /* "i/n", "auto" or NULL */
+    int64_t shard_i, shard_n;
+    bool skip_bad;
+} tool_data;
+
+/* Reads d->shard into shard_i and shard_n; "auto" asks the environment. OCT_EUSAGE. */
+oct_status tool_read_shard(tool_data *d, oct_err *err);
+/* Opens the samples for the inputs of g. */
+oct_status tool_open_data(const oct_graph *g, const tool_data *d, int threads, oct_source **src, oct_err *err);
+/* Says how many samples were broken and which. */
+void tool_say_bad(oct_cli *cli, const oct_source *src);
+
+/* Fails when `out` (NULL and "-" never do) names one of the files, matches one of the patterns or is a folder, and when
+ * its folder does not exist: before the work, not after it. in: n paths, NULLs allowed. */
+oct_status tool_check_output(const char *out, const char *const *in, size_t n, oct_err *err);
+/* The same against a model's files. */
+oct_status tool_check_model_output(const char *out, const oct_model *m, oct_err *err);
+
+/* Writes a text to a file, or standard output for "-". */
+oct_status tool_write_text(const char *path, const oct_buf *text, oct_err *err);
+
+/* Appends an argument as a shell would need it. */
+void tool_quote(oct_buf *b, const char *arg);
+/* File name without its folders. */
+const char *tool_base(const char *path);
+/* Bytes of the model file and its external data. */
+uint64_t tool_model_bytes(const oct_model *m);
+
+#endif

@@ -1,0 +1,103 @@
+/* The samples of a command line: options to an open source. */
+#include "common/common.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool number(const char *text, int64_t *n)
+{
+    char *end;
+    errno = 0;
+    long long v = text ? strtoll(text, &end, 10) : -1;
+    if (!text || errno || end == text || *end || v < 0)
+        return false;
+    *n = v;
+    return true;
+}
+
+/* Rank and size as engines hand them to their jobs. base: what their first rank is. */
+static const struct {
+    const char *rank, *size, *base;
+} engines[] = {
+    { "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", NULL },
+    { "PMI_RANK", "PMI_SIZE", NULL },
+    { "SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT", "SLURM_ARRAY_TASK_MIN" },
+    { "SLURM_PROCID", "SLURM_NTASKS", NULL },
+    { "JOB_COMPLETION_INDEX", "JOB_COMPLETIONS", NULL },
+};
+
+static oct_status shard_auto(tool_data *d, oct_err *err)
+{
+    for (size_t i = 0; i < OCT_COUNT(engines); i++) {
+        int64_t base = 0;
+        if (!number(getenv(engines[i].rank), &d->shard_i) || !number(getenv(engines[i].size), &d->shard_n))
+            continue;
+        if (engines[i].base)
+            number(getenv(engines[i].base), &base);
+        d->shard_i -= base;
+        if (d->shard_n < 1 || d->shard_i < 0 || d->shard_i >= d->shard_n)
+            return oct_fail(err, OCT_EUSAGE, "--shard auto: %s=%s is not a part of %s=%s", engines[i].rank, getenv(engines[i].rank),
+                            engines[i].size, getenv(engines[i].size));
+        return OCT_OK;
+    }
+    oct_fail(err, OCT_EUSAGE, "--shard auto: the environment names no rank and size (Slurm, Open MPI, PMI, indexed jobs)");
+    oct_hint(err, "give the part as --shard 0/4");
+    return OCT_EUSAGE;
+}
+
+oct_status tool_read_shard(tool_data *d, oct_err *err)
+{
+    if (!d->shard)
+        return OCT_OK;
+    if (strcmp(d->shard, "auto") == 0)
+        return shard_auto(d, err);
+    const char *slash = strchr(d->shard, '/');
+    char left[24];
+    size_t n = slash ? (size_t)(slash - d->shard) : sizeof left;
+    if (n < sizeof left) {
+        memcpy(left, d->shard, n);
+        left[n] = '\0';
+        if (number(left, &d->shard_i) && number(slash + 1, &d->shard_n) && d->shard_i < d->shard_n && d->shard_n <= INT32_MAX)
+            return OCT_OK;
+    }
+    oct_fail(err, OCT_EUSAGE, "--shard '%.100s' is neither auto nor a part like 0/4", d->shard);
+    oct_hint(err, "parts are counted from 0: 0/4, 1/4, 2/4, 3/4");
+    return OCT_EUSAGE;
+}
+
+oct_status tool_open_data(const oct_graph *g, const tool_data *d, int threads, oct_source **src, oct_err *err)
+{
+    oct_input_desc *in = oct_calloc(g->n_input + 1, sizeof *in);
+    int64_t *dims = oct_calloc(g->n_input + 1, OCT_MAX_RANK * sizeof *dims);
+    if (!in || !dims) {
+        oct_free(in);
+        oct_free(dims);
+        return oct_nomem(err);
+    }
+    for (size_t i = 0; i < g->n_input; i++) {
+        const oct_value *v = &g->value[g->input[i]];
+        int64_t *at = dims + i * OCT_MAX_RANK;
+        for (int k = 0; k < v->shape.rank; k++)
+            at[k] = v->shape.d[k].n;
+        in[i] = (oct_input_desc){ .name = v->name, .dtype = v->dtype, .rank = v->shape.rank, .dims = at };
+    }
+    oct_source_options o = { .specs = d->specs.v, .n_specs = d->specs.n, .preprocess = d->preprocess.v, .n_preprocess = d->preprocess.n,
+                             .inputs = in, .n_inputs = g->n_input, .skip_bad = d->skip_bad, .limit = d->samples,
+                             .shard_i = d->shard_i, .shard_n = d->shard_n, .threads = threads };
+    oct_status s = oct_source_open(&o, src, err);
+    oct_free(in);
+    oct_free(dims);
+    return s;
+}
+
+void tool_say_bad(oct_cli *cli, const oct_source *src)
+{
+    int64_t n = oct_source_bad_count(src);
+    if (n == 0)
+        return;
+    oct_cli_warn(cli, "%lld broken sample%s left out", (long long)n, n == 1 ? " was" : "s were");
+    const char *text;
+    for (size_t i = 0; (text = oct_source_bad_text(src, i)) && (i < 5 || cli->verbose); i++)
+        oct_cli_note(cli, 0, "  %s", text);
+}

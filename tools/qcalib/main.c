@@ -1,0 +1,50 @@
+/* qcalib: records the values that a model's tensors take. */
+#include "qcalib/qcalib.h"
+
+int main(int argc, char **argv)
+{
+    calib_args c = { 0 };
+    table_args t = { 0 };
+    const oct_cli_opt run[] = {
+        OPT_POSITIONAL("MODEL", &c.model, "float ONNX model"),
+        OPT_GROUP("Samples"),
+        OPT_MULTI(0, "data", &c.data.specs, "SPEC", "samples: a folder, .csv, .npy, .npz, tar shard, test set or quoted pattern"),
+        OPT_MULTI('p', "preprocess", &c.data.preprocess, "STEPS", "what is done to each, as imagenet or resize=256:crop=224"),
+        OPT_INT('n', "samples", &c.data.samples, 1, INT64_MAX, "use only the first N"),
+        OPT_STR(0, "shard", &c.data.shard, "I/N", "use only part I of N, counted from 0; auto asks the job's environment"),
+        OPT_FLAG(0, "skip-bad", &c.data.skip_bad, "count and name broken samples instead of stopping"),
+        OPT_GROUP("Output"),
+        OPT_OUT('o', "output", &c.output, "the table; compressed when the name ends in .gz"),
+        OPT_REQUIRED("data"), OPT_REQUIRED("output"), OPT_COMMON, OPT_END,
+    };
+    const oct_cli_opt merge[] = {
+        OPT_POSITIONALS("TABLE", &t.tables, 2, "tables of parts of the samples"),
+        OPT_OUT('o', "output", &t.output, "the joined table"), OPT_REQUIRED("output"), OPT_COMMON, OPT_END,
+    };
+    const oct_cli_opt show[] = { OPT_POSITIONAL("TABLE", &t.table, "calibration table"), OPT_COMMON, OPT_END };
+    const oct_cli_opt diff[] = {
+        OPT_POSITIONAL("A", &t.a, "calibration table"), OPT_POSITIONAL("B", &t.b, "the other one"), OPT_COMMON, OPT_END,
+    };
+    const oct_cli_command commands[] = {
+        { "merge", "join the tables of parts into that of the whole", merge, "  qcalib merge a.calib b.calib -o m.calib\n" },
+        { "show", "draw ranges and histograms", show, "  qcalib show m.calib\n" },
+        { "diff", "compare two tables", diff, "  qcalib diff old.calib new.calib\n" },
+    };
+    oct_err err = OCT_ERR_INIT;
+    oct_cli cli = {
+        .name = "qcalib",
+        .summary = "Runs a float ONNX model over samples and writes a calibration table, from which qconvert chooses scales.",
+        .opts = run, .commands = commands, .n_commands = OCT_COUNT(commands),
+        .examples = "  qcalib m.onnx --data photos/ --preprocess imagenet --samples 256 -o m.calib\n",
+    };
+    tool_init(&cli);
+    oct_status s = oct_cli_parse(&cli, argc, argv, &err);
+    if (s == OCT_OK && !cli.done)
+        s = tool_start(&cli, &err);
+    if (s == OCT_OK && !cli.done)
+        s = !cli.command                  ? qcalib_run(&cli, &c, &err)
+            : cli.command == &commands[0] ? qcalib_merge(&cli, &t, &err)
+            : cli.command == &commands[1] ? qcalib_show(&cli, &t, &err)
+                                          : qcalib_diff(&cli, &t, &err);
+    return oct_cli_finish(&cli, s, &err);
+}

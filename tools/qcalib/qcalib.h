@@ -1,0 +1,23 @@
+/* tools/qcalib/qcalib.h -- the commands of qcalib. */
+#ifndef OCT_TOOLS_QCALIB_H
+#define OCT_TOOLS_QCALIB_H
+
+#include "common/common.h"
+#include "observers/calib.h"
+
+typedef struct calib_args {
+    const char *model, *output;
+    tool_data data;
+} calib_args;
+
+typedef struct table_args {
+    oct_cli_list tables;
+    const char *output, *table, *a, *b;
+} table_args;
+
+oct_status qcalib_run(oct_cli *cli, calib_args *a, oct_err *err);
+oct_status qcalib_merge(oct_cli *cli, const table_args *a, oct_err *err);
+oct_status qcalib_show(oct_cli *cli, const table_args *a, oct_err *err);
+oct_status qcalib_diff(oct_cli *cli, const table_args *a, oct_err *err);
+
+#endif

@@ -1,0 +1,150 @@
+/* qcalib MODEL: runs the samples through the model and writes the table. */
+#include "qcalib/qcalib.h"
+
+#include "cli/textfmt.h"
+#include "quant/calibrate.h"
+#include "quant/quant.h"
+
+#include <string.h>
+
+/* Values to observe: what any policy could ask of any target, so that a table need not be made again when they change. */
+typedef struct wanted {
+    const char **names;
+    int *axes;
+    size_t n;
+} wanted;
+
+static void add_wanted(wanted *w, const oct_qjob *j)
+{
+    size_t n;
+    const int *axes;
+    const char *const *names = oct_qjob_values(j, &axes, &n);
+    for (size_t i = 0; i < n; i++) {
+        size_t k = 0;
+        while (k < w->n && strcmp(w->names[k], names[i]) != 0)
+            k++;
+        if (k == w->n) {
+            w->names[w->n] = names[i];
+            w->axes[w->n++] = axes[i];
+        } else if (!w->axes[k]) {
+            w->axes[k] = axes[i];
+        }
+    }
+}
+
+/* The name under which parts of the same samples meet in `qcalib merge`: the specs as they were given. */
+static void set_name(const tool_data *d, oct_buf *b)
+{
+    for (size_t i = 0; i < d->specs.n; i++) {
+        size_t n = strlen(d->specs.v[i]);
+        while (n > 1 && d->specs.v[i][n - 1] == '/')
+            n--;
+        if (i)
+            oct_buf_puts(b, " ");
+        oct_buf_add(b, d->specs.v[i], n);
+    }
+    if (d->samples)
+        oct_buf_printf(b, " samples=%lld", (long long)d->samples);
+}
+
+static oct_status describe(const calib_args *a, const oct_model *m, const oct_source *src, oct_calib *c, oct_err *err)
+{
+    oct_buf set = OCT_BUF_INIT;
+    set_name(&a->data, &set);
+    oct_status s = set.failed ? oct_nomem(err) : OCT_OK;
+    if (s == OCT_OK)
+        s = oct_calib_set_model(c, tool_base(a->model), oct_model_hash(m), err);
+    if (s == OCT_OK)
+        s = oct_calib_set_preprocess(c, oct_source_preprocess(src), err);
+    if (s == OCT_OK)
+        s = oct_calib_add_shard(c, oct_buf_str(&set), (uint32_t)a->data.shard_i,
+                                (uint32_t)(a->data.shard_n ? a->data.shard_n : 1), err);
+    oct_buf_free(&set);
+    return s;
+}
+
+static oct_status observe(oct_cli *cli, const calib_args *a, oct_model *m, const oct_graph *g, const wanted *w, oct_err *err)
+{
+    oct_source *src = NULL;
+    oct_calib *c = oct_calib_create();
+    oct_status s = c ? tool_open_data(g, &a->data, 0, &src, err) : oct_nomem(err);
+    if (s == OCT_OK && *oct_source_preprocess_words(src))
+        oct_cli_note(cli, 0, "preprocessing: %s", oct_source_preprocess_words(src));
+    oct_calibrate_opts o = { .values = w->names, .axes = w->axes, .n = w->n, .threads = (int)cli->threads,
+                             .progress = oct_progress_report, .progress_arg = &cli->progress };
+    if (s == OCT_OK)
+        s = describe(a, m, src, c, err);
+    double start = oct_now();
+    if (s == OCT_OK)
+        s = oct_calibrate(g, src, &o, c, err);
+    if (s == OCT_OK)
+        s = oct_calib_save(c, a->output, err);
+    if (s == OCT_OK) {
+        char took[32];
+        tool_say_bad(cli, src);
+        oct_cli_note(cli, 0, "%s: %zu tensors over %llu samples, %s", a->output, c->n_tensors, (unsigned long long)c->samples,
+                     oct_fmt_seconds(took, oct_now() - start));
+    }
+    oct_source_close(src);
+    oct_calib_destroy(c);
+    return s;
+}
+
+/* Two jobs ask for values: the default one, and one of our own runtime's target with every node integer. */
+static oct_status with_graphs(oct_cli *cli, const calib_args *a, oct_model *m, oct_graph *other, oct_err *err)
+{
+    oct_policy *policy = NULL, *all = NULL;
+    oct_qjob *job = NULL, *most = NULL;
+    wanted w = { 0 };
+    oct_status s = oct_policy_create(NULL, &policy, err);
+    if (s == OCT_OK)
+        s = oct_policy_create(NULL, &all, err);
+    if (s == OCT_OK)
+        s = oct_policy_add(all, "any static", "calibration", err);
+    oct_qjob_opts o = { .policy = policy, .target = oct_target_default(), .have_data = true };
+    oct_qjob_opts p = { .policy = all, .target = oct_target_find("octet"), .have_data = true };
+    if (s == OCT_OK)
+        s = oct_qjob_create(m->graph, &o, &job, err);
+    if (s == OCT_OK)
+        s = oct_qjob_create(other, &p, &most, err);
+    if (s == OCT_OK) {
+        w.names = oct_calloc(m->graph->n_value + other->n_value + 1, sizeof *w.names);
+        w.axes = oct_calloc(m->graph->n_value + other->n_value + 1, sizeof *w.axes);
+        s = w.names && w.axes ? OCT_OK : oct_nomem(err);
+    }
+    if (s == OCT_OK) {
+        add_wanted(&w, job);
+        add_wanted(&w, most);
+        if (w.n == 0)
+            s = oct_fail(err, OCT_EUNSUPPORTED, "nothing in the model can be quantized with calibrated ranges");
+    }
+    if (s == OCT_OK)
+        s = observe(cli, a, m, m->graph, &w, err);
+    oct_free(w.names);
+    oct_free(w.axes);
+    oct_qjob_destroy(job);
+    oct_qjob_destroy(most);
+    oct_policy_destroy(policy);
+    oct_policy_destroy(all);
+    return s;
+}
+
+oct_status qcalib_run(oct_cli *cli, calib_args *a, oct_err *err)
+{
+    oct_model *m = NULL;
+    oct_graph *other = NULL;
+    OCT_TRY(tool_read_shard(&a->data, err));
+    OCT_TRY(tool_check_output(a->output, a->data.specs.v, a->data.specs.n, err));
+    OCT_TRY(tool_load(a->model, &m, err));
+    oct_status s = tool_check_model_output(a->output, m, err);
+    if (s == OCT_OK)
+        s = oct_graph_clone(m->graph, &other, err);
+    if (s == OCT_OK) {
+        s = with_graphs(cli, a, m, other, err);
+        if (s != OCT_OK && s != OCT_ENOMEM && s != OCT_EUSAGE && s != OCT_EIO)
+            oct_within(err, "%s", a->model);
+    }
+    oct_graph_destroy(other);
+    oct_model_free(m);
+    return s;
+}

@@ -1,0 +1,265 @@
+/* qcalib merge, show and diff: what is done with finished tables. */
+#include "qcalib/qcalib.h"
+
+#include "base/json.h"
+#include "cli/chart.h"
+#include "cli/text_table.h"
+#include "cli/textfmt.h"
+
+#include <math.h>
+
+enum { COLUMNS = 32 };
+
+oct_status qcalib_merge(oct_cli *cli, const table_args *a, oct_err *err)
+{
+    oct_calib *sum = NULL;
+    oct_status s = tool_check_output(a->output, a->tables.v, a->tables.n, err);
+    for (size_t i = 0; s == OCT_OK && i < a->tables.n; i++) {
+        oct_calib *c = NULL;
+        s = oct_calib_load(a->tables.v[i], &c, err);
+        if (s == OCT_OK && !sum) {
+            sum = c;
+            continue;
+        }
+        if (s == OCT_OK && (s = oct_calib_merge(sum, c, err)) != OCT_OK)
+            oct_within(err, "%s", a->tables.v[i]);
+        oct_calib_destroy(c);
+    }
+    if (s == OCT_OK)
+        s = oct_calib_save(sum, a->output, err);
+    if (s == OCT_OK)
+        oct_cli_note(cli, 0, "%s: %zu tensors over %llu samples", a->output, sum->n_tensors, (unsigned long long)sum->samples);
+    oct_calib_destroy(sum);
+    return s;
+}
+
+/* Counts of the values between lo and hi in equal steps; a bin that lies across steps is shared by its middle. */
+static void histogram(const oct_stats *s, double lo, double hi, uint64_t count[COLUMNS])
+{
+    oct_bin b;
+    for (size_t at = 0; oct_stats_next(s, &at, &b);) {
+        double x = ((b.lo + b.hi) / 2 - lo) / (hi - lo) * COLUMNS;
+        if (x >= 0 && x <= COLUMNS)
+            count[x >= COLUMNS ? COLUMNS - 1 : (int)x] += b.count;
+    }
+}
+
+/* The interval that is drawn: without mask-like values. */
+static void drawn_range(const oct_stats *s, double *lo, double *hi)
+{
+    double bounds[2];
+    uint64_t excluded;
+    oct_stats_masks(s, bounds, &excluded);
+    *lo = (double)s->min > 0 ? 0 : (double)s->min;
+    *hi = (double)s->max < 0 ? 0 : (double)s->max;
+    if (!excluded)
+        return;
+    *lo = fmax(*lo, -bounds[1]);
+    *hi = fmin(*hi, bounds[0]);
+}
+
+static void show_row(oct_table *t, const oct_calib_tensor *x, bool utf8)
+{
+    uint64_t finite = oct_stats_finite(&x->stats), count[COLUMNS] = { 0 };
+    double lo, hi;
+    char text[32];
+    oct_buf line = OCT_BUF_INIT;
+    oct_table_row(t);
+    oct_table_cell(t, "%s", x->name);
+    if (x->off || finite == 0) {
+        oct_table_cell(t, "%s", x->off ? "off" : "no values");
+        return;
+    }
+    oct_table_cell(t, "%.5g", (double)x->stats.min);
+    oct_table_cell(t, "%.5g", (double)x->stats.max);
+    oct_table_cell(t, "%s", oct_fmt_percent(text, (double)x->stats.zeros / (double)finite));
+    drawn_range(&x->stats, &lo, &hi);
+    if (hi > lo)
+        histogram(&x->stats, lo, hi, count);
+    oct_chart_spark(&line, count, COLUMNS, COLUMNS, true, utf8);
+    oct_table_cell(t, "%s", oct_buf_str(&line));
+    oct_buf_free(&line);
+    if (x->pinned)
+        oct_table_cell(t, "pinned %.5g .. %.5g", (double)x->pin.lo, (double)x->pin.hi);
+    else if (x->stats.inf[0] || x->stats.inf[1])
+        oct_table_cell(t, "%llu infinite", (unsigned long long)(x->stats.inf[0] + x->stats.inf[1]));
+}
+
+static oct_status show_table(oct_cli *cli, const oct_calib *c, oct_err *err)
+{
+    FILE *f = oct_cli_result(cli);
+    oct_table *t = oct_table_create();
+    fprintf(f, "model %s (%016llx), %llu samples", c->model, (unsigned long long)c->model_hash, (unsigned long long)c->samples);
+    fprintf(f, "%s%s\n", *c->preprocess ? ", preprocessing " : "", c->preprocess);
+    for (size_t i = 0; i < c->n_shards; i++)
+        fprintf(f, "part %u of %u of '%s'\n", c->shards[i].index, c->shards[i].count, c->shards[i].set);
+    oct_table_column(t, "tensor", OCT_LEFT);
+    oct_table_column(t, "min", OCT_RIGHT);
+    oct_table_column(t, "max", OCT_RIGHT);
+    oct_table_column(t, "zeros", OCT_RIGHT);
+    oct_table_column(t, "min to max, log counts", OCT_LEFT);
+    oct_table_column(t, "", OCT_LEFT);
+    for (size_t i = 0; i < c->n_tensors; i++)
+        show_row(t, c->tensors[i], oct_term_utf8(f));
+    oct_status s = oct_table_print(t, f, err);
+    oct_table_destroy(t);
+    return s;
+}
+
+static void json_tensor(oct_json *j, const oct_calib_tensor *x)
+{
+    uint64_t count[COLUMNS] = { 0 };
+    double lo, hi;
+    oct_json_open(j, NULL, '{');
+    oct_json_str(j, "name", x->name);
+    oct_json_bool(j, "off", x->off);
+    oct_json_int(j, "values", (int64_t)x->stats.n);
+    oct_json_int(j, "zeros", (int64_t)x->stats.zeros);
+    oct_json_int(j, "infinite", (int64_t)(x->stats.inf[0] + x->stats.inf[1]));
+    oct_json_num(j, "min", (double)x->stats.min);
+    oct_json_num(j, "max", (double)x->stats.max);
+    if (x->pinned) {
+        oct_json_open(j, "pin", '[');
+        oct_json_num(j, NULL, (double)x->pin.lo);
+        oct_json_num(j, NULL, (double)x->pin.hi);
+        oct_json_close(j);
+    }
+    drawn_range(&x->stats, &lo, &hi);
+    if (oct_stats_finite(&x->stats) && hi > lo) {
+        histogram(&x->stats, lo, hi, count);
+        oct_json_open(j, "histogram", '{');
+        oct_json_num(j, "lo", lo);
+        oct_json_num(j, "hi", hi);
+        oct_json_open(j, "counts", '[');
+        for (int i = 0; i < COLUMNS; i++)
+            oct_json_int(j, NULL, (int64_t)count[i]);
+        oct_json_close(j);
+        oct_json_close(j);
+    }
+    oct_json_close(j);
+}
+
+static oct_status show_json(const char *path, const oct_calib *c, oct_err *err)
+{
+    char hash[20];
+    oct_buf b = OCT_BUF_INIT;
+    oct_json j = OCT_JSON_INIT(&b);
+    snprintf(hash, sizeof hash, "%016llx", (unsigned long long)c->model_hash);
+    oct_json_open(&j, NULL, '{');
+    oct_json_str(&j, "schema", "octet-calibration-1");
+    oct_json_str(&j, "model", c->model);
+    oct_json_str(&j, "model_hash", hash);
+    oct_json_str(&j, "preprocess", c->preprocess);
+    oct_json_int(&j, "samples", (int64_t)c->samples);
+    oct_json_open(&j, "tensors", '[');
+    for (size_t i = 0; i < c->n_tensors; i++)
+        json_tensor(&j, c->tensors[i]);
+    oct_json_close(&j);
+    oct_json_close(&j);
+    oct_buf_puts(&b, "\n");
+    oct_status s = tool_write_text(path, &b, err);
+    oct_buf_free(&b);
+    return s;
+}
+
+oct_status qcalib_show(oct_cli *cli, const table_args *a, oct_err *err)
+{
+    oct_calib *c = NULL;
+    OCT_TRY(tool_check_output(cli->json, &a->table, 1, err));
+    OCT_TRY(oct_calib_load(a->table, &c, err));
+    oct_status s = cli->json ? show_json(cli->json, c, err) : OCT_OK;
+    if (s == OCT_OK && !cli->quiet)
+        s = show_table(cli, c, err);
+    oct_calib_destroy(c);
+    return s;
+}
+
+/* ---- diff ---- */
+
+static void range_cell(oct_table *t, const oct_calib_tensor *x)
+{
+    if (!x)
+        oct_table_cell(t, "-");
+    else if (x->off)
+        oct_table_cell(t, "off");
+    else if (x->pinned)
+        oct_table_cell(t, "%.5g .. %.5g pinned", (double)x->pin.lo, (double)x->pin.hi);
+    else
+        oct_table_cell(t, "%.5g .. %.5g", (double)x->stats.min, (double)x->stats.max);
+}
+
+static oct_status diff_table(oct_cli *cli, const table_args *a, const oct_calib_change *v, size_t n, oct_err *err)
+{
+    FILE *f = oct_cli_result(cli);
+    char text[32];
+    if (n == 0) {
+        fprintf(f, "no difference between %s and %s\n", a->a, a->b);
+        return OCT_OK;
+    }
+    oct_table *t = oct_table_create();
+    oct_table_column(t, "tensor", OCT_LEFT);
+    oct_table_column(t, tool_base(a->a), OCT_RIGHT);
+    oct_table_column(t, tool_base(a->b), OCT_RIGHT);
+    oct_table_column(t, "range moved", OCT_RIGHT);
+    for (size_t i = 0; i < n; i++) {
+        oct_table_row(t);
+        oct_table_cell(t, "%s", v[i].name);
+        range_cell(t, v[i].a);
+        range_cell(t, v[i].b);
+        oct_table_cell(t, "%s", oct_fmt_percent(text, v[i].change));
+    }
+    oct_status s = oct_table_print(t, f, err);
+    oct_table_destroy(t);
+    return s;
+}
+
+static oct_status diff_json(const char *path, const table_args *a, const oct_calib_change *v, size_t n, oct_err *err)
+{
+    oct_buf b = OCT_BUF_INIT;
+    oct_json j = OCT_JSON_INIT(&b);
+    oct_json_open(&j, NULL, '{');
+    oct_json_str(&j, "schema", "octet-calibration-diff-1");
+    oct_json_str(&j, "a", a->a);
+    oct_json_str(&j, "b", a->b);
+    oct_json_open(&j, "tensors", '[');
+    for (size_t i = 0; i < n; i++) {
+        oct_json_open(&j, NULL, '{');
+        oct_json_str(&j, "name", v[i].name);
+        oct_json_bool(&j, "in_a", v[i].a != NULL);
+        oct_json_bool(&j, "in_b", v[i].b != NULL);
+        oct_json_num(&j, "change", v[i].change);
+        oct_json_close(&j);
+    }
+    oct_json_close(&j);
+    oct_json_close(&j);
+    oct_buf_puts(&b, "\n");
+    oct_status s = tool_write_text(path, &b, err);
+    oct_buf_free(&b);
+    return s;
+}
+
+oct_status qcalib_diff(oct_cli *cli, const table_args *a, oct_err *err)
+{
+    const char *in[2] = { a->a, a->b };
+    oct_calib *x = NULL, *y = NULL;
+    oct_calib_change *v = NULL;
+    size_t n = 0;
+    oct_status s = tool_check_output(cli->json, in, 2, err);
+    if (s == OCT_OK)
+        s = oct_calib_load(a->a, &x, err);
+    if (s == OCT_OK)
+        s = oct_calib_load(a->b, &y, err);
+    if (s == OCT_OK && x->model_hash != y->model_hash)
+        oct_cli_warn(cli, "the tables are of different models: %s (%016llx) and %s (%016llx)", x->model,
+                     (unsigned long long)x->model_hash, y->model, (unsigned long long)y->model_hash);
+    if (s == OCT_OK)
+        s = oct_calib_diff(x, y, &v, &n, err);
+    if (s == OCT_OK && cli->json)
+        s = diff_json(cli->json, a, v, n, err);
+    if (s == OCT_OK && !cli->quiet)
+        s = diff_table(cli, a, v, n, err);
+    oct_free(v);
+    oct_calib_destroy(x);
+    oct_calib_destroy(y);
+    return s;
+}
