@@ -47,15 +47,16 @@ static void histogram(const oct_stats *s, double lo, double hi, uint64_t count[C
 /* The interval that is drawn: without mask-like values. */
 static void drawn_range(const oct_stats *s, double *lo, double *hi)
 {
-    double bounds[2];
-    uint64_t excluded;
-    oct_stats_masks(s, bounds, &excluded);
-    *lo = (double)s->min > 0 ? 0 : (double)s->min;
-    *hi = (double)s->max < 0 ? 0 : (double)s->max;
-    if (!excluded)
-        return;
-    *lo = fmax(*lo, -bounds[1]);
-    *hi = fmin(*hi, bounds[0]);
+    double bound = oct_stats_masks(s, NULL);
+    oct_bin b;
+    *lo = *hi = 0;
+    for (size_t at = 0; oct_stats_next(s, &at, &b);)
+        if (b.lo > -bound && b.hi <= bound) {
+            *lo = fmin(*lo, b.lo);
+            *hi = fmax(*hi, b.hi);
+        }
+    *lo = fmax(*lo, fmin((double)s->min, 0));
+    *hi = fmin(*hi, fmax((double)s->max, 0));
 }
 
 static void show_row(oct_table *t, const oct_calib_tensor *x, bool utf8)
