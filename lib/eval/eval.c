@@ -1,0 +1,477 @@
+/* One pass over the samples: all models run each batch; scores and errors are gathered sample by sample. */
+#include "eval/eval_int.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- small things ---- */
+
+oct_status ev_reserve(ev_floats *f, size_t n, oct_err *err)
+{
+    if (n <= f->cap)
+        return OCT_OK;
+    size_t bytes;
+    float *v = oct_mul_size(n, sizeof *v, &bytes) ? oct_alloc(bytes) : NULL;
+    if (!v)
+        return oct_nomem(err);
+    oct_free(f->v);
+    *f = (ev_floats){ v, n };
+    return OCT_OK;
+}
+
+void ev_release(ev_floats *f)
+{
+    oct_free(f->v);
+    *f = (ev_floats){ NULL, 0 };
+}
+
+uint64_t oct_model_bytes(const oct_model *m)
+{
+    uint64_t sum = m->size;
+    for (size_t i = m->from_file ? 1 : 0; i < m->n_maps; i++)
+        sum += m->maps[i].size;
+    return sum;
+}
+
+oct_status oct_eval_inputs(const oct_eval_model *models, size_t n_models, oct_arena *arena, oct_input_desc **inputs,
+                           size_t *n_inputs, oct_err *err)
+{
+    const oct_graph **g = oct_arena_calloc(arena, n_models, sizeof *g);
+    if (!g)
+        return oct_nomem(err);
+    for (size_t k = 0; k < n_models; k++)
+        g[k] = models[k].graph;
+    return oct_inputs_describe(g, n_models, arena, inputs, n_inputs, err);
+}
+
+/* ---- state ---- */
+
+typedef struct tally {
+    oct_paired pair; /* against the reference model */
+    double sum;
+    uint64_t n;
+} tally;
+
+typedef struct subject {
+    const oct_eval_model *model;
+    oct_runner *runner;
+    size_t *from;      /* output i of the reference is this model's output from[i] */
+    ev_floats *out;    /* per output: the batch, f32 */
+    oct_error *total;  /* per output */
+    oct_error *sample; /* per output, of one sample */
+    tally *tally;      /* per metric */
+} subject;
+
+typedef struct evaluation {
+    const oct_eval_options *o;
+    const oct_eval_model *models;
+    oct_arena *arena;
+    oct_source *src;
+    oct_input_desc *inputs;
+    size_t n_inputs;
+    subject *subject;
+    size_t n_subject, n_out;
+    int64_t *count, *row; /* per output: elements in the batch, of one sample */
+    bool *by_row;         /* per output: divides into samples */
+    const oct_metric **metric;
+    size_t n_metric;
+    oct_metric_case kase;
+    bool decided;         /* which metrics: after the first batch */
+    ev_floats in;
+    const float *in_f32;  /* first input of the batch, when it has the shape of the first output */
+    oct_array *first;     /* the first sample, for timing */
+    int64_t first_rows;   /* samples in it */
+    ev_layers *layers;
+    int64_t layer_samples;
+} evaluation;
+
+static oct_status pair_outputs(const evaluation *e, subject *s, oct_err *err)
+{
+    const oct_graph *ref = e->models[0].graph, *g = s->model->graph;
+    if (g->n_output != ref->n_output)
+        return oct_fail(err, OCT_EMALFORMED, "%s: has %zu outputs, %s has %zu", s->model->name, g->n_output,
+                        e->models[0].name, ref->n_output);
+    for (size_t i = 0; i < ref->n_output; i++) {
+        s->from[i] = i;
+        for (size_t k = 0; k < g->n_output; k++)
+            if (strcmp(g->value[g->output[k]].name, ref->value[ref->output[i]].name) == 0)
+                s->from[i] = k;
+    }
+    return OCT_OK;
+}
+
+static oct_status create_subject(evaluation *e, subject *s, const oct_eval_model *m, oct_err *err)
+{
+    s->model = m;
+    s->from = oct_arena_calloc(e->arena, e->n_out + 1, sizeof *s->from);
+    s->out = oct_arena_calloc(e->arena, e->n_out + 1, sizeof *s->out);
+    s->total = oct_arena_calloc(e->arena, e->n_out + 1, sizeof *s->total);
+    s->sample = oct_arena_calloc(e->arena, e->n_out + 1, sizeof *s->sample);
+    if (!s->from || !s->out || !s->total || !s->sample)
+        return oct_nomem(err);
+    OCT_TRY(pair_outputs(e, s, err));
+    oct_plan_opts opts = { .pool = e->o->pool };
+    oct_status st = oct_runner_create(m->graph, &opts, e->inputs, e->n_inputs, &s->runner, err);
+    if (st != OCT_OK)
+        oct_within(err, "%s", m->name);
+    return st;
+}
+
+static oct_status setup(evaluation *e, const oct_eval_model *models, size_t n, oct_err *err)
+{
+    e->models = models;
+    e->n_out = models[0].graph->n_output;
+    if (e->n_out == 0)
+        return oct_fail(err, OCT_EMALFORMED, "%s: the model has no outputs", models[0].name);
+    OCT_TRY(oct_eval_inputs(models, n, e->arena, &e->inputs, &e->n_inputs, err));
+    e->subject = oct_arena_calloc(e->arena, n, sizeof *e->subject);
+    e->count = oct_arena_calloc(e->arena, e->n_out, sizeof *e->count);
+    e->row = oct_arena_calloc(e->arena, e->n_out, sizeof *e->row);
+    e->by_row = oct_arena_calloc(e->arena, e->n_out, sizeof *e->by_row);
+    e->first = oct_arena_calloc(e->arena, e->n_inputs + 1, sizeof *e->first);
+    if (!e->subject || !e->count || !e->row || !e->by_row || !e->first)
+        return oct_nomem(err);
+    for (size_t k = 0; k < n; k++) {
+        e->n_subject++;
+        OCT_TRY(create_subject(e, &e->subject[k], &models[k], err));
+    }
+    if (e->o->layer_samples != 0 && n > 1)
+        OCT_TRY(ev_layers_create(models, n, e->o->pool, e->inputs, e->n_inputs, &e->layers, err));
+    return OCT_OK;
+}
+
+static void teardown(evaluation *e)
+{
+    for (size_t k = 0; k < e->n_subject; k++) {
+        oct_runner_destroy(e->subject[k].runner);
+        for (size_t i = 0; e->subject[k].out && i < e->n_out; i++)
+            ev_release(&e->subject[k].out[i]);
+    }
+    for (size_t i = 0; e->first && i < e->n_inputs; i++)
+        oct_array_free(&e->first[i]);
+    ev_release(&e->in);
+    ev_layers_destroy(e->layers);
+    oct_arena_destroy(e->arena);
+}
+
+/* ---- which metrics ---- */
+
+/* Values per sample when a tensor is [N, classes] with ones elsewhere. */
+static size_t classes_of(const oct_operand *t, bool by_row)
+{
+    int wide = 0;
+    int64_t n = 1;
+    for (int k = by_row ? 1 : 0; k < t->rank; k++) {
+        wide += t->dims[k] > 1;
+        n = t->dims[k] > 1 ? t->dims[k] : n;
+    }
+    return wide == 1 && t->rank >= 2 ? (size_t)n : 0;
+}
+
+static bool same_shape(const oct_array *a, const oct_operand *t)
+{
+    return a->rank == t->rank && memcmp(a->dims, t->dims, (size_t)a->rank * sizeof a->dims[0]) == 0;
+}
+
+static oct_status decide_metrics(evaluation *e, oct_err *err)
+{
+    const size_t n = e->o->metrics ? e->o->n_metrics : SIZE_MAX;
+    size_t room = 0;
+    while (oct_metric_at(room))
+        room++;
+    room = e->o->metrics ? e->o->n_metrics : room;
+    e->metric = oct_arena_calloc(e->arena, room + 1, sizeof *e->metric);
+    if (!e->metric)
+        return oct_nomem(err);
+    for (size_t i = 0; i < n; i++) {
+        const oct_metric *m = e->o->metrics ? e->o->metrics[i] : oct_metric_at(i);
+        if (!m)
+            break;
+        bool needs_labels = strncmp(m->name, "top", 3) == 0;
+        if (!e->o->metrics && !m->applies(&e->kase))
+            continue;
+        if (needs_labels && !e->kase.labels)
+            return oct_fail(err, OCT_EUSAGE, "metric '%s' needs labels, and the data has none", m->name);
+        if (m->relative && !e->kase.compared)
+            return oct_fail(err, OCT_EUSAGE, "metric '%s' compares two models, and there is one", m->name);
+        e->metric[e->n_metric++] = m;
+    }
+    for (size_t k = 0; k < e->n_subject; k++)
+        if (!(e->subject[k].tally = oct_arena_calloc(e->arena, e->n_metric + 1, sizeof(tally))))
+            return oct_nomem(err);
+    return OCT_OK;
+}
+
+/* ---- one batch ---- */
+
+static oct_status run_subject(evaluation *e, size_t k, const oct_batch *b, int64_t rows, oct_plan **plan, oct_err *err)
+{
+    subject *s = &e->subject[k];
+    OCT_TRY(oct_runner_run(s->runner, b->tensors, plan, err));
+    for (size_t i = 0; i < e->n_out; i++) {
+        const oct_operand *t = oct_plan_output(*plan, s->from[i]);
+        int64_t first, row = oct_row_elements(t->rank, t->dims, rows, &first);
+        if (k == 0) {
+            e->count[i] = t->count;
+            e->row[i] = row;
+            e->by_row[i] = rows > 0 && row * rows == t->count;
+        } else if (e->count[i] != t->count) {
+            return oct_fail(err, OCT_EMALFORMED, "output '%s' has %lld values, that of %s has %lld",
+                            oct_plan_output_name(*plan, s->from[i]), (long long)t->count, e->models[0].name,
+                            (long long)e->count[i]);
+        }
+        OCT_TRY(ev_reserve(&s->out[i], (size_t)t->count, err));
+        OCT_TRY(oct_operand_to_f32(t, s->out[i].v, err));
+    }
+    return OCT_OK;
+}
+
+/* The first input as f32, for reconstruction. */
+static oct_status take_input(evaluation *e, const oct_batch *b, const oct_operand *out, oct_err *err)
+{
+    e->in_f32 = NULL;
+    if (b->n_tensors == 0 || !same_shape(&b->tensors[0], out) || b->tensors[0].dtype == OCT_STRING)
+        return OCT_OK;
+    const oct_array *x = &b->tensors[0];
+    OCT_TRY(ev_reserve(&e->in, (size_t)oct_array_count(x), err));
+    OCT_TRY(oct_array_convert(x->dtype, x->data, OCT_F32, e->in.v, (size_t)oct_array_count(x), err));
+    e->in_f32 = e->in.v;
+    return OCT_OK;
+}
+
+/* Errors of sample i of the batch against the reference, per output. An output that does not divide into samples counts
+ * once. */
+static void sample_errors(evaluation *e, subject *s, size_t i)
+{
+    for (size_t o = 0; o < e->n_out; o++) {
+        size_t n = (size_t)e->row[o], at = e->by_row[o] ? i * n : 0;
+        s->sample[o] = (oct_error){ 0 };
+        if (!e->by_row[o] && i > 0)
+            continue;
+        oct_error_add(&s->sample[o], e->subject[0].out[o].v + at, s->out[o].v + at, n);
+        oct_error_join(&s->total[o], &s->sample[o]);
+    }
+}
+
+static oct_sample_view view_of(const evaluation *e, const subject *s, const oct_batch *b, size_t i)
+{
+    size_t n = (size_t)e->row[0], at = e->by_row[0] ? i * n : 0;
+    return (oct_sample_view){
+        .out = s->out[0].v + at,
+        .ref = e->subject[0].out[0].v + at,
+        .n_out = n,
+        .in = e->in_f32 ? e->in_f32 + at : NULL,
+        .errors = s->sample,
+        .n_errors = e->n_out,
+        .label = b->labels ? b->labels[i] : -1,
+    };
+}
+
+static oct_status score_sample(evaluation *e, const oct_batch *b, size_t i, oct_err *err)
+{
+    int64_t label = b->labels ? b->labels[i] : -1;
+    if (e->kase.classes && label >= (int64_t)e->kase.classes) {
+        oct_fail(err, OCT_EMALFORMED, "%s: label %lld, but the model has %zu classes (counted from 0)", b->names[i],
+                 (long long)label, e->kase.classes);
+        return OCT_EMALFORMED;
+    }
+    for (size_t k = 0; k < e->n_subject; k++)
+        sample_errors(e, &e->subject[k], i);
+    for (size_t m = 0; m < e->n_metric; m++) {
+        if (!e->metric[m]->score)
+            continue;
+        double reference = NAN;
+        for (size_t k = 0; k < e->n_subject; k++) {
+            oct_sample_view v = view_of(e, &e->subject[k], b, i);
+            double score = e->metric[m]->score(&v);
+            tally *t = &e->subject[k].tally[m];
+            if (k == 0)
+                reference = score;
+            if (isnan(score))
+                continue;
+            t->sum += score;
+            t->n++;
+            oct_paired_add(&t->pair, reference, score);
+        }
+    }
+    return OCT_OK;
+}
+
+/* Keeps the first sample alone, for timing. */
+static oct_status keep_first(evaluation *e, const oct_batch *b, int64_t rows, oct_err *err)
+{
+    bool cut = rows > 1 && oct_source_fixed_batch(e->src) <= 1;
+    e->first_rows = rows > 1 && !cut ? rows : 1;
+    for (size_t i = 0; i < e->n_inputs; i++) {
+        const oct_array *x = &b->tensors[i];
+        int64_t dims[OCT_ARRAY_RANK] = { 0 };
+        memcpy(dims, x->dims, (size_t)x->rank * sizeof dims[0]);
+        if (cut && x->rank && dims[0] == rows)
+            dims[0] = 1;
+        OCT_TRY(oct_array_create(&e->first[i], x->dtype, x->rank, dims, err));
+        memcpy(e->first[i].data, x->data, e->first[i].bytes);
+    }
+    return OCT_OK;
+}
+
+static oct_status run_batch(evaluation *e, const oct_batch *b, oct_err *err)
+{
+    const int64_t rows = oct_batch_rows(e->src, b);
+    oct_plan *reference = NULL, *p;
+    for (size_t k = 0; k < e->n_subject; k++) {
+        oct_status s = run_subject(e, k, b, rows, &p, err);
+        if (s != OCT_OK) {
+            oct_within(err, "%s", e->models[k].name);
+            return s;
+        }
+        reference = k == 0 ? p : reference;
+    }
+    const oct_operand *out = oct_plan_output(reference, 0);
+    OCT_TRY(take_input(e, b, out, err));
+    if (!e->decided) {
+        e->kase = (oct_metric_case){ oct_source_has_labels(e->src), classes_of(out, e->by_row[0] || rows == 0),
+                                     e->in_f32 != NULL, e->n_subject > 1 };
+        OCT_TRY(decide_metrics(e, err));
+        OCT_TRY(keep_first(e, b, rows, err));
+        e->decided = true;
+    }
+    for (size_t i = 0; i < b->n; i++)
+        OCT_TRY(score_sample(e, b, i, err));
+    int64_t want = e->o->layer_samples;
+    if (e->layers && (want < 0 || e->layer_samples < want)) {
+        size_t n = want >= 0 && (int64_t)b->n > want - e->layer_samples ? (size_t)(want - e->layer_samples) : b->n;
+        OCT_TRY(ev_layers_feed(e->layers, b->tensors, rows, n, err));
+        e->layer_samples += (int64_t)n;
+    }
+    return OCT_OK;
+}
+
+static oct_status run_samples(evaluation *e, oct_err *err)
+{
+    oct_batch b = OCT_BATCH_INIT;
+    oct_status s;
+    const int64_t total = oct_source_count(e->src);
+    while ((s = oct_source_next(e->src, e->o->batch ? e->o->batch : 1, &b, err)) == OCT_OK && b.n) {
+        if ((s = run_batch(e, &b, err)) != OCT_OK)
+            break;
+        if (e->o->progress)
+            e->o->progress(e->o->progress_arg, "comparing", oct_source_given(e->src), total > 0 ? total : 0);
+    }
+    oct_batch_free(&b);
+    if (s == OCT_OK && !e->decided)
+        return oct_fail(err, OCT_EMALFORMED, "there is not one sample to run");
+    return s;
+}
+
+/* ---- results ---- */
+
+/* The interval of how much worse, from that of how much more. */
+static void set_drop(oct_eval_score *c, const oct_paired *p)
+{
+    oct_interval d = c->metric->kind == OCT_METRIC_PROPORTION ? oct_paired_proportion(p) : oct_paired_mean(p);
+    bool flip = c->metric->larger_is_better;
+    c->drop = flip ? -d.mean : d.mean;
+    c->lo = flip ? -d.hi : d.lo;
+    c->hi = flip ? -d.lo : d.hi;
+    c->within_noise = c->lo <= 0 && c->hi >= 0;
+}
+
+static oct_eval_score score_of(const evaluation *e, size_t k, size_t m)
+{
+    const oct_metric *metric = e->metric[m];
+    const subject *s = &e->subject[k];
+    oct_eval_score c = { .metric = metric, .value = NAN, .reference = NAN, .drop = NAN, .lo = NAN, .hi = NAN };
+    if (k == 0 && metric->relative)
+        return c;
+    if (metric->whole) {
+        c.value = metric->whole(s->total, e->n_out);
+        c.n = (uint64_t)oct_source_given(e->src);
+        return c;
+    }
+    const tally *t = &s->tally[m], *ref = &e->subject[0].tally[m];
+    c.n = t->n;
+    c.value = t->n ? t->sum / (double)t->n : NAN;
+    if (k == 0 || !ref->n)
+        return c;
+    c.reference = ref->sum / (double)ref->n;
+    set_drop(&c, &t->pair);
+    return c;
+}
+
+static double agreement_of(const evaluation *e, size_t k)
+{
+    for (size_t m = 0; m < e->n_metric && k > 0; m++)
+        if (strcmp(e->metric[m]->name, "agreement") == 0 && e->subject[k].tally[m].n)
+            return e->subject[k].tally[m].sum / (double)e->subject[k].tally[m].n;
+    return NAN;
+}
+
+static oct_status fill_model(const evaluation *e, size_t k, oct_eval_result *r, oct_err *err)
+{
+    const subject *s = &e->subject[k];
+    const oct_graph *ref = e->models[0].graph;
+    oct_eval_model_result *m = &r->models[k];
+    m->name = oct_arena_strdup(r->arena, s->model->name);
+    m->size_bytes = s->model->size_bytes;
+    m->scores = oct_arena_calloc(r->arena, e->n_metric + 1, sizeof *m->scores);
+    m->outputs = oct_arena_calloc(r->arena, e->n_out + 1, sizeof *m->outputs);
+    if (!m->name || !m->scores || !m->outputs)
+        return oct_nomem(err);
+    for (size_t i = 0; i < e->n_metric; i++)
+        m->scores[i] = score_of(e, k, i);
+    m->agreement = agreement_of(e, k);
+    m->sqnr_db = oct_metric_sqnr(s->total, e->n_out);
+    for (size_t i = 0; i < e->n_out; i++)
+        m->outputs[i] = (oct_eval_output){ ref->value[ref->output[i]].name, oct_error_sqnr(&s->total[i]),
+                                           oct_error_cosine(&s->total[i]), s->total[i].max_abs };
+    if (e->layers && k > 0)
+        OCT_TRY(ev_layers_result(e->layers, k, r->arena, &m->layers, &m->n_layers, err));
+    return OCT_OK;
+}
+
+static oct_status fill_result(evaluation *e, oct_eval_result *r, oct_err *err)
+{
+    r->n_models = e->n_subject;
+    r->n_scores = e->n_metric;
+    r->n_outputs = e->n_out;
+    r->samples = oct_source_given(e->src);
+    r->bad_samples = oct_source_bad_count(e->src);
+    r->layer_samples = e->layer_samples;
+    r->batch = e->o->batch ? e->o->batch : 1;
+    r->threads = oct_pool_threads(e->o->pool);
+    if (!(r->models = oct_arena_calloc(r->arena, r->n_models, sizeof *r->models)))
+        return oct_nomem(err);
+    for (size_t k = 0; k < e->n_subject; k++)
+        OCT_TRY(fill_model(e, k, r, err));
+    return ev_time_models(e->models, e->n_subject, e->inputs, e->n_inputs, e->first, e->first_rows, e->o, r, err);
+}
+
+oct_status oct_eval(const oct_eval_model *models, size_t n_models, oct_source *src, const oct_eval_options *o,
+                    oct_eval_result **out, oct_err *err)
+{
+    evaluation e = { .o = o, .src = src, .arena = oct_arena_create() };
+    oct_arena *a = oct_arena_create();
+    oct_eval_result *r = a ? oct_arena_calloc(a, 1, sizeof *r) : NULL;
+    oct_status s = r && e.arena ? OCT_OK : oct_nomem(err);
+    if (r)
+        r->arena = a;
+    if (s == OCT_OK)
+        s = setup(&e, models, n_models, err);
+    if (s == OCT_OK)
+        s = run_samples(&e, err);
+    if (s == OCT_OK)
+        s = fill_result(&e, r, err);
+    teardown(&e);
+    if (s != OCT_OK) {
+        oct_arena_destroy(a);
+        return s;
+    }
+    *out = r;
+    return OCT_OK;
+}
+
+void oct_eval_free(oct_eval_result *r)
+{
+    if (r)
+        oct_arena_destroy(r->arena);
+}

@@ -1,0 +1,110 @@
+/* lib/eval/eval.h -- compares models over samples: metrics, output and layer errors, latency, size and memory.
+ *
+ * models[0] is the reference ("float"); the others are compared with it over the same samples, in one pass that keeps sums
+ * only: memory does not depend on the number of samples. Sums go sample by sample in the order of the data, so that the
+ * numbers do not depend on the batch (latency apart). */
+#ifndef OCT_EVAL_EVAL_H
+#define OCT_EVAL_EVAL_H
+
+#include "base/pool.h"
+#include "base/progress.h"
+#include "data/data.h"
+#include "eval/metric.h"
+#include "graph/graph.h"
+#include "onnx/model.h"
+
+typedef struct oct_eval_model {
+    const char *name;       /* shown: the path */
+    const oct_graph *graph; /* borrowed; not changed */
+    uint64_t size_bytes;    /* the file with its external data; oct_model_bytes */
+} oct_eval_model;
+
+uint64_t oct_model_bytes(const oct_model *m);
+
+typedef struct oct_eval_options {
+    oct_pool *pool;
+    size_t batch;                    /* samples at a time; 0: 1. A batch the model fixes overrides it. */
+    const oct_metric *const *metrics; /* NULL: those that apply */
+    size_t n_metrics;
+    int64_t layer_samples;           /* samples over which layers are compared: 0 none, -1 all */
+    double latency_seconds;          /* time to spend on timing, in all; 0: no timing */
+    int latency_runs;                /* at least so many runs of each model; 0: 9 */
+    bool profile;                    /* gather oct_eval_model_result.steps */
+    oct_progress_fn progress;        /* may be NULL */
+    void *progress_arg;
+} oct_eval_options;
+
+/* A metric of one model. */
+typedef struct oct_eval_score {
+    const oct_metric *metric;
+    double value;      /* NaN: does not apply to this model */
+    double reference;  /* the float model's; NaN: has none */
+    double drop;       /* how much worse than float; NaN when this is the float model or has no reference */
+    double lo, hi;     /* 95 % paired interval of the drop; NaN: none */
+    bool within_noise; /* the interval holds 0 */
+    uint64_t n;        /* samples that counted */
+} oct_eval_score;
+
+typedef struct oct_eval_output {
+    const char *name;
+    double sqnr_db;    /* INFINITY: equal; NaN: values that are not finite differ */
+    double cosine, max_abs;
+} oct_eval_output;
+
+/* A value that both models compute. */
+typedef struct oct_eval_layer {
+    const char *value;  /* its name */
+    const char *name;   /* of the node that computes it in this model; the value's when it has none */
+    const char *op, *scheme;
+    oct_error error;    /* over layer_samples */
+    double sqnr_db;
+} oct_eval_layer;
+
+typedef struct oct_eval_latency {
+    double median, q1, q3; /* seconds for one sample */
+    int runs;              /* 0: not timed */
+} oct_eval_latency;
+
+typedef struct oct_eval_step {
+    const char *name, *op, *scheme;
+    double seconds; /* per call */
+    uint64_t macs, bytes;
+} oct_eval_step;
+
+typedef struct oct_eval_model_result {
+    const char *name;
+    oct_eval_score *scores; /* the same metrics in the same order for every model */
+    oct_eval_output *outputs;
+    double sqnr_db;         /* the smallest of outputs */
+    double agreement;       /* NaN: no classes */
+    oct_eval_layer *layers; /* worst first */
+    size_t n_layers;
+    oct_eval_latency latency;
+    uint64_t size_bytes, peak_bytes; /* peak: arena and weights of the plan for one sample */
+    size_t integer_steps, weighted_steps; /* weighted: Conv, Gemm, MatMul, ...; integer: those that run as int8 */
+    oct_eval_step *steps;
+    size_t n_steps;
+} oct_eval_model_result;
+
+typedef struct oct_eval_result {
+    oct_arena *arena; /* everything here */
+    oct_eval_model_result *models;
+    size_t n_models, n_scores, n_outputs;
+    int64_t samples, bad_samples, layer_samples;
+    size_t batch;
+    int threads;
+    const char *isa; /* set by the caller, for the report; may be NULL */
+} oct_eval_result;
+
+/* Runs all models over all samples of src (opened for oct_eval_inputs of the same graphs). *r is to be released with
+ * oct_eval_free. OCT_EMALFORMED: models whose inputs or outputs do not pair, a label beyond the classes, no samples; errors
+ * of the data and of the runtime as they come, with the model's name. */
+oct_status oct_eval(const oct_eval_model *models, size_t n_models, oct_source *src, const oct_eval_options *o,
+                    oct_eval_result **r, oct_err *err);
+void oct_eval_free(oct_eval_result *r); /* NULL allowed */
+
+/* The inputs that samples must fill, for oct_source_options; in arena. */
+oct_status oct_eval_inputs(const oct_eval_model *models, size_t n_models, oct_arena *arena, oct_input_desc **inputs,
+                           size_t *n_inputs, oct_err *err);
+
+#endif

@@ -1,0 +1,37 @@
+/* lib/eval/eval_int.h -- the parts of an evaluation, shared by eval.c, layers.c and latency.c. */
+#ifndef OCT_EVAL_EVAL_INT_H
+#define OCT_EVAL_EVAL_INT_H
+
+#include "eval/eval.h"
+#include "eval/runner.h"
+
+/* A buffer of floats that grows. */
+typedef struct ev_floats {
+    float *v;
+    size_t cap;
+} ev_floats;
+oct_status ev_reserve(ev_floats *f, size_t n, oct_err *err);
+void ev_release(ev_floats *f);
+
+/* ---- layers.c: values that the reference and another model both compute ---- */
+
+typedef struct ev_layers ev_layers;
+/* models[0] is the reference; feed as for oct_runner_create. */
+oct_status ev_layers_create(const oct_eval_model *models, size_t n_models, oct_pool *pool, const oct_input_desc *feed,
+                            size_t n_feed, ev_layers **l, oct_err *err);
+void ev_layers_destroy(ev_layers *l);
+/* Runs the first n samples of a batch of `rows` (oct_batch_rows) in all models. */
+oct_status ev_layers_feed(ev_layers *l, const oct_array *arrays, int64_t rows, size_t n, oct_err *err);
+/* Layers of models[k], worst first, in arena. */
+oct_status ev_layers_result(const ev_layers *l, size_t k, oct_arena *arena, oct_eval_layer **layers, size_t *n_layers,
+                            oct_err *err);
+
+/* ---- latency.c ---- */
+
+/* Times all models on one sample (arrays; per_run samples in it), in turn, and fills latency, peak_bytes, counts of steps
+ * and, when asked, steps of r->models. */
+oct_status ev_time_models(const oct_eval_model *models, size_t n_models, const oct_input_desc *feed, size_t n_feed,
+                          const oct_array *arrays, int64_t per_run, const oct_eval_options *o, oct_eval_result *r,
+                          oct_err *err);
+
+#endif

@@ -1,0 +1,228 @@
+/* Layer by layer: the reference model's values are kept for one batch, the others' compared as they are computed. */
+#include "eval/eval_int.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct side {
+    const oct_eval_model *model;
+    oct_runner *runner;
+    oct_error *error;    /* per tap */
+    const char **scheme; /* per tap, "int8" or "float"; NULL: never shown */
+    ev_layers *l;
+} side;
+
+struct ev_layers {
+    oct_arena *arena;
+    const char **tap; /* names in the reference model */
+    size_t n_tap;
+    ev_floats *kept;  /* per tap: the reference's value */
+    int64_t *count;   /* its elements, 0: not shown in this run */
+    side *side;
+    size_t n_side;
+    ev_floats scratch;
+    int64_t rows;
+    size_t n;
+};
+
+/* Whether a value is worth comparing: computed, real, and computed in another model too. */
+static bool is_common(const oct_eval_model *m, size_t n, const oct_value *v)
+{
+    if (v->dead || v->producer < 0 || v->konst || (v->dtype != OCT_F32 && v->dtype != OCT_UNDEFINED && v->dtype != OCT_F16))
+        return false;
+    for (size_t k = 1; k < n; k++) {
+        int at = oct_graph_find(m[k].graph, v->name);
+        if (at >= 0 && m[k].graph->value[at].producer >= 0)
+            return true;
+    }
+    return false;
+}
+
+static oct_status choose_taps(ev_layers *l, const oct_eval_model *m, size_t n, oct_err *err)
+{
+    const oct_graph *g = m[0].graph;
+    l->tap = oct_arena_calloc(l->arena, g->n_value + 1, sizeof *l->tap);
+    if (!l->tap)
+        return oct_nomem(err);
+    for (size_t i = 0; i < g->n_order; i++)
+        for (int k = 0; k < g->node[g->order[i]].n_out; k++) {
+            int v = g->node[g->order[i]].out[k];
+            if (v >= 0 && is_common(m, n, &g->value[v]))
+                l->tap[l->n_tap++] = g->value[v].name;
+        }
+    l->kept = oct_arena_calloc(l->arena, l->n_tap + 1, sizeof *l->kept);
+    l->count = oct_arena_calloc(l->arena, l->n_tap + 1, sizeof *l->count);
+    return l->kept && l->count ? OCT_OK : oct_nomem(err);
+}
+
+static int find_tap(const ev_layers *l, const char *name)
+{
+    for (size_t i = 0; i < l->n_tap; i++)
+        if (l->tap[i] == name || strcmp(l->tap[i], name) == 0)
+            return (int)i;
+    return -1;
+}
+
+static oct_status keep_value(void *arg, const char *value, const oct_operand *t, oct_err *err)
+{
+    ev_layers *l = arg;
+    int i = find_tap(l, value);
+    if (i < 0)
+        return OCT_OK;
+    OCT_TRY(ev_reserve(&l->kept[i], (size_t)t->count, err));
+    OCT_TRY(oct_operand_to_f32(t, l->kept[i].v, err));
+    l->count[i] = t->count;
+    return OCT_OK;
+}
+
+static oct_status compare_value(void *arg, const char *value, const oct_operand *t, oct_err *err)
+{
+    side *s = arg;
+    ev_layers *l = s->l;
+    int i = find_tap(l, value);
+    if (i < 0 || l->count[i] != t->count)
+        return OCT_OK;
+    OCT_TRY(ev_reserve(&l->scratch, (size_t)t->count, err));
+    OCT_TRY(oct_operand_to_f32(t, l->scratch.v, err));
+    s->scheme[i] = t->q ? "int8" : "float";
+    int64_t first, row = oct_row_elements(t->rank, t->dims, l->rows, &first);
+    for (size_t k = 0; k < l->n && (int64_t)(k + 1) * row <= t->count; k++) {
+        oct_error e = { 0 };
+        oct_error_add(&e, l->kept[i].v + k * (size_t)row, l->scratch.v + k * (size_t)row, (size_t)row);
+        oct_error_join(&s->error[i], &e);
+    }
+    return OCT_OK;
+}
+
+static oct_status create_side(ev_layers *l, side *s, const oct_eval_model *m, oct_pool *pool, const oct_input_desc *feed,
+                              size_t n_feed, oct_err *err)
+{
+    s->l = l;
+    s->model = m;
+    s->error = oct_arena_calloc(l->arena, l->n_tap + 1, sizeof *s->error);
+    s->scheme = oct_arena_calloc(l->arena, l->n_tap + 1, sizeof *s->scheme);
+    if (!s->error || !s->scheme)
+        return oct_nomem(err);
+    oct_plan_opts opts = { .pool = pool, .taps = l->tap, .n_taps = l->n_tap };
+    oct_status st = oct_runner_create(m->graph, &opts, feed, n_feed, &s->runner, err);
+    if (st != OCT_OK)
+        oct_within(err, "%s", m->name);
+    else if (s == l->side)
+        oct_runner_set_tap(s->runner, keep_value, l);
+    else
+        oct_runner_set_tap(s->runner, compare_value, s);
+    return st;
+}
+
+oct_status ev_layers_create(const oct_eval_model *models, size_t n_models, oct_pool *pool, const oct_input_desc *feed,
+                            size_t n_feed, ev_layers **out, oct_err *err)
+{
+    oct_arena *a = oct_arena_create();
+    ev_layers *l = a ? oct_arena_calloc(a, 1, sizeof *l) : NULL;
+    if (!l) {
+        oct_arena_destroy(a);
+        return oct_nomem(err);
+    }
+    l->arena = a;
+    oct_status s = choose_taps(l, models, n_models, err);
+    if (s == OCT_OK && !(l->side = oct_arena_calloc(a, n_models, sizeof *l->side)))
+        s = oct_nomem(err);
+    for (size_t k = 0; k < n_models && s == OCT_OK; k++) {
+        l->n_side++;
+        s = create_side(l, &l->side[k], &models[k], pool, feed, n_feed, err);
+    }
+    if (s != OCT_OK) {
+        ev_layers_destroy(l);
+        return s;
+    }
+    *out = l;
+    return OCT_OK;
+}
+
+void ev_layers_destroy(ev_layers *l)
+{
+    if (!l)
+        return;
+    for (size_t k = 0; k < l->n_side; k++)
+        oct_runner_destroy(l->side[k].runner);
+    for (size_t i = 0; l->kept && i < l->n_tap; i++)
+        ev_release(&l->kept[i]);
+    ev_release(&l->scratch);
+    oct_arena_destroy(l->arena);
+}
+
+oct_status ev_layers_feed(ev_layers *l, const oct_array *arrays, int64_t rows, size_t n, oct_err *err)
+{
+    l->rows = rows;
+    l->n = n;
+    memset(l->count, 0, l->n_tap * sizeof *l->count);
+    for (size_t k = 0; k < l->n_side; k++) {
+        oct_plan *p;
+        oct_status s = oct_runner_run(l->side[k].runner, arrays, &p, err);
+        if (s != OCT_OK) {
+            oct_within(err, "%s", l->side[k].model->name);
+            return s;
+        }
+    }
+    return OCT_OK;
+}
+
+/* ---- the list ---- */
+
+static bool is_op(const oct_node *n, const char *op)
+{
+    return strcmp(n->op, op) == 0;
+}
+
+/* The node that computes a value: what only quantizes or dequantizes it is passed through. */
+static const oct_node *computing_node(const oct_graph *g, int value)
+{
+    for (int hops = 0; hops < 4; hops++) {
+        int p = g->value[value].producer;
+        if (p < 0)
+            return NULL;
+        const oct_node *n = &g->node[p];
+        if ((!is_op(n, "DequantizeLinear") && !is_op(n, "QuantizeLinear")) || n->n_in < 1 || n->in[0] < 0)
+            return n;
+        if (g->value[n->in[0]].producer < 0)
+            return n;
+        value = n->in[0];
+    }
+    return NULL;
+}
+
+static int worst_first(const void *x, const void *y)
+{
+    const oct_eval_layer *a = x, *b = y;
+    double p = isnan(a->sqnr_db) ? -INFINITY : a->sqnr_db, q = isnan(b->sqnr_db) ? -INFINITY : b->sqnr_db;
+    if (p != q)
+        return p < q ? -1 : 1;
+    return strcmp(a->value, b->value);
+}
+
+oct_status ev_layers_result(const ev_layers *l, size_t k, oct_arena *arena, oct_eval_layer **layers, size_t *n_layers,
+                            oct_err *err)
+{
+    const side *s = &l->side[k];
+    const oct_graph *g = s->model->graph;
+    oct_eval_layer *list = oct_arena_calloc(arena, l->n_tap + 1, sizeof *list);
+    size_t n = 0;
+    if (!list)
+        return oct_nomem(err);
+    for (size_t i = 0; i < l->n_tap; i++) {
+        int v = oct_graph_find(g, l->tap[i]);
+        if (!s->scheme[i] || v < 0)
+            continue;
+        const oct_node *node = computing_node(g, v);
+        oct_eval_layer *e = &list[n++];
+        *e = (oct_eval_layer){ .value = g->value[v].name, .scheme = s->scheme[i], .error = s->error[i] };
+        e->name = node && node->name[0] ? node->name : e->value;
+        e->op = node ? node->op : "";
+        e->sqnr_db = oct_error_sqnr(&e->error);
+    }
+    qsort(list, n, sizeof *list, worst_first);
+    *layers = list;
+    *n_layers = n;
+    return OCT_OK;
+}

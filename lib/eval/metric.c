@@ -1,0 +1,273 @@
+/* Errors between tensors, and the table of metrics. */
+#include "eval/metric.h"
+
+#include "base/buf.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- errors ---- */
+
+enum { LANES = 8 };
+
+typedef struct lanes {
+    double signal[LANES], noise[LANES], other[LANES], dot[LANES];
+} lanes;
+
+static double tree(const double v[LANES])
+{
+    return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
+}
+
+static void add_one(oct_error *e, lanes *s, int lane, float y, float yq)
+{
+    if (!isfinite(y) || !isfinite(yq)) {
+        e->broken += !(y == yq || (isnan(y) && isnan(yq)));
+        return;
+    }
+    double a = y, b = yq, d = a - b;
+    s->signal[lane] += a * a;
+    s->noise[lane] += d * d;
+    s->other[lane] += b * b;
+    s->dot[lane] += a * b;
+    if (fabs(d) > e->max_abs)
+        e->max_abs = fabs(d);
+}
+
+void oct_error_add(oct_error *e, const float *y, const float *yq, size_t n)
+{
+    lanes s = { { 0 }, { 0 }, { 0 }, { 0 } };
+    for (size_t i = 0; i < n; i++)
+        add_one(e, &s, (int)(i % LANES), y[i], yq[i]);
+    e->signal += tree(s.signal);
+    e->noise += tree(s.noise);
+    e->other += tree(s.other);
+    e->dot += tree(s.dot);
+    e->n += n;
+}
+
+void oct_error_join(oct_error *e, const oct_error *part)
+{
+    e->signal += part->signal;
+    e->noise += part->noise;
+    e->other += part->other;
+    e->dot += part->dot;
+    e->n += part->n;
+    e->broken += part->broken;
+    if (part->max_abs > e->max_abs)
+        e->max_abs = part->max_abs;
+}
+
+double oct_error_sqnr(const oct_error *e)
+{
+    return e->broken ? NAN : oct_decibels(e->signal, e->noise);
+}
+
+double oct_error_cosine(const oct_error *e)
+{
+    if (e->broken)
+        return NAN;
+    if (e->signal == 0 || e->other == 0)
+        return e->signal == e->other;
+    if (e->noise == 0)
+        return 1;
+    double c = e->dot / (sqrt(e->signal) * sqrt(e->other));
+    return c > 1 ? 1 : c < -1 ? -1 : c;
+}
+
+/* ---- scores ---- */
+
+/* Whether `label` is among the k largest; of equal values the smaller index comes first, and NaN comes last. */
+static double in_top(const float *v, size_t n, int64_t label, size_t k)
+{
+    if (label < 0)
+        return NAN;
+    if ((uint64_t)label >= n || isnan(v[label]))
+        return 0;
+    size_t ahead = 0;
+    for (size_t i = 0; i < n; i++)
+        ahead += v[i] > v[label] || (v[i] == v[label] && i < (size_t)label);
+    return ahead < k;
+}
+
+static size_t argmax(const float *v, size_t n)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < n; i++)
+        if (v[i] > v[best] || (isnan(v[best]) && !isnan(v[i])))
+            best = i;
+    return best;
+}
+
+static double score_top1(const oct_sample_view *s)
+{
+    return in_top(s->out, s->n_out, s->label, 1);
+}
+
+static double score_top5(const oct_sample_view *s)
+{
+    return in_top(s->out, s->n_out, s->label, 5);
+}
+
+static double score_agreement(const oct_sample_view *s)
+{
+    return argmax(s->out, s->n_out) == argmax(s->ref, s->n_out);
+}
+
+static double score_mse(const oct_sample_view *s)
+{
+    if (!s->n_out)
+        return NAN;
+    const float *want = s->in ? s->in : s->ref;
+    oct_error e = { 0 };
+    oct_error_add(&e, want, s->out, s->n_out);
+    return e.broken ? INFINITY : e.noise / (double)s->n_out;
+}
+
+static double score_cosine(const oct_sample_view *s)
+{
+    double least = 1;
+    for (size_t i = 0; i < s->n_errors; i++) {
+        double c = oct_error_cosine(&s->errors[i]);
+        if (!(c >= least))
+            least = isnan(c) ? 0 : c;
+    }
+    return least;
+}
+
+double oct_metric_sqnr(const oct_error *outputs, size_t n)
+{
+    double least = INFINITY;
+    for (size_t i = 0; i < n; i++) {
+        double db = oct_error_sqnr(&outputs[i]);
+        if (isnan(db))
+            return NAN;
+        least = db < least ? db : least;
+    }
+    return least;
+}
+
+static double whole_max(const oct_error *outputs, size_t n)
+{
+    double most = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (outputs[i].broken)
+            return INFINITY;
+        most = outputs[i].max_abs > most ? outputs[i].max_abs : most;
+    }
+    return most;
+}
+
+static bool is_classified(const oct_metric_case *c)
+{
+    return c->labels && c->classes >= 2;
+}
+
+static bool has_five(const oct_metric_case *c)
+{
+    return c->labels && c->classes >= 100;
+}
+
+static bool has_classes(const oct_metric_case *c)
+{
+    return c->compared && c->classes >= 2 && !c->reconstruction;
+}
+
+static bool is_reconstruction(const oct_metric_case *c)
+{
+    return c->reconstruction && !c->labels;
+}
+
+static bool is_compared(const oct_metric_case *c)
+{
+    return c->compared;
+}
+
+static const oct_metric metrics[] = {
+    { "top1", "share of samples whose label is the largest value of the first output", "%", OCT_METRIC_PROPORTION, true,
+      false, is_classified, score_top1, NULL },
+    { "top5", "share of samples whose label is among the five largest", "%", OCT_METRIC_PROPORTION, true, false, has_five,
+      score_top5, NULL },
+    { "mse", "mean squared error: of the reconstruction when the output has the input's shape, else to the float output", "",
+      OCT_METRIC_MEAN, false, false, is_reconstruction, score_mse, NULL },
+    { "agreement", "share of samples where the largest output is the float model's", "%", OCT_METRIC_PROPORTION, true, true,
+      has_classes, score_agreement, NULL },
+    { "cosine", "cosine to the float outputs, the smallest over the outputs, mean over samples", "", OCT_METRIC_MEAN, true,
+      true, is_compared, score_cosine, NULL },
+    { "sqnr", "signal to quantization noise of the outputs over the whole set, the smallest over the outputs", "dB",
+      OCT_METRIC_WHOLE, true, true, is_compared, NULL, oct_metric_sqnr },
+    { "maxerr", "largest absolute difference to the float outputs", "", OCT_METRIC_WHOLE, false, true, is_compared, NULL,
+      whole_max },
+};
+
+const oct_metric *oct_metric_at(size_t i)
+{
+    return i < OCT_COUNT(metrics) ? &metrics[i] : NULL;
+}
+
+const char *oct_metric_names(size_t i, const char **summary)
+{
+    if (i >= OCT_COUNT(metrics))
+        return NULL;
+    if (summary)
+        *summary = metrics[i].summary;
+    return metrics[i].name;
+}
+
+oct_status oct_metric_find(const char *name, const oct_metric **m, oct_err *err)
+{
+    const oct_metric *near = NULL;
+    int least = 3;
+    for (size_t i = 0; i < OCT_COUNT(metrics); i++) {
+        if (strcmp(metrics[i].name, name) == 0) {
+            *m = &metrics[i];
+            return OCT_OK;
+        }
+        int d = oct_edit_distance(metrics[i].name, name);
+        if (d < least) {
+            least = d;
+            near = &metrics[i];
+        }
+    }
+    oct_fail(err, OCT_EUSAGE, "unknown metric '%s'", name);
+    if (near)
+        oct_hint(err, "did you mean '%s'?", near->name);
+    return OCT_EUSAGE;
+}
+
+/* ---- limits ---- */
+
+oct_status oct_drop_limit_parse(const char *text, oct_drop_limit *d, oct_err *err)
+{
+    char *end;
+    double v = strtod(text, &end);
+    bool relative = false;
+    if (end != text && strcmp(end, "%") == 0) {
+        v /= 100;
+    } else if (end != text && strcmp(end, "r%") == 0) {
+        v /= 100;
+        relative = true;
+    } else if (end == text || *end) {
+        oct_fail(err, OCT_EUSAGE, "'%s' is not a drop", text);
+        oct_hint(err, "0.01 is in the metric's own units, 0.5%% is 0.005, 0.5r%% is relative to float");
+        return OCT_EUSAGE;
+    }
+    if (!isfinite(v))
+        return oct_fail(err, OCT_EUSAGE, "a drop of '%s' is not finite", text);
+    *d = (oct_drop_limit){ v, relative };
+    return OCT_OK;
+}
+
+double oct_metric_drop(const oct_metric *m, double reference, double value)
+{
+    return m->larger_is_better ? reference - value : value - reference;
+}
+
+bool oct_drop_exceeds(const oct_drop_limit *d, double reference, double drop)
+{
+    double allowed = d->relative ? d->value * fabs(reference) : d->value;
+    /* The last bits of means of thousands of scores are not worth failing over. */
+    return !(drop <= allowed + 4 * DBL_EPSILON * fmax(fabs(reference), fabs(allowed)));
+}

@@ -1,0 +1,86 @@
+/* lib/eval/metric.h -- the metrics: one record each, in one table (metric.c).
+ *
+ * A metric scores a sample from the outputs of a model; its value is the mean over the samples, and two models are
+ * compared pair by pair. Metrics of the whole set (sqnr, maxerr) have no score: they follow from oct_error sums. */
+#ifndef OCT_EVAL_METRIC_H
+#define OCT_EVAL_METRIC_H
+
+#include "eval/stats.h"
+
+/* ---- how far one tensor is from another, over everything fed ---- */
+
+typedef struct oct_error {
+    double signal, noise; /* sum y^2, sum (y - yq)^2 */
+    double other, dot;    /* sum yq^2, sum y yq */
+    double max_abs;       /* largest |y - yq| */
+    uint64_t n;
+    uint64_t broken;      /* elements where one is not finite and the other differs */
+} oct_error;
+
+/* Feeds n values: y is the reference. Sums go in a fixed order that depends on n alone, so feeding sample by sample
+ * gives the same for every batch size. Elements where both are the same infinity or both NaN are equal and add nothing. */
+void oct_error_add(oct_error *e, const float *y, const float *yq, size_t n);
+void oct_error_join(oct_error *e, const oct_error *part);
+double oct_error_sqnr(const oct_error *e);   /* dB; INFINITY when equal, NaN with broken elements */
+double oct_metric_sqnr(const oct_error *outputs, size_t n); /* the smallest of several; NaN when one is */
+double oct_error_cosine(const oct_error *e); /* 1 when both are all zero, 0 when one is */
+
+/* ---- metrics ---- */
+
+/* One sample as a model and the float model saw it; all rows are of this sample alone. */
+typedef struct oct_sample_view {
+    const float *out;    /* f32[n_out]: first output of the model */
+    const float *ref;    /* f32[n_out]: the float model's, the same pointer when this is the float model */
+    size_t n_out;
+    const float *in;     /* f32[n_out], when the first input has the shape of the first output; else NULL */
+    const oct_error *errors; /* one per output, of this sample */
+    size_t n_errors;
+    int64_t label;       /* -1: none */
+} oct_sample_view;
+
+/* What decides which metrics apply. */
+typedef struct oct_metric_case {
+    bool labels;         /* samples have labels */
+    size_t classes;      /* values per sample of the first output when it is [N, classes] (1s aside), else 0 */
+    bool reconstruction; /* the first input has the shape of the first output */
+    bool compared;       /* there is a model besides the float one */
+} oct_metric_case;
+
+typedef enum oct_metric_kind {
+    OCT_METRIC_PROPORTION, /* scores 0 or 1; value in 0..1, shown in percent */
+    OCT_METRIC_MEAN,
+    OCT_METRIC_WHOLE       /* no score; of the whole set */
+} oct_metric_kind;
+
+typedef struct oct_metric {
+    const char *name, *summary, *unit;
+    oct_metric_kind kind;
+    bool larger_is_better;
+    bool relative; /* compares with the float model's outputs: says nothing of the float model itself */
+    bool (*applies)(const oct_metric_case *c);
+    /* NaN: the sample does not count (no label). */
+    double (*score)(const oct_sample_view *s);
+    double (*whole)(const oct_error *outputs, size_t n); /* of OCT_METRIC_WHOLE; smallest or largest over the outputs */
+} oct_metric;
+
+/* The i-th metric; NULL beyond the last. */
+const oct_metric *oct_metric_at(size_t i);
+/* By name; NULL and OCT_EUSAGE with the nearest name. */
+oct_status oct_metric_find(const char *name, const oct_metric **m, oct_err *err);
+/* For option tables: name and summary of the i-th. */
+const char *oct_metric_names(size_t i, const char **summary);
+
+/* ---- how much worse is allowed ---- */
+
+/* "0.01" (the metric's own units), "0.5%" (0.005), "0.5r%" (relative to float). */
+typedef struct oct_drop_limit {
+    double value;
+    bool relative;
+} oct_drop_limit;
+oct_status oct_drop_limit_parse(const char *text, oct_drop_limit *d, oct_err *err);
+/* How much worse `value` is than `reference`: positive is worse, whichever way the metric counts. */
+double oct_metric_drop(const oct_metric *m, double reference, double value);
+/* Whether a drop is beyond the limit. A NaN is. */
+bool oct_drop_exceeds(const oct_drop_limit *d, double reference, double drop);
+
+#endif

@@ -1,0 +1,240 @@
+/* Plans kept by input shape; feeding a model; samples in a batch. */
+#include "eval/runner.h"
+
+#include <string.h>
+
+enum { KEPT = 4 }; /* ragged data: the oldest plan goes when another shape comes */
+
+typedef struct kept {
+    oct_plan *plan;
+    oct_input_shape *shape;
+    uint64_t used;
+} kept;
+
+struct oct_runner {
+    oct_arena *arena;
+    const oct_graph *g;
+    oct_plan_opts opts;
+    size_t n;          /* inputs */
+    size_t *from;      /* input i is array from[i] */
+    oct_input_shape *want;
+    const void **data;
+    oct_array *converted;
+    kept kept[KEPT];
+    uint64_t clock;
+    oct_tap_fn tap;
+    void *tap_arg;
+};
+
+static int find_feed(const oct_input_desc *feed, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(feed[i].name, name) == 0)
+            return (int)i;
+    return -1;
+}
+
+static oct_status match_inputs(oct_runner *r, const oct_input_desc *feed, size_t n_feed, oct_err *err)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < r->n; i++)
+        found += find_feed(feed, n_feed, r->g->value[r->g->input[i]].name) >= 0;
+    for (size_t i = 0; i < r->n; i++) {
+        const char *name = r->g->value[r->g->input[i]].name;
+        int at = found ? find_feed(feed, n_feed, name) : i < n_feed ? (int)i : -1;
+        if (at < 0)
+            return oct_fail(err, OCT_EMALFORMED, "nothing feeds input '%s': the reference model has no input of that name", name);
+        r->from[i] = (size_t)at;
+    }
+    return OCT_OK;
+}
+
+oct_status oct_runner_create(const oct_graph *g, const oct_plan_opts *opts, const oct_input_desc *feed, size_t n_feed,
+                             oct_runner **out, oct_err *err)
+{
+    oct_arena *a = oct_arena_create();
+    oct_runner *r = a ? oct_arena_calloc(a, 1, sizeof *r) : NULL;
+    if (!r) {
+        oct_arena_destroy(a);
+        return oct_nomem(err);
+    }
+    r->arena = a;
+    r->g = g;
+    r->n = g->n_input;
+    if (opts)
+        r->opts = *opts;
+    r->from = oct_arena_calloc(a, r->n + 1, sizeof *r->from);
+    r->want = oct_arena_calloc(a, r->n + 1, sizeof *r->want);
+    r->data = oct_arena_calloc(a, r->n + 1, sizeof *r->data);
+    r->converted = oct_arena_calloc(a, r->n + 1, sizeof *r->converted);
+    bool ok = r->from && r->want && r->data && r->converted;
+    for (int k = 0; k < KEPT && ok; k++)
+        ok = (r->kept[k].shape = oct_arena_calloc(a, r->n + 1, sizeof(oct_input_shape))) != NULL;
+    oct_status s = ok ? match_inputs(r, feed, n_feed, err) : oct_nomem(err);
+    if (s != OCT_OK) {
+        oct_runner_destroy(r);
+        return s;
+    }
+    *out = r;
+    return OCT_OK;
+}
+
+void oct_runner_destroy(oct_runner *r)
+{
+    if (!r)
+        return;
+    for (int k = 0; k < KEPT; k++)
+        oct_plan_destroy(r->kept[k].plan);
+    for (size_t i = 0; r->converted && i < r->n; i++)
+        oct_array_free(&r->converted[i]);
+    oct_arena_destroy(r->arena);
+}
+
+static bool same_shapes(const oct_input_shape *a, const oct_input_shape *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (a[i].rank != b[i].rank || memcmp(a[i].dims, b[i].dims, (size_t)a[i].rank * sizeof a[i].dims[0]) != 0)
+            return false;
+    return true;
+}
+
+oct_status oct_runner_plan(oct_runner *r, const oct_array *arrays, oct_plan **plan, oct_err *err)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        const oct_array *x = &arrays[r->from[i]];
+        r->want[i] = (oct_input_shape){ .name = r->g->value[r->g->input[i]].name, .rank = x->rank };
+        memcpy(r->want[i].dims, x->dims, (size_t)x->rank * sizeof x->dims[0]);
+    }
+    kept *slot = &r->kept[0];
+    for (int k = 0; k < KEPT; k++) {
+        kept *c = &r->kept[k];
+        if (c->plan && same_shapes(c->shape, r->want, r->n)) {
+            c->used = ++r->clock;
+            *plan = c->plan;
+            return OCT_OK;
+        }
+        if (!c->plan || (slot->plan && c->used < slot->used))
+            slot = c;
+    }
+    oct_plan_destroy(slot->plan);
+    slot->plan = NULL;
+    OCT_TRY(oct_plan_create(r->g, r->want, r->n, &r->opts, &slot->plan, err));
+    memcpy(slot->shape, r->want, r->n * sizeof *r->want);
+    slot->used = ++r->clock;
+    oct_plan_set_tap(slot->plan, r->tap, r->tap_arg);
+    *plan = slot->plan;
+    return OCT_OK;
+}
+
+/* The array in the model's element type. */
+static oct_status convert_input(oct_runner *r, size_t i, const oct_array *x, oct_err *err)
+{
+    const oct_value *v = &r->g->value[r->g->input[i]];
+    r->data[i] = x->data;
+    if (v->dtype == OCT_UNDEFINED || v->dtype == x->dtype)
+        return OCT_OK;
+    oct_array *c = &r->converted[i];
+    if (c->dtype != v->dtype || oct_array_count(c) != oct_array_count(x)) {
+        oct_array_free(c);
+        OCT_TRY(oct_array_create(c, v->dtype, x->rank, x->dims, err));
+    }
+    oct_status s = oct_array_convert(x->dtype, x->data, v->dtype, c->data, (size_t)oct_array_count(x), err);
+    if (s != OCT_OK) {
+        oct_within(err, "input '%s'", v->name);
+        return s;
+    }
+    r->data[i] = c->data;
+    return OCT_OK;
+}
+
+oct_status oct_runner_run(oct_runner *r, const oct_array *arrays, oct_plan **plan, oct_err *err)
+{
+    OCT_TRY(oct_runner_plan(r, arrays, plan, err));
+    for (size_t i = 0; i < r->n; i++)
+        OCT_TRY(convert_input(r, i, &arrays[r->from[i]], err));
+    return oct_plan_run(*plan, r->data, err);
+}
+
+void oct_runner_set_tap(oct_runner *r, oct_tap_fn fn, void *arg)
+{
+    r->tap = fn;
+    r->tap_arg = arg;
+    for (int k = 0; k < KEPT; k++)
+        if (r->kept[k].plan)
+            oct_plan_set_tap(r->kept[k].plan, fn, arg);
+}
+
+/* ---- inputs ---- */
+
+/* Takes over what another graph fixes. */
+static void merge_dims(int64_t *dims, int rank, const oct_value *v)
+{
+    if (v->shape.rank != rank)
+        return;
+    for (int k = 0; k < rank; k++)
+        if (dims[k] < 0)
+            dims[k] = v->shape.d[k].n;
+}
+
+oct_status oct_inputs_describe(const oct_graph *const *g, size_t n, oct_arena *arena, oct_input_desc **inputs,
+                               size_t *n_inputs, oct_err *err)
+{
+    oct_input_desc *d = oct_arena_calloc(arena, g[0]->n_input + 1, sizeof *d);
+    if (!d)
+        return oct_nomem(err);
+    for (size_t i = 0; i < g[0]->n_input; i++) {
+        const oct_value *v = &g[0]->value[g[0]->input[i]];
+        int64_t *dims = oct_arena_calloc(arena, OCT_MAX_RANK, sizeof *dims);
+        if (!dims)
+            return oct_nomem(err);
+        for (int k = 0; k < v->shape.rank; k++)
+            dims[k] = v->shape.d[k].n;
+        for (size_t m = 1; m < n; m++) {
+            int at = oct_graph_find(g[m], v->name);
+            if (at < 0 && i < g[m]->n_input)
+                at = g[m]->input[i];
+            if (at >= 0)
+                merge_dims(dims, v->shape.rank, &g[m]->value[at]);
+        }
+        d[i] = (oct_input_desc){ v->name, v->dtype, v->shape.rank, dims };
+    }
+    *inputs = d;
+    *n_inputs = g[0]->n_input;
+    return OCT_OK;
+}
+
+/* ---- rows ---- */
+
+/* Whether rows 1.. of an array repeat row 0: one sample stacked to a fixed batch, and not an input given whole. */
+static bool repeats(const oct_array *x)
+{
+    size_t row = x->rank && x->dims[0] > 0 ? x->bytes / (size_t)x->dims[0] : 0;
+    for (int64_t i = 1; row && i < x->dims[0]; i++)
+        if (memcmp(x->data, (const char *)x->data + (size_t)i * row, row) != 0)
+            return false;
+    return row != 0;
+}
+
+int64_t oct_batch_rows(const oct_source *src, const oct_batch *b)
+{
+    int64_t fixed = oct_source_fixed_batch(src);
+    if (b->n == 1) {
+        if (fixed <= 1)
+            return 0;
+        for (size_t i = 0; i < b->n_tensors; i++)
+            if (b->tensors[i].rank && b->tensors[i].dims[0] == fixed && !repeats(&b->tensors[i]))
+                return 0;
+        return fixed;
+    }
+    return fixed > 1 ? fixed : (int64_t)b->n;
+}
+
+int64_t oct_row_elements(int rank, const int64_t *dims, int64_t rows, int64_t *first)
+{
+    int64_t count = 1;
+    for (int k = 0; k < rank; k++)
+        count *= dims[k];
+    bool divides = rows > 0 && rank > 0 && dims[0] > 0 && dims[0] % rows == 0;
+    *first = rank ? (divides ? dims[0] / rows : dims[0]) : 0;
+    return divides ? count / rows : count;
+}
