@@ -1,0 +1,38 @@
+/* lib/eval/report.h -- what an evaluation found, for machines and for a browser. One writer each, into a buffer. */
+#ifndef OCT_EVAL_REPORT_H
+#define OCT_EVAL_REPORT_H
+
+#include "base/buf.h"
+#include "eval/check.h"
+#include "eval/eval.h"
+
+/* The number of the JSON's form; grows when a field changes its meaning. */
+enum { OCT_REPORT_SCHEMA = 1 };
+
+/* What was asked, for the reports. All borrowed; may be NULL. */
+typedef struct oct_report_context {
+    const char *version;      /* "octet 0.1.0" */
+    const char *preprocess;   /* canonical text */
+    const char *const *data;  /* the SPECs */
+    size_t n_data;
+    const oct_metric *goal;   /* --max-drop's metric, or NULL */
+    oct_drop_limit limit;
+    bool missed;              /* the goal was not met */
+    const char *const *bad;   /* messages of samples that were skipped */
+    size_t n_bad;
+} oct_report_context;
+
+void oct_report_json(const oct_eval_result *r, const oct_report_context *c, oct_buf *out);
+/* JUnit XML: a test case for each model and metric with a goal, and one for the samples. */
+void oct_report_junit(const oct_eval_result *r, const oct_report_context *c, oct_buf *out);
+/* One page, complete in itself: no scripts, no links; light and dark. */
+void oct_report_html(const oct_eval_result *r, const oct_report_context *c, oct_buf *out);
+
+/* The same for an ONNX test case. */
+void oct_check_json(const char *model, const char *dir, const oct_check_options *o, const oct_check_result *r, oct_buf *out);
+void oct_check_junit(const char *model, const char *dir, const oct_check_result *r, oct_buf *out);
+
+/* Appends text with &, <, >, quotes and control characters made safe for XML and HTML. */
+void oct_xml_text(oct_buf *out, const char *s);
+
+#endif

@@ -1,0 +1,209 @@
+/* The JSON report. Fields stay as they are; new ones may come. */
+#include "eval/report.h"
+
+#include "base/json.h"
+
+#include <math.h>
+
+/* A decibel value: null with "exact" for equal tensors. */
+static void put_db(oct_json *j, const char *key, double db)
+{
+    oct_json_num(j, key, db);
+    if (isinf(db) && db > 0)
+        oct_json_bool(j, "exact", true);
+}
+
+static void put_metrics(oct_json *j, const oct_eval_result *r, const oct_eval_model_result *m)
+{
+    oct_json_open(j, "metrics", '{');
+    for (size_t i = 0; i < r->n_scores; i++)
+        if (!isnan(m->scores[i].value))
+            oct_json_num(j, m->scores[i].metric->name, m->scores[i].value);
+    oct_json_close(j);
+    bool any = false;
+    for (size_t i = 0; i < r->n_scores; i++)
+        any |= !isnan(m->scores[i].drop);
+    if (!any)
+        return;
+    oct_json_open(j, "drop", '{');
+    for (size_t i = 0; i < r->n_scores; i++) {
+        const oct_eval_score *s = &m->scores[i];
+        if (isnan(s->drop))
+            continue;
+        oct_json_open(j, s->metric->name, '{');
+        oct_json_num(j, "value", s->drop);
+        oct_json_num(j, "low", s->lo);
+        oct_json_num(j, "high", s->hi);
+        oct_json_bool(j, "within_noise", s->within_noise);
+        oct_json_int(j, "samples", (int64_t)s->n);
+        oct_json_close(j);
+    }
+    oct_json_close(j);
+}
+
+static void put_latency(oct_json *j, const oct_eval_latency *l)
+{
+    if (!l->runs) {
+        oct_json_null(j, "latency_ms");
+        return;
+    }
+    oct_json_open(j, "latency_ms", '{');
+    oct_json_num(j, "median", l->median * 1e3);
+    oct_json_num(j, "q1", l->q1 * 1e3);
+    oct_json_num(j, "q3", l->q3 * 1e3);
+    oct_json_int(j, "runs", l->runs);
+    oct_json_close(j);
+}
+
+static void put_outputs(oct_json *j, const oct_eval_result *r, const oct_eval_model_result *m)
+{
+    oct_json_open(j, "outputs", '[');
+    for (size_t i = 0; i < r->n_outputs; i++) {
+        oct_json_open(j, NULL, '{');
+        oct_json_str(j, "name", m->outputs[i].name);
+        put_db(j, "sqnr_db", m->outputs[i].sqnr_db);
+        oct_json_num(j, "cosine", m->outputs[i].cosine);
+        oct_json_num(j, "max_abs_error", m->outputs[i].max_abs);
+        oct_json_close(j);
+    }
+    oct_json_close(j);
+}
+
+static void put_layers(oct_json *j, const oct_eval_model_result *m)
+{
+    oct_json_open(j, "layers", '[');
+    for (size_t i = 0; i < m->n_layers; i++) {
+        const oct_eval_layer *l = &m->layers[i];
+        oct_json_open(j, NULL, '{');
+        oct_json_str(j, "name", l->name);
+        oct_json_str(j, "op", l->op);
+        oct_json_str(j, "scheme", l->scheme);
+        put_db(j, "sqnr_db", l->sqnr_db);
+        oct_json_str(j, "value", l->value);
+        oct_json_close(j);
+    }
+    oct_json_close(j);
+}
+
+static void put_profile(oct_json *j, const oct_eval_model_result *m)
+{
+    if (!m->n_steps)
+        return;
+    oct_json_open(j, "profile", '[');
+    for (size_t i = 0; i < m->n_steps; i++) {
+        const oct_eval_step *s = &m->steps[i];
+        oct_json_open(j, NULL, '{');
+        oct_json_str(j, "name", s->name);
+        oct_json_str(j, "op", s->op);
+        oct_json_str(j, "scheme", s->scheme);
+        oct_json_num(j, "ms", s->seconds * 1e3);
+        oct_json_int(j, "macs", (int64_t)s->macs);
+        oct_json_int(j, "bytes", (int64_t)s->bytes);
+        oct_json_close(j);
+    }
+    oct_json_close(j);
+}
+
+/* The fields that compare a model with the float one. */
+static void put_comparison(oct_json *j, const oct_eval_result *r, const oct_eval_model_result *m)
+{
+    const oct_eval_model_result *f = &r->models[0];
+    oct_json_num(j, "agreement", m->agreement);
+    put_db(j, "output_sqnr_db", m->sqnr_db);
+    oct_json_open(j, "ratio", '{');
+    oct_json_num(j, "latency", m->latency.runs ? m->latency.median / f->latency.median : NAN);
+    oct_json_num(j, "size", f->size_bytes ? (double)m->size_bytes / (double)f->size_bytes : NAN);
+    oct_json_close(j);
+}
+
+static void put_model(oct_json *j, const char *key, const oct_eval_result *r, size_t k, bool whole)
+{
+    const oct_eval_model_result *m = &r->models[k];
+    oct_json_open(j, key, '{');
+    oct_json_str(j, "path", m->name);
+    put_metrics(j, r, m);
+    put_latency(j, &m->latency);
+    oct_json_int(j, "size_bytes", (int64_t)m->size_bytes);
+    oct_json_int(j, "peak_bytes", (int64_t)m->peak_bytes);
+    oct_json_int(j, "weighted_layers", (int64_t)m->weighted_steps);
+    oct_json_int(j, "integer_layers", (int64_t)m->integer_steps);
+    if (k > 0)
+        put_outputs(j, r, m);
+    if (whole && k > 0) {
+        put_comparison(j, r, m);
+        put_layers(j, m);
+    }
+    if (whole)
+        put_profile(j, m);
+    oct_json_close(j);
+}
+
+static void put_context(oct_json *j, const oct_eval_result *r, const oct_report_context *c)
+{
+    oct_json_str(j, "version", c->version);
+    oct_json_open(j, "data", '[');
+    for (size_t i = 0; i < c->n_data; i++)
+        oct_json_str(j, NULL, c->data[i]);
+    oct_json_close(j);
+    oct_json_str(j, "preprocess", c->preprocess);
+    oct_json_int(j, "threads", r->threads);
+    oct_json_str(j, "isa", r->isa);
+    if (!c->goal)
+        return;
+    oct_json_open(j, "goal", '{');
+    oct_json_str(j, "metric", c->goal->name);
+    oct_json_num(j, "max_drop", c->limit.value);
+    oct_json_bool(j, "relative", c->limit.relative);
+    oct_json_bool(j, "met", !c->missed);
+    oct_json_close(j);
+}
+
+void oct_report_json(const oct_eval_result *r, const oct_report_context *c, oct_buf *out)
+{
+    oct_json json = OCT_JSON_INIT(out), *j = &json;
+    oct_json_open(j, NULL, '{');
+    oct_json_int(j, "schema", OCT_REPORT_SCHEMA);
+    put_context(j, r, c);
+    oct_json_int(j, "samples", r->samples);
+    oct_json_int(j, "bad_samples", r->bad_samples);
+    oct_json_int(j, "layer_samples", r->layer_samples);
+    put_model(j, "float", r, 0, false);
+    if (r->n_models > 1) {
+        put_model(j, "quant", r, 1, false);
+        put_comparison(j, r, &r->models[1]);
+        put_layers(j, &r->models[1]);
+    } else {
+        oct_json_null(j, "quant");
+    }
+    oct_json_open(j, "models", '[');
+    for (size_t k = 0; k < r->n_models; k++)
+        put_model(j, NULL, r, k, true);
+    oct_json_close(j);
+    if (c->n_bad) {
+        oct_json_open(j, "bad", '[');
+        for (size_t i = 0; i < c->n_bad; i++)
+            oct_json_str(j, NULL, c->bad[i]);
+        oct_json_close(j);
+    }
+    oct_json_close(j);
+    oct_buf_puts(out, "\n");
+}
+
+void oct_check_json(const char *model, const char *dir, const oct_check_options *o, const oct_check_result *r, oct_buf *out)
+{
+    oct_json json = OCT_JSON_INIT(out), *j = &json;
+    oct_json_open(j, NULL, '{');
+    oct_json_int(j, "schema", OCT_REPORT_SCHEMA);
+    oct_json_str(j, "model", model);
+    oct_json_str(j, "case", dir);
+    oct_json_bool(j, "passed", !r->first[0]);
+    oct_json_str(j, "first", r->first[0] ? r->first : NULL);
+    oct_json_int(j, "outputs", (int64_t)r->outputs);
+    oct_json_int(j, "values", (int64_t)r->values);
+    oct_json_int(j, "differ", (int64_t)r->differ);
+    oct_json_num(j, "max_abs_error", r->max_abs);
+    oct_json_num(j, "rtol", o->rtol);
+    oct_json_num(j, "atol", o->atol);
+    oct_json_close(j);
+    oct_buf_puts(out, "\n");
+}
