@@ -1,0 +1,351 @@
+/* qeval: compares a float model and quantized ones: accuracy, errors, latency, memory, size. */
+#include "qeval.h"
+
+#include "eval/outputs.h"
+#include "kernels/cpu.h"
+
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+
+enum { CHEAP_LAYER_SAMPLES = 16 };
+static const double CHEAP_SECONDS = 0.5, FULL_SECONDS = 3;
+
+/* What lives through a run. */
+typedef struct session {
+    const qeval_args *a;
+    oct_cli *cli;
+    oct_arena *arena;
+    oct_pool *pool;
+    oct_model **loaded;
+    oct_eval_model *models;
+    size_t n_models;
+    oct_source *src;
+} session;
+
+/* ---- models ---- */
+
+static bool is_model_name(const char *path)
+{
+    size_t n = strlen(path);
+    return strcmp(path, "-") == 0 || (n >= 5 && strcasecmp(path + n - 5, ".onnx") == 0);
+}
+
+static oct_status check_name(const char *path, oct_err *err)
+{
+    if (is_model_name(path) || (!oct_looks_like_data(path) && !oct_path_is_dir(path)))
+        return OCT_OK;
+    oct_fail(err, OCT_EUSAGE, "'%s' is not an ONNX model", path);
+    oct_cli_pattern_hint("data", path, err);
+    return OCT_EUSAGE;
+}
+
+static oct_status load_models(session *s, oct_err *err)
+{
+    const qeval_args *a = s->a;
+    s->n_models = 1 + a->others.n;
+    s->loaded = oct_arena_calloc(s->arena, s->n_models, sizeof *s->loaded);
+    s->models = oct_arena_calloc(s->arena, s->n_models, sizeof *s->models);
+    if (!s->loaded || !s->models)
+        return oct_nomem(err);
+    for (size_t k = 0; k < s->n_models; k++)
+        OCT_TRY(check_name(k ? a->others.v[k - 1] : a->model, err));
+    for (size_t k = 0; k < s->n_models; k++) {
+        const char *path = k ? a->others.v[k - 1] : a->model;
+        OCT_TRY(oct_model_load(path, &s->loaded[k], err));
+        s->models[k] = (oct_eval_model){ path, s->loaded[k]->graph, oct_model_bytes(s->loaded[k]) };
+    }
+    return OCT_OK;
+}
+
+/* ---- data ---- */
+
+static oct_status open_data(session *s, oct_err *err)
+{
+    const qeval_args *a = s->a;
+    oct_input_desc *inputs;
+    size_t n;
+    OCT_TRY(oct_eval_inputs(s->models, s->n_models, s->arena, &inputs, &n, err));
+    oct_source_options o = {
+        .specs = a->data.v,
+        .n_specs = a->data.n,
+        .preprocess = a->preprocess.v,
+        .n_preprocess = a->preprocess.n,
+        .inputs = inputs,
+        .n_inputs = n,
+        .labels = a->labels,
+        .skip_bad = a->skip_bad,
+        .limit = a->samples,
+    };
+    OCT_TRY(oct_source_open(&o, &s->src, err));
+    const char *words = oct_source_preprocess_words(s->src);
+    if (words && words[0])
+        oct_cli_note(s->cli, 1, "preprocessing: %s", words);
+    return OCT_OK;
+}
+
+/* Names what was skipped; messages stay valid while the source is open. */
+static oct_status collect_bad(session *s, const char ***bad, size_t *n, oct_err *err)
+{
+    size_t count = 0;
+    while (oct_source_bad_text(s->src, count))
+        count++;
+    if (!(*bad = oct_arena_calloc(s->arena, count + 1, sizeof **bad)))
+        return oct_nomem(err);
+    for (size_t i = 0; i < count; i++) {
+        (*bad)[i] = oct_source_bad_text(s->src, i);
+        oct_cli_warn(s->cli, "left out: %s", (*bad)[i]);
+    }
+    if (oct_source_bad_count(s->src) > (int64_t)count)
+        oct_cli_warn(s->cli, "and %lld more", (long long)(oct_source_bad_count(s->src) - (int64_t)count));
+    *n = count;
+    return OCT_OK;
+}
+
+/* ---- the goal ---- */
+
+/* The metric that --max-drop is about: the first asked for, else the first that applies; whether any model is beyond it. */
+static oct_status judge(const session *s, const oct_eval_result *r, oct_report_context *c, oct_err *err)
+{
+    if (!s->a->max_drop)
+        return OCT_OK;
+    size_t at = 0;
+    while (at < r->n_scores && isnan(r->models[r->n_models - 1].scores[at].drop))
+        at++;
+    if (at == r->n_scores) {
+        oct_fail(err, OCT_EUSAGE, "no metric here has a drop");
+        oct_hint(err, "--max-drop needs a float and a quantized model, and a metric such as top1, mse, agreement or cosine");
+        return OCT_EUSAGE;
+    }
+    c->goal = r->models[0].scores[at].metric;
+    for (size_t k = 1; k < r->n_models; k++)
+        c->missed |= oct_drop_exceeds(&c->limit, r->models[k].scores[at].reference, r->models[k].scores[at].drop);
+    return OCT_OK;
+}
+
+static oct_status goal_error(const oct_eval_result *r, const oct_report_context *c, oct_err *err)
+{
+    for (size_t i = 0; c->missed && i < r->n_scores; i++)
+        for (size_t k = 1; k < r->n_models; k++) {
+            const oct_eval_score *x = &r->models[k].scores[i];
+            if (x->metric == c->goal && oct_drop_exceeds(&c->limit, x->reference, x->drop))
+                return oct_fail(err, OCT_EGOAL, "%s: %s is %.6g, float has %.6g: a drop of %.6g, at most %.6g%s is allowed",
+                                r->models[k].name, x->metric->name, x->value, x->reference, x->drop, c->limit.value,
+                                c->limit.relative ? " of float's" : "");
+        }
+    return OCT_OK;
+}
+
+/* ---- writing ---- */
+
+static oct_status write_text(const char *path, const oct_buf *b, oct_err *err)
+{
+    oct_out o;
+    if (b->failed)
+        return oct_nomem(err);
+    OCT_TRY(oct_out_open(&o, path, err));
+    oct_out_write(&o, b->data, b->len);
+    return oct_out_commit(&o, err);
+}
+
+typedef void (*report_fn)(const oct_eval_result *r, const oct_report_context *c, oct_buf *out);
+
+static oct_status write_report(const char *path, report_fn report, const oct_eval_result *r, const oct_report_context *c,
+                               oct_err *err)
+{
+    if (!path)
+        return OCT_OK;
+    oct_buf b = OCT_BUF_INIT;
+    report(r, c, &b);
+    oct_status s = write_text(path, &b, err);
+    oct_buf_free(&b);
+    return s;
+}
+
+static oct_status write_reports(session *s, oct_eval_result *r, const oct_report_context *c, bool all_layers, oct_err *err)
+{
+    FILE *f = oct_cli_result(s->cli);
+    oct_progress_clear(&s->cli->progress);
+    if (!s->cli->quiet || f == s->cli->out)
+        OCT_TRY(qeval_print(r, c, all_layers, f, err));
+    OCT_TRY(write_report(s->cli->json, oct_report_json, r, c, err));
+    OCT_TRY(write_report(s->a->html, oct_report_html, r, c, err));
+    return write_report(s->a->junit, oct_report_junit, r, c, err);
+}
+
+/* ---- the three things it does ---- */
+
+static oct_status pick_metrics(const session *s, const oct_metric ***metrics, oct_err *err)
+{
+    *metrics = oct_arena_calloc(s->arena, s->a->metrics.n + 1, sizeof **metrics);
+    if (!*metrics)
+        return oct_nomem(err);
+    for (size_t i = 0; i < s->a->metrics.n; i++)
+        OCT_TRY(oct_metric_find(s->a->metrics.v[i], &(*metrics)[i], err));
+    return OCT_OK;
+}
+
+static oct_status compare(session *s, oct_err *err)
+{
+    const qeval_args *a = s->a;
+    /* Asking for one of the dear parts leaves out the other; asking for neither gives a little of both. */
+    const bool asked = a->layers || a->latency;
+    const bool no_latency = oct_cli_given(s->cli, "latency") && !a->latency;
+    const bool no_layers = oct_cli_given(s->cli, "layers") && !a->layers;
+    oct_report_context c = { .version = "octet " OCT_VERSION, .data = a->data.v, .n_data = a->data.n };
+    if (a->max_drop)
+        OCT_TRY(oct_drop_limit_parse(a->max_drop, &c.limit, err));
+    const oct_metric **metrics;
+    OCT_TRY(pick_metrics(s, &metrics, err));
+    OCT_TRY(open_data(s, err));
+    oct_eval_options o = {
+        .pool = s->pool,
+        .batch = (size_t)a->batch,
+        .metrics = a->metrics.n ? metrics : NULL,
+        .n_metrics = a->metrics.n,
+        .layer_samples = a->layers ? -1 : asked || no_layers ? 0 : CHEAP_LAYER_SAMPLES,
+        .latency_seconds = a->latency ? FULL_SECONDS : asked || no_latency ? 0 : CHEAP_SECONDS,
+        .latency_runs = (int)a->runs,
+        .profile = a->profile,
+        .progress = oct_progress_report,
+        .progress_arg = &s->cli->progress,
+    };
+    oct_eval_result *r = NULL;
+    const char **bad;
+    OCT_TRY(oct_eval(s->models, s->n_models, s->src, &o, &r, err));
+    r->isa = oct_isa_name(oct_isa_active());
+    c.preprocess = oct_source_preprocess(s->src);
+    oct_status st = collect_bad(s, &bad, &c.n_bad, err);
+    c.bad = bad;
+    if (st == OCT_OK)
+        st = judge(s, r, &c, err);
+    if (st == OCT_OK)
+        st = write_reports(s, r, &c, a->layers, err);
+    if (st == OCT_OK)
+        st = goal_error(r, &c, err);
+    oct_eval_free(r);
+    return st;
+}
+
+static oct_status write_outputs(session *s, oct_err *err)
+{
+    if (s->n_models > 1)
+        return oct_fail(err, OCT_EUSAGE, "--outputs runs one model, and %zu are given", s->n_models);
+    OCT_TRY(open_data(s, err));
+    const char **bad;
+    size_t n_bad;
+    int64_t samples;
+    OCT_TRY(oct_write_outputs(s->models[0].graph, s->src, s->a->outputs, (size_t)s->a->batch, s->pool, oct_progress_report,
+                              &s->cli->progress, &samples, err));
+    OCT_TRY(collect_bad(s, &bad, &n_bad, err));
+    oct_cli_note(s->cli, 0, "%s: outputs of %lld samples", s->a->outputs, (long long)samples);
+    return OCT_OK;
+}
+
+static oct_status check_cases(session *s, oct_err *err)
+{
+    const qeval_args *a = s->a;
+    if (s->n_models > 1 || a->data.n != 1)
+        return oct_fail(err, OCT_EUSAGE, "--check runs one model on one test case");
+    oct_check_options o = { a->rtol, a->atol, s->pool };
+    oct_check_result r;
+    oct_status st = oct_check_case(s->models[0].graph, a->data.v[0], &o, &r, err);
+    if (st != OCT_OK) {
+        oct_within(err, "%s", a->model);
+        return st;
+    }
+    oct_buf b = OCT_BUF_INIT;
+    if (s->cli->json) {
+        oct_check_json(a->model, a->data.v[0], &o, &r, &b);
+        st = write_text(s->cli->json, &b, err);
+        oct_buf_free(&b);
+    }
+    if (st == OCT_OK && a->junit) {
+        oct_check_junit(a->model, a->data.v[0], &r, &b);
+        st = write_text(a->junit, &b, err);
+        oct_buf_free(&b);
+    }
+    if (st != OCT_OK)
+        return st;
+    if (r.first[0])
+        return oct_fail(err, OCT_EGOAL, "%s: %s; %llu of %llu values differ, by at most %.3g", a->data.v[0], r.first,
+                        (unsigned long long)r.differ, (unsigned long long)r.values, r.max_abs);
+    if (!s->cli->quiet)
+        fprintf(oct_cli_result(s->cli), "%s: %zu output%s agree, largest difference %.3g\n", a->data.v[0], r.outputs,
+                r.outputs == 1 ? "" : "s", r.max_abs);
+    return OCT_OK;
+}
+
+static oct_status run(const qeval_args *a, oct_cli *cli, oct_err *err)
+{
+    session s = { .a = a, .cli = cli, .arena = oct_arena_create() };
+    oct_status st = s.arena ? OCT_OK : oct_nomem(err);
+    if (st == OCT_OK && cli->isa)
+        st = oct_isa_limit(cli->isa, err);
+    if (st == OCT_OK && !(s.pool = oct_pool_create((int)cli->threads)))
+        st = oct_nomem(err);
+    if (st == OCT_OK)
+        st = load_models(&s, err);
+    if (st == OCT_OK)
+        st = a->check ? check_cases(&s, err) : a->outputs ? write_outputs(&s, err) : compare(&s, err);
+    oct_source_close(s.src);
+    for (size_t k = 0; s.loaded && k < s.n_models; k++)
+        oct_model_free(s.loaded[k]);
+    oct_pool_destroy(s.pool);
+    oct_arena_destroy(s.arena);
+    return st;
+}
+
+int main(int argc, char **argv)
+{
+    qeval_args a = { .batch = 1, .rtol = 1e-3, .atol = 1e-5 };
+    const oct_cli_opt opts[] = {
+        OPT_POSITIONAL("FLOAT", &a.model, "the float ONNX model, to which the others are compared"),
+        OPT_POSITIONALS("QUANT", &a.others, 0, "quantized models, made by any tool"),
+        OPT_GROUP("Samples"),
+        OPT_MULTI(0, "data", &a.data, "SPEC", "samples: a folder, a CSV, an .npy, an .npz, a tar shard, or a quoted pattern of them"),
+        OPT_MULTI(0, "preprocess", &a.preprocess, "P", "steps between a stored sample and the model's input, or a preset"),
+        OPT_FILE(0, "labels", &a.labels, "labels of the samples: an .npy of integers or a CSV"),
+        OPT_INT('n', "samples", &a.samples, 1, INT64_MAX, "use only the first N samples"),
+        OPT_INT(0, "batch", &a.batch, 1, 4096, "samples at a time; results do not depend on it"),
+        OPT_FLAG(0, "skip-bad", &a.skip_bad, "leave out samples that cannot be read, and name them"),
+        OPT_GROUP("Comparison"),
+        OPT_ENUMS(0, "metric", &a.metrics, oct_metric_names, "metrics to compute [default: those that apply]; 'help' lists them"),
+        OPT_STR(0, "max-drop", &a.max_drop, "D",
+                "exit 1 when the first metric gets worse by more: 0.01 in its own units, 0.5% is 0.005, 0.5r% relative to float"),
+        OPT_FLAG(0, "layers", &a.layers, "compare all layers over all samples"),
+        OPT_FLAG(0, "latency", &a.latency, "time the models longer, in turn on one sample"),
+        OPT_INT(0, "runs", &a.runs, 1, 1000, "time at least N runs of each model"),
+        OPT_FLAG(0, "profile", &a.profile, "print time and throughput of each step"),
+        OPT_GROUP("Instead of comparing"),
+        OPT_OUT(0, "outputs", &a.outputs, "write the outputs of the model for all samples into an .npz"),
+        OPT_FLAG(0, "check", &a.check, "run an ONNX test case (--data DIR/test_data_set_0) and compare with its outputs"),
+        OPT_FLOAT(0, "rtol", &a.rtol, 0, 1, "relative tolerance of --check"),
+        OPT_FLOAT(0, "atol", &a.atol, 0, 1e9, "absolute tolerance of --check"),
+        OPT_GROUP("Reports"),
+        OPT_OUT(0, "html", &a.html, "write a page for the browser"),
+        OPT_OUT(0, "junit", &a.junit, "write JUnit XML, for CI"),
+        OPT_REQUIRED("data"),
+        OPT_CONFLICT("check", "outputs"),
+        OPT_COMMON,
+        OPT_END,
+    };
+    oct_err err = OCT_ERR_INIT;
+    oct_cli cli = {
+        .name = "qeval",
+        .summary = "Compares a float ONNX model with quantized ones over the same samples: accuracy, error of every layer, "
+                   "latency, memory, size. With one model, reports on it alone.",
+        .opts = opts,
+        .isa_text = oct_isa_name(oct_isa_detect()),
+        .isa_names = oct_isa_names(),
+        .examples = "  qeval model.onnx model.int8.onnx --data eval.csv --preprocess imagenet\n"
+                    "  qeval model.onnx model.int8.onnx --data 'eval/*.npy' --labels y.npy --max-drop 0.5% --json report.json\n"
+                    "  qeval model.onnx --data x.npy --outputs y.npz\n",
+    };
+    oct_status s = oct_cli_parse(&cli, argc, argv, &err);
+    if (s == OCT_OK && !cli.done) {
+        oct_io_guard("qeval");
+        s = run(&a, &cli, &err);
+    }
+    return oct_cli_finish(&cli, s, &err);
+}

@@ -1,0 +1,263 @@
+/* qeval's tables for people. */
+#include "qeval.h"
+
+#include "cli/text_table.h"
+#include "cli/textfmt.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { WORST = 8, PROFILE_ROWS = 30 };
+
+static const char *value_text(char dst[48], const oct_metric *m, double v)
+{
+    char num[32];
+    if (isnan(v))
+        return "";
+    if (m->kind == OCT_METRIC_PROPORTION)
+        snprintf(dst, 48, "%s", oct_fmt_percent(num, v));
+    else if (strcmp(m->unit, "dB") == 0)
+        snprintf(dst, 48, "%s", oct_fmt_db(num, v));
+    else
+        snprintf(dst, 48, "%.6g", v);
+    return dst;
+}
+
+/* "0.40 points worse (95 %: -0.20 to 1.00), within noise" */
+static const char *drop_text(char dst[160], const oct_eval_score *s)
+{
+    dst[0] = 0;
+    if (isnan(s->drop))
+        return dst;
+    const bool points = s->metric->kind == OCT_METRIC_PROPORTION;
+    const double unit = points ? 100 : 1;
+    const char *name = points ? " points" : "";
+    if (s->drop == 0 && s->lo == 0 && s->hi == 0)
+        return "the same on every sample";
+    int n = points ? snprintf(dst, 160, "%.2f%s %s", fabs(s->drop) * unit, name, s->drop < 0 ? "better" : "worse")
+                   : snprintf(dst, 160, "%.4g %s", fabs(s->drop), s->drop < 0 ? "better" : "worse");
+    if (!isnan(s->lo) && n > 0 && n < 160)
+        snprintf(dst + n, (size_t)(160 - n), points ? " (95 %%: %.2f to %.2f)%s" : " (95 %%: %.4g to %.4g)%s", s->lo * unit,
+                 s->hi * unit, s->within_noise ? ", within noise" : "");
+    return dst;
+}
+
+static const char *ratio_text(char dst[64], double reference, double value, const char *better, const char *worse)
+{
+    if (!(reference > 0) || !(value > 0))
+        return "";
+    if (value <= reference)
+        snprintf(dst, 64, "%.2f times %s", reference / value, better);
+    else
+        snprintf(dst, 64, "%.2f times %s", value / reference, worse);
+    return dst;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* ---- the rows of the first table ---- */
+
+static void score_rows(oct_table *t, const oct_eval_result *r)
+{
+    char text[48], drop[160];
+    for (size_t i = 0; i < r->n_scores; i++) {
+        const oct_metric *m = r->models[0].scores[i].metric;
+        oct_table_row(t);
+        oct_table_cell(t, "%s", m->name);
+        for (size_t k = 0; k < r->n_models; k++)
+            oct_table_cell(t, "%s", value_text(text, m, r->models[k].scores[i].value));
+        if (r->n_models == 2 && !m->relative)
+            oct_table_cell(t, "%s", drop_text(drop, &r->models[1].scores[i]));
+    }
+}
+
+/* With several models beside float: a line of differences for each metric and model, below the table. */
+static void print_drops(const oct_eval_result *r, FILE *f)
+{
+    char drop[160];
+    for (size_t k = 1; k < r->n_models && r->n_models > 2; k++)
+        for (size_t i = 0; i < r->n_scores; i++) {
+            const oct_eval_score *s = &r->models[k].scores[i];
+            if (!s->metric->relative && !isnan(s->drop))
+                fprintf(f, "%s, %s: %s\n", base_name(r->models[k].name), s->metric->name, drop_text(drop, s));
+        }
+}
+
+static void latency_row(oct_table *t, const oct_eval_result *r)
+{
+    if (!r->models[0].latency.runs)
+        return;
+    char a[32], b[32], c[32], ratio[64];
+    oct_table_row(t);
+    oct_table_cell(t, "latency");
+    for (size_t k = 0; k < r->n_models; k++)
+        oct_table_cell(t, "%s", oct_fmt_ms(a, r->models[k].latency.median));
+    if (r->n_models == 2)
+        oct_table_cell(t, "%s", ratio_text(ratio, r->models[0].latency.median, r->models[1].latency.median, "faster", "slower"));
+    oct_table_row(t);
+    oct_table_cell(t, "  quartiles");
+    for (size_t k = 0; k < r->n_models; k++) {
+        oct_fmt_ms(b, r->models[k].latency.q1);
+        b[strcspn(b, " ")] = 0;
+        oct_table_cell(t, "%s-%s", b, oct_fmt_ms(c, r->models[k].latency.q3));
+    }
+    if (r->n_models == 2)
+        oct_table_cell(t, "%d runs in turn, %d thread%s", r->models[0].latency.runs, r->threads, r->threads == 1 ? "" : "s");
+}
+
+static void size_rows(oct_table *t, const oct_eval_result *r)
+{
+    char text[32], ratio[64];
+    for (int row = 0; row < 2; row++) {
+        oct_table_row(t);
+        oct_table_cell(t, "%s", row ? "memory" : "size");
+        for (size_t k = 0; k < r->n_models; k++)
+            oct_table_cell(t, "%s", oct_fmt_bytes(text, row ? r->models[k].peak_bytes : r->models[k].size_bytes));
+        if (r->n_models == 2) {
+            const oct_eval_model_result *f = &r->models[0], *q = &r->models[1];
+            oct_table_cell(t, "%s", ratio_text(ratio, (double)(row ? f->peak_bytes : f->size_bytes),
+                                               (double)(row ? q->peak_bytes : q->size_bytes), row ? "less" : "smaller",
+                                               row ? "more" : "larger"));
+        }
+    }
+    oct_table_row(t);
+    oct_table_cell(t, "int8 layers");
+    for (size_t k = 0; k < r->n_models; k++)
+        oct_table_cell(t, "%zu of %zu", r->models[k].integer_steps, r->models[k].weighted_steps);
+    if (r->n_models == 2)
+        oct_table_cell(t, "Conv, Gemm, MatMul");
+}
+
+static oct_status print_summary(const oct_eval_result *r, FILE *f, oct_err *err)
+{
+    oct_table *t = oct_table_create();
+    oct_table_column(t, "", OCT_LEFT);
+    for (size_t k = 0; k < r->n_models; k++) {
+        char title[24];
+        snprintf(title, sizeof title, r->n_models > 2 && k ? "quant %zu" : k ? "quant" : r->n_models > 1 ? "float" : "model", k);
+        oct_table_column(t, title, OCT_RIGHT);
+    }
+    if (r->n_models == 2)
+        oct_table_column(t, "difference", OCT_LEFT);
+    score_rows(t, r);
+    latency_row(t, r);
+    size_rows(t, r);
+    oct_status s = oct_table_print(t, f, err);
+    oct_table_destroy(t);
+    return s;
+}
+
+/* ---- outputs, layers, steps ---- */
+
+static oct_status print_outputs(const oct_eval_result *r, const oct_eval_model_result *m, FILE *f, oct_err *err)
+{
+    char db[32];
+    oct_table *t = oct_table_create();
+    oct_table_column(t, "output", OCT_LEFT);
+    oct_table_column(t, "SQNR", OCT_RIGHT);
+    oct_table_column(t, "cosine", OCT_RIGHT);
+    oct_table_column(t, "max error", OCT_RIGHT);
+    for (size_t i = 0; i < r->n_outputs; i++) {
+        oct_table_row(t);
+        oct_table_cell(t, "%s", m->outputs[i].name);
+        oct_table_cell(t, "%s", oct_fmt_db(db, m->outputs[i].sqnr_db));
+        oct_table_cell(t, "%.6f", m->outputs[i].cosine);
+        oct_table_cell(t, "%.4g", m->outputs[i].max_abs);
+    }
+    oct_status s = oct_table_print(t, f, err);
+    oct_table_destroy(t);
+    return s;
+}
+
+static oct_status print_layers(const oct_eval_model_result *m, bool all, FILE *f, oct_err *err)
+{
+    char db[32];
+    size_t n = all || m->n_layers < WORST ? m->n_layers : WORST;
+    oct_table *t = oct_table_create();
+    oct_table_column(t, "layer", OCT_LEFT);
+    oct_table_column(t, "op", OCT_LEFT);
+    oct_table_column(t, "scheme", OCT_LEFT);
+    oct_table_column(t, "SQNR", OCT_RIGHT);
+    for (size_t i = 0; i < n; i++) {
+        oct_table_row(t);
+        oct_table_cell(t, "%s", m->layers[i].name);
+        oct_table_cell(t, "%s", m->layers[i].op);
+        oct_table_cell(t, "%s", m->layers[i].scheme);
+        oct_table_cell(t, "%s", oct_fmt_db(db, m->layers[i].sqnr_db));
+    }
+    oct_status s = oct_table_print(t, f, err);
+    oct_table_destroy(t);
+    return s;
+}
+
+static oct_status print_steps(const oct_eval_model_result *m, bool all, FILE *f, oct_err *err)
+{
+    char ms[32], bytes[32];
+    double sum = 0;
+    size_t n = all || m->n_steps < PROFILE_ROWS ? m->n_steps : PROFILE_ROWS;
+    oct_table *t = oct_table_create();
+    oct_table_column(t, "step", OCT_LEFT);
+    oct_table_column(t, "op", OCT_LEFT);
+    oct_table_column(t, "scheme", OCT_LEFT);
+    oct_table_column(t, "time", OCT_RIGHT);
+    oct_table_column(t, "share", OCT_RIGHT);
+    oct_table_column(t, "GMAC/s", OCT_RIGHT);
+    oct_table_column(t, "bytes", OCT_RIGHT);
+    for (size_t i = 0; i < m->n_steps; i++)
+        sum += m->steps[i].seconds;
+    for (size_t i = 0; i < n; i++) {
+        const oct_eval_step *s = &m->steps[i];
+        oct_table_row(t);
+        oct_table_cell(t, "%s", s->name);
+        oct_table_cell(t, "%s", s->op);
+        oct_table_cell(t, "%s", s->scheme);
+        oct_table_cell(t, "%s", oct_fmt_ms(ms, s->seconds));
+        oct_table_cell(t, "%.1f %%", sum > 0 ? 100 * s->seconds / sum : 0);
+        if (s->macs && s->seconds > 0)
+            oct_table_cell(t, "%.1f", (double)s->macs / s->seconds * 1e-9);
+        else
+            oct_table_cell(t, "%s", "");
+        oct_table_cell(t, "%s", oct_fmt_bytes(bytes, s->bytes));
+    }
+    oct_status st = oct_table_print(t, f, err);
+    oct_table_destroy(t);
+    return st;
+}
+
+oct_status qeval_print(const oct_eval_result *r, const oct_report_context *c, bool all_layers, FILE *f, oct_err *err)
+{
+    char count[32];
+    for (size_t k = 0; k < r->n_models; k++)
+        if (r->n_models > 2 && k)
+            fprintf(f, "quant %-2zu %s\n", k, r->models[k].name);
+        else
+            fprintf(f, "%s %s\n", r->n_models == 1 ? "model" : k ? "quant" : "float", r->models[k].name);
+    fprintf(f, "%s sample%s", oct_fmt_count(count, r->samples), r->samples == 1 ? "" : "s");
+    if (r->bad_samples)
+        fprintf(f, ", %s broken and left out", oct_fmt_count(count, r->bad_samples));
+    fprintf(f, "; %s\n\n", c->preprocess && c->preprocess[0] ? c->preprocess : "no preprocessing");
+    OCT_TRY(print_summary(r, f, err));
+    print_drops(r, f);
+    for (size_t k = 1; k < r->n_models; k++) {
+        const oct_eval_model_result *m = &r->models[k];
+        if (r->n_outputs > 1) {
+            fprintf(f, "\n");
+            OCT_TRY(print_outputs(r, m, f, err));
+        }
+        if (!m->n_layers)
+            continue;
+        fprintf(f, "\n%s%s%s (%s samples; error of everything before included)\n", all_layers ? "layers" : "worst layers",
+                r->n_models > 2 ? " of " : "", r->n_models > 2 ? base_name(m->name) : "", oct_fmt_count(count, r->layer_samples));
+        OCT_TRY(print_layers(m, all_layers, f, err));
+    }
+    for (size_t k = 0; k < r->n_models; k++)
+        if (r->models[k].n_steps) {
+            fprintf(f, "\nprofile of %s\n", base_name(r->models[k].name));
+            OCT_TRY(print_steps(&r->models[k], all_layers || r->n_models == 1, f, err));
+        }
+    return OCT_OK;
+}

@@ -1,0 +1,24 @@
+/* tools/qeval/qeval.h -- what the command line says, and printing what was found. */
+#ifndef OCT_TOOLS_QEVAL_H
+#define OCT_TOOLS_QEVAL_H
+
+#include "cli/cli.h"
+#include "eval/report.h"
+
+typedef struct qeval_args {
+    const char *model;       /* the float model, or the only one */
+    oct_cli_list others;     /* quantized models */
+    oct_cli_list data, preprocess;
+    const char *labels;
+    oct_cli_list metrics;
+    const char *max_drop;
+    int64_t samples, batch, runs;
+    bool skip_bad, layers, latency, profile, check;
+    double rtol, atol;
+    const char *outputs, *html, *junit;
+} qeval_args;
+
+/* The comparison as tables. all_layers: every layer, not only the worst. */
+oct_status qeval_print(const oct_eval_result *r, const oct_report_context *c, bool all_layers, FILE *f, oct_err *err);
+
+#endif
