@@ -3,6 +3,7 @@
 
 #include "base/io.h"
 
+#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,18 +28,9 @@ static int by_number(const void *a, const void *b)
     return n != m ? (n < m ? -1 : 1) : strcmp(x, y);
 }
 
-static bool has_input(const char *dir)
+static bool is_input(const char *name)
 {
-    oct_arena *a = oct_arena_create();
-    oct_names names;
-    oct_err ignore = OCT_ERR_INIT;
-    bool found = false;
-    if (a && oct_list_dir(dir, a, &names, &ignore) == OCT_OK)
-        for (size_t i = 0; i < names.n && !found; i++)
-            found = tensor_number(names.v[i], "input") >= 0;
-    if (a)
-        oct_arena_destroy(a);
-    return found;
+    return tensor_number(name, "input") >= 0;
 }
 
 static bool is_set_name(const char *name)
@@ -46,22 +38,21 @@ static bool is_set_name(const char *name)
     return strncmp(name, "test_data_set_", 14) == 0;
 }
 
+/* Whether a folder holds a name of a kind. Allocates nothing of ours: a lack of memory must not change the answer. */
+static bool holds(const char *dir, bool (*kind)(const char *))
+{
+    DIR *d = opendir(dir);
+    bool found = false;
+    for (struct dirent *e; d && !found && (e = readdir(d));)
+        found = kind(e->d_name);
+    if (d)
+        closedir(d);
+    return found;
+}
+
 static bool testset_claims(const char *path)
 {
-    if (!oct_path_is_dir(path))
-        return false;
-    if (has_input(path))
-        return true;
-    oct_arena *a = oct_arena_create();
-    oct_names names;
-    oct_err ignore = OCT_ERR_INIT;
-    bool found = false;
-    if (a && oct_list_dir(path, a, &names, &ignore) == OCT_OK)
-        for (size_t i = 0; i < names.n && !found; i++)
-            found = is_set_name(names.v[i]);
-    if (a)
-        oct_arena_destroy(a);
-    return found;
+    return oct_path_is_dir(path) && (holds(path, is_input) || holds(path, is_set_name));
 }
 
 /* The input a tensor file feeds: by the name inside when the model has it, else by its number. */
@@ -106,7 +97,7 @@ static oct_status add_set(const oct_feed_ctx *ctx, oct_list *l, const char *dir,
 static oct_status add_sets(const oct_feed_ctx *ctx, oct_list *l, const char *path, oct_err *err)
 {
     oct_names names;
-    if (has_input(path))
+    if (holds(path, is_input))
         return add_set(ctx, l, path, err);
     OCT_TRY(oct_list_dir(path, l->arena, &names, err));
     qsort(names.v, names.n, sizeof *names.v, by_number);

@@ -27,8 +27,7 @@ static bool is_nhwc(const oct_input_desc *in, const oct_steps *s)
 {
     if (s->has_layout)
         return s->layout == OCT_LAYOUT_NHWC;
-    return in->rank >= 3 && channels_like(in->dims[in->rank - 1]) && in->dims[in->rank - 3] >= 0 &&
-           !channels_like(in->dims[in->rank - 3]);
+    return in->rank >= 3 && channels_like(in->dims[in->rank - 1]) && !channels_like(in->dims[in->rank - 3]);
 }
 
 static int64_t model_dim(const target *t, char which)

@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""Makes testdata/data/: small sample files of every kind, with the values that Pillow and numpy read from them.
+
+Seeded. PIL's resampling is the definition of interp=bilinear, bicubic and nearest: NAME.FILTER.WxH.npy holds its result.
+"""
+import io
+import struct
+import tarfile
+import zipfile
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+OUT = Path(__file__).resolve().parent.parent / "testdata" / "data"
+rng = np.random.default_rng(7)
+
+
+def picture(w, h):
+    """Slopes, an edge and noise, so that no two filters agree."""
+    y, x = np.mgrid[0:h, 0:w].astype(float)
+    p = np.stack([255 * x / w, 255 * y / h, 127 + 120 * np.sin(x / 3) * np.cos(y / 5)], -1)
+    p[h // 3:h // 2, w // 4:w // 2] = (250, 5, 5)
+    return np.clip(p + rng.normal(0, 25, p.shape), 0, 255).astype(np.uint8)
+
+
+def npy(name, a):
+    np.save(OUT / name, a)
+
+
+def pictures():
+    rgb = picture(37, 29)
+    im = Image.fromarray(rgb)
+    im.save(OUT / "rgb.png")
+    npy("rgb.npy", rgb)
+    filters = {"bilinear": Image.BILINEAR, "bicubic": Image.BICUBIC, "nearest": Image.NEAREST}
+    for name, f in filters.items():
+        for size in ((16, 11), (37, 12), (50, 61), (9, 40)):
+            npy(f"rgb.{name}.{size[0]}x{size[1]}.npy", np.asarray(im.resize(size, f)))
+    npy("rgb.gray.npy", np.asarray(im.convert("L")))
+    f32 = Image.fromarray(rgb[..., 0].astype(np.float32) / 3, mode="F")
+    npy("f32.npy", np.asarray(f32)[None, None])
+    npy("f32.bilinear.16x11.npy", np.asarray(f32.resize((16, 11), Image.BILINEAR)))
+    im.convert("L").save(OUT / "gray.png")
+    im.quantize(16).save(OUT / "palette.png")
+    npy("palette.npy", np.asarray(im.quantize(16).convert("RGB")))
+    Image.fromarray(np.dstack([rgb, rgb[..., 0]])).save(OUT / "rgba.png")
+    Image.fromarray((rgb[..., 1].astype(np.uint16) << 8) | 77).save(OUT / "deep.png")
+    for name, image, more in (("rgb", im, {}), ("gray", im.convert("L"), {}), ("progressive", im, {"progressive": True}),
+                              ("cmyk", im.convert("CMYK"), {})):
+        image.save(OUT / f"{name}.jpg", quality=80, **more)
+        back = Image.open(OUT / f"{name}.jpg")
+        npy(f"{name}.jpg.npy", np.asarray(back.convert("RGB")))
+
+
+def arrays():
+    values = np.arange(24).reshape(4, 3, 2)
+    for t in ("f2", "f4", "f8", "u1", "i1", "i2", "i4", "i8", "u2", "u4", "u8", "b1"):
+        npy(f"x_{t}.npy", (values % 2 == 0) if t == "b1" else values.astype(t))
+    npy("fortran.npy", np.asfortranarray(values.astype(np.float32)))
+    npy("big.npy", values.astype(">f4"))
+    nan = values.astype(np.float32)
+    nan[2, 1, 0] = np.nan
+    npy("nan.npy", nan)
+    with open(OUT / "v2.npy", "wb") as f:
+        np.lib.format.write_array(f, values.astype(np.float32), version=(2, 0))
+    state = rng.integers(-9, 9, (4, 2, 1, 3)).astype(np.float32)
+    both = {"x": values.astype(np.float32), "state": state, "sr": np.array(16000)}
+    np.savez(OUT / "stored.npz", **both)
+    np.savez_compressed(OUT / "deflated.npz", **both)
+    with zipfile.ZipFile(OUT / "zip64.npz", "w") as z:
+        for name, a in both.items():
+            with z.open(name + ".npy", "w", force_zip64=True) as f:
+                np.lib.format.write_array(f, a)
+
+
+def varint(v):
+    v &= (1 << 64) - 1
+    out = b""
+    while v > 127:
+        out += bytes([v & 127 | 128])
+        v >>= 7
+    return out + bytes([v])
+
+
+def field(number, kind, payload):
+    return varint(number << 3 | kind) + (varint(len(payload)) + payload if kind == 2 else payload)
+
+
+def protos():
+    """TensorProto by hand: raw bytes, packed values, values one by one."""
+    for i in range(3):
+        d = OUT / "case" / f"test_data_set_{i}"
+        d.mkdir(parents=True, exist_ok=True)
+        x = (np.arange(6).reshape(1, 3, 2) + 10 * i).astype(np.float32)
+        dims = b"".join(field(1, 0, varint(v)) for v in x.shape)
+        if i == 0:
+            data = field(9, 2, x.tobytes())
+        elif i == 1:
+            data = field(4, 2, x.tobytes())
+        else:
+            data = b"".join(field(4, 5, struct.pack("<f", v)) for v in x.ravel())
+        (d / "input_0.pb").write_bytes(dims + field(2, 0, varint(1)) + data + field(8, 2, b"x"))
+        y = field(1, 2, varint(2)) + field(2, 0, varint(7)) + field(7, 2, varint(-1) + varint(300))
+        (d / "output_0.pb").write_bytes(y + field(8, 2, b"y"))
+
+
+def shard(name, mode):
+    with tarfile.open(OUT / name, mode, format=tarfile.PAX_FORMAT) as t:
+        for i, file in enumerate(("rgb.png", "rgb.jpg", "gray.png")):
+            for suffix, data in ((file[-3:], (OUT / file).read_bytes()), ("cls", str(i + 3).encode())):
+                member = tarfile.TarInfo(f"d/{i:03d}.{suffix}")
+                member.size = len(data)
+                t.addfile(member, io.BytesIO(data))
+
+
+def main():
+    OUT.mkdir(parents=True, exist_ok=True)
+    pictures()
+    arrays()
+    protos()
+    shard("shard-000.tar", "w")
+    (OUT / "list.csv").write_text('file,label,name\r\nrgb.png,3,"a, b"\r\n"rgb.jpg",5,c\r\ngray.png,,d\r\n')
+    for c, file in (("cat", "rgb.png"), ("dog", "gray.png"), ("dog", "rgb.jpg")):
+        (OUT / "classes" / c).mkdir(parents=True, exist_ok=True)
+        (OUT / "classes" / c / file).write_bytes((OUT / file).read_bytes())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,634 @@
+/* lib/data: every kind of data against values that numpy and Pillow read from the same files (testdata/data, made by
+ * scripts/make_data_fixtures.py), and every file cut at every length. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/io.h"
+#include "base/mem.h"
+#include "data/data.h"
+#include "data/data_config.h"
+#include "data/image.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char scratch[64];
+
+static const char *at(const char *name)
+{
+    static char path[8][512];
+    static int turn;
+    const char *root = getenv("OCT_SOURCE");
+    char *p = path[turn++ & 7];
+    snprintf(p, sizeof path[0], "%s/testdata/data/%s", root ? root : "../..", name);
+    return p;
+}
+
+static const char *in_scratch(const char *name)
+{
+    static char path[4][512];
+    static int turn;
+    char *p = path[turn++ & 3];
+    snprintf(p, sizeof path[0], "%s/%s", scratch, name);
+    return p;
+}
+
+static void write_file(const char *path, const void *p, size_t n)
+{
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(p, 1, n, f), n);
+    fclose(f);
+}
+
+static oct_array expect(const char *name)
+{
+    oct_array a;
+    oct_err err = OCT_ERR_INIT;
+    if (oct_npy_load(at(name), &a, &err) != OCT_OK)
+        fail_msg("%s", err.text);
+    return a;
+}
+
+/* One input [?, dims...]. */
+static const oct_input_desc *input(oct_dtype type, int rank, const int64_t *dims)
+{
+    static oct_input_desc in;
+    in = (oct_input_desc){ "x", type, rank, dims };
+    return &in;
+}
+
+static oct_source *open_with(const char *spec, const char *steps, const oct_input_desc *in, size_t n, oct_source_options more)
+{
+    oct_source *s;
+    oct_err err = OCT_ERR_INIT;
+    more.specs = &spec;
+    more.n_specs = 1;
+    more.preprocess = &steps;
+    more.n_preprocess = steps ? 1 : 0;
+    more.inputs = in;
+    more.n_inputs = n;
+    if (oct_source_open(&more, &s, &err) != OCT_OK)
+        fail_msg("%s", err.text);
+    return s;
+}
+
+static oct_source *open_one(const char *spec, const char *steps, const oct_input_desc *in)
+{
+    return open_with(spec, steps, in, 1, (oct_source_options){ 0 });
+}
+
+/* Opening or reading fails with this status; the message and its hint hold `part`. */
+static void fails(const char *spec, const char *steps, const oct_input_desc *in, oct_status want, const char *part)
+{
+    oct_source *s = NULL;
+    oct_err err = OCT_ERR_INIT;
+    oct_source_options o = { .specs = &spec, .n_specs = 1, .preprocess = &steps, .n_preprocess = steps ? 1 : 0, .inputs = in,
+                             .n_inputs = 1 };
+    oct_batch b = OCT_BATCH_INIT;
+    oct_status st = oct_source_open(&o, &s, &err);
+    while (st == OCT_OK && (st = oct_source_next(s, 4, &b, &err)) == OCT_OK && b.n) {
+    }
+    if (st != want || (!strstr(err.text, part) && !strstr(err.hint, part)))
+        fail_msg("%s: status %d, '%s' / '%s', expected %d and '%s'", spec, st, err.text, err.hint, want, part);
+    oct_batch_free(&b);
+    oct_source_close(s);
+}
+
+static const int64_t rows32[3] = { -1, 3, 2 }, nchw[4] = { -1, 3, -1, -1 }, nhwc[4] = { -1, -1, -1, 3 },
+                     gray_nchw[4] = { -1, 1, -1, -1 };
+
+static void npy_types_become_float(void **state)
+{
+    static const char *const names[] = { "f2", "f4", "f8", "u1", "i1", "i2", "i4", "i8", "u2", "u4", "u8" };
+    for (size_t k = 0; k < OCT_COUNT(names); k++) {
+        char file[16];
+        snprintf(file, sizeof file, "x_%s.npy", names[k]);
+        oct_source *s = open_one(at(file), NULL, input(OCT_F32, 3, rows32));
+        oct_batch b = OCT_BATCH_INIT;
+        oct_err err = OCT_ERR_INIT;
+        assert_int_equal(oct_source_count(s), 4);
+        assert_int_equal(oct_source_next(s, 3, &b, &err), OCT_OK);
+        assert_int_equal(b.n, 3);
+        assert_int_equal(b.tensors[0].dims[0], 3);
+        for (int i = 0; i < 18; i++)
+            assert_true(((float *)b.tensors[0].data)[i] == (float)i);
+        assert_int_equal(oct_source_next(s, 3, &b, &err), OCT_OK);
+        assert_int_equal(b.n, 1);
+        assert_int_equal(b.indices[0], 3);
+        assert_non_null(strstr(b.names[0], ".npy[3]"));
+        assert_true(((float *)b.tensors[0].data)[5] == 23.0f);
+        assert_int_equal(oct_source_next(s, 3, &b, &err), OCT_OK);
+        assert_int_equal(b.n, 0);
+        oct_batch_free(&b);
+        oct_source_close(s);
+    }
+}
+
+static void npy_forms(void **state)
+{
+    static const char *const same[] = { "x_f4.npy", "fortran.npy", "v2.npy" };
+    for (size_t k = 0; k < OCT_COUNT(same); k++) {
+        oct_source *s = open_one(at(same[k]), "mean=1:std=2", input(OCT_F32, 3, rows32));
+        oct_batch b = OCT_BATCH_INIT;
+        assert_int_equal(oct_source_next(s, 8, &b, NULL), OCT_OK);
+        assert_int_equal(b.n, 4);
+        for (int i = 0; i < 24; i++)
+            assert_true(((float *)b.tensors[0].data)[i] == ((float)i - 1.0f) / 2.0f);
+        oct_batch_free(&b);
+        oct_source_close(s);
+        oct_array a = expect(same[k]);
+        for (int i = 0; i < 24; i++)
+            assert_true(((float *)a.data)[i] == (float)i);
+        oct_array_free(&a);
+    }
+    fails(at("big.npy"), NULL, input(OCT_F32, 3, rows32), OCT_EUNSUPPORTED, "big-endian");
+    fails(at("nan.npy"), NULL, input(OCT_F32, 3, rows32), OCT_ENUMERIC, "nan.npy[2]: NaN for input 'x' at index 2");
+    fails(at("x_f4.npy"), NULL, input(OCT_S64, 3, rows32), OCT_EUNSUPPORTED, "float32");
+    fails(at("x_f4.npy"), NULL, input(OCT_F32, 3, (int64_t[]){ -1, 3, 5 }), OCT_EMALFORMED, "[1,3,2]");
+    fails(at("x_f4.npy"), NULL, input(OCT_F32, 1, (int64_t[]){ -1 }), OCT_EMALFORMED, "[4,3,2]");
+    fails(at("absent.npy"), NULL, input(OCT_F32, 3, rows32), OCT_EIO, "absent.npy");
+    fails(at("x_f4.npy"), "men=3", input(OCT_F32, 3, rows32), OCT_EUSAGE, "did you mean 'mean'");
+    fails(at("x_f4.npy"), "resize=8", input(OCT_F32, 3, rows32), OCT_EMALFORMED, "pictures");
+}
+
+static void shards_limits_and_hash(void **state)
+{
+    uint64_t whole = 0, sum = 0;
+    int64_t given = 0;
+    for (int part = -1; part < 3; part++) {
+        oct_source_options o = { .shard_i = part < 0 ? 0 : part, .shard_n = part < 0 ? 0 : 3 };
+        oct_source *s = open_with(at("x_i4.npy"), NULL, input(OCT_S64, 3, rows32), 1, o);
+        oct_batch b = OCT_BATCH_INIT;
+        int64_t n = 0, count = oct_source_count(s);
+        while (oct_source_next(s, 1, &b, NULL) == OCT_OK && b.n) {
+            assert_int_equal(b.indices[0], part < 0 ? n : part + 3 * n);
+            assert_int_equal(((int64_t *)b.tensors[0].data)[0], 6 * b.indices[0]);
+            n++;
+        }
+        assert_int_equal(n, count);
+        if (part < 0) {
+            whole = oct_source_hash(s);
+            assert_int_equal(oct_source_reset(s, NULL), OCT_OK);
+            assert_int_equal(oct_source_next(s, 9, &b, NULL), OCT_OK);
+            assert_int_equal(b.n, 4);
+            assert_true(oct_source_hash(s) == whole);
+        } else {
+            sum += oct_source_hash(s);
+            given += n;
+        }
+        oct_batch_free(&b);
+        oct_source_close(s);
+    }
+    assert_int_equal(given, 4);
+    assert_true(whole == sum && whole != 0);
+    oct_source *s = open_with(at("x_i4.npy"), NULL, input(OCT_S64, 3, rows32), 1,
+                              (oct_source_options){ .limit = 3, .shard_i = 0, .shard_n = 2 });
+    assert_int_equal(oct_source_count(s), 2);
+    oct_source_close(s);
+}
+
+static void fixed_batch_is_padded(void **state)
+{
+    oct_source *s = open_one(at("x_f4.npy"), NULL, input(OCT_F32, 3, (int64_t[]){ 3, 3, 2 }));
+    oct_batch b = OCT_BATCH_INIT;
+    assert_int_equal(oct_source_fixed_batch(s), 3);
+    assert_int_equal(oct_source_next(s, 1, &b, NULL), OCT_OK);
+    assert_int_equal(b.n, 3);
+    assert_int_equal(oct_source_next(s, 1, &b, NULL), OCT_OK);
+    assert_int_equal(b.n, 1);
+    assert_int_equal(b.tensors[0].dims[0], 3);
+    assert_int_equal(b.tensors[0].bytes, 72);
+    for (int i = 0; i < 18; i++)
+        assert_true(((float *)b.tensors[0].data)[i] == (float)(18 + i % 6));
+    oct_batch_free(&b);
+    oct_source_close(s);
+}
+
+static void npz_feeds_several_inputs(void **state)
+{
+    static const char *const files[] = { "stored.npz", "deflated.npz", "zip64.npz" };
+    static const int64_t one[3] = { 1, 3, 2 }, st[3] = { 2, 1, 3 };
+    const oct_input_desc in[3] = { { "x", OCT_F32, 3, one }, { "state", OCT_F32, 3, st }, { "sr", OCT_S64, 0, NULL } };
+    uint64_t hash = 0;
+    for (size_t k = 0; k < OCT_COUNT(files); k++) {
+        oct_source *s = open_with(at(files[k]), NULL, in, 3, (oct_source_options){ .shard_i = 1, .shard_n = 2 });
+        oct_batch b = OCT_BATCH_INIT;
+        for (int i = 1; i < 4; i += 2) {
+            oct_err err = OCT_ERR_INIT;
+            if (oct_source_next(s, 8, &b, &err) != OCT_OK)
+                fail_msg("%s", err.text);
+            assert_int_equal(b.n, 1); /* state has no batch dimension */
+            assert_true(((float *)b.tensors[0].data)[4] == (float)(6 * i + 4));
+            assert_int_equal(b.tensors[1].dims[0], 2);
+            assert_int_equal(b.tensors[2].rank, 0);
+            assert_int_equal(*(int64_t *)b.tensors[2].data, 16000);
+        }
+        assert_int_equal(oct_source_next(s, 8, &b, NULL), OCT_OK);
+        assert_int_equal(b.n, 0);
+        hash = k == 0 ? oct_source_hash(s) : hash;
+        assert_true(hash == oct_source_hash(s));
+        assert_int_equal(oct_source_reset(s, NULL), OCT_OK);
+        assert_int_equal(oct_source_next(s, 8, &b, NULL), OCT_OK);
+        assert_true(((float *)b.tensors[0].data)[0] == 6.0f);
+        oct_batch_free(&b);
+        oct_source_close(s);
+    }
+    fails(at("stored.npz"), NULL, &(oct_input_desc){ "y", OCT_F32, 3, one }, OCT_EMALFORMED, "no array for input 'y'");
+}
+
+/* The picture as the source gives it, against an array of height, width, channels. */
+static void same_picture(const char *spec, const char *steps, const char *want, int slack)
+{
+    oct_array w = expect(want);
+    const int64_t c = w.rank == 2 ? 1 : w.dims[2];
+    oct_source *s = open_one(at(spec), steps, input(OCT_F32, 4, c == 1 ? gray_nchw : nchw));
+    oct_batch b = OCT_BATCH_INIT;
+    oct_err err = OCT_ERR_INIT;
+    if (oct_source_next(s, 1, &b, &err) != OCT_OK)
+        fail_msg("%s: %s", spec, err.text);
+    const oct_array *t = &b.tensors[0];
+    assert_int_equal(t->dims[1], c);
+    assert_int_equal(t->dims[2], w.dims[0]);
+    assert_int_equal(t->dims[3], w.dims[1]);
+    for (int64_t y = 0; y < w.dims[0]; y++)
+        for (int64_t x = 0; x < w.dims[1]; x++)
+            for (int64_t k = 0; k < c; k++) {
+                float have = ((float *)t->data)[(k * w.dims[0] + y) * w.dims[1] + x];
+                int64_t i = (y * w.dims[1] + x) * c + k;
+                float ref = w.dtype == OCT_F32 ? ((float *)w.data)[i] : (float)((uint8_t *)w.data)[i];
+                if (!(fabsf(have - ref) <= (float)slack))
+                    fail_msg("%s (%s) at %d,%d,%d: %g, expected %g", spec, steps, (int)x, (int)y, (int)k, (double)have, (double)ref);
+            }
+    oct_batch_free(&b);
+    oct_source_close(s);
+    oct_array_free(&w);
+}
+
+static void pictures_equal_pillow(void **state)
+{
+#ifdef OCT_HAVE_PNG
+    static const char *const filters[] = { "bilinear", "bicubic", "nearest" };
+    static const char *const sizes[] = { "16x11", "37x12", "50x61", "9x40" };
+    same_picture("rgb.png", NULL, "rgb.npy", 0);
+    same_picture("rgba.png", NULL, "rgb.npy", 0);
+    same_picture("palette.png", NULL, "palette.npy", 0);
+    same_picture("gray.png", NULL, "rgb.gray.npy", 0);
+    same_picture("rgb.png", "order=gray", "rgb.gray.npy", 0);
+    for (size_t f = 0; f < OCT_COUNT(filters); f++)
+        for (size_t k = 0; k < OCT_COUNT(sizes); k++) {
+            char steps[64], want[64];
+            snprintf(steps, sizeof steps, "interp=%s:resize=%s", filters[f], sizes[k]);
+            snprintf(want, sizeof want, "rgb.%s.%s.npy", filters[f], sizes[k]);
+            same_picture("rgb.png", steps, want, 0);
+        }
+#endif
+#ifdef OCT_HAVE_JPEG
+    same_picture("rgb.jpg", NULL, "rgb.jpg.npy", 1);
+    same_picture("gray.jpg", NULL, "gray.jpg.npy", 1);
+    same_picture("progressive.jpg", NULL, "progressive.jpg.npy", 1);
+    same_picture("cmyk.jpg", NULL, "cmyk.jpg.npy", 1);
+#endif
+    oct_array w = expect("f32.bilinear.16x11.npy");
+    oct_source *s = open_one(at("f32.npy"), "resize=16x11", input(OCT_F32, 4, gray_nchw));
+    oct_batch b = OCT_BATCH_INIT;
+    assert_int_equal(oct_source_next(s, 1, &b, NULL), OCT_OK);
+    for (int i = 0; i < 16 * 11; i++)
+        assert_true(fabsf(((float *)b.tensors[0].data)[i] - ((float *)w.data)[i]) < 1e-4f);
+    oct_batch_free(&b);
+    oct_source_close(s);
+    oct_array_free(&w);
+}
+
+/* INTER_LINEAR by its definition in real numbers: within one level of the fixed point. */
+static void linear_is_unwidened(void **state)
+{
+    oct_array p = expect("rgb.npy");
+    oct_image im;
+    oct_err err = OCT_ERR_INIT;
+    assert_int_equal(oct_image_create(&im, 37, 29, 3, false, &err), OCT_OK);
+    memcpy(im.data, p.data, p.bytes);
+    assert_int_equal(oct_image_resize(&im, 16, 50, OCT_INTERP_LINEAR, &err), OCT_OK);
+    for (int y = 0; y < 50; y++)
+        for (int x = 0; x < 16; x++) {
+            double fx = fmin(fmax((x + 0.5) * 37 / 16 - 0.5, 0), 36), fy = fmin(fmax((y + 0.5) * 29 / 50 - 0.5, 0), 28);
+            int x0 = (int)fx, y0 = (int)fy, x1 = x0 < 36 ? x0 + 1 : x0, y1 = y0 < 28 ? y0 + 1 : y0;
+            fx -= x0;
+            fy -= y0;
+            const uint8_t *q = p.data;
+            double v = (q[(y0 * 37 + x0) * 3] * (1 - fx) + q[(y0 * 37 + x1) * 3] * fx) * (1 - fy) +
+                       (q[(y1 * 37 + x0) * 3] * (1 - fx) + q[(y1 * 37 + x1) * 3] * fx) * fy;
+            assert_true(fabs(v - ((uint8_t *)im.data)[(y * 16 + x) * 3]) <= 1.0);
+        }
+    oct_image_free(&im);
+    oct_array_free(&p);
+}
+
+static void steps_apply_in_order(void **state)
+{
+#ifdef OCT_HAVE_PNG
+    oct_array w = expect("rgb.npy");
+    const uint8_t *p = w.data;
+    oct_source *s = open_one(at("rgb.png"), "imagenet:resize=none:crop=20x10:order=bgr", input(OCT_F32, 4, nchw));
+    assert_string_equal(oct_source_preprocess(s), "crop=20x10:order=bgr:mean=123.675,116.28,103.53:std=58.395,57.12,57.375");
+    oct_batch b = OCT_BATCH_INIT;
+    assert_int_equal(oct_source_next(s, 1, &b, NULL), OCT_OK);
+    assert_int_equal(b.tensors[0].dims[1], 3);
+    static const float mean[3] = { 123.675f, 116.28f, 103.53f }, std[3] = { 58.395f, 57.12f, 57.375f };
+    for (int k = 0; k < 3; k++) /* (37-20)/2 = 8.5 rounds to 8, (29-10)/2 = 9.5 to 10 */
+        for (int y = 0; y < 10; y++)
+            for (int x = 0; x < 20; x++) {
+                float have = ((float *)b.tensors[0].data)[(k * 10 + y) * 20 + x];
+                assert_true(have == ((float)p[((y + 10) * 37 + x + 8) * 3 + 2 - k] - mean[k]) / std[k]);
+            }
+    oct_batch_free(&b);
+    oct_source_close(s);
+    s = open_one(at("rgb.png"), NULL, input(OCT_U8, 4, nhwc)); /* the 3 channels at the end say NHWC */
+    assert_int_equal(oct_source_next(s, 1, &b, NULL), OCT_OK);
+    assert_memory_equal(b.tensors[0].data, w.data, w.bytes);
+    oct_batch_free(&b);
+    oct_source_close(s);
+    s = open_one(at("rgb.npy"), "unit:order=bgr", input(OCT_F32, 4, (int64_t[]){ -1, 3, 29, 37 })); /* an HWC array */
+    oct_err err = OCT_ERR_INIT;
+    if (oct_source_next(s, 1, &b, &err) != OCT_OK)
+        fail_msg("%s", err.text);
+    assert_true(((float *)b.tensors[0].data)[5] == (float)p[5 * 3 + 2] / 255.0f);
+    oct_batch_free(&b);
+    oct_source_close(s);
+    oct_array_free(&w);
+    fails(at("rgb.png"), NULL, input(OCT_F32, 4, (int64_t[]){ -1, 3, 24, 24 }), OCT_EMALFORMED, "crop=24x24");
+    fails(at("rgb.png"), "crop=64", input(OCT_F32, 4, nchw), OCT_EMALFORMED, "resize=64");
+    fails(at("rgb.png"), "mean=1,2", input(OCT_F32, 4, nchw), OCT_EUSAGE, "2 numbers");
+    fails(at("rgb.png"), "unit", input(OCT_U8, 4, nchw), OCT_EUSAGE, "uint8");
+    fails(at("rgb.png"), NULL, input(OCT_F32, 4, gray_nchw), OCT_EMALFORMED, "order=gray");
+#endif
+}
+
+static void texts_of_steps(void **state)
+{
+    const char *names[2] = { "a", "b/c:0" };
+    oct_steps st[2] = { { 0 } }, again[1] = { { 0 } };
+    oct_err err = OCT_ERR_INIT;
+    assert_int_equal(oct_steps_parse("a/resize=8:b/c:0/mean=1.5,2,3:std=0.1:caffe:crop=7x9", names, 2, st, &err), OCT_OK);
+    oct_buf b = OCT_BUF_INIT;
+    oct_steps_text(&st[0], "", &b);
+    assert_string_equal(oct_buf_str(&b), "resize=256:interp=bilinear:crop=7x9:order=bgr:mean=104,117,123:std=0.1");
+    assert_int_equal(oct_steps_parse(oct_buf_str(&b), NULL, 1, again, &err), OCT_OK);
+    assert_memory_equal(&again[0], &st[0], sizeof again[0]);
+    oct_buf_free(&b);
+    static const char *const wrong[] = { "resize", "resize=0", "resize=99999", "resize=3x", "mean=", "mean=1,2,3,4,5", "mean=nan",
+                                         "std=0", "std=-1", "crop=a", "order=rbg", "layout=chw", "c/mean=3", "imagnet", "interp=1" };
+    for (size_t i = 0; i < OCT_COUNT(wrong); i++)
+        if (oct_steps_parse(wrong[i], names, 2, st, &err) != OCT_EUSAGE)
+            fail_msg("accepted: %s", wrong[i]);
+    for (const oct_preset *p = oct_presets(); p->name; p++)
+        assert_int_equal(oct_steps_parse(p->name, names, 2, st, &err), OCT_OK);
+}
+
+/* Reads all; checks names' ends and labels. */
+static void gives(const char *spec, const char *labels, size_t n, const char *const *names, const int64_t *want)
+{
+    oct_source *s = open_with(spec, "order=gray:resize=4x4", input(OCT_F32, 4, gray_nchw), 1, (oct_source_options){ .labels = labels });
+    oct_batch b = OCT_BATCH_INIT;
+    oct_err err = OCT_ERR_INIT;
+    if (oct_source_next(s, 16, &b, &err) != OCT_OK)
+        fail_msg("%s", err.text);
+    assert_int_equal(b.n, n);
+    for (size_t i = 0; i < n; i++) {
+        size_t len = strlen(b.names[i]), tail = strlen(names[i]);
+        assert_true(len > tail);
+        assert_string_equal(b.names[i] + len - tail, names[i]);
+        assert_int_equal(b.labels[i], want[i]);
+    }
+    oct_batch_free(&b);
+    oct_source_close(s);
+}
+
+static void folders_lists_and_shards(void **state)
+{
+#if defined(OCT_HAVE_PNG) && defined(OCT_HAVE_JPEG)
+    static const char *const listed[] = { "/rgb.png", "/rgb.jpg", "/gray.png" };
+    gives(at("list.csv"), NULL, 3, listed, (int64_t[]){ 3, 5, -1 });
+    static const char *const classes[] = { "cat/rgb.png", "dog/gray.png", "dog/rgb.jpg" };
+    gives(at("classes"), NULL, 3, classes, (int64_t[]){ 0, 1, 1 });
+    gives(at("classes"), at("list.csv"), 3, classes, (int64_t[]){ 3, -1, 5 }); /* by file name */
+    write_file(in_scratch("y.csv"), "label\n7\n8\n9\n", 12);
+    gives(at("classes"), in_scratch("y.csv"), 3, classes, (int64_t[]){ 7, 8, 9 });
+    fails(at("list.csv"), NULL, input(OCT_S64, 2, rows32), OCT_EMALFORMED, "cannot feed");
+#ifdef OCT_HAVE_ARCHIVE
+    static const char *const shard[] = { "tar:d/000", "tar:d/001", "tar:d/002" };
+    gives(at("shard-000.tar"), NULL, 3, shard, (int64_t[]){ 3, 4, 5 });
+    gives(at("shard-{000..000}.tar"), NULL, 3, shard, (int64_t[]){ 3, 4, 5 });
+    gives(at("shard-*.tar"), NULL, 3, shard, (int64_t[]){ 3, 4, 5 });
+    fails(at("shard-{000..001}.tar"), NULL, input(OCT_F32, 4, nchw), OCT_EIO, "shard-001.tar");
+    char pipe[600];
+    snprintf(pipe, sizeof pipe, "pipe:gzip -c '%s'", at("shard-000.tar"));
+    static const char *const piped[] = { ":d/000", ":d/001", ":d/002" };
+    gives(pipe, NULL, 3, piped, (int64_t[]){ 3, 4, 5 });
+    fails("pipe:exit 9", NULL, input(OCT_F32, 4, nchw), OCT_EMALFORMED, "pipe:");
+#endif
+#endif
+    fails(at("case/test_data_set_0/output_0.txt"), NULL, input(OCT_F32, 4, nchw), OCT_EIO, "output_0.txt");
+    mkdir(in_scratch("empty"), 0700);
+    fails(in_scratch("empty"), NULL, input(OCT_F32, 4, nchw), OCT_EMALFORMED, "no samples");
+}
+
+static void test_cases(void **state)
+{
+    oct_source *s = open_one(at("case"), NULL, input(OCT_F32, 3, rows32));
+    oct_batch b = OCT_BATCH_INIT;
+    assert_int_equal(oct_source_count(s), 3);
+    assert_int_equal(oct_source_next(s, 8, &b, NULL), OCT_OK);
+    assert_int_equal(b.n, 3);
+    for (int i = 0; i < 18; i++)
+        assert_true(((float *)b.tensors[0].data)[i] == (float)(i / 6 * 10 + i % 6));
+    oct_batch_free(&b);
+    oct_source_close(s);
+    oct_testset t;
+    oct_err err = OCT_ERR_INIT;
+    assert_int_equal(oct_testset_load(at("case/test_data_set_1"), "output", &t, &err), OCT_OK);
+    assert_int_equal(t.n, 1);
+    assert_string_equal(t.names[0], "y");
+    assert_int_equal(t.arrays[0].dtype, OCT_S64);
+    assert_int_equal(((int64_t *)t.arrays[0].data)[0], -1);
+    assert_int_equal(((int64_t *)t.arrays[0].data)[1], 300);
+    oct_testset_free(&t);
+}
+
+static void bad_samples_are_counted(void **state)
+{
+#ifdef OCT_HAVE_PNG
+    char line[600];
+    snprintf(line, sizeof line, "file,label\n%s,1\nbad.png,2\n%s,3\n", at("rgb.png"), at("rgb.png"));
+    write_file(in_scratch("bad.png"), "\x89PNG\r\n\x1a\nrest", 12);
+    write_file(in_scratch("bad.csv"), line, strlen(line));
+    fails(in_scratch("bad.csv"), NULL, input(OCT_F32, 4, nchw), OCT_EMALFORMED, "bad.png: broken PNG");
+    oct_source *s = open_with(in_scratch("bad.csv"), NULL, input(OCT_F32, 4, nchw), 1, (oct_source_options){ .skip_bad = true });
+    oct_batch b = OCT_BATCH_INIT;
+    assert_int_equal(oct_source_next(s, 8, &b, NULL), OCT_OK);
+    assert_int_equal(b.n, 2);
+    assert_int_equal(b.labels[1], 3);
+    assert_int_equal(oct_source_bad_count(s), 1);
+    assert_non_null(strstr(oct_source_bad_text(s, 0), "bad.png"));
+    assert_null(oct_source_bad_text(s, 1));
+    oct_batch_free(&b);
+    oct_source_close(s);
+    /* What stands before the broken one is delivered first. */
+    s = open_one(in_scratch("bad.csv"), NULL, input(OCT_F32, 4, nchw));
+    assert_int_equal(oct_source_next(s, 8, &b, NULL), OCT_OK);
+    assert_int_equal(b.n, 1);
+    assert_int_equal(oct_source_next(s, 8, &b, NULL), OCT_EMALFORMED);
+    assert_int_equal(oct_source_next(s, 8, &b, NULL), OCT_EMALFORMED);
+    oct_batch_free(&b);
+    oct_source_close(s);
+#endif
+}
+
+static void npz_is_written(void **state)
+{
+    const char *names[3] = { "even", "ragged", "one" };
+    oct_npz_writer *w;
+    oct_err err = OCT_ERR_INIT;
+    assert_int_equal(oct_npz_writer_open(in_scratch("out.npz"), names, 3, &w, &err), OCT_OK);
+    float even[6], rag[6];
+    for (int k = 0; k < 3; k++) {
+        for (int i = 0; i < 6; i++) {
+            even[i] = (float)(4 * k + i);
+            rag[i] = (float)(100 * k + i);
+        }
+        int64_t cols = k == 1 ? 3 : 2, one = k;
+        oct_array c[3] = { { OCT_F32, 2, { 3, 2 }, even, 24, false }, { OCT_F32, 2, { 2, cols }, rag, 8 * (size_t)cols, false },
+                           { OCT_S64, 1, { 1 }, &one, 8, false } };
+        assert_int_equal(oct_npz_writer_add(w, c, 2, &err), OCT_OK);
+    }
+    assert_int_equal(oct_npz_writer_commit(w, &err), OCT_OK);
+    const oct_input_desc in[5] = { { "even", OCT_F32, 2, (int64_t[]){ -1, 2 } } };
+    oct_source *s = open_with(in_scratch("out.npz"), NULL, in, 1, (oct_source_options){ 0 });
+    oct_batch b = OCT_BATCH_INIT;
+    assert_int_equal(oct_source_next(s, 9, &b, &err), OCT_OK);
+    assert_int_equal(b.n, 6);
+    for (int i = 0; i < 12; i++)
+        assert_true(((float *)b.tensors[0].data)[i] == (float)i);
+    oct_source_close(s);
+    const oct_input_desc rin[1] = { { "ragged/000001", OCT_F32, 2, (int64_t[]){ -1, 3 } } };
+    s = open_with(in_scratch("out.npz"), NULL, rin, 1, (oct_source_options){ 0 });
+    assert_int_equal(oct_source_next(s, 9, &b, &err), OCT_OK);
+    assert_int_equal(b.n, 2);
+    assert_true(((float *)b.tensors[0].data)[5] == 105.0f);
+    oct_batch_free(&b);
+    oct_source_close(s);
+    assert_int_equal(oct_npz_writer_open(in_scratch("gone.npz"), names, 3, &w, &err), OCT_OK);
+    oct_npz_writer_abort(w);
+    assert_false(oct_path_exists(in_scratch("gone.npz")));
+}
+
+static void read_quietly(const char *path, const oct_input_desc *in, size_t n)
+{
+    oct_source *s;
+    oct_err err = OCT_ERR_INIT;
+    oct_batch b = OCT_BATCH_INIT;
+    oct_source_options o = { .specs = &path, .n_specs = 1, .inputs = in, .n_inputs = n, .threads = 1 };
+    oct_status st = oct_source_open(&o, &s, &err);
+    if (st == OCT_OK) {
+        for (int i = 0; i < 100 && (st = oct_source_next(s, 4, &b, &err)) == OCT_OK && b.n; i++) {
+        }
+        oct_source_close(s);
+    }
+    if (st != OCT_OK)
+        assert_true(err.text[0] != 0);
+    assert_int_not_equal(st, OCT_EINTERNAL);
+    oct_batch_free(&b);
+}
+
+/* Every length of small files, then single bytes changed. */
+static void cut_and_changed_files(void **state)
+{
+    static const struct {
+        const char *file, *as;
+        int inputs;
+    } files[] = {
+        { "v2.npy", "t.npy", 1 },     { "fortran.npy", "t.npy", 1 },     { "stored.npz", "t.npz", 3 }, { "deflated.npz", "t.npz", 3 },
+        { "zip64.npz", "t.npz", 3 },  { "palette.png", "t.png", 0 },     { "rgb.jpg", "t.jpg", 0 },    { "progressive.jpg", "t.jpg", 0 },
+        { "list.csv", "t.csv", 0 },   { "case/test_data_set_2/input_0.pb", "t.pb", 1 },
+        { "shard-000.tar", "t.tar", 0 },
+    };
+    static const int64_t one[3] = { 1, 3, 2 }, st[3] = { 2, 1, 3 };
+    const oct_input_desc many[3] = { { "x", OCT_F32, 3, one }, { "state", OCT_F32, 3, st }, { "sr", OCT_S64, 0, NULL } };
+    for (size_t k = 0; k < OCT_COUNT(files); k++) {
+        char *data;
+        size_t size;
+        oct_err err = OCT_ERR_INIT;
+        assert_int_equal(oct_read_all(at(files[k].file), 1 << 20, &data, &size, &err), OCT_OK);
+        const char *path = in_scratch(files[k].as);
+        const oct_input_desc *in = files[k].inputs ? many : input(OCT_F32, 4, nchw);
+        const size_t n = files[k].inputs ? (size_t)files[k].inputs : 1, step = size > 1500 ? size / 400 + 1 : 1;
+        for (size_t len = 0; len < size; len += step) {
+            write_file(path, data, len);
+            read_quietly(path, in, n);
+        }
+        for (size_t i = 0; i < size; i += step) {
+            char was = data[i];
+            data[i] = (char)(i % 3 == 0 ? 0xff : i % 3 == 1 ? 0 : was ^ 0x10);
+            write_file(path, data, size);
+            read_quietly(path, in, n);
+            data[i] = was;
+        }
+        oct_free(data);
+        unlink(path);
+    }
+}
+
+static void failing_memory(void **state)
+{
+    static const char *const files[] = { "x_f4.npy", "deflated.npz", "classes", "list.csv", "case", "shard-000.tar" };
+    for (size_t k = 0; k < OCT_COUNT(files); k++) {
+        const bool arrays = k < 2 || k == 4;
+        for (size_t n = 1; n < 120; n++) {
+            const char *spec = at(files[k]), *steps = arrays ? "mean=1" : "order=gray:resize=4x4";
+            oct_source_options o = { .specs = &spec, .n_specs = 1, .preprocess = &steps, .n_preprocess = 1, .threads = 1,
+                                     .inputs = input(OCT_F32, arrays ? 3 : 4, arrays ? rows32 : gray_nchw), .n_inputs = 1 };
+            oct_source *s = NULL;
+            oct_err err = OCT_ERR_INIT;
+            oct_batch b = OCT_BATCH_INIT;
+            oct_alloc_fail_at(n);
+            oct_status st = oct_source_open(&o, &s, &err);
+            while (st == OCT_OK && (st = oct_source_next(s, 2, &b, &err)) == OCT_OK && b.n) {
+            }
+            oct_source_close(s);
+            oct_alloc_fail_at(0);
+            if (st != OCT_OK && st != OCT_ENOMEM)
+                fail_msg("%s, allocation %zu: status %d, %s", files[k], n, st, err.text);
+            oct_batch_free(&b);
+        }
+    }
+}
+
+int main(void)
+{
+    strcpy(scratch, "/tmp/octdata.XXXXXX");
+    if (!mkdtemp(scratch))
+        return 1;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(npy_types_become_float), cmocka_unit_test(npy_forms),
+        cmocka_unit_test(shards_limits_and_hash), cmocka_unit_test(fixed_batch_is_padded),
+        cmocka_unit_test(npz_feeds_several_inputs), cmocka_unit_test(pictures_equal_pillow),
+        cmocka_unit_test(linear_is_unwidened), cmocka_unit_test(steps_apply_in_order),
+        cmocka_unit_test(texts_of_steps), cmocka_unit_test(folders_lists_and_shards),
+        cmocka_unit_test(test_cases), cmocka_unit_test(bad_samples_are_counted),
+        cmocka_unit_test(npz_is_written), cmocka_unit_test(cut_and_changed_files),
+        cmocka_unit_test(failing_memory),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    static const char *const left[] = { "y.csv", "bad.png", "bad.csv", "out.npz", "empty" };
+    for (size_t i = 0; i < OCT_COUNT(left); i++)
+        remove(in_scratch(left[i]));
+    rmdir(scratch);
+    return failed;
+}
