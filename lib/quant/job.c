@@ -165,6 +165,12 @@ oct_status oct_qjob_decide(oct_qjob *j, const oct_calib *c, oct_err *err)
     return OCT_OK;
 }
 
+oct_layer_plan oct_qjob_plan(const oct_qjob *j, size_t i)
+{
+    const qnode *q = &j->node[j->layer[i]];
+    return (oct_layer_plan){ .node = j->layer[i], .integer = q->role != OCT_ROLE_FLOAT, .why = q->why };
+}
+
 size_t oct_qjob_n_layers(const oct_qjob *j)
 {
     return j->n_layer;

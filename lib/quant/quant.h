@@ -57,6 +57,15 @@ void oct_qjob_destroy(oct_qjob *j);
  * wanted too (inputs of products), -1 the last, 0 none. */
 const char *const *oct_qjob_values(const oct_qjob *j, const int **axes, size_t *n);
 
+/* What layer i is meant to be, known as soon as the job is made: what decide() will make of it when all statistics are
+ * there. For previews. why is what decide() would say. */
+typedef struct oct_layer_plan {
+    int node;
+    bool integer;
+    const char *why;
+} oct_layer_plan;
+oct_layer_plan oct_qjob_plan(const oct_qjob *j, size_t i);
+
 /* c may be NULL when nothing needs statistics. A value that the table lacks or has commented out stays float, with its
  * neighbours, and the decision says so. */
 oct_status oct_qjob_decide(oct_qjob *j, const oct_calib *c, oct_err *err);

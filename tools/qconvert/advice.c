@@ -1,0 +1,112 @@
+/* After a conversion without samples: the command to try, and what it would gain. */
+#include "qconvert/qconvert.h"
+
+#include "cli/textfmt.h"
+
+#include <string.h>
+
+/* Share of weights and work of the layers that would become integers. */
+typedef struct gain {
+    size_t layers, all;
+    int64_t weights, all_weights, macs, all_macs;
+} gain;
+
+/* A job as with samples, on a copy of the model as it is in the file. */
+static oct_status forecast(const session *s, gain *out, oct_err *err)
+{
+    oct_model *m = NULL;
+    oct_qjob *job = NULL;
+    oct_qjob_opts o = session_opts(s);
+    o.have_data = true;
+    oct_status st = oct_model_load(s->a->model, &m, err);
+    if (st == OCT_OK)
+        st = oct_qjob_create(m->graph, &o, &job, err);
+    for (size_t i = 0; st == OCT_OK && i < oct_qjob_n_layers(job); i++) {
+        oct_layer_plan p = oct_qjob_plan(job, i);
+        const oct_node *n = &m->graph->node[p.node];
+        if (!is_product(m->graph, p.node))
+            continue;
+        int64_t weights = m->graph->value[n->in[1]].konst->count, macs = layer_macs(m->graph, p.node);
+        out->all++;
+        out->all_weights += weights;
+        out->all_macs += macs;
+        if (p.integer) {
+            out->layers++;
+            out->weights += weights;
+            out->macs += macs;
+        }
+    }
+    oct_qjob_destroy(job);
+    oct_model_free(m);
+    return st;
+}
+
+/* What the samples are likely to be, from the shape of the first input. */
+static void guess_data(const oct_graph *g, oct_buf *b)
+{
+    if (g->n_input == 1) {
+        const oct_shape *s = &g->value[g->input[0]].shape;
+        int64_t c = s->rank == 4 ? s->d[1].n : 0, h = s->rank == 4 ? s->d[2].n : 0, w = s->rank == 4 ? s->d[3].n : 0;
+        bool last = s->rank == 4 && c != 3 && c != 1 && (w == 3 || w == 1);
+        if (last) {
+            c = w;
+            w = h;
+            h = s->d[1].n;
+        }
+        if (c == 3 || (c == 1 && s->rank == 4)) {
+            oct_buf_puts(b, " --data PHOTOS/ --preprocess ");
+            oct_buf_puts(b, c == 1 ? "unit:order=gray" : last ? "imagenet-tf:layout=nhwc" : h == 224 || h < 1 ? "imagenet" : "unit");
+            if (h > 0 && w > 0 && (h != 224 || w != 224 || c == 1)) {
+                if (last && c == 3)
+                    oct_buf_printf(b, ":resize=%lld:crop=%lldx%lld", (long long)((h < w ? h : w) * 256 / 224), (long long)w, (long long)h);
+                else
+                    oct_buf_printf(b, ":resize=%lldx%lld", (long long)w, (long long)h);
+            }
+            return;
+        }
+        oct_buf_puts(b, " --data SAMPLES.npy");
+        return;
+    }
+    oct_buf_puts(b, " --data SAMPLES.npz");
+}
+
+oct_status advice_print(const session *s, oct_err *err)
+{
+    FILE *f = oct_cli_result(s->cli);
+    gain n = { 0 };
+    char text[32], part[32];
+    size_t now = 0;
+    if (strcmp(s->a->model, "-") == 0)
+        return OCT_OK;
+    OCT_TRY(forecast(s, &n, err));
+    for (size_t i = 0; i < s->n_layers; i++)
+        now += s->layers[i].product && s->layers[i].d.integer;
+    if (n.layers == 0)
+        return OCT_OK;
+    fprintf(f, "\nThere were no samples: %zu of %zu layers with weights %s float%s.\n", n.all - now, n.all,
+            n.all - now == 1 ? "stays" : "stay", now < n.all ? " (an integer Conv needs the range of its input and output)" : "");
+    oct_buf b = OCT_BUF_INIT, clean = OCT_BUF_INIT;
+    session_command(s, &b);
+    guess_data(s->m->graph, &b);
+    oct_text_clean(&clean, oct_buf_str(&b), false);
+    fprintf(f, "With some 100 typical samples try:\n\n    %s\n\n", oct_buf_str(&clean));
+    oct_buf_free(&b);
+    oct_buf_free(&clean);
+    fprintf(f, "Then %zu of %zu would be int8: %s of the weights", n.layers, n.all,
+            oct_fmt_percent(text, n.all_weights ? (double)n.weights / (double)n.all_weights : 0));
+    if (n.all_macs)
+        fprintf(f, ", %s of the multiplications", oct_fmt_percent(part, (double)n.macs / (double)n.all_macs));
+    uint64_t saved = (uint64_t)n.weights * 3;
+    fprintf(f, ", a file of about %s.\n", oct_fmt_bytes(text, saved < s->size_before ? s->size_before - saved : 0));
+    if (s->m->graph->n_input > 1) {
+        fprintf(f, "The .npz holds an array per input:");
+        for (size_t i = 0; i < s->m->graph->n_input; i++) {
+            oct_buf name = OCT_BUF_INIT;
+            oct_text_clean(&name, s->m->graph->value[s->m->graph->input[i]].name, false);
+            fprintf(f, " %s", oct_buf_str(&name));
+            oct_buf_free(&name);
+        }
+        fputc('\n', f);
+    }
+    return OCT_OK;
+}

@@ -1,0 +1,33 @@
+/* qconvert MODEL: the whole way, and what is said about it. */
+#include "qconvert/qconvert.h"
+
+#include <string.h>
+
+static oct_status convert(session *s, oct_err *err)
+{
+    const convert_args *a = s->a;
+    if (a->dump_policy)
+        OCT_TRY(session_dump_policy(s, err));
+    if (a->dry_run)
+        s->size_after = s->size_before - saved_bytes(s);
+    else
+        OCT_TRY(session_save(s, err));
+    if (s->cli->json)
+        OCT_TRY(report_json(s, err));
+    if (s->cli->quiet)
+        return OCT_OK;
+    OCT_TRY(report_print(s, err));
+    return s->calib ? OCT_OK : advice_print(s, err);
+}
+
+oct_status qconvert_run(oct_cli *cli, const convert_args *a, oct_err *err)
+{
+    session s;
+    if (strcmp(a->format, "qdq") != 0)
+        return oct_fail(err, OCT_EUNSUPPORTED, "--format %s is not built yet", a->format);
+    oct_status st = session_open(&s, cli, a, err);
+    if (st == OCT_OK)
+        st = convert(&s, err);
+    session_close(&s);
+    return st;
+}

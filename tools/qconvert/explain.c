@@ -1,0 +1,146 @@
+/* qconvert explain: all that is known of one node. */
+#include "qconvert/qconvert.h"
+
+#include "cli/textfmt.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The layer of that name, or that makes a value of that name. */
+static const layer *find(const session *s, const char *name)
+{
+    const oct_graph *g = s->m->graph;
+    for (size_t i = 0; i < s->n_layers; i++)
+        if (strcmp(s->layers[i].name, name) == 0)
+            return &s->layers[i];
+    int v = oct_graph_find(g, name);
+    for (size_t i = 0; v >= 0 && i < s->n_layers; i++)
+        if (s->layers[i].d.node == g->value[v].producer)
+            return &s->layers[i];
+    return NULL;
+}
+
+/* Up to three names that are near. */
+static oct_status no_such_node(const session *s, const char *name, oct_err *err)
+{
+    const char *best[3] = { NULL, NULL, NULL };
+    int d[3] = { 1000, 1000, 1000 };
+    for (size_t i = 0; i < s->n_layers; i++) {
+        const char *candidate = s->layers[i].name;
+        int e = oct_edit_distance(name, candidate);
+        for (int k = 0; k < 3; k++)
+            if (e < d[k]) {
+                for (int m = 2; m > k; m--) {
+                    best[m] = best[m - 1];
+                    d[m] = d[m - 1];
+                }
+                best[k] = candidate;
+                d[k] = e;
+                break;
+            }
+    }
+    oct_fail(err, OCT_EUSAGE, "%s: no node is named '%s' after the model was prepared", s->a->model, name);
+    for (size_t i = 0; i < s->n_changes; i++)
+        if (strcmp(s->changes[i].node, name) == 0)
+            oct_hint(err, "the pass '%s' changed it: %s", s->changes[i].pass, s->changes[i].what);
+    if (best[0])
+        oct_hint(err, "near: %s%s%s%s%s", best[0], best[1] ? ", " : "", best[1] ? best[1] : "", best[2] ? ", " : "",
+                 best[2] ? best[2] : "");
+    return OCT_EUSAGE;
+}
+
+static void put_value(FILE *f, const session *s, const char *what, int slot, int value)
+{
+    if (value < 0)
+        return;
+    const oct_value *v = &s->m->graph->value[value];
+    char shape[200];
+    oct_buf b = OCT_BUF_INIT;
+    oct_text_clean(&b, v->name, false);
+    fprintf(f, "%s %d   %s: %s %s%s", what, slot, oct_buf_str(&b), oct_dtype_name(v->dtype),
+            oct_shape_text(&v->shape, shape, sizeof shape), v->konst ? ", constant" : v->is_input ? ", input of the model" : "");
+    oct_buf_free(&b);
+    const oct_calib_tensor *t = s->calib ? oct_calib_find(s->calib, v->name) : NULL;
+    if (t && oct_stats_finite(&t->stats))
+        fprintf(f, ", %.5g to %.5g in %llu values", (double)t->stats.min, (double)t->stats.max, (unsigned long long)t->stats.n);
+    fputc('\n', f);
+}
+
+static void put_attributes(FILE *f, const oct_node *n)
+{
+    for (size_t i = 0; i < n->n_attr; i++) {
+        const oct_attr *a = &n->attr[i];
+        fprintf(f, "attribute  %s =", a->name);
+        if (a->type == OCT_ATTR_INT)
+            fprintf(f, " %lld", (long long)a->i);
+        else if (a->type == OCT_ATTR_FLOAT)
+            fprintf(f, " %g", (double)a->f);
+        else if (a->type == OCT_ATTR_STRING && a->s)
+            fprintf(f, " '%.100s'", a->s);
+        else if (a->type == OCT_ATTR_INTS)
+            for (int k = 0; k < a->n && k < 32; k++)
+                fprintf(f, " %lld", (long long)a->ints[k]);
+        else
+            fputs(" (not shown)", f);
+        fputc('\n', f);
+    }
+}
+
+static void put_decision(FILE *f, const session *s, const layer *l)
+{
+    const oct_layer_decision *d = &l->d;
+    oct_policy_row row;
+    char text[32];
+    oct_policy_match(s->policy, s->m->graph, d->node, &row);
+    fprintf(f, "decision   %s%s\n", oct_scheme_name(d->scheme), d->integer ? ", runs on integers" : "");
+    fprintf(f, "why        %s\n", d->why);
+    fprintf(f, "policy     %s, set by %s\n", oct_scheme_name(row.scheme), row.rule ? row.rule : "no rule");
+    if (d->weights)
+        fprintf(f, "weights    %s per %s, SQNR %s%s%s\n", oct_dtype_name(d->weights), d->per_channel ? "channel" : "tensor",
+                oct_fmt_db(text, d->sqnr_weights), d->remedy ? "; " : "", d->remedy ? d->remedy : "");
+    if (d->scale != 0)
+        fprintf(f, "output     scale %.9g, zero point %d, observer %s\n", (double)d->scale, (int)d->zero_point,
+                d->observer ? d->observer : "-");
+    if (!isnan(d->sqnr_output))
+        fprintf(f, "           expected SQNR %s\n", oct_fmt_db(text, d->sqnr_output));
+    if (l->macs)
+        fprintf(f, "work       %s multiplications for a batch of one\n", oct_fmt_count(text, l->macs));
+}
+
+static void put(const session *s, const layer *l)
+{
+    FILE *f = oct_cli_result(s->cli);
+    const oct_node *n = &s->m->graph->node[l->d.node];
+    oct_buf b = OCT_BUF_INIT;
+    oct_text_clean(&b, l->name, false);
+    fprintf(f, "node       %s\noperator   %s%s%s\n", oct_buf_str(&b), n->domain, *n->domain ? "." : "", n->op);
+    oct_buf_free(&b);
+    for (int i = 0; i < n->n_in; i++)
+        put_value(f, s, "input", i, n->in[i]);
+    for (int i = 0; i < n->n_out; i++)
+        put_value(f, s, "output", i, n->out[i]);
+    put_attributes(f, n);
+    put_decision(f, s, l);
+    for (size_t i = 0; i < s->n_changes; i++)
+        if (*s->changes[i].node && strcmp(s->changes[i].node, l->name) == 0)
+            fprintf(f, "changed    %s: %s\n", s->changes[i].pass, s->changes[i].what);
+    if (!s->calib)
+        fputs("           without samples; add --data or --calib for scales\n", f);
+}
+
+oct_status qconvert_explain(oct_cli *cli, const convert_args *a, oct_err *err)
+{
+    session s;
+    convert_args own = *a;
+    own.no_save = true;
+    oct_status st = session_open(&s, cli, &own, err);
+    if (st == OCT_OK) {
+        const layer *l = find(&s, a->node);
+        if (l)
+            put(&s, l);
+        else
+            st = no_such_node(&s, a->node, err);
+    }
+    session_close(&s);
+    return st;
+}

@@ -1,0 +1,88 @@
+/* The report for machines: schema "octet-convert-1". */
+#include "qconvert/qconvert.h"
+
+#include "base/json.h"
+
+#include <math.h>
+
+static void number(oct_json *j, const char *key, double v)
+{
+    if (isnan(v))
+        return;
+    oct_json_num(j, key, v);
+    if (isinf(v))
+        oct_json_bool(j, "exact", true);
+}
+
+static void put_layer(oct_json *j, const layer *l)
+{
+    const oct_layer_decision *d = &l->d;
+    oct_json_open(j, NULL, '{');
+    oct_json_str(j, "name", l->name);
+    oct_json_str(j, "op", d->op);
+    oct_json_str(j, "scheme", oct_scheme_name(d->scheme));
+    oct_json_bool(j, "integer", d->integer);
+    oct_json_str(j, "why", d->why);
+    if (l->product)
+        oct_json_int(j, "weight_count", d->weight_count);
+    if (l->macs)
+        oct_json_int(j, "macs", l->macs);
+    if (d->weights) {
+        oct_json_str(j, "weights", oct_dtype_name(d->weights));
+        oct_json_bool(j, "per_channel", d->per_channel);
+    }
+    if (d->remedy)
+        oct_json_str(j, "remedy", d->remedy);
+    if (d->observer)
+        oct_json_str(j, "observer", d->observer);
+    if (d->scale != 0) {
+        oct_json_num(j, "scale", (double)d->scale);
+        oct_json_int(j, "zero_point", d->zero_point);
+    }
+    number(j, "sqnr_weights_db", d->sqnr_weights);
+    number(j, "sqnr_output_db", d->sqnr_output);
+    oct_json_close(j);
+}
+
+oct_status report_json(const session *s, oct_err *err)
+{
+    size_t products = 0, integer = 0;
+    oct_buf b = OCT_BUF_INIT;
+    oct_json j = OCT_JSON_INIT(&b);
+    oct_json_open(&j, NULL, '{');
+    oct_json_str(&j, "schema", "octet-convert-1");
+    oct_json_str(&j, "version", OCT_VERSION);
+    oct_json_str(&j, "model", s->a->model);
+    oct_json_str(&j, "output", s->a->dry_run ? NULL : s->output);
+    oct_json_str(&j, "target", s->target->name);
+    oct_json_int(&j, "samples", s->calib ? (int64_t)s->calib->samples : 0);
+    oct_json_open(&j, "size_bytes", '{');
+    oct_json_int(&j, "before", (int64_t)s->size_before);
+    oct_json_int(&j, "after", (int64_t)s->size_after);
+    oct_json_bool(&j, "estimated", s->a->dry_run);
+    oct_json_close(&j);
+    oct_json_open(&j, "layers", '[');
+    for (size_t i = 0; i < s->n_layers; i++) {
+        put_layer(&j, &s->layers[i]);
+        products += s->layers[i].product;
+        integer += s->layers[i].product && s->layers[i].d.integer;
+    }
+    oct_json_close(&j);
+    oct_json_int(&j, "layers_with_weights", (int64_t)products);
+    oct_json_int(&j, "int8_layers", (int64_t)integer);
+    oct_json_open(&j, "passes", '[');
+    for (size_t i = 0; i < s->n_changes; i++) {
+        oct_json_open(&j, NULL, '{');
+        oct_json_str(&j, "pass", s->changes[i].pass);
+        oct_json_str(&j, "change", s->changes[i].what);
+        oct_json_str(&j, "node", s->changes[i].node);
+        oct_json_close(&j);
+    }
+    oct_json_close(&j);
+    number(&j, "output_sqnr_db", s->sqnr);
+    oct_json_close(&j);
+    oct_buf_puts(&b, "\n");
+    oct_status st = tool_write_text(s->cli->json, &b, err);
+    oct_buf_free(&b);
+    return st;
+}

@@ -1,0 +1,82 @@
+/* The layers of a conversion: names, work, decisions. */
+#include "qconvert/qconvert.h"
+
+#include "ops/op.h"
+
+#include <string.h>
+
+const char *layer_name(const oct_graph *g, int node, const char *own)
+{
+    const oct_node *n = &g->node[node];
+    if (own && *own)
+        return own;
+    for (int i = 0; i < n->n_out; i++)
+        if (n->out[i] >= 0)
+            return g->value[n->out[i]].name;
+    return "";
+}
+
+static const oct_tensor *weights(const oct_graph *g, int node)
+{
+    const oct_node *n = &g->node[node];
+    return n->n_in > 1 && n->in[1] >= 0 ? g->value[n->in[1]].konst : NULL;
+}
+
+bool is_product(const oct_graph *g, int node)
+{
+    const oct_op *op = oct_op_of(g, node);
+    return op && op->quant == OCT_QUANT_WEIGHTED && weights(g, node);
+}
+
+/* Elements of the output for a batch of one, 0 when other dimensions are free. */
+static int64_t outputs(const oct_graph *g, int node)
+{
+    const oct_node *n = &g->node[node];
+    const oct_shape *s = n->n_out && n->out[0] >= 0 ? &g->value[n->out[0]].shape : NULL;
+    int64_t dims[OCT_MAX_RANK], count;
+    if (!s || s->rank < 1)
+        return 0;
+    for (int i = 0; i < s->rank; i++)
+        dims[i] = i == 0 ? (s->d[0].n > 0 && s->rank < 3 ? s->d[0].n : 1) : s->d[i].n;
+    return oct_count(dims, s->rank, &count) ? count : 0;
+}
+
+int64_t layer_macs(const oct_graph *g, int node)
+{
+    const oct_tensor *w = weights(g, node);
+    const oct_node *n = &g->node[node];
+    int64_t out = outputs(g, node), per, macs;
+    if (!w || w->rank < 2 || !w->count)
+        return 0;
+    bool conv = strcmp(n->op, "Conv") == 0, transposed = strcmp(n->op, "Gemm") == 0 && oct_node_int(n, "transB", 0);
+    per = w->count / w->dims[conv || transposed ? 0 : w->rank - 1];
+    return __builtin_mul_overflow(out, per, &macs) ? 0 : macs;
+}
+
+oct_status session_layers(session *s, oct_err *err)
+{
+    const oct_graph *g = s->m->graph;
+    s->n_layers = oct_qjob_n_layers(s->job);
+    s->layers = oct_arena_calloc(s->arena, s->n_layers + 1, sizeof *s->layers);
+    if (!s->layers)
+        return oct_nomem(err);
+    for (size_t i = 0; i < s->n_layers; i++) {
+        layer *l = &s->layers[i];
+        l->d = *oct_qjob_layer(s->job, i);
+        l->name = layer_name(g, l->d.node, l->d.name);
+        l->product = is_product(g, l->d.node);
+        l->macs = l->product ? layer_macs(g, l->d.node) : 0;
+        if (!l->d.why)
+            l->d.why = "";
+    }
+    return OCT_OK;
+}
+
+uint64_t saved_bytes(const session *s)
+{
+    uint64_t saved = 0;
+    for (size_t i = 0; i < s->n_layers; i++)
+        if (s->layers[i].product && s->layers[i].d.integer)
+            saved += (uint64_t)s->layers[i].d.weight_count * 3;
+    return saved < s->size_before ? saved : s->size_before;
+}

@@ -1,0 +1,125 @@
+/* qconvert lint: what the target would make of each node. */
+#include "qconvert/qconvert.h"
+
+#include "base/json.h"
+#include "cli/text_table.h"
+
+#include <string.h>
+
+/* Products of which the int32 sum could wrap: 255 * 255 * K beyond 2^31. */
+enum { MOST_K = 33025 };
+
+typedef struct linter {
+    oct_cli *cli;
+    const convert_args *a;
+    oct_model *m;
+    oct_policy *policy;
+    oct_qjob *job;
+} linter;
+
+static int64_t depth(const oct_graph *g, int node)
+{
+    const oct_node *n = &g->node[node];
+    if (!is_product(g, node))
+        return 0;
+    const oct_tensor *w = g->value[n->in[1]].konst;
+    bool rows = strcmp(n->op, "Conv") == 0 || (strcmp(n->op, "Gemm") == 0 && oct_node_int(n, "transB", 0));
+    return w->rank >= 2 && w->count ? w->count / w->dims[rows ? 0 : w->rank - 1] : 0;
+}
+
+static oct_status lint_json(const linter *l, oct_err *err)
+{
+    oct_buf b = OCT_BUF_INIT;
+    oct_json j = OCT_JSON_INIT(&b);
+    oct_json_open(&j, NULL, '{');
+    oct_json_str(&j, "schema", "octet-lint-1");
+    oct_json_str(&j, "model", l->a->model);
+    oct_json_str(&j, "target", l->a->target);
+    oct_json_open(&j, "nodes", '[');
+    for (size_t i = 0; i < oct_qjob_n_layers(l->job); i++) {
+        oct_layer_plan p = oct_qjob_plan(l->job, i);
+        const oct_node *n = &l->m->graph->node[p.node];
+        oct_json_open(&j, NULL, '{');
+        oct_json_str(&j, "name", layer_name(l->m->graph, p.node, n->name));
+        oct_json_str(&j, "op", n->op);
+        oct_json_bool(&j, "integer", p.integer);
+        oct_json_str(&j, "why", p.why ? p.why : "");
+        oct_json_close(&j);
+    }
+    oct_json_close(&j);
+    oct_json_close(&j);
+    oct_buf_puts(&b, "\n");
+    oct_status s = tool_write_text(l->cli->json, &b, err);
+    oct_buf_free(&b);
+    return s;
+}
+
+static oct_status lint_table(const linter *l, oct_err *err)
+{
+    FILE *f = oct_cli_result(l->cli);
+    size_t n = oct_qjob_n_layers(l->job), integer = 0;
+    oct_table *t = oct_table_create();
+    oct_table_column(t, "node", OCT_LEFT);
+    oct_table_column(t, "op", OCT_LEFT);
+    oct_table_column(t, "runs as", OCT_LEFT);
+    oct_table_column(t, "why", OCT_LEFT);
+    for (size_t i = 0; i < n; i++) {
+        oct_layer_plan p = oct_qjob_plan(l->job, i);
+        const oct_node *x = &l->m->graph->node[p.node];
+        integer += p.integer;
+        oct_table_row(t);
+        oct_table_cell(t, "%s", layer_name(l->m->graph, p.node, x->name));
+        oct_table_cell(t, "%s", x->op);
+        oct_table_cell(t, "%s", p.integer ? "int8" : "float");
+        oct_table_cell(t, "%s", p.why ? p.why : "");
+    }
+    oct_status s = oct_table_print(t, f, err);
+    oct_table_destroy(t);
+    fprintf(f, "\n%zu of %zu nodes would run on integers in %s.\n", integer, n, l->a->target);
+    return s;
+}
+
+static void warn_depths(const linter *l)
+{
+    for (size_t i = 0; i < oct_qjob_n_layers(l->job); i++) {
+        oct_layer_plan p = oct_qjob_plan(l->job, i);
+        char text[300];
+        int64_t k = p.integer ? depth(l->m->graph, p.node) : 0;
+        if (k > MOST_K)
+            oct_cli_warn(l->cli, "%s sums %lld products: with extreme codes the 32-bit sum could wrap",
+                         oct_node_text(l->m->graph, p.node, text, sizeof text), (long long)k);
+    }
+}
+
+static oct_status lint(linter *l, oct_err *err)
+{
+    const convert_args *a = l->a;
+    oct_qjob_opts o = { .target = oct_target_find(a->target), .have_data = true, .disabled = a->disabled.v, .n_disabled = a->disabled.n };
+    if (!oct_scheme_parse(a->scheme, &o.scheme))
+        return oct_fail(err, OCT_EUSAGE, "there is no scheme '%s'", a->scheme);
+    OCT_TRY(oct_policy_create(a->policy, &l->policy, err));
+    OCT_TRY(tool_load(a->model, &l->m, err));
+    OCT_TRY(tool_check_output(l->cli->json, &a->model, 1, err));
+    o.policy = l->policy;
+    oct_status s = oct_qjob_create(l->m->graph, &o, &l->job, err);
+    if (s != OCT_OK) {
+        oct_within(err, "%s", a->model);
+        return s;
+    }
+    if (l->cli->json)
+        OCT_TRY(lint_json(l, err));
+    if (!l->cli->quiet)
+        OCT_TRY(lint_table(l, err));
+    warn_depths(l);
+    return OCT_OK;
+}
+
+oct_status qconvert_lint(oct_cli *cli, const convert_args *a, oct_err *err)
+{
+    linter l = { .cli = cli, .a = a };
+    oct_status s = lint(&l, err);
+    oct_qjob_destroy(l.job);
+    oct_policy_destroy(l.policy);
+    oct_model_free(l.m);
+    return s;
+}

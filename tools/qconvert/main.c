@@ -1,0 +1,118 @@
+/* qconvert: quantizes an ONNX model. */
+#include "qconvert/qconvert.h"
+
+#include "cli/text_table.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *target_name(size_t i, const char **summary)
+{
+    static const char *const names[] = { "onnxruntime-x86", "onnxruntime-vnni", "octet" };
+    if (i >= OCT_COUNT(names))
+        return NULL;
+    *summary = oct_target_find(names[i])->summary;
+    return names[i];
+}
+
+static const char *scheme_name(size_t i, const char **summary)
+{
+    return i < OCT_SCHEME_COUNT ? oct_scheme_name((oct_scheme)i) : NULL;
+}
+
+static const char *format_name(size_t i, const char **summary)
+{
+    static const char *const names[] = { "qdq", "qoperator" }, *const texts[] = { "QuantizeLinear and DequantizeLinear around operators",
+                                                                                  "QLinear operators" };
+    *summary = i < 2 ? texts[i] : NULL;
+    return i < 2 ? names[i] : NULL;
+}
+
+static oct_status list_passes(oct_cli *cli, oct_err *err)
+{
+    size_t n;
+    const oct_pass *const *p = oct_pass_all(&n);
+    oct_table *t = oct_table_create();
+    oct_table_column(t, "pass", OCT_LEFT);
+    oct_table_column(t, "what it does", OCT_LEFT);
+    for (size_t i = 0; i < n; i++) {
+        oct_table_row(t);
+        oct_table_cell(t, "%s", p[i]->name);
+        oct_table_cell(t, "%s", p[i]->summary);
+    }
+    oct_status s = oct_table_print(t, oct_cli_result(cli), err);
+    oct_table_destroy(t);
+    return s;
+}
+
+static oct_status dispatch(oct_cli *cli, const convert_args *a, oct_err *err)
+{
+    if (cli->command)
+        return strcmp(cli->command->name, "lint") == 0 ? qconvert_lint(cli, a, err) : qconvert_explain(cli, a, err);
+    if (a->print_policy) {
+        fputs(oct_policy_builtin(), cli->out);
+        return OCT_OK;
+    }
+    return a->list_passes ? list_passes(cli, err) : qconvert_run(cli, a, err);
+}
+
+int main(int argc, char **argv)
+{
+    convert_args a = { .target = "onnxruntime-x86", .scheme = "auto", .format = "qdq", .bias_correction = true };
+#define SAMPLES                                                                                                                     \
+    OPT_GROUP("Samples"),                                                                                                           \
+        OPT_MULTI(0, "data", &a.data.specs, "SPEC", "samples to calibrate with: a folder, .csv, .npy, .npz, tar shard, test set "   \
+                                                    "or quoted pattern"),                                                          \
+        OPT_MULTI('p', "preprocess", &a.data.preprocess, "STEPS", "what is done to each, as imagenet or resize=256:crop=224"),      \
+        OPT_INT('n', "samples", &a.data.samples, 1, INT64_MAX, "use only the first N"),                                             \
+        OPT_FLAG(0, "skip-bad", &a.data.skip_bad, "count and name broken samples instead of stopping"),                             \
+        OPT_FILE(0, "calib", &a.calib, "calibration table of qcalib, instead of samples")
+#define CHOICES                                                                                                                     \
+    OPT_GROUP("What becomes of each layer"),                                                                                        \
+        OPT_FILE(0, "policy", &a.policy, "policy table; its rules come after the built-in ones"),                                   \
+        OPT_ENUM(0, "target", &a.target, target_name, "where the model will run"),                                                  \
+        OPT_ENUM(0, "scheme", &a.scheme, scheme_name, "one scheme for all that the policy does not leave float"),                   \
+        OPT_STR(0, "observer", &a.observer, "NAME", "how ranges are chosen, for every tensor"),                                     \
+        OPT_MULTI(0, "disable-pass", &a.disabled, "NAME", "leave out a graph pass"),                                                \
+        OPT_FLAG(0, "bias-correction", &a.bias_correction, "let the bias make up for the mean error of rounded weights")
+#define RULES OPT_CONFLICT("data", "calib"), OPT_NEEDS("preprocess", "data"), OPT_NEEDS("samples", "data"), OPT_NEEDS("skip-bad", "data")
+    const oct_cli_opt run[] = {
+        OPT_POSITIONAL("MODEL", &a.model, "float ONNX model"),
+        SAMPLES,
+        CHOICES,
+        OPT_GROUP("Output"),
+        OPT_OUT('o', "output", &a.output, "the quantized model; without it, MODEL.int8.onnx beside the input"),
+        OPT_ENUM(0, "format", &a.format, format_name, "how integer operators are written"),
+        OPT_FLAG(0, "dry-run", &a.dry_run, "print the decision for every node and why; write nothing"),
+        OPT_OUT(0, "dump-policy", &a.dump_policy, "the decisions as a policy table"),
+        OPT_ACTION(0, "print-policy", &a.print_policy, "print the built-in policy table"),
+        OPT_ACTION(0, "list-passes", &a.list_passes, "print the graph passes"),
+        RULES, OPT_COMMON, OPT_END,
+    };
+    const oct_cli_opt lint[] = { OPT_POSITIONAL("MODEL", &a.model, "ONNX model"), CHOICES, OPT_COMMON, OPT_END };
+    const oct_cli_opt explain[] = {
+        OPT_POSITIONAL("MODEL", &a.model, "ONNX model"),
+        OPT_POSITIONAL("NODE", &a.node, "name of a node, or of one of its outputs"),
+        SAMPLES, CHOICES, RULES, OPT_COMMON, OPT_END,
+    };
+    const oct_cli_command commands[] = {
+        { "lint", "say of each node whether the target runs it on integers, and why not", lint, "  qconvert lint m.onnx --target octet\n" },
+        { "explain", "print all that is known of one node", explain, "  qconvert explain m.onnx /head/conv --calib m.calib\n" },
+    };
+    oct_err err = OCT_ERR_INIT;
+    oct_cli cli = {
+        .name = "qconvert",
+        .summary = "Quantizes a float ONNX model to 8 bits, from samples or a calibration table.",
+        .opts = run, .commands = commands, .n_commands = OCT_COUNT(commands),
+        .examples = "  qconvert mobilenet.onnx --data photos/ --preprocess imagenet\n"
+                    "  qconvert mobilenet.onnx --data photos/ --preprocess imagenet --dry-run\n"
+                    "  qconvert mobilenet.onnx --calib mobilenet.calib --policy mine.txt -o out.onnx\n",
+    };
+    tool_init(&cli);
+    oct_status s = oct_cli_parse(&cli, argc, argv, &err);
+    if (s == OCT_OK && !cli.done)
+        s = tool_start(&cli, &err);
+    if (s == OCT_OK && !cli.done)
+        s = dispatch(&cli, &a, &err);
+    return oct_cli_finish(&cli, s, &err);
+}

@@ -1,0 +1,87 @@
+/* tools/qconvert/qconvert.h -- one conversion, from arguments to report; shared by the files that do its steps. */
+#ifndef OCT_TOOLS_QCONVERT_H
+#define OCT_TOOLS_QCONVERT_H
+
+#include "common/common.h"
+#include "quant/calibrate.h"
+#include "quant/quant.h"
+
+typedef struct convert_args {
+    const char *model, *output, *node;
+    tool_data data;
+    const char *calib, *policy, *target, *scheme, *format, *observer, *dump_policy;
+    oct_cli_list disabled; /* passes */
+    bool dry_run, no_save; /* no_save: of explain */
+    bool print_policy, list_passes, bias_correction;
+} convert_args;
+
+/* One line of the report. */
+typedef struct layer {
+    oct_layer_decision d; /* why: NULL never */
+    const char *name;     /* the node's, or of its first output */
+    bool product;         /* Conv, Gemm, MatMul with constant weights */
+    int64_t macs;         /* for a batch of one; 0: unknown or none */
+} layer;
+
+/* What a pass did. */
+typedef struct change {
+    const char *pass, *what, *node;
+} change;
+
+typedef struct session {
+    oct_cli *cli;
+    const convert_args *a;
+    oct_arena *arena;
+    oct_model *m;
+    oct_policy *policy;
+    const oct_target *target;
+    oct_scheme scheme;
+    oct_source *src;   /* NULL without --data */
+    oct_calib *calib;  /* NULL without data and table */
+    oct_qjob *job;
+    oct_graph *fl;     /* the prepared float graph, for the check */
+    char *output;      /* path, also when nothing is written */
+    layer *layers;
+    size_t n_layers;
+    change *changes;
+    size_t n_changes, cap_changes;
+    bool out_of_memory; /* in the log of changes */
+    uint64_t size_before, size_after; /* size_after is an estimate with --dry-run */
+    double sqnr;       /* of the outputs on one sample; NaN: not checked */
+} session;
+
+/* session.c: loads, makes the job, calibrates or reads the table, decides. Sets s->layers. close releases all. */
+oct_status session_open(session *s, oct_cli *cli, const convert_args *a, oct_err *err);
+void session_close(session *s);
+oct_pass_log session_log(session *s);
+/* Options common to every job of the run. */
+oct_qjob_opts session_opts(const session *s);
+
+/* layers.c */
+oct_status session_layers(session *s, oct_err *err);
+const char *layer_name(const oct_graph *g, int node, const char *own);
+bool is_product(const oct_graph *g, int node);
+int64_t layer_macs(const oct_graph *g, int node);
+/* Bytes that 8-bit weights save. */
+uint64_t saved_bytes(const session *s);
+
+/* save.c: rewrites, writes and checks. */
+oct_status session_save(session *s, oct_err *err);
+/* The command, in a form that does not depend on what cannot change the model. Release with oct_buf_free. */
+void session_command(const session *s, oct_buf *b);
+/* The decisions as a policy table that makes them again. */
+oct_status session_dump_policy(const session *s, oct_err *err);
+
+/* report.c, json.c */
+oct_status report_print(const session *s, oct_err *err);
+oct_status report_json(const session *s, oct_err *err);
+
+/* advice.c: which samples to give, and what it would gain. preview: the same model's graph before any pass. */
+oct_status advice_print(const session *s, oct_err *err);
+
+/* The commands. */
+oct_status qconvert_run(oct_cli *cli, const convert_args *a, oct_err *err);
+oct_status qconvert_lint(oct_cli *cli, const convert_args *a, oct_err *err);
+oct_status qconvert_explain(oct_cli *cli, const convert_args *a, oct_err *err);
+
+#endif

@@ -1,0 +1,213 @@
+/* The report for people: layers, what stayed float and why, what the passes did, one sentence to paste. */
+#include "qconvert/qconvert.h"
+
+#include "cli/text_table.h"
+#include "cli/textfmt.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALL_BELOW = 24, WORST = 8, REASONS = 12 };
+
+static const char *db(char dst[32], double v)
+{
+    return isnan(v) ? "" : oct_fmt_db(dst, v);
+}
+
+static const char *type_name(oct_dtype t)
+{
+    return t == OCT_S8 ? "s8" : t == OCT_U8 ? "u8" : t == OCT_UNDEFINED ? "" : oct_dtype_name(t);
+}
+
+static void layer_row(oct_table *t, const layer *l)
+{
+    const oct_layer_decision *d = &l->d;
+    char text[32];
+    oct_table_row(t);
+    oct_table_cell(t, "%s", l->name);
+    oct_table_cell(t, "%s", d->op);
+    oct_table_cell(t, "%s", oct_scheme_name(d->scheme));
+    oct_table_cell(t, "%s%s", type_name(d->weights), d->weights && d->per_channel ? "/channel" : "");
+    if (d->scale != 0)
+        oct_table_cell(t, "%.4g, %d", (double)d->scale, (int)d->zero_point);
+    else
+        oct_table_cell(t, "%s", "");
+    oct_table_cell(t, "%s", d->observer ? d->observer : "");
+    oct_table_cell(t, "%s", db(text, d->sqnr_weights));
+    oct_table_cell(t, "%s", db(text, d->sqnr_output));
+    oct_table_cell(t, "%s", d->remedy ? d->remedy : d->integer && l->product ? "" : d->why);
+}
+
+static oct_table *layer_table(void)
+{
+    oct_table *t = oct_table_create();
+    oct_table_column(t, "layer", OCT_LEFT);
+    oct_table_column(t, "op", OCT_LEFT);
+    oct_table_column(t, "scheme", OCT_LEFT);
+    oct_table_column(t, "weights", OCT_LEFT);
+    oct_table_column(t, "output scale, zero", OCT_RIGHT);
+    oct_table_column(t, "observer", OCT_LEFT);
+    oct_table_column(t, "SQNR w", OCT_RIGHT);
+    oct_table_column(t, "SQNR out", OCT_RIGHT);
+    oct_table_column(t, "why", OCT_LEFT);
+    return t;
+}
+
+static double worth(const layer *l)
+{
+    double w = isnan(l->d.sqnr_weights) ? INFINITY : l->d.sqnr_weights, o = isnan(l->d.sqnr_output) ? INFINITY : l->d.sqnr_output;
+    return w < o ? w : o;
+}
+
+static int by_worth(const void *a, const void *b)
+{
+    const layer *x = *(const layer *const *)a, *y = *(const layer *const *)b;
+    double p = worth(x), q = worth(y);
+    return p < q ? -1 : p > q ? 1 : x < y ? -1 : x > y;
+}
+
+/* The layers with the lowest SQNR, where showing all would bury them. */
+static oct_status print_worst(const session *s, FILE *f, oct_err *err)
+{
+    const layer **order = oct_calloc(s->n_layers + 1, sizeof *order);
+    if (!order)
+        return oct_nomem(err);
+    size_t n = 0;
+    for (size_t i = 0; i < s->n_layers; i++)
+        if (s->layers[i].d.integer && isfinite(worth(&s->layers[i])))
+            order[n++] = &s->layers[i];
+    qsort(order, n, sizeof *order, by_worth);
+    oct_table *t = layer_table();
+    for (size_t i = 0; i < n && i < WORST; i++)
+        layer_row(t, order[i]);
+    if (n > WORST)
+        fprintf(f, "%d of %zu nodes, those with the lowest SQNR (-v shows all):\n", WORST, s->n_layers);
+    oct_status st = n ? oct_table_print(t, f, err) : OCT_OK;
+    oct_table_destroy(t);
+    oct_free(order);
+    return st;
+}
+
+static oct_status print_layers(const session *s, FILE *f, oct_err *err)
+{
+    if (s->n_layers > ALL_BELOW && !s->cli->verbose && !s->a->dry_run)
+        return print_worst(s, f, err);
+    oct_table *t = layer_table();
+    for (size_t i = 0; i < s->n_layers; i++)
+        layer_row(t, &s->layers[i]);
+    oct_status st = oct_table_print(t, f, err);
+    oct_table_destroy(t);
+    return st;
+}
+
+/* "3 Softmax (/a/softmax, ...): op:Softmax (built-in:8)", a line per reason and operator. */
+static void print_float(const session *s, FILE *f)
+{
+    size_t lines = 0, hidden = 0;
+    oct_buf b = OCT_BUF_INIT;
+    for (size_t i = 0; i < s->n_layers; i++) {
+        const layer *l = &s->layers[i];
+        size_t n = 0;
+        bool first = !l->d.integer;
+        for (size_t k = 0; k < s->n_layers; k++) {
+            const layer *o = &s->layers[k];
+            if (o->d.integer || strcmp(o->d.op, l->d.op) || strcmp(o->d.why, l->d.why))
+                continue;
+            first &= k >= i;
+            n++;
+        }
+        if (!first)
+            continue;
+        if (lines++ >= REASONS && !s->cli->verbose) {
+            hidden++;
+            continue;
+        }
+        oct_buf_printf(&b, "  %zu %s (", n, l->d.op);
+        oct_text_clean(&b, l->name, false);
+        oct_buf_printf(&b, "%s): %s\n", n > 1 ? ", ..." : "", l->d.why);
+    }
+    if (lines)
+        fprintf(f, "\nStayed float:\n%s", oct_buf_str(&b));
+    if (hidden)
+        fprintf(f, "  and %zu more reasons (-v shows them)\n", hidden);
+    oct_buf_free(&b);
+}
+
+static void print_changes(const session *s, FILE *f)
+{
+    oct_buf b = OCT_BUF_INIT;
+    for (size_t i = 0; i < s->n_changes; i++) {
+        const change *c = &s->changes[i];
+        size_t n = 0;
+        bool first = true;
+        for (size_t k = 0; k < s->n_changes; k++)
+            if (strcmp(s->changes[k].pass, c->pass) == 0 && strcmp(s->changes[k].what, c->what) == 0) {
+                first &= k >= i;
+                n++;
+            }
+        if (s->cli->verbose || n == 1) {
+            oct_buf_printf(&b, "  %s: %s%s", c->pass, c->what, *c->node ? " in " : "");
+            oct_text_clean(&b, c->node, false);
+            oct_buf_puts(&b, "\n");
+        } else if (first) {
+            oct_buf_printf(&b, "  %s: %zu times %s\n", c->pass, n, c->what);
+        }
+    }
+    if (b.len)
+        fprintf(f, "\nChanged before quantizing:\n%s", oct_buf_str(&b));
+    oct_buf_free(&b);
+}
+
+/* ---- the sentence ---- */
+
+/* "Softmax by op:Softmax (built-in:8)" for the first few kinds of layers that stayed float though they have weights, or by a rule. */
+static void float_clause(const session *s, oct_buf *b)
+{
+    size_t shown = 0;
+    for (size_t i = 0; i < s->n_layers && shown < 3; i++) {
+        const layer *l = &s->layers[i];
+        bool ruled = strchr(l->d.why, ':') && strchr(l->d.why, '(');
+        bool seen = l->d.integer || !(l->product || ruled);
+        for (size_t k = 0; k < i && !seen; k++)
+            seen = !s->layers[k].d.integer && strcmp(s->layers[k].d.op, l->d.op) == 0 && strcmp(s->layers[k].d.why, l->d.why) == 0;
+        if (seen)
+            continue;
+        oct_buf_printf(b, "%s%s by %s%s", shown ? ", " : "; float: ", l->d.op, ruled ? "the rule " : "the reason that ", l->d.why);
+        shown++;
+    }
+}
+
+static void print_sentence(const session *s, FILE *f)
+{
+    char before[32], after[32], quality[32];
+    size_t products = 0, integer = 0;
+    oct_buf b = OCT_BUF_INIT;
+    for (size_t i = 0; i < s->n_layers; i++) {
+        products += s->layers[i].product;
+        integer += s->layers[i].product && s->layers[i].d.integer;
+    }
+    oct_buf_printf(&b, "%s%s: %.2f times smaller than %s (%s to %s%s)", tool_base(s->output), s->a->dry_run ? " would be" : "",
+                   (double)s->size_before / (double)(s->size_after ? s->size_after : 1), tool_base(s->a->model),
+                   oct_fmt_bytes(before, s->size_before), s->a->dry_run ? "about " : "", oct_fmt_bytes(after, s->size_after));
+    oct_buf_printf(&b, "; %zu of %zu layers with weights are int8", integer, products);
+    if (!isnan(s->sqnr))
+        oct_buf_printf(&b, "; output SQNR %s on one sample", oct_fmt_db(quality, s->sqnr));
+    float_clause(s, &b);
+    oct_buf_puts(&b, ".");
+    oct_buf c = OCT_BUF_INIT;
+    oct_text_clean(&c, oct_buf_str(&b), false);
+    fprintf(f, "\n%s\n", oct_buf_str(&c));
+    oct_buf_free(&b);
+    oct_buf_free(&c);
+}
+
+oct_status report_print(const session *s, oct_err *err)
+{
+    FILE *f = oct_cli_result(s->cli);
+    OCT_TRY(print_layers(s, f, err));
+    print_float(s, f);
+    print_changes(s, f);
+    print_sentence(s, f);
+    return OCT_OK;
+}

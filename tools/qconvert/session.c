@@ -1,0 +1,175 @@
+/* A conversion up to its decisions: model, policy, job, statistics. */
+#include "qconvert/qconvert.h"
+
+#include <math.h>
+#include <string.h>
+
+static void log_change(void *arg, const char *pass, const char *what, const char *node)
+{
+    session *s = arg;
+    if (s->n_changes == s->cap_changes && !OCT_GROW(s->arena, s->changes, s->n_changes, s->cap_changes)) {
+        s->out_of_memory = true;
+        return;
+    }
+    change *c = &s->changes[s->n_changes++];
+    c->pass = oct_arena_strdup(s->arena, pass);
+    c->what = oct_arena_strdup(s->arena, what);
+    c->node = oct_arena_strdup(s->arena, node ? node : "");
+    s->out_of_memory |= !c->pass || !c->what || !c->node;
+}
+
+oct_pass_log session_log(session *s)
+{
+    return (oct_pass_log){ .change = log_change, .arg = s };
+}
+
+oct_qjob_opts session_opts(const session *s)
+{
+    return (oct_qjob_opts){ .policy = s->policy, .target = s->target, .scheme = s->scheme, .disabled = s->a->disabled.v,
+                            .n_disabled = s->a->disabled.n, .no_bias_correction = !s->a->bias_correction };
+}
+
+/* ---- what is written where ---- */
+
+/* model.onnx -> model.int8.onnx */
+static oct_status name_output(session *s, oct_err *err)
+{
+    const char *given = s->a->output, *model = s->a->model;
+    if (given) {
+        s->output = oct_arena_strdup(s->arena, given);
+    } else if (strcmp(model, "-") == 0) {
+        s->output = oct_arena_strdup(s->arena, "-");
+    } else {
+        size_t n = strlen(model);
+        if (n > 5 && strcmp(model + n - 5, ".onnx") == 0)
+            n -= 5;
+        s->output = oct_arena_printf(s->arena, "%.*s.int8.onnx", (int)n, model);
+    }
+    return s->output ? OCT_OK : oct_nomem(err);
+}
+
+/* Every file that this run writes, against every file that it reads. */
+static oct_status check_outputs(session *s, oct_err *err)
+{
+    const convert_args *a = s->a;
+    const char *out[] = { a->dry_run || a->no_save ? NULL : s->output, a->dump_policy, s->cli->json };
+    const char *in[] = { a->model, a->calib, a->policy };
+    for (size_t i = 0; i < OCT_COUNT(out); i++) {
+        OCT_TRY(tool_check_output(out[i], in, OCT_COUNT(in), err));
+        OCT_TRY(tool_check_output(out[i], a->data.specs.v, a->data.specs.n, err));
+        OCT_TRY(tool_check_model_output(out[i], s->m, err));
+    }
+    return OCT_OK;
+}
+
+/* ---- policy ---- */
+
+static void unmatched(void *arg, const char *rule, const char *near)
+{
+    session *s = arg;
+    if (near)
+        oct_cli_warn(s->cli, "the rule %s matches no node; did you mean '%s'?", rule, near);
+    else
+        oct_cli_warn(s->cli, "the rule %s matches no node", rule);
+}
+
+static oct_status read_policy(session *s, oct_err *err)
+{
+    OCT_TRY(oct_policy_create(s->a->policy, &s->policy, err));
+    if (s->a->observer) {
+        oct_observer_spec spec;
+        OCT_TRY(oct_observer_parse(s->a->observer, &spec, err));
+        oct_buf b = OCT_BUF_INIT;
+        oct_buf_printf(&b, "any - - - %s\n", s->a->observer);
+        oct_status st = b.failed ? oct_nomem(err) : oct_policy_add(s->policy, oct_buf_str(&b), "--observer", err);
+        oct_buf_free(&b);
+        OCT_TRY(st);
+    }
+    s->target = oct_target_find(s->a->target);
+    if (!s->target || !oct_scheme_parse(s->a->scheme, &s->scheme))
+        return oct_fail(err, OCT_EUSAGE, "there is no target or scheme of that name");
+    return OCT_OK;
+}
+
+/* ---- statistics ---- */
+
+static oct_status read_table(session *s, oct_err *err)
+{
+    const char *path = s->a->calib;
+    OCT_TRY(oct_calib_load(path, &s->calib, err));
+    uint64_t hash = oct_model_hash(s->m);
+    if (s->calib->model_hash == hash)
+        return OCT_OK;
+    oct_fail(err, OCT_EUSAGE, "%s: made from another model: '%s' with hash %016llx, but %s has %016llx", path, s->calib->model,
+             (unsigned long long)s->calib->model_hash, s->a->model, (unsigned long long)hash);
+    oct_hint(err, "make the table from this model: qcalib %s --data SPEC -o %s", s->a->model, path);
+    return OCT_EUSAGE;
+}
+
+static oct_status calibrate(session *s, oct_err *err)
+{
+    const int *axes;
+    size_t n;
+    const char *const *names = oct_qjob_values(s->job, &axes, &n);
+    oct_calibrate_opts o = { .values = names, .axes = axes, .n = n, .threads = (int)s->cli->threads,
+                             .progress = oct_progress_report, .progress_arg = &s->cli->progress };
+    if (!(s->calib = oct_calib_create()))
+        return oct_nomem(err);
+    if (*oct_source_preprocess_words(s->src))
+        oct_cli_note(s->cli, 0, "preprocessing: %s", oct_source_preprocess_words(s->src));
+    if (n == 0)
+        return OCT_OK;
+    oct_status st = oct_calibrate(s->m->graph, s->src, &o, s->calib, err);
+    if (st == OCT_OK)
+        tool_say_bad(s->cli, s->src);
+    return st;
+}
+
+static oct_status decide(session *s, oct_err *err)
+{
+    if (s->src)
+        OCT_TRY(calibrate(s, err));
+    OCT_TRY(oct_qjob_decide(s->job, s->calib, err));
+    return session_layers(s, err);
+}
+
+oct_status session_open(session *s, oct_cli *cli, const convert_args *a, oct_err *err)
+{
+    *s = (session){ .cli = cli, .a = a, .sqnr = NAN };
+    if (!(s->arena = oct_arena_create()))
+        return oct_nomem(err);
+    OCT_TRY(name_output(s, err));
+    OCT_TRY(read_policy(s, err));
+    OCT_TRY(tool_load(a->model, &s->m, err));
+    OCT_TRY(check_outputs(s, err));
+    s->size_before = tool_model_bytes(s->m);
+    if (a->calib)
+        OCT_TRY(read_table(s, err));
+    if (a->data.specs.n)
+        OCT_TRY(tool_open_data(s->m->graph, &a->data, 0, &s->src, err));
+    oct_pass_log log = session_log(s);
+    oct_qjob_opts o = session_opts(s);
+    o.log = &log;
+    o.have_data = s->src || s->calib;
+    oct_status st = oct_qjob_create(s->m->graph, &o, &s->job, err);
+    if (st == OCT_OK && s->out_of_memory)
+        st = oct_nomem(err);
+    if (st == OCT_OK) {
+        oct_policy_unmatched(s->policy, s->m->graph, unmatched, s);
+        st = decide(s, err);
+    }
+    if (st == OCT_EMALFORMED || st == OCT_EUNSUPPORTED || st == OCT_ENUMERIC || st == OCT_EINTERNAL)
+        oct_within(err, "%s", a->model);
+    return st;
+}
+
+void session_close(session *s)
+{
+    oct_qjob_destroy(s->job);
+    oct_graph_destroy(s->fl);
+    oct_source_close(s->src);
+    oct_calib_destroy(s->calib);
+    oct_policy_destroy(s->policy);
+    oct_model_free(s->m);
+    oct_arena_destroy(s->arena);
+}
