@@ -49,6 +49,32 @@ static int producer_of(const oct_graph *g, int value)
     return value >= 0 ? g->value[value].producer : -1;
 }
 
+/* A node that waits for another that waits, or -1. */
+static int waits_for(const oct_graph *g, const int *wait, int node)
+{
+    const oct_node *x = &g->node[node];
+    for (int k = 0; k < x->n_in + x->n_captured; k++) {
+        int p = producer_of(g, k < x->n_in ? x->in[k] : x->captured[k - x->n_in]);
+        if (p >= 0 && wait[p] > 0)
+            return p;
+    }
+    return -1;
+}
+
+/* A node of a cycle: nodes behind one wait as well, but going from producer to producer ends in it. */
+static int in_cycle(const oct_graph *g, const int *wait)
+{
+    int id = 0;
+    for (size_t i = 0; i < g->n_order; i++)
+        if (wait[g->order[i]] > 0)
+            id = g->order[i];
+    for (size_t i = 0; i < g->n_order; i++) {
+        int p = waits_for(g, wait, id);
+        id = p >= 0 ? p : id;
+    }
+    return id;
+}
+
 oct_status oct_graph_sort(oct_graph *g, oct_err *err)
 {
     size_t n = g->n_order;
@@ -88,11 +114,7 @@ oct_status oct_graph_sort(oct_graph *g, oct_err *err)
         memcpy(g->order, done, n * sizeof *done);
     } else {
         char text[300];
-        int id = -1;
-        for (size_t i = 0; i < n && id < 0; i++)
-            if (wait[g->order[i]] > 0)
-                id = g->order[i];
-        s = oct_fail(err, OCT_EMALFORMED, "%s depends on its own result", oct_node_text(g, id, text, sizeof text));
+        s = oct_fail(err, OCT_EMALFORMED, "%s depends on its own result", oct_node_text(g, in_cycle(g, wait), text, sizeof text));
     }
 out:
     oct_free(pos);
@@ -102,11 +124,11 @@ out:
     return s;
 }
 
-static size_t count_uses(const oct_graph *g, int value, int node)
+static size_t count_uses(const oct_graph *g, int value, int node, int slot)
 {
     size_t n = 0;
     for (size_t i = 0; i < g->value[value].n_uses; i++)
-        n += g->value[value].uses[i].node == node;
+        n += g->value[value].uses[i].node == node && g->value[value].uses[i].slot == slot;
     return n;
 }
 
@@ -123,8 +145,8 @@ static oct_status check_node(const oct_graph *g, int id, const bool *ready, oct_
             continue;
         if (g->value[v].dead)
             return oct_fail(err, OCT_EINTERNAL, "%s: input '%s' was removed", text, g->value[v].name);
-        if (!count_uses(g, v, id))
-            return oct_fail(err, OCT_EINTERNAL, "%s: its use of '%s' is not recorded", text, g->value[v].name);
+        if (count_uses(g, v, id, k < n->n_in ? k : -1) != 1)
+            return oct_fail(err, OCT_EINTERNAL, "%s: its use of '%s' is not recorded once", text, g->value[v].name);
         int p = g->value[v].producer;
         if (p >= 0 && !ready[p])
             return oct_fail(err, OCT_EINTERNAL, "%s: stands before the producer of '%s'", text, g->value[v].name);
@@ -132,6 +154,22 @@ static oct_status check_node(const oct_graph *g, int id, const bool *ready, oct_
     for (int k = 0; k < n->n_out; k++)
         if (n->out[k] >= 0 && g->value[n->out[k]].producer != id)
             return oct_fail(err, OCT_EINTERNAL, "%s: output '%s' has another producer", text, g->value[n->out[k]].name);
+    return OCT_OK;
+}
+
+/* The order lists every live node, and no other, once. */
+static oct_status check_order(const oct_graph *g, const bool *listed, oct_err *err)
+{
+    char text[300];
+    size_t live = 0;
+    for (size_t i = 0; i < g->n_node; i++) {
+        if (g->node[i].dead == listed[i])
+            return oct_fail(err, OCT_EINTERNAL, "%s is %s", oct_node_text(g, (int)i, text, sizeof text),
+                            listed[i] ? "removed, but stands in the order" : "not in the order");
+        live += !g->node[i].dead;
+    }
+    if (live != g->n_order)
+        return oct_fail(err, OCT_EINTERNAL, "the order lists %zu nodes, %zu live", g->n_order, live);
     return OCT_OK;
 }
 
@@ -161,6 +199,8 @@ oct_status oct_graph_check(const oct_graph *g, oct_err *err)
         s = check_node(g, g->order[i], ready, err);
         ready[g->order[i]] = true;
     }
+    if (s == OCT_OK)
+        s = check_order(g, ready, err);
     oct_free(ready);
     for (size_t i = 0; i < g->n_value && s == OCT_OK; i++)
         if (!g->value[i].dead)

@@ -329,7 +329,7 @@ oct_status oct_graph_set_output(oct_graph *g, int node, int slot, int value, oct
 
 oct_status oct_graph_replace_uses(oct_graph *g, int from, int to, oct_err *err)
 {
-    for (size_t i = 0; i < g->value[from].n_uses;) {
+    for (size_t i = 0; from != to && i < g->value[from].n_uses;) {
         oct_use u = g->value[from].uses[i];
         if (u.slot < 0) {
             i++;

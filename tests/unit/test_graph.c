@@ -1,0 +1,386 @@
+/* lib/graph: editing keeps uses exact, order and names right; the check finds what is broken. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "net.h"
+
+/* x -> Relu a -> Add(a, a) b -> Neg c (output) */
+static oct_graph *chain(int *x, int *a, int *b, int *c)
+{
+    oct_graph *g = net_graph(13);
+    *x = net_input(g, "x", OCT_F32, "2,3");
+    *a = NET_NODE(g, "Relu", "relu", "a", *x);
+    *b = NET_NODE(g, "Add", "add", "b", *a, *a);
+    *c = NET_NODE(g, "Neg", "neg", "c", *b);
+    net_output(g, *c);
+    GOOD(oct_graph_check(g, err));
+    return g;
+}
+
+static bool has_use(const oct_graph *g, int v, int node, int slot)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < g->value[v].n_uses; i++)
+        n += g->value[v].uses[i].node == node && g->value[v].uses[i].slot == slot;
+    return n == 1;
+}
+
+static void broken(const oct_graph *g, const char *part)
+{
+    oct_err e = OCT_ERR_INIT;
+    assert_int_equal(oct_graph_check(g, &e), OCT_EINTERNAL);
+    if (!strstr(e.text, part))
+        fail_msg("'%s' lacks '%s'", e.text, part);
+}
+
+static void inputs(void **state)
+{
+    int x, a, b, c;
+    oct_graph *g = chain(&x, &a, &b, &c);
+    int add = g->value[b].producer;
+    assert_int_equal(g->value[a].n_uses, 2);
+    assert_true(has_use(g, a, add, 0) && has_use(g, a, add, 1));
+    GOOD(oct_graph_set_input(g, add, 1, x, err));
+    assert_int_equal(g->value[a].n_uses, 1);
+    assert_int_equal(g->value[x].n_uses, 2);
+    assert_true(has_use(g, x, add, 1));
+    GOOD(oct_graph_set_input(g, add, 1, x, err)); /* again: nothing */
+    assert_int_equal(g->value[x].n_uses, 2);
+    GOOD(oct_graph_set_input(g, add, 4, a, err)); /* a gap: slots 2 and 3 are absent */
+    assert_int_equal(g->node[add].n_in, 5);
+    assert_int_equal(g->node[add].in[2], -1);
+    assert_int_equal(g->node[add].in[3], -1);
+    assert_int_equal(g->value[a].n_uses, 2);
+    GOOD(oct_graph_check(g, err));
+    oct_graph_cut_inputs(g, add, 2);
+    assert_int_equal(g->node[add].n_in, 2);
+    assert_int_equal(g->value[a].n_uses, 1);
+    GOOD(oct_graph_set_input(g, add, 0, -1, err));
+    assert_int_equal(g->value[a].n_uses, 0);
+    GOOD(oct_graph_check(g, err));
+    oct_graph_destroy(g);
+}
+
+static void outputs(void **state)
+{
+    int x, a, b, c;
+    oct_graph *g = chain(&x, &a, &b, &c);
+    int relu = g->value[a].producer, neg = g->value[c].producer;
+    /* The Relu takes over what the Neg made. */
+    GOOD(oct_graph_set_output(g, relu, 0, c, err));
+    assert_int_equal(g->value[c].producer, relu);
+    assert_int_equal(g->value[a].producer, -1);
+    assert_int_equal(g->node[neg].out[0], -1);
+    assert_true(g->node[neg].changed);
+    GOOD(oct_graph_set_output(g, neg, 2, a, err)); /* grows */
+    assert_int_equal(g->node[neg].n_out, 3);
+    assert_int_equal(g->node[neg].out[1], -1);
+    assert_int_equal(g->value[a].producer, neg);
+    oct_graph_destroy(g);
+}
+
+static void names(void **state)
+{
+    oct_graph *g = net_graph(13);
+    oct_err e = OCT_ERR_INIT;
+    int v, w;
+    assert_int_equal(oct_graph_find(g, "x"), -1);
+    GOOD(oct_graph_add_value(g, "x", OCT_F32, &v, err));
+    assert_int_equal(oct_graph_add_value(g, "x", OCT_F32, &w, &e), OCT_EMALFORMED);
+    assert_non_null(strstr(e.text, "'x'"));
+    GOOD(oct_graph_new_value(g, "x", OCT_F32, &w, err));
+    assert_string_equal(g->value[w].name, "x_1");
+    oct_graph_remove_value(g, v);
+    assert_int_equal(oct_graph_find(g, "x"), -1);
+    GOOD(oct_graph_new_value(g, "x", OCT_F32, &w, err)); /* free again */
+    assert_string_equal(g->value[w].name, "x");
+    assert_int_equal(oct_graph_find(g, "x"), w);
+    char text[20];
+    for (int i = 0; i < 3000; i++) {
+        snprintf(text, sizeof text, "v%d", i);
+        GOOD(oct_graph_add_value(g, text, OCT_F32, &v, err));
+        if (i % 3 == 0)
+            oct_graph_remove_value(g, v);
+    }
+    for (int i = 0; i < 3000; i++) {
+        snprintf(text, sizeof text, "v%d", i);
+        v = oct_graph_find(g, text);
+        assert_int_equal(v >= 0, i % 3 != 0);
+        if (v >= 0)
+            assert_string_equal(g->value[v].name, text);
+    }
+    oct_graph_destroy(g);
+}
+
+static void replacing_uses(void **state)
+{
+    int x, a, b, c;
+    oct_graph *g = chain(&x, &a, &b, &c);
+    int add = g->value[b].producer;
+    GOOD(oct_graph_add_capture(g, g->value[c].producer, a, err));
+    GOOD(oct_graph_add_capture(g, g->value[c].producer, a, err)); /* once */
+    assert_int_equal(g->node[g->value[c].producer].n_captured, 1);
+    assert_int_equal(g->value[a].n_uses, 3);
+    GOOD(oct_graph_check(g, err));
+    GOOD(oct_graph_replace_uses(g, a, x, err));
+    assert_int_equal(g->node[add].in[0], x);
+    assert_int_equal(g->node[add].in[1], x);
+    assert_int_equal(g->value[a].n_uses, 1); /* the capture stays */
+    assert_int_equal(g->value[a].uses[0].slot, -1);
+    assert_int_equal(g->value[x].n_uses, 3);
+    GOOD(oct_graph_replace_uses(g, x, x, err)); /* nothing, and it ends */
+    GOOD(oct_graph_replace_uses(g, c, x, err)); /* a graph output keeps its name */
+    assert_true(g->value[c].is_output && g->output[0] == c);
+    GOOD(oct_graph_check(g, err));
+    assert_int_equal(oct_graph_prune(g), 0); /* a capture keeps the Relu */
+    oct_graph_destroy(g);
+}
+
+static void removing(void **state)
+{
+    int x, a, b, c;
+    oct_graph *g = chain(&x, &a, &b, &c);
+    int d = NET_NODE(g, "Exp", "", "d", a), e2 = NET_NODE(g, "Log", "", "e", d);
+    int k = NET_F32(g, "k", "1", 1.0f);
+    assert_int_equal(oct_graph_prune(g), 2); /* nobody looks at e */
+    assert_true(g->value[d].dead && g->value[e2].dead && g->value[k].dead);
+    assert_false(g->value[x].dead);
+    assert_int_equal(g->value[a].n_uses, 2);
+    assert_int_equal(net_count(g, NULL), 3);
+    GOOD(oct_graph_check(g, err));
+    assert_int_equal(oct_graph_prune(g), 0);
+    int add = g->value[b].producer;
+    oct_graph_remove_node(g, add);
+    assert_int_equal(g->value[a].n_uses, 0);
+    assert_int_equal(g->value[b].producer, -1);
+    assert_int_equal(g->n_order, 2);
+    oct_graph_destroy(g);
+}
+
+static void inserting(void **state)
+{
+    int x, a, b, c, id, v;
+    oct_graph *g = chain(&x, &a, &b, &c);
+    int add = g->value[b].producer;
+    GOOD(oct_graph_add_node(g, "Abs", "", "abs", 1, 1, add, &id, err));
+    GOOD(oct_graph_set_input(g, id, 0, a, err));
+    GOOD(oct_graph_new_value(g, "a", OCT_F32, &v, err));
+    GOOD(oct_graph_set_output(g, id, 0, v, err));
+    GOOD(oct_graph_set_input(g, add, 0, v, err));
+    assert_int_equal(g->order[1], id);
+    assert_int_equal(g->order[2], add);
+    GOOD(oct_graph_check(g, err));
+    oct_graph_destroy(g);
+}
+
+static void sorting(void **state)
+{
+    int x, a, b, c;
+    oct_graph *g = chain(&x, &a, &b, &c);
+    int d = NET_NODE(g, "Exp", "exp", "d", x);
+    net_output(g, d);
+    int relu = g->value[a].producer, add = g->value[b].producer, neg = g->value[c].producer, ex = g->value[d].producer;
+    int mixed[] = { neg, ex, add, relu };
+    memcpy(g->order, mixed, sizeof mixed);
+    broken(g, "stands before");
+    GOOD(oct_graph_sort(g, err));
+    int want[] = { ex, relu, add, neg }; /* ready ones in their old order */
+    assert_memory_equal(g->order, want, sizeof want);
+    GOOD(oct_graph_sort(g, err));
+    assert_memory_equal(g->order, want, sizeof want);
+    GOOD(oct_graph_check(g, err));
+    oct_graph_destroy(g);
+}
+
+static void captures_order(void **state)
+{
+    int x, a, b, c;
+    oct_graph *g = chain(&x, &a, &b, &c);
+    int d = NET_NODE(g, "If", "if", "d", x);
+    int id = net_last, neg = g->value[c].producer;
+    net_output(g, d);
+    GOOD(oct_graph_add_capture(g, id, c, err));
+    int order[4] = { id, g->value[a].producer, g->value[b].producer, neg };
+    memcpy(g->order, order, sizeof order);
+    broken(g, "stands before");
+    GOOD(oct_graph_sort(g, err));
+    assert_int_equal(g->order[3], id);
+    oct_graph_remove_node(g, id);
+    assert_int_equal(g->value[c].n_uses, 0);
+    oct_graph_destroy(g);
+}
+
+static void cycles(void **state)
+{
+    int x, a, b, c;
+    oct_graph *g = chain(&x, &a, &b, &c);
+    oct_err e = OCT_ERR_INIT;
+    int add = g->value[b].producer, relu = g->value[a].producer, neg = g->value[c].producer;
+    /* relu and add read each other; neg stands first and only follows them. */
+    GOOD(oct_graph_set_input(g, relu, 0, b, err));
+    int order[3] = { neg, add, relu };
+    memcpy(g->order, order, sizeof order);
+    assert_int_equal(oct_graph_sort(g, &e), OCT_EMALFORMED);
+    assert_null(strstr(e.text, "'neg'"));
+    if (!strstr(e.text, "'relu'") && !strstr(e.text, "'add'"))
+        fail_msg("%s", e.text);
+    oct_graph_destroy(g);
+}
+
+static void cloning(void **state)
+{
+    int x, a, b, c;
+    oct_graph *g = chain(&x, &a, &b, &c), *copy;
+    int k = NET_F32(g, "k", "3", 1, 2, 3), dead = NET_F32(g, "dead", "1", 1), add = g->value[b].producer;
+    oct_graph_remove_value(g, dead);
+    GOOD(oct_graph_set_input(g, add, 1, k, err));
+    GOOD(oct_node_set_ints(g, add, "list", (int64_t[]){ 4, 5 }, 2, err));
+    GOOD(oct_graph_clone(g, &copy, err));
+    GOOD(oct_graph_check(copy, err));
+    assert_int_equal(copy->n_value, g->n_value);
+    assert_true(copy->value[dead].dead);
+    assert_int_equal(oct_graph_find(copy, "k"), k);
+    assert_ptr_equal(copy->value[k].konst->data, g->value[k].konst->data);
+    /* Changing the copy leaves the original. */
+    GOOD(oct_graph_set_input(copy, add, 0, x, err));
+    GOOD(oct_graph_set_dims(copy, x, 2, (int64_t[]){ 9, 9 }, err));
+    GOOD(oct_node_set_int(copy, add, "list", 1, err));
+    oct_graph_remove_node(copy, copy->value[c].producer);
+    int fresh;
+    GOOD(oct_graph_add_value(copy, "fresh", OCT_F32, &fresh, err));
+    GOOD(oct_graph_set_opset(copy, "", 20, err));
+    GOOD(oct_graph_set_opset(copy, "com.microsoft", 1, err));
+    assert_int_equal(g->node[add].in[0], a);
+    assert_int_equal(g->value[a].n_uses, 1);
+    assert_int_equal(g->value[x].shape.d[0].n, 2);
+    int n;
+    const int64_t *list = oct_node_ints(&g->node[add], "list", &n);
+    assert_int_equal(n, 2);
+    assert_int_equal(list[1], 5);
+    assert_int_equal(oct_graph_find(g, "fresh"), -1);
+    assert_int_equal(oct_graph_opset(g, ""), 13);
+    assert_int_equal(oct_graph_opset(g, "com.microsoft"), 0);
+    assert_int_equal(g->n_order, 3);
+    oct_graph_destroy(copy);
+    GOOD(oct_graph_check(g, err));
+    oct_graph_destroy(g);
+    oct_graph *empty = oct_graph_create();
+    GOOD(oct_graph_clone(empty, &copy, err));
+    assert_int_equal(oct_graph_find(copy, "x"), -1);
+    GOOD(oct_graph_add_value(copy, "x", OCT_F32, &x, err));
+    oct_graph_destroy(copy);
+    oct_graph_destroy(empty);
+}
+
+static void check_finds(void **state)
+{
+    int x, a, b, c;
+    oct_graph *g = chain(&x, &a, &b, &c);
+    int add = g->value[b].producer;
+    g->node[add].in[0] = 1000;
+    broken(g, "no value");
+    g->node[add].in[0] = a;
+    GOOD(oct_graph_check(g, err));
+    g->value[a].n_uses = 1; /* of the two of the Add */
+    broken(g, "not recorded once");
+    g->value[a].n_uses = 2;
+    g->value[a].uses[1].slot = 0; /* twice the same */
+    broken(g, "not recorded once");
+    g->value[a].uses[1].slot = 1;
+    GOOD(oct_graph_check(g, err));
+    g->value[x].uses[0].node = add;
+    broken(g, "'x'");
+    g->value[x].uses[0].node = g->value[a].producer;
+    g->value[a].dead = true;
+    broken(g, "removed");
+    g->value[a].dead = false;
+    g->value[b].producer = -1;
+    broken(g, "another producer");
+    g->value[b].producer = add;
+    g->value[b].is_input = true;
+    broken(g, "constant or input");
+    g->value[b].is_input = false;
+    g->value[c].is_output = false;
+    broken(g, "graph output");
+    g->value[c].is_output = true;
+    g->n_order = 2; /* a live node that does not stand in the order */
+    broken(g, "order");
+    g->n_order = 3;
+    GOOD(oct_graph_check(g, err));
+    oct_graph_destroy(g);
+}
+
+static void attributes(void **state)
+{
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, "1");
+    NET_NODE(g, "Op", "", "y", x);
+    oct_node *n = &g->node[net_last];
+    n->changed = false;
+    assert_int_equal(oct_node_int(n, "i", 7), 7);
+    net_int(g, "i", 3);
+    assert_true(n->changed);
+    assert_int_equal(oct_node_int(n, "i", 7), 3);
+    assert_true(oct_node_float(n, "i", 0.5f) == 0.5f); /* another type: as if absent */
+    net_float(g, "i", 1.5f);
+    assert_true(oct_node_float(n, "i", 0.0f) == 1.5f);
+    assert_int_equal(oct_node_int(n, "i", 7), 7);
+    char local[] = "text";
+    net_str(g, "s", local);
+    local[0] = 'n';
+    assert_string_equal(oct_node_str(n, "s", ""), "text");
+    for (int i = 0; i < 20; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "a%d", i);
+        net_int(g, name, i);
+    }
+    oct_node_drop_attr(g, net_last, "a3");
+    assert_null(oct_node_attr(n, "a3"));
+    assert_int_equal(oct_node_int(n, "a19", -1), 19);
+    assert_int_equal(n->n_attr, 21);
+    char text[100];
+    assert_string_equal(oct_node_text(g, net_last, text, sizeof text), "node #0 (Op, output 'y')");
+    assert_string_equal(oct_node_text(g, net_last, text, 8), "node #0");
+    oct_graph_destroy(g);
+}
+
+static void shapes(void **state)
+{
+    oct_graph *g = net_graph(13);
+    char text[40];
+    int64_t dims[OCT_MAX_RANK];
+    int x = net_input(g, "x", OCT_F32, "1,3,N,?"), s = net_input(g, "s", OCT_F32, "");
+    assert_string_equal(oct_shape_text(&g->value[x].shape, text, sizeof text), "[1,3,N,?]");
+    assert_string_equal(oct_shape_text(&g->value[x].shape, text, 5), "[1,3");
+    assert_string_equal(oct_shape_text(&g->value[s].shape, text, sizeof text), "[]");
+    assert_false(oct_shape_known(&g->value[x].shape, dims));
+    assert_true(oct_shape_known(&g->value[s].shape, dims));
+    GOOD(oct_graph_set_dims(g, x, 4, (int64_t[]){ 1, 2, 3, 4 }, err));
+    assert_true(oct_shape_known(&g->value[x].shape, dims));
+    assert_int_equal(dims[3], 4);
+    GOOD(oct_graph_set_shape(g, x, -1, NULL, err));
+    assert_false(oct_shape_known(&g->value[x].shape, dims));
+    oct_tensor *t;
+    oct_err e = OCT_ERR_INIT;
+    int64_t huge[2] = { INT64_MAX, 2 }, negative[1] = { -1 };
+    assert_int_equal(oct_tensor_new(g->arena, OCT_F32, 2, huge, &t, &e), OCT_EMALFORMED);
+    assert_int_equal(oct_tensor_new(g->arena, OCT_F32, 1, negative, &t, &e), OCT_EMALFORMED);
+    GOOD(oct_tensor_new(g->arena, OCT_S4, 1, (int64_t[]){ 5 }, &t, err));
+    assert_int_equal(t->bytes, 3);
+    oct_graph_destroy(g);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(inputs),        cmocka_unit_test(outputs),   cmocka_unit_test(names),
+        cmocka_unit_test(replacing_uses), cmocka_unit_test(removing), cmocka_unit_test(inserting),
+        cmocka_unit_test(sorting),       cmocka_unit_test(captures_order), cmocka_unit_test(cycles),
+        cmocka_unit_test(cloning),       cmocka_unit_test(check_finds), cmocka_unit_test(attributes),
+        cmocka_unit_test(shapes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
