@@ -209,6 +209,9 @@ static oct_status conv_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     if (s->in[0]->dtype != OCT_F32 || s->in[1]->dtype != OCT_F32)
         return oct_fail(err, OCT_EUNSUPPORTED, "a convolution of %s with %s weights cannot be run",
                         oct_dtype_name(s->in[0]->dtype), oct_dtype_name(s->in[1]->dtype));
+    if (s->n_in > 2 && s->in[2] && (s->in[2]->dtype != OCT_F32 || s->in[2]->count != g.oc))
+        return oct_fail(err, OCT_EMALFORMED, "the bias has %lld values of %s for %lld output channels",
+                        (long long)s->in[2]->count, oct_dtype_name(s->in[2]->dtype), (long long)g.oc);
     OCT_TRY(oct_sconv_prepare(&c->s, &g, p->threads, err));
     OCT_TRY(place_weights(c, s, p, c->s.packed_size, c->s.scratch_size, err));
     if (c->weights)

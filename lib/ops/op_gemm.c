@@ -90,11 +90,22 @@ static void pack_b(const gemm_state *g, const float *b, float *scaled, void *pac
     oct_sgemm_pack(&g->s, b, g->trans_b ? 1 : (ptrdiff_t)g->n, g->trans_b ? (ptrdiff_t)g->k : 1, packed);
 }
 
+static oct_status check_c(const gemm_state *g, const oct_step *s, oct_err *err)
+{
+    const oct_operand *c = s->n_in > 2 ? s->in[2] : NULL;
+    int64_t cols = c && c->rank ? c->dims[c->rank - 1] : 1, rows = c && c->rank > 1 ? c->dims[c->rank - 2] : 1;
+    if (c && (c->rank > 2 || (cols != 1 && cols != g->n) || (rows != 1 && rows != g->m)))
+        return oct_fail(err, OCT_EMALFORMED, "C of %lld values (%lld in a row) does not broadcast to [%lld,%lld]",
+                        (long long)c->count, (long long)cols, (long long)g->m, (long long)g->n);
+    return OCT_OK;
+}
+
 static oct_status prepare_float(gemm_state *g, oct_step *s, const oct_prep *p, oct_err *err)
 {
     for (int i = 0; i < s->n_in; i++)
         if (s->in[i] && s->in[i]->dtype != OCT_F32)
             return oct_fail(err, OCT_EUNSUPPORTED, "Gemm of %s cannot be run", oct_dtype_name(s->in[i]->dtype));
+    OCT_TRY(check_c(g, s, err));
     OCT_TRY(oct_sgemm_prepare(&g->s, (size_t)g->n, (size_t)g->k, p->threads, err));
     OCT_TRY(prepare_bias(g, s, p, err));
     size_t size = 0, scaled = g->alpha != 1.0f ? (size_t)(g->k * g->n) * sizeof(float) : 0;

@@ -79,8 +79,8 @@ static void fill_2d(pool_state *st, const oct_operand *x, const oct_operand *y)
 static oct_status whole_image(pool_state *st, const oct_operand *x, oct_err *err)
 {
     st->win = (oct_window){ .n = x->rank - 2 };
-    if (st->win.n > OCT_SPATIAL_MAX)
-        return oct_fail(err, OCT_EUNSUPPORTED, "%d spatial dimensions; at most %d are supported", st->win.n, OCT_SPATIAL_MAX);
+    if (st->win.n < 1 || st->win.n > OCT_SPATIAL_MAX)
+        return oct_fail(err, OCT_EUNSUPPORTED, "%d spatial dimensions; 1 to %d are supported", st->win.n, OCT_SPATIAL_MAX);
     for (int i = 0; i < st->win.n; i++) {
         st->win.kernel[i] = x->dims[2 + i];
         st->win.stride[i] = st->win.dilation[i] = 1;
@@ -117,7 +117,7 @@ static oct_status pool_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     }
     if (st->win.n <= 2)
         fill_2d(st, x, y);
-    else if (x->q)
+    else if (x->dtype != OCT_F32)
         return oct_fail(err, OCT_EUNSUPPORTED, "a 3-D pool of integers cannot be run");
     return OCT_OK;
 }

@@ -133,6 +133,13 @@ static oct_status dynamic_infer(const oct_infer *c, oct_err *err)
     return oct_out_shape(c, 0, x.rank, x.d, err);
 }
 
+static oct_status dynamic_prepare(oct_step *s, const oct_prep *p, oct_err *err)
+{
+    if (s->in[0]->dtype != OCT_F32)
+        return oct_fail(err, OCT_EUNSUPPORTED, "DynamicQuantizeLinear of %s cannot be run", oct_dtype_name(s->in[0]->dtype));
+    return OCT_OK;
+}
+
 static oct_status dynamic_run(const oct_step *s, const oct_run *r, oct_err *err)
 {
     uint8_t zp;
@@ -155,5 +162,5 @@ const oct_op oct_op_dequantize_linear = {
 };
 const oct_op oct_op_dynamic_quantize_linear = {
     .type = "DynamicQuantizeLinear", .domain = "", .since = 11, .min_in = 1, .max_in = 1, .min_out = 3, .max_out = 3,
-    .infer = dynamic_infer, .run = dynamic_run, .layout = OCT_RULE_ANY,
+    .infer = dynamic_infer, .prepare = dynamic_prepare, .run = dynamic_run, .layout = OCT_RULE_ANY,
 };

@@ -125,6 +125,8 @@ static oct_status affine_bias(oct_graph *g, const oct_layer *l, const float *sca
         return oct_nomem(err);
     OCT_TRY(oct_graph_new_value(g, base, OCT_F32, &v, err));
     oct_graph_set_const(g, v, t);
+    /* A Gemm without a bias may have any beta. */
+    oct_node_drop_attr(g, l->node, "beta");
     return oct_graph_set_input(g, l->node, 2, v, err);
 }
 

@@ -3,6 +3,14 @@
 
 #include "ops/op.h"
 
+static bool has_subgraph(const oct_node *n)
+{
+    for (size_t i = 0; i < n->n_attr; i++)
+        if (n->attr[i].type == OCT_ATTR_GRAPH)
+            return true;
+    return false;
+}
+
 static oct_status raise_once(oct_graph *g, int64_t from, oct_err *err)
 {
     char text[300];
@@ -16,7 +24,7 @@ static oct_status raise_once(oct_graph *g, int64_t from, oct_err *err)
         if (!op)
             return oct_fail(err, OCT_EUNSUPPORTED, "%s: raising opset %lld: the operator is not known, so its newer form is not either",
                             text, (long long)from);
-        if (n->n_captured)
+        if (n->n_captured || has_subgraph(n))
             return oct_fail(err, OCT_EUNSUPPORTED, "%s: raising opset %lld inside subgraphs is not supported", text,
                             (long long)from);
         if (!op->raise)

@@ -22,7 +22,7 @@ typedef struct oct_pass {
 /* The table, in the order in which they run. */
 const oct_pass *const *oct_pass_all(size_t *n);
 
-/* Runs all passes but the disabled ones (names; unknown ones are OCT_EUSAGE with the nearest name). log may be NULL. */
+/* Runs all passes in turn, until none changes anything, but the disabled ones (names; unknown ones are OCT_EUSAGE with the nearest name). log may be NULL. */
 oct_status oct_passes_run(oct_graph *g, const char *const *disabled, size_t n_disabled, const oct_pass_log *log,
                           oct_err *err);
 

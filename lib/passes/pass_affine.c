@@ -22,9 +22,9 @@ static bool affine_of(oct_graph *g, const oct_layer *l, int tail, int slot, affi
     if (other < 0 || rank < 0 || !(mul || div || add || sub) || !oct_channel_const(g, other, l, rank, &v))
         return false;
     for (int64_t i = 0; i < l->channels; i++) {
-        if (!isfinite(v[i]) || (div && v[i] == 0.0f))
-            return false;
         v[i] = div ? 1.0f / v[i] : sub ? -v[i] : v[i];
+        if (!isfinite(v[i]))
+            return false;
     }
     *(mul || div ? &a->scale : &a->shift) = v;
     return true;

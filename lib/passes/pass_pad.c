@@ -44,11 +44,14 @@ static oct_status try_pad(oct_graph *g, int id, bool *fused, oct_err *err)
         return OCT_OK;
     int count, s = rank - 2;
     const int64_t *own = oct_node_ints(&g->node[conv], "pads", &count);
-    for (int i = 0; i < s; i++) {
-        merged[i] = pads[2 + i] + (own && count == 2 * s ? own[i] : 0);
-        merged[s + i] = pads[rank + 2 + i] + (own && count == 2 * s ? own[s + i] : 0);
-        if (merged[i] < 0 || merged[s + i] < 0)
+    if (count != 2 * s || strcmp(oct_node_str(&g->node[conv], "auto_pad", "NOTSET"), "VALID") == 0)
+        own = NULL;
+    for (int i = 0; i < 2 * s; i++) {
+        int64_t pad = pads[i < s ? 2 + i : rank + 2 + i - s];
+        /* A negative one crops: the convolution's own zeros stand where data was, so it stays. */
+        if (pad < 0 || pad > INT32_MAX)
             return OCT_OK;
+        merged[i] = pad + (own ? own[i] : 0);
     }
     int x = n->in[0], y = n->out[0];
     oct_node_drop_attr(g, conv, "auto_pad");

@@ -58,10 +58,23 @@ static bool listed(const char *name, const char *const *names, size_t n)
     return false;
 }
 
-oct_status oct_passes_run(oct_graph *g, const char *const *disabled, size_t n_disabled, const oct_pass_log *log,
-                          oct_err *err)
+/* Forwards to the caller's log, and counts. */
+typedef struct counting {
+    size_t changes;
+    const oct_pass_log *to;
+} counting;
+
+static void count_change(void *arg, const char *pass, const char *what, const char *node)
 {
-    OCT_TRY(check_names(disabled, n_disabled, err));
+    counting *c = arg;
+    c->changes++;
+    if (c->to && c->to->change)
+        c->to->change(c->to->arg, pass, what, node);
+}
+
+static oct_status run_once(oct_graph *g, const char *const *disabled, size_t n_disabled, const oct_pass_log *log,
+                           oct_err *err)
+{
     for (size_t i = 0; all[i]; i++) {
         if (listed(all[i]->name, disabled, n_disabled))
             continue;
@@ -75,6 +88,18 @@ oct_status oct_passes_run(oct_graph *g, const char *const *disabled, size_t n_di
             return s;
         }
 #endif
+    }
+    return OCT_OK;
+}
+
+oct_status oct_passes_run(oct_graph *g, const char *const *disabled, size_t n_disabled, const oct_pass_log *log,
+                          oct_err *err)
+{
+    OCT_TRY(check_names(disabled, n_disabled, err));
+    /* One fusion may open the way for another: Conv + Mul + BatchNormalization. Each change removes a node. */
+    for (counting c = { 1, log }; c.changes;) {
+        c.changes = 0;
+        OCT_TRY(run_once(g, disabled, n_disabled, &(oct_pass_log){ count_change, &c }, err));
     }
     return OCT_OK;
 }

@@ -60,6 +60,8 @@ static oct_status reorder(state *s, rt_operand *from, oct_tensor_layout to, rt_o
     rt_step st = { .scheme = t.q ? "int8" : "float" };
     if (have) {
         /* The same bytes with other quantization parameters. */
+        t.constant = have->t.constant;
+        t.data = have->t.data;
         if (!(*out = rt_new_operand(p, &t, have->buffer)))
             return oct_nomem(err);
         return OCT_OK;
@@ -209,7 +211,8 @@ static void alias_output(oct_plan *p, rt_step *st)
 static oct_status prepare(oct_plan *p, rt_step *st, oct_err *err)
 {
     char text[200];
-    if (st->reorder || st->alias || !st->s.op->prepare)
+    /* Of an alias it checks, too: a Dropout in training mode must not pass. */
+    if (st->reorder || !st->s.op->prepare || (st->alias && !st->s.op->alias))
         return OCT_OK;
     oct_prep prep = { p->arena, oct_pool_threads(p->pool) };
     size_t before = oct_arena_bytes(p->arena);
@@ -225,12 +228,21 @@ static oct_status prepare(oct_plan *p, rt_step *st, oct_err *err)
     return OCT_OK;
 }
 
+/* Whether a step of an aliasing operator has nothing to compute: no second output (Dropout's mask), and no switch that
+ * is only known when it runs (Dropout's training mode). */
+static bool renames(const oct_step *x)
+{
+    if (!x->op->alias || !x->out[0] || !x->out[0]->q != !x->in[0]->q || (x->n_out > 1 && x->out[1]))
+        return false;
+    return x->n_in < 3 || !x->in[2] || x->in[2]->constant;
+}
+
 oct_status rt_layout(oct_plan *p, oct_err *err)
 {
     state s = { .p = p };
     for (size_t i = 0; i < p->n_step; i++) {
         rt_step st = p->step[i];
-        st.alias = st.s.op->alias && !st.s.out[0]->q == !st.s.in[0]->q;
+        st.alias = renames(&st.s);
         OCT_TRY(lay_out(&s, &st, err));
         if (st.alias || is_renaming(&st.s))
             alias_output(p, &st);

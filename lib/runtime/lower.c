@@ -496,17 +496,21 @@ static oct_status drop_unused(oct_plan *p, oct_err *err)
     return OCT_OK;
 }
 
-/* DequantizeLinear of constants that a float step uses: computed once, here. */
-static oct_status fold_dequantize(lower *l, int id, bool *folded, oct_err *err)
+static bool is_constant_dq(const lower *l, int id)
 {
     const oct_node *n = &l->g->node[id];
-    *folded = false;
-    if (!is_op(n, "DequantizeLinear") || !oct_op_of(l->g, id))
-        return OCT_OK;
+    if (!is_op(n, "DequantizeLinear") || !oct_op_of(l->g, id) || n->n_out != 1 || n->out[0] < 0)
+        return false;
     for (int i = 0; i < n->n_in; i++)
         if (n->in[i] >= 0 && !l->g->value[n->in[i]].konst)
-            return OCT_OK;
-    *folded = true;
+            return false;
+    return true;
+}
+
+/* DequantizeLinear of constants that a float step uses or an output shows: computed once, here. */
+static oct_status fold_dequantize(lower *l, int id, oct_err *err)
+{
+    const oct_node *n = &l->g->node[id];
     int v = n->out[0];
     oct_tensor *t;
     OCT_TRY(oct_op_eval(l->g, id, SIZE_MAX, l->p->arena, &t, err));
@@ -529,9 +533,7 @@ static oct_status lower_all(lower *l, oct_err *err)
     }
     for (size_t i = 0; i < p->g->n_order; i++) {
         int id = p->g->order[i];
-        bool constant_dq = is_op(&p->g->node[id], "DequantizeLinear") && p->g->node[id].in[0] >= 0 &&
-                           p->g->value[p->g->node[id].in[0]].konst;
-        if (l->done[id] || constant_dq)
+        if (l->done[id] || is_constant_dq(l, id))
             continue;
         oct_status s = lower_node(l, id, err);
         if (s != OCT_OK) {
@@ -539,14 +541,18 @@ static oct_status lower_all(lower *l, oct_err *err)
             return s;
         }
     }
-    for (size_t i = 0; i < p->g->n_order; i++) {
-        int id = p->g->order[i];
-        bool folded = false;
-        if (!l->done[id] && p->g->node[id].n_out == 1 && p->value[p->g->node[id].out[0]])
-            OCT_TRY(fold_dequantize(l, id, &folded, err));
-    }
     for (size_t i = 0; i < p->n_output; i++)
         OCT_TRY(operand_of(l, p->g->output[i], &p->output[i], err));
+    for (size_t i = 0; i < p->g->n_order; i++) {
+        int id = p->g->order[i];
+        if (!is_constant_dq(l, id) || !p->value[p->g->node[id].out[0]])
+            continue;
+        oct_status s = fold_dequantize(l, id, err);
+        if (s != OCT_OK) {
+            oct_within(err, "%s", oct_node_text(p->g, id, text, sizeof text));
+            return s;
+        }
+    }
     return drop_unused(p, err);
 }
 

@@ -68,6 +68,9 @@ static oct_status set_input_shapes(oct_graph *g, const oct_input_shape *in, size
         int v = oct_graph_find(g, in[i].name);
         if (v < 0 || !g->value[v].is_input)
             return oct_fail(err, OCT_EUSAGE, "the model has no input '%s'", in[i].name);
+        if (in[i].rank < 0 || in[i].rank > OCT_MAX_RANK)
+            return oct_fail(err, OCT_EUSAGE, "input '%s' is given %d dimensions; at most %d are supported", in[i].name,
+                            in[i].rank, OCT_MAX_RANK);
         const oct_shape *s = &g->value[v].shape;
         bool fits = s->rank < 0 || s->rank == in[i].rank;
         for (int k = 0; fits && k < s->rank; k++)

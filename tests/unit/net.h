@@ -162,7 +162,7 @@ static inline oct_node *net_producer(const oct_graph *g, const char *out)
 static inline oct_plan *net_plan(const oct_graph *g, const oct_plan_opts *opts, const char *const *shapes)
 {
     oct_plan *p = NULL;
-    oct_input_shape in[8];
+    oct_input_shape in[8] = { { 0 } };
     size_t n = 0;
     for (size_t i = 0; shapes && i < g->n_input; i++) {
         if (!shapes[i])

@@ -1,0 +1,572 @@
+/* lib/passes: each on graphs whose results are known, by structure, by numbers before and after, and run twice. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "net.h"
+#include "passes/opset.h"
+
+enum { CAP = 1 << 14 };
+
+static void count_change(void *arg, const char *pass, const char *what, const char *node)
+{
+    ++*(size_t *)arg;
+}
+
+/* Runs the passes twice: the second time nothing may change. Numbers must agree before and after. */
+static void fuse(oct_graph *g)
+{
+    static float before[CAP], after[CAP];
+    const oct_plan_opts raw = { .no_passes = true };
+    size_t n = net_run_with(g, &raw, NULL, before, CAP), changes = 0;
+    oct_pass_log log = { count_change, &changes };
+    GOOD(oct_infer_shapes(g, err));
+    GOOD(oct_passes_run(g, NULL, 0, NULL, err));
+    GOOD(oct_graph_check(g, err));
+    g->changed = false;
+    GOOD(oct_passes_run(g, NULL, 0, &log, err));
+    assert_int_equal(changes, 0);
+    assert_false(g->changed);
+    assert_int_equal(net_run_with(g, &raw, NULL, after, CAP), n);
+    double e = net_error(before, after, n);
+    if (!(e < 2e-6))
+        fail_msg("results are %g of their range off", e);
+}
+
+static const float *const_data(const oct_graph *g, const oct_node *n, int slot)
+{
+    assert_true(n->n_in > slot && n->in[slot] >= 0);
+    const oct_tensor *t = g->value[n->in[slot]].konst;
+    assert_non_null(t);
+    return t->data;
+}
+
+static void near(double got, double want)
+{
+    if (!(fabs(got - want) <= 1e-6 * (1.0 + fabs(want))))
+        fail_msg("%.9g, expected %.9g", got, want);
+}
+
+static int batchnorm(oct_graph *g, const char *name, const char *out, int x, const char *channels, uint32_t seed)
+{
+    char c[8];
+    snprintf(c, sizeof c, "%s", channels);
+    float var[16];
+    net_fill(var, 16, seed + 3);
+    for (int i = 0; i < 16; i++)
+        var[i] = 0.25f + fabsf(var[i]);
+    int gamma = net_random(g, "gamma", c, seed), beta = net_random(g, "beta", c, seed + 1), mean = net_random(g, "mean", c, seed + 2);
+    return NET_NODE(g, "BatchNormalization", name, out, x, gamma, beta, mean, net_const(g, "var", OCT_F32, c, var));
+}
+
+/* ------------------------------------------------------------------ BatchNormalization */
+
+static void conv_bn_numbers(void **state)
+{
+    /* 1x1 weights 2, bias 3; BN gamma 4, beta 5, mean 6, var 7 - 1e-5: scale 4 / sqrt(7). */
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, "1,1,2,2");
+    int c = NET_NODE(g, "Conv", "conv", "c", x, NET_F32(g, "w", "1,1,1,1", 2), NET_F32(g, "b", "1", 3));
+    int y = NET_NODE(g, "BatchNormalization", "bn", "y", c, NET_F32(g, "s", "1", 4), NET_F32(g, "o", "1", 5),
+                     NET_F32(g, "m", "1", 6), NET_F32(g, "v", "1", 6));
+    net_float(g, "epsilon", 1.0f);
+    net_output(g, y);
+    fuse(g);
+    assert_int_equal(net_count(g, NULL), 1);
+    oct_node *n = net_producer(g, "y");
+    assert_string_equal(n->name, "conv");
+    assert_int_equal(g->output[0], y);
+    double s = 4.0 / sqrt(7.0);
+    near(const_data(g, n, 1)[0], 2 * s);
+    near(const_data(g, n, 2)[0], (3 - 6) * s + 5);
+    assert_true(oct_graph_find(g, "c") < 0);
+    oct_graph_destroy(g);
+}
+
+static void conv_bn_kinds(void **state)
+{
+    static const struct {
+        const char *op, *w, *channels;
+        int64_t group;
+    } kinds[] = {
+        { "Conv", "6,4,3,3", "6", 1 },          { "Conv", "6,2,3,3", "6", 2 },          { "Conv", "4,1,3,3", "4", 4 },
+        { "ConvTranspose", "4,6,3,3", "6", 1 }, { "ConvTranspose", "4,3,3,3", "6", 2 }, { "ConvTranspose", "4,1,3,3", "4", 4 },
+    };
+    for (size_t i = 0; i < OCT_COUNT(kinds); i++)
+        for (int bias = 0; bias < 2; bias++) {
+            oct_graph *g = net_graph(13);
+            int x = net_input(g, "x", OCT_F32, "2,4,6,5");
+            int b = bias ? net_random(g, "b", kinds[i].channels, 9) : -1;
+            int c = NET_NODE(g, kinds[i].op, "conv", "c", x, net_random(g, "w", kinds[i].w, 5), b);
+            net_int(g, "group", kinds[i].group);
+            NET_INTS(g, "pads", 1, 0, 1, 1);
+            int y = NET_NODE(g, "Relu", "relu", "y", batchnorm(g, "bn", "n", c, kinds[i].channels, 40));
+            net_output(g, y);
+            fuse(g);
+            assert_int_equal(net_count(g, NULL), 2);
+            assert_string_equal(net_producer(g, "n")->op, kinds[i].op);
+            oct_graph_destroy(g);
+        }
+}
+
+static void bn_before_conv(void **state)
+{
+    for (int padded = 0; padded < 3; padded++)
+        for (int group = 1; group <= 2; group++) {
+            oct_graph *g = net_graph(13);
+            int x = net_input(g, "x", OCT_F32, "2,4,6,5");
+            int n = batchnorm(g, "bn", "n", x, "4", 3);
+            int y = NET_NODE(g, "Conv", "conv", "y", n, net_random(g, "w", group == 1 ? "6,4,3,3" : "6,2,3,3", 5));
+            net_int(g, "group", group);
+            if (padded == 1)
+                NET_INTS(g, "pads", 0, 0, 1, 0);
+            if (padded == 2)
+                net_str(g, "auto_pad", "SAME_UPPER");
+            net_output(g, y);
+            fuse(g);
+            assert_int_equal(net_count(g, "BatchNormalization"), padded ? 1 : 0);
+            oct_graph_destroy(g);
+        }
+}
+
+static void bn_stays(void **state)
+{
+    for (int why = 0; why < 4; why++) {
+        oct_graph *g = net_graph(13);
+        int x = net_input(g, "x", OCT_F32, "2,4,6,5");
+        int c = NET_NODE(g, "Conv", "conv", "c", x, net_random(g, "w", "4,4,1,1", 5));
+        if (why == 0) { /* used twice */
+            int n = batchnorm(g, "bn", "n", c, "4", 3);
+            net_output(g, NET_NODE(g, "Add", "", "y", c, n));
+        } else if (why == 1) { /* shown */
+            net_output(g, c);
+            net_output(g, batchnorm(g, "bn", "n", c, "4", 3));
+        } else if (why == 2) { /* statistics that are no constants */
+            int s = net_input(g, "s", OCT_F32, "4"), k = NET_F32(g, "k", "4", 1, 2, 3, 4);
+            net_output(g, NET_NODE(g, "BatchNormalization", "bn", "n", c, s, k, k, k));
+        } else { /* captured by a subgraph: an operator without a record stands for If */
+            int n = batchnorm(g, "bn", "n", c, "4", 3);
+            net_output(g, n);
+            net_output(g, NET_NODE(g, "If", "if", "z", x));
+            GOOD(oct_graph_add_capture(g, net_last, c, err));
+        }
+        if (why < 3) {
+            fuse(g);
+        } else {
+            GOOD(oct_infer_shapes(g, err));
+            GOOD(oct_passes_run(g, NULL, 0, NULL, err));
+            assert_true(oct_graph_find(g, "c") >= 0);
+        }
+        assert_int_equal(net_count(g, "BatchNormalization"), 1);
+        oct_graph_destroy(g);
+    }
+}
+
+static void shared_weights(void **state)
+{
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, "2,4,6,5"), w = net_random(g, "w", "4,4,1,1", 5), b = net_random(g, "b", "4", 6);
+    int c1 = NET_NODE(g, "Conv", "one", "c1", x, w, b), c2 = NET_NODE(g, "Conv", "two", "c2", x, w, b);
+    net_output(g, batchnorm(g, "bn1", "y1", c1, "4", 3));
+    net_output(g, batchnorm(g, "bn2", "y2", c2, "4", 30));
+    net_output(g, NET_NODE(g, "Conv", "three", "y3", x, w, b)); /* keeps the original */
+    fuse(g);
+    assert_int_equal(net_count(g, NULL), 3);
+    assert_int_equal(net_producer(g, "y3")->in[1], w);
+    assert_int_not_equal(net_producer(g, "y1")->in[1], net_producer(g, "y2")->in[1]);
+    oct_graph_destroy(g);
+}
+
+static void gemm_bn(void **state)
+{
+    for (int trans = 0; trans < 2; trans++) {
+        oct_graph *g = net_graph(13);
+        int x = net_input(g, "x", OCT_F32, "3,5");
+        int c = NET_NODE(g, "Gemm", "fc", "c", x, net_random(g, "w", trans ? "4,5" : "5,4", 5), net_random(g, "b", "1,4", 6));
+        net_int(g, "transB", trans);
+        net_output(g, batchnorm(g, "bn", "y", c, "4", 3));
+        fuse(g);
+        assert_int_equal(net_count(g, NULL), 1);
+        oct_graph_destroy(g);
+    }
+}
+
+/* ------------------------------------------------------------------ Mul, Add and their like */
+
+static void affine_numbers(void **state)
+{
+    /* ((2x + 1) * 3 - 4) / 2 = 3x - 0.5, of two channels the second with weight 5: 7.5x - 0.5 */
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, "1,1,2,2");
+    int c = NET_NODE(g, "Conv", "conv", "c", x, NET_F32(g, "w", "2,1,1,1", 2, 5));
+    int a = NET_NODE(g, "Add", "add", "a", NET_F32(g, "one", "", 1), c);
+    int m = NET_NODE(g, "Mul", "mul", "m", a, NET_F32(g, "three", "1,2,1,1", 3, 3));
+    int s = NET_NODE(g, "Sub", "sub", "s", m, NET_F32(g, "four", "2,1,1", 4, 4));
+    net_output(g, NET_NODE(g, "Div", "div", "y", s, NET_F32(g, "two", "1", 2)));
+    fuse(g);
+    assert_int_equal(net_count(g, NULL), 1);
+    oct_node *n = net_producer(g, "y");
+    assert_string_equal(n->name, "conv");
+    near(const_data(g, n, 1)[0], 3.0);
+    near(const_data(g, n, 1)[1], 7.5);
+    near(const_data(g, n, 2)[0], -0.5);
+    near(const_data(g, n, 2)[1], -0.5);
+    oct_graph_destroy(g);
+}
+
+/* One node behind a Conv of 4 channels to [2,4,6,5], that must stay. */
+static void affine_stays(void **state)
+{
+    for (int why = 0; why < 8; why++) {
+        oct_graph *g = net_graph(13);
+        int x = net_input(g, "x", OCT_F32, "2,4,6,5"), y;
+        int c = NET_NODE(g, "Conv", "conv", "c", x, net_random(g, "w", "4,4,1,1", 5));
+        int k = NET_F32(g, "k", "4,1,1", 2, 3, 4, 5);
+        switch (why) {
+        case 0: y = NET_NODE(g, "Sub", "t", "y", k, c); break;                                 /* k - x */
+        case 1: y = NET_NODE(g, "Div", "t", "y", k, c); break;                                 /* k / x */
+        case 2: y = NET_NODE(g, "Mul", "t", "y", c, c); break;                                 /* squares */
+        case 3: y = NET_NODE(g, "Add", "t", "y", c, net_random(g, "r", "1,4,6,5", 8)); break;  /* per element */
+        case 4: y = NET_NODE(g, "Mul", "t", "y", c, net_random(g, "r", "5", 8)); break;        /* per column */
+        case 5: y = NET_NODE(g, "Add", "t", "y", c, net_random(g, "r", "2,1,1,1", 8)); break;  /* per image */
+        case 6: y = NET_NODE(g, "Mul", "t", "y", c, net_random(g, "r", "1,1,4,1,1", 8)); break; /* raises the rank */
+        default: y = NET_NODE(g, "Add", "t", "y", c, net_input(g, "z", OCT_F32, "1,4,1,1")); break; /* no constant */
+        }
+        net_output(g, y);
+        fuse(g);
+        assert_int_equal(net_count(g, NULL), 2);
+        oct_graph_destroy(g);
+    }
+}
+
+static void affine_div_zero(void **state)
+{
+    for (int i = 0; i < 2; i++) {
+        oct_graph *g = net_graph(13);
+        int x = net_input(g, "x", OCT_F32, "1,1,2,2");
+        int c = NET_NODE(g, "Conv", "conv", "c", x, NET_F32(g, "w", "1,1,1,1", 2));
+        net_output(g, NET_NODE(g, "Div", "t", "y", c, NET_F32(g, "k", "", i ? 1e-45f : 0.0f)));
+        GOOD(oct_infer_shapes(g, err));
+        GOOD(oct_passes_run(g, NULL, 0, NULL, err));
+        assert_int_equal(net_count(g, NULL), 2); /* its reciprocal is infinite */
+        oct_graph_destroy(g);
+    }
+}
+
+static void gemm_alpha_beta(void **state)
+{
+    static const struct {
+        float alpha, beta;
+        bool bias;
+        size_t nodes;
+    } cases[] = { { 1, 1, true, 1 }, { 2, 1, true, 2 }, { 1, 0.5f, true, 2 }, { 1, 0.5f, false, 1 }, { 0.5f, 1, false, 2 } };
+    for (size_t i = 0; i < OCT_COUNT(cases); i++) {
+        oct_graph *g = net_graph(13);
+        int x = net_input(g, "x", OCT_F32, "3,5"), b = cases[i].bias ? net_random(g, "b", "4", 6) : -1;
+        int c = NET_NODE(g, "Gemm", "fc", "c", x, net_random(g, "w", "5,4", 5), b);
+        net_float(g, "alpha", cases[i].alpha);
+        net_float(g, "beta", cases[i].beta);
+        net_output(g, NET_NODE(g, "Add", "add", "y", c, net_random(g, "k", "4", 8)));
+        fuse(g);
+        assert_int_equal(net_count(g, NULL), cases[i].nodes);
+        oct_graph_destroy(g);
+    }
+}
+
+static void chains(void **state)
+{
+    /* Each fusion opens the way for the next: Conv + Mul + BN + Add, MatMul + Mul + Add + BN. */
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, "2,4,6,5");
+    int c = NET_NODE(g, "Conv", "conv", "c", x, net_random(g, "w", "4,4,1,1", 5));
+    int n = batchnorm(g, "bn", "n", NET_NODE(g, "Mul", "m", "m1", c, NET_F32(g, "k", "", 3)), "4", 20);
+    net_output(g, NET_NODE(g, "Add", "a", "y", n, net_random(g, "r", "4,1,1", 8)));
+    fuse(g);
+    assert_int_equal(net_count(g, NULL), 1);
+    oct_graph_destroy(g);
+    g = net_graph(13);
+    x = net_input(g, "x", OCT_F32, "3,5");
+    int p = NET_NODE(g, "MatMul", "fc", "p", x, net_random(g, "w", "5,4", 5));
+    int m = NET_NODE(g, "Mul", "m", "m1", p, NET_F32(g, "k", "4", 1, 2, 3, 4));
+    int a = NET_NODE(g, "Add", "a", "a1", net_random(g, "b", "1,4", 2), m);
+    net_output(g, batchnorm(g, "bn", "y", a, "4", 20));
+    fuse(g);
+    assert_int_equal(net_count(g, NULL), 1);
+    assert_string_equal(net_producer(g, "y")->op, "Gemm");
+    assert_string_equal(net_producer(g, "y")->name, "fc");
+    oct_graph_destroy(g);
+}
+
+static void matmul_rank(void **state)
+{
+    static const struct {
+        const char *x, *bias;
+        size_t nodes;
+    } cases[] = { { "3,5", "4", 1 }, { "3,5", "1,4", 1 }, { "3,5", "", 1 }, { "3,5", "3,4", 2 }, { "3,5", "3,1", 2 },
+                  { "2,3,5", "4", 2 }, { "5", "4", 2 }, { "3,5", "1,1,4", 2 } };
+    for (size_t i = 0; i < OCT_COUNT(cases); i++) {
+        oct_graph *g = net_graph(13);
+        int x = net_input(g, "x", OCT_F32, cases[i].x);
+        int p = NET_NODE(g, "MatMul", "fc", "p", x, net_random(g, "w", "5,4", 5));
+        net_output(g, NET_NODE(g, "Add", "add", "y", p, net_random(g, "b", cases[i].bias, 8)));
+        fuse(g);
+        assert_int_equal(net_count(g, NULL), cases[i].nodes);
+        oct_graph_destroy(g);
+    }
+}
+
+/* ------------------------------------------------------------------ Pad */
+
+static void pads(void **state)
+{
+    static const struct {
+        int64_t p[8];
+        float value;
+        const char *mode, *auto_pad;
+        bool own, fuses;
+    } cases[] = {
+        { { 0, 0, 1, 2, 0, 0, 3, 0 }, 0, NULL, NULL, false, true },
+        { { 0, 0, 1, 2, 0, 0, 3, 0 }, 0, NULL, NULL, true, true },
+        { { 0, 0, 1, 2, 0, 0, 3, 0 }, 0, NULL, "VALID", false, true },
+        { { 0, 0, 1, 2, 0, 0, 3, 0 }, 0, NULL, "SAME_UPPER", false, false },
+        { { 0, 0, 1, 2, 0, 0, 3, 0 }, 0.5f, NULL, NULL, false, false },
+        { { 0, 0, 1, 2, 0, 0, 3, 0 }, 0, "edge", NULL, false, false },
+        { { 0, 0, -1, 0, 0, 0, 0, 0 }, 0, NULL, NULL, true, false }, /* crops what the own pads would bring back */
+        { { 1, 0, 1, 2, 0, 0, 3, 0 }, 0, NULL, NULL, false, false }, /* pads the batch */
+    };
+    for (size_t i = 0; i < OCT_COUNT(cases); i++)
+        for (int64_t opset = 10; opset <= 18; opset += 4) {
+            oct_graph *g = net_graph(opset);
+            int x = net_input(g, "x", OCT_F32, "2,4,6,5"), y;
+            if (opset == 10) {
+                y = NET_NODE(g, "Pad", "pad", "p", x);
+                GOOD(oct_node_set_ints(g, net_last, "pads", cases[i].p, 8, err));
+                net_float(g, "value", cases[i].value);
+            } else {
+                int k = net_const(g, "k", OCT_S64, "8", cases[i].p), v = net_const(g, "v", OCT_F32, "", &cases[i].value);
+                y = NET_NODE(g, "Pad", "pad", "p", x, k, v);
+            }
+            if (cases[i].mode)
+                net_str(g, "mode", cases[i].mode);
+            y = NET_NODE(g, "Conv", "conv", "y", y, net_random(g, "w", "4,4,3,2", 5));
+            NET_INTS(g, "strides", 2, 1);
+            if (cases[i].own)
+                NET_INTS(g, "pads", 1, 1, 0, 2);
+            if (cases[i].auto_pad)
+                net_str(g, "auto_pad", cases[i].auto_pad);
+            net_output(g, y);
+            fuse(g);
+            assert_int_equal(net_count(g, "Pad"), cases[i].fuses ? 0 : 1);
+            oct_graph_destroy(g);
+        }
+}
+
+static void pad_used_twice(void **state)
+{
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, "2,4,6,5");
+    int p = NET_NODE(g, "Pad", "pad", "p", x, NET_S64(g, "k", "8", 0, 0, 1, 1, 0, 0, 1, 1));
+    net_output(g, NET_NODE(g, "Conv", "one", "y1", p, net_random(g, "w", "4,4,3,3", 5)));
+    net_output(g, NET_NODE(g, "Relu", "two", "y2", p));
+    fuse(g);
+    assert_int_equal(net_count(g, "Pad"), 1);
+    oct_graph_destroy(g);
+}
+
+/* ------------------------------------------------------------------ Identity, folding */
+
+static void identities(void **state)
+{
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, "2,4");
+    int i1 = NET_NODE(g, "Identity", "i1", "a", x), r = NET_NODE(g, "Relu", "relu", "b", i1);
+    int i2 = NET_NODE(g, "Identity", "i2", "c", r), d = NET_NODE(g, "Dropout", "drop", "d", i2);
+    int s = NET_NODE(g, "Reshape", "shape", "e", d, NET_S64(g, "k", "2", 0, -1));
+    int cast = NET_NODE(g, "Cast", "cast", "y", s);
+    net_int(g, "to", OCT_F32);
+    net_output(g, cast);
+    net_output(g, NET_NODE(g, "Identity", "i3", "z", x)); /* an input shown as an output stays */
+    fuse(g);
+    assert_int_equal(net_count(g, NULL), 2);
+    assert_string_equal(net_producer(g, "y")->name, "relu");
+    assert_string_equal(net_producer(g, "z")->op, "Identity");
+    assert_string_equal(g->value[g->output[0]].name, "y");
+    oct_graph_destroy(g);
+}
+
+static void identity_of_output(void **state)
+{
+    /* Both names are outputs: neither may go. And an output that others read, too. */
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, "2,4"), a = NET_NODE(g, "Relu", "relu", "a", x);
+    int b = NET_NODE(g, "Identity", "i1", "b", a);
+    net_output(g, a);
+    net_output(g, b);
+    net_output(g, NET_NODE(g, "Neg", "neg", "c", b));
+    net_output(g, a); /* the same value twice */
+    fuse(g);
+    assert_string_equal(g->value[g->output[1]].name, "b");
+    assert_string_equal(net_producer(g, "b")->op, "Identity");
+    oct_graph_destroy(g);
+    g = net_graph(13);
+    x = net_input(g, "x", OCT_F32, "2,4"), a = NET_NODE(g, "Relu", "relu", "a", x);
+    b = NET_NODE(g, "Identity", "i1", "b", a);
+    net_output(g, b);
+    net_output(g, NET_NODE(g, "Neg", "neg", "c", a));
+    fuse(g);
+    assert_int_equal(net_count(g, "Identity"), 0);
+    assert_string_equal(net_producer(g, "b")->name, "relu");
+    assert_int_equal(net_producer(g, "c")->in[0], b);
+    oct_graph_destroy(g);
+}
+
+static void captured_identity(void **state)
+{
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, "2,4"), a = NET_NODE(g, "Relu", "relu", "a", x);
+    int b = NET_NODE(g, "Identity", "i1", "b", a);
+    net_output(g, NET_NODE(g, "If", "if", "z", b));
+    GOOD(oct_graph_add_capture(g, net_last, b, err));
+    GOOD(oct_infer_shapes(g, err));
+    GOOD(oct_passes_run(g, NULL, 0, NULL, err));
+    assert_true(oct_graph_find(g, "b") >= 0); /* the subgraph names it */
+    assert_true(g->value[b].producer >= 0);
+    GOOD(oct_graph_check(g, err));
+    oct_graph_destroy(g);
+}
+
+static void folding(void **state)
+{
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, "2,12");
+    int k = NET_NODE(g, "Mul", "mul", "k", NET_F32(g, "a", "3", 1, 2, 3), NET_F32(g, "b", "1", 10));
+    int u = NET_NODE(g, "Unsqueeze", "u", "u1", k, NET_S64(g, "axes", "1", 0));
+    int s = NET_NODE(g, "Shape", "s", "s1", x), first = NET_NODE(g, "Gather", "ga", "g1", s, NET_S64(g, "zero", "1", 0));
+    int to = NET_NODE(g, "Concat", "cc", "to", first, NET_S64(g, "rest", "2", 4, 3));
+    net_int(g, "axis", 0);
+    int r = NET_NODE(g, "Reshape", "r", "r1", x, to);
+    net_output(g, NET_NODE(g, "Add", "add", "y", r, u));
+    int shown = NET_NODE(g, "Neg", "neg", "n", NET_F32(g, "e", "1", 5)); /* an output keeps its producer */
+    net_output(g, shown);
+    fuse(g);
+    assert_int_equal(net_count(g, NULL), 3); /* Reshape, Add, Neg */
+    const oct_node *add = net_producer(g, "y");
+    const float *v = const_data(g, add, 1);
+    assert_true(v[0] == 10 && v[1] == 20 && v[2] == 30);
+    assert_string_equal(g->value[add->in[1]].name, "u1");
+    const oct_tensor *shape = g->value[net_producer(g, "r1")->in[1]].konst;
+    assert_non_null(shape);
+    assert_int_equal(((const int64_t *)shape->data)[0], 2);
+    assert_int_equal(((const int64_t *)shape->data)[1], 4);
+    oct_graph_destroy(g);
+}
+
+static void weights_stay_small(void **state)
+{
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, "2,3");
+    int q = net_const(g, "q", OCT_S8, "3,2", (const int8_t[]){ 1, -2, 3, -4, 5, -6 });
+    int d = NET_NODE(g, "DequantizeLinear", "dq", "w", q, NET_F32(g, "s", "", 0.5f));
+    net_output(g, NET_NODE(g, "MatMul", "fc", "y", x, d));
+    fuse(g);
+    assert_int_equal(net_count(g, "DequantizeLinear"), 1);
+    int big = NET_NODE(g, "ConstantOfShape", "c", "big", NET_S64(g, "n", "1", 32 << 20));
+    net_output(g, NET_NODE(g, "ReduceSum", "sum", "z", big));
+    GOOD(oct_infer_shapes(g, err));
+    GOOD(oct_passes_run(g, NULL, 0, NULL, err));
+    assert_int_equal(net_count(g, "ConstantOfShape"), 1); /* 128 MB are not folded */
+    oct_graph_destroy(g);
+}
+
+/* ------------------------------------------------------------------ the table, opsets */
+
+static void disabling(void **state)
+{
+    size_t n;
+    const oct_pass *const *all = oct_pass_all(&n);
+    assert_true(n >= 6);
+    for (size_t i = 0; i < n; i++) {
+        oct_graph *g = net_graph(13);
+        int x = net_input(g, "x", OCT_F32, "2,4,6,5");
+        int c = NET_NODE(g, "Conv", "conv", "c", x, net_random(g, "w", "4,4,1,1", 5));
+        net_output(g, NET_NODE(g, "Relu", "relu", "y", batchnorm(g, "bn", "n", NET_NODE(g, "Identity", "", "i", c), "4", 9)));
+        GOOD(oct_infer_shapes(g, err));
+        GOOD(oct_passes_run(g, &all[i]->name, 1, NULL, err));
+        bool identity = strcmp(all[i]->name, "identity") == 0, bn = strcmp(all[i]->name, "batchnorm") == 0;
+        assert_int_equal(net_count(g, "Identity"), identity);
+        assert_int_equal(net_count(g, "BatchNormalization"), identity || bn);
+        oct_graph_destroy(g);
+    }
+    oct_graph *g = net_graph(13);
+    oct_err e = OCT_ERR_INIT;
+    const char *wrong = "batchnrm";
+    assert_int_equal(oct_passes_run(g, &wrong, 1, NULL, &e), OCT_EUSAGE);
+    assert_non_null(strstr(e.hint, "batchnorm"));
+    oct_graph_destroy(g);
+}
+
+static void raising(void **state)
+{
+    static float before[CAP], after[CAP];
+    oct_graph *g = net_graph(7);
+    int x = net_input(g, "x", OCT_F32, "2,4,6,6");
+    int c = NET_NODE(g, "Clip", "clip", "c", x);
+    net_float(g, "max", 0.5f);
+    int sq = NET_NODE(g, "ReduceMean", "mean", "m", c);
+    NET_INTS(g, "axes", 2, 3);
+    int s = NET_NODE(g, "Squeeze", "sq", "s", sq);
+    NET_INTS(g, "axes", 2, 3);
+    int f = NET_NODE(g, "Softmax", "soft", "y", NET_NODE(g, "Unsqueeze", "un", "u", s));
+    NET_INTS(g, "axes", 0);
+    net_output(g, f);
+    /* the Unsqueeze is not the node that NET_INTS changed last: set it */
+    GOOD(oct_node_set_ints(g, g->value[oct_graph_find(g, "u")].producer, "axes", (int64_t[]){ 0 }, 1, err));
+    oct_node_drop_attr(g, g->value[f].producer, "axes");
+    const oct_plan_opts raw = { .no_passes = true };
+    size_t n = net_run_with(g, &raw, NULL, before, CAP);
+    for (int64_t to = 8; to <= 18; to++) {
+        GOOD(oct_infer_shapes(g, err));
+        GOOD(oct_raise_opset(g, to, err));
+        GOOD(oct_graph_check(g, err));
+        assert_int_equal(oct_graph_opset(g, ""), to);
+        assert_int_equal(net_run_with(g, &raw, NULL, after, CAP), n);
+        assert_true(net_error(before, after, n) < 1e-6);
+    }
+    GOOD(oct_raise_opset(g, 13, err)); /* never lowers */
+    assert_int_equal(oct_graph_opset(g, ""), 18);
+    assert_null(oct_node_attr(net_producer(g, "c"), "max"));
+    oct_graph_destroy(g);
+}
+
+static void raising_refuses(void **state)
+{
+    oct_err e = OCT_ERR_INIT;
+    oct_graph *g = net_graph(11);
+    int x = net_input(g, "x", OCT_F32, "2");
+    net_output(g, NET_NODE(g, "NoSuchOperator", "odd", "y", x));
+    assert_int_equal(oct_raise_opset(g, 13, &e), OCT_EUNSUPPORTED);
+    assert_non_null(strstr(e.text, "'odd'"));
+    oct_graph_destroy(g);
+    g = net_graph(11);
+    x = net_input(g, "x", OCT_F32, "2");
+    net_output(g, NET_NODE(g, "my.domain.Thing", "mine", "y", x)); /* other domains are left alone */
+    GOOD(oct_raise_opset(g, 13, err));
+    oct_graph_destroy(g);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(conv_bn_numbers),   cmocka_unit_test(conv_bn_kinds),     cmocka_unit_test(bn_before_conv),
+        cmocka_unit_test(bn_stays),          cmocka_unit_test(shared_weights),    cmocka_unit_test(gemm_bn),
+        cmocka_unit_test(affine_numbers),    cmocka_unit_test(affine_stays),      cmocka_unit_test(affine_div_zero),
+        cmocka_unit_test(gemm_alpha_beta),   cmocka_unit_test(chains),            cmocka_unit_test(matmul_rank),
+        cmocka_unit_test(pads),              cmocka_unit_test(pad_used_twice),    cmocka_unit_test(identities),
+        cmocka_unit_test(identity_of_output), cmocka_unit_test(captured_identity), cmocka_unit_test(folding),
+        cmocka_unit_test(weights_stay_small), cmocka_unit_test(disabling),         cmocka_unit_test(raising),
+        cmocka_unit_test(raising_refuses),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
