@@ -61,10 +61,10 @@ static int waits_for(const oct_graph *g, const int *wait, int node)
     return -1;
 }
 
-/* A node of a cycle: nodes behind one wait as well, but going from producer to producer ends in it. */
+/* The first node of a cycle: nodes behind one wait as well, but going from producer to producer ends in it. */
 static int in_cycle(const oct_graph *g, const int *wait)
 {
-    int id = 0;
+    int id = 0, first;
     for (size_t i = 0; i < g->n_order; i++)
         if (wait[g->order[i]] > 0)
             id = g->order[i];
@@ -72,7 +72,10 @@ static int in_cycle(const oct_graph *g, const int *wait)
         int p = waits_for(g, wait, id);
         id = p >= 0 ? p : id;
     }
-    return id;
+    first = id;
+    for (int p = waits_for(g, wait, id); p >= 0 && p != id; p = waits_for(g, wait, p))
+        first = p < first ? p : first;
+    return first;
 }
 
 oct_status oct_graph_sort(oct_graph *g, oct_err *err)
