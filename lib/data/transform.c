@@ -42,11 +42,10 @@ static int64_t model_dim(const target *t, char which)
     }
 }
 
-/* Half to even, as Python's round() does: (size - crop) / 2. */
+/* Where a centre crop begins. An odd margin gives the first side less, as (size - crop) // 2 of the usual scripts does. */
 static int centre(int size, int crop)
 {
-    int d = size - crop;
-    return d / 2 + (d % 2 && (d / 2) % 2);
+    return (size - crop) / 2;
 }
 
 static oct_status check_size(const target *t, int w, int h, oct_err *err)

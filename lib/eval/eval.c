@@ -25,14 +25,6 @@ void ev_release(ev_floats *f)
     *f = (ev_floats){ NULL, 0 };
 }
 
-uint64_t oct_model_bytes(const oct_model *m)
-{
-    uint64_t sum = m->size;
-    for (size_t i = m->from_file ? 1 : 0; i < m->n_maps; i++)
-        sum += m->maps[i].size;
-    return sum;
-}
-
 oct_status oct_eval_inputs(const oct_eval_model *models, size_t n_models, oct_arena *arena, oct_input_desc **inputs,
                            size_t *n_inputs, oct_err *err)
 {
@@ -370,9 +362,9 @@ static void set_drop(oct_eval_score *c, const oct_paired *p)
 {
     oct_interval d = c->metric->kind == OCT_METRIC_PROPORTION ? oct_paired_proportion(p) : oct_paired_mean(p);
     bool flip = c->metric->larger_is_better;
-    c->drop = flip ? -d.mean : d.mean;
-    c->lo = flip ? -d.hi : d.lo;
-    c->hi = flip ? -d.lo : d.hi;
+    c->drop = (flip ? -d.mean : d.mean) + 0.0; /* no -0 */
+    c->lo = (flip ? -d.hi : d.lo) + 0.0;
+    c->hi = (flip ? -d.lo : d.hi) + 0.0;
     c->within_noise = c->lo <= 0 && c->hi >= 0;
 }
 

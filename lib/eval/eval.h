@@ -11,15 +11,12 @@
 #include "data/data.h"
 #include "eval/metric.h"
 #include "graph/graph.h"
-#include "onnx/model.h"
 
 typedef struct oct_eval_model {
     const char *name;       /* shown: the path */
     const oct_graph *graph; /* borrowed; not changed */
-    uint64_t size_bytes;    /* the file with its external data; oct_model_bytes */
+    uint64_t size_bytes;    /* the file with its external data */
 } oct_eval_model;
-
-uint64_t oct_model_bytes(const oct_model *m);
 
 typedef struct oct_eval_options {
     oct_pool *pool;
@@ -87,7 +84,7 @@ typedef struct oct_eval_model_result {
 } oct_eval_model_result;
 
 typedef struct oct_eval_result {
-    oct_arena *arena; /* everything here */
+    oct_arena *arena; /* everything here; names of layers and outputs belong to the graphs, which must outlive it */
     oct_eval_model_result *models;
     size_t n_models, n_scores, n_outputs;
     int64_t samples, bad_samples, layer_samples;

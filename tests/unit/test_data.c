@@ -346,7 +346,7 @@ static void steps_apply_in_order(void **state)
         for (int y = 0; y < 10; y++)
             for (int x = 0; x < 20; x++) {
                 float have = ((float *)b.tensors[0].data)[(k * 10 + y) * 20 + x];
-                assert_true(have == ((float)p[((y + 10) * 37 + x + 8) * 3 + 2 - k] - mean[k]) / std[k]);
+                assert_true(have == ((float)p[((y + 9) * 37 + x + 8) * 3 + 2 - k] - mean[k]) / std[k]);
             }
     oct_batch_free(&b);
     oct_source_close(s);

@@ -52,8 +52,8 @@ static oct_status load_models(session *s, oct_err *err)
         OCT_TRY(check_name(k ? a->others.v[k - 1] : a->model, err));
     for (size_t k = 0; k < s->n_models; k++) {
         const char *path = k ? a->others.v[k - 1] : a->model;
-        OCT_TRY(oct_model_load(path, &s->loaded[k], err));
-        s->models[k] = (oct_eval_model){ path, s->loaded[k]->graph, oct_model_bytes(s->loaded[k]) };
+        OCT_TRY(tool_load(path, &s->loaded[k], err));
+        s->models[k] = (oct_eval_model){ path, s->loaded[k]->graph, tool_model_bytes(s->loaded[k]) };
     }
     return OCT_OK;
 }
@@ -84,7 +84,7 @@ static oct_status open_data(session *s, oct_err *err)
     return OCT_OK;
 }
 
-/* Names what was skipped; messages stay valid while the source is open. */
+/* What was skipped, for the reports; the messages stay valid while the source is open. */
 static oct_status collect_bad(session *s, const char ***bad, size_t *n, oct_err *err)
 {
     size_t count = 0;
@@ -92,12 +92,8 @@ static oct_status collect_bad(session *s, const char ***bad, size_t *n, oct_err 
         count++;
     if (!(*bad = oct_arena_calloc(s->arena, count + 1, sizeof **bad)))
         return oct_nomem(err);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         (*bad)[i] = oct_source_bad_text(s->src, i);
-        oct_cli_warn(s->cli, "left out: %s", (*bad)[i]);
-    }
-    if (oct_source_bad_count(s->src) > (int64_t)count)
-        oct_cli_warn(s->cli, "and %lld more", (long long)(oct_source_bad_count(s->src) - (int64_t)count));
     *n = count;
     return OCT_OK;
 }
@@ -138,16 +134,6 @@ static oct_status goal_error(const oct_eval_result *r, const oct_report_context 
 
 /* ---- writing ---- */
 
-static oct_status write_text(const char *path, const oct_buf *b, oct_err *err)
-{
-    oct_out o;
-    if (b->failed)
-        return oct_nomem(err);
-    OCT_TRY(oct_out_open(&o, path, err));
-    oct_out_write(&o, b->data, b->len);
-    return oct_out_commit(&o, err);
-}
-
 typedef void (*report_fn)(const oct_eval_result *r, const oct_report_context *c, oct_buf *out);
 
 static oct_status write_report(const char *path, report_fn report, const oct_eval_result *r, const oct_report_context *c,
@@ -157,7 +143,7 @@ static oct_status write_report(const char *path, report_fn report, const oct_eva
         return OCT_OK;
     oct_buf b = OCT_BUF_INIT;
     report(r, c, &b);
-    oct_status s = write_text(path, &b, err);
+    oct_status s = tool_write_text(path, &b, err);
     oct_buf_free(&b);
     return s;
 }
@@ -215,6 +201,7 @@ static oct_status compare(session *s, oct_err *err)
     OCT_TRY(oct_eval(s->models, s->n_models, s->src, &o, &r, err));
     r->isa = oct_isa_name(oct_isa_active());
     c.preprocess = oct_source_preprocess(s->src);
+    tool_say_bad(s->cli, s->src);
     oct_status st = collect_bad(s, &bad, &c.n_bad, err);
     c.bad = bad;
     if (st == OCT_OK)
@@ -232,12 +219,10 @@ static oct_status write_outputs(session *s, oct_err *err)
     if (s->n_models > 1)
         return oct_fail(err, OCT_EUSAGE, "--outputs runs one model, and %zu are given", s->n_models);
     OCT_TRY(open_data(s, err));
-    const char **bad;
-    size_t n_bad;
     int64_t samples;
     OCT_TRY(oct_write_outputs(s->models[0].graph, s->src, s->a->outputs, (size_t)s->a->batch, s->pool, oct_progress_report,
                               &s->cli->progress, &samples, err));
-    OCT_TRY(collect_bad(s, &bad, &n_bad, err));
+    tool_say_bad(s->cli, s->src);
     oct_cli_note(s->cli, 0, "%s: outputs of %lld samples", s->a->outputs, (long long)samples);
     return OCT_OK;
 }
@@ -257,12 +242,12 @@ static oct_status check_cases(session *s, oct_err *err)
     oct_buf b = OCT_BUF_INIT;
     if (s->cli->json) {
         oct_check_json(a->model, a->data.v[0], &o, &r, &b);
-        st = write_text(s->cli->json, &b, err);
+        st = tool_write_text(s->cli->json, &b, err);
         oct_buf_free(&b);
     }
     if (st == OCT_OK && a->junit) {
         oct_check_junit(a->model, a->data.v[0], &r, &b);
-        st = write_text(a->junit, &b, err);
+        st = tool_write_text(a->junit, &b, err);
         oct_buf_free(&b);
     }
     if (st != OCT_OK)
@@ -276,12 +261,25 @@ static oct_status check_cases(session *s, oct_err *err)
     return OCT_OK;
 }
 
+/* No output may be an input; asked before the work, not after it. */
+static oct_status check_outputs(const qeval_args *a, const oct_cli *cli, oct_err *err)
+{
+    const char *const outs[] = { a->outputs, a->html, a->junit, cli->json };
+    const char *const one[] = { a->model, a->labels };
+    for (size_t i = 0; i < OCT_COUNT(outs); i++) {
+        OCT_TRY(tool_check_output(outs[i], one, OCT_COUNT(one), err));
+        OCT_TRY(tool_check_output(outs[i], a->others.v, a->others.n, err));
+        OCT_TRY(tool_check_output(outs[i], a->data.v, a->data.n, err));
+    }
+    return OCT_OK;
+}
+
 static oct_status run(const qeval_args *a, oct_cli *cli, oct_err *err)
 {
     session s = { .a = a, .cli = cli, .arena = oct_arena_create() };
     oct_status st = s.arena ? OCT_OK : oct_nomem(err);
-    if (st == OCT_OK && cli->isa)
-        st = oct_isa_limit(cli->isa, err);
+    if (st == OCT_OK)
+        st = check_outputs(a, cli, err);
     if (st == OCT_OK && !(s.pool = oct_pool_create((int)cli->threads)))
         st = oct_nomem(err);
     if (st == OCT_OK)
@@ -336,16 +334,15 @@ int main(int argc, char **argv)
         .summary = "Compares a float ONNX model with quantized ones over the same samples: accuracy, error of every layer, "
                    "latency, memory, size. With one model, reports on it alone.",
         .opts = opts,
-        .isa_text = oct_isa_name(oct_isa_detect()),
-        .isa_names = oct_isa_names(),
         .examples = "  qeval model.onnx model.int8.onnx --data eval.csv --preprocess imagenet\n"
                     "  qeval model.onnx model.int8.onnx --data 'eval/*.npy' --labels y.npy --max-drop 0.5% --json report.json\n"
                     "  qeval model.onnx --data x.npy --outputs y.npz\n",
     };
+    tool_init(&cli);
     oct_status s = oct_cli_parse(&cli, argc, argv, &err);
-    if (s == OCT_OK && !cli.done) {
-        oct_io_guard("qeval");
+    if (s == OCT_OK && !cli.done)
+        s = tool_start(&cli, &err);
+    if (s == OCT_OK && !cli.done)
         s = run(&a, &cli, &err);
-    }
     return oct_cli_finish(&cli, s, &err);
 }

@@ -53,12 +53,6 @@ static const char *ratio_text(char dst[64], double reference, double value, cons
     return dst;
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* ---- the rows of the first table ---- */
 
 static void score_rows(oct_table *t, const oct_eval_result *r)
@@ -83,7 +77,7 @@ static void print_drops(const oct_eval_result *r, FILE *f)
         for (size_t i = 0; i < r->n_scores; i++) {
             const oct_eval_score *s = &r->models[k].scores[i];
             if (!s->metric->relative && !isnan(s->drop))
-                fprintf(f, "%s, %s: %s\n", base_name(r->models[k].name), s->metric->name, drop_text(drop, s));
+                fprintf(f, "%s, %s: %s\n", tool_base(r->models[k].name), s->metric->name, drop_text(drop, s));
         }
 }
 
@@ -251,12 +245,12 @@ oct_status qeval_print(const oct_eval_result *r, const oct_report_context *c, bo
         if (!m->n_layers)
             continue;
         fprintf(f, "\n%s%s%s (%s samples; error of everything before included)\n", all_layers ? "layers" : "worst layers",
-                r->n_models > 2 ? " of " : "", r->n_models > 2 ? base_name(m->name) : "", oct_fmt_count(count, r->layer_samples));
+                r->n_models > 2 ? " of " : "", r->n_models > 2 ? tool_base(m->name) : "", oct_fmt_count(count, r->layer_samples));
         OCT_TRY(print_layers(m, all_layers, f, err));
     }
     for (size_t k = 0; k < r->n_models; k++)
         if (r->models[k].n_steps) {
-            fprintf(f, "\nprofile of %s\n", base_name(r->models[k].name));
+            fprintf(f, "\nprofile of %s\n", tool_base(r->models[k].name));
             OCT_TRY(print_steps(&r->models[k], all_layers || r->n_models == 1, f, err));
         }
     return OCT_OK;

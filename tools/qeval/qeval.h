@@ -2,7 +2,7 @@
 #ifndef OCT_TOOLS_QEVAL_H
 #define OCT_TOOLS_QEVAL_H
 
-#include "cli/cli.h"
+#include "common/common.h"
 #include "eval/report.h"
 
 typedef struct qeval_args {
