@@ -342,7 +342,7 @@ static void steps_apply_in_order(void **state)
     assert_int_equal(oct_source_next(s, 1, &b, NULL), OCT_OK);
     assert_int_equal(b.tensors[0].dims[1], 3);
     static const float mean[3] = { 123.675f, 116.28f, 103.53f }, std[3] = { 58.395f, 57.12f, 57.375f };
-    for (int k = 0; k < 3; k++) /* (37-20)/2 = 8.5 rounds to 8, (29-10)/2 = 9.5 to 10 */
+    for (int k = 0; k < 3; k++) /* (37-20)/2 is 8, (29-10)/2 is 9 */
         for (int y = 0; y < 10; y++)
             for (int x = 0; x < 20; x++) {
                 float have = ((float *)b.tensors[0].data)[(k * 10 + y) * 20 + x];
