@@ -2,6 +2,7 @@
 #include "quant/calibrate.h"
 
 #include "base/pool.h"
+#include "quant/runnable.h"
 #include "runtime/plan.h"
 
 #include <pthread.h>
@@ -224,9 +225,8 @@ static oct_status check_values(const oct_graph *g, const oct_calibrate_opts *o, 
     return OCT_OK;
 }
 
-oct_status oct_calibrate(const oct_graph *g, oct_source *src, const oct_calibrate_opts *opts, oct_calib *c, oct_err *err)
+static oct_status calibrate(const oct_graph *g, oct_source *src, const oct_calibrate_opts *opts, oct_calib *c, oct_err *err)
 {
-    OCT_TRY(check_values(g, opts, err));
     oct_pool *pool = oct_pool_create(opts->threads);
     size_t n = (size_t)oct_pool_threads(pool);
     shared s = { .g = g, .src = src, .opts = opts, .total = oct_source_count(src) };
@@ -253,4 +253,36 @@ oct_status oct_calibrate(const oct_graph *g, oct_source *src, const oct_calibrat
     pthread_mutex_destroy(&s.lock);
     oct_pool_destroy(pool);
     return st;
+}
+
+/* The values that the part still computes. */
+static oct_status calibrate_part(const oct_graph *part, oct_source *src, const oct_calibrate_opts *opts, oct_calib *c, oct_err *err)
+{
+    oct_calibrate_opts o = *opts;
+    const char **values = oct_calloc(opts->n + 1, sizeof *values);
+    int *axes = oct_calloc(opts->n + 1, sizeof *axes);
+    oct_status s = values && axes ? OCT_OK : oct_nomem(err);
+    o.n = 0;
+    for (size_t i = 0; s == OCT_OK && i < opts->n; i++)
+        if (oct_runnable_has(part, opts->values[i])) {
+            values[o.n] = opts->values[i];
+            axes[o.n++] = opts->axes ? opts->axes[i] : 0;
+        }
+    o.values = values;
+    o.axes = axes;
+    if (s == OCT_OK && o.n)
+        s = calibrate(part, src, &o, c, err);
+    oct_free(values);
+    oct_free(axes);
+    return s;
+}
+
+oct_status oct_calibrate(const oct_graph *g, oct_source *src, const oct_calibrate_opts *opts, oct_calib *c, oct_err *err)
+{
+    oct_graph *part;
+    OCT_TRY(check_values(g, opts, err));
+    OCT_TRY(oct_runnable_part(g, &part, err));
+    oct_status s = part ? calibrate_part(part, src, opts, c, err) : calibrate(g, src, opts, c, err);
+    oct_graph_destroy(part);
+    return s;
 }

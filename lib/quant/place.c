@@ -223,8 +223,10 @@ static void choose_others(oct_qjob *j)
     const oct_graph *g = j->g;
     for (size_t i = 0; i < g->n_order; i++) {
         int id = g->order[i];
-        if (j->node[id].role == OCT_ROLE_FLOAT && candidate(j, id, &j->node[id].why) && !j->node[id].decision.why)
+        if (j->node[id].role == OCT_ROLE_FLOAT && candidate(j, id, &j->node[id].why) && !j->node[id].decision.why) {
             j->node[id].role = OCT_ROLE_INTEGER;
+            j->node[id].why = "between integer operators, and the target has an integer form";
+        }
     }
     for (bool again = true; again;) {
         again = false;
@@ -249,8 +251,15 @@ static void want_output(oct_qjob *j, int id)
     int v = oct_quantized_output(j, id);
     bool product = j->node[id].role == OCT_ROLE_PRODUCT;
     bool needed = !product || (strcmp(n->op, "Conv") == 0 && j->opts.target->conv_needs_output) || reads_integer(j, v);
-    if (needed)
+    if (needed) {
         j->value[v].wanted = true;
+    } else if (v != n->out[0]) { /* without a quantizer the clamp has to stay */
+        qnode *clamp = &j->node[j->g->value[v].producer];
+        clamp->role = OCT_ROLE_FLOAT;
+        clamp->why = "its result leaves as real numbers";
+        j->value[v].clamp_lo = -INFINITY;
+        j->value[v].clamp_hi = INFINITY;
+    }
     for (int k = 1; k < n->n_out; k++)
         if (n->out[k] >= 0)
             j->value[n->out[k]].wanted = true;

@@ -65,10 +65,10 @@ static oct_status grid_consts(writer *w, int value, int *scale, int *zero, oct_e
     return OCT_OK;
 }
 
-static oct_status add_node(writer *w, const char *op, const char *base, const int *in, int n_in, int out, int before, int *node,
-                           oct_err *err)
+/* Named by what it makes, since names of values differ. */
+static oct_status add_node(writer *w, const char *op, const int *in, int n_in, int out, int before, int *node, oct_err *err)
 {
-    const char *name = oct_arena_printf(w->g->arena, "%s_%s", base, op);
+    const char *name = oct_arena_printf(w->g->arena, "%s_%s", w->g->value[out].name, op);
     int id;
     if (!name)
         return oct_nomem(err);
@@ -163,8 +163,8 @@ static oct_status quantize_value(writer *w, int v, oct_err *err)
         OCT_TRY(new_value(w, base, "_dequantized", OCT_F32, v, &dq, err));
         OCT_TRY(redirect(w, v, dq, integer, err));
     }
-    OCT_TRY(add_node(w, "QuantizeLinear", base, (int[]){ from, scale, zero }, 3, q, before, NULL, err));
-    return add_node(w, "DequantizeLinear", base, (int[]){ q, scale, zero }, 3, dq, before, NULL, err);
+    OCT_TRY(add_node(w, "QuantizeLinear", (int[]){ from, scale, zero }, 3, q, before, NULL, err));
+    return add_node(w, "DequantizeLinear", (int[]){ q, scale, zero }, 3, dq, before, NULL, err);
 }
 
 /* A constant operand of an integer operator: its codes and a DequantizeLinear. */
@@ -184,7 +184,7 @@ static oct_status quantize_constant(writer *w, int v, oct_err *err)
     OCT_TRY(grid_consts(w, v, &scale, &zero, err));
     OCT_TRY(new_value(w, base, "_dequantized", OCT_F32, v, &dq, err));
     OCT_TRY(redirect(w, v, dq, false, err));
-    return add_node(w, "DequantizeLinear", base, (int[]){ q, scale, zero }, 3, dq, node_after(w->g, -1), NULL, err);
+    return add_node(w, "DequantizeLinear", (int[]){ q, scale, zero }, 3, dq, node_after(w->g, -1), NULL, err);
 }
 
 static oct_status quantize_values(writer *w, oct_err *err)
@@ -219,7 +219,7 @@ static oct_status dequantized(writer *w, const char *base, int q, int scale, int
 {
     int node;
     OCT_TRY(new_value(w, base, "_dequantized", OCT_F32, q, dq, err));
-    OCT_TRY(add_node(w, "DequantizeLinear", base, (int[]){ q, scale, zero }, 3, *dq, before, &node, err));
+    OCT_TRY(add_node(w, "DequantizeLinear", (int[]){ q, scale, zero }, 3, *dq, before, &node, err));
     return per_channel ? oct_node_set_int(w->g, node, "axis", axis, err) : OCT_OK;
 }
 
@@ -298,23 +298,23 @@ static oct_status write_dynamic(writer *w, int id, oct_err *err)
     OCT_TRY(new_value(w, base, "_integer", OCT_S32, y, &acc, err));
     OCT_TRY(new_value(w, base, "_real", OCT_F32, y, &real, err));
     OCT_TRY(new_value(w, base, "_scale", OCT_F32, scale, &mult, err));
-    OCT_TRY(add_node(w, "DynamicQuantizeLinear", base, &x, 1, xq, id, &dyn, err));
+    OCT_TRY(add_node(w, "DynamicQuantizeLinear", &x, 1, xq, id, &dyn, err));
     OCT_TRY(oct_graph_set_output(g, dyn, 1, xs, err));
     OCT_TRY(oct_graph_set_output(g, dyn, 2, xz, err));
-    OCT_TRY(add_node(w, "MatMulInteger", base, (int[]){ xq, codes, xz, zero }, 4, acc, id, NULL, err));
-    OCT_TRY(add_node(w, "Cast", base, &acc, 1, real, id, &cast, err));
+    OCT_TRY(add_node(w, "MatMulInteger", (int[]){ xq, codes, xz, zero }, 4, acc, id, NULL, err));
+    OCT_TRY(add_node(w, "Cast", &acc, 1, real, id, &cast, err));
     OCT_TRY(oct_node_set_int(g, cast, "to", OCT_F32, err));
     const char *scales = derived(w, base, "_scales");
     if (!scales)
         return oct_nomem(err);
-    OCT_TRY(add_node(w, "Mul", scales, (int[]){ xs, scale }, 2, mult, id, NULL, err));
+    OCT_TRY(add_node(w, "Mul", (int[]){ xs, scale }, 2, mult, id, NULL, err));
     out = y;
     if (bias >= 0)
         OCT_TRY(new_value(w, base, "_scaled", OCT_F32, y, &out, err));
     int before = node_after(g, id);
     oct_graph_remove_node(g, id);
-    OCT_TRY(add_node(w, "Mul", base, (int[]){ real, mult }, 2, out, before, NULL, err));
-    return bias >= 0 ? add_node(w, "Add", base, (int[]){ out, bias }, 2, y, before, NULL, err) : OCT_OK;
+    OCT_TRY(add_node(w, "Mul", (int[]){ real, mult }, 2, out, before, NULL, err));
+    return bias >= 0 ? add_node(w, "Add", (int[]){ out, bias }, 2, y, before, NULL, err) : OCT_OK;
 }
 
 static oct_status write_all(writer *w, oct_err *err)

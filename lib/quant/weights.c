@@ -193,7 +193,8 @@ oct_status oct_quantize_weights(oct_qjob *j, int node, const double *means, size
         make_room(q, bias_of(j, node), s.outs, sx);
     OCT_TRY(round_weights(q, &s, w, limit, j->arena, err));
     double *shift = NULL;
-    if (means && (int64_t)n_means == s.ins) {
+    /* MatMul has no bias that could take the correction. */
+    if (means && (int64_t)n_means == s.ins && strcmp(n->op, "MatMul") != 0) {
         if (!(shift = oct_calloc((size_t)s.outs, sizeof *shift)))
             return oct_nomem(err);
         correct(q, &s, w, means, shift);

@@ -74,6 +74,8 @@ static oct_status observe(oct_cli *cli, const calib_args *a, oct_model *m, const
                              .progress = oct_progress_report, .progress_arg = &cli->progress };
     if (s == OCT_OK)
         s = describe(a, m, src, c, err);
+    if (s == OCT_OK)
+        oct_cli_note(cli, 1, "observing %zu tensors", w->n);
     double start = oct_now();
     if (s == OCT_OK)
         s = oct_calibrate(g, src, &o, c, err);
@@ -82,6 +84,9 @@ static oct_status observe(oct_cli *cli, const calib_args *a, oct_model *m, const
     if (s == OCT_OK) {
         char took[32];
         tool_say_bad(cli, src);
+        if (c->n_tensors < w->n)
+            oct_cli_warn(cli, "%zu of %zu tensors could not be calibrated: they depend on an operator that is not known here",
+                         w->n - c->n_tensors, w->n);
         oct_cli_note(cli, 0, "%s: %zu tensors over %llu samples, %s", a->output, c->n_tensors, (unsigned long long)c->samples,
                      oct_fmt_seconds(took, oct_now() - start));
     }

@@ -120,8 +120,12 @@ static oct_status calibrate(session *s, oct_err *err)
     if (n == 0)
         return OCT_OK;
     oct_status st = oct_calibrate(s->m->graph, s->src, &o, s->calib, err);
-    if (st == OCT_OK)
+    if (st == OCT_OK) {
         tool_say_bad(s->cli, s->src);
+        if (s->calib->n_tensors < n)
+            oct_cli_warn(s->cli, "%zu of %zu tensors could not be calibrated: they depend on an operator that is not known here",
+                         n - s->calib->n_tensors, n);
+    }
     return st;
 }
 

@@ -1,0 +1,60 @@
+/* Cuts what cannot be computed out of a graph. */
+#include "quant/runnable.h"
+
+#include "ops/op.h"
+
+/* A value that nothing computes: a sparse or foreign constant, or what a removed node made. */
+static bool is_lost(const oct_graph *g, int value)
+{
+    const oct_value *v = &g->value[value];
+    return v->producer < 0 && !v->is_input && !v->konst;
+}
+
+static bool runs(const oct_graph *g, int node)
+{
+    const oct_node *n = &g->node[node];
+    const oct_op *op = oct_op_of(g, node);
+    if (!op || (!op->run && !op->alias) || n->n_captured)
+        return false;
+    for (int i = 0; i < n->n_in; i++)
+        if (n->in[i] >= 0 && is_lost(g, n->in[i]))
+            return false;
+    return true;
+}
+
+static void keep_outputs(oct_graph *g)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < g->n_output; i++) {
+        if (is_lost(g, g->output[i]))
+            g->value[g->output[i]].is_output = false;
+        else
+            g->output[n++] = g->output[i];
+    }
+    g->n_output = n;
+}
+
+oct_status oct_runnable_part(const oct_graph *g, oct_graph **part, oct_err *err)
+{
+    bool all = true;
+    *part = NULL;
+    for (size_t i = 0; i < g->n_order; i++)
+        all &= runs(g, g->order[i]);
+    if (all)
+        return OCT_OK;
+    oct_graph *p;
+    OCT_TRY(oct_graph_clone(g, &p, err));
+    /* In order, so that what depends on a removed node finds its value lost. */
+    for (size_t i = 0; i < g->n_order; i++)
+        if (!runs(p, g->order[i]))
+            oct_graph_remove_node(p, g->order[i]);
+    keep_outputs(p);
+    *part = p;
+    return OCT_OK;
+}
+
+bool oct_runnable_has(const oct_graph *part, const char *value)
+{
+    int v = oct_graph_find(part, value);
+    return v >= 0 && !is_lost(part, v);
+}
