@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""Runs all graph passes over models, and raises their opsets, and compares what ONNX Runtime computes before and after.
+
+    check_passes.py --passes-dump PROGRAM [MODEL.onnx...] [--shared ../shared] [-v]
+
+For each model (default: testdata/models and the real ones in SHARED/models): load, all passes, save; and load, raise the
+opset (to 13, 18 and 21), save. Each result must pass the ONNX checker and give ONNX Runtime's outputs of the
+original: floats within 1e-4 of their range, integers at most 1 apart. What the program says it does not support is
+listed and counts as skipped. Needs Python packages: runs itself with OCT_PYTHON when that is set.
+Exit: 0 when all hold, 1 when not, 77 without the packages.
+"""
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+RELATIVE, TARGETS, EUNSUPPORTED = 1e-4, (13, 18, 21), 5
+
+try:
+    import numpy as np
+    import onnx
+    import onnxruntime as ort
+except ImportError as missing:
+    other = os.environ.get("OCT_PYTHON")
+    if other and not os.environ.get("OCT_PYTHON_TRIED"):
+        os.environ["OCT_PYTHON_TRIED"] = "1"
+        os.execv(other, [other, *sys.argv])
+    print(f"skipped: {missing}; OCT_PYTHON names a Python that has numpy, onnx and onnxruntime")
+    sys.exit(77)
+
+
+def session(path):
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 4
+    return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
+TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(int64)": np.int64, "tensor(int32)": np.int32,
+         "tensor(uint8)": np.uint8, "tensor(int8)": np.int8, "tensor(bool)": np.bool_, "tensor(double)": np.float64}
+
+
+def stored_feeds(path):
+    """The inputs in NAME.npz beside a test model."""
+    if not path.with_suffix(".npz").exists():
+        return None
+    with np.load(path.with_suffix(".npz")) as arrays:
+        return {k[3:]: arrays[k] for k in arrays.files if k.startswith("in/")}
+
+
+def random_feeds(run, batch=2, other=576):
+    """Open dimensions: the first is the batch, wherever it occurs again; others long enough for a window."""
+    rng = np.random.default_rng(7)
+    feeds, symbols = {}, {}
+    for i in run.get_inputs():
+        shape = [d if isinstance(d, int) and d > 0 else symbols.setdefault(d, other if at and d else batch)
+                 for at, d in enumerate(i.shape)]
+        kind = TYPES[i.type]
+        value = rng.standard_normal(shape) if np.dtype(kind).kind == "f" else np.full(shape, 16000 if not shape else 1)
+        feeds[i.name] = np.asarray(value).astype(kind)
+    return feeds
+
+
+def faults(want, got):
+    for name, w in want.items():
+        g = got.get(name)
+        if g is None or g.shape != w.shape or g.dtype != w.dtype:
+            yield f"'{name}' is {'missing' if g is None else f'{g.dtype}{list(g.shape)}'}, expected {w.dtype}{list(w.shape)}"
+        elif w.dtype.kind == "f" and w.size:
+            span = float(w.max()) - float(w.min()) or 1.0
+            error = float(np.abs(w.astype(np.float64) - g.astype(np.float64)).max()) / span
+            if not error <= (2e-3 if w.dtype == np.float16 else RELATIVE):
+                yield f"'{name}' is {error:.1e} of its range off"
+        elif w.size and np.abs(w.astype(np.int64) - g.astype(np.int64)).max() > 1:
+            yield f"'{name}' differs by more than 1"
+
+
+def run_model(path, feeds):
+    run = session(path)
+    names = [o.name for o in run.get_outputs()]
+    return dict(zip(names, run.run(None, {i.name: feeds[i.name] for i in run.get_inputs()})))
+
+
+def opset_of(path):
+    versions = [o.version for o in onnx.load(path, load_external_data=False).opset_import if o.domain in ("", "ai.onnx")]
+    return versions[0] if versions else 0
+
+
+def declared(path):
+    model = onnx.load(path, load_external_data=False).graph
+    constants = {t.name for t in model.initializer}
+    return [[v.name for v in model.input if v.name not in constants], [v.name for v in model.output]]
+
+
+def checks_wholly(path):
+    """Whether the checker's shape inference takes the original; it knows no sparse initializers, for one."""
+    try:
+        onnx.checker.check_model(str(path), full_check=True)
+        return True
+    except Exception:
+        return False
+
+
+def check(path, program, target, folder, feeds, want):
+    """'' when it holds, 'skipped: ...', or what is wrong."""
+    out = Path(folder) / "out.onnx"
+    if target and len(onnx.load(path, load_external_data=False).functions):
+        return "skipped: functions of the model keep their own opset"
+    done = subprocess.run([program, str(path), str(out)] + ([str(target)] if target else []), capture_output=True, text=True)
+    if done.returncode == EUNSUPPORTED:
+        return "skipped: " + done.stderr.strip()
+    if done.returncode:
+        return f"exit {done.returncode}: {done.stderr.strip()}"
+    try:
+        onnx.checker.check_model(str(out), full_check=checks_wholly(path))
+    except Exception as error:  # whatever the checker raises is a fault of the model
+        return "the checker says: " + str(error).split("\n")[0][:200]
+    if target and opset_of(out) != target:
+        return f"opset {opset_of(out)}"
+    if declared(out) != declared(path):
+        return f"inputs or outputs changed: {declared(out)}"
+    if want is None:
+        return ""
+    try:
+        return "; ".join(faults(want, run_model(out, feeds)))
+    except Exception as error:
+        return "ONNX Runtime says: " + str(error).split("\n")[0][:200]
+
+
+def check_all(path, args, folder):
+    good, skipped = 0, 0
+    feeds = want = None
+    lines = []
+    try:
+        run = session(path)
+        feeds = stored_feeds(path) or random_feeds(run)
+        want = run_model(path, feeds)
+    except Exception as error:
+        lines.append(f"  ONNX Runtime cannot run it, so only the checker looks: {str(error).splitlines()[0][:120]}")
+    targets = [0] + [t for t in TARGETS if t > opset_of(path) > 0]
+    for target in targets:
+        what = f"raised to {target}" if target else "all passes"
+        said = check(path, args.passes_dump, target, folder, feeds, want)
+        if said.startswith("skipped"):
+            skipped += 1
+            lines.append(f"  {what}: {said}")
+        elif said:
+            lines.append(f"  {what}: FAIL: {said}")
+        else:
+            good += 1
+    bad = len(targets) - good - skipped
+    if bad or skipped or args.verbose:
+        print(f"{path.stem} (opset {opset_of(path)}): {'FAIL' if bad else 'ok'}", *lines, sep="\n", flush=True)
+    return good, bad, skipped
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="*", type=Path)
+    parser.add_argument("--passes-dump", required=True, help="the test program tests/tools/passes_dump")
+    parser.add_argument("--shared", type=Path, default=ROOT.parent / "shared")
+    parser.add_argument("-v", "--verbose", action="store_true", help="name every model")
+    args = parser.parse_args()
+    ort.set_default_logger_severity(4)
+    models = args.models
+    if not models:
+        models = sorted((ROOT / "testdata/models").glob("*.onnx")) + [ROOT / "testdata/demo.onnx"]
+        real = sorted((args.shared / "models").glob("*.onnx"))
+        if not real:
+            print(f"no models in {args.shared}/models: only the bundled ones")
+        models += real
+    total = [0, 0, 0]
+    with tempfile.TemporaryDirectory() as folder:
+        for path in models:
+            total = [a + b for a, b in zip(total, check_all(path, args, folder))]
+    print(f"{len(models)} models: {total[0]} changed models hold, {total[1]} do not, {total[2]} skipped")
+    return 1 if total[1] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
