@@ -102,7 +102,7 @@ static void fails(const char *spec, const char *steps, const oct_input_desc *in,
     oct_source_close(s);
 }
 
-static const int64_t rows32[3] = { -1, 3, 2 }, nchw[4] = { -1, 3, -1, -1 }, nhwc[4] = { -1, -1, -1, 3 },
+static const int64_t rows32[3] = { -1, 3, 2 }, nchw[4] = { -1, 3, -1, -1 },
                      gray_nchw[4] = { -1, 1, -1, -1 };
 
 static void npy_types_become_float(void **state)
@@ -244,8 +244,14 @@ static void npz_feeds_several_inputs(void **state)
     fails(at("stored.npz"), NULL, &(oct_input_desc){ "y", OCT_F32, 3, one }, OCT_EMALFORMED, "no array for input 'y'");
 }
 
+#ifdef __GNUC__
+#define MAYBE_UNUSED __attribute__((unused)) /* a build without pictures leaves some tests empty */
+#else
+#define MAYBE_UNUSED
+#endif
+
 /* The picture as the source gives it, against an array of height, width, channels. */
-static void same_picture(const char *spec, const char *steps, const char *want, int slack)
+MAYBE_UNUSED static void same_picture(const char *spec, const char *steps, const char *want, int slack)
 {
     oct_array w = expect(want);
     const int64_t c = w.rank == 2 ? 1 : w.dims[2];
@@ -350,7 +356,7 @@ static void steps_apply_in_order(void **state)
             }
     oct_batch_free(&b);
     oct_source_close(s);
-    s = open_one(at("rgb.png"), NULL, input(OCT_U8, 4, nhwc)); /* the 3 channels at the end say NHWC */
+    s = open_one(at("rgb.png"), NULL, input(OCT_U8, 4, (int64_t[]){ -1, -1, -1, 3 })); /* the 3 channels at the end say NHWC */
     assert_int_equal(oct_source_next(s, 1, &b, NULL), OCT_OK);
     assert_memory_equal(b.tensors[0].data, w.data, w.bytes);
     oct_batch_free(&b);
@@ -393,7 +399,7 @@ static void texts_of_steps(void **state)
 }
 
 /* Reads all; checks names' ends and labels. */
-static void gives(const char *spec, const char *labels, size_t n, const char *const *names, const int64_t *want)
+MAYBE_UNUSED static void gives(const char *spec, const char *labels, size_t n, const char *const *names, const int64_t *want)
 {
     oct_source *s = open_with(spec, "order=gray:resize=4x4", input(OCT_F32, 4, gray_nchw), 1, (oct_source_options){ .labels = labels });
     oct_batch b = OCT_BATCH_INIT;
@@ -587,9 +593,14 @@ static void cut_and_changed_files(void **state)
 
 static void failing_memory(void **state)
 {
-    static const char *const files[] = { "x_f4.npy", "deflated.npz", "classes", "list.csv", "case", "shard-000.tar" };
-    for (size_t k = 0; k < OCT_COUNT(files); k++) {
-        const bool arrays = k < 2 || k == 4;
+    static const char *const files[] = { "x_f4.npy", "deflated.npz", "case", "classes", "list.csv", "shard-000.tar" };
+#if defined(OCT_HAVE_PNG) && defined(OCT_HAVE_JPEG) && defined(OCT_HAVE_ARCHIVE)
+    const size_t n_files = OCT_COUNT(files);
+#else
+    const size_t n_files = 3; /* those without pictures */
+#endif
+    for (size_t k = 0; k < n_files; k++) {
+        const bool arrays = k < 3;
         for (size_t n = 1; n < 120; n++) {
             const char *spec = at(files[k]), *steps = arrays ? "mean=1" : "order=gray:resize=4x4";
             oct_source_options o = { .specs = &spec, .n_specs = 1, .preprocess = &steps, .n_preprocess = 1, .threads = 1,
