@@ -87,7 +87,7 @@ static oct_status drop_clamps(writer *w, oct_err *err)
 {
     for (size_t i = 0; i < w->g->n_order;) {
         int id = w->g->order[i];
-        if (w->j->node[id].role != OCT_ROLE_CLAMP) {
+        if (id >= (int)w->j->n_nodes || w->j->node[id].role != OCT_ROLE_CLAMP) { /* new nodes have no role */
             i++;
             continue;
         }
