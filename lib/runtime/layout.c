@@ -55,6 +55,8 @@ static oct_status reorder(state *s, rt_operand *from, oct_tensor_layout to, rt_o
         return OCT_OK;
     }
     oct_operand t = from->t;
+    if (oct_dtype_bits(t.dtype) < 8 && !trivial(&t))
+        return oct_fail(err, OCT_EUNSUPPORTED, "a tensor of %s cannot change its layout", oct_dtype_name(t.dtype));
     t.layout = to;
     int buffer;
     rt_step st = { .scheme = t.q ? "int8" : "float" };
