@@ -1,0 +1,381 @@
+/* lib/eval: statistics and metrics against numbers computed elsewhere (scipy, statsmodels, numpy), and whole evaluations. */
+#include "eval/eval.h"
+#include "eval/report.h"
+#include "eval/outputs.h"
+#include "onnx/model.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define NEAR(a, b, tol) assert_true(fabs((a) - (b)) <= (tol))
+
+/* ---- statistics ---- */
+
+static oct_paired pairs(int both, int up, int down)
+{
+    oct_paired p = { 0 };
+    for (int i = 0; i < both; i++)
+        oct_paired_add(&p, 1, 1);
+    for (int i = 0; i < up; i++)
+        oct_paired_add(&p, 0, 1);
+    for (int i = 0; i < down; i++)
+        oct_paired_add(&p, 1, 0);
+    return p;
+}
+
+static void proportions(void **state)
+{
+    /* scipy.stats.binomtest(3, 13).proportion_ci() = 0.05038107, 0.53813154; pvalue 0.09228516 */
+    oct_paired p = pairs(87, 3, 10);
+    oct_interval d = oct_paired_proportion(&p);
+    NEAR(d.mean, -0.07, 1e-15);
+    NEAR(d.lo, (2 * 0.05038107 - 1) * 0.13, 1e-8);
+    NEAR(d.hi, (2 * 0.53813154 - 1) * 0.13, 1e-8);
+    NEAR(oct_mcnemar(&p), 0.09228515625, 1e-12);
+    assert_true(d.lo < 0 && d.hi > 0);
+    /* binomtest(0, 8): 0 .. 0.36941665, p 0.0078125 */
+    p = pairs(92, 0, 8);
+    d = oct_paired_proportion(&p);
+    NEAR(d.lo, -0.08, 1e-15);
+    NEAR(d.hi, (2 * 0.36941665 - 1) * 0.08, 1e-8);
+    NEAR(oct_mcnemar(&p), 0.0078125, 1e-15);
+    assert_true(d.hi < 0);
+    p = pairs(5, 0, 0);
+    d = oct_paired_proportion(&p);
+    assert_true(d.mean == 0 && d.lo == 0 && d.hi == 0 && oct_mcnemar(&p) == 1);
+    /* Many: binomtest(40000, 90000).proportion_ci() = 0.44119521, 0.44769784 */
+    p = (oct_paired){ 100000, 40000, 50000, -10000, 90000 };
+    d = oct_paired_proportion(&p);
+    NEAR(d.lo, (2 * 0.44119521 - 1) * 0.9, 1e-7);
+    NEAR(d.hi, (2 * 0.44769784 - 1) * 0.9, 1e-7);
+    assert_true(oct_mcnemar(&p) < 1e-200);
+}
+
+static void means(void **state)
+{
+    /* d = 1 2 3 4: mean 2.5, t(3, 0.975) = 3.182446, s = 1.290994: half 2.054260 */
+    oct_paired p = { 0 };
+    for (int i = 1; i <= 4; i++)
+        oct_paired_add(&p, 10, 10 + i);
+    oct_interval d = oct_paired_mean(&p);
+    NEAR(d.mean, 2.5, 1e-15);
+    NEAR(d.hi - d.mean, 2.0542603, 1e-6);
+    NEAR(d.mean - d.lo, 2.0542603, 1e-6);
+    /* 0..9: t(9, 0.975) = 2.262157, s = 3.027650: half 2.165852 */
+    p = (oct_paired){ 0 };
+    for (int i = 0; i < 10; i++)
+        oct_paired_add(&p, 0, i);
+    d = oct_paired_mean(&p);
+    NEAR(d.hi - d.mean, 2.165852, 2e-4);
+    p = (oct_paired){ 0 };
+    oct_paired_add(&p, 0, 1);
+    assert_true(isnan(oct_paired_mean(&p).lo));
+}
+
+static void quartiles(void **state)
+{
+    double v[] = { 5, 1, 4, 2 }; /* numpy.percentile: 1.75, 3, 4.25 */
+    oct_quartiles q = oct_quartiles_of(v, 4);
+    NEAR(q.q1, 1.75, 0);
+    NEAR(q.median, 3, 0);
+    NEAR(q.q3, 4.25, 0);
+    double one[] = { 7 };
+    assert_true(oct_quartiles_of(one, 1).q3 == 7);
+}
+
+static void decibels(void **state)
+{
+    for (double x = 1e-300; x < 1e300; x *= 3.7)
+        NEAR(oct_log10(x), log10(x), 4e-16 * fabs(log10(x)) + 2e-16);
+    assert_true(oct_log10(1) == 0);
+    NEAR(oct_log10(1000), 3, 1e-15);
+    assert_true(isnan(oct_log10(-1)) && isinf(oct_log10(0)));
+    NEAR(oct_decibels(100, 1), 20, 1e-13);
+    assert_true(isinf(oct_decibels(1, 0)) && oct_decibels(1, 0) > 0);
+    assert_true(isinf(oct_decibels(0, 1)) && oct_decibels(0, 1) < 0);
+    assert_true(isnan(oct_decibels(INFINITY, 1)));
+}
+
+/* ---- metrics ---- */
+
+static void errors(void **state)
+{
+    const float y[] = { 1, -2, 3, 0.5f }, z[] = { 1, -1, 2.5f, 0.5f };
+    oct_error e = { 0 };
+    oct_error_add(&e, y, z, 4);
+    NEAR(e.signal, 14.25, 0);
+    NEAR(e.noise, 1.25, 0);
+    NEAR(e.max_abs, 1, 0);
+    NEAR(oct_error_sqnr(&e), 10.5690485, 1e-6);
+    NEAR(oct_error_cosine(&e), 10.75 / sqrt(14.25 * 8.5), 1e-15);
+    oct_error same = { 0 };
+    const float odd[] = { INFINITY, NAN, -INFINITY, 2 };
+    oct_error_add(&same, odd, odd, 4);
+    assert_true(isinf(oct_error_sqnr(&same)) && same.broken == 0 && oct_error_cosine(&same) == 1);
+    oct_error_add(&same, odd, y, 4);
+    assert_int_equal(same.broken, 3);
+    assert_true(isnan(oct_error_sqnr(&same)));
+}
+
+static double score(const char *name, const oct_sample_view *v)
+{
+    const oct_metric *m;
+    assert_int_equal(oct_metric_find(name, &m, NULL), OCT_OK);
+    return m->score(v);
+}
+
+static void scores(void **state)
+{
+    const float out[] = { 0.1f, 0.5f, 0.5f, 0.2f, 0.3f, 0.05f, 0.04f }, ref[] = { 0.1f, 0.4f, 0.5f, 0.2f, 0.3f, 0.05f, 0.04f };
+    oct_error e = { 0 };
+    oct_error_add(&e, ref, out, 7);
+    oct_sample_view v = { .out = out, .ref = ref, .n_out = 7, .errors = &e, .n_errors = 1, .label = 1 };
+    assert_true(score("top1", &v) == 1); /* of equal values the first counts */
+    v.label = 2;
+    assert_true(score("top1", &v) == 0 && score("top5", &v) == 1);
+    v.label = 5;
+    assert_true(score("top5", &v) == 0);
+    v.label = -1;
+    assert_true(isnan(score("top1", &v)));
+    assert_true(score("agreement", &v) == 0);
+    NEAR(score("mse", &v), 0.01 / 7, 1e-9);
+    const float in[] = { 0.1f, 0.5f, 0.5f, 0.2f, 0.3f, 0.05f, 1.04f };
+    v.in = in;
+    NEAR(score("mse", &v), 1.0 / 7, 1e-7);
+    NEAR(score("cosine", &v), 0.9926, 1e-3);
+    oct_err err = OCT_ERR_INIT;
+    const oct_metric *m;
+    assert_int_equal(oct_metric_find("top2", &m, &err), OCT_EUSAGE);
+    assert_non_null(strstr(err.hint, "top"));
+}
+
+static void limits(void **state)
+{
+    oct_drop_limit d;
+    const oct_metric *top1, *mse;
+    assert_int_equal(oct_metric_find("top1", &top1, NULL), OCT_OK);
+    assert_int_equal(oct_metric_find("mse", &mse, NULL), OCT_OK);
+    assert_int_equal(oct_drop_limit_parse("0.5%", &d, NULL), OCT_OK);
+    assert_false(d.relative);
+    NEAR(d.value, 0.005, 1e-17);
+    assert_false(oct_drop_exceeds(&d, 0.9, oct_metric_drop(top1, 0.9, 0.895)));
+    assert_true(oct_drop_exceeds(&d, 0.9, oct_metric_drop(top1, 0.9, 0.8949)));
+    assert_true(oct_drop_exceeds(&d, 9.5, oct_metric_drop(mse, 9.5, 9.51)));
+    assert_false(oct_drop_exceeds(&d, 9.5, oct_metric_drop(mse, 9.5, 9.4)));
+    assert_true(oct_drop_exceeds(&d, 9.5, NAN));
+    assert_int_equal(oct_drop_limit_parse("10r%", &d, NULL), OCT_OK);
+    assert_true(d.relative);
+    assert_false(oct_drop_exceeds(&d, 9.5, oct_metric_drop(mse, 9.5, 10.4)));
+    assert_true(oct_drop_exceeds(&d, 9.5, oct_metric_drop(mse, 9.5, 10.5)));
+    const char *bad[] = { "", "%", "x", "1%%", "1 ", "inf", "nan%" };
+    for (size_t i = 0; i < OCT_COUNT(bad); i++)
+        assert_int_equal(oct_drop_limit_parse(bad[i], &d, NULL), OCT_EUSAGE);
+}
+
+/* ---- test cases ---- */
+
+static void comparing(void **state)
+{
+    float want[] = { 1, 2, INFINITY, NAN }, got[] = { 1, 2.001f, INFINITY, NAN };
+    oct_array w = { .dtype = OCT_F32, .rank = 2, .dims = { 2, 2 }, .data = want }, g = w;
+    g.data = got;
+    oct_check_options o = { .rtol = 1e-3 };
+    oct_check_result r = { 0 };
+    assert_int_equal(oct_check_compare("y", &w, &g, &o, &r, NULL), OCT_OK);
+    assert_string_equal(r.first, "");
+    got[1] = 2.5f;
+    got[2] = 7;
+    assert_int_equal(oct_check_compare("y", &w, &g, &o, &r, NULL), OCT_OK);
+    assert_string_equal(r.first, "output 'y'[0,1] is 2.5, expected 2");
+    assert_int_equal(r.differ, 2);
+    NEAR(r.max_abs, 0.5, 0);
+    r = (oct_check_result){ 0 };
+    g.dims[0] = 1;
+    g.dims[1] = 4;
+    assert_int_equal(oct_check_compare("y", &w, &g, &o, &r, NULL), OCT_OK);
+    assert_string_equal(r.first, "output 'y' is float32[1,4], expected float32[2,2]");
+}
+
+/* ---- the bundled model ---- */
+
+static char paths[8][512];
+
+static const char *at(int slot, const char *name)
+{
+    const char *root = getenv("OCT_SOURCE");
+    snprintf(paths[slot], sizeof paths[slot], "%s/testdata/%s", root ? root : ".", name);
+    return paths[slot];
+}
+
+typedef struct pair {
+    oct_model *model[2];
+    oct_eval_model m[2];
+    oct_arena *arena;
+    oct_source *src;
+} pair;
+
+static void open_pair(pair *p, int64_t limit)
+{
+    static const char *const files[] = { "demo.onnx", "models/demo_qdq.onnx" };
+    static const char *const steps[] = { "mean=127.5:std=127.5" };
+    oct_err err = OCT_ERR_INIT;
+    p->arena = oct_arena_create();
+    for (int k = 0; k < 2; k++) {
+        if (oct_model_load(at(k, files[k]), &p->model[k], &err) != OCT_OK)
+            fail_msg("%s", err.text);
+        p->m[k] = (oct_eval_model){ files[k], p->model[k]->graph, p->model[k]->size };
+    }
+    const char *spec = at(2, "images/eval.csv");
+    oct_input_desc *in;
+    size_t n;
+    assert_int_equal(oct_eval_inputs(p->m, 2, p->arena, &in, &n, &err), OCT_OK);
+    oct_source_options o = { .specs = &spec, .n_specs = 1, .preprocess = steps, .n_preprocess = 1, .inputs = in, .n_inputs = n,
+                             .limit = limit };
+    if (oct_source_open(&o, &p->src, &err) != OCT_OK)
+        fail_msg("%s", err.text);
+}
+
+static void close_pair(pair *p)
+{
+    oct_source_close(p->src);
+    oct_model_free(p->model[0]);
+    oct_model_free(p->model[1]);
+    oct_arena_destroy(p->arena);
+}
+
+static const oct_eval_score *find_score(const oct_eval_result *r, size_t k, const char *name)
+{
+    for (size_t i = 0; i < r->n_scores; i++)
+        if (strcmp(r->models[k].scores[i].metric->name, name) == 0)
+            return &r->models[k].scores[i];
+    fail_msg("no score %s", name);
+    return NULL;
+}
+
+static oct_eval_result *evaluate(pair *p, size_t batch, double seconds)
+{
+    oct_eval_options o = { .batch = batch, .layer_samples = 5, .latency_seconds = seconds, .latency_runs = 2 };
+    oct_eval_result *r = NULL;
+    oct_err err = OCT_ERR_INIT;
+    assert_int_equal(oct_source_reset(p->src, &err), OCT_OK);
+    if (oct_eval(p->m, 2, p->src, &o, &r, &err) != OCT_OK)
+        fail_msg("%s", err.text);
+    return r;
+}
+
+static void whole_evaluation(void **state)
+{
+    pair p;
+    open_pair(&p, 30);
+    oct_eval_result *r = evaluate(&p, 1, 1e-6), *eight = evaluate(&p, 8, 0);
+    assert_int_equal(r->samples, 30);
+    assert_int_equal(r->layer_samples, 5);
+    const oct_eval_score *f = find_score(r, 0, "top1"), *q = find_score(r, 1, "top1");
+    assert_true(f->value > 0.8 && q->value > 0.8 && f->n == 30);
+    NEAR(q->drop, f->value - q->value, 1e-15);
+    assert_true(isnan(f->drop) && isnan(find_score(r, 0, "sqnr")->value));
+    assert_true(r->models[1].sqnr_db > 20 && r->models[1].sqnr_db < 60);
+    assert_true(r->models[0].latency.runs >= 2 && eight->models[0].latency.runs == 0);
+    assert_true(r->models[1].integer_steps == r->models[1].weighted_steps && r->models[1].integer_steps > 0);
+    assert_true(r->models[1].n_layers > 10);
+    for (size_t i = 1; i < r->models[1].n_layers; i++)
+        assert_true(r->models[1].layers[i - 1].sqnr_db <= r->models[1].layers[i].sqnr_db);
+    /* The batch changes nothing. */
+    for (size_t i = 0; i < r->n_scores; i++)
+        assert_memory_equal(&r->models[1].scores[i].value, &eight->models[1].scores[i].value, sizeof(double));
+    assert_int_equal(r->models[1].n_layers, eight->models[1].n_layers);
+    for (size_t i = 0; i < r->models[1].n_layers; i++)
+        assert_memory_equal(&r->models[1].layers[i].sqnr_db, &eight->models[1].layers[i].sqnr_db, sizeof(double));
+    oct_eval_free(r);
+    oct_eval_free(eight);
+    close_pair(&p);
+}
+
+static void a_model_equals_itself(void **state)
+{
+    pair p;
+    open_pair(&p, 3);
+    p.m[1] = p.m[0];
+    oct_eval_result *r = evaluate(&p, 2, 0);
+    assert_true(isinf(r->models[1].sqnr_db) && r->models[1].agreement == 1);
+    oct_buf b = OCT_BUF_INIT;
+    oct_report_context c = { .version = "octet" };
+    oct_report_json(r, &c, &b);
+    assert_non_null(strstr(oct_buf_str(&b), "\"output_sqnr_db\": null"));
+    assert_non_null(strstr(oct_buf_str(&b), "\"exact\": true"));
+    oct_buf_free(&b);
+    oct_report_html(r, &c, &b);
+    assert_non_null(strstr(oct_buf_str(&b), "</html>"));
+    assert_null(strstr(oct_buf_str(&b), "<script"));
+    oct_buf_free(&b);
+    oct_eval_free(r);
+    close_pair(&p);
+}
+
+static void metrics_that_cannot_be(void **state)
+{
+    pair p;
+    open_pair(&p, 3);
+    const oct_metric *m;
+    oct_metric_find("sqnr", &m, NULL);
+    oct_eval_options o = { .metrics = &m, .n_metrics = 1 };
+    oct_eval_result *r = NULL;
+    oct_err err = OCT_ERR_INIT;
+    assert_int_equal(oct_eval(p.m, 1, p.src, &o, &r, &err), OCT_EUSAGE);
+    close_pair(&p);
+}
+
+static void failing_memory(void **state)
+{
+    pair p;
+    open_pair(&p, 2);
+    oct_eval_options o = { .batch = 2, .layer_samples = 2 };
+    oct_alloc_fail_at(0);
+    bool done = false;
+    for (size_t n = 1; n < 4000 && !done; n += n < 60 ? 1 : 37) {
+        oct_eval_result *r = NULL;
+        oct_err err = OCT_ERR_INIT;
+        assert_int_equal(oct_source_reset(p.src, &err), OCT_OK);
+        oct_alloc_fail_at(n);
+        oct_status s = oct_eval(p.m, 2, p.src, &o, &r, &err);
+        oct_alloc_fail_at(0);
+        assert_true(s == OCT_OK || s == OCT_ENOMEM);
+        done = s == OCT_OK;
+        oct_eval_free(r);
+    }
+    close_pair(&p);
+}
+
+static void xml_is_safe(void **state)
+{
+    oct_buf b = OCT_BUF_INIT;
+    oct_xml_text(&b, "a<b>&\"c\"\x01");
+    assert_string_equal(oct_buf_str(&b), "a&lt;b&gt;&amp;&quot;c&quot;?");
+    oct_buf_free(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(proportions),
+        cmocka_unit_test(means),
+        cmocka_unit_test(quartiles),
+        cmocka_unit_test(decibels),
+        cmocka_unit_test(errors),
+        cmocka_unit_test(scores),
+        cmocka_unit_test(limits),
+        cmocka_unit_test(comparing),
+        cmocka_unit_test(whole_evaluation),
+        cmocka_unit_test(a_model_equals_itself),
+        cmocka_unit_test(metrics_that_cannot_be),
+        cmocka_unit_test(failing_memory),
+        cmocka_unit_test(xml_is_safe),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
