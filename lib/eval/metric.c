@@ -36,11 +36,50 @@ static void add_one(oct_error *e, lanes *s, int lane, float y, float yq)
         e->max_abs = fabs(d);
 }
 
+enum { BLOCK = 64 * LANES };
+
+/* Whether all n values of both are finite. */
+static bool all_finite(const float *y, const float *yq, size_t n)
+{
+    uint32_t bad = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t a, b;
+        memcpy(&a, &y[i], sizeof a);
+        memcpy(&b, &yq[i], sizeof b);
+        bad |= (uint32_t)((a & 0x7f800000u) == 0x7f800000u) | (uint32_t)((b & 0x7f800000u) == 0x7f800000u);
+    }
+    return !bad;
+}
+
+/* As add_one for each, for a block of finite values. */
+static void add_block(oct_error *e, lanes *s, const float *y, const float *yq)
+{
+    double most[LANES] = { 0 };
+    for (size_t i = 0; i < BLOCK; i += LANES)
+        for (int k = 0; k < LANES; k++) {
+            double a = y[i + (size_t)k], b = yq[i + (size_t)k], d = a - b, m = d < 0 ? -d : d;
+            s->signal[k] += a * a;
+            s->noise[k] += d * d;
+            s->other[k] += b * b;
+            s->dot[k] += a * b;
+            most[k] = m > most[k] ? m : most[k];
+        }
+    for (int k = 0; k < LANES; k++)
+        e->max_abs = most[k] > e->max_abs ? most[k] : e->max_abs;
+}
+
 void oct_error_add(oct_error *e, const float *y, const float *yq, size_t n)
 {
     lanes s = { { 0 }, { 0 }, { 0 }, { 0 } };
-    for (size_t i = 0; i < n; i++)
-        add_one(e, &s, (int)(i % LANES), y[i], yq[i]);
+    for (size_t at = 0; at < n; at += BLOCK) {
+        size_t left = n - at < BLOCK ? n - at : BLOCK;
+        if (left == BLOCK && all_finite(y + at, yq + at, left)) {
+            add_block(e, &s, y + at, yq + at);
+            continue;
+        }
+        for (size_t i = 0; i < left; i++)
+            add_one(e, &s, (int)(i % LANES), y[at + i], yq[at + i]);
+    }
     e->signal += tree(s.signal);
     e->noise += tree(s.noise);
     e->other += tree(s.other);

@@ -49,6 +49,48 @@ static int32_t code(const oct_operand *t, int64_t i)
     }
 }
 
+/* 8-bit codes by a table of their 256 values; channels-last in tiles, so that reads and writes both stay in few lines. */
+static void read_codes(const oct_operand *t, float *dst)
+{
+    float value[256];
+    const uint8_t *x = t->data;
+    for (int i = 0; i < 256; i++) {
+        int32_t c = t->dtype == OCT_S8 ? (int8_t)i : i;
+        value[i] = t->q ? t->q->scale[0] * (float)(c - t->q->zp[0]) : (float)c;
+    }
+    if (t->layout == OCT_LAYOUT_PLAIN) {
+        for (int64_t i = 0; i < t->count; i++)
+            dst[i] = value[x[i]];
+        return;
+    }
+    enum { TILE = 16 };
+    const int64_t c = t->dims[1], spatial = t->count / t->dims[0] / c;
+    for (int64_t b = 0; b < t->dims[0]; b++, x += spatial * c, dst += spatial * c)
+        for (int64_t s0 = 0; s0 < spatial; s0 += TILE)
+            for (int64_t c0 = 0; c0 < c; c0 += TILE)
+                for (int64_t i = c0; i < c0 + TILE && i < c; i++)
+                    for (int64_t k = s0; k < s0 + TILE && k < spatial; k++)
+                        dst[i * spatial + k] = value[x[k * c + i]];
+}
+
+/* The common cases; false: none of them. t->count > 0. */
+static bool read_fast(const oct_operand *t, float *dst)
+{
+    if (t->dtype == OCT_F32 && !t->q) {
+        size_t c = t->rank > 1 ? (size_t)t->dims[1] : 1, batch = t->rank ? (size_t)t->dims[0] : 1;
+        if (t->layout == OCT_LAYOUT_PLAIN)
+            memcpy(dst, t->data, (size_t)t->count * sizeof *dst);
+        else
+            oct_transpose_2d(NULL, t->data, batch, (size_t)t->count / batch / c, c, sizeof *dst, dst);
+        return true;
+    }
+    if ((t->dtype == OCT_U8 || t->dtype == OCT_S8) && (!t->q || t->q->n == 1)) {
+        read_codes(t, dst);
+        return true;
+    }
+    return false;
+}
+
 oct_status oct_operand_to_f32(const oct_operand *t, float *dst, oct_err *err)
 {
     static const oct_dtype fine[] = { OCT_F32, OCT_F64, OCT_U8, OCT_S8, OCT_BOOL, OCT_U16, OCT_S16, OCT_S32,
@@ -58,10 +100,8 @@ oct_status oct_operand_to_f32(const oct_operand *t, float *dst, oct_err *err)
         known |= t->dtype == fine[i];
     if (!known)
         return oct_fail(err, OCT_EUNSUPPORTED, "a tensor of type %s cannot be read as numbers", oct_dtype_name(t->dtype));
-    if (t->dtype == OCT_F32 && t->layout == OCT_LAYOUT_PLAIN) {
-        memcpy(dst, t->data, (size_t)t->count * sizeof *dst);
+    if (t->count == 0 || read_fast(t, dst))
         return OCT_OK;
-    }
     /* Walks the plain order; `at` is where the element lies. */
     int64_t stride[OCT_MAX_RANK], index[OCT_MAX_RANK] = { 0 }, at = 0;
     oct_operand_strides(t, stride);
