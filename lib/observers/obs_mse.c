@@ -10,7 +10,7 @@ typedef struct reach {
 
 /* Rounding noise s^2 / 12 inside, but x^2 where values round to zero; squared distance outside. The point at
  * the peak costs nothing when the range ends on it. */
-static double side_cost(const oct_view *v, int side, double end, double s)
+static double side_cost(const oct_view *v, int side, double end, double s, double weight)
 {
     const oct_side *d = &v->side[side];
     if (d->peak == 0)
@@ -21,15 +21,15 @@ static double side_cost(const oct_view *v, int side, double end, double s)
     double clip = s2 - 2 * end * s1 + end * end * n;
     double off = d->peak - end;
     double point = off > 0 ? off * off : 0;
-    return near.s2 + (in.n - near.n) * (s * s / 12) + (clip > 0 ? clip : 0) + d->peak_count * point;
+    return near.s2 + (in.n - near.n) * (s * s / 12) + weight * ((clip > 0 ? clip : 0) + d->peak_count * point);
 }
 
-static double cost(const oct_view *v, oct_grid g, reach r)
+static double cost(const oct_view *v, oct_grid g, reach r, double weight)
 {
     double levels = (double)g.qmax - g.qmin;
     double top = r.pos > r.neg ? r.pos : r.neg;
     double s = (g.symmetric ? 2 * top : r.pos + r.neg) / levels;
-    return side_cost(v, 0, g.symmetric ? top : r.pos, s) + side_cost(v, 1, g.symmetric ? top : r.neg, s);
+    return side_cost(v, 0, g.symmetric ? top : r.pos, s, weight) + side_cost(v, 1, g.symmetric ? top : r.neg, s, weight);
 }
 
 /* Moves one magnitude, or both with the same factor, to the least cost in [1/2, 2] of where it is: the clipping
@@ -43,18 +43,18 @@ static reach scaled(reach r, double f, bool pos, bool neg, reach full)
     return r;
 }
 
-static reach descend(const oct_view *v, oct_grid g, reach r, bool pos, bool neg, reach full)
+static reach descend(const oct_view *v, oct_grid g, reach r, bool pos, bool neg, reach full, double w)
 {
     double lo = 0.5, hi = 2;
     for (int i = 0; i < 16; i++) {
         double a = lo + (hi - lo) / 3, b = hi - (hi - lo) / 3;
-        if (cost(v, g, scaled(r, a, pos, neg, full)) < cost(v, g, scaled(r, b, pos, neg, full)))
+        if (cost(v, g, scaled(r, a, pos, neg, full), w) < cost(v, g, scaled(r, b, pos, neg, full), w))
             hi = b;
         else
             lo = a;
     }
     reach to = scaled(r, (lo + hi) / 2, pos, neg, full);
-    return cost(v, g, to) < cost(v, g, r) ? to : r;
+    return cost(v, g, to, w) < cost(v, g, r, w) ? to : r;
 }
 
 static oct_range range_of(reach r)
@@ -63,11 +63,11 @@ static oct_range range_of(reach r)
 }
 
 /* Replaces *best when r is better by the exact cost. */
-static void try(const oct_view *v, oct_grid g, reach r, oct_range *best, double *least)
+static void try(const oct_view *v, oct_grid g, reach r, double w, oct_range *best, double *least)
 {
     oct_range range = range_of(r);
-    bool exact = (double)g.qmax - g.qmin <= 1024; /* the exact cost is O(codes) */
-    double c = exact ? oct_view_error(v, oct_qparams_from_range(range, g), g) : cost(v, g, r);
+    bool exact = w == 1 && (double)g.qmax - g.qmin <= 1024; /* the exact cost is O(codes) */
+    double c = exact ? oct_view_error(v, oct_qparams_from_range(range, g), g) : cost(v, g, r, w);
     if (c < *least) {
         *least = c;
         *best = range;
@@ -77,36 +77,37 @@ static void try(const oct_view *v, oct_grid g, reach r, oct_range *best, double 
 static void select_mse(const oct_view *v, oct_grid g, double param, oct_range *out)
 {
     reach full = { v->side[0].peak, v->side[1].peak }, at = full;
-    double c = cost(v, g, full);
+    double w = param, c = cost(v, g, full, w);
     for (int k = 1; k <= 48; k++) { /* a first guess: both ends by the same factor, down to 2^-12 */
         static const double root[4] = { 1, 0x1.ae89f995ad3adp-1, 0x1.6a09e667f3bcdp-1, 0x1.306fe0a31b715p-1 };
         double f = ldexp(root[k % 4], -(k / 4));
         reach r = { full.pos * f, full.neg * f };
-        double t = cost(v, g, r);
+        double t = cost(v, g, r, w);
         if (t < c) {
             c = t;
             at = r;
         }
     }
     for (int round = 0; round < 4; round++) {
-        at = descend(v, g, at, true, true, full);
+        at = descend(v, g, at, true, true, full, w);
         if (full.pos > 0 && full.neg > 0 && !g.symmetric) {
-            at = descend(v, g, at, true, false, full);
-            at = descend(v, g, at, false, true, full);
+            at = descend(v, g, at, true, false, full, w);
+            at = descend(v, g, at, false, true, full, w);
         }
     }
     double least = INFINITY;
     *out = range_of(full);
-    try(v, g, full, out, &least);
+    try(v, g, full, w, out, &least);
     for (int i = -4; i <= 4; i++)
         for (int j = -2; j <= 2; j++) {
             if ((full.neg == 0 || full.pos == 0 || g.symmetric) && j != 0)
                 continue;
             double p = 1 + i / 64.0, n = full.pos == 0 || g.symmetric ? p : 1 + j / 32.0;
-            try(v, g, (reach){ fmin(at.pos * p, full.pos), fmin(at.neg * n, full.neg) }, out, &least);
+            try(v, g, (reach){ fmin(at.pos * p, full.pos), fmin(at.neg * n, full.neg) }, w, out, &least);
         }
 }
 
 const oct_observer oct_observer_mse = {
-    .name = "hist-mse", .summary = "least expected squared error (default)", .select = select_mse
+    .name = "hist-mse", .summary = "least expected squared error (default)", .has_param = true, .param = 1, .param_min = 1,
+    .param_max = 1024, .select = select_mse
 };

@@ -66,6 +66,16 @@ static oct_status channels(oct_calib_tensor *t, const oct_operand *x, const floa
     return oct_chan_update(&t->chan, v, count / n / inner, inner, err);
 }
 
+static oct_status reserve(worker *w, size_t n, oct_err *err)
+{
+    if (n <= w->plain_count)
+        return OCT_OK;
+    oct_free(w->plain);
+    w->plain = oct_calloc(n, sizeof(float));
+    w->plain_count = w->plain ? n : 0;
+    return w->plain ? OCT_OK : oct_nomem(err);
+}
+
 static oct_status observe(void *arg, const char *name, const oct_operand *x, oct_err *err)
 {
     worker *w = arg;
@@ -75,21 +85,17 @@ static oct_status observe(void *arg, const char *name, const oct_operand *x, oct
         return OCT_OK;
     const float *v = x->data;
     if (x->dtype != OCT_F32) {
-        if (w->plain_count < (size_t)x->count) {
-            oct_free(w->plain);
-            w->plain_count = 0;
-            if (!(w->plain = oct_calloc((size_t)x->count, sizeof(float))))
-                return oct_nomem(err);
-            w->plain_count = (size_t)x->count;
-        }
+        OCT_TRY(reserve(w, (size_t)x->count, err));
         OCT_TRY(oct_operand_to_f32(x, w->plain, err));
         v = w->plain;
     }
     int64_t rows = counted(w, x), per_sample = rows > 0 ? x->count / (x->rank ? x->dims[0] : 1) : 0;
     /* Every sample is one to the averages, whichever batch it came in. */
     bool batched = x->rank && w->batch.n > 1 && rows == (int64_t)w->batch.n;
-    oct_status s = batched ? oct_stats_update_batch(&w->tensor[i]->stats, v, (size_t)rows, (size_t)per_sample, err)
-                           : oct_stats_update(&w->tensor[i]->stats, v, (size_t)(per_sample * rows), err);
+    oct_status s = OCT_OK;
+    if (!o->moments_only)
+        s = batched ? oct_stats_update_batch(&w->tensor[i]->stats, v, (size_t)rows, (size_t)per_sample, err)
+                    : oct_stats_update(&w->tensor[i]->stats, v, (size_t)(per_sample * rows), err);
     if (s == OCT_OK && o->axes && o->axes[i] && x->dtype == OCT_F32)
         s = channels(w->tensor[i], x, v, rows, o->axes[i], err);
     if (s != OCT_OK)
@@ -125,6 +131,7 @@ static oct_status take(worker *w, bool *more, oct_err *err)
     shared *s = w->s;
     pthread_mutex_lock(&s->lock);
     oct_status st = OCT_OK;
+    s->ended |= s->opts->limit && s->done >= s->opts->limit;
     *more = !s->ended && s->status == OCT_OK;
     if (*more) {
         st = oct_source_next(s->src, 1, &w->batch, err);

@@ -14,6 +14,8 @@ typedef struct oct_calibrate_opts {
     const char *const *values; /* what to observe */
     const int *axes;           /* [n]: dimension of channels for per-channel moments, -1 the last, 0 none; NULL: none */
     size_t n;
+    bool moments_only;         /* of values with an axis; no statistics */
+    int64_t limit;             /* stop after this many samples; 0: all */
     int threads;
     oct_progress_fn progress;  /* may be NULL */
     void *progress_arg;

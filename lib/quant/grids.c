@@ -12,11 +12,11 @@ static void give_up(oct_qjob *j, int value, const char *why)
     if (p >= 0 && j->node[p].role == OCT_ROLE_CLAMP)
         p = j->g->value[j->g->node[p].in[0]].producer;
     if (p >= 0)
-        j->node[p].decision.why = why;
+        j->node[p].barred = why;
     for (size_t i = 0; i < v->n_uses; i++) {
         int user = v->uses[i].node;
         if (j->node[user].role == OCT_ROLE_PRODUCT || j->node[user].role == OCT_ROLE_INTEGER)
-            j->node[user].decision.why = why;
+            j->node[user].barred = why;
     }
 }
 
@@ -94,7 +94,7 @@ static oct_status choose(oct_qjob *j, const oct_calib *c, int root, bool *failed
     oct_grid grid;
     oct_selection sel;
     oct_dtype type = j->opts.activations ? j->opts.activations : row && row->activations ? row->activations : OCT_U8;
-    oct_observer_spec spec = row ? row->observer : oct_observer_default();
+    oct_observer_spec spec = row && row->observer.observer ? row->observer : j->observer;
     OCT_TRY(oct_grid_of(type, row && row->symmetric, &grid, err));
     oct_stats_init(&s);
     oct_status st = group_stats(j, c, root, &s, &pinned, &missing, err);

@@ -61,6 +61,7 @@ oct_status oct_qjob_create(oct_graph *g, const oct_qjob_opts *opts, oct_qjob **j
     j->arena = a;
     j->g = g;
     j->opts = *opts;
+    j->observer = oct_observer_default();
     oct_status s = allocate(j, err);
     if (s == OCT_OK) {
         read_policy(j);
@@ -88,13 +89,13 @@ const char *const *oct_qjob_values(const oct_qjob *j, const int **axes, size_t *
     return j->wanted;
 }
 
-/* Means of the product's input channels from the table; NULL when it has none. */
+/* Means of the product's input channels from a table; NULL when it has none. */
 static oct_status channel_means(const oct_qjob *j, const oct_calib *c, int value, double **means, size_t *n, oct_err *err)
 {
     const oct_calib_tensor *t = c ? oct_calib_find(c, j->g->value[value].name) : NULL;
     *means = NULL;
     *n = 0;
-    if (!t || t->chan.channels == 0 || j->opts.no_bias_correction)
+    if (!t || t->chan.channels == 0)
         return OCT_OK;
     *n = t->chan.channels;
     if (!(*means = oct_calloc(*n, sizeof **means)))
@@ -104,6 +105,22 @@ static oct_status channel_means(const oct_qjob *j, const oct_calib *c, int value
     return OCT_OK;
 }
 
+static oct_status product_weights(oct_qjob *j, const oct_calib *c, int id, oct_err *err)
+{
+    double *real = NULL, *rounded = NULL;
+    size_t n = 0, n_rounded = 0;
+    int x = j->g->node[id].in[0];
+    bool correct = j->node[id].role == OCT_ROLE_PRODUCT && !j->opts.no_bias_correction && strcmp(j->g->node[id].op, "MatMul") != 0;
+    oct_status s = correct ? channel_means(j, c, x, &real, &n, err) : OCT_OK;
+    if (s == OCT_OK && correct)
+        s = channel_means(j, j->rounded, x, &rounded, &n_rounded, err);
+    if (s == OCT_OK)
+        s = oct_quantize_weights(j, id, real, rounded && n_rounded == n ? rounded : real, n, err);
+    oct_free(real);
+    oct_free(rounded);
+    return s;
+}
+
 static oct_status decide_weights(oct_qjob *j, const oct_calib *c, oct_err *err)
 {
     char text[300];
@@ -111,12 +128,7 @@ static oct_status decide_weights(oct_qjob *j, const oct_calib *c, oct_err *err)
         int id = j->layer[i];
         if (j->node[id].role != OCT_ROLE_PRODUCT && j->node[id].role != OCT_ROLE_DYNAMIC)
             continue;
-        double *means = NULL;
-        size_t n = 0;
-        if (j->node[id].role == OCT_ROLE_PRODUCT)
-            OCT_TRY(channel_means(j, c, j->g->node[id].in[0], &means, &n, err));
-        oct_status s = oct_quantize_weights(j, id, means, n, err);
-        oct_free(means);
+        oct_status s = product_weights(j, c, id, err);
         if (s != OCT_OK) {
             oct_within(err, "%s", oct_node_text(j->g, id, text, sizeof text));
             return s;
@@ -154,6 +166,7 @@ static void describe(oct_qjob *j, int id)
 oct_status oct_qjob_decide(oct_qjob *j, const oct_calib *c, oct_err *err)
 {
     /* A tensor without statistics takes its neighbours out, which may take others along: place again until none is left. */
+    OCT_TRY(oct_place(j, err)); /* forgets grids of an earlier decision */
     for (bool changed = true; changed;) {
         OCT_TRY(oct_choose_grids(j, c, &changed, err));
         if (changed)
@@ -169,6 +182,20 @@ oct_layer_plan oct_qjob_plan(const oct_qjob *j, size_t i)
 {
     const qnode *q = &j->node[j->layer[i]];
     return (oct_layer_plan){ .node = j->layer[i], .integer = q->role != OCT_ROLE_FLOAT, .why = q->why };
+}
+
+oct_status oct_quantized_copy(oct_qjob *j, oct_graph **copy, oct_err *err)
+{
+    oct_graph *own = j->g, *c;
+    OCT_TRY(oct_graph_clone(own, &c, err));
+    j->g = c; /* indices are the same in both */
+    oct_status s = oct_qjob_rewrite(j, err);
+    j->g = own;
+    if (s != OCT_OK)
+        oct_graph_destroy(c);
+    else
+        *copy = c;
+    return s;
 }
 
 size_t oct_qjob_n_layers(const oct_qjob *j)

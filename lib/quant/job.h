@@ -16,6 +16,7 @@ typedef struct qnode {
     oct_role role;
     oct_policy_row row;
     const char *why;
+    const char *barred; /* found while deciding: keeps the node float */
     oct_layer_decision decision;
 } qnode;
 
@@ -51,6 +52,8 @@ struct oct_qjob {
     oct_arena *arena;
     oct_graph *g;
     oct_qjob_opts opts;
+    const oct_calib *rounded;   /* moments of product inputs as their grids round them, or NULL */
+    oct_observer_spec observer; /* where the policy names none */
     qnode *node;       /* [n_nodes], by node of g */
     qvalue *value;     /* [n_values] */
     size_t n_nodes, n_values;
@@ -71,9 +74,12 @@ int oct_quantized_output(const oct_qjob *j, int node);
 /* grids.c: grids of all wanted values. */
 oct_status oct_choose_grids(oct_qjob *j, const oct_calib *c, bool *changed, oct_err *err);
 
-/* weights.c: quantizes the weights and bias of a product whose input has a grid. means: per input channel mean of the
- * activation for bias correction, or NULL. */
-oct_status oct_quantize_weights(oct_qjob *j, int node, const double *means, size_t n_means, oct_err *err);
+/* job.c: the quantized form of the graph as it is decided now, in a copy; the job's own graph stays float. */
+oct_status oct_quantized_copy(oct_qjob *j, oct_graph **copy, oct_err *err);
+
+/* weights.c: quantizes the weights and bias of a product whose input has a grid. For bias correction: real, the mean of
+ * the activation per input channel, and rounded, that of what its codes stand for (the same when it was not measured); NULL: none. */
+oct_status oct_quantize_weights(oct_qjob *j, int node, const double *real, const double *rounded, size_t n, oct_err *err);
 
 /* saturate.c: whether u8 x s8 products of two neighbouring k cannot leave 16 bits, whatever codes the activation takes:
  * in each pair the positive weights sum to at most 128, the negative ones too (255 * 128 < 2^15). Pairs are formed as

@@ -223,7 +223,7 @@ static void choose_others(oct_qjob *j)
     const oct_graph *g = j->g;
     for (size_t i = 0; i < g->n_order; i++) {
         int id = g->order[i];
-        if (j->node[id].role == OCT_ROLE_FLOAT && candidate(j, id, &j->node[id].why) && !j->node[id].decision.why) {
+        if (j->node[id].role == OCT_ROLE_FLOAT && candidate(j, id, &j->node[id].why) && !j->node[id].barred) {
             j->node[id].role = OCT_ROLE_INTEGER;
             j->node[id].why = "between integer operators, and the target has an integer form";
         }
@@ -342,11 +342,11 @@ oct_status oct_place(oct_qjob *j, oct_err *err)
         const oct_op *op = op_of(j, id);
         j->node[id].role = OCT_ROLE_FLOAT;
         j->node[id].why = op ? "no integer form" : "the operator is unknown";
-        /* decision.why, when set, is a reason found later that keeps the node float. */
-        if (op && op->quant == OCT_QUANT_WEIGHTED && !j->node[id].decision.why)
+        /* barred: a reason found while deciding. */
+        if (op && op->quant == OCT_QUANT_WEIGHTED && !j->node[id].barred)
             choose_product(j, id);
-        if (j->node[id].decision.why)
-            j->node[id].why = j->node[id].decision.why;
+        if (j->node[id].barred)
+            j->node[id].why = j->node[id].barred;
     }
     if (j->opts.have_data)
         choose_others(j);

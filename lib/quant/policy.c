@@ -239,7 +239,7 @@ static void apply(const oct_rule *r, oct_policy_row *row)
 void oct_policy_match(const oct_policy *p, const oct_graph *g, int node, oct_policy_row *row)
 {
     *row = (oct_policy_row){ .scheme = OCT_SCHEME_FLOAT, .weights = OCT_WEIGHT_S8, .per_channel = true, .activations = OCT_U8,
-                             .observer = oct_observer_default(), .rule = "no rule matches" };
+                             .rule = "no rule matches" };
     for (size_t i = 0; i < p->n_rule; i++) {
         const oct_rule *r = &p->rule[i];
         bool fits = true;

@@ -40,7 +40,7 @@ typedef struct oct_policy_row {
     bool per_channel;
     oct_dtype activations;     /* OCT_U8 or OCT_S8 */
     bool symmetric;            /* activations */
-    oct_observer_spec observer;
+    oct_observer_spec observer; /* .observer NULL: no rule names one; left to the job (tune.h) */
     const char *rule;          /* text and place of the rule that set the scheme: "op:Conv (built-in:3)" */
 } oct_policy_row;
 

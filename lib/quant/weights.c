@@ -5,7 +5,8 @@
  *
  * Bias correction (Nagel et al., Data-Free Quantization Through Weight Equalization and Bias Correction, 2019, section 4.2): rounding
  * the weights shifts output channel o by the sum over inputs of (wq - w)[o][c] * E[x_c]; the bias takes it back. E[x_c] comes
- * from the calibration table. */
+ * from the calibration table. Rounding the activations shifts it too where many values are the same (a constant background, zeros
+ * beside a clamp): with samples at hand E[xq_c] is measured, and the bias takes back sum w E[x] - sum wq E[xq]. */
 #include "quant/job.h"
 
 #include <math.h>
@@ -118,15 +119,15 @@ static oct_status round_weights(qweights *q, const shape_of *s, const oct_tensor
     return OCT_OK;
 }
 
-/* shift[o] = -sum (wq - w) * mean. */
-static void correct(const qweights *q, const shape_of *s, const oct_tensor *w, const double *means, double *shift)
+/* shift[o] = sum w * E[x] - sum wq * E[xq]: what the layer should give on average less what it gives. */
+static void correct(const qweights *q, const shape_of *s, const oct_tensor *w, const double *real, const double *rounded,
+                    double *shift)
 {
     const int8_t *codes = q->codes->data;
     const float *v = w->data;
     for (int64_t e = 0; e < w->count; e++) {
-        int64_t o = out_of(s, w, e);
-        double d = (double)codes[e] * (double)q->scale[q->channels > 1 ? o : 0] - (double)v[e];
-        shift[o] -= d * means[in_of(s, w, e)];
+        int64_t o = out_of(s, w, e), c = in_of(s, w, e);
+        shift[o] += (double)v[e] * real[c] - (double)codes[e] * (double)q->scale[q->channels > 1 ? o : 0] * rounded[c];
     }
 }
 
@@ -172,7 +173,7 @@ static void remedy(const oct_qjob *j, qweights *q, int node, oct_weight_type ask
     }
 }
 
-oct_status oct_quantize_weights(oct_qjob *j, int node, const double *means, size_t n_means, oct_err *err)
+oct_status oct_quantize_weights(oct_qjob *j, int node, const double *real, const double *rounded, size_t n_means, oct_err *err)
 {
     const oct_node *n = &j->g->node[node];
     const oct_tensor *w = j->g->value[n->in[1]].konst;
@@ -193,11 +194,10 @@ oct_status oct_quantize_weights(oct_qjob *j, int node, const double *means, size
         make_room(q, bias_of(j, node), s.outs, sx);
     OCT_TRY(round_weights(q, &s, w, limit, j->arena, err));
     double *shift = NULL;
-    /* MatMul has no bias that could take the correction. */
-    if (means && (int64_t)n_means == s.ins && strcmp(n->op, "MatMul") != 0) {
+    if (real && (int64_t)n_means == s.ins) {
         if (!(shift = oct_calloc((size_t)s.outs, sizeof *shift)))
             return oct_nomem(err);
-        correct(q, &s, w, means, shift);
+        correct(q, &s, w, real, rounded, shift);
     }
     oct_status st = sx > 0 ? make_bias(j, q, node, &s, shift, sx, err) : OCT_OK;
     oct_free(shift);

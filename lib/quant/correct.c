@@ -1,0 +1,162 @@
+/* Bias correction with samples: the means of product inputs as quantization leaves them.
+ *
+ * What a product should give on average is sum w E[x]; what it gives is sum wq E[xq], with xq its input in the quantized model.
+ * Were xq taken from the quantized model itself, a layer would also make up for errors of the layers before it, which make
+ * up for them too. So xq is taken with the products right: the float graph gets a second branch behind every product, in which
+ * the product's float output is put on its grid and carried on through everything between products (Add, Concat, pools,
+ * means), each result on its own grid, up to the inputs of the next products. All layers can then be corrected at once. */
+#include "quant/calibrate.h"
+#include "quant/job.h"
+#include "quant/tune.h"
+
+#include <string.h>
+
+typedef struct brancher {
+    oct_qjob *j;
+    oct_graph *g;  /* a copy that grows the branches */
+    int *rounded;  /* [n_values]: the value's counterpart in the branch, or the value itself */
+} brancher;
+
+static oct_status add_value(oct_graph *g, int like, const char *suffix, oct_dtype t, int *v, oct_err *err)
+{
+    const char *name = oct_arena_printf(g->arena, "%s%s", g->value[like].name, suffix);
+    if (!name)
+        return oct_nomem(err);
+    OCT_TRY(oct_graph_new_value(g, name, t, v, err));
+    oct_shape s = g->value[like].shape;
+    return oct_graph_set_shape(g, *v, s.rank, s.d, err);
+}
+
+/* x on the grid of value v: QuantizeLinear and DequantizeLinear. */
+static oct_status put_on_grid(brancher *b, int v, int x, int *out, oct_err *err)
+{
+    const qvalue *q = &b->j->value[v];
+    oct_graph *g = b->g;
+    int scale, zero, codes, node[2];
+    uint8_t zp = (uint8_t)q->q.zero;
+    OCT_TRY(oct_graph_new_const(g, "branch_scale", OCT_F32, 0, NULL, &q->q.scale, &scale, err));
+    OCT_TRY(oct_graph_new_const(g, "branch_zero_point", q->dtype, 0, NULL, &zp, &zero, err));
+    OCT_TRY(add_value(g, v, "_branch_codes", q->dtype, &codes, err));
+    OCT_TRY(add_value(g, v, "_branch_rounded", OCT_F32, out, err));
+    const char *const op[2] = { "QuantizeLinear", "DequantizeLinear" };
+    for (int k = 0; k < 2; k++) {
+        OCT_TRY(oct_graph_add_node(g, op[k], "", "", 3, 1, -1, &node[k], err));
+        OCT_TRY(oct_graph_set_input(g, node[k], 0, k ? codes : x, err));
+        OCT_TRY(oct_graph_set_input(g, node[k], 1, scale, err));
+        OCT_TRY(oct_graph_set_input(g, node[k], 2, zero, err));
+        OCT_TRY(oct_graph_set_output(g, node[k], 0, k ? *out : codes, err));
+    }
+    return OCT_OK;
+}
+
+/* The node once more, on the branch's values. */
+static oct_status repeat(brancher *b, int id, oct_err *err)
+{
+    oct_graph *g = b->g;
+    const oct_node *n = &b->j->g->node[id];
+    int copy;
+    OCT_TRY(oct_graph_add_node(g, n->op, n->domain, "", n->n_in, n->n_out, -1, &copy, err));
+    g->node[copy].attr = g->node[id].attr; /* never changed here */
+    g->node[copy].n_attr = g->node[copy].cap_attr = g->node[id].n_attr;
+    for (int i = 0; i < n->n_in; i++)
+        if (n->in[i] >= 0)
+            OCT_TRY(oct_graph_set_input(g, copy, i, b->rounded[n->in[i]], err));
+    for (int k = 0; k < n->n_out; k++) {
+        int v = n->out[k], y;
+        if (v < 0)
+            continue;
+        OCT_TRY(add_value(g, v, "_branch", g->value[v].dtype, &y, err));
+        OCT_TRY(oct_graph_set_output(g, copy, k, y, err));
+        b->rounded[v] = y;
+    }
+    return OCT_OK;
+}
+
+static oct_status branch(brancher *b, oct_err *err)
+{
+    const oct_qjob *j = b->j;
+    for (size_t i = 0; i < j->g->n_input; i++) {
+        int v = j->g->input[i];
+        if (j->value[v].wanted && j->value[v].has_grid)
+            OCT_TRY(put_on_grid(b, v, v, &b->rounded[v], err));
+    }
+    for (size_t i = 0; i < j->g->n_order; i++) {
+        int id = j->g->order[i];
+        const oct_node *n = &j->g->node[id];
+        bool product = j->node[id].role == OCT_ROLE_PRODUCT, moved = false;
+        for (int k = 0; k < n->n_in; k++)
+            moved |= n->in[k] >= 0 && b->rounded[n->in[k]] != n->in[k];
+        if (moved && !product && n->n_captured == 0)
+            OCT_TRY(repeat(b, id, err));
+        for (int k = 0; k < n->n_out; k++) {
+            int v = n->out[k];
+            if (v >= 0 && j->value[v].wanted && j->value[v].has_grid)
+                OCT_TRY(put_on_grid(b, v, b->rounded[v], &b->rounded[v], err));
+        }
+    }
+    return oct_graph_sort(b->g, err);
+}
+
+/* Moments of the branch's product inputs, filed under the names of the values they stand for. */
+static oct_status gather(brancher *b, oct_source *src, int64_t samples, int threads, oct_calib *into, oct_err *err)
+{
+    const oct_qjob *j = b->j;
+    oct_calib *raw = oct_calib_create();
+    const char **names = oct_calloc(j->n_wanted + 1, sizeof *names);
+    int *axes = oct_calloc(j->n_wanted + 1, sizeof *axes), *value = oct_calloc(j->n_wanted + 1, sizeof *value);
+    oct_status s = raw && names && axes && value ? OCT_OK : oct_nomem(err);
+    size_t n = 0;
+    for (size_t i = 0; s == OCT_OK && i < j->n_wanted; i++) {
+        int v = oct_graph_find(j->g, j->wanted[i]);
+        if (!j->wanted_axes[i] || b->rounded[v] == v)
+            continue;
+        names[n] = b->g->value[b->rounded[v]].name;
+        axes[n] = j->wanted_axes[i];
+        value[n++] = v;
+    }
+    oct_calibrate_opts o = { .values = names, .axes = axes, .n = n, .moments_only = true, .limit = samples, .threads = threads };
+    if (s == OCT_OK && n)
+        s = oct_calibrate(b->g, src, &o, raw, err);
+    for (size_t i = 0; s == OCT_OK && i < n; i++) {
+        oct_calib_tensor *to;
+        oct_calib_tensor *from = oct_calib_find(raw, names[i]);
+        s = oct_calib_add(into, j->g->value[value[i]].name, &to, err);
+        if (s == OCT_OK && from) {
+            to->chan = from->chan;
+            from->chan = (oct_chan_stats){ 0 };
+        }
+    }
+    oct_calib_destroy(raw);
+    oct_free(names);
+    oct_free(axes);
+    oct_free(value);
+    return s;
+}
+
+static oct_status correct(oct_qjob *j, const oct_calib *c, brancher *b, oct_source *src, int64_t samples, int threads,
+                          oct_calib *rounded, oct_err *err)
+{
+    for (size_t v = 0; v < j->n_values; v++)
+        b->rounded[v] = (int)v;
+    OCT_TRY(branch(b, err));
+    OCT_TRY(gather(b, src, samples, threads, rounded, err));
+    j->rounded = rounded;
+    oct_status s = oct_qjob_decide(j, c, err);
+    j->rounded = NULL;
+    return s;
+}
+
+oct_status oct_qjob_correct(oct_qjob *j, const oct_calib *c, oct_source *src, int64_t samples, int threads, oct_err *err)
+{
+    if (j->opts.no_bias_correction || j->n_wanted == 0)
+        return OCT_OK;
+    brancher b = { .j = j, .rounded = oct_calloc(j->n_values + 1, sizeof(int)) };
+    oct_calib *rounded = oct_calib_create();
+    oct_status s = b.rounded && rounded ? oct_graph_clone(j->g, &b.g, err) : oct_nomem(err);
+    if (s == OCT_OK)
+        s = correct(j, c, &b, src, samples, threads, rounded, err);
+    oct_graph_destroy(b.g);
+    oct_calib_destroy(rounded);
+    oct_free(b.rounded);
+    return s;
+}
