@@ -51,6 +51,7 @@ oct_observer_spec oct_observer_default(void)
     for (size_t i = 0; i < OCT_COUNT(observers); i++)
         if (strcmp(observers[i]->name, "hist-mse") == 0)
             spec.observer = observers[i];
+    spec.param = spec.observer->param;
     return spec;
 }
 

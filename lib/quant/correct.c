@@ -97,52 +97,69 @@ static oct_status branch(brancher *b, oct_err *err)
     return oct_graph_sort(b->g, err);
 }
 
-/* Moments of the branch's product inputs, filed under the names of the values they stand for. */
-static oct_status gather(brancher *b, oct_source *src, int64_t samples, int threads, oct_calib *into, oct_err *err)
+/* Moves the channels' moments of one value to another table and name. */
+static oct_status file_under(oct_calib *raw, const char *from, oct_calib *into, const char *to, oct_err *err)
+{
+    oct_calib_tensor *f = oct_calib_find(raw, from), *t;
+    OCT_TRY(oct_calib_add(into, to, &t, err));
+    if (f) {
+        t->chan = f->chan;
+        f->chan = (oct_chan_stats){ 0 };
+    }
+    return OCT_OK;
+}
+
+/* Moments of product inputs, as they are and on the branch, over the same samples. */
+static oct_status gather(brancher *b, oct_source *src, int64_t samples, int threads, oct_calib *exact, oct_calib *rounded,
+                         oct_err *err)
 {
     const oct_qjob *j = b->j;
     oct_calib *raw = oct_calib_create();
-    const char **names = oct_calloc(j->n_wanted + 1, sizeof *names);
-    int *axes = oct_calloc(j->n_wanted + 1, sizeof *axes), *value = oct_calloc(j->n_wanted + 1, sizeof *value);
-    oct_status s = raw && names && axes && value ? OCT_OK : oct_nomem(err);
+    const char **names = oct_calloc(2 * j->n_wanted + 1, sizeof *names);
+    int *axes = oct_calloc(2 * j->n_wanted + 1, sizeof *axes);
+    oct_status s = raw && names && axes ? OCT_OK : oct_nomem(err);
     size_t n = 0;
     for (size_t i = 0; s == OCT_OK && i < j->n_wanted; i++) {
         int v = oct_graph_find(j->g, j->wanted[i]);
         if (!j->wanted_axes[i] || b->rounded[v] == v)
             continue;
-        names[n] = b->g->value[b->rounded[v]].name;
-        axes[n] = j->wanted_axes[i];
-        value[n++] = v;
+        names[n] = j->wanted[i];
+        names[n + 1] = b->g->value[b->rounded[v]].name;
+        axes[n] = axes[n + 1] = j->wanted_axes[i];
+        n += 2;
     }
     oct_calibrate_opts o = { .values = names, .axes = axes, .n = n, .moments_only = true, .limit = samples, .threads = threads };
     if (s == OCT_OK && n)
         s = oct_calibrate(b->g, src, &o, raw, err);
-    for (size_t i = 0; s == OCT_OK && i < n; i++) {
-        oct_calib_tensor *to;
-        oct_calib_tensor *from = oct_calib_find(raw, names[i]);
-        s = oct_calib_add(into, j->g->value[value[i]].name, &to, err);
-        if (s == OCT_OK && from) {
-            to->chan = from->chan;
-            from->chan = (oct_chan_stats){ 0 };
-        }
+    for (size_t i = 0; s == OCT_OK && i < n; i += 2) {
+        s = file_under(raw, names[i], exact, names[i], err);
+        if (s == OCT_OK)
+            s = file_under(raw, names[i + 1], rounded, names[i], err);
     }
     oct_calib_destroy(raw);
     oct_free(names);
     oct_free(axes);
-    oct_free(value);
     return s;
 }
 
 static oct_status correct(oct_qjob *j, const oct_calib *c, brancher *b, oct_source *src, int64_t samples, int threads,
-                          oct_calib *rounded, oct_err *err)
+                          oct_err *err)
 {
+    oct_calib *exact = oct_calib_create(), *rounded = oct_calib_create();
+    oct_status s = exact && rounded ? OCT_OK : oct_nomem(err);
     for (size_t v = 0; v < j->n_values; v++)
         b->rounded[v] = (int)v;
-    OCT_TRY(branch(b, err));
-    OCT_TRY(gather(b, src, samples, threads, rounded, err));
+    if (s == OCT_OK)
+        s = branch(b, err);
+    if (s == OCT_OK)
+        s = gather(b, src, samples, threads, exact, rounded, err);
+    j->exact = exact;
     j->rounded = rounded;
-    oct_status s = oct_qjob_decide(j, c, err);
-    j->rounded = NULL;
+    if (s == OCT_OK)
+        s = oct_qjob_decide(j, c, err);
+    j->exact = j->rounded = NULL;
+    oct_calib_destroy(exact);
+    oct_calib_destroy(rounded);
     return s;
 }
 
@@ -151,12 +168,10 @@ oct_status oct_qjob_correct(oct_qjob *j, const oct_calib *c, oct_source *src, in
     if (j->opts.no_bias_correction || j->n_wanted == 0)
         return OCT_OK;
     brancher b = { .j = j, .rounded = oct_calloc(j->n_values + 1, sizeof(int)) };
-    oct_calib *rounded = oct_calib_create();
-    oct_status s = b.rounded && rounded ? oct_graph_clone(j->g, &b.g, err) : oct_nomem(err);
+    oct_status s = b.rounded ? oct_graph_clone(j->g, &b.g, err) : oct_nomem(err);
     if (s == OCT_OK)
-        s = correct(j, c, &b, src, samples, threads, rounded, err);
+        s = correct(j, c, &b, src, samples, threads, err);
     oct_graph_destroy(b.g);
-    oct_calib_destroy(rounded);
     oct_free(b.rounded);
     return s;
 }

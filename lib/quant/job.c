@@ -105,17 +105,36 @@ static oct_status channel_means(const oct_qjob *j, const oct_calib *c, int value
     return OCT_OK;
 }
 
+/* rounded[i] = real[i] + what rounding did to the mean on the measured samples. */
+static oct_status rounded_means(const oct_qjob *j, int value, const double *real, size_t n, double **rounded, oct_err *err)
+{
+    double *a = NULL, *b = NULL;
+    size_t n_a, n_b;
+    oct_status s = channel_means(j, j->exact, value, &a, &n_a, err);
+    if (s == OCT_OK)
+        s = channel_means(j, j->rounded, value, &b, &n_b, err);
+    if (s == OCT_OK && !(*rounded = oct_calloc(n + 1, sizeof **rounded)))
+        s = oct_nomem(err);
+    bool measured = a && b && n_a == n && n_b == n;
+    for (size_t i = 0; s == OCT_OK && i < n; i++)
+        (*rounded)[i] = real[i] + (measured ? b[i] - a[i] : 0);
+    oct_free(a);
+    oct_free(b);
+    return s;
+}
+
 static oct_status product_weights(oct_qjob *j, const oct_calib *c, int id, oct_err *err)
 {
     double *real = NULL, *rounded = NULL;
-    size_t n = 0, n_rounded = 0;
+    size_t n = 0;
     int x = j->g->node[id].in[0];
+    /* MatMul has no bias that could take a correction. */
     bool correct = j->node[id].role == OCT_ROLE_PRODUCT && !j->opts.no_bias_correction && strcmp(j->g->node[id].op, "MatMul") != 0;
     oct_status s = correct ? channel_means(j, c, x, &real, &n, err) : OCT_OK;
-    if (s == OCT_OK && correct)
-        s = channel_means(j, j->rounded, x, &rounded, &n_rounded, err);
+    if (s == OCT_OK && real)
+        s = rounded_means(j, x, real, n, &rounded, err);
     if (s == OCT_OK)
-        s = oct_quantize_weights(j, id, real, rounded && n_rounded == n ? rounded : real, n, err);
+        s = oct_quantize_weights(j, id, real, rounded, n, err);
     oct_free(real);
     oct_free(rounded);
     return s;
@@ -196,6 +215,11 @@ oct_status oct_quantized_copy(oct_qjob *j, oct_graph **copy, oct_err *err)
     else
         *copy = c;
     return s;
+}
+
+oct_observer_spec oct_qjob_observer(const oct_qjob *j)
+{
+    return j->observer;
 }
 
 size_t oct_qjob_n_layers(const oct_qjob *j)

@@ -52,7 +52,8 @@ struct oct_qjob {
     oct_arena *arena;
     oct_graph *g;
     oct_qjob_opts opts;
-    const oct_calib *rounded;   /* moments of product inputs as their grids round them, or NULL */
+    /* Moments of product inputs on some samples, as they are and as quantization leaves them; NULL: not measured. */
+    const oct_calib *exact, *rounded;
     oct_observer_spec observer; /* where the policy names none */
     qnode *node;       /* [n_nodes], by node of g */
     qvalue *value;     /* [n_values] */

@@ -70,6 +70,8 @@ oct_layer_plan oct_qjob_plan(const oct_qjob *j, size_t i);
  * neighbours, and the decision says so. */
 oct_status oct_qjob_decide(oct_qjob *j, const oct_calib *c, oct_err *err);
 oct_status oct_qjob_rewrite(oct_qjob *j, oct_err *err);
+/* The observer of layers whose policy row names none: hist-mse, or what oct_qjob_tune found. */
+oct_observer_spec oct_qjob_observer(const oct_qjob *j);
 
 /* Every node of the prepared graph that computes (constants and removed ones are not listed), in order. */
 size_t oct_qjob_n_layers(const oct_qjob *j);

@@ -12,7 +12,7 @@ typedef struct convert_args {
     const char *calib, *policy, *target, *scheme, *format, *observer, *dump_policy;
     oct_cli_list disabled; /* passes */
     bool dry_run, no_save; /* no_save: of explain */
-    bool print_policy, list_passes, bias_correction;
+    bool print_policy, list_passes, bias_correction, recover;
 } convert_args;
 
 /* One line of the report. */

@@ -43,6 +43,8 @@ void session_command(const session *s, oct_buf *b)
         add(b, "--observer", a->observer);
     for (size_t i = 0; i < a->disabled.n; i++)
         add(b, "--disable-pass", a->disabled.v[i]);
+    if (!a->recover)
+        oct_buf_puts(b, " --no-recover");
     if (!a->bias_correction)
         oct_buf_puts(b, " --no-bias-correction");
 }
@@ -181,6 +183,7 @@ static void dump_layer(oct_buf *b, const session *s, const layer *l)
     if (!*l->name || strchr(l->name, '\n'))
         return;
     oct_policy_match(s->policy, s->m->graph, l->d.node, &row);
+    oct_observer_spec o = row.observer.observer ? row.observer : oct_qjob_observer(s->job);
     dump_name(b, l->name);
     if (!l->d.integer) {
         oct_buf_printf(b, "  float  -  -  -  # %s: %s\n", l->d.op, l->d.why);
@@ -188,9 +191,9 @@ static void dump_layer(oct_buf *b, const session *s, const layer *l)
     }
     oct_buf_printf(b, "  %s  %s/%s/sym  %s/tensor/%s  %s", oct_scheme_name(l->d.scheme), weight_text(row.weights),
                    row.per_channel ? "channel" : "tensor", row.activations == OCT_S8 ? "s8" : "u8",
-                   row.symmetric ? "sym" : "asym", row.observer.observer->name);
-    if (row.observer.observer->has_param)
-        oct_buf_printf(b, "=%s", oct_f64_text(param, row.observer.param));
+                   row.symmetric ? "sym" : "asym", o.observer->name);
+    if (o.observer->has_param)
+        oct_buf_printf(b, "=%s", oct_f64_text(param, o.param));
     oct_buf_printf(b, "  # %s\n", l->d.op);
 }
 

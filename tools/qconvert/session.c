@@ -1,6 +1,8 @@
 /* A conversion up to its decisions: model, policy, job, statistics. */
 #include "qconvert/qconvert.h"
 
+#include "quant/tune.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -129,11 +131,46 @@ static oct_status calibrate(session *s, oct_err *err)
     return st;
 }
 
+/* Samples for choices that are measured: this many, spread over the data. */
+enum { TUNING = 32 };
+
+static oct_status open_spread(const session *s, oct_source **src, oct_err *err)
+{
+    tool_data d = s->a->data;
+    int64_t n = oct_source_count(s->src);
+    d.shard_i = 0;
+    d.shard_n = n > TUNING ? n / TUNING : 1;
+    return tool_open_data(s->m->graph, &d, 0, src, err);
+}
+
+/* With samples at hand: which observer, and what the biases must make up for. */
+static oct_status recover(session *s, oct_err *err)
+{
+    oct_source *src = NULL;
+    if (oct_source_reset(s->src, NULL) != OCT_OK) {
+        oct_cli_note(s->cli, 0, "the data can be read once only: ranges by hist-mse, biases corrected from the statistics");
+        return oct_qjob_decide(s->job, s->calib, err);
+    }
+    oct_pool *pool = oct_pool_create((int)s->cli->threads);
+    oct_status st = pool ? open_spread(s, &src, err) : oct_nomem(err);
+    if (st == OCT_OK)
+        st = oct_qjob_tune(s->job, s->calib, src, TUNING, pool, err);
+    if (st == OCT_OK)
+        st = oct_source_reset(src, err);
+    if (st == OCT_OK)
+        st = oct_qjob_decide(s->job, s->calib, err);
+    if (st == OCT_OK)
+        st = oct_qjob_correct(s->job, s->calib, src, TUNING, (int)s->cli->threads, err);
+    oct_source_close(src);
+    oct_pool_destroy(pool);
+    return st;
+}
+
 static oct_status decide(session *s, oct_err *err)
 {
     if (s->src)
         OCT_TRY(calibrate(s, err));
-    OCT_TRY(oct_qjob_decide(s->job, s->calib, err));
+    OCT_TRY(s->src && s->a->recover ? recover(s, err) : oct_qjob_decide(s->job, s->calib, err));
     return session_layers(s, err);
 }
 
