@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { CHEAP_LAYER_SAMPLES = 16 };
+enum { CHEAP_LAYER_SAMPLES = 16, OUTPUTS_BATCH = 8 };
 static const double CHEAP_SECONDS = 0.5, FULL_SECONDS = 3;
 
 /* What lives through a run. */
@@ -220,7 +220,7 @@ static oct_status write_outputs(session *s, oct_err *err)
         return oct_fail(err, OCT_EUSAGE, "--outputs runs one model, and %zu are given", s->n_models);
     OCT_TRY(open_data(s, err));
     int64_t samples;
-    OCT_TRY(oct_write_outputs(s->models[0].graph, s->src, s->a->outputs, (size_t)s->a->batch, s->pool, oct_progress_report,
+    OCT_TRY(oct_write_outputs(s->models[0].graph, s->src, s->a->outputs, (size_t)(s->a->batch ? s->a->batch : OUTPUTS_BATCH), s->pool, oct_progress_report,
                               &s->cli->progress, &samples, err));
     tool_say_bad(s->cli, s->src);
     oct_cli_note(s->cli, 0, "%s: outputs of %lld samples", s->a->outputs, (long long)samples);
@@ -296,7 +296,7 @@ static oct_status run(const qeval_args *a, oct_cli *cli, oct_err *err)
 
 int main(int argc, char **argv)
 {
-    qeval_args a = { .batch = 1, .rtol = 1e-3, .atol = 1e-5 };
+    qeval_args a = { .rtol = 1e-3, .atol = 1e-5 };
     const oct_cli_opt opts[] = {
         OPT_POSITIONAL("FLOAT", &a.model, "the float ONNX model, to which the others are compared"),
         OPT_POSITIONALS("QUANT", &a.others, 0, "quantized models, made by any tool"),
@@ -305,7 +305,7 @@ int main(int argc, char **argv)
         OPT_MULTI(0, "preprocess", &a.preprocess, "P", "steps between a stored sample and the model's input, or a preset"),
         OPT_FILE(0, "labels", &a.labels, "labels of the samples: an .npy of integers or a CSV"),
         OPT_INT('n', "samples", &a.samples, 1, INT64_MAX, "use only the first N samples"),
-        OPT_INT(0, "batch", &a.batch, 1, 4096, "samples at a time; results do not depend on it"),
+        OPT_INT(0, "batch", &a.batch, 1, 4096, "samples at a time; results do not depend on it [default: 1, with --outputs 8]"),
         OPT_FLAG(0, "skip-bad", &a.skip_bad, "leave out samples that cannot be read, and name them"),
         OPT_GROUP("Comparison"),
         OPT_ENUMS(0, "metric", &a.metrics, oct_metric_names, "metrics to compute [default: those that apply]; 'help' lists them"),
