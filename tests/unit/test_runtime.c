@@ -1,0 +1,603 @@
+/* lib/runtime: plans of small graphs against loops written out, memory, taps, failing allocations, errors. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "net.h"
+#include "net_cnn.h"
+#include "runtime/plan_int.h"
+
+enum { CAP = 1 << 16 };
+static float got[CAP], want[CAP];
+
+/* ------------------------------------------------------------------ references */
+
+/* x[n][c][d][h][w] with w[oc][c][kd][kh][kw], stride 1, zero padding p on all sides of dimensions longer than 1. */
+static void conv_5d(const float *x, const int64_t xd[5], const float *w, const int64_t wd[5], int64_t p, float *y)
+{
+    int64_t pad[3], od[3];
+    for (int i = 0; i < 3; i++) {
+        pad[i] = wd[2 + i] > 1 ? p : 0;
+        od[i] = xd[2 + i] + 2 * pad[i] - wd[2 + i] + 1;
+    }
+    for (int64_t n = 0; n < xd[0]; n++)
+        for (int64_t o = 0; o < wd[0]; o++)
+            for (int64_t a = 0; a < od[0]; a++)
+                for (int64_t b = 0; b < od[1]; b++)
+                    for (int64_t e = 0; e < od[2]; e++) {
+                        double sum = 0;
+                        for (int64_t c = 0; c < xd[1]; c++)
+                            for (int64_t i = 0; i < wd[2]; i++)
+                                for (int64_t j = 0; j < wd[3]; j++)
+                                    for (int64_t k = 0; k < wd[4]; k++) {
+                                        int64_t z = a + i - pad[0], r = b + j - pad[1], s = e + k - pad[2];
+                                        if (z < 0 || r < 0 || s < 0 || z >= xd[2] || r >= xd[3] || s >= xd[4])
+                                            continue;
+                                        sum += (double)x[(((n * xd[1] + c) * xd[2] + z) * xd[3] + r) * xd[4] + s] *
+                                               (double)w[(((o * xd[1] + c) * wd[2] + i) * wd[3] + j) * wd[4] + k];
+                                    }
+                        *y++ = (float)sum;
+                    }
+}
+
+static void same(const float *a, const float *b, size_t n)
+{
+    double e = net_error(a, b, n);
+    if (!(e < 1e-6))
+        fail_msg("%g of the range off", e);
+}
+
+/* ------------------------------------------------------------------ layouts */
+
+static void conv_ranks(void **state)
+{
+    static const struct {
+        const char *x, *w;
+        int64_t xd[5], wd[5];
+        int pads;
+    } cases[] = {
+        { "2,3,9", "4,3,3", { 2, 3, 1, 1, 9 }, { 4, 3, 1, 1, 3 }, 2 },
+        { "2,3,7,5", "4,3,3,2", { 2, 3, 1, 7, 5 }, { 4, 3, 1, 3, 2 }, 4 },
+        { "2,3,4,5,6", "4,3,2,3,3", { 2, 3, 4, 5, 6 }, { 4, 3, 2, 3, 3 }, 6 },
+        { "1,1,6,6", "1,1,3,3", { 1, 1, 1, 6, 6 }, { 1, 1, 1, 3, 3 }, 4 },
+        { "3,5,1,1", "7,5,1,1", { 3, 5, 1, 1, 1 }, { 7, 5, 1, 1, 1 }, 4 },
+    };
+    for (size_t i = 0; i < OCT_COUNT(cases); i++) {
+        oct_graph *g = net_graph(13);
+        int64_t ones[6] = { 1, 1, 1, 1, 1, 1 };
+        int x = net_input(g, "x", OCT_F32, cases[i].x), w = net_random(g, "w", cases[i].w, 5);
+        int y = NET_NODE(g, "Conv", "conv", "y", x, w);
+        bool pad = cases[i].wd[4] > 1;
+        if (pad)
+            GOOD(oct_node_set_ints(g, net_last, "pads", ones, cases[i].pads, err));
+        net_output(g, y);
+        size_t n = net_run(g, got, CAP);
+        float xs[800];
+        net_fill(xs, 800, 77);
+        conv_5d(xs, cases[i].xd, g->value[w].konst->data, cases[i].wd, pad, want);
+        same(want, got, n);
+        oct_graph_destroy(g);
+    }
+}
+
+/* Two convolutions joined along each axis, and the joined value pooled or flattened behind. */
+static void concat_axes(void **state)
+{
+    for (int axis = -4; axis < 4; axis++) {
+        oct_graph *g = net_graph(13);
+        int x = net_input(g, "x", OCT_F32, "2,3,4,5");
+        int a = NET_NODE(g, "Conv", "one", "a", x, net_random(g, "w", "6,3,1,1", 5));
+        int b = NET_NODE(g, "Conv", "two", "b", x, net_random(g, "v", "6,3,3,3", 6));
+        NET_INTS(g, "pads", 1, 1, 1, 1);
+        int c = NET_NODE(g, "Concat", "cat", "c", a, b);
+        net_int(g, "axis", axis);
+        net_output(g, c);
+        net_output(g, a);
+        net_output(g, b);
+        net_output(g, NET_NODE(g, "Flatten", "f", "f", c));
+        size_t n = net_run(g, got, CAP);
+        enum { ONE = 2 * 6 * 4 * 5 };
+        assert_int_equal(n, 6 * ONE);
+        int at = axis < 0 ? axis + 4 : axis;
+        const int d[4] = { 2, 6, 4, 5 };
+        int inner = 1;
+        for (int i = at; i < 4; i++)
+            inner *= d[i];
+        for (int i = 0; i < 2 * ONE; i++) {
+            int block = i / inner, from = block % 2, row = block / 2;
+            want[i] = got[2 * ONE + from * ONE + row * inner + i % inner];
+        }
+        assert_memory_equal(got, want, 2 * ONE * sizeof(float));
+        assert_memory_equal(got + 4 * ONE, want, 2 * ONE * sizeof(float));
+        oct_graph_destroy(g);
+    }
+}
+
+/* Transposes between NCHW and NHWC around convolutions cost no copies but the two at the borders. */
+static void transposes(void **state)
+{
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, "2,4,5,3");
+    int t = NET_NODE(g, "Transpose", "in", "t", x);
+    NET_INTS(g, "perm", 0, 3, 1, 2);
+    int c = NET_NODE(g, "Conv", "conv", "c", t, net_random(g, "w", "6,3,1,1", 5));
+    int u = NET_NODE(g, "Transpose", "out", "y", c);
+    NET_INTS(g, "perm", 0, 2, 3, 1);
+    net_output(g, u);
+    float xs[120];
+    net_fill(xs, 120, 77);
+    const float *w = g->value[oct_graph_find(g, "w")].konst->data;
+    size_t n = net_run(g, got, CAP);
+    assert_int_equal(n, 240);
+    for (int i = 0; i < 40; i++)
+        for (int o = 0; o < 6; o++)
+            want[i * 6 + o] = xs[i * 3] * w[o * 3] + xs[i * 3 + 1] * w[o * 3 + 1] + xs[i * 3 + 2] * w[o * 3 + 2];
+    same(want, got, n);
+    oct_plan *p = net_plan(g, NULL, NULL);
+    size_t copies = 0;
+    for (size_t i = 0; i < oct_plan_n_steps(p); i++)
+        copies += strcmp(oct_plan_step(p, i).op, "Reorder") == 0;
+    assert_int_equal(copies, 0);
+    oct_plan_destroy(p);
+    oct_graph_destroy(g);
+}
+
+/* All permutations of a channels-last value. */
+static void permutations(void **state)
+{
+    for (int code = 0; code < 256; code++) {
+        int64_t perm[4] = { code & 3, code >> 2 & 3, code >> 4 & 3, code >> 6 & 3 };
+        if ((1 << perm[0] | 1 << perm[1] | 1 << perm[2] | 1 << perm[3]) != 15)
+            continue;
+        oct_graph *g = net_graph(13);
+        int x = net_input(g, "x", OCT_F32, "2,3,4,5");
+        int c = NET_NODE(g, "Conv", "conv", "c", x, net_random(g, "w", "6,3,1,1", 5));
+        int t = NET_NODE(g, "Transpose", "t", "y", c);
+        GOOD(oct_node_set_ints(g, net_last, "perm", perm, 4, err));
+        net_output(g, NET_NODE(g, "Relu", "r", "z", t));
+        net_output(g, c);
+        size_t n = net_run(g, got, CAP) / 2;
+        const int64_t d[4] = { 2, 6, 4, 5 }, stride[4] = { 120, 20, 5, 1 };
+        size_t i = 0;
+        for (int64_t a = 0; a < d[perm[0]]; a++)
+            for (int64_t b = 0; b < d[perm[1]]; b++)
+                for (int64_t e = 0; e < d[perm[2]]; e++)
+                    for (int64_t f = 0; f < d[perm[3]]; f++) {
+                        float v = got[n + (size_t)(a * stride[perm[0]] + b * stride[perm[1]] + e * stride[perm[2]] + f * stride[perm[3]])];
+                        want[i++] = v > 0 ? v : 0;
+                    }
+        assert_memory_equal(got, want, n * sizeof(float));
+        oct_graph_destroy(g);
+    }
+}
+
+/* ------------------------------------------------------------------ aliases */
+
+static void aliases(void **state)
+{
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, "2,6");
+    int r = NET_NODE(g, "Reshape", "r", "r", x, NET_S64(g, "k", "3", 3, 2, 2));
+    int s = NET_NODE(g, "Reshape", "s", "s", r, NET_S64(g, "k2", "1", -1));
+    int k = NET_F32(g, "c", "2", 8, 9);
+    net_output(g, r);
+    net_output(g, x);                                    /* an input */
+    net_output(g, s);
+    net_output(g, r);                                    /* twice */
+    net_output(g, k);                                    /* a constant */
+    net_output(g, NET_NODE(g, "Neg", "n", "n", x));      /* the input is still whole */
+    net_output(g, NET_NODE(g, "Identity", "i", "i", k));
+    assert_int_equal(net_run(g, got, CAP), 5 * 12 + 2 + 2);
+    net_fill(want, 12, 77);
+    for (int i = 0; i < 4; i++)
+        assert_memory_equal(got + 12 * i, want, 12 * sizeof(float));
+    assert_true(got[48] == 8 && got[49] == 9 && got[62] == 8 && got[63] == 9);
+    for (int i = 0; i < 12; i++)
+        assert_true(got[50 + i] == -want[i]);
+    oct_graph_destroy(g);
+}
+
+static void inputs_change(void **state)
+{
+    /* Other pointers in each run, results of the last stay until the next. */
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, "2");
+    net_output(g, NET_NODE(g, "Reshape", "r", "r", x, NET_S64(g, "k", "2", 2, 1)));
+    net_output(g, NET_NODE(g, "Add", "a", "a", x, x));
+    oct_plan *p = net_plan(g, NULL, NULL);
+    const float one[2] = { 1, 2 }, two[2] = { 5, 7 };
+    GOOD(oct_plan_run(p, (const void *[]){ one }, err));
+    assert_true(((float *)oct_plan_output(p, 0)->data)[1] == 2 && ((float *)oct_plan_output(p, 1)->data)[1] == 4);
+    GOOD(oct_plan_run(p, (const void *[]){ two }, err));
+    assert_true(((float *)oct_plan_output(p, 0)->data)[1] == 7 && ((float *)oct_plan_output(p, 1)->data)[1] == 14);
+    assert_string_equal(oct_plan_output_name(p, 1), "a");
+    oct_plan_destroy(p);
+    oct_graph_destroy(g);
+}
+
+static void constant_dequantize(void **state)
+{
+    /* Shown as an output, read in float, and with a scale that is an input. */
+    oct_graph *g = net_graph(13);
+    int s = net_input(g, "s", OCT_F32, "");
+    int q = net_const(g, "q", OCT_S8, "3", (const int8_t[]){ -4, 0, 6 });
+    net_output(g, NET_NODE(g, "DequantizeLinear", "d1", "a", q, NET_F32(g, "half", "", 0.5f)));
+    int d = NET_NODE(g, "DequantizeLinear", "d2", "b", q, NET_F32(g, "two", "", 2));
+    net_output(g, NET_NODE(g, "Neg", "n", "n", d));
+    net_output(g, NET_NODE(g, "DequantizeLinear", "d3", "c", q, s));
+    oct_plan *p = net_plan(g, NULL, NULL);
+    const float scale = 10;
+    GOOD(oct_plan_run(p, (const void *[]){ &scale }, err));
+    const float want_of[3][3] = { { -2, 0, 3 }, { 8, 0, -12 }, { -40, 0, 60 } };
+    for (size_t o = 0; o < 3; o++)
+        for (int i = 0; i < 3; i++)
+            assert_true(((float *)oct_plan_output(p, o)->data)[i] == want_of[o][i]);
+    oct_plan_destroy(p);
+    oct_graph_destroy(g);
+}
+
+/* ------------------------------------------------------------------ shapes */
+
+static void dynamic_shapes(void **state)
+{
+    oct_graph *g = net_cnn_make("N,3,H,W", false);
+    const char *one[] = { "1,3,16,12" }, *three[] = { "3,3,16,12" }, *other[] = { "2,3,9,21" };
+    assert_int_equal(net_run_with(g, NULL, one, want, CAP), 20);
+    assert_int_equal(net_run_with(g, NULL, three, got, CAP), 60);
+    assert_memory_equal(got, want, 10 * sizeof(float));           /* the first sample: fc */
+    assert_memory_equal(got + 30, want + 10, 10 * sizeof(float)); /* and y */
+    assert_int_equal(net_run_with(g, NULL, other, got, CAP), 40);
+    oct_graph_destroy(g);
+}
+
+static void shape_errors(void **state)
+{
+    oct_graph *g = net_cnn_make("N,3,16,16", false);
+    oct_err e = OCT_ERR_INIT;
+    oct_plan *p = NULL;
+    oct_input_shape in = { "x", 4, { 1, 3, 16, 15 } };
+    assert_int_equal(oct_plan_create(g, &in, 1, NULL, &p, &e), OCT_EMALFORMED);
+    assert_non_null(strstr(e.text, "[1,3,16,15]"));
+    in = (oct_input_shape){ "x", 3, { 3, 16, 16 } };
+    assert_int_equal(oct_plan_create(g, &in, 1, NULL, &p, &e), OCT_EMALFORMED);
+    in = (oct_input_shape){ "x", 9, { 1 } };
+    assert_int_equal(oct_plan_create(g, &in, 1, NULL, &p, &e), OCT_EUSAGE);
+    in = (oct_input_shape){ "nope", 4, { 1, 3, 16, 16 } };
+    assert_int_equal(oct_plan_create(g, &in, 1, NULL, &p, &e), OCT_EUSAGE);
+    assert_non_null(strstr(e.text, "'nope'"));
+    assert_int_equal(oct_plan_create(g, NULL, 0, NULL, &p, &e), OCT_EUSAGE);
+    assert_non_null(strstr(e.text, "[N,3,16,16]"));
+    assert_null(p);
+    oct_graph_destroy(g);
+}
+
+static void errors_name_nodes(void **state)
+{
+    oct_err e = OCT_ERR_INIT;
+    oct_plan *p = NULL;
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, "2,3");
+    net_output(g, NET_NODE(g, "NoSuchOperator", "odd", "y", x));
+    assert_int_equal(oct_plan_create(g, NULL, 0, NULL, &p, &e), OCT_EUNSUPPORTED);
+    assert_non_null(strstr(e.text, "'odd'"));
+    oct_graph_destroy(g);
+    g = net_graph(13);
+    x = net_input(g, "x", OCT_F32, "2,3");
+    net_output(g, NET_NODE(g, "MatMul", "mm", "y", x, net_random(g, "w", "4,2", 1)));
+    e = (oct_err)OCT_ERR_INIT;
+    assert_int_equal(oct_plan_create(g, NULL, 0, NULL, &p, &e), OCT_EMALFORMED);
+    assert_non_null(strstr(e.text, "'mm'"));
+    oct_graph_destroy(g);
+    g = net_graph(13);
+    x = net_input(g, "x", OCT_F32, "2,3"); /* C does not broadcast */
+    net_output(g, NET_NODE(g, "Gemm", "gg", "y", x, net_random(g, "w", "3,4", 1), net_random(g, "b", "5,3", 2)));
+    e = (oct_err)OCT_ERR_INIT;
+    assert_int_equal(oct_plan_create(g, NULL, 0, NULL, &p, &e), OCT_EMALFORMED);
+    assert_non_null(strstr(e.text, "'gg'"));
+    oct_graph_destroy(g);
+    g = net_graph(13);
+    x = net_input(g, "x", OCT_F16, "1,3,4,4");
+    net_output(g, NET_NODE(g, "DynamicQuantizeLinear", "dq", "y", x));
+    int v;
+    GOOD(oct_graph_add_value(g, "ys", OCT_F32, &v, err));
+    GOOD(oct_graph_set_output(g, net_last, 1, v, err));
+    GOOD(oct_graph_add_value(g, "yz", OCT_U8, &v, err));
+    GOOD(oct_graph_set_output(g, net_last, 2, v, err));
+    e = (oct_err)OCT_ERR_INIT;
+    assert_int_equal(oct_plan_create(g, NULL, 0, NULL, &p, &e), OCT_EUNSUPPORTED);
+    assert_non_null(strstr(e.text, "'dq'"));
+    oct_graph_destroy(g);
+}
+
+/* ------------------------------------------------------------------ memory */
+
+/* Lifetimes found afresh from the steps; no two tensors that live together may share bytes. */
+static void check_places(const oct_plan *p)
+{
+    int *first = oct_calloc(p->n_buffer, sizeof *first), *last = oct_calloc(p->n_buffer, sizeof *last);
+    assert_true(first && last);
+    for (size_t i = 0; i < p->n_buffer; i++)
+        first[i] = INT32_MAX, last[i] = -1;
+    for (size_t i = 0; i < p->n_step; i++)
+        for (int k = 0; k < p->step[i].s.n_in + p->step[i].s.n_out; k++) {
+            const oct_step *s = &p->step[i].s;
+            const oct_operand *t = k < s->n_in ? s->in[k] : s->out[k - s->n_in];
+            int b = t ? rt_root(p, ((const rt_operand *)t)->buffer) : -1;
+            if (b < 0)
+                continue;
+            first[b] = (int)i < first[b] ? (int)i : first[b];
+            last[b] = (int)i;
+        }
+    for (size_t i = 0; i < p->n_output; i++)
+        last[rt_root(p, p->output[i]->buffer)] = INT32_MAX;
+    for (size_t a = 0; a < p->n_buffer; a++) {
+        const rt_buffer *x = &p->buffer[a];
+        if (!x->placed)
+            continue;
+        assert_true(x->offset % 64 == 0 && x->offset + x->bytes <= p->memory_bytes);
+        for (size_t b = a + 1; b < p->n_buffer; b++) {
+            const rt_buffer *y = &p->buffer[b];
+            if (y->placed && first[a] <= last[b] && first[b] <= last[a])
+                assert_true(x->offset + x->bytes <= y->offset || y->offset + y->bytes <= x->offset);
+        }
+    }
+    assert_true(p->live_bytes <= p->memory_bytes);
+    oct_free(first);
+    oct_free(last);
+}
+
+static void places(void **state)
+{
+    for (int qdq = 0; qdq < 2; qdq++) {
+        oct_graph *g = net_cnn_make("2,3,17,13", qdq);
+        oct_plan *p = net_plan(g, NULL, NULL);
+        check_places(p);
+        float x[2 * 3 * 17 * 13], out[2][20];
+        net_fill(x, OCT_COUNT(x), 4);
+        /* What memory held before does not matter: no byte is read that was not written. */
+        for (int i = 0; i < 2; i++) {
+            memset(p->memory, i ? 0xff : 0, p->memory_bytes);
+            if (p->scratch)
+                memset(p->scratch, i ? 0xff : 0, p->scratch_bytes);
+            GOOD(oct_plan_run(p, (const void *[]){ x }, err));
+            GOOD(oct_operand_to_f32(oct_plan_output(p, 1), out[i], err));
+        }
+        assert_memory_equal(out[0], out[1], sizeof out[0]);
+        oct_plan_memory m = oct_plan_memory_of(p);
+        assert_true(m.arena >= m.live && m.live > 0 && m.weights > 0);
+        oct_plan_destroy(p);
+        oct_graph_destroy(g);
+    }
+}
+
+static void runs_allocate_nothing(void **state)
+{
+    oct_pool *pool = oct_pool_create(2);
+    for (int i = 0; i < 4; i++) {
+        oct_graph *g = net_cnn_make("2,3,17,13", i & 1);
+        oct_plan_opts opts = { .pool = i & 2 ? pool : NULL };
+        oct_plan *p = net_plan(g, &opts, NULL);
+        float x[2 * 3 * 17 * 13];
+        net_fill(x, OCT_COUNT(x), 4);
+        oct_alloc_fail_at(0);
+        GOOD(oct_plan_run(p, (const void *[]){ x }, err));
+        GOOD(oct_plan_run(p, (const void *[]){ x }, err));
+        assert_int_equal(oct_alloc_fail_at(0), 0);
+        oct_plan_destroy(p);
+        oct_graph_destroy(g);
+    }
+    oct_pool_destroy(pool);
+}
+
+static void failing_allocations(void **state)
+{
+    for (int qdq = 0; qdq < 2; qdq++) {
+        oct_graph *g = net_cnn_make("2,3,17,13", qdq);
+        const char *taps[] = { "c1", "pool", "fc" };
+        oct_plan_opts opts = { .taps = taps, .n_taps = 3 };
+        oct_status s = OCT_ENOMEM;
+        size_t n = 0;
+        while (s != OCT_OK) {
+            oct_plan *p = NULL;
+            oct_err e = OCT_ERR_INIT;
+            oct_alloc_fail_at(++n);
+            s = oct_plan_create(g, NULL, 0, &opts, &p, &e);
+            if (s != OCT_OK && s != OCT_ENOMEM)
+                fail_msg("allocation %zu: status %d: %s", n, (int)s, e.text);
+            if (s == OCT_OK)
+                assert_true(oct_alloc_fail_at(0) < n); /* none was left to fail */
+            else
+                assert_null(p);
+            oct_plan_destroy(p);
+            GOOD(oct_graph_check(g, err)); /* the model is as it was */
+            assert_true(n < 100000);
+        }
+        oct_alloc_fail_at(0);
+        assert_true(n > 5);
+        oct_graph_destroy(g);
+    }
+}
+
+/* ------------------------------------------------------------------ taps */
+
+typedef struct seen {
+    const char *name[64];
+    float value[64][64]; /* the first of each */
+    oct_dtype dtype[64];
+    bool quantized[64];
+    int64_t count[64];
+    size_t n;
+} seen;
+
+static oct_status on_tap(void *arg, const char *value, const oct_operand *t, oct_err *err)
+{
+    seen *s = arg;
+    static float all[CAP];
+    assert_true(s->n < 64 && t->count <= CAP);
+    OCT_TRY(oct_operand_to_f32(t, all, err));
+    memcpy(s->value[s->n], all, sizeof s->value[0]);
+    s->name[s->n] = value;
+    s->dtype[s->n] = t->dtype;
+    s->quantized[s->n] = t->q != NULL;
+    s->count[s->n++] = t->count;
+    return OCT_OK;
+}
+
+static int seen_at(const seen *s, const char *name)
+{
+    int at = -1;
+    for (size_t i = 0; i < s->n; i++)
+        if (strcmp(s->name[i], name) == 0) {
+            assert_int_equal(at, -1); /* once */
+            at = (int)i;
+        }
+    return at;
+}
+
+static void float_taps(void **state)
+{
+    /* Every value of a net, tapped, is what it is as an output of a net without fusion. */
+    oct_graph *g = net_cnn_make("1,3,17,13", false);
+    const char *taps[64];
+    size_t n = 0;
+    for (size_t i = 0; i < g->n_value; i++)
+        if (!g->value[i].konst)
+            taps[n++] = g->value[i].name;
+    static seen s;
+    s.n = 0;
+    oct_plan_opts opts = { .taps = taps, .n_taps = n };
+    oct_plan *p = net_plan(g, &opts, NULL);
+    oct_plan_set_tap(p, on_tap, &s);
+    static float x[3 * 17 * 13];
+    net_fill(x, OCT_COUNT(x), 77);
+    GOOD(oct_plan_run(p, (const void *[]){ x }, err));
+    assert_int_equal(s.n, n);
+    for (size_t i = 0; i < n; i++) {
+        assert_true(oct_plan_shows(p, taps[i]));
+        oct_graph *one;
+        GOOD(oct_graph_clone(g, &one, err));
+        int v = oct_graph_find(one, taps[i]);
+        for (size_t k = 0; k < one->n_output; k++)
+            one->value[one->output[k]].is_output = false;
+        one->n_output = 0;
+        net_output(one, v);
+        size_t count = net_run_with(one, &(oct_plan_opts){ .no_passes = true }, NULL, want, CAP);
+        int at = seen_at(&s, taps[i]);
+        assert_true(at >= 0);
+        assert_int_equal(s.count[at], count);
+        same(want, s.value[at], count < 64 ? count : 64);
+        oct_graph_destroy(one);
+    }
+    assert_false(oct_plan_shows(p, "nothing"));
+    oct_plan_destroy(p);
+    oct_graph_destroy(g);
+}
+
+static void integer_taps(void **state)
+{
+    oct_graph *g = net_cnn_make("1,3,17,13", true);
+    const char *taps[] = { "r1", "c1", "res_q", "pool_q", "y", "x" };
+    static seen s, f;
+    s.n = f.n = 0;
+    oct_plan_opts opts = { .taps = taps, .n_taps = OCT_COUNT(taps) };
+    oct_plan *p = net_plan(g, &opts, NULL);
+    opts.no_integer = true;
+    oct_plan *real = net_plan(g, &opts, NULL);
+    oct_plan_set_tap(p, on_tap, &s);
+    oct_plan_set_tap(real, on_tap, &f);
+    static float x[3 * 17 * 13];
+    net_fill(x, OCT_COUNT(x), 77);
+    GOOD(oct_plan_run(p, (const void *[]){ x }, err));
+    GOOD(oct_plan_run(real, (const void *[]){ x }, err));
+    size_t integer = 0;
+    for (size_t i = 0; i < oct_plan_n_steps(p); i++)
+        integer += strcmp(oct_plan_step(p, i).scheme, "int8") == 0;
+    assert_true(integer >= 10);
+    /* Conv, Relu and QuantizeLinear are one step: the Relu's name is shown, with integers. */
+    int r = seen_at(&s, "r1"), fr = seen_at(&f, "r1");
+    assert_true(r >= 0 && fr >= 0);
+    assert_true(s.quantized[r] && s.dtype[r] == OCT_U8);
+    assert_true(!f.quantized[fr] && f.dtype[fr] == OCT_F32);
+    for (int i = 0; i < 64; i++) {
+        float v = f.value[fr][i] > 255 * 0.02f ? 255 * 0.02f : f.value[fr][i];
+        assert_true(fabsf(s.value[r][i] - v) <= 0.0101f); /* half a code */
+    }
+    assert_true(seen_at(&s, "res_q") >= 0 && seen_at(&s, "y") >= 0 && seen_at(&s, "x") >= 0);
+    oct_plan_destroy(p);
+    oct_plan_destroy(real);
+    oct_graph_destroy(g);
+}
+
+static oct_status stop(void *arg, const char *value, const oct_operand *t, oct_err *err)
+{
+    return oct_fail(err, OCT_EGOAL, "stop at %s", value);
+}
+
+static void tap_stops(void **state)
+{
+    oct_graph *g = net_cnn_make("1,3,17,13", false);
+    const char *taps[] = { "pool" };
+    oct_plan_opts opts = { .taps = taps, .n_taps = 1 };
+    oct_plan *p = net_plan(g, &opts, NULL);
+    oct_plan_set_tap(p, stop, NULL);
+    static float x[3 * 17 * 13];
+    oct_err e = OCT_ERR_INIT;
+    assert_int_equal(oct_plan_run(p, (const void *[]){ x }, &e), OCT_EGOAL);
+    assert_string_equal(e.text, "stop at pool");
+    oct_plan_destroy(p);
+    oct_graph_destroy(g);
+}
+
+/* ------------------------------------------------------------------ integer steps */
+
+static void integer_close_to_float(void **state)
+{
+    /* Whole network: integer steps against QuantizeLinear and DequantizeLinear around float ones, a few codes apart. */
+    oct_graph *g = net_cnn_make("2,3,17,13", true);
+    size_t n = net_run(g, got, CAP);
+    const oct_plan_opts real = { .no_integer = true };
+    assert_int_equal(net_run_with(g, &real, NULL, want, CAP), n);
+    for (size_t i = 0; i < 20; i++)
+        assert_true(fabsf(got[i] - want[i]) <= 0.1001f); /* fc: 2 codes of 0.05 */
+    oct_graph_destroy(g);
+}
+
+static void dropout_mask(void **state)
+{
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, "4"), v;
+    net_output(g, NET_NODE(g, "Dropout", "drop", "y", x));
+    GOOD(oct_graph_add_value(g, "mask", OCT_BOOL, &v, err));
+    GOOD(oct_graph_set_output(g, net_last, 1, v, err));
+    net_output(g, v);
+    assert_int_equal(net_run(g, got, CAP), 8);
+    net_fill(want, 4, 77);
+    assert_memory_equal(got, want, 16);
+    for (int i = 4; i < 8; i++)
+        assert_true(got[i] == 1.0f);
+    oct_graph_destroy(g);
+    g = net_graph(13);
+    x = net_input(g, "x", OCT_F32, "4");
+    const uint8_t yes = 1;
+    net_output(g, NET_NODE(g, "Dropout", "drop", "y", x, NET_F32(g, "ratio", "", 0.5f), net_const(g, "t", OCT_BOOL, "", &yes)));
+    oct_err e = OCT_ERR_INIT;
+    oct_plan *p = NULL;
+    assert_int_equal(oct_plan_create(g, NULL, 0, NULL, &p, &e), OCT_EUNSUPPORTED); /* training */
+    assert_non_null(strstr(e.text, "'drop'"));
+    oct_graph_destroy(g);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(conv_ranks),        cmocka_unit_test(concat_axes),      cmocka_unit_test(transposes),
+        cmocka_unit_test(permutations),      cmocka_unit_test(aliases),          cmocka_unit_test(inputs_change),
+        cmocka_unit_test(constant_dequantize), cmocka_unit_test(dynamic_shapes), cmocka_unit_test(shape_errors),
+        cmocka_unit_test(errors_name_nodes), cmocka_unit_test(places),           cmocka_unit_test(runs_allocate_nothing),
+        cmocka_unit_test(failing_allocations), cmocka_unit_test(float_taps),     cmocka_unit_test(integer_taps),
+        cmocka_unit_test(tap_stops),         cmocka_unit_test(integer_close_to_float), cmocka_unit_test(dropout_mask),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
