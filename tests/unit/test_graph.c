@@ -333,7 +333,7 @@ static void attributes(void **state)
     local[0] = 'n';
     assert_string_equal(oct_node_str(n, "s", ""), "text");
     for (int i = 0; i < 20; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "a%d", i);
         net_int(g, name, i);
     }
