@@ -1,0 +1,427 @@
+/* Results are the same bits on every instruction set, for every number of threads and every batch; and the models of
+ * testdata/models give what is stored beside them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "net.h"
+#include "net_cnn.h"
+#include "base/io.h"
+#include "data/npy.h"
+#include "data/set.h"
+#include "kernels/cpu.h"
+#include "onnx/model.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+
+/* Under the address sanitizer the scalar kernels are too slow for the large models. */
+#ifdef __SANITIZE_ADDRESS__
+enum { LARGEST = 400 << 10 };
+#else
+enum { LARGEST = INT32_MAX };
+#endif
+
+static const char *const isas[] = { "scalar", "avx2", "avx512", "avx512vnni", "avxvnni", "neon", "dotprod", "i8mm" };
+static char folder[600]; /* testdata */
+static oct_pool *pools[2]; /* NULL and two threads */
+
+/* ------------------------------------------------------------------ arrays stored beside a model */
+
+typedef struct store {
+    char *bytes;
+    oct_zip_entry *entry;
+    size_t n;
+} store;
+
+static bool open_store(const char *path, store *s)
+{
+    size_t size;
+    *s = (store){ NULL, NULL, 0 };
+    if (oct_read_all(path, 1u << 30, &s->bytes, &size, NULL) != OCT_OK)
+        return false;
+    GOOD(oct_zip_list((const uint8_t *)s->bytes, size, &s->entry, &s->n, err));
+    return true;
+}
+
+static void close_store(store *s)
+{
+    oct_free(s->bytes);
+    oct_free(s->entry);
+}
+
+/* "in/x" or "out/y"; the bytes are copied, because those in the archive are not aligned. */
+static bool stored(const store *s, const char *kind, const char *name, oct_npy *h, void **data)
+{
+    char key[300];
+    snprintf(key, sizeof key, "%s/%s", kind, name);
+    for (size_t i = 0; i < s->n; i++)
+        if (strcmp(s->entry[i].name, key) == 0) {
+            assert_false(s->entry[i].deflated || s->entry[i].packed != s->entry[i].size);
+            const char *p = s->bytes + s->entry[i].offset;
+            GOOD(oct_npy_parse(p, s->entry[i].size, h, err));
+            assert_false(h->fortran);
+            assert_non_null(*data = oct_alloc(h->bytes));
+            memcpy(*data, p + h->offset, h->bytes);
+            return true;
+        }
+    return false;
+}
+
+/* ------------------------------------------------------------------ running */
+
+typedef struct feeds {
+    const void *data[8];
+    oct_input_shape shape[8];
+    size_t n;
+} feeds;
+
+typedef struct result {
+    char *bytes;
+    size_t size, n;
+    oct_operand t[16]; /* of each output, data into bytes */
+} result;
+
+static void free_result(result *r)
+{
+    oct_free(r->bytes);
+    *r = (result){ 0 };
+}
+
+static oct_status run(const oct_graph *g, const feeds *f, oct_pool *pool, result *r, oct_err *err)
+{
+    oct_plan_opts opts = { .pool = pool };
+    oct_plan *p = NULL;
+    *r = (result){ 0 };
+    OCT_TRY(oct_plan_create(g, f->shape, f->n, &opts, &p, err));
+    oct_status s = oct_plan_run(p, f->data, err);
+    size_t bytes[16];
+    r->n = oct_plan_n_outputs(p);
+    assert_true(r->n <= 16);
+    for (size_t i = 0; i < r->n; i++) {
+        r->t[i] = *oct_plan_output(p, i);
+        assert_true(oct_dtype_bytes(r->t[i].dtype, r->t[i].count, &bytes[i]));
+        r->size += bytes[i];
+    }
+    assert_non_null(r->bytes = oct_alloc(r->size));
+    for (size_t i = 0, at = 0; s == OCT_OK && i < r->n; at += bytes[i++]) {
+        memcpy(r->bytes + at, r->t[i].data, bytes[i]);
+        r->t[i].data = r->bytes + at;
+    }
+    oct_plan_destroy(p);
+    return s;
+}
+
+/* Runs with every instruction set and both pools; *first receives the scalar result. */
+static oct_status run_all_ways(const char *name, const oct_graph *g, const feeds *f, result *first, oct_err *err)
+{
+    bool have = false;
+    for (size_t i = 0; i < OCT_COUNT(isas); i++) {
+        if (oct_isa_limit(isas[i], NULL) != OCT_OK)
+            continue;
+        for (int t = 0; t < 2; t++) {
+            result r;
+            oct_status s = run(g, f, pools[t], have ? &r : first, err);
+            if (s != OCT_OK)
+                return s;
+            if (have && (r.size != first->size || memcmp(r.bytes, first->bytes, r.size) != 0))
+                fail_msg("%s: %s with %d threads differs from scalar", name, isas[i], t + 1);
+            if (have)
+                free_result(&r);
+            have = true;
+        }
+    }
+    return oct_isa_limit("native", err);
+}
+
+/* Samples of all outputs one at a time equal those of one batch. */
+static void check_batches(const char *name, const oct_graph *g, const feeds *f, const result *whole)
+{
+    int64_t n = f->shape[0].dims[0];
+    for (int64_t i = 0; i < n; i++) {
+        feeds one = *f;
+        result r;
+        oct_err e = OCT_ERR_INIT;
+        size_t row = sizeof(float);
+        for (int k = 1; k < one.shape[0].rank; k++)
+            row *= (size_t)one.shape[0].dims[k];
+        one.shape[0].dims[0] = 1;
+        one.data[0] = (const char *)f->data[0] + (size_t)i * row;
+        if (run(g, &one, pools[i & 1], &r, &e) != OCT_OK)
+            fail_msg("%s: %s", name, e.text);
+        for (size_t o = 0; o < r.n; o++) {
+            size_t bytes;
+            assert_true(oct_dtype_bytes(r.t[o].dtype, r.t[o].count, &bytes));
+            if (memcmp(r.t[o].data, (const char *)whole->t[o].data + (size_t)i * bytes, bytes) != 0)
+                fail_msg("%s: sample %d alone differs from the batch", name, (int)i);
+        }
+        free_result(&r);
+    }
+}
+
+/* ------------------------------------------------------------------ generated networks */
+
+static void generated(void **state)
+{
+    static float x[8 * 3 * 33 * 29];
+    net_fill(x, OCT_COUNT(x), 1);
+    for (int qdq = 0; qdq < 2; qdq++) {
+        oct_graph *g = net_cnn_make("N,3,H,W", qdq);
+        feeds f = { { x }, { { "x", 4, { 8, 3, 33, 29 } } }, 1 };
+        result r;
+        GOOD(run_all_ways(qdq ? "quantized" : "float", g, &f, &r, err));
+        check_batches(qdq ? "quantized" : "float", g, &f, &r);
+        free_result(&r);
+        oct_graph_destroy(g);
+    }
+}
+
+/* A layer of odd sizes: tails of every tile, depths that are no multiple of anything, one column, one row. */
+static void odd_products(void **state)
+{
+    static const char *const w[] = { "1,7", "9,1", "33,130", "17,64", "16,257", "5,31" };
+    static float x[19 * 257];
+    net_fill(x, OCT_COUNT(x), 3);
+    for (size_t i = 0; i < OCT_COUNT(w); i++)
+        for (int qdq = 0; qdq < 2; qdq++) {
+            net_cnn n = { net_graph(13), qdq, 1 };
+            int64_t rows = 0, k = 0;
+            oct_dim d[2];
+            net_dims(n.g, w[i], d);
+            rows = d[0].n, k = d[1].n;
+            if (qdq && rows * k > 4096)
+                continue;
+            char dims[20];
+            snprintf(dims, sizeof dims, "N,%d", (int)k);
+            int v = net_qdq(&n, net_input(n.g, "x", OCT_F32, dims), 1.0f / 64, 128);
+            n.count++;
+            int y = NET_NODE(n.g, "Gemm", "fc", "y", v, net_weights(&n, w[i], (int)rows), net_bias(&n, (int)rows, 1.0f / 64));
+            net_int(n.g, "transB", 1);
+            net_output(n.g, net_qdq(&n, y, 0.02f, 128));
+            feeds f = { { x }, { { "x", 2, { 19, k } } }, 1 };
+            result r;
+            GOOD(run_all_ways(w[i], n.g, &f, &r, err));
+            check_batches(w[i], n.g, &f, &r);
+            free_result(&r);
+            oct_graph_destroy(n.g);
+        }
+}
+
+/* ------------------------------------------------------------------ the models of testdata */
+
+/* Integers must be equal; floats within 1e-4 of the range, of float16 2e-3. */
+static void compare(const char *model, const char *name, const oct_operand *t, const oct_npy *h, const void *data)
+{
+    assert_int_equal(t->dtype, h->dtype);
+    assert_int_equal(t->count, h->count);
+    if (t->dtype != OCT_F32 && t->dtype != OCT_F16 && t->dtype != OCT_F64) {
+        if (memcmp(t->data, data, h->bytes) != 0)
+            fail_msg("%s: '%s' is not what ONNX Runtime computed", model, name);
+        return;
+    }
+    oct_operand want = *t;
+    want.data = (void *)(uintptr_t)data;
+    float *a = oct_calloc((size_t)t->count + 1, sizeof *a), *b = oct_calloc((size_t)t->count + 1, sizeof *b);
+    assert_true(a && b);
+    GOOD(oct_operand_to_f32(&want, a, err));
+    GOOD(oct_operand_to_f32(t, b, err));
+    double e = t->count ? net_error(a, b, (size_t)t->count) : 0;
+    if (!(e <= (t->dtype == OCT_F16 ? 2e-3 : 1e-4)))
+        fail_msg("%s: '%s' is %g of its range off", model, name, e);
+    oct_free(a);
+    oct_free(b);
+}
+
+static bool load_feeds(const oct_graph *g, const store *s, feeds *f)
+{
+    *f = (feeds){ .n = g->n_input };
+    for (size_t i = 0; i < g->n_input; i++) {
+        oct_npy h;
+        void *data;
+        if (i >= 8 || !stored(s, "in", g->value[g->input[i]].name, &h, &data))
+            return false;
+        f->data[i] = data;
+        f->shape[i] = (oct_input_shape){ .name = g->value[g->input[i]].name, .rank = h.rank };
+        memcpy(f->shape[i].dims, h.dims, (size_t)h.rank * sizeof *h.dims);
+    }
+    return true;
+}
+
+/* Runs a model on its stored inputs; false when it says that it is not supported. */
+static bool check_model(const char *name)
+{
+    char path[1000];
+    store s;
+    oct_model *m;
+    result r;
+    feeds f;
+    oct_err e = OCT_ERR_INIT;
+    snprintf(path, sizeof path, "%s/models/%s.npz", folder, name);
+    if (!open_store(path, &s))
+        return false;
+    snprintf(path, sizeof path, "%s/models/%s.onnx", folder, name);
+    GOOD(oct_model_load(path, &m, err));
+    if (!load_feeds(m->graph, &s, &f))
+        fail_msg("%s: no stored inputs", name);
+    oct_status status = run_all_ways(name, m->graph, &f, &r, &e);
+    if (status != OCT_OK && status != OCT_EUNSUPPORTED)
+        fail_msg("%s: status %d: %s", name, (int)status, e.text);
+    if (status == OCT_EUNSUPPORTED)
+        print_message("# %s: %s\n", name, e.text);
+    for (size_t o = 0; status == OCT_OK && o < r.n; o++) {
+        oct_npy h;
+        void *data;
+        const char *out = m->graph->value[m->graph->output[o]].name;
+        assert_true(stored(&s, "out", out, &h, &data));
+        compare(name, out, &r.t[o], &h, data);
+        oct_free(data);
+    }
+    if (status == OCT_OK && strncmp(name, "demo_", 5) == 0)
+        check_batches(name, m->graph, &f, &r);
+    for (size_t i = 0; i < f.n; i++)
+        oct_free((void *)(uintptr_t)f.data[i]);
+    free_result(&r);
+    oct_model_free(m);
+    close_store(&s);
+    return status == OCT_OK;
+}
+
+static void models(void **state)
+{
+    char path[700];
+    /* What the runtime does not run yet, and says so. */
+    static const char *const known[] = { "if_subgraph", "function", "fp16_model", "sparse_initializer" };
+    size_t ran = 0;
+    snprintf(path, sizeof path, "%s/models", folder);
+    DIR *d = opendir(path);
+    assert_non_null(d);
+    for (struct dirent *e; (e = readdir(d));) {
+        size_t n = strlen(e->d_name);
+        char name[256];
+        if (n < 5 || strcmp(e->d_name + n - 4, ".npz") != 0)
+            continue;
+        snprintf(name, sizeof name, "%.*s", (int)(n - 4), e->d_name);
+        bool good = check_model(name), expected = false;
+        for (size_t i = 0; i < OCT_COUNT(known); i++)
+            expected |= strcmp(name, known[i]) == 0;
+        if (!good && !expected)
+            fail_msg("%s cannot be run", name);
+        ran += good;
+    }
+    closedir(d);
+    assert_true(ran > 80);
+}
+
+/* Quantized models of testdata agree with ONNX Runtime code by code: their outputs are dequantized codes. */
+static void codes(void **state)
+{
+    static const struct {
+        const char *name, *output;
+    } cases[] = { { "demo_qdq", "prob" }, { "demo_qoperator", "prob" }, { "qdq_s8_per_tensor", "y" } };
+    for (size_t i = 0; i < OCT_COUNT(cases); i++) {
+        char path[1000];
+        store s;
+        oct_model *m;
+        feeds f;
+        result r;
+        oct_npy h;
+        void *data;
+        snprintf(path, sizeof path, "%s/models/%s.npz", folder, cases[i].name);
+        assert_true(open_store(path, &s));
+        snprintf(path, sizeof path, "%s/models/%s.onnx", folder, cases[i].name);
+        GOOD(oct_model_load(path, &m, err));
+        assert_true(load_feeds(m->graph, &s, &f));
+        GOOD(run(m->graph, &f, NULL, &r, err));
+        assert_true(stored(&s, "out", cases[i].output, &h, &data));
+        for (int64_t k = 0; k < h.count; k++)
+            if (((const float *)data)[k] != ((const float *)r.t[0].data)[k])
+                fail_msg("%s: output %d is %.9g, ONNX Runtime has %.9g", cases[i].name, (int)k,
+                         (double)((const float *)r.t[0].data)[k], (double)((const float *)data)[k]);
+        oct_free(data);
+        for (size_t k = 0; k < f.n; k++)
+            oct_free((void *)(uintptr_t)f.data[k]);
+        free_result(&r);
+        oct_model_free(m);
+        close_store(&s);
+    }
+}
+
+/* The real models beside the checkout, where they are: float, on noise. */
+static void real_models(void **state)
+{
+    char path[1000];
+    static float x[2 * 3 * 416 * 416];
+    net_fill(x, OCT_COUNT(x), 8);
+    snprintf(path, sizeof path, "%s/../../shared/models", folder);
+    DIR *d = opendir(path);
+    if (!d) {
+        print_message("# skipped: no folder ../shared/models with real models\n");
+        return;
+    }
+    for (struct dirent *e; (e = readdir(d));) {
+        oct_model *m;
+        oct_err why = OCT_ERR_INIT;
+        feeds f = { { x }, { { NULL } }, 1 };
+        result r;
+        size_t n = strlen(e->d_name);
+        if (n < 6 || strcmp(e->d_name + n - 5, ".onnx") != 0)
+            continue;
+        snprintf(path, sizeof path, "%s/../../shared/models/%s", folder, e->d_name);
+        GOOD(oct_model_load(path, &m, err));
+        if (m->size > LARGEST) {
+            oct_model_free(m);
+            continue;
+        }
+        const oct_value *in = &m->graph->value[m->graph->input[0]];
+        if (m->graph->n_input == 1 && in->dtype == OCT_F32 && in->shape.rank > 0) {
+            f.shape[0] = (oct_input_shape){ .name = in->name, .rank = in->shape.rank };
+            size_t count = 1;
+            for (int i = 0; i < in->shape.rank; i++) {
+                f.shape[0].dims[i] = in->shape.d[i].n > 0 ? in->shape.d[i].n : i ? 64 : 2;
+                count *= (size_t)f.shape[0].dims[i];
+            }
+            assert_true(count <= OCT_COUNT(x));
+            bool batches = in->shape.d[0].n <= 0;
+            if (batches)
+                f.shape[0].dims[0] = 1; /* every way on one sample, two samples the best way */
+            if (run_all_ways(e->d_name, m->graph, &f, &r, &why) != OCT_OK)
+                fail_msg("%s: %s", e->d_name, why.text);
+            free_result(&r);
+            if (batches) {
+                f.shape[0].dims[0] = 2;
+                GOOD(run(m->graph, &f, pools[1], &r, err));
+                check_batches(e->d_name, m->graph, &f, &r);
+                free_result(&r);
+            }
+        }
+        oct_model_free(m);
+    }
+    closedir(d);
+}
+
+static int set_up(void **state)
+{
+    const char *source = getenv("OCT_SOURCE");
+    snprintf(folder, sizeof folder, "%s/testdata", source ? source : ".");
+    return (pools[1] = oct_pool_create(2)) ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    oct_pool_destroy(pools[1]);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(generated),
+        cmocka_unit_test(odd_products),
+        cmocka_unit_test(models),
+        cmocka_unit_test(codes),
+        cmocka_unit_test(real_models),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
