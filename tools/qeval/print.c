@@ -46,6 +46,8 @@ static const char *ratio_text(char dst[64], double reference, double value, cons
 {
     if (!(reference > 0) || !(value > 0))
         return "";
+    if (value == reference)
+        return "the same";
     if (value <= reference)
         snprintf(dst, 64, "%.2f times %s", reference / value, better);
     else
