@@ -142,7 +142,11 @@ void oct_io_guard(const char *tool)
     sigaction(SIGINT, &stop, NULL);
     sigaction(SIGTERM, &stop, NULL);
     sigaction(SIGHUP, &stop, NULL);
+    /* A reader that went away and a limit on file sizes become errors of write, which are reported. */
     signal(SIGPIPE, SIG_IGN);
+#ifdef SIGXFSZ
+    signal(SIGXFSZ, SIG_IGN);
+#endif
 }
 
 oct_status oct_read_all(const char *path, size_t max, char **data, size_t *size, oct_err *err)

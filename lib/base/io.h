@@ -19,7 +19,8 @@ void oct_map_close(oct_map *m);
 
 /* Installs a handler for SIGBUS: a fault inside an open map prints "<tool>: <path>: the file was cut
  * short while it was read" and ends the process with exit code 3; any other fault is passed on. Also
- * registers the temporary files of oct_out for removal on SIGINT, SIGTERM and SIGHUP. Tools call it once. */
+ * registers the temporary files of oct_out for removal on SIGINT, SIGTERM and SIGHUP. SIGPIPE and SIGXFSZ are ignored, so
+ * that write fails instead. Tools call it once. */
 void oct_io_guard(const char *tool);
 
 /* Reads a whole file or, for "-", standard input, into memory (NUL added, not counted; release with

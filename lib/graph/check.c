@@ -114,7 +114,8 @@ oct_status oct_graph_sort(oct_graph *g, oct_err *err)
         }
     }
     if (count == n) {
-        memcpy(g->order, done, n * sizeof *done);
+        if (n)
+            memcpy(g->order, done, n * sizeof *done);
     } else {
         char text[300];
         s = oct_fail(err, OCT_EMALFORMED, "%s depends on its own result", oct_node_text(g, in_cycle(g, wait), text, sizeof text));

@@ -490,7 +490,8 @@ static oct_status drop_unused(oct_plan *p, oct_err *err)
                 read[((rt_operand *)st->s.in[m])->buffer] = true;
         p->step[--kept] = *st;
     }
-    memmove(p->step, p->step + kept, (p->n_step - kept) * sizeof *p->step);
+    if (p->step)
+        memmove(p->step, p->step + kept, (p->n_step - kept) * sizeof *p->step);
     p->n_step -= kept;
     oct_free(read);
     return OCT_OK;

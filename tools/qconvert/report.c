@@ -173,7 +173,7 @@ static void float_clause(const session *s, oct_buf *b)
             seen = !s->layers[k].d.integer && strcmp(s->layers[k].d.op, l->d.op) == 0 && strcmp(s->layers[k].d.why, l->d.why) == 0;
         if (seen)
             continue;
-        oct_buf_printf(b, "%s%s by %s%s", shown ? ", " : "; float: ", l->d.op, ruled ? "the rule " : "the reason that ", l->d.why);
+        oct_buf_printf(b, "%s%s %s %s", shown ? ", " : "; float: ", l->d.op, ruled ? "by the rule" : "because", l->d.why);
         shown++;
     }
 }
@@ -187,8 +187,9 @@ static void print_sentence(const session *s, FILE *f)
         products += s->layers[i].product;
         integer += s->layers[i].product && s->layers[i].d.integer;
     }
-    oct_buf_printf(&b, "%s%s: %.2f times smaller than %s (%s to %s%s)", tool_base(s->output), s->a->dry_run ? " would be" : "",
-                   (double)s->size_before / (double)(s->size_after ? s->size_after : 1), tool_base(s->a->model),
+    double ratio = (double)s->size_before / (double)(s->size_after ? s->size_after : 1);
+    oct_buf_printf(&b, "%s%s %.2f times %s than %s (%s to %s%s)", tool_base(s->output), s->a->dry_run ? " would be" : " is",
+                   ratio < 1 ? 1 / ratio : ratio, ratio < 1 ? "larger" : "smaller", tool_base(s->a->model),
                    oct_fmt_bytes(before, s->size_before), s->a->dry_run ? "about " : "", oct_fmt_bytes(after, s->size_after));
     oct_buf_printf(&b, "; %zu of %zu layers with weights are int8", integer, products);
     if (!isnan(s->sqnr))

@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void add(oct_buf *b, const char *option, const char *value)
@@ -156,7 +157,8 @@ oct_status session_save(session *s, oct_err *err)
     OCT_TRY(set_meta(s, err));
     OCT_TRY(oct_model_save(s->m, s->output, NULL, err));
     s->size_after = s->size_before - saved_bytes(s);
-    return strcmp(s->output, "-") == 0 ? OCT_OK : check(s, err);
+    struct stat st; /* a device or pipe cannot be read back */
+    return strcmp(s->output, "-") == 0 || stat(s->output, &st) != 0 || !S_ISREG(st.st_mode) ? OCT_OK : check(s, err);
 }
 
 /* ---- the decisions as a table ---- */
