@@ -1,6 +1,7 @@
 /* A conversion up to its decisions: model, policy, job, statistics. */
 #include "qconvert/qconvert.h"
 
+#include "quant/runnable.h"
 #include "quant/tune.h"
 
 #include <math.h>
@@ -143,12 +144,30 @@ static oct_status open_spread(const session *s, oct_source **src, oct_err *err)
     return tool_open_data(s->m->graph, &d, 0, src, err);
 }
 
+/* Why what is measured on the whole model cannot be measured (empty: nothing would be); NULL: it can. */
+static const char *no_measuring(const session *s)
+{
+    oct_graph *part = NULL;
+    oct_err ignored = OCT_ERR_INIT;
+    size_t n;
+    oct_qjob_values(s->job, NULL, &n);
+    bool whole = oct_runnable_part(s->m->graph, &part, &ignored) == OCT_OK && !part;
+    oct_graph_destroy(part);
+    if (n == 0)
+        return ""; /* nothing has a range */
+    if (!whole)
+        return "the model has an operator that is not known here";
+    return oct_source_reset(s->src, &ignored) == OCT_OK ? NULL : "the data can be read once only";
+}
+
 /* With samples at hand: which observer, and what the biases must make up for. */
 static oct_status recover(session *s, oct_err *err)
 {
     oct_source *src = NULL;
-    if (oct_source_reset(s->src, NULL) != OCT_OK) {
-        oct_cli_note(s->cli, 0, "the data can be read once only: ranges by hist-mse, biases corrected from the statistics");
+    const char *why = no_measuring(s);
+    if (why) {
+        if (*why)
+            oct_cli_note(s->cli, 0, "%s: ranges by hist-mse, biases corrected from the statistics", why);
         return oct_qjob_decide(s->job, s->calib, err);
     }
     oct_pool *pool = oct_pool_create((int)s->cli->threads);
