@@ -4,8 +4,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 static atomic_size_t n_allocs, fail_at;
+
+/* Large blocks get pages of their own, which go back to the system when freed. glibc's default is to keep them once one
+ * was freed, so that the peak of one phase (calibration) would add to that of the next. */
+static void keep_large_blocks_apart(void)
+{
+#ifdef __GLIBC__
+    static atomic_flag done = ATOMIC_FLAG_INIT;
+    if (!atomic_flag_test_and_set(&done))
+        mallopt(M_MMAP_THRESHOLD, 256 << 10);
+#endif
+}
 
 size_t oct_alloc_fail_at(size_t n)
 {
@@ -31,6 +45,7 @@ void *oct_alloc(size_t size)
         fail_at = 0;
         return NULL;
     }
+    keep_large_blocks_apart();
     size_t rounded;
     if (!oct_add_size(size ? size : 1, 63, &rounded))
         return NULL;

@@ -61,7 +61,7 @@ static oct_status make_plans(tuner *u, oct_err *err)
     }
     if (same)
         return OCT_OK;
-    oct_plan_opts o = { .pool = u->pool, .no_passes = true };
+    oct_plan_opts o = { .no_passes = true };
     oct_plan_destroy(u->real);
     u->real = NULL;
     OCT_TRY(oct_plan_create(g, u->shape, g->n_input, &o, &u->real, err));
@@ -107,15 +107,34 @@ static oct_status score(tuner *u, oct_err *err)
     return OCT_OK;
 }
 
+/* One sample through all plans, a plan to a thread: they are alike in cost and need no word from each other. */
+typedef struct round {
+    const tuner *u;
+    const void *in[64];
+    oct_status status[N + 1];
+    oct_err err[N + 1];
+} round_of_plans;
+
+static void run_plans(void *arg, size_t begin, size_t end, size_t thread)
+{
+    round_of_plans *r = arg;
+    for (size_t i = begin; i < end; i++)
+        r->status[i] = oct_plan_run(i == 0 ? r->u->real : r->u->t[i - 1].plan, r->in, &r->err[i]);
+}
+
 static oct_status run_sample(tuner *u, oct_err *err)
 {
-    const void *in[64];
+    round_of_plans r = { .u = u };
     OCT_TRY(make_plans(u, err));
     for (size_t i = 0; i < u->batch.n_tensors; i++)
-        in[i] = u->batch.tensors[i].data;
-    OCT_TRY(oct_plan_run(u->real, in, err));
-    for (int i = 0; i < N; i++)
-        OCT_TRY(oct_plan_run(u->t[i].plan, in, err));
+        r.in[i] = u->batch.tensors[i].data;
+    oct_pool_for(u->pool, N + 1, 1, run_plans, &r);
+    for (int i = 0; i <= N; i++)
+        if (r.status[i] != OCT_OK) {
+            if (err)
+                *err = r.err[i];
+            return r.status[i];
+        }
     return score(u, err);
 }
 
