@@ -1,7 +1,11 @@
-/* lib/ops/op_cast.c -- Cast and CastLike between all types with whole bytes, except 8-bit floats and strings. */
+/* lib/ops/op_cast.c -- Cast and CastLike between all types but strings and complex numbers. */
 #include "ops/args.h"
 #include "ops/elem.h"
 #include "ops/nd.h"
+#include "ops/small.h"
+
+#include <math.h>
+#include <string.h>
 
 static oct_status cast_infer(const oct_infer *c, oct_err *err)
 {
@@ -23,6 +27,8 @@ static oct_status like_infer(const oct_infer *c, oct_err *err)
 
 typedef struct walk {
     const oct_operand *x, *y;
+    bool saturate;
+    oct_small_round round;
 } walk;
 
 static void row(void *arg, const int64_t *o, const int64_t *st, int64_t n)
@@ -33,9 +39,48 @@ static void row(void *arg, const int64_t *o, const int64_t *st, int64_t n)
     oct_elem_store(w->y->dtype, w->y->data, o[0], st[0], n, oct_dom_of(w->x->dtype), v);
 }
 
+/* From or to a small type, through float; integers go to small integers as such. */
+static void small_row(void *arg, const int64_t *o, const int64_t *st, int64_t n)
+{
+    const walk *w = arg;
+    oct_chunk c, f;
+    oct_dom from = oct_dom_of(w->x->dtype);
+    const void *v = &f;
+    if (from == OCT_DOM_NONE) {
+        for (int64_t k = 0; k < n; k++)
+            f.f[k] = oct_small_get(w->x->dtype, w->x->data, o[1] + k * st[1]);
+        from = OCT_DOM_F;
+    } else {
+        v = oct_elem_load(w->x->dtype, w->x->data, o[1], st[1], n, &c);
+    }
+    if (!oct_is_small(w->y->dtype)) {
+        oct_elem_store(w->y->dtype, w->y->data, o[0], st[0], n, from, v);
+        return;
+    }
+    for (int64_t k = 0; k < n; k++) {
+        int64_t to = o[0] + k * st[0];
+        double x = from == OCT_DOM_F ? ((const float *)v)[k] : from == OCT_DOM_D ? ((const double *)v)[k] : 0;
+        if (from != OCT_DOM_F && from != OCT_DOM_D && oct_is_small_int(w->y->dtype))
+            oct_small_set_int(w->y->dtype, w->y->data, to, ((const int64_t *)v)[k]);
+        else if (from == OCT_DOM_I)
+            oct_small_set(w->y->dtype, w->y->data, to, (float)((const int64_t *)v)[k], w->saturate, w->round);
+        else if (from == OCT_DOM_U)
+            oct_small_set(w->y->dtype, w->y->data, to, (float)((const uint64_t *)v)[k], w->saturate, w->round);
+        else if (oct_is_small_int(w->y->dtype))
+            oct_small_set_int(w->y->dtype, w->y->data, to, fabs(x) < 0x1p62 ? (int64_t)x : 0);
+        else
+            oct_small_set(w->y->dtype, w->y->data, to, (float)x, w->saturate, w->round);
+    }
+}
+
+static bool castable(oct_dtype t)
+{
+    return oct_dom_of(t) != OCT_DOM_NONE || oct_is_small(t);
+}
+
 static oct_status cast_prepare(oct_step *s, const oct_prep *p, oct_err *err)
 {
-    if (oct_dom_of(s->in[0]->dtype) == OCT_DOM_NONE || oct_dom_of(s->out[0]->dtype) == OCT_DOM_NONE)
+    if (!castable(s->in[0]->dtype) || !castable(s->out[0]->dtype))
         return oct_fail(err, OCT_EUNSUPPORTED, "from %s to %s", oct_dtype_name(s->in[0]->dtype),
                         oct_dtype_name(s->out[0]->dtype));
     return OCT_OK;
@@ -43,11 +88,14 @@ static oct_status cast_prepare(oct_step *s, const oct_prep *p, oct_err *err)
 
 static oct_status cast_run(const oct_step *s, const oct_run *r, oct_err *err)
 {
-    walk w = { s->in[0], s->out[0] };
+    const char *round = oct_node_str(s->node, "round_mode", "up");
+    walk w = { s->in[0], s->out[0], oct_node_int(s->node, "saturate", 1) != 0,
+               strcmp(round, "up") == 0 ? OCT_SMALL_UP : strcmp(round, "down") == 0 ? OCT_SMALL_DOWN : OCT_SMALL_NEAREST };
+    bool small = oct_is_small(w.x->dtype) || oct_is_small(w.y->dtype);
     oct_nd d;
     oct_nd_init(&d, s->out[0]);
     oct_nd_add(&d, s->in[0]);
-    oct_nd_run(&d, r->pool, row, &w);
+    oct_nd_run(&d, small ? NULL : r->pool, small ? small_row : row, &w); /* packed neighbours share bytes */
     return OCT_OK;
 }
 

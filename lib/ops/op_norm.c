@@ -1,4 +1,4 @@
-/* BatchNormalization (inference), InstanceNormalization, LRN. */
+/* BatchNormalization, InstanceNormalization, LRN. */
 #include "kernels/math.h"
 #include "kernels/reduce.h"
 #include "ops/infer.h"
@@ -17,12 +17,18 @@ static oct_status batch_infer(const oct_infer *c, oct_err *err)
             return oct_fail(err, OCT_EMALFORMED, "input '%s' does not have one value for each of %lld channels",
                             oct_in_value(c, i)->name, (long long)x.d[1].n);
     }
+    for (int i = 1; i < 5; i++) {
+        oct_shape v = oct_in_shape(c, i < 3 ? i + 2 : i);
+        oct_out_dtype(c, i, oct_in_dtype(c, i < 3 ? i + 2 : i));
+        OCT_TRY(oct_out_shape(c, i, v.rank, v.d, err));
+    }
     return oct_out_like(c, 0, 0, err);
 }
 
 typedef struct batch_state {
     float *scale, *shift; /* f32[c] */
-    bool fixed;
+    double *sum;          /* training: f64[2][c], mean and variance of the batch */
+    bool fixed, training;
 } batch_state;
 
 /* y = (x - mean) / sqrt(var + eps) * gamma + beta = x * s + b. */
@@ -36,14 +42,57 @@ static void fold(const oct_step *s, const batch_state *st)
     }
 }
 
+/* Mean and (population) variance of each channel of channels-last data, in double, row by row. */
+static void batch_statistics(const oct_operand *x, size_t c, double *mean, double *var)
+{
+    const float *v = x->data;
+    size_t rows = (size_t)x->count / c;
+    for (size_t k = 0; k < 2 * c; k++)
+        mean[k] = 0; /* var follows */
+    for (size_t i = 0; i < rows; i++)
+        for (size_t k = 0; k < c; k++)
+            mean[k] += v[i * c + k];
+    for (size_t k = 0; k < c; k++)
+        mean[k] /= (double)rows;
+    for (size_t i = 0; i < rows; i++)
+        for (size_t k = 0; k < c; k++)
+            var[k] += (v[i * c + k] - mean[k]) * (v[i * c + k] - mean[k]);
+    for (size_t k = 0; k < c; k++)
+        var[k] /= (double)rows;
+}
+
+/* Training: statistics of this batch normalize; outputs 1 and 2 are the running ones (BatchNormalization-15). */
+static void batch_train(const oct_step *s, const batch_state *st)
+{
+    size_t c = (size_t)s->in[1]->count;
+    double *mean = st->sum, *var = st->sum + c;
+    float eps = oct_node_float(s->node, "epsilon", 1e-5f), keep = oct_node_float(s->node, "momentum", 0.9f);
+    const float *gamma = s->in[1]->data, *beta = s->in[2]->data;
+    batch_statistics(s->in[0], c, mean, var);
+    for (size_t k = 0; k < c; k++) {
+        st->scale[k] = gamma[k] / sqrtf((float)var[k] + eps);
+        st->shift[k] = fmaf(-(float)mean[k], st->scale[k], beta[k]);
+    }
+    for (int o = 1; o < 3 && o < s->n_out; o++)
+        for (size_t k = 0; s->out[o] && k < c; k++) {
+            const float *was = s->in[o + 2]->data;
+            ((float *)s->out[o]->data)[k] = was[k] * keep + (float)(o == 1 ? mean : var)[k] * (1.0f - keep);
+        }
+}
+
 static oct_status batch_prepare(oct_step *s, const oct_prep *p, oct_err *err)
 {
     batch_state *st = oct_arena_calloc(p->arena, 1, sizeof *st);
     if (!st)
         return oct_nomem(err);
     s->state = st;
-    if (oct_node_int(s->node, "training_mode", 0) || (s->opset < 7 && !oct_node_int(s->node, "is_test", 0)))
-        return oct_fail(err, OCT_EUNSUPPORTED, "BatchNormalization in training mode cannot be run");
+    st->training = s->opset >= 14 && oct_node_int(s->node, "training_mode", 0);
+    if (s->opset < 7 && !oct_node_int(s->node, "is_test", 0))
+        return oct_fail(err, OCT_EUNSUPPORTED, "BatchNormalization in training mode of opset %lld cannot be run",
+                        (long long)s->opset);
+    for (int i = 1; i < s->n_out && !st->training; i++)
+        if (s->out[i])
+            return oct_fail(err, OCT_EUNSUPPORTED, "output %d of BatchNormalization cannot be computed without training mode", i);
     if (oct_node_int(s->node, "spatial", 1) == 0)
         return oct_fail(err, OCT_EUNSUPPORTED, "BatchNormalization with spatial = 0 cannot be run");
     int64_t c = s->in[0]->rank > 1 ? s->in[0]->dims[1] : 1;
@@ -60,6 +109,10 @@ static oct_status batch_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     st->shift = oct_arena_alloc(p->arena, (size_t)c * sizeof(float));
     if (!st->scale || !st->shift)
         return oct_nomem(err);
+    if (st->training && !(st->sum = oct_arena_calloc(p->arena, 2 * (size_t)c, sizeof *st->sum)))
+        return oct_nomem(err);
+    if (st->training)
+        st->fixed = false;
     if (st->fixed)
         fold(s, st);
     return OCT_OK;
@@ -69,9 +122,14 @@ static oct_status batch_run(const oct_step *s, const oct_run *r, oct_err *err)
 {
     const batch_state *st = s->state;
     const oct_operand *x = s->in[0];
+    for (int o = 1; o < 3 && o < s->n_out && x->count == 0; o++)
+        if (s->out[o]) /* nothing was seen: the running statistics stay */
+            memcpy(s->out[o]->data, s->in[o + 2]->data, (size_t)s->out[o]->count * sizeof(float));
     if (x->count == 0)
         return OCT_OK;
-    if (!st->fixed)
+    if (st->training)
+        batch_train(s, st);
+    else if (!st->fixed)
         fold(s, st);
     size_t c = (size_t)s->in[1]->count, n = (size_t)x->dims[0], inner = (size_t)x->count / n / c;
     if (x->layout == OCT_LAYOUT_CHANNELS_LAST)

@@ -1,5 +1,6 @@
 /* MaxPool, AveragePool, LpPool and their global forms; float and 8-bit. Global max and Lp pools are windows of the whole
- * image. 1-D is 2-D of height 1; 3-D averages and maxima run as plain loops. */
+ * image. 1-D is 2-D of height 1; 3-D windows and MaxPool's indices run as plain loops. */
+#include "kernels/math.h"
 #include "kernels/pooling.h"
 #include "kernels/reduce.h"
 #include "ops/q8.h"
@@ -102,8 +103,8 @@ static oct_status pool_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     bool bytes = x->dtype == OCT_U8 || x->dtype == OCT_S8;
     if (x->dtype != OCT_F32 && !(bytes && (x->q || st->kind == POOL_MAX)))
         return oct_fail(err, OCT_EUNSUPPORTED, "%s of %s cannot be run", s->node->op, oct_dtype_name(x->dtype));
-    if (s->n_out > 1 && s->out[1])
-        return oct_fail(err, OCT_EUNSUPPORTED, "the indices output of %s cannot be run", s->node->op);
+    if (s->n_out > 1 && s->out[1] && x->dtype != OCT_F32)
+        return oct_fail(err, OCT_EUNSUPPORTED, "the indices of %s of %s cannot be run", s->node->op, oct_dtype_name(x->dtype));
     if (st->global) {
         OCT_TRY(whole_image(st, x, err));
     } else {
@@ -124,45 +125,103 @@ static oct_status pool_prepare(oct_step *s, const oct_prep *p, oct_err *err)
 
 /* ------------------------------------------------------------------ running */
 
-/* One output pixel of a 3-D window: f(all values of a channel in the window), in the window's order. */
-static void pool_3d_pixel(const pool_state *st, const oct_operand *x, const int64_t at[3], int64_t n, float *y)
+/* A window over up to three dimensions, those that are not there of size 1. */
+typedef struct solid {
+    int64_t in[3], out[3], kernel[3], stride[3], dilation[3], before[3], after[3];
+} solid;
+
+static solid solid_of(const pool_state *st, const oct_operand *x, const oct_operand *y)
 {
     const oct_window *w = &st->win;
-    int64_t c = x->dims[1], d = x->dims[2], h = x->dims[3], wd = x->dims[4], count = 0, padded = 0;
-    const float *image = (const float *)x->data + n * d * h * wd * c;
-    for (int64_t i = 0; i < c; i++)
-        y[i] = st->kind == POOL_MAX ? -FLT_MAX : 0.0f;
-    for (int64_t a = 0; a < w->kernel[0]; a++)
-        for (int64_t b = 0; b < w->kernel[1]; b++)
-            for (int64_t e = 0; e < w->kernel[2]; e++) {
-                int64_t pz = at[0] * w->stride[0] - w->before[0] + a * w->dilation[0];
-                int64_t py = at[1] * w->stride[1] - w->before[1] + b * w->dilation[1];
-                int64_t px = at[2] * w->stride[2] - w->before[2] + e * w->dilation[2];
-                padded += pz < d + w->after[0] && py < h + w->after[1] && px < wd + w->after[2];
-                if (pz < 0 || py < 0 || px < 0 || pz >= d || py >= h || px >= wd)
-                    continue;
-                const float *v = image + ((pz * h + py) * wd + px) * c;
-                for (int64_t i = 0; i < c; i++)
-                    y[i] = st->kind == POOL_MAX ? (v[i] > y[i] || isnan(v[i]) ? v[i] : y[i]) : y[i] + v[i];
-                count++;
-            }
-    if (st->kind == POOL_AVERAGE)
-        for (int64_t i = 0; i < c; i++)
-            y[i] /= (float)(st->include_pad ? padded : count);
+    solid v = { { 1, 1, 1 }, { 1, 1, 1 }, { 1, 1, 1 }, { 1, 1, 1 }, { 1, 1, 1 }, { 0 }, { 0 } };
+    for (int i = 0, k = 3 - w->n; i < w->n; i++, k++) {
+        v.in[k] = x->dims[2 + i];
+        v.out[k] = y->dims[2 + i];
+        v.kernel[k] = w->kernel[i];
+        v.stride[k] = w->stride[i];
+        v.dilation[k] = w->dilation[i];
+        v.before[k] = w->before[i];
+        v.after[k] = w->after[i];
+    }
+    return v;
 }
 
-static oct_status pool_3d(const pool_state *st, const oct_step *s, oct_err *err)
+/* Takes the values v of one input position into the output pixel y; best: positions of the largest so far, or NULL. */
+static void take_position(const pool_state *st, const float *v, int64_t c, int64_t position, float *y, int64_t *best)
+{
+    for (int64_t i = 0; i < c; i++) {
+        if (st->kind == POOL_AVERAGE) {
+            y[i] += v[i];
+        } else if (st->kind == POOL_LP) {
+            float m = fabsf(v[i]);
+            y[i] += st->p == 1.0f ? m : st->p == 2.0f ? m * m : oct_powf(m, st->p);
+        } else if (v[i] > y[i] || isnan(v[i])) {
+            y[i] = v[i];
+            if (best)
+                best[i] = position;
+        }
+    }
+}
+
+/* One output pixel at position `at`, in the window's order. */
+static void pool_pixel(const pool_state *st, const solid *s, const float *image, int64_t c, const int64_t at[3], float *y,
+                       int64_t *best)
+{
+    int64_t count = 0, padded = 0, p[3];
+    for (int64_t i = 0; i < c; i++)
+        y[i] = st->kind == POOL_MAX ? -FLT_MAX : 0.0f;
+    for (int64_t i = 0; best && i < c; i++)
+        best[i] = 0;
+    for (int64_t k = 0; k < s->kernel[0] * s->kernel[1] * s->kernel[2]; k++) {
+        int64_t tap[3] = { k / s->kernel[2] / s->kernel[1], k / s->kernel[2] % s->kernel[1], k % s->kernel[2] };
+        bool inside = true, frame = true;
+        for (int i = 0; i < 3; i++) {
+            p[i] = at[i] * s->stride[i] - s->before[i] + tap[i] * s->dilation[i];
+            inside &= p[i] >= 0 && p[i] < s->in[i];
+            frame &= p[i] < s->in[i] + s->after[i];
+        }
+        padded += frame;
+        if (!inside)
+            continue;
+        int64_t position = (p[0] * s->in[1] + p[1]) * s->in[2] + p[2];
+        take_position(st, image + position * c, c, position, y, best);
+        count++;
+    }
+    for (int64_t i = 0; i < c; i++)
+        if (st->kind == POOL_AVERAGE)
+            y[i] /= (float)(st->include_pad ? padded : count);
+        else if (st->kind == POOL_LP && st->p != 1.0f)
+            y[i] = st->p == 2.0f ? sqrtf(y[i]) : oct_powf(y[i], 1.0f / st->p);
+}
+
+/* Positions in an image become MaxPool's indices: into the whole plain input, the first spatial dimension fastest when
+ * column_major. */
+static void finish_indices(const solid *s, bool column_major, int64_t image, int64_t c, int64_t *index)
+{
+    int64_t size = s->in[0] * s->in[1] * s->in[2];
+    for (int64_t i = 0; i < c; i++) {
+        int64_t x = index[i] % s->in[2], y = index[i] / s->in[2] % s->in[1], z = index[i] / s->in[2] / s->in[1];
+        int64_t at = column_major ? (x * s->in[1] + y) * s->in[0] + z : index[i];
+        index[i] = (image * c + i) * size + at;
+    }
+}
+
+static void pool_plain(const pool_state *st, const oct_step *s)
 {
     const oct_operand *x = s->in[0], *y = s->out[0];
-    if (st->kind == POOL_LP)
-        return oct_fail(err, OCT_EUNSUPPORTED, "a 3-D LpPool cannot be run");
+    solid v = solid_of(st, x, y);
+    bool column_major = oct_node_int(s->node, "storage_order", 0) != 0;
+    int64_t c = x->dims[1], size = v.in[0] * v.in[1] * v.in[2], *index = s->n_out > 1 && s->out[1] ? s->out[1]->data : NULL;
     float *out = y->data;
     for (int64_t n = 0; n < y->dims[0]; n++)
-        for (int64_t a = 0; a < y->dims[2]; a++)
-            for (int64_t b = 0; b < y->dims[3]; b++)
-                for (int64_t e = 0; e < y->dims[4]; e++, out += y->dims[1])
-                    pool_3d_pixel(st, x, (int64_t[]){ a, b, e }, n, out);
-    return OCT_OK;
+        for (int64_t k = 0; k < v.out[0] * v.out[1] * v.out[2]; k++, out += c) {
+            int64_t at[3] = { k / v.out[2] / v.out[1], k / v.out[2] % v.out[1], k % v.out[2] };
+            pool_pixel(st, &v, (const float *)x->data + n * size * c, c, at, out, index);
+            if (index) {
+                finish_indices(&v, column_major, n, c, index);
+                index += c;
+            }
+        }
 }
 
 static oct_qparam qparam(const oct_operand *t)
@@ -189,8 +248,8 @@ static oct_status pool_run(const oct_step *s, const oct_run *r, oct_err *err)
     }
     if (st->global && st->kind == POOL_AVERAGE)
         oct_global_average_pool_f32(r->pool, x->data, (size_t)x->dims[0], hw, (size_t)x->dims[1], y->data);
-    else if (st->win.n > 2)
-        return pool_3d(st, s, err);
+    else if (st->win.n > 2 || (s->n_out > 1 && s->out[1]))
+        pool_plain(st, s);
     else if (st->kind == POOL_MAX)
         oct_max_pool_f32(r->pool, &st->g, x->data, y->data);
     else if (st->kind == POOL_LP)

@@ -276,11 +276,47 @@ static void fill_taps(const oct_node *n, axis_plan *p, int64_t i, float x)
         w[k] /= sum;
 }
 
+/* Antialiased shrinking (ONNX Resize-18): the kernel is stretched by 1 / scale and its weights sum to 1; neighbours
+ * outside count as the border's value, or not at all with exclude_outside. */
+static void fill_stretched(const oct_node *n, axis_plan *p, int64_t i, float at, float scale, bool is_cubic)
+{
+    int32_t *index = p->index + i * p->taps;
+    float *w = p->weight + i * p->taps, a = oct_node_float(n, "cubic_coeff_a", -0.75f), sum = 0.0f;
+    bool exclude = oct_node_int(n, "exclude_outside", 0) != 0;
+    int64_t first = (int64_t)floorf(at) - p->taps / 2 + 1;
+    for (int k = 0; k < p->taps; k++) {
+        int64_t from = first + k;
+        float d = fabsf(((float)from - at) * scale);
+        if (!is_cubic)
+            w[k] = d < 1.0f ? 1.0f - d : 0.0f;
+        else if (d < 1.0f)
+            w[k] = ((a + 2.0f) * d - (a + 3.0f)) * d * d + 1.0f;
+        else
+            w[k] = d < 2.0f ? ((a * d - 5.0f * a) * d + 8.0f * a) * d - 4.0f * a : 0.0f;
+        if (exclude && (from < 0 || from >= p->n_in))
+            w[k] = 0.0f;
+        index[k] = (int32_t)limit(from, p->n_in);
+        sum += w[k];
+    }
+    for (int k = 0; k < p->taps; k++)
+        w[k] /= sum;
+}
+
 static oct_status plan_axis(const oct_step *s, const oct_prep *p, const resize_args *a, int axis, coordinate mode, int taps,
                             axis_plan *x, oct_err *err)
 {
+    float scale = (float)a->scale[axis];
+    bool is_cubic = taps == 4, stretched = taps > 1 && scale < 1.0f && oct_node_int(s->node, "antialias", 0);
+    if (stretched) {
+        float reach = ceilf((is_cubic ? 2.0f : 1.0f) / scale);
+        if (reach > 1e6f)
+            return oct_fail(err, OCT_EUNSUPPORTED, "Resize with antialias by a scale of %g cannot be run", (double)scale);
+        taps = 2 * (int)reach;
+    }
     *x = (axis_plan){ .n_in = s->in[0]->dims[axis], .n_out = a->out[axis], .axis = axis, .taps = taps };
-    size_t n = (size_t)(x->n_out * taps);
+    size_t n;
+    if (!oct_mul_size((size_t)x->n_out, (size_t)taps, &n) || n > INT32_MAX)
+        return oct_nomem(err);
     x->index = oct_arena_calloc(p->arena, n + 1, sizeof *x->index);
     x->weight = taps > 1 ? oct_arena_calloc(p->arena, n + 1, sizeof *x->weight) : NULL;
     x->outside = mode == CROP ? oct_arena_calloc(p->arena, (size_t)x->n_out + 1, 1) : NULL;
@@ -288,7 +324,6 @@ static oct_status plan_axis(const oct_step *s, const oct_prep *p, const resize_a
         return oct_nomem(err);
     bool upsample = strcmp(s->node->op, "Upsample") == 0;
     const char *round = oct_node_str(s->node, "nearest_mode", s->opset < 11 ? "simple" : "round_prefer_floor");
-    float scale = (float)a->scale[axis];
     for (int64_t i = 0; i < x->n_out; i++) {
         float at = original(mode, i, scale, x->n_in, x->n_out, a->roi_lo[axis], a->roi_hi[axis]);
         if (scale == 1.0f && x->n_in == x->n_out && mode != CROP)
@@ -297,6 +332,8 @@ static oct_status plan_axis(const oct_step *s, const oct_prep *p, const resize_a
             x->outside[i] = 1;
         if (taps == 1)
             x->index[i] = (int32_t)limit(nearest(round, at, scale < 1.0f, upsample), x->n_in);
+        else if (stretched)
+            fill_stretched(s->node, x, i, at, scale, is_cubic);
         else
             fill_taps(s->node, x, i, at);
     }
@@ -310,8 +347,6 @@ static oct_status check_kind(const oct_step *s, int *taps, oct_err *err)
                                            : strcmp(mode, "cubic") == 0 ? 4 : 0;
     if (!*taps)
         return oct_fail(err, OCT_EMALFORMED, "attribute 'mode' is '%s'", mode);
-    if (oct_node_int(s->node, "antialias", 0) && *taps > 1)
-        return oct_fail(err, OCT_EUNSUPPORTED, "Resize with antialias cannot be run");
     if (*taps > 1 && s->in[0]->dtype != OCT_F32)
         return oct_fail(err, OCT_EUNSUPPORTED, "Resize (%s) of %s cannot be run", mode, oct_dtype_name(s->in[0]->dtype));
     return OCT_OK;

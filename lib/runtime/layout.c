@@ -152,13 +152,24 @@ static oct_tensor_layout any_layout(const oct_step *st)
     return OCT_LAYOUT_PLAIN;
 }
 
+/* Tensors of 2- and 4-bit types share bytes between neighbours and stay plain. */
+static bool is_packed(const oct_step *x)
+{
+    for (int i = 0; i < x->n_in + x->n_out; i++) {
+        const oct_operand *t = i < x->n_in ? x->in[i] : x->out[i - x->n_in];
+        if (t && oct_dtype_bits(t->dtype) < 8)
+            return true;
+    }
+    return false;
+}
+
 static oct_status lay_out(state *s, rt_step *st, oct_err *err)
 {
     oct_step *x = &st->s;
     for (int i = 0; i < x->n_in; i++)
         if (x->in[i])
             x->in[i]->layout = s->p->buffer[((rt_operand *)x->in[i])->buffer].layout;
-    if (st->alias || x->op->layout == OCT_RULE_PLAIN) {
+    if (st->alias || x->op->layout == OCT_RULE_PLAIN || (x->op->layout == OCT_RULE_ANY && is_packed(x))) {
         for (int i = 0; i < x->n_in; i++)
             OCT_TRY(want(s, &x->in[i], OCT_LAYOUT_PLAIN, err));
         set_out(s->p, x, OCT_LAYOUT_PLAIN);
