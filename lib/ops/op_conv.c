@@ -1,4 +1,4 @@
-/* Conv and ConvTranspose: 1-D to 3-D, float and 8-bit, over the convolution kernels. */
+/* Conv, ConvTranspose and ConvInteger: 1-D to 3-D, float and 8-bit, over the convolution kernels. */
 #include "kernels/conv/conv.h"
 #include "ops/product.h"
 #include "ops/window.h"
@@ -14,6 +14,7 @@ typedef struct conv_state {
     oct_sout sout;
     oct_qout qout;
     int32_t *bias;
+    int32_t *zero; /* ConvInteger: the weights' zero points, one or one a channel */
 } conv_state;
 
 /* ------------------------------------------------------------------ shapes */
@@ -247,6 +248,91 @@ static bool conv_integer(const oct_step *s)
     return is_transposed(s->node) ? oct_product_fits(s, s->out[0]->dims[1], 1, 2) && w->q->n == 1
                                   : oct_product_fits(s, w->dims[0], 0, 2);
 }
+
+/* ------------------------------------------------------------------ ConvInteger */
+
+static oct_status conv_integer_infer(const oct_infer *c, oct_err *err)
+{
+    oct_shape x = oct_in_shape(c, 0), w = oct_in_shape(c, 1);
+    oct_out_dtype(c, 0, OCT_S32);
+    if (x.rank < 0 || w.rank < 0)
+        return OCT_OK;
+    OCT_TRY(weights_rank(c, err));
+    oct_window win;
+    OCT_TRY(read_window(oct_in_node(c), &w, &win, err));
+    OCT_TRY(check_channels(c, x.d[1], w.d[1], oct_node_int(oct_in_node(c), "group", 1), err));
+    return oct_window_infer(c, &win, w.d[0], 0, err);
+}
+
+static const oct_operand *zero_of(const oct_step *s, int slot)
+{
+    return slot < s->n_in ? s->in[slot] : NULL;
+}
+
+static int32_t zero_at(const oct_operand *z, int64_t i)
+{
+    return !z ? 0 : z->dtype == OCT_S8 ? ((const int8_t *)z->data)[i] : ((const uint8_t *)z->data)[i];
+}
+
+static void pack_integer(const conv_state *c, const oct_step *s, void *packed)
+{
+    const oct_operand *z = zero_of(s, 3);
+    int64_t n = z ? z->count : 1;
+    for (int64_t i = 0; i < n; i++)
+        c->zero[i] = zero_at(z, i);
+    oct_qconv_pack(&c->q, s->in[1]->data, c->zero, n > 1, packed);
+}
+
+static oct_status conv_integer_prepare(oct_step *s, const oct_prep *p, oct_err *err)
+{
+    conv_state *c = oct_arena_calloc(p->arena, 1, sizeof *c);
+    const oct_operand *zx = zero_of(s, 2), *zw = zero_of(s, 3);
+    oct_conv_geom g;
+    if (!c)
+        return oct_nomem(err);
+    s->state = c;
+    if (s->out[0]->count == 0)
+        return OCT_OK;
+    for (int i = 0; i < 2; i++) {
+        const oct_operand *z = zero_of(s, i + 2);
+        if ((s->in[i]->dtype != OCT_U8 && s->in[i]->dtype != OCT_S8) || (z && z->dtype != s->in[i]->dtype))
+            return oct_fail(err, OCT_EMALFORMED, "ConvInteger of %s with a zero point of another type, or not of 8 bits",
+                            oct_dtype_name(s->in[i]->dtype));
+    }
+    OCT_TRY(geometry(s, &g, err));
+    if ((zx && zx->count != 1) || (zw && zw->count != 1 && zw->count != g.oc))
+        return oct_fail(err, OCT_EMALFORMED, "the zero points of ConvInteger do not fit %lld output channels", (long long)g.oc);
+    OCT_TRY(oct_qconv_prepare(&c->q, &g, s->in[0]->dtype, s->in[1]->dtype, p->threads, err));
+    c->qout = (oct_qout){ .kind = OCT_QOUT_S32 };
+    if (!(c->zero = oct_arena_calloc(p->arena, (size_t)(zw ? zw->count : 1), sizeof *c->zero)))
+        return oct_nomem(err);
+    c->packed = s->in[1]->constant && (!zw || zw->constant);
+    if (c->packed) {
+        OCT_TRY(place_weights(c, s, p, c->q.packed_size, c->q.scratch_size, err));
+        pack_integer(c, s, c->weights);
+        return OCT_OK;
+    }
+    c->scratch_at = rounded(c->q.packed_size);
+    return oct_add_size(c->scratch_at, c->q.scratch_size, &s->scratch) ? OCT_OK : oct_nomem(err);
+}
+
+static oct_status conv_integer_run(const oct_step *s, const oct_run *r, oct_err *err)
+{
+    const conv_state *c = s->state;
+    if (s->out[0]->count == 0)
+        return OCT_OK;
+    void *weights = c->packed ? c->weights : r->scratch;
+    if (!c->packed)
+        pack_integer(c, s, weights);
+    oct_qconv_run(&c->q, r->pool, s->in[0]->data, zero_at(zero_of(s, 2), 0), weights, NULL, &c->qout, s->out[0]->data,
+                  (char *)r->scratch + c->scratch_at);
+    return OCT_OK;
+}
+
+const oct_op oct_op_conv_integer = {
+    .type = "ConvInteger", .domain = "", .since = 10, .min_in = 2, .max_in = 4, .min_out = 1, .max_out = 1,
+    .infer = conv_integer_infer, .prepare = conv_integer_prepare, .run = conv_integer_run, .layout = OCT_RULE_SPATIAL,
+};
 
 const oct_op oct_op_conv = {
     .type = "Conv", .domain = "", .since = 1, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 1,
