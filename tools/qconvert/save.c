@@ -64,7 +64,7 @@ static oct_status set_meta(session *s, oct_err *err)
 /* ---- the check ---- */
 
 /* Runs both graphs on a batch and adds up signal and noise of their float32 outputs. */
-static oct_status compare(const oct_graph *fl, const oct_graph *q, const oct_batch *batch, double *sqnr, oct_err *err)
+static oct_status compare(const oct_graph *fl, const oct_graph *q, const oct_batch *batch, double *sqnr, bool *ours, oct_err *err)
 {
     oct_plan *a = NULL, *b = NULL;
     oct_input_shape *shape = oct_calloc(batch->n_tensors + 1, sizeof *shape);
@@ -80,9 +80,10 @@ static oct_status compare(const oct_graph *fl, const oct_graph *q, const oct_bat
     if (s == OCT_OK)
         s = oct_plan_create(fl, shape, batch->n_tensors, &plain, &a, err);
     if (s == OCT_OK)
-        s = oct_plan_create(q, shape, batch->n_tensors, &full, &b, err);
-    if (s == OCT_OK)
         s = oct_plan_run(a, in, err);
+    *ours = s == OCT_OK; /* from here on it is the written model that fails */
+    if (s == OCT_OK)
+        s = oct_plan_create(q, shape, batch->n_tensors, &full, &b, err);
     if (s == OCT_OK)
         s = oct_plan_run(b, in, err);
     double signal = 0, noise = 0;
@@ -106,7 +107,7 @@ static oct_status compare(const oct_graph *fl, const oct_graph *q, const oct_bat
 }
 
 /* The first sample once more, when the source can be read twice. */
-static oct_status run_sample(session *s, const oct_graph *q, oct_err *err)
+static oct_status run_sample(session *s, const oct_graph *q, bool *ours, oct_err *err)
 {
     oct_batch batch = OCT_BATCH_INIT;
     oct_err again = OCT_ERR_INIT;
@@ -114,7 +115,7 @@ static oct_status run_sample(session *s, const oct_graph *q, oct_err *err)
         return OCT_OK;
     oct_status st = oct_source_next(s->src, 1, &batch, err);
     if (st == OCT_OK && batch.n)
-        st = compare(s->fl, q, &batch, &s->sqnr, err);
+        st = compare(s->fl, q, &batch, &s->sqnr, ours, err);
     oct_batch_free(&batch);
     return st;
 }
@@ -134,19 +135,22 @@ static bool comparable(const session *s)
 static oct_status check(session *s, oct_err *err)
 {
     oct_model *q = NULL;
+    bool ours = true;
     oct_status st = oct_model_load(s->output, &q, err);
     if (st == OCT_OK) {
         s->size_after = tool_model_bytes(q);
         st = oct_infer_shapes(q->graph, err);
     }
-    if (st == OCT_OK && comparable(s))
-        st = run_sample(s, q->graph, err);
-    if (st != OCT_OK)
-        oct_within(err, "%s: the written model does not pass the check", s->output);
+    if (st == OCT_OK && comparable(s)) {
+        ours = false;
+        st = run_sample(s, q->graph, &ours, err);
+    }
     oct_model_free(q);
-    if (st != OCT_OK)
-        unlink(s->output);
-    return st == OCT_OK || st == OCT_ENOMEM ? st : OCT_EINTERNAL;
+    if (st == OCT_OK)
+        return OCT_OK;
+    unlink(s->output);
+    oct_within(err, ours ? "%s: the written model does not pass the check" : "%s", ours ? s->output : s->a->model);
+    return st == OCT_ENOMEM || !ours ? st : OCT_EINTERNAL;
 }
 
 oct_status session_save(session *s, oct_err *err)
