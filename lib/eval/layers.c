@@ -26,13 +26,24 @@ struct ev_layers {
     size_t n;
 };
 
+/* The value of a graph that stands for a name: itself, or in operator form the integers that the runtime shows under it. -1:
+ * none. */
+static int find_value(const oct_graph *g, oct_arena *a, const char *name)
+{
+    int at = oct_graph_find(g, name);
+    if (at >= 0)
+        return at;
+    const char *integers = oct_arena_printf(a, "%s_quantized", name);
+    return integers ? oct_graph_find(g, integers) : -1;
+}
+
 /* Whether a value is worth comparing: computed, real, and computed in another model too. */
-static bool is_common(const oct_eval_model *m, size_t n, const oct_value *v)
+static bool is_common(const ev_layers *l, const oct_eval_model *m, size_t n, const oct_value *v)
 {
     if (v->dead || v->producer < 0 || v->konst || (v->dtype != OCT_F32 && v->dtype != OCT_UNDEFINED && v->dtype != OCT_F16))
         return false;
     for (size_t k = 1; k < n; k++) {
-        int at = oct_graph_find(m[k].graph, v->name);
+        int at = find_value(m[k].graph, l->arena, v->name);
         if (at >= 0 && m[k].graph->value[at].producer >= 0)
             return true;
     }
@@ -48,7 +59,7 @@ static oct_status choose_taps(ev_layers *l, const oct_eval_model *m, size_t n, o
     for (size_t i = 0; i < g->n_order; i++)
         for (int k = 0; k < g->node[g->order[i]].n_out; k++) {
             int v = g->node[g->order[i]].out[k];
-            if (v >= 0 && is_common(m, n, &g->value[v]))
+            if (v >= 0 && is_common(l, m, n, &g->value[v]))
                 l->tap[l->n_tap++] = g->value[v].name;
         }
     l->kept = oct_arena_calloc(l->arena, l->n_tap + 1, sizeof *l->kept);
@@ -211,12 +222,12 @@ oct_status ev_layers_result(const ev_layers *l, size_t k, oct_arena *arena, oct_
     if (!list)
         return oct_nomem(err);
     for (size_t i = 0; i < l->n_tap; i++) {
-        int v = oct_graph_find(g, l->tap[i]);
-        if (!s->scheme[i] || v < 0)
+        int v = s->scheme[i] ? find_value(g, arena, l->tap[i]) : -1;
+        if (v < 0)
             continue;
         const oct_node *node = computing_node(g, v);
         oct_eval_layer *e = &list[n++];
-        *e = (oct_eval_layer){ .value = g->value[v].name, .scheme = s->scheme[i], .error = s->error[i] };
+        *e = (oct_eval_layer){ .value = l->tap[i], .scheme = s->scheme[i], .error = s->error[i] };
         e->name = node && node->name[0] ? node->name : e->value;
         e->op = node ? node->op : "";
         e->sqnr_db = oct_error_sqnr(&e->error);

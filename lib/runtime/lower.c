@@ -14,6 +14,7 @@ typedef struct lower {
     oct_plan *p;
     oct_graph *g;
     bool *done; /* nodes that a step has taken in already */
+    const oct_quant **grid; /* by value: what its integers stand for, as far as steps have said so */
 } lower;
 
 static bool is_op(const oct_node *n, const char *op)
@@ -125,7 +126,7 @@ static oct_status quant_operand(lower *l, quant_ref r, rt_operand **out, oct_err
     rt_operand *base;
     OCT_TRY(operand_of(l, r.value, &base, err));
     oct_operand t = base->t;
-    t.q = r.q;
+    t.q = l->grid[r.value] = r.q;
     if (!(*out = rt_new_operand(l->p, &t, base->buffer)))
         return oct_nomem(err);
     return OCT_OK;
@@ -152,18 +153,36 @@ static int join_clamp(lower *l, int *value, oct_epilogue *e, bool tapped_blocks)
     return id;
 }
 
+/* The tapped name that a value of the graph is shown under, or NULL. In operator form the integers X_quantized are all there
+ * is of the real value X: they are shown as X. */
+static const char *shown_name(const lower *l, int value)
+{
+    static const char suffix[] = "_quantized";
+    const char *name = l->g->value[value].name;
+    if (rt_is_tapped(l->p, name))
+        return name;
+    size_t n = strlen(name), m = sizeof suffix - 1;
+    if (n <= m || strcmp(name + n - m, suffix) != 0)
+        return NULL;
+    for (size_t i = 0; i < l->p->n_taps; i++)
+        if (strlen(l->p->taps[i]) == n - m && memcmp(l->p->taps[i], name, n - m) == 0)
+            return oct_graph_find(l->g, l->p->taps[i]) < 0 ? l->p->taps[i] : NULL;
+    return NULL;
+}
+
 static void set_tap(lower *l, rt_step *st, int slot, int value)
 {
-    if (value >= 0 && rt_is_tapped(l->p, l->g->value[value].name))
-        st->tap[slot] = l->g->value[value].name;
+    const char *name = value >= 0 ? shown_name(l, value) : NULL;
+    if (name)
+        st->tap[slot] = name;
 }
 
 /* Names of the float values that an integer step stands for: the tapped one that lies nearest to the output. */
-static void tap_integer(lower *l, rt_step *st, int first, int last, int quantized)
+static void tap_integer(lower *l, rt_step *st, int slot, int first, int last, int quantized)
 {
-    set_tap(l, st, 0, first);
-    set_tap(l, st, 0, last);
-    set_tap(l, st, 0, quantized);
+    set_tap(l, st, slot, first);
+    set_tap(l, st, slot, last);
+    set_tap(l, st, slot, quantized);
 }
 
 /* Inputs behind DequantizeLinear where the operator takes quantized operands. Which of a node's inputs count is a
@@ -228,13 +247,13 @@ static oct_status try_group(lower *l, int id, bool *made, oct_err *err)
                 break;
             }
             OCT_TRY(quant_operand(l, r, &o, err));
-            tap_integer(l, st, n->out[k], end, qn->out[0]);
+            tap_integer(l, st, k, n->out[k], end, qn->out[0]);
             quants[n_quant++] = q;
         } else {
             /* Real output: only for products, whose accumulator is worth more than a code. */
             fits = op->quant == OCT_QUANT_WEIGHTED;
             OCT_TRY(operand_of(l, end, &o, err));
-            set_tap(l, st, 0, end);
+            set_tap(l, st, k, end);
         }
         if (clamp >= 0)
             clamps[n_clamp++] = clamp;
@@ -402,6 +421,60 @@ static oct_status try_qlinear(lower *l, int id, bool *made, oct_err *err)
     return OCT_OK;
 }
 
+/* ---- data movement on codes ---- */
+
+/* Whether the operator takes codes from input i to its outputs as they are. Pad and its like bring numbers of their own. */
+static bool carries(const oct_op *op, int i)
+{
+    if (op->quant == OCT_QUANT_SAME)
+        return i == 0 && strcmp(op->type, "Pad") != 0;
+    return op->quant == OCT_QUANT_JOIN;
+}
+
+static bool same_grid(const oct_quant *a, const oct_quant *b)
+{
+    return a && b && a->n == 1 && b->n == 1 && a->scale[0] == b->scale[0] && a->zp[0] == b->zp[0];
+}
+
+/* A move of integers whose meaning is known: the step that QDQ around it would have given, so that the outputs' meaning is known
+ * in turn. */
+static oct_status try_moved(lower *l, int id, bool *made, oct_err *err)
+{
+    const oct_node *n = &l->g->node[id];
+    const oct_op *op = oct_op_of(l->g, id);
+    const oct_quant *q = n->n_in > 0 && n->in[0] >= 0 ? l->grid[n->in[0]] : NULL;
+    *made = false;
+    if (!q || !op->integer || !carries(op, 0) || l->p->no_integer)
+        return OCT_OK;
+    oct_dtype t = l->g->value[n->in[0]].dtype;
+    for (int i = 0; i < n->n_in; i++)
+        if (carries(op, i) && (n->in[i] < 0 || l->g->value[n->in[i]].dtype != t || !same_grid(q, l->grid[n->in[i]])))
+            return OCT_OK;
+    rt_step *st = rt_add_step(l->p, op, n, n->n_in, n->n_out);
+    if (!st)
+        return oct_nomem(err);
+    size_t at = l->p->n_step - 1;
+    rt_operand *o;
+    for (int i = 0; i < n->n_in; i++)
+        if (n->in[i] >= 0) {
+            OCT_TRY(carries(op, i) ? quant_operand(l, (quant_ref){ n->in[i], q }, &o, err) : operand_of(l, n->in[i], &o, err));
+            st->s.in[i] = &o->t;
+        }
+    for (int k = 0; k < n->n_out; k++)
+        if (n->out[k] >= 0) {
+            OCT_TRY(operand_of(l, n->out[k], &o, err));
+            if (o->t.dtype == t)
+                OCT_TRY(quant_operand(l, (quant_ref){ n->out[k], q }, &o, err));
+            set_tap(l, st, k, n->out[k]);
+            st->s.out[k] = &o->t;
+        }
+    *made = op->integer(&st->s);
+    st->scheme = "int8";
+    if (!*made)
+        l->p->n_step = at;
+    return OCT_OK;
+}
+
 /* ---- plain steps ---- */
 
 static oct_status plain_step(lower *l, int id, oct_err *err)
@@ -435,6 +508,15 @@ static oct_status plain_step(lower *l, int id, oct_err *err)
     return OCT_OK;
 }
 
+/* What a QuantizeLinear's output stands for. */
+static oct_status note_grid(lower *l, const oct_node *n, oct_err *err)
+{
+    bool oom = false;
+    if (n->n_in > 1 && n->out[0] >= 0 && !oct_node_int(n, "block_size", 0))
+        l->grid[n->out[0]] = make_quant(l, n->in[1], n->n_in > 2 ? n->in[2] : -1, 0, 1, &oom);
+    return oom ? oct_nomem(err) : OCT_OK;
+}
+
 static void count_macs(rt_step *st)
 {
     if (st->s.op->quant != OCT_QUANT_WEIGHTED || st->s.n_in < 2 || !st->s.out[0] || !st->s.in[1])
@@ -463,7 +545,11 @@ static oct_status lower_node(lower *l, int id, oct_err *err)
         OCT_TRY(try_group(l, id, &made, err));
     }
     if (!made)
+        OCT_TRY(try_moved(l, id, &made, err));
+    if (!made)
         OCT_TRY(plain_step(l, id, err));
+    if (!made && is_op(n, "QuantizeLinear"))
+        OCT_TRY(note_grid(l, n, err));
     count_macs(&l->p->step[l->p->n_step - 1]);
     return OCT_OK;
 }
@@ -559,11 +645,12 @@ static oct_status lower_all(lower *l, oct_err *err)
 
 oct_status rt_lower(oct_plan *p, oct_err *err)
 {
-    lower l = { p, p->g, oct_calloc(p->g->n_node + 1, sizeof(bool)) };
+    lower l = { p, p->g, oct_calloc(p->g->n_node + 1, sizeof(bool)), oct_calloc(p->g->n_value + 1, sizeof(oct_quant *)) };
     p->value = oct_arena_calloc(p->arena, p->g->n_value + 1, sizeof *p->value);
     p->n_output = p->g->n_output;
     p->output = oct_arena_calloc(p->arena, p->n_output + 1, sizeof *p->output);
-    oct_status s = l.done && p->value && p->output ? lower_all(&l, err) : oct_nomem(err);
+    oct_status s = l.done && l.grid && p->value && p->output ? lower_all(&l, err) : oct_nomem(err);
     oct_free(l.done);
+    oct_free(l.grid);
     return s;
 }

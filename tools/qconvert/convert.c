@@ -23,8 +23,6 @@ static oct_status convert(session *s, oct_err *err)
 oct_status qconvert_run(oct_cli *cli, const convert_args *a, oct_err *err)
 {
     session s;
-    if (strcmp(a->format, "qdq") != 0)
-        return oct_fail(err, OCT_EUNSUPPORTED, "--format %s is not built yet", a->format);
     oct_status st = session_open(&s, cli, a, err);
     if (st == OCT_OK)
         st = convert(&s, err);

@@ -40,6 +40,8 @@ void session_command(const session *s, oct_buf *b)
         add(b, "--target", a->target);
     if (oct_cli_given(s->cli, "scheme"))
         add(b, "--scheme", a->scheme);
+    if (oct_cli_given(s->cli, "format"))
+        add(b, "--format", a->format);
     if (a->observer)
         add(b, "--observer", a->observer);
     for (size_t i = 0; i < a->disabled.n; i++)
@@ -158,6 +160,8 @@ oct_status session_save(session *s, oct_err *err)
     if (s->src)
         OCT_TRY(oct_graph_clone(s->m->graph, &s->fl, err));
     OCT_TRY(oct_qjob_rewrite(s->job, err));
+    if (strcmp(s->a->format, "qoperator") == 0)
+        OCT_TRY(oct_qoperator_rewrite(s->m->graph, NULL, err));
     OCT_TRY(set_meta(s, err));
     OCT_TRY(oct_model_save(s->m, s->output, NULL, err));
     s->size_after = s->size_before - saved_bytes(s);
