@@ -204,7 +204,10 @@ oct_status oct_chan_update(oct_chan_stats *s, const float *x, size_t outer, size
     size_t n;
     if (!oct_mul_size(outer, inner, &n) || !oct_mul_size(n, s->channels, &n))
         return oct_fail(err, OCT_EINTERNAL, "the size of the values overflows");
+    int nan = 0;
     for (size_t i = 0; i < n; i++)
+        nan |= x[i] != x[i];
+    for (size_t i = 0; nan && i < n; i++)
         if (isnan(x[i]))
             return oct_fail(err, OCT_ENUMERIC, "value %zu is NaN", i);
     if (n == 0)

@@ -132,15 +132,24 @@ static oct_status calibrate(session *s, oct_err *err)
     return st;
 }
 
-/* Samples for choices that are measured: this many, spread over the data. */
-enum { TUNING = 32 };
+/* Samples for choices that are measured: more for small models, where they cost little and each tells less. */
+static int64_t tuning_samples(const session *s)
+{
+    const oct_graph *g = s->m->graph;
+    int64_t macs = 1;
+    for (size_t i = 0; i < g->n_order; i++)
+        macs += layer_macs(g, g->order[i]);
+    int64_t n = 6000000000 / macs;
+    return n < 16 ? 16 : n > 64 ? 64 : n;
+}
 
-static oct_status open_spread(const session *s, oct_source **src, oct_err *err)
+/* n samples spread over the data. */
+static oct_status open_spread(const session *s, int64_t n, oct_source **src, oct_err *err)
 {
     tool_data d = s->a->data;
-    int64_t n = oct_source_count(s->src);
+    int64_t count = oct_source_count(s->src);
     d.shard_i = 0;
-    d.shard_n = n > TUNING ? n / TUNING : 1;
+    d.shard_n = count > n ? count / n : 1;
     return tool_open_data(s->m->graph, &d, 0, src, err);
 }
 
@@ -164,6 +173,7 @@ static const char *no_measuring(const session *s)
 static oct_status recover(session *s, oct_err *err)
 {
     oct_source *src = NULL;
+    int64_t n = tuning_samples(s);
     const char *why = no_measuring(s);
     if (why) {
         if (*why)
@@ -171,15 +181,15 @@ static oct_status recover(session *s, oct_err *err)
         return oct_qjob_decide(s->job, s->calib, err);
     }
     oct_pool *pool = oct_pool_create((int)s->cli->threads);
-    oct_status st = pool ? open_spread(s, &src, err) : oct_nomem(err);
+    oct_status st = pool ? open_spread(s, n, &src, err) : oct_nomem(err);
     if (st == OCT_OK)
-        st = oct_qjob_tune(s->job, s->calib, src, TUNING, pool, err);
+        st = oct_qjob_tune(s->job, s->calib, src, n, pool, err);
     if (st == OCT_OK)
         st = oct_source_reset(src, err);
     if (st == OCT_OK)
         st = oct_qjob_decide(s->job, s->calib, err);
     if (st == OCT_OK)
-        st = oct_qjob_correct(s->job, s->calib, src, TUNING, (int)s->cli->threads, err);
+        st = oct_qjob_correct(s->job, s->calib, src, n, (int)s->cli->threads, err);
     oct_source_close(src);
     oct_pool_destroy(pool);
     return st;
