@@ -1,0 +1,224 @@
+/* lib/ops/op_group_norm.c -- normalizations over groups and axes: GroupNormalization, MeanVarianceNormalization,
+ * LpNormalization, Hardmax. Sums are double, in the order of the elements. */
+#include "ops/infer.h"
+
+#include <math.h>
+#include <string.h>
+
+static oct_status same_infer(const oct_infer *c, oct_err *err)
+{
+    return oct_out_like(c, 0, 0, err);
+}
+
+static oct_status float_only(oct_step *s, const oct_prep *p, oct_err *err)
+{
+    for (int i = 0; i < s->n_in; i++)
+        if (s->in[i] && s->in[i]->dtype != OCT_F32)
+            return oct_fail(err, OCT_EUNSUPPORTED, "%s of %s cannot be run", s->node->op, oct_dtype_name(s->in[i]->dtype));
+    return OCT_OK;
+}
+
+/* ------------------------------------------------------------------ GroupNormalization */
+
+static oct_status group_prepare(oct_step *s, const oct_prep *p, oct_err *err)
+{
+    const oct_operand *x = s->in[0];
+    int64_t groups = oct_node_int(s->node, "num_groups", 0);
+    OCT_TRY(float_only(s, p, err));
+    if (x->rank < 2 || groups < 1 || x->dims[1] % groups)
+        return oct_fail(err, OCT_EMALFORMED, "%lld groups do not divide %lld channels", (long long)groups,
+                        (long long)(x->rank > 1 ? x->dims[1] : 1));
+    int64_t n = s->opset < 21 ? groups : x->dims[1]; /* opset 18: a scale for each group */
+    if (s->in[1]->count != n || s->in[2]->count != n)
+        return oct_fail(err, OCT_EMALFORMED, "scale and bias have %lld and %lld values, expected %lld",
+                        (long long)s->in[1]->count, (long long)s->in[2]->count, (long long)n);
+    return OCT_OK;
+}
+
+static void moments(const float *x, int64_t n, double *mean, double *var)
+{
+    double sum = 0, square = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += x[i];
+    *mean = sum / (double)n;
+    for (int64_t i = 0; i < n; i++)
+        square += (x[i] - *mean) * (x[i] - *mean);
+    *var = square / (double)n;
+}
+
+static oct_status group_run(const oct_step *s, const oct_run *r, oct_err *err)
+{
+    const oct_operand *x = s->in[0];
+    if (x->count == 0)
+        return OCT_OK;
+    int64_t groups = oct_node_int(s->node, "num_groups", 1), c = x->dims[1], each = c / groups;
+    int64_t hw = x->count / x->dims[0] / c, size = each * hw;
+    const float *from = x->data, *gamma = s->in[1]->data, *beta = s->in[2]->data;
+    float *to = s->out[0]->data, eps = oct_node_float(s->node, "epsilon", 1e-5f);
+    for (int64_t k = 0; k < x->dims[0] * groups; k++, from += size, to += size) {
+        double mean, var;
+        moments(from, size, &mean, &var);
+        float rate = 1.0f / sqrtf((float)var + eps);
+        for (int64_t i = 0; i < size; i++) {
+            int64_t at = s->opset < 21 ? k % groups : k % groups * each + i / hw;
+            to[i] = fmaf((float)(from[i] - mean) * rate, gamma[at], beta[at]);
+        }
+    }
+    return OCT_OK;
+}
+
+const oct_op oct_op_group_norm = {
+    .type = "GroupNormalization", .domain = "", .since = 18, .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1,
+    .infer = same_infer, .prepare = group_prepare, .run = group_run,
+};
+
+/* ------------------------------------------------------------------ MeanVarianceNormalization */
+
+static oct_status axes_of(const oct_step *s, bool over[OCT_MAX_RANK], oct_err *err)
+{
+    static const int64_t usual[] = { 0, 2, 3 };
+    int n, axis;
+    const int64_t *axes = oct_node_ints(s->node, "axes", &n);
+    if (!axes) {
+        axes = usual;
+        n = 3;
+    }
+    memset(over, 0, OCT_MAX_RANK * sizeof *over);
+    for (int i = 0; i < n; i++) {
+        OCT_TRY(oct_axis(axes[i], s->in[0]->rank, &axis, err));
+        over[axis] = true;
+    }
+    return OCT_OK;
+}
+
+typedef struct mvn_state {
+    double *mean, *var; /* one for each place of the axes that stay */
+    int64_t places;
+    int64_t stride[OCT_MAX_RANK]; /* of the places; 0 along normalized axes */
+} mvn_state;
+
+static oct_status mvn_prepare(oct_step *s, const oct_prep *p, oct_err *err)
+{
+    mvn_state *st = oct_arena_calloc(p->arena, 1, sizeof *st);
+    bool over[OCT_MAX_RANK];
+    if (!st)
+        return oct_nomem(err);
+    s->state = st;
+    OCT_TRY(float_only(s, p, err));
+    OCT_TRY(axes_of(s, over, err));
+    st->places = 1;
+    for (int i = s->in[0]->rank - 1; i >= 0; i--)
+        if (!over[i]) {
+            st->stride[i] = st->places;
+            st->places *= s->in[0]->dims[i];
+        }
+    st->mean = oct_arena_calloc(p->arena, (size_t)st->places + 1, sizeof *st->mean);
+    st->var = oct_arena_calloc(p->arena, (size_t)st->places + 1, sizeof *st->var);
+    return st->mean && st->var ? OCT_OK : oct_nomem(err);
+}
+
+static int64_t place_of(const mvn_state *st, const oct_operand *x, int64_t e)
+{
+    int64_t at = 0;
+    for (int k = x->rank - 1; k >= 0; k--) {
+        at += e % x->dims[k] * st->stride[k];
+        e /= x->dims[k];
+    }
+    return at;
+}
+
+static oct_status mvn_run(const oct_step *s, const oct_run *r, oct_err *err)
+{
+    const mvn_state *st = s->state;
+    const oct_operand *x = s->in[0];
+    const float *from = x->data;
+    float *to = s->out[0]->data;
+    double n = st->places ? (double)(x->count / st->places) : 0;
+    for (int64_t i = 0; i < st->places; i++)
+        st->mean[i] = st->var[i] = 0;
+    for (int64_t e = 0; e < x->count; e++)
+        st->mean[place_of(st, x, e)] += from[e] / n;
+    for (int64_t e = 0; e < x->count; e++) {
+        int64_t at = place_of(st, x, e);
+        st->var[at] += (from[e] - st->mean[at]) * (from[e] - st->mean[at]) / n;
+    }
+    for (int64_t e = 0; e < x->count; e++) {
+        int64_t at = place_of(st, x, e);
+        to[e] = (float)(from[e] - st->mean[at]) / (sqrtf((float)st->var[at]) + 1e-9f);
+    }
+    return OCT_OK;
+}
+
+const oct_op oct_op_mean_variance_norm = {
+    .type = "MeanVarianceNormalization", .domain = "", .since = 9, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
+    .infer = same_infer, .prepare = mvn_prepare, .run = mvn_run,
+};
+
+/* ------------------------------------------------------------------ along one axis */
+
+static oct_status along(const oct_step *s, int64_t absent, int64_t *outer, int64_t *n, int64_t *inner, oct_err *err)
+{
+    const oct_operand *x = s->in[0];
+    int axis;
+    *outer = *n = *inner = 1;
+    OCT_TRY(oct_axis(oct_node_int(s->node, "axis", absent), x->rank, &axis, err));
+    for (int i = 0; i < x->rank; i++)
+        *(i < axis ? outer : i == axis ? n : inner) *= x->dims[i];
+    return OCT_OK;
+}
+
+static oct_status lp_prepare(oct_step *s, const oct_prep *p, oct_err *err)
+{
+    int64_t order = oct_node_int(s->node, "p", 2);
+    if (order != 1 && order != 2)
+        return oct_fail(err, OCT_EMALFORMED, "attribute 'p' is %lld", (long long)order);
+    return float_only(s, p, err);
+}
+
+/* A zero norm gives zeros (LpNormalization-22). */
+static oct_status lp_run(const oct_step *s, const oct_run *r, oct_err *err)
+{
+    int64_t outer, n, inner;
+    bool square = oct_node_int(s->node, "p", 2) == 2;
+    OCT_TRY(along(s, -1, &outer, &n, &inner, err));
+    for (int64_t k = 0; k < outer * inner; k++) {
+        const float *x = (const float *)s->in[0]->data + k / inner * n * inner + k % inner;
+        float *y = (float *)s->out[0]->data + k / inner * n * inner + k % inner;
+        double sum = 0;
+        for (int64_t i = 0; i < n; i++)
+            sum += square ? (double)x[i * inner] * x[i * inner] : fabs((double)x[i * inner]);
+        float norm = (float)(square ? sqrt(sum) : sum);
+        for (int64_t i = 0; i < n; i++)
+            y[i * inner] = norm == 0.0f ? 0.0f : x[i * inner] / norm;
+    }
+    return OCT_OK;
+}
+
+const oct_op oct_op_lp_norm = {
+    .type = "LpNormalization", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
+    .infer = same_infer, .prepare = lp_prepare, .run = lp_run,
+};
+
+/* One at the first largest element, zero elsewhere. */
+static oct_status hardmax_run(const oct_step *s, const oct_run *r, oct_err *err)
+{
+    int64_t outer, n, inner;
+    OCT_TRY(along(s, -1, &outer, &n, &inner, err));
+    for (int64_t k = 0; k < outer * inner; k++) {
+        const float *x = (const float *)s->in[0]->data + k / inner * n * inner + k % inner;
+        float *y = (float *)s->out[0]->data + k / inner * n * inner + k % inner;
+        int64_t best = 0;
+        for (int64_t i = 0; i < n; i++) {
+            best = x[i * inner] > x[best * inner] ? i : best;
+            y[i * inner] = 0.0f;
+        }
+        if (n > 0)
+            y[best * inner] = 1.0f;
+    }
+    return OCT_OK;
+}
+
+const oct_op oct_op_hardmax = {
+    .type = "Hardmax", .domain = "", .since = 13, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
+    .infer = same_infer, .prepare = float_only, .run = hardmax_run,
+};
