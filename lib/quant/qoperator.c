@@ -6,6 +6,7 @@
  * a bias at exactly s_x * s_w. All others stay real between DequantizeLinear and QuantizeLinear. */
 #include "quant/quant.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { SCALAR = 1, WEIGHTS = 3 /* least rank of Conv's */ };
@@ -47,6 +48,9 @@ static bool read_codes(const oct_graph *g, const oct_node *n, const char *op, in
     const oct_tensor *s = constant(g, n->in[1]), *z = constant(g, n->in[2]);
     if (!s || !z || s->dtype != OCT_F32 || s->rank > 1 || s->count < 1 || s->count != z->count)
         return false;
+    for (int64_t i = 0; i < s->count; i++)
+        if (!(((const float *)s->data)[i] > 0.0f && ((const float *)s->data)[i] < INFINITY))
+            return false;
     *c = (codes){ value, n->in[1], n->in[2], (int)oct_node_int(n, "axis", 1), z->dtype };
     int rank = g->value[value].shape.rank;
     if (c->axis < 0 && rank >= 0)
@@ -179,7 +183,7 @@ static bool conv(rewriter *r, const form *f, const codes *y)
     const oct_node *n = &g->node[r->id];
     codes x, w, b;
     (void)f;
-    if (!y || !activation(g, n->in[0], &x) || !weights(g, n->in[1], &x, 0, &w) || y->dtype != x.dtype)
+    if (!y || n->n_in < 2 || !activation(g, n->in[0], &x) || !weights(g, n->in[1], &x, 0, &w) || y->dtype != x.dtype)
         return false;
     const oct_tensor *t = constant(g, w.value);
     bool biased = n->n_in > 2 && n->in[2] >= 0;
@@ -200,7 +204,7 @@ static bool matmul(rewriter *r, const form *f, const codes *y)
     const oct_node *n = &g->node[r->id];
     codes a, b;
     (void)f;
-    if (!y || !activation(g, n->in[0], &a) || !weights(g, n->in[1], &a, 1, &b) || y->dtype != a.dtype)
+    if (!y || n->n_in < 2 || !activation(g, n->in[0], &a) || !weights(g, n->in[1], &a, 1, &b) || y->dtype != a.dtype)
         return false;
     /* Per column of a matrix only: stacks have one scale for all. */
     if (grids(g, &b) != SCALAR && (!constant(g, b.value) || g->value[b.value].shape.rank != 2))
@@ -222,7 +226,7 @@ static bool gemm(rewriter *r, const form *f, const codes *y)
     bool biased = n->n_in > 2 && n->in[2] >= 0;
     if (oct_node_int(n, "transA", 0) || oct_node_float(n, "alpha", 1.0f) != 1.0f || oct_node_float(n, "beta", 1.0f) != 1.0f)
         return false;
-    if (!activation(g, n->in[0], &a) || !weights(g, n->in[1], &a, axis, &b) || (y && y->dtype != a.dtype))
+    if (n->n_in < 2 || !activation(g, n->in[0], &a) || !weights(g, n->in[1], &a, axis, &b) || (y && y->dtype != a.dtype))
         return false;
     const oct_tensor *t = constant(g, b.value);
     if (!t || t->rank != 2 || (biased && !bias(g, n->in[2], &a, &b, &c)))
@@ -281,7 +285,7 @@ static bool all_ones(const oct_node *n, const char *attr)
 static bool pool(rewriter *r, const form *f, const codes *y)
 {
     const oct_node *n = &r->g->node[r->id];
-    int rank = n->in[0] >= 0 ? r->g->value[n->in[0]].shape.rank : -1;
+    int rank = n->n_in > 0 && n->in[0] >= 0 ? r->g->value[n->in[0]].shape.rank : -1;
     return rank >= 3 && rank <= 4 && all_ones(n, "dilations") &&
            !(oct_node_int(n, "ceil_mode", 0) && oct_node_int(n, "count_include_pad", 0)) && unary(r, f, y);
 }

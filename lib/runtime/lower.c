@@ -512,7 +512,7 @@ static oct_status plain_step(lower *l, int id, oct_err *err)
 static oct_status note_grid(lower *l, const oct_node *n, oct_err *err)
 {
     bool oom = false;
-    if (n->n_in > 1 && n->out[0] >= 0 && !oct_node_int(n, "block_size", 0))
+    if (n->n_in > 1 && n->n_out > 0 && n->out[0] >= 0 && !oct_node_int(n, "block_size", 0))
         l->grid[n->out[0]] = make_quant(l, n->in[1], n->n_in > 2 ? n->in[2] : -1, 0, 1, &oom);
     return oom ? oct_nomem(err) : OCT_OK;
 }
