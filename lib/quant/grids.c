@@ -95,19 +95,21 @@ static oct_status choose(oct_qjob *j, const oct_calib *c, int root, bool *failed
     oct_selection sel;
     oct_dtype type = j->opts.activations ? j->opts.activations : row && row->activations ? row->activations : OCT_U8;
     oct_observer_spec spec = row && row->observer.observer ? row->observer : j->observer;
-    OCT_TRY(oct_grid_of(type, row && row->symmetric, &grid, err));
+    float lo, hi;
+    group_clamp(j, root, &lo, &hi);
+    /* A grid that also clamps must end where the clamp does, which one around zero would not. */
+    bool symmetric = row && row->symmetric && lo == -INFINITY && hi == INFINITY;
+    OCT_TRY(oct_grid_of(type, symmetric, &grid, err));
     oct_stats_init(&s);
     oct_status st = group_stats(j, c, root, &s, &pinned, &missing, err);
     if (st == OCT_OK && missing >= 0) {
         give_up(j, missing, "a tensor has no statistics in the calibration table");
         *failed = true;
     } else if (st == OCT_OK) {
-        float lo, hi;
         if (pinned)
             st = oct_observe_range(&s, pinned->pin, grid, &sel, err);
         else
             st = oct_observe(&s, spec, grid, &sel, err);
-        group_clamp(j, root, &lo, &hi);
         if (st == OCT_OK && (sel.range.lo < lo || sel.range.hi > hi)) {
             oct_range r = { fmaxf(sel.range.lo, lo), fminf(sel.range.hi, hi) };
             st = oct_observe_range(&s, r, grid, &sel, err);

@@ -157,20 +157,50 @@ static void to_unsigned(qweights *q)
     q->codes->dtype = q->dtype = OCT_U8;
 }
 
-static void remedy(const oct_qjob *j, qweights *q, int node, oct_weight_type asked)
+/* What keeps 16-bit pair sums from saturating in the target; false when the codes must be rounded again to fewer bits. */
+static bool remedy(const oct_qjob *j, qweights *q, int node, oct_weight_type asked, oct_dtype activations)
 {
     q->dtype = OCT_S8;
-    if (asked == OCT_WEIGHT_U8) {
+    q->remedy = NULL;
+    if (asked == OCT_WEIGHT_U8 && activations != OCT_S8) {
         to_unsigned(q);
         q->remedy = "u8 weights, as the policy says";
-    } else if (!j->opts.target->saturates) {
-        q->remedy = NULL;
-    } else if (oct_pairs_safe(&j->g->node[node], q->codes, q->axis)) {
+    } else if (j->opts.target->saturates && oct_pairs_safe(&j->g->node[node], q->codes, q->axis)) {
         q->remedy = "s8 weights, proved safe from saturation";
-    } else {
+    } else if (j->opts.target->saturates && activations == OCT_S8) {
+        /* ONNX Runtime takes s8 activations with s8 weights alone: u8 ones would leave the layer in float. */
+        q->remedy = "7-bit weights: s8 could saturate 16 bits on CPUs without VNNI, and s8 activations rule out u8";
+        return false;
+    } else if (j->opts.target->saturates) {
         to_unsigned(q);
         q->remedy = "u8 weights: s8 could saturate 16 bits on CPUs without VNNI";
     }
+    return true;
+}
+
+/* Scales, codes and bias with weights within -limit..limit. */
+static oct_status quantize_within(oct_qjob *j, int node, const shape_of *s, int limit, const double *real, const double *rounded,
+                                  size_t n_means, qweights *q, oct_err *err)
+{
+    const oct_node *n = &j->g->node[node];
+    const oct_tensor *w = j->g->value[n->in[1]].konst;
+    const qvalue *x = &j->value[n->in[0]];
+    float sx = x->has_grid ? x->q.scale : 0;
+    OCT_TRY(choose_scales(q, s, w, limit, j->arena, err));
+    if (sx > 0)
+        make_room(q, bias_of(j, node), s->outs, sx);
+    OCT_TRY(round_weights(q, s, w, limit, j->arena, err));
+    if (!(sx > 0))
+        return OCT_OK;
+    double *shift = NULL;
+    if (real && (int64_t)n_means == s->ins) {
+        if (!(shift = oct_calloc((size_t)s->outs, sizeof *shift)))
+            return oct_nomem(err);
+        correct(q, s, w, real, rounded, shift);
+    }
+    oct_status st = make_bias(j, q, node, s, shift, sx, err);
+    oct_free(shift);
+    return st;
 }
 
 oct_status oct_quantize_weights(oct_qjob *j, int node, const double *real, const double *rounded, size_t n_means, oct_err *err)
@@ -184,26 +214,13 @@ oct_status oct_quantize_weights(oct_qjob *j, int node, const double *real, const
     if (!q)
         return oct_nomem(err);
     shape_of s = read_shape(n, w);
-    int limit = row->weights == OCT_WEIGHT_S7 ? 64 : 127;
     q->axis = s.axis;
     q->channels = row->per_channel && !(s.conv_transpose && s.group > 1) ? s.outs : 1;
-    OCT_TRY(choose_scales(q, &s, w, limit, j->arena, err));
-    const qvalue *x = &j->value[n->in[0]];
-    float sx = x->has_grid ? x->q.scale : 0;
-    if (sx > 0)
-        make_room(q, bias_of(j, node), s.outs, sx);
-    OCT_TRY(round_weights(q, &s, w, limit, j->arena, err));
-    double *shift = NULL;
-    if (real && (int64_t)n_means == s.ins) {
-        if (!(shift = oct_calloc((size_t)s.outs, sizeof *shift)))
-            return oct_nomem(err);
-        correct(q, &s, w, real, rounded, shift);
-    }
-    oct_status st = sx > 0 ? make_bias(j, q, node, &s, shift, sx, err) : OCT_OK;
-    oct_free(shift);
-    if (st != OCT_OK)
-        return st;
-    remedy(j, q, node, row->weights);
+    int limit = row->weights == OCT_WEIGHT_S7 ? 64 : 127;
+    OCT_TRY(quantize_within(j, node, &s, limit, real, rounded, n_means, q, err));
+    oct_dtype activations = j->value[n->in[0]].has_grid ? j->value[n->in[0]].dtype : OCT_U8;
+    if (!remedy(j, q, node, row->weights, activations))
+        OCT_TRY(quantize_within(j, node, &s, 64, real, rounded, n_means, q, err));
     j->weights[node] = q;
     return OCT_OK;
 }
