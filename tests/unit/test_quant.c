@@ -1,0 +1,288 @@
+/* lib/quant: placement, grids, weights, biases, the saturation proof and the rewritten graph, against sums written out here. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "net.h"
+#include "quant/job.h"
+
+/* A job on g with statistics made by running the float graph on the fixed random inputs of net.h. */
+typedef struct work {
+    oct_policy *policy;
+    oct_qjob *job;
+    oct_calib *calib;
+} work;
+
+static oct_status record(void *arg, const char *name, const oct_operand *t, oct_err *err)
+{
+    oct_calib *c = arg;
+    oct_calib_tensor *to;
+    float *v = oct_alloc((size_t)t->count * sizeof *v);
+    OCT_TRY(oct_calib_add(c, name, &to, err));
+    OCT_TRY(oct_operand_to_f32(t, v, err));
+    OCT_TRY(oct_stats_update(&to->stats, v, (size_t)t->count, err));
+    if (t->rank >= 2) {
+        size_t n = (size_t)t->dims[1], inner = (size_t)(t->count / t->dims[0] / t->dims[1]);
+        if (to->chan.channels == 0)
+            OCT_TRY(oct_chan_init(&to->chan, n, 0, err));
+        OCT_TRY(oct_chan_update(&to->chan, v, (size_t)t->dims[0], inner, err));
+    }
+    oct_free(v);
+    return OCT_OK;
+}
+
+static work start(oct_graph *g, const char *rules, const char *target, bool correct)
+{
+    work w = { NULL };
+    GOOD(oct_policy_create(NULL, &w.policy, err));
+    if (rules)
+        GOOD(oct_policy_add(w.policy, rules, "test", err));
+    oct_qjob_opts o = { .policy = w.policy, .target = oct_target_find(target), .have_data = true, .no_bias_correction = !correct };
+    GOOD(oct_qjob_create(g, &o, &w.job, err));
+    w.calib = oct_calib_create();
+    size_t n;
+    const char *const *names = oct_qjob_values(w.job, NULL, &n);
+    oct_plan_opts p = { .taps = names, .n_taps = n, .no_passes = true };
+    oct_plan *plan = net_plan(g, &p, NULL);
+    oct_plan_set_tap(plan, record, w.calib);
+    int64_t dims[OCT_MAX_RANK], count;
+    assert_true(oct_shape_known(&g->value[g->input[0]].shape, dims));
+    assert_true(oct_count(dims, g->value[g->input[0]].shape.rank, &count));
+    float *x = oct_alloc((size_t)count * sizeof *x);
+    net_fill(x, (size_t)count, 1);
+    GOOD(oct_plan_run(plan, (const void *[]){ x }, err));
+    oct_free(x);
+    oct_plan_destroy(plan);
+    return w;
+}
+
+static void stop(work *w, oct_graph *g)
+{
+    oct_calib_destroy(w->calib);
+    oct_qjob_destroy(w->job);
+    oct_policy_destroy(w->policy);
+    oct_graph_destroy(g);
+}
+
+static const oct_layer_decision *layer(const work *w, const char *name)
+{
+    for (size_t i = 0; i < oct_qjob_n_layers(w->job); i++)
+        if (strcmp(oct_qjob_layer(w->job, i)->name, name) == 0)
+            return oct_qjob_layer(w->job, i);
+    fail_msg("no layer '%s'", name);
+    return NULL;
+}
+
+/* x[2,3,6,6] -> Conv 4 -> Relu -> Conv 2 -> output */
+static oct_graph *two_convs(void)
+{
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, "2,3,6,6");
+    int c = NET_NODE(g, "Conv", "first", "a", x, net_random(g, "w1", "4,3,3,3", 3), net_random(g, "b1", "4", 4));
+    int r = NET_NODE(g, "Relu", "relu", "r", c);
+    int y = NET_NODE(g, "Conv", "second", "y", r, net_random(g, "w2", "2,4,3,3", 5), net_random(g, "b2", "2", 6));
+    net_output(g, y);
+    return g;
+}
+
+static void weights_and_bias_follow_the_formula(void **state)
+{
+    oct_graph *g = two_convs();
+    float w[4 * 27], b[4];
+    memcpy(w, g->value[oct_graph_find(g, "w1")].konst->data, sizeof w);
+    memcpy(b, g->value[oct_graph_find(g, "b1")].konst->data, sizeof b);
+    work k = start(g, NULL, "octet", false);
+    GOOD(oct_qjob_decide(k.job, k.calib, err));
+    const qweights *q = k.job->weights[0];
+    float sx = k.job->value[oct_graph_find(g, "x")].q.scale;
+    assert_int_equal(q->channels, 4);
+    for (int o = 0; o < 4; o++) {
+        float top = 0;
+        for (int i = 0; i < 27; i++)
+            top = fmaxf(top, fabsf(w[o * 27 + i]));
+        assert_float_equal(q->scale[o], top / 127, 0);
+        for (int i = 0; i < 27; i++)
+            assert_int_equal(((const int8_t *)q->codes->data)[o * 27 + i], (int)rintf(w[o * 27 + i] / q->scale[o]));
+        assert_int_equal(q->bias[o], (int)rint((double)b[o] / (double)(sx * q->scale[o])));
+    }
+    stop(&k, g);
+}
+
+/* The corrected bias gives back the mean: sum w E[x] + b against sum wq E[x] + b', within half a step of the bias. */
+static void bias_correction_restores_the_mean(void **state)
+{
+    oct_graph *g = two_convs();
+    float w[4 * 27], b[4];
+    memcpy(w, g->value[oct_graph_find(g, "w1")].konst->data, sizeof w);
+    memcpy(b, g->value[oct_graph_find(g, "b1")].konst->data, sizeof b);
+    work k = start(g, "any - s7/tensor/sym - -\n", "octet", true);
+    GOOD(oct_qjob_decide(k.job, k.calib, err));
+    const qweights *q = k.job->weights[0];
+    float sx = k.job->value[oct_graph_find(g, "x")].q.scale;
+    const oct_chan_stats *chan = &oct_calib_find(k.calib, "x")->chan;
+    assert_int_equal(chan->channels, 3);
+    for (int o = 0; o < 4; o++) {
+        double want = b[o], have = (double)q->bias[o] * (double)(sx * q->scale[0]), raw = b[o];
+        for (int i = 0; i < 27; i++) {
+            double mean = oct_chan_mean(&chan->c[i / 9]), wq = ((const int8_t *)q->codes->data)[o * 27 + i] * (double)q->scale[0];
+            want += (double)w[o * 27 + i] * mean;
+            have += wq * mean;
+            raw += wq * mean;
+        }
+        assert_true(fabs(want - have) <= 0.51 * (double)(sx * q->scale[0]));
+        assert_true(fabs(want - have) <= fabs(want - raw) + 0.51 * (double)(sx * q->scale[0]));
+    }
+    stop(&k, g);
+}
+
+static void quantizer_does_the_relu(void **state)
+{
+    static const char *const rules[] = { NULL, "any - - s8/tensor/sym -\n", "any - - s8/tensor/asym -\n" };
+    for (size_t i = 0; i < OCT_COUNT(rules); i++) {
+        oct_graph *g = two_convs();
+        float want[200], have[200];
+        size_t n = net_run_with(g, NULL, NULL, want, 200);
+        work k = start(g, rules[i], "onnxruntime-x86", true);
+        GOOD(oct_qjob_decide(k.job, k.calib, err));
+        const oct_layer_decision *d = layer(&k, "first");
+        assert_true(d->integer);
+        assert_int_equal(d->zero_point, i ? -128 : 0); /* the grid begins at the clamp, symmetric asked or not */
+        if (i)
+            assert_int_equal(d->weights, OCT_S8); /* u8 would leave the layer float */
+        GOOD(oct_qjob_rewrite(k.job, err));
+        GOOD(oct_infer_shapes(g, err));
+        assert_int_equal(net_count(g, "Relu"), 0);
+        assert_string_equal(net_producer(g, "r")->name, "first");
+        assert_int_equal(net_run_with(g, NULL, NULL, have, 200), n);
+        double signal = 0, noise = 0;
+        for (size_t e = 0; e < n; e++) {
+            signal += (double)want[e] * want[e];
+            noise += (double)(want[e] - have[e]) * (want[e] - have[e]);
+        }
+        assert_true(10 * log10(signal / noise) > 30);
+        stop(&k, g);
+    }
+}
+
+/* Concat of two Relu branches shares one grid; of a Relu and a plain branch does not, for the clamp would be lost. */
+static void concat_shares_where_clamps_agree(void **state)
+{
+    for (int mixed = 0; mixed < 2; mixed++) {
+        oct_graph *g = net_graph(13);
+        int x = net_input(g, "x", OCT_F32, "1,2,5,5");
+        int a = NET_NODE(g, "Relu", "ra", "a", NET_NODE(g, "Conv", "ca", "a0", x, net_random(g, "wa", "3,2,1,1", 3)));
+        int b = NET_NODE(g, "Conv", "cb", "b0", x, net_random(g, "wb", "3,2,1,1", 4));
+        if (!mixed)
+            b = NET_NODE(g, "Relu", "rb", "b", b);
+        int c = NET_NODE(g, "Concat", "cat", "c", a, b);
+        net_int(g, "axis", 1);
+        net_output(g, NET_NODE(g, "Conv", "last", "y", c, net_random(g, "wc", "2,6,1,1", 5)));
+        work k = start(g, NULL, "onnxruntime-x86", false);
+        GOOD(oct_qjob_decide(k.job, k.calib, err));
+        float sa = k.job->value[a].q.scale, sb = k.job->value[b].q.scale, sc = k.job->value[c].q.scale;
+        if (mixed)
+            assert_true(k.job->value[a].q.zero == 0 && k.job->value[b].q.zero != 0);
+        else
+            assert_true(sa == sc && sb == sc);
+        stop(&k, g);
+    }
+}
+
+static void tensor_without_statistics_stays_float(void **state)
+{
+    oct_graph *g = two_convs();
+    work k = start(g, NULL, "onnxruntime-x86", true);
+    oct_calib_find(k.calib, "r")->off = true;
+    GOOD(oct_qjob_decide(k.job, k.calib, err));
+    assert_false(layer(&k, "first")->integer);
+    assert_false(layer(&k, "second")->integer);
+    assert_non_null(strstr(layer(&k, "second")->why, "calibration table"));
+    GOOD(oct_qjob_rewrite(k.job, err));
+    assert_int_equal(net_count(g, "QuantizeLinear"), 0);
+    assert_int_equal(net_count(g, "Relu"), 1);
+    stop(&k, g);
+}
+
+/* A value that is a graph output and read by a layer: its name stays with the output, dequantized. */
+static void output_that_is_read_keeps_its_name(void **state)
+{
+    oct_graph *g = two_convs();
+    net_output(g, oct_graph_find(g, "r"));
+    work k = start(g, NULL, "onnxruntime-x86", true);
+    GOOD(oct_qjob_decide(k.job, k.calib, err));
+    GOOD(oct_qjob_rewrite(k.job, err));
+    assert_string_equal(net_producer(g, "r")->op, "DequantizeLinear");
+    assert_string_equal(net_producer(g, "y")->op, "DequantizeLinear");
+    GOOD(oct_graph_check(g, err));
+    stop(&k, g);
+}
+
+/* The largest 16-bit sum of a pair over all codes 0..255 is reached at 0 and 255. */
+static bool pair_overflows(int a, int b)
+{
+    int hi = (a > 0 ? a : 0) + (b > 0 ? b : 0), lo = (a < 0 ? a : 0) + (b < 0 ? b : 0);
+    return 255 * hi > 32767 || 255 * lo < -32768;
+}
+
+static void saturation_proof_equals_trying(void **state)
+{
+    uint32_t seed = 9;
+    int safe = 0;
+    oct_node n = { .op = "Gemm" };
+    for (int t = 0; t < 4000; t++) {
+        int8_t w[12];
+        int64_t dims[2] = { 6, 2 };
+        int range = 20 + t % 109;
+        for (int i = 0; i < 12; i++)
+            w[i] = (int8_t)((int)(net_next(&seed) % (uint32_t)(2 * range + 1)) - range);
+        oct_tensor x = { .dtype = OCT_S8, .rank = 2, .dims = dims, .count = 12, .bytes = 12, .data = w };
+        bool bad = false;
+        for (int j = 0; j < 2; j++)
+            for (int k = 0; k < 6; k += 2)
+                bad |= pair_overflows(w[k * 2 + j], w[(k + 1) * 2 + j]);
+        assert_int_equal(oct_pairs_safe(&n, &x, 1), !bad);
+        safe += !bad;
+    }
+    assert_true(safe > 500 && safe < 3500); /* both answers were tried */
+    int8_t edge[2] = { 127, 1 }, over[2] = { 127, 2 }, low[2] = { -128, 0 }, under[2] = { -128, -1 };
+    int64_t dims[2] = { 2, 1 };
+    oct_tensor x = { .dtype = OCT_S8, .rank = 2, .dims = dims, .count = 2, .bytes = 2, .data = edge };
+    assert_true(oct_pairs_safe(&n, &x, 1));
+    x.data = over;
+    assert_false(oct_pairs_safe(&n, &x, 1));
+    x.data = low;
+    assert_true(oct_pairs_safe(&n, &x, 1));
+    x.data = under;
+    assert_false(oct_pairs_safe(&n, &x, 1));
+}
+
+/* Convolutions are tried in both orders of k: (ky, kx, ic) and (ic, ky, kx). */
+static void saturation_proof_covers_both_orders(void **state)
+{
+    oct_node n = { .op = "Conv" };
+    int64_t dims[4] = { 1, 2, 1, 2 };
+    int8_t along_channels[4] = { 127, 0, 127, 0 }, along_taps[4] = { 127, 127, 0, 0 }, apart[4] = { 127, 0, 0, 127 };
+    oct_tensor x = { .dtype = OCT_S8, .rank = 4, .dims = dims, .count = 4, .bytes = 4, .data = along_channels };
+    assert_false(oct_pairs_safe(&n, &x, 0));
+    x.data = along_taps;
+    assert_false(oct_pairs_safe(&n, &x, 0));
+    x.data = apart;
+    assert_true(oct_pairs_safe(&n, &x, 0));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(weights_and_bias_follow_the_formula),
+        cmocka_unit_test(bias_correction_restores_the_mean),
+        cmocka_unit_test(quantizer_does_the_relu),
+        cmocka_unit_test(concat_shares_where_clamps_agree),
+        cmocka_unit_test(tensor_without_statistics_stays_float),
+        cmocka_unit_test(output_that_is_read_keeps_its_name),
+        cmocka_unit_test(saturation_proof_equals_trying),
+        cmocka_unit_test(saturation_proof_covers_both_orders),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
