@@ -28,7 +28,11 @@ void oct_report_junit(const oct_eval_result *r, const oct_report_context *c, oct
 /* One page, complete in itself: no scripts, no links; light and dark. */
 void oct_report_html(const oct_eval_result *r, const oct_report_context *c, oct_buf *out);
 
-/* The same for an ONNX test case. */
+/* "0.40 points worse (95 %: -0.20 to 1.00), within noise", for people. The interval is of what the word says and so holds
+ * the number before it. Text in dst or constant; empty when there is nothing to compare. */
+const char *oct_report_drop(char dst[160], const oct_eval_score *s);
+
+/* JSON and JUnit of an ONNX test case. */
 void oct_check_json(const char *model, const char *dir, const oct_check_options *o, const oct_check_result *r, oct_buf *out);
 void oct_check_junit(const char *model, const char *dir, const oct_check_result *r, oct_buf *out);
 

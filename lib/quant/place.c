@@ -341,7 +341,8 @@ oct_status oct_place(oct_qjob *j, oct_err *err)
         int id = j->g->order[i];
         const oct_op *op = op_of(j, id);
         j->node[id].role = OCT_ROLE_FLOAT;
-        j->node[id].why = op ? "no integer form" : "the operator is unknown";
+        j->node[id].why = !op ? "the operator is unknown" : op->integer && !j->opts.have_data ? "no data for the range of its result"
+                                                                                             : "no integer form";
         /* barred: a reason found while deciding. */
         if (op && op->quant == OCT_QUANT_WEIGHTED && !j->node[id].barred)
             choose_product(j, id);

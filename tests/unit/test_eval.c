@@ -352,6 +352,27 @@ static void failing_memory(void **state)
     close_pair(&p);
 }
 
+static void differences_in_words(void **state)
+{
+    const oct_metric *top1, *mse;
+    assert_int_equal(oct_metric_find("top1", &top1, NULL), OCT_OK);
+    assert_int_equal(oct_metric_find("mse", &mse, NULL), OCT_OK);
+    char text[160];
+    /* One of 400 gained: the gain is 0.25 points, in [-0.2375, 0.25]; as a drop it has the other sign. */
+    oct_eval_score s = { .metric = top1, .drop = -0.0025, .lo = -0.0025, .hi = 0.002375, .within_noise = true };
+    assert_string_equal(oct_report_drop(text, &s), "0.25 points better (95 %: -0.24 to 0.25), within noise");
+    s = (oct_eval_score){ .metric = top1, .drop = 0.02, .lo = 0.005, .hi = 0.035 };
+    assert_string_equal(oct_report_drop(text, &s), "2.00 points worse (95 %: 0.50 to 3.50)");
+    s = (oct_eval_score){ .metric = top1, .drop = 0, .lo = -0.005, .hi = 0.005, .within_noise = true };
+    assert_string_equal(oct_report_drop(text, &s), "0.00 points difference (95 %: -0.50 to 0.50), within noise");
+    s = (oct_eval_score){ .metric = mse, .drop = -1.5, .lo = -2, .hi = -1 };
+    assert_string_equal(oct_report_drop(text, &s), "1.5 better (95 %: 1 to 2)");
+    s = (oct_eval_score){ .metric = top1 };
+    assert_string_equal(oct_report_drop(text, &s), "the same on every sample");
+    s.drop = NAN;
+    assert_string_equal(oct_report_drop(text, &s), "");
+}
+
 static void xml_is_safe(void **state)
 {
     oct_buf b = OCT_BUF_INIT;
@@ -375,6 +396,7 @@ int main(void)
         cmocka_unit_test(a_model_equals_itself),
         cmocka_unit_test(metrics_that_cannot_be),
         cmocka_unit_test(failing_memory),
+        cmocka_unit_test(differences_in_words),
         cmocka_unit_test(xml_is_safe),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

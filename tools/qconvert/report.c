@@ -8,11 +8,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALL_BELOW = 24, WORST = 8, REASONS = 12 };
+enum { ALL_BELOW = 24, WORST = 8, REASONS = 12, MAX_NOTES = 64, WRAP = 100 };
+
+/* Reasons are long and few, so rows carry their number and a legend follows the table. */
+typedef struct notes {
+    const char *text[MAX_NOTES];
+    size_t n;
+} notes;
+
+/* The number of a reason, from 1; 0 for none or when there are too many. */
+static size_t note(notes *all, const char *text)
+{
+    if (!text || !*text)
+        return 0;
+    for (size_t i = 0; i < all->n; i++)
+        if (strcmp(all->text[i], text) == 0)
+            return i + 1;
+    if (all->n == MAX_NOTES)
+        return 0;
+    all->text[all->n++] = text;
+    return all->n;
+}
 
 static const char *db(char dst[32], double v)
 {
-    return isnan(v) ? "" : oct_fmt_db(dst, v);
+    if (isnan(v))
+        return "";
+    if (isinf(v))
+        return v > 0 ? "exact" : "-";
+    snprintf(dst, 32, "%.1f", v);
+    return dst;
 }
 
 static const char *type_name(oct_dtype t)
@@ -20,23 +45,28 @@ static const char *type_name(oct_dtype t)
     return t == OCT_S8 ? "s8" : t == OCT_U8 ? "u8" : t == OCT_UNDEFINED ? "" : oct_dtype_name(t);
 }
 
-static void layer_row(oct_table *t, const layer *l)
+static void layer_row(oct_table *t, const layer *l, notes *all)
 {
     const oct_layer_decision *d = &l->d;
     char text[32];
+    size_t why = note(all, d->remedy ? d->remedy : d->why);
     oct_table_row(t);
     oct_table_cell(t, "%s", l->name);
     oct_table_cell(t, "%s", d->op);
     oct_table_cell(t, "%s", oct_scheme_name(d->scheme));
-    oct_table_cell(t, "%s%s", type_name(d->weights), d->weights && d->per_channel ? "/channel" : "");
-    if (d->scale != 0)
-        oct_table_cell(t, "%.4g, %d", (double)d->scale, (int)d->zero_point);
-    else
+    oct_table_cell(t, "%s%s", type_name(d->weights), d->weights && d->per_channel ? "/ch" : "");
+    if (d->scale != 0) {
+        oct_table_cell(t, "%.4g", (double)d->scale);
+        oct_table_cell(t, "%d", (int)d->zero_point);
+    } else {
         oct_table_cell(t, "%s", "");
+        oct_table_cell(t, "%s", "");
+    }
     oct_table_cell(t, "%s", d->observer ? d->observer : "");
     oct_table_cell(t, "%s", db(text, d->sqnr_weights));
     oct_table_cell(t, "%s", db(text, d->sqnr_output));
-    oct_table_cell(t, "%s", d->remedy ? d->remedy : d->integer && l->product ? "" : d->why);
+    if (why)
+        oct_table_cell(t, "%zu", why);
 }
 
 static oct_table *layer_table(void)
@@ -46,12 +76,31 @@ static oct_table *layer_table(void)
     oct_table_column(t, "op", OCT_LEFT);
     oct_table_column(t, "scheme", OCT_LEFT);
     oct_table_column(t, "weights", OCT_LEFT);
-    oct_table_column(t, "output scale, zero", OCT_RIGHT);
+    oct_table_column(t, "scale", OCT_RIGHT);
+    oct_table_column(t, "zero", OCT_RIGHT);
     oct_table_column(t, "observer", OCT_LEFT);
-    oct_table_column(t, "SQNR w", OCT_RIGHT);
-    oct_table_column(t, "SQNR out", OCT_RIGHT);
-    oct_table_column(t, "why", OCT_LEFT);
+    oct_table_column(t, "w dB", OCT_RIGHT);
+    oct_table_column(t, "out dB", OCT_RIGHT);
+    oct_table_column(t, "note", OCT_RIGHT);
     return t;
+}
+
+/* Prints and destroys it. */
+static oct_status finish_table(oct_table *t, const notes *all, FILE *f, oct_err *err)
+{
+    oct_status st = oct_table_print(t, f, err);
+    oct_table_destroy(t);
+    oct_buf b = OCT_BUF_INIT;
+    for (size_t i = 0; i < all->n; i++) {
+        oct_buf_printf(&b, "%s%3zu  ", i ? "" : "\n", i + 1);
+        oct_text_clean(&b, all->text[i], false);
+        oct_buf_puts(&b, "\n");
+    }
+    if (*oct_buf_str(&b))
+        oct_buf_puts(&b, "  dB: signal to rounding noise of the weights (w) and of the grid of the output (out)\n");
+    fputs(oct_buf_str(&b), f);
+    oct_buf_free(&b);
+    return st;
 }
 
 static double worth(const layer *l)
@@ -78,13 +127,16 @@ static oct_status print_worst(const session *s, FILE *f, oct_err *err)
         if (s->layers[i].d.integer && isfinite(worth(&s->layers[i])))
             order[n++] = &s->layers[i];
     qsort(order, n, sizeof *order, by_worth);
-    oct_table *t = layer_table();
-    for (size_t i = 0; i < n && i < WORST; i++)
-        layer_row(t, order[i]);
-    if (n > WORST)
-        fprintf(f, "%d of %zu nodes, those with the lowest SQNR (-v shows all):\n", WORST, s->n_layers);
-    oct_status st = n ? oct_table_print(t, f, err) : OCT_OK;
-    oct_table_destroy(t);
+    size_t shown = n < WORST ? n : WORST;
+    oct_status st = OCT_OK;
+    if (n) {
+        notes all = { .n = 0 };
+        oct_table *t = layer_table();
+        for (size_t i = 0; i < shown; i++)
+            layer_row(t, order[i], &all);
+        fprintf(f, "%zu of %zu nodes, those with the lowest SQNR (-v shows all):\n", shown, s->n_layers);
+        st = finish_table(t, &all, f, err);
+    }
     oct_free(order);
     return st;
 }
@@ -93,12 +145,11 @@ static oct_status print_layers(const session *s, FILE *f, oct_err *err)
 {
     if (s->n_layers > ALL_BELOW && !s->cli->verbose && !s->a->dry_run)
         return print_worst(s, f, err);
+    notes all = { .n = 0 };
     oct_table *t = layer_table();
     for (size_t i = 0; i < s->n_layers; i++)
-        layer_row(t, &s->layers[i]);
-    oct_status st = oct_table_print(t, f, err);
-    oct_table_destroy(t);
-    return st;
+        layer_row(t, &s->layers[i], &all);
+    return finish_table(t, &all, f, err);
 }
 
 /* "3 Softmax (/a/softmax, ...): op:Softmax (built-in:8)", a line per reason and operator. */
@@ -159,7 +210,7 @@ static void print_changes(const session *s, FILE *f)
     oct_buf_free(&b);
 }
 
-/* ---- the sentence ---- */
+/* ---- the summary ---- */
 
 /* "Softmax by op:Softmax (built-in:8)" for the first few kinds of layers that stayed float though they have weights, or by a rule. */
 static void float_clause(const session *s, oct_buf *b)
@@ -196,11 +247,14 @@ static void print_sentence(const session *s, FILE *f)
         oct_buf_printf(&b, "; output SQNR %s on one sample", oct_fmt_db(quality, s->sqnr));
     float_clause(s, &b);
     oct_buf_puts(&b, ".");
-    oct_buf c = OCT_BUF_INIT;
+    oct_buf c = OCT_BUF_INIT, lines = OCT_BUF_INIT;
     oct_text_clean(&c, oct_buf_str(&b), false);
-    fprintf(f, "\n%s\n", oct_buf_str(&c));
+    int width = oct_term_width(f);
+    oct_text_wrap(&lines, oct_buf_str(&c), 0, 0, width > 40 && width < WRAP ? width : WRAP);
+    fprintf(f, "\n%s\n", oct_buf_str(&lines));
     oct_buf_free(&b);
     oct_buf_free(&c);
+    oct_buf_free(&lines);
 }
 
 oct_status report_print(const session *s, oct_err *err)

@@ -23,25 +23,6 @@ static const char *value_text(char dst[48], const oct_metric *m, double v)
     return dst;
 }
 
-/* "0.40 points worse (95 %: -0.20 to 1.00), within noise" */
-static const char *drop_text(char dst[160], const oct_eval_score *s)
-{
-    dst[0] = 0;
-    if (isnan(s->drop))
-        return dst;
-    const bool points = s->metric->kind == OCT_METRIC_PROPORTION;
-    const double unit = points ? 100 : 1;
-    const char *name = points ? " points" : "";
-    if (s->drop == 0 && s->lo == 0 && s->hi == 0)
-        return "the same on every sample";
-    int n = points ? snprintf(dst, 160, "%.2f%s %s", fabs(s->drop) * unit, name, s->drop < 0 ? "better" : "worse")
-                   : snprintf(dst, 160, "%.4g %s", fabs(s->drop), s->drop < 0 ? "better" : "worse");
-    if (!isnan(s->lo) && n > 0 && n < 160)
-        snprintf(dst + n, (size_t)(160 - n), points ? " (95 %%: %.2f to %.2f)%s" : " (95 %%: %.4g to %.4g)%s", s->lo * unit,
-                 s->hi * unit, s->within_noise ? ", within noise" : "");
-    return dst;
-}
-
 static const char *ratio_text(char dst[64], double reference, double value, const char *better, const char *worse)
 {
     if (!(reference > 0) || !(value > 0))
@@ -67,7 +48,7 @@ static void score_rows(oct_table *t, const oct_eval_result *r)
         for (size_t k = 0; k < r->n_models; k++)
             oct_table_cell(t, "%s", value_text(text, m, r->models[k].scores[i].value));
         if (r->n_models == 2 && !m->relative)
-            oct_table_cell(t, "%s", drop_text(drop, &r->models[1].scores[i]));
+            oct_table_cell(t, "%s", oct_report_drop(drop, &r->models[1].scores[i]));
     }
 }
 
@@ -79,7 +60,7 @@ static void print_drops(const oct_eval_result *r, FILE *f)
         for (size_t i = 0; i < r->n_scores; i++) {
             const oct_eval_score *s = &r->models[k].scores[i];
             if (!s->metric->relative && !isnan(s->drop))
-                fprintf(f, "%s, %s: %s\n", tool_base(r->models[k].name), s->metric->name, drop_text(drop, s));
+                fprintf(f, "%s, %s: %s\n", tool_base(r->models[k].name), s->metric->name, oct_report_drop(drop, s));
         }
 }
 
