@@ -24,13 +24,14 @@ typedef struct timing {
     oct_sconv s;
     oct_qconv q;
     void *x, *y, *packed, *scratch;
+    oct_sout sout;
     oct_qout out;
 } timing;
 
 static void run_s(void *arg)
 {
     timing *b = arg;
-    oct_sconv_run(&b->s, NULL, b->x, b->packed, b->y, NULL, b->scratch);
+    oct_sconv_run(&b->s, NULL, b->x, b->packed, b->y, &b->sout, b->scratch);
 }
 
 static void run_q(void *arg)
@@ -59,6 +60,7 @@ static void bench_layer(oct_check *t, const layer *l)
     oct_fill_f32(t, w, nw);
     for (int64_t i = 0; i < g.oc; i++)
         mult[i] = 1e-4f;
+    b.sout = (oct_sout){ .bias = mult, .clamp = true, .hi = 6 };
     b.x = oct_check_buffer(t, nx * 4);
     b.y = oct_check_buffer(t, ny * 4);
     b.packed = oct_check_buffer(t, b.s.packed_size);

@@ -111,7 +111,7 @@ static void naive_f32_one(void *arg, const oct_conv_geom *g, int64_t n, const in
 {
     const naive_f32 *c = arg;
     const int64_t ig = g->c / g->groups, og = g->oc / g->groups;
-    float v = 0;
+    float v = c->o->bias ? c->o->bias[oc] : 0;
     int64_t tap = 0;
     for (int64_t kz = 0; kz < g->kd; kz++)
         for (int64_t ky = 0; ky < g->kh; ky++)
@@ -120,8 +120,6 @@ static void naive_f32_one(void *arg, const oct_conv_geom *g, int64_t n, const in
                     const int64_t at = source(g, n, o, (const int64_t[]){ kz, ky, kx }, oc / og * ig + ic);
                     v = fmaf(at < 0 ? 0.0f : c->x[at], c->w[weight_index(g, oc, ic, tap)], v);
                 }
-    if (c->o->bias)
-        v += c->o->bias[oc];
     if (c->o->residual)
         v += c->o->residual[pixel * c->o->ldr + (size_t)oc];
     if (c->o->clamp)

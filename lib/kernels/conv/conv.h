@@ -1,7 +1,7 @@
 /* lib/kernels/conv/conv.h -- convolution and transposed convolution, channels last, float and 8-bit.
  *
  * Tensors are N D H W C; a 2-D convolution has d = od = kd = sd = dd = 1, a 1-D one also h = 1. Each output
- * is one chain over (kd, ky, kx, ic) in this order, and padding is read as zeros (8-bit: as the zero point),
+ * is one chain over (kd, ky, kx, ic) in this order (float: from the bias, see sgemm.h), and padding is read as zeros (8-bit: as the zero point),
  * so that results are the same bits on every instruction set, number of threads and split of the batch.
  * In a transposed convolution the taps that fall between inputs are part of the chain as zeros.
  *

@@ -14,8 +14,6 @@ typedef struct args {
 
 OCT_INLINE __m256 finish(__m256 v, const oct_sout *o, size_t i, size_t j)
 {
-    if (o->bias)
-        v = _mm256_add_ps(v, _mm256_loadu_ps(o->bias + j));
     if (o->residual)
         v = _mm256_add_ps(v, _mm256_loadu_ps(o->residual + i * o->ldr + j));
     if (o->clamp)
@@ -31,7 +29,10 @@ OCT_INLINE void block(const size_t px, const bool wide, const args *g, size_t p,
 {
     const size_t taps = g->taps;
     const float *const *x = g->x + p * taps;
-#define PIXEL(i) __m256 v##i = _mm256_setzero_ps(), u##i = _mm256_setzero_ps();
+    const float *bias = g->out->bias;
+    const __m256 start_v = bias ? _mm256_loadu_ps(bias + j) : _mm256_setzero_ps();
+    const __m256 start_u = bias && wide ? _mm256_loadu_ps(bias + j + 8) : _mm256_setzero_ps();
+#define PIXEL(i) __m256 v##i = start_v, u##i = start_u;
     PIXELS
 #undef PIXEL
     for (size_t t = 0; t < taps; t++) {
@@ -63,12 +64,12 @@ static void edge(const args *g, size_t p, size_t j, size_t n)
 {
     static const int32_t ones[16] = { -1, -1, -1, -1, -1, -1, -1, -1 };
     const __m256i mask = _mm256_loadu_si256((const __m256i *)(const void *)(ones + 8 - n));
-    __m256 v = _mm256_setzero_ps();
+    const oct_sout *o = g->out;
+    __m256 v = o->bias ? _mm256_maskload_ps(o->bias + j, mask) : _mm256_setzero_ps();
     for (size_t t = 0; t < g->taps; t++)
         v = _mm256_fmadd_ps(_mm256_maskload_ps(g->x[p * g->taps + t] + j, mask), _mm256_loadu_ps(g->w + t * g->step + j), v);
     float lane[8];
     _mm256_storeu_ps(lane, v);
-    const oct_sout *o = g->out;
     for (size_t i = 0; i < n; i++)
         g->y[p * g->ldy + j + i] = oct_sout_apply(lane[i], o, o->residual ? o->residual + p * o->ldr : NULL, j + i);
 }

@@ -14,8 +14,6 @@ typedef struct args {
 
 OCT_INLINE __m512 finish(__m512 v, const oct_sout *o, size_t i, size_t j, __mmask16 k)
 {
-    if (o->bias)
-        v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(k, o->bias + j));
     if (o->residual)
         v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(k, o->residual + i * o->ldr + j));
     if (o->clamp)
@@ -32,7 +30,10 @@ OCT_INLINE void block(const size_t px, const bool wide, const __mmask16 k, const
 {
     const size_t taps = g->taps;
     const float *const *x = g->x + p * taps;
-#define PIXEL(i) __m512 v##i = _mm512_setzero_ps(), u##i = _mm512_setzero_ps();
+    const float *bias = g->out->bias;
+    const __m512 start_v = bias ? _mm512_maskz_loadu_ps(k, bias + j) : _mm512_setzero_ps();
+    const __m512 start_u = bias && wide ? _mm512_loadu_ps(bias + j + 16) : _mm512_setzero_ps();
+#define PIXEL(i) __m512 v##i = start_v, u##i = start_u;
     PIXELS
 #undef PIXEL
     for (size_t t = 0; t < taps; t++) {

@@ -5,8 +5,9 @@
 #include "kernels/conv/rows.h"
 #include "kernels/sgemm/sout.h"
 
-#define OCT_SGEMM(isa, fn, mr, nr)                                                                                     \
-    void fn(size_t, size_t, size_t, size_t, const float *const *, const float *, float *, size_t, bool, const oct_sout *);
+#define OCT_SGEMM(isa, fn, mr, nr)                                                                              \
+    void fn(size_t, size_t, size_t, size_t, const float *const *, const float *, float *, size_t, bool, bool,   \
+            const oct_sout *);
 #include "kernels/sgemm/sgemm.inc"
 #undef OCT_SGEMM
 

@@ -1,8 +1,9 @@
 /* lib/kernels/sgemm/sgemm.h -- float matrix product, C[m][n] = clamp(A[m][k] * B[k][n] + bias + residual).
  *
- * Every output is one chain of fused multiply-adds over k in increasing order that starts at +0, then
- * the output pipeline below. So results are the same bits on every instruction set, with any number of
- * threads and with any split of the rows. A NaN comes out as 0x7fc00000, whichever NaN went in.
+ * Every output is one chain of fused multiply-adds over k in increasing order that starts at the bias (+0
+ * without one), then the output pipeline below. So results are the same bits on every instruction set, with
+ * any number of threads and with any split of the rows. The bias costs no rounding of its own that way. A NaN
+ * comes out as 0x7fc00000, whichever NaN went in.
  *
  * Use: prepare once (chooses the kernel, says how much memory), pack B once, run often. A plan is plain
  * data: copy it freely, nothing to destroy. It allocates nothing: the caller gives the memory of the
@@ -13,8 +14,9 @@
 #include "base/pool.h"
 #include "kernels/cpu.h"
 
-/* What happens to an accumulator before it is stored, in this order:
- *   v = acc + bias[n];  v = v + residual[m][n];  v = lo > v ? lo : v;  v = hi < v ? hi : v.
+/* Where a chain starts and what happens to its end before it is stored, in this order:
+ *   v = bias[n];  v = fma(a[k], b[k], v) for each k;
+ *   v = v + residual[m][n];  v = lo > v ? lo : v;  v = hi < v ? hi : v.
  * Zero-initialise it for a plain product. */
 typedef struct oct_sout {
     const float *bias;     /* f32[n], or NULL */
@@ -29,11 +31,12 @@ typedef struct oct_sout {
  *          write all of them
  *   a      pointers to runs of kc floats: row i of tap t is a[t * mr + i], for i < mr
  *   b      packed panel f32[taps][kc][nr]
- *   first  start the chain at 0, else at what c holds (an earlier part of k)
- *   out    NULL: store the chain as it is (a later part of k follows), else finish; its bias and
- *          residual point at this tile's first column and have room for nr columns */
+ *   first  start the chain at the bias, else at what c holds (an earlier part of k)
+ *   last   finish, else store the chain as it is (a later part of k follows)
+ *   out    never NULL; its bias (read when first) and residual (read when last) point at this tile's first
+ *          column and have room for nr columns */
 typedef void (*oct_sgemm_fn)(size_t m, size_t n, size_t taps, size_t kc, const float *const *a, const float *b, float *c,
-                             size_t ldc, bool first, const oct_sout *out);
+                             size_t ldc, bool first, bool last, const oct_sout *out);
 
 typedef struct oct_sgemm_kernel {
     const char *name;

@@ -9,10 +9,6 @@ typedef struct pair {
 /* oct_sout_apply on 16 columns of row i. max and min return their second operand when one is NaN. */
 OCT_INLINE pair finish(pair v, const oct_sout *o, size_t i)
 {
-    if (o->bias) {
-        v.lo = _mm256_add_ps(v.lo, _mm256_loadu_ps(o->bias));
-        v.hi = _mm256_add_ps(v.hi, _mm256_loadu_ps(o->bias + 8));
-    }
     if (o->residual) {
         v.lo = _mm256_add_ps(v.lo, _mm256_loadu_ps(o->residual + i * o->ldr));
         v.hi = _mm256_add_ps(v.hi, _mm256_loadu_ps(o->residual + i * o->ldr + 8));
@@ -37,10 +33,11 @@ OCT_INLINE pair load(const float *p)
 #define ROWS ROW(0) ROW(1) ROW(2) ROW(3) ROW(4) ROW(5)
 
 OCT_INLINE void tile(const size_t m, size_t taps, size_t kc, const float *const *a, const float *b, float *c, size_t ldc,
-                     bool first, const oct_sout *out)
+                     bool first, bool last, const oct_sout *out)
 {
     const pair zero = { _mm256_setzero_ps(), _mm256_setzero_ps() };
-    pair v0 = zero, v1 = zero, v2 = zero, v3 = zero, v4 = zero, v5 = zero;
+    const pair start = first && out->bias ? load(out->bias) : zero;
+    pair v0 = start, v1 = start, v2 = start, v3 = start, v4 = start, v5 = start;
     if (!first) {
 #define ROW(i) if (m > i) v##i = load(c + i * ldc);
         ROWS
@@ -64,7 +61,7 @@ OCT_INLINE void tile(const size_t m, size_t taps, size_t kc, const float *const 
     }
 #define ROW(i)                                         \
     if (m > i) {                                       \
-        const pair y = out ? finish(v##i, out, i) : v##i; \
+        const pair y = last ? finish(v##i, out, i) : v##i; \
         _mm256_storeu_ps(c + i * ldc, y.lo);           \
         _mm256_storeu_ps(c + i * ldc + 8, y.hi);       \
     }
@@ -73,14 +70,14 @@ OCT_INLINE void tile(const size_t m, size_t taps, size_t kc, const float *const 
 }
 
 void oct_sgemm_f32_6x16__avx2(size_t m, size_t n, size_t taps, size_t kc, const float *const *a, const float *b, float *c,
-                              size_t ldc, bool first, const oct_sout *out)
+                              size_t ldc, bool first, bool last, const oct_sout *out)
 {
     switch (m) {
-    case 1: tile(1, taps, kc, a, b, c, ldc, first, out); break;
-    case 2: tile(2, taps, kc, a, b, c, ldc, first, out); break;
-    case 3: tile(3, taps, kc, a, b, c, ldc, first, out); break;
-    case 4: tile(4, taps, kc, a, b, c, ldc, first, out); break;
-    case 5: tile(5, taps, kc, a, b, c, ldc, first, out); break;
-    default: tile(6, taps, kc, a, b, c, ldc, first, out); break;
+    case 1: tile(1, taps, kc, a, b, c, ldc, first, last, out); break;
+    case 2: tile(2, taps, kc, a, b, c, ldc, first, last, out); break;
+    case 3: tile(3, taps, kc, a, b, c, ldc, first, last, out); break;
+    case 4: tile(4, taps, kc, a, b, c, ldc, first, last, out); break;
+    case 5: tile(5, taps, kc, a, b, c, ldc, first, last, out); break;
+    default: tile(6, taps, kc, a, b, c, ldc, first, last, out); break;
     }
 }

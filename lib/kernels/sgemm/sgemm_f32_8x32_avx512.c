@@ -5,8 +5,6 @@
 /* oct_sout_apply on 16 columns from j of row i. max and min return their second operand when one is NaN. */
 OCT_INLINE __m512 finish(__m512 v, const oct_sout *o, size_t i, size_t j)
 {
-    if (o->bias)
-        v = _mm512_add_ps(v, _mm512_loadu_ps(o->bias + j));
     if (o->residual)
         v = _mm512_add_ps(v, _mm512_loadu_ps(o->residual + i * o->ldr + j));
     if (o->clamp)
@@ -20,9 +18,15 @@ OCT_INLINE __m512 finish(__m512 v, const oct_sout *o, size_t i, size_t j)
 #define ROWS ROW(0) ROW(1) ROW(2) ROW(3) ROW(4) ROW(5) ROW(6) ROW(7)
 
 OCT_INLINE void tile(const size_t m, const bool wide, size_t taps, size_t kc, const float *const *a, const float *b, float *c,
-                     size_t ldc, bool first, const oct_sout *out)
+                     size_t ldc, bool first, bool last, const oct_sout *out)
 {
-#define ROW(i) __m512 v##i = _mm512_setzero_ps(), w##i = _mm512_setzero_ps();
+    __m512 start_v = _mm512_setzero_ps(), start_w = start_v;
+    if (first && out->bias) {
+        start_v = _mm512_loadu_ps(out->bias);
+        if (wide)
+            start_w = _mm512_loadu_ps(out->bias + 16);
+    }
+#define ROW(i) __m512 v##i = start_v, w##i = start_w;
     ROWS
 #undef ROW
     if (!first) {
@@ -54,19 +58,19 @@ OCT_INLINE void tile(const size_t m, const bool wide, size_t taps, size_t kc, co
     }
 #define ROW(i)                                                                             \
     if (m > i) {                                                                           \
-        _mm512_storeu_ps(c + i * ldc, out ? finish(v##i, out, i, 0) : v##i);               \
+        _mm512_storeu_ps(c + i * ldc, last ? finish(v##i, out, i, 0) : v##i);               \
         if (wide)                                                                          \
-            _mm512_storeu_ps(c + i * ldc + 16, out ? finish(w##i, out, i, 16) : w##i);     \
+            _mm512_storeu_ps(c + i * ldc + 16, last ? finish(w##i, out, i, 16) : w##i);     \
     }
     ROWS
 #undef ROW
 }
 
 #define CASE(m) \
-    case m: wide ? tile(m, true, taps, kc, a, b, c, ldc, first, out) : tile(m, false, taps, kc, a, b, c, ldc, first, out); break;
+    case m: wide ? tile(m, true, taps, kc, a, b, c, ldc, first, last, out) : tile(m, false, taps, kc, a, b, c, ldc, first, last, out); break;
 
 void oct_sgemm_f32_8x32__avx512(size_t m, size_t n, size_t taps, size_t kc, const float *const *a, const float *b, float *c,
-                                size_t ldc, bool first, const oct_sout *out)
+                                size_t ldc, bool first, bool last, const oct_sout *out)
 {
     const bool wide = n > 16;
     switch (m) {

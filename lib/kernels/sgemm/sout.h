@@ -1,4 +1,4 @@
-/* lib/kernels/sgemm/sout.h -- the float output pipeline for one value: the definition. Internal. */
+/* lib/kernels/sgemm/sout.h -- the start and the output pipeline of one float chain: the definition. Internal. */
 #ifndef OCT_KERNELS_SOUT_H
 #define OCT_KERNELS_SOUT_H
 
@@ -15,11 +15,15 @@ static inline float oct_one_nan(float v)
     return v;
 }
 
+/* Where the chain of column j starts. */
+static inline float oct_sout_start(const oct_sout *o, size_t j)
+{
+    return o->bias ? o->bias[j] : 0.0f;
+}
+
 /* Column j of a row whose residual (if any) starts at r. */
 static inline float oct_sout_apply(float v, const oct_sout *o, const float *r, size_t j)
 {
-    if (o->bias)
-        v += o->bias[j];
     if (o->residual)
         v += r[j];
     if (o->clamp) {

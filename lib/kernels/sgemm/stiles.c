@@ -57,15 +57,15 @@ static void run_edge(const oct_stiles *t, const scratch *s, const tile *e, const
         for (size_t i = 0; i < e->m; i++)
             memcpy(s->tile + i * nr, c + i * t->ldc, e->n * sizeof *c);
     oct_sout o = *out;
-    if (o.bias)
+    if (o.bias && e->first)
         o.bias = memcpy(s->bias, o.bias, e->n * sizeof *c);
-    if (o.residual) {
+    if (o.residual && e->last) {
         for (size_t i = 0; i < e->m; i++)
             memcpy(s->residual + i * nr, o.residual + i * o.ldr, e->n * sizeof *c);
         o.residual = s->residual;
         o.ldr = nr;
     }
-    t->kernel->fn(e->m, e->n, e->taps, e->kc, e->a, e->b, s->tile, nr, e->first, e->last ? &o : NULL);
+    t->kernel->fn(e->m, e->n, e->taps, e->kc, e->a, e->b, s->tile, nr, e->first, e->last, &o);
     for (size_t i = 0; i < e->m; i++)
         memcpy(c + i * t->ldc, s->tile + i * nr, e->n * sizeof *c);
 }
@@ -82,7 +82,7 @@ static void run_tile(const oct_stiles *t, const scratch *s, const tile *e)
         run_edge(t, s, e, &o);
     else
         t->kernel->fn(e->m, e->n, e->taps, e->kc, e->a, e->b, t->c + e->r0 * t->ldc + j, t->ldc, e->first,
-                      e->last ? &o : NULL);
+                      e->last, &o);
 }
 
 /* One panel of columns against one part of the depth, over all tiles of a block of rows. */
