@@ -38,11 +38,14 @@ static oct_status allocate(oct_qjob *j, oct_err *err)
 
 static void read_policy(oct_qjob *j)
 {
+    const char *asked = oct_arena_printf(j->arena, "scheme:%s (asked for)", oct_scheme_name(j->opts.scheme));
     for (size_t i = 0; i < j->g->n_order; i++) {
         int id = j->g->order[i];
         oct_policy_match(j->opts.policy, j->g, id, &j->node[id].row);
-        if (j->opts.scheme != OCT_SCHEME_AUTO && j->node[id].row.scheme != OCT_SCHEME_FLOAT)
+        if (j->opts.scheme != OCT_SCHEME_AUTO && j->node[id].row.scheme != OCT_SCHEME_FLOAT) {
             j->node[id].row.scheme = j->opts.scheme;
+            j->node[id].row.rule = asked ? asked : j->node[id].row.rule;
+        }
         j->layer[j->n_layer++] = id;
     }
 }

@@ -59,6 +59,8 @@ static oct_status dispatch(oct_cli *cli, const convert_args *a, oct_err *err)
 int main(int argc, char **argv)
 {
     convert_args a = { .target = "onnxruntime-x86", .scheme = "auto", .format = "qdq", .bias_correction = true, .recover = true };
+    char observers[200];
+    snprintf(observers, sizeof observers, "how ranges are chosen, for every tensor: %s", oct_observer_names());
 #define SAMPLES                                                                                                                     \
     OPT_GROUP("Samples"),                                                                                                           \
         OPT_MULTI(0, "data", &a.data.specs, "SPEC", "samples to calibrate with: a folder, .csv, .npy, .npz, tar shard, test set "   \
@@ -72,7 +74,7 @@ int main(int argc, char **argv)
         OPT_FILE(0, "policy", &a.policy, "policy table; its rules come after the built-in ones"),                                   \
         OPT_ENUM(0, "target", &a.target, target_name, "where the model will run"),                                                  \
         OPT_ENUM(0, "scheme", &a.scheme, scheme_name, "one scheme for all that the policy does not leave float"),                   \
-        OPT_STR(0, "observer", &a.observer, "NAME", "how ranges are chosen, for every tensor"),                                     \
+        OPT_STR(0, "observer", &a.observer, "NAME", observers),                                     \
         OPT_MULTI(0, "disable-pass", &a.disabled, "NAME", "leave out a graph pass"),                                                \
         OPT_FLAG(0, "recover", &a.recover, "measure on samples which ranges and biases lose least (with --data)"),                  \
         OPT_FLAG(0, "bias-correction", &a.bias_correction, "let the bias make up for the mean error of rounded weights")

@@ -243,7 +243,9 @@ static void print_sentence(const session *s, FILE *f)
                    ratio < 1 ? 1 / ratio : ratio, ratio < 1 ? "larger" : "smaller", tool_base(s->a->model),
                    oct_fmt_bytes(before, s->size_before), s->a->dry_run ? "about " : "", oct_fmt_bytes(after, s->size_after));
     oct_buf_printf(&b, "; %zu of %zu layers with weights are int8", integer, products);
-    if (!isnan(s->sqnr))
+    if (isinf(s->sqnr))
+        oct_buf_puts(&b, "; outputs equal to float on one sample");
+    else if (!isnan(s->sqnr))
         oct_buf_printf(&b, "; output SQNR %s on one sample", oct_fmt_db(quality, s->sqnr));
     float_clause(s, &b);
     oct_buf_puts(&b, ".");
