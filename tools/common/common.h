@@ -19,6 +19,7 @@ oct_status tool_load(const char *path, oct_model **m, oct_err *err);
 typedef struct tool_data {
     oct_cli_list specs, preprocess;
     int64_t samples;      /* 0: all */
+    const char *labels;   /* file, or NULL */
     const char *shard;    /* "i/n", "auto" or NULL */
     int64_t shard_i, shard_n;
     bool skip_bad;

@@ -83,7 +83,8 @@ oct_status tool_open_data(const oct_graph *g, const tool_data *d, int threads, o
         in[i] = (oct_input_desc){ .name = v->name, .dtype = v->dtype, .rank = v->shape.rank, .dims = at };
     }
     oct_source_options o = { .specs = d->specs.v, .n_specs = d->specs.n, .preprocess = d->preprocess.v, .n_preprocess = d->preprocess.n,
-                             .inputs = in, .n_inputs = g->n_input, .skip_bad = d->skip_bad, .limit = d->samples,
+                             .inputs = in, 
+                             .n_inputs = g->n_input, .labels = d->labels, .skip_bad = d->skip_bad, .limit = d->samples,
                              .shard_i = d->shard_i, .shard_n = d->shard_n, .threads = threads };
     oct_status s = oct_source_open(&o, src, err);
     oct_free(in);

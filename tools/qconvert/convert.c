@@ -20,12 +20,25 @@ static oct_status convert(session *s, oct_err *err)
     return s->calib ? OCT_OK : advice_print(s, err);
 }
 
+/* A goal that was not met is said last, and is the exit code. */
+static oct_status goal(const session *s, oct_err *err)
+{
+    if (!s->missed)
+        return OCT_OK;
+    const oct_eval_score *x = session_score(s);
+    oct_fail(err, OCT_EGOAL, "%s is %.6g worse than the float model's, beyond --max-drop %s", x->metric->name, x->drop, s->a->max_drop);
+    oct_hint(err, "the best that was found is in %s; the path given to -o was not touched", s->output);
+    return OCT_EGOAL;
+}
+
 oct_status qconvert_run(oct_cli *cli, const convert_args *a, oct_err *err)
 {
     session s;
     oct_status st = session_open(&s, cli, a, err);
     if (st == OCT_OK)
         st = convert(&s, err);
+    if (st == OCT_OK)
+        st = goal(&s, err);
     session_close(&s);
     return st;
 }

@@ -1,6 +1,8 @@
 /* The report for machines: schema "octet-convert-1". */
 #include "qconvert/qconvert.h"
 
+#include "eval/metric.h"
+
 #include "base/json.h"
 
 #include <math.h>
@@ -44,6 +46,26 @@ static void put_layer(oct_json *j, const layer *l)
     oct_json_close(j);
 }
 
+static void put_verdict(oct_json *j, const session *s)
+{
+    if (!s->verdict)
+        return;
+    const oct_eval_score *x = session_score(s);
+    oct_json_int(j, "samples", s->verdict->samples);
+    number(j, "latency_ratio", s->verdict->models[1].latency.median / s->verdict->models[0].latency.median);
+    if (x) {
+        oct_json_open(j, "metric", '{');
+        oct_json_str(j, "name", x->metric->name);
+        number(j, "float", x->reference);
+        number(j, "quant", x->value);
+        number(j, "drop", x->drop);
+        oct_json_bool(j, "within_noise", x->within_noise);
+        oct_json_close(j);
+    }
+    if (s->a->max_drop)
+        oct_json_bool(j, "goal_met", !s->missed);
+}
+
 oct_status report_json(const session *s, oct_err *err)
 {
     size_t products = 0, integer = 0;
@@ -80,6 +102,7 @@ oct_status report_json(const session *s, oct_err *err)
     }
     oct_json_close(&j);
     number(&j, "output_sqnr_db", s->sqnr);
+    put_verdict(&j, s);
     oct_json_close(&j);
     oct_buf_puts(&b, "\n");
     oct_status st = tool_write_text(s->cli->json, &b, err);

@@ -83,6 +83,10 @@ int main(int argc, char **argv)
         OPT_POSITIONAL("MODEL", &a.model, "float ONNX model"),
         SAMPLES,
         CHOICES,
+        OPT_GROUP("Goal"),
+        OPT_STR(0, "max-drop", &a.max_drop, "D", "exit 1, and write OUT.best.onnx instead, when the metric drops by more: 0.01, 0.5% or 0.5r%"),
+        OPT_STR(0, "metric", &a.metric, "M", "the metric that counts: top1, top5, mse, agreement, cosine, sqnr"),
+        OPT_FILE(0, "labels", &a.data.labels, "labels of the samples: an .npy of integers or a CSV"),
         OPT_GROUP("Output"),
         OPT_OUT('o', "output", &a.output, "the quantized model; without it, MODEL.int8.onnx beside the input"),
         OPT_ENUM(0, "format", &a.format, format_name, "how integer operators are written"),
@@ -90,7 +94,7 @@ int main(int argc, char **argv)
         OPT_OUT(0, "dump-policy", &a.dump_policy, "the decisions as a policy table"),
         OPT_ACTION(0, "print-policy", &a.print_policy, "print the built-in policy table"),
         OPT_ACTION(0, "list-passes", &a.list_passes, "print the graph passes"),
-        RULES, OPT_COMMON, OPT_END,
+        RULES, OPT_NEEDS("max-drop", "data"), OPT_NEEDS("labels", "data"), OPT_COMMON, OPT_END,
     };
     const oct_cli_opt lint[] = { OPT_POSITIONAL("MODEL", &a.model, "ONNX model"), CHOICES, OPT_COMMON, OPT_END };
     const oct_cli_opt explain[] = {

@@ -3,13 +3,14 @@
 #define OCT_TOOLS_QCONVERT_H
 
 #include "common/common.h"
+#include "eval/eval.h"
 #include "quant/calibrate.h"
 #include "quant/quant.h"
 
 typedef struct convert_args {
     const char *model, *output, *node;
     tool_data data;
-    const char *calib, *policy, *target, *scheme, *format, *observer, *dump_policy;
+    const char *calib, *policy, *target, *scheme, *format, *observer, *dump_policy, *max_drop, *metric;
     oct_cli_list disabled; /* passes */
     bool dry_run, no_save; /* no_save: of explain */
     bool print_policy, list_passes, bias_correction, recover;
@@ -47,7 +48,9 @@ typedef struct session {
     size_t n_changes, cap_changes;
     bool out_of_memory; /* in the log of changes */
     uint64_t size_before, size_after; /* size_after is an estimate with --dry-run */
-    double sqnr;       /* of the outputs on one sample; NaN: not checked */
+    double sqnr;       /* of the outputs on the samples of the verdict; NaN: not measured */
+    oct_eval_result *verdict; /* float against quantized; NULL: not measured */
+    bool missed;       /* the goal of --max-drop */
 } session;
 
 /* session.c: loads, makes the job, calibrates or reads the table, decides. Sets s->layers. close releases all. */
@@ -71,6 +74,10 @@ oct_status session_save(session *s, oct_err *err);
 void session_command(const session *s, oct_buf *b);
 /* The decisions as a policy table that makes them again. */
 oct_status session_dump_policy(const session *s, oct_err *err);
+
+/* judge.c: runs both graphs over samples; sets verdict, sqnr and missed. */
+oct_status session_judge(session *s, const oct_graph *q, oct_err *err);
+const oct_eval_score *session_score(const session *s);
 
 /* report.c, json.c */
 oct_status report_print(const session *s, oct_err *err);

@@ -3,6 +3,7 @@
 
 #include "cli/text_table.h"
 #include "cli/textfmt.h"
+#include "eval/metric.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -229,9 +230,39 @@ static void float_clause(const session *s, oct_buf *b)
     }
 }
 
+/* "0.962", or "96.20 %" for proportions. */
+static const char *metric_text(char dst[48], const oct_metric *m, double v)
+{
+    if (m->kind == OCT_METRIC_PROPORTION)
+        snprintf(dst, 48, "%.2f %%", 100 * v);
+    else
+        snprintf(dst, 48, "%.4g", v);
+    return dst;
+}
+
+/* What was measured: speed, the metric before and after, the error of the outputs. */
+static void verdict_clause(const session *s, oct_buf *b)
+{
+    char text[48], then[48];
+    if (!s->verdict)
+        return;
+    double a = s->verdict->models[0].latency.median, q = s->verdict->models[1].latency.median;
+    if (a > 0 && q > 0)
+        oct_buf_printf(b, "; %.2f times %s here", a > q ? a / q : q / a, a > q ? "faster" : "slower");
+    const oct_eval_score *x = session_score(s);
+    if (x && !x->metric->relative)
+        oct_buf_printf(b, "; %s %s before, %s after%s", x->metric->name, metric_text(text, x->metric, x->reference),
+                       metric_text(then, x->metric, x->value), x->within_noise ? " (within noise)" : "");
+    if (isinf(s->sqnr))
+        oct_buf_puts(b, "; outputs equal to float");
+    else if (!isnan(s->sqnr))
+        oct_buf_printf(b, "; output SQNR %s", oct_fmt_db(text, s->sqnr));
+    oct_buf_printf(b, " on %lld sample%s", (long long)s->verdict->samples, s->verdict->samples == 1 ? "" : "s");
+}
+
 static void print_sentence(const session *s, FILE *f)
 {
-    char before[32], after[32], quality[32];
+    char before[32], after[32];
     size_t products = 0, integer = 0;
     oct_buf b = OCT_BUF_INIT;
     for (size_t i = 0; i < s->n_layers; i++) {
@@ -243,10 +274,7 @@ static void print_sentence(const session *s, FILE *f)
                    ratio < 1 ? 1 / ratio : ratio, ratio < 1 ? "larger" : "smaller", tool_base(s->a->model),
                    oct_fmt_bytes(before, s->size_before), s->a->dry_run ? "about " : "", oct_fmt_bytes(after, s->size_after));
     oct_buf_printf(&b, "; %zu of %zu layers with weights are int8", integer, products);
-    if (isinf(s->sqnr))
-        oct_buf_puts(&b, "; outputs equal to float on one sample");
-    else if (!isnan(s->sqnr))
-        oct_buf_printf(&b, "; output SQNR %s on one sample", oct_fmt_db(quality, s->sqnr));
+    verdict_clause(s, &b);
     float_clause(s, &b);
     oct_buf_puts(&b, ".");
     oct_buf c = OCT_BUF_INIT, lines = OCT_BUF_INIT;

@@ -235,6 +235,7 @@ oct_status session_open(session *s, oct_cli *cli, const convert_args *a, oct_err
 
 void session_close(session *s)
 {
+    oct_eval_free(s->verdict);
     oct_qjob_destroy(s->job);
     oct_graph_destroy(s->fl);
     oct_source_close(s->src);
