@@ -159,6 +159,12 @@ static void put_cell(const oct_table *t, oct_buf *b, const char *s, int c, int w
         pad(b, GAP);
 }
 
+static void trim(oct_buf *b)
+{
+    while (b->len > 0 && !b->failed && b->data[b->len - 1] == ' ')
+        b->data[--b->len] = 0;
+}
+
 /* Cells that are empty to the end of the row are left out, so that no line ends in spaces. */
 static void put_cells(const oct_table *t, oct_buf *b, const char *const *cell, int n, const int *w, bool utf8)
 {
@@ -166,8 +172,7 @@ static void put_cells(const oct_table *t, oct_buf *b, const char *const *cell, i
         n--;
     for (int c = 0; c < n; c++)
         put_cell(t, b, cell[c], c, w[c], utf8);
-    while (b->len > 0 && !b->failed && b->data[b->len - 1] == ' ')
-        b->data[--b->len] = 0;
+    trim(b);
     oct_buf_puts(b, "\n");
 }
 
@@ -178,6 +183,7 @@ static void put_rule(const oct_table *t, oct_buf *b, const int *w, bool utf8)
             oct_buf_puts(b, utf8 ? "─" : "-");
         pad(b, c + 1 < t->columns ? GAP : 0);
     }
+    trim(b); /* a column without text has no rule */
     oct_buf_puts(b, "\n");
 }
 

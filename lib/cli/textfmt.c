@@ -173,11 +173,12 @@ static const char *not_finite(char dst[32], double x)
     return dst;
 }
 
-/* Three digits that matter: 1.23, 12.3, 123. */
+/* Three digits that matter: 0.0123, 0.123, 1.23, 12.3, 123; below that what four decimals show. */
 static void three(char dst[32], double x, const char *unit)
 {
     double a = fabs(x);
-    snprintf(dst, 32, "%.*f %s", a < 9.995 ? 2 : a < 99.95 ? 1 : 0, x, unit);
+    int decimals = a == 0 ? 2 : a < 0.09995 ? 4 : a < 0.9995 ? 3 : a < 9.995 ? 2 : a < 99.95 ? 1 : 0;
+    snprintf(dst, 32, "%.*f %s", decimals, x, unit);
 }
 
 const char *oct_fmt_bytes(char dst[32], uint64_t bytes)

@@ -420,6 +420,9 @@ static void numbers(void **state)
     assert_string_equal(oct_fmt_bytes(d, 999900), "1.00 MB");
     assert_string_equal(oct_fmt_bytes(d, UINT64_MAX), "18.4 EB");
     assert_string_equal(oct_fmt_ms(d, 0.00421), "4.21 ms");
+    assert_string_equal(oct_fmt_ms(d, 52.17e-6), "0.0522 ms");
+    assert_string_equal(oct_fmt_ms(d, 0.00099962), "1.00 ms");
+    assert_string_equal(oct_fmt_ms(d, 0), "0.00 ms");
     assert_string_equal(oct_fmt_seconds(d, 83e-6), "83 us");
     assert_string_equal(oct_fmt_seconds(d, 125), "2 min 05 s");
     assert_string_equal(oct_fmt_seconds(d, 0.9999), "1.00 s");

@@ -260,20 +260,30 @@ static void verdict_clause(const session *s, oct_buf *b)
     oct_buf_printf(b, " on %lld sample%s", (long long)s->verdict->samples, s->verdict->samples == 1 ? "" : "s");
 }
 
-static void print_sentence(const session *s, FILE *f)
+static void size_clause(const session *s, oct_buf *b)
 {
     char before[32], after[32];
+    double ratio = (double)s->size_before / (double)(s->size_after ? s->size_after : 1);
+    oct_buf_printf(b, "%s %s ", tool_base(s->output), s->a->dry_run ? "would be" : "is");
+    if (fabs(ratio - 1) < 0.005)
+        oct_buf_puts(b, "about as large as");
+    else
+        oct_buf_printf(b, "%.2f times %s than", ratio < 1 ? 1 / ratio : ratio, ratio < 1 ? "larger" : "smaller");
+    oct_buf_printf(b, " %s (%s to %s%s)", tool_base(s->a->model), oct_fmt_bytes(before, s->size_before),
+                   s->a->dry_run ? "about " : "", oct_fmt_bytes(after, s->size_after));
+}
+
+static void print_sentence(const session *s, FILE *f)
+{
     size_t products = 0, integer = 0;
     oct_buf b = OCT_BUF_INIT;
     for (size_t i = 0; i < s->n_layers; i++) {
         products += s->layers[i].product;
         integer += s->layers[i].product && s->layers[i].d.integer;
     }
-    double ratio = (double)s->size_before / (double)(s->size_after ? s->size_after : 1);
-    oct_buf_printf(&b, "%s%s %.2f times %s than %s (%s to %s%s)", tool_base(s->output), s->a->dry_run ? " would be" : " is",
-                   ratio < 1 ? 1 / ratio : ratio, ratio < 1 ? "larger" : "smaller", tool_base(s->a->model),
-                   oct_fmt_bytes(before, s->size_before), s->a->dry_run ? "about " : "", oct_fmt_bytes(after, s->size_after));
-    oct_buf_printf(&b, "; %zu of %zu layers with weights are int8", integer, products);
+    size_clause(s, &b);
+    if (products)
+        oct_buf_printf(&b, "; %zu of %zu layers with weights are int8", integer, products);
     verdict_clause(s, &b);
     float_clause(s, &b);
     oct_buf_puts(&b, ".");

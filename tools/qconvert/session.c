@@ -94,6 +94,19 @@ static oct_status read_policy(session *s, oct_err *err)
     return OCT_OK;
 }
 
+/* A float model is expected; of a quantized one little is left to do. */
+static void warn_quantized(const session *s)
+{
+    const oct_graph *g = s->m->graph;
+    size_t n = 0;
+    for (size_t i = 0; i < g->n_order; i++) {
+        const char *op = g->node[g->order[i]].op;
+        n += strcmp(op, "DequantizeLinear") == 0 || strncmp(op, "QLinear", 7) == 0 || strcmp(op, "MatMulInteger") == 0;
+    }
+    if (n)
+        oct_cli_warn(s->cli, "%s is quantized already (%zu nodes); what is quantized stays as it is", s->a->model, n);
+}
+
 /* ---- statistics ---- */
 
 static oct_status read_table(session *s, oct_err *err)
@@ -213,6 +226,7 @@ oct_status session_open(session *s, oct_cli *cli, const convert_args *a, oct_err
     OCT_TRY(tool_load(a->model, &s->m, err));
     OCT_TRY(check_outputs(s, err));
     s->size_before = tool_model_bytes(s->m);
+    warn_quantized(s);
     if (a->calib)
         OCT_TRY(read_table(s, err));
     if (a->data.specs.n)
