@@ -257,7 +257,7 @@ static void verdict_clause(const session *s, oct_buf *b)
         oct_buf_puts(b, "; outputs equal to float");
     else if (!isnan(s->sqnr))
         oct_buf_printf(b, "; output SQNR %s", oct_fmt_db(text, s->sqnr));
-    oct_buf_printf(b, " on %lld sample%s", (long long)s->verdict->samples, s->verdict->samples == 1 ? "" : "s");
+    oct_buf_printf(b, " on %lld calibration sample%s", (long long)s->verdict->samples, s->verdict->samples == 1 ? "" : "s");
 }
 
 static void size_clause(const session *s, oct_buf *b)
