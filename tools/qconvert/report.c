@@ -304,5 +304,7 @@ oct_status report_print(const session *s, oct_err *err)
     print_float(s, f);
     print_changes(s, f);
     print_sentence(s, f);
+    if (s->a->calib && s->a->recover)
+        fputs("From a table alone nothing could be measured; --data also finds which ranges and biases lose least.\n", f);
     return OCT_OK;
 }
