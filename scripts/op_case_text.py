@@ -37,6 +37,10 @@ def attr_text(a):
         return f"{a.name} string {a.s.decode()}"
     if a.type == t.INTS:
         return f"{a.name} ints {' '.join(map(str, a.ints))}"
+    if a.type == t.FLOATS:
+        return f"{a.name} floats {' '.join(repr(float(x)) for x in a.floats)}"
+    if a.type == t.STRINGS:
+        return f"{a.name} strings {' '.join(x.decode() for x in a.strings)}"
     if a.type == t.TENSOR:
         return f"{a.name} tensor {tensor_text(a.t)}"
     raise ValueError(f"attribute type {a.type}")

@@ -79,6 +79,27 @@ static bool read_tensor(char *text, tensor *t)
     return true;
 }
 
+/* A list of floats or strings: the graph has no call that sets these. */
+static bool read_list(op_case *c, const char *name, bool real, char *save)
+{
+    oct_err err = OCT_ERR_INIT;
+    const char **strings = oct_arena_calloc(c->g->arena, 64, sizeof *strings);
+    float *floats = oct_arena_calloc(c->g->arena, 64, sizeof *floats);
+    int n = 0;
+    for (char *t; n < 64 && (t = strtok_r(NULL, " \n", &save)) != NULL; n++) {
+        strings[n] = oct_arena_strdup(c->g->arena, t);
+        floats[n] = strtof(t, NULL);
+    }
+    if (oct_node_set_int(c->g, c->node, name, 0, &err) != OCT_OK)
+        return false;
+    oct_attr *a = (oct_attr *)(uintptr_t)oct_node_attr(&c->g->node[c->node], name);
+    a->type = real ? OCT_ATTR_FLOATS : OCT_ATTR_STRINGS;
+    a->floats = floats;
+    a->strings = strings;
+    a->n = n;
+    return true;
+}
+
 static bool read_attr(op_case *c, char *text)
 {
     char *save = NULL;
@@ -99,6 +120,8 @@ static bool read_attr(op_case *c, char *text)
             v[n++] = atoll(t);
         return oct_node_set_ints(c->g, c->node, name, v, n, &err) == OCT_OK;
     }
+    if (strcmp(type, "floats") == 0 || strcmp(type, "strings") == 0)
+        return read_list(c, name, type[0] == 'f', save);
     tensor t;
     oct_tensor *k;
     if (strcmp(type, "tensor") != 0 || !read_tensor(save, &t) ||

@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""Writes testdata/ops/recurrent.txt and contrib.txt as make_op_cases.py does: recurrent operators, and those of com.microsoft that
+dynamically quantized and optimized models hold. ONNX Runtime computed the outputs (needs onnx, onnxruntime, numpy)."""
+import numpy as np
+import onnx
+import onnxruntime as ort
+from onnx import helper
+
+import make_op_cases as cases
+
+rng = np.random.default_rng(20260107)
+MS = "com.microsoft"
+
+
+def f32(*dims, scale=1.0):
+    return np.asarray(rng.standard_normal(dims) * scale, np.float32)
+
+
+def codes(dtype, *dims):
+    lo, hi = (0, 256) if dtype == np.uint8 else (-128, 128)
+    return rng.integers(lo, hi, dims).astype(dtype)
+
+
+def recurrent(op, gates, T=5, B=3, I=4, H=6, opset=14, lens=None, state=False, bias=True, peephole=False, absent=(), tol=(1e-4, 1e-5),
+              **attrs):
+    D = 2 if attrs.get("direction") == "bidirectional" else 1
+    x = [f32(T, B, I), f32(D, gates * H, I, scale=0.5), f32(D, gates * H, H, scale=0.5), f32(D, 2 * gates * H, scale=0.5) if bias else None,
+         np.array(lens, np.int32) if lens else None, f32(D, B, H) if state else None]
+    if op == "LSTM":
+        x += [f32(D, B, H) if state else None, f32(D, 3 * H) if peephole else None]
+    n_out = 3 if op == "LSTM" else 2
+    names = [f"x{i}" if a is not None else "" for i, a in enumerate(x)]
+    while names[-1] == "":
+        names.pop()
+    node = helper.make_node(op, names, [f"y{i}" for i in range(n_out)], hidden_size=H, **attrs)
+    feed = {f"x{i}": a for i, a in enumerate(x) if a is not None}
+    out = cases.session([node], x, n_out, opset).run(None, feed)
+    cases.emit("recurrent", node, opset, x[:len(names)], out, tol=tol)
+
+
+def all_recurrent():
+    for direction in ("forward", "reverse", "bidirectional"):
+        for op, gates in (("LSTM", 4), ("GRU", 3), ("RNN", 1)):
+            recurrent(op, gates, direction=direction)
+            recurrent(op, gates, direction=direction, state=True, lens=[5, 2, 4])
+            recurrent(op, gates, direction=direction, lens=[3, 1, 2], bias=False)
+        recurrent("LSTM", 4, direction=direction, peephole=True, state=True)
+        recurrent("GRU", 3, direction=direction, linear_before_reset=1, state=True)
+        recurrent("GRU", 3, direction=direction, linear_before_reset=1, lens=[1, 5, 3])
+    recurrent("LSTM", 4, B=1, H=33, T=9, opset=7)
+    recurrent("GRU", 3, B=1, H=17, T=9, opset=7)
+    recurrent("LSTM", 4, B=18, H=24, T=3)
+    recurrent("LSTM", 4, clip=0.7, peephole=True)
+    recurrent("LSTM", 4, clip=0.7)
+    recurrent("LSTM", 4, input_forget=1)
+    recurrent("GRU", 3, clip=0.5)
+    recurrent("RNN", 1, clip=0.5)
+    recurrent("LSTM", 4, activations=["HardSigmoid", "Softsign", "Relu"], activation_alpha=[0.3], activation_beta=[0.4])
+    recurrent("LSTM", 4, direction="bidirectional", activations=["Sigmoid", "ScaledTanh", "Tanh", "HardSigmoid", "LeakyRelu", "Affine"],
+              activation_alpha=[0.8, 0.25, 0.1, 0.9], activation_beta=[0.7, 0.45, 0.05])
+    recurrent("GRU", 3, activations=["sigmoid", "Softplus"])
+    recurrent("RNN", 1, activations=["Elu"], activation_alpha=[0.6])
+    recurrent("RNN", 1, activations=["ThresholdedRelu"], activation_alpha=[0.2])
+
+
+def contrib(op, x, n_out=1, tol=(1e-5, 1e-6), **attrs):
+    names = [f"x{i}" if a is not None else "" for i, a in enumerate(x)]
+    node = helper.make_node(op, names, [f"y{i}" for i in range(n_out)], domain=MS, **attrs)
+    vi = [helper.make_tensor_value_info(f"x{i}", helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
+          for i, a in enumerate(x) if a is not None]
+    vo = [helper.make_empty_tensor_value_info(f"y{i}") for i in range(n_out)]
+    m = helper.make_model(helper.make_graph([node], "g", vi, vo), ir_version=8,
+                          opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid(MS, 1)])
+    o = ort.SessionOptions()
+    o.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    o.intra_op_num_threads = 1
+    feed = {f"x{i}": a for i, a in enumerate(x) if a is not None}
+    out = ort.InferenceSession(m.SerializeToString(), o, providers=["CPUExecutionProvider"]).run(None, feed)
+    cases.emit("contrib", node, 1, x, out, tol=tol)
+
+
+def weights(dtype, k, n, small):
+    """Codes that do not saturate ONNX Runtime's 16-bit sums on CPUs without VNNI."""
+    return rng.integers(64, 193, (k, n)).astype(np.uint8) if dtype == np.uint8 else rng.integers(-small, small + 1, (k, n)).astype(np.int8)
+
+
+def dynamic():
+    for dtype in (np.int8, np.uint8):
+        zero = np.array(0 if dtype == np.int8 else 128, dtype)
+        b, bias = weights(dtype, 20, 9, 63), f32(9)
+        one, each = np.array(0.013, np.float32), np.asarray(rng.uniform(0.005, 0.02, 9), np.float32)
+        zeros = np.full(9, zero, dtype)
+        for a in (f32(4, 20), f32(2, 3, 20)):
+            contrib("DynamicQuantizeMatMul", [a, b, one, zero])
+            contrib("DynamicQuantizeMatMul", [a, b, one])
+            contrib("DynamicQuantizeMatMul", [a, b, each, zeros, bias])
+            q = codes(np.uint8, *a.shape)
+            contrib("MatMulIntegerToFloat", [q, b, np.array(0.02, np.float32), one, np.array(77, np.uint8), zero])
+            contrib("MatMulIntegerToFloat", [q, b, np.array(0.02, np.float32), each, np.array(77, np.uint8), zeros, bias])
+            contrib("MatMulIntegerToFloat", [q, b, np.array(0.02, np.float32), one])
+    a, b = codes(np.int8, 3, 8), weights(np.int8, 8, 5, 63)
+    contrib("MatMulIntegerToFloat", [a, b, np.array(0.02, np.float32), np.array(0.03, np.float32), np.array(-3, np.int8), np.array(0, np.int8)])
+    contrib("MatMulIntegerToFloat", [codes(np.uint8, 2, 4, 8), rng.integers(-63, 64, (2, 8, 5)).astype(np.int8), np.array(0.02, np.float32),
+                                     np.array(0.03, np.float32), np.array(9, np.uint8), None])
+
+
+def dynamic_lstm():
+    for direction in ("forward", "reverse", "bidirectional"):
+        for per_channel in (False, True):
+            for dtype in (np.int8, np.uint8):
+                D, T, B, I, H = (2 if direction == "bidirectional" else 1), 4, 1 if per_channel else 2, 7, 8
+                w, r = weights(dtype, D * I, 4 * H, 63).reshape(D, I, 4 * H), weights(dtype, D * H, 4 * H, 63).reshape(D, H, 4 * H)
+                shape = (D, 4 * H) if per_channel else (D,)
+                sw, sr = (np.asarray(rng.uniform(0.004, 0.01, shape), np.float32) for _ in range(2))
+                z = np.full(shape, 0 if dtype == np.int8 else 128, dtype)
+                contrib("DynamicQuantizeLSTM", [f32(T, B, I), w, r, f32(D, 8 * H, scale=0.3), None, f32(D, B, H, scale=0.3), f32(D, B, H),
+                                                f32(D, 3 * H) if dtype == np.int8 else None, sw, z, sr, z], n_out=3, hidden_size=H,
+                        direction=direction, tol=(2e-3, 2e-3))
+    D, T, B, I, H = 1, 5, 3, 4, 8
+    contrib("DynamicQuantizeLSTM", [f32(T, B, I), weights(np.int8, I, 4 * H, 63)[None], weights(np.int8, H, 4 * H, 63)[None], None,
+                                    np.array([4, 2, 3], np.int32), None, None, None, np.array([0.01], np.float32), np.zeros(1, np.int8),
+                                    np.array([0.01], np.float32), np.zeros(1, np.int8)], n_out=3, hidden_size=H, tol=(2e-3, 2e-3))
+
+
+def fused():
+    a, b = f32(2, 3, 4, 5), f32(2, 3, 5, 6)
+    t = lambda x: np.ascontiguousarray(np.swapaxes(x, -1, -2))  # noqa: E731
+    contrib("FusedMatMul", [a, b], alpha=0.25)
+    contrib("FusedMatMul", [t(a), b], transA=1)
+    contrib("FusedMatMul", [a, t(b)], transB=1, alpha=2.0)
+    contrib("FusedMatMul", [t(a), t(b)], transA=1, transB=1)
+    contrib("FusedMatMul", [f32(2, 3, 4), f32(4, 5)], alpha=-1.5)
+    contrib("FusedMatMul", [f32(2, 3, 4), f32(5, 4)], transB=1)
+    x, bias = f32(2, 3, 8, scale=3.0), f32(8)
+    contrib("Gelu", [x])
+    contrib("BiasGelu", [x, bias])
+    contrib("FastGelu", [x, bias], tol=(1e-4, 1e-5))
+    contrib("FastGelu", [x], tol=(1e-4, 1e-5))
+    contrib("QuickGelu", [x], tol=(1e-4, 1e-5))
+    contrib("QuickGelu", [x], alpha=0.7, tol=(1e-4, 1e-5))
+    skip, gamma, beta = f32(2, 3, 8), f32(8), f32(8)
+    contrib("SkipLayerNormalization", [x, skip, gamma, beta, bias], tol=(1e-4, 1e-5))
+    contrib("SkipLayerNormalization", [x, skip, gamma], tol=(1e-4, 1e-5), epsilon=1e-3)
+    contrib("SkipLayerNormalization", [x, skip[:1], gamma, beta], tol=(1e-4, 1e-5))
+    contrib("SkipLayerNormalization", [x, skip[0], gamma, beta, bias], tol=(1e-4, 1e-5))
+    ids, seg = rng.integers(0, 11, (2, 5)).astype(np.int32), rng.integers(0, 2, (2, 5)).astype(np.int32)
+    word, pos, typ = f32(11, 8), f32(9, 8), f32(2, 8)
+    mask = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]], np.int32)
+    contrib("EmbedLayerNormalization", [ids, seg, word, pos, typ, gamma, beta, mask], n_out=2, tol=(1e-4, 1e-5))
+    contrib("EmbedLayerNormalization", [ids, None, word, pos, None, gamma, beta], n_out=2, tol=(1e-4, 1e-5), epsilon=1e-3)
+    place = np.array([[3, 1, 0, 8, 2]] * 2, np.int32)
+    contrib("EmbedLayerNormalization", [ids, seg, word, pos, typ, gamma, beta, mask, place], n_out=2, tol=(1e-4, 1e-5))
+
+
+if __name__ == "__main__":
+    all_recurrent()
+    dynamic()
+    dynamic_lstm()
+    fused()
+    for f in cases.files.values():
+        f.close()
+    print(cases.counts)
