@@ -1,6 +1,7 @@
 /* tests/check/check_qgemm.c -- 8-bit product and its output pipeline against loops in 64-bit integers. */
 #include "check.h"
 #include "kernels/qgemm/kernels.h"
+#include "kernels/qgemm/qchain.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -57,6 +58,23 @@ static void random_out(oct_check *t, size_t n, size_t k, oct_qout *o)
     }
 }
 
+/* Weights from all the same to all kinds, so that chains of every length and unsafe pairs come up. */
+static void fill_weights(oct_check *t, int8_t *w, size_t n)
+{
+    const size_t kind = oct_check_below(t, 9), range = (size_t)1 << oct_check_below(t, 8), heavy = 1 + oct_check_below(t, 60);
+    for (size_t i = 0; i < n; i++) {
+        const int small = (int)oct_check_below(t, 2 * range) - (int)range;
+        const int sign = oct_check_below(t, 2) ? 1 : -1;
+        w[i] = (int8_t)(kind == 0   ? 127
+                        : kind == 1 ? -128
+                        : kind == 2 ? (sign > 0 ? 127 : -128)
+                        : kind == 3 ? 64 * sign
+                        : kind == 4 ? (oct_check_below(t, heavy) ? 0 : -128)
+                        : kind < 7  ? (oct_check_below(t, heavy) ? small : sign > 0 ? 127 : -128)
+                                    : small);
+    }
+}
+
 static void check_shape(oct_check *t, size_t m, size_t n, size_t k)
 {
     const uint32_t r = oct_check_random(t);
@@ -70,7 +88,10 @@ static void check_shape(oct_check *t, size_t m, size_t n, size_t k)
     int32_t *bias = oct_check_buffer(t, n * 4), *zb = oct_check_buffer(t, n * 4);
     uint8_t *want = oct_check_buffer(t, m * ldc * elem), *got = oct_check_buffer(t, m * ldc * elem);
     fill(t, a, m * lda);
-    fill(t, b, k * n);
+    if (r & 128)
+        fill_weights(t, (int8_t *)b, k * n);
+    else
+        fill(t, b, k * n);
     for (size_t j = 0; j < n; j++) {
         bias[j] = (int32_t)oct_check_random(t) >> 12;
         zb[j] = (int32_t)oct_check_below(t, 256) - (bt == OCT_S8 ? 128 : 0);
@@ -99,42 +120,74 @@ static void check_shape(oct_check *t, size_t m, size_t n, size_t k)
     oct_check_release(t);
 }
 
-/* Every kernel the CPU has, on its own: taps, every depth tail, both signs of A. */
-static void check_kernel(oct_check *t, const oct_qgemm_kernel *k, size_t m, size_t n, size_t taps, size_t kc)
+typedef struct kernel_case {
+    const oct_qgemm_kernel *k;
+    size_t m, n, taps, kc;
+    const int8_t *w; /* [taps][kc][nr] */
+} kernel_case;
+
+static void chain_row(const void *source, size_t tap, size_t k, int8_t *w)
 {
-    const size_t mr = k->mr, nr = k->nr, groups = (kc + k->kr - 1) / k->kr;
-    int8_t *w = oct_check_buffer(t, taps * kc * nr), *b = oct_check_buffer(t, taps * groups * k->kr * nr);
-    int32_t *got = oct_check_buffer(t, mr * nr * 4), *want = oct_check_buffer(t, mr * nr * 4);
-    const uint8_t **rows = oct_check_buffer(t, mr * taps * sizeof *rows);
-    const uint8_t flip = oct_check_below(t, 2) ? 0x80 : 0;
-    oct_fill_extremes(t, w, taps * kc * nr);
-    memset(b, 0, taps * groups * k->kr * nr);
+    const kernel_case *c = source;
+    memcpy(w, c->w + (tap * c->kc + k) * OCT_QCHAIN_COLUMNS, OCT_QCHAIN_COLUMNS);
+}
+
+/* The panel of the weights; NULL where no such panel exists. Chains are tried even where plain is faster. */
+static int8_t *panel_of(oct_check *t, const kernel_case *c)
+{
+    const size_t nr = c->k->nr, kr = c->k->kr, groups = (c->kc + kr - 1) / kr, taps = c->taps, kc = c->kc;
+    if (c->k->order == OCT_QGEMM_CHAINS) {
+        const size_t size = 1024 + taps * (64 + kc * 40 + (kc / 512 + 1) * 64);
+        int8_t *b = oct_check_buffer(t, size);
+        bool gain;
+        return oct_qchain_pack(chain_row, c, taps, kc, size, b, &gain) ? b : NULL;
+    }
+    int8_t *b = oct_check_buffer(t, taps * groups * kr * nr);
+    memset(b, 0, taps * groups * kr * nr);
     for (size_t p = 0; p < taps; p++)
         for (size_t q = 0; q < kc; q++)
             for (size_t j = 0; j < nr; j++) {
-                const size_t in = q % k->kr;
-                const size_t at = k->order == OCT_QGEMM_PLAIN ? j * k->kr + in : in % 2 * nr * 2 + j * 2 + in / 2;
-                b[(p * groups + q / k->kr) * k->kr * nr + at] = w[(p * kc + q) * nr + j];
+                const size_t in = q % kr;
+                const size_t at = c->k->order == OCT_QGEMM_PLAIN ? j * kr + in : in % 2 * nr * 2 + j * 2 + in / 2;
+                b[(p * groups + q / kr) * kr * nr + at] = c->w[(p * kc + q) * nr + j];
             }
-    for (size_t i = 0; i < mr * taps && t->bufs < 40; i++) {
+    return b;
+}
+
+/* Every kernel the CPU has, on its own: taps, every depth tail, both signs of A. */
+static void check_kernel(oct_check *t, kernel_case c)
+{
+    const size_t mr = c.k->mr, nr = c.k->nr;
+    int8_t *w = oct_check_buffer(t, c.taps * c.kc * nr);
+    int32_t *got = oct_check_buffer(t, mr * nr * 4), *want = oct_check_buffer(t, mr * nr * 4);
+    const uint8_t **rows = oct_check_buffer(t, mr * c.taps * sizeof *rows);
+    const uint8_t flip = oct_check_below(t, 2) ? 0x80 : 0;
+    const bool loud = oct_check_below(t, 2); /* A at its largest, after the flip */
+    fill_weights(t, w, c.taps * c.kc * nr);
+    c.w = w;
+    const int8_t *b = panel_of(t, &c);
+    for (size_t i = 0; i < mr * c.taps && t->bufs < 60; i++) {
         /* Rows beyond m repeat one that exists, as the tile walk has it. */
-        uint8_t *row = i % mr < m ? oct_check_buffer(t, kc) : (uint8_t *)rows[i - 1];
-        if (i % mr < m)
-            oct_fill_extremes(t, row, kc);
+        uint8_t *row = i % mr < c.m ? oct_check_buffer(t, c.kc) : (uint8_t *)rows[i - 1];
+        if (i % mr < c.m && loud)
+            memset(row, 255 ^ flip, c.kc);
+        else if (i % mr < c.m)
+            oct_fill_extremes(t, row, c.kc);
         rows[i] = row;
     }
-    for (size_t i = 0; i < m; i++)
-        for (size_t j = 0; j < n; j++) {
+    for (size_t i = 0; i < c.m; i++)
+        for (size_t j = 0; j < c.n; j++) {
             uint32_t sum = 0;
-            for (size_t p = 0; p < taps; p++)
-                for (size_t q = 0; q < kc; q++)
-                    sum += (uint32_t)((rows[p * mr + i][q] ^ flip) * w[(p * kc + q) * nr + j]);
+            for (size_t p = 0; p < c.taps; p++)
+                for (size_t q = 0; q < c.kc; q++)
+                    sum += (uint32_t)((rows[p * mr + i][q] ^ flip) * w[(p * c.kc + q) * nr + j]);
             want[i * nr + j] = (int32_t)sum;
         }
-    k->fn(m, n, taps, kc, rows, flip, b, got);
-    for (size_t i = 0; i < m; i++)
-        oct_check_same(t, want + i * nr, got + i * nr, n * 4, 4, "%s m=%zu n=%zu taps=%zu kc=%zu row %zu flip %x", k->name, m, n,
-                       taps, kc, i, flip);
+    if (b)
+        c.k->fn(c.m, c.n, c.taps, c.kc, rows, flip, b, got);
+    for (size_t i = 0; i < c.m && b; i++)
+        oct_check_same(t, want + i * nr, got + i * nr, c.n * 4, 4, "%s m=%zu n=%zu taps=%zu kc=%zu row %zu flip %x", c.k->name,
+                       c.m, c.n, c.taps, c.kc, i, flip);
     oct_check_release(t);
 }
 
@@ -169,7 +222,11 @@ void check_qgemm(oct_check *t)
     for (size_t i = 0; i < count; i++)
         for (size_t m = 1; m <= k[i].mr && (k[i].isa & ~oct_isa_active()) == 0; m++)
             for (size_t n = 1; n <= k[i].nr; n++)
-                check_kernel(t, &k[i], m, n, 1 + (m + n) % 3, 1 + (m * 7 + n * 3) % 37);
+                check_kernel(t, (kernel_case){ &k[i], m, n, 1 + (m + n) % 3, 1 + (m * 7 + n * 3) % 37 });
+    for (size_t i = 0; i < count; i++)
+        for (size_t turn = 0; turn < 400 && k[i].order == OCT_QGEMM_CHAINS && (k[i].isa & ~oct_isa_active()) == 0; turn++)
+            check_kernel(t, (kernel_case){ &k[i], 1 + turn % k[i].mr, k[i].nr, 1 + turn % 4,
+                                           turn % 10 ? 1 + turn % 100 : 4 + oct_check_below(t, 1200) });
     static const size_t depths[] = { 0, 1, 2, 3, 4, 5, 31, 64, 257, 1030 };
     for (size_t i = 0; i < OCT_COUNT(depths); i++)
         for (size_t n = 0; n < 60; n++)

@@ -48,6 +48,8 @@ void oct_qtiles_run(const oct_qtiles *t, oct_pool *pool);
 void oct_qfold(size_t n, const int32_t *bias, const int32_t *sums, const int32_t *colmul, int32_t za, size_t depth,
                int32_t *add);
 
+/* Bytes of one panel; taps and kc as the kernel sees them. False when they overflow. */
+bool oct_qpack_panel(const oct_qgemm_kernel *k, size_t taps, size_t kc, size_t *bytes);
 /* Bytes of the packed weights of all groups. */
 bool oct_qpack_size(const oct_qgemm_kernel *k, size_t taps, size_t kc, size_t n, size_t groups, size_t *bytes);
 /* Packs group g; element (tap, k, j) = b[tap * ts + k * ks + j * ns]. zb: zero point of column j is zb[j * zb_step]. */

@@ -19,7 +19,8 @@
 /* Order of a packed panel: groups of kr values of k, the k of every tap padded to whole groups with zeros. */
 typedef enum oct_qgemm_order {
     OCT_QGEMM_PLAIN,   /* s8[k / kr][nr][kr]                                              */
-    OCT_QGEMM_EVENODD  /* kr = 4: s8[k / 4][2][nr][2], k of {0, 2} first, then of {1, 3}  */
+    OCT_QGEMM_EVENODD, /* kr = 4: s8[k / 4][2][nr][2], k of {0, 2} first, then of {1, 3}  */
+    OCT_QGEMM_CHAINS   /* kr = 4, nr = 16: k in an order of its own (qgemm/qchain.h)      */
 } oct_qgemm_order;
 
 /* A micro-kernel: c[i][j] = sum of u8 * s8, for i < m (1 to mr) and all nr columns; rows up to mr may be

@@ -2,12 +2,16 @@
 #include "kernels/qgemm/kernels.h"
 
 #include "base/mem.h"
+#include "kernels/qgemm/qchain.h"
 
 #include <string.h>
 
-static size_t padded_depth(const oct_qgemm_kernel *k, size_t taps, size_t kc)
+bool oct_qpack_panel(const oct_qgemm_kernel *k, size_t taps, size_t kc, size_t *bytes)
 {
-    return taps * oct_round_up(kc, k->kr);
+    if (k->order == OCT_QGEMM_CHAINS)
+        return oct_qchain_size(taps, kc, bytes);
+    size_t depth;
+    return kc <= SIZE_MAX / 8 && oct_mul_size(taps, oct_round_up(kc, k->kr), &depth) && oct_mul_size(depth, k->nr, bytes);
 }
 
 static size_t columns_bytes(size_t columns)
@@ -17,9 +21,9 @@ static size_t columns_bytes(size_t columns)
 
 bool oct_qpack_size(const oct_qgemm_kernel *k, size_t taps, size_t kc, size_t n, size_t groups, size_t *bytes)
 {
-    size_t depth, panels, all, columns;
-    if (kc > SIZE_MAX / 8 || n > SIZE_MAX / 64 || !oct_mul_size(taps, oct_round_up(kc, k->kr), &depth) ||
-        !oct_mul_size(depth, oct_round_up(n, k->nr), &panels) || !oct_mul_size(panels, groups, &all) ||
+    size_t panel, all, columns;
+    if (n > SIZE_MAX / 64 || !oct_qpack_panel(k, taps, kc, &panel) ||
+        !oct_mul_size(panel, oct_round_up(n, k->nr) / k->nr, &all) || !oct_mul_size(all, groups, &all) ||
         !oct_mul_size(n, groups, &columns) || columns > SIZE_MAX / 64 || all > SIZE_MAX / 2)
         return false;
     return oct_add_size(sizeof(oct_qpacked) + 2 * columns_bytes(columns), all, bytes);
@@ -28,7 +32,7 @@ bool oct_qpack_size(const oct_qgemm_kernel *k, size_t taps, size_t kc, size_t n,
 /* Where value k (0 to kr - 1) of column j stands in its group. */
 static size_t place(const oct_qgemm_kernel *kn, size_t k, size_t j)
 {
-    return kn->order == OCT_QGEMM_EVENODD ? (k & 1) * kn->nr * 2 + j * 2 + (k >> 1) : j * kn->kr + k;
+    return kn->order == OCT_QGEMM_PLAIN ? j * kn->kr + k : (k & 1) * kn->nr * 2 + j * 2 + (k >> 1);
 }
 
 static int8_t weight(const oct_qsource *s, size_t t, size_t k, size_t j)
@@ -37,22 +41,53 @@ static int8_t weight(const oct_qsource *s, size_t t, size_t k, size_t j)
     return (int8_t)(s->is_signed ? v : v ^ 0x80);
 }
 
-static int8_t *pack_panel(const oct_qgemm_kernel *kn, const oct_qsource *s, size_t j0, size_t nj, int32_t *sums, int8_t *to)
+/* Panel of nj columns from j0, filled with zeros before. */
+static void pack_panel(const oct_qgemm_kernel *kn, const oct_qsource *s, size_t j0, size_t nj, int8_t *to)
 {
     size_t at = 0; /* position in k of what is written, padding included */
     for (size_t t = 0; t < s->taps; t++) {
         for (size_t k = 0; k < s->kc; k++, at++) {
             int8_t *group = to + at / kn->kr * kn->kr * kn->nr;
-            for (size_t j = 0; j < nj; j++) {
-                const int8_t v = weight(s, t, k, j0 + j);
-                group[place(kn, at % kn->kr, j)] = v;
-                sums[j0 + j] += v;
-            }
+            for (size_t j = 0; j < nj; j++)
+                group[place(kn, at % kn->kr, j)] = weight(s, t, k, j0 + j);
         }
         if (!s->dense)
             at = oct_round_up(at, kn->kr);
     }
-    return to + oct_round_up(at, kn->kr) * kn->nr;
+}
+
+typedef struct columns {
+    const oct_qsource *s;
+    size_t j, n;
+} columns;
+
+static void row_of(const void *source, size_t tap, size_t k, int8_t w[OCT_QCHAIN_COLUMNS])
+{
+    const columns *c = source;
+    if (c->s->dense)
+        tap = k / c->s->kc, k %= c->s->kc;
+    for (size_t j = 0; j < OCT_QCHAIN_COLUMNS; j++)
+        w[j] = j < c->n ? weight(c->s, tap, k, c->j + j) : 0;
+}
+
+/* In chains where that is faster, else plain. */
+static void pack_chains(const oct_qgemm_kernel *kn, const oct_qsource *s, size_t j0, size_t nj, size_t size, void *to)
+{
+    const columns c = { s, j0, nj };
+    bool gain = false;
+    if (oct_qchain_pack(row_of, &c, s->dense ? 1 : s->taps, s->dense ? s->taps * s->kc : s->kc, size, to, &gain) && gain)
+        return;
+    memset(to, 0, size);
+    pack_panel(kn, s, j0, nj, (int8_t *)to + sizeof(oct_qchain_panel));
+}
+
+static int32_t sum_column(const oct_qsource *s, size_t j)
+{
+    uint32_t sum = 0;
+    for (size_t t = 0; t < s->taps; t++)
+        for (size_t k = 0; k < s->kc; k++)
+            sum += (uint32_t)weight(s, t, k, j);
+    return (int32_t)sum;
 }
 
 void oct_qpack(const oct_qgemm_kernel *kn, const oct_qsource *s, size_t n, size_t g, size_t groups, void *packed)
@@ -65,15 +100,21 @@ void oct_qpack(const oct_qgemm_kernel *kn, const oct_qsource *s, size_t n, size_
     for (size_t j = 0; j < n; j++) {
         const int32_t zb = s->zb ? s->zb[(g * n + j) * s->zb_step] - (s->is_signed ? 0 : 128) : s->is_signed ? 0 : -128;
         colmul[g * n + j] = -zb;
-        sums[g * n + j] = 0;
+        sums[g * n + j] = sum_column(s, j);
         head->has_zb |= zb != 0;
     }
-    const size_t depth = s->dense ? oct_round_up(s->taps * s->kc, kn->kr) : padded_depth(kn, s->taps, s->kc);
-    const size_t bytes = depth * oct_round_up(n, kn->nr);
+    size_t panel = 0;
+    oct_qpack_panel(kn, s->dense ? 1 : s->taps, s->dense ? s->taps * s->kc : s->kc, &panel);
+    const size_t bytes = panel * (oct_round_up(n, kn->nr) / kn->nr);
     int8_t *to = (int8_t *)(colmul + columns_bytes(n * groups) / sizeof *colmul) + g * bytes;
     memset(to, 0, bytes);
-    for (size_t j = 0; j < n; j += kn->nr)
-        to = pack_panel(kn, s, j, n - j < kn->nr ? n - j : kn->nr, sums + g * n, to);
+    for (size_t j = 0; j < n; j += kn->nr, to += panel) {
+        const size_t nj = n - j < kn->nr ? n - j : kn->nr;
+        if (kn->order == OCT_QGEMM_CHAINS)
+            pack_chains(kn, s, j, nj, panel, to);
+        else
+            pack_panel(kn, s, j, nj, to);
+    }
 }
 
 void oct_qfold(size_t n, const int32_t *bias, const int32_t *sums, const int32_t *colmul, int32_t za, size_t depth,

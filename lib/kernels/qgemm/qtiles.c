@@ -133,7 +133,7 @@ void oct_qtiles_run(const oct_qtiles *t, oct_pool *pool)
     oct_qfold(columns, t->bias, sums, w.colmul, t->za, depth, (int32_t *)(void *)t->scratch);
     w.panels = (const int8_t *)(sums + 2 * column_words);
     w.row_items = (t->rows.count + t->block - 1) / t->block;
-    w.panel = t->taps * oct_round_up(t->kc, t->kernel->kr) * nr;
+    oct_qpack_panel(t->kernel, t->taps, t->kc, &w.panel);
     w.group = w.panel * ((t->n + nr - 1) / nr);
     w.cols = oct_rows_columns(t->rows.count, t->block, t->groups, t->n, nr);
     w.col_items = (t->n + w.cols - 1) / w.cols;
