@@ -72,6 +72,9 @@ oct_status oct_qconv_prepare(oct_qconv *p, const oct_conv_geom *g, oct_dtype x_t
     p->g.ldx = g->ldx ? g->ldx : g->c;
     p->g.ldy = g->ldy ? g->ldy : g->oc;
     p->path = oct_conv_choose(&p->g);
+    /* Chains are longer where all taps stand in one row; copying costs less than that gains. */
+    if (p->kernel->order == OCT_QGEMM_CHAINS && p->path == OCT_CONV_INDIRECT && oct_conv_taps(&p->g) > 1)
+        p->path = OCT_CONV_GATHER;
     size_t thread, shared, all;
     if (!(p->path == OCT_CONV_DEPTHWISE ? sizes_depthwise(p, &thread) : sizes_product(p, &thread)) ||
         !oct_qtiles_shared((size_t)g->oc, &shared) || !oct_mul_size(oct_round_up(thread, 64), (size_t)p->threads, &all) ||

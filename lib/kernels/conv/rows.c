@@ -143,6 +143,8 @@ void oct_rows_point(const oct_rows *r, size_t begin, size_t n, size_t mr, const 
 static inline void copy(uint8_t *dst, const uint8_t *src, size_t n)
 {
     size_t i = 0;
+    for (; i + 32 <= n; i += 32)
+        memcpy(dst + i, src + i, 32);
     for (; i + 8 <= n; i += 8)
         memcpy(dst + i, src + i, 8);
     if (n & 4)

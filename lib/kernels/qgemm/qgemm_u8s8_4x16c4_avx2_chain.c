@@ -68,12 +68,31 @@ static const struct {
 #define AS_IT_IS ""
 #define FLIP "vpxor %[flip], %%ymm12, %%ymm12\n vpxor %[flip], %%ymm13, %%ymm13\n"
 
+/* The same for a single row, whose weights are read once. */
+#define ONE_NATURAL(q, F) "movslq " #q "*8(%[at]), %[o]\n vpbroadcastd (%[r0],%[o]), %%ymm12\n" F
+#define ONE_SHUFFLED(q, F)                                                      \
+    "movslq " #q "*8(%[at]), %[o]\n vpbroadcastd " #q "*8+4(%[at]), %%ymm15\n"  \
+    "vbroadcasti128 (%[r0],%[o]), %%ymm12\n" F "vpshufb %%ymm15, %%ymm12, %%ymm12\n"
+#define ONE_FIRST "vpmaddubsw (%[b]), %%ymm12, %%ymm8\n vpmaddubsw 32(%[b]), %%ymm12, %%ymm10\n"
+#define ONE_NEXT(q)                                                                                    \
+    "vpmaddubsw " #q "*64(%[b]), %%ymm12, %%ymm14\n vpmaddubsw " #q "*64+32(%[b]), %%ymm12, %%ymm12\n" \
+    "vpaddw %%ymm14, %%ymm8, %%ymm8\n vpaddw %%ymm12, %%ymm10, %%ymm10\n"
+#define ONE_SUM                                                                         \
+    "vpmaddwd %[one], %%ymm8, %%ymm8\n vpmaddwd %[one], %%ymm10, %%ymm10\n"             \
+    "vpaddd %%ymm8, %[v0l], %[v0l]\n vpaddd %%ymm10, %[v0h], %[v0h]\n"
+#define ONE_CHAIN_1(A, F) ONE_##A(0, F) ONE_FIRST ONE_SUM
+#define ONE_CHAIN_2(A, F) ONE_##A(0, F) ONE_FIRST ONE_##A(1, F) ONE_NEXT(1) ONE_SUM
+#define ONE_CHAIN_3(A, F) ONE_##A(0, F) ONE_FIRST ONE_##A(1, F) ONE_NEXT(1) ONE_##A(2, F) ONE_NEXT(2) ONE_SUM
+#define ONE_CHAIN_4(A, F) \
+    ONE_##A(0, F) ONE_FIRST ONE_##A(1, F) ONE_NEXT(1) ONE_##A(2, F) ONE_NEXT(2) ONE_##A(3, F) ONE_NEXT(3) ONE_SUM
+#define ONE_FLIP "vpxor %[flip], %%ymm12, %%ymm12\n"
+
 /* All chains of one kind. */
 #define LOOP(count, len, body)                                                                                         \
     if ((left = (count)) != 0)                                                                                         \
         __asm__ volatile("1:\n" body "add $" #len "*8, %[at]\n add $" #len "*64, %[b]\n dec %k[left]\n jnz 1b\n"        \
-                         : [at] "+r"(at), [b] "+r"(b), [left] "+r"(left), [o] "=&r"(o), V(0), V(1) MORE_SUMS            \
-                         : [r0] "r"(a[0]), [r1] "r"(a[1]) MORE_ROWS, [one] "m"(constant.one), [flip] "m"(constant.flip) \
+                         : [at] "+r"(at), [b] "+r"(b), [left] "+r"(left), [o] "=&r"(o), V(0) MORE_SUMS                  \
+                         : [r0] "r"(a[0]) MORE_ROWS, [one] "m"(constant.one), [flip] "m"(constant.flip) \
                          : "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "cc", "memory");
 #define V(i) [v##i##l] "+x"(v##i.lo), [v##i##h] "+x"(v##i.hi)
 
@@ -115,8 +134,8 @@ OCT_INLINE size_t quads_of(const oct_qchain_segment *s)
     }
 
 #define ROWS(chain, A, F) chain(A, F, r0, r1, v0, v1) chain(A, F, r2, r3, v2, v3)
-#define MORE_SUMS , V(2), V(3)
-#define MORE_ROWS , [r2] "r"(a[2]), [r3] "r"(a[3])
+#define MORE_SUMS , V(1), V(2), V(3)
+#define MORE_ROWS , [r1] "r"(a[1]), [r2] "r"(a[2]), [r3] "r"(a[3])
 #define ZERO pair v0 = zero, v1 = zero, v2 = zero, v3 = zero;
 #define STORE store(c, v0), store(c + 16, v1), store(c + 32, v2), store(c + 48, v3);
 TILE(four, AS_IT_IS)
@@ -128,14 +147,27 @@ TILE(four_flipped, FLIP)
 #undef STORE
 
 #define ROWS(chain, A, F) chain(A, F, r0, r1, v0, v1)
-#define MORE_SUMS
-#define MORE_ROWS
+#define MORE_SUMS , V(1)
+#define MORE_ROWS , [r1] "r"(a[1])
 #define ZERO pair v0 = zero, v1 = zero;
 #define STORE store(c, v0), store(c + 16, v1);
 TILE(two, AS_IT_IS)
 TILE(two_flipped, FLIP)
+#undef ROWS
+#undef MORE_SUMS
+#undef MORE_ROWS
+#undef ZERO
+#undef STORE
 
-/* Heights 1 and 3 run as the next even one: the walk gives valid rows up to mr. */
+#define ROWS(chain, A, F) ONE_##chain(A, F)
+#define MORE_SUMS
+#define MORE_ROWS
+#define ZERO pair v0 = zero;
+#define STORE store(c, v0);
+TILE(one, AS_IT_IS)
+TILE(one_flipped, ONE_FLIP)
+
+/* Height 3 runs as 4: the walk gives valid rows up to mr. */
 void oct_qgemm_u8s8_4x16c4__avx2_chain(size_t m, size_t n, size_t taps, size_t kc, const uint8_t *const *a, uint8_t flip,
                                        const int8_t *b, int32_t *c)
 {
@@ -145,6 +177,8 @@ void oct_qgemm_u8s8_4x16c4__avx2_chain(size_t m, size_t n, size_t taps, size_t k
         oct_qgemm_u8s8_4x16c4__avx2(m, n, taps, kc, a, flip, b, c);
     else if (m > 2)
         (flip ? four_flipped : four)(taps, kc, a, b, c);
-    else
+    else if (m == 2)
         (flip ? two_flipped : two)(taps, kc, a, b, c);
+    else
+        (flip ? one_flipped : one)(taps, kc, a, b, c);
 }
