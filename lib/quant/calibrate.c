@@ -50,22 +50,6 @@ static int64_t counted(const worker *w, const oct_operand *t)
     return batched ? (int64_t)w->batch.n : rows;
 }
 
-static oct_status channels(oct_calib_tensor *t, const oct_operand *x, const float *v, int64_t rows, int axis, oct_err *err)
-{
-    if (axis < 0)
-        axis = x->rank - 1;
-    if (x->rank < 2 || axis >= x->rank)
-        return OCT_OK;
-    int64_t stride[OCT_MAX_RANK];
-    oct_operand_strides(x, stride);
-    size_t n = (size_t)x->dims[axis], inner = (size_t)stride[axis], count = (size_t)(x->count / x->dims[0] * rows);
-    if (t->chan.channels == 0)
-        OCT_TRY(oct_chan_init(&t->chan, n, 0, err));
-    if (t->chan.channels != n || count == 0)
-        return OCT_OK; /* channels vary with the input: no moments */
-    return oct_chan_update(&t->chan, v, count / n / inner, inner, err);
-}
-
 static oct_status reserve(worker *w, size_t n, oct_err *err)
 {
     if (n <= w->plain_count)
@@ -74,6 +58,51 @@ static oct_status reserve(worker *w, size_t n, oct_err *err)
     w->plain = oct_calloc(n, sizeof(float));
     w->plain_count = w->plain ? n : 0;
     return w->plain ? OCT_OK : oct_nomem(err);
+}
+
+/* Positions of a sample that count for the moments of its channels: a regular choice of about so many, the same for every
+ * sample of a shape, so that tables still merge exactly. A mean of 64 samples needs no more. */
+enum { POSITIONS = 1024 };
+
+static size_t position_step(size_t positions)
+{
+    size_t step = positions / POSITIONS;
+    return step < 2 ? 1 : step | 1; /* odd: rows of even width are not hit at the same columns */
+}
+
+/* Rows of channels-last samples, thinned out into w->plain. */
+static oct_status thin_out(worker *w, const float *v, size_t samples, size_t positions, size_t n, size_t *rows, oct_err *err)
+{
+    size_t step = position_step(positions), kept = (positions + step - 1) / step;
+    OCT_TRY(reserve(w, samples * kept * n, err));
+    float *to = w->plain;
+    for (size_t s = 0; s < samples; s++)
+        for (size_t p = 0; p < positions; p += step, to += n)
+            memcpy(to, v + (s * positions + p) * n, n * sizeof *to);
+    *rows = samples * kept;
+    return OCT_OK;
+}
+
+static oct_status channels(worker *w, oct_calib_tensor *t, const oct_operand *x, const float *v, int64_t samples, int axis,
+                           oct_err *err)
+{
+    if (axis < 0)
+        axis = x->rank - 1;
+    if (x->rank < 2 || axis >= x->rank)
+        return OCT_OK;
+    int64_t stride[OCT_MAX_RANK];
+    oct_operand_strides(x, stride);
+    size_t n = (size_t)x->dims[axis], inner = (size_t)stride[axis], count = (size_t)(x->count / x->dims[0] * samples);
+    if (t->chan.channels == 0)
+        OCT_TRY(oct_chan_init(&t->chan, n, 0, err));
+    if (t->chan.channels != n || count == 0)
+        return OCT_OK; /* channels vary with the input: no moments */
+    size_t rows = count / n / inner, positions = rows / (size_t)samples;
+    if (inner == 1 && position_step(positions) > 1) {
+        OCT_TRY(thin_out(w, v, (size_t)samples, positions, n, &rows, err));
+        v = w->plain;
+    }
+    return oct_chan_update(&t->chan, v, rows, inner, err);
 }
 
 static oct_status observe(void *arg, const char *name, const oct_operand *x, oct_err *err)
@@ -97,7 +126,7 @@ static oct_status observe(void *arg, const char *name, const oct_operand *x, oct
         s = batched ? oct_stats_update_batch(&w->tensor[i]->stats, v, (size_t)rows, (size_t)per_sample, err)
                     : oct_stats_update(&w->tensor[i]->stats, v, (size_t)(per_sample * rows), err);
     if (s == OCT_OK && o->axes && o->axes[i] && x->dtype == OCT_F32)
-        s = channels(w->tensor[i], x, v, rows, o->axes[i], err);
+        s = channels(w, w->tensor[i], x, v, rows, o->axes[i], err);
     if (s != OCT_OK)
         oct_within(err, "sample '%s': value '%s'", w->batch.names[0], name);
     return s;

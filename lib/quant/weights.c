@@ -41,6 +41,15 @@ static shape_of read_shape(const oct_node *n, const oct_tensor *w)
     return s;
 }
 
+/* Walks the elements in order with the channels they belong to; divisions happen once a run of equal channels. */
+typedef struct walk {
+    const shape_of *s;
+    const oct_tensor *w;
+    int64_t run_out, run_in;   /* elements in a row with the same output, input channel */
+    int64_t left_out, left_in; /* of the current runs */
+    int64_t out, in;
+} walk;
+
 static int64_t out_of(const shape_of *s, const oct_tensor *w, int64_t e)
 {
     if (s->matrix)
@@ -61,6 +70,26 @@ static int64_t in_of(const shape_of *s, const oct_tensor *w, int64_t e)
     return o / (w->dims[0] / s->group) * w->dims[1] + e / s->taps % w->dims[1];
 }
 
+static walk begin(const shape_of *s, const oct_tensor *w)
+{
+    walk x = { .s = s, .w = w };
+    x.run_out = s->matrix ? (s->transposed_b ? w->dims[1] : 1) : s->conv_transpose ? s->taps : w->dims[1] * s->taps;
+    x.run_in = s->matrix ? (s->transposed_b ? 1 : w->dims[1]) : s->conv_transpose ? w->dims[1] * s->taps : s->taps;
+    return x;
+}
+
+static inline void step_to(walk *x, int64_t e)
+{
+    if (x->left_out-- == 0) {
+        x->out = out_of(x->s, x->w, e);
+        x->left_out = x->run_out - 1;
+    }
+    if (x->left_in-- == 0) {
+        x->in = in_of(x->s, x->w, e);
+        x->left_in = x->run_in - 1;
+    }
+}
+
 /* Scales from the largest magnitudes. */
 static oct_status choose_scales(qweights *q, const shape_of *s, const oct_tensor *w, int limit, oct_arena *a, oct_err *err)
 {
@@ -68,8 +97,10 @@ static oct_status choose_scales(qweights *q, const shape_of *s, const oct_tensor
     if (!q->scale)
         return oct_nomem(err);
     const float *v = w->data;
+    walk x = begin(s, w);
     for (int64_t e = 0; e < w->count; e++) {
-        float m = fabsf(v[e]), *top = &q->scale[q->channels > 1 ? out_of(s, w, e) : 0];
+        step_to(&x, e);
+        float m = fabsf(v[e]), *top = &q->scale[q->channels > 1 ? x.out : 0];
         if (!isfinite(v[e]))
             return oct_fail(err, OCT_ENUMERIC, "a weight is not finite (element %lld)", (long long)e);
         *top = m > *top ? m : *top;
@@ -106,8 +137,10 @@ static oct_status round_weights(qweights *q, const shape_of *s, const oct_tensor
     int8_t *codes = (int8_t *)(uintptr_t)q->codes->data;
     const float *v = w->data;
     double signal = 0, noise = 0;
+    walk x = begin(s, w);
     for (int64_t e = 0; e < w->count; e++) {
-        float scale = q->scale[q->channels > 1 ? out_of(s, w, e) : 0];
+        step_to(&x, e);
+        float scale = q->scale[q->channels > 1 ? x.out : 0];
         float r = rintf(v[e] / scale);
         r = r > (float)limit ? (float)limit : r < (float)-limit ? (float)-limit : r;
         codes[e] = (int8_t)r;
@@ -125,8 +158,10 @@ static void correct(const qweights *q, const shape_of *s, const oct_tensor *w, c
 {
     const int8_t *codes = q->codes->data;
     const float *v = w->data;
+    walk x = begin(s, w);
     for (int64_t e = 0; e < w->count; e++) {
-        int64_t o = out_of(s, w, e), c = in_of(s, w, e);
+        step_to(&x, e);
+        int64_t o = x.out, c = x.in;
         shift[o] += (double)v[e] * real[c] - (double)codes[e] * (double)q->scale[q->channels > 1 ? o : 0] * rounded[c];
     }
 }

@@ -9,7 +9,7 @@
 
 /* A few samples are enough for a report; a goal is judged on all. */
 enum { GLANCE = 16 };
-#define TIMING_SECONDS 0.15
+#define TIMING_SECONDS 0.1
 
 /* Whether the float model runs here whole; where it does not, the quantized one cannot be compared with it. */
 static bool comparable(const session *s)
