@@ -10,6 +10,7 @@
 struct oct_pool {
     pthreadpool_t impl; /* NULL for one thread */
     int threads;
+    uint32_t flags;     /* of pthreadpool */
 };
 
 oct_pool *oct_pool_create(int n)
@@ -38,6 +39,11 @@ void oct_pool_destroy(oct_pool *p)
     if (p->impl)
         pthreadpool_destroy(p->impl);
     oct_free(p);
+}
+
+void oct_pool_relax(oct_pool *p)
+{
+    p->flags = PTHREADPOOL_FLAG_YIELD_WORKERS;
 }
 
 int oct_pool_threads(const oct_pool *p)
@@ -72,5 +78,5 @@ void oct_pool_for(oct_pool *p, size_t n, size_t tile,
     if (!p || !p->impl || j.tiles == 1)
         run_lane(&j, 0);
     else
-        pthreadpool_parallelize_1d(p->impl, run_lane, &j, (size_t)p->threads, 0);
+        pthreadpool_parallelize_1d(p->impl, run_lane, &j, (size_t)p->threads, p->flags);
 }

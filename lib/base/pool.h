@@ -10,6 +10,9 @@ typedef struct oct_pool oct_pool;
 /* n threads including the caller's; 0 takes the number of processors this process may use. NULL: no memory. */
 oct_pool *oct_pool_create(int n);
 void oct_pool_destroy(oct_pool *p);
+/* For few, long calls: threads sleep between them instead of spinning until the next, which on a busy machine takes time from
+ * those who have work. */
+void oct_pool_relax(oct_pool *p);
 int oct_pool_threads(const oct_pool *p); /* 1 for NULL */
 
 /* Calls fn(arg, begin, end, thread) over tiles of [0, n), each at most `tile` items (tile >= 1), and

@@ -85,11 +85,20 @@ static uint32_t float_bits(float f)
     return b;
 }
 
-/* Which of the 512 combinations of sign and exponent occur. */
+/* Which of the 512 combinations of sign and exponent occur. Two tables: neighbours are often alike, and a store waits for
+ * the one before it to the same place. */
 static void see(const float *x, size_t n, uint8_t seen[512])
 {
-    for (size_t i = 0; i < n; i++)
+    uint8_t other[512] = { 0 };
+    size_t i = 0;
+    for (; i + 2 <= n; i += 2) {
         seen[float_bits(x[i]) >> 23] = 1;
+        other[float_bits(x[i + 1]) >> 23] = 1;
+    }
+    if (i < n)
+        seen[float_bits(x[i]) >> 23] = 1;
+    for (int o = 0; o < 512; o++)
+        seen[o] |= other[o];
 }
 
 static oct_status check_nan(const float *x, size_t n, oct_err *err)
@@ -117,6 +126,7 @@ static void octaves_of(const float *x, size_t n, const uint8_t seen[512], bool u
 
 typedef struct extent {
     float min, max;
+    uint64_t min_count, max_count; /* values that equal them; 0 where they are 0: zeros are counted apart */
     uint64_t inf[2];
     bool any;
 } extent;
@@ -127,6 +137,9 @@ static extent extent_finite(const float *x, size_t n)
     oct_scan_extent(x, n, &e.min, &e.max);
     return e;
 }
+
+/* How much is looked at in one go: a block is still in the first cache when it is read again. */
+enum { IN_CACHE = 4096 };
 
 static extent extent_any(const float *x, size_t n)
 {
@@ -158,22 +171,33 @@ static void join_extreme(float *v, uint64_t *count, bool any, float o, uint64_t 
     }
 }
 
-static void add_extent(oct_stats *s, const float *x, size_t n, extent e)
+/* Adds a part of a sample to its extent. */
+static void extend(extent *e, const float *x, size_t n, extent part)
+{
+    e->inf[0] += part.inf[0];
+    e->inf[1] += part.inf[1];
+    if (!part.any)
+        return;
+    if (!e->any || part.min <= e->min)
+        join_extreme(&e->min, &e->min_count, e->any, part.min, part.min == 0 ? 0 : oct_scan_count(x, n, part.min), false);
+    if (!e->any || part.max >= e->max)
+        join_extreme(&e->max, &e->max_count, e->any, part.max, part.max == 0 ? 0 : oct_scan_count(x, n, part.max), true);
+    e->any = true;
+}
+
+static void add_extent(oct_stats *s, size_t n, const extent *e)
 {
     bool any = oct_stats_finite(s) > 0;
     s->n += n;
-    s->inf[0] += e.inf[0];
-    s->inf[1] += e.inf[1];
-    if (!e.any)
+    s->inf[0] += e->inf[0];
+    s->inf[1] += e->inf[1];
+    if (!e->any)
         return;
-    /* An extreme of 0 is as frequent as zeros are: set at the end. */
-    if (!any || e.min <= s->min)
-        join_extreme(&s->min, &s->min_count, any, e.min, e.min == 0 ? 0 : oct_scan_count(x, n, e.min), false);
-    if (!any || e.max >= s->max)
-        join_extreme(&s->max, &s->max_count, any, e.max, e.max == 0 ? 0 : oct_scan_count(x, n, e.max), true);
+    join_extreme(&s->min, &s->min_count, any, e->min, e->min_count, false);
+    join_extreme(&s->max, &s->max_count, any, e->max, e->max_count, true);
     s->samples++;
-    oct_xsum_add(&s->min_sum, e.min);
-    oct_xsum_add(&s->max_sum, e.max);
+    oct_xsum_add(&s->min_sum, e->min);
+    oct_xsum_add(&s->max_sum, e->max);
 }
 
 /* Where a value is counted; without a branch, since zeros come at random. */
@@ -195,33 +219,54 @@ static inline void count_one(uint64_t *bins, const oct_octave *octave, float x)
 
 /* Without subnormals the exponent 0 means zero, and can name a zero slot itself; four tables, so that zeros
  * in a row go to different ones. */
-static void count_plain(oct_stats *s, const float *x, size_t n)
-{
+typedef struct counter {
+    bool plain;
     oct_octave t[ZERO_SLOTS][512];
-    for (uint32_t i = 0; i < ZERO_SLOTS; i++) {
-        memcpy(t[i], s->octave, sizeof t[i]);
-        t[i][0] = t[i][256] = (oct_octave){ (uint32_t)s->n_bins + i, 23 };
+} counter;
+
+static void counter_begin(counter *c, const oct_stats *s, size_t n)
+{
+    c->plain = n >= 4096 && !s->used[0] && !s->used[256];
+    for (uint32_t i = 0; c->plain && i < ZERO_SLOTS; i++) {
+        memcpy(c->t[i], s->octave, sizeof c->t[i]);
+        c->t[i][0] = c->t[i][256] = (oct_octave){ (uint32_t)s->n_bins + i, 23 };
     }
-    size_t i = 0;
-    for (; i + 4 <= n; i += 4) {
-        count_one(s->bins, t[0], x[i]);
-        count_one(s->bins, t[1], x[i + 1]);
-        count_one(s->bins, t[2], x[i + 2]);
-        count_one(s->bins, t[3], x[i + 3]);
-    }
-    for (; i < n; i++)
-        count_one(s->bins, t[0], x[i]);
 }
 
-static void count_bins(oct_stats *s, const float *x, size_t n)
+static void count_plain(oct_stats *s, const counter *c, const float *x, size_t n)
 {
-    if (n >= 4096 && !s->used[0] && !s->used[256]) {
-        count_plain(s, x, n);
+    uint64_t *bins = s->bins;
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        count_one(bins, c->t[0], x[i]);
+        count_one(bins, c->t[1], x[i + 1]);
+        count_one(bins, c->t[2], x[i + 2]);
+        count_one(bins, c->t[3], x[i + 3]);
+    }
+    for (; i < n; i++)
+        count_one(bins, c->t[0], x[i]);
+}
+
+static void count_bins(oct_stats *s, const counter *c, const float *x, size_t n)
+{
+    if (c->plain) {
+        count_plain(s, c, x, n);
         return;
     }
     uint32_t zero = (uint32_t)s->n_bins;
     for (size_t i = 0; i < n; i++)
         s->bins[slot_of(s->octave, zero + i % ZERO_SLOTS, x[i])]++;
+}
+
+static void count_sample(oct_stats *s, const counter *c, const float *x, size_t n, bool special)
+{
+    extent e = { 0 };
+    for (size_t at = 0; at < n; at += IN_CACHE) {
+        size_t part = n - at < IN_CACHE ? n - at : IN_CACHE;
+        extend(&e, x + at, part, special ? extent_any(x + at, part) : extent_finite(x + at, part));
+        count_bins(s, c, x + at, part);
+    }
+    add_extent(s, n, &e);
 }
 
 /* Infinities fell on the first zero slot (their octave points there); the rest are zeros. */
@@ -256,11 +301,10 @@ oct_status oct_stats_update_batch(oct_stats *s, const float *x, size_t samples, 
     octaves_of(x, total, seen, used);
     OCT_TRY(oct_stats_layout(s, used, err));
     uint64_t before = s->inf[0] + s->inf[1];
-    for (size_t i = 0; i < samples; i++) {
-        const float *p = x + i * n;
-        add_extent(s, p, n, special ? extent_any(p, n) : extent_finite(p, n));
-        count_bins(s, p, n);
-    }
+    counter c;
+    counter_begin(&c, s, total);
+    for (size_t i = 0; i < samples; i++)
+        count_sample(s, &c, x + i * n, n, special);
     take_zeros(s, s->inf[0] + s->inf[1] - before);
     return OCT_OK;
 }

@@ -62,7 +62,7 @@ static oct_status reserve(worker *w, size_t n, oct_err *err)
 
 /* Positions of a sample that count for the moments of its channels: a regular choice of about so many, the same for every
  * sample of a shape, so that tables still merge exactly. A mean of 64 samples needs no more. */
-enum { POSITIONS = 1024 };
+enum { POSITIONS = 256 };
 
 static size_t position_step(size_t positions)
 {
@@ -265,6 +265,8 @@ static oct_status calibrate(const oct_graph *g, oct_source *src, const oct_calib
 {
     oct_pool *pool = oct_pool_create(opts->threads);
     size_t n = (size_t)oct_pool_threads(pool);
+    if (pool)
+        oct_pool_relax(pool);
     shared s = { .g = g, .src = src, .opts = opts, .total = oct_source_count(src) };
     worker *w = oct_calloc(n, sizeof *w);
     oct_status st = pool && w ? OCT_OK : oct_nomem(err);

@@ -41,7 +41,9 @@ typedef struct qweights {
     int64_t channels;  /* scales: 1 or output channels */
     int axis;
     float *scale;
-    oct_tensor *codes;
+    int limit;         /* codes lie within -limit..limit */
+    oct_tensor *codes; /* signed whatever dtype is; written with the top bit flipped where that is u8 */
+    bool checked, safe; /* oct_pairs_safe of the codes, once asked */
     int32_t *bias;     /* at s_x * s_w, or NULL */
     int64_t n_bias;
     double sqnr;

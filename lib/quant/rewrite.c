@@ -214,6 +214,16 @@ static oct_status weight_consts(writer *w, const char *base, const qweights *q, 
     return s;
 }
 
+/* The constant of the codes, in the type they are written in. */
+static oct_status new_codes(writer *w, const qweights *q, const char *base, int *v, oct_err *err)
+{
+    OCT_TRY(new_const(w, base, "_quantized", q->dtype, q->codes->rank, q->codes->dims, q->codes->data, v, err));
+    uint8_t *bytes = (uint8_t *)(uintptr_t)w->g->value[*v].konst->data; /* our own copy */
+    for (int64_t i = 0; q->dtype == OCT_U8 && i < q->codes->count; i++)
+        bytes[i] ^= 0x80;
+    return OCT_OK;
+}
+
 static oct_status dequantized(writer *w, const char *base, int q, int scale, int zero, int axis, bool per_channel, int before,
                               int *dq, oct_err *err)
 {
@@ -254,7 +264,7 @@ static oct_status write_weights(writer *w, int id, oct_err *err)
     const qweights *q = w->j->weights[id];
     int b = w->g->node[id].in[1], v, scale, zero, dq;
     const char *base = w->g->value[b].name;
-    OCT_TRY(new_const(w, base, "_quantized", q->dtype, q->codes->rank, q->codes->dims, q->codes->data, &v, err));
+    OCT_TRY(new_codes(w, q, base, &v, err));
     OCT_TRY(weight_consts(w, base, q, &scale, &zero, err));
     OCT_TRY(dequantized(w, base, v, scale, zero, q->axis, q->channels > 1, id, &dq, err));
     OCT_TRY(oct_graph_set_input(w->g, id, 1, dq, err));
@@ -266,15 +276,15 @@ static oct_status write_weights(writer *w, int id, oct_err *err)
 /* Codes as [k][n]: MatMulInteger has no transposition. */
 static oct_status plain_matrix(writer *w, const qweights *q, const char *base, int *v, oct_err *err)
 {
-    int64_t rows = q->codes->dims[0], cols = q->codes->dims[1];
     if (q->axis == 1)
-        return new_const(w, base, "_quantized", q->dtype, 2, q->codes->dims, q->codes->data, v, err);
-    uint8_t *t = oct_alloc((size_t)q->codes->count);
+        return new_codes(w, q, base, v, err);
+    int64_t rows = q->codes->dims[0], cols = q->codes->dims[1];
+    uint8_t *t = oct_alloc((size_t)q->codes->count), flip = q->dtype == OCT_U8 ? 0x80 : 0;
     if (!t)
         return oct_nomem(err);
     for (int64_t i = 0; i < rows; i++)
         for (int64_t k = 0; k < cols; k++)
-            t[k * rows + i] = ((const uint8_t *)q->codes->data)[i * cols + k];
+            t[k * rows + i] = ((const uint8_t *)q->codes->data)[i * cols + k] ^ flip;
     oct_status s = new_const(w, base, "_quantized", q->dtype, 2, (int64_t[]){ cols, rows }, t, v, err);
     oct_free(t);
     return s;

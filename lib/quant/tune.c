@@ -13,7 +13,7 @@
 #include <string.h>
 
 /* Widest ranges first: among nearly equal ones that is safer for data unlike the samples. */
-static const char *const candidates[] = { "minmax", "hist-mse=16", "hist-mse=4", "hist-mse" };
+static const char *const candidates[] = { "minmax", "hist-mse=4", "hist-mse" };
 enum { N = sizeof candidates / sizeof candidates[0] };
 #define MARGIN_DB 0.5 /* what chance makes of equal ranges is more than this */
 

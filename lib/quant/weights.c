@@ -131,8 +131,20 @@ static void make_room(qweights *q, const float *bias, int64_t outs, float sx)
     }
 }
 
-static oct_status round_weights(qweights *q, const shape_of *s, const oct_tensor *w, int limit, oct_arena *a, oct_err *err)
+/* old: the same layer's weights of an earlier decision, or NULL; their codes stay where the scales did. */
+static oct_status round_weights(qweights *q, const qweights *old, const shape_of *s, const oct_tensor *w, int limit, oct_arena *a,
+                                oct_err *err)
 {
+    q->limit = limit;
+    if (old && old->limit == limit && old->channels == q->channels &&
+        memcmp(old->scale, q->scale, (size_t)q->channels * sizeof *q->scale) == 0) {
+        q->codes = old->codes;
+        q->sqnr = old->sqnr;
+        q->checked = old->checked;
+        q->safe = old->safe;
+        return OCT_OK;
+    }
+    q->checked = false;
     OCT_TRY(oct_tensor_new(a, OCT_S8, w->rank, w->dims, &q->codes, err));
     int8_t *codes = (int8_t *)(uintptr_t)q->codes->data;
     const float *v = w->data;
@@ -183,13 +195,13 @@ static oct_status make_bias(oct_qjob *j, qweights *q, int node, const shape_of *
     return OCT_OK;
 }
 
-/* s8 codes as u8 with zero point 128: the same integers in a form that ONNX Runtime multiplies without saturation. */
-static void to_unsigned(qweights *q)
+/* The same integers as u8 with zero point 128 are a form that ONNX Runtime multiplies without saturation. */
+static bool pairs_safe(const oct_qjob *j, qweights *q, int node)
 {
-    uint8_t *codes = (uint8_t *)(uintptr_t)q->codes->data;
-    for (int64_t e = 0; e < q->codes->count; e++)
-        codes[e] = (uint8_t)(codes[e] ^ 0x80);
-    q->codes->dtype = q->dtype = OCT_U8;
+    if (!q->checked)
+        q->safe = oct_pairs_safe(&j->g->node[node], q->codes, q->axis);
+    q->checked = true;
+    return q->safe;
 }
 
 /* What keeps 16-bit pair sums from saturating in the target; false when the codes must be rounded again to fewer bits. */
@@ -198,16 +210,16 @@ static bool remedy(const oct_qjob *j, qweights *q, int node, oct_weight_type ask
     q->dtype = OCT_S8;
     q->remedy = NULL;
     if (asked == OCT_WEIGHT_U8 && activations != OCT_S8) {
-        to_unsigned(q);
+        q->dtype = OCT_U8;
         q->remedy = "u8 weights, as the policy says";
-    } else if (j->opts.target->saturates && oct_pairs_safe(&j->g->node[node], q->codes, q->axis)) {
+    } else if (j->opts.target->saturates && pairs_safe(j, q, node)) {
         q->remedy = "s8 weights, proved safe from saturation";
     } else if (j->opts.target->saturates && activations == OCT_S8) {
         /* ONNX Runtime takes s8 activations with s8 weights alone: u8 ones would leave the layer in float. */
         q->remedy = "7-bit weights: s8 could saturate 16 bits on CPUs without VNNI, and s8 activations rule out u8";
         return false;
     } else if (j->opts.target->saturates) {
-        to_unsigned(q);
+        q->dtype = OCT_U8;
         q->remedy = "u8 weights: s8 could saturate 16 bits on CPUs without VNNI";
     }
     return true;
@@ -224,7 +236,7 @@ static oct_status quantize_within(oct_qjob *j, int node, const shape_of *s, int 
     OCT_TRY(choose_scales(q, s, w, limit, j->arena, err));
     if (sx > 0)
         make_room(q, bias_of(j, node), s->outs, sx);
-    OCT_TRY(round_weights(q, s, w, limit, j->arena, err));
+    OCT_TRY(round_weights(q, j->weights[node], s, w, limit, j->arena, err));
     if (!(sx > 0))
         return OCT_OK;
     double *shift = NULL;

@@ -152,7 +152,7 @@ static int64_t tuning_samples(const session *s)
     int64_t macs = 1;
     for (size_t i = 0; i < g->n_order; i++)
         macs += layer_macs(g, g->order[i]);
-    int64_t n = 6000000000 / macs;
+    int64_t n = 4000000000 / macs;
     return n < 16 ? 16 : n > 64 ? 64 : n;
 }
 
@@ -194,6 +194,8 @@ static oct_status recover(session *s, oct_err *err)
         return oct_qjob_decide(s->job, s->calib, err);
     }
     oct_pool *pool = oct_pool_create((int)s->cli->threads);
+    if (pool)
+        oct_pool_relax(pool);
     oct_status st = pool ? open_spread(s, n, &src, err) : oct_nomem(err);
     if (st == OCT_OK)
         st = oct_qjob_tune(s->job, s->calib, src, n, pool, err);
