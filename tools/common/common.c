@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fnmatch.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,7 +18,13 @@ void tool_init(oct_cli *cli)
 oct_status tool_start(oct_cli *cli, oct_err *err)
 {
     oct_io_guard(cli->name);
-    return cli->isa ? oct_isa_limit(cli->isa, err) : OCT_OK;
+    const char *isa = cli->isa ? cli->isa : getenv("OCT_ISA");
+    if (!isa)
+        return OCT_OK;
+    oct_status st = oct_isa_limit(isa, err);
+    if (!cli->isa)
+        oct_within(err, "OCT_ISA");
+    return st;
 }
 
 oct_status tool_load(const char *path, oct_model **m, oct_err *err)
