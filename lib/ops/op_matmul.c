@@ -1,7 +1,7 @@
 /* MatMul (float and 8-bit) and MatMulInteger, with NumPy's broadcasting of leading dimensions. */
 #include "kernels/qgemm/qgemm.h"
 #include "kernels/sgemm/sgemm.h"
-#include "ops/infer.h"
+#include "ops/matmul.h"
 #include "ops/product.h"
 
 #include <string.h>
@@ -14,10 +14,7 @@ typedef enum matmul_kind {
 
 typedef struct matmul_state {
     matmul_kind kind;
-    int64_t m, n, k;
-    int64_t batch;             /* products; 1 when B is one matrix and A's leading dimensions were joined into m */
-    int64_t *at_a, *at_b;      /* which matrix of A and B each product takes */
-    int64_t n_b;               /* matrices of B */
+    oct_matmul g;
     oct_sgemm s;
     oct_qgemm q;
     size_t packed;             /* bytes of one packed B, rounded */
@@ -27,125 +24,43 @@ typedef struct matmul_state {
     int64_t n_zero;
 } matmul_state;
 
-/* ------------------------------------------------------------------ shapes */
-
-/* A 1-D operand counts as a row (A) or a column (B) whose dimension is dropped from the result. */
-static oct_status matmul_shape(const oct_infer *c, oct_dtype type, oct_err *err)
-{
-    oct_shape a = oct_in_shape(c, 0), b = oct_in_shape(c, 1);
-    oct_out_dtype(c, 0, type);
-    if (a.rank < 0 || b.rank < 0)
-        return OCT_OK;
-    char ta[128], tb[128];
-    oct_shape_text(&a, ta, sizeof ta);
-    oct_shape_text(&b, tb, sizeof tb);
-    if (a.rank == 0 || b.rank == 0)
-        return oct_fail(err, OCT_EMALFORMED, "a product of %s and %s: scalars are not allowed", ta, tb);
-    oct_dim ka = a.d[a.rank - 1], kb = b.d[b.rank > 1 ? b.rank - 2 : 0];
-    if (ka.n >= 0 && kb.n >= 0 && ka.n != kb.n)
-        return oct_fail(err, OCT_EMALFORMED, "a product of %s and %s: inner sizes %lld and %lld differ", ta, tb,
-                        (long long)ka.n, (long long)kb.n);
-    oct_shape la = { a.rank > 2 ? a.rank - 2 : 0, a.d }, lb = { b.rank > 2 ? b.rank - 2 : 0, b.d };
-    oct_dim d[OCT_MAX_RANK + 2];
-    int rank;
-    OCT_TRY(oct_broadcast_dims(&la, &lb, &rank, d, err));
-    if (rank < 0)
-        return OCT_OK;
-    if (a.rank > 1)
-        d[rank++] = a.d[a.rank - 2];
-    if (b.rank > 1)
-        d[rank++] = b.d[b.rank - 1];
-    return oct_out_shape(c, 0, rank, d, err);
-}
-
 static oct_status matmul_infer(const oct_infer *c, oct_err *err)
 {
-    return matmul_shape(c, oct_in_dtype(c, 0), err);
+    oct_out_dtype(c, 0, oct_in_dtype(c, 0));
+    return oct_matmul_infer(c, oct_in_shape(c, 0), oct_in_shape(c, 1), err);
 }
 
 static oct_status matmul_integer_infer(const oct_infer *c, oct_err *err)
 {
-    return matmul_shape(c, OCT_S32, err);
+    oct_out_dtype(c, 0, OCT_S32);
+    return oct_matmul_infer(c, oct_in_shape(c, 0), oct_in_shape(c, 1), err);
 }
 
 /* ------------------------------------------------------------------ preparing */
 
-static int64_t leading(const oct_operand *t, int i)
-{
-    return i < t->rank - 2 ? t->dims[i] : 1;
-}
-
-/* Fills at_a, at_b for every product of the broadcast leading dimensions. */
-static oct_status pair_up(matmul_state *m, const oct_step *s, const oct_prep *p, oct_err *err)
-{
-    const oct_operand *a = s->in[0], *b = s->in[1];
-    int la = a->rank > 2 ? a->rank - 2 : 0, lb = b->rank > 2 ? b->rank - 2 : 0, l = la > lb ? la : lb;
-    int64_t dims[OCT_MAX_RANK];
-    m->batch = 1;
-    for (int i = 0; i < l; i++) {
-        int64_t x = i >= l - la ? a->dims[i - (l - la)] : 1, y = i >= l - lb ? b->dims[i - (l - lb)] : 1;
-        dims[i] = x == 1 ? y : x;
-        m->batch *= dims[i];
-    }
-    m->at_a = oct_arena_calloc(p->arena, (size_t)m->batch + 1, sizeof *m->at_a);
-    m->at_b = oct_arena_calloc(p->arena, (size_t)m->batch + 1, sizeof *m->at_b);
-    if (!m->at_a || !m->at_b)
-        return oct_nomem(err);
-    for (int64_t q = 0; q < m->batch; q++) {
-        int64_t rest = q, ia = 0, ib = 0, sa = 1, sb = 1;
-        for (int i = l - 1; i >= 0; i--) {
-            int64_t at = rest % dims[i];
-            rest /= dims[i];
-            if (i >= l - la) {
-                int64_t d = a->dims[i - (l - la)];
-                ia += (d == 1 ? 0 : at) * sa;
-                sa *= d;
-            }
-            if (i >= l - lb) {
-                int64_t d = b->dims[i - (l - lb)];
-                ib += (d == 1 ? 0 : at) * sb;
-                sb *= d;
-            }
-        }
-        m->at_a[q] = ia;
-        m->at_b[q] = ib;
-    }
-    return OCT_OK;
-}
-
 static void pack(const matmul_state *m, const oct_operand *b, int64_t i, void *packed)
 {
-    const char *from = (const char *)b->data + (size_t)(i * m->k * m->n) * (m->kind == MATMUL_F32 ? sizeof(float) : 1);
+    const char *from = (const char *)b->data + (size_t)(i * m->g.k * m->g.n) * (m->kind == MATMUL_F32 ? sizeof(float) : 1);
     if (m->kind == MATMUL_F32) {
-        oct_sgemm_pack(&m->s, (const float *)from, (ptrdiff_t)m->n, 1, packed);
+        oct_sgemm_pack(&m->s, (const float *)from, (ptrdiff_t)m->g.n, 1, packed);
         return;
     }
     size_t step = m->n_zero > 1;
     const int32_t *zero = m->kind == MATMUL_S32 ? m->zero : oct_product_zero(b->q, &step);
-    oct_qgemm_pack(&m->q, from, (ptrdiff_t)m->n, 1, zero, step, packed);
+    oct_qgemm_pack(&m->q, from, (ptrdiff_t)m->g.n, 1, zero, step, packed);
 }
 
 static oct_status prepare_common(matmul_state *m, oct_step *s, const oct_prep *p, oct_err *err)
 {
     const oct_operand *a = s->in[0], *b = s->in[1];
-    m->k = a->dims[a->rank - 1];
-    m->m = a->rank > 1 ? a->dims[a->rank - 2] : 1;
-    m->n = b->rank > 1 ? b->dims[b->rank - 1] : 1;
-    m->n_b = 1;
-    for (int i = 0; i < b->rank - 2; i++)
-        m->n_b *= leading(b, i);
-    OCT_TRY(pair_up(m, s, p, err));
-    if (m->n_b == 1 && m->batch > 1) {
-        m->m *= m->batch; /* rows of all products follow each other */
-        m->batch = 1;
-    }
+    OCT_TRY(oct_matmul_read(&m->g, a, b, p->arena, err));
     size_t kernel, size;
     if (m->kind == MATMUL_F32) {
-        OCT_TRY(oct_sgemm_prepare(&m->s, (size_t)m->n, (size_t)m->k, p->threads, err));
+        OCT_TRY(oct_sgemm_prepare(&m->s, (size_t)m->g.n, (size_t)m->g.k, p->threads, err));
         size = m->s.packed_size;
         kernel = m->s.scratch_size;
     } else {
-        OCT_TRY(oct_qgemm_prepare(&m->q, (size_t)m->n, (size_t)m->k, a->dtype, b->dtype, p->threads, err));
+        OCT_TRY(oct_qgemm_prepare(&m->q, (size_t)m->g.n, (size_t)m->g.k, a->dtype, b->dtype, p->threads, err));
         size = m->q.packed_size;
         kernel = m->q.scratch_size;
     }
@@ -155,7 +70,7 @@ static oct_status prepare_common(matmul_state *m, oct_step *s, const oct_prep *p
     if (!fixed)
         return OCT_OK;
     size_t all;
-    if (!oct_mul_size(m->packed, (size_t)m->n_b, &all) || !(m->weights = oct_arena_aligned(p->arena, all, 64)))
+    if (!oct_mul_size(m->packed, (size_t)m->g.n_b, &all) || !(m->weights = oct_arena_aligned(p->arena, all, 64)))
         return oct_nomem(err);
     return OCT_OK;
 }
@@ -171,9 +86,9 @@ static oct_status matmul_prepare(oct_step *s, const oct_prep *p, oct_err *err)
         return oct_fail(err, OCT_EUNSUPPORTED, "MatMul of %s and %s cannot be run", oct_dtype_name(s->in[0]->dtype),
                         oct_dtype_name(s->in[1]->dtype));
     OCT_TRY(prepare_common(m, s, p, err));
-    for (int64_t i = 0; m->weights && i < m->n_b; i++)
+    for (int64_t i = 0; m->weights && i < m->g.n_b; i++)
         pack(m, s->in[1], i, m->weights + (size_t)i * m->packed);
-    return m->kind == MATMUL_Q8 ? oct_product_out(s, p, m->n, -1, 1.0f, &m->qout, err) : OCT_OK;
+    return m->kind == MATMUL_Q8 ? oct_product_out(s, p, m->g.n, -1, 1.0f, &m->qout, err) : OCT_OK;
 }
 
 /* ------------------------------------------------------------------ running */
@@ -189,23 +104,23 @@ static void one_product(const matmul_state *m, const oct_step *s, const oct_run 
 {
     size_t size_a = m->kind == MATMUL_F32 ? sizeof(float) : 1;
     size_t size_c = (size_t)oct_dtype_bits(s->out[0]->dtype) / 8;
-    const char *a = (const char *)s->in[0]->data + (size_t)(m->at_a[i] * m->m * m->k) * size_a;
-    char *c = (char *)s->out[0]->data + (size_t)(i * m->m * m->n) * size_c, *scratch = r->scratch, *packed;
+    const char *a = (const char *)s->in[0]->data + (size_t)(m->g.at_a[i] * m->g.m * m->g.k) * size_a;
+    char *c = (char *)s->out[0]->data + (size_t)(i * m->g.m * m->g.n) * size_c, *scratch = r->scratch, *packed;
     if (m->weights) {
-        packed = m->weights + (size_t)m->at_b[i] * m->packed;
+        packed = m->weights + (size_t)m->g.at_b[i] * m->packed;
     } else {
         packed = scratch;
         scratch += m->packed;
-        pack(m, s->in[1], m->at_b[i], packed);
+        pack(m, s->in[1], m->g.at_b[i], packed);
     }
     if (m->kind == MATMUL_F32) {
         oct_sout out = { .clamp = s->epilogue.clamp, .lo = s->epilogue.lo, .hi = s->epilogue.hi };
-        oct_sgemm_run(&m->s, r->pool, (size_t)m->m, (const float *)a, (size_t)m->k, packed, (float *)c, (size_t)m->n, &out,
+        oct_sgemm_run(&m->s, r->pool, (size_t)m->g.m, (const float *)a, (size_t)m->g.k, packed, (float *)c, (size_t)m->g.n, &out,
                       scratch);
         return;
     }
     int32_t za = s->in[0]->q ? s->in[0]->q->zp[0] : s->n_in > 2 ? zero_of(s->in[2], 0) : 0;
-    oct_qgemm_run(&m->q, r->pool, (size_t)m->m, a, (size_t)m->k, za, packed, NULL, &m->qout, c, (size_t)m->n, scratch);
+    oct_qgemm_run(&m->q, r->pool, (size_t)m->g.m, a, (size_t)m->g.k, za, packed, NULL, &m->qout, c, (size_t)m->g.n, scratch);
 }
 
 static oct_status matmul_run(const oct_step *s, const oct_run *r, oct_err *err)
@@ -213,7 +128,7 @@ static oct_status matmul_run(const oct_step *s, const oct_run *r, oct_err *err)
     const matmul_state *m = s->state;
     if (s->out[0]->count == 0)
         return OCT_OK;
-    for (int64_t i = 0; i < m->batch; i++)
+    for (int64_t i = 0; i < m->g.batch; i++)
         one_product(m, s, r, i);
     return OCT_OK;
 }
@@ -252,15 +167,15 @@ static oct_status integer_prepare(oct_step *s, const oct_prep *p, oct_err *err)
         return oct_fail(err, OCT_EUNSUPPORTED, "a zero point for each row of A cannot be run");
     OCT_TRY(prepare_common(m, s, p, err));
     m->n_zero = zb ? zb->count : 1;
-    if (m->n_zero != 1 && m->n_zero != m->n)
-        return oct_fail(err, OCT_EMALFORMED, "%lld zero points for %lld columns", (long long)m->n_zero, (long long)m->n);
+    if (m->n_zero != 1 && m->n_zero != m->g.n)
+        return oct_fail(err, OCT_EMALFORMED, "%lld zero points for %lld columns", (long long)m->n_zero, (long long)m->g.n);
     if (!(m->zero = oct_arena_calloc(p->arena, (size_t)m->n_zero, sizeof *m->zero)))
         return oct_nomem(err);
     m->qout = (oct_qout){ .kind = OCT_QOUT_S32 };
     if (!m->weights)
         return OCT_OK;
     read_zeros(m, s);
-    for (int64_t i = 0; i < m->n_b; i++)
+    for (int64_t i = 0; i < m->g.n_b; i++)
         pack(m, s->in[1], i, m->weights + (size_t)i * m->packed);
     return OCT_OK;
 }
