@@ -339,4 +339,4 @@ static oct_status rnn_run(const oct_step *s, const oct_run *r, oct_err *err)
 RECURRENT(rnn, "RNN", "", 7, 3, 6, 2);
 RECURRENT(gru, "GRU", "", 7, 3, 6, 2);
 RECURRENT(lstm, "LSTM", "", 7, 3, 8, 3);
-RECURRENT(dynamic_quantize_lstm, "DynamicQuantizeLSTM", "com.microsoft", 1, 12, 12, 3);
+RECURRENT(dynamic_quantize_lstm, "DynamicQuantizeLSTM", "com.microsoft", 1, 3, 12, 3);

@@ -1,5 +1,5 @@
 /* Lowering: nodes become steps; quantized groups become integer steps; clamps join the step before them. */
-#include "runtime/plan_int.h"
+#include "runtime/lower_int.h"
 
 #include <math.h>
 #include <string.h>
@@ -10,14 +10,7 @@ typedef struct quant_ref {
     const oct_quant *q;
 } quant_ref;
 
-typedef struct lower {
-    oct_plan *p;
-    oct_graph *g;
-    bool *done; /* nodes that a step has taken in already */
-    const oct_quant **grid; /* by value: what its integers stand for, as far as steps have said so */
-} lower;
-
-static bool is_op(const oct_node *n, const char *op)
+bool rt_is_op(const oct_node *n, const char *op)
 {
     return strcmp(n->op, op) == 0 && (n->domain[0] == 0 || strcmp(n->domain, "com.microsoft") == 0);
 }
@@ -38,7 +31,7 @@ static int32_t zero_point(const oct_tensor *t, int64_t i)
 
 /* Builds parameters from a constant scale and an optional constant zero point. NULL when they are not constants of the
  * types that integer steps take; *oom when out of memory. */
-static const oct_quant *make_quant(lower *l, int scale, int zp, int64_t axis, int rank, bool *oom)
+static const oct_quant *make_quant(rt_lowering *l, int scale, int zp, int64_t axis, int rank, bool *oom)
 {
     if (scale < 0)
         return NULL;
@@ -63,10 +56,10 @@ static const oct_quant *make_quant(lower *l, int scale, int zp, int64_t axis, in
 }
 
 /* The integers that value v is the dequantized form of. */
-static bool behind_dq(lower *l, int v, quant_ref *r, bool *oom)
+static bool behind_dq(rt_lowering *l, int v, quant_ref *r, bool *oom)
 {
     int id = v >= 0 ? l->g->value[v].producer : -1;
-    if (id < 0 || !is_op(&l->g->node[id], "DequantizeLinear"))
+    if (id < 0 || !rt_is_op(&l->g->node[id], "DequantizeLinear"))
         return false;
     const oct_node *n = &l->g->node[id];
     if (oct_node_int(n, "block_size", 0) != 0)
@@ -79,7 +72,7 @@ static bool behind_dq(lower *l, int v, quant_ref *r, bool *oom)
 
 /* ---- operands ---- */
 
-static bool describe(const lower *l, int value, oct_operand *t)
+static bool describe(const rt_lowering *l, int value, oct_operand *t)
 {
     const oct_value *v = &l->g->value[value];
     *t = (oct_operand){ .dtype = v->dtype, .rank = v->shape.rank, .value = value };
@@ -92,7 +85,7 @@ static bool describe(const lower *l, int value, oct_operand *t)
     return true;
 }
 
-static oct_status operand_of(lower *l, int value, rt_operand **out, oct_err *err)
+oct_status rt_lower_operand(rt_lowering *l, int value, rt_operand **out, oct_err *err)
 {
     oct_plan *p = l->p;
     if (p->value[value]) {
@@ -121,10 +114,10 @@ static oct_status operand_of(lower *l, int value, rt_operand **out, oct_err *err
 }
 
 /* An operand for the same bytes that carries quantization parameters. */
-static oct_status quant_operand(lower *l, quant_ref r, rt_operand **out, oct_err *err)
+static oct_status quant_operand(rt_lowering *l, quant_ref r, rt_operand **out, oct_err *err)
 {
     rt_operand *base;
-    OCT_TRY(operand_of(l, r.value, &base, err));
+    OCT_TRY(rt_lower_operand(l, r.value, &base, err));
     oct_operand t = base->t;
     t.q = l->grid[r.value] = r.q;
     if (!(*out = rt_new_operand(l->p, &t, base->buffer)))
@@ -135,14 +128,14 @@ static oct_status quant_operand(lower *l, quant_ref r, rt_operand **out, oct_err
 /* ---- groups ---- */
 
 /* The only user of a value that nothing else shows; -1 otherwise. */
-static int sole_user(const lower *l, int value)
+static int sole_user(const rt_lowering *l, int value)
 {
     const oct_value *v = &l->g->value[value];
     return oct_value_used_once(v) && v->uses[0].slot == 0 ? v->uses[0].node : -1;
 }
 
 /* Follows a clamp behind node's output when it may join the step: *value moves behind it. */
-static int join_clamp(lower *l, int *value, oct_epilogue *e, bool tapped_blocks)
+int rt_join_clamp(rt_lowering *l, int *value, oct_epilogue *e, bool tapped_blocks)
 {
     int id = sole_user(l, *value);
     float lo, hi;
@@ -155,7 +148,7 @@ static int join_clamp(lower *l, int *value, oct_epilogue *e, bool tapped_blocks)
 
 /* The tapped name that a value of the graph is shown under, or NULL. In operator form the integers X_quantized are all there
  * is of the real value X: they are shown as X. */
-static const char *shown_name(const lower *l, int value)
+static const char *shown_name(const rt_lowering *l, int value)
 {
     static const char suffix[] = "_quantized";
     const char *name = l->g->value[value].name;
@@ -170,7 +163,7 @@ static const char *shown_name(const lower *l, int value)
     return NULL;
 }
 
-static void set_tap(lower *l, rt_step *st, int slot, int value)
+void rt_set_tap(rt_lowering *l, rt_step *st, int slot, int value)
 {
     const char *name = value >= 0 ? shown_name(l, value) : NULL;
     if (name)
@@ -178,17 +171,17 @@ static void set_tap(lower *l, rt_step *st, int slot, int value)
 }
 
 /* Names of the float values that an integer step stands for: the tapped one that lies nearest to the output. */
-static void tap_integer(lower *l, rt_step *st, int slot, int first, int last, int quantized)
+static void tap_integer(rt_lowering *l, rt_step *st, int slot, int first, int last, int quantized)
 {
-    set_tap(l, st, slot, first);
-    set_tap(l, st, slot, last);
-    set_tap(l, st, slot, quantized);
+    rt_set_tap(l, st, slot, first);
+    rt_set_tap(l, st, slot, last);
+    rt_set_tap(l, st, slot, quantized);
 }
 
 /* Inputs behind DequantizeLinear where the operator takes quantized operands. Which of a node's inputs count is a
  * matter of the operator: those that are not behind one (Reshape's shape, a float bias) are passed as they are, and the
  * operator's integer() decides. At least input 0 must be quantized. */
-static oct_status integer_inputs(lower *l, const oct_node *n, rt_step *st, bool *fits, oct_err *err)
+static oct_status integer_inputs(rt_lowering *l, const oct_node *n, rt_step *st, bool *fits, oct_err *err)
 {
     *fits = false;
     for (int i = 0; i < n->n_in; i++) {
@@ -205,7 +198,7 @@ static oct_status integer_inputs(lower *l, const oct_node *n, rt_step *st, bool 
         } else if (i == 0) {
             return OCT_OK;
         } else {
-            OCT_TRY(operand_of(l, n->in[i], &o, err));
+            OCT_TRY(rt_lower_operand(l, n->in[i], &o, err));
         }
         st->s.in[i] = &o->t;
     }
@@ -213,7 +206,7 @@ static oct_status integer_inputs(lower *l, const oct_node *n, rt_step *st, bool 
 }
 
 /* Tries to make node an integer step: DQ -> node [-> clamp] [-> Q]. */
-static oct_status try_group(lower *l, int id, bool *made, oct_err *err)
+static oct_status try_group(rt_lowering *l, int id, bool *made, oct_err *err)
 {
     oct_plan *p = l->p;
     const oct_node *n = &l->g->node[id];
@@ -233,10 +226,10 @@ static oct_status try_group(lower *l, int id, bool *made, oct_err *err)
             continue;
         int end = n->out[k], clamp = -1;
         if (op->fuses_clamp && k == 0)
-            clamp = join_clamp(l, &end, &st->s.epilogue, false);
+            clamp = rt_join_clamp(l, &end, &st->s.epilogue, false);
         int q = sole_user(l, end);
         rt_operand *o;
-        if (q >= 0 && is_op(&l->g->node[q], "QuantizeLinear") && n_quant < 16) {
+        if (q >= 0 && rt_is_op(&l->g->node[q], "QuantizeLinear") && n_quant < 16) {
             bool oom = false;
             const oct_node *qn = &l->g->node[q];
             quant_ref r = { qn->out[0], make_quant(l, qn->in[1], qn->n_in > 2 ? qn->in[2] : -1, 0, 1, &oom) };
@@ -252,8 +245,8 @@ static oct_status try_group(lower *l, int id, bool *made, oct_err *err)
         } else {
             /* Real output: only for products, whose accumulator is worth more than a code. */
             fits = op->quant == OCT_QUANT_WEIGHTED;
-            OCT_TRY(operand_of(l, end, &o, err));
-            set_tap(l, st, k, end);
+            OCT_TRY(rt_lower_operand(l, end, &o, err));
+            rt_set_tap(l, st, k, end);
         }
         if (clamp >= 0)
             clamps[n_clamp++] = clamp;
@@ -301,13 +294,13 @@ static int slot_in(const oct_node *n, int slot)
     return slot >= 0 && slot < n->n_in ? n->in[slot] : -1;
 }
 
-static oct_status qlinear_bias(lower *l, const qlinear_form *f, const oct_node *n, rt_step *st, oct_err *err)
+static oct_status qlinear_bias(rt_lowering *l, const qlinear_form *f, const oct_node *n, rt_step *st, oct_err *err)
 {
     int b = slot_in(n, f->bias);
     if (b < 0)
         return OCT_OK;
     rt_operand *o;
-    OCT_TRY(operand_of(l, b, &o, err));
+    OCT_TRY(rt_lower_operand(l, b, &o, err));
     const oct_quant *x = st->s.in[0]->q, *w = st->s.in[1]->q;
     oct_quant *q = oct_arena_calloc(l->p->arena, 1, sizeof *q);
     float *scale = oct_arena_calloc(l->p->arena, (size_t)w->n, sizeof *scale);
@@ -324,7 +317,7 @@ static oct_status qlinear_bias(lower *l, const qlinear_form *f, const oct_node *
 }
 
 /* QLinearConcat: y_scale, y_zero_point, then data, scale and zero point of each input. */
-static oct_status qlinear_concat(lower *l, const oct_node *n, bool *made, oct_err *err)
+static oct_status qlinear_concat(rt_lowering *l, const oct_node *n, bool *made, oct_err *err)
 {
     const oct_op *op = oct_op_find("", "Concat", 13);
     int count = (n->n_in - 2) / 3;
@@ -352,21 +345,21 @@ static oct_status qlinear_concat(lower *l, const oct_node *n, bool *made, oct_er
     if (!st)
         return OCT_OK;
     st->s.opset = 13;
-    set_tap(l, st, 0, n->out[0]);
+    rt_set_tap(l, st, 0, n->out[0]);
     st->scheme = "int8";
     *made = true;
     return OCT_OK;
 }
 
-static oct_status try_qlinear(lower *l, int id, bool *made, oct_err *err)
+static oct_status try_qlinear(rt_lowering *l, int id, bool *made, oct_err *err)
 {
     const oct_node *n = &l->g->node[id];
     const qlinear_form *f = NULL;
     *made = false;
-    if (is_op(n, "QLinearConcat"))
+    if (rt_is_op(n, "QLinearConcat"))
         return qlinear_concat(l, n, made, err);
     for (size_t i = 0; i < OCT_COUNT(forms); i++)
-        if (is_op(n, forms[i].type))
+        if (rt_is_op(n, forms[i].type))
             f = &forms[i];
     const oct_op *op = f ? oct_op_find("", f->op, f->since) : NULL;
     if (!op || !op->integer || n->n_out != 1)
@@ -403,7 +396,7 @@ static oct_status try_qlinear(lower *l, int id, bool *made, oct_err *err)
             l->p->n_step = at;
             return OCT_OK;
         }
-        OCT_TRY(operand_of(l, n->out[0], &o, err));
+        OCT_TRY(rt_lower_operand(l, n->out[0], &o, err));
     }
     st->s.out[0] = &o->t;
     bool ok = st->s.in[0] && (f->x[1] < 0 || st->s.in[1]);
@@ -415,7 +408,7 @@ static oct_status try_qlinear(lower *l, int id, bool *made, oct_err *err)
         l->p->n_step = at;
         return OCT_OK;
     }
-    set_tap(l, st, 0, n->out[0]);
+    rt_set_tap(l, st, 0, n->out[0]);
     st->scheme = "int8";
     *made = true;
     return OCT_OK;
@@ -438,7 +431,7 @@ static bool same_grid(const oct_quant *a, const oct_quant *b)
 
 /* A move of integers whose meaning is known: the step that QDQ around it would have given, so that the outputs' meaning is known
  * in turn. */
-static oct_status try_moved(lower *l, int id, bool *made, oct_err *err)
+static oct_status try_moved(rt_lowering *l, int id, bool *made, oct_err *err)
 {
     const oct_node *n = &l->g->node[id];
     const oct_op *op = oct_op_of(l->g, id);
@@ -457,15 +450,15 @@ static oct_status try_moved(lower *l, int id, bool *made, oct_err *err)
     rt_operand *o;
     for (int i = 0; i < n->n_in; i++)
         if (n->in[i] >= 0) {
-            OCT_TRY(carries(op, i) ? quant_operand(l, (quant_ref){ n->in[i], q }, &o, err) : operand_of(l, n->in[i], &o, err));
+            OCT_TRY(carries(op, i) ? quant_operand(l, (quant_ref){ n->in[i], q }, &o, err) : rt_lower_operand(l, n->in[i], &o, err));
             st->s.in[i] = &o->t;
         }
     for (int k = 0; k < n->n_out; k++)
         if (n->out[k] >= 0) {
-            OCT_TRY(operand_of(l, n->out[k], &o, err));
+            OCT_TRY(rt_lower_operand(l, n->out[k], &o, err));
             if (o->t.dtype == t)
                 OCT_TRY(quant_operand(l, (quant_ref){ n->out[k], q }, &o, err));
-            set_tap(l, st, k, n->out[k]);
+            rt_set_tap(l, st, k, n->out[k]);
             st->s.out[k] = &o->t;
         }
     *made = op->integer(&st->s);
@@ -477,7 +470,7 @@ static oct_status try_moved(lower *l, int id, bool *made, oct_err *err)
 
 /* ---- plain steps ---- */
 
-static oct_status plain_step(lower *l, int id, oct_err *err)
+static oct_status plain_step(rt_lowering *l, int id, oct_err *err)
 {
     const oct_node *n = &l->g->node[id];
     const oct_op *op = oct_op_of(l->g, id);
@@ -489,7 +482,7 @@ static oct_status plain_step(lower *l, int id, oct_err *err)
     rt_operand *o;
     for (int i = 0; i < n->n_in; i++)
         if (n->in[i] >= 0) {
-            OCT_TRY(operand_of(l, n->in[i], &o, err));
+            OCT_TRY(rt_lower_operand(l, n->in[i], &o, err));
             st->s.in[i] = &o->t;
         }
     for (int k = 0; k < n->n_out; k++) {
@@ -497,19 +490,19 @@ static oct_status plain_step(lower *l, int id, oct_err *err)
             continue;
         int end = n->out[k];
         if (k == 0 && op->fuses_clamp && l->g->value[end].dtype == OCT_F32) {
-            int clamp = join_clamp(l, &end, &st->s.epilogue, true);
+            int clamp = rt_join_clamp(l, &end, &st->s.epilogue, true);
             if (clamp >= 0)
                 l->done[clamp] = true;
         }
-        OCT_TRY(operand_of(l, end, &o, err));
-        set_tap(l, st, k, end);
+        OCT_TRY(rt_lower_operand(l, end, &o, err));
+        rt_set_tap(l, st, k, end);
         st->s.out[k] = &o->t;
     }
     return OCT_OK;
 }
 
 /* What a QuantizeLinear's output stands for. */
-static oct_status note_grid(lower *l, const oct_node *n, oct_err *err)
+static oct_status note_grid(rt_lowering *l, const oct_node *n, oct_err *err)
 {
     bool oom = false;
     if (n->n_in > 1 && n->n_out > 0 && n->out[0] >= 0 && !oct_node_int(n, "block_size", 0))
@@ -531,10 +524,13 @@ static void count_macs(rt_step *st)
     st->macs = (uint64_t)(y->count * (per > 0 ? per : 1));
 }
 
-static oct_status lower_node(lower *l, int id, oct_err *err)
+static oct_status lower_node(rt_lowering *l, int id, oct_err *err)
 {
     const oct_node *n = &l->g->node[id];
     bool made;
+    OCT_TRY(rt_lower_dynamic(l, id, &made, err));
+    if (made)
+        return OCT_OK;
     OCT_TRY(try_qlinear(l, id, &made, err));
     if (!made) {
         if (!oct_op_of(l->g, id)) {
@@ -548,7 +544,7 @@ static oct_status lower_node(lower *l, int id, oct_err *err)
         OCT_TRY(try_moved(l, id, &made, err));
     if (!made)
         OCT_TRY(plain_step(l, id, err));
-    if (!made && is_op(n, "QuantizeLinear"))
+    if (!made && rt_is_op(n, "QuantizeLinear"))
         OCT_TRY(note_grid(l, n, err));
     count_macs(&l->p->step[l->p->n_step - 1]);
     return OCT_OK;
@@ -583,10 +579,10 @@ static oct_status drop_unused(oct_plan *p, oct_err *err)
     return OCT_OK;
 }
 
-static bool is_constant_dq(const lower *l, int id)
+static bool is_constant_dq(const rt_lowering *l, int id)
 {
     const oct_node *n = &l->g->node[id];
-    if (!is_op(n, "DequantizeLinear") || !oct_op_of(l->g, id) || n->n_out != 1 || n->out[0] < 0)
+    if (!rt_is_op(n, "DequantizeLinear") || !oct_op_of(l->g, id) || n->n_out != 1 || n->out[0] < 0)
         return false;
     for (int i = 0; i < n->n_in; i++)
         if (n->in[i] >= 0 && !l->g->value[n->in[i]].konst)
@@ -595,27 +591,27 @@ static bool is_constant_dq(const lower *l, int id)
 }
 
 /* DequantizeLinear of constants that a float step uses or an output shows: computed once, here. */
-static oct_status fold_dequantize(lower *l, int id, oct_err *err)
+static oct_status fold_dequantize(rt_lowering *l, int id, oct_err *err)
 {
     const oct_node *n = &l->g->node[id];
     int v = n->out[0];
     oct_tensor *t;
     OCT_TRY(oct_op_eval(l->g, id, SIZE_MAX, l->p->arena, &t, err));
     rt_operand *o;
-    OCT_TRY(operand_of(l, v, &o, err));
+    OCT_TRY(rt_lower_operand(l, v, &o, err));
     o->t.constant = true;
     o->t.data = (void *)(uintptr_t)t->data;
     l->p->buffer[o->buffer].konst = t->data;
     return OCT_OK;
 }
 
-static oct_status lower_all(lower *l, oct_err *err)
+static oct_status lower_all(rt_lowering *l, oct_err *err)
 {
     oct_plan *p = l->p;
     char text[300];
     for (size_t i = 0; i < p->g->n_input; i++) {
         rt_operand *o;
-        OCT_TRY(operand_of(l, p->g->input[i], &o, err));
+        OCT_TRY(rt_lower_operand(l, p->g->input[i], &o, err));
         p->buffer[o->buffer].input = (int)i;
     }
     for (size_t i = 0; i < p->g->n_order; i++) {
@@ -629,7 +625,7 @@ static oct_status lower_all(lower *l, oct_err *err)
         }
     }
     for (size_t i = 0; i < p->n_output; i++)
-        OCT_TRY(operand_of(l, p->g->output[i], &p->output[i], err));
+        OCT_TRY(rt_lower_operand(l, p->g->output[i], &p->output[i], err));
     for (size_t i = 0; i < p->g->n_order; i++) {
         int id = p->g->order[i];
         if (!is_constant_dq(l, id) || !p->value[p->g->node[id].out[0]])
@@ -645,7 +641,7 @@ static oct_status lower_all(lower *l, oct_err *err)
 
 oct_status rt_lower(oct_plan *p, oct_err *err)
 {
-    lower l = { p, p->g, oct_calloc(p->g->n_node + 1, sizeof(bool)), oct_calloc(p->g->n_value + 1, sizeof(oct_quant *)) };
+    rt_lowering l = { p, p->g, oct_calloc(p->g->n_node + 1, sizeof(bool)), oct_calloc(p->g->n_value + 1, sizeof(oct_quant *)) };
     p->value = oct_arena_calloc(p->arena, p->g->n_value + 1, sizeof *p->value);
     p->n_output = p->g->n_output;
     p->output = oct_arena_calloc(p->arena, p->n_output + 1, sizeof *p->output);
