@@ -132,6 +132,26 @@ static void chain_row(const void *source, size_t tap, size_t k, int8_t *w)
     memcpy(w, c->w + (tap * c->kc + k) * OCT_QCHAIN_COLUMNS, OCT_QCHAIN_COLUMNS);
 }
 
+/* Every quad of a chained panel is read inside the row: the kernel does not look. */
+static void check_offsets(oct_check *t, const kernel_case *c, const int8_t *panel)
+{
+    const uint8_t *at = (const uint8_t *)panel + sizeof(oct_qchain_panel);
+    for (size_t k = 0; k < c->taps * c->kc; k += c->kc - k % c->kc < OCT_QCHAIN_DEPTH ? c->kc - k % c->kc : OCT_QCHAIN_DEPTH) {
+        const oct_qchain_segment *s = (const oct_qchain_segment *)(const void *)at;
+        const oct_qchain_quad *q = (const oct_qchain_quad *)(const void *)(s + 1);
+        size_t n = 0;
+        for (size_t kind = 0; kind < OCT_QCHAIN_KINDS; kind++)
+            for (size_t i = 0; i < s->chains[kind] * (OCT_QCHAIN_LONGEST - kind % OCT_QCHAIN_LONGEST); i++, n++) {
+                const size_t run = kind < OCT_QCHAIN_LONGEST ? 4 : OCT_QCHAIN_WINDOW;
+                if (q[n].offset < 0 || (size_t)q[n].offset + run > c->kc) {
+                    printf("FAIL quad %zu reads %zu bytes at %d of a row of %zu\n", n, run, (int)q[n].offset, c->kc);
+                    t->failed++;
+                }
+            }
+        at += sizeof *s + oct_qchain_table(n) + n * 64;
+    }
+}
+
 /* The panel of the weights; NULL where no such panel exists. Chains are tried even where plain is faster. */
 static int8_t *panel_of(oct_check *t, const kernel_case *c)
 {
@@ -140,7 +160,10 @@ static int8_t *panel_of(oct_check *t, const kernel_case *c)
         const size_t size = 1024 + taps * (64 + kc * 40 + (kc / 512 + 1) * 64);
         int8_t *b = oct_check_buffer(t, size);
         bool gain;
-        return oct_qchain_pack(chain_row, c, taps, kc, size, b, &gain) ? b : NULL;
+        if (!oct_qchain_pack(chain_row, c, taps, kc, size, b, &gain))
+            return NULL;
+        check_offsets(t, c, b);
+        return b;
     }
     int8_t *b = oct_check_buffer(t, taps * groups * kr * nr);
     memset(b, 0, taps * groups * kr * nr);
