@@ -33,11 +33,11 @@ void oct_conv_geom_init(oct_conv_geom *g);
  * taken as given: pixels that reach outside the input read padding. */
 oct_status oct_conv_geom_check(const oct_conv_geom *g, oct_err *err);
 
-/* How a plan computes; chosen from the shape alone. */
+/* How a plan computes; chosen from the shape and the kernel in use. */
 typedef enum oct_conv_path {
     OCT_CONV_DENSE,    /* 1x1, stride 1: a plain product over pixels              */
     OCT_CONV_INDIRECT, /* pointers to the input pixel of every tap                */
-    OCT_CONV_GATHER,   /* few channels: blocks of rows copied together (k dense)  */
+    OCT_CONV_GATHER,   /* few channels, or kernels of chains: blocks of rows copied together (k dense) */
     OCT_CONV_DEPTHWISE /* one input and one output channel a group                */
 } oct_conv_path;
 const char *oct_conv_path_name(oct_conv_path p); /* "dense", ...; for profiles */

@@ -98,13 +98,12 @@ typedef struct pairing {
     size_t n;
 } pairing;
 
-/* Heaviest lane of k and l together. */
+/* Heaviest lane of k and l together; l may be -1. */
 static uint32_t together(const segment *s, int k, int l)
 {
     uint32_t most = 0;
-    const uint8_t *a = &s->load[k][0][0], *b = &s->load[l][0][0];
     for (size_t i = 0; i < (size_t)2 * COLUMNS; i++) {
-        const uint32_t v = (uint32_t)a[i] + b[i];
+        const uint32_t v = (uint32_t)s->load[k][i / COLUMNS][i % COLUMNS] + (l < 0 ? 0 : s->load[l][i / COLUMNS][i % COLUMNS]);
         most = v > most ? v : most;
     }
     return most;
@@ -115,41 +114,46 @@ static int count(uint32_t set)
     return __builtin_popcount(set);
 }
 
-static uint32_t alone(const segment *s, int k)
+/* partners[i]: which of the n values of k may stand in a pair with k[i]. */
+static void find_partners(const segment *s, const int16_t *k, size_t n, uint32_t *partners)
 {
-    uint32_t most = 0;
-    for (size_t i = 0; i < (size_t)2 * COLUMNS; i++)
-        most = (&s->load[k][0][0])[i] > most ? (&s->load[k][0][0])[i] : most;
-    return most;
-}
-
-/* Pairs the n values of k: the one with the fewest partners left takes the lightest of them. */
-static void match(const segment *s, const int16_t *k, size_t n, pairing *p)
-{
-    uint32_t load[WINDOW][WINDOW], partners[WINDOW] = { 0 }, left = (1u << n) - 1;
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j < i; j++) {
-            load[i][j] = load[j][i] = together(s, k[i], k[j]);
-            if (load[i][j] <= LIMIT) {
+    for (size_t i = 0; i < n; i++) {
+        uint8_t room[2 * COLUMNS];
+        partners[i] = 0;
+        for (size_t c = 0; c < (size_t)2 * COLUMNS; c++)
+            room[c] = (uint8_t)(LIMIT - s->load[k[i]][c / COLUMNS][c % COLUMNS]);
+        for (size_t j = 0; j < i; j++)
+            if (fits(&s->load[k[j]][0][0], room, (size_t)2 * COLUMNS)) {
                 partners[i] |= 1u << j;
                 partners[j] |= 1u << i;
             }
-        }
-    p->n = 0;
-    while (left) {
-        size_t best = WINDOW, with = WINDOW;
-        for (size_t i = 0; i < n; i++)
-            if (left >> i & 1 && (best == WINDOW || count(partners[i] & left) < count(partners[best] & left)))
-                best = i;
-        left &= ~(1u << best);
-        for (size_t j = 0; j < n; j++)
-            if (left & partners[best] & 1u << j && (with == WINDOW || load[best][j] < load[best][with]))
-                with = j;
-        p->pair[p->n][0] = k[best];
-        p->pair[p->n][1] = with == WINDOW ? -1 : k[with];
-        p->load[p->n++] = with == WINDOW ? alone(s, k[best]) : load[best][with];
-        if (with != WINDOW)
-            left &= ~(1u << with);
+    }
+}
+
+/* The one of a set that has the fewest partners in `left`. */
+static size_t loneliest(uint32_t set, const uint32_t *partners, uint32_t left)
+{
+    size_t best = WINDOW;
+    for (size_t i = 0; set >> i; i++)
+        if (set >> i & 1 && (best == WINDOW || count(partners[i] & left) < count(partners[best] & left)))
+            best = i;
+    return best;
+}
+
+/* Pairs the n values of k: each time the one with the fewest partners left, and of these the one with the fewest. */
+static void match(const segment *s, const int16_t *k, size_t n, pairing *p)
+{
+    uint32_t partners[WINDOW], left = (1u << n) - 1;
+    find_partners(s, k, n, partners);
+    for (p->n = 0; left; p->n++) {
+        const size_t one = loneliest(left, partners, left);
+        left &= ~(1u << one);
+        const size_t two = loneliest(left & partners[one], partners, left);
+        p->pair[p->n][0] = k[one];
+        p->pair[p->n][1] = two == WINDOW ? -1 : k[two];
+        p->load[p->n] = together(s, k[one], p->pair[p->n][1]);
+        if (two != WINDOW)
+            left &= ~(1u << two);
     }
 }
 
