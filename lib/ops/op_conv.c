@@ -307,6 +307,7 @@ static oct_status conv_integer_prepare(oct_step *s, const oct_prep *p, oct_err *
     if (!(c->zero = oct_arena_calloc(p->arena, (size_t)(zw ? zw->count : 1), sizeof *c->zero)))
         return oct_nomem(err);
     c->packed = s->in[1]->constant && (!zw || zw->constant);
+    c->q.hasty = !c->packed;
     if (c->packed) {
         OCT_TRY(place_weights(c, s, p, c->q.packed_size, c->q.scratch_size, err));
         pack_integer(c, s, c->weights);

@@ -112,6 +112,7 @@ static void check_shape(oct_check *t, size_t m, size_t n, size_t k)
         t->failed++;
         return;
     }
+    p.hasty = r & 256;
     void *packed = oct_check_buffer(t, p.packed_size), *scratch = oct_check_buffer(t, p.scratch_size);
     oct_qgemm_pack(&p, b, (ptrdiff_t)n, 1, with_zb ? zb : NULL, zb_step, packed);
     oct_qgemm_run(&p, r & 64 ? t->pool : NULL, m, a, lda, za, packed, with_bias ? bias : NULL, &o, got, ldc, scratch);

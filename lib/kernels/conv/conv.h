@@ -101,6 +101,7 @@ typedef struct oct_qconv {
     const oct_qout_kernel *qout;
     size_t block;
     int threads;
+    bool hasty; /* as in oct_qgemm */
     size_t packed_size, scratch_size; /* bytes */
 } oct_qconv;
 

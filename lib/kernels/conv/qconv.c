@@ -107,7 +107,7 @@ void oct_qconv_pack(const oct_qconv *p, const void *w, const int32_t *zw, size_t
     }
     const oct_conv_geom *g = &p->g;
     const size_t taps = oct_conv_taps(g), ic = (size_t)(g->c / g->groups), oc = (size_t)(g->oc / g->groups);
-    oct_qsource s = { .b = w, .is_signed = p->w_type == OCT_S8, .taps = taps, .kc = ic,
+    oct_qsource s = { .b = w, .is_signed = p->w_type == OCT_S8, .hasty = p->hasty, .taps = taps, .kc = ic,
                       .dense = p->path == OCT_CONV_GATHER, .ts = 1, .zb = zw, .zb_step = zw_step };
     s.ks = (ptrdiff_t)(g->transposed ? oc * taps : taps);
     s.ns = (ptrdiff_t)(g->transposed ? taps : ic * taps);

@@ -57,6 +57,7 @@ typedef struct oct_qsource {
     const uint8_t *b;
     bool is_signed;
     size_t taps, kc;      /* of the weights */
+    bool hasty;           /* take no time to find chains */
     bool dense;           /* pad the whole depth to kr, not every tap (gathered rows) */
     ptrdiff_t ts, ks, ns;
     const int32_t *zb;

@@ -49,6 +49,7 @@ typedef struct oct_qgemm {
     oct_dtype a_type, b_type;
     size_t n, k;
     int threads;
+    bool hasty; /* set it after preparing where B is packed for one run only: no time goes into its order */
     size_t packed_size, scratch_size; /* bytes */
 } oct_qgemm;
 

@@ -75,9 +75,10 @@ static void pack_chains(const oct_qgemm_kernel *kn, const oct_qsource *s, size_t
 {
     const columns c = { s, j0, nj };
     bool gain = false;
-    if (oct_qchain_pack(row_of, &c, s->dense ? 1 : s->taps, s->dense ? s->taps * s->kc : s->kc, size, to, &gain) && gain)
+    if (!s->hasty && oct_qchain_pack(row_of, &c, s->dense ? 1 : s->taps, s->dense ? s->taps * s->kc : s->kc, size, to, &gain) && gain)
         return;
-    memset(to, 0, size);
+    if (!s->hasty)
+        memset(to, 0, size);
     pack_panel(kn, s, j0, nj, (int8_t *)to + sizeof(oct_qchain_panel));
 }
 
