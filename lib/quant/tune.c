@@ -15,7 +15,7 @@
 /* Widest ranges first: among nearly equal ones that is safer for data unlike the samples. */
 static const char *const candidates[] = { "minmax", "hist-mse=4", "hist-mse" };
 enum { N = sizeof candidates / sizeof candidates[0] };
-#define MARGIN_DB 0.5 /* what chance makes of equal ranges is more than this */
+#define MARGIN_DB 0.1 /* the least that counts as better */
 
 typedef struct trial {
     oct_graph *g;

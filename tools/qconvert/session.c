@@ -7,6 +7,9 @@
 #include <math.h>
 #include <string.h>
 
+/* Fewer samples than this are not split: halves would be worse than the optimism they avoid. */
+enum { LEAST_SPLIT = 16 };
+
 static void log_change(void *arg, const char *pass, const char *what, const char *node)
 {
     session *s = arg;
@@ -122,27 +125,83 @@ static oct_status read_table(session *s, oct_err *err)
     return OCT_EUSAGE;
 }
 
-static oct_status calibrate(session *s, oct_err *err)
+/* Progress of one part of the samples as that of the whole. */
+typedef struct part_progress {
+    oct_cli *cli;
+    int64_t before, total;
+} part_progress;
+
+static void report_part(void *arg, const char *what, int64_t done, int64_t total)
+{
+    part_progress *p = arg;
+    (void)total;
+    oct_progress_report(&p->cli->progress, what, p->before + done, p->total);
+}
+
+static oct_status calibrate_part(session *s, int part, part_progress *p, oct_calib *c, oct_err *err)
+{
+    oct_source *src;
+    tool_data d = s->a->data;
+    const int *axes;
+    size_t n;
+    const char *const *names = oct_qjob_values(s->job, &axes, &n);
+    oct_calibrate_opts o = { .values = names, .axes = axes, .n = n, .threads = (int)s->cli->threads,
+                             .progress = report_part, .progress_arg = p };
+    d.shard_i = part;
+    d.shard_n = 2;
+    OCT_TRY(tool_open_data(s->m->graph, &d, 0, &src, err));
+    oct_status st = oct_calibrate(s->m->graph, src, &o, c, err);
+    p->before += (int64_t)c->samples;
+    oct_source_close(src);
+    return st;
+}
+
+/* Ranges that are judged on the samples they come from look better the more they clip. So with enough samples the odd ones
+ * are kept as a table of their own, from which candidates are made that the even ones judge. */
+static bool can_split(const session *s)
+{
+    oct_err ignored = OCT_ERR_INIT;
+    return s->a->recover && !s->a->data.skip_bad && oct_source_count(s->src) >= LEAST_SPLIT &&
+           oct_source_reset(s->src, &ignored) == OCT_OK;
+}
+
+static oct_status calibrate_parts(session *s, oct_err *err)
+{
+    part_progress p = { .cli = s->cli, .total = oct_source_count(s->src) };
+    if (!(s->odd = oct_calib_create()))
+        return oct_nomem(err);
+    OCT_TRY(calibrate_part(s, 1, &p, s->odd, err));
+    OCT_TRY(calibrate_part(s, 0, &p, s->calib, err));
+    return oct_calib_merge(s->calib, s->odd, err);
+}
+
+static oct_status calibrate_all(session *s, oct_err *err)
 {
     const int *axes;
     size_t n;
     const char *const *names = oct_qjob_values(s->job, &axes, &n);
     oct_calibrate_opts o = { .values = names, .axes = axes, .n = n, .threads = (int)s->cli->threads,
                              .progress = oct_progress_report, .progress_arg = &s->cli->progress };
+    OCT_TRY(oct_calibrate(s->m->graph, s->src, &o, s->calib, err));
+    tool_say_bad(s->cli, s->src);
+    return OCT_OK;
+}
+
+static oct_status calibrate(session *s, oct_err *err)
+{
+    size_t n;
+    oct_qjob_values(s->job, NULL, &n);
     if (!(s->calib = oct_calib_create()))
         return oct_nomem(err);
     if (*oct_source_preprocess_words(s->src))
         oct_cli_note(s->cli, 0, "preprocessing: %s", oct_source_preprocess_words(s->src));
     if (n == 0)
         return OCT_OK;
-    oct_status st = oct_calibrate(s->m->graph, s->src, &o, s->calib, err);
-    if (st == OCT_OK) {
-        tool_say_bad(s->cli, s->src);
-        if (s->calib->n_tensors < n)
-            oct_cli_warn(s->cli, "%zu of %zu tensors could not be calibrated: they depend on an operator that is not known here",
-                         n - s->calib->n_tensors, n);
-    }
-    return st;
+    OCT_TRY(can_split(s) ? calibrate_parts(s, err) : calibrate_all(s, err));
+    if (s->calib->n_tensors < n)
+        oct_cli_warn(s->cli, "%zu of %zu tensors could not be calibrated: they depend on an operator that is not known here",
+                     n - s->calib->n_tensors, n);
+    return OCT_OK;
 }
 
 /* Samples for choices that are measured: more for small models, where they cost little and each tells less. */
@@ -156,14 +215,30 @@ static int64_t tuning_samples(const session *s)
     return n < 16 ? 16 : n > 64 ? 64 : n;
 }
 
-/* n samples spread over the data. */
-static oct_status open_spread(const session *s, int64_t n, oct_source **src, oct_err *err)
+/* n samples spread over all data, or over the even ones. */
+static oct_status open_spread(const session *s, int64_t n, int64_t step, oct_source **src, oct_err *err)
 {
     tool_data d = s->a->data;
-    int64_t count = oct_source_count(s->src);
+    int64_t count = oct_source_count(s->src) / step;
     d.shard_i = 0;
-    d.shard_n = count > n ? count / n : 1;
+    d.shard_n = count > n ? count / n * step : step;
     return tool_open_data(s->m->graph, &d, 0, src, err);
+}
+
+static oct_status tune(session *s, int64_t n, oct_err *err)
+{
+    oct_source *src = NULL;
+    oct_pool *pool = oct_pool_create((int)s->cli->threads);
+    if (pool)
+        oct_pool_relax(pool);
+    oct_status st = pool ? open_spread(s, n, s->odd ? 2 : 1, &src, err) : oct_nomem(err);
+    if (st == OCT_OK)
+        st = oct_qjob_tune(s->job, s->odd ? s->odd : s->calib, src, n, pool, err);
+    oct_source_close(src);
+    oct_pool_destroy(pool);
+    oct_calib_destroy(s->odd);
+    s->odd = NULL;
+    return st;
 }
 
 /* Why what is measured on the whole model cannot be measured (empty: nothing would be); NULL: it can. */
@@ -193,20 +268,11 @@ static oct_status recover(session *s, oct_err *err)
             oct_cli_note(s->cli, 0, "%s: ranges by hist-mse, biases corrected from the statistics", why);
         return oct_qjob_decide(s->job, s->calib, err);
     }
-    oct_pool *pool = oct_pool_create((int)s->cli->threads);
-    if (pool)
-        oct_pool_relax(pool);
-    oct_status st = pool ? open_spread(s, n, &src, err) : oct_nomem(err);
-    if (st == OCT_OK)
-        st = oct_qjob_tune(s->job, s->calib, src, n, pool, err);
-    if (st == OCT_OK)
-        st = oct_source_reset(src, err);
-    if (st == OCT_OK)
-        st = oct_qjob_decide(s->job, s->calib, err);
-    if (st == OCT_OK)
-        st = oct_qjob_correct(s->job, s->calib, src, n, (int)s->cli->threads, err);
+    OCT_TRY(tune(s, n, err));
+    OCT_TRY(oct_qjob_decide(s->job, s->calib, err));
+    OCT_TRY(open_spread(s, n, 1, &src, err));
+    oct_status st = oct_qjob_correct(s->job, s->calib, src, n, (int)s->cli->threads, err);
     oct_source_close(src);
-    oct_pool_destroy(pool);
     return st;
 }
 
@@ -256,6 +322,7 @@ void session_close(session *s)
     oct_graph_destroy(s->fl);
     oct_source_close(s->src);
     oct_calib_destroy(s->calib);
+    oct_calib_destroy(s->odd);
     oct_policy_destroy(s->policy);
     oct_model_free(s->m);
     oct_arena_destroy(s->arena);
