@@ -10,9 +10,7 @@ between our runtime and ONNX Runtime on our model. A model with several outputs 
 A line ends with what failed. Exit: 0 none, 1 some.
 """
 import argparse
-import filecmp
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -25,7 +23,6 @@ from pylib import peer, tool
 from pylib.samples import open_samples
 
 ROOT = Path(__file__).resolve().parent
-NEVER = "the target runs this operator in float"
 
 
 def data_of(folder, name, part):
