@@ -155,11 +155,47 @@ def fused():
     contrib("EmbedLayerNormalization", [ids, seg, word, pos, typ, gamma, beta, mask, place], n_out=2, tol=(1e-4, 1e-5))
 
 
+def refused():
+    """What must fail: a careless plan would read or write beyond a tensor, or compute something else."""
+    def no(family, op, opset, x, y, domain="", **attrs):
+        node = helper.make_node(op, [f"x{i}" if a is not None else "" for i, a in enumerate(x)], [f"y{i}" for i in range(len(y))],
+                                domain=domain, **attrs)
+        cases.emit(family, node, opset, x, y, refuses=True)
+
+    T, B, I, H = 3, 2, 4, 5
+    x, w, r, y = f32(T, B, I), f32(1, 4 * H, I), f32(1, 4 * H, H), [f32(T, 1, B, H)]
+    kw = {"hidden_size": H}
+    lens = lambda *v: np.array(v, np.int32)  # noqa: E731
+    for bad in ([x, f32(1, 4 * H, I + 1), r], [x, w, f32(1, 4 * H, H + 1)], [x, f32(2, 4 * H, I), r], [x, w, r, f32(1, 4 * H)],
+                [x, w, r, None, lens(4, 1)], [x, w, r, None, lens(-1, 1)], [x, w, r, None, lens(1, 1, 1)],
+                [x, w, r, None, None, f32(1, B + 1, H)], [x, w, r, None, None, None, f32(1, B, H - 1)],
+                [x, w, r, None, None, None, None, f32(1, 2 * H)]):
+        no("recurrent", "LSTM", 14, bad, y, **kw)
+    no("recurrent", "LSTM", 14, [x, w, r], y, direction="sideways", **kw)
+    no("recurrent", "LSTM", 14, [x, w, r], y, activations=["Sigmoid", "Tanh", "Wave"], **kw)
+    no("recurrent", "LSTM", 14, [x, w, r], y, activations=["Sigmoid", "Tanh"], **kw)
+    q, s, z = codes(np.int8, 1, I, 4 * H), f32(1), np.zeros(1, np.int8)
+    for bad in ([q, codes(np.int8, 1, H + 1, 4 * H), s, z, s, z], [q, codes(np.int8, 1, H, 4 * H), s, z, f32(7), z],
+                [q, codes(np.int8, 1, 4 * H, H), s, z, s, np.zeros(1, np.uint8)]):
+        no("contrib", "DynamicQuantizeLSTM", 1, [x, bad[0], bad[1], None, None, None, None, None, *bad[2:]], y, MS, **kw)
+    a, b = codes(np.uint8, 3, 8), codes(np.int8, 8, 5)
+    for bad in ([a, b, f32(1), f32(4)], [a, b, f32(2), f32(1)], [a, b, f32(1), f32(5), None, np.zeros(3, np.int8)],
+                [a, b, f32(1), f32(5), None, None, f32(6)]):
+        no("contrib", "MatMulIntegerToFloat", 1, bad, [f32(3, 5)], MS)
+    no("contrib", "BiasGelu", 1, [f32(3, 4), f32(3)], [f32(3, 4)], MS)
+    no("contrib", "SkipLayerNormalization", 1, [f32(2, 3, 4), f32(2, 1, 4), f32(4)], [f32(2, 3, 4)], MS)
+    for ids in ([0, 9], [-1, 0]):
+        no("contrib", "EmbedLayerNormalization", 1, [lens(*ids)[None], None, f32(9, 4), f32(9, 4), None, f32(4), f32(4)],
+           [f32(1, 2, 4), lens(0)], MS)
+    no("contrib", "EmbedLayerNormalization", 1, [lens(0, 1)[None], None, f32(9, 4)], [f32(1, 2, 4), lens(0)], MS)
+
+
 if __name__ == "__main__":
     all_recurrent()
     dynamic()
     dynamic_lstm()
     fused()
+    refused()
     for f in cases.files.values():
         f.close()
     print(cases.counts)

@@ -49,7 +49,7 @@ static void run_dynamic(const oct_rnn_mat *m, oct_pool *pool, size_t rows, const
     float *mult = (float *)(scratch + whole(rows * m->k)), scale;
     oct_dynamic_quantize_u8(pool, a, rows * m->k, codes, &scale, &zero);
     for (size_t j = 0; j < m->n; j++)
-        mult[j] = scale * m->scale[j * m->scale_step];
+        mult[j] = m->scale[m->scale_step ? j : 0] * scale;
     oct_qout out = { .kind = OCT_QOUT_F32, .mult = mult, .bias = rows == 1 ? add : NULL };
     oct_qgemm_run(&m->q, pool, rows, codes, m->k, zero, packed, NULL, &out, c, ldc, (char *)mult + whole(m->n * sizeof(float)));
     for (size_t i = 0; add && rows > 1 && i < rows; i++)
