@@ -219,3 +219,17 @@ oct_status rt_lower_dynamic(rt_lowering *l, int id, bool *made, oct_err *err)
     *made = true;
     return make_step(l, id, &c, err);
 }
+
+void rt_note_dynamic(rt_step *st)
+{
+    static const char *const integer[] = { "DynamicQuantizeMatMul", "MatMulIntegerToFloat", "MatMulInteger", "ConvInteger",
+                                           "DynamicQuantizeLSTM" };
+    static const char *const recurrent[] = { "RNN", "GRU", "LSTM", "DynamicQuantizeLSTM" };
+    const oct_step *s = &st->s;
+    for (size_t i = 0; i < OCT_COUNT(integer); i++)
+        if (strcmp(s->op->type, integer[i]) == 0)
+            st->scheme = "int8";
+    for (size_t i = 0; i < OCT_COUNT(recurrent); i++)
+        if (strcmp(s->op->type, recurrent[i]) == 0 && s->n_in > 2 && s->in[0] && s->in[1] && s->in[2] && s->in[0]->rank == 3)
+            st->macs = (uint64_t)(s->in[0]->dims[0] * s->in[0]->dims[1]) * (uint64_t)(s->in[1]->count + s->in[2]->count);
+}

@@ -1,4 +1,5 @@
-/* Dynamic quantization: chains lowered to one step against the same chain run node by node, and against sums written out. */
+/* Dynamic quantization: chains lowered to one step against the same chain run node by node, and against sums written out. Recurrent
+ * operators: the same bits on every instruction set, for every number of threads and every batch. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "kernels/cpu.h"
 #include "net.h"
 
 enum { M = 7, K = 37, N = 19, CAP = 4096 };
@@ -199,11 +201,87 @@ static void qgemm_real(void **state)
     oct_graph_destroy(g);
 }
 
+/* An LSTM with peepholes both ways and a GRU over 9 steps. */
+static oct_graph *recurrent(const char *batch)
+{
+    char dims[40];
+    snprintf(dims, sizeof dims, "9,%s,13", batch);
+    oct_graph *g = net_graph(14);
+    GOOD(oct_graph_set_opset(g, "com.microsoft", 1, err));
+    int x = net_input(g, "x", OCT_F32, dims);
+    int y = NET_NODE(g, "LSTM", "lstm", "ya", x, net_random(g, "w", "2,92,13", 1), net_random(g, "r", "2,92,23", 2),
+                     net_random(g, "b", "2,184", 3), -1, -1, -1, net_random(g, "p", "2,69", 4));
+    net_int(g, "hidden_size", 23);
+    net_str(g, "direction", "bidirectional");
+    net_output(g, y);
+    net_output(g, NET_NODE(g, "GRU", "gru", "yb", x, net_random(g, "gw", "1,51,13", 5), net_random(g, "gr", "1,51,17", 6)));
+    net_int(g, "hidden_size", 17);
+    return g;
+}
+
+static void every_way(const oct_graph *g, size_t count)
+{
+    static const char *const isas[] = { "scalar", "avx2", "avx512", "avx512vnni", "native" };
+    oct_pool *pool = oct_pool_create(3);
+    assert_non_null(pool);
+    for (size_t i = 0; i < OCT_COUNT(isas); i++)
+        for (int threads = 0; threads < 2; threads++) {
+            oct_plan_opts o = { .pool = threads ? pool : NULL };
+            if (oct_isa_limit(isas[i], NULL) != OCT_OK)
+                continue;
+            assert_int_equal(net_run_with(g, &o, NULL, i + (size_t)threads ? got : want, CAP), count);
+            if (i + (size_t)threads)
+                assert_memory_equal(got, want, count * sizeof *got);
+        }
+    oct_pool_destroy(pool);
+}
+
+static void recurrent_bits(void **state)
+{
+    oct_graph *g = recurrent("3");
+    every_way(g, 9 * 3 * (2 * 23 + 17));
+    oct_graph_destroy(g);
+    g = net_graph(14);
+    GOOD(oct_graph_set_opset(g, "com.microsoft", 1, err));
+    const int8_t zero = 0;
+    int s = NET_F32(g, "s", "1", 0.01f), z = net_const(g, "z", OCT_S8, "1", &zero);
+    net_output(g, NET_NODE(g, "com.microsoft.DynamicQuantizeLSTM", "lstm", "y", net_input(g, "x", OCT_F32, "9,2,11"),
+                           net_const(g, "w", OCT_S8, "1,11,20", codes), net_const(g, "r", OCT_S8, "1,5,20", codes + 220),
+                           net_random(g, "b", "1,40", 3), -1, -1, -1, -1, s, z, s, z));
+    net_int(g, "hidden_size", 5);
+    every_way(g, 9 * 2 * 5);
+    oct_graph_destroy(g);
+}
+
+/* The first sequence of three comes out as it does alone: inputs of [steps][batch][13] differ, so alone is computed on row 0. */
+static void recurrent_batches(void **state)
+{
+    static float x[9 * 3 * 13], one[9 * 13];
+    net_fill(x, 9 * 3 * 13, 41);
+    for (int t = 0; t < 9; t++)
+        memcpy(one + t * 13, x + t * 3 * 13, 13 * sizeof *x);
+    oct_graph *all = recurrent("3"), *alone = recurrent("1");
+    oct_plan *p = net_plan(all, NULL, NULL), *q = net_plan(alone, NULL, NULL);
+    GOOD(oct_plan_run(p, (const void *const[]){ x }, err));
+    GOOD(oct_plan_run(q, (const void *const[]){ one }, err));
+    for (size_t o = 0; o < 2; o++) {
+        const oct_operand *a = oct_plan_output(p, o), *b = oct_plan_output(q, o); /* [steps][directions][batch][hidden] */
+        const size_t n = (size_t)a->dims[3], rows = (size_t)(a->dims[0] * a->dims[1]);
+        for (size_t i = 0; i < rows; i++)
+            assert_memory_equal((const float *)a->data + i * 3 * n, (const float *)b->data + i * n, n * sizeof(float));
+    }
+    oct_plan_destroy(p);
+    oct_plan_destroy(q);
+    oct_graph_destroy(all);
+    oct_graph_destroy(alone);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_step),         cmocka_unit_test(clamp_joins), cmocka_unit_test(shared_codes),
         cmocka_unit_test(seen_values_stay), cmocka_unit_test(written_out), cmocka_unit_test(qgemm_real),
+        cmocka_unit_test(recurrent_bits),   cmocka_unit_test(recurrent_batches),
     };
     fill_codes();
     return cmocka_run_group_tests(tests, NULL, NULL);
