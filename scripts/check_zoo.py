@@ -97,6 +97,7 @@ def check(folder, name, args, work):
         failed.append(f"{row['floating']} float products in ONNX Runtime, {len(left)} meant")
 
     quant = tool.run_qeval(qeval, ours, rows, work / "q.npz")
+    run([qeval, model, ours, "--data", rows, "--layers", "-q"])
     one = tool.run_qeval(qeval, ours, rows, work / "q1.npz", extra=["--threads", "1"])
     if any(not np.array_equal(quant[n], one[n]) for n in quant):
         failed.append("threads matter in the runtime")

@@ -96,6 +96,12 @@ static oct_status set_input_shapes(oct_graph *g, const oct_input_shape *in, size
     return OCT_OK;
 }
 
+/* Shapes computed in the graph are constants once the inputs' shapes are: they fold, tapped or not. */
+static bool is_arithmetic_of_shapes(const oct_value *v)
+{
+    return v->dtype == OCT_S64 || v->dtype == OCT_S32;
+}
+
 /* Tapped values must outlive the fusion passes: passes keep graph outputs, so taps are outputs while they run. */
 static void show_taps(oct_plan *p, bool on)
 {
@@ -105,7 +111,7 @@ static void show_taps(oct_plan *p, bool on)
         for (size_t k = 0; v >= 0 && k < p->g->n_output; k++)
             real |= p->g->output[k] == v;
         if (v >= 0 && !real)
-            p->g->value[v].is_output = on;
+            p->g->value[v].is_output = on && !is_arithmetic_of_shapes(&p->g->value[v]);
     }
 }
 
@@ -158,6 +164,7 @@ static oct_status build(oct_plan *p, const oct_graph *g, const oct_input_shape *
     OCT_TRY(oct_graph_clone(g, &p->g, err));
     OCT_TRY(set_input_shapes(p->g, in, n_in, err));
     OCT_TRY(forget_shapes(p->g));
+    OCT_TRY(oct_infer_shapes(p->g, err)); /* types too, which show_taps asks for */
     show_taps(p, true);
     OCT_TRY(oct_fold_constants(p->g, SIZE_MAX, NULL, err));
     if (passes)

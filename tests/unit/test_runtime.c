@@ -495,6 +495,35 @@ static void float_taps(void **state)
     oct_graph_destroy(g);
 }
 
+static void tapped_shapes(void **state)
+{
+    /* Sizes of Resize computed from the input's shape, as exporters write them: taps on them must not keep them from folding. */
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, "N,1,2,2");
+    int shape = NET_NODE(g, "Shape", "shape", "s", x);
+    int two = NET_NODE(g, "Slice", "slice", "s2", shape, NET_S64(g, "from", "1", 0), NET_S64(g, "to", "1", 2));
+    int sizes = NET_NODE(g, "Concat", "concat", "sizes", two, NET_S64(g, "hw", "2", 4, 2));
+    net_int(g, "axis", 0);
+    int up = NET_NODE(g, "Resize", "resize", "up", x, -1, -1, sizes);
+    net_output(g, NET_NODE(g, "Neg", "neg", "y", up));
+    const char *taps[] = { "s", "s2", "sizes", "up" };
+    oct_plan_opts opts = { .taps = taps, .n_taps = OCT_COUNT(taps) };
+    oct_input_shape in = { .name = "x", .rank = 4, .dims = { 1, 1, 2, 2 } };
+    oct_plan *p;
+    GOOD(oct_plan_create(g, &in, 1, &opts, &p, err));
+    static seen s;
+    s.n = 0;
+    oct_plan_set_tap(p, on_tap, &s);
+    GOOD(oct_plan_run(p, (const void *[]){ (const float[]){ 1, 2, 3, 4 } }, err));
+    int at = seen_at(&s, "up");
+    assert_true(at >= 0);
+    assert_int_equal(s.count[at], 8);
+    same((const float[]){ 1, 2, 1, 2, 3, 4, 3, 4 }, s.value[at], 8);
+    assert_false(oct_plan_shows(p, "sizes"));
+    oct_plan_destroy(p);
+    oct_graph_destroy(g);
+}
+
 static void integer_taps(void **state)
 {
     oct_graph *g = net_cnn_make("1,3,17,13", true);
@@ -597,6 +626,7 @@ int main(void)
         cmocka_unit_test(constant_dequantize), cmocka_unit_test(dynamic_shapes), cmocka_unit_test(shape_errors),
         cmocka_unit_test(errors_name_nodes), cmocka_unit_test(places),           cmocka_unit_test(runs_allocate_nothing),
         cmocka_unit_test(failing_allocations), cmocka_unit_test(float_taps),     cmocka_unit_test(integer_taps),
+        cmocka_unit_test(tapped_shapes),
         cmocka_unit_test(tap_stops),         cmocka_unit_test(integer_close_to_float), cmocka_unit_test(dropout_mask),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
