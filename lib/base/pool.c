@@ -3,7 +3,11 @@
 
 #include "base/mem.h"
 
+#if defined(OCT_PTHREADPOOL)
 #include <pthreadpool.h>
+#else
+#include "base/pool_plain.h"
+#endif
 #include <sched.h>
 #include <stdatomic.h>
 

@@ -1,7 +1,7 @@
-"""Adds up meson's test results: count.py [--broken N] BUILD... prints "N passed, N failed, N skipped".
+"""Adds up meson's test results: count.py [--broken N] [--skipped WHAT] BUILD... prints "N passed, N failed, N skipped".
 
-A test that reports in TAP counts each of its parts. --broken N counts N builds that failed as failures. What failed or
-was skipped is listed before, with the reason. Exit: 1 when anything failed, or nothing passed.
+A test that reports in TAP counts each of its parts. --broken N counts N builds that failed as failures; --skipped names one
+that could not be tried. What failed or was skipped is listed before, with the reason. Exit: 1 when anything failed, or nothing passed.
 """
 import argparse
 import json
@@ -32,9 +32,12 @@ def parts(test):
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("--broken", type=int, default=0)
+    p.add_argument("--skipped", default="")
     p.add_argument("builds", nargs="+")
     a = p.parse_args()
-    count = {"passed": 0, "failed": a.broken, "skipped": 0}
+    count = {"passed": 0, "failed": a.broken, "skipped": 1 if a.skipped else 0}
+    if a.skipped:
+        print(f"skipped: {a.skipped}")
     for build in a.builds:
         log = Path(build) / "meson-logs/testlog.json"
         for line in log.read_text().splitlines() if log.exists() else []:

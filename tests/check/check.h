@@ -12,7 +12,6 @@
 typedef struct oct_check {
     uint64_t seed;
     size_t cases, failed;
-    bool bench;
     oct_pool *pool; /* two threads */
     struct { uint8_t *p; size_t size; } buf[64];
     size_t bufs;
@@ -46,5 +45,6 @@ void check_elem(oct_check *t);
 void check_math(oct_check *t);
 void check_values(oct_check *t);
 void bench_products(oct_check *t);
+void print_bits(oct_check *t);
 
 #endif

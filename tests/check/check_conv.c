@@ -169,7 +169,7 @@ static void check_sconv_case(oct_check *t, size_t turn)
     oct_sconv p;
     oct_err err = OCT_ERR_INIT;
     if (oct_sconv_prepare(&p, &g, 2, &err) != OCT_OK) {
-        printf("FAIL sconv: %s\n", err.text);
+        printf("# FAIL sconv: %s\n", err.text);
         t->failed++;
         return;
     }
@@ -243,7 +243,7 @@ static void check_qconv_case(oct_check *t, size_t turn)
     oct_qconv p;
     oct_err err = OCT_ERR_INIT;
     if (oct_qconv_prepare(&p, &g, c.sx ? OCT_S8 : OCT_U8, c.sw ? OCT_S8 : OCT_U8, 2, &err) != OCT_OK) {
-        printf("FAIL qconv: %s\n", err.text);
+        printf("# FAIL qconv: %s\n", err.text);
         t->failed++;
         return;
     }

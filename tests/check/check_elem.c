@@ -1,14 +1,48 @@
 /* tests/check/check_elem.c -- element-wise, reduction, quantization and pooling kernels: every instruction set
- * against the plain C version, bit for bit (any NaN equals any NaN: IEEE leaves its payload open). */
+ * against the plain C version, bit for bit (any NaN equals any NaN: IEEE leaves its payload open), and against
+ * bits.inc, which is the same on every machine. */
 #include "check.h"
 #include "kernels/elem/table.h"
 
+#include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 static const size_t sizes[] = { 1, 3, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65, 100, 255, 513, 1100 };
 #define MOST 1100
 
-static void same_f32(oct_check *t, float *want, float *got, size_t n, const char *what, int op, size_t size)
+/* A hash (FNV-1a) of all results of one operation, in order. */
+typedef struct bits {
+    char what[40];
+    uint64_t hash;
+} bits;
+
+static bits seen[400];
+static size_t count_seen;
+
+static void add_bits(const char *what, const void *data, size_t size)
+{
+    size_t i = 0;
+    while (i < count_seen && strcmp(seen[i].what, what) != 0)
+        i++;
+    if (i == count_seen) {
+        assert(i < OCT_COUNT(seen));
+        snprintf(seen[i].what, sizeof seen[i].what, "%s", what);
+        seen[count_seen++].hash = 0xcbf29ce484222325;
+    }
+    for (size_t b = 0; b < size; b++)
+        seen[i].hash = (seen[i].hash ^ ((const uint8_t *)data)[b]) * 0x100000001b3;
+}
+
+static void same(oct_check *t, const void *want, const void *got, size_t n, size_t size, const char *what, int op)
+{
+    char name[40];
+    snprintf(name, sizeof name, "%s %d", what, op);
+    oct_check_same(t, want, got, n * size, size, "%s, %zu values", name, n);
+    add_bits(name, got, n * size);
+}
+
+static void same_f32(oct_check *t, float *want, float *got, size_t n, const char *what, int op)
 {
     for (size_t i = 0; i < n; i++) {
         if (want[i] != want[i])
@@ -16,7 +50,7 @@ static void same_f32(oct_check *t, float *want, float *got, size_t n, const char
         if (got[i] != got[i])
             got[i] = __builtin_nanf("");
     }
-    oct_check_same(t, want, got, n * sizeof *want, sizeof *want, "%s op %d n %zu", what, op, size);
+    same(t, want, got, n, sizeof *want, what, op);
 }
 
 /* Values in the range where functions bend, now and then anything at all. */
@@ -44,9 +78,9 @@ static void unary_case(oct_check *t, const oct_elem_table *ref, const oct_elem_t
     fill(t, x, n);
     ref->unary(&f, x, want, n);
     k->unary(&f, x, got, n);
-    same_f32(t, want, got, n, "unary", f.op, n);
+    same_f32(t, want, got, n, "unary", f.op);
     k->unary(&f, x, x, n); /* in place */
-    same_f32(t, want, x, n, "unary in place", f.op, n);
+    same_f32(t, want, x, n, "unary", f.op);
     oct_check_release(t);
 }
 
@@ -74,7 +108,7 @@ static void check_binary(oct_check *t, const oct_elem_table *ref, const oct_elem
                     b[0] = 2.0f;
                 ref->binary((oct_binary_op)op, a, shapes[s][0], b, shapes[s][1], want, shapes[s][2], n);
                 k->binary((oct_binary_op)op, a, shapes[s][0], b, shapes[s][1], got, shapes[s][2], n);
-                same_f32(t, want, got, 3 * n, "binary", op, n);
+                same_f32(t, want, got, 3 * n, "binary", op);
                 oct_check_release(t);
             }
 }
@@ -88,16 +122,16 @@ static void check_reduce(oct_check *t, const oct_elem_table *ref, const oct_elem
             fill(t, x, n * (cols + 3));
             ref->reduce_row((oct_reduce_op)op, x, n, want);
             k->reduce_row((oct_reduce_op)op, x, n, got);
-            same_f32(t, want, got, 1, "reduce row", op, n);
+            same_f32(t, want, got, 1, "reduce row", op);
             ref->reduce_cols((oct_reduce_op)op, x, n, cols + 3, cols, want);
             k->reduce_cols((oct_reduce_op)op, x, n, cols + 3, cols, got);
-            same_f32(t, want, got, cols, "reduce columns", op, n);
+            same_f32(t, want, got, cols, "reduce columns", op);
             /* A column alone gives what the same values give as a row. */
             float *row = floats(t, n);
             for (size_t r = 0; r < n; r++)
                 row[r] = x[r * (cols + 3)];
             k->reduce_row((oct_reduce_op)op, row, n, want);
-            same_f32(t, want, got, 1, "column as row", op, n);
+            same_f32(t, want, got, 1, "column as row", op);
             oct_check_release(t);
         }
 }
@@ -114,34 +148,34 @@ static void check_norms(oct_check *t, const oct_elem_table *ref, const oct_elem_
             fill(t, b, n + c);
             ref->softmax_row(log, x, n, want);
             k->softmax_row(log, x, n, got);
-            same_f32(t, want, got, n, "softmax", log, n);
+            same_f32(t, want, got, n, "softmax", log);
             ref->softmax_cols(log, x, n, c, c, want);
             k->softmax_cols(log, x, n, c, c, got);
-            same_f32(t, want, got, n * c, "softmax columns", log, n);
+            same_f32(t, want, got, n * c, "softmax columns", log);
             ref->norm_row_stats(x, n, 1e-5f, log, a);
             k->norm_row_stats(x, n, 1e-5f, log, d);
-            same_f32(t, a, d, 2, "norm statistics", log, n);
+            same_f32(t, a, d, 2, "norm statistics", log);
             ref->norm_row(x, n, a, g, log ? b : NULL, want);
             k->norm_row(x, n, a, g, log ? b : NULL, got);
-            same_f32(t, want, got, n, "norm", log, n);
+            same_f32(t, want, got, n, "norm", log);
             ref->norm_row_const(x, n, a, 1.5f, 0.25f, want);
             k->norm_row_const(x, n, a, 1.5f, 0.25f, got);
-            same_f32(t, want, got, n, "norm with constants", log, n);
+            same_f32(t, want, got, n, "norm with constants", log);
             float *mw = floats(t, 2 * c), *mg = floats(t, 2 * c);
             ref->norm_cols_stats(x, n, c, c, 1e-5f, mw, mw + c);
             k->norm_cols_stats(x, n, c, c, 1e-5f, mg, mg + c);
-            same_f32(t, mw, mg, 2 * c, "norm columns", log, n);
+            same_f32(t, mw, mg, 2 * c, "norm columns", log);
             ref->norm_cols(x, c, mw, mw + c, g, b, want);
             k->norm_cols(x, c, mw, mw + c, g, b, got);
-            same_f32(t, want, got, c, "norm columns apply", log, n);
+            same_f32(t, want, got, c, "norm columns apply", log);
             ref->scale_shift(x, n, g, b, want);
             k->scale_shift(x, n, g, b, got);
-            same_f32(t, want, got, n, "scale and shift", log, n);
+            same_f32(t, want, got, n, "scale and shift", log);
             bool nan_a, nan_b;
             ref->min_max(x, n, &a[0], &a[1], &nan_a);
             k->min_max(x, n, &d[0], &d[1], &nan_b);
             a[0] += nan_a, d[0] += nan_b;
-            same_f32(t, a, d, 2, "min max", log, n);
+            same_f32(t, a, d, 2, "min max", log);
             oct_check_release(t);
         }
 }
@@ -165,17 +199,17 @@ static void check_quantize(oct_check *t, const oct_elem_table *ref, const oct_el
             if (types[d] != OCT_S32) {
                 ref->quantize(types[d], x, n, s[0], z[0], want);
                 k->quantize(types[d], x, n, s[0], z[0], got);
-                oct_check_same(t, want, got, n * size, size, "quantize %d n %zu", types[d], n);
+                same(t, want, got, n, size, "quantize", types[d]);
                 ref->quantize_each(types[d], x, n, s, i % 2 ? z : NULL, want);
                 k->quantize_each(types[d], x, n, s, i % 2 ? z : NULL, got);
-                oct_check_same(t, want, got, n * size, size, "quantize each %d n %zu", types[d], n);
+                same(t, want, got, n, size, "quantize each", types[d]);
             }
             ref->dequantize(types[d], want, n, s[0], z[0], xw);
             k->dequantize(types[d], want, n, s[0], z[0], xg);
-            same_f32(t, xw, xg, n, "dequantize", types[d], n);
+            same_f32(t, xw, xg, n, "dequantize", types[d]);
             ref->dequantize_each(types[d], want, n, s, i % 2 ? z : NULL, xw);
             k->dequantize_each(types[d], want, n, s, i % 2 ? z : NULL, xg);
-            same_f32(t, xw, xg, n, "dequantize each", types[d], n);
+            same_f32(t, xw, xg, n, "dequantize each", types[d]);
             oct_check_release(t);
         }
 }
@@ -195,13 +229,13 @@ static void check_integers(oct_check *t, const oct_elem_table *ref, const oct_el
             oct_fill_extremes(t, b, 3 * n);
             ref->qbinary(&f, a, s[0], b, s[1], want, s[2], n);
             k->qbinary(&f, a, s[0], b, s[1], got, s[2], n);
-            oct_check_same(t, want, got, 3 * n, 1, "qbinary kind %d n %zu", kind, n);
+            same(t, want, got, 3 * n, 1, "qbinary", kind);
             float table[256];
             for (int c = 0; c < 256; c++)
                 table[c] = 1.0f / (float)(256 - c);
             ref->qsoftmax_row(sgn, table, a, n, 256.0f, sgn ? -128 : 0, want);
             k->qsoftmax_row(sgn, table, a, n, 256.0f, sgn ? -128 : 0, got);
-            oct_check_same(t, want, got, n, 1, "qsoftmax n %zu", n);
+            same(t, want, got, n, 1, "qsoftmax", sgn);
             oct_check_release(t);
         }
 }
@@ -231,22 +265,22 @@ static void check_pool(oct_check *t, const oct_elem_table *ref, const oct_elem_t
         oct_fill_bytes(t, q, in);
         ref->max_pool_f32_row(&g, x, oy, want);
         k->max_pool_f32_row(&g, x, oy, got);
-        same_f32(t, want, got, out, "max pool", 0, g.c);
+        same_f32(t, want, got, out, "max pool", 0);
         ref->average_pool_f32_row(&g, x, oy, want);
         k->average_pool_f32_row(&g, x, oy, got);
-        same_f32(t, want, got, out, "average pool", 0, g.c);
+        same_f32(t, want, got, out, "average pool", 0);
         ref->max_pool_u8_row(&g, q, oy, qw);
         k->max_pool_u8_row(&g, q, oy, qg);
-        oct_check_same(t, qw, qg, out, 1, "max pool u8");
+        same(t, qw, qg, out, 1, "max pool u8", 0);
         ref->max_pool_s8_row(&g, (int8_t *)q, oy, (int8_t *)qw);
         k->max_pool_s8_row(&g, (int8_t *)q, oy, (int8_t *)qg);
-        oct_check_same(t, qw, qg, out, 1, "max pool s8");
+        same(t, qw, qg, out, 1, "max pool s8", 0);
         ref->average_pool_8_row(&g, round & 1, q, qx, qy, oy, qw);
         k->average_pool_8_row(&g, round & 1, q, qx, qy, oy, qg);
-        oct_check_same(t, qw, qg, out, 1, "average pool 8");
+        same(t, qw, qg, out, 1, "average pool 8", round & 1);
         ref->global_average_8(round & 1, q, g.h * g.w, g.c, qx, qy, qw);
         k->global_average_8(round & 1, q, g.h * g.w, g.c, qx, qy, qg);
-        oct_check_same(t, qw, qg, g.c, 1, "global average 8");
+        same(t, qw, qg, g.c, 1, "global average 8", round & 1);
         oct_check_release(t);
     }
 }
@@ -260,7 +294,7 @@ static void check_moves(oct_check *t, const oct_elem_table *ref, const oct_elem_
         oct_fill_bytes(t, x, rows * (cols + 2) * size);
         ref->transpose_tile(x, cols + 2, rows, cols, want, rows, size);
         k->transpose_tile(x, cols + 2, rows, cols, got, rows, size);
-        oct_check_same(t, want, got, cols * rows * size, size > 4 ? 4 : size, "transpose %zu x %zu", rows, cols);
+        same(t, want, got, cols * rows * size, 1, "transpose", (int)size);
         int32_t index[70 * 4];
         float weight[70 * 4];
         const int taps = 1 + round % 4;
@@ -271,29 +305,63 @@ static void check_moves(oct_check *t, const oct_elem_table *ref, const oct_elem_
         fill(t, v, rows * cols);
         ref->resize_row(v, cols, taps, index, weight, fw);
         k->resize_row(v, cols, taps, index, weight, fg);
-        same_f32(t, fw, fg, cols, "resize row", taps, cols);
+        same_f32(t, fw, fg, cols, "resize row", taps);
         ref->resize_line(v, 70, taps, index, weight, fw);
         k->resize_line(v, 70, taps, index, weight, fg);
-        same_f32(t, fw, fg, 70, "resize line", taps, cols);
+        same_f32(t, fw, fg, 70, "resize line", taps);
         oct_check_release(t);
+    }
+}
+
+static const bits expected[] = {
+#define OCT_BITS(what, hash) { what, hash },
+#include "bits.inc"
+#undef OCT_BITS
+};
+
+static void compare_bits(oct_check *t, const char *table)
+{
+    for (size_t i = 0; i < count_seen; i++) {
+        size_t e = 0;
+        while (e < OCT_COUNT(expected) && strcmp(expected[e].what, seen[i].what) != 0)
+            e++;
+        t->cases++;
+        if (e == OCT_COUNT(expected) || expected[e].hash != seen[i].hash) {
+            printf("# FAIL %s: results of '%s' are not those of bits.inc\n", table, seen[i].what);
+            t->failed++;
+        }
+    }
+}
+
+/* Each part from a start of its own: results must not depend on what ran before. */
+static void run(oct_check *t, const oct_elem_table *ref, const oct_elem_table *k)
+{
+    static void (*const parts[])(oct_check *, const oct_elem_table *, const oct_elem_table *) = {
+        check_unary, check_binary, check_reduce, check_norms, check_quantize, check_integers, check_pool, check_moves,
+    };
+    count_seen = 0;
+    for (size_t i = 0; i < OCT_COUNT(parts); i++) {
+        t->seed = i;
+        parts[i](t, ref, k);
     }
 }
 
 void check_elem(oct_check *t)
 {
     size_t n;
-    const oct_elem_table *ref = oct_elem_tables(&n);
-    for (size_t i = 1; i < n; i++) {
-        const oct_elem_table *k = ref + i;
-        if (k->isa & ~oct_isa_active())
-            continue;
-        check_unary(t, ref, k);
-        check_binary(t, ref, k);
-        check_reduce(t, ref, k);
-        check_norms(t, ref, k);
-        check_quantize(t, ref, k);
-        check_integers(t, ref, k);
-        check_pool(t, ref, k);
-        check_moves(t, ref, k);
-    }
+    const oct_elem_table *tables = oct_elem_tables(&n);
+    for (size_t i = 0; i < n; i++)
+        if ((tables[i].isa & ~oct_isa_active()) == 0) {
+            run(t, tables, &tables[i]);
+            compare_bits(t, tables[i].name);
+        }
+}
+
+void print_bits(oct_check *t)
+{
+    run(t, oct_elem(), oct_elem());
+    printf("/* tests/check/bits.inc -- results of row kernels, hashed, from check_kernels --bits: the same on every machine. A\n"
+           " * line changes when what a kernel computes changes, or its case in check_elem.c. */\n");
+    for (size_t i = 0; i < count_seen; i++)
+        printf("OCT_BITS(\"%s\", 0x%016llx)\n", seen[i].what, (unsigned long long)seen[i].hash);
 }

@@ -45,7 +45,7 @@ static void judge(oct_check *t, const char *name, double worst, float at, double
     t->cases++;
     if (worst <= bound)
         return;
-    printf("FAIL %s: %.3f units at %a, bound %.2f\n", name, worst, (double)at, bound);
+    printf("# FAIL %s: %.3f units at %a, bound %.2f\n", name, worst, (double)at, bound);
     t->failed++;
 }
 
@@ -110,7 +110,7 @@ static void judge_special(oct_check *t, const char *name, float x, float y, floa
     if ((got != got && want != want) ||
         (signbit(got) == signbit(want) && (got == want || fabsf(got - want) <= 1e-6f * fabsf(want))))
         return;
-    printf("FAIL %s(%g, %g): %g, want %g\n", name, (double)x, (double)y, (double)got, (double)want);
+    printf("# FAIL %s(%g, %g): %g, want %g\n", name, (double)x, (double)y, (double)got, (double)want);
     t->failed++;
 }
 

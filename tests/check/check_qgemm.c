@@ -108,7 +108,7 @@ static void check_shape(oct_check *t, size_t m, size_t n, size_t k)
     oct_qgemm p;
     oct_err err = OCT_ERR_INIT;
     if (oct_qgemm_prepare(&p, n, k, at, bt, 2, &err) != OCT_OK) {
-        printf("FAIL qgemm %s\n", err.text);
+        printf("# FAIL qgemm %s\n", err.text);
         t->failed++;
         return;
     }
@@ -145,7 +145,7 @@ static void check_offsets(oct_check *t, const kernel_case *c, const int8_t *pane
             for (size_t i = 0; i < s->chains[kind] * (OCT_QCHAIN_LONGEST - kind % OCT_QCHAIN_LONGEST); i++, n++) {
                 const size_t run = kind < OCT_QCHAIN_LONGEST ? 4 : OCT_QCHAIN_WINDOW;
                 if (q[n].offset < 0 || (size_t)q[n].offset + run > c->kc) {
-                    printf("FAIL quad %zu reads %zu bytes at %d of a row of %zu\n", n, run, (int)q[n].offset, c->kc);
+                    printf("# FAIL quad %zu reads %zu bytes at %d of a row of %zu\n", n, run, (int)q[n].offset, c->kc);
                     t->failed++;
                 }
             }

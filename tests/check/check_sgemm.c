@@ -49,7 +49,7 @@ static void check_shape(oct_check *t, size_t m, size_t n, size_t k, bool wild)
     oct_sgemm p;
     oct_err err = OCT_ERR_INIT;
     if (oct_sgemm_prepare(&p, n, k, 2, &err) != OCT_OK) {
-        printf("FAIL sgemm %s\n", err.text);
+        printf("# FAIL sgemm %s\n", err.text);
         t->failed++;
         return;
     }
@@ -80,7 +80,7 @@ static void check_bound(oct_check *t, size_t k)
     }
     t->cases++;
     if (fabs(c - sum) > (double)(k + 1) * 0x1p-24 * abs) {
-        printf("FAIL sgemm reference k=%zu: %g, double %g\n", k, (double)c, sum);
+        printf("# FAIL sgemm reference k=%zu: %g, double %g\n", k, (double)c, sum);
         t->failed++;
     }
     oct_check_release(t);

@@ -20,7 +20,7 @@ static void near(oct_check *t, const float *got, const double *want, size_t n, d
     t->cases++;
     for (size_t i = 0; i < n; i++)
         if (!(fabs((double)got[i] - want[i]) <= rel * fabs(want[i]) + abs)) {
-            printf("FAIL %s: [%zu] = %.9g, want %.9g\n", what, i, (double)got[i], want[i]);
+            printf("# FAIL %s: [%zu] = %.9g, want %.9g\n", what, i, (double)got[i], want[i]);
             t->failed++;
             return;
         }
@@ -107,7 +107,7 @@ static void values_unary(oct_check *t)
         oct_check_release(t);
         t->cases++;
         if (oct_unary_value(&f, NAN) == oct_unary_value(&f, NAN) && op != OCT_UNARY_COUNT) {
-            printf("FAIL unary %d of NaN is a number\n", op);
+            printf("# FAIL unary %d of NaN is a number\n", op);
             t->failed++;
         }
     }
@@ -345,7 +345,7 @@ static void values_quantize(oct_check *t)
         }
         t->cases++;
         if (bad) {
-            printf("FAIL quantize %s: %zu of %zu differ\n", oct_dtype_name(d), bad, all);
+            printf("# FAIL quantize %s: %zu of %zu differ\n", oct_dtype_name(d), bad, all);
             t->failed++;
         }
         oct_check_release(t);
@@ -355,7 +355,7 @@ static void values_quantize(oct_check *t)
     oct_dynamic_quantize_u8(NULL, (const float[]){ -1.0f, 0.0f, 1.0f, 3.0f }, 4, q, &scale, &zp);
     t->cases++;
     if (scale != 4.0f / 255.0f || zp != 64 || q[0] != 0 || q[1] != 64 || q[2] != 128 || q[3] != 255) {
-        printf("FAIL dynamic quantization: %g %d: %d %d %d %d\n", (double)scale, zp, q[0], q[1], q[2], q[3]);
+        printf("# FAIL dynamic quantization: %g %d: %d %d %d %d\n", (double)scale, zp, q[0], q[1], q[2], q[3]);
         t->failed++;
     }
 }

@@ -1,4 +1,5 @@
-/* tests/check/main.c -- runs every kernel check; --bench also times real layers. OCT_ISA narrows. */
+/* tests/check/main.c -- runs the kernel checks, all or the named ones, and reports in TAP; --bench times real layers
+ * instead, --bits prints bits.inc. OCT_ISA narrows the instruction sets; where the CPU lacks it, checks are skipped. */
 #include "check.h"
 
 #include <stdarg.h>
@@ -53,7 +54,7 @@ void oct_check_release(oct_check *t)
         UNFENCE(p + GUARD + t->buf[b].size);
         for (size_t i = 0; i < GUARD; i++)
             if (p[i] != 0xa5 || p[GUARD + t->buf[b].size + i] != 0xa5) {
-                printf("FAIL buffer %zu of %zu bytes: guard overwritten\n", b, t->buf[b].size);
+                printf("# FAIL buffer %zu of %zu bytes: guard overwritten\n", b, t->buf[b].size);
                 t->failed++;
                 break;
             }
@@ -108,7 +109,7 @@ void oct_check_same(oct_check *t, const void *want, const void *got, size_t size
             at = i;
     va_list ap;
     va_start(ap, fmt);
-    printf("FAIL ");
+    printf("# FAIL ");
     vprintf(fmt, ap);
     va_end(ap);
     uint32_t a = 0, b = 0;
@@ -144,26 +145,74 @@ double oct_check_time(void (*fn)(void *), void *arg)
     return best;
 }
 
+static const struct {
+    const char *name;
+    void (*fn)(oct_check *);
+} checks[] = {
+    { "sgemm", check_sgemm }, { "qgemm", check_qgemm }, { "qout", check_qout },
+    { "depthwise", check_dw }, { "sconv", check_sconv }, { "qconv", check_qconv },
+    { "elem", check_elem }, { "math", check_math }, { "values", check_values },
+};
+
+/* Marks the named checks, or all; false when a name is unknown. */
+static bool choose(char *const *names, int n, bool chosen[OCT_COUNT(checks)])
+{
+    memset(chosen, n == 0, OCT_COUNT(checks));
+    for (int i = 0; i < n; i++) {
+        size_t c = 0;
+        while (c < OCT_COUNT(checks) && strcmp(names[i], checks[c].name) != 0)
+            c++;
+        if (c == OCT_COUNT(checks))
+            return false;
+        chosen[c] = true;
+    }
+    return true;
+}
+
+static void run_check(oct_check *t, size_t i, int number)
+{
+    const size_t cases = t->cases, failed = t->failed;
+    checks[i].fn(t);
+    printf("%sok %d - %s %s, %zu cases\n", t->failed > failed ? "not " : "", number, oct_isa_name(oct_isa_active()),
+           checks[i].name, t->cases - cases);
+    fflush(stdout);
+}
+
+static int run_checks(oct_check *t, char *const *names, int n)
+{
+    bool chosen[OCT_COUNT(checks)];
+    if (!choose(names, n, chosen)) {
+        printf("Bail out! usage: check_kernels [--bench | --bits | CHECK...]\n");
+        return 2;
+    }
+    int count = 0, number = 0;
+    for (size_t i = 0; i < OCT_COUNT(checks); i++)
+        count += chosen[i];
+    printf("1..%d\n", count);
+    for (size_t i = 0; i < OCT_COUNT(checks); i++)
+        if (chosen[i])
+            run_check(t, i, ++number);
+    return t->failed != 0;
+}
+
 int main(int argc, char **argv)
 {
-    oct_check t = { .seed = 20240229, .bench = argc > 1 && strcmp(argv[1], "--bench") == 0 };
+    oct_check t = { .seed = 20240229 };
+    const char *isa = getenv("OCT_ISA");
+    oct_err err = OCT_ERR_INIT;
+    const oct_status s = isa ? oct_isa_limit(isa, &err) : OCT_OK;
+    if (s != OCT_OK) {
+        printf(s == OCT_EUNSUPPORTED ? "1..0 # SKIP %s\n" : "Bail out! %s\n", err.text);
+        return s != OCT_EUNSUPPORTED;
+    }
     t.pool = oct_pool_create(2);
-    if (t.bench) {
+    int status = 0;
+    if (argc == 2 && strcmp(argv[1], "--bench") == 0)
         bench_products(&t);
-        oct_pool_destroy(t.pool);
-        return 0;
-    }
-    const struct { const char *name; void (*fn)(oct_check *); } checks[] = {
-        { "sgemm", check_sgemm }, { "qgemm", check_qgemm }, { "qout", check_qout },
-        { "depthwise", check_dw }, { "sconv", check_sconv }, { "qconv", check_qconv },
-        { "elem", check_elem }, { "math", check_math }, { "values", check_values },
-    };
-    for (size_t i = 0; i < OCT_COUNT(checks); i++) {
-        const size_t before = t.cases;
-        checks[i].fn(&t);
-        printf("%-10s %6zu cases\n", checks[i].name, t.cases - before);
-    }
-    printf("%s: %zu cases, %zu failed\n", oct_isa_name(oct_isa_active()), t.cases, t.failed);
+    else if (argc == 2 && strcmp(argv[1], "--bits") == 0)
+        print_bits(&t);
+    else
+        status = run_checks(&t, argv + 1, argc - 1);
     oct_pool_destroy(t.pool);
-    return t.failed != 0;
+    return status;
 }
