@@ -41,10 +41,12 @@ void check_qout(oct_check *t);
 void check_dw(oct_check *t);
 void check_sconv(oct_check *t);
 void check_qconv(oct_check *t);
+void check_nbits(oct_check *t);
 void check_elem(oct_check *t);
 void check_math(oct_check *t);
 void check_values(oct_check *t);
 void bench_products(oct_check *t);
+void bench_nbits(oct_check *t);
 void print_bits(oct_check *t);
 
 #endif

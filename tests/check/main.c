@@ -150,7 +150,7 @@ static const struct {
     void (*fn)(oct_check *);
 } checks[] = {
     { "sgemm", check_sgemm }, { "qgemm", check_qgemm }, { "qout", check_qout },
-    { "depthwise", check_dw }, { "sconv", check_sconv }, { "qconv", check_qconv },
+    { "depthwise", check_dw }, { "sconv", check_sconv }, { "qconv", check_qconv }, { "nbits", check_nbits },
     { "elem", check_elem }, { "math", check_math }, { "values", check_values },
 };
 
@@ -207,12 +207,14 @@ int main(int argc, char **argv)
     }
     t.pool = oct_pool_create(2);
     int status = 0;
-    if (argc == 2 && strcmp(argv[1], "--bench") == 0)
+    if (argc == 2 && strcmp(argv[1], "--bench") == 0) {
         bench_products(&t);
-    else if (argc == 2 && strcmp(argv[1], "--bits") == 0)
+        bench_nbits(&t);
+    } else if (argc == 2 && strcmp(argv[1], "--bits") == 0) {
         print_bits(&t);
-    else
+    } else {
         status = run_checks(&t, argv + 1, argc - 1);
+    }
     oct_pool_destroy(t.pool);
     return status;
 }

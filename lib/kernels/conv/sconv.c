@@ -38,7 +38,7 @@ static bool sizes_product(oct_sconv *p, size_t *thread)
     if (!oct_mul_size(taps, depth, &all) || !oct_spack_size(p->kernel, all, (size_t)p->g.oc / groups, &floats) ||
         !oct_mul_size(floats, groups * sizeof(float), &p->packed_size))
         return false;
-    return oct_stiles_scratch(p->kernel, p->block, taps, depth, gather, thread);
+    return oct_stiles_scratch(p->kernel, p->block, taps, depth, gather, false, thread);
 }
 
 oct_status oct_sconv_prepare(oct_sconv *p, const oct_conv_geom *g, int threads, oct_err *err)

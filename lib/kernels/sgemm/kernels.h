@@ -19,6 +19,10 @@ typedef struct oct_stiles {
     size_t taps, kc;     /* as the kernel sees them */
     size_t n, groups;    /* columns of a group; groups */
     const float *packed; /* oct_spack_size floats a group */
+    /* Where B is kept in fewer bytes (packed is NULL then, taps and groups are 1): writes rows k0, a multiple of 64, to k0 + kc
+     * of panel `panel` to `to`, f32[kc][nr]. Called once for each part of the depth of each block of rows. */
+    void (*unpack)(const void *arg, size_t panel, size_t k0, size_t kc, float *to);
+    const void *unpack_arg;
     float *c;
     size_t ldc;
     oct_sout out;
@@ -26,8 +30,8 @@ typedef struct oct_stiles {
     uint8_t *scratch;    /* oct_stiles_scratch bytes a thread */
 } oct_stiles;
 
-/* Bytes one thread needs; false when they overflow. */
-bool oct_stiles_scratch(const oct_sgemm_kernel *k, size_t block, size_t taps, size_t kc, bool gather, size_t *bytes);
+/* Bytes one thread needs; false when they overflow. unpacks: oct_stiles.unpack is set. */
+bool oct_stiles_scratch(const oct_sgemm_kernel *k, size_t block, size_t taps, size_t kc, bool gather, bool unpacks, size_t *bytes);
 void oct_stiles_run(const oct_stiles *t, oct_pool *pool);
 
 /* Floats of the packed panels of a depth x n matrix. */

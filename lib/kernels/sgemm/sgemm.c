@@ -45,7 +45,7 @@ oct_status oct_sgemm_prepare(oct_sgemm *p, size_t n, size_t k, int threads, oct_
     *p = (oct_sgemm){ .kernel = oct_sgemm_select(oct_isa_active()), .n = n, .k = k, .threads = threads < 1 ? 1 : threads };
     size_t floats, bytes;
     if (!oct_spack_size(p->kernel, k, n, &floats) ||
-        !oct_stiles_scratch(p->kernel, oct_rows_block(0, false), 1, k, false, &bytes) ||
+        !oct_stiles_scratch(p->kernel, oct_rows_block(0, false), 1, k, false, false, &bytes) ||
         !oct_mul_size(bytes, (size_t)p->threads, &p->scratch_size))
         return oct_fail(err, OCT_ENOMEM, "matrix product of depth %zu with %zu columns is too large", k, n);
     p->packed_size = floats * sizeof(float);

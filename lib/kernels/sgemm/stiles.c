@@ -3,16 +3,16 @@
 
 #include "base/mem.h"
 
-/* Floats of a panel that stay in the first-level cache beside the rows of A. */
-enum { PANEL_FLOATS = 6144 };
+/* Floats of a panel that stay in the first-level cache beside the rows of A; a last part may be half as long again. */
+enum { PANEL_FLOATS = 6144, MOST_FLOATS = PANEL_FLOATS + PANEL_FLOATS / 2 };
 
 /* A thread's scratch, carved. */
 typedef struct scratch {
     const float **table;
-    float *gathered, *tile, *bias, *residual;
+    float *gathered, *tile, *bias, *residual, *panel;
 } scratch;
 
-static bool carve(const oct_sgemm_kernel *k, size_t block, size_t taps, size_t kc, bool gather, uint8_t *at, scratch *s,
+static bool carve(const oct_sgemm_kernel *k, size_t block, size_t taps, size_t kc, bool gather, bool unpacks, uint8_t *at, scratch *s,
                   size_t *bytes)
 {
     size_t table, rows = 0;
@@ -20,7 +20,7 @@ static bool carve(const oct_sgemm_kernel *k, size_t block, size_t taps, size_t k
         (gather && !oct_mul_size(block * sizeof(float), kc, &rows)) || table > SIZE_MAX / 4 || rows > SIZE_MAX / 4)
         return false;
     const size_t tile = k->mr * k->nr * sizeof(float);
-    const size_t sizes[] = { table, rows, tile, k->nr * sizeof(float), tile };
+    const size_t sizes[] = { table, rows, tile, k->nr * sizeof(float), tile, unpacks ? MOST_FLOATS * sizeof(float) : 0 };
     uint8_t *part[OCT_COUNT(sizes)];
     size_t used = 0;
     for (size_t i = 0; i < OCT_COUNT(sizes); i++) {
@@ -29,14 +29,14 @@ static bool carve(const oct_sgemm_kernel *k, size_t block, size_t taps, size_t k
     }
     if (s)
         *s = (scratch){ (const float **)(void *)part[0], (float *)(void *)part[1], (float *)(void *)part[2],
-                        (float *)(void *)part[3], (float *)(void *)part[4] };
+                        (float *)(void *)part[3], (float *)(void *)part[4], (float *)(void *)part[5] };
     *bytes = used;
     return true;
 }
 
-bool oct_stiles_scratch(const oct_sgemm_kernel *k, size_t block, size_t taps, size_t kc, bool gather, size_t *bytes)
+bool oct_stiles_scratch(const oct_sgemm_kernel *k, size_t block, size_t taps, size_t kc, bool gather, bool unpacks, size_t *bytes)
 {
-    return carve(k, block, taps, kc, gather, NULL, NULL, bytes);
+    return carve(k, block, taps, kc, gather, unpacks, NULL, NULL, bytes);
 }
 
 /* One tile: rows from r0, columns from j0 of the group's g. */
@@ -116,7 +116,12 @@ static void run_columns(const oct_stiles *t, const scratch *s, tile e, const flo
         const size_t len = all - at < part ? all - at : part;
         e.taps = t->taps > 1 ? len : 1;
         e.kc = t->taps > 1 ? t->kc : len;
-        e.b = panel + (t->taps > 1 ? at * t->kc : at) * nr;
+        if (t->unpack) {
+            t->unpack(t->unpack_arg, e.j0 / nr, at, len, s->panel);
+            e.b = s->panel;
+        } else {
+            e.b = panel + (t->taps > 1 ? at * t->kc : at) * nr;
+        }
         e.first = at == 0;
         e.last = at + len == all;
         run_panel(t, s, e, rows, t->taps > 1 ? at : 0, t->taps > 1 ? 0 : at);
@@ -146,7 +151,7 @@ static void run_item(const job *w, size_t item, const scratch *s)
     }
     for (size_t j = col; j < t->n && j < col + w->cols; j += nr) {
         const tile e = { .g = g, .r0 = r0, .j0 = j, .n = t->n - j < nr ? t->n - j : nr };
-        run_columns(t, s, e, t->packed + g * w->group + j / nr * w->panel, rows);
+        run_columns(t, s, e, t->unpack ? NULL : t->packed + g * w->group + j / nr * w->panel, rows);
     }
 }
 
@@ -156,7 +161,7 @@ static void run_items(void *arg, size_t begin, size_t end, size_t thread)
     const oct_stiles *t = w->t;
     scratch s = { 0 };
     size_t bytes;
-    carve(t->kernel, t->block, t->taps, t->kc, t->gather, t->scratch + thread * w->thread_bytes, &s, &bytes);
+    carve(t->kernel, t->block, t->taps, t->kc, t->gather, t->unpack != NULL, t->scratch + thread * w->thread_bytes, &s, &bytes);
     for (size_t i = begin; i < end; i++)
         run_item(w, i, &s);
 }
@@ -170,7 +175,7 @@ void oct_stiles_run(const oct_stiles *t, oct_pool *pool)
     w.cols = oct_rows_columns(t->rows.count, t->block, t->groups, t->n, nr);
     w.col_items = (t->n + w.cols - 1) / w.cols;
     w.group = w.panel * ((t->n + nr - 1) / nr);
-    oct_stiles_scratch(t->kernel, t->block, t->taps, t->kc, t->gather, &w.thread_bytes);
+    oct_stiles_scratch(t->kernel, t->block, t->taps, t->kc, t->gather, t->unpack != NULL, &w.thread_bytes);
     /* Waking the threads costs more than a product this small. */
     const bool small = (double)t->rows.count * t->n * t->groups * depth < 65536;
     oct_pool_for(small ? NULL : pool, t->groups * w.row_items * w.col_items, 1, run_items, &w);
