@@ -63,7 +63,7 @@ def all_recurrent():
     recurrent("RNN", 1, activations=["ThresholdedRelu"], activation_alpha=[0.2])
 
 
-def contrib(op, x, n_out=1, tol=(1e-5, 1e-6), **attrs):
+def contrib(op, x, n_out=1, tol=(1e-5, 1e-6), family="contrib", **attrs):
     names = [f"x{i}" if a is not None else "" for i, a in enumerate(x)]
     node = helper.make_node(op, names, [f"y{i}" for i in range(n_out)], domain=MS, **attrs)
     vi = [helper.make_tensor_value_info(f"x{i}", helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
@@ -76,7 +76,7 @@ def contrib(op, x, n_out=1, tol=(1e-5, 1e-6), **attrs):
     o.intra_op_num_threads = 1
     feed = {f"x{i}": a for i, a in enumerate(x) if a is not None}
     out = ort.InferenceSession(m.SerializeToString(), o, providers=["CPUExecutionProvider"]).run(None, feed)
-    cases.emit("contrib", node, 1, x, out, tol=tol)
+    cases.emit(family, node, 1, x, out, tol=tol)
 
 
 def weights(dtype, k, n, small):

@@ -226,6 +226,10 @@ void rt_note_dynamic(rt_step *st)
                                            "DynamicQuantizeLSTM" };
     static const char *const recurrent[] = { "RNN", "GRU", "LSTM", "DynamicQuantizeLSTM" };
     const oct_step *s = &st->s;
+    if (strcmp(s->op->type, "MatMulNBits") == 0) {
+        st->scheme = "weight-only";
+        st->macs = (uint64_t)s->out[0]->count * (uint64_t)oct_node_int(s->node, "K", 0);
+    }
     for (size_t i = 0; i < OCT_COUNT(integer); i++)
         if (strcmp(s->op->type, integer[i]) == 0)
             st->scheme = "int8";

@@ -170,6 +170,8 @@ static oct_status build(oct_plan *p, const oct_graph *g, const oct_input_shape *
     if (passes)
         OCT_TRY(oct_passes_run(p->g, NULL, 0, NULL, err));
     show_taps(p, false);
+    if (!p->no_integer)
+        OCT_TRY(rt_keep_blocks(p, err));
     OCT_TRY(rt_lower(p, err));
     OCT_TRY(rt_layout(p, err));
     OCT_TRY(rt_place(p, err));

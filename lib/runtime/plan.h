@@ -54,7 +54,7 @@ bool oct_plan_shows(const oct_plan *p, const char *value);
 void oct_plan_profile(oct_plan *p, bool on);
 typedef struct oct_step_info {
     const char *name, *op; /* of the node; "" and "Reorder" for steps the plan added */
-    const char *scheme;    /* "int8" or "float" */
+    const char *scheme;    /* "int8", "weight-only" or "float" */
     double seconds;
     uint64_t calls, macs, bytes; /* multiply-accumulates and bytes read and written per call */
 } oct_step_info;

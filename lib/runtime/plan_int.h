@@ -55,6 +55,8 @@ struct oct_plan {
     bool profile;
 };
 
+/* blocks.c: in the plan's graph, products of weights that DequantizeLinear makes of blocks become MatMulNBits. */
+oct_status rt_keep_blocks(oct_plan *p, oct_err *err);
 /* The steps in order, operands without memory, all layouts plain. */
 oct_status rt_lower(oct_plan *p, oct_err *err);
 /* Chooses layouts and inserts reorders; then prepares every step. */

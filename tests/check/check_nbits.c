@@ -123,13 +123,26 @@ static void check_kernel(oct_check *t, const oct_nbits_kernel *kernel, size_t k,
 
 static void check_dequantize(oct_check *t, size_t n, size_t k, int bits, size_t block, oct_nbits_zero kind)
 {
-    const sample s = make(t, n, k, bits, block, kind, false);
+    sample s = make(t, n, k, bits, block, kind, false);
     float *one = oct_check_buffer(t, k * 4), *want = oct_check_buffer(t, k * 4);
+    int32_t *group = oct_check_buffer(t, k * 4);
+    const float middle = (float)(1 << (bits - 1));
     for (size_t j = 0; j < n; j++) {
+        s.weights.group = NULL;
         oct_nbits_dequantize(&s.form, &s.weights, j, one);
         for (size_t i = 0; i < k; i++)
             want[i] = s.w[i * n + j];
         oct_check_same(t, want, one, k * 4, 4, "nbits dequantize n=%zu k=%zu bits=%d block=%zu zero=%d", n, k, bits, block, (int)kind);
+    }
+    for (size_t j = 0; j < n && kind == OCT_NBITS_MIDDLE; j++) { /* the first block's scale is the last one's, and so on */
+        const size_t blocks = (k + block - 1) / block;
+        s.weights.group = group;
+        for (size_t i = 0; i < k; i++) {
+            group[i] = (int32_t)(blocks - 1 - i / block);
+            want[i] = ((float)bits_at(s.weights.codes + j * blocks * block * (size_t)bits / 8, i, bits) - middle) * s.weights.scale[j * blocks + (size_t)group[i]];
+        }
+        oct_nbits_dequantize(&s.form, &s.weights, j, one);
+        oct_check_same(t, want, one, k * 4, 4, "nbits dequantize by groups, k=%zu bits=%d", k, bits);
     }
     oct_check_release(t);
 }

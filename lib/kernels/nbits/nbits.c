@@ -63,10 +63,10 @@ static float zero_of(const oct_nbits_form *f, const oct_nbits_weights *w, size_t
 void oct_nbits_dequantize(const oct_nbits_form *f, const oct_nbits_weights *from, size_t column, float *w)
 {
     const uint8_t *codes = from->codes + column * oct_nbits_column_bytes(f);
-    for (size_t b = 0; b < oct_nbits_blocks(f); b++) {
-        const float scale = from->scale[column * oct_nbits_blocks(f) + b], zero = zero_of(f, from, column, b);
-        for (size_t i = b * f->block; i < f->k && i < (b + 1) * f->block; i++)
-            w[i] = ((float)code_at(codes, f->bits, i) - zero) * scale;
+    const float *scale = from->scale + column * oct_nbits_blocks(f);
+    for (size_t i = 0; i < f->k; i++) {
+        const size_t block = from->group ? (size_t)from->group[i] : i / f->block;
+        w[i] = ((float)code_at(codes, f->bits, i) - zero_of(f, from, column, block)) * scale[block];
     }
 }
 

@@ -32,6 +32,7 @@ typedef struct oct_nbits_weights {
     const float *scale;   /* [n][blocks] */
     const uint8_t *zero;  /* WHOLE: [n][ceil(blocks * bits / 8)], codes as above */
     const float *real;    /* REAL: [n][blocks] */
+    const int32_t *group; /* [k]: the block, within the column, whose scale and zero point a weight takes; NULL: its own */
 } oct_nbits_weights;
 
 /* Kernels on a packed panel of nr columns (nbits/kernels.h has its layout).
@@ -66,12 +67,13 @@ size_t oct_nbits_column_bytes(const oct_nbits_form *f);
 size_t oct_nbits_zero_bytes(const oct_nbits_form *f);
 size_t oct_nbits_blocks(const oct_nbits_form *f); /* of one column */
 
-/* Writes w[i][column] for 0 <= i < k to w, f32[k]. For weights that stay as they are. */
+/* Writes w[i][column] for 0 <= i < k to w, f32[k]. For weights that cannot be packed: with groups, or known in a run only. */
 void oct_nbits_dequantize(const oct_nbits_form *f, const oct_nbits_weights *from, size_t column, float *w);
 
 /* Plans products on pools of at most `threads` threads. n, k >= 1. OCT_EUNSUPPORTED for other bits or blocks than the above,
  * OCT_ENOMEM when the sizes overflow. */
 oct_status oct_nbits_prepare(oct_nbits *p, const oct_nbits_form *f, int threads, oct_err *err);
+/* w->group must be NULL. */
 void oct_nbits_pack(const oct_nbits *p, const oct_nbits_weights *w, void *packed);
 /* As oct_sgemm_run. */
 void oct_nbits_run(const oct_nbits *p, oct_pool *pool, size_t m, const float *a, size_t lda, const void *packed, float *c,
