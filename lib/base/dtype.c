@@ -64,7 +64,7 @@ float oct_f16_to_f32(uint16_t h)
 {
     uint32_t sign = (uint32_t)(h & 0x8000) << 16, exp = (h >> 10) & 31, man = h & 0x3ff, u;
     if (exp == 31) {
-        u = sign | 0x7f800000u | man << 13;
+        u = sign | 0x7f800000u | man << 13 | (man ? 0x400000u : 0); /* a NaN becomes quiet, as the CPU makes it */
     } else if (exp) {
         u = sign | (exp + 112) << 23 | man << 13;
     } else {

@@ -214,6 +214,44 @@ static void check_quantize(oct_check *t, const oct_elem_table *ref, const oct_el
         }
 }
 
+/* Every 16-bit float; float32 at and beside every value that 16 bits hold and every middle between two, and wild ones. NaN
+ * too has the same bits here: conversions are moves. */
+static void check_half(oct_check *t, const oct_elem_table *ref, const oct_elem_table *k)
+{
+    enum { ALL = 65536, SIDES = 6 };
+    static const oct_dtype types[] = { OCT_F16, OCT_BF16 };
+    for (size_t d = 0; d < OCT_COUNT(types); d++) {
+        uint16_t *h = oct_check_buffer(t, ALL * sizeof *h);
+        float *want = floats(t, ALL), *got = floats(t, ALL), *x = floats(t, SIDES * ALL);
+        uint16_t *hw = oct_check_buffer(t, SIDES * ALL * sizeof *hw), *hg = oct_check_buffer(t, SIDES * ALL * sizeof *hg);
+        for (size_t i = 0; i < ALL; i++)
+            h[i] = (uint16_t)i;
+        ref->widen(types[d], h, ALL, want);
+        k->widen(types[d], h, ALL, got);
+        same(t, want, got, ALL, sizeof *want, "widen", types[d]);
+        const uint32_t middle = types[d] == OCT_F16 ? 1u << 12 : 1u << 15;
+        for (size_t i = 0; i < ALL; i++) {
+            uint32_t u;
+            memcpy(&u, &want[i], sizeof u);
+            const uint32_t near[SIDES] = { u, u + 1, u - 1, u + middle - 1, u + middle, u + middle + 1 };
+            memcpy(x + SIDES * i, near, sizeof near);
+        }
+        ref->narrow(types[d], x, SIDES * ALL, hw);
+        k->narrow(types[d], x, SIDES * ALL, hg);
+        same(t, hw, hg, SIDES * ALL, sizeof *hw, "narrow", types[d]);
+        for (size_t i = 0; i < OCT_COUNT(sizes); i++) {
+            fill(t, x, sizes[i]);
+            ref->narrow(types[d], x, sizes[i], hw);
+            k->narrow(types[d], x, sizes[i], hg);
+            same(t, hw, hg, sizes[i], sizeof *hw, "narrow", types[d]);
+            ref->widen(types[d], hw, sizes[i], want);
+            k->widen(types[d], hw, sizes[i], got);
+            same(t, want, got, sizes[i], sizeof *want, "widen", types[d]);
+        }
+        oct_check_release(t);
+    }
+}
+
 static void check_integers(oct_check *t, const oct_elem_table *ref, const oct_elem_table *k)
 {
     for (size_t i = 0; i < OCT_COUNT(sizes); i++)
@@ -338,6 +376,7 @@ static void run(oct_check *t, const oct_elem_table *ref, const oct_elem_table *k
 {
     static void (*const parts[])(oct_check *, const oct_elem_table *, const oct_elem_table *) = {
         check_unary, check_binary, check_reduce, check_norms, check_quantize, check_integers, check_pool, check_moves,
+        check_half,
     };
     count_seen = 0;
     for (size_t i = 0; i < OCT_COUNT(parts); i++) {

@@ -74,6 +74,25 @@ static void half_floats_round_trip(void **state)
     assert_int_equal(oct_f32_to_bf16(1.0f + 3 * 0x1p-8f), 0x3f82);
 }
 
+/* Every pair of neighbours: what lies between goes to the nearer one, the middle to the even one; zero's neighbours are denormals. */
+static void half_floats_are_nearest(void **state)
+{
+    for (uint32_t h = 0; h < 0x7bff; h++) {
+        const float a = oct_f16_to_f32((uint16_t)h), b = oct_f16_to_f32((uint16_t)(h + 1)), middle = (a + b) / 2;
+        const int e = (int)(h >> 10);
+        assert_float_equal(a, e ? ldexpf(1024.0f + (float)(h & 1023), e - 25) : ldexpf((float)h, -24), 0);
+        assert_int_equal(oct_f32_to_f16(middle), h + (h & 1));
+        assert_int_equal(oct_f32_to_f16(nextafterf(middle, 0.0f)), h);
+        assert_int_equal(oct_f32_to_f16(-nextafterf(middle, 1e9f)), 0x8000 | (h + 1));
+    }
+    assert_true(isinf(oct_f16_to_f32(0x7c00)) && isinf(oct_f16_to_f32(0xfc00)));
+    for (uint32_t h = 0x7c01; h < 0x8000; h++) {
+        const float f = oct_f16_to_f32((uint16_t)h);
+        assert_true(isnan(f));
+        assert_int_equal(oct_f32_to_f16(f), h | 0x200); /* quiet */
+    }
+}
+
 static void float_text_is_shortest(void **state)
 {
     char t[32];
@@ -173,7 +192,7 @@ int main(void)
         cmocka_unit_test(sizes_overflow),
         cmocka_unit_test(arena_aligns_and_keeps),
         cmocka_unit_test(failing_allocation_is_reported),
-        cmocka_unit_test(half_floats_round_trip),
+        cmocka_unit_test(half_floats_round_trip), cmocka_unit_test(half_floats_are_nearest),
         cmocka_unit_test(float_text_is_shortest),
         cmocka_unit_test(json_escapes_and_nests),
         cmocka_unit_test(output_appears_only_on_commit),
