@@ -1,6 +1,8 @@
 /* lib/ops/elem.c -- loading, storing and converting elements. */
 #include "ops/elem.h"
 
+#include "kernels/half.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -53,6 +55,10 @@ const void *oct_elem_load(oct_dtype t, const void *base, int64_t offset, int64_t
 {
     if (stride == 1 && is_own_domain(t))
         return (const uint8_t *)base + offset * (int64_t)oct_elem_size(t);
+    if (stride == 1 && oct_is_half(t)) {
+        oct_widen(NULL, t, (const uint16_t *)base + offset, (size_t)n, buf->f);
+        return buf;
+    }
     switch (t) {
     case OCT_F32: LOAD(float, f, x); break;
     case OCT_F16: LOAD(uint16_t, f, oct_f16_to_f32(x)); break;
@@ -150,6 +156,10 @@ void oct_elem_store(oct_dtype t, void *base, int64_t offset, int64_t stride, int
         void *dst = (uint8_t *)base + offset * (int64_t)oct_elem_size(t);
         if (dst != values)
             memmove(dst, values, (size_t)n * oct_elem_size(t));
+        return;
+    }
+    if (stride == 1 && oct_is_half(t) && from == OCT_DOM_F) {
+        oct_narrow(NULL, t, values, (size_t)n, (uint16_t *)base + offset);
         return;
     }
     switch (from) {

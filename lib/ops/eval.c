@@ -118,12 +118,11 @@ static oct_status eval(oct_graph *g, int node, size_t max_bytes, oct_arena *aren
     OCT_TRY(make_outputs(g, &s, max_bytes, arena, temp, out, err));
     OCT_TRY(lay_out(&s, temp, err));
     oct_prep p = { temp, 1 };
-    if (op->prepare)
-        OCT_TRY(op->prepare(&s, &p, err));
+    OCT_TRY(oct_step_prepare(&s, &p, err));
     oct_run r = { 0 };
     if (s.scratch && !(r.scratch = oct_arena_aligned(temp, s.scratch, 64)))
         return oct_nomem(err);
-    OCT_TRY(op->run(&s, &r, err));
+    OCT_TRY(oct_step_run(&s, &r, err));
     take_results(&s, out);
     return OCT_OK;
 }

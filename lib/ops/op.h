@@ -70,6 +70,7 @@ typedef struct oct_step {
     oct_epilogue epilogue;
     void *state;    /* set by prepare, in its arena: packed weights, geometry */
     size_t scratch; /* bytes that run needs, 64-byte aligned; set by prepare */
+    struct oct_step *wide; /* the same call on float32, set by oct_step_prepare where 16-bit floats are converted; else NULL */
 } oct_step;
 
 typedef struct oct_prep {
@@ -89,7 +90,7 @@ typedef struct oct_run {
 
 typedef enum oct_quant_trait {
     OCT_QUANT_NONE = 0, /* stays float                                                     */
-    OCT_QUANT_WEIGHTED, /* Conv, Gemm, MatMul: multiply-accumulate; weight is input 1      */
+    OCT_QUANT_WEIGHTED, /* Conv, Gemm, MatMul: multiply-accumulate; weight is input 1, packed by prepare when constant */
     OCT_QUANT_SAME,     /* moves data: output shares the grid of input 0 (MaxPool, Reshape) */
     OCT_QUANT_JOIN,     /* all data inputs and the output may share one grid (Concat)      */
     OCT_QUANT_ARITH,    /* arithmetic on several quantized inputs, own output grid (Add, Mul) */
@@ -129,6 +130,10 @@ struct oct_op {
     /* Whether a step can run on integers: shapes and attributes are in `s`, operands have dtype and q. NULL: never. */
     bool (*integer)(const oct_step *s);
 
+    /* Computes in float32 alone: 16-bit floats are converted around prepare and run (oct_step_prepare). Records without it
+     * handle OCT_F16 and OCT_BF16 as they handle OCT_F32; results are float32's, rounded once, either way. */
+    bool widens;
+
     oct_quant_trait quant;
     bool fixed_range;           /* the output's range does not depend on data (Sigmoid, Softmax, Tanh) ... */
     float range_lo, range_hi;   /* ... and is this */
@@ -149,6 +154,12 @@ const oct_op *const *oct_op_all(size_t *n);
 
 /* The interval of a clamp node with constant bounds (Relu, Relu6 as Clip of any opset); false otherwise. */
 bool oct_op_clamp(const oct_graph *g, int node, float *lo, float *hi);
+
+/* prepare and run of a step's record. Where the record `widens` and operands are 16-bit floats, both see float32 in their place:
+ * inputs are converted to scratch before a run, outputs rounded half to even after it; constants are converted once, into the
+ * arena (a constant weight of OCT_QUANT_WEIGHTED for the time of prepare only, which packs it). */
+oct_status oct_step_prepare(oct_step *s, const oct_prep *p, oct_err *err);
+oct_status oct_step_run(const oct_step *s, const oct_run *r, oct_err *err);
 
 /* Runs a node whose inputs are all constants and appends the results as tensors in `arena`: out[n_out], NULL
  * for absent ones. For constant folding and tests. OCT_EUNSUPPORTED when it cannot be run; max_bytes bounds the

@@ -387,6 +387,7 @@ static oct_status binary_infer(const oct_infer *c, oct_err *err)
     const oct_op oct_op_##name = {                                                                         \
         .type = onnx, .domain = "", .since = first, .min_in = 1, .max_in = -1, .min_out = 1, .max_out = 1, \
         .infer = binary_infer, .prepare = binary_prepare, .run = variadic_run, .layout = OCT_RULE_ANY,     \
+        .widens = true, /* a sum of many is rounded once */                                                \
     }
 
 BINARY(add, "Add", 7, .fuses_clamp = true, .integer = quantized_integer, .quant = OCT_QUANT_ARITH);

@@ -338,11 +338,11 @@ const oct_op oct_op_conv_integer = {
 const oct_op oct_op_conv = {
     .type = "Conv", .domain = "", .since = 1, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 1,
     .infer = conv_infer, .prepare = conv_prepare, .run = conv_run, .layout = OCT_RULE_SPATIAL,
-    .integer = conv_integer, .quant = OCT_QUANT_WEIGHTED, .fuses_clamp = true,
+    .integer = conv_integer, .quant = OCT_QUANT_WEIGHTED, .fuses_clamp = true, .widens = true,
 };
 
 const oct_op oct_op_conv_transpose = {
     .type = "ConvTranspose", .domain = "", .since = 1, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 1,
     .infer = transpose_infer, .prepare = conv_prepare, .run = conv_run, .layout = OCT_RULE_SPATIAL,
-    .integer = conv_integer, .quant = OCT_QUANT_WEIGHTED, .fuses_clamp = true,
+    .integer = conv_integer, .quant = OCT_QUANT_WEIGHTED, .fuses_clamp = true, .widens = true,
 };

@@ -69,7 +69,7 @@ static oct_status group_run(const oct_step *s, const oct_run *r, oct_err *err)
 
 const oct_op oct_op_group_norm = {
     .type = "GroupNormalization", .domain = "", .since = 18, .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1,
-    .infer = same_infer, .prepare = group_prepare, .run = group_run,
+    .infer = same_infer, .prepare = group_prepare, .run = group_run, .widens = true,
 };
 
 /* ------------------------------------------------------------------ MeanVarianceNormalization */
@@ -151,7 +151,7 @@ static oct_status mvn_run(const oct_step *s, const oct_run *r, oct_err *err)
 
 const oct_op oct_op_mean_variance_norm = {
     .type = "MeanVarianceNormalization", .domain = "", .since = 9, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = same_infer, .prepare = mvn_prepare, .run = mvn_run,
+    .infer = same_infer, .prepare = mvn_prepare, .run = mvn_run, .widens = true,
 };
 
 /* ------------------------------------------------------------------ along one axis */
@@ -196,7 +196,7 @@ static oct_status lp_run(const oct_step *s, const oct_run *r, oct_err *err)
 
 const oct_op oct_op_lp_norm = {
     .type = "LpNormalization", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = same_infer, .prepare = lp_prepare, .run = lp_run,
+    .infer = same_infer, .prepare = lp_prepare, .run = lp_run, .widens = true,
 };
 
 /* One at the first largest element, zero elsewhere. */
@@ -220,5 +220,5 @@ static oct_status hardmax_run(const oct_step *s, const oct_run *r, oct_err *err)
 
 const oct_op oct_op_hardmax = {
     .type = "Hardmax", .domain = "", .since = 13, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = same_infer, .prepare = float_only, .run = hardmax_run,
+    .infer = same_infer, .prepare = float_only, .run = hardmax_run, .widens = true,
 };

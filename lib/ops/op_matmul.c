@@ -192,7 +192,7 @@ static oct_status integer_run(const oct_step *s, const oct_run *r, oct_err *err)
 const oct_op oct_op_matmul = {
     .type = "MatMul", .domain = "", .since = 1, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
     .infer = matmul_infer, .prepare = matmul_prepare, .run = matmul_run, .layout = OCT_RULE_PLAIN,
-    .integer = matmul_integer, .quant = OCT_QUANT_WEIGHTED, .fuses_clamp = true,
+    .integer = matmul_integer, .quant = OCT_QUANT_WEIGHTED, .fuses_clamp = true, .widens = true,
 };
 
 const oct_op oct_op_matmul_integer = {

@@ -1,6 +1,7 @@
 /* com.microsoft.DynamicQuantizeMatMul and MatMulIntegerToFloat: 8-bit products whose scales are known when running,
  *   Y = (float)acc * (s_a * s_b[n]) + bias[n],
  * in the order of the operators that they stand for (Cast, Mul, Add), so that the results are the same bits. */
+#include "kernels/half.h"
 #include "kernels/qgemm/qgemm.h"
 #include "kernels/quantize.h"
 #include "ops/matmul.h"
@@ -21,7 +22,8 @@ typedef struct dyn_state {
 
 static oct_status real_infer(const oct_infer *c, oct_err *err)
 {
-    oct_out_dtype(c, 0, OCT_F32);
+    oct_dtype scale = oct_in_dtype(c, 2);
+    oct_out_dtype(c, 0, oct_is_half(scale) ? scale : OCT_F32);
     return oct_matmul_infer(c, oct_in_shape(c, 0), oct_in_shape(c, 1), err);
 }
 
@@ -168,10 +170,10 @@ static oct_status dyn_run(const oct_step *s, const oct_run *r, oct_err *err)
 
 const oct_op oct_op_dynamic_quantize_matmul = {
     .type = "DynamicQuantizeMatMul", .domain = "com.microsoft", .since = 1, .min_in = 3, .max_in = 5, .min_out = 1, .max_out = 1,
-    .infer = real_infer, .prepare = dyn_prepare, .run = dyn_run, .fuses_clamp = true,
+    .infer = real_infer, .prepare = dyn_prepare, .run = dyn_run, .fuses_clamp = true, .widens = true,
 };
 
 const oct_op oct_op_matmul_integer_to_float = {
     .type = "MatMulIntegerToFloat", .domain = "com.microsoft", .since = 1, .min_in = 4, .max_in = 7, .min_out = 1, .max_out = 1,
-    .infer = real_infer, .prepare = dyn_prepare, .run = dyn_run, .fuses_clamp = true,
+    .infer = real_infer, .prepare = dyn_prepare, .run = dyn_run, .fuses_clamp = true, .widens = true,
 };

@@ -233,12 +233,14 @@ static oct_status lrn_run(const oct_step *s, const oct_run *r, oct_err *err)
 const oct_op oct_op_batch_norm = {
     .type = "BatchNormalization", .domain = "", .since = 1, .min_in = 5, .max_in = 5, .min_out = 1, .max_out = 5,
     .infer = batch_infer, .prepare = batch_prepare, .run = batch_run, .layout = OCT_RULE_SPATIAL, .raise = batch_raise,
+    .widens = true,
 };
 const oct_op oct_op_instance_norm = {
     .type = "InstanceNormalization", .domain = "", .since = 1, .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1,
     .infer = instance_infer, .prepare = instance_prepare, .run = instance_run, .layout = OCT_RULE_SPATIAL,
+    .widens = true,
 };
 const oct_op oct_op_lrn = {
     .type = "LRN", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = instance_infer, .prepare = lrn_prepare, .run = lrn_run, .layout = OCT_RULE_SPATIAL,
+    .infer = instance_infer, .prepare = lrn_prepare, .run = lrn_run, .layout = OCT_RULE_SPATIAL, .widens = true,
 };

@@ -1,4 +1,5 @@
 /* The list of operators, and what is asked of it. */
+#include "kernels/half.h"
 #include "ops/op.h"
 
 #include <math.h>
@@ -58,9 +59,12 @@ static bool bound(const oct_graph *g, const oct_node *n, int slot, float *x)
     if (slot >= n->n_in || n->in[slot] < 0)
         return true;
     const oct_tensor *t = g->value[n->in[slot]].konst;
-    if (!t || t->count != 1 || t->dtype != OCT_F32 || !t->data)
+    if (!t || t->count != 1 || !(t->dtype == OCT_F32 || oct_is_half(t->dtype)) || !t->data)
         return false;
-    memcpy(x, t->data, sizeof *x);
+    if (t->dtype == OCT_F32)
+        memcpy(x, t->data, sizeof *x);
+    else
+        oct_widen(NULL, t->dtype, t->data, 1, x);
     return true;
 }
 

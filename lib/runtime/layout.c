@@ -225,11 +225,11 @@ static oct_status prepare(oct_plan *p, rt_step *st, oct_err *err)
 {
     char text[200];
     /* Of an alias it checks, too: a Dropout in training mode must not pass. */
-    if (st->reorder || !st->s.op->prepare || (st->alias && !st->s.op->alias))
+    if (st->reorder || (st->alias && !st->s.op->alias))
         return OCT_OK;
     oct_prep prep = { p->arena, oct_pool_threads(p->pool) };
     size_t before = oct_arena_bytes(p->arena);
-    oct_status s = st->s.op->prepare(&st->s, &prep, err);
+    oct_status s = oct_step_prepare(&st->s, &prep, err);
     if (s != OCT_OK) {
         snprintf(text, sizeof text, "node '%s' (%s)", st->s.node->name, st->s.node->op);
         oct_within(err, "%s", text);

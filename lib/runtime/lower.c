@@ -1,6 +1,8 @@
 /* Lowering: nodes become steps; quantized groups become integer steps; clamps join the step before them. */
 #include "runtime/lower_int.h"
 
+#include "kernels/half.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -29,6 +31,17 @@ static int32_t zero_point(const oct_tensor *t, int64_t i)
     }
 }
 
+/* A scale's values as float32, in the arena where they are 16-bit floats; NULL: no memory. */
+static const float *scale_values(rt_lowering *l, const oct_tensor *s)
+{
+    if (s->dtype == OCT_F32)
+        return s->data;
+    float *v = oct_arena_calloc(l->p->arena, (size_t)s->count, sizeof *v);
+    if (v)
+        oct_widen(NULL, s->dtype, s->data, (size_t)s->count, v);
+    return v;
+}
+
 /* Builds parameters from a constant scale and an optional constant zero point. NULL when they are not constants of the
  * types that integer steps take; *oom when out of memory. */
 static const oct_quant *make_quant(rt_lowering *l, int scale, int zp, int64_t axis, int rank, bool *oom)
@@ -36,22 +49,23 @@ static const oct_quant *make_quant(rt_lowering *l, int scale, int zp, int64_t ax
     if (scale < 0)
         return NULL;
     const oct_tensor *s = l->g->value[scale].konst, *z = zp >= 0 ? l->g->value[zp].konst : NULL;
-    if (!s || s->dtype != OCT_F32 || s->rank > 1 || s->count < 1 || s->count > INT32_MAX || (zp >= 0 && !z))
+    if (!s || !s->data || !(s->dtype == OCT_F32 || oct_is_half(s->dtype)) || s->rank > 1 || s->count < 1 || s->count > INT32_MAX || (zp >= 0 && !z))
         return NULL;
     if (z && (z->count != s->count || !z->data || zero_point(z, 0) != zero_point(z, 0)))
         return NULL;
     oct_quant *q = oct_arena_calloc(l->p->arena, 1, sizeof *q);
     int32_t *zps = oct_arena_calloc(l->p->arena, (size_t)s->count, sizeof *zps);
-    if (!q || !zps) {
+    const float *scales = scale_values(l, s);
+    if (!q || !zps || !scales) {
         *oom = true;
         return NULL;
     }
     for (int64_t i = 0; z && i < s->count; i++)
         zps[i] = zero_point(z, i);
     for (int64_t i = 0; i < s->count; i++)
-        if (!(((const float *)s->data)[i] > 0.0f) || isinf(((const float *)s->data)[i]))
+        if (!(scales[i] > 0.0f) || isinf(scales[i]))
             return NULL;
-    *q = (oct_quant){ (int)s->count, (int)(axis < 0 ? axis + rank : axis), s->data, zps };
+    *q = (oct_quant){ (int)s->count, (int)(axis < 0 ? axis + rank : axis), scales, zps };
     return q;
 }
 
@@ -470,6 +484,12 @@ static oct_status try_moved(rt_lowering *l, int id, bool *made, oct_err *err)
 
 /* ---- plain steps ---- */
 
+/* Rounding to 16 bits and clamping between 16-bit numbers may change places. */
+static bool clampable(const oct_op *op, oct_dtype t)
+{
+    return t == OCT_F32 || (op->widens && oct_is_half(t));
+}
+
 static oct_status plain_step(rt_lowering *l, int id, oct_err *err)
 {
     const oct_node *n = &l->g->node[id];
@@ -489,7 +509,7 @@ static oct_status plain_step(rt_lowering *l, int id, oct_err *err)
         if (n->out[k] < 0)
             continue;
         int end = n->out[k];
-        if (k == 0 && op->fuses_clamp && l->g->value[end].dtype == OCT_F32) {
+        if (k == 0 && op->fuses_clamp && clampable(op, l->g->value[end].dtype)) {
             int clamp = rt_join_clamp(l, &end, &st->s.epilogue, true);
             if (clamp >= 0)
                 l->done[clamp] = true;

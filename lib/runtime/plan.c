@@ -260,7 +260,7 @@ oct_status oct_plan_run(oct_plan *p, const void *const *inputs, oct_err *err)
         if (st->reorder) {
             rt_run_reorder(p->pool, &st->s);
         } else if (!st->alias) {
-            oct_status s = st->s.op->run(&st->s, &r, err);
+            oct_status s = oct_step_run(&st->s, &r, err);
             if (s != OCT_OK) {
                 oct_within(err, "node '%s' (%s)", st->s.node->name, st->s.node->op);
                 return s;

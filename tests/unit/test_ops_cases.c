@@ -1,6 +1,8 @@
 /* Runs operator cases from text files (scripts/make_op_cases.py): each names an operator, its attributes, inputs and
  * the outputs that another implementation computed. Every case is run with its inputs as constants, with shapes that
- * must follow from shapes alone, in every mixture of layouts that the operator accepts, and raised to a newer opset. */
+ * must follow from shapes alone, in every mixture of layouts that the operator accepts, and raised to a newer opset. Where
+ * inputs are float32 it is run with 16-bit floats, too: the outputs are those of float32 on the same numbers, rounded once. */
+#include "kernels/half.h"
 #include "ops/infer.h"
 
 #include <errno.h>
@@ -34,6 +36,8 @@ typedef struct op_case {
     double rtol, atol;
     bool refuses;     /* must fail */
     bool free_shape;  /* the output's shape depends on data */
+    bool exact;       /* outputs must be equal, also where they are real */
+    tensor *capture;  /* outputs go here instead of being compared */
 } op_case;
 
 static int n_run, n_failed, n_skipped;
@@ -177,7 +181,7 @@ static bool equal(const op_case *c, int slot, const uint8_t *got, const char *ho
         double a = number(want->dtype, got, i), b = number(want->dtype, want->data, i);
         if (a == b || (a != a && b != b))
             continue;
-        double limit = want->quantized ? c->atol : c->atol + (c->rtol + most) * fabs(b);
+        double limit = c->exact ? 0 : want->quantized ? c->atol : c->atol + (c->rtol + most) * fabs(b);
         if (!(fabs(a - b) <= limit)) {
             snprintf(text, sizeof text, "output %d, element %lld: %.9g, expected %.9g", slot, (long long)i, a, b);
             return problem(c, how, text);
@@ -363,12 +367,12 @@ static bool run_layout(op_case *c, const oct_op *op, uint32_t last_in, uint32_t 
     oct_status status = OCT_OK;
     if (quantized && (op->integer == NULL || !op->integer(&s)))
         ok = problem(c, how, "integer() refuses");
-    if (ok && op->prepare != NULL)
-        status = op->prepare(&s, &prep, &err);
+    if (ok)
+        status = oct_step_prepare(&s, &prep, &err);
     if (ok && status == OCT_OK && s.scratch > 0)
         run.scratch = oct_arena_aligned(a, s.scratch, 64);
     if (ok && status == OCT_OK)
-        status = op->run(&s, &run, &err);
+        status = oct_step_run(&s, &run, &err);
     if (c->refuses)
         ok = status != OCT_OK || problem(c, how, "it should have failed");
     else if (ok && status != OCT_OK)
@@ -378,7 +382,10 @@ static bool run_layout(op_case *c, const oct_op *op, uint32_t last_in, uint32_t 
             continue;
         uint8_t *plain = oct_arena_alloc(a, c->out[i].bytes + 1);
         relayout(&c->out[i], out[i]->layout, buffer[i], plain, true);
-        ok = equal(c, i, plain, how);
+        if (c->capture != NULL)
+            memcpy(c->capture[i].data, plain, c->out[i].bytes);
+        else
+            ok = equal(c, i, plain, how);
         for (int k = 0; ok && k < 64; k++)
             if (buffer[i][c->out[i].bytes + (size_t)k] != 0xa5)
                 ok = problem(c, how, "wrote past the end of an output");
@@ -433,6 +440,98 @@ static bool check_raised(op_case *c, int64_t to)
     return true;
 }
 
+/* ------------------------------------------------------------------ 16-bit floats */
+
+/* Whether input i stays float32 when the others become 16-bit: Resize's scales. */
+static bool stays_float(const op_case *c, int i)
+{
+    return i > 0 && (strcmp(c->op, "Resize") == 0 || strcmp(c->op, "Upsample") == 0);
+}
+
+/* The types of quantization operators do not follow those of their first input. */
+static bool takes_half(const op_case *c)
+{
+    return c->n_in > 0 && c->n_out > 0 && c->in[0].present && c->in[0].dtype == OCT_F32 && !c->in[0].quantized &&
+           strstr(c->op, "Quantize") == NULL && strstr(c->op, "QLinear") == NULL;
+}
+
+static tensor of_type(const tensor *t, oct_dtype dtype, oct_arena *a)
+{
+    tensor r = *t;
+    r.dtype = dtype;
+    if (!oct_dtype_bytes(dtype, r.count, &r.bytes) || !(r.data = oct_arena_calloc(a, r.bytes + 1, 1)))
+        abort();
+    return r;
+}
+
+/* The types that follow for the outputs when inputs have those of h. */
+static bool infer_types(op_case *c, const oct_op *op, const op_case *h, oct_dtype *types)
+{
+    oct_err err = OCT_ERR_INIT;
+    oct_infer ctx = { c->g, c->node, c->opset };
+    forget_outputs(c);
+    for (int i = 0; i < c->n_in; i++)
+        if (c->in[i].present)
+            c->g->value[c->g->node[c->node].in[i]].dtype = h->in[i].dtype;
+    oct_status s = op->infer(&ctx, &err);
+    for (int i = 0; i < c->n_in; i++)
+        if (c->in[i].present)
+            c->g->value[c->g->node[c->node].in[i]].dtype = c->in[i].dtype;
+    for (int i = 0; i < c->n_out; i++)
+        if (c->out[i].present)
+            types[i] = c->g->value[c->g->node[c->node].out[i]].dtype;
+    return s == OCT_OK || problem(c, "types of 16 bits", err.text);
+}
+
+/* wide: the inputs rounded to `half`, in float32, for the expected outputs; narrow: the same numbers in 16 bits. */
+static bool check_half(op_case *c, const oct_op *op, oct_dtype half, oct_arena *a)
+{
+    const char *how = half == OCT_F16 ? "float16" : "bfloat16";
+    op_case wide = *c, narrow = *c;
+    tensor result[MAX_IO];
+    oct_dtype types[MAX_IO] = { OCT_UNDEFINED };
+    for (int i = 0; i < c->n_in; i++) {
+        if (!c->in[i].present || c->in[i].dtype != OCT_F32 || stays_float(c, i))
+            continue;
+        narrow.in[i] = of_type(&c->in[i], half, a);
+        wide.in[i] = of_type(&c->in[i], OCT_F32, a);
+        oct_narrow(NULL, half, (const float *)(const void *)c->in[i].data, (size_t)c->in[i].count, narrow.in[i].data);
+        oct_widen(NULL, half, narrow.in[i].data, (size_t)c->in[i].count, (float *)(void *)wide.in[i].data);
+    }
+    for (int i = 0; i < c->n_out; i++)
+        result[i] = c->out[i].present ? of_type(&c->out[i], c->out[i].dtype, a) : c->out[i];
+    bool spatial = op->layout == OCT_RULE_SPATIAL;
+    wide.capture = result;
+    if (!run_layout(&wide, op, spatial, spatial ? ~0u : 0, how) || !infer_types(c, op, &narrow, types))
+        return false;
+    for (int i = 0; i < c->n_out; i++) {
+        if (!c->out[i].present)
+            continue;
+        narrow.out[i] = result[i];
+        if (c->out[i].dtype != OCT_F32 || types[i] == OCT_F32)
+            continue;
+        if (types[i] != half)
+            return problem(c, how, "wrong output type");
+        narrow.out[i] = of_type(&result[i], half, a);
+        oct_narrow(NULL, half, (const float *)(const void *)result[i].data, (size_t)result[i].count, narrow.out[i].data);
+    }
+    narrow.exact = true;
+    return run_layout(&narrow, op, spatial, spatial ? ~0u : 0, how) &&
+           (op->layout != OCT_RULE_ANY || run_layout(&narrow, op, 5, 1, how));
+}
+
+static bool check_halves(op_case *c, const oct_op *op)
+{
+    if (!takes_half(c))
+        return true;
+    oct_arena *a = oct_arena_create();
+    bool ok = check_half(c, op, OCT_F16, a) && check_half(c, op, OCT_BF16, a);
+    oct_arena_destroy(a);
+    return ok;
+}
+
+/* ------------------------------------------------------------------ all of it */
+
 static bool run_case(op_case *c)
 {
     oct_err err = OCT_ERR_INIT;
@@ -460,6 +559,8 @@ static bool run_case(op_case *c)
     if (op->layout == OCT_RULE_ANY &&
         !(run_layout(c, op, ~0u, ~0u, "all channels-last") && run_layout(c, op, ~0u, 0, "inputs channels-last") &&
           run_layout(c, op, 0, ~0u, "outputs channels-last") && run_layout(c, op, 5, 1, "mixed layouts")))
+        return false;
+    if (!check_halves(c, op))
         return false;
     for (int i = 0; i < c->n_in; i++)
         c->konst[i] = c->in[i].present ? c->g->value[c->g->node[c->node].in[i]].konst : NULL;
