@@ -216,7 +216,7 @@ static oct_status check_tensors(const oct_calib *a, const oct_calib *b, oct_err 
             return oct_fail(err, OCT_EUSAGE, "tensor '%s' is in one of the tables only", y->name);
         if (x->pinned && y->pinned && (x->pin.lo != y->pin.lo || x->pin.hi != y->pin.hi))
             return oct_fail(err, OCT_EUSAGE, "tensor '%s' is pinned to different ranges", y->name);
-        if (x->stats.n && y->stats.n && (x->chan.channels != y->chan.channels || x->chan.flags != y->chan.flags))
+        if (x->stats.n && y->stats.n && x->chan.channels != y->chan.channels)
             return oct_fail(err, OCT_EUSAGE, "tensor '%s' has %zu channels in one table, %zu in the other", y->name,
                             x->chan.channels, y->chan.channels);
     }
@@ -241,7 +241,7 @@ static oct_status merge_chan(oct_chan_stats *s, const oct_chan_stats *o, oct_err
     if (o->channels == 0)
         return OCT_OK;
     if (s->channels == 0)
-        OCT_TRY(oct_chan_init(s, o->channels, o->flags, err));
+        OCT_TRY(oct_chan_init(s, o->channels, err));
     return oct_chan_merge(s, o, err);
 }
 
@@ -267,12 +267,11 @@ oct_status oct_calib_merge(oct_calib *into, const oct_calib *from, oct_err *err)
 
 static bool same_chan(const oct_chan_stats *a, const oct_chan_stats *b)
 {
-    if (a->channels != b->channels || a->flags != b->flags)
+    if (a->channels != b->channels)
         return false;
     for (size_t i = 0; i < a->channels; i++) {
         const oct_chan *x = &a->c[i], *y = &b->c[i];
-        if (x->n != y->n || x->min != y->min || x->max != y->max || memcmp(&x->sum, &y->sum, sizeof x->sum) != 0 ||
-            memcmp(&x->sum2, &y->sum2, sizeof x->sum2) != 0)
+        if (x->n != y->n || x->min != y->min || x->max != y->max || memcmp(&x->sum, &y->sum, sizeof x->sum) != 0)
             return false;
     }
     return true;

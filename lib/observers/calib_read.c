@@ -268,13 +268,9 @@ static oct_status read_channels(reader *r, oct_err *err)
     /* Each channel takes a line: a number beyond the file's rest is not believed. */
     if (n == 0 || n > (uint64_t)(r->limit - r->line) / 12)
         return bad_at(r, at, err, "%llu channels do not fit into the file", (unsigned long long)n);
-    size_t len;
-    const char *w = word(r, &len);
-    bool squares = is_word(w, len, "squares");
-    if (len && !squares && *w != '#')
-        return bad_at(r, w, err, "expected 'squares' or the end of the line");
     r->chan_next = 0;
-    return oct_chan_init(&r->t->chan, (size_t)n, squares ? OCT_CHAN_SQUARES : 0, err);
+    OCT_TRY(expect_end(r, err));
+    return oct_chan_init(&r->t->chan, (size_t)n, err);
 }
 
 static oct_status read_chan(reader *r, oct_err *err)
@@ -290,8 +286,6 @@ static oct_status read_chan(reader *r, oct_err *err)
     OCT_TRY(read_f32(r, &c->min, err));
     OCT_TRY(read_f32(r, &c->max, err));
     OCT_TRY(read_sum(r, &c->sum, err));
-    if (s->flags & OCT_CHAN_SQUARES)
-        OCT_TRY(read_sum(r, &c->sum2, err));
     if (c->min > c->max || (c->n == 0 && (c->min != 0 || c->max != 0)))
         return bad_at(r, at, err, "the channel's range does not fit its count");
     return expect_end(r, err);

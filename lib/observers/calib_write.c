@@ -90,10 +90,9 @@ static void put_octaves(oct_buf *b, const oct_stats *s)
 
 static void put_channels(oct_buf *b, const oct_chan_stats *s)
 {
-    bool squares = s->flags & OCT_CHAN_SQUARES;
     if (s->channels == 0)
         return;
-    oct_buf_printf(b, " channels %zu%s\n", s->channels, squares ? " squares" : "");
+    oct_buf_printf(b, " channels %zu\n", s->channels);
     for (size_t i = 0; i < s->channels; i++) {
         const oct_chan *c = &s->c[i];
         oct_buf_printf(b, " chan %zu", i);
@@ -101,8 +100,6 @@ static void put_channels(oct_buf *b, const oct_chan_stats *s)
         put_f32(b, c->min);
         put_f32(b, c->max);
         put_sum(b, &c->sum);
-        if (squares)
-            put_sum(b, &c->sum2);
         oct_buf_add(b, "\n", 1);
     }
 }

@@ -1,4 +1,4 @@
-/* lib/observers/chan.h -- per channel: range and exact moments of activations, range of weights. */
+/* lib/observers/chan.h -- per channel: range and exact mean of activations, range of weights. */
 #ifndef OCT_OBSERVERS_CHAN_H
 #define OCT_OBSERVERS_CHAN_H
 
@@ -8,27 +8,23 @@
 typedef struct oct_chan {
     uint64_t n;
     float min, max; /* 0 when n is 0; never -0 */
-    oct_xsum sum, sum2; /* of x and of x * x; sum2 stays zero without OCT_CHAN_SQUARES */
+    oct_xsum sum;
 } oct_chan;
-
-enum { OCT_CHAN_SQUARES = 1 };
 
 typedef struct oct_chan_stats {
     size_t channels;
-    unsigned flags;
     oct_chan *c; /* owned, [channels] */
 } oct_chan_stats;
 
-oct_status oct_chan_init(oct_chan_stats *s, size_t channels, unsigned flags, oct_err *err);
+oct_status oct_chan_init(oct_chan_stats *s, size_t channels, oct_err *err);
 void oct_chan_free(oct_chan_stats *s);
 
 /* Feeds x, f32[outer][channels][inner]: NCHW is outer = N, inner = H * W; NHWC is outer = N * H * W,
  * inner = 1. Infinities are left out. OCT_ENUMERIC on NaN (index given), OCT_ENOMEM: unchanged. */
 oct_status oct_chan_update(oct_chan_stats *s, const float *x, size_t outer, size_t inner, oct_err *err);
-/* Bit for bit what s would be had it seen both. OCT_EUSAGE when the channels or flags differ. */
+/* Bit for bit what s would be had it seen both. OCT_EUSAGE when the channels differ. */
 oct_status oct_chan_merge(oct_chan_stats *s, const oct_chan_stats *o, oct_err *err);
-double oct_chan_mean(const oct_chan *c);     /* 0 when n is 0 */
-double oct_chan_variance(const oct_chan *c); /* of the population; needs OCT_CHAN_SQUARES */
+double oct_chan_mean(const oct_chan *c); /* 0 when n is 0 */
 
 /* Weights f32[outer][channels][inner]: range of each channel, both including 0. lo, hi f32[channels].
  * OCT_ENUMERIC on NaN or infinity, with the index. */

@@ -2,14 +2,10 @@
 #include "observers/stats.h"
 
 #include "base/mem.h"
-#include "observers/stats_scan.h"
+#include "kernels/bins.h"
 
 #include <math.h>
 #include <string.h>
-
-/* Counters behind the bins, which take the zeros in turn: adding to one address over and over would wait
- * for the store each time, and half of what follows a ReLU is zero. */
-#define ZERO_SLOTS 4
 
 void oct_stats_init(oct_stats *s)
 {
@@ -64,7 +60,8 @@ oct_status oct_stats_layout(oct_stats *s, const bool used[512], oct_err *err)
     n = place_sign(octave + 256, used + 256, n);
     octave[255].off = octave[511].off = n; /* nothing is counted there */
     octave[255].shift = octave[511].shift = 23;
-    uint64_t *bins = oct_calloc(n + ZERO_SLOTS, sizeof *bins);
+    /* Behind the bins: those of zeros, and one for values that a grid does not hold (kernels/bins.h). */
+    uint64_t *bins = oct_calloc(n + OCT_ZERO_BINS + 1, sizeof *bins);
     if (!bins)
         return oct_nomem(err);
     for (int o = 0; o < 512; o++)
@@ -85,20 +82,112 @@ static uint32_t float_bits(float f)
     return b;
 }
 
+/* How much is looked at in one go: a block is still in the first cache when it is read again. */
+enum { IN_CACHE = 4096 };
+
 /* Which of the 512 combinations of sign and exponent occur. Two tables: neighbours are often alike, and a store waits for
- * the one before it to the same place. */
-static void see(const float *x, size_t n, uint8_t seen[512])
+ * the one before it to the same place. Zeros of either sign share an exponent with the subnormals. */
+static void see(const float *x, size_t n, bool used[512])
 {
-    uint8_t other[512] = { 0 };
-    size_t i = 0;
-    for (; i + 2 <= n; i += 2) {
-        seen[float_bits(x[i]) >> 23] = 1;
-        other[float_bits(x[i + 1]) >> 23] = 1;
-    }
-    if (i < n)
-        seen[float_bits(x[i]) >> 23] = 1;
+    uint8_t seen[2][512] = { 0 };
+    for (size_t i = 0; i < n; i++)
+        seen[i % 2][float_bits(x[i]) >> 23] = 1;
     for (int o = 0; o < 512; o++)
-        seen[o] |= other[o];
+        used[o] |= (seen[0][o] | seen[1][o]) && o % 256 != 255 && o % 256 != 0;
+    for (size_t i = 0; i < n && (seen[0][0] | seen[0][256] | seen[1][0] | seen[1][256]); i++) {
+        uint32_t b = float_bits(x[i]);
+        if ((b & 0x7fffffff) - 1 < 0x7fffff)
+            used[b >> 23] = true;
+    }
+}
+
+/* Octaves of a sign that lie on one linear grid (kernels/bins.h): ranks 0 to 10, when no octave among them is empty. */
+enum { LINEAR = OCT_GRID_TOP - 3 };
+
+/* The largest octave of a sign; -1: there is none. */
+static int top_octave(const bool *used)
+{
+    int e = 254;
+    while (e >= 0 && !used[e])
+        e--;
+    return e;
+}
+
+/* Whether a sign's octaves are as a grid needs them; no octave at all is well, too. */
+static bool is_linear(const bool *used, int top)
+{
+    for (int r = 0; r < LINEAR && top >= 0; r++)
+        if (top - r < 1 || !used[top - r])
+            return false;
+    return true;
+}
+
+/* The power of two 2^(e - 127). */
+static float power(int e)
+{
+    return e < 1 ? 0 : ldexpf(1.0f, e - 127);
+}
+
+/* How values can be counted without a table: tiny is the magnitude from which on every octave that can occur is known (as
+ * long as values lie between lo and hi). */
+typedef struct linear {
+    bool ok;
+    float lo, hi, tiny;
+    oct_bin_grid grid;
+} linear;
+
+static linear linear_of(const oct_stats *s)
+{
+    linear l = { .grid = { .zero = (int32_t)s->n_bins, .small = (int32_t)s->n_bins + OCT_ZERO_BINS } };
+    float edge[2];
+    for (int k = 0; k < 2; k++) {
+        const bool *used = s->used + 256 * k;
+        int top = top_octave(used);
+        if (!is_linear(used, top) || top > 240)
+            return l;
+        edge[k] = top < 0 ? 0 : power(top + 1);
+        if (top < 0)
+            continue;
+        int least = top - LINEAR + 1, known = least;
+        while (known > 1 && used[known - 1])
+            known--;
+        l.tiny = power(known) > l.tiny ? power(known) : l.tiny;
+        l.grid.scale[k] = ldexpf(1.0f, 127 + OCT_GRID_TOP - 1 - top);
+        l.grid.base[k] = (int32_t)s->octave[256 * k + least].off - OCT_GRID_LEAST;
+    }
+    l.hi = edge[0];
+    l.lo = -edge[1];
+    l.ok = s->bins && (edge[0] > 0 || edge[1] > 0);
+    return l;
+}
+
+/* What one sample shows before it is counted. */
+typedef struct extent {
+    float min, max;
+    uint64_t min_count, max_count; /* values that equal them; 0 where they are 0: zeros are counted apart */
+    uint64_t inf[2];
+    bool any;
+} extent;
+
+static bool covers(const linear *l, const oct_scan *s)
+{
+    return l->ok && (s->min >= 0 || s->min > l->lo) && (s->max <= 0 || s->max < l->hi);
+}
+
+/* Looks at n values: which octaves they use, which extremes they have, whether NaN is among them. */
+static void first_look(const oct_stats *s, const float *x, size_t n, oct_scan *all, bool used[512])
+{
+    linear l = linear_of(s);
+    *all = (oct_scan){ .min = INFINITY, .max = -INFINITY };
+    for (size_t at = 0; at < n; at += IN_CACHE) {
+        size_t part = n - at < IN_CACHE ? n - at : IN_CACHE;
+        all->small = false;
+        oct_scan_f32(x + at, part, l.tiny, all);
+        if (l.ok && all->small)
+            see(x + at, part, used);
+    }
+    if (!covers(&l, all))
+        see(x, n, used);
 }
 
 static oct_status check_nan(const float *x, size_t n, oct_err *err)
@@ -109,54 +198,31 @@ static oct_status check_nan(const float *x, size_t n, oct_err *err)
     return OCT_OK;
 }
 
-/* The octaves after x has been counted. Zeros of either sign share an exponent with the subnormals: whether
- * one of those is there takes a second look. */
-static void octaves_of(const float *x, size_t n, const uint8_t seen[512], bool used[512])
+static uint64_t count_equal(const float *x, size_t n, float v)
 {
-    for (int o = 0; o < 512; o++)
-        if (seen[o] && o % 256 != 255 && o % 256 != 0)
-            used[o] = true;
-    bool any = (seen[0] || seen[256]) && oct_scan_subnormal(x, n);
-    for (size_t i = 0; i < n && any; i++) {
-        uint32_t b = float_bits(x[i]);
-        if ((b & 0x7fffffff) - 1 < 0x7fffff)
-            used[b >> 23] = true;
-    }
+    uint64_t c = 0;
+    for (size_t at = 0; at < n; at += IN_CACHE)
+        c += oct_count_equal_f32(x + at, n - at < IN_CACHE ? n - at : IN_CACHE, v);
+    return c;
 }
 
-typedef struct extent {
-    float min, max;
-    uint64_t min_count, max_count; /* values that equal them; 0 where they are 0: zeros are counted apart */
-    uint64_t inf[2];
-    bool any;
-} extent;
-
-static extent extent_finite(const float *x, size_t n)
-{
-    extent e = { .any = true };
-    oct_scan_extent(x, n, &e.min, &e.max);
-    return e;
-}
-
-/* How much is looked at in one go: a block is still in the first cache when it is read again. */
-enum { IN_CACHE = 4096 };
-
-static extent extent_any(const float *x, size_t n)
+/* Extremes of the finite values; -0 becomes 0: which of them came first must not show. */
+static extent extent_of(const float *x, size_t n, oct_scan s)
 {
     extent e = { 0 };
-    for (size_t i = 0; i < n; i++) {
-        if (isinf(x[i])) {
-            e.inf[x[i] < 0]++;
-            continue;
+    if (isinf(s.min) || isinf(s.max)) {
+        for (size_t i = 0; i < n; i++)
+            if (isinf(x[i]))
+                e.inf[x[i] < 0]++;
+        s = (oct_scan){ .min = INFINITY, .max = -INFINITY };
+        for (size_t i = 0; i < n; i++) {
+            s.min = !isinf(x[i]) && x[i] < s.min ? x[i] : s.min;
+            s.max = !isinf(x[i]) && x[i] > s.max ? x[i] : s.max;
         }
-        if (!e.any || x[i] < e.min)
-            e.min = x[i];
-        if (!e.any || x[i] > e.max)
-            e.max = x[i];
-        e.any = true;
     }
-    e.min += 0.0f;
-    e.max += 0.0f;
+    e.any = e.inf[0] + e.inf[1] < n;
+    e.min = s.min + 0.0f;
+    e.max = s.max + 0.0f;
     return e;
 }
 
@@ -171,109 +237,77 @@ static void join_extreme(float *v, uint64_t *count, bool any, float o, uint64_t 
     }
 }
 
-/* Adds a part of a sample to its extent. */
-static void extend(extent *e, const float *x, size_t n, extent part)
+/* Adds a sample's extremes; how often they occur matters only where nothing more extreme was seen before. */
+static void add_extent(oct_stats *s, const float *x, size_t n, const oct_scan *seen)
 {
-    e->inf[0] += part.inf[0];
-    e->inf[1] += part.inf[1];
-    if (!part.any)
-        return;
-    if (!e->any || part.min <= e->min)
-        join_extreme(&e->min, &e->min_count, e->any, part.min, part.min == 0 ? 0 : oct_scan_count(x, n, part.min), false);
-    if (!e->any || part.max >= e->max)
-        join_extreme(&e->max, &e->max_count, e->any, part.max, part.max == 0 ? 0 : oct_scan_count(x, n, part.max), true);
-    e->any = true;
-}
-
-static void add_extent(oct_stats *s, size_t n, const extent *e)
-{
+    extent e = extent_of(x, n, *seen);
     bool any = oct_stats_finite(s) > 0;
     s->n += n;
-    s->inf[0] += e->inf[0];
-    s->inf[1] += e->inf[1];
-    if (!e->any)
+    s->inf[0] += e.inf[0];
+    s->inf[1] += e.inf[1];
+    if (!e.any)
         return;
-    join_extreme(&s->min, &s->min_count, any, e->min, e->min_count, false);
-    join_extreme(&s->max, &s->max_count, any, e->max, e->max_count, true);
+    if (e.min != 0 && (!any || e.min <= s->min))
+        e.min_count = count_equal(x, n, e.min);
+    if (e.max != 0 && (!any || e.max >= s->max))
+        e.max_count = count_equal(x, n, e.max);
+    join_extreme(&s->min, &s->min_count, any, e.min, e.min_count, false);
+    join_extreme(&s->max, &s->max_count, any, e.max, e.max_count, true);
     s->samples++;
-    oct_xsum_add(&s->min_sum, e->min);
-    oct_xsum_add(&s->max_sum, e->max);
+    oct_xsum_add(&s->min_sum, e.min);
+    oct_xsum_add(&s->max_sum, e.max);
 }
 
-/* Where a value is counted; without a branch, since zeros come at random. */
-static inline uint32_t slot_of(const oct_octave *octave, uint32_t zero, float x)
+/* Where a value is counted, whatever it is; without a branch, since zeros come at random. */
+static inline uint32_t bin_of(const oct_stats *s, uint32_t zero, float x)
 {
     uint32_t b = float_bits(x);
-    oct_octave o = octave[b >> 23];
+    oct_octave o = s->octave[b >> 23];
     uint32_t at = o.off + ((b & 0x7fffff) >> o.shift);
     uint32_t z = ((b & 0x7fffffff) - 1) >> 31; /* 1 for a zero */
     return (at & (z - 1)) | (zero & (0 - z));
 }
 
-static inline void count_one(uint64_t *bins, const oct_octave *octave, float x)
+static void count_any(oct_stats *s, const float *x, size_t n)
 {
-    uint32_t b = float_bits(x);
-    oct_octave o = octave[b >> 23];
-    bins[o.off + ((b & 0x7fffff) >> o.shift)]++;
-}
-
-/* Without subnormals the exponent 0 means zero, and can name a zero slot itself; four tables, so that zeros
- * in a row go to different ones. */
-typedef struct counter {
-    bool plain;
-    oct_octave t[ZERO_SLOTS][512];
-} counter;
-
-static void counter_begin(counter *c, const oct_stats *s, size_t n)
-{
-    c->plain = n >= 4096 && !s->used[0] && !s->used[256];
-    for (uint32_t i = 0; c->plain && i < ZERO_SLOTS; i++) {
-        memcpy(c->t[i], s->octave, sizeof c->t[i]);
-        c->t[i][0] = c->t[i][256] = (oct_octave){ (uint32_t)s->n_bins + i, 23 };
-    }
-}
-
-static void count_plain(oct_stats *s, const counter *c, const float *x, size_t n)
-{
-    uint64_t *bins = s->bins;
-    size_t i = 0;
-    for (; i + 4 <= n; i += 4) {
-        count_one(bins, c->t[0], x[i]);
-        count_one(bins, c->t[1], x[i + 1]);
-        count_one(bins, c->t[2], x[i + 2]);
-        count_one(bins, c->t[3], x[i + 3]);
-    }
-    for (; i < n; i++)
-        count_one(bins, c->t[0], x[i]);
-}
-
-static void count_bins(oct_stats *s, const counter *c, const float *x, size_t n)
-{
-    if (c->plain) {
-        count_plain(s, c, x, n);
-        return;
-    }
     uint32_t zero = (uint32_t)s->n_bins;
     for (size_t i = 0; i < n; i++)
-        s->bins[slot_of(s->octave, zero + i % ZERO_SLOTS, x[i])]++;
+        s->bins[bin_of(s, zero + i % OCT_ZERO_BINS, x[i])]++;
 }
 
-static void count_sample(oct_stats *s, const counter *c, const float *x, size_t n, bool special)
+enum { PART = 512 }; /* where a small value is, all of a part is searched */
+
+/* A part on the linear grid; the few small values one by one. */
+static void count_linear(oct_stats *s, const oct_bin_grid *g, const float *x, size_t n)
 {
-    extent e = { 0 };
-    for (size_t at = 0; at < n; at += IN_CACHE) {
-        size_t part = n - at < IN_CACHE ? n - at : IN_CACHE;
-        extend(&e, x + at, part, special ? extent_any(x + at, part) : extent_finite(x + at, part));
-        count_bins(s, c, x + at, part);
-    }
-    add_extent(s, n, &e);
+    int32_t bin[PART];
+    uint64_t *bins = s->bins;
+    size_t small = oct_bin_index_f32(x, n, g, bin);
+    for (size_t i = 0; i < n; i++)
+        bins[bin[i]]++;
+    for (size_t i = 0; small > 0; i++)
+        if (bin[i] == g->small) {
+            bins[bin_of(s, 0, x[i])]++;
+            small--;
+        }
+    bins[g->small] = 0;
 }
 
-/* Infinities fell on the first zero slot (their octave points there); the rest are zeros. */
+static void count(oct_stats *s, const float *x, size_t n, const oct_scan *seen)
+{
+    linear l = linear_of(s);
+    bool fast = covers(&l, seen);
+    for (size_t at = 0; fast && at < n; at += PART)
+        count_linear(s, &l.grid, x + at, n - at < PART ? n - at : PART);
+    if (!fast)
+        count_any(s, x, n);
+}
+
+/* Infinities fell on the first of the zeros' bins (their octave points there); the rest are zeros. */
 static void take_zeros(oct_stats *s, uint64_t infinities)
 {
     uint64_t c = 0;
-    for (int i = 0; i < ZERO_SLOTS; i++) {
+    for (int i = 0; i < OCT_ZERO_BINS; i++) {
         c += s->bins[s->n_bins + i];
         s->bins[s->n_bins + i] = 0;
     }
@@ -291,20 +325,21 @@ oct_status oct_stats_update_batch(oct_stats *s, const float *x, size_t samples, 
         return oct_fail(err, OCT_EINTERNAL, "%zu samples of %zu values overflow", samples, n);
     if (total == 0)
         return OCT_OK;
-    uint8_t seen[512] = { 0 };
-    see(x, total, seen);
-    bool special = seen[255] || seen[511];
-    if (special)
-        OCT_TRY(check_nan(x, total, err));
+    oct_scan seen;
     bool used[512];
     memcpy(used, s->used, sizeof used);
-    octaves_of(x, total, seen, used);
+    first_look(s, x, total, &seen, used);
+    if (seen.nan)
+        OCT_TRY(check_nan(x, total, err));
     OCT_TRY(oct_stats_layout(s, used, err));
     uint64_t before = s->inf[0] + s->inf[1];
-    counter c;
-    counter_begin(&c, s, total);
-    for (size_t i = 0; i < samples; i++)
-        count_sample(s, &c, x + i * n, n, special);
+    for (size_t i = 0; i < samples; i++) {
+        oct_scan one = { .min = INFINITY, .max = -INFINITY };
+        if (samples > 1)
+            oct_scan_f32(x + i * n, n, 0, &one);
+        add_extent(s, x + i * n, n, samples > 1 ? &one : &seen);
+    }
+    count(s, x, total, &seen);
     take_zeros(s, s->inf[0] + s->inf[1] - before);
     return OCT_OK;
 }

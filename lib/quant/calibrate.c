@@ -94,7 +94,7 @@ static oct_status channels(worker *w, oct_calib_tensor *t, const oct_operand *x,
     oct_operand_strides(x, stride);
     size_t n = (size_t)x->dims[axis], inner = (size_t)stride[axis], count = (size_t)(x->count / x->dims[0] * samples);
     if (t->chan.channels == 0)
-        OCT_TRY(oct_chan_init(&t->chan, n, 0, err));
+        OCT_TRY(oct_chan_init(&t->chan, n, err));
     if (t->chan.channels != n || count == 0)
         return OCT_OK; /* channels vary with the input: no moments */
     size_t rows = count / n / inner, positions = rows / (size_t)samples;
@@ -242,7 +242,7 @@ static oct_status add_up(oct_calib *c, worker *w, size_t n, oct_err *err)
             if (from->chan.channels == 0)
                 continue;
             if (to->chan.channels == 0)
-                OCT_TRY(oct_chan_init(&to->chan, from->chan.channels, from->chan.flags, err));
+                OCT_TRY(oct_chan_init(&to->chan, from->chan.channels, err));
             if (to->chan.channels == from->chan.channels)
                 OCT_TRY(oct_chan_merge(&to->chan, &from->chan, err));
         }

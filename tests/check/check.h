@@ -43,6 +43,7 @@ void check_sconv(oct_check *t);
 void check_qconv(oct_check *t);
 void check_nbits(oct_check *t);
 void check_elem(oct_check *t);
+void check_count(oct_check *t);
 void check_math(oct_check *t);
 void check_values(oct_check *t);
 void bench_products(oct_check *t);

@@ -151,7 +151,7 @@ static const struct {
 } checks[] = {
     { "sgemm", check_sgemm }, { "qgemm", check_qgemm }, { "qout", check_qout },
     { "depthwise", check_dw }, { "sconv", check_sconv }, { "qconv", check_qconv }, { "nbits", check_nbits },
-    { "elem", check_elem }, { "math", check_math }, { "values", check_values },
+    { "elem", check_elem }, { "count", check_count }, { "math", check_math }, { "values", check_values },
 };
 
 /* Marks the named checks, or all; false when a name is unknown. */

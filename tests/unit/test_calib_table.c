@@ -59,7 +59,7 @@ static oct_calib *make(uint32_t part, uint32_t n)
         oct_calib_tensor *x;
         assert_int_equal(oct_calib_add(c, names[t], &x, NULL), OCT_OK);
         if (t < 2)
-            assert_int_equal(oct_chan_init(&x->chan, 4, t ? OCT_CHAN_SQUARES : 0, NULL), OCT_OK);
+            assert_int_equal(oct_chan_init(&x->chan, 4, NULL), OCT_OK);
         for (uint32_t i = part; i < SAMPLES; i += n) {
             assert_int_equal(oct_stats_update(&x->stats, data[t][i], LEN, NULL), OCT_OK);
             if (t < 2)

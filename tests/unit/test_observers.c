@@ -156,6 +156,36 @@ static void bins_hold_what_was_fed(void **state)
     oct_stats_free(&s);
 }
 
+/* Many values of few octaves go another way than the first ones and strange ones; they land in the same bins. */
+static void bins_of_long_tensors(void **state)
+{
+    enum { N = 30000, PARTS = 3 };
+    float *x = oct_alloc(PARTS * N * sizeof *x);
+    for (int kind = 0; kind < 5; kind++) {
+        for (size_t i = 0; i < PARTS * N; i++) {
+            float v = bell();
+            v = kind == 1 && v < 0 ? 0 : kind == 2 && v < 0 ? v / 64 : v;
+            x[i] = v > 6 ? 6 : v;
+        }
+        x[N + 7] = kind == 3 ? 1e-30f : x[N + 7]; /* new octaves below and above */
+        x[2 * N + 9] = kind == 4 ? -77 : x[2 * N + 9];
+        x[2 * N + 11] = kind == 4 ? 1e-41f : x[2 * N + 11];
+        oct_stats s, one;
+        oct_stats_init(&s);
+        oct_stats_init(&one);
+        for (size_t p = 0; p < PARTS; p++) {
+            assert_int_equal(oct_stats_update(&s, x + p * N, N, NULL), OCT_OK);
+            check_bins(&s, x, (p + 1) * N);
+        }
+        for (size_t i = 0; i < PARTS; i++)
+            assert_int_equal(oct_stats_update(&one, x + (PARTS - 1 - i) * N, N, NULL), OCT_OK);
+        assert_true(oct_stats_equal(&s, &one));
+        oct_stats_free(&s);
+        oct_stats_free(&one);
+    }
+    oct_free(x);
+}
+
 static void resolution(void **state)
 {
     enum { N = 200000 };
@@ -445,7 +475,7 @@ static void affine_parameters(void **state)
 
 static void channels(void **state)
 {
-    enum { O = 300, C = 5, I = 40, N = O * C * I };
+    enum { O = 300, C = 11, I = 40, N = O * C * I };
     float *x = oct_alloc(N * sizeof *x), *y = oct_alloc(N * sizeof *y);
     fill(x, N, wild);
     for (size_t o = 0; o < O; o++)
@@ -453,22 +483,19 @@ static void channels(void **state)
             for (size_t i = 0; i < I; i++)
                 y[(o * I + i) * C + c] = x[(o * C + c) * I + i];
     oct_chan_stats a, b, d;
-    assert_int_equal(oct_chan_init(&a, C, OCT_CHAN_SQUARES, NULL), OCT_OK);
-    assert_int_equal(oct_chan_init(&b, C, OCT_CHAN_SQUARES, NULL), OCT_OK);
-    assert_int_equal(oct_chan_init(&d, C, OCT_CHAN_SQUARES, NULL), OCT_OK);
+    assert_int_equal(oct_chan_init(&a, C, NULL), OCT_OK);
+    assert_int_equal(oct_chan_init(&b, C, NULL), OCT_OK);
+    assert_int_equal(oct_chan_init(&d, C, NULL), OCT_OK);
     assert_int_equal(oct_chan_update(&a, x, O, I, NULL), OCT_OK);
     assert_int_equal(oct_chan_update(&b, y, O * I / 3, 1, NULL), OCT_OK);
     assert_int_equal(oct_chan_update(&d, y + O * I / 3 * C, O * I - O * I / 3, 1, NULL), OCT_OK);
     assert_int_equal(oct_chan_merge(&b, &d, NULL), OCT_OK);
     assert_memory_equal(a.c, b.c, C * sizeof *a.c);
     for (size_t c = 0; c < C; c++) {
-        oct_xsum s = { 0 }, s2 = { 0 };
-        for (size_t i = 0; i < O * I; i++) {
+        oct_xsum s = { 0 };
+        for (size_t i = 0; i < O * I; i++)
             oct_xsum_add(&s, y[i * C + c]);
-            oct_xsum_add(&s2, (double)y[i * C + c] * y[i * C + c]);
-        }
         assert_memory_equal(&a.c[c].sum, &s, sizeof s);
-        assert_memory_equal(&a.c[c].sum2, &s2, sizeof s2);
         assert_int_equal(a.c[c].n, O * I);
     }
     x[77] = NAN;
@@ -509,6 +536,7 @@ int main(void)
         cmocka_unit_test(sums_are_exact),
         cmocka_unit_test(sums_read_back),
         cmocka_unit_test(bins_hold_what_was_fed),
+        cmocka_unit_test(bins_of_long_tensors),
         cmocka_unit_test(resolution),
         cmocka_unit_test(order_free),
         cmocka_unit_test(nan_changes_nothing),

@@ -5,6 +5,8 @@
 #define OCT_KERNELS_ELEM_TABLE_H
 
 #include "kernels/binary.h"
+#include "kernels/bins.h"
+#include "kernels/columns.h"
 #include "kernels/cpu.h"
 #include "kernels/pooling.h"
 #include "kernels/qelem.h"

@@ -1,0 +1,32 @@
+/* lib/kernels/bins.h -- what counting float32 values in a histogram needs: a first look, and the bin of each value. */
+#ifndef OCT_KERNELS_BINS_H
+#define OCT_KERNELS_BINS_H
+
+#include "base/status.h"
+
+typedef struct oct_scan {
+    float min, max; /* NaN ignored; begin with INFINITY and -INFINITY */
+    bool nan;       /* whether one was met */
+    bool small;     /* whether a value other than zero is below `tiny` in magnitude */
+} oct_scan;
+
+/* Joins what f32[n] shows to *s. */
+void oct_scan_f32(const float *x, size_t n, float tiny, oct_scan *s);
+
+/* Values of f32[n] that equal v, n < 2^32. */
+size_t oct_count_equal_f32(const float *x, size_t n, float v);
+
+/* Bins per sign: with u = |x| * scale cut to an integer, 8 <= u < 2^14, the bin is base + u, for u >= 2^12 every second
+ * step, for u >= 2^13 every fourth: so each of the three largest octaves has 2048 bins, and each below half of the one above. */
+typedef struct oct_bin_grid {
+    float scale[2];     /* of positive and of negative values; a power of two, or 0: every value is small */
+    int32_t base[2];
+    int32_t zero;       /* zeros, in turn, on zero .. zero + OCT_ZERO_BINS - 1 (one counter would wait for its own stores) */
+    int32_t small;      /* where values other than zero with u < 8 go */
+} oct_bin_grid;
+enum { OCT_ZERO_BINS = 8, OCT_GRID_TOP = 14, OCT_GRID_LEAST = 8 };
+
+/* The bins of f32[n], finite and with u < 2^14. Returns how many are small. */
+size_t oct_bin_index_f32(const float *x, size_t n, const oct_bin_grid *g, int32_t *bin);
+
+#endif

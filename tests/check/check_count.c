@@ -1,0 +1,102 @@
+/* tests/check/check_count.c -- histogram bins and sums of columns: every instruction set against the definition. */
+#include "check.h"
+#include "kernels/elem/table.h"
+
+#include <math.h>
+
+static const size_t sizes[] = { 1, 3, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65, 100, 255, 513, 1100 };
+
+/* Where bins.h says that a value is counted. */
+static int32_t bin_of(const oct_bin_grid *g, float x, size_t i)
+{
+    if (x == 0)
+        return g->zero + (int32_t)(i % OCT_ZERO_BINS);
+    const int sign = x < 0;
+    const double u = floor(fabs((double)x) * (double)g->scale[sign]);
+    if (u < OCT_GRID_LEAST)
+        return g->small;
+    const double step = u < 4096 ? u : u < 8192 ? 4096 + floor((u - 4096) / 2) : 6144 + floor((u - 8192) / 4);
+    return g->base[sign] + (int32_t)step;
+}
+
+static void check_bins(oct_check *t, const oct_elem_table *k)
+{
+    const oct_bin_grid g = { { 2048, 32768 }, { 100, 9000 }, 30000, 30008 };
+    for (size_t i = 0; i < OCT_COUNT(sizes); i++) {
+        const size_t n = sizes[i];
+        float *x = oct_check_buffer(t, n * sizeof *x);
+        int32_t *want = oct_check_buffer(t, n * sizeof *want), *got = oct_check_buffer(t, n * sizeof *got);
+        size_t small = 0, found;
+        for (size_t c = 0; c < n; c++) {
+            const float v = (float)(oct_check_below(t, 1 << 24) * 0x1p-24) * (oct_check_below(t, 4) ? 1.0f : 0.001f);
+            x[c] = oct_check_below(t, 3) == 0 ? 0.0f : oct_check_below(t, 2) ? v * 8.0f : v * -0.5f;
+            want[c] = bin_of(&g, x[c], c);
+            small += want[c] == g.small;
+        }
+        k->bin_index(x, n, &g, got, &found);
+        oct_check_same(t, want, got, n * sizeof *want, sizeof *want, "bins n %zu", n);
+        oct_check_same(t, &small, &found, sizeof small, sizeof small, "small values n %zu", n);
+        oct_fill_f32_wild(t, x, n);
+        x[n / 2] = i % 3 == 0 ? NAN : x[n / 2];
+        oct_scan seen = { INFINITY, -INFINITY, false, false }, all = seen;
+        size_t equal = 0;
+        for (size_t c = 0; c < n; c++) {
+            seen.min = x[c] < seen.min ? x[c] : seen.min;
+            seen.max = x[c] > seen.max ? x[c] : seen.max;
+            seen.nan |= x[c] != x[c];
+            seen.small |= x[c] != 0 && fabsf(x[c]) < 0.01f;
+            equal += x[c] == x[0];
+        }
+        k->scan(x, n, 0.01f, &all);
+        k->count_equal(x, n, x[0], &found);
+        t->cases++;
+        t->failed += all.min != seen.min || all.max != seen.max || all.nan != seen.nan || all.small != seen.small;
+        oct_check_same(t, &equal, &found, sizeof equal, sizeof equal, "equal values n %zu", n);
+        oct_check_release(t);
+    }
+}
+
+/* Values that are multiples of 2^-10 below 2^10: their sums are exact in a double however they are taken. */
+static void check_columns(oct_check *t, const oct_elem_table *k)
+{
+    for (size_t i = 0; i < OCT_COUNT(sizes); i++) {
+        const size_t rows = sizes[i], stride = OCT_COLUMNS + oct_check_below(t, 5);
+        float *x = oct_check_buffer(t, rows * stride * sizeof *x);
+        oct_columns c;
+        for (size_t e = 0; e < rows * stride; e++)
+            x[e] = (float)(int)(oct_check_below(t, 1 << 21) - (1 << 20)) * 0x1p-10f;
+        k->columns(x, rows, stride, &c);
+        t->cases++;
+        t->failed += c.inexact;
+        for (size_t col = 0; col < OCT_COLUMNS; col++) {
+            double sum = 0;
+            float min = x[col], max = x[col];
+            for (size_t r = 0; r < rows; r++) {
+                const float v = x[r * stride + col];
+                sum += (double)v;
+                min = v < min ? v : min;
+                max = v > max ? v : max;
+            }
+            t->failed += c.min[col] != min || c.max[col] != max || c.sum[0][col] + c.sum[1][col] != sum;
+        }
+        x[rows / 2 * stride + 3] = 0x1p-60f;
+        k->columns(x, rows, stride, &c);
+        const bool told = c.inexact;
+        x[rows / 2 * stride + 3] = INFINITY;
+        k->columns(x, rows, stride, &c);
+        t->cases++;
+        t->failed += !told || !c.inexact;
+        oct_check_release(t);
+    }
+}
+
+void check_count(oct_check *t)
+{
+    size_t n;
+    const oct_elem_table *k = oct_elem_tables(&n);
+    for (size_t i = 0; i < n; i++)
+        if ((k[i].isa & ~oct_isa_active()) == 0) {
+            check_bins(t, &k[i]);
+            check_columns(t, &k[i]);
+        }
+}
