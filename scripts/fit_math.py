@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints the polynomial coefficients of lib/kernels/math.h: weighted minimax fits (Remez exchange, mpmath)."""
 import struct
-from mpmath import mp, mpf, matrix, lu_solve, exp, log, erf, erfc, sqrt, sin, cos, pi, cos as mcos, log as mlog
+from mpmath import mp, mpf, matrix, lu_solve, exp, log, erf, erfc, sqrt, sin, cos, tan, atan, pi, cos as mcos, log as mlog
 
 mp.dps = 60
 
@@ -63,14 +63,18 @@ show("erf large", remez(lambda t: -log(erfc(t)) / t, lambda t: t * erfc(t), mpf(
 q = (pi / 4 * mpf("1.01")) ** 2
 show("sin", remez(lambda z: (sin(sqrt(z)) - sqrt(z)) / sqrt(z) ** 3, lambda z: z, mpf("1e-9"), q, 4), False)
 show("cos", remez(lambda z: (cos(sqrt(z)) - 1 + z / 2) / z ** 2, lambda z: z ** 2, mpf("1e-9"), q, 3), False)
+# the same in double precision: sin, cos; atan r = r + r^3 A(r^2), |r| <= sqrt 2 - 1
+show("sin double", remez(lambda z: (sin(sqrt(z)) - sqrt(z)) / sqrt(z) ** 3, lambda z: z, mpf("1e-9"), (pi / 4 * mpf("1.001")) ** 2, 6), False)
+show("cos double", remez(lambda z: (cos(sqrt(z)) - 1 + z / 2) / z ** 2, lambda z: z ** 2, mpf("1e-9"), (pi / 4 * mpf("1.001")) ** 2, 6), False)
+show("atan", remez(lambda z: (atan(sqrt(z)) / sqrt(z) - 1) / z, lambda z: z, mpf("1e-9"), tan(pi / 8) ** 2 * mpf("1.001"), 11), False)
 p = pi / 2
 for i in range(3):
     print("pi/2 part", i, float(p).hex())
     p -= mpf(float(p))
-mp.dps = 90
+mp.dps = 420
 v = 2 / pi
 words = []
-for _ in range(7):
+for _ in range(40):
     v *= 2 ** 32
     words.append(int(v))
     v -= int(v)

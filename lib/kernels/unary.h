@@ -39,9 +39,18 @@ typedef enum oct_unary_op {
     OCT_UNARY_FLOOR,
     OCT_UNARY_CEIL,
     OCT_UNARY_ROUND,            /* half to even                                    */
-    OCT_UNARY_SIN,              /* the four trigonometric ones and POW are not vectorised */
+    OCT_UNARY_SHRINK,           /* x < -a ? x + b : x > a ? x - b : 0              */
+    OCT_UNARY_SIN,              /* trigonometric and hyperbolic ones and POW are not vectorised */
     OCT_UNARY_COS,
     OCT_UNARY_TAN,
+    OCT_UNARY_ASIN,
+    OCT_UNARY_ACOS,
+    OCT_UNARY_ATAN,
+    OCT_UNARY_SINH,
+    OCT_UNARY_COSH,
+    OCT_UNARY_ASINH,
+    OCT_UNARY_ACOSH,
+    OCT_UNARY_ATANH,
     OCT_UNARY_POW,              /* x to the a                                      */
     OCT_UNARY_SCALE,            /* fma(x, a, b)                                    */
     OCT_UNARY_COUNT

@@ -50,6 +50,15 @@ static const function functions[] = {
     { "Sin", OCT_UNARY_SIN, NULL, 0, NULL, 0 },
     { "Cos", OCT_UNARY_COS, NULL, 0, NULL, 0 },
     { "Tan", OCT_UNARY_TAN, NULL, 0, NULL, 0 },
+    { "Asin", OCT_UNARY_ASIN, NULL, 0, NULL, 0 },
+    { "Acos", OCT_UNARY_ACOS, NULL, 0, NULL, 0 },
+    { "Atan", OCT_UNARY_ATAN, NULL, 0, NULL, 0 },
+    { "Sinh", OCT_UNARY_SINH, NULL, 0, NULL, 0 },
+    { "Cosh", OCT_UNARY_COSH, NULL, 0, NULL, 0 },
+    { "Asinh", OCT_UNARY_ASINH, NULL, 0, NULL, 0 },
+    { "Acosh", OCT_UNARY_ACOSH, NULL, 0, NULL, 0 },
+    { "Atanh", OCT_UNARY_ATANH, NULL, 0, NULL, 0 },
+    { "Shrink", OCT_UNARY_SHRINK, "lambd", 0.5f, "bias", 0 },
 };
 
 /* type: of the record; a lowered node may have another (QLinearSigmoid). */
@@ -79,13 +88,13 @@ static double sigmoid(double x)
 
 static double tanh_of(double x)
 {
-    double e = oct_exp(-2.0 * fabs(x));
-    return copysign((1.0 - e) / (1.0 + e), x);
+    double e = oct_expm1(fabs(x) < 20.0 ? 2.0 * fabs(x) : x != x ? x : 40.0);
+    return copysign(e / (e + 2.0), x);
 }
 
 static double softplus(double x)
 {
-    return (x > 0 ? x : 0) + oct_log(1.0 + oct_exp(-fabs(x)));
+    return (x > 0 ? x : 0) + oct_log1p(oct_exp(-fabs(x)));
 }
 
 static double unit(double x)
@@ -93,7 +102,11 @@ static double unit(double x)
     return x < 0 ? 0 : x > 1 ? 1 : x;
 }
 
-/* Functions that are exact or follow from exp and log; the others have no double version. */
+static double shrink(double x, double lambda, double bias)
+{
+    return x < -lambda ? x + bias : x > lambda ? x - bias : x != x ? x : 0;
+}
+
 static bool double_of(const oct_unary *f, double x, double *y)
 {
     double a = f->a, b = f->b;
@@ -107,9 +120,9 @@ static bool double_of(const oct_unary *f, double x, double *y)
     case OCT_UNARY_SWISH: *y = x * sigmoid(a * x); return true;
     case OCT_UNARY_MISH: *y = x * tanh_of(softplus(x)); return true;
     case OCT_UNARY_TANH: *y = tanh_of(x); return true;
-    case OCT_UNARY_ELU: *y = x < 0 ? a * (oct_exp(x) - 1) : x; return true;
-    case OCT_UNARY_CELU: *y = x < 0 ? a * (oct_exp(x / a) - 1) : x; return true;
-    case OCT_UNARY_SELU: *y = b * (x < 0 ? a * (oct_exp(x) - 1) : x); return true;
+    case OCT_UNARY_ELU: *y = x < 0 ? a * oct_expm1(x) : x; return true;
+    case OCT_UNARY_CELU: *y = x < 0 ? a * oct_expm1(x / a) : x; return true;
+    case OCT_UNARY_SELU: *y = b * (x < 0 ? a * oct_expm1(x) : x); return true;
     case OCT_UNARY_SOFTPLUS: *y = softplus(x); return true;
     case OCT_UNARY_SOFTSIGN: *y = x / (1 + fabs(x)); return true;
     case OCT_UNARY_EXP: *y = oct_exp(x); return true;
@@ -122,6 +135,23 @@ static bool double_of(const oct_unary *f, double x, double *y)
     case OCT_UNARY_FLOOR: *y = floor(x); return true;
     case OCT_UNARY_CEIL: *y = ceil(x); return true;
     case OCT_UNARY_ROUND: *y = rint(x); return true;
+    case OCT_UNARY_ERF: *y = oct_erf(x); return true;
+    case OCT_UNARY_GELU: *y = 0.5 * x * (1 + oct_erf(x * 0x1.6a09e667f3bcdp-1)); return true;
+    case OCT_UNARY_GELU_TANH:
+        *y = 0.5 * x * (1 + tanh_of(0x1.9884533d43651p-1 * (x + 0.044715 * x * x * x))); /* sqrt(2 / pi) */
+        return true;
+    case OCT_UNARY_SIN: *y = oct_sin(x); return true;
+    case OCT_UNARY_COS: *y = oct_cos(x); return true;
+    case OCT_UNARY_TAN: *y = oct_tan(x); return true;
+    case OCT_UNARY_ASIN: *y = oct_asin(x); return true;
+    case OCT_UNARY_ACOS: *y = oct_acos(x); return true;
+    case OCT_UNARY_ATAN: *y = oct_atan(x); return true;
+    case OCT_UNARY_SINH: *y = oct_sinh(x); return true;
+    case OCT_UNARY_COSH: *y = oct_cosh(x); return true;
+    case OCT_UNARY_ASINH: *y = oct_asinh(x); return true;
+    case OCT_UNARY_ACOSH: *y = oct_acosh(x); return true;
+    case OCT_UNARY_ATANH: *y = oct_atanh(x); return true;
+    case OCT_UNARY_SHRINK: *y = shrink(x, a, b); return true;
     default: return false;
     }
 }
@@ -134,6 +164,13 @@ static bool int_of(const oct_unary *f, bool is_unsigned, int64_t x, int64_t *y)
     case OCT_UNARY_ABS: *y = negative ? (int64_t)(0 - (uint64_t)x) : x; return true;
     case OCT_UNARY_NEG: *y = (int64_t)(0 - (uint64_t)x); return true;
     case OCT_UNARY_SIGN: *y = negative ? -1 : x != 0; return true;
+    case OCT_UNARY_SHRINK:
+    case OCT_UNARY_ERF: { /* through double, truncated */
+        double v = 0;
+        double_of(f, is_unsigned ? (double)(uint64_t)x : (double)x, &v);
+        oct_elem_store(is_unsigned ? OCT_U64 : OCT_S64, y, 0, 1, 1, OCT_DOM_D, &v);
+        return true;
+    }
     default: return false;
     }
 }
@@ -474,6 +511,15 @@ UNARY(round, "Round", 11, .until = 0);
 UNARY(sin, "Sin", 7, .until = 0);
 UNARY(cos, "Cos", 7, .until = 0);
 UNARY(tan, "Tan", 7, .until = 0);
+UNARY(asin, "Asin", 7, .until = 0);
+UNARY(acos, "Acos", 7, .until = 0);
+UNARY(atan, "Atan", 7, .until = 0);
+UNARY(sinh, "Sinh", 9, .until = 0);
+UNARY(cosh, "Cosh", 9, .until = 0);
+UNARY(asinh, "Asinh", 9, .until = 0);
+UNARY(acosh, "Acosh", 9, .until = 0);
+UNARY(atanh, "Atanh", 9, .until = 0);
+UNARY(shrink, "Shrink", 9, .until = 0);
 
 const oct_op oct_op_neg = {
     .type = "Neg", .domain = "", .since = 6, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,

@@ -104,6 +104,44 @@ static void check_double(oct_check *t)
     judge(t, "powf", worst[2], 0, 0.51);
 }
 
+/* Doubles between lo and hi, and of all magnitudes from 2^-60 to the farther end. */
+static void check_more_double(oct_check *t)
+{
+    static const struct {
+        const char *name;
+        double (*f)(double);
+        ld (*ref)(ld);
+        double lo, hi, bound;
+    } cases[] = {
+        { "expm1", oct_expm1, expm1l, -40, 709, 2.0 },   { "log1p", oct_log1p, log1pl, -0.999, 1e6, 2.0 },
+        { "sinh", oct_sinh, sinhl, -710, 710, 2.5 },     { "cosh", oct_cosh, coshl, -710, 710, 2.5 },
+        { "asinh", oct_asinh, asinhl, -1e12, 1e12, 2.5 }, { "acosh", oct_acosh, acoshl, 1, 1e12, 2.5 },
+        { "atanh", oct_atanh, atanhl, -1, 1, 2.5 },      { "sin", oct_sin, sinl, -0x1p62, 0x1p62, 2.5 },
+        { "cos", oct_cos, cosl, -0x1p62, 0x1p62, 2.5 },  { "tan", oct_tan, tanl, -0x1p62, 0x1p62, 4.0 },
+        { "asin", oct_asin, asinl, -1, 1, 3.5 },         { "acos", oct_acos, acosl, -1, 1, 3.5 },
+        { "atan", oct_atan, atanl, -1e12, 1e12, 3.5 },   { "erf", oct_erf, erfl, -7, 7, 13.0 },
+    };
+    for (size_t c = 0; c < OCT_COUNT(cases); c++) {
+        double worst = 0, at = 0, top = fmax(-cases[c].lo, cases[c].hi);
+        for (int i = 0; i < 20000; i++) {
+            double u = (double)oct_check_random(t) * 0x1p-32 + (double)oct_check_random(t) * 0x1p-64;
+            double x = i % 2 ? cases[c].lo + (cases[c].hi - cases[c].lo) * u : top * exp2(-60 * u) * (i % 4 ? 1 : -1);
+            if (x < cases[c].lo || x > cases[c].hi)
+                continue;
+            const double d = distance(cases[c].f(x), cases[c].ref((ld)x), 53, -1021);
+            if (d > worst)
+                worst = d, at = x;
+        }
+        judge(t, cases[c].name, worst, (float)at, cases[c].bound);
+    }
+    /* Multiples of pi / 2 in binary64, and the largest numbers: reduction with few bits left. */
+    static const double hard[] = { 0x1.921fb54442d18p+0, 0x1.921fb54442d18p+1, 0x1.921fb54442d18p+40, 0x1.6ac5b262ca1ffp+849, 1e300, 1e22 };
+    for (size_t i = 0; i < OCT_COUNT(hard); i++) {
+        judge(t, "sin of a hard case", distance(oct_sin(hard[i]), sinl((ld)hard[i]), 53, -1021), (float)hard[i], 2.5);
+        judge(t, "cos of a hard case", distance(oct_cos(hard[i]), cosl((ld)hard[i]), 53, -1021), (float)hard[i], 2.5);
+    }
+}
+
 static void judge_special(oct_check *t, const char *name, float x, float y, float got, float want)
 {
     t->cases++;
@@ -129,6 +167,19 @@ static void check_special(oct_check *t)
         judge_special(t, "sinf", x, 0, oct_sinf(x), sinf(x));
         judge_special(t, "cosf", x, 0, oct_cosf(x), cosf(x));
         judge_special(t, "tanf", x, 0, oct_tanf(x), tanf(x));
+        judge_special(t, "asin", x, 0, (float)oct_asin((double)x), asinf(x));
+        judge_special(t, "acos", x, 0, (float)oct_acos((double)x), acosf(x));
+        judge_special(t, "atan", x, 0, (float)oct_atan((double)x), atanf(x));
+        judge_special(t, "sinh", x, 0, (float)oct_sinh((double)x), sinhf(x));
+        judge_special(t, "cosh", x, 0, (float)oct_cosh((double)x), coshf(x));
+        judge_special(t, "asinh", x, 0, (float)oct_asinh((double)x), asinhf(x));
+        judge_special(t, "acosh", x, 0, (float)oct_acosh((double)x), acoshf(x));
+        judge_special(t, "atanh", x, 0, (float)oct_atanh((double)x), atanhf(x));
+        judge_special(t, "sin", x, 0, (float)oct_sin((double)x), sinf(x));
+        judge_special(t, "tan", x, 0, (float)oct_tan((double)x), tanf(x));
+        judge_special(t, "erf", x, 0, (float)oct_erf((double)x), erff(x));
+        judge_special(t, "expm1", x, 0, (float)oct_expm1((double)x), expm1f(x));
+        judge_special(t, "log1p", x, 0, (float)oct_log1p((double)x), log1pf(x));
         for (size_t j = 0; j < OCT_COUNT(v); j++)
             judge_special(t, "powf", x, v[j], oct_powf(x, v[j]), powf(x, v[j]));
     }
@@ -138,5 +189,6 @@ void check_math(oct_check *t)
 {
     check_functions(t);
     check_double(t);
+    check_more_double(t);
     check_special(t);
 }

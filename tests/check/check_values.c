@@ -72,6 +72,15 @@ static double unary_ref(oct_unary_op op, double a, double b, double x)
     case OCT_UNARY_SIN: return sin(x);
     case OCT_UNARY_COS: return cos(x);
     case OCT_UNARY_TAN: return tan(x);
+    case OCT_UNARY_SHRINK: return x < -a ? x + b : x > a ? x - b : 0;
+    case OCT_UNARY_ASIN: return asin(x);
+    case OCT_UNARY_ACOS: return acos(x);
+    case OCT_UNARY_ATAN: return atan(x);
+    case OCT_UNARY_SINH: return sinh(x);
+    case OCT_UNARY_COSH: return cosh(x);
+    case OCT_UNARY_ASINH: return asinh(x);
+    case OCT_UNARY_ACOSH: return acosh(x);
+    case OCT_UNARY_ATANH: return atanh(x);
     case OCT_UNARY_POW: return pow(x, a);
     case OCT_UNARY_SCALE: return x * a + b;
     default: return NAN;
@@ -96,6 +105,10 @@ static void values_unary(oct_check *t)
             x[i] *= i % 2 ? 10.0f : 1.0f;
             x[i] = positive_only(f.op) ? fabsf(x[i]) + 1e-4f : x[i];
             x[i] = i % 100 == 0 && !positive_only(f.op) ? floorf(x[i]) + 0.5f : x[i];
+            if (f.op == OCT_UNARY_ASIN || f.op == OCT_UNARY_ACOS || f.op == OCT_UNARY_ATANH)
+                x[i] = fmodf(x[i], 1.0f);
+            else if (f.op == OCT_UNARY_ACOSH)
+                x[i] = fabsf(x[i]) + 1.0f;
             want[i] = unary_ref(f.op, (double)f.a, (double)f.b, (double)x[i]);
         }
         oct_unary_f32(NULL, &f, x, y, N);

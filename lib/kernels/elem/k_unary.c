@@ -37,6 +37,12 @@ static inline float sign(float x)
     return x != x ? x : s;
 }
 
+static inline float shrink(float x, float lambda, float bias)
+{
+    float y = x < -lambda ? x + bias : x > lambda ? x - bias : 0.0f;
+    return x != x ? x : y;
+}
+
 #define MAP(name, expr)                                                                          \
     static void map_##name(const float *x, float *y, size_t n, float a, float b)                 \
     {                                                                                            \
@@ -82,6 +88,15 @@ MAP(round, rintf(v))
 MAP(sin, oct_sinf(v))
 MAP(cos, oct_cosf(v))
 MAP(tan, oct_tanf(v))
+MAP(shrink, shrink(v, a, b))
+MAP(asin, (float)oct_asin((double)v))
+MAP(acos, (float)oct_acos((double)v))
+MAP(atan, (float)oct_atan((double)v))
+MAP(sinh, (float)oct_sinh((double)v))
+MAP(cosh, (float)oct_cosh((double)v))
+MAP(asinh, (float)oct_asinh((double)v))
+MAP(acosh, (float)oct_acosh((double)v))
+MAP(atanh, (float)oct_atanh((double)v))
 MAP(pow, oct_powf(v, a))
 MAP(scale, fmaf(v, a, b))
 
@@ -122,6 +137,15 @@ static void (*const maps[OCT_UNARY_COUNT])(const float *, float *, size_t, float
     [OCT_UNARY_SIN] = map_sin,
     [OCT_UNARY_COS] = map_cos,
     [OCT_UNARY_TAN] = map_tan,
+    [OCT_UNARY_SHRINK] = map_shrink,
+    [OCT_UNARY_ASIN] = map_asin,
+    [OCT_UNARY_ACOS] = map_acos,
+    [OCT_UNARY_ATAN] = map_atan,
+    [OCT_UNARY_SINH] = map_sinh,
+    [OCT_UNARY_COSH] = map_cosh,
+    [OCT_UNARY_ASINH] = map_asinh,
+    [OCT_UNARY_ACOSH] = map_acosh,
+    [OCT_UNARY_ATANH] = map_atanh,
     [OCT_UNARY_POW] = map_pow,
     [OCT_UNARY_SCALE] = map_scale,
 };
