@@ -1,5 +1,5 @@
 /* lib/ops/op_binary.c -- arithmetic of two or more broadcast operands: Add, Sub, Mul, Div, Pow, Mod, PRelu, Min, Max,
- * Sum, Mean, And, Or, Xor. */
+ * Sum, Mean, And, Or, Xor, BitwiseAnd, BitwiseOr, BitwiseXor, BitShift. */
 #include "kernels/math.h"
 #include "ops/args.h"
 #include "ops/elem.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 
 typedef enum kind {
-    ADD, SUB, MUL, DIV, MIN, MAX, POW, PRELU, MOD, FMOD, AND, OR, XOR
+    ADD, SUB, MUL, DIV, MIN, MAX, POW, PRELU, MOD, FMOD, AND, OR, XOR, SHIFT_LEFT, SHIFT_RIGHT
 } kind;
 
 static const struct {
@@ -22,6 +22,8 @@ static const struct {
     { "Div", DIV, OCT_BINARY_DIV }, { "Min", MIN, OCT_BINARY_MIN }, { "Max", MAX, OCT_BINARY_MAX },
     { "Pow", POW, OCT_BINARY_POW }, { "PRelu", PRELU, OCT_BINARY_PRELU }, { "Mod", MOD, -1 },
     { "And", AND, -1 },             { "Or", OR, -1 },             { "Xor", XOR, -1 },
+    { "BitwiseAnd", AND, -1 },     { "BitwiseOr", OR, -1 },     { "BitwiseXor", XOR, -1 },
+    { "BitShift", SHIFT_LEFT, -1 },
     { "Sum", ADD, OCT_BINARY_ADD }, { "Mean", ADD, OCT_BINARY_ADD },
 };
 
@@ -37,6 +39,8 @@ static int find_kind(const char *type)
 static kind kind_of(const char *type, const oct_node *n)
 {
     kind k = kinds[find_kind(type)].kind;
+    if (k == SHIFT_LEFT && strcmp(oct_node_str(n, "direction", ""), "RIGHT") == 0)
+        return SHIFT_RIGHT;
     return k == MOD && oct_node_int(n, "fmod", 0) != 0 ? FMOD : k;
 }
 
@@ -95,6 +99,18 @@ static uint64_t integer_power(uint64_t a, int64_t b)
     return r;
 }
 
+/* Distances outside of 0..63 move everything out. */
+static uint64_t shift_left(uint64_t a, uint64_t by)
+{
+    return by < 64 ? a << by : 0;
+}
+
+static int64_t shift_right(int64_t a, uint64_t by)
+{
+    uint64_t fill = a < 0 ? UINT64_MAX : 0;
+    return (int64_t)(by < 64 ? ((uint64_t)a ^ fill) >> by ^ fill : fill);
+}
+
 /* Wraps around; division by zero, which the specification leaves open, gives 0. */
 static int64_t int_of(kind k, int64_t a, int64_t b)
 {
@@ -115,6 +131,8 @@ static int64_t int_of(kind k, int64_t a, int64_t b)
     case FMOD: return b == 0 || b == -1 ? 0 : a % b;
     case AND: return a & b;
     case OR: return a | b;
+    case SHIFT_LEFT: return (int64_t)shift_left(ua, ub);
+    case SHIFT_RIGHT: return shift_right(a, ub);
     default: return a ^ b;
     }
 }
@@ -128,6 +146,7 @@ static uint64_t uint_of(kind k, uint64_t a, uint64_t b)
     case PRELU: return a;
     case MOD:
     case FMOD: return b == 0 ? 0 : a % b;
+    case SHIFT_RIGHT: return b < 64 ? a >> b : 0;
     default: return (uint64_t)int_of(k, (int64_t)a, (int64_t)b);
     }
 }
@@ -229,6 +248,21 @@ static void clamp_output(const oct_step *s, const oct_run *r)
         oct_unary_f32(r->pool, &f, y->data, y->data, (size_t)y->count);
 }
 
+/* Logic is of bool, bits are of integers. */
+static oct_status check_bits(const oct_step *s, kind k, int i, oct_err *err)
+{
+    oct_dtype t = s->in[i]->dtype;
+    bool is_bool = t == OCT_BOOL, integer = (oct_dom_of(t) == OCT_DOM_I && !is_bool) || oct_dom_of(t) == OCT_DOM_U;
+    bool bits = s->op->type[0] == 'B';
+    if ((k == AND || k == OR || k == XOR) && !bits && !is_bool)
+        return oct_fail(err, OCT_EMALFORMED, "input %d is %s, expected bool", i, oct_dtype_name(t));
+    if (bits && !integer)
+        return oct_fail(err, OCT_EMALFORMED, "input %d is %s, expected an integer", i, oct_dtype_name(t));
+    if (k == SHIFT_LEFT && strcmp(oct_node_str(s->node, "direction", ""), "LEFT") != 0)
+        return oct_fail(err, OCT_EMALFORMED, "attribute 'direction' is neither LEFT nor RIGHT");
+    return OCT_OK;
+}
+
 static oct_status binary_prepare(oct_step *s, const oct_prep *p, oct_err *err)
 {
     kind k = kind_of(s->op->type, s->node);
@@ -239,8 +273,7 @@ static oct_status binary_prepare(oct_step *s, const oct_prep *p, oct_err *err)
         if (dom == OCT_DOM_NONE || (s->in[i]->dtype != s->out[0]->dtype && !(k == POW && i == 1)))
             return oct_fail(err, OCT_EUNSUPPORTED, "types %s and %s", oct_dtype_name(s->in[i]->dtype),
                             oct_dtype_name(s->out[0]->dtype));
-        if ((k == AND || k == OR || k == XOR) && s->in[i]->dtype != OCT_BOOL)
-            return oct_fail(err, OCT_EMALFORMED, "input %d is %s, expected bool", i, oct_dtype_name(s->in[i]->dtype));
+        OCT_TRY(check_bits(s, k, i, err));
     }
     if (s->epilogue.clamp && s->out[0]->dtype != OCT_F32 && !oct_q8(s->out[0]))
         return oct_fail(err, OCT_EUNSUPPORTED, "a fused clamp of %s", oct_dtype_name(s->out[0]->dtype));
@@ -313,7 +346,7 @@ static oct_dim known_element(kind k, oct_dim a, oct_dim b)
     int64_t x, y;
     bool kx = oct_known_get(a, &x), ky = oct_known_get(b, &y);
     if (kx && ky) {
-        if (k == POW && y < 0)
+        if ((k == POW && y < 0) || (k == SHIFT_LEFT && (y < 0 || y > 31 || x > INT32_MAX >> y || x < 0)))
             return (oct_dim){ -1, NULL };
         return oct_known_of(int_of(k, x, y));
     }
@@ -400,6 +433,10 @@ BINARY(prelu, "PRelu", 7, .until = 0);
 BINARY(and, "And", 7, .until = 0);
 BINARY(or, "Or", 7, .until = 0);
 BINARY(xor, "Xor", 7, .until = 0);
+BINARY(bitwise_and, "BitwiseAnd", 18, .until = 0);
+BINARY(bitwise_or, "BitwiseOr", 18, .until = 0);
+BINARY(bitwise_xor, "BitwiseXor", 18, .until = 0);
+BINARY(bit_shift, "BitShift", 11, .until = 0);
 VARIADIC(min, "Min", 6);
 VARIADIC(max, "Max", 6);
 VARIADIC(sum, "Sum", 6);

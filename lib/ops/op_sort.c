@@ -1,4 +1,4 @@
-/* lib/ops/op_sort.c -- along an axis: TopK, CumSum; by position: Trilu; NonZero's shape. */
+/* lib/ops/op_sort.c -- along an axis: TopK, CumSum, CumProd; by position: Trilu; NonZero's shape. */
 #include "ops/args.h"
 #include "ops/elem.h"
 
@@ -158,7 +158,7 @@ const oct_op oct_op_topk = {
     .infer = topk_infer, .prepare = topk_prepare, .run = topk_run, .raise = topk_raise,
 };
 
-/* ------------------------------------------------------------------ CumSum */
+/* ------------------------------------------------------------------ CumSum, CumProd */
 
 static oct_status like_infer(const oct_infer *c, oct_err *err)
 {
@@ -178,9 +178,15 @@ typedef struct total {
     uint64_t i;
 } total;
 
-static void add_to(total *t, oct_dom dom, const void *v)
+static void add_to(total *t, bool product, oct_dom dom, const void *v)
 {
-    if (dom == OCT_DOM_F)
+    if (dom == OCT_DOM_F && product)
+        t->f *= *(const float *)v;
+    else if (dom == OCT_DOM_D && product)
+        t->d *= *(const double *)v;
+    else if (product)
+        t->i *= *(const uint64_t *)v;
+    else if (dom == OCT_DOM_F)
         t->f += *(const float *)v;
     else if (dom == OCT_DOM_D)
         t->d += *(const double *)v;
@@ -193,10 +199,11 @@ static const void *read_total(const total *t, oct_dom dom)
     return dom == OCT_DOM_F ? (const void *)&t->f : dom == OCT_DOM_D ? (const void *)&t->d : &t->i;
 }
 
-static oct_status cumsum_run(const oct_step *s, const oct_run *r, oct_err *err)
+static oct_status cumulate_run(const oct_step *s, const oct_run *r, oct_err *err)
 {
     const oct_operand *x = s->in[0], *y = s->out[0];
-    bool exclusive = oct_node_int(s->node, "exclusive", 0) != 0, reverse = oct_node_int(s->node, "reverse", 0) != 0;
+    bool product = strcmp(s->op->type, "CumProd") == 0, exclusive = oct_node_int(s->node, "exclusive", 0) != 0;
+    bool reverse = oct_node_int(s->node, "reverse", 0) != 0;
     oct_dom dom = oct_dom_of(x->dtype);
     int64_t axis_value;
     int axis;
@@ -209,13 +216,13 @@ static oct_status cumsum_run(const oct_step *s, const oct_run *r, oct_err *err)
     int64_t rows = n > 0 ? x->count / n : 0;
     for (int64_t row = 0; row < rows; row++) {
         int64_t base = row / inner * n * inner + row % inner;
-        total t = { 0, 0, 0 };
+        total t = { product, product, product };
         for (int64_t k = 0; k < n; k++) {
             int64_t at = base + (reverse ? n - 1 - k : k) * inner;
             oct_chunk c;
             const void *v = oct_elem_load(x->dtype, x->data, at, 1, 1, &c);
             total sum = t;
-            add_to(&sum, dom, v);
+            add_to(&sum, product, dom, v);
             const void *out = read_total(exclusive ? &t : &sum, dom);
             oct_elem_store(y->dtype, y->data, at, 1, 1, dom, out);
             t = sum;
@@ -226,7 +233,11 @@ static oct_status cumsum_run(const oct_step *s, const oct_run *r, oct_err *err)
 
 const oct_op oct_op_cumsum = {
     .type = "CumSum", .domain = "", .since = 11, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
-    .infer = like_infer, .prepare = numeric_prepare, .run = cumsum_run,
+    .infer = like_infer, .prepare = numeric_prepare, .run = cumulate_run,
+};
+const oct_op oct_op_cumprod = {
+    .type = "CumProd", .domain = "", .since = 26, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
+    .infer = like_infer, .prepare = numeric_prepare, .run = cumulate_run,
 };
 
 /* ------------------------------------------------------------------ Trilu */

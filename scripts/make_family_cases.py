@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""Writes further files of testdata/ops/ as make_op_cases.py does, a function a file: operators of the default domain beyond those of
+most networks. ONNX Runtime computed the outputs, or NumPy where it has no such operator or type. Names on the command line choose
+files (needs onnx, onnxruntime, numpy)."""
+import sys
+import zlib
+
+import numpy as np
+from onnx import helper
+
+import make_op_cases as cases
+
+rng = None
+family = ""
+
+
+def f32(*dims, scale=1.0):
+    return np.asarray(rng.standard_normal(dims) * scale, np.float32)
+
+
+def ints(*dims, lo=-50, hi=50, dtype=np.int64):
+    return np.asarray(rng.integers(lo, hi, dims)).astype(dtype)
+
+
+def s64(*v):
+    return np.array(v, np.int64)
+
+
+def ort(op, opset, inputs, n_out=1, **kw):
+    cases.case(family, op, opset, inputs, n_out, **kw)
+
+
+def node_of(op, inputs, n_out, domain="", **attrs):
+    names = [f"x{i}" if a is not None else "" for i, a in enumerate(inputs)]
+    return helper.make_node(op, names, [f"y{i}" for i in range(n_out)], domain=domain, **attrs)
+
+
+def own(op, opset, inputs, outputs, tol=None, domain="", **attrs):
+    """A case whose outputs NumPy computed."""
+    cases.emit(family, node_of(op, inputs, len(outputs), domain, **attrs), opset, inputs, outputs, tol=tol)
+
+
+def no(op, opset, inputs, out, domain="", **attrs):
+    """What must fail, with an output of the shape that a careless plan would give it."""
+    out = out if isinstance(out, list) else [out]
+    cases.emit(family, node_of(op, inputs, len(out), domain, **attrs), opset, inputs, out, refuses=True)
+
+
+def math():
+    x, unit, above = f32(2, 3, 4), np.asarray(rng.uniform(-1, 1, (2, 3, 4)), np.float32), np.abs(f32(2, 3, 4)) + np.float32(1)
+    for op, a in (("Asin", unit), ("Acos", unit), ("Atanh", unit), ("Acosh", above), ("Atan", x), ("Sinh", x), ("Cosh", x), ("Asinh", x)):
+        ort(op, 9, [a])
+        own(op, 22, [a.astype(np.float64)], [getattr(np, "arc" + op[1:].lower() if op[0] == "A" else op.lower())(a.astype(np.float64))],
+            tol=(1e-15, 1e-17))
+    d = f32(3, 5, scale=100).astype(np.float64)
+    for op in ("Sin", "Cos", "Tan"):
+        own(op, 22, [d], [getattr(np, op.lower())(d)], tol=(1e-15, 1e-17))
+    own("Sin", 7, [np.array([1e9, -3e15, 1e22, 1e300, 0.0])], [np.sin(np.array([1e9, -3e15, 1e22, 1e300, 0.0]))], tol=(1e-15, 0))
+    ort("Shrink", 9, [f32(4, 5)])
+    ort("Shrink", 9, [f32(4, 5)], lambd=0.9, bias=0.3)
+    ort("Shrink", 9, [ints(4, 5, lo=-6, hi=7, dtype=np.int8)], lambd=2.5, bias=1.0)
+    no("Asin", 7, [ints(3)], ints(3))
+
+
+def bits():
+    for dt in (np.int32, np.int64, np.uint8, np.uint64, np.int16):
+        a, b = ints(2, 3, 4, lo=-2000 if np.dtype(dt).kind == "i" else 0, hi=2000).astype(dt), ints(4, lo=0, hi=100, dtype=dt)
+        own("BitwiseAnd", 18, [a, b], [a & b])
+        own("BitwiseOr", 18, [a, b], [a | b])
+        own("BitwiseXor", 18, [a, b], [a ^ b])
+        own("BitwiseNot", 18, [a], [~a])
+    for dt in (np.uint8, np.uint16, np.uint32, np.uint64):
+        a, b = ints(3, 5, lo=0, hi=200, dtype=dt), ints(5, lo=0, hi=7, dtype=dt)
+        for direction in ("LEFT", "RIGHT"):
+            own("BitShift", 11, [a, b], [a << b if direction == "LEFT" else a >> b], direction=direction)
+    a, b = ints(3, 5, dtype=np.int16), ints(5, lo=0, hi=15, dtype=np.int16)
+    own("BitShift", 28, [a, b], [a >> b], direction="RIGHT")
+    own("BitShift", 28, [a, b], [a << b], direction="LEFT")
+    x = f32(2, 3, 4)
+    own("BitCast", 26, [x], [x.view(np.int32)], to=6)
+    own("BitCast", 26, [x.view(np.uint32)], [x], to=1)
+    no("BitwiseAnd", 18, [x, x], x)
+    no("BitwiseNot", 18, [x], x)
+    no("BitShift", 11, [ints(3, lo=0, dtype=np.uint8), ints(3, lo=0, dtype=np.uint8)], ints(3, dtype=np.uint8))
+    no("BitCast", 26, [x], x.astype(np.float64), to=11)
+    no("BitCast", 26, [x], x, to=99)
+
+
+def arrange():
+    x = f32(4, 3, 5)
+    ort("ReverseSequence", 10, [x, s64(4, 2, 1)])
+    ort("ReverseSequence", 10, [x, s64(1, 2, 3, 0)], batch_axis=0, time_axis=1)
+    ort("ReverseSequence", 10, [ints(4, 3, dtype=np.uint8), s64(3, 4, 0)])
+    no("ReverseSequence", 10, [x, s64(4, 2, 5)], x)
+    no("ReverseSequence", 10, [x, s64(4, 2)], x)
+    no("ReverseSequence", 10, [x, s64(4, 2, -1)], x)
+    no("ReverseSequence", 10, [x, s64(4, 2, 1)], x, batch_axis=0)
+    ort("CenterCropPad", 18, [x, s64(2, 5, 4)])
+    ort("CenterCropPad", 18, [x, s64(7, 2)], axes=[0, -1])
+    ort("CenterCropPad", 18, [f32(2, 3, 4, 5), s64(2, 7)], axes=[3, 2])
+    no("CenterCropPad", 18, [x, s64(2, 5)], f32(2, 5, 5))
+    no("CenterCropPad", 18, [x, s64(2, -5)], x, axes=[0, 1])
+    no("CenterCropPad", 18, [x, s64(2, 5)], f32(2, 5, 5), axes=[1, -2])
+    past, new = f32(2, 3, 6, 2), f32(2, 3, 2, 2)
+    for mode, at in (("linear", s64(1, 4)), ("circular", s64(5, 13)), ("linear", None)):
+        want = past.copy()
+        for b in range(2):
+            for k in range(2):
+                want[b, :, ((0 if at is None else at[b]) + k) % 6] = new[b, :, k]
+        own("TensorScatter", 24, [past, new] + ([at] if at is not None else []), [want], mode=mode)
+    no("TensorScatter", 24, [past, new, s64(1, 5)], past)
+    no("TensorScatter", 24, [past, new, s64(1, -1)], past)
+    no("TensorScatter", 24, [past, new, s64(1)], past)
+    no("TensorScatter", 24, [past, new], past, axis=0)
+    no("TensorScatter", 24, [past, f32(2, 3, 7, 2)], past)
+    no("TensorScatter", 24, [past, new], past, mode="other")
+    for e in (0, 1):
+        v = f32(3, 4)
+        p = np.cumprod(v[:, ::-1], axis=1)[:, ::-1]
+        own("CumProd", 26, [v, np.array(1, np.int64)], [np.concatenate([p[:, 1:], np.ones((3, 1), np.float32)], 1) if e else p],
+            exclusive=e, reverse=1)
+    no("CumProd", 26, [x, np.array(3, np.int64)], x)
+    ort("Col2Im", 18, [f32(2, 3 * 6, 12), s64(5, 5), s64(2, 3)])
+    ort("Col2Im", 18, [f32(1, 2 * 4, 9), s64(5, 5), s64(2, 2)], strides=[2, 2], pads=[0, 1, 1, 0])
+    ort("Col2Im", 18, [f32(1, 4, 9), s64(5, 5), s64(2, 2)], dilations=[2, 2])
+    ort("Col2Im", 18, [f32(1, 2 * 8, 12), s64(3, 3, 4), s64(2, 2, 2)])
+    no("Col2Im", 18, [f32(2, 3 * 6, 11), s64(5, 5), s64(2, 3)], f32(2, 3, 5, 5))
+    no("Col2Im", 18, [f32(2, 7, 12), s64(5, 5), s64(2, 3)], f32(2, 3, 5, 5))
+    no("Col2Im", 18, [f32(2, 3 * 6, 12), s64(5, 5), s64(2, 9)], f32(2, 3, 5, 5))
+    no("Col2Im", 18, [f32(2, 3 * 6, 12), s64(5, 5), s64(2, 3)], f32(2, 3, 5, 5), strides=[0, 1])
+    no("Col2Im", 18, [f32(1, 1, 1), s64(2 ** 40, 2 ** 40), s64(1, 1)], f32(1, 1, 1, 1))
+
+
+def matrix():
+    ort("EyeLike", 9, [f32(3, 4)])
+    ort("EyeLike", 9, [ints(4, 3)], k=-2, dtype=1)
+    own("EyeLike", 22, [f32(2, 5)], [np.eye(2, 5, 3, dtype=np.uint8)], k=3, dtype=2)
+    ort("EyeLike", 9, [f32(2, 3)], k=100)
+    no("EyeLike", 9, [f32(2, 3, 4)], f32(2, 3, 4))
+    no("EyeLike", 9, [f32(2, 3)], f32(2, 3), dtype=77)
+    ort("Det", 11, [f32(5, 5)])
+    ort("Det", 11, [f32(2, 3, 4, 4)])
+    ort("Det", 11, [f32(1, 1)])
+    own("Det", 22, [np.array([[0.0, 2, 1], [1, 1, 0], [3, 0, 1]])], [np.array(-5.0)])
+    ort("Det", 11, [np.ones((3, 3), np.float32)])
+    no("Det", 11, [f32(3, 4)], f32())
+    no("Det", 11, [f32(3)], f32())
+
+
+FAMILIES = [math, bits, arrange, matrix]
+
+
+if __name__ == "__main__":
+    for f in FAMILIES:
+        if sys.argv[1:] and f.__name__ not in sys.argv[1:]:
+            continue
+        family = f.__name__
+        rng = np.random.default_rng(zlib.crc32(family.encode()))
+        f()
+    for f in cases.files.values():
+        f.close()
+    print(cases.counts)
