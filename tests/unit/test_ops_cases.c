@@ -448,11 +448,11 @@ static bool stays_float(const op_case *c, int i)
     return i > 0 && (strcmp(c->op, "Resize") == 0 || strcmp(c->op, "Upsample") == 0);
 }
 
-/* The types of quantization operators do not follow those of their first input. */
+/* The types of quantization operators do not follow those of their first input; BitCast keeps the size. */
 static bool takes_half(const op_case *c)
 {
     return c->n_in > 0 && c->n_out > 0 && c->in[0].present && c->in[0].dtype == OCT_F32 && !c->in[0].quantized &&
-           strstr(c->op, "Quantize") == NULL && strstr(c->op, "QLinear") == NULL;
+           strstr(c->op, "Quantize") == NULL && strstr(c->op, "QLinear") == NULL && strcmp(c->op, "BitCast") != 0;
 }
 
 static tensor of_type(const tensor *t, oct_dtype dtype, oct_arena *a)
