@@ -55,7 +55,12 @@ static oct_isa detect(void)
     }
     return isa;
 }
-#elif defined(__aarch64__) && defined(__linux__)
+#elif defined(__aarch64__) && !defined(__linux__)
+static oct_isa detect(void)
+{
+    return OCT_ISA_NEON;
+}
+#elif defined(__aarch64__)
 static oct_isa detect(void)
 {
     /* Bits of AT_HWCAP and AT_HWCAP2 as the kernel documents them (arch/arm64 elf_hwcaps). */

@@ -4,6 +4,13 @@
 
 #include "base/status.h"
 
+/* Which kernels a build has: those of its machine; with SIMDe underneath (kernels/simd.h), those of x86. */
+#if defined(__x86_64__) || defined(OCT_SIMDE)
+#define OCT_KERNELS_X86
+#elif defined(__aarch64__)
+#define OCT_KERNELS_ARM
+#endif
+
 /* A bit mask. A kernel states the bits it needs; it may run when all are in oct_isa_active(). */
 typedef uint32_t oct_isa;
 enum {

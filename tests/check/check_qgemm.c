@@ -194,7 +194,7 @@ static void check_kernel(oct_check *t, kernel_case c)
         /* Rows beyond m repeat one that exists, as the tile walk has it. */
         uint8_t *row = i % mr < c.m ? oct_check_buffer(t, c.kc) : (uint8_t *)rows[i - 1];
         if (i % mr < c.m && loud)
-            memset(row, 255 ^ flip, c.kc);
+            memset(row, (c.k->a == OCT_S8 ? 0x80 : 0xff) ^ flip, c.kc);
         else if (i % mr < c.m)
             oct_fill_extremes(t, row, c.kc);
         rows[i] = row;
@@ -203,8 +203,10 @@ static void check_kernel(oct_check *t, kernel_case c)
         for (size_t j = 0; j < c.n; j++) {
             uint32_t sum = 0;
             for (size_t p = 0; p < c.taps; p++)
-                for (size_t q = 0; q < c.kc; q++)
-                    sum += (uint32_t)((rows[p * mr + i][q] ^ flip) * w[(p * c.kc + q) * nr + j]);
+                for (size_t q = 0; q < c.kc; q++) {
+                    const uint8_t byte = rows[p * mr + i][q] ^ flip;
+                    sum += (uint32_t)(byte_at(&byte, 0, c.k->a) * w[(p * c.kc + q) * nr + j]);
+                }
             want[i * nr + j] = (int32_t)sum;
         }
     if (b)

@@ -148,11 +148,11 @@ void oct_qconv_run(const oct_qconv *p, oct_pool *pool, const void *x, int32_t zx
 {
     const oct_conv_geom *g = &p->g;
     const size_t pad = pad_bytes(g), pixels = oct_conv_pixels(g);
-    const bool is_signed = p->x_type == OCT_S8;
+    const oct_dtype as = p->path == OCT_CONV_DEPTHWISE ? OCT_U8 : p->kernel->a;
     const oct_rows rows = { .x = x, .step = (size_t)g->ldx, .run = (size_t)(g->c / g->groups),
                             .g = p->path == OCT_CONV_DENSE ? NULL : g, .pad = scratch, .count = pixels };
-    const uint8_t flip = is_signed ? 0x80 : 0;
-    const int32_t za = zx + (is_signed ? 128 : 0);
+    const uint8_t flip = oct_qflip(p->x_type, as);
+    const int32_t za = oct_qzero(zx, p->x_type, as);
     uint8_t *rest = (uint8_t *)scratch + pad;
     memset(scratch, (uint8_t)zx, pad);
     if (oct_pool_threads(pool) > p->threads)

@@ -5,7 +5,7 @@
 #include "kernels/conv/rows.h"
 #include "kernels/qgemm/qgemm.h"
 
-#define OCT_QGEMM(isa, fn, mr, nr, kr, order)                                                                          \
+#define OCT_QGEMM(isa, fn, mr, nr, kr, order, a)                                                                       \
     void fn(size_t, size_t, size_t, size_t, const uint8_t *const *, uint8_t, const int8_t *, int32_t *);
 #include "kernels/qgemm/qgemm.inc"
 #undef OCT_QGEMM
@@ -22,6 +22,16 @@ typedef struct oct_qpacked {
     uint32_t unused[15];
 } oct_qpacked;
 
+/* A of one type read as another: its bytes xored with this, its zero point z moved. */
+static inline uint8_t oct_qflip(oct_dtype type, oct_dtype as)
+{
+    return type == as ? 0 : 0x80;
+}
+static inline int32_t oct_qzero(int32_t z, oct_dtype type, oct_dtype as)
+{
+    return type == as ? z : as == OCT_U8 ? z + 128 : z - 128;
+}
+
 typedef struct oct_qtiles {
     const oct_qgemm_kernel *kernel;
     const oct_qout_kernel *qout;
@@ -29,8 +39,8 @@ typedef struct oct_qtiles {
     bool gather;
     size_t taps, kc;    /* as the kernel sees them */
     size_t n, groups;
-    uint8_t flip;       /* 0x80 for s8 input */
-    int32_t za;         /* zero point of A as the kernel sees it: 0..255 */
+    uint8_t flip;       /* as the kernel takes it */
+    int32_t za;         /* zero point of A as the kernel sees it */
     const void *packed;
     const int32_t *bias;
     const oct_qout *out;

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "kernels/qgemm/kernels.h"
 
-#define OCT_QGEMM(isa, fn, mr, nr, kr, order) { #fn, OCT_ISA_##isa, fn, mr, nr, kr, order },
+#define OCT_QGEMM(isa, fn, mr, nr, kr, order, a) { #fn, OCT_ISA_##isa, fn, mr, nr, kr, order, a },
 static const oct_qgemm_kernel kernels[] = {
 #include "kernels/qgemm/qgemm.inc"
 };
@@ -52,12 +52,12 @@ void oct_qgemm_pack(const oct_qgemm *p, const void *b, ptrdiff_t rs, ptrdiff_t c
 void oct_qgemm_run(const oct_qgemm *p, oct_pool *pool, size_t m, const void *a, size_t lda, int32_t za, const void *packed,
                    const int32_t *bias, const oct_qout *out, void *c, size_t ldc, void *scratch)
 {
-    const bool is_signed = p->a_type == OCT_S8;
     const oct_qtiles t = {
         .kernel = p->kernel, .qout = p->qout,
         .rows = { .x = a, .step = lda, .run = p->k, .count = m },
-        .taps = 1, .kc = p->k, .n = p->n, .groups = 1, .flip = is_signed ? 0x80 : 0, .za = za + (is_signed ? 128 : 0),
-        .packed = packed, .bias = bias, .out = out, .c = c, .ldc = ldc, .block = oct_rows_block(0, false), .scratch = scratch,
+        .taps = 1, .kc = p->k, .n = p->n, .groups = 1, .flip = oct_qflip(p->a_type, p->kernel->a),
+        .za = oct_qzero(za, p->a_type, p->kernel->a), .packed = packed, .bias = bias, .out = out, .c = c, .ldc = ldc,
+        .block = oct_rows_block(0, false), .scratch = scratch,
     };
     oct_qtiles_run(&t, oct_pool_threads(pool) > p->threads ? NULL : pool);
 }

@@ -3,9 +3,9 @@
  *   acc[m][n] = bias[n] + sum over k of (A[m][k] - za) * (B[k][n] - zb[n])     (int32, wrapping)
  *   C[m][n]   = oct_qout of acc
  *
- * A is u8 or s8, B is u8 or s8. Exact on every instruction set: nothing saturates. Inside, A is u8 (a s8
- * is read with its top bit flipped, za + 128) and B is s8 (a u8 is packed minus 128, zb - 128, so u8
- * weights with zero point 128 cost nothing). Zero points are folded into one number a column, and one a
+ * A is u8 or s8, B is u8 or s8. Exact on every instruction set: nothing saturates. Inside, A is of the type the kernel
+ * takes, mostly u8 (a s8 is then read with its top bit flipped, za + 128), and B is s8 (a u8 is packed minus 128,
+ * zb - 128, so u8 weights with zero point 128 cost nothing). Zero points are folded into one number a column, and one a
  * row where some zb is not zero.
  *
  * Plans, packing and memory are as in sgemm.h. */
@@ -23,11 +23,11 @@ typedef enum oct_qgemm_order {
     OCT_QGEMM_CHAINS   /* kr = 4, nr = 16: k in an order of its own (qgemm/qchain.h)      */
 } oct_qgemm_order;
 
-/* A micro-kernel: c[i][j] = sum of u8 * s8, for i < m (1 to mr) and all nr columns; rows up to mr may be
+/* A micro-kernel: c[i][j] = sum of u8 * s8 (or s8 * s8), for i < m (1 to mr) and all nr columns; rows up to mr may be
  * written too.
  *   n     columns that matter, 1 to nr; the others may be left as they are
  *   a     row i of tap t is at a[t * mr + i], i < mr, kc bytes; nothing beyond them is read
- *   flip  0 for u8, 0x80 to be xored to every byte of s8
+ *   flip  0 or 0x80, to be xored to every byte of A: it is then of the kernel's type
  *   c     s32[mr][nr] */
 typedef void (*oct_qgemm_fn)(size_t m, size_t n, size_t taps, size_t kc, const uint8_t *const *a, uint8_t flip,
                              const int8_t *b, int32_t *c);
@@ -38,6 +38,7 @@ typedef struct oct_qgemm_kernel {
     oct_qgemm_fn fn;
     size_t mr, nr, kr;
     oct_qgemm_order order;
+    oct_dtype a; /* what it reads A as: OCT_U8 or OCT_S8 */
 } oct_qgemm_kernel;
 
 const oct_qgemm_kernel *oct_qgemm_kernels(size_t *n); /* slowest first */

@@ -47,6 +47,20 @@ void oct_qout__ref(size_t m, size_t n, const int32_t *acc, size_t lda, const int
         }
 }
 
+void oct_qout_rest(size_t j, size_t m, size_t n, const int32_t *acc, size_t lda, const int32_t *add, const int32_t *rowadd,
+                   const int32_t *colmul, const oct_qout *o, void *c, size_t ldc)
+{
+    if (j == n)
+        return;
+    oct_qout rest = *o;
+    if (rest.mult)
+        rest.mult += j;
+    if (rest.bias)
+        rest.bias += j;
+    oct_qout__ref(m, n - j, acc + j, lda, add + j, rowadd, colmul ? colmul + j : NULL, &rest,
+                  (uint8_t *)c + j * oct_qout_size(o->kind), ldc);
+}
+
 #define OCT_QOUT(isa, fn) { #fn, OCT_ISA_##isa, fn },
 static const oct_qout_kernel kernels[] = {
 #include "kernels/qgemm/qout.inc"

@@ -53,8 +53,11 @@ typedef struct oct_qout_kernel {
 const oct_qout_kernel *oct_qout_kernels(size_t *n); /* slowest first */
 const oct_qout_kernel *oct_qout_select(oct_isa have);
 
-/* The definition, and what other kernels call for their last few columns. */
+/* The definition. */
 void oct_qout__ref(size_t m, size_t n, const int32_t *acc, size_t lda, const int32_t *add, const int32_t *rowadd,
+                   const int32_t *colmul, const oct_qout *o, void *c, size_t ldc);
+/* The same for columns j to n - 1 alone: the last few of other kernels. */
+void oct_qout_rest(size_t j, size_t m, size_t n, const int32_t *acc, size_t lda, const int32_t *add, const int32_t *rowadd,
                    const int32_t *colmul, const oct_qout *o, void *c, size_t ldc);
 
 #endif

@@ -122,13 +122,5 @@ void oct_qout__avx2(size_t m, size_t n, const int32_t *acc, size_t lda, const in
     const bool wide = o->kind == OCT_QOUT_S32 || o->kind == OCT_QOUT_F32;
     const size_t j = wide ? words(m, n, acc, lda, add, rowadd, colmul, o, c, ldc)
                           : codes(m, n, acc, lda, add, rowadd, colmul, o, c, ldc);
-    if (j == n)
-        return;
-    oct_qout rest = *o;
-    if (rest.mult)
-        rest.mult += j;
-    if (rest.bias)
-        rest.bias += j;
-    oct_qout__ref(m, n - j, acc + j, lda, add + j, rowadd, colmul ? colmul + j : NULL, &rest,
-                  (uint8_t *)c + j * (wide ? 4 : 1), ldc);
+    oct_qout_rest(j, m, n, acc, lda, add, rowadd, colmul, o, c, ldc);
 }

@@ -62,7 +62,7 @@ static void sum_rows(const job *w, const scratch *s, size_t rows)
         for (size_t tap = 0; tap < t->taps; tap++) {
             const uint8_t *a = s->table[(i / mr * t->taps + tap) * mr + i % mr];
             for (size_t k = 0; k < t->kc; k++)
-                sum += a[k] ^ t->flip;
+                sum += (uint32_t)(t->kernel->a == OCT_S8 ? (int8_t)(a[k] ^ t->flip) : a[k] ^ t->flip);
         }
         s->rowsum[i] = (int32_t)sum;
     }
