@@ -2,6 +2,7 @@
 #ifndef OCT_KERNELS_NEON_H
 #define OCT_KERNELS_NEON_H
 
+#if defined(__aarch64__)
 #include "kernels/simd.h"
 
 #include <stddef.h>
@@ -28,5 +29,6 @@ OCT_INLINE float32x4_t oct_neon_one_nan(float32x4_t v)
 {
     return vbslq_f32(vceqq_f32(v, v), v, vreinterpretq_f32_u32(vdupq_n_u32(0x7fc00000)));
 }
+#endif
 
 #endif
