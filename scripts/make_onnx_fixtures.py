@@ -181,7 +181,7 @@ def everything():
     g.quantization_annotation.add(tensor_name="w").quant_parameter_tensor_names.add(key="SCALE_TENSOR", value="s")
     g.metadata_props.add(key="gk", value="gv")
     twice = helper.make_function("local", "Twice", ["a"], ["b"],
-                                 [helper.make_node("Mul", ["a", "two"], ["b"], name="mul")],
+                                 [helper.make_node("Mul", ["a", "a"], ["b"], name="mul")],
                                  [helper.make_opsetid("", 21)], attributes=["alpha"])
     twice.overload = "v"
     twice.node[0].attribute.add(name="k", ref_attr_name="alpha", type=AttributeProto.INT)

@@ -118,6 +118,18 @@ oct_status oct_node_set_tensor(oct_graph *g, int node, const char *name, const o
     return OCT_OK;
 }
 
+oct_status oct_node_set_graph(oct_graph *g, int node, const char *name, oct_graph *nested, oct_err *err)
+{
+    oct_attr *a = fresh_attr(g, node, name, OCT_ATTR_GRAPH);
+    oct_graph **list = a ? oct_arena_alloc(g->arena, sizeof *list) : NULL;
+    if (!list)
+        return oct_nomem(err);
+    list[0] = nested;
+    a->graphs = list;
+    a->n = 1;
+    return oct_graph_set_captures(g, node, err);
+}
+
 void oct_node_drop_attr(oct_graph *g, int node, const char *name)
 {
     oct_node *n = &g->node[node];
@@ -132,6 +144,8 @@ void oct_node_drop_attr(oct_graph *g, int node, const char *name)
 
 int64_t oct_graph_opset(const oct_graph *g, const char *domain)
 {
+    while (g->outer)
+        g = g->outer;
     for (size_t i = 0; i < g->n_opset; i++)
         if (strcmp(g->opset[i].domain, domain) == 0)
             return g->opset[i].version;
@@ -140,6 +154,8 @@ int64_t oct_graph_opset(const oct_graph *g, const char *domain)
 
 oct_status oct_graph_set_opset(oct_graph *g, const char *domain, int64_t version, oct_err *err)
 {
+    while (g->outer)
+        g = g->outer;
     for (size_t i = 0; i < g->n_opset; i++)
         if (strcmp(g->opset[i].domain, domain) == 0) {
             g->changed |= g->opset[i].version != version;

@@ -193,6 +193,40 @@ static oct_status check_value(const oct_graph *g, int id, oct_err *err)
     return OCT_OK;
 }
 
+/* What nested graphs take from this one is listed as captured. */
+static oct_status check_captures(const oct_graph *g, int id, const oct_graph *nested, oct_err *err)
+{
+    const oct_node *n = &g->node[id];
+    char text[300];
+    for (size_t v = 0; v < nested->n_value; v++) {
+        const oct_value *x = &nested->value[v];
+        bool listed = x->dead || x->outer < 0;
+        for (int i = 0; i < n->n_captured && !listed; i++)
+            listed = n->captured[i] == x->outer;
+        if (!listed || (!x->dead && x->outer >= 0 && (x->producer >= 0 || x->is_input)))
+            return oct_fail(err, OCT_EINTERNAL, "%s: its nested graph's '%s' is no capture", oct_node_text(g, id, text, sizeof text),
+                            x->name);
+    }
+    return OCT_OK;
+}
+
+static oct_status check_nested(const oct_graph *g, int id, oct_err *err)
+{
+    char text[300];
+    const oct_graph *nested;
+    for (size_t k = 0; (nested = oct_node_graph_at(&g->node[id], k)); k++) {
+        oct_status s = nested->outer == g ? check_captures(g, id, nested, err)
+                                          : oct_fail(err, OCT_EINTERNAL, "a nested graph lies in another one");
+        if (s == OCT_OK)
+            s = oct_graph_check(nested, err);
+        if (s != OCT_OK) {
+            oct_within(err, "%s", oct_node_text(g, id, text, sizeof text));
+            return s;
+        }
+    }
+    return OCT_OK;
+}
+
 oct_status oct_graph_check(const oct_graph *g, oct_err *err)
 {
     bool *ready = oct_calloc(g->n_node + 1, sizeof *ready);
@@ -201,6 +235,8 @@ oct_status oct_graph_check(const oct_graph *g, oct_err *err)
     oct_status s = OCT_OK;
     for (size_t i = 0; i < g->n_order && s == OCT_OK; i++) {
         s = check_node(g, g->order[i], ready, err);
+        if (s == OCT_OK)
+            s = check_nested(g, g->order[i], err);
         ready[g->order[i]] = true;
     }
     if (s == OCT_OK)

@@ -1,5 +1,5 @@
 /* The graph's storage: values, nodes, names, editing. Attributes are in attr.c, checks in check.c. */
-#include "graph/graph.h"
+#include "graph/nested.h"
 
 #include "base/io.h"
 
@@ -47,7 +47,7 @@ static bool map_reserve(oct_graph *g)
 {
     if (2 * (g->map_used + 1) < g->map_cap)
         return true;
-    size_t cap = g->map_cap ? 2 * g->map_cap : 64, bytes;
+    size_t cap = g->map_cap ? 2 * g->map_cap : g->outer ? 16 : 64, bytes;
     int *fresh = oct_mul_size(cap, sizeof *fresh, &bytes) ? oct_arena_alloc(g->arena, bytes) : NULL;
     if (!fresh)
         return false;
@@ -73,7 +73,7 @@ oct_status oct_graph_add_value(oct_graph *g, const char *name, oct_dtype t, int 
     if (g->n_value >= INT32_MAX / 2 || !OCT_GROW(g->arena, g->value, g->n_value, g->cap_value))
         return oct_nomem(err);
     oct_value *v = &g->value[g->n_value];
-    *v = (oct_value){ .dtype = t, .shape.rank = -1, .producer = -1 };
+    *v = (oct_value){ .dtype = t, .shape.rank = -1, .producer = -1, .outer = -1 };
     if (!(v->name = oct_arena_strdup(g->arena, name)))
         return oct_nomem(err);
     g->map[slot] = (int)g->n_value;
@@ -83,13 +83,48 @@ oct_status oct_graph_add_value(oct_graph *g, const char *name, oct_dtype t, int 
     return OCT_OK;
 }
 
-oct_status oct_graph_new_value(oct_graph *g, const char *base, oct_dtype t, int *value, oct_err *err)
+/* Nested names may not hide outer ones, so that both directions count. */
+static bool taken_below(const oct_graph *g, const char *name)
+{
+    bool found = oct_graph_find(g, name) >= 0;
+    for (size_t i = 0; i < g->n_nested && !found; i++)
+        found = taken_below(g->nested[i], name);
+    return found;
+}
+
+static bool is_taken(const oct_graph *g, const char *name)
+{
+    while (g->outer)
+        g = g->outer;
+    return taken_below(g, name);
+}
+
+/* base, or base_1, base_2, ...; NULL: out of memory. */
+static const char *free_name(const oct_graph *g, const char *base)
 {
     const char *name = base;
-    for (int i = 1; oct_graph_find(g, name) >= 0; i++)
-        if (!(name = oct_arena_printf(g->arena, "%s_%d", base, i)))
-            return oct_nomem(err);
-    return oct_graph_add_value(g, name, t, value, err);
+    for (int i = 1; name && is_taken(g, name); i++)
+        name = oct_arena_printf(g->arena, "%s_%d", base, i);
+    return name;
+}
+
+oct_status oct_graph_new_value(oct_graph *g, const char *base, oct_dtype t, int *value, oct_err *err)
+{
+    const char *name = free_name(g, base);
+    return name ? oct_graph_add_value(g, name, t, value, err) : oct_nomem(err);
+}
+
+oct_status oct_graph_rename(oct_graph *g, int value, const char *base, oct_err *err)
+{
+    const char *name = strcmp(g->value[value].name, base) == 0 ? base : free_name(g, base);
+    if (!name || !(name = oct_arena_strdup(g->arena, name)) || !map_reserve(g))
+        return oct_nomem(err);
+    /* The old name's place in the map stays, and leads nowhere. */
+    g->value[value].name = name;
+    size_t slot = slot_of(g, name);
+    g->map_used += g->map[slot] < 0;
+    g->map[slot] = value;
+    return OCT_OK;
 }
 
 oct_status oct_tensor_new(oct_arena *a, oct_dtype t, int rank, const int64_t *dims, oct_tensor **out, oct_err *err)
@@ -206,7 +241,7 @@ const char *oct_shape_text(const oct_shape *s, char *dst, size_t size)
 
 /* ---- uses ---- */
 
-static oct_status add_use(oct_graph *g, int value, int node, int slot, oct_err *err)
+oct_status oct_graph_add_use(oct_graph *g, int value, int node, int slot, oct_err *err)
 {
     oct_value *v = &g->value[value];
     if (!OCT_GROW(g->arena, v->uses, v->n_uses, v->cap_uses))
@@ -215,7 +250,7 @@ static oct_status add_use(oct_graph *g, int value, int node, int slot, oct_err *
     return OCT_OK;
 }
 
-static void drop_use(oct_graph *g, int value, int node, int slot)
+void oct_graph_drop_use(oct_graph *g, int value, int node, int slot)
 {
     oct_value *v = &g->value[value];
     for (size_t i = 0; i < v->n_uses; i++)
@@ -236,6 +271,16 @@ static int *minus_ones(oct_graph *g, int n)
     return p;
 }
 
+/* Where a node stands in the order, which is searched from its end: what is put in before a node far behind, as function after
+ * function is, is found at once. n_order: nowhere. */
+static size_t position(const oct_graph *g, int node)
+{
+    for (size_t i = g->n_order; i-- > 0;)
+        if (g->order[i] == node)
+            return i;
+    return g->n_order;
+}
+
 oct_status oct_graph_add_node(oct_graph *g, const char *op, const char *domain, const char *name, int n_in, int n_out,
                               int before, int *node, oct_err *err)
 {
@@ -244,6 +289,7 @@ oct_status oct_graph_add_node(oct_graph *g, const char *op, const char *domain, 
         return oct_nomem(err);
     oct_node *n = &g->node[g->n_node];
     *n = (oct_node){ .n_in = n_in, .n_out = n_out };
+    n->overload = "";
     n->op = oct_arena_strdup(g->arena, op);
     n->domain = oct_arena_strdup(g->arena, domain);
     n->name = oct_arena_strdup(g->arena, name);
@@ -251,10 +297,7 @@ oct_status oct_graph_add_node(oct_graph *g, const char *op, const char *domain, 
     n->out = minus_ones(g, n_out);
     if (!n->op || !n->domain || !n->name || !n->in || !n->out)
         return oct_nomem(err);
-    size_t at = g->n_order;
-    if (before >= 0)
-        for (at = 0; at < g->n_order && g->order[at] != before;)
-            at++;
+    size_t at = before >= 0 ? position(g, before) : g->n_order;
     memmove(g->order + at + 1, g->order + at, (g->n_order - at) * sizeof *g->order);
     g->order[at] = (int)g->n_node;
     g->n_order++;
@@ -277,9 +320,9 @@ oct_status oct_graph_set_input(oct_graph *g, int node, int slot, int value, oct_
     if (n->in[slot] == value)
         return OCT_OK;
     if (value >= 0)
-        OCT_TRY(add_use(g, value, node, slot, err));
+        OCT_TRY(oct_graph_add_use(g, value, node, slot, err));
     if (n->in[slot] >= 0)
-        drop_use(g, n->in[slot], node, slot);
+        oct_graph_drop_use(g, n->in[slot], node, slot);
     n->in[slot] = value;
     n->changed = g->changed = true;
     return OCT_OK;
@@ -290,7 +333,7 @@ void oct_graph_cut_inputs(oct_graph *g, int node, int count)
     oct_node *n = &g->node[node];
     for (int i = count; i < n->n_in; i++)
         if (n->in[i] >= 0)
-            drop_use(g, n->in[i], node, i);
+            oct_graph_drop_use(g, n->in[i], node, i);
     if (count < n->n_in) {
         n->n_in = count;
         n->changed = g->changed = true;
@@ -329,32 +372,13 @@ oct_status oct_graph_set_output(oct_graph *g, int node, int slot, int value, oct
 
 oct_status oct_graph_replace_uses(oct_graph *g, int from, int to, oct_err *err)
 {
-    for (size_t i = 0; from != to && i < g->value[from].n_uses;) {
-        oct_use u = g->value[from].uses[i];
-        if (u.slot < 0) {
-            i++;
-            continue;
-        }
-        OCT_TRY(oct_graph_set_input(g, u.node, u.slot, to, err));
+    while (from != to && g->value[from].n_uses) {
+        oct_use u = g->value[from].uses[0];
+        if (u.slot >= 0)
+            OCT_TRY(oct_graph_set_input(g, u.node, u.slot, to, err));
+        else
+            OCT_TRY(oct_graph_recapture(g, u.node, from, to, err));
     }
-    return OCT_OK;
-}
-
-oct_status oct_graph_add_capture(oct_graph *g, int node, int value, oct_err *err)
-{
-    oct_node *n = &g->node[node];
-    for (int i = 0; i < n->n_captured; i++)
-        if (n->captured[i] == value)
-            return OCT_OK;
-    int *list = oct_arena_alloc(g->arena, (size_t)(n->n_captured + 1) * sizeof *list);
-    if (!list)
-        return oct_nomem(err);
-    if (n->n_captured)
-        memcpy(list, n->captured, (size_t)n->n_captured * sizeof *list);
-    list[n->n_captured] = value;
-    OCT_TRY(add_use(g, value, node, -1, err));
-    n->captured = list;
-    n->n_captured++;
     return OCT_OK;
 }
 
@@ -363,19 +387,16 @@ void oct_graph_remove_node(oct_graph *g, int node)
     oct_node *n = &g->node[node];
     oct_graph_cut_inputs(g, node, 0);
     for (int i = 0; i < n->n_captured; i++)
-        drop_use(g, n->captured[i], node, -1);
+        oct_graph_drop_use(g, n->captured[i], node, -1);
     for (int i = 0; i < n->n_out; i++)
         if (n->out[i] >= 0)
             g->value[n->out[i]].producer = -1;
     n->n_out = n->n_captured = 0;
     n->dead = true;
     g->changed = true;
-    for (size_t i = 0; i < g->n_order; i++)
-        if (g->order[i] == node) {
-            memmove(g->order + i, g->order + i + 1, (g->n_order - i - 1) * sizeof *g->order);
-            g->n_order--;
-            return;
-        }
+    size_t at = position(g, node);
+    if (at < g->n_order)
+        memmove(g->order + at, g->order + at + 1, (--g->n_order - at) * sizeof *g->order);
 }
 
 void oct_graph_remove_value(oct_graph *g, int value)
@@ -392,14 +413,27 @@ static bool is_needed(const oct_graph *g, const oct_node *n)
     return false;
 }
 
+/* Prunes what a node holds; captures that went with it are no uses any more. */
+static int prune_nested(oct_graph *g, int node)
+{
+    int removed = 0;
+    oct_graph *nested;
+    for (size_t k = 0; (nested = oct_node_graph_at(&g->node[node], k)); k++)
+        removed += oct_graph_prune(nested);
+    oct_graph_drop_captures(g, node);
+    return removed;
+}
+
 int oct_graph_prune(oct_graph *g)
 {
     int removed = 0;
     for (size_t i = g->n_order; i-- > 0;) {
         int id = g->order[i];
         oct_node *n = &g->node[id];
-        if (is_needed(g, n))
+        if (is_needed(g, n)) {
+            removed += prune_nested(g, id);
             continue;
+        }
         int n_out = n->n_out;
         oct_graph_remove_node(g, id);
         for (int k = 0; k < n_out; k++)
@@ -413,58 +447,4 @@ int oct_graph_prune(oct_graph *g)
             oct_graph_remove_value(g, (int)v);
     }
     return removed;
-}
-
-/* ---- clone ---- */
-
-static bool clone_value(oct_arena *a, oct_value *v)
-{
-    if (v->shape.rank >= 0 && v->shape.d) {
-        v->shape.d = oct_arena_memdup(a, v->shape.d, (size_t)v->shape.rank * sizeof *v->shape.d);
-        if (!v->shape.d)
-            return false;
-    }
-    v->cap_uses = v->n_uses;
-    v->uses = oct_arena_memdup(a, v->uses, v->n_uses * sizeof *v->uses);
-    return v->uses != NULL;
-}
-
-static bool clone_node(oct_arena *a, oct_node *n)
-{
-    n->in = oct_arena_memdup(a, n->in, (size_t)n->n_in * sizeof *n->in);
-    n->out = oct_arena_memdup(a, n->out, (size_t)n->n_out * sizeof *n->out);
-    n->captured = oct_arena_memdup(a, n->captured, (size_t)n->n_captured * sizeof *n->captured);
-    n->attr = oct_arena_memdup(a, n->attr, n->n_attr * sizeof *n->attr);
-    n->cap_attr = n->n_attr;
-    return n->in && n->out && n->captured && n->attr;
-}
-
-oct_status oct_graph_clone(const oct_graph *g, oct_graph **copy, oct_err *err)
-{
-    oct_graph *c = oct_graph_create();
-    if (!c)
-        return oct_nomem(err);
-    oct_arena *a = c->arena;
-    *c = *g;
-    c->arena = a;
-    c->value = oct_arena_memdup(a, g->value, g->n_value * sizeof *g->value);
-    c->node = oct_arena_memdup(a, g->node, g->n_node * sizeof *g->node);
-    c->order = oct_arena_memdup(a, g->order, g->n_order * sizeof *g->order);
-    c->input = oct_arena_memdup(a, g->input, g->n_input * sizeof *g->input);
-    c->output = oct_arena_memdup(a, g->output, g->n_output * sizeof *g->output);
-    c->opset = oct_arena_memdup(a, g->opset, g->n_opset * sizeof *g->opset);
-    c->map = oct_arena_memdup(a, g->map, g->map_cap * sizeof *g->map);
-    c->cap_value = c->n_value, c->cap_node = c->n_node, c->cap_order = c->n_order;
-    c->cap_input = c->n_input, c->cap_output = c->n_output, c->cap_opset = c->n_opset;
-    bool ok = c->value && c->node && c->order && c->input && c->output && c->opset && c->map;
-    for (size_t i = 0; ok && i < c->n_value; i++)
-        ok = clone_value(a, &c->value[i]);
-    for (size_t i = 0; ok && i < c->n_node; i++)
-        ok = clone_node(a, &c->node[i]);
-    if (!ok) {
-        oct_arena_destroy(a);
-        return oct_nomem(err);
-    }
-    *copy = c;
-    return OCT_OK;
 }

@@ -2,6 +2,9 @@
  *
  * It knows no operator. Invariants (oct_graph_check): every input of a node is -1 (absent) or a value;
  * a value has at most one producer; `order` lists the live nodes in a topological order; uses are exact.
+ * Graphs nest: an attribute of a node may hold graphs (the branches of If, the body of Loop). What a nested graph takes
+ * from the graph around it is a value of its own that names the outer one (oct_value.outer), one for each level; the
+ * node lists it among its captures. The other values of nested graphs are their own.
  * Everything lives in the graph's arena: strings, shapes, attributes, constants that passes make. Bytes
  * of loaded constants may be views into a mapped file, which then must outlive the graph. */
 #ifndef OCT_GRAPH_GRAPH_H
@@ -24,8 +27,13 @@ typedef struct oct_shape {
     oct_dim *d;
 } oct_shape;
 
-/* A constant. data: `bytes` bytes, little endian, C order, 4-bit and 2-bit types packed; NULL for string
- * tensors, which are passed through by their origin. */
+/* An element of a string tensor: n bytes, any of them. */
+typedef struct oct_str {
+    const char *s;
+    size_t n;
+} oct_str;
+
+/* A constant. data: `bytes` bytes, little endian, C order, 4-bit and 2-bit types packed; oct_str[count] of strings. */
 typedef struct oct_tensor {
     oct_dtype dtype;
     int rank;
@@ -44,7 +52,8 @@ typedef struct oct_value {
     const char *name; /* unique in its graph, never NULL or "" */
     oct_dtype dtype;  /* OCT_UNDEFINED: not known yet */
     oct_shape shape;
-    int producer; /* node, or -1: graph input, constant, or value of an outer graph */
+    int producer; /* node, or -1: graph input, constant, or value of the outer graph */
+    int outer;    /* in a nested graph: the value of the graph around it that this one stands for; else -1 */
     bool is_input, is_output;
     const oct_tensor *konst; /* the constant's value, or NULL */
     /* Shape-value propagation: elements of a small integer tensor as far as known, n_known of them; NULL
@@ -67,7 +76,8 @@ typedef enum oct_attr_type {
     OCT_ATTR_FLOATS = 6,
     OCT_ATTR_INTS = 7,
     OCT_ATTR_STRINGS = 8,
-    OCT_ATTR_OTHER = 99, /* tensors, graphs, sparse tensors, types: only origin */
+    OCT_ATTR_GRAPHS = 10,
+    OCT_ATTR_OTHER = 99, /* tensors, sparse tensors, types: only origin */
 } oct_attr_type;
 
 typedef struct oct_attr {
@@ -81,7 +91,8 @@ typedef struct oct_attr {
     const float *floats;
     const int64_t *ints;
     const char *const *strings;
-    int n; /* of floats, ints or strings */
+    struct oct_graph *const *graphs; /* nested graphs of this node; GRAPH has one */
+    int n; /* of floats, ints, strings or graphs */
     const char *ref;    /* ref_attr_name inside functions, or NULL */
     const void *origin; /* the loader's record, or NULL for an attribute that a pass made */
 } oct_attr;
@@ -90,6 +101,7 @@ typedef struct oct_node {
     const char *name;   /* may be "" */
     const char *op;     /* operator type */
     const char *domain; /* "" for the default domain (the loader maps "ai.onnx" to it) */
+    const char *overload; /* of a function of that name; "" mostly */
     int *in;            /* value indices, -1 absent */
     int *out;
     int n_in, n_out;
@@ -107,8 +119,20 @@ typedef struct oct_opset {
     int64_t version;
 } oct_opset;
 
+/* A model-local function: its body computes values from those of the call. Attributes of the body's nodes may refer to the
+ * call's (oct_attr.ref); defaults stand for those that a call leaves out. The body is a graph with opsets of its own. */
+typedef struct oct_function {
+    const char *domain, *name, *overload;
+    struct oct_graph *body;
+    const oct_attr *defaults;
+    size_t n_defaults;
+} oct_function;
+
 typedef struct oct_graph {
-    oct_arena *arena;
+    oct_arena *arena; /* that of the outermost graph */
+    struct oct_graph *outer; /* the graph around a nested one, or NULL */
+    struct oct_graph **nested; /* all that were made inside this one, those of removed nodes too */
+    size_t n_nested, cap_nested;
     const char *name;
     oct_value *value;
     size_t n_value, cap_value;
@@ -120,9 +144,12 @@ typedef struct oct_graph {
     size_t n_input, cap_input;
     int *output; /* a value may stand here more than once */
     size_t n_output, cap_output;
-    oct_opset *opset;
+    oct_opset *opset; /* of the outermost graph; nested ones have none */
     size_t n_opset, cap_opset;
-    bool changed; /* anything since it was loaded */
+    const oct_function *function; /* of the outermost graph, sorted by domain, name and overload; shared by clones */
+    size_t n_function;
+    const void *origin; /* the loader's record, or NULL */
+    bool changed; /* anything since it was loaded, but for nested graphs: oct_graph_is_changed */
     /* name -> value index, open addressing */
     int *map;
     size_t map_cap, map_used;
@@ -131,8 +158,9 @@ typedef struct oct_graph {
 oct_graph *oct_graph_create(void); /* NULL: out of memory */
 void oct_graph_destroy(oct_graph *g);
 
-/* A deep copy except for constants' bytes, origins and strings, which are shared: `g` must outlive it. Dead
- * nodes and values are kept dead, so indices are the same in both. */
+/* A deep copy except for constants' bytes, origins, functions and strings, which are shared: `g` must outlive it. Dead
+ * nodes and values are kept dead, so indices are the same in both. Nested graphs are copied along. Of a nested graph the
+ * copy stands alone: what it captured are inputs, behind its own, or constants; opsets are those of the outermost graph. */
 oct_status oct_graph_clone(const oct_graph *g, oct_graph **copy, oct_err *err);
 
 /* --- values --- */
@@ -140,7 +168,7 @@ oct_status oct_graph_clone(const oct_graph *g, oct_graph **copy, oct_err *err);
 int oct_graph_find(const oct_graph *g, const char *name);
 /* Adds a value. name is copied; it must be new (OCT_EMALFORMED otherwise). */
 oct_status oct_graph_add_value(oct_graph *g, const char *name, oct_dtype t, int *value, oct_err *err);
-/* Adds a value named `base`, or base_1, base_2, ... when taken. */
+/* Adds a value named `base`, or base_1, base_2, ... when taken, here or in any graph of the same nest. */
 oct_status oct_graph_new_value(oct_graph *g, const char *base, oct_dtype t, int *value, oct_err *err);
 /* Adds a constant with a unique name made from base; dims are copied, bytes are copied into the arena. */
 oct_status oct_graph_new_const(oct_graph *g, const char *base, oct_dtype t, int rank, const int64_t *dims,
@@ -174,16 +202,14 @@ oct_status oct_graph_set_input(oct_graph *g, int node, int slot, int value, oct_
 void oct_graph_cut_inputs(oct_graph *g, int node, int n);
 /* Makes node the producer of value at output `slot`; a former producer loses it. value -1: absent. */
 oct_status oct_graph_set_output(oct_graph *g, int node, int slot, int value, oct_err *err);
-/* Every use of `from` (inputs and graph outputs; not captures) becomes a use of `to`. When `from` is a graph
- * output, which must keep its name, that use is left: move the producer instead. */
+/* Every use of `from` (inputs, captures) becomes a use of `to`. When `from` is a graph output, which must keep its
+ * name, that use is left: move the producer instead. */
 oct_status oct_graph_replace_uses(oct_graph *g, int from, int to, oct_err *err);
-/* Records that a subgraph of node uses value. */
-oct_status oct_graph_add_capture(oct_graph *g, int node, int value, oct_err *err);
 /* Removes a node; its outputs become values without producer (remove or re-produce them). */
 void oct_graph_remove_node(oct_graph *g, int node);
 /* Removes a value that nothing uses, produces or shows. */
 void oct_graph_remove_value(oct_graph *g, int value);
-/* Removes nodes whose outputs nothing uses, and then unused constants; returns how many nodes went. */
+/* Removes nodes whose outputs nothing uses, and then unused constants, nested graphs first; returns how many nodes went. */
 int oct_graph_prune(oct_graph *g);
 /* Whether nothing but graph outputs and `n` inputs use a value. */
 static inline bool oct_value_used_once(const oct_value *v)
@@ -198,6 +224,40 @@ oct_status oct_graph_check(const oct_graph *g, oct_err *err);
 
 /* "node 'conv1' (Conv)", or "node #17 (Conv, output 'y')" for one without a name; into dst. */
 const char *oct_node_text(const oct_graph *g, int node, char *dst, size_t size);
+
+/* --- nested graphs --- */
+/* The k-th graph that a node holds, over all its attributes; NULL behind the last. */
+oct_graph *oct_node_graph_at(const oct_node *n, size_t k);
+/* The graph of an attribute; NULL if absent. */
+oct_graph *oct_node_graph(const oct_node *n, const char *attr);
+/* Makes an empty graph inside `outer`; oct_node_set_graph gives it to a node. */
+oct_status oct_graph_new_nested(oct_graph *outer, oct_graph **nested, oct_err *err);
+oct_status oct_node_set_graph(oct_graph *g, int node, const char *attr, oct_graph *nested, oct_err *err);
+/* The value of a nested graph that stands for `outer` of the graph around it, made when first asked for. */
+oct_status oct_graph_capture(oct_graph *nested, int outer, int *value, oct_err *err);
+/* Makes node's captures those of its nested graphs. To be called when these are complete, and after they changed. */
+oct_status oct_graph_set_captures(oct_graph *g, int node, oct_err *err);
+/* Passes on what is known of captured values (type, shape, elements, constant) to the values that stand for them in the
+ * graphs that node holds. */
+oct_status oct_graph_pass_on(oct_graph *g, int node, oct_err *err);
+/* The name under which a file knows a value: of a captured one, that of the value it stands for. */
+const char *oct_value_name(const oct_graph *g, int value);
+/* Whether the graph or one nested in it was changed since it was loaded. */
+bool oct_graph_is_changed(const oct_graph *g);
+/* Sets the functions of an outermost graph, sorting f[n], which is kept. OCT_EMALFORMED when two have the same identifiers. */
+oct_status oct_graph_set_functions(oct_graph *g, oct_function *f, size_t n, oct_err *err);
+/* A model-local function by its identifiers, or NULL. */
+const oct_function *oct_graph_function(const oct_graph *g, const char *domain, const char *name, const char *overload);
+
+/* --- putting graphs into others --- */
+/* Copies all nodes of `src` (a function's body, a branch) into g before node `before` (-1: at the end). map[v], for every
+ * value of src: the value of g that it becomes, or -1 for none (absent inputs), or -2: a new one, named after it, prefixed
+ * by `prefix` when that is not empty; filled on return. fill (may be NULL) completes each attribute that refers to one of
+ * the call's: it sets *a from the call, or a->type to 0 to drop it. Outputs of src whose value already has a producer or
+ * stands for another are the caller's. */
+typedef oct_status (*oct_fill_attr)(void *arg, oct_attr *a, oct_err *err);
+oct_status oct_graph_splice(oct_graph *g, int before, const oct_graph *src, const char *prefix, int *map, oct_fill_attr fill,
+                            void *arg, oct_err *err);
 
 /* --- attributes --- */
 const oct_attr *oct_node_attr(const oct_node *n, const char *name); /* NULL if absent */
@@ -215,7 +275,7 @@ oct_status oct_node_set_ints(oct_graph *g, int node, const char *name, const int
 oct_status oct_node_set_tensor(oct_graph *g, int node, const char *name, const oct_tensor *t, oct_err *err);
 void oct_node_drop_attr(oct_graph *g, int node, const char *name);
 
-/* --- opsets --- */
+/* --- opsets (of the outermost graph) --- */
 int64_t oct_graph_opset(const oct_graph *g, const char *domain); /* 0: not imported */
 oct_status oct_graph_set_opset(oct_graph *g, const char *domain, int64_t version, oct_err *err);
 

@@ -1,31 +1,13 @@
 /* From the message to the graph. */
-#include "onnx/index.h"
+#include "onnx/load_int.h"
 
 #include <limits.h>
 #include <string.h>
 
-/* Captured values may need this many ints of lists in all: a megabyte-sized file cannot ask for more. */
-enum { CAPTURE_BUDGET = 64 << 20, MAX_ATTRIBUTES = 1000 };
+enum { MAX_ATTRIBUTES = 1000 };
 
-typedef struct build {
-    oct_model *m;
-    oct_graph *g;
-    const Onnx__GraphProto *p;
-    struct oct_model_index *x;
-    oct_err *err;
-} build;
 
-static const char *text(const char *s)
-{
-    return s ? s : "";
-}
-
-static const char *domain_of(const char *s)
-{
-    return s && strcmp(s, "ai.onnx") != 0 ? s : "";
-}
-
-static int *indices(build *b, size_t n)
+static int *indices(load_graph *b, size_t n)
 {
     int *v = oct_arena_alloc(b->m->arena, (n ? n : 1) * sizeof *v);
     for (size_t i = 0; v && i < n; i++)
@@ -35,7 +17,7 @@ static int *indices(build *b, size_t n)
 
 /* ---- initializers ---- */
 
-static oct_status add_named(build *b, const char *name, const char *what, int *value)
+static oct_status add_named(load_graph *b, const char *name, const char *what, int *value)
 {
     if (!name || !*name)
         return oct_fail(b->err, OCT_EMALFORMED, "%s has no name", what);
@@ -44,18 +26,7 @@ static oct_status add_named(build *b, const char *name, const char *what, int *v
     return oct_graph_add_value(b->g, name, OCT_UNDEFINED, value, b->err);
 }
 
-static oct_status keep_string(build *b, const oct_tensor *t, const Onnx__TensorProto *record)
-{
-    struct oct_model_index *x = b->x;
-    if (!t || t->dtype != OCT_STRING)
-        return OCT_OK;
-    if (!OCT_GROW(b->m->arena, x->strings, x->n_strings, x->cap_strings))
-        return oct_nomem(b->err);
-    x->strings[x->n_strings++] = (oct_string_tensor){ t, record };
-    return OCT_OK;
-}
-
-static oct_status add_initializer(build *b, size_t i)
+static oct_status add_initializer(load_graph *b, size_t i)
 {
     const Onnx__TensorProto *t = b->p->initializer[i];
     oct_tensor *x;
@@ -67,14 +38,13 @@ static oct_status add_initializer(build *b, size_t i)
     b->x->init_tensor[i] = x;
     if (!x)
         return oct_graph_set_dims(b->g, v, (int)t->n_dims, t->dims, b->err);
-    OCT_TRY(keep_string(b, x, t));
     /* The shape first: set_const does not report a failure. */
     OCT_TRY(oct_graph_set_dims(b->g, v, x->rank, x->dims, b->err));
     oct_graph_set_const(b->g, v, x);
     return OCT_OK;
 }
 
-static oct_status add_sparse(build *b, size_t i)
+static oct_status add_sparse(load_graph *b, size_t i)
 {
     const Onnx__SparseTensorProto *t = b->p->sparse_initializer[i];
     OCT_TRY(add_named(b, t->values ? t->values->name : NULL, "sparse initializer", &b->x->sparse[i]));
@@ -89,7 +59,7 @@ static oct_status add_sparse(build *b, size_t i)
 
 /* ---- declared types ---- */
 
-static oct_status declared_shape(build *b, int v, const Onnx__TensorShapeProto *s)
+static oct_status declared_shape(load_graph *b, int v, const Onnx__TensorShapeProto *s)
 {
     oct_dim d[OCT_MAX_RANK];
     if (s->n_dim > OCT_MAX_RANK)
@@ -99,14 +69,14 @@ static oct_status declared_shape(build *b, int v, const Onnx__TensorShapeProto *
         d[i] = (oct_dim){ -1, NULL };
         if (x->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE && x->dim_value >= 0)
             d[i].n = x->dim_value;
-        else if (x->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM && *text(x->dim_param))
+        else if (x->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM && *load_text(x->dim_param))
             d[i].sym = x->dim_param;
     }
     return oct_graph_set_shape(b->g, v, (int)s->n_dim, d, b->err);
 }
 
 /* Constants know their type better than their declaration; of two declarations the first holds. */
-static oct_status declare(build *b, int v, const Onnx__ValueInfoProto *info)
+static oct_status declare(load_graph *b, int v, const Onnx__ValueInfoProto *info)
 {
     oct_value *x = &b->g->value[v];
     if (!x->origin)
@@ -121,11 +91,11 @@ static oct_status declare(build *b, int v, const Onnx__ValueInfoProto *info)
 
 /* ---- inputs and outputs ---- */
 
-static oct_status add_input(build *b, size_t i)
+static oct_status add_input(load_graph *b, size_t i)
 {
     const Onnx__ValueInfoProto *info = b->p->input[i];
     oct_graph *g = b->g;
-    int v = oct_graph_find(g, text(info->name));
+    int v = oct_graph_find(g, load_text(info->name));
     if (v >= 0 && !g->value[v].is_input) {
         b->x->input[i] = v; /* an initializer listed among the inputs, as IR version 3 wants it */
         return OCT_OK;
@@ -139,13 +109,24 @@ static oct_status add_input(build *b, size_t i)
     return declare(b, v, info);
 }
 
-static oct_status add_output(build *b, size_t i)
+/* The value that a name means: this graph's own, or one of a graph around it. -1: there is none. */
+static oct_status resolve(const load_graph *b, const char *name, int *v)
+{
+    *v = oct_graph_find(b->g, name);
+    if (*v >= 0 || !b->outer)
+        return OCT_OK;
+    OCT_TRY(resolve(b->outer, name, v));
+    return *v >= 0 ? oct_graph_capture(b->g, *v, v, b->err) : OCT_OK;
+}
+
+static oct_status add_output(load_graph *b, size_t i)
 {
     const Onnx__ValueInfoProto *info = b->p->output[i];
     oct_graph *g = b->g;
-    int v = oct_graph_find(g, text(info->name));
+    int v;
+    OCT_TRY(resolve(b, load_text(info->name), &v));
     if (v < 0)
-        return oct_fail(b->err, OCT_EMALFORMED, "graph output '%s' is produced by no node", text(info->name));
+        return oct_fail(b->err, OCT_EMALFORMED, "graph output '%s' is produced by no node", load_text(info->name));
     b->x->output[i] = v;
     g->value[v].is_output = true;
     if (!OCT_GROW(g->arena, g->output, g->n_output, g->cap_output))
@@ -156,12 +137,12 @@ static oct_status add_output(build *b, size_t i)
 
 /* ---- attributes ---- */
 
-static const char *copy_bytes(build *b, const ProtobufCBinaryData *s)
+static const char *copy_bytes(load_graph *b, const ProtobufCBinaryData *s)
 {
     return oct_arena_strndup(b->g->arena, s->len ? (const char *)s->data : "", s->len);
 }
 
-static oct_status read_strings(build *b, const Onnx__AttributeProto *p, oct_attr *a)
+static oct_status read_strings(load_graph *b, const Onnx__AttributeProto *p, oct_attr *a)
 {
     const char **list = oct_arena_calloc(b->g->arena, p->n_strings + 1, sizeof *list);
     if (!list)
@@ -174,7 +155,7 @@ static oct_status read_strings(build *b, const Onnx__AttributeProto *p, oct_attr
     return OCT_OK;
 }
 
-static oct_status read_tensor(build *b, const Onnx__AttributeProto *p, oct_attr *a)
+static oct_status read_tensor(load_graph *b, const Onnx__AttributeProto *p, oct_attr *a)
 {
     oct_tensor *t;
     oct_tensor_kind kind;
@@ -184,7 +165,28 @@ static oct_status read_tensor(build *b, const Onnx__AttributeProto *p, oct_attr 
     a->t = t;
     if (kind == OCT_TENSOR_OPAQUE)
         a->type = OCT_ATTR_OTHER;
-    return keep_string(b, t, p->t);
+    return OCT_OK;
+}
+
+/* Recursion is as deep as the message nests, which is bounded (wire.h). */
+static oct_status read_graphs(load_graph *b, Onnx__GraphProto *const *p, size_t n, oct_attr *a)
+{
+    oct_graph **list = oct_arena_calloc(b->g->arena, n + 1, sizeof *list);
+    if (!list)
+        return oct_nomem(b->err);
+    for (size_t i = 0; i < n; i++) {
+        OCT_TRY(oct_graph_new_nested(b->g, &list[i], b->err));
+        list[i]->name = load_text(p[i]->name);
+        load_graph inner = { .m = b->m, .g = list[i], .p = p[i], .outer = b, .err = b->err };
+        oct_status s = load_build(&inner);
+        if (s != OCT_OK) {
+            oct_within(b->err, "graph '%s' of attribute '%s'", list[i]->name, a->name);
+            return s;
+        }
+    }
+    a->graphs = list;
+    a->n = (int)n;
+    return OCT_OK;
 }
 
 /* Files of old exporters leave the type out. */
@@ -200,14 +202,15 @@ static int type_of(const Onnx__AttributeProto *p)
            : p->n_floats   ? OCT_ATTR_FLOATS
            : p->n_ints     ? OCT_ATTR_INTS
            : p->n_strings  ? OCT_ATTR_STRINGS
+           : p->n_graphs   ? OCT_ATTR_GRAPHS
                            : OCT_ATTR_OTHER;
 }
 
-static oct_status read_attr(build *b, const Onnx__AttributeProto *p, oct_attr *a)
+oct_status load_attr(load_graph *b, const Onnx__AttributeProto *p, oct_attr *a)
 {
     *a = (oct_attr){ .name = p->name, .type = (oct_attr_type)type_of(p), .origin = p };
     a->ref = p->ref_attr_name && *p->ref_attr_name ? p->ref_attr_name : NULL;
-    if (p->n_floats > INT_MAX || p->n_ints > INT_MAX || p->n_strings > INT_MAX)
+    if (p->n_floats > INT_MAX || p->n_ints > INT_MAX || p->n_strings > INT_MAX || p->n_graphs > INT_MAX)
         return oct_fail(b->err, OCT_EUNSUPPORTED, "attribute '%s' is too long", p->name);
     if (a->ref)
         return OCT_OK;
@@ -235,14 +238,18 @@ static oct_status read_attr(build *b, const Onnx__AttributeProto *p, oct_attr *a
     case OCT_ATTR_TENSOR:
         return read_tensor(b, p, a);
     case OCT_ATTR_GRAPH:
-        break;
+        if (!p->g)
+            return oct_fail(b->err, OCT_EMALFORMED, "attribute '%s' holds no graph", p->name);
+        return read_graphs(b, (Onnx__GraphProto *const[]){ p->g }, 1, a);
+    case OCT_ATTR_GRAPHS:
+        return read_graphs(b, p->graphs, p->n_graphs, a);
     default:
         a->type = OCT_ATTR_OTHER;
     }
     return OCT_OK;
 }
 
-static oct_status read_attrs(build *b, oct_node *n, const Onnx__NodeProto *p)
+static oct_status read_attrs(load_graph *b, oct_node *n, const Onnx__NodeProto *p)
 {
     if (p->n_attribute > MAX_ATTRIBUTES)
         return oct_fail(b->err, OCT_EUNSUPPORTED, "more than %d attributes", MAX_ATTRIBUTES);
@@ -256,7 +263,7 @@ static oct_status read_attrs(build *b, oct_node *n, const Onnx__NodeProto *p)
             return oct_fail(b->err, OCT_EMALFORMED, "an attribute has no name");
         if (oct_node_attr(n, name))
             return oct_fail(b->err, OCT_EMALFORMED, "attribute '%s' is given twice", name);
-        OCT_TRY(read_attr(b, p->attribute[i], &n->attr[i]));
+        OCT_TRY(load_attr(b, p->attribute[i], &n->attr[i]));
         n->n_attr++;
     }
     return OCT_OK;
@@ -264,51 +271,46 @@ static oct_status read_attrs(build *b, oct_node *n, const Onnx__NodeProto *p)
 
 /* ---- nodes ---- */
 
-static oct_status add_node(build *b, size_t i)
+static oct_status add_node(load_graph *b, size_t i)
 {
     const Onnx__NodeProto *p = b->p->node[i];
     oct_graph *g = b->g;
     int id, v;
     if (!p->op_type || !*p->op_type)
-        return oct_fail(b->err, OCT_EMALFORMED, "node #%zu '%s' has no operator type", i, text(p->name));
+        return oct_fail(b->err, OCT_EMALFORMED, "node #%zu '%s' has no operator type", i, load_text(p->name));
     if (p->n_input > INT_MAX / 2 || p->n_output > INT_MAX / 2)
-        return oct_fail(b->err, OCT_EUNSUPPORTED, "node #%zu '%s' has too many inputs", i, text(p->name));
-    OCT_TRY(oct_graph_add_node(g, p->op_type, domain_of(p->domain), text(p->name), (int)p->n_input, (int)p->n_output, -1,
+        return oct_fail(b->err, OCT_EUNSUPPORTED, "node #%zu '%s' has too many inputs", i, load_text(p->name));
+    OCT_TRY(oct_graph_add_node(g, p->op_type, load_domain(p->domain), load_text(p->name), (int)p->n_input, (int)p->n_output, -1,
                                &id, b->err));
     g->node[id].origin = p;
+    g->node[id].overload = load_text(p->overload);
     for (size_t k = 0; k < p->n_output; k++) {
         const char *name = p->output[k];
         if (!*name)
             continue;
         if (oct_graph_find(g, name) >= 0)
             return oct_fail(b->err, OCT_EMALFORMED, "node #%zu '%s' (%s): its output '%s' is defined elsewhere too", i,
-                            text(p->name), p->op_type, name);
+                            load_text(p->name), p->op_type, name);
         OCT_TRY(oct_graph_add_value(g, name, OCT_UNDEFINED, &v, b->err));
         OCT_TRY(oct_graph_set_output(g, id, (int)k, v, b->err));
     }
     return OCT_OK;
 }
 
-static oct_status connect(build *b, int id, int *seen, size_t *budget)
+static oct_status connect(load_graph *b, int id)
 {
     const Onnx__NodeProto *p = b->g->node[id].origin;
     for (size_t k = 0; k < p->n_input; k++) {
+        int v;
         if (!*p->input[k])
             continue;
-        int v = oct_graph_find(b->g, p->input[k]);
+        OCT_TRY(resolve(b, p->input[k], &v));
         if (v < 0)
             return oct_fail(b->err, OCT_EMALFORMED, "its input '%s' is defined nowhere", p->input[k]);
         OCT_TRY(oct_graph_set_input(b->g, id, (int)k, v, b->err));
     }
     OCT_TRY(read_attrs(b, &b->g->node[id], p));
-    for (size_t k = 0; k < p->n_attribute; k++) {
-        const Onnx__AttributeProto *a = p->attribute[k];
-        if (a->g)
-            OCT_TRY(oct_find_captures(b->g, id, a->g, seen, budget, b->err));
-        for (size_t j = 0; j < a->n_graphs; j++)
-            OCT_TRY(oct_find_captures(b->g, id, a->graphs[j], seen, budget, b->err));
-    }
-    return OCT_OK;
+    return oct_node_graph_at(&b->g->node[id], 0) ? oct_graph_set_captures(b->g, id, b->err) : OCT_OK;
 }
 
 static bool follows(const oct_graph *g, int id, const int *in, int n)
@@ -329,60 +331,53 @@ static bool is_sorted(const oct_graph *g)
     return true;
 }
 
-static oct_status add_nodes(build *b)
+static oct_status add_nodes(load_graph *b)
 {
     for (size_t i = 0; i < b->p->n_node; i++)
         OCT_TRY(add_node(b, i));
-    int *seen = oct_calloc(b->g->n_value + 1, sizeof *seen);
-    if (!seen)
-        return oct_nomem(b->err);
-    size_t budget = CAPTURE_BUDGET;
-    oct_status s = OCT_OK;
-    for (size_t i = 0; i < b->g->n_node && s == OCT_OK; i++) {
+    for (size_t i = 0; i < b->g->n_node; i++) {
         char where[300];
-        s = connect(b, (int)i, seen, &budget);
-        if (s != OCT_OK)
+        oct_status s = connect(b, (int)i);
+        if (s != OCT_OK) {
             oct_within(b->err, "%s", oct_node_text(b->g, (int)i, where, sizeof where));
+            return s;
+        }
     }
-    oct_free(seen);
-    OCT_TRY(s);
     return is_sorted(b->g) ? OCT_OK : oct_graph_sort(b->g, b->err);
 }
 
 /* ---- the whole ---- */
 
-static oct_status add_opsets(build *b)
+oct_status load_opsets(oct_graph *g, Onnx__OperatorSetIdProto *const *list, size_t n, oct_err *err)
 {
-    const Onnx__ModelProto *p = b->m->proto;
-    for (size_t i = 0; i < p->n_opset_import; i++) {
-        const Onnx__OperatorSetIdProto *o = p->opset_import[i];
+    for (size_t i = 0; i < n; i++) {
+        const Onnx__OperatorSetIdProto *o = list[i];
         if (o->version < 1)
-            return oct_fail(b->err, OCT_EMALFORMED, "operator set '%s' has version %lld", text(o->domain),
-                            (long long)o->version);
-        OCT_TRY(oct_graph_set_opset(b->g, domain_of(o->domain), o->version, b->err));
+            return oct_fail(err, OCT_EMALFORMED, "operator set '%s' has version %lld", load_text(o->domain), (long long)o->version);
+        OCT_TRY(oct_graph_set_opset(g, load_domain(o->domain), o->version, err));
     }
     return OCT_OK;
 }
 
-static oct_status make_index(build *b)
+static oct_status make_record(load_graph *b)
 {
-    struct oct_model_index *x = oct_arena_calloc(b->m->arena, 1, sizeof *x);
+    oct_graph_record *x = oct_arena_calloc(b->m->arena, 1, sizeof *x);
     if (!x)
         return oct_nomem(b->err);
+    x->p = b->p;
     x->init = indices(b, b->p->n_initializer);
     x->init_tensor = oct_arena_calloc(b->m->arena, b->p->n_initializer + 1, sizeof *x->init_tensor);
     x->sparse = indices(b, b->p->n_sparse_initializer);
     x->input = indices(b, b->p->n_input);
     x->output = indices(b, b->p->n_output);
     x->info = indices(b, b->p->n_value_info);
-    b->m->index = b->x = x;
+    b->g->origin = b->x = x;
     return x->init && x->init_tensor && x->sparse && x->input && x->output && x->info ? OCT_OK : oct_nomem(b->err);
 }
 
-static oct_status build_graph(build *b)
+oct_status load_build(load_graph *b)
 {
-    OCT_TRY(make_index(b));
-    OCT_TRY(add_opsets(b));
+    OCT_TRY(make_record(b));
     for (size_t i = 0; i < b->p->n_initializer; i++)
         OCT_TRY(add_initializer(b, i));
     for (size_t i = 0; i < b->p->n_sparse_initializer; i++)
@@ -393,13 +388,15 @@ static oct_status build_graph(build *b)
     for (size_t i = 0; i < b->p->n_output; i++)
         OCT_TRY(add_output(b, i));
     for (size_t i = 0; i < b->p->n_value_info; i++) {
-        int v = oct_graph_find(b->g, text(b->p->value_info[i]->name));
+        int v = oct_graph_find(b->g, load_text(b->p->value_info[i]->name));
         b->x->info[i] = v;
         if (v >= 0)
             OCT_TRY(declare(b, v, b->p->value_info[i]));
     }
-    for (size_t i = 0; i < b->g->n_node; i++)
+    for (size_t i = 0; i < b->g->n_node; i++) {
+        OCT_TRY(oct_graph_pass_on(b->g, (int)i, b->err));
         b->g->node[i].changed = false;
+    }
     b->g->changed = false;
     return OCT_OK;
 }
@@ -438,8 +435,8 @@ static oct_status unpack(oct_model *m, oct_err *err)
         return oct_fail(err, OCT_EUNSUPPORTED, "ONNX IR version %lld; versions %d to %d can be read",
                         (long long)p->ir_version, OCT_IR_OLDEST, OCT_IR_NEWEST);
     m->ir_version = p->ir_version;
-    const char *version = text(p->producer_version);
-    m->producer = oct_arena_printf(m->arena, "%s%s%s", text(p->producer_name), *version ? " " : "", version);
+    const char *version = load_text(p->producer_version);
+    m->producer = oct_arena_printf(m->arena, "%s%s%s", load_text(p->producer_name), *version ? " " : "", version);
     return m->producer ? OCT_OK : oct_nomem(err);
 }
 
@@ -452,9 +449,13 @@ static oct_status load(oct_model *m, oct_err *err)
     const Onnx__ModelProto *p = m->proto;
     if (!(m->graph = oct_graph_create()))
         return oct_nomem(err);
-    m->graph->name = text(p->graph->name);
-    build b = { .m = m, .g = m->graph, .p = p->graph, .err = err };
-    return build_graph(&b);
+    m->graph->name = load_text(p->graph->name);
+    load_graph b = { .m = m, .g = m->graph, .p = p->graph, .err = err };
+    OCT_TRY(load_opsets(m->graph, p->opset_import, p->n_opset_import, err));
+    OCT_TRY(load_build(&b));
+    OCT_TRY(load_functions(&b, p));
+    m->graph->changed = false;
+    return OCT_OK;
 }
 
 static oct_model *model_create(const char *path)

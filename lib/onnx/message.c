@@ -4,15 +4,15 @@
 #include <string.h>
 
 typedef struct make {
-    const oct_model *m;
     const oct_graph *g;
-    const struct oct_model_index *x;
-    const Onnx__GraphProto *old;
-    oct_message *msg;
+    const oct_graph_record *x;
+    Onnx__GraphProto *out; /* a copy of x->p, filled anew */
     oct_arena *a;
     bool *written; /* by value */
     oct_err *err;
 } make;
+
+static oct_status write_graph(const oct_graph *g, Onnx__GraphProto *out, oct_arena *a, oct_err *err);
 
 /* n pointers; NULL: out of memory. */
 #define LIST(k, n) oct_arena_calloc((k)->a, (n) + 1, sizeof(void *))
@@ -35,44 +35,69 @@ static oct_status write_strings(make *k, const oct_attr *a, Onnx__AttributeProto
     return OCT_OK;
 }
 
-static const Onnx__TensorProto *string_record(const make *k, const oct_tensor *t)
+/* The nested graphs of an attribute, written anew where they were changed. */
+static oct_status write_graphs(make *k, const oct_attr *a, Onnx__AttributeProto *p)
 {
-    for (size_t i = 0; i < k->x->n_strings; i++)
-        if (k->x->strings[i].tensor == t)
-            return k->x->strings[i].record;
-    return NULL;
+    Onnx__GraphProto **list = LIST(k, (size_t)a->n);
+    if (!list)
+        return oct_nomem(k->err);
+    for (int i = 0; i < a->n; i++) {
+        const oct_graph_record *x = a->graphs[i]->origin;
+        if (x && !oct_graph_is_changed(a->graphs[i])) {
+            list[i] = (Onnx__GraphProto *)(uintptr_t)x->p;
+            continue;
+        }
+        if (!(list[i] = oct_arena_alloc(k->a, sizeof *list[i])))
+            return oct_nomem(k->err);
+        if (x) {
+            *list[i] = *x->p;
+        } else {
+            onnx__graph_proto__init(list[i]);
+            list[i]->name = (char *)(uintptr_t)a->graphs[i]->name;
+        }
+        OCT_TRY(write_graph(a->graphs[i], list[i], k->a, k->err));
+    }
+    if (a->type == OCT_ATTR_GRAPH) {
+        p->g = list[0];
+    } else {
+        p->graphs = list;
+        p->n_graphs = (size_t)a->n;
+    }
+    return OCT_OK;
 }
 
-/* A record for a tensor; of strings, that is a copy of the one it was read from. */
-static oct_status write_tensor(make *k, const char *name, const oct_tensor *t, Onnx__TensorProto **out)
+static bool has_changed_graph(const oct_attr *a)
 {
-    if (t->dtype != OCT_STRING)
-        return oct_tensor_encode(k->a, name, t, out, k->err);
-    const Onnx__TensorProto *from = string_record(k, t);
-    if (!from)
-        return oct_fail(k->err, OCT_EINTERNAL, "tensor '%s' of strings has no record", name);
-    Onnx__TensorProto *p = oct_arena_memdup(k->a, from, sizeof *from);
-    if (!p || !(p->name = oct_arena_strdup(k->a, name)))
-        return oct_nomem(k->err);
-    *out = p;
-    return OCT_OK;
+    for (int i = 0; a->graphs && i < a->n; i++)
+        if (!a->graphs[i]->origin || oct_graph_is_changed(a->graphs[i]))
+            return true;
+    return false;
 }
 
 static oct_status write_attr(make *k, const oct_attr *a, Onnx__AttributeProto **out)
 {
-    if (a->origin) {
-        *out = (Onnx__AttributeProto *)(uintptr_t)a->origin;
+    const Onnx__AttributeProto *old = a->origin;
+    if (old && !has_changed_graph(a) && strcmp(old->name, a->name) == 0) {
+        *out = (Onnx__AttributeProto *)(uintptr_t)old;
         return OCT_OK;
     }
     Onnx__AttributeProto *p = oct_arena_alloc(k->a, sizeof *p);
     if (!p)
         return oct_nomem(k->err);
-    onnx__attribute_proto__init(p);
+    if (old)
+        *p = *old;
+    else
+        onnx__attribute_proto__init(p);
     p->name = (char *)(uintptr_t)a->name;
+    *out = p;
+    if (old && !a->graphs) /* a call's argument, under the name that the function's node has for it */
+        return OCT_OK;
     p->has_type = true;
     p->type = (Onnx__AttributeProto__AttributeType)a->type;
-    *out = p;
     switch (a->type) {
+    case OCT_ATTR_GRAPH:
+    case OCT_ATTR_GRAPHS:
+        return write_graphs(k, a, p);
     case OCT_ATTR_FLOAT:
         p->has_f = true;
         p->f = a->f;
@@ -96,7 +121,7 @@ static oct_status write_attr(make *k, const oct_attr *a, Onnx__AttributeProto **
     case OCT_ATTR_STRINGS:
         return write_strings(k, a, p);
     case OCT_ATTR_TENSOR:
-        return write_tensor(k, "", a->t, &p->t);
+        return oct_tensor_encode(k->a, "", a->t, &p->t, k->err);
     default:
         return oct_fail(k->err, OCT_EINTERNAL, "attribute '%s' has no record to write", a->name);
     }
@@ -104,7 +129,7 @@ static oct_status write_attr(make *k, const oct_attr *a, Onnx__AttributeProto **
 
 static const char *name_or_empty(const make *k, int v)
 {
-    return v < 0 ? "" : k->g->value[v].name;
+    return v < 0 ? "" : oct_value_name(k->g, v);
 }
 
 static char **names(make *k, const int *v, int n)
@@ -121,9 +146,17 @@ static char *field_text(char *old, const char *now)
     return strcmp(old ? old : "", now) == 0 ? old : (char *)(uintptr_t)now;
 }
 
+static bool is_as_read(const oct_node *n)
+{
+    bool same = n->origin && !n->changed;
+    for (size_t i = 0; i < n->n_attr && same; i++)
+        same = !has_changed_graph(&n->attr[i]);
+    return same;
+}
+
 static oct_status write_node(make *k, const oct_node *n, Onnx__NodeProto **out)
 {
-    if (n->origin && !n->changed) {
+    if (is_as_read(n)) {
         *out = (Onnx__NodeProto *)(uintptr_t)n->origin;
         return OCT_OK;
     }
@@ -138,6 +171,7 @@ static oct_status write_node(make *k, const oct_node *n, Onnx__NodeProto **out)
     p->name = field_text(p->name, n->name);
     if (!p->domain || strcmp(p->domain, "ai.onnx") != 0 || *n->domain)
         p->domain = field_text(p->domain, n->domain);
+    p->overload = field_text(p->overload, n->overload);
     p->n_input = (size_t)n->n_in;
     p->n_output = (size_t)n->n_out;
     p->n_attribute = n->n_attr;
@@ -154,7 +188,7 @@ static oct_status write_node(make *k, const oct_node *n, Onnx__NodeProto **out)
 
 static oct_status write_nodes(make *k)
 {
-    Onnx__GraphProto *g = &k->msg->graph;
+    Onnx__GraphProto *g = k->out;
     g->node = LIST(k, k->g->n_order);
     if (!g->node)
         return oct_nomem(k->err);
@@ -171,26 +205,26 @@ static oct_status write_nodes(make *k)
 
 static oct_status write_initializers(make *k)
 {
-    Onnx__GraphProto *g = &k->msg->graph;
+    Onnx__GraphProto *g = k->out;
     size_t n = 0;
-    if (!(g->initializer = LIST(k, k->old->n_initializer + k->g->n_value)))
+    if (!(g->initializer = LIST(k, k->x->p->n_initializer + k->g->n_value)))
         return oct_nomem(k->err);
-    for (size_t i = 0; i < k->old->n_initializer; i++) {
+    for (size_t i = 0; i < k->x->p->n_initializer; i++) {
         int v = k->x->init[i];
         if (!is_alive(k, v) || k->g->value[v].producer >= 0)
             continue;
         const oct_tensor *now = k->g->value[v].konst;
         if (now == k->x->init_tensor[i])
-            g->initializer[n++] = k->old->initializer[i];
+            g->initializer[n++] = k->x->p->initializer[i];
         else if (now)
-            OCT_TRY(write_tensor(k, k->g->value[v].name, now, &g->initializer[n++]));
+            OCT_TRY(oct_tensor_encode(k->a, k->g->value[v].name, now, &g->initializer[n++], k->err));
         k->written[v] = true;
     }
     for (size_t v = 0; v < k->g->n_value; v++) {
         const oct_value *x = &k->g->value[v];
-        if (x->dead || k->written[v] || !x->konst || x->producer >= 0 || (!x->n_uses && !x->is_output))
+        if (x->dead || k->written[v] || !x->konst || x->producer >= 0 || x->outer >= 0 || (!x->n_uses && !x->is_output))
             continue;
-        OCT_TRY(write_tensor(k, x->name, x->konst, &g->initializer[n++]));
+        OCT_TRY(oct_tensor_encode(k->a, x->name, x->konst, &g->initializer[n++], k->err));
         k->written[v] = true;
     }
     g->n_initializer = n;
@@ -199,14 +233,14 @@ static oct_status write_initializers(make *k)
 
 static oct_status write_sparse(make *k)
 {
-    Onnx__GraphProto *g = &k->msg->graph;
+    Onnx__GraphProto *g = k->out;
     g->n_sparse_initializer = 0;
-    if (!(g->sparse_initializer = LIST(k, k->old->n_sparse_initializer)))
+    if (!(g->sparse_initializer = LIST(k, k->x->p->n_sparse_initializer)))
         return oct_nomem(k->err);
-    for (size_t i = 0; i < k->old->n_sparse_initializer; i++) {
+    for (size_t i = 0; i < k->x->p->n_sparse_initializer; i++) {
         int v = k->x->sparse[i];
         if (is_alive(k, v) && !k->written[v] && k->g->value[v].producer < 0)
-            g->sparse_initializer[g->n_sparse_initializer++] = k->old->sparse_initializer[i];
+            g->sparse_initializer[g->n_sparse_initializer++] = k->x->p->sparse_initializer[i];
     }
     return OCT_OK;
 }
@@ -279,7 +313,7 @@ static bool agrees(const oct_value *v, const Onnx__ValueInfoProto *info)
 }
 
 /* Records of the graph's inputs or outputs: the old one where it still describes the value. */
-static oct_status write_ends(make *k, const int *list, size_t n, const int *old_value, Onnx__ValueInfoProto **old,
+static oct_status write_ends(make *k, const int *list, size_t n, const int *old_value, Onnx__ValueInfoProto *const *old,
                              size_t n_old, Onnx__ValueInfoProto ***out)
 {
     Onnx__ValueInfoProto **made = LIST(k, n);
@@ -292,7 +326,8 @@ static oct_status write_ends(make *k, const int *list, size_t n, const int *old_
     for (size_t i = 0; i < n; i++) {
         const oct_value *v = &k->g->value[list[i]];
         const Onnx__ValueInfoProto *record = by_value[list[i]];
-        if (record && agrees(v, record)) {
+        const char *name = oct_value_name(k->g, list[i]);
+        if (record && agrees(v, record) && strcmp(record->name, name) == 0) {
             made[i] = (Onnx__ValueInfoProto *)(uintptr_t)record;
             continue;
         }
@@ -302,8 +337,9 @@ static oct_status write_ends(make *k, const int *list, size_t n, const int *old_
             *made[i] = *record;
         else
             onnx__value_info_proto__init(made[i]);
-        made[i]->name = (char *)(uintptr_t)v->name;
-        OCT_TRY(write_type(k, v, &made[i]->type));
+        made[i]->name = (char *)(uintptr_t)name;
+        if (v->dtype != OCT_UNDEFINED && (!record || !agrees(v, record)))
+            OCT_TRY(write_type(k, v, &made[i]->type));
     }
     *out = made;
     return OCT_OK;
@@ -311,14 +347,14 @@ static oct_status write_ends(make *k, const int *list, size_t n, const int *old_
 
 static oct_status write_value_info(make *k)
 {
-    Onnx__GraphProto *g = &k->msg->graph;
+    Onnx__GraphProto *g = k->out;
     size_t n = 0;
-    if (!(g->value_info = LIST(k, k->old->n_value_info)))
+    if (!(g->value_info = LIST(k, k->x->p->n_value_info)))
         return oct_nomem(k->err);
-    for (size_t i = 0; i < k->old->n_value_info; i++) {
+    for (size_t i = 0; i < k->x->p->n_value_info; i++) {
         int v = k->x->info[i];
-        if (v < 0 || (is_alive(k, v) && agrees(&k->g->value[v], k->old->value_info[i])))
-            g->value_info[n++] = k->old->value_info[i];
+        if (v < 0 || (is_alive(k, v) && agrees(&k->g->value[v], k->x->p->value_info[i])))
+            g->value_info[n++] = k->x->p->value_info[i];
     }
     g->n_value_info = n;
     return OCT_OK;
@@ -326,32 +362,49 @@ static oct_status write_value_info(make *k)
 
 /* ---- the whole ---- */
 
+static const oct_graph_record no_record = { .p = &(const Onnx__GraphProto)ONNX__GRAPH_PROTO__INIT };
+
+static oct_status write_graph(const oct_graph *g, Onnx__GraphProto *out, oct_arena *a, oct_err *err)
+{
+    make k = { .g = g, .x = g->origin ? g->origin : &no_record, .out = out, .a = a, .err = err };
+    const oct_graph_record *x = k.x;
+    if (!(k.written = oct_arena_calloc(a, g->n_value + 1, sizeof *k.written)))
+        return oct_nomem(err);
+    OCT_TRY(write_nodes(&k));
+    OCT_TRY(write_initializers(&k));
+    OCT_TRY(write_sparse(&k));
+    OCT_TRY(write_ends(&k, g->input, g->n_input, x->input, x->p->input, x->p->n_input, &out->input));
+    OCT_TRY(write_ends(&k, g->output, g->n_output, x->output, x->p->output, x->p->n_output, &out->output));
+    out->n_input = g->n_input;
+    out->n_output = g->n_output;
+    return write_value_info(&k);
+}
+
 static const char *normal_domain(const char *s)
 {
     return s && strcmp(s, "ai.onnx") != 0 ? s : "";
 }
 
-static oct_status write_opsets(make *k)
+static oct_status write_opsets(const oct_model *m, Onnx__ModelProto *p, oct_arena *a, oct_err *err)
 {
-    const Onnx__ModelProto *old = k->m->proto;
-    Onnx__ModelProto *p = &k->msg->model;
+    const Onnx__ModelProto *old = m->proto;
+    const oct_graph *g = m->graph;
     size_t n = 0;
-    Onnx__OperatorSetIdProto **list = LIST(k, old->n_opset_import + k->g->n_opset);
+    Onnx__OperatorSetIdProto **list = oct_arena_calloc(a, old->n_opset_import + g->n_opset + 1, sizeof *list);
     if (!list)
-        return oct_nomem(k->err);
-    for (size_t i = 0; i < old->n_opset_import + k->g->n_opset; i++) {
+        return oct_nomem(err);
+    for (size_t i = 0; i < old->n_opset_import + g->n_opset; i++) {
         const Onnx__OperatorSetIdProto *was = i < old->n_opset_import ? old->opset_import[i] : NULL;
-        const oct_opset *extra = was ? NULL : &k->g->opset[i - old->n_opset_import];
+        const oct_opset *extra = was ? NULL : &g->opset[i - old->n_opset_import];
         const char *domain = was ? normal_domain(was->domain) : extra->domain;
         bool there = false;
         for (size_t j = 0; j < n && !was; j++)
             there |= strcmp(normal_domain(list[j]->domain), domain) == 0;
         if (there)
             continue;
-        int64_t version = oct_graph_opset(k->g, domain);
-        Onnx__OperatorSetIdProto *made = oct_arena_alloc(k->a, sizeof *made);
+        Onnx__OperatorSetIdProto *made = oct_arena_alloc(a, sizeof *made);
         if (!made)
-            return oct_nomem(k->err);
+            return oct_nomem(err);
         if (was)
             *made = *was;
         else
@@ -359,7 +412,7 @@ static oct_status write_opsets(make *k)
         if (!was)
             made->domain = (char *)(uintptr_t)domain;
         made->has_version = true;
-        made->version = version;
+        made->version = oct_graph_opset(g, domain);
         list[n++] = made;
     }
     p->opset_import = list;
@@ -367,18 +420,21 @@ static oct_status write_opsets(make *k)
     return OCT_OK;
 }
 
-static oct_status write_graph(make *k)
+/* Without the functions that the graph has no more: all calls of them were inlined. */
+static oct_status write_functions(const oct_model *m, Onnx__ModelProto *p, oct_arena *a, oct_err *err)
 {
-    Onnx__GraphProto *g = &k->msg->graph;
-    OCT_TRY(write_nodes(k));
-    OCT_TRY(write_initializers(k));
-    OCT_TRY(write_sparse(k));
-    OCT_TRY(write_ends(k, k->g->input, k->g->n_input, k->x->input, k->old->input, k->old->n_input, &g->input));
-    OCT_TRY(write_ends(k, k->g->output, k->g->n_output, k->x->output, k->old->output, k->old->n_output, &g->output));
-    g->n_input = k->g->n_input;
-    g->n_output = k->g->n_output;
-    OCT_TRY(write_value_info(k));
-    return write_opsets(k);
+    const Onnx__ModelProto *old = m->proto;
+    Onnx__FunctionProto **kept = oct_arena_calloc(a, old->n_functions + 1, sizeof *kept);
+    if (!kept)
+        return oct_nomem(err);
+    p->n_functions = 0;
+    for (size_t i = 0; i < old->n_functions; i++) {
+        const Onnx__FunctionProto *f = old->functions[i];
+        if (oct_graph_function(m->graph, normal_domain(f->domain), f->name ? f->name : "", f->overload ? f->overload : ""))
+            kept[p->n_functions++] = old->functions[i];
+    }
+    p->functions = kept;
+    return OCT_OK;
 }
 
 oct_status oct_message_make(const oct_model *m, oct_message *msg, oct_err *err)
@@ -388,11 +444,11 @@ oct_status oct_message_make(const oct_model *m, oct_message *msg, oct_err *err)
     msg->graph = *old->graph;
     msg->model.graph = &msg->graph;
     msg->model.ir_version = m->ir_version;
-    if (!m->graph->changed)
+    if (!oct_graph_is_changed(m->graph))
         return OCT_OK;
     if (msg->model.ir_version < 4)
         msg->model.ir_version = 4;
-    make k = { .m = m, .g = m->graph, .x = m->index, .old = old->graph, .msg = msg, .a = msg->arena, .err = err };
-    k.written = oct_arena_calloc(k.a, k.g->n_value + 1, sizeof *k.written);
-    return k.written ? write_graph(&k) : oct_nomem(err);
+    OCT_TRY(write_graph(m->graph, &msg->graph, msg->arena, err));
+    OCT_TRY(write_opsets(m, &msg->model, msg->arena, err));
+    return write_functions(m, &msg->model, msg->arena, err);
 }

@@ -27,7 +27,6 @@ typedef struct oct_model {
     size_t size;
     bool from_file;       /* maps[0] is the model file */
     char *input;          /* owned bytes of standard input, or NULL */
-    struct oct_model_index *index; /* records of values, private to lib/onnx */
 } oct_model;
 
 /* Loads a model. On success *m is complete: values for inputs, initializers and node outputs, declared element
@@ -36,9 +35,8 @@ typedef struct oct_model {
  *   - An initializer that is also listed as a graph input is a constant and no input.
  *   - A sparse initializer, or one of a type that Octet has no name for, is a value without producer and
  *     without konst; its element type and shape are set. It is passed through.
- *   - String tensors have konst with data NULL.
- *   - Nodes of model-local functions and Constant nodes stay nodes.
- *   - Attributes of type GRAPH are opaque (origin); what their subgraphs use is in the node's captures.
+ *   - Calls of model-local functions and Constant nodes stay nodes; the functions are the graph's.
+ *   - Attributes that hold graphs are read like the model's graph.
  *   - External data is mapped; it must lie inside the model's folder.
  * path "-" reads standard input (external data is then looked for in the current folder).
  * OCT_EIO: cannot read (exit 3), also when external data is missing. OCT_EMALFORMED: names file and node or tensor.
@@ -83,8 +81,8 @@ typedef struct oct_save_options {
  * OCT_EUNSUPPORTED: too large for standard output. OCT_ENOMEM. Weights are written from where they are. */
 oct_status oct_model_save(oct_model *m, const char *path, const oct_save_options *options, oct_err *err);
 
-/* Reads a serialised TensorProto (input_0.pb of an ONNX test case) into the arena, data included. A string
- * tensor has data NULL. Errors as oct_model_load. */
+/* Reads a serialised TensorProto (input_0.pb of an ONNX test case) into the arena, data included. Errors as
+ * oct_model_load. */
 oct_status oct_tensor_load_pb(const char *path, oct_arena *a, oct_tensor **t, oct_err *err);
 
 #endif

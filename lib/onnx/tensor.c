@@ -123,6 +123,27 @@ static oct_status take_dims(oct_arena *a, const Onnx__TensorProto *t, oct_tensor
     return OCT_OK;
 }
 
+static oct_status take_strings(oct_arena *a, const Onnx__TensorProto *t, oct_tensor *x, oct_err *err)
+{
+    if (oct_tensor_is_external(t))
+        return oct_fail(err, OCT_EUNSUPPORTED, "tensor '%s': strings in another file are not read", name_of(t));
+    if ((uint64_t)x->count != t->n_string_data)
+        return oct_fail(err, OCT_EMALFORMED, "tensor '%s': string_data holds %zu strings, its shape needs %lld",
+                        name_of(t), t->n_string_data, (long long)x->count);
+    oct_str *s = oct_arena_calloc(a, t->n_string_data + 1, sizeof *s);
+    if (!s)
+        return oct_nomem(err);
+    for (size_t i = 0; i < t->n_string_data; i++) {
+        const ProtobufCBinaryData *b = &t->string_data[i];
+        s[i] = (oct_str){ b->len ? oct_arena_memdup(a, b->data, b->len) : "", b->len };
+        if (!s[i].s)
+            return oct_nomem(err);
+    }
+    x->data = s;
+    x->bytes = t->n_string_data * sizeof *s;
+    return OCT_OK;
+}
+
 oct_status oct_tensor_decode(oct_model *m, oct_arena *a, const Onnx__TensorProto *t, bool copy, oct_tensor **out,
                              oct_tensor_kind *kind, oct_err *err)
 {
@@ -140,9 +161,7 @@ oct_status oct_tensor_decode(oct_model *m, oct_arena *a, const Onnx__TensorProto
         return OCT_OK;
     x->dtype = (oct_dtype)t->data_type;
     if (x->dtype == OCT_STRING) {
-        if (!oct_tensor_is_external(t) && (uint64_t)x->count != t->n_string_data)
-            return oct_fail(err, OCT_EMALFORMED, "tensor '%s': string_data holds %zu strings, its shape needs %lld",
-                            name_of(t), t->n_string_data, (long long)x->count);
+        OCT_TRY(take_strings(a, t, x, err));
     } else {
         if (!oct_dtype_bytes(x->dtype, x->count, &x->bytes))
             return oct_fail(err, OCT_EMALFORMED, "tensor '%s' is larger than memory can be", name_of(t));
@@ -150,6 +169,18 @@ oct_status oct_tensor_decode(oct_model *m, oct_arena *a, const Onnx__TensorProto
     }
     *out = x;
     *kind = OCT_TENSOR_DECODED;
+    return OCT_OK;
+}
+
+static oct_status encode_strings(oct_arena *a, const oct_tensor *t, Onnx__TensorProto *p, oct_err *err)
+{
+    const oct_str *s = t->data;
+    p->n_string_data = (size_t)t->count;
+    p->string_data = oct_arena_calloc(a, p->n_string_data + 1, sizeof *p->string_data);
+    if (!p->string_data)
+        return oct_nomem(err);
+    for (size_t i = 0; i < p->n_string_data; i++)
+        p->string_data[i] = (ProtobufCBinaryData){ s[i].n, (uint8_t *)(uintptr_t)s[i].s };
     return OCT_OK;
 }
 
@@ -169,9 +200,11 @@ oct_status oct_tensor_encode(oct_arena *a, const char *name, const oct_tensor *t
         return oct_nomem(err);
     p->has_data_type = true;
     p->data_type = (int32_t)t->dtype;
+    *out = p;
+    if (t->dtype == OCT_STRING)
+        return encode_strings(a, t, p, err);
     p->has_raw_data = true;
     p->raw_data = (ProtobufCBinaryData){ t->bytes, (uint8_t *)(uintptr_t)t->data };
-    *out = p;
     return OCT_OK;
 }
 

@@ -7,7 +7,7 @@
 
 /* What a TensorProto can be turned into. */
 typedef enum oct_tensor_kind {
-    OCT_TENSOR_DECODED, /* oct_tensor with data, or of strings */
+    OCT_TENSOR_DECODED, /* oct_tensor with data */
     OCT_TENSOR_OPAQUE   /* an element type without a name here: passed through */
 } oct_tensor_kind;
 
@@ -24,7 +24,7 @@ bool oct_tensor_is_external(const Onnx__TensorProto *t);
 oct_status oct_external_bytes(oct_model *m, const Onnx__TensorProto *t, size_t want, const uint8_t **data, size_t *size,
                               oct_err *err);
 
-/* A record with name, dims and raw_data as a view of t's data; in the arena. t must not be of strings. */
+/* A record with name, dims and a view of t's data; in the arena. */
 oct_status oct_tensor_encode(oct_arena *a, const char *name, const oct_tensor *t, Onnx__TensorProto **out,
                              oct_err *err);
 

@@ -16,6 +16,10 @@ typedef struct oct_infer {
     oct_graph *g;
     int node;
     int64_t opset; /* version of the node's domain */
+    /* Infers a nested graph of the node from its inputs as they are; anew: what an earlier call found is forgotten first. What
+     * it captures has been passed on. *fits: false when it contradicts itself, as a branch may that such shapes never take;
+     * what was found until then stands. NULL where nodes with nested graphs are not asked. */
+    oct_status (*body)(oct_graph *nested, bool anew, bool *fits, oct_err *err);
 } oct_infer;
 
 /* ------------------------------------------------------------------ running */

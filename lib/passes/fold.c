@@ -15,7 +15,7 @@ static bool all_constant(const oct_graph *g, const oct_node *n)
 
 static bool foldable(const oct_graph *g, const oct_node *n, const oct_op *op)
 {
-    if (!op || !op->run || n->n_captured)
+    if (!op || !op->run || oct_node_graph_at(n, 0))
         return false;
     static const char *const never[] = { "DequantizeLinear", "RandomNormal", "RandomUniform", "RandomNormalLike",
                                          "RandomUniformLike", "Bernoulli", "Multinomial" };
@@ -90,6 +90,23 @@ static oct_status fold_node(oct_graph *g, int node, size_t max_bytes, bool *fold
     return OCT_OK;
 }
 
+/* What is constant out here is so in the graphs that the node holds. One that contradicts itself is left as it is: it may be a
+ * branch that such shapes never take. */
+static oct_status fold_nested(oct_graph *g, int node, size_t max_bytes, int *count, oct_err *err)
+{
+    oct_graph *nested;
+    if (oct_node_graph_at(&g->node[node], 0))
+        OCT_TRY(oct_graph_pass_on(g, node, err));
+    for (size_t k = 0; (nested = oct_node_graph_at(&g->node[node], k)); k++) {
+        int n = 0;
+        oct_err why = OCT_ERR_INIT;
+        if (oct_fold_constants(nested, max_bytes, &n, &why) == OCT_ENOMEM)
+            return oct_nomem(err);
+        *count += n;
+    }
+    return OCT_OK;
+}
+
 oct_status oct_fold_constants(oct_graph *g, size_t max_bytes, int *n_folded, oct_err *err)
 {
     int count = 0;
@@ -99,6 +116,8 @@ oct_status oct_fold_constants(oct_graph *g, size_t max_bytes, int *n_folded, oct
         int id = g->order[i];
         bool folded;
         oct_status s = fold_node(g, id, max_bytes, &folded, err);
+        if (s == OCT_OK)
+            s = fold_nested(g, id, max_bytes, &count, err);
         if (s != OCT_OK) {
             oct_within(err, "%s", oct_node_text(g, id, text, sizeof text));
             return s;

@@ -3,34 +3,75 @@
 
 #include "ops/op.h"
 
+static oct_status check_arity(const oct_graph *g, int id, const oct_op *op, oct_err *err)
+{
+    const oct_node *n = &g->node[id];
+    if (n->n_in < op->min_in || (op->max_in >= 0 && n->n_in > op->max_in) || n->n_out < op->min_out ||
+        (op->max_out >= 0 && n->n_out > op->max_out))
+        return oct_fail(err, OCT_EMALFORMED, "%d inputs and %d outputs, which %s of opset %lld does not allow", n->n_in, n->n_out,
+                        n->op, (long long)oct_graph_opset(g, n->domain));
+    for (int k = 0; k < op->min_in; k++)
+        if (n->in[k] < 0)
+            return oct_fail(err, OCT_EMALFORMED, "input %d is missing", k);
+    return OCT_OK;
+}
+
+static oct_status infer_body(oct_graph *nested, bool anew, bool *fits, oct_err *err)
+{
+    oct_err why = OCT_ERR_INIT;
+    if (anew)
+        oct_forget_shapes(nested);
+    oct_status s = oct_infer_shapes(nested, &why);
+    *fits = s == OCT_OK;
+    return s == OCT_ENOMEM ? oct_nomem(err) : OCT_OK;
+}
+
+static oct_status infer_node(oct_graph *g, int id, oct_err *err)
+{
+    const oct_node *n = &g->node[id];
+    const oct_op *op = oct_op_of(g, id);
+    oct_graph *nested = oct_node_graph_at(n, 0);
+    bool fits;
+    if (nested)
+        OCT_TRY(oct_graph_pass_on(g, id, err));
+    for (size_t k = 0; !op && (nested = oct_node_graph_at(n, k)); k++)
+        OCT_TRY(infer_body(nested, false, &fits, err));
+    if (!op)
+        return OCT_OK;
+    OCT_TRY(check_arity(g, id, op, err));
+    oct_infer c = { g, id, oct_graph_opset(g, n->domain), infer_body };
+    return op->infer ? op->infer(&c, err) : OCT_OK;
+}
+
 oct_status oct_infer_shapes(oct_graph *g, oct_err *err)
 {
     char text[300];
     for (size_t i = 0; i < g->n_order; i++) {
         int id = g->order[i];
         const oct_node *n = &g->node[id];
-        const oct_op *op = oct_op_of(g, id);
         for (int k = 0; k < n->n_out; k++)
             if (n->out[k] >= 0)
                 g->value[n->out[k]].known = NULL;
-        if (!op)
-            continue;
-        if (n->n_in < op->min_in || (op->max_in >= 0 && n->n_in > op->max_in) || n->n_out < op->min_out ||
-            (op->max_out >= 0 && n->n_out > op->max_out))
-            return oct_fail(err, OCT_EMALFORMED, "%s has %d inputs and %d outputs, which %s of opset %lld does not allow",
-                            oct_node_text(g, id, text, sizeof text), n->n_in, n->n_out, n->op,
-                            (long long)oct_graph_opset(g, n->domain));
-        for (int k = 0; k < op->min_in; k++)
-            if (n->in[k] < 0)
-                return oct_fail(err, OCT_EMALFORMED, "%s: input %d is missing", oct_node_text(g, id, text, sizeof text), k);
-        if (!op->infer)
-            continue;
-        oct_infer c = { g, id, oct_graph_opset(g, n->domain) };
-        oct_status s = op->infer(&c, err);
+        oct_status s = infer_node(g, id, err);
         if (s != OCT_OK) {
             oct_within(err, "%s", oct_node_text(g, id, text, sizeof text));
             return s;
         }
     }
     return OCT_OK;
+}
+
+void oct_forget_shapes(oct_graph *g)
+{
+    for (size_t i = 0; i < g->n_order; i++) {
+        const oct_node *n = &g->node[g->order[i]];
+        oct_graph *nested;
+        for (size_t k = 0; (nested = oct_node_graph_at(n, k)); k++)
+            oct_forget_shapes(nested);
+        if (!oct_op_of(g, g->order[i]))
+            continue;
+        for (int k = 0; k < n->n_out; k++)
+            if (n->out[k] >= 0)
+                g->value[n->out[k]].shape = (oct_shape){ -1, NULL };
+    }
 }

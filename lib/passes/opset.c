@@ -3,33 +3,30 @@
 
 #include "ops/op.h"
 
-static bool has_subgraph(const oct_node *n)
+static oct_status raise_range(oct_graph *g, size_t at, int until, int64_t from, oct_err *err);
+
+static oct_status raise_node(oct_graph *g, int id, int64_t from, oct_err *err)
 {
-    for (size_t i = 0; i < n->n_attr; i++)
-        if (n->attr[i].type == OCT_ATTR_GRAPH)
-            return true;
-    return false;
+    const oct_node *n = &g->node[id];
+    oct_graph *nested;
+    for (size_t k = 0; (nested = oct_node_graph_at(n, k)); k++)
+        OCT_TRY(raise_range(nested, 0, -1, from, err));
+    if (n->domain[0])
+        return OCT_OK;
+    const oct_op *op = oct_op_find("", n->op, from);
+    if (!op)
+        return oct_fail(err, OCT_EUNSUPPORTED, "raising opset %lld: the operator is not known, so its newer form is not either",
+                        (long long)from);
+    return op->raise ? op->raise(g, id, from, err) : OCT_OK;
 }
 
-static oct_status raise_once(oct_graph *g, int64_t from, oct_err *err)
+static oct_status raise_range(oct_graph *g, size_t at, int until, int64_t from, oct_err *err)
 {
     char text[300];
-    for (size_t i = 0; i < g->n_order; i++) {
+    for (size_t i = at; i < g->n_order && g->order[i] != until; i++) {
         int id = g->order[i];
-        const oct_node *n = &g->node[id];
-        if (n->domain[0])
-            continue;
-        const oct_op *op = oct_op_find("", n->op, from);
         oct_node_text(g, id, text, sizeof text);
-        if (!op)
-            return oct_fail(err, OCT_EUNSUPPORTED, "%s: raising opset %lld: the operator is not known, so its newer form is not either",
-                            text, (long long)from);
-        if (n->n_captured || has_subgraph(n))
-            return oct_fail(err, OCT_EUNSUPPORTED, "%s: raising opset %lld inside subgraphs is not supported", text,
-                            (long long)from);
-        if (!op->raise)
-            continue;
-        oct_status s = op->raise(g, id, from, err);
+        oct_status s = raise_node(g, id, from, err);
         if (s != OCT_OK) {
             oct_within(err, "%s", text);
             return s;
@@ -38,13 +35,33 @@ static oct_status raise_once(oct_graph *g, int64_t from, oct_err *err)
         while (g->order[i] != id)
             i++;
     }
-    return oct_graph_set_opset(g, "", from + 1, err);
+    return OCT_OK;
+}
+
+oct_status oct_raise_part(oct_graph *g, size_t at, int until, int64_t from, int64_t to, oct_err *err)
+{
+    for (int64_t v = from; v < to; v++)
+        OCT_TRY(raise_range(g, at, until, v, err));
+    return OCT_OK;
+}
+
+bool oct_opset_same(const char *op, int64_t from, int64_t to)
+{
+    const oct_op *old = oct_op_find("", op, from);
+    if (from > to)
+        return old && !old->raise && old == oct_op_find("", op, to);
+    for (int64_t v = from; v < to; v++)
+        if (!oct_op_find("", op, v))
+            return false;
+    return true;
 }
 
 oct_status oct_raise_opset(oct_graph *g, int64_t target, oct_err *err)
 {
-    for (int64_t v = oct_graph_opset(g, ""); v < target; v++)
-        OCT_TRY(raise_once(g, v, err));
+    for (int64_t v = oct_graph_opset(g, ""); v < target; v++) {
+        OCT_TRY(raise_range(g, 0, -1, v, err));
+        OCT_TRY(oct_graph_set_opset(g, "", v + 1, err));
+    }
     oct_graph_prune(g);
     return oct_graph_sort(g, err);
 }

@@ -1,7 +1,7 @@
 /* lib/passes/pass.h -- graph passes: one file each, one table (passes.c).
  *
- * A pass changes the graph in place and may be run again: on its own output it changes nothing. After every
- * pass the graph is sorted, pruned and, in debug builds, checked. */
+ * A pass changes the graph in place and may be run again: on its own output it changes nothing. It sees one graph; nested
+ * ones are given to it in turn. After every pass the graph is sorted, pruned and, in debug builds, checked. */
 #ifndef OCT_PASSES_PASS_H
 #define OCT_PASSES_PASS_H
 
@@ -17,6 +17,7 @@ typedef struct oct_pass {
     const char *name;    /* for --disable-pass */
     const char *summary; /* one line, for --list-passes */
     oct_status (*run)(oct_graph *g, const struct oct_pass *self, const oct_pass_log *log, oct_err *err);
+    bool flattens; /* takes part in oct_passes_flatten */
 } oct_pass;
 
 /* The table, in the order in which they run. */
@@ -26,13 +27,18 @@ const oct_pass *const *oct_pass_all(size_t *n);
 oct_status oct_passes_run(oct_graph *g, const char *const *disabled, size_t n_disabled, const oct_pass_log *log,
                           oct_err *err);
 
+/* Runs only those that running a graph depends on: functions and decided branches are inlined, constants folded. */
+oct_status oct_passes_flatten(oct_graph *g, oct_err *err);
+
 /* Reports one change; log may be NULL. */
 void oct_pass_note(const oct_pass_log *log, const oct_pass *p, const char *what, const char *node);
 
-/* Shape inference over the whole graph: element types, shapes and known values of every operator that has a record.
- * Shapes declared in the model fill what cannot be inferred. Nodes without a record leave their outputs as declared.
+/* Shape inference over the whole graph and those nested in it: element types, shapes and known values of every operator
+ * that has a record. Shapes declared in the model fill what cannot be inferred. Nodes without a record leave their outputs as declared.
  * Errors name the node. */
 oct_status oct_infer_shapes(oct_graph *g, oct_err *err);
+/* Forgets the shapes of what nodes with a record make: declared or found for other inputs, they may not hold. */
+void oct_forget_shapes(oct_graph *g);
 
 /* Evaluates nodes whose inputs are constants, and turns values that shape inference knows wholly into constants.
  * DequantizeLinear of a constant stays: folding it would undo a quantized model's size. Outputs above max_bytes stay.

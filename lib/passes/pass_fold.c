@@ -10,6 +10,8 @@ static oct_status run(oct_graph *g, const oct_pass *self, const oct_pass_log *lo
 {
     int n;
     char text[64];
+    if (g->outer)
+        return OCT_OK; /* nested graphs are done with the outermost one */
     OCT_TRY(oct_fold_constants(g, MAX_FOLDED, &n, err));
     if (n) {
         snprintf(text, sizeof text, "%d node%s computed", n, n > 1 ? "s" : "");
@@ -18,4 +20,4 @@ static oct_status run(oct_graph *g, const oct_pass *self, const oct_pass_log *lo
     return OCT_OK;
 }
 
-const oct_pass oct_pass_fold = { "fold", "compute nodes whose inputs are constants", run };
+const oct_pass oct_pass_fold = { "fold", "compute nodes whose inputs are constants", run, true };

@@ -44,10 +44,7 @@ static oct_status bypass(oct_graph *g, int id, bool *gone, oct_err *err)
 {
     int x = g->node[id].in[0], y = g->node[id].out[0];
     *gone = false;
-    bool captured = false;
-    for (size_t i = 0; i < g->value[y].n_uses; i++)
-        captured |= g->value[y].uses[i].slot < 0;
-    if (!g->value[y].is_output && !captured) {
+    if (!g->value[y].is_output) {
         OCT_TRY(oct_graph_replace_uses(g, y, x, err));
         oct_graph_remove_node(g, id);
         oct_graph_remove_value(g, y);
@@ -57,9 +54,6 @@ static oct_status bypass(oct_graph *g, int id, bool *gone, oct_err *err)
     int p = g->value[x].producer;
     if (p < 0 || g->value[x].is_output)
         return OCT_OK;
-    for (size_t i = 0; i < g->value[x].n_uses; i++)
-        if (g->value[x].uses[i].slot < 0)
-            return OCT_OK;
     int slot = 0;
     while (g->node[p].out[slot] != x)
         slot++;

@@ -72,13 +72,42 @@ static void count_change(void *arg, const char *pass, const char *what, const ch
         c->to->change(c->to->arg, pass, what, node);
 }
 
-static oct_status run_once(oct_graph *g, const char *const *disabled, size_t n_disabled, const oct_pass_log *log,
-                           oct_err *err)
+/* One pass over g and the graphs nested in it. */
+static oct_status run_pass(oct_graph *g, const oct_pass *p, const oct_pass_log *log, oct_err *err)
+{
+    char text[300];
+    OCT_TRY(p->run(g, p, log, err));
+    for (size_t i = 0; i < g->n_order; i++) {
+        int id = g->order[i];
+        oct_graph *nested;
+        if (oct_node_graph_at(&g->node[id], 0))
+            OCT_TRY(oct_graph_pass_on(g, id, err));
+        for (size_t k = 0; (nested = oct_node_graph_at(&g->node[id], k)); k++) {
+            oct_status s = run_pass(nested, p, log, err);
+            if (s == OCT_OK)
+                s = oct_graph_sort(nested, err);
+            if (s != OCT_OK) {
+                oct_within(err, "%s", oct_node_text(g, id, text, sizeof text));
+                return s;
+            }
+        }
+    }
+    return OCT_OK;
+}
+
+/* Which passes to run. */
+typedef struct choice {
+    bool flattening;
+    const char *const *disabled;
+    size_t n_disabled;
+} choice;
+
+static oct_status run_once(oct_graph *g, const choice *c, const oct_pass_log *log, oct_err *err)
 {
     for (size_t i = 0; all[i]; i++) {
-        if (listed(all[i]->name, disabled, n_disabled))
+        if (listed(all[i]->name, c->disabled, c->n_disabled) || (c->flattening && !all[i]->flattens))
             continue;
-        OCT_TRY(all[i]->run(g, all[i], log, err));
+        OCT_TRY(run_pass(g, all[i], log, err));
         oct_graph_prune(g);
         OCT_TRY(oct_graph_sort(g, err));
 #ifndef NDEBUG
@@ -92,14 +121,24 @@ static oct_status run_once(oct_graph *g, const char *const *disabled, size_t n_d
     return OCT_OK;
 }
 
+/* One fusion may open the way for another: Conv + Mul + BatchNormalization. Each change removes a node. */
+static oct_status run_all(oct_graph *g, const choice *chosen, const oct_pass_log *log, oct_err *err)
+{
+    for (counting c = { 1, log }; c.changes;) {
+        c.changes = 0;
+        OCT_TRY(run_once(g, chosen, &(oct_pass_log){ count_change, &c }, err));
+    }
+    return OCT_OK;
+}
+
 oct_status oct_passes_run(oct_graph *g, const char *const *disabled, size_t n_disabled, const oct_pass_log *log,
                           oct_err *err)
 {
     OCT_TRY(check_names(disabled, n_disabled, err));
-    /* One fusion may open the way for another: Conv + Mul + BatchNormalization. Each change removes a node. */
-    for (counting c = { 1, log }; c.changes;) {
-        c.changes = 0;
-        OCT_TRY(run_once(g, disabled, n_disabled, &(oct_pass_log){ count_change, &c }, err));
-    }
-    return OCT_OK;
+    return run_all(g, &(choice){ false, disabled, n_disabled }, log, err);
+}
+
+oct_status oct_passes_flatten(oct_graph *g, oct_err *err)
+{
+    return run_all(g, &(choice){ .flattening = true }, NULL, err);
 }

@@ -115,21 +115,6 @@ static void show_taps(oct_plan *p, bool on)
     }
 }
 
-static oct_status forget_shapes(oct_graph *g)
-{
-    /* Declared shapes may hold a symbolic or wrong batch: with concrete inputs everything that an operator record
-     * knows is inferred afresh; the declaration stays for nodes without one. */
-    for (size_t i = 0; i < g->n_order; i++) {
-        const oct_node *n = &g->node[g->order[i]];
-        if (!oct_op_of(g, g->order[i]))
-            continue;
-        for (int k = 0; k < n->n_out; k++)
-            if (n->out[k] >= 0)
-                g->value[n->out[k]].shape = (oct_shape){ -1, NULL };
-    }
-    return OCT_OK;
-}
-
 static oct_status allocate(oct_plan *p, oct_err *err)
 {
     p->memory = p->memory_bytes ? oct_alloc(p->memory_bytes) : NULL;
@@ -163,12 +148,13 @@ static oct_status build(oct_plan *p, const oct_graph *g, const oct_input_shape *
 {
     OCT_TRY(oct_graph_clone(g, &p->g, err));
     OCT_TRY(set_input_shapes(p->g, in, n_in, err));
-    OCT_TRY(forget_shapes(p->g));
+    /* Declared shapes may hold a symbolic or wrong batch: with concrete inputs everything that an operator record
+     * knows is inferred afresh; the declaration stays for nodes without one. */
+    oct_forget_shapes(p->g);
     OCT_TRY(oct_infer_shapes(p->g, err)); /* types too, which show_taps asks for */
     show_taps(p, true);
     OCT_TRY(oct_fold_constants(p->g, SIZE_MAX, NULL, err));
-    if (passes)
-        OCT_TRY(oct_passes_run(p->g, NULL, 0, NULL, err));
+    OCT_TRY(passes ? oct_passes_run(p->g, NULL, 0, NULL, err) : oct_passes_flatten(p->g, err));
     show_taps(p, false);
     if (!p->no_integer)
         OCT_TRY(rt_keep_blocks(p, err));

@@ -141,6 +141,34 @@ static inline void net_str(oct_graph *g, const char *name, const char *v)
     GOOD(oct_node_set_ints(g, net_last, name, (const int64_t[]){ __VA_ARGS__ },                                       \
                            (int)OCT_COUNT(((const int64_t[]){ __VA_ARGS__ })), err))
 
+/* ---- nested graphs ---- */
+
+static inline oct_graph *net_nested(oct_graph *outer)
+{
+    oct_graph *g = NULL;
+    GOOD(oct_graph_new_nested(outer, &g, err));
+    return g;
+}
+/* What a value of the outer graph is called inside. */
+static inline int net_take(oct_graph *nested, int outer)
+{
+    int v = -1;
+    GOOD(oct_graph_capture(nested, outer, &v, err));
+    return v;
+}
+/* Gives a complete nested graph to a node. */
+static inline void net_give(oct_graph *g, int node, const char *attr, oct_graph *nested)
+{
+    GOOD(oct_node_set_graph(g, node, attr, nested, err));
+}
+/* A graph that only shows a value of the outer graph, for what matters of captures alone. */
+static inline void net_capture(oct_graph *g, int node, int v)
+{
+    oct_graph *nested = net_nested(g);
+    net_output(nested, net_take(nested, v));
+    net_give(g, node, "body", nested);
+}
+
 /* Live nodes of an operator; op NULL: all. */
 static inline size_t net_count(const oct_graph *g, const char *op)
 {

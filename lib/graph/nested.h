@@ -1,0 +1,23 @@
+/* lib/graph/nested.h -- captures of nested graphs, as editing needs them (inside lib/graph only). */
+#ifndef OCT_GRAPH_NESTED_H
+#define OCT_GRAPH_NESTED_H
+
+#include "graph/graph.h"
+
+/* Records or removes one use of a value. */
+oct_status oct_graph_add_use(oct_graph *g, int value, int node, int slot, oct_err *err);
+void oct_graph_drop_use(oct_graph *g, int value, int node, int slot);
+
+/* Lets node's nested graphs take `to` where they took `from`. */
+oct_status oct_graph_recapture(oct_graph *g, int node, int from, int to, oct_err *err);
+/* Forgets captures that no nested graph of node has a value for any more. */
+void oct_graph_drop_captures(oct_graph *g, int node);
+
+/* Fills c, an empty graph with arena and outer graph, with a copy of g. */
+oct_status oct_graph_clone_into(const oct_graph *g, oct_graph *c, oct_err *err);
+/* Copies a node's nested graphs into g, to which its other lists belong already. */
+oct_status oct_graph_clone_nested(oct_graph *g, oct_node *n, oct_err *err);
+/* Renames a value to `base`, or base_1, base_2, ... when that is taken. */
+oct_status oct_graph_rename(oct_graph *g, int value, const char *base, oct_err *err);
+
+#endif

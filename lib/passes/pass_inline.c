@@ -1,0 +1,179 @@
+/* Pass: calls of model-local functions become the nodes of their bodies.
+ *
+ * A body may have been written for another opset than the model. Nodes of an older one are raised; of a newer one they are
+ * taken when their operators did not change in between. Where that does not do, the call stays. */
+#include "passes/inline.h"
+
+#include "passes/opset.h"
+
+#include <string.h>
+
+enum { MOST_NESTED = 64, MOST_NODES = 1 << 18 };
+
+/* ---- what can be inlined ---- */
+
+static bool same_meaning(const oct_graph *body, int64_t from, int64_t to)
+{
+    for (size_t i = 0; i < body->n_order; i++) {
+        const oct_node *n = &body->node[body->order[i]];
+        const oct_graph *nested;
+        for (size_t k = 0; (nested = oct_node_graph_at(n, k)); k++)
+            if (!same_meaning(nested, from, to))
+                return false;
+        if (!n->domain[0] && !oct_opset_same(n->op, from, to))
+            return false;
+    }
+    return true;
+}
+
+static bool fits(const oct_graph *g, const oct_graph *body)
+{
+    int64_t from = oct_graph_opset(body, ""), to = oct_graph_opset(g, "");
+    return from == to || from == 0 || to == 0 || same_meaning(body, from, to);
+}
+
+/* How deep calls nest, from f on; a function that calls itself nests without end. Visited ones are not walked through again. */
+static oct_status check_calls(const oct_graph *g, const oct_graph *body, bool *seen, int level, oct_err *err)
+{
+    if (level > MOST_NESTED)
+        return oct_fail(err, OCT_EMALFORMED, "function '%s' calls itself, or calls nest more than %d deep", body->name, MOST_NESTED);
+    for (size_t i = 0; i < body->n_order; i++) {
+        const oct_node *n = &body->node[body->order[i]];
+        const oct_function *f = oct_graph_function(g, n->domain, n->op, n->overload);
+        const oct_graph *nested;
+        if (f && !seen[f - g->function]) {
+            OCT_TRY(check_calls(g, f->body, seen, level + 1, err));
+            seen[f - g->function] = true;
+        }
+        for (size_t k = 0; (nested = oct_node_graph_at(n, k)); k++)
+            OCT_TRY(check_calls(g, nested, seen, level + 1, err));
+    }
+    return OCT_OK;
+}
+
+/* ---- one call ---- */
+
+/* An attribute of the body that refers to one of the call's. */
+static oct_status fill(void *arg, oct_attr *a, oct_err *err)
+{
+    const void *const *from = arg;
+    const oct_node *call = from[0];
+    const oct_function *f = from[1];
+    const oct_attr *given = oct_node_attr(call, a->ref);
+    for (size_t i = 0; !given && i < f->n_defaults; i++)
+        if (strcmp(f->defaults[i].name, a->ref) == 0)
+            given = &f->defaults[i];
+    if (!given) {
+        a->type = 0;
+        return OCT_OK;
+    }
+    if (given->graphs || given->ref)
+        return oct_fail(err, OCT_EUNSUPPORTED, "attribute '%s' cannot be handed to the function's nodes", a->ref);
+    const char *name = a->name;
+    *a = *given;
+    a->name = name;
+    return OCT_OK;
+}
+
+static oct_status import_opsets(oct_graph *g, const oct_graph *body, oct_err *err)
+{
+    for (size_t i = 0; i < body->n_opset; i++)
+        if (oct_graph_opset(g, body->opset[i].domain) == 0)
+            OCT_TRY(oct_graph_set_opset(g, body->opset[i].domain, body->opset[i].version, err));
+    return OCT_OK;
+}
+
+static oct_status inline_call(oct_graph *g, size_t at, const oct_function *f, oct_err *err)
+{
+    int id = g->order[at];
+    oct_node call = g->node[id];
+    if (g->n_order + f->body->n_order > MOST_NODES)
+        return oct_fail(err, OCT_EUNSUPPORTED, "with its functions inlined the graph has more than %d nodes", MOST_NODES);
+    const char *prefix = oct_arena_printf(g->arena, "%s/", call.name[0] ? call.name : call.op);
+    int *map = oct_calloc(f->body->n_value + 1, sizeof *map), next = at + 1 < g->n_order ? g->order[at + 1] : -1;
+    oct_status s = prefix && map ? import_opsets(g, f->body, err) : oct_nomem(err);
+    for (size_t v = 0; s == OCT_OK && v < f->body->n_value; v++)
+        map[v] = -2;
+    for (size_t i = 0; s == OCT_OK && i < f->body->n_input; i++)
+        map[f->body->input[i]] = (int)i < call.n_in ? call.in[i] : -1;
+    if (s == OCT_OK)
+        s = oct_inline(g, id, f->body, prefix, map, fill, (const void *[]){ &call, f }, err);
+    oct_free(map);
+    OCT_TRY(s);
+    int64_t from = oct_graph_opset(f->body, ""), to = oct_graph_opset(g, "");
+    return from && from < to ? oct_raise_part(g, at, next, from, to, err) : OCT_OK;
+}
+
+/* ---- all of them ---- */
+
+typedef struct inlining {
+    const oct_pass *self;
+    const oct_pass_log *log;
+    bool checked;    /* that calls do not nest without end */
+    bool *gone;      /* by function: its calls were inlined */
+    bool *stays;     /* a call was not */
+} inlining;
+
+static oct_status inline_all(oct_graph *g, inlining *l, oct_err *err)
+{
+    char text[300];
+    const oct_graph *top = g;
+    while (top->outer)
+        top = top->outer;
+    for (size_t i = 0; i < g->n_order;) {
+        int id = g->order[i];
+        const oct_node *n = &g->node[id];
+        const oct_function *f = oct_graph_function(g, n->domain, n->op, n->overload);
+        oct_graph *nested;
+        for (size_t k = 0; !f && (nested = oct_node_graph_at(n, k)); k++)
+            OCT_TRY(inline_all(nested, l, err));
+        if (!f || !fits(g, f->body)) {
+            if (f)
+                l->stays[f - top->function] = true;
+            i++;
+            continue;
+        }
+        const char *op = n->op, *name = n->name;
+        oct_node_text(g, id, text, sizeof text);
+        oct_status s = l->checked ? OCT_OK : check_calls(top, top, l->gone, 0, err);
+        if (!l->checked)
+            memset(l->gone, 0, top->n_function * sizeof *l->gone);
+        l->checked = true;
+        if (s == OCT_OK)
+            s = inline_call(g, i, f, err);
+        if (s != OCT_OK) {
+            oct_within(err, "%s", text);
+            return s;
+        }
+        l->gone[f - top->function] = true;
+        oct_pass_note(l->log, l->self, op, name);
+    }
+    return OCT_OK;
+}
+
+/* Functions that nothing calls any more go, unless one stays that might call them. */
+static void drop_functions(oct_graph *g, const inlining *l)
+{
+    bool all = true;
+    for (size_t i = 0; i < g->n_function; i++)
+        all &= l->gone[i] && !l->stays[i];
+    if (all)
+        g->n_function = 0;
+}
+
+static oct_status run(oct_graph *g, const oct_pass *self, const oct_pass_log *log, oct_err *err)
+{
+    if (g->outer || !g->n_function)
+        return OCT_OK; /* nested graphs are done with the outermost one */
+    inlining l = { .self = self, .log = log };
+    l.gone = oct_calloc(g->n_function, sizeof *l.gone);
+    l.stays = oct_calloc(g->n_function, sizeof *l.stays);
+    oct_status s = l.gone && l.stays ? inline_all(g, &l, err) : oct_nomem(err);
+    if (s == OCT_OK)
+        drop_functions(g, &l);
+    oct_free(l.gone);
+    oct_free(l.stays);
+    return s;
+}
+
+const oct_pass oct_pass_inline = { "inline", "put the nodes of functions in the place of their calls", run, true };

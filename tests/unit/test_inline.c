@@ -1,0 +1,280 @@
+/* lib/passes: functions and decided branches take the place of their nodes; what they compute is worked out by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "net.h"
+
+enum { CAP = 4096, MOST = 40 };
+static float got[CAP];
+
+/* ---- functions ---- */
+
+typedef struct functions {
+    oct_graph *g;
+    oct_function f[MOST];
+    size_t n;
+} functions;
+
+static oct_graph *add_function(functions *l, const char *name, int64_t opset)
+{
+    oct_graph *b = oct_arena_calloc(l->g->arena, 1, sizeof *b);
+    assert_non_null(b);
+    b->arena = l->g->arena;
+    b->name = name;
+    GOOD(oct_graph_set_opset(b, "", opset, err));
+    l->f[l->n++] = (oct_function){ .domain = "local", .name = name, .overload = "", .body = b };
+    return b;
+}
+
+static int parameter(oct_graph *b, const char *name)
+{
+    int v = net_input(b, name, OCT_UNDEFINED, "");
+    b->value[v].shape = (oct_shape){ -1, NULL };
+    return v;
+}
+
+static void set_functions(functions *l)
+{
+    GOOD(oct_graph_set_functions(l->g, l->f, l->n, err));
+}
+
+/* An attribute of the last node that refers to one of the call's. */
+static void refer(oct_graph *b, const char *name, oct_attr_type t, const char *to)
+{
+    net_int(b, name, 0);
+    oct_attr *a = (oct_attr *)(uintptr_t)oct_node_attr(&b->node[net_last], name);
+    a->type = t;
+    a->ref = to;
+}
+
+/* Runs all passes and the graph; x are net_run's numbers for the first input. */
+static size_t flat(oct_graph *g)
+{
+    GOOD(oct_infer_shapes(g, err));
+    GOOD(oct_passes_run(g, NULL, 0, NULL, err));
+    GOOD(oct_graph_check(g, err));
+    for (size_t i = 0; i < g->n_order; i++)
+        assert_string_equal(g->node[g->order[i]].domain, "");
+    assert_int_equal(net_count(g, "If"), 0);
+    return net_run_with(g, &(oct_plan_opts){ .no_passes = true }, NULL, got, CAP);
+}
+
+static void numbers(float *x, size_t n)
+{
+    net_fill(x, n, 77);
+}
+
+/* leaky(x, k) = LeakyRelu(x; slope) * k; twice(x) = leaky(leaky(x, 2; 0.5), 2) + x, where the second has the default slope. */
+static void calls_nest(void **state)
+{
+    functions l = { .g = net_graph(13) };
+    oct_graph *leaky = add_function(&l, "Leaky", 13);
+    static const oct_attr slope = { .name = "slope", .type = OCT_ATTR_FLOAT, .f = 0.25f };
+    l.f[0].defaults = &slope;
+    l.f[0].n_defaults = 1;
+    int x = parameter(leaky, "x"), k = parameter(leaky, "k");
+    int y = NET_NODE(leaky, "LeakyRelu", "act", "y", x);
+    refer(leaky, "alpha", OCT_ATTR_FLOAT, "slope");
+    net_output(leaky, NET_NODE(leaky, "Mul", "mul", "z", y, k));
+
+    oct_graph *twice = add_function(&l, "Twice", 13);
+    GOOD(oct_graph_set_opset(twice, "local", 1, err));
+    x = parameter(twice, "x");
+    k = NET_F32(twice, "k", "", 2);
+    y = NET_NODE(twice, "local.Leaky", "first", "y", x, k);
+    net_float(twice, "slope", 0.5f);
+    y = NET_NODE(twice, "local.Leaky", "second", "y2", y, k);
+    net_output(twice, NET_NODE(twice, "Add", "add", "z", y, x));
+
+    set_functions(&l);
+    oct_graph *g = l.g;
+    GOOD(oct_graph_set_opset(g, "local", 1, err));
+    x = net_input(g, "x", OCT_F32, "2,6");
+    int a = NET_NODE(g, "local.Twice", "one", "a", x); /* called twice: names must differ */
+    net_output(g, NET_NODE(g, "local.Twice", "two", "b", a));
+    size_t n = flat(g);
+    assert_int_equal(n, 12);
+    assert_int_equal(g->n_function, 0);
+    assert_int_equal(net_count(g, "LeakyRelu"), 4);
+    assert_string_equal(net_producer(g, "b")->name, "two/add");
+    float in[12];
+    numbers(in, 12);
+    for (size_t i = 0; i < n; i++) {
+        float v = in[i];
+        for (int r = 0; r < 2; r++) {
+            float p = (v > 0 ? v : v * 0.5f) * 2.0f, q = (p > 0 ? p : p * 0.25f) * 2.0f;
+            v = q + v;
+        }
+        assert_float_equal(got[i], v, 1e-6);
+    }
+    oct_graph_destroy(g);
+}
+
+/* Inputs left out, outputs that are inputs, constants, or the same twice. */
+static void odd_ends(void **state)
+{
+    functions l = { .g = net_graph(13) };
+    oct_graph *f = add_function(&l, "Ends", 13);
+    int x = parameter(f, "x"), lo = parameter(f, "lo"), hi = parameter(f, "hi");
+    int y = NET_NODE(f, "Clip", "clip", "y", x, lo, hi), k = NET_F32(f, "k", "1", 7);
+    net_output(f, y);
+    net_output(f, x);
+    net_output(f, y);
+    net_output(f, k);
+    set_functions(&l);
+    oct_graph *g = l.g;
+    x = net_input(g, "x", OCT_F32, "6");
+    static const char *const names[] = { "o0", "o1", "o2", "o3" };
+    net_output(g, NET_NODE(g, "local.Ends", "call", "o0", x, -1, NET_F32(g, "top", "", 0.25f)));
+    for (int i = 1, v; i < 4; i++) {
+        GOOD(oct_graph_add_value(g, names[i], OCT_UNDEFINED, &v, err));
+        GOOD(oct_graph_set_output(g, net_last, i, v, err));
+        net_output(g, v);
+    }
+    assert_int_equal(flat(g), 19);
+    float in[6];
+    numbers(in, 6);
+    for (int i = 0; i < 6; i++) {
+        assert_true(got[i] == fminf(in[i], 0.25f));
+        assert_true(got[6 + i] == in[i]);
+        assert_true(got[12 + i] == got[i]);
+    }
+    assert_true(got[18] == 7);
+    oct_graph_destroy(g);
+}
+
+/* pick(x) = If flag then x * 3 (captured) else -x, with a nested If inside the branch; flag is an attribute. */
+static void branches_in_functions(void **state)
+{
+    for (int flag = 0; flag < 2; flag++) {
+        functions l = { .g = net_graph(13) };
+        oct_graph *f = add_function(&l, "Pick", 13);
+        int x = parameter(f, "x"), three = NET_F32(f, "three", "", 3);
+        NET_NODE(f, "Constant", "flag", "flag", -1);
+        refer(f, "value_int", OCT_ATTR_INT, "flag");
+        int c = NET_NODE(f, "Cast", "cast", "c", oct_graph_find(f, "flag"));
+        net_int(f, "to", OCT_BOOL);
+        int y = NET_NODE(f, "If", "if", "y", c), at = net_last;
+        oct_graph *then = net_nested(f), *other = net_nested(f), *deep = net_nested(then);
+        net_output(deep, NET_NODE(deep, "Mul", "mul", "p", net_take(deep, net_take(then, x)), net_take(deep, net_take(then, three))));
+        int q = NET_NODE(then, "If", "inner", "q", net_take(then, c));
+        int inner = net_last;
+        net_output(then, q);
+        oct_graph *deep_else = net_nested(then);
+        net_output(deep_else, net_take(deep_else, net_take(then, x)));
+        net_give(then, inner, "then_branch", deep);
+        net_give(then, inner, "else_branch", deep_else);
+        net_output(other, NET_NODE(other, "Neg", "neg", "p", net_take(other, x)));
+        net_give(f, at, "then_branch", then);
+        net_give(f, at, "else_branch", other);
+        net_output(f, y);
+        set_functions(&l);
+        oct_graph *g = l.g;
+        x = net_input(g, "x", OCT_F32, "5");
+        net_output(g, NET_NODE(g, "local.Pick", "call", "y", x));
+        net_int(g, "flag", flag);
+        assert_int_equal(flat(g), 5);
+        float in[5];
+        numbers(in, 5);
+        for (int i = 0; i < 5; i++)
+            assert_true(got[i] == (flag ? in[i] * 3 : -in[i]));
+        oct_graph_destroy(g);
+    }
+}
+
+static void endless_calls(void **state)
+{
+    for (int way = 0; way < 2; way++) {
+        functions l = { .g = net_graph(13) };
+        char name[16];
+        int levels = way ? 30 : 2; /* each calls the next twice: 2^30 nodes; or two that call each other */
+        for (int i = 0; i < levels; i++) {
+            snprintf(name, sizeof name, "F%02d", i);
+            oct_graph *f = add_function(&l, oct_arena_strdup(l.g->arena, name), 13);
+            int x = parameter(f, "x");
+            snprintf(name, sizeof name, "local.F%02d", way ? i + 1 : 1 - i);
+            bool last = i + 1 == levels && way;
+            int y = NET_NODE(f, last ? "Relu" : name, "a", "y", x);
+            net_output(f, NET_NODE(f, last ? "Relu" : name, "b", "z", y));
+        }
+        set_functions(&l);
+        oct_graph *g = l.g;
+        int x = net_input(g, "x", OCT_F32, "5");
+        net_output(g, NET_NODE(g, "local.F00", "call", "y", x));
+        oct_err e = OCT_ERR_INIT;
+        assert_int_equal(oct_passes_flatten(g, &e), way ? OCT_EUNSUPPORTED : OCT_EMALFORMED);
+        if (!strstr(e.text, way ? "more than 262144 nodes" : "calls itself"))
+            fail_msg("%s", e.text);
+        oct_graph_destroy(g);
+    }
+}
+
+/* A body of an older opset is raised; one of a newer opset is taken where its operators are the same. */
+static void other_opsets(void **state)
+{
+    for (int way = 0; way < 3; way++) {
+        functions l = { .g = net_graph(13) };
+        oct_graph *f = add_function(&l, "F", way == 0 ? 11 : 18);
+        int x = parameter(f, "x");
+        if (way == 0) { /* axes became an input in 13 */
+            net_output(f, NET_NODE(f, "Unsqueeze", "u", "y", x));
+            NET_INTS(f, "axes", 0);
+        } else if (way == 1) {
+            net_output(f, NET_NODE(f, "Neg", "n", "y", x));
+        } else { /* an input only since 18 */
+            net_output(f, NET_NODE(f, "ReduceMean", "m", "y", x, NET_S64(f, "axes", "1", 0)));
+        }
+        set_functions(&l);
+        oct_graph *g = l.g;
+        x = net_input(g, "x", OCT_F32, "5");
+        net_output(g, NET_NODE(g, "local.F", "call", "y", x));
+        if (way < 2) {
+            assert_int_equal(flat(g), 5);
+            assert_int_equal(net_producer(g, "y")->n_in, way == 0 ? 2 : 1);
+            assert_int_equal(g->value[oct_graph_find(g, "y")].shape.rank, way == 0 ? 2 : 1);
+        } else {
+            GOOD(oct_passes_flatten(g, err));
+            assert_int_equal(net_count(g, "F"), 1);
+            assert_int_equal(g->n_function, 1);
+        }
+        oct_graph_destroy(g);
+    }
+}
+
+/* ---- branches ---- */
+
+/* The condition follows from the shape of x; names of the branch may be taken outside. */
+static void branch_by_shape(void **state)
+{
+    for (int rows = 1; rows < 3; rows++) {
+        oct_graph *g = net_graph(13);
+        int x = net_input(g, "x", OCT_F32, rows == 1 ? "1,3" : "2,3"), s = NET_NODE(g, "Shape", "s", "s", x);
+        int n = NET_NODE(g, "Gather", "n", "n", s, NET_S64(g, "zero", "", 0));
+        int c = NET_NODE(g, "Equal", "c", "c", n, NET_S64(g, "one", "", 1)), y = NET_NODE(g, "If", "if", "y", c), at = net_last;
+        oct_graph *then = net_nested(g), *other = net_nested(g);
+        net_output(then, NET_NODE(then, "Squeeze", "sq", "t", net_take(then, x), NET_S64(then, "axes", "1", 0)));
+        net_output(other, net_take(other, x));
+        net_give(g, at, "then_branch", then);
+        net_give(g, at, "else_branch", other);
+        net_output(g, NET_NODE(g, "Relu", "relu", "t2", y));
+        assert_int_equal(flat(g), 3 * rows);
+        assert_int_equal(g->value[g->output[0]].shape.rank, rows);
+        float in[6];
+        numbers(in, 6);
+        for (int i = 0; i < 3 * rows; i++)
+            assert_true(got[i] == fmaxf(in[i], 0));
+        oct_graph_destroy(g);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(calls_nest),    cmocka_unit_test(odd_ends),     cmocka_unit_test(branches_in_functions),
+        cmocka_unit_test(endless_calls), cmocka_unit_test(other_opsets), cmocka_unit_test(branch_by_shape),
+    };
+    return cmocka_run_group_tests_name("inline", tests, NULL, NULL);
+}
