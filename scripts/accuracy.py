@@ -15,14 +15,12 @@ import csv
 import datetime
 import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
-from pylib import tool, zoo
+from pylib import cost, tool, zoo
 
 FOLDER = zoo.ROOT / "tests/accuracy"
 PAGE = zoo.ROOT / "docs/accuracy.md"
@@ -31,31 +29,15 @@ COST = ("model", "tool", "calib_samples", "seconds", "peak_mb", "size_before", "
 
 
 def measured(command, may_fail=False):
-    """Runs it; (seconds, peak memory in MB). A failure stops this script, or gives None where it may fail."""
-    start = time.monotonic()
-    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    said = child.stderr.read()
-    _, status, usage = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode and may_fail:
-        return None
-    if child.returncode:
-        sys.exit(f"accuracy: {' '.join(command)}\nexit {child.returncode}: {said.strip()[-2000:]}")
-    return time.monotonic() - start, usage.ru_maxrss * 1024 / 1e6
-
-
-def cpu_name():
+    """As cost.measured; a failure stops this script, or gives None where it may fail."""
     try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return f"{line.split(':', 1)[1].strip()}, {os.cpu_count()} threads"
-    except OSError:
-        pass
-    return f"{platform.machine()}, {os.cpu_count()} threads"
+        return cost.measured(command)
+    except cost.CommandError as fault:
+        return None if may_fail else sys.exit(f"accuracy: {fault}")
 
 
 def cost_line(name, who, samples, spent, model, out):
-    line = {"model": name, "tool": who, "calib_samples": samples, "cpu": cpu_name(), "date": datetime.date.today().isoformat()}
+    line = {"model": name, "tool": who, "calib_samples": samples, "cpu": cost.cpu_name(), "date": datetime.date.today().isoformat()}
     if not spent:       # a peer that fails at a model is a result
         return dict.fromkeys(COST, "") | line
     return line | {"seconds": f"{spent[0]:.2f}", "peak_mb": f"{spent[1]:.0f}",

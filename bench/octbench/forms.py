@@ -1,10 +1,9 @@
-"""The int8 forms of a model, by every tool: a table of name -> how it is made.
+"""The forms of a model, by every tool: a table of name -> how it is made.
 
-form(name, ...) makes one in a process of its own (`python -m octbench.forms`), so that a failure or a missing package stops
+form(name, model) makes one in a process of its own (`python -m octbench.forms`), so that a failure or a missing package stops
 nothing else. Peers are driven as their manuals say, with the same samples for all.
 """
 import argparse
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -26,6 +25,10 @@ def feeds(data, count):
     """The first samples, one dictionary each, batch 1."""
     arrays = dict(np.load(data))
     return [{k: v[i:i + 1] for k, v in arrays.items()} for i in range(count)]
+
+
+def channels_last(x):
+    return np.ascontiguousarray(x.transpose(0, 2, 3, 1))
 
 
 # ---- ONNX Runtime
@@ -64,9 +67,37 @@ def openvino_int8(model, data, out):
     openvino.save_model(nncf.quantize(openvino.convert_model(str(model)), samples, subset_size=CALIB, **options), str(out))
 
 
+# ---- LiteRT
+
+def litert_float(model, data, out):
+    import litert_torch
+    import torch
+    from octbench import torchnet
+    net, feed = torchnet.load(str(model)), tuple(torch.from_numpy(v) for v in feeds(data, 1)[0].values())
+    if model.stem in VISION:                                  # its own layout is channels-last
+        net, feed = litert_torch.to_channel_last_io(net, args=[0]).eval(), (feed[0].permute(0, 2, 3, 1).contiguous(),)
+    litert_torch.convert(net, feed).export(str(out))
+
+
+def litert_int8(model, data, out, static):
+    from ai_edge_quantizer import quantizer, recipe
+    from ai_edge_quantizer.utils import tfl_interpreter_utils as interpreter
+    source = form("litert-float", model.stem)
+    made = quantizer.Quantizer(str(source))
+    if not static:
+        made.load_quantization_recipe(recipe.dynamic_wi8_afp32())
+        made.quantize().export_model(str(out), overwrite=True)
+        return
+    made.load_quantization_recipe(recipe.static_wi8_ai8())
+    signature, detail = next(iter(interpreter.create_tfl_interpreter(str(source)).get_signature_list().items()))
+    samples = [{detail["inputs"][0]: channels_last(next(iter(f.values())))} for f in feeds(data, CALIB)]
+    made.quantize(made.calibrate({signature: samples})).export_model(str(out), overwrite=True)
+
+
 # ---- ours
 
 def octet(model, data, out, scheme, policy=None, target="octet"):
+    """Accuracy recovery is left out: it takes time here and changes no latency."""
     from octbench.tools import OURS
     command = [OURS["qconvert"], model, "-o", out, "--target", target, "--scheme", scheme, "--no-recover", "-q"]
     if scheme == "static":
@@ -85,6 +116,9 @@ FORMS = {
     "ort-dynamic": (".onnx", ort_dynamic),
     "ort-dynamic-7bit": (".onnx", lambda *a: ort_dynamic(*a, seven=True)),
     "openvino-int8": (".xml", openvino_int8),
+    "litert-float": (".tflite", litert_float),
+    "litert-static": (".tflite", lambda *a: litert_int8(*a, static=True)),
+    "litert-dynamic": (".tflite", lambda *a: litert_int8(*a, static=False)),
     "octet-static": (".onnx", lambda *a: octet(*a, "static")),
     "octet-static-7bit": (".onnx", lambda *a: octet(*a, "static", SEVEN)),
     "octet-portable": (".onnx", lambda *a: octet(*a, "static", target="onnxruntime-x86")),

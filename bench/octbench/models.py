@@ -4,16 +4,13 @@ They are written in the form PyTorch's exporter gives (opset 17, batch 1, Conv a
 accuracies are not. make(name, folder) writes NAME.onnx and NAME.npz (samples: one array per input).
 """
 import math
-import sys
 
 import numpy as np
 import onnx
 
-from octbench.places import ROOT
-
-sys.path.insert(0, str(ROOT / "scripts"))
-from make_zoo import texture  # noqa: E402
-from pylib.builder import F, Net  # noqa: E402
+from octbench import places  # noqa: F401  # the modules of scripts/ are found through it
+from make_zoo import texture
+from pylib.builder import Net
 
 VOCABULARY, TOKENS = 30522, 128
 TAGGER_VOCABULARY, TAGGER_TOKENS = 10000, 64
@@ -143,6 +140,7 @@ def samples(name, count):
 
 def make(name, folder, count):
     """Writes NAME.onnx and NAME.npz; returns both paths. What is there already stays."""
+    folder.mkdir(exist_ok=True)
     model, data = folder / f"{name}.onnx", folder / f"{name}.npz"
     if not data.exists():
         np.savez(data, **samples(name, count))

@@ -9,6 +9,8 @@ import time
 
 import numpy as np
 
+from octbench import forms
+
 LEAST, WARM_SECONDS = 3, 0.3
 
 
@@ -33,10 +35,82 @@ def openvino_of(model, feed, threads):
     return lambda: request.infer(feed)
 
 
+def torch_of(make):
+    """A runner of what make(path of the model, samples as tensors) returns."""
+    def runner(model, feed, threads):
+        import torch
+        torch.set_num_threads(threads)
+        samples = [tuple(torch.from_numpy(v) for v in f.values()) for f in forms.feeds(model.replace(".onnx", ".npz"), forms.CALIB)]
+        with torch.no_grad():
+            net = make(model, samples)
+
+        def run():
+            with torch.no_grad():
+                net(*samples[0])
+        return run
+    return runner
+
+
+def torch_float(model, samples):
+    from octbench import torchnet
+    return torchnet.load(model)
+
+
+def torch_fx(model, samples):
+    """Static int8 through FX and the x86 engine (FBGEMM and oneDNN)."""
+    import torch
+    from torch.ao.quantization import get_default_qconfig_mapping
+    from torch.ao.quantization.quantize_fx import convert_fx, prepare_fx
+    torch.backends.quantized.engine = "x86"
+    net = prepare_fx(torch_float(model, samples), get_default_qconfig_mapping("x86"), samples[0])
+    for feed in samples:
+        net(*feed)
+    return convert_fx(net)
+
+
+def torch_pt2e(model, samples):
+    """Static int8 through export and Inductor."""
+    import torch
+    import torch._inductor.config
+    import torchao.quantization.pt2e.quantizer.x86_inductor_quantizer as x86
+    from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+    quantizer = x86.X86InductorQuantizer().set_global(x86.get_default_x86_inductor_quantization_config())
+    net = prepare_pt2e(torch.export.export(torch_float(model, samples), samples[0]).module(), quantizer)
+    for feed in samples:
+        net(*feed)
+    torch._inductor.config.freezing = True
+    return torch.compile(convert_pt2e(net))
+
+
+def torch_dynamic(model, samples):
+    import torch
+    torch.backends.quantized.engine = "x86"
+    return torch.ao.quantization.quantize_dynamic(torch_float(model, samples), {torch.nn.Linear, torch.nn.LSTM}, dtype=torch.qint8)
+
+
+def litert_of(model, feed, threads):
+    from ai_edge_litert.interpreter import Interpreter
+    net = Interpreter(model, num_threads=threads)
+    net.allocate_tensors()
+    for detail, x in zip(net.get_input_details(), feed.values()):
+        if x.ndim == 4:
+            x = forms.channels_last(x)
+        scale, zero = detail["quantization"]
+        if scale:
+            x = np.clip(np.round(x / scale + zero), -128, 127)
+        net.set_tensor(detail["index"], x.astype(detail["dtype"]))
+    return net.invoke
+
+
 KINDS = {
     "ort": onnxruntime_of,
     "ort-exact": lambda *a: onnxruntime_of(*a, exact=True),
     "openvino": openvino_of,
+    "torch": torch_of(torch_float),
+    "torch-fx": torch_of(torch_fx),
+    "torch-pt2e": torch_of(torch_pt2e),
+    "torch-dynamic": torch_of(torch_dynamic),
+    "litert": litert_of,
 }
 
 

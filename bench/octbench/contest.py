@@ -1,0 +1,71 @@
+"""Who runs what: a table of runners, and starting one."""
+import fnmatch
+import sys
+
+from octbench import forms
+from octbench.models import ENCODERS, MODELS, VISION
+from octbench.places import BENCH, OUT
+from octbench.race import Runner
+from octbench.tools import OURS
+
+RECURRENT = tuple(m for m in MODELS if m not in VISION + ENCODERS)
+WORDS = ENCODERS + RECURRENT
+
+# name: (kind of worker, form, models). "octet" is bench/runner.c, the others are kinds of worker.py. An ONNX Runtime form in our
+# runner shows what the runtime makes of models that it did not convert.
+RUNNERS = {
+    "ort-float": ("ort", "float", MODELS),
+    "ort-static": ("ort", "ort-static", VISION + ENCODERS),
+    "ort-static-7bit": ("ort", "ort-static-7bit", VISION),
+    "ort-static-u8u8": ("ort", "ort-static-u8u8", VISION),
+    "ort-static-exact": ("ort-exact", "ort-static", VISION),
+    "ort-dynamic": ("ort", "ort-dynamic", WORDS),
+    "ort-dynamic-7bit": ("ort", "ort-dynamic-7bit", WORDS),
+    "openvino-float": ("openvino", "float", MODELS),
+    "openvino-int8": ("openvino", "openvino-int8", MODELS),
+    "torch-float": ("torch", "float", MODELS),
+    "torch-static-fx": ("torch-fx", "float", VISION),
+    "torch-static-inductor": ("torch-pt2e", "float", VISION),
+    "torch-dynamic": ("torch-dynamic", "float", WORDS),
+    "litert-float": ("litert", "litert-float", MODELS),
+    "litert-static": ("litert", "litert-static", VISION),
+    "litert-dynamic": ("litert", "litert-dynamic", WORDS),
+    "octet-float": ("octet", "float", MODELS),
+    "octet-static": ("octet", "octet-static", VISION + ENCODERS),
+    "octet-static-7bit": ("octet", "octet-static-7bit", VISION + ENCODERS),
+    "octet-portable": ("octet", "octet-portable", VISION),
+    "octet-dynamic": ("octet", "octet-dynamic", WORDS),
+    "octet-dynamic-7bit": ("octet", "octet-dynamic-7bit", WORDS),
+    "octet-runs-ort-static": ("octet", "ort-static", VISION),
+    "octet-runs-ort-dynamic": ("octet", "ort-dynamic", WORDS),
+    "octet-runs-ort-dynamic-7bit": ("octet", "ort-dynamic-7bit", WORDS),
+}
+BASE = "ort-float"
+# Which packages a kind of worker needs (venv.py).
+PEERS = {"ort": "onnxruntime", "ort-exact": "onnxruntime", "openvino": "openvino", "litert": "litert"}
+
+
+def peer_of(name):
+    """The group of packages a runner needs, or None for ours."""
+    kind = RUNNERS[name.partition("@")[0]][0]
+    return None if kind == "octet" else PEERS.get(kind, "torch")
+
+
+def names(model, patterns, isas):
+    """The runners of a model that match one of the patterns. Ours also come narrowed to each of `isas`, as NAME@ISA."""
+    each = [n for n, (_, _, models) in RUNNERS.items() if model in models]
+    each += [f"{n}@{isa}" for n in each for isa in isas if peer_of(n) is None]
+    return [n for n in each if n == BASE or any(fnmatch.fnmatch(n, p) for p in patterns)]
+
+
+def start(name, model, threads, cpus):
+    """A Runner, its set-up begun. forms.Failed when the peer cannot make its form of the model."""
+    plain, _, isa = name.partition("@")
+    kind, form, _ = RUNNERS[plain]
+    path, data = forms.form(form, model), OUT / f"{model}.npz"
+    if kind == "octet":
+        command = [OURS["runner"], path, data, threads]
+    else:
+        command = [sys.executable, "-m", "octbench.worker", kind, path, data, threads]
+    env = {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads), "TF_CPP_MIN_LOG_LEVEL": "3"}
+    return Runner(command, cpus, env | ({"OCT_ISA": isa} if isa else {}), cwd=BENCH)

@@ -1,0 +1,189 @@
+"""bench/run: races, profiles, and the table of results."""
+import collections
+import csv
+import datetime
+import fnmatch
+import importlib.metadata
+import os
+import statistics
+import subprocess
+import sys
+
+from octbench import contest, forms, models, tools
+from octbench.places import BENCH, OUT, ROOT
+from octbench.race import race, ratios
+from pylib import cost
+
+RESULTS = BENCH / "results.csv"
+FIELDS = ("model", "threads", "runner", "ratio", "ratio_low", "ratio_high", "median_ms", "fastest_ms", "runs", "rounds", "load",
+          "version", "date", "cpu", "features")
+PACKAGE = {"onnxruntime": "onnxruntime", "openvino": "openvino", "torch": "torch", "litert": "ai-edge-litert"}
+SAMPLES = 100        # of each network; bench/convert calibrates with all of them
+SETTLE_SECONDS = 0.1
+
+
+def version(runner):
+    peer = contest.peer_of(runner)
+    if peer:
+        return f"{PACKAGE[peer]} {importlib.metadata.version(PACKAGE[peer])}"
+    asked = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    return f"octet {asked.stdout.strip()}"
+
+
+# ---- the file of results
+
+def read():
+    if not RESULTS.exists():
+        return []
+    with open(RESULTS, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def keep(rows):
+    """Puts new rows in the place of those of the same machine, network, threads and runner."""
+    def key(row):
+        return row["cpu"], str(row["threads"]), row["model"], row["runner"]
+    new = {key(r) for r in rows}
+    both = [r for r in read() if key(r) not in new] + rows
+    order, rank = list(models.MODELS), list(contest.RUNNERS)
+    both.sort(key=lambda r: (r["cpu"], int(r["threads"]), order.index(r["model"]), rank.index(r["runner"].partition("@")[0]), r["runner"]))
+    with open(RESULTS, "w", newline="") as file:
+        out = csv.DictWriter(file, FIELDS, lineterminator="\n")
+        out.writeheader()
+        out.writerows(both)
+
+
+def table(rows):
+    """Markdown: a table for each machine and number of threads, a column for each network."""
+    groups = collections.defaultdict(dict)
+    for row in rows:
+        groups[row["cpu"], row["features"], int(row["threads"])][row["runner"], row["model"]] = row
+    for (cpu, features, threads), cells in groups.items():
+        columns = [m for m in models.MODELS if any(m == model for _, model in cells)]
+        days = sorted({r["date"] for r in cells.values()})
+        loads = [float(r["load"]) for r in cells.values()]
+        print(f"\n{cpu} ({features}); {threads} thread{'s' * (threads > 1)}; {' to '.join(dict.fromkeys((days[0], days[-1])))}; "
+              f"load {min(loads):.1f} to {max(loads):.1f}\n")
+        print("| runner | " + " | ".join(columns) + " |\n|---|" + "---:|" * len(columns))
+        for runner in dict.fromkeys(r for r, _ in cells):
+            line = [cells.get((runner, m)) for m in columns]
+            text = [f"{float(c['ratio']):.2f} ({float(c['ratio_low']):.2f}-{float(c['ratio_high']):.2f})" if c else "" for c in line]
+            print(f"| {runner} | {' | '.join(text)} |")
+
+
+# ---- measuring
+
+def cpus_for(args, threads):
+    """The list for taskset, or None when there are too few processors."""
+    have = args.cpus.split(",") if args.cpus else [str(c) for c in sorted(os.sched_getaffinity(0))]
+    return ",".join(have[:threads]) if len(have) >= threads else None
+
+
+def chosen(args, model, have):
+    isas = [i for i in args.isa.split(",") if i]
+    for name in contest.names(model, args.runners.split(","), isas):
+        peer = contest.peer_of(name)
+        skipped = any(fnmatch.fnmatch(name, p) for p in args.skip.split(","))
+        if name == contest.BASE or (not skipped and (peer is None or peer in have)):
+            yield name
+
+
+def contenders(args, model, threads, cpus, have):
+    """{name: Runner} of those that start and survive a first turn; says which do not."""
+    for name in chosen(args, model, have):            # forms are made before anything runs beside them
+        try:
+            forms.form(contest.RUNNERS[name.partition("@")[0]][1], model)
+        except forms.Failed as why:
+            print(f"{model} {name}: no form: {why}", file=sys.stderr)
+    runners = {}
+    for name in chosen(args, model, have):
+        if not forms.path_of(contest.RUNNERS[name.partition("@")[0]][1], model).exists():
+            continue
+        runner = contest.start(name, model, threads, cpus)
+        try:
+            runner.turn(SETTLE_SECONDS)
+            runners[name] = runner
+        except RuntimeError as why:
+            print(f"{model} {name}: {why}", file=sys.stderr)
+            if name == contest.BASE:
+                sys.exit(1)
+    return runners
+
+
+def measure(args, model, threads, have):
+    """Rows of results of one network."""
+    cpus = cpus_for(args, threads)
+    if not cpus:
+        print(f"{threads} threads: not enough processors", file=sys.stderr)
+        return []
+    runners = contenders(args, model, threads, cpus, have)
+    turns = race(runners, args.rounds, args.seconds)
+    load = os.getloadavg()[0]
+    for runner in runners.values():
+        runner.close()
+    rows = []
+    print(f"\n{model}, {threads} thread{'s' * (threads > 1)}, load {load:.1f}   {'median ms':>21} {'fastest':>9}   ratio (range over rounds)")
+    for name in turns:
+        ratio, low, high = ratios(turns[name], turns[contest.BASE])
+        runs = [t for turn in turns[name] for t in turn]
+        print(f"  {name:32s} {statistics.median(runs):16.2f} {min(runs):9.2f}   {ratio:.3f} ({low:.3f}-{high:.3f})", flush=True)
+        rows.append({"model": model, "threads": threads, "runner": name, "ratio": f"{ratio:.4f}", "ratio_low": f"{low:.4f}",
+                     "ratio_high": f"{high:.4f}", "median_ms": f"{statistics.median(runs):.4g}", "fastest_ms": f"{min(runs):.4g}",
+                     "runs": len(runs), "rounds": args.rounds, "load": f"{load:.1f}", "version": version(name),
+                     "date": datetime.date.today().isoformat(), "cpu": cost.cpu_name(), "features": " ".join(cost.cpu_features())})
+    return rows
+
+
+# ---- profiles
+
+PROFILES = 5
+
+
+def profile(args, model, name, threads):
+    """Time by operator; the least of several profiles, node by node."""
+    runner = contest.start(name, model, threads, cpus_for(args, threads))
+    runner.turn(SETTLE_SECONDS)
+    each = [runner.profile() for _ in range(PROFILES)]
+    runner.close()
+    nodes = [(*n[0][:3], min(x[3] for x in n), *n[0][4:]) for n in zip(*each)]
+    total = sum(n[3] for n in nodes)
+    print(f"\n{model} {name}, {threads} thread{'s' * (threads > 1)}: {total:.2f} ms")
+    kinds = collections.defaultdict(list)
+    for node in nodes:
+        kinds[node[1], node[2]].append(node)
+
+    def line(text, of):
+        ms, macs, size = (sum(n[i] for n in of) for i in (3, 4, 5))
+        print(f"  {text:44s} {ms:9.3f} ms {ms / total:6.1%} {macs / ms / 1e6:8.1f} GMAC/s {size / ms / 1e6:7.1f} GB/s")
+
+    for (op, scheme), of in sorted(kinds.items(), key=lambda k: -sum(n[3] for n in k[1])):
+        if sum(n[3] for n in of) > 0:
+            line(f"{op} {scheme} x{len(of)}", of)
+    for node in sorted(nodes, key=lambda n: -n[3])[:args.nodes]:
+        line(f"    {node[0][:30]} {node[1]}", [node])
+
+
+def main(args, have):
+    if args.table:
+        return table(read())
+    wanted = args.models.split(",") if args.models else list(models.MODELS)
+    unknown = set(wanted) - set(models.MODELS)
+    if unknown:
+        sys.exit(f"--models: {', '.join(sorted(unknown))} is not one of {', '.join(models.MODELS)}")
+    tools.build()
+    rows = []
+    for model in wanted:
+        models.make(model, OUT, SAMPLES)
+    for threads in map(int, args.threads.split(",")):
+        for model in wanted:
+            if args.profile:
+                for name in contest.names(model, args.profile.split(","), [i for i in args.isa.split(",") if i]):
+                    if contest.peer_of(name) is None:
+                        profile(args, model, name, threads)
+                continue
+            rows += measure(args, model, threads, have)
+            if not args.no_keep:
+                keep(rows)
+    if rows:
+        table(rows)
+    return 0
