@@ -3,34 +3,31 @@ import fnmatch
 import sys
 
 from octbench import forms
-from octbench.models import ENCODERS, MODELS, VISION
-from octbench.places import BENCH, OUT
+from octbench.networks import ALL, ENCODERS, VISION, WORDS, data_file
+from octbench.places import BENCH
 from octbench.race import Runner
 from octbench.tools import OURS
-
-RECURRENT = tuple(m for m in MODELS if m not in VISION + ENCODERS)
-WORDS = ENCODERS + RECURRENT
 
 # name: (kind of worker, form, models). "octet" is bench/runner.c, the others are kinds of worker.py. An ONNX Runtime form in our
 # runner shows what the runtime makes of models that it did not convert.
 RUNNERS = {
-    "ort-float": ("ort", "float", MODELS),
+    "ort-float": ("ort", "float", ALL),
     "ort-static": ("ort", "ort-static", VISION + ENCODERS),
     "ort-static-7bit": ("ort", "ort-static-7bit", VISION),
     "ort-static-u8u8": ("ort", "ort-static-u8u8", VISION),
     "ort-static-exact": ("ort-exact", "ort-static", VISION),
     "ort-dynamic": ("ort", "ort-dynamic", WORDS),
     "ort-dynamic-7bit": ("ort", "ort-dynamic-7bit", WORDS),
-    "openvino-float": ("openvino", "float", MODELS),
-    "openvino-int8": ("openvino", "openvino-int8", MODELS),
-    "torch-float": ("torch", "float", MODELS),
+    "openvino-float": ("openvino", "float", ALL),
+    "openvino-int8": ("openvino", "openvino-int8", ALL),
+    "torch-float": ("torch", "float", ALL),
     "torch-static-fx": ("torch-fx", "float", VISION),
     "torch-static-inductor": ("torch-pt2e", "float", VISION),
     "torch-dynamic": ("torch-dynamic", "float", WORDS),
-    "litert-float": ("litert", "litert-float", MODELS),
+    "litert-float": ("litert", "litert-float", ALL),
     "litert-static": ("litert", "litert-static", VISION),
     "litert-dynamic": ("litert", "litert-dynamic", WORDS),
-    "octet-float": ("octet", "float", MODELS),
+    "octet-float": ("octet", "float", ALL),
     "octet-static": ("octet", "octet-static", VISION + ENCODERS),
     "octet-static-7bit": ("octet", "octet-static-7bit", VISION + ENCODERS),
     "octet-portable": ("octet", "octet-portable", VISION),
@@ -62,7 +59,7 @@ def start(name, model, threads, cpus):
     """A Runner, its set-up begun. forms.Failed when the peer cannot make its form of the model."""
     plain, _, isa = name.partition("@")
     kind, form, _ = RUNNERS[plain]
-    path, data = forms.form(form, model), OUT / f"{model}.npz"
+    path, data = forms.form(form, model), data_file(model)
     if kind == "octet":
         command = [OURS["runner"], path, data, threads]
     else:

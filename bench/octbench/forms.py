@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from octbench.models import ENCODERS, MODELS, VISION
+from octbench.networks import ALL, ENCODERS, VISION, data_file, model_file
 from octbench.places import BENCH, OUT
 
 CALIB = 20           # samples to calibrate with
@@ -22,9 +22,9 @@ class Failed(Exception):
 
 
 def feeds(data, count):
-    """The first samples, one dictionary each, batch 1."""
-    arrays = dict(np.load(data))
-    return [{k: v[i:i + 1] for k, v in arrays.items()} for i in range(count)]
+    """The first samples, one dictionary each, batch 1; copied one at a time."""
+    arrays = {"input": np.load(data, mmap_mode="r")} if Path(data).suffix == ".npy" else dict(np.load(data))
+    return ({k: np.array(v[i:i + 1]) for k, v in arrays.items()} for i in range(count))
 
 
 def channels_last(x):
@@ -33,14 +33,14 @@ def channels_last(x):
 
 # ---- ONNX Runtime
 
-def ort_static(model, data, out, weights="QInt8", seven=False, count=CALIB):
+def ort_static(model, data, out, count, weights="QInt8", seven=False):
     """quant_pre_process and quantize_static: QDQ, per channel, MinMax."""
     from onnxruntime.quantization import (CalibrationDataReader, CalibrationMethod, QuantFormat, QuantType, quant_pre_process,
                                           quantize_static)
 
     class Reader(CalibrationDataReader):
         def __init__(self):
-            self.rest = iter(feeds(data, count))
+            self.rest = feeds(data, count)
 
         def get_next(self):
             return next(self.rest, None)
@@ -52,34 +52,34 @@ def ort_static(model, data, out, weights="QInt8", seven=False, count=CALIB):
     prepared.unlink()
 
 
-def ort_dynamic(model, data, out, seven=False):
+def ort_dynamic(model, data, out, count, seven=False):
     from onnxruntime.quantization import QuantType, quantize_dynamic
     quantize_dynamic(str(model), str(out), per_channel=True, weight_type=QuantType.QInt8, reduce_range=seven)
 
 
 # ---- OpenVINO
 
-def openvino_int8(model, data, out):
+def openvino_int8(model, data, out, count):
     import nncf
     import openvino
     options = {"model_type": nncf.ModelType.TRANSFORMER} if model.stem in ENCODERS else {}
-    samples = nncf.Dataset(feeds(data, CALIB), lambda f: f)
-    openvino.save_model(nncf.quantize(openvino.convert_model(str(model)), samples, subset_size=CALIB, **options), str(out))
+    samples = nncf.Dataset(list(feeds(data, count)), lambda f: f)
+    openvino.save_model(nncf.quantize(openvino.convert_model(str(model)), samples, subset_size=count, **options), str(out))
 
 
 # ---- LiteRT
 
-def litert_float(model, data, out):
+def litert_float(model, data, out, count):
     import litert_torch
     import torch
     from octbench import torchnet
-    net, feed = torchnet.load(str(model)), tuple(torch.from_numpy(v) for v in feeds(data, 1)[0].values())
+    net, feed = torchnet.load(str(model)), tuple(torch.from_numpy(v) for v in next(feeds(data, 1)).values())
     if model.stem in VISION:                                  # its own layout is channels-last
         net, feed = litert_torch.to_channel_last_io(net, args=[0]).eval(), (feed[0].permute(0, 2, 3, 1).contiguous(),)
     litert_torch.convert(net, feed).export(str(out))
 
 
-def litert_int8(model, data, out, static):
+def litert_int8(model, data, out, count, static):
     from ai_edge_quantizer import quantizer, recipe
     from ai_edge_quantizer.utils import tfl_interpreter_utils as interpreter
     source = form("litert-float", model.stem)
@@ -90,18 +90,18 @@ def litert_int8(model, data, out, static):
         return
     made.load_quantization_recipe(recipe.static_wi8_ai8())
     signature, detail = next(iter(interpreter.create_tfl_interpreter(str(source)).get_signature_list().items()))
-    samples = [{detail["inputs"][0]: channels_last(next(iter(f.values())))} for f in feeds(data, CALIB)]
+    samples = [{detail["inputs"][0]: channels_last(next(iter(f.values())))} for f in feeds(data, count)]
     made.quantize(made.calibrate({signature: samples})).export_model(str(out), overwrite=True)
 
 
 # ---- ours
 
-def octet(model, data, out, scheme, policy=None, target="octet"):
+def octet(model, data, out, count, scheme, policy=None, target="octet"):
     """Accuracy recovery is left out: it takes time here and changes no latency."""
     from octbench.tools import OURS
     command = [OURS["qconvert"], model, "-o", out, "--target", target, "--scheme", scheme, "--no-recover", "-q"]
     if scheme == "static":
-        command += ["--data", data, "--samples", CALIB]
+        command += ["--data", data, "--samples", count]
     if policy:
         table = out.with_suffix(".policy")
         table.write_text(policy)
@@ -129,7 +129,7 @@ FORMS = {
 
 def path_of(name, model):
     """Where the form lies; the float model for "float"."""
-    return OUT / f"{model}.onnx" if name == "float" else OUT / f"{model}.{name}{FORMS[name][0]}"
+    return model_file(model) if name == "float" else OUT / f"{model}.{name}{FORMS[name][0]}"
 
 
 def form(name, model):
@@ -150,7 +150,8 @@ def form(name, model):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("form", choices=FORMS)
-    parser.add_argument("model", choices=MODELS)
+    parser.add_argument("model", choices=ALL)
     parser.add_argument("out", type=Path)
+    parser.add_argument("--samples", type=int, default=CALIB)
     args = parser.parse_args()
-    FORMS[args.form][1](OUT / f"{args.model}.onnx", OUT / f"{args.model}.npz", args.out)
+    FORMS[args.form][1](model_file(args.model), data_file(args.model), args.out, args.samples)

@@ -1,65 +1,30 @@
 """bench/run: races, profiles, and the table of results."""
 import collections
-import csv
-import datetime
 import fnmatch
-import importlib.metadata
 import os
 import statistics
-import subprocess
 import sys
 
-from octbench import contest, forms, models, tools
-from octbench.places import BENCH, OUT, ROOT
+from octbench import contest, forms, models, networks, tools
+from octbench.places import BENCH
 from octbench.race import race, ratios
-from pylib import cost
+from octbench.results import Results, machine, version
 
-RESULTS = BENCH / "results.csv"
 FIELDS = ("model", "threads", "runner", "ratio", "ratio_low", "ratio_high", "median_ms", "fastest_ms", "runs", "rounds", "load",
-          "version", "date", "cpu", "features")
-PACKAGE = {"onnxruntime": "onnxruntime", "openvino": "openvino", "torch": "torch", "litert": "ai-edge-litert"}
-SAMPLES = 100        # of each network; bench/convert calibrates with all of them
+          "version")
+RANK = list(contest.RUNNERS)
+RESULTS = Results(BENCH / "results.csv", FIELDS, ("threads", "model", "runner"), lambda r: (
+    int(r["threads"]), networks.ALL.index(r["model"]), RANK.index(r["runner"].partition("@")[0]), r["runner"]))
 SETTLE_SECONDS = 0.1
 
 
-def version(runner):
-    peer = contest.peer_of(runner)
-    if peer:
-        return f"{PACKAGE[peer]} {importlib.metadata.version(PACKAGE[peer])}"
-    asked = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
-    return f"octet {asked.stdout.strip()}"
-
-
-# ---- the file of results
-
-def read():
-    if not RESULTS.exists():
-        return []
-    with open(RESULTS, newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def keep(rows):
-    """Puts new rows in the place of those of the same machine, network, threads and runner."""
-    def key(row):
-        return row["cpu"], str(row["threads"]), row["model"], row["runner"]
-    new = {key(r) for r in rows}
-    both = [r for r in read() if key(r) not in new] + rows
-    order, rank = list(models.MODELS), list(contest.RUNNERS)
-    both.sort(key=lambda r: (r["cpu"], int(r["threads"]), order.index(r["model"]), rank.index(r["runner"].partition("@")[0]), r["runner"]))
-    with open(RESULTS, "w", newline="") as file:
-        out = csv.DictWriter(file, FIELDS, lineterminator="\n")
-        out.writeheader()
-        out.writerows(both)
-
-
 def table(rows):
-    """Markdown: a table for each machine and number of threads, a column for each network."""
+    """Prints Markdown: a table for each machine and number of threads, a column for each network."""
     groups = collections.defaultdict(dict)
     for row in rows:
         groups[row["cpu"], row["features"], int(row["threads"])][row["runner"], row["model"]] = row
     for (cpu, features, threads), cells in groups.items():
-        columns = [m for m in models.MODELS if any(m == model for _, model in cells)]
+        columns = [m for m in networks.ALL if any(m == model for _, model in cells)]
         days = sorted({r["date"] for r in cells.values()})
         loads = [float(r["load"]) for r in cells.values()]
         print(f"\n{cpu} ({features}); {threads} thread{'s' * (threads > 1)}; {' to '.join(dict.fromkeys((days[0], days[-1])))}; "
@@ -79,9 +44,12 @@ def cpus_for(args, threads):
     return ",".join(have[:threads]) if len(have) >= threads else None
 
 
+def isas(args):
+    return [i for i in args.isa.split(",") if i]
+
+
 def chosen(args, model, have):
-    isas = [i for i in args.isa.split(",") if i]
-    for name in contest.names(model, args.runners.split(","), isas):
+    for name in contest.names(model, args.runners.split(","), isas(args)):
         peer = contest.peer_of(name)
         skipped = any(fnmatch.fnmatch(name, p) for p in args.skip.split(","))
         if name == contest.BASE or (not skipped and (peer is None or peer in have)):
@@ -129,8 +97,8 @@ def measure(args, model, threads, have):
         print(f"  {name:32s} {statistics.median(runs):16.2f} {min(runs):9.2f}   {ratio:.3f} ({low:.3f}-{high:.3f})", flush=True)
         rows.append({"model": model, "threads": threads, "runner": name, "ratio": f"{ratio:.4f}", "ratio_low": f"{low:.4f}",
                      "ratio_high": f"{high:.4f}", "median_ms": f"{statistics.median(runs):.4g}", "fastest_ms": f"{min(runs):.4g}",
-                     "runs": len(runs), "rounds": args.rounds, "load": f"{load:.1f}", "version": version(name),
-                     "date": datetime.date.today().isoformat(), "cpu": cost.cpu_name(), "features": " ".join(cost.cpu_features())})
+                     "runs": len(runs), "rounds": args.rounds, "load": f"{load:.1f}",
+                     "version": version(contest.peer_of(name)), **machine()})
     return rows
 
 
@@ -165,25 +133,21 @@ def profile(args, model, name, threads):
 
 def main(args, have):
     if args.table:
-        return table(read())
-    wanted = args.models.split(",") if args.models else list(models.MODELS)
-    unknown = set(wanted) - set(models.MODELS)
-    if unknown:
-        sys.exit(f"--models: {', '.join(sorted(unknown))} is not one of {', '.join(models.MODELS)}")
+        return table(RESULTS.read())
     tools.build()
-    rows = []
+    rows, wanted = [], networks.chosen(args.models)
     for model in wanted:
-        models.make(model, OUT, SAMPLES)
+        models.make(model)
     for threads in map(int, args.threads.split(",")):
         for model in wanted:
             if args.profile:
-                for name in contest.names(model, args.profile.split(","), [i for i in args.isa.split(",") if i]):
+                for name in contest.names(model, args.profile.split(","), isas(args)):
                     if contest.peer_of(name) is None:
                         profile(args, model, name, threads)
                 continue
             rows += measure(args, model, threads, have)
             if not args.no_keep:
-                keep(rows)
+                RESULTS.keep(rows)
     if rows:
         table(rows)
     return 0

@@ -1,14 +1,15 @@
 """The five networks that are timed, with seeded random weights, and samples for them.
 
 They are written in the form PyTorch's exporter gives (opset 17, batch 1, Conv and BatchNormalization not fused). Times are valid,
-accuracies are not. make(name, folder) writes NAME.onnx and NAME.npz (samples: one array per input).
+accuracies are not. make(name) writes the model and its samples.
 """
 import math
 
 import numpy as np
 import onnx
 
-from octbench import places  # noqa: F401  # the modules of scripts/ are found through it
+from octbench.networks import ENCODERS, SAMPLES, VISION, data_file, model_file
+from octbench.places import OUT
 from make_zoo import texture
 from pylib.builder import Net
 
@@ -124,7 +125,6 @@ MODELS = {
     "bert_base": lambda n, data: texts(n, data, 12, 768, 12, 3072),
     "lstm_tagger": lambda n, data: [("tags", tagger(n, n.input("input_ids", data["input_ids"])))],
 }
-VISION, ENCODERS = ("resnet50", "mobilenetv2"), ("minilm_l6", "bert_base")
 
 
 def samples(name, count):
@@ -138,14 +138,16 @@ def samples(name, count):
     return {"input_ids": rng.integers(0, TAGGER_VOCABULARY, (count, TAGGER_TOKENS), dtype=np.int64)}
 
 
-def make(name, folder, count):
-    """Writes NAME.onnx and NAME.npz; returns both paths. What is there already stays."""
-    folder.mkdir(exist_ok=True)
-    model, data = folder / f"{name}.onnx", folder / f"{name}.npz"
+def make(name):
+    """Writes the model and its samples into OUT. What is there already stays."""
+    OUT.mkdir(exist_ok=True)
+    model, data = model_file(name), data_file(name)
+    if data.exists() and model.exists():
+        return
+    arrays = samples(name, SAMPLES)
     if not data.exists():
-        np.savez(data, **samples(name, count))
+        np.save(data, arrays["input"]) if name in VISION else np.savez(data, **arrays)
     if not model.exists():
-        arrays = dict(np.load(data))
         n = Net(name, opset=17)
         if name not in VISION:
             n.batch = 1
@@ -156,4 +158,3 @@ def make(name, folder, count):
             value.type.tensor_type.shape.dim[0].dim_value = 1
         onnx.save(made, model.with_suffix(".part"))
         model.with_suffix(".part").rename(model)
-    return model, data

@@ -15,11 +15,12 @@ LEAST, WARM_SECONDS = 3, 0.3
 
 
 def sample(data):
-    return {k: v[:1] for k, v in np.load(data).items()}
+    return next(forms.feeds(data, 1))
 
 
-def onnxruntime_of(model, feed, threads, exact=False):
+def onnxruntime_of(model, data, threads, exact=False):
     import onnxruntime
+    feed = sample(data)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads, options.log_severity_level = threads, 1, 4
     if exact:
@@ -28,8 +29,9 @@ def onnxruntime_of(model, feed, threads, exact=False):
     return lambda: session.run(None, feed)
 
 
-def openvino_of(model, feed, threads):
+def openvino_of(model, data, threads):
     import openvino
+    feed = sample(data)
     settings = {"INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY"}
     request = openvino.Core().compile_model(model, "CPU", settings).create_infer_request()
     return lambda: request.infer(feed)
@@ -37,10 +39,10 @@ def openvino_of(model, feed, threads):
 
 def torch_of(make):
     """A runner of what make(path of the model, samples as tensors) returns."""
-    def runner(model, feed, threads):
+    def runner(model, data, threads):
         import torch
         torch.set_num_threads(threads)
-        samples = [tuple(torch.from_numpy(v) for v in f.values()) for f in forms.feeds(model.replace(".onnx", ".npz"), forms.CALIB)]
+        samples = [tuple(torch.from_numpy(v) for v in f.values()) for f in forms.feeds(data, forms.CALIB)]
         with torch.no_grad():
             net = make(model, samples)
 
@@ -88,11 +90,11 @@ def torch_dynamic(model, samples):
     return torch.ao.quantization.quantize_dynamic(torch_float(model, samples), {torch.nn.Linear, torch.nn.LSTM}, dtype=torch.qint8)
 
 
-def litert_of(model, feed, threads):
+def litert_of(model, data, threads):
     from ai_edge_litert.interpreter import Interpreter
     net = Interpreter(model, num_threads=threads)
     net.allocate_tensors()
-    for detail, x in zip(net.get_input_details(), feed.values()):
+    for detail, x in zip(net.get_input_details(), sample(data).values()):
         if x.ndim == 4:
             x = forms.channels_last(x)
         scale, zero = detail["quantization"]
@@ -118,7 +120,7 @@ def main():
     kind, model, data, threads = sys.argv[1:]
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)                              # what peers print must not come between the answers
-    run = KINDS[kind](model, sample(data), int(threads))
+    run = KINDS[kind](model, data, int(threads))
     start = time.perf_counter()
     while time.perf_counter() - start < WARM_SECONDS:
         run()
