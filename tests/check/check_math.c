@@ -146,7 +146,7 @@ static void judge_special(oct_check *t, const char *name, float x, float y, floa
 {
     t->cases++;
     if ((got != got && want != want) ||
-        (signbit(got) == signbit(want) && (got == want || fabsf(got - want) <= 1e-6f * fabsf(want))))
+        (!signbit(got) == !signbit(want) && (got == want || fabsf(got - want) <= 1e-6f * fabsf(want))))
         return;
     printf("# FAIL %s(%g, %g): %g, want %g\n", name, (double)x, (double)y, (double)got, (double)want);
     t->failed++;
