@@ -1,30 +1,28 @@
-/* tests/check/bench.c -- times products and convolutions on layers of real networks, in GMAC/s, one thread. */
+/* tests/check/bench.c -- times products and convolutions on layers of real networks, one thread: GOP/s (two operations a
+ * multiply-accumulate), and which share that is of what this core can do on registers alone. */
 #include "check.h"
 #include "kernels/conv/conv.h"
+#include "peak.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* A line of a file of bench/shapes: a convolution, or a product as a 1x1 one, and how often a network has it. */
 typedef struct layer {
-    const char *name;
-    int hw, c, oc, k, s, groups;
+    char op[24];
+    bool computed; /* both operands are activations: packing is part of the work */
+    int64_t times, batch;
+    oct_conv_geom g;
 } layer;
-
-static const layer layers[] = {
-    { "resnet50 conv1 7x7/2", 224, 3, 64, 7, 2, 1 },      { "mobilenet conv1 3x3/2", 224, 3, 32, 3, 2, 1 },
-    { "resnet50 3x3 64", 56, 64, 64, 3, 1, 1 },           { "resnet50 3x3 256", 14, 256, 256, 3, 1, 1 },
-    { "resnet50 1x1 256-64", 56, 256, 64, 1, 1, 1 },      { "resnet50 1x1 1024-256", 14, 1024, 256, 1, 1, 1 },
-    { "resnet50 1x1/2 512-1024", 28, 512, 1024, 1, 2, 1 }, { "mobilenetv2 1x1 24-144", 56, 24, 144, 1, 1, 1 },
-    { "mobilenetv2 1x1 576-96", 14, 576, 96, 1, 1, 1 },   { "mobilenetv2 1x1 320-1280", 7, 320, 1280, 1, 1, 1 },
-    { "mobilenetv2 dw 3x3 144", 56, 144, 144, 3, 1, 144 }, { "mobilenetv2 dw 3x3/2 576", 14, 576, 576, 3, 2, 576 },
-    { "fully connected 1280-1000", 1, 1280, 1000, 1, 1, 1 },
-};
 
 typedef struct timing {
     oct_sconv s;
     oct_qconv q;
     void *x, *y, *packed, *scratch;
+    const void *w;
+    bool computed;
     oct_sout sout;
     oct_qout out;
 } timing;
@@ -32,12 +30,16 @@ typedef struct timing {
 static void run_s(void *arg)
 {
     timing *b = arg;
+    if (b->computed)
+        oct_sconv_pack(&b->s, b->w, b->packed);
     oct_sconv_run(&b->s, NULL, b->x, b->packed, b->y, &b->sout, b->scratch);
 }
 
 static void run_q(void *arg)
 {
     timing *b = arg;
+    if (b->computed)
+        oct_qconv_pack(&b->q, b->w, NULL, 0, b->packed);
     oct_qconv_run(&b->q, NULL, b->x, 3, b->packed, NULL, &b->out, b->y, b->scratch);
 }
 
@@ -69,73 +71,163 @@ static const oct_qgemm_kernel *plain_kernel(const oct_qgemm_kernel *k)
     return plain;
 }
 
-/* 8-bit weights, 7-bit weights, 8-bit weights by the plain kernel: seconds, measured in turns. */
-static void bench_bytes(oct_check *t, timing *b, double best[3])
+enum { FORMS = 4 }; /* f32, 8-bit weights, 7-bit weights, 8-bit weights by the plain kernel */
+
+/* Seconds of the three integer forms, measured in turns. */
+static void time_bytes(oct_check *t, timing *b, double seconds[FORMS - 1])
 {
     const oct_conv_geom *g = &b->q.g;
-    const size_t nx = (size_t)(g->h * g->w * g->c), n = (size_t)(g->c / g->groups * g->kh * g->kw), oc = (size_t)g->oc;
+    const size_t nx = (size_t)(g->h * g->w * g->c), taps = (size_t)(g->kh * g->kw);
+    const size_t n = (size_t)(g->c / g->groups) * taps, oc = (size_t)g->oc;
     const oct_qgemm_kernel *kernel[] = { b->q.kernel, b->q.kernel, plain_kernel(b->q.kernel) };
-    timing each[3] = { *b, *b, *b };
+    timing each[FORMS - 1] = { *b, *b, *b };
     oct_fill_bytes(t, b->x, nx);
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < FORMS - 1; i++) {
         int8_t *w = oct_check_buffer(t, n * oc);
         fill_bell(t, w, oc, n, i == 1 ? 63 : 127);
+        each[i].w = w;
         each[i].packed = oct_check_buffer(t, b->q.packed_size);
         each[i].q.kernel = kernel[i];
+        each[i].q.hasty = b->computed;
         oct_qconv_pack(&each[i].q, w, NULL, 0, each[i].packed);
-        best[i] = 1e9;
+        seconds[i] = 1e9;
     }
     for (int round = 0; round < 3; round++)
-        for (size_t i = 0; i < 3; i++) {
+        for (size_t i = 0; i < FORMS - 1; i++) {
             const double s = oct_check_time(run_q, &each[i]);
-            best[i] = s < best[i] ? s : best[i];
+            seconds[i] = s < seconds[i] ? s : seconds[i];
         }
 }
 
-static void bench_layer(oct_check *t, const layer *l)
+/* Seconds of all forms of one product of the layer. */
+static oct_status time_layer(oct_check *t, const layer *l, double seconds[FORMS], oct_conv_path *path, oct_err *err)
 {
-    oct_conv_geom g;
-    oct_conv_geom_init(&g);
-    g.h = g.w = l->hw, g.c = l->c, g.oc = l->oc, g.groups = l->groups;
-    g.kh = g.kw = l->k, g.sh = g.sw = l->s, g.ph = g.pw = l->k / 2;
-    g.oh = g.ow = (l->hw - 1) / l->s + 1;
-    const size_t nx = (size_t)(g.h * g.w * g.c), ny = (size_t)(g.oh * g.ow * g.oc);
-    const size_t nw = (size_t)(g.c / g.groups * g.oc * g.kh * g.kw);
-    const double macs = (double)ny * (double)(g.c / g.groups * g.kh * g.kw) * 1e-9;
-    timing b;
-    oct_err err = OCT_ERR_INIT;
-    if (oct_sconv_prepare(&b.s, &g, 1, &err) != OCT_OK || oct_qconv_prepare(&b.q, &g, OCT_U8, OCT_S8, 1, &err) != OCT_OK) {
-        printf("%s: %s\n", l->name, err.text);
-        return;
-    }
-    float *w = oct_check_buffer(t, nw * 4), *mult = oct_check_buffer(t, (size_t)g.oc * 4);
+    const oct_conv_geom *g = &l->g;
+    timing b = { .computed = l->computed };
+    OCT_TRY(oct_sconv_prepare(&b.s, g, 1, err));
+    OCT_TRY(oct_qconv_prepare(&b.q, g, OCT_U8, OCT_S8, 1, err));
+    const size_t nx = (size_t)(g->h * g->w * g->c), ny = (size_t)(g->oh * g->ow * g->oc);
+    const size_t nw = (size_t)(g->c / g->groups * g->oc * g->kh * g->kw);
+    float *w = oct_check_buffer(t, nw * 4), *mult = oct_check_buffer(t, (size_t)g->oc * 4);
     oct_fill_f32(t, w, nw);
-    for (int64_t i = 0; i < g.oc; i++)
+    for (int64_t i = 0; i < g->oc; i++)
         mult[i] = 1e-4f;
     b.sout = (oct_sout){ .bias = mult, .clamp = true, .hi = 6 };
+    b.w = w;
     b.x = oct_check_buffer(t, nx * 4);
     b.y = oct_check_buffer(t, ny * 4);
     b.packed = oct_check_buffer(t, b.s.packed_size);
     b.scratch = oct_check_buffer(t, b.s.scratch_size);
     oct_fill_f32(t, b.x, nx);
     oct_sconv_pack(&b.s, w, b.packed);
-    const double fs = oct_check_time(run_s, &b);
+    seconds[0] = oct_check_time(run_s, &b);
     b.scratch = oct_check_buffer(t, b.q.scratch_size);
     b.out = (oct_qout){ .mult = mult };
     oct_qout_range(&b.out, OCT_QOUT_U8, 128);
-    double best[3];
-    bench_bytes(t, &b, best);
-    printf("%-26s %-9s %8.1f %9.1f %9.1f %9.1f %9.1f\n", l->name, oct_conv_path_name(b.q.path), macs * 1e3, macs / fs,
-           macs / best[0], macs / best[1], macs / best[2]);
-    oct_check_release(t);
+    time_bytes(t, &b, seconds + 1);
+    *path = b.q.path;
+    return OCT_OK;
 }
 
-void bench_products(oct_check *t)
+static double giga_operations(const layer *l)
 {
-    printf("%s, float %s, int8 %s\n", oct_isa_name(oct_isa_active()), oct_sgemm_select(oct_isa_active())->name,
-           oct_qgemm_select(oct_isa_active())->name);
-    printf("%-26s %-9s %8s %9s %9s %9s %9s   GMAC/s, one thread\n", "layer", "path", "MMAC", "f32", "8-bit", "7-bit",
-           "plain");
-    for (size_t i = 0; i < OCT_COUNT(layers); i++)
-        bench_layer(t, &layers[i]);
+    const oct_conv_geom *g = &l->g;
+    const int64_t pixels = g->transposed ? g->h * g->w : g->oh * g->ow;
+    return 2e-9 * (double)(pixels * g->kh * g->kw) * (double)(g->c / g->groups) * (double)g->oc;
+}
+
+static void layer_name(const layer *l, char *to, size_t size)
+{
+    const oct_conv_geom *g = &l->g;
+    if (strstr(l->op, "Conv") == NULL)
+        snprintf(to, size, "%s %" PRId64 "x%" PRId64 "x%" PRId64 "%s", l->op, g->h, g->c, g->oc, l->computed ? " both" : "");
+    else
+        snprintf(to, size, "%s %" PRId64 "x%" PRId64 "/%" PRId64 " %" PRId64 "x%" PRId64 " %" PRId64 "-%" PRId64 "%s", l->op, g->kh,
+                 g->kw, g->sh, g->h, g->w, g->c, g->oc, g->groups == g->c && g->c > 1 ? " dw" : g->groups > 1 ? " grouped" : "");
+}
+
+/* GOP/s of each form and its share of the peak. */
+static void print_line(const char *name, const char *path, double work, const double seconds[FORMS], const double peak[FORMS])
+{
+    printf("%-34s %-9s %9.1f", name, path, work * 1e3);
+    for (size_t i = 0; i < FORMS; i++) {
+        const double rate = work / seconds[i];
+        printf(peak[i] > 0 ? " %7.1f %3.0f%%" : " %7.1f    ", rate, peak[i] > 0 ? rate / peak[i] * 100 : 0);
+    }
+    printf("\n");
+    fflush(stdout);
+}
+
+/* ---- files of shapes ---- */
+
+static const char columns[] = "op,times,weights,batch,h,w,c,oc,kh,kw,sh,sw,dh,dw,pt,pl,oh,ow,groups\n";
+
+static bool read_layer(const char *line, layer *l)
+{
+    char weights[24];
+    oct_conv_geom *g = &l->g;
+    oct_conv_geom_init(g);
+    const int n = sscanf(line,
+                         "%23[^,],%" SCNd64 ",%23[^,],%" SCNd64 ",%" SCNd64 ",%" SCNd64 ",%" SCNd64 ",%" SCNd64 ",%" SCNd64 ",%" SCNd64
+                         ",%" SCNd64 ",%" SCNd64 ",%" SCNd64 ",%" SCNd64 ",%" SCNd64 ",%" SCNd64 ",%" SCNd64 ",%" SCNd64 ",%" SCNd64,
+                         l->op, &l->times, weights, &l->batch, &g->h, &g->w, &g->c, &g->oc, &g->kh, &g->kw, &g->sh, &g->sw, &g->dh, &g->dw,
+                         &g->ph, &g->pw, &g->oh, &g->ow, &g->groups);
+    l->computed = n == 19 && strcmp(weights, "computed") == 0;
+    g->transposed = n == 19 && strcmp(l->op, "ConvTranspose") == 0;
+    return n == 19;
+}
+
+static bool bench_file(oct_check *t, const char *path, const double peak[FORMS])
+{
+    char line[256], name[80];
+    FILE *f = fopen(path, "r");
+    if (!f || !fgets(line, sizeof line, f) || strcmp(line, columns) != 0) {
+        printf("%s: not a file of shapes (bench/shapes.py writes them)\n", path);
+        if (f)
+            fclose(f);
+        return false;
+    }
+    double total[FORMS] = { 0 }, work = 0;
+    bool ok = true;
+    printf("\n%s\n", path);
+    while (ok && fgets(line, sizeof line, f)) {
+        layer l;
+        double seconds[FORMS];
+        oct_conv_path how;
+        oct_err err = OCT_ERR_INIT;
+        ok = read_layer(line, &l) && time_layer(t, &l, seconds, &how, &err) == OCT_OK;
+        oct_check_release(t);
+        if (!ok) {
+            printf("%s: %s: %s", path, err.text[0] ? err.text : "cannot read the line", line);
+            break;
+        }
+        layer_name(&l, name, sizeof name);
+        print_line(name, oct_conv_path_name(how), giga_operations(&l), seconds, peak);
+        work += giga_operations(&l) * (double)(l.times * l.batch);
+        for (size_t i = 0; i < FORMS; i++)
+            total[i] += seconds[i] * (double)(l.times * l.batch);
+    }
+    fclose(f);
+    if (ok) {
+        print_line("all, as often as they come", "", work, total, peak);
+        printf("%-54s %9.2f ms %8.2f ms %8.2f ms %8.2f ms\n", "", total[0] * 1e3, total[1] * 1e3, total[2] * 1e3, total[3] * 1e3);
+    }
+    return ok;
+}
+
+bool bench_products(oct_check *t, char **files, int n)
+{
+    static char *selection[] = { OCT_SHAPES };
+    const oct_isa isa = oct_isa_active();
+    const oct_qgemm_kernel *kernel = oct_qgemm_select(isa);
+    const double f32 = oct_peak_of(OCT_PEAK_FLOAT, isa) * 2e-9, bytes = oct_peak_of(OCT_PEAK_BYTES, isa) * 2e-9;
+    const double plain = kernel == plain_kernel(kernel) ? bytes : oct_peak_of(OCT_PEAK_WIDE, isa) * 2e-9;
+    const double peak[FORMS] = { f32, bytes, bytes, plain };
+    printf("%s, float %s, int8 %s; GOP/s, one thread, and the share of the peak: f32 %.1f, bytes %.1f, plain %.1f\n", oct_isa_name(isa),
+           oct_sgemm_select(isa)->name, kernel->name, f32, bytes, plain);
+    printf("%-34s %-9s %9s %12s %12s %12s %12s\n", "layer", "path", "MOP", "f32", "8-bit", "7-bit", "plain");
+    bool ok = true;
+    for (int i = 0; i < (n ? n : 1) && ok; i++)
+        ok = bench_file(t, n ? files[i] : selection[i], peak);
+    return ok;
 }

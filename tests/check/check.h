@@ -31,8 +31,7 @@ void oct_fill_extremes(oct_check *t, void *x, size_t n);   /* bytes 0, 255, 127,
 void oct_check_same(oct_check *t, const void *want, const void *got, size_t size, size_t elem, const char *fmt, ...)
     OCT_PRINTF(6, 7);
 
-double oct_check_seconds(void);
-/* Calls fn(arg) often enough to time it; returns seconds a call (best of some). */
+/* Calls fn(arg) often enough to time it; returns seconds of this thread's CPU a call (best of some). */
 double oct_check_time(void (*fn)(void *), void *arg);
 
 void check_sgemm(oct_check *t);
@@ -46,7 +45,9 @@ void check_elem(oct_check *t);
 void check_count(oct_check *t);
 void check_math(oct_check *t);
 void check_values(oct_check *t);
-void bench_products(oct_check *t);
+/* Times the shapes of n files of bench/shapes; n 0: a selection. false when a file cannot be used. */
+bool bench_products(oct_check *t, char **files, int n);
+void bench_rows(oct_check *t);
 void bench_nbits(oct_check *t);
 void print_bits(oct_check *t);
 
