@@ -7,18 +7,22 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Per-channel DequantizeLinear is an operator of opset 13. */
-enum { LEAST_OPSET = 13 };
+/* Per-channel DequantizeLinear is an operator of opset 13; Conv and pooling take bfloat16 from 22 on. */
+static int64_t least_opset(const oct_qjob_opts *o)
+{
+    return o->scheme == OCT_SCHEME_BF16 ? 22 : 13;
+}
 
 static oct_status prepare_graph(oct_graph *g, const oct_qjob_opts *o, oct_err *err)
 {
     OCT_TRY(oct_infer_shapes(g, err));
-    if (oct_graph_opset(g, "") < LEAST_OPSET) {
+    const int64_t least = least_opset(o);
+    if (oct_graph_opset(g, "") < least) {
         int64_t from = oct_graph_opset(g, "");
-        OCT_TRY(oct_raise_opset(g, LEAST_OPSET, err));
+        OCT_TRY(oct_raise_opset(g, least, err));
         if (o->log && o->log->change) {
             char text[64];
-            snprintf(text, sizeof text, "opset %lld to %d", (long long)from, LEAST_OPSET);
+            snprintf(text, sizeof text, "opset %lld to %lld", (long long)from, (long long)least);
             o->log->change(o->log->arg, "opset", text, "");
         }
     }
@@ -52,7 +56,7 @@ static void read_policy(oct_qjob *j)
 
 oct_status oct_qjob_create(oct_graph *g, const oct_qjob_opts *opts, oct_qjob **job, oct_err *err)
 {
-    if (opts->scheme == OCT_SCHEME_FP16 || opts->scheme == OCT_SCHEME_BF16 || opts->scheme == OCT_SCHEME_WEIGHT_ONLY)
+    if (opts->scheme == OCT_SCHEME_WEIGHT_ONLY)
         return oct_fail(err, OCT_EUNSUPPORTED, "scheme '%s' is not built yet", oct_scheme_name(opts->scheme));
     OCT_TRY(prepare_graph(g, opts, err));
     oct_arena *a = oct_arena_create();
@@ -159,6 +163,21 @@ static oct_status decide_weights(oct_qjob *j, const oct_calib *c, oct_err *err)
     return OCT_OK;
 }
 
+static bool runs_on_integers(const qnode *q)
+{
+    return q->role != OCT_ROLE_FLOAT && q->role != OCT_ROLE_HALF;
+}
+
+static oct_scheme scheme_of(const qnode *q)
+{
+    switch (q->role) {
+    case OCT_ROLE_FLOAT: return OCT_SCHEME_FLOAT;
+    case OCT_ROLE_DYNAMIC: return OCT_SCHEME_DYNAMIC;
+    case OCT_ROLE_HALF: return q->row.scheme;
+    default: return OCT_SCHEME_STATIC;
+    }
+}
+
 static void describe(oct_qjob *j, int id)
 {
     const oct_node *n = &j->g->node[id];
@@ -166,10 +185,14 @@ static void describe(oct_qjob *j, int id)
     oct_layer_decision *d = &q->decision;
     const qweights *w = j->weights[id];
     *d = (oct_layer_decision){ .node = id, .name = n->name, .op = n->op, .why = q->why, .sqnr_weights = NAN, .sqnr_output = NAN };
-    d->integer = q->role != OCT_ROLE_FLOAT;
-    d->scheme = q->role == OCT_ROLE_FLOAT ? OCT_SCHEME_FLOAT : q->role == OCT_ROLE_DYNAMIC ? OCT_SCHEME_DYNAMIC : OCT_SCHEME_STATIC;
+    d->integer = runs_on_integers(q);
+    d->scheme = scheme_of(q);
     if (n->n_in > 1 && n->in[1] >= 0 && j->g->value[n->in[1]].konst)
         d->weight_count = j->g->value[n->in[1]].konst->count;
+    if (q->role == OCT_ROLE_HALF && d->weight_count) {
+        d->weights = oct_half_type(j, id);
+        d->sqnr_weights = oct_half_sqnr(j->g->value[n->in[1]].konst, d->weights);
+    }
     if (w) {
         d->weights = w->dtype;
         d->per_channel = w->channels > 1;
@@ -191,6 +214,7 @@ oct_status oct_qjob_decide(oct_qjob *j, const oct_calib *c, oct_err *err)
     OCT_TRY(oct_place(j, err)); /* forgets grids of an earlier decision */
     for (bool changed = true; changed;) {
         OCT_TRY(oct_choose_grids(j, c, &changed, err));
+        OCT_TRY(oct_half_check(j, c, &changed, err));
         if (changed)
             OCT_TRY(oct_place(j, err));
     }
@@ -203,7 +227,7 @@ oct_status oct_qjob_decide(oct_qjob *j, const oct_calib *c, oct_err *err)
 oct_layer_plan oct_qjob_plan(const oct_qjob *j, size_t i)
 {
     const qnode *q = &j->node[j->layer[i]];
-    return (oct_layer_plan){ .node = j->layer[i], .integer = q->role != OCT_ROLE_FLOAT, .why = q->why };
+    return (oct_layer_plan){ .node = j->layer[i], .integer = runs_on_integers(q), .scheme = scheme_of(q), .why = q->why };
 }
 
 oct_status oct_quantized_copy(oct_qjob *j, oct_graph **copy, oct_err *err)
@@ -218,6 +242,14 @@ oct_status oct_quantized_copy(oct_qjob *j, oct_graph **copy, oct_err *err)
     else
         *copy = c;
     return s;
+}
+
+bool oct_qjob_has_grids(const oct_qjob *j)
+{
+    for (size_t v = 0; v < j->n_values; v++)
+        if (j->value[v].wanted && !j->value[v].constant)
+            return true;
+    return false;
 }
 
 oct_observer_spec oct_qjob_observer(const oct_qjob *j)

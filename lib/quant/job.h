@@ -9,7 +9,8 @@ typedef enum oct_role {
     OCT_ROLE_PRODUCT,  /* Conv, Gemm, MatMul on integers */
     OCT_ROLE_INTEGER,  /* another operator on integers */
     OCT_ROLE_CLAMP,    /* a clamp that the quantized output of the node before it does: goes away */
-    OCT_ROLE_DYNAMIC   /* a product whose activation is quantized when it runs */
+    OCT_ROLE_DYNAMIC,  /* a product whose activation is quantized when it runs */
+    OCT_ROLE_HALF      /* computes on 16-bit floats */
 } oct_role;
 
 typedef struct qnode {
@@ -23,6 +24,7 @@ typedef struct qnode {
 /* A value that gets a grid. */
 typedef struct qvalue {
     bool wanted;      /* a quantizer stands on it */
+    bool ranged;      /* its range decides whether 16-bit floats hold it */
     int axis;         /* dimension of channels for per-channel moments; -1 the last, 0 none */
     bool constant;    /* a constant operand of an integer operator (not a product's weight) */
     int same;         /* value whose grid it shares (union-find parent); itself at the root */
@@ -73,6 +75,19 @@ oct_status oct_place(oct_qjob *j, oct_err *err);
 int oct_grid_root(const oct_qjob *j, int value);
 /* The value on which the quantizer behind node's output 0 stands: the output, or that of the clamp it does. */
 int oct_quantized_output(const oct_qjob *j, int node);
+
+/* half.c: after other roles are chosen, the nodes that compute on 16-bit floats, and the values whose range must be known for it. */
+oct_status oct_half_place(oct_qjob *j, oct_err *err);
+/* Bars nodes with a constant or (c not NULL) a value that the type does not hold; *changed is set where one was barred. */
+oct_status oct_half_check(oct_qjob *j, const oct_calib *c, bool *changed, oct_err *err);
+/* The type that a node computes on, or OCT_UNDEFINED: not on 16-bit floats. Nodes added since the job was made have none. */
+oct_dtype oct_half_type(const oct_qjob *j, int node);
+/* Whether input `slot` has the type that the operator computes on: not Resize's scales. */
+bool oct_half_follows(const oct_node *n, int slot);
+/* dB of rounding a constant to t; NaN: not f32. */
+double oct_half_sqnr(const oct_tensor *c, oct_dtype t);
+/* half_write.c: types and Casts, in the graph with its quantizers written. */
+oct_status oct_half_rewrite(oct_qjob *j, oct_err *err);
 
 /* grids.c: grids of all wanted values. */
 oct_status oct_choose_grids(oct_qjob *j, const oct_calib *c, bool *changed, oct_err *err);

@@ -171,9 +171,11 @@ static bool candidate(const oct_qjob *j, int id, const char **why)
 {
     const oct_node *n = &j->g->node[id];
     const oct_op *op = op_of(j, id);
-    if (!op || op->quant == OCT_QUANT_NONE || op->quant == OCT_QUANT_WEIGHTED || n->n_captured)
+    const oct_scheme scheme = j->node[id].row.scheme;
+    if (!op || op->quant == OCT_QUANT_NONE || op->quant == OCT_QUANT_WEIGHTED || n->n_captured || scheme == OCT_SCHEME_FP16 ||
+        scheme == OCT_SCHEME_BF16)
         return false;
-    if (j->node[id].row.scheme == OCT_SCHEME_FLOAT) {
+    if (scheme == OCT_SCHEME_FLOAT) {
         *why = j->node[id].row.rule;
         return false;
     }
@@ -326,7 +328,7 @@ static oct_status list_wanted(oct_qjob *j, oct_err *err)
         return oct_nomem(err);
     j->n_wanted = 0;
     for (size_t v = 0; v < j->n_values; v++)
-        if (j->value[v].wanted && !j->value[v].constant) {
+        if (j->value[v].ranged || (j->value[v].wanted && !j->value[v].constant)) {
             j->wanted_axes[j->n_wanted] = j->value[v].axis;
             j->wanted[j->n_wanted++] = j->g->value[v].name;
         }
@@ -353,5 +355,6 @@ oct_status oct_place(oct_qjob *j, oct_err *err)
         choose_others(j);
     want_values(j);
     share_grids(j);
+    OCT_TRY(oct_half_place(j, err));
     return list_wanted(j, err);
 }

@@ -46,6 +46,7 @@ typedef struct oct_qjob_opts {
     const oct_pass_log *log;  /* of changes by passes; may be NULL */
     bool have_data;           /* statistics will come: static; else dynamic and weight-only */
     bool no_bias_correction;
+    bool half_io;             /* graph inputs and outputs of float32 become 16-bit, too (--no-keep-io-types) */
 } oct_qjob_opts;
 
 typedef struct oct_qjob oct_qjob;
@@ -63,9 +64,14 @@ const char *const *oct_qjob_values(const oct_qjob *j, const int **axes, size_t *
 typedef struct oct_layer_plan {
     int node;
     bool integer;
+    oct_scheme scheme;
     const char *why;
 } oct_layer_plan;
 oct_layer_plan oct_qjob_plan(const oct_qjob *j, size_t i);
+
+/* Whether statistics choose grids, so that there is something to tune and to correct (tune.h); else they decide about ranges
+ * at most. */
+bool oct_qjob_has_grids(const oct_qjob *j);
 
 /* c may be NULL when nothing needs statistics. A value that the table lacks or has commented out stays float, with its
  * neighbours, and the decision says so. */

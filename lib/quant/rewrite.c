@@ -340,6 +340,7 @@ static oct_status write_all(writer *w, oct_err *err)
     for (size_t i = 0; i < j->n_layer; i++)
         if (j->node[j->layer[i]].role == OCT_ROLE_DYNAMIC && j->weights[j->layer[i]])
             OCT_TRY(write_dynamic(w, j->layer[i], err));
+    OCT_TRY(oct_half_rewrite(j, err));
     oct_graph_prune(j->g);
     OCT_TRY(oct_graph_sort(j->g, err));
     return oct_graph_check(j->g, err);

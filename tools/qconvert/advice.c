@@ -76,8 +76,13 @@ oct_status advice_print(const session *s, oct_err *err)
     gain n = { 0 };
     char text[32], part[32];
     size_t now = 0;
-    if (strcmp(s->a->model, "-") == 0)
+    if (strcmp(s->a->model, "-") == 0 || s->scheme == OCT_SCHEME_BF16)
         return OCT_OK;
+    if (s->scheme == OCT_SCHEME_FP16) {
+        fputs("\nThere were no samples: whether the activations stay within float16's 65504 is not known. With --data the layers\n"
+              "of which they do not are found, and stay float.\n", f);
+        return OCT_OK;
+    }
     OCT_TRY(forecast(s, &n, err));
     for (size_t i = 0; i < s->n_layers; i++)
         now += s->layers[i].product && s->layers[i].d.integer;

@@ -68,7 +68,7 @@ static void put_verdict(oct_json *j, const session *s)
 
 oct_status report_json(const session *s, oct_err *err)
 {
-    size_t products = 0, integer = 0;
+    const layer_count n = count_layers(s);
     oct_buf b = OCT_BUF_INIT;
     oct_json j = OCT_JSON_INIT(&b);
     oct_json_open(&j, NULL, '{');
@@ -84,14 +84,12 @@ oct_status report_json(const session *s, oct_err *err)
     oct_json_bool(&j, "estimated", s->a->dry_run);
     oct_json_close(&j);
     oct_json_open(&j, "layers", '[');
-    for (size_t i = 0; i < s->n_layers; i++) {
+    for (size_t i = 0; i < s->n_layers; i++)
         put_layer(&j, &s->layers[i]);
-        products += s->layers[i].product;
-        integer += s->layers[i].product && s->layers[i].d.integer;
-    }
     oct_json_close(&j);
-    oct_json_int(&j, "layers_with_weights", (int64_t)products);
-    oct_json_int(&j, "int8_layers", (int64_t)integer);
+    oct_json_int(&j, "layers_with_weights", (int64_t)n.products);
+    oct_json_int(&j, "int8_layers", (int64_t)n.integer);
+    oct_json_int(&j, "half_layers", (int64_t)n.half);
     oct_json_open(&j, "passes", '[');
     for (size_t i = 0; i < s->n_changes; i++) {
         oct_json_open(&j, NULL, '{');

@@ -72,11 +72,30 @@ oct_status session_layers(session *s, oct_err *err)
     return OCT_OK;
 }
 
+static bool is_half(const layer *l)
+{
+    return l->d.scheme == OCT_SCHEME_FP16 || l->d.scheme == OCT_SCHEME_BF16;
+}
+
+layer_count count_layers(const session *s)
+{
+    layer_count n = { 0 };
+    for (size_t i = 0; i < s->n_layers; i++) {
+        const layer *l = &s->layers[i];
+        n.products += l->product;
+        n.integer += l->product && l->d.integer;
+        n.half += l->product && is_half(l);
+    }
+    return n;
+}
+
 uint64_t saved_bytes(const session *s)
 {
     uint64_t saved = 0;
-    for (size_t i = 0; i < s->n_layers; i++)
-        if (s->layers[i].product && s->layers[i].d.integer)
-            saved += (uint64_t)s->layers[i].d.weight_count * 3;
+    for (size_t i = 0; i < s->n_layers; i++) {
+        const layer *l = &s->layers[i];
+        if (l->product && (l->d.integer || is_half(l)))
+            saved += (uint64_t)l->d.weight_count * (is_half(l) ? 2 : 3);
+    }
     return saved < s->size_before ? saved : s->size_before;
 }

@@ -70,7 +70,7 @@ static oct_status lint_table(const linter *l, oct_err *err)
         oct_table_row(t);
         oct_table_cell(t, "%s", layer_name(l->m->graph, p.node, x->name));
         oct_table_cell(t, "%s", x->op);
-        oct_table_cell(t, "%s", p.integer ? "int8" : "float");
+        oct_table_cell(t, "%s", p.integer ? "int8" : oct_scheme_name(p.scheme));
         oct_table_cell(t, "%s", p.why ? p.why : "");
     }
     oct_status s = oct_table_print(t, f, err);

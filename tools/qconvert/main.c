@@ -58,7 +58,8 @@ static oct_status dispatch(oct_cli *cli, const convert_args *a, oct_err *err)
 
 int main(int argc, char **argv)
 {
-    convert_args a = { .target = "onnxruntime-x86", .scheme = "auto", .format = "qdq", .bias_correction = true, .recover = true };
+    convert_args a = { .target = "onnxruntime-x86", .scheme = "auto", .format = "qdq", .bias_correction = true, .recover = true,
+                       .keep_io_types = true };
     char observers[200];
     snprintf(observers, sizeof observers, "how ranges are chosen, for every tensor: %s", oct_observer_names());
 #define SAMPLES                                                                                                                     \
@@ -88,8 +89,9 @@ int main(int argc, char **argv)
         OPT_STR(0, "metric", &a.metric, "M", "the metric that counts: top1, top5, mse, agreement, cosine, sqnr"),
         OPT_FILE(0, "labels", &a.data.labels, "labels of the samples: an .npy of integers or a CSV"),
         OPT_GROUP("Output"),
-        OPT_OUT('o', "output", &a.output, "the quantized model; without it, MODEL.int8.onnx beside the input"),
+        OPT_OUT('o', "output", &a.output, "the converted model; without it, MODEL.int8.onnx (or .fp16.onnx) beside the input"),
         OPT_ENUM(0, "format", &a.format, format_name, "how integer operators are written"),
+        OPT_FLAG(0, "keep-io-types", &a.keep_io_types, "with fp16 and bf16, inputs and outputs of the model stay float32"),
         OPT_FLAG(0, "dry-run", &a.dry_run, "print the decision for every node and why; write nothing"),
         OPT_OUT(0, "dump-policy", &a.dump_policy, "the decisions as a policy table"),
         OPT_ACTION(0, "print-policy", &a.print_policy, "print the built-in policy table"),
@@ -109,7 +111,7 @@ int main(int argc, char **argv)
     oct_err err = OCT_ERR_INIT;
     oct_cli cli = {
         .name = "qconvert",
-        .summary = "Quantizes a float ONNX model to 8 bits, from samples or a calibration table.",
+        .summary = "Quantizes a float ONNX model to 8 bits, from samples or a calibration table, or to 16-bit floats.",
         .opts = run, .commands = commands, .n_commands = OCT_COUNT(commands),
         .examples = "  qconvert mobilenet.onnx --data photos/ --preprocess imagenet\n"
                     "  qconvert mobilenet.onnx --data photos/ --preprocess imagenet --dry-run\n"

@@ -13,7 +13,7 @@ typedef struct convert_args {
     const char *calib, *policy, *target, *scheme, *format, *observer, *dump_policy, *max_drop, *metric;
     oct_cli_list disabled; /* passes */
     bool dry_run, no_save; /* no_save: of explain */
-    bool print_policy, list_passes, bias_correction, recover;
+    bool print_policy, list_passes, bias_correction, recover, keep_io_types;
 } convert_args;
 
 /* One line of the report. */
@@ -62,11 +62,16 @@ oct_pass_log session_log(session *s);
 oct_qjob_opts session_opts(const session *s);
 
 /* layers.c */
+/* Layers with weights, and those of them that integers or 16-bit floats compute. */
+typedef struct layer_count {
+    size_t products, integer, half;
+} layer_count;
+layer_count count_layers(const session *s);
 oct_status session_layers(session *s, oct_err *err);
 const char *layer_name(const oct_graph *g, int node, const char *own);
 bool is_product(const oct_graph *g, int node);
 int64_t layer_macs(const oct_graph *g, int node);
-/* Bytes that 8-bit weights save. */
+/* Bytes that 8-bit and 16-bit weights save. */
 uint64_t saved_bytes(const session *s);
 
 /* save.c: rewrites, writes and checks. */

@@ -43,7 +43,7 @@ static const char *db(char dst[32], double v)
 
 static const char *type_name(oct_dtype t)
 {
-    return t == OCT_S8 ? "s8" : t == OCT_U8 ? "u8" : t == OCT_UNDEFINED ? "" : oct_dtype_name(t);
+    return t == OCT_S8 ? "s8" : t == OCT_U8 ? "u8" : t == OCT_F16 ? "f16" : t == OCT_BF16 ? "bf16" : t == OCT_UNDEFINED ? "" : oct_dtype_name(t);
 }
 
 static void layer_row(oct_table *t, const layer *l, notes *all)
@@ -125,7 +125,7 @@ static oct_status print_worst(const session *s, FILE *f, oct_err *err)
         return oct_nomem(err);
     size_t n = 0;
     for (size_t i = 0; i < s->n_layers; i++)
-        if (s->layers[i].d.integer && isfinite(worth(&s->layers[i])))
+        if (s->layers[i].d.scheme != OCT_SCHEME_FLOAT && isfinite(worth(&s->layers[i])))
             order[n++] = &s->layers[i];
     qsort(order, n, sizeof *order, by_worth);
     size_t shown = n < WORST ? n : WORST;
@@ -161,10 +161,10 @@ static void print_float(const session *s, FILE *f)
     for (size_t i = 0; i < s->n_layers; i++) {
         const layer *l = &s->layers[i];
         size_t n = 0;
-        bool first = !l->d.integer;
+        bool first = l->d.scheme == OCT_SCHEME_FLOAT;
         for (size_t k = 0; k < s->n_layers; k++) {
             const layer *o = &s->layers[k];
-            if (o->d.integer || strcmp(o->d.op, l->d.op) || strcmp(o->d.why, l->d.why))
+            if (o->d.scheme != OCT_SCHEME_FLOAT || strcmp(o->d.op, l->d.op) || strcmp(o->d.why, l->d.why))
                 continue;
             first &= k >= i;
             n++;
@@ -220,9 +220,9 @@ static void float_clause(const session *s, oct_buf *b)
     for (size_t i = 0; i < s->n_layers && shown < 3; i++) {
         const layer *l = &s->layers[i];
         bool ruled = strchr(l->d.why, ':') && strchr(l->d.why, '(');
-        bool seen = l->d.integer || !(l->product || ruled);
+        bool seen = l->d.scheme != OCT_SCHEME_FLOAT || !(l->product || ruled);
         for (size_t k = 0; k < i && !seen; k++)
-            seen = !s->layers[k].d.integer && strcmp(s->layers[k].d.op, l->d.op) == 0 && strcmp(s->layers[k].d.why, l->d.why) == 0;
+            seen = s->layers[k].d.scheme == OCT_SCHEME_FLOAT && strcmp(s->layers[k].d.op, l->d.op) == 0 && strcmp(s->layers[k].d.why, l->d.why) == 0;
         if (seen)
             continue;
         oct_buf_printf(b, "%s%s %s %s", shown ? ", " : "; float: ", l->d.op, ruled ? "by the rule" : "because", l->d.why);
@@ -275,15 +275,13 @@ static void size_clause(const session *s, oct_buf *b)
 
 static void print_sentence(const session *s, FILE *f)
 {
-    size_t products = 0, integer = 0;
+    const layer_count n = count_layers(s);
     oct_buf b = OCT_BUF_INIT;
-    for (size_t i = 0; i < s->n_layers; i++) {
-        products += s->layers[i].product;
-        integer += s->layers[i].product && s->layers[i].d.integer;
-    }
     size_clause(s, &b);
-    if (products)
-        oct_buf_printf(&b, "; %zu of %zu layers with weights are int8", integer, products);
+    if (n.products && (n.integer || !n.half))
+        oct_buf_printf(&b, "; %zu of %zu layers with weights are int8", n.integer, n.products);
+    if (n.half)
+        oct_buf_printf(&b, "; %zu of %zu layers with weights are 16-bit floats", n.half, n.products);
     verdict_clause(s, &b);
     float_clause(s, &b);
     oct_buf_puts(&b, ".");

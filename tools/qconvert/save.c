@@ -47,6 +47,8 @@ void session_command(const session *s, oct_buf *b)
         oct_buf_puts(b, " --no-recover");
     if (!a->bias_correction)
         oct_buf_puts(b, " --no-bias-correction");
+    if (!a->keep_io_types)
+        oct_buf_puts(b, " --no-keep-io-types");
 }
 
 static oct_status set_meta(session *s, oct_err *err)
@@ -134,7 +136,7 @@ static void dump_layer(oct_buf *b, const session *s, const layer *l)
     oct_observer_spec o = row.observer.observer ? row.observer : oct_qjob_observer(s->job);
     dump_name(b, l->name);
     if (!l->d.integer) {
-        oct_buf_printf(b, "  float  -  -  -  # %s: %s\n", l->d.op, l->d.why);
+        oct_buf_printf(b, "  %s  -  -  -  # %s: %s\n", oct_scheme_name(l->d.scheme), l->d.op, l->d.why);
         return;
     }
     oct_buf_printf(b, "  %s  %s/%s/sym  %s/tensor/%s  %s", oct_scheme_name(l->d.scheme), weight_text(row.weights),

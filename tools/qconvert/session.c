@@ -32,14 +32,16 @@ oct_pass_log session_log(session *s)
 oct_qjob_opts session_opts(const session *s)
 {
     return (oct_qjob_opts){ .policy = s->policy, .target = s->target, .scheme = s->scheme, .disabled = s->a->disabled.v,
-                            .n_disabled = s->a->disabled.n, .no_bias_correction = !s->a->bias_correction };
+                            .n_disabled = s->a->disabled.n, .no_bias_correction = !s->a->bias_correction,
+                            .half_io = !s->a->keep_io_types };
 }
 
 /* ---- what is written where ---- */
 
-/* model.onnx -> model.int8.onnx */
+/* model.onnx -> model.int8.onnx, or model.fp16.onnx */
 static oct_status name_output(session *s, oct_err *err)
 {
+    const bool half = s->scheme == OCT_SCHEME_FP16 || s->scheme == OCT_SCHEME_BF16;
     const char *given = s->a->output, *model = s->a->model;
     if (given) {
         s->output = oct_arena_strdup(s->arena, given);
@@ -49,7 +51,7 @@ static oct_status name_output(session *s, oct_err *err)
         size_t n = strlen(model);
         if (n > 5 && strcmp(model + n - 5, ".onnx") == 0)
             n -= 5;
-        s->output = oct_arena_printf(s->arena, "%.*s.int8.onnx", (int)n, model);
+        s->output = oct_arena_printf(s->arena, "%.*s.%s.onnx", (int)n, model, half ? oct_scheme_name(s->scheme) : "int8");
     }
     return s->output ? OCT_OK : oct_nomem(err);
 }
@@ -161,7 +163,7 @@ static oct_status calibrate_part(session *s, int part, part_progress *p, oct_cal
 static bool can_split(const session *s)
 {
     oct_err ignored = OCT_ERR_INIT;
-    return s->a->recover && !s->a->data.skip_bad && oct_source_count(s->src) >= LEAST_SPLIT &&
+    return s->a->recover && oct_qjob_has_grids(s->job) && !s->a->data.skip_bad && oct_source_count(s->src) >= LEAST_SPLIT &&
            oct_source_reset(s->src, &ignored) == OCT_OK;
 }
 
@@ -246,12 +248,10 @@ static const char *no_measuring(const session *s)
 {
     oct_graph *part = NULL;
     oct_err ignored = OCT_ERR_INIT;
-    size_t n;
-    oct_qjob_values(s->job, NULL, &n);
+    if (!oct_qjob_has_grids(s->job))
+        return ""; /* nothing has a range to choose */
     bool whole = oct_runnable_part(s->m->graph, &part, &ignored) == OCT_OK && !part;
     oct_graph_destroy(part);
-    if (n == 0)
-        return ""; /* nothing has a range */
     if (!whole)
         return "the model has an operator that is not known here";
     return oct_source_reset(s->src, &ignored) == OCT_OK ? NULL : "the data can be read once only";
@@ -276,10 +276,23 @@ static oct_status recover(session *s, oct_err *err)
     return st;
 }
 
+/* A table made for integers need not have all values that 16-bit floats must hold. */
+static void warn_unknown(const session *s)
+{
+    size_t n, missing = 0;
+    const char *const *names = oct_qjob_values(s->job, NULL, &n);
+    for (size_t i = 0; i < n; i++)
+        missing += oct_calib_find(s->calib, names[i]) == NULL;
+    if (missing)
+        oct_cli_warn(s->cli, "%s has no range of %zu of %zu tensors: whether float16 holds them is not known", s->a->calib, missing, n);
+}
+
 static oct_status decide(session *s, oct_err *err)
 {
     if (s->src)
         OCT_TRY(calibrate(s, err));
+    else if (s->calib && !oct_qjob_has_grids(s->job))
+        warn_unknown(s);
     OCT_TRY(s->src && s->a->recover ? recover(s, err) : oct_qjob_decide(s->job, s->calib, err));
     return session_layers(s, err);
 }
@@ -289,8 +302,8 @@ oct_status session_open(session *s, oct_cli *cli, const convert_args *a, oct_err
     *s = (session){ .cli = cli, .a = a, .sqnr = NAN };
     if (!(s->arena = oct_arena_create()))
         return oct_nomem(err);
-    OCT_TRY(name_output(s, err));
     OCT_TRY(read_policy(s, err));
+    OCT_TRY(name_output(s, err));
     OCT_TRY(tool_load(a->model, &s->m, err));
     OCT_TRY(check_outputs(s, err));
     s->size_before = tool_model_bytes(s->m);

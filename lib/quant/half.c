@@ -1,0 +1,342 @@
+/* Which nodes compute on 16-bit floats.
+ *
+ * The policy asks for it; a node stays float32 where its operator does not take the type, where its result becomes integers
+ * (positions: 2049 is 2048 in float16), where a constant or a value seen on the samples does not fit, and where it stands among
+ * float32 nodes with no weights near, so that it would only cost conversions. */
+#include "quant/job.h"
+
+#include "kernels/half.h"
+
+#include <math.h>
+#include <string.h>
+
+#define LARGEST_F16 65504.0
+#define LARGEST_BF16 3.3895313892515355e38
+#define HEADROOM 2     /* samples are not all inputs: float16 needs a bit to spare */
+#define LEAST_DB 30.0  /* of constants: denormals and zeros where there was an epsilon */
+
+oct_dtype oct_half_type(const oct_qjob *j, int node)
+{
+    if (node >= (int)j->n_nodes || j->node[node].role != OCT_ROLE_HALF)
+        return OCT_UNDEFINED;
+    return j->node[node].row.scheme == OCT_SCHEME_BF16 ? OCT_BF16 : OCT_F16;
+}
+
+static bool asks(const oct_qjob *j, int id)
+{
+    return j->node[id].row.scheme == OCT_SCHEME_FP16 || j->node[id].row.scheme == OCT_SCHEME_BF16;
+}
+
+/* ---- what operators take ---- */
+
+/* First opset (of 13 and later) in which an operator takes float16 and bfloat16, where that is not all of them; 0: none. */
+static const struct {
+    const char *op;
+    int f16, bf16;
+} limits[] = {
+    { "Celu", 0, 0 },           { "CumSum", 14, 14 },         { "DequantizeLinear", 0, 0 }, { "DynamicQuantizeLinear", 0, 0 },
+    { "IsInf", 20, 20 },        { "NonMaxSuppression", 0, 0 }, { "OneHot", 11, 0 },          { "QuantizeLinear", 0, 0 },
+    { "Range", 0, 0 },          { "Scatter", 11, 0 },         { "TopK", 11, 24 },
+};
+
+static bool takes(const oct_qjob *j, int id, oct_dtype t)
+{
+    const oct_node *n = &j->g->node[id];
+    const int64_t opset = oct_graph_opset(j->g, "");
+    if (n->domain[0])
+        return false;
+    for (size_t i = 0; i < OCT_COUNT(limits); i++)
+        if (strcmp(limits[i].op, n->op) == 0) {
+            int first = t == OCT_F16 ? limits[i].f16 : limits[i].bf16;
+            return first && opset >= first;
+        }
+    return true;
+}
+
+bool oct_half_follows(const oct_node *n, int slot)
+{
+    if (strcmp(n->op, "Resize") == 0 || strcmp(n->op, "Upsample") == 0 || strcmp(n->op, "Dropout") == 0)
+        return slot == 0;
+    return strcmp(n->op, "Shape") != 0 && strcmp(n->op, "Size") != 0;
+}
+
+static bool is_float(const oct_qjob *j, int value)
+{
+    return value >= 0 && j->g->value[value].dtype == OCT_F32;
+}
+
+static bool is_cast(const oct_node *n)
+{
+    return !n->domain[0] && strcmp(n->op, "Cast") == 0;
+}
+
+static bool computes_floats(const oct_qjob *j, int id)
+{
+    const oct_node *n = &j->g->node[id];
+    bool in = false, out = false;
+    for (int i = 0; i < n->n_in; i++)
+        in |= is_float(j, n->in[i]) && oct_half_follows(n, i);
+    for (int k = 0; k < n->n_out; k++)
+        out |= is_float(j, n->out[k]);
+    return is_cast(n) ? out : in;
+}
+
+static void choose(oct_qjob *j, int id)
+{
+    qnode *q = &j->node[id];
+    const oct_op *op = oct_op_of(j->g, id);
+    const bool whole = j->opts.scheme == OCT_SCHEME_FP16 || j->opts.scheme == OCT_SCHEME_BF16;
+    if (q->role != OCT_ROLE_FLOAT || q->barred || !op || !(asks(j, id) || whole))
+        return;
+    if (!asks(j, id))
+        q->why = q->row.rule;
+    else if (j->g->node[id].n_captured)
+        q->why = "its subgraph stays float32";
+    else if (!computes_floats(j, id))
+        q->why = "it computes no floats";
+    else if (!takes(j, id, q->row.scheme == OCT_SCHEME_BF16 ? OCT_BF16 : OCT_F16))
+        q->why = q->row.scheme == OCT_SCHEME_BF16 ? "the operator takes no bfloat16" : "the operator takes no float16";
+    else {
+        q->role = OCT_ROLE_HALF;
+        q->why = q->row.rule;
+    }
+}
+
+/* ---- results that become integers ---- */
+
+static bool counts(const oct_qjob *j, oct_use u)
+{
+    const oct_node *n = &j->g->node[u.node];
+    if (u.slot < 0)
+        return false;
+    if (is_cast(n))
+        return n->out[0] >= 0 && !is_float(j, n->out[0]);
+    return strcmp(n->op, "Range") == 0 || (strcmp(n->op, "Resize") == 0 && u.slot > 0);
+}
+
+static bool weighted(const oct_qjob *j, int id)
+{
+    const oct_op *op = oct_op_of(j->g, id);
+    return op && op->quant == OCT_QUANT_WEIGHTED;
+}
+
+/* From the end: what feeds a number that counts counts, too, up to the next product. */
+static void keep_counts(oct_qjob *j, bool *exact)
+{
+    for (size_t i = j->g->n_order; i-- > 0;) {
+        int id = j->g->order[i];
+        const oct_node *n = &j->g->node[id];
+        bool any = false;
+        for (int k = 0; k < n->n_out; k++) {
+            const oct_value *v = n->out[k] >= 0 ? &j->g->value[n->out[k]] : NULL;
+            for (size_t u = 0; v && is_float(j, n->out[k]) && u < v->n_uses; u++)
+                any |= counts(j, v->uses[u]) || exact[v->uses[u].node];
+        }
+        if (!any || weighted(j, id))
+            continue;
+        exact[id] = true;
+        if (j->node[id].role == OCT_ROLE_HALF) {
+            j->node[id].role = OCT_ROLE_FLOAT;
+            j->node[id].why = "its result becomes integers";
+        }
+    }
+}
+
+/* ---- islands ---- */
+
+enum { TABLE = 1024 }; /* elements from which a constant is worth storing in 16 bits */
+
+static bool has_weights(const oct_qjob *j, int id)
+{
+    const oct_node *n = &j->g->node[id];
+    bool table = weighted(j, id);
+    for (int i = 0; i < n->n_in; i++)
+        table |= is_float(j, n->in[i]) && j->g->value[n->in[i]].konst && j->g->value[n->in[i]].konst->count >= TABLE;
+    return table;
+}
+
+/* Whether a float tensor joins the node to one that is reached. */
+static bool touches(const oct_qjob *j, int id, const bool *reached)
+{
+    const oct_node *n = &j->g->node[id];
+    bool any = false;
+    for (int i = 0; i < n->n_in; i++) {
+        int p = is_float(j, n->in[i]) ? j->g->value[n->in[i]].producer : -1;
+        any |= p >= 0 && reached[p];
+    }
+    for (int k = 0; k < n->n_out; k++)
+        for (size_t u = 0; is_float(j, n->out[k]) && u < j->g->value[n->out[k]].n_uses; u++)
+            any |= reached[j->g->value[n->out[k]].uses[u].node];
+    return any;
+}
+
+static bool spread(const oct_qjob *j, int id, bool *reached)
+{
+    if (reached[id] || j->node[id].role != OCT_ROLE_HALF || !(has_weights(j, id) || touches(j, id, reached)))
+        return false;
+    return reached[id] = true;
+}
+
+static void drop_islands(oct_qjob *j, bool *reached)
+{
+    for (bool again = true; again;) {
+        again = false;
+        for (size_t i = 0; i < j->g->n_order; i++)
+            again |= spread(j, j->g->order[i], reached);
+        for (size_t i = j->g->n_order; i-- > 0;)
+            again |= spread(j, j->g->order[i], reached);
+    }
+    for (size_t i = 0; i < j->g->n_order; i++) {
+        int id = j->g->order[i];
+        if (j->node[id].role == OCT_ROLE_HALF && !reached[id]) {
+            j->node[id].role = OCT_ROLE_FLOAT;
+            j->node[id].why = "no weights among its 16-bit neighbours";
+        }
+    }
+}
+
+/* Ranges decide for float16 alone: bfloat16 reaches as far as float32. */
+static void want_ranges(oct_qjob *j, int id)
+{
+    const oct_node *n = &j->g->node[id];
+    for (int i = 0; i < n->n_in; i++)
+        if (is_float(j, n->in[i]) && oct_half_follows(n, i) && !j->g->value[n->in[i]].konst)
+            j->value[n->in[i]].ranged = true;
+    for (int k = 0; k < n->n_out; k++)
+        if (is_float(j, n->out[k]))
+            j->value[n->out[k]].ranged = true;
+}
+
+oct_status oct_half_place(oct_qjob *j, oct_err *err)
+{
+    bool any = false;
+    for (size_t i = 0; i < j->g->n_order; i++) {
+        choose(j, j->g->order[i]);
+        any |= j->node[j->g->order[i]].role == OCT_ROLE_HALF;
+    }
+    if (!any)
+        return OCT_OK;
+    bool *mark = oct_calloc(2 * j->n_nodes + 1, sizeof *mark);
+    if (!mark)
+        return oct_nomem(err);
+    keep_counts(j, mark);
+    drop_islands(j, mark + j->n_nodes);
+    oct_free(mark);
+    for (size_t i = 0; i < j->g->n_order; i++)
+        if (oct_half_type(j, j->g->order[i]) == OCT_F16)
+            want_ranges(j, j->g->order[i]);
+    return OCT_OK;
+}
+
+/* ---- what does not fit ---- */
+
+/* Largest finite magnitude, and the signal to rounding noise in dB, of a constant in 16 bits. */
+static void measure(const oct_tensor *c, oct_dtype t, double *largest, double *db)
+{
+    enum { CHUNK = 1024 };
+    const float *x = c->data;
+    uint16_t h[CHUNK];
+    float y[CHUNK];
+    double signal = 0, noise = 0;
+    *largest = 0;
+    for (int64_t at = 0; at < c->count; at += CHUNK) {
+        size_t n = c->count - at < CHUNK ? (size_t)(c->count - at) : CHUNK;
+        oct_narrow(NULL, t, x + at, n, h);
+        oct_widen(NULL, t, h, n, y);
+        for (size_t i = 0; i < n; i++) {
+            const double a = x[at + (int64_t)i], d = a - (double)y[i];
+            if (!isfinite(a))
+                continue; /* infinities and NaN stay what they are */
+            *largest = fmax(*largest, fabs(a));
+            signal += a * a;
+            noise += d * d;
+        }
+    }
+    *db = noise > 0 ? 10 * log10(signal / noise) : INFINITY;
+}
+
+double oct_half_sqnr(const oct_tensor *c, oct_dtype t)
+{
+    double largest, db;
+    if (!c || c->dtype != OCT_F32 || !c->data)
+        return NAN;
+    measure(c, t, &largest, &db);
+    return db;
+}
+
+static oct_status bar(oct_qjob *j, int id, const char *why, bool *changed, oct_err *err)
+{
+    j->node[id].barred = why;
+    *changed = true;
+    return why ? OCT_OK : oct_nomem(err);
+}
+
+static oct_status check_constant(oct_qjob *j, int id, int value, bool *changed, oct_err *err)
+{
+    const oct_dtype t = oct_half_type(j, id);
+    const char *name = j->g->value[value].name, *type = oct_dtype_name(t);
+    double largest, db;
+    measure(j->g->value[value].konst, t, &largest, &db);
+    if (largest > (t == OCT_F16 ? LARGEST_F16 : LARGEST_BF16))
+        return bar(j, id, oct_arena_printf(j->arena, "its constant '%s' reaches %.4g, beyond the %.4g of %s", name, largest,
+                                           t == OCT_F16 ? LARGEST_F16 : LARGEST_BF16, type), changed, err);
+    if (db < LEAST_DB)
+        return bar(j, id, oct_arena_printf(j->arena, "its constant '%s' is too small for %s (SQNR %.0f dB)", name, type, db), changed, err);
+    return OCT_OK;
+}
+
+/* Operators whose results leave float16's range first: without statistics theirs is not taken to fit. */
+static bool grows(const oct_qjob *j, int value)
+{
+    static const char *const ops[] = { "Exp", "Pow", "ReduceSum", "ReduceSumSquare", "ReduceL1", "ReduceL2", "ReduceProd", "CumSum" };
+    const int p = j->g->value[value].producer;
+    const oct_node *n = p >= 0 ? &j->g->node[p] : NULL;
+    bool any = n && strcmp(n->op, "Mul") == 0 && n->in[0] == n->in[1];
+    for (size_t i = 0; n && i < OCT_COUNT(ops); i++)
+        any |= strcmp(n->op, ops[i]) == 0;
+    return any;
+}
+
+static oct_status check_range(oct_qjob *j, int id, int value, const oct_calib *c, bool *changed, oct_err *err)
+{
+    const char *name = j->g->value[value].name;
+    const oct_calib_tensor *s = c ? oct_calib_find(c, name) : NULL;
+    if (oct_half_type(j, id) != OCT_F16 || (!s && !grows(j, value)))
+        return OCT_OK;
+    if (!s)
+        return bar(j, id, oct_arena_printf(j->arena, "without samples it is not known whether float16 holds '%s'", name), changed, err);
+    if (s->off)
+        return bar(j, id, oct_arena_printf(j->arena, "'%s' is commented out in the table", name), changed, err);
+    double lo = s->pinned ? s->pin.lo : s->stats.min, hi = s->pinned ? s->pin.hi : s->stats.max;
+    double largest = fmax(fabs(lo), fabs(hi));
+    if (largest <= LARGEST_F16 / (s->pinned ? 1 : HEADROOM))
+        return OCT_OK;
+    return bar(j, id, oct_arena_printf(j->arena, "'%s' reaches %.4g, %s the 65504 of float16", name, largest,
+                                       largest > LARGEST_F16 ? "beyond" : "too near"), changed, err);
+}
+
+static oct_status check_node(oct_qjob *j, int id, const oct_calib *c, bool *changed, oct_err *err)
+{
+    const oct_node *n = &j->g->node[id];
+    for (int i = 0; i < n->n_in && !j->node[id].barred; i++) {
+        if (!is_float(j, n->in[i]) || !oct_half_follows(n, i))
+            continue;
+        const oct_tensor *k = j->g->value[n->in[i]].konst;
+        if (k && k->data)
+            OCT_TRY(check_constant(j, id, n->in[i], changed, err));
+        else
+            OCT_TRY(check_range(j, id, n->in[i], c, changed, err));
+    }
+    for (int k = 0; k < n->n_out && !j->node[id].barred; k++)
+        if (is_float(j, n->out[k]))
+            OCT_TRY(check_range(j, id, n->out[k], c, changed, err));
+    return OCT_OK;
+}
+
+oct_status oct_half_check(oct_qjob *j, const oct_calib *c, bool *changed, oct_err *err)
+{
+    for (size_t i = 0; i < j->g->n_order; i++)
+        if (j->node[j->g->order[i]].role == OCT_ROLE_HALF)
+            OCT_TRY(check_node(j, j->g->order[i], c, changed, err));
+    return OCT_OK;
+}

@@ -1,0 +1,286 @@
+/* Writes 16-bit floats into the graph: types of nodes that compute on them, and a Cast for each value and type that the other
+ * side wants, shared by all its readers. Runs on the finished graph, after quantizers are written. */
+#include "quant/job.h"
+
+#include "kernels/half.h"
+
+#include <string.h>
+
+enum { N_TYPES = 3 };
+static const oct_dtype types[N_TYPES] = { OCT_F32, OCT_F16, OCT_BF16 };
+
+typedef struct halver {
+    oct_qjob *j;
+    oct_graph *g;
+    bool *ours;             /* by value: its 16-bit type was made here */
+    int (*twin)[N_TYPES];   /* by value: the same in another type; -1 not made yet */
+    size_t cap;
+} halver;
+
+static int type_index(oct_dtype t)
+{
+    for (int i = 0; i < N_TYPES; i++)
+        if (types[i] == t)
+            return i;
+    return -1;
+}
+
+static bool is_half_op(const halver *h, int node)
+{
+    return oct_half_type(h->j, node) != OCT_UNDEFINED;
+}
+
+/* Room in the arrays for every value of the graph. */
+static oct_status grow(halver *h, oct_err *err)
+{
+    size_t n = h->g->n_value;
+    if (n <= h->cap)
+        return OCT_OK;
+    size_t cap = 2 * n;
+    bool *ours = oct_calloc(cap, sizeof *ours);
+    int (*twin)[N_TYPES] = oct_calloc(cap, sizeof *twin);
+    if (!ours || !twin) {
+        oct_free(ours);
+        oct_free(twin);
+        return oct_nomem(err);
+    }
+    for (size_t v = 0; v < cap; v++)
+        for (int i = 0; i < N_TYPES; i++)
+            twin[v][i] = -1;
+    if (h->cap) {
+        memcpy(ours, h->ours, h->cap * sizeof *ours);
+        memcpy(twin, h->twin, h->cap * sizeof *twin);
+    }
+    oct_free(h->ours);
+    oct_free(h->twin);
+    h->ours = ours;
+    h->twin = twin;
+    h->cap = cap;
+    return OCT_OK;
+}
+
+/* A value named after v and the type, of v's shape. */
+static oct_status new_twin(halver *h, int v, oct_dtype t, int *twin, oct_err *err)
+{
+    const char *name = oct_arena_printf(h->g->arena, "%s_%s", h->g->value[v].name, oct_dtype_name(t));
+    if (!name)
+        return oct_nomem(err);
+    OCT_TRY(oct_graph_new_value(h->g, name, t, twin, err));
+    OCT_TRY(grow(h, err));
+    oct_shape s = h->g->value[v].shape;
+    OCT_TRY(oct_graph_set_shape(h->g, *twin, s.rank, s.d, err));
+    h->ours[*twin] = t != OCT_F32;
+    h->twin[v][type_index(t)] = *twin;
+    h->twin[*twin][type_index(h->g->value[v].dtype)] = v;
+    return OCT_OK;
+}
+
+static oct_status add_cast(halver *h, int from, int to, int before, oct_err *err)
+{
+    int id;
+    const char *name = oct_arena_printf(h->g->arena, "%s_Cast", h->g->value[to].name);
+    if (!name)
+        return oct_nomem(err);
+    OCT_TRY(oct_graph_add_node(h->g, "Cast", "", name, 1, 1, before, &id, err));
+    OCT_TRY(oct_graph_set_input(h->g, id, 0, from, err));
+    OCT_TRY(oct_graph_set_output(h->g, id, 0, to, err));
+    return oct_node_set_int(h->g, id, "to", h->g->value[to].dtype, err);
+}
+
+/* ---- constants ---- */
+
+/* Whether every reader takes the constant in type t, so that it needs no second form. */
+static bool all_take(const halver *h, int v, oct_dtype t)
+{
+    const oct_value *x = &h->g->value[v];
+    bool all = !x->is_output && !x->is_input;
+    for (size_t i = 0; i < x->n_uses; i++) {
+        oct_use u = x->uses[i];
+        all &= u.slot >= 0 && oct_half_type(h->j, u.node) == t && oct_half_follows(&h->g->node[u.node], u.slot);
+    }
+    return all;
+}
+
+static oct_status constant_in(halver *h, int v, oct_dtype t, int *out, oct_err *err)
+{
+    const oct_tensor *k = h->g->value[v].konst;
+    oct_tensor *half;
+    bool in_place = all_take(h, v, t);
+    OCT_TRY(oct_tensor_new(h->g->arena, t, k->rank, k->dims, &half, err));
+    oct_narrow(NULL, t, k->data, (size_t)k->count, (void *)(uintptr_t)half->data);
+    if (in_place) {
+        h->g->value[v].dtype = t;
+        h->ours[v] = true;
+        *out = v;
+    } else {
+        OCT_TRY(new_twin(h, v, t, out, err));
+    }
+    oct_graph_set_const(h->g, *out, half);
+    return OCT_OK;
+}
+
+/* ---- readers ---- */
+
+/* The value in type t, for a reader that stands at `before`. */
+static oct_status in_type(halver *h, int v, oct_dtype t, int before, int *out, oct_err *err)
+{
+    const oct_value *x = &h->g->value[v];
+    *out = h->twin[v][type_index(t)];
+    if (*out >= 0)
+        return OCT_OK;
+    if (x->konst && x->konst->data && x->dtype == OCT_F32)
+        return constant_in(h, v, t, out, err);
+    OCT_TRY(new_twin(h, v, t, out, err));
+    return add_cast(h, v, *out, before, err);
+}
+
+/* What a node wants input i to be; OCT_UNDEFINED: as it is. */
+static oct_dtype wanted(const halver *h, int id, int i)
+{
+    const oct_node *n = &h->g->node[id];
+    const int v = n->in[i];
+    const oct_dtype have = v >= 0 ? h->g->value[v].dtype : OCT_UNDEFINED, t = oct_half_type(h->j, id);
+    if (v < 0 || !(have == OCT_F32 || h->ours[v]))
+        return OCT_UNDEFINED;
+    if (strcmp(n->op, "Shape") == 0 || strcmp(n->op, "Size") == 0)
+        return OCT_UNDEFINED;
+    oct_dtype want = t != OCT_UNDEFINED && oct_half_follows(n, i) ? t : OCT_F32;
+    return want == have ? OCT_UNDEFINED : want;
+}
+
+static oct_status convert_inputs(halver *h, int id, oct_err *err)
+{
+    if (!is_half_op(h, id) && strcmp(h->g->node[id].op, "Cast") == 0)
+        return OCT_OK; /* it takes any type */
+    for (int i = 0; i < h->g->node[id].n_in; i++) {
+        oct_dtype t = wanted(h, id, i);
+        int v = h->g->node[id].in[i], w;
+        if (t == OCT_UNDEFINED)
+            continue;
+        OCT_TRY(in_type(h, v, t, id, &w, err));
+        if (w != v)
+            OCT_TRY(oct_graph_set_input(h->g, id, i, w, err));
+    }
+    return OCT_OK;
+}
+
+/* ---- outputs ---- */
+
+static bool is_captured(const oct_value *v)
+{
+    for (size_t i = 0; i < v->n_uses; i++)
+        if (v->uses[i].slot < 0)
+            return true;
+    return false;
+}
+
+static int after(const oct_graph *g, int node)
+{
+    for (size_t i = 0; i + 1 < g->n_order; i++)
+        if (g->order[i] == node)
+            return g->order[i + 1];
+    return -1;
+}
+
+/* Output k in type t. Where its name must stand for float32, that is a Cast's. */
+static oct_status output_in(halver *h, int id, int k, oct_dtype t, oct_err *err)
+{
+    int v = h->g->node[id].out[k], twin;
+    const oct_value *x = &h->g->value[v];
+    if (!((x->is_output && !h->j->opts.half_io) || is_captured(x))) {
+        h->g->value[v].dtype = t;
+        h->ours[v] = true;
+        return OCT_OK;
+    }
+    h->g->value[v].dtype = OCT_F32;
+    OCT_TRY(new_twin(h, v, t, &twin, err));
+    OCT_TRY(oct_graph_set_output(h->g, id, k, twin, err));
+    return add_cast(h, twin, v, after(h->g, id), err);
+}
+
+static oct_status convert_outputs(halver *h, int id, oct_err *err)
+{
+    const oct_dtype t = oct_half_type(h->j, id);
+    if (strcmp(h->g->node[id].op, "Cast") == 0)
+        OCT_TRY(oct_node_set_int(h->g, id, "to", t, err));
+    oct_infer c = { h->g, id, oct_graph_opset(h->g, h->g->node[id].domain) };
+    OCT_TRY(oct_op_of(h->g, id)->infer(&c, err)); /* says which outputs follow */
+    for (int k = 0; k < h->g->node[id].n_out; k++)
+        if (h->g->node[id].out[k] >= 0 && h->g->value[h->g->node[id].out[k]].dtype == t)
+            OCT_TRY(output_in(h, id, k, t, err));
+    return OCT_OK;
+}
+
+/* ---- the graph's ends ---- */
+
+static bool is_plain_float(const oct_value *v)
+{
+    return v->dtype == OCT_F32 && !v->konst && !is_captured(v);
+}
+
+static oct_dtype end_type(const halver *h)
+{
+    return h->j->opts.scheme == OCT_SCHEME_BF16 ? OCT_BF16 : OCT_F16;
+}
+
+static void halve_graph_inputs(halver *h)
+{
+    for (size_t i = 0; i < h->g->n_input; i++) {
+        int v = h->g->input[i];
+        if (is_plain_float(&h->g->value[v]) && !h->g->value[v].is_output) {
+            h->g->value[v].dtype = end_type(h);
+            h->ours[v] = true;
+        }
+    }
+}
+
+/* Outputs that float nodes make: a Cast makes them, from a value that takes over their readers. */
+static oct_status halve_graph_outputs(halver *h, oct_err *err)
+{
+    for (size_t i = 0; i < h->g->n_output; i++) {
+        int v = h->g->output[i], p = h->g->value[v].producer, twin, slot = 0;
+        if (p < 0 || !is_plain_float(&h->g->value[v]))
+            continue;
+        const oct_node *n = &h->g->node[p];
+        while (n->out[slot] != v)
+            slot++;
+        OCT_TRY(new_twin(h, v, OCT_F32, &twin, err));
+        OCT_TRY(oct_graph_set_output(h->g, p, slot, twin, err));
+        while (h->g->value[v].n_uses)
+            OCT_TRY(oct_graph_set_input(h->g, h->g->value[v].uses[0].node, h->g->value[v].uses[0].slot, twin, err));
+        h->g->value[v].dtype = end_type(h);
+        h->ours[v] = true;
+        OCT_TRY(add_cast(h, twin, v, after(h->g, p), err));
+    }
+    return OCT_OK;
+}
+
+static oct_status write_all(halver *h, oct_err *err)
+{
+    OCT_TRY(grow(h, err));
+    if (h->j->opts.half_io)
+        halve_graph_inputs(h);
+    for (size_t i = 0; i < h->g->n_order; i++) {
+        int id = h->g->order[i];
+        OCT_TRY(convert_inputs(h, id, err));
+        if (is_half_op(h, id))
+            OCT_TRY(convert_outputs(h, id, err));
+        while (h->g->order[i] != id) /* Casts were put before it */
+            i++;
+    }
+    return h->j->opts.half_io ? halve_graph_outputs(h, err) : OCT_OK;
+}
+
+oct_status oct_half_rewrite(oct_qjob *j, oct_err *err)
+{
+    bool any = false;
+    for (size_t i = 0; i < j->n_layer; i++)
+        any |= oct_half_type(j, j->layer[i]) != OCT_UNDEFINED;
+    if (!any)
+        return OCT_OK;
+    halver h = { .j = j, .g = j->g };
+    oct_status s = write_all(&h, err);
+    oct_free(h.ours);
+    oct_free(h.twin);
+    return s;
+}

@@ -1,0 +1,319 @@
+/* lib/quant: 16-bit floats: which nodes compute on them, what keeps others in float32, types and Casts of the written graph. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "net.h"
+#include "quant/job.h"
+
+typedef struct work {
+    oct_graph *g;
+    oct_policy *policy;
+    oct_qjob *job;
+} work;
+
+static work start_with(oct_graph *g, oct_scheme scheme, const char *rules, bool half_io)
+{
+    work w = { .g = g };
+    GOOD(oct_policy_create(NULL, &w.policy, err));
+    if (rules)
+        GOOD(oct_policy_add(w.policy, rules, "test", err));
+    oct_qjob_opts o = { .policy = w.policy, .target = oct_target_default(), .scheme = scheme, .half_io = half_io };
+    GOOD(oct_qjob_create(g, &o, &w.job, err));
+    return w;
+}
+
+static work start(oct_graph *g)
+{
+    return start_with(g, OCT_SCHEME_FP16, NULL, false);
+}
+
+/* Decides, with the one value of the table reaching `top` where it is given, and writes. */
+static void finish(work *w, const char *value, float top)
+{
+    oct_calib *c = oct_calib_create();
+    oct_calib_tensor *t;
+    if (value) {
+        GOOD(oct_calib_add(c, value, &t, err));
+        GOOD(oct_stats_update(&t->stats, (const float[]){ -1.0f, top }, 2, err));
+    }
+    GOOD(oct_qjob_decide(w->job, value ? c : NULL, err));
+    GOOD(oct_qjob_rewrite(w->job, err));
+    GOOD(oct_infer_shapes(w->g, err));
+    oct_calib_destroy(c);
+}
+
+static void stop(work *w)
+{
+    oct_qjob_destroy(w->job);
+    oct_policy_destroy(w->policy);
+    oct_graph_destroy(w->g);
+}
+
+static const oct_layer_decision *layer(const work *w, const char *name)
+{
+    for (size_t i = 0; i < oct_qjob_n_layers(w->job); i++)
+        if (strcmp(oct_qjob_layer(w->job, i)->name, name) == 0)
+            return oct_qjob_layer(w->job, i);
+    fail_msg("no layer '%s'", name);
+    return NULL;
+}
+
+static oct_dtype type_of(const work *w, const char *value)
+{
+    int v = oct_graph_find(w->g, value);
+    if (v < 0)
+        fail_msg("no value '%s'", value);
+    return w->g->value[v].dtype;
+}
+
+#define SAYS(w, name, words)                                                                 \
+    do {                                                                                     \
+        assert_int_equal(layer(w, name)->scheme, OCT_SCHEME_FLOAT);                          \
+        if (!strstr(layer(w, name)->why, words))                                             \
+            fail_msg("%s: '%s' says nothing of '%s'", name, layer(w, name)->why, words);     \
+    } while (0)
+
+/* x -> Conv -> Relu -> Conv -> Softmax (float by the policy) -> y */
+static oct_graph *classifier(void)
+{
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, "2,3,6,6");
+    int a = NET_NODE(g, "Conv", "first", "a", x, net_random(g, "w1", "4,3,3,3", 3), net_random(g, "b1", "4", 4));
+    int r = NET_NODE(g, "Relu", "relu", "r", a);
+    int b = NET_NODE(g, "Conv", "second", "b", r, net_random(g, "w2", "2,4,3,3", 5), net_random(g, "b2", "2", 6));
+    net_output(g, NET_NODE(g, "Softmax", "soft", "y", b));
+    return g;
+}
+
+static void a_model_in_sixteen_bits(void **state)
+{
+    static float want[200], got[200];
+    oct_graph *g = classifier(), *before;
+    GOOD(oct_graph_clone(g, &before, err));
+    size_t n = net_run_with(before, NULL, NULL, want, 200);
+    work w = start(g);
+    finish(&w, NULL, 0);
+    assert_int_equal(type_of(&w, "x"), OCT_F32);
+    assert_int_equal(type_of(&w, "y"), OCT_F32);
+    static const char *const halves[] = { "w1", "b1", "w2", "b2", "a", "r", "b" };
+    for (size_t i = 0; i < OCT_COUNT(halves); i++)
+        assert_int_equal(type_of(&w, halves[i]), OCT_F16);
+    assert_int_equal(net_count(g, "Cast"), 2); /* of x, and in front of Softmax */
+    assert_string_equal(net_producer(g, "y")->op, "Softmax");
+    assert_int_equal(layer(&w, "first")->weights, OCT_F16);
+    assert_true(layer(&w, "first")->sqnr_weights > 60);
+    SAYS(&w, "soft", "op:Softmax");
+    assert_int_equal(net_run_with(g, NULL, NULL, got, 200), n);
+    double e = net_error(want, got, n);
+    assert_true(e > 0 && e < 2e-3);
+    oct_graph_destroy(before);
+    stop(&w);
+}
+
+static void ends_may_be_sixteen_bits_too(void **state)
+{
+    work w = start_with(classifier(), OCT_SCHEME_FP16, NULL, true);
+    finish(&w, NULL, 0);
+    assert_int_equal(type_of(&w, "x"), OCT_F16);
+    assert_int_equal(type_of(&w, "y"), OCT_F16);
+    assert_int_equal(net_count(w.g, "Cast"), 2); /* around Softmax */
+    stop(&w);
+}
+
+static void bfloat16_asks_for_opset_22(void **state)
+{
+    work w = start_with(classifier(), OCT_SCHEME_BF16, NULL, false);
+    finish(&w, NULL, 0);
+    assert_int_equal(type_of(&w, "w1"), OCT_BF16);
+    assert_int_equal(type_of(&w, "r"), OCT_BF16);
+    assert_int_equal(oct_graph_opset(w.g, ""), 22);
+    stop(&w);
+}
+
+/* A constant that float16 does not hold keeps its node in float32, and nothing else. */
+static void constants_that_do_not_fit(void **state)
+{
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, "2,4");
+    int a = NET_NODE(g, "MatMul", "m", "a", x, net_random(g, "w", "4,4", 3));
+    int b = NET_NODE(g, "Add", "epsilon", "b", a, NET_F32(g, "eps", "", 1e-9f));
+    int c = NET_NODE(g, "Mul", "mask", "c", b, NET_F32(g, "huge", "", -1e9f));
+    int d = NET_NODE(g, "Where", "choose", "d", NET_NODE(g, "Less", "less", "neg", a, NET_F32(g, "zero", "", 0.0f)),
+                     NET_F32(g, "minus_inf", "", -INFINITY), c);
+    net_output(g, NET_NODE(g, "MatMul", "n", "y", d, net_random(g, "v", "4,4", 5)));
+    work w = start(g);
+    finish(&w, NULL, 0);
+    SAYS(&w, "epsilon", "too small for float16");
+    SAYS(&w, "mask", "'huge' reaches 1e+09");
+    assert_int_equal(layer(&w, "choose")->scheme, OCT_SCHEME_FP16); /* infinity is exact */
+    assert_int_equal(layer(&w, "m")->scheme, OCT_SCHEME_FP16);
+    assert_int_equal(type_of(&w, "eps"), OCT_F32);
+    assert_int_equal(type_of(&w, "minus_inf"), OCT_F16);
+    assert_int_equal(type_of(&w, "a"), OCT_F16);
+    assert_int_equal(type_of(&w, "a_float32"), OCT_F32);
+    assert_int_equal(net_count(g, "Cast"), 4); /* of x, a, c and y */
+    stop(&w);
+}
+
+/* A value beyond the range keeps all that touch it in float32; one within keeps none. */
+static void ranges_that_do_not_fit(void **state)
+{
+    static const struct {
+        float top;
+        oct_scheme scheme;
+        const char *why;
+    } cases[] = { { 30000, OCT_SCHEME_FP16, "" }, { 40000, OCT_SCHEME_FLOAT, "too near" }, { 70000, OCT_SCHEME_FLOAT, "beyond" } };
+    for (size_t i = 0; i < OCT_COUNT(cases); i++) {
+        oct_graph *g = net_graph(13);
+        int x = net_input(g, "x", OCT_F32, "2,4");
+        int a = NET_NODE(g, "MatMul", "m", "a", x, net_random(g, "w", "4,4", 3));
+        int b = NET_NODE(g, "Mul", "square", "b", a, a);
+        int c = NET_NODE(g, "Sqrt", "root", "c", b);
+        net_output(g, NET_NODE(g, "MatMul", "n", "y", c, net_random(g, "v", "4,4", 5)));
+        work w = start(g);
+        finish(&w, "b", cases[i].top);
+        assert_int_equal(layer(&w, "square")->scheme, cases[i].scheme);
+        assert_int_equal(layer(&w, "root")->scheme, cases[i].scheme);
+        assert_non_null(strstr(layer(&w, "root")->why, cases[i].why));
+        assert_int_equal(layer(&w, "m")->scheme, OCT_SCHEME_FP16);
+        assert_int_equal(layer(&w, "n")->scheme, OCT_SCHEME_FP16);
+        stop(&w);
+    }
+}
+
+/* Without statistics squares are not taken to fit, nor is what reads them. */
+static void squares_of_unknown_range(void **state)
+{
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, "2,4");
+    int a = NET_NODE(g, "MatMul", "m", "a", x, net_random(g, "w", "4,4", 3));
+    int b = NET_NODE(g, "Pow", "square", "b", a, NET_F32(g, "two", "", 2));
+    int c = NET_NODE(g, "ReduceMean", "mean", "c", b);
+    int d = NET_NODE(g, "Sqrt", "root", "d", c);
+    net_output(g, NET_NODE(g, "Div", "div", "y", a, d));
+    work w = start(g);
+    finish(&w, NULL, 0);
+    SAYS(&w, "square", "without samples");
+    SAYS(&w, "mean", "whether float16 holds 'b'");
+    assert_int_equal(layer(&w, "root")->scheme, OCT_SCHEME_FP16);
+    assert_int_equal(layer(&w, "div")->scheme, OCT_SCHEME_FP16);
+    assert_int_equal(net_count(g, "Cast"), 4); /* of x and a, of c, of y */
+    stop(&w);
+}
+
+/* One Cast for all float readers of a value, one for all 16-bit ones; a weight that both sides read is there in both types. */
+static void casts_are_shared(void **state)
+{
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, "4,4"), v = net_random(g, "w", "4,4", 3);
+    int a = NET_NODE(g, "MatMul", "m", "a", x, v);
+    int b = NET_NODE(g, "MatMul", "n", "b", x, v);
+    int s = NET_NODE(g, "Softmax", "soft1", "s", a), t = NET_NODE(g, "LogSoftmax", "soft2", "t", a);
+    int u = NET_NODE(g, "MatMul", "keep", "u", s, v);
+    net_output(g, NET_NODE(g, "Add", "sum", "y", u, NET_NODE(g, "Add", "sum2", "z", b, t)));
+    work w = start_with(g, OCT_SCHEME_FP16, "name:keep float - - -\n", false);
+    finish(&w, NULL, 0);
+    assert_int_equal(net_count(g, "Cast"), 5); /* x, a, t and u there, y back */
+    assert_int_equal(type_of(&w, "w"), OCT_F32);
+    assert_int_equal(type_of(&w, "w_float16"), OCT_F16);
+    assert_int_equal(g->value[oct_graph_find(g, "x_float16")].n_uses, 2);
+    assert_int_equal(g->value[oct_graph_find(g, "a_float32")].n_uses, 2);
+    stop(&w);
+}
+
+/* What turns into integers keeps its precision, up to the next product; scales of Resize stay float32. */
+static void positions_stay_float(void **state)
+{
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, "1,4,4,4"), none = NET_F32(g, "roi", "0", 0);
+    int a = NET_NODE(g, "Conv", "conv", "a", x, net_random(g, "w", "4,4,1,1", 3));
+    int m = NET_NODE(g, "Mul", "scale", "m", a, NET_F32(g, "k", "", 16.0f));
+    int f = NET_NODE(g, "Floor", "floor", "f", m);
+    int i = NET_NODE(g, "Cast", "cast", "i", f);
+    net_int(g, "to", OCT_S64);
+    int r = NET_NODE(g, "Resize", "resize", "r", a, none, NET_F32(g, "scales", "4", 1, 1, 2, 2));
+    net_output(g, i);
+    net_output(g, r);
+    work w = start(g);
+    finish(&w, NULL, 0);
+    SAYS(&w, "scale", "becomes integers");
+    SAYS(&w, "floor", "becomes integers");
+    assert_int_equal(layer(&w, "conv")->scheme, OCT_SCHEME_FP16);
+    assert_int_equal(layer(&w, "resize")->scheme, OCT_SCHEME_FP16);
+    assert_int_equal(type_of(&w, "scales"), OCT_F32);
+    assert_int_equal(type_of(&w, "i"), OCT_S64);
+    stop(&w);
+}
+
+/* Between float nodes alone nothing is gained; and an operator without float16 stays as it is. */
+static void islands_stay_float(void **state)
+{
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, "2,4");
+    int a = NET_NODE(g, "Sigmoid", "sigmoid", "a", x);
+    int s = NET_NODE(g, "Softmax", "soft", "s", a);
+    int m = NET_NODE(g, "MatMul", "m", "b", s, net_random(g, "w", "4,4", 3));
+    net_output(g, NET_NODE(g, "Celu", "celu", "y", m));
+    work w = start(g);
+    finish(&w, NULL, 0);
+    SAYS(&w, "sigmoid", "no weights among");
+    SAYS(&w, "celu", "takes no float16");
+    assert_int_equal(layer(&w, "m")->scheme, OCT_SCHEME_FP16);
+    assert_int_equal(net_count(g, "Cast"), 2);
+    stop(&w);
+}
+
+/* A Cast to float32 that the model has gives the 16-bit type itself; Shape reads any type. */
+static void casts_of_the_model_are_used(void **state)
+{
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_S32, "2,4");
+    int c = NET_NODE(g, "Cast", "cast", "c", x);
+    net_int(g, "to", OCT_F32);
+    net_output(g, NET_NODE(g, "Shape", "shape", "s", c));
+    net_output(g, NET_NODE(g, "MatMul", "m", "y", c, net_random(g, "w", "4,4", 3)));
+    work w = start(g);
+    finish(&w, NULL, 0);
+    assert_int_equal(type_of(&w, "c"), OCT_F16);
+    assert_int_equal(oct_node_int(net_producer(g, "c"), "to", 0), OCT_F16);
+    assert_int_equal(net_count(g, "Cast"), 2); /* that one, and of the output */
+    stop(&w);
+}
+
+static void out_of_memory_is_reported(void **state)
+{
+    bool done = false;
+    for (size_t n = 1; !done; n++) {
+        oct_err e = OCT_ERR_INIT;
+        work w = start(classifier());
+        oct_alloc_fail_at(n);
+        oct_status s = oct_qjob_decide(w.job, NULL, &e);
+        if (s == OCT_OK)
+            s = oct_qjob_rewrite(w.job, &e);
+        done = oct_alloc_fail_at(0) < n;
+        assert_int_equal(s, done ? OCT_OK : OCT_ENOMEM);
+        stop(&w);
+        assert_true(n < 1000);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_model_in_sixteen_bits),
+        cmocka_unit_test(ends_may_be_sixteen_bits_too),
+        cmocka_unit_test(bfloat16_asks_for_opset_22),
+        cmocka_unit_test(constants_that_do_not_fit),
+        cmocka_unit_test(ranges_that_do_not_fit),
+        cmocka_unit_test(squares_of_unknown_range),
+        cmocka_unit_test(casts_are_shared),
+        cmocka_unit_test(positions_stay_float),
+        cmocka_unit_test(islands_stay_float),
+        cmocka_unit_test(casts_of_the_model_are_used),
+        cmocka_unit_test(out_of_memory_is_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
