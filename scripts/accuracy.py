@@ -7,7 +7,7 @@ For each model: qconvert makes ours from the calibration samples of the table in
 it on the evaluation samples. Writes
     tests/accuracy/results.csv   a line per model and row of compare_ort's table: no times, so that a diff is a change
     tests/accuracy/cost.csv      seconds, peak memory and size of both conversions, on this machine
-    docs/accuracy.md             the tables, made from both files
+    docs/accuracy.md             the tables, made from both files and from half.csv (check_half.py)
 Models that are not asked for keep their lines. The number of threads is that of each tool's default.
 """
 import argparse
@@ -175,13 +175,23 @@ def cost_table(costs):
                   "size, quantize_static"], lines), where
 
 
+def half_table():
+    rows = read("half.csv")
+    lines = []
+    for model in dict.fromkeys(r["model"] for r in rows):
+        by = {r["scheme"]: r for r in rows if r["model"] == model}
+        f, b = by["fp16"], by["bf16"]
+        lines.append([model, f["layers"], f["casts"], f"{1 / float(f['size']):.2f}", f["ours"], f["ort"], f["same"], b["ours"]])
+    return table(["model", "layers in 16 bits", "Casts", "size", "fp16 in its runtime", "fp16 in ONNX Runtime", "between the two", "bf16"], lines)
+
+
 def write_page():
     results, costs = read("results.csv"), read("cost.csv")
     metric, noise = accuracy_tables(results)
     cost, where = cost_table(costs)
     PAGE.write_text(f"""# Accuracy and cost of conversion
 
-Written by `scripts/accuracy.py` from `tests/accuracy/results.csv` and `cost.csv`; do not edit.
+Written by `scripts/accuracy.py` from `tests/accuracy/results.csv`, `cost.csv` and `half.csv`; do not edit.
 
 `qconvert MODEL --data CALIBRATION` with nothing else, beside `quantize_static` of ONNX Runtime (MinMax, QDQ, u8 activations, s8 weights
 per channel) with the same samples. Evaluation samples are others. "Exact kernels": the best of its MinMax, entropy and percentile
@@ -198,6 +208,12 @@ SQNR of the outputs against float, in dB, higher is better; the worst output whe
 that ONNX Runtime runs after its own optimization.
 
 {noise}
+## 16-bit floats
+
+`qconvert MODEL --scheme fp16 --data CALIBRATION`: SQNR against float over eight evaluation samples, in dB, and size as a part of the float
+file's. ONNX Runtime keeps float32 between operators that have no kernel of 16 bits ([arithmetic.md](arithmetic.md)), and has none for bfloat16.
+
+{half_table()}
 ## Cost
 
 Seconds and peak memory of the whole command, size of the file as a part of the float file's. {where}.

@@ -1,68 +1,67 @@
 #!/usr/bin/env python3
-"""Converts real models to 16-bit floats and judges the result; prints a table in Markdown.
+"""Converts the real models to 16-bit floats and judges the result.
 
-    check_half.py [NAME...] [--shared ../shared] [--scheme fp16|bf16] [--samples 8]
+    check_half.py [NAME...] [--shared ../shared] [--scheme fp16|bf16] [--samples 8] [--write]
 
-Columns: size, before by after; layers with weights in 16 bits of all; Casts written; SQNR of the outputs against float in our
-runtime and in ONNX Runtime (which has no bfloat16), in dB; same, SQNR between the two. The smallest over several outputs.
-Each result must pass the ONNX checker. Exit: 0 all well, 1 some failed.
+Prints a line a model, in the fields of tests/accuracy/half.csv, which --write updates; accuracy.py --page makes a table of it.
+size is that before by that after; layers those with weights that became 16-bit of all; casts those written; the rest SQNR in dB,
+the smallest over several outputs: ours, in our runtime against float; ort, the same in ONNX Runtime (which has no bfloat16);
+same, between the two. Each result must pass the ONNX checker. Exit: 0 all well, 1 some failed.
 """
 import argparse
+import csv
 import json
 import sys
 import tempfile
 from pathlib import Path
 
-import numpy as np
 import onnx
 
 from check_zoo import run, sqnr
 from pylib import peer, tool, zoo
 from pylib.samples import open_samples
 
-SILERO = "silero_vad_16k"
+FILE = zoo.ROOT / "tests/accuracy/half.csv"
+FIELDS = ("model", "scheme", "samples", "size", "layers", "casts", "ours", "ort", "same")
 
 
-
-def paths(name, shared, work):
-    """(model, calibration SPEC, evaluation SPEC, preprocessing)"""
-    if name == SILERO:
-        return Path(shared) / "models" / f"{name}.onnx", None, None, ""
-    model, calib, data, _ = zoo.MODELS[name].paths(shared)
-    return model, calib, data, zoo.MODELS[name].preprocess
-
-
-def outputs(model, samples):
-    return peer.run_all(peer.session(model), samples, batch=1)
+def casts(path):
+    return sum(node.op_type == "Cast" for node in onnx.load(path).graph.node)
 
 
 def check(name, args, work):
     qconvert, qeval = tool.find("qconvert"), tool.find("qeval")
-    model, calib, data, steps = paths(name, args.shared, work)
-    half, row = work / "half.onnx", {}
-    command = [qconvert, model, "--scheme", args.scheme, "-o", half, "--json", work / "r.json", "-q"]
-    if calib:
-        command += ["--data", calib, "--samples", args.samples] + (["--preprocess", steps] if steps else [])
-    run(command)
+    model, calib, data, _ = zoo.MODELS[name].paths(args.shared)
+    steps, half = zoo.MODELS[name].preprocess, work / "half.onnx"
+    command = [qconvert, model, "--scheme", args.scheme, "-o", half, "--json", work / "r.json", "-q", "--data", calib]
+    run(command + ["--samples", args.samples] + (["--preprocess", steps] if steps else []))
     onnx.checker.check_model(str(half), full_check=True)
     report = json.loads((work / "r.json").read_text())
-    row["layers"] = f"{report['half_layers']} of {report['layers_with_weights']}"
-    row["size"] = model.stat().st_size / half.stat().st_size
-    row["casts"] = sum(n.op_type == "Cast" for n in onnx.load(half).graph.node) - sum(n.op_type == "Cast" for n in onnx.load(model).graph.node)
-    if not data:
-        if args.scheme == "fp16":
-            peer.session(half)
-        return row
     samples = open_samples(data, steps)
     samples.count = min(samples.count, args.samples)
     extra = ["--samples", str(args.samples)]
-    want = tool.run_qeval(qeval, model, data, work / "f.npz", steps, extra)
     got = tool.run_qeval(qeval, half, data, work / "h.npz", steps, extra)
-    row["ours"] = sqnr(want, got)
+    row = {"model": name, "scheme": args.scheme, "samples": samples.count, "casts": casts(half) - casts(model),
+           "size": f"{model.stat().st_size / half.stat().st_size:.2f}",
+           "layers": f"{report['half_layers']} of {report['layers_with_weights']}",
+           "ours": f"{sqnr(tool.run_qeval(qeval, model, data, work / 'f.npz', steps, extra), got):.1f}"}
     if args.scheme == "fp16":
-        theirs = outputs(half, samples)
-        row["ort"], row["same"] = sqnr(outputs(model, samples), theirs), sqnr(theirs, got)
+        theirs = peer.run_all(peer.session(half), samples, batch=1)
+        row |= {"ort": f"{sqnr(peer.run_all(peer.session(model), samples, batch=1), theirs):.1f}", "same": f"{sqnr(theirs, got):.1f}"}
     return row
+
+
+def write(rows):
+    """Replaces the lines of what was measured, in the order of the zoo."""
+    done = {(r["model"], r["scheme"]) for r in rows}
+    if FILE.exists():
+        with open(FILE, newline="") as file:
+            rows = [r for r in csv.DictReader(file) if (r["model"], r["scheme"]) not in done] + rows
+    place = list(zoo.MODELS)
+    with open(FILE, "w", newline="") as file:
+        out = csv.DictWriter(file, FIELDS, lineterminator="\n")
+        out.writeheader()
+        out.writerows(sorted(rows, key=lambda r: (place.index(r["model"]), r["scheme"] == "bf16")))
 
 
 def main():
@@ -71,18 +70,19 @@ def main():
     parser.add_argument("--shared", type=Path, default=zoo.ROOT.parent / "shared")
     parser.add_argument("--scheme", choices=("fp16", "bf16"), default="fp16")
     parser.add_argument("--samples", type=int, default=8)
+    parser.add_argument("--write", action="store_true")
     args = parser.parse_args()
-    failed = 0
-    print("| model | size | layers | Casts | ours | ONNX Runtime | same |\n|---|---|---|---|---|---|---|")
-    for name in args.names or [*zoo.CNNS, SILERO]:
+    rows, failed = [], 0
+    for name in args.names or zoo.MODELS:
         with tempfile.TemporaryDirectory() as work:
             try:
-                r = check(name, args, Path(work))
-                db = [f"{r[k]:.1f}" if k in r else "" for k in ("ours", "ort", "same")]
-                print(f"| {name} | {r['size']:.2f} | {r['layers']} | {r['casts']} | {' | '.join(db)} |", flush=True)
+                rows.append(check(name, args, Path(work)))
+                print(*(f"{k} {v}" for k, v in rows[-1].items()), flush=True)
             except Exception as error:
                 failed += 1
-                print(f"| {name} | failed: {type(error).__name__}: {str(error)[:300]}", flush=True)
+                print(f"{name} failed: {type(error).__name__}: {str(error)[:300]}", flush=True)
+    if args.write:
+        write(rows)
     return 1 if failed else 0
 
 

@@ -81,6 +81,14 @@ static bool computes_floats(const oct_qjob *j, int id)
     return is_cast(n) ? out : in;
 }
 
+static bool has_subgraph(const oct_node *n)
+{
+    for (size_t i = 0; i < n->n_attr; i++)
+        if (n->attr[i].type == OCT_ATTR_GRAPH)
+            return true;
+    return n->n_captured > 0;
+}
+
 static void choose(oct_qjob *j, int id)
 {
     qnode *q = &j->node[id];
@@ -90,7 +98,7 @@ static void choose(oct_qjob *j, int id)
         return;
     if (!asks(j, id))
         q->why = q->row.rule;
-    else if (j->g->node[id].n_captured)
+    else if (has_subgraph(&j->g->node[id]))
         q->why = "its subgraph stays float32";
     else if (!computes_floats(j, id))
         q->why = "it computes no floats";

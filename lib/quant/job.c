@@ -189,7 +189,8 @@ static void describe(oct_qjob *j, int id)
     d->scheme = scheme_of(q);
     if (n->n_in > 1 && n->in[1] >= 0 && j->g->value[n->in[1]].konst)
         d->weight_count = j->g->value[n->in[1]].konst->count;
-    if (q->role == OCT_ROLE_HALF && d->weight_count) {
+    const oct_op *op = oct_op_of(j->g, id);
+    if (q->role == OCT_ROLE_HALF && d->weight_count && op->quant == OCT_QUANT_WEIGHTED) {
         d->weights = oct_half_type(j, id);
         d->sqnr_weights = oct_half_sqnr(j->g->value[n->in[1]].konst, d->weights);
     }

@@ -287,6 +287,12 @@ static void warn_unknown(const session *s)
         oct_cli_warn(s->cli, "%s has no range of %zu of %zu tensors: whether float16 holds them is not known", s->a->calib, missing, n);
 }
 
+static void warn_bfloat16(const session *s)
+{
+    if (s->scheme == OCT_SCHEME_BF16 && strcmp(s->target->name, "octet") != 0)
+        oct_cli_warn(s->cli, "ONNX Runtime has no bfloat16 kernels for the CPU; --target octet says that the model is not for it");
+}
+
 static oct_status decide(session *s, oct_err *err)
 {
     if (s->src)
@@ -320,6 +326,7 @@ oct_status session_open(session *s, oct_cli *cli, const convert_args *a, oct_err
     if (st == OCT_OK && s->out_of_memory)
         st = oct_nomem(err);
     if (st == OCT_OK) {
+        warn_bfloat16(s);
         oct_policy_unmatched(s->policy, s->m->graph, unmatched, s);
         st = decide(s, err);
     }
