@@ -160,7 +160,7 @@ static oct_status read_scheme(reader *r, const char *at, const char *w, oct_rule
     static const char *const known[] = { "static", "dynamic", "weight-only", "fp16", "bf16", "float" };
     if (!oct_scheme_parse(w, &rule->row.scheme) || rule->row.scheme == OCT_SCHEME_AUTO)
         return unknown(r, at, "scheme", w, known, OCT_COUNT(known), err);
-    if (rule->row.scheme == OCT_SCHEME_WEIGHT_ONLY || rule->row.scheme == OCT_SCHEME_FP16 || rule->row.scheme == OCT_SCHEME_BF16)
+    if (rule->row.scheme == OCT_SCHEME_WEIGHT_ONLY)
         return oct_fail(err, OCT_EUNSUPPORTED, "%s:%zu:%zu: scheme '%s' is not built yet", r->label, r->number,
                         (size_t)(at - r->line) + 1, w);
     rule->set |= OCT_SET_SCHEME;

@@ -283,6 +283,49 @@ static void casts_of_the_model_are_used(void **state)
     stop(&w);
 }
 
+/* By rules of the table: an integer Conv, one in float16, one in bfloat16, and the Casts between. */
+static void rules_mix_types(void **state)
+{
+    static float want[300], got[300];
+    oct_graph *g = net_graph(22), *before;
+    int x = net_input(g, "x", OCT_F32, "2,3,6,6");
+    int a = NET_NODE(g, "Conv", "one", "a", x, net_random(g, "w1", "4,3,3,3", 3));
+    int b = NET_NODE(g, "Conv", "two", "b", a, net_random(g, "w2", "4,4,1,1", 5));
+    int c = NET_NODE(g, "Conv", "three", "c", b, net_random(g, "w3", "4,4,1,1", 6));
+    net_output(g, NET_NODE(g, "Conv", "four", "y", c, net_random(g, "w4", "4,4,1,1", 7)));
+    GOOD(oct_graph_clone(g, &before, err));
+    work w = { .g = g };
+    GOOD(oct_policy_create(NULL, &w.policy, err));
+    GOOD(oct_policy_add(w.policy, "name:two fp16 - - -\nname:three bf16 - - -\n", "test", err));
+    oct_qjob_opts o = { .policy = w.policy, .target = oct_target_default(), .have_data = true };
+    GOOD(oct_qjob_create(g, &o, &w.job, err));
+    oct_calib *table = oct_calib_create();
+    size_t n;
+    const char *const *names = oct_qjob_values(w.job, NULL, &n);
+    for (size_t i = 0; i < n; i++) {
+        oct_calib_tensor *t;
+        GOOD(oct_calib_add(table, names[i], &t, err));
+        GOOD(oct_stats_update(&t->stats, (const float[]){ -20.0f, 20.0f }, 2, err));
+    }
+    GOOD(oct_qjob_decide(w.job, table, err));
+    GOOD(oct_qjob_rewrite(w.job, err));
+    GOOD(oct_infer_shapes(g, err));
+    assert_true(layer(&w, "one")->integer && layer(&w, "four")->integer);
+    assert_int_equal(layer(&w, "two")->scheme, OCT_SCHEME_FP16);
+    assert_int_equal(layer(&w, "three")->scheme, OCT_SCHEME_BF16);
+    assert_int_equal(type_of(&w, "b"), OCT_F16);
+    assert_int_equal(type_of(&w, "b_bfloat16"), OCT_BF16);
+    assert_int_equal(type_of(&w, "c"), OCT_BF16);
+    assert_int_equal(net_count(g, "Cast"), 3);
+    assert_int_equal(net_count(g, "QuantizeLinear"), 4);
+    size_t size = net_run_with(before, NULL, NULL, want, 300);
+    assert_int_equal(net_run_with(g, NULL, NULL, got, 300), size);
+    assert_true(net_error(want, got, size) < 0.05);
+    oct_calib_destroy(table);
+    oct_graph_destroy(before);
+    stop(&w);
+}
+
 static void out_of_memory_is_reported(void **state)
 {
     bool done = false;
@@ -313,6 +356,7 @@ int main(void)
         cmocka_unit_test(positions_stay_float),
         cmocka_unit_test(islands_stay_float),
         cmocka_unit_test(casts_of_the_model_are_used),
+        cmocka_unit_test(rules_mix_types),
         cmocka_unit_test(out_of_memory_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
