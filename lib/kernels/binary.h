@@ -35,7 +35,8 @@ typedef struct oct_broadcast {
  * do not broadcast or the rank is above OCT_BROADCAST_RANK. */
 bool oct_broadcast_shapes(oct_broadcast *b, const int64_t *da, int ra, const int64_t *db, int rb);
 
-/* Drops dimensions of 1 and joins neighbours, in place; the meaning stays. The callers below do it themselves. */
+/* Sorts dimensions by the output's strides, drops those of 1 and joins neighbours, in place; the meaning stays. The
+ * callers below do it themselves. */
 void oct_broadcast_collapse(oct_broadcast *b);
 
 /* Calls fn once per innermost row, in parallel over rows (long rows are cut), with the offsets of its first

@@ -172,6 +172,34 @@ static void unravel(int64_t k, const int64_t *d, int rank, int64_t *at)
         at[i] = k % d[i];
 }
 
+/* N C H W dimensions of channels-last tensors: equal layouts become one row, a value per channel rows of channels. */
+static void values_collapse(oct_check *t)
+{
+    enum { C = 8, H = 5, W = 7 };
+    const oct_broadcast whole = { 4, { 1, C, H, W }, { C * H * W, 1, W * C, C }, { C * H * W, 1, W * C, C }, { C * H * W, 1, W * C, C } };
+    oct_broadcast b = whole, per_channel = whole;
+    oct_broadcast_collapse(&b);
+    t->cases++;
+    if (b.rank != 1 || b.dims[0] != C * H * W || b.sa[0] != 1 || b.sb[0] != 1 || b.sy[0] != 1) {
+        printf("# FAIL channels last: rank %d, %d in a row\n", b.rank, (int)b.dims[b.rank - 1]);
+        t->failed++;
+    }
+    memcpy(per_channel.sb, (int64_t[]){ 0, 1, 0, 0 }, 4 * sizeof(int64_t));
+    float a[C * H * W], c[C], want[C * H * W], got[C * H * W];
+    oct_fill_f32(t, a, C * H * W);
+    oct_fill_f32(t, c, C);
+    for (int i = 0; i < C * H * W; i++)
+        want[i] = a[i] + c[i % C];
+    oct_binary_f32_nd(t->pool, OCT_BINARY_ADD, &per_channel, a, c, got);
+    oct_check_same(t, want, got, sizeof got, 4, "a value per channel");
+    oct_broadcast_collapse(&per_channel);
+    t->cases++;
+    if (per_channel.rank != 2 || per_channel.dims[1] != C || per_channel.sy[1] != 1) {
+        printf("# FAIL a value per channel: rank %d, %d in a row\n", per_channel.rank, (int)per_channel.dims[per_channel.rank - 1]);
+        t->failed++;
+    }
+}
+
 static void values_binary(oct_check *t)
 {
     for (int round = 0; round < 600; round++) {
@@ -616,6 +644,7 @@ static void values_resize(oct_check *t)
 void check_values(oct_check *t)
 {
     values_unary(t);
+    values_collapse(t);
     values_binary(t);
     values_reduce(t);
     values_softmax(t);

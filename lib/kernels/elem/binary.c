@@ -37,9 +37,29 @@ static bool joins(const oct_broadcast *b, int outer, int inner)
     return b->sa[outer] == b->sa[inner] * n && b->sb[outer] == b->sb[inner] * n && b->sy[outer] == b->sy[inner] * n;
 }
 
+static void exchange(int64_t v[], int i, int j)
+{
+    const int64_t t = v[i];
+    v[i] = v[j];
+    v[j] = t;
+}
+
+/* Largest stride of the output first, as in a channels-last tensor it is not the last dimension that is contiguous. */
+static void sort_dims(oct_broadcast *b)
+{
+    for (int i = 1; i < b->rank; i++)
+        for (int j = i; j > 0 && b->sy[j] > b->sy[j - 1]; j--) {
+            exchange(b->dims, j, j - 1);
+            exchange(b->sa, j, j - 1);
+            exchange(b->sb, j, j - 1);
+            exchange(b->sy, j, j - 1);
+        }
+}
+
 void oct_broadcast_collapse(oct_broadcast *b)
 {
     int r = 0;
+    sort_dims(b);
     for (int i = 0; i < b->rank; i++) {
         if (b->dims[i] == 1)
             continue;
