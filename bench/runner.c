@@ -3,8 +3,8 @@
  *   runner MODEL DATA [THREADS]
  *
  * Each line of standard input is a number of seconds. The answer is one line, a JSON list of the milliseconds of every run in
- * that time, three at least. The line "profile" is answered by a line a step, tabs between: name, operator, scheme, ms, MAC,
- * bytes; then an empty line. OCT_ISA narrows the instruction set. */
+ * that time, three at least. The line "profile" is answered by a line for each step of one run, tabs between: name,
+ * operator, scheme, ms, MAC, bytes; then an empty line. OCT_ISA narrows the instruction set. */
 #include "base/io.h"
 #include "base/mem.h"
 #include "eval/runner.h"
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST = 3, MOST = 100000, PROFILE_RUNS = 5 };
+enum { LEAST = 3, MOST = 100000 };
 static const double WARM_SECONDS = 0.3;
 
 typedef struct bench {
@@ -79,12 +79,11 @@ static oct_status turn(bench *b, double seconds, oct_err *err)
 static oct_status profile(bench *b, oct_err *err)
 {
     oct_plan_profile(b->plan, true);
-    for (int i = 0; i < PROFILE_RUNS; i++)
-        OCT_TRY(oct_runner_run(b->runner, b->sample.tensors, &b->plan, err));
+    OCT_TRY(oct_runner_run(b->runner, b->sample.tensors, &b->plan, err));
     oct_plan_profile(b->plan, false);
     for (size_t i = 0; i < oct_plan_n_steps(b->plan); i++) {
         const oct_step_info s = oct_plan_step(b->plan, i);
-        printf("%s\t%s\t%s\t%.6g\t%llu\t%llu\n", s.name, s.op, s.scheme ? s.scheme : "", s.seconds / (double)s.calls * 1e3,
+        printf("%s\t%s\t%s\t%.6g\t%llu\t%llu\n", s.name, s.op, s.scheme ? s.scheme : "", s.seconds * 1e3,
                (unsigned long long)s.macs, (unsigned long long)s.bytes);
     }
     puts("");

@@ -104,7 +104,7 @@ def measure(args, model, threads, have):
 
 # ---- profiles
 
-PROFILES = 5
+PROFILES = 25
 
 
 def profile(args, model, name, threads):

@@ -295,6 +295,8 @@ bool oct_plan_shows(const oct_plan *p, const char *value)
 void oct_plan_profile(oct_plan *p, bool on)
 {
     p->profile = on;
+    for (size_t i = 0; on && i < p->n_step; i++)
+        p->step[i].seconds = 0, p->step[i].calls = 0;
 }
 
 size_t oct_plan_n_steps(const oct_plan *p)

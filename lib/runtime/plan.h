@@ -50,7 +50,7 @@ void oct_plan_set_tap(oct_plan *p, oct_tap_fn fn, void *arg);
 /* Whether a tapped value will be shown. */
 bool oct_plan_shows(const oct_plan *p, const char *value);
 
-/* Profiling: seconds are gathered per step while on. */
+/* Profiling: seconds are gathered per step while on; turning it on starts anew. */
 void oct_plan_profile(oct_plan *p, bool on);
 typedef struct oct_step_info {
     const char *name, *op; /* of the node; "" and "Reorder" for steps the plan added */

@@ -217,6 +217,28 @@ static void inputs_change(void **state)
     oct_graph_destroy(g);
 }
 
+static void profile_starts_anew(void **state)
+{
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, "2");
+    net_output(g, NET_NODE(g, "Add", "a", "a", x, x));
+    oct_plan *p = net_plan(g, NULL, NULL);
+    const float one[2] = { 1, 2 };
+    static const uint64_t runs[] = { 3, 1 };
+    for (size_t i = 0; i < OCT_COUNT(runs); i++) {
+        oct_plan_profile(p, true);
+        for (uint64_t k = 0; k < runs[i]; k++)
+            GOOD(oct_plan_run(p, (const void *[]){ one }, err));
+        oct_plan_profile(p, false);
+        GOOD(oct_plan_run(p, (const void *[]){ one }, err));
+        const oct_step_info s = oct_plan_step(p, 0);
+        assert_string_equal(s.op, "Add");
+        assert_true(s.calls == runs[i] && s.seconds > 0 && s.bytes == 3 * 8);
+    }
+    oct_plan_destroy(p);
+    oct_graph_destroy(g);
+}
+
 static void constant_dequantize(void **state)
 {
     /* Shown as an output, read in float, and with a scale that is an input. */
@@ -626,7 +648,7 @@ int main(void)
         cmocka_unit_test(constant_dequantize), cmocka_unit_test(dynamic_shapes), cmocka_unit_test(shape_errors),
         cmocka_unit_test(errors_name_nodes), cmocka_unit_test(places),           cmocka_unit_test(runs_allocate_nothing),
         cmocka_unit_test(failing_allocations), cmocka_unit_test(float_taps),     cmocka_unit_test(integer_taps),
-        cmocka_unit_test(tapped_shapes),
+        cmocka_unit_test(tapped_shapes),      cmocka_unit_test(profile_starts_anew),
         cmocka_unit_test(tap_stops),         cmocka_unit_test(integer_close_to_float), cmocka_unit_test(dropout_mask),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
