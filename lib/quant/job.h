@@ -42,6 +42,7 @@ typedef struct qweights {
     oct_dtype dtype;   /* OCT_S8 or OCT_U8 */
     int64_t channels;  /* scales: 1 or output channels */
     int axis;
+    float *largest;    /* magnitudes of the channels */
     float *scale;
     int limit;         /* codes lie within -limit..limit */
     oct_tensor *codes; /* signed whatever dtype is; written with the top bit flipped where that is u8 */

@@ -90,23 +90,35 @@ static inline void step_to(walk *x, int64_t e)
     }
 }
 
-/* Scales from the largest magnitudes. */
-static oct_status choose_scales(qweights *q, const shape_of *s, const oct_tensor *w, int limit, oct_arena *a, oct_err *err)
+/* The largest magnitude of each channel; old: as in round_weights. */
+static oct_status find_largest(qweights *q, const qweights *old, const shape_of *s, const oct_tensor *w, oct_arena *a, oct_err *err)
 {
-    q->scale = oct_arena_calloc(a, (size_t)q->channels, sizeof *q->scale);
-    if (!q->scale)
+    if (old && old->channels == q->channels) {
+        q->largest = old->largest;
+        return OCT_OK;
+    }
+    q->largest = oct_arena_calloc(a, (size_t)q->channels, sizeof *q->largest);
+    if (!q->largest)
         return oct_nomem(err);
     const float *v = w->data;
     walk x = begin(s, w);
     for (int64_t e = 0; e < w->count; e++) {
         step_to(&x, e);
-        float m = fabsf(v[e]), *top = &q->scale[q->channels > 1 ? x.out : 0];
+        float m = fabsf(v[e]), *top = &q->largest[q->channels > 1 ? x.out : 0];
         if (!isfinite(v[e]))
             return oct_fail(err, OCT_ENUMERIC, "a weight is not finite (element %lld)", (long long)e);
         *top = m > *top ? m : *top;
     }
+    return OCT_OK;
+}
+
+static oct_status choose_scales(qweights *q, int limit, oct_arena *a, oct_err *err)
+{
+    q->scale = oct_arena_calloc(a, (size_t)q->channels, sizeof *q->scale);
+    if (!q->scale)
+        return oct_nomem(err);
     for (int64_t c = 0; c < q->channels; c++) {
-        q->scale[c] = q->scale[c] / (float)limit;
+        q->scale[c] = q->largest[c] / (float)limit;
         if (!(q->scale[c] >= 0x1p-120f))
             q->scale[c] = 1.0f; /* a channel of zeros */
     }
@@ -164,6 +176,27 @@ static oct_status round_weights(qweights *q, const qweights *old, const shape_of
     return OCT_OK;
 }
 
+/* correct() where `run` elements in a row belong to one output channel and s->taps to one input channel. Sums in four turns: one
+ * would wait for its last addition each time. */
+static void correct_rows(const qweights *q, const shape_of *s, const oct_tensor *w, const double *real, const double *rounded,
+                         int64_t run, double *shift)
+{
+    const int8_t *codes = q->codes->data;
+    const float *v = w->data;
+    for (int64_t e = 0; e < w->count; e += run) {
+        const int64_t o = out_of(s, w, e), in = in_of(s, w, e);
+        double exact[4] = { 0 }, coded[4] = { 0 };
+        for (int64_t c = 0; c < run / s->taps; c++)
+            for (int64_t t = 0; t < s->taps; t++) {
+                const int64_t i = e + c * s->taps + t;
+                exact[i % 4] += (double)v[i] * real[in + c];
+                coded[i % 4] += (double)codes[i] * rounded[in + c];
+            }
+        shift[o] += exact[0] + exact[1] + (exact[2] + exact[3]) -
+                    (coded[0] + coded[1] + (coded[2] + coded[3])) * (double)q->scale[q->channels > 1 ? o : 0];
+    }
+}
+
 /* shift[o] = sum w * E[x] - sum wq * E[xq]: what the layer should give on average less what it gives. */
 static void correct(const qweights *q, const shape_of *s, const oct_tensor *w, const double *real, const double *rounded,
                     double *shift)
@@ -171,6 +204,10 @@ static void correct(const qweights *q, const shape_of *s, const oct_tensor *w, c
     const int8_t *codes = q->codes->data;
     const float *v = w->data;
     walk x = begin(s, w);
+    if (x.run_in <= x.run_out) {
+        correct_rows(q, s, w, real, rounded, x.run_out, shift);
+        return;
+    }
     for (int64_t e = 0; e < w->count; e++) {
         step_to(&x, e);
         int64_t o = x.out, c = x.in;
@@ -233,7 +270,8 @@ static oct_status quantize_within(oct_qjob *j, int node, const shape_of *s, int 
     const oct_tensor *w = j->g->value[n->in[1]].konst;
     const qvalue *x = &j->value[n->in[0]];
     float sx = x->has_grid ? x->q.scale : 0;
-    OCT_TRY(choose_scales(q, s, w, limit, j->arena, err));
+    OCT_TRY(find_largest(q, j->weights[node], s, w, j->arena, err));
+    OCT_TRY(choose_scales(q, limit, j->arena, err));
     if (sx > 0)
         make_room(q, bias_of(j, node), s->outs, sx);
     OCT_TRY(round_weights(q, j->weights[node], s, w, limit, j->arena, err));

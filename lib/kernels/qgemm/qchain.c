@@ -51,32 +51,71 @@ bool oct_qchain_size(size_t taps, size_t kc, size_t *bytes)
     return true;
 }
 
-static bool fits(const uint8_t *load, const uint8_t *room, size_t n)
+/* Sixteen loads at a time; the compiler knows a register for them on every CPU. */
+typedef uint8_t v16 __attribute__((vector_size(16)));
+typedef uint16_t h8 __attribute__((vector_size(16)));
+
+static inline v16 load16(const uint8_t *p)
 {
-    uint8_t over = 0;
-    for (size_t i = 0; i < n; i++)
-        over |= load[i] > room[i];
-    return !over;
+    v16 v;
+    memcpy(&v, p, sizeof v);
+    return v;
 }
 
-static void add_load(const segment *s, int k, uint8_t *load, uint32_t *heaviest)
+static inline v16 larger(v16 a, v16 b)
 {
-    for (size_t i = 0; i < (size_t)2 * COLUMNS && k >= 0; i++) {
-        const uint32_t sum = (uint32_t)load[i] + s->load[k][i / COLUMNS][i % COLUMNS];
-        load[i] = (uint8_t)(sum > 255 ? 255 : sum);
-        *heaviest = load[i] > *heaviest ? load[i] : *heaviest;
-    }
+    const v16 m = (v16)(a > b);
+    return (a & m) | (b & ~m);
+}
+
+/* a + b, at most 255. */
+static inline v16 add_up(v16 a, v16 b)
+{
+    const v16 sum = a + b;
+    return sum | (v16)(sum < a);
+}
+
+static uint32_t largest(v16 v)
+{
+    uint8_t lane[16];
+    uint32_t most = 0;
+    memcpy(lane, &v, sizeof lane);
+    for (size_t i = 0; i < sizeof lane; i++)
+        most = lane[i] > most ? lane[i] : most;
+    return most;
+}
+
+/* Whether no load is above its room; n is a multiple of 16. */
+static inline bool fits(const uint8_t *load, const uint8_t *room, size_t n)
+{
+    v16 over = { 0 };
+    for (size_t i = 0; i < n; i += sizeof over)
+        over |= (v16)(load16(load + i) > load16(room + i));
+    uint64_t half[2];
+    memcpy(half, &over, sizeof half);
+    return (half[0] | half[1]) == 0;
+}
+
+static inline v16 load_of(const segment *s, int k, size_t sign)
+{
+    return k < 0 ? (v16){ 0 } : load16(s->load[k][sign]);
 }
 
 /* Fills the loads; false when a pair is beyond the limit. */
 static bool weigh(const segment *s, quad *q)
 {
-    uint32_t heaviest = 0, total = 0;
-    memset(q->load, 0, sizeof q->load);
-    for (size_t i = 0; i < 4; i++)
-        add_load(s, q->k[i], q->load + i / 2 * 2 * COLUMNS, &heaviest);
-    for (size_t i = 0; i < LOADS; i++)
-        total += q->load[i];
+    v16 most = { 0 };
+    h8 sums = { 0 };
+    for (size_t i = 0; i < 4; i++) { /* pairs of positive, then negative weights */
+        const v16 sum = add_up(load_of(s, q->k[i / 2 * 2], i % 2), load_of(s, q->k[i / 2 * 2 + 1], i % 2));
+        memcpy(q->load + i * COLUMNS, &sum, sizeof sum);
+        most = larger(most, sum);
+        sums += ((h8)sum & 255) + ((h8)sum >> 8);
+    }
+    uint32_t total = 0;
+    for (size_t i = 0; i < 8; i++)
+        total += sums[i];
+    const uint32_t heaviest = largest(most);
     q->weight = heaviest << 16 | total;
     return heaviest <= LIMIT;
 }
@@ -101,17 +140,16 @@ typedef struct pairing {
 /* Heaviest lane of k and l together; l may be -1. */
 static uint32_t together(const segment *s, int k, int l)
 {
-    uint32_t most = 0;
-    for (size_t i = 0; i < (size_t)2 * COLUMNS; i++) {
-        const uint32_t v = (uint32_t)s->load[k][i / COLUMNS][i % COLUMNS] + (l < 0 ? 0 : s->load[l][i / COLUMNS][i % COLUMNS]);
-        most = v > most ? v : most;
-    }
-    return most;
+    return largest(larger(add_up(load_of(s, k, 0), load_of(s, l, 0)), add_up(load_of(s, k, 1), load_of(s, l, 1))));
 }
 
-static int count(uint32_t set)
+/* Members of a set of WINDOW. */
+static inline int count(uint32_t set)
 {
-    return __builtin_popcount(set);
+    set -= set >> 1 & 0x5555;
+    set = (set & 0x3333) + (set >> 2 & 0x3333);
+    set = (set + (set >> 4)) & 0x0f0f;
+    return (int)((set + (set >> 8)) & 31);
 }
 
 /* partners[i]: which of the n values of k may stand in a pair with k[i]. */
@@ -134,9 +172,13 @@ static void find_partners(const segment *s, const int16_t *k, size_t n, uint32_t
 static size_t loneliest(uint32_t set, const uint32_t *partners, uint32_t left)
 {
     size_t best = WINDOW;
-    for (size_t i = 0; set >> i; i++)
-        if (set >> i & 1 && (best == WINDOW || count(partners[i] & left) < count(partners[best] & left)))
-            best = i;
+    int least = WINDOW + 1;
+    for (; set; set &= set - 1) {
+        const size_t i = (size_t)__builtin_ctz(set);
+        const int n = count(partners[i] & left);
+        best = n < least ? i : best;
+        least = n < least ? n : least;
+    }
     return best;
 }
 
@@ -287,9 +329,16 @@ static void write_quad(const segment *s, const quad *q, oct_qchain_quad *at, int
 {
     at->offset = q->offset;
     memcpy(at->pick, q->pick, sizeof at->pick);
-    for (size_t j = 0; j < COLUMNS; j++)
-        for (size_t b = 0; b < 4; b++)
-            *w++ = q->k[b] < 0 ? 0 : s->w[q->k[b]][j];
+    static const int8_t zeros[COLUMNS];
+    const int8_t *from[4];
+    for (size_t b = 0; b < 4; b++)
+        from[b] = q->k[b] < 0 ? zeros : s->w[q->k[b]];
+    for (size_t j = 0; j < COLUMNS; j++, w += 4) {
+        w[0] = from[0][j];
+        w[1] = from[1][j];
+        w[2] = from[2][j];
+        w[3] = from[3][j];
+    }
 }
 
 /* Returns where the next segment goes, and adds the time it takes. */
