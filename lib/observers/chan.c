@@ -2,7 +2,6 @@
 #include "observers/chan.h"
 
 #include "base/mem.h"
-#include "kernels/bins.h"
 #include "kernels/columns.h"
 
 #include <math.h>
@@ -21,16 +20,20 @@ void oct_chan_free(oct_chan_stats *s)
     *s = (oct_chan_stats){ 0 };
 }
 
-static void add_slow(oct_chan *c, float x)
+/* Returns false on NaN. */
+static bool add_slow(oct_chan *c, float x)
 {
+    if (isnan(x))
+        return false;
     if (isinf(x))
-        return;
+        return true;
     if (c->n == 0 || x < c->min)
         c->min = x + 0.0f;
     if (c->n == 0 || x > c->max)
         c->max = x + 0.0f;
     c->n++;
     oct_xsum_add(&c->sum, x);
+    return true;
 }
 
 static void take_column(oct_chan *to, const oct_columns *c, size_t k, size_t rows)
@@ -44,68 +47,72 @@ static void take_column(oct_chan *to, const oct_columns *c, size_t k, size_t row
     oct_xsum_add(&to->sum, c->sum[1][k]);
 }
 
-/* Columns from .. OCT_COLUMNS - 1 of at most OCT_COLUMN_ROWS rows; `step`: 1 when each is a channel, 0 when all are the same. */
-static void add_columns(oct_chan *to, size_t step, const float *x, size_t rows, size_t stride, size_t from)
+/* Columns from .. OCT_COLUMNS - 1 of at most OCT_COLUMN_ROWS rows; `next`: 1 when each is a channel, 0 when all are the same. False
+ * on NaN. */
+static bool add_columns(oct_chan *to, size_t next, const float *x, size_t rows, size_t stride, size_t from)
 {
     oct_columns c;
     oct_columns_f32(x, rows, stride, &c);
     for (size_t k = from; k < OCT_COLUMNS; k++) {
-        if (!c.inexact) {
-            take_column(to + k * step, &c, k, rows);
-            continue;
-        }
-        for (size_t i = 0; i < rows; i++)
-            add_slow(to + k * step, x[i * stride + k]);
+        if (!c.inexact)
+            take_column(to + k * next, &c, k, rows);
+        for (size_t i = 0; c.inexact && i < rows; i++)
+            if (!add_slow(to + k * next, x[i * stride + k]))
+                return false;
     }
+    return true;
 }
 
-/* x f32[rows][channels]: as many rows at a time as stay in a cache while all channels are visited. */
-static void add_nhwc(oct_chan_stats *s, const float *x, size_t rows)
+/* x f32[rows][channels], rows `stride` apart: as many at a time as stay in a cache while all channels are visited. */
+static bool add_nhwc(oct_chan_stats *s, const float *x, size_t rows, size_t stride)
 {
     const size_t n = s->channels;
     size_t block = 65536 / n;
     block = block < 256 ? 256 : block > OCT_COLUMN_ROWS ? OCT_COLUMN_ROWS : block;
-    for (size_t i = 0; n < OCT_COLUMNS && i < rows * n; i++)
-        add_slow(&s->c[i % n], x[i]);
-    if (n < OCT_COLUMNS)
-        return;
+    if (n < OCT_COLUMNS) {
+        for (size_t i = 0; i < rows * n; i++)
+            if (!add_slow(&s->c[i % n], x[i / n * stride + i % n]))
+                return false;
+        return true;
+    }
     for (size_t at = 0; at < rows; at += block)
         for (size_t c = 0; c < n; c += OCT_COLUMNS) {
             /* The last columns overlap with those before. */
-            const size_t begin = c + OCT_COLUMNS <= n ? c : n - OCT_COLUMNS;
-            add_columns(s->c + begin, 1, x + at * n + begin, rows - at < block ? rows - at : block, n, c - begin);
+            const size_t begin = c + OCT_COLUMNS <= n ? c : n - OCT_COLUMNS, some = rows - at < block ? rows - at : block;
+            if (!add_columns(s->c + begin, 1, x + at * stride + begin, some, stride, c - begin))
+                return false;
         }
+    return true;
 }
 
 /* x f32[n], all of one channel. */
-static void add_run(oct_chan *c, const float *x, size_t n)
+static bool add_run(oct_chan *c, const float *x, size_t n)
 {
     const size_t rows = n / OCT_COLUMNS;
-    for (size_t at = 0; at < rows; at += OCT_COLUMN_ROWS)
-        add_columns(c, 0, x + at * OCT_COLUMNS, rows - at < OCT_COLUMN_ROWS ? rows - at : OCT_COLUMN_ROWS, OCT_COLUMNS, 0);
-    for (size_t i = rows * OCT_COLUMNS; i < n; i++)
-        add_slow(c, x[i]);
+    bool ok = true;
+    for (size_t at = 0; ok && at < rows; at += OCT_COLUMN_ROWS)
+        ok = add_columns(c, 0, x + at * OCT_COLUMNS, rows - at < OCT_COLUMN_ROWS ? rows - at : OCT_COLUMN_ROWS, OCT_COLUMNS, 0);
+    for (size_t i = rows * OCT_COLUMNS; ok && i < n; i++)
+        ok = add_slow(c, x[i]);
+    return ok;
 }
 
-oct_status oct_chan_update(oct_chan_stats *s, const float *x, size_t outer, size_t inner, oct_err *err)
+oct_status oct_chan_update(oct_chan_stats *s, const float *x, size_t outer, size_t step, size_t inner, oct_err *err)
 {
     size_t n;
     if (!oct_mul_size(outer, inner, &n) || !oct_mul_size(n, s->channels, &n))
         return oct_fail(err, OCT_EINTERNAL, "the size of the values overflows");
-    oct_scan seen = { 0 };
-    oct_scan_f32(x, n, 0, &seen);
-    for (size_t i = 0; seen.nan && i < n; i++)
-        if (isnan(x[i]))
-            return oct_fail(err, OCT_ENUMERIC, "value %zu is NaN", i);
     if (n == 0)
         return OCT_OK;
-    if (inner == 1) {
-        add_nhwc(s, x, outer);
-        return OCT_OK;
-    }
-    for (size_t o = 0; o < outer; o++)
-        for (size_t c = 0; c < s->channels; c++)
-            add_run(&s->c[c], x + (o * s->channels + c) * inner, inner);
+    bool ok = true;
+    if (inner == 1)
+        ok = add_nhwc(s, x, (outer + step - 1) / step, step * s->channels);
+    for (size_t o = 0; inner > 1 && o < outer; o += step)
+        for (size_t c = 0; ok && c < s->channels; c++)
+            ok = add_run(&s->c[c], x + (o * s->channels + c) * inner, inner);
+    for (size_t i = 0; !ok && i < n; i++)
+        if (isnan(x[i]))
+            return oct_fail(err, OCT_ENUMERIC, "value %zu is NaN", i);
     return OCT_OK;
 }
 

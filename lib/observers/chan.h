@@ -20,8 +20,9 @@ oct_status oct_chan_init(oct_chan_stats *s, size_t channels, oct_err *err);
 void oct_chan_free(oct_chan_stats *s);
 
 /* Feeds x, f32[outer][channels][inner]: NCHW is outer = N, inner = H * W; NHWC is outer = N * H * W,
- * inner = 1. Infinities are left out. OCT_ENUMERIC on NaN (index given), OCT_ENOMEM: unchanged. */
-oct_status oct_chan_update(oct_chan_stats *s, const float *x, size_t outer, size_t inner, oct_err *err);
+ * inner = 1. Of the outer ones every step-th counts, step >= 1. Infinities are left out. OCT_ENUMERIC on NaN (index given): a part
+ * of x has been counted. */
+oct_status oct_chan_update(oct_chan_stats *s, const float *x, size_t outer, size_t step, size_t inner, oct_err *err);
 /* Bit for bit what s would be had it seen both. OCT_EUSAGE when the channels differ. */
 oct_status oct_chan_merge(oct_chan_stats *s, const oct_chan_stats *o, oct_err *err);
 double oct_chan_mean(const oct_chan *c); /* 0 when n is 0 */

@@ -70,20 +70,7 @@ static size_t position_step(size_t positions)
     return step < 2 ? 1 : step | 1; /* odd: rows of even width are not hit at the same columns */
 }
 
-/* Rows of channels-last samples, thinned out into w->plain. */
-static oct_status thin_out(worker *w, const float *v, size_t samples, size_t positions, size_t n, size_t *rows, oct_err *err)
-{
-    size_t step = position_step(positions), kept = (positions + step - 1) / step;
-    OCT_TRY(reserve(w, samples * kept * n, err));
-    float *to = w->plain;
-    for (size_t s = 0; s < samples; s++)
-        for (size_t p = 0; p < positions; p += step, to += n)
-            memcpy(to, v + (s * positions + p) * n, n * sizeof *to);
-    *rows = samples * kept;
-    return OCT_OK;
-}
-
-static oct_status channels(worker *w, oct_calib_tensor *t, const oct_operand *x, const float *v, int64_t samples, int axis,
+static oct_status channels(oct_calib_tensor *t, const oct_operand *x, const float *v, int64_t samples, int axis,
                            oct_err *err)
 {
     if (axis < 0)
@@ -97,12 +84,10 @@ static oct_status channels(worker *w, oct_calib_tensor *t, const oct_operand *x,
         OCT_TRY(oct_chan_init(&t->chan, n, err));
     if (t->chan.channels != n || count == 0)
         return OCT_OK; /* channels vary with the input: no moments */
-    size_t rows = count / n / inner, positions = rows / (size_t)samples;
-    if (inner == 1 && position_step(positions) > 1) {
-        OCT_TRY(thin_out(w, v, (size_t)samples, positions, n, &rows, err));
-        v = w->plain;
-    }
-    return oct_chan_update(&t->chan, v, rows, inner, err);
+    size_t positions = count / n / inner / (size_t)samples, step = inner == 1 ? position_step(positions) : 1;
+    for (int64_t i = 0; i < samples; i++, v += positions * n * inner)
+        OCT_TRY(oct_chan_update(&t->chan, v, positions, step, inner, err));
+    return OCT_OK;
 }
 
 static oct_status observe(void *arg, const char *name, const oct_operand *x, oct_err *err)
@@ -126,7 +111,7 @@ static oct_status observe(void *arg, const char *name, const oct_operand *x, oct
         s = batched ? oct_stats_update_batch(&w->tensor[i]->stats, v, (size_t)rows, (size_t)per_sample, err)
                     : oct_stats_update(&w->tensor[i]->stats, v, (size_t)(per_sample * rows), err);
     if (s == OCT_OK && o->axes && o->axes[i] && x->dtype == OCT_F32)
-        s = channels(w, w->tensor[i], x, v, rows, o->axes[i], err);
+        s = channels(w->tensor[i], x, v, rows, o->axes[i], err);
     if (s != OCT_OK)
         oct_within(err, "sample '%s': value '%s'", w->batch.names[0], name);
     return s;

@@ -63,7 +63,7 @@ static oct_calib *make(uint32_t part, uint32_t n)
         for (uint32_t i = part; i < SAMPLES; i += n) {
             assert_int_equal(oct_stats_update(&x->stats, data[t][i], LEN, NULL), OCT_OK);
             if (t < 2)
-                assert_int_equal(oct_chan_update(&x->chan, data[t][i], 1, LEN / 4, NULL), OCT_OK);
+                assert_int_equal(oct_chan_update(&x->chan, data[t][i], 1, 1, LEN / 4, NULL), OCT_OK);
         }
     }
     for (uint32_t i = part; i < SAMPLES; i += n)

@@ -519,9 +519,9 @@ static void channels(void **state)
     assert_int_equal(oct_chan_init(&a, C, NULL), OCT_OK);
     assert_int_equal(oct_chan_init(&b, C, NULL), OCT_OK);
     assert_int_equal(oct_chan_init(&d, C, NULL), OCT_OK);
-    assert_int_equal(oct_chan_update(&a, x, O, I, NULL), OCT_OK);
-    assert_int_equal(oct_chan_update(&b, y, O * I / 3, 1, NULL), OCT_OK);
-    assert_int_equal(oct_chan_update(&d, y + O * I / 3 * C, O * I - O * I / 3, 1, NULL), OCT_OK);
+    assert_int_equal(oct_chan_update(&a, x, O, 1, I, NULL), OCT_OK);
+    assert_int_equal(oct_chan_update(&b, y, O * I / 3, 1, 1, NULL), OCT_OK);
+    assert_int_equal(oct_chan_update(&d, y + O * I / 3 * C, O * I - O * I / 3, 1, 1, NULL), OCT_OK);
     assert_int_equal(oct_chan_merge(&b, &d, NULL), OCT_OK);
     assert_memory_equal(a.c, b.c, C * sizeof *a.c);
     for (size_t c = 0; c < C; c++) {
@@ -531,9 +531,18 @@ static void channels(void **state)
         assert_memory_equal(&a.c[c].sum, &s, sizeof s);
         assert_int_equal(a.c[c].n, O * I);
     }
+    oct_chan_stats every, third; /* every third row */
+    assert_int_equal(oct_chan_init(&every, C, NULL), OCT_OK);
+    assert_int_equal(oct_chan_init(&third, C, NULL), OCT_OK);
+    assert_int_equal(oct_chan_update(&every, y, 1000, 3, 1, NULL), OCT_OK);
+    for (size_t i = 0; i < 1000; i += 3)
+        assert_int_equal(oct_chan_update(&third, y + i * C, 1, 1, 1, NULL), OCT_OK);
+    assert_memory_equal(every.c, third.c, C * sizeof *every.c);
+    oct_chan_free(&every);
+    oct_chan_free(&third);
     x[77] = NAN;
     oct_err err = OCT_ERR_INIT;
-    assert_int_equal(oct_chan_update(&b, x, O, I, &err), OCT_ENUMERIC);
+    assert_int_equal(oct_chan_update(&b, x, O, 1, I, &err), OCT_ENUMERIC);
     assert_non_null(strstr(err.text, "77"));
     oct_chan_free(&a);
     oct_chan_free(&b);

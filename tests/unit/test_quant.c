@@ -27,7 +27,7 @@ static oct_status record(void *arg, const char *name, const oct_operand *t, oct_
         size_t n = (size_t)t->dims[1], inner = (size_t)(t->count / t->dims[0] / t->dims[1]);
         if (to->chan.channels == 0)
             OCT_TRY(oct_chan_init(&to->chan, n, err));
-        OCT_TRY(oct_chan_update(&to->chan, v, (size_t)t->dims[0], inner, err));
+        OCT_TRY(oct_chan_update(&to->chan, v, (size_t)t->dims[0], 1, inner, err));
     }
     oct_free(v);
     return OCT_OK;
