@@ -14,7 +14,7 @@
 
 /* Widest ranges first: among nearly equal ones that is safer for data unlike the samples. */
 static const char *const candidates[] = { "minmax", "hist-mse=4", "hist-mse" };
-enum { N = sizeof candidates / sizeof candidates[0] };
+enum { N = sizeof candidates / sizeof candidates[0], MOST_INPUTS = 64 };
 #define MARGIN_DB 0.1 /* the least that counts as better */
 
 typedef struct trial {
@@ -47,6 +47,59 @@ static oct_status build(tuner *u, int i, oct_err *err)
     return u->t[i].noise ? OCT_OK : oct_nomem(err);
 }
 
+/* Something done to one of the N + 1 plans; the float one is number 0. */
+typedef oct_status plan_fn(tuner *u, size_t i, oct_err *err);
+
+static oct_plan **plan_of(tuner *u, size_t i)
+{
+    return i == 0 ? &u->real : &u->t[i - 1].plan;
+}
+
+static oct_status make_plan(tuner *u, size_t i, oct_err *err)
+{
+    oct_plan **p = plan_of(u, i);
+    oct_plan_destroy(*p);
+    *p = NULL;
+    return oct_plan_create(i == 0 ? u->j->g : u->t[i - 1].g, u->shape, u->j->g->n_input, &(oct_plan_opts){ .no_passes = true }, p,
+                           err);
+}
+
+static oct_status run_plan(tuner *u, size_t i, oct_err *err)
+{
+    const void *in[MOST_INPUTS];
+    for (size_t k = 0; k < u->batch.n_tensors; k++)
+        in[k] = u->batch.tensors[k].data;
+    return oct_plan_run(*plan_of(u, i), in, err);
+}
+
+typedef struct all_plans {
+    tuner *u;
+    plan_fn *fn;
+    oct_status status[N + 1];
+    oct_err err[N + 1];
+} all_plans;
+
+static void on_plans(void *arg, size_t begin, size_t end, size_t thread)
+{
+    all_plans *a = arg;
+    for (size_t i = begin; i < end; i++)
+        a->status[i] = a->fn(a->u, i, &a->err[i]);
+}
+
+/* A plan to a thread: they are alike in cost and need no word from each other. */
+static oct_status on_all_plans(tuner *u, plan_fn *fn, oct_err *err)
+{
+    all_plans a = { .u = u, .fn = fn };
+    oct_pool_for(u->pool, N + 1, 1, on_plans, &a);
+    for (int i = 0; i <= N; i++)
+        if (a.status[i] != OCT_OK) {
+            if (err)
+                *err = a.err[i];
+            return a.status[i];
+        }
+    return OCT_OK;
+}
+
 static oct_status make_plans(tuner *u, oct_err *err)
 {
     const oct_graph *g = u->j->g;
@@ -61,16 +114,7 @@ static oct_status make_plans(tuner *u, oct_err *err)
     }
     if (same)
         return OCT_OK;
-    oct_plan_opts o = { .no_passes = true };
-    oct_plan_destroy(u->real);
-    u->real = NULL;
-    OCT_TRY(oct_plan_create(g, u->shape, g->n_input, &o, &u->real, err));
-    for (int i = 0; i < N; i++) {
-        oct_plan_destroy(u->t[i].plan);
-        u->t[i].plan = NULL;
-        OCT_TRY(oct_plan_create(u->t[i].g, u->shape, g->n_input, &o, &u->t[i].plan, err));
-    }
-    return OCT_OK;
+    return on_all_plans(u, make_plan, err);
 }
 
 static oct_status reserve(tuner *u, size_t n, oct_err *err)
@@ -107,34 +151,10 @@ static oct_status score(tuner *u, oct_err *err)
     return OCT_OK;
 }
 
-/* One sample through all plans, a plan to a thread: they are alike in cost and need no word from each other. */
-typedef struct round {
-    const tuner *u;
-    const void *in[64];
-    oct_status status[N + 1];
-    oct_err err[N + 1];
-} round_of_plans;
-
-static void run_plans(void *arg, size_t begin, size_t end, size_t thread)
-{
-    round_of_plans *r = arg;
-    for (size_t i = begin; i < end; i++)
-        r->status[i] = oct_plan_run(i == 0 ? r->u->real : r->u->t[i - 1].plan, r->in, &r->err[i]);
-}
-
 static oct_status run_sample(tuner *u, oct_err *err)
 {
-    round_of_plans r = { .u = u };
     OCT_TRY(make_plans(u, err));
-    for (size_t i = 0; i < u->batch.n_tensors; i++)
-        r.in[i] = u->batch.tensors[i].data;
-    oct_pool_for(u->pool, N + 1, 1, run_plans, &r);
-    for (int i = 0; i <= N; i++)
-        if (r.status[i] != OCT_OK) {
-            if (err)
-                *err = r.err[i];
-            return r.status[i];
-        }
+    OCT_TRY(on_all_plans(u, run_plan, err));
     return score(u, err);
 }
 
@@ -177,7 +197,7 @@ static bool worth_it(const oct_qjob *j)
 {
     for (size_t i = 0; i < j->n_layer; i++)
         if (j->node[j->layer[i]].role == OCT_ROLE_PRODUCT && !j->node[j->layer[i]].row.observer.observer)
-            return j->g->n_input <= 64;
+            return j->g->n_input <= MOST_INPUTS;
     return false;
 }
 
