@@ -147,7 +147,38 @@ def matrix():
     no("Det", 11, [f32(3)], f32())
 
 
-FAMILIES = [math, bits, arrange, matrix]
+def einsum():
+    pairs = [("ij,jk->ik", (3, 4), (4, 5)), ("ij,jk", (3, 4), (4, 5)), ("bij,bjk->bik", (2, 3, 4), (2, 4, 5)), ("bij,bkj->bki", (2, 3, 4), (2, 5, 4)),
+             ("ij,ij->ij", (3, 4), (3, 4)), ("ij,ij->i", (3, 4), (3, 4)), ("ij,j->i", (3, 4), (4,)), ("i,j->ij", (3,), (4,)),
+             ("i,j->ji", (3,), (4,)), ("i,i->", (7,), (7,)), ("bhqd,bhkd->bhqk", (2, 2, 3, 4), (2, 2, 5, 4)),
+             ("bqhd,bkhd->bhqk", (2, 3, 2, 4), (2, 5, 2, 4)), ("bhqk,bkhd->bqhd", (2, 2, 3, 5), (2, 5, 2, 4)),
+             ("bsd,dhk->bshk", (2, 3, 4), (4, 2, 5)), ("bshk,hkd->bsd", (2, 3, 2, 5), (2, 5, 4)), ("...ij,...jk->...ik", (2, 1, 3, 4), (5, 4, 3)),
+             ("...ij,jk->...ik", (2, 2, 3, 4), (4, 5)), ("ijk,k->", (2, 3, 4), (4,)), ("ij,kl->", (2, 3), (4, 2)), ("ij,kl->il", (2, 3), (4, 2)),
+             ("ab,cb->ca", (3, 2), (4, 2)), ("nchw,c->nchw", (1, 3, 2, 2), (3,)), ("nchw,nc->nhwc", (2, 3, 2, 2), (2, 3)),
+             ("Ab,bA->A", (3, 2), (2, 3)), ("a...,a...->...", (3, 2, 2), (3, 1, 2)), ("ii,ij->ij", (3, 3), (3, 4))]
+    for eq, *dims in pairs:
+        x = [f32(*d) for d in dims]
+        own("Einsum", 12, x, [np.asarray(np.einsum(eq, *x), np.float32)], tol=(1e-5, 1e-5), equation=eq)
+    for eq, d in (("ij->ji", (3, 4)), ("ii->i", (3, 3)), ("ii->", (3, 3)), ("ii", (3, 3)), ("ij->", (3, 4)), ("bijk->bki", (2, 3, 4, 5)), ("...ij->...ji", (2, 3, 4)),
+                  ("ijj->i", (2, 3, 3)), ("abc->cab", (2, 3, 4)), ("ba", (2, 3)), ("i->i", (5,)), ("ij->j", (70, 2))):
+        x = f32(*d)
+        own("Einsum", 12, [x], [np.asarray(np.einsum(eq, x), np.float32)], tol=(1e-5, 1e-5), equation=eq)
+    for eq, *dims in (("ij,jk,kl->il", (2, 3), (3, 4), (4, 5)), ("a,b,c->cab", (2,), (3,), (4,)), ("ij,jk,ik->ik", (2, 3), (3, 4), (2, 4)),
+                      ("bi,bj,bk,bl->bijkl", (2, 2), (2, 3), (2, 2), (2, 3)), ("ijk,jl,lm->im", (2, 3, 4), (3, 2), (2, 5))):
+        x = [f32(*d) for d in dims]
+        own("Einsum", 12, x, [np.asarray(np.einsum(eq, *x), np.float32)], tol=(1e-5, 1e-5), equation=eq)
+    for dt in (np.float64, np.int32, np.int64, np.uint8):
+        x = [ints(2, 3, 4, lo=0, dtype=dt), ints(2, 5, 4, lo=0, dtype=dt)]
+        own("Einsum", 28, x, [np.einsum("bij,bkj->bik", *x)], equation="bij,bkj->bik")
+        own("Einsum", 28, x[:1], [np.asarray(np.einsum("bij->j", x[0]), dt)], equation="bij->j")
+    a, b, e = f32(3, 4), f32(4, 5), np.zeros((3, 0), np.float32)
+    own("Einsum", 12, [e, np.zeros((0, 2), np.float32)], [np.zeros((3, 2), np.float32)], equation="ij,jk->ik")
+    for eq, *x in (("ij,jk->ik", a, a), ("ij->ik", a), ("ij,jk->ik", a), ("ij,jk->ik", a, b, b), ("ijk,jk->i", a, b), ("i.j->i", a), ("ij->ii", a),
+                   ("ij>ji", a), ("ij-ji", a), ("i$->i", a), ("ij...k->i", a), ("ij,ij->ij", e, a), ("", a), ("ij->ji,", a), ("......->i", a)):
+        no("Einsum", 12, x, f32(3, 5), equation=eq)
+
+
+FAMILIES = [einsum, math, bits, arrange, matrix]
 
 
 if __name__ == "__main__":
