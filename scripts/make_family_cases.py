@@ -40,6 +40,17 @@ def own(op, opset, inputs, outputs, tol=None, domain="", **attrs):
     cases.emit(family, node_of(op, inputs, len(outputs), domain, **attrs), opset, inputs, outputs, tol=tol)
 
 
+def ref(op, opset, inputs, n_out=1, tol=None, **attrs):
+    """A case whose outputs the reference implementation of the onnx package computed."""
+    from onnx.reference import ReferenceEvaluator
+    node = node_of(op, inputs, n_out, **attrs)
+    vi = [helper.make_tensor_value_info(f"x{i}", helper.np_dtype_to_tensor_dtype(a.dtype), a.shape) for i, a in enumerate(inputs) if a is not None]
+    m = helper.make_model(helper.make_graph([node], "g", vi, [helper.make_empty_tensor_value_info(f"y{i}") for i in range(n_out)]),
+                          opset_imports=[helper.make_opsetid("", opset)])
+    out = ReferenceEvaluator(m).run(None, {f"x{i}": a for i, a in enumerate(inputs) if a is not None})
+    own(op, opset, inputs, [np.asarray(o) for o in out], tol=tol, **attrs)
+
+
 def no(op, opset, inputs, out, domain="", **attrs):
     """What must fail, with an output of the shape that a careless plan would give it."""
     out = out if isinstance(out, list) else [out]
@@ -178,7 +189,156 @@ def einsum():
         no("Einsum", 12, x, f32(3, 5), equation=eq)
 
 
-FAMILIES = [einsum, math, bits, arrange, matrix]
+def attention():
+    B, H, S, L, D = 2, 3, 4, 5, 8
+    q, k, v = f32(B, H, S, D), f32(B, H, L, D), f32(B, H, L, 6)
+    tol = {"tol": (1e-5, 1e-6)}
+    ref("Attention", 23, [q, k, v], **tol)
+    ref("Attention", 23, [q, k, v], scale=0.5, softcap=2.0, is_causal=1, **tol)
+    ref("Attention", 23, [q, k, v, f32(S, L)], **tol)
+    ref("Attention", 24, [q, k, v, f32(B, 1, S, L - 2)], **tol)
+    ref("Attention", 23, [q, k, v, ints(H, S, L, lo=0, hi=2).astype(bool) | (np.arange(L) == 0)], **tol)
+    for mode in range(4):
+        ref("Attention", 23, [q, k, v, f32(B, H, S, L + 2), f32(B, H, 2, D), f32(B, H, 2, 6)], 4, is_causal=1, softcap=3.0 if mode else 0.0,
+            qk_matmul_output_mode=mode, **tol)
+    ref("Attention", 23, [f32(B, S, 4 * D), f32(B, L, 2 * D), f32(B, L, 2 * 3)], q_num_heads=4, kv_num_heads=2, **tol)
+    ref("Attention", 23, [f32(1, 70, 2 * D), f32(1, 90, 2 * D), f32(1, 90, 2 * D)], 3, q_num_heads=2, kv_num_heads=2, is_causal=1, **tol)
+    ref("Attention", 24, [q, k, v, None, None, None, s64(5, 2)], is_causal=1, **tol)
+    ref("Attention", 25, [q, k, v], left_window_size=1, right_window_size=2, **tol)
+    ref("Attention", 23, [x.astype(np.float64) for x in (q, k, v, f32(S, L))], is_causal=1, tol=(1e-12, 1e-13))
+    y = f32(B, H, S, 6)
+    no("Attention", 23, [q, f32(B, H, L, 7), v], y)
+    no("Attention", 23, [q, f32(B, 2, L, D), f32(B, 2, L, 6)], y)
+    no("Attention", 23, [q, k, v, f32(S, L + 1)], y)
+    no("Attention", 23, [q, k, v, f32(3, L)], y)
+    no("Attention", 23, [q, k, v, None, f32(B, H, 2, D)], y)
+    no("Attention", 23, [q, k, v, None, f32(B, H, 2, 7), f32(B, H, 2, 6)], y)
+    no("Attention", 24, [q, k, v, None, None, None, s64(6, 2)], y)
+    no("Attention", 24, [q, k, v, None, None, None, s64(2)], y)
+    no("Attention", 25, [q, k, v], y, left_window_size=-2)
+    no("Attention", 23, [f32(B, S, 3 * D + 1), f32(B, L, 3 * D), f32(B, L, 3 * D)], f32(B, S, 3 * D), q_num_heads=3, kv_num_heads=3)
+    no("Attention", 23, [f32(B, S, 3 * D), f32(B, L, 3 * D), f32(B, L, 3 * D)], f32(B, S, 3 * D))
+
+    x, cos, sin = f32(2, 4, 3 * 8), np.cos(f32(10, 4)), np.sin(f32(10, 4))
+    at = ints(2, 4, lo=0, hi=10)
+    ref("RotaryEmbedding", 23, [x, cos, sin, at], num_heads=3)
+    ref("RotaryEmbedding", 23, [f32(2, 3, 4, 8), cos, sin, at], interleaved=1)
+    ref("RotaryEmbedding", 23, [f32(2, 3, 4, 8), cos[:, :2], sin[:, :2], at], rotary_embedding_dim=4)
+    ref("RotaryEmbedding", 23, [x, np.cos(f32(2, 4, 4)), np.sin(f32(2, 4, 4))], num_heads=3, interleaved=1)
+    no("RotaryEmbedding", 23, [x, cos, sin, at + 8], x, num_heads=3)
+    no("RotaryEmbedding", 23, [x, cos, sin, at - 9], x, num_heads=3)
+    no("RotaryEmbedding", 23, [x, cos, sin[:, :3], at], x, num_heads=3)
+    no("RotaryEmbedding", 23, [x, cos, sin, at], x)
+    no("RotaryEmbedding", 23, [x, cos, sin, at], x, num_heads=3, rotary_embedding_dim=16)
+    no("RotaryEmbedding", 23, [x, cos, sin], x, num_heads=3)
+    own("SwiGLU", 28, [x, cos_like(x)], [np.float32(x / (1 + np.exp(-1.5 * x.astype(np.float64))) * cos_like(x))], alpha=1.5, tol=(1e-5, 1e-6))
+    d = x.astype(np.float64)
+    own("SwiGLU", 28, [d, d], [d / (1 + np.exp(-d)) * d], tol=(1e-13, 0))
+    no("SwiGLU", 28, [x, x[:1]], x)
+    for rule in ("linear", "gated", "delta", "gated_delta"):
+        g = -np.abs(f32(2, 5, 2 if rule == "gated_delta" else 2 * 4)) if "gated" in rule else None
+        ref("LinearAttention", 27, [f32(2, 5, 4 * 4), f32(2, 5, 2 * 4, scale=0.4), f32(2, 5, 2 * 3), f32(2, 2, 4, 3), g,
+                                    np.abs(f32(2, 5, 2, scale=0.3)) if "delta" in rule else None], 2, q_num_heads=4, kv_num_heads=2,
+            update_rule=rule, tol=(2e-5, 1e-5))
+    q3, k3 = f32(1, 2, 8), f32(1, 2, 8)
+    no("LinearAttention", 27, [q3, k3, k3, None, None, f32(1, 2, 2)], [q3, f32(1, 2, 4, 4)], q_num_heads=2, kv_num_heads=2)
+    no("LinearAttention", 27, [q3, k3, k3], [q3, f32(1, 2, 4, 4)], q_num_heads=2, kv_num_heads=2, update_rule="other")
+    no("LinearAttention", 27, [q3, k3, f32(1, 3, 8)], [q3, f32(1, 2, 4, 4)], q_num_heads=2, kv_num_heads=2, update_rule="linear")
+    no("LinearAttention", 27, [q3, k3, k3], [q3, f32(1, 2, 4, 4)], q_num_heads=3, kv_num_heads=2, update_rule="linear")
+    ref("CausalConvWithState", 27, [f32(2, 3, 6), f32(3, 1, 4), f32(3), f32(2, 3, 3)], 2, activation="silu", tol=(1e-5, 1e-6))
+    ref("CausalConvWithState", 27, [f32(2, 3, 2), f32(3, 1, 4)], 2, tol=(1e-5, 1e-6))
+    no("CausalConvWithState", 27, [f32(2, 3, 2), f32(4, 1, 4)], [f32(2, 3, 2), f32(2, 3, 3)])
+    no("CausalConvWithState", 27, [f32(2, 3, 2), f32(3, 1, 4), f32(2)], [f32(2, 3, 2), f32(2, 3, 3)])
+    no("CausalConvWithState", 27, [f32(2, 3, 2), f32(3, 1, 4), None, f32(2, 3, 4)], [f32(2, 3, 2), f32(2, 3, 3)])
+
+
+def cos_like(x):
+    return np.cos(x)
+
+
+MS = {"domain": "com.microsoft"}
+
+
+def heads():
+    """Attention as ONNX Runtime's optimizer and model builder write it."""
+    B, S, L, N, D = 2, 4, 6, 3, 8
+    W = N * D
+    tol = {"tol": (1e-4, 1e-5), **MS}
+    s32 = lambda *v: np.array(v, np.int32)  # noqa: E731
+    q, k, v = f32(B, S, W), f32(B, L, W), f32(B, L, N * 5)
+    ort("MultiHeadAttention", 1, [q, k, v], num_heads=N, **tol)
+    ort("MultiHeadAttention", 1, [q, k, f32(B, L, W), f32(3 * W)], num_heads=N, scale=0.3, **tol)
+    ort("MultiHeadAttention", 1, [q, k, f32(B, L, W), None, s32(4, 6)], num_heads=N, **tol)
+    ort("MultiHeadAttention", 1, [q, k, f32(B, L, W), None, ints(B, L, lo=0, hi=2, dtype=np.int32)], num_heads=N, mask_filter_value=-100.0, **tol)
+    ort("MultiHeadAttention", 1, [q, k, f32(B, L, W), None, None, f32(B, N, S, L)], num_heads=N, **tol)
+    ort("MultiHeadAttention", 1, [q, k, f32(B, L, W), f32(3 * W), ints(B, S, L, lo=0, hi=2, dtype=np.int32), f32(1, 1, S, L)], num_heads=N, **tol)
+    ort("MultiHeadAttention", 1, [q, f32(B, S, W), f32(B, S, W)], num_heads=N, unidirectional=1, **tol)
+    ort("MultiHeadAttention", 1, [f32(B, 1, W), f32(B, 1, W), f32(B, 1, W), f32(3 * W), None, None, f32(B, N, 5, D), f32(B, N, 5, D)], 3, num_heads=N, **tol)
+    ort("MultiHeadAttention", 1, [q, f32(B, N, L, D), f32(B, N, L, D)], num_heads=N, **tol)
+    qkv = f32(B, S, N, 3, D)
+    rows = [np.ascontiguousarray(qkv[:, :, :, i].reshape(B, S, W)) for i in range(3)]
+    node = node_of("MultiHeadAttention", rows, 1, "com.microsoft", num_heads=N)
+    want = cases.session([node], rows, 1, 1).run(None, {f"x{i}": a for i, a in enumerate(rows)})
+    own("MultiHeadAttention", 1, [qkv], want, tol=(1e-4, 1e-5), num_heads=N, **MS)
+    y = f32(B, S, W)
+    no("MultiHeadAttention", 1, [q, k, f32(B, L + 1, W)], y, num_heads=N, **MS)
+    no("MultiHeadAttention", 1, [q, k, f32(B, L, W)], y, **MS)
+    no("MultiHeadAttention", 1, [q, k, f32(B, L, W)], y, num_heads=5, **MS)
+    no("MultiHeadAttention", 1, [q, k, f32(B, L, W), f32(3 * W - 1)], y, num_heads=N, **MS)
+    no("MultiHeadAttention", 1, [q, k, f32(B, L, W), None, ints(B, L + 1, dtype=np.int32)], y, num_heads=N, **MS)
+    no("MultiHeadAttention", 1, [q, k, f32(B, L, W), None, None, f32(B, N, S, L + 1)], y, num_heads=N, **MS)
+
+    x, w, b = f32(B, S, 10), f32(10, 3 * W, scale=0.3), f32(3 * W)
+    ort("Attention", 1, [x, w, b], num_heads=N, **tol)
+    ort("Attention", 1, [x, w, b, s32(3, 4)], num_heads=N, **tol)
+    ort("Attention", 1, [x, w, b, s32(3, 4, 0, 1)], num_heads=N, **tol)
+    ort("Attention", 1, [x, w, b, ints(B, S, lo=0, hi=2, dtype=np.int32)], num_heads=N, **tol)
+    ort("Attention", 1, [x, w, b], num_heads=N, unidirectional=1, **tol)
+    ort("Attention", 1, [x, w, b, None, f32(2, B, N, 3, D)], 2, num_heads=N, unidirectional=1, **tol)
+    ort("Attention", 1, [x, w, b, None, None, f32(1, N, S, S)], num_heads=N, scale=0.2, **tol)
+    ort("Attention", 1, [x, f32(10, 2 * W + 2 * N, scale=0.3), f32(2 * W + 2 * N)], num_heads=N, qkv_hidden_sizes=[W, W, 2 * N], **tol)
+    no("Attention", 1, [x, w, f32(3 * W + 1)], y, num_heads=N, **MS)
+    no("Attention", 1, [x, f32(9, 3 * W), b], y, num_heads=N, **MS)
+    no("Attention", 1, [x, w, b], y, num_heads=7, **MS)
+    no("Attention", 1, [x, w, b, None, f32(2, B, N, 3, D + 1)], [y, f32(2, B, N, 7, D)], num_heads=N, **MS)
+    no("Attention", 1, [x, w, b], y, num_heads=N, qkv_hidden_sizes=[W, W], **MS)
+
+    for n, g in ((4, 2), (4, 4), (2, 1)):
+        for extra in ({}, {"local_window_size": 2}, {"softcap": 5.0}, {"scale": 0.7}):
+            new = [f32(B, 5, n * D), f32(B, 5, g * D), f32(B, 5, g * D)]
+            ort("GroupQueryAttention", 1, new + [None, None, s32(4, 4), np.array(5, np.int32)], 3, num_heads=n, kv_num_heads=g, **extra, **tol)
+            one = [f32(B, 1, n * D), f32(B, 1, g * D), f32(B, 1, g * D), f32(B, g, 6, D), f32(B, g, 6, D)]
+            ort("GroupQueryAttention", 1, one + [s32(6, 6), np.array(7, np.int32)], 3, num_heads=n, kv_num_heads=g, **extra, **tol)
+    D = 16
+    cos, sin = np.cos(f32(12, D // 2)), np.sin(f32(12, D // 2))
+    for inter in (0, 1):
+        ort("GroupQueryAttention", 1, [f32(1, 3, 4 * D), f32(1, 3, 2 * D), f32(1, 3, 2 * D), f32(1, 2, 4, D), f32(1, 2, 4, D), s32(6), np.array(7, np.int32),
+                                       cos, sin], 3, num_heads=4, kv_num_heads=2, do_rotary=1, rotary_interleaved=inter, **tol)
+    ort("GroupQueryAttention", 1, [f32(B, 5, 8 * D), None, None, None, None, s32(4, 4), np.array(5, np.int32), cos, sin], 3, num_heads=4, kv_num_heads=2,
+        do_rotary=1, **tol)
+    ort("GroupQueryAttention", 1, [f32(B, 5, 8 * D), None, None, None, None, s32(4, 4), np.array(5, np.int32), None, None, None, None, f32(4)], 3,
+        num_heads=4, kv_num_heads=2, **tol)
+    ort("GroupQueryAttention", 1, [f32(B, 5, 8 * D), None, None, None, None, s32(4, 4), np.array(5, np.int32), None, None, None, f32(1, 4, 5, 5)], 3,
+        num_heads=4, kv_num_heads=2, **tol)
+    D = 8
+    cos, sin = np.cos(f32(12, D // 2)), np.sin(f32(12, D // 2))
+    new, out = [f32(B, 5, 4 * D), f32(B, 5, 2 * D), f32(B, 5, 2 * D)], [f32(B, 5, 4 * D), f32(B, 2, 5, D), f32(B, 2, 5, D)]
+    for lens, total in ((s32(4, 5), 5), (s32(-2, 4), 5), (s32(4), 5), (s32(4, 4), 3)):
+        no("GroupQueryAttention", 1, new + [None, None, lens, np.array(total, np.int32)], out, num_heads=4, kv_num_heads=2, **MS)
+    no("GroupQueryAttention", 1, new + [None, None, s32(4, 4), np.array(5, np.int32)], out, num_heads=4, kv_num_heads=3, **MS)
+    no("GroupQueryAttention", 1, new + [f32(B, 2, 4, D + 1), f32(B, 2, 4, D + 1), s32(8, 8), np.array(9, np.int32)],
+       [out[0], f32(B, 2, 9, D), f32(B, 2, 9, D)], num_heads=4, kv_num_heads=2, **MS)
+    no("GroupQueryAttention", 1, new + [None, None, s32(4, 4), np.array(5, np.int32), cos[:3], sin[:3]], out, num_heads=4, kv_num_heads=2, do_rotary=1, **MS)
+
+    ort("RotaryEmbedding", 1, [f32(B, 4, 3 * 8), ints(B, 4, lo=0, hi=12), cos, sin], **MS)
+    ort("RotaryEmbedding", 1, [f32(B, 4, 3 * 8), s64(5), cos, sin], interleaved=1, **MS)
+    ort("RotaryEmbedding", 1, [f32(B, 4, 3 * 8), ints(B, 4, lo=0, hi=12), cos[:, :2], sin[:, :2]], num_heads=3, rotary_embedding_dim=4, **MS)
+    ort("RotaryEmbedding", 1, [f32(B, 3, 4, 8), ints(B, 4, lo=0, hi=12), cos, sin], **MS)
+    no("RotaryEmbedding", 1, [f32(B, 4, 3 * 8), s64(9), cos, sin], f32(B, 4, 3 * 8), **MS)
+    no("RotaryEmbedding", 1, [f32(B, 4, 3 * 8), s64(2 ** 63 - 1), cos, sin], f32(B, 4, 3 * 8), **MS)
+
+
+FAMILIES = [attention, heads, einsum, math, bits, arrange, matrix]
 
 
 if __name__ == "__main__":

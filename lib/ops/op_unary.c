@@ -86,12 +86,6 @@ static double sigmoid(double x)
     return x < 0 ? e / (1.0 + e) : 1.0 / (1.0 + e);
 }
 
-static double tanh_of(double x)
-{
-    double e = oct_expm1(fabs(x) < 20.0 ? 2.0 * fabs(x) : x != x ? x : 40.0);
-    return copysign(e / (e + 2.0), x);
-}
-
 static double softplus(double x)
 {
     return (x > 0 ? x : 0) + oct_log1p(oct_exp(-fabs(x)));
@@ -118,8 +112,8 @@ static bool double_of(const oct_unary *f, double x, double *y)
     case OCT_UNARY_HARD_SIGMOID: *y = unit(a * x + b); return true;
     case OCT_UNARY_HARD_SWISH: *y = x * unit(x / 6 + 0.5); return true;
     case OCT_UNARY_SWISH: *y = x * sigmoid(a * x); return true;
-    case OCT_UNARY_MISH: *y = x * tanh_of(softplus(x)); return true;
-    case OCT_UNARY_TANH: *y = tanh_of(x); return true;
+    case OCT_UNARY_MISH: *y = x * oct_tanh(softplus(x)); return true;
+    case OCT_UNARY_TANH: *y = oct_tanh(x); return true;
     case OCT_UNARY_ELU: *y = x < 0 ? a * oct_expm1(x) : x; return true;
     case OCT_UNARY_CELU: *y = x < 0 ? a * oct_expm1(x / a) : x; return true;
     case OCT_UNARY_SELU: *y = b * (x < 0 ? a * oct_expm1(x) : x); return true;
@@ -138,7 +132,7 @@ static bool double_of(const oct_unary *f, double x, double *y)
     case OCT_UNARY_ERF: *y = oct_erf(x); return true;
     case OCT_UNARY_GELU: *y = 0.5 * x * (1 + oct_erf(x * 0x1.6a09e667f3bcdp-1)); return true;
     case OCT_UNARY_GELU_TANH:
-        *y = 0.5 * x * (1 + tanh_of(0x1.9884533d43651p-1 * (x + 0.044715 * x * x * x))); /* sqrt(2 / pi) */
+        *y = 0.5 * x * (1 + oct_tanh(0x1.9884533d43651p-1 * (x + 0.044715 * x * x * x))); /* sqrt(2 / pi) */
         return true;
     case OCT_UNARY_SIN: *y = oct_sin(x); return true;
     case OCT_UNARY_COS: *y = oct_cos(x); return true;

@@ -115,6 +115,7 @@ static void check_more_double(oct_check *t)
     } cases[] = {
         { "expm1", oct_expm1, expm1l, -40, 709, 2.0 },   { "log1p", oct_log1p, log1pl, -0.999, 1e6, 2.0 },
         { "sinh", oct_sinh, sinhl, -710, 710, 2.5 },     { "cosh", oct_cosh, coshl, -710, 710, 2.5 },
+        { "tanh", oct_tanh, tanhl, -30, 30, 2.5 },
         { "asinh", oct_asinh, asinhl, -1e12, 1e12, 2.5 }, { "acosh", oct_acosh, acoshl, 1, 1e12, 2.5 },
         { "atanh", oct_atanh, atanhl, -1, 1, 2.5 },      { "sin", oct_sin, sinl, -0x1p62, 0x1p62, 2.5 },
         { "cos", oct_cos, cosl, -0x1p62, 0x1p62, 2.5 },  { "tan", oct_tan, tanl, -0x1p62, 0x1p62, 4.0 },

@@ -53,6 +53,12 @@ double oct_cosh(double x)
     return a > 700.0 ? 0.5 * e * e : 0.5 * (e + 1.0 / e);
 }
 
+double oct_tanh(double x)
+{
+    double e = oct_expm1(fabs(x) < 20.0 ? 2.0 * fabs(x) : x != x ? x : 40.0);
+    return copysign(e / (e + 2.0), x);
+}
+
 double oct_asinh(double x)
 {
     double a = fabs(x);
