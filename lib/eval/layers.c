@@ -9,7 +9,7 @@ typedef struct side {
     const oct_eval_model *model;
     oct_runner *runner;
     oct_error *error;    /* per tap */
-    const char **scheme; /* per tap, "int8" or "float"; NULL: never shown */
+    const char **scheme; /* per tap; NULL: never shown */
     ev_layers *l;
 } side;
 
@@ -96,7 +96,7 @@ static oct_status compare_value(void *arg, const char *value, const oct_operand 
         return OCT_OK;
     OCT_TRY(ev_reserve(&l->scratch, (size_t)t->count, err));
     OCT_TRY(oct_operand_to_f32(t, l->scratch.v, err));
-    s->scheme[i] = t->q ? "int8" : "float";
+    s->scheme[i] = oct_operand_scheme(t);
     int64_t first, row = oct_row_elements(t->rank, t->dims, l->rows, &first);
     for (size_t k = 0; k < l->n && (int64_t)(k + 1) * row <= t->count; k++) {
         oct_error e = { 0 };

@@ -1,6 +1,7 @@
 /* Changing the layout of a tensor, and reading one as plain float32. */
 #include "runtime/plan_int.h"
 
+#include "kernels/half.h"
 #include "kernels/layout.h"
 
 #include <string.h>
@@ -16,6 +17,11 @@ void rt_run_reorder(oct_pool *pool, const oct_step *s)
         oct_transpose_2d(pool, x->data, batch, c, spatial, size, y->data);
     else
         oct_transpose_2d(pool, x->data, batch, spatial, c, size, y->data);
+}
+
+const char *oct_operand_scheme(const oct_operand *t)
+{
+    return t->q ? "int8" : t->dtype == OCT_F16 ? "fp16" : t->dtype == OCT_BF16 ? "bf16" : "float";
 }
 
 /* Element i in memory order as a number. */
@@ -82,6 +88,10 @@ static bool read_fast(const oct_operand *t, float *dst)
             memcpy(dst, t->data, (size_t)t->count * sizeof *dst);
         else
             oct_transpose_2d(NULL, t->data, batch, (size_t)t->count / batch / c, c, sizeof *dst, dst);
+        return true;
+    }
+    if (oct_is_half(t->dtype) && t->layout == OCT_LAYOUT_PLAIN) {
+        oct_widen(NULL, t->dtype, t->data, (size_t)t->count, dst);
         return true;
     }
     if ((t->dtype == OCT_U8 || t->dtype == OCT_S8) && (!t->q || t->q->n == 1)) {

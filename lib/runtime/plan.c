@@ -308,6 +308,8 @@ oct_step_info oct_plan_step(const oct_plan *p, size_t i)
 {
     const rt_step *st = &p->step[i];
     oct_step_info info = { .scheme = st->scheme, .seconds = st->seconds, .calls = st->calls, .macs = st->macs };
+    if (strcmp(st->scheme, "float") == 0 && st->s.n_out && st->s.out[0])
+        info.scheme = oct_operand_scheme(st->s.out[0]);
     info.name = st->s.node ? st->s.node->name : "";
     info.op = st->s.node ? st->s.node->op : "Reorder";
     for (int k = 0; k < st->s.n_in + st->s.n_out; k++) {

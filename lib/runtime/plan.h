@@ -54,7 +54,7 @@ bool oct_plan_shows(const oct_plan *p, const char *value);
 void oct_plan_profile(oct_plan *p, bool on);
 typedef struct oct_step_info {
     const char *name, *op; /* of the node; "" and "Reorder" for steps the plan added */
-    const char *scheme;    /* "int8", "weight-only" or "float" */
+    const char *scheme;    /* "int8", "weight-only", "fp16", "bf16" or "float" */
     double seconds;
     uint64_t calls, macs, bytes; /* multiply-accumulates and bytes read and written per call */
 } oct_step_info;
@@ -68,6 +68,9 @@ typedef struct oct_plan_memory {
     size_t scratch;
 } oct_plan_memory;
 oct_plan_memory oct_plan_memory_of(const oct_plan *p);
+
+/* What a tensor's numbers are, in a word: "int8" (quantized), "fp16", "bf16" or "float". */
+const char *oct_operand_scheme(const oct_operand *t);
 
 /* Copies an operand to plain layout as f32 (dequantized when it has q; other numeric types converted). dst holds
  * t->count values. OCT_EUNSUPPORTED for types without numbers. */

@@ -96,7 +96,8 @@ static void put_decision(FILE *f, const session *s, const layer *l)
     fprintf(f, "why        %s\n", d->why);
     fprintf(f, "policy     %s, set by %s\n", oct_scheme_name(row.scheme), row.rule ? row.rule : "no rule");
     if (d->weights)
-        fprintf(f, "weights    %s per %s, SQNR %s%s%s\n", oct_dtype_name(d->weights), d->per_channel ? "channel" : "tensor",
+        fprintf(f, "weights    %s%s, SQNR %s%s%s\n", oct_dtype_name(d->weights),
+                !d->integer ? "" : d->per_channel ? " per channel" : " per tensor",
                 oct_fmt_db(text, d->sqnr_weights), d->remedy ? "; " : "", d->remedy ? d->remedy : "");
     if (d->scale != 0)
         fprintf(f, "output     scale %.9g, zero point %d, observer %s\n", (double)d->scale, (int)d->zero_point,
