@@ -214,6 +214,25 @@ static void check_quantize(oct_check *t, const oct_elem_table *ref, const oct_el
         }
 }
 
+static void check_grid(oct_check *t, const oct_elem_table *ref, const oct_elem_table *k)
+{
+    for (size_t i = 0; i < 8 * OCT_COUNT(sizes); i++) {
+        const size_t n = sizes[i % OCT_COUNT(sizes)];
+        const float zero = (float)oct_check_below(t, 16), scale = (i & 1 ? -0.1f : 0.1f) * (0.1f + (float)oct_check_below(t, 100) * 0.02f);
+        float *x = floats(t, n);
+        uint8_t *want = oct_check_buffer(t, n), *got = oct_check_buffer(t, n);
+        double a[2], b[2];
+        oct_fill_f32(t, x, n);
+        ref->grid_sums(x, n, scale, -zero, 15 - zero, a);
+        k->grid_sums(x, n, scale, -zero, 15 - zero, b);
+        same(t, a, b, 4, 4, "grid sums", 0);
+        ref->grid_codes(x, n, scale, -zero, 15 - zero, (int32_t)zero, want);
+        k->grid_codes(x, n, scale, -zero, 15 - zero, (int32_t)zero, got);
+        same(t, want, got, n, 1, "grid codes", 0);
+        oct_check_release(t);
+    }
+}
+
 /* Every 16-bit float; float32 at and beside every value that 16 bits hold and every middle between two, and wild ones. NaN
  * too has the same bits here: conversions are moves. */
 static void check_half(oct_check *t, const oct_elem_table *ref, const oct_elem_table *k)
@@ -376,7 +395,7 @@ static void run(oct_check *t, const oct_elem_table *ref, const oct_elem_table *k
 {
     static void (*const parts[])(oct_check *, const oct_elem_table *, const oct_elem_table *) = {
         check_unary, check_binary, check_reduce, check_norms, check_quantize, check_integers, check_pool, check_moves,
-        check_half,
+        check_half, check_grid,
     };
     count_seen = 0;
     for (size_t i = 0; i < OCT_COUNT(parts); i++) {

@@ -356,6 +356,38 @@ static int32_t code_at(const void *q, oct_dtype d, size_t i)
     }
 }
 
+/* Steps by their definition; the sums within what eight lanes of doubles can lose. */
+static void values_grid(oct_check *t)
+{
+    for (int round = 0; round < 60; round++) {
+        const size_t n = 1 + oct_check_below(t, 300);
+        const int zero = (int)oct_check_below(t, 256);
+        const float scale = round % 4 ? 0.003f * (float)(1 + round) : -0.25f, inverse = 1.0f / scale;
+        float *x = floats(t, n);
+        uint8_t *q = oct_check_buffer(t, n);
+        double sums[2], xd = 0, dd = 0, size = 0;
+        size_t bad = 0;
+        oct_fill_f32(t, x, n);
+        for (size_t i = 0; i < n; i++)
+            x[i] = round % 4 ? x[i] * 5 : (float)(int)(x[i] * 99) * 0.125f; /* ties where the scale is 0.25 */
+        oct_grid_sums_f32(x, n, scale, (float)-zero, (float)(255 - zero), sums);
+        oct_grid_codes_f32(x, n, scale, (float)-zero, (float)(255 - zero), zero, q);
+        for (size_t i = 0; i < n; i++) {
+            const int d = saturate(nearbyint((double)(x[i] * inverse)), -zero, 255 - zero);
+            bad += q[i] != d + zero;
+            xd += (double)x[i] * d;
+            dd += (double)d * d;
+            size += fabs((double)x[i] * d);
+        }
+        t->cases++;
+        if (bad || fabs(sums[0] - xd) > size * (double)n * 0x1p-52 || sums[1] != dd) {
+            printf("# FAIL grid of scale %g: %zu of %zu codes differ, sums %g %g, expected %g %g\n", (double)scale, bad, n, sums[0], sums[1], xd, dd);
+            t->failed++;
+        }
+        oct_check_release(t);
+    }
+}
+
 static void values_quantize(oct_check *t)
 {
     static const oct_dtype types[] = { OCT_U8, OCT_S8, OCT_U16, OCT_S16 };
@@ -650,6 +682,7 @@ void check_values(oct_check *t)
     values_softmax(t);
     values_norm(t);
     values_quantize(t);
+    values_grid(t);
     values_qbinary(t);
     values_tables(t);
     values_pool(t);
