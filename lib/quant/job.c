@@ -1,22 +1,29 @@
 /* A quantization job: its steps in turn, and its decisions. */
 #include "quant/job.h"
 
+#include "base/pool.h"
 #include "passes/opset.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Per-channel DequantizeLinear is an operator of opset 13; Conv and pooling take bfloat16 from 22 on. */
+/* What the written form asks for: DequantizeLinear takes channels from opset 13 on, blocks from 21; Conv and pooling take bfloat16 from
+ * 22 on; MatMulNBits is of a domain of its own. */
 static int64_t least_opset(const oct_qjob_opts *o)
 {
-    return o->scheme == OCT_SCHEME_BF16 ? 22 : 13;
+    if (o->scheme == OCT_SCHEME_BF16)
+        return 22;
+    if (o->scheme == OCT_SCHEME_WEIGHT_ONLY && !o->blocks_qdq)
+        return 0;
+    bool blocks = o->scheme == OCT_SCHEME_WEIGHT_ONLY || (o->scheme == OCT_SCHEME_AUTO && oct_policy_uses(o->policy, OCT_SCHEME_WEIGHT_ONLY));
+    return o->blocks_qdq && blocks ? 21 : 13;
 }
 
 static oct_status prepare_graph(oct_graph *g, const oct_qjob_opts *o, oct_err *err)
 {
-    OCT_TRY(oct_infer_shapes(g, err));
     const int64_t least = least_opset(o);
+    OCT_TRY(oct_infer_shapes(g, err));
     if (oct_graph_opset(g, "") < least) {
         int64_t from = oct_graph_opset(g, "");
         OCT_TRY(oct_raise_opset(g, least, err));
@@ -36,8 +43,9 @@ static oct_status allocate(oct_qjob *j, oct_err *err)
     j->node = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *j->node);
     j->value = oct_arena_calloc(j->arena, j->n_values + 1, sizeof *j->value);
     j->weights = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *j->weights);
+    j->blocks = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *j->blocks);
     j->layer = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *j->layer);
-    return j->node && j->value && j->weights && j->layer ? OCT_OK : oct_nomem(err);
+    return j->node && j->value && j->weights && j->blocks && j->layer ? OCT_OK : oct_nomem(err);
 }
 
 static void read_policy(oct_qjob *j)
@@ -56,8 +64,6 @@ static void read_policy(oct_qjob *j)
 
 oct_status oct_qjob_create(oct_graph *g, const oct_qjob_opts *opts, oct_qjob **job, oct_err *err)
 {
-    if (opts->scheme == OCT_SCHEME_WEIGHT_ONLY)
-        return oct_fail(err, OCT_EUNSUPPORTED, "scheme '%s' is not built yet", oct_scheme_name(opts->scheme));
     OCT_TRY(prepare_graph(g, opts, err));
     oct_arena *a = oct_arena_create();
     oct_qjob *j = a ? oct_arena_calloc(a, 1, sizeof *j) : NULL;
@@ -147,25 +153,46 @@ static oct_status product_weights(oct_qjob *j, const oct_calib *c, int id, oct_e
     return s;
 }
 
+static oct_status layer_weights(oct_qjob *j, const oct_calib *c, int id, oct_pool *pool, oct_err *err)
+{
+    switch (j->node[id].role) {
+    case OCT_ROLE_PRODUCT:
+    case OCT_ROLE_DYNAMIC: return product_weights(j, c, id, err);
+    case OCT_ROLE_BLOCKS: return oct_make_blocks(j, id, pool, err);
+    default: return OCT_OK;
+    }
+}
+
+/* Threads for rounding in blocks; NULL when no layer needs them. */
+static oct_status blocks_pool(const oct_qjob *j, oct_pool **pool, oct_err *err)
+{
+    bool any = false;
+    *pool = NULL;
+    for (size_t i = 0; i < j->n_layer; i++)
+        any |= j->node[j->layer[i]].role == OCT_ROLE_BLOCKS && !j->blocks[j->layer[i]];
+    if (!any || (*pool = oct_pool_create(j->opts.threads)))
+        return OCT_OK;
+    return oct_nomem(err);
+}
+
 static oct_status decide_weights(oct_qjob *j, const oct_calib *c, oct_err *err)
 {
     char text[300];
-    for (size_t i = 0; i < j->n_layer; i++) {
-        int id = j->layer[i];
-        if (j->node[id].role != OCT_ROLE_PRODUCT && j->node[id].role != OCT_ROLE_DYNAMIC)
-            continue;
-        oct_status s = product_weights(j, c, id, err);
-        if (s != OCT_OK) {
-            oct_within(err, "%s", oct_node_text(j->g, id, text, sizeof text));
-            return s;
-        }
+    oct_pool *pool;
+    OCT_TRY(blocks_pool(j, &pool, err));
+    oct_status s = OCT_OK;
+    for (size_t i = 0; i < j->n_layer && s == OCT_OK; i++) {
+        s = layer_weights(j, c, j->layer[i], pool, err);
+        if (s != OCT_OK)
+            oct_within(err, "%s", oct_node_text(j->g, j->layer[i], text, sizeof text));
     }
-    return OCT_OK;
+    oct_pool_destroy(pool);
+    return s;
 }
 
 static bool runs_on_integers(const qnode *q)
 {
-    return q->role != OCT_ROLE_FLOAT && q->role != OCT_ROLE_HALF;
+    return q->role != OCT_ROLE_FLOAT && q->role != OCT_ROLE_HALF && q->role != OCT_ROLE_BLOCKS;
 }
 
 static oct_scheme scheme_of(const qnode *q)
@@ -174,6 +201,7 @@ static oct_scheme scheme_of(const qnode *q)
     case OCT_ROLE_FLOAT: return OCT_SCHEME_FLOAT;
     case OCT_ROLE_DYNAMIC: return OCT_SCHEME_DYNAMIC;
     case OCT_ROLE_HALF: return q->row.scheme;
+    case OCT_ROLE_BLOCKS: return OCT_SCHEME_WEIGHT_ONLY;
     default: return OCT_SCHEME_STATIC;
     }
 }
@@ -194,7 +222,12 @@ static void describe(oct_qjob *j, int id)
         d->weights = oct_half_type(j, id);
         d->sqnr_weights = oct_half_sqnr(j->g->value[n->in[1]].konst, d->weights);
     }
-    if (w) {
+    const qblocks *b = q->role == OCT_ROLE_BLOCKS ? j->blocks[id] : NULL;
+    if (b) {
+        d->weights = b->form.bits == 4 ? (b->zero ? OCT_U4 : OCT_S4) : b->zero ? OCT_U8 : OCT_S8;
+        d->block = (int)b->form.block;
+        d->sqnr_weights = b->sqnr;
+    } else if (w) {
         d->weights = w->dtype;
         d->per_channel = w->channels > 1;
         d->remedy = w->remedy;

@@ -2,6 +2,7 @@
 #ifndef OCT_QUANT_JOB_H
 #define OCT_QUANT_JOB_H
 
+#include "kernels/nbits/nbits.h"
 #include "quant/quant.h"
 
 typedef enum oct_role {
@@ -10,7 +11,8 @@ typedef enum oct_role {
     OCT_ROLE_INTEGER,  /* another operator on integers */
     OCT_ROLE_CLAMP,    /* a clamp that the quantized output of the node before it does: goes away */
     OCT_ROLE_DYNAMIC,  /* a product whose activation is quantized when it runs */
-    OCT_ROLE_HALF      /* computes on 16-bit floats */
+    OCT_ROLE_HALF,     /* computes on 16-bit floats */
+    OCT_ROLE_BLOCKS    /* a product of float activations with weights in blocks */
 } oct_role;
 
 typedef struct qnode {
@@ -53,6 +55,16 @@ typedef struct qweights {
     const char *remedy;
 } qweights;
 
+/* A product's weights in blocks. */
+typedef struct qblocks {
+    oct_nbits_form form;
+    int matrix;        /* the value that was quantized ... */
+    bool transposed;   /* ... n x k, as Gemm with transB has it */
+    oct_tensor *codes, *scale, *zero; /* as MatMulNBits has them; zero NULL: symmetric */
+    double sqnr;
+    int written[3];    /* values of the three in the graph that is being written; -1 not yet */
+} qblocks;
+
 struct oct_qjob {
     oct_arena *arena;
     oct_graph *g;
@@ -64,6 +76,7 @@ struct oct_qjob {
     qvalue *value;     /* [n_values] */
     size_t n_nodes, n_values;
     qweights **weights; /* by node; NULL where there are none */
+    qblocks **blocks;   /* the same of weights in blocks; products of one matrix share them */
     const char **wanted; /* for oct_qjob_values */
     int *wanted_axes;
     size_t n_wanted;
@@ -99,6 +112,13 @@ oct_status oct_quantized_copy(oct_qjob *j, oct_graph **copy, oct_err *err);
 /* weights.c: quantizes the weights and bias of a product whose input has a grid. For bias correction: real, the mean of
  * the activation per input channel, and rounded, that of what its codes stand for (the same when it was not measured); NULL: none. */
 oct_status oct_quantize_weights(oct_qjob *j, int node, const double *real, const double *rounded, size_t n, oct_err *err);
+
+/* block_weights.c: how a row of the policy, or else the job, wants weights in blocks. */
+oct_nbits_form oct_block_form(const oct_qjob *j, const oct_policy_row *row);
+/* Why a product's weights cannot be in blocks, or NULL. */
+const char *oct_no_blocks(const oct_qjob *j, int node);
+/* Chooses grids and codes of a product's weights, once: no statistics change them. */
+oct_status oct_make_blocks(oct_qjob *j, int node, oct_pool *pool, oct_err *err);
 
 /* saturate.c: whether u8 x s8 products of two neighbouring k cannot leave 16 bits, whatever codes the activation takes:
  * in each pair the positive weights sum to at most 128, the negative ones too (255 * 128 < 2^15). Pairs are formed as

@@ -64,6 +64,14 @@ static void choose_product(oct_qjob *j, int id)
         q->why = "its transA, alpha or beta has no integer form";
     } else if (n->n_in > 2 && n->in[2] >= 0 && !is_const(j, n->in[2])) {
         q->why = "its bias is not constant";
+    } else if (q->row.scheme == OCT_SCHEME_WEIGHT_ONLY) {
+        q->why = oct_no_blocks(j, id);
+        if (!q->why) {
+            q->role = OCT_ROLE_BLOCKS;
+            q->why = q->row.rule;
+        }
+    } else if (q->row.block) {
+        q->why = "weights in blocks are for the scheme weight-only";
     } else if (q->row.scheme == OCT_SCHEME_STATIC && j->opts.have_data) {
         if (oct_target_product(j->opts.target, n->op)) {
             q->role = OCT_ROLE_PRODUCT;
@@ -179,6 +187,8 @@ static bool candidate(const oct_qjob *j, int id, const char **why)
         *why = j->node[id].row.rule;
         return false;
     }
+    if (j->node[id].row.scheme == OCT_SCHEME_WEIGHT_ONLY)
+        return false;
     if (!oct_target_integer(j->opts.target, n->op) || !op->integer) {
         *why = "the target runs this operator in float";
         return false;
@@ -335,6 +345,16 @@ static oct_status list_wanted(oct_qjob *j, oct_err *err)
     return OCT_OK;
 }
 
+/* Why a node stays float that is no product and that nothing makes integer. */
+static const char *without_role(const oct_qjob *j, int id, const oct_op *op)
+{
+    if (!op)
+        return "the operator is unknown";
+    if (j->node[id].row.scheme == OCT_SCHEME_WEIGHT_ONLY)
+        return "weight-only rounds the weights of products";
+    return op->integer && !j->opts.have_data ? "no data for the range of its result" : "no integer form";
+}
+
 oct_status oct_place(oct_qjob *j, oct_err *err)
 {
     for (size_t v = 0; v < j->n_values; v++)
@@ -343,8 +363,7 @@ oct_status oct_place(oct_qjob *j, oct_err *err)
         int id = j->g->order[i];
         const oct_op *op = op_of(j, id);
         j->node[id].role = OCT_ROLE_FLOAT;
-        j->node[id].why = !op ? "the operator is unknown" : op->integer && !j->opts.have_data ? "no data for the range of its result"
-                                                                                             : "no integer form";
+        j->node[id].why = without_role(j, id, op);
         /* barred: a reason found while deciding. */
         if (op && op->quant == OCT_QUANT_WEIGHTED && !j->node[id].barred)
             choose_product(j, id);

@@ -226,14 +226,24 @@ static void apply(const oct_rule *r, oct_policy_row *row)
     }
     if (r->set & OCT_SET_WEIGHTS)
         row->weights = r->row.weights;
-    if (r->set & OCT_SET_PER)
+    if (r->set & OCT_SET_PER) {
         row->per_channel = r->row.per_channel;
+        row->block = r->row.block;
+    }
     if (r->set & OCT_SET_ACTIVATIONS)
         row->activations = r->row.activations;
     if (r->set & OCT_SET_SYMMETRIC)
         row->symmetric = r->row.symmetric;
     if (r->set & OCT_SET_OBSERVER)
         row->observer = r->row.observer;
+}
+
+bool oct_policy_uses(const oct_policy *p, oct_scheme s)
+{
+    for (size_t i = 0; i < p->n_rule; i++)
+        if ((p->rule[i].set & OCT_SET_SCHEME) && p->rule[i].row.scheme == s)
+            return true;
+    return false;
 }
 
 void oct_policy_match(const oct_policy *p, const oct_graph *g, int node, oct_policy_row *row)

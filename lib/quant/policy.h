@@ -7,7 +7,8 @@
  *     name:/head/(*)          float    -               -               -
  *
  * Matches, joined by '&': op:A,B,...  name:GLOB  first  last  io  const-b  depthwise  weights>N  weights<N  any.  A '!' in front
- * negates. Weights: s8, s7, u8 /channel|tensor /sym; activations: u8, s8 /tensor /asym|sym. */
+ * negates. Weights: s8, s7, u8 /channel|tensor /sym, and for weight-only s4, s8 /blockN /sym or u4, u8 /blockN /asym, where N values
+ * along k share a scale; activations: u8, s8 /tensor /asym|sym. */
 #ifndef OCT_QUANT_POLICY_H
 #define OCT_QUANT_POLICY_H
 
@@ -30,14 +31,16 @@ const char *oct_scheme_names(void);        /* all, joined by ", " */
 /* False when there is no such scheme. */
 bool oct_scheme_parse(const char *text, oct_scheme *s);
 
-/* Weights' range in codes: s8 -127..127, s7 -64..64 (stored as int8), u8 is s8's integers plus 128 with zero point 128. */
-typedef enum oct_weight_type { OCT_WEIGHT_S8, OCT_WEIGHT_S7, OCT_WEIGHT_U8 } oct_weight_type;
+/* Weights' range in codes: s8 -127..127, s7 -64..64 (stored as int8), u8 is s8's integers plus 128 with zero point 128. In blocks all
+ * codes of 4 or 8 bits are used; u4 and u8 have a zero point a block, s4 and s8 the middle one. */
+typedef enum oct_weight_type { OCT_WEIGHT_S8, OCT_WEIGHT_S7, OCT_WEIGHT_U8, OCT_WEIGHT_S4, OCT_WEIGHT_U4 } oct_weight_type;
 
 /* What the table says of one node. */
 typedef struct oct_policy_row {
     oct_scheme scheme;
     oct_weight_type weights;
     bool per_channel;
+    int block;                 /* weights that share a scale; 0: no rule asks for blocks */
     oct_dtype activations;     /* OCT_U8 or OCT_S8 */
     bool symmetric;            /* activations */
     oct_observer_spec observer; /* .observer NULL: no rule names one; left to the job (tune.h) */
@@ -56,6 +59,9 @@ void oct_policy_destroy(oct_policy *p);
 
 /* The row for a node. Unmatched nodes: float. */
 void oct_policy_match(const oct_policy *p, const oct_graph *g, int node, oct_policy_row *row);
+
+/* Whether a rule sets this scheme. */
+bool oct_policy_uses(const oct_policy *p, oct_scheme s);
 
 /* Calls fn for every rule with a name: pattern or operator type that matched no node of the graph: likely a typo. near: the closest
  * node name or type, or NULL. */

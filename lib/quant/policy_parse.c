@@ -160,9 +160,6 @@ static oct_status read_scheme(reader *r, const char *at, const char *w, oct_rule
     static const char *const known[] = { "static", "dynamic", "weight-only", "fp16", "bf16", "float" };
     if (!oct_scheme_parse(w, &rule->row.scheme) || rule->row.scheme == OCT_SCHEME_AUTO)
         return unknown(r, at, "scheme", w, known, OCT_COUNT(known), err);
-    if (rule->row.scheme == OCT_SCHEME_WEIGHT_ONLY)
-        return oct_fail(err, OCT_EUNSUPPORTED, "%s:%zu:%zu: scheme '%s' is not built yet", r->label, r->number,
-                        (size_t)(at - r->line) + 1, w);
     rule->set |= OCT_SET_SCHEME;
     return OCT_OK;
 }
@@ -180,27 +177,49 @@ static size_t parts(char *w, char *part[4])
     return n;
 }
 
+/* "block32": the number, or 0. */
+static int block_of(const char *text)
+{
+    int64_t n;
+    if (strncmp(text, "block", 5) != 0 || !read_number(text + 5, &n) || n < 16 || n > 256 || (n & (n - 1)))
+        return 0;
+    return (int)n;
+}
+
+static oct_status read_granularity(reader *r, const char *at, const char *text, oct_rule *rule, oct_err *err)
+{
+    static const char *const per[] = { "channel", "tensor", "block32" };
+    rule->row.block = block_of(text);
+    if (!rule->row.block && strncmp(text, "block", 5) == 0)
+        return fault(r, at, err, "blocks are of 16, 32, 64, 128 or 256 weights, as in block32");
+    if (!rule->row.block && strcmp(text, "channel") && strcmp(text, "tensor"))
+        return unknown(r, at, "granularity", text, per, OCT_COUNT(per), err);
+    rule->row.per_channel = text[0] == 'c';
+    rule->set |= OCT_SET_PER;
+    return OCT_OK;
+}
+
 static oct_status read_weights(reader *r, const char *at, char *w, oct_rule *rule, oct_err *err)
 {
-    static const char *const types[] = { "s8", "s7", "u8" };
-    static const char *const per[] = { "channel", "tensor" };
+    static const char *const types[] = { "s8", "s7", "u8", "s4", "u4" };
+    static const oct_weight_type weights[] = { OCT_WEIGHT_S8, OCT_WEIGHT_S7, OCT_WEIGHT_U8, OCT_WEIGHT_S4, OCT_WEIGHT_U4 };
     char *part[4];
     size_t n = parts(w, part), i;
     for (i = 0; i < OCT_COUNT(types) && strcmp(part[0], types[i]); i++)
         ;
     if (i == OCT_COUNT(types))
         return unknown(r, at, "weight type", part[0], types, OCT_COUNT(types), err);
-    rule->row.weights = i == 0 ? OCT_WEIGHT_S8 : i == 1 ? OCT_WEIGHT_S7 : OCT_WEIGHT_U8;
+    rule->row.weights = weights[i];
     rule->set |= OCT_SET_WEIGHTS;
-    if (n > 1) {
-        if (strcmp(part[1], "channel") && strcmp(part[1], "tensor"))
-            return unknown(r, at + (part[1] - w), "granularity", part[1], per, OCT_COUNT(per), err);
-        rule->row.per_channel = part[1][0] == 'c';
-        rule->set |= OCT_SET_PER;
-    }
-    if (n > 2 && strcmp(part[2], "sym"))
-        return fault(r, at + (part[2] - w), err, "weights are symmetric: 'sym' is expected");
-    return n <= 3 ? OCT_OK : fault(r, at + (part[3] - w), err, "TYPE/channel/sym or TYPE/tensor/sym is expected");
+    if (n > 1)
+        OCT_TRY(read_granularity(r, at + (part[1] - w), part[1], rule, err));
+    if (rule->row.block ? rule->row.weights == OCT_WEIGHT_S7 : part[0][1] == '4')
+        return fault(r, at, err, "4-bit weights are in blocks, and blocks of 4 or 8 bits, as in u4/block32/asym");
+    const char *want = rule->row.block && part[0][0] == 'u' ? "asym" : "sym";
+    if (n > 2 && strcmp(part[2], want))
+        return fault(r, at + (part[2] - w), err,
+                     want[0] == 's' ? "weights are symmetric: 'sym' is expected" : "u4 and u8 blocks have zero points: 'asym' is expected");
+    return n <= 3 ? OCT_OK : fault(r, at + (part[3] - w), err, "TYPE/channel/sym, TYPE/tensor/sym or TYPE/blockN/sym is expected");
 }
 
 static oct_status read_activations(reader *r, const char *at, char *w, oct_rule *rule, oct_err *err)

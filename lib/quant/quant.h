@@ -7,6 +7,8 @@
  *   oct_qjob_rewrite  writes QuantizeLinear and DequantizeLinear into the graph
  *   oct_qoperator_rewrite  turns that form into operators on integers, where they are wanted
  *
+ * Weight-only layers need no statistics: their weights are rounded in blocks (blocks.h), and their activations stay float.
+ *
  * Each step's result can be asked for: oct_qjob_layer(). */
 #ifndef OCT_QUANT_QUANT_H
 #define OCT_QUANT_QUANT_H
@@ -27,6 +29,7 @@ typedef struct oct_layer_decision {
     const char *why;       /* the rule that chose it, or why it stays float: one clause */
     oct_dtype weights;     /* element type written; OCT_UNDEFINED: no weights */
     bool per_channel;
+    int block;             /* weights that share a scale; 0: not in blocks */
     const char *remedy;    /* against 16-bit saturation: "proved safe", "u8 weights", ...; NULL where it cannot happen */
     const char *observer;  /* of the output's grid, or NULL */
     float scale;           /* of the output; 0: real output */
@@ -47,6 +50,11 @@ typedef struct oct_qjob_opts {
     bool have_data;           /* statistics will come: static; else dynamic and weight-only */
     bool no_bias_correction;
     bool half_io;             /* graph inputs and outputs of float32 become 16-bit, too (--no-keep-io-types) */
+    /* Weights in blocks, where the policy does not say: 4 or 8 bits (0: 4), weights that share a scale (0: 32). */
+    int bits, block;
+    bool symmetric;
+    bool blocks_qdq;          /* behind DequantizeLinear of opset 21, instead of in MatMulNBits */
+    int threads;              /* for rounding weights in blocks; 0: one per processor */
 } oct_qjob_opts;
 
 typedef struct oct_qjob oct_qjob;
@@ -76,6 +84,7 @@ bool oct_qjob_has_grids(const oct_qjob *j);
 /* c may be NULL when nothing needs statistics. A value that the table lacks or has commented out stays float, with its
  * neighbours, and the decision says so. */
 oct_status oct_qjob_decide(oct_qjob *j, const oct_calib *c, oct_err *err);
+/* Weights in blocks are not copied: the graph then refers to memory of the job. */
 oct_status oct_qjob_rewrite(oct_qjob *j, oct_err *err);
 /* The observer of layers whose policy row names none: hist-mse, or what oct_qjob_tune found. */
 oct_observer_spec oct_qjob_observer(const oct_qjob *j);

@@ -3,25 +3,20 @@
  * Scales of activations are scalars (rank 0), as ONNX Runtime's fusions ask; values that share a grid share its constants. A
  * clamp that a quantizer does goes away; the operator before it takes over its output's name, so that layers of the float
  * and the quantized model pair by name. */
-#include "quant/job.h"
+#include "quant/writer.h"
 
 #include "kernels/quantize.h"
 
 #include <string.h>
 
-typedef struct writer {
-    oct_qjob *j;
-    oct_graph *g;
-    int *scale, *zero; /* constants by grid root; -1 not made yet */
-} writer;
-
-static const char *derived(writer *w, const char *name, const char *suffix)
+const char *oct_writer_name(oct_writer *w, const char *name, const char *suffix)
 {
     return oct_arena_printf(w->g->arena, "%s%s", name, suffix);
 }
 
-static int node_after(const oct_graph *g, int node)
+int oct_writer_after(const oct_writer *w, int node)
 {
+    const oct_graph *g = w->g;
     if (node < 0)
         return g->n_order ? g->order[0] : -1;
     for (size_t i = 0; i + 1 < g->n_order; i++)
@@ -30,9 +25,9 @@ static int node_after(const oct_graph *g, int node)
     return -1;
 }
 
-static oct_status new_value(writer *w, const char *base, const char *suffix, oct_dtype t, int like, int *v, oct_err *err)
+oct_status oct_writer_value(oct_writer *w, const char *base, const char *suffix, oct_dtype t, int like, int *v, oct_err *err)
 {
-    const char *name = derived(w, base, suffix);
+    const char *name = oct_writer_name(w, base, suffix);
     if (!name)
         return oct_nomem(err);
     OCT_TRY(oct_graph_new_value(w->g, name, t, v, err));
@@ -42,31 +37,30 @@ static oct_status new_value(writer *w, const char *base, const char *suffix, oct
     return oct_graph_set_shape(w->g, *v, s.rank, s.d, err);
 }
 
-static oct_status new_const(writer *w, const char *base, const char *suffix, oct_dtype t, int rank, const int64_t *dims,
+oct_status oct_writer_const(oct_writer *w, const char *base, const char *suffix, oct_dtype t, int rank, const int64_t *dims,
                             const void *data, int *v, oct_err *err)
 {
-    const char *name = derived(w, base, suffix);
+    const char *name = oct_writer_name(w, base, suffix);
     return name ? oct_graph_new_const(w->g, name, t, rank, dims, data, v, err) : oct_nomem(err);
 }
 
 /* Scale and zero point constants of a value's grid. */
-static oct_status grid_consts(writer *w, int value, int *scale, int *zero, oct_err *err)
+static oct_status grid_consts(oct_writer *w, int value, int *scale, int *zero, oct_err *err)
 {
     int root = oct_grid_root(w->j, value);
     const qvalue *q = &w->j->value[value];
     const char *base = w->g->value[value].name;
     if (w->scale[root] < 0) {
         uint8_t zp = (uint8_t)q->q.zero; /* the byte of a u8 or s8 zero point */
-        OCT_TRY(new_const(w, base, "_scale", OCT_F32, 0, NULL, &q->q.scale, &w->scale[root], err));
-        OCT_TRY(new_const(w, base, "_zero_point", q->dtype, 0, NULL, &zp, &w->zero[root], err));
+        OCT_TRY(oct_writer_const(w, base, "_scale", OCT_F32, 0, NULL, &q->q.scale, &w->scale[root], err));
+        OCT_TRY(oct_writer_const(w, base, "_zero_point", q->dtype, 0, NULL, &zp, &w->zero[root], err));
     }
     *scale = w->scale[root];
     *zero = w->zero[root];
     return OCT_OK;
 }
 
-/* Named by what it makes, since names of values differ. */
-static oct_status add_node(writer *w, const char *op, const int *in, int n_in, int out, int before, int *node, oct_err *err)
+oct_status oct_writer_node(oct_writer *w, const char *op, const int *in, int n_in, int out, int before, int *node, oct_err *err)
 {
     const char *name = oct_arena_printf(w->g->arena, "%s_%s", w->g->value[out].name, op);
     int id;
@@ -83,7 +77,7 @@ static oct_status add_node(writer *w, const char *op, const int *in, int n_in, i
 
 /* ---- clamps ---- */
 
-static oct_status drop_clamps(writer *w, oct_err *err)
+static oct_status drop_clamps(oct_writer *w, oct_err *err)
 {
     for (size_t i = 0; i < w->g->n_order;) {
         int id = w->g->order[i];
@@ -101,7 +95,7 @@ static oct_status drop_clamps(writer *w, oct_err *err)
 
 /* ---- activations ---- */
 
-static bool integer_use(const writer *w, oct_use u)
+static bool integer_use(const oct_writer *w, oct_use u)
 {
     if (u.slot < 0 || u.node >= (int)w->j->n_nodes)
         return false;
@@ -115,7 +109,7 @@ static bool integer_use(const writer *w, oct_use u)
 }
 
 /* Every integer reader of v reads dq instead; all other readers too when `all`. */
-static oct_status redirect(writer *w, int v, int dq, bool all, oct_err *err)
+static oct_status redirect(oct_writer *w, int v, int dq, bool all, oct_err *err)
 {
     for (size_t i = 0; i < w->g->value[v].n_uses;) {
         oct_use u = w->g->value[v].uses[i];
@@ -145,30 +139,30 @@ static int output_slot(const oct_node *n, int value)
 
 /* v -> QuantizeLinear -> q -> DequantizeLinear -> dq. When v's own producer is an integer operator, nothing may read v
  * beside the quantizer. If v's name is needed (graph output, subgraph), the dequantized value takes it. */
-static oct_status quantize_value(writer *w, int v, oct_err *err)
+static oct_status quantize_value(oct_writer *w, int v, oct_err *err)
 {
     oct_graph *g = w->g;
     int p = g->value[v].producer, scale, zero, q, dq, from = v;
     bool integer = p >= 0 && (w->j->node[p].role == OCT_ROLE_PRODUCT || w->j->node[p].role == OCT_ROLE_INTEGER);
     bool keep_name = integer && (g->value[v].is_output || is_captured(&g->value[v]));
     const char *base = g->value[v].name;
-    int before = node_after(g, p);
+    int before = oct_writer_after(w, p);
     OCT_TRY(grid_consts(w, v, &scale, &zero, err));
-    OCT_TRY(new_value(w, base, "_quantized", w->j->value[v].dtype, v, &q, err));
+    OCT_TRY(oct_writer_value(w, base, "_quantized", w->j->value[v].dtype, v, &q, err));
     if (keep_name) {
-        OCT_TRY(new_value(w, base, "_raw", OCT_F32, v, &from, err));
+        OCT_TRY(oct_writer_value(w, base, "_raw", OCT_F32, v, &from, err));
         OCT_TRY(oct_graph_set_output(g, p, output_slot(&g->node[p], v), from, err));
         dq = v;
     } else {
-        OCT_TRY(new_value(w, base, "_dequantized", OCT_F32, v, &dq, err));
+        OCT_TRY(oct_writer_value(w, base, "_dequantized", OCT_F32, v, &dq, err));
         OCT_TRY(redirect(w, v, dq, integer, err));
     }
-    OCT_TRY(add_node(w, "QuantizeLinear", (int[]){ from, scale, zero }, 3, q, before, NULL, err));
-    return add_node(w, "DequantizeLinear", (int[]){ q, scale, zero }, 3, dq, before, NULL, err);
+    OCT_TRY(oct_writer_node(w, "QuantizeLinear", (int[]){ from, scale, zero }, 3, q, before, NULL, err));
+    return oct_writer_node(w, "DequantizeLinear", (int[]){ q, scale, zero }, 3, dq, before, NULL, err);
 }
 
 /* A constant operand of an integer operator: its codes and a DequantizeLinear. */
-static oct_status quantize_constant(writer *w, int v, oct_err *err)
+static oct_status quantize_constant(oct_writer *w, int v, oct_err *err)
 {
     const oct_tensor *t = w->g->value[v].konst;
     const qvalue *x = &w->j->value[v];
@@ -178,16 +172,16 @@ static oct_status quantize_constant(writer *w, int v, oct_err *err)
     if (!codes)
         return oct_nomem(err);
     oct_quantize_f32(NULL, x->dtype, t->data, (size_t)t->count, x->q.scale, x->q.zero, codes);
-    oct_status s = new_const(w, base, "_quantized", x->dtype, t->rank, t->dims, codes, &q, err);
+    oct_status s = oct_writer_const(w, base, "_quantized", x->dtype, t->rank, t->dims, codes, &q, err);
     oct_free(codes);
     OCT_TRY(s);
     OCT_TRY(grid_consts(w, v, &scale, &zero, err));
-    OCT_TRY(new_value(w, base, "_dequantized", OCT_F32, v, &dq, err));
+    OCT_TRY(oct_writer_value(w, base, "_dequantized", OCT_F32, v, &dq, err));
     OCT_TRY(redirect(w, v, dq, false, err));
-    return add_node(w, "DequantizeLinear", (int[]){ q, scale, zero }, 3, dq, node_after(w->g, -1), NULL, err);
+    return oct_writer_node(w, "DequantizeLinear", (int[]){ q, scale, zero }, 3, dq, oct_writer_after(w, -1), NULL, err);
 }
 
-static oct_status quantize_values(writer *w, oct_err *err)
+static oct_status quantize_values(oct_writer *w, oct_err *err)
 {
     for (size_t v = 0; v < w->j->n_values; v++) {
         if (!w->j->value[v].wanted || !w->j->value[v].has_grid || w->g->value[v].dead)
@@ -200,44 +194,44 @@ static oct_status quantize_values(writer *w, oct_err *err)
 /* ---- products ---- */
 
 /* Constants for scale and zero point of weights: scalar per tensor, [channels] per channel. */
-static oct_status weight_consts(writer *w, const char *base, const qweights *q, int *scale, int *zero, oct_err *err)
+static oct_status weight_consts(oct_writer *w, const char *base, const qweights *q, int *scale, int *zero, oct_err *err)
 {
     int rank = q->channels > 1;
     uint8_t *zeros = oct_alloc((size_t)q->channels);
     if (!zeros)
         return oct_nomem(err);
     memset(zeros, q->dtype == OCT_U8 ? 128 : 0, (size_t)q->channels);
-    oct_status s = new_const(w, base, "_scale", OCT_F32, rank, &q->channels, q->scale, scale, err);
+    oct_status s = oct_writer_const(w, base, "_scale", OCT_F32, rank, &q->channels, q->scale, scale, err);
     if (s == OCT_OK)
-        s = new_const(w, base, "_zero_point", q->dtype, rank, &q->channels, zeros, zero, err);
+        s = oct_writer_const(w, base, "_zero_point", q->dtype, rank, &q->channels, zeros, zero, err);
     oct_free(zeros);
     return s;
 }
 
 /* The constant of the codes, in the type they are written in. */
-static oct_status new_codes(writer *w, const qweights *q, const char *base, int *v, oct_err *err)
+static oct_status new_codes(oct_writer *w, const qweights *q, const char *base, int *v, oct_err *err)
 {
-    OCT_TRY(new_const(w, base, "_quantized", q->dtype, q->codes->rank, q->codes->dims, q->codes->data, v, err));
+    OCT_TRY(oct_writer_const(w, base, "_quantized", q->dtype, q->codes->rank, q->codes->dims, q->codes->data, v, err));
     uint8_t *bytes = (uint8_t *)(uintptr_t)w->g->value[*v].konst->data; /* our own copy */
     for (int64_t i = 0; q->dtype == OCT_U8 && i < q->codes->count; i++)
         bytes[i] ^= 0x80;
     return OCT_OK;
 }
 
-static oct_status dequantized(writer *w, const char *base, int q, int scale, int zero, int axis, bool per_channel, int before,
+static oct_status dequantized(oct_writer *w, const char *base, int q, int scale, int zero, int axis, bool per_channel, int before,
                               int *dq, oct_err *err)
 {
     int node;
-    OCT_TRY(new_value(w, base, "_dequantized", OCT_F32, q, dq, err));
-    OCT_TRY(add_node(w, "DequantizeLinear", (int[]){ q, scale, zero }, 3, *dq, before, &node, err));
+    OCT_TRY(oct_writer_value(w, base, "_dequantized", OCT_F32, q, dq, err));
+    OCT_TRY(oct_writer_node(w, "DequantizeLinear", (int[]){ q, scale, zero }, 3, *dq, before, &node, err));
     return per_channel ? oct_node_set_int(w->g, node, "axis", axis, err) : OCT_OK;
 }
 
-static oct_status write_bias(writer *w, int id, const qweights *q, oct_err *err)
+static oct_status write_bias(oct_writer *w, int id, const qweights *q, oct_err *err)
 {
     const oct_node *n = &w->g->node[id];
     int old = n->n_in > 2 ? n->in[2] : -1, v, scale, zero, dq;
-    const char *base = old >= 0 ? w->g->value[old].name : derived(w, n->name[0] ? n->name : w->g->value[n->out[0]].name, "_bias");
+    const char *base = old >= 0 ? w->g->value[old].name : oct_writer_name(w, n->name[0] ? n->name : w->g->value[n->out[0]].name, "_bias");
     float sx = w->j->value[n->in[0]].q.scale;
     bool per_channel = q->channels > 1;
     float *scales = oct_alloc((size_t)q->channels * sizeof *scales);
@@ -246,11 +240,11 @@ static oct_status write_bias(writer *w, int id, const qweights *q, oct_err *err)
     for (int64_t i = 0; s == OCT_OK && i < q->channels; i++)
         scales[i] = sx * q->scale[i];
     if (s == OCT_OK)
-        s = new_const(w, base, "_quantized", OCT_S32, 1, &q->n_bias, q->bias, &v, err);
+        s = oct_writer_const(w, base, "_quantized", OCT_S32, 1, &q->n_bias, q->bias, &v, err);
     if (s == OCT_OK)
-        s = new_const(w, base, "_scale", OCT_F32, per_channel, &q->channels, scales, &scale, err);
+        s = oct_writer_const(w, base, "_scale", OCT_F32, per_channel, &q->channels, scales, &scale, err);
     if (s == OCT_OK)
-        s = new_const(w, base, "_zero_point", OCT_S32, per_channel, &q->channels, zeros, &zero, err);
+        s = oct_writer_const(w, base, "_zero_point", OCT_S32, per_channel, &q->channels, zeros, &zero, err);
     oct_free(scales);
     oct_free(zeros);
     OCT_TRY(s);
@@ -259,7 +253,7 @@ static oct_status write_bias(writer *w, int id, const qweights *q, oct_err *err)
 }
 
 /* Runs before activations are rewritten: a product's inputs still are the float values. */
-static oct_status write_weights(writer *w, int id, oct_err *err)
+static oct_status write_weights(oct_writer *w, int id, oct_err *err)
 {
     const qweights *q = w->j->weights[id];
     int b = w->g->node[id].in[1], v, scale, zero, dq;
@@ -274,7 +268,7 @@ static oct_status write_weights(writer *w, int id, oct_err *err)
 /* ---- dynamic products ---- */
 
 /* Codes as [k][n]: MatMulInteger has no transposition. */
-static oct_status plain_matrix(writer *w, const qweights *q, const char *base, int *v, oct_err *err)
+static oct_status plain_matrix(oct_writer *w, const qweights *q, const char *base, int *v, oct_err *err)
 {
     if (q->axis == 1)
         return new_codes(w, q, base, v, err);
@@ -285,14 +279,14 @@ static oct_status plain_matrix(writer *w, const qweights *q, const char *base, i
     for (int64_t i = 0; i < rows; i++)
         for (int64_t k = 0; k < cols; k++)
             t[k * rows + i] = ((const uint8_t *)q->codes->data)[i * cols + k] ^ flip;
-    oct_status s = new_const(w, base, "_quantized", q->dtype, 2, (int64_t[]){ cols, rows }, t, v, err);
+    oct_status s = oct_writer_const(w, base, "_quantized", q->dtype, 2, (int64_t[]){ cols, rows }, t, v, err);
     oct_free(t);
     return s;
 }
 
 /* x -> DynamicQuantizeLinear -> MatMulInteger -> Cast -> Mul by (s_x * s_w) [-> Add bias], the form that ONNX Runtime fuses
  * to one operator. */
-static oct_status write_dynamic(writer *w, int id, oct_err *err)
+static oct_status write_dynamic(oct_writer *w, int id, oct_err *err)
 {
     oct_graph *g = w->g;
     const qweights *q = w->j->weights[id];
@@ -302,32 +296,32 @@ static oct_status write_dynamic(writer *w, int id, oct_err *err)
     int codes, scale, zero, xq, xs, xz, acc, real, mult, out, dyn, cast;
     OCT_TRY(plain_matrix(w, q, wname, &codes, err));
     OCT_TRY(weight_consts(w, wname, q, &scale, &zero, err));
-    OCT_TRY(new_value(w, base, "_input_quantized", OCT_U8, x, &xq, err));
-    OCT_TRY(new_value(w, base, "_input_scale", OCT_F32, -1, &xs, err));
-    OCT_TRY(new_value(w, base, "_input_zero_point", OCT_U8, -1, &xz, err));
-    OCT_TRY(new_value(w, base, "_integer", OCT_S32, y, &acc, err));
-    OCT_TRY(new_value(w, base, "_real", OCT_F32, y, &real, err));
-    OCT_TRY(new_value(w, base, "_scale", OCT_F32, scale, &mult, err));
-    OCT_TRY(add_node(w, "DynamicQuantizeLinear", &x, 1, xq, id, &dyn, err));
+    OCT_TRY(oct_writer_value(w, base, "_input_quantized", OCT_U8, x, &xq, err));
+    OCT_TRY(oct_writer_value(w, base, "_input_scale", OCT_F32, -1, &xs, err));
+    OCT_TRY(oct_writer_value(w, base, "_input_zero_point", OCT_U8, -1, &xz, err));
+    OCT_TRY(oct_writer_value(w, base, "_integer", OCT_S32, y, &acc, err));
+    OCT_TRY(oct_writer_value(w, base, "_real", OCT_F32, y, &real, err));
+    OCT_TRY(oct_writer_value(w, base, "_scale", OCT_F32, scale, &mult, err));
+    OCT_TRY(oct_writer_node(w, "DynamicQuantizeLinear", &x, 1, xq, id, &dyn, err));
     OCT_TRY(oct_graph_set_output(g, dyn, 1, xs, err));
     OCT_TRY(oct_graph_set_output(g, dyn, 2, xz, err));
-    OCT_TRY(add_node(w, "MatMulInteger", (int[]){ xq, codes, xz, zero }, 4, acc, id, NULL, err));
-    OCT_TRY(add_node(w, "Cast", &acc, 1, real, id, &cast, err));
+    OCT_TRY(oct_writer_node(w, "MatMulInteger", (int[]){ xq, codes, xz, zero }, 4, acc, id, NULL, err));
+    OCT_TRY(oct_writer_node(w, "Cast", &acc, 1, real, id, &cast, err));
     OCT_TRY(oct_node_set_int(g, cast, "to", OCT_F32, err));
-    const char *scales = derived(w, base, "_scales");
+    const char *scales = oct_writer_name(w, base, "_scales");
     if (!scales)
         return oct_nomem(err);
-    OCT_TRY(add_node(w, "Mul", (int[]){ xs, scale }, 2, mult, id, NULL, err));
+    OCT_TRY(oct_writer_node(w, "Mul", (int[]){ xs, scale }, 2, mult, id, NULL, err));
     out = y;
     if (bias >= 0)
-        OCT_TRY(new_value(w, base, "_scaled", OCT_F32, y, &out, err));
-    int before = node_after(g, id);
+        OCT_TRY(oct_writer_value(w, base, "_scaled", OCT_F32, y, &out, err));
+    int before = oct_writer_after(w, id);
     oct_graph_remove_node(g, id);
-    OCT_TRY(add_node(w, "Mul", (int[]){ real, mult }, 2, out, before, NULL, err));
-    return bias >= 0 ? add_node(w, "Add", (int[]){ out, bias }, 2, y, before, NULL, err) : OCT_OK;
+    OCT_TRY(oct_writer_node(w, "Mul", (int[]){ real, mult }, 2, out, before, NULL, err));
+    return bias >= 0 ? oct_writer_node(w, "Add", (int[]){ out, bias }, 2, y, before, NULL, err) : OCT_OK;
 }
 
-static oct_status write_all(writer *w, oct_err *err)
+static oct_status write_all(oct_writer *w, oct_err *err)
 {
     oct_qjob *j = w->j;
     for (size_t i = 0; i < j->n_layer; i++) {
@@ -338,8 +332,15 @@ static oct_status write_all(writer *w, oct_err *err)
     OCT_TRY(drop_clamps(w, err));
     OCT_TRY(quantize_values(w, err));
     for (size_t i = 0; i < j->n_layer; i++)
-        if (j->node[j->layer[i]].role == OCT_ROLE_DYNAMIC && j->weights[j->layer[i]])
-            OCT_TRY(write_dynamic(w, j->layer[i], err));
+        if (j->blocks[j->layer[i]])
+            memset(j->blocks[j->layer[i]]->written, -1, sizeof j->blocks[j->layer[i]]->written);
+    for (size_t i = 0; i < j->n_layer; i++) {
+        int id = j->layer[i];
+        if (j->node[id].role == OCT_ROLE_DYNAMIC && j->weights[id])
+            OCT_TRY(write_dynamic(w, id, err));
+        else if (j->node[id].role == OCT_ROLE_BLOCKS)
+            OCT_TRY(oct_write_blocks(w, id, err));
+    }
     OCT_TRY(oct_half_rewrite(j, err));
     oct_graph_prune(j->g);
     OCT_TRY(oct_graph_sort(j->g, err));
@@ -348,7 +349,7 @@ static oct_status write_all(writer *w, oct_err *err)
 
 oct_status oct_qjob_rewrite(oct_qjob *j, oct_err *err)
 {
-    writer w = { .j = j, .g = j->g };
+    oct_writer w = { .j = j, .g = j->g };
     w.scale = oct_arena_alloc(j->arena, (j->n_values + 1) * sizeof *w.scale);
     w.zero = oct_arena_alloc(j->arena, (j->n_values + 1) * sizeof *w.zero);
     if (!w.scale || !w.zero)

@@ -103,6 +103,15 @@ static void columns_are_inherited(void **state)
     assert_int_equal(r.scheme, OCT_SCHEME_STATIC);
     assert_int_equal(r.weights, OCT_WEIGHT_U8);
     assert_false(r.per_channel);
+    assert_int_equal(r.block, 0);
+    r = row_of(&n, n.fc, "op:MatMul weight-only u4/block64/asym\n");
+    assert_int_equal(r.scheme, OCT_SCHEME_WEIGHT_ONLY);
+    assert_int_equal(r.weights, OCT_WEIGHT_U4);
+    assert_int_equal(r.block, 64);
+    r = row_of(&n, n.fc, "any weight-only s4/block16\nop:MatMul - s8/channel\n");
+    assert_int_equal(r.weights, OCT_WEIGHT_S8);
+    assert_int_equal(r.block, 0);
+    assert_int_equal(row_of(&n, n.conv, "any weight-only s4/block16\n").block, 16);
     oct_graph_destroy(n.g);
 }
 
@@ -170,6 +179,10 @@ static void faults_name_the_place(void **state)
         { "op:Conv static s8/chanel/sym", "t:1:19: there is no granularity 'chanel'", "did you mean 'channel'?" },
         { "op:Conv static s5", "t:1:16: there is no weight type 's5'", NULL },
         { "op:Conv static s8/channel/asym", "t:1:27: weights are symmetric", NULL },
+        { "any weight-only u4", "t:1:17: 4-bit weights are in blocks", NULL },
+        { "any weight-only u4/block24", "t:1:20: blocks are of 16", NULL },
+        { "any weight-only u4/block32/sym", "t:1:28: u4 and u8 blocks have zero points", NULL },
+        { "any weight-only s8/block32/asym", "t:1:28: weights are symmetric", NULL },
         { "op:Conv static - f8", "t:1:18: there is no activation type 'f8'", NULL },
         { "op:Conv static - u8/channel", "t:1:21: activations have one scale", NULL },
         { "op:Conv static - - hist-msee", "t:1:20: ", NULL },

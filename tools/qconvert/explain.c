@@ -86,18 +86,26 @@ static void put_attributes(FILE *f, const oct_node *n)
     }
 }
 
+/* " per channel", " in blocks of 32"; "" for 16-bit floats. */
+static const char *layer_grain(const oct_layer_decision *d, char dst[32])
+{
+    if (!d->block)
+        return !d->integer ? "" : d->per_channel ? " per channel" : " per tensor";
+    snprintf(dst, 32, " in blocks of %d", d->block);
+    return dst;
+}
+
 static void put_decision(FILE *f, const session *s, const layer *l)
 {
     const oct_layer_decision *d = &l->d;
     oct_policy_row row;
-    char text[32];
+    char text[32], grain[32];
     oct_policy_match(s->policy, s->m->graph, d->node, &row);
     fprintf(f, "decision   %s%s\n", oct_scheme_name(d->scheme), d->integer ? ", runs on integers" : "");
     fprintf(f, "why        %s\n", d->why);
     fprintf(f, "policy     %s, set by %s\n", oct_scheme_name(row.scheme), row.rule ? row.rule : "no rule");
     if (d->weights)
-        fprintf(f, "weights    %s%s, SQNR %s%s%s\n", oct_dtype_name(d->weights),
-                !d->integer ? "" : d->per_channel ? " per channel" : " per tensor",
+        fprintf(f, "weights    %s%s, SQNR %s%s%s\n", oct_dtype_name(d->weights), layer_grain(d, grain),
                 oct_fmt_db(text, d->sqnr_weights), d->remedy ? "; " : "", d->remedy ? d->remedy : "");
     if (d->scale != 0)
         fprintf(f, "output     scale %.9g, zero point %d, observer %s\n", (double)d->scale, (int)d->zero_point,

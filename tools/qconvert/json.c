@@ -32,6 +32,8 @@ static void put_layer(oct_json *j, const layer *l)
     if (d->weights) {
         oct_json_str(j, "weights", oct_dtype_name(d->weights));
         oct_json_bool(j, "per_channel", d->per_channel);
+        if (d->block)
+            oct_json_int(j, "block", d->block);
     }
     if (d->remedy)
         oct_json_str(j, "remedy", d->remedy);
@@ -90,6 +92,7 @@ oct_status report_json(const session *s, oct_err *err)
     oct_json_int(&j, "layers_with_weights", (int64_t)n.products);
     oct_json_int(&j, "int8_layers", (int64_t)n.integer);
     oct_json_int(&j, "half_layers", (int64_t)n.half);
+    oct_json_int(&j, "weight_only_layers", (int64_t)(n.blocks4 + n.blocks8));
     oct_json_open(&j, "passes", '[');
     for (size_t i = 0; i < s->n_changes; i++) {
         oct_json_open(&j, NULL, '{');

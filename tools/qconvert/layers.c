@@ -85,6 +85,8 @@ layer_count count_layers(const session *s)
         n.products += l->product;
         n.integer += l->product && l->d.integer;
         n.half += l->product && is_half(l);
+        n.blocks4 += is_weight_only(l) && oct_dtype_bits(l->d.weights) == 4;
+        n.blocks8 += is_weight_only(l) && oct_dtype_bits(l->d.weights) == 8;
     }
     return n;
 }
@@ -93,9 +95,10 @@ uint64_t saved_bytes(const session *s)
 {
     uint64_t saved = 0;
     for (size_t i = 0; i < s->n_layers; i++) {
-        const layer *l = &s->layers[i];
-        if (l->product && (l->d.integer || is_half(l)))
-            saved += (uint64_t)l->d.weight_count * (is_half(l) ? 2 : 3);
+        const oct_layer_decision *d = &s->layers[i].d;
+        const uint64_t bytes = (uint64_t)d->weight_count * sizeof(float);
+        if (s->layers[i].product && is_quantized(&s->layers[i]))
+            saved += bytes - bytes * (uint64_t)oct_dtype_bits(d->weights) / 32 - (d->block ? bytes / (uint64_t)d->block : 0);
     }
     return saved < s->size_before ? saved : s->size_before;
 }

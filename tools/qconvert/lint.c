@@ -42,6 +42,7 @@ static oct_status lint_json(const linter *l, oct_err *err)
         oct_json_open(&j, NULL, '{');
         oct_json_str(&j, "name", layer_name(l->m->graph, p.node, n->name));
         oct_json_str(&j, "op", n->op);
+        oct_json_str(&j, "scheme", oct_scheme_name(p.scheme));
         oct_json_bool(&j, "integer", p.integer);
         oct_json_str(&j, "why", p.why ? p.why : "");
         oct_json_close(&j);
@@ -98,6 +99,7 @@ static oct_status lint(linter *l, oct_err *err)
     if (!oct_scheme_parse(a->scheme, &o.scheme))
         return oct_fail(err, OCT_EUSAGE, "there is no scheme '%s'", a->scheme);
     OCT_TRY(oct_policy_create(a->policy, &l->policy, err));
+    OCT_TRY(block_options(l->cli, a, l->policy, &o, err));
     OCT_TRY(tool_load(a->model, &l->m, err));
     OCT_TRY(tool_check_output(l->cli->json, &a->model, 1, err));
     o.policy = l->policy;

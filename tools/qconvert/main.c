@@ -28,6 +28,18 @@ static const char *format_name(size_t i, const char **summary)
     return i < 2 ? names[i] : NULL;
 }
 
+static const char *bits_name(size_t i, const char **summary)
+{
+    static const char *const names[] = { "4", "8" };
+    return i < OCT_COUNT(names) ? names[i] : NULL;
+}
+
+static const char *block_name(size_t i, const char **summary)
+{
+    static const char *const names[] = { "16", "32", "64", "128", "256" };
+    return i < OCT_COUNT(names) ? names[i] : NULL;
+}
+
 static oct_status list_passes(oct_cli *cli, oct_err *err)
 {
     size_t n;
@@ -58,8 +70,8 @@ static oct_status dispatch(oct_cli *cli, const convert_args *a, oct_err *err)
 
 int main(int argc, char **argv)
 {
-    convert_args a = { .target = "onnxruntime-x86", .scheme = "auto", .format = "qdq", .bias_correction = true, .recover = true,
-                       .keep_io_types = true };
+    convert_args a = { .target = "onnxruntime-x86", .scheme = "auto", .format = "qdq", .bits = "4", .block_size = "32",
+                       .bias_correction = true, .recover = true, .keep_io_types = true };
     char observers[200];
     snprintf(observers, sizeof observers, "how ranges are chosen, for every tensor: %s", oct_observer_names());
 #define SAMPLES                                                                                                                     \
@@ -75,6 +87,9 @@ int main(int argc, char **argv)
         OPT_FILE(0, "policy", &a.policy, "policy table; its rules come after the built-in ones"),                                   \
         OPT_ENUM(0, "target", &a.target, target_name, "where the model will run"),                                                  \
         OPT_ENUM(0, "scheme", &a.scheme, scheme_name, "one scheme for all that the policy does not leave float"),                   \
+        OPT_ENUM(0, "bits", &a.bits, bits_name, "of weights in blocks (weight-only)"),                                              \
+        OPT_ENUM(0, "block-size", &a.block_size, block_name, "weights of a column that share a scale (weight-only)"),               \
+        OPT_FLAG(0, "symmetric", &a.symmetric, "blocks have no zero points of their own (weight-only)"),                            \
         OPT_STR(0, "observer", &a.observer, "NAME", observers),                                     \
         OPT_MULTI(0, "disable-pass", &a.disabled, "NAME", "leave out a graph pass"),                                                \
         OPT_FLAG(0, "recover", &a.recover, "measure on samples which ranges and biases lose least (with --data)"),                  \
@@ -89,8 +104,9 @@ int main(int argc, char **argv)
         OPT_STR(0, "metric", &a.metric, "M", "the metric that counts: top1, top5, mse, agreement, cosine, sqnr"),
         OPT_FILE(0, "labels", &a.data.labels, "labels of the samples: an .npy of integers or a CSV"),
         OPT_GROUP("Output"),
-        OPT_OUT('o', "output", &a.output, "the converted model; without it, MODEL.int8.onnx (or .fp16.onnx) beside the input"),
-        OPT_ENUM(0, "format", &a.format, format_name, "how integer operators are written"),
+        OPT_OUT('o', "output", &a.output, "the converted model; without it, MODEL.int8.onnx (.int4.onnx, .fp16.onnx) beside the input"),
+        OPT_ENUM(0, "format", &a.format, format_name,
+                 "how integer operators are written; weights in blocks are MatMulNBits unless qdq is asked for"),
         OPT_FLAG(0, "keep-io-types", &a.keep_io_types, "with fp16 and bf16, inputs and outputs of the model stay float32"),
         OPT_FLAG(0, "dry-run", &a.dry_run, "print the decision for every node and why; write nothing"),
         OPT_OUT(0, "dump-policy", &a.dump_policy, "the decisions as a policy table"),
@@ -115,7 +131,8 @@ int main(int argc, char **argv)
         .opts = run, .commands = commands, .n_commands = OCT_COUNT(commands),
         .examples = "  qconvert mobilenet.onnx --data photos/ --preprocess imagenet\n"
                     "  qconvert mobilenet.onnx --data photos/ --preprocess imagenet --dry-run\n"
-                    "  qconvert mobilenet.onnx --calib mobilenet.calib --policy mine.txt -o out.onnx\n",
+                    "  qconvert mobilenet.onnx --calib mobilenet.calib --policy mine.txt -o out.onnx\n"
+                    "  qconvert decoder.onnx --scheme weight-only --block-size 64\n",
     };
     tool_init(&cli);
     oct_status s = oct_cli_parse(&cli, argc, argv, &err);

@@ -11,6 +11,8 @@ typedef struct convert_args {
     const char *model, *output, *node;
     tool_data data;
     const char *calib, *policy, *target, *scheme, *format, *observer, *dump_policy, *max_drop, *metric;
+    const char *bits, *block_size; /* of weights in blocks */
+    bool symmetric;
     oct_cli_list disabled; /* passes */
     bool dry_run, no_save; /* no_save: of explain */
     bool print_policy, list_passes, bias_correction, recover, keep_io_types;
@@ -37,6 +39,7 @@ typedef struct session {
     oct_policy *policy;
     const oct_target *target;
     oct_scheme scheme;
+    oct_qjob_opts blocks; /* what is said of weights in blocks */
     oct_source *src;   /* NULL without --data */
     oct_calib *calib;  /* NULL without data and table */
     oct_calib *odd;    /* of every second sample; NULL: the samples were not split */
@@ -60,18 +63,28 @@ void session_close(session *s);
 oct_pass_log session_log(session *s);
 /* Options common to every job of the run. */
 oct_qjob_opts session_opts(const session *s);
+/* Sets what the options say of weights in blocks. OCT_EUSAGE when no layer could have them. */
+oct_status block_options(oct_cli *cli, const convert_args *a, const oct_policy *policy, oct_qjob_opts *o, oct_err *err);
 
 /* layers.c */
-/* Layers with weights, and those of them that integers or 16-bit floats compute. */
+/* Layers with weights; those of them that integers or 16-bit floats compute, and those with weights in blocks, by bits. */
 typedef struct layer_count {
-    size_t products, integer, half;
+    size_t products, integer, half, blocks4, blocks8;
 } layer_count;
 layer_count count_layers(const session *s);
 oct_status session_layers(session *s, oct_err *err);
 const char *layer_name(const oct_graph *g, int node, const char *own);
 bool is_product(const oct_graph *g, int node);
 int64_t layer_macs(const oct_graph *g, int node);
-/* Bytes that 8-bit and 16-bit weights save. */
+static inline bool is_quantized(const layer *l)
+{
+    return l->d.scheme != OCT_SCHEME_FLOAT;
+}
+static inline bool is_weight_only(const layer *l)
+{
+    return l->d.scheme == OCT_SCHEME_WEIGHT_ONLY;
+}
+/* Bytes that weights of fewer bits save. */
 uint64_t saved_bytes(const session *s);
 
 /* save.c: rewrites, writes and checks. */

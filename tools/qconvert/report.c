@@ -43,7 +43,24 @@ static const char *db(char dst[32], double v)
 
 static const char *type_name(oct_dtype t)
 {
-    return t == OCT_S8 ? "s8" : t == OCT_U8 ? "u8" : t == OCT_F16 ? "f16" : t == OCT_BF16 ? "bf16" : t == OCT_UNDEFINED ? "" : oct_dtype_name(t);
+    switch (t) {
+    case OCT_S8: return "s8";
+    case OCT_U8: return "u8";
+    case OCT_S4: return "s4";
+    case OCT_U4: return "u4";
+    case OCT_F16: return "f16";
+    case OCT_BF16: return "bf16";
+    default: return t == OCT_UNDEFINED ? "" : oct_dtype_name(t);
+    }
+}
+
+/* "s8/ch", "u4/32". */
+static void weights_cell(oct_table *t, const oct_layer_decision *d)
+{
+    if (d->block)
+        oct_table_cell(t, "%s/%d", type_name(d->weights), d->block);
+    else
+        oct_table_cell(t, "%s%s", type_name(d->weights), d->weights && d->per_channel ? "/ch" : "");
 }
 
 static void layer_row(oct_table *t, const layer *l, notes *all)
@@ -55,7 +72,7 @@ static void layer_row(oct_table *t, const layer *l, notes *all)
     oct_table_cell(t, "%s", l->name);
     oct_table_cell(t, "%s", d->op);
     oct_table_cell(t, "%s", oct_scheme_name(d->scheme));
-    oct_table_cell(t, "%s%s", type_name(d->weights), d->weights && d->per_channel ? "/ch" : "");
+    weights_cell(t, d);
     if (d->scale != 0) {
         oct_table_cell(t, "%.4g", (double)d->scale);
         oct_table_cell(t, "%d", (int)d->zero_point);
@@ -125,7 +142,7 @@ static oct_status print_worst(const session *s, FILE *f, oct_err *err)
         return oct_nomem(err);
     size_t n = 0;
     for (size_t i = 0; i < s->n_layers; i++)
-        if (s->layers[i].d.scheme != OCT_SCHEME_FLOAT && isfinite(worth(&s->layers[i])))
+        if (is_quantized(&s->layers[i]) && isfinite(worth(&s->layers[i])))
             order[n++] = &s->layers[i];
     qsort(order, n, sizeof *order, by_worth);
     size_t shown = n < WORST ? n : WORST;
@@ -161,10 +178,10 @@ static void print_float(const session *s, FILE *f)
     for (size_t i = 0; i < s->n_layers; i++) {
         const layer *l = &s->layers[i];
         size_t n = 0;
-        bool first = l->d.scheme == OCT_SCHEME_FLOAT;
+        bool first = !is_quantized(l);
         for (size_t k = 0; k < s->n_layers; k++) {
             const layer *o = &s->layers[k];
-            if (o->d.scheme != OCT_SCHEME_FLOAT || strcmp(o->d.op, l->d.op) || strcmp(o->d.why, l->d.why))
+            if (is_quantized(o) || strcmp(o->d.op, l->d.op) || strcmp(o->d.why, l->d.why))
                 continue;
             first &= k >= i;
             n++;
@@ -220,9 +237,9 @@ static void float_clause(const session *s, oct_buf *b)
     for (size_t i = 0; i < s->n_layers && shown < 3; i++) {
         const layer *l = &s->layers[i];
         bool ruled = strchr(l->d.why, ':') && strchr(l->d.why, '(');
-        bool seen = l->d.scheme != OCT_SCHEME_FLOAT || !(l->product || ruled);
+        bool seen = is_quantized(l) || !(l->product || ruled);
         for (size_t k = 0; k < i && !seen; k++)
-            seen = s->layers[k].d.scheme == OCT_SCHEME_FLOAT && strcmp(s->layers[k].d.op, l->d.op) == 0 && strcmp(s->layers[k].d.why, l->d.why) == 0;
+            seen = !is_quantized(&s->layers[k]) && strcmp(s->layers[k].d.op, l->d.op) == 0 && strcmp(s->layers[k].d.why, l->d.why) == 0;
         if (seen)
             continue;
         oct_buf_printf(b, "%s%s %s %s", shown ? ", " : "; float: ", l->d.op, ruled ? "by the rule" : "because", l->d.why);
@@ -273,15 +290,25 @@ static void size_clause(const session *s, oct_buf *b)
                    s->a->dry_run ? "about " : "", oct_fmt_bytes(after, s->size_after));
 }
 
-static void print_sentence(const session *s, FILE *f)
+/* "5 of 6 layers with weights are int8"; weights in blocks are told apart by their bits. */
+static void layers_clause(const session *s, oct_buf *b)
 {
     const layer_count n = count_layers(s);
+    if (n.products && (n.integer || !(n.half + n.blocks4 + n.blocks8)))
+        oct_buf_printf(b, "; %zu of %zu layers with weights are int8", n.integer, n.products);
+    if (n.half)
+        oct_buf_printf(b, "; %zu of %zu layers with weights are 16-bit floats", n.half, n.products);
+    if (n.blocks4)
+        oct_buf_printf(b, "; %zu of %zu layers with weights have them in 4 bits", n.blocks4, n.products);
+    if (n.blocks8)
+        oct_buf_printf(b, "; %zu of %zu layers with weights have them in 8 bits", n.blocks8, n.products);
+}
+
+static void print_sentence(const session *s, FILE *f)
+{
     oct_buf b = OCT_BUF_INIT;
     size_clause(s, &b);
-    if (n.products && (n.integer || !n.half))
-        oct_buf_printf(&b, "; %zu of %zu layers with weights are int8", n.integer, n.products);
-    if (n.half)
-        oct_buf_printf(&b, "; %zu of %zu layers with weights are 16-bit floats", n.half, n.products);
+    layers_clause(s, &b);
     verdict_clause(s, &b);
     float_clause(s, &b);
     oct_buf_puts(&b, ".");

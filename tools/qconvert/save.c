@@ -37,6 +37,12 @@ void session_command(const session *s, oct_buf *b)
         add(b, "--target", a->target);
     if (oct_cli_given(s->cli, "scheme"))
         add(b, "--scheme", a->scheme);
+    if (oct_cli_given(s->cli, "bits"))
+        add(b, "--bits", a->bits);
+    if (oct_cli_given(s->cli, "block-size"))
+        add(b, "--block-size", a->block_size);
+    if (a->symmetric)
+        oct_buf_puts(b, " --symmetric");
     if (oct_cli_given(s->cli, "format"))
         add(b, "--format", a->format);
     if (a->observer)
@@ -99,6 +105,8 @@ oct_status session_save(session *s, oct_err *err)
     if (strcmp(s->a->format, "qoperator") == 0)
         OCT_TRY(oct_qoperator_rewrite(s->m->graph, NULL, err));
     OCT_TRY(oct_infer_shapes(s->m->graph, err));
+    if (oct_graph_opset(s->m->graph, "") >= 21 && s->m->ir_version < 10)
+        s->m->ir_version = 10; /* the first with types of 4 bits */
     OCT_TRY(session_judge(s, s->m->graph, err));
     if (s->missed)
         OCT_TRY(divert(s, err));
@@ -113,7 +121,9 @@ oct_status session_save(session *s, oct_err *err)
 
 static const char *weight_text(oct_weight_type t)
 {
-    return t == OCT_WEIGHT_S7 ? "s7" : t == OCT_WEIGHT_U8 ? "u8" : "s8";
+    static const char *const names[] = { [OCT_WEIGHT_S8] = "s8", [OCT_WEIGHT_S7] = "s7", [OCT_WEIGHT_U8] = "u8", [OCT_WEIGHT_S4] = "s4",
+                                         [OCT_WEIGHT_U4] = "u4" };
+    return names[t];
 }
 
 static void dump_name(oct_buf *b, const char *name)
@@ -135,8 +145,14 @@ static void dump_layer(oct_buf *b, const session *s, const layer *l)
     oct_policy_match(s->policy, s->m->graph, l->d.node, &row);
     oct_observer_spec o = row.observer.observer ? row.observer : oct_qjob_observer(s->job);
     dump_name(b, l->name);
-    if (!l->d.integer) {
+    if (!l->d.integer && !is_weight_only(l)) {
         oct_buf_printf(b, "  %s  -  -  -  # %s: %s\n", oct_scheme_name(l->d.scheme), l->d.op, l->d.why);
+        return;
+    }
+    if (is_weight_only(l)) {
+        const bool is_unsigned = l->d.weights == OCT_U4 || l->d.weights == OCT_U8;
+        oct_buf_printf(b, "  weight-only  %c%d/block%d/%s  -  -  # %s\n", is_unsigned ? 'u' : 's', oct_dtype_bits(l->d.weights),
+                       l->d.block, is_unsigned ? "asym" : "sym", l->d.op);
         return;
     }
     oct_buf_printf(b, "  %s  %s/%s/sym  %s/tensor/%s  %s", oct_scheme_name(l->d.scheme), weight_text(row.weights),

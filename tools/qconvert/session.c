@@ -5,6 +5,7 @@
 #include "quant/tune.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Fewer samples than this are not split: halves would be worse than the optimism they avoid. */
@@ -31,14 +32,40 @@ oct_pass_log session_log(session *s)
 
 oct_qjob_opts session_opts(const session *s)
 {
-    return (oct_qjob_opts){ .policy = s->policy, .target = s->target, .scheme = s->scheme, .disabled = s->a->disabled.v,
-                            .n_disabled = s->a->disabled.n, .no_bias_correction = !s->a->bias_correction,
-                            .half_io = !s->a->keep_io_types };
+    oct_qjob_opts o = s->blocks;
+    o.policy = s->policy;
+    o.target = s->target;
+    o.scheme = s->scheme;
+    o.disabled = s->a->disabled.v;
+    o.n_disabled = s->a->disabled.n;
+    o.no_bias_correction = !s->a->bias_correction;
+    o.half_io = !s->a->keep_io_types;
+    o.threads = (int)s->cli->threads;
+    return o;
+}
+
+oct_status block_options(oct_cli *cli, const convert_args *a, const oct_policy *policy, oct_qjob_opts *o, oct_err *err)
+{
+    static const char *const names[] = { "bits", "block-size", "symmetric" };
+    oct_scheme scheme;
+    bool any = oct_scheme_parse(a->scheme, &scheme) &&
+               (scheme == OCT_SCHEME_WEIGHT_ONLY || (scheme == OCT_SCHEME_AUTO && oct_policy_uses(policy, OCT_SCHEME_WEIGHT_ONLY)));
+    for (size_t i = 0; i < OCT_COUNT(names); i++)
+        if (!any && oct_cli_given(cli, names[i])) {
+            oct_fail(err, OCT_EUSAGE, "--%s is for weights in blocks, which no layer gets", names[i]);
+            oct_hint(err, "add --scheme weight-only, or a policy rule with that scheme");
+            return OCT_EUSAGE;
+        }
+    o->bits = atoi(a->bits); /* one of the names of an option */
+    o->block = atoi(a->block_size);
+    o->symmetric = a->symmetric;
+    o->blocks_qdq = oct_cli_given(cli, "format") && strcmp(a->format, "qdq") == 0;
+    return OCT_OK;
 }
 
 /* ---- what is written where ---- */
 
-/* model.onnx -> model.int8.onnx, or model.fp16.onnx */
+/* model.onnx -> model.int8.onnx, or .int4.onnx, .fp16.onnx */
 static oct_status name_output(session *s, oct_err *err)
 {
     const bool half = s->scheme == OCT_SCHEME_FP16 || s->scheme == OCT_SCHEME_BF16;
@@ -51,7 +78,8 @@ static oct_status name_output(session *s, oct_err *err)
         size_t n = strlen(model);
         if (n > 5 && strcmp(model + n - 5, ".onnx") == 0)
             n -= 5;
-        s->output = oct_arena_printf(s->arena, "%.*s.%s.onnx", (int)n, model, half ? oct_scheme_name(s->scheme) : "int8");
+        bool four = s->scheme == OCT_SCHEME_WEIGHT_ONLY && strcmp(s->a->bits, "4") == 0;
+        s->output = oct_arena_printf(s->arena, "%.*s.%s.onnx", (int)n, model, half ? oct_scheme_name(s->scheme) : four ? "int4" : "int8");
     }
     return s->output ? OCT_OK : oct_nomem(err);
 }
@@ -96,7 +124,7 @@ static oct_status read_policy(session *s, oct_err *err)
     s->target = oct_target_find(s->a->target);
     if (!s->target || !oct_scheme_parse(s->a->scheme, &s->scheme))
         return oct_fail(err, OCT_EUSAGE, "there is no target or scheme of that name");
-    return OCT_OK;
+    return block_options(s->cli, s->a, s->policy, &s->blocks, err);
 }
 
 /* A float model is expected; of a quantized one little is left to do. */
@@ -106,7 +134,8 @@ static void warn_quantized(const session *s)
     size_t n = 0;
     for (size_t i = 0; i < g->n_order; i++) {
         const char *op = g->node[g->order[i]].op;
-        n += strcmp(op, "DequantizeLinear") == 0 || strncmp(op, "QLinear", 7) == 0 || strcmp(op, "MatMulInteger") == 0;
+        n += strcmp(op, "DequantizeLinear") == 0 || strncmp(op, "QLinear", 7) == 0 || strcmp(op, "MatMulInteger") == 0 ||
+             strcmp(op, "MatMulNBits") == 0;
     }
     if (n)
         oct_cli_warn(s->cli, "%s is quantized already (%zu nodes); what is quantized stays as it is", s->a->model, n);

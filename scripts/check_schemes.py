@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+"""Converts small models with weights in blocks, and judges them with NumPy and ONNX Runtime.
+
+    check_schemes.py [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
+
+An encoder and a perceptron with random weights are made, converted in each form, and must pass the ONNX checker. Their weights,
+decoded here, must have the SQNR that the report names, above that of rounding between smallest and largest; ONNX Runtime's
+outputs must be those of the float model with the decoded weights, and ours those of ONNX Runtime. The file does not depend
+on threads or instruction set. Needs Python packages: runs itself with OCT_PYTHON when that is set.
+Exit: 0 when all hold, 1 when not, 77 without the packages.
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+try:
+    import numpy as np
+    import onnx
+    import onnxruntime as ort
+    from onnx import numpy_helper
+except ImportError as missing:
+    other = os.environ.get("OCT_PYTHON")
+    if other and not os.environ.get("OCT_PYTHON_TRIED"):
+        os.environ["OCT_PYTHON_TRIED"] = "1"
+        os.execv(other, [other, *sys.argv])
+    print(f"skipped: {missing}; OCT_PYTHON names a Python that has numpy, onnx and onnxruntime")
+    sys.exit(77)
+
+from pylib import smallnets, tool
+
+CLOSE = 100.0  # dB: the same but for the order of float sums
+
+
+def sqnr(want, got):
+    """dB, the smallest over the arrays."""
+    worst = 300.0
+    for w, g in zip(want, got, strict=True):
+        w, g = w.astype(np.float64), g.astype(np.float64).reshape(w.shape)
+        noise = np.square(w - g).sum()
+        worst = min(worst, 10 * np.log10(np.square(w).sum() / noise)) if noise else worst
+    return worst
+
+
+def run_ort(path, samples):
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 4
+    options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "1")  # float sums
+    session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    runs = [session.run(None, {session.get_inputs()[0].name: x}) for x in samples]
+    return [np.stack(part) for part in zip(*runs, strict=True)]
+
+
+class Checker:
+    def __init__(self, options, folder):
+        self.folder, self.failed, self.cases = folder, 0, 0
+        self.qconvert, self.qeval, self.verbose = options.qconvert, options.qeval, options.verbose
+
+    def hold(self, what, condition, detail=""):
+        self.cases += 1
+        self.failed += not condition
+        if not condition or self.verbose:
+            print(f"{'ok' if condition else 'FAILED'}  {what} {detail}")
+
+    def convert(self, model, out, *options):
+        """The report, as JSON."""
+        report = self.folder / "report.json"
+        command = [self.qconvert, str(model), "-o", str(out), "-q", "--json", str(report), *options]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise SystemExit(f"qconvert exit {done.returncode}: {done.stderr}")
+        return json.loads(report.read_text())
+
+    def run_ours(self, model, samples):
+        data = self.folder / "samples.npy"
+        np.save(data, np.stack(samples))
+        got = tool.run_qeval(self.qeval, model, data, self.folder / "out.npz")
+        return [got[o.name].reshape(len(samples), *got[o.name].shape[1:]) for o in onnx.load(model).graph.output]
+
+
+# ---- weights in blocks, decoded
+
+def unpack(data, bits, count):
+    """The first `count` codes of each row of bytes, the lowest bits first."""
+    codes = data[..., None] >> np.arange(0, 8, bits, dtype=np.uint8) & (2**bits - 1)
+    return codes.reshape(*data.shape[:-1], -1)[..., :count]
+
+
+def attributes(node):
+    return {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+
+
+def decode_operator(node, constants):
+    """float32[K][N] of a MatMulNBits."""
+    a = attributes(node)
+    k, n, bits, block = a["K"], a["N"], a["bits"], a["block_size"]
+    blocks = -(-k // block)
+    q = unpack(constants[node.input[1]].reshape(n, -1), bits, k)
+    scale = constants[node.input[2]].reshape(n, blocks)
+    zero = np.full((n, blocks), 2 ** (bits - 1))
+    if len(node.input) > 3 and node.input[3]:
+        zero = unpack(constants[node.input[3]].reshape(n, -1), bits, blocks)
+    of = np.arange(k) // block
+    return ((q.astype(np.float32) - zero[:, of].astype(np.float32)) * scale[:, of]).T
+
+
+def decode_dequantize(node, constants):
+    a = attributes(node)
+    q, scale = constants[node.input[0]], constants[node.input[1]]
+    zero = constants[node.input[2]] if len(node.input) > 2 else np.zeros(scale.shape)
+    of = np.arange(q.shape[a["axis"]]) // a["block_size"]
+    zero, scale = (np.take(np.asarray(v, np.float32), of, a["axis"]) for v in (zero, scale))
+    return (np.asarray(q, np.float32) - zero) * scale
+
+
+def plain(w, bits, block, symmetric):
+    """w[K][N] rounded between the smallest and the largest of each block."""
+    k, n = w.shape
+    x = np.pad(w, ((0, -k % block), (0, 0))).T.reshape(n, -1, block).astype(np.float64)
+    top = 2**bits - 1
+    if symmetric:
+        middle = (top + 1) // 2
+        far = np.take_along_axis(x, np.abs(x).argmax(-1, keepdims=True), -1)
+        scale, zero = far / -middle, middle
+    else:
+        lo, hi = np.minimum(x.min(-1, keepdims=True), 0), np.maximum(x.max(-1, keepdims=True), 0)
+        scale = (hi - lo) / top
+        zero = np.rint(-lo / scale)
+    q = np.clip(np.rint(x / scale) + zero, 0, top)
+    return ((q - zero) * scale).reshape(n, -1)[:, :k].T
+
+
+def substituted(model, weights, path):
+    """The float model with other matrices."""
+    m = onnx.load(model)
+    for t in m.graph.initializer:
+        if t.name in weights:
+            t.CopyFrom(numpy_helper.from_array(np.ascontiguousarray(weights[t.name], np.float32), t.name))
+    onnx.save(m, path)
+
+
+def products(model):
+    """{name of MatMul or Gemm with a constant matrix: (name of the matrix, transposed)}"""
+    constants = {t.name for t in model.graph.initializer}
+    return {n.name: (n.input[1], attributes(n).get("transB", 0) == 1) for n in model.graph.node
+            if n.op_type in ("MatMul", "Gemm") and n.input[1] in constants}
+
+
+def decode(path, layers):
+    """{matrix: float32 as the model has it}"""
+    m = onnx.load(path)
+    constants = {t.name: numpy_helper.to_array(t) for t in m.graph.initializer}
+    made = {n.output[0]: n for n in m.graph.node}
+    out = {}
+    for n in m.graph.node:
+        if n.name not in layers:
+            continue
+        matrix, turned = layers[n.name]
+        if n.op_type == "MatMulNBits":
+            w = decode_operator(n, constants)
+            out[matrix] = w.T if turned else w
+        else:
+            out[matrix] = decode_dequantize(made[n.input[1]], constants)
+    return out
+
+
+def check_blocks(c, name, model, samples):
+    layers = products(onnx.load(model))
+    floats = {t.name: numpy_helper.to_array(t) for t in onnx.load(model).graph.initializer}
+    for bits in (4, 8):
+        for form in ("", "--symmetric"):
+            for block in (16, 32, 128):
+                for written in (() if block == 16 else (), ("--format", "qdq"))[: 1 + (block == 32)]:
+                    options = ["--scheme", "weight-only", "--bits", str(bits), "--block-size", str(block), *([form] if form else []), *written]
+                    what = f"{name} {' '.join(options[2:])}"
+                    out = c.folder / f"{name}.blocks.onnx"
+                    report = c.convert(model, out, *options)
+                    onnx.checker.check_model(str(out), full_check=not written)
+                    weights = decode(out, layers)
+                    told = {r["name"]: r for r in report["layers"] if r["scheme"] == "weight-only"}
+                    c.hold(f"{what}: layers", set(told) == set(layers) and set(weights) == {m for m, _ in layers.values()})
+                    for layer, (matrix, turned) in layers.items():
+                        mine = sqnr([floats[matrix]], [weights[matrix]])
+                        w = floats[matrix].T if turned else floats[matrix]
+                        usual = sqnr([w], [plain(w, bits, block, bool(form))])
+                        c.hold(f"{what}: {layer}", abs(told[layer]["sqnr_weights_db"] - mine) < 0.01 and mine > usual,
+                               f"{mine:.2f} dB, plain {usual:.2f}")
+                    substituted(model, weights, c.folder / "float.onnx")
+                    want = run_ort(c.folder / "float.onnx", samples)
+                    theirs, ours = run_ort(out, samples), c.run_ours(out, samples)
+                    c.hold(f"{what}: ONNX Runtime", sqnr(want, theirs) > CLOSE, f"{sqnr(want, theirs):.0f} dB")
+                    c.hold(f"{what}: ours", sqnr(theirs, ours) > CLOSE, f"{sqnr(theirs, ours):.0f} dB")
+    a, b = c.folder / "a.onnx", c.folder / "b.onnx"
+    c.convert(model, a, "--scheme", "weight-only", "--threads", "1")
+    c.convert(model, b, "--scheme", "weight-only", "--threads", "3", "--isa", "scalar")
+    c.hold(f"{name}: the same bytes", a.read_bytes() == b.read_bytes())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--qconvert", default=tool.find("qconvert"))
+    parser.add_argument("--qeval", default=tool.find("qeval"))
+    parser.add_argument("-v", "--verbose", action="store_true")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="octet-schemes-") as folder:
+        c = Checker(options, Path(folder))
+        for name, make in (("encoder", smallnets.encoder), ("perceptron", smallnets.perceptron)):
+            model = c.folder / f"{name}.onnx"
+            samples = make(model)
+            check_blocks(c, name, model, samples)
+        print(f"{c.cases - c.failed} of {c.cases} hold")
+        return 1 if c.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

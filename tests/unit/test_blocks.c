@@ -1,0 +1,340 @@
+/* lib/quant: weights in blocks -- grids and codes against sums written out here, which layers get them, both written forms. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "kernels/cpu.h"
+#include "net.h"
+#include "quant/blocks.h"
+#include "quant/job.h"
+
+enum { CAP = 4096, MOST = 1 << 16 };
+static float got[CAP], want[CAP];
+
+/* ------------------------------------------------------------------ grids and codes */
+
+typedef struct result {
+    uint8_t codes[MOST], zero[MOST];
+    float scale[MOST];
+    double sqnr;
+} result;
+
+static result a, b;
+
+static oct_status quantize(const float *w, const oct_nbits_form *f, oct_pool *pool, result *r, oct_err *err)
+{
+    const oct_block_matrix m = { w, (ptrdiff_t)f->n, 1 };
+    memset(r, 0, sizeof *r);
+    assert_true(f->n * oct_nbits_column_bytes(f) <= MOST);
+    return oct_quantize_blocks(&m, f, pool, r->codes, r->scale, f->zero == OCT_NBITS_WHOLE ? r->zero : NULL, &r->sqnr, err);
+}
+
+static oct_nbits_weights weights_of(const result *r)
+{
+    return (oct_nbits_weights){ .codes = r->codes, .scale = r->scale, .zero = r->zero };
+}
+
+/* Bell-shaped. */
+static void fill(float *w, size_t n, uint32_t seed)
+{
+    for (size_t i = 0; i < n; i++) {
+        float v = 0;
+        for (int k = 0; k < 4; k++)
+            v += (float)(net_next(&seed) % 2048u) / 1024.0f - 1.0f;
+        w[i] = v * 0.05f;
+    }
+}
+
+/* Weights that stand on a grid come back as they are. */
+static void grids_are_found(void **state)
+{
+    static float w[100 * 20], back[100];
+    for (int form = 0; form < 8; form++) {
+        const oct_nbits_form f = { 20, 100, form & 1 ? 8 : 4, form & 2 ? 16 : 32, form & 4 ? OCT_NBITS_MIDDLE : OCT_NBITS_WHOLE };
+        const int top = (1 << f.bits) - 1;
+        uint32_t seed = 9;
+        for (size_t i = 0; i < f.k; i++)
+            for (size_t j = 0; j < f.n; j++) {
+                const int zero = form & 4 ? (top + 1) / 2 : (int)((i / f.block * 5 + j * 3) % (size_t)(top + 1));
+                /* both ends of the grid are in every whole block */
+                const int code = i % f.block == 0 ? 0 : i % f.block == 1 ? top : (int)(net_next(&seed) % (unsigned)(top + 1));
+                w[i * f.n + j] = (float)(code - zero) * (j % 2 ? 0.125f : 0.25f);
+            }
+        GOOD(quantize(w, &f, NULL, &a, err));
+        const oct_nbits_weights q = weights_of(&a);
+        for (size_t j = 0; j < f.n; j++) {
+            oct_nbits_dequantize(&f, &q, j, back);
+            for (size_t i = 0; i < f.k / f.block * f.block; i++)
+                assert_float_equal(back[i], w[i * f.n + j], 0);
+        }
+    }
+}
+
+/* Squared error of rounding between smallest and largest, the usual way. */
+static double plain_error(const float *x, size_t n, int top, bool symmetric)
+{
+    float lo = 0, hi = 0, far = 0;
+    for (size_t i = 0; i < n; i++) {
+        lo = fminf(lo, x[i]);
+        hi = fmaxf(hi, x[i]);
+        far = fabsf(x[i]) > fabsf(far) ? x[i] : far;
+    }
+    const int middle = (top + 1) / 2;
+    const float scale = symmetric ? far / (float)-middle : (hi - lo) / (float)top;
+    const int zero = symmetric ? middle : (int)rintf(-lo / scale);
+    double error = 0;
+    for (size_t i = 0; i < n; i++) {
+        int q = (int)rintf(x[i] / scale) + zero;
+        q = q < 0 ? 0 : q > top ? top : q;
+        const double d = (double)x[i] - (double)((float)(q - zero) * scale);
+        error += d * d;
+    }
+    return error;
+}
+
+/* No block is worse than rounded the usual way; the SQNR is that of all. */
+static void no_worse_than_plain(void **state)
+{
+    static float w[150 * 17], column[150], back[150];
+    fill(w, 150 * 17, 3);
+    for (int form = 0; form < 8; form++) {
+        const oct_nbits_form f = { 17, 150, form & 1 ? 8 : 4, form & 2 ? 16 : 64, form & 4 ? OCT_NBITS_MIDDLE : OCT_NBITS_WHOLE };
+        double signal = 0, noise = 0, plain = 0;
+        GOOD(quantize(w, &f, NULL, &a, err));
+        const oct_nbits_weights q = weights_of(&a);
+        for (size_t j = 0; j < f.n; j++) {
+            oct_nbits_dequantize(&f, &q, j, back);
+            for (size_t i = 0; i < f.k; i++)
+                column[i] = w[i * f.n + j];
+            for (size_t i = 0; i < f.k; i += f.block) {
+                const size_t n = f.k - i < f.block ? f.k - i : f.block;
+                double error = 0;
+                for (size_t e = i; e < i + n; e++) {
+                    error += ((double)column[e] - (double)back[e]) * ((double)column[e] - (double)back[e]);
+                    signal += (double)column[e] * (double)column[e];
+                }
+                const double usual = plain_error(column + i, n, (1 << f.bits) - 1, form & 4);
+                assert_true(error <= usual * 1.001); /* a reciprocal may round a tie the other way */
+                noise += error;
+                plain += usual;
+            }
+        }
+        assert_true(fabs(a.sqnr - 10 * log10(signal / noise)) < 1e-6);
+        assert_true(noise < plain * 0.98);
+    }
+}
+
+static void beyond_the_end(void **state)
+{
+    static float w[40 * 3];
+    const oct_nbits_form f = { 3, 40, 4, 32, OCT_NBITS_WHOLE };
+    fill(w, 40 * 3, 8);
+    GOOD(quantize(w, &f, NULL, &a, err));
+    for (size_t j = 0; j < f.n; j++)
+        for (size_t i = 40; i < 64; i++)
+            assert_int_equal(a.codes[j * 32 + i / 2] >> i % 2 * 4 & 15, a.zero[j] >> 4);
+}
+
+/* Zeros, one value, values too small for a scale, the largest there are. */
+static void odd_blocks(void **state)
+{
+    static float w[32 * 5], back[32];
+    const oct_nbits_form f = { 5, 32, 4, 32, OCT_NBITS_WHOLE };
+    memset(w, 0, sizeof w);
+    for (size_t i = 0; i < 32; i++) {
+        w[i * 5 + 1] = 0.7f;
+        w[i * 5 + 2] = 1e-40f;
+        w[i * 5 + 3] = i % 2 ? 3e38f : -3e38f;
+        w[i * 5 + 4] = i == 9 ? -2.0f : 0;
+    }
+    GOOD(quantize(w, &f, NULL, &a, err));
+    const oct_nbits_weights q = weights_of(&a);
+    for (size_t j = 0; j < 5; j++) {
+        oct_nbits_dequantize(&f, &q, j, back);
+        for (size_t i = 0; i < 32; i++) {
+            const float v = w[i * 5 + j];
+            assert_true(j == 2 ? back[i] == 0 : fabsf(back[i] - v) <= fabsf(v) * 1e-6f);
+        }
+    }
+    w[7 * 5 + 2] = NAN;
+    oct_err err = OCT_ERR_INIT;
+    assert_int_equal(quantize(w, &f, NULL, &a, &err), OCT_ENUMERIC);
+    assert_non_null(strstr(err.text, "row 7, column 2"));
+}
+
+static void same_everywhere(void **state)
+{
+    static float w[300 * 50];
+    static const char *const isas[] = { "scalar", "avx2", "avx512", "native" };
+    const oct_nbits_form f = { 50, 300, 4, 32, OCT_NBITS_WHOLE };
+    oct_pool *pool = oct_pool_create(3);
+    fill(w, 300 * 50, 5);
+    GOOD(quantize(w, &f, NULL, &a, err));
+    for (size_t i = 0; i < 2 * OCT_COUNT(isas); i++) {
+        if (oct_isa_limit(isas[i / 2], NULL) != OCT_OK)
+            continue;
+        GOOD(quantize(w, &f, i % 2 ? pool : NULL, &b, err));
+        assert_memory_equal(&a, &b, sizeof a);
+    }
+    oct_pool_destroy(pool);
+}
+
+/* ------------------------------------------------------------------ jobs */
+
+typedef struct work {
+    oct_policy *policy;
+    oct_qjob *job;
+} work;
+
+static work convert(oct_graph *g, oct_qjob_opts o, const char *rules)
+{
+    work w = { NULL };
+    GOOD(oct_policy_create(NULL, &w.policy, err));
+    if (rules)
+        GOOD(oct_policy_add(w.policy, rules, "test", err));
+    o.policy = w.policy;
+    o.target = oct_target_default();
+    if (!o.scheme)
+        o.scheme = OCT_SCHEME_WEIGHT_ONLY;
+    GOOD(oct_qjob_create(g, &o, &w.job, err));
+    GOOD(oct_qjob_decide(w.job, NULL, err));
+    return w;
+}
+
+static void done(work *w, oct_graph *g)
+{
+    oct_graph_destroy(g);
+    oct_qjob_destroy(w->job);
+    oct_policy_destroy(w->policy);
+}
+
+static const oct_layer_decision *layer(const work *w, const char *name)
+{
+    for (size_t i = 0; i < oct_qjob_n_layers(w->job); i++)
+        if (strcmp(oct_qjob_layer(w->job, i)->name, name) == 0)
+            return oct_qjob_layer(w->job, i);
+    fail_msg("no layer '%s'", name);
+    return NULL;
+}
+
+/* x[2,3,70] -> MatMul 40 -> Relu -> MatMul of the same matrix's transpose -> Reshape -> Gemm transB with bias -> y */
+static oct_graph *products(void)
+{
+    oct_graph *g = net_graph(17);
+    int x = net_input(g, "x", OCT_F32, "2,3,70"), w = net_random(g, "w", "70,40", 2);
+    int m = NET_NODE(g, "MatMul", "first", "m", x, w);
+    int r = NET_NODE(g, "Relu", "relu", "r", m);
+    int s = NET_NODE(g, "MatMul", "second", "s", x, w);
+    int t = NET_NODE(g, "Add", "sum", "t", r, s);
+    int f = NET_NODE(g, "Reshape", "reshape", "f", t, NET_S64(g, "shape", "2", 6, 40));
+    net_output(g, NET_NODE(g, "Gemm", "third", "y", f, net_random(g, "v", "9,40", 4), net_random(g, "bias", "1,9", 5)));
+    net_int(g, "transB", 1);
+    return g;
+}
+
+/* The float graph whose matrices are what the codes stand for. */
+static void dequantize_into(oct_graph *g, const work *w, const char *node)
+{
+    const oct_layer_decision *d = layer(w, node);
+    const qblocks *q = w->job->blocks[d->node];
+    const oct_nbits_form *f = &q->form;
+    const oct_nbits_weights from = { .codes = q->codes->data, .scale = q->scale->data, .zero = q->zero ? q->zero->data : NULL };
+    float *to = (float *)(uintptr_t)g->value[q->matrix].konst->data, column[128];
+    for (size_t j = 0; j < f->n; j++) {
+        oct_nbits_dequantize(f, &from, j, column);
+        for (size_t i = 0; i < f->k; i++)
+            to[q->transposed ? j * f->k + i : i * f->n + j] = column[i];
+    }
+}
+
+/* Both forms compute the float model with rounded weights, bit for bit. */
+static void both_forms(void **state)
+{
+    for (int form = 0; form < 8; form++) {
+        const oct_qjob_opts o = { .bits = form & 1 ? 8 : 4, .block = form & 2 ? 16 : 0, .symmetric = form & 4 };
+        oct_graph *g = products(), *fl = products();
+        work w = convert(g, o, NULL);
+        assert_ptr_equal(w.job->blocks[layer(&w, "first")->node], w.job->blocks[layer(&w, "second")->node]);
+        dequantize_into(fl, &w, "first");
+        dequantize_into(fl, &w, "third");
+        const size_t n = net_run(fl, want, CAP);
+        GOOD(oct_qjob_rewrite(w.job, err));
+        assert_int_equal(net_count(g, "MatMulNBits"), 3);
+        assert_int_equal(net_count(g, "MatMul") + net_count(g, "Gemm"), 0);
+        assert_int_equal(net_producer(g, "m")->in[1], net_producer(g, "s")->in[1]);
+        assert_int_equal(oct_graph_opset(g, ""), 17);
+        assert_int_equal(net_run(g, got, CAP), n);
+        assert_memory_equal(got, want, n * sizeof *got);
+        done(&w, g);
+        oct_qjob_opts q = o;
+        q.blocks_qdq = true;
+        g = products();
+        w = convert(g, q, NULL);
+        GOOD(oct_qjob_rewrite(w.job, err));
+        assert_int_equal(net_count(g, "DequantizeLinear"), 2);
+        assert_int_equal(oct_graph_opset(g, ""), 21);
+        assert_int_equal(net_run(g, got, CAP), n);
+        assert_memory_equal(got, want, n * sizeof *got);
+        done(&w, g);
+        oct_graph_destroy(fl);
+    }
+}
+
+static void layers_are_told(void **state)
+{
+    oct_graph *g = products();
+    work w = convert(g, (oct_qjob_opts){ 0 }, "name:second - s8/block64/sym - -\nname:third float\n");
+    const oct_layer_decision *d = layer(&w, "first");
+    assert_int_equal(d->scheme, OCT_SCHEME_WEIGHT_ONLY);
+    assert_false(d->integer);
+    assert_int_equal(d->weights, OCT_U4);
+    assert_int_equal(d->block, 32);
+    assert_true(d->sqnr_weights > 18 && d->sqnr_weights < 30);
+    d = layer(&w, "second");
+    assert_int_equal(d->weights, OCT_S8);
+    assert_int_equal(d->block, 64);
+    assert_true(d->sqnr_weights > 40);
+    assert_int_equal(layer(&w, "third")->scheme, OCT_SCHEME_FLOAT);
+    assert_int_equal(layer(&w, "relu")->scheme, OCT_SCHEME_FLOAT);
+    done(&w, g);
+}
+
+/* What has no such form stays as it is, and says why. */
+static void stays_float(void **state)
+{
+    oct_graph *g = net_graph(17);
+    int x = net_input(g, "x", OCT_F32, "1,3,8,8");
+    int c = NET_NODE(g, "Conv", "conv", "c", x, net_random(g, "w", "4,3,3,3", 1));
+    int f = NET_NODE(g, "Reshape", "reshape", "f", c, NET_S64(g, "shape", "2", -1, 4));
+    int t = NET_NODE(g, "MatMul", "short", "t", f, net_random(g, "m", "4,50", 2));
+    int u = NET_NODE(g, "Gemm", "odd", "u", t, net_random(g, "n", "50,60", 3), net_random(g, "bias", "1", 4));
+    net_output(g, NET_NODE(g, "MatMul", "both", "y", u, NET_NODE(g, "Transpose", "turn", "v", u)));
+    work w = convert(g, (oct_qjob_opts){ 0 }, NULL);
+    static const struct {
+        const char *name, *why;
+    } each[] = { { "conv", "only products of matrices" }, { "short", "nothing would be saved" }, { "odd", "one value a column" },
+                 { "both", "not a constant matrix" } };
+    for (size_t i = 0; i < OCT_COUNT(each); i++) {
+        assert_int_equal(layer(&w, each[i].name)->scheme, OCT_SCHEME_FLOAT);
+        assert_non_null(strstr(layer(&w, each[i].name)->why, each[i].why));
+    }
+    done(&w, g);
+    g = products();
+    w = convert(g, (oct_qjob_opts){ .scheme = OCT_SCHEME_DYNAMIC }, "name:first - u4/block32/asym - -\n");
+    assert_int_equal(layer(&w, "first")->scheme, OCT_SCHEME_FLOAT);
+    assert_int_equal(layer(&w, "second")->scheme, OCT_SCHEME_DYNAMIC);
+    done(&w, g);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(grids_are_found), cmocka_unit_test(no_worse_than_plain), cmocka_unit_test(beyond_the_end),
+        cmocka_unit_test(odd_blocks),      cmocka_unit_test(same_everywhere),     cmocka_unit_test(both_forms),
+        cmocka_unit_test(layers_are_told), cmocka_unit_test(stays_float),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
