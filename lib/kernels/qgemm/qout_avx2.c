@@ -46,20 +46,36 @@ static void block_f32(size_t m, const int32_t *acc, size_t lda, const columns *k
     }
 }
 
-/* Clamped float steps, rounded half to even (the default mode), plus the zero point. */
-OCT_INLINE __m256i code_of(__m256i acc, const columns *k, __m256 lo, __m256 hi, __m256i zp)
+/* What bounds codes. Steps are bounded above as floats, since a float beyond int32 would become INT32_MIN; bounds and zero
+ * point follow in 16 and 8 bits, where packing saturates: |steps + zero point| < 2^15 once packed to 16 bits. */
+typedef struct bounds {
+    __m256 top;
+    __m256i zp, lo, hi;
+    __m256i sign; /* s8: codes are computed as u8 and turned back */
+} bounds;
+
+OCT_INLINE bounds bounds_of(const oct_qout *o)
 {
-    const __m256 v = _mm256_min_ps(hi, _mm256_max_ps(lo, _mm256_mul_ps(_mm256_cvtepi32_ps(acc), k->mult)));
-    return _mm256_add_epi32(_mm256_cvtps_epi32(v), zp);
+    const int32_t flip = o->kind == OCT_QOUT_S8 ? 128 : 0;
+    return (bounds){ _mm256_set1_ps(o->hi), _mm256_set1_epi16((int16_t)(o->zp + flip)),
+                     _mm256_set1_epi8((char)((int32_t)o->lo + o->zp + flip)), _mm256_set1_epi8((char)((int32_t)o->hi + o->zp + flip)),
+                     _mm256_set1_epi8((char)flip) };
 }
 
-/* The low byte of each of 16 codes, in order. Codes are in the grid by then, so masking loses nothing. */
-OCT_INLINE __m128i bytes_of(__m256i a, __m256i b)
+/* Steps from the zero point, rounded half to even (the default mode). */
+OCT_INLINE __m256i steps_of(__m256i acc, const columns *k, const bounds *q)
 {
-    const __m256i low = _mm256_set1_epi32(255);
-    const __m256i w = _mm256_packus_epi32(_mm256_and_si256(a, low), _mm256_and_si256(b, low));
-    const __m256i ordered = _mm256_permute4x64_epi64(w, 0xd8);
-    return _mm_packus_epi16(_mm256_castsi256_si128(ordered), _mm256_extracti128_si256(ordered, 1));
+    return _mm256_cvtps_epi32(_mm256_min_ps(q->top, _mm256_mul_ps(_mm256_cvtepi32_ps(acc), k->mult)));
+}
+
+/* The codes of two rows of 16 columns: a and b of the first, c and d of the second; each row in one half. */
+OCT_INLINE __m256i codes_of(__m256i a, __m256i b, __m256i c, __m256i d, const bounds *q)
+{
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    const __m256i first = _mm256_adds_epi16(_mm256_packs_epi32(a, b), q->zp);
+    const __m256i second = _mm256_adds_epi16(_mm256_packs_epi32(c, d), q->zp);
+    const __m256i u = _mm256_permutevar8x32_epi32(_mm256_packus_epi16(first, second), order);
+    return _mm256_xor_si256(_mm256_min_epu8(_mm256_max_epu8(u, q->lo), q->hi), q->sign);
 }
 
 OCT_INLINE void look_up(const uint8_t *lut, uint8_t *c, size_t n)
@@ -72,17 +88,27 @@ OCT_INLINE void look_up(const uint8_t *lut, uint8_t *c, size_t n)
 OCT_INLINE void block_codes(const bool wide, size_t m, const int32_t *acc, size_t lda, const columns *k, const int32_t *rowadd,
                             const oct_qout *o, uint8_t *c, size_t ldc)
 {
-    const __m256 lo = _mm256_set1_ps(o->lo), hi = _mm256_set1_ps(o->hi);
-    const __m256i zp = _mm256_set1_epi32(o->zp);
-    for (size_t i = 0; i < m; i++, acc += lda, c += ldc) {
-        const __m256i a = code_of(sum_of(acc, &k[0], rowadd, i), &k[0], lo, hi, zp);
+    const bounds q = bounds_of(o);
+    for (size_t i = 0; i < m; i += 2, acc += 2 * lda, c += 2 * ldc) {
+        const bool two = i + 1 < m;
+        const int32_t *next = two ? acc + lda : acc;
+        const size_t row = two ? i + 1 : i;
+        const __m256i a = steps_of(sum_of(acc, &k[0], rowadd, i), &k[0], &q);
+        const __m256i e = steps_of(sum_of(next, &k[0], rowadd, row), &k[0], &q);
+        const __m256i b = wide ? steps_of(sum_of(acc + 8, &k[1], rowadd, i), &k[1], &q) : a;
+        const __m256i f = wide ? steps_of(sum_of(next + 8, &k[1], rowadd, row), &k[1], &q) : e;
+        const __m256i u = codes_of(a, b, e, f, &q);
+        const __m128i first = _mm256_castsi256_si128(u), second = _mm256_extracti128_si256(u, 1);
         if (wide)
-            _mm_storeu_si128((__m128i *)(void *)c,
-                             bytes_of(a, code_of(sum_of(acc + 8, &k[1], rowadd, i), &k[1], lo, hi, zp)));
+            _mm_storeu_si128((__m128i *)(void *)c, first);
         else
-            _mm_storel_epi64((__m128i *)(void *)c, bytes_of(a, a));
-        if (o->lut)
-            look_up(o->lut, c, wide ? 16 : 8);
+            _mm_storel_epi64((__m128i *)(void *)c, first);
+        if (two && wide)
+            _mm_storeu_si128((__m128i *)(void *)(c + ldc), second);
+        else if (two)
+            _mm_storel_epi64((__m128i *)(void *)(c + ldc), second);
+        for (size_t r = 0; o->lut && r <= two; r++)
+            look_up(o->lut, c + r * ldc, wide ? 16 : 8);
     }
 }
 
