@@ -1,7 +1,8 @@
-/* Runs one node on constants: constant folding, and tests of operators without a plan. */
+/* Runs one node on tensors that are there: constant folding, steps between planned stages, tests of operators without a plan. */
 #include "kernels/layout.h"
 #include "ops/op.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static oct_operand *operand_of(oct_arena *a, const oct_tensor *t, int value)
@@ -19,24 +20,40 @@ static oct_operand *operand_of(oct_arena *a, const oct_tensor *t, int value)
     return o;
 }
 
-static oct_status make_outputs(oct_graph *g, oct_step *s, size_t max_bytes, oct_arena *arena, oct_arena *temp,
-                               oct_tensor **out, oct_err *err)
+/* Where results go. */
+typedef struct results {
+    oct_status (*make)(void *arg, int slot, const oct_operand *like, void **data, oct_err *err);
+    void *arg;
+    size_t max_bytes;
+} results;
+
+/* Operands of the outputs, with shapes where inference knows them. */
+static oct_status describe_outputs(const oct_graph *g, oct_step *s, oct_arena *temp, oct_err *err)
 {
     for (int i = 0; i < s->n_out; i++) {
-        out[i] = NULL;
         if (s->node->out[i] < 0)
             continue;
         const oct_value *v = &g->value[s->node->out[i]];
-        int64_t dims[OCT_MAX_RANK], count;
-        size_t bytes;
-        if (!oct_shape_known(&v->shape, dims) || v->dtype == OCT_UNDEFINED)
-            return oct_fail(err, OCT_EUNSUPPORTED, "the shape of '%s' depends on data", v->name);
-        if (!oct_count(dims, v->shape.rank, &count) || !oct_dtype_bytes(v->dtype, count, &bytes) || bytes > max_bytes)
-            return oct_fail(err, OCT_EUNSUPPORTED, "'%s' would be too large", v->name);
-        OCT_TRY(oct_tensor_new(arena, v->dtype, v->shape.rank, dims, &out[i], err));
-        if (!(s->out[i] = operand_of(temp, out[i], s->node->out[i])))
+        oct_operand *t = s->out[i] = oct_arena_calloc(temp, 1, sizeof *t);
+        if (!t)
             return oct_nomem(err);
-        s->out[i]->constant = false;
+        *t = (oct_operand){ .dtype = v->dtype, .rank = v->shape.rank, .value = s->node->out[i] };
+        if ((!oct_shape_known(&v->shape, t->dims) && !s->op->measure) || v->dtype == OCT_UNDEFINED)
+            return oct_fail(err, OCT_EUNSUPPORTED, "the shape of '%s' depends on data", v->name);
+    }
+    return OCT_OK;
+}
+
+static oct_status make_outputs(const oct_graph *g, const oct_step *s, const results *to, oct_err *err)
+{
+    for (int i = 0; i < s->n_out; i++) {
+        size_t bytes;
+        oct_operand *t = s->out[i];
+        if (!t)
+            continue;
+        if (!oct_count(t->dims, t->rank, &t->count) || !oct_dtype_bytes(t->dtype, t->count, &bytes) || bytes > to->max_bytes)
+            return oct_fail(err, OCT_EUNSUPPORTED, "'%s' would be too large", g->value[t->value].name);
+        OCT_TRY(to->make(to->arg, i, t, &t->data, err));
     }
     return OCT_OK;
 }
@@ -85,15 +102,51 @@ static oct_status lay_out(oct_step *s, oct_arena *temp, oct_err *err)
     return OCT_OK;
 }
 
-static void take_results(const oct_step *s, oct_tensor *const *out)
+/* Back to plain layout, where the results are expected. */
+static void take_results(const oct_step *s, void *const *plain)
 {
     for (int i = 0; i < s->n_out; i++)
         if (s->out[i] && s->out[i]->layout == OCT_LAYOUT_CHANNELS_LAST)
-            relayout(s->out[i], s->out[i]->data, OCT_LAYOUT_PLAIN, (void *)(uintptr_t)out[i]->data);
+            relayout(s->out[i], s->out[i]->data, OCT_LAYOUT_PLAIN, plain[i]);
 }
 
-static oct_status eval(oct_graph *g, int node, size_t max_bytes, oct_arena *arena, oct_arena *temp, oct_tensor **out,
-                       oct_err *err)
+static oct_status prepare(oct_step *s, oct_pool *pool, oct_run *r, oct_arena *temp, oct_err *err)
+{
+    oct_prep p = { temp, oct_pool_threads(pool) };
+    OCT_TRY(oct_step_prepare(s, &p, err));
+    *r = (oct_run){ .pool = pool };
+    if (s->scratch && !(r->scratch = oct_arena_aligned(temp, s->scratch, 64)))
+        return oct_nomem(err);
+    return OCT_OK;
+}
+
+/* Results whose shape depends on data: the operator measures them first. */
+static oct_status run_measured(const oct_graph *g, oct_step *s, const results *to, oct_pool *pool, oct_arena *temp, oct_err *err)
+{
+    oct_run r;
+    OCT_TRY(prepare(s, pool, &r, temp, err));
+    OCT_TRY(s->op->measure(s, &r, err));
+    OCT_TRY(make_outputs(g, s, to, err));
+    return oct_step_run(s, &r, err);
+}
+
+static oct_status run_known(const oct_graph *g, oct_step *s, const results *to, oct_pool *pool, oct_arena *temp, oct_err *err)
+{
+    void **plain = oct_arena_calloc(temp, (size_t)s->n_out + 1, sizeof *plain);
+    oct_run r;
+    if (!plain)
+        return oct_nomem(err);
+    OCT_TRY(make_outputs(g, s, to, err));
+    for (int i = 0; i < s->n_out; i++)
+        plain[i] = s->out[i] ? s->out[i]->data : NULL;
+    OCT_TRY(lay_out(s, temp, err));
+    OCT_TRY(prepare(s, pool, &r, temp, err));
+    OCT_TRY(oct_step_run(s, &r, err));
+    take_results(s, plain);
+    return OCT_OK;
+}
+
+static oct_status eval(oct_graph *g, int node, const results *to, oct_pool *pool, oct_arena *temp, oct_err *err)
 {
     const oct_node *n = &g->node[node];
     const oct_op *op = oct_op_of(g, node);
@@ -115,15 +168,22 @@ static oct_status eval(oct_graph *g, int node, size_t max_bytes, oct_arena *aren
         if (!(s.in[i] = operand_of(temp, t, n->in[i])))
             return oct_fail(err, OCT_EUNSUPPORTED, "input '%s' has too many dimensions", g->value[n->in[i]].name);
     }
-    OCT_TRY(make_outputs(g, &s, max_bytes, arena, temp, out, err));
-    OCT_TRY(lay_out(&s, temp, err));
-    oct_prep p = { temp, 1 };
-    OCT_TRY(oct_step_prepare(&s, &p, err));
-    oct_run r = { 0 };
-    if (s.scratch && !(r.scratch = oct_arena_aligned(temp, s.scratch, 64)))
-        return oct_nomem(err);
-    OCT_TRY(oct_step_run(&s, &r, err));
-    take_results(&s, out);
+    OCT_TRY(describe_outputs(g, &s, temp, err));
+    return op->measure ? run_measured(g, &s, to, pool, temp, err) : run_known(g, &s, to, pool, temp, err);
+}
+
+/* ---- into an arena ---- */
+
+typedef struct in_arena {
+    oct_arena *arena;
+    oct_tensor **out;
+} in_arena;
+
+static oct_status make_tensor(void *arg, int slot, const oct_operand *like, void **data, oct_err *err)
+{
+    in_arena *a = arg;
+    OCT_TRY(oct_tensor_new(a->arena, like->dtype, like->rank, like->dims, &a->out[slot], err));
+    *data = (void *)(uintptr_t)a->out[slot]->data;
     return OCT_OK;
 }
 
@@ -132,7 +192,63 @@ oct_status oct_op_eval(oct_graph *g, int node, size_t max_bytes, oct_arena *aren
     oct_arena *temp = oct_arena_create();
     if (!temp)
         return oct_nomem(err);
-    oct_status s = eval(g, node, max_bytes, arena, temp, out, err);
+    in_arena a = { arena, out };
+    results to = { make_tensor, &a, max_bytes };
+    for (int i = 0; i < g->node[node].n_out; i++)
+        out[i] = NULL;
+    oct_status s = eval(g, node, &to, NULL, temp, err);
     oct_arena_destroy(temp);
+    return s;
+}
+
+/* ---- into items ---- */
+
+static oct_status make_item(void *arg, int slot, const oct_operand *like, void **data, oct_err *err)
+{
+    oct_datum **out = arg;
+    OCT_TRY(oct_datum_tensor(like->dtype, like->rank, like->dims, &out[slot], err));
+    *data = oct_datum_data(out[slot]);
+    return OCT_OK;
+}
+
+/* A graph of the node alone, whose inputs are constants: what inference then says holds for these items only. */
+static oct_status one_node(oct_graph *one, const oct_graph *g, const oct_node *n, oct_datum *const *in, oct_err *err)
+{
+    int id, v;
+    char name[32];
+    OCT_TRY(oct_graph_set_opset(one, "", oct_graph_opset(g, ""), err));
+    OCT_TRY(oct_graph_set_opset(one, n->domain, oct_graph_opset(g, n->domain), err));
+    OCT_TRY(oct_graph_add_node(one, n->op, n->domain, n->name, n->n_in, n->n_out, -1, &id, err));
+    one->node[id].attr = n->attr;
+    one->node[id].n_attr = one->node[id].cap_attr = n->n_attr;
+    for (int i = 0; i < n->n_in; i++) {
+        if (!in[i])
+            continue;
+        snprintf(name, sizeof name, "input %d", i);
+        if (in[i]->kind != OCT_DATUM_TENSOR || in[i]->t.dtype == OCT_STRING)
+            return oct_fail(err, OCT_EUNSUPPORTED, "%s of %s %s cannot be run", n->op, name,
+                            in[i]->kind == OCT_DATUM_TENSOR ? "of strings" : "that is no tensor");
+        OCT_TRY(oct_graph_add_value(one, name, OCT_UNDEFINED, &v, err));
+        OCT_TRY(oct_graph_set_dims(one, v, in[i]->t.rank, in[i]->dims, err));
+        oct_graph_set_const(one, v, &in[i]->t);
+        OCT_TRY(oct_graph_set_input(one, id, i, v, err));
+    }
+    for (int i = 0; i < n->n_out; i++) {
+        if (n->out[i] < 0)
+            continue;
+        OCT_TRY(oct_graph_add_value(one, g->value[n->out[i]].name, OCT_UNDEFINED, &v, err));
+        OCT_TRY(oct_graph_set_output(one, id, i, v, err));
+    }
+    return OCT_OK;
+}
+
+oct_status oct_op_run_alone(const oct_graph *g, int node, oct_datum *const *in, oct_datum **out, oct_pool *pool, oct_err *err)
+{
+    oct_graph *one = oct_graph_create();
+    results to = { make_item, out, SIZE_MAX };
+    oct_status s = one ? one_node(one, g, &g->node[node], in, err) : oct_nomem(err);
+    if (s == OCT_OK)
+        s = eval(one, 0, &to, pool, one->arena, err);
+    oct_graph_destroy(one);
     return s;
 }

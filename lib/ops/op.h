@@ -7,7 +7,7 @@
 #define OCT_OPS_OP_H
 
 #include "base/pool.h"
-#include "graph/graph.h"
+#include "ops/datum.h"
 
 /* ------------------------------------------------------------------ shape inference */
 
@@ -85,10 +85,21 @@ typedef struct oct_prep {
 typedef struct oct_run {
     oct_pool *pool;
     void *scratch; /* step->scratch bytes */
-    /* Subgraphs (If, Loop, Scan) are run through this; NULL where they cannot occur. */
-    oct_status (*subgraph)(void *arg, const oct_step *s, const char *attr, oct_err *err);
-    void *subgraph_arg;
 } oct_run;
+
+/* One call of an operator that makes its results itself: control flow, sequences, optionals, strings. */
+typedef struct oct_exec {
+    const oct_node *node;
+    int64_t opset;
+    oct_datum *const *in; /* [node->n_in]; NULL: absent */
+    oct_datum **out;      /* [node->n_out], NULL at first: a reference each, but for outputs that the node does not have */
+    oct_pool *pool;
+    int64_t max_trips;   /* most iterations of one loop */
+    /* Runs the node's graph `attr` on in[n_in], its own inputs; what it captures is seen to. out[n_out]: a reference to each of
+     * its outputs; what is borrowed there lasts until the next call. */
+    oct_status (*body)(void *arg, const char *attr, oct_datum *const *in, size_t n_in, oct_datum **out, size_t n_out, oct_err *err);
+    void *arg;
+} oct_exec;
 
 /* ------------------------------------------------------------------ quantization traits */
 
@@ -131,6 +142,14 @@ struct oct_op {
     oct_layout_rule layout;
     bool alias; /* output 0 is input 0's bytes under other dimensions (Reshape, Identity); run is not needed */
 
+    /* Where output shapes depend on data (NonZero, Compress), which infer leaves open: sets rank, dims and dtype of the outputs
+     * from the inputs' data. Called after prepare, which sees the outputs without dimensions, and before run, which finds in
+     * scratch what measure left there. Such records are plain (layout), and do not widen. */
+    oct_status (*measure)(const oct_step *s, const oct_run *r, oct_err *err);
+    /* For what no plan can hold: sequences, optionals, strings, nested graphs. With run: instead of it when an input is no
+     * tensor, or one of strings. */
+    oct_status (*exec)(oct_exec *x, oct_err *err);
+
     /* Whether a step can run on integers: shapes and attributes are in `s`, operands have dtype and q. NULL: never. */
     bool (*integer)(const oct_step *s);
 
@@ -164,6 +183,10 @@ bool oct_op_clamp(const oct_graph *g, int node, float *lo, float *hi);
  * arena (a constant weight of OCT_QUANT_WEIGHTED for the time of prepare only, which packs it). */
 oct_status oct_step_prepare(oct_step *s, const oct_prep *p, oct_err *err);
 oct_status oct_step_run(const oct_step *s, const oct_run *r, oct_err *err);
+
+/* Runs a node by itself on in[n_in] (NULL: absent; tensors of numbers), whatever is known of their shapes in g; out[n_out]
+ * gets new data. OCT_EUNSUPPORTED when it cannot be run. */
+oct_status oct_op_run_alone(const oct_graph *g, int node, oct_datum *const *in, oct_datum **out, oct_pool *pool, oct_err *err);
 
 /* Runs a node whose inputs are all constants and appends the results as tensors in `arena`: out[n_out], NULL
  * for absent ones. For constant folding and tests. OCT_EUNSUPPORTED when it cannot be run; max_bytes bounds the

@@ -7,18 +7,25 @@
 static bool is_lost(const oct_graph *g, int value)
 {
     const oct_value *v = &g->value[value];
-    return v->producer < 0 && !v->is_input && !v->konst;
+    return v->producer < 0 && !v->is_input && !v->konst && v->outer < 0;
 }
 
 static bool runs(const oct_graph *g, int node)
 {
     const oct_node *n = &g->node[node];
     const oct_op *op = oct_op_of(g, node);
-    if (!op || (!op->run && !op->alias) || n->n_captured)
+    const oct_graph *nested;
+    if (!op || (!op->run && !op->alias && !op->exec))
         return false;
-    for (int i = 0; i < n->n_in; i++)
-        if (n->in[i] >= 0 && is_lost(g, n->in[i]))
+    for (int i = 0; i < n->n_in + n->n_captured; i++) {
+        int v = i < n->n_in ? n->in[i] : n->captured[i - n->n_in];
+        if (v >= 0 && is_lost(g, v))
             return false;
+    }
+    for (size_t k = 0; (nested = oct_node_graph_at(n, k)); k++)
+        for (size_t i = 0; i < nested->n_order; i++)
+            if (!runs(nested, nested->order[i]))
+                return false;
     return true;
 }
 

@@ -544,6 +544,15 @@ static void count_macs(rt_step *st)
     st->macs = (uint64_t)(y->count * (per > 0 ? per : 1));
 }
 
+oct_status rt_check_known(const oct_graph *g, int node, oct_err *err)
+{
+    const oct_node *n = &g->node[node];
+    if (oct_op_of(g, node))
+        return OCT_OK;
+    return oct_fail(err, OCT_EUNSUPPORTED, "operator %s%s%s of opset %lld is unknown", n->domain, n->domain[0] ? "." : "", n->op,
+                    (long long)oct_graph_opset(g, n->domain));
+}
+
 static oct_status lower_node(rt_lowering *l, int id, oct_err *err)
 {
     const oct_node *n = &l->g->node[id];
@@ -553,11 +562,7 @@ static oct_status lower_node(rt_lowering *l, int id, oct_err *err)
         return OCT_OK;
     OCT_TRY(try_qlinear(l, id, &made, err));
     if (!made) {
-        if (!oct_op_of(l->g, id)) {
-            oct_fail(err, OCT_EUNSUPPORTED, "operator %s%s%s of opset %lld is unknown", n->domain, n->domain[0] ? "." : "",
-                     n->op, (long long)oct_graph_opset(l->g, n->domain));
-            return OCT_EUNSUPPORTED;
-        }
+        OCT_TRY(rt_check_known(l->g, id, err));
         OCT_TRY(try_group(l, id, &made, err));
     }
     if (!made)

@@ -62,34 +62,66 @@ int rt_root(const oct_plan *p, int b)
 
 /* ---- making ---- */
 
-static oct_status set_input_shapes(oct_graph *g, const oct_input_shape *in, size_t n_in, oct_err *err)
+/* Whether what is given for an input is what the graph wants. */
+static oct_status check_input(const oct_value *v, const rt_input *in, oct_err *err)
 {
-    for (size_t i = 0; i < n_in; i++) {
-        int v = oct_graph_find(g, in[i].name);
-        if (v < 0 || !g->value[v].is_input)
-            return oct_fail(err, OCT_EUSAGE, "the model has no input '%s'", in[i].name);
-        if (in[i].rank < 0 || in[i].rank > OCT_MAX_RANK)
-            return oct_fail(err, OCT_EUSAGE, "input '%s' is given %d dimensions; at most %d are supported", in[i].name,
-                            in[i].rank, OCT_MAX_RANK);
-        const oct_shape *s = &g->value[v].shape;
-        bool fits = s->rank < 0 || s->rank == in[i].rank;
-        for (int k = 0; fits && k < s->rank; k++)
-            fits = s->d[k].n < 0 || s->d[k].n == in[i].dims[k];
-        if (!fits) {
-            char want[128], got[128];
-            oct_dim d[OCT_MAX_RANK];
-            for (int k = 0; k < in[i].rank; k++)
-                d[k] = (oct_dim){ in[i].dims[k], NULL };
-            oct_shape have = { in[i].rank, d };
-            return oct_fail(err, OCT_EMALFORMED, "input '%s' is %s, but the model expects %s", in[i].name,
-                            oct_shape_text(&have, got, sizeof got), oct_shape_text(s, want, sizeof want));
+    const oct_shape *s = &v->shape;
+    if (in->dtype != OCT_UNDEFINED && v->dtype != OCT_UNDEFINED && in->dtype != v->dtype)
+        return oct_fail(err, OCT_EMALFORMED, "input '%s' is %s, but %s is expected", v->name, oct_dtype_name(in->dtype),
+                        oct_dtype_name(v->dtype));
+    bool fits = s->rank < 0 || s->rank == in->rank;
+    for (int k = 0; fits && k < s->rank; k++)
+        fits = s->d[k].n < 0 || s->d[k].n == in->dims[k];
+    if (fits)
+        return OCT_OK;
+    char want[128], got[128];
+    oct_dim d[OCT_MAX_RANK];
+    for (int k = 0; k < in->rank; k++)
+        d[k] = (oct_dim){ in->dims[k], NULL };
+    oct_shape have = { in->rank, d };
+    return oct_fail(err, OCT_EMALFORMED, "input '%s' is %s, but the model expects %s", v->name, oct_shape_text(&have, got, sizeof got),
+                    oct_shape_text(s, want, sizeof want));
+}
+
+/* in[i]: for input i; NULL: all as declared. */
+static oct_status set_inputs(oct_graph *g, const rt_input *in, oct_err *err)
+{
+    for (size_t i = 0; in && i < g->n_input; i++) {
+        oct_value *v = &g->value[g->input[i]];
+        if (!in[i].tensor) { /* no shape, and no type that a plan could use */
+            v->dtype = OCT_UNDEFINED;
+            v->shape.rank = -1;
+            continue;
         }
-        OCT_TRY(oct_graph_set_dims(g, v, in[i].rank, in[i].dims, err));
+        OCT_TRY(check_input(v, &in[i], err));
+        if (in[i].dtype != OCT_UNDEFINED)
+            v->dtype = in[i].dtype;
+        OCT_TRY(oct_graph_set_dims(g, g->input[i], in[i].rank, in[i].dims, err));
+    }
+    return OCT_OK;
+}
+
+/* Inputs by name, in the graph's order; those that are not named are as declared. */
+static oct_status order_inputs(const oct_graph *g, const oct_input_shape *in, size_t n_in, rt_input *out, oct_err *err)
+{
+    for (size_t k = 0; k < n_in; k++) {
+        int v = oct_graph_find(g, in[k].name);
+        if (v < 0 || !g->value[v].is_input)
+            return oct_fail(err, OCT_EUSAGE, "the model has no input '%s'", in[k].name);
+        if (in[k].rank < 0 || in[k].rank > OCT_MAX_RANK)
+            return oct_fail(err, OCT_EUSAGE, "input '%s' is given %d dimensions; at most %d are supported", in[k].name,
+                            in[k].rank, OCT_MAX_RANK);
     }
     for (size_t i = 0; i < g->n_input; i++) {
         const oct_value *v = &g->value[g->input[i]];
         char text[128];
-        if (!oct_shape_known(&v->shape, NULL))
+        size_t k = 0;
+        while (k < n_in && strcmp(in[k].name, v->name) != 0)
+            k++;
+        out[i] = (rt_input){ .tensor = true, .rank = k < n_in ? in[k].rank : v->shape.rank };
+        if (k < n_in)
+            memcpy(out[i].dims, in[k].dims, sizeof out[i].dims);
+        else if (!oct_shape_known(&v->shape, out[i].dims))
             return oct_fail(err, OCT_EUSAGE, "input '%s' has the open shape %s: concrete dimensions are needed", v->name,
                             oct_shape_text(&v->shape, text, sizeof text));
     }
@@ -144,28 +176,48 @@ static oct_status allocate(oct_plan *p, oct_err *err)
     return OCT_OK;
 }
 
-static oct_status build(oct_plan *p, const oct_graph *g, const oct_input_shape *in, size_t n_in, bool passes, oct_err *err)
+/* Whether all can be planned at once. */
+static oct_status find_static(const oct_plan *p, bool *all, oct_err *err)
+{
+    bool *node = oct_calloc(p->g->n_node + 1, sizeof *node), *value = oct_calloc(p->g->n_value + 1, sizeof *value);
+    bool made = node && value;
+    *all = made && rt_cover(p->g, node, value);
+    oct_free(node);
+    oct_free(value);
+    return made ? OCT_OK : oct_nomem(err);
+}
+
+static oct_status build(oct_plan *p, const oct_graph *g, const rt_input *in, bool inner, oct_err *err)
 {
     OCT_TRY(oct_graph_clone(g, &p->g, err));
-    OCT_TRY(set_input_shapes(p->g, in, n_in, err));
+    OCT_TRY(set_inputs(p->g, in, err));
+    p->n_shown = inner ? 0 : p->g->n_input;
     /* Declared shapes may hold a symbolic or wrong batch: with concrete inputs everything that an operator record
      * knows is inferred afresh; the declaration stays for nodes without one. */
     oct_forget_shapes(p->g);
     OCT_TRY(oct_infer_shapes(p->g, err)); /* types too, which show_taps asks for */
     show_taps(p, true);
     OCT_TRY(oct_fold_constants(p->g, SIZE_MAX, NULL, err));
-    OCT_TRY(passes ? oct_passes_run(p->g, NULL, 0, NULL, err) : oct_passes_flatten(p->g, err));
+    OCT_TRY(p->no_passes ? oct_passes_flatten(p->g, err) : oct_passes_run(p->g, NULL, 0, NULL, err));
     show_taps(p, false);
+    bool all = true;
+    if (!inner)
+        OCT_TRY(find_static(p, &all, err));
+    if (!all)
+        return rt_stage_init(p, err);
     if (!p->no_integer)
         OCT_TRY(rt_keep_blocks(p, err));
     OCT_TRY(rt_lower(p, err));
     OCT_TRY(rt_layout(p, err));
     OCT_TRY(rt_place(p, err));
+    if (!(p->given = oct_arena_calloc(p->arena, p->g->n_input + 1, sizeof *p->given)))
+        return oct_nomem(err);
     return allocate(p, err);
 }
 
-oct_status oct_plan_create(const oct_graph *g, const oct_input_shape *in, size_t n_in, const oct_plan_opts *opts,
-                           oct_plan **plan, oct_err *err)
+enum { MOST_NESTED = 64 };
+
+oct_status rt_create(const oct_graph *g, const rt_input *in, const oct_plan *like, bool inner, oct_plan **plan, oct_err *err)
 {
     oct_arena *a = oct_arena_create();
     oct_plan *p = a ? oct_arena_calloc(a, 1, sizeof *p) : NULL;
@@ -173,16 +225,10 @@ oct_status oct_plan_create(const oct_graph *g, const oct_input_shape *in, size_t
         oct_arena_destroy(a);
         return oct_nomem(err);
     }
-    p->arena = a;
-    bool passes = true;
-    if (opts) {
-        p->pool = opts->pool;
-        p->taps = opts->taps;
-        p->n_taps = opts->n_taps;
-        p->no_integer = opts->no_integer;
-        passes = !opts->no_passes;
-    }
-    oct_status s = build(p, g, in, n_in, passes, err);
+    *p = (oct_plan){ .arena = a, .pool = like->pool, .taps = like->taps, .n_taps = like->n_taps, .no_integer = like->no_integer,
+                     .no_passes = like->no_passes, .max_trips = like->max_trips, .depth = like->depth + 1 };
+    oct_status s = p->depth <= MOST_NESTED ? build(p, g, in, inner, err)
+                                           : oct_fail(err, OCT_EUNSUPPORTED, "graphs nest more than %d deep", MOST_NESTED);
     if (s != OCT_OK) {
         oct_plan_destroy(p);
         return s;
@@ -191,10 +237,27 @@ oct_status oct_plan_create(const oct_graph *g, const oct_input_shape *in, size_t
     return OCT_OK;
 }
 
+oct_status oct_plan_create(const oct_graph *g, const oct_input_shape *in, size_t n_in, const oct_plan_opts *opts,
+                           oct_plan **plan, oct_err *err)
+{
+    static const oct_plan_opts none;
+    const oct_plan_opts *o = opts ? opts : &none;
+    oct_plan like = { .pool = o->pool, .taps = o->taps, .n_taps = o->n_taps, .no_integer = o->no_integer, .no_passes = o->no_passes,
+                      .max_trips = o->max_trips > 0 ? o->max_trips : OCT_MAX_TRIPS };
+    rt_input *all = oct_calloc(g->n_input + 1, sizeof *all);
+    oct_status s = all ? order_inputs(g, in, n_in, all, err) : oct_nomem(err);
+    if (s == OCT_OK)
+        s = rt_create(g, all, &like, false, plan, err);
+    oct_free(all);
+    return s;
+}
+
 void oct_plan_destroy(oct_plan *p)
 {
     if (!p)
         return;
+    rt_stage_free(p);
+    oct_datum_unref(p->shown);
     oct_free(p->memory);
     oct_free(p->scratch);
     oct_graph_destroy(p->g);
@@ -229,10 +292,10 @@ static void bind_inputs(oct_plan *p, const void *const *inputs)
     }
 }
 
-oct_status oct_plan_run(oct_plan *p, const void *const *inputs, oct_err *err)
+static oct_status run_steps(oct_plan *p, const void *const *inputs, oct_err *err)
 {
     bind_inputs(p, inputs);
-    for (size_t i = 0; i < p->g->n_input && p->tap; i++) {
+    for (size_t i = 0; i < p->n_shown && p->tap; i++) {
         rt_operand *o = p->value[p->g->input[i]];
         o->t.data = (void *)(uintptr_t)inputs[i];
         const char *name = p->g->value[p->g->input[i]].name;
@@ -261,6 +324,67 @@ oct_status oct_plan_run(oct_plan *p, const void *const *inputs, oct_err *err)
     return OCT_OK;
 }
 
+/* The inputs as data, borrowed for the run. */
+static oct_status run_stages(oct_plan *p, const void *const *inputs, oct_err *err)
+{
+    const oct_graph *g = p->g;
+    oct_datum **in = oct_calloc(g->n_input + 1, sizeof *in);
+    oct_status s = in ? OCT_OK : oct_nomem(err);
+    for (size_t i = 0; i < g->n_input && s == OCT_OK; i++) {
+        const oct_value *v = &g->value[g->input[i]];
+        int64_t dims[OCT_MAX_RANK];
+        s = v->dtype != OCT_UNDEFINED && oct_shape_known(&v->shape, dims)
+                ? oct_datum_borrow(v->dtype, v->shape.rank, dims, inputs[i], &in[i], err)
+                : oct_fail(err, OCT_EUSAGE, "input '%s' is no tensor of known type", v->name);
+    }
+    if (s == OCT_OK)
+        s = rt_stage_run(p, in, err);
+    for (size_t i = 0; in && i < g->n_input; i++)
+        oct_datum_unref(in[i]);
+    oct_free(in);
+    return s;
+}
+
+oct_status oct_plan_run(oct_plan *p, const void *const *inputs, oct_err *err)
+{
+    return p->staged ? run_stages(p, inputs, err) : run_steps(p, inputs, err);
+}
+
+oct_status rt_run(oct_plan *p, oct_datum *const *in, oct_err *err)
+{
+    if (p->staged)
+        return rt_stage_run(p, in, err);
+    for (size_t i = 0; i < p->g->n_input; i++)
+        p->given[i] = in[i]->t.data;
+    return run_steps(p, p->given, err);
+}
+
+oct_status oct_plan_run_data(oct_plan *p, oct_datum *const *inputs, oct_err *err)
+{
+    return rt_run(p, inputs, err);
+}
+
+/* ---- outputs ---- */
+
+oct_status rt_output(const oct_plan *p, size_t i, oct_datum **out, oct_err *err)
+{
+    if (p->staged) {
+        *out = oct_datum_ref(rt_stage_output(p, i));
+        return OCT_OK;
+    }
+    const oct_operand *t = &p->output[i]->t;
+    return oct_datum_borrow(t->dtype, t->rank, t->dims, t->data, out, err);
+}
+
+oct_status oct_plan_output_datum(oct_plan *p, size_t i, const oct_datum **out, oct_err *err)
+{
+    oct_datum_unref(p->shown);
+    p->shown = NULL;
+    OCT_TRY(rt_output(p, i, &p->shown, err));
+    *out = p->shown;
+    return OCT_OK;
+}
+
 size_t oct_plan_n_outputs(const oct_plan *p)
 {
     return p->n_output;
@@ -282,8 +406,18 @@ void oct_plan_set_tap(oct_plan *p, oct_tap_fn fn, void *arg)
     p->tap_arg = arg;
 }
 
+static bool has_value(const oct_graph *g, const char *name)
+{
+    bool found = oct_graph_find(g, name) >= 0;
+    for (size_t i = 0; i < g->n_nested && !found; i++)
+        found = has_value(g->nested[i], name);
+    return found;
+}
+
 bool oct_plan_shows(const oct_plan *p, const char *value)
 {
+    if (p->staged)
+        return rt_is_tapped(p, value) && has_value(p->g, value);
     for (size_t i = 0; i < p->n_step; i++)
         for (int k = 0; k < p->step[i].s.n_out; k++)
             if (p->step[i].tap[k] && strcmp(p->step[i].tap[k], value) == 0)
@@ -291,6 +425,8 @@ bool oct_plan_shows(const oct_plan *p, const char *value)
     int v = oct_graph_find(p->g, value);
     return v >= 0 && p->g->value[v].is_input;
 }
+
+/* ---- steps ---- */
 
 void oct_plan_profile(oct_plan *p, bool on)
 {
@@ -301,12 +437,18 @@ void oct_plan_profile(oct_plan *p, bool on)
 
 size_t oct_plan_n_steps(const oct_plan *p)
 {
-    return p->n_step;
+    size_t n = p->n_step;
+    oct_plan *inside;
+    oct_step_info info;
+    for (size_t k = 0; p->staged && rt_stage_plan(p, k, &inside); k++)
+        n += oct_plan_n_steps(inside);
+    for (size_t k = 0; p->staged && rt_stage_node(p, k, &info); k++)
+        n++;
+    return n;
 }
 
-oct_step_info oct_plan_step(const oct_plan *p, size_t i)
+static oct_step_info step_info(const rt_step *st)
 {
-    const rt_step *st = &p->step[i];
     oct_step_info info = { .scheme = st->scheme, .seconds = st->seconds, .calls = st->calls, .macs = st->macs };
     if (strcmp(st->scheme, "float") == 0 && st->s.n_out && st->s.out[0])
         info.scheme = oct_operand_scheme(st->s.out[0]);
@@ -321,7 +463,32 @@ oct_step_info oct_plan_step(const oct_plan *p, size_t i)
     return info;
 }
 
+oct_step_info oct_plan_step(const oct_plan *p, size_t i)
+{
+    oct_plan *inside;
+    oct_step_info info = { .name = "", .op = "", .scheme = "float" };
+    if (!p->staged)
+        return step_info(&p->step[i]);
+    for (size_t k = 0; rt_stage_plan(p, k, &inside); k++) {
+        size_t n = oct_plan_n_steps(inside);
+        if (i < n)
+            return oct_plan_step(inside, i);
+        i -= n;
+    }
+    (void)rt_stage_node(p, i, &info);
+    return info;
+}
+
 oct_plan_memory oct_plan_memory_of(const oct_plan *p)
 {
-    return (oct_plan_memory){ p->memory_bytes, p->live_bytes, p->weight_bytes, p->scratch_bytes };
+    oct_plan_memory m = { p->memory_bytes, p->live_bytes, p->weight_bytes, p->scratch_bytes };
+    oct_plan *inside;
+    for (size_t k = 0; p->staged && rt_stage_plan(p, k, &inside); k++) {
+        oct_plan_memory part = oct_plan_memory_of(inside);
+        m.arena += part.arena;
+        m.live += part.live;
+        m.weights += part.weights;
+        m.scratch += part.scratch;
+    }
+    return m;
 }

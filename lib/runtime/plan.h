@@ -3,7 +3,11 @@
  * Making a plan: the graph is cloned with the concrete input shapes, folded and fused; every node becomes a step;
  * DequantizeLinear - operator - QuantizeLinear groups and QLinear operators become integer steps; layouts are chosen
  * (channels-last inside, reorders at the borders); weights are packed; intermediate tensors are placed in one arena by
- * lifetime. A run then allocates nothing. Results do not depend on the number of threads, the instruction set or the batch. */
+ * lifetime. A run then allocates nothing.
+ *
+ * Models with control flow, sequences, strings, or shapes that depend on data are run in stages: what can be planned is, as soon as
+ * the shapes it depends on are known, and kept for the next time that these shapes come; the nodes in between run by themselves
+ * and allocate their results. Results do not depend on the number of threads, the instruction set or the batch. */
 #ifndef OCT_RUNTIME_PLAN_H
 #define OCT_RUNTIME_PLAN_H
 
@@ -28,10 +32,14 @@ typedef struct oct_plan_opts {
     size_t n_taps;
     bool no_integer; /* run QuantizeLinear and DequantizeLinear as they are, the rest in float */
     bool no_passes;  /* skip the fusion passes (the graph has been through them) */
+    int64_t max_trips; /* most iterations of one Loop; 0: OCT_MAX_TRIPS */
 } oct_plan_opts;
 
+/* A Loop that makes more iterations than this ends with OCT_EUNSUPPORTED: it would not end at all. */
+#define OCT_MAX_TRIPS ((int64_t)1 << 24)
+
 /* g is borrowed and must outlive the plan; it is not changed. OCT_EUNSUPPORTED names the first node without a
- * runnable operator; OCT_EMALFORMED a shape that does not fit. */
+ * runnable operator; OCT_EMALFORMED a shape that does not fit. What is found only when shapes are known is told by the run. */
 oct_status oct_plan_create(const oct_graph *g, const oct_input_shape *in, size_t n_in, const oct_plan_opts *opts,
                            oct_plan **plan, oct_err *err);
 void oct_plan_destroy(oct_plan *p);
@@ -41,8 +49,13 @@ void oct_plan_destroy(oct_plan *p);
 oct_status oct_plan_run(oct_plan *p, const void *const *inputs, oct_err *err);
 size_t oct_plan_n_outputs(const oct_plan *p);
 const char *oct_plan_output_name(const oct_plan *p, size_t i);
-/* Output i: plain layout, data valid after a run. */
+/* Output i: plain layout, data valid after a run; so is its shape in a model that is run in stages. An output that is no tensor
+ * has type OCT_UNDEFINED. */
 const oct_operand *oct_plan_output(const oct_plan *p, size_t i);
+/* The same with data that may be sequences or empty optionals: one for each input, borrowed for the call. The datum of output i
+ * is borrowed from the plan, until the next run. */
+oct_status oct_plan_run_data(oct_plan *p, oct_datum *const *inputs, oct_err *err);
+oct_status oct_plan_output_datum(oct_plan *p, size_t i, const oct_datum **out, oct_err *err);
 
 /* Called in order of execution, with t as it lies in memory (layout, q when quantized); a failure stops the run. */
 typedef oct_status (*oct_tap_fn)(void *arg, const char *value, const oct_operand *t, oct_err *err);

@@ -45,16 +45,57 @@ struct oct_plan {
     size_t n_output;
     const char *const *taps;
     size_t n_taps;
-    bool no_integer;
+    bool no_integer, no_passes;
+    size_t n_shown;      /* inputs that taps may see: those of stages, and captured ones, have been seen */
+    int depth;           /* of nested graphs */
+    int64_t max_trips;
+    struct rt_staged *staged; /* staged.c: what cannot be planned at once; NULL: all is in `step` */
     uint8_t *memory;
     size_t memory_bytes, live_bytes, weight_bytes;
     void *scratch;
     size_t scratch_bytes;
+    const void **given;  /* by input: the bytes of data it runs on */
+    oct_datum *shown;    /* the output that was asked for last */
     oct_tap_fn tap;
     void *tap_arg;
     bool profile;
 };
 
+/* ---- making and running plans inside of plans ---- */
+
+/* What is given for an input: a tensor of known type and shape, or something else. */
+typedef struct rt_input {
+    bool tensor;
+    oct_dtype dtype; /* OCT_UNDEFINED: as declared */
+    int rank;
+    int64_t dims[OCT_MAX_RANK];
+} rt_input;
+
+/* A plan for g, with the options and taps of `like`; in[i] is for g's input i, NULL: as declared. inner: all of it must be planned
+ * at once. */
+oct_status rt_create(const oct_graph *g, const rt_input *in, const oct_plan *like, bool inner, oct_plan **plan, oct_err *err);
+/* Runs a plan on data, one for each input. */
+oct_status rt_run(oct_plan *p, oct_datum *const *in, oct_err *err);
+/* A reference to the datum of output i; what is borrowed in it lasts until the next run. */
+oct_status rt_output(const oct_plan *p, size_t i, oct_datum **out, oct_err *err);
+
+/* staged.c: graphs with parts that can be planned only when other parts have run. */
+oct_status rt_stage_init(oct_plan *p, oct_err *err);
+void rt_stage_free(oct_plan *p);
+oct_status rt_stage_run(oct_plan *p, oct_datum *const *in, oct_err *err);
+oct_datum *rt_stage_output(const oct_plan *p, size_t i); /* borrowed; NULL before a run */
+/* Plans inside, in a fixed order, and nodes that run by themselves: the k-th of both lists; false behind the last. */
+bool rt_stage_plan(const oct_plan *p, size_t k, oct_plan **plan);
+bool rt_stage_node(const oct_plan *p, size_t k, oct_step_info *info);
+
+/* cover.c: which nodes could run now. node[n_node], value[n_value]: filled; a value counts when it is a numeric constant, an
+ * input of known type and shape, or made by such a node in a known shape. Returns whether nothing is left out. */
+bool rt_cover(const oct_graph *g, bool *node, bool *value);
+
+/* ---- making one plan ---- */
+
+/* OCT_EUNSUPPORTED for a node whose operator has no record. */
+oct_status rt_check_known(const oct_graph *g, int node, oct_err *err);
 /* blocks.c: in the plan's graph, products of weights that DequantizeLinear makes of blocks become MatMulNBits. */
 oct_status rt_keep_blocks(oct_plan *p, oct_err *err);
 /* The steps in order, operands without memory, all layouts plain. */

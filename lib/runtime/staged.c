@@ -1,0 +1,417 @@
+/* Graphs of which parts can be planned only when others have run.
+ *
+ * The graph, its known shapes inferred, is walked through in rounds. In each, what can be planned from the tensors that are there
+ * is: that is a stage, a graph cut out of the whole, with a plan of its own. Then nodes that can run but not be planned do so by
+ * themselves: control flow, sequences, shapes that depend on data. A stage is kept with what it depends on (the nodes that had run,
+ * the types and shapes of what they left), so that it is cut and planned once for the shapes that come again. */
+#include "runtime/staged_int.h"
+
+#include "base/io.h"
+#include "passes/pass.h"
+
+#include <string.h>
+
+/* ---- stages ---- */
+
+static bool is_wanted(const oct_plan *p, int v)
+{
+    const oct_value *x = &p->g->value[v];
+    for (size_t i = 0; i < x->n_uses; i++)
+        if (!p->staged->done[x->uses[i].node])
+            return true;
+    return false;
+}
+
+static bool is_plannable(const oct_datum *x)
+{
+    return x && x->kind == OCT_DATUM_TENSOR && x->t.dtype != OCT_STRING;
+}
+
+/* What the next stage depends on, into p->staged->live. */
+static void list_live(oct_plan *p)
+{
+    rt_staged *s = p->staged;
+    s->n_live = 0;
+    for (size_t v = 0; v < p->g->n_value; v++) {
+        const oct_datum *x = s->datum[v];
+        if (!is_plannable(x) || p->g->value[v].konst || !is_wanted(p, (int)v))
+            continue;
+        rt_live *l = &s->live[s->n_live++];
+        *l = (rt_live){ .value = (int)v, .dtype = x->t.dtype, .rank = x->t.rank };
+        memcpy(l->dims, x->dims, sizeof l->dims);
+    }
+}
+
+static bool same_live(const rt_live *a, const rt_live *b)
+{
+    return a->value == b->value && a->dtype == b->dtype && a->rank == b->rank &&
+           memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0;
+}
+
+static bool fits(const oct_plan *p, const rt_stage *st)
+{
+    const rt_staged *s = p->staged;
+    if (st->n_live != s->n_live || memcmp(st->done, s->done, p->g->n_node * sizeof *s->done) != 0)
+        return false;
+    for (size_t i = 0; i < s->n_live; i++)
+        if (!same_live(&st->live[i], &s->live[i]))
+            return false;
+    return true;
+}
+
+static void stage_free(rt_stage *st)
+{
+    if (!st)
+        return;
+    oct_plan_destroy(st->plan);
+    oct_graph_destroy(st->g);
+    oct_arena_destroy(st->arena);
+}
+
+/* A place for one more stage: a new one, or that of the oldest which this run has not used (what it has left is in use). */
+static oct_status make_room(oct_plan *p, rt_stage **place, oct_err *err)
+{
+    rt_staged *s = p->staged;
+    size_t at = s->n_stage;
+    for (size_t i = 0; i < s->n_stage && s->n_stage >= RT_STAGES; i++)
+        if (s->stage[i]->used < s->began && (at == s->n_stage || s->stage[i]->used < s->stage[at]->used))
+            at = i;
+    oct_arena *a = oct_arena_create();
+    rt_stage *st = a ? oct_arena_calloc(a, 1, sizeof *st) : NULL;
+    if (!st || (at == s->n_stage && !OCT_GROW(p->arena, s->stage, s->n_stage, s->cap_stage))) {
+        oct_arena_destroy(a);
+        return oct_nomem(err);
+    }
+    st->arena = a;
+    if (at == s->n_stage)
+        s->n_stage++;
+    else
+        stage_free(s->stage[at]);
+    s->stage[at] = *place = st;
+    return OCT_OK;
+}
+
+static oct_status find_stage(oct_plan *p, rt_stage **found, oct_err *err)
+{
+    rt_staged *s = p->staged;
+    list_live(p);
+    for (size_t i = 0; i < s->n_stage; i++)
+        if (s->stage[i]->ready && fits(p, s->stage[i])) {
+            *found = s->stage[i];
+            return OCT_OK;
+        }
+    OCT_TRY(make_room(p, found, err));
+    rt_stage *st = *found;
+    st->n_live = s->n_live;
+    st->done = oct_arena_memdup(st->arena, s->done, p->g->n_node * sizeof *s->done);
+    st->live = oct_arena_memdup(st->arena, s->live, s->n_live * sizeof *s->live);
+    if (!st->done || !st->live)
+        return oct_nomem(err);
+    OCT_TRY(rt_cut(p, st, err));
+    st->ready = true;
+    return OCT_OK;
+}
+
+static void put(rt_staged *s, int v, oct_datum *x)
+{
+    oct_datum_unref(s->datum[v]);
+    s->datum[v] = x;
+}
+
+static oct_status run_stage(oct_plan *p, rt_stage *st, oct_err *err)
+{
+    rt_staged *s = p->staged;
+    oct_datum *x;
+    st->used = ++s->clock;
+    if (st->plan) {
+        for (size_t i = 0; i < st->n_in; i++)
+            s->feed[i] = s->datum[st->in[i]];
+        oct_plan_set_tap(st->plan, p->tap, p->tap_arg);
+        oct_plan_profile(st->plan, p->profile);
+        OCT_TRY(rt_run(st->plan, s->feed, err));
+    }
+    for (size_t i = 0; i < st->n_out; i++) {
+        OCT_TRY(rt_output(st->plan, i, &x, err));
+        put(s, st->out[i], x);
+    }
+    for (size_t i = 0; i < st->n_konst; i++) {
+        const oct_tensor *t = st->konst[i].t;
+        OCT_TRY(oct_datum_borrow(t->dtype, t->rank, t->dims, t->data, &x, err));
+        put(s, st->konst[i].value, x);
+    }
+    for (size_t i = 0; i < st->n_node; i++)
+        s->done[st->node[i]] = true;
+    s->left -= st->n_node;
+    return OCT_OK;
+}
+
+/* ---- nodes that run by themselves ---- */
+
+static bool is_ready(const oct_plan *p, const oct_node *n)
+{
+    for (int i = 0; i < n->n_in; i++)
+        if (n->in[i] >= 0 && !p->staged->datum[n->in[i]])
+            return false;
+    for (int i = 0; i < n->n_captured; i++)
+        if (!p->staged->datum[n->captured[i]])
+            return false;
+    return true;
+}
+
+static oct_status call(oct_plan *p, int id, oct_datum *const *in, oct_datum **out, oct_err *err)
+{
+    const oct_node *n = &p->g->node[id];
+    const oct_op *op = oct_op_of(p->g, id);
+    bool tensors = true;
+    for (int i = 0; i < n->n_in; i++)
+        tensors &= !in[i] || is_plannable(in[i]);
+    if (!op->exec || (op->run && tensors))
+        return oct_op_run_alone(p->g, id, in, out, p->pool, err);
+    rt_call c = { p, id };
+    oct_exec x = { .node = n, .opset = oct_graph_opset(p->g, n->domain), .in = in, .out = out, .pool = p->pool,
+                   .max_trips = p->max_trips, .body = rt_run_body, .arg = &c };
+    return op->exec(&x, err);
+}
+
+static oct_status show(const oct_plan *p, int v, const oct_datum *x, oct_err *err)
+{
+    if (!p->tap || !is_plannable(x) || !rt_is_tapped(p, p->g->value[v].name))
+        return OCT_OK;
+    oct_operand t = rt_operand_of(x);
+    t.value = v;
+    return p->tap(p->tap_arg, p->g->value[v].name, &t, err);
+}
+
+static oct_status run_node(oct_plan *p, int id, oct_err *err)
+{
+    rt_staged *s = p->staged;
+    const oct_node *n = &p->g->node[id];
+    double begin = p->profile ? oct_now() : 0;
+    oct_datum **in = s->feed, **out = s->made;
+    for (int i = 0; i < n->n_in; i++)
+        in[i] = n->in[i] >= 0 ? s->datum[n->in[i]] : NULL;
+    memset(out, 0, (size_t)(n->n_out + 1) * sizeof *out);
+    oct_status st = call(p, id, in, out, err);
+    for (int k = 0; k < n->n_out; k++) {
+        if (st == OCT_OK && n->out[k] >= 0 && !out[k])
+            st = oct_fail(err, OCT_EMALFORMED, "nothing made its output %d", k);
+        if (st != OCT_OK || n->out[k] < 0)
+            oct_datum_unref(out[k]);
+        else
+            put(s, n->out[k], out[k]);
+        if (st == OCT_OK && n->out[k] >= 0)
+            st = show(p, n->out[k], out[k], err);
+    }
+    if (st != OCT_OK) {
+        char text[300];
+        oct_within(err, "%s", oct_node_text(p->g, id, text, sizeof text));
+        return st;
+    }
+    if (p->profile && !oct_node_graph_at(n, 0)) { /* the steps of nested graphs count for themselves */
+        s->time[id].seconds += oct_now() - begin;
+        s->time[id].calls++;
+    }
+    s->done[id] = true;
+    s->left--;
+    return OCT_OK;
+}
+
+static oct_status run_ready(oct_plan *p, bool *any, oct_err *err)
+{
+    for (size_t i = 0; i < p->g->n_order; i++) {
+        int id = p->g->order[i];
+        if (p->staged->done[id] || !is_ready(p, &p->g->node[id]))
+            continue;
+        OCT_TRY(run_node(p, id, err));
+        *any = true;
+    }
+    return OCT_OK;
+}
+
+/* ---- the run ---- */
+
+static oct_status stuck(const oct_plan *p, oct_err *err)
+{
+    char text[300];
+    for (size_t i = 0; i < p->g->n_order; i++)
+        if (!p->staged->done[p->g->order[i]])
+            return oct_fail(err, OCT_EUNSUPPORTED, "%s cannot be run: an input of it is a constant that only the file holds",
+                            oct_node_text(p->g, p->g->order[i], text, sizeof text));
+    return OCT_OK;
+}
+
+static void forget_run(oct_plan *p)
+{
+    rt_staged *s = p->staged;
+    for (size_t v = 0; v < p->g->n_value; v++)
+        if (!p->g->value[v].konst)
+            put(s, (int)v, NULL);
+    memset(s->done, 0, p->g->n_node * sizeof *s->done);
+    s->left = p->g->n_order;
+    s->began = ++s->clock;
+}
+
+oct_status rt_stage_run(oct_plan *p, oct_datum *const *in, oct_err *err)
+{
+    rt_staged *s = p->staged;
+    forget_run(p);
+    for (size_t i = 0; i < p->g->n_input; i++) {
+        put(s, p->g->input[i], oct_datum_ref(in[i]));
+        if (i < p->n_shown)
+            OCT_TRY(show(p, p->g->input[i], in[i], err));
+    }
+    while (s->left) {
+        rt_stage *st;
+        OCT_TRY(find_stage(p, &st, err));
+        bool any = st->n_node > 0;
+        OCT_TRY(run_stage(p, st, err));
+        OCT_TRY(run_ready(p, &any, err));
+        if (!any)
+            return stuck(p, err);
+    }
+    for (size_t i = 0; i < p->g->n_output; i++) {
+        const oct_datum *x = s->datum[p->g->output[i]];
+        if (!x)
+            return oct_fail(err, OCT_EUNSUPPORTED, "output '%s' is a constant that only the file holds",
+                            p->g->value[p->g->output[i]].name);
+        p->output[i]->t = rt_operand_of(x);
+    }
+    return OCT_OK;
+}
+
+oct_datum *rt_stage_output(const oct_plan *p, size_t i)
+{
+    return p->staged->datum[p->g->output[i]];
+}
+
+oct_operand rt_operand_of(const oct_datum *x)
+{
+    oct_operand t = { .value = -1 };
+    if (x->kind != OCT_DATUM_TENSOR)
+        return t;
+    t.dtype = x->t.dtype;
+    t.rank = x->t.rank;
+    t.count = x->t.count;
+    t.data = (void *)(uintptr_t)x->t.data;
+    memcpy(t.dims, x->dims, sizeof t.dims);
+    return t;
+}
+
+/* ---- making ---- */
+
+static oct_status hold_constants(oct_plan *p, oct_err *err)
+{
+    for (size_t v = 0; v < p->g->n_value; v++) {
+        const oct_tensor *t = p->g->value[v].konst;
+        if (t && t->data && !p->g->value[v].dead)
+            OCT_TRY(oct_datum_borrow(t->dtype, t->rank, t->dims, t->data, &p->staged->datum[v], err));
+    }
+    return OCT_OK;
+}
+
+static size_t most_ends(const oct_graph *g)
+{
+    size_t most = g->n_value; /* inputs of a stage */
+    for (size_t i = 0; i < g->n_order; i++) {
+        const oct_node *n = &g->node[g->order[i]];
+        size_t k = (size_t)(n->n_in > n->n_out ? n->n_in : n->n_out);
+        most = k > most ? k : most;
+    }
+    return most + 1;
+}
+
+/* The first stage depends on the inputs' shapes alone, which are known where inputs are tensors. */
+static oct_status plan_first(oct_plan *p, oct_err *err)
+{
+    oct_status st = OCT_OK;
+    bool known = true;
+    forget_run(p);
+    for (size_t i = 0; i < p->g->n_input && st == OCT_OK; i++) {
+        const oct_value *v = &p->g->value[p->g->input[i]];
+        int64_t dims[OCT_MAX_RANK];
+        if (v->dtype == OCT_UNDEFINED || !oct_shape_known(&v->shape, dims))
+            known = false;
+        else
+            st = oct_datum_borrow(v->dtype, v->shape.rank, dims, NULL, &p->staged->datum[p->g->input[i]], err);
+    }
+    rt_stage *first;
+    if (st == OCT_OK && known)
+        st = find_stage(p, &first, err);
+    forget_run(p);
+    return st;
+}
+
+oct_status rt_stage_init(oct_plan *p, oct_err *err)
+{
+    oct_arena *a = p->arena;
+    const oct_graph *g = p->g;
+    for (size_t i = 0; i < g->n_order; i++) {
+        char text[300];
+        if (rt_check_known(g, g->order[i], err) != OCT_OK)
+            return oct_within(err, "%s", oct_node_text(g, g->order[i], text, sizeof text));
+    }
+    rt_staged *s = p->staged = oct_arena_calloc(a, 1, sizeof *s);
+    if (!s)
+        return oct_nomem(err);
+    s->datum = oct_arena_calloc(a, g->n_value + 1, sizeof *s->datum);
+    s->done = oct_arena_calloc(a, g->n_node + 1, sizeof *s->done);
+    s->live = oct_arena_calloc(a, g->n_value + 1, sizeof *s->live);
+    s->time = oct_arena_calloc(a, g->n_node + 1, sizeof *s->time);
+    s->feed = oct_arena_calloc(a, most_ends(g), sizeof *s->feed);
+    s->made = oct_arena_calloc(a, most_ends(g), sizeof *s->made);
+    p->n_output = g->n_output;
+    p->output = oct_arena_calloc(a, g->n_output + 1, sizeof *p->output);
+    if (!s->datum || !s->done || !s->live || !s->time || !s->feed || !s->made || !p->output)
+        return oct_nomem(err);
+    for (size_t i = 0; i < g->n_output; i++)
+        if (!(p->output[i] = oct_arena_calloc(a, 1, sizeof **p->output)))
+            return oct_nomem(err);
+    OCT_TRY(hold_constants(p, err));
+    return plan_first(p, err);
+}
+
+void rt_stage_free(oct_plan *p)
+{
+    rt_staged *s = p->staged;
+    if (!s)
+        return;
+    for (size_t v = 0; s->datum && v < p->g->n_value; v++)
+        oct_datum_unref(s->datum[v]);
+    for (size_t i = 0; i < s->n_stage; i++)
+        stage_free(s->stage[i]);
+    for (size_t i = 0; i < s->n_body; i++)
+        rt_free_body(s->body[i]);
+}
+
+/* ---- what is inside ---- */
+
+bool rt_stage_plan(const oct_plan *p, size_t k, oct_plan **plan)
+{
+    const rt_staged *s = p->staged;
+    for (size_t i = 0; i < s->n_stage; i++)
+        if (s->stage[i]->plan && k-- == 0) {
+            *plan = s->stage[i]->plan;
+            return true;
+        }
+    for (size_t i = 0; i < s->n_body; i++)
+        for (size_t m = 0; m < RT_BODY_PLANS; m++)
+            if (s->body[i]->kept[m].plan && k-- == 0) {
+                *plan = s->body[i]->kept[m].plan;
+                return true;
+            }
+    return false;
+}
+
+bool rt_stage_node(const oct_plan *p, size_t k, oct_step_info *info)
+{
+    for (size_t i = 0; i < p->g->n_order; i++) {
+        int id = p->g->order[i];
+        const oct_node *n = &p->g->node[id];
+        if (!p->staged->time[id].calls || k--)
+            continue;
+        *info = (oct_step_info){ .name = n->name, .op = n->op, .scheme = "float", .seconds = p->staged->time[id].seconds,
+                                 .calls = p->staged->time[id].calls };
+        return true;
+    }
+    return false;
+}

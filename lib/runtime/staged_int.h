@@ -1,0 +1,94 @@
+/* lib/runtime/staged_int.h -- the inside of plans that run in stages: staged.c (the run), cut.c (making a stage), body.c (nested
+ * graphs). */
+#ifndef OCT_RUNTIME_STAGED_INT_H
+#define OCT_RUNTIME_STAGED_INT_H
+
+#include "runtime/plan_int.h"
+
+/* Stages that are kept; more when one run needs them. Plans that are kept of each nested graph. */
+enum { RT_STAGES = 32, RT_BODY_PLANS = 4 };
+
+typedef struct rt_live {
+    int value;
+    oct_dtype dtype;
+    int rank;
+    int64_t dims[OCT_MAX_RANK];
+} rt_live;
+
+typedef struct rt_konst {
+    int value;
+    const oct_tensor *t;
+} rt_konst;
+
+typedef struct rt_stage {
+    oct_arena *arena;
+    bool ready;
+    uint64_t used;
+    /* what it depends on */
+    bool *done;   /* nodes that have run before */
+    rt_live *live;
+    size_t n_live;
+    /* what it does */
+    oct_graph *g;   /* cut out of the plan's graph, with the same indices */
+    oct_plan *plan; /* NULL: nothing but constants */
+    int *in, *out;  /* values of the plan's inputs and outputs */
+    size_t n_in, n_out;
+    rt_konst *konst; /* computed while it was cut */
+    size_t n_konst;
+    int *node;      /* nodes that have run after it */
+    size_t n_node;
+} rt_stage;
+
+/* One graph nested in a node. */
+typedef struct rt_body {
+    int node;
+    const char *attr;
+    oct_graph *g;      /* a copy that stands alone */
+    size_t n_own;      /* inputs of its own; captured ones follow */
+    int *captured;     /* value of the outer graph, for each of these */
+    rt_input *want;    /* [g->n_input], of the call in progress */
+    oct_datum **feed;
+    uint64_t clock;
+    struct {
+        oct_plan *plan;
+        rt_input *in;
+        uint64_t used;
+    } kept[RT_BODY_PLANS];
+    oct_arena *arena;
+} rt_body;
+
+typedef struct rt_time {
+    double seconds;
+    uint64_t calls;
+} rt_time;
+
+typedef struct rt_staged {
+    oct_datum **datum; /* by value of the plan's graph: what the run in progress has; constants always */
+    bool *done;        /* by node */
+    size_t left;       /* nodes */
+    uint64_t clock, began;
+    rt_live *live;
+    size_t n_live;
+    rt_stage **stage;
+    size_t n_stage, cap_stage;
+    rt_body **body;
+    size_t n_body, cap_body;
+    rt_time *time;     /* by node */
+    oct_datum **feed, **made;
+} rt_staged;
+
+/* Fills a stage that knows what it depends on. */
+oct_status rt_cut(oct_plan *p, rt_stage *st, oct_err *err);
+
+/* oct_exec.body, with an rt_call. */
+typedef struct rt_call {
+    oct_plan *p;
+    int node;
+} rt_call;
+oct_status rt_run_body(void *arg, const char *attr, oct_datum *const *in, size_t n_in, oct_datum **out, size_t n_out, oct_err *err);
+void rt_free_body(rt_body *b);
+
+/* A tensor's operand; of type OCT_UNDEFINED for what is no tensor. */
+oct_operand rt_operand_of(const oct_datum *x);
+
+#endif

@@ -1,0 +1,465 @@
+/* lib/runtime: control flow and shapes that depend on data, against loops written out. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "net.h"
+
+#define RUN(p, ...) GOOD(oct_plan_run(p, (const void *const[]){ __VA_ARGS__ }, err))
+
+static const float *floats(const oct_plan *p, size_t i, int64_t count)
+{
+    const oct_operand *t = oct_plan_output(p, i);
+    assert_int_equal(t->dtype, OCT_F32);
+    assert_int_equal(t->count, count);
+    return t->data;
+}
+
+static int output_named(oct_graph *g, int node, int slot, const char *name)
+{
+    int v;
+    GOOD(oct_graph_add_value(g, name, OCT_UNDEFINED, &v, err));
+    GOOD(oct_graph_set_output(g, node, slot, v, err));
+    return v;
+}
+
+static int scalar_input(oct_graph *g, const char *name, oct_dtype t)
+{
+    return net_input(g, name, t, "");
+}
+
+/* ---- If ---- */
+
+/* y = Relu(c ? x + k : the first row of x); the shapes of the branches differ. */
+static oct_graph *choose(void)
+{
+    oct_graph *g = net_graph(13);
+    int c = scalar_input(g, "c", OCT_BOOL), x = net_input(g, "x", OCT_F32, "2,3"), k = NET_F32(g, "k", "3", 1, -2, 3);
+    int d = NET_NODE(g, "Neg", "neg", "d", x);
+    int y = NET_NODE(g, "If", "if", "y", c), at = net_last;
+    oct_graph *then = net_nested(g), *other = net_nested(g);
+    net_output(then, NET_NODE(then, "Add", "add", "t", net_take(then, d), net_take(then, k)));
+    int zero = NET_S64(other, "zero", "", 0);
+    net_output(other, NET_NODE(other, "Gather", "row", "e", net_take(other, d), zero));
+    net_give(g, at, "then_branch", then);
+    net_give(g, at, "else_branch", other);
+    net_output(g, NET_NODE(g, "Relu", "relu", "z", y));
+    return g;
+}
+
+static void branches(void **state)
+{
+    oct_graph *g = choose();
+    oct_plan *p = net_plan(g, NULL, NULL);
+    const float x[6] = { -1, 2, -3, 4, -5, 6 }, k[3] = { 1, -2, 3 };
+    const uint8_t yes = 1, no = 0;
+    for (int round = 0; round < 3; round++) {
+        RUN(p, &yes, x);
+        const float *z = floats(p, 0, 6);
+        for (int i = 0; i < 6; i++)
+            assert_true(z[i] == fmaxf(-x[i] + k[i % 3], 0));
+        RUN(p, &no, x);
+        z = floats(p, 0, 3);
+        assert_int_equal(oct_plan_output(p, 0)->rank, 1);
+        for (int i = 0; i < 3; i++)
+            assert_true(z[i] == fmaxf(-x[i], 0));
+    }
+    oct_plan_destroy(p);
+    oct_graph_destroy(g);
+}
+
+/* ---- Loop ---- */
+
+/* sum' = sum + i * x, done when sum[0] > limit; each iteration's sum is shown too. Inputs: trips, x. */
+static oct_graph *sums(bool with_trips)
+{
+    oct_graph *g = net_graph(13);
+    int m = scalar_input(g, "m", OCT_S64), x = net_input(g, "x", OCT_F32, "2"), start = NET_F32(g, "start", "2", 0, 0);
+    int y = NET_NODE(g, "Loop", "loop", "y", with_trips ? m : -1, -1, start), at = net_last;
+    oct_graph *b = net_nested(g);
+    int i = net_input(b, "i", OCT_S64, ""), go = net_input(b, "go", OCT_BOOL, ""), sum = net_input(b, "sum", OCT_F32, "2");
+    int f = NET_NODE(b, "Cast", "cast", "f", i);
+    net_int(b, "to", OCT_F32);
+    int next = NET_NODE(b, "Add", "add", "next", sum, NET_NODE(b, "Mul", "mul", "ix", f, net_take(b, x)));
+    int first = NET_NODE(b, "Gather", "first", "n0", next, NET_S64(b, "zero", "", 0));
+    int less = NET_NODE(b, "Less", "less", "go2", first, NET_F32(b, "limit", "", 20));
+    (void)go;
+    net_output(b, less);
+    net_output(b, next);
+    net_output(b, NET_NODE(b, "Identity", "id", "shown", sum)); /* what went in: overwritten by the next iteration */
+    net_give(g, at, "body", b);
+    net_output(g, y);
+    net_output(g, output_named(g, at, 1, "all"));
+    return g;
+}
+
+static void loops(void **state)
+{
+    oct_graph *g = sums(true);
+    oct_plan *p = net_plan(g, NULL, NULL);
+    const float x[2] = { 1.5f, -1 };
+    for (int64_t m = 0; m < 9; m++) {
+        RUN(p, &m, x);
+        float sum[2] = { 0, 0 }, all[20];
+        int n = 0;
+        for (bool go = true; n < m && go; n++) {
+            memcpy(all + 2 * n, sum, sizeof sum);
+            for (int k = 0; k < 2; k++)
+                sum[k] += (float)n * x[k];
+            go = sum[0] < 20;
+        }
+        assert_memory_equal(floats(p, 0, 2), sum, sizeof sum);
+        const oct_operand *t = oct_plan_output(p, 1);
+        assert_true(t->rank == 2 && t->dims[0] == n && t->dims[1] == 2);
+        if (n)
+            assert_memory_equal(t->data, all, (size_t)n * sizeof sum);
+    }
+    assert_true(oct_plan_n_steps(p) < 12); /* the body was planned once */
+    oct_plan_destroy(p);
+    oct_graph_destroy(g);
+}
+
+static void loops_without_end(void **state)
+{
+    oct_graph *g = sums(false);
+    oct_plan_opts o = { .max_trips = 100 };
+    oct_plan *p = net_plan(g, &o, NULL);
+    const float x[2] = { 1, 1 }, never[2] = { -1, 0 };
+    const int64_t m = 0;
+    oct_err e = OCT_ERR_INIT;
+    RUN(p, &m, x); /* ends by its condition: 0 + 1 + ... + 6 = 21 */
+    assert_true(floats(p, 0, 2)[0] == 21);
+    assert_int_equal(oct_plan_run(p, (const void *const[]){ &m, never }, &e), OCT_EUNSUPPORTED);
+    assert_non_null(strstr(e.text, "'loop'"));
+    assert_non_null(strstr(e.text, "100 iterations"));
+    RUN(p, &m, x); /* and is as good as before */
+    assert_true(floats(p, 0, 2)[0] == 21);
+    oct_plan_destroy(p);
+    oct_graph_destroy(g);
+}
+
+/* Fibonacci by two states that change places, and a state that grows: [1], [1,1], [1,1,2], ... */
+static void states_that_move(void **state)
+{
+    oct_graph *g = net_graph(13);
+    int m = scalar_input(g, "m", OCT_S64), one = NET_F32(g, "one", "1", 1);
+    int y = NET_NODE(g, "Loop", "loop", "y", m, -1, one, one, one), at = net_last;
+    oct_graph *b = net_nested(g);
+    net_input(b, "i", OCT_S64, "");
+    int go = net_input(b, "go", OCT_BOOL, "");
+    int p1 = net_input(b, "p", OCT_F32, "1"), q = net_input(b, "q", OCT_F32, "1"), list = net_input(b, "list", OCT_F32, "?");
+    int sum = NET_NODE(b, "Add", "add", "sum", p1, q);
+    int longer = NET_NODE(b, "Concat", "cat", "longer", list, q);
+    net_int(b, "axis", 0);
+    net_output(b, go);
+    net_output(b, q);
+    net_output(b, sum);
+    net_output(b, longer);
+    net_give(g, at, "body", b);
+    net_output(g, y);
+    net_output(g, output_named(g, at, 1, "q_end"));
+    net_output(g, output_named(g, at, 2, "list_end"));
+    GOOD(oct_infer_shapes(g, err));
+    assert_int_equal(g->value[g->output[1]].shape.d[0].n, 1); /* the same in all iterations */
+    assert_true(g->value[g->output[2]].shape.rank == 1 && g->value[g->output[2]].shape.d[0].n == -1);
+    oct_plan *p = net_plan(g, NULL, NULL);
+    for (int64_t trips = 8; trips > 2; trips -= 3) {
+        float want[10] = { 1 }, a = 1, c = 1;
+        for (int64_t i = 1; i <= trips; i++) {
+            want[i] = c;
+            float next = a + c;
+            a = c;
+            c = next;
+        }
+        RUN(p, &trips);
+        assert_true(floats(p, 0, 1)[0] == a && floats(p, 1, 1)[0] == c);
+        assert_memory_equal(floats(p, 2, trips + 1), want, (size_t)(trips + 1) * sizeof *want);
+    }
+    oct_plan_destroy(p);
+    oct_graph_destroy(g);
+}
+
+/* A loop in a loop, the inner body taking from both levels: y = sum over i < 3, j < i + 1 of x * i + j. */
+static void loops_nest(void **state)
+{
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, ""), three = NET_S64(g, "three", "", 3), zero = NET_F32(g, "zero", "", 0);
+    int y = NET_NODE(g, "Loop", "outer", "y", three, -1, zero), at = net_last;
+    oct_graph *b = net_nested(g), *c = net_nested(b);
+    int i = net_input(b, "i", OCT_S64, ""), go = net_input(b, "go", OCT_BOOL, ""), sum = net_input(b, "sum", OCT_F32, "");
+    int trips = NET_NODE(b, "Add", "more", "trips", i, NET_S64(b, "one", "", 1));
+    int fi = NET_NODE(b, "Cast", "cast", "fi", i);
+    net_int(b, "to", OCT_F32);
+    int s = NET_NODE(b, "Loop", "inner", "s", trips, go, sum), inner = net_last;
+    int j = net_input(c, "j", OCT_S64, ""), go2 = net_input(c, "go2", OCT_BOOL, ""), sum2 = net_input(c, "sum2", OCT_F32, "");
+    int fj = NET_NODE(c, "Cast", "cast2", "fj", j);
+    net_int(c, "to", OCT_F32);
+    int xi = NET_NODE(c, "Mul", "mul", "xi", net_take(c, net_take(b, x)), net_take(c, fi));
+    net_output(c, go2);
+    net_output(c, NET_NODE(c, "Add", "a2", "s3", NET_NODE(c, "Add", "a1", "s2", sum2, xi), fj));
+    net_give(b, inner, "body", c);
+    net_output(b, go);
+    net_output(b, s);
+    net_give(g, at, "body", b);
+    net_output(g, y);
+    oct_plan *p = net_plan(g, NULL, NULL);
+    for (int r = 0; r < 2; r++) {
+        const float v = r ? -2.5f : 1.25f;
+        float want = 0;
+        for (int a = 0; a < 3; a++)
+            for (int k = 0; k < a + 1; k++)
+                want = want + v * (float)a + (float)k;
+        RUN(p, &v);
+        assert_true(floats(p, 0, 1)[0] == want);
+    }
+    oct_plan_destroy(p);
+    oct_graph_destroy(g);
+}
+
+/* ---- Scan ---- */
+
+/* Over the columns of x[2][4], backwards: state' = state + column, the states stacked as rows or columns. */
+static void scans(void **state)
+{
+    for (int axis = 0; axis < 2; axis++) {
+        oct_graph *g = net_graph(13);
+        int x = net_input(g, "x", OCT_F32, "2,4"), start = NET_F32(g, "start", "2", 10, 20);
+        int y = NET_NODE(g, "Scan", "scan", "y", start, x), at = net_last;
+        oct_graph *b = net_nested(g);
+        int s = net_input(b, "s", OCT_F32, "2"), c = net_input(b, "c", OCT_F32, "2");
+        int next = NET_NODE(b, "Add", "add", "next", s, c);
+        net_output(b, next);
+        net_output(b, next);
+        net_give(g, at, "body", b);
+        net_last = at;
+        net_int(g, "num_scan_inputs", 1);
+        NET_INTS(g, "scan_input_axes", -1);
+        NET_INTS(g, "scan_input_directions", 1);
+        NET_INTS(g, "scan_output_axes", axis);
+        NET_INTS(g, "scan_output_directions", axis); /* 1: the last state comes first */
+        net_output(g, y);
+        net_output(g, output_named(g, at, 1, "all"));
+        GOOD(oct_infer_shapes(g, err));
+        char text[40];
+        assert_string_equal(oct_shape_text(&g->value[g->output[1]].shape, text, sizeof text), axis ? "[2,4]" : "[4,2]");
+        oct_plan *p = net_plan(g, NULL, NULL);
+        const float v[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+        float sum[2] = { 10, 20 }, all[8];
+        for (int t = 0; t < 4; t++)
+            for (int r = 0; r < 2; r++) {
+                sum[r] += v[r * 4 + 3 - t];
+                all[axis ? r * 4 + 3 - t : t * 2 + r] = sum[r];
+            }
+        RUN(p, v);
+        assert_memory_equal(floats(p, 0, 2), sum, sizeof sum);
+        assert_memory_equal(floats(p, 1, 8), all, sizeof all);
+        oct_plan_destroy(p);
+        oct_graph_destroy(g);
+    }
+}
+
+/* ---- shapes that depend on data ---- */
+
+/* y = Relu(Reshape(x, shape)) * 2 with a shape given when it runs; n = Range(0, rows) of it. */
+static void shapes_from_values(void **state)
+{
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, "6"), s = net_input(g, "s", OCT_S64, "2");
+    int d = NET_NODE(g, "Add", "plus", "d", s, NET_S64(g, "zero", "", 0));
+    int r = NET_NODE(g, "Reshape", "reshape", "r", x, d), a = NET_NODE(g, "Relu", "relu", "a", r);
+    net_output(g, NET_NODE(g, "Mul", "mul", "y", a, NET_F32(g, "two", "", 2)));
+    int shape = NET_NODE(g, "Shape", "shape", "sh", a);
+    int rows = NET_NODE(g, "Gather", "rows", "rows", shape, NET_S64(g, "first", "", 0));
+    net_output(g, NET_NODE(g, "Range", "range", "n", NET_S64(g, "from", "", 0), rows, NET_S64(g, "step", "", 1)));
+    oct_plan *p = net_plan(g, NULL, NULL);
+    const float v[6] = { -1, 2, -3, 4, -5, 6 };
+    static const int64_t shapes[][2] = { { 2, 3 }, { 3, -1 }, { 1, 6 }, { 2, 3 }, { -1, 1 } };
+    for (size_t k = 0; k < OCT_COUNT(shapes); k++) {
+        RUN(p, v, shapes[k]);
+        const oct_operand *y = oct_plan_output(p, 0), *n = oct_plan_output(p, 1);
+        int64_t height = shapes[k][0] > 0 ? shapes[k][0] : 6 / shapes[k][1];
+        assert_true(y->rank == 2 && y->dims[0] == height && y->count == 6);
+        for (int i = 0; i < 6; i++)
+            assert_true(((const float *)y->data)[i] == fmaxf(v[i], 0) * 2);
+        assert_true(n->rank == 1 && n->dims[0] == height);
+        for (int64_t i = 0; i < height; i++)
+            assert_int_equal(((const int64_t *)n->data)[i], i);
+    }
+    oct_err e = OCT_ERR_INIT;
+    assert_int_equal(oct_plan_run(p, (const void *const[]){ v, (const int64_t[]){ 4, 3 } }, &e), OCT_EMALFORMED);
+    assert_non_null(strstr(e.text, "'reshape'"));
+    RUN(p, v, shapes[0]);
+    assert_int_equal(oct_plan_output(p, 0)->dims[0], 2);
+    oct_plan_destroy(p);
+    oct_graph_destroy(g);
+}
+
+/* ---- what else plans promise ---- */
+
+/* A Loop whose body holds a quantized product: it runs on integers inside. */
+static oct_graph *quantized_body(void)
+{
+    oct_graph *g = net_graph(13);
+    int m = scalar_input(g, "m", OCT_S64), x = net_input(g, "x", OCT_F32, "1,4");
+    int y = NET_NODE(g, "Loop", "loop", "y", m, -1, x), at = net_last;
+    oct_graph *b = net_nested(g);
+    net_input(b, "i", OCT_S64, "");
+    int go = net_input(b, "go", OCT_BOOL, ""), h = net_input(b, "h", OCT_F32, "1,4");
+    int s = NET_F32(b, "s", "", 0.03125f), ws = NET_F32(b, "ws", "", 0.25f);
+    int z = net_const(b, "z", OCT_U8, "", (const uint8_t[]){ 128 }), wz = net_const(b, "wz", OCT_S8, "", (const int8_t[]){ 0 });
+    int w = net_const(b, "w", OCT_S8, "4,4", (const int8_t[]){ 1, 0, 2, 0, 0, 1, 0, 0, -1, 0, 1, 3, 0, 0, 0, 1 });
+    int q = NET_NODE(b, "QuantizeLinear", "q", "hq", h, s, z), hd = NET_NODE(b, "DequantizeLinear", "dq", "hd", q, s, z);
+    int wd = NET_NODE(b, "DequantizeLinear", "wdq", "wd", w, ws, wz);
+    int mm = NET_NODE(b, "MatMul", "mm", "mm", hd, wd);
+    int q2 = NET_NODE(b, "QuantizeLinear", "q2", "yq", mm, s, z);
+    net_output(b, go);
+    net_output(b, NET_NODE(b, "DequantizeLinear", "dq2", "yd", q2, s, z));
+    net_give(g, at, "body", b);
+    net_output(g, y);
+    return g;
+}
+
+static void bodies_run_on_integers(void **state)
+{
+    oct_graph *g = quantized_body();
+    oct_plan *p = net_plan(g, NULL, NULL);
+    const int64_t m = 3;
+    float x[4] = { 1, -0.5f, 2, 3.25f };
+    static const int8_t w[16] = { 1, 0, 2, 0, 0, 1, 0, 0, -1, 0, 1, 3, 0, 0, 0, 1 };
+    RUN(p, &m, x);
+    for (int r = 0; r < 3; r++) {
+        float next[4];
+        for (int j = 0; j < 4; j++) {
+            float sum = 0; /* all values are multiples of 1/128 and small: exact */
+            for (int k = 0; k < 4; k++)
+                sum += x[k] * 0.25f * (float)w[k * 4 + j];
+            next[j] = 0.03125f * fminf(fmaxf(rintf(sum / 0.03125f), -128), 127);
+        }
+        memcpy(x, next, sizeof x);
+    }
+    for (int j = 0; j < 4; j++)
+        assert_true(floats(p, 0, 4)[j] == x[j]);
+    bool integer = false;
+    for (size_t i = 0; i < oct_plan_n_steps(p); i++) {
+        oct_step_info s = oct_plan_step(p, i);
+        integer |= strcmp(s.op, "MatMul") == 0 && strcmp(s.scheme, "int8") == 0;
+    }
+    assert_true(integer);
+    assert_true(oct_plan_memory_of(p).weights > 0);
+    oct_plan_destroy(p);
+    oct_graph_destroy(g);
+}
+
+/* Values outside and inside of bodies are shown: those inside once an iteration, captured ones not again. */
+typedef struct seen {
+    int x, d, t, next;
+} seen;
+
+static oct_status on_tap(void *arg, const char *value, const oct_operand *t, oct_err *err)
+{
+    seen *s = arg;
+    (void)t;
+    (void)err;
+    s->x += strcmp(value, "x") == 0;
+    s->d += strcmp(value, "d") == 0;
+    s->t += strcmp(value, "t") == 0;
+    s->next += strcmp(value, "next") == 0;
+    return OCT_OK;
+}
+
+static void taps(void **state)
+{
+    const char *names[] = { "x", "d", "t", "next" };
+    oct_plan_opts o = { .taps = names, .n_taps = 4 };
+    oct_graph *g = choose();
+    seen s = { 0 };
+    oct_plan *p = net_plan(g, &o, NULL);
+    assert_true(oct_plan_shows(p, "t") && oct_plan_shows(p, "x") && !oct_plan_shows(p, "next"));
+    oct_plan_set_tap(p, on_tap, &s);
+    const float x[6] = { 1, 2, 3, 4, 5, 6 };
+    RUN(p, &(uint8_t){ 1 }, x);
+    assert_true(s.x == 1 && s.d == 1 && s.t == 1);
+    RUN(p, &(uint8_t){ 0 }, x);
+    assert_true(s.x == 2 && s.d == 2 && s.t == 1);
+    oct_plan_destroy(p);
+    oct_graph_destroy(g);
+    g = sums(true);
+    p = net_plan(g, &o, NULL);
+    s = (seen){ 0 };
+    oct_plan_set_tap(p, on_tap, &s);
+    RUN(p, &(int64_t){ 4 }, x);
+    assert_true(s.x == 1 && s.next == 4);
+    oct_plan_destroy(p);
+    oct_graph_destroy(g);
+}
+
+static void malformed(void **state)
+{
+    for (int way = 0; way < 3; way++) {
+        oct_graph *g = net_graph(13);
+        oct_err e = OCT_ERR_INIT;
+        oct_plan *p = NULL;
+        int c = scalar_input(g, "c", way == 2 ? OCT_F32 : OCT_BOOL), x = net_input(g, "x", OCT_F32, "2");
+        net_output(g, NET_NODE(g, "If", "odd", "y", c));
+        int at = net_last;
+        oct_graph *then = net_nested(g), *other = net_nested(g);
+        net_output(then, net_take(then, x));
+        if (way != 1)
+            net_output(other, net_take(other, x));
+        net_give(g, at, "then_branch", then);
+        if (way != 0)
+            net_give(g, at, "else_branch", other);
+        oct_status s = oct_plan_create(g, NULL, 0, NULL, &p, &e);
+        if (s == OCT_OK)
+            s = oct_plan_run(p, (const void *const[]){ &(float){ 1 }, &(float[]){ 1, 2 } }, &e);
+        assert_int_equal(s, OCT_EMALFORMED);
+        if (!strstr(e.text, "'odd'"))
+            fail_msg("%s", e.text);
+        oct_plan_destroy(p);
+        oct_graph_destroy(g);
+    }
+}
+
+static void failing_allocations(void **state)
+{
+    for (int way = 0; way < 3; way++) {
+        oct_graph *g = way == 0 ? choose() : way == 1 ? sums(true) : quantized_body();
+        const float x[6] = { 1, 2, 3, 4, 5, 6 };
+        const int64_t m = 2;
+        const uint8_t yes = 1;
+        oct_status s = OCT_ENOMEM;
+        for (size_t n = 1; s != OCT_OK; n++) {
+            oct_plan *p = NULL;
+            oct_err e = OCT_ERR_INIT;
+            oct_alloc_fail_at(n);
+            s = oct_plan_create(g, NULL, 0, NULL, &p, &e);
+            if (s == OCT_OK)
+                s = oct_plan_run(p, (const void *const[]){ way ? (const void *)&m : &yes, x }, &e);
+            if (s != OCT_OK && s != OCT_ENOMEM)
+                fail_msg("allocation %zu: status %d: %s", n, (int)s, e.text);
+            if (s == OCT_ENOMEM && p) { /* what failed once works again */
+                oct_alloc_fail_at(0);
+                RUN(p, way ? (const void *)&m : &yes, x);
+            }
+            if (s == OCT_OK)
+                assert_true(oct_alloc_fail_at(0) < n); /* none was left to fail */
+            oct_plan_destroy(p);
+            assert_true(n < 100000);
+        }
+        oct_alloc_fail_at(0);
+        oct_graph_destroy(g);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(branches),           cmocka_unit_test(loops),      cmocka_unit_test(loops_without_end),
+        cmocka_unit_test(states_that_move),   cmocka_unit_test(loops_nest), cmocka_unit_test(scans),
+        cmocka_unit_test(shapes_from_values), cmocka_unit_test(bodies_run_on_integers),
+        cmocka_unit_test(taps),               cmocka_unit_test(malformed),  cmocka_unit_test(failing_allocations),
+    };
+    return cmocka_run_group_tests_name("control", tests, NULL, NULL);
+}
