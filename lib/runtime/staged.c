@@ -230,16 +230,6 @@ static oct_status run_ready(oct_plan *p, bool *any, oct_err *err)
 
 /* ---- the run ---- */
 
-static oct_status stuck(const oct_plan *p, oct_err *err)
-{
-    char text[300];
-    for (size_t i = 0; i < p->g->n_order; i++)
-        if (!p->staged->done[p->g->order[i]])
-            return oct_fail(err, OCT_EUNSUPPORTED, "%s cannot be run: an input of it is a constant that only the file holds",
-                            oct_node_text(p->g, p->g->order[i], text, sizeof text));
-    return OCT_OK;
-}
-
 static void forget_run(oct_plan *p)
 {
     rt_staged *s = p->staged;
@@ -267,15 +257,10 @@ oct_status rt_stage_run(oct_plan *p, oct_datum *const *in, oct_err *err)
         OCT_TRY(run_stage(p, st, err));
         OCT_TRY(run_ready(p, &any, err));
         if (!any)
-            return stuck(p, err);
+            return oct_fail(err, OCT_EINTERNAL, "no node of the graph can run");
     }
-    for (size_t i = 0; i < p->g->n_output; i++) {
-        const oct_datum *x = s->datum[p->g->output[i]];
-        if (!x)
-            return oct_fail(err, OCT_EUNSUPPORTED, "output '%s' is a constant that only the file holds",
-                            p->g->value[p->g->output[i]].name);
-        p->output[i]->t = rt_operand_of(x);
-    }
+    for (size_t i = 0; i < p->g->n_output; i++)
+        p->output[i]->t = rt_operand_of(s->datum[p->g->output[i]]);
     return OCT_OK;
 }
 
@@ -320,6 +305,17 @@ static size_t most_ends(const oct_graph *g)
     return most + 1;
 }
 
+/* All that a run begins with must be there. */
+static oct_status check_values(const oct_graph *g, oct_err *err)
+{
+    for (size_t i = 0; i < g->n_value; i++) {
+        const oct_value *v = &g->value[i];
+        if (!v->dead && v->producer < 0 && !v->is_input && !(v->konst && v->konst->data) && (v->n_uses || v->is_output))
+            return oct_fail(err, OCT_EUNSUPPORTED, "value '%s' has no numbers here (a sparse or foreign constant)", v->name);
+    }
+    return OCT_OK;
+}
+
 /* The first stage depends on the inputs' shapes alone, which are known where inputs are tensors. */
 static oct_status plan_first(oct_plan *p, oct_err *err)
 {
@@ -345,6 +341,7 @@ oct_status rt_stage_init(oct_plan *p, oct_err *err)
 {
     oct_arena *a = p->arena;
     const oct_graph *g = p->g;
+    OCT_TRY(check_values(g, err));
     for (size_t i = 0; i < g->n_order; i++) {
         char text[300];
         if (rt_check_known(g, g->order[i], err) != OCT_OK)
