@@ -338,7 +338,100 @@ def heads():
     no("RotaryEmbedding", 1, [f32(B, 4, 3 * 8), s64(2 ** 63 - 1), cos, sin], f32(B, 4, 3 * 8), **MS)
 
 
-FAMILIES = [attention, heads, einsum, math, bits, arrange, matrix]
+def vision():
+    x, g = f32(2, 3, 4, 5), np.asarray(rng.uniform(-1.4, 1.4, (2, 3, 4, 2)), np.float32)
+    tol = {"tol": (1e-4, 2e-5)}
+    for mode in ("linear", "nearest", "cubic"):
+        for pad in ("zeros", "border", "reflection"):
+            for align in (0, 1):
+                ort("GridSample", 20, [x, g], mode=mode, padding_mode=pad, align_corners=align, **tol)
+    ort("GridSample", 16, [x, g], **tol)
+    ort("GridSample", 16, [x, g * 9], mode="bicubic", padding_mode="reflection", **tol)
+    ort("GridSample", 20, [f32(1, 2, 3, 4, 5), np.asarray(rng.uniform(-1.3, 1.3, (1, 2, 3, 2, 3)), np.float32)], **tol)
+    ort("GridSample", 20, [f32(1, 2, 3, 4, 5), np.asarray(rng.uniform(-1.3, 1.3, (1, 2, 3, 2, 3)), np.float32)], mode="nearest", padding_mode="border", **tol)
+    ref("GridSample", 20, [f32(2, 3, 7), np.asarray(rng.uniform(-1.3, 1.3, (2, 5, 1)), np.float32)], mode="cubic", **tol)
+    ref("GridSample", 22, [x.astype(np.float64), g.astype(np.float64)], align_corners=1, tol=(1e-6, 1e-6))
+    ref("GridSample", 22, [ints(2, 3, 4, 5, dtype=np.int32), g], mode="nearest")
+    wild = g.copy()
+    wild[0, 0, 0] = [np.nan, np.inf]
+    wild[0, 0, 1] = [1e30, -1e30]
+    own("GridSample", 20, [np.zeros_like(x), wild], [np.zeros((2, 3, 3, 4), np.float32)], padding_mode="border")
+    y = f32(2, 3, 3, 4)
+    no("GridSample", 20, [x, f32(2, 3, 4, 3)], y)
+    no("GridSample", 20, [x, f32(1, 3, 4, 2)], y)
+    no("GridSample", 20, [x, g], y, mode="other")
+    no("GridSample", 20, [x, g], y, padding_mode="other")
+    no("GridSample", 20, [np.zeros((2, 3, 0, 5), np.float32), g], y)
+    for align in (0, 1):
+        ort("AffineGrid", 20, [f32(2, 2, 3), s64(2, 3, 4, 5)], align_corners=align, **tol)
+        ort("AffineGrid", 20, [f32(2, 3, 4), s64(2, 3, 2, 4, 3)], align_corners=align, **tol)
+    own("AffineGrid", 20, [np.array([[[1.0, 0, 0], [0, 1, 0]]]), s64(1, 1, 1, 2)], [np.array([[[[-0.5, 0], [0.5, 0]]]])])
+    no("AffineGrid", 20, [f32(2, 2, 3), s64(2, 3, 4)], f32(2, 4, 5, 2))
+    no("AffineGrid", 20, [f32(2, 2, 4), s64(2, 3, 4, 5)], f32(2, 4, 5, 2))
+    no("AffineGrid", 20, [f32(2, 2, 3), s64(2, 3, 4, -5)], f32(2, 4, 5, 2))
+    no("AffineGrid", 20, [f32(2, 2, 3), s64(3, 3, 4, 5)], f32(3, 4, 5, 2))
+
+    rois, at = np.array([[0, 0, 3, 4], [1.3, 0.7, 9, 6], [2, 2, 2.2, 2.1], [-4, -3, 2, 20], [5, 5, 1, 2]], np.float32), s64(0, 1, 1, 0, 0)
+    m = f32(2, 3, 6, 7)
+    for v, kw in ((10, {}), (16, {}), (16, {"coordinate_transformation_mode": "output_half_pixel"}), (16, {"mode": "max"}), (10, {"mode": "max"})):
+        ort("RoiAlign", v, [m, rois, at], output_height=2, output_width=3, spatial_scale=0.8, **kw, **tol)
+        ort("RoiAlign", v, [m, rois, at], output_height=3, output_width=2, sampling_ratio=2, **kw, **tol)
+    own("RoiAlign", 16, [np.ones((1, 1, 4, 4), np.float32), np.array([[np.nan, 0, 1, 1], [1e30, 0, 2e30, 1], [0, 0, np.inf, 1]], np.float32), s64(0, 0, 0)],
+        [np.zeros((3, 1, 1, 1), np.float32)])
+    own("RoiAlign", 16, [np.ones((1, 1, 4, 4), np.float32), np.array([[0, 0, 2e9, 4]], np.float32), s64(0)], [np.full((1, 1, 1, 1), 4 / 2e9, np.float32)], tol=(0.3, 0))
+    ref("RoiAlign", 22, [m.astype(np.float64), rois.astype(np.float64), at], output_height=2, output_width=2, tol=(1e-6, 1e-7))
+    z = f32(5, 3, 1, 1)
+    no("RoiAlign", 16, [m, rois, at + 1], z)
+    no("RoiAlign", 16, [m, rois, at - 1], z)
+    no("RoiAlign", 16, [m, rois, at[:4]], z)
+    no("RoiAlign", 16, [m, rois[:, :3], at], z)
+    no("RoiAlign", 16, [m, rois, at], z, mode="other")
+    no("RoiAlign", 16, [m, rois, at], z, sampling_ratio=100000)
+    no("RoiAlign", 16, [m, rois, at], f32(5, 3, 0, 1), output_height=0)
+    five = np.concatenate([at[:, None].astype(np.float32), rois[:, :4]], 1)
+    ort("MaxRoiPool", 1, [m, five], pooled_shape=[2, 3], spatial_scale=0.8)
+    ort("MaxRoiPool", 1, [m, five], pooled_shape=[3, 1])
+    no("MaxRoiPool", 1, [m, rois], z, pooled_shape=[1, 1])
+    no("MaxRoiPool", 1, [m, five], z)
+    no("MaxRoiPool", 1, [m, five + np.float32(1)], z, pooled_shape=[1, 1])
+
+    k = s64(*np.arange(12).reshape(3, 4)[:2, :2].ravel())
+    for args, kw in (((f32(1, 1, 2, 2), s64(5, 7, 13, 15).reshape(1, 1, 2, 2)), {"kernel_shape": [2, 2], "strides": [2, 2]}),
+                     ((f32(1, 2, 3), s64(0, 3, 5, 6, 8, 11).reshape(1, 2, 3)), {"kernel_shape": [2], "strides": [2]}),
+                     ((f32(1, 1, 2, 2, 2), s64(0, 3, 5, 9, 17, 20, 26, 22).reshape(1, 1, 2, 2, 2)), {"kernel_shape": [2, 2, 2]})):
+        ort("MaxUnpool", 11, list(args), **kw)
+    ref("MaxUnpool", 11, [f32(1, 1, 2, 2), s64(5, 7, 13, 15).reshape(1, 1, 2, 2), s64(1, 1, 5, 6)], kernel_shape=[2, 2], strides=[2, 2])
+    p = f32(1, 1, 2, 2)
+    no("MaxUnpool", 11, [p, s64(5, 7, 13, 16).reshape(1, 1, 2, 2)], f32(1, 1, 4, 4), kernel_shape=[2, 2], strides=[2, 2])
+    no("MaxUnpool", 11, [p, s64(5, 7, 13, -1).reshape(1, 1, 2, 2)], f32(1, 1, 4, 4), kernel_shape=[2, 2], strides=[2, 2])
+    no("MaxUnpool", 11, [p, k.reshape(1, 1, 2, 2), s64(1, 1, 3, 4)], f32(1, 1, 3, 4), kernel_shape=[2, 2], strides=[2, 2])
+    no("MaxUnpool", 11, [p, k[:2].reshape(1, 1, 1, 2)], f32(1, 1, 4, 4), kernel_shape=[2, 2], strides=[2, 2])
+
+    def deform(x, w, groups, og, n, **kw):
+        size = [(x[2 + i] + 2 * kw.get("pads", [0] * 2 * n)[i] - kw.get("dilations", [1] * n)[i] * (w[2 + i] - 1) - 1) // kw.get("strides", [1] * n)[i] + 1
+                for i in range(n)]
+        taps = int(np.prod(w[2:]))
+        return [f32(*x), f32(*w), f32(x[0], og * taps * n, *size, scale=0.8), f32(w[0]), np.abs(f32(x[0], og * taps, *size, scale=0.4))], \
+            dict(group=groups, offset_group=og, **kw)
+
+    for args in (((2, 4, 6, 5), (6, 4, 3, 3), 1, 1, 2), ((1, 4, 6, 5), (6, 2, 3, 2), 2, 1, 2), ((1, 4, 6, 5), (6, 4, 3, 3), 1, 2, 2),
+                 ((1, 6, 6, 7), (4, 3, 2, 2), 2, 3, 2)):
+        ins, kw = deform(*args)
+        ref("DeformConv", 19, ins, **kw, **tol)
+    ins, kw = deform((1, 3, 7, 9), (20, 3, 3, 3), 1, 1, 2, pads=[1, 1, 1, 1], strides=[2, 1], dilations=[1, 2])
+    ref("DeformConv", 19, ins, **kw, **tol)
+    ref("DeformConv", 22, ins[:3], **kw, **tol)
+    off = ins[2]
+    out = np.zeros((1, 20) + off.shape[2:], np.float32)
+    no("DeformConv", 19, [ins[0], ins[1], off[:, 1:]], out, **kw)
+    no("DeformConv", 19, [ins[0], ins[1], off[:, :, 1:]], out, **kw)
+    no("DeformConv", 19, [ins[0], ins[1], off, f32(19)], out, **kw)
+    no("DeformConv", 19, [ins[0], f32(20, 2, 3, 3), off], out, **kw)
+    no("DeformConv", 19, ins[:4] + [ins[4][:, 1:]], out, **kw)
+    no("DeformConv", 19, ins, out, **{**kw, "offset_group": 2})
+
+
+FAMILIES = [vision, attention, heads, einsum, math, bits, arrange, matrix]
 
 
 if __name__ == "__main__":

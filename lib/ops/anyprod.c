@@ -1,7 +1,6 @@
 /* Products of any numeric type, a row at a time. */
 #include "ops/anyprod.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { WIDTH = 1024 }; /* columns of a work item */
@@ -32,8 +31,8 @@ static void part_of_row(const job *p, int64_t row, int64_t first)
         const void *left = oct_elem_load(p->t, p->a.data, row * p->a.row + x * p->a.col, 1, 1, &one);
         const void *right = oct_elem_load(p->t, p->b.data, x * p->b.row + first * p->b.col, p->b.col, n, &buffer);
         switch (dom) {
-        case OCT_DOM_F: ACCUMULATE(float, f, fmaf(f, v[j], s)); break;
-        case OCT_DOM_D: ACCUMULATE(double, d, fma(f, v[j], s)); break;
+        case OCT_DOM_F: ACCUMULATE(float, f, f * v[j] + s); break;
+        case OCT_DOM_D: ACCUMULATE(double, d, f * v[j] + s); break;
         default: ACCUMULATE(uint64_t, u, f * v[j] + s); break;
         }
     }

@@ -10,8 +10,8 @@ typedef struct oct_any_matrix {
     int64_t row, col;
 } oct_any_matrix;
 
-/* c[i * ldc + j] = sum over x < k of a(i, x) * b(x, j), for i < m, j < n, of type t: a chain over k that ascends (fused
- * multiply-adds of floats; integers wrap). t: any type with a domain (oct_dom_of). c must overlap neither operand. */
+/* c[i * ldc + j] = sum over x < k of a(i, x) * b(x, j), for i < m, j < n, of type t: added in ascending order (integers wrap;
+ * products of floats are rounded). t: any type with a domain (oct_dom_of). c must overlap neither operand. */
 void oct_any_product(oct_pool *pool, oct_dtype t, int64_t m, int64_t n, int64_t k, oct_any_matrix a, oct_any_matrix b, void *c,
                      int64_t ldc);
 

@@ -2,6 +2,7 @@
  * block's elements. */
 #include "ops/args.h"
 #include "ops/elem.h"
+#include "ops/window.h"
 
 #include <string.h>
 
@@ -13,28 +14,14 @@ typedef struct fold {
     int64_t pixels, taps, count; /* products of image, block and blocks */
 } fold;
 
-static oct_status read_list(const oct_node *node, const char *name, int n, int64_t absent, int64_t least, int64_t *v, oct_err *err)
-{
-    int have;
-    const int64_t *given = oct_node_ints(node, name, &have);
-    if (given != NULL && have != n)
-        return oct_fail(err, OCT_EMALFORMED, "attribute '%s' has %d values, expected %d", name, have, n);
-    for (int i = 0; i < n; i++) {
-        v[i] = given != NULL ? given[i] : absent;
-        if (v[i] < least || v[i] > INT32_MAX)
-            return oct_fail(err, OCT_EMALFORMED, "attribute '%s' has the value %lld", name, (long long)v[i]);
-    }
-    return OCT_OK;
-}
-
 /* Reads everything for an image and blocks of n sizes. */
 static oct_status read_fold(const oct_node *node, int n, const int64_t *image, const int64_t *block, fold *f, oct_err *err)
 {
     int64_t pads[2 * DIMS];
     f->n = n;
-    OCT_TRY(read_list(node, "strides", n, 1, 1, f->stride, err));
-    OCT_TRY(read_list(node, "dilations", n, 1, 1, f->dilation, err));
-    OCT_TRY(read_list(node, "pads", 2 * n, 0, 0, pads, err));
+    OCT_TRY(oct_window_list(node, "strides", n, 1, 1, f->stride, err));
+    OCT_TRY(oct_window_list(node, "dilations", n, 1, 1, f->dilation, err));
+    OCT_TRY(oct_window_list(node, "pads", 2 * n, 0, 0, pads, err));
     for (int i = 0; i < n; i++) {
         f->pad[i] = pads[i];
         f->image[i] = image[i];

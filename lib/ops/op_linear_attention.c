@@ -122,12 +122,12 @@ static void update(const linear *l, int64_t token, int64_t h, float *S, float *r
         rest[j] = 0.0f;
     for (int64_t i = 0; l->beta != NULL && i < l->depth; i++) /* what the state already says of this key */
         for (int64_t j = 0; j < l->depth_v; j++)
-            rest[j] = fmaf(k[i], S[i * l->depth_v + j], rest[j]);
+            rest[j] += k[i] * S[i * l->depth_v + j];
     for (int64_t j = 0; j < l->depth_v; j++)
         rest[j] = beta * (v[j] - rest[j]);
     for (int64_t i = 0; i < l->depth; i++)
         for (int64_t j = 0; j < l->depth_v; j++)
-            S[i * l->depth_v + j] = fmaf(k[i], rest[j], S[i * l->depth_v + j]);
+            S[i * l->depth_v + j] += k[i] * rest[j];
 }
 
 static void answer(const linear *l, int64_t token, int64_t h, const float *S)
@@ -138,7 +138,7 @@ static void answer(const linear *l, int64_t token, int64_t h, const float *S)
         y[j] = 0.0f;
     for (int64_t i = 0; i < l->depth; i++)
         for (int64_t j = 0; j < l->depth_v; j++)
-            y[j] = fmaf(q[i], S[i * l->depth_v + j], y[j]);
+            y[j] += q[i] * S[i * l->depth_v + j];
     for (int64_t j = 0; j < l->depth_v; j++)
         y[j] *= l->scale;
 }
@@ -243,7 +243,7 @@ static void channels(void *arg, size_t begin, size_t end, size_t thread)
         for (int64_t i = 0; i < c->length; i++) {
             float sum = c->bias != NULL ? c->bias[channel] : 0.0f;
             for (int64_t k = 0; k < c->taps; k++)
-                sum = fmaf(value_at(c, past, x, i + k), w[k], sum);
+                sum += value_at(c, past, x, i + k) * w[k];
             y[i] = c->swish ? sum * oct_sigmoidf(sum) : sum;
         }
         for (int64_t i = 0; c->present != NULL && i < carried; i++)

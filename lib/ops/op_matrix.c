@@ -91,7 +91,7 @@ static double determinant(double *a, int64_t n)
         for (int64_t i = k + 1; i < n; i++) {
             double f = a[i * n + k] / a[k * n + k];
             for (int64_t j = k + 1; j < n; j++)
-                a[i * n + j] = fma(-f, a[k * n + j], a[i * n + j]);
+                a[i * n + j] -= f * a[k * n + j];
         }
     }
     return det;

@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-static oct_status read_list(const oct_node *node, const char *name, int n, int64_t absent, int64_t least, int64_t *dst,
-                            oct_err *err)
+oct_status oct_window_list(const oct_node *node, const char *name, int n, int64_t absent, int64_t least, int64_t *dst, oct_err *err)
 {
     int count;
     const int64_t *v = oct_node_ints(node, name, &count);
@@ -31,17 +30,17 @@ oct_status oct_window_read(const oct_node *node, int n, const int64_t *kernel, o
     const int64_t *given = oct_node_ints(node, "kernel_shape", &count);
     if (!given && !kernel)
         return oct_fail(err, OCT_EMALFORMED, "attribute 'kernel_shape' is missing");
-    OCT_TRY(read_list(node, "kernel_shape", n, 1, 1, w->kernel, err));
+    OCT_TRY(oct_window_list(node, "kernel_shape", n, 1, 1, w->kernel, err));
     for (int i = 0; kernel && i < n; i++) {
         if (given && kernel[i] >= 0 && w->kernel[i] != kernel[i])
             return oct_fail(err, OCT_EMALFORMED, "attribute 'kernel_shape' says %lld, the weights have %lld",
                             (long long)w->kernel[i], (long long)kernel[i]);
         w->kernel[i] = kernel[i];
     }
-    OCT_TRY(read_list(node, "strides", n, 1, 1, w->stride, err));
-    OCT_TRY(read_list(node, "dilations", n, 1, 1, w->dilation, err));
+    OCT_TRY(oct_window_list(node, "strides", n, 1, 1, w->stride, err));
+    OCT_TRY(oct_window_list(node, "dilations", n, 1, 1, w->dilation, err));
     int64_t pads[2 * OCT_SPATIAL_MAX];
-    OCT_TRY(read_list(node, "pads", 2 * n, 0, INT32_MIN, pads, err));
+    OCT_TRY(oct_window_list(node, "pads", 2 * n, 0, INT32_MIN, pads, err));
     for (int i = 0; i < n; i++) {
         w->before[i] = pads[i];
         w->after[i] = pads[n + i];

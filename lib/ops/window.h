@@ -21,6 +21,9 @@ typedef struct oct_window {
     bool ceil_mode;
 } oct_window;
 
+/* Attribute `name` as n numbers from `least` to INT32_MAX, all `absent` without it. OCT_EMALFORMED for others. */
+oct_status oct_window_list(const oct_node *node, const char *name, int n, int64_t absent, int64_t least, int64_t *dst, oct_err *err);
+
 /* Reads the attributes of a node for n spatial dimensions. kernel: the weights' (a convolution's, when kernel_shape is absent), or
  * NULL when kernel_shape must be there. OCT_EMALFORMED for lists of the wrong length and values out of range. */
 oct_status oct_window_read(const oct_node *node, int n, const int64_t *kernel, oct_window *w, oct_err *err);
