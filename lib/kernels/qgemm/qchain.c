@@ -346,8 +346,11 @@ static uint8_t *write_segment(const segment *s, uint8_t *to, uint64_t *cost)
 {
     oct_qchain_segment *head = (oct_qchain_segment *)(void *)to;
     oct_qchain_quad *at = (oct_qchain_quad *)(void *)(head + 1);
-    int8_t *w = (int8_t *)at + oct_qchain_table(s->n_quads);
+    const size_t table = oct_qchain_table(s->n_quads);
+    int8_t *w = (int8_t *)at + table;
     memset(head, 0, (size_t)(w - (int8_t *)head));
+    head->weights = (uint32_t)table;
+    head->next = (uint32_t)(table + s->n_quads * 64);
     for (size_t kind = 0; kind < OCT_QCHAIN_KINDS; kind++) {
         for (size_t i = 0; i < s->n_chains; i++) {
             const chain *c = &s->chains[i];

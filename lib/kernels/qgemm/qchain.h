@@ -31,7 +31,9 @@ typedef struct oct_qchain_panel {
 } oct_qchain_panel;
 
 typedef struct oct_qchain_segment {
-    uint32_t chains[OCT_QCHAIN_KINDS]; /* natural of 4, 3, 2, 1 quads, shuffled of 4, 3, 2, 1 */
+    uint16_t chains[OCT_QCHAIN_KINDS]; /* natural of 4, 3, 2, 1 quads, shuffled of 4, 3, 2, 1 */
+    uint32_t weights, next;            /* bytes from the first quad to its weights, to the next segment */
+    uint32_t unused[2];
 } oct_qchain_segment;
 
 typedef struct oct_qchain_quad {

@@ -108,14 +108,6 @@ OCT_INLINE void store(int32_t *c, pair v)
     _mm256_storeu_si256((__m256i *)(void *)(c + 8), v.hi);
 }
 
-OCT_INLINE size_t quads_of(const oct_qchain_segment *s)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < OCT_QCHAIN_KINDS; i++)
-        n += s->chains[i] * (OCT_QCHAIN_LONGEST - i % OCT_QCHAIN_LONGEST);
-    return n;
-}
-
 #define TILE(name, F)                                                                                \
     static void name(size_t taps, size_t kc, const uint8_t *const *a, const int8_t *b, int32_t *c)   \
     {                                                                                                \
@@ -127,8 +119,10 @@ OCT_INLINE size_t quads_of(const oct_qchain_segment *s)
                 const oct_qchain_quad *at = (const oct_qchain_quad *)(const void *)(s + 1);          \
                 uint32_t left;                                                                       \
                 size_t o;                                                                            \
-                b = (const int8_t *)at + oct_qchain_table(quads_of(s));                              \
+                const int8_t *next = (const int8_t *)at + s->next;                                   \
+                b = (const int8_t *)at + s->weights;                                                 \
                 SEGMENT(F)                                                                           \
+                b = next;                                                                            \
             }                                                                                        \
         STORE                                                                                        \
     }
