@@ -7,10 +7,10 @@
 
 enum { LIMIT = 128, COLUMNS = OCT_QCHAIN_COLUMNS, LOADS = 4 * COLUMNS, WINDOW = OCT_QCHAIN_WINDOW };
 
-/* Times on a Zen 4 core, in picoseconds for 4 rows (docs/kernels.md): a chain of 4, 3, 2, 1 quads, natural then shuffled;
+/* Times on a Zen 4 core (the loop: on a Zen 3), in picoseconds for 4 rows (docs/kernels.md): a chain of 4, 3, 2, 1 quads, natural then shuffled;
  * a quad of the plain panel; the loop over chains of one kind. Only the choice of the faster form depends on them. */
 static const uint32_t chain_cost[OCT_QCHAIN_KINDS] = { 1640, 1280, 910, 550, 2040, 1590, 1130, 670 };
-enum { PLAIN_COST = 810, LOOP_COST = 1500 };
+enum { PLAIN_COST = 810, LOOP_COST = 600 };
 
 typedef struct quad {
     int16_t k[4];    /* of the segment, or -1: a zero weight */
