@@ -46,8 +46,8 @@ static void block_f32(size_t m, const int32_t *acc, size_t lda, const columns *k
     }
 }
 
-/* What bounds codes. Steps are bounded above as floats, since a float beyond int32 would become INT32_MIN; bounds and zero
- * point follow in 16 and 8 bits, where packing saturates: |steps + zero point| < 2^15 once packed to 16 bits. */
+/* What bounds codes. Steps are bounded above as floats where a multiplier of 1 or more could carry them beyond int32, which
+ * would make them INT32_MIN; bounds and zero point follow in 16 and 8 bits, where packing saturates. */
 typedef struct bounds {
     __m256 top;
     __m256i zp, lo, hi;
@@ -63,9 +63,17 @@ OCT_INLINE bounds bounds_of(const oct_qout *o)
 }
 
 /* Steps from the zero point, rounded half to even (the default mode). */
-OCT_INLINE __m256i steps_of(__m256i acc, const columns *k, const bounds *q)
+OCT_INLINE __m256i steps_of(const bool small, __m256i acc, const columns *k, const bounds *q)
 {
-    return _mm256_cvtps_epi32(_mm256_min_ps(q->top, _mm256_mul_ps(_mm256_cvtepi32_ps(acc), k->mult)));
+    const __m256 v = _mm256_mul_ps(_mm256_cvtepi32_ps(acc), k->mult);
+    return _mm256_cvtps_epi32(small ? v : _mm256_min_ps(q->top, v));
+}
+
+/* Whether every multiplier is below 1. */
+OCT_INLINE bool are_small(const columns *k)
+{
+    const __m256 m = _mm256_andnot_ps(_mm256_set1_ps(-0.0f), k->mult);
+    return _mm256_movemask_ps(_mm256_cmp_ps(m, _mm256_set1_ps(1.0f), _CMP_LT_OQ)) == 0xff;
 }
 
 /* The codes of two rows of 16 columns: a and b of the first, c and d of the second; each row in one half. */
@@ -84,8 +92,8 @@ OCT_INLINE void look_up(const uint8_t *lut, uint8_t *c, size_t n)
         c[j] = lut[c[j]];
 }
 
-/* 16 columns (wide) or 8. */
-OCT_INLINE void block_codes(const bool wide, size_t m, const int32_t *acc, size_t lda, const columns *k, const int32_t *rowadd,
+/* 16 columns (wide) or 8. plain: neither row sums nor a table. */
+OCT_INLINE void block_codes(const bool wide, const bool small, const bool plain, size_t m, const int32_t *acc, size_t lda, const columns *k, const int32_t *rowadd,
                             const oct_qout *o, uint8_t *c, size_t ldc)
 {
     const bounds q = bounds_of(o);
@@ -93,10 +101,10 @@ OCT_INLINE void block_codes(const bool wide, size_t m, const int32_t *acc, size_
         const bool two = i + 1 < m;
         const int32_t *next = two ? acc + lda : acc;
         const size_t row = two ? i + 1 : i;
-        const __m256i a = steps_of(sum_of(acc, &k[0], rowadd, i), &k[0], &q);
-        const __m256i e = steps_of(sum_of(next, &k[0], rowadd, row), &k[0], &q);
-        const __m256i b = wide ? steps_of(sum_of(acc + 8, &k[1], rowadd, i), &k[1], &q) : a;
-        const __m256i f = wide ? steps_of(sum_of(next + 8, &k[1], rowadd, row), &k[1], &q) : e;
+        const __m256i a = steps_of(small, sum_of(acc, &k[0], plain ? NULL : rowadd, i), &k[0], &q);
+        const __m256i e = steps_of(small, sum_of(next, &k[0], plain ? NULL : rowadd, row), &k[0], &q);
+        const __m256i b = wide ? steps_of(small, sum_of(acc + 8, &k[1], plain ? NULL : rowadd, i), &k[1], &q) : a;
+        const __m256i f = wide ? steps_of(small, sum_of(next + 8, &k[1], plain ? NULL : rowadd, row), &k[1], &q) : e;
         const __m256i u = codes_of(a, b, e, f, &q);
         const __m128i first = _mm256_castsi256_si128(u), second = _mm256_extracti128_si256(u, 1);
         if (wide)
@@ -107,7 +115,7 @@ OCT_INLINE void block_codes(const bool wide, size_t m, const int32_t *acc, size_
             _mm_storeu_si128((__m128i *)(void *)(c + ldc), second);
         else if (two)
             _mm_storel_epi64((__m128i *)(void *)(c + ldc), second);
-        for (size_t r = 0; o->lut && r <= two; r++)
+        for (size_t r = 0; !plain && o->lut && r <= two; r++)
             look_up(o->lut, c + r * ldc, wide ? 16 : 8);
     }
 }
@@ -118,11 +126,15 @@ static size_t codes(size_t m, size_t n, const int32_t *acc, size_t lda, const in
     size_t j = 0;
     for (; j + 16 <= n; j += 16) {
         const columns k[] = { columns_at(j, add, colmul, o), columns_at(j + 8, add, colmul, o) };
-        block_codes(true, m, acc + j, lda, k, rowadd, o, c + j, ldc);
+        const bool small = are_small(&k[0]) && are_small(&k[1]);
+        if (small && !rowadd && !o->lut)
+            block_codes(true, true, true, m, acc + j, lda, k, rowadd, o, c + j, ldc);
+        else
+            block_codes(true, false, false, m, acc + j, lda, k, rowadd, o, c + j, ldc);
     }
     if (j + 8 <= n) {
         const columns k = columns_at(j, add, colmul, o);
-        block_codes(false, m, acc + j, lda, &k, rowadd, o, c + j, ldc);
+        block_codes(false, false, false, m, acc + j, lda, &k, rowadd, o, c + j, ldc);
         j += 8;
     }
     return j;
