@@ -28,9 +28,9 @@ void oct_rows_point(const oct_rows *r, size_t begin, size_t n, size_t mr, const 
 /* Copies n rows, all taps one after the other, to dst (n * taps * run bytes). */
 void oct_rows_gather(const oct_rows *r, size_t begin, size_t n, uint8_t *dst);
 
-/* Rows a work item takes, and columns: from the shape alone, never from threads. */
+/* Rows a work item takes, and columns; results do not depend on either. */
 size_t oct_rows_block(size_t row_bytes, bool gather);
-size_t oct_rows_columns(size_t rows, size_t block, size_t groups, size_t n, size_t nr);
+size_t oct_rows_columns(size_t rows, size_t block, size_t groups, size_t n, size_t nr, size_t threads);
 
 static inline size_t oct_round_up(size_t v, size_t to)
 {

@@ -135,7 +135,7 @@ void oct_qtiles_run(const oct_qtiles *t, oct_pool *pool)
     w.row_items = (t->rows.count + t->block - 1) / t->block;
     oct_qpack_panel(t->kernel, t->taps, t->kc, &w.panel);
     w.group = w.panel * ((t->n + nr - 1) / nr);
-    w.cols = oct_rows_columns(t->rows.count, t->block, t->groups, t->n, nr);
+    w.cols = oct_rows_columns(t->rows.count, t->block, t->groups, t->n, nr, (size_t)oct_pool_threads(pool));
     w.col_items = (t->n + w.cols - 1) / w.cols;
     oct_qtiles_scratch(t->kernel, t->block, t->taps, t->kc, t->gather, &w.thread_bytes);
     /* Waking the threads costs more than a product this small. */

@@ -172,7 +172,7 @@ void oct_stiles_run(const oct_stiles *t, oct_pool *pool)
         return;
     const size_t nr = t->kernel->nr, depth = t->taps * t->kc;
     job w = { .t = t, .row_items = (t->rows.count + t->block - 1) / t->block, .panel = depth * nr };
-    w.cols = oct_rows_columns(t->rows.count, t->block, t->groups, t->n, nr);
+    w.cols = oct_rows_columns(t->rows.count, t->block, t->groups, t->n, nr, (size_t)oct_pool_threads(pool));
     w.col_items = (t->n + w.cols - 1) / w.cols;
     w.group = w.panel * ((t->n + nr - 1) / nr);
     oct_stiles_scratch(t->kernel, t->block, t->taps, t->kc, t->gather, t->unpack != NULL, &w.thread_bytes);
