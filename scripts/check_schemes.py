@@ -1,16 +1,24 @@
 #!/usr/bin/env python3
-"""Converts small models with weights in blocks, and judges them with NumPy and ONNX Runtime.
+"""Converts small models without samples -- weights in blocks, dynamic quantization -- and judges them with NumPy and ONNX Runtime.
 
     check_schemes.py [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
 
-An encoder and a perceptron with random weights are made, converted in each form, and must pass the ONNX checker. Their weights,
-decoded here, must have the SQNR that the report names, above that of rounding between smallest and largest; ONNX Runtime's
-outputs must be those of the float model with the decoded weights, and ours those of ONNX Runtime. The file does not depend
-on threads or instruction set. Needs Python packages: runs itself with OCT_PYTHON when that is set.
+An encoder, a perceptron and recurrent networks with random weights are made and converted; all must pass the ONNX checker.
+
+In blocks: the weights, decoded here, must have the SQNR that the report names, above that of rounding between smallest and
+largest; ONNX Runtime's outputs must be those of the float model with the decoded weights, and ours those of ONNX Runtime. The
+file does not depend on threads or instruction set.
+
+Dynamic: codes must be the weights within half a step; each product must be one operator in ONNX Runtime, with its bias; nothing may
+saturate there (its exact kernels give the same); outputs must be as near to float as the table below says, nearer than those
+of its own quantize_dynamic, and ours near to its.
+
+Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
 import argparse
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -33,6 +41,7 @@ except ImportError as missing:
 from pylib import smallnets, tool
 
 CLOSE = 100.0  # dB: the same but for the order of float sums
+NEAR = 30.0    # dB: the same but for codes that a last bit moves by one
 
 
 def sqnr(want, got):
@@ -45,10 +54,14 @@ def sqnr(want, got):
     return worst
 
 
-def run_ort(path, samples):
+def run_ort(path, samples, exact=False, optimized=None):
     options = ort.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 4
+    if exact:
+        options.add_session_config_entry("session.x64quantprecision", "1")
+    if optimized:
+        options.optimized_model_filepath = str(optimized)
     options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "1")  # float sums
     session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     runs = [session.run(None, {session.get_inputs()[0].name: x}) for x in samples]
@@ -200,6 +213,55 @@ def check_blocks(c, name, model, samples):
     c.hold(f"{name}: the same bytes", a.read_bytes() == b.read_bytes())
 
 
+# ---- dynamic quantization
+
+def half_steps(path, model):
+    """The largest distance of a weight from its code, in steps of its scale; and how many matrices there are."""
+    m = onnx.load(path)
+    floats = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
+    turned = {matrix for matrix, transposed in products(model).values() if transposed}
+    constants = {t.name: numpy_helper.to_array(t) for t in m.graph.initializer}
+    worst, count = 0.0, 0
+    for name, scale in constants.items():
+        matrix = name.removesuffix("_scale")
+        if name == matrix or matrix not in floats:
+            continue
+        q = constants[f"{matrix}_quantized"].astype(np.float64)
+        zero = constants[f"{matrix}_zero_point"].astype(np.float64)
+        w = floats[matrix].astype(np.float64)
+        if q.ndim == 3:  # [dirs][k][rows], a grid a row
+            w, scale, zero = w.transpose(0, 2, 1), scale[:, None], zero[:, None]
+        w = w.T if matrix in turned else w
+        worst = max(worst, float(np.abs(w / scale - (q - zero)).max()))
+        count += 1
+    return worst, count
+
+
+def check_dynamic(c, name, model, samples, expected, least):
+    """expected: operators that ONNX Runtime's optimizer leaves; least: dB to float."""
+    from onnxruntime.quantization import quantize_dynamic
+
+    m = onnx.load(model)
+    out, theirs, optimized = c.folder / f"{name}.dynamic.onnx", c.folder / "theirs.onnx", c.folder / "optimized.onnx"
+    c.convert(model, out, "--scheme", "dynamic")
+    onnx.checker.check_model(str(out), full_check=False)
+    worst, count = half_steps(out, m)
+    c.hold(f"{name} dynamic: codes", worst <= 0.5001 and count == len(products(m)) + 2 * sum(n.op_type == "LSTM" for n in m.graph.node),
+           f"{worst:.3f} steps, {count} matrices")
+    want = run_ort(model, samples)
+    default, exact = run_ort(out, samples, optimized=optimized), run_ort(out, samples, exact=True)
+    ours = c.run_ours(out, samples)
+    kinds = [n.op_type for n in onnx.load(optimized).graph.node]
+    for op, number in expected.items():
+        c.hold(f"{name} dynamic: {op}", kinds.count(op) == number, f"{kinds.count(op)}, expected {number}")
+    c.hold(f"{name} dynamic: nothing saturates", sqnr(exact, default) > CLOSE, f"{sqnr(exact, default):.0f} dB")
+    logging.disable(logging.WARNING)
+    quantize_dynamic(model, theirs)
+    peer = sqnr(want, run_ort(theirs, samples))
+    c.hold(f"{name} dynamic: near float", sqnr(want, default) > max(least, peer), f"{sqnr(want, default):.1f} dB, quantize_dynamic {peer:.1f}")
+    c.hold(f"{name} dynamic: ours", sqnr(default, ours) > NEAR, f"{sqnr(default, ours):.1f} dB")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--qconvert", default=tool.find("qconvert"))
@@ -212,6 +274,16 @@ def main():
             model = c.folder / f"{name}.onnx"
             samples = make(model)
             check_blocks(c, name, model, samples)
+            if name == "encoder":
+                # Query, key and value read one value, quantized once; the others quantize in the product. The Adds left are of Gelu.
+                check_dynamic(c, name, model, samples, least=30.0, expected={"MatMulIntegerToFloat": 6, "DynamicQuantizeMatMul": 7,
+                                                                           "DynamicQuantizeLinear": 2, "Add": 2, "MatMulInteger": 0})
+        for kinds, left in ((("LSTM", "LSTM"), 2), (("GRU", "LSTM"), 1)):
+            name = "-".join(kinds).lower()
+            model = c.folder / f"{name}.onnx"
+            samples = smallnets.recurrent(model, kinds)
+            check_dynamic(c, name, model, samples, least=30.0,
+                          expected={"DynamicQuantizeLSTM": left, "LSTM": 0, "GRU": 2 - left, "DynamicQuantizeMatMul": 1, "Add": 0})
         print(f"{c.cases - c.failed} of {c.cases} hold")
         return 1 if c.failed else 0
 

@@ -110,6 +110,7 @@ typedef enum oct_quant_trait {
     OCT_QUANT_JOIN,     /* all data inputs and the output may share one grid (Concat)      */
     OCT_QUANT_ARITH,    /* arithmetic on several quantized inputs, own output grid (Add, Mul) */
     OCT_QUANT_UNARY,    /* function of one quantized tensor, own output grid (Sigmoid, AveragePool) */
+    OCT_QUANT_RECURRENT /* LSTM, GRU, RNN: weights are inputs 1 and 2; quantized dynamically if at all */
 } oct_quant_trait;
 
 /* ------------------------------------------------------------------ the record */

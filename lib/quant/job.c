@@ -43,9 +43,10 @@ static oct_status allocate(oct_qjob *j, oct_err *err)
     j->node = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *j->node);
     j->value = oct_arena_calloc(j->arena, j->n_values + 1, sizeof *j->value);
     j->weights = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *j->weights);
+    j->recurrence = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *j->recurrence);
     j->blocks = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *j->blocks);
     j->layer = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *j->layer);
-    return j->node && j->value && j->weights && j->blocks && j->layer ? OCT_OK : oct_nomem(err);
+    return j->node && j->value && j->weights && j->recurrence && j->blocks && j->layer ? OCT_OK : oct_nomem(err);
 }
 
 static void read_policy(oct_qjob *j)
@@ -53,10 +54,13 @@ static void read_policy(oct_qjob *j)
     const char *asked = oct_arena_printf(j->arena, "scheme:%s (asked for)", oct_scheme_name(j->opts.scheme));
     for (size_t i = 0; i < j->g->n_order; i++) {
         int id = j->g->order[i];
-        oct_policy_match(j->opts.policy, j->g, id, &j->node[id].row);
-        if (j->opts.scheme != OCT_SCHEME_AUTO && j->node[id].row.scheme != OCT_SCHEME_FLOAT) {
-            j->node[id].row.scheme = j->opts.scheme;
-            j->node[id].row.rule = asked ? asked : j->node[id].row.rule;
+        oct_policy_row *row = &j->node[id].row;
+        const oct_op *op = oct_op_of(j->g, id);
+        oct_policy_match(j->opts.policy, j->g, id, row);
+        if (j->opts.scheme != OCT_SCHEME_AUTO && row->scheme != OCT_SCHEME_FLOAT) {
+            bool only_dynamic = op && op->quant == OCT_QUANT_RECURRENT && j->opts.scheme != OCT_SCHEME_DYNAMIC;
+            row->scheme = only_dynamic ? OCT_SCHEME_FLOAT : j->opts.scheme;
+            row->rule = asked ? asked : row->rule;
         }
         j->layer[j->n_layer++] = id;
     }
@@ -156,8 +160,11 @@ static oct_status product_weights(oct_qjob *j, const oct_calib *c, int id, oct_e
 static oct_status layer_weights(oct_qjob *j, const oct_calib *c, int id, oct_pool *pool, oct_err *err)
 {
     switch (j->node[id].role) {
-    case OCT_ROLE_PRODUCT:
-    case OCT_ROLE_DYNAMIC: return product_weights(j, c, id, err);
+    case OCT_ROLE_DYNAMIC:
+        if (oct_op_of(j->g, id)->quant == OCT_QUANT_RECURRENT)
+            return oct_quantize_recurrent(j, id, err);
+        return product_weights(j, c, id, err);
+    case OCT_ROLE_PRODUCT: return product_weights(j, c, id, err);
     case OCT_ROLE_BLOCKS: return oct_make_blocks(j, id, pool, err);
     default: return OCT_OK;
     }
@@ -218,6 +225,8 @@ static void describe(oct_qjob *j, int id)
     if (n->n_in > 1 && n->in[1] >= 0 && j->g->value[n->in[1]].konst)
         d->weight_count = j->g->value[n->in[1]].konst->count;
     const oct_op *op = oct_op_of(j->g, id);
+    if (op && op->quant == OCT_QUANT_RECURRENT && n->n_in > 2 && n->in[2] >= 0 && j->g->value[n->in[2]].konst)
+        d->weight_count += j->g->value[n->in[2]].konst->count;
     if (q->role == OCT_ROLE_HALF && d->weight_count && op->quant == OCT_QUANT_WEIGHTED) {
         d->weights = oct_half_type(j, id);
         d->sqnr_weights = oct_half_sqnr(j->g->value[n->in[1]].konst, d->weights);

@@ -76,6 +76,7 @@ struct oct_qjob {
     qvalue *value;     /* [n_values] */
     size_t n_nodes, n_values;
     qweights **weights; /* by node; NULL where there are none */
+    qweights **recurrence; /* of an LSTM: R, whose scales and codes are its own; all else is in weights, which is W */
     qblocks **blocks;   /* the same of weights in blocks; products of one matrix share them */
     const char **wanted; /* for oct_qjob_values */
     int *wanted_axes;
@@ -112,6 +113,12 @@ oct_status oct_quantized_copy(oct_qjob *j, oct_graph **copy, oct_err *err);
 /* weights.c: quantizes the weights and bias of a product whose input has a grid. For bias correction: real, the mean of
  * the activation per input channel, and rounded, that of what its codes stand for (the same when it was not measured); NULL: none. */
 oct_status oct_quantize_weights(oct_qjob *j, int node, const double *real, const double *rounded, size_t n, oct_err *err);
+
+/* weights.c: the type of weights that are proved safe from saturation or not, and the sentence that says why. */
+const char *oct_weights_type(const oct_qjob *j, oct_weight_type asked, bool safe, oct_dtype *type);
+/* recurrent.c: W and R of an LSTM, as DynamicQuantizeLSTM has them: codes [dirs][k][gates * hidden], scales [dirs][gates * hidden] or
+ * [dirs]. */
+oct_status oct_quantize_recurrent(oct_qjob *j, int node, oct_err *err);
 
 /* block_weights.c: how a row of the policy, or else the job, wants weights in blocks. */
 oct_nbits_form oct_block_form(const oct_qjob *j, const oct_policy_row *row);

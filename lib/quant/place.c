@@ -91,6 +91,31 @@ static void choose_product(oct_qjob *j, int id)
     }
 }
 
+static bool is_const_f32(const oct_qjob *j, const oct_node *n, int slot)
+{
+    return slot < n->n_in && is_const(j, n->in[slot]) && is_float(j, n->in[slot]) && j->g->value[n->in[slot]].konst->rank == 3;
+}
+
+static void choose_recurrent(oct_qjob *j, int id)
+{
+    qnode *q = &j->node[id];
+    const oct_node *n = &j->g->node[id];
+    if (q->row.scheme == OCT_SCHEME_FLOAT) {
+        q->why = q->row.rule;
+    } else if (q->row.scheme != OCT_SCHEME_DYNAMIC) {
+        q->why = "recurrent layers are quantized dynamically or not at all";
+    } else if (!oct_target_dynamic(j->opts.target, n->op)) {
+        q->why = "no dynamic form in the target";
+    } else if (!is_const_f32(j, n, 1) || !is_const_f32(j, n, 2)) { /* and so are X and the states, all of one type */
+        q->why = "its weights are not constants of float32";
+    } else if (oct_node_int(n, "layout", 0)) {
+        q->why = "the dynamic form has no batch in front";
+    } else {
+        q->role = OCT_ROLE_DYNAMIC;
+        q->why = q->row.rule;
+    }
+}
+
 /* ---- clamps ---- */
 
 /* A clamp behind an integer node joins its quantizer when nothing else sees the unclamped value. */
@@ -180,7 +205,7 @@ static bool candidate(const oct_qjob *j, int id, const char **why)
     const oct_node *n = &j->g->node[id];
     const oct_op *op = op_of(j, id);
     const oct_scheme scheme = j->node[id].row.scheme;
-    if (!op || op->quant == OCT_QUANT_NONE || op->quant == OCT_QUANT_WEIGHTED || n->n_captured || scheme == OCT_SCHEME_FP16 ||
+    if (!op || op->quant == OCT_QUANT_NONE || op->quant == OCT_QUANT_WEIGHTED || op->quant == OCT_QUANT_RECURRENT || n->n_captured || scheme == OCT_SCHEME_FP16 ||
         scheme == OCT_SCHEME_BF16)
         return false;
     if (scheme == OCT_SCHEME_FLOAT) {
@@ -367,6 +392,8 @@ oct_status oct_place(oct_qjob *j, oct_err *err)
         /* barred: a reason found while deciding. */
         if (op && op->quant == OCT_QUANT_WEIGHTED && !j->node[id].barred)
             choose_product(j, id);
+        if (op && op->quant == OCT_QUANT_RECURRENT)
+            choose_recurrent(j, id);
         if (j->node[id].barred)
             j->node[id].why = j->node[id].barred;
     }

@@ -159,7 +159,7 @@ static const oct_tensor *weights_of(const oct_graph *g, const oct_node *n)
 static bool is_layer(const oct_graph *g, int node)
 {
     const oct_op *op = oct_op_of(g, node);
-    return op && op->quant == OCT_QUANT_WEIGHTED && weights_of(g, &g->node[node]);
+    return op && (op->quant == OCT_QUANT_WEIGHTED || op->quant == OCT_QUANT_RECURRENT) && weights_of(g, &g->node[node]);
 }
 
 /* Whether no layer with constant weights stands before (after) the node. */

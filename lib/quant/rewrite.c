@@ -208,8 +208,7 @@ static oct_status weight_consts(oct_writer *w, const char *base, const qweights 
     return s;
 }
 
-/* The constant of the codes, in the type they are written in. */
-static oct_status new_codes(oct_writer *w, const qweights *q, const char *base, int *v, oct_err *err)
+oct_status oct_writer_codes(oct_writer *w, const qweights *q, const char *base, int *v, oct_err *err)
 {
     OCT_TRY(oct_writer_const(w, base, "_quantized", q->dtype, q->codes->rank, q->codes->dims, q->codes->data, v, err));
     uint8_t *bytes = (uint8_t *)(uintptr_t)w->g->value[*v].konst->data; /* our own copy */
@@ -258,7 +257,7 @@ static oct_status write_weights(oct_writer *w, int id, oct_err *err)
     const qweights *q = w->j->weights[id];
     int b = w->g->node[id].in[1], v, scale, zero, dq;
     const char *base = w->g->value[b].name;
-    OCT_TRY(new_codes(w, q, base, &v, err));
+    OCT_TRY(oct_writer_codes(w, q, base, &v, err));
     OCT_TRY(weight_consts(w, base, q, &scale, &zero, err));
     OCT_TRY(dequantized(w, base, v, scale, zero, q->axis, q->channels > 1, id, &dq, err));
     OCT_TRY(oct_graph_set_input(w->g, id, 1, dq, err));
@@ -271,7 +270,7 @@ static oct_status write_weights(oct_writer *w, int id, oct_err *err)
 static oct_status plain_matrix(oct_writer *w, const qweights *q, const char *base, int *v, oct_err *err)
 {
     if (q->axis == 1)
-        return new_codes(w, q, base, v, err);
+        return oct_writer_codes(w, q, base, v, err);
     int64_t rows = q->codes->dims[0], cols = q->codes->dims[1];
     uint8_t *t = oct_alloc((size_t)q->codes->count), flip = q->dtype == OCT_U8 ? 0x80 : 0;
     if (!t)
@@ -284,34 +283,48 @@ static oct_status plain_matrix(oct_writer *w, const qweights *q, const char *bas
     return s;
 }
 
+/* Codes, scale and zero point of the product's input; products that read one value share them. */
+static oct_status dynamic_input(oct_writer *w, int id, const char *base, int out[3], oct_err *err)
+{
+    oct_graph *g = w->g;
+    const int x = g->node[id].in[0];
+    for (size_t i = 0; i < g->value[x].n_uses; i++) {
+        const oct_node *n = &g->node[g->value[x].uses[i].node];
+        if (g->value[x].uses[i].slot == 0 && !n->domain[0] && strcmp(n->op, "DynamicQuantizeLinear") == 0 && n->n_out == 3 &&
+            n->out[0] >= 0 && n->out[1] >= 0 && n->out[2] >= 0) {
+            memcpy(out, n->out, 3 * sizeof *out);
+            return OCT_OK;
+        }
+    }
+    int node;
+    OCT_TRY(oct_writer_value(w, base, "_input_quantized", OCT_U8, x, &out[0], err));
+    OCT_TRY(oct_writer_value(w, base, "_input_scale", OCT_F32, -1, &out[1], err));
+    OCT_TRY(oct_writer_value(w, base, "_input_zero_point", OCT_U8, -1, &out[2], err));
+    OCT_TRY(oct_writer_node(w, "DynamicQuantizeLinear", &x, 1, out[0], id, &node, err));
+    OCT_TRY(oct_graph_set_output(g, node, 1, out[1], err));
+    return oct_graph_set_output(g, node, 2, out[2], err);
+}
+
 /* x -> DynamicQuantizeLinear -> MatMulInteger -> Cast -> Mul by (s_x * s_w) [-> Add bias], the form that ONNX Runtime fuses
  * to one operator. */
 static oct_status write_dynamic(oct_writer *w, int id, oct_err *err)
 {
     oct_graph *g = w->g;
     const qweights *q = w->j->weights[id];
-    int x = g->node[id].in[0], b = g->node[id].in[1], y = g->node[id].out[0];
+    int b = g->node[id].in[1], y = g->node[id].out[0];
     int bias = g->node[id].n_in > 2 ? g->node[id].in[2] : -1;
     const char *base = g->node[id].name[0] ? g->node[id].name : g->value[y].name, *wname = g->value[b].name;
-    int codes, scale, zero, xq, xs, xz, acc, real, mult, out, dyn, cast;
+    int codes, scale, zero, in[3], acc, real, mult, out, cast;
     OCT_TRY(plain_matrix(w, q, wname, &codes, err));
     OCT_TRY(weight_consts(w, wname, q, &scale, &zero, err));
-    OCT_TRY(oct_writer_value(w, base, "_input_quantized", OCT_U8, x, &xq, err));
-    OCT_TRY(oct_writer_value(w, base, "_input_scale", OCT_F32, -1, &xs, err));
-    OCT_TRY(oct_writer_value(w, base, "_input_zero_point", OCT_U8, -1, &xz, err));
+    OCT_TRY(dynamic_input(w, id, base, in, err));
     OCT_TRY(oct_writer_value(w, base, "_integer", OCT_S32, y, &acc, err));
     OCT_TRY(oct_writer_value(w, base, "_real", OCT_F32, y, &real, err));
     OCT_TRY(oct_writer_value(w, base, "_scale", OCT_F32, scale, &mult, err));
-    OCT_TRY(oct_writer_node(w, "DynamicQuantizeLinear", &x, 1, xq, id, &dyn, err));
-    OCT_TRY(oct_graph_set_output(g, dyn, 1, xs, err));
-    OCT_TRY(oct_graph_set_output(g, dyn, 2, xz, err));
-    OCT_TRY(oct_writer_node(w, "MatMulInteger", (int[]){ xq, codes, xz, zero }, 4, acc, id, NULL, err));
+    OCT_TRY(oct_writer_node(w, "MatMulInteger", (int[]){ in[0], codes, in[2], zero }, 4, acc, id, NULL, err));
     OCT_TRY(oct_writer_node(w, "Cast", &acc, 1, real, id, &cast, err));
     OCT_TRY(oct_node_set_int(g, cast, "to", OCT_F32, err));
-    const char *scales = oct_writer_name(w, base, "_scales");
-    if (!scales)
-        return oct_nomem(err);
-    OCT_TRY(oct_writer_node(w, "Mul", (int[]){ xs, scale }, 2, mult, id, NULL, err));
+    OCT_TRY(oct_writer_node(w, "Mul", (int[]){ in[1], scale }, 2, mult, id, NULL, err));
     out = y;
     if (bias >= 0)
         OCT_TRY(oct_writer_value(w, base, "_scaled", OCT_F32, y, &out, err));
@@ -336,7 +349,9 @@ static oct_status write_all(oct_writer *w, oct_err *err)
             memset(j->blocks[j->layer[i]]->written, -1, sizeof j->blocks[j->layer[i]]->written);
     for (size_t i = 0; i < j->n_layer; i++) {
         int id = j->layer[i];
-        if (j->node[id].role == OCT_ROLE_DYNAMIC && j->weights[id])
+        if (j->node[id].role == OCT_ROLE_DYNAMIC && j->recurrence[id])
+            OCT_TRY(oct_write_lstm(w, id, err));
+        else if (j->node[id].role == OCT_ROLE_DYNAMIC && j->weights[id])
             OCT_TRY(write_dynamic(w, id, err));
         else if (j->node[id].role == OCT_ROLE_BLOCKS)
             OCT_TRY(oct_write_blocks(w, id, err));

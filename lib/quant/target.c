@@ -12,20 +12,20 @@ static const oct_target targets[] = {
       .products = " Conv Gemm MatMul ",
       .integer_ops = " Add Mul Concat Sigmoid LeakyRelu GlobalAveragePool AveragePool MaxPool Reshape Transpose Flatten Squeeze "
                      "Unsqueeze Slice DepthToSpace Gather Split Resize ",
-      .dynamic = " MatMul Gemm " },
+      .dynamic = " MatMul Gemm LSTM " },
     { .name = "onnxruntime-vnni",
       .summary = "ONNX Runtime on CPUs with AVX-512 VNNI or AVX-VNNI, and on ARM",
       .conv_needs_output = true,
       .products = " Conv Gemm MatMul ",
       .integer_ops = " Add Mul Concat Sigmoid LeakyRelu GlobalAveragePool AveragePool MaxPool Reshape Transpose Flatten Squeeze "
                      "Unsqueeze Slice DepthToSpace Gather Split Resize ",
-      .dynamic = " MatMul Gemm " },
+      .dynamic = " MatMul Gemm LSTM " },
     { .name = "octet",
       .summary = "our own runtime on this CPU",
       .products = " Conv ConvTranspose Gemm MatMul ",
       .integer_ops = " Add Mul Concat Sigmoid LeakyRelu Tanh HardSwish HardSigmoid Elu Swish GlobalAveragePool AveragePool MaxPool "
                      "GlobalMaxPool Reshape Transpose Flatten Squeeze Unsqueeze Slice DepthToSpace SpaceToDepth Gather Split Resize ",
-      .dynamic = " MatMul Gemm " },
+      .dynamic = " MatMul Gemm LSTM " },
 };
 
 const oct_target *oct_target_find(const char *name)

@@ -241,25 +241,29 @@ static bool pairs_safe(const oct_qjob *j, qweights *q, int node)
     return q->safe;
 }
 
+const char *oct_weights_type(const oct_qjob *j, oct_weight_type asked, bool safe, oct_dtype *type)
+{
+    *type = asked == OCT_WEIGHT_U8 || (j->opts.target->saturates && !safe) ? OCT_U8 : OCT_S8;
+    if (asked == OCT_WEIGHT_U8)
+        return "u8 weights, as the policy says";
+    if (!j->opts.target->saturates)
+        return NULL;
+    return safe ? "s8 weights, proved safe from saturation" : "u8 weights: s8 could saturate 16 bits on CPUs without VNNI";
+}
+
 /* What keeps 16-bit pair sums from saturating in the target; false when the codes must be rounded again to fewer bits. */
 static bool remedy(const oct_qjob *j, qweights *q, int node, oct_weight_type asked, oct_dtype activations)
 {
+    /* ONNX Runtime takes s8 activations with s8 weights alone: u8 ones would leave the layer in float. */
+    if (activations == OCT_S8)
+        asked = OCT_WEIGHT_S8;
+    const bool safe = asked != OCT_WEIGHT_U8 && j->opts.target->saturates && pairs_safe(j, q, node);
+    q->remedy = oct_weights_type(j, asked, safe, &q->dtype);
+    if (activations != OCT_S8 || q->dtype == OCT_S8)
+        return true;
     q->dtype = OCT_S8;
-    q->remedy = NULL;
-    if (asked == OCT_WEIGHT_U8 && activations != OCT_S8) {
-        q->dtype = OCT_U8;
-        q->remedy = "u8 weights, as the policy says";
-    } else if (j->opts.target->saturates && pairs_safe(j, q, node)) {
-        q->remedy = "s8 weights, proved safe from saturation";
-    } else if (j->opts.target->saturates && activations == OCT_S8) {
-        /* ONNX Runtime takes s8 activations with s8 weights alone: u8 ones would leave the layer in float. */
-        q->remedy = "7-bit weights: s8 could saturate 16 bits on CPUs without VNNI, and s8 activations rule out u8";
-        return false;
-    } else if (j->opts.target->saturates) {
-        q->dtype = OCT_U8;
-        q->remedy = "u8 weights: s8 could saturate 16 bits on CPUs without VNNI";
-    }
-    return true;
+    q->remedy = "7-bit weights: s8 could saturate 16 bits on CPUs without VNNI, and s8 activations rule out u8";
+    return false;
 }
 
 /* Scales, codes and bias with weights within -limit..limit. */

@@ -21,6 +21,11 @@ oct_status oct_writer_const(oct_writer *w, const char *base, const char *suffix,
 /* A node of the default domain, named by what it makes, since names of values differ. node may be NULL. */
 oct_status oct_writer_node(oct_writer *w, const char *op, const int *in, int n_in, int out, int before, int *node, oct_err *err);
 
+/* The constant of a product's codes, in the type they are written in. */
+oct_status oct_writer_codes(oct_writer *w, const qweights *q, const char *base, int *v, oct_err *err);
+
+/* write_lstm.c: an LSTM whose weights are quantized, as com.microsoft.DynamicQuantizeLSTM. */
+oct_status oct_write_lstm(oct_writer *w, int id, oct_err *err);
 /* write_blocks.c: weights in blocks, as MatMulNBits or behind DequantizeLinear. */
 oct_status oct_write_blocks(oct_writer *w, int id, oct_err *err);
 

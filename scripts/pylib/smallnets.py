@@ -1,4 +1,4 @@
-"""Small networks of products and recurrent operators with random weights, in the forms that exporters write, and samples for them."""
+"""Small networks of products and recurrent layers with random weights, in the forms that exporters write, and samples for them."""
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
@@ -64,6 +64,27 @@ def encoder(path, layers=2, width=64, inner=160, words=50, heads=4, length=12, s
     pooled = n.node("Gemm", [first, n.const(n.weights(width, width), "pooler.weight"), n.const(n.small(width))], "pooler", transB=1)
     n.save(path, [helper.make_tensor_value_info("ids", TensorProto.INT64, ["batch", "length"])], [x, n.node("Tanh", [pooled])])
     return [n.rng.integers(0, words, (1, length)) for _ in range(4)]
+
+
+def recurrent(path, kinds=("LSTM", "LSTM"), words=40, inputs=24, hidden=32, classes=7, length=15, seed=3):
+    """Recurrent layers in both directions but the last, which walks backwards from a given state; then a MatMul and Add.
+    Samples int64[1][length]."""
+    n = Net(seed)
+    x = n.node("Gather", [n.const(n.weights(words, inputs, fan=1)), n.node("Transpose", ["ids"], perm=[1, 0])])
+    width = inputs
+    for i, kind in enumerate(kinds):
+        last = i + 1 == len(kinds)
+        gates, dirs = {"LSTM": 4, "GRU": 3, "RNN": 1}[kind], 1 if last else 2
+        w, r = n.weights(dirs, gates * hidden, width, fan=width), n.weights(dirs, gates * hidden, hidden, fan=hidden)
+        b, h = n.weights(dirs, 2 * gates * hidden, fan=hidden), n.small(dirs, 1, hidden)
+        state = [n.const(v) for v in ([h, n.small(dirs, 1, hidden)] if kind == "LSTM" else [h])] if last else []
+        x = n.node(kind, [x, *(n.const(v, f"{kind.lower()}{i}.{part}") for v, part in ((w, "w"), (r, "r"), (b, "b"))), *([""] + state if last else [])],
+                   f"{kind.lower()}{i}", hidden_size=hidden, direction="reverse" if last else "bidirectional")
+        x = n.node("Reshape", [n.node("Transpose", [x], perm=[0, 2, 1, 3]), n.const(np.array([0, 0, dirs * hidden]))])
+        width = dirs * hidden
+    y = n.node("Transpose", [n.linear(x, width, classes, "head")], perm=[1, 0, 2])
+    n.save(path, [helper.make_tensor_value_info("ids", TensorProto.INT64, [1, "length"])], [y])
+    return [n.rng.integers(0, words, (1, length)) for _ in range(6)]
 
 
 def perceptron(path, sizes=(100, 70, 50, 9), seed=2):

@@ -272,9 +272,152 @@ static void saturation_proof_covers_both_orders(void **state)
     assert_true(oct_pairs_safe(&n, &x, 0));
 }
 
+/* ------------------------------------------------------------------ dynamic */
+
+enum { DIRS = 2, INPUTS = 9, HIDDEN = 5, ROWS = 4 * HIDDEN };
+
+/* x[7,1,9] -> LSTM both ways with peepholes and given states -> y and y_h; a GRU beside it, and two products of y_h. */
+static oct_graph *recurrent(void)
+{
+    oct_graph *g = net_graph(14);
+    int v, x = net_input(g, "x", OCT_F32, "7,1,9");
+    int y = NET_NODE(g, "LSTM", "lstm", "y", x, net_random(g, "w", "2,20,9", 1), net_random(g, "r", "2,20,5", 2),
+                     net_random(g, "b", "2,40", 3), -1, net_random(g, "h", "2,1,5", 4), -1, net_random(g, "p", "2,15", 5));
+    net_int(g, "hidden_size", HIDDEN);
+    net_int(g, "layout", 0);
+    net_str(g, "direction", "bidirectional");
+    net_float(g, "clip", 3.0f);
+    GOOD(oct_graph_add_value(g, "y_h", OCT_UNDEFINED, &v, err));
+    GOOD(oct_graph_set_output(g, net_last, 1, v, err));
+    net_output(g, y);
+    net_output(g, NET_NODE(g, "GRU", "gru", "z", x, net_random(g, "gw", "1,9,9", 6), net_random(g, "gr", "1,9,3", 7)));
+    net_int(g, "hidden_size", 3);
+    net_output(g, NET_NODE(g, "MatMul", "first", "first_y", v, net_random(g, "m", "5,6", 8)));
+    net_output(g, NET_NODE(g, "MatMul", "second", "second_y", v, net_random(g, "n", "5,4", 9)));
+    return g;
+}
+
+static work dynamic(oct_graph *g, const char *rules, const char *target, oct_scheme scheme)
+{
+    work w = { NULL };
+    GOOD(oct_policy_create(NULL, &w.policy, err));
+    if (rules)
+        GOOD(oct_policy_add(w.policy, rules, "test", err));
+    oct_qjob_opts o = { .policy = w.policy, .target = oct_target_find(target), .scheme = scheme };
+    GOOD(oct_qjob_create(g, &o, &w.job, err));
+    GOOD(oct_qjob_decide(w.job, NULL, err));
+    return w;
+}
+
+/* Codes of one matrix, turned, against scales by row; flip: of unsigned codes. */
+static void same_codes(const oct_graph *g, const oct_node *n, int slot, int grid, const float *w, int k, int limit, int flip)
+{
+    const uint8_t *codes = g->value[n->in[slot]].konst->data;
+    const float *scale = g->value[n->in[grid]].konst->data;
+    const oct_tensor *zero = g->value[n->in[grid + 1]].konst;
+    assert_int_equal(zero->count, DIRS * ROWS);
+    for (int r = 0; r < DIRS * ROWS; r++) {
+        float top = 0;
+        for (int i = 0; i < k; i++)
+            top = fmaxf(top, fabsf(w[r * k + i]));
+        assert_float_equal(scale[r], top / (float)limit, 0);
+        assert_int_equal(((const uint8_t *)zero->data)[r], flip);
+        for (int i = 0; i < k; i++) {
+            const int code = codes[r / ROWS * ROWS * k + i * ROWS + r % ROWS] ^ flip;
+            assert_int_equal((int8_t)code, (int)rintf(w[r * k + i] / scale[r]));
+        }
+    }
+}
+
+static void lstm_becomes_dynamic(void **state)
+{
+    static const struct {
+        const char *rules, *target;
+        int limit, flip;
+        const char *remedy;
+    } each[] = { { NULL, "onnxruntime-x86", 127, 128, "u8 weights: s8 could saturate" },
+                 { NULL, "onnxruntime-vnni", 127, 0, NULL },
+                 { "op:LSTM - s7 - -\n", "onnxruntime-x86", 64, 0, "proved safe" },
+                 { "op:LSTM - u8 - -\n", "octet", 127, 128, "as the policy says" } };
+    static float want[2000], got[2000], w[DIRS * ROWS * INPUTS], r[DIRS * ROWS * HIDDEN];
+    for (size_t i = 0; i < OCT_COUNT(each); i++) {
+        oct_graph *g = recurrent();
+        const size_t n = net_run(g, want, OCT_COUNT(want));
+        memcpy(w, g->value[oct_graph_find(g, "w")].konst->data, sizeof w);
+        memcpy(r, g->value[oct_graph_find(g, "r")].konst->data, sizeof r);
+        work k = dynamic(g, each[i].rules, each[i].target, OCT_SCHEME_DYNAMIC);
+        const oct_layer_decision *d = layer(&k, "lstm");
+        assert_int_equal(d->scheme, OCT_SCHEME_DYNAMIC);
+        assert_int_equal(d->weights, each[i].flip ? OCT_U8 : OCT_S8);
+        assert_int_equal(d->weight_count, DIRS * ROWS * (INPUTS + HIDDEN));
+        assert_true(d->sqnr_weights > 35);
+        each[i].remedy ? assert_non_null(strstr(d->remedy, each[i].remedy)) : assert_null(d->remedy);
+        assert_int_equal(layer(&k, "gru")->scheme, OCT_SCHEME_FLOAT);
+        GOOD(oct_qjob_rewrite(k.job, err));
+        const oct_node *node = net_producer(g, "y");
+        assert_string_equal(node->op, "DynamicQuantizeLSTM");
+        assert_string_equal(node->domain, "com.microsoft");
+        assert_string_equal(node->name, "lstm");
+        assert_ptr_equal(node, net_producer(g, "y_h"));
+        assert_int_equal(node->n_in, 12);
+        assert_int_equal(node->in[4], -1);
+        assert_int_equal(node->in[5], oct_graph_find(g, "h"));
+        assert_int_equal(node->in[7], oct_graph_find(g, "p"));
+        assert_null(oct_node_attr(node, "layout"));
+        assert_string_equal(oct_node_str(node, "direction", ""), "bidirectional");
+        assert_float_equal(oct_node_float(node, "clip", 0), 3.0f, 0);
+        same_codes(g, node, 1, 8, w, INPUTS, each[i].limit, each[i].flip);
+        same_codes(g, node, 2, 10, r, HIDDEN, each[i].limit, each[i].flip);
+        assert_int_equal(net_run(g, got, OCT_COUNT(got)), n);
+        assert_true(net_error(want, got, n) < 0.03);
+        assert_true(net_error(want, got, n) > 0);
+        stop(&k, g);
+    }
+}
+
+/* Both products read the same codes. */
+static void products_share_codes(void **state)
+{
+    oct_graph *g = recurrent();
+    work k = dynamic(g, NULL, "onnxruntime-x86", OCT_SCHEME_AUTO);
+    assert_int_equal(layer(&k, "lstm")->scheme, OCT_SCHEME_DYNAMIC);
+    GOOD(oct_qjob_rewrite(k.job, err));
+    assert_int_equal(net_count(g, "DynamicQuantizeLinear"), 1);
+    assert_int_equal(net_count(g, "MatMulInteger"), 2);
+    stop(&k, g);
+}
+
+/* Other schemes leave recurrent layers alone, and so does a state that batches come first in. */
+static void lstm_stays_float(void **state)
+{
+    oct_graph *g = recurrent();
+    work k = dynamic(g, NULL, "onnxruntime-x86", OCT_SCHEME_WEIGHT_ONLY);
+    assert_int_equal(layer(&k, "lstm")->scheme, OCT_SCHEME_FLOAT);
+    stop(&k, g);
+    g = recurrent();
+    k = dynamic(g, "op:LSTM static\n", "onnxruntime-x86", OCT_SCHEME_AUTO);
+    assert_non_null(strstr(layer(&k, "lstm")->why, "dynamically or not at all"));
+    stop(&k, g);
+    g = recurrent();
+    k = dynamic(g, "op:GRU dynamic\n", "octet", OCT_SCHEME_AUTO);
+    assert_non_null(strstr(layer(&k, "gru")->why, "no dynamic form"));
+    stop(&k, g);
+    g = net_graph(14);
+    net_output(g, NET_NODE(g, "LSTM", "lstm", "y", net_input(g, "x", OCT_F32, "1,7,9"), net_random(g, "w", "1,20,9", 1),
+                           net_random(g, "r", "1,20,5", 2)));
+    net_int(g, "hidden_size", HIDDEN);
+    net_int(g, "layout", 1);
+    k = dynamic(g, NULL, "onnxruntime-x86", OCT_SCHEME_DYNAMIC);
+    assert_non_null(strstr(layer(&k, "lstm")->why, "batch in front"));
+    stop(&k, g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lstm_becomes_dynamic),
+        cmocka_unit_test(products_share_codes),
+        cmocka_unit_test(lstm_stays_float),
         cmocka_unit_test(weights_and_bias_follow_the_formula),
         cmocka_unit_test(bias_correction_restores_the_mean),
         cmocka_unit_test(quantizer_does_the_relu),

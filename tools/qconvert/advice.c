@@ -23,10 +23,9 @@ static oct_status forecast(const session *s, gain *out, oct_err *err)
         st = oct_qjob_create(m->graph, &o, &job, err);
     for (size_t i = 0; st == OCT_OK && i < oct_qjob_n_layers(job); i++) {
         oct_layer_plan p = oct_qjob_plan(job, i);
-        const oct_node *n = &m->graph->node[p.node];
         if (!is_product(m->graph, p.node))
             continue;
-        int64_t weights = m->graph->value[n->in[1]].konst->count, macs = layer_macs(m->graph, p.node);
+        int64_t weights = layer_weights(m->graph, p.node), macs = layer_macs(m->graph, p.node);
         out->all++;
         out->all_weights += weights;
         out->all_macs += macs;
@@ -76,8 +75,9 @@ oct_status advice_print(const session *s, oct_err *err)
     gain n = { 0 };
     char text[32], part[32];
     size_t now = 0;
-    if (strcmp(s->a->model, "-") == 0 || s->scheme == OCT_SCHEME_BF16)
-        return OCT_OK;
+    if (strcmp(s->a->model, "-") == 0 || s->scheme == OCT_SCHEME_BF16 || s->scheme == OCT_SCHEME_DYNAMIC ||
+        s->scheme == OCT_SCHEME_WEIGHT_ONLY)
+        return OCT_OK; /* nothing would change */
     if (s->scheme == OCT_SCHEME_FP16) {
         fputs("\nThere were no samples: whether the activations stay within float16's 65504 is not known. With --data the layers\n"
               "of which they do not are found, and stay float.\n", f);

@@ -22,10 +22,31 @@ static const oct_tensor *weights(const oct_graph *g, int node)
     return n->n_in > 1 && n->in[1] >= 0 ? g->value[n->in[1]].konst : NULL;
 }
 
+static bool is_recurrent(const oct_graph *g, int node)
+{
+    const oct_op *op = oct_op_of(g, node);
+    return op && op->quant == OCT_QUANT_RECURRENT;
+}
+
 bool is_product(const oct_graph *g, int node)
 {
     const oct_op *op = oct_op_of(g, node);
-    return op && op->quant == OCT_QUANT_WEIGHTED && weights(g, node);
+    return op && (op->quant == OCT_QUANT_WEIGHTED || op->quant == OCT_QUANT_RECURRENT) && weights(g, node);
+}
+
+int64_t layer_weights(const oct_graph *g, int node)
+{
+    const oct_node *n = &g->node[node];
+    const oct_tensor *w = weights(g, node), *r = is_recurrent(g, node) && n->in[2] >= 0 ? g->value[n->in[2]].konst : NULL;
+    return (w ? w->count : 0) + (r ? r->count : 0);
+}
+
+/* Of a sequence of one batch, 0 when its length is free. */
+static int64_t recurrent_macs(const oct_graph *g, int node)
+{
+    const oct_shape *x = &g->value[g->node[node].in[0]].shape;
+    int64_t macs;
+    return x->rank == 3 && x->d[0].n > 0 && !__builtin_mul_overflow(x->d[0].n, layer_weights(g, node), &macs) ? macs : 0;
 }
 
 /* Elements of the output for a batch of one, 0 when other dimensions are free. */
@@ -48,6 +69,8 @@ int64_t layer_macs(const oct_graph *g, int node)
     int64_t out = outputs(g, node), per, macs;
     if (!w || w->rank < 2 || !w->count)
         return 0;
+    if (is_recurrent(g, node))
+        return recurrent_macs(g, node);
     bool conv = strcmp(n->op, "Conv") == 0, transposed = strcmp(n->op, "Gemm") == 0 && oct_node_int(n, "transB", 0);
     per = w->count / w->dims[conv || transposed ? 0 : w->rank - 1];
     return __builtin_mul_overflow(out, per, &macs) ? 0 : macs;

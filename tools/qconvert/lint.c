@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "cli/text_table.h"
+#include "ops/op.h"
 
 #include <string.h>
 
@@ -23,6 +24,8 @@ static int64_t depth(const oct_graph *g, int node)
     if (!is_product(g, node))
         return 0;
     const oct_tensor *w = g->value[n->in[1]].konst;
+    if (oct_op_of(g, node)->quant == OCT_QUANT_RECURRENT)
+        return w->rank == 3 ? w->dims[2] : 0;
     bool rows = strcmp(n->op, "Conv") == 0 || (strcmp(n->op, "Gemm") == 0 && oct_node_int(n, "transB", 0));
     return w->rank >= 2 && w->count ? w->count / w->dims[rows ? 0 : w->rank - 1] : 0;
 }

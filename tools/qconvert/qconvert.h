@@ -75,6 +75,7 @@ layer_count count_layers(const session *s);
 oct_status session_layers(session *s, oct_err *err);
 const char *layer_name(const oct_graph *g, int node, const char *own);
 bool is_product(const oct_graph *g, int node);
+int64_t layer_weights(const oct_graph *g, int node); /* how many; 0: none, or not constant */
 int64_t layer_macs(const oct_graph *g, int node);
 static inline bool is_quantized(const layer *l)
 {

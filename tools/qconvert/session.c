@@ -135,7 +135,7 @@ static void warn_quantized(const session *s)
     for (size_t i = 0; i < g->n_order; i++) {
         const char *op = g->node[g->order[i]].op;
         n += strcmp(op, "DequantizeLinear") == 0 || strncmp(op, "QLinear", 7) == 0 || strcmp(op, "MatMulInteger") == 0 ||
-             strcmp(op, "MatMulNBits") == 0;
+             strcmp(op, "MatMulNBits") == 0 || strncmp(op, "DynamicQuantize", 15) == 0;
     }
     if (n)
         oct_cli_warn(s->cli, "%s is quantized already (%zu nodes); what is quantized stays as it is", s->a->model, n);
