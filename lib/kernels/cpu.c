@@ -22,7 +22,13 @@ static const struct {
     { "i8mm", OCT_ISA_NEON | OCT_ISA_DOTPROD | OCT_ISA_I8MM },
 };
 
-#if defined(__x86_64__)
+#if defined(OCT_SIMDE)
+/* Every instruction is there, in C. */
+static oct_isa detect(void)
+{
+    return OCT_ISA_AVX2 | OCT_ISA_AVXVNNI | OCT_ISA_AVX512 | OCT_ISA_AVX512VNNI;
+}
+#elif defined(__x86_64__)
 #include <cpuid.h>
 
 static uint64_t xgetbv(void)

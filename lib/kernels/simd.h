@@ -1,10 +1,11 @@
-/* lib/kernels/simd.h -- the one place intrinsics come from. A build with OCT_SIMDE puts SIMDe
- * underneath, so that kernels for newer instruction sets are checked on older machines. */
+/* lib/kernels/simd.h -- the one place intrinsics come from. A build with OCT_SIMDE puts SIMDe underneath, so that every
+ * x86 kernel can be checked on a machine without its instructions; what SIMDe lacks is in simd_portable.h. */
 #ifndef OCT_KERNELS_SIMD_H
 #define OCT_KERNELS_SIMD_H
 
 #if defined(OCT_SIMDE)
 #define SIMDE_ENABLE_NATIVE_ALIASES
+#define SIMDE_NO_INLINE
 #include <simde/x86/avx512.h>
 #include <simde/x86/f16c.h>
 #include <simde/x86/fma.h>
@@ -18,6 +19,11 @@
 #define OCT_INLINE static inline __attribute__((always_inline))
 
 /* Makes the compiler finish v here, in a register: it would otherwise regroup sums and then run out of registers. */
+#if defined(OCT_SIMDE)
+#define OCT_KEEP(v) ((void)(v))
+#include "kernels/simd_portable.h"
+#else
 #define OCT_KEEP(v) __asm__("" : "+x"(v))
+#endif
 
 #endif

@@ -7,7 +7,7 @@ static const oct_elem_table tables[] = {
 #include "kernels/elem/elem.inc"
 #undef OCT_K
     },
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(OCT_SIMDE)
     { "avx2", OCT_ISA_AVX2,
 #define OCT_K(name, args) oct_##name##__avx2,
 #include "kernels/elem/elem.inc"

@@ -4,9 +4,8 @@
  * 16-bit pairs, and the panel holds its weights in the same order, for one vpmaddwd each. Even k go over all rows
  * before odd ones and sums are kept in order: grouped otherwise, they do not fit the registers. */
 #include "kernels/qgemm/kernels.h"
+#include "kernels/qgemm/quad.h"
 #include "kernels/simd.h"
-
-#include <string.h>
 
 typedef struct pair {
     __m256i lo, hi;
@@ -42,19 +41,6 @@ OCT_INLINE __m256i widen(const int8_t *b)
     return _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)b));
 }
 
-OCT_INLINE uint32_t word(const uint8_t *a)
-{
-    uint32_t v;
-    memcpy(&v, a, 4);
-    return v;
-}
-
-/* The last 1 to 3 bytes of a row; the weights beside the rest are zero. */
-OCT_INLINE uint32_t part(const uint8_t *a, size_t n)
-{
-    return a[0] | (n > 1 ? (uint32_t)a[1] << 8 : 0) | (n > 2 ? (uint32_t)a[2] << 16 : 0);
-}
-
 #define ROWS ROW(0) ROW(1) ROW(2) ROW(3)
 
 OCT_INLINE void tile(const size_t m, const uint8_t flip, size_t taps, size_t kc, const uint8_t *const *a, const int8_t *b,
@@ -69,21 +55,21 @@ OCT_INLINE void tile(const size_t m, const uint8_t flip, size_t taps, size_t kc,
         size_t k = 0;
         for (; k + 4 <= kc; k += 4, b += 64) {
             const __m256i b0 = widen(b), b1 = widen(b + 16);
-#define ROW(i) if (m > i) v##i = add(v##i, even(spread(word(a##i + k), flip)), b0, b1);
+#define ROW(i) if (m > i) v##i = add(v##i, even(spread(oct_quad(a##i + k), flip)), b0, b1);
             ROWS
 #undef ROW
             const __m256i b2 = widen(b + 32), b3 = widen(b + 48);
-#define ROW(i) if (m > i) v##i = add(v##i, odd(spread(word(a##i + k), flip)), b2, b3);
+#define ROW(i) if (m > i) v##i = add(v##i, odd(spread(oct_quad(a##i + k), flip)), b2, b3);
             ROWS
 #undef ROW
         }
         if (k < kc) {
             const __m256i b0 = widen(b), b1 = widen(b + 16);
-#define ROW(i) if (m > i) v##i = add(v##i, even(spread(part(a##i + k, kc - k), flip)), b0, b1);
+#define ROW(i) if (m > i) v##i = add(v##i, even(spread(oct_quad_part(a##i + k, kc - k), flip)), b0, b1);
             ROWS
 #undef ROW
             const __m256i b2 = widen(b + 32), b3 = widen(b + 48);
-#define ROW(i) if (m > i) v##i = add(v##i, odd(spread(part(a##i + k, kc - k), flip)), b2, b3);
+#define ROW(i) if (m > i) v##i = add(v##i, odd(spread(oct_quad_part(a##i + k, kc - k), flip)), b2, b3);
             ROWS
 #undef ROW
             b += 64;

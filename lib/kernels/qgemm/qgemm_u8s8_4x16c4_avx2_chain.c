@@ -6,6 +6,7 @@
 #include "kernels/qgemm/qchain.h"
 #include "kernels/simd.h"
 
+#if !defined(OCT_SIMDE)
 typedef struct pair {
     __m256i lo, hi;
 } pair;
@@ -176,3 +177,4 @@ void oct_qgemm_u8s8_4x16c4__avx2_chain(size_t m, size_t n, size_t taps, size_t k
     else
         (flip ? one_flipped : one)(taps, kc, a, b, c);
 }
+#endif

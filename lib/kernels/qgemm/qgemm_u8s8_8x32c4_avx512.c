@@ -1,9 +1,8 @@
 /* lib/kernels/qgemm/qgemm_u8s8_8x32c4_avx512.c -- 8 rows by 32 columns, vpmaddwd on bytes widened to 16 bits: the
  * AVX2 kernel's arithmetic in 512-bit registers, for CPUs without VNNI. */
 #include "kernels/qgemm/kernels.h"
+#include "kernels/qgemm/quad.h"
 #include "kernels/simd.h"
-
-#include <string.h>
 
 typedef struct pair {
     __m512i lo, hi;
@@ -25,19 +24,6 @@ OCT_INLINE __m512i widen(const int8_t *b)
     return _mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *)(const void *)b));
 }
 
-OCT_INLINE uint32_t word(const uint8_t *a)
-{
-    uint32_t v;
-    memcpy(&v, a, 4);
-    return v;
-}
-
-/* The last 1 to 3 bytes of a row; the weights beside the rest are zero. */
-OCT_INLINE uint32_t part(const uint8_t *a, size_t n)
-{
-    return a[0] | (n > 1 ? (uint32_t)a[1] << 8 : 0) | (n > 2 ? (uint32_t)a[2] << 16 : 0);
-}
-
 #define ROWS ROW(0) ROW(1) ROW(2) ROW(3) ROW(4) ROW(5) ROW(6) ROW(7)
 
 OCT_INLINE void tile(const size_t m, const uint8_t flip, size_t taps, size_t kc, const uint8_t *const *a, const int8_t *b,
@@ -53,13 +39,13 @@ OCT_INLINE void tile(const size_t m, const uint8_t flip, size_t taps, size_t kc,
         size_t k = 0;
         for (; k + 4 <= kc; k += 4, b += 128) {
             const __m512i b0 = widen(b), b1 = widen(b + 32), b2 = widen(b + 64), b3 = widen(b + 96);
-#define ROW(i) if (m > i) v##i = step(v##i, word(a##i + k), flip, b0, b1, b2, b3);
+#define ROW(i) if (m > i) v##i = step(v##i, oct_quad(a##i + k), flip, b0, b1, b2, b3);
             ROWS
 #undef ROW
         }
         if (k < kc) {
             const __m512i b0 = widen(b), b1 = widen(b + 32), b2 = widen(b + 64), b3 = widen(b + 96);
-#define ROW(i) if (m > i) v##i = step(v##i, part(a##i + k, kc - k), flip, b0, b1, b2, b3);
+#define ROW(i) if (m > i) v##i = step(v##i, oct_quad_part(a##i + k, kc - k), flip, b0, b1, b2, b3);
             ROWS
 #undef ROW
             b += 128;

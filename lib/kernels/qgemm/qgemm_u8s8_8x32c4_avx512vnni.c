@@ -1,22 +1,8 @@
 /* lib/kernels/qgemm/qgemm_u8s8_8x32c4_avx512vnni.c -- 8 rows by 32 columns, vpdpbusd: four products and their sum in 32
  * bits, exact. */
 #include "kernels/qgemm/kernels.h"
+#include "kernels/qgemm/quad.h"
 #include "kernels/simd.h"
-
-#include <string.h>
-
-OCT_INLINE uint32_t word(const uint8_t *a)
-{
-    uint32_t v;
-    memcpy(&v, a, 4);
-    return v;
-}
-
-/* The last 1 to 3 bytes of a row; the weights beside the rest are zero. */
-OCT_INLINE uint32_t part(const uint8_t *a, size_t n)
-{
-    return a[0] | (n > 1 ? (uint32_t)a[1] << 8 : 0) | (n > 2 ? (uint32_t)a[2] << 16 : 0);
-}
 
 #define ROWS ROW(0) ROW(1) ROW(2) ROW(3) ROW(4) ROW(5) ROW(6) ROW(7)
 
@@ -43,13 +29,13 @@ OCT_INLINE void tile(const size_t m, const bool wide, const uint8_t flip, size_t
         size_t k = 0;
         for (; k + 4 <= kc; k += 4, b += 128) {
             const __m512i b0 = _mm512_loadu_si512(b), b1 = wide ? _mm512_loadu_si512(b + 64) : b0;
-#define ROW(i) STEP(i, word(a##i + k))
+#define ROW(i) STEP(i, oct_quad(a##i + k))
             ROWS
 #undef ROW
         }
         if (k < kc) {
             const __m512i b0 = _mm512_loadu_si512(b), b1 = wide ? _mm512_loadu_si512(b + 64) : b0;
-#define ROW(i) STEP(i, part(a##i + k, kc - k))
+#define ROW(i) STEP(i, oct_quad_part(a##i + k, kc - k))
             ROWS
 #undef ROW
             b += 128;
