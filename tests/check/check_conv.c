@@ -1,6 +1,6 @@
 /* tests/check/check_conv.c -- convolutions against loops over the formula of the ONNX operator. */
 #include "check.h"
-#include "kernels/conv/kernels.h"
+#include "kernels/conv/qdw_columns.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -56,6 +56,20 @@ static oct_conv_geom random_geom(oct_check *t, size_t turn)
         g.ldx = g.c + (int64_t)oct_check_below(t, 9);
         g.ldy = g.oc + (int64_t)oct_check_below(t, 9);
     }
+    return g;
+}
+
+/* Depthwise, 3x3, every width of 16 channels and more in turn. */
+static oct_conv_geom depthwise_geom(oct_check *t, size_t turn)
+{
+    oct_conv_geom g;
+    oct_conv_geom_init(&g);
+    random_axis(t, &g.h, &g.oh, &g.kh, &g.sh, &g.dh, &g.ph, false, 6);
+    random_axis(t, &g.w, &g.ow, &g.kw, &g.sw, &g.dw, &g.pw, false, 45);
+    g.kh = g.kw = 3;
+    g.n = 2;
+    g.c = g.oc = g.groups = 16 + (int64_t)turn % 60;
+    g.ldx = turn % 3 ? 0 : g.c + 5;
     return g;
 }
 
@@ -210,9 +224,8 @@ static void naive_q_one(void *arg, const oct_conv_geom *g, int64_t n, const int6
     c->acc[pixel * (size_t)g->oc + (size_t)oc] = (int32_t)(uint32_t)v;
 }
 
-static void check_qconv_case(oct_check *t, size_t turn)
+static void check_qconv_case(oct_check *t, const oct_conv_geom g)
 {
-    const oct_conv_geom g = random_geom(t, turn);
     const size_t nx = input_size(&g), ny = output_size(&g), nw = (size_t)(g.c / g.groups * g.oc) * oct_conv_taps(&g);
     const size_t oc = (size_t)g.oc, pixels = oct_conv_pixels(&g), ldy = (size_t)(g.ldy ? g.ldy : g.oc);
     const uint32_t r = oct_check_random(t);
@@ -265,7 +278,9 @@ void check_sconv(oct_check *t)
 void check_qconv(oct_check *t)
 {
     for (size_t i = 0; i < 400; i++)
-        check_qconv_case(t, i);
+        check_qconv_case(t, random_geom(t, i));
+    for (size_t i = 0; i < 120; i++)
+        check_qconv_case(t, depthwise_geom(t, i));
 }
 
 /* Depthwise kernels on their own, every width, some pixels. */
@@ -315,10 +330,86 @@ static void check_dw_width(oct_check *t, size_t px, size_t c, size_t taps)
     oct_check_release(t);
 }
 
+/* Pointers of neighbouring pixels, as a convolution of this stride and dilation has them; some lead elsewhere. */
+static void point_columns(oct_check *t, size_t px, size_t c, size_t stride, size_t dilation, const uint8_t *image, size_t width,
+                          const uint8_t **table)
+{
+    for (size_t p = 0; p < px; p++)
+        for (size_t i = 0; i < 9; i++) {
+            const size_t at = i / 3 * width + p * stride + i % 3 * dilation;
+            table[p * 9 + i] = image + (oct_check_below(t, 40) ? at : oct_check_below(t, 3 * width)) * c;
+        }
+}
+
+/* 3x3 kernels by columns: weights that all fit bytes in pairs, some that do not, and beyond bytes. */
+static void check_columns(oct_check *t, size_t px, size_t c, size_t turn)
+{
+    const size_t row = oct_round_up(c, OCT_DW_CHANNELS), stride = 1 + turn % 3, dilation = 1 + turn / 3 % 2;
+    const size_t width = px * stride + 2 * dilation;
+    const oct_dw_weights w = { oct_check_buffer(t, c * 9), turn % 4 != 3, 9, oct_check_buffer(t, c * 4), 1 };
+    uint8_t *bytes = (uint8_t *)(uintptr_t)w.w, *image = oct_check_buffer(t, 3 * width * c), *packed;
+    int32_t *zw = (int32_t *)(uintptr_t)w.zw;
+    int32_t *acc = oct_check_buffer(t, px * row * 4), *want = oct_check_buffer(t, px * row * 4);
+    int16_t *taps = oct_check_buffer(t, 10 * row * 2);
+    const uint8_t **table = oct_check_buffer(t, px * 9 * sizeof *table);
+    oct_fill_extremes(t, image, 3 * width * c);
+    oct_fill_extremes(t, bytes, c * 9);
+    memset(taps, 0, 10 * row * 2);
+    for (size_t i = 0; i < c; i++) {
+        zw[i] = w.is_signed ? 0 : (int32_t)oct_check_below(t, 256);
+        for (size_t k = 0; k < 9; k++) {
+            if (turn % 4 == 0 || (turn % 4 == 1 && oct_check_below(t, 50)))
+                bytes[i * 9 + k] = (uint8_t)(int8_t)((int)oct_check_below(t, 129) - 64);
+            const int v = w.is_signed ? (int8_t)bytes[i * 9 + k] : bytes[i * 9 + k];
+            taps[(k / 2 * row + i) * 2 + k % 2] = (int16_t)(v - zw[i]);
+        }
+    }
+    point_columns(t, px, c, stride, dilation, image, width, table);
+    packed = oct_check_buffer(t, oct_qdw_columns_size(c));
+    oct_qdw_columns_pack(&w, c, packed);
+    const uint8_t flip = turn % 5 < 2 ? 0x80 : 0;
+    oct_qdw_u8s16__ref(px, c, 9, table, flip, taps, want);
+    size_t n;
+    const oct_qdw_kernel *k = oct_qdw_kernels(&n);
+    for (size_t i = 0; i < n; i++)
+        if (k[i].columns && (k[i].isa & ~oct_isa_active()) == 0) {
+            k[i].columns(px, c, table, flip, packed, acc);
+            for (size_t p = 0; p < px; p++)
+                oct_check_same(t, want + p * row, acc + p * row, c * 4, 4, "%s columns, pixel %zu of %zu c=%zu turn %zu", k[i].name,
+                               p, px, c, turn);
+        }
+    oct_check_release(t);
+}
+
+/* The packer takes the narrow form exactly where both pairs of a column stay within 128: weights of 64 always do. */
+static void check_columns_narrow(oct_check *t)
+{
+    int8_t w[16 * 9];
+    const oct_dw_weights from = { w, true, 9, NULL, 0 };
+    static const struct { int8_t column[3]; uint8_t wide; } cases[] = {
+        { { 64, 64, 64 }, 0 },      { { -64, -64, -64 }, 0 },   { { 100, 56, 100 }, 0 },  { { 100, 57, 100 }, 1 },
+        { { 127, 2, 127 }, 0 },     { { 127, 3, 127 }, 1 },     { { -128, 0, -128 }, 0 }, { { -128, -1, -128 }, 1 },
+        { { 127, -128, 127 }, 0 },  { { 1, 127, -128 }, 0 },    { { -128, -128, 3 }, 0 }, { { -100, -57, -100 }, 1 },
+    };
+    for (size_t i = 0; i < OCT_COUNT(cases); i++) {
+        uint8_t *packed = oct_check_buffer(t, oct_qdw_columns_size(16));
+        memset(w, 0, sizeof w);
+        for (size_t y = 0; y < 3; y++)
+            w[(i % 16) * 9 + y * 3 + i % 3] = cases[i].column[y];
+        oct_qdw_columns_pack(&from, 16, packed);
+        oct_check_same(t, &cases[i].wide, packed, 1, 1, "form of column weights, case %zu", i);
+        oct_check_release(t);
+    }
+}
+
 void check_dw(oct_check *t)
 {
     static const size_t taps[] = { 1, 2, 3, 9, 25 };
     for (size_t c = 1; c < 100; c++)
         for (size_t i = 0; i < OCT_COUNT(taps); i++)
             check_dw_width(t, 1 + (c + i) % 6, c, taps[i]);
+    for (size_t c = 16; c < 100; c++)
+        for (size_t i = 0; i < 5; i++)
+            check_columns(t, 1 + (c + i) % OCT_DW_PIXELS, c, c + i * 7);
+    check_columns_narrow(t);
 }

@@ -53,6 +53,9 @@ typedef void (*oct_sdw_fn)(size_t px, size_t c, size_t taps, const float *const 
  * pairs of taps, [taps / 2][c][2]; acc is s32[px][c rounded up to 16], and may be written in full. */
 typedef void (*oct_qdw_fn)(size_t px, size_t c, size_t taps, const uint8_t *const *x, uint8_t flip, const int16_t *w,
                            int32_t *acc);
+/* The same for 3x3 taps and c >= 16: w packed by oct_qdw_columns_pack, px at most OCT_DW_PIXELS. Faster where neighbouring pixels
+ * have columns in common. */
+typedef void (*oct_qdw_columns_fn)(size_t px, size_t c, const uint8_t *const *x, uint8_t flip, const void *w, int32_t *acc);
 
 typedef struct oct_sdw_kernel {
     const char *name;
@@ -63,6 +66,7 @@ typedef struct oct_qdw_kernel {
     const char *name;
     oct_isa isa;
     oct_qdw_fn fn;
+    oct_qdw_columns_fn columns; /* or NULL */
 } oct_qdw_kernel;
 const oct_sdw_kernel *oct_sdw_kernels(size_t *n); /* slowest first */
 const oct_sdw_kernel *oct_sdw_select(oct_isa have);

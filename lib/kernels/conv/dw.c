@@ -6,7 +6,7 @@ static const oct_sdw_kernel sdw[] = {
 #include "kernels/conv/dw.inc"
 };
 #undef OCT_SDW
-#define OCT_QDW(isa, fn) { #fn, OCT_ISA_##isa, fn },
+#define OCT_QDW(isa, fn, columns) { #fn, OCT_ISA_##isa, fn, columns },
 static const oct_qdw_kernel qdw[] = {
 #include "kernels/conv/dw.inc"
 };

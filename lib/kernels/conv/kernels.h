@@ -6,13 +6,34 @@
 
 #define OCT_SDW(isa, fn) \
     void fn(size_t, size_t, size_t, const float *const *, const float *, float *, size_t, const oct_sout *);
-#define OCT_QDW(isa, fn) void fn(size_t, size_t, size_t, const uint8_t *const *, uint8_t, const int16_t *, int32_t *);
+#define OCT_QDW(isa, fn, columns) void fn(size_t, size_t, size_t, const uint8_t *const *, uint8_t, const int16_t *, int32_t *);
 #include "kernels/conv/dw.inc"
 #undef OCT_SDW
 #undef OCT_QDW
+void oct_qdw_columns__avx2(size_t, size_t, const uint8_t *const *, uint8_t, const void *, int32_t *);
 
 /* Channels of a packed depthwise row: a multiple of this. */
 enum { OCT_DW_CHANNELS = 16 };
+
+/* Pixels of a depthwise convolution that are finished together: at most this. */
+enum { OCT_DW_PIXELS = 32 };
+
+/* Depthwise weights as given; zw NULL for zero points of 0. */
+typedef struct oct_dw_weights {
+    const void *w; /* s8 or u8 [c][taps] */
+    bool is_signed;
+    size_t taps;
+    const int32_t *zw;
+    size_t zw_step;
+} oct_dw_weights;
+
+/* Without its zero point: -255..255. */
+static inline int oct_dw_weight(const oct_dw_weights *w, size_t c, size_t tap)
+{
+    const size_t at = c * w->taps + tap;
+    const int v = w->is_signed ? ((const int8_t *)w->w)[at] : ((const uint8_t *)w->w)[at];
+    return v - (w->zw ? w->zw[c * w->zw_step] : 0);
+}
 
 /* Output pixels of a work item of a depthwise convolution. */
 size_t oct_dw_block(size_t c);

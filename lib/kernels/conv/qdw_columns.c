@@ -1,0 +1,73 @@
+/* lib/kernels/conv/qdw_columns.c -- packs 3x3 depthwise weights, each unit of channels in the fastest exact form. */
+#include "kernels/conv/qdw_columns.h"
+
+#include <string.h>
+
+/* The part of w that fits a byte beside `other` in a pair: positive weights of a pair add up to 128 at most, negative ones to
+ * -128, so that 255 times either fits 16 bits. */
+static int beside(int w, int other)
+{
+    if (w >= 0) {
+        const int room = other > 1 ? 128 - other : 127;
+        return w < room ? w : room;
+    }
+    const int room = other < 0 ? -128 - other : -128;
+    return w > room ? w : room;
+}
+
+/* Narrow quad of a column's weights: the middle one is shared between both pairs. False when they have no room for it. */
+static bool quad(int w0, int w1, int w2, int8_t to[4])
+{
+    if (w0 < -128 || w0 > 127 || w2 < -128 || w2 > 127)
+        return false;
+    const int first = beside(w1, w0), second = w1 - first;
+    to[0] = (int8_t)w0, to[1] = (int8_t)first, to[2] = (int8_t)w2, to[3] = (int8_t)second;
+    return beside(second, w2) == second;
+}
+
+/* Channel of a unit in lane i of register k. */
+static size_t channel(oct_qdw_unit u, size_t k, size_t i)
+{
+    return u.at + i / 4 * u.gap + k * 4 + i % 4;
+}
+
+static bool pack_narrow(const oct_dw_weights *w, oct_qdw_unit u, int8_t *to)
+{
+    for (size_t kx = 0; kx < 3; kx++)
+        for (size_t k = 0; k < 2; k++)
+            for (size_t i = 0; i < 8; i++, to += 4) {
+                const size_t c = channel(u, k, i);
+                if (!quad(oct_dw_weight(w, c, kx), oct_dw_weight(w, c, kx + 3), oct_dw_weight(w, c, kx + 6), to))
+                    return false;
+            }
+    return true;
+}
+
+static void pack_wide(const oct_dw_weights *w, oct_qdw_unit u, int16_t *to)
+{
+    int16_t *middle = to + OCT_QDW_MIDDLE / sizeof *to;
+    for (size_t k = 0; k < 2; k++)
+        for (size_t i = 0; i < 8; i++) {
+            const size_t c = channel(u, k, i), at = (k * 8 + i) * 2;
+            for (size_t kx = 0; kx < 3; kx++) {
+                to[kx * 32 + at] = (int16_t)oct_dw_weight(w, c, kx);
+                to[kx * 32 + at + 1] = (int16_t)oct_dw_weight(w, c, kx + 6);
+            }
+            middle[at] = (int16_t)oct_dw_weight(w, c, 3);
+            middle[at + 1] = (int16_t)oct_dw_weight(w, c, 4);
+            middle[32 + at] = (int16_t)oct_dw_weight(w, c, 5);
+            middle[32 + at + 1] = 0;
+        }
+}
+
+void oct_qdw_columns_pack(const oct_dw_weights *w, size_t c, void *packed)
+{
+    uint8_t *wide = packed, *to = wide + oct_qdw_columns_flags(c);
+    memset(packed, 0, oct_qdw_columns_size(c));
+    for (size_t i = 0; i < oct_qdw_units(c); i++, to += OCT_QDW_UNIT) {
+        const oct_qdw_unit u = oct_qdw_unit_at(c, i);
+        wide[i] = !pack_narrow(w, u, (int8_t *)to);
+        if (wide[i])
+            pack_wide(w, u, (int16_t *)(void *)to);
+    }
+}

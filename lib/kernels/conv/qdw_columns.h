@@ -1,0 +1,47 @@
+/* lib/kernels/conv/qdw_columns.h -- depthwise convolutions of 3x3 taps by image columns: packed weights. Internal.
+ *
+ * Channels are taken 16 at a time, in units of two runs of 8 (the halves that unpacking two registers of bytes gives). A
+ * column is three input rows at one kx; its bytes stand in quads (r0, r1, r2, r1), one quad a channel. */
+#ifndef OCT_KERNELS_QDW_COLUMNS_H
+#define OCT_KERNELS_QDW_COLUMNS_H
+
+#include "kernels/conv/kernels.h"
+
+/* Bytes of a packed unit. Narrow: s8[kx][2][8] quads (w0, a, w2, w1 - a). Wide: s16[kx][2][8] pairs (w0, w2), then
+ * s16[2][2][8] pairs of the middle row: (w1 of kx 0, of kx 1), (w1 of kx 2, 0). */
+enum { OCT_QDW_UNIT = 320, OCT_QDW_MIDDLE = 192 };
+
+/* Channels at..at+7 and at+gap..at+gap+7. */
+typedef struct oct_qdw_unit {
+    size_t at, gap;
+} oct_qdw_unit;
+
+/* Units of c >= 16 channels: pairs that share 32 channels, then up to two of 16, the last of which ends with the channels
+ * and may repeat some. */
+static inline size_t oct_qdw_units(size_t c)
+{
+    return c / 32 * 2 + (c % 32 + 15) / 16;
+}
+
+static inline oct_qdw_unit oct_qdw_unit_at(size_t c, size_t u)
+{
+    if (u < c / 32 * 2)
+        return (oct_qdw_unit){ u / 2 * 32 + u % 2 * 8, 16 };
+    return (oct_qdw_unit){ u * 16 + 16 <= c ? u * 16 : c - 16, 8 };
+}
+
+/* Packed: a byte a unit, 1 where it is wide, then the units. */
+static inline size_t oct_qdw_columns_flags(size_t c)
+{
+    return oct_round_up(oct_qdw_units(c), 64);
+}
+
+static inline size_t oct_qdw_columns_size(size_t c)
+{
+    return oct_qdw_columns_flags(c) + oct_qdw_units(c) * OCT_QDW_UNIT;
+}
+
+/* w: 9 taps of c >= 16 channels; packed: oct_qdw_columns_size(c) bytes, 64-byte aligned. */
+void oct_qdw_columns_pack(const oct_dw_weights *w, size_t c, void *packed);
+
+#endif
