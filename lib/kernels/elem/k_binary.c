@@ -85,6 +85,40 @@ static inline int32_t qmul_code(const float c[4], float a, float b, float lo, fl
     return round_clamped((a - c[2]) * (b - c[3]) * c[0] + c[1], lo, hi);
 }
 
+/* Rows of u8 that are all contiguous, 32 at a time; returns how many were done. Codes are bounded while packing, since lo and hi lie
+ * in a code's range. */
+#if defined(__AVX2__)
+static inline __m256i qadd_eight(const __m256 c[3], const uint8_t *a, const uint8_t *b)
+{
+    const __m256 x = _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)a)));
+    const __m256 y = _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)b)));
+    return _mm256_cvtps_epi32(_mm256_fmadd_ps(x, c[0], _mm256_fmadd_ps(y, c[1], c[2])));
+}
+
+static size_t qadd_rows(const float c[3], float lo, float hi, const uint8_t *a, const uint8_t *b, uint8_t *y, size_t n)
+{
+    const __m256 k[3] = { _mm256_set1_ps(c[0]), _mm256_set1_ps(c[1]), _mm256_set1_ps(c[2]) };
+    const __m256i least = _mm256_set1_epi8((char)(int)lo), most = _mm256_set1_epi8((char)(int)hi);
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    /* Sums beyond int32 would turn negative. */
+    if (!(fabsf(c[0]) < 0x1p20f && fabsf(c[1]) < 0x1p20f && fabsf(c[2]) < 0x1p30f))
+        return 0;
+    size_t i = 0;
+    for (; i + 32 <= n; i += 32) {
+        const __m256i p = _mm256_packs_epi32(qadd_eight(k, a + i, b + i), qadd_eight(k, a + i + 8, b + i + 8));
+        const __m256i q = _mm256_packs_epi32(qadd_eight(k, a + i + 16, b + i + 16), qadd_eight(k, a + i + 24, b + i + 24));
+        const __m256i v = _mm256_permutevar8x32_epi32(_mm256_packus_epi16(p, q), order);
+        _mm256_storeu_si256((__m256i *)(void *)(y + i), _mm256_min_epu8(_mm256_max_epu8(v, least), most));
+    }
+    return i;
+}
+#else
+static size_t qadd_rows(const float c[3], float lo, float hi, const uint8_t *a, const uint8_t *b, uint8_t *y, size_t n)
+{
+    return 0;
+}
+#endif
+
 #define QMAP2(name, type, code, consts)                                                                     \
     static void name(const float c[consts], float lo, float hi, const type *a, ptrdiff_t sa, const type *b, \
                      ptrdiff_t sb, type *y, ptrdiff_t sy, size_t n)                                         \
@@ -120,10 +154,13 @@ void K(qbinary)(const oct_qbinary *f, const void *a, ptrdiff_t sa, const void *b
     if (f->op == OCT_QBINARY_ADD) {
         const float ra = f->a.scale / f->y.scale, rb = f->b.scale / f->y.scale;
         const float c[3] = { ra, rb, (float)f->y.zp - fmaf(ra, (float)f->a.zp, rb * (float)f->b.zp) };
-        if (f->is_signed)
+        if (f->is_signed) {
             qadd_s8(c, lo, hi, a, sa, b, sb, y, sy, n);
-        else
-            qadd_u8(c, lo, hi, a, sa, b, sb, y, sy, n);
+            return;
+        }
+        const size_t i = sa == 1 && sb == 1 && sy == 1 ? qadd_rows(c, lo, hi, a, b, y, n) : 0;
+        qadd_u8(c, lo, hi, (const uint8_t *)a + i * (size_t)(sa == 1), sa, (const uint8_t *)b + i * (size_t)(sb == 1), sb,
+                (uint8_t *)y + i, sy, n - i);
     } else {
         const float c[4] = { f->a.scale * f->b.scale / f->y.scale, (float)f->y.zp, (float)f->a.zp, (float)f->b.zp };
         if (f->is_signed)
