@@ -116,12 +116,27 @@ ROW(prod, take_prod, VMUL)
 ROW(max, nan_max, VMAX)
 ROW(min, nan_min, VMIN)
 
-static float tree(oct_reduce_op op, float acc[LANES])
+/* One copy for each op, so that a step is one instruction. */
+static inline float tree_of(const oct_reduce_op op, float acc[LANES])
 {
     for (int half = LANES / 2; half > 0; half /= 2)
         for (int l = 0; l < half; l++)
             acc[l] = join(op, acc[l], acc[l + half]);
     return acc[0];
+}
+
+static float tree(oct_reduce_op op, float acc[LANES])
+{
+    switch (op) {
+    case OCT_REDUCE_MAX:
+        return tree_of(OCT_REDUCE_MAX, acc);
+    case OCT_REDUCE_MIN:
+        return tree_of(OCT_REDUCE_MIN, acc);
+    case OCT_REDUCE_PROD:
+        return tree_of(OCT_REDUCE_PROD, acc);
+    default:
+        return tree_of(OCT_REDUCE_SUM, acc);
+    }
 }
 
 static void fill(float *v, size_t n, float x)
