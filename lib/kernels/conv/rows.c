@@ -113,6 +113,53 @@ static void point_span(const oct_rows *r, const span *s, const uint8_t *line, in
         put(&at, tap_at(r, line, s->x + (int64_t)q, kx));
 }
 
+/* All taps of a span, from lane `lane` of the tile at `to`. */
+static void point_taps(const oct_rows *r, const span *s, size_t lane, size_t mr, const void **to)
+{
+    const oct_conv_geom *g = r->g;
+    const size_t jump = oct_conv_taps(g) * mr;
+    for (int64_t kz = 0; kz < g->kd; kz++)
+        for (int64_t ky = 0; ky < g->kh; ky++) {
+            const uint8_t *line = line_at(r, s, kz, ky);
+            for (int64_t kx = 0; kx < g->kw; kx++, to += mr)
+                point_span(r, s, line, kx, (slot){ to, lane, mr, jump });
+        }
+}
+
+/* Whether no line under the span is padding. */
+static bool lines_inside(const oct_conv_geom *g, const span *s)
+{
+    const int64_t z = s->z * g->sd - g->pd, y = s->y * g->sh - g->ph;
+    return z >= 0 && z + (g->kd - 1) * g->dd < g->d && y >= 0 && y + (g->kh - 1) * g->dh < g->h;
+}
+
+/* Tiles of one row: where no tap is padding, a pixel's pointers are those of the one before, a stride further. */
+static void point_pixels(const oct_rows *r, const span *s, const void **to)
+{
+    const oct_conv_geom *g = r->g;
+    const size_t taps = oct_conv_taps(g);
+    size_t first = s->len, last = s->len;
+    if (!g->transposed && lines_inside(g, s)) {
+        first = reach(g, s->x, 0, 0, s->len);
+        last = reach(g, s->x, g->kw - 1, g->w, s->len);
+    }
+    if (last < first + 2) {
+        point_taps(r, s, 0, 1, to);
+        return;
+    }
+    span part = *s;
+    part.len = first + 1;
+    point_taps(r, &part, 0, 1, to);
+    const void **from = to + first * taps;
+    const size_t stride = (size_t)g->sw * r->step, n = (last - first - 1) * taps;
+    for (size_t i = 0; i < n; i++)
+        from[taps + i] = (const uint8_t *)from[i] + stride;
+    part.x = s->x + (int64_t)last;
+    part.len = s->len - last;
+    if (part.len)
+        point_taps(r, &part, 0, 1, to + last * taps);
+}
+
 void oct_rows_point(const oct_rows *r, size_t begin, size_t n, size_t mr, const void **table)
 {
     if (!r->g) {
@@ -124,13 +171,10 @@ void oct_rows_point(const oct_rows *r, size_t begin, size_t n, size_t mr, const 
     span s;
     for (size_t i = 0; i < n; i += s.len) {
         s = span_at(g, begin + i, n - i);
-        const void **to = table + i / mr * taps * mr;
-        for (int64_t kz = 0; kz < g->kd; kz++)
-            for (int64_t ky = 0; ky < g->kh; ky++) {
-                const uint8_t *line = line_at(r, &s, kz, ky);
-                for (int64_t kx = 0; kx < g->kw; kx++, to += mr)
-                    point_span(r, &s, line, kx, (slot){ to, i % mr, mr, taps * mr });
-            }
+        if (mr == 1)
+            point_pixels(r, &s, table + i * taps);
+        else
+            point_taps(r, &s, i % mr, mr, table + i / mr * taps * mr);
     }
     for (size_t i = n; i < oct_round_up(n, mr); i++)
         for (size_t t = 0; t < taps; t++) {
