@@ -431,7 +431,47 @@ def vision():
     no("DeformConv", 19, ins, out, **{**kw, "offset_group": 2})
 
 
-FAMILIES = [vision, attention, heads, einsum, math, bits, arrange, matrix]
+def select():
+    kw = {"free_shape": True}
+    x = np.round(f32(3, 4, 2, scale=0.6))
+    ort("NonZero", 13, [x], **kw)
+    ort("NonZero", 9, [ints(2, 7, lo=0, hi=2).astype(bool)], **kw)
+    ort("NonZero", 13, [np.array(3, np.int64)], **kw)
+    ort("NonZero", 13, [np.zeros((2, 3), np.int32)], **kw)
+    keep = np.array([1, 0, 1, 1], bool)
+    ort("Compress", 11, [x, keep], axis=1, **kw)
+    ort("Compress", 11, [x, keep[:2]], axis=-3, **kw)
+    ort("Compress", 9, [x, ints(24, lo=0, hi=2).astype(bool)], **kw)
+    ort("Compress", 9, [ints(3, 4, dtype=np.int8), np.zeros(2, bool)], axis=0, **kw)
+    no("Compress", 11, [x, np.ones(5, bool)], x, axis=1)
+    no("Compress", 11, [x, keep], x, axis=3)
+    no("Compress", 11, [x, keep[None]], x, axis=1)
+    for sorted_ in (0, 1):
+        ort("Unique", 11, [np.round(f32(40))], 4, sorted=sorted_, **kw)
+        ort("Unique", 11, [ints(3, 5, lo=-3, hi=3)], 4, sorted=sorted_, **kw)
+        ort("Unique", 11, [ints(6, 2, lo=0, hi=2)], 4, sorted=sorted_, axis=0, **kw)
+        ort("Unique", 11, [ints(2, 6, 2, lo=0, hi=2, dtype=np.int64)], 4, sorted=sorted_, axis=-2, **kw)
+    ort("Unique", 11, [np.zeros(0, np.float32)], 4, **kw)
+    no("Unique", 11, [x], [x, s64(0), s64(0), s64(0)], axis=3)
+    centre = np.asarray(rng.uniform(0, 4, (2, 30, 4)), np.float32)
+    corner = np.concatenate([centre[:, :, :2], centre[:, :, :2] + centre[:, :, 2:]], 2)
+    corner[0, ::3] = corner[0, ::3, [2, 1, 0, 3]].T
+    score = np.asarray(rng.uniform(0, 1, (2, 3, 30)), np.float32)
+    score[0, 0, :6] = 0.75
+    one, half, least = s64(5)[0:1], np.array([0.4], np.float32), np.array([0.3], np.float32)
+    ort("NonMaxSuppression", 11, [corner, score, one, half, least], **kw)
+    ort("NonMaxSuppression", 11, [centre, score, s64(30), half], center_point_box=1, **kw)
+    ort("NonMaxSuppression", 10, [corner, score, one], **kw)
+    ort("NonMaxSuppression", 11, [corner, score], **kw)
+    ort("NonMaxSuppression", 11, [corner, score, one, half, np.array([2.0], np.float32)], **kw)
+    none = np.zeros((1, 3), np.int64)
+    no("NonMaxSuppression", 11, [corner, score[:1], one], none)
+    no("NonMaxSuppression", 11, [corner[:, :, :3], score, one], none)
+    no("NonMaxSuppression", 11, [corner[:, :29], score, one], none)
+    no("NonMaxSuppression", 11, [corner, score, one], none, center_point_box=2)
+
+
+FAMILIES = [select, vision, attention, heads, einsum, math, bits, arrange, matrix]
 
 
 if __name__ == "__main__":

@@ -188,3 +188,24 @@ double oct_elem_double(const oct_operand *t, int64_t i)
     oct_elem_store(OCT_F64, &out, 0, 1, 1, oct_dom_of(t->dtype), v);
     return out;
 }
+
+uint64_t oct_elem_key(const oct_operand *t, int64_t i)
+{
+    oct_chunk c;
+    const void *v = oct_elem_load(t->dtype, t->data, i, 0, 1, &c);
+    const uint64_t top = 1ull << 63;
+    uint64_t bits = 0;
+    double d;
+    switch (oct_dom_of(t->dtype)) {
+    case OCT_DOM_F:
+    case OCT_DOM_D:
+        d = oct_dom_of(t->dtype) == OCT_DOM_F ? (double)*(const float *)v : *(const double *)v;
+        d = d == 0 ? 0 : d;
+        memcpy(&bits, &d, sizeof bits);
+        return bits & top ? ~bits : bits | top;
+    case OCT_DOM_U:
+        return *(const uint64_t *)v;
+    default:
+        return (uint64_t)*(const int64_t *)v ^ top;
+    }
+}

@@ -35,6 +35,8 @@ void oct_elem_store(oct_dtype t, void *base, int64_t offset, int64_t stride, int
 /* One element of a constant or computed operand as an integer (truncated). */
 int64_t oct_elem_int(const oct_operand *t, int64_t i);
 double oct_elem_double(const oct_operand *t, int64_t i);
+/* An image of element i that orders as the numbers do (both zeros are equal, NaN comes last or first by its sign). */
+uint64_t oct_elem_key(const oct_operand *t, int64_t i);
 /* Bytes of one element; 0 for packed types and strings. */
 size_t oct_elem_size(oct_dtype t);
 

@@ -1,4 +1,4 @@
-/* lib/ops/op_sort.c -- along an axis: TopK, CumSum, CumProd; by position: Trilu; NonZero's shape. */
+/* lib/ops/op_sort.c -- along an axis: TopK, CumSum, CumProd; by position: Trilu. */
 #include "ops/args.h"
 #include "ops/elem.h"
 
@@ -34,27 +34,6 @@ typedef struct item {
     uint64_t key;
     int64_t index;
 } item;
-
-static uint64_t key_of(const oct_operand *x, int64_t at)
-{
-    oct_chunk c;
-    const void *v = oct_elem_load(x->dtype, x->data, at, 0, 1, &c);
-    const uint64_t top = 1ull << 63;
-    uint64_t bits = 0;
-    double d;
-    switch (oct_dom_of(x->dtype)) {
-    case OCT_DOM_F:
-    case OCT_DOM_D:
-        d = oct_dom_of(x->dtype) == OCT_DOM_F ? (double)*(const float *)v : *(const double *)v;
-        d = d == 0 ? 0 : d; /* both zeros are equal */
-        memcpy(&bits, &d, sizeof bits);
-        return bits & top ? ~bits : bits | top;
-    case OCT_DOM_U:
-        return *(const uint64_t *)v;
-    default:
-        return (uint64_t)*(const int64_t *)v ^ top;
-    }
-}
 
 static bool before(item a, item b)
 {
@@ -125,7 +104,7 @@ static oct_status topk_run(const oct_step *s, const oct_run *r, oct_err *err)
     for (int64_t row = 0; row < rows; row++) {
         int64_t base = row / inner * n * inner + row % inner, to = row / inner * k * inner + row % inner;
         for (int64_t i = 0; i < n; i++) {
-            uint64_t key = key_of(x, base + i * inner);
+            uint64_t key = oct_elem_key(x, base + i * inner);
             v[i] = (item){ largest ? ~key : key, i };
         }
         first_sorted(v, n, k);
@@ -269,20 +248,4 @@ static oct_status trilu_run(const oct_step *s, const oct_run *r, oct_err *err)
 const oct_op oct_op_trilu = {
     .type = "Trilu", .domain = "", .since = 14, .min_in = 1, .max_in = 2, .min_out = 1, .max_out = 1,
     .infer = like_infer, .prepare = numeric_prepare, .run = trilu_run,
-};
-
-/* ------------------------------------------------------------------ NonZero */
-
-/* How many there are depends on the data, so a plan cannot hold it: shape only. */
-static oct_status nonzero_infer(const oct_infer *c, oct_err *err)
-{
-    oct_shape in = oct_in_shape(c, 0);
-    oct_dim d[2] = { { in.rank > 0 ? in.rank : in.rank == 0 ? 1 : -1, NULL }, { -1, NULL } };
-    oct_out_dtype(c, 0, OCT_S64);
-    return oct_out_shape(c, 0, 2, d, err);
-}
-
-const oct_op oct_op_nonzero = {
-    .type = "NonZero", .domain = "", .since = 9, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = nonzero_infer,
 };

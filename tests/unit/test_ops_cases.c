@@ -328,6 +328,16 @@ static void relayout(const tensor *t, oct_tensor_layout layout, const uint8_t *f
     }
 }
 
+/* Whether an operator whose output shapes depend on data found those expected. */
+static bool measured(const op_case *c, const oct_step *s, const char *how)
+{
+    for (int i = 0; i < c->n_out; i++)
+        if (c->out[i].present && (s->out[i]->rank != c->out[i].rank ||
+                                  memcmp(s->out[i]->dims, c->out[i].dims, (size_t)c->out[i].rank * sizeof c->out[i].dims[0]) != 0))
+            return problem(c, how, "measured another shape");
+    return true;
+}
+
 static bool run_layout(op_case *c, const oct_op *op, uint32_t last_in, uint32_t last_out, const char *how)
 {
     oct_arena *a = oct_arena_create();
@@ -371,6 +381,8 @@ static bool run_layout(op_case *c, const oct_op *op, uint32_t last_in, uint32_t 
         status = oct_step_prepare(&s, &prep, &err);
     if (ok && status == OCT_OK && s.scratch > 0)
         run.scratch = oct_arena_aligned(a, s.scratch, 64);
+    if (ok && status == OCT_OK && op->measure != NULL && (status = op->measure(&s, &run, &err)) == OCT_OK && !c->refuses)
+        ok = measured(c, &s, how);
     if (ok && status == OCT_OK)
         status = oct_step_run(&s, &run, &err);
     if (c->refuses)
@@ -448,11 +460,13 @@ static bool stays_float(const op_case *c, int i)
     return i > 0 && (strcmp(c->op, "Resize") == 0 || strcmp(c->op, "Upsample") == 0);
 }
 
-/* The types of quantization operators do not follow those of their first input; BitCast keeps the size. */
+/* The types of quantization operators do not follow those of their first input; BitCast keeps the size, NonMaxSuppression
+ * has no other. */
 static bool takes_half(const op_case *c)
 {
     return c->n_in > 0 && c->n_out > 0 && c->in[0].present && c->in[0].dtype == OCT_F32 && !c->in[0].quantized &&
-           strstr(c->op, "Quantize") == NULL && strstr(c->op, "QLinear") == NULL && strcmp(c->op, "BitCast") != 0;
+           strstr(c->op, "Quantize") == NULL && strstr(c->op, "QLinear") == NULL && strcmp(c->op, "BitCast") != 0 &&
+           strcmp(c->op, "NonMaxSuppression") != 0;
 }
 
 static tensor of_type(const tensor *t, oct_dtype dtype, oct_arena *a)
