@@ -471,7 +471,58 @@ def select():
     no("NonMaxSuppression", 11, [corner, score, one], none, center_point_box=2)
 
 
-FAMILIES = [select, vision, attention, heads, einsum, math, bits, arrange, matrix]
+def signal():
+    def fft(x, n, axis, inverse=False, half=False):
+        v = x[..., 0] + 1j * x[..., 1] if x.shape[-1] == 2 else x[..., 0]
+        if half and inverse:
+            return np.fft.irfft(v, n, axis=axis)[..., None].astype(x.dtype)
+        y = np.fft.rfft(v, n, axis=axis) if half else (np.fft.ifft if inverse else np.fft.fft)(v, n, axis=axis)
+        return np.stack([y.real, y.imag], -1).astype(x.dtype)
+
+    for n in (8, 12, 15, 67):
+        x, z = f32(2, n, 1), f32(2, n, 2)
+        own("DFT", 17, [x], [fft(x, n, 1)], tol=(1e-5, 1e-5))
+        own("DFT", 17, [z], [fft(z, n, 1)], tol=(1e-5, 1e-5))
+        own("DFT", 20, [z], [fft(z, n, 1, True)], inverse=1, tol=(1e-5, 1e-6))
+        own("DFT", 20, [x], [fft(x, n, 1, half=True)], onesided=1, tol=(1e-5, 1e-5))
+    z = f32(2, 7, 3, 2)
+    own("DFT", 20, [z, np.array(10, np.int64), np.array(-3, np.int64)], [fft(z, 10, 1)], tol=(1e-5, 1e-5))
+    own("DFT", 20, [z, np.array(5, np.int32), np.array(1, np.int64)], [fft(z, 5, 1)], tol=(1e-5, 1e-5))
+    own("DFT", 19, [z], [fft(z, 3, 2)], axis=2, tol=(1e-5, 1e-5))
+    own("DFT", 20, [z, None, np.array(1, np.int64)], [fft(z, 12, 1, True, True)], inverse=1, onesided=1, tol=(1e-5, 1e-6))
+    own("DFT", 20, [z, np.array(9, np.int64), np.array(1, np.int64)], [fft(z, 9, 1, True, True)], inverse=1, onesided=1, tol=(1e-5, 1e-6))
+    d = f32(1, 30, 2).astype(np.float64)
+    own("DFT", 20, [d], [fft(d, 30, 1)], tol=(1e-13, 1e-13))
+    no("DFT", 20, [z, None, np.array(3, np.int64)], z)
+    no("DFT", 20, [z, np.array(0, np.int64), np.array(1, np.int64)], z)
+    no("DFT", 20, [z, np.array(-4, np.int64), np.array(1, np.int64)], z)
+    no("DFT", 20, [z, np.array(2 ** 40, np.int64), np.array(1, np.int64)], z)
+    no("DFT", 20, [z], f32(2, 7, 2, 2), onesided=1)
+    no("DFT", 20, [f32(2, 7, 3)], f32(2, 7, 2))
+    x = f32(2, 50, 1)
+    win = np.hanning(16).astype(np.float32)
+    step, frame = np.array(7, np.int64), np.array(16, np.int64)
+    ort("STFT", 17, [x, step, win, frame], tol=(1e-4, 2e-5))
+    ort("STFT", 17, [x, step, win], onesided=0, tol=(1e-4, 2e-5))
+    ort("STFT", 17, [x, step, None, frame], tol=(1e-4, 2e-5))
+    no("STFT", 17, [x, np.array(0, np.int64), win, frame], f32(2, 5, 9, 2))
+    no("STFT", 17, [x, step, win, np.array(15, np.int64)], f32(2, 5, 8, 2))
+    no("STFT", 17, [x, step, None, np.array(51, np.int64)], f32(2, 1, 26, 2))
+    no("STFT", 17, [f32(2, 50, 2), step, win], f32(2, 5, 9, 2))
+    for op in ("HannWindow", "HammingWindow", "BlackmanWindow"):
+        for periodic in (0, 1):
+            ort(op, 17, [np.array(11, np.int64)], periodic=periodic, tol=(1e-5, 1e-6))
+        ort(op, 17, [np.array(8, np.int32)], output_datatype=11, tol=(1e-6, 1e-7))
+        no(op, 17, [np.array(-3, np.int64)], f32(3))
+    mel = [np.array(v, np.int64) for v in (8, 64, 16000)] + [np.array(v, np.float32) for v in (20, 7600)]
+    ref("MelWeightMatrix", 17, mel, tol=(1e-6, 1e-7))
+    ref("MelWeightMatrix", 17, [np.array(20, np.int32), np.array(400, np.int32), np.array(16000, np.int32)] + mel[3:], tol=(1e-6, 1e-7))
+    no("MelWeightMatrix", 17, mel[:4] + [np.array(90000, np.float32)], f32(33, 8))
+    no("MelWeightMatrix", 17, [mel[0], mel[1], np.array(0, np.int64)] + mel[3:], f32(33, 8))
+    no("MelWeightMatrix", 17, [np.array(-8, np.int64)] + mel[1:], f32(33, 8))
+
+
+FAMILIES = [signal, select, vision, attention, heads, einsum, math, bits, arrange, matrix]
 
 
 if __name__ == "__main__":
