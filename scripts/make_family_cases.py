@@ -522,7 +522,81 @@ def signal():
     no("MelWeightMatrix", 17, [np.array(-8, np.int64)] + mel[1:], f32(33, 8))
 
 
-FAMILIES = [signal, select, vision, attention, heads, einsum, math, bits, arrange, matrix]
+def mixed(x):
+    x = np.asarray(x, np.uint64)
+    x = (x ^ x >> np.uint64(30)) * np.uint64(0xbf58476d1ce4e5b9)
+    x = (x ^ x >> np.uint64(27)) * np.uint64(0x94d049bb133111eb)
+    return x ^ x >> np.uint64(31)
+
+
+def draw(seed, n, every=1, shift=0):
+    """n uniform numbers, as lib/ops/op_random.c describes them."""
+    with np.errstate(over="ignore"):
+        i = np.arange(n, dtype=np.uint64) * np.uint64(every) + np.uint64(shift + 1)
+        key = mixed(np.float32(seed).view(np.uint32))
+        return (mixed(key + i * np.uint64(0x9e3779b97f4a7c15)) >> np.uint64(11)).astype(np.float64) * 2.0 ** -53
+
+
+def noise():
+    u = draw(3.0, 40)
+    z = np.sqrt(-2 * np.log(1 - draw(3.0, 40, 2))) * np.cos(2 * np.pi * draw(3.0, 40, 2, 1))
+    assert 0.3 < u.mean() < 0.7 and abs(z.mean()) < 0.5 and 0.6 < z.std() < 1.4
+    own("RandomUniform", 1, [], [(-1 + 3 * u).astype(np.float32).reshape(5, 8)], shape=[5, 8], low=-1.0, high=2.0, seed=3.0, tol=(1e-6, 1e-6))
+    own("RandomNormal", 22, [], [(2 + 0.5 * z).reshape(5, 8)], shape=[5, 8], mean=2.0, scale=0.5, seed=3.0, dtype=11, tol=(1e-12, 1e-12))
+    own("RandomUniformLike", 1, [ints(5, 8)], [u.astype(np.float32).reshape(5, 8)], seed=3.0, dtype=1, tol=(1e-6, 1e-6))
+    own("RandomNormalLike", 1, [f32(4, 10).astype(np.float64)], [z.reshape(4, 10)], seed=3.0, tol=(1e-12, 1e-12))
+    p = np.asarray(rng.uniform(0, 1, (5, 8)), np.float32)
+    own("Bernoulli", 15, [p], [(u.reshape(5, 8) < p).astype(np.int32)], seed=3.0, dtype=6)
+    own("Bernoulli", 15, [p.astype(np.float64)], [(u.reshape(5, 8) < p).astype(np.float64)], seed=3.0)
+    logits = f32(4, 6).astype(np.float64)
+    w = np.exp(logits - logits.max(1, keepdims=True)).cumsum(1)
+    want = np.array([[np.searchsorted(w[r], draw(3.0, 40)[r * 10 + k] * w[r, -1], side="right") for k in range(10)] for r in range(4)])
+    own("Multinomial", 7, [logits], [want.astype(np.int64)], seed=3.0, sample_size=10, dtype=7)
+    no("RandomUniform", 1, [], f32(2))
+    no("RandomUniform", 1, [], f32(2), shape=[-2])
+    no("RandomNormal", 1, [], f32(2), shape=[2], dtype=60)
+    no("Multinomial", 7, [f32(3)], ints(3, 1, dtype=np.int32))
+    no("Multinomial", 7, [f32(3, 0)], ints(3, 1, dtype=np.int32))
+
+
+def loss():
+    x, t, w = f32(3, 5, 2), ints(3, 2, lo=0, hi=5), np.abs(f32(5))
+    for r in ("none", "sum", "mean"):
+        ref("NegativeLogLikelihoodLoss", 13, [x, t], reduction=r, tol=(1e-5, 1e-6))
+        ref("NegativeLogLikelihoodLoss", 13, [x, t, w], reduction=r, ignore_index=2, tol=(1e-5, 1e-6))
+        ref("SoftmaxCrossEntropyLoss", 13, [x, t, w], 2, reduction=r, tol=(1e-5, 1e-6))
+    ref("SoftmaxCrossEntropyLoss", 12, [f32(4, 7), ints(4, lo=0, hi=7, dtype=np.int32)], ignore_index=3, tol=(1e-5, 1e-6))
+    ref("SoftmaxCrossEntropyLoss", 13, [x.astype(np.float64), t], 2, tol=(1e-12, 1e-12))
+    own("NegativeLogLikelihoodLoss", 13, [x, np.full((3, 2), -1)], [np.float32(np.nan)], ignore_index=-1)
+    y = np.float32(0)
+    for op in ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"):
+        no(op, 13, [x, t + 5], y)
+        no(op, 13, [x, t - 6], y)
+        no(op, 13, [x, t[:2]], y)
+        no(op, 13, [x, t, w[:4]], y)
+        no(op, 13, [x, t], y, reduction="other")
+        no(op, 13, [x, t.astype(np.float32)], y)
+
+
+def ngrams():
+    pool = dict(ngram_counts=[0, 4, 10], ngram_indexes=[0, 1, 2, 3, 6, 5, 4, 7], pool_int64s=[2, 3, 5, 4, 5, 6, 7, 8, 6, 7, 5, 6, 7], min_gram_length=1,
+                max_gram_length=3)
+    x = np.array([[1, 1, 3, 3, 3, 7], [8, 6, 7, 5, 6, 8], [5, 6, 7, 8, 6, 7]], np.int64)
+    for mode in ("TF", "IDF", "TFIDF"):
+        for skips in (0, 2):
+            ref("TfIdfVectorizer", 9, [x], mode=mode, max_skip_count=skips, weights=[float(i) / 2 for i in range(8)], **pool)
+    ref("TfIdfVectorizer", 9, [x[2].astype(np.int32)], mode="TF", max_skip_count=1, **{**pool, "min_gram_length": 2, "max_gram_length": 2})
+    y = f32(3, 8)
+    no("TfIdfVectorizer", 9, [x], y, mode="TF", max_skip_count=0, **{**pool, "ngram_counts": [0, 4, 3]})
+    no("TfIdfVectorizer", 9, [x], y, mode="TF", max_skip_count=0, **{**pool, "ngram_counts": [0, 4, 30]})
+    no("TfIdfVectorizer", 9, [x], y, mode="TF", max_skip_count=0, **{**pool, "ngram_indexes": [0, 1, 2]})
+    no("TfIdfVectorizer", 9, [x], y, mode="TF", max_skip_count=0, **{**pool, "ngram_indexes": [0, 1, 2, 3, 6, 5, -4, 7]})
+    no("TfIdfVectorizer", 9, [x], y, mode="TF", max_skip_count=-1, **pool)
+    no("TfIdfVectorizer", 9, [x], y, mode="other", max_skip_count=1, **pool)
+    no("TfIdfVectorizer", 9, [x.astype(np.float32)], y, mode="TF", max_skip_count=1, **pool)
+
+
+FAMILIES = [noise, loss, ngrams, signal, select, vision, attention, heads, einsum, math, bits, arrange, matrix]
 
 
 if __name__ == "__main__":
