@@ -57,7 +57,7 @@ def faults(model, want, got, ours, theirs):
 def check(model, args, binary, folder):
     path, _, spec, labels_path = model.paths(args.shared)
     samples = open_samples(spec, model.preprocess, labels_path)
-    want = peer.run_all(peer.session(path, threads=args.threads), samples, args.samples)
+    want = peer.run_all(peer.session(path, threads=args.threads), samples, args.samples, whole=model.name in zoo.WHOLE)
     extra = list(args.qeval_arg) + ([f"--samples={args.samples}"] if args.samples else [])
     count = len(next(iter(want.values())))
     labels = None if samples.labels is None else samples.labels[:count]
@@ -114,9 +114,10 @@ def main():
     tool.add_option(parser)
     parser.add_argument("--tiny", action="store_true", help="the models of testdata/models instead")
     args = parser.parse_args()
-    unknown = [n for n in args.models if n not in zoo.MODELS]
+    known = zoo.MODELS | zoo.WHOLE
+    unknown = [n for n in args.models if n not in known]
     if unknown and not args.tiny:
-        parser.error(f"unknown model '{unknown[0]}'; known: {', '.join(zoo.MODELS)}")
+        parser.error(f"unknown model '{unknown[0]}'; known: {', '.join(known)}")
     binary = None if args.ort_only else tool.find("qeval", args.qeval)
     if not binary and (args.tiny or not args.ort_only):
         sys.exit("check_models: qeval was not found; give --qeval, or --ort-only")
@@ -125,7 +126,7 @@ def main():
             tiny = sorted(p.with_suffix(".onnx") for p in (zoo.ROOT / "testdata/models").glob("*.npz"))
             good = [check_tiny(p, args, binary, folder) for p in tiny if not args.models or p.stem in args.models]
         else:
-            good = [check(zoo.MODELS[n], args, binary, folder) for n in args.models or zoo.MODELS]
+            good = [check(known[n], args, binary, folder) for n in args.models or known]
     print(f"{sum(good)} of {len(good)} models hold")
     return 0 if all(good) else 1
 

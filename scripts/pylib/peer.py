@@ -128,11 +128,15 @@ def quantize(model, out, samples, limit, method="minmax"):
     return out
 
 
-def run_all(sess, samples, limit=None, batch=16):
-    """Every output of every sample: {name: array}."""
-    names = [o.name for o in sess.get_outputs()]
+def run_all(sess, samples, limit=None, batch=16, whole=False):
+    """Every output of every sample: {name: array}. whole: a sample is all inputs of a run, and may hold more than them."""
+    names, wanted = [o.name for o in sess.get_outputs()], [i.name for i in sess.get_inputs()]
     parts = {name: [] for name in names}
-    for _, x in samples.batches(fixed_batch(sess) or batch, limit):
+    if whole:
+        each = ({k: samples.get(i)[k] for k in wanted} for i in range(min(samples.count, limit or samples.count)))
+    else:
+        each = (x for _, x in samples.batches(fixed_batch(sess) or batch, limit))
+    for x in each:
         for name, y in zip(names, sess.run(None, feed(sess, x))):
             parts[name].append(np.asarray(y))
     return {name: np.concatenate(ys) if ys[0].ndim else np.stack(ys) for name, ys in parts.items()}

@@ -44,4 +44,8 @@ MODELS = {m.name: m for m in (
           "resize=416x416:order=bgr:mean=103.53,116.28,123.675:std=57.375,57.12,58.395", metric="none", detector=True),
     Model("ultraface_rfb_320", "coco/calib/images", "faces", "resize=320x240:mean=127:std=128", metric="none", detector=True),
 )}
+# Samples that are all inputs of a run, as they are: these models are compared in float alone.
+WHOLE = {m.name: m for m in (
+    Model("silero_vad_16k", "silero/silero_vad_16k_frames.npz", "silero/silero_vad_16k_frames.npz", metric="none"),
+)}
 CNNS = [name for name in MODELS if name != "demo"]
