@@ -3,9 +3,9 @@
 
     scripts/make_conformance.py OUT
 
-OUT/NAME/model.onnx and OUT/NAME/test_data_set_0/{input_0.pb,output_0.pb,...}; OUT/index.csv lists name, operator, opset and
-tolerances. Cases whose values are sequences or optionals are left out. A folder that is complete for the installed
-version is left as it is. About a minute; needs onnx and numpy.
+OUT/NAME/model.onnx and OUT/NAME/test_data_set_0/{input_0.pb,output_0.pb,...}; a sequence is a folder input_0 of 0.pb, 1.pb, ..., an
+empty optional a file input_0.none. OUT/index.csv lists name, operator, opset and tolerances. A folder that is complete for the
+installed version is left as it is. About a minute; needs onnx and numpy.
 """
 import argparse
 import os
@@ -14,16 +14,30 @@ import sys
 import warnings
 
 
-def tensors(case, numpy_helper, onnx, np):
-    """(file name, bytes) of every tensor of a case; TypeError for values that are no tensors."""
+FORM = 2  # of the folder; a newer one is made anew
+
+
+def proto(v, name, numpy_helper, onnx, np):
+    """A tensor's bytes; TypeError for values that are none."""
+    if not isinstance(v, (np.ndarray, np.generic, onnx.TensorProto)):
+        raise TypeError(type(v))
+    return (v if isinstance(v, onnx.TensorProto) else numpy_helper.from_array(np.asarray(v), name)).SerializeToString()
+
+
+def values(case, numpy_helper, onnx, np):
+    """(file name, bytes) of every value of a case; the bytes of a folder are None."""
     for k, (inputs, outputs) in enumerate(case.data_sets):
-        for kind, values, infos in (("input", inputs, case.model.graph.input), ("output", outputs, case.model.graph.output)):
-            for i, v in enumerate(values):
-                if not isinstance(v, (np.ndarray, np.generic, onnx.TensorProto)):
-                    raise TypeError(type(v))
-                if not isinstance(v, onnx.TensorProto):
-                    v = numpy_helper.from_array(np.asarray(v), infos[i].name)
-                yield "test_data_set_%d/%s_%d.pb" % (k, kind, i), v.SerializeToString()
+        for kind, list_, infos in (("input", inputs, case.model.graph.input), ("output", outputs, case.model.graph.output)):
+            for i, v in enumerate(list_):
+                path = "test_data_set_%d/%s_%d" % (k, kind, i)
+                if isinstance(v, list):
+                    yield path, None
+                    for e, x in enumerate(v):
+                        yield "%s/%d.pb" % (path, e), proto(x, "", numpy_helper, onnx, np)
+                elif v is None:
+                    yield path + ".none", b""
+                else:
+                    yield path + ".pb", proto(v, infos[i].name, numpy_helper, onnx, np)
 
 
 def operator(case):
@@ -47,7 +61,7 @@ def main():
     from onnx.backend.test.case import node
 
     index = os.path.join(out, "index.csv")
-    first = "# onnx %s\n" % onnx.__version__
+    first = "# onnx %s, form %d\n" % (onnx.__version__, FORM)
     if os.path.exists(index) and open(index).readline() == first:
         return 0
     shutil.rmtree(out, ignore_errors=True)
@@ -56,12 +70,15 @@ def main():
         if case.model is None:
             continue
         try:
-            files = list(tensors(case, numpy_helper, onnx, np))
+            files = list(values(case, numpy_helper, onnx, np))
         except (TypeError, ValueError, IndexError, RuntimeError):
             continue
         opset = max([o.version for o in case.model.opset_import if o.domain in ("", "ai.onnx")] or [0])
         for name, data in files + [("model.onnx", case.model.SerializeToString())]:
             path = os.path.join(out, case.name, name)
+            if data is None:
+                os.makedirs(path, exist_ok=True)
+                continue
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(path, "wb") as f:
                 f.write(data)

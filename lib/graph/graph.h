@@ -48,10 +48,20 @@ typedef struct oct_use {
     int node, slot;
 } oct_use;
 
+/* What a value holds. Of anything but a tensor, dtype is OCT_UNDEFINED and the shape unknown. */
+typedef enum oct_value_kind {
+    OCT_VALUE_TENSOR,
+    OCT_VALUE_SEQUENCE, /* of tensors */
+    OCT_VALUE_OPTIONAL, /* a tensor or nothing */
+    OCT_VALUE_OPTIONAL_SEQUENCE
+} oct_value_kind;
+
 typedef struct oct_value {
     const char *name; /* unique in its graph, never NULL or "" */
     oct_dtype dtype;  /* OCT_UNDEFINED: not known yet */
     oct_shape shape;
+    oct_value_kind kind;
+    oct_dtype elem; /* of what is no tensor: type of the tensors in it, as far as known */
     int producer; /* node, or -1: graph input, constant, or value of the outer graph */
     int outer;    /* in a nested graph: the value of the graph around it that this one stands for; else -1 */
     bool is_input, is_output;

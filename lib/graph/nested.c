@@ -184,6 +184,8 @@ oct_status oct_graph_pass_on(oct_graph *g, int node, oct_err *err)
                 continue;
             const oct_value *from = &g->value[v->outer];
             v->dtype = from->dtype;
+            v->kind = from->kind;
+            v->elem = from->elem;
             v->konst = from->konst;
             v->known = from->known;
             v->n_known = from->n_known;

@@ -26,6 +26,8 @@ static oct_status new_value(const splice *s, const oct_graph *src, int v, int *m
     if (!name)
         return oct_nomem(s->err);
     OCT_TRY(oct_graph_new_value(s->g, name, x->dtype, made, s->err));
+    s->g->value[*made].kind = x->kind;
+    s->g->value[*made].elem = x->elem;
     OCT_TRY(oct_graph_set_shape(s->g, *made, x->shape.rank, x->shape.d, s->err));
     if (x->konst)
         oct_graph_set_const(s->g, *made, x->konst);

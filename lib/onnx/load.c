@@ -75,14 +75,34 @@ static oct_status declared_shape(load_graph *b, int v, const Onnx__TensorShapePr
     return oct_graph_set_shape(b->g, v, (int)s->n_dim, d, b->err);
 }
 
+/* Sequences and optionals; other kinds of values have no name here. */
+static void declare_kind(oct_value *v, const Onnx__TypeProto *t)
+{
+    if (t->value_case == ONNX__TYPE_PROTO__VALUE_OPTIONAL_TYPE) {
+        v->kind = OCT_VALUE_OPTIONAL;
+        t = t->optional_type->elem_type;
+    }
+    if (t && t->value_case == ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE) {
+        v->kind = v->kind == OCT_VALUE_OPTIONAL ? OCT_VALUE_OPTIONAL_SEQUENCE : OCT_VALUE_SEQUENCE;
+        t = t->sequence_type->elem_type;
+    }
+    if (t && t->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE && t->tensor_type->elem_type > 0 &&
+        t->tensor_type->elem_type < OCT_DTYPE_COUNT)
+        v->elem = (oct_dtype)t->tensor_type->elem_type;
+}
+
 /* Constants know their type better than their declaration; of two declarations the first holds. */
 static oct_status declare(load_graph *b, int v, const Onnx__ValueInfoProto *info)
 {
     oct_value *x = &b->g->value[v];
     if (!x->origin)
         x->origin = info;
-    if (x->konst || !info->type || info->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE)
+    if (x->konst || !info->type)
         return OCT_OK;
+    if (info->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE) {
+        declare_kind(x, info->type);
+        return OCT_OK;
+    }
     const Onnx__TypeProto__Tensor *t = info->type->tensor_type;
     if (x->dtype == OCT_UNDEFINED && t->elem_type > 0 && t->elem_type < OCT_DTYPE_COUNT)
         x->dtype = (oct_dtype)t->elem_type;

@@ -7,8 +7,10 @@
 oct_status oct_body_input(oct_graph *body, size_t i, oct_dtype t, const oct_shape *s, oct_err *err)
 {
     oct_value *v = &body->value[body->input[i]];
-    if (t != OCT_UNDEFINED)
+    if (t != OCT_UNDEFINED) {
         v->dtype = t;
+        v->kind = OCT_VALUE_TENSOR;
+    }
     return s->rank >= 0 ? oct_graph_set_shape(body, body->input[i], s->rank, s->d, err) : OCT_OK;
 }
 
@@ -52,6 +54,11 @@ oct_status oct_body_infer(const oct_infer *c, oct_graph *body, size_t first, siz
     for (size_t i = 0; i < n && first + i < body->n_input; i++) {
         oct_shape s = oct_in_shape(c, slot + (int)i);
         OCT_TRY(oct_body_input(body, first + i, oct_in_dtype(c, slot + (int)i), &s, err));
+        const oct_value *start = oct_in_value(c, slot + (int)i);
+        if (start && start->kind != OCT_VALUE_TENSOR) {
+            body->value[body->input[first + i]].kind = start->kind;
+            body->value[body->input[first + i]].elem = start->elem;
+        }
     }
     for (int r = 0; c->body && r < rounds; r++) {
         bool changed = false;
@@ -72,6 +79,7 @@ oct_status oct_out_stacked(const oct_infer *c, int slot, const oct_value *v, int
     oct_dim d[OCT_MAX_RANK + 1];
     if (!v)
         return OCT_OK;
+    oct_out_kind(c, slot, v->kind, v->elem);
     oct_out_dtype(c, slot, v->dtype);
     int rank = v->shape.rank, n = 0;
     if (rank < 0 || rank >= OCT_MAX_RANK)
@@ -115,103 +123,4 @@ void oct_release(oct_datum **list, size_t n)
     for (size_t i = 0; list && i < n; i++)
         oct_datum_unref(list[i]);
     oct_free(list);
-}
-
-/* Bytes of one element; strings move as pointers. 0: packed. */
-static size_t element(oct_dtype t)
-{
-    return t == OCT_STRING ? sizeof(oct_str) : (size_t)oct_dtype_bits(t) / 8;
-}
-
-/* A tensor of strings whose bytes are others': a copy with its own takes its place. */
-static oct_status own_strings(oct_datum **x, oct_err *err)
-{
-    oct_datum *copy;
-    if ((*x)->t.dtype != OCT_STRING)
-        return OCT_OK;
-    oct_status s = oct_datum_strings((*x)->t.rank, (*x)->dims, (*x)->t.data, &copy, err);
-    oct_datum_unref(*x);
-    *x = s == OCT_OK ? copy : NULL;
-    return s;
-}
-
-oct_status oct_datum_slice(const oct_datum *x, int axis, int64_t at, oct_datum **out, oct_err *err)
-{
-    int64_t dims[OCT_MAX_RANK], outer = 1, inner = 1;
-    size_t size = element(x->t.dtype);
-    int rank = 0;
-    for (int k = 0; k < x->t.rank; k++) {
-        if (k < axis)
-            outer *= x->dims[k];
-        if (k > axis)
-            inner *= x->dims[k];
-        if (k != axis)
-            dims[rank++] = x->dims[k];
-    }
-    if (!size)
-        return oct_fail(err, OCT_EUNSUPPORTED, "parts of a tensor of %s cannot be taken", oct_dtype_name(x->t.dtype));
-    const char *from = (const char *)x->t.data + (size_t)at * (size_t)inner * size;
-    if (outer == 1)
-        return oct_datum_borrow(x->t.dtype, rank, dims, from, out, err);
-    OCT_TRY(oct_datum_tensor(x->t.dtype, rank, dims, out, err));
-    size_t row = (size_t)inner * size;
-    char *to = oct_datum_data(*out);
-    for (int64_t o = 0; o < outer && row; o++, to += row, from += row * (size_t)x->dims[axis])
-        memcpy(to, from, row);
-    return own_strings(out, err);
-}
-
-static oct_status check_alike(const oct_datum *parts, oct_err *err)
-{
-    const oct_datum *a = parts->at[0];
-    for (size_t i = 0; i < parts->n; i++) {
-        const oct_datum *b = parts->at[i];
-        if (b->kind != OCT_DATUM_TENSOR || b->t.dtype != a->t.dtype || b->t.rank != a->t.rank ||
-            memcmp(a->dims, b->dims, (size_t)a->t.rank * sizeof *a->dims) != 0)
-            return oct_fail(err, OCT_EMALFORMED, "a result of iteration %zu has another shape or type than that of the first", i);
-    }
-    return OCT_OK;
-}
-
-/* Nothing was made: what inference says of one part, unknown dimensions being 0. */
-static oct_status stack_none(int64_t axis, const oct_value *like, oct_datum **out, oct_err *err)
-{
-    int64_t dims[OCT_MAX_RANK] = { 0 };
-    int rank = like && like->shape.rank >= 0 && like->shape.rank < OCT_MAX_RANK ? like->shape.rank : 0;
-    for (int k = 0, n = 0; k < rank; k++, n++) {
-        n += n == axis;
-        if (n <= rank)
-            dims[n] = like->shape.d[k].n > 0 ? like->shape.d[k].n : 0;
-    }
-    if (axis >= 0 && axis <= rank)
-        dims[axis] = 0;
-    oct_dtype t = like && like->dtype != OCT_UNDEFINED ? like->dtype : OCT_F32;
-    return oct_datum_tensor(t, rank + 1, dims, out, err);
-}
-
-oct_status oct_datum_stack(const oct_datum *parts, int64_t axis, bool reversed, const oct_value *like, oct_datum **out, oct_err *err)
-{
-    int rank = parts->n ? parts->at[0]->t.rank : like && like->shape.rank >= 0 ? like->shape.rank : 0, to_axis;
-    OCT_TRY(oct_axis(axis, rank + 1, &to_axis, err));
-    if (!parts->n)
-        return stack_none(to_axis, like, out, err);
-    OCT_TRY(check_alike(parts, err));
-    const oct_datum *a = parts->at[0];
-    int64_t dims[OCT_MAX_RANK + 1], outer = 1, inner = 1;
-    size_t size = element(a->t.dtype);
-    if (!size)
-        return oct_fail(err, OCT_EUNSUPPORTED, "tensors of %s cannot be joined", oct_dtype_name(a->t.dtype));
-    for (int k = 0; k <= rank; k++)
-        dims[k] = k == to_axis ? (int64_t)parts->n : a->dims[k - (k > to_axis)];
-    for (int k = 0; k < rank; k++)
-        *(k < to_axis ? &outer : &inner) *= a->dims[k];
-    OCT_TRY(oct_datum_tensor(a->t.dtype, rank + 1, dims, out, err));
-    size_t row = (size_t)inner * size;
-    for (size_t i = 0; i < parts->n && row; i++) {
-        const char *from = parts->at[reversed ? parts->n - 1 - i : i]->t.data;
-        char *to = (char *)oct_datum_data(*out) + i * row;
-        for (int64_t o = 0; o < outer; o++, from += row, to += row * parts->n)
-            memcpy(to, from, row);
-    }
-    return own_strings(out, err);
 }

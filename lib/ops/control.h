@@ -23,10 +23,4 @@ oct_status oct_out_stacked(const oct_infer *c, int slot, const oct_value *v, int
 oct_status oct_carry(oct_datum **in, size_t states, oct_datum **out, size_t n, oct_datum **piled, oct_err *err);
 /* Drops the references of a list and the list itself. */
 void oct_release(oct_datum **list, size_t n);
-/* Part `at` of a tensor along an axis, without that dimension: borrowed from x where it lies in one piece. */
-oct_status oct_datum_slice(const oct_datum *x, int axis, int64_t at, oct_datum **out, oct_err *err);
-/* The tensors of a sequence along a new dimension `axis` (of the result; may be negative); reversed: the last comes first.
- * like: says type and shape of one where there are none; may be NULL. OCT_EMALFORMED when they differ in shape or type. */
-oct_status oct_datum_stack(const oct_datum *parts, int64_t axis, bool reversed, const oct_value *like, oct_datum **out, oct_err *err);
-
 #endif

@@ -48,4 +48,14 @@ static inline void *oct_datum_data(oct_datum *x)
 /* One integer, or truth value, of a tensor with one element; OCT_EMALFORMED when it is none. what: for the message. */
 oct_status oct_datum_int(const oct_datum *x, const char *what, int64_t *v, oct_err *err);
 
+/* ---- parts (datum_parts.c); of packed types OCT_EUNSUPPORTED ---- */
+/* The n parts of a tensor from `at` on along an axis; keep_dim: with that dimension, else n must be 1. Borrowed from x where they
+ * lie in one piece. */
+oct_status oct_datum_range(const oct_datum *x, int axis, int64_t at, int64_t n, bool keep_dim, oct_datum **out, oct_err *err);
+/* The tensors of a sequence along a new dimension `axis` (of the result; may be negative); reversed: the last comes first.
+ * like: says type and shape of one where there are none; may be NULL. OCT_EMALFORMED when they differ in shape or type. */
+oct_status oct_datum_stack(const oct_datum *parts, int64_t axis, bool reversed, const oct_value *like, oct_datum **out, oct_err *err);
+/* The tensors of a sequence, one behind the other along an axis that they have. */
+oct_status oct_datum_concat(const oct_datum *parts, int64_t axis, oct_datum **out, oct_err *err);
+
 #endif

@@ -110,9 +110,21 @@ oct_status oct_out_shape(const oct_infer *c, int slot, int rank, const oct_dim *
     return oct_graph_set_shape(c->g, oct_in_node(c)->out[slot], rank, merged, err);
 }
 
+void oct_out_kind(const oct_infer *c, int slot, oct_value_kind kind, oct_dtype elem)
+{
+    if (!oct_out_value(c, slot))
+        return;
+    oct_value *v = &c->g->value[oct_in_node(c)->out[slot]];
+    v->kind = kind;
+    v->elem = elem != OCT_UNDEFINED ? elem : v->elem;
+}
+
 oct_status oct_out_like(const oct_infer *c, int slot, int from, oct_err *err)
 {
     oct_shape s = oct_in_shape(c, from);
+    const oct_value *v = oct_in_value(c, from);
+    if (v)
+        oct_out_kind(c, slot, v->kind, v->elem);
     oct_out_dtype(c, slot, oct_in_dtype(c, from));
     return oct_out_shape(c, slot, s.rank, s.d, err);
 }

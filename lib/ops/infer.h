@@ -30,6 +30,8 @@ void oct_out_dtype(const oct_infer *c, int slot, oct_dtype t);
 /* Sets the shape; dimensions that are unknown here but declared in the model keep what was declared. A declared
  * dimension that contradicts a known one is OCT_EMALFORMED. */
 oct_status oct_out_shape(const oct_infer *c, int slot, int rank, const oct_dim *d, oct_err *err);
+/* Makes output `slot` something else than a tensor, with tensors of type elem in it. */
+void oct_out_kind(const oct_infer *c, int slot, oct_value_kind kind, oct_dtype elem);
 /* Type and shape of input `from`. */
 oct_status oct_out_like(const oct_infer *c, int slot, int from, oct_err *err);
 /* Sets known elements of an integer output. */

@@ -22,6 +22,8 @@ static oct_status either(const oct_infer *c, int slot, const oct_value *a, const
     if (a->dtype != OCT_UNDEFINED && b->dtype != OCT_UNDEFINED && a->dtype != b->dtype)
         return oct_fail(err, OCT_EMALFORMED, "its branches make output %d a tensor of %s and of %s", slot,
                         oct_dtype_name(a->dtype), oct_dtype_name(b->dtype));
+    const oct_value *known = a->kind != OCT_VALUE_TENSOR || b->dtype == OCT_UNDEFINED ? a : b;
+    oct_out_kind(c, slot, known->kind, known->elem);
     oct_out_dtype(c, slot, a->dtype != OCT_UNDEFINED ? a->dtype : b->dtype);
     if (a->shape.rank != b->shape.rank || a->shape.rank > OCT_MAX_RANK)
         return OCT_OK;

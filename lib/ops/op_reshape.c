@@ -242,9 +242,16 @@ static oct_status identity_infer(const oct_infer *c, oct_err *err)
     return oct_known_copy(c, 0, err);
 }
 
+static oct_status identity_exec(oct_exec *x, oct_err *err)
+{
+    (void)err;
+    x->out[0] = oct_datum_ref(x->in[0]);
+    return OCT_OK;
+}
+
 const oct_op oct_op_identity = {
     .type = "Identity", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = identity_infer, .prepare = bytes_prepare, .run = bytes_run, .alias = true,
+    .infer = identity_infer, .prepare = bytes_prepare, .run = bytes_run, .alias = true, .exec = identity_exec,
     .integer = oct_q8_aliases, .quant = OCT_QUANT_SAME,
 };
 

@@ -157,7 +157,7 @@ static oct_status take_parts(sequence_run *r, const int *axis, int64_t at, oct_e
         oct_datum **part = &r->part[r->s->states + i];
         oct_datum_unref(*part);
         *part = NULL;
-        OCT_TRY(oct_datum_slice(r->in[r->s->states + i], axis[i], r->s->back[i] ? r->length - 1 - at : at, part, err));
+        OCT_TRY(oct_datum_range(r->in[r->s->states + i], axis[i], r->s->back[i] ? r->length - 1 - at : at, 1, false, part, err));
     }
     return OCT_OK;
 }
@@ -255,7 +255,7 @@ static oct_status exec_sample(oct_exec *x, const scan *s, int64_t b, oct_datum *
     int axis[MOST_SCANNED] = { 0 };
     oct_status st = start_run(&r, s, err);
     for (size_t i = 0; st == OCT_OK && i < s->states + s->scanned; i++)
-        st = oct_datum_slice(x->in[1 + i], 0, b, &r.in[i], err);
+        st = oct_datum_range(x->in[1 + i], 0, b, 1, false, &r.in[i], err);
     if (st == OCT_OK)
         st = find_length(&r, axis, err);
     int64_t longest = r.length;

@@ -3,7 +3,7 @@
 
 static bool is_numeric(const oct_value *v)
 {
-    return v->dtype != OCT_STRING && v->dtype != OCT_UNDEFINED;
+    return v->kind == OCT_VALUE_TENSOR && v->dtype != OCT_STRING && v->dtype != OCT_UNDEFINED;
 }
 
 static bool is_there(const oct_value *v)

@@ -15,6 +15,7 @@ static oct_status take_in(oct_graph *g, const rt_stage *st, oct_err *err)
     for (size_t i = 0; i < st->n_live; i++) {
         const rt_live *l = &st->live[i];
         g->value[l->value].dtype = l->dtype;
+        g->value[l->value].kind = OCT_VALUE_TENSOR;
         g->value[l->value].is_input = true;
         OCT_TRY(oct_graph_set_dims(g, l->value, l->rank, l->dims, err));
         if (!OCT_GROW(g->arena, g->input, g->n_input, g->cap_input))

@@ -94,6 +94,7 @@ static oct_status set_inputs(oct_graph *g, const rt_input *in, oct_err *err)
             continue;
         }
         OCT_TRY(check_input(v, &in[i], err));
+        v->kind = OCT_VALUE_TENSOR; /* an optional that holds one */
         if (in[i].dtype != OCT_UNDEFINED)
             v->dtype = in[i].dtype;
         OCT_TRY(oct_graph_set_dims(g, g->input[i], in[i].rank, in[i].dims, err));
@@ -116,6 +117,8 @@ static oct_status order_inputs(const oct_graph *g, const oct_input_shape *in, si
         const oct_value *v = &g->value[g->input[i]];
         char text[128];
         size_t k = 0;
+        if (v->kind != OCT_VALUE_TENSOR)
+            continue; /* whatever comes */
         while (k < n_in && strcmp(in[k].name, v->name) != 0)
             k++;
         out[i] = (rt_input){ .tensor = true, .rank = k < n_in ? in[k].rank : v->shape.rank };

@@ -36,7 +36,7 @@ DIFFERENT = {
 
 def cases(cache):
     with open(os.path.join(cache, "index.csv")) as f:
-        version = f.readline()[2:].strip()
+        version = f.readline()[2:].split(",")[0].strip()
         return version, [(r[0], r[1], r[3], r[4]) for r in csv.reader(f)]
 
 
