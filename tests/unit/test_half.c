@@ -326,6 +326,27 @@ static void rules_mix_types(void **state)
     stop(&w);
 }
 
+/* What the model has quantized stays as it is. */
+static void quantized_layers_stay(void **state)
+{
+    oct_graph *g = net_graph(13);
+    const uint8_t zero = 128;
+    int s = NET_F32(g, "s", "", 0.02f), z = net_const(g, "z", OCT_U8, "", &zero);
+    int x = net_input(g, "x", OCT_F32, "2,4");
+    int a = NET_NODE(g, "MatMul", "plain", "a", x, net_random(g, "w", "4,4", 3));
+    int d = NET_NODE(g, "DequantizeLinear", "", "d", NET_NODE(g, "QuantizeLinear", "", "q", a, s, z), s, z);
+    int b = NET_NODE(g, "MatMul", "coded", "b", d, net_random(g, "v", "4,4", 5));
+    net_output(g, NET_NODE(g, "MatMul", "last", "y", b, net_random(g, "u", "4,4", 6)));
+    work w = start(g);
+    finish(&w, NULL, 0);
+    SAYS(&w, "plain", "quantized already");
+    SAYS(&w, "coded", "quantized already");
+    assert_int_equal(layer(&w, "last")->scheme, OCT_SCHEME_FP16);
+    assert_int_equal(type_of(&w, "s"), OCT_F32);
+    assert_int_equal(net_count(g, "Cast"), 2);
+    stop(&w);
+}
+
 static void out_of_memory_is_reported(void **state)
 {
     bool done = false;
@@ -357,6 +378,7 @@ int main(void)
         cmocka_unit_test(islands_stay_float),
         cmocka_unit_test(casts_of_the_model_are_used),
         cmocka_unit_test(rules_mix_types),
+        cmocka_unit_test(quantized_layers_stay),
         cmocka_unit_test(out_of_memory_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
