@@ -146,7 +146,7 @@ static oct_status rnn_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     OCT_TRY(make_mats(st, s, p, err));
     st->packed = s->in[1]->constant && s->in[2]->constant;
     for (int d = 0; d < 2; d++)
-        st->w[d].q.hasty = st->r[d].q.hasty = !st->packed;
+        st->w[d].q.hasty = !st->packed, st->r[d].q.hasty = !st->packed || st->g.batch == 1;
     for (int64_t d = 0; st->packed && d < st->g.dirs; d++) {
         char *to = oct_arena_aligned(p->arena, packed_bytes(st), 64);
         if (!to)
@@ -269,8 +269,8 @@ static void run_steps(const pass *p)
 {
     const oct_rnn *g = &p->st->g;
     const size_t n = (size_t)(g->gates * g->hidden), rows = (size_t)g->batch;
-    const oct_rnn_mat *m = &p->mats.r[p->d];
-    for (int64_t i = 0; i < p->last; i++) {
+    oct_rnn_mat m = p->mats.r[p->d];
+    for (int64_t i = 0; i < p->last; i++, m.q.backwards = !m.q.backwards) {
         const int64_t t = p->down ? p->last - 1 - i : i;
         size_t ldx;
         const float *x = x_of(p, t, &ldx);
@@ -279,7 +279,7 @@ static void run_steps(const pass *p)
             gru_step(p, &c, x, ldx);
             continue;
         }
-        oct_rnn_mat_run(m, p->r->pool, rows, p->h, m->packed, NULL, x, ldx, p->gates, n, p->kernel);
+        oct_rnn_mat_run(&m, p->r->pool, rows, p->h, m.packed, NULL, x, ldx, p->gates, n, p->kernel);
         if (g->kind == OCT_RNN_LSTM)
             oct_rnn_cell_lstm(&c, p->r->pool);
         else

@@ -1,6 +1,7 @@
 /* Recurrent operators: matrix products and the cells. */
 #include "ops/rnn.h"
 
+#include "kernels/binary.h"
 #include "kernels/quantize.h"
 
 #include <math.h>
@@ -48,8 +49,7 @@ static void run_dynamic(const oct_rnn_mat *m, oct_pool *pool, size_t rows, const
     uint8_t *codes = (uint8_t *)scratch, zero;
     float *mult = (float *)(scratch + whole(rows * m->k)), scale;
     oct_dynamic_quantize_u8(pool, a, rows * m->k, codes, &scale, &zero);
-    for (size_t j = 0; j < m->n; j++)
-        mult[j] = m->scale[m->scale_step ? j : 0] * scale;
+    oct_binary_f32(NULL, OCT_BINARY_MUL, m->scale, (ptrdiff_t)m->scale_step, &scale, 0, mult, m->n);
     oct_qout out = { .kind = OCT_QOUT_F32, .mult = mult, .bias = rows == 1 ? add : NULL };
     oct_qgemm_run(&m->q, pool, rows, codes, m->k, zero, packed, NULL, &out, c, ldc, (char *)mult + whole(m->n * sizeof(float)));
     for (size_t i = 0; add && rows > 1 && i < rows; i++)

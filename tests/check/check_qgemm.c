@@ -113,11 +113,12 @@ static void check_shape(oct_check *t, size_t m, size_t n, size_t k)
         return;
     }
     p.hasty = r & 256;
+    p.backwards = r & 512;
     void *packed = oct_check_buffer(t, p.packed_size), *scratch = oct_check_buffer(t, p.scratch_size);
     oct_qgemm_pack(&p, b, (ptrdiff_t)n, 1, with_zb ? zb : NULL, zb_step, packed);
     oct_qgemm_run(&p, r & 64 ? t->pool : NULL, m, a, lda, za, packed, with_bias ? bias : NULL, &o, got, ldc, scratch);
     oct_check_same(t, want, got, m * ldc * elem, elem, "%s %s m=%zu n=%zu k=%zu types %s %s kind %d flags %x", p.kernel->name,
-                   p.qout->name, m, n, k, oct_dtype_name(at), oct_dtype_name(bt), o.kind, r & 127);
+                   p.qout->name, m, n, k, oct_dtype_name(at), oct_dtype_name(bt), o.kind, r & 1023);
     oct_check_release(t);
 }
 
@@ -217,6 +218,60 @@ static void check_kernel(oct_check *t, kernel_case c)
     oct_check_release(t);
 }
 
+/* Panels of a row kernel, in chains and plain in turn where it has both, `gap` bytes between them. */
+static int8_t *panels_of(oct_check *t, const kernel_case *c, size_t panels, size_t size, size_t gap)
+{
+    int8_t *to = oct_check_buffer(t, panels * (size + gap));
+    for (size_t p = 0; p < panels; p++) {
+        kernel_case one = *c;
+        oct_qgemm_kernel plain = *c->k;
+        const bool chains = c->k->order == OCT_QGEMM_CHAINS;
+        int8_t *at = to + p * (size + gap), *from = NULL;
+        one.w = c->w + p * c->kc * c->k->nr;
+        if (chains && p % 3)
+            from = panel_of(t, &one);
+        if (from) {
+            memcpy(at, from, size);
+            continue;
+        }
+        plain.order = chains ? OCT_QGEMM_EVENODD : c->k->order;
+        one.k = &plain;
+        if (chains)
+            memset(at, 0, sizeof(oct_qchain_panel));
+        memcpy(at + (chains ? sizeof(oct_qchain_panel) : 0), panel_of(t, &one), (c->kc + 3) / 4 * 4 * c->k->nr);
+    }
+    return to;
+}
+
+/* The kernel of single rows. */
+static void check_row(oct_check *t, const oct_qgemm_kernel *k, size_t kc)
+{
+    const size_t panels = 1 + oct_check_below(t, 6), nr = k->nr, n = panels * nr;
+    const size_t size = k->order == OCT_QGEMM_CHAINS ? 1024 + 64 + kc * 40 + (kc / 512 + 1) * 64 : (kc + 3) / 4 * 4 * nr;
+    int8_t *w = oct_check_buffer(t, n * kc);
+    uint8_t *a = oct_check_buffer(t, kc);
+    int32_t *got = oct_check_buffer(t, n * 4), *want = oct_check_buffer(t, n * 4);
+    const uint8_t flip = oct_check_below(t, 2) ? 0x80 : 0;
+    for (size_t p = 0; p < panels; p++)
+        fill_weights(t, w + p * kc * nr, kc * nr);
+    if (oct_check_below(t, 2))
+        memset(a, 0xff ^ flip, kc);
+    else
+        oct_fill_extremes(t, a, kc);
+    for (size_t j = 0; j < n; j++) {
+        uint32_t sum = 0;
+        for (size_t q = 0; q < kc; q++)
+            sum += (uint32_t)((a[q] ^ flip) * w[(j / nr * kc + q) * nr + j % nr]);
+        want[j] = (int32_t)sum;
+    }
+    const size_t gap = 64 * oct_check_below(t, 3);
+    const kernel_case c = { .k = k, .m = 1, .n = nr, .taps = 1, .kc = kc, .w = w };
+    const int8_t *b = panels_of(t, &c, panels, size, gap);
+    k->row(panels, kc, a, flip, b, size + gap, got);
+    oct_check_same(t, want, got, n * 4, 4, "row of %s panels=%zu kc=%zu flip %x", k->name, panels, kc, flip);
+    oct_check_release(t);
+}
+
 /* Sums beyond 2^31 wrap; they do not saturate. */
 static void check_wrap(oct_check *t)
 {
@@ -253,6 +308,9 @@ void check_qgemm(oct_check *t)
         for (size_t turn = 0; turn < 400 && k[i].order == OCT_QGEMM_CHAINS && (k[i].isa & ~oct_isa_active()) == 0; turn++)
             check_kernel(t, (kernel_case){ &k[i], 1 + turn % k[i].mr, k[i].nr, 1 + turn % 4,
                                            turn % 10 ? 1 + turn % 100 : 4 + oct_check_below(t, 1200) });
+    for (size_t i = 0; i < count; i++)
+        for (size_t turn = 0; turn < 150 && k[i].row && (k[i].isa & ~oct_isa_active()) == 0; turn++)
+            check_row(t, &k[i], turn % 10 ? 1 + turn : 1 + oct_check_below(t, 2200));
     static const size_t depths[] = { 0, 1, 2, 3, 4, 5, 31, 64, 257, 1030 };
     for (size_t i = 0; i < OCT_COUNT(depths); i++)
         for (size_t n = 0; n < 60; n++)

@@ -5,10 +5,12 @@
 #include "kernels/conv/rows.h"
 #include "kernels/qgemm/qgemm.h"
 
-#define OCT_QGEMM(isa, fn, mr, nr, kr, order, a)                                                                       \
+#define OCT_QGEMM(isa, fn, mr, nr, kr, order, a, row)                                                                  \
     void fn(size_t, size_t, size_t, size_t, const uint8_t *const *, uint8_t, const int8_t *, int32_t *);
 #include "kernels/qgemm/qgemm.inc"
 #undef OCT_QGEMM
+void oct_qgemm_u8s8_1x16c4__avx2(size_t, size_t, const uint8_t *, uint8_t, const int8_t *, size_t, int32_t *);
+void oct_qgemm_u8s8_1x16c4__avx2_chain(size_t, size_t, const uint8_t *, uint8_t, const int8_t *, size_t, int32_t *);
 #define OCT_QOUT(isa, fn)                                                                                              \
     void fn(size_t, size_t, const int32_t *, size_t, const int32_t *, const int32_t *, const int32_t *, const oct_qout *, \
             void *, size_t);
@@ -19,7 +21,9 @@
  * then the panels of each group. */
 typedef struct oct_qpacked {
     uint32_t has_zb;    /* some zero point of B is not zero: sums of rows are needed */
-    uint32_t unused[15];
+    uint32_t unused;
+    uint64_t panel;     /* bytes from one panel of a group to the next */
+    uint32_t more[12];
 } oct_qpacked;
 
 /* A of one type read as another: its bytes xored with this, its zero point z moved. */
@@ -46,6 +50,7 @@ typedef struct oct_qtiles {
     const oct_qout *out;
     void *c;
     size_t ldc, block;
+    bool backwards;     /* a single row: the last panels first */
     uint8_t *scratch;   /* oct_qtiles_shared bytes, then oct_qtiles_scratch a thread */
 } oct_qtiles;
 

@@ -386,7 +386,7 @@ bool oct_qchain_pack(oct_qchain_row row, const void *source, size_t taps, size_t
             plan_chains(&s);
             to = write_segment(&s, to, &cost);
         }
-    *head = (oct_qchain_panel){ .chained = 1 };
+    *head = (oct_qchain_panel){ .chained = 1, .bytes = (uint64_t)(to - (const uint8_t *)panel) };
     *gain = cost < (uint64_t)taps * ((kc + 3) / 4) * PLAIN_COST;
     return true;
 }

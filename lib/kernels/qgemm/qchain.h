@@ -27,7 +27,9 @@ enum {
 
 typedef struct oct_qchain_panel {
     uint32_t chained; /* else plain */
-    uint32_t unused[7];
+    uint32_t unused;
+    uint64_t bytes;   /* of the panel, its padding not counted */
+    uint32_t more[4];
 } oct_qchain_panel;
 
 typedef struct oct_qchain_segment {

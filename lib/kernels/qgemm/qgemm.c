@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "kernels/qgemm/kernels.h"
 
-#define OCT_QGEMM(isa, fn, mr, nr, kr, order, a) { #fn, OCT_ISA_##isa, fn, mr, nr, kr, order, a },
+#define OCT_QGEMM(isa, fn, mr, nr, kr, order, a, row) { #fn, OCT_ISA_##isa, fn, mr, nr, kr, order, a, row },
 static const oct_qgemm_kernel kernels[] = {
 #include "kernels/qgemm/qgemm.inc"
 };
@@ -57,7 +57,7 @@ void oct_qgemm_run(const oct_qgemm *p, oct_pool *pool, size_t m, const void *a, 
         .rows = { .x = a, .step = lda, .run = p->k, .count = m },
         .taps = 1, .kc = p->k, .n = p->n, .groups = 1, .flip = oct_qflip(p->a_type, p->kernel->a),
         .za = oct_qzero(za, p->a_type, p->kernel->a), .packed = packed, .bias = bias, .out = out, .c = c, .ldc = ldc,
-        .block = oct_rows_block(0, false), .scratch = scratch,
+        .block = oct_rows_block(0, false), .backwards = p->backwards, .scratch = scratch,
     };
     oct_qtiles_run(&t, oct_pool_threads(pool) > p->threads ? NULL : pool);
 }

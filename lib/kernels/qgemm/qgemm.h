@@ -32,6 +32,12 @@ typedef enum oct_qgemm_order {
 typedef void (*oct_qgemm_fn)(size_t m, size_t n, size_t taps, size_t kc, const uint8_t *const *a, uint8_t flip,
                              const int8_t *b, int32_t *c);
 
+/* The same for a single row and tap, and panels that follow each other `panel` bytes apart.
+ *   a     kc bytes
+ *   c     s32[panels][nr] */
+typedef void (*oct_qgemm_row_fn)(size_t panels, size_t kc, const uint8_t *a, uint8_t flip, const int8_t *b, size_t panel,
+                                 int32_t *c);
+
 typedef struct oct_qgemm_kernel {
     const char *name;
     oct_isa isa;
@@ -39,6 +45,7 @@ typedef struct oct_qgemm_kernel {
     size_t mr, nr, kr;
     oct_qgemm_order order;
     oct_dtype a; /* what it reads A as: OCT_U8 or OCT_S8 */
+    oct_qgemm_row_fn row; /* of single rows, or NULL: fn */
 } oct_qgemm_kernel;
 
 const oct_qgemm_kernel *oct_qgemm_kernels(size_t *n); /* slowest first */
@@ -50,7 +57,8 @@ typedef struct oct_qgemm {
     oct_dtype a_type, b_type;
     size_t n, k;
     int threads;
-    bool hasty; /* set it after preparing where B is packed for one run only: no time goes into its order */
+    bool hasty; /* set it after preparing where B is packed for one run only, or A has one row: no time goes into its order */
+    bool backwards; /* a single row goes through B from its end: in turn with the other way, half of B is still in the cache */
     size_t packed_size, scratch_size; /* bytes */
 } oct_qgemm;
 

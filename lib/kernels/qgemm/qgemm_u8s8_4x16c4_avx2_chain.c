@@ -177,4 +177,24 @@ void oct_qgemm_u8s8_4x16c4__avx2_chain(size_t m, size_t n, size_t taps, size_t k
     else
         (flip ? one_flipped : one)(taps, kc, a, b, c);
 }
+
+static bool is_plain(const int8_t *panel)
+{
+    return !((const oct_qchain_panel *)(const void *)panel)->chained;
+}
+
+void oct_qgemm_u8s8_1x16c4__avx2_chain(size_t panels, size_t kc, const uint8_t *a, uint8_t flip, const int8_t *b, size_t panel, int32_t *c)
+{
+    const uint8_t *const rows[4] = { a, a, a, a };
+    for (size_t p = 0; p < panels;) {
+        const size_t first = p;
+        while (p < panels && is_plain(b + p * panel))
+            p++;
+        if (p > first)
+            oct_qgemm_u8s8_1x16c4__avx2(p - first, kc, a, flip, b + first * panel + sizeof(oct_qchain_panel), panel,
+                                        c + first * OCT_QCHAIN_COLUMNS);
+        for (; p < panels && !is_plain(b + p * panel); p++)
+            (flip ? one_flipped : one)(1, kc, rows, b + p * panel + sizeof(oct_qchain_panel), c + p * OCT_QCHAIN_COLUMNS);
+    }
+}
 #endif

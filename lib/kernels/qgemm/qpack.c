@@ -41,8 +41,8 @@ static int8_t weight(const oct_qsource *s, size_t t, size_t k, size_t j)
     return (int8_t)(s->is_signed ? v : v ^ 0x80);
 }
 
-/* Panel of nj columns from j0, filled with zeros before. */
-static void pack_panel(const oct_qgemm_kernel *kn, const oct_qsource *s, size_t j0, size_t nj, int8_t *to)
+/* Panel of nj columns from j0, filled with zeros before. Returns its bytes. */
+static size_t pack_panel(const oct_qgemm_kernel *kn, const oct_qsource *s, size_t j0, size_t nj, int8_t *to)
 {
     size_t at = 0; /* position in k of what is written, padding included */
     for (size_t t = 0; t < s->taps; t++) {
@@ -54,6 +54,7 @@ static void pack_panel(const oct_qgemm_kernel *kn, const oct_qsource *s, size_t 
         if (!s->dense)
             at = oct_round_up(at, kn->kr);
     }
+    return oct_round_up(at, kn->kr) * kn->nr;
 }
 
 typedef struct columns {
@@ -79,7 +80,22 @@ static void pack_chains(const oct_qgemm_kernel *kn, const oct_qsource *s, size_t
         return;
     if (!s->hasty)
         memset(to, 0, size);
-    pack_panel(kn, s, j0, nj, (int8_t *)to + sizeof(oct_qchain_panel));
+    oct_qchain_panel *head = to;
+    head->bytes = sizeof *head + pack_panel(kn, s, j0, nj, (int8_t *)(head + 1));
+}
+
+/* Chained panels of one group, moved together: no gaps between what is read. Returns the bytes from one to the next. */
+static size_t close_up(int8_t *first, size_t panels, size_t panel)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < panels; i++) {
+        const size_t bytes = ((const oct_qchain_panel *)(const void *)(first + i * panel))->bytes;
+        most = bytes > most ? bytes : most;
+    }
+    most = oct_round_up(most, 64);
+    for (size_t i = 1; i < panels; i++)
+        memmove(first + i * most, first + i * panel, most);
+    return most;
 }
 
 static int32_t sum_column(const oct_qsource *s, size_t j)
@@ -107,7 +123,7 @@ void oct_qpack(const oct_qgemm_kernel *kn, const oct_qsource *s, size_t n, size_
     size_t panel = 0;
     oct_qpack_panel(kn, s->dense ? 1 : s->taps, s->dense ? s->taps * s->kc : s->kc, &panel);
     const size_t bytes = panel * (oct_round_up(n, kn->nr) / kn->nr);
-    int8_t *to = (int8_t *)(colmul + columns_bytes(n * groups) / sizeof *colmul) + g * bytes;
+    int8_t *const first = (int8_t *)(colmul + columns_bytes(n * groups) / sizeof *colmul) + g * bytes, *to = first;
     memset(to, 0, bytes);
     for (size_t j = 0; j < n; j += kn->nr, to += panel) {
         const size_t nj = n - j < kn->nr ? n - j : kn->nr;
@@ -116,6 +132,7 @@ void oct_qpack(const oct_qgemm_kernel *kn, const oct_qsource *s, size_t n, size_
         else
             pack_panel(kn, s, j, nj, to);
     }
+    head->panel = kn->order == OCT_QGEMM_CHAINS && groups == 1 ? close_up(first, bytes / panel, panel) : panel;
 }
 
 void oct_qfold(size_t n, const int32_t *bias, const int32_t *sums, const int32_t *colmul, int32_t za, size_t depth,

@@ -3,6 +3,8 @@
 
 #include "base/mem.h"
 
+enum { ROW_PANELS = 16 }; /* of a single row in one go */
+
 /* A thread's scratch, carved. */
 typedef struct scratch {
     const uint8_t **table;
@@ -48,7 +50,8 @@ typedef struct job {
     const oct_qtiles *t;
     const int32_t *add, *colmul;
     const int8_t *panels;
-    bool rowsums;
+    bool rowsums; /* rows are summed: some zero point of B is not zero */
+    bool unfolded; /* one row, none is: the last step takes -za for the row's sum and the sums of columns for zero points */
     uint8_t *parts;
     size_t row_items, col_items, cols, thread_bytes, panel, group, elem;
 } job;
@@ -68,21 +71,47 @@ static void sum_rows(const job *w, const scratch *s, size_t rows)
     }
 }
 
-static void run_panel(const job *w, const scratch *s, size_t g, size_t r0, size_t rows, size_t j)
+static const int8_t *panel_at(const job *w, size_t g, size_t j)
+{
+    return w->panels + g * w->group + j / w->t->kernel->nr * w->panel;
+}
+
+/* The last step of n columns from j, whose sums are in the tile. */
+static void finish(const job *w, const scratch *s, size_t g, size_t r0, size_t rows, size_t j, size_t n)
 {
     const oct_qtiles *t = w->t;
-    const size_t mr = t->kernel->mr, nr = t->kernel->nr, col = g * t->n + j;
-    const size_t n = t->n - j < nr ? t->n - j : nr;
-    const int8_t *b = w->panels + g * w->group + j / nr * w->panel;
+    const size_t col = g * t->n + j;
     oct_qout o = *t->out;
     if (o.mult)
         o.mult += col;
     if (o.bias)
         o.bias += col;
+    t->qout->fn(rows, n, s->tile, t->kernel->nr, w->add + col, w->rowsums || w->unfolded ? s->rowsum : NULL, w->colmul + col, &o,
+                (uint8_t *)t->c + (r0 * t->ldc + col) * w->elem, t->ldc);
+}
+
+static void run_panel(const job *w, const scratch *s, size_t g, size_t r0, size_t rows, size_t j)
+{
+    const oct_qtiles *t = w->t;
+    const size_t mr = t->kernel->mr, nr = t->kernel->nr;
+    const size_t n = t->n - j < nr ? t->n - j : nr;
+    const int8_t *b = panel_at(w, g, j);
     for (size_t i = 0; i < rows; i += mr)
         t->kernel->fn(rows - i < mr ? rows - i : mr, n, t->taps, t->kc, s->table + i * t->taps, t->flip, b, s->tile + i * nr);
-    t->qout->fn(rows, n, s->tile, nr, w->add + col, w->rowsums ? s->rowsum : NULL, w->colmul + col, &o,
-                (uint8_t *)t->c + (r0 * t->ldc + col) * w->elem, t->ldc);
+    finish(w, s, g, r0, rows, j, n);
+}
+
+/* Columns [begin, end) of a single row: many panels for one call of the kernel and of the last step. */
+static void run_row(const job *w, const scratch *s, size_t g, size_t row, size_t begin, size_t end)
+{
+    const oct_qtiles *t = w->t;
+    const size_t nr = t->kernel->nr, tile = oct_round_up(t->block, t->kernel->mr), panels = tile < ROW_PANELS ? tile : ROW_PANELS;
+    const size_t some = panels * nr, parts = (end - begin + some - 1) / some;
+    for (size_t i = 0; i < parts; i++) {
+        const size_t j = begin + (t->backwards ? parts - 1 - i : i) * some, n = end - j < some ? end - j : some;
+        t->kernel->row((n + nr - 1) / nr, t->kc, s->table[0], t->flip, panel_at(w, g, j), w->panel, s->tile);
+        finish(w, s, g, row, 1, j, n);
+    }
 }
 
 static void run_item(const job *w, size_t item, const scratch *s)
@@ -103,8 +132,14 @@ static void run_item(const job *w, size_t item, const scratch *s)
     }
     if (w->rowsums)
         sum_rows(w, s, rows);
-    for (size_t j = col; j < t->n && j < col + w->cols; j += nr)
-        run_panel(w, s, g, r0, rows, j);
+    if (w->unfolded)
+        s->rowsum[0] = -t->za;
+    const size_t end = t->n - col < w->cols ? t->n : col + w->cols;
+    if (rows == 1 && t->taps == 1 && t->kernel->row)
+        run_row(w, s, g, r0, col, end);
+    else
+        for (size_t j = col; j < end; j += nr)
+            run_panel(w, s, g, r0, rows, j);
 }
 
 static void run_items(void *arg, size_t begin, size_t end, size_t thread)
@@ -118,6 +153,19 @@ static void run_items(void *arg, size_t begin, size_t end, size_t thread)
         run_item(w, i, &s);
 }
 
+/* What the last step adds to each column. */
+static void fold(job *w, const oct_qtiles *t, const int32_t *sums, const int32_t *colmul, size_t columns)
+{
+    w->add = (int32_t *)(void *)t->scratch;
+    w->colmul = colmul;
+    if (w->unfolded) {
+        w->add = t->bias ? t->bias : colmul; /* that is zeros */
+        w->colmul = sums;
+    } else {
+        oct_qfold(columns, t->bias, sums, colmul, t->za, t->taps * t->kc, (int32_t *)(void *)t->scratch);
+    }
+}
+
 void oct_qtiles_run(const oct_qtiles *t, oct_pool *pool)
 {
     if (t->rows.count == 0)
@@ -128,17 +176,18 @@ void oct_qtiles_run(const oct_qtiles *t, oct_pool *pool)
     const int32_t *sums = (const int32_t *)(const void *)((const uint8_t *)t->packed + sizeof *head);
     size_t shared = 0;
     oct_qtiles_shared(columns, &shared);
-    job w = { .t = t, .add = (int32_t *)(void *)t->scratch, .colmul = sums + column_words, .rowsums = head->has_zb,
+    job w = { .t = t, .rowsums = head->has_zb, .unfolded = !head->has_zb && t->rows.count == 1,
               .parts = t->scratch + shared, .elem = oct_qout_size(t->out->kind) };
-    oct_qfold(columns, t->bias, sums, w.colmul, t->za, depth, (int32_t *)(void *)t->scratch);
+    fold(&w, t, sums, sums + column_words, columns);
     w.panels = (const int8_t *)(sums + 2 * column_words);
     w.row_items = (t->rows.count + t->block - 1) / t->block;
-    oct_qpack_panel(t->kernel, t->taps, t->kc, &w.panel);
-    w.group = w.panel * ((t->n + nr - 1) / nr);
-    w.cols = oct_rows_columns(t->rows.count, t->block, t->groups, t->n, nr, (size_t)oct_pool_threads(pool));
-    w.col_items = (t->n + w.cols - 1) / w.cols;
-    oct_qtiles_scratch(t->kernel, t->block, t->taps, t->kc, t->gather, &w.thread_bytes);
+    oct_qpack_panel(t->kernel, t->taps, t->kc, &w.group);
+    w.group *= (t->n + nr - 1) / nr;
+    w.panel = head->panel;
     /* Waking the threads costs more than a product this small. */
     const bool small = (double)t->rows.count * columns * depth < 131072;
+    w.cols = oct_rows_columns(t->rows.count, t->block, t->groups, t->n, nr, small ? 1 : (size_t)oct_pool_threads(pool));
+    w.col_items = (t->n + w.cols - 1) / w.cols;
+    oct_qtiles_scratch(t->kernel, t->block, t->taps, t->kc, t->gather, &w.thread_bytes);
     oct_pool_for(small ? NULL : pool, t->groups * w.row_items * w.col_items, 1, run_items, &w);
 }
