@@ -30,7 +30,7 @@ static bool asks(const oct_qjob *j, int id)
 /* ---- what operators take ---- */
 
 /* First opset in which an operator takes float16 and bfloat16, where that is not 13 or less and 22 or less (the opsets that the schemes
- * ask for); 0: none. tests/unit/half_types.py compares with ONNX. Quantizers are left alone. */
+ * ask for); 0: none. tests/unit/half_types.py compares with ONNX. Quantizers, sequences and optionals are left alone. */
 static const struct {
     const char *op;
     int f16, bf16;
@@ -42,11 +42,16 @@ static const struct {
     { "TopK", 13, 24 },           { "Unique", 13, 28 },
 };
 
+static bool is_container(const char *op)
+{
+    return strncmp(op, "Optional", 8) == 0 || (strstr(op, "Sequence") && strcmp(op, "ReverseSequence") != 0);
+}
+
 static bool takes(const oct_qjob *j, int id, oct_dtype t)
 {
     const oct_node *n = &j->g->node[id];
     const int64_t opset = oct_graph_opset(j->g, "");
-    if (n->domain[0])
+    if (n->domain[0] || is_container(n->op))
         return false;
     for (size_t i = 0; i < OCT_COUNT(limits); i++)
         if (strcmp(limits[i].op, n->op) == 0) {
