@@ -7,52 +7,107 @@
 #include <math.h>
 #include <string.h>
 
-enum { COLUMNS = 16, MOST_BLOCK = 256 }; /* columns that a work item takes: rows of a row-major matrix are read by whole lines */
+/* Columns of a tile, which are quantized side by side, and of a work item: a row-major matrix is read by whole lines. */
+enum { TILE = OCT_GRIDS, ITEM = 4 * TILE, MOST_BLOCK = 256 };
 
 /* Weights below this are zeros: the reciprocal of a scale must be finite. */
 #define LEAST_SCALE 0x1p-120f
 
-typedef struct grid {
-    float scale; /* of the steps */
-    int zero;
-    double best; /* what the squared error is less by */
-    float fit;   /* the scale to write */
-} grid;
+/* A block of TILE columns, and what is best for each so far. */
+typedef struct tile {
+    float x[MOST_BLOCK * TILE]; /* [block][TILE] */
+    uint8_t codes[MOST_BLOCK * TILE];
+    oct_grids best;             /* scale and zero of the steps */
+    float fit[TILE];            /* the scale to write */
+    double error[TILE];         /* squared, with that scale */
+} tile;
 
-static void try_grid(const float *w, size_t n, float scale, int zero, int top, grid *g)
+/* ------------------------------------------------------------------ choosing */
+
+/* Keeps the grids that are better than what is there; grids without a usable scale are marked by 0. */
+static void try_grids(tile *t, size_t block, oct_grids *g)
 {
-    double sums[2];
-    if (!(fabsf(scale) >= LEAST_SCALE))
-        return;
-    oct_grid_sums_f32(w, n, scale, (float)-zero, (float)(top - zero), sums);
-    const double gain = sums[1] > 0 ? sums[0] * sums[0] / sums[1] : 0;
-    if (gain > g->best && fabs(sums[0] / sums[1]) >= (double)LEAST_SCALE)
-        *g = (grid){ scale, zero, gain, (float)(sums[0] / sums[1]) };
+    bool usable[TILE];
+    for (size_t j = 0; j < TILE; j++)
+        if (!(usable[j] = fabsf(g->scale[j]) >= LEAST_SCALE))
+            g->scale[j] = 1.0f;
+    oct_grid_sums_f32(t->x, block, g);
+    for (size_t j = 0; j < TILE; j++) {
+        const double dd = (double)g->dd[j], ed = (double)g->ed[j], scale = (double)g->scale[j];
+        const double fit = dd > 0 ? scale * (1 + ed / dd) : 0;
+        const double error = scale * scale * ((double)g->ee[j] - (dd > 0 ? ed * ed / dd : 0));
+        if (!usable[j] || !(error < t->error[j]) || !(fabs(fit) >= (double)LEAST_SCALE))
+            continue;
+        t->best.scale[j] = g->scale[j];
+        t->best.zero[j] = g->zero[j];
+        t->fit[j] = (float)fit;
+        t->error[j] = error;
+    }
 }
 
-/* The best grid of a block; codes are 0..top. */
-static grid choose(const float *w, size_t n, int top, bool symmetric)
+/* The grid between the ends of each column, both including 0, and the end that is farther from it. */
+typedef struct range {
+    float step[TILE], far[TILE];
+    int32_t zero[TILE];
+} range;
+
+static void find_range(const float *x, size_t block, int top, range *r)
+{
+    float lo[TILE] = { 0 }, hi[TILE] = { 0 };
+    for (size_t i = 0; i < block; i++, x += TILE)
+        for (size_t j = 0; j < TILE; j++) {
+            lo[j] = x[j] < lo[j] ? x[j] : lo[j];
+            hi[j] = x[j] > hi[j] ? x[j] : hi[j];
+        }
+    for (size_t j = 0; j < TILE; j++) {
+        r->step[j] = hi[j] / (float)top - lo[j] / (float)top;
+        r->zero[j] = r->step[j] >= LEAST_SCALE ? (int32_t)rintf(-lo[j] / r->step[j]) : 0;
+        r->far[j] = hi[j] > -lo[j] ? hi[j] : lo[j];
+    }
+}
+
+/* Without a better grid all codes are the middle, and the error is the sum of squares. Returns that of all columns. */
+static double start(tile *t, size_t block, int top)
+{
+    double sum = 0;
+    t->best.top = top;
+    for (size_t j = 0; j < TILE; j++) {
+        t->best.scale[j] = t->fit[j] = 1.0f;
+        t->best.zero[j] = (top + 1) / 2;
+        t->error[j] = 0;
+    }
+    for (size_t i = 0; i < block; i++)
+        for (size_t j = 0; j < TILE; j++)
+            t->error[j] += (double)t->x[i * TILE + j] * (double)t->x[i * TILE + j];
+    for (size_t j = 0; j < TILE; j++)
+        sum += t->error[j];
+    return sum;
+}
+
+static void choose(tile *t, size_t block, int top, bool symmetric)
 {
     static const float cuts[] = { 1.0f, 0.95f, 0.9f, 0.85f, 0.8f };
     const int middle = (top + 1) / 2;
-    grid g = { 1.0f, middle, 0, 1.0f };
-    float lo = 0, hi = 0;
-    for (size_t i = 0; i < n; i++) {
-        lo = w[i] < lo ? w[i] : lo;
-        hi = w[i] > hi ? w[i] : hi;
-    }
-    const float step = hi / (float)top - lo / (float)top, far = hi > -lo ? hi : lo;
-    if (!(step >= LEAST_SCALE))
-        return g;
-    const int zero = (int)rintf(-lo / step);
+    range r;
+    oct_grids g = { .top = top };
+    find_range(t->x, block, top, &r);
     for (size_t c = 0; c < OCT_COUNT(cuts); c++) {
-        for (int z = zero - 1; z <= zero + 1 && !symmetric; z++)
-            if (z >= 0 && z <= top)
-                try_grid(w, n, step * cuts[c], z, top, &g);
-        try_grid(w, n, far / (float)-middle * cuts[c], middle, top, &g);
-        try_grid(w, n, far / (float)(middle - 1) * cuts[c], middle, top, &g);
+        for (int off = -1; off <= 1 && !symmetric; off++) {
+            for (size_t j = 0; j < TILE; j++) {
+                const int32_t zero = r.zero[j] + off;
+                g.zero[j] = zero < 0 ? 0 : zero > top ? top : zero;
+                g.scale[j] = r.step[j] * cuts[c];
+            }
+            try_grids(t, block, &g);
+        }
+        for (int end = 0; end < 2; end++) {
+            for (size_t j = 0; j < TILE; j++) {
+                g.zero[j] = middle;
+                g.scale[j] = r.far[j] / (float)(end ? middle - 1 : -middle) * cuts[c];
+            }
+            try_grids(t, block, &g);
+        }
     }
-    return g;
 }
 
 /* ------------------------------------------------------------------ columns */
@@ -61,69 +116,100 @@ typedef struct job {
     const oct_block_matrix *m;
     const oct_nbits_form *f;
     uint8_t *codes, *zero;
-    float *scale, *buffer; /* f32[threads][COLUMNS][blocks * block] */
-    double *sums;          /* [items][2]: signal, noise */
-    size_t *bad;           /* [items]: k * n + column of a weight that is not finite, or SIZE_MAX */
+    float *scale;
+    tile *tiles;  /* [threads] */
+    double *sums; /* [items][2]: signal, noise */
+    size_t *bad;  /* [items]: k * n + column of a weight that is not finite, or SIZE_MAX */
 } job;
 
-static size_t depth(const oct_nbits_form *f)
-{
-    return oct_nbits_blocks(f) * f->block;
-}
-
-static void put(uint8_t *bytes, int bits, size_t i, unsigned code)
-{
-    const size_t per = 8 / (size_t)bits;
-    bytes[i / per] |= (uint8_t)(code << i % per * (size_t)bits);
-}
-
-static void quantize_block(const job *w, const float *x, size_t column, size_t block, double sums[2])
+/* Rows from k0 of the columns from `first`, zeros beyond the matrix. */
+static void gather(const job *w, size_t k0, size_t first, size_t columns, float *to)
 {
     const oct_nbits_form *f = w->f;
-    const int top = (1 << f->bits) - 1;
-    const grid g = choose(x, f->block, top, f->zero == OCT_NBITS_MIDDLE);
-    uint8_t q[MOST_BLOCK];
-    oct_grid_codes_f32(x, f->block, g.scale, (float)-g.zero, (float)(top - g.zero), g.zero, q);
-    w->scale[column * oct_nbits_blocks(f) + block] = g.fit;
-    if (f->zero == OCT_NBITS_WHOLE)
-        put(w->zero + column * oct_nbits_zero_bytes(f), f->bits, block, (unsigned)g.zero);
-    uint8_t *codes = w->codes + column * oct_nbits_column_bytes(f) + block * (f->block * (size_t)f->bits / 8);
-    for (size_t i = 0; i < f->block; i++) {
-        const double d = (double)x[i] - (double)((float)(q[i] - g.zero) * g.fit);
-        put(codes, f->bits, i, q[i]);
-        sums[0] += (double)x[i] * (double)x[i];
-        sums[1] += d * d;
+    const size_t rows = f->k - k0 < f->block ? f->k - k0 : f->block;
+    const float *from = w->m->w + (ptrdiff_t)k0 * w->m->ks + (ptrdiff_t)first * w->m->ns;
+    if (rows < f->block || columns < TILE)
+        memset(to, 0, f->block * TILE * sizeof *to);
+    for (size_t i = 0; i < rows; i++, from += w->m->ks, to += TILE) {
+        if (w->m->ns == 1)
+            memcpy(to, from, columns * sizeof *to);
+        else
+            for (size_t j = 0; j < columns; j++)
+                to[j] = from[(ptrdiff_t)j * w->m->ns];
     }
 }
 
-/* Columns from `first`, one after the other. */
-static void gather(const job *w, size_t first, size_t columns, float *to, size_t *bad)
+/* The first weight of a tile that is not finite. */
+static size_t find_bad(const job *w, const tile *t, size_t k0, size_t first)
+{
+    for (size_t e = 0; e < w->f->block * TILE; e++)
+        if (!isfinite(t->x[e]))
+            return (k0 + e / TILE) * w->f->n + first + e % TILE;
+    return SIZE_MAX;
+}
+
+/* Column j of a tile, packed. */
+static void put_codes(const tile *t, const oct_nbits_form *f, size_t j, uint8_t *to)
+{
+    const uint8_t *q = t->codes + j;
+    for (size_t i = 0; i < f->block; i += 2, q += 2 * TILE) {
+        if (f->bits == 4) {
+            *to++ = (uint8_t)(q[0] | q[TILE] << 4);
+        } else {
+            *to++ = q[0];
+            *to++ = q[TILE];
+        }
+    }
+}
+
+static void put_zero(uint8_t *zeros, int bits, size_t i, unsigned code)
+{
+    const size_t per = 8 / (size_t)bits;
+    zeros[i / per] |= (uint8_t)(code << i % per * (size_t)bits);
+}
+
+static void store(const job *w, const tile *t, size_t block, size_t first, size_t columns)
 {
     const oct_nbits_form *f = w->f;
-    const size_t k = depth(f);
-    memset(to, 0, columns * k * sizeof *to);
-    for (size_t i = 0; i < f->k; i++)
-        for (size_t j = 0; j < columns; j++) {
-            const float v = w->m->w[(ptrdiff_t)i * w->m->ks + (ptrdiff_t)(first + j) * w->m->ns];
-            to[j * k + i] = v;
-            if (!isfinite(v) && *bad == SIZE_MAX)
-                *bad = i * f->n + first + j;
+    const size_t bytes = f->block * (size_t)f->bits / 8;
+    for (size_t j = 0; j < columns; j++) {
+        const size_t column = first + j;
+        put_codes(t, f, j, w->codes + column * oct_nbits_column_bytes(f) + block * bytes);
+        w->scale[column * oct_nbits_blocks(f) + block] = t->fit[j];
+        if (f->zero == OCT_NBITS_WHOLE)
+            put_zero(w->zero + column * oct_nbits_zero_bytes(f), f->bits, block, (unsigned)t->best.zero[j]);
+    }
+}
+
+static void quantize_item(const job *w, size_t item, tile *t)
+{
+    const oct_nbits_form *f = w->f;
+    const size_t end = (item + 1) * ITEM < f->n ? (item + 1) * ITEM : f->n;
+    const int top = (1 << f->bits) - 1;
+    for (size_t b = 0; b < oct_nbits_blocks(f); b++)
+        for (size_t first = item * ITEM; first < end; first += TILE) {
+            const size_t columns = end - first < TILE ? end - first : TILE;
+            gather(w, b * f->block, first, columns, t->x);
+            const double sum = start(t, f->block, top);
+            if (!isfinite(sum)) {
+                w->bad[item] = find_bad(w, t, b * f->block, first);
+                return;
+            }
+            w->sums[2 * item] += sum;
+            choose(t, f->block, top, f->zero == OCT_NBITS_MIDDLE);
+            oct_grid_codes_f32(t->x, f->block, &t->best, t->codes);
+            store(w, t, b, first, columns);
+            for (size_t j = 0; j < columns; j++)
+                w->sums[2 * item + 1] += t->error[j];
         }
 }
 
-static void quantize_columns(void *arg, size_t begin, size_t end, size_t thread)
+static void quantize_items(void *arg, size_t begin, size_t end, size_t thread)
 {
     const job *w = arg;
-    const oct_nbits_form *f = w->f;
-    const size_t k = depth(f);
-    float *x = w->buffer + thread * COLUMNS * k;
-    for (size_t item = begin; item < end; item++) {
-        const size_t first = item * COLUMNS, columns = f->n - first < COLUMNS ? f->n - first : COLUMNS;
-        w->bad[item] = SIZE_MAX;
-        gather(w, first, columns, x, &w->bad[item]);
-        for (size_t j = 0; j < columns && w->bad[item] == SIZE_MAX; j++)
-            for (size_t b = 0; b < oct_nbits_blocks(f); b++)
-                quantize_block(w, x + j * k + b * f->block, first + j, b, w->sums + 2 * item);
+    for (size_t i = begin; i < end; i++) {
+        w->bad[i] = SIZE_MAX;
+        quantize_item(w, i, &w->tiles[thread]);
     }
 }
 
@@ -145,20 +231,17 @@ static oct_status finish(const job *w, size_t items, double *sqnr, oct_err *err)
 oct_status oct_quantize_blocks(const oct_block_matrix *m, const oct_nbits_form *f, oct_pool *pool, uint8_t *codes, float *scale,
                                uint8_t *zero, double *sqnr, oct_err *err)
 {
-    const size_t items = (f->n + COLUMNS - 1) / COLUMNS, threads = (size_t)oct_pool_threads(pool);
-    size_t floats;
+    const size_t items = (f->n + ITEM - 1) / ITEM;
     job w = { .m = m, .f = f, .codes = codes, .zero = zero, .scale = scale };
-    if (!oct_mul_size(depth(f), COLUMNS * threads, &floats))
-        return oct_nomem(err);
-    w.buffer = oct_calloc(floats, sizeof *w.buffer);
+    w.tiles = oct_calloc((size_t)oct_pool_threads(pool), sizeof *w.tiles);
     w.sums = oct_calloc(2 * items, sizeof *w.sums);
     w.bad = oct_calloc(items, sizeof *w.bad);
-    oct_status s = w.buffer && w.sums && w.bad ? OCT_OK : oct_nomem(err);
+    oct_status s = w.tiles && w.sums && w.bad ? OCT_OK : oct_nomem(err);
     if (s == OCT_OK) {
-        oct_pool_for(pool, items, 1, quantize_columns, &w);
+        oct_pool_for(pool, items, 1, quantize_items, &w);
         s = finish(&w, items, sqnr, err);
     }
-    oct_free(w.buffer);
+    oct_free(w.tiles);
     oct_free(w.sums);
     oct_free(w.bad);
     return s;

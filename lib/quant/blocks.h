@@ -1,8 +1,8 @@
 /* lib/quant/blocks.h -- weights of 4 or 8 bits with a scale for each block of values along k, without data.
  *
- * Each block takes the grid with the least squared error among some thirty: ranges cut by 0 to 20 %, three zero points for each, and
+ * Each block takes the grid with the least squared error among twenty-five: ranges cut by 0 to 20 %, three zero points for each, and
  * the middle one from either end. For the steps that the weights take on a grid the best scale follows in closed form
- * (sum w d / sum d d), so rounding is measured with the scale that will be written. */
+ * (kernels/quantize.h), so rounding is measured with the scale that will be written. */
 #ifndef OCT_QUANT_BLOCKS_H
 #define OCT_QUANT_BLOCKS_H
 
@@ -15,7 +15,7 @@ typedef struct oct_block_matrix {
     ptrdiff_t ks, ns;
 } oct_block_matrix;
 
-/* Chooses grids and codes of all columns, in the form of oct_nbits_weights: codes [n][oct_nbits_column_bytes], scale [n][blocks], and
+/* f->bits: 4 or 8. Chooses grids and codes of all columns, in the form of oct_nbits_weights: codes [n][oct_nbits_column_bytes], scale [n][blocks], and
  * zero [n][oct_nbits_zero_bytes] where f->zero is WHOLE (MIDDLE: symmetric, zero is not touched); all zeroed by the caller. Codes beyond k
  * stand for 0. *sqnr: dB of the rounding, as float weights have it. The same bytes for any pool.
  * OCT_ENUMERIC names the first weight that is not finite. */

@@ -216,19 +216,23 @@ static void check_quantize(oct_check *t, const oct_elem_table *ref, const oct_el
 
 static void check_grid(oct_check *t, const oct_elem_table *ref, const oct_elem_table *k)
 {
-    for (size_t i = 0; i < 8 * OCT_COUNT(sizes); i++) {
+    for (size_t i = 0; i < 4 * OCT_COUNT(sizes); i++) {
         const size_t n = sizes[i % OCT_COUNT(sizes)];
-        const float zero = (float)oct_check_below(t, 16), scale = (i & 1 ? -0.1f : 0.1f) * (0.1f + (float)oct_check_below(t, 100) * 0.02f);
-        float *x = floats(t, n);
-        uint8_t *want = oct_check_buffer(t, n), *got = oct_check_buffer(t, n);
-        double a[2], b[2];
-        oct_fill_f32(t, x, n);
-        ref->grid_sums(x, n, scale, -zero, 15 - zero, a);
-        k->grid_sums(x, n, scale, -zero, 15 - zero, b);
-        same(t, a, b, 4, 4, "grid sums", 0);
-        ref->grid_codes(x, n, scale, -zero, 15 - zero, (int32_t)zero, want);
-        k->grid_codes(x, n, scale, -zero, 15 - zero, (int32_t)zero, got);
-        same(t, want, got, n, 1, "grid codes", 0);
+        float *x = floats(t, n * OCT_GRIDS);
+        uint8_t *want = oct_check_buffer(t, n * OCT_GRIDS), *got = oct_check_buffer(t, n * OCT_GRIDS);
+        oct_grids a = { .top = i % 2 ? 15 : 255 }, b;
+        for (size_t j = 0; j < OCT_GRIDS; j++) {
+            a.scale[j] = (i & 1 ? -0.1f : 0.1f) * (0.1f + (float)oct_check_below(t, 100) * 0.02f);
+            a.zero[j] = (int32_t)oct_check_below(t, (size_t)a.top + 1);
+        }
+        b = a;
+        oct_fill_f32(t, x, n * OCT_GRIDS);
+        ref->grid_sums(x, n, &a);
+        k->grid_sums(x, n, &b);
+        same(t, a.ee, b.ee, 3 * OCT_GRIDS, sizeof *a.ee, "grid sums", 0);
+        ref->grid_codes(x, n, &a, want);
+        k->grid_codes(x, n, &a, got);
+        same(t, want, got, n * OCT_GRIDS, 1, "grid codes", 0);
         oct_check_release(t);
     }
 }

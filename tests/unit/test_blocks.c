@@ -122,7 +122,7 @@ static void no_worse_than_plain(void **state)
                 plain += usual;
             }
         }
-        assert_true(fabs(a.sqnr - 10 * log10(signal / noise)) < 1e-6);
+        assert_true(fabs(a.sqnr - 10 * log10(signal / noise)) < 1e-3); /* sums of floats */
         assert_true(noise < plain * 0.98);
     }
 }

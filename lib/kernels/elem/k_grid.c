@@ -1,43 +1,45 @@
-/* lib/kernels/elem/k_grid.c -- how well a grid fits a short row, and the row's codes on it; compiled once per instruction set. */
+/* lib/kernels/elem/k_grid.c -- how well a grid fits each of sixteen columns, and their codes; compiled once per instruction set. */
 #include "kernels/elem/isa.h"
 
-#define LANES 8
+#define N OCT_GRIDS
 
-static inline float step_of(float x, float inverse, float lo, float hi)
+void K(grid_sums)(const float *x, size_t n, oct_grids *g)
 {
-    return (float)round_clamped(x * inverse, lo, hi);
-}
-
-/* Lane l takes the elements l, l + 8, ...; joined l with l + 4, then 2, 1. Products of a float and a step are exact in double. */
-void K(grid_sums)(const float *x, size_t n, float scale, float lo, float hi, double sums[2])
-{
-    double xd[LANES] = { 0 }, dd[LANES] = { 0 };
-    const float inverse = 1.0f / scale;
-    for (size_t i = 0; i + LANES <= n; i += LANES)
-        for (size_t l = 0; l < LANES; l++) {
-            const double d = (double)step_of(x[i + l], inverse, lo, hi);
-            xd[l] += (double)x[i + l] * d;
-            dd[l] += d * d;
-        }
-    for (size_t l = 0; l < n % LANES; l++) {
-        const float v = x[n / LANES * LANES + l];
-        const double d = (double)step_of(v, inverse, lo, hi);
-        xd[l] += (double)v * d;
-        dd[l] += d * d;
+    float inverse[N], lo[N], hi[N], ee[N] = { 0 }, ed[N] = { 0 }, dd[N] = { 0 };
+    for (size_t j = 0; j < N; j++) {
+        inverse[j] = 1.0f / g->scale[j];
+        lo[j] = (float)-g->zero[j];
+        hi[j] = (float)(g->top - g->zero[j]);
     }
-    for (size_t w = LANES / 2; w; w /= 2)
-        for (size_t l = 0; l < w; l++) {
-            xd[l] += xd[l + w];
-            dd[l] += dd[l + w];
+    for (size_t i = 0; i < n; i++, x += N) {
+        OCT_EACH
+        for (size_t j = 0; j < N; j++) {
+            const float v = x[j] * inverse[j], d = (float)round_clamped(v, lo[j], hi[j]), e = v - d;
+            ee[j] += e * e;
+            ed[j] += e * d;
+            dd[j] += d * d;
         }
-    sums[0] = xd[0];
-    sums[1] = dd[0];
+    }
+    for (size_t j = 0; j < N; j++) {
+        g->ee[j] = ee[j];
+        g->ed[j] = ed[j];
+        g->dd[j] = dd[j];
+    }
 }
 
-void K(grid_codes)(const float *x, size_t n, float scale, float lo, float hi, int32_t zero, uint8_t *q)
+void K(grid_codes)(const float *x, size_t n, const oct_grids *g, uint8_t *q)
 {
-    const float inverse = 1.0f / scale;
-    OCT_EACH
-    for (size_t i = 0; i < n; i++)
-        q[i] = (uint8_t)(round_clamped(x[i] * inverse, lo, hi) + zero);
+    float inverse[N], lo[N], hi[N];
+    int32_t zero[N];
+    for (size_t j = 0; j < N; j++) {
+        inverse[j] = 1.0f / g->scale[j];
+        lo[j] = (float)-g->zero[j];
+        hi[j] = (float)(g->top - g->zero[j]);
+        zero[j] = g->zero[j];
+    }
+    for (size_t i = 0; i < n; i++, x += N, q += N) {
+        OCT_EACH
+        for (size_t j = 0; j < N; j++)
+            q[j] = (uint8_t)(round_clamped(x[j] * inverse[j], lo[j], hi[j]) + zero[j]);
+    }
 }

@@ -137,12 +137,12 @@ void oct_dynamic_quantize_u8(oct_pool *pool, const float *x, size_t n, uint8_t *
     oct_quantize_f32(pool, OCT_U8, x, n, *scale, z, q);
 }
 
-void oct_grid_sums_f32(const float *x, size_t n, float scale, float lo, float hi, double sums[2])
+void oct_grid_sums_f32(const float *x, size_t n, oct_grids *g)
 {
-    oct_elem()->grid_sums(x, n, scale, lo, hi, sums);
+    oct_elem()->grid_sums(x, n, g);
 }
 
-void oct_grid_codes_f32(const float *x, size_t n, float scale, float lo, float hi, int32_t zero, uint8_t *q)
+void oct_grid_codes_f32(const float *x, size_t n, const oct_grids *g, uint8_t *q)
 {
-    oct_elem()->grid_codes(x, n, scale, lo, hi, zero, q);
+    oct_elem()->grid_codes(x, n, g, q);
 }
