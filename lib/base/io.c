@@ -92,6 +92,18 @@ void oct_map_close(oct_map *m)
     *m = (oct_map){ 0 };
 }
 
+void oct_map_forget(const oct_map *m, const void *p, size_t n)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)m->data;
+    uintptr_t begin = (uintptr_t)p, end = begin + n;
+    if (!m->data || begin < from || n > m->size || begin - from > m->size - n)
+        return;
+    begin = (begin + page - 1) / page * page;
+    end = end / page * page;
+    if (begin < end)
+        madvise((void *)begin, end - begin, MADV_DONTNEED); /* the pages are clean: nothing is lost */
+}
+
 static void say(const char *s)
 {
     ssize_t r = write(2, s, strlen(s));

@@ -16,6 +16,8 @@ typedef struct oct_map {
 /* Maps a regular file read-only. OCT_EIO with the system's reason. */
 oct_status oct_map_open(oct_map *m, const char *path, oct_err *err);
 void oct_map_close(oct_map *m);
+/* Whole pages of [p, p + n), as far as they lie in the map, leave this process's memory until they are read again. */
+void oct_map_forget(const oct_map *m, const void *p, size_t n);
 
 /* Installs a handler for SIGBUS: a fault inside an open map prints "<tool>: <path>: the file was cut
  * short while it was read" and ends the process with exit code 3; any other fault is passed on. Also

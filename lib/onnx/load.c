@@ -550,6 +550,12 @@ void oct_model_free(oct_model *m)
     oct_arena_destroy(m->arena);
 }
 
+void oct_model_forget(const oct_model *m, const void *p, size_t n)
+{
+    for (size_t i = 0; i < m->n_maps; i++)
+        oct_map_forget(&m->maps[i], p, n);
+}
+
 uint64_t oct_model_hash(const oct_model *m)
 {
     uint64_t h = oct_hash(OCT_HASH_INIT, m->data, m->size);

@@ -48,6 +48,9 @@ oct_status oct_model_load_mem(const void *data, size_t size, const char *path, o
 /* Releases the graph, the message and the maps. NULL allowed. */
 void oct_model_free(oct_model *m);
 
+/* Says that a constant's bytes will not be read soon: where they are mapped, their pages leave memory until they are. */
+void oct_model_forget(const oct_model *m, const void *p, size_t n);
+
 /* FNV-1a of the model file's bytes and then of each mapped external data file in order of first use. Reads all
  * of them: about a second for each gigabyte. */
 uint64_t oct_model_hash(const oct_model *m);

@@ -94,5 +94,7 @@ oct_status oct_make_blocks(oct_qjob *j, int node, oct_pool *pool, oct_err *err)
     OCT_TRY(oct_quantize_blocks(&m, &f, pool, (uint8_t *)(uintptr_t)b->codes->data, (float *)(uintptr_t)b->scale->data,
                                 b->zero ? (uint8_t *)(uintptr_t)b->zero->data : NULL, &b->sqnr, err));
     j->blocks[node] = b;
+    if (j->opts.forget)
+        j->opts.forget(j->opts.forget_arg, w->data, w->bytes);
     return OCT_OK;
 }

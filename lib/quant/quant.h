@@ -55,6 +55,9 @@ typedef struct oct_qjob_opts {
     bool symmetric;
     bool blocks_qdq;          /* behind DequantizeLinear of opset 21, instead of in MatMulNBits */
     int threads;              /* for rounding weights in blocks; 0: one per processor */
+    /* Told of weights that have been rounded in blocks and are not read again soon; NULL: nobody is. */
+    void (*forget)(void *arg, const void *bytes, size_t n);
+    void *forget_arg;
 } oct_qjob_opts;
 
 typedef struct oct_qjob oct_qjob;

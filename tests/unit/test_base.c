@@ -146,6 +146,32 @@ static void output_appears_only_on_commit(void **state)
     assert_int_equal(oct_map_open(&m, path, &err), OCT_EIO);
 }
 
+/* Pages that were forgotten read as before; ranges outside of the map are left alone. */
+static void forgotten_pages_come_back(void **state)
+{
+    enum { BYTES = 100000 };
+    char path[] = "/tmp/octet_test_XXXXXX";
+    static uint8_t want[BYTES], other[BYTES];
+    oct_map m;
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    for (size_t i = 0; i < BYTES; i++)
+        want[i] = other[i] = (uint8_t)(i * 7 >> 3);
+    assert_int_equal(write(fd, want, BYTES), BYTES);
+    close(fd);
+    assert_int_equal(oct_map_open(&m, path, NULL), OCT_OK);
+    assert_memory_equal(m.data, want, BYTES);
+    oct_map_forget(&m, m.data + 5000, 90000);
+    assert_memory_equal(m.data, want, BYTES);
+    oct_map_forget(&m, m.data, BYTES);
+    oct_map_forget(&m, m.data + BYTES - 1, 2);
+    oct_map_forget(&m, other, BYTES);
+    assert_memory_equal(m.data, want, BYTES);
+    assert_memory_equal(other, want, BYTES);
+    oct_map_close(&m);
+    unlink(path);
+}
+
 static void full_disk_is_an_error(void **state)
 {
     if (!oct_path_exists("/dev/full"))
@@ -196,7 +222,7 @@ int main(void)
         cmocka_unit_test(float_text_is_shortest),
         cmocka_unit_test(json_escapes_and_nests),
         cmocka_unit_test(output_appears_only_on_commit),
-        cmocka_unit_test(full_disk_is_an_error),
+        cmocka_unit_test(forgotten_pages_come_back), cmocka_unit_test(full_disk_is_an_error),
         cmocka_unit_test(pool_covers_each_item_once),
         cmocka_unit_test(errors_gather_context),
     };

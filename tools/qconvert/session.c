@@ -30,6 +30,11 @@ oct_pass_log session_log(session *s)
     return (oct_pass_log){ .change = log_change, .arg = s };
 }
 
+static void forget(void *arg, const void *bytes, size_t n)
+{
+    oct_model_forget(arg, bytes, n);
+}
+
 oct_qjob_opts session_opts(const session *s)
 {
     oct_qjob_opts o = s->blocks;
@@ -41,6 +46,8 @@ oct_qjob_opts session_opts(const session *s)
     o.no_bias_correction = !s->a->bias_correction;
     o.half_io = !s->a->keep_io_types;
     o.threads = (int)s->cli->threads;
+    o.forget = forget;
+    o.forget_arg = s->m;
     return o;
 }
 
