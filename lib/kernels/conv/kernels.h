@@ -11,6 +11,7 @@
 #undef OCT_SDW
 #undef OCT_QDW
 void oct_qdw_columns__avx2(size_t, size_t, const uint8_t *const *, uint8_t, const void *, int32_t *);
+void oct_qdw_columns__avxvnni(size_t, size_t, const uint8_t *const *, uint8_t, const void *, int32_t *);
 
 /* Channels of a packed depthwise row: a multiple of this. */
 enum { OCT_DW_CHANNELS = 16 };
