@@ -55,7 +55,7 @@ def names(model, patterns, isas):
     return [n for n in each if n == BASE or any(fnmatch.fnmatch(n, p) for p in patterns)]
 
 
-def start(name, model, threads, cpus):
+def start(name, model, threads, cpus, clock="wall"):
     """A Runner, its set-up begun. forms.Failed when the peer cannot make its form of the model."""
     plain, _, isa = name.partition("@")
     kind, form, _ = RUNNERS[plain]
@@ -64,5 +64,6 @@ def start(name, model, threads, cpus):
         command = [OURS["runner"], path, data, threads]
     else:
         command = [sys.executable, "-m", "octbench.worker", kind, path, data, threads]
-    env = {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads), "TF_CPP_MIN_LOG_LEVEL": "3"}
+    env = {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads), "TF_CPP_MIN_LOG_LEVEL": "3",
+           "OCT_BENCH_CLOCK": clock}
     return Runner(command, cpus, env | ({"OCT_ISA": isa} if isa else {}), cwd=BENCH)

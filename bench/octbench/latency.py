@@ -10,8 +10,8 @@ from octbench.places import BENCH
 from octbench.race import race, ratios
 from octbench.results import Results, machine, version
 
-FIELDS = ("model", "threads", "runner", "ratio", "ratio_low", "ratio_high", "median_ms", "fastest_ms", "runs", "rounds", "load",
-          "version")
+FIELDS = ("model", "threads", "runner", "ratio", "ratio_low", "ratio_high", "median_ms", "fastest_ms", "runs", "rounds", "clock",
+          "load", "version")
 RANK = list(contest.RUNNERS)
 RESULTS = Results(BENCH / "results.csv", FIELDS, ("threads", "model", "runner"), lambda r: (
     int(r["threads"]), networks.ALL.index(r["model"]), RANK.index(r["runner"].partition("@")[0]), r["runner"]))
@@ -28,7 +28,7 @@ def table(rows):
         days = sorted({r["date"] for r in cells.values()})
         loads = [float(r["load"]) for r in cells.values()]
         print(f"\n{cpu} ({features}); {threads} thread{'s' * (threads > 1)}; {' to '.join(dict.fromkeys((days[0], days[-1])))}; "
-              f"load {min(loads):.1f} to {max(loads):.1f}\n")
+              f"load {min(loads):.1f} to {max(loads):.1f}; {' and '.join(sorted({r['clock'] for r in cells.values()}))} time\n")
         print("| runner | " + " | ".join(columns) + " |\n|---|" + "---:|" * len(columns))
         for runner in dict.fromkeys(r for r, _ in cells):
             line = [cells.get((runner, m)) for m in columns]
@@ -67,7 +67,7 @@ def contenders(args, model, threads, cpus, have):
     for name in chosen(args, model, have):
         if not forms.path_of(contest.RUNNERS[name.partition("@")[0]][1], model).exists():
             continue
-        runner = contest.start(name, model, threads, cpus)
+        runner = contest.start(name, model, threads, cpus, args.clock)
         try:
             runner.turn(SETTLE_SECONDS)
             runners[name] = runner
@@ -97,7 +97,7 @@ def measure(args, model, threads, have):
         print(f"  {name:32s} {statistics.median(runs):16.2f} {min(runs):9.2f}   {ratio:.3f} ({low:.3f}-{high:.3f})", flush=True)
         rows.append({"model": model, "threads": threads, "runner": name, "ratio": f"{ratio:.4f}", "ratio_low": f"{low:.4f}",
                      "ratio_high": f"{high:.4f}", "median_ms": f"{statistics.median(runs):.4g}", "fastest_ms": f"{min(runs):.4g}",
-                     "runs": len(runs), "rounds": args.rounds, "load": f"{load:.1f}",
+                     "runs": len(runs), "rounds": args.rounds, "clock": args.clock, "load": f"{load:.1f}",
                      "version": version(contest.peer_of(name)), **machine()})
     return rows
 

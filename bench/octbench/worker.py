@@ -121,6 +121,7 @@ def main():
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)                              # what peers print must not come between the answers
     run = KINDS[kind](model, data, int(threads))
+    clock = time.process_time if os.environ.get("OCT_BENCH_CLOCK") == "cpu" else time.perf_counter
     start = time.perf_counter()
     while time.perf_counter() - start < WARM_SECONDS:
         run()
@@ -129,9 +130,9 @@ def main():
         run()                                  # brings the weights back into the caches
         end = time.perf_counter() + float(line)
         while len(took) < LEAST or time.perf_counter() < end:
-            start = time.perf_counter()
+            start = clock()
             run()
-            took.append((time.perf_counter() - start) * 1e3)
+            took.append((clock() - start) * 1e3)
         print(json.dumps(took), file=answers, flush=True)
 
 

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Tests of what measures: turns and ratios, the runner's answers, files of shapes. Needs nothing beside Python.
+
+    test_bench.py RUNNER CHECK_KERNELS
+"""
+import array
+import csv
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+from octbench import race  # noqa: E402
+
+RUNNER, CHECK = sys.argv[1:3]
+# Layers of testdata/demo.onnx: output pixels, outputs, products of each.
+DEMO = [(1024, 16, 27), (256, 48, 16), (256, 48, 9), (256, 16, 48), (256, 48, 16), (64, 48, 9), (64, 32, 48), (64, 24, 288),
+        (64, 24, 32), (64, 48, 432), (64, 64, 48), (1, 10, 64)]
+
+
+def write_npy(path, shape):
+    """float32 zeros and ones by turns."""
+    text = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}"
+    text += " " * (-(len(text) + 11) % 64) + "\n"
+    count = 1
+    for n in shape:
+        count *= n
+    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode()
+                     + array.array("f", (i % 2 for i in range(count))).tobytes())
+
+
+class Fake:
+    def __init__(self, name, said):
+        self.name, self.said = name, said
+
+    def turn(self, seconds):
+        self.said.append(self.name)
+        return [1.0]
+
+
+class Race(unittest.TestCase):
+    def test_order_is_rotated(self):
+        said = []
+        turns = race.race({n: Fake(n, said) for n in "abc"}, 4, 0)
+        self.assertEqual("".join(said), "abcbcacababc")
+        self.assertEqual([len(t) for t in turns.values()], [4, 4, 4])
+
+    def test_ratio_is_of_the_same_round(self):
+        # The machine is ten times slower in the last round; medians of turns 2, 4, 50 against 4, 4, 40.
+        ours, base = [[2, 1, 9], [4, 4, 4], [50, 50]], [[4, 4], [4, 5, 3], [40, 40]]
+        self.assertEqual(race.ratios(ours, base), (1.0, 0.5, 1.25))
+
+
+class Answers(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.data = Path(self.folder.name) / "x.npy"
+        write_npy(self.data, (1, 3, 32, 32))
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def start(self, model, **env):
+        return race.Runner([RUNNER, model, self.data, "1"], str(min(os.sched_getaffinity(0))), env)
+
+    def test_turn_and_profile(self):
+        runner = self.start(HERE.parent / "testdata/demo.onnx")
+        self.assertGreaterEqual(len(runner.turn(0)), 3)
+        took = runner.turn(0.05)
+        self.assertGreater(len(took), 3)
+        self.assertGreater(min(took), 0)
+        self.assertLess(min(took), 50)
+        steps = runner.profile()
+        self.assertEqual(sum(s[4] for s in steps), sum(p * o * n for p, o, n in DEMO))
+        self.assertEqual({s[1] for s in steps if s[4]}, {"Conv", "Gemm"})
+        again = runner.profile()
+        self.assertLess(sum(s[3] for s in again), 2 * sum(s[3] for s in steps) + 20)
+        runner.close()
+
+    def test_processor_time(self):
+        runner = self.start(HERE.parent / "testdata/demo.onnx", OCT_BENCH_CLOCK="cpu")
+        self.assertGreater(min(runner.turn(0.02)), 0)
+        runner.close()
+
+    def test_fault_has_its_words(self):
+        runner = self.start("missing.onnx")
+        with self.assertRaisesRegex(RuntimeError, "missing.onnx"):
+            runner.turn(0)
+        runner.close()
+
+
+class Shapes(unittest.TestCase):
+    def bench(self, path):
+        return subprocess.run([CHECK, "--bench", path], capture_output=True, text=True, check=False)
+
+    def test_work_of_a_network(self):
+        path = HERE / "shapes/kws_dscnn.csv"
+        done = self.bench(path)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        with open(path, newline="") as file:
+            rows = [{k: v if k in ("op", "weights") else int(v) for k, v in r.items()} for r in csv.DictReader(file)]
+        work = sum(2 * r["times"] * r["batch"] * r["oh"] * r["ow"] * r["oc"] * (r["c"] // r["groups"]) * r["kh"] * r["kw"] for r in rows)
+        total = next(line for line in done.stdout.splitlines() if line.startswith("all,"))
+        self.assertAlmostEqual(float(total.split()[6]), work * 1e-6, delta=0.05)
+        self.assertGreater(float(total.split()[7]), 0)
+
+    def test_refuses_other_files(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "x.csv"
+            header = (HERE / "shapes/kws_dscnn.csv").read_text().splitlines()[0]
+            for text in ("", "op,times\n", f"{header}\nConv,1,constant,1,5,5\n", f"{header}\nConv,1,constant,1,5,5,3,4,3,3,0,1,1,1,1,1,5,5,1\n"):
+                path.write_text(text)
+                self.assertEqual(self.bench(path).returncode, 1, text)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
