@@ -11,7 +11,7 @@ from octbench.places import BENCH
 from octbench.results import Results, machine, version
 from pylib import cost
 
-FIELDS = ("model", "samples", "tool", "seconds", "fastest", "slowest", "peak_mb", "ratio", "rounds", "load", "version")
+FIELDS = ("model", "samples", "tool", "seconds", "fastest", "slowest", "ratio", "cpu_seconds", "cpu_ratio", "peak_mb", "rounds", "load", "version")
 TOOLS = ("onnxruntime", "octet", "octet-recover")
 RESULTS = Results(BENCH / "convert.csv", FIELDS, ("model", "samples", "tool"), lambda r: (
     networks.ALL.index(r["model"]), int(r["samples"]), TOOLS.index(r["tool"])))
@@ -32,16 +32,19 @@ def measure(args, model):
             first = r % len(TOOLS)
             for tool in TOOLS[first:] + TOOLS[:first]:
                 took[tool].append(cost.measured(command(tool, model, Path(folder) / "made.onnx", args.samples), cwd=BENCH))
-    rows = []
-    for tool in TOOLS:
-        seconds = [s for s, _ in took[tool]]
-        ratio = statistics.median(s / b for s, (b, _) in zip(seconds, took[TOOLS[0]]))
-        rows.append({"model": model, "samples": args.samples, "tool": tool, "seconds": f"{statistics.median(seconds):.2f}",
-                     "fastest": f"{min(seconds):.2f}", "slowest": f"{max(seconds):.2f}",
-                     "peak_mb": f"{statistics.median(mb for _, mb in took[tool]):.0f}", "ratio": f"{ratio:.3f}", "rounds": args.rounds,
-                     "load": f"{os.getloadavg()[0]:.1f}", "version": version("onnxruntime" if tool == TOOLS[0] else None), **machine()})
-        print("  ".join(f"{k} {rows[-1][k]}" for k in FIELDS[:8]), flush=True)
-    return rows
+    return [row(args, model, tool, took) for tool in TOOLS]
+
+
+def row(args, model, tool, took):
+    seconds, megabytes, processor = zip(*took[tool])
+    ratio, cpu_ratio = (statistics.median(c[i] / b[i] for c, b in zip(took[tool], took[TOOLS[0]])) for i in (0, 2))
+    made = {"model": model, "samples": args.samples, "tool": tool, "seconds": f"{statistics.median(seconds):.2f}",
+            "fastest": f"{min(seconds):.2f}", "slowest": f"{max(seconds):.2f}", "ratio": f"{ratio:.3f}",
+            "cpu_seconds": f"{statistics.median(processor):.2f}", "cpu_ratio": f"{cpu_ratio:.3f}",
+            "peak_mb": f"{statistics.median(megabytes):.0f}", "rounds": args.rounds, "load": f"{os.getloadavg()[0]:.1f}",
+            "version": version("onnxruntime" if tool == TOOLS[0] else None), **machine()}
+    print("  ".join(f"{k} {made[k]}" for k in FIELDS[:10]), flush=True)
+    return made
 
 
 def main(args):

@@ -11,7 +11,7 @@ class CommandError(Exception):
 
 
 def measured(command, **more):
-    """Runs it; (seconds, peak memory in MB). CommandError with its last words when it fails."""
+    """Runs it; (seconds, peak memory in MB, processor seconds). CommandError with its last words when it fails."""
     start = time.monotonic()
     child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, **more)
     said = child.stderr.read()
@@ -19,7 +19,7 @@ def measured(command, **more):
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode:
         raise CommandError(f"{' '.join(map(str, command))}\nexit {child.returncode}: {said.strip()[-2000:]}")
-    return time.monotonic() - start, usage.ru_maxrss * 1024 / 1e6
+    return time.monotonic() - start, usage.ru_maxrss * 1024 / 1e6, usage.ru_utime + usage.ru_stime
 
 
 def _cpuinfo(*keys):
