@@ -150,7 +150,7 @@ static bool counts(const oct_qjob *j, oct_use u)
 static bool weighted(const oct_qjob *j, int id)
 {
     const oct_op *op = oct_op_of(j->g, id);
-    return op && op->quant == OCT_QUANT_WEIGHTED;
+    return op && (op->quant == OCT_QUANT_WEIGHTED || op->quant == OCT_QUANT_RECURRENT);
 }
 
 /* From the end: what feeds a number that counts counts, too, up to the next product. */

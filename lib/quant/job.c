@@ -58,8 +58,9 @@ static void read_policy(oct_qjob *j)
         const oct_op *op = oct_op_of(j->g, id);
         oct_policy_match(j->opts.policy, j->g, id, row);
         if (j->opts.scheme != OCT_SCHEME_AUTO && row->scheme != OCT_SCHEME_FLOAT) {
-            bool only_dynamic = op && op->quant == OCT_QUANT_RECURRENT && j->opts.scheme != OCT_SCHEME_DYNAMIC;
-            row->scheme = only_dynamic ? OCT_SCHEME_FLOAT : j->opts.scheme;
+            bool half = j->opts.scheme == OCT_SCHEME_FP16 || j->opts.scheme == OCT_SCHEME_BF16;
+            bool no_form = op && op->quant == OCT_QUANT_RECURRENT && j->opts.scheme != OCT_SCHEME_DYNAMIC && !half;
+            row->scheme = no_form ? OCT_SCHEME_FLOAT : j->opts.scheme;
             row->rule = asked ? asked : row->rule;
         }
         j->layer[j->n_layer++] = id;
@@ -227,7 +228,7 @@ static void describe(oct_qjob *j, int id)
     const oct_op *op = oct_op_of(j->g, id);
     if (op && op->quant == OCT_QUANT_RECURRENT && n->n_in > 2 && n->in[2] >= 0 && j->g->value[n->in[2]].konst)
         d->weight_count += j->g->value[n->in[2]].konst->count;
-    if (q->role == OCT_ROLE_HALF && d->weight_count && op->quant == OCT_QUANT_WEIGHTED) {
+    if (q->role == OCT_ROLE_HALF && d->weight_count && (op->quant == OCT_QUANT_WEIGHTED || op->quant == OCT_QUANT_RECURRENT)) {
         d->weights = oct_half_type(j, id);
         d->sqnr_weights = oct_half_sqnr(j->g->value[n->in[1]].konst, d->weights);
     }

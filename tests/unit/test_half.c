@@ -347,6 +347,27 @@ static void quantized_layers_stay(void **state)
     stop(&w);
 }
 
+/* Recurrent layers are asked for 16 bits like others, though they have no integer form. */
+static void recurrent_layers(void **state)
+{
+    oct_graph *g = net_graph(14);
+    int x = net_input(g, "x", OCT_F32, "5,1,4");
+    int a = NET_NODE(g, "LSTM", "lstm", "a", x, net_random(g, "w", "1,12,4", 3), net_random(g, "r", "1,12,3", 4));
+    net_int(g, "hidden_size", 3);
+    int s = NET_NODE(g, "Squeeze", "squeeze", "s", a, NET_S64(g, "axes", "1", 1));
+    int b = NET_NODE(g, "GRU", "gru", "b", s, net_random(g, "v", "1,9,3", 5), net_random(g, "u", "1,9,3", 6));
+    net_int(g, "hidden_size", 3);
+    net_output(g, b);
+    work w = start(g);
+    finish(&w, NULL, 0);
+    assert_int_equal(layer(&w, "lstm")->scheme, OCT_SCHEME_FP16);
+    assert_int_equal(layer(&w, "gru")->scheme, OCT_SCHEME_FP16);
+    assert_int_equal(type_of(&w, "w"), OCT_F16);
+    assert_int_equal(type_of(&w, "u"), OCT_F16);
+    assert_int_equal(net_count(g, "Cast"), 2);
+    stop(&w);
+}
+
 static void out_of_memory_is_reported(void **state)
 {
     bool done = false;
@@ -378,6 +399,7 @@ int main(void)
         cmocka_unit_test(islands_stay_float),
         cmocka_unit_test(casts_of_the_model_are_used),
         cmocka_unit_test(rules_mix_types),
+        cmocka_unit_test(recurrent_layers),
         cmocka_unit_test(quantized_layers_stay),
         cmocka_unit_test(out_of_memory_is_reported),
     };
