@@ -201,9 +201,9 @@ oct_status oct_op_eval(oct_graph *g, int node, size_t max_bytes, oct_arena *aren
     return s;
 }
 
-/* ---- into items ---- */
+/* ---- into data ---- */
 
-static oct_status make_item(void *arg, int slot, const oct_operand *like, void **data, oct_err *err)
+static oct_status make_datum(void *arg, int slot, const oct_operand *like, void **data, oct_err *err)
 {
     oct_datum **out = arg;
     OCT_TRY(oct_datum_tensor(like->dtype, like->rank, like->dims, &out[slot], err));
@@ -211,9 +211,31 @@ static oct_status make_item(void *arg, int slot, const oct_operand *like, void *
     return OCT_OK;
 }
 
-/* A graph of the node alone, whose inputs are constants: what inference then says holds for these items only. */
-static oct_status one_node(oct_graph *one, const oct_graph *g, const oct_node *n, oct_datum *const *in, oct_err *err)
+/* Strings go through operators that move elements as the 16 bytes that each is: numbers of that size. */
+static const oct_dtype stand_in = OCT_C128;
+_Static_assert(sizeof(oct_str) == 16, "a string is as long as a complex number of two doubles");
+
+static oct_status input_tensor(const oct_op *op, const oct_datum *x, int slot, oct_arena *a, const oct_tensor **out, oct_err *err)
 {
+    *out = &x->t;
+    if (x->kind == OCT_DATUM_TENSOR && x->t.dtype != OCT_STRING)
+        return OCT_OK;
+    if (x->kind != OCT_DATUM_TENSOR || !op->moves)
+        return oct_fail(err, OCT_EUNSUPPORTED, "%s cannot be run on input %d, which is %s", op->type, slot,
+                        x->kind == OCT_DATUM_TENSOR ? "of strings" : "no tensor");
+    oct_tensor *t = oct_arena_memdup(a, &x->t, sizeof *t);
+    if (!t)
+        return oct_nomem(err);
+    t->dtype = stand_in;
+    *out = t;
+    return OCT_OK;
+}
+
+/* A graph of the node alone, whose inputs are constants: what inference then says holds for these data only. */
+static oct_status one_node(oct_graph *one, const oct_graph *g, int node, oct_datum *const *in, oct_err *err)
+{
+    const oct_node *n = &g->node[node];
+    const oct_op *op = oct_op_of(g, node);
     int id, v;
     char name[32];
     OCT_TRY(oct_graph_set_opset(one, "", oct_graph_opset(g, ""), err));
@@ -222,15 +244,14 @@ static oct_status one_node(oct_graph *one, const oct_graph *g, const oct_node *n
     one->node[id].attr = n->attr;
     one->node[id].n_attr = one->node[id].cap_attr = n->n_attr;
     for (int i = 0; i < n->n_in; i++) {
+        const oct_tensor *t;
         if (!in[i])
             continue;
+        OCT_TRY(input_tensor(op, in[i], i, one->arena, &t, err));
         snprintf(name, sizeof name, "input %d", i);
-        if (in[i]->kind != OCT_DATUM_TENSOR || in[i]->t.dtype == OCT_STRING)
-            return oct_fail(err, OCT_EUNSUPPORTED, "%s of %s %s cannot be run", n->op, name,
-                            in[i]->kind == OCT_DATUM_TENSOR ? "of strings" : "that is no tensor");
         OCT_TRY(oct_graph_add_value(one, name, OCT_UNDEFINED, &v, err));
-        OCT_TRY(oct_graph_set_dims(one, v, in[i]->t.rank, in[i]->dims, err));
-        oct_graph_set_const(one, v, &in[i]->t);
+        OCT_TRY(oct_graph_set_dims(one, v, t->rank, t->dims, err));
+        oct_graph_set_const(one, v, t);
         OCT_TRY(oct_graph_set_input(one, id, i, v, err));
     }
     for (int i = 0; i < n->n_out; i++) {
@@ -242,13 +263,32 @@ static oct_status one_node(oct_graph *one, const oct_graph *g, const oct_node *n
     return OCT_OK;
 }
 
+/* Results that hold strings of the inputs get bytes of their own. */
+static oct_status own_strings(oct_datum *const *in, int n_in, oct_datum **out, int n_out, oct_err *err)
+{
+    bool strings = false;
+    for (int i = 0; i < n_in; i++)
+        strings |= in[i] && in[i]->t.dtype == OCT_STRING;
+    for (int k = 0; strings && k < n_out; k++) {
+        oct_datum *copy;
+        if (!out[k] || out[k]->t.dtype != stand_in)
+            continue;
+        OCT_TRY(oct_datum_strings(out[k]->t.rank, out[k]->dims, out[k]->t.data, &copy, err));
+        oct_datum_unref(out[k]);
+        out[k] = copy;
+    }
+    return OCT_OK;
+}
+
 oct_status oct_op_run_alone(const oct_graph *g, int node, oct_datum *const *in, oct_datum **out, oct_pool *pool, oct_err *err)
 {
     oct_graph *one = oct_graph_create();
-    results to = { make_item, out, SIZE_MAX };
-    oct_status s = one ? one_node(one, g, &g->node[node], in, err) : oct_nomem(err);
+    results to = { make_datum, out, SIZE_MAX };
+    oct_status s = one ? one_node(one, g, node, in, err) : oct_nomem(err);
     if (s == OCT_OK)
         s = eval(one, 0, &to, pool, one->arena, err);
+    if (s == OCT_OK)
+        s = own_strings(in, g->node[node].n_in, out, g->node[node].n_out, err);
     oct_graph_destroy(one);
     return s;
 }

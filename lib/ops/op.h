@@ -148,8 +148,9 @@ struct oct_op {
      * scratch what measure left there. Such records are plain (layout), and do not widen. */
     oct_status (*measure)(const oct_step *s, const oct_run *r, oct_err *err);
     /* For what no plan can hold: sequences, optionals, strings, nested graphs. With run: instead of it when an input is no
-     * tensor, or one of strings. */
+     * tensor, or one of strings, or an output is one of strings. */
     oct_status (*exec)(oct_exec *x, oct_err *err);
+    bool moves; /* run moves elements and does not look at them: strings can be among them (oct_op_run_alone) */
 
     /* Whether a step can run on integers: shapes and attributes are in `s`, operands have dtype and q. NULL: never. */
     bool (*integer)(const oct_step *s);
@@ -185,8 +186,8 @@ bool oct_op_clamp(const oct_graph *g, int node, float *lo, float *hi);
 oct_status oct_step_prepare(oct_step *s, const oct_prep *p, oct_err *err);
 oct_status oct_step_run(const oct_step *s, const oct_run *r, oct_err *err);
 
-/* Runs a node by itself on in[n_in] (NULL: absent; tensors of numbers), whatever is known of their shapes in g; out[n_out]
- * gets new data. OCT_EUNSUPPORTED when it cannot be run. */
+/* Runs a node by itself on in[n_in] (NULL: absent; tensors, of strings only for operators that move elements), whatever is known
+ * of their shapes in g; out[n_out] gets new data. OCT_EUNSUPPORTED when it cannot be run. */
 oct_status oct_op_run_alone(const oct_graph *g, int node, oct_datum *const *in, oct_datum **out, oct_pool *pool, oct_err *err);
 
 /* Runs a node whose inputs are all constants and appends the results as tensors in `arena`: out[n_out], NULL

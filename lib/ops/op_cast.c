@@ -1,4 +1,5 @@
 /* lib/ops/op_cast.c -- Cast and CastLike between all types but strings and complex numbers. */
+#include "ops/strings.h"
 #include "ops/args.h"
 #include "ops/elem.h"
 #include "ops/nd.h"
@@ -101,10 +102,10 @@ static oct_status cast_run(const oct_step *s, const oct_run *r, oct_err *err)
 
 const oct_op oct_op_cast = {
     .type = "Cast", .domain = "", .since = 6, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = cast_infer, .prepare = cast_prepare, .run = cast_run, .layout = OCT_RULE_ANY,
+    .infer = cast_infer, .prepare = cast_prepare, .run = cast_run, .exec = oct_strings_cast, .layout = OCT_RULE_ANY,
 };
 
 const oct_op oct_op_cast_like = {
     .type = "CastLike", .domain = "", .since = 15, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
-    .infer = like_infer, .prepare = cast_prepare, .run = cast_run, .layout = OCT_RULE_ANY,
+    .infer = like_infer, .prepare = cast_prepare, .run = cast_run, .exec = oct_strings_cast, .layout = OCT_RULE_ANY,
 };

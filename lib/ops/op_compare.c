@@ -3,6 +3,7 @@
 #include "ops/elem.h"
 #include "ops/nd.h"
 #include "ops/q8.h"
+#include "ops/strings.h"
 
 #include <string.h>
 
@@ -202,20 +203,21 @@ static oct_status where_infer(const oct_infer *c, oct_err *err)
 
 /* ------------------------------------------------------------------ records */
 
-#define COMPARISON(name, onnx, first)                                                                         \
+#define COMPARISON(name, onnx, first, strings)                                                                \
     const oct_op oct_op_##name = {                                                                            \
         .type = onnx, .domain = "", .since = first, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,     \
         .infer = compare_infer, .prepare = compare_prepare, .run = compare_run, .layout = OCT_RULE_ANY,       \
+        .exec = strings,                                                                                      \
     }
 
-COMPARISON(equal, "Equal", 7);
-COMPARISON(less, "Less", 7);
-COMPARISON(greater, "Greater", 7);
-COMPARISON(less_equal, "LessOrEqual", 12);
-COMPARISON(greater_equal, "GreaterOrEqual", 12);
+COMPARISON(equal, "Equal", 7, oct_strings_equal);
+COMPARISON(less, "Less", 7, NULL);
+COMPARISON(greater, "Greater", 7, NULL);
+COMPARISON(less_equal, "LessOrEqual", 12, NULL);
+COMPARISON(greater_equal, "GreaterOrEqual", 12, NULL);
 
 const oct_op oct_op_where = {
     .type = "Where", .domain = "", .since = 9, .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1,
-    .infer = where_infer, .prepare = where_prepare, .run = where_run, .layout = OCT_RULE_ANY,
+    .infer = where_infer, .prepare = where_prepare, .run = where_run, .moves = true, .layout = OCT_RULE_ANY,
     .integer = where_integer,
 };

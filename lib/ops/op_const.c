@@ -177,7 +177,7 @@ static oct_status shape_run(const oct_step *s, const oct_run *r, oct_err *err)
 
 const oct_op oct_op_shape = {
     .type = "Shape", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = shape_infer, .run = shape_run, .layout = OCT_RULE_ANY,
+    .infer = shape_infer, .run = shape_run, .moves = true, .layout = OCT_RULE_ANY,
 };
 
 static oct_status size_infer(const oct_infer *c, oct_err *err)
@@ -201,7 +201,7 @@ static oct_status size_run(const oct_step *s, const oct_run *r, oct_err *err)
 
 const oct_op oct_op_size = {
     .type = "Size", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = size_infer, .run = size_run, .layout = OCT_RULE_ANY,
+    .infer = size_infer, .run = size_run, .moves = true, .layout = OCT_RULE_ANY,
 };
 
 /* ------------------------------------------------------------------ Range */

@@ -80,7 +80,7 @@ static oct_status transpose_run(const oct_step *s, const oct_run *r, oct_err *er
 
 const oct_op oct_op_transpose = {
     .type = "Transpose", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = transpose_infer, .prepare = move_prepare, .run = transpose_run, .layout = OCT_RULE_ANY,
+    .infer = transpose_infer, .prepare = move_prepare, .run = transpose_run, .moves = true, .layout = OCT_RULE_ANY,
     .integer = oct_q8_moves, .quant = OCT_QUANT_SAME,
 };
 
@@ -133,7 +133,7 @@ static oct_status expand_run(const oct_step *s, const oct_run *r, oct_err *err)
 
 const oct_op oct_op_expand = {
     .type = "Expand", .domain = "", .since = 8, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
-    .infer = expand_infer, .prepare = expand_prepare, .run = expand_run, .layout = OCT_RULE_ANY,
+    .infer = expand_infer, .prepare = expand_prepare, .run = expand_run, .moves = true, .layout = OCT_RULE_ANY,
     .integer = oct_q8_moves, .quant = OCT_QUANT_SAME,
 };
 
@@ -182,7 +182,7 @@ static oct_status tile_run(const oct_step *s, const oct_run *r, oct_err *err)
 
 const oct_op oct_op_tile = {
     .type = "Tile", .domain = "", .since = 6, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
-    .infer = tile_infer, .prepare = move_prepare, .run = tile_run, .layout = OCT_RULE_ANY,
+    .infer = tile_infer, .prepare = move_prepare, .run = tile_run, .moves = true, .layout = OCT_RULE_ANY,
     .integer = oct_q8_moves, .quant = OCT_QUANT_SAME,
 };
 
@@ -249,12 +249,12 @@ static oct_status block_run(const oct_step *s, const oct_run *r, oct_err *err)
 
 const oct_op oct_op_depth_to_space = {
     .type = "DepthToSpace", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = block_infer, .prepare = move_prepare, .run = block_run, .layout = OCT_RULE_ANY,
+    .infer = block_infer, .prepare = move_prepare, .run = block_run, .moves = true, .layout = OCT_RULE_ANY,
     .integer = oct_q8_moves, .quant = OCT_QUANT_SAME,
 };
 
 const oct_op oct_op_space_to_depth = {
     .type = "SpaceToDepth", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = block_infer, .prepare = move_prepare, .run = block_run, .layout = OCT_RULE_ANY,
+    .infer = block_infer, .prepare = move_prepare, .run = block_run, .moves = true, .layout = OCT_RULE_ANY,
     .integer = oct_q8_moves, .quant = OCT_QUANT_SAME,
 };

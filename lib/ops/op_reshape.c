@@ -132,7 +132,7 @@ static oct_status reshape_infer(const oct_infer *c, oct_err *err)
 
 const oct_op oct_op_reshape = {
     .type = "Reshape", .domain = "", .since = 5, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
-    .infer = reshape_infer, .prepare = bytes_prepare, .run = bytes_run, .alias = true,
+    .infer = reshape_infer, .prepare = bytes_prepare, .run = bytes_run, .moves = true, .alias = true,
     .integer = oct_q8_aliases, .quant = OCT_QUANT_SAME,
 };
 
@@ -159,7 +159,7 @@ static oct_status flatten_infer(const oct_infer *c, oct_err *err)
 
 const oct_op oct_op_flatten = {
     .type = "Flatten", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = flatten_infer, .prepare = bytes_prepare, .run = bytes_run, .alias = true,
+    .infer = flatten_infer, .prepare = bytes_prepare, .run = bytes_run, .moves = true, .alias = true,
     .integer = oct_q8_aliases, .quant = OCT_QUANT_SAME,
 };
 
@@ -224,13 +224,13 @@ static oct_status axes_raise(oct_graph *g, int node, int64_t from, oct_err *err)
 
 const oct_op oct_op_squeeze = {
     .type = "Squeeze", .domain = "", .since = 1, .min_in = 1, .max_in = 2, .min_out = 1, .max_out = 1,
-    .infer = squeeze_infer, .prepare = bytes_prepare, .run = bytes_run, .alias = true,
+    .infer = squeeze_infer, .prepare = bytes_prepare, .run = bytes_run, .moves = true, .alias = true,
     .integer = oct_q8_aliases, .quant = OCT_QUANT_SAME, .raise = axes_raise,
 };
 
 const oct_op oct_op_unsqueeze = {
     .type = "Unsqueeze", .domain = "", .since = 1, .min_in = 1, .max_in = 2, .min_out = 1, .max_out = 1,
-    .infer = unsqueeze_infer, .prepare = bytes_prepare, .run = bytes_run, .alias = true,
+    .infer = unsqueeze_infer, .prepare = bytes_prepare, .run = bytes_run, .moves = true, .alias = true,
     .integer = oct_q8_aliases, .quant = OCT_QUANT_SAME, .raise = axes_raise,
 };
 

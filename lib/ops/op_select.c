@@ -180,7 +180,7 @@ static oct_status compress_run(const oct_step *s, const oct_run *r, oct_err *err
 
 const oct_op oct_op_compress = {
     .type = "Compress", .domain = "", .since = 9, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
-    .infer = compress_infer, .prepare = compress_prepare, .measure = compress_measure, .run = compress_run,
+    .infer = compress_infer, .prepare = compress_prepare, .measure = compress_measure, .run = compress_run, .moves = true,
 };
 
 /* ------------------------------------------------------------------ Unique */

@@ -179,7 +179,7 @@ static oct_status slice_raise(oct_graph *g, int node, int64_t from, oct_err *err
 
 const oct_op oct_op_slice = {
     .type = "Slice", .domain = "", .since = 1, .min_in = 1, .max_in = 5, .min_out = 1, .max_out = 1,
-    .infer = slice_infer, .prepare = slice_prepare, .run = slice_run, .layout = OCT_RULE_ANY,
+    .infer = slice_infer, .prepare = slice_prepare, .run = slice_run, .moves = true, .layout = OCT_RULE_ANY,
     .integer = oct_q8_moves, .quant = OCT_QUANT_SAME, .raise = slice_raise,
 };
 

@@ -165,6 +165,8 @@ static oct_status call(oct_plan *p, int id, oct_datum *const *in, oct_datum **ou
     bool tensors = true;
     for (int i = 0; i < n->n_in; i++)
         tensors &= !in[i] || is_plannable(in[i]);
+    for (int k = 0; k < n->n_out; k++)
+        tensors &= n->out[k] < 0 || p->g->value[n->out[k]].dtype != OCT_STRING;
     if (!op->exec || (op->run && tensors))
         return oct_op_run_alone(p->g, id, in, out, p->pool, err);
     rt_call c = { p, id };
