@@ -596,7 +596,132 @@ def ngrams():
     no("TfIdfVectorizer", 9, [x.astype(np.float32)], y, mode="TF", max_skip_count=1, **pool)
 
 
-FAMILIES = [noise, loss, ngrams, signal, select, vision, attention, heads, einsum, math, bits, arrange, matrix]
+def basic():
+    """Products, pools, norms, resizing: what networks are made of is also tested as networks; here are types, ranks and refusals."""
+    tol = {"tol": (1e-4, 1e-5)}
+    for dims, w, kw in (((2, 4, 9), (6, 4, 3), {}), ((1, 4, 6, 7), (6, 2, 3, 2), {"group": 2, "pads": [1, 0, 1, 1], "strides": [2, 1]}),
+                        ((1, 2, 4, 5, 3), (3, 2, 2, 2, 2), {"dilations": [1, 2, 1]}), ((2, 3, 5, 5), (3, 1, 3, 3), {"group": 3, "auto_pad": "SAME_UPPER"})):
+        ort("Conv", 11, [f32(*dims), f32(*w), f32(w[0])], **kw, **tol)
+        ort("Conv", 11, [f32(*dims), f32(*w)], **kw, **tol)
+    for dims, w, kw in (((1, 4, 6, 7), (6, 2, 3, 2), {"group": 2, "pads": [1, 0, 1, 1], "strides": [2, 1]}), ((1, 2, 4, 5, 3), (3, 2, 2, 2, 2), {"dilations": [1, 2, 1]})):
+        d = [f32(*dims).astype(np.float64), f32(*w).astype(np.float64), f32(w[0]).astype(np.float64)]
+        ref("Conv", 22, d, tol=(1e-6, 1e-6), **kw)
+    d = [f32(1, 4, 3, 4).astype(np.float64), f32(4, 3, 2, 3).astype(np.float64)]
+    ref("ConvTranspose", 22, d, pads=[0, 1, 0, 1], strides=[2, 1], tol=(1e-6, 1e-6))
+    for dims, w, kw in (((2, 4, 5), (4, 3, 3), {"strides": [2]}), ((1, 4, 3, 4), (4, 3, 2, 3), {"group": 2, "pads": [0, 1, 0, 1], "output_padding": [0, 0]}),
+                        ((1, 2, 2, 3, 2), (2, 2, 2, 2, 2), {"strides": [2, 1, 2]})):
+        ort("ConvTranspose", 11, [f32(*dims), f32(*w), f32(w[1] * kw.get("group", 1))], **kw, **tol)
+    no("Conv", 11, [f32(1, 3, 5, 5), f32(2, 4, 3, 3)], f32(1, 2, 3, 3))
+    no("Conv", 11, [f32(1, 3, 5, 5), f32(2, 3, 3, 3), f32(3)], f32(1, 2, 3, 3))
+    no("Conv", 11, [f32(1, 3, 2, 5), f32(2, 3, 3, 3)], f32(1, 2, 1, 3))
+    no("ConvTranspose", 11, [f32(1, 3, 5, 5), f32(2, 3, 3, 3)], f32(1, 3, 7, 7))
+    u8, s8 = ints(1, 3, 5, 6, lo=0, hi=256, dtype=np.uint8), ints(2, 3, 2, 3, lo=-128, hi=128, dtype=np.int8)
+    own("ConvInteger", 10, [np.array([[[[1, 2], [3, 4]]]], np.uint8), np.array([[[[1, -1], [2, -3]]]], np.int8), np.array(1, np.uint8)],
+        [np.array([[[[0 - 1 + 4 - 9]]]], np.int32)])
+    no("ConvInteger", 10, [u8, s8, np.array([1, 2], np.uint8)], ints(1, 2, 4, 4, dtype=np.int32))
+    for a, b in (((3, 4), (4, 5)), ((2, 1, 3, 4), (5, 4, 2)), ((4,), (4, 3)), ((3, 4), (4,)), ((2, 3, 4), (2, 4, 70))):
+        ort("MatMul", 13, [f32(*a), f32(*b)], **tol)
+    for dt in (np.float64, np.int32, np.int64, np.uint32, np.uint64):
+        ort("MatMul", 13, [ints(2, 3, 4, lo=0, dtype=dt), ints(4, 5, lo=0, dtype=dt)])
+        x = [ints(3, 4, lo=0, dtype=dt), ints(4, 5, lo=0, dtype=dt), ints(5, lo=0, dtype=dt)]
+        own("Gemm", 13, x, [x[0] @ x[1] + x[2]])
+        own("Gemm", 13, [x[0].T.copy(), x[1].T.copy(), x[2]], [2 * (x[0] @ x[1]) + 3 * x[2]], transA=1, transB=1, alpha=2.0, beta=3.0)
+    no("MatMul", 13, [f32(3, 4), f32(5, 4)], f32(3, 4))
+    no("MatMul", 13, [f32(), f32(4)], f32(4))
+    ort("Gemm", 13, [f32(3, 4), f32(4, 5), f32(3, 1)], alpha=0.5, beta=2.0, **tol)
+    ort("Gemm", 7, [f32(4, 3), f32(5, 4), f32(5)], transA=1, transB=1, **tol)
+    ort("Gemm", 11, [f32(3, 4), f32(4, 5)], **tol)
+    no("Gemm", 13, [f32(3, 4), f32(5, 4)], f32(3, 4))
+    no("Gemm", 13, [f32(3, 4), f32(4, 5), f32(4)], f32(3, 5))
+    a, b = ints(2, 3, 4, lo=0, hi=256, dtype=np.uint8), ints(4, 5, lo=-128, hi=128, dtype=np.int8)
+    za, zb = np.array(7, np.uint8), ints(5, lo=-9, hi=9, dtype=np.int8)
+    own("MatMulInteger", 10, [a, b, za, zb], [((a.astype(np.int32) - 7) @ (b.astype(np.int32) - zb)).astype(np.int32)])
+    own("MatMulInteger", 10, [a, b], [(a.astype(np.int32) @ b.astype(np.int32)).astype(np.int32)])
+    rows = ints(3, lo=0, hi=256, dtype=np.uint8)
+    own("MatMulInteger", 10, [a[0], b, rows], [((a[0].astype(np.int32) - rows[:, None]) @ b.astype(np.int32)).astype(np.int32)])
+    many = ints(2, 3, 1, lo=0, hi=256, dtype=np.uint8)
+    own("MatMulInteger", 10, [a, b, many, zb], [((a.astype(np.int32) - many) @ (b.astype(np.int32) - zb)).astype(np.int32)])
+    no("MatMulInteger", 10, [a, b, rows[:2]], ints(2, 3, 5, dtype=np.int32))
+    no("MatMulInteger", 10, [a, b, za, zb[:3]], ints(2, 3, 5, dtype=np.int32))
+
+    x = f32(2, 3, 7, 6)
+    for op, v in (("MaxPool", 12), ("AveragePool", 11), ("LpPool", 11)):
+        for kw in ({"kernel_shape": [3, 2]}, {"kernel_shape": [2, 3], "strides": [2, 2], "pads": [1, 1, 0, 1]}, {"kernel_shape": [3, 3], "auto_pad": "SAME_LOWER"}):
+            ort(op, v, [x], **kw, **tol)
+        ort(op, v, [f32(1, 2, 9)], kernel_shape=[4], strides=[3], **tol)
+        no(op, v, [f32(2, 3, 2, 6)], f32(2, 3, 1, 4), kernel_shape=[3, 3])
+        no(op, v, [x], x, kernel_shape=[3])
+        no(op, v, [x], x)
+    for op in ("MaxPool", "AveragePool"):
+        ort(op, 12, [f32(1, 2, 5, 4, 6)], kernel_shape=[2, 3, 2], strides=[2, 1, 2], ceil_mode=1, **tol)
+        ref(op, 22, [x.astype(np.float64)], kernel_shape=[3, 2], pads=[1, 0, 1, 1], strides=[2, 1], tol=(1e-6, 1e-7))
+    ref("LpPool", 22, [x.astype(np.float64)], kernel_shape=[3, 2], strides=[2, 1], p=3, tol=(1e-6, 1e-7))
+    ort("MaxPool", 12, [ints(1, 2, 5, 6, lo=0, dtype=np.uint8)], kernel_shape=[2, 2], pads=[1, 0, 0, 1])
+    ref("MaxPool", 12, [ints(1, 2, 4, 5, 6, dtype=np.int8)], kernel_shape=[2, 3, 2], strides=[1, 2, 1])
+    ort("MaxPool", 12, [x], n_out=2, kernel_shape=[2, 2], strides=[2, 2])
+    ort("Resize", 19, [ints(1, 2, 3, 4, dtype=np.int32), None, np.array([1, 1, 2, 4], np.float32)], mode="linear", coordinate_transformation_mode="asymmetric")
+    for op, want in (("GlobalAveragePool", x.mean((2, 3), keepdims=True)), ("GlobalMaxPool", x.max((2, 3), keepdims=True)),
+                     ("GlobalLpPool", np.sqrt((x ** 2).sum((2, 3), keepdims=True)))):
+        own(op, 2, [x], [want], **tol)
+        d = x.astype(np.float64)
+        own(op, 22, [d], [d.mean((2, 3), keepdims=True) if "Av" in op else d.max((2, 3), keepdims=True) if "Max" in op
+                          else np.sqrt((d ** 2).sum((2, 3), keepdims=True))], tol=(1e-12, 1e-12))
+
+    c = [f32(3), f32(3), f32(3), np.abs(f32(3))]
+    for dt in (np.float32, np.float64):
+        t = {"tol": (1e-4, 1e-5) if dt == np.float32 else (1e-6, 1e-7)}
+        y, p = x.astype(dt), [v.astype(dt) for v in c]
+        ref("BatchNormalization", 15, [y, *p], epsilon=1e-3, **t)
+        ref("InstanceNormalization", 6, [y, p[0], p[1]], epsilon=1e-3, **t)
+        square = np.pad(y.astype(np.float64) ** 2, ((0, 0), (1, 1), (0, 0), (0, 0)))
+        square = square[:, :-2] + square[:, 1:-1] + square[:, 2:]
+        own("LRN", 13, [y], [(y / (1.5 + 0.02 / 3 * square) ** 0.6).astype(dt)], size=3, alpha=0.02, beta=0.6, bias=1.5, **t)
+        own("LpNormalization", 1, [y], [(y / np.abs(y).sum(1, keepdims=True)).astype(dt)], axis=1, p=1, **t)
+        own("LpNormalization", 1, [y], [(y / np.sqrt((y ** 2).sum(-1, keepdims=True))).astype(dt)], axis=-1, **t)
+        own("MeanVarianceNormalization", 13, [y], [((y - y.mean((0, 2, 3), keepdims=True)) / y.std((0, 2, 3), keepdims=True)).astype(dt)], axes=[0, 2, 3], **t)
+        ref("GroupNormalization", 21, [f32(2, 4, 3, 3).astype(dt), f32(4).astype(dt), f32(4).astype(dt)], num_groups=2, **t)
+        ref("RMSNormalization", 23, [y, f32(7, 6).astype(dt)], axis=2, **t)
+        ref("Hardmax", 13, [y], axis=2)
+        ref("Swish", 24, [y], alpha=1.3, **t)
+        ref("LayerNormalization", 17, [y, f32(6).astype(dt), f32(6).astype(dt)], tol=(1e-4, 1e-5))
+    no("BatchNormalization", 15, [x, f32(4), *c[1:]], x)
+    no("InstanceNormalization", 6, [x, f32(4), f32(3)], x)
+    no("LRN", 13, [x], x)
+    no("LpNormalization", 1, [x], x, axis=5)
+    no("GroupNormalization", 21, [x, c[0], c[1]], x, num_groups=2)
+    no("RMSNormalization", 23, [x, f32(5)], x)
+    no("Hardmax", 13, [x], x, axis=4)
+
+    s = np.array([1, 1, 1.7, 0.6], np.float32)
+    for mode in ("nearest", "linear", "cubic"):
+        ort("Resize", 13, [x, None, s], mode=mode, **tol)
+        ort("Resize", 13, [x, None, None, s64(2, 3, 4, 9)], mode=mode, coordinate_transformation_mode="align_corners", **tol)
+    ref("Resize", 19, [x.astype(np.float64), None, s], mode="linear", tol=(1e-5, 1e-6))
+    ref("Resize", 19, [x.astype(np.float64), None, s], mode="cubic", tol=(1e-5, 1e-5))
+    ort("Upsample", 9, [x, np.array([1, 1, 2, 3], np.float32)], mode="nearest")
+    no("Resize", 13, [x, None, s[:3]], x)
+    no("Resize", 13, [x, None, None, s64(2, 3, -4, 9)], x)
+    own("IsInf", 20, [np.array([1, np.inf, -np.inf, np.nan], np.float32)], [np.array([False, True, False, False])], detect_negative=0)
+    i = s64(1, 0, 2, 2, 1, 3).reshape(3, 2)
+    ort("ScatterElements", 16, [f32(3, 4), s64(1, 0, 2, 3, 1, 3).reshape(3, 2), f32(3, 2)], axis=1, reduction="add")
+    ort("ScatterElements", 11, [f32(3, 4), i % 3, f32(3, 2)])
+    ort("Scatter", 9, [f32(3, 4), i % 3, f32(3, 2)])
+    ort("ScatterND", 16, [f32(4, 3), s64(1, 3).reshape(2, 1), f32(2, 3)])
+    ort("GatherND", 13, [f32(4, 3), s64(1, 2, 3, 0).reshape(2, 2)])
+    no("ScatterElements", 16, [f32(3, 4), i + 9, f32(3, 2)], f32(3, 4), axis=1)
+    no("ScatterND", 16, [f32(4, 3), s64(1, 4).reshape(2, 1), f32(2, 3)], f32(4, 3))
+    no("GatherND", 13, [f32(4, 3), s64(1, 2, 4, 0).reshape(2, 2)], f32(2))
+    q, one = f32(2, 3, 4), np.array(0.05, np.float32)
+    for dt in (np.uint8, np.int8, np.uint16, np.int16):
+        z = np.array(5, dt)
+        ort("QuantizeLinear", 21, [q, one, z])
+        ort("DequantizeLinear", 21, [ints(2, 3, 4, lo=0, hi=99, dtype=dt), one, z])
+    ort("DynamicQuantizeLinear", 11, [q], 3)
+    no("QuantizeLinear", 13, [q, f32(2), np.zeros(2, np.uint8)], ints(2, 3, 4, lo=0, dtype=np.uint8))
+    no("DequantizeLinear", 13, [ints(2, 3, 4, lo=0, dtype=np.uint8), one, np.array(0, np.int8)], q)
+
+
+FAMILIES = [basic, noise, loss, ngrams, signal, select, vision, attention, heads, einsum, math, bits, arrange, matrix]
 
 
 if __name__ == "__main__":

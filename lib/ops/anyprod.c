@@ -52,3 +52,27 @@ void oct_any_product(oct_pool *pool, oct_dtype t, int64_t m, int64_t n, int64_t 
     job p = { t, n, k, ldc, (n + WIDTH - 1) / WIDTH, a, b, c };
     oct_pool_for(pool, (size_t)(m * p.parts), 4, parts, &p);
 }
+
+#define CLAMP(type, member)                                                         \
+    for (int64_t i = 0; i < n; i++) {                                               \
+        const type x = ((const type *)v)[i];                                        \
+        const double d = (double)x;                                                 \
+        out.member[i] = e->lo > d ? (type)e->lo : e->hi < d ? (type)e->hi : x;      \
+    }
+
+void oct_any_clamp(const oct_epilogue *e, const oct_operand *t)
+{
+    const oct_dom dom = oct_dom_of(t->dtype);
+    oct_chunk raw, out;
+    for (int64_t first = 0; e->clamp && first < t->count; first += WIDTH) {
+        const int64_t n = t->count - first < WIDTH ? t->count - first : WIDTH;
+        const void *v = oct_elem_load(t->dtype, t->data, first, 1, n, &raw);
+        switch (dom) {
+        case OCT_DOM_F: CLAMP(float, f) break;
+        case OCT_DOM_D: CLAMP(double, d) break;
+        case OCT_DOM_U: CLAMP(uint64_t, u) break;
+        default: CLAMP(int64_t, i) break;
+        }
+        oct_elem_store(t->dtype, t->data, first, 1, n, dom, &out);
+    }
+}

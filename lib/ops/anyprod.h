@@ -1,4 +1,4 @@
-/* lib/ops/anyprod.h -- matrix products of element types that have no kernel: float64 and integers. */
+/* lib/ops/anyprod.h -- matrix products of element types that have no kernel, float64 and integers, and the clamp behind them. */
 #ifndef OCT_OPS_ANYPROD_H
 #define OCT_OPS_ANYPROD_H
 
@@ -14,5 +14,8 @@ typedef struct oct_any_matrix {
  * products of floats are rounded). t: any type with a domain (oct_dom_of). c must overlap neither operand. */
 void oct_any_product(oct_pool *pool, oct_dtype t, int64_t m, int64_t n, int64_t k, oct_any_matrix a, oct_any_matrix b, void *c,
                      int64_t ldc);
+
+/* The clamp of an epilogue on a tensor of any type with a domain, in place. */
+void oct_any_clamp(const oct_epilogue *e, const oct_operand *t);
 
 #endif

@@ -1,6 +1,7 @@
 /* lib/ops/op_binary.c -- arithmetic of two or more broadcast operands: Add, Sub, Mul, Div, Pow, Mod, PRelu, Min, Max,
  * Sum, Mean, And, Or, Xor, BitwiseAnd, BitwiseOr, BitwiseXor, BitShift. */
 #include "kernels/math.h"
+#include "ops/anyprod.h"
 #include "ops/args.h"
 #include "ops/elem.h"
 #include "ops/nd.h"
@@ -246,6 +247,8 @@ static void clamp_output(const oct_step *s, const oct_run *r)
     oct_unary f = { OCT_UNARY_CLIP, s->epilogue.lo, s->epilogue.hi };
     if (s->epilogue.clamp && y->dtype == OCT_F32)
         oct_unary_f32(r->pool, &f, y->data, y->data, (size_t)y->count);
+    else
+        oct_any_clamp(&s->epilogue, y);
 }
 
 /* Logic is of bool, bits are of integers. */
@@ -275,8 +278,6 @@ static oct_status binary_prepare(oct_step *s, const oct_prep *p, oct_err *err)
                             oct_dtype_name(s->out[0]->dtype));
         OCT_TRY(check_bits(s, k, i, err));
     }
-    if (s->epilogue.clamp && s->out[0]->dtype != OCT_F32 && !oct_q8(s->out[0]))
-        return oct_fail(err, OCT_EUNSUPPORTED, "a fused clamp of %s", oct_dtype_name(s->out[0]->dtype));
     return OCT_OK;
 }
 

@@ -265,12 +265,15 @@ static oct_status range_infer(const oct_infer *c, oct_err *err)
     return oct_out_known(c, 0, (int)n.n, known, err);
 }
 
+static oct_status range_prepare(oct_step *s, const oct_prep *p, oct_err *err)
+{
+    return oct_dom_of(s->out[0]->dtype) == OCT_DOM_NONE ? cannot(oct_dtype_name(s->out[0]->dtype), err) : OCT_OK;
+}
+
 static oct_status range_run(const oct_step *s, const oct_run *r, oct_err *err)
 {
     const oct_operand *y = s->out[0];
     oct_dom dom = oct_dom_of(y->dtype);
-    if (dom == OCT_DOM_NONE)
-        return cannot(oct_dtype_name(y->dtype), err);
     for (int i = 0; i < 3; i++)
         if (s->in[i]->count != 1 || s->in[i]->dtype != y->dtype)
             return oct_fail(err, OCT_EMALFORMED, "input %d is not one %s", i, oct_dtype_name(y->dtype));
@@ -288,5 +291,5 @@ static oct_status range_run(const oct_step *s, const oct_run *r, oct_err *err)
 
 const oct_op oct_op_range = {
     .type = "Range", .domain = "", .since = 11, .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1,
-    .infer = range_infer, .run = range_run,
+    .infer = range_infer, .prepare = range_prepare, .run = range_run,
 };

@@ -1,12 +1,15 @@
 /* Conv, ConvTranspose and ConvInteger: 1-D to 3-D, float and 8-bit, over the convolution kernels. */
 #include "kernels/conv/conv.h"
+#include "ops/anyprod.h"
+#include "ops/conv_f64.h"
 #include "ops/product.h"
 #include "ops/window.h"
 
 #include <string.h>
 
 typedef struct conv_state {
-    bool integer, packed;
+    bool integer, packed, doubles;
+    oct_conv_geom g; /* of doubles */
     oct_sconv s;
     oct_qconv q;
     void *weights; /* packed; NULL when they are not constant and are packed in scratch */
@@ -19,9 +22,9 @@ typedef struct conv_state {
 
 /* ------------------------------------------------------------------ shapes */
 
-static bool is_transposed(const oct_node *n)
+static bool is_transposed(const oct_op *op)
 {
-    return strcmp(n->op, "ConvTranspose") == 0;
+    return strcmp(op->type, "ConvTranspose") == 0;
 }
 
 static oct_status read_window(const oct_node *n, const oct_shape *w, oct_window *win, oct_err *err)
@@ -135,7 +138,7 @@ static oct_status geometry(const oct_step *s, oct_conv_geom *g, oct_err *err)
     oct_window win;
     oct_shape ws = { w->rank, wd };
     OCT_TRY(read_window(s->node, &ws, &win, err));
-    bool transposed = is_transposed(s->node);
+    bool transposed = is_transposed(s->op);
     oct_conv_geom_init(g);
     g->n = x->dims[0];
     g->c = x->dims[1];
@@ -207,12 +210,17 @@ static oct_status conv_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     OCT_TRY(geometry(s, &g, err));
     if (s->in[0]->q)
         return prepare_integer(c, s, p, &g, err);
-    if (s->in[0]->dtype != OCT_F32 || s->in[1]->dtype != OCT_F32)
+    c->doubles = s->in[0]->dtype == OCT_F64;
+    const oct_dtype type = c->doubles ? OCT_F64 : OCT_F32;
+    if (s->in[0]->dtype != type || s->in[1]->dtype != type)
         return oct_fail(err, OCT_EUNSUPPORTED, "a convolution of %s with %s weights cannot be run",
                         oct_dtype_name(s->in[0]->dtype), oct_dtype_name(s->in[1]->dtype));
-    if (s->n_in > 2 && s->in[2] && (s->in[2]->dtype != OCT_F32 || s->in[2]->count != g.oc))
+    if (s->n_in > 2 && s->in[2] && (s->in[2]->dtype != type || s->in[2]->count != g.oc))
         return oct_fail(err, OCT_EMALFORMED, "the bias has %lld values of %s for %lld output channels",
                         (long long)s->in[2]->count, oct_dtype_name(s->in[2]->dtype), (long long)g.oc);
+    c->g = g;
+    if (c->doubles)
+        return OCT_OK;
     OCT_TRY(oct_sconv_prepare(&c->s, &g, p->threads, err));
     OCT_TRY(place_weights(c, s, p, c->s.packed_size, c->s.scratch_size, err));
     if (c->weights)
@@ -231,6 +239,11 @@ static oct_status conv_run(const oct_step *s, const oct_run *r, oct_err *err)
                       r->scratch);
         return OCT_OK;
     }
+    if (c->doubles) {
+        oct_conv_f64(&c->g, r->pool, s->in[0]->data, s->in[1]->data, s->n_in > 2 && s->in[2] ? s->in[2]->data : NULL, s->out[0]->data);
+        oct_any_clamp(&s->epilogue, s->out[0]);
+        return OCT_OK;
+    }
     void *weights = c->weights;
     if (!weights)
         oct_sconv_pack(&c->s, s->in[1]->data, weights = r->scratch);
@@ -245,7 +258,7 @@ static bool conv_integer(const oct_step *s)
     const oct_operand *w = s->n_in > 1 ? s->in[1] : NULL;
     if (!w || !w->constant || w->rank < 3)
         return false;
-    return is_transposed(s->node) ? oct_product_fits(s, s->out[0]->dims[1], 1, 2) && w->q->n == 1
+    return is_transposed(s->op) ? oct_product_fits(s, s->out[0]->dims[1], 1, 2) && w->q->n == 1
                                   : oct_product_fits(s, w->dims[0], 0, 2);
 }
 

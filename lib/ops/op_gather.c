@@ -180,14 +180,22 @@ static oct_status onehot_infer(const oct_infer *c, oct_err *err)
     return oct_out_shape(c, 0, i.rank + 1, d, err);
 }
 
+static oct_status onehot_prepare(oct_step *s, const oct_prep *p, oct_err *err)
+{
+    for (int i = 0; i < 3; i++)
+        if (i < 2 ? oct_dom_of(s->in[i]->dtype) == OCT_DOM_NONE : oct_elem_size(s->in[i]->dtype) == 0)
+            return oct_fail(err, OCT_EUNSUPPORTED, "input %d is %s", i, oct_dtype_name(s->in[i]->dtype));
+    return OCT_OK;
+}
+
 static oct_status onehot_run(const oct_step *s, const oct_run *r, oct_err *err)
 {
     const oct_operand *i = s->in[0], *values = s->in[2], *y = s->out[0];
     size_t size = oct_elem_size(y->dtype);
     int axis;
     OCT_TRY(onehot_axis(s->node, i->rank, &axis, err));
-    if (size == 0 || values->count != 2 || oct_dom_of(i->dtype) == OCT_DOM_NONE || oct_dom_of(s->in[1]->dtype) == OCT_DOM_NONE)
-        return oct_fail(err, OCT_EUNSUPPORTED, "these types or values");
+    if (values->count != 2)
+        return oct_fail(err, OCT_EMALFORMED, "there are %lld values, expected 2", (long long)values->count);
     int64_t depth = y->dims[axis], inner = 1;
     for (int k = axis + 1; k < y->rank; k++)
         inner *= y->dims[k];
@@ -206,5 +214,5 @@ static oct_status onehot_run(const oct_step *s, const oct_run *r, oct_err *err)
 
 const oct_op oct_op_onehot = {
     .type = "OneHot", .domain = "", .since = 9, .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1,
-    .infer = onehot_infer, .run = onehot_run,
+    .infer = onehot_infer, .prepare = onehot_prepare, .run = onehot_run,
 };

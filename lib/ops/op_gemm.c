@@ -1,15 +1,17 @@
 /* Gemm: Y = alpha * A' * B' + beta * C, float and 8-bit. */
 #include "kernels/qgemm/qgemm.h"
 #include "kernels/sgemm/sgemm.h"
+#include "ops/anyprod.h"
 #include "ops/product.h"
 #include "ops/infer.h"
 
 #include "kernels/layout.h"
 
+#include <math.h>
 #include <string.h>
 
 typedef struct gemm_state {
-    bool integer, trans_a, trans_b;
+    bool integer, any, trans_a, trans_b; /* any: float64 and integers, without a kernel */
     int64_t m, n, k;
     float alpha, beta;
     oct_sgemm s;
@@ -100,8 +102,25 @@ static oct_status check_c(const gemm_state *g, const oct_step *s, oct_err *err)
     return OCT_OK;
 }
 
+static oct_status prepare_any(gemm_state *g, const oct_step *s, oct_err *err)
+{
+    const oct_dtype t = s->in[0]->dtype;
+    const oct_dom dom = oct_dom_of(t);
+    const bool whole = g->alpha == rintf(g->alpha) && g->beta == rintf(g->beta) && fabsf(g->alpha) < 0x1p31f && fabsf(g->beta) < 0x1p31f;
+    g->any = true;
+    for (int i = 0; i < s->n_in; i++)
+        if (s->in[i] && (s->in[i]->dtype != t || dom == OCT_DOM_NONE || t == OCT_BOOL))
+            return oct_fail(err, OCT_EUNSUPPORTED, "Gemm of %s cannot be run", oct_dtype_name(s->in[i]->dtype));
+    if (!whole && dom != OCT_DOM_D && dom != OCT_DOM_F)
+        return oct_fail(err, OCT_EUNSUPPORTED, "Gemm of %s times %g plus %g times C", oct_dtype_name(t), (double)g->alpha,
+                        (double)g->beta);
+    return check_c(g, s, err);
+}
+
 static oct_status prepare_float(gemm_state *g, oct_step *s, const oct_prep *p, oct_err *err)
 {
+    if (s->in[0]->dtype != OCT_F32)
+        return prepare_any(g, s, err);
     for (int i = 0; i < s->n_in; i++)
         if (s->in[i] && s->in[i]->dtype != OCT_F32)
             return oct_fail(err, OCT_EUNSUPPORTED, "Gemm of %s cannot be run", oct_dtype_name(s->in[i]->dtype));
@@ -170,10 +189,47 @@ static void expand_c(const gemm_state *g, const oct_operand *c, float *dst)
             dst[i * g->n + j] = v[(rows == 1 ? 0 : i) * cols + (cols == 1 ? 0 : j)] * g->beta;
 }
 
+/* alpha * Y + beta * C, element by element. */
+static void finish_any(const gemm_state *g, const oct_step *s)
+{
+    const oct_operand *y = s->out[0], *c = s->n_in > 2 ? s->in[2] : NULL;
+    const int64_t cols = c && c->rank ? c->dims[c->rank - 1] : 1, rows = c && c->rank > 1 ? c->dims[c->rank - 2] : 1;
+    const oct_dom dom = oct_dom_of(y->dtype);
+    for (int64_t i = 0; i < y->count; i++) {
+        oct_chunk a, b;
+        const int64_t row = i / g->n, col = i % g->n;
+        const void *v = oct_elem_load(y->dtype, y->data, i, 1, 1, &a), *w = NULL;
+        if (c)
+            w = oct_elem_load(c->dtype, c->data, (rows == 1 ? 0 : row) * cols + (cols == 1 ? 0 : col), 1, 1, &b);
+        if (dom == OCT_DOM_D) {
+            const double sum = (double)g->alpha * *(const double *)v + (w ? (double)g->beta * *(const double *)w : 0.0);
+            oct_elem_store(y->dtype, y->data, i, 1, 1, dom, &sum);
+        } else {
+            const uint64_t sum = (uint64_t)(int64_t)g->alpha * *(const uint64_t *)v +
+                                 (w ? (uint64_t)(int64_t)g->beta * *(const uint64_t *)w : 0);
+            oct_elem_store(y->dtype, y->data, i, 1, 1, dom, &sum);
+        }
+    }
+}
+
+static void run_any(const gemm_state *g, const oct_step *s, const oct_run *r)
+{
+    oct_any_matrix a = { s->in[0]->data, g->trans_a ? 1 : g->k, g->trans_a ? g->m : 1 };
+    oct_any_matrix b = { s->in[1]->data, g->trans_b ? 1 : g->n, g->trans_b ? g->k : 1 };
+    oct_any_product(r->pool, s->out[0]->dtype, g->m, g->n, g->k, a, b, s->out[0]->data, g->n);
+    if ((s->n_in > 2 && s->in[2]) || g->alpha != 1.0f)
+        finish_any(g, s);
+    oct_any_clamp(&s->epilogue, s->out[0]);
+}
+
 static oct_status gemm_run(const oct_step *s, const oct_run *r, oct_err *err)
 {
     const gemm_state *g = s->state;
     char *scratch = r->scratch;
+    if (g->any) {
+        run_any(g, s, r);
+        return OCT_OK;
+    }
     if (g->integer) {
         oct_qgemm_run(&g->q, r->pool, (size_t)g->m, s->in[0]->data, (size_t)g->k, s->in[0]->q->zp[0], g->weights, g->qbias,
                       &g->qout, s->out[0]->data, (size_t)g->n, r->scratch);

@@ -10,11 +10,12 @@ static oct_status same_infer(const oct_infer *c, oct_err *err)
     return oct_out_like(c, 0, 0, err);
 }
 
+/* float32 or float64 throughout. */
 static oct_status float_only(oct_step *s, const oct_prep *p, oct_err *err)
 {
     for (int i = 0; i < s->n_in; i++)
-        if (s->in[i] && s->in[i]->dtype != OCT_F32)
-            return oct_fail(err, OCT_EUNSUPPORTED, "%s of %s cannot be run", s->node->op, oct_dtype_name(s->in[i]->dtype));
+        if (s->in[i] && s->in[i]->dtype != (s->in[0]->dtype == OCT_F64 ? OCT_F64 : OCT_F32))
+            return oct_fail(err, OCT_EUNSUPPORTED, "%s of %s cannot be run", s->op->type, oct_dtype_name(s->in[i]->dtype));
     return OCT_OK;
 }
 
@@ -35,35 +36,46 @@ static oct_status group_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     return OCT_OK;
 }
 
-static void moments(const float *x, int64_t n, double *mean, double *var)
-{
-    double sum = 0, square = 0;
-    for (int64_t i = 0; i < n; i++)
-        sum += x[i];
-    *mean = sum / (double)n;
-    for (int64_t i = 0; i < n; i++)
-        square += (x[i] - *mean) * (x[i] - *mean);
-    *var = square / (double)n;
-}
+/* What a record runs is written once for each type. */
+#define MOMENTS(real)                                                                        \
+    static void moments_##real(const real *x, int64_t n, double *mean, double *var)          \
+    {                                                                                        \
+        double sum = 0, square = 0;                                                          \
+        for (int64_t i = 0; i < n; i++)                                                      \
+            sum += (double)x[i];                                                             \
+        *mean = sum / (double)n;                                                             \
+        for (int64_t i = 0; i < n; i++)                                                      \
+            square += ((double)x[i] - *mean) * ((double)x[i] - *mean);                       \
+        *var = square / (double)n;                                                           \
+    }
+
+#define GROUPS(real, root, chain)                                                            \
+    MOMENTS(real)                                                                            \
+    static void groups_##real(const oct_step *s, int64_t groups)                             \
+    {                                                                                        \
+        const oct_operand *x = s->in[0];                                                     \
+        const int64_t c = x->dims[1], each = c / groups, hw = x->count / x->dims[0] / c;     \
+        const real *from = x->data, *gamma = s->in[1]->data, *beta = s->in[2]->data;         \
+        real *to = s->out[0]->data, eps = (real)oct_node_float(s->node, "epsilon", 1e-5f);   \
+        const int64_t size = each * hw;                                                      \
+        for (int64_t k = 0; k < x->dims[0] * groups; k++, from += size, to += size) {        \
+            double mean, var;                                                                \
+            moments_##real(from, size, &mean, &var);                                         \
+            const real rate = (real)1 / root((real)var + eps);                               \
+            for (int64_t i = 0; i < size; i++) {                                             \
+                int64_t at = s->opset < 21 ? k % groups : k % groups * each + i / hw;        \
+                to[i] = chain((real)((double)from[i] - mean) * rate, gamma[at], beta[at]);   \
+            }                                                                                \
+        }                                                                                    \
+    }
+GROUPS(float, sqrtf, fmaf)
+GROUPS(double, sqrt, fma)
 
 static oct_status group_run(const oct_step *s, const oct_run *r, oct_err *err)
 {
-    const oct_operand *x = s->in[0];
-    if (x->count == 0)
-        return OCT_OK;
-    int64_t groups = oct_node_int(s->node, "num_groups", 1), c = x->dims[1], each = c / groups;
-    int64_t hw = x->count / x->dims[0] / c, size = each * hw;
-    const float *from = x->data, *gamma = s->in[1]->data, *beta = s->in[2]->data;
-    float *to = s->out[0]->data, eps = oct_node_float(s->node, "epsilon", 1e-5f);
-    for (int64_t k = 0; k < x->dims[0] * groups; k++, from += size, to += size) {
-        double mean, var;
-        moments(from, size, &mean, &var);
-        float rate = 1.0f / sqrtf((float)var + eps);
-        for (int64_t i = 0; i < size; i++) {
-            int64_t at = s->opset < 21 ? k % groups : k % groups * each + i / hw;
-            to[i] = fmaf((float)(from[i] - mean) * rate, gamma[at], beta[at]);
-        }
-    }
+    const int64_t groups = oct_node_int(s->node, "num_groups", 1);
+    if (s->in[0]->count > 0)
+        (s->in[0]->dtype == OCT_F64 ? groups_double : groups_float)(s, groups);
     return OCT_OK;
 }
 
@@ -127,25 +139,35 @@ static int64_t place_of(const mvn_state *st, const oct_operand *x, int64_t e)
     return at;
 }
 
+#define SPREAD(real, root)                                                                   \
+    static void spread_##real(const mvn_state *st, const oct_operand *x, real *to)           \
+    {                                                                                        \
+        const real *from = x->data;                                                          \
+        const double n = st->places ? (double)(x->count / st->places) : 0;                   \
+        for (int64_t e = 0; e < x->count; e++)                                               \
+            st->mean[place_of(st, x, e)] += (double)from[e] / n;                             \
+        for (int64_t e = 0; e < x->count; e++) {                                             \
+            const int64_t at = place_of(st, x, e);                                           \
+            const double d = (double)from[e] - st->mean[at];                                 \
+            st->var[at] += d * d / n;                                                        \
+        }                                                                                    \
+        for (int64_t e = 0; e < x->count; e++) {                                             \
+            const int64_t at = place_of(st, x, e);                                           \
+            to[e] = (real)((double)from[e] - st->mean[at]) / (root((real)st->var[at]) + (real)1e-9f); \
+        }                                                                                    \
+    }
+SPREAD(float, sqrtf)
+SPREAD(double, sqrt)
+
 static oct_status mvn_run(const oct_step *s, const oct_run *r, oct_err *err)
 {
     const mvn_state *st = s->state;
-    const oct_operand *x = s->in[0];
-    const float *from = x->data;
-    float *to = s->out[0]->data;
-    double n = st->places ? (double)(x->count / st->places) : 0;
     for (int64_t i = 0; i < st->places; i++)
         st->mean[i] = st->var[i] = 0;
-    for (int64_t e = 0; e < x->count; e++)
-        st->mean[place_of(st, x, e)] += from[e] / n;
-    for (int64_t e = 0; e < x->count; e++) {
-        int64_t at = place_of(st, x, e);
-        st->var[at] += (from[e] - st->mean[at]) * (from[e] - st->mean[at]) / n;
-    }
-    for (int64_t e = 0; e < x->count; e++) {
-        int64_t at = place_of(st, x, e);
-        to[e] = (float)(from[e] - st->mean[at]) / (sqrtf((float)st->var[at]) + 1e-9f);
-    }
+    if (s->in[0]->dtype == OCT_F64)
+        spread_double(st, s->in[0], s->out[0]->data);
+    else
+        spread_float(st, s->in[0], s->out[0]->data);
     return OCT_OK;
 }
 
@@ -176,20 +198,30 @@ static oct_status lp_prepare(oct_step *s, const oct_prep *p, oct_err *err)
 }
 
 /* A zero norm gives zeros (LpNormalization-22). */
+#define SHORTEN(real)                                                                        \
+    static void shorten_##real(const real *x, int64_t n, int64_t step, bool square, real *y) \
+    {                                                                                        \
+        double sum = 0;                                                                      \
+        for (int64_t i = 0; i < n; i++)                                                      \
+            sum += square ? (double)x[i * step] * (double)x[i * step] : fabs((double)x[i * step]); \
+        const real norm = (real)(square ? sqrt(sum) : sum);                                  \
+        for (int64_t i = 0; i < n; i++)                                                      \
+            y[i * step] = norm == 0 ? 0 : x[i * step] / norm;                                \
+    }
+SHORTEN(float)
+SHORTEN(double)
+
 static oct_status lp_run(const oct_step *s, const oct_run *r, oct_err *err)
 {
     int64_t outer, n, inner;
     bool square = oct_node_int(s->node, "p", 2) == 2;
     OCT_TRY(along(s, -1, &outer, &n, &inner, err));
     for (int64_t k = 0; k < outer * inner; k++) {
-        const float *x = (const float *)s->in[0]->data + k / inner * n * inner + k % inner;
-        float *y = (float *)s->out[0]->data + k / inner * n * inner + k % inner;
-        double sum = 0;
-        for (int64_t i = 0; i < n; i++)
-            sum += square ? (double)x[i * inner] * x[i * inner] : fabs((double)x[i * inner]);
-        float norm = (float)(square ? sqrt(sum) : sum);
-        for (int64_t i = 0; i < n; i++)
-            y[i * inner] = norm == 0.0f ? 0.0f : x[i * inner] / norm;
+        const int64_t at = k / inner * n * inner + k % inner;
+        if (s->in[0]->dtype == OCT_F64)
+            shorten_double((const double *)s->in[0]->data + at, n, inner, square, (double *)s->out[0]->data + at);
+        else
+            shorten_float((const float *)s->in[0]->data + at, n, inner, square, (float *)s->out[0]->data + at);
     }
     return OCT_OK;
 }
@@ -200,20 +232,30 @@ const oct_op oct_op_lp_norm = {
 };
 
 /* One at the first largest element, zero elsewhere. */
+#define PICK(real)                                                                           \
+    static void pick_##real(const real *x, int64_t n, int64_t step, real *y)                 \
+    {                                                                                        \
+        int64_t best = 0;                                                                    \
+        for (int64_t i = 0; i < n; i++) {                                                    \
+            best = x[i * step] > x[best * step] ? i : best;                                  \
+            y[i * step] = 0;                                                                 \
+        }                                                                                    \
+        if (n > 0)                                                                           \
+            y[best * step] = 1;                                                              \
+    }
+PICK(float)
+PICK(double)
+
 static oct_status hardmax_run(const oct_step *s, const oct_run *r, oct_err *err)
 {
     int64_t outer, n, inner;
     OCT_TRY(along(s, -1, &outer, &n, &inner, err));
     for (int64_t k = 0; k < outer * inner; k++) {
-        const float *x = (const float *)s->in[0]->data + k / inner * n * inner + k % inner;
-        float *y = (float *)s->out[0]->data + k / inner * n * inner + k % inner;
-        int64_t best = 0;
-        for (int64_t i = 0; i < n; i++) {
-            best = x[i * inner] > x[best * inner] ? i : best;
-            y[i * inner] = 0.0f;
-        }
-        if (n > 0)
-            y[best * inner] = 1.0f;
+        const int64_t at = k / inner * n * inner + k % inner;
+        if (s->in[0]->dtype == OCT_F64)
+            pick_double((const double *)s->in[0]->data + at, n, inner, (double *)s->out[0]->data + at);
+        else
+            pick_float((const float *)s->in[0]->data + at, n, inner, (float *)s->out[0]->data + at);
     }
     return OCT_OK;
 }

@@ -4,6 +4,7 @@
 #include "ops/elem.h"
 #include "ops/nd.h"
 
+#include <math.h>
 #include <string.h>
 
 static oct_status norm_infer(const oct_infer *c, oct_err *err)
@@ -52,19 +53,25 @@ static oct_status norm_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     int axis;
     size_t bytes;
     OCT_TRY(rows_of(s, &axis, &rows, &n, err));
+    const oct_dom dom = s->in[0]->dtype == OCT_F64 ? OCT_DOM_D : OCT_DOM_F;
     for (int i = 0; i < s->n_in; i++) {
         if (s->in[i] == NULL)
             continue;
-        if (oct_dom_of(s->in[i]->dtype) != OCT_DOM_F)
+        if (oct_dom_of(s->in[i]->dtype) != dom)
             return oct_fail(err, OCT_EUNSUPPORTED, "type %s", oct_dtype_name(s->in[i]->dtype));
         if (i > 0)
             OCT_TRY(check_factor(s->in[i], s->in[0], axis, err));
     }
-    if (oct_dom_of(s->out[0]->dtype) != OCT_DOM_F)
+    if (oct_dom_of(s->out[0]->dtype) != dom)
         return oct_fail(err, OCT_EUNSUPPORTED, "type %s", oct_dtype_name(s->out[0]->dtype));
     for (int i = 1; i < s->n_out; i++)
-        if (s->out[i] != NULL && s->out[i]->dtype != OCT_F32)
+        if (s->out[i] != NULL && s->out[i]->dtype != OCT_F32 && dom != OCT_DOM_D)
             return oct_fail(err, OCT_EUNSUPPORTED, "stash_type %s", oct_dtype_name(s->out[i]->dtype));
+    if (dom == OCT_DOM_D) { /* gamma and beta as rows */
+        if (!oct_mul_size((size_t)n, 2 * sizeof(double), &s->scratch))
+            return oct_nomem(err);
+        return OCT_OK;
+    }
     /* gamma and beta as f32 rows; the data as f32 when it is not. */
     int64_t floats = 2 * n + (s->in[0]->dtype == OCT_F32 && s->out[0]->dtype == OCT_F32 ? 0 : s->in[0]->count);
     if (!oct_dtype_bytes(OCT_F32, floats, &bytes))
@@ -75,7 +82,8 @@ static oct_status norm_prepare(oct_step *s, const oct_prep *p, oct_err *err)
 
 typedef struct walk {
     const oct_operand *x;
-    float *dst;
+    oct_dtype type; /* of dst: float32 or float64 */
+    void *dst;
 } walk;
 
 static void spread_row(void *arg, const int64_t *o, const int64_t *st, int64_t n)
@@ -83,11 +91,11 @@ static void spread_row(void *arg, const int64_t *o, const int64_t *st, int64_t n
     const walk *w = arg;
     oct_chunk c;
     const void *v = oct_elem_load(w->x->dtype, w->x->data, o[1], st[1], n, &c);
-    oct_elem_store(OCT_F32, w->dst, o[0], st[0], n, OCT_DOM_F, v);
+    oct_elem_store(w->type, w->dst, o[0], st[0], n, oct_dom_of(w->x->dtype), v);
 }
 
-/* t broadcast to the normalised dimensions, as f32[n]. */
-static const float *factor(const oct_step *s, int slot, int axis, float *dst, const oct_run *r)
+/* t broadcast to the normalised dimensions, as n values of `type` in dst; NULL without it. */
+static const void *factor(const oct_step *s, int slot, int axis, oct_dtype type, void *dst, const oct_run *r)
 {
     const oct_operand *t = slot < s->n_in ? s->in[slot] : NULL, *x = s->in[0];
     if (t == NULL)
@@ -101,9 +109,35 @@ static const float *factor(const oct_step *s, int slot, int axis, float *dst, co
     oct_nd d;
     oct_nd_init(&d, &row);
     oct_nd_add(&d, &part);
-    walk w = { &part, dst };
+    walk w = { &part, type, dst };
     oct_nd_run(&d, r->pool, spread_row, &w);
     return dst;
+}
+
+static void put(const oct_step *s, int slot, int64_t i, double v)
+{
+    if (slot < s->n_out && s->out[slot] != NULL)
+        oct_elem_store(s->out[slot]->dtype, s->out[slot]->data, i, 1, 1, OCT_DOM_D, &v);
+}
+
+static void run_f64(const oct_step *s, const oct_run *r, int axis, int64_t rows, int64_t n)
+{
+    const double *x = s->in[0]->data, eps = (double)oct_node_float(s->node, "epsilon", 1e-5f);
+    double *y = s->out[0]->data, *rest = r->scratch;
+    const double *gamma = factor(s, 1, axis, OCT_F64, rest, r), *beta = factor(s, 2, axis, OCT_F64, rest + n, r);
+    const bool rms = s->op->type[0] == 'R';
+    for (int64_t row = 0; row < rows; row++, x += n, y += n) {
+        double mean = 0.0, var = 0.0;
+        for (int64_t i = 0; i < n && !rms; i++)
+            mean += x[i] / (double)n;
+        for (int64_t i = 0; i < n; i++)
+            var += (x[i] - mean) * (x[i] - mean) / (double)n;
+        const double rate = 1.0 / sqrt(var + eps);
+        for (int64_t i = 0; i < n; i++)
+            y[i] = (x[i] - mean) * rate * (gamma != NULL ? gamma[i] : 1.0) + (beta != NULL ? beta[i] : 0.0);
+        put(s, 1, row, mean);
+        put(s, 2, row, rate);
+    }
 }
 
 static oct_status norm_run(const oct_step *s, const oct_run *r, oct_err *err)
@@ -114,12 +148,16 @@ static oct_status norm_run(const oct_step *s, const oct_run *r, oct_err *err)
     OCT_TRY(rows_of(s, &axis, &rows, &n, err));
     if (x->count == 0)
         return OCT_OK;
+    if (x->dtype == OCT_F64) {
+        run_f64(s, r, axis, rows, n);
+        return OCT_OK;
+    }
     float *gamma = r->scratch, *beta = gamma + n, *wide = beta + n;
     bool direct = x->dtype == OCT_F32 && y->dtype == OCT_F32;
     oct_layer_norm p = { .rows = (size_t)rows, .n = (size_t)n, .eps = oct_node_float(s->node, "epsilon", 1e-5f),
                          .rms = s->op->type[0] == 'R' };
-    p.gamma = factor(s, 1, axis, gamma, r);
-    p.beta = factor(s, 2, axis, beta, r);
+    p.gamma = factor(s, 1, axis, OCT_F32, gamma, r);
+    p.beta = factor(s, 2, axis, OCT_F32, beta, r);
     const float *from = x->data;
     if (!direct) {
         oct_chunk c;

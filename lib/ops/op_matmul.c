@@ -1,6 +1,7 @@
 /* MatMul (float and 8-bit) and MatMulInteger, with NumPy's broadcasting of leading dimensions. */
 #include "kernels/qgemm/qgemm.h"
 #include "kernels/sgemm/sgemm.h"
+#include "ops/anyprod.h"
 #include "ops/matmul.h"
 #include "ops/product.h"
 
@@ -9,6 +10,7 @@
 typedef enum matmul_kind {
     MATMUL_F32,
     MATMUL_Q8,  /* quantized operands */
+    MATMUL_ANY, /* float64 and integers, without a kernel */
     MATMUL_S32  /* MatMulInteger */
 } matmul_kind;
 
@@ -22,6 +24,8 @@ typedef struct matmul_state {
     oct_qout qout;
     int32_t *zero;             /* MatMulInteger: zero points of B, n_zero of them */
     int64_t n_zero;
+    int64_t rows;              /* MatMulInteger with a zero point a row of A: rows of one matrix; else 0 */
+    size_t at_sums;            /* scratch for the sums of B's columns */
 } matmul_state;
 
 static oct_status matmul_infer(const oct_infer *c, oct_err *err)
@@ -83,9 +87,14 @@ static oct_status matmul_prepare(oct_step *s, const oct_prep *p, oct_err *err)
         return oct_nomem(err);
     s->state = m;
     m->kind = s->in[0]->q ? MATMUL_Q8 : MATMUL_F32;
-    if (m->kind == MATMUL_F32 && (s->in[0]->dtype != OCT_F32 || s->in[1]->dtype != OCT_F32))
+    if (m->kind == MATMUL_F32 && s->in[0]->dtype != OCT_F32)
+        m->kind = MATMUL_ANY;
+    if (m->kind != MATMUL_Q8 && (s->in[0]->dtype != s->in[1]->dtype || oct_dom_of(s->in[0]->dtype) == OCT_DOM_NONE ||
+                                 s->in[0]->dtype == OCT_BOOL))
         return oct_fail(err, OCT_EUNSUPPORTED, "MatMul of %s and %s cannot be run", oct_dtype_name(s->in[0]->dtype),
                         oct_dtype_name(s->in[1]->dtype));
+    if (m->kind == MATMUL_ANY)
+        return oct_matmul_read(&m->g, s->in[0], s->in[1], p->arena, err);
     OCT_TRY(prepare_common(m, s, p, err));
     for (int64_t i = 0; m->weights && i < m->g.n_b; i++)
         pack(m, s->in[1], i, m->weights + (size_t)i * m->packed);
@@ -120,8 +129,17 @@ static void one_product(const matmul_state *m, const oct_step *s, const oct_run 
                       scratch);
         return;
     }
-    int32_t za = s->in[0]->q ? s->in[0]->q->zp[0] : s->n_in > 2 ? zero_of(s->in[2], 0) : 0;
+    int32_t za = s->in[0]->q ? s->in[0]->q->zp[0] : s->n_in > 2 && !m->rows ? zero_of(s->in[2], 0) : 0;
     oct_qgemm_run(&m->q, r->pool, (size_t)m->g.m, a, (size_t)m->g.k, za, packed, NULL, &m->qout, c, (size_t)m->g.n, scratch);
+}
+
+static void any_product(const matmul_state *m, const oct_step *s, const oct_run *r, int64_t i)
+{
+    const size_t size = oct_elem_size(s->in[0]->dtype);
+    const oct_any_matrix a = { (const char *)s->in[0]->data + (size_t)(m->g.at_a[i] * m->g.m * m->g.k) * size, m->g.k, 1 };
+    const oct_any_matrix b = { (const char *)s->in[1]->data + (size_t)(m->g.at_b[i] * m->g.k * m->g.n) * size, m->g.n, 1 };
+    oct_any_product(r->pool, s->in[0]->dtype, m->g.m, m->g.n, m->g.k, a, b,
+                    (char *)s->out[0]->data + (size_t)(i * m->g.m * m->g.n) * size, m->g.n);
 }
 
 static oct_status matmul_run(const oct_step *s, const oct_run *r, oct_err *err)
@@ -130,7 +148,9 @@ static oct_status matmul_run(const oct_step *s, const oct_run *r, oct_err *err)
     if (s->out[0]->count == 0)
         return OCT_OK;
     for (int64_t i = 0; i < m->g.batch; i++)
-        one_product(m, s, r, i);
+        (m->kind == MATMUL_ANY ? any_product : one_product)(m, s, r, i);
+    if (m->kind == MATMUL_ANY)
+        oct_any_clamp(&s->epilogue, s->out[0]);
     return OCT_OK;
 }
 
@@ -156,6 +176,39 @@ static void read_zeros(const matmul_state *m, const oct_step *s)
         m->zero[i] = zero_of(zero_operand(s, 3), i);
 }
 
+/* Zero points of A a row: one for each of a matrix, or for each of all matrices. What they subtract is added to the products of
+ * zero point 0; it takes the sums of B's columns. */
+static oct_status prepare_rows(matmul_state *m, oct_step *s, const oct_operand *za, oct_err *err)
+{
+    if (!za || za->count == 1)
+        return OCT_OK;
+    const oct_operand *a = s->in[0];
+    const int64_t rows = a->rank > 1 ? a->dims[a->rank - 2] : 1;
+    if (za->count != rows && za->count * m->g.k != a->count)
+        return oct_fail(err, OCT_EMALFORMED, "%lld zero points for %lld rows of A", (long long)za->count, (long long)rows);
+    m->rows = rows;
+    m->at_sums = s->scratch;
+    return oct_add_size(s->scratch, (size_t)m->g.n * sizeof(int32_t), &s->scratch) ? OCT_OK : oct_nomem(err);
+}
+
+static void subtract_rows(const matmul_state *m, const oct_step *s, const oct_run *r, int64_t i)
+{
+    const oct_operand *za = s->in[2], *b = s->in[1];
+    const int64_t n = m->g.n, first = m->g.at_a[i] * m->g.m;
+    uint32_t *sum = (uint32_t *)(void *)((char *)r->scratch + m->at_sums);
+    for (int64_t j = 0; j < n; j++)
+        sum[j] = 0;
+    for (int64_t k = 0; k < m->g.k; k++)
+        for (int64_t j = 0; j < n; j++)
+            sum[j] += (uint32_t)(zero_of(b, (m->g.at_b[i] * m->g.k + k) * n + j) - m->zero[m->n_zero > 1 ? j : 0]);
+    for (int64_t row = 0; row < m->g.m; row++) {
+        uint32_t *c = (uint32_t *)s->out[0]->data + (i * m->g.m + row) * n;
+        const uint32_t z = (uint32_t)zero_of(za, za->count == m->rows ? (first + row) % m->rows : first + row);
+        for (int64_t j = 0; j < n; j++)
+            c[j] -= z * sum[j];
+    }
+}
+
 static oct_status integer_prepare(oct_step *s, const oct_prep *p, oct_err *err)
 {
     matmul_state *m = oct_arena_calloc(p->arena, 1, sizeof *m);
@@ -164,9 +217,8 @@ static oct_status integer_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     s->state = m;
     m->kind = MATMUL_S32;
     const oct_operand *za = zero_operand(s, 2), *zb = zero_operand(s, 3);
-    if (za && za->count != 1)
-        return oct_fail(err, OCT_EUNSUPPORTED, "a zero point for each row of A cannot be run");
     OCT_TRY(prepare_common(m, s, p, err));
+    OCT_TRY(prepare_rows(m, s, za, err));
     m->n_zero = zb ? zb->count : 1;
     if (m->n_zero != 1 && m->n_zero != m->g.n)
         return oct_fail(err, OCT_EMALFORMED, "%lld zero points for %lld columns", (long long)m->n_zero, (long long)m->g.n);
@@ -186,7 +238,10 @@ static oct_status integer_run(const oct_step *s, const oct_run *r, oct_err *err)
     const matmul_state *m = s->state;
     if (!m->weights)
         read_zeros(m, s);
-    return matmul_run(s, r, err);
+    OCT_TRY(matmul_run(s, r, err));
+    for (int64_t i = 0; m->rows && s->out[0]->count && i < m->g.batch; i++)
+        subtract_rows(m, s, r, i);
+    return OCT_OK;
 }
 
 const oct_op oct_op_matmul = {

@@ -98,13 +98,16 @@ static oct_status batch_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     int64_t c = s->in[0]->rank > 1 ? s->in[0]->dims[1] : 1;
     st->fixed = true;
     for (int i = 0; i < 5; i++) {
-        if (s->in[i]->dtype != OCT_F32)
+        const bool doubles = s->in[0]->dtype == OCT_F64 && !st->training;
+        if (s->in[i]->dtype != (doubles ? OCT_F64 : OCT_F32))
             return oct_fail(err, OCT_EUNSUPPORTED, "BatchNormalization of %s cannot be run", oct_dtype_name(s->in[i]->dtype));
         if (i && s->in[i]->count != c)
             return oct_fail(err, OCT_EMALFORMED, "input %d has %lld values for %lld channels", i,
                             (long long)s->in[i]->count, (long long)c);
         st->fixed &= i == 0 || s->in[i]->constant;
     }
+    if (s->in[0]->dtype == OCT_F64)
+        return OCT_OK;
     st->scale = oct_arena_alloc(p->arena, (size_t)c * sizeof(float));
     st->shift = oct_arena_alloc(p->arena, (size_t)c * sizeof(float));
     if (!st->scale || !st->shift)
@@ -118,6 +121,17 @@ static oct_status batch_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     return OCT_OK;
 }
 
+/* Channels are last, or all there is besides the batch. */
+static void batch_f64(const oct_step *s)
+{
+    const double *x = s->in[0]->data, *scale = s->in[1]->data, *shift = s->in[2]->data, *mean = s->in[3]->data, *var = s->in[4]->data;
+    const double eps = (double)oct_node_float(s->node, "epsilon", 1e-5f);
+    const int64_t c = s->in[1]->count;
+    double *y = s->out[0]->data;
+    for (int64_t i = 0; i < s->in[0]->count; i++)
+        y[i] = (x[i] - mean[i % c]) / sqrt(var[i % c] + eps) * scale[i % c] + shift[i % c];
+}
+
 static oct_status batch_run(const oct_step *s, const oct_run *r, oct_err *err)
 {
     const batch_state *st = s->state;
@@ -127,6 +141,10 @@ static oct_status batch_run(const oct_step *s, const oct_run *r, oct_err *err)
             memcpy(s->out[o]->data, s->in[o + 2]->data, (size_t)s->out[o]->count * sizeof(float));
     if (x->count == 0)
         return OCT_OK;
+    if (x->dtype == OCT_F64) {
+        batch_f64(s);
+        return OCT_OK;
+    }
     if (st->training)
         batch_train(s, st);
     else if (!st->fixed)
@@ -163,7 +181,7 @@ static oct_status instance_infer(const oct_infer *c, oct_err *err)
 static oct_status instance_prepare(oct_step *s, const oct_prep *p, oct_err *err)
 {
     for (int i = 0; i < 3; i++)
-        if (s->in[i]->dtype != OCT_F32)
+        if (s->in[i]->dtype != (s->in[0]->dtype == OCT_F64 ? OCT_F64 : OCT_F32))
             return oct_fail(err, OCT_EUNSUPPORTED, "InstanceNormalization of %s cannot be run",
                             oct_dtype_name(s->in[i]->dtype));
     if (s->in[0]->rank < 3 || s->in[1]->count != s->in[0]->dims[1] || s->in[2]->count != s->in[0]->dims[1])
@@ -172,12 +190,32 @@ static oct_status instance_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     return OCT_OK;
 }
 
+static void instance_f64(const oct_step *s, int64_t n, int64_t hw, int64_t c)
+{
+    const double *scale = s->in[1]->data, *shift = s->in[2]->data, eps = (double)oct_node_float(s->node, "epsilon", 1e-5f);
+    for (int64_t k = 0; k < n * c; k++) {
+        const double *x = (const double *)s->in[0]->data + k / c * hw * c + k % c;
+        double *y = (double *)s->out[0]->data + k / c * hw * c + k % c, mean = 0.0, var = 0.0;
+        for (int64_t i = 0; i < hw; i++)
+            mean += x[i * c];
+        mean /= (double)hw;
+        for (int64_t i = 0; i < hw; i++)
+            var += (x[i * c] - mean) * (x[i * c] - mean);
+        for (int64_t i = 0; i < hw; i++)
+            y[i * c] = (x[i * c] - mean) / sqrt(var / (double)hw + eps) * scale[k % c] + shift[k % c];
+    }
+}
+
 static oct_status instance_run(const oct_step *s, const oct_run *r, oct_err *err)
 {
     const oct_operand *x = s->in[0];
     if (x->count == 0)
         return OCT_OK;
     size_t n = (size_t)x->dims[0], c = (size_t)x->dims[1], hw = (size_t)x->count / n / c;
+    if (x->dtype == OCT_F64) {
+        instance_f64(s, (int64_t)n, (int64_t)hw, (int64_t)c);
+        return OCT_OK;
+    }
     oct_instance_norm_nhwc_f32(r->pool, x->data, n, hw, c, oct_node_float(s->node, "epsilon", 1e-5f), s->in[1]->data,
                                s->in[2]->data, r->scratch, s->out[0]->data);
     return OCT_OK;
@@ -187,7 +225,7 @@ static oct_status instance_run(const oct_step *s, const oct_run *r, oct_err *err
 
 static oct_status lrn_prepare(oct_step *s, const oct_prep *p, oct_err *err)
 {
-    if (s->in[0]->dtype != OCT_F32 || s->in[0]->rank < 3)
+    if ((s->in[0]->dtype != OCT_F32 && s->in[0]->dtype != OCT_F64) || s->in[0]->rank < 3)
         return oct_fail(err, OCT_EUNSUPPORTED, "LRN of a %d-D tensor of %s cannot be run", s->in[0]->rank,
                         oct_dtype_name(s->in[0]->dtype));
     if (oct_node_int(s->node, "size", 0) < 1)
@@ -217,6 +255,18 @@ static void lrn_pixels(void *arg, size_t begin, size_t end, size_t thread)
     }
 }
 
+static void lrn_f64(const lrn *l, const double *x, double *y, int64_t pixels)
+{
+    for (int64_t i = 0; i < pixels; i++, x += l->c, y += l->c)
+        for (int64_t k = 0; k < l->c; k++) {
+            const int64_t lo = k - l->before < 0 ? 0 : k - l->before, hi = k + l->after >= l->c ? l->c - 1 : k + l->after;
+            double sum = 0.0;
+            for (int64_t j = lo; j <= hi; j++)
+                sum += x[j] * x[j];
+            y[k] = x[k] / oct_exp((double)l->beta * oct_log((double)l->bias + (double)l->alpha * sum));
+        }
+}
+
 static oct_status lrn_run(const oct_step *s, const oct_run *r, oct_err *err)
 {
     const oct_operand *x = s->in[0];
@@ -226,7 +276,10 @@ static oct_status lrn_run(const oct_step *s, const oct_run *r, oct_err *err)
     lrn l = { x->data, s->out[0]->data, oct_node_float(s->node, "alpha", 1e-4f) / (float)size,
               oct_node_float(s->node, "beta", 0.75f), oct_node_float(s->node, "bias", 1.0f), c, (size - 1) / 2,
               size - 1 - (size - 1) / 2 };
-    oct_pool_for(r->pool, (size_t)(x->count / c), 64, lrn_pixels, &l);
+    if (x->dtype == OCT_F64)
+        lrn_f64(&l, x->data, s->out[0]->data, x->count / c);
+    else
+        oct_pool_for(r->pool, (size_t)(x->count / c), 64, lrn_pixels, &l);
     return OCT_OK;
 }
 

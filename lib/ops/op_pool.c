@@ -1,8 +1,9 @@
 /* MaxPool, AveragePool, LpPool and their global forms; float and 8-bit. Global max and Lp pools are windows of the whole
- * image. 1-D is 2-D of height 1; 3-D windows and MaxPool's indices run as plain loops. */
+ * image. 1-D is 2-D of height 1; 3-D windows, float64 and MaxPool's indices run as plain loops. */
 #include "kernels/math.h"
 #include "kernels/pooling.h"
 #include "kernels/reduce.h"
+#include "ops/elem.h"
 #include "ops/q8.h"
 #include "ops/window.h"
 
@@ -19,12 +20,8 @@ typedef struct pool_state {
     oct_window win; /* fitted, for 3-D */
     float p;
     bool include_pad;
+    bool plain; /* runs as plain loops */
 } pool_state;
-
-static bool is_global(const oct_node *n)
-{
-    return strncmp(n->op, "Global", 6) == 0;
-}
 
 static oct_status pool_infer(const oct_infer *c, oct_err *err)
 {
@@ -97,14 +94,12 @@ static oct_status pool_prepare(oct_step *s, const oct_prep *p, oct_err *err)
         return oct_nomem(err);
     s->state = st;
     st->kind = strstr(s->op->type, "Max") ? POOL_MAX : strstr(s->op->type, "Lp") ? POOL_LP : POOL_AVERAGE;
-    st->global = is_global(s->node) || strcmp(s->op->type, "GlobalAveragePool") == 0;
+    st->global = strncmp(s->op->type, "Global", 6) == 0;
     st->include_pad = oct_node_int(s->node, "count_include_pad", 0) != 0;
     st->p = (float)oct_node_int(s->node, "p", 2);
-    bool bytes = x->dtype == OCT_U8 || x->dtype == OCT_S8;
-    if (x->dtype != OCT_F32 && !(bytes && (x->q || st->kind == POOL_MAX)))
-        return oct_fail(err, OCT_EUNSUPPORTED, "%s of %s cannot be run", s->node->op, oct_dtype_name(x->dtype));
-    if (s->n_out > 1 && s->out[1] && x->dtype != OCT_F32)
-        return oct_fail(err, OCT_EUNSUPPORTED, "the indices of %s of %s cannot be run", s->node->op, oct_dtype_name(x->dtype));
+    bool bytes = x->dtype == OCT_U8 || x->dtype == OCT_S8, real = x->dtype == OCT_F32 || x->dtype == OCT_F64;
+    if (!real && !(bytes && (x->q || st->kind == POOL_MAX)))
+        return oct_fail(err, OCT_EUNSUPPORTED, "%s of %s cannot be run", s->op->type, oct_dtype_name(x->dtype));
     if (st->global) {
         OCT_TRY(whole_image(st, x, err));
     } else {
@@ -116,10 +111,9 @@ static oct_status pool_prepare(oct_step *s, const oct_prep *p, oct_err *err)
                 return oct_fail(err, OCT_EMALFORMED, "attribute 'pads' is negative");
         }
     }
+    st->plain = st->win.n > 2 || x->dtype == OCT_F64 || (s->n_out > 1 && s->out[1]);
     if (st->win.n <= 2)
         fill_2d(st, x, y);
-    else if (x->dtype != OCT_F32)
-        return oct_fail(err, OCT_EUNSUPPORTED, "a 3-D pool of integers cannot be run");
     return OCT_OK;
 }
 
@@ -146,30 +140,86 @@ static solid solid_of(const pool_state *st, const oct_operand *x, const oct_oper
     return v;
 }
 
-/* Takes the values v of one input position into the output pixel y; best: positions of the largest so far, or NULL. */
-static void take_position(const pool_state *st, const float *v, int64_t c, int64_t position, float *y, int64_t *best)
+/* What a pixel's values are gathered in: as many channels as a chunk holds. */
+typedef struct sums {
+    oct_dom dom; /* of the values: float, double, or (MaxPool alone) integers */
+    oct_chunk v;
+} sums;
+
+static double to_power(double x, double p)
 {
+    return x > 0.0 ? oct_exp(p * oct_log(x)) : 0.0;
+}
+
+static void begin(const pool_state *st, oct_dtype t, int64_t c, sums *y)
+{
+    const bool max = st->kind == POOL_MAX;
+    y->dom = oct_dom_of(t);
     for (int64_t i = 0; i < c; i++) {
-        if (st->kind == POOL_AVERAGE) {
-            y[i] += v[i];
-        } else if (st->kind == POOL_LP) {
-            float m = fabsf(v[i]);
-            y[i] += st->p == 1.0f ? m : st->p == 2.0f ? m * m : oct_powf(m, st->p);
-        } else if (v[i] > y[i] || isnan(v[i])) {
-            y[i] = v[i];
-            if (best)
-                best[i] = position;
+        if (y->dom == OCT_DOM_F)
+            y->v.f[i] = max ? -FLT_MAX : 0.0f;
+        else if (y->dom == OCT_DOM_D)
+            y->v.d[i] = max ? -DBL_MAX : 0.0;
+        else
+            y->v.i[i] = t == OCT_U8 ? 0 : INT8_MIN;
+    }
+}
+
+#define TAKE_MAX(type, member)                                          \
+    for (int64_t i = 0; i < c; i++) {                                   \
+        const type x = ((const type *)v)[i];                            \
+        if (x > y->v.member[i] || x != x) {                             \
+            y->v.member[i] = x;                                         \
+            if (best)                                                   \
+                best[i] = position;                                     \
+        }                                                               \
+    }
+
+/* Takes the values v of one input position in; best: positions of the largest so far, or NULL. */
+static void take_position(const pool_state *st, const void *v, int64_t c, int64_t position, sums *y, int64_t *best)
+{
+    if (st->kind == POOL_MAX) {
+        switch (y->dom) {
+        case OCT_DOM_F: TAKE_MAX(float, f) break;
+        case OCT_DOM_D: TAKE_MAX(double, d) break;
+        default: TAKE_MAX(int64_t, i) break;
+        }
+        return;
+    }
+    for (int64_t i = 0; i < c; i++) {
+        if (y->dom == OCT_DOM_D) {
+            const double x = ((const double *)v)[i], m = fabs(x);
+            y->v.d[i] += st->kind == POOL_AVERAGE ? x : st->p == 1.0f ? m : st->p == 2.0f ? m * m : to_power(m, (double)st->p);
+        } else {
+            const float x = ((const float *)v)[i], m = fabsf(x);
+            y->v.f[i] += st->kind == POOL_AVERAGE ? x : st->p == 1.0f ? m : st->p == 2.0f ? m * m : oct_powf(m, st->p);
         }
     }
 }
 
-/* One output pixel at position `at`, in the window's order. */
-static void pool_pixel(const pool_state *st, const solid *s, const float *image, int64_t c, const int64_t at[3], float *y,
-                       int64_t *best)
+static void finish(const pool_state *st, int64_t count, int64_t c, sums *y)
 {
+    for (int64_t i = 0; i < c; i++) {
+        float *f = &y->v.f[i];
+        double *d = &y->v.d[i];
+        if (st->kind == POOL_AVERAGE && y->dom == OCT_DOM_D)
+            *d /= (double)count;
+        else if (st->kind == POOL_AVERAGE)
+            *f /= (float)count;
+        else if (st->kind == POOL_LP && st->p != 1.0f && y->dom == OCT_DOM_D)
+            *d = st->p == 2.0f ? sqrt(*d) : to_power(*d, 1.0 / (double)st->p);
+        else if (st->kind == POOL_LP && st->p != 1.0f)
+            *f = st->p == 2.0f ? sqrtf(*f) : oct_powf(*f, 1.0f / st->p);
+    }
+}
+
+/* Channels [first, first + c) of one output pixel at position `at`, in the window's order. */
+static void pool_pixel(const pool_state *st, const solid *s, const oct_operand *x, int64_t image, int64_t first, int64_t c,
+                       const int64_t at[3], sums *y, int64_t *best)
+{
+    const int64_t channels = x->dims[1];
     int64_t count = 0, padded = 0, p[3];
-    for (int64_t i = 0; i < c; i++)
-        y[i] = st->kind == POOL_MAX ? -FLT_MAX : 0.0f;
+    begin(st, x->dtype, c, y);
     for (int64_t i = 0; best && i < c; i++)
         best[i] = 0;
     for (int64_t k = 0; k < s->kernel[0] * s->kernel[1] * s->kernel[2]; k++) {
@@ -183,15 +233,13 @@ static void pool_pixel(const pool_state *st, const solid *s, const float *image,
         padded += frame;
         if (!inside)
             continue;
-        int64_t position = (p[0] * s->in[1] + p[1]) * s->in[2] + p[2];
-        take_position(st, image + position * c, c, position, y, best);
+        oct_chunk raw;
+        const int64_t position = (p[0] * s->in[1] + p[1]) * s->in[2] + p[2];
+        const void *v = oct_elem_load(x->dtype, x->data, image + position * channels + first, 1, c, &raw);
+        take_position(st, v, c, position, y, best);
         count++;
     }
-    for (int64_t i = 0; i < c; i++)
-        if (st->kind == POOL_AVERAGE)
-            y[i] /= (float)(st->include_pad ? padded : count);
-        else if (st->kind == POOL_LP && st->p != 1.0f)
-            y[i] = st->p == 2.0f ? sqrtf(y[i]) : oct_powf(y[i], 1.0f / st->p);
+    finish(st, st->include_pad ? padded : count, c, y);
 }
 
 /* Positions in an image become MaxPool's indices: into the whole plain input, the first spatial dimension fastest when
@@ -209,19 +257,21 @@ static void finish_indices(const solid *s, bool column_major, int64_t image, int
 static void pool_plain(const pool_state *st, const oct_step *s)
 {
     const oct_operand *x = s->in[0], *y = s->out[0];
-    solid v = solid_of(st, x, y);
-    bool column_major = oct_node_int(s->node, "storage_order", 0) != 0;
-    int64_t c = x->dims[1], size = v.in[0] * v.in[1] * v.in[2], *index = s->n_out > 1 && s->out[1] ? s->out[1]->data : NULL;
-    float *out = y->data;
-    for (int64_t n = 0; n < y->dims[0]; n++)
-        for (int64_t k = 0; k < v.out[0] * v.out[1] * v.out[2]; k++, out += c) {
-            int64_t at[3] = { k / v.out[2] / v.out[1], k / v.out[2] % v.out[1], k % v.out[2] };
-            pool_pixel(st, &v, (const float *)x->data + n * size * c, c, at, out, index);
-            if (index) {
-                finish_indices(&v, column_major, n, c, index);
-                index += c;
-            }
+    const solid v = solid_of(st, x, y);
+    const bool column_major = oct_node_int(s->node, "storage_order", 0) != 0;
+    const int64_t c = x->dims[1], size = v.in[0] * v.in[1] * v.in[2], pixels = v.out[0] * v.out[1] * v.out[2];
+    int64_t *index = s->n_out > 1 && s->out[1] ? s->out[1]->data : NULL;
+    for (int64_t i = 0; i < y->dims[0] * pixels; i++) {
+        const int64_t n = i / pixels, k = i % pixels, at[3] = { k / v.out[2] / v.out[1], k / v.out[2] % v.out[1], k % v.out[2] };
+        for (int64_t first = 0; first < c; first += 1024) {
+            const int64_t part = c - first < 1024 ? c - first : 1024;
+            sums p;
+            pool_pixel(st, &v, x, n * size * c, first, part, at, &p, index ? index + i * c + first : NULL);
+            oct_elem_store(y->dtype, y->data, i * c + first, 1, part, p.dom, &p.v);
         }
+        if (index)
+            finish_indices(&v, column_major, n, c, index + i * c);
+    }
 }
 
 static oct_qparam qparam(const oct_operand *t)
@@ -237,6 +287,10 @@ static oct_status pool_run(const oct_step *s, const oct_run *r, oct_err *err)
         return OCT_OK;
     size_t hw = (size_t)(x->count / x->dims[0] / x->dims[1]);
     bool sign = x->dtype == OCT_S8;
+    if (st->plain && !(st->global && st->kind == POOL_AVERAGE && x->dtype == OCT_F32)) {
+        pool_plain(st, s);
+        return OCT_OK;
+    }
     if (x->dtype != OCT_F32) {
         if (st->kind == POOL_MAX)
             oct_max_pool_8(r->pool, &st->g, sign, x->data, y->data);
@@ -248,8 +302,6 @@ static oct_status pool_run(const oct_step *s, const oct_run *r, oct_err *err)
     }
     if (st->global && st->kind == POOL_AVERAGE)
         oct_global_average_pool_f32(r->pool, x->data, (size_t)x->dims[0], hw, (size_t)x->dims[1], y->data);
-    else if (st->win.n > 2 || (s->n_out > 1 && s->out[1]))
-        pool_plain(st, s);
     else if (st->kind == POOL_MAX)
         oct_max_pool_f32(r->pool, &st->g, x->data, y->data);
     else if (st->kind == POOL_LP)

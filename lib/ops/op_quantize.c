@@ -2,6 +2,7 @@
 #include "kernels/quantize.h"
 #include "ops/elem.h"
 #include "ops/infer.h"
+#include "ops/nd.h"
 #include "ops/small.h"
 
 #include <string.h>
@@ -116,7 +117,7 @@ static oct_status quant_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     s->state = st;
     if (zp && (zp->count != scale->count || zp->dtype != integer))
         return oct_fail(err, OCT_EMALFORMED, "the zero point does not match scale and type");
-    if (!takes(integer, dequantize) || real != OCT_F32 || scale->dtype != OCT_F32 || oct_node_int(s->node, "block_size", 0))
+    if (!takes(integer, dequantize) || x->layout != s->out[0]->layout || real != OCT_F32 || scale->dtype != OCT_F32 || oct_node_int(s->node, "block_size", 0))
         return general_prepare(s, st, integer, real, dequantize, err);
     OCT_TRY(spread(s, st, err));
     st->zp = oct_arena_calloc(p->arena, st->channels, sizeof *st->zp);
@@ -248,6 +249,8 @@ static oct_status dynamic_prepare(oct_step *s, const oct_prep *p, oct_err *err)
 {
     if (s->in[0]->dtype != OCT_F32)
         return oct_fail(err, OCT_EUNSUPPORTED, "DynamicQuantizeLinear of %s cannot be run", oct_dtype_name(s->in[0]->dtype));
+    if (s->in[0]->layout != s->out[0]->layout) /* codes in the input's order, before they are moved */
+        s->scratch = (size_t)s->in[0]->count;
     return OCT_OK;
 }
 
@@ -255,7 +258,15 @@ static oct_status dynamic_run(const oct_step *s, const oct_run *r, oct_err *err)
 {
     uint8_t zp;
     float scale;
-    oct_dynamic_quantize_u8(r->pool, s->in[0]->data, (size_t)s->in[0]->count, s->out[0]->data, &scale, &zp);
+    const bool moves = s->in[0]->layout != s->out[0]->layout;
+    void *codes = moves ? r->scratch : s->out[0]->data;
+    oct_dynamic_quantize_u8(r->pool, s->in[0]->data, (size_t)s->in[0]->count, codes, &scale, &zp);
+    if (moves) {
+        oct_nd d;
+        oct_nd_init(&d, s->out[0]);
+        oct_nd_add(&d, s->in[0]);
+        oct_nd_copy(&d, r->pool, s->out[0]->data, codes, 1, NULL);
+    }
     if (s->n_out > 1 && s->out[1])
         *(float *)s->out[1]->data = scale;
     if (s->n_out > 2 && s->out[2])

@@ -1,5 +1,6 @@
 /* Resize and Upsample: nearest, linear and cubic, every coordinate mode, axis by axis. */
 #include "kernels/layout.h"
+#include "ops/elem.h"
 #include "ops/infer.h"
 #include "ops/q8.h"
 
@@ -30,6 +31,7 @@ typedef struct resize_state {
     int n;
     float extrapolation;
     size_t half; /* scratch: two halves for intermediate results */
+    bool doubles; /* interpolates a type without a kernel */
 } resize_state;
 
 /* ------------------------------------------------------------------ arguments */
@@ -347,7 +349,7 @@ static oct_status check_kind(const oct_step *s, int *taps, oct_err *err)
                                            : strcmp(mode, "cubic") == 0 ? 4 : 0;
     if (!*taps)
         return oct_fail(err, OCT_EMALFORMED, "attribute 'mode' is '%s'", mode);
-    if (*taps > 1 && s->in[0]->dtype != OCT_F32)
+    if (*taps > 1 && oct_dom_of(s->in[0]->dtype) == OCT_DOM_NONE)
         return oct_fail(err, OCT_EUNSUPPORTED, "Resize (%s) of %s cannot be run", mode, oct_dtype_name(s->in[0]->dtype));
     return OCT_OK;
 }
@@ -392,10 +394,12 @@ static oct_status resize_prepare(oct_step *s, const oct_prep *p, oct_err *err)
         largest = count > largest ? count : largest;
     }
     size_t bytes;
-    if (!oct_dtype_bytes(s->in[0]->dtype, largest, &bytes) || bytes > SIZE_MAX / 4)
+    st->doubles = taps > 1 && s->in[0]->dtype != OCT_F32;
+    largest = st->doubles && s->in[0]->count > largest ? s->in[0]->count : largest;
+    if (!oct_dtype_bytes(st->doubles ? OCT_F64 : s->in[0]->dtype, largest, &bytes) || bytes > SIZE_MAX / 4)
         return oct_nomem(err);
     st->half = (bytes + 63) & ~(size_t)63;
-    s->scratch = st->n > 1 ? 2 * st->half : 0;
+    s->scratch = st->n > 1 || st->doubles ? 2 * st->half : 0;
     return OCT_OK;
 }
 
@@ -409,6 +413,49 @@ static void fill_outside(const axis_plan *x, float value, size_t outer, size_t i
                 y[(o * (size_t)x->n_out + (size_t)i) * inner + k] = value;
 }
 
+/* Along one axis, as oct_resize_axis_f32. */
+static void resize_axis_f64(const axis_plan *x, const double *from, int64_t outer, int64_t inner, double fill, double *to)
+{
+    for (int64_t o = 0; o < outer; o++)
+        for (int64_t i = 0; i < x->n_out; i++)
+            for (int64_t k = 0; k < inner; k++) {
+                double sum = 0.0;
+                for (int t = 0; t < x->taps; t++)
+                    sum += (double)x->weight[i * x->taps + t] * from[(o * x->n_in + x->index[i * x->taps + t]) * inner + k];
+                to[(o * x->n_out + i) * inner + k] = x->outside && x->outside[i] ? fill : sum;
+            }
+}
+
+/* n elements between two types, in one of which the values are whole or double. */
+static void convert(const oct_operand *from, const void *data, oct_dtype to, void *dst, int64_t n)
+{
+    for (int64_t first = 0; first < n; first += 1024) {
+        oct_chunk c;
+        const int64_t part = n - first < 1024 ? n - first : 1024;
+        const void *v = oct_elem_load(from->dtype, data, first, 1, part, &c);
+        oct_elem_store(to, dst, first, 1, part, oct_dom_of(from->dtype), v);
+    }
+}
+
+/* Types without a kernel: float64 throughout, rounded once; integers are truncated. */
+static void run_doubles(const resize_state *st, const oct_step *s, const oct_run *r)
+{
+    double *half[2] = { r->scratch, (double *)(void *)((char *)r->scratch + st->half) };
+    oct_operand now = *s->in[0];
+    convert(&now, now.data, OCT_F64, half[0], now.count);
+    for (int i = 0; i < st->n; i++) {
+        const axis_plan *x = &st->axis[i];
+        int64_t stride[OCT_MAX_RANK];
+        oct_operand_strides(&now, stride);
+        const int64_t inner = stride[x->axis], outer = now.count / inner / x->n_in;
+        resize_axis_f64(x, half[i % 2], outer, inner, (double)st->extrapolation, half[(i + 1) % 2]);
+        now.dims[x->axis] = x->n_out;
+        now.count = now.count / x->n_in * x->n_out;
+    }
+    now.dtype = OCT_F64;
+    convert(&now, half[st->n % 2], s->out[0]->dtype, s->out[0]->data, now.count);
+}
+
 static oct_status resize_run(const oct_step *s, const oct_run *r, oct_err *err)
 {
     const resize_state *st = s->state;
@@ -417,6 +464,10 @@ static oct_status resize_run(const oct_step *s, const oct_run *r, oct_err *err)
         return OCT_OK;
     if (st->n == 0) {
         memcpy(s->out[0]->data, s->in[0]->data, (size_t)s->in[0]->count * size);
+        return OCT_OK;
+    }
+    if (st->doubles) {
+        run_doubles(st, s, r);
         return OCT_OK;
     }
     const void *from = s->in[0]->data;

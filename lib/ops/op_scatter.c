@@ -149,9 +149,19 @@ const oct_op oct_op_scatter_elements = {
     .infer = scatter_infer, .prepare = scatter_prepare, .run = elements_run, .moves = true,
 };
 
+/* Opset 11 renamed it. */
+static oct_status scatter_raise(oct_graph *g, int node, int64_t from, oct_err *err)
+{
+    if (from + 1 == 11) {
+        g->node[node].op = "ScatterElements";
+        g->node[node].changed = g->changed = true;
+    }
+    return OCT_OK;
+}
+
 const oct_op oct_op_scatter = {
     .type = "Scatter", .domain = "", .since = 9, .until = 10, .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1,
-    .infer = scatter_infer, .prepare = scatter_prepare, .run = elements_run, .moves = true,
+    .infer = scatter_infer, .prepare = scatter_prepare, .run = elements_run, .raise = scatter_raise, .moves = true,
 };
 
 /* ------------------------------------------------------------------ tuples of indices */

@@ -34,12 +34,17 @@ static oct_nbits_form form_of(const oct_qjob *j, int node)
     return f;
 }
 
+bool oct_takes_blocks(const char *op)
+{
+    return strcmp(op, "MatMul") == 0 || strcmp(op, "Gemm") == 0;
+}
+
 const char *oct_no_blocks(const oct_qjob *j, int node)
 {
     const oct_node *n = &j->g->node[node];
     const oct_tensor *w = n->in[1] >= 0 ? j->g->value[n->in[1]].konst : NULL;
     const oct_tensor *bias = n->n_in > 2 && n->in[2] >= 0 ? j->g->value[n->in[2]].konst : NULL;
-    if (strcmp(n->op, "MatMul") != 0 && strcmp(n->op, "Gemm") != 0)
+    if (!oct_takes_blocks(n->op))
         return "only products of matrices have weights in blocks";
     if (!w || w->rank != 2 || w->count == 0)
         return "its weights are not a constant matrix";

@@ -3,42 +3,12 @@
  * must follow from shapes alone, in every mixture of layouts that the operator accepts, and raised to a newer opset. Where
  * inputs are float32 it is run with 16-bit floats, too: the outputs are those of float32 on the same numbers, rounded once. */
 #include "kernels/half.h"
-#include "ops/infer.h"
+#include "op_case.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { MAX_IO = 16, LINE = 1 << 20 };
-
-typedef struct tensor {
-    bool present;
-    oct_dtype dtype;
-    int rank;
-    int64_t dims[OCT_MAX_RANK], count;
-    uint8_t *data;
-    size_t bytes;
-    bool quantized;
-    float scale;
-    int32_t zp;
-} tensor;
-
-typedef struct op_case {
-    char name[200], op[64], domain[64];
-    int64_t opset;
-    oct_graph *g;
-    int node;
-    tensor in[MAX_IO], out[MAX_IO];
-    const oct_tensor *konst[MAX_IO];
-    int n_in, n_out;
-    double rtol, atol;
-    bool refuses;     /* must fail */
-    bool free_shape;  /* the output's shape depends on data */
-    bool exact;       /* outputs must be equal, also where they are real */
-    tensor *capture;  /* outputs go here instead of being compared */
-} op_case;
 
 static int n_run, n_failed, n_skipped;
 
@@ -46,94 +16,6 @@ static bool problem(const op_case *c, const char *what, const char *detail)
 {
     printf("FAILED %s (%s, opset %lld): %s%s%s\n", c->name, c->op, (long long)c->opset, what, *detail ? ": " : "", detail);
     return false;
-}
-
-/* ------------------------------------------------------------------ reading */
-
-static int hex(int ch)
-{
-    return ch >= 'a' ? ch - 'a' + 10 : ch - '0';
-}
-
-/* "<dtype> <rank> <dims...> <bytes in hex or -> [q <scale> <zp>]" */
-static bool read_tensor(char *text, tensor *t)
-{
-    char *save = NULL, *tok = strtok_r(text, " \n", &save);
-    memset(t, 0, sizeof *t);
-    if (tok == NULL || strcmp(tok, "absent") == 0)
-        return true;
-    t->present = true;
-    t->dtype = (oct_dtype)atoi(tok);
-    t->rank = atoi(strtok_r(NULL, " \n", &save));
-    for (int i = 0; i < t->rank; i++)
-        t->dims[i] = atoll(strtok_r(NULL, " \n", &save));
-    if (!oct_count(t->dims, t->rank, &t->count) || !oct_dtype_bytes(t->dtype, t->count, &t->bytes))
-        return false;
-    t->data = oct_calloc(t->bytes + 1, 1);
-    tok = strtok_r(NULL, " \n", &save);
-    if (t->data == NULL || tok == NULL || (t->bytes > 0 && strlen(tok) != 2 * t->bytes))
-        return false;
-    for (size_t i = 0; i < t->bytes; i++)
-        t->data[i] = (uint8_t)(hex(tok[2 * i]) << 4 | hex(tok[2 * i + 1]));
-    if ((tok = strtok_r(NULL, " \n", &save)) != NULL && strcmp(tok, "q") == 0) {
-        t->quantized = true;
-        t->scale = strtof(strtok_r(NULL, " \n", &save), NULL);
-        t->zp = atoi(strtok_r(NULL, " \n", &save));
-    }
-    return true;
-}
-
-/* A list of floats or strings: the graph has no call that sets these. */
-static bool read_list(op_case *c, const char *name, bool real, char *save)
-{
-    oct_err err = OCT_ERR_INIT;
-    const char **strings = oct_arena_calloc(c->g->arena, 64, sizeof *strings);
-    float *floats = oct_arena_calloc(c->g->arena, 64, sizeof *floats);
-    int n = 0;
-    for (char *t; n < 64 && (t = strtok_r(NULL, " \n", &save)) != NULL; n++) {
-        strings[n] = oct_arena_strdup(c->g->arena, t);
-        floats[n] = strtof(t, NULL);
-    }
-    if (oct_node_set_int(c->g, c->node, name, 0, &err) != OCT_OK)
-        return false;
-    oct_attr *a = (oct_attr *)(uintptr_t)oct_node_attr(&c->g->node[c->node], name);
-    a->type = real ? OCT_ATTR_FLOATS : OCT_ATTR_STRINGS;
-    a->floats = floats;
-    a->strings = strings;
-    a->n = n;
-    return true;
-}
-
-static bool read_attr(op_case *c, char *text)
-{
-    char *save = NULL;
-    const char *name = strtok_r(text, " \n", &save), *type = strtok_r(NULL, " \n", &save);
-    oct_err err = OCT_ERR_INIT;
-    if (strcmp(type, "int") == 0)
-        return oct_node_set_int(c->g, c->node, name, atoll(strtok_r(NULL, " \n", &save)), &err) == OCT_OK;
-    if (strcmp(type, "float") == 0)
-        return oct_node_set_float(c->g, c->node, name, strtof(strtok_r(NULL, " \n", &save), NULL), &err) == OCT_OK;
-    if (strcmp(type, "string") == 0) {
-        const char *v = strtok_r(NULL, " \n", &save);
-        return oct_node_set_str(c->g, c->node, name, v ? v : "", &err) == OCT_OK;
-    }
-    if (strcmp(type, "ints") == 0) {
-        int64_t v[64];
-        int n = 0;
-        for (char *t; n < 64 && (t = strtok_r(NULL, " \n", &save)) != NULL;)
-            v[n++] = atoll(t);
-        return oct_node_set_ints(c->g, c->node, name, v, n, &err) == OCT_OK;
-    }
-    if (strcmp(type, "floats") == 0 || strcmp(type, "strings") == 0)
-        return read_list(c, name, type[0] == 'f', save);
-    tensor t;
-    oct_tensor *k;
-    if (strcmp(type, "tensor") != 0 || !read_tensor(save, &t) ||
-        oct_tensor_new(c->g->arena, t.dtype, t.rank, t.dims, &k, &err) != OCT_OK)
-        return false;
-    memcpy((void *)(uintptr_t)k->data, t.data, t.bytes);
-    oct_free(t.data);
-    return oct_node_set_tensor(c->g, c->node, name, k, &err) == OCT_OK;
 }
 
 /* ------------------------------------------------------------------ comparing */
@@ -165,7 +47,7 @@ static bool is_real(oct_dtype t)
 
 static bool equal(const op_case *c, int slot, const uint8_t *got, const char *how)
 {
-    const tensor *want = &c->out[slot];
+    const op_tensor *want = &c->out[slot];
     char text[200];
     if (!is_real(want->dtype) && !want->quantized) {
         if (memcmp(got, want->data, want->bytes) == 0)
@@ -196,7 +78,7 @@ static bool check_shape(const op_case *c, bool exact, const char *how)
         if (!c->out[i].present)
             continue;
         const oct_value *v = &c->g->value[c->g->node[c->node].out[i]];
-        const tensor *want = &c->out[i];
+        const op_tensor *want = &c->out[i];
         char text[100];
         if (v->dtype != want->dtype && !(v->dtype == OCT_UNDEFINED && !exact))
             return problem(c, how, "wrong output type");
@@ -284,7 +166,7 @@ static bool check_propagated(op_case *c, const oct_op *op)
     bool any = false, representable = true;
     forget_outputs(c);
     for (int i = 0; i < c->n_in; i++) {
-        const tensor *t = &c->in[i];
+        const op_tensor *t = &c->in[i];
         if (!t->present)
             continue;
         int id = c->g->node[c->node].in[i];
@@ -311,7 +193,7 @@ static bool check_propagated(op_case *c, const oct_op *op)
     return check_shape(c, representable && !c->free_shape, "inference from propagated values") && check_known(c);
 }
 
-static void relayout(const tensor *t, oct_tensor_layout layout, const uint8_t *from, uint8_t *to, bool back)
+static void relayout(const op_tensor *t, oct_tensor_layout layout, const uint8_t *from, uint8_t *to, bool back)
 {
     size_t size = t->count > 0 ? t->bytes / (size_t)t->count : 0;
     oct_operand o = { .rank = t->rank, .layout = layout };
@@ -342,16 +224,16 @@ static bool run_layout(op_case *c, const oct_op *op, uint32_t last_in, uint32_t 
 {
     oct_arena *a = oct_arena_create();
     oct_err err = OCT_ERR_INIT;
-    oct_operand *in[MAX_IO] = { NULL }, *out[MAX_IO] = { NULL };
-    oct_quant quant[2 * MAX_IO];
-    uint8_t *buffer[MAX_IO] = { NULL };
+    oct_operand *in[OP_CASE_IO] = { NULL }, *out[OP_CASE_IO] = { NULL };
+    oct_quant quant[2 * OP_CASE_IO];
+    uint8_t *buffer[OP_CASE_IO] = { NULL };
     oct_node lowered = c->g->node[c->node]; /* a step's node may have another type than its record (QLinearAdd) */
     lowered.op = "Lowered";
     oct_step s = { .op = op, .node = &lowered, .opset = c->opset, .in = in, .out = out, .n_in = c->n_in,
                    .n_out = c->n_out, .epilogue = { false, -INFINITY, INFINITY } };
     for (int k = 0; k < c->n_in + c->n_out; k++) {
         bool is_in = k < c->n_in;
-        tensor *t = is_in ? &c->in[k] : &c->out[k - c->n_in];
+        op_tensor *t = is_in ? &c->in[k] : &c->out[k - c->n_in];
         if (!t->present)
             continue;
         oct_operand *o = oct_arena_calloc(a, 1, sizeof *o);
@@ -432,7 +314,7 @@ static bool check_raised(op_case *c, int64_t to)
     if (oct_graph_check(g, &err) != OCT_OK)
         return problem(c, "raised", err.text);
     for (size_t i = 0; i < g->n_order; i++) {
-        oct_tensor *out[MAX_IO] = { NULL };
+        oct_tensor *out[OP_CASE_IO] = { NULL };
         int id = g->order[i];
         if (oct_op_eval(g, id, (size_t)1 << 20, g->arena, out, &err) != OCT_OK)
             return problem(c, "raised", err.text);
@@ -469,9 +351,9 @@ static bool takes_half(const op_case *c)
            strcmp(c->op, "NonMaxSuppression") != 0;
 }
 
-static tensor of_type(const tensor *t, oct_dtype dtype, oct_arena *a)
+static op_tensor of_type(const op_tensor *t, oct_dtype dtype, oct_arena *a)
 {
-    tensor r = *t;
+    op_tensor r = *t;
     r.dtype = dtype;
     if (!oct_dtype_bytes(dtype, r.count, &r.bytes) || !(r.data = oct_arena_calloc(a, r.bytes + 1, 1)))
         abort();
@@ -502,8 +384,8 @@ static bool check_half(op_case *c, const oct_op *op, oct_dtype half, oct_arena *
 {
     const char *how = half == OCT_F16 ? "float16" : "bfloat16";
     op_case wide = *c, narrow = *c;
-    tensor result[MAX_IO];
-    oct_dtype types[MAX_IO] = { OCT_UNDEFINED };
+    op_tensor result[OP_CASE_IO];
+    oct_dtype types[OP_CASE_IO] = { OCT_UNDEFINED };
     for (int i = 0; i < c->n_in; i++) {
         if (!c->in[i].present || c->in[i].dtype != OCT_F32 || stays_float(c, i))
             continue;
@@ -586,107 +468,17 @@ static bool run_case(op_case *c)
     return c->opset >= to || check_raised(c, to);
 }
 
-/* ------------------------------------------------------------------ files */
-
-static void begin(op_case *c, char *text)
-{
-    oct_err err = OCT_ERR_INIT;
-    char *save = NULL;
-    memset(c, 0, sizeof *c);
-    snprintf(c->name, sizeof c->name, "%s", strtok_r(text, " \n", &save));
-    snprintf(c->op, sizeof c->op, "%s", strtok_r(NULL, " \n", &save));
-    c->opset = atoll(strtok_r(NULL, " \n", &save));
-    char *domain = strtok_r(NULL, " \n", &save);
-    snprintf(c->domain, sizeof c->domain, "%s", domain != NULL ? domain : "");
-    c->rtol = 1e-5;
-    c->atol = 1e-6;
-    c->g = oct_graph_create();
-    if (c->g == NULL || oct_graph_set_opset(c->g, c->domain, c->opset, &err) != OCT_OK ||
-        oct_graph_add_node(c->g, c->op, c->domain, c->name, 0, 0, -1, &c->node, &err) != OCT_OK)
-        abort();
-}
-
-static void add_io(op_case *c, char *text, bool is_in)
-{
-    oct_err err = OCT_ERR_INIT;
-    int slot = is_in ? c->n_in++ : c->n_out++, value = -1;
-    tensor *t = is_in ? &c->in[slot] : &c->out[slot];
-    char name[32];
-    snprintf(name, sizeof name, "%s%d", is_in ? "x" : "y", slot);
-    if (slot >= MAX_IO || !read_tensor(text, t)) {
-        printf("bad tensor in case %s\n", c->name);
-        abort();
-    }
-    if (is_in && t->present &&
-        oct_graph_new_const(c->g, name, t->dtype, t->rank, t->dims, t->data, &value, &err) != OCT_OK)
-        abort();
-    if (!is_in && t->present && oct_graph_add_value(c->g, name, OCT_UNDEFINED, &value, &err) != OCT_OK)
-        abort();
-    if (is_in ? oct_graph_set_input(c->g, c->node, slot, value, &err) : 0)
-        abort();
-    oct_node *n = &c->g->node[c->node];
-    if (!is_in) {
-        int *out = oct_arena_alloc(c->g->arena, sizeof *out * (size_t)(slot + 1));
-        if (out == NULL)
-            abort();
-        if (slot > 0)
-            memcpy(out, n->out, sizeof *out * (size_t)slot);
-        out[slot] = value;
-        n->out = out;
-        n->n_out = slot + 1;
-        if (value >= 0)
-            c->g->value[value].producer = c->node;
-    }
-}
-
-static void end(op_case *c)
+static void run_one(op_case *c, void *arg)
 {
     if (!run_case(c))
         n_failed++;
-    for (int i = 0; i < MAX_IO; i++) {
-        oct_free(c->in[i].data);
-        oct_free(c->out[i].data);
-    }
-    oct_graph_destroy(c->g);
-}
-
-static bool run_file(const char *path)
-{
-    static char line[LINE];
-    static op_case c;
-    FILE *f = fopen(path, "r");
-    if (f == NULL) {
-        printf("%s: %s\n", path, strerror(errno));
-        return false;
-    }
-    while (fgets(line, sizeof line, f) != NULL) {
-        char *space = strchr(line, ' '), *rest = space != NULL ? space + 1 : line;
-        if (strncmp(line, "case ", 5) == 0)
-            begin(&c, rest);
-        else if (strncmp(line, "attr ", 5) == 0 && !read_attr(&c, rest))
-            printf("bad attribute in case %s\n", c.name);
-        else if (strncmp(line, "in ", 3) == 0)
-            add_io(&c, rest, true);
-        else if (strncmp(line, "out ", 4) == 0)
-            add_io(&c, rest, false);
-        else if (strncmp(line, "tol ", 4) == 0)
-            sscanf(rest, "%lf %lf", &c.rtol, &c.atol);
-        else if (strncmp(line, "refuses", 7) == 0)
-            c.refuses = true;
-        else if (strncmp(line, "free_shape", 10) == 0)
-            c.free_shape = true;
-        else if (strncmp(line, "end", 3) == 0)
-            end(&c);
-    }
-    fclose(f);
-    return true;
 }
 
 int main(int argc, char **argv)
 {
     bool ok = argc > 1;
     for (int i = 1; i < argc; i++)
-        ok = run_file(argv[i]) && ok;
+        ok = op_cases_read(argv[i], run_one, NULL) && ok;
     printf("%d cases passed, %d failed, %d without a record\n", n_run - n_failed, n_failed, n_skipped);
     return ok && n_failed == 0 && n_run > 0 ? 0 : 1;
 }

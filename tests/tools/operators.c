@@ -1,0 +1,289 @@
+/* Prints docs/operators.md: what the table of operators says, and which types each takes, found by asking its record.
+ *
+ *   operators CASES...
+ *
+ * CASES are files of testdata/ops. Of every case of an operator the inputs of its leading type are turned into each other
+ * type, and the record prepares it or refuses. */
+#include "../unit/op_case.h"
+
+#include "ops/elem.h"
+#include "ops/small.h"
+#include "quant/job.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct row {
+    const oct_op *op;
+    uint32_t types; /* a bit an element type */
+    bool seen;      /* in a case */
+} row;
+
+static row rows[400];
+static size_t n_rows;
+
+static row *row_of(const char *domain, const char *type, int64_t opset)
+{
+    const oct_op *op = oct_op_find(domain, type, opset);
+    for (size_t i = 0; i < n_rows; i++)
+        if (rows[i].op == op)
+            return &rows[i];
+    return NULL;
+}
+
+/* ------------------------------------------------------------------ types */
+
+/* The type that stands for an operator's T: float32 where there is one, else that of the first input (without inputs: of the
+ * output). */
+static oct_dtype leading_type(const op_case *c)
+{
+    for (int i = 0; i < c->n_in; i++)
+        if (c->in[i].present && c->in[i].dtype == OCT_F32)
+            return OCT_F32;
+    for (int i = 0; i < c->n_in; i++)
+        if (c->in[i].present)
+            return c->in[i].dtype;
+    return c->out[0].dtype;
+}
+
+/* Operators whose type is an attribute's: of the given number, or of a tensor. */
+static const struct {
+    const char *op, *attr;
+    bool is_tensor;
+} by_attribute[] = {
+    { "BlackmanWindow", "output_datatype", false }, { "HammingWindow", "output_datatype", false },
+    { "HannWindow", "output_datatype", false },     { "MelWeightMatrix", "output_datatype", false },
+    { "RandomNormal", "dtype", false },             { "RandomUniform", "dtype", false },
+    { "RandomNormalLike", "dtype", false },         { "RandomUniformLike", "dtype", false },
+    { "Bernoulli", "dtype", false },                { "Multinomial", "dtype", false },
+    { "EyeLike", "dtype", false },                  { "ConstantOfShape", "value", true },
+    { "Constant", "value", true },
+};
+
+/* Gives the attribute the type `to`; false when the operator has none. */
+static bool set_attribute(op_case *c, oct_dtype to, oct_arena *a)
+{
+    oct_err err = OCT_ERR_INIT;
+    oct_tensor *t;
+    const int64_t one = 1;
+    for (size_t i = 0; i < OCT_COUNT(by_attribute); i++) {
+        if (c->domain[0] || strcmp(by_attribute[i].op, c->op) != 0)
+            continue;
+        if (!by_attribute[i].is_tensor)
+            return oct_node_set_int(c->g, c->node, by_attribute[i].attr, to, &err) == OCT_OK;
+        return oct_tensor_new(c->g->arena, to, 1, &one, &t, &err) == OCT_OK &&
+               oct_node_set_tensor(c->g, c->node, by_attribute[i].attr, t, &err) == OCT_OK;
+    }
+    return false;
+}
+
+/* Numbers of t as type `to`, in an arena; NULL when they have none of it. */
+static oct_tensor *converted(const op_tensor *t, oct_dtype to, oct_arena *a)
+{
+    oct_err err = OCT_ERR_INIT;
+    oct_tensor *k;
+    const oct_operand from = { .dtype = t->dtype, .count = t->count, .data = t->data };
+    if (oct_tensor_new(a, to, t->rank, t->dims, &k, &err) != OCT_OK)
+        return NULL;
+    memset((void *)(uintptr_t)k->data, 0, k->bytes);
+    for (int64_t i = 0; i < t->count && oct_dom_of(t->dtype) != OCT_DOM_NONE; i++) {
+        const double v = oct_elem_double(&from, i);
+        if (oct_is_small(to))
+            oct_small_set(to, (void *)(uintptr_t)k->data, i, (float)v, true, OCT_SMALL_NEAREST);
+        else
+            oct_elem_store(to, (void *)(uintptr_t)k->data, i, 1, 1, OCT_DOM_D, &v);
+    }
+    return k;
+}
+
+static oct_operand *operand_of(oct_arena *a, oct_dtype t, const op_tensor *like, void *data, bool spatial)
+{
+    oct_operand *o = oct_arena_calloc(a, 1, sizeof *o);
+    *o = (oct_operand){ .dtype = t, .rank = like->rank, .count = like->count, .data = data, .value = -1 };
+    memcpy(o->dims, like->dims, sizeof o->dims);
+    if (spatial && like->rank >= 3)
+        o->layout = OCT_LAYOUT_CHANNELS_LAST;
+    return o;
+}
+
+/* Whether the record prepares the case with the inputs of type `from` turned into `to`. */
+static bool takes(op_case *c, const oct_op *op, oct_dtype from, oct_dtype to, oct_arena *a)
+{
+    oct_err err = OCT_ERR_INIT;
+    const bool spatial = op->layout == OCT_RULE_SPATIAL;
+    oct_infer ctx = { c->g, c->node, c->opset };
+    const oct_node *n = &c->g->node[c->node];
+    oct_operand *in[OP_CASE_IO] = { NULL }, *out[OP_CASE_IO] = { NULL };
+    const bool attribute = set_attribute(c, to, a);
+    for (int i = 0; i < c->n_in; i++) {
+        if (!c->in[i].present)
+            continue;
+        const oct_dtype t = c->in[i].dtype == from && !attribute ? to : c->in[i].dtype;
+        oct_tensor *k = converted(&c->in[i], t, a);
+        oct_value *v = &c->g->value[n->in[i]];
+        if (!k)
+            return false;
+        v->konst = k;
+        v->dtype = t;
+        in[i] = operand_of(a, t, &c->in[i], (void *)(uintptr_t)k->data, spatial && i == 0);
+        in[i]->constant = i > 0;
+    }
+    for (int i = 0; i < c->n_out; i++)
+        if (c->out[i].present)
+            c->g->value[n->out[i]].dtype = OCT_UNDEFINED;
+    if (op->infer(&ctx, &err) != OCT_OK)
+        return false;
+    for (int i = 0; i < c->n_out; i++)
+        if (c->out[i].present)
+            out[i] = operand_of(a, c->g->value[n->out[i]].dtype, &c->out[i], NULL, spatial);
+    oct_step s = { .op = op, .node = n, .opset = c->opset, .in = in, .out = out, .n_in = c->n_in, .n_out = c->n_out,
+                   .epilogue = { false, -__builtin_inff(), __builtin_inff() } };
+    oct_prep p = { a, 1 };
+    return oct_step_prepare(&s, &p, &err) == OCT_OK;
+}
+
+static void ask(op_case *c, void *arg)
+{
+    row *r = row_of(c->domain, c->op, c->opset);
+    if (c->refuses || !r || !r->op->run || (c->n_out > 0 && c->out[0].quantized) || (c->n_in > 0 && c->in[0].quantized))
+        return;
+    r->seen = true;
+    for (int t = OCT_F32; t < OCT_DTYPE_COUNT; t++) {
+        oct_arena *a = oct_arena_create();
+        if (oct_dtype_bits((oct_dtype)t) != 0 && takes(c, r->op, leading_type(c), (oct_dtype)t, a))
+            r->types |= 1u << t;
+        oct_arena_destroy(a);
+    }
+}
+
+/* ------------------------------------------------------------------ text */
+
+static void add(char *text, size_t size, const char *word)
+{
+    snprintf(text + strlen(text), size - strlen(text), "%s%s", *text ? ", " : "", word);
+}
+
+/* A family's word when all of its types are there, else their names. */
+static void add_family(uint32_t types, const oct_dtype *family, int n, const char *all, char *text, size_t size)
+{
+    int have = 0;
+    for (int i = 0; i < n; i++)
+        have += types >> family[i] & 1;
+    if (have == n && n > 1)
+        add(text, size, all);
+    else
+        for (int i = 0; i < n; i++)
+            if (types >> family[i] & 1)
+                add(text, size, oct_dtype_name(family[i]));
+}
+
+static const char *types_text(const row *r, char *text, size_t size)
+{
+    static const oct_dtype floats[] = { OCT_F32, OCT_F64, OCT_F16, OCT_BF16 }, ints[] = { OCT_S8, OCT_S16, OCT_S32, OCT_S64 },
+                           uints[] = { OCT_U8, OCT_U16, OCT_U32, OCT_U64 }, boolean[] = { OCT_BOOL }, complexes[] = { OCT_C64, OCT_C128 },
+                           small[] = { OCT_F8E4M3FN, OCT_F8E4M3FNUZ, OCT_F8E5M2, OCT_F8E5M2FNUZ, OCT_F8E8M0 },
+                           packed[] = { OCT_U4, OCT_S4, OCT_F4E2M1, OCT_U2, OCT_S2 };
+    *text = 0;
+    add_family(r->types, floats, 4, "float", text, size);
+    add_family(r->types, ints, 4, "int", text, size);
+    add_family(r->types, uints, 4, "uint", text, size);
+    add_family(r->types, boolean, 1, "bool", text, size);
+    add_family(r->types, complexes, 2, "complex", text, size);
+    add_family(r->types, small, 5, "8-bit float", text, size);
+    add_family(r->types, packed, 5, "2 and 4 bits", text, size);
+    if (r->op->exec)
+        add(text, size, r->op->run ? "also strings, sequences or nested graphs" : "strings, sequences, optionals or nested graphs");
+    if (!*text && !r->op->run)
+        add(text, size, "int8, uint8"); /* QLinear: it becomes a step of another record */
+    return text;
+}
+
+static const char *trait_name(oct_quant_trait t)
+{
+    switch (t) {
+    case OCT_QUANT_WEIGHTED: return "product";
+    case OCT_QUANT_SAME: return "keeps the grid";
+    case OCT_QUANT_JOIN: return "joins grids";
+    case OCT_QUANT_ARITH: return "arithmetic";
+    case OCT_QUANT_UNARY: return "function";
+    case OCT_QUANT_RECURRENT: return "recurrent";
+    default: return "";
+    }
+}
+
+/* Schemes in which qconvert quantizes the operator for some target. */
+static const char *schemes_text(const oct_op *op, char *text, size_t size)
+{
+    static const char *const targets[] = { "onnxruntime-x86", "octet" };
+    bool fixed = false, dynamic = false, ours = false;
+    *text = 0;
+    if (op->domain[0])
+        return text;
+    for (size_t i = 0; i < OCT_COUNT(targets); i++) {
+        const oct_target *t = oct_target_find(targets[i]);
+        const bool takes_it = oct_target_product(t, op->type) || oct_target_integer(t, op->type);
+        ours = i == 1 && takes_it && !fixed;
+        fixed |= takes_it;
+        dynamic |= oct_target_dynamic(t, op->type);
+    }
+    if (fixed)
+        add(text, size, ours ? "static (octet)" : "static");
+    if (dynamic)
+        add(text, size, "dynamic");
+    if (oct_takes_blocks(op->type))
+        add(text, size, "weight-only");
+    return text;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const oct_op *x = ((const row *)a)->op, *y = ((const row *)b)->op;
+    int d = strcmp(x->domain, y->domain);
+    d = d ? d : strcmp(x->type, y->type);
+    return d ? d : x->since - y->since;
+}
+
+static void print_rows(const char *domain)
+{
+    printf("| operator | opsets | element types | int8 | qconvert | trait |\n|---|---|---|---|---|---|\n");
+    for (size_t i = 0; i < n_rows; i++) {
+        const oct_op *op = rows[i].op;
+        char types[400], schemes[80], until[16] = "";
+        if (strcmp(op->domain, domain) != 0)
+            continue;
+        if (op->until)
+            snprintf(until, sizeof until, "%d", op->until);
+        printf("| %s | %d-%s | %s | %s | %s | %s |\n", op->type, op->since, until, types_text(&rows[i], types, sizeof types),
+               op->integer || (!op->run && !op->exec) ? "yes" : "", schemes_text(op, schemes, sizeof schemes), trait_name(op->quant));
+    }
+}
+
+int main(int argc, char **argv)
+{
+    size_t n;
+    const oct_op *const *all = oct_op_all(&n);
+    for (size_t i = 0; i < n && i < OCT_COUNT(rows); i++)
+        rows[n_rows++].op = all[i];
+    for (int i = 1; i < argc; i++)
+        if (!op_cases_read(argv[i], ask, NULL))
+            return 1;
+    qsort(rows, n_rows, sizeof *rows, by_name);
+    printf("# Operators\n\n"
+           "Written by `scripts/operators` from the table of operators (`lib/ops/ops.inc`); a test compares. %zu records.\n\n"
+           "- *opsets*: versions of the operator's domain that the record is for. Default-domain records hold for opsets from 7 on.\n"
+           "- *element types*: of the operator's main input (or output), found by asking the record with the cases of\n"
+           "  `testdata/ops`. `float` is float16, bfloat16, float32 and float64; `int` and `uint` are of 8 to 64 bits. 16-bit floats\n"
+           "  are computed in float32 and rounded once.\n"
+           "- *int8*: the runtime computes it on 8-bit quantized tensors, in QDQ or QLinear form.\n"
+           "- *qconvert*: schemes that it can choose. `static (octet)`: for the target `octet` alone.\n"
+           "- *trait*: what quantization knows of it. A product has weights; one that keeps the grid moves codes as they are; joined\n"
+           "  grids are shared by all inputs; arithmetic and functions have a grid of their own.\n\n"
+           "An operator that is not here is passed through by `qconvert`, in float, with its neighbours.\n\n",
+           n_rows);
+    printf("## Default domain\n\n");
+    print_rows("");
+    printf("\n## com.microsoft\n\n");
+    print_rows("com.microsoft");
+    return 0;
+}
