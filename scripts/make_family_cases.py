@@ -702,6 +702,10 @@ def basic():
     no("Resize", 13, [x, None, s[:3]], x)
     no("Resize", 13, [x, None, None, s64(2, 3, -4, 9)], x)
     own("IsInf", 20, [np.array([1, np.inf, -np.inf, np.nan], np.float32)], [np.array([False, True, False, False])], detect_negative=0)
+    for dt in (np.int32, np.uint8, np.int64, np.uint64):
+        empty, info = np.zeros((2, 0, 3), dt), np.iinfo(dt)
+        own("ReduceMax", 20, [empty, s64(1)], [np.full((2, 1, 3), info.min, dt)])
+        own("ReduceMin", 20, [empty, s64(1)], [np.full((2, 1, 3), info.max, dt)])
     i = s64(1, 0, 2, 2, 1, 3).reshape(3, 2)
     ort("ScatterElements", 16, [f32(3, 4), s64(1, 0, 2, 3, 1, 3).reshape(3, 2), f32(3, 2)], axis=1, reduction="add")
     ort("ScatterElements", 11, [f32(3, 4), i % 3, f32(3, 2)])

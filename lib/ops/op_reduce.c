@@ -277,6 +277,16 @@ static int64_t reduce_int(oct_reduce_op op, bool is_unsigned, const int64_t *x, 
     }
 }
 
+/* The largest or smallest number of an integer type. */
+static int64_t limit_of(oct_dtype t, bool largest)
+{
+    const int bits = t == OCT_BOOL ? 1 : oct_dtype_bits(t);
+    const uint64_t all = bits == 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
+    if (t == OCT_S8 || t == OCT_S16 || t == OCT_S32 || t == OCT_S64)
+        return (int64_t)(largest ? all / 2 : ~(all / 2));
+    return (int64_t)(largest ? all : 0);
+}
+
 typedef struct rows {
     const oct_operand *x, *y;
     const void *data; /* gathered */
@@ -319,6 +329,8 @@ static void reduce_row(const rows *w, int64_t row)
         else if (w->op == OCT_REDUCE_LOG_SUM)
             v = (int64_t)oct_log((double)v);
     }
+    if (w->n == 0 && (w->op == OCT_REDUCE_MAX || w->op == OCT_REDUCE_MIN))
+        v = limit_of(t, w->op == OCT_REDUCE_MIN);
     oct_elem_store(w->y->dtype, w->y->data, row, 1, 1, dom, &v);
 }
 
