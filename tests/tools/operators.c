@@ -192,8 +192,10 @@ static const char *types_text(const row *r, char *text, size_t size)
     add_family(r->types, complexes, 2, "complex", text, size);
     add_family(r->types, small, 5, "8-bit float", text, size);
     add_family(r->types, packed, 5, "2 and 4 bits", text, size);
+    if (r->op->moves)
+        add(text, size, "string");
     if (r->op->exec)
-        add(text, size, r->op->run ? "also strings, sequences or nested graphs" : "strings, sequences, optionals or nested graphs");
+        add(text, size, r->op->run ? "also sequences" : "strings, sequences, optionals or nested graphs");
     if (!*text && !r->op->run)
         add(text, size, "int8, uint8"); /* QLinear: it becomes a step of another record */
     return text;
