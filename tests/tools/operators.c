@@ -195,7 +195,7 @@ static const char *types_text(const row *r, char *text, size_t size)
     if (r->op->moves)
         add(text, size, "string");
     if (r->op->exec)
-        add(text, size, r->op->run ? "also sequences" : "strings, sequences, optionals or nested graphs");
+        add(text, size, r->op->run ? "also strings or sequences" : "strings, sequences, optionals or nested graphs");
     if (!*text && !r->op->run)
         add(text, size, "int8, uint8"); /* QLinear: it becomes a step of another record */
     return text;
