@@ -630,6 +630,115 @@ def if_subgraph():
     return net.done(), None
 
 
+def info(name, shape=None, kind=F32):
+    return helper.make_tensor_value_info(name, kind, shape)
+
+
+def initializer(net, name, *shape):
+    """A weight for a nested graph: kept out of the outer one."""
+    net.weight(name, *shape)
+    return net.inits.pop()
+
+
+@model("loop_layers")
+def loop_layers():
+    """Loop over a residual Conv and a MatMul, one with weights of its own, one with captured ones; trips given when it runs."""
+    net = Net("loop_layers")
+    net.weight("fc", 6, 6), net.const("one", 1, np.int64)
+    node = helper.make_node
+    body = helper.make_graph(
+        [node("Conv", ["h", "w", "b"], ["c"], name="conv", pads=[1, 1, 1, 1]), node("Relu", ["c"], ["r"], name="relu"),
+         node("MatMul", ["r", "fc"], ["m"], name="fc_in_body"), node("Add", ["m", "h"], ["h2"], name="residual"),
+         node("ReduceMean", ["m"], ["mean"], name="mean", axes=[2, 3], keepdims=0), node("Identity", ["go"], ["go2"])],
+        "body", [info("i", [], TensorProto.INT64), info("go", [], TensorProto.BOOL), info("h", [1, 4, 5, 6])],
+        [info("go2", [], TensorProto.BOOL), info("h2", [1, 4, 5, 6]), info("mean", [1, 4])],
+        [initializer(net, "w", 4, 4, 3, 3), initializer(net, "b", 4)])
+    net.node("Loop", [net.input("trips", [], TensorProto.INT64), "", net.input("x", [1, 4, 5, 6])], ["y", "means"], body=body)
+    net.output("y", [1, 4, 5, 6]), net.output("means", ["T", 1, 4])
+    feeds = {"trips": np.array(3, np.int64), "x": net.rng.normal(0, 1, (1, 4, 5, 6)).astype(np.float32)}
+    return net.done(), feeds
+
+
+@model("scan_rnn")
+def scan_rnn():
+    """Scan as a recurrent layer: Tanh of two Gemm, over axis 1 and backwards."""
+    net = Net("scan_rnn", 16)
+    node = helper.make_node
+    body = helper.make_graph(
+        [node("Gemm", ["t", "wx", "bx"], ["a"], name="input_gate"), node("MatMul", ["h", "wh"], ["b"], name="state_gate"),
+         node("Add", ["a", "b"], ["s"]), node("Tanh", ["s"], ["h2"]), node("Identity", ["h2"], ["o"])],
+        "body", [info("h", [2, 8]), info("t", [2, 5])], [info("h2", [2, 8]), info("o", [2, 8])],
+        [initializer(net, "wx", 5, 8), initializer(net, "bx", 8), initializer(net, "wh", 8, 8)])
+    net.node("Scan", [net.const("h0", np.zeros((2, 8))), net.input("x", [2, "T", 5])], ["h_end", "y"], body=body, num_scan_inputs=1,
+             scan_input_axes=[1], scan_input_directions=[1], scan_output_axes=[1], scan_output_directions=[1])
+    net.output("h_end", [2, 8]), net.output("y", [2, "T", 8])
+    return net.done(), {"x": net.rng.normal(0, 1, (2, 7, 5)).astype(np.float32)}
+
+
+@model("nested_functions")
+def nested_functions():
+    """A function that calls another, hands attributes on, has an If inside, and inputs that calls leave out."""
+    net, domain, node = Net("nested_functions", 17, ir=8), "org.example.fn", helper.make_node
+    net.more_opsets.append(helper.make_opsetid(domain, 1))
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid(domain, 1)]
+
+    def refer(made, name, kind, to):
+        made.attribute.append(onnx.AttributeProto(name=name, type=kind, ref_attr_name=to))
+        return made
+
+    leaky = refer(node("LeakyRelu", ["a"], ["l"]), "alpha", onnx.AttributeProto.FLOAT, "slope")
+    net.functions.append(helper.make_function(domain, "Leaky", ["a", "low"], ["b"], [leaky, node("Clip", ["l", "low"], ["b"])],
+                                              opsets, ["slope"]))
+    then = helper.make_graph([refer(node("Elu", ["c"], ["e"]), "alpha", onnx.AttributeProto.FLOAT, "slope")], "then", [], [info("e")])
+    other = helper.make_graph([node("Neg", ["c"], ["e"])], "else", [], [info("e")])
+    call = refer(node("Leaky", ["x"], ["c"], domain=domain), "slope", onnx.AttributeProto.FLOAT, "slope")
+    net.functions.append(helper.make_function(
+        domain, "Choose", ["x", "k"], ["y"],
+        [call, node("ReduceSum", ["c"], ["s"], keepdims=0), node("Greater", ["s", "k"], ["p"]),
+         node("If", ["p"], ["y"], then_branch=then, else_branch=other)], opsets, ["slope"]))
+    net.node("Conv", [net.input("x", ["N", 3, 4, 4]), net.weight("w", 4, 3, 3, 3)], "c")
+    net.node("Choose", ["c", net.const("zero", np.float32(0))], "d", domain=domain, slope=0.25)
+    net.node("Choose", ["d", net.const("large", np.float32(1e6))], "y", domain=domain, slope=0.5)
+    net.output("y", ["N", 4, 2, 2])
+    return net.done(), None
+
+
+@model("found_rows")
+def found_rows():
+    """Rows that NonZero finds go through a layer: shapes that depend on data, and a Reshape to a computed size."""
+    net = Net("found_rows")
+    net.node("ReduceMax", [net.input("x", [9, 6])], "most", axes=[1], keepdims=0)
+    net.node("Greater", ["most", net.const("limit", np.float32(1))], "wanted")
+    net.node("NonZero", ["wanted"], "indices")
+    net.node("Squeeze", ["indices", net.const("zero", [0], np.int64)], "rows")
+    net.node("Gather", ["x", "rows"], "found", axis=0)
+    net.node("Gemm", ["found", net.weight("w", 6, 4), net.weight("b", 4)], "g")
+    net.node("Relu", ["g"], "r")
+    net.node("Shape", ["r"], "shape"), net.node("ReduceProd", ["shape"], "count", keepdims=1)
+    net.node("Reshape", ["r", "count"], "y")
+    net.output("y", ["M"]), net.output("rows", ["R"], TensorProto.INT64)
+    return net.done(), {"x": net.rng.normal(0, 1, (9, 6)).astype(np.float32)}
+
+
+@model("sequence_parts")
+def sequence_parts():
+    """SplitToSequence, a Loop that appends to a sequence, ConcatFromSequence."""
+    net, node = Net("sequence_parts"), helper.make_node
+    kind = helper.make_sequence_type_proto(info("", None).type)
+    seq = [helper.make_value_info("s", kind), helper.make_value_info("s2", kind)]
+    body = helper.make_graph(
+        [node("SequenceAt", ["parts", "i"], ["p"]), node("MatMul", ["p", "w"], ["q"], name="layer"),
+         node("SequenceInsert", ["s", "q"], ["s2"]), node("Identity", ["go"], ["go2"])],
+        "body", [info("i", [], TensorProto.INT64), info("go", [], TensorProto.BOOL), seq[0]],
+        [info("go2", [], TensorProto.BOOL), seq[1]], [initializer(net, "w", 4, 3)])
+    net.node("SplitToSequence", [net.input("x", [7, 4]), net.const("two", 2, np.int64)], "parts", axis=0)
+    net.node("SequenceLength", ["parts"], "n"), net.node("SequenceEmpty", [], "empty")
+    net.node("Loop", ["n", "", "empty"], "done", body=body)
+    net.node("ConcatFromSequence", ["done"], "y", axis=0)
+    net.output("y", [7, 3])
+    return net.done(), None
+
+
 @model("two_inputs")
 def two_inputs():
     """Two inputs of different shapes, two outputs."""
