@@ -333,11 +333,11 @@ static oct_status unique_run(const oct_step *s, const oct_run *r, oct_err *err)
         for (int64_t g = 0; g < groups; g++)
             memcpy((uint8_t *)y->data + (size_t)(o * groups + g) * bytes,
                    (const uint8_t *)u.x->data + (size_t)(o * u.n + u.first[g]) * bytes, bytes);
-    if (output(s, 1) != NULL)
+    if (output(s, 1) != NULL && groups > 0)
         memcpy(s->out[1]->data, u.first, (size_t)groups * sizeof(int64_t));
-    if (output(s, 2) != NULL)
+    if (output(s, 2) != NULL && u.n > 0)
         memcpy(s->out[2]->data, u.group, (size_t)u.n * sizeof(int64_t));
-    if (output(s, 3) != NULL)
+    if (output(s, 3) != NULL && groups > 0)
         memcpy(s->out[3]->data, u.count, (size_t)groups * sizeof(int64_t));
     return OCT_OK;
 }
