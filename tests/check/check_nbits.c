@@ -112,6 +112,19 @@ static void check_kernel(oct_check *t, const oct_nbits_kernel *kernel, size_t k,
                 want[j] = fmaf(a[i], s.w[i * n + j], want[j]);
         oct_check_same(t, want, got, n * 4, 4, "%s row k=%zu bits=%d block=%zu zero=%d panels=%zu", kernel->name, k, bits, block, (int)kind, two + 1);
     }
+    for (size_t m = 2; m <= 4; m++) {
+        const size_t lda = k + oct_check_below(t, 3);
+        float *rows = oct_check_buffer(t, m * lda * 4), *few = oct_check_buffer(t, m * nr * 4), *few_want = oct_check_buffer(t, m * nr * 4);
+        oct_fill_f32(t, rows, m * lda);
+        oct_fill_f32(t, few, m * nr);
+        memcpy(few_want, few, m * nr * 4);
+        kernel->few(&s.form, nr, m, rows, lda, packed, few);
+        for (size_t r = 0; r < m; r++)
+            for (size_t j = 0; j < nr; j++)
+                for (size_t i = 0; i < k; i++)
+                    few_want[r * nr + j] = fmaf(rows[r * lda + i], s.w[i * n + j], few_want[r * nr + j]);
+        oct_check_same(t, few_want, few, m * nr * 4, 4, "%s %zu rows k=%zu bits=%d block=%zu zero=%d", kernel->name, m, k, bits, block, (int)kind);
+    }
     const size_t k0 = oct_check_below(t, k) / 16 * 16, kc = 1 + oct_check_below(t, k - k0), panel = oct_check_below(t, 2);
     float *part = oct_check_buffer(t, kc * nr * 4), *part_want = oct_check_buffer(t, kc * nr * 4);
     kernel->unpack(&s.form, nr, packed + panel * oct_nbits_panel_bytes(&s.form, nr), k0, kc, part);

@@ -11,6 +11,7 @@
 
 #define OCT_NBITS(isa, name, nr)                                                               \
     void name##_row(const oct_nbits_form *, size_t, bool, const float *, const uint8_t *, float *); \
+    void name##_few(const oct_nbits_form *, size_t, size_t, const float *, size_t, const uint8_t *, float *); \
     void name##_unpack(const oct_nbits_form *, size_t, const uint8_t *, size_t, size_t, float *);
 #include "kernels/nbits/nbits.inc"
 #undef OCT_NBITS

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define OCT_NBITS(isa, name, nr) { #name, OCT_ISA_##isa, name##_row, name##_unpack, nr },
+#define OCT_NBITS(isa, name, nr) { #name, OCT_ISA_##isa, name##_row, name##_few, name##_unpack, nr },
 static const oct_nbits_kernel kernels[] = {
 #include "kernels/nbits/nbits.inc"
 };
@@ -120,12 +120,13 @@ typedef struct job {
     const oct_nbits *p;
     const uint8_t *packed;
     const float *a;
+    size_t m, lda, ldc;
     float *c;
     const oct_sout *out;
 } job;
 
-/* Most columns that two panels have. */
-enum { MOST_COLUMNS = 64 };
+/* Most columns that two panels have, and rows that are few. */
+enum { MOST_COLUMNS = 64, MOST_FEW = 4 };
 
 /* Two panels against the one row. */
 static void run_pair(const job *w, size_t pair)
@@ -146,6 +147,29 @@ static void run_pairs(void *arg, size_t begin, size_t end, size_t thread)
         run_pair(arg, i);
 }
 
+/* One panel against a few rows. */
+static void run_few(const job *w, size_t panel)
+{
+    const oct_nbits_form *f = &w->p->form;
+    const size_t nr = w->p->sgemm->nr, j0 = panel * nr, n = f->n - j0 < nr ? f->n - j0 : nr;
+    float y[MOST_FEW * MOST_COLUMNS / 2];
+    for (size_t i = 0; i < w->m; i++)
+        for (size_t j = 0; j < nr; j++)
+            y[i * nr + j] = j < n ? oct_sout_start(w->out, j0 + j) : 0.0f;
+    w->p->kernel->few(f, nr, w->m, w->a, w->lda, w->packed + panel * oct_nbits_panel_bytes(f, nr), y);
+    for (size_t i = 0; i < w->m; i++) {
+        const float *residual = w->out->residual ? w->out->residual + i * w->out->ldr : NULL;
+        for (size_t j = 0; j < n; j++)
+            w->c[i * w->ldc + j0 + j] = oct_sout_apply(y[i * nr + j], w->out, residual, j0 + j);
+    }
+}
+
+static void run_panels(void *arg, size_t begin, size_t end, size_t thread)
+{
+    for (size_t i = begin; i < end; i++)
+        run_few(arg, i);
+}
+
 static void unpack(const void *arg, size_t panel, size_t k0, size_t kc, float *to)
 {
     const job *w = arg;
@@ -158,13 +182,13 @@ void oct_nbits_run(const oct_nbits *p, oct_pool *pool, size_t m, const float *a,
 {
     static const oct_sout plain = { 0 };
     const oct_nbits_form *f = &p->form;
-    job w = { .p = p, .packed = packed, .a = a, .c = c, .out = out ? out : &plain };
+    job w = { .p = p, .packed = packed, .a = a, .m = m, .lda = lda, .c = c, .ldc = ldc, .out = out ? out : &plain };
     oct_pool *threads = oct_pool_threads(pool) > p->threads ? NULL : pool;
-    if (m == 1) {
-        const size_t two = 2 * p->sgemm->nr;
+    if (m && m <= MOST_FEW) {
+        const size_t columns = p->sgemm->nr * (m == 1 ? 2 : 1);
         /* Waking the threads costs more than a product this small. */
-        const bool small = (double)f->n * (double)f->k < 65536;
-        oct_pool_for(small ? NULL : threads, (f->n + two - 1) / two, 1, run_pairs, &w);
+        const bool small = (double)m * (double)f->n * (double)f->k < 65536;
+        oct_pool_for(small ? NULL : threads, (f->n + columns - 1) / columns, 1, m == 1 ? run_pairs : run_panels, &w);
         return;
     }
     const oct_stiles t = {

@@ -4,7 +4,7 @@
  *   C[m][n] = clamp(sum over k of A[m][k] * w[k][n] + bias + residual)     as sgemm.h defines it
  *
  * So the result is, bit for bit, the float product with dequantized weights, on every instruction set, with any threads and
- * rows. Weights stay packed in their few bits: one row of A reads them once, several rows unpack a panel at a time.
+ * rows. Weights stay packed in their few bits: up to four rows of A read them once, more unpack a panel at a time.
  *
  * Plans, packing and memory are as in sgemm.h. */
 #ifndef OCT_KERNELS_NBITS_H
@@ -38,14 +38,17 @@ typedef struct oct_nbits_weights {
 /* Kernels on a packed panel of nr columns (nbits/kernels.h has its layout).
  *   row     y[j] continues its chain: y[j] = fma(a[i], w[i][j], y[j]) for each i < k, for the columns of one panel, or of two
  *           that follow each other when `two`
+ *   few     the same of m (2 to 4) rows and one panel: rows of a are lda floats apart, rows of y nr
  *   unpack  to[i - k0][j] = w[i][j] for k0 <= i < k0 + kc; k0 is a multiple of 16 */
 typedef void (*oct_nbits_row_fn)(const oct_nbits_form *f, size_t nr, bool two, const float *a, const uint8_t *panel, float *y);
+typedef void (*oct_nbits_few_fn)(const oct_nbits_form *f, size_t nr, size_t m, const float *a, size_t lda, const uint8_t *panel, float *y);
 typedef void (*oct_nbits_unpack_fn)(const oct_nbits_form *f, size_t nr, const uint8_t *panel, size_t k0, size_t kc, float *to);
 
 typedef struct oct_nbits_kernel {
     const char *name;
     oct_isa isa;
     oct_nbits_row_fn row;
+    oct_nbits_few_fn few;
     oct_nbits_unpack_fn unpack;
     size_t nr; /* columns of its panels; 0: any number */
 } oct_nbits_kernel;
@@ -57,7 +60,7 @@ const oct_nbits_kernel *oct_nbits_select(oct_isa have, size_t nr);
 typedef struct oct_nbits {
     oct_nbits_form form;
     const oct_nbits_kernel *kernel;
-    const oct_sgemm_kernel *sgemm; /* for several rows; its nr is the panels' */
+    const oct_sgemm_kernel *sgemm; /* for more rows; its nr is the panels' */
     int threads;
     size_t packed_size, scratch_size; /* bytes */
 } oct_nbits;
