@@ -133,3 +133,51 @@ oct_status oct_raise_float(oct_graph *g, int node, const char *attr, int slot, o
     OCT_TRY(oct_graph_new_const(g, attr, t, 0, NULL, &bytes, &value, err));
     return set_arg(g, node, attr, slot, value, err);
 }
+
+int oct_early_tail(const oct_node *n, int64_t opset, int rank0, int rank1)
+{
+    const bool slope = strcmp(n->op, "PRelu") == 0;
+    if (opset >= 7 || n->domain[0] != 0 || (!slope && oct_node_int(n, "broadcast", 0) == 0))
+        return 0;
+    const int64_t axis = slope ? 1 : oct_node_int(n, "axis", -1);
+    if (axis < 0)
+        return 0;
+    if (rank0 < 0 || rank1 < 0)
+        return -1;
+    return axis > rank0 || rank0 - axis <= rank1 ? 0 : (int)(rank0 - axis - rank1);
+}
+
+oct_shape oct_early_shape(const oct_infer *c, oct_dim d[OCT_MAX_RANK])
+{
+    const oct_shape a = oct_in_shape(c, 0), b = oct_in_shape(c, 1);
+    const int tail = oct_early_tail(oct_in_node(c), c->opset, a.rank, b.rank);
+    if (tail <= 0 || b.rank + tail > OCT_MAX_RANK)
+        return tail == 0 ? b : (oct_shape){ -1, NULL };
+    for (int i = 0; i < b.rank + tail; i++)
+        d[i] = i < b.rank ? b.d[i] : oct_dim_of(1);
+    return (oct_shape){ b.rank + tail, d };
+}
+
+oct_status oct_raise_early(oct_graph *g, int node, int64_t from, oct_err *err)
+{
+    const oct_node *n = &g->node[node];
+    if (from != 6 || n->n_in < 2 || n->in[0] < 0 || n->in[1] < 0)
+        return OCT_OK;
+    const int b = n->in[1], rank = g->value[b].shape.rank, tail = oct_early_tail(n, from, g->value[n->in[0]].shape.rank, rank);
+    int64_t axes[OCT_MAX_RANK];
+    int unsqueeze, wide;
+    if (tail < 0 || rank + tail > OCT_MAX_RANK)
+        return oct_fail(err, OCT_EUNSUPPORTED, "opset 6: which dimensions input 1 lies at depends on ranks that are not known");
+    oct_node_drop_attr(g, node, "axis");
+    oct_node_drop_attr(g, node, "broadcast");
+    if (tail == 0)
+        return OCT_OK;
+    for (int i = 0; i < tail; i++)
+        axes[i] = rank + i;
+    OCT_TRY(oct_graph_add_node(g, "Unsqueeze", "", "", 1, 1, node, &unsqueeze, err));
+    OCT_TRY(oct_node_set_ints(g, unsqueeze, "axes", axes, tail, err));
+    OCT_TRY(oct_graph_new_value(g, g->value[b].name, g->value[b].dtype, &wide, err));
+    OCT_TRY(oct_graph_set_input(g, unsqueeze, 0, b, err));
+    OCT_TRY(oct_graph_set_output(g, unsqueeze, 0, wide, err));
+    return oct_graph_set_input(g, node, 1, wide, err);
+}

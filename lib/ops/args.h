@@ -31,6 +31,15 @@ oct_status oct_known_copy(const oct_infer *c, int from, oct_err *err);
 /* Whether output 0 is an integer tensor of rank <= 1, so that known elements make sense. */
 bool oct_known_wanted(const oct_infer *c);
 
+/* Before opset 7 input 1 lies at the dimensions of input 0 from attribute `axis` on, if `broadcast` is set (PRelu: from 1 on).
+ * tail: how many dimensions of size 1 are missing behind it; 0 when it lies at the last ones; -1: it depends on ranks that are
+ * not known. */
+int oct_early_tail(const oct_node *n, int64_t opset, int rank0, int rank1);
+/* The shape of input 1 with those dimensions, in d; what of it is not known has rank -1. */
+oct_shape oct_early_shape(const oct_infer *c, oct_dim d[OCT_MAX_RANK]);
+/* raise() from opset 6: puts an Unsqueeze before input 1 that adds them. OCT_EUNSUPPORTED where ranks are not known. */
+oct_status oct_raise_early(oct_graph *g, int node, int64_t from, oct_err *err);
+
 /* raise(): moves INTS attribute `attr` to input `slot` as an int64 constant; nothing when it is absent. */
 oct_status oct_raise_ints(oct_graph *g, int node, const char *attr, int slot, oct_err *err);
 /* raise(): moves a FLOAT attribute to input `slot` as a scalar of the type of input 0. */

@@ -278,6 +278,8 @@ static oct_status binary_prepare(oct_step *s, const oct_prep *p, oct_err *err)
                             oct_dtype_name(s->out[0]->dtype));
         OCT_TRY(check_bits(s, k, i, err));
     }
+    if (s->n_in > 1 && oct_early_tail(s->node, s->opset, s->in[0]->rank, s->in[1]->rank) != 0)
+        return oct_fail(err, OCT_EUNSUPPORTED, "an axis to lie at, as before opset 7");
     return OCT_OK;
 }
 
@@ -398,7 +400,8 @@ static oct_status binary_infer(const oct_infer *c, oct_err *err)
         oct_out_dtype(c, 0, oct_in_dtype(c, i));
     oct_out_dtype(c, 0, oct_in_dtype(c, 0));
     for (int i = 1; i < node->n_in && sum.rank >= 0; i++) {
-        oct_shape next = oct_in_shape(c, i);
+        oct_dim early[OCT_MAX_RANK];
+        oct_shape next = i == 1 ? oct_early_shape(c, early) : oct_in_shape(c, i);
         oct_shape out = { -1, buf[i & 1] };
         OCT_TRY(oct_broadcast_dims(&sum, &next, &out.rank, out.d, err));
         sum = out;
@@ -424,16 +427,16 @@ static oct_status binary_infer(const oct_infer *c, oct_err *err)
         .widens = true, /* a sum of many is rounded once */                                                \
     }
 
-BINARY(add, "Add", 7, .fuses_clamp = true, .integer = quantized_integer, .quant = OCT_QUANT_ARITH);
-BINARY(mul, "Mul", 7, .fuses_clamp = true, .integer = quantized_integer, .quant = OCT_QUANT_ARITH);
-BINARY(sub, "Sub", 7, .fuses_clamp = true);
-BINARY(div, "Div", 7, .fuses_clamp = true);
-BINARY(pow, "Pow", 7, .until = 0);
+BINARY(add, "Add", 6, .raise = oct_raise_early, .fuses_clamp = true, .integer = quantized_integer, .quant = OCT_QUANT_ARITH);
+BINARY(mul, "Mul", 6, .raise = oct_raise_early, .fuses_clamp = true, .integer = quantized_integer, .quant = OCT_QUANT_ARITH);
+BINARY(sub, "Sub", 6, .raise = oct_raise_early, .fuses_clamp = true);
+BINARY(div, "Div", 6, .raise = oct_raise_early, .fuses_clamp = true);
+BINARY(pow, "Pow", 6, .raise = oct_raise_early);
 BINARY(mod, "Mod", 10, .until = 0);
-BINARY(prelu, "PRelu", 7, .until = 0);
-BINARY(and, "And", 7, .until = 0);
-BINARY(or, "Or", 7, .until = 0);
-BINARY(xor, "Xor", 7, .until = 0);
+BINARY(prelu, "PRelu", 6, .raise = oct_raise_early);
+BINARY(and, "And", 6, .raise = oct_raise_early);
+BINARY(or, "Or", 6, .raise = oct_raise_early);
+BINARY(xor, "Xor", 6, .raise = oct_raise_early);
 BINARY(bitwise_and, "BitwiseAnd", 18, .until = 0);
 BINARY(bitwise_or, "BitwiseOr", 18, .until = 0);
 BINARY(bitwise_xor, "BitwiseXor", 18, .until = 0);

@@ -47,6 +47,8 @@ static void compare_row(void *arg, const int64_t *o, const int64_t *st, int64_t 
 
 static oct_status compare_prepare(oct_step *s, const oct_prep *p, oct_err *err)
 {
+    if (oct_early_tail(s->node, s->opset, s->in[0]->rank, s->in[1]->rank) != 0)
+        return oct_fail(err, OCT_EUNSUPPORTED, "an axis to lie at, as before opset 7");
     if (s->in[0]->dtype != s->in[1]->dtype || oct_dom_of(s->in[0]->dtype) == OCT_DOM_NONE)
         return oct_fail(err, OCT_EUNSUPPORTED, "types %s and %s", oct_dtype_name(s->in[0]->dtype),
                         oct_dtype_name(s->in[1]->dtype));
@@ -83,7 +85,8 @@ static oct_dim known_outcome(int outcomes, oct_dim a, oct_dim b)
 
 static oct_status compare_infer(const oct_infer *c, oct_err *err)
 {
-    oct_shape a = oct_in_shape(c, 0), b = oct_in_shape(c, 1);
+    oct_dim early[OCT_MAX_RANK];
+    oct_shape a = oct_in_shape(c, 0), b = oct_early_shape(c, early);
     oct_dim d[OCT_MAX_RANK], x[OCT_KNOWN_MAX], y[OCT_KNOWN_MAX];
     int rank;
     oct_out_dtype(c, 0, OCT_BOOL);
@@ -207,12 +210,12 @@ static oct_status where_infer(const oct_infer *c, oct_err *err)
     const oct_op oct_op_##name = {                                                                            \
         .type = onnx, .domain = "", .since = first, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,     \
         .infer = compare_infer, .prepare = compare_prepare, .run = compare_run, .layout = OCT_RULE_ANY,       \
-        .exec = strings,                                                                                      \
+        .exec = strings, .raise = oct_raise_early,                                                            \
     }
 
-COMPARISON(equal, "Equal", 7, oct_strings_equal);
-COMPARISON(less, "Less", 7, NULL);
-COMPARISON(greater, "Greater", 7, NULL);
+COMPARISON(equal, "Equal", 6, oct_strings_equal);
+COMPARISON(less, "Less", 6, NULL);
+COMPARISON(greater, "Greater", 6, NULL);
 COMPARISON(less_equal, "LessOrEqual", 12, NULL);
 COMPARISON(greater_equal, "GreaterOrEqual", 12, NULL);
 

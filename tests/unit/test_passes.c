@@ -541,6 +541,61 @@ static void raising(void **state)
     oct_graph_destroy(g);
 }
 
+/* ((x + c along axis 1) * s along axis 0), then PRelu with a slope a channel: as opset 6 has them. */
+static oct_graph *early_net(void)
+{
+    oct_graph *g = net_graph(6);
+    int x = net_input(g, "x", OCT_F32, "2,3,4");
+    int a = NET_NODE(g, "Add", "add", "a", x, NET_F32(g, "c", "3", 1.0f, -2.0f, 3.0f));
+    net_int(g, "broadcast", 1);
+    net_int(g, "axis", 1);
+    int m = NET_NODE(g, "Mul", "mul", "m", a, NET_F32(g, "s", "2,3", 1.0f, 2.0f, 0.5f, -1.0f, 4.0f, -0.25f));
+    net_int(g, "broadcast", 1);
+    net_int(g, "axis", 0);
+    int p = NET_NODE(g, "PRelu", "prelu", "p", m, NET_F32(g, "slope", "3", 0.5f, 0.25f, 2.0f));
+    int last = NET_NODE(g, "Sub", "sub", "y", p, NET_F32(g, "row", "4", 1.0f, 2.0f, 3.0f, 4.0f)); /* no axis: the last ones */
+    net_int(g, "broadcast", 1);
+    net_output(g, last);
+    return g;
+}
+
+static void early_operands(void **state)
+{
+    static const float c[3] = { 1.0f, -2.0f, 3.0f }, s[6] = { 1.0f, 2.0f, 0.5f, -1.0f, 4.0f, -0.25f }, slope[3] = { 0.5f, 0.25f, 2.0f };
+    static float x[24], want[24], got[24];
+    oct_graph *g = early_net();
+    net_fill(x, 24, 77); /* what net_run gives its first input */
+    for (int i = 0; i < 24; i++) {
+        const float v = (x[i] + c[i / 4 % 3]) * s[i / 4];
+        want[i] = (v < 0.0f ? v * slope[i / 4 % 3] : v) - (float)(i % 4 + 1);
+    }
+    for (int64_t to = 6; to <= 18; to++) {
+        GOOD(oct_infer_shapes(g, err));
+        GOOD(oct_raise_opset(g, to, err));
+        assert_int_equal(net_run(g, got, 24), 24);
+        assert_true(net_error(want, got, 24) < 1e-7);
+    }
+    oct_graph_destroy(g);
+    fuse(g = early_net());
+    assert_int_equal(net_count(g, "Unsqueeze"), 0); /* of constants: folded */
+    oct_graph_destroy(g);
+}
+
+/* Which dimensions an operand lies at is not known: an error that says so. */
+static void early_unknown(void **state)
+{
+    oct_err e = OCT_ERR_INIT;
+    oct_graph *g = net_graph(6);
+    int x = net_input(g, "x", OCT_F32, "2,3,4"), b;
+    GOOD(oct_graph_add_value(g, "b", OCT_F32, &b, err));
+    net_output(g, NET_NODE(g, "Add", "add", "y", x, b));
+    net_int(g, "broadcast", 1);
+    net_int(g, "axis", 1);
+    assert_int_equal(oct_raise_opset(g, 7, &e), OCT_EUNSUPPORTED);
+    assert_non_null(strstr(e.text, "'add'"));
+    oct_graph_destroy(g);
+}
+
 static void raising_refuses(void **state)
 {
     oct_err e = OCT_ERR_INIT;
@@ -567,7 +622,7 @@ int main(void)
         cmocka_unit_test(pads),              cmocka_unit_test(pad_used_twice),    cmocka_unit_test(identities),
         cmocka_unit_test(identity_of_output), cmocka_unit_test(captured_identity), cmocka_unit_test(folding),
         cmocka_unit_test(weights_stay_small), cmocka_unit_test(disabling),         cmocka_unit_test(raising),
-        cmocka_unit_test(raising_refuses),
+        cmocka_unit_test(raising_refuses),   cmocka_unit_test(early_operands),    cmocka_unit_test(early_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,32 @@
+/* Pass: operands that lie at an axis, as before opset 7, get the dimensions that make them lie there in newer opsets too. */
+#include "passes/pass.h"
+
+#include "ops/args.h"
+
+static bool is_early(const oct_graph *g, const oct_node *n, int64_t opset)
+{
+    return n->n_in > 1 && n->in[0] >= 0 && n->in[1] >= 0 &&
+           oct_early_tail(n, opset, g->value[n->in[0]].shape.rank, g->value[n->in[1]].shape.rank) > 0;
+}
+
+static oct_status run(oct_graph *g, const oct_pass *self, const oct_pass_log *log, oct_err *err)
+{
+    const int64_t opset = oct_graph_opset(g, "");
+    char text[300];
+    for (size_t i = 0; opset < 7 && i < g->n_order; i++) {
+        const int id = g->order[i];
+        const oct_op *op = oct_op_of(g, id);
+        if (op == NULL || op->raise != oct_raise_early || !is_early(g, &g->node[id], opset))
+            continue;
+        const oct_status s = oct_raise_early(g, id, opset, err);
+        if (s != OCT_OK) {
+            oct_within(err, "%s", oct_node_text(g, id, text, sizeof text));
+            return s;
+        }
+        oct_pass_note(log, self, g->node[id].op, g->node[id].name);
+        i++; /* the Unsqueeze stands before it */
+    }
+    return OCT_OK;
+}
+
+const oct_pass oct_pass_early = { "early", "give operands of opset 6 that lie at an axis the dimensions behind it", run, true };
