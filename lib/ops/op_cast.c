@@ -94,6 +94,8 @@ static oct_status cast_run(const oct_step *s, const oct_run *r, oct_err *err)
                strcmp(round, "up") == 0 ? OCT_SMALL_UP : strcmp(round, "down") == 0 ? OCT_SMALL_DOWN : OCT_SMALL_NEAREST };
     bool small = oct_is_small(w.x->dtype) || oct_is_small(w.y->dtype);
     oct_nd d;
+    if (oct_is_small(w.y->dtype))
+        oct_small_begin(w.y->dtype, w.y->data, w.y->count);
     oct_nd_init(&d, s->out[0]);
     oct_nd_add(&d, s->in[0]);
     oct_nd_run(&d, small ? NULL : r->pool, small ? small_row : row, &w); /* packed neighbours share bytes */

@@ -169,6 +169,8 @@ static oct_status general_run(const oct_step *s, bool dequantize)
         oct_operand_strides(scale, ss);
     else if (scale->count > 1)
         ss[st->axis] = 1;
+    if (oct_is_small(y->dtype))
+        oct_small_begin(y->dtype, y->data, y->count);
     for (int64_t e = 0; e < x->count; e++) {
         int64_t at = 0, from = 0, to = 0;
         for (int d = 0; d < x->rank; d++) {

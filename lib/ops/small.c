@@ -129,6 +129,13 @@ float oct_small_get(oct_dtype t, const void *data, int64_t i)
     }
 }
 
+void oct_small_begin(oct_dtype t, void *data, int64_t n)
+{
+    const int bits = oct_dtype_bits(t);
+    if (bits < 8 && n % (8 / bits) != 0)
+        ((uint8_t *)data)[n / (8 / bits)] = 0;
+}
+
 void oct_small_set_int(oct_dtype t, void *data, int64_t i, int64_t v)
 {
     set_code(t, data, i, (unsigned)(v & 15));
