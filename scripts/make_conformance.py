@@ -3,8 +3,9 @@
 
     scripts/make_conformance.py OUT
 
-OUT/NAME/model.onnx and OUT/NAME/test_data_set_0/{input_0.pb,output_0.pb,...}; a sequence is a folder input_0 of 0.pb, 1.pb, ..., an
-empty optional a file input_0.none. OUT/index.csv lists name, operator, opset and tolerances. A folder that is complete for the
+OUT/KIND/NAME/model.onnx and its test_data_set_0/{input_0.pb,output_0.pb,...}; a sequence is a folder input_0 of 0.pb, 1.pb, ..., an
+empty optional a file input_0.none. KIND is node (made here by the package's code), simple, pytorch-operator or pytorch-converted
+(copied from the package). OUT/index.csv lists KIND/NAME, operator, opset and tolerances. A folder that is complete for the
 installed version is left as it is. About a minute; needs onnx and numpy.
 """
 import argparse
@@ -14,7 +15,7 @@ import sys
 import warnings
 
 
-FORM = 2  # of the folder; a newer one is made anew
+FORM = 3  # of the folder; a newer one is made anew
 
 
 def proto(v, name, numpy_helper, onnx, np):
@@ -40,14 +41,49 @@ def values(case, numpy_helper, onnx, np):
                     yield path + ".pb", proto(v, infos[i].name, numpy_helper, onnx, np)
 
 
-def operator(case):
+def operator(name, model):
     """The operator a case is about: its only one, else the one its name starts with, else 'several'."""
-    ops = {n.op_type for n in case.model.graph.node}
+    ops = {n.op_type for n in model.graph.node}
     if len(ops) == 1:
         return ops.pop()
-    name = case.name[len("test_"):].replace("_", "")
+    name = name[len("test_"):].replace("_", "")
     fits = [o for o in ops if name.startswith(o.lower())]
     return max(fits, key=len) if fits else "several"
+
+
+def row(kind, case, model):
+    opset = max([o.version for o in model.opset_import if o.domain in ("", "ai.onnx")] or [0])
+    return "%s/%s,%s,%d,%g,%g\n" % (kind, case.name, operator(case.name, model), opset, case.rtol, case.atol)
+
+
+def node_cases(out, onnx, np):
+    """Writes the cases that the package makes by code; a line of the index each."""
+    from onnx import numpy_helper
+    from onnx.backend.test.case import node
+    for case in node.collect_testcases(None):
+        if case.model is None:
+            continue
+        try:
+            files = list(values(case, numpy_helper, onnx, np))
+        except (TypeError, ValueError, IndexError, RuntimeError):
+            continue
+        for name, data in files + [("model.onnx", case.model.SerializeToString())]:
+            path = os.path.join(out, "node", case.name, name)
+            if data is None:
+                os.makedirs(path, exist_ok=True)
+                continue
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "wb") as f:
+                f.write(data)
+        yield row("node", case, case.model)
+
+
+def model_cases(out, kind, onnx):
+    """Copies the cases that the package brings as files."""
+    from onnx.backend.test.loader import load_model_tests
+    for case in load_model_tests(kind=kind):
+        shutil.copytree(case.model_dir, os.path.join(out, kind, case.name))
+        yield row(kind, case, onnx.load(os.path.join(case.model_dir, "model.onnx")))
 
 
 def main():
@@ -57,32 +93,15 @@ def main():
     warnings.simplefilter("ignore")
     import numpy as np
     import onnx
-    from onnx import numpy_helper
-    from onnx.backend.test.case import node
 
     index = os.path.join(out, "index.csv")
     first = "# onnx %s, form %d\n" % (onnx.__version__, FORM)
     if os.path.exists(index) and open(index).readline() == first:
         return 0
     shutil.rmtree(out, ignore_errors=True)
-    rows = []
-    for case in node.collect_testcases(None):
-        if case.model is None:
-            continue
-        try:
-            files = list(values(case, numpy_helper, onnx, np))
-        except (TypeError, ValueError, IndexError, RuntimeError):
-            continue
-        opset = max([o.version for o in case.model.opset_import if o.domain in ("", "ai.onnx")] or [0])
-        for name, data in files + [("model.onnx", case.model.SerializeToString())]:
-            path = os.path.join(out, case.name, name)
-            if data is None:
-                os.makedirs(path, exist_ok=True)
-                continue
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, "wb") as f:
-                f.write(data)
-        rows.append("%s,%s,%d,%g,%g\n" % (case.name, operator(case), opset, case.rtol, case.atol))
+    rows = list(node_cases(out, onnx, np))
+    for kind in ("simple", "pytorch-operator", "pytorch-converted"):
+        rows += model_cases(out, kind, onnx)
     with open(index + ".part", "w") as f:
         f.write(first + "".join(sorted(rows)))
     os.rename(index + ".part", index)

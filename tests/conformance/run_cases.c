@@ -4,9 +4,11 @@
  *
  * DIR/NAME holds model.onnx and test_data_set_* (scripts/make_conformance.py says how). Each case is run in three ways: with all inputs given when running
  * ("run"); with all but the first one constant, as arguments and weights are in real models ("const"); with all constant
- * ("fold"). The line: NAME <tab> pass|fail|unsupported <tab> ways that ran <tab> reason. A case passes when at least one way ran
+ * ("fold"). The first is repeated on every instruction set that this CPU has, with one thread and with two: the bytes of the
+ * results must be the same. The line: NAME <tab> pass|fail|unsupported <tab> ways that ran <tab> reason. A case passes when at least one way ran
  * and none gave a wrong result; "unsupported" is said by the library, with its reason. */
 #include "eval/check.h"
+#include "kernels/cpu.h"
 #include "onnx/model.h"
 #include "ops/small.h"
 #include "runtime/plan.h"
@@ -196,36 +198,107 @@ static oct_status compare(oct_plan *p, const data_set *d, const oct_check_option
     return OCT_OK;
 }
 
+/* ---- the same bytes ---- */
+
+static oct_pool *two; /* threads */
+
+static bool same_bytes(const oct_datum *a, const oct_datum *b)
+{
+    if (a->kind != b->kind || a->n != b->n)
+        return false;
+    for (size_t i = 0; i < a->n; i++)
+        if (!same_bytes(a->at[i], b->at[i]))
+            return false;
+    if (a->kind != OCT_DATUM_TENSOR)
+        return true;
+    if (a->t.dtype != b->t.dtype || a->t.rank != b->t.rank || memcmp(a->dims, b->dims, (size_t)a->t.rank * sizeof a->dims[0]) != 0)
+        return false;
+    return a->t.dtype == OCT_STRING ? same_strings(&a->t, &b->t) : a->t.bytes == 0 || memcmp(a->t.data, b->t.data, a->t.bytes) == 0;
+}
+
+/* A case as it is run: the graph with what is left of its inputs. */
+typedef struct prepared {
+    const oct_graph *g;
+    oct_input_shape shapes[MAX_TENSORS];
+    const void *data[MAX_TENSORS];
+    oct_datum *feed[MAX_TENSORS];
+    bool by_address;
+} prepared;
+
+static oct_status run_once(const prepared *c, oct_pool *pool, oct_plan **p, oct_err *err)
+{
+    const oct_plan_opts opts = { .pool = pool };
+    OCT_TRY(oct_plan_create(c->g, c->shapes, c->g->n_input, &opts, p, err));
+    return c->by_address ? oct_plan_run(*p, c->data, err) : oct_plan_run_data(*p, c->feed, err);
+}
+
+/* Runs once more and compares with what `first` holds. */
+static oct_status repeat(const prepared *c, oct_plan *first, const char *isa, oct_pool *pool, oct_err *err)
+{
+    const oct_datum *a, *b;
+    oct_plan *p = NULL;
+    oct_status s = run_once(c, pool, &p, err);
+    for (size_t i = 0; s == OCT_OK && i < oct_plan_n_outputs(p); i++) {
+        s = oct_plan_output_datum(first, i, &a, err);
+        if (s == OCT_OK)
+            s = oct_plan_output_datum(p, i, &b, err);
+        if (s == OCT_OK && !same_bytes(a, b))
+            s = oct_fail(err, OCT_EINTERNAL, "output '%s' has other bytes on %s with %d threads", oct_plan_output_name(p, i), isa,
+                         pool ? 2 : 1);
+    }
+    oct_plan_destroy(p);
+    return s;
+}
+
+static oct_status repeat_all(const prepared *c, oct_plan *first, oct_err *err)
+{
+    static const char *const isas[] = { "scalar", "avx2", "avx512", "avx512vnni", "avxvnni", "neon", "dotprod", "i8mm", "native" };
+    oct_status s = OCT_OK;
+    for (size_t i = 0; s == OCT_OK && i < OCT_COUNT(isas); i++) {
+        if (oct_isa_limit(isas[i], NULL) != OCT_OK)
+            continue;
+        s = repeat(c, first, isas[i], NULL, err);
+        if (s == OCT_OK)
+            s = repeat(c, first, isas[i], two, err);
+    }
+    if (oct_isa_limit("native", NULL) != OCT_OK)
+        return oct_fail(err, OCT_EINTERNAL, "this CPU's own instructions cannot be had again");
+    return s;
+}
+
+/* ---- one data set, one way ---- */
+
+static oct_status prepare(oct_graph *g, const data_set *d, way w, prepared *c, oct_err *err)
+{
+    size_t given[MAX_TENSORS];
+    *c = (prepared){ .g = g, .by_address = true };
+    if (g->n_input != d->n_in || g->n_input > MAX_TENSORS)
+        return oct_fail(err, OCT_EUNSUPPORTED, "%zu inputs, %zu given", g->n_input, d->n_in);
+    fix_inputs(g, d, w == WAY_RUN ? d->n_in : w == WAY_CONST ? 1 : 0, given);
+    for (size_t i = 0; i < g->n_input; i++) {
+        const oct_datum *x = d->in[given[i]];
+        c->shapes[i] = (oct_input_shape){ g->value[g->input[i]].name, x->t.rank, { 0 } };
+        memcpy(c->shapes[i].dims, x->dims, (size_t)x->t.rank * sizeof *x->dims);
+        c->data[i] = x->t.data;
+        c->feed[i] = d->in[given[i]];
+        c->by_address &= g->value[g->input[i]].kind == OCT_VALUE_TENSOR;
+    }
+    return OCT_OK;
+}
+
 static oct_status run_set(const char *model, const data_set *d, way w, const oct_check_options *o, oct_check_result *r, oct_err *err)
 {
     oct_model *m = NULL;
     oct_plan *p = NULL;
-    size_t given[MAX_TENSORS];
-    oct_input_shape shapes[MAX_TENSORS];
-    const void *data[MAX_TENSORS];
-    oct_datum *feed[MAX_TENSORS];
-    bool by_address = true;
+    prepared c;
     OCT_TRY(oct_model_load(model, &m, err));
-    oct_graph *g = m->graph;
-    oct_status s = OCT_OK;
-    if (g->n_input != d->n_in || g->n_input > MAX_TENSORS)
-        s = oct_fail(err, OCT_EUNSUPPORTED, "%zu inputs, %zu given", g->n_input, d->n_in);
-    if (s == OCT_OK) {
-        fix_inputs(g, d, w == WAY_RUN ? d->n_in : w == WAY_CONST ? 1 : 0, given);
-        for (size_t i = 0; i < g->n_input; i++) {
-            const oct_datum *x = d->in[given[i]];
-            shapes[i] = (oct_input_shape){ g->value[g->input[i]].name, x->t.rank, { 0 } };
-            memcpy(shapes[i].dims, x->dims, (size_t)x->t.rank * sizeof *x->dims);
-            data[i] = x->t.data;
-            feed[i] = d->in[given[i]];
-            by_address &= g->value[g->input[i]].kind == OCT_VALUE_TENSOR;
-        }
-        s = oct_plan_create(g, shapes, g->n_input, NULL, &p, err);
-    }
+    oct_status s = prepare(m->graph, d, w, &c, err);
     if (s == OCT_OK)
-        s = by_address ? oct_plan_run(p, data, err) : oct_plan_run_data(p, feed, err);
+        s = run_once(&c, NULL, &p, err);
     if (s == OCT_OK)
         s = compare(p, d, o, r, err);
+    if (s == OCT_OK && w == WAY_RUN)
+        s = repeat_all(&c, p, err);
     oct_plan_destroy(p);
     oct_model_free(m);
     return s;
@@ -283,9 +356,11 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: run_cases DIR [NAME RTOL ATOL]...\n");
         return 2;
     }
+    two = oct_pool_create(2);
     for (int i = 2; i < argc; i += 3) {
         oct_check_options o = { .rtol = strtod(argv[i + 1], NULL), .atol = strtod(argv[i + 2], NULL) };
         run_case(argv[1], argv[i], &o);
     }
+    oct_pool_destroy(two);
     return 0;
 }
