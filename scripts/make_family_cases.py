@@ -725,7 +725,23 @@ def basic():
     no("DequantizeLinear", 13, [ints(2, 3, 4, lo=0, dtype=np.uint8), one, np.array(0, np.int8)], q)
 
 
-FAMILIES = [basic, noise, loss, ngrams, signal, select, vision, attention, heads, einsum, math, bits, arrange, matrix]
+def where8():
+    """QLinearWhere."""
+    for dt, lo, hi, zeros in ((np.uint8, 0, 256, (3, 120, 77)), (np.int8, -128, 128, (-3, 60, 0))):
+        z = [np.array(v, dt) for v in zeros]
+        s = [np.array(v, np.float32) for v in (0.03, 0.05, 0.04)]
+        c, x, y = ints(3, 1, lo=0, hi=2, dtype=np.bool_), ints(2, 3, 5, lo=lo, hi=hi, dtype=dt), ints(5, lo=lo, hi=hi, dtype=dt)
+        ort("QLinearWhere", 1, [c, x, s[0], z[0], y, s[1], z[1], s[2], z[2]], **MS)
+        ort("QLinearWhere", 1, [c, x, s[2], z[2], y, s[1], z[1], s[2], z[2]], **MS)
+        out = np.zeros((2, 3, 5), dt)
+        no("QLinearWhere", 1, [c, x, s[0], z[0], y, s[1], np.array(0, np.int16), s[2], z[2]], out, **MS)
+        no("QLinearWhere", 1, [c, x, np.array(0, np.float32), z[0], y, s[1], z[1], s[2], z[2]], out, **MS)
+        no("QLinearWhere", 1, [c, x, f32(2), z[0], y, s[1], z[1], s[2], z[2]], out, **MS)
+        no("QLinearWhere", 1, [c.astype(np.uint8), x, s[0], z[0], y, s[1], z[1], s[2], z[2]], out, **MS)
+        no("QLinearWhere", 1, [c, x, s[0], z[0], y[:3], s[1], z[1], s[2], z[2]], out, **MS)
+
+
+FAMILIES = [basic, noise, loss, ngrams, signal, select, vision, attention, heads, einsum, math, bits, arrange, matrix, where8]
 
 
 if __name__ == "__main__":

@@ -845,9 +845,115 @@ def dynamic_quantize():
     return net.done(), None
 
 
+# ---- operators of com.microsoft
+
+MS = "com.microsoft"
+
+
+def ms_net(name, opset=17):
+    net = Net(name, opset, ir=8)
+    net.more_opsets.append(helper.make_opsetid(MS, 1))
+    return net
+
+
+def fused_convs(name, opset, activations):
+    """Each activation behind a convolution, and behind one with a sum."""
+    net = ms_net(name, opset)
+    x, z = net.input("x", [1, 4, 6, 6]), net.input("z", [1, 5, 6, 6])
+    w, b = net.weight("w", 5, 4, 3, 3), net.weight("b", 5)
+    for i, (activation, params) in enumerate(activations):
+        attrs = {"activation": activation} if activation else {}
+        attrs |= {"activation_params": params} if params else {}
+        net.node("FusedConv", [x, w, b, z] if i % 2 else [x, w, b], f"y{i}", MS, pads=[1, 1, 1, 1], **attrs)
+        net.output(f"y{i}", [1, 5, 6, 6])
+    net.node("FusedConv", [x, w, "", z], "last", MS, pads=[1, 1, 1, 1])
+    net.output("last", [1, 5, 6, 6])
+    return net.done(), None
+
+
+@model("fused_conv")
+def fused_conv():
+    """FusedConv with every activation that ONNX Runtime has for it, with and without a sum."""
+    return fused_convs("fused_conv", 17, [("Relu", None), ("LeakyRelu", [0.3]), ("Sigmoid", None), ("Tanh", None), ("Clip", [-0.5, 0.7]),
+                                          ("HardSigmoid", [0.3, 0.4]), ("HardSwish", None), ("Relu", None), (None, None)])
+
+
+@model("fused_conv_op10")
+def fused_conv_op10():
+    """FusedConv in opset 10, where Clip has attributes."""
+    return fused_convs("fused_conv_op10", 10, [("Relu", None), ("Clip", [-0.5, 0.7]), ("LeakyRelu", [0.3])])
+
+
+@model("fused_gemm")
+def fused_gemm():
+    """FusedGemm with activations and their parameters, transposed and scaled operands."""
+    net = ms_net("fused_gemm")
+    x, w, v, b = net.input("x", [3, 4]), net.weight("w", 4, 5), net.weight("v", 5, 4), net.weight("b", 5)
+    for i, attrs in enumerate(({"activation": "Relu"}, {"activation": "LeakyRelu", "activation_alpha": 0.2}, {"activation": "Tanh", "beta": 0.5},
+                               {"activation": "HardSigmoid", "activation_alpha": 0.3, "activation_beta": 0.4},
+                               {"activation": "Sigmoid", "alpha": 0.7}, {"activation": "Elu", "activation_alpha": 0.8})):
+        net.node("FusedGemm", [x, v if i % 2 else w, b], f"y{i}", MS, transB=i % 2, **attrs)
+        net.output(f"y{i}", [3, 5])
+    return net.done(), None
+
+
+def qlinear(name, op, extra=(), shape=(2, 4, 6, 5), out=None, **attrs):
+    """One operator of 8-bit numbers, unsigned and signed; extra: of each type, further (data, scale, zero point) in front of the output's."""
+    net = ms_net(name)
+    for kind, letter, zero in ((np.uint8, "u", (120, 7)), (np.int8, "s", (-9, 31))):
+        x = net.input("x" + letter, list(shape), helper.np_dtype_to_tensor_dtype(np.dtype(kind)))
+        names = [x, net.const("sx" + letter, np.float32(0.03)), net.const("zx" + letter, np.asarray(zero[0]), kind)]
+        for i, (data, scale) in enumerate(extra):
+            data = data if isinstance(data, str) else net.const(f"d{i}{letter}", net.rng.integers(0, 120, data), kind)
+            names += [data + letter if len(data) == 1 else data, net.const(f"s{i}{letter}", np.float32(scale)),
+                      net.const(f"z{i}{letter}", np.asarray(zero[1] + 3), kind)]
+        grid = [net.const("sy" + letter, np.float32(attrs.get("scale", 0.04))), net.const("zy" + letter, np.asarray(zero[1]), kind)]
+        names = grid + names if op == "QLinearConcat" else names + grid
+        if op == "QLinearWhere":
+            names = ["c"] + names
+        net.node(op, names, "y" + letter, MS, **{k: v for k, v in attrs.items() if k != "scale"})
+        net.output("y" + letter, out or list(shape), helper.np_dtype_to_tensor_dtype(np.dtype(kind)))
+    if op == "QLinearWhere":
+        net.input("c", [2, 1, 6, 1], TensorProto.BOOL)
+    return net.done(), None
+
+
+def _qlinear(name, op, what, *args, **kw):
+    def make():
+        return qlinear(name, op, *args, **kw)
+    make.__doc__ = f"{what}, unsigned and signed."
+    model(name)(make)
+
+
+_qlinear("qlinear_add", "QLinearAdd", "QLinearAdd with broadcasting", [((4, 1, 1), 0.05)])
+_qlinear("qlinear_mul", "QLinearMul", "QLinearMul", [((2, 4, 6, 5), 0.02)], scale=0.08)
+_qlinear("qlinear_leaky_relu", "QLinearLeakyRelu", "QLinearLeakyRelu", alpha=0.2)
+_qlinear("qlinear_sigmoid", "QLinearSigmoid", "QLinearSigmoid", scale=1 / 256)
+_qlinear("qlinear_softmax", "QLinearSoftmax", "QLinearSoftmax", scale=1 / 256, opset=13, axis=-1)
+_qlinear("qlinear_average_pool", "QLinearAveragePool", "QLinearAveragePool with pads", out=[2, 4, 3, 3], kernel_shape=[3, 3], strides=[2, 2],
+         pads=[1, 1, 1, 1])
+_qlinear("qlinear_global_average_pool", "QLinearGlobalAveragePool", "QLinearGlobalAveragePool", out=[2, 4, 1, 1])
+_qlinear("qlinear_concat", "QLinearConcat", "QLinearConcat of two grids", [((2, 2, 6, 5), 0.05)], out=[2, 6, 6, 5], axis=1)
+_qlinear("qlinear_where", "QLinearWhere", "QLinearWhere of two grids, broadcast", [((4, 1, 5), 0.05)])
+
+
+@model("qgemm")
+def qgemm():
+    """QGemm with a bias: to codes, and to float."""
+    net = ms_net("qgemm")
+    names = [net.input("x", [3, 9], TensorProto.UINT8), net.const("sx", np.float32(0.03)), net.const("zx", np.asarray(120), np.uint8),
+             net.const("w", net.rng.integers(-64, 64, (5, 9)), np.int8), net.const("sw", net.rng.uniform(0.002, 0.02, 5)),
+             net.const("zw", np.zeros(5), np.int8), net.const("b", net.rng.integers(-3000, 3000, 5), np.int32)]
+    grid = [net.const("sy", np.float32(0.05)), net.const("zy", np.asarray(100), np.uint8)]
+    net.node("QGemm", names + grid, "y", MS, transB=1)
+    net.node("QGemm", names, "f", MS, transB=1)
+    net.output("y", [3, 5], TensorProto.UINT8), net.output("f", [3, 5])
+    return net.done(), None
+
+
 # ---- writing
 
-NUMPY = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(uint8)": np.uint8}
+NUMPY = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(uint8)": np.uint8, "tensor(int8)": np.int8, "tensor(bool)": np.bool_}
 
 
 def random_feeds(sess, name):
@@ -857,7 +963,12 @@ def random_feeds(sess, name):
     for value in sess.get_inputs():
         shape = [d if isinstance(d, int) else 2 for d in value.shape]
         kind = NUMPY[value.type]
-        feeds[value.name] = rng.integers(0, 256, shape).astype(kind) if kind is np.uint8 else rng.normal(0, 1, shape).astype(kind)
+        if kind is np.uint8:
+            feeds[value.name] = rng.integers(0, 256, shape).astype(kind)
+        elif kind is np.int8 or kind is np.bool_:
+            feeds[value.name] = rng.integers(-128 if kind is np.int8 else 0, 128 if kind is np.int8 else 2, shape).astype(kind)
+        else:
+            feeds[value.name] = rng.normal(0, 1, shape).astype(kind)
     return feeds
 
 

@@ -1,4 +1,4 @@
-/* lib/ops/op_compare.c -- Equal, Less, Greater, LessOrEqual, GreaterOrEqual, and the choice Where. */
+/* lib/ops/op_compare.c -- Equal, Less, Greater, LessOrEqual, GreaterOrEqual, and the choice Where, QLinearWhere. */
 #include "ops/args.h"
 #include "ops/elem.h"
 #include "ops/nd.h"
@@ -152,16 +152,21 @@ static oct_status where_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     return oct_q8_move_table(s->in[2], s->out[0], p->arena, &w->ty, err);
 }
 
+static void choose(const oct_operand *out, const oct_operand *cond, const oct_operand *x, const oct_operand *y, const where_state *tables,
+                   oct_pool *pool)
+{
+    where_walk w = { cond->data, x->data, y->data, out->data, oct_elem_size(out->dtype), tables->tx, tables->ty };
+    oct_nd d;
+    oct_nd_init(&d, out);
+    oct_nd_add(&d, cond);
+    oct_nd_add(&d, x);
+    oct_nd_add(&d, y);
+    oct_nd_run(&d, pool, where_row, &w);
+}
+
 static oct_status where_run(const oct_step *s, const oct_run *r, oct_err *err)
 {
-    const where_state *state = s->state;
-    where_walk w = { s->in[0]->data, s->in[1]->data, s->in[2]->data, s->out[0]->data, oct_elem_size(s->out[0]->dtype),
-                     state->tx, state->ty };
-    oct_nd d;
-    oct_nd_init(&d, s->out[0]);
-    for (int i = 0; i < 3; i++)
-        oct_nd_add(&d, s->in[i]);
-    oct_nd_run(&d, r->pool, where_row, &w);
+    choose(s->out[0], s->in[0], s->in[1], s->in[2], s->state, r->pool);
     return OCT_OK;
 }
 
@@ -170,17 +175,23 @@ static bool where_integer(const oct_step *s)
     return oct_q8(s->in[1]) && oct_q8(s->in[2]) && oct_q8(s->out[0]) && s->in[1]->dtype == s->in[2]->dtype;
 }
 
-static oct_status where_infer(const oct_infer *c, oct_err *err)
+/* The shape of a condition, of x and of y together. */
+static oct_status infer_choice(const oct_infer *c, int x, int y, oct_err *err)
 {
-    oct_shape s[3] = { oct_in_shape(c, 0), oct_in_shape(c, 1), oct_in_shape(c, 2) };
+    oct_shape s[3] = { oct_in_shape(c, 0), oct_in_shape(c, x), oct_in_shape(c, y) };
     oct_dim d1[OCT_MAX_RANK], d2[OCT_MAX_RANK];
     oct_shape part = { -1, d1 };
     int rank;
-    oct_out_dtype(c, 0, oct_in_dtype(c, 2));
-    oct_out_dtype(c, 0, oct_in_dtype(c, 1));
+    oct_out_dtype(c, 0, oct_in_dtype(c, y));
+    oct_out_dtype(c, 0, oct_in_dtype(c, x));
     OCT_TRY(oct_broadcast_dims(&s[0], &s[1], &part.rank, d1, err));
     OCT_TRY(oct_broadcast_dims(&part, &s[2], &rank, d2, err));
-    OCT_TRY(oct_out_shape(c, 0, rank, d2, err));
+    return oct_out_shape(c, 0, rank, d2, err);
+}
+
+static oct_status where_infer(const oct_infer *c, oct_err *err)
+{
+    OCT_TRY(infer_choice(c, 1, 2, err));
     if (!oct_known_wanted(c))
         return OCT_OK;
     oct_dim v[3][OCT_KNOWN_MAX], z[OCT_KNOWN_MAX];
@@ -204,6 +215,58 @@ static oct_status where_infer(const oct_infer *c, oct_err *err)
     return oct_out_known(c, 0, out, z, err);
 }
 
+/* ------------------------------------------------------------------ QLinearWhere */
+
+enum { X = 1, Y = 4, Z = 7 }; /* of the inputs: data (of Z, there is none), scale and zero point */
+
+static oct_status qlinear_where_infer(const oct_infer *c, oct_err *err)
+{
+    return infer_choice(c, X, Y, err);
+}
+
+/* t with the constant scale and zero point of input `at` and the one behind it. */
+static oct_status with_grid(const oct_step *s, const oct_prep *p, const oct_operand *t, int at, oct_operand *out, oct_err *err)
+{
+    const oct_operand *scale = s->in[at], *zero = s->in[at + 1];
+    struct grid { oct_quant q; float scale; int32_t zp; } *g = oct_arena_calloc(p->arena, 1, sizeof *g);
+    if (g == NULL)
+        return oct_nomem(err);
+    if (scale == NULL || !scale->constant || (zero != NULL && !zero->constant))
+        return oct_fail(err, OCT_EUNSUPPORTED, "a computed scale or zero point");
+    if (scale->dtype != OCT_F32 || scale->count != 1 || !(oct_elem_double(scale, 0) > 0.0) ||
+        (zero != NULL && (zero->count != 1 || zero->dtype != t->dtype)) || (t->dtype != OCT_U8 && t->dtype != OCT_S8))
+        return oct_fail(err, OCT_EMALFORMED, "a scale that is no positive number, or a zero point that is not one of the data's type");
+    g->scale = (float)oct_elem_double(scale, 0);
+    g->zp = zero != NULL ? (int32_t)oct_elem_int(zero, 0) : 0;
+    g->q = (oct_quant){ 1, 0, &g->scale, &g->zp };
+    *out = *t;
+    out->q = &g->q;
+    return OCT_OK;
+}
+
+static oct_status qlinear_where_prepare(oct_step *s, const oct_prep *p, oct_err *err)
+{
+    where_state *w = oct_arena_calloc(p->arena, 1, sizeof *w);
+    oct_operand x, y, z;
+    if (w == NULL)
+        return oct_nomem(err);
+    s->state = w;
+    if (s->in[0] == NULL || s->in[X] == NULL || s->in[Y] == NULL || s->in[0]->dtype != OCT_BOOL || s->in[X]->dtype != s->in[Y]->dtype)
+        return oct_fail(err, OCT_EMALFORMED, "a condition that is no bool, or data that are missing or of two types");
+    OCT_TRY(with_grid(s, p, s->in[X], X + 1, &x, err));
+    OCT_TRY(with_grid(s, p, s->in[Y], Y + 1, &y, err));
+    OCT_TRY(with_grid(s, p, s->out[0], Z, &z, err));
+    OCT_TRY(oct_q8_move_table(&x, &z, p->arena, &w->tx, err));
+    return oct_q8_move_table(&y, &z, p->arena, &w->ty, err);
+}
+
+static oct_status qlinear_where_run(const oct_step *s, const oct_run *r, oct_err *err)
+{
+    const where_state *state = s->state;
+    choose(s->out[0], s->in[0], s->in[X], s->in[Y], state, r->pool);
+    return OCT_OK;
+}
+
 /* ------------------------------------------------------------------ records */
 
 #define COMPARISON(name, onnx, first, strings)                                                                \
@@ -223,4 +286,9 @@ const oct_op oct_op_where = {
     .type = "Where", .domain = "", .since = 9, .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1,
     .infer = where_infer, .prepare = where_prepare, .run = where_run, .moves = true, .layout = OCT_RULE_ANY,
     .integer = where_integer,
+};
+
+const oct_op oct_op_qlinear_where = {
+    .type = "QLinearWhere", .domain = "com.microsoft", .since = 1, .min_in = 9, .max_in = 9, .min_out = 1, .max_out = 1,
+    .infer = qlinear_where_infer, .prepare = qlinear_where_prepare, .run = qlinear_where_run, .layout = OCT_RULE_ANY,
 };

@@ -354,6 +354,12 @@ const oct_op oct_op_conv = {
     .integer = conv_integer, .quant = OCT_QUANT_WEIGHTED, .fuses_clamp = true, .widens = true,
 };
 
+/* By shape inference alone: a pass takes it apart (passes/pass_split.c). */
+const oct_op oct_op_fused_conv = {
+    .type = "FusedConv", .domain = "com.microsoft", .since = 1, .min_in = 2, .max_in = 4, .min_out = 1, .max_out = 1,
+    .infer = conv_infer,
+};
+
 const oct_op oct_op_conv_transpose = {
     .type = "ConvTranspose", .domain = "", .since = 1, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 1,
     .infer = transpose_infer, .prepare = conv_prepare, .run = conv_run, .layout = OCT_RULE_SPATIAL,

@@ -38,9 +38,13 @@ static row *row_of(const char *domain, const char *type, int64_t opset)
  * output). */
 static oct_dtype leading_type(const op_case *c)
 {
-    for (int i = 0; i < c->n_in; i++)
+    const bool codes = strncmp(c->op, "QLinear", 7) == 0; /* of which float32 is the scale's */
+    for (int i = 0; i < c->n_in && !codes; i++)
         if (c->in[i].present && c->in[i].dtype == OCT_F32)
             return OCT_F32;
+    for (int i = 0; i < c->n_in && codes; i++)
+        if (c->in[i].present && (c->in[i].dtype == OCT_U8 || c->in[i].dtype == OCT_S8))
+            return c->in[i].dtype;
     for (int i = 0; i < c->n_in; i++)
         if (c->in[i].present)
             return c->in[i].dtype;
@@ -238,6 +242,14 @@ static const char *schemes_text(const oct_op *op, char *text, size_t size)
     return text;
 }
 
+/* The row that says what is known of an operator: of one that a pass takes apart, that of the product in it. */
+static const row *telling(const row *r)
+{
+    if (strcmp(r->op->type, "FusedConv") != 0 && strcmp(r->op->type, "FusedGemm") != 0)
+        return r;
+    return row_of("", r->op->type + strlen("Fused"), 13);
+}
+
 static int by_name(const void *a, const void *b)
 {
     const oct_op *x = ((const row *)a)->op, *y = ((const row *)b)->op;
@@ -256,8 +268,10 @@ static void print_rows(const char *domain)
             continue;
         if (op->until)
             snprintf(until, sizeof until, "%d", op->until);
-        printf("| %s | %d-%s | %s | %s | %s | %s |\n", op->type, op->since, until, types_text(&rows[i], types, sizeof types),
-               op->integer || (!op->run && !op->exec) ? "yes" : "", schemes_text(op, schemes, sizeof schemes), trait_name(op->quant));
+        const row *r = telling(&rows[i]);
+        printf("| %s | %d-%s | %s | %s | %s | %s |\n", op->type, op->since, until, types_text(r, types, sizeof types),
+               r->op->integer || (!r->op->run && !r->op->exec) || strncmp(op->type, "QLinear", 7) == 0 ? "yes" : "", schemes_text(r->op, schemes, sizeof schemes),
+               trait_name(r->op->quant));
     }
 }
 

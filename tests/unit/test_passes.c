@@ -596,6 +596,29 @@ static void early_unknown(void **state)
     oct_graph_destroy(g);
 }
 
+/* A function that there is no operator for: the node stays, and running it is refused. */
+static void fused_conv_stays(void **state)
+{
+    static const char *const activations[] = { "Wave", "HardSwish", "" }; /* HardSwish came with opset 14 */
+    for (int i = 0; i < 3; i++) {
+        oct_graph *g = net_graph(13);
+        oct_plan *p = NULL;
+        oct_err e = OCT_ERR_INIT;
+        GOOD(oct_graph_set_opset(g, "com.microsoft", 1, err));
+        int x = net_input(g, "x", OCT_F32, "1,4,6,6");
+        int y = NET_NODE(g, "com.microsoft.FusedConv", "fused", "y", x, net_random(g, "w", "4,4,1,1", 3));
+        net_str(g, "activation", activations[i]);
+        net_output(g, y);
+        GOOD(oct_infer_shapes(g, err));
+        GOOD(oct_passes_run(g, NULL, 0, NULL, err));
+        assert_int_equal(net_count(g, "FusedConv"), i < 2);
+        assert_string_equal(net_producer(g, "y")->name, "fused");
+        assert_int_equal(oct_plan_create(g, NULL, 0, NULL, &p, &e), i < 2 ? OCT_EUNSUPPORTED : OCT_OK);
+        oct_plan_destroy(p);
+        oct_graph_destroy(g);
+    }
+}
+
 static void raising_refuses(void **state)
 {
     oct_err e = OCT_ERR_INIT;
@@ -623,6 +646,7 @@ int main(void)
         cmocka_unit_test(identity_of_output), cmocka_unit_test(captured_identity), cmocka_unit_test(folding),
         cmocka_unit_test(weights_stay_small), cmocka_unit_test(disabling),         cmocka_unit_test(raising),
         cmocka_unit_test(raising_refuses),   cmocka_unit_test(early_operands),    cmocka_unit_test(early_unknown),
+        cmocka_unit_test(fused_conv_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
