@@ -110,27 +110,28 @@ static void take_results(const oct_step *s, void *const *plain)
             relayout(s->out[i], s->out[i]->data, OCT_LAYOUT_PLAIN, plain[i]);
 }
 
-static oct_status prepare(oct_step *s, oct_pool *pool, oct_run *r, oct_arena *temp, oct_err *err)
+static oct_status prepare(oct_step *s, const oct_run *how, oct_run *r, oct_arena *temp, oct_err *err)
 {
-    oct_prep p = { temp, oct_pool_threads(pool) };
+    oct_prep p = { temp, oct_pool_threads(how->pool) };
     OCT_TRY(oct_step_prepare(s, &p, err));
-    *r = (oct_run){ .pool = pool };
+    *r = *how;
     if (s->scratch && !(r->scratch = oct_arena_aligned(temp, s->scratch, 64)))
         return oct_nomem(err);
     return OCT_OK;
 }
 
 /* Results whose shape depends on data: the operator measures them first. */
-static oct_status run_measured(const oct_graph *g, oct_step *s, const results *to, oct_pool *pool, oct_arena *temp, oct_err *err)
+static oct_status run_measured(const oct_graph *g, oct_step *s, const results *to, const oct_run *how, oct_arena *temp,
+                               oct_err *err)
 {
     oct_run r;
-    OCT_TRY(prepare(s, pool, &r, temp, err));
+    OCT_TRY(prepare(s, how, &r, temp, err));
     OCT_TRY(s->op->measure(s, &r, err));
     OCT_TRY(make_outputs(g, s, to, err));
     return oct_step_run(s, &r, err);
 }
 
-static oct_status run_known(const oct_graph *g, oct_step *s, const results *to, oct_pool *pool, oct_arena *temp, oct_err *err)
+static oct_status run_known(const oct_graph *g, oct_step *s, const results *to, const oct_run *how, oct_arena *temp, oct_err *err)
 {
     void **plain = oct_arena_calloc(temp, (size_t)s->n_out + 1, sizeof *plain);
     oct_run r;
@@ -140,13 +141,13 @@ static oct_status run_known(const oct_graph *g, oct_step *s, const results *to, 
     for (int i = 0; i < s->n_out; i++)
         plain[i] = s->out[i] ? s->out[i]->data : NULL;
     OCT_TRY(lay_out(s, temp, err));
-    OCT_TRY(prepare(s, pool, &r, temp, err));
+    OCT_TRY(prepare(s, how, &r, temp, err));
     OCT_TRY(oct_step_run(s, &r, err));
     take_results(s, plain);
     return OCT_OK;
 }
 
-static oct_status eval(oct_graph *g, int node, const results *to, oct_pool *pool, oct_arena *temp, oct_err *err)
+static oct_status eval(oct_graph *g, int node, const results *to, const oct_run *how, oct_arena *temp, oct_err *err)
 {
     const oct_node *n = &g->node[node];
     const oct_op *op = oct_op_of(g, node);
@@ -169,7 +170,7 @@ static oct_status eval(oct_graph *g, int node, const results *to, oct_pool *pool
             return oct_fail(err, OCT_EUNSUPPORTED, "input '%s' has too many dimensions", g->value[n->in[i]].name);
     }
     OCT_TRY(describe_outputs(g, &s, temp, err));
-    return op->measure ? run_measured(g, &s, to, pool, temp, err) : run_known(g, &s, to, pool, temp, err);
+    return op->measure ? run_measured(g, &s, to, how, temp, err) : run_known(g, &s, to, how, temp, err);
 }
 
 /* ---- into an arena ---- */
@@ -196,7 +197,7 @@ oct_status oct_op_eval(oct_graph *g, int node, size_t max_bytes, oct_arena *aren
     results to = { make_tensor, &a, max_bytes };
     for (int i = 0; i < g->node[node].n_out; i++)
         out[i] = NULL;
-    oct_status s = eval(g, node, &to, NULL, temp, err);
+    oct_status s = eval(g, node, &to, &(oct_run){ .pool = NULL }, temp, err);
     oct_arena_destroy(temp);
     return s;
 }
@@ -280,13 +281,13 @@ static oct_status own_strings(oct_datum *const *in, int n_in, oct_datum **out, i
     return OCT_OK;
 }
 
-oct_status oct_op_run_alone(const oct_graph *g, int node, oct_datum *const *in, oct_datum **out, oct_pool *pool, oct_err *err)
+oct_status oct_op_run_alone(const oct_graph *g, int node, oct_datum *const *in, oct_datum **out, const oct_run *how, oct_err *err)
 {
     oct_graph *one = oct_graph_create();
     results to = { make_datum, out, SIZE_MAX };
     oct_status s = one ? one_node(one, g, node, in, err) : oct_nomem(err);
     if (s == OCT_OK)
-        s = eval(one, 0, &to, pool, one->arena, err);
+        s = eval(one, 0, &to, how, one->arena, err);
     if (s == OCT_OK)
         s = own_strings(in, g->node[node].n_in, out, g->node[node].n_out, err);
     oct_graph_destroy(one);

@@ -85,6 +85,7 @@ typedef struct oct_prep {
 typedef struct oct_run {
     oct_pool *pool;
     void *scratch; /* step->scratch bytes */
+    uint64_t turn; /* of the loops around, and 0 outside of any: random numbers differ between turns */
 } oct_run;
 
 /* One call of an operator that makes its results itself: control flow, sequences, optionals, strings. */
@@ -150,6 +151,7 @@ struct oct_op {
     /* For what no plan can hold: sequences, optionals, strings, nested graphs. With run: instead of it when an input is no
      * tensor, or one of strings, or an output is one of strings. */
     oct_status (*exec)(oct_exec *x, oct_err *err);
+    bool draws; /* random numbers, which follow from the node's name (or its seed) and the turn: never folded */
     bool moves; /* run moves elements and does not look at them: strings can be among them (oct_op_run_alone) */
 
     /* Whether a step can run on integers: shapes and attributes are in `s`, operands have dtype and q. NULL: never. */
@@ -187,8 +189,8 @@ oct_status oct_step_prepare(oct_step *s, const oct_prep *p, oct_err *err);
 oct_status oct_step_run(const oct_step *s, const oct_run *r, oct_err *err);
 
 /* Runs a node by itself on in[n_in] (NULL: absent; tensors, of strings only for operators that move elements), whatever is known
- * of their shapes in g; out[n_out] gets new data. OCT_EUNSUPPORTED when it cannot be run. */
-oct_status oct_op_run_alone(const oct_graph *g, int node, oct_datum *const *in, oct_datum **out, oct_pool *pool, oct_err *err);
+ * of their shapes in g; out[n_out] gets new data. how: pool and turn. OCT_EUNSUPPORTED when it cannot be run. */
+oct_status oct_op_run_alone(const oct_graph *g, int node, oct_datum *const *in, oct_datum **out, const oct_run *how, oct_err *err);
 
 /* Runs a node whose inputs are all constants and appends the results as tensors in `arena`: out[n_out], NULL
  * for absent ones. For constant folding and tests. OCT_EUNSUPPORTED when it cannot be run; max_bytes bounds the

@@ -1,7 +1,8 @@
 /* lib/ops/op_random.c -- RandomUniform, RandomNormal, their Like forms, Bernoulli, Multinomial.
  *
- * Element i is a function of the node's seed and i alone (without a seed attribute its name is the seed), so that every run, on
- * any machine and with any batch, draws the same numbers, and a model and its quantized form can be compared. */
+ * Element i is a function of i, the node's seed (without a seed attribute its name is the seed) and the turn of the loops around
+ * it, so that every run, on any machine and with any batch, draws the same numbers, and a model and its quantized form can be
+ * compared; the iterations of a loop draw different ones. */
 #include "kernels/math.h"
 #include "ops/elem.h"
 #include "ops/infer.h"
@@ -32,7 +33,7 @@ static double normal(uint64_t seed, uint64_t i)
     return sqrt(-2.0 * oct_log(u)) * oct_cos(0x1.921fb54442d18p+2 * v);
 }
 
-static uint64_t seed_of(const oct_node *n)
+static uint64_t node_seed(const oct_node *n)
 {
     uint64_t h = 0xcbf29ce484222325u;
     const float given = oct_node_float(n, "seed", 0.0f);
@@ -43,6 +44,11 @@ static uint64_t seed_of(const oct_node *n)
     for (const char *p = n->name; *p != 0; p++)
         h = (h ^ (uint8_t)*p) * 0x100000001b3u;
     return mixed(n->name[0] != 0 ? h : (uint64_t)n->out[0]);
+}
+
+static uint64_t seed_of(const oct_step *s, const oct_run *r)
+{
+    return node_seed(s->node) ^ r->turn;
 }
 
 /* ------------------------------------------------------------------ shapes */
@@ -106,7 +112,7 @@ static oct_status random_run(const oct_step *s, const oct_run *r, oct_err *err)
     const bool is_normal = strstr(s->op->type, "Normal") != NULL;
     const double a = (double)oct_node_float(s->node, is_normal ? "mean" : "low", 0.0f);
     const double b = (double)oct_node_float(s->node, is_normal ? "scale" : "high", 1.0f);
-    const uint64_t seed = seed_of(s->node);
+    const uint64_t seed = seed_of(s, r);
     for (int64_t i = 0; i < y->count; i++) {
         const double v = is_normal ? a + b * normal(seed, (uint64_t)i) : a + (b - a) * uniform(seed, (uint64_t)i);
         oct_elem_store(y->dtype, y->data, i, 1, 1, OCT_DOM_D, &v);
@@ -116,7 +122,7 @@ static oct_status random_run(const oct_step *s, const oct_run *r, oct_err *err)
 
 static oct_status bernoulli_run(const oct_step *s, const oct_run *r, oct_err *err)
 {
-    const uint64_t seed = seed_of(s->node);
+    const uint64_t seed = seed_of(s, r);
     for (int64_t i = 0; i < s->out[0]->count; i++) {
         const int64_t v = uniform(seed, (uint64_t)i) < oct_elem_double(s->in[0], i);
         oct_elem_store(s->out[0]->dtype, s->out[0]->data, i, 1, 1, OCT_DOM_I, &v);
@@ -141,7 +147,7 @@ static oct_status multinomial_run(const oct_step *s, const oct_run *r, oct_err *
 {
     const oct_operand *x = s->in[0], *y = s->out[0];
     const int64_t n = x->dims[1], samples = y->dims[1];
-    const uint64_t seed = seed_of(s->node);
+    const uint64_t seed = seed_of(s, r);
     if (y->count > 0 && n == 0)
         return oct_fail(err, OCT_EMALFORMED, "samples of no classes");
     for (int64_t row = 0; row < x->dims[0] && y->count > 0; row++) {
@@ -161,7 +167,7 @@ static oct_status multinomial_run(const oct_step *s, const oct_run *r, oct_err *
 #define RANDOM(name, onnx, first, inputs, shape, compute)                                                            \
     const oct_op oct_op_##name = {                                                                                   \
         .type = onnx, .domain = "", .since = first, .min_in = inputs, .max_in = inputs, .min_out = 1, .max_out = 1,  \
-        .infer = shape, .prepare = random_prepare, .run = compute,                                                   \
+        .infer = shape, .prepare = random_prepare, .run = compute, .draws = true,                                    \
     }
 
 RANDOM(random_uniform, "RandomUniform", 1, 0, shape_infer, random_run);

@@ -15,14 +15,9 @@ static bool all_constant(const oct_graph *g, const oct_node *n)
 
 static bool foldable(const oct_graph *g, const oct_node *n, const oct_op *op)
 {
-    if (!op || !op->run || oct_node_graph_at(n, 0))
+    if (!op || !op->run || op->draws || oct_node_graph_at(n, 0))
         return false;
-    static const char *const never[] = { "DequantizeLinear", "RandomNormal", "RandomUniform", "RandomNormalLike",
-                                         "RandomUniformLike", "Bernoulli", "Multinomial" };
-    for (size_t i = 0; i < OCT_COUNT(never); i++)
-        if (strcmp(n->op, never[i]) == 0)
-            return false;
-    return all_constant(g, n);
+    return strcmp(n->op, "DequantizeLinear") != 0 && all_constant(g, n);
 }
 
 /* Replaces a produced value by a constant: its producer loses it, so that pruning can remove the node. */

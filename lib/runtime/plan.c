@@ -190,6 +190,17 @@ static oct_status find_static(const oct_plan *p, bool *all, oct_err *err)
     return made ? OCT_OK : oct_nomem(err);
 }
 
+/* Random numbers follow from the name of their node, however the graph is cut: one without a name gets that of its result. */
+static void name_draws(oct_graph *g)
+{
+    for (size_t i = 0; i < g->n_order; i++) {
+        oct_node *n = &g->node[g->order[i]];
+        const oct_op *op = oct_op_of(g, g->order[i]);
+        if (op && op->draws && !n->name[0] && n->out[0] >= 0)
+            n->name = g->value[n->out[0]].name;
+    }
+}
+
 static oct_status build(oct_plan *p, const oct_graph *g, const rt_input *in, bool inner, oct_err *err)
 {
     OCT_TRY(oct_graph_clone(g, &p->g, err));
@@ -203,6 +214,7 @@ static oct_status build(oct_plan *p, const oct_graph *g, const rt_input *in, boo
     OCT_TRY(oct_fold_constants(p->g, SIZE_MAX, NULL, err));
     OCT_TRY(p->no_passes ? oct_passes_flatten(p->g, err) : oct_passes_run(p->g, NULL, 0, NULL, err));
     show_taps(p, false);
+    name_draws(p->g);
     bool all = true;
     if (!inner)
         OCT_TRY(find_static(p, &all, err));
@@ -305,7 +317,7 @@ static oct_status run_steps(oct_plan *p, const void *const *inputs, oct_err *err
         if (rt_is_tapped(p, name))
             OCT_TRY(p->tap(p->tap_arg, name, &o->t, err));
     }
-    oct_run r = { .pool = p->pool, .scratch = p->scratch };
+    oct_run r = { .pool = p->pool, .scratch = p->scratch, .turn = p->turn };
     for (size_t i = 0; i < p->n_step; i++) {
         rt_step *st = &p->step[i];
         double begin = p->profile ? oct_now() : 0;

@@ -48,6 +48,7 @@ struct oct_plan {
     bool no_integer, no_passes;
     size_t n_shown;      /* inputs that taps may see: those of stages, and captured ones, have been seen */
     int depth;           /* of nested graphs */
+    uint64_t turn;       /* of this run: oct_run.turn */
     int64_t max_trips;
     struct rt_staged *staged; /* staged.c: what cannot be planned at once; NULL: all is in `step` */
     uint8_t *memory;

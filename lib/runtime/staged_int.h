@@ -84,6 +84,7 @@ oct_status rt_cut(oct_plan *p, rt_stage *st, oct_err *err);
 typedef struct rt_call {
     oct_plan *p;
     int node;
+    uint64_t calls; /* of its graphs until now */
 } rt_call;
 oct_status rt_run_body(void *arg, const char *attr, oct_datum *const *in, size_t n_in, oct_datum **out, size_t n_out, oct_err *err);
 void rt_free_body(rt_body *b);

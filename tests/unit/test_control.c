@@ -298,6 +298,122 @@ static void shapes_from_values(void **state)
 
 /* ---- what else plans promise ---- */
 
+/* RandomNormal of four numbers. */
+static int noise(oct_graph *g, const char *name, const char *out)
+{
+    int y;
+    GOOD(oct_graph_add_node(g, "RandomNormal", "", name, 0, 1, -1, &net_last, err));
+    GOOD(oct_graph_add_value(g, out, OCT_UNDEFINED, &y, err));
+    GOOD(oct_graph_set_output(g, net_last, 0, y, err));
+    NET_INTS(g, "shape", 4);
+    return y;
+}
+
+/* A Loop whose body is empty but for what `fill` puts there: its results are piled up. Returns these. */
+static int pile(oct_graph *g, int64_t trips, const char *name, const char *out, int (*fill)(oct_graph *body))
+{
+    char text[2][20];
+    snprintf(text[0], sizeof text[0], "%s_i", name);
+    snprintf(text[1], sizeof text[1], "%s_go", name);
+    int y = NET_NODE(g, "Loop", name, out, NET_S64(g, name, "", trips)), at = net_last;
+    oct_graph *b = net_nested(g);
+    net_input(b, text[0], OCT_S64, "");
+    int go = net_input(b, text[1], OCT_BOOL, "");
+    net_output(b, go);
+    net_output(b, fill(b));
+    net_give(g, at, "body", b);
+    return y;
+}
+
+static int fill_noise(oct_graph *b)
+{
+    return noise(b, "noise", "drawn");
+}
+
+static int fill_inner(oct_graph *b)
+{
+    return pile(b, 2, "inner", "rows", fill_noise);
+}
+
+/* Every iteration draws numbers of its own, in loops inside of loops too; the first those that are drawn outside of any; and each
+ * run the same. */
+static void iterations_draw(void **state)
+{
+    oct_graph *g = net_graph(13), *plain = net_graph(13);
+    float first[24];
+    net_output(g, pile(g, 3, "outer", "all", fill_inner));
+    net_output(plain, noise(plain, "noise", "drawn"));
+    oct_plan *p = net_plan(g, NULL, NULL), *q = net_plan(plain, NULL, NULL);
+    RUN(p, NULL);
+    memcpy(first, floats(p, 0, 24), sizeof first);
+    for (int a = 0; a < 24; a++)
+        for (int b = 0; b < a; b++)
+            assert_true(first[a] != first[b]);
+    RUN(p, NULL);
+    assert_memory_equal(floats(p, 0, 24), first, sizeof first);
+    RUN(q, NULL);
+    assert_memory_equal(floats(q, 0, 4), first, 4 * sizeof *first);
+    oct_plan_destroy(p);
+    oct_plan_destroy(q);
+    oct_graph_destroy(g);
+    oct_graph_destroy(plain);
+}
+
+/* Nodes without a name are told apart by their results, whether the graph is planned as a whole or in stages. */
+static void nameless_draw(void **state)
+{
+    float want[8];
+    for (int staged = 0; staged < 2; staged++) {
+        oct_graph *g = net_graph(13);
+        int x = net_input(g, "x", OCT_F32, "4"), a = noise(g, "", "a"), b = noise(g, "", "b");
+        net_output(g, a);
+        net_output(g, b);
+        if (staged) /* rows that depend on data, and another draw behind them */
+            net_output(g, NET_NODE(g, "RandomNormalLike", "", "c", NET_NODE(g, "Compress", "", "kept", x, NET_NODE(g, "Cast", "", "mask", x))));
+        if (staged)
+            GOOD(oct_node_set_int(g, g->value[oct_graph_find(g, "mask")].producer, "to", OCT_BOOL, err));
+        oct_plan *p = net_plan(g, NULL, NULL);
+        const float in[4] = { 0, 1, 0, 1 };
+        RUN(p, in);
+        if (!staged) {
+            memcpy(want, floats(p, 0, 4), 4 * sizeof *want);
+            memcpy(want + 4, floats(p, 1, 4), 4 * sizeof *want);
+            assert_memory_not_equal(want, want + 4, 4 * sizeof *want);
+        } else {
+            assert_memory_equal(floats(p, 0, 4), want, 4 * sizeof *want);
+            assert_memory_equal(floats(p, 1, 4), want + 4, 4 * sizeof *want);
+            assert_memory_not_equal(floats(p, 2, 2), want, 2 * sizeof *want);
+        }
+        oct_plan_destroy(p);
+        oct_graph_destroy(g);
+    }
+}
+
+/* A branch draws what its node would draw outside of it. */
+static void branches_draw(void **state)
+{
+    oct_graph *g = net_graph(13), *plain = net_graph(13);
+    int c = scalar_input(g, "c", OCT_BOOL), y = NET_NODE(g, "If", "if", "y", c), at = net_last;
+    const char *const attr[2] = { "else_branch", "then_branch" };
+    for (int i = 0; i < 2; i++) {
+        oct_graph *b = net_nested(g);
+        net_output(b, noise(b, "noise", "drawn"));
+        net_give(g, at, attr[i], b);
+    }
+    net_output(g, y);
+    net_output(plain, noise(plain, "noise", "drawn"));
+    oct_plan *p = net_plan(g, NULL, NULL), *q = net_plan(plain, NULL, NULL);
+    RUN(q, NULL);
+    for (uint8_t yes = 0; yes < 2; yes++) {
+        RUN(p, &yes);
+        assert_memory_equal(floats(p, 0, 4), floats(q, 0, 4), 4 * sizeof(float));
+    }
+    oct_plan_destroy(p);
+    oct_plan_destroy(q);
+    oct_graph_destroy(g);
+    oct_graph_destroy(plain);
+}
+
 /* A Loop whose body holds a quantized product: it runs on integers inside. */
 static oct_graph *quantized_body(void)
 {
@@ -459,6 +575,7 @@ int main(void)
         cmocka_unit_test(branches),           cmocka_unit_test(loops),      cmocka_unit_test(loops_without_end),
         cmocka_unit_test(states_that_move),   cmocka_unit_test(loops_nest), cmocka_unit_test(scans),
         cmocka_unit_test(shapes_from_values), cmocka_unit_test(bodies_run_on_integers),
+        cmocka_unit_test(iterations_draw),    cmocka_unit_test(branches_draw), cmocka_unit_test(nameless_draw),
         cmocka_unit_test(taps),               cmocka_unit_test(malformed),  cmocka_unit_test(failing_allocations),
     };
     return cmocka_run_group_tests_name("control", tests, NULL, NULL);
