@@ -725,6 +725,78 @@ def basic():
     no("DequantizeLinear", 13, [ints(2, 3, 4, lo=0, dtype=np.uint8), one, np.array(0, np.int8)], q)
 
 
+def cell(op, gates, h, c, p, lbr, clip, forget):
+    """One step of every sequence: the new state. gates: x W + b and h R + b apart, each [B, gates * H]."""
+    sig = lambda v: 1 / (1 + np.exp(-np.clip(v, -clip, clip)))  # noqa: E731
+    tanh = lambda v: np.tanh(np.clip(v, -clip, clip))  # noqa: E731
+    x, r, product = gates
+    H = h.shape[1]
+    part = lambda v, k: v[:, k * H:(k + 1) * H]  # noqa: E731
+    if op == "RNN":
+        return tanh(x + r), c
+    if op == "GRU":
+        z, reset = sig(part(x, 0) + part(r, 0)), sig(part(x, 1) + part(r, 1))
+        own = reset * part(r, 2) if lbr else product(reset * h)
+        return (1 - z) * tanh(part(x, 2) + own) + z * h, c
+    s = x + r
+    i = sig(part(s, 0) + p[0] * c)
+    f = 1 - i if forget else sig(part(s, 2) + p[2] * c)
+    c = f * c + i * tanh(part(s, 3))
+    return sig(part(s, 1) + p[1] * c) * np.tanh(c), c
+
+
+def doubles_of(op, x, w, r, b, lens, h0, c0, p, direction, lbr=0, clip=np.inf, input_forget=0):
+    """RNN, GRU and LSTM of float64, by steps."""
+    (T, B, _), (D, n, _), H = x.shape, w.shape, r.shape[2]
+    lens = np.full(B, T) if lens is None else lens
+    y, hs, cs = np.zeros((T, D, B, H)), np.zeros((D, B, H)), np.zeros((D, B, H))
+    for d in range(D):
+        bias = b[d] if b is not None else np.zeros(2 * n)
+        peep = np.split(p[d], 3) if p is not None else np.zeros((3, H))
+        for s in range(B):
+            h, c = (a[d, s][None] if a is not None else np.zeros((1, H)) for a in (h0, c0))
+            for t in reversed(range(lens[s])) if direction == "reverse" or d == 1 else range(lens[s]):
+                product = lambda v: v @ r[d, 2 * H:].T + bias[n + 2 * H:]  # noqa: E731
+                h, c = cell(op, (x[t, s] @ w[d].T + bias[:n] + np.zeros((1, n)), h @ r[d].T + bias[n:], product), h, c, peep, lbr, clip, input_forget)
+                y[t, d, s] = h
+            hs[d, s], cs[d, s] = h, c
+    return [y, hs, cs][:3 if op == "LSTM" else 2]
+
+
+def recurrent64():
+    """Recurrent operators of float64, for which ONNX Runtime has no kernel: NumPy computes, and float32 checks that."""
+    T, B, I, H = 4, 2, 3, 4
+    for op, gates in (("LSTM", 4), ("GRU", 3), ("RNN", 1)):
+        for direction in ("forward", "reverse", "bidirectional"):
+            D = 2 if direction == "bidirectional" else 1
+            variants = [{}, {"lens": np.array([4, 2], np.int32), "state": True}, {"clip": 0.6}, {"bias": False}]
+            variants += [{"linear_before_reset": 1, "state": True}] * (op == "GRU") + [{"peephole": True}, {"input_forget": 1}] * (op == "LSTM")
+            for v in variants:
+                a = [f32(T, B, I), f32(D, gates * H, I, scale=0.5), f32(D, gates * H, H, scale=0.5), f32(D, 2 * gates * H, scale=0.5) if v.get("bias", True) else None,
+                     v.get("lens"), f32(D, B, H) if v.get("state") else None]
+                a += [f32(D, B, H) if v.get("state") else None, f32(D, 3 * H) if v.get("peephole") else None] if op == "LSTM" else []
+                kw = {"hidden_size": H, "direction": direction}
+                kw |= {k: v[k] for k in ("clip", "linear_before_reset", "input_forget") if k in v}
+                wide = [t.astype(np.float64) if t is not None and t.dtype == np.float32 else t for t in a]
+                state = wide + [None] * (8 - len(wide))
+                want = doubles_of(op, *state, direction, v.get("linear_before_reset", 0), np.float32(v.get("clip", np.inf)), v.get("input_forget", 0))
+                node = node_of(op, a, len(want), **kw)
+                for got, w in zip(cases.session([node], a, len(want), 14).run(None, {f"x{i}": t for i, t in enumerate(a) if t is not None}), want):
+                    assert np.abs(got - w).max() < 1e-5, (op, direction, v)
+                own(op, 22, wide, want, tol=(1e-13, 1e-14), **kw)
+    x, w, r = f32(T, B, I).astype(np.float64), f32(1, 4 * H, I).astype(np.float64), f32(1, 4 * H, H).astype(np.float64)
+    y = np.zeros((T, 1, B, H))
+    no("LSTM", 22, [x, w.astype(np.float32), r], y, hidden_size=H)
+    no("LSTM", 22, [x, w, r.astype(np.float32)], y, hidden_size=H)
+    no("LSTM", 22, [x, w, r, f32(1, 8 * H)], y, hidden_size=H)
+    no("LSTM", 22, [x, w, r, None, np.array([1, 5], np.int32)], y, hidden_size=H)
+    first = [np.ascontiguousarray(x.swapaxes(0, 1)), w, r]
+    want = doubles_of("LSTM", x, w, r, None, None, None, None, None, "forward")
+    own("LSTM", 22, first, [want[0].transpose(2, 0, 1, 3)] + [v.swapaxes(0, 1) for v in want[1:]], tol=(1e-13, 1e-14), hidden_size=H, layout=1)
+    own("RNN", 22, [x, w[:, :H], r[:, :H]], doubles_of("RNN", x, w[:, :H] , r[:, :H], None, None, None, None, None, "forward")[:1],
+        tol=(1e-13, 1e-14), hidden_size=H, activations=["Tanh"])
+
+
 def where8():
     """QLinearWhere."""
     for dt, lo, hi, zeros in ((np.uint8, 0, 256, (3, 120, 77)), (np.int8, -128, 128, (-3, 60, 0))):
@@ -741,7 +813,7 @@ def where8():
         no("QLinearWhere", 1, [c, x, s[0], z[0], y[:3], s[1], z[1], s[2], z[2]], out, **MS)
 
 
-FAMILIES = [basic, noise, loss, ngrams, signal, select, vision, attention, heads, einsum, math, bits, arrange, matrix, where8]
+FAMILIES = [basic, noise, loss, ngrams, signal, select, vision, attention, heads, einsum, math, bits, arrange, matrix, recurrent64, where8]
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
-/* LSTM, GRU and RNN in float, and com.microsoft.DynamicQuantizeLSTM: 8-bit weights, X and each step's h quantized as one tensor. */
-#include "ops/rnn.h"
+/* LSTM, GRU and RNN in float (of float64: rnn_f64.c), and com.microsoft.DynamicQuantizeLSTM: 8-bit weights, X and each step's h quantized as one tensor. */
+#include "ops/rnn_f64.h"
 
 #include <string.h>
 
 typedef struct rnn_state {
     oct_rnn g;
     bool dynamic, packed;        /* packed: W and R are constant, packed once */
+    bool doubles;                /* float64 */
+    int threads;                 /* ... and how many its scratch is for */
     oct_rnn_mat w[2], r[2];      /* by direction; r of a GRU: gates z and r */
     oct_rnn_mat rh[2];           /* GRU: gate h */
     /* parts of the scratch, in bytes */
@@ -39,7 +41,7 @@ static oct_status check_weights(const oct_step *s, const rnn_state *st, int slot
     if (!w || w->rank != 3 || w->dims[0] != st->g.dirs || w->dims[1] != rows || w->dims[2] != cols)
         return oct_fail(err, OCT_EMALFORMED, "%c of %s must be [%lld,%lld,%lld]", slot == 1 ? 'W' : 'R', s->op->type,
                         (long long)st->g.dirs, (long long)rows, (long long)cols);
-    if (st->dynamic ? w->dtype != OCT_U8 && w->dtype != OCT_S8 : w->dtype != OCT_F32)
+    if (st->dynamic ? w->dtype != OCT_U8 && w->dtype != OCT_S8 : w->dtype != s->in[0]->dtype)
         return oct_fail(err, OCT_EUNSUPPORTED, "%s with weights of %s cannot be run", s->op->type, oct_dtype_name(w->dtype));
     return OCT_OK;
 }
@@ -133,6 +135,16 @@ static oct_status plan_scratch(rnn_state *st, oct_step *s, oct_err *err)
     return ok ? OCT_OK : oct_nomem(err);
 }
 
+static oct_status prepare_doubles(rnn_state *st, oct_step *s, const oct_prep *p, oct_err *err)
+{
+    size_t bytes;
+    st->doubles = true;
+    st->threads = p->threads;
+    if (!oct_mul_size((size_t)oct_rnn_f64_slot(&st->g), sizeof(double), &bytes) || !oct_mul_size(bytes, (size_t)p->threads, &s->scratch))
+        return oct_nomem(err);
+    return OCT_OK;
+}
+
 static oct_status rnn_prepare(oct_step *s, const oct_prep *p, oct_err *err)
 {
     rnn_state *st = oct_arena_calloc(p->arena, 1, sizeof *st);
@@ -143,6 +155,8 @@ static oct_status rnn_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     OCT_TRY(oct_rnn_read(s, &st->g, err));
     OCT_TRY(check_weights(s, st, 1, st->g.inputs, err));
     OCT_TRY(check_weights(s, st, 2, st->g.hidden, err));
+    if (s->in[0]->dtype == OCT_F64)
+        return prepare_doubles(st, s, p, err);
     OCT_TRY(make_mats(st, s, p, err));
     st->packed = s->in[1]->constant && s->in[2]->constant;
     for (int d = 0; d < 2; d++)
@@ -323,8 +337,12 @@ static oct_status rnn_run(const oct_step *s, const oct_run *r, oct_err *err)
             return oct_fail(err, OCT_EMALFORMED, "sequence_lens holds %d for %lld steps", lens[i], (long long)st->g.steps);
         last = lens[i] > last ? lens[i] : last;
     }
-    if (lens && out_of(s, 0))
-        memset(out_of(s, 0), 0, (size_t)s->out[0]->count * sizeof(float)); /* steps that are padding stay zero */
+    if (lens && out_of(s, 0)) /* steps that are padding stay zero */
+        memset(out_of(s, 0), 0, (size_t)s->out[0]->count * (st->doubles ? sizeof(double) : sizeof(float)));
+    if (st->doubles) {
+        oct_rnn_f64(s, &st->g, lens, oct_pool_threads(r->pool) > st->threads ? NULL : r->pool, r->scratch);
+        return OCT_OK;
+    }
     for (int64_t d = 0; d < st->g.dirs; d++)
         run_direction(s, r, d, lens, last);
     return OCT_OK;

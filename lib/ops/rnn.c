@@ -126,19 +126,20 @@ static oct_status want(const oct_step *s, int slot, const char *name, oct_dtype 
 
 static oct_status check_inputs(const oct_step *s, const oct_rnn *g, oct_err *err)
 {
+    const oct_dtype t = s->in[0]->dtype;
     int64_t d = g->dirs, h = g->hidden, b = g->batch;
     int64_t state[3] = { d, b, h };
     if (g->batch_first) {
         state[0] = b;
         state[1] = d;
     }
-    OCT_TRY(want(s, 3, "B", OCT_F32, 2, (int64_t[]){ d, 2 * g->gates * h }, err));
+    OCT_TRY(want(s, 3, "B", t, 2, (int64_t[]){ d, 2 * g->gates * h }, err));
     OCT_TRY(want(s, 4, "sequence_lens", OCT_S32, 1, &b, err));
-    OCT_TRY(want(s, 5, "initial_h", OCT_F32, 3, state, err));
+    OCT_TRY(want(s, 5, "initial_h", t, 3, state, err));
     if (g->kind != OCT_RNN_LSTM)
         return OCT_OK;
-    OCT_TRY(want(s, 6, "initial_c", OCT_F32, 3, state, err));
-    return want(s, 7, "P", OCT_F32, 2, (int64_t[]){ d, 3 * h }, err);
+    OCT_TRY(want(s, 6, "initial_c", t, 3, state, err));
+    return want(s, 7, "P", t, 2, (int64_t[]){ d, 3 * h }, err);
 }
 
 oct_status oct_rnn_read(const oct_step *s, oct_rnn *g, oct_err *err)
@@ -154,7 +155,8 @@ oct_status oct_rnn_read(const oct_step *s, oct_rnn *g, oct_err *err)
     g->clip = g->clip > 0.0f ? g->clip : INFINITY;
     for (int i = 0; i < s->n_out && !y; i++)
         y = s->out[i];
-    if (!x || !r || !y || x->dtype != OCT_F32 || y->dtype != OCT_F32)
+    const bool doubles = x && x->dtype == OCT_F64 && s->op->domain[0] == 0;
+    if (!x || !r || !y || (x->dtype != OCT_F32 && !doubles) || y->dtype != x->dtype)
         return oct_fail(err, OCT_EUNSUPPORTED, "%s of %s cannot be run", s->op->type, x ? oct_dtype_name(x->dtype) : "nothing");
     if (x->rank != 3 || r->rank != 3)
         return oct_fail(err, OCT_EMALFORMED, "X and R of %s must have 3 dimensions", s->op->type);

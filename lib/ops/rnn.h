@@ -34,8 +34,8 @@ int64_t oct_rnn_gates(oct_rnn_kind k);
 /* Types and shapes of Y, Y_h, Y_c. */
 oct_status oct_rnn_infer(const oct_infer *c, oct_err *err);
 
-/* Reads attributes, and checks all inputs but W and R (1 and 2): OCT_EUNSUPPORTED for types other than f32,
- * OCT_EMALFORMED for shapes that do not fit and activations that do not exist. */
+/* Reads attributes, and checks all inputs but W and R (1 and 2): OCT_EUNSUPPORTED for types other than f32
+ * and, but for DynamicQuantizeLSTM, f64, or a mixture; OCT_EMALFORMED for shapes that do not fit and activations that do not exist. */
 oct_status oct_rnn_read(const oct_step *s, oct_rnn *g, oct_err *err);
 
 /* ------------------------------------------------------------------ products */
