@@ -128,25 +128,28 @@ typedef struct kernel_case {
     const int8_t *w; /* [taps][kc][nr] */
 } kernel_case;
 
-static void chain_row(const void *source, size_t tap, size_t k, int8_t *w)
+static void chain_row(const void *source, size_t k, int8_t *w)
 {
     const kernel_case *c = source;
-    memcpy(w, c->w + (tap * c->kc + k) * OCT_QCHAIN_COLUMNS, OCT_QCHAIN_COLUMNS);
+    memcpy(w, c->w + k * OCT_QCHAIN_COLUMNS, OCT_QCHAIN_COLUMNS);
 }
 
-/* Every quad of a chained panel is read inside the row: the kernel does not look. */
-static void check_offsets(oct_check *t, const kernel_case *c, const int8_t *panel)
+/* Every quad of a chained panel is read inside the copy of the rows: the kernel does not look. */
+static void check_quads(oct_check *t, size_t depth, const int8_t *panel)
 {
     const uint8_t *at = (const uint8_t *)panel + sizeof(oct_qchain_panel);
-    for (size_t k = 0; k < c->taps * c->kc; k += c->kc - k % c->kc < OCT_QCHAIN_DEPTH ? c->kc - k % c->kc : OCT_QCHAIN_DEPTH) {
+    for (size_t k = 0; k < depth; k += OCT_QCHAIN_DEPTH) {
         const oct_qchain_segment *s = (const oct_qchain_segment *)(const void *)at;
         const oct_qchain_quad *q = (const oct_qchain_quad *)(const void *)(s + 1);
         size_t n = 0;
         for (size_t kind = 0; kind < OCT_QCHAIN_KINDS; kind++)
-            for (size_t i = 0; i < s->chains[kind] * (OCT_QCHAIN_LONGEST - kind % OCT_QCHAIN_LONGEST); i++, n++) {
-                const size_t run = kind < OCT_QCHAIN_LONGEST ? 4 : OCT_QCHAIN_WINDOW;
-                if (q[n].offset < 0 || (size_t)q[n].offset + run > c->kc) {
-                    printf("# FAIL quad %zu reads %zu bytes at %d of a row of %zu\n", n, run, (int)q[n].offset, c->kc);
+            for (size_t i = 0; i < (size_t)s->units[kind] * OCT_QCHAIN_UNIT; i++, n++) {
+                const bool shuffled = kind >= OCT_QCHAIN_FORMS;
+                bool inside = q[n].k < depth && q[n].k % (shuffled ? OCT_QCHAIN_WINDOW : 4) == 0;
+                for (size_t b = 0; b < 4 && shuffled; b++)
+                    inside &= q[n].pick[b] < OCT_QCHAIN_WINDOW;
+                if (!inside) {
+                    printf("# FAIL quad %zu of kind %zu reads from %u of a row of %zu\n", n, kind, (unsigned)q[n].k, depth);
                     t->failed++;
                 }
             }
@@ -154,19 +157,55 @@ static void check_offsets(oct_check *t, const kernel_case *c, const int8_t *pane
     }
 }
 
-/* The panel of the weights; NULL where no such panel exists. Chains are tried even where plain is faster. */
+/* What the chain kernel says of rows of one tap, copied as the tile walk copies them. */
+static void check_chain(oct_check *t, const oct_qgemm_kernel *k, size_t m, size_t depth)
+{
+    enum { MR = 4 };
+    const size_t size = 1024 + depth * 40 + (depth / OCT_QCHAIN_DEPTH + 1) * 300, padded = (depth + 15) / 16 * 16;
+    int8_t *w = oct_check_buffer(t, depth * OCT_QCHAIN_COLUMNS), *panel = oct_check_buffer(t, size);
+    uint8_t *a = oct_check_buffer(t, m * depth), *copy = oct_check_buffer(t, m * padded);
+    int32_t *got = oct_check_buffer(t, m * OCT_QCHAIN_COLUMNS * 4), *want = oct_check_buffer(t, m * OCT_QCHAIN_COLUMNS * 4);
+    const uint8_t **rows = oct_check_buffer(t, (m + MR) * sizeof *rows);
+    const uint8_t flip = oct_check_below(t, 2) ? 0x80 : 0;
+    const kernel_case c = { .w = w };
+    bool gain;
+    fill_weights(t, w, depth * OCT_QCHAIN_COLUMNS);
+    if (oct_check_below(t, 2)) /* A at its largest, after the flip */
+        memset(a, 0xff ^ flip, m * depth);
+    else
+        oct_fill_extremes(t, a, m * depth);
+    for (size_t i = 0; i < m; i++)
+        rows[i] = a + i * depth;
+    for (size_t i = 0; i < m; i++)
+        for (size_t j = 0; j < OCT_QCHAIN_COLUMNS; j++) {
+            uint32_t sum = 0;
+            for (size_t q = 0; q < depth; q++)
+                sum += (uint32_t)((a[i * depth + q] ^ flip) * w[q * OCT_QCHAIN_COLUMNS + j]);
+            want[i * OCT_QCHAIN_COLUMNS + j] = (int32_t)sum;
+        }
+    const bool packed = oct_qchain_pack(chain_row, &c, depth, size, panel, &gain);
+    if (packed) {
+        check_quads(t, depth, panel);
+        /* With several taps a row lies in as many parts. */
+        const size_t taps = depth % 48 == 0 ? 3 : 1;
+        const uint8_t **parts = oct_check_buffer(t, (m + MR) * taps * sizeof *parts);
+        for (size_t i = 0; i < m; i++)
+            for (size_t tap = 0; tap < taps; tap++)
+                parts[(i / MR * taps + tap) * MR + i % MR] = rows[i] + depth / taps * tap;
+        oct_qchain_copy(m, MR, taps, depth / taps, parts, flip, copy);
+        k->chain(m, depth, copy, panel, got);
+        oct_check_same(t, want, got, m * OCT_QCHAIN_COLUMNS * 4, 4, "%s m=%zu depth=%zu taps=%zu flip %x", k->name, m, depth, taps, flip);
+    } else {
+        printf("# FAIL %s: a panel of %zu values of k has no room\n", k->name, depth);
+        t->failed++;
+    }
+    oct_check_release(t);
+}
+
+/* The plain panel of the weights. */
 static int8_t *panel_of(oct_check *t, const kernel_case *c)
 {
     const size_t nr = c->k->nr, kr = c->k->kr, groups = (c->kc + kr - 1) / kr, taps = c->taps, kc = c->kc;
-    if (c->k->order == OCT_QGEMM_CHAINS) {
-        const size_t size = 1024 + taps * (64 + kc * 40 + (kc / 512 + 1) * 64);
-        int8_t *b = oct_check_buffer(t, size);
-        bool gain;
-        if (!oct_qchain_pack(chain_row, c, taps, kc, size, b, &gain))
-            return NULL;
-        check_offsets(t, c, b);
-        return b;
-    }
     int8_t *b = oct_check_buffer(t, taps * groups * kr * nr);
     memset(b, 0, taps * groups * kr * nr);
     for (size_t p = 0; p < taps; p++)
@@ -210,35 +249,21 @@ static void check_kernel(oct_check *t, kernel_case c)
                 }
             want[i * nr + j] = (int32_t)sum;
         }
-    if (b)
-        c.k->fn(c.m, c.n, c.taps, c.kc, rows, flip, b, got);
-    for (size_t i = 0; i < c.m && b; i++)
+    c.k->fn(c.m, c.n, c.taps, c.kc, rows, flip, b, got);
+    for (size_t i = 0; i < c.m; i++)
         oct_check_same(t, want + i * nr, got + i * nr, c.n * 4, 4, "%s m=%zu n=%zu taps=%zu kc=%zu row %zu flip %x", c.k->name,
                        c.m, c.n, c.taps, c.kc, i, flip);
     oct_check_release(t);
 }
 
-/* Panels of a row kernel, in chains and plain in turn where it has both, `gap` bytes between them. */
+/* Panels of a row kernel, `gap` bytes between them. */
 static int8_t *panels_of(oct_check *t, const kernel_case *c, size_t panels, size_t size, size_t gap)
 {
     int8_t *to = oct_check_buffer(t, panels * (size + gap));
     for (size_t p = 0; p < panels; p++) {
         kernel_case one = *c;
-        oct_qgemm_kernel plain = *c->k;
-        const bool chains = c->k->order == OCT_QGEMM_CHAINS;
-        int8_t *at = to + p * (size + gap), *from = NULL;
         one.w = c->w + p * c->kc * c->k->nr;
-        if (chains && p % 3)
-            from = panel_of(t, &one);
-        if (from) {
-            memcpy(at, from, size);
-            continue;
-        }
-        plain.order = chains ? OCT_QGEMM_EVENODD : c->k->order;
-        one.k = &plain;
-        if (chains)
-            memset(at, 0, sizeof(oct_qchain_panel));
-        memcpy(at + (chains ? sizeof(oct_qchain_panel) : 0), panel_of(t, &one), (c->kc + 3) / 4 * 4 * c->k->nr);
+        memcpy(to + p * (size + gap), panel_of(t, &one), size);
     }
     return to;
 }
@@ -247,7 +272,7 @@ static int8_t *panels_of(oct_check *t, const kernel_case *c, size_t panels, size
 static void check_row(oct_check *t, const oct_qgemm_kernel *k, size_t kc)
 {
     const size_t panels = 1 + oct_check_below(t, 6), nr = k->nr, n = panels * nr;
-    const size_t size = k->order == OCT_QGEMM_CHAINS ? 1024 + 64 + kc * 40 + (kc / 512 + 1) * 64 : (kc + 3) / 4 * 4 * nr;
+    const size_t size = (kc + 3) / 4 * 4 * nr;
     int8_t *w = oct_check_buffer(t, n * kc);
     uint8_t *a = oct_check_buffer(t, kc);
     int32_t *got = oct_check_buffer(t, n * 4), *want = oct_check_buffer(t, n * 4);
@@ -305,9 +330,8 @@ void check_qgemm(oct_check *t)
             for (size_t n = 1; n <= k[i].nr; n++)
                 check_kernel(t, (kernel_case){ &k[i], m, n, 1 + (m + n) % 3, 1 + (m * 7 + n * 3) % 37 });
     for (size_t i = 0; i < count; i++)
-        for (size_t turn = 0; turn < 400 && k[i].order == OCT_QGEMM_CHAINS && (k[i].isa & ~oct_isa_active()) == 0; turn++)
-            check_kernel(t, (kernel_case){ &k[i], 1 + turn % k[i].mr, k[i].nr, 1 + turn % 4,
-                                           turn % 10 ? 1 + turn % 100 : 4 + oct_check_below(t, 1200) });
+        for (size_t turn = 0; turn < 500 && k[i].chain && (k[i].isa & ~oct_isa_active()) == 0; turn++)
+            check_chain(t, &k[i], 1 + turn % 9, turn % 10 ? 1 + turn % 100 : 1 + oct_check_below(t, 1200));
     for (size_t i = 0; i < count; i++)
         for (size_t turn = 0; turn < 150 && k[i].row && (k[i].isa & ~oct_isa_active()) == 0; turn++)
             check_row(t, &k[i], turn % 10 ? 1 + turn : 1 + oct_check_below(t, 2200));

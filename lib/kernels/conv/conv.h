@@ -37,7 +37,7 @@ oct_status oct_conv_geom_check(const oct_conv_geom *g, oct_err *err);
 typedef enum oct_conv_path {
     OCT_CONV_DENSE,    /* 1x1, stride 1: a plain product over pixels              */
     OCT_CONV_INDIRECT, /* pointers to the input pixel of every tap                */
-    OCT_CONV_GATHER,   /* few channels, or kernels of chains: blocks of rows copied together (k dense) */
+    OCT_CONV_GATHER,   /* few channels: blocks of rows copied together (k dense) */
     OCT_CONV_DEPTHWISE /* one input and one output channel a group                */
 } oct_conv_path;
 const char *oct_conv_path_name(oct_conv_path p); /* "dense", ...; for profiles */

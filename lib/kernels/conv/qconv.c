@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "kernels/conv/qdw_columns.h"
-#include "kernels/qgemm/kernels.h"
+#include "kernels/qgemm/qchain.h"
 
 #include <string.h>
 
@@ -64,7 +64,7 @@ static bool sizes_product(oct_qconv *p, size_t *thread)
 {
     const size_t taps = kernel_taps(p), depth = kernel_depth(p), groups = (size_t)p->g.groups;
     const bool gather = p->path == OCT_CONV_GATHER;
-    p->block = oct_rows_block(depth, gather);
+    p->block = oct_qtiles_block(p->kernel, taps * depth, gather);
     return oct_qpack_size(p->kernel, taps, depth, (size_t)p->g.oc / groups, groups, &p->packed_size) &&
            oct_qtiles_scratch(p->kernel, p->block, taps, depth, gather, thread);
 }
@@ -82,8 +82,8 @@ oct_status oct_qconv_prepare(oct_qconv *p, const oct_conv_geom *g, oct_dtype x_t
     p->g.ldx = g->ldx ? g->ldx : g->c;
     p->g.ldy = g->ldy ? g->ldy : g->oc;
     p->path = oct_conv_choose(&p->g);
-    /* Chains are longer where all taps stand in one row; copying costs less than that gains. */
-    if (p->kernel->order == OCT_QGEMM_CHAINS && p->path == OCT_CONV_INDIRECT && oct_conv_taps(&p->g) > 1)
+    /* Chains pick from windows of k, which do not cross from tap to tap. */
+    if (p->kernel->chain && p->path == OCT_CONV_INDIRECT && oct_conv_taps(&p->g) > 1 && kernel_depth(p) % OCT_QCHAIN_WINDOW)
         p->path = OCT_CONV_GATHER;
     size_t thread, shared, all;
     if (!(p->path == OCT_CONV_DEPTHWISE ? sizes_depthwise(p, &thread) : sizes_product(p, &thread)) ||

@@ -7,10 +7,11 @@
 
 #define OCT_QGEMM(isa, fn, mr, nr, kr, order, a, row)                                                                  \
     void fn(size_t, size_t, size_t, size_t, const uint8_t *const *, uint8_t, const int8_t *, int32_t *);
+#define OCT_QCHAIN(isa, chain, fn, mr, nr, a, row) void chain(size_t, size_t, const uint8_t *, const int8_t *, int32_t *);
 #include "kernels/qgemm/qgemm.inc"
 #undef OCT_QGEMM
+#undef OCT_QCHAIN
 void oct_qgemm_u8s8_1x16c4__avx2(size_t, size_t, const uint8_t *, uint8_t, const int8_t *, size_t, int32_t *);
-void oct_qgemm_u8s8_1x16c4__avx2_chain(size_t, size_t, const uint8_t *, uint8_t, const int8_t *, size_t, int32_t *);
 #define OCT_QOUT(isa, fn)                                                                                              \
     void fn(size_t, size_t, const int32_t *, size_t, const int32_t *, const int32_t *, const int32_t *, const oct_qout *, \
             void *, size_t);
@@ -21,7 +22,7 @@ void oct_qgemm_u8s8_1x16c4__avx2_chain(size_t, size_t, const uint8_t *, uint8_t,
  * then the panels of each group. */
 typedef struct oct_qpacked {
     uint32_t has_zb;    /* some zero point of B is not zero: sums of rows are needed */
-    uint32_t unused;
+    uint32_t has_chains; /* some panel is in chains: rows are copied for it */
     uint64_t panel;     /* bytes from one panel of a group to the next */
     uint32_t more[12];
 } oct_qpacked;
@@ -54,6 +55,8 @@ typedef struct oct_qtiles {
     uint8_t *scratch;   /* oct_qtiles_shared bytes, then oct_qtiles_scratch a thread */
 } oct_qtiles;
 
+/* Rows of a work item, at most. */
+size_t oct_qtiles_block(const oct_qgemm_kernel *k, size_t depth, bool gather);
 /* Bytes of scratch all threads share (a number a column); false when they overflow. */
 bool oct_qtiles_shared(size_t columns, size_t *bytes);
 bool oct_qtiles_scratch(const oct_qgemm_kernel *k, size_t block, size_t taps, size_t kc, bool gather, size_t *bytes);

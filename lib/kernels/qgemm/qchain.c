@@ -5,16 +5,19 @@
 
 #include <string.h>
 
-enum { LIMIT = 128, COLUMNS = OCT_QCHAIN_COLUMNS, LOADS = 4 * COLUMNS, WINDOW = OCT_QCHAIN_WINDOW };
+enum { LIMIT = 128, COLUMNS = OCT_QCHAIN_COLUMNS, LOADS = 4 * COLUMNS, WINDOW = OCT_QCHAIN_WINDOW, UNIT = OCT_QCHAIN_UNIT };
 
-/* Times on a Zen 4 core (the loop: on a Zen 3), in picoseconds for 4 rows (docs/kernels.md): a chain of 4, 3, 2, 1 quads, natural then shuffled;
- * a quad of the plain panel; the loop over chains of one kind. Only the choice of the faster form depends on them. */
-static const uint32_t chain_cost[OCT_QCHAIN_KINDS] = { 1640, 1280, 910, 550, 2040, 1590, 1130, 670 };
-enum { PLAIN_COST = 810, LOOP_COST = 600 };
+/* Times on a Zen 3 core in picoseconds for one row (docs/kernels.md): a unit of each kind; four quads of the plain panel. Only the choice
+ * of the faster form depends on them. */
+static const uint32_t unit_cost[OCT_QCHAIN_KINDS] = { 1870, 2115, 2100, 2350, 2610, 2065, 2305, 2245, 2485, 2665 };
+enum { PLAIN_COST = 3600 };
+
+/* Lengths of the chains of each form, the longest first. */
+static const uint8_t forms[OCT_QCHAIN_FORMS][UNIT] = { { 4 }, { 3, 1 }, { 2, 2 }, { 2, 1, 1 }, { 1, 1, 1, 1 } };
 
 typedef struct quad {
     int16_t k[4];    /* of the segment, or -1: a zero weight */
-    int32_t offset;
+    uint32_t at;     /* as oct_qchain_quad.k */
     uint8_t pick[4];
     uint8_t load[LOADS]; /* of each 16-bit lane: positive weights, then negative ones, at most LIMIT */
     uint32_t weight;     /* heavy ones are chained first */
@@ -23,31 +26,35 @@ typedef struct quad {
 
 typedef struct chain {
     uint8_t room[LOADS]; /* what its lanes still take */
-    uint16_t quad[OCT_QCHAIN_LONGEST];
+    uint16_t quad[UNIT];
     uint8_t len;
     bool shuffled;
 } chain;
 
-/* Values of k of one tap that are planned together. */
+typedef struct unit {
+    uint16_t quad[UNIT]; /* or ZERO: no weights, where none are left */
+    uint8_t kind;
+} unit;
+enum { ZERO = UINT16_MAX };
+
+/* Values of k that are planned together. */
 typedef struct segment {
-    size_t k0, n, kc; /* n of them from k0; kc in the tap */
+    size_t k0, n; /* n of them from k0 */
     int8_t w[OCT_QCHAIN_DEPTH][COLUMNS];
     uint8_t load[OCT_QCHAIN_DEPTH][2][COLUMNS]; /* positive and negative part of each weight */
     quad quads[OCT_QCHAIN_QUADS];
     chain chains[OCT_QCHAIN_QUADS];
-    size_t n_quads, n_chains;
+    unit units[OCT_QCHAIN_QUADS];
+    size_t n_quads, n_chains, n_units;
 } segment;
 
-bool oct_qchain_size(size_t taps, size_t kc, size_t *bytes)
+bool oct_qchain_size(size_t depth, size_t *bytes)
 {
-    /* An eighth more quads than k need: where more must be split in two, plain is faster. */
-    const size_t quads = (kc + 3) / 4, room = quads + quads / 8 + 1, segments = (kc + OCT_QCHAIN_DEPTH - 1) / OCT_QCHAIN_DEPTH;
-    size_t all;
-    if (kc > SIZE_MAX / 1024 ||
-        !oct_mul_size(taps, room * (64 + sizeof(oct_qchain_quad)) + segments * (sizeof(oct_qchain_segment) + 32), &all) ||
-        all > SIZE_MAX / 2)
+    /* An eighth more quads than k need, and three for the last unit: where more must be split in two, plain is faster. */
+    const size_t quads = (depth + 3) / 4, segments = (depth + OCT_QCHAIN_DEPTH - 1) / OCT_QCHAIN_DEPTH, room = quads + quads / 8 + 1 + 3 * segments;
+    if (depth > SIZE_MAX / 1024)
         return false;
-    *bytes = (sizeof(oct_qchain_panel) + all + 63) / 64 * 64;
+    *bytes = oct_round_up(sizeof(oct_qchain_panel) + room * (64 + sizeof(oct_qchain_quad)) + segments * (sizeof(oct_qchain_segment) + 32), 64);
     return true;
 }
 
@@ -120,13 +127,12 @@ static bool weigh(const segment *s, quad *q)
     return heaviest <= LIMIT;
 }
 
-/* The natural quad of the values of k from `at`; where fewer than 4 are left, it ends with the row. */
+/* The natural quad of the values of k from `at`. */
 static quad natural(const segment *s, size_t at)
 {
-    const size_t have = s->n - at < 4 ? s->n - at : 4;
-    quad q = { .offset = (int32_t)(s->k0 + at - (4 - have)) };
+    quad q = { .at = (uint32_t)(s->k0 + at) };
     for (size_t i = 0; i < 4; i++)
-        q.k[i] = (int16_t)(i < 4 - have ? -1 : (int)(at + i - (4 - have)));
+        q.k[i] = (int16_t)(at + i < s->n ? (int)(at + i) : -1);
     return q;
 }
 
@@ -212,26 +218,14 @@ static void add_pairs(segment *s, size_t at, pairing *p)
             p->load[j] = p->load[j - 1];
             p->load[j - 1] = load;
         }
-    const size_t begin = s->k0 + at, base = begin + WINDOW > s->kc ? s->kc - WINDOW : begin;
     for (size_t i = 0; i < p->n; i += 2) {
         quad *q = &s->quads[s->n_quads++];
-        *q = (quad){ .offset = (int32_t)base, .shuffled = true };
+        *q = (quad){ .at = (uint32_t)(s->k0 + at), .shuffled = true };
         for (size_t b = 0; b < 4; b++) {
             q->k[b] = i + b / 2 < p->n ? p->pair[i + b / 2][b % 2] : -1;
-            q->pick[b] = q->k[b] < 0 ? 0 : (uint8_t)(s->k0 + (size_t)q->k[b] - base);
+            q->pick[b] = q->k[b] < 0 ? 0 : (uint8_t)((size_t)q->k[b] - at);
         }
         weigh(s, q);
-    }
-}
-
-/* Too short a row for shuffles: an unsafe quad becomes two, each with one weight of every pair. */
-static void add_split(segment *s, const quad *q)
-{
-    for (size_t odd = 0; odd < 2; odd++) {
-        quad *half = &s->quads[s->n_quads++];
-        *half = *q;
-        half->k[1 - odd] = half->k[3 - odd] = -1;
-        weigh(s, half);
     }
 }
 
@@ -246,8 +240,6 @@ static void plan_window(segment *s, size_t at)
         quad q = natural(s, at + i);
         if (weigh(s, &q))
             s->quads[s->n_quads++] = q;
-        else if (s->kc < WINDOW)
-            add_split(s, &q);
         else
             for (size_t j = i; j < i + 4 && j < n; j++)
                 rest[n_rest++] = all[j];
@@ -266,10 +258,10 @@ static void plan_window(segment *s, size_t at)
     add_pairs(s, at, &p);
 }
 
-static void read_weights(segment *s, oct_qchain_row row, const void *source, size_t tap)
+static void read_weights(segment *s, oct_qchain_row row, const void *source)
 {
     for (size_t i = 0; i < s->n; i++) {
-        row(source, tap, s->k0 + i, s->w[i]);
+        row(source, s->k0 + i, s->w[i]);
         for (size_t j = 0; j < COLUMNS; j++) {
             s->load[i][0][j] = (uint8_t)(s->w[i][j] > 0 ? s->w[i][j] : 0);
             s->load[i][1][j] = (uint8_t)(s->w[i][j] < 0 ? -s->w[i][j] : 0);
@@ -304,7 +296,7 @@ static void plan_chains(segment *s)
         size_t at = 0;
         for (; at < s->n_chains; at++) {
             const chain *c = &s->chains[at];
-            if (c->len < OCT_QCHAIN_LONGEST && c->shuffled == q->shuffled && fits(q->load, c->room, LOADS))
+            if (c->len < UNIT && c->shuffled == q->shuffled && fits(q->load, c->room, LOADS))
                 break;
         }
         chain *c = &s->chains[at];
@@ -320,19 +312,88 @@ static void plan_chains(segment *s)
     }
 }
 
-static size_t kind_of(const chain *c)
+/* Chains that are not in a unit yet, by length. */
+typedef struct stock {
+    chain *chains[UNIT + 1][OCT_QCHAIN_QUADS];
+    size_t n[UNIT + 1], quads;
+} stock;
+
+static void add_stock(stock *t, chain *c)
 {
-    return (size_t)(c->shuffled ? OCT_QCHAIN_LONGEST : 0) + OCT_QCHAIN_LONGEST - c->len;
+    t->chains[c->len][t->n[c->len]++] = c;
+    t->quads += c->len;
 }
 
-static void write_quad(const segment *s, const quad *q, oct_qchain_quad *at, int8_t *w)
+/* Quads of the longest chain that is not above `most`, or of a part of the shortest one; returns how many. */
+static size_t take(stock *t, size_t most, uint16_t *quads)
 {
-    at->offset = q->offset;
-    memcpy(at->pick, q->pick, sizeof at->pick);
+    size_t len = most;
+    while (len > 0 && t->n[len] == 0)
+        len--;
+    for (size_t i = most + 1; len == 0 && i <= UNIT; i++)
+        len = t->n[i] ? i : 0;
+    if (len == 0)
+        return 0;
+    chain *c = t->chains[len][--t->n[len]];
+    t->quads -= len;
+    const size_t taken = len < most ? len : most;
+    c->len = (uint8_t)(len - taken);
+    memcpy(quads, c->quad + c->len, taken * sizeof *quads);
+    if (c->len)
+        add_stock(t, c);
+    return taken;
+}
+
+static size_t form_of(const uint8_t lengths[UNIT])
+{
+    size_t f = 0;
+    while (memcmp(forms[f], lengths, UNIT) != 0)
+        f++;
+    return f;
+}
+
+static void add_unit(segment *s, stock *t, bool shuffled)
+{
+    unit *u = &s->units[s->n_units++];
+    uint8_t lengths[UNIT] = { 0 };
+    size_t n = 0;
+    for (size_t i = 0; n < UNIT && t->quads; i++) {
+        lengths[i] = (uint8_t)take(t, UNIT - n, u->quad + n);
+        n += lengths[i];
+    }
+    /* Zeros may be in any chain. The form wants them in the first. */
+    memmove(u->quad + UNIT - n, u->quad, n * sizeof *u->quad);
+    for (size_t i = 0; i < UNIT - n; i++)
+        u->quad[i] = ZERO;
+    lengths[0] = (uint8_t)(lengths[0] + UNIT - n);
+    u->kind = (uint8_t)(form_of(lengths) + (shuffled ? OCT_QCHAIN_FORMS : 0));
+}
+
+/* What is left of natural chains and fills no unit goes with shuffled ones. */
+static void plan_units(segment *s)
+{
+    stock natural = { .quads = 0 }, shuffled = { .quads = 0 };
+    for (size_t i = 0; i < s->n_chains; i++)
+        add_stock(s->chains[i].shuffled ? &shuffled : &natural, &s->chains[i]);
+    s->n_units = 0;
+    while (natural.quads >= UNIT || (natural.quads && shuffled.quads == 0))
+        add_unit(s, &natural, false);
+    for (size_t len = 1; len <= UNIT; len++)
+        for (size_t i = 0; i < natural.n[len]; i++)
+            add_stock(&shuffled, natural.chains[len][i]);
+    while (shuffled.quads)
+        add_unit(s, &shuffled, true);
+}
+
+static void write_quad(const segment *s, const quad *q, bool shuffled, oct_qchain_quad *at, int8_t *w)
+{
     static const int8_t zeros[COLUMNS];
     const int8_t *from[4];
-    for (size_t b = 0; b < 4; b++)
+    at->k = shuffled ? q->at / WINDOW * WINDOW : q->at;
+    for (size_t b = 0; b < 4; b++) {
+        at->pick[b] = q->shuffled ? q->pick[b] : (uint8_t)(q->at % WINDOW + b);
         from[b] = q->k[b] < 0 ? zeros : s->w[q->k[b]];
+    }
     for (size_t j = 0; j < COLUMNS; j++, w += 4) {
         w[0] = from[0][j];
         w[1] = from[1][j];
@@ -341,52 +402,94 @@ static void write_quad(const segment *s, const quad *q, oct_qchain_quad *at, int
     }
 }
 
-/* Returns where the next segment goes, and adds the time it takes. */
-static uint8_t *write_segment(const segment *s, uint8_t *to, uint64_t *cost)
+static void write_unit(const segment *s, const unit *u, oct_qchain_quad *at, int8_t *w)
+{
+    const quad zero = { .k = { -1, -1, -1, -1 }, .at = (uint32_t)s->k0 };
+    for (size_t q = 0; q < UNIT; q++)
+        write_quad(s, u->quad[q] == ZERO ? &zero : &s->quads[u->quad[q]], u->kind >= OCT_QCHAIN_FORMS, at + q, w + q * 4 * COLUMNS);
+}
+
+static size_t segment_bytes(const segment *s)
+{
+    const size_t quads = s->n_units * UNIT;
+    return sizeof(oct_qchain_segment) + oct_qchain_table(quads) + quads * 4 * COLUMNS;
+}
+
+/* Returns the time it takes. */
+static uint64_t write_segment(const segment *s, uint8_t *to)
 {
     oct_qchain_segment *head = (oct_qchain_segment *)(void *)to;
     oct_qchain_quad *at = (oct_qchain_quad *)(void *)(head + 1);
-    const size_t table = oct_qchain_table(s->n_quads);
+    const size_t table = oct_qchain_table(s->n_units * UNIT);
     int8_t *w = (int8_t *)at + table;
+    uint64_t cost = 0;
     memset(head, 0, (size_t)(w - (int8_t *)head));
     head->weights = (uint32_t)table;
-    head->next = (uint32_t)(table + s->n_quads * 64);
-    for (size_t kind = 0; kind < OCT_QCHAIN_KINDS; kind++) {
-        for (size_t i = 0; i < s->n_chains; i++) {
-            const chain *c = &s->chains[i];
-            if (kind_of(c) != kind)
-                continue;
-            head->chains[kind]++;
-            for (size_t q = 0; q < c->len; q++, at++, w += 64)
-                write_quad(s, &s->quads[c->quad[q]], at, w);
-        }
-        *cost += (uint64_t)chain_cost[kind] * head->chains[kind] + (head->chains[kind] ? LOOP_COST : 0);
-    }
-    return (uint8_t *)w;
+    head->next = (uint32_t)(table + s->n_units * UNIT * 4 * COLUMNS);
+    for (size_t kind = 0; kind < OCT_QCHAIN_KINDS; kind++)
+        for (size_t i = 0; i < s->n_units; i++)
+            if (s->units[i].kind == kind) {
+                write_unit(s, &s->units[i], at, w);
+                at += UNIT;
+                w += UNIT * 4 * COLUMNS;
+                head->units[kind]++;
+                cost += unit_cost[kind];
+            }
+    return cost;
 }
 
-bool oct_qchain_pack(oct_qchain_row row, const void *source, size_t taps, size_t kc, size_t size, void *panel, bool *gain)
+bool oct_qchain_pack(oct_qchain_row row, const void *source, size_t depth, size_t size, void *panel, bool *gain)
 {
-    if (kc < 4 || kc > INT32_MAX)
+    if (depth > UINT32_MAX)
         return false;
-    segment s = { .kc = kc };
+    segment s = { .n_units = 0 };
     oct_qchain_panel *head = panel;
     uint8_t *to = (uint8_t *)(head + 1);
     const uint8_t *end = (const uint8_t *)panel + size;
     uint64_t cost = 0;
-    for (size_t t = 0; t < taps; t++)
-        for (s.k0 = 0; s.k0 < kc; s.k0 += s.n) {
-            s.n = kc - s.k0 < OCT_QCHAIN_DEPTH ? kc - s.k0 : OCT_QCHAIN_DEPTH;
-            s.n_quads = 0;
-            read_weights(&s, row, source, t);
-            for (size_t at = 0; at < s.n; at += WINDOW)
-                plan_window(&s, at);
-            if ((size_t)(end - to) < sizeof(oct_qchain_segment) + oct_qchain_table(s.n_quads) + s.n_quads * 64)
-                return false;
-            plan_chains(&s);
-            to = write_segment(&s, to, &cost);
-        }
+    for (; s.k0 < depth; s.k0 += s.n) {
+        s.n = depth - s.k0 < OCT_QCHAIN_DEPTH ? depth - s.k0 : OCT_QCHAIN_DEPTH;
+        s.n_quads = 0;
+        read_weights(&s, row, source);
+        for (size_t at = 0; at < s.n; at += WINDOW)
+            plan_window(&s, at);
+        plan_chains(&s);
+        plan_units(&s);
+        if ((size_t)(end - to) < segment_bytes(&s))
+            return false;
+        cost += write_segment(&s, to);
+        to += segment_bytes(&s);
+    }
     *head = (oct_qchain_panel){ .chained = 1, .bytes = (uint64_t)(to - (const uint8_t *)panel) };
-    *gain = cost < (uint64_t)taps * ((kc + 3) / 4) * PLAIN_COST;
+    *gain = cost < (uint64_t)((depth + 15) / 16) * PLAIN_COST;
     return true;
+}
+
+typedef uint8_t window __attribute__((vector_size(OCT_QCHAIN_WINDOW)));
+
+/* The window at k of some rows; n of its values are in the row. */
+static inline void copy_window(size_t rows, const uint8_t *const *a, size_t k, size_t n, window flip, uint8_t *to)
+{
+    for (size_t i = 0; i < rows; i++) {
+        window v = { 0 };
+        if (n == WINDOW)
+            memcpy(&v, a[i] + k, sizeof v);
+        else
+            memcpy(&v, a[i] + k, n);
+        v ^= flip;
+        memcpy(to + i * WINDOW, &v, sizeof v);
+    }
+}
+
+void oct_qchain_copy(size_t rows, size_t mr, size_t taps, size_t n, const uint8_t *const *table, uint8_t flip, uint8_t *to)
+{
+    enum { LINE = 4 * WINDOW };
+    const window f = (window){ 0 } + flip;
+    const size_t line = rows * WINDOW;
+    for (size_t t = 0; t < taps; t++, to += oct_round_up(n, WINDOW) / WINDOW * line)
+        for (size_t k = 0; k < n; k += LINE) /* rows may drive each other from the cache: a line of it is used up at once */
+            for (size_t i = 0; i < rows; i += mr)
+                for (size_t w = k; w < n && w < k + LINE; w += WINDOW)
+                    copy_window(rows - i < mr ? rows - i : mr, table + (i / mr * taps + t) * mr, w, n - w < WINDOW ? n - w : WINDOW, f,
+                                to + w / WINDOW * line + i * WINDOW);
 }

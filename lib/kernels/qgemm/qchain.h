@@ -7,10 +7,14 @@
  *   natural   four neighbours in k, broadcast as they lie
  *   shuffled  any four of 16 neighbours: where a pair of neighbours exceeds 128 its k are paired anew. A k without any
  *             partner is paired with a zero weight
+ * Chains are joined to units of four quads, whose weights fill 8 registers; each unit passes over all rows of a block and adds
+ * its products to a tile in memory. So a unit's kind is looked at once a block, and short rows cost no more than long ones.
  *
- * A panel is an oct_qchain_panel, then either the plain panel (OCT_QGEMM_EVENODD), or for every tap its segments of up to
- * OCT_QCHAIN_DEPTH values of k: an oct_qchain_segment, an oct_qchain_quad for each quad (rounded up to 32 bytes), weights
- * s8[quads][16][4]; quads stand in order of use: natural chains of 4, 3, 2, 1, then shuffled ones. */
+ * A panel is an oct_qchain_panel, then either the plain panel (OCT_QGEMM_EVENODD), or segments of up to OCT_QCHAIN_DEPTH values
+ * of k: an oct_qchain_segment, an oct_qchain_quad for each quad (rounded up to 32 bytes), weights s8[quads][16][4]; units in
+ * the order of their kinds.
+ *
+ * Rows of A are copied for it: u8[depth / 16][rows][16], the last window filled up with zeros. */
 #ifndef OCT_KERNELS_QCHAIN_H
 #define OCT_KERNELS_QCHAIN_H
 
@@ -18,11 +22,12 @@
 
 enum {
     OCT_QCHAIN_COLUMNS = 16,
-    OCT_QCHAIN_LONGEST = 4, /* quads of a chain */
-    OCT_QCHAIN_WINDOW = 16, /* bytes a shuffle picks from */
+    OCT_QCHAIN_UNIT = 4,    /* quads of a unit, so of the longest chain */
+    OCT_QCHAIN_WINDOW = 16, /* values of k a shuffle picks from */
     OCT_QCHAIN_DEPTH = 512,
-    OCT_QCHAIN_KINDS = 2 * OCT_QCHAIN_LONGEST,
-    OCT_QCHAIN_QUADS = OCT_QCHAIN_DEPTH / 2 /* at most, each k paired with a zero */
+    OCT_QCHAIN_FORMS = 5,   /* of a unit: chains of 4; 3, 1; 2, 2; 2, 1, 1; 1, 1, 1, 1 quads */
+    OCT_QCHAIN_KINDS = 2 * OCT_QCHAIN_FORMS, /* all quads natural, then all shuffled */
+    OCT_QCHAIN_QUADS = OCT_QCHAIN_DEPTH / 2  /* at most, each k paired with a zero */
 };
 
 typedef struct oct_qchain_panel {
@@ -33,13 +38,13 @@ typedef struct oct_qchain_panel {
 } oct_qchain_panel;
 
 typedef struct oct_qchain_segment {
-    uint16_t chains[OCT_QCHAIN_KINDS]; /* natural of 4, 3, 2, 1 quads, shuffled of 4, 3, 2, 1 */
-    uint32_t weights, next;            /* bytes from the first quad to its weights, to the next segment */
-    uint32_t unused[2];
+    uint16_t units[OCT_QCHAIN_KINDS];
+    uint32_t weights, next; /* bytes from the first quad to its weights, to the next segment */
+    uint32_t unused;
 } oct_qchain_segment;
 
 typedef struct oct_qchain_quad {
-    int32_t offset; /* byte of the row where its 4 bytes start; shuffled: its 16 */
+    uint32_t k;      /* where its 4 values of the row start; shuffled: its 16 */
     uint8_t pick[4]; /* shuffled: which of the 16 */
 } oct_qchain_quad;
 
@@ -49,13 +54,17 @@ static inline size_t oct_qchain_table(size_t quads)
 }
 
 /* Bytes every panel gets. */
-bool oct_qchain_size(size_t taps, size_t kc, size_t *bytes);
+bool oct_qchain_size(size_t depth, size_t *bytes);
 
-/* What is packed: weight (tap, k) of 16 columns, zeros beyond the last one. */
-typedef void (*oct_qchain_row)(const void *source, size_t tap, size_t k, int8_t w[OCT_QCHAIN_COLUMNS]);
+/* What is packed: weight k of 16 columns, zeros beyond the last one. */
+typedef void (*oct_qchain_row)(const void *source, size_t k, int8_t w[OCT_QCHAIN_COLUMNS]);
 
-/* Writes a panel of `size` bytes in chains; false when it has no room (its content is then undefined), or kc is below 4.
+/* Writes a panel of `size` bytes in chains; false when it has no room (its content is then undefined).
  *   gain  whether chains are expected to be faster than the plain panel */
-bool oct_qchain_pack(oct_qchain_row row, const void *source, size_t taps, size_t kc, size_t size, void *panel, bool *gain);
+bool oct_qchain_pack(oct_qchain_row row, const void *source, size_t depth, size_t size, void *panel, bool *gain);
+
+/* Copies rows of A for the chains: row i of tap t is at table[(i / mr * taps + t) * mr + i % mr], n bytes; n is a multiple of
+ * OCT_QCHAIN_WINDOW where there are several taps. Each byte is xored with flip. */
+void oct_qchain_copy(size_t rows, size_t mr, size_t taps, size_t n, const uint8_t *const *table, uint8_t flip, uint8_t *to);
 
 #endif

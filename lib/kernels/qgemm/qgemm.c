@@ -4,11 +4,13 @@
 #include "base/mem.h"
 #include "kernels/qgemm/kernels.h"
 
-#define OCT_QGEMM(isa, fn, mr, nr, kr, order, a, row) { #fn, OCT_ISA_##isa, fn, mr, nr, kr, order, a, row },
+#define OCT_QGEMM(isa, fn, mr, nr, kr, order, a, row) { #fn, OCT_ISA_##isa, fn, mr, nr, kr, order, a, row, NULL },
+#define OCT_QCHAIN(isa, chain, fn, mr, nr, a, row) { #chain, OCT_ISA_##isa, fn, mr, nr, 4, OCT_QGEMM_CHAINS, a, row, chain },
 static const oct_qgemm_kernel kernels[] = {
 #include "kernels/qgemm/qgemm.inc"
 };
 #undef OCT_QGEMM
+#undef OCT_QCHAIN
 
 const oct_qgemm_kernel *oct_qgemm_kernels(size_t *n)
 {
@@ -35,7 +37,7 @@ oct_status oct_qgemm_prepare(oct_qgemm *p, size_t n, size_t k, oct_dtype a_type,
                         oct_dtype_name(b_type));
     size_t thread, shared, all;
     if (!oct_qpack_size(p->kernel, 1, k, n, 1, &p->packed_size) || !oct_qtiles_shared(n, &shared) ||
-        !oct_qtiles_scratch(p->kernel, oct_rows_block(0, false), 1, k, false, &thread) ||
+        !oct_qtiles_scratch(p->kernel, oct_qtiles_block(p->kernel, k, false), 1, k, false, &thread) ||
         !oct_mul_size(thread, (size_t)p->threads, &all) || !oct_add_size(all, shared, &p->scratch_size))
         return oct_fail(err, OCT_ENOMEM, "matrix product of depth %zu with %zu columns is too large", k, n);
     return OCT_OK;
@@ -57,7 +59,7 @@ void oct_qgemm_run(const oct_qgemm *p, oct_pool *pool, size_t m, const void *a, 
         .rows = { .x = a, .step = lda, .run = p->k, .count = m },
         .taps = 1, .kc = p->k, .n = p->n, .groups = 1, .flip = oct_qflip(p->a_type, p->kernel->a),
         .za = oct_qzero(za, p->a_type, p->kernel->a), .packed = packed, .bias = bias, .out = out, .c = c, .ldc = ldc,
-        .block = oct_rows_block(0, false), .backwards = p->backwards, .scratch = scratch,
+        .block = oct_qtiles_block(p->kernel, p->k, false), .backwards = p->backwards, .scratch = scratch,
     };
     oct_qtiles_run(&t, oct_pool_threads(pool) > p->threads ? NULL : pool);
 }

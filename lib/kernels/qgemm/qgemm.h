@@ -20,7 +20,7 @@
 typedef enum oct_qgemm_order {
     OCT_QGEMM_PLAIN,   /* s8[k / kr][nr][kr]                                              */
     OCT_QGEMM_EVENODD, /* kr = 4: s8[k / 4][2][nr][2], k of {0, 2} first, then of {1, 3}  */
-    OCT_QGEMM_CHAINS   /* kr = 4, nr = 16: k in an order of its own (qgemm/qchain.h)      */
+    OCT_QGEMM_CHAINS   /* kr = 4, nr = 16: k in an order of its own (qgemm/qchain.h), or EVENODD */
 } oct_qgemm_order;
 
 /* A micro-kernel: c[i][j] = sum of u8 * s8 (or s8 * s8), for i < m (1 to mr) and all nr columns; rows up to mr may be
@@ -38,6 +38,10 @@ typedef void (*oct_qgemm_fn)(size_t m, size_t n, size_t taps, size_t kc, const u
 typedef void (*oct_qgemm_row_fn)(size_t panels, size_t kc, const uint8_t *a, uint8_t flip, const int8_t *b, size_t panel,
                                  int32_t *c);
 
+/* The same for any number of rows and panels in chains.
+ *   a  rows copied by oct_qchain_copy */
+typedef void (*oct_qgemm_chain_fn)(size_t rows, size_t depth, const uint8_t *a, const int8_t *panel, int32_t *c);
+
 typedef struct oct_qgemm_kernel {
     const char *name;
     oct_isa isa;
@@ -46,6 +50,7 @@ typedef struct oct_qgemm_kernel {
     oct_qgemm_order order;
     oct_dtype a; /* what it reads A as: OCT_U8 or OCT_S8 */
     oct_qgemm_row_fn row; /* of single rows, or NULL: fn */
+    oct_qgemm_chain_fn chain; /* CHAINS: of panels in chains, fn and row are of plain ones; else NULL */
 } oct_qgemm_kernel;
 
 const oct_qgemm_kernel *oct_qgemm_kernels(size_t *n); /* slowest first */

@@ -8,9 +8,9 @@
 
 bool oct_qpack_panel(const oct_qgemm_kernel *k, size_t taps, size_t kc, size_t *bytes)
 {
-    if (k->order == OCT_QGEMM_CHAINS)
-        return oct_qchain_size(taps, kc, bytes);
     size_t depth;
+    if (k->order == OCT_QGEMM_CHAINS)
+        return oct_mul_size(taps, kc, &depth) && oct_qchain_size(depth, bytes);
     return kc <= SIZE_MAX / 8 && oct_mul_size(taps, oct_round_up(kc, k->kr), &depth) && oct_mul_size(depth, k->nr, bytes);
 }
 
@@ -62,26 +62,25 @@ typedef struct columns {
     size_t j, n;
 } columns;
 
-static void row_of(const void *source, size_t tap, size_t k, int8_t w[OCT_QCHAIN_COLUMNS])
+static void row_of(const void *source, size_t k, int8_t w[OCT_QCHAIN_COLUMNS])
 {
     const columns *c = source;
-    if (c->s->dense)
-        tap = k / c->s->kc, k %= c->s->kc;
     for (size_t j = 0; j < OCT_QCHAIN_COLUMNS; j++)
-        w[j] = j < c->n ? weight(c->s, tap, k, c->j + j) : 0;
+        w[j] = j < c->n ? weight(c->s, k / c->s->kc, k % c->s->kc, c->j + j) : 0;
 }
 
-/* In chains where that is faster, else plain. */
-static void pack_chains(const oct_qgemm_kernel *kn, const oct_qsource *s, size_t j0, size_t nj, size_t size, void *to)
+/* In chains where that is faster, else plain. Returns whether it is in chains. */
+static bool pack_chains(const oct_qgemm_kernel *kn, const oct_qsource *s, size_t j0, size_t nj, size_t size, void *to)
 {
     const columns c = { s, j0, nj };
     bool gain = false;
-    if (!s->hasty && oct_qchain_pack(row_of, &c, s->dense ? 1 : s->taps, s->dense ? s->taps * s->kc : s->kc, size, to, &gain) && gain)
-        return;
+    if (!s->hasty && oct_qchain_pack(row_of, &c, s->taps * s->kc, size, to, &gain) && gain)
+        return true;
     if (!s->hasty)
         memset(to, 0, size);
     oct_qchain_panel *head = to;
     head->bytes = sizeof *head + pack_panel(kn, s, j0, nj, (int8_t *)(head + 1));
+    return false;
 }
 
 /* Chained panels of one group, moved together: no gaps between what is read. Returns the bytes from one to the next. */
@@ -128,7 +127,7 @@ void oct_qpack(const oct_qgemm_kernel *kn, const oct_qsource *s, size_t n, size_
     for (size_t j = 0; j < n; j += kn->nr, to += panel) {
         const size_t nj = n - j < kn->nr ? n - j : kn->nr;
         if (kn->order == OCT_QGEMM_CHAINS)
-            pack_chains(kn, s, j, nj, panel, to);
+            head->has_chains |= pack_chains(kn, s, j, nj, panel, to);
         else
             pack_panel(kn, s, j, nj, to);
     }

@@ -2,24 +2,41 @@
 #include "kernels/qgemm/kernels.h"
 
 #include "base/mem.h"
+#include "kernels/qgemm/qchain.h"
 
 enum { ROW_PANELS = 16 }; /* of a single row in one go */
 
 /* A thread's scratch, carved. */
 typedef struct scratch {
     const uint8_t **table;
-    uint8_t *gathered;
+    uint8_t *gathered, *copied;
     int32_t *tile, *rowsum;
 } scratch;
+
+/* Rows copied for chains stay in the second-level cache while the panels pass; few rows would look at each unit for too little. */
+size_t oct_qtiles_block(const oct_qgemm_kernel *k, size_t depth, bool gather)
+{
+    enum { MOST = 64, LEAST = 24, CACHE = 320 << 10 };
+    if (!k->chain)
+        return oct_rows_block(depth, gather);
+    const size_t fit = depth ? CACHE / depth / k->mr * k->mr : MOST;
+    return fit > MOST ? MOST : fit < LEAST ? LEAST : fit;
+}
+
+static bool copy_size(const oct_qgemm_kernel *k, size_t block, size_t taps, size_t kc, size_t *bytes)
+{
+    *bytes = 0;
+    return !k->chain || (kc <= SIZE_MAX / 2 && oct_mul_size(oct_round_up(kc, OCT_QCHAIN_WINDOW), taps, bytes) && oct_mul_size(*bytes, block, bytes));
+}
 
 static bool carve(const oct_qgemm_kernel *k, size_t block, size_t taps, size_t kc, bool gather, uint8_t *at, scratch *s,
                   size_t *bytes)
 {
-    size_t table, rows = 0;
-    if (!oct_mul_size(oct_round_up(block, k->mr) * sizeof(void *), taps, &table) ||
-        (gather && !oct_mul_size(block, kc, &rows)) || table > SIZE_MAX / 4 || rows > SIZE_MAX / 4)
+    size_t table, rows = 0, copy;
+    if (!oct_mul_size(oct_round_up(block, k->mr) * sizeof(void *), taps, &table) || !copy_size(k, block, taps, kc, &copy) ||
+        (gather && !oct_mul_size(block, kc, &rows)) || table > SIZE_MAX / 8 || rows > SIZE_MAX / 8 || copy > SIZE_MAX / 8)
         return false;
-    const size_t sizes[] = { table, rows, oct_round_up(block, k->mr) * k->nr * sizeof(int32_t),
+    const size_t sizes[] = { table, rows, copy, oct_round_up(block, k->mr) * k->nr * sizeof(int32_t),
                              oct_round_up(block, k->mr) * sizeof(int32_t) };
     uint8_t *part[OCT_COUNT(sizes)];
     size_t used = 0;
@@ -28,7 +45,7 @@ static bool carve(const oct_qgemm_kernel *k, size_t block, size_t taps, size_t k
         used += oct_round_up(sizes[i], 64);
     }
     if (s)
-        *s = (scratch){ (const uint8_t **)(void *)part[0], part[1], (int32_t *)(void *)part[2], (int32_t *)(void *)part[3] };
+        *s = (scratch){ (const uint8_t **)(void *)part[0], part[1], part[2], (int32_t *)(void *)part[3], (int32_t *)(void *)part[4] };
     *bytes = used;
     return true;
 }
@@ -50,10 +67,11 @@ typedef struct job {
     const oct_qtiles *t;
     const int32_t *add, *colmul;
     const int8_t *panels;
+    bool chains;  /* some panel is in chains */
     bool rowsums; /* rows are summed: some zero point of B is not zero */
     bool unfolded; /* one row, none is: the last step takes -za for the row's sum and the sums of columns for zero points */
     uint8_t *parts;
-    size_t row_items, col_items, cols, thread_bytes, panel, group, elem;
+    size_t block, row_items, col_items, cols, thread_bytes, panel, group, elem;
 } job;
 
 static void sum_rows(const job *w, const scratch *s, size_t rows)
@@ -76,6 +94,13 @@ static const int8_t *panel_at(const job *w, size_t g, size_t j)
     return w->panels + g * w->group + j / w->t->kernel->nr * w->panel;
 }
 
+/* Where the weights of a plain panel begin; NULL where it is in chains. */
+static const int8_t *plain_of(const oct_qgemm_kernel *k, const int8_t *panel)
+{
+    const oct_qchain_panel *head = (const oct_qchain_panel *)(const void *)panel;
+    return !k->chain ? panel : head->chained ? NULL : (const int8_t *)(head + 1);
+}
+
 /* The last step of n columns from j, whose sums are in the tile. */
 static void finish(const job *w, const scratch *s, size_t g, size_t r0, size_t rows, size_t j, size_t n)
 {
@@ -95,9 +120,11 @@ static void run_panel(const job *w, const scratch *s, size_t g, size_t r0, size_
     const oct_qtiles *t = w->t;
     const size_t mr = t->kernel->mr, nr = t->kernel->nr;
     const size_t n = t->n - j < nr ? t->n - j : nr;
-    const int8_t *b = panel_at(w, g, j);
-    for (size_t i = 0; i < rows; i += mr)
-        t->kernel->fn(rows - i < mr ? rows - i : mr, n, t->taps, t->kc, s->table + i * t->taps, t->flip, b, s->tile + i * nr);
+    const int8_t *b = panel_at(w, g, j), *plain = plain_of(t->kernel, b);
+    if (!plain)
+        t->kernel->chain(rows, t->taps * t->kc, s->copied, b, s->tile);
+    for (size_t i = 0; i < rows && plain; i += mr)
+        t->kernel->fn(rows - i < mr ? rows - i : mr, n, t->taps, t->kc, s->table + i * t->taps, t->flip, plain, s->tile + i * nr);
     finish(w, s, g, r0, rows, j, n);
 }
 
@@ -109,7 +136,7 @@ static void run_row(const job *w, const scratch *s, size_t g, size_t row, size_t
     const size_t some = panels * nr, parts = (end - begin + some - 1) / some;
     for (size_t i = 0; i < parts; i++) {
         const size_t j = begin + (t->backwards ? parts - 1 - i : i) * some, n = end - j < some ? end - j : some;
-        t->kernel->row((n + nr - 1) / nr, t->kc, s->table[0], t->flip, panel_at(w, g, j), w->panel, s->tile);
+        t->kernel->row((n + nr - 1) / nr, t->kc, s->table[0], t->flip, plain_of(t->kernel, panel_at(w, g, j)), w->panel, s->tile);
         finish(w, s, g, row, 1, j, n);
     }
 }
@@ -119,8 +146,8 @@ static void run_item(const job *w, size_t item, const scratch *s)
     const oct_qtiles *t = w->t;
     const size_t nr = t->kernel->nr, mr = t->kernel->mr;
     const size_t col = item % w->col_items * w->cols, rest = item / w->col_items;
-    const size_t r0 = rest % w->row_items * t->block, g = rest / w->row_items;
-    const size_t rows = t->rows.count - r0 < t->block ? t->rows.count - r0 : t->block;
+    const size_t r0 = rest % w->row_items * w->block, g = rest / w->row_items;
+    const size_t rows = t->rows.count - r0 < w->block ? t->rows.count - r0 : w->block;
     oct_rows a = t->rows;
     a.x += g * a.run;
     if (t->gather) {
@@ -130,12 +157,14 @@ static void run_item(const job *w, size_t item, const scratch *s)
     } else {
         oct_rows_point(&a, r0, rows, mr, (const void **)s->table);
     }
+    if (w->chains)
+        oct_qchain_copy(rows, mr, t->taps, t->kc, s->table, t->flip, s->copied);
     if (w->rowsums)
         sum_rows(w, s, rows);
     if (w->unfolded)
         s->rowsum[0] = -t->za;
     const size_t end = t->n - col < w->cols ? t->n : col + w->cols;
-    if (rows == 1 && t->taps == 1 && t->kernel->row)
+    if (rows == 1 && t->taps == 1 && t->kernel->row && !w->chains)
         run_row(w, s, g, r0, col, end);
     else
         for (size_t j = col; j < end; j += nr)
@@ -176,17 +205,21 @@ void oct_qtiles_run(const oct_qtiles *t, oct_pool *pool)
     const int32_t *sums = (const int32_t *)(const void *)((const uint8_t *)t->packed + sizeof *head);
     size_t shared = 0;
     oct_qtiles_shared(columns, &shared);
-    job w = { .t = t, .rowsums = head->has_zb, .unfolded = !head->has_zb && t->rows.count == 1,
+    job w = { .t = t, .chains = head->has_chains, .block = t->block, .rowsums = head->has_zb, .unfolded = !head->has_zb && t->rows.count == 1,
               .parts = t->scratch + shared, .elem = oct_qout_size(t->out->kind) };
     fold(&w, t, sums, sums + column_words, columns);
     w.panels = (const int8_t *)(sums + 2 * column_words);
-    w.row_items = (t->rows.count + t->block - 1) / t->block;
+    if (w.chains) { /* blocks of about the same size: a short one costs more */
+        const size_t blocks = (t->rows.count + t->block - 1) / t->block;
+        w.block = oct_round_up((t->rows.count + blocks - 1) / blocks, t->kernel->mr);
+    }
+    w.row_items = (t->rows.count + w.block - 1) / w.block;
     oct_qpack_panel(t->kernel, t->taps, t->kc, &w.group);
     w.group *= (t->n + nr - 1) / nr;
     w.panel = head->panel;
     /* Waking the threads costs more than a product this small. */
     const bool small = (double)t->rows.count * columns * depth < 131072;
-    w.cols = oct_rows_columns(t->rows.count, t->block, t->groups, t->n, nr, small ? 1 : (size_t)oct_pool_threads(pool));
+    w.cols = oct_rows_columns(t->rows.count, w.block, t->groups, t->n, nr, small ? 1 : (size_t)oct_pool_threads(pool));
     w.col_items = (t->n + w.cols - 1) / w.cols;
     oct_qtiles_scratch(t->kernel, t->block, t->taps, t->kc, t->gather, &w.thread_bytes);
     oct_pool_for(small ? NULL : pool, t->groups * w.row_items * w.col_items, 1, run_items, &w);
