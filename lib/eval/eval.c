@@ -1,6 +1,8 @@
 /* One pass over the samples: all models run each batch; scores and errors are gathered sample by sample. */
 #include "eval/eval_int.h"
 
+#include "base/io.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -52,6 +54,9 @@ typedef struct subject {
     oct_error *total;  /* per output */
     oct_error *sample; /* per output, of one sample */
     tally *tally;      /* per metric */
+    double *seconds;   /* of the runs after the first */
+    size_t n_seconds;
+    bool ran;
 } subject;
 
 typedef struct evaluation {
@@ -99,7 +104,8 @@ static oct_status create_subject(evaluation *e, subject *s, const oct_eval_model
     s->out = oct_arena_calloc(e->arena, e->n_out + 1, sizeof *s->out);
     s->total = oct_arena_calloc(e->arena, e->n_out + 1, sizeof *s->total);
     s->sample = oct_arena_calloc(e->arena, e->n_out + 1, sizeof *s->sample);
-    if (!s->from || !s->out || !s->total || !s->sample)
+    s->seconds = oct_arena_calloc(e->arena, EV_MOST_RUNS, sizeof *s->seconds);
+    if (!s->from || !s->out || !s->total || !s->sample || !s->seconds)
         return oct_nomem(err);
     OCT_TRY(pair_outputs(e, s, err));
     oct_plan_opts opts = { .pool = e->o->pool };
@@ -199,7 +205,11 @@ static oct_status decide_metrics(evaluation *e, oct_err *err)
 static oct_status run_subject(evaluation *e, size_t k, const oct_batch *b, int64_t rows, oct_plan **plan, oct_err *err)
 {
     subject *s = &e->subject[k];
+    double begin = oct_now();
     OCT_TRY(oct_runner_run(s->runner, b->tensors, plan, err));
+    if (s->ran && s->n_seconds < EV_MOST_RUNS)
+        s->seconds[s->n_seconds++] = oct_now() - begin;
+    s->ran = true;
     for (size_t i = 0; i < e->n_out; i++) {
         const oct_operand *t = oct_plan_output(*plan, s->from[i]);
         int64_t first, row = oct_row_elements(t->rank, t->dims, rows, &first);
@@ -306,10 +316,28 @@ static oct_status keep_first(evaluation *e, const oct_batch *b, int64_t rows, oc
     return OCT_OK;
 }
 
+typedef struct first_plans {
+    evaluation *e;
+    const oct_batch *b;
+} first_plans;
+
+/* What fails here fails again, and is told, when the model is run. */
+static void make_first(void *arg, size_t begin, size_t end, size_t thread)
+{
+    const first_plans *f = arg;
+    for (size_t k = begin; k < end; k++) {
+        oct_err ignored = OCT_ERR_INIT;
+        oct_plan *p;
+        (void)oct_runner_plan(f->e->subject[k].runner, f->b->tensors, &p, &ignored);
+    }
+}
+
 static oct_status run_batch(evaluation *e, const oct_batch *b, oct_err *err)
 {
     const int64_t rows = oct_batch_rows(e->src, b);
     oct_plan *reference = NULL, *p;
+    if (!e->decided && e->o->side)
+        oct_pool_for(e->o->side, e->n_subject, 1, make_first, &(first_plans){ e, b });
     for (size_t k = 0; k < e->n_subject; k++) {
         oct_status s = run_subject(e, k, b, rows, &p, err);
         if (s != OCT_OK) {
@@ -421,6 +449,20 @@ static oct_status fill_model(const evaluation *e, size_t k, oct_eval_result *r, 
     return OCT_OK;
 }
 
+static oct_status time_models(evaluation *e, oct_eval_result *r, oct_err *err)
+{
+    const oct_eval_options *o = e->o;
+    ev_timed *t = oct_arena_calloc(e->arena, e->n_subject, sizeof *t);
+    if (!t)
+        return oct_nomem(err);
+    for (size_t k = 0; k < e->n_subject; k++) {
+        subject *s = &e->subject[k];
+        const bool enough = o->time_samples && o->latency_seconds > 0 && s->n_seconds > 0 && s->n_seconds >= (size_t)o->latency_runs;
+        t[k] = (ev_timed){ s->model->name, s->runner, s->seconds, enough ? s->n_seconds : 0 };
+    }
+    return ev_time_models(t, e->n_subject, e->first, e->first_rows, o, r, err);
+}
+
 static oct_status fill_result(evaluation *e, oct_eval_result *r, oct_err *err)
 {
     r->n_models = e->n_subject;
@@ -435,7 +477,7 @@ static oct_status fill_result(evaluation *e, oct_eval_result *r, oct_err *err)
         return oct_nomem(err);
     for (size_t k = 0; k < e->n_subject; k++)
         OCT_TRY(fill_model(e, k, r, err));
-    return ev_time_models(e->models, e->n_subject, e->inputs, e->n_inputs, e->first, e->first_rows, e->o, r, err);
+    return time_models(e, r, err);
 }
 
 oct_status oct_eval(const oct_eval_model *models, size_t n_models, oct_source *src, const oct_eval_options *o,

@@ -20,12 +20,14 @@ typedef struct oct_eval_model {
 
 typedef struct oct_eval_options {
     oct_pool *pool;
+    oct_pool *side;                  /* the models' plans for the first batch are made on it, one a thread; NULL: in turn */
     size_t batch;                    /* samples at a time; 0: 1. A batch the model fixes overrides it. */
     const oct_metric *const *metrics; /* NULL: those that apply */
     size_t n_metrics;
     int64_t layer_samples;           /* samples over which layers are compared: 0 none, -1 all */
     double latency_seconds;          /* time to spend on timing, in all; 0: no timing */
     int latency_runs;                /* at least so many runs of each model; 0: 9 */
+    bool time_samples;               /* take the runs of the samples for it, the first left out, where they are latency_runs or more */
     bool profile;                    /* gather oct_eval_model_result.steps */
     oct_progress_fn progress;        /* may be NULL */
     void *progress_arg;

@@ -28,10 +28,20 @@ oct_status ev_layers_result(const ev_layers *l, size_t k, oct_arena *arena, oct_
 
 /* ---- latency.c ---- */
 
-/* Times all models on one sample (arrays; per_run samples in it), in turn, and fills latency, peak_bytes, counts of steps
- * and, when asked, steps of r->models. */
-oct_status ev_time_models(const oct_eval_model *models, size_t n_models, const oct_input_desc *feed, size_t n_feed,
-                          const oct_array *arrays, int64_t per_run, const oct_eval_options *o, oct_eval_result *r,
-                          oct_err *err);
+/* Most runs that are timed. */
+enum { EV_MOST_RUNS = 1000 };
+
+/* A model and the seconds of its runs, all models' in turn. */
+typedef struct ev_timed {
+    const char *name;
+    oct_runner *runner; /* borrowed */
+    double *seconds;    /* [EV_MOST_RUNS] */
+    size_t n;
+} ev_timed;
+
+/* Fills latency, peak_bytes, counts of steps and, when asked, steps of r->models. Where o asks for timing and t has no runs, all models
+ * are run in turn on one sample (arrays; per_run samples in it). */
+oct_status ev_time_models(ev_timed *t, size_t n_models, const oct_array *arrays, int64_t per_run, const oct_eval_options *o,
+                          oct_eval_result *r, oct_err *err);
 
 #endif

@@ -5,37 +5,30 @@
 
 #include <string.h>
 
-enum { WARM_UP = 3, LEAST = 9, MOST = 1000 };
+enum { WARM_UP = 3, LEAST = 9 };
 
-typedef struct timed {
-    oct_runner *runner;
-    double *seconds;
-} timed;
-
-static oct_status run_once(const oct_eval_model *m, timed *t, const oct_array *arrays, double *seconds, oct_err *err)
+static oct_status run_once(ev_timed *t, const oct_array *arrays, double *seconds, oct_err *err)
 {
     oct_plan *p;
     double begin = oct_now();
     oct_status s = oct_runner_run(t->runner, arrays, &p, err);
     *seconds = oct_now() - begin;
     if (s != OCT_OK)
-        oct_within(err, "%s", m->name);
+        oct_within(err, "%s", t->name);
     return s;
 }
 
-static oct_status run_rounds(const oct_eval_model *m, size_t n, timed *t, const oct_array *arrays, const oct_eval_options *o,
-                             int *rounds, oct_err *err)
+static oct_status run_rounds(ev_timed *t, size_t n, const oct_array *arrays, const oct_eval_options *o, oct_err *err)
 {
-    const int least = o->latency_runs <= 0 ? LEAST : o->latency_runs < MOST ? o->latency_runs : MOST;
+    const int least = o->latency_runs <= 0 ? LEAST : o->latency_runs < EV_MOST_RUNS ? o->latency_runs : EV_MOST_RUNS;
     double begin = oct_now();
-    for (int i = -WARM_UP; i < MOST && (i < least || oct_now() - begin < o->latency_seconds); i++) {
+    for (int i = -WARM_UP; i < EV_MOST_RUNS && (i < least || oct_now() - begin < o->latency_seconds); i++) {
         double seconds;
         for (size_t k = 0; k < n; k++) {
-            OCT_TRY(run_once(&m[k], &t[k], arrays, &seconds, err));
+            OCT_TRY(run_once(&t[k], arrays, &seconds, err));
             if (i >= 0)
-                t[k].seconds[i] = seconds;
+                t[k].seconds[t[k].n++] = seconds;
         }
-        *rounds = i + 1;
         if (o->progress && i >= 0)
             o->progress(o->progress_arg, "timing", i + 1, 0);
     }
@@ -56,7 +49,7 @@ static void describe_plan(const oct_plan *p, oct_eval_model_result *r)
 
 enum { PROFILE_RUNS = 10 };
 
-static oct_status profile_plan(timed *t, const oct_array *arrays, oct_arena *a, oct_eval_model_result *r, oct_err *err)
+static oct_status profile_plan(ev_timed *t, const oct_array *arrays, oct_arena *a, oct_eval_model_result *r, oct_err *err)
 {
     oct_plan *p;
     OCT_TRY(oct_runner_plan(t->runner, arrays, &p, err));
@@ -78,49 +71,26 @@ static oct_status profile_plan(timed *t, const oct_array *arrays, oct_arena *a, 
     return OCT_OK;
 }
 
-static oct_status time_all(const oct_eval_model *models, size_t n, const oct_array *arrays, int64_t per_run, timed *t,
-                           const oct_eval_options *o, oct_eval_result *r, oct_err *err)
+oct_status ev_time_models(ev_timed *t, size_t n, const oct_array *arrays, int64_t per_run, const oct_eval_options *o,
+                          oct_eval_result *r, oct_err *err)
 {
     for (size_t k = 0; k < n; k++) {
         oct_plan *p;
         oct_status s = oct_runner_plan(t[k].runner, arrays, &p, err);
         if (s != OCT_OK) {
-            oct_within(err, "%s", models[k].name);
+            oct_within(err, "%s", t[k].name);
             return s;
         }
         describe_plan(p, &r->models[k]);
     }
-    int rounds = 0;
-    if (o->latency_seconds > 0)
-        OCT_TRY(run_rounds(models, n, t, arrays, o, &rounds, err));
-    for (size_t k = 0; k < n && rounds > 0; k++) {
-        oct_quartiles q = oct_quartiles_of(t[k].seconds, (size_t)rounds);
+    if (o->latency_seconds > 0 && t[0].n == 0)
+        OCT_TRY(run_rounds(t, n, arrays, o, err));
+    for (size_t k = 0; k < n && t[k].n > 0; k++) {
+        oct_quartiles q = oct_quartiles_of(t[k].seconds, t[k].n);
         double each = (double)(per_run > 0 ? per_run : 1);
-        r->models[k].latency = (oct_eval_latency){ q.median / each, q.q1 / each, q.q3 / each, rounds };
+        r->models[k].latency = (oct_eval_latency){ q.median / each, q.q1 / each, q.q3 / each, (int)t[k].n };
     }
     for (size_t k = 0; k < n && o->profile; k++)
         OCT_TRY(profile_plan(&t[k], arrays, r->arena, &r->models[k], err));
     return OCT_OK;
-}
-
-oct_status ev_time_models(const oct_eval_model *models, size_t n, const oct_input_desc *feed, size_t n_feed,
-                          const oct_array *arrays, int64_t per_run, const oct_eval_options *o, oct_eval_result *r,
-                          oct_err *err)
-{
-    timed *t = oct_calloc(n, sizeof *t);
-    oct_plan_opts opts = { .pool = o->pool };
-    oct_status s = t ? OCT_OK : oct_nomem(err);
-    for (size_t k = 0; k < n && s == OCT_OK; k++) {
-        s = oct_runner_create(models[k].graph, &opts, feed, n_feed, &t[k].runner, err);
-        if (s == OCT_OK && !(t[k].seconds = oct_calloc(MOST, sizeof(double))))
-            s = oct_nomem(err);
-    }
-    if (s == OCT_OK)
-        s = time_all(models, n, arrays, per_run, t, o, r, err);
-    for (size_t k = 0; t && k < n; k++) {
-        oct_runner_destroy(t[k].runner);
-        oct_free(t[k].seconds);
-    }
-    oct_free(t);
-    return s;
 }

@@ -302,8 +302,8 @@ static void place(const reader *r, oct_stats *s)
             if (!s->used[o])
                 continue;
             size_t n = (size_t)1 << (23 - s->octave[o].shift);
-            memcpy(s->bins + s->octave[o].off, r->staged + at, n * sizeof *s->bins);
-            at += n;
+            for (size_t i = 0; i < n; i++)
+                oct_stats_set_count(s, s->octave[o].off + i, r->staged[at++]);
         }
 }
 
@@ -348,6 +348,7 @@ static oct_status finish_tensor(reader *r, oct_err *err)
     if (r->chan_next != t->chan.channels)
         return oct_fail(err, OCT_EMALFORMED, "%s:%zu:1: tensor '%s': %zu of %zu channels", r->label, r->t_line, t->name,
                         r->chan_next, t->chan.channels);
+    OCT_TRY(oct_stats_room(s, s->n, err));
     if (s->n)
         OCT_TRY(oct_stats_layout(s, r->used, err));
     if (r->any_octave)

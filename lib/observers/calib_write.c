@@ -53,14 +53,14 @@ static void put_count(oct_buf *b, uint64_t v)
     oct_buf_add(b, text + at, sizeof text - (size_t)at);
 }
 
-/* Runs of two and more zeros are '.' and their length; those at the end are left out. */
-static void put_counts(oct_buf *b, const uint64_t *v, size_t n)
+/* n bins from `first`. Runs of two and more zeros are '.' and their length; those at the end are left out. */
+static void put_counts(oct_buf *b, const oct_stats *s, size_t first, size_t n)
 {
-    while (n && v[n - 1] == 0)
+    while (n && oct_stats_count(s, first + n - 1) == 0)
         n--;
     for (size_t i = 0; i < n;) {
         size_t run = 0;
-        while (v[i + run] == 0)
+        while (oct_stats_count(s, first + i + run) == 0)
             run++;
         if (run >= 2) {
             oct_buf_add(b, ".", 1);
@@ -68,7 +68,7 @@ static void put_counts(oct_buf *b, const uint64_t *v, size_t n)
         } else if (run == 1) {
             oct_buf_add(b, "0", 1);
         } else {
-            put_count(b, v[i]);
+            put_count(b, oct_stats_count(s, first + i));
             run = 1;
         }
         i += run;
@@ -83,7 +83,7 @@ static void put_octaves(oct_buf *b, const oct_stats *s)
             if (!s->used[o])
                 continue;
             oct_buf_printf(b, " %c %d ", sign ? '-' : '+', e - 127);
-            put_counts(b, s->bins + s->octave[o].off, (size_t)1 << (23 - s->octave[o].shift));
+            put_counts(b, s, s->octave[o].off, (size_t)1 << (23 - s->octave[o].shift));
             oct_buf_add(b, "\n", 1);
         }
 }

@@ -15,6 +15,7 @@ void oct_stats_init(oct_stats *s)
 void oct_stats_free(oct_stats *s)
 {
     oct_free(s->bins);
+    oct_free(s->wide);
     oct_stats_init(s);
 }
 
@@ -44,11 +45,31 @@ static uint32_t place_sign(oct_octave *octave, const bool *used, uint32_t off)
     return off;
 }
 
-static void fold_octave(uint64_t *to, oct_octave t, const uint64_t *from, oct_octave f)
+/* An octave of `from`, at f, into `to`, at t, where bins are as wide or wider. */
+static void fold_narrow(uint32_t *to, oct_octave t, const uint32_t *from, oct_octave f)
 {
     uint32_t n = 1u << (23 - f.shift), down = t.shift - f.shift;
     for (uint32_t i = 0; i < n; i++)
         to[t.off + (i >> down)] += from[f.off + i];
+}
+
+static void fold_wide(uint64_t *to, oct_octave t, const uint64_t *from, oct_octave f)
+{
+    uint32_t n = 1u << (23 - f.shift), down = t.shift - f.shift;
+    for (uint32_t i = 0; i < n; i++)
+        to[t.off + (i >> down)] += from[f.off + i];
+}
+
+/* Adds the octaves of `from` to bins that are laid out as `octave` says. */
+static void fold(uint32_t *bins, uint64_t *wide, const oct_octave octave[512], const oct_stats *from)
+{
+    for (int o = 0; o < 512; o++) {
+        if (!from->used[o])
+            continue;
+        fold_narrow(bins, octave[o], from->bins, from->octave[o]);
+        if (from->wide)
+            fold_wide(wide, octave[o], from->wide, from->octave[o]);
+    }
 }
 
 oct_status oct_stats_layout(oct_stats *s, const bool used[512], oct_err *err)
@@ -61,17 +82,41 @@ oct_status oct_stats_layout(oct_stats *s, const bool used[512], oct_err *err)
     octave[255].off = octave[511].off = n; /* nothing is counted there */
     octave[255].shift = octave[511].shift = 23;
     /* Behind the bins: those of zeros, and one for values that a grid does not hold (kernels/bins.h). */
-    uint64_t *bins = oct_calloc(n + OCT_ZERO_BINS + 1, sizeof *bins);
-    if (!bins)
+    uint32_t *bins = oct_calloc(n + OCT_ZERO_BINS + 1, sizeof *bins);
+    uint64_t *wide = s->wide ? oct_calloc(n + 1, sizeof *wide) : NULL;
+    if (!bins || (s->wide && !wide)) {
+        oct_free(bins);
+        oct_free(wide);
         return oct_nomem(err);
-    for (int o = 0; o < 512; o++)
-        if (s->used[o])
-            fold_octave(bins, octave[o], s->bins, s->octave[o]);
+    }
+    fold(bins, wide, octave, s);
     oct_free(s->bins);
+    oct_free(s->wide);
     s->bins = bins;
+    s->wide = wide;
     s->n_bins = n;
     memcpy(s->octave, octave, sizeof octave);
     memcpy(s->used, used, sizeof s->used);
+    return OCT_OK;
+}
+
+static oct_status widen(oct_stats *s, oct_err *err)
+{
+    if (!s->wide && !(s->wide = oct_calloc(s->n_bins + 1, sizeof *s->wide)))
+        return oct_nomem(err);
+    for (size_t i = 0; i < s->n_bins; i++) {
+        s->wide[i] += s->bins[i];
+        s->bins[i] = 0;
+    }
+    s->narrow = 0;
+    return OCT_OK;
+}
+
+oct_status oct_stats_room(oct_stats *s, uint64_t n, oct_err *err)
+{
+    if (n > UINT32_MAX - s->narrow)
+        OCT_TRY(widen(s, err));
+    s->narrow += n <= UINT32_MAX ? n : 0;
     return OCT_OK;
 }
 
@@ -99,6 +144,14 @@ static void see(const float *x, size_t n, bool used[512])
         if ((b & 0x7fffffff) - 1 < 0x7fffff)
             used[b >> 23] = true;
     }
+}
+
+/* The same of values other than zero that are below tiny in magnitude: few, as a rule. */
+static void see_small(const float *x, size_t n, float tiny, bool used[512])
+{
+    for (size_t i = 0; i < n; i++)
+        if (fabsf(x[i]) < tiny && x[i] != 0)
+            used[float_bits(x[i]) >> 23] = true;
 }
 
 /* Octaves of a sign that lie on one linear grid (kernels/bins.h): ranks 0 to 10, when no octave among them is empty. */
@@ -184,7 +237,7 @@ static void first_look(const oct_stats *s, const float *x, size_t n, oct_scan *a
         all->small = false;
         oct_scan_f32(x + at, part, l.tiny, all);
         if (l.ok && all->small)
-            see(x + at, part, used);
+            see_small(x + at, part, l.tiny, used);
     }
     if (!covers(&l, all))
         see(x, n, used);
@@ -281,7 +334,7 @@ enum { PART = 512 }; /* where a small value is, all of a part is searched */
 static void count_linear(oct_stats *s, const oct_bin_grid *g, const float *x, size_t n)
 {
     int32_t bin[PART];
-    uint64_t *bins = s->bins;
+    uint32_t *bins = s->bins;
     size_t small = oct_bin_index_f32(x, n, g, bin);
     for (size_t i = 0; i < n; i++)
         bins[bin[i]]++;
@@ -293,29 +346,40 @@ static void count_linear(oct_stats *s, const oct_bin_grid *g, const float *x, si
     bins[g->small] = 0;
 }
 
-static void count(oct_stats *s, const float *x, size_t n, const oct_scan *seen)
-{
-    linear l = linear_of(s);
-    bool fast = covers(&l, seen);
-    for (size_t at = 0; fast && at < n; at += PART)
-        count_linear(s, &l.grid, x + at, n - at < PART ? n - at : PART);
-    if (!fast)
-        count_any(s, x, n);
-}
-
-/* Infinities fell on the first of the zeros' bins (their octave points there); the rest are zeros. */
-static void take_zeros(oct_stats *s, uint64_t infinities)
+/* Infinities fall on the first of the zeros' bins (their octave points there). */
+static uint64_t take_zeros(oct_stats *s)
 {
     uint64_t c = 0;
     for (int i = 0; i < OCT_ZERO_BINS; i++) {
         c += s->bins[s->n_bins + i];
         s->bins[s->n_bins + i] = 0;
     }
-    s->zeros += c - infinities;
+    return c;
+}
+
+enum { MOST_AT_ONCE = 1 << 30 }; /* narrow bins hold as many */
+
+/* After oct_stats_room for all n, or wide bins. */
+static oct_status count(oct_stats *s, const float *x, size_t n, const oct_scan *seen, uint64_t infinities, oct_err *err)
+{
+    linear l = linear_of(s);
+    bool fast = covers(&l, seen);
+    for (size_t begin = 0; begin < n; begin += MOST_AT_ONCE) {
+        const size_t end = n - begin < MOST_AT_ONCE ? n : begin + MOST_AT_ONCE;
+        if (n > UINT32_MAX)
+            OCT_TRY(oct_stats_room(s, end - begin, err)); /* wide bins are there: does not fail */
+        for (size_t at = begin; fast && at < end; at += PART)
+            count_linear(s, &l.grid, x + at, end - at < PART ? end - at : PART);
+        if (!fast)
+            count_any(s, x + begin, end - begin);
+        s->zeros += take_zeros(s);
+    }
+    s->zeros -= infinities;
     if (oct_stats_finite(s) > 0) {
         s->min_count = s->min == 0 ? s->zeros : s->min_count;
         s->max_count = s->max == 0 ? s->zeros : s->max_count;
     }
+    return OCT_OK;
 }
 
 oct_status oct_stats_update_batch(oct_stats *s, const float *x, size_t samples, size_t n, oct_err *err)
@@ -331,6 +395,7 @@ oct_status oct_stats_update_batch(oct_stats *s, const float *x, size_t samples, 
     first_look(s, x, total, &seen, used);
     if (seen.nan)
         OCT_TRY(check_nan(x, total, err));
+    OCT_TRY(oct_stats_room(s, total, err));
     OCT_TRY(oct_stats_layout(s, used, err));
     uint64_t before = s->inf[0] + s->inf[1];
     for (size_t i = 0; i < samples; i++) {
@@ -339,9 +404,7 @@ oct_status oct_stats_update_batch(oct_stats *s, const float *x, size_t samples, 
             oct_scan_f32(x + i * n, n, 0, &one);
         add_extent(s, x + i * n, n, samples > 1 ? &one : &seen);
     }
-    count(s, x, total, &seen);
-    take_zeros(s, s->inf[0] + s->inf[1] - before);
-    return OCT_OK;
+    return count(s, x, total, &seen, s->inf[0] + s->inf[1] - before, err);
 }
 
 oct_status oct_stats_update(oct_stats *s, const float *x, size_t n, oct_err *err)
@@ -354,11 +417,13 @@ oct_status oct_stats_merge(oct_stats *s, const oct_stats *o, oct_err *err)
     bool used[512];
     for (int i = 0; i < 512; i++)
         used[i] = s->used[i] || o->used[i];
-    if (o->bins)
+    if (o->bins) {
+        OCT_TRY(oct_stats_room(s, o->narrow, err));
+        if (o->wide && !s->wide)
+            OCT_TRY(widen(s, err));
         OCT_TRY(oct_stats_layout(s, used, err));
-    for (int i = 0; i < 512; i++)
-        if (o->used[i])
-            fold_octave(s->bins, s->octave[i], o->bins, o->octave[i]);
+        fold(s->bins, s->wide, s->octave, o);
+    }
     if (oct_stats_finite(o) > 0) {
         bool any = oct_stats_finite(s) > 0;
         join_extreme(&s->min, &s->min_count, any, o->min, o->min_count, false);
@@ -374,12 +439,19 @@ oct_status oct_stats_merge(oct_stats *s, const oct_stats *o, oct_err *err)
     return OCT_OK;
 }
 
+static bool same_counts(const oct_stats *a, const oct_stats *b)
+{
+    for (size_t i = 0; i < a->n_bins; i++)
+        if (oct_stats_count(a, i) != oct_stats_count(b, i))
+            return false;
+    return true;
+}
+
 bool oct_stats_equal(const oct_stats *a, const oct_stats *b)
 {
     return a->n == b->n && a->zeros == b->zeros && memcmp(a->inf, b->inf, sizeof a->inf) == 0 && a->min == b->min &&
            a->max == b->max && a->min_count == b->min_count && a->max_count == b->max_count &&
            a->samples == b->samples && memcmp(&a->min_sum, &b->min_sum, sizeof a->min_sum) == 0 &&
            memcmp(&a->max_sum, &b->max_sum, sizeof a->max_sum) == 0 && memcmp(a->used, b->used, sizeof a->used) == 0 &&
-           a->n_bins == b->n_bins &&
-           (a->n_bins == 0 || memcmp(a->bins, b->bins, a->n_bins * sizeof *a->bins) == 0);
+           a->n_bins == b->n_bins && same_counts(a, b);
 }

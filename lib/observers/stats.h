@@ -36,7 +36,9 @@ typedef struct oct_stats {
     oct_xsum min_sum, max_sum;   /* exact sums of the samples' minima and maxima */
     oct_octave octave[512];      /* by the top nine bits of a float32: sign (1: negative), exponent */
     bool used[512];              /* octaves that hold a value */
-    uint64_t *bins;              /* owned; NULL before the first value other than zero */
+    uint32_t *bins;              /* owned; NULL before the first value other than zero. Narrow: half the cache misses while counting */
+    uint64_t *wide;              /* owned; NULL before narrow counts could overflow: a bin's count is the sum of both */
+    uint64_t narrow;             /* at least the sum of bins, below 2^32 */
     size_t n_bins;               /* at most 2 * 8176 + 8 for each further octave */
 } oct_stats;
 
@@ -55,6 +57,22 @@ oct_status oct_stats_merge(oct_stats *s, const oct_stats *o, oct_err *err);
 bool oct_stats_equal(const oct_stats *a, const oct_stats *b);
 /* Finite values seen. */
 uint64_t oct_stats_finite(const oct_stats *s);
+
+/* What bin i holds. */
+static inline uint64_t oct_stats_count(const oct_stats *s, size_t i)
+{
+    return s->bins[i] + (s->wide ? s->wide[i] : 0);
+}
+/* The same to be set (place v anew), after oct_stats_room for all of them. */
+static inline void oct_stats_set_count(oct_stats *s, size_t i, uint64_t v)
+{
+    if (s->wide)
+        s->wide[i] = v;
+    else
+        s->bins[i] = (uint32_t)v;
+}
+/* Room for n more values in narrow bins, or where n is 2^32 or more in wide ones. */
+oct_status oct_stats_room(oct_stats *s, uint64_t n, oct_err *err);
 
 /* Takes the set of octaves: lays out the bins for `used` (which must include s->used), folding. */
 oct_status oct_stats_layout(oct_stats *s, const bool used[512], oct_err *err);

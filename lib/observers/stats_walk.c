@@ -19,7 +19,7 @@ static oct_bin bin_at(const oct_stats *s, int sign, uint32_t e, uint32_t i)
     oct_octave o = s->octave[(sign ? 256 : 0) + e];
     uint32_t bits = (e << 23) + (i << o.shift);
     double lo = magnitude_of(bits), hi = magnitude_of(bits + (1u << o.shift));
-    uint64_t c = s->bins[o.off + i];
+    uint64_t c = oct_stats_count(s, o.off + i);
     return sign ? (oct_bin){ -hi, -lo, c } : (oct_bin){ lo, hi, c };
 }
 
@@ -56,7 +56,7 @@ bool oct_stats_next(const oct_stats *s, size_t *at, oct_bin *bin)
             *bin = (oct_bin){ 0, 0, s->zeros };
         } else {
             size_t k = i < n_neg ? s->n_bins - 1 - i : i - n_neg - 1;
-            if (s->bins[k] == 0)
+            if (oct_stats_count(s, k) == 0)
                 continue;
             *bin = bin_of(s, (uint32_t)k);
         }
@@ -71,7 +71,7 @@ static uint64_t octave_count(const oct_stats *s, int o)
     uint64_t c = 0;
     if (s->used[o])
         for (uint32_t i = 0; i < 1u << (23 - s->octave[o].shift); i++)
-            c += s->bins[s->octave[o].off + i];
+            c += oct_stats_count(s, s->octave[o].off + i);
     return c;
 }
 

@@ -69,7 +69,7 @@ static oct_status add_side(oct_view *v, int sign, oct_err *err)
             continue;
         for (uint32_t i = 0; i < 1u << (23 - octave[e].shift); i++, at++) {
             double lo = bin_edge(e, i, octave[e].shift), hi = bin_edge(e, i + 1, octave[e].shift);
-            double c = lo < v->bound ? (double)s->bins[octave[e].off + i] : 0;
+            double c = lo < v->bound ? (double)oct_stats_count(s, octave[e].off + i) : 0;
             if (c > 0)
                 top = hi;
             if (d->peak >= lo && d->peak < hi)

@@ -80,6 +80,7 @@ typedef struct oct_step {
 typedef struct oct_prep {
     oct_arena *arena; /* lives as long as the step */
     int threads;      /* size of the pool that will run it, for per-thread scratch */
+    bool hasty;       /* few runs follow: packing takes no time to find a faster order */
 } oct_prep;
 
 typedef struct oct_run {

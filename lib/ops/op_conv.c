@@ -192,6 +192,7 @@ static oct_status prepare_integer(conv_state *c, oct_step *s, const oct_prep *p,
     c->integer = true;
     OCT_TRY(oct_qconv_prepare(&c->q, g, s->in[0]->dtype, s->in[1]->dtype, p->threads, err));
     OCT_TRY(place_weights(c, s, p, c->q.packed_size, c->q.scratch_size, err));
+    c->q.hasty = p->hasty;
     const int32_t *zero = oct_product_zero(s->in[1]->q, &step);
     oct_qconv_pack(&c->q, s->in[1]->data, zero, step, c->weights);
     OCT_TRY(oct_product_bias(s, p, g->oc, 2, &c->bias, err));
@@ -320,7 +321,7 @@ static oct_status conv_integer_prepare(oct_step *s, const oct_prep *p, oct_err *
     if (!(c->zero = oct_arena_calloc(p->arena, (size_t)(zw ? zw->count : 1), sizeof *c->zero)))
         return oct_nomem(err);
     c->packed = s->in[1]->constant && (!zw || zw->constant);
-    c->q.hasty = !c->packed;
+    c->q.hasty = !c->packed || p->hasty;
     if (c->packed) {
         OCT_TRY(place_weights(c, s, p, c->q.packed_size, c->q.scratch_size, err));
         pack_integer(c, s, c->weights);

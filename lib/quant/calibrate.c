@@ -3,7 +3,6 @@
 
 #include "base/pool.h"
 #include "quant/runnable.h"
-#include "runtime/plan.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -139,8 +138,8 @@ static oct_status fit_plan(worker *w, oct_err *err)
     return OCT_OK;
 }
 
-/* The next batch, under the lock. *more false at the end or after a failure of any thread. */
-static oct_status take(worker *w, bool *more, oct_err *err)
+/* The next batch, under the lock, and how many samples came before. *more false at the end or after a failure of any thread. */
+static oct_status take(worker *w, bool *more, int64_t *at, oct_err *err)
 {
     shared *s = w->s;
     pthread_mutex_lock(&s->lock);
@@ -151,6 +150,7 @@ static oct_status take(worker *w, bool *more, oct_err *err)
         st = oct_source_next(s->src, 1, &w->batch, err);
         *more = st == OCT_OK && w->batch.n > 0;
         s->ended |= !*more;
+        *at = s->done;
         s->done += *more ? (int64_t)w->batch.n : 0;
         if (*more && s->opts->progress)
             s->opts->progress(s->opts->progress_arg, "calibrating", s->done, s->total);
@@ -161,16 +161,20 @@ static oct_status take(worker *w, bool *more, oct_err *err)
 
 static oct_status work(worker *w, oct_err *err)
 {
+    const oct_calibrate_opts *o = w->s->opts;
     const void *in[64];
+    int64_t at;
     bool more;
     for (;;) {
-        OCT_TRY(take(w, &more, err));
+        OCT_TRY(take(w, &more, &at, err));
         if (!more)
             return OCT_OK;
         OCT_TRY(fit_plan(w, err));
         for (size_t i = 0; i < w->batch.n_tensors; i++)
             in[i] = w->batch.tensors[i].data;
         OCT_TRY(oct_plan_run(w->plan, in, err));
+        if (o->each)
+            OCT_TRY(o->each(o->each_arg, at, &w->batch, w->plan, err));
         w->calib->samples += w->batch.n;
     }
 }

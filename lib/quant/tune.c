@@ -1,15 +1,16 @@
 /* Which observer chooses the ranges: measured, not guessed.
  *
  * The best rule differs by model: least squared error clips rare large values, which classifiers forgive and box regressions do
- * not. So the job is decided with each candidate, the quantized graphs run in our own runtime on some samples, and the
- * candidate whose worst output is closest to float stays. Rows of the policy that name an observer keep it. */
+ * not. So the job is decided with each candidate, the quantized graphs run in our own runtime on some of the samples that a calibration
+ * runs in float anyway, and the candidate whose worst output is closest to float stays. Rows of the policy that name an observer
+ * keep it. */
 #include "quant/job.h"
 #include "quant/tune.h"
 
-#include "base/pool.h"
 #include "runtime/plan.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <string.h>
 
 /* Widest ranges first: among nearly equal ones that is safer for data unlike the samples. */
@@ -17,96 +18,63 @@ static const char *const candidates[] = { "minmax", "hist-mse=4", "hist-mse" };
 enum { N = sizeof candidates / sizeof candidates[0], MOST_INPUTS = 64 };
 #define MARGIN_DB 0.1 /* the least that counts as better */
 
+/* One candidate: what it makes of the graph, and its plan, which one thread at a time runs. */
 typedef struct trial {
+    pthread_mutex_t lock;
     oct_graph *g;
     oct_plan *plan;
-    double *noise; /* [outputs] */
+    oct_input_shape *shape; /* of the plan's inputs */
+    float *real, *own;      /* [cap]: an output of both models */
+    size_t cap;
+    double *noise;          /* [samples][outputs] */
 } trial;
 
-typedef struct tuner {
+struct oct_tuner {
     oct_qjob *j;
-    const oct_calib *calib;
-    oct_pool *pool;
+    const oct_calib *c;
+    pthread_mutex_t lock;   /* while the candidates are made */
+    bool made;
+    oct_status status;      /* of that */
+    oct_err err;
+    int64_t samples, every; /* so many, each of so many that pass by */
+    double *signal;         /* [samples][outputs] */
     trial t[N];
-    oct_plan *real;
-    double *signal; /* [outputs] */
-    float *a, *b;
-    size_t cap;
-    oct_batch batch;
-    oct_input_shape *shape;
-} tuner;
+};
 
 /* Decides with candidate i and rewrites a copy of the graph; the job's own graph stays float. */
-static oct_status build(tuner *u, int i, oct_err *err)
+static oct_status make(oct_tuner *u, int i, oct_err *err)
 {
     oct_qjob *j = u->j;
+    trial *t = &u->t[i];
     OCT_TRY(oct_observer_parse(candidates[i], &j->observer, err));
-    OCT_TRY(oct_qjob_decide(j, u->calib, err));
-    OCT_TRY(oct_quantized_copy(j, &u->t[i].g, err));
-    u->t[i].noise = oct_calloc(j->g->n_output + 1, sizeof(double));
-    return u->t[i].noise ? OCT_OK : oct_nomem(err);
+    OCT_TRY(oct_qjob_decide(j, u->c, err));
+    OCT_TRY(oct_quantized_copy(j, &t->g, err));
+    t->noise = oct_calloc((size_t)u->samples * j->g->n_output + 1, sizeof *t->noise);
+    t->shape = oct_calloc(j->g->n_input + 1, sizeof *t->shape);
+    return t->noise && t->shape ? OCT_OK : oct_nomem(err);
 }
 
-/* Something done to one of the N + 1 plans; the float one is number 0. */
-typedef oct_status plan_fn(tuner *u, size_t i, oct_err *err);
-
-static oct_plan **plan_of(tuner *u, size_t i)
+/* Made by the first thread that needs them, while others calibrate on. */
+static oct_status make_all(oct_tuner *u, oct_err *err)
 {
-    return i == 0 ? &u->real : &u->t[i - 1].plan;
+    pthread_mutex_lock(&u->lock);
+    for (int i = 0; i < N && u->status == OCT_OK && !u->made; i++)
+        u->status = make(u, i, &u->err);
+    u->made = true;
+    pthread_mutex_unlock(&u->lock);
+    if (u->status != OCT_OK && err)
+        *err = u->err;
+    return u->status;
 }
 
-static oct_status make_plan(tuner *u, size_t i, oct_err *err)
-{
-    oct_plan **p = plan_of(u, i);
-    oct_plan_destroy(*p);
-    *p = NULL;
-    return oct_plan_create(i == 0 ? u->j->g : u->t[i - 1].g, u->shape, u->j->g->n_input, &(oct_plan_opts){ .no_passes = true }, p,
-                           err);
-}
-
-static oct_status run_plan(tuner *u, size_t i, oct_err *err)
-{
-    const void *in[MOST_INPUTS];
-    for (size_t k = 0; k < u->batch.n_tensors; k++)
-        in[k] = u->batch.tensors[k].data;
-    return oct_plan_run(*plan_of(u, i), in, err);
-}
-
-typedef struct all_plans {
-    tuner *u;
-    plan_fn *fn;
-    oct_status status[N + 1];
-    oct_err err[N + 1];
-} all_plans;
-
-static void on_plans(void *arg, size_t begin, size_t end, size_t thread)
-{
-    all_plans *a = arg;
-    for (size_t i = begin; i < end; i++)
-        a->status[i] = a->fn(a->u, i, &a->err[i]);
-}
-
-/* A plan to a thread: they are alike in cost and need no word from each other. */
-static oct_status on_all_plans(tuner *u, plan_fn *fn, oct_err *err)
-{
-    all_plans a = { .u = u, .fn = fn };
-    oct_pool_for(u->pool, N + 1, 1, on_plans, &a);
-    for (int i = 0; i <= N; i++)
-        if (a.status[i] != OCT_OK) {
-            if (err)
-                *err = a.err[i];
-            return a.status[i];
-        }
-    return OCT_OK;
-}
-
-static oct_status make_plans(tuner *u, oct_err *err)
+/* Few runs follow, so the plan is made in haste. */
+static oct_status fit_plan(const oct_tuner *u, trial *t, const oct_batch *b, oct_err *err)
 {
     const oct_graph *g = u->j->g;
-    bool same = u->real != NULL;
+    bool same = t->plan != NULL;
     for (size_t i = 0; i < g->n_input; i++) {
-        const oct_array *a = &u->batch.tensors[i];
-        oct_input_shape *s = &u->shape[i];
+        const oct_array *a = &b->tensors[i];
+        oct_input_shape *s = &t->shape[i];
         same &= s->rank == a->rank && memcmp(s->dims, a->dims, (size_t)a->rank * sizeof *a->dims) == 0;
         s->name = g->value[g->input[i]].name;
         s->rank = a->rank;
@@ -114,76 +82,95 @@ static oct_status make_plans(tuner *u, oct_err *err)
     }
     if (same)
         return OCT_OK;
-    return on_all_plans(u, make_plan, err);
+    oct_plan_destroy(t->plan);
+    t->plan = NULL;
+    return oct_plan_create(t->g, t->shape, g->n_input, &(oct_plan_opts){ .no_passes = true, .hasty = true }, &t->plan, err);
 }
 
-static oct_status reserve(tuner *u, size_t n, oct_err *err)
+static oct_status reserve(trial *t, size_t n, oct_err *err)
 {
-    if (n <= u->cap)
+    if (n <= t->cap)
         return OCT_OK;
-    oct_free(u->a);
-    oct_free(u->b);
-    u->a = oct_calloc(n, sizeof(float));
-    u->b = oct_calloc(n, sizeof(float));
-    u->cap = u->a && u->b ? n : 0;
-    return u->cap ? OCT_OK : oct_nomem(err);
+    oct_free(t->real);
+    oct_free(t->own);
+    t->real = oct_calloc(n, sizeof(float));
+    t->own = oct_calloc(n, sizeof(float));
+    t->cap = t->real && t->own ? n : 0;
+    return t->cap ? OCT_OK : oct_nomem(err);
 }
 
-static oct_status score(tuner *u, oct_err *err)
+/* Squares of the outputs, by the first candidate, and of each candidate's errors. */
+static oct_status score(oct_tuner *u, int i, size_t sample, const oct_plan *real, oct_err *err)
 {
-    for (size_t k = 0; k < oct_plan_n_outputs(u->real); k++) {
-        const oct_operand *y = oct_plan_output(u->real, k);
-        OCT_TRY(reserve(u, (size_t)y->count, err));
-        if (oct_operand_to_f32(y, u->a, NULL) != OCT_OK)
+    trial *t = &u->t[i];
+    const size_t n = oct_plan_n_outputs(real), at = sample * n;
+    for (size_t k = 0; k < n; k++) {
+        const oct_operand *y = oct_plan_output(real, k), *q = oct_plan_output(t->plan, k);
+        OCT_TRY(reserve(t, (size_t)y->count, err));
+        if (oct_operand_to_f32(y, t->real, NULL) != OCT_OK)
             continue;
-        for (int64_t e = 0; e < y->count; e++)
-            u->signal[k] += (double)u->a[e] * (double)u->a[e];
-        for (int i = 0; i < N; i++) {
-            const oct_operand *q = oct_plan_output(u->t[i].plan, k);
-            if (q->count != y->count || oct_operand_to_f32(q, u->b, NULL) != OCT_OK)
-                continue;
-            for (int64_t e = 0; e < y->count; e++) {
-                double d = (double)u->a[e] - (double)u->b[e];
-                u->t[i].noise[k] += d * d;
-            }
+        for (int64_t e = 0; e < y->count && i == 0; e++)
+            u->signal[at + k] += (double)t->real[e] * (double)t->real[e];
+        if (q->count != y->count || oct_operand_to_f32(q, t->own, NULL) != OCT_OK)
+            continue;
+        for (int64_t e = 0; e < y->count; e++) {
+            double d = (double)t->real[e] - (double)t->own[e];
+            t->noise[at + k] += d * d;
         }
     }
     return OCT_OK;
 }
 
-static oct_status run_sample(tuner *u, oct_err *err)
+static oct_status try_one(oct_tuner *u, int i, size_t sample, const oct_batch *b, const oct_plan *real, oct_err *err)
 {
-    OCT_TRY(make_plans(u, err));
-    OCT_TRY(on_all_plans(u, run_plan, err));
-    return score(u, err);
+    const void *in[MOST_INPUTS];
+    for (size_t k = 0; k < b->n_tensors; k++)
+        in[k] = b->tensors[k].data;
+    OCT_TRY(fit_plan(u, &u->t[i], b, err));
+    OCT_TRY(oct_plan_run(u->t[i].plan, in, err));
+    return score(u, i, sample, real, err);
+}
+
+/* The candidates that no other thread is at go first. */
+oct_status oct_tuner_sample(void *tuner, int64_t at, const oct_batch *b, const oct_plan *real, oct_err *err)
+{
+    oct_tuner *u = tuner;
+    const int64_t last = at + (int64_t)b->n - 1, turn = last / u->every;
+    if (turn * u->every < at || turn >= u->samples)
+        return OCT_OK;
+    oct_status s = make_all(u, err);
+    bool done[N] = { false };
+    for (int left = N, waits = 0; left > 0 && s == OCT_OK; waits++)
+        for (int i = 0; i < N && s == OCT_OK; i++) {
+            if (done[i] || (waits ? pthread_mutex_lock(&u->t[i].lock) : pthread_mutex_trylock(&u->t[i].lock)) != 0)
+                continue;
+            s = try_one(u, i, (size_t)turn, b, real, err);
+            pthread_mutex_unlock(&u->t[i].lock);
+            done[i] = true;
+            left--;
+        }
+    return s;
 }
 
 /* The smallest SQNR over the outputs. */
-static double quality(const tuner *u, int i)
+static double quality(const oct_tuner *u, int i)
 {
+    const size_t n = u->j->g->n_output;
     double least = INFINITY;
-    for (size_t k = 0; k < u->j->g->n_output; k++) {
-        double noise = u->t[i].noise[k], signal = u->signal[k];
+    for (size_t k = 0; k < n; k++) {
+        double noise = 0, signal = 0;
+        for (size_t s = 0; s < (size_t)u->samples; s++) {
+            noise += u->t[i].noise[s * n + k];
+            signal += u->signal[s * n + k];
+        }
         double q = noise > 0 ? (isfinite(noise) ? 10 * log10(signal / noise) : -INFINITY) : INFINITY;
         least = q < least ? q : least;
     }
     return least;
 }
 
-static oct_status tune(tuner *u, oct_source *src, int64_t samples, oct_err *err)
+oct_status oct_tuner_choose(oct_tuner *u, oct_err *err)
 {
-    u->signal = oct_calloc(u->j->g->n_output + 1, sizeof *u->signal);
-    u->shape = oct_calloc(u->j->g->n_input + 1, sizeof *u->shape);
-    if (!u->signal || !u->shape)
-        return oct_nomem(err);
-    for (int i = 0; i < N; i++)
-        OCT_TRY(build(u, i, err));
-    for (int64_t done = 0; done < samples; done += (int64_t)u->batch.n) {
-        OCT_TRY(oct_source_next(src, 1, &u->batch, err));
-        if (u->batch.n == 0)
-            break;
-        OCT_TRY(run_sample(u, err));
-    }
     double top = -INFINITY;
     int best = 0;
     for (int i = 0; i < N; i++)
@@ -201,22 +188,45 @@ static bool worth_it(const oct_qjob *j)
     return false;
 }
 
-oct_status oct_qjob_tune(oct_qjob *j, const oct_calib *c, oct_source *src, int64_t samples, oct_pool *pool, oct_err *err)
+oct_status oct_tuner_create(oct_qjob *j, const oct_calib *c, int64_t count, int64_t samples, oct_tuner **tuner, oct_err *err)
 {
+    *tuner = NULL;
     if (!worth_it(j))
         return OCT_OK;
-    tuner u = { .j = j, .calib = c, .pool = pool };
-    oct_status s = tune(&u, src, samples, err);
-    for (int i = 0; i < N; i++) {
-        oct_plan_destroy(u.t[i].plan);
-        oct_graph_destroy(u.t[i].g);
-        oct_free(u.t[i].noise);
+    oct_tuner *u = oct_calloc(1, sizeof *u);
+    if (!u)
+        return oct_nomem(err);
+    u->j = j;
+    u->c = c;
+    pthread_mutex_init(&u->lock, NULL);
+    u->samples = samples;
+    u->every = count > samples ? count / samples : 1;
+    for (int i = 0; i < N; i++)
+        pthread_mutex_init(&u->t[i].lock, NULL);
+    u->signal = oct_calloc((size_t)samples * j->g->n_output + 1, sizeof *u->signal);
+    if (u->signal) {
+        *tuner = u;
+        return OCT_OK;
     }
-    oct_plan_destroy(u.real);
-    oct_free(u.signal);
-    oct_free(u.shape);
-    oct_free(u.a);
-    oct_free(u.b);
-    oct_batch_free(&u.batch);
-    return s;
+    oct_tuner_destroy(u);
+    return oct_nomem(err);
+}
+
+void oct_tuner_destroy(oct_tuner *u)
+{
+    for (int i = 0; u && i < N; i++) {
+        trial *t = &u->t[i];
+        oct_plan_destroy(t->plan);
+        oct_graph_destroy(t->g);
+        oct_free(t->shape);
+        oct_free(t->real);
+        oct_free(t->own);
+        oct_free(t->noise);
+        pthread_mutex_destroy(&t->lock);
+    }
+    if (u) {
+        oct_free(u->signal);
+        pthread_mutex_destroy(&u->lock);
+    }
+    oct_free(u);
 }

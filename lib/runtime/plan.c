@@ -241,7 +241,7 @@ oct_status rt_create(const oct_graph *g, const rt_input *in, const oct_plan *lik
         return oct_nomem(err);
     }
     *p = (oct_plan){ .arena = a, .pool = like->pool, .taps = like->taps, .n_taps = like->n_taps, .no_integer = like->no_integer,
-                     .no_passes = like->no_passes, .max_trips = like->max_trips, .depth = like->depth + 1 };
+                     .no_passes = like->no_passes, .hasty = like->hasty, .max_trips = like->max_trips, .depth = like->depth + 1 };
     oct_status s = p->depth <= MOST_NESTED ? build(p, g, in, inner, err)
                                            : oct_fail(err, OCT_EUNSUPPORTED, "graphs nest more than %d deep", MOST_NESTED);
     if (s != OCT_OK) {
@@ -257,7 +257,7 @@ oct_status oct_plan_create(const oct_graph *g, const oct_input_shape *in, size_t
 {
     static const oct_plan_opts none;
     const oct_plan_opts *o = opts ? opts : &none;
-    oct_plan like = { .pool = o->pool, .taps = o->taps, .n_taps = o->n_taps, .no_integer = o->no_integer, .no_passes = o->no_passes,
+    oct_plan like = { .pool = o->pool, .taps = o->taps, .n_taps = o->n_taps, .no_integer = o->no_integer, .no_passes = o->no_passes, .hasty = o->hasty,
                       .max_trips = o->max_trips > 0 ? o->max_trips : OCT_MAX_TRIPS };
     rt_input *all = oct_calloc(g->n_input + 1, sizeof *all);
     oct_status s = all ? order_inputs(g, in, n_in, all, err) : oct_nomem(err);

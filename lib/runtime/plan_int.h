@@ -45,7 +45,7 @@ struct oct_plan {
     size_t n_output;
     const char *const *taps;
     size_t n_taps;
-    bool no_integer, no_passes;
+    bool no_integer, no_passes, hasty;
     size_t n_shown;      /* inputs that taps may see: those of stages, and captured ones, have been seen */
     int depth;           /* of nested graphs */
     uint64_t turn;       /* of this run: oct_run.turn */

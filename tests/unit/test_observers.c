@@ -287,6 +287,39 @@ static void order_free(void **state)
     }
 }
 
+/* Doubled until counts need more than 32 bits, and counted on. */
+static void counts_beyond_32_bits(void **state)
+{
+    enum { N = 1000, DOUBLED = 40 };
+    float x[N];
+    for (int i = 0; i < N; i++)
+        x[i] = i % 4 == 0 ? 0.0f : i % 4 == 1 ? -3.0f : 1.5f;
+    oct_stats s;
+    oct_stats_init(&s);
+    assert_int_equal(oct_stats_update(&s, x, N, NULL), OCT_OK);
+    for (int i = 0; i < DOUBLED; i++) {
+        oct_stats twice;
+        oct_stats_init(&twice);
+        assert_int_equal(oct_stats_merge(&twice, &s, NULL), OCT_OK);
+        assert_int_equal(oct_stats_merge(&twice, &s, NULL), OCT_OK);
+        oct_stats_free(&s);
+        s = twice;
+    }
+    assert_int_equal(oct_stats_update(&s, x, N, NULL), OCT_OK);
+    const uint64_t quarters = (uint64_t)N / 4 * (((uint64_t)1 << DOUBLED) + 1), counts[3] = { quarters, quarters, 2 * quarters };
+    const double value[3] = { -3, 0, 1.5 };
+    size_t at = 0;
+    oct_bin b;
+    for (int i = 0; i < 3; i++) {
+        assert_true(oct_stats_next(&s, &at, &b));
+        assert_true(b.count == counts[i]);
+        assert_true(b.lo <= value[i] && value[i] <= b.hi);
+    }
+    assert_false(oct_stats_next(&s, &at, &b));
+    assert_true(s.min_count == quarters && s.max_count == 2 * quarters && s.n == 4 * quarters);
+    oct_stats_free(&s);
+}
+
 static void nan_changes_nothing(void **state)
 {
     float x[100];
@@ -580,6 +613,7 @@ int main(void)
         cmocka_unit_test(bins_hold_what_was_fed),
         cmocka_unit_test(resolution),
         cmocka_unit_test(order_free),
+        cmocka_unit_test(counts_beyond_32_bits),
         cmocka_unit_test(nan_changes_nothing),
         cmocka_unit_test(mean_error_is_that_of_the_values),
         cmocka_unit_test(mse_finds_the_least),

@@ -62,9 +62,13 @@ static oct_status measure(session *s, const oct_graph *q, oct_source *src, oct_e
 {
     const oct_eval_model models[2] = { { s->a->model, s->fl, s->size_before }, { s->output, q, 0 } };
     const oct_metric *metric = NULL;
+    oct_pool *side = oct_pool_create((int)s->cli->threads);
+    if (!side)
+        return oct_nomem(err);
+    oct_pool_relax(side);
     /* On one thread: few samples, and a ratio that does not depend on what else the machine does. */
-        oct_eval_options o = { .latency_seconds = TIMING_SECONDS, .latency_runs = 3,
-                           .progress = oct_progress_report, .progress_arg = &s->cli->progress };
+    oct_eval_options o = { .latency_seconds = TIMING_SECONDS, .latency_runs = 3, .time_samples = true,
+                          .side = side, .progress = oct_progress_report, .progress_arg = &s->cli->progress };
     oct_status st = s->a->metric ? oct_metric_find(s->a->metric, &metric, err) : OCT_OK;
     if (metric) {
         o.metrics = &metric;
@@ -74,6 +78,7 @@ static oct_status measure(session *s, const oct_graph *q, oct_source *src, oct_e
         st = oct_eval(models, 2, src, &o, &s->verdict, err);
     if (st == OCT_OK)
         s->sqnr = s->verdict->models[1].sqnr_db;
+    oct_pool_destroy(side);
     return st;
 }
 

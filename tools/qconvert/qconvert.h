@@ -42,7 +42,6 @@ typedef struct session {
     oct_qjob_opts blocks; /* what is said of weights in blocks */
     oct_source *src;   /* NULL without --data */
     oct_calib *calib;  /* NULL without data and table */
-    oct_calib *odd;    /* of every second sample; NULL: the samples were not split */
     oct_qjob *job;
     oct_graph *fl;     /* the prepared float graph, for the check */
     char *output;      /* path, also when nothing is written */

@@ -176,7 +176,8 @@ static void report_part(void *arg, const char *what, int64_t done, int64_t total
     oct_progress_report(&p->cli->progress, what, p->before + done, p->total);
 }
 
-static oct_status calibrate_part(session *s, int part, part_progress *p, oct_calib *c, oct_err *err)
+/* A pass over the samples of one part; a tuner (may be NULL) sees them too. */
+static oct_status calibrate_part(session *s, int part, oct_tuner *tuner, part_progress *p, oct_calib *c, oct_err *err)
 {
     oct_source *src;
     tool_data d = s->a->data;
@@ -184,6 +185,7 @@ static oct_status calibrate_part(session *s, int part, part_progress *p, oct_cal
     size_t n;
     const char *const *names = oct_qjob_values(s->job, &axes, &n);
     oct_calibrate_opts o = { .values = names, .axes = axes, .n = n, .threads = (int)s->cli->threads,
+                             .each = tuner ? oct_tuner_sample : NULL, .each_arg = tuner,
                              .progress = report_part, .progress_arg = p };
     d.shard_i = part;
     d.shard_n = 2;
@@ -191,91 +193,6 @@ static oct_status calibrate_part(session *s, int part, part_progress *p, oct_cal
     oct_status st = oct_calibrate(s->m->graph, src, &o, c, err);
     p->before += (int64_t)c->samples;
     oct_source_close(src);
-    return st;
-}
-
-/* Ranges that are judged on the samples they come from look better the more they clip. So with enough samples the odd ones
- * are kept as a table of their own, from which candidates are made that the even ones judge. */
-static bool can_split(const session *s)
-{
-    oct_err ignored = OCT_ERR_INIT;
-    return s->a->recover && oct_qjob_has_grids(s->job) && !s->a->data.skip_bad && oct_source_count(s->src) >= LEAST_SPLIT &&
-           oct_source_reset(s->src, &ignored) == OCT_OK;
-}
-
-static oct_status calibrate_parts(session *s, oct_err *err)
-{
-    part_progress p = { .cli = s->cli, .total = oct_source_count(s->src) };
-    if (!(s->odd = oct_calib_create()))
-        return oct_nomem(err);
-    OCT_TRY(calibrate_part(s, 1, &p, s->odd, err));
-    OCT_TRY(calibrate_part(s, 0, &p, s->calib, err));
-    return oct_calib_merge(s->calib, s->odd, err);
-}
-
-static oct_status calibrate_all(session *s, oct_err *err)
-{
-    const int *axes;
-    size_t n;
-    const char *const *names = oct_qjob_values(s->job, &axes, &n);
-    oct_calibrate_opts o = { .values = names, .axes = axes, .n = n, .threads = (int)s->cli->threads,
-                             .progress = oct_progress_report, .progress_arg = &s->cli->progress };
-    OCT_TRY(oct_calibrate(s->m->graph, s->src, &o, s->calib, err));
-    tool_say_bad(s->cli, s->src);
-    return OCT_OK;
-}
-
-static oct_status calibrate(session *s, oct_err *err)
-{
-    size_t n;
-    oct_qjob_values(s->job, NULL, &n);
-    if (!(s->calib = oct_calib_create()))
-        return oct_nomem(err);
-    if (*oct_source_preprocess_words(s->src))
-        oct_cli_note(s->cli, 0, "preprocessing: %s", oct_source_preprocess_words(s->src));
-    if (n == 0)
-        return OCT_OK;
-    OCT_TRY(can_split(s) ? calibrate_parts(s, err) : calibrate_all(s, err));
-    if (s->calib->n_tensors < n)
-        oct_cli_warn(s->cli, "%zu of %zu tensors could not be calibrated: they depend on an operator that is not known here",
-                     n - s->calib->n_tensors, n);
-    return OCT_OK;
-}
-
-/* Samples for choices that are measured: more for small models, where they cost little and each tells less. */
-static int64_t tuning_samples(const session *s)
-{
-    const oct_graph *g = s->m->graph;
-    int64_t macs = 1;
-    for (size_t i = 0; i < g->n_order; i++)
-        macs += layer_macs(g, g->order[i]);
-    int64_t n = 4000000000 / macs;
-    return n < 16 ? 16 : n > 64 ? 64 : n;
-}
-
-/* n samples spread over all data, or over the even ones. */
-static oct_status open_spread(const session *s, int64_t n, int64_t step, oct_source **src, oct_err *err)
-{
-    tool_data d = s->a->data;
-    int64_t count = oct_source_count(s->src) / step;
-    d.shard_i = 0;
-    d.shard_n = count > n ? count / n * step : step;
-    return tool_open_data(s->m->graph, &d, 0, src, err);
-}
-
-static oct_status tune(session *s, int64_t n, oct_err *err)
-{
-    oct_source *src = NULL;
-    oct_pool *pool = oct_pool_create((int)s->cli->threads);
-    if (pool)
-        oct_pool_relax(pool);
-    oct_status st = pool ? open_spread(s, n, s->odd ? 2 : 1, &src, err) : oct_nomem(err);
-    if (st == OCT_OK)
-        st = oct_qjob_tune(s->job, s->odd ? s->odd : s->calib, src, n, pool, err);
-    oct_source_close(src);
-    oct_pool_destroy(pool);
-    oct_calib_destroy(s->odd);
-    s->odd = NULL;
     return st;
 }
 
@@ -293,20 +210,119 @@ static const char *no_measuring(const session *s)
     return oct_source_reset(s->src, &ignored) == OCT_OK ? NULL : "the data can be read once only";
 }
 
-/* With samples at hand: which observer, and what the biases must make up for. */
+/* Samples for choices that are measured: more for small models, where they cost little and each tells less. */
+static int64_t measured_samples(const session *s)
+{
+    const oct_graph *g = s->m->graph;
+    int64_t macs = 1;
+    for (size_t i = 0; i < g->n_order; i++)
+        macs += layer_macs(g, g->order[i]);
+    int64_t n = 4000000000 / macs;
+    return n < 16 ? 16 : n > 64 ? 64 : n;
+}
+
+/* Ranges that are judged on the samples they come from look better the more they clip. So with enough samples candidates come
+ * from a table of the odd ones, and the even ones judge them on their way into a table of their own. */
+static bool can_split(const session *s)
+{
+    return !s->a->data.skip_bad && oct_source_count(s->src) >= LEAST_SPLIT;
+}
+
+static oct_status calibrate_parts(session *s, oct_err *err)
+{
+    part_progress p = { .cli = s->cli, .total = oct_source_count(s->src) };
+    oct_tuner *tuner = NULL;
+    oct_calib *odd = oct_calib_create();
+    oct_status st = odd ? calibrate_part(s, 1, NULL, &p, odd, err) : oct_nomem(err);
+    if (st == OCT_OK)
+        st = oct_tuner_create(s->job, odd, (p.total + 1) / 2, measured_samples(s), &tuner, err);
+    if (st == OCT_OK)
+        st = calibrate_part(s, 0, tuner, &p, s->calib, err);
+    if (st == OCT_OK)
+        st = oct_calib_merge(s->calib, odd, err);
+    if (st == OCT_OK && tuner)
+        st = oct_tuner_choose(tuner, err);
+    oct_tuner_destroy(tuner);
+    oct_calib_destroy(odd);
+    return st;
+}
+
+static oct_status calibrate_all(session *s, oct_err *err)
+{
+    const int *axes;
+    size_t n;
+    const char *const *names = oct_qjob_values(s->job, &axes, &n);
+    oct_calibrate_opts o = { .values = names, .axes = axes, .n = n, .threads = (int)s->cli->threads,
+                             .progress = oct_progress_report, .progress_arg = &s->cli->progress };
+    OCT_TRY(oct_calibrate(s->m->graph, s->src, &o, s->calib, err));
+    tool_say_bad(s->cli, s->src);
+    return OCT_OK;
+}
+
+/* n samples spread over all data. */
+static oct_status open_spread(const session *s, int64_t n, oct_source **src, oct_err *err)
+{
+    tool_data d = s->a->data;
+    int64_t count = oct_source_count(s->src);
+    d.shard_i = 0;
+    d.shard_n = count > n ? count / n : 1;
+    return tool_open_data(s->m->graph, &d, 0, src, err);
+}
+
+/* Few samples: they are run once more, and judge the ranges that come from them. */
+static oct_status tune_again(session *s, oct_err *err)
+{
+    const int64_t n = measured_samples(s);
+    oct_tuner *tuner = NULL;
+    oct_source *src = NULL;
+    oct_calib *none = oct_calib_create();
+    oct_calibrate_opts o = { .limit = n, .threads = (int)s->cli->threads, .each = oct_tuner_sample };
+    oct_status st = none ? oct_tuner_create(s->job, s->calib, 0, n, &tuner, err) : oct_nomem(err);
+    o.each_arg = tuner;
+    if (st == OCT_OK && tuner)
+        st = open_spread(s, n, &src, err);
+    if (st == OCT_OK && tuner)
+        st = oct_calibrate(s->m->graph, src, &o, none, err);
+    if (st == OCT_OK && tuner)
+        st = oct_tuner_choose(tuner, err);
+    oct_source_close(src);
+    oct_tuner_destroy(tuner);
+    oct_calib_destroy(none);
+    return st;
+}
+
+/* Statistics, and with them the observer where the policy leaves a choice. */
+static oct_status calibrate(session *s, oct_err *err)
+{
+    size_t n;
+    oct_qjob_values(s->job, NULL, &n);
+    if (!(s->calib = oct_calib_create()))
+        return oct_nomem(err);
+    if (*oct_source_preprocess_words(s->src))
+        oct_cli_note(s->cli, 0, "preprocessing: %s", oct_source_preprocess_words(s->src));
+    if (n == 0)
+        return OCT_OK;
+    const bool tunes = s->a->recover && !no_measuring(s), splits = tunes && can_split(s);
+    OCT_TRY(splits ? calibrate_parts(s, err) : calibrate_all(s, err));
+    if (s->calib->n_tensors < n)
+        oct_cli_warn(s->cli, "%zu of %zu tensors could not be calibrated: they depend on an operator that is not known here",
+                     n - s->calib->n_tensors, n);
+    return tunes && !splits ? tune_again(s, err) : OCT_OK;
+}
+
+/* With samples at hand: what the biases must make up for. */
 static oct_status recover(session *s, oct_err *err)
 {
     oct_source *src = NULL;
-    int64_t n = tuning_samples(s);
+    const int64_t n = measured_samples(s);
     const char *why = no_measuring(s);
+    OCT_TRY(oct_qjob_decide(s->job, s->calib, err));
     if (why) {
         if (*why)
             oct_cli_note(s->cli, 0, "%s: ranges by hist-mse, biases corrected from the statistics", why);
-        return oct_qjob_decide(s->job, s->calib, err);
+        return OCT_OK;
     }
-    OCT_TRY(tune(s, n, err));
-    OCT_TRY(oct_qjob_decide(s->job, s->calib, err));
-    OCT_TRY(open_spread(s, n, 1, &src, err));
+    OCT_TRY(open_spread(s, n, &src, err));
     oct_status st = oct_qjob_correct(s->job, s->calib, src, n, (int)s->cli->threads, err);
     oct_source_close(src);
     return st;
@@ -378,7 +394,6 @@ void session_close(session *s)
     oct_graph_destroy(s->fl);
     oct_source_close(s->src);
     oct_calib_destroy(s->calib);
-    oct_calib_destroy(s->odd);
     oct_policy_destroy(s->policy);
     oct_model_free(s->m);
     oct_arena_destroy(s->arena);
