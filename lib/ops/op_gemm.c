@@ -151,10 +151,11 @@ static oct_status prepare_integer(gemm_state *g, oct_step *s, const oct_prep *p,
     size_t step;
     g->integer = true;
     OCT_TRY(oct_qgemm_prepare(&g->q, (size_t)g->n, (size_t)g->k, s->in[0]->dtype, s->in[1]->dtype, p->threads, err));
+    g->q.one_row = g->m == 1;
     if (!(g->weights = oct_arena_aligned(p->arena, g->q.packed_size, 64)))
         return oct_nomem(err);
     const int32_t *zero = oct_product_zero(s->in[1]->q, &step);
-    g->q.hasty = p->hasty || g->m == 1;
+    g->q.hasty = p->hasty;
     oct_qgemm_pack(&g->q, s->in[1]->data, g->trans_b ? 1 : (ptrdiff_t)g->n, g->trans_b ? (ptrdiff_t)g->k : 1, zero, step,
                    g->weights);
     s->scratch = g->q.scratch_size;

@@ -71,7 +71,8 @@ static oct_status prepare_common(matmul_state *m, oct_step *s, const oct_prep *p
     m->packed = (size + 63) & ~(size_t)63;
     bool fixed = b->constant && (m->kind != MATMUL_S32 || s->n_in < 4 || !s->in[3] || s->in[3]->constant);
     s->scratch = kernel + (fixed ? 0 : m->packed);
-    m->q.hasty = !fixed || p->hasty || m->g.m == 1;
+    m->q.hasty = !fixed || p->hasty;
+    m->q.one_row = m->g.m == 1;
     if (!fixed)
         return OCT_OK;
     size_t all;

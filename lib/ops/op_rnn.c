@@ -160,7 +160,7 @@ static oct_status rnn_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     OCT_TRY(make_mats(st, s, p, err));
     st->packed = s->in[1]->constant && s->in[2]->constant;
     for (int d = 0; d < 2; d++)
-        st->w[d].q.hasty = !st->packed, st->r[d].q.hasty = !st->packed || st->g.batch == 1;
+        st->w[d].q.hasty = !st->packed, st->r[d].q.hasty = !st->packed, st->r[d].q.one_row = st->g.batch == 1;
     for (int64_t d = 0; st->packed && d < st->g.dirs; d++) {
         char *to = oct_arena_aligned(p->arena, packed_bytes(st), 64);
         if (!to)

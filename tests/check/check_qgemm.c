@@ -113,12 +113,13 @@ static void check_shape(oct_check *t, size_t m, size_t n, size_t k)
         return;
     }
     p.hasty = r & 256;
-    p.backwards = r & 512;
+    p.one_row = m == 1 && r & 512;
+    p.backwards = r & 1024;
     void *packed = oct_check_buffer(t, p.packed_size), *scratch = oct_check_buffer(t, p.scratch_size);
     oct_qgemm_pack(&p, b, (ptrdiff_t)n, 1, with_zb ? zb : NULL, zb_step, packed);
     oct_qgemm_run(&p, r & 64 ? t->pool : NULL, m, a, lda, za, packed, with_bias ? bias : NULL, &o, got, ldc, scratch);
     oct_check_same(t, want, got, m * ldc * elem, elem, "%s %s m=%zu n=%zu k=%zu types %s %s kind %d flags %x", p.kernel->name,
-                   p.qout->name, m, n, k, oct_dtype_name(at), oct_dtype_name(bt), o.kind, r & 1023);
+                   p.qout->name, m, n, k, oct_dtype_name(at), oct_dtype_name(bt), o.kind, r & 2047);
     oct_check_release(t);
 }
 
@@ -256,44 +257,51 @@ static void check_kernel(oct_check *t, kernel_case c)
     oct_check_release(t);
 }
 
-/* Panels of a row kernel, `gap` bytes between them. */
-static int8_t *panels_of(oct_check *t, const kernel_case *c, size_t panels, size_t size, size_t gap)
+/* A panel of a row kernel. */
+static uint8_t *row_panel(oct_check *t, const int8_t *w, size_t kc, size_t columns)
 {
-    int8_t *to = oct_check_buffer(t, panels * (size + gap));
-    for (size_t p = 0; p < panels; p++) {
-        kernel_case one = *c;
-        one.w = c->w + p * c->kc * c->k->nr;
-        memcpy(to + p * (size + gap), panel_of(t, &one), size);
-    }
-    return to;
+    const size_t quads = (kc + 3) / 4;
+    uint8_t *b = oct_check_buffer(t, quads * 4 * columns);
+    memset(b, 128, quads * 4 * columns);
+    for (size_t k = 0; k < kc; k++)
+        for (size_t j = 0; j < columns; j++)
+            b[(k / 4 * columns + j) * 4 + k % 4] = (uint8_t)(w[k * columns + j] + 128);
+    return b;
 }
 
-/* The kernel of single rows. */
-static void check_row(oct_check *t, const oct_qgemm_kernel *k, size_t kc)
+/* The kernel of single rows: A of all sizes, from the base on and around it. */
+static void check_row(oct_check *t, const oct_qrow_kernel *k, size_t kc)
 {
-    const size_t panels = 1 + oct_check_below(t, 6), nr = k->nr, n = panels * nr;
-    const size_t size = (kc + 3) / 4 * 4 * nr;
-    int8_t *w = oct_check_buffer(t, n * kc);
-    uint8_t *a = oct_check_buffer(t, kc);
-    int32_t *got = oct_check_buffer(t, n * 4), *want = oct_check_buffer(t, n * 4);
+    const size_t columns = 16 * (1 + oct_check_below(t, 4)), spread = oct_check_below(t, 9);
     const uint8_t flip = oct_check_below(t, 2) ? 0x80 : 0;
-    for (size_t p = 0; p < panels; p++)
-        fill_weights(t, w + p * kc * nr, kc * nr);
-    if (oct_check_below(t, 2))
-        memset(a, 0xff ^ flip, kc);
-    else
+    const int32_t base = oct_check_below(t, 2) ? 128 : (int32_t)oct_check_below(t, 256);
+    int8_t *w = oct_check_buffer(t, kc * columns);
+    uint8_t *a = oct_check_buffer(t, kc);
+    int32_t *got = oct_check_buffer(t, columns * 4), *want = oct_check_buffer(t, columns * 4);
+    fill_weights(t, w, kc * columns);
+    if (spread == 0)
+        memset(a, (oct_check_below(t, 2) ? 0xff : 0) ^ flip, kc);
+    else if (spread == 1)
         oct_fill_extremes(t, a, kc);
-    for (size_t j = 0; j < n; j++) {
+    else
+        for (size_t i = 0; i < kc; i++)
+            a[i] = (uint8_t)((uint32_t)base + (oct_check_random(t) >> 8) % (1u << (spread - 1)) - (1u << (spread - 1)) / 2) ^ flip;
+    for (size_t j = 0; j < columns; j++) {
         uint32_t sum = 0;
         for (size_t q = 0; q < kc; q++)
-            sum += (uint32_t)((a[q] ^ flip) * w[(j / nr * kc + q) * nr + j % nr]);
+            sum += (uint32_t)(((a[q] ^ flip) - base) * w[q * columns + j]);
         want[j] = (int32_t)sum;
     }
-    const size_t gap = 64 * oct_check_below(t, 3);
-    const kernel_case c = { .k = k, .m = 1, .n = nr, .taps = 1, .kc = kc, .w = w };
-    const int8_t *b = panels_of(t, &c, panels, size, gap);
-    k->row(panels, kc, a, flip, b, size + gap, got);
-    oct_check_same(t, want, got, n * 4, 4, "row of %s panels=%zu kc=%zu flip %x", k->name, panels, kc, flip);
+    const size_t more = k->count(a, kc, flip, base);
+    oct_qrow r = { .first = oct_check_buffer(t, (kc + 15) / 16 * 16), .further = oct_check_buffer(t, more * sizeof *r.further) };
+    k->split(a, kc, flip, base, &r);
+    t->cases++;
+    if (r.more != more || (base == 128 && more > 2 * r.quads)) {
+        printf("# FAIL %s: %zu parts, counted %zu\n", k->name, r.more, more);
+        t->failed++;
+    }
+    k->run(&r, columns, row_panel(t, w, kc, columns), got);
+    oct_check_same(t, want, got, columns * 4, 4, "%s columns=%zu kc=%zu base %d spread %zu flip %x", k->name, columns, kc, base, spread, flip);
     oct_check_release(t);
 }
 
@@ -333,12 +341,12 @@ void check_qgemm(oct_check *t)
         for (size_t turn = 0; turn < 500 && k[i].chain && (k[i].isa & ~oct_isa_active()) == 0; turn++)
             check_chain(t, &k[i], 1 + turn % 9, turn % 10 ? 1 + turn % 100 : 1 + oct_check_below(t, 1200));
     for (size_t i = 0; i < count; i++)
-        for (size_t turn = 0; turn < 150 && k[i].row && (k[i].isa & ~oct_isa_active()) == 0; turn++)
-            check_row(t, &k[i], turn % 10 ? 1 + turn : 1 + oct_check_below(t, 2200));
+        for (size_t turn = 0; turn < 400 && k[i].row && (k[i].isa & ~oct_isa_active()) == 0; turn++)
+            check_row(t, k[i].row, turn % 10 ? 1 + turn : 1 + oct_check_below(t, 2200));
     static const size_t depths[] = { 0, 1, 2, 3, 4, 5, 31, 64, 257, 1030 };
     for (size_t i = 0; i < OCT_COUNT(depths); i++)
         for (size_t n = 0; n < 60; n++)
-            check_shape(t, 1 + oct_check_below(t, n % 8 == 0 ? 220 : 17), 1 + (n < 50 ? n : oct_check_below(t, 150)), depths[i]);
+            check_shape(t, n % 4 == 1 ? 1 : 1 + oct_check_below(t, n % 8 == 0 ? 220 : 17), 1 + (n < 50 ? n : oct_check_below(t, 150)), depths[i]);
 }
 
 /* Pipelines on accumulators of every size, against finish(). */

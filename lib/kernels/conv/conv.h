@@ -106,6 +106,7 @@ typedef struct oct_qconv {
     size_t block;
     int threads;
     bool hasty; /* as in oct_qgemm */
+    bool one_row; /* a product of one row: set by preparing */
     size_t packed_size, scratch_size; /* bytes */
 } oct_qconv;
 

@@ -4,6 +4,7 @@
 
 #include "kernels/conv/rows.h"
 #include "kernels/qgemm/qgemm.h"
+#include "kernels/qgemm/qrow.h"
 
 #define OCT_QGEMM(isa, fn, mr, nr, kr, order, a, row)                                                                  \
     void fn(size_t, size_t, size_t, size_t, const uint8_t *const *, uint8_t, const int8_t *, int32_t *);
@@ -11,7 +12,6 @@
 #include "kernels/qgemm/qgemm.inc"
 #undef OCT_QGEMM
 #undef OCT_QCHAIN
-void oct_qgemm_u8s8_1x16c4__avx2(size_t, size_t, const uint8_t *, uint8_t, const int8_t *, size_t, int32_t *);
 #define OCT_QOUT(isa, fn)                                                                                              \
     void fn(size_t, size_t, const int32_t *, size_t, const int32_t *, const int32_t *, const int32_t *, const oct_qout *, \
             void *, size_t);
@@ -51,7 +51,7 @@ typedef struct oct_qtiles {
     const oct_qout *out;
     void *c;
     size_t ldc, block;
-    bool backwards;     /* a single row: the last panels first */
+    bool one_row, backwards; /* as in oct_qgemm */
     uint8_t *scratch;   /* oct_qtiles_shared bytes, then oct_qtiles_scratch a thread */
 } oct_qtiles;
 
@@ -61,6 +61,10 @@ size_t oct_qtiles_block(const oct_qgemm_kernel *k, size_t depth, bool gather);
 bool oct_qtiles_shared(size_t columns, size_t *bytes);
 bool oct_qtiles_scratch(const oct_qgemm_kernel *k, size_t block, size_t taps, size_t kc, bool gather, size_t *bytes);
 void oct_qtiles_run(const oct_qtiles *t, oct_pool *pool);
+
+/* The same for products of one row (qrow.h): columns of one group, one tap; count of rows is 0 or 1. */
+bool oct_qrow_scratch(size_t k, size_t n, size_t *bytes);
+void oct_qrow_run(const oct_qtiles *t, oct_pool *pool);
 
 /* add[j] = bias[j] - za * sums[j] + depth * za * zb[j], where colmul = -zb. */
 void oct_qfold(size_t n, const int32_t *bias, const int32_t *sums, const int32_t *colmul, int32_t za, size_t depth,
@@ -76,6 +80,7 @@ typedef struct oct_qsource {
     bool is_signed;
     size_t taps, kc;      /* of the weights */
     bool hasty;           /* take no time to find chains */
+    bool one_row;         /* for products of one row (qrow.h); one tap and group */
     bool dense;           /* pad the whole depth to kr, not every tap (gathered rows) */
     ptrdiff_t ts, ks, ns;
     const int32_t *zb;

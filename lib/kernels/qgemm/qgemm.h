@@ -32,11 +32,7 @@ typedef enum oct_qgemm_order {
 typedef void (*oct_qgemm_fn)(size_t m, size_t n, size_t taps, size_t kc, const uint8_t *const *a, uint8_t flip,
                              const int8_t *b, int32_t *c);
 
-/* The same for a single row and tap, and panels that follow each other `panel` bytes apart.
- *   a     kc bytes
- *   c     s32[panels][nr] */
-typedef void (*oct_qgemm_row_fn)(size_t panels, size_t kc, const uint8_t *a, uint8_t flip, const int8_t *b, size_t panel,
-                                 int32_t *c);
+typedef struct oct_qrow_kernel oct_qrow_kernel; /* qgemm/qrow.h */
 
 /* The same for any number of rows and panels in chains.
  *   a  rows copied by oct_qchain_copy */
@@ -49,8 +45,8 @@ typedef struct oct_qgemm_kernel {
     size_t mr, nr, kr;
     oct_qgemm_order order;
     oct_dtype a; /* what it reads A as: OCT_U8 or OCT_S8 */
-    oct_qgemm_row_fn row; /* of single rows, or NULL: fn */
-    oct_qgemm_chain_fn chain; /* CHAINS: of panels in chains, fn and row are of plain ones; else NULL */
+    const oct_qrow_kernel *row; /* of products that always have one row, or NULL: fn */
+    oct_qgemm_chain_fn chain; /* CHAINS: of panels in chains, fn is of plain ones; else NULL */
 } oct_qgemm_kernel;
 
 const oct_qgemm_kernel *oct_qgemm_kernels(size_t *n); /* slowest first */
@@ -62,8 +58,10 @@ typedef struct oct_qgemm {
     oct_dtype a_type, b_type;
     size_t n, k;
     int threads;
-    bool hasty; /* set it after preparing where B is packed for one run only, or A has one row: no time goes into its order */
-    bool backwards; /* a single row goes through B from its end: in turn with the other way, half of B is still in the cache */
+    /* Set them after preparing. */
+    bool hasty; /* B is packed for one run only: no time goes into its order */
+    bool one_row; /* A has one row in every run: B is packed for that */
+    bool backwards; /* one_row: goes through B from its end; in turn with the other way, half of B is still in the cache */
     size_t packed_size, scratch_size; /* bytes */
 } oct_qgemm;
 

@@ -97,6 +97,20 @@ static size_t close_up(int8_t *first, size_t panels, size_t panel)
     return most;
 }
 
+/* Panels of a single row's products (qrow.h). */
+static void pack_row(const oct_qsource *s, size_t n, uint8_t *to)
+{
+    const size_t quads = (s->kc + 3) / 4;
+    for (size_t j0 = 0; j0 < n; j0 += OCT_QROW_COLUMNS) {
+        const size_t left = oct_round_up(n - j0, OCT_QROW_UNIT), width = left < OCT_QROW_COLUMNS ? left : OCT_QROW_COLUMNS;
+        memset(to, 0x80, quads * 4 * width);
+        for (size_t k = 0; k < s->kc; k++)
+            for (size_t j = 0; j < width && j0 + j < n; j++)
+                to[(k / 4 * width + j) * 4 + k % 4] = (uint8_t)weight(s, 0, k, j0 + j) ^ 0x80;
+        to += quads * 4 * width;
+    }
+}
+
 static int32_t sum_column(const oct_qsource *s, size_t j)
 {
     uint32_t sum = 0;
@@ -119,10 +133,15 @@ void oct_qpack(const oct_qgemm_kernel *kn, const oct_qsource *s, size_t n, size_
         sums[g * n + j] = sum_column(s, j);
         head->has_zb |= zb != 0;
     }
+    int8_t *const panels = (int8_t *)(colmul + columns_bytes(n * groups) / sizeof *colmul);
+    if (s->one_row && kn->row) {
+        pack_row(s, n, (uint8_t *)panels);
+        return;
+    }
     size_t panel = 0;
     oct_qpack_panel(kn, s->dense ? 1 : s->taps, s->dense ? s->taps * s->kc : s->kc, &panel);
     const size_t bytes = panel * (oct_round_up(n, kn->nr) / kn->nr);
-    int8_t *const first = (int8_t *)(colmul + columns_bytes(n * groups) / sizeof *colmul) + g * bytes, *to = first;
+    int8_t *const first = panels + g * bytes, *to = first;
     memset(to, 0, bytes);
     for (size_t j = 0; j < n; j += kn->nr, to += panel) {
         const size_t nj = n - j < kn->nr ? n - j : kn->nr;

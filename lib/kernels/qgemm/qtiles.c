@@ -4,8 +4,6 @@
 #include "base/mem.h"
 #include "kernels/qgemm/qchain.h"
 
-enum { ROW_PANELS = 16 }; /* of a single row in one go */
-
 /* A thread's scratch, carved. */
 typedef struct scratch {
     const uint8_t **table;
@@ -69,7 +67,6 @@ typedef struct job {
     const int8_t *panels;
     bool chains;  /* some panel is in chains */
     bool rowsums; /* rows are summed: some zero point of B is not zero */
-    bool unfolded; /* one row, none is: the last step takes -za for the row's sum and the sums of columns for zero points */
     uint8_t *parts;
     size_t block, row_items, col_items, cols, thread_bytes, panel, group, elem;
 } job;
@@ -111,7 +108,7 @@ static void finish(const job *w, const scratch *s, size_t g, size_t r0, size_t r
         o.mult += col;
     if (o.bias)
         o.bias += col;
-    t->qout->fn(rows, n, s->tile, t->kernel->nr, w->add + col, w->rowsums || w->unfolded ? s->rowsum : NULL, w->colmul + col, &o,
+    t->qout->fn(rows, n, s->tile, t->kernel->nr, w->add + col, w->rowsums ? s->rowsum : NULL, w->colmul + col, &o,
                 (uint8_t *)t->c + (r0 * t->ldc + col) * w->elem, t->ldc);
 }
 
@@ -126,19 +123,6 @@ static void run_panel(const job *w, const scratch *s, size_t g, size_t r0, size_
     for (size_t i = 0; i < rows && plain; i += mr)
         t->kernel->fn(rows - i < mr ? rows - i : mr, n, t->taps, t->kc, s->table + i * t->taps, t->flip, plain, s->tile + i * nr);
     finish(w, s, g, r0, rows, j, n);
-}
-
-/* Columns [begin, end) of a single row: many panels for one call of the kernel and of the last step. */
-static void run_row(const job *w, const scratch *s, size_t g, size_t row, size_t begin, size_t end)
-{
-    const oct_qtiles *t = w->t;
-    const size_t nr = t->kernel->nr, tile = oct_round_up(t->block, t->kernel->mr), panels = tile < ROW_PANELS ? tile : ROW_PANELS;
-    const size_t some = panels * nr, parts = (end - begin + some - 1) / some;
-    for (size_t i = 0; i < parts; i++) {
-        const size_t j = begin + (t->backwards ? parts - 1 - i : i) * some, n = end - j < some ? end - j : some;
-        t->kernel->row((n + nr - 1) / nr, t->kc, s->table[0], t->flip, plain_of(t->kernel, panel_at(w, g, j)), w->panel, s->tile);
-        finish(w, s, g, row, 1, j, n);
-    }
 }
 
 static void run_item(const job *w, size_t item, const scratch *s)
@@ -161,14 +145,9 @@ static void run_item(const job *w, size_t item, const scratch *s)
         oct_qchain_copy(rows, mr, t->taps, t->kc, s->table, t->flip, s->copied);
     if (w->rowsums)
         sum_rows(w, s, rows);
-    if (w->unfolded)
-        s->rowsum[0] = -t->za;
     const size_t end = t->n - col < w->cols ? t->n : col + w->cols;
-    if (rows == 1 && t->taps == 1 && t->kernel->row && !w->chains)
-        run_row(w, s, g, r0, col, end);
-    else
-        for (size_t j = col; j < end; j += nr)
-            run_panel(w, s, g, r0, rows, j);
+    for (size_t j = col; j < end; j += nr)
+        run_panel(w, s, g, r0, rows, j);
 }
 
 static void run_items(void *arg, size_t begin, size_t end, size_t thread)
@@ -182,32 +161,24 @@ static void run_items(void *arg, size_t begin, size_t end, size_t thread)
         run_item(w, i, &s);
 }
 
-/* What the last step adds to each column. */
-static void fold(job *w, const oct_qtiles *t, const int32_t *sums, const int32_t *colmul, size_t columns)
-{
-    w->add = (int32_t *)(void *)t->scratch;
-    w->colmul = colmul;
-    if (w->unfolded) {
-        w->add = t->bias ? t->bias : colmul; /* that is zeros */
-        w->colmul = sums;
-    } else {
-        oct_qfold(columns, t->bias, sums, colmul, t->za, t->taps * t->kc, (int32_t *)(void *)t->scratch);
-    }
-}
-
 void oct_qtiles_run(const oct_qtiles *t, oct_pool *pool)
 {
     if (t->rows.count == 0)
         return;
+    if (t->one_row && t->kernel->row) {
+        oct_qrow_run(t, pool);
+        return;
+    }
     const size_t nr = t->kernel->nr, depth = t->taps * t->kc, columns = t->n * t->groups;
     const size_t column_words = oct_round_up(columns * sizeof(int32_t), 64) / sizeof(int32_t);
     const oct_qpacked *head = t->packed;
     const int32_t *sums = (const int32_t *)(const void *)((const uint8_t *)t->packed + sizeof *head);
     size_t shared = 0;
     oct_qtiles_shared(columns, &shared);
-    job w = { .t = t, .chains = head->has_chains, .block = t->block, .rowsums = head->has_zb, .unfolded = !head->has_zb && t->rows.count == 1,
+    job w = { .t = t, .add = (int32_t *)(void *)t->scratch, .colmul = sums + column_words, .chains = head->has_chains, .block = t->block,
+              .rowsums = head->has_zb,
               .parts = t->scratch + shared, .elem = oct_qout_size(t->out->kind) };
-    fold(&w, t, sums, sums + column_words, columns);
+    oct_qfold(columns, t->bias, sums, w.colmul, t->za, depth, (int32_t *)(void *)t->scratch);
     w.panels = (const int8_t *)(sums + 2 * column_words);
     if (w.chains) { /* blocks of about the same size: a short one costs more */
         const size_t blocks = (t->rows.count + t->block - 1) / t->block;

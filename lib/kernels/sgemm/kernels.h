@@ -5,11 +5,12 @@
 #include "kernels/conv/rows.h"
 #include "kernels/sgemm/sout.h"
 
-#define OCT_SGEMM(isa, fn, mr, nr)                                                                              \
+#define OCT_SGEMM(isa, fn, mr, nr, row)                                                                         \
     void fn(size_t, size_t, size_t, size_t, const float *const *, const float *, float *, size_t, bool, bool,   \
             const oct_sout *);
 #include "kernels/sgemm/sgemm.inc"
 #undef OCT_SGEMM
+void oct_sgemm_f32_1x16__avx2(size_t, size_t, const float *, const float *, size_t, float *, const oct_sout *);
 
 /* A product cut into work items: groups x blocks of rows x blocks of columns. */
 typedef struct oct_stiles {

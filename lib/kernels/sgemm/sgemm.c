@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "kernels/sgemm/kernels.h"
 
-#define OCT_SGEMM(isa, fn, mr, nr) { #fn, OCT_ISA_##isa, fn, mr, nr },
+#define OCT_SGEMM(isa, fn, mr, nr, row) { #fn, OCT_ISA_##isa, fn, mr, nr, row },
 static const oct_sgemm_kernel kernels[] = {
 #include "kernels/sgemm/sgemm.inc"
 };

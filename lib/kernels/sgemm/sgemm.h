@@ -38,11 +38,19 @@ typedef struct oct_sout {
 typedef void (*oct_sgemm_fn)(size_t m, size_t n, size_t taps, size_t kc, const float *const *a, const float *b, float *c,
                              size_t ldc, bool first, bool last, const oct_sout *out);
 
+/* The same for a single row and tap over the whole depth, and panels that follow each other `panel` floats apart; all of their
+ * columns matter.
+ *   a     kc floats
+ *   out   its bias and residual have room for all columns */
+typedef void (*oct_sgemm_row_fn)(size_t panels, size_t kc, const float *a, const float *b, size_t panel, float *c,
+                                 const oct_sout *out);
+
 typedef struct oct_sgemm_kernel {
     const char *name;
     oct_isa isa;
     oct_sgemm_fn fn;
     size_t mr, nr;
+    oct_sgemm_row_fn row; /* or NULL: fn */
 } oct_sgemm_kernel;
 
 /* All kernels, slowest first; *n is their number. */

@@ -1,4 +1,4 @@
-/* lib/kernels/sgemm/sgemm_f32_6x16_avx2.c -- 6 rows by 16 columns in 12 accumulators. */
+/* lib/kernels/sgemm/sgemm_f32_6x16_avx2.c -- 6 rows by 16 columns in 12 accumulators; one row by 64 columns in 8. */
 #include "kernels/sgemm/kernels.h"
 #include "kernels/simd.h"
 
@@ -79,5 +79,56 @@ void oct_sgemm_f32_6x16__avx2(size_t m, size_t n, size_t taps, size_t kc, const 
     case 4: tile(4, taps, kc, a, b, c, ldc, first, last, out); break;
     case 5: tile(5, taps, kc, a, b, c, ldc, first, last, out); break;
     default: tile(6, taps, kc, a, b, c, ldc, first, last, out); break;
+    }
+}
+
+/* n panels side by side: one has too few chains to hide the latency of the fma. The processor fetches ahead too little by itself. */
+OCT_INLINE void panels_of_row(const size_t n, size_t kc, const float *a, const float *b, size_t panel, float *c, const oct_sout *out)
+{
+    enum { AHEAD = 512 };
+    const pair zero = { _mm256_setzero_ps(), _mm256_setzero_ps() };
+    pair v0 = zero, v1 = zero, v2 = zero, v3 = zero;
+#define PANELS PANEL(0) PANEL(1) PANEL(2) PANEL(3)
+#define PANEL(i) if (n > i && out->bias) v##i = load(out->bias + 16 * i);
+    PANELS
+#undef PANEL
+    for (size_t k = 0; k < kc; k++, b += 16) {
+        const __m256 x = _mm256_broadcast_ss(a + k);
+#define PANEL(i)                                                              \
+    if (n > i) {                                                              \
+        const pair w = load(b + i * panel);                                   \
+        _mm_prefetch((const char *)(b + i * panel + AHEAD), _MM_HINT_T0);     \
+        v##i.lo = _mm256_fmadd_ps(x, w.lo, v##i.lo);                          \
+        v##i.hi = _mm256_fmadd_ps(x, w.hi, v##i.hi);                          \
+    }
+        PANELS
+#undef PANEL
+    }
+#define PANEL(i)                                        \
+    if (n > i) {                                        \
+        oct_sout o = *out;                              \
+        o.residual += out->residual ? 16 * i : 0;       \
+        const pair y = finish(v##i, &o, 0);             \
+        _mm256_storeu_ps(c + 16 * i, y.lo);             \
+        _mm256_storeu_ps(c + 16 * i + 8, y.hi);         \
+    }
+    PANELS
+#undef PANEL
+}
+
+void oct_sgemm_f32_1x16__avx2(size_t panels, size_t kc, const float *a, const float *b, size_t panel, float *c, const oct_sout *out)
+{
+    oct_sout o = *out;
+    for (size_t p = 0; p < panels;) {
+        const size_t n = panels - p < 4 ? 1 : 4;
+        if (n == 4)
+            panels_of_row(4, kc, a, b, panel, c, &o);
+        else
+            panels_of_row(1, kc, a, b, panel, c, &o);
+        p += n;
+        b += n * panel;
+        c += n * 16;
+        o.bias += o.bias ? n * 16 : 0;
+        o.residual += o.residual ? n * 16 : 0;
     }
 }

@@ -133,6 +133,18 @@ typedef struct job {
     size_t row_items, col_items, cols, thread_bytes, panel, group;
 } job;
 
+/* Columns [j, end) of a single row, the whole panels at once. Returns where the others begin. */
+static size_t run_row(const job *w, size_t g, size_t row, const float *a, size_t j, size_t end)
+{
+    const oct_stiles *t = w->t;
+    const size_t nr = t->kernel->nr, panels = (end - j) / nr, col = g * t->n + j;
+    oct_sout o = t->out;
+    o.bias += o.bias ? col : 0;
+    o.residual += o.residual ? row * o.ldr + col : 0;
+    t->kernel->row(panels, t->kc, a, t->packed + g * w->group + j / nr * w->panel, w->panel, t->c + row * t->ldc + col, &o);
+    return j + panels * nr;
+}
+
 static void run_item(const job *w, size_t item, const scratch *s)
 {
     const oct_stiles *t = w->t;
@@ -149,7 +161,11 @@ static void run_item(const job *w, size_t item, const scratch *s)
     } else {
         oct_rows_point(&a, r0, rows, mr, (const void **)s->table);
     }
-    for (size_t j = col; j < t->n && j < col + w->cols; j += nr) {
+    const size_t end = t->n - col < w->cols ? t->n : col + w->cols;
+    size_t j = col;
+    if (rows == 1 && t->taps == 1 && t->kernel->row && !t->unpack)
+        j = run_row(w, g, r0, s->table[0], j, end);
+    for (; j < end; j += nr) {
         const tile e = { .g = g, .r0 = r0, .j0 = j, .n = t->n - j < nr ? t->n - j : nr };
         run_columns(t, s, e, t->unpack ? NULL : t->packed + g * w->group + j / nr * w->panel, rows);
     }
