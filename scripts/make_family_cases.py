@@ -6,6 +6,7 @@ import sys
 import zlib
 
 import numpy as np
+import onnx
 from onnx import helper
 
 import make_op_cases as cases
@@ -725,6 +726,47 @@ def basic():
     no("DequantizeLinear", 13, [ints(2, 3, 4, lo=0, dtype=np.uint8), one, np.array(0, np.int8)], q)
 
 
+def trees():
+    """ai.onnx.ml by its text: TreeEnsemble (ONNX Runtime takes the transforms SOFTMAX and LOGISTIC for each other), Binarizer and others."""
+    ml = {"domain": "ai.onnx.ml"}
+    t = lambda v, kind: onnx.numpy_helper.from_array(np.array(v, kind))  # noqa: E731
+    # tree 0: x0 <= 0.5 ? (x1 > -1 ? leaf 0 : leaf 1) : leaf 2; tree 1: x1 in {1, 2.5} ? leaf 3 : leaf 4
+    forest = {"nodes_modes": t([0, 3, 6], np.uint8), "nodes_splits": t([0.5, -1, 0], np.float32), "nodes_featureids": [0, 1, 1],
+              "nodes_trueleafs": [0, 1, 1], "nodes_truenodeids": [1, 0, 3], "nodes_falseleafs": [1, 1, 1], "nodes_falsenodeids": [2, 1, 4],
+              "leaf_weights": t([1.5, -2, 0.25, 4, -1], np.float32), "leaf_targetids": [0, 1, 2, 1, 0], "tree_roots": [0, 2], "n_targets": 3,
+              "membership_values": t([1, 2.5, np.nan], np.float32)}
+    x = np.array([[0, 1], [0, -3], [0.5, 2.5], [2, 0], [np.nan, np.nan]], np.float32)
+    sums = np.array([[1.5, 4, 0], [-1, -2, 0], [1.5, 4, 0], [-1, 0, 0.25], [-1, 0, 0.25]])
+    e = np.exp(sums)
+    z = np.where(sums == 0, 0, e)
+    for transform, want in ((0, sums), (1, e / e.sum(1, keepdims=True)), (2, 1 / (1 + 1 / e)), (3, z / z.sum(1, keepdims=True))):
+        own("TreeEnsemble", 5, [x], [want.astype(np.float32)], tol=(1e-6, 1e-7), post_transform=transform, **forest, **ml)
+        own("TreeEnsemble", 5, [x.astype(np.float64)], [want], tol=(1e-14, 1e-15), post_transform=transform, **forest, **ml)
+    own("TreeEnsemble", 5, [x], [(sums / 2).astype(np.float32)], aggregate_function=0, **forest, **ml)
+    nan_true = {**forest, "nodes_missing_value_tracks_true": [1, 0, 1]}
+    own("TreeEnsemble", 5, [x], [np.concatenate([sums[:4], [[0, 2, 0]]]).astype(np.float32)], **nan_true, **ml)
+    y = np.zeros((5, 3), np.float32)
+    for bad in ({"nodes_truenodeids": [0, 0, 3]}, {"nodes_falsenodeids": [5, 1, 4]}, {"nodes_truenodeids": [3, 0, 3]}, {"nodes_featureids": [0, 2, 1]},
+                {"nodes_featureids": [0, -1, 1]}, {"tree_roots": [0, 3]}, {"leaf_targetids": [0, 1, 3, 1, 0]}, {"leaf_targetids": [0, 1, 2]},
+                {"nodes_modes": t([0, 3, 7], np.uint8)}, {"nodes_splits": t([0.5, -1], np.float32)}, {"aggregate_function": 4},
+                {"post_transform": 4}, {"membership_values": t([], np.float32)}, {"nodes_missing_value_tracks_true": [1]}):
+        no("TreeEnsemble", 5, [x], y, **{**forest, **bad}, **ml)
+    no("TreeEnsemble", 5, [x[0]], y, **forest, **ml)
+    no("TreeEnsemble", 5, [ints(5, 2)], y.astype(np.int64), **forest, **ml)
+
+    for dt in (np.float32, np.float64, np.int32, np.int64):
+        v = ints(3, 4, lo=-4, hi=5, dtype=dt)
+        own("Binarizer", 1, [v], [(v > 1.5).astype(dt)], threshold=1.5, **ml)
+        at = s64(3, 0, 0)
+        own("ArrayFeatureExtractor", 1, [v, at], [v[:, at]], **ml)
+        own("ArrayFeatureExtractor", 1, [v[0], at], [v[:1, at]], **ml)
+    own("Binarizer", 1, [np.array([np.nan, 0, 1e-9], np.float32)], [np.array([0, 0, 1], np.float32)], **ml)
+    no("ArrayFeatureExtractor", 1, [f32(2, 3), s64(0, 3)], f32(2, 2), **ml)
+    no("ArrayFeatureExtractor", 1, [f32(2, 3), s64(-1)], f32(2, 1), **ml)
+    no("ArrayFeatureExtractor", 1, [f32(2, 3), ints(1, dtype=np.int32)], f32(2, 1), **ml)
+    no("ArrayFeatureExtractor", 1, [np.array(1, np.float32), s64(0)], f32(1, 1), **ml)
+
+
 def cell(op, gates, h, c, p, lbr, clip, forget):
     """One step of every sequence: the new state. gates: x W + b and h R + b apart, each [B, gates * H]."""
     sig = lambda v: 1 / (1 + np.exp(-np.clip(v, -clip, clip)))  # noqa: E731
@@ -813,7 +855,7 @@ def where8():
         no("QLinearWhere", 1, [c, x, s[0], z[0], y[:3], s[1], z[1], s[2], z[2]], out, **MS)
 
 
-FAMILIES = [basic, noise, loss, ngrams, signal, select, vision, attention, heads, einsum, math, bits, arrange, matrix, recurrent64, where8]
+FAMILIES = [basic, noise, loss, ngrams, signal, select, vision, attention, heads, einsum, math, bits, arrange, matrix, recurrent64, trees, where8]
 
 
 if __name__ == "__main__":

@@ -951,6 +951,85 @@ def qgemm():
     return net.done(), None
 
 
+# ---- operators of ai.onnx.ml
+
+ML = "ai.onnx.ml"
+
+
+def tensor(values, kind):
+    return numpy_helper.from_array(np.asarray(values, kind))
+
+
+def random_forest(rng, trees, depth, features, targets, modes):
+    """Attributes of TreeEnsemble: full trees, leaves in order."""
+    node = {k: [] for k in ("featureids", "falseleafs", "falsenodeids", "trueleafs", "truenodeids")}
+    mode, split, weights, target, roots = [], [], [], [], []
+
+    def grow(level):
+        at = len(mode)
+        mode.append(int(rng.choice(modes))), split.append(float(np.round(rng.normal(), 1)))
+        node["featureids"].append(int(rng.integers(features)))
+        for side in ("false", "true"):
+            node[side + "leafs"].append(0), node[side + "nodeids"].append(0)
+        for side in ("false", "true"):
+            if level + 1 == depth:
+                node[side + "leafs"][at], node[side + "nodeids"][at] = 1, len(weights)
+                weights.append(float(rng.normal())), target.append(int(rng.integers(targets)))
+            else:
+                node[side + "nodeids"][at] = grow(level + 1)
+        return at
+
+    for _ in range(trees):
+        roots.append(grow(0))
+    return {f"nodes_{k}": v for k, v in node.items()} | {
+        "nodes_modes": tensor(mode, np.uint8), "nodes_splits": tensor(split, np.float32), "leaf_weights": tensor(weights, np.float32),
+        "leaf_targetids": target, "tree_roots": roots, "n_targets": targets}
+
+
+@model("ml_trees")
+def ml_trees():
+    """TreeEnsemble: every aggregation, comparisons of all kinds, missing values."""
+    net = Net("ml_trees", 17, ir=8)
+    net.more_opsets.append(helper.make_opsetid(ML, 5))
+    x = net.input("x", [12, 4])
+    for i, (aggregate, transform, modes) in enumerate(((1, 0, [0]), (0, 0, [1]), (2, 0, [2]), (3, 0, [3]), (1, 3, [0]), (1, 0, [0, 1, 2, 3]),
+                                                       (1, 0, [4, 5, 0]))):
+        forest = random_forest(net.rng, 5, 3, 4, 3, modes)
+        if i % 2:
+            forest["nodes_missing_value_tracks_true"] = [int(v) for v in net.rng.integers(0, 2, len(forest["nodes_featureids"]))]
+        net.node("TreeEnsemble", [x], f"y{i}", ML, aggregate_function=aggregate, post_transform=transform, **forest)
+        net.output(f"y{i}", [12, 3])
+    values = np.round(net.rng.normal(0, 1, (12, 4)), 1).astype(np.float32)
+    values[0, :2] = values[5] = np.nan
+    return net.done(), {"x": values}
+
+
+@model("ml_labels")
+def ml_labels():
+    """LabelEncoder between numbers: keys that are missing, NaN."""
+    net = Net("ml_labels", 17, ir=8)
+    net.more_opsets.append(helper.make_opsetid(ML, 4))
+    net.input("i", [3, 4], TensorProto.INT64), net.input("f", [6])
+    net.node("LabelEncoder", ["i"], "yif", ML, keys_int64s=[5, -7, 2, 900], values_floats=[0.5, 1.5, -2.5, 3.5], default_float=9.25)
+    net.node("LabelEncoder", ["i"], "yii", ML, keys_int64s=[5, -7, 2, 900], values_int64s=[1, 2, 3, 4])
+    net.node("LabelEncoder", ["f"], "yfi", ML, keys_floats=[0.5, float("nan"), -2.0, 0.0], values_int64s=[7, 8, 9, 10], default_int64=-5)
+    net.output("yif", [3, 4]), net.output("yii", [3, 4], TensorProto.INT64), net.output("yfi", [6], TensorProto.INT64)
+    return net.done(), {"i": np.array([[5, 2, 3, -7], [900, 901, 5, 5], [0, -1, 2, 7]], np.int64),
+                        "f": np.array([0.5, np.nan, -2, 1, 0.0, -0.5], np.float32)}
+
+
+@model("ml_features")
+def ml_features():
+    """Binarizer and ArrayFeatureExtractor."""
+    net = Net("ml_features", 17, ir=8)
+    net.more_opsets.append(helper.make_opsetid(ML, 1))
+    x = net.input("x", [3, 5])
+    net.node("Binarizer", [x], "b", ML, threshold=0.3)
+    net.node("ArrayFeatureExtractor", [x, net.const("at", [4, 0, 0, 2], np.int64)], "e", ML)
+    net.output("b", [3, 5]), net.output("e", [3, 4])
+    return net.done(), None
+
+
 # ---- writing
 
 NUMPY = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(uint8)": np.uint8, "tensor(int8)": np.int8, "tensor(bool)": np.bool_}

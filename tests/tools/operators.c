@@ -301,5 +301,7 @@ int main(int argc, char **argv)
     print_rows("");
     printf("\n## com.microsoft\n\n");
     print_rows("com.microsoft");
+    printf("\n## ai.onnx.ml\n\n");
+    print_rows("ai.onnx.ml");
     return 0;
 }

@@ -257,11 +257,103 @@ static void casts(void **state)
     }
 }
 
+static oct_attr *new_attr(oct_graph *g, const char *name, oct_attr_type type)
+{
+    oct_node *n = &g->node[net_last];
+    assert_true(OCT_GROW(g->arena, n->attr, n->n_attr, n->cap_attr));
+    n->attr[n->n_attr] = (oct_attr){ .name = name, .type = type };
+    return &n->attr[n->n_attr++];
+}
+
+static void words(oct_graph *g, const char *name, const char *const *s, int count)
+{
+    oct_attr *a = new_attr(g, name, OCT_ATTR_STRINGS);
+    a->strings = s;
+    a->n = count;
+}
+
+/* ai.onnx.ml.LabelEncoder of strings; of a key that is there twice the last counts. Outcomes by the specification's text. */
+static void labels(void **state)
+{
+    static const char *const keys[] = { "a", "", "b", "a" }, *const values[] = { "one", "two", "three", "four" };
+    static const int64_t ints[] = { 10, 20, 30, 40 };
+    oct_graph *g = net_graph(17);
+    GOOD(oct_graph_set_opset(g, "ai.onnx.ml", 4, err));
+    int x = net_input(g, "x", OCT_STRING, "2,2"), i = net_input(g, "i", OCT_S64, "3");
+    net_output(g, NET_NODE(g, "ai.onnx.ml.LabelEncoder", "ss", "ss", x));
+    words(g, "keys_strings", keys, 4);
+    words(g, "values_strings", values, 4);
+    net_output(g, NET_NODE(g, "ai.onnx.ml.LabelEncoder", "si", "si", x));
+    words(g, "keys_strings", keys, 4);
+    NET_INTS(g, "values_int64s", 10, 20, 30, 40);
+    net_output(g, NET_NODE(g, "ai.onnx.ml.LabelEncoder", "is", "is", i));
+    NET_INTS(g, "keys_int64s", 10, 20, 30, 40);
+    words(g, "values_strings", values, 4);
+    net_str(g, "default_string", "none");
+    oct_plan *p = net_plan(g, NULL, NULL);
+    const oct_str in[4] = { { "b", 1 }, { "a", 1 }, { "ab", 2 }, { "", 0 } };
+    const int64_t places[3] = { 40, 11, 20 };
+    GOOD(oct_plan_run(p, (const void *const[]){ in, places }, err));
+    expect(p, 0, 2, (int64_t[]){ 2, 2 }, (const char *const[]){ "three", "four", "_Unused", "two" });
+    assert_memory_equal(oct_plan_output(p, 1)->data, ((int64_t[]){ ints[2], ints[3], -1, ints[1] }), 32);
+    expect(p, 2, 1, (int64_t[]){ 3 }, (const char *const[]){ "four", "none", "two" });
+    oct_plan_destroy(p);
+    oct_graph_destroy(g);
+}
+
+/* Opset 1 has one list; the other side are its places. */
+static void labels_of_opset_1(void **state)
+{
+    static const char *const classes[] = { "x", "y", "z" };
+    oct_graph *g = net_graph(9);
+    GOOD(oct_graph_set_opset(g, "ai.onnx.ml", 1, err));
+    int s = net_input(g, "s", OCT_STRING, "2"), i = net_input(g, "i", OCT_S64, "2");
+    net_output(g, NET_NODE(g, "ai.onnx.ml.LabelEncoder", "to", "to", s));
+    words(g, "classes_strings", classes, 3);
+    net_output(g, NET_NODE(g, "ai.onnx.ml.LabelEncoder", "from", "from", i));
+    words(g, "classes_strings", classes, 3);
+    oct_plan *p = net_plan(g, NULL, NULL);
+    GOOD(oct_plan_run(p, (const void *const[]){ ((oct_str[]){ { "z", 1 }, { "w", 1 } }), ((int64_t[]){ 1, 3 }) }, err));
+    assert_memory_equal(oct_plan_output(p, 0)->data, ((int64_t[]){ 2, -1 }), 16);
+    expect(p, 1, 1, (int64_t[]){ 2 }, (const char *const[]){ "y", "_Unused" });
+    oct_plan_destroy(p);
+    oct_graph_destroy(g);
+}
+
+/* Lists of two lengths, none, keys of another type than the input. */
+static void labels_refused(void **state)
+{
+    static const char *const keys[] = { "a", "b" };
+    static const char *const says[] = { "2 keys and 3 values", "none of the attributes 'values_tensor'", "an input of int64 and keys of string" };
+    for (int k = 0; k < 3; k++) {
+        oct_graph *g = net_graph(17);
+        oct_plan *p = NULL;
+        oct_err e = OCT_ERR_INIT;
+        GOOD(oct_graph_set_opset(g, "ai.onnx.ml", 4, err));
+        int x = net_input(g, "x", k < 2 ? OCT_STRING : OCT_S64, "1");
+        net_output(g, NET_NODE(g, "ai.onnx.ml.LabelEncoder", "label", "y", x));
+        words(g, "keys_strings", keys, 2);
+        if (k == 0)
+            NET_INTS(g, "values_int64s", 1, 2, 3);
+        if (k == 2)
+            NET_INTS(g, "values_int64s", 1, 2);
+        oct_status s = oct_plan_create(g, NULL, 0, NULL, &p, &e);
+        if (s == OCT_OK)
+            s = oct_plan_run(p, (const void *const[]){ ((int64_t[]){ 1, 2 }) }, &e);
+        assert_int_equal(s, OCT_EMALFORMED);
+        if (!strstr(e.text, says[k]) || !strstr(e.text, "'label'"))
+            fail_msg("'%s', expected '%s'", e.text, says[k]);
+        oct_plan_destroy(p);
+        oct_graph_destroy(g);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(full_matches),     cmocka_unit_test(matching_is_linear), cmocka_unit_test(patterns_refused),
         cmocka_unit_test(cases_of_letters), cmocka_unit_test(strings_move),       cmocka_unit_test(casts),
+        cmocka_unit_test(labels),           cmocka_unit_test(labels_of_opset_1),  cmocka_unit_test(labels_refused),
     };
     return cmocka_run_group_tests_name("strings", tests, NULL, NULL);
 }
