@@ -1,5 +1,7 @@
 #include "base/mem.h"
 
+#include "base/spill.h"
+
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,6 +85,7 @@ void oct_free(void *p)
 typedef struct block {
     struct block *next;
     size_t cap, used;
+    bool spilled;
 } block;
 
 #define HEAD ((sizeof(block) + 63) & ~(size_t)63)
@@ -106,9 +109,26 @@ void oct_arena_destroy(oct_arena *a)
         return;
     for (block *b = a->first, *next; b; b = next) {
         next = b->next;
-        oct_free(b);
+        if (b->spilled)
+            oct_spill_free(b, HEAD + b->cap);
+        else
+            oct_free(b);
     }
     oct_free(a);
+}
+
+static block *new_block(size_t cap)
+{
+    size_t total;
+    if (!oct_add_size(cap, HEAD, &total))
+        return NULL;
+    block *b = oct_spill_alloc(total);
+    const bool spilled = b != NULL;
+    if (!b)
+        b = oct_alloc(total);
+    if (b)
+        *b = (block){ .cap = cap, .spilled = spilled };
+    return b;
 }
 
 void *oct_arena_aligned(oct_arena *a, size_t size, size_t align)
@@ -121,11 +141,8 @@ void *oct_arena_aligned(oct_arena *a, size_t size, size_t align)
         size_t want;
         if (!oct_add_size(size, align, &want))
             return NULL;
-        size_t cap = want > a->next_cap ? want : a->next_cap, total;
-        if (!oct_add_size(cap, HEAD, &total) || !(b = oct_alloc(total)))
+        if (!(b = new_block(want > a->next_cap ? want : a->next_cap)))
             return NULL;
-        b->cap = cap;
-        b->used = 0;
         /* A large single request goes behind the current block, which still has room. */
         if (a->first && want > a->next_cap / 2) {
             b->next = a->first->next;
@@ -133,7 +150,7 @@ void *oct_arena_aligned(oct_arena *a, size_t size, size_t align)
         } else {
             b->next = a->first;
             a->first = b;
-            if (a->next_cap < (size_t)1 << 20)
+            if (a->next_cap < OCT_SPILL_LEAST / 2)
                 a->next_cap *= 2;
         }
         at = (((uintptr_t)b + HEAD + align - 1) & ~(uintptr_t)(align - 1)) - ((uintptr_t)b + HEAD);

@@ -206,23 +206,15 @@ static oct_status spill(save *s)
 
 /* ---- writing ---- */
 
-typedef struct sink {
-    ProtobufCBuffer base;
-    oct_out *out;
-} sink;
-
-static void append(ProtobufCBuffer *b, size_t n, const uint8_t *p)
-{
-    oct_out_write(((sink *)b)->out, p, n);
-}
-
 static oct_status write_message(save *s)
 {
     oct_out out;
     OCT_TRY(oct_out_open(&out, s->path, s->err));
-    sink to = { { append }, &out };
-    protobuf_c_message_pack_to_buffer(&s->msg.model.base, &to.base);
-    return oct_out_commit(&out, s->err);
+    oct_status r = oct_message_write(&s->msg.model.base, &out, s->err);
+    if (r == OCT_OK)
+        return oct_out_commit(&out, s->err);
+    oct_out_abort(&out);
+    return r;
 }
 
 static oct_status refuse_inputs(const save *s)

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/pool.h"
+#include "base/spill.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -42,6 +43,59 @@ static void arena_aligns_and_keeps(void **state)
     }
     assert_string_equal(first, "kept");
     oct_arena_destroy(a);
+}
+
+/* Private memory of this process in KB; -1: the system does not say. */
+static long private_memory(void)
+{
+    char line[256];
+    long kb = -1;
+    FILE *f = fopen("/proc/self/status", "r");
+    while (f && fgets(line, sizeof line, f))
+        sscanf(line, "RssAnon: %ld", &kb);
+    if (f)
+        fclose(f);
+    return kb;
+}
+
+enum { LARGE = 3 << 20, N_LARGE = 40 };
+
+static void fill_and_check(oct_arena *a)
+{
+    uint8_t *p[N_LARGE];
+    char *small = oct_arena_strdup(a, "kept");
+    for (int i = 0; i < N_LARGE; i++) {
+        p[i] = oct_arena_aligned(a, LARGE + (size_t)i, 64);
+        assert_non_null(p[i]);
+        assert_int_equal((uintptr_t)p[i] % 64, 0);
+        memset(p[i], i, LARGE + (size_t)i);
+    }
+    for (int i = 0; i < N_LARGE; i++)
+        for (size_t k = 0; k < LARGE + (size_t)i; k += 1021)
+            assert_int_equal(p[i][k], i);
+    assert_string_equal(small, "kept");
+}
+
+static void large_blocks_leave_memory(void **state)
+{
+    const long before = private_memory();
+    oct_arena *a = oct_arena_create();
+    oct_spill_open(".", 2 * LARGE);
+    fill_and_check(a);
+    const long grown = private_memory() - before;
+    if (before >= 0)
+        assert_true(grown < 4 * LARGE / 1024); /* of which 120 MB were written */
+    oct_arena_destroy(a);
+    oct_spill_close();
+}
+
+static void large_blocks_without_a_file_stay(void **state)
+{
+    oct_arena *a = oct_arena_create();
+    oct_spill_open("no/such/folder", 0);
+    fill_and_check(a);
+    oct_arena_destroy(a);
+    oct_spill_close();
 }
 
 static void failing_allocation_is_reported(void **state)
@@ -217,6 +271,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_overflow),
         cmocka_unit_test(arena_aligns_and_keeps),
+        cmocka_unit_test(large_blocks_leave_memory), cmocka_unit_test(large_blocks_without_a_file_stay),
         cmocka_unit_test(failing_allocation_is_reported),
         cmocka_unit_test(half_floats_round_trip), cmocka_unit_test(half_floats_are_nearest),
         cmocka_unit_test(float_text_is_shortest),

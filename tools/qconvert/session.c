@@ -1,6 +1,7 @@
 /* A conversion up to its decisions: model, policy, job, statistics. */
 #include "qconvert/qconvert.h"
 
+#include "base/spill.h"
 #include "quant/runnable.h"
 #include "quant/tune.h"
 
@@ -89,6 +90,18 @@ static oct_status name_output(session *s, oct_err *err)
         s->output = oct_arena_printf(s->arena, "%.*s.%s.onnx", (int)n, model, half ? oct_scheme_name(s->scheme) : four ? "int4" : "int8");
     }
     return s->output ? OCT_OK : oct_nomem(err);
+}
+
+/* Without samples nothing but the model is large: what is made of its tensors waits in a file where the output will be. */
+static oct_status spill_results(const session *s, oct_err *err)
+{
+    enum { IN_MEMORY = 48 << 20 }; /* small models need no file */
+    const char *slash = strrchr(s->output, '/');
+    const char *folder = slash ? oct_arena_strndup(s->arena, s->output, (size_t)(slash - s->output) + 1) : ".";
+    if (!folder)
+        return oct_nomem(err);
+    oct_spill_open(folder, IN_MEMORY);
+    return OCT_OK;
 }
 
 /* Every file that this run writes, against every file that it reads. */
@@ -362,6 +375,8 @@ oct_status session_open(session *s, oct_cli *cli, const convert_args *a, oct_err
         return oct_nomem(err);
     OCT_TRY(read_policy(s, err));
     OCT_TRY(name_output(s, err));
+    if (!a->data.specs.n)
+        OCT_TRY(spill_results(s, err));
     OCT_TRY(tool_load(a->model, &s->m, err));
     OCT_TRY(check_outputs(s, err));
     s->size_before = tool_model_bytes(s->m);
@@ -397,4 +412,5 @@ void session_close(session *s)
     oct_policy_destroy(s->policy);
     oct_model_free(s->m);
     oct_arena_destroy(s->arena);
+    oct_spill_close();
 }

@@ -1,0 +1,145 @@
+#define _GNU_SOURCE
+#include "base/spill.h"
+
+#include "base/mem.h"
+
+#ifdef __linux__
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* A part of the file that is mapped: blocks are cut from its beginning. Mappings are few in a process. */
+typedef struct window {
+    struct window *next;
+    char *data;
+    size_t size, used;
+} window;
+
+enum { WINDOW = 64 << 20 };
+
+static struct {
+    int fd; /* -1: none yet; made when it is first needed */
+    bool on;
+    char folder[4096];
+    size_t keep, end; /* bytes that may still stay in memory; of the file */
+    window *first;
+} spill = { .fd = -1 };
+
+/* Not every file system has files that never had a name. */
+static int open_nameless(const char *folder)
+{
+    char path[4200];
+    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd >= 0 || snprintf(path, sizeof path, "%s/.octet.XXXXXX", folder) >= (int)sizeof path)
+        return fd;
+    fd = mkostemp(path, O_CLOEXEC);
+    if (fd >= 0)
+        unlink(path);
+    return fd;
+}
+
+void oct_spill_open(const char *folder, size_t keep)
+{
+    oct_spill_close();
+    pthread_mutex_lock(&lock);
+    spill.on = strlen(folder) < sizeof spill.folder;
+    if (spill.on)
+        strcpy(spill.folder, folder);
+    spill.keep = keep;
+    pthread_mutex_unlock(&lock);
+}
+
+void oct_spill_close(void)
+{
+    pthread_mutex_lock(&lock);
+    for (window *w = spill.first, *next; w; w = next) {
+        next = w->next;
+        munmap(w->data, w->size);
+        oct_free(w);
+    }
+    if (spill.fd >= 0)
+        close(spill.fd);
+    spill.fd = -1;
+    spill.on = false;
+    spill.end = 0;
+    spill.first = NULL;
+    pthread_mutex_unlock(&lock);
+}
+
+/* Room is reserved first: without it a write to the mapping would end the process. */
+static bool new_window(size_t size)
+{
+    if (spill.fd < 0 && (spill.fd = open_nameless(spill.folder)) < 0)
+        return false;
+    if (fallocate(spill.fd, 0, (off_t)spill.end, (off_t)size) != 0)
+        return false;
+    window *w = oct_alloc(sizeof *w);
+    void *p = w ? mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, spill.fd, (off_t)spill.end) : MAP_FAILED;
+    if (p == MAP_FAILED) {
+        oct_free(w);
+        return false;
+    }
+    *w = (window){ .next = spill.first, .data = p, .size = size };
+    spill.first = w;
+    spill.end += size;
+    return true;
+}
+
+static void *block_of_file(size_t size)
+{
+    if ((!spill.first || size > spill.first->size - spill.first->used) && !new_window(size > WINDOW ? size : WINDOW))
+        return NULL;
+    void *p = spill.first->data + spill.first->used;
+    spill.first->used += size;
+    return p;
+}
+
+static size_t whole_pages(size_t size)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    return (size + page - 1) / page * page;
+}
+
+void *oct_spill_alloc(size_t size)
+{
+    void *p = NULL;
+    if (size < OCT_SPILL_LEAST || size > (size_t)1 << 46)
+        return NULL;
+    pthread_mutex_lock(&lock);
+    if (spill.on && size <= spill.keep)
+        spill.keep -= size;
+    else if (spill.on && !(p = block_of_file(whole_pages(size))))
+        spill.on = false;
+    pthread_mutex_unlock(&lock);
+    return p;
+}
+
+void oct_spill_free(void *p, size_t size)
+{
+    madvise(p, whole_pages(size), MADV_REMOVE);
+}
+
+#else
+
+void oct_spill_open(const char *folder, size_t keep)
+{
+}
+
+void oct_spill_close(void)
+{
+}
+
+void *oct_spill_alloc(size_t size)
+{
+    return NULL;
+}
+
+void oct_spill_free(void *p, size_t size)
+{
+}
+#endif
