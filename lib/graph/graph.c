@@ -186,6 +186,9 @@ oct_status oct_graph_set_shape(oct_graph *g, int value, int rank, const oct_dim 
         v->shape = (oct_shape){ -1, NULL };
         return OCT_OK;
     }
+    for (int i = 0; i < rank; i++)
+        if (d[i].n > OCT_MAX_DIM)
+            return oct_fail(err, OCT_EMALFORMED, "value '%s' would have a dimension of %lld", v->name, (long long)d[i].n);
     if (v->shape.rank != rank || !v->shape.d) {
         oct_dim *fresh = oct_arena_alloc(g->arena, (size_t)(rank ? rank : 1) * sizeof *fresh);
         if (!fresh)

@@ -14,6 +14,8 @@
 #include "base/mem.h"
 
 enum { OCT_MAX_RANK = 8 };
+/* The largest dimension of a value: with larger ones nothing could be done, and sums of smaller ones do not overflow. */
+#define OCT_MAX_DIM ((int64_t)1 << 40)
 
 /* One dimension: known (n >= 0), or n == -1 and then named by a symbol or wholly unknown (sym NULL).
  * Symbols are compared as strings. */
@@ -193,7 +195,8 @@ void oct_graph_set_const(oct_graph *g, int value, const oct_tensor *t);
 /* Allocates a tensor with uninitialised bytes in an arena. */
 oct_status oct_tensor_new(oct_arena *a, oct_dtype t, int rank, const int64_t *dims, oct_tensor **out, oct_err *err);
 
-/* Copies a shape into the graph's arena and sets it. d[i].sym are kept by reference (arena or literal). */
+/* Copies a shape into the graph's arena and sets it. d[i].sym are kept by reference (arena or literal). OCT_EMALFORMED for a
+ * dimension above OCT_MAX_DIM. */
 oct_status oct_graph_set_shape(oct_graph *g, int value, int rank, const oct_dim *d, oct_err *err);
 oct_status oct_graph_set_dims(oct_graph *g, int value, int rank, const int64_t *dims, oct_err *err);
 /* Whether rank and every dimension are known; then dims (may be NULL) receives them. */

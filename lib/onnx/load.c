@@ -4,7 +4,7 @@
 #include <limits.h>
 #include <string.h>
 
-enum { MAX_ATTRIBUTES = 1000 };
+enum { MAX_ATTRIBUTES = 1000, MAX_OPSET = 1000 };
 
 
 static int *indices(load_graph *b, size_t n)
@@ -372,7 +372,7 @@ oct_status load_opsets(oct_graph *g, Onnx__OperatorSetIdProto *const *list, size
 {
     for (size_t i = 0; i < n; i++) {
         const Onnx__OperatorSetIdProto *o = list[i];
-        if (o->version < 1)
+        if (o->version < 1 || (o->version > MAX_OPSET && !*load_domain(o->domain)))
             return oct_fail(err, OCT_EMALFORMED, "operator set '%s' has version %lld", load_text(o->domain), (long long)o->version);
         OCT_TRY(oct_graph_set_opset(g, load_domain(o->domain), o->version, err));
     }

@@ -115,9 +115,7 @@ static oct_status prepare(oct_step *s, const oct_run *how, oct_run *r, oct_arena
     oct_prep p = { temp, oct_pool_threads(how->pool), .hasty = true };
     OCT_TRY(oct_step_prepare(s, &p, err));
     *r = *how;
-    if (s->scratch && !(r->scratch = oct_arena_aligned(temp, s->scratch, 64)))
-        return oct_nomem(err);
-    return OCT_OK;
+    return (r->scratch = oct_arena_aligned(temp, s->scratch, 64)) ? OCT_OK : oct_nomem(err);
 }
 
 /* Results whose shape depends on data: the operator measures them first. */

@@ -39,9 +39,10 @@ static oct_status check_channels(const oct_infer *c, oct_dim x, oct_dim w, int64
 {
     if (group < 1)
         return oct_fail(err, OCT_EMALFORMED, "attribute 'group' is %lld", (long long)group);
-    if (x.n >= 0 && w.n >= 0 && x.n != w.n * group)
+    int64_t expected = 0;
+    if (x.n >= 0 && w.n >= 0 && (__builtin_mul_overflow(w.n, group, &expected) || x.n != expected))
         return oct_fail(err, OCT_EMALFORMED, "input '%s' has %lld channels, but weights '%s' expect %lld (%lld groups of %lld)",
-                        oct_in_value(c, 0)->name, (long long)x.n, oct_in_value(c, 1)->name, (long long)(w.n * group),
+                        oct_in_value(c, 0)->name, (long long)x.n, oct_in_value(c, 1)->name, (long long)expected,
                         (long long)group, (long long)w.n);
     return OCT_OK;
 }
@@ -84,11 +85,14 @@ static oct_status transposed_size(const oct_node *n, oct_window *w, int i, int64
     int count_pad, count_shape;
     const int64_t *extra = oct_node_ints(n, "output_padding", &count_pad);
     const int64_t *shape = oct_node_ints(n, "output_shape", &count_shape);
-    int64_t add = extra && i < count_pad ? extra[i] : 0;
+    int64_t add = extra && i < count_pad ? extra[i] : 0, asked = shape && count_shape >= w->n ? shape[count_shape - w->n + i] : 0;
+    if (in > INT32_MAX || add < 0 || add > INT32_MAX || asked < 0 || asked > INT32_MAX)
+        return oct_fail(err, OCT_EMALFORMED, "an input of size %lld, with output_padding %lld and output_shape %lld", (long long)in,
+                        (long long)add, (long long)asked);
     int64_t full = w->stride[i] * (in - 1) + add + (w->kernel[i] - 1) * w->dilation[i] + 1;
     bool same = w->auto_pad == OCT_PAD_SAME_LOWER || w->auto_pad == OCT_PAD_SAME_UPPER;
     if (shape || same) {
-        *out = shape && count_shape >= w->n ? shape[count_shape - w->n + i] : in * w->stride[i];
+        *out = shape && count_shape >= w->n ? asked : in * w->stride[i];
         int64_t total = full - *out;
         if (total < 0)
             total = 0;

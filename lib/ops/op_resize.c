@@ -381,6 +381,8 @@ static oct_status resize_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     OCT_TRY(read_args(s->node, s->opset, in, s->in[0]->rank, s->in[0]->dims, &a, &known, err));
     if (!known)
         return oct_fail(err, OCT_EUNSUPPORTED, "scales or sizes of %s are not constant", s->node->op);
+    if (s->in[0]->count == 0 && s->out[0]->count != 0)
+        return oct_fail(err, OCT_EMALFORMED, "nothing cannot become %lld elements", (long long)s->out[0]->count);
     st->extrapolation = oct_node_float(s->node, "extrapolation_value", 0.0f);
     int64_t count = s->in[0]->count, largest = 0;
     for (int i = 0; i < a.rank; i++) {
@@ -504,6 +506,8 @@ static bool resize_integer(const oct_step *s)
  * nearest is floor when enlarging (which "floor" says for both directions used by exporters). */
 static oct_status to_11(oct_graph *g, int node, oct_err *err)
 {
+    if (g->node[node].n_in < 2 || g->node[node].in[1] < 0)
+        return oct_fail(err, OCT_EMALFORMED, "the scales are missing");
     int scales = g->node[node].in[1];
     OCT_TRY(oct_graph_set_input(g, node, 2, scales, err));
     OCT_TRY(oct_graph_set_input(g, node, 1, -1, err));

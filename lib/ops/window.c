@@ -35,6 +35,8 @@ oct_status oct_window_read(const oct_node *node, int n, const int64_t *kernel, o
         if (given && kernel[i] >= 0 && w->kernel[i] != kernel[i])
             return oct_fail(err, OCT_EMALFORMED, "attribute 'kernel_shape' says %lld, the weights have %lld",
                             (long long)w->kernel[i], (long long)kernel[i]);
+        if (kernel[i] > INT32_MAX)
+            return oct_fail(err, OCT_EMALFORMED, "a window of %lld", (long long)kernel[i]);
         w->kernel[i] = kernel[i];
     }
     OCT_TRY(oct_window_list(node, "strides", n, 1, 1, w->stride, err));

@@ -152,9 +152,9 @@ static void show_taps(oct_plan *p, bool on)
 
 static oct_status allocate(oct_plan *p, oct_err *err)
 {
-    p->memory = p->memory_bytes ? oct_alloc(p->memory_bytes) : NULL;
-    p->scratch = p->scratch_bytes ? oct_alloc(p->scratch_bytes) : NULL;
-    if ((p->memory_bytes && !p->memory) || (p->scratch_bytes && !p->scratch))
+    p->memory = oct_alloc(p->memory_bytes);
+    p->scratch = oct_alloc(p->scratch_bytes);
+    if (!p->memory || !p->scratch)
         return oct_fail(err, OCT_ENOMEM, "out of memory: %zu bytes for intermediate tensors, %zu of scratch", p->memory_bytes,
                         p->scratch_bytes);
     for (size_t i = 0; i < p->n_step; i++)
