@@ -1,9 +1,12 @@
 /* Fuzz target: any bytes as an ONNX model. What loads must satisfy the graph's invariants and save. */
 #include "onnx/model.h"
+#include "onnx/proto.h"
 
 #include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+extern const ProtobufCMessageDescriptor *const fuzz_message;
+const ProtobufCMessageDescriptor *const fuzz_message = &onnx__model_proto__descriptor;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

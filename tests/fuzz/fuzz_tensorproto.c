@@ -2,10 +2,13 @@
 #include "data/reader.h"
 
 #include "base/mem.h"
+#include "onnx/proto.h"
 
 #include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+extern const ProtobufCMessageDescriptor *const fuzz_message;
+const ProtobufCMessageDescriptor *const fuzz_message = &onnx__tensor_proto__descriptor;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
