@@ -134,6 +134,17 @@ oct_status oct_raise_float(oct_graph *g, int node, const char *attr, int slot, o
     return set_arg(g, node, attr, slot, value, err);
 }
 
+oct_status oct_raise_node(oct_graph *g, const char *op, int before, int a, int b, const char *base, oct_dtype t, int *out, int *node,
+                          oct_err *err)
+{
+    OCT_TRY(oct_graph_add_node(g, op, "", "", b < 0 ? 1 : 2, 1, before, node, err));
+    OCT_TRY(oct_graph_set_input(g, *node, 0, a, err));
+    if (b >= 0)
+        OCT_TRY(oct_graph_set_input(g, *node, 1, b, err));
+    OCT_TRY(oct_graph_new_value(g, base, t, out, err));
+    return oct_graph_set_output(g, *node, 0, *out, err);
+}
+
 int oct_early_tail(const oct_node *n, int64_t opset, int rank0, int rank1)
 {
     const bool slope = strcmp(n->op, "PRelu") == 0;
@@ -174,10 +185,7 @@ oct_status oct_raise_early(oct_graph *g, int node, int64_t from, oct_err *err)
         return OCT_OK;
     for (int i = 0; i < tail; i++)
         axes[i] = rank + i;
-    OCT_TRY(oct_graph_add_node(g, "Unsqueeze", "", "", 1, 1, node, &unsqueeze, err));
+    OCT_TRY(oct_raise_node(g, "Unsqueeze", node, b, -1, g->value[b].name, g->value[b].dtype, &wide, &unsqueeze, err));
     OCT_TRY(oct_node_set_ints(g, unsqueeze, "axes", axes, tail, err));
-    OCT_TRY(oct_graph_new_value(g, g->value[b].name, g->value[b].dtype, &wide, err));
-    OCT_TRY(oct_graph_set_input(g, unsqueeze, 0, b, err));
-    OCT_TRY(oct_graph_set_output(g, unsqueeze, 0, wide, err));
     return oct_graph_set_input(g, node, 1, wide, err);
 }

@@ -44,5 +44,8 @@ oct_status oct_raise_early(oct_graph *g, int node, int64_t from, oct_err *err);
 oct_status oct_raise_ints(oct_graph *g, int node, const char *attr, int slot, oct_err *err);
 /* raise(): moves a FLOAT attribute to input `slot` as a scalar of the type of input 0. */
 oct_status oct_raise_float(oct_graph *g, int node, const char *attr, int slot, oct_err *err);
+/* raise(): a node op(a, b) before node `before`, its result a new value of type t in *out; b < 0: of a alone. */
+oct_status oct_raise_node(oct_graph *g, const char *op, int before, int a, int b, const char *base, oct_dtype t, int *out, int *node,
+                          oct_err *err);
 
 #endif

@@ -180,9 +180,18 @@ static oct_status grid_run(const oct_step *s, const oct_run *r, oct_err *err)
     return OCT_OK;
 }
 
+/* Opset 20 has other names for the filters, as they are not of two dimensions alone. */
+static oct_status grid_raise(oct_graph *g, int node, int64_t from, oct_err *err)
+{
+    const char *mode = oct_node_str(&g->node[node], "mode", "");
+    if (from != 19 || (strcmp(mode, "bilinear") != 0 && strcmp(mode, "bicubic") != 0))
+        return OCT_OK;
+    return oct_node_set_str(g, node, "mode", strcmp(mode, "bilinear") == 0 ? "linear" : "cubic", err);
+}
+
 const oct_op oct_op_grid_sample = {
     .type = "GridSample", .domain = "", .since = 16, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
-    .infer = grid_infer, .prepare = grid_prepare, .run = grid_run, .layout = OCT_RULE_SPATIAL, .widens = true,
+    .infer = grid_infer, .prepare = grid_prepare, .run = grid_run, .layout = OCT_RULE_SPATIAL, .raise = grid_raise, .widens = true,
 };
 
 /* ------------------------------------------------------------------ AffineGrid */

@@ -1,6 +1,6 @@
 /* lib/ops/op_group_norm.c -- normalizations over groups and axes: GroupNormalization, MeanVarianceNormalization,
- * LpNormalization, Hardmax. Sums are double, in the order of the elements. */
-#include "ops/infer.h"
+ * LpNormalization. Sums are double, in the order of the elements. */
+#include "ops/args.h"
 
 #include <math.h>
 #include <string.h>
@@ -79,9 +79,40 @@ static oct_status group_run(const oct_step *s, const oct_run *r, oct_err *err)
     return OCT_OK;
 }
 
+/* One value a group (1-D) becomes one a channel. */
+static oct_status spread_groups(oct_graph *g, int node, int slot, int64_t groups, int64_t channels, oct_err *err)
+{
+    const int64_t column[2] = { groups, 1 }, wide[2] = { groups, channels / groups }, flat[1] = { -1 }, two = 2, one = 1;
+    const oct_dtype t = g->value[g->node[node].in[slot]].dtype;
+    int shape, value = g->node[node].in[slot], made;
+    OCT_TRY(oct_graph_new_const_s64(g, "group_column", 1, &two, column, &shape, err));
+    OCT_TRY(oct_raise_node(g, "Reshape", node, value, shape, "group_column", t, &value, &made, err));
+    OCT_TRY(oct_graph_new_const_s64(g, "group_wide", 1, &two, wide, &shape, err));
+    OCT_TRY(oct_raise_node(g, "Expand", node, value, shape, "group_wide", t, &value, &made, err));
+    OCT_TRY(oct_graph_new_const_s64(g, "group_flat", 1, &one, flat, &shape, err));
+    OCT_TRY(oct_raise_node(g, "Reshape", node, value, shape, "group_flat", t, &value, &made, err));
+    return oct_graph_set_input(g, node, slot, value, err);
+}
+
+/* Opset 21: scale and bias are of the channels, no longer of the groups. */
+static oct_status group_raise(oct_graph *g, int node, int64_t from, oct_err *err)
+{
+    const oct_node *n = &g->node[node];
+    const oct_shape x = g->value[n->in[0]].shape;
+    const int64_t groups = oct_node_int(n, "num_groups", 0), channels = x.rank > 1 ? x.d[1].n : -1;
+    if (from != 20 || groups == channels)
+        return OCT_OK;
+    if (channels < 0)
+        return oct_fail(err, OCT_EUNSUPPORTED, "the number of channels is not known, which opset 21 needs");
+    if (groups < 1 || channels % groups)
+        return oct_fail(err, OCT_EMALFORMED, "%lld groups do not divide %lld channels", (long long)groups, (long long)channels);
+    OCT_TRY(spread_groups(g, node, 1, groups, channels, err));
+    return spread_groups(g, node, 2, groups, channels, err);
+}
+
 const oct_op oct_op_group_norm = {
     .type = "GroupNormalization", .domain = "", .since = 18, .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1,
-    .infer = same_infer, .prepare = group_prepare, .run = group_run, .widens = true,
+    .infer = same_infer, .prepare = group_prepare, .run = group_run, .raise = group_raise, .widens = true,
 };
 
 /* ------------------------------------------------------------------ MeanVarianceNormalization */
@@ -178,12 +209,12 @@ const oct_op oct_op_mean_variance_norm = {
 
 /* ------------------------------------------------------------------ along one axis */
 
-static oct_status along(const oct_step *s, int64_t absent, int64_t *outer, int64_t *n, int64_t *inner, oct_err *err)
+static oct_status along(const oct_step *s, int64_t *outer, int64_t *n, int64_t *inner, oct_err *err)
 {
     const oct_operand *x = s->in[0];
     int axis;
     *outer = *n = *inner = 1;
-    OCT_TRY(oct_axis(oct_node_int(s->node, "axis", absent), x->rank, &axis, err));
+    OCT_TRY(oct_axis(oct_node_int(s->node, "axis", -1), x->rank, &axis, err));
     for (int i = 0; i < x->rank; i++)
         *(i < axis ? outer : i == axis ? n : inner) *= x->dims[i];
     return OCT_OK;
@@ -215,7 +246,7 @@ static oct_status lp_run(const oct_step *s, const oct_run *r, oct_err *err)
 {
     int64_t outer, n, inner;
     bool square = oct_node_int(s->node, "p", 2) == 2;
-    OCT_TRY(along(s, -1, &outer, &n, &inner, err));
+    OCT_TRY(along(s, &outer, &n, &inner, err));
     for (int64_t k = 0; k < outer * inner; k++) {
         const int64_t at = k / inner * n * inner + k % inner;
         if (s->in[0]->dtype == OCT_F64)
@@ -229,38 +260,4 @@ static oct_status lp_run(const oct_step *s, const oct_run *r, oct_err *err)
 const oct_op oct_op_lp_norm = {
     .type = "LpNormalization", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
     .infer = same_infer, .prepare = lp_prepare, .run = lp_run, .widens = true,
-};
-
-/* One at the first largest element, zero elsewhere. */
-#define PICK(real)                                                                           \
-    static void pick_##real(const real *x, int64_t n, int64_t step, real *y)                 \
-    {                                                                                        \
-        int64_t best = 0;                                                                    \
-        for (int64_t i = 0; i < n; i++) {                                                    \
-            best = x[i * step] > x[best * step] ? i : best;                                  \
-            y[i * step] = 0;                                                                 \
-        }                                                                                    \
-        if (n > 0)                                                                           \
-            y[best * step] = 1;                                                              \
-    }
-PICK(float)
-PICK(double)
-
-static oct_status hardmax_run(const oct_step *s, const oct_run *r, oct_err *err)
-{
-    int64_t outer, n, inner;
-    OCT_TRY(along(s, -1, &outer, &n, &inner, err));
-    for (int64_t k = 0; k < outer * inner; k++) {
-        const int64_t at = k / inner * n * inner + k % inner;
-        if (s->in[0]->dtype == OCT_F64)
-            pick_double((const double *)s->in[0]->data + at, n, inner, (double *)s->out[0]->data + at);
-        else
-            pick_float((const float *)s->in[0]->data + at, n, inner, (float *)s->out[0]->data + at);
-    }
-    return OCT_OK;
-}
-
-const oct_op oct_op_hardmax = {
-    .type = "Hardmax", .domain = "", .since = 13, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = same_infer, .prepare = float_only, .run = hardmax_run, .widens = true,
 };

@@ -220,9 +220,15 @@ static oct_status align_run(const oct_step *s, const oct_run *r, oct_err *err)
     return OCT_OK;
 }
 
+/* Until opset 15 corners lay half a pixel further on than since then. */
+static oct_status align_raise(oct_graph *g, int node, int64_t from, oct_err *err)
+{
+    return from == 15 ? oct_node_set_str(g, node, "coordinate_transformation_mode", "output_half_pixel", err) : OCT_OK;
+}
+
 const oct_op oct_op_roi_align = {
     .type = "RoiAlign", .domain = "", .since = 10, .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1,
-    .infer = align_infer, .prepare = align_prepare, .run = align_run, .layout = OCT_RULE_SPATIAL, .widens = true,
+    .infer = align_infer, .prepare = align_prepare, .run = align_run, .layout = OCT_RULE_SPATIAL, .raise = align_raise, .widens = true,
 };
 
 /* ------------------------------------------------------------------ MaxRoiPool */

@@ -1,4 +1,4 @@
-/* lib/ops/op_softmax.c -- Softmax and LogSoftmax, with the semantics of opset 13 (one axis) and of the ones before
+/* lib/ops/op_softmax.c -- Softmax, LogSoftmax and Hardmax, with the semantics of opset 13 (one axis) and of the ones before
  * (everything from the axis on). */
 #include "kernels/math.h"
 #include "kernels/reduce.h"
@@ -182,6 +182,44 @@ static bool softmax_integer(const oct_step *s)
     return oct_q8(s->in[0]) && oct_q8(s->out[0]) && s->in[0]->dtype == s->out[0]->dtype;
 }
 
+/* ------------------------------------------------------------------ Hardmax */
+
+/* One at the first largest element, zero elsewhere. */
+#define PICK(real)                                                                           \
+    static void pick_##real(const real *x, int64_t n, int64_t step, real *y)                 \
+    {                                                                                        \
+        int64_t best = 0;                                                                    \
+        for (int64_t i = 0; i < n; i++) {                                                    \
+            best = x[i * step] > x[best * step] ? i : best;                                  \
+            y[i * step] = 0;                                                                 \
+        }                                                                                    \
+        if (n > 0)                                                                           \
+            y[best * step] = 1;                                                              \
+    }
+PICK(float)
+PICK(double)
+
+static oct_status hardmax_prepare(oct_step *s, const oct_prep *p, oct_err *err)
+{
+    const oct_dtype t = s->in[0]->dtype;
+    return t == OCT_F32 || t == OCT_F64 ? OCT_OK : oct_fail(err, OCT_EUNSUPPORTED, "type %s", oct_dtype_name(t));
+}
+
+static oct_status hardmax_run(const oct_step *s, const oct_run *r, oct_err *err)
+{
+    int64_t outer, n, inner;
+    int axis;
+    OCT_TRY(block(s, &axis, &outer, &n, &inner, err));
+    for (int64_t k = 0; k < outer * inner; k++) {
+        const int64_t at = k / inner * n * inner + k % inner;
+        if (s->in[0]->dtype == OCT_F64)
+            pick_double((const double *)s->in[0]->data + at, n, inner, (double *)s->out[0]->data + at);
+        else
+            pick_float((const float *)s->in[0]->data + at, n, inner, (float *)s->out[0]->data + at);
+    }
+    return OCT_OK;
+}
+
 /* ------------------------------------------------------------------ raising */
 
 /* The one axis that the old semantics normalises over, when at most one dimension from `axis` on is not 1. */
@@ -196,17 +234,6 @@ static int single_axis(const oct_shape *in, int axis)
         found = i;
     }
     return found >= 0 ? found : axis < in->rank ? axis : -1;
-}
-
-static oct_status new_node(oct_graph *g, const char *op, int before, int a, int b, const char *base, oct_dtype t, int *out,
-                           int *node, oct_err *err)
-{
-    OCT_TRY(oct_graph_add_node(g, op, "", "", b < 0 ? 1 : 2, 1, before, node, err));
-    OCT_TRY(oct_graph_set_input(g, *node, 0, a, err));
-    if (b >= 0)
-        OCT_TRY(oct_graph_set_input(g, *node, 1, b, err));
-    OCT_TRY(oct_graph_new_value(g, base, t, out, err));
-    return oct_graph_set_output(g, *node, 0, *out, err);
 }
 
 /* Opset 13. The general case becomes Flatten, Softmax, and a Reshape to the shape of the input; the node itself
@@ -230,11 +257,11 @@ static oct_status softmax_raise(oct_graph *g, int node, int64_t from, oct_err *e
     int flat, soft, shape, made;
     char op[16];
     snprintf(op, sizeof op, "%s", g->node[node].op);
-    OCT_TRY(new_node(g, "Flatten", node, x, -1, "softmax_flat", t, &flat, &made, err));
+    OCT_TRY(oct_raise_node(g, "Flatten", node, x, -1, "softmax_flat", t, &flat, &made, err));
     OCT_TRY(oct_node_set_int(g, made, "axis", axis, err));
-    OCT_TRY(new_node(g, op, node, flat, -1, "softmax_rows", t, &soft, &made, err));
+    OCT_TRY(oct_raise_node(g, op, node, flat, -1, "softmax_rows", t, &soft, &made, err));
     OCT_TRY(oct_node_set_int(g, made, "axis", -1, err));
-    OCT_TRY(new_node(g, "Shape", node, x, -1, "softmax_shape", OCT_S64, &shape, &made, err));
+    OCT_TRY(oct_raise_node(g, "Shape", node, x, -1, "softmax_shape", OCT_S64, &shape, &made, err));
     oct_node_drop_attr(g, node, "axis");
     g->node[node].op = "Reshape";
     g->node[node].changed = true;
@@ -253,4 +280,9 @@ const oct_op oct_op_log_softmax = {
     .type = "LogSoftmax", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
     .infer = softmax_infer, .prepare = softmax_prepare, .run = softmax_run, .layout = OCT_RULE_ANY,
     .raise = softmax_raise,
+};
+
+const oct_op oct_op_hardmax = {
+    .type = "Hardmax", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
+    .infer = softmax_infer, .prepare = hardmax_prepare, .run = hardmax_run, .raise = softmax_raise, .widens = true,
 };
