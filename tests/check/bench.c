@@ -73,8 +73,8 @@ static const oct_qgemm_kernel *plain_kernel(const oct_qgemm_kernel *k)
 
 enum { FORMS = 4 }; /* f32, 8-bit weights, 7-bit weights, 8-bit weights by the plain kernel */
 
-/* Seconds of the three integer forms, measured in turns. */
-static void time_bytes(oct_check *t, timing *b, double seconds[FORMS - 1])
+/* Seconds of the three integer forms, measured in turns. Returns the path of the first. */
+static const char *time_bytes(oct_check *t, timing *b, double seconds[FORMS - 1])
 {
     const oct_conv_geom *g = &b->q.g;
     const size_t nx = (size_t)(g->h * g->w * g->c), taps = (size_t)(g->kh * g->kw);
@@ -89,6 +89,7 @@ static void time_bytes(oct_check *t, timing *b, double seconds[FORMS - 1])
         each[i].packed = oct_check_buffer(t, b->q.packed_size);
         each[i].q.kernel = kernel[i];
         each[i].q.hasty = b->computed;
+        each[i].q.winograd = kernel[i]->chain ? b->q.winograd : NULL;
         oct_qconv_pack(&each[i].q, w, NULL, 0, each[i].packed);
         seconds[i] = 1e9;
     }
@@ -97,10 +98,11 @@ static void time_bytes(oct_check *t, timing *b, double seconds[FORMS - 1])
             const double s = oct_check_time(run_q, &each[i]);
             seconds[i] = s < seconds[i] ? s : seconds[i];
         }
+    return oct_qconv_path_name(&each[0].q, each[0].packed);
 }
 
 /* Seconds of all forms of one product of the layer. */
-static oct_status time_layer(oct_check *t, const layer *l, double seconds[FORMS], oct_conv_path *path, oct_err *err)
+static oct_status time_layer(oct_check *t, const layer *l, double seconds[FORMS], const char **path, oct_err *err)
 {
     const oct_conv_geom *g = &l->g;
     timing b = { .computed = l->computed };
@@ -124,8 +126,7 @@ static oct_status time_layer(oct_check *t, const layer *l, double seconds[FORMS]
     b.scratch = oct_check_buffer(t, b.q.scratch_size);
     b.out = (oct_qout){ .mult = mult };
     oct_qout_range(&b.out, OCT_QOUT_U8, 128);
-    time_bytes(t, &b, seconds + 1);
-    *path = b.q.path;
+    *path = time_bytes(t, &b, seconds + 1);
     return OCT_OK;
 }
 
@@ -193,7 +194,7 @@ static bool bench_file(oct_check *t, const char *path, const double peak[FORMS])
     while (ok && fgets(line, sizeof line, f)) {
         layer l;
         double seconds[FORMS];
-        oct_conv_path how;
+        const char *how;
         oct_err err = OCT_ERR_INIT;
         ok = read_layer(line, &l) && time_layer(t, &l, seconds, &how, &err) == OCT_OK;
         oct_check_release(t);
@@ -202,7 +203,7 @@ static bool bench_file(oct_check *t, const char *path, const double peak[FORMS])
             break;
         }
         layer_name(&l, name, sizeof name);
-        print_line(name, oct_conv_path_name(how), giga_operations(&l), seconds, peak);
+        print_line(name, how, giga_operations(&l), seconds, peak);
         work += giga_operations(&l) * (double)(l.times * l.batch);
         for (size_t i = 0; i < FORMS; i++)
             total[i] += seconds[i] * (double)(l.times * l.batch);

@@ -73,6 +73,26 @@ static oct_conv_geom depthwise_geom(oct_check *t, size_t turn)
     return g;
 }
 
+/* What Winograd's way takes, with tiles that end anywhere. */
+static oct_conv_geom winograd_geom(oct_check *t, size_t turn)
+{
+    oct_conv_geom g;
+    oct_conv_geom_init(&g);
+    g.kh = g.kw = 3;
+    g.ph = (int64_t)oct_check_below(t, 3);
+    g.pw = (int64_t)oct_check_below(t, 3);
+    g.h = 6 + (int64_t)oct_check_below(t, 12);
+    g.w = 6 + (int64_t)oct_check_below(t, turn % 8 ? 12 : 60);
+    g.oh = g.h + g.ph - 2 + (int64_t)oct_check_below(t, 3);
+    g.ow = g.w + g.pw - 2 + (int64_t)oct_check_below(t, 3);
+    g.n = 1 + (int64_t)oct_check_below(t, 3);
+    g.c = 16 * (1 + (int64_t)oct_check_below(t, 4));
+    g.oc = 1 + (int64_t)oct_check_below(t, 70);
+    g.ldx = turn % 3 ? 0 : g.c + 5;
+    g.ldy = turn % 2 ? 0 : g.oc + 3;
+    return g;
+}
+
 /* Index of the input element under a tap, or -1. */
 static int64_t source(const oct_conv_geom *g, int64_t n, const int64_t o[3], const int64_t k[3], int64_t ch)
 {
@@ -224,7 +244,8 @@ static void naive_q_one(void *arg, const oct_conv_geom *g, int64_t n, const int6
     c->acc[pixel * (size_t)g->oc + (size_t)oc] = (int32_t)(uint32_t)v;
 }
 
-static void check_qconv_case(oct_check *t, const oct_conv_geom g)
+/* balanced: weights whose zero points are those of s8, 0, and of u8, 128. */
+static void check_qconv_case(oct_check *t, const oct_conv_geom g, bool balanced)
 {
     const size_t nx = input_size(&g), ny = output_size(&g), nw = (size_t)(g.c / g.groups * g.oc) * oct_conv_taps(&g);
     const size_t oc = (size_t)g.oc, pixels = oct_conv_pixels(&g), ldy = (size_t)(g.ldy ? g.ldy : g.oc);
@@ -238,7 +259,7 @@ static void check_qconv_case(oct_check *t, const oct_conv_geom g)
     fill(t, w, nw);
     for (size_t i = 0; i < oc; i++) {
         bias[i] = (int32_t)oct_check_random(t) >> 14;
-        zw[i] = (int32_t)oct_check_below(t, 256) - (c.sw ? 128 : 0);
+        zw[i] = (balanced ? 128 : (int32_t)oct_check_below(t, 256)) - (c.sw ? 128 : 0);
         mult[i] = (float)(1 + oct_check_below(t, 1000)) * 1e-5f;
     }
     c.x = x, c.w = w, c.bias = r & 16 ? bias : NULL, c.zw = r & 32 ? zw : NULL;
@@ -264,9 +285,52 @@ static void check_qconv_case(oct_check *t, const oct_conv_geom g)
     oct_qconv_pack(&p, w, c.zw, c.zw_step, packed);
     oct_qconv_run(&p, r & 256 ? t->pool : NULL, x, c.zx, packed, c.bias, &o, got, scratch);
     char text[300];
-    describe(&g, oct_conv_path_name(p.path), p.kernel->name, text, sizeof text);
+    describe(&g, oct_qconv_path_name(&p, packed), p.kernel->name, text, sizeof text);
     oct_check_same(t, want, got, ny * elem, elem, "%s flags %x", text, r & 511);
     oct_check_release(t);
+}
+
+/* Every output sums all taps of all channels, at their extremes: beyond 26 bits the packer declines, and the sum is right either
+ * way. 128 * 127 * 9 * 224 is below 2^25, 240 channels are above. */
+static void check_winograd_bound(oct_check *t)
+{
+    for (int64_t channels = 208; channels <= 240; channels += 16) {
+        oct_conv_geom g;
+        oct_conv_geom_init(&g);
+        g.kh = g.kw = 3;
+        g.h = g.w = 18;
+        g.oh = g.ow = 16;
+        g.c = channels;
+        g.oc = 16;
+        const size_t nx = input_size(&g), nw = (size_t)(g.c * g.oc * 9), ny = output_size(&g);
+        uint8_t *x = oct_check_buffer(t, nx);
+        int8_t *w = oct_check_buffer(t, nw);
+        int32_t *got = oct_check_buffer(t, ny * 4), *want = oct_check_buffer(t, ny * 4);
+        const oct_qout o = { .kind = OCT_QOUT_S32 };
+        const int sign = channels % 32 ? 1 : -1;
+        memset(x, 0, nx);
+        for (size_t i = 0; i < nw; i++)
+            w[i] = (int8_t)(sign > 0 ? 127 : -128);
+        for (size_t i = 0; i < ny; i++)
+            want[i] = -128 * (int32_t)channels * 9 * (sign > 0 ? 127 : -128);
+        oct_qconv p;
+        oct_err err = OCT_ERR_INIT;
+        if (oct_qconv_prepare(&p, &g, OCT_U8, OCT_S8, 1, &err) != OCT_OK) {
+            printf("# FAIL qconv: %s\n", err.text);
+            t->failed++;
+            return;
+        }
+        void *packed = oct_check_buffer(t, p.packed_size), *scratch = oct_check_buffer(t, p.scratch_size);
+        oct_qconv_pack(&p, w, NULL, 0, packed);
+        oct_qconv_run(&p, NULL, x, 128, packed, NULL, &o, got, scratch);
+        const bool winograd = strcmp(oct_qconv_path_name(&p, packed), "winograd") == 0, fits = channels * 9 * (sign > 0 ? 127 : 128) < 1 << 18;
+        if (winograd != (fits && p.winograd)) {
+            printf("# FAIL %d channels of %d: Winograd %s taken\n", (int)channels, w[0], winograd ? "is" : "is not");
+            t->failed++;
+        }
+        oct_check_same(t, want, got, ny * 4, 4, "%s, %d channels of %d", oct_qconv_path_name(&p, packed), (int)channels, w[0]);
+        oct_check_release(t);
+    }
 }
 
 void check_sconv(oct_check *t)
@@ -278,9 +342,12 @@ void check_sconv(oct_check *t)
 void check_qconv(oct_check *t)
 {
     for (size_t i = 0; i < 400; i++)
-        check_qconv_case(t, random_geom(t, i));
+        check_qconv_case(t, random_geom(t, i), false);
     for (size_t i = 0; i < 120; i++)
-        check_qconv_case(t, depthwise_geom(t, i));
+        check_qconv_case(t, depthwise_geom(t, i), false);
+    for (size_t i = 0; i < 120; i++)
+        check_qconv_case(t, winograd_geom(t, i), i % 8 > 0);
+    check_winograd_bound(t);
 }
 
 /* Depthwise kernels on their own, every width, some pixels. */

@@ -103,6 +103,7 @@ typedef struct oct_qconv {
     const oct_qgemm_kernel *kernel;
     const oct_qdw_kernel *dw;
     const oct_qout_kernel *qout;
+    const struct oct_qwinograd_kernel *winograd; /* tried when packing, where the shape suits it; or NULL */
     size_t block;
     int threads;
     bool hasty; /* as in oct_qgemm */
@@ -116,6 +117,9 @@ oct_status oct_qconv_prepare(oct_qconv *p, const oct_conv_geom *g, oct_dtype x_t
 /* w as for oct_sconv_pack, of w_type. zw: zero points of the weights in w_type's range, zw[o * zw_step] for output
  * channel o (0 per tensor, 1 per channel), or NULL for 0. */
 void oct_qconv_pack(const oct_qconv *p, const void *w, const int32_t *zw, size_t zw_step, void *packed);
+
+/* The name of the path that packed weights take: oct_conv_path_name(p->path), or "winograd". */
+const char *oct_qconv_path_name(const oct_qconv *p, const void *packed);
 
 /* x: x_type[n][d][h][w][c] with zero point zx; bias: s32[oc] at s_x * s_w[oc] or NULL; out: never NULL, arrays
  * [oc]; y: element type by out->kind. y must overlap no input. */

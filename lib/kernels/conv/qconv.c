@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "kernels/conv/qdw_columns.h"
+#include "kernels/conv/qwinograd.h"
 #include "kernels/qgemm/qchain.h"
 
 #include <string.h>
@@ -69,6 +70,22 @@ static bool sizes_product(oct_qconv *p, size_t *thread)
            oct_qtiles_scratch(p->kernel, p->block, taps, depth, gather, thread);
 }
 
+/* Where Winograd's way is tried, packed weights begin with whether it is taken. */
+typedef struct qconv_head {
+    uint32_t winograd;
+    uint32_t unused[15];
+} qconv_head;
+
+static bool sizes_winograd(oct_qconv *p, size_t *thread)
+{
+    size_t packed, part;
+    if (!oct_qwinograd_sizes(&p->g, &packed, &part) || p->packed_size > SIZE_MAX / 2 || packed > SIZE_MAX / 2)
+        return false;
+    p->packed_size = sizeof(qconv_head) + (packed > p->packed_size ? packed : p->packed_size);
+    *thread = part > *thread ? part : *thread;
+    return true;
+}
+
 oct_status oct_qconv_prepare(oct_qconv *p, const oct_conv_geom *g, oct_dtype x_type, oct_dtype w_type, int threads,
                              oct_err *err)
 {
@@ -86,8 +103,10 @@ oct_status oct_qconv_prepare(oct_qconv *p, const oct_conv_geom *g, oct_dtype x_t
     if (p->kernel->chain && p->path == OCT_CONV_INDIRECT && oct_conv_taps(&p->g) > 1 && kernel_depth(p) % OCT_QCHAIN_WINDOW)
         p->path = OCT_CONV_GATHER;
     p->one_row = p->path == OCT_CONV_DENSE && p->g.groups == 1 && oct_conv_pixels(&p->g) == 1;
+    p->winograd = oct_qwinograd_suits(&p->g) ? oct_qwinograd_select(p->kernel) : NULL;
     size_t thread, shared, row, all;
     if (!(p->path == OCT_CONV_DEPTHWISE ? sizes_depthwise(p, &thread) : sizes_product(p, &thread)) ||
+        (p->winograd && !sizes_winograd(p, &thread)) ||
         !oct_qtiles_shared((size_t)g->oc, &shared) || !oct_mul_size(oct_round_up(thread, 64), (size_t)p->threads, &all) ||
         !oct_add_size(all, shared + pad_bytes(g), &p->scratch_size) || !oct_qrow_scratch((size_t)g->c, (size_t)g->oc, &row))
         return oct_fail(err, OCT_ENOMEM, "convolution: weights or scratch memory are too large");
@@ -119,6 +138,16 @@ static void pack_depthwise(const oct_qconv *p, const void *w, const int32_t *zw,
         pack_taps(&from, c, (int16_t *)(void *)(sums + row));
 }
 
+/* Zero points of weights would need sums of pixels. */
+static bool has_zeros(const oct_qconv *p, const int32_t *zw, size_t zw_step)
+{
+    const int32_t none = p->w_type == OCT_S8 ? 0 : 128;
+    bool some = zw == NULL && none != 0;
+    for (int64_t i = 0; i < p->g.oc && zw; i++)
+        some |= zw[(size_t)i * zw_step] != none;
+    return some;
+}
+
 void oct_qconv_pack(const oct_qconv *p, const void *w, const int32_t *zw, size_t zw_step, void *packed)
 {
     if (p->path == OCT_CONV_DEPTHWISE) {
@@ -126,6 +155,13 @@ void oct_qconv_pack(const oct_qconv *p, const void *w, const int32_t *zw, size_t
         return;
     }
     const oct_conv_geom *g = &p->g;
+    if (p->winograd) {
+        qconv_head *head = packed;
+        *head = (qconv_head){ .winograd = !p->hasty && !has_zeros(p, zw, zw_step) && oct_qwinograd_pack(g, w, p->w_type == OCT_S8, head + 1) };
+        if (head->winograd)
+            return;
+        packed = head + 1;
+    }
     const size_t taps = oct_conv_taps(g), ic = (size_t)(g->c / g->groups), oc = (size_t)(g->oc / g->groups);
     oct_qsource s = { .b = w, .is_signed = p->w_type == OCT_S8, .hasty = p->hasty, .one_row = p->one_row, .taps = taps, .kc = ic,
                       .dense = p->path == OCT_CONV_GATHER, .ts = 1, .zb = zw, .zb_step = zw_step };
@@ -133,6 +169,16 @@ void oct_qconv_pack(const oct_qconv *p, const void *w, const int32_t *zw, size_t
     s.ns = (ptrdiff_t)(g->transposed ? taps : ic * taps);
     for (size_t i = 0; i < (size_t)g->groups; i++, s.b += oc * ic * taps)
         oct_qpack(p->kernel, &s, oc, i, (size_t)g->groups, packed);
+}
+
+static bool takes_winograd(const oct_qconv *p, const void *packed)
+{
+    return p->winograd && ((const qconv_head *)packed)->winograd;
+}
+
+const char *oct_qconv_path_name(const oct_qconv *p, const void *packed)
+{
+    return takes_winograd(p, packed) ? "winograd" : oct_conv_path_name(p->path);
 }
 
 typedef struct dw_job {
@@ -192,6 +238,15 @@ void oct_qconv_run(const oct_qconv *p, oct_pool *pool, const void *x, int32_t zx
         oct_pool_for(pool, pixels, p->block, run_dw_item, &w);
         return;
     }
+    if (takes_winograd(p, packed)) {
+        const oct_qwinograd_job j = { .g = g, .kernel = p->winograd, .qout = p->qout, .x = x, .pad = scratch, .flip = oct_qflip(p->x_type, OCT_S8),
+                                      .zx = oct_qzero(zx, p->x_type, OCT_S8), .packed = (const qconv_head *)packed + 1, .bias = bias, .out = out,
+                                      .y = y, .shared = (int32_t *)(void *)rest, .scratch = rest + oct_round_up((size_t)g->oc * sizeof(int32_t), 64) };
+        oct_qwinograd_run(&j, pool);
+        return;
+    }
+    if (p->winograd)
+        packed = (const qconv_head *)packed + 1;
     const oct_qtiles t = { .kernel = p->kernel, .qout = p->qout, .rows = rows, .gather = p->path == OCT_CONV_GATHER,
                            .taps = kernel_taps(p), .kc = kernel_depth(p), .n = (size_t)(g->oc / g->groups),
                            .groups = (size_t)g->groups, .flip = flip, .za = za, .packed = packed, .bias = bias, .out = out,

@@ -1,0 +1,249 @@
+/* lib/kernels/conv/qwinograd.c -- plan, packing and walk of integer Winograd convolution. */
+#include "kernels/conv/qwinograd.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    IN = OCT_WINOGRAD_IN,
+    OUT = OCT_WINOGRAD_OUT,
+    POINTS = OCT_WINOGRAD_POINTS,
+    COLUMNS = OCT_WINOGRAD_COLUMNS,
+    GROUP = OCT_WINOGRAD_GROUP,
+    MOST_TILES = 48,
+    LEAST_TILES = 8,
+    CACHE = 320 << 10 /* bytes of transformed pixels of an item */
+};
+
+const oct_qwinograd_kernel *oct_qwinograd_select(const oct_qgemm_kernel *product)
+{
+#if defined(OCT_KERNELS_X86)
+    return product->chain ? &oct_qwinograd__avx2 : NULL;
+#else
+    return NULL;
+#endif
+}
+
+static size_t tiles_along(int64_t pixels)
+{
+    return ((size_t)pixels + OUT - 1) / OUT;
+}
+
+static size_t all_tiles(const oct_conv_geom *g)
+{
+    return (size_t)g->n * tiles_along(g->oh) * tiles_along(g->ow);
+}
+
+static size_t most_tiles(const oct_conv_geom *g)
+{
+    const size_t fit = CACHE / (POINTS * sizeof(int16_t)) / (size_t)g->c;
+    return fit > MOST_TILES ? MOST_TILES : fit < LEAST_TILES ? LEAST_TILES : fit;
+}
+
+static size_t block_tiles(const oct_conv_geom *g)
+{
+    const size_t tiles = all_tiles(g), most = most_tiles(g), blocks = (tiles + most - 1) / most;
+    return (tiles + blocks - 1) / blocks;
+}
+
+static size_t panels(const oct_conv_geom *g)
+{
+    return ((size_t)g->oc + COLUMNS - 1) / COLUMNS;
+}
+
+bool oct_qwinograd_suits(const oct_conv_geom *g)
+{
+    if (g->kd != 1 || g->kh != 3 || g->kw != 3 || g->sh != 1 || g->sw != 1 || g->dh != 1 || g->dw != 1 || g->d != 1 || g->od != 1 ||
+        g->pd != 0 || g->groups != 1 || g->transposed || g->c % COLUMNS || all_tiles(g) == 0)
+        return false;
+    /* Cycles of a Zen 3 core: products at their rates, the steps around them, and weights that come from afar for each block. */
+    const double tiles = (double)all_tiles(g), c = (double)g->c, oc = (double)g->oc, pixels = (double)g->n * (double)(g->oh * g->ow);
+    const double blocks = tiles / (double)block_tiles(g);
+    const double direct = pixels * 9 * c * oc / 34;
+    const double here = tiles * (POINTS * c * oc / 23 + oc * 25 + c * 7) + blocks * POINTS * 2 * c * oc / 8;
+    return here < direct;
+}
+
+/* Scratch of a thread, carved: pixels and products of the points, sums of the pixels. */
+typedef struct scratch {
+    int16_t *v;
+    int32_t *m, *acc;
+} scratch;
+
+static bool carve(const oct_conv_geom *g, uint8_t *at, scratch *s, size_t *bytes)
+{
+    const size_t tiles = block_tiles(g);
+    size_t v;
+    if (!oct_mul_size(POINTS * sizeof(int16_t) * tiles, (size_t)g->c, &v) || v > SIZE_MAX / 2)
+        return false;
+    v = oct_round_up(v, 64);
+    const size_t m = POINTS * COLUMNS * sizeof(int32_t) * tiles;
+    if (s)
+        *s = (scratch){ (int16_t *)(void *)at, (int32_t *)(void *)(at + v), (int32_t *)(void *)(at + v + m) };
+    *bytes = v + m + OUT * OUT * COLUMNS * sizeof(int32_t) * tiles;
+    return true;
+}
+
+static size_t sums_bytes(const oct_conv_geom *g)
+{
+    return oct_round_up((size_t)g->oc * sizeof(int32_t), 64);
+}
+
+bool oct_qwinograd_sizes(const oct_conv_geom *g, size_t *packed, size_t *thread)
+{
+    size_t values;
+    if (!oct_mul_size(panels(g) * COLUMNS, (size_t)g->c, &values) || values > SIZE_MAX / 1024)
+        return false;
+    *packed = sums_bytes(g) + values * POINTS * sizeof(int16_t);
+    return carve(g, NULL, NULL, thread);
+}
+
+/* G times three weights. */
+static void weight_line(const int32_t w[3], int32_t to[IN])
+{
+    to[0] = 6 * w[0];
+    to[1] = -w[0] - w[1] - w[2];
+    to[2] = -w[0] + w[1] - w[2];
+    to[3] = w[0] + 2 * w[1] + 4 * w[2];
+    to[4] = w[0] - 2 * w[1] + 4 * w[2];
+    to[5] = 6 * w[2];
+}
+
+/* G w G' of one kernel to u, `point` apart. */
+static void transform_weights(const int32_t w[3][3], int16_t *u, size_t point)
+{
+    int32_t half[3][IN], line[IN];
+    for (size_t y = 0; y < 3; y++)
+        weight_line(w[y], half[y]);
+    for (size_t j = 0; j < IN; j++) {
+        weight_line((const int32_t[]){ half[0][j], half[1][j], half[2][j] }, line);
+        for (size_t i = 0; i < IN; i++)
+            u[(i * IN + j) * point] = (int16_t)line[i];
+    }
+}
+
+bool oct_qwinograd_pack(const oct_conv_geom *g, const uint8_t *w, bool is_signed, void *packed)
+{
+    const size_t c = (size_t)g->c, oc = (size_t)g->oc, point = c * COLUMNS;
+    int32_t *sums = packed;
+    int16_t *u = (int16_t *)(void *)((uint8_t *)packed + sums_bytes(g));
+    memset(packed, 0, sums_bytes(g) + panels(g) * POINTS * point * sizeof *u);
+    for (size_t o = 0; o < oc; o++) {
+        int64_t magnitude = 0;
+        for (size_t i = 0; i < c; i++, w += 9) {
+            int32_t kernel[3][3];
+            for (size_t t = 0; t < 9; t++) {
+                const int32_t v = (int8_t)(is_signed ? w[t] : w[t] ^ 0x80);
+                kernel[t / 3][t % 3] = v;
+                sums[o] += v;
+                magnitude += abs(v);
+            }
+            transform_weights((const int32_t(*)[3])kernel, u + o / COLUMNS * POINTS * point + (i / 2 * COLUMNS + o % COLUMNS) * 2 + i % 2, point);
+        }
+        if (magnitude * 128 >= 1 << 25)
+            return false;
+    }
+    return true;
+}
+
+typedef struct walk {
+    const oct_qwinograd_job *j;
+    const int16_t *u;
+    size_t block, row_items, cols, col_items, thread_bytes;
+} walk;
+
+/* Place of a tile: its first output pixel. */
+typedef struct tile {
+    int64_t n, y, x;
+} tile;
+
+static tile tile_at(const oct_conv_geom *g, size_t i)
+{
+    const size_t across = tiles_along(g->ow), down = tiles_along(g->oh);
+    return (tile){ (int64_t)(i / across / down), (int64_t)(i / across % down) * OUT, (int64_t)(i % across) * OUT };
+}
+
+/* Pointers to the pixels under a tile. */
+static void point_pixels(const oct_qwinograd_job *j, tile t, const uint8_t *x[POINTS])
+{
+    const oct_conv_geom *g = j->g;
+    for (int64_t i = 0; i < IN; i++)
+        for (int64_t k = 0; k < IN; k++) {
+            const int64_t y = t.y - g->ph + i, at = t.x - g->pw + k;
+            const bool inside = y >= 0 && y < g->h && at >= 0 && at < g->w;
+            x[i * IN + k] = inside ? j->x + (size_t)(((t.n * g->h + y) * g->w + at) * g->ldx) : j->pad;
+        }
+}
+
+/* The last step of `tiles` neighbours of one line of tiles, whose sums are in acc. */
+static void finish(const oct_qwinograd_job *j, tile t, size_t tiles, size_t col, size_t n, const int32_t *acc, size_t line)
+{
+    const oct_conv_geom *g = j->g;
+    const size_t elem = oct_qout_size(j->out->kind), wide = tiles * OUT, left = (size_t)(g->ow - t.x);
+    oct_qout o = *j->out;
+    if (o.mult)
+        o.mult += col;
+    if (o.bias)
+        o.bias += col;
+    for (int64_t i = 0; i < OUT && t.y + i < g->oh; i++, acc += line) {
+        const size_t pixel = (size_t)((t.n * g->oh + t.y + i) * g->ow + t.x);
+        j->qout->fn(wide < left ? wide : left, n, acc, COLUMNS, j->shared + col, NULL, NULL, &o, j->y + (pixel * (size_t)g->ldy + col) * elem,
+                    (size_t)g->ldy);
+    }
+}
+
+/* Output channels [col, col + COLUMNS) of tiles [first, first + tiles). */
+static void run_panel(const walk *w, const scratch *s, size_t first, size_t tiles, size_t col)
+{
+    const oct_qwinograd_job *j = w->j;
+    const oct_conv_geom *g = j->g;
+    const size_t c = (size_t)g->c, n = (size_t)g->oc - col < COLUMNS ? (size_t)g->oc - col : COLUMNS;
+    const int16_t *u = w->u + col / COLUMNS * POINTS * c * COLUMNS;
+    for (size_t p = 0; p < POINTS; p++)
+        j->kernel->product(tiles, c, s->v + p * tiles * c, u + p * c * COLUMNS, s->m + p * tiles * COLUMNS);
+    const size_t across = tiles_along(g->ow);
+    for (size_t i = 0, run; i < tiles; i += run) {
+        const size_t left = across - (first + i) % across, line = OUT * COLUMNS * (run = left < tiles - i ? left : tiles - i);
+        for (size_t k = 0; k < run; k++)
+            j->kernel->output(s->m + (i + k) * COLUMNS, tiles * COLUMNS, s->acc + k * OUT * COLUMNS, line);
+        finish(j, tile_at(g, first + i), run, col, n, s->acc, line);
+    }
+}
+
+static void run_items(void *arg, size_t begin, size_t end, size_t thread)
+{
+    const walk *w = arg;
+    const oct_qwinograd_job *j = w->j;
+    const size_t c = (size_t)j->g->c, all = all_tiles(j->g);
+    scratch s = { 0 };
+    size_t bytes;
+    carve(j->g, j->scratch + thread * w->thread_bytes, &s, &bytes);
+    for (size_t item = begin; item < end; item++) {
+        const size_t first = item / w->col_items * w->block, tiles = all - first < w->block ? all - first : w->block;
+        const size_t col = item % w->col_items * w->cols, last = (size_t)j->g->oc - col < w->cols ? (size_t)j->g->oc : col + w->cols;
+        for (size_t t = 0; t < tiles; t++) {
+            const uint8_t *x[POINTS];
+            point_pixels(j, tile_at(j->g, first + t), x);
+            j->kernel->input(c, x, j->flip, s.v + t * GROUP, tiles * c, tiles * GROUP);
+        }
+        for (size_t k = col; k < last; k += COLUMNS)
+            run_panel(w, &s, first, tiles, k);
+    }
+}
+
+void oct_qwinograd_run(const oct_qwinograd_job *j, oct_pool *pool)
+{
+    const oct_conv_geom *g = j->g;
+    const size_t oc = (size_t)g->oc, tiles = all_tiles(g);
+    const int32_t *sums = j->packed;
+    walk w = { .j = j, .u = (const int16_t *)(const void *)((const uint8_t *)j->packed + sums_bytes(g)), .block = block_tiles(g) };
+    for (size_t i = 0; i < oc; i++)
+        j->shared[i] = (int32_t)((j->bias ? (uint32_t)j->bias[i] : 0) - (uint32_t)j->zx * (uint32_t)sums[i]);
+    w.row_items = (tiles + w.block - 1) / w.block;
+    w.cols = oct_rows_columns(tiles, w.block, 1, oc, COLUMNS, (size_t)oct_pool_threads(pool));
+    w.col_items = (oc + w.cols - 1) / w.cols;
+    carve(g, NULL, NULL, &w.thread_bytes);
+    oct_pool_for(pool, w.row_items * w.col_items, 1, run_items, &w);
+}
