@@ -1,7 +1,9 @@
 /* Runs operator cases from text files (scripts/make_op_cases.py): each names an operator, its attributes, inputs and
  * the outputs that another implementation computed. Every case is run with its inputs as constants, with shapes that
  * must follow from shapes alone, in every mixture of layouts that the operator accepts, and raised to a newer opset. Where
- * inputs are float32 it is run with 16-bit floats, too: the outputs are those of float32 on the same numbers, rounded once. */
+ * inputs are float32 it is run with 16-bit floats, too: the outputs are those of float32 on the same numbers, rounded once. And
+ * the outputs have the same bytes on every instruction set that this CPU has, with one thread and with two. */
+#include "kernels/cpu.h"
 #include "kernels/half.h"
 #include "op_case.h"
 
@@ -11,6 +13,7 @@
 #include <string.h>
 
 static int n_run, n_failed, n_skipped;
+static oct_pool *pool; /* of the runs; NULL: one thread */
 
 static bool problem(const op_case *c, const char *what, const char *detail)
 {
@@ -253,8 +256,8 @@ static bool run_layout(op_case *c, const oct_op *op, uint32_t last_in, uint32_t 
         if (!is_in)
             buffer[k - c->n_in] = o->data;
     }
-    oct_prep prep = { a, 1 };
-    oct_run run = { 0 };
+    oct_prep prep = { a, oct_pool_threads(pool) };
+    oct_run run = { .pool = pool };
     bool quantized = c->n_out > 0 && c->out[0].quantized, ok = true;
     oct_status status = OCT_OK;
     if (quantized && (op->integer == NULL || !op->integer(&s)))
@@ -426,9 +429,49 @@ static bool check_halves(op_case *c, const oct_op *op)
     return ok;
 }
 
+/* ------------------------------------------------------------------ the same bytes */
+
+/* One way more: into *to, which are compared with *first where that is another. */
+static bool same_bytes(op_case *c, const oct_op *op, const op_tensor *first, op_tensor *to, const char *isa)
+{
+    char how[60];
+    const bool spatial = op->layout == OCT_RULE_SPATIAL;
+    op_case one = *c;
+    snprintf(how, sizeof how, "%s with %d threads", isa, oct_pool_threads(pool));
+    one.capture = to;
+    if (!run_layout(&one, op, spatial, spatial ? ~0u : 0, how))
+        return false;
+    for (int i = 0; i < c->n_out && first != to; i++)
+        if (c->out[i].present && memcmp(first[i].data, to[i].data, to[i].bytes) != 0)
+            return problem(c, how, "other bytes than with one thread on scalar");
+    return true;
+}
+
+static bool check_ways(op_case *c, const oct_op *op, oct_pool *two)
+{
+    static const char *const isas[] = { "scalar", "avx2", "avx512", "avx512vnni", "avxvnni", "neon", "dotprod", "i8mm" };
+    op_tensor first[OP_CASE_IO], again[OP_CASE_IO];
+    oct_arena *a = oct_arena_create();
+    bool ok = true;
+    for (int i = 0; i < c->n_out; i++) {
+        first[i] = c->out[i].present ? of_type(&c->out[i], c->out[i].dtype, a) : c->out[i];
+        again[i] = c->out[i].present ? of_type(&c->out[i], c->out[i].dtype, a) : c->out[i];
+    }
+    for (size_t i = 0; ok && i < OCT_COUNT(isas); i++) {
+        if (oct_isa_limit(isas[i], NULL) != OCT_OK)
+            continue;
+        ok = same_bytes(c, op, first, i ? again : first, isas[i]);
+        pool = two;
+        ok = ok && same_bytes(c, op, first, again, isas[i]);
+        pool = NULL;
+    }
+    oct_arena_destroy(a);
+    return oct_isa_limit("native", NULL) == OCT_OK && ok;
+}
+
 /* ------------------------------------------------------------------ all of it */
 
-static bool run_case(op_case *c)
+static bool run_case(op_case *c, oct_pool *two)
 {
     oct_err err = OCT_ERR_INIT;
     const oct_op *op = oct_op_find(c->domain, c->op, c->opset);
@@ -456,7 +499,7 @@ static bool run_case(op_case *c)
         !(run_layout(c, op, ~0u, ~0u, "all channels-last") && run_layout(c, op, ~0u, 0, "inputs channels-last") &&
           run_layout(c, op, 0, ~0u, "outputs channels-last") && run_layout(c, op, 5, 1, "mixed layouts")))
         return false;
-    if (!check_halves(c, op))
+    if (!check_halves(c, op) || !check_ways(c, op, two))
         return false;
     for (int i = 0; i < c->n_in; i++)
         c->konst[i] = c->in[i].present ? c->g->value[c->g->node[c->node].in[i]].konst : NULL;
@@ -470,15 +513,17 @@ static bool run_case(op_case *c)
 
 static void run_one(op_case *c, void *arg)
 {
-    if (!run_case(c))
+    if (!run_case(c, arg))
         n_failed++;
 }
 
 int main(int argc, char **argv)
 {
-    bool ok = argc > 1;
+    oct_pool *two = oct_pool_create(2);
+    bool ok = argc > 1 && two != NULL;
     for (int i = 1; i < argc; i++)
-        ok = op_cases_read(argv[i], run_one, NULL) && ok;
+        ok = op_cases_read(argv[i], run_one, two) && ok;
+    oct_pool_destroy(two);
     printf("%d cases passed, %d failed, %d without a record\n", n_run - n_failed, n_failed, n_skipped);
     return ok && n_failed == 0 && n_run > 0 ? 0 : 1;
 }
