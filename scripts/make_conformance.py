@@ -5,7 +5,8 @@
 
 OUT/KIND/NAME/model.onnx and its test_data_set_0/{input_0.pb,output_0.pb,...}; a sequence is a folder input_0 of 0.pb, 1.pb, ..., an
 empty optional a file input_0.none. KIND is node (made here by the package's code), simple, pytorch-operator or pytorch-converted
-(copied from the package). OUT/index.csv lists KIND/NAME, operator, opset and tolerances. A folder that is complete for the
+(copied from the package). OUT/index.csv lists KIND/NAME, operator, opset and tolerances; OUT/operators.csv the package's operators:
+domain, name, newest version, whether it is defined by a function of others. A folder that is complete for the
 installed version is left as it is. About a minute; needs onnx and numpy.
 """
 import argparse
@@ -15,7 +16,7 @@ import sys
 import warnings
 
 
-FORM = 3  # of the folder; a newer one is made anew
+FORM = 4  # of the folder; a newer one is made anew
 
 
 def proto(v, name, numpy_helper, onnx, np):
@@ -86,6 +87,17 @@ def model_cases(out, kind, onnx):
         yield row(kind, case, onnx.load(os.path.join(case.model_dir, "model.onnx")))
 
 
+def operators(onnx):
+    """Lines of the operators of all domains that are not deprecated; first the newest versions."""
+    newest = {}
+    for s in onnx.defs.get_all_schemas_with_history():
+        key = (s.domain, s.name)
+        if key not in newest or newest[key].since_version < s.since_version:
+            newest[key] = s
+    return ["%s,%s,%d,%d\n" % (s.domain, s.name, s.since_version, s.has_function or s.has_context_dependent_function)
+            for _, s in sorted(newest.items()) if not s.deprecated]
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     p.add_argument("out")
@@ -102,6 +114,8 @@ def main():
     rows = list(node_cases(out, onnx, np))
     for kind in ("simple", "pytorch-operator", "pytorch-converted"):
         rows += model_cases(out, kind, onnx)
+    with open(os.path.join(out, "operators.csv"), "w") as f:
+        f.writelines(operators(onnx))
     with open(index + ".part", "w") as f:
         f.write(first + "".join(sorted(rows)))
     os.rename(index + ".part", index)

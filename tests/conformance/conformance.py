@@ -86,7 +86,32 @@ def operator_of(case):
     return case[1]
 
 
-def page(version, all_cases, got, listed):
+def package_operators(cache, source):
+    """(domain, name, is a function, has a record) of the package's operators, those in preview and for training apart."""
+    here = set()
+    domain = None
+    for line in open(os.path.join(source, "docs", "operators.md")):
+        if line.startswith("## "):
+            domain = line[3:].strip().replace("Default domain", "")
+        elif domain is not None and line.startswith("| ") and not line.startswith("| operator"):
+            here.add((domain, line.split("|")[1].strip()))
+    with open(os.path.join(cache, "operators.csv")) as f:
+        return [(r[0], r[1], r[3] == "1", (r[0], r[1]) in here) for r in csv.reader(f) if "preview" not in r[0]]
+
+
+def operators_text(operators):
+    out = ["## The package's operators", "",
+           "Of the newest versions, without training and preview. An operator that ONNX defines by a function of others has a record of",
+           "its own here, so that no function needs to be put in its place.", ""]
+    for domain, title in (("", "default domain"), ("ai.onnx.ml", "ai.onnx.ml")):
+        own = [o for o in operators if o[0] == domain]
+        functions = [o for o in own if o[2]]
+        lacking = [o[1] for o in own if not o[3]]
+        out.append("- %s: %d operators, %d of them functions; without a record: %s." % (title, len(own), len(functions), ", ".join(lacking) or "none"))
+    return out
+
+
+def page(version, all_cases, got, listed, operators):
     ops = sorted(table(all_cases, got, operator_of))
     total = [sum(r[k] for r in ops) for k in (1, 2, 3)]
     out = ["# Conformance", "",
@@ -108,6 +133,7 @@ def page(version, all_cases, got, listed):
         failed = sum(got[n][0] == "fail" for n in names)
         what = "failed" if failed == len(names) else "not supported" if not failed else "%d failed, the others not supported" % failed
         out += ["- **%d, %s**: %s" % (len(names), what, reason) + "".join("\n  `%s`" % n for n in names)]
+    out += [""] + operators_text(operators)
     out += ["", "## By operator", "", "| operator | passed | failed | not supported |", "|---|---|---|---|"]
     out += ["| %s | %d | %d | %d |" % r for r in ops]
     return "\n".join(out) + "\n"
@@ -145,12 +171,14 @@ def main():
     for name, *_ in chosen:
         if got[name][0] != "pass" and (a.list or version != listed_for):
             print("%s: %s: %s" % (name, got[name][0], got[name][2]))
+    operators = package_operators(a.cache, a.source)
     if a.write and not a.op:
         with open(os.path.join(a.source, "docs", "conformance.md"), "w") as f:
-            f.write(page(version, every, got, listed))
+            f.write(page(version, every, got, listed, operators))
     wrong = faults(version, chosen, got, listed_for, listed)
     if not a.op and version == listed_for:
         wrong += ["in the list, but no case: " + n for n in listed if n not in got]
+        wrong += ["a function without a record: " + o[1] for o in operators if o[0] == "" and o[2] and not o[3]]
         wrong += ["more than %g %% are exceptions" % (100 * MOST)] * (len(listed) > MOST * len(every))
     print("\n".join(wrong))
     count = collections.Counter(got[c[0]][0] for c in chosen)
