@@ -152,6 +152,11 @@ int64_t oct_graph_opset(const oct_graph *g, const char *domain)
     return 0;
 }
 
+int64_t oct_node_opset(const oct_graph *g, const oct_node *n)
+{
+    return n->opset ? n->opset : oct_graph_opset(g, n->domain);
+}
+
 oct_status oct_graph_set_opset(oct_graph *g, const char *domain, int64_t version, oct_err *err)
 {
     while (g->outer)

@@ -114,6 +114,7 @@ typedef struct oct_node {
     const char *op;     /* operator type */
     const char *domain; /* "" for the default domain (the loader maps "ai.onnx" to it) */
     const char *overload; /* of a function of that name; "" mostly */
+    int64_t opset;      /* that the operator is of, where a plan's fusion put it in; 0: the graph's for the domain. Not saved */
     int *in;            /* value indices, -1 absent */
     int *out;
     int n_in, n_out;
@@ -290,6 +291,8 @@ void oct_node_drop_attr(oct_graph *g, int node, const char *name);
 
 /* --- opsets (of the outermost graph) --- */
 int64_t oct_graph_opset(const oct_graph *g, const char *domain); /* 0: not imported */
+/* The version of a node's operator: its own, or the graph's for its domain. */
+int64_t oct_node_opset(const oct_graph *g, const oct_node *n);
 oct_status oct_graph_set_opset(oct_graph *g, const char *domain, int64_t version, oct_err *err);
 
 #endif

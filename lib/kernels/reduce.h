@@ -31,6 +31,11 @@ bool oct_min_max_f32(const float *x, size_t n, float *lo, float *hi);
 /* y = exp(x - max) / sum(exp(x - max)), or with `log` x - max - log(sum(...)), along n. y may be x. */
 void oct_softmax_f32(oct_pool *pool, bool log, const float *x, size_t outer, size_t n, size_t inner, float *y);
 
+/* The same along rows of x * scale + bias, `ld` elements apart: one fma, or x * scale without bias. Row i has the bias
+ * bias[i * step]. A row with a bias that leaves nothing above -inf gives zeros. y has x's strides and may be x. */
+void oct_softmax_scaled_f32(oct_pool *pool, const float *x, size_t rows, size_t n, size_t ld, float scale, const float *bias,
+                            size_t step, float *y);
+
 /* Layer (and instance) normalisation of f32[rows][n]: mean and variance (divided by n) by two passes, then
  * y = fma((x - mean) * r, gamma, beta), r = 1 / sqrt(var + eps). gamma and beta are f32[n], or one value per row
  * (per_row: gamma[row % period], for instance norm with period = C), or NULL (1 and 0). y may be x. mean_out and

@@ -287,6 +287,45 @@ static void weights(const job *j, const slot *t, int64_t b, int64_t h, int64_t f
     show(j, OCT_ATTN_WEIGHTS, b, h, first, rows, t->scores);
 }
 
+/* Whether scores become weights in one go: scaled, one bias added, softmax. */
+static bool is_plain(const job *j)
+{
+    return j->a->type == OCT_F32 && !j->a->sink && !j->io->scores.data && j->io->softcap == 0.0;
+}
+
+/* The mask of a head as it lies in memory, when it is all there is to add; row i's is `step` floats behind the one before. */
+static const float *bias_in_place(const job *j, int64_t b, int64_t h, int64_t first, size_t *step)
+{
+    const oct_attn_io *io = j->io;
+    const oct_operand *t = io->mask[0];
+    if (!t || io->mask[1] || t->dtype != OCT_F32 || t->rank < 1 || t->dims[t->rank - 1] != j->a->keys || io->left >= 0 ||
+        io->right >= 0 || io->first || io->valid)
+        return NULL;
+    const int64_t *stride = j->mask_stride[0];
+    *step = (size_t)stride[2];
+    return (const float *)t->data + b * stride[0] + h * stride[1] + first * stride[2];
+}
+
+/* weights(), where scores are plain. */
+static void plain_weights(const job *j, const slot *t, int64_t b, int64_t h, int64_t first, int64_t rows)
+{
+    const oct_attn *a = j->a;
+    const size_t keys = (size_t)a->keys, ld = (size_t)a->ld;
+    float *scores = (float *)(void *)t->scores;
+    size_t step = 0;
+    const float *bias = j->biased ? bias_in_place(j, b, h, first, &step) : NULL;
+    const float scale = (float)j->io->scale;
+    if (!j->biased || bias) {
+        oct_softmax_scaled_f32(j->pool, scores, (size_t)rows, keys, ld, scale, bias, step, scores);
+        return;
+    }
+    for (int64_t i = 0; i < rows; i++) {
+        float *row = scores + (size_t)i * ld;
+        (void)bias_of(j, b, h, first + i, t->bias);
+        oct_softmax_scaled_f32(NULL, row, 1, keys, ld, scale, (const float *)(void *)t->bias, 0, row);
+    }
+}
+
 /* ------------------------------------------------------------------ heads */
 
 static void block_f32(const job *j, const slot *t, int64_t b, int64_t h, int64_t first, int64_t rows)
@@ -294,7 +333,7 @@ static void block_f32(const job *j, const slot *t, int64_t b, int64_t h, int64_t
     const oct_attn *a = j->a;
     oct_sgemm_run(&a->qk, j->pool, (size_t)rows, element(a, j->io->q, b, h, first), (size_t)j->io->q.row, t->k,
                   (float *)(void *)t->scores, (size_t)a->ld, NULL, t->kernel);
-    weights(j, t, b, h, first, rows);
+    (is_plain(j) ? plain_weights : weights)(j, t, b, h, first, rows);
     oct_sgemm_run(&a->pv, j->pool, (size_t)rows, (const float *)(void *)t->scores, (size_t)a->ld, t->v,
                   element(a, j->io->y, b, h, first), (size_t)j->io->y.row, NULL, t->kernel);
 }

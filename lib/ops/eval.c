@@ -151,7 +151,7 @@ static oct_status eval(oct_graph *g, int node, const results *to, const oct_run 
     const oct_op *op = oct_op_of(g, node);
     if (!op || !op->run)
         return oct_fail(err, OCT_EUNSUPPORTED, "operator %s cannot be run", n->op);
-    oct_infer c = { g, node, oct_graph_opset(g, n->domain), NULL };
+    oct_infer c = { g, node, oct_node_opset(g, n), NULL };
     OCT_TRY(op->infer(&c, err));
     oct_step s = { .op = op, .node = n, .opset = c.opset, .n_in = n->n_in, .n_out = n->n_out };
     s.in = oct_arena_calloc(temp, (size_t)n->n_in + 1, sizeof *s.in);

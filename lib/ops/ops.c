@@ -34,7 +34,7 @@ const oct_op *oct_op_find(const char *domain, const char *type, int64_t opset)
 const oct_op *oct_op_of(const oct_graph *g, int node)
 {
     const oct_node *n = &g->node[node];
-    return oct_op_find(n->domain, n->op, oct_graph_opset(g, n->domain));
+    return oct_op_find(n->domain, n->op, oct_node_opset(g, n));
 }
 
 void oct_operand_strides(const oct_operand *t, int64_t s[OCT_MAX_RANK])

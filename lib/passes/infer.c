@@ -9,7 +9,7 @@ static oct_status check_arity(const oct_graph *g, int id, const oct_op *op, oct_
     if (n->n_in < op->min_in || (op->max_in >= 0 && n->n_in > op->max_in) || n->n_out < op->min_out ||
         (op->max_out >= 0 && n->n_out > op->max_out))
         return oct_fail(err, OCT_EMALFORMED, "%d inputs and %d outputs, which %s of opset %lld does not allow", n->n_in, n->n_out,
-                        n->op, (long long)oct_graph_opset(g, n->domain));
+                        n->op, (long long)oct_node_opset(g, n));
     for (int k = 0; k < op->min_in; k++)
         if (n->in[k] < 0)
             return oct_fail(err, OCT_EMALFORMED, "input %d is missing", k);
@@ -39,7 +39,7 @@ static oct_status infer_node(oct_graph *g, int id, oct_err *err)
     if (!op)
         return OCT_OK;
     OCT_TRY(check_arity(g, id, op, err));
-    oct_infer c = { g, id, oct_graph_opset(g, n->domain), infer_body };
+    oct_infer c = { g, id, oct_node_opset(g, n), infer_body };
     return op->infer ? op->infer(&c, err) : OCT_OK;
 }
 

@@ -30,6 +30,10 @@ oct_status oct_passes_run(oct_graph *g, const char *const *disabled, size_t n_di
 /* Runs only those that running a graph depends on: functions and decided branches are inlined, constants folded. */
 oct_status oct_passes_flatten(oct_graph *g, oct_err *err);
 
+/* Runs the fusions of a runtime (fusions.inc): nodes that spell an operator become one, of whatever version it is (oct_node.opset), so the
+ * graph can be run but is not to be saved. Shapes must have been inferred. */
+oct_status oct_passes_fuse(oct_graph *g, const oct_pass_log *log, oct_err *err);
+
 /* Reports one change; log may be NULL. */
 void oct_pass_note(const oct_pass_log *log, const oct_pass *p, const char *what, const char *node);
 

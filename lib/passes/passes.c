@@ -6,12 +6,20 @@
 #include <string.h>
 
 #define OCT_PASS(record) extern const oct_pass record;
+#include "passes/fusions.inc"
 #include "passes/passes.inc"
 #undef OCT_PASS
 
 static const oct_pass *const all[] = {
 #define OCT_PASS(record) &record,
 #include "passes/passes.inc"
+#undef OCT_PASS
+    NULL,
+};
+
+static const oct_pass *const fusions[] = {
+#define OCT_PASS(record) &record,
+#include "passes/fusions.inc"
 #undef OCT_PASS
     NULL,
 };
@@ -97,6 +105,7 @@ static oct_status run_pass(oct_graph *g, const oct_pass *p, const oct_pass_log *
 
 /* Which passes to run. */
 typedef struct choice {
+    const oct_pass *const *from;
     bool flattening;
     const char *const *disabled;
     size_t n_disabled;
@@ -104,16 +113,16 @@ typedef struct choice {
 
 static oct_status run_once(oct_graph *g, const choice *c, const oct_pass_log *log, oct_err *err)
 {
-    for (size_t i = 0; all[i]; i++) {
-        if (listed(all[i]->name, c->disabled, c->n_disabled) || (c->flattening && !all[i]->flattens))
+    for (size_t i = 0; c->from[i]; i++) {
+        if (listed(c->from[i]->name, c->disabled, c->n_disabled) || (c->flattening && !c->from[i]->flattens))
             continue;
-        OCT_TRY(run_pass(g, all[i], log, err));
+        OCT_TRY(run_pass(g, c->from[i], log, err));
         oct_graph_prune(g);
         OCT_TRY(oct_graph_sort(g, err));
 #ifndef NDEBUG
         oct_status s = oct_graph_check(g, err);
         if (s != OCT_OK) {
-            oct_within(err, "after pass %s", all[i]->name);
+            oct_within(err, "after pass %s", c->from[i]->name);
             return s;
         }
 #endif
@@ -135,10 +144,15 @@ oct_status oct_passes_run(oct_graph *g, const char *const *disabled, size_t n_di
                           oct_err *err)
 {
     OCT_TRY(check_names(disabled, n_disabled, err));
-    return run_all(g, &(choice){ false, disabled, n_disabled }, log, err);
+    return run_all(g, &(choice){ all, false, disabled, n_disabled }, log, err);
 }
 
 oct_status oct_passes_flatten(oct_graph *g, oct_err *err)
 {
-    return run_all(g, &(choice){ .flattening = true }, NULL, err);
+    return run_all(g, &(choice){ .from = all, .flattening = true }, NULL, err);
+}
+
+oct_status oct_passes_fuse(oct_graph *g, const oct_pass_log *log, oct_err *err)
+{
+    return run_all(g, &(choice){ .from = fusions }, log, err);
 }

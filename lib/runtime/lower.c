@@ -550,7 +550,7 @@ oct_status rt_check_known(const oct_graph *g, int node, oct_err *err)
     if (oct_op_of(g, node))
         return OCT_OK;
     return oct_fail(err, OCT_EUNSUPPORTED, "operator %s%s%s of opset %lld is unknown", n->domain, n->domain[0] ? "." : "", n->op,
-                    (long long)oct_graph_opset(g, n->domain));
+                    (long long)oct_node_opset(g, n));
 }
 
 static oct_status lower_node(rt_lowering *l, int id, oct_err *err)

@@ -33,7 +33,7 @@ rt_step *rt_add_step(oct_plan *p, const oct_op *op, const oct_node *n, int n_in,
     *st = (rt_step){ .scheme = "float" };
     st->s.op = op;
     st->s.node = n;
-    st->s.opset = oct_graph_opset(p->g, n->domain);
+    st->s.opset = oct_node_opset(p->g, n);
     st->s.n_in = n_in;
     st->s.n_out = n_out;
     st->s.in = oct_arena_calloc(p->arena, (size_t)n_in + 1, sizeof *st->s.in);
@@ -201,6 +201,17 @@ static void name_draws(oct_graph *g)
     }
 }
 
+/* Spelled operators become one; what is tapped stays. */
+static oct_status fuse(oct_plan *p, oct_err *err)
+{
+    if (p->no_passes)
+        return OCT_OK;
+    show_taps(p, true);
+    OCT_TRY(oct_passes_fuse(p->g, NULL, err));
+    show_taps(p, false);
+    return OCT_OK;
+}
+
 static oct_status build(oct_plan *p, const oct_graph *g, const rt_input *in, bool inner, oct_err *err)
 {
     OCT_TRY(oct_graph_clone(g, &p->g, err));
@@ -220,6 +231,7 @@ static oct_status build(oct_plan *p, const oct_graph *g, const rt_input *in, boo
         OCT_TRY(find_static(p, &all, err));
     if (!all)
         return rt_stage_init(p, err);
+    OCT_TRY(fuse(p, err));
     if (!p->no_integer)
         OCT_TRY(rt_keep_blocks(p, err));
     OCT_TRY(rt_lower(p, err));

@@ -29,11 +29,20 @@ static void run_binary(void *arg)
     r->k->binary(r->binary, r->x, 1, r->b, 1, r->y, 1, N);
 }
 
+static void softmax(rows *r, size_t n)
+{
+    for (size_t i = 0; i < N; i += n)
+        r->k->softmax_row(false, r->x + i, n, r->y + i);
+}
+
 static void run_softmax(void *arg)
 {
-    rows *r = arg;
-    for (size_t i = 0; i < N; i += ROW)
-        r->k->softmax_row(false, r->x + i, ROW, r->y + i);
+    softmax(arg, ROW);
+}
+
+static void run_softmax_short(void *arg)
+{
+    softmax(arg, ROW / 4);
 }
 
 static void run_norm(void *arg)
@@ -103,9 +112,10 @@ void bench_rows(oct_check *t)
     static const struct { const char *name; oct_unary_op op; } unary[] = {
         { "relu", OCT_UNARY_RELU }, { "exp", OCT_UNARY_EXP }, { "sigmoid", OCT_UNARY_SIGMOID }, { "tanh", OCT_UNARY_TANH },
         { "erf", OCT_UNARY_ERF }, { "gelu", OCT_UNARY_GELU }, { "hard swish", OCT_UNARY_HARD_SWISH }, { "mish", OCT_UNARY_MISH },
+        { "gelu by tanh", OCT_UNARY_GELU_TANH }, { "swish", OCT_UNARY_SWISH },
     };
     static const struct { const char *name; void (*fn)(void *); size_t elements, bytes; } each[] = {
-        { "softmax, rows of 512", run_softmax, N, 8 }, { "layer norm, rows of 512", run_norm, N, 8 },
+        { "softmax, rows of 512", run_softmax, N, 8 }, { "softmax, rows of 128", run_softmax_short, N, 8 }, { "layer norm, rows of 512", run_norm, N, 8 },
         { "sum, rows of 512", run_sum, N, 4 },         { "minimum and maximum", run_min_max, N, 4 },
         { "quantize u8", run_quantize, N, 5 },         { "dequantize u8", run_dequantize, N, 5 },
         { "f16 to f32", run_widen, N / 2, 6 },         { "add u8", run_qbinary, N, 3 },

@@ -149,6 +149,9 @@ static void check_norms(oct_check *t, const oct_elem_table *ref, const oct_elem_
             ref->softmax_row(log, x, n, want);
             k->softmax_row(log, x, n, got);
             same_f32(t, want, got, n, "softmax", log);
+            ref->softmax_scaled_row(x, n, 0.3f, log ? g : NULL, want);
+            k->softmax_scaled_row(x, n, 0.3f, log ? g : NULL, got);
+            same_f32(t, want, got, n, "scaled softmax", log);
             ref->softmax_cols(log, x, n, c, c, want);
             k->softmax_cols(log, x, n, c, c, got);
             same_f32(t, want, got, n * c, "softmax columns", log);

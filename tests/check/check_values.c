@@ -303,6 +303,35 @@ static void values_softmax(oct_check *t)
     }
 }
 
+/* Rows of x * scale + bias where biases mask some, or all, with -inf; rows stand apart, and what is between them stays. */
+static void values_scaled_softmax(oct_check *t)
+{
+    static double want[8 * 210];
+    for (int round = 0; round < 60; round++) {
+        const size_t rows = 1 + oct_check_below(t, 8), n = 1 + oct_check_below(t, 200), ld = n + oct_check_below(t, 10);
+        const size_t step = round % 3 == 2 ? n : 0;
+        float *x = floats(t, rows * ld), *bias = floats(t, rows * n), *y = floats(t, rows * ld);
+        oct_fill_f32(t, x, rows * ld);
+        oct_fill_f32(t, bias, rows * n);
+        for (size_t i = 0; i < rows * n; i++)
+            bias[i] = i % 5 == 0 || round % 20 == 1 ? -INFINITY : bias[i];
+        for (size_t i = 0; i < rows * ld; i++)
+            want[i] = (double)(y[i] = 123.0f);
+        for (size_t i = 0; i < rows; i++) {
+            double sum = 0;
+            for (size_t j = 0; j < n; j++) {
+                const double add = round % 3 ? (double)bias[i * step + j] : 0.0;
+                sum += want[i * ld + j] = exp((double)x[i * ld + j] * 0.25 + add);
+            }
+            for (size_t j = 0; j < n; j++)
+                want[i * ld + j] = sum > 0 ? want[i * ld + j] / sum : 0.0;
+        }
+        oct_softmax_scaled_f32(t->pool, x, rows, n, ld, 0.25f, round % 3 ? bias : NULL, step, y);
+        near(t, y, want, rows * ld, 2e-6, 1e-7, "scaled softmax");
+        oct_check_release(t);
+    }
+}
+
 static void values_norm(oct_check *t)
 {
     static double want[4 * 60 * 80];
@@ -690,6 +719,7 @@ void check_values(oct_check *t)
     values_binary(t);
     values_reduce(t);
     values_softmax(t);
+    values_scaled_softmax(t);
     values_norm(t);
     values_quantize(t);
     values_grid(t);

@@ -3,21 +3,54 @@
 
 #define TILE 8
 
+/* One tile, y[j][i] = x[i][j]. */
+#define TRANSPOSE_TILE(type)                                                                                   \
+    static inline void tile_##type(const type *x, size_t xs, type *y, size_t ys)                               \
+    {                                                                                                          \
+        type t[TILE][TILE];                                                                                    \
+        for (size_t i = 0; i < TILE; i++)                                                                      \
+            for (size_t j = 0; j < TILE; j++)                                                                  \
+                t[j][i] = x[i * xs + j];                                                                       \
+        for (size_t j = 0; j < TILE; j++)                                                                      \
+            for (size_t i = 0; i < TILE; i++)                                                                  \
+                y[j * ys + i] = t[j][i];                                                                       \
+    }
+TRANSPOSE_TILE(uint8_t)
+TRANSPOSE_TILE(uint16_t)
+TRANSPOSE_TILE(uint64_t)
+#if defined(__AVX2__)
+/* Pairs of rows i and i + 4 in one register; then 4x4 in each half. */
+static inline void tile_uint32_t(const uint32_t *x, size_t xs, uint32_t *y, size_t ys)
+{
+    __m256 a[4], b[4];
+    for (int i = 0; i < 4; i++) {
+        const float *p = (const float *)(const void *)x + (size_t)i * xs, *q = p + 4 * xs;
+        a[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(q), 1);
+        b[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p + 4)), _mm_loadu_ps(q + 4), 1);
+    }
+    for (int half = 0; half < 2; half++) {
+        const __m256 *v = half ? b : a;
+        const __m256 l0 = _mm256_unpacklo_ps(v[0], v[1]), h0 = _mm256_unpackhi_ps(v[0], v[1]);
+        const __m256 l1 = _mm256_unpacklo_ps(v[2], v[3]), h1 = _mm256_unpackhi_ps(v[2], v[3]);
+        float *to = (float *)(void *)y + (size_t)half * 4 * ys;
+        _mm256_storeu_ps(to, _mm256_shuffle_ps(l0, l1, 0x44));
+        _mm256_storeu_ps(to + ys, _mm256_shuffle_ps(l0, l1, 0xee));
+        _mm256_storeu_ps(to + 2 * ys, _mm256_shuffle_ps(h0, h1, 0x44));
+        _mm256_storeu_ps(to + 3 * ys, _mm256_shuffle_ps(h0, h1, 0xee));
+    }
+}
+#else
+TRANSPOSE_TILE(uint32_t)
+#endif
+
 /* Full tiles first in registers' reach, then the edges. */
 #define TRANSPOSE(type)                                                                                        \
     static void transpose_##type(const type *x, size_t xs, size_t rows, size_t cols, type *y, size_t ys)       \
     {                                                                                                          \
         const size_t full_r = rows - rows % TILE, full_c = cols - cols % TILE;                                 \
         for (size_t r = 0; r < full_r; r += TILE)                                                              \
-            for (size_t c = 0; c < full_c; c += TILE) {                                                        \
-                type t[TILE][TILE];                                                                            \
-                for (size_t i = 0; i < TILE; i++)                                                              \
-                    for (size_t j = 0; j < TILE; j++)                                                          \
-                        t[j][i] = x[(r + i) * xs + c + j];                                                     \
-                for (size_t j = 0; j < TILE; j++)                                                              \
-                    for (size_t i = 0; i < TILE; i++)                                                          \
-                        y[(c + j) * ys + r + i] = t[j][i];                                                     \
-            }                                                                                                  \
+            for (size_t c = 0; c < full_c; c += TILE)                                                          \
+                tile_##type(x + r * xs + c, xs, y + c * ys + r, ys);                                           \
         for (size_t c = 0; c < cols; c++)                                                                      \
             for (size_t r = c < full_c ? full_r : 0; r < rows; r++)                                            \
                 y[c * ys + r] = x[r * xs + c];                                                                 \

@@ -116,16 +116,18 @@ ROW(prod, take_prod, VMUL)
 ROW(max, nan_max, VMAX)
 ROW(min, nan_min, VMIN)
 
-/* One copy for each op, so that a step is one instruction. */
-static inline float tree_of(const oct_reduce_op op, float acc[LANES])
+/* One copy for each op, so that a step is one instruction. Halves of vectors, for compilers to keep in registers. */
+static inline float tree_of(const oct_reduce_op op, const float acc[LANES])
 {
-    for (int half = LANES / 2; half > 0; half /= 2)
-        for (int l = 0; l < half; l++)
-            acc[l] = join(op, acc[l], acc[l + half]);
-    return acc[0];
+    float a[8], b[4];
+    for (int l = 0; l < 8; l++)
+        a[l] = join(op, acc[l], acc[l + 8]);
+    for (int l = 0; l < 4; l++)
+        b[l] = join(op, a[l], a[l + 4]);
+    return join(op, join(op, b[0], b[2]), join(op, b[1], b[3]));
 }
 
-static float tree(oct_reduce_op op, float acc[LANES])
+static float tree(oct_reduce_op op, const float acc[LANES])
 {
     switch (op) {
     case OCT_REDUCE_MAX:
@@ -178,11 +180,25 @@ static inline float finite_or_zero(float m)
     return oct_absf(m) == INFINITY ? 0.0f : m;
 }
 
+/* log(sum(exp)) from the largest value and the sum relative to it. */
+static inline float log_sum(float m, float sum)
+{
+    return m == INFINITY ? m : finite_or_zero(m) + oct_logf(sum);
+}
+
+/* exp(x), x <= 0 and no NaN: what is below the normal numbers is 0. */
+static inline float exp_negative(float x)
+{
+    const int32_t least = 0x42ae0000, a = oct_bits_of(oct_absf(x)); /* 87 */
+    float y = oct_expf_small(-oct_float_of(a < least ? a : least));
+    return a > least ? 0.0f : y;
+}
+
 static void exp_minus(const float *x, size_t n, float m, float *y)
 {
     OCT_EACH
     for (size_t i = 0; i < n; i++)
-        y[i] = oct_expf(x[i] - m);
+        y[i] = exp_negative(x[i] - m);
 }
 
 static float sum_exp(const float *x, size_t n, float m)
@@ -199,8 +215,8 @@ static float sum_exp(const float *x, size_t n, float m)
 void K(reduce_row)(oct_reduce_op op, const float *x, size_t n, float *y)
 {
     if (op == OCT_REDUCE_LOG_SUM_EXP) {
-        float m = finite_or_zero(row_reduce(OCT_REDUCE_MAX, x, n));
-        *y = m + oct_logf(sum_exp(x, n, m));
+        const float m = row_reduce(OCT_REDUCE_MAX, x, n);
+        *y = log_sum(m, sum_exp(x, n, finite_or_zero(m)));
         return;
     }
     *y = finish(op, row_reduce(op, x, n), n);
@@ -246,21 +262,45 @@ void K(min_max)(const float *x, size_t n, float *lo, float *hi, bool *nan)
     *nan = seen != 0;
 }
 
+/* m: the largest of x. */
+static void softmax_from(const float *x, size_t n, float m, float *y)
+{
+    exp_minus(x, n, m, y);
+    const float rate = 1.0f / row_reduce(OCT_REDUCE_SUM, y, n);
+    OCT_EACH
+    for (size_t i = 0; i < n; i++)
+        y[i] = y[i] * rate;
+}
+
 void K(softmax_row)(bool log, const float *x, size_t n, float *y)
 {
     float m = row_reduce(OCT_REDUCE_MAX, x, n);
-    if (log) {
-        float s = oct_logf(sum_exp(x, n, m));
-        OCT_EACH
-        for (size_t i = 0; i < n; i++)
-            y[i] = x[i] - m - s;
+    if (!log) {
+        softmax_from(x, n, m, y);
         return;
     }
-    exp_minus(x, n, m, y);
-    float s = row_reduce(OCT_REDUCE_SUM, y, n);
+    float s = oct_logf(sum_exp(x, n, m));
     OCT_EACH
     for (size_t i = 0; i < n; i++)
-        y[i] = y[i] / s;
+        y[i] = x[i] - m - s;
+}
+
+void K(softmax_scaled_row)(const float *x, size_t n, float scale, const float *bias, float *y)
+{
+    if (bias) {
+        OCT_EACH
+        for (size_t i = 0; i < n; i++)
+            y[i] = fmaf(x[i], scale, bias[i]);
+    } else {
+        OCT_EACH
+        for (size_t i = 0; i < n; i++)
+            y[i] = x[i] * scale;
+    }
+    const float m = row_reduce(OCT_REDUCE_MAX, y, n);
+    if (bias && m == -INFINITY)
+        fill(y, n, 0.0f);
+    else
+        softmax_from(y, n, m, y);
 }
 
 /* ------------------------------------------------------------------ columns */
@@ -324,14 +364,14 @@ static void cols_sum_exp(float acc[LANES][COLS], const float *x, size_t n, size_
         float *a = acc[i % LANES];
         OCT_EACH
         for (size_t c = 0; c < cols; c++)
-            a[c] = a[c] + oct_expf(x[c] - m[c]);
+            a[c] = a[c] + exp_negative(x[c] - m[c]);
     }
     cols_tree(OCT_REDUCE_SUM, acc, cols);
 }
 
 static void reduce_block(oct_reduce_op op, const float *x, size_t n, size_t stride, size_t cols, float *y)
 {
-    float acc[LANES][COLS], m[COLS];
+    float acc[LANES][COLS], m[COLS], most[COLS];
     if (op != OCT_REDUCE_LOG_SUM_EXP) {
         cols_reduce(op, acc, x, n, stride, cols);
         for (size_t c = 0; c < cols; c++)
@@ -339,11 +379,13 @@ static void reduce_block(oct_reduce_op op, const float *x, size_t n, size_t stri
         return;
     }
     cols_reduce(OCT_REDUCE_MAX, acc, x, n, stride, cols);
-    for (size_t c = 0; c < cols; c++)
-        m[c] = finite_or_zero(acc[0][c]);
+    for (size_t c = 0; c < cols; c++) {
+        most[c] = acc[0][c];
+        m[c] = finite_or_zero(most[c]);
+    }
     cols_sum_exp(acc, x, n, stride, cols, m);
     for (size_t c = 0; c < cols; c++)
-        y[c] = m[c] + oct_logf(acc[0][c]);
+        y[c] = log_sum(most[c], acc[0][c]);
 }
 
 void K(reduce_cols)(oct_reduce_op op, const float *x, size_t n, size_t stride, size_t cols, float *y)
@@ -359,7 +401,7 @@ static void softmax_block(bool log, const float *x, size_t n, size_t stride, siz
     memcpy(m, acc[0], sizeof m);
     cols_sum_exp(acc, x, n, stride, cols, m);
     for (size_t c = 0; c < cols; c++)
-        s[c] = log ? oct_logf(acc[0][c]) : acc[0][c];
+        s[c] = log ? oct_logf(acc[0][c]) : 1.0f / acc[0][c];
     for (size_t i = 0; i < n; i++, x += stride, y += stride)
         if (log) {
             OCT_EACH
@@ -368,7 +410,7 @@ static void softmax_block(bool log, const float *x, size_t n, size_t stride, siz
         } else {
             OCT_EACH
             for (size_t c = 0; c < cols; c++)
-                y[c] = oct_expf(x[c] - m[c]) / s[c];
+                y[c] = exp_negative(x[c] - m[c]) * s[c];
         }
 }
 

@@ -12,11 +12,11 @@ static inline float mish(float x)
     return x * oct_tanhf(oct_softplusf(x));
 }
 
+/* 0.5 (1 + tanh(u)) = 1 / (1 + exp(-2 u)) */
 static inline float gelu_tanh(float x)
 {
-    float u = 0x1.988454p-1f * fmaf(0.044715f * x * x, x, x); /* sqrt(2 / pi) */
-    float y = 0.5f * x * (1.0f + oct_tanhf(u));
-    return y;
+    float u = -0x1.988454p+0f * fmaf(0.044715f * x * x, x, x); /* -2 sqrt(2 / pi) ... */
+    return x / (1.0f + oct_expf(u));
 }
 
 static inline float elu(float x, float alpha)
@@ -69,7 +69,7 @@ MAP(selu, b * elu(v, a))
 MAP(softplus, oct_softplusf(v))
 MAP(softsign, v / (1.0f + oct_absf(v)))
 MAP(erf, oct_erff(v))
-MAP(gelu, 0.5f * v * (1.0f + oct_erff(v * 0x1.6a09e6p-1f)))
+MAP(gelu, oct_geluf(v))
 MAP(gelu_tanh, gelu_tanh(v))
 MAP(exp, oct_expf(v))
 MAP(expm1, oct_expm1f(v))

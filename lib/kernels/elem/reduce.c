@@ -73,6 +73,27 @@ void oct_softmax_f32(oct_pool *pool, bool log, const float *x, size_t outer, siz
     oct_pool_for(pool, outer * j.blocks, tile_of(4 * n * (inner < COLS ? inner : COLS)), softmax_tile, &j);
 }
 
+typedef struct scaled_job {
+    const oct_elem_table *k;
+    const float *x, *bias;
+    float scale, *y;
+    size_t n, ld, step;
+} scaled_job;
+
+static void scaled_tile(void *arg, size_t begin, size_t end, size_t thread)
+{
+    const scaled_job *j = arg;
+    for (size_t i = begin; i < end; i++)
+        j->k->softmax_scaled_row(j->x + i * j->ld, j->n, j->scale, j->bias ? j->bias + i * j->step : NULL, j->y + i * j->ld);
+}
+
+void oct_softmax_scaled_f32(oct_pool *pool, const float *x, size_t rows, size_t n, size_t ld, float scale, const float *bias,
+                            size_t step, float *y)
+{
+    scaled_job j = { oct_elem(), x, bias, scale, y, n, ld, step };
+    oct_pool_for(pool, rows, tile_of(4 * n), scaled_tile, &j);
+}
+
 /* ------------------------------------------------------------------ normalisation */
 
 typedef struct norm_job {

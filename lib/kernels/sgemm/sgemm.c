@@ -2,7 +2,10 @@
 #include "kernels/sgemm/sgemm.h"
 
 #include "base/mem.h"
+#include "kernels/elem/table.h"
 #include "kernels/sgemm/kernels.h"
+
+#include <string.h>
 
 #define OCT_SGEMM(isa, fn, mr, nr, row) { #fn, OCT_ISA_##isa, fn, mr, nr, row },
 static const oct_sgemm_kernel kernels[] = {
@@ -30,14 +33,31 @@ bool oct_spack_size(const oct_sgemm_kernel *k, size_t depth, size_t n, size_t *f
     return n <= SIZE_MAX - k->nr && oct_mul_size(oct_round_up(n, k->nr), depth, floats) && *floats <= SIZE_MAX / 64;
 }
 
+/* kc rows of n columns, n <= nr, behind each other nr apart; the columns beyond are zero. */
+static void pack_part(const oct_elem_table *e, const float *b, size_t kc, size_t n, size_t nr, ptrdiff_t ks, ptrdiff_t ns, float *packed)
+{
+    if (n < nr)
+        memset(packed, 0, kc * nr * sizeof *packed);
+    if (ks == 1 && ns > 0) {
+        e->transpose_tile(b, (size_t)ns, n, kc, packed, nr, sizeof *packed);
+        return;
+    }
+    for (size_t k = 0; k < kc; k++, b += ks, packed += nr)
+        if (ns == 1)
+            memcpy(packed, b, n * sizeof *packed);
+        else
+            for (size_t j = 0; j < n; j++)
+                packed[j] = b[(ptrdiff_t)j * ns];
+}
+
 void oct_spack(const oct_sgemm_kernel *kn, const float *b, size_t taps, size_t kc, size_t n, ptrdiff_t ts, ptrdiff_t ks,
                ptrdiff_t ns, float *packed)
 {
-    for (size_t j0 = 0; j0 < n; j0 += kn->nr)
-        for (size_t t = 0; t < taps; t++)
-            for (size_t k = 0; k < kc; k++, packed += kn->nr)
-                for (size_t j = 0; j < kn->nr; j++)
-                    packed[j] = j0 + j < n ? b[(ptrdiff_t)t * ts + (ptrdiff_t)k * ks + (ptrdiff_t)(j0 + j) * ns] : 0.0f;
+    const size_t nr = kn->nr;
+    const oct_elem_table *e = oct_elem();
+    for (size_t j0 = 0; j0 < n; j0 += nr)
+        for (size_t t = 0; t < taps; t++, packed += kc * nr)
+            pack_part(e, b + (ptrdiff_t)t * ts + (ptrdiff_t)j0 * ns, kc, n - j0 < nr ? n - j0 : nr, nr, ks, ns, packed);
 }
 
 oct_status oct_sgemm_prepare(oct_sgemm *p, size_t n, size_t k, int threads, oct_err *err)

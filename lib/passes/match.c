@@ -1,0 +1,108 @@
+/* Finding what several nodes spell. */
+#include "passes/match.h"
+
+#include <string.h>
+
+bool oct_is_op(const oct_node *n, const char *op)
+{
+    return n->domain[0] == 0 && strcmp(n->op, op) == 0;
+}
+
+int oct_made_by(const oct_graph *g, int value, const char *op, int n_in)
+{
+    const int id = value >= 0 ? g->value[value].producer : -1;
+    const oct_node *n = id >= 0 ? &g->node[id] : NULL;
+    if (!n || !oct_is_op(n, op) || n->n_in != n_in || n->n_out != 1)
+        return -1;
+    for (int i = 0; i < n_in; i++)
+        if (n->in[i] < 0)
+            return -1;
+    return id;
+}
+
+int oct_input_at(const oct_node *n, int slot)
+{
+    return slot < n->n_in ? n->in[slot] : -1;
+}
+
+int oct_other_input(const oct_node *n, int value)
+{
+    if (n->n_in != 2 || n->in[0] == n->in[1])
+        return -1;
+    return n->in[0] == value ? n->in[1] : n->in[1] == value ? n->in[0] : -1;
+}
+
+int oct_only_reader(const oct_graph *g, int value)
+{
+    const oct_value *v = &g->value[value];
+    return oct_value_used_once(v) && v->uses[0].slot >= 0 ? v->uses[0].node : -1;
+}
+
+bool oct_number_of(const oct_graph *g, int value, double *v)
+{
+    const oct_tensor *t = value >= 0 ? g->value[value].konst : NULL;
+    if (!t || t->count != 1 || !t->data)
+        return false;
+    switch (t->dtype) {
+    case OCT_F32: *v = (double)*(const float *)t->data; return true;
+    case OCT_S32: *v = (double)*(const int32_t *)t->data; return true;
+    case OCT_S64: *v = (double)*(const int64_t *)t->data; return true;
+    default: return false;
+    }
+}
+
+bool oct_same_dims(const oct_graph *g, int a, int b)
+{
+    int64_t da[OCT_MAX_RANK], db[OCT_MAX_RANK];
+    const oct_shape *sa = &g->value[a].shape, *sb = &g->value[b].shape;
+    return oct_shape_known(sa, da) && oct_shape_known(sb, db) && sa->rank == sb->rank &&
+           memcmp(da, db, (size_t)sa->rank * sizeof *da) == 0;
+}
+
+static bool has(const oct_match *m, int node)
+{
+    for (int i = 0; i < m->n; i++)
+        if (m->node[i] == node)
+            return true;
+    return false;
+}
+
+bool oct_match_add(oct_match *m, int node)
+{
+    if (has(m, node))
+        return true;
+    if (m->n == OCT_MATCH_NODES)
+        return false;
+    m->node[m->n++] = node;
+    return true;
+}
+
+bool oct_match_holds(const oct_graph *g, const oct_match *m, int root)
+{
+    for (int i = 0; i < m->n; i++) {
+        const oct_node *n = &g->node[m->node[i]];
+        for (int k = 0; k < n->n_out; k++) {
+            const oct_value *v = n->out[k] >= 0 ? &g->value[n->out[k]] : NULL;
+            if (!v || (m->node[i] == root && k == 0))
+                continue;
+            for (size_t u = 0; u < v->n_uses; u++)
+                if (!has(m, v->uses[u].node))
+                    return false;
+            if (v->is_output)
+                return false;
+        }
+    }
+    return true;
+}
+
+oct_status oct_match_replace(oct_graph *g, const oct_match *m, int root, int named, const oct_fused *f, int *node, oct_err *err)
+{
+    const int out = g->node[root].out[0];
+    OCT_TRY(oct_graph_add_node(g, f->op, f->domain, g->node[named].name, 0, 1, root, node, err));
+    g->node[*node].opset = f->opset;
+    for (int i = 0; i < f->n_in; i++)
+        OCT_TRY(oct_graph_set_input(g, *node, i, f->in[i], err));
+    for (int i = 0; i < m->n; i++)
+        oct_graph_remove_node(g, m->node[i]);
+    return oct_graph_set_output(g, *node, 0, out, err);
+}

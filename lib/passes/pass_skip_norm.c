@@ -1,0 +1,81 @@
+/* Fusion: a sum that is normalised along its last dimension becomes com.microsoft's SkipLayerNormalization (or
+ * SkipSimplifiedLayerNormalization), which reads both terms once. Where others read the sum, it is the operator's fourth output. */
+#include "passes/match.h"
+
+#include <string.h>
+
+typedef struct skip {
+    int norm, add, x, other; /* nodes; values */
+} skip;
+
+static bool is_row(const oct_graph *g, int value, int64_t n)
+{
+    const oct_shape *s = &g->value[value].shape;
+    return g->value[value].dtype == OCT_F32 && s->rank == 1 && s->d[0].n == n;
+}
+
+/* A normalisation of rows by one scale (and shift) each. */
+static bool is_row_norm(const oct_graph *g, const oct_node *n)
+{
+    const bool rms = oct_is_op(n, "RMSNormalization");
+    if ((!rms && !oct_is_op(n, "LayerNormalization")) || n->n_in < 2 || n->n_out < 1 || n->out[0] < 0 || n->in[0] < 0 || n->in[1] < 0)
+        return false;
+    for (int k = 1; k < n->n_out; k++)
+        if (n->out[k] >= 0)
+            return false;
+    const oct_value *x = &g->value[n->in[0]];
+    const int64_t axis = oct_node_int(n, "axis", -1);
+    if (x->dtype != OCT_F32 || !oct_shape_known(&x->shape, NULL) || x->shape.rank < 1 || (axis != -1 && axis != x->shape.rank - 1) ||
+        oct_node_int(n, "stash_type", 1) != 1)
+        return false;
+    const int64_t last = x->shape.d[x->shape.rank - 1].n;
+    const int shift = oct_input_at(n, 2);
+    return is_row(g, n->in[1], last) && (rms || shift < 0 || is_row(g, shift, last));
+}
+
+/* Terms of the same shape; a row that is added to all (a bias) belongs to the product before it. */
+static bool match(const oct_graph *g, int id, skip *s)
+{
+    const oct_node *n = &g->node[id];
+    if (!is_row_norm(g, n))
+        return false;
+    const int add = oct_made_by(g, n->in[0], "Add", 2);
+    *s = (skip){ id, add, add >= 0 ? g->node[add].in[0] : -1, add >= 0 ? g->node[add].in[1] : -1 };
+    for (int i = 1; i < n->n_in; i++) /* a scale made of the sum would come before it */
+        if (n->in[i] >= 0 && !g->value[n->in[i]].konst)
+            return false;
+    return add >= 0 && oct_same_dims(g, s->x, n->in[0]) && oct_same_dims(g, s->other, n->in[0]) &&
+           !g->value[s->x].konst && !g->value[s->other].konst;
+}
+
+static oct_status fuse(oct_graph *g, const skip *s, const oct_pass *self, const oct_pass_log *log, oct_err *err)
+{
+    const oct_node *n = &g->node[s->norm];
+    const bool rms = oct_is_op(n, "RMSNormalization");
+    const int sum = n->in[0], shift = rms ? -1 : oct_input_at(n, 2);
+    const float eps = oct_node_float(n, "epsilon", 1e-5f);
+    const bool seen = !oct_value_used_once(&g->value[sum]);
+    oct_match m = { { s->norm }, 1 };
+    int made;
+    if (!seen)
+        oct_match_add(&m, s->add);
+    const oct_fused f = { rms ? "SkipSimplifiedLayerNormalization" : "SkipLayerNormalization", "com.microsoft", 1,
+                          { s->x, s->other, n->in[1], shift }, shift >= 0 ? 4 : 3 };
+    OCT_TRY(oct_match_replace(g, &m, s->norm, s->norm, &f, &made, err));
+    OCT_TRY(oct_node_set_float(g, made, "epsilon", eps, err));
+    oct_pass_note(log, self, f.op, g->node[made].name);
+    return seen ? oct_graph_set_output(g, made, 3, sum, err) : OCT_OK;
+}
+
+static oct_status run(oct_graph *g, const oct_pass *self, const oct_pass_log *log, oct_err *err)
+{
+    const int count = (int)g->n_node;
+    for (int id = 0; id < count; id++) {
+        skip s;
+        if (!g->node[id].dead && match(g, id, &s))
+            OCT_TRY(fuse(g, &s, self, log, err));
+    }
+    return OCT_OK;
+}
+
+const oct_pass oct_pass_skip_norm = { "skip-norm", "make a sum and its normalisation one operator", run };
