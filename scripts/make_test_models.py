@@ -464,6 +464,110 @@ def activations():
     return net.done(), {"x": np.linspace(-9, 9, 48, dtype=np.float32).reshape(3, 16)}
 
 
+# ---- operators that exporters spell with several nodes
+
+class Speller:
+    """Nodes in the notation of the operators: s("Mul", x, 0.5). Numbers become constants."""
+
+    def __init__(self, net):
+        self.net, self.made = net, 0
+
+    def __call__(self, op, *inputs, **attrs):
+        names = []
+        for value in inputs:
+            if not isinstance(value, str):
+                self.made += 1
+                value = self.net.const(f"c{self.made}", value, getattr(value, "dtype", np.float32))
+            names.append(value)
+        self.made += 1
+        return self.net.node(op, names, f"v{self.made}", **attrs)
+
+    def show(self, name, value, shape):
+        self.net.node("Identity", [value], name)
+        self.net.output(name, shape)
+
+
+@model("spelled_activations")
+def spelled_activations():
+    """Gelu, HardSwish, Swish and Mish as PyTorch, TensorFlow and others spell them."""
+    net = Net("spelled_activations", 13)
+    s, x = Speller(net), net.input("x", ["N", 16])
+    half, root = np.float32(0.5), np.float32(2 ** 0.5)
+    cube, lift = s("Pow", x, 3), s("Add", x, 3)
+    u = s("Mul", s("Add", x, s("Mul", cube, 0.044715)), 0.7978845834732056)
+    fast = s("Mul", s("Mul", x, 0.7978845608), s("Add", s("Mul", s("Mul", x, 0.044715), x), 1))
+    unit = s("HardSigmoid", x, alpha=1 / 6)
+    for name, value in {
+            "gelu_torch": s("Mul", s("Mul", x, s("Add", s("Erf", s("Div", x, root)), 1)), half),
+            "gelu_tensorflow": s("Mul", s("Mul", half, x), s("Add", 1, s("Erf", s("Mul", x, 1 / root)))),
+            "gelu_tanh": s("Mul", s("Mul", x, half), s("Add", s("Tanh", u), 1)),
+            "gelu_fast": s("Mul", s("Mul", half, x), s("Add", 1, s("Tanh", fast))),
+            "gelu_quick": s("Mul", x, s("Sigmoid", s("Mul", x, 1.702))),
+            "silu": s("Mul", x, s("Sigmoid", x)),
+            "hard_swish": s("Div", s("Mul", x, s("Clip", lift, 0, 6)), 6),
+            "hard_swish_unit": s("Mul", x, unit),
+            "mish": s("Mul", x, s("Tanh", s("Softplus", x)))}.items():
+        s.show(name, value, ["N", 16])
+    return net.done(), {"x": np.linspace(-9, 9, 96, dtype=np.float32).reshape(6, 16)}
+
+
+@model("spelled_norms")
+def spelled_norms():
+    """Layer and RMS normalisation as PyTorch, TensorFlow and Llama spell them, and sums before them."""
+    net = Net("spelled_norms", 13)
+    s, x, y = Speller(net), net.input("x", ["N", 6, 32]), net.input("y", ["N", 6, 32])
+    gamma, beta = net.weight("gamma", 32), net.weight("beta", 32)
+
+    def mean(v):
+        return s("ReduceMean", v, axes=[-1], keepdims=1)
+
+    def torch(v):
+        d = s("Sub", v, mean(v))
+        return s("Add", s("Mul", s("Div", d, s("Sqrt", s("Add", mean(s("Pow", d, 2)), 1e-12))), gamma), beta)
+
+    m = mean(x)
+    d = s("Sub", x, m)
+    r = s("Mul", s("Reciprocal", s("Sqrt", s("Add", mean(s("Mul", d, d)), 1e-3))), gamma)
+    rms = s("Mul", gamma, s("Mul", x, s("Div", 1, s("Sqrt", s("Add", mean(s("Pow", x, 2)), 1e-6)))))
+    total = s("Add", x, y)
+    for name, value in {
+            "torch": torch(x), "tensorflow": s("Add", s("Mul", x, r), s("Sub", beta, s("Mul", m, r))), "llama": rms,
+            "skip": torch(s("Add", y, x)), "skip_shown": torch(total), "total": total}.items():
+        s.show(name, value, ["N", 6, 32])
+    return net.done(), {n: (net.rng.normal(0.5, 2, (3, 6, 32))).astype(np.float32) for n in ("x", "y")}
+
+
+@model("spelled_attention")
+def spelled_attention():
+    """Attention as BERT, PyTorch's scaled_dot_product_attention and older PyTorch modules spell it, masked by numbers."""
+    net = Net("spelled_attention", 13)
+    s, b, n, h, d = Speller(net), 2, 6, 4, 8
+    x, mask = net.input("x", [b, n, h * d]), net.input("mask", [b, 1, 1, n])
+
+    def heads(v, *perm):
+        split = s("Reshape", s("MatMul", v, net.weight(f"w{s.made}", h * d, h * d)), ints(0, 0, h, d))
+        return s("Transpose", split, perm=perm)
+
+    def joined(v):
+        return s("Reshape", s("Transpose", v, perm=[0, 2, 1, 3]), ints(b, n, h * d))
+
+    def softmax(v):
+        return s("Softmax", v, axis=-1)
+
+    scores = s("Add", s("Div", s("MatMul", heads(x, 0, 2, 1, 3), heads(x, 0, 2, 3, 1)), np.float32(d ** 0.5)), mask)
+    bert = joined(s("MatMul", softmax(scores), heads(x, 0, 2, 1, 3)))
+    root = np.float32(d ** -0.25)
+    keys = s("Mul", s("Transpose", heads(x, 0, 2, 1, 3), perm=[0, 1, 3, 2]), root)
+    sdpa = joined(s("MatMul", softmax(s("MatMul", s("Mul", heads(x, 0, 2, 1, 3), root), keys)), heads(x, 0, 2, 1, 3)))
+    flat = [s("Reshape", heads(x, 0, 2, 1, 3), ints(b * h, n, d)) for _ in range(3)]
+    older = s("MatMul", softmax(s("MatMul", s("Mul", flat[0], np.float32(d ** -0.5)), s("Transpose", flat[1], perm=[0, 2, 1]))), flat[2])
+    s.show("bert", bert, [b, n, h * d])
+    s.show("sdpa", sdpa, [b, n, h * d])
+    s.show("older", older, [b * h, n, d])
+    masked = np.where(np.arange(n)[None, None, None, :] < np.array([n, n - 2])[:, None, None, None], 0, -10000)
+    return net.done(), {"x": net.rng.normal(0, 2, (b, n, h * d)).astype(np.float32), "mask": masked.astype(np.float32)}
+
+
 # ---- forms of the file
 
 @model("inits_as_inputs")

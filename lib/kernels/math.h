@@ -8,7 +8,7 @@
  *
  * Largest error against higher precision, in units of the last place (tests/check/check_elem.c asserts it):
  *   expf 1.1   expm1f 1.6   logf 1.0   log1pf 1.7   tanhf 2.5   sigmoidf 2.3   erff 1.5   softplusf 2.0
- *   powf, sinf, cosf, tanf 0.51
+ *   powf, sinf, cosf, tanf 0.51; geluf 8e-7 of 1 + |result|
  *   double: exp 1.2, log 1.0, expm1, log1p 2, sinh, cosh, tanh, asinh, acosh, atanh, sin, cos 2.5, asin, acos, atan 3.5, tan 5, erf 13 */
 #ifndef OCT_KERNELS_MATH_H
 #define OCT_KERNELS_MATH_H

@@ -86,6 +86,25 @@ static void check_functions(oct_check *t)
     }
 }
 
+/* Far below zero the result is 0; elsewhere the error is that of Phi times x. */
+static void check_gelu(oct_check *t)
+{
+    double worst = 0;
+    float at = 0;
+    for (int i = 0; i < 100000; i++) {
+        const float x = i % 8 ? between(t, -12, 12) : any_float(t);
+        if (!(fabsf(x) < 1e30f))
+            continue;
+        const ld want = 0.5L * (ld)x * erfcl(-(ld)x / sqrtl(2));
+        const double d = (double)(fabsl((ld)oct_geluf(x) - want) / (1 + fabsl(want)));
+        if (d > worst)
+            worst = d, at = x;
+    }
+    judge(t, "geluf, in units of 1 + |result|", worst, at, 8e-7);
+    judge(t, "geluf of -1e30", fabs((double)oct_geluf(-1e30f)), -1e30f, 0);
+    judge(t, "geluf of 1e30", fabs((double)oct_geluf(1e30f) - (double)1e30f), 1e30f, 0);
+}
+
 static void check_double(oct_check *t)
 {
     double worst[3] = { 0 };
@@ -189,6 +208,7 @@ static void check_special(oct_check *t)
 void check_math(oct_check *t)
 {
     check_functions(t);
+    check_gelu(t);
     check_double(t);
     check_more_double(t);
     check_special(t);
