@@ -245,9 +245,11 @@ static const char *schemes_text(const oct_op *op, char *text, size_t size)
 /* The row that says what is known of an operator: of one that a pass takes apart, that of the product in it. */
 static const row *telling(const row *r)
 {
-    if (strcmp(r->op->type, "FusedConv") != 0 && strcmp(r->op->type, "FusedGemm") != 0)
-        return r;
-    return row_of("", r->op->type + strlen("Fused"), 13);
+    static const char *const parts[][2] = { { "FusedConv", "Conv" }, { "FusedGemm", "Gemm" }, { "FlexAttention", "Attention" } };
+    for (size_t i = 0; i < OCT_COUNT(parts); i++)
+        if (strcmp(r->op->type, parts[i][0]) == 0)
+            return row_of("", parts[i][1], 23);
+    return r;
 }
 
 static int by_name(const void *a, const void *b)
@@ -301,6 +303,8 @@ int main(int argc, char **argv)
     print_rows("");
     printf("\n## com.microsoft\n\n");
     print_rows("com.microsoft");
+    printf("\n## ai.onnx.preview\n\n");
+    print_rows("ai.onnx.preview");
     printf("\n## ai.onnx.ml\n\n");
     print_rows("ai.onnx.ml");
     return 0;

@@ -619,6 +619,67 @@ static void fused_conv_stays(void **state)
     }
 }
 
+/* Two heads of queries share one of keys; the scores get a bias from outside of the graph that changes them. */
+static oct_graph *flex_net(const char *q, const char *k)
+{
+    oct_graph *g = net_graph(22);
+    GOOD(oct_graph_set_opset(g, "ai.onnx.preview", 1, err));
+    int x = net_input(g, "q", OCT_F32, q), b = NET_F32(g, "b", "2,1,3", 0.5f, -1.0f, 0.25f, 2.0f, 0.0f, -0.5f);
+    int keys = net_input(g, "k", OCT_F32, k), y = NET_NODE(g, "ai.onnx.preview.FlexAttention", "flex", "y", x, keys, net_random(g, "v", "1,1,3,5", 4));
+    const int at = net_last;
+    oct_graph *score = net_nested(g), *prob = net_nested(g);
+    int s = net_input(score, "s", OCT_F32, "1,2,2,3"), p = net_input(prob, "p", OCT_F32, "1,2,2,3");
+    net_output(score, NET_NODE(score, "Add", "add", "s_out", s, net_take(score, b)));
+    net_output(prob, NET_NODE(prob, "Mul", "mul", "p_out", p, NET_F32(prob, "two", "", 2.0f)));
+    net_give(g, at, "score_mod", score);
+    net_give(g, at, "prob_mod", prob);
+    net_output(g, y);
+    return g;
+}
+
+static void flex_attention(void **state)
+{
+    static const float bias[6] = { 0.5f, -1.0f, 0.25f, 2.0f, 0.0f, -0.5f };
+    float q[16], k[12], v[15], want[20], got[20];
+    oct_graph *g = flex_net("1,2,2,4", "1,1,3,4");
+    net_fill(q, 16, 77);
+    net_fill(k, 12, 78);
+    net_fill(v, 15, 4);
+    for (int row = 0; row < 4; row++) { /* of two heads and two queries */
+        double e[3], sum = 0;
+        for (int j = 0; j < 3; j++) {
+            double s = 0;
+            for (int i = 0; i < 4; i++)
+                s += (double)q[row * 4 + i] * (double)k[j * 4 + i];
+            sum += e[j] = exp(s / 2 + (double)bias[row / 2 * 3 + j]);
+        }
+        for (int d = 0; d < 5; d++) {
+            double y = 0;
+            for (int j = 0; j < 3; j++)
+                y += 2 * e[j] / sum * (double)v[j * 5 + d];
+            want[row * 5 + d] = (float)y;
+        }
+    }
+    assert_int_equal(net_run(g, got, 20), 20);
+    assert_true(net_error(want, got, 20) < 1e-6);
+    fuse(g);
+    assert_int_equal(net_count(g, "FlexAttention"), 0);
+    assert_int_equal(net_count(g, "Softmax"), 1);
+    oct_graph_destroy(g);
+    g = flex_net("N,2,L,D", "1,1,3,D"); /* the size of a head is not known: it stays until it is */
+    GOOD(oct_infer_shapes(g, err));
+    GOOD(oct_passes_run(g, NULL, 0, NULL, err));
+    assert_int_equal(net_count(g, "FlexAttention"), 1);
+    assert_int_equal(net_run_with(g, NULL, (const char *const[]){ "1,2,2,4", "1,1,3,4" }, got, 20), 20);
+    assert_true(net_error(want, got, 20) < 1e-6);
+    oct_graph_destroy(g);
+    g = flex_net("1,3,2,4", "1,2,3,4");
+    oct_err e = OCT_ERR_INIT;
+    assert_int_equal(oct_infer_shapes(g, &e), OCT_EMALFORMED);
+    assert_non_null(strstr(e.text, "'flex'"));
+    oct_graph_destroy(g);
+}
+
 static void raising_refuses(void **state)
 {
     oct_err e = OCT_ERR_INIT;
@@ -646,7 +707,7 @@ int main(void)
         cmocka_unit_test(identity_of_output), cmocka_unit_test(captured_identity), cmocka_unit_test(folding),
         cmocka_unit_test(weights_stay_small), cmocka_unit_test(disabling),         cmocka_unit_test(raising),
         cmocka_unit_test(raising_refuses),   cmocka_unit_test(early_operands),    cmocka_unit_test(early_unknown),
-        cmocka_unit_test(fused_conv_stays),
+        cmocka_unit_test(fused_conv_stays),  cmocka_unit_test(flex_attention),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
