@@ -81,6 +81,7 @@ typedef struct oct_prep {
     oct_arena *arena; /* lives as long as the step */
     int threads;      /* size of the pool that will run it, for per-thread scratch */
     bool hasty;       /* few runs follow: packing takes no time to find a faster order */
+    struct oct_packed_refs *packed; /* packed.h: what the plan holds of what plans share; NULL: nothing is shared */
 } oct_prep;
 
 typedef struct oct_run {

@@ -2,6 +2,7 @@
 #include "kernels/conv/conv.h"
 #include "ops/anyprod.h"
 #include "ops/conv_f64.h"
+#include "ops/packed.h"
 #include "ops/product.h"
 #include "ops/window.h"
 
@@ -180,7 +181,7 @@ static size_t rounded(size_t n)
 static oct_status place_weights(conv_state *c, oct_step *s, const oct_prep *p, size_t packed, size_t scratch, oct_err *err)
 {
     if (s->in[1]->constant) {
-        c->weights = oct_arena_aligned(p->arena, packed, 64);
+        c->weights = oct_packed_new(p, packed);
         s->scratch = scratch;
         return c->weights ? OCT_OK : oct_nomem(err);
     }
@@ -199,6 +200,7 @@ static oct_status prepare_integer(conv_state *c, oct_step *s, const oct_prep *p,
     c->q.hasty = p->hasty;
     const int32_t *zero = oct_product_zero(s->in[1]->q, &step);
     oct_qconv_pack(&c->q, s->in[1]->data, zero, step, c->weights);
+    c->weights = oct_packed_done(p, c->weights, c->q.packed_size);
     OCT_TRY(oct_product_bias(s, p, g->oc, 2, &c->bias, err));
     return oct_product_out(s, p, g->oc, 2, 1.0f, &c->qout, err);
 }
@@ -228,8 +230,10 @@ static oct_status conv_prepare(oct_step *s, const oct_prep *p, oct_err *err)
         return OCT_OK;
     OCT_TRY(oct_sconv_prepare(&c->s, &g, p->threads, err));
     OCT_TRY(place_weights(c, s, p, c->s.packed_size, c->s.scratch_size, err));
-    if (c->weights)
+    if (c->weights) {
         oct_sconv_pack(&c->s, s->in[1]->data, c->weights);
+        c->weights = oct_packed_done(p, c->weights, c->s.packed_size);
+    }
     c->sout = (oct_sout){ .clamp = s->epilogue.clamp, .lo = s->epilogue.lo, .hi = s->epilogue.hi };
     return OCT_OK;
 }
@@ -329,6 +333,7 @@ static oct_status conv_integer_prepare(oct_step *s, const oct_prep *p, oct_err *
     if (c->packed) {
         OCT_TRY(place_weights(c, s, p, c->q.packed_size, c->q.scratch_size, err));
         pack_integer(c, s, c->weights);
+        c->weights = oct_packed_done(p, c->weights, c->q.packed_size);
         return OCT_OK;
     }
     c->scratch_at = rounded(c->q.packed_size);

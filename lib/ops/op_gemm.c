@@ -2,6 +2,7 @@
 #include "kernels/qgemm/qgemm.h"
 #include "kernels/sgemm/sgemm.h"
 #include "ops/anyprod.h"
+#include "ops/packed.h"
 #include "ops/product.h"
 #include "ops/infer.h"
 
@@ -129,11 +130,14 @@ static oct_status prepare_float(gemm_state *g, oct_step *s, const oct_prep *p, o
     OCT_TRY(prepare_bias(g, s, p, err));
     size_t size = 0, scaled = g->alpha != 1.0f ? (size_t)(g->k * g->n) * sizeof(float) : 0;
     if (s->in[1]->constant) {
-        g->weights = oct_arena_aligned(p->arena, g->s.packed_size, 64);
-        float *temp = scaled ? oct_arena_alloc(p->arena, scaled) : NULL;
-        if (!g->weights || (scaled && !temp))
+        float *temp = scaled ? oct_alloc(scaled) : NULL;
+        if (!(g->weights = oct_packed_new(p, g->s.packed_size)) || (scaled && !temp)) {
+            oct_free(temp);
             return oct_nomem(err);
+        }
         pack_b(g, s->in[1]->data, temp, g->weights);
+        oct_free(temp);
+        g->weights = oct_packed_done(p, g->weights, g->s.packed_size);
     } else {
         g->at_b = take(&size, g->s.packed_size + 64 + scaled);
     }
@@ -152,12 +156,13 @@ static oct_status prepare_integer(gemm_state *g, oct_step *s, const oct_prep *p,
     g->integer = true;
     OCT_TRY(oct_qgemm_prepare(&g->q, (size_t)g->n, (size_t)g->k, s->in[0]->dtype, s->in[1]->dtype, p->threads, err));
     g->q.one_row = g->m == 1;
-    if (!(g->weights = oct_arena_aligned(p->arena, g->q.packed_size, 64)))
+    if (!(g->weights = oct_packed_new(p, g->q.packed_size)))
         return oct_nomem(err);
     const int32_t *zero = oct_product_zero(s->in[1]->q, &step);
     g->q.hasty = p->hasty;
     oct_qgemm_pack(&g->q, s->in[1]->data, g->trans_b ? 1 : (ptrdiff_t)g->n, g->trans_b ? (ptrdiff_t)g->k : 1, zero, step,
                    g->weights);
+    g->weights = oct_packed_done(p, g->weights, g->q.packed_size);
     s->scratch = g->q.scratch_size;
     OCT_TRY(oct_product_bias(s, p, g->n, 2, &g->qbias, err));
     return oct_product_out(s, p, g->n, 2, g->alpha, &g->qout, err);

@@ -3,6 +3,7 @@
 #include "kernels/sgemm/sgemm.h"
 #include "ops/anyprod.h"
 #include "ops/matmul.h"
+#include "ops/packed.h"
 #include "ops/product.h"
 
 #include <string.h>
@@ -54,6 +55,13 @@ static void pack(const matmul_state *m, const oct_operand *b, int64_t i, void *p
     oct_qgemm_pack(&m->q, from, (ptrdiff_t)m->g.n, 1, zero, step, packed);
 }
 
+static void pack_all(matmul_state *m, const oct_operand *b, const oct_prep *p)
+{
+    for (int64_t i = 0; i < m->g.n_b; i++)
+        pack(m, b, i, m->weights + (size_t)i * m->packed);
+    m->weights = oct_packed_done(p, m->weights, (size_t)m->g.n_b * m->packed);
+}
+
 static oct_status prepare_common(matmul_state *m, oct_step *s, const oct_prep *p, oct_err *err)
 {
     const oct_operand *a = s->in[0], *b = s->in[1];
@@ -76,7 +84,7 @@ static oct_status prepare_common(matmul_state *m, oct_step *s, const oct_prep *p
     if (!fixed)
         return OCT_OK;
     size_t all;
-    if (!oct_mul_size(m->packed, (size_t)m->g.n_b, &all) || !(m->weights = oct_arena_aligned(p->arena, all, 64)))
+    if (!oct_mul_size(m->packed, (size_t)m->g.n_b, &all) || !(m->weights = oct_packed_new(p, all)))
         return oct_nomem(err);
     return OCT_OK;
 }
@@ -97,8 +105,8 @@ static oct_status matmul_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     if (m->kind == MATMUL_ANY)
         return oct_matmul_read(&m->g, s->in[0], s->in[1], p->arena, err);
     OCT_TRY(prepare_common(m, s, p, err));
-    for (int64_t i = 0; m->weights && i < m->g.n_b; i++)
-        pack(m, s->in[1], i, m->weights + (size_t)i * m->packed);
+    if (m->weights)
+        pack_all(m, s->in[1], p);
     return m->kind == MATMUL_Q8 ? oct_product_out(s, p, m->g.n, -1, 1.0f, &m->qout, err) : OCT_OK;
 }
 
@@ -229,8 +237,7 @@ static oct_status integer_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     if (!m->weights)
         return OCT_OK;
     read_zeros(m, s);
-    for (int64_t i = 0; i < m->g.n_b; i++)
-        pack(m, s->in[1], i, m->weights + (size_t)i * m->packed);
+    pack_all(m, s->in[1], p);
     return OCT_OK;
 }
 

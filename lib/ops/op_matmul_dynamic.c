@@ -5,6 +5,7 @@
 #include "kernels/qgemm/qgemm.h"
 #include "kernels/quantize.h"
 #include "ops/matmul.h"
+#include "ops/packed.h"
 
 #include <string.h>
 
@@ -86,11 +87,12 @@ static oct_status plan_memory(dyn_state *d, oct_step *s, const oct_prep *p, oct_
     d->q.hasty = !fixed;
     d->q.one_row = d->g.m == 1;
     if (fixed) {
-        if (!oct_mul_size(d->packed, (size_t)d->g.n_b, &all) || !(d->weights = oct_arena_aligned(p->arena, all, 64)))
+        if (!oct_mul_size(d->packed, (size_t)d->g.n_b, &all) || !(d->weights = oct_packed_new(p, all)))
             return oct_nomem(err);
         read_zeros(d, bz);
         for (int64_t i = 0; i < d->g.n_b; i++)
             pack(d, s->in[1], i, d->weights + (size_t)i * d->packed);
+        d->weights = oct_packed_done(p, d->weights, all);
     }
     d->at_codes = take(&at, d->quantizes ? (size_t)s->in[0]->count : 0);
     d->at_mult = take(&at, (size_t)d->g.n * sizeof(float));

@@ -2,6 +2,7 @@
  * dequantized weights (accuracy_level, which allows less, is not used). */
 #include "kernels/nbits/nbits.h"
 #include "ops/infer.h"
+#include "ops/packed.h"
 
 /* Inputs. */
 enum { IN_A, IN_B, IN_SCALE, IN_ZERO, IN_GROUP, IN_BIAS };
@@ -116,12 +117,14 @@ static void pack_real(const nbits_state *st, const oct_step *s, float *real, voi
 static oct_status pack_once(nbits_state *st, const oct_step *s, const oct_prep *p, oct_err *err)
 {
     const oct_nbits_form *f = &st->q.form;
+    const size_t size = st->packs ? st->q.packed_size : st->f.packed_size;
     size_t bytes;
-    if (!(st->packed = oct_arena_aligned(p->arena, st->packs ? st->q.packed_size : st->f.packed_size, 64)))
+    if (!(st->packed = oct_packed_new(p, size)))
         return oct_nomem(err);
     if (st->packs) {
         const oct_nbits_weights w = weights_of(s, f);
         oct_nbits_pack(&st->q, &w, st->packed);
+        st->packed = oct_packed_done(p, st->packed, size);
         return OCT_OK;
     }
     OCT_TRY(check_groups(s, f, err));
@@ -130,6 +133,7 @@ static oct_status pack_once(nbits_state *st, const oct_step *s, const oct_prep *
         return oct_nomem(err);
     pack_real(st, s, real, st->packed);
     oct_free(real);
+    st->packed = oct_packed_done(p, st->packed, size);
     return OCT_OK;
 }
 

@@ -1,4 +1,5 @@
 /* LSTM, GRU and RNN in float (of float64: rnn_f64.c), and com.microsoft.DynamicQuantizeLSTM: 8-bit weights, X and each step's h quantized as one tensor. */
+#include "ops/packed.h"
 #include "ops/rnn_f64.h"
 
 #include <string.h>
@@ -162,11 +163,11 @@ static oct_status rnn_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     for (int d = 0; d < 2; d++)
         st->w[d].q.hasty = !st->packed, st->r[d].q.hasty = !st->packed, st->r[d].q.one_row = st->g.batch == 1;
     for (int64_t d = 0; st->packed && d < st->g.dirs; d++) {
-        char *to = oct_arena_aligned(p->arena, packed_bytes(st), 64);
+        char *to = oct_packed_new(p, packed_bytes(st));
         if (!to)
             return oct_nomem(err);
-        set_packed(st, d, to);
         pack(st, s, d, to);
+        set_packed(st, d, oct_packed_done(p, to, packed_bytes(st)));
     }
     return plan_scratch(st, s, err);
 }

@@ -78,6 +78,7 @@ oct_status oct_qjob_create(oct_graph *g, const oct_qjob_opts *opts, oct_qjob **j
     }
     j->arena = a;
     j->g = g;
+    j->lasting = g->arena;
     j->opts = *opts;
     j->observer = oct_observer_default();
     oct_status s = allocate(j, err);

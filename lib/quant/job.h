@@ -48,6 +48,7 @@ typedef struct qweights {
     float *scale;
     int limit;         /* codes lie within -limit..limit */
     oct_tensor *codes; /* signed whatever dtype is; written with the top bit flipped where that is u8 */
+    const oct_tensor *written; /* as dtype has them, once they were written; all copies of the graph share it */
     bool checked, safe; /* oct_pairs_safe of the codes, once asked */
     int32_t *bias;     /* at s_x * s_w, or NULL */
     int64_t n_bias;
@@ -68,6 +69,7 @@ typedef struct qblocks {
 struct oct_qjob {
     oct_arena *arena;
     oct_graph *g;
+    oct_arena *lasting; /* of the graph that the job was made for: outlives its copies */
     oct_qjob_opts opts;
     /* Moments of product inputs on some samples, as they are and as quantization leaves them; NULL: not measured. */
     const oct_calib *exact, *rounded;

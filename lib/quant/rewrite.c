@@ -208,12 +208,27 @@ static oct_status weight_consts(oct_writer *w, const char *base, const qweights 
     return s;
 }
 
-oct_status oct_writer_codes(oct_writer *w, const qweights *q, const char *base, int *v, oct_err *err)
+/* The codes as they are written, made once. */
+static oct_status written_codes(oct_writer *w, qweights *q, oct_err *err)
 {
-    OCT_TRY(oct_writer_const(w, base, "_quantized", q->dtype, q->codes->rank, q->codes->dims, q->codes->data, v, err));
-    uint8_t *bytes = (uint8_t *)(uintptr_t)w->g->value[*v].konst->data; /* our own copy */
-    for (int64_t i = 0; q->dtype == OCT_U8 && i < q->codes->count; i++)
-        bytes[i] ^= 0x80;
+    oct_tensor *t;
+    if (q->written && q->written->dtype == q->dtype)
+        return OCT_OK;
+    OCT_TRY(oct_tensor_new(w->j->lasting, q->dtype, q->codes->rank, q->codes->dims, &t, err));
+    const uint8_t *from = q->codes->data, flip = q->dtype == OCT_U8 ? 0x80 : 0;
+    uint8_t *to = (uint8_t *)(uintptr_t)t->data;
+    for (int64_t i = 0; i < t->count; i++)
+        to[i] = from[i] ^ flip;
+    q->written = t;
+    return OCT_OK;
+}
+
+oct_status oct_writer_codes(oct_writer *w, qweights *q, const char *base, int *v, oct_err *err)
+{
+    OCT_TRY(written_codes(w, q, err));
+    OCT_TRY(oct_writer_value(w, base, "_quantized", q->dtype, -1, v, err));
+    OCT_TRY(oct_graph_set_dims(w->g, *v, q->codes->rank, q->codes->dims, err));
+    oct_graph_set_const(w->g, *v, q->written);
     return OCT_OK;
 }
 
@@ -254,7 +269,7 @@ static oct_status write_bias(oct_writer *w, int id, const qweights *q, oct_err *
 /* Runs before activations are rewritten: a product's inputs still are the float values. */
 static oct_status write_weights(oct_writer *w, int id, oct_err *err)
 {
-    const qweights *q = w->j->weights[id];
+    qweights *q = w->j->weights[id];
     int b = w->g->node[id].in[1], v, scale, zero, dq;
     const char *base = w->g->value[b].name;
     OCT_TRY(oct_writer_codes(w, q, base, &v, err));
@@ -267,7 +282,7 @@ static oct_status write_weights(oct_writer *w, int id, oct_err *err)
 /* ---- dynamic products ---- */
 
 /* Codes as [k][n]: MatMulInteger has no transposition. */
-static oct_status plain_matrix(oct_writer *w, const qweights *q, const char *base, int *v, oct_err *err)
+static oct_status plain_matrix(oct_writer *w, qweights *q, const char *base, int *v, oct_err *err)
 {
     if (q->axis == 1)
         return oct_writer_codes(w, q, base, v, err);
@@ -310,7 +325,7 @@ static oct_status dynamic_input(oct_writer *w, int id, const char *base, int out
 static oct_status write_dynamic(oct_writer *w, int id, oct_err *err)
 {
     oct_graph *g = w->g;
-    const qweights *q = w->j->weights[id];
+    qweights *q = w->j->weights[id];
     int b = g->node[id].in[1], y = g->node[id].out[0];
     int bias = g->node[id].n_in > 2 ? g->node[id].in[2] : -1;
     const char *base = g->node[id].name[0] ? g->node[id].name : g->value[y].name, *wname = g->value[b].name;

@@ -151,6 +151,7 @@ static oct_status round_weights(qweights *q, const qweights *old, const shape_of
     if (old && old->limit == limit && old->channels == q->channels &&
         memcmp(old->scale, q->scale, (size_t)q->channels * sizeof *q->scale) == 0) {
         q->codes = old->codes;
+        q->written = old->written;
         q->sqnr = old->sqnr;
         q->checked = old->checked;
         q->safe = old->safe;

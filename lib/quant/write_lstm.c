@@ -8,7 +8,7 @@
 enum { FIRST_GRID = 8, INPUTS = 12 }; /* scale and zero point of W, then of R */
 
 /* Codes, scale and zero point of one matrix at their slots. */
-static oct_status set_matrix(oct_writer *w, int node, const char *base, const qweights *q, int slot, int grid, oct_err *err)
+static oct_status set_matrix(oct_writer *w, int node, const char *base, qweights *q, int slot, int grid, oct_err *err)
 {
     const int64_t dirs = q->codes->dims[0];
     const int64_t dims[2] = { dirs, q->channels / dirs };

@@ -22,7 +22,7 @@ oct_status oct_writer_const(oct_writer *w, const char *base, const char *suffix,
 oct_status oct_writer_node(oct_writer *w, const char *op, const int *in, int n_in, int out, int before, int *node, oct_err *err);
 
 /* The constant of a product's codes, in the type they are written in. */
-oct_status oct_writer_codes(oct_writer *w, const qweights *q, const char *base, int *v, oct_err *err);
+oct_status oct_writer_codes(oct_writer *w, qweights *q, const char *base, int *v, oct_err *err);
 
 /* write_lstm.c: an LSTM whose weights are quantized, as com.microsoft.DynamicQuantizeLSTM. */
 oct_status oct_write_lstm(oct_writer *w, int id, oct_err *err);

@@ -227,15 +227,15 @@ static oct_status prepare(oct_plan *p, rt_step *st, oct_err *err)
     /* Of an alias it checks, too: a Dropout in training mode must not pass. */
     if (st->reorder || (st->alias && !st->s.op->alias))
         return OCT_OK;
-    oct_prep prep = { p->arena, oct_pool_threads(p->pool), p->hasty };
-    size_t before = oct_arena_bytes(p->arena);
+    oct_prep prep = { p->arena, oct_pool_threads(p->pool), p->hasty, &p->packed };
+    size_t before = oct_arena_bytes(p->arena) + p->packed.bytes;
     oct_status s = oct_step_prepare(&st->s, &prep, err);
     if (s != OCT_OK) {
         snprintf(text, sizeof text, "node '%s' (%s)", st->s.node->name, st->s.node->op);
         oct_within(err, "%s", text);
         return s;
     }
-    p->weight_bytes += oct_arena_bytes(p->arena) - before;
+    p->weight_bytes += oct_arena_bytes(p->arena) + p->packed.bytes - before;
     if (st->s.scratch > p->scratch_bytes)
         p->scratch_bytes = st->s.scratch;
     return OCT_OK;

@@ -287,6 +287,7 @@ void oct_plan_destroy(oct_plan *p)
     oct_datum_unref(p->shown);
     oct_free(p->memory);
     oct_free(p->scratch);
+    oct_packed_release(&p->packed);
     oct_graph_destroy(p->g);
     oct_arena_destroy(p->arena);
 }

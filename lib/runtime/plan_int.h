@@ -3,6 +3,7 @@
 #ifndef OCT_RUNTIME_PLAN_INT_H
 #define OCT_RUNTIME_PLAN_INT_H
 
+#include "ops/packed.h"
 #include "runtime/plan.h"
 
 /* Where the bytes of a tensor are. Operands refer to it by index; several operands may share one. */
@@ -53,6 +54,7 @@ struct oct_plan {
     struct rt_staged *staged; /* staged.c: what cannot be planned at once; NULL: all is in `step` */
     uint8_t *memory;
     size_t memory_bytes, live_bytes, weight_bytes;
+    oct_packed_refs packed;
     void *scratch;
     size_t scratch_bytes;
     const void **given;  /* by input: the bytes of data it runs on */

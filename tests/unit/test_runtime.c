@@ -640,9 +640,45 @@ static void dropout_mask(void **state)
     oct_graph_destroy(g);
 }
 
+/* Packed weights of one plan, of `size` bytes that all are `fill`. */
+static const uint8_t *pack(oct_prep *p, size_t size, int fill)
+{
+    uint8_t *w = oct_packed_new(p, size);
+    assert_non_null(w);
+    assert_int_equal((uintptr_t)w % 64, 0);
+    memset(w, fill, size);
+    return oct_packed_done(p, w, size);
+}
+
+static void equal_packed_weights_are_kept_once(void **state)
+{
+    enum { PLANS = 3, SIZE = 100000 };
+    oct_packed_refs refs[PLANS] = { { 0 } };
+    const uint8_t *w[PLANS], *other;
+    oct_arena *a = oct_arena_create();
+    for (int i = 0; i < PLANS; i++) {
+        oct_prep p = { .arena = a, .packed = &refs[i] };
+        w[i] = pack(&p, SIZE, 7);
+        other = pack(&p, SIZE, i);
+        assert_ptr_equal(w[i], w[0]);
+        assert_ptr_not_equal(other, w[0]);
+        assert_int_equal(other[SIZE - 1], i);
+        assert_int_equal(refs[i].bytes, 2 * SIZE);
+    }
+    for (int i = 0; i < PLANS; i++) {
+        for (int k = 0; k < SIZE; k++)
+            assert_int_equal(w[i][k], 7); /* as long as one plan holds it */
+        oct_packed_release(&refs[i]);
+    }
+    oct_prep alone = { .arena = a };
+    assert_ptr_not_equal(pack(&alone, SIZE, 7), pack(&alone, SIZE, 7));
+    oct_arena_destroy(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equal_packed_weights_are_kept_once),
         cmocka_unit_test(conv_ranks),        cmocka_unit_test(concat_axes),      cmocka_unit_test(transposes),
         cmocka_unit_test(permutations),      cmocka_unit_test(aliases),          cmocka_unit_test(inputs_change),
         cmocka_unit_test(constant_dequantize), cmocka_unit_test(dynamic_shapes), cmocka_unit_test(shape_errors),
