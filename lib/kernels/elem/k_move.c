@@ -55,25 +55,56 @@ TRANSPOSE_TILE(uint32_t)
             for (size_t r = c < full_c ? full_r : 0; r < rows; r++)                                            \
                 y[c * ys + r] = x[r * xs + c];                                                                 \
     }
-TRANSPOSE(uint8_t)
-TRANSPOSE(uint16_t)
-TRANSPOSE(uint32_t)
-TRANSPOSE(uint64_t)
+
+/* Few planes and the bytes of a pixel: n is a constant once inlined, so that the compiler sees an interleaving. */
+#define WEAVE(type)                                                                                            \
+    OCT_INLINE void join_##type(const size_t n, const type *x, size_t xs, size_t cols, type *y)                \
+    {                                                                                                          \
+        OCT_EACH                                                                                               \
+        for (size_t c = 0; c < cols; c++)                                                                      \
+            for (size_t r = 0; r < n; r++)                                                                     \
+                y[c * n + r] = x[r * xs + c];                                                                  \
+    }                                                                                                          \
+    OCT_INLINE void part_##type(const size_t n, const type *x, size_t rows, type *y, size_t ys)                \
+    {                                                                                                          \
+        OCT_EACH                                                                                               \
+        for (size_t r = 0; r < rows; r++)                                                                      \
+            for (size_t c = 0; c < n; c++)                                                                     \
+                y[c * ys + r] = x[r * n + c];                                                                  \
+    }                                                                                                          \
+    static void move_##type(const type *x, size_t xs, size_t rows, size_t cols, type *y, size_t ys)            \
+    {                                                                                                          \
+        if (rows == 3 && ys == 3)                                                                              \
+            join_##type(3, x, xs, cols, y);                                                                    \
+        else if (rows == 4 && ys == 4)                                                                         \
+            join_##type(4, x, xs, cols, y);                                                                    \
+        else if (cols == 3 && xs == 3)                                                                         \
+            part_##type(3, x, rows, y, ys);                                                                    \
+        else if (cols == 4 && xs == 4)                                                                         \
+            part_##type(4, x, rows, y, ys);                                                                    \
+        else                                                                                                   \
+            transpose_##type(x, xs, rows, cols, y, ys);                                                        \
+    }
+#define MOVE(type) TRANSPOSE(type) WEAVE(type)
+MOVE(uint8_t)
+MOVE(uint16_t)
+MOVE(uint32_t)
+MOVE(uint64_t)
 
 void K(transpose_tile)(const void *x, size_t xs, size_t rows, size_t cols, void *y, size_t ys, size_t size)
 {
     switch (size) {
     case 1:
-        transpose_uint8_t(x, xs, rows, cols, y, ys);
+        move_uint8_t(x, xs, rows, cols, y, ys);
         break;
     case 2:
-        transpose_uint16_t(x, xs, rows, cols, y, ys);
+        move_uint16_t(x, xs, rows, cols, y, ys);
         break;
     case 4:
-        transpose_uint32_t(x, xs, rows, cols, y, ys);
+        move_uint32_t(x, xs, rows, cols, y, ys);
         break;
     default:
-        transpose_uint64_t(x, xs, rows, cols, y, ys);
+        move_uint64_t(x, xs, rows, cols, y, ys);
     }
 }
 
