@@ -183,34 +183,56 @@ void oct_rows_point(const oct_rows *r, size_t begin, size_t n, size_t mr, const 
         }
 }
 
-/* Small copies of a length the compiler does not know: a call would cost more than the bytes. */
+/* Small copies of a length the compiler does not know: a call would cost more than the bytes. What no multiple of the step
+ * fills ends with a step that repeats some bytes. */
 static inline void copy(uint8_t *dst, const uint8_t *src, size_t n)
 {
-    size_t i = 0;
-    for (; i + 32 <= n; i += 32)
-        memcpy(dst + i, src + i, 32);
-    for (; i + 8 <= n; i += 8)
-        memcpy(dst + i, src + i, 8);
-    if (n & 4)
-        memcpy(dst + i, src + i, 4), i += 4;
-    for (; i < n; i++)
-        dst[i] = src[i];
+    if (n >= 32) {
+        for (size_t i = 0; i + 32 < n; i += 32)
+            memcpy(dst + i, src + i, 32);
+        memcpy(dst + n - 32, src + n - 32, 32);
+    } else if (n >= 16) {
+        memcpy(dst, src, 16);
+        memcpy(dst + n - 16, src + n - 16, 16);
+    } else if (n >= 8) {
+        memcpy(dst, src, 8);
+        memcpy(dst + n - 8, src + n - 8, 8);
+    } else if (n >= 4) {
+        memcpy(dst, src, 4);
+        memcpy(dst + n - 4, src + n - 4, 4);
+    } else {
+        for (size_t i = 0; i < n; i++)
+            dst[i] = src[i];
+    }
 }
 
-/* Bytes of one line of taps for a span; rows are `pitch` bytes apart. */
+/* Bytes of one line of taps for the columns [begin, end) of a span, tap by tap; rows are `pitch` bytes apart. */
+static void gather_taps(const oct_rows *r, const span *s, const uint8_t *line, size_t begin, size_t end, size_t pitch, uint8_t *dst)
+{
+    for (size_t q = begin; q < end; q++)
+        for (int64_t kx = 0; kx < r->g->kw; kx++)
+            copy(dst + q * pitch + (size_t)kx * r->run, tap_at(r, line, s->x + (int64_t)q, kx), r->run);
+}
+
+/* The same for a whole span. Where the taps of a line are neighbours in memory they are copied at once. */
 static void gather_span(const oct_rows *r, const span *s, const uint8_t *line, size_t pitch, uint8_t *dst)
 {
     const oct_conv_geom *g = r->g;
-    /* Where the taps of a line are neighbours in memory they are copied at once. */
-    const bool adjacent = line && !g->transposed && g->dw == 1 && r->step == r->run;
-    for (size_t q = 0; q < s->len; q++, dst += pitch) {
-        const int64_t x = s->x + (int64_t)q, first = x * g->sw - g->pw;
-        if (adjacent && first >= 0 && first + g->kw <= g->w)
-            copy(dst, line + (size_t)first * r->step, (size_t)g->kw * r->run);
-        else
-            for (int64_t kx = 0; kx < g->kw; kx++)
-                copy(dst + (size_t)kx * r->run, tap_at(r, line, x, kx), r->run);
+    size_t first = s->len, last = s->len;
+    if (line && !g->transposed && g->dw == 1 && r->step == r->run) {
+        first = reach(g, s->x, 0, 0, s->len);
+        last = reach(g, s->x, g->kw - 1, g->w, s->len);
     }
+    if (last < first)
+        first = last = s->len;
+    gather_taps(r, s, line, 0, first, pitch, dst);
+    if (first < last) {
+        const size_t n = (size_t)g->kw * r->run, stride = (size_t)g->sw * r->step;
+        const uint8_t *src = line + (size_t)((s->x + (int64_t)first) * g->sw - g->pw) * r->step;
+        for (size_t q = first; q < last; q++, src += stride)
+            copy(dst + q * pitch, src, n);
+    }
+    gather_taps(r, s, line, last, s->len, pitch, dst);
 }
 
 void oct_rows_gather(const oct_rows *r, size_t begin, size_t n, uint8_t *dst)
