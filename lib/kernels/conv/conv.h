@@ -53,9 +53,20 @@ typedef void (*oct_sdw_fn)(size_t px, size_t c, size_t taps, const float *const 
  * pairs of taps, [taps / 2][c][2]; acc is s32[px][c rounded up to 16], and may be written in full. */
 typedef void (*oct_qdw_fn)(size_t px, size_t c, size_t taps, const uint8_t *const *x, uint8_t flip, const int16_t *w,
                            int32_t *acc);
-/* The same for 3x3 taps and c >= 16: w packed by oct_qdw_columns_pack, px at most OCT_DW_PIXELS. Faster where neighbouring pixels
- * have columns in common. */
-typedef void (*oct_qdw_columns_fn)(size_t px, size_t c, const uint8_t *const *x, uint8_t flip, const void *w, int32_t *acc);
+/* 3x3 taps of c >= 16 channels under neighbouring pixels of an output line, which may have columns of the image in common. */
+typedef struct oct_qdw_line {
+    size_t px, c;
+    size_t advance;          /* columns from one pixel to the next: 1, 2, or 3: none in common */
+    const uint8_t *const *x; /* c channels: x[i * 3 + ky], i < (px - 1) * advance + 3; pixel p's column kx is p * advance + kx */
+    uint8_t flip;            /* 0 or, for sums, 0x80 */
+    const void *w;           /* packed by oct_qdw_columns_pack */
+    int32_t *acc;            /* s32[px][c rounded up to 16]: the sums; or NULL: */
+    const int32_t *add;      /* s32[c], */
+    const oct_qout *out;     /* oct_qout_is_plain, */
+    uint8_t *y;              /* and finished: [px][c], ldy elements between pixels */
+    size_t ldy;
+} oct_qdw_line;
+typedef void (*oct_qdw_columns_fn)(const oct_qdw_line *l);
 
 typedef struct oct_sdw_kernel {
     const char *name;

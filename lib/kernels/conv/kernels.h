@@ -10,14 +10,11 @@
 #include "kernels/conv/dw.inc"
 #undef OCT_SDW
 #undef OCT_QDW
-void oct_qdw_columns__avx2(size_t, size_t, const uint8_t *const *, uint8_t, const void *, int32_t *);
-void oct_qdw_columns__avxvnni(size_t, size_t, const uint8_t *const *, uint8_t, const void *, int32_t *);
+void oct_qdw_columns__avx2(const oct_qdw_line *);
+void oct_qdw_columns__avxvnni(const oct_qdw_line *);
 
 /* Channels of a packed depthwise row: a multiple of this. */
 enum { OCT_DW_CHANNELS = 16 };
-
-/* Pixels of a depthwise convolution that are finished together: at most this. */
-enum { OCT_DW_PIXELS = 32 };
 
 /* Depthwise weights as given; zw NULL for zero points of 0. */
 typedef struct oct_dw_weights {

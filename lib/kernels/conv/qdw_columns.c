@@ -55,8 +55,8 @@ static void pack_wide(const oct_dw_weights *w, oct_qdw_unit u, int16_t *to)
             }
             middle[at] = (int16_t)oct_dw_weight(w, c, 3);
             middle[at + 1] = (int16_t)oct_dw_weight(w, c, 4);
-            middle[32 + at] = (int16_t)oct_dw_weight(w, c, 5);
-            middle[32 + at + 1] = 0;
+            middle[32 + at] = 0;
+            middle[32 + at + 1] = (int16_t)oct_dw_weight(w, c, 5);
         }
 }
 

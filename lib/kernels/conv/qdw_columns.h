@@ -8,7 +8,7 @@
 #include "kernels/conv/kernels.h"
 
 /* Bytes of a packed unit. Narrow: s8[kx][2][8] quads (w0, a, w2, w1 - a). Wide: s16[kx][2][8] pairs (w0, w2), then
- * s16[2][2][8] pairs of the middle row: (w1 of kx 0, of kx 1), (w1 of kx 2, 0). */
+ * s16[2][2][8] pairs of the middle row: (w1 of kx 0, of kx 1), (0, w1 of kx 2). */
 enum { OCT_QDW_UNIT = 320, OCT_QDW_MIDDLE = 192 };
 
 /* Channels at..at+7 and at+gap..at+gap+7. */

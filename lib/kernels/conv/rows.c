@@ -183,6 +183,41 @@ void oct_rows_point(const oct_rows *r, size_t begin, size_t n, size_t mr, const 
         }
 }
 
+size_t oct_rows_advance(const oct_conv_geom *g)
+{
+    return !g->transposed && g->sw % g->dw == 0 && g->sw / g->dw < g->kw ? (size_t)(g->sw / g->dw) : (size_t)g->kw;
+}
+
+/* n columns of one input line that stand side by side, dw apart, from column x on: padding where they are outside. */
+static void point_line(const oct_rows *r, const uint8_t *line, int64_t x, size_t n, const void **to)
+{
+    const oct_conv_geom *g = r->g;
+    const size_t gap = (size_t)g->dw * r->step;
+    size_t i = 0;
+    for (; line && i < n && x < 0; i++, x += g->dw, to += g->kh)
+        *to = r->pad;
+    const uint8_t *from = line && x < g->w ? line + (size_t)x * r->step : NULL;
+    for (; from && i < n && x < g->w; i++, x += g->dw, to += g->kh, from += gap)
+        *to = from;
+    for (; i < n; i++, to += g->kh)
+        *to = r->pad;
+}
+
+size_t oct_rows_slide(const oct_rows *r, size_t begin, size_t most, const void **table)
+{
+    const oct_conv_geom *g = r->g;
+    const span s = span_at(g, begin, most);
+    const size_t advance = oct_rows_advance(g), kw = (size_t)g->kw, n = (s.len - 1) * advance + kw;
+    for (int64_t ky = 0; ky < g->kh; ky++) {
+        const uint8_t *line = line_at(r, &s, 0, ky);
+        if (advance < kw)
+            point_line(r, line, s.x * g->sw - g->pw, n, table + ky);
+        for (size_t i = 0; advance == kw && i < n; i++)
+            table[i * (size_t)g->kh + (size_t)ky] = tap_at(r, line, s.x + (int64_t)(i / kw), (int64_t)(i % kw));
+    }
+    return s.len;
+}
+
 /* Small copies of a length the compiler does not know: a call would cost more than the bytes. What no multiple of the step
  * fills ends with a step that repeats some bytes. */
 static inline void copy(uint8_t *dst, const uint8_t *src, size_t n)

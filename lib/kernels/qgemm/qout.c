@@ -101,6 +101,16 @@ void oct_qout_narrow(oct_qout *o, float scale, float lo, float hi)
         o->hi = b > least ? b : least;
 }
 
+bool oct_qout_is_plain(const oct_qout *o, size_t n)
+{
+    if ((o->kind != OCT_QOUT_U8 && o->kind != OCT_QOUT_S8) || o->lut)
+        return false;
+    bool small = true;
+    for (size_t i = 0; i < n; i++)
+        small &= fabsf(o->mult[i]) < 1.0f;
+    return small;
+}
+
 size_t oct_qout_size(oct_qout_kind kind)
 {
     return kind == OCT_QOUT_S32 || kind == OCT_QOUT_F32 ? 4 : 1;

@@ -32,6 +32,9 @@ void oct_qout_range(oct_qout *o, oct_qout_kind kind, int32_t zp);
  * (0, INFINITY). Ends are rounded as a quantizer would round them: rint_half_even(lo / scale). */
 void oct_qout_narrow(oct_qout *o, float scale, float lo, float hi);
 
+/* Whether n columns need no more than a multiplier below 1, rounding, bounds and zero point: 8 bits, no table. */
+bool oct_qout_is_plain(const oct_qout *o, size_t n);
+
 /* Bytes of an output element: 4, 4, 1, 1. */
 size_t oct_qout_size(oct_qout_kind kind);
 

@@ -1,6 +1,6 @@
 /* lib/kernels/qgemm/qout_avx2.c -- output pipeline, 16 or 8 columns of all rows at a time. */
 #include "kernels/qgemm/kernels.h"
-#include "kernels/simd.h"
+#include "kernels/qgemm/qout_ymm.h"
 
 /* Eight columns: what is the same for every row. */
 typedef struct columns {
@@ -46,29 +46,6 @@ static void block_f32(size_t m, const int32_t *acc, size_t lda, const columns *k
     }
 }
 
-/* What bounds codes. Steps are bounded above as floats where a multiplier of 1 or more could carry them beyond int32, which
- * would make them INT32_MIN; bounds and zero point follow in 16 and 8 bits, where packing saturates. */
-typedef struct bounds {
-    __m256 top;
-    __m256i zp, lo, hi;
-    __m256i sign; /* s8: codes are computed as u8 and turned back */
-} bounds;
-
-OCT_INLINE bounds bounds_of(const oct_qout *o)
-{
-    const int32_t flip = o->kind == OCT_QOUT_S8 ? 128 : 0;
-    return (bounds){ _mm256_set1_ps(o->hi), _mm256_set1_epi16((int16_t)(o->zp + flip)),
-                     _mm256_set1_epi8((char)((int32_t)o->lo + o->zp + flip)), _mm256_set1_epi8((char)((int32_t)o->hi + o->zp + flip)),
-                     _mm256_set1_epi8((char)flip) };
-}
-
-/* Steps from the zero point, rounded half to even (the default mode). */
-OCT_INLINE __m256i steps_of(const bool small, __m256i acc, const columns *k, const bounds *q)
-{
-    const __m256 v = _mm256_mul_ps(_mm256_cvtepi32_ps(acc), k->mult);
-    return _mm256_cvtps_epi32(small ? v : _mm256_min_ps(q->top, v));
-}
-
 /* Whether every multiplier is below 1. */
 OCT_INLINE bool are_small(const columns *k)
 {
@@ -76,14 +53,15 @@ OCT_INLINE bool are_small(const columns *k)
     return _mm256_movemask_ps(_mm256_cmp_ps(m, _mm256_set1_ps(1.0f), _CMP_LT_OQ)) == 0xff;
 }
 
-/* The codes of two rows of 16 columns: a and b of the first, c and d of the second; each row in one half. */
-OCT_INLINE __m256i codes_of(__m256i a, __m256i b, __m256i c, __m256i d, const bounds *q)
+OCT_INLINE __m256i steps_of(const bool small, __m256i acc, const columns *k, const qbounds *q)
 {
-    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-    const __m256i first = _mm256_adds_epi16(_mm256_packs_epi32(a, b), q->zp);
-    const __m256i second = _mm256_adds_epi16(_mm256_packs_epi32(c, d), q->zp);
-    const __m256i u = _mm256_permutevar8x32_epi32(_mm256_packus_epi16(first, second), order);
-    return _mm256_xor_si256(_mm256_min_epu8(_mm256_max_epu8(u, q->lo), q->hi), q->sign);
+    return qsteps(small, acc, k->mult, q);
+}
+
+/* The codes of two rows of 16 columns: a and b of the first, c and d of the second; each row in one half. */
+OCT_INLINE __m256i codes_of(__m256i a, __m256i b, __m256i c, __m256i d, const qbounds *q)
+{
+    return _mm256_permutevar8x32_epi32(qbytes(qwords(a, b, q), qwords(c, d, q), q), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
 
 OCT_INLINE void look_up(const uint8_t *lut, uint8_t *c, size_t n)
@@ -96,7 +74,7 @@ OCT_INLINE void look_up(const uint8_t *lut, uint8_t *c, size_t n)
 OCT_INLINE void block_codes(const bool wide, const bool small, const bool plain, size_t m, const int32_t *acc, size_t lda, const columns *k, const int32_t *rowadd,
                             const oct_qout *o, uint8_t *c, size_t ldc)
 {
-    const bounds q = bounds_of(o);
+    const qbounds q = qbounds_of(o);
     for (size_t i = 0; i < m; i += 2, acc += 2 * lda, c += 2 * ldc) {
         const bool two = i + 1 < m;
         const int32_t *next = two ? acc + lda : acc;

@@ -1,0 +1,166 @@
+/* lib/kernels/conv/qdw.c -- 8-bit depthwise convolution: plan, packing, run. */
+#include "kernels/conv/qdw.h"
+
+#include "base/mem.h"
+#include "kernels/conv/qdw_columns.h"
+#include "kernels/qgemm/kernels.h"
+
+#include <string.h>
+
+enum { SUMS = 4096, PIXELS = 32 }; /* of a table of taps: finished together, at most */
+enum { LINE_BYTES = 32768, LINE_PIXELS = 128 }; /* of a line: input that stays in the first cache while units of channels pass, at most */
+
+static size_t row_of(const oct_conv_geom *g)
+{
+    return oct_round_up((size_t)g->c, OCT_DW_CHANNELS);
+}
+
+/* 3x3 kernels slide along the lines of the image, where the machine has a kernel that does. */
+static bool by_columns(const oct_qconv *p)
+{
+    return p->dw->columns && p->g.kh == 3 && p->g.kw == 3 && p->g.kd == 1 && p->g.c >= 16;
+}
+
+/* Pixels that go through the kernel together: of a line as even parts as fit the cache, else 8, more where their sums do. */
+static size_t pixels_of(const oct_qconv *p)
+{
+    const oct_conv_geom *g = &p->g;
+    if (by_columns(p)) {
+        const size_t fit = LINE_BYTES / (3 * oct_rows_advance(g) * (size_t)g->c), ow = (size_t)g->ow;
+        const size_t most = fit < 8 ? 8 : fit > LINE_PIXELS ? LINE_PIXELS : fit, parts = (ow + most - 1) / most;
+        return (ow + parts - 1) / parts;
+    }
+    const size_t fit = SUMS / row_of(g) / 8 * 8;
+    return fit < 8 ? 8 : fit > PIXELS ? PIXELS : fit;
+}
+
+/* A work item: whole lines, where they are short. */
+static size_t block_of(const oct_qconv *p)
+{
+    const size_t block = oct_dw_block((size_t)p->g.c), ow = (size_t)p->g.ow;
+    if (!by_columns(p) || ow > 4 * block)
+        return block;
+    return (block + ow - 1) / ow * ow;
+}
+
+static size_t table_bytes(const oct_qconv *p)
+{
+    const size_t pointers = by_columns(p) ? 9 * pixels_of(p) : oct_conv_taps(&p->g) * p->block;
+    return oct_round_up(pointers * sizeof(void *), 64);
+}
+
+static size_t thread_bytes(const oct_qconv *p)
+{
+    return table_bytes(p) + pixels_of(p) * row_of(&p->g) * sizeof(int32_t);
+}
+
+/* Weights: s32 sums of channels, then s16 pairs of taps, or what qdw_columns.h says, with the zero point taken off. */
+bool oct_qdw_sizes(oct_qconv *p, size_t *thread)
+{
+    const size_t taps = oct_round_up(oct_conv_taps(&p->g), 2), row = row_of(&p->g);
+    p->block = block_of(p);
+    size_t values;
+    if (!oct_mul_size(taps, row, &values) || values > SIZE_MAX / 16 || taps > SIZE_MAX / 16 / p->block)
+        return false;
+    p->packed_size = row * sizeof(int32_t) + (by_columns(p) ? oct_qdw_columns_size((size_t)p->g.c) : values * sizeof(int16_t));
+    *thread = thread_bytes(p);
+    return true;
+}
+
+static void pack_taps(const oct_dw_weights *w, size_t c, int16_t *to)
+{
+    const size_t row = oct_round_up(c, OCT_DW_CHANNELS);
+    for (size_t i = 0; i < c; i++)
+        for (size_t t = 0; t < w->taps; t++)
+            to[(t / 2 * row + i) * 2 + t % 2] = (int16_t)oct_dw_weight(w, i, t);
+}
+
+void oct_qdw_pack(const oct_qconv *p, const void *w, const int32_t *zw, size_t zw_step, void *packed)
+{
+    const oct_dw_weights from = { w, p->w_type == OCT_S8, oct_conv_taps(&p->g), zw, zw_step };
+    const size_t c = (size_t)p->g.c, row = row_of(&p->g);
+    int32_t *sums = packed;
+    memset(packed, 0, p->packed_size);
+    for (size_t i = 0; i < c; i++)
+        for (size_t t = 0; t < from.taps; t++)
+            sums[i] += oct_dw_weight(&from, i, t);
+    if (by_columns(p))
+        oct_qdw_columns_pack(&from, c, sums + row);
+    else
+        pack_taps(&from, c, (int16_t *)(void *)(sums + row));
+}
+
+typedef struct job {
+    const oct_qconv *p;
+    const oct_rows *rows;
+    uint8_t flip;
+    const void *w;
+    const int32_t *add;
+    const oct_qout *out;
+    bool plain; /* the kernel finishes its pixels */
+    uint8_t *y, *scratch;
+    size_t thread_bytes;
+} job;
+
+/* Where a thread keeps pointers and sums. */
+static int32_t *carve(const job *w, size_t thread, const void ***table)
+{
+    uint8_t *part = w->scratch + thread * w->thread_bytes;
+    *table = (const void **)(void *)part;
+    return (int32_t *)(void *)(part + table_bytes(w->p));
+}
+
+static void finish(const job *w, size_t begin, size_t px, const int32_t *acc)
+{
+    const oct_conv_geom *g = &w->p->g;
+    const size_t ldy = (size_t)g->ldy;
+    w->p->qout->fn(px, (size_t)g->c, acc, row_of(g), w->add, NULL, NULL, w->out, w->y + begin * ldy * oct_qout_size(w->out->kind),
+                   ldy);
+}
+
+static void run_lines(void *arg, size_t begin, size_t end, size_t thread)
+{
+    const job *w = arg;
+    const oct_conv_geom *g = &w->p->g;
+    const size_t most = pixels_of(w->p);
+    const void **table;
+    int32_t *acc = carve(w, thread, &table);
+    oct_qdw_line l = { .c = (size_t)g->c, .advance = oct_rows_advance(g), .x = (const uint8_t *const *)table, .flip = w->flip,
+                       .w = w->w, .acc = w->plain ? NULL : acc, .add = w->add, .out = w->out, .ldy = (size_t)g->ldy };
+    for (size_t i = begin; i < end; i += l.px) {
+        l.px = oct_rows_slide(w->rows, i, end - i < most ? end - i : most, table);
+        l.y = w->y + i * l.ldy;
+        w->p->dw->columns(&l);
+        if (!w->plain)
+            finish(w, i, l.px, acc);
+    }
+}
+
+static void run_pixels(void *arg, size_t begin, size_t end, size_t thread)
+{
+    const job *w = arg;
+    const size_t taps = oct_conv_taps(&w->p->g), most = pixels_of(w->p);
+    const void **table;
+    int32_t *acc = carve(w, thread, &table);
+    oct_rows_point(w->rows, begin, end - begin, 1, table);
+    for (size_t i = begin; i < end; i += most) {
+        const size_t px = end - i < most ? end - i : most;
+        w->p->dw->fn(px, (size_t)w->p->g.c, taps, (const uint8_t *const *)table + (i - begin) * taps, w->flip, w->w, acc);
+        finish(w, i, px, acc);
+    }
+}
+
+void oct_qdw_run(const oct_qconv *p, oct_pool *pool, const oct_rows *rows, uint8_t flip, int32_t za, const void *packed,
+                 const int32_t *bias, const oct_qout *out, void *y, void *scratch)
+{
+    const size_t c = (size_t)p->g.c;
+    const int32_t *sums = packed;
+    int32_t *add = scratch;
+    size_t shared = 0;
+    oct_qtiles_shared(c, &shared);
+    for (size_t i = 0; i < c; i++)
+        add[i] = (int32_t)((bias ? (uint32_t)bias[i] : 0) - (uint32_t)za * (uint32_t)sums[i]);
+    const job w = { p, rows, flip, sums + row_of(&p->g), add, out, !flip && oct_qout_is_plain(out, c), y, (uint8_t *)scratch + shared,
+                    oct_round_up(thread_bytes(p), 64) };
+    oct_pool_for(pool, rows->count, p->block, by_columns(p) ? run_lines : run_pixels, (void *)(uintptr_t)&w);
+}
