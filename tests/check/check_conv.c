@@ -397,30 +397,30 @@ static void check_dw_width(oct_check *t, size_t px, size_t c, size_t taps)
     oct_check_release(t);
 }
 
-/* Pixels of a check by columns: as pointers to columns, some of which lead elsewhere, and to the taps of each pixel. */
-static void point_columns(oct_check *t, size_t px, size_t c, size_t advance, const uint8_t *image, size_t width, const uint8_t **columns,
+/* Lines of a check by columns: as pointers to columns, some of which lead elsewhere, and to the taps of each pixel. */
+static void point_columns(oct_check *t, const oct_qdw_lines *l, const uint8_t *image, size_t width, const uint8_t **columns,
                           const uint8_t **table)
 {
-    for (size_t i = 0; i < (px - 1) * advance + 3; i++)
+    for (size_t i = 0; i < l->lines * width; i++)
         for (size_t ky = 0; ky < 3; ky++) {
-            const size_t at = oct_check_below(t, 40) ? ky * width + i : oct_check_below(t, 3 * width);
-            columns[i * 3 + ky] = image + at * c;
+            const size_t at = oct_check_below(t, 40) ? ky * width + i % width : oct_check_below(t, 3 * width);
+            columns[i * 3 + ky] = image + at * l->c;
         }
-    for (size_t p = 0; p < px; p++)
+    for (size_t p = 0; p < l->lines * l->px; p++)
         for (size_t i = 0; i < 9; i++)
-            table[p * 9 + i] = columns[(p * advance + i % 3) * 3 + i / 3];
+            table[p * 9 + i] = columns[p / l->px * l->pitch + (p % l->px * l->advance + i % 3) * 3 + i / 3];
 }
 
 /* Runs a kernel for sums, then for codes, and compares with the sums wanted. */
-static void compare_columns(oct_check *t, const oct_qdw_kernel *k, oct_qdw_line *l, const int32_t *want, const char *what)
+static void compare_columns(oct_check *t, const oct_qdw_kernel *k, oct_qdw_lines *l, const int32_t *want, const char *what)
 {
-    const size_t row = oct_round_up(l->c, OCT_DW_CHANNELS), ldy = l->c + l->px % 3;
-    int32_t *acc = oct_check_buffer(t, l->px * row * 4), *add = oct_check_buffer(t, l->c * 4);
+    const size_t row = oct_round_up(l->c, OCT_DW_CHANNELS), ldy = l->c + l->px % 3, px = l->lines * l->px;
+    int32_t *acc = oct_check_buffer(t, px * row * 4), *add = oct_check_buffer(t, l->c * 4);
     float *mult = oct_check_buffer(t, l->c * 4);
-    uint8_t *codes = oct_check_buffer(t, l->px * ldy), *want_codes = oct_check_buffer(t, l->px * ldy);
+    uint8_t *codes = oct_check_buffer(t, px * ldy), *want_codes = oct_check_buffer(t, px * ldy);
     l->acc = acc;
     k->columns(l);
-    for (size_t p = 0; p < l->px; p++)
+    for (size_t p = 0; p < px; p++)
         oct_check_same(t, want + p * row, acc + p * row, l->c * 4, 4, "%s columns, pixel %zu of %s", k->name, p, what);
     if (l->flip)
         return;
@@ -434,21 +434,22 @@ static void compare_columns(oct_check *t, const oct_qdw_kernel *k, oct_qdw_line 
         add[i] = (int32_t)oct_check_random(t) >> (oct_check_below(t, 10) ? 15 : 0);
     }
     l->acc = NULL, l->add = add, l->out = &o, l->y = codes, l->ldy = ldy;
-    oct_qout__ref(l->px, l->c, want, row, add, NULL, NULL, &o, want_codes, ldy);
+    oct_qout__ref(px, l->c, want, row, add, NULL, NULL, &o, want_codes, ldy);
     k->columns(l);
-    oct_check_same(t, want_codes, codes, l->px * ldy, 1, "%s columns, codes of %s", k->name, what);
+    oct_check_same(t, want_codes, codes, px * ldy, 1, "%s columns, codes of %s", k->name, what);
 }
 
 /* 3x3 kernels by columns: weights that all fit bytes in pairs, some that do not, and beyond bytes. */
-static void check_columns(oct_check *t, size_t px, size_t c, size_t turn)
+static void check_columns(oct_check *t, size_t line, size_t c, size_t turn)
 {
-    const size_t row = oct_round_up(c, OCT_DW_CHANNELS), advance = 1 + turn % 3, width = px * advance + 2;
+    const size_t row = oct_round_up(c, OCT_DW_CHANNELS), lines = 1 + turn % 2, px = lines * line, advance = 1 + turn % 3;
+    const size_t width = (line - 1) * advance + 3;
     const oct_dw_weights w = { oct_check_buffer(t, c * 9), turn % 4 != 3, 9, oct_check_buffer(t, c * 4), 1 };
     uint8_t *bytes = (uint8_t *)(uintptr_t)w.w, *image = oct_check_buffer(t, 3 * width * c), *packed;
     int32_t *zw = (int32_t *)(uintptr_t)w.zw;
     int32_t *want = oct_check_buffer(t, px * row * 4);
     int16_t *taps = oct_check_buffer(t, 10 * row * 2);
-    const uint8_t **table = oct_check_buffer(t, px * 9 * sizeof *table), **columns = oct_check_buffer(t, width * 3 * sizeof *table);
+    const uint8_t **table = oct_check_buffer(t, px * 9 * sizeof *table), **columns = oct_check_buffer(t, lines * width * 3 * sizeof *table);
     oct_fill_extremes(t, image, 3 * width * c);
     oct_fill_extremes(t, bytes, c * 9);
     memset(taps, 0, 10 * row * 2);
@@ -461,10 +462,11 @@ static void check_columns(oct_check *t, size_t px, size_t c, size_t turn)
             taps[(k / 2 * row + i) * 2 + k % 2] = (int16_t)(v - zw[i]);
         }
     }
-    point_columns(t, px, c, advance, image, width, columns, table);
     packed = oct_check_buffer(t, oct_qdw_columns_size(c));
     oct_qdw_columns_pack(&w, c, packed);
-    oct_qdw_line l = { .px = px, .c = c, .advance = advance, .x = columns, .flip = turn % 5 < 2 ? 0x80 : 0, .w = packed };
+    oct_qdw_lines l = { .lines = lines, .px = line, .c = c, .advance = advance, .x = columns, .pitch = width * 3,
+                        .flip = turn % 5 < 2 ? 0x80 : 0, .w = packed };
+    point_columns(t, &l, image, width, columns, table);
     oct_qdw_u8s16__ref(px, c, 9, table, l.flip, taps, want);
     char what[80];
     snprintf(what, sizeof what, "%zu, c=%zu turn %zu", px, c, turn);

@@ -53,20 +53,22 @@ typedef void (*oct_sdw_fn)(size_t px, size_t c, size_t taps, const float *const 
  * pairs of taps, [taps / 2][c][2]; acc is s32[px][c rounded up to 16], and may be written in full. */
 typedef void (*oct_qdw_fn)(size_t px, size_t c, size_t taps, const uint8_t *const *x, uint8_t flip, const int16_t *w,
                            int32_t *acc);
-/* 3x3 taps of c >= 16 channels under neighbouring pixels of an output line, which may have columns of the image in common. */
-typedef struct oct_qdw_line {
-    size_t px, c;
+/* 3x3 taps of c >= 16 channels under output lines of px pixels, whose neighbours may have columns of the image in common. */
+typedef struct oct_qdw_lines {
+    size_t lines, px, c;
     size_t advance;          /* columns from one pixel to the next: 1, 2, or 3: none in common */
-    const uint8_t *const *x; /* c channels: x[i * 3 + ky], i < (px - 1) * advance + 3; pixel p's column kx is p * advance + kx */
+    const uint8_t *const *x; /* c channels of row ky of column i of a line: x[i * 3 + ky], i < (px - 1) * advance + 3; pixel p's
+                                column kx is p * advance + kx */
+    size_t pitch;            /* pointers from one line to the next */
     uint8_t flip;            /* 0 or, for sums, 0x80 */
     const void *w;           /* packed by oct_qdw_columns_pack */
-    int32_t *acc;            /* s32[px][c rounded up to 16]: the sums; or NULL: */
+    int32_t *acc;            /* s32[lines][px][c rounded up to 16]: the sums; or NULL: */
     const int32_t *add;      /* s32[c], */
     const oct_qout *out;     /* oct_qout_is_plain, */
-    uint8_t *y;              /* and finished: [px][c], ldy elements between pixels */
+    uint8_t *y;              /* and finished: [lines][px][c], ldy elements between pixels */
     size_t ldy;
-} oct_qdw_line;
-typedef void (*oct_qdw_columns_fn)(const oct_qdw_line *l);
+} oct_qdw_lines;
+typedef void (*oct_qdw_columns_fn)(const oct_qdw_lines *l);
 
 typedef struct oct_sdw_kernel {
     const char *name;

@@ -10,8 +10,8 @@
 #include "kernels/conv/dw.inc"
 #undef OCT_SDW
 #undef OCT_QDW
-void oct_qdw_columns__avx2(const oct_qdw_line *);
-void oct_qdw_columns__avxvnni(const oct_qdw_line *);
+void oct_qdw_columns__avx2(const oct_qdw_lines *);
+void oct_qdw_columns__avxvnni(const oct_qdw_lines *);
 
 /* Channels of a packed depthwise row: a multiple of this. */
 enum { OCT_DW_CHANNELS = 16 };

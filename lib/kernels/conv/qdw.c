@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-enum { SUMS = 4096, PIXELS = 32 }; /* of a table of taps: finished together, at most */
-enum { LINE_BYTES = 32768, LINE_PIXELS = 128 }; /* of a line: input that stays in the first cache while units of channels pass, at most */
+/* Sums and pixels that go through the kernel together, at most: by a table of taps, and by lines. */
+enum { SUMS = 4096, PIXELS = 32, LINE_SUMS = 32768, LINE_PIXELS = 128 };
 
 static size_t row_of(const oct_conv_geom *g)
 {
@@ -21,32 +21,34 @@ static bool by_columns(const oct_qconv *p)
     return p->dw->columns && p->g.kh == 3 && p->g.kw == 3 && p->g.kd == 1 && p->g.c >= 16;
 }
 
-/* Pixels that go through the kernel together: of a line as even parts as fit the cache, else 8, more where their sums do. */
-static size_t pixels_of(const oct_qconv *p)
+/* Multiples of 8, 8 at least. */
+static size_t fit(size_t sums, size_t most, const oct_conv_geom *g)
 {
-    const oct_conv_geom *g = &p->g;
-    if (by_columns(p)) {
-        const size_t fit = LINE_BYTES / (3 * oct_rows_advance(g) * (size_t)g->c), ow = (size_t)g->ow;
-        const size_t most = fit < 8 ? 8 : fit > LINE_PIXELS ? LINE_PIXELS : fit, parts = (ow + most - 1) / most;
-        return (ow + parts - 1) / parts;
-    }
-    const size_t fit = SUMS / row_of(g) / 8 * 8;
-    return fit < 8 ? 8 : fit > PIXELS ? PIXELS : fit;
+    const size_t n = sums / row_of(g) / 8 * 8;
+    return n < 8 ? 8 : n > most ? most : n;
 }
 
-/* A work item: whole lines, where they are short. */
+/* Pixels that go through the kernel together: a line, or even parts of it; or of a table of taps. */
+static size_t pixels_of(const oct_qconv *p)
+{
+    if (!by_columns(p))
+        return fit(SUMS, PIXELS, &p->g);
+    const size_t ow = (size_t)p->g.ow, most = fit(LINE_SUMS, LINE_PIXELS, &p->g), parts = (ow + most - 1) / most;
+    return (ow + parts - 1) / parts;
+}
+
+/* A work item: whole lines where the kernel takes them. */
 static size_t block_of(const oct_qconv *p)
 {
     const size_t block = oct_dw_block((size_t)p->g.c), ow = (size_t)p->g.ow;
-    if (!by_columns(p) || ow > 4 * block)
-        return block;
-    return (block + ow - 1) / ow * ow;
+    return by_columns(p) ? (block + ow - 1) / ow * ow : block;
 }
 
+/* Pointers: those of a whole item, or of a part of a line. */
 static size_t table_bytes(const oct_qconv *p)
 {
-    const size_t pointers = by_columns(p) ? 9 * pixels_of(p) : oct_conv_taps(&p->g) * p->block;
-    return oct_round_up(pointers * sizeof(void *), 64);
+    const size_t whole = oct_conv_taps(&p->g) * p->block, part = oct_conv_taps(&p->g) * pixels_of(p);
+    return oct_round_up((by_columns(p) && pixels_of(p) < (size_t)p->g.ow ? part : whole) * sizeof(void *), 64);
 }
 
 static size_t thread_bytes(const oct_qconv *p)
@@ -118,17 +120,27 @@ static void finish(const job *w, size_t begin, size_t px, const int32_t *acc)
                    ldy);
 }
 
+/* Lines of one kernel call, into the table: as many as there are where the kernel finishes them and takes whole ones. */
+static void point_lines(const job *w, size_t begin, size_t end, const void **table, oct_qdw_lines *l)
+{
+    const size_t ow = (size_t)w->p->g.ow, most = pixels_of(w->p);
+    l->px = oct_rows_slide(w->rows, begin, end - begin < most ? end - begin : most, table);
+    l->pitch = ((l->px - 1) * l->advance + 3) * 3;
+    l->lines = w->plain && l->px == ow ? (end - begin) / ow : 1;
+    for (size_t i = 1; i < l->lines; i++)
+        oct_rows_slide(w->rows, begin + i * ow, ow, table + i * l->pitch);
+}
+
 static void run_lines(void *arg, size_t begin, size_t end, size_t thread)
 {
     const job *w = arg;
     const oct_conv_geom *g = &w->p->g;
-    const size_t most = pixels_of(w->p);
     const void **table;
     int32_t *acc = carve(w, thread, &table);
-    oct_qdw_line l = { .c = (size_t)g->c, .advance = oct_rows_advance(g), .x = (const uint8_t *const *)table, .flip = w->flip,
-                       .w = w->w, .acc = w->plain ? NULL : acc, .add = w->add, .out = w->out, .ldy = (size_t)g->ldy };
-    for (size_t i = begin; i < end; i += l.px) {
-        l.px = oct_rows_slide(w->rows, i, end - i < most ? end - i : most, table);
+    oct_qdw_lines l = { .c = (size_t)g->c, .advance = oct_rows_advance(g), .x = (const uint8_t *const *)table, .flip = w->flip,
+                        .w = w->w, .acc = w->plain ? NULL : acc, .add = w->add, .out = w->out, .ldy = (size_t)g->ldy };
+    for (size_t i = begin; i < end; i += l.lines * l.px) {
+        point_lines(w, i, end, table, &l);
         l.y = w->y + i * l.ldy;
         w->p->dw->columns(&l);
         if (!w->plain)
