@@ -29,4 +29,7 @@ enum { OCT_ZERO_BINS = 8, OCT_GRID_TOP = 14, OCT_GRID_LEAST = 8 };
 /* The bins of f32[n], finite and with u < 2^14. Returns how many are small. */
 size_t oct_bin_index_f32(const float *x, size_t n, const oct_bin_grid *g, int32_t *bin);
 
+/* The first place from `at` on where s32[n] holds v; n: there is none. */
+size_t oct_find_s32(const int32_t *x, size_t n, int32_t v, size_t at);
+
 #endif

@@ -338,11 +338,10 @@ static void count_linear(oct_stats *s, const oct_bin_grid *g, const float *x, si
     size_t small = oct_bin_index_f32(x, n, g, bin);
     for (size_t i = 0; i < n; i++)
         bins[bin[i]]++;
-    for (size_t i = 0; small > 0; i++)
-        if (bin[i] == g->small) {
-            bins[bin_of(s, 0, x[i])]++;
-            small--;
-        }
+    for (size_t i = 0; small > 0; i++, small--) {
+        i = oct_find_s32(bin, n, g->small, i);
+        bins[bin_of(s, 0, x[i])]++;
+    }
     bins[g->small] = 0;
 }
 

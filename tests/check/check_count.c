@@ -19,9 +19,21 @@ static int32_t bin_of(const oct_bin_grid *g, float x, size_t i)
     return g->base[sign] + (int32_t)step;
 }
 
-static void check_bins(oct_check *t, const oct_elem_table *k)
+static void check_find(oct_check *t, const oct_elem_table *k, const int32_t *x, size_t n, int32_t v)
 {
-    const oct_bin_grid g = { { 2048, 32768 }, { 100, 9000 }, 30000, 30008 };
+    for (size_t at = 0; at < n; at++) {
+        size_t want = at, got = at;
+        while (want < n && x[want] != v)
+            want++;
+        k->find(x, n, v, &got);
+        oct_check_same(t, &want, &got, sizeof want, sizeof want, "found from %zu of %zu", at, n);
+    }
+}
+
+/* With and without negative values on the grid. */
+static void check_bins(oct_check *t, const oct_elem_table *k, float negative)
+{
+    const oct_bin_grid g = { { 2048, negative }, { 100, 9000 }, 30000, 30008 };
     for (size_t i = 0; i < OCT_COUNT(sizes); i++) {
         const size_t n = sizes[i];
         float *x = oct_check_buffer(t, n * sizeof *x);
@@ -36,6 +48,7 @@ static void check_bins(oct_check *t, const oct_elem_table *k)
         k->bin_index(x, n, &g, got, &found);
         oct_check_same(t, want, got, n * sizeof *want, sizeof *want, "bins n %zu", n);
         oct_check_same(t, &small, &found, sizeof small, sizeof small, "small values n %zu", n);
+        check_find(t, k, want, n, g.small);
         oct_fill_f32_wild(t, x, n);
         x[n / 2] = i % 3 == 0 ? NAN : x[n / 2];
         oct_scan seen = { INFINITY, -INFINITY, false, false }, all = seen;
@@ -96,7 +109,8 @@ void check_count(oct_check *t)
     const oct_elem_table *k = oct_elem_tables(&n);
     for (size_t i = 0; i < n; i++)
         if ((k[i].isa & ~oct_isa_active()) == 0) {
-            check_bins(t, &k[i]);
+            check_bins(t, &k[i], 32768);
+            check_bins(t, &k[i], 0);
             check_columns(t, &k[i]);
         }
 }

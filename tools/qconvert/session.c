@@ -230,8 +230,8 @@ static int64_t measured_samples(const session *s)
     int64_t macs = 1;
     for (size_t i = 0; i < g->n_order; i++)
         macs += layer_macs(g, g->order[i]);
-    int64_t n = 4000000000 / macs;
-    return n < 16 ? 16 : n > 64 ? 64 : n;
+    int64_t n = 2000000000 / macs;
+    return n < 8 ? 8 : n > 64 ? 64 : n;
 }
 
 /* Ranges that are judged on the samples they come from look better the more they clip. So with enough samples candidates come

@@ -21,3 +21,9 @@ size_t oct_bin_index_f32(const float *x, size_t n, const oct_bin_grid *g, int32_
     oct_elem()->bin_index(x, n, g, bin, &small);
     return small;
 }
+
+size_t oct_find_s32(const int32_t *x, size_t n, int32_t v, size_t at)
+{
+    oct_elem()->find(x, n, v, &at);
+    return at;
+}
