@@ -32,17 +32,23 @@ static void block_s32(size_t m, const int32_t *acc, size_t lda, const columns *k
         _mm256_storeu_si256((__m256i *)(void *)(c + i * ldc), sum_of(acc + i * lda, k, rowadd, i));
 }
 
-static void block_f32(size_t m, const int32_t *acc, size_t lda, const columns *k, const int32_t *rowadd, const oct_qout *o,
-                      float *c, size_t ldc)
+OCT_INLINE __m256 real_of(__m256i acc, const columns *k, const oct_qout *o, __m256 lo, __m256 hi)
+{
+    __m256 v = _mm256_mul_ps(_mm256_cvtepi32_ps(acc), k->mult);
+    if (o->bias)
+        v = _mm256_add_ps(v, k->bias);
+    return o->clamp ? _mm256_min_ps(hi, _mm256_max_ps(lo, v)) : v;
+}
+
+/* 16 columns (wide) or 8. A line of the output is written at once: the next row's may take its place in the cache. */
+OCT_INLINE void block_f32(const bool wide, size_t m, const int32_t *acc, size_t lda, const columns *k, const int32_t *rowadd,
+                          const oct_qout *o, float *c, size_t ldc)
 {
     const __m256 lo = _mm256_set1_ps(o->lo), hi = _mm256_set1_ps(o->hi);
-    for (size_t i = 0; i < m; i++) {
-        __m256 v = _mm256_mul_ps(_mm256_cvtepi32_ps(sum_of(acc + i * lda, k, rowadd, i)), k->mult);
-        if (o->bias)
-            v = _mm256_add_ps(v, k->bias);
-        if (o->clamp)
-            v = _mm256_min_ps(hi, _mm256_max_ps(lo, v));
-        _mm256_storeu_ps(c + i * ldc, v);
+    for (size_t i = 0; i < m; i++, acc += lda, c += ldc) {
+        _mm256_storeu_ps(c, real_of(sum_of(acc, &k[0], rowadd, i), &k[0], o, lo, hi));
+        if (wide)
+            _mm256_storeu_ps(c + 8, real_of(sum_of(acc + 8, &k[1], rowadd, i), &k[1], o, lo, hi));
     }
 }
 
@@ -122,12 +128,16 @@ static size_t words(size_t m, size_t n, const int32_t *acc, size_t lda, const in
                     const int32_t *colmul, const oct_qout *o, void *c, size_t ldc)
 {
     size_t j = 0;
+    for (; j + 16 <= n && o->kind == OCT_QOUT_F32; j += 16) {
+        const columns k[] = { columns_at(j, add, colmul, o), columns_at(j + 8, add, colmul, o) };
+        block_f32(true, m, acc + j, lda, k, rowadd, o, (float *)c + j, ldc);
+    }
     for (; j + 8 <= n; j += 8) {
         const columns k = columns_at(j, add, colmul, o);
         if (o->kind == OCT_QOUT_S32)
             block_s32(m, acc + j, lda, &k, rowadd, (int32_t *)c + j, ldc);
         else
-            block_f32(m, acc + j, lda, &k, rowadd, o, (float *)c + j, ldc);
+            block_f32(false, m, acc + j, lda, &k, rowadd, o, (float *)c + j, ldc);
     }
     return j;
 }
