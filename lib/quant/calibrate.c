@@ -243,7 +243,7 @@ static oct_status add_up(oct_calib *c, worker *w, size_t n, oct_err *err)
 static oct_status check_values(const oct_graph *g, const oct_calibrate_opts *o, oct_err *err)
 {
     for (size_t i = 0; i < o->n; i++)
-        if (oct_graph_find(g, o->values[i]) < 0)
+        if (oct_graph_find(g, o->values[i]) < 0 && !oct_runnable_has(g, o->values[i]))
             return oct_fail(err, OCT_EUSAGE, "the model has no value '%s'", o->values[i]);
     if (g->n_input > 64)
         return oct_fail(err, OCT_EUNSUPPORTED, "%zu inputs; at most 64 are supported", g->n_input);

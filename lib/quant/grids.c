@@ -40,7 +40,7 @@ static oct_status group_stats(oct_qjob *j, const oct_calib *c, int root, oct_sta
             OCT_TRY(constant_stats(x->konst, s, err));
             continue;
         }
-        const oct_calib_tensor *t = c ? oct_calib_find(c, x->name) : NULL;
+        const oct_calib_tensor *t = c ? oct_calib_find(c, oct_value_name(j->g, (int)v)) : NULL;
         if (!t || t->off || oct_stats_finite(&t->stats) == 0) {
             *missing = (int)v;
             return OCT_OK;

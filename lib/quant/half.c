@@ -122,7 +122,7 @@ static void choose(oct_qjob *j, int id)
     if (!asks(j, id))
         q->why = q->row.rule;
     else if (has_subgraph(&j->g->node[id]))
-        q->why = "its subgraph stays float32";
+        q->why = "control flow: its graphs take and give float32";
     else if (!computes_floats(j, id))
         q->why = "it computes no floats";
     else if (is_quantized(j, id))
@@ -333,7 +333,7 @@ static bool grows(const oct_qjob *j, int value)
 static oct_status check_range(oct_qjob *j, int id, int value, const oct_calib *c, bool *changed, oct_err *err)
 {
     const char *name = j->g->value[value].name;
-    const oct_calib_tensor *s = c ? oct_calib_find(c, name) : NULL;
+    const oct_calib_tensor *s = c ? oct_calib_find(c, oct_value_name(j->g, value)) : NULL;
     if (oct_half_type(j, id) != OCT_F16 || (!s && !grows(j, value)))
         return OCT_OK;
     if (!s)

@@ -93,7 +93,7 @@ static oct_status add_cast(halver *h, int from, int to, int before, oct_err *err
 static bool all_take(const halver *h, int v, oct_dtype t)
 {
     const oct_value *x = &h->g->value[v];
-    bool all = !x->is_output && !x->is_input;
+    bool all = !x->is_output && !x->is_input && x->outer < 0;
     for (size_t i = 0; i < x->n_uses; i++) {
         oct_use u = x->uses[i];
         all &= u.slot >= 0 && oct_half_type(h->j, u.node) == t && oct_half_follows(&h->g->node[u.node], u.slot);

@@ -67,31 +67,39 @@ static void read_policy(oct_qjob *j)
     }
 }
 
-oct_status oct_qjob_create(oct_graph *g, const oct_qjob_opts *opts, oct_qjob **job, oct_err *err)
+oct_status oct_job_open(oct_arena *a, oct_graph *g, const oct_qjob_opts *opts, const char *where, oct_qjob **job, oct_err *err)
 {
-    OCT_TRY(prepare_graph(g, opts, err));
-    oct_arena *a = oct_arena_create();
-    oct_qjob *j = a ? oct_arena_calloc(a, 1, sizeof *j) : NULL;
-    if (!j) {
-        oct_arena_destroy(a);
+    oct_qjob *j = oct_arena_calloc(a, 1, sizeof *j);
+    if (!j)
         return oct_nomem(err);
-    }
     j->arena = a;
+    j->where = where;
     j->g = g;
     j->lasting = g->arena;
     j->opts = *opts;
     j->observer = oct_observer_default();
-    oct_status s = allocate(j, err);
-    if (s == OCT_OK) {
-        read_policy(j);
-        s = oct_place(j, err);
-    }
-    if (s != OCT_OK) {
-        oct_qjob_destroy(j);
-        return s;
-    }
+    OCT_TRY(allocate(j, err));
+    read_policy(j);
+    OCT_TRY(oct_place(j, err));
     *job = j;
-    return OCT_OK;
+    return oct_bodies_open(j, err);
+}
+
+oct_status oct_qjob_create(oct_graph *g, const oct_qjob_opts *opts, oct_qjob **job, oct_err *err)
+{
+    OCT_TRY(prepare_graph(g, opts, err));
+    oct_arena *a = oct_arena_create();
+    oct_qjob *j;
+    if (!a)
+        return oct_nomem(err);
+    oct_status s = oct_job_open(a, g, opts, "", &j, err);
+    if (s == OCT_OK)
+        s = oct_bodies_list(j, err);
+    if (s == OCT_OK)
+        *job = j;
+    else
+        oct_arena_destroy(a);
+    return s;
 }
 
 void oct_qjob_destroy(oct_qjob *j)
@@ -102,16 +110,16 @@ void oct_qjob_destroy(oct_qjob *j)
 
 const char *const *oct_qjob_values(const oct_qjob *j, const int **axes, size_t *n)
 {
-    *n = j->n_wanted;
+    *n = j->n_all_wanted;
     if (axes)
-        *axes = j->wanted_axes;
-    return j->wanted;
+        *axes = j->all_axes;
+    return j->all_wanted;
 }
 
 /* Means of the product's input channels from a table; NULL when it has none. */
 static oct_status channel_means(const oct_qjob *j, const oct_calib *c, int value, double **means, size_t *n, oct_err *err)
 {
-    const oct_calib_tensor *t = c ? oct_calib_find(c, j->g->value[value].name) : NULL;
+    const oct_calib_tensor *t = c ? oct_calib_find(c, oct_value_name(j->g, value)) : NULL;
     *means = NULL;
     *n = 0;
     if (!t || t->chan.channels == 0)
@@ -221,7 +229,7 @@ static void describe(oct_qjob *j, int id)
     qnode *q = &j->node[id];
     oct_layer_decision *d = &q->decision;
     const qweights *w = j->weights[id];
-    *d = (oct_layer_decision){ .node = id, .name = n->name, .op = n->op, .why = q->why, .sqnr_weights = NAN, .sqnr_output = NAN };
+    *d = (oct_layer_decision){ .graph = j->g, .where = j->where, .node = id, .name = n->name, .op = n->op, .why = q->why, .sqnr_weights = NAN, .sqnr_output = NAN };
     d->integer = runs_on_integers(q);
     d->scheme = scheme_of(q);
     if (n->n_in > 1 && n->in[1] >= 0 && j->g->value[n->in[1]].konst)
@@ -266,22 +274,23 @@ oct_status oct_qjob_decide(oct_qjob *j, const oct_calib *c, oct_err *err)
     OCT_TRY(decide_weights(j, c, err));
     for (size_t i = 0; i < j->n_layer; i++)
         describe(j, j->layer[i]);
-    return OCT_OK;
+    return oct_bodies_decide(j, c, err);
 }
 
 oct_layer_plan oct_qjob_plan(const oct_qjob *j, size_t i)
 {
-    const qnode *q = &j->node[j->layer[i]];
-    return (oct_layer_plan){ .node = j->layer[i], .integer = runs_on_integers(q), .scheme = scheme_of(q), .why = q->why };
+    const oct_qjob *at = j->all[i].job;
+    const qnode *q = &at->node[j->all[i].node];
+    return (oct_layer_plan){ .graph = at->g, .where = at->where, .node = j->all[i].node, .integer = runs_on_integers(q), .scheme = scheme_of(q), .why = q->why };
 }
 
 oct_status oct_quantized_copy(oct_qjob *j, oct_graph **copy, oct_err *err)
 {
     oct_graph *own = j->g, *c;
     OCT_TRY(oct_graph_clone(own, &c, err));
-    j->g = c; /* indices are the same in both */
+    oct_bodies_move(j, c); /* indices are the same in both */
     oct_status s = oct_qjob_rewrite(j, err);
-    j->g = own;
+    oct_bodies_move(j, own);
     if (s != OCT_OK)
         oct_graph_destroy(c);
     else
@@ -294,6 +303,9 @@ bool oct_qjob_has_grids(const oct_qjob *j)
     for (size_t v = 0; v < j->n_values; v++)
         if (j->value[v].wanted && !j->value[v].constant)
             return true;
+    for (size_t i = 0; i < j->n_body; i++)
+        if (oct_qjob_has_grids(j->body[i].job))
+            return true;
     return false;
 }
 
@@ -304,10 +316,10 @@ oct_observer_spec oct_qjob_observer(const oct_qjob *j)
 
 size_t oct_qjob_n_layers(const oct_qjob *j)
 {
-    return j->n_layer;
+    return j->n_all;
 }
 
 const oct_layer_decision *oct_qjob_layer(const oct_qjob *j, size_t i)
 {
-    return &j->node[j->layer[i]].decision;
+    return &j->all[i].job->node[j->all[i].node].decision;
 }

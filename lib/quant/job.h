@@ -66,8 +66,29 @@ typedef struct qblocks {
     int written[3];    /* values of the three in the graph that is being written; -1 not yet */
 } qblocks;
 
+/* A graph that a node holds. */
+typedef struct qbody {
+    int node;
+    size_t at;         /* of oct_node_graph_at */
+    struct oct_qjob *job;
+} qbody;
+
+/* A value where it is made: a captured one is of an outer graph. */
+typedef struct oct_qplace {
+    const oct_graph *g;
+    int value;
+} oct_qplace;
+
+typedef struct oct_qlayer {
+    struct oct_qjob *job;
+    int node;
+} oct_qlayer;
+
 struct oct_qjob {
-    oct_arena *arena;
+    oct_arena *arena;  /* of the outermost job */
+    const char *where; /* "" or the path to this body, ending in / */
+    qbody *body;       /* of nodes in order */
+    size_t n_body, cap_body;
     oct_graph *g;
     oct_arena *lasting; /* of the graph that the job was made for: outlives its copies */
     oct_qjob_opts opts;
@@ -80,12 +101,31 @@ struct oct_qjob {
     qweights **weights; /* by node; NULL where there are none */
     qweights **recurrence; /* of an LSTM: R, whose scales and codes are its own; all else is in weights, which is W */
     qblocks **blocks;   /* the same of weights in blocks; products of one matrix share them */
-    const char **wanted; /* for oct_qjob_values */
-    int *wanted_axes;
+    const char **wanted; /* names of the values of g that need statistics, as the model has them */
+    int *wanted_axes, *wanted_value;
     size_t n_wanted;
-    int *layer;        /* nodes in order, for oct_qjob_layer */
+    int *layer;        /* nodes in order */
     size_t n_layer;
+    /* with those of bodies, for oct_qjob_values and oct_qjob_layer: */
+    const char **all_wanted;
+    int *all_axes;
+    oct_qplace *all_places;
+    size_t n_all_wanted;
+    oct_qlayer *all;
+    size_t n_all;
 };
+
+/* job.c: a job of a prepared graph, with those of its bodies. */
+oct_status oct_job_open(oct_arena *a, oct_graph *g, const oct_qjob_opts *opts, const char *where, oct_qjob **job, oct_err *err);
+
+/* bodies.c: jobs of the graphs that nodes of j->g hold; lists of them all; each step in them. */
+oct_status oct_bodies_open(oct_qjob *j, oct_err *err);
+oct_status oct_bodies_list(oct_qjob *j, oct_err *err);
+oct_status oct_bodies_decide(oct_qjob *j, const oct_calib *c, oct_err *err);
+/* Before the graph around them is rewritten. */
+oct_status oct_bodies_rewrite(oct_qjob *j, oct_err *err);
+/* Lets the job and its bodies' jobs work on g, a copy of its graph. */
+void oct_bodies_move(oct_qjob *j, oct_graph *g);
 
 /* place.c: roles, wanted values, shared grids. May be run again after more nodes were forced to float. */
 oct_status oct_place(oct_qjob *j, oct_err *err);

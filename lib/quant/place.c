@@ -359,13 +359,15 @@ static oct_status list_wanted(oct_qjob *j, oct_err *err)
 {
     j->wanted = oct_arena_calloc(j->arena, j->n_values + 1, sizeof *j->wanted);
     j->wanted_axes = oct_arena_calloc(j->arena, j->n_values + 1, sizeof *j->wanted_axes);
-    if (!j->wanted || !j->wanted_axes)
+    j->wanted_value = oct_arena_calloc(j->arena, j->n_values + 1, sizeof *j->wanted_value);
+    if (!j->wanted || !j->wanted_axes || !j->wanted_value)
         return oct_nomem(err);
     j->n_wanted = 0;
     for (size_t v = 0; v < j->n_values; v++)
         if (j->value[v].ranged || (j->value[v].wanted && !j->value[v].constant)) {
             j->wanted_axes[j->n_wanted] = j->value[v].axis;
-            j->wanted[j->n_wanted++] = j->g->value[v].name;
+            j->wanted_value[j->n_wanted] = (int)v;
+            j->wanted[j->n_wanted++] = oct_value_name(j->g, (int)v);
         }
     return OCT_OK;
 }
@@ -375,6 +377,8 @@ static const char *without_role(const oct_qjob *j, int id, const oct_op *op)
 {
     if (!op)
         return "the operator is unknown";
+    if (oct_node_graph_at(&j->g->node[id], 0))
+        return "control flow: the nodes of its graphs are decided one by one";
     if (j->node[id].row.scheme == OCT_SCHEME_WEIGHT_ONLY)
         return "weight-only rounds the weights of products";
     return op->integer && !j->opts.have_data ? "no data for the range of its result" : "no integer form";

@@ -165,7 +165,7 @@ static bool is_layer(const oct_graph *g, int node)
 /* Whether no layer with constant weights stands before (after) the node. */
 static bool is_end(const oct_graph *g, int node, bool first)
 {
-    if (!is_layer(g, node))
+    if (g->outer || !is_layer(g, node))
         return false;
     for (size_t k = 0; k < g->n_order; k++) {
         int id = g->order[first ? k : g->n_order - 1 - k];
@@ -177,6 +177,8 @@ static bool is_end(const oct_graph *g, int node, bool first)
 
 static bool is_io(const oct_graph *g, const oct_node *n)
 {
+    if (g->outer)
+        return false;
     for (int i = 0; i < n->n_in; i++)
         if (n->in[i] >= 0 && g->value[n->in[i]].is_input && !g->value[n->in[i]].konst)
             return true;

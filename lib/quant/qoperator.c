@@ -459,12 +459,25 @@ static oct_status rewrite_node(rewriter *r, oct_err *err)
     return s;
 }
 
+/* The graphs that a node holds. */
+static oct_status rewrite_bodies(rewriter *r, oct_err *err)
+{
+    oct_graph *nested;
+    size_t made;
+    for (size_t k = 0; (nested = oct_node_graph_at(&r->g->node[r->id], k)); k++) {
+        OCT_TRY(oct_qoperator_rewrite(nested, &made, err));
+        r->made += made;
+    }
+    return oct_node_graph_at(&r->g->node[r->id], 0) ? oct_graph_set_captures(r->g, r->id, err) : OCT_OK;
+}
+
 oct_status oct_qoperator_rewrite(oct_graph *g, size_t *made, oct_err *err)
 {
     rewriter r = { .g = g };
     /* Nodes that stand before the one at hand are not removed, and each takes away at most QuantizeLinear behind it. */
     for (size_t i = 0; i < g->n_order; i++) {
         r.id = g->order[i];
+        OCT_TRY(rewrite_bodies(&r, err));
         OCT_TRY(rewrite_node(&r, err));
     }
     if (r.contrib && oct_graph_opset(g, "com.microsoft") == 0)

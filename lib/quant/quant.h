@@ -9,6 +9,8 @@
  *
  * Weight-only layers need no statistics: their weights are rounded in blocks (blocks.h), and their activations stay float.
  *
+ * The bodies of If, Loop and Scan go through the same steps as the graph around them (bodies.c); what goes in and out of them stays float.
+ *
  * Each step's result can be asked for: oct_qjob_layer(). */
 #ifndef OCT_QUANT_QUANT_H
 #define OCT_QUANT_QUANT_H
@@ -22,6 +24,8 @@
 
 /* What was decided for a node, and why. */
 typedef struct oct_layer_decision {
+    const oct_graph *graph; /* the job's, or one that a node of If, Loop or Scan holds ... */
+    const char *where;     /* ... and then the path to it: "If_3/then_branch/", else "" */
     int node;              /* in the graph */
     const char *name, *op; /* of the node */
     oct_scheme scheme;
@@ -67,12 +71,14 @@ oct_status oct_qjob_create(oct_graph *g, const oct_qjob_opts *opts, oct_qjob **j
 void oct_qjob_destroy(oct_qjob *j);
 
 /* Names of the values whose statistics decide() wants; borrowed. axes[i]: dimension along which per-channel moments are
- * wanted too (inputs of products), -1 the last, 0 none. */
+ * wanted too (inputs of products), -1 the last, 0 none. Those of bodies are among them, as the runtime shows them to taps. */
 const char *const *oct_qjob_values(const oct_qjob *j, const int **axes, size_t *n);
 
 /* What layer i is meant to be, known as soon as the job is made: what decide() will make of it when all statistics are
  * there. For previews. why is what decide() would say. */
 typedef struct oct_layer_plan {
+    const oct_graph *graph;
+    const char *where;
     int node;
     bool integer;
     oct_scheme scheme;
@@ -100,7 +106,8 @@ oct_observer_spec oct_qjob_observer(const oct_qjob *j);
  * to taps. *made (may be NULL): operators on integers. Both forms give the same integers. */
 oct_status oct_qoperator_rewrite(oct_graph *g, size_t *made, oct_err *err);
 
-/* Every node of the prepared graph that computes (constants and removed ones are not listed), in order. */
+/* Every node of the prepared graph that computes (constants and removed ones are not listed), in order; behind a node that holds graphs
+ * those of its graphs. */
 size_t oct_qjob_n_layers(const oct_qjob *j);
 const oct_layer_decision *oct_qjob_layer(const oct_qjob *j, size_t i);
 

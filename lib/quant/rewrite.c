@@ -379,6 +379,7 @@ static oct_status write_all(oct_writer *w, oct_err *err)
 
 oct_status oct_qjob_rewrite(oct_qjob *j, oct_err *err)
 {
+    OCT_TRY(oct_bodies_rewrite(j, err));
     oct_writer w = { .j = j, .g = j->g };
     w.scale = oct_arena_alloc(j->arena, (j->n_values + 1) * sizeof *w.scale);
     w.zero = oct_arena_alloc(j->arena, (j->n_values + 1) * sizeof *w.zero);

@@ -63,5 +63,10 @@ oct_status oct_runnable_part(const oct_graph *g, oct_graph **part, oct_err *err)
 bool oct_runnable_has(const oct_graph *part, const char *value)
 {
     int v = oct_graph_find(part, value);
-    return v >= 0 && !is_lost(part, v);
+    bool found = v >= 0 && !is_lost(part, v);
+    const oct_graph *nested;
+    for (size_t i = 0; i < part->n_order && !found; i++)
+        for (size_t k = 0; !found && (nested = oct_node_graph_at(&part->node[part->order[i]], k)); k++)
+            found = oct_runnable_has(nested, value);
+    return found;
 }

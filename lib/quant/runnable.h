@@ -8,7 +8,7 @@
  * and those that depend on them; its outputs are what is left of them. g must outlive it; release with oct_graph_destroy. */
 oct_status oct_runnable_part(const oct_graph *g, oct_graph **part, oct_err *err);
 
-/* Whether a part still computes (or holds) a value of that name. */
+/* Whether a part, or a graph that one of its nodes holds, still computes (or holds) a value of that name. */
 bool oct_runnable_has(const oct_graph *part, const char *value);
 
 #endif

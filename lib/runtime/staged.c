@@ -219,11 +219,18 @@ static oct_status run_node(oct_plan *p, int id, oct_err *err)
     return OCT_OK;
 }
 
+/* QLinear operators are steps of plans alone: they wait for the next stage. */
+static bool runs_alone(const oct_plan *p, int id)
+{
+    const oct_op *op = oct_op_of(p->g, id);
+    return op->run || op->exec;
+}
+
 static oct_status run_ready(oct_plan *p, bool *any, oct_err *err)
 {
     for (size_t i = 0; i < p->g->n_order; i++) {
         int id = p->g->order[i];
-        if (p->staged->done[id] || !is_ready(p, &p->g->node[id]))
+        if (p->staged->done[id] || !is_ready(p, &p->g->node[id]) || !runs_alone(p, id))
             continue;
         OCT_TRY(run_node(p, id, err));
         *any = true;

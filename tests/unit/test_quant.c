@@ -412,9 +412,113 @@ static void lstm_stays_float(void **state)
     stop(&k, g);
 }
 
+/* ---- bodies ---- */
+
+/* y = mean x > 100 ? -x W : Relu(x V); W is a constant outside, V one of the branch; both branches call their product p. */
+static oct_graph *two_branches(void)
+{
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, "4,8"), w = net_random(g, "W", "8,6", 7);
+    int mean = NET_NODE(g, "ReduceMean", "mean", "m", x);
+    net_int(g, "keepdims", 0);
+    int y = NET_NODE(g, "If", "if", "y", NET_NODE(g, "Greater", "high", "c", mean, NET_F32(g, "most", "", 100))), at = net_last;
+    oct_graph *then = net_nested(g), *other = net_nested(g);
+    net_output(then, NET_NODE(then, "MatMul", "p", "t", NET_NODE(then, "Neg", "neg", "n", net_take(then, x)), net_take(then, w)));
+    int v = NET_NODE(other, "MatMul", "p", "e", net_take(other, x), net_random(other, "V", "8,6", 8));
+    net_output(other, NET_NODE(other, "Relu", "relu", "r", v));
+    net_give(g, at, "then_branch", then);
+    net_give(g, at, "else_branch", other);
+    net_output(g, y);
+    return g;
+}
+
+static const oct_layer_decision *inside(const work *w, const char *where, const char *name)
+{
+    for (size_t i = 0; i < oct_qjob_n_layers(w->job); i++) {
+        const oct_layer_decision *d = oct_qjob_layer(w->job, i);
+        if (strcmp(d->where, where) == 0 && strcmp(d->name, name) == 0)
+            return d;
+    }
+    fail_msg("no layer '%s%s'", where, name);
+    return NULL;
+}
+
+static void branches_are_quantized(void **state)
+{
+    oct_graph *g = two_branches();
+    work w = dynamic(g, NULL, "octet", OCT_SCHEME_DYNAMIC);
+    const oct_layer_decision *then = inside(&w, "if/then_branch/", "p"), *other = inside(&w, "if/else_branch/", "p");
+    assert_true(then->integer && other->integer);
+    assert_ptr_not_equal(then->graph, other->graph);
+    assert_non_null(strstr(inside(&w, "", "if")->why, "one by one"));
+    assert_false(inside(&w, "if/else_branch/", "relu")->integer);
+    /* Codes of W, a constant of the graph around, by column. */
+    float column[6] = { 0 };
+    const float *from = g->value[oct_graph_find(g, "W")].konst->data;
+    for (int i = 0; i < 48; i++)
+        column[i % 6] = fmaxf(column[i % 6], fabsf(from[i]));
+    oct_graph *body = (oct_graph *)(uintptr_t)then->graph;
+    GOOD(oct_qjob_rewrite(w.job, err));
+    assert_int_equal(net_count(body, "MatMul"), 0);
+    assert_int_equal(net_count(body, "MatMulInteger"), 1);
+    assert_int_equal(net_count(g, "If"), 1);
+    const oct_tensor *codes = NULL, *scale = NULL;
+    for (size_t i = 0; i < body->n_order; i++) {
+        const oct_node *n = &body->node[body->order[i]];
+        if (strcmp(n->op, "MatMulInteger") == 0)
+            codes = body->value[n->in[1]].konst;
+        if (strcmp(n->op, "Mul") == 0 && !scale)
+            scale = body->value[n->in[1]].konst;
+    }
+    assert_int_equal(codes->count, 48);
+    for (int i = 0; i < 48; i++)
+        assert_int_equal(((const int8_t *)codes->data)[i], (int)rintf(from[i] / ((const float *)scale->data)[i % 6]));
+    for (int i = 0; i < 6; i++)
+        assert_float_equal(((const float *)scale->data)[i], column[i] / 127, 0);
+    const oct_node *n = net_producer(g, "y");
+    assert_int_equal(n->n_captured, 1); /* x alone: nothing takes W any more */
+    assert_string_equal(g->value[n->captured[0]].name, "x");
+    assert_int_equal(oct_graph_find(g, "W"), -1);
+    stop(&w, g);
+}
+
+/* A value that no run has shown keeps its branch float; the product that ran has the grid of what it takes from outside. */
+static void branch_that_never_ran_stays_float(void **state)
+{
+    oct_graph *g = two_branches();
+    work w = start(g, NULL, "octet", false);
+    GOOD(oct_qjob_decide(w.job, w.calib, err));
+    const oct_layer_decision *then = inside(&w, "if/then_branch/", "p"), *other = inside(&w, "if/else_branch/", "p");
+    assert_false(then->integer);
+    assert_non_null(strstr(then->why, "no statistics"));
+    assert_true(other->integer);
+    oct_graph *ran = (oct_graph *)(uintptr_t)other->graph, *never = (oct_graph *)(uintptr_t)then->graph;
+    GOOD(oct_qjob_rewrite(w.job, err));
+    assert_int_equal(net_count(never, "QuantizeLinear"), 0);
+    assert_int_equal(net_count(ran, "QuantizeLinear"), 1);
+    assert_int_equal(net_count(ran, "DequantizeLinear"), 2);
+    float x[32], lo = 0, hi = 0;
+    net_fill(x, 32, 1);
+    for (int i = 0; i < 32; i++) {
+        lo = fminf(lo, x[i]);
+        hi = fmaxf(hi, x[i]);
+    }
+    for (size_t i = 0; i < ran->n_order; i++) {
+        const oct_node *n = &ran->node[ran->order[i]];
+        if (strcmp(n->op, "QuantizeLinear") != 0)
+            continue;
+        assert_string_equal(oct_value_name(ran, n->in[0]), "x");
+        const float scale = *(const float *)ran->value[n->in[1]].konst->data;
+        assert_in_range((int)(1000 * scale * 255 / (hi - lo)), 800, 1001); /* the observer may clip some */
+    }
+    stop(&w, g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(branches_are_quantized),
+        cmocka_unit_test(branch_that_never_ran_stays_float),
         cmocka_unit_test(lstm_becomes_dynamic),
         cmocka_unit_test(products_share_codes),
         cmocka_unit_test(lstm_stays_float),

@@ -23,9 +23,9 @@ static oct_status forecast(const session *s, gain *out, oct_err *err)
         st = oct_qjob_create(m->graph, &o, &job, err);
     for (size_t i = 0; st == OCT_OK && i < oct_qjob_n_layers(job); i++) {
         oct_layer_plan p = oct_qjob_plan(job, i);
-        if (!is_product(m->graph, p.node))
+        if (!is_product(p.graph, p.node))
             continue;
-        int64_t weights = layer_weights(m->graph, p.node), macs = layer_macs(m->graph, p.node);
+        int64_t weights = layer_weights(p.graph, p.node), macs = layer_macs(p.graph, p.node);
         out->all++;
         out->all_weights += weights;
         out->all_macs += macs;

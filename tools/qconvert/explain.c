@@ -9,14 +9,15 @@
 /* The layer of that name, or that makes a value of that name. */
 static const layer *find(const session *s, const char *name)
 {
-    const oct_graph *g = s->m->graph;
     for (size_t i = 0; i < s->n_layers; i++)
         if (strcmp(s->layers[i].name, name) == 0)
             return &s->layers[i];
-    int v = oct_graph_find(g, name);
-    for (size_t i = 0; v >= 0 && i < s->n_layers; i++)
-        if (s->layers[i].d.node == g->value[v].producer)
+    for (size_t i = 0; i < s->n_layers; i++) {
+        const oct_layer_decision *d = &s->layers[i].d;
+        int v = oct_graph_find(d->graph, name);
+        if (v >= 0 && d->node == d->graph->value[v].producer)
             return &s->layers[i];
+    }
     return NULL;
 }
 
@@ -49,18 +50,18 @@ static oct_status no_such_node(const session *s, const char *name, oct_err *err)
     return OCT_EUSAGE;
 }
 
-static void put_value(FILE *f, const session *s, const char *what, int slot, int value)
+static void put_value(FILE *f, const session *s, const oct_graph *g, const char *what, int slot, int value)
 {
     if (value < 0)
         return;
-    const oct_value *v = &s->m->graph->value[value];
+    const oct_value *v = &g->value[value];
     char shape[200];
     oct_buf b = OCT_BUF_INIT;
     oct_text_clean(&b, v->name, false);
     fprintf(f, "%s %d   %s: %s %s%s", what, slot, oct_buf_str(&b), oct_dtype_name(v->dtype),
             oct_shape_text(&v->shape, shape, sizeof shape), v->konst ? ", constant" : v->is_input ? ", input of the model" : "");
     oct_buf_free(&b);
-    const oct_calib_tensor *t = s->calib ? oct_calib_find(s->calib, v->name) : NULL;
+    const oct_calib_tensor *t = s->calib ? oct_calib_find(s->calib, oct_value_name(g, value)) : NULL;
     if (t && oct_stats_finite(&t->stats))
         fprintf(f, ", %.5g to %.5g in %llu values", (double)t->stats.min, (double)t->stats.max, (unsigned long long)t->stats.n);
     fputc('\n', f);
@@ -100,7 +101,7 @@ static void put_decision(FILE *f, const session *s, const layer *l)
     const oct_layer_decision *d = &l->d;
     oct_policy_row row;
     char text[32], grain[32];
-    oct_policy_match(s->policy, s->m->graph, d->node, &row);
+    oct_policy_match(s->policy, d->graph, d->node, &row);
     fprintf(f, "decision   %s%s\n", oct_scheme_name(d->scheme), d->integer ? ", runs on integers" : "");
     fprintf(f, "why        %s\n", d->why);
     fprintf(f, "policy     %s, set by %s\n", oct_scheme_name(row.scheme), row.rule ? row.rule : "no rule");
@@ -119,15 +120,15 @@ static void put_decision(FILE *f, const session *s, const layer *l)
 static void put(const session *s, const layer *l)
 {
     FILE *f = oct_cli_result(s->cli);
-    const oct_node *n = &s->m->graph->node[l->d.node];
+    const oct_node *n = &l->d.graph->node[l->d.node];
     oct_buf b = OCT_BUF_INIT;
     oct_text_clean(&b, l->name, false);
     fprintf(f, "node       %s\noperator   %s%s%s\n", oct_buf_str(&b), n->domain, *n->domain ? "." : "", n->op);
     oct_buf_free(&b);
     for (int i = 0; i < n->n_in; i++)
-        put_value(f, s, "input", i, n->in[i]);
+        put_value(f, s, l->d.graph, "input", i, n->in[i]);
     for (int i = 0; i < n->n_out; i++)
-        put_value(f, s, "output", i, n->out[i]);
+        put_value(f, s, l->d.graph, "output", i, n->out[i]);
     put_attributes(f, n);
     put_decision(f, s, l);
     for (size_t i = 0; i < s->n_changes; i++)

@@ -78,7 +78,6 @@ int64_t layer_macs(const oct_graph *g, int node)
 
 oct_status session_layers(session *s, oct_err *err)
 {
-    const oct_graph *g = s->m->graph;
     s->n_layers = oct_qjob_n_layers(s->job);
     s->layers = oct_arena_calloc(s->arena, s->n_layers + 1, sizeof *s->layers);
     if (!s->layers)
@@ -86,9 +85,12 @@ oct_status session_layers(session *s, oct_err *err)
     for (size_t i = 0; i < s->n_layers; i++) {
         layer *l = &s->layers[i];
         l->d = *oct_qjob_layer(s->job, i);
-        l->name = layer_name(g, l->d.node, l->d.name);
-        l->product = is_product(g, l->d.node);
-        l->macs = l->product ? layer_macs(g, l->d.node) : 0;
+        l->own = layer_name(l->d.graph, l->d.node, l->d.name);
+        l->name = *l->d.where ? oct_arena_printf(s->arena, "%s%s", l->d.where, l->own) : l->own;
+        if (!l->name)
+            return oct_nomem(err);
+        l->product = is_product(l->d.graph, l->d.node);
+        l->macs = l->product ? layer_macs(l->d.graph, l->d.node) : 0;
         if (!l->d.why)
             l->d.why = "";
     }

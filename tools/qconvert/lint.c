@@ -41,9 +41,12 @@ static oct_status lint_json(const linter *l, oct_err *err)
     oct_json_open(&j, "nodes", '[');
     for (size_t i = 0; i < oct_qjob_n_layers(l->job); i++) {
         oct_layer_plan p = oct_qjob_plan(l->job, i);
-        const oct_node *n = &l->m->graph->node[p.node];
+        const oct_node *n = &p.graph->node[p.node];
+        oct_buf name = OCT_BUF_INIT;
+        oct_buf_printf(&name, "%s%s", p.where, layer_name(p.graph, p.node, n->name));
         oct_json_open(&j, NULL, '{');
-        oct_json_str(&j, "name", layer_name(l->m->graph, p.node, n->name));
+        oct_json_str(&j, "name", oct_buf_str(&name));
+        oct_buf_free(&name);
         oct_json_str(&j, "op", n->op);
         oct_json_str(&j, "scheme", oct_scheme_name(p.scheme));
         oct_json_bool(&j, "integer", p.integer);
@@ -69,10 +72,10 @@ static oct_status lint_table(const linter *l, oct_err *err)
     oct_table_column(t, "why", OCT_LEFT);
     for (size_t i = 0; i < n; i++) {
         oct_layer_plan p = oct_qjob_plan(l->job, i);
-        const oct_node *x = &l->m->graph->node[p.node];
+        const oct_node *x = &p.graph->node[p.node];
         integer += p.integer;
         oct_table_row(t);
-        oct_table_cell(t, "%s", layer_name(l->m->graph, p.node, x->name));
+        oct_table_cell(t, "%s%s", p.where, layer_name(p.graph, p.node, x->name));
         oct_table_cell(t, "%s", x->op);
         oct_table_cell(t, "%s", p.integer ? "int8" : oct_scheme_name(p.scheme));
         oct_table_cell(t, "%s", p.why ? p.why : "");
@@ -88,10 +91,10 @@ static void warn_depths(const linter *l)
     for (size_t i = 0; i < oct_qjob_n_layers(l->job); i++) {
         oct_layer_plan p = oct_qjob_plan(l->job, i);
         char text[300];
-        int64_t k = p.integer ? depth(l->m->graph, p.node) : 0;
+        int64_t k = p.integer ? depth(p.graph, p.node) : 0;
         if (k > MOST_K)
             oct_cli_warn(l->cli, "%s sums %lld products: with extreme codes the 32-bit sum could wrap",
-                         oct_node_text(l->m->graph, p.node, text, sizeof text), (long long)k);
+                         oct_node_text(p.graph, p.node, text, sizeof text), (long long)k);
     }
 }
 

@@ -21,7 +21,8 @@ typedef struct convert_args {
 /* One line of the report. */
 typedef struct layer {
     oct_layer_decision d; /* why: NULL never */
-    const char *name;     /* the node's, or of its first output */
+    const char *own;      /* name of the node, or of its first output */
+    const char *name;     /* the same behind the path to it: "If_3/then_branch/conv" */
     bool product;         /* Conv, Gemm, MatMul with constant weights */
     int64_t macs;         /* for a batch of one; 0: unknown or none */
 } layer;

@@ -140,11 +140,11 @@ static void dump_layer(oct_buf *b, const session *s, const layer *l)
 {
     oct_policy_row row;
     char param[32];
-    if (!*l->name || strchr(l->name, '\n'))
+    if (!*l->own || strchr(l->own, '\n'))
         return;
-    oct_policy_match(s->policy, s->m->graph, l->d.node, &row);
+    oct_policy_match(s->policy, l->d.graph, l->d.node, &row);
     oct_observer_spec o = row.observer.observer ? row.observer : oct_qjob_observer(s->job);
-    dump_name(b, l->name);
+    dump_name(b, l->own);
     if (!l->d.integer && !is_weight_only(l)) {
         oct_buf_printf(b, "  %s  -  -  -  # %s: %s\n", oct_scheme_name(l->d.scheme), l->d.op, l->d.why);
         return;

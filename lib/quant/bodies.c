@@ -1,0 +1,161 @@
+/* Jobs of the graphs that nodes hold: If, Loop and Scan quantize inside as the graph around them does.
+ *
+ * A body is decided and written by a job of its own. What goes in and out of it stays float32: a value that a body takes from
+ * outside keeps its name and its type there, and gets a quantizer of its own inside. */
+#include "quant/job.h"
+
+#include <string.h>
+
+/* "If_3/then_branch/" of the k-th graph that a node holds, behind where the node itself is. */
+static const char *place_name(const oct_qjob *j, int id, size_t k)
+{
+    const oct_node *n = &j->g->node[id];
+    const char *name = n->name[0] || !n->n_out || n->out[0] < 0 ? n->name : j->g->value[n->out[0]].name;
+    for (size_t i = 0; i < n->n_attr; i++) {
+        const oct_attr *a = &n->attr[i];
+        if (a->graphs && k < (size_t)a->n)
+            return oct_arena_printf(j->arena, "%s%s/%s/", j->where, name, a->name);
+        k -= a->graphs ? (size_t)a->n : 0;
+    }
+    return NULL;
+}
+
+static oct_status open_bodies(oct_qjob *j, int id, oct_err *err)
+{
+    oct_graph *nested;
+    for (size_t k = 0; (nested = oct_node_graph_at(&j->g->node[id], k)); k++) {
+        if (!OCT_GROW(j->arena, j->body, j->n_body, j->cap_body))
+            return oct_nomem(err);
+        qbody *b = &j->body[j->n_body];
+        *b = (qbody){ .node = id, .at = k };
+        oct_qjob_opts o = j->opts;
+        o.half_io = false;
+        const char *where = place_name(j, id, k);
+        if (!where)
+            return oct_nomem(err);
+        OCT_TRY(oct_job_open(j->arena, nested, &o, where, &b->job, err));
+        j->n_body++;
+    }
+    return OCT_OK;
+}
+
+oct_status oct_bodies_open(oct_qjob *j, oct_err *err)
+{
+    for (size_t i = 0; i < j->g->n_order; i++)
+        OCT_TRY(open_bodies(j, j->g->order[i], err));
+    return OCT_OK;
+}
+
+static size_t count_layers(const oct_qjob *j)
+{
+    size_t n = j->n_layer;
+    for (size_t i = 0; i < j->n_body; i++)
+        n += count_layers(j->body[i].job);
+    return n;
+}
+
+/* A node, then what its graphs hold. */
+static void list_layers(oct_qjob *j, oct_qlayer *to, size_t *n)
+{
+    for (size_t i = 0; i < j->n_layer; i++) {
+        to[(*n)++] = (oct_qlayer){ j, j->layer[i] };
+        for (size_t k = 0; k < j->n_body; k++)
+            if (j->body[k].node == j->layer[i])
+                list_layers(j->body[k].job, to, n);
+    }
+}
+
+static size_t count_values(const oct_qjob *j)
+{
+    size_t n = j->n_wanted;
+    for (size_t i = 0; i < j->n_body; i++)
+        n += count_values(j->body[i].job);
+    return n;
+}
+
+static oct_qplace place_of(const oct_graph *g, int value)
+{
+    while (g->value[value].outer >= 0) {
+        value = g->value[value].outer;
+        g = g->outer;
+    }
+    return (oct_qplace){ g, value };
+}
+
+/* Branches may use one name for different values: these share statistics, and have no moments, as their channels are not the same. */
+static void list_values(const oct_qjob *j, oct_qjob *all)
+{
+    for (size_t i = 0; i < j->n_wanted; i++) {
+        const oct_qplace p = place_of(j->g, j->wanted_value[i]);
+        size_t at = 0;
+        while (at < all->n_all_wanted && strcmp(all->all_wanted[at], j->wanted[i]) != 0)
+            at++;
+        const bool first = at == all->n_all_wanted, same = first || (all->all_places[at].g == p.g && all->all_places[at].value == p.value);
+        if (first) {
+            all->all_wanted[at] = j->wanted[i];
+            all->all_places[at] = p;
+            all->n_all_wanted++;
+        }
+        if (!same)
+            all->all_places[at].g = NULL;
+        all->all_axes[at] = !same ? 0 : all->all_axes[at] ? all->all_axes[at] : j->wanted_axes[i];
+    }
+    for (size_t i = 0; i < j->n_body; i++)
+        list_values(j->body[i].job, all);
+}
+
+oct_status oct_bodies_list(oct_qjob *j, oct_err *err)
+{
+    const size_t values = count_values(j), layers = count_layers(j);
+    j->all = oct_arena_calloc(j->arena, layers + 1, sizeof *j->all);
+    j->all_wanted = oct_arena_calloc(j->arena, values + 1, sizeof *j->all_wanted);
+    j->all_axes = oct_arena_calloc(j->arena, values + 1, sizeof *j->all_axes);
+    j->all_places = oct_arena_calloc(j->arena, values + 1, sizeof *j->all_places);
+    if (!j->all || !j->all_wanted || !j->all_axes || !j->all_places)
+        return oct_nomem(err);
+    list_layers(j, j->all, &j->n_all);
+    if (!j->n_body) {
+        memcpy(j->all_wanted, j->wanted, values * sizeof *j->wanted);
+        memcpy(j->all_axes, j->wanted_axes, values * sizeof *j->wanted_axes);
+        j->n_all_wanted = values;
+    } else {
+        list_values(j, j);
+    }
+    return OCT_OK;
+}
+
+oct_status oct_bodies_decide(oct_qjob *j, const oct_calib *c, oct_err *err)
+{
+    for (size_t i = 0; i < j->n_body; i++) {
+        oct_qjob *b = j->body[i].job;
+        b->observer = j->observer;
+        oct_status s = oct_qjob_decide(b, c, err);
+        if (s != OCT_OK) {
+            oct_within(err, "in '%s'", b->where);
+            return s;
+        }
+    }
+    return OCT_OK;
+}
+
+void oct_bodies_move(oct_qjob *j, oct_graph *g)
+{
+    j->g = g;
+    for (size_t i = 0; i < j->n_body; i++)
+        oct_bodies_move(j->body[i].job, oct_node_graph_at(&g->node[j->body[i].node], j->body[i].at));
+}
+
+oct_status oct_bodies_rewrite(oct_qjob *j, oct_err *err)
+{
+    for (size_t i = 0; i < j->n_body; i++) {
+        const qbody *b = &j->body[i];
+        oct_status s = oct_qjob_rewrite(b->job, err);
+        if (s == OCT_OK)
+            s = oct_graph_set_captures(j->g, b->node, err);
+        if (s != OCT_OK) {
+            oct_within(err, "in '%s'", b->job->where);
+            return s;
+        }
+    }
+    return OCT_OK;
+}

@@ -1,0 +1,137 @@
+"""Networks of which the weights are inside If, Loop and Scan, with random weights, and samples for them."""
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+from pylib.smallnets import Net
+
+F32, BOOL = TensorProto.FLOAT, TensorProto.BOOL
+
+
+class Body(Net):
+    """A nested graph. Names of values and nodes start with `prefix`; weights are drawn from the generator of the net around it."""
+
+    def __init__(self, outer, prefix):
+        self.rng, self.prefix = outer.rng, prefix
+        self.nodes, self.constants = [], []
+
+    def const(self, array, name=None):
+        return super().const(array, f"{self.prefix}{name or f'c{len(self.constants)}'}")
+
+    def node(self, op, inputs, name=None, outputs=1, **attributes):
+        outs = [f"{self.prefix}v{len(self.nodes)}{f'_{k}' if k else ''}" for k in range(outputs)]
+        name = f"{self.prefix}{name or f'{op}_{len(self.nodes)}'}"
+        self.nodes.append(helper.make_node(op, inputs, outs, name=name, **attributes))
+        return outs[0] if outputs == 1 else outs
+
+    def graph(self, inputs, outputs):
+        """outputs: (name, type, dimensions)."""
+        ends = [helper.make_tensor_value_info(*o) for o in outputs]
+        return helper.make_graph(self.nodes, self.prefix.rstrip("/"), inputs, ends, self.constants)
+
+
+class Outer(Net):
+    def save_shaped(self, path, inputs, outputs):
+        """The shapes of outputs are said: of what a loop carries they cannot be inferred. outputs: (name, dimensions)."""
+        for i, (name, _) in enumerate(outputs):
+            self.nodes.append(helper.make_node("Identity", [name], [f"out{i}"]))
+        ends = [floats(f"out{i}", *dims) for i, (_, dims) in enumerate(outputs)]
+        graph = helper.make_graph(self.nodes, "net", inputs, ends, self.constants)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        onnx.checker.check_model(model, full_check=True)
+        onnx.save(model, path)
+
+
+def floats(name, *dims):
+    return helper.make_tensor_value_info(name, F32, dims)
+
+
+def _samples(n, count, *dims):
+    return [np.asarray(n.rng.standard_normal(dims) * n.rng.uniform(0.5, 1.5) + n.rng.uniform(-0.3, 0.3), np.float32)
+            for _ in range(count)]
+
+
+def _is_high(n, x):
+    """A condition that about half of the samples hold."""
+    mean = n.node("ReduceMean", [x], keepdims=0)
+    return n.node("Greater", [mean, n.const(np.float32(0))])
+
+
+def _branch(n, prefix, x, channels, filters, width):
+    b = Body(n, prefix)
+    y = b.node("Conv", [x, b.const(b.weights(filters, channels, 3, 3, fan=9 * channels), "conv.weight"), b.const(b.small(filters))], "conv",
+               kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+    y = b.node("Relu", [y])
+    y = b.node("Reshape", [b.node("GlobalAveragePool", [y]), b.const(np.array([1, filters]))])
+    return b.graph([], [(b.linear(y, filters, width, "fc"), F32, [1, width])])
+
+
+def branches(path, same_names=False, seed=11):
+    """An If with a convolution and a product in either branch, over a value that a convolution outside makes; the names in both
+    may be the same. Samples float32[1][3][12][12]."""
+    n = Outer(seed)
+    x = n.node("Conv", ["x", n.const(n.weights(16, 3, 3, 3, fan=27)), n.const(n.small(16))], "stem", kernel_shape=[3, 3])
+    x = n.node("Relu", [x])
+    then = _branch(n, "a/", x, 16, 64, 40)
+    other = _branch(n, "a/" if same_names else "b/", x, 16, 48, 40)
+    y = n.node("If", [_is_high(n, "x")], "choose", then_branch=then, else_branch=other)
+    y = n.linear(y, 40, 32, "head")
+    n.save_shaped(path, [floats("x", 1, 3, 12, 12)], [(y, [1, 32])])
+    return _samples(n, 24, 1, 3, 12, 12)
+
+
+def loop(path, seed=12):
+    """h = tanh(h W + x V + b), five times; W is a constant outside. Samples float32[1][64]."""
+    n = Outer(seed)
+    w = n.const(n.weights(64, 64), "loop.hidden")
+    b = Body(n, "loop/")
+    h = b.node("MatMul", ["h", w], "hidden")
+    u = b.node("Gemm", ["x", b.const(b.weights(64, 64), "in.weight"), b.const(b.small(64))], "in", transB=1)
+    h = b.node("Tanh", [b.node("Add", [h, u])])
+    body = b.graph([helper.make_tensor_value_info("i", TensorProto.INT64, []), helper.make_tensor_value_info("go", BOOL, []),
+                    floats("h", 1, 64)], [(b.node("Identity", ["go"]), BOOL, []), (h, F32, [1, 64])])
+    y = n.node("Loop", [n.const(np.int64(5)), n.const(np.array(True)), "x"], "steps", body=body)
+    n.save_shaped(path, [floats("x", 1, 64)], [(n.linear(y, 64, 32, "head"), [1, 32])])
+    return _samples(n, 24, 1, 64)
+
+
+def scan(path, seed=13):
+    """A recurrent cell spelled out. Samples float32[10][48]."""
+    n = Outer(seed)
+    b = Body(n, "cell/")
+    h = b.node("Tanh", [b.node("Add", [b.linear("h", 64, 64, "hidden"), b.linear("xt", 48, 64, "in")])])
+    body = b.graph([floats("h", 1, 64), floats("xt", 1, 48)], [(h, F32, [1, 64]), (b.node("Identity", [h]), F32, [1, 64])])
+    start = n.const(np.zeros((1, 64), np.float32))
+    steps = n.node("Unsqueeze", ["x", n.const(np.array([1]))])
+    n.nodes.append(helper.make_node("Scan", [start, steps], ["last", "each"], "over", body=body, num_scan_inputs=1))
+    n.save_shaped(path, [floats("x", 10, 48)], [(n.linear("each", 64, 24, "head"), [10, 1, 24]), ("last", [1, 64])])
+    return _samples(n, 24, 10, 48)
+
+
+def nested(path, seed=14):
+    """A Loop of an If that has an LSTM in one branch and a product in the other. Samples float32[6][1][32]."""
+    n = Outer(seed)
+    b = Body(n, "loop/")
+    then, other = Body(n, "then/"), Body(n, "else/")
+    y = then.node("LSTM", ["h", then.const(then.weights(1, 128, 32, fan=32), "w"), then.const(then.weights(1, 128, 32, fan=32), "r"),
+                           then.const(then.small(1, 256))], "lstm", hidden_size=32)
+    y = then.node("Squeeze", [y, then.const(np.array([1]))])
+    first = then.graph([], [(y, F32, [6, 1, 32])])
+    second = other.graph([], [(other.node("Tanh", [other.linear("h", 32, 32, "step")]), F32, [6, 1, 32])])
+    odd = b.node("Equal", [b.node("Mod", ["i", b.const(np.int64(2))]), b.const(np.int64(1))])
+    y = b.node("If", [odd], "choose", then_branch=first, else_branch=second)
+    y = b.node("Add", ["h", y])
+    body = b.graph([helper.make_tensor_value_info("i", TensorProto.INT64, []), helper.make_tensor_value_info("go", BOOL, []),
+                    floats("h", 6, 1, 32)], [(b.node("Identity", ["go"]), BOOL, []), (y, F32, [6, 1, 32])])
+    y = n.node("Loop", [n.const(np.int64(4)), n.const(np.array(True)), "x"], "steps", body=body)
+    n.save_shaped(path, [floats("x", 6, 1, 32)], [(y, [6, 1, 32])])
+    return _samples(n, 24, 6, 1, 32)
+
+
+def each_node(graph, path=""):
+    """(path of the graph, node) of a graph and those nested in it."""
+    for node in graph.node:
+        yield path, node
+        for a in node.attribute:
+            if a.type == onnx.AttributeProto.GRAPH:
+                yield from each_node(a.g, f"{path}{node.name or node.output[0]}/{a.name}/")
