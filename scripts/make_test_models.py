@@ -1055,6 +1055,31 @@ def qgemm():
     return net.done(), None
 
 
+@model("nhwc")
+def nhwc():
+    """Operators with channels last as ONNX Runtime's optimizer writes them: QLinearConv, pools; two in a row, one and two dimensions."""
+    net = ms_net("nhwc")
+    u8 = TensorProto.UINT8
+    x, line = net.input("x", [2, 7, 6, 3], u8), net.input("line", [1, 9, 2], u8)
+    grid = [net.const("s", np.float32(0.05)), net.const("z", np.asarray(110), np.uint8)]
+
+    def conv(name, data, oc, ic, kernel, **attrs):
+        w = [net.const(name + "w", net.rng.integers(-60, 60, (oc, ic, *kernel)), np.int8), net.const(name + "s", net.rng.uniform(0.002, 0.02, oc)),
+             net.const(name + "z", np.zeros(oc), np.int8)]
+        return net.node("QLinearConv", [data, *grid, *w, *grid, net.const(name + "b", net.rng.integers(-900, 900, oc), np.int32)], name, MS,
+                        channels_last=1, **attrs)
+
+    conv("a", x, 8, 3, (3, 3), pads=[1, 1, 1, 1])
+    conv("b", "a", 8, 1, (3, 3), group=8, strides=[2, 2], pads=[1, 1, 1, 1])
+    net.node("NhwcMaxPool", ["b"], "m", MS, kernel_shape=[2, 2])
+    net.node("QLinearAveragePool", ["b", *grid, *grid], "p", MS, kernel_shape=[2, 2], channels_last=1)
+    net.node("QLinearGlobalAveragePool", ["m", *grid, *grid], "g", MS, channels_last=1)
+    conv("l", line, 4, 2, (3,))
+    for name, shape in (("b", [2, 4, 3, 8]), ("m", [2, 3, 2, 8]), ("p", [2, 3, 2, 8]), ("g", [2, 1, 1, 8]), ("l", [1, 7, 4])):
+        net.output(name, shape, u8)
+    return net.done(), None
+
+
 # ---- operators of ai.onnx.ml
 
 ML = "ai.onnx.ml"

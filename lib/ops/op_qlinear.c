@@ -12,12 +12,32 @@ static void type_from(const oct_infer *c, int zp, int x)
     oct_out_dtype(c, 0, t != OCT_UNDEFINED ? t : oct_in_dtype(c, x));
 }
 
+/* With channels last a pass puts Transposes around the node (passes/pass_nhwc.c), which needs no more than the rank. */
+static bool is_last(const oct_infer *c)
+{
+    return oct_node_int(oct_in_node(c), "channels_last", 0) != 0;
+}
+
+static oct_status last_infer(const oct_infer *c, oct_dim channels, oct_err *err)
+{
+    oct_shape x = oct_in_shape(c, 0);
+    oct_dim d[OCT_MAX_RANK];
+    if (x.rank < 3 || x.rank > OCT_MAX_RANK)
+        return OCT_OK;
+    for (int i = 0; i < x.rank; i++)
+        d[i] = i == 0 ? x.d[0] : (oct_dim){ -1, NULL };
+    d[x.rank - 1] = channels;
+    return oct_out_shape(c, 0, x.rank, d, err);
+}
+
 static oct_status conv_infer(const oct_infer *c, oct_err *err)
 {
     oct_shape x = oct_in_shape(c, 0), w = oct_in_shape(c, 3);
     type_from(c, 7, 0);
     if (x.rank < 0 || w.rank < 3)
         return OCT_OK;
+    if (is_last(c))
+        return last_infer(c, w.d[0], err);
     int64_t kernel[OCT_SPATIAL_MAX] = { -1, -1, -1 };
     for (int i = 0; i < w.rank - 2 && i < OCT_SPATIAL_MAX; i++)
         kernel[i] = w.d[i + 2].n;
@@ -80,8 +100,10 @@ static oct_status pool_infer(const oct_infer *c, oct_err *err)
 {
     oct_shape x = oct_in_shape(c, 0);
     oct_out_dtype(c, 0, oct_in_dtype(c, 0));
-    if (x.rank < 3 || oct_node_int(oct_in_node(c), "channels_last", 0))
+    if (x.rank < 3)
         return OCT_OK;
+    if (is_last(c))
+        return last_infer(c, x.d[x.rank - 1], err);
     oct_window w;
     OCT_TRY(oct_window_read(oct_in_node(c), x.rank - 2, NULL, &w, err));
     return oct_window_infer(c, &w, x.d[1], 0, err);
@@ -91,12 +113,22 @@ static oct_status global_infer(const oct_infer *c, oct_err *err)
 {
     oct_shape x = oct_in_shape(c, 0);
     oct_out_dtype(c, 0, oct_in_dtype(c, 0));
-    if (x.rank < 2 || x.rank > OCT_MAX_RANK || oct_node_int(oct_in_node(c), "channels_last", 0))
+    if (x.rank < 2 || x.rank > OCT_MAX_RANK)
         return OCT_OK;
+    if (is_last(c))
+        return last_infer(c, x.d[x.rank - 1], err);
     oct_dim d[OCT_MAX_RANK] = { x.d[0], x.d[1] };
     for (int i = 2; i < x.rank; i++)
         d[i] = oct_dim_of(1);
     return oct_out_shape(c, 0, x.rank, d, err);
+}
+
+/* Channels last always. */
+static oct_status max_pool_infer(const oct_infer *c, oct_err *err)
+{
+    oct_shape x = oct_in_shape(c, 0);
+    oct_out_dtype(c, 0, oct_in_dtype(c, 0));
+    return x.rank < 3 ? OCT_OK : last_infer(c, x.d[x.rank - 1], err);
 }
 
 /* y_scale, y_zero_point, then (x, scale, zero point) of every input. */
@@ -133,3 +165,4 @@ QLINEAR(oct_op_qlinear_softmax, "QLinearSoftmax", MS, 1, 5, 5, same_infer);
 QLINEAR(oct_op_qlinear_average_pool, "QLinearAveragePool", MS, 1, 4, 5, pool_infer);
 QLINEAR(oct_op_qlinear_global_average_pool, "QLinearGlobalAveragePool", MS, 1, 5, 5, global_infer);
 QLINEAR(oct_op_qlinear_concat, "QLinearConcat", MS, 1, 5, -1, concat_infer);
+QLINEAR(oct_op_nhwc_max_pool, "NhwcMaxPool", MS, 1, 1, 1, max_pool_infer);
