@@ -108,14 +108,18 @@ PROFILES = 25
 
 
 def profile(args, model, name, threads):
-    """Time by operator; the least of several profiles, node by node."""
     runner = contest.start(name, model, threads, cpus_for(args, threads))
+    show_profile(f"{model} {name}, {threads} thread{'s' * (threads > 1)}", runner, args.nodes)
+    runner.close()
+
+
+def show_profile(title, runner, most):
+    """Time by operator and of the slowest nodes; the least of several profiles, node by node."""
     runner.turn(SETTLE_SECONDS)
     each = [runner.profile() for _ in range(PROFILES)]
-    runner.close()
     nodes = [(*n[0][:3], min(x[3] for x in n), *n[0][4:]) for n in zip(*each)]
     total = sum(n[3] for n in nodes)
-    print(f"\n{model} {name}, {threads} thread{'s' * (threads > 1)}: {total:.2f} ms")
+    print(f"\n{title}: {total:.4g} ms")
     kinds = collections.defaultdict(list)
     for node in nodes:
         kinds[node[1], node[2]].append(node)
@@ -127,7 +131,7 @@ def profile(args, model, name, threads):
     for (op, scheme), of in sorted(kinds.items(), key=lambda k: -sum(n[3] for n in k[1])):
         if sum(n[3] for n in of) > 0:
             line(f"{op} {scheme} x{len(of)}", of)
-    for node in sorted(nodes, key=lambda n: -n[3])[:args.nodes]:
+    for node in sorted(nodes, key=lambda n: -n[3])[:most]:
         line(f"    {node[0][:30]} {node[1]}", [node])
 
 

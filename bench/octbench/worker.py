@@ -18,9 +18,9 @@ def sample(data):
     return next(forms.feeds(data, 1))
 
 
-def onnxruntime_of(model, data, threads, exact=False):
+def onnxruntime_of(model, data, threads, exact=False, feed=None):
     import onnxruntime
-    feed = sample(data)
+    feed = feed or sample(data)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads, options.log_severity_level = threads, 1, 4
     if exact:
@@ -107,6 +107,7 @@ def litert_of(model, data, threads):
 KINDS = {
     "ort": onnxruntime_of,
     "ort-exact": lambda *a: onnxruntime_of(*a, exact=True),
+    "ort-whole": lambda model, data, threads: onnxruntime_of(model, data, threads, feed=dict(np.load(data))),
     "openvino": openvino_of,
     "torch": torch_of(torch_float),
     "torch-fx": torch_of(torch_fx),
