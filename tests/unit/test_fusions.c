@@ -431,6 +431,69 @@ static void no_attention(void **state)
     }
 }
 
+/* ------------------------------------------------------------------ rotary embedding */
+
+static int half_of(oct_graph *g, int x, int64_t from, int64_t to)
+{
+    char out[24];
+    snprintf(out, sizeof out, "v%d", made++);
+    return NET_NODE(g, "Slice", out, out, x, NET_S64(g, "from", "1", from), NET_S64(g, "to", "1", to), NET_S64(g, "axes", "1", 3),
+                    NET_S64(g, "steps", "1", 1));
+}
+
+static int joined(oct_graph *g, int a, int b)
+{
+    int v = op(g, "Concat", a, b);
+    net_int(g, "axis", -1);
+    return v;
+}
+
+static int turned(oct_graph *g, int x, int form)
+{
+    if (form)
+        return joined(g, op(g, "Neg", half_of(g, x, 4, INT64_MAX), -1), half_of(g, x, 0, 4));
+    int lo = op(g, "Split", x, -1), hi, node = net_last;
+    net_int(g, "axis", -1);
+    GOOD(oct_graph_add_value(g, "second", OCT_UNDEFINED, &hi, err));
+    GOOD(oct_graph_set_output(g, node, 1, hi, err));
+    return joined(g, op(g, "Neg", hi, -1), lo);
+}
+
+static int unsqueezed(oct_graph *g, int x)
+{
+    return op(g, "Unsqueeze", x, NET_S64(g, "axes", "1", 1));
+}
+
+static void rotary(void **state)
+{
+    for (int form = 0; form < 2; form++)
+        for (int batch = 1; batch <= 2; batch++) { /* tables for all samples, and for each */
+            oct_graph *g = net_graph(13);
+            made = 0;
+            int x = input(g, "x", "2,3,5,8"), angles = input(g, "angles", batch == 2 ? "2,5,4" : "1,5,4"), both = joined(g, angles, angles);
+            int c = unsqueezed(g, op(g, "Cos", both, -1)), s = unsqueezed(g, op(g, "Sin", both, -1));
+            int a = form ? op(g, "Mul", x, c) : op(g, "Mul", c, x), b = op(g, "Mul", turned(g, x, form), s);
+            expect(g, form ? op(g, "Add", a, b) : op(g, "Add", b, a), "RotaryEmbedding", 1, 10);
+        }
+    float table[40], other[40];
+    net_fill(table, 40, 5);
+    for (int i = 0; i < 40; i++)
+        other[i] = table[i - (i & 4)];
+    for (int equal = 0; equal < 2; equal++) { /* constant tables, of equal halves and not */
+        oct_graph *g = net_graph(13);
+        made = 0;
+        int x = input(g, "x", "2,3,5,8"), c = net_const(g, "cos", OCT_F32, "5,8", other);
+        int s = net_const(g, "sin", OCT_F32, "1,1,5,8", equal ? other : table);
+        int y = op(g, "Add", op(g, "Mul", x, c), op(g, "Mul", turned(g, x, 1), s));
+        expect(g, y, "RotaryEmbedding", (size_t)equal, equal ? 5 : 7);
+    }
+    oct_graph *g = net_graph(13); /* the halves the other way round */
+    made = 0;
+    int x = input(g, "x", "2,3,5,8"), c = net_const(g, "cos", OCT_F32, "5,8", other);
+    int wrong = joined(g, half_of(g, x, 4, 8), op(g, "Neg", half_of(g, x, 0, 4), -1));
+    expect(g, op(g, "Add", op(g, "Mul", x, c), op(g, "Mul", wrong, c)), "RotaryEmbedding", 0, 7);
+}
+
 /* ------------------------------------------------------------------ plans */
 
 static oct_status note(void *arg, const char *value, const oct_operand *t, oct_err *err)
@@ -468,7 +531,7 @@ int main(void)
         cmocka_unit_test(activations),     cmocka_unit_test(no_activation),     cmocka_unit_test(layer_norms),
         cmocka_unit_test(no_layer_norm),   cmocka_unit_test(skips),             cmocka_unit_test(attention_flat),
         cmocka_unit_test(attention_heads), cmocka_unit_test(attention_batched), cmocka_unit_test(no_attention),
-        cmocka_unit_test(taps),
+        cmocka_unit_test(rotary),          cmocka_unit_test(taps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
