@@ -106,3 +106,17 @@ oct_status oct_match_replace(oct_graph *g, const oct_match *m, int root, int nam
         oct_graph_remove_node(g, m->node[i]);
     return oct_graph_set_output(g, *node, 0, out, err);
 }
+
+oct_status oct_match_reshape(oct_graph *g, int from, int to, int before, oct_err *err)
+{
+    int64_t dims[OCT_MAX_RANK], rank = g->value[to].shape.rank;
+    int shape, id;
+    if (!oct_shape_known(&g->value[to].shape, dims))
+        return oct_fail(err, OCT_EINTERNAL, "a Reshape to an open shape");
+    OCT_TRY(oct_graph_new_const_s64(g, "shape", 1, &rank, dims, &shape, err));
+    OCT_TRY(oct_graph_add_node(g, "Reshape", "", g->value[to].name, 2, 1, before, &id, err));
+    g->node[id].opset = 14;
+    OCT_TRY(oct_graph_set_input(g, id, 0, from, err));
+    OCT_TRY(oct_graph_set_input(g, id, 1, shape, err));
+    return oct_graph_set_output(g, id, 0, to, err);
+}

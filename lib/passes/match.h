@@ -42,5 +42,7 @@ typedef struct oct_fused {
 } oct_fused;
 /* Puts the operator where root is, under the name of node `named`, with root's output 0; removes the nodes of the match. *node: the new one. */
 oct_status oct_match_replace(oct_graph *g, const oct_match *m, int root, int named, const oct_fused *f, int *node, oct_err *err);
+/* Makes value `to`, of known shape, a Reshape of `from`, by a node before node `before` (-1: at the end). */
+oct_status oct_match_reshape(oct_graph *g, int from, int to, int before, oct_err *err);
 
 #endif

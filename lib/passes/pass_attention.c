@@ -233,24 +233,10 @@ static oct_status new_value(oct_graph *g, int like, int rank, const int64_t *dim
     return oct_graph_set_dims(g, *value, rank, dims, err);
 }
 
-/* `from` under other dimensions, as `to`, made before node `before`. */
-static oct_status reshape(oct_graph *g, int from, int to, int before, oct_err *err)
-{
-    int64_t dims[OCT_MAX_RANK], rank = g->value[to].shape.rank;
-    int shape, id;
-    oct_shape_known(&g->value[to].shape, dims);
-    OCT_TRY(oct_graph_new_const_s64(g, "shape", 1, &rank, dims, &shape, err));
-    OCT_TRY(oct_graph_add_node(g, "Reshape", "", g->value[to].name, 2, 1, before, &id, err));
-    g->node[id].opset = 14;
-    OCT_TRY(oct_graph_set_input(g, id, 0, from, err));
-    OCT_TRY(oct_graph_set_input(g, id, 1, shape, err));
-    return oct_graph_set_output(g, id, 0, to, err);
-}
-
 static oct_status reshaped(oct_graph *g, int from, int rank, const int64_t *dims, int before, int *to, oct_err *err)
 {
     OCT_TRY(new_value(g, from, rank, dims, to, err));
-    return reshape(g, from, *to, before, err);
+    return oct_match_reshape(g, from, *to, before, err);
 }
 
 /* A part as Attention takes it. */
@@ -287,7 +273,7 @@ static oct_status show_result(oct_graph *g, const attention *a, int made, int ou
         return OCT_OK;
     OCT_TRY(new_value(g, out, a->flat ? 3 : 4, a->flat ? joined : single, &own, err));
     OCT_TRY(oct_graph_set_output(g, made, 0, own, err));
-    return reshape(g, own, out, -1, err); /* sorted later */
+    return oct_match_reshape(g, own, out, -1, err); /* sorted later */
 }
 
 static oct_status replace(oct_graph *g, const attention *a, const oct_pass *self, const oct_pass_log *log, oct_err *err)

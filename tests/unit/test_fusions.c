@@ -494,6 +494,30 @@ static void rotary(void **state)
     expect(g, op(g, "Add", op(g, "Mul", x, c), op(g, "Mul", wrong, c)), "RotaryEmbedding", 0, 7);
 }
 
+/* ------------------------------------------------------------------ biases */
+
+static void biases(void **state)
+{
+    static const struct {
+        const char *bias;
+        size_t fused;
+    } cases[] = { { "16", 1 }, { "1,1,16", 1 }, { "", 1 }, { "3,16", 0 }, { "2,1,1,16", 0 } };
+    for (size_t i = 0; i < OCT_COUNT(cases); i++)
+        for (int shown = 0; shown < 2; shown++) {
+            oct_graph *g = net_graph(13);
+            made = 0;
+            int y = op(g, "MatMul", input(g, "x", "2,3,8"), net_random(g, "w", "8,16", 4)), b = net_random(g, "b", cases[i].bias, 5);
+            if (shown)
+                net_output(g, y);
+            const size_t fused = shown ? 0 : cases[i].fused;
+            expect(g, shown ? op(g, "Add", b, y) : op(g, "Add", y, b), "Gemm", fused, fused ? 3 : 2);
+        }
+    oct_graph *g = net_graph(13); /* one that is computed */
+    made = 0;
+    int y = op(g, "MatMul", input(g, "x", "2,3,8"), net_random(g, "w", "8,16", 4));
+    expect(g, op(g, "Add", y, input(g, "b", "16")), "Gemm", 0, 2);
+}
+
 /* ------------------------------------------------------------------ plans */
 
 static oct_status note(void *arg, const char *value, const oct_operand *t, oct_err *err)
@@ -531,7 +555,7 @@ int main(void)
         cmocka_unit_test(activations),     cmocka_unit_test(no_activation),     cmocka_unit_test(layer_norms),
         cmocka_unit_test(no_layer_norm),   cmocka_unit_test(skips),             cmocka_unit_test(attention_flat),
         cmocka_unit_test(attention_heads), cmocka_unit_test(attention_batched), cmocka_unit_test(no_attention),
-        cmocka_unit_test(rotary),          cmocka_unit_test(taps),
+        cmocka_unit_test(rotary),          cmocka_unit_test(biases),            cmocka_unit_test(taps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
