@@ -128,15 +128,40 @@ out:
     return s;
 }
 
-static size_t count_uses(const oct_graph *g, int value, int node, int slot)
+/* What the values say of their uses, by node and place: inputs, then captured values. */
+typedef struct recorded {
+    size_t *at; /* [n_node + 1]: where a node's places begin */
+    int *uses;
+} recorded;
+
+static void count_uses(const oct_graph *g, int value, const recorded *r)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < g->value[value].n_uses; i++)
-        n += g->value[value].uses[i].node == node && g->value[value].uses[i].slot == slot;
-    return n;
+    for (size_t i = 0; i < g->value[value].n_uses; i++) {
+        const oct_use u = g->value[value].uses[i];
+        const oct_node *n = u.node >= 0 && u.node < (int)g->n_node ? &g->node[u.node] : NULL;
+        if (!n || u.slot >= n->n_in)
+            continue; /* check_value says so */
+        if (u.slot >= 0)
+            r->uses[r->at[u.node] + (size_t)u.slot] += n->in[u.slot] == value;
+        for (int k = 0; k < n->n_captured && u.slot < 0; k++)
+            r->uses[r->at[u.node] + (size_t)(n->n_in + k)] += n->captured[k] == value;
+    }
 }
 
-static oct_status check_node(const oct_graph *g, int id, const bool *ready, oct_err *err)
+static oct_status record_uses(const oct_graph *g, recorded *r, oct_err *err)
+{
+    if (!(r->at = oct_calloc(g->n_node + 1, sizeof *r->at)))
+        return oct_nomem(err);
+    for (size_t i = 0; i < g->n_node; i++)
+        r->at[i + 1] = r->at[i] + (size_t)(g->node[i].n_in + g->node[i].n_captured);
+    if (!(r->uses = oct_calloc(r->at[g->n_node] + 1, sizeof *r->uses)))
+        return oct_nomem(err);
+    for (size_t v = 0; v < g->n_value; v++)
+        count_uses(g, (int)v, r);
+    return OCT_OK;
+}
+
+static oct_status check_node(const oct_graph *g, int id, const recorded *r, const bool *ready, oct_err *err)
 {
     const oct_node *n = &g->node[id];
     char text[300];
@@ -149,7 +174,7 @@ static oct_status check_node(const oct_graph *g, int id, const bool *ready, oct_
             continue;
         if (g->value[v].dead)
             return oct_fail(err, OCT_EINTERNAL, "%s: input '%s' was removed", text, g->value[v].name);
-        if (count_uses(g, v, id, k < n->n_in ? k : -1) != 1)
+        if (r->uses[r->at[id] + (size_t)k] != 1)
             return oct_fail(err, OCT_EINTERNAL, "%s: its use of '%s' is not recorded once", text, g->value[v].name);
         int p = g->value[v].producer;
         if (p >= 0 && !ready[p])
@@ -230,11 +255,10 @@ static oct_status check_nested(const oct_graph *g, int id, oct_err *err)
 oct_status oct_graph_check(const oct_graph *g, oct_err *err)
 {
     bool *ready = oct_calloc(g->n_node + 1, sizeof *ready);
-    if (!ready)
-        return oct_nomem(err);
-    oct_status s = OCT_OK;
+    recorded r = { NULL, NULL };
+    oct_status s = ready ? record_uses(g, &r, err) : oct_nomem(err);
     for (size_t i = 0; i < g->n_order && s == OCT_OK; i++) {
-        s = check_node(g, g->order[i], ready, err);
+        s = check_node(g, g->order[i], &r, ready, err);
         if (s == OCT_OK)
             s = check_nested(g, g->order[i], err);
         ready[g->order[i]] = true;
@@ -242,6 +266,8 @@ oct_status oct_graph_check(const oct_graph *g, oct_err *err)
     if (s == OCT_OK)
         s = check_order(g, ready, err);
     oct_free(ready);
+    oct_free(r.at);
+    oct_free(r.uses);
     for (size_t i = 0; i < g->n_value && s == OCT_OK; i++)
         if (!g->value[i].dead)
             s = check_value(g, (int)i, err);

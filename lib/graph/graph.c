@@ -256,12 +256,15 @@ oct_status oct_graph_add_use(oct_graph *g, int value, int node, int slot, oct_er
 void oct_graph_drop_use(oct_graph *g, int value, int node, int slot)
 {
     oct_value *v = &g->value[value];
-    for (size_t i = 0; i < v->n_uses; i++)
-        if (v->uses[i].node == node && v->uses[i].slot == slot) {
-            memmove(v->uses + i, v->uses + i + 1, (v->n_uses - i - 1) * sizeof *v->uses);
-            v->n_uses--;
-            return;
-        }
+    for (size_t d = 0; d < v->n_uses; d++) {
+        const size_t last = v->n_uses - 1 - d; /* from both ends: passes walk forward, pruning backward */
+        const size_t i = v->uses[d].node == node && v->uses[d].slot == slot ? d : last;
+        if (v->uses[i].node != node || v->uses[i].slot != slot)
+            continue;
+        memmove(v->uses + i, v->uses + i + 1, (v->n_uses - i - 1) * sizeof *v->uses);
+        v->n_uses--;
+        return;
+    }
 }
 
 /* ---- nodes ---- */
@@ -276,11 +279,16 @@ static int *minus_ones(oct_graph *g, int n)
 
 /* Where a node stands in the order, which is searched from its end: what is put in before a node far behind, as function after
  * function is, is found at once. n_order: nowhere. */
-static size_t position(const oct_graph *g, int node)
+/* Passes walk along the order: the next node to be looked for is near the last. */
+static size_t position(oct_graph *g, int node)
 {
-    for (size_t i = g->n_order; i-- > 0;)
-        if (g->order[i] == node)
-            return i;
+    const size_t from = g->near < g->n_order ? g->near : 0;
+    for (size_t d = 0; d <= from || from + d < g->n_order; d++) {
+        if (from + d < g->n_order && g->order[from + d] == node)
+            return g->near = from + d;
+        if (d <= from && from - d < g->n_order && g->order[from - d] == node)
+            return g->near = from - d;
+    }
     return g->n_order;
 }
 

@@ -153,6 +153,7 @@ typedef struct oct_graph {
     size_t n_node, cap_node;
     int *order; /* live nodes, topological */
     size_t n_order, cap_order;
+    size_t near; /* in the order: where a node was last looked for */
     int *input; /* real inputs: without those that have an initializer */
     size_t n_input, cap_input;
     int *output; /* a value may stand here more than once */

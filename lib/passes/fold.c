@@ -56,11 +56,13 @@ static oct_status fold_known(oct_graph *g, int node, bool *folded, oct_err *err)
     return OCT_OK;
 }
 
-static oct_status fold_node(oct_graph *g, int node, size_t max_bytes, bool *folded, oct_err *err)
+static oct_status fold_node(oct_graph *g, int node, const oct_fold_bounds *b, bool *folded, oct_err *err)
 {
     const oct_op *op = oct_op_of(g, node);
     oct_node *n = &g->node[node];
     *folded = false;
+    if (oct_arena_bytes(g->arena) > b->arena)
+        return OCT_OK;
     if (!foldable(g, n, op))
         return fold_known(g, node, folded, err);
     for (int k = 0; k < n->n_out; k++)
@@ -70,7 +72,7 @@ static oct_status fold_node(oct_graph *g, int node, size_t max_bytes, bool *fold
     if (!out)
         return oct_nomem(err);
     oct_err why = OCT_ERR_INIT;
-    oct_status s = oct_op_eval(g, node, max_bytes, g->arena, out, &why);
+    oct_status s = oct_op_eval(g, node, b->output, g->arena, out, &why);
     if (s == OCT_EUNSUPPORTED)
         return OCT_OK; /* stays as it is */
     if (s != OCT_OK) {
@@ -87,7 +89,7 @@ static oct_status fold_node(oct_graph *g, int node, size_t max_bytes, bool *fold
 
 /* What is constant out here is so in the graphs that the node holds. One that contradicts itself is left as it is: it may be a
  * branch that such shapes never take. */
-static oct_status fold_nested(oct_graph *g, int node, size_t max_bytes, int *count, oct_err *err)
+static oct_status fold_nested(oct_graph *g, int node, const oct_fold_bounds *b, int *count, oct_err *err)
 {
     oct_graph *nested;
     if (oct_node_graph_at(&g->node[node], 0))
@@ -95,24 +97,25 @@ static oct_status fold_nested(oct_graph *g, int node, size_t max_bytes, int *cou
     for (size_t k = 0; (nested = oct_node_graph_at(&g->node[node], k)); k++) {
         int n = 0;
         oct_err why = OCT_ERR_INIT;
-        if (oct_fold_constants(nested, max_bytes, &n, &why) == OCT_ENOMEM)
+        if (oct_fold_constants(nested, b, &n, &why) == OCT_ENOMEM)
             return oct_nomem(err);
         *count += n;
     }
     return OCT_OK;
 }
 
-oct_status oct_fold_constants(oct_graph *g, size_t max_bytes, int *n_folded, oct_err *err)
+oct_status oct_fold_constants(oct_graph *g, const oct_fold_bounds *bounds, int *n_folded, oct_err *err)
 {
+    const oct_fold_bounds b = bounds ? *bounds : (oct_fold_bounds){ SIZE_MAX, SIZE_MAX };
     int count = 0;
     char text[300];
     OCT_TRY(oct_infer_shapes(g, err));
     for (size_t i = 0; i < g->n_order; i++) {
         int id = g->order[i];
         bool folded;
-        oct_status s = fold_node(g, id, max_bytes, &folded, err);
+        oct_status s = fold_node(g, id, &b, &folded, err);
         if (s == OCT_OK)
-            s = fold_nested(g, id, max_bytes, &count, err);
+            s = fold_nested(g, id, &b, &count, err);
         if (s != OCT_OK) {
             oct_within(err, "%s", oct_node_text(g, id, text, sizeof text));
             return s;

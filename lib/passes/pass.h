@@ -44,9 +44,14 @@ oct_status oct_infer_shapes(oct_graph *g, oct_err *err);
 /* Forgets the shapes of what nodes with a record make: declared or found for other inputs, they may not hold. */
 void oct_forget_shapes(oct_graph *g);
 
+/* Nodes with outputs of more bytes stay, and all that are left when the graph's arena has grown beyond its bound. */
+typedef struct oct_fold_bounds {
+    size_t output, arena;
+} oct_fold_bounds;
+
 /* Evaluates nodes whose inputs are constants, and turns values that shape inference knows wholly into constants.
- * DequantizeLinear of a constant stays: folding it would undo a quantized model's size. Outputs above max_bytes stay.
+ * DequantizeLinear of a constant stays: folding it would undo a quantized model's size. bounds may be NULL.
  * Returns through n_folded (may be NULL) how many nodes went. Runs shape inference as it goes. */
-oct_status oct_fold_constants(oct_graph *g, size_t max_bytes, int *n_folded, oct_err *err);
+oct_status oct_fold_constants(oct_graph *g, const oct_fold_bounds *bounds, int *n_folded, oct_err *err);
 
 #endif

@@ -3,8 +3,18 @@
 
 #include <stdio.h>
 
-/* Folding may not make a model larger than this per constant: an Expand of a scalar stays. */
-enum { MAX_FOLDED = 16 << 20 };
+/* Folding may not make a model larger than this per constant: an Expand of a scalar stays. And nothing folds any more once the graph
+ * takes so many bytes, and so many times those of its constants: a small file may not ask for much. */
+enum { MAX_FOLDED = 16 << 20, MAX_BYTES = 256 << 20, MAX_TIMES = 8 };
+
+static size_t largest_arena(const oct_graph *g)
+{
+    size_t bytes = 0, most;
+    for (size_t v = 0; v < g->n_value; v++)
+        if (g->value[v].konst && g->value[v].origin && !oct_add_size(bytes, g->value[v].konst->bytes, &bytes))
+            return SIZE_MAX;
+    return oct_mul_size(bytes, MAX_TIMES, &most) && oct_add_size(most, MAX_BYTES, &most) ? most : SIZE_MAX;
+}
 
 static oct_status run(oct_graph *g, const oct_pass *self, const oct_pass_log *log, oct_err *err)
 {
@@ -12,7 +22,7 @@ static oct_status run(oct_graph *g, const oct_pass *self, const oct_pass_log *lo
     char text[64];
     if (g->outer)
         return OCT_OK; /* nested graphs are done with the outermost one */
-    OCT_TRY(oct_fold_constants(g, MAX_FOLDED, &n, err));
+    OCT_TRY(oct_fold_constants(g, &(oct_fold_bounds){ MAX_FOLDED, largest_arena(g) }, &n, err));
     if (n) {
         snprintf(text, sizeof text, "%d node%s computed", n, n > 1 ? "s" : "");
         oct_pass_note(log, self, text, "");

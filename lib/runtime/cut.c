@@ -113,7 +113,7 @@ oct_status rt_cut(oct_plan *p, rt_stage *st, oct_err *err)
     OCT_TRY(oct_graph_clone(p->g, &st->g, err));
     OCT_TRY(take_in(st->g, st, err));
     oct_forget_shapes(st->g);
-    OCT_TRY(oct_fold_constants(st->g, SIZE_MAX, NULL, err));
+    OCT_TRY(oct_fold_constants(st->g, NULL, NULL, err));
     bool *covered = oct_arena_calloc(st->arena, st->g->n_node + 1, sizeof *covered);
     bool *value = oct_arena_calloc(st->arena, st->g->n_value + 1, sizeof *value);
     if (!covered || !value)

@@ -222,7 +222,7 @@ static oct_status build(oct_plan *p, const oct_graph *g, const rt_input *in, boo
     oct_forget_shapes(p->g);
     OCT_TRY(oct_infer_shapes(p->g, err)); /* types too, which show_taps asks for */
     show_taps(p, true);
-    OCT_TRY(oct_fold_constants(p->g, SIZE_MAX, NULL, err));
+    OCT_TRY(oct_fold_constants(p->g, NULL, NULL, err));
     OCT_TRY(p->no_passes ? oct_passes_flatten(p->g, err) : oct_passes_run(p->g, NULL, 0, NULL, err));
     show_taps(p, false);
     name_draws(p->g);

@@ -481,6 +481,32 @@ static void weights_stay_small(void **state)
     oct_graph_destroy(g);
 }
 
+/* A chain that would fold to 64 times 16 MB. */
+static void folding_has_an_end(void **state)
+{
+    enum { MB = 1 << 20, LINKS = 64 };
+    char name[2][16];
+    size_t changes = 0;
+    oct_pass_log log = { count_change, &changes };
+    oct_graph *g = net_graph(13);
+    int x = NET_NODE(g, "ConstantOfShape", "c", "v", NET_S64(g, "n", "1", 4 * MB));
+    for (int i = 0; i < LINKS; i++) {
+        snprintf(name[0], sizeof name[0], "not%d", i);
+        snprintf(name[1], sizeof name[1], "v%d", i);
+        x = NET_NODE(g, "Neg", name[0], name[1], x);
+    }
+    net_output(g, NET_NODE(g, "ReduceSum", "sum", "z", x));
+    GOOD(oct_infer_shapes(g, err));
+    GOOD(oct_passes_run(g, NULL, 0, NULL, err));
+    assert_true(oct_arena_bytes(g->arena) < (256 + 17) * (size_t)MB);
+    const int left = net_count(g, "Neg");
+    assert_in_range(left, LINKS - 16, LINKS - 1);
+    GOOD(oct_passes_run(g, NULL, 0, &log, err));
+    assert_int_equal(changes, 0);
+    assert_int_equal(net_count(g, "Neg"), left);
+    oct_graph_destroy(g);
+}
+
 /* ------------------------------------------------------------------ the table, opsets */
 
 static void disabling(void **state)
@@ -705,7 +731,7 @@ int main(void)
         cmocka_unit_test(gemm_alpha_beta),   cmocka_unit_test(chains),            cmocka_unit_test(matmul_rank),
         cmocka_unit_test(pads),              cmocka_unit_test(pad_used_twice),    cmocka_unit_test(identities),
         cmocka_unit_test(identity_of_output), cmocka_unit_test(captured_identity), cmocka_unit_test(folding),
-        cmocka_unit_test(weights_stay_small), cmocka_unit_test(disabling),         cmocka_unit_test(raising),
+        cmocka_unit_test(folding_has_an_end), cmocka_unit_test(weights_stay_small), cmocka_unit_test(disabling),         cmocka_unit_test(raising),
         cmocka_unit_test(raising_refuses),   cmocka_unit_test(early_operands),    cmocka_unit_test(early_unknown),
         cmocka_unit_test(fused_conv_stays),  cmocka_unit_test(flex_attention),
     };

@@ -139,8 +139,10 @@ static size_t run_row(const job *w, size_t g, size_t row, const float *a, size_t
     const oct_stiles *t = w->t;
     const size_t nr = t->kernel->nr, panels = (end - j) / nr, col = g * t->n + j;
     oct_sout o = t->out;
-    o.bias += o.bias ? col : 0;
-    o.residual += o.residual ? row * o.ldr + col : 0;
+    if (o.bias)
+        o.bias += col;
+    if (o.residual)
+        o.residual += row * o.ldr + col;
     t->kernel->row(panels, t->kc, a, t->packed + g * w->group + j / nr * w->panel, w->panel, t->c + row * t->ldc + col, &o);
     return j + panels * nr;
 }
