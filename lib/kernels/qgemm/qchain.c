@@ -61,6 +61,7 @@ bool oct_qchain_size(size_t depth, size_t *bytes)
 /* Sixteen loads at a time; the compiler knows a register for them on every CPU. */
 typedef uint8_t v16 __attribute__((vector_size(16)));
 typedef uint16_t h8 __attribute__((vector_size(16)));
+typedef int16_t s8 __attribute__((vector_size(16)));
 
 static inline v16 load16(const uint8_t *p)
 {
@@ -285,30 +286,66 @@ static void sort_quads(const segment *s, uint16_t *order)
         }
 }
 
-/* Each quad joins the first chain with room for it. */
+static inline int16_t sum_lanes(h8 v)
+{
+    int32_t sum = 0;
+    for (size_t i = 0; i < 8; i++)
+        sum += (int16_t)v[i];
+    return (int16_t)sum;
+}
+
+/* How well a quad uses the room of a chain: it should take much, and even out what is left. That is the sum over the lanes of
+ * l (2 room - l - 64), or of 192 l less the square of the load there would be, but for what is the same for all quads. In sixteenths. */
+static int32_t suits(const uint8_t *load, const uint8_t *room)
+{
+    h8 sum = { 0 };
+    for (size_t i = 0; i < LOADS; i += 16) {
+        const h8 l = (h8)load16(load + i), r = (h8)load16(room + i);
+        const h8 low = l & 255, high = l >> 8;
+        sum += (h8)((s8)(low * (2 * (r & 255) - low - 64)) >> 4);
+        sum += (h8)((s8)(high * (2 * (r >> 8) - high - 64)) >> 4);
+    }
+    return sum_lanes(sum);
+}
+
+static void add_quad(segment *s, chain *c, uint16_t i)
+{
+    for (size_t j = 0; j < LOADS; j++)
+        c->room[j] = (uint8_t)(c->room[j] - s->quads[i].load[j]);
+    c->quad[c->len++] = i;
+}
+
+/* Which of the n quads suits a chain best; n where none fits. */
+static size_t find_best(const segment *s, const chain *c, const uint16_t *quads, size_t n)
+{
+    size_t best = n;
+    int32_t most = INT32_MIN;
+    for (size_t i = 0; i < n; i++) {
+        const quad *q = &s->quads[quads[i]];
+        if (q->shuffled != c->shuffled || !fits(q->load, c->room, LOADS))
+            continue;
+        const int32_t v = suits(q->load, c->room);
+        best = v > most ? i : best;
+        most = v > most ? v : most;
+    }
+    return best;
+}
+
+/* The heaviest quad that is left begins a chain, those that suit it best join it. */
 static void plan_chains(segment *s)
 {
-    uint16_t order[OCT_QCHAIN_QUADS];
-    sort_quads(s, order);
+    uint16_t left[OCT_QCHAIN_QUADS];
+    sort_quads(s, left);
     s->n_chains = 0;
-    for (size_t i = 0; i < s->n_quads; i++) {
-        const quad *q = &s->quads[order[i]];
-        size_t at = 0;
-        for (; at < s->n_chains; at++) {
-            const chain *c = &s->chains[at];
-            if (c->len < UNIT && c->shuffled == q->shuffled && fits(q->load, c->room, LOADS))
-                break;
+    for (size_t n = s->n_quads, at; n > 0;) {
+        chain *c = &s->chains[s->n_chains++];
+        c->len = 0;
+        c->shuffled = s->quads[left[0]].shuffled;
+        memset(c->room, LIMIT, sizeof c->room);
+        for (at = 0; at < n; at = c->len < UNIT ? find_best(s, c, left, n) : n) {
+            add_quad(s, c, left[at]);
+            memmove(left + at, left + at + 1, (--n - at) * sizeof *left);
         }
-        chain *c = &s->chains[at];
-        if (at == s->n_chains) {
-            s->n_chains++;
-            c->len = 0;
-            c->shuffled = q->shuffled;
-            memset(c->room, LIMIT, sizeof c->room);
-        }
-        for (size_t j = 0; j < LOADS; j++)
-            c->room[j] = (uint8_t)(c->room[j] - q->load[j]);
-        c->quad[c->len++] = order[i];
     }
 }
 
