@@ -258,14 +258,15 @@ static void check_kernel(oct_check *t, kernel_case c)
 }
 
 /* A panel of a row kernel. */
-static uint8_t *row_panel(oct_check *t, const int8_t *w, size_t kc, size_t columns)
+static uint8_t *row_panel(oct_check *t, const int8_t *w, bool small, size_t kc, size_t columns)
 {
-    const size_t quads = (kc + 3) / 4;
+    const size_t quads = small ? (kc + 7) / 8 * 2 : (kc + 3) / 4;
+    const int bias = small ? 64 : 128;
     uint8_t *b = oct_check_buffer(t, quads * 4 * columns);
-    memset(b, 128, quads * 4 * columns);
+    memset(b, bias, quads * 4 * columns);
     for (size_t k = 0; k < kc; k++)
         for (size_t j = 0; j < columns; j++)
-            b[(k / 4 * columns + j) * 4 + k % 4] = (uint8_t)(w[k * columns + j] + 128);
+            b[(k / 4 * columns + j) * 4 + k % 4] = (uint8_t)(w[k * columns + j] + bias);
     return b;
 }
 
@@ -279,6 +280,9 @@ static void check_row(oct_check *t, const oct_qrow_kernel *k, size_t kc)
     uint8_t *a = oct_check_buffer(t, kc);
     int32_t *got = oct_check_buffer(t, columns * 4), *want = oct_check_buffer(t, columns * 4);
     fill_weights(t, w, kc * columns);
+    const bool small = oct_check_below(t, 2);
+    for (size_t i = 0; i < kc * columns && small; i++)
+        w[i] = w[i] > 64 ? 64 : w[i] < -64 ? -64 : w[i];
     if (spread == 0)
         memset(a, (oct_check_below(t, 2) ? 0xff : 0) ^ flip, kc);
     else if (spread == 1)
@@ -292,16 +296,16 @@ static void check_row(oct_check *t, const oct_qrow_kernel *k, size_t kc)
             sum += (uint32_t)(((a[q] ^ flip) - base) * w[q * columns + j]);
         want[j] = (int32_t)sum;
     }
-    const size_t more = k->count(a, kc, flip, base);
-    oct_qrow r = { .first = oct_check_buffer(t, (kc + 15) / 16 * 16), .further = oct_check_buffer(t, more * sizeof *r.further) };
+    const size_t more = k->count(small, a, kc, flip, base);
+    oct_qrow r = { .small = small, .first = oct_check_buffer(t, (kc + 15) / 16 * 16), .further = oct_check_buffer(t, more * sizeof *r.further) };
     k->split(a, kc, flip, base, &r);
     t->cases++;
-    if (r.more != more || (base == 128 && more > 2 * r.quads)) {
+    if (r.more != more || (base == 128 && more > 2 * r.units)) {
         printf("# FAIL %s: %zu parts, counted %zu\n", k->name, r.more, more);
         t->failed++;
     }
-    k->run(&r, columns, row_panel(t, w, kc, columns), got);
-    oct_check_same(t, want, got, columns * 4, 4, "%s columns=%zu kc=%zu base %d spread %zu flip %x", k->name, columns, kc, base, spread, flip);
+    k->run(&r, columns, row_panel(t, w, small, kc, columns), got);
+    oct_check_same(t, want, got, columns * 4, 4, "%s columns=%zu kc=%zu base %d spread %zu flip %x small %d", k->name, columns, kc, base, spread, flip, small);
     oct_check_release(t);
 }
 

@@ -24,7 +24,8 @@ typedef struct oct_qpacked {
     uint32_t has_zb;    /* some zero point of B is not zero: sums of rows are needed */
     uint32_t has_chains; /* some panel is in chains: rows are copied for it */
     uint64_t panel;     /* bytes from one panel of a group to the next */
-    uint32_t more[12];
+    uint32_t small;     /* weights are within -64 and 64 (qrow.h) */
+    uint32_t more[11];
 } oct_qpacked;
 
 /* A of one type read as another: its bytes xored with this, its zero point z moved. */

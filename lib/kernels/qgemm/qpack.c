@@ -26,7 +26,8 @@ bool oct_qpack_size(const oct_qgemm_kernel *k, size_t taps, size_t kc, size_t n,
         !oct_mul_size(panel, oct_round_up(n, k->nr) / k->nr, &all) || !oct_mul_size(all, groups, &all) ||
         !oct_mul_size(n, groups, &columns) || columns > SIZE_MAX / 64 || all > SIZE_MAX / 2)
         return false;
-    return oct_add_size(sizeof(oct_qpacked) + 2 * columns_bytes(columns), all, bytes);
+    const size_t row = k->row && taps * groups == 1 ? oct_round_up(kc, OCT_QROW_UNIT_K) * oct_round_up(n, OCT_QROW_STEP) : 0;
+    return oct_add_size(sizeof(oct_qpacked) + 2 * columns_bytes(columns), all > row ? all : row, bytes);
 }
 
 /* Where value k (0 to kr - 1) of column j stands in its group. */
@@ -97,16 +98,26 @@ static size_t close_up(int8_t *first, size_t panels, size_t panel)
     return most;
 }
 
-/* Panels of a single row's products (qrow.h). */
-static void pack_row(const oct_qsource *s, size_t n, uint8_t *to)
+static bool are_small(const oct_qsource *s, size_t n)
 {
-    const size_t quads = (s->kc + 3) / 4;
+    for (size_t k = 0; k < s->kc; k++)
+        for (size_t j = 0; j < n; j++)
+            if (weight(s, 0, k, j) < -64 || weight(s, 0, k, j) > 64)
+                return false;
+    return true;
+}
+
+/* Panels of a single row's products (qrow.h). */
+static void pack_row(const oct_qsource *s, size_t n, bool small, uint8_t *to)
+{
+    const size_t quads = oct_qrow_units(small, s->kc) * (small ? 2 : 1);
+    const int bias = small ? 64 : 128;
     for (size_t j0 = 0; j0 < n; j0 += OCT_QROW_COLUMNS) {
-        const size_t left = oct_round_up(n - j0, OCT_QROW_UNIT), width = left < OCT_QROW_COLUMNS ? left : OCT_QROW_COLUMNS;
-        memset(to, 0x80, quads * 4 * width);
+        const size_t left = oct_round_up(n - j0, OCT_QROW_STEP), width = left < OCT_QROW_COLUMNS ? left : OCT_QROW_COLUMNS;
+        memset(to, bias, quads * 4 * width);
         for (size_t k = 0; k < s->kc; k++)
             for (size_t j = 0; j < width && j0 + j < n; j++)
-                to[(k / 4 * width + j) * 4 + k % 4] = (uint8_t)weight(s, 0, k, j0 + j) ^ 0x80;
+                to[(k / 4 * width + j) * 4 + k % 4] = (uint8_t)(weight(s, 0, k, j0 + j) + bias);
         to += quads * 4 * width;
     }
 }
@@ -135,7 +146,8 @@ void oct_qpack(const oct_qgemm_kernel *kn, const oct_qsource *s, size_t n, size_
     }
     int8_t *const panels = (int8_t *)(colmul + columns_bytes(n * groups) / sizeof *colmul);
     if (s->one_row && kn->row) {
-        pack_row(s, n, (uint8_t *)panels);
+        head->small = are_small(s, n);
+        pack_row(s, n, head->small, (uint8_t *)panels);
         return;
     }
     size_t panel = 0;

@@ -33,17 +33,16 @@ typedef struct job {
     oct_qrow row;
     const int32_t *add;
     const uint8_t *panels;
-    size_t cols, elem;
+    size_t cols, depth, elem; /* depth: bytes of a column */
 } job;
 
-/* The zero point as the base, where few quads need parts; else 128, where each needs two more at most. */
+/* The zero point as the base, where few units need parts; else 128, where each needs two more at most. */
 static int32_t split(const oct_qtiles *t, const uint8_t *a, oct_qrow *r)
 {
     const oct_qrow_kernel *k = t->kernel->row;
-    const size_t quads = (t->kc + 3) / 4;
     int32_t base = t->za;
-    const size_t more = k->count(a, t->kc, t->flip, base);
-    if (more > quads / 8 && k->count(a, t->kc, t->flip, 128) < more)
+    const size_t more = k->count(r->small, a, t->kc, t->flip, base);
+    if (more > oct_qrow_units(r->small, t->kc) / 8 && k->count(r->small, a, t->kc, t->flip, 128) < more)
         base = 128;
     k->split(a, t->kc, t->flip, base, r);
     return base;
@@ -66,8 +65,8 @@ static void run_block(const job *w, size_t j, size_t n)
     const oct_qtiles *t = w->t;
     int32_t acc[BLOCK];
     for (size_t i = 0; i < n; i += OCT_QROW_COLUMNS) {
-        const size_t left = oct_round_up(n - i, OCT_QROW_UNIT), columns = left < OCT_QROW_COLUMNS ? left : OCT_QROW_COLUMNS;
-        t->kernel->row->run(&w->row, columns, w->panels + (j + i) * 4 * w->row.quads, acc + i);
+        const size_t left = oct_round_up(n - i, OCT_QROW_STEP), columns = left < OCT_QROW_COLUMNS ? left : OCT_QROW_COLUMNS;
+        t->kernel->row->run(&w->row, columns, w->panels + (j + i) * w->depth, acc + i);
     }
     oct_qout o = *t->out;
     if (o.mult)
@@ -100,7 +99,8 @@ void oct_qrow_run(const oct_qtiles *t, oct_pool *pool)
     size_t bytes;
     carve(t->kc, t->n, t->scratch, &s, &bytes);
     oct_rows_point(&t->rows, 0, 1, 1, (const void **)&a);
-    job w = { .t = t, .row = { .first = s.first, .further = s.further }, .panels = (const uint8_t *)(sums + 2 * columns),
+    job w = { .t = t, .row = { .small = head->small, .first = s.first, .further = s.further },
+              .panels = (const uint8_t *)(sums + 2 * columns), .depth = oct_qrow_units(head->small, t->kc) * (head->small ? 8 : 4),
               .elem = oct_qout_size(t->out->kind) };
     const int32_t base = split(t, a, &w.row);
     w.add = fold(t, &w, base, head->has_zb, sums, sums + columns, s.add);
