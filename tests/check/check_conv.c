@@ -182,9 +182,8 @@ static void describe(const oct_conv_geom *g, const char *path, const char *kerne
              (int)g->ph, (int)g->pw, (int)g->groups, g->transposed ? " transposed" : "");
 }
 
-static void check_sconv_case(oct_check *t, size_t turn)
+static void check_sconv_case(oct_check *t, const oct_conv_geom g, size_t turn)
 {
-    const oct_conv_geom g = random_geom(t, turn);
     const size_t nx = input_size(&g), ny = output_size(&g), nw = (size_t)(g.c / g.groups * g.oc) * oct_conv_taps(&g);
     const size_t ldr = (size_t)g.oc + 2;
     float *x = oct_check_buffer(t, nx * 4), *w = oct_check_buffer(t, nw * 4), *bias = oct_check_buffer(t, (size_t)g.oc * 4);
@@ -336,7 +335,14 @@ static void check_winograd_bound(oct_check *t)
 void check_sconv(oct_check *t)
 {
     for (size_t i = 0; i < 400; i++)
-        check_sconv_case(t, i);
+        check_sconv_case(t, random_geom(t, i), i);
+    for (size_t i = 0; i < 80; i++) { /* whole registers of channels, any rows of taps: by lines */
+        oct_conv_geom g = depthwise_geom(t, i);
+        g.c = g.oc = g.groups = 8 + 8 * (int64_t)(i % 7);
+        g.kh = 1 + (int64_t)i % 4;
+        g.ldx = g.ldy = i % 3 ? 0 : g.c + 5;
+        check_sconv_case(t, g, i);
+    }
 }
 
 void check_qconv(oct_check *t)

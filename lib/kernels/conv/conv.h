@@ -49,6 +49,18 @@ const char *oct_conv_path_name(oct_conv_path p); /* "dense", ...; for profiles *
  *        residual f32[px][c] with ldr */
 typedef void (*oct_sdw_fn)(size_t px, size_t c, size_t taps, const float *const *x, const float *w, float *y, size_t ldy,
                            const oct_sout *out);
+/* The same for kernels of 3 taps along the line: px >= 4 pixels of one output line, c a multiple of 8. */
+typedef struct oct_sdw_lines {
+    size_t px, c, rows;    /* rows of taps: kh */
+    size_t advance;        /* columns from one pixel to the next: 1 or 2 */
+    const float *const *x; /* c channels of row ky of column i: x[i * rows + ky], i < (px - 1) * advance + 3; pixel p's column kx is
+                              p * advance + kx */
+    const float *w;        /* f32[rows][3][c rounded up to 16] */
+    float *y;              /* f32[px][c], ldy elements between pixels */
+    size_t ldy;
+    const oct_sout *out;   /* as above */
+} oct_sdw_lines;
+typedef void (*oct_sdw_lines_fn)(const oct_sdw_lines *l);
 /* 8-bit: acc[pixel][i] = sum over taps of (x ^ flip) * w; w packed s16[taps rounded up to 2][c rounded up to 16] in
  * pairs of taps, [taps / 2][c][2]; acc is s32[px][c rounded up to 16], and may be written in full. */
 typedef void (*oct_qdw_fn)(size_t px, size_t c, size_t taps, const uint8_t *const *x, uint8_t flip, const int16_t *w,
@@ -74,6 +86,7 @@ typedef struct oct_sdw_kernel {
     const char *name;
     oct_isa isa;
     oct_sdw_fn fn;
+    oct_sdw_lines_fn lines; /* or NULL */
 } oct_sdw_kernel;
 typedef struct oct_qdw_kernel {
     const char *name;

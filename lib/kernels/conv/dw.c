@@ -1,7 +1,7 @@
 /* lib/kernels/conv/dw.c -- lists of depthwise kernels. */
 #include "kernels/conv/kernels.h"
 
-#define OCT_SDW(isa, fn) { #fn, OCT_ISA_##isa, fn },
+#define OCT_SDW(isa, fn, lines) { #fn, OCT_ISA_##isa, fn, lines },
 static const oct_sdw_kernel sdw[] = {
 #include "kernels/conv/dw.inc"
 };

@@ -4,12 +4,13 @@
 
 #include "kernels/conv/rows.h"
 
-#define OCT_SDW(isa, fn) \
+#define OCT_SDW(isa, fn, lines) \
     void fn(size_t, size_t, size_t, const float *const *, const float *, float *, size_t, const oct_sout *);
 #define OCT_QDW(isa, fn, columns) void fn(size_t, size_t, size_t, const uint8_t *const *, uint8_t, const int16_t *, int32_t *);
 #include "kernels/conv/dw.inc"
 #undef OCT_SDW
 #undef OCT_QDW
+void oct_sdw_lines_f32__avx2(const oct_sdw_lines *);
 void oct_qdw_columns__avx2(const oct_qdw_lines *);
 void oct_qdw_columns__avxvnni(const oct_qdw_lines *);
 

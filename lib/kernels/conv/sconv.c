@@ -22,11 +22,23 @@ static size_t kernel_depth(const oct_sconv *p)
     return p->path == OCT_CONV_GATHER ? oct_conv_taps(&p->g) * ic : ic;
 }
 
+enum { LINE_PIXELS = 1024 }; /* of a line that goes through the kernel as a whole, at most */
+
+/* Kernels of 3 taps along the line slide along it, where the machine has a kernel that does. */
+static bool by_lines(const oct_sconv *p)
+{
+    const oct_conv_geom *g = &p->g;
+    return p->dw->lines && g->kw == 3 && g->kd == 1 && g->c % 8 == 0 && g->ow >= 4 && g->ow <= LINE_PIXELS && oct_rows_advance(g) < 3;
+}
+
+/* Items of lines are whole ones. A thread has pointers of one line, or of an item. */
 static bool sizes_depthwise(oct_sconv *p, size_t *thread)
 {
     const size_t taps = oct_conv_taps(&p->g), row = oct_round_up((size_t)p->g.c, OCT_DW_CHANNELS) * sizeof(float);
-    p->block = oct_dw_block((size_t)p->g.c);
-    return oct_mul_size(taps, row, &p->packed_size) && oct_mul_size(taps, p->block * sizeof(void *), thread);
+    const size_t block = oct_dw_block((size_t)p->g.c), ow = (size_t)p->g.ow;
+    const bool lines = by_lines(p);
+    p->block = lines ? (block + ow - 1) / ow * ow : block;
+    return oct_mul_size(taps, row, &p->packed_size) && oct_mul_size(taps, (lines ? ow : block) * sizeof(void *), thread);
 }
 
 static bool sizes_product(oct_sconv *p, size_t *thread)
@@ -107,6 +119,23 @@ static void run_dw_item(void *arg, size_t begin, size_t end, size_t thread)
     p->dw->fn(end - begin, (size_t)p->g.c, taps, table, w->packed, w->y + begin * ldy, ldy, &o);
 }
 
+static void run_dw_lines(void *arg, size_t begin, size_t end, size_t thread)
+{
+    const dw_job *w = arg;
+    const oct_conv_geom *g = &w->p->g;
+    const size_t ow = (size_t)g->ow;
+    const void **table = (const void **)(void *)(w->scratch + thread * w->thread_bytes);
+    oct_sout o = w->out;
+    oct_sdw_lines l = { .px = ow, .c = (size_t)g->c, .rows = (size_t)g->kh, .advance = oct_rows_advance(g),
+                        .x = (const float *const *)table, .w = w->packed, .ldy = (size_t)g->ldy, .out = &o };
+    for (size_t i = begin; i < end; i += ow) {
+        oct_rows_slide(&w->rows, i, ow, table);
+        l.y = w->y + i * l.ldy;
+        o.residual = w->out.residual ? w->out.residual + i * o.ldr : NULL;
+        w->p->dw->lines(&l);
+    }
+}
+
 void oct_sconv_run(const oct_sconv *p, oct_pool *pool, const float *x, const void *packed, float *y, const oct_sout *out,
                    void *scratch)
 {
@@ -121,8 +150,9 @@ void oct_sconv_run(const oct_sconv *p, oct_pool *pool, const float *x, const voi
     if (oct_pool_threads(pool) > p->threads)
         pool = NULL;
     if (p->path == OCT_CONV_DEPTHWISE) {
-        dw_job w = { p, rows, packed, y, o, parts, oct_round_up(oct_conv_taps(g) * p->block * sizeof(void *), 64) };
-        oct_pool_for(pool, pixels, p->block, run_dw_item, &w);
+        const bool lines = by_lines(p);
+        dw_job w = { p, rows, packed, y, o, parts, oct_round_up(oct_conv_taps(g) * (lines ? (size_t)g->ow : p->block) * sizeof(void *), 64) };
+        oct_pool_for(pool, pixels, p->block, lines ? run_dw_lines : run_dw_item, &w);
         return;
     }
     const oct_stiles t = { .kernel = p->kernel, .rows = rows, .gather = p->path == OCT_CONV_GATHER, .taps = kernel_taps(p),
