@@ -100,8 +100,9 @@ oct_isa oct_isa_detect(void)
     return isa & ~known;
 }
 
-static oct_isa limit = ~(oct_isa)0;
-static bool limited;
+/* Set once, by whichever thread asks first; limited only after limit. */
+static _Atomic oct_isa limit = ~(oct_isa)0;
+static atomic_bool limited;
 
 oct_status oct_isa_limit(const char *name, oct_err *err)
 {
