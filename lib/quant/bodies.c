@@ -4,6 +4,7 @@
  * outside keeps its name and its type there, and gets a quantizer of its own inside. */
 #include "quant/job.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* "If_3/then_branch/" of the k-th graph that a node holds, behind where the node itself is. */
@@ -54,14 +55,14 @@ static size_t count_layers(const oct_qjob *j)
     return n;
 }
 
-/* A node, then what its graphs hold. */
+/* A node, then what its graphs hold; bodies stand in the order of their nodes. */
 static void list_layers(oct_qjob *j, oct_qlayer *to, size_t *n)
 {
+    size_t k = 0;
     for (size_t i = 0; i < j->n_layer; i++) {
         to[(*n)++] = (oct_qlayer){ j, j->layer[i] };
-        for (size_t k = 0; k < j->n_body; k++)
-            if (j->body[k].node == j->layer[i])
-                list_layers(j->body[k].job, to, n);
+        for (; k < j->n_body && j->body[k].node == j->layer[i]; k++)
+            list_layers(j->body[k].job, to, n);
     }
 }
 
@@ -73,35 +74,86 @@ static size_t count_values(const oct_qjob *j)
     return n;
 }
 
-static oct_qplace place_of(const oct_graph *g, int value)
+/* A value where it is made: a captured one is of an outer graph. */
+typedef struct place {
+    const oct_graph *g;
+    int value;
+} place;
+
+static place place_of(const oct_graph *g, int value)
 {
     while (g->value[value].outer >= 0) {
         value = g->value[value].outer;
         g = g->outer;
     }
-    return (oct_qplace){ g, value };
+    return (place){ g, value };
 }
 
-/* Branches may use one name for different values: these share statistics, and have no moments, as their channels are not the same. */
-static void list_values(const oct_qjob *j, oct_qjob *all)
+/* One wanted value of one graph. */
+typedef struct mention {
+    const char *name;
+    place place;
+    size_t at;   /* in order */
+    int axis;
+    bool again;  /* an earlier one has the name */
+} mention;
+
+static void list_values(const oct_qjob *j, mention *to, size_t *n)
 {
-    for (size_t i = 0; i < j->n_wanted; i++) {
-        const oct_qplace p = place_of(j->g, j->wanted_value[i]);
-        size_t at = 0;
-        while (at < all->n_all_wanted && strcmp(all->all_wanted[at], j->wanted[i]) != 0)
-            at++;
-        const bool first = at == all->n_all_wanted, same = first || (all->all_places[at].g == p.g && all->all_places[at].value == p.value);
-        if (first) {
-            all->all_wanted[at] = j->wanted[i];
-            all->all_places[at] = p;
-            all->n_all_wanted++;
-        }
-        if (!same)
-            all->all_places[at].g = NULL;
-        all->all_axes[at] = !same ? 0 : all->all_axes[at] ? all->all_axes[at] : j->wanted_axes[i];
-    }
+    for (size_t i = 0; i < j->n_wanted; i++, (*n)++)
+        to[*n] = (mention){ j->wanted[i], place_of(j->g, j->wanted_value[i]), *n, j->wanted_axes[i], false };
     for (size_t i = 0; i < j->n_body; i++)
-        list_values(j->body[i].job, all);
+        list_values(j->body[i].job, to, n);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const mention *x = a, *y = b;
+    const int c = strcmp(x->name, y->name);
+    return c ? c : x->at < y->at ? -1 : x->at > y->at;
+}
+
+static int by_order(const void *a, const void *b)
+{
+    const mention *x = a, *y = b;
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* Branches may use one name for different values: these share statistics, and have no moments, as their channels are not the same.
+ * m: mentions of one name. */
+static void join_mentions(mention *m, size_t n)
+{
+    bool same = true;
+    int axis = 0;
+    for (size_t i = 0; i < n; i++) {
+        same &= m[i].place.g == m[0].place.g && m[i].place.value == m[0].place.value;
+        axis = axis ? axis : m[i].axis;
+        m[i].again = i > 0;
+    }
+    m[0].axis = same ? axis : 0;
+}
+
+static oct_status gather_values(oct_qjob *j, size_t n, oct_err *err)
+{
+    mention *m = oct_calloc(n + 1, sizeof *m);
+    size_t count = 0;
+    if (!m)
+        return oct_nomem(err);
+    list_values(j, m, &count);
+    qsort(m, n, sizeof *m, by_name);
+    for (size_t i = 0, k; i < n; i = k) {
+        for (k = i + 1; k < n && strcmp(m[k].name, m[i].name) == 0;)
+            k++;
+        join_mentions(m + i, k - i);
+    }
+    qsort(m, n, sizeof *m, by_order);
+    for (size_t i = 0; i < n; i++)
+        if (!m[i].again) {
+            j->all_axes[j->n_all_wanted] = m[i].axis;
+            j->all_wanted[j->n_all_wanted++] = m[i].name;
+        }
+    oct_free(m);
+    return OCT_OK;
 }
 
 oct_status oct_bodies_list(oct_qjob *j, oct_err *err)
@@ -110,18 +162,10 @@ oct_status oct_bodies_list(oct_qjob *j, oct_err *err)
     j->all = oct_arena_calloc(j->arena, layers + 1, sizeof *j->all);
     j->all_wanted = oct_arena_calloc(j->arena, values + 1, sizeof *j->all_wanted);
     j->all_axes = oct_arena_calloc(j->arena, values + 1, sizeof *j->all_axes);
-    j->all_places = oct_arena_calloc(j->arena, values + 1, sizeof *j->all_places);
-    if (!j->all || !j->all_wanted || !j->all_axes || !j->all_places)
+    if (!j->all || !j->all_wanted || !j->all_axes)
         return oct_nomem(err);
     list_layers(j, j->all, &j->n_all);
-    if (!j->n_body) {
-        memcpy(j->all_wanted, j->wanted, values * sizeof *j->wanted);
-        memcpy(j->all_axes, j->wanted_axes, values * sizeof *j->wanted_axes);
-        j->n_all_wanted = values;
-    } else {
-        list_values(j, j);
-    }
-    return OCT_OK;
+    return gather_values(j, values, err);
 }
 
 oct_status oct_bodies_decide(oct_qjob *j, const oct_calib *c, oct_err *err)

@@ -73,12 +73,6 @@ typedef struct qbody {
     struct oct_qjob *job;
 } qbody;
 
-/* A value where it is made: a captured one is of an outer graph. */
-typedef struct oct_qplace {
-    const oct_graph *g;
-    int value;
-} oct_qplace;
-
 typedef struct oct_qlayer {
     struct oct_qjob *job;
     int node;
@@ -109,7 +103,6 @@ struct oct_qjob {
     /* with those of bodies, for oct_qjob_values and oct_qjob_layer: */
     const char **all_wanted;
     int *all_axes;
-    oct_qplace *all_places;
     size_t n_all_wanted;
     oct_qlayer *all;
     size_t n_all;
