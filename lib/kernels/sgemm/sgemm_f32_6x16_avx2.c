@@ -29,10 +29,10 @@ OCT_INLINE pair load(const float *p)
     return (pair){ _mm256_loadu_ps(p), _mm256_loadu_ps(p + 8) };
 }
 
-/* ROW(i) expands to the statement for row i where the tile has it; m is a constant once inlined. */
+/* ROW(i) expands to the statement for row i where the tile has it; m is a constant once inlined, and so is narrow: 8 columns will do. */
 #define ROWS ROW(0) ROW(1) ROW(2) ROW(3) ROW(4) ROW(5)
 
-OCT_INLINE void tile(const size_t m, size_t taps, size_t kc, const float *const *a, const float *b, float *c, size_t ldc,
+OCT_INLINE void tile(const size_t m, const bool narrow, size_t taps, size_t kc, const float *const *a, const float *b, float *c, size_t ldc,
                      bool first, bool last, const oct_sout *out)
 {
     const pair zero = { _mm256_setzero_ps(), _mm256_setzero_ps() };
@@ -53,7 +53,8 @@ OCT_INLINE void tile(const size_t m, size_t taps, size_t kc, const float *const 
     if (m > i) {                                          \
         const __m256 x = _mm256_broadcast_ss(a##i + k);   \
         v##i.lo = _mm256_fmadd_ps(x, b0, v##i.lo);        \
-        v##i.hi = _mm256_fmadd_ps(x, b1, v##i.hi);        \
+        if (!narrow)                                      \
+            v##i.hi = _mm256_fmadd_ps(x, b1, v##i.hi);    \
     }
             ROWS
 #undef ROW
@@ -63,7 +64,8 @@ OCT_INLINE void tile(const size_t m, size_t taps, size_t kc, const float *const 
     if (m > i) {                                       \
         const pair y = last ? finish(v##i, out, i) : v##i; \
         _mm256_storeu_ps(c + i * ldc, y.lo);           \
-        _mm256_storeu_ps(c + i * ldc + 8, y.hi);       \
+        if (!narrow)                                   \
+            _mm256_storeu_ps(c + i * ldc + 8, y.hi);   \
     }
     ROWS
 #undef ROW
@@ -72,13 +74,14 @@ OCT_INLINE void tile(const size_t m, size_t taps, size_t kc, const float *const 
 void oct_sgemm_f32_6x16__avx2(size_t m, size_t n, size_t taps, size_t kc, const float *const *a, const float *b, float *c,
                               size_t ldc, bool first, bool last, const oct_sout *out)
 {
-    switch (m) {
-    case 1: tile(1, taps, kc, a, b, c, ldc, first, last, out); break;
-    case 2: tile(2, taps, kc, a, b, c, ldc, first, last, out); break;
-    case 3: tile(3, taps, kc, a, b, c, ldc, first, last, out); break;
-    case 4: tile(4, taps, kc, a, b, c, ldc, first, last, out); break;
-    case 5: tile(5, taps, kc, a, b, c, ldc, first, last, out); break;
-    default: tile(6, taps, kc, a, b, c, ldc, first, last, out); break;
+    switch (n <= 8 && m == 6 ? 7 : m) {
+    case 1: tile(1, false, taps, kc, a, b, c, ldc, first, last, out); break;
+    case 2: tile(2, false, taps, kc, a, b, c, ldc, first, last, out); break;
+    case 3: tile(3, false, taps, kc, a, b, c, ldc, first, last, out); break;
+    case 4: tile(4, false, taps, kc, a, b, c, ldc, first, last, out); break;
+    case 5: tile(5, false, taps, kc, a, b, c, ldc, first, last, out); break;
+    case 7: tile(6, true, taps, kc, a, b, c, ldc, first, last, out); break;
+    default: tile(6, false, taps, kc, a, b, c, ldc, first, last, out); break;
     }
 }
 
