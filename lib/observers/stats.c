@@ -417,9 +417,9 @@ oct_status oct_stats_merge(oct_stats *s, const oct_stats *o, oct_err *err)
     for (int i = 0; i < 512; i++)
         used[i] = s->used[i] || o->used[i];
     if (o->bins) {
-        OCT_TRY(oct_stats_room(s, o->narrow, err));
         if (o->wide && !s->wide)
             OCT_TRY(widen(s, err));
+        OCT_TRY(oct_stats_room(s, o->narrow, err));
         OCT_TRY(oct_stats_layout(s, used, err));
         fold(s->bins, s->wide, s->octave, o);
     }
