@@ -36,8 +36,7 @@ bool oct_layer_of(const oct_graph *g, int node, oct_layer *l)
         l->conv = true;
         l->axis = 1;
         l->groups = oct_node_int(n, "group", 1);
-        l->channels = w->dims[1] * l->groups;
-        if (l->groups < 1 || w->dims[0] % l->groups)
+        if (l->groups < 1 || w->dims[0] % l->groups || __builtin_mul_overflow(w->dims[1], l->groups, &l->channels))
             return false;
     } else if (is(n, "Gemm") && w->rank == 2) {
         if (oct_node_float(n, "alpha", 1.0f) != 1.0f || (n->n_in > 2 && n->in[2] >= 0 && oct_node_float(n, "beta", 1.0f) != 1.0f))
