@@ -251,6 +251,22 @@ static void forget_run(oct_plan *p)
     s->began = ++s->clock;
 }
 
+/* Nothing could run or be planned: what waits for a plan cannot be lowered. */
+static oct_status refuse(const oct_plan *p, oct_err *err)
+{
+    char text[300];
+    for (size_t i = 0; i < p->g->n_order; i++) {
+        const int id = p->g->order[i];
+        const oct_node *n = &p->g->node[id];
+        if (p->staged->done[id] || !is_ready(p, n) || runs_alone(p, id))
+            continue;
+        oct_fail(err, OCT_EUNSUPPORTED, "operator %s (domain '%s') cannot be run on such inputs", n->op, n->domain);
+        oct_within(err, "%s", oct_node_text(p->g, id, text, sizeof text));
+        return OCT_EUNSUPPORTED;
+    }
+    return oct_fail(err, OCT_EINTERNAL, "no node of the graph can run");
+}
+
 oct_status rt_stage_run(oct_plan *p, oct_datum *const *in, oct_err *err)
 {
     rt_staged *s = p->staged;
@@ -267,7 +283,7 @@ oct_status rt_stage_run(oct_plan *p, oct_datum *const *in, oct_err *err)
         OCT_TRY(run_stage(p, st, err));
         OCT_TRY(run_ready(p, &any, err));
         if (!any)
-            return oct_fail(err, OCT_EINTERNAL, "no node of the graph can run");
+            return refuse(p, err);
     }
     for (size_t i = 0; i < p->g->n_output; i++)
         p->output[i]->t = rt_operand_of(s->datum[p->g->output[i]]);

@@ -298,6 +298,28 @@ static void shapes_from_values(void **state)
 
 /* ---- what else plans promise ---- */
 
+/* What only plans run, and no plan can: an error that names it. */
+static void lowered_alone(void **state)
+{
+    oct_graph *g = net_graph(17);
+    oct_plan *p = NULL;
+    oct_err e = OCT_ERR_INIT;
+    GOOD(oct_graph_set_opset(g, "com.microsoft", 1, err));
+    int x = net_input(g, "x", OCT_U8, "4"), s = net_input(g, "s", OCT_F32, ""), z = net_input(g, "z", OCT_U8, "");
+    int kept = NET_NODE(g, "Compress", "kept", "k", x, NET_NODE(g, "Cast", "mask", "m", x)); /* the scale is computed, the length too */
+    GOOD(oct_node_set_int(g, g->value[oct_graph_find(g, "m")].producer, "to", OCT_BOOL, err));
+    net_output(g, NET_NODE(g, "com.microsoft.QLinearSigmoid", "sigmoid", "y", kept, s, z, s, z));
+    oct_status st = oct_plan_create(g, NULL, 0, NULL, &p, &e);
+    const uint8_t in[4] = { 1, 0, 2, 3 }, zero = 0;
+    const float scale = 0.5f;
+    if (st == OCT_OK)
+        st = oct_plan_run(p, (const void *const[]){ in, &scale, &zero }, &e);
+    assert_int_equal(st, OCT_EUNSUPPORTED);
+    assert_non_null(strstr(e.text, "'sigmoid'"));
+    oct_plan_destroy(p);
+    oct_graph_destroy(g);
+}
+
 /* RandomNormal of four numbers. */
 static int noise(oct_graph *g, const char *name, const char *out)
 {
@@ -575,7 +597,7 @@ int main(void)
         cmocka_unit_test(branches),           cmocka_unit_test(loops),      cmocka_unit_test(loops_without_end),
         cmocka_unit_test(states_that_move),   cmocka_unit_test(loops_nest), cmocka_unit_test(scans),
         cmocka_unit_test(shapes_from_values), cmocka_unit_test(bodies_run_on_integers),
-        cmocka_unit_test(iterations_draw),    cmocka_unit_test(branches_draw), cmocka_unit_test(nameless_draw),
+        cmocka_unit_test(iterations_draw),    cmocka_unit_test(branches_draw), cmocka_unit_test(nameless_draw), cmocka_unit_test(lowered_alone),
         cmocka_unit_test(taps),               cmocka_unit_test(malformed),  cmocka_unit_test(failing_allocations),
     };
     return cmocka_run_group_tests_name("control", tests, NULL, NULL);
