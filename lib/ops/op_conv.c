@@ -134,6 +134,16 @@ static oct_status transpose_infer(const oct_infer *c, oct_err *err)
 
 /* ------------------------------------------------------------------ running */
 
+/* That the weights are as large as the geometry says: QLinearConv is not inferred as Conv is. */
+static oct_status check_weights(const oct_operand *w, const oct_conv_geom *g, oct_err *err)
+{
+    const int64_t in = g->transposed ? w->dims[0] : w->dims[1] * g->groups, out = g->transposed ? w->dims[1] * g->groups : w->dims[0];
+    if (g->groups < 1 || in != g->c || out != g->oc)
+        return oct_fail(err, OCT_EMALFORMED, "weights for %lld channels, in %lld groups, of %lld, on an input of %lld channels", (long long)out,
+                        (long long)g->groups, (long long)in, (long long)g->c);
+    return OCT_OK;
+}
+
 static oct_status geometry(const oct_step *s, oct_conv_geom *g, oct_err *err)
 {
     const oct_operand *x = s->in[0], *w = s->in[1], *y = s->out[0];
@@ -150,6 +160,7 @@ static oct_status geometry(const oct_step *s, oct_conv_geom *g, oct_err *err)
     g->oc = y->dims[1];
     g->groups = oct_node_int(s->node, "group", 1);
     g->transposed = transposed;
+    OCT_TRY(check_weights(w, g, err));
     int64_t *in[] = { &g->d, &g->h, &g->w }, *out[] = { &g->od, &g->oh, &g->ow }, *k[] = { &g->kd, &g->kh, &g->kw };
     int64_t *st[] = { &g->sd, &g->sh, &g->sw }, *di[] = { &g->dd, &g->dh, &g->dw }, *pad[] = { &g->pd, &g->ph, &g->pw };
     for (int i = 0; i < win.n; i++) {

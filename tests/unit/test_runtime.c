@@ -675,10 +675,26 @@ static void equal_packed_weights_are_kept_once(void **state)
     oct_arena_destroy(a);
 }
 
+/* QLinearConv whose weights are for fewer channels than it has: refused before they are packed. */
+static void qlinear_channels(void **state)
+{
+    oct_graph *g = net_graph(13);
+    oct_plan *p = NULL;
+    oct_err e = OCT_ERR_INIT;
+    const uint8_t zero = 0;
+    const int8_t w[4 * 9] = { 1 }, wz = 0;
+    int x = net_input(g, "x", OCT_U8, "1,4,5,5"), s = NET_F32(g, "s", "", 0.5f), z = net_const(g, "z", OCT_U8, "", &zero);
+    int k = net_const(g, "w", OCT_S8, "4,1,3,3", w), kz = net_const(g, "wz", OCT_S8, "", &wz); /* as if there were four groups */
+    net_output(g, NET_NODE(g, "QLinearConv", "conv", "y", x, s, z, k, s, kz, s, z));
+    assert_int_equal(oct_plan_create(g, NULL, 0, NULL, &p, &e), OCT_EMALFORMED);
+    assert_non_null(strstr(e.text, "'conv'"));
+    oct_graph_destroy(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_packed_weights_are_kept_once),
+        cmocka_unit_test(qlinear_channels), cmocka_unit_test(equal_packed_weights_are_kept_once),
         cmocka_unit_test(conv_ranks),        cmocka_unit_test(concat_axes),      cmocka_unit_test(transposes),
         cmocka_unit_test(permutations),      cmocka_unit_test(aliases),          cmocka_unit_test(inputs_change),
         cmocka_unit_test(constant_dequantize), cmocka_unit_test(dynamic_shapes), cmocka_unit_test(shape_errors),
