@@ -80,6 +80,7 @@ typedef struct oct_eval_model_result {
     size_t n_layers;
     oct_eval_latency latency;
     uint64_t size_bytes, peak_bytes; /* peak: arena and weights of the plan for one sample */
+    uint64_t arena_bytes, live_bytes; /* for intermediate tensors; live: the largest sum of those alive at one step, the lower bound */
     size_t integer_steps, weighted_steps; /* weighted: Conv, Gemm, MatMul, ...; integer: those that run as int8 */
     oct_eval_step *steps;
     size_t n_steps;

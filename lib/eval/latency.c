@@ -40,6 +40,8 @@ static void describe_plan(const oct_plan *p, oct_eval_model_result *r)
 {
     oct_plan_memory m = oct_plan_memory_of(p);
     r->peak_bytes = (uint64_t)m.arena + m.weights;
+    r->arena_bytes = m.arena;
+    r->live_bytes = m.live;
     for (size_t i = 0; i < oct_plan_n_steps(p); i++) {
         oct_step_info s = oct_plan_step(p, i);
         r->weighted_steps += s.macs > 0;

@@ -125,6 +125,8 @@ static void put_model(oct_json *j, const char *key, const oct_eval_result *r, si
     put_latency(j, &m->latency);
     oct_json_int(j, "size_bytes", (int64_t)m->size_bytes);
     oct_json_int(j, "peak_bytes", (int64_t)m->peak_bytes);
+    oct_json_int(j, "arena_bytes", (int64_t)m->arena_bytes);
+    oct_json_int(j, "live_bytes", (int64_t)m->live_bytes);
     oct_json_int(j, "weighted_layers", (int64_t)m->weighted_steps);
     oct_json_int(j, "integer_layers", (int64_t)m->integer_steps);
     if (k > 0)

@@ -205,6 +205,14 @@ static oct_status print_steps(const oct_eval_model_result *m, bool all, FILE *f,
     return st;
 }
 
+/* The arena beside its lower bound. */
+static void print_arena(const oct_eval_model_result *m, FILE *f)
+{
+    char arena[32], live[32];
+    fprintf(f, "intermediate tensors: %s; at most %s of them are alive at once\n", oct_fmt_bytes(arena, m->arena_bytes),
+            oct_fmt_bytes(live, m->live_bytes));
+}
+
 oct_status qeval_print(const oct_eval_result *r, const oct_report_context *c, bool all_layers, FILE *f, oct_err *err)
 {
     char count[32];
@@ -235,6 +243,7 @@ oct_status qeval_print(const oct_eval_result *r, const oct_report_context *c, bo
         if (r->models[k].n_steps) {
             fprintf(f, "\nprofile of %s\n", tool_base(r->models[k].name));
             OCT_TRY(print_steps(&r->models[k], all_layers || r->n_models == 1, f, err));
+            print_arena(&r->models[k], f);
         }
     return OCT_OK;
 }

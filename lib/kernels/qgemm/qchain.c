@@ -504,15 +504,42 @@ bool oct_qchain_pack(oct_qchain_row row, const void *source, size_t depth, size_
 
 typedef uint8_t window __attribute__((vector_size(OCT_QCHAIN_WINDOW)));
 
+static inline uint64_t bytes_at(const uint8_t *p, size_t n)
+{
+    uint64_t v = 0;
+    memcpy(&v, p, n);
+    return v;
+}
+
+/* n < 16 bytes, then zeros: a call of memcpy, which the compiler makes of a length it does not know, takes longer than all of the row.
+ * Two words overlap where no multiple fits. */
+static inline window part_at(const uint8_t *p, size_t n)
+{
+    uint64_t v[2] = { 0, 0 };
+    window w;
+    if (n > 8) {
+        v[0] = bytes_at(p, 8);
+        v[1] = bytes_at(p + n - 8, 8) >> 8 * (16 - n);
+    } else if (n >= 4) {
+        v[0] = bytes_at(p, 4) | bytes_at(p + n - 4, 4) << 8 * (n - 4);
+    } else if (n >= 2) {
+        v[0] = bytes_at(p, 2) | bytes_at(p + n - 2, 2) << 8 * (n - 2);
+    } else {
+        v[0] = bytes_at(p, n);
+    }
+    memcpy(&w, v, sizeof w);
+    return w;
+}
+
 /* The window at k of some rows; n of its values are in the row. */
 static inline void copy_window(size_t rows, const uint8_t *const *a, size_t k, size_t n, window flip, uint8_t *to)
 {
     for (size_t i = 0; i < rows; i++) {
-        window v = { 0 };
+        window v;
         if (n == WINDOW)
             memcpy(&v, a[i] + k, sizeof v);
         else
-            memcpy(&v, a[i] + k, n);
+            v = part_at(a[i] + k, n);
         v ^= flip;
         memcpy(to + i * WINDOW, &v, sizeof v);
     }
