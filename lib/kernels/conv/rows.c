@@ -249,21 +249,49 @@ static void gather_taps(const oct_rows *r, const span *s, const uint8_t *line, s
             copy(dst + q * pitch + (size_t)kx * r->run, tap_at(r, line, s->x + (int64_t)q, kx), r->run);
 }
 
-/* The same for a whole span. Where the taps of a line are neighbours in memory they are copied at once. */
+enum { PADDED_LINE = 2048 };
+
+/* The columns under a span, with their padding, in one piece; line NULL: padding alone. Pixels have no gap between them. */
+static void pad_line(const oct_rows *r, const span *s, const uint8_t *line, size_t columns, uint8_t *to)
+{
+    const int64_t x = s->x * r->g->sw - r->g->pw, end = x + (int64_t)columns;
+    const int64_t from = x > 0 ? x : 0, until = end < r->g->w ? end : r->g->w;
+    size_t i = 0;
+    if (line && from < until) {
+        for (; i < (size_t)(from - x); i++)
+            copy(to + i * r->run, r->pad, r->run);
+        memcpy(to + i * r->run, line + (size_t)from * r->step, (size_t)(until - from) * r->run);
+        i += (size_t)(until - from);
+    }
+    for (; i < columns; i++)
+        copy(to + i * r->run, r->pad, r->run);
+}
+
+/* The same for a whole span. Where the taps of a line are neighbours in memory they are copied at once; short lines with much
+ * padding are put together with it before. */
 static void gather_span(const oct_rows *r, const span *s, const uint8_t *line, size_t pitch, uint8_t *dst)
 {
     const oct_conv_geom *g = r->g;
+    const bool dense = !g->transposed && g->dw == 1 && r->step == r->run;
     size_t first = s->len, last = s->len;
-    if (line && !g->transposed && g->dw == 1 && r->step == r->run) {
+    if (line && dense) {
         first = reach(g, s->x, 0, 0, s->len);
         last = reach(g, s->x, g->kw - 1, g->w, s->len);
     }
     if (last < first)
         first = last = s->len;
+    const uint8_t *src = first < last ? line + (size_t)((s->x + (int64_t)first) * g->sw - g->pw) * r->step : NULL;
+    const size_t columns = (s->len - 1) * (size_t)g->sw + (size_t)g->kw;
+    uint8_t padded[PADDED_LINE];
+    if (dense && columns <= PADDED_LINE / r->run && (s->len - (last - first)) * 8 >= s->len) {
+        pad_line(r, s, line, columns, padded);
+        src = padded;
+        first = 0;
+        last = s->len;
+    }
     gather_taps(r, s, line, 0, first, pitch, dst);
     if (first < last) {
         const size_t n = (size_t)g->kw * r->run, stride = (size_t)g->sw * r->step;
-        const uint8_t *src = line + (size_t)((s->x + (int64_t)first) * g->sw - g->pw) * r->step;
         for (size_t q = first; q < last; q++, src += stride)
             copy(dst + q * pitch, src, n);
     }

@@ -6,6 +6,12 @@
 
 #define BLOCK 256 /* channels at a time where sums are kept aside */
 
+/* Steps that n takes; without a division in the usual case. */
+static inline size_t steps_in(size_t n, size_t step)
+{
+    return step == 1 ? n : (n + step - 1) / step;
+}
+
 /* The taps i of k with 0 <= start + i * step < size: [first, last). */
 typedef struct taps {
     size_t first, last;
@@ -15,9 +21,9 @@ static taps taps_inside(ptrdiff_t start, size_t k, size_t step, size_t size)
 {
     taps t = { 0, k };
     if (start < 0)
-        t.first = ((size_t)-start + step - 1) / step;
+        t.first = steps_in((size_t)-start, step);
     const ptrdiff_t room = (ptrdiff_t)size - start; /* > 0 while a tap can be inside */
-    const size_t fit = room <= 0 ? 0 : ((size_t)room + step - 1) / step;
+    const size_t fit = room <= 0 ? 0 : steps_in((size_t)room, step);
     if (t.last > fit)
         t.last = fit;
     if (t.first > t.last)
@@ -31,7 +37,7 @@ static size_t taps_counted(const oct_pool2d *g, taps t, ptrdiff_t start, size_t 
     if (!g->count_include_pad)
         return t.last - t.first;
     const ptrdiff_t room = (ptrdiff_t)(size + pad) - start;
-    const size_t fit = room <= 0 ? 0 : ((size_t)room + step - 1) / step;
+    const size_t fit = room <= 0 ? 0 : steps_in((size_t)room, step);
     return fit < k ? fit : k;
 }
 
@@ -42,7 +48,7 @@ typedef struct window {
     size_t count;
 } window;
 
-static window window_at(const oct_pool2d *g, size_t oy, size_t ox)
+static inline window window_at(const oct_pool2d *g, size_t oy, size_t ox)
 {
     window w;
     w.y = (ptrdiff_t)(oy * g->sh) - (ptrdiff_t)g->pt;
