@@ -233,6 +233,21 @@ static void run_items(void *arg, size_t begin, size_t end, size_t thread)
     }
 }
 
+/* In how many parts the columns go to threads. Each transforms its tiles anew, at about the cost of half a panel's products; the last
+ * round of all threads should not leave some without work. */
+static size_t column_items(size_t row_items, size_t panels, size_t threads)
+{
+    size_t best = 1, least = SIZE_MAX;
+    for (size_t k = 1; k <= panels && k <= 2 * threads; k++) {
+        const size_t rounds = (row_items * k + threads - 1) / threads, cost = rounds * (1 + 2 * ((panels + k - 1) / k));
+        if (cost < least) {
+            least = cost;
+            best = k;
+        }
+    }
+    return best;
+}
+
 void oct_qwinograd_run(const oct_qwinograd_job *j, oct_pool *pool)
 {
     const oct_conv_geom *g = j->g;
@@ -242,7 +257,8 @@ void oct_qwinograd_run(const oct_qwinograd_job *j, oct_pool *pool)
     for (size_t i = 0; i < oc; i++)
         j->shared[i] = (int32_t)((j->bias ? (uint32_t)j->bias[i] : 0) - (uint32_t)j->zx * (uint32_t)sums[i]);
     w.row_items = (tiles + w.block - 1) / w.block;
-    w.cols = oct_rows_columns(tiles, w.block, 1, oc, COLUMNS, (size_t)oct_pool_threads(pool));
+    const size_t parts = column_items(w.row_items, panels(g), (size_t)oct_pool_threads(pool));
+    w.cols = (panels(g) + parts - 1) / parts * COLUMNS;
     w.col_items = (oc + w.cols - 1) / w.cols;
     carve(g, NULL, NULL, &w.thread_bytes);
     oct_pool_for(pool, w.row_items * w.col_items, 1, run_items, &w);
