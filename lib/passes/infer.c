@@ -3,7 +3,7 @@
 
 #include "ops/op.h"
 
-static oct_status check_arity(const oct_graph *g, int id, const oct_op *op, oct_err *err)
+oct_status oct_check_arity(const oct_graph *g, int id, const oct_op *op, oct_err *err)
 {
     const oct_node *n = &g->node[id];
     if (n->n_in < op->min_in || (op->max_in >= 0 && n->n_in > op->max_in) || n->n_out < op->min_out ||
@@ -38,7 +38,7 @@ static oct_status infer_node(oct_graph *g, int id, oct_err *err)
         OCT_TRY(infer_body(nested, false, &fits, err));
     if (!op)
         return OCT_OK;
-    OCT_TRY(check_arity(g, id, op, err));
+    OCT_TRY(oct_check_arity(g, id, op, err));
     oct_infer c = { g, id, oct_node_opset(g, n), infer_body };
     return op->infer ? op->infer(&c, err) : OCT_OK;
 }

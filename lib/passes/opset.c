@@ -17,7 +17,10 @@ static oct_status raise_node(oct_graph *g, int id, int64_t from, oct_err *err)
     if (!op)
         return oct_fail(err, OCT_EUNSUPPORTED, "raising opset %lld: the operator is not known, so its newer form is not either",
                         (long long)from);
-    return op->raise ? op->raise(g, id, from, err) : OCT_OK;
+    if (!op->raise)
+        return OCT_OK;
+    OCT_TRY(oct_check_arity(g, id, op, err));
+    return op->raise(g, id, from, err);
 }
 
 static oct_status raise_range(oct_graph *g, size_t at, int until, int64_t from, oct_err *err)

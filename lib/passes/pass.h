@@ -37,6 +37,11 @@ oct_status oct_passes_fuse(oct_graph *g, const oct_pass_log *log, oct_err *err);
 /* Reports one change; log may be NULL. */
 void oct_pass_note(const oct_pass_log *log, const oct_pass *p, const char *what, const char *node);
 
+/* Whether a node has as many inputs and outputs as its operator allows, those that must be there among them; else OCT_EMALFORMED. Bodies
+ * of operators that are not known are not inferred, so what changes them asks for itself. */
+struct oct_op;
+oct_status oct_check_arity(const oct_graph *g, int id, const struct oct_op *op, oct_err *err);
+
 /* Shape inference over the whole graph and those nested in it: element types, shapes and known values of every operator
  * that has a record. Shapes declared in the model fill what cannot be inferred. Nodes without a record leave their outputs as declared.
  * Errors name the node. */

@@ -256,7 +256,7 @@ static oct_status give(oct_graph *g, const attention *a, part p, int64_t length,
 
 static oct_status give_mask(oct_graph *g, const attention *a, int *value, oct_err *err)
 {
-    int64_t d[4];
+    int64_t d[OCT_MAX_RANK];
     *value = a->mask;
     if (a->mask < 0 || a->rank == 4 || g->value[a->mask].shape.rank < 3)
         return OCT_OK;

@@ -13,7 +13,7 @@ typedef struct rope {
     oct_match m;
     int root;
     int x, table[2];  /* values: of x, cos and sin */
-    int64_t dims[4];  /* of x: batch, heads, length, depth */
+    int64_t dims[OCT_MAX_RANK];  /* of x: batch, heads, length, depth */
     bool batched;     /* tables for each sample */
 } rope;
 
