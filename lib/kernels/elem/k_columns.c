@@ -36,39 +36,21 @@ static inline void load(const float *x, d4 *v)
 
 #define ANY(left) (((left)[0] | (left)[1] | (left)[2] | (left)[3]) != 0)
 
-/* Sums of the first parts; returns whether a value has more than that. */
-static inline bool sum_first(const float *x, size_t rows, size_t stride, double magic, double *sum)
+/* Sums of the first or (second, a constant once inlined) the second parts; returns whether a value has more than the parts up to it. */
+OCT_INLINE bool sum_part(const bool second, const float *x, size_t rows, size_t stride, const double magic[2], double *sum)
 {
-    const d4 m = (d4){ 0 } + magic;
+    const d4 m0 = (d4){ 0 } + magic[0], m = (d4){ 0 } + magic[second];
     d4 a = { 0 }, b = { 0 };
     l4 left = { 0 };
     for (size_t i = 0; i < rows; i++) {
         d4 v, w;
         load(x + i * stride, &v);
         load(x + i * stride + 4, &w);
+        if (second) {
+            v -= (v + m0) - m0;
+            w -= (w + m0) - m0;
+        }
         const d4 p = (v + m) - m, q = (w + m) - m;
-        a += p;
-        b += q;
-        left |= (v != p) | (w != q);
-    }
-    memcpy(sum, &a, sizeof a);
-    memcpy(sum + 4, &b, sizeof b);
-    return ANY(left);
-}
-
-/* Sums of the second parts; returns whether a value has more than both. */
-static inline bool sum_second(const float *x, size_t rows, size_t stride, const double magic[2], double *sum)
-{
-    const d4 m0 = (d4){ 0 } + magic[0], m1 = (d4){ 0 } + magic[1];
-    d4 a = { 0 }, b = { 0 };
-    l4 left = { 0 };
-    for (size_t i = 0; i < rows; i++) {
-        d4 v, w;
-        load(x + i * stride, &v);
-        load(x + i * stride + 4, &w);
-        v -= (v + m0) - m0;
-        w -= (w + m0) - m0;
-        const d4 p = (v + m1) - m1, q = (w + m1) - m1;
         a += p;
         b += q;
         left |= (v != p) | (w != q);
@@ -95,6 +77,6 @@ void K(columns)(const float *x, size_t rows, size_t stride, oct_columns *c)
     const double magic[2] = { ldexp(1.5, 52 + top - 39), ldexp(1.5, 52 + top - 78) };
     memset(c->sum[1], 0, sizeof c->sum[1]);
     /* One part is enough for nine blocks of activations in ten: what reaches 2^-15 of the largest fits. */
-    if (sum_first(x, rows, stride, magic[0], c->sum[0]))
-        c->inexact = sum_second(x, rows, stride, magic, c->sum[1]);
+    if (sum_part(false, x, rows, stride, magic, c->sum[0]))
+        c->inexact = sum_part(true, x, rows, stride, magic, c->sum[1]);
 }
