@@ -30,6 +30,8 @@ void oct_fill_extremes(oct_check *t, void *x, size_t n);   /* bytes 0, 255, 127,
 /* Counts a case; on a difference prints where, and the text. Compares bytes. */
 void oct_check_same(oct_check *t, const void *want, const void *got, size_t size, size_t elem, const char *fmt, ...)
     OCT_PRINTF(6, 7);
+/* Counts a case; when it is wrong, prints the text. Returns `wrong`. */
+bool oct_check_wrong(oct_check *t, bool wrong, const char *fmt, ...) OCT_PRINTF(3, 4);
 
 /* Calls fn(arg) often enough to time it; returns seconds of this thread's CPU a call (best of some). */
 double oct_check_time(void (*fn)(void *), void *arg);

@@ -201,11 +201,8 @@ static void check_sconv_case(oct_check *t, const oct_conv_geom g, size_t turn)
     each_output(&g, naive_f32_one, &c);
     oct_sconv p;
     oct_err err = OCT_ERR_INIT;
-    if (oct_sconv_prepare(&p, &g, 2, &err) != OCT_OK) {
-        printf("# FAIL sconv: %s\n", err.text);
-        t->failed++;
+    if (oct_check_wrong(t, oct_sconv_prepare(&p, &g, 2, &err) != OCT_OK, "sconv: %s", err.text))
         return;
-    }
     void *packed = oct_check_buffer(t, p.packed_size), *scratch = oct_check_buffer(t, p.scratch_size);
     oct_sconv_pack(&p, w, packed);
     oct_sconv_run(&p, r & 16 ? t->pool : NULL, x, packed, got, &o, scratch);
@@ -275,11 +272,8 @@ static void check_qconv_case(oct_check *t, const oct_conv_geom g, bool balanced)
     oct_qout__ref(pixels, oc, c.acc, oc, none, NULL, NULL, &o, want, ldy);
     oct_qconv p;
     oct_err err = OCT_ERR_INIT;
-    if (oct_qconv_prepare(&p, &g, c.sx ? OCT_S8 : OCT_U8, c.sw ? OCT_S8 : OCT_U8, 2, &err) != OCT_OK) {
-        printf("# FAIL qconv: %s\n", err.text);
-        t->failed++;
+    if (oct_check_wrong(t, oct_qconv_prepare(&p, &g, c.sx ? OCT_S8 : OCT_U8, c.sw ? OCT_S8 : OCT_U8, 2, &err) != OCT_OK, "qconv: %s", err.text))
         return;
-    }
     void *packed = oct_check_buffer(t, p.packed_size), *scratch = oct_check_buffer(t, p.scratch_size);
     oct_qconv_pack(&p, w, c.zw, c.zw_step, packed);
     oct_qconv_run(&p, r & 256 ? t->pool : NULL, x, c.zx, packed, c.bias, &o, got, scratch);
@@ -314,19 +308,14 @@ static void check_winograd_bound(oct_check *t)
             want[i] = -128 * (int32_t)channels * 9 * (sign > 0 ? 127 : -128);
         oct_qconv p;
         oct_err err = OCT_ERR_INIT;
-        if (oct_qconv_prepare(&p, &g, OCT_U8, OCT_S8, 1, &err) != OCT_OK) {
-            printf("# FAIL qconv: %s\n", err.text);
-            t->failed++;
+        if (oct_check_wrong(t, oct_qconv_prepare(&p, &g, OCT_U8, OCT_S8, 1, &err) != OCT_OK, "qconv: %s", err.text))
             return;
-        }
         void *packed = oct_check_buffer(t, p.packed_size), *scratch = oct_check_buffer(t, p.scratch_size);
         oct_qconv_pack(&p, w, NULL, 0, packed);
         oct_qconv_run(&p, NULL, x, 128, packed, NULL, &o, got, scratch);
         const bool winograd = strcmp(oct_qconv_path_name(&p, packed), "winograd") == 0, fits = channels * 9 * (sign > 0 ? 127 : 128) < 1 << 18;
-        if (winograd != (fits && p.winograd)) {
-            printf("# FAIL %d channels of %d: Winograd %s taken\n", (int)channels, w[0], winograd ? "is" : "is not");
-            t->failed++;
-        }
+        oct_check_wrong(t, winograd != (fits && p.winograd),
+                        "%d channels of %d: Winograd %s taken", (int)channels, w[0], winograd ? "is" : "is not");
         oct_check_same(t, want, got, ny * 4, 4, "%s, %d channels of %d", oct_qconv_path_name(&p, packed), (int)channels, w[0]);
         oct_check_release(t);
     }

@@ -62,8 +62,8 @@ static void check_bins(oct_check *t, const oct_elem_table *k, float negative)
         }
         k->scan(x, n, 0.01f, &all);
         k->count_equal(x, n, x[0], &found);
-        t->cases++;
-        t->failed += all.min != seen.min || all.max != seen.max || all.nan != seen.nan || all.small != seen.small;
+        oct_check_wrong(t, all.min != seen.min || all.max != seen.max, "extremes n %zu: %g, %g", n, (double)all.min, (double)all.max);
+        oct_check_wrong(t, all.nan != seen.nan || all.small != seen.small, "NaN %d and small values %d seen, n %zu", all.nan, all.small, n);
         oct_check_same(t, &equal, &found, sizeof equal, sizeof equal, "equal values n %zu", n);
         oct_check_release(t);
     }
@@ -79,8 +79,8 @@ static void check_columns(oct_check *t, const oct_elem_table *k)
         for (size_t e = 0; e < rows * stride; e++)
             x[e] = (float)(int)(oct_check_below(t, 1 << 21) - (1 << 20)) * 0x1p-10f;
         k->columns(x, rows, stride, &c);
-        t->cases++;
-        t->failed += c.inexact;
+        oct_check_wrong(t, c.inexact, "sums of %zu rows are called inexact", rows);
+        size_t bad = 0;
         for (size_t col = 0; col < OCT_COLUMNS; col++) {
             double sum = 0;
             float min = x[col], max = x[col];
@@ -90,15 +90,15 @@ static void check_columns(oct_check *t, const oct_elem_table *k)
                 min = v < min ? v : min;
                 max = v > max ? v : max;
             }
-            t->failed += c.min[col] != min || c.max[col] != max || c.sum[0][col] + c.sum[1][col] != sum;
+            bad += c.min[col] != min || c.max[col] != max || c.sum[0][col] + c.sum[1][col] != sum;
         }
+        oct_check_wrong(t, bad, "extremes or sums of %zu columns of %zu rows", bad, rows);
         x[rows / 2 * stride + 3] = 0x1p-80f;
         k->columns(x, rows, stride, &c);
-        const bool told = c.inexact;
+        oct_check_wrong(t, !c.inexact, "a value that fits no part in %zu rows", rows);
         x[rows / 2 * stride + 3] = INFINITY;
         k->columns(x, rows, stride, &c);
-        t->cases++;
-        t->failed += !told || !c.inexact;
+        oct_check_wrong(t, !c.inexact, "infinity in %zu rows", rows);
         oct_check_release(t);
     }
 }

@@ -391,11 +391,8 @@ static void compare_bits(oct_check *t, const char *table)
         size_t e = 0;
         while (e < OCT_COUNT(expected) && strcmp(expected[e].what, seen[i].what) != 0)
             e++;
-        t->cases++;
-        if (e == OCT_COUNT(expected) || expected[e].hash != seen[i].hash) {
-            printf("# FAIL %s: results of '%s' are not those of bits.inc\n", table, seen[i].what);
-            t->failed++;
-        }
+        oct_check_wrong(t, e == OCT_COUNT(expected) || expected[e].hash != seen[i].hash,
+                        "%s: results of '%s' are not those of bits.inc", table, seen[i].what);
     }
 }
 

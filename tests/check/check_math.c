@@ -42,11 +42,7 @@ static float between(oct_check *t, float lo, float hi)
 
 static void judge(oct_check *t, const char *name, double worst, float at, double bound)
 {
-    t->cases++;
-    if (worst <= bound)
-        return;
-    printf("# FAIL %s: %.3f units at %a, bound %.2f\n", name, worst, (double)at, bound);
-    t->failed++;
+    oct_check_wrong(t, !(worst <= bound), "%s: %.3f units at %a, bound %.2f", name, worst, (double)at, bound);
 }
 
 static void check_functions(oct_check *t)
@@ -164,12 +160,8 @@ static void check_more_double(oct_check *t)
 
 static void judge_special(oct_check *t, const char *name, float x, float y, float got, float want)
 {
-    t->cases++;
-    if ((got != got && want != want) ||
-        (!signbit(got) == !signbit(want) && (got == want || fabsf(got - want) <= 1e-6f * fabsf(want))))
-        return;
-    printf("# FAIL %s(%g, %g): %g, want %g\n", name, (double)x, (double)y, (double)got, (double)want);
-    t->failed++;
+    const bool near = !signbit(got) == !signbit(want) && (got == want || fabsf(got - want) <= 1e-6f * fabsf(want));
+    oct_check_wrong(t, !near && (got == got || want == want), "%s(%g, %g): %g, want %g", name, (double)x, (double)y, (double)got, (double)want);
 }
 
 static void check_special(oct_check *t)

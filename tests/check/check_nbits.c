@@ -79,11 +79,8 @@ static void check_product(oct_check *t, size_t m, size_t n, size_t k, int bits, 
     naive(&s, m, a, lda, want, ldc, &o);
     oct_nbits p;
     oct_err err = OCT_ERR_INIT;
-    if (oct_nbits_prepare(&p, &s.form, 2, &err) != OCT_OK) {
-        printf("# FAIL nbits %s\n", err.text);
-        t->failed++;
+    if (oct_check_wrong(t, oct_nbits_prepare(&p, &s.form, 2, &err) != OCT_OK, "nbits %s", err.text))
         return;
-    }
     void *packed = oct_check_buffer(t, p.packed_size), *scratch = oct_check_buffer(t, p.scratch_size);
     oct_nbits_pack(&p, &s.weights, packed);
     oct_nbits_run(&p, r & 64 ? t->pool : NULL, m, a, lda, packed, got, ldc, &o, scratch);
@@ -166,11 +163,8 @@ static void check_refused(oct_check *t)
                                           { SIZE_MAX / 8, SIZE_MAX / 8, 4, 32, 0 } };
     for (size_t i = 0; i < OCT_COUNT(odd); i++) {
         oct_nbits p;
-        t->cases++;
-        if (oct_nbits_prepare(&p, &odd[i], 1, NULL) == OCT_OK) {
-            printf("# FAIL nbits: %d bits in blocks of %zu are accepted\n", odd[i].bits, odd[i].block);
-            t->failed++;
-        }
+        oct_check_wrong(t, oct_nbits_prepare(&p, &odd[i], 1, NULL) == OCT_OK,
+                        "nbits: %d bits in blocks of %zu are accepted", odd[i].bits, odd[i].block);
     }
 }
 

@@ -48,11 +48,8 @@ static void check_shape(oct_check *t, size_t m, size_t n, size_t k, bool wild)
     naive(m, n, k, a, lda, b, want, ldc, &o);
     oct_sgemm p;
     oct_err err = OCT_ERR_INIT;
-    if (oct_sgemm_prepare(&p, n, k, 2, &err) != OCT_OK) {
-        printf("# FAIL sgemm %s\n", err.text);
-        t->failed++;
+    if (oct_check_wrong(t, oct_sgemm_prepare(&p, n, k, 2, &err) != OCT_OK, "sgemm %s", err.text))
         return;
-    }
     void *packed = oct_check_buffer(t, p.packed_size), *scratch = oct_check_buffer(t, p.scratch_size);
     if (r & 32)
         oct_sgemm_pack(&p, b, (ptrdiff_t)n, 1, packed);
@@ -78,11 +75,7 @@ static void check_bound(oct_check *t, size_t k)
         sum += (double)a[i] * b[i];
         abs += fabs((double)a[i] * b[i]);
     }
-    t->cases++;
-    if (fabs(c - sum) > (double)(k + 1) * 0x1p-24 * abs) {
-        printf("# FAIL sgemm reference k=%zu: %g, double %g\n", k, (double)c, sum);
-        t->failed++;
-    }
+    oct_check_wrong(t, fabs(c - sum) > (double)(k + 1) * 0x1p-24 * abs, "sgemm reference k=%zu: %g, double %g", k, (double)c, sum);
     oct_check_release(t);
 }
 

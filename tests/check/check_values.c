@@ -17,13 +17,10 @@ static float *floats(oct_check *t, size_t n)
 /* |got - want| <= rel * |want| + abs, for each. */
 static void near(oct_check *t, const float *got, const double *want, size_t n, double rel, double abs, const char *what)
 {
-    t->cases++;
-    for (size_t i = 0; i < n; i++)
-        if (!(fabs((double)got[i] - want[i]) <= rel * fabs(want[i]) + abs)) {
-            printf("# FAIL %s: [%zu] = %.9g, want %.9g\n", what, i, (double)got[i], want[i]);
-            t->failed++;
-            return;
-        }
+    size_t i = 0;
+    while (i < n && fabs((double)got[i] - want[i]) <= rel * fabs(want[i]) + abs)
+        i++;
+    oct_check_wrong(t, i < n, "%s: [%zu] = %.9g, want %.9g", what, i, i < n ? (double)got[i] : 0, i < n ? want[i] : 0);
 }
 
 /* ------------------------------------------------------------------ unary */
@@ -118,11 +115,8 @@ static void values_unary(oct_check *t)
         near(t, y, want, N, 1e-6, 1e-6, name);
         oct_check_same(t, y, z, N * sizeof *y, 4, "unary %d with threads", op);
         oct_check_release(t);
-        t->cases++;
-        if (oct_unary_value(&f, NAN) == oct_unary_value(&f, NAN) && op != OCT_UNARY_COUNT) {
-            printf("# FAIL unary %d of NaN is a number\n", op);
-            t->failed++;
-        }
+        oct_check_wrong(t, oct_unary_value(&f, NAN) == oct_unary_value(&f, NAN) && op != OCT_UNARY_COUNT,
+                        "unary %d of NaN is a number", op);
     }
 }
 
@@ -179,11 +173,8 @@ static void values_collapse(oct_check *t)
     const oct_broadcast whole = { 4, { 1, C, H, W }, { C * H * W, 1, W * C, C }, { C * H * W, 1, W * C, C }, { C * H * W, 1, W * C, C } };
     oct_broadcast b = whole, per_channel = whole;
     oct_broadcast_collapse(&b);
-    t->cases++;
-    if (b.rank != 1 || b.dims[0] != C * H * W || b.sa[0] != 1 || b.sb[0] != 1 || b.sy[0] != 1) {
-        printf("# FAIL channels last: rank %d, %d in a row\n", b.rank, (int)b.dims[b.rank - 1]);
-        t->failed++;
-    }
+    oct_check_wrong(t, b.rank != 1 || b.dims[0] != C * H * W || b.sa[0] != 1 || b.sb[0] != 1 || b.sy[0] != 1,
+                    "channels last: rank %d, %d in a row", b.rank, (int)b.dims[b.rank - 1]);
     memcpy(per_channel.sb, (int64_t[]){ 0, 1, 0, 0 }, 4 * sizeof(int64_t));
     float a[C * H * W], c[C], want[C * H * W], got[C * H * W];
     oct_fill_f32(t, a, C * H * W);
@@ -193,11 +184,8 @@ static void values_collapse(oct_check *t)
     oct_binary_f32_nd(t->pool, OCT_BINARY_ADD, &per_channel, a, c, got);
     oct_check_same(t, want, got, sizeof got, 4, "a value per channel");
     oct_broadcast_collapse(&per_channel);
-    t->cases++;
-    if (per_channel.rank != 2 || per_channel.dims[1] != C || per_channel.sy[1] != 1) {
-        printf("# FAIL a value per channel: rank %d, %d in a row\n", per_channel.rank, (int)per_channel.dims[per_channel.rank - 1]);
-        t->failed++;
-    }
+    oct_check_wrong(t, per_channel.rank != 2 || per_channel.dims[1] != C || per_channel.sy[1] != 1,
+                    "a value per channel: rank %d, %d in a row", per_channel.rank, (int)per_channel.dims[per_channel.rank - 1]);
 }
 
 static void values_binary(oct_check *t)
@@ -240,8 +228,7 @@ static void values_binary(oct_check *t)
     float lo = oct_unary_value(&(oct_unary){ OCT_UNARY_COPY }, 0.0f), nan = NAN;
     oct_binary_f32(NULL, OCT_BINARY_MAX, &nan, 1, &lo, 1, got, 1);
     oct_binary_f32(NULL, OCT_BINARY_MIN, &lo, 1, &nan, 1, got + 1, 1);
-    t->cases++;
-    t->failed += got[0] == got[0] || got[1] == got[1];
+    oct_check_wrong(t, got[0] == got[0] || got[1] == got[1], "larger or smaller of NaN and a number: %g, %g", (double)got[0], (double)got[1]);
     oct_check_release(t);
 }
 
@@ -418,11 +405,7 @@ static void values_grid(oct_check *t)
             const double bound = (double)(n + 2) * 0x1p-23;
             bad += fabs(g.ee[j] - ee) > ee * bound || fabs(g.ed[j] - ed) > size * bound || g.dd[j] != (float)dd;
         }
-        t->cases++;
-        if (bad) {
-            printf("# FAIL grids of %zu rows: %zu codes and sums differ\n", n, bad);
-            t->failed++;
-        }
+        oct_check_wrong(t, bad, "grids of %zu rows: %zu codes and sums differ", n, bad);
         oct_check_release(t);
     }
 }
@@ -455,21 +438,14 @@ static void values_quantize(oct_check *t)
             const int32_t want = saturate(nearbyint((double)(x[i] / s[c])) + z[c], lo, hi), got = code_at(q, d, i);
             bad += want != got || want != oct_quantize_value(x[i], s[c], z[c], lo, hi) || back[i] != (float)(want - z[c]) * s[c];
         }
-        t->cases++;
-        if (bad) {
-            printf("# FAIL quantize %s: %zu of %zu differ\n", oct_dtype_name(d), bad, all);
-            t->failed++;
-        }
+        oct_check_wrong(t, bad, "quantize %s: %zu of %zu differ", oct_dtype_name(d), bad, all);
         oct_check_release(t);
     }
     uint8_t q[4], zp;
     float scale;
     oct_dynamic_quantize_u8(NULL, (const float[]){ -1.0f, 0.0f, 1.0f, 3.0f }, 4, q, &scale, &zp);
-    t->cases++;
-    if (scale != 4.0f / 255.0f || zp != 64 || q[0] != 0 || q[1] != 64 || q[2] != 128 || q[3] != 255) {
-        printf("# FAIL dynamic quantization: %g %d: %d %d %d %d\n", (double)scale, zp, q[0], q[1], q[2], q[3]);
-        t->failed++;
-    }
+    oct_check_wrong(t, scale != 4.0f / 255.0f || zp != 64 || q[0] != 0 || q[1] != 64 || q[2] != 128 || q[3] != 255,
+                    "dynamic quantization: %g %d: %d %d %d %d", (double)scale, zp, q[0], q[1], q[2], q[3]);
 }
 
 /* All pairs of codes. The fma of the definition is written out in double, which is exact for the inner product. */
@@ -524,8 +500,7 @@ static void values_tables(oct_check *t)
             sum += exp(0.1 * x[i]);
         for (size_t i = 0; i < n; i++)
             worst = fmax(worst, fabs(fmin(256 * exp(0.1 * x[i]) / sum, 255) - y[i]));
-        t->cases++;
-        t->failed += worst > 0.501;
+        oct_check_wrong(t, worst > 0.501, "softmax of %zu codes: %.3f codes off", n, worst);
     }
 }
 
