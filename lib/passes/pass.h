@@ -18,6 +18,8 @@ typedef struct oct_pass {
     const char *summary; /* one line, for --list-passes */
     oct_status (*run)(oct_graph *g, const struct oct_pass *self, const oct_pass_log *log, oct_err *err);
     bool flattens; /* takes part in oct_passes_flatten */
+    /* In place of run: called for each node that is there at the start and has not gone since. */
+    oct_status (*at)(oct_graph *g, int id, const struct oct_pass *self, const oct_pass_log *log, oct_err *err);
 } oct_pass;
 
 /* The table, in the order in which they run. */

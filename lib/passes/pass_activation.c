@@ -293,23 +293,20 @@ static bool may_begin(const oct_node *n)
     return false;
 }
 
-static oct_status run(oct_graph *g, const oct_pass *self, const oct_pass_log *log, oct_err *err)
+static oct_status at(oct_graph *g, int id, const oct_pass *self, const oct_pass_log *log, oct_err *err)
 {
-    const int count = (int)g->n_node;
-    for (int f = 0; f < count; f++) {
-        found y;
-        activation a;
-        int made;
-        if (g->node[f].dead || !may_begin(&g->node[f]) || !match(g, f, &y, &a))
-            continue;
-        OCT_TRY(oct_match_replace(g, &y.m, y.root, y.root, &(oct_fused){ a.op, "", a.opset, { y.x }, 1 }, &made, err));
-        if (a.approximate)
-            OCT_TRY(oct_node_set_str(g, made, "approximate", a.approximate, err));
-        if (a.alpha != 0.0f)
-            OCT_TRY(oct_node_set_float(g, made, "alpha", a.alpha, err));
-        oct_pass_note(log, self, a.op, g->node[made].name);
-    }
+    found y;
+    activation a;
+    int made;
+    if (!may_begin(&g->node[id]) || !match(g, id, &y, &a))
+        return OCT_OK;
+    OCT_TRY(oct_match_replace(g, &y.m, y.root, y.root, &(oct_fused){ a.op, "", a.opset, { y.x }, 1 }, &made, err));
+    if (a.approximate)
+        OCT_TRY(oct_node_set_str(g, made, "approximate", a.approximate, err));
+    if (a.alpha != 0.0f)
+        OCT_TRY(oct_node_set_float(g, made, "alpha", a.alpha, err));
+    oct_pass_note(log, self, a.op, g->node[made].name);
     return OCT_OK;
 }
 
-const oct_pass oct_pass_activation = { "activation", "make elementwise nodes that spell an activation one operator", run };
+const oct_pass oct_pass_activation = { "activation", "make elementwise nodes that spell an activation one operator", .at = at };

@@ -293,15 +293,10 @@ static oct_status replace(oct_graph *g, const attention *a, const oct_pass *self
     return show_result(g, a, made, out, err);
 }
 
-static oct_status run(oct_graph *g, const oct_pass *self, const oct_pass_log *log, oct_err *err)
+static oct_status at(oct_graph *g, int id, const oct_pass *self, const oct_pass_log *log, oct_err *err)
 {
-    const int count = (int)g->n_node;
-    for (int id = 0; id < count; id++) {
-        attention a;
-        if (!g->node[id].dead && match(g, id, &a))
-            OCT_TRY(replace(g, &a, self, log, err));
-    }
-    return OCT_OK;
+    attention a;
+    return match(g, id, &a) ? replace(g, &a, self, log, err) : OCT_OK;
 }
 
-const oct_pass oct_pass_attention = { "attention", "make products around a Softmax Attention", run };
+const oct_pass oct_pass_attention = { "attention", "make products around a Softmax Attention", .at = at };

@@ -55,15 +55,10 @@ static oct_status fuse(oct_graph *g, const product *y, const oct_pass *self, con
     return oct_layer_affine(g, &l, NULL, shift, err);
 }
 
-static oct_status run(oct_graph *g, const oct_pass *self, const oct_pass_log *log, oct_err *err)
+static oct_status at(oct_graph *g, int id, const oct_pass *self, const oct_pass_log *log, oct_err *err)
 {
-    const int count = (int)g->n_node;
-    for (int id = 0; id < count; id++) {
-        product y;
-        if (!g->node[id].dead && match(g, id, &y))
-            OCT_TRY(fuse(g, &y, self, log, err));
-    }
-    return OCT_OK;
+    product y;
+    return match(g, id, &y) ? fuse(g, &y, self, log, err) : OCT_OK;
 }
 
-const oct_pass oct_pass_bias = { "bias", "make products with a constant matrix and bias a Gemm", run };
+const oct_pass oct_pass_bias = { "bias", "make products with a constant matrix and bias a Gemm", .at = at };

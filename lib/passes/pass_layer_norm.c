@@ -247,16 +247,12 @@ static bool match(oct_graph *g, int id, norm *y)
     return true;
 }
 
-static oct_status run(oct_graph *g, const oct_pass *self, const oct_pass_log *log, oct_err *err)
+static oct_status at(oct_graph *g, int id, const oct_pass *self, const oct_pass_log *log, oct_err *err)
 {
-    const int count = (int)g->n_node;
-    for (int id = 0; id < count; id++) {
-        norm y;
-        if (!g->node[id].dead && match(g, id, &y) && g->value[y.x].dtype == OCT_F32 && oct_shape_known(&g->value[y.x].shape, NULL) &&
-            oct_same_dims(g, y.x, g->node[y.root].out[0]))
-            OCT_TRY(replace(g, &y, self, log, err));
-    }
+    norm y;
+    if (match(g, id, &y) && g->value[y.x].dtype == OCT_F32 && oct_same_dims(g, y.x, g->node[y.root].out[0]))
+        return replace(g, &y, self, log, err);
     return OCT_OK;
 }
 
-const oct_pass oct_pass_layer_norm = { "layer-norm", "make nodes that spell a layer or RMS normalisation one operator", run };
+const oct_pass oct_pass_layer_norm = { "layer-norm", "make nodes that spell a layer or RMS normalisation one operator", .at = at };

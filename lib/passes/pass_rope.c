@@ -200,15 +200,10 @@ static oct_status replace(oct_graph *g, const rope *y, const oct_pass *self, con
     return OCT_OK;
 }
 
-static oct_status run(oct_graph *g, const oct_pass *self, const oct_pass_log *log, oct_err *err)
+static oct_status at(oct_graph *g, int id, const oct_pass *self, const oct_pass_log *log, oct_err *err)
 {
-    const int count = (int)g->n_node;
-    for (int id = 0; id < count; id++) {
-        rope y;
-        if (!g->node[id].dead && match(g, id, &y))
-            OCT_TRY(replace(g, &y, self, log, err));
-    }
-    return OCT_OK;
+    rope y;
+    return match(g, id, &y) ? replace(g, &y, self, log, err) : OCT_OK;
 }
 
-const oct_pass oct_pass_rope = { "rope", "make sums with a rotated half RotaryEmbedding", run };
+const oct_pass oct_pass_rope = { "rope", "make sums with a rotated half RotaryEmbedding", .at = at };

@@ -67,15 +67,10 @@ static oct_status fuse(oct_graph *g, const skip *s, const oct_pass *self, const 
     return seen ? oct_graph_set_output(g, made, 3, sum, err) : OCT_OK;
 }
 
-static oct_status run(oct_graph *g, const oct_pass *self, const oct_pass_log *log, oct_err *err)
+static oct_status at(oct_graph *g, int id, const oct_pass *self, const oct_pass_log *log, oct_err *err)
 {
-    const int count = (int)g->n_node;
-    for (int id = 0; id < count; id++) {
-        skip s;
-        if (!g->node[id].dead && match(g, id, &s))
-            OCT_TRY(fuse(g, &s, self, log, err));
-    }
-    return OCT_OK;
+    skip s;
+    return match(g, id, &s) ? fuse(g, &s, self, log, err) : OCT_OK;
 }
 
-const oct_pass oct_pass_skip_norm = { "skip-norm", "make a sum and its normalisation one operator", run };
+const oct_pass oct_pass_skip_norm = { "skip-norm", "make a sum and its normalisation one operator", .at = at };

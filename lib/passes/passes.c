@@ -80,11 +80,22 @@ static void count_change(void *arg, const char *pass, const char *what, const ch
         c->to->change(c->to->arg, pass, what, node);
 }
 
+static oct_status run_here(oct_graph *g, const oct_pass *p, const oct_pass_log *log, oct_err *err)
+{
+    if (p->run)
+        return p->run(g, p, log, err);
+    const int count = (int)g->n_node;
+    for (int id = 0; id < count; id++)
+        if (!g->node[id].dead)
+            OCT_TRY(p->at(g, id, p, log, err));
+    return OCT_OK;
+}
+
 /* One pass over g and the graphs nested in it. */
 static oct_status run_pass(oct_graph *g, const oct_pass *p, const oct_pass_log *log, oct_err *err)
 {
     char text[300];
-    OCT_TRY(p->run(g, p, log, err));
+    OCT_TRY(run_here(g, p, log, err));
     for (size_t i = 0; i < g->n_order; i++) {
         int id = g->order[i];
         oct_graph *nested;
