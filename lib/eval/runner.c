@@ -38,8 +38,10 @@ static oct_status match_inputs(oct_runner *r, const oct_input_desc *feed, size_t
 {
     size_t found = 0;
     for (size_t i = 0; i < r->n; i++)
+        r->from[i] = i;
+    for (size_t i = 0; i < r->n && feed; i++)
         found += find_feed(feed, n_feed, r->g->value[r->g->input[i]].name) >= 0;
-    for (size_t i = 0; i < r->n; i++) {
+    for (size_t i = 0; i < r->n && feed; i++) {
         const char *name = r->g->value[r->g->input[i]].name;
         int at = found ? find_feed(feed, n_feed, name) : i < n_feed ? (int)i : -1;
         if (at < 0)

@@ -9,7 +9,7 @@ typedef struct oct_runner oct_runner;
 
 /* g and opts (may be NULL) with its taps are borrowed and must outlive the runner. feed[i] names what the i-th array
  * given to run is (the reference model's inputs); n_feed of them, borrowed for the call. They are matched to g's inputs by
- * name, and when no name fits by position. OCT_EMALFORMED names the input that nothing feeds. */
+ * name, and when no name fits by position; NULL: the arrays are g's inputs. OCT_EMALFORMED names the input that nothing feeds. */
 oct_status oct_runner_create(const oct_graph *g, const oct_plan_opts *opts, const oct_input_desc *feed, size_t n_feed,
                              oct_runner **r, oct_err *err);
 void oct_runner_destroy(oct_runner *r); /* NULL allowed */

@@ -2,6 +2,7 @@
 #include "quant/calibrate.h"
 
 #include "base/pool.h"
+#include "eval/runner.h"
 #include "quant/runnable.h"
 
 #include <pthread.h>
@@ -23,8 +24,7 @@ typedef struct worker {
     shared *s;
     oct_calib *calib;
     oct_calib_tensor **tensor; /* [opts->n] */
-    oct_plan *plan;
-    oct_input_shape *shape;    /* of the plan's inputs */
+    oct_runner *runner;
     oct_batch batch;
     float *plain;              /* for tensors that are not plain float32 */
     size_t plain_count;
@@ -116,28 +116,6 @@ static oct_status observe(void *arg, const char *name, const oct_operand *x, oct
     return s;
 }
 
-static oct_status fit_plan(worker *w, oct_err *err)
-{
-    const oct_graph *g = w->s->g;
-    bool same = w->plan != NULL;
-    for (size_t i = 0; i < g->n_input; i++) {
-        const oct_array *a = &w->batch.tensors[i];
-        oct_input_shape *s = &w->shape[i];
-        same &= s->rank == a->rank && memcmp(s->dims, a->dims, (size_t)a->rank * sizeof *a->dims) == 0;
-        s->name = g->value[g->input[i]].name;
-        s->rank = a->rank;
-        memcpy(s->dims, a->dims, (size_t)a->rank * sizeof *a->dims);
-    }
-    if (same)
-        return OCT_OK;
-    oct_plan_destroy(w->plan);
-    w->plan = NULL;
-    oct_plan_opts o = { .taps = w->s->opts->values, .n_taps = w->s->opts->n, .no_passes = true };
-    OCT_TRY(oct_plan_create(g, w->shape, g->n_input, &o, &w->plan, err));
-    oct_plan_set_tap(w->plan, observe, w);
-    return OCT_OK;
-}
-
 /* The next batch, under the lock, and how many samples came before. *more false at the end or after a failure of any thread. */
 static oct_status take(worker *w, bool *more, int64_t *at, oct_err *err)
 {
@@ -162,19 +140,16 @@ static oct_status take(worker *w, bool *more, int64_t *at, oct_err *err)
 static oct_status work(worker *w, oct_err *err)
 {
     const oct_calibrate_opts *o = w->s->opts;
-    const void *in[64];
+    oct_plan *plan;
     int64_t at;
     bool more;
     for (;;) {
         OCT_TRY(take(w, &more, &at, err));
         if (!more)
             return OCT_OK;
-        OCT_TRY(fit_plan(w, err));
-        for (size_t i = 0; i < w->batch.n_tensors; i++)
-            in[i] = w->batch.tensors[i].data;
-        OCT_TRY(oct_plan_run(w->plan, in, err));
+        OCT_TRY(oct_runner_run(w->runner, w->batch.tensors, &plan, err));
         if (o->each)
-            OCT_TRY(o->each(o->each_arg, at, &w->batch, w->plan, err));
+            OCT_TRY(o->each(o->each_arg, at, &w->batch, plan, err));
         w->calib->samples += w->batch.n;
     }
 }
@@ -202,9 +177,11 @@ static oct_status init_worker(worker *w, shared *s, oct_err *err)
     *w = (worker){ .s = s };
     w->calib = oct_calib_create();
     w->tensor = oct_calloc(o->n + 1, sizeof *w->tensor);
-    w->shape = oct_calloc(s->g->n_input + 1, sizeof *w->shape);
-    if (!w->calib || !w->tensor || !w->shape)
+    if (!w->calib || !w->tensor)
         return oct_nomem(err);
+    oct_plan_opts plans = { .taps = o->values, .n_taps = o->n, .no_passes = true };
+    OCT_TRY(oct_runner_create(s->g, &plans, NULL, 0, &w->runner, err));
+    oct_runner_set_tap(w->runner, observe, w);
     for (size_t i = 0; i < o->n; i++)
         OCT_TRY(oct_calib_add(w->calib, o->values[i], &w->tensor[i], err));
     return OCT_OK;
@@ -214,9 +191,8 @@ static void free_worker(worker *w)
 {
     oct_calib_destroy(w->calib);
     oct_free(w->tensor);
-    oct_free(w->shape);
     oct_free(w->plain);
-    oct_plan_destroy(w->plan);
+    oct_runner_destroy(w->runner);
     oct_batch_free(&w->batch);
 }
 
@@ -245,8 +221,6 @@ static oct_status check_values(const oct_graph *g, const oct_calibrate_opts *o, 
     for (size_t i = 0; i < o->n; i++)
         if (oct_graph_find(g, o->values[i]) < 0 && !oct_runnable_has(g, o->values[i]))
             return oct_fail(err, OCT_EUSAGE, "the model has no value '%s'", o->values[i]);
-    if (g->n_input > 64)
-        return oct_fail(err, OCT_EUNSUPPORTED, "%zu inputs; at most 64 are supported", g->n_input);
     return OCT_OK;
 }
 

@@ -7,7 +7,7 @@
 #include "quant/job.h"
 #include "quant/tune.h"
 
-#include "runtime/plan.h"
+#include "eval/runner.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -15,15 +15,14 @@
 
 /* Widest ranges first: among nearly equal ones that is safer for data unlike the samples. */
 static const char *const candidates[] = { "minmax", "hist-mse=4", "hist-mse" };
-enum { N = sizeof candidates / sizeof candidates[0], MOST_INPUTS = 64 };
+enum { N = sizeof candidates / sizeof candidates[0] };
 #define MARGIN_DB 0.1 /* the least that counts as better */
 
-/* One candidate: what it makes of the graph, and its plan, which one thread at a time runs. */
+/* One candidate: what it makes of the graph, and its runner, for one thread at a time. */
 typedef struct trial {
     pthread_mutex_t lock;
     oct_graph *g;
-    oct_plan *plan;
-    oct_input_shape *shape; /* of the plan's inputs */
+    oct_runner *runner;
     float *real, *own;      /* [cap]: an output of both models */
     size_t cap;
     double *noise;          /* [samples][outputs] */
@@ -50,8 +49,10 @@ static oct_status make(oct_tuner *u, int i, oct_err *err)
     OCT_TRY(oct_qjob_decide(j, u->c, err));
     OCT_TRY(oct_quantized_copy(j, &t->g, err));
     t->noise = oct_calloc((size_t)u->samples * j->g->n_output + 1, sizeof *t->noise);
-    t->shape = oct_calloc(j->g->n_input + 1, sizeof *t->shape);
-    return t->noise && t->shape ? OCT_OK : oct_nomem(err);
+    if (!t->noise)
+        return oct_nomem(err);
+    /* Few runs follow, so plans are made in haste. */
+    return oct_runner_create(t->g, &(oct_plan_opts){ .no_passes = true, .hasty = true }, NULL, 0, &t->runner, err);
 }
 
 /* Made by the first thread that needs them, while others calibrate on. */
@@ -67,26 +68,6 @@ static oct_status make_all(oct_tuner *u, oct_err *err)
     return u->status;
 }
 
-/* Few runs follow, so the plan is made in haste. */
-static oct_status fit_plan(const oct_tuner *u, trial *t, const oct_batch *b, oct_err *err)
-{
-    const oct_graph *g = u->j->g;
-    bool same = t->plan != NULL;
-    for (size_t i = 0; i < g->n_input; i++) {
-        const oct_array *a = &b->tensors[i];
-        oct_input_shape *s = &t->shape[i];
-        same &= s->rank == a->rank && memcmp(s->dims, a->dims, (size_t)a->rank * sizeof *a->dims) == 0;
-        s->name = g->value[g->input[i]].name;
-        s->rank = a->rank;
-        memcpy(s->dims, a->dims, (size_t)a->rank * sizeof *a->dims);
-    }
-    if (same)
-        return OCT_OK;
-    oct_plan_destroy(t->plan);
-    t->plan = NULL;
-    return oct_plan_create(t->g, t->shape, g->n_input, &(oct_plan_opts){ .no_passes = true, .hasty = true }, &t->plan, err);
-}
-
 static oct_status reserve(trial *t, size_t n, oct_err *err)
 {
     if (n <= t->cap)
@@ -100,12 +81,12 @@ static oct_status reserve(trial *t, size_t n, oct_err *err)
 }
 
 /* Squares of the outputs, by the first candidate, and of each candidate's errors. */
-static oct_status score(oct_tuner *u, int i, size_t sample, const oct_plan *real, oct_err *err)
+static oct_status score(oct_tuner *u, int i, size_t sample, const oct_plan *real, const oct_plan *own, oct_err *err)
 {
     trial *t = &u->t[i];
     const size_t n = oct_plan_n_outputs(real), at = sample * n;
     for (size_t k = 0; k < n; k++) {
-        const oct_operand *y = oct_plan_output(real, k), *q = oct_plan_output(t->plan, k);
+        const oct_operand *y = oct_plan_output(real, k), *q = oct_plan_output(own, k);
         OCT_TRY(reserve(t, (size_t)y->count, err));
         if (oct_operand_to_f32(y, t->real, NULL) != OCT_OK)
             continue;
@@ -123,12 +104,9 @@ static oct_status score(oct_tuner *u, int i, size_t sample, const oct_plan *real
 
 static oct_status try_one(oct_tuner *u, int i, size_t sample, const oct_batch *b, const oct_plan *real, oct_err *err)
 {
-    const void *in[MOST_INPUTS];
-    for (size_t k = 0; k < b->n_tensors; k++)
-        in[k] = b->tensors[k].data;
-    OCT_TRY(fit_plan(u, &u->t[i], b, err));
-    OCT_TRY(oct_plan_run(u->t[i].plan, in, err));
-    return score(u, i, sample, real, err);
+    oct_plan *own;
+    OCT_TRY(oct_runner_run(u->t[i].runner, b->tensors, &own, err));
+    return score(u, i, sample, real, own, err);
 }
 
 /* The candidates that no other thread is at go first. */
@@ -184,7 +162,7 @@ static bool worth_it(const oct_qjob *j)
 {
     for (size_t i = 0; i < j->n_layer; i++)
         if (j->node[j->layer[i]].role == OCT_ROLE_PRODUCT && !j->node[j->layer[i]].row.observer.observer)
-            return j->g->n_input <= MOST_INPUTS;
+            return true;
     return false;
 }
 
@@ -216,9 +194,8 @@ void oct_tuner_destroy(oct_tuner *u)
 {
     for (int i = 0; u && i < N; i++) {
         trial *t = &u->t[i];
-        oct_plan_destroy(t->plan);
+        oct_runner_destroy(t->runner);
         oct_graph_destroy(t->g);
-        oct_free(t->shape);
         oct_free(t->real);
         oct_free(t->own);
         oct_free(t->noise);
