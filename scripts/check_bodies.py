@@ -12,27 +12,19 @@ file must not depend on the number of threads.
 Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
-import argparse
 import collections
-import os
 import sys
 import tempfile
 from pathlib import Path
 
-try:
-    import numpy as np
-    import onnx
-    import onnxruntime as ort
-except ImportError as missing:
-    other = os.environ.get("OCT_PYTHON")
-    if other and not os.environ.get("OCT_PYTHON_TRIED"):
-        os.environ["OCT_PYTHON_TRIED"] = "1"
-        os.execv(other, [other, *sys.argv])
-    print(f"skipped: {missing}; OCT_PYTHON names a Python that has numpy, onnx and onnxruntime")
-    sys.exit(77)
+from pylib import packages
 
-from check_schemes import Checker, run_ort, sqnr
+packages.need("numpy", "onnx", "onnxruntime")
+import numpy as np
+import onnx
+
 from pylib import bodies, tool
+from pylib.judge import Checker, options, run_ort, sqnr
 
 # Least dB against float, and against ONNX Runtime of the same file. Integers of ours are those of ONNX Runtime but for codes that the
 # last bit of a float before them moves; it drops Casts of 16-bit floats that meet.
@@ -99,14 +91,6 @@ def check_report(c, name, scheme, report, before):
         c.hold(f"{name} {scheme}: report of {path}{node.name}", layer is not None and layer["op"] == node.op_type and bool(layer["why"]))
 
 
-def run_ours(c, model, samples):
-    """Arrays of all samples one after the other, as sqnr takes them."""
-    data = c.folder / "samples.npy"
-    np.save(data, np.stack(samples))
-    got = tool.run_qeval(c.qeval, model, data, c.folder / "out.npz")
-    return [got[o.name] for o in onnx.load(model).graph.output]
-
-
 def check(c, name, make, expected):
     model = c.folder / f"{name}.onnx"
     samples = make(model)
@@ -119,12 +103,11 @@ def check(c, name, make, expected):
     for scheme, (least, agree) in SCHEMES.items():
         out, again = c.folder / f"{name}.{scheme}.onnx", c.folder / f"{name}.{scheme}.again.onnx"
         static = scheme in ("static", "operators")
-        options = ["--scheme", "static" if static else scheme, "--format", "qoperator" if scheme == "operators" else "qdq"]
-        options = options[:2] if scheme == "weight-only" else options
-        options += ["--bits", "8"] if scheme == "weight-only" else []
-        options += ["--data", str(data)] if static else []
-        report = c.convert(model, out, *options, "--threads", "1")
-        c.convert(model, again, *options, "--threads", "2")
+        how = ["--scheme", "static" if static else scheme]
+        how += ["--bits", "8"] if scheme == "weight-only" else ["--format", "qoperator" if scheme == "operators" else "qdq"]
+        how += ["--data", data] if static else []
+        report = c.convert(model, out, *how, "--threads", "1")
+        c.convert(model, again, *how, "--threads", "2")
         made = onnx.load(out)
         onnx.checker.check_model(made, full_check=not any(n.domain for _, n in bodies.each_node(made.graph)))
         counts = collections.Counter(n.op_type for _, n in in_bodies(made))
@@ -135,12 +118,12 @@ def check(c, name, make, expected):
         same = [n.SerializeToString() for n in made.graph.node] == [n.SerializeToString() for n in onnx.load(again).graph.node]
         c.hold(f"{name} {scheme}: the same with two threads", same)
         if scheme == "bf16":  # ONNX Runtime's CPU kernels do not take it
-            got = run_ours(c, out, tests)
+            got = c.run_ours(out, tests)
             c.hold(f"{name} {scheme}: ours against float", sqnr(want, got) > least, f"{sqnr(want, got):.1f} dB")
             continue
         got = run_ort(out, tests)
         c.hold(f"{name} {scheme}: against float", sqnr(want, got) > least, f"{sqnr(want, got):.1f} dB")
-        ours = run_ours(c, out, tests)
+        ours = c.run_ours(out, tests)
         c.hold(f"{name} {scheme}: ours", sqnr(got, ours) > agree, f"{sqnr(got, ours):.1f} dB")
 
 
@@ -151,40 +134,31 @@ def check_silero(c, path):
               "state": np.asarray(rng.standard_normal((2, 1, 128)) * 0.2, np.float32), "sr": np.array(16000, np.int64)} for _ in range(8)]
     data = c.folder / "silero.npz"
     np.savez(data, **{k: np.stack([f[k] for f in feeds]) for k in feeds[0]})
-
-    def run(model):
-        session = ort.InferenceSession(str(model), providers=["CPUExecutionProvider"])
-        return [np.stack(part) for part in zip(*(session.run(None, f) for f in feeds), strict=True)]
-
     prepared = c.folder / "silero.float.onnx"
     c.convert(path, prepared, "--scheme", "float")
-    want, before = run(path), onnx.load(prepared)
+    want, before = run_ort(path, feeds), onnx.load(prepared)
     c.hold("silero: bodies", len(in_bodies(before)) > 10)
     for scheme, least in (("dynamic", 25.0), ("weight-only", 60.0), ("fp16", 45.0), ("static", 15.0)):
         out = c.folder / f"silero.{scheme}.onnx"
         report = c.convert(path, out, "--scheme", scheme, *(["--data", str(data)] if scheme == "static" else []))
         onnx.checker.check_model(onnx.load(out))
         check_report(c, "silero", scheme, report, before)
-        got = run(out)
+        got = run_ort(out, feeds)
         c.hold(f"silero {scheme}: against float", sqnr(want, got) > least, f"{sqnr(want, got):.1f} dB")
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--qconvert", default=tool.find("qconvert"))
-    parser.add_argument("--qeval", default=tool.find("qeval"))
+    parser = options(__doc__)
     parser.add_argument("--shared", type=Path, default=tool.ROOT.parent / "shared", help="where models/silero_vad_16k.onnx may lie")
-    parser.add_argument("-v", "--verbose", action="store_true")
-    options = parser.parse_args()
+    args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="octet-bodies-") as folder:
-        c = Checker(options, Path(folder))
+        c = Checker(args, Path(folder))
         for name, (make, expected) in NETS.items():
             check(c, name, make, expected)
-        silero = options.shared / "models" / "silero_vad_16k.onnx"
+        silero = args.shared / "models" / "silero_vad_16k.onnx"
         if silero.exists():
             check_silero(c, silero)
-        print(f"{c.cases - c.failed} of {c.cases} hold")
-        return 1 if c.failed else 0
+        return c.finish()
 
 
 if __name__ == "__main__":

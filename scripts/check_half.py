@@ -17,8 +17,8 @@ from pathlib import Path
 
 import onnx
 
-from check_zoo import run, sqnr
 from pylib import peer, tool, zoo
+from pylib.judge import sqnr
 from pylib.samples import open_samples
 
 FILE = zoo.ROOT / "tests/accuracy/half.csv"
@@ -34,7 +34,7 @@ def check(name, args, work):
     model, calib, data, _ = zoo.MODELS[name].paths(args.shared)
     steps, half = zoo.MODELS[name].preprocess, work / "half.onnx"
     command = [qconvert, model, "--scheme", args.scheme, "-o", half, "--json", work / "r.json", "-q", "--data", calib]
-    run(command + ["--samples", args.samples] + (["--preprocess", steps] if steps else []))
+    tool.run(command + ["--samples", args.samples] + (["--preprocess", steps] if steps else []))
     onnx.checker.check_model(str(half), full_check=True)
     report = json.loads((work / "r.json").read_text())
     samples = open_samples(data, steps)

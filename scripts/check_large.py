@@ -20,17 +20,12 @@ import tempfile
 import time
 from pathlib import Path
 
-try:
-    import numpy as np
-    import onnx
-    from onnx import TensorProto, helper
-except ImportError as missing:
-    other = os.environ.get("OCT_PYTHON")
-    if other and not os.environ.get("OCT_PYTHON_TRIED"):
-        os.environ["OCT_PYTHON_TRIED"] = "1"
-        os.execv(other, [other, *sys.argv])
-    print(f"skipped: {missing}; OCT_PYTHON names a Python that has numpy and onnx")
-    sys.exit(77)
+from pylib import packages
+
+packages.need("numpy", "onnx")
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
 
 MB = 1 << 20
 WIDTH = 2048              # of each product: 16 MB of weights

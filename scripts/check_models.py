@@ -4,8 +4,8 @@
     check_models.py [MODEL...] [--shared ../shared] [--samples N] [--qeval PATH]
     check_models.py --tiny [NAME...]          the models of testdata/models and the results stored beside them
 
-Per output: the largest absolute difference relative to the range of ONNX Runtime's output, at most 1e-4; top-1 and top-5
-at most 0.2 points apart. Runs `qeval MODEL --data SPEC --preprocess P --outputs OUT.npz`.
+Per output: the largest absolute difference relative to the range of ONNX Runtime's output, at most 1e-4 (16-bit floats: 2e-3; integers: at
+most 1 apart); top-1 and top-5 at most 0.2 points apart. Runs `qeval MODEL --data SPEC --preprocess P --outputs OUT.npz`.
 Exit: 0 when all hold, 1 when not.
 """
 import argparse
@@ -16,14 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from pylib import metrics, peer, tool, zoo
+from pylib.judge import faults, relative_error, stored_case
 from pylib.samples import open_samples
 
-RELATIVE, POINTS = 1e-4, 0.2
-
-
-def relative_error(want, got):
-    span = float(want.max()) - float(want.min())
-    return float(np.abs(want.astype(np.float64) - got).max()) / (span or 1.0)
+POINTS = 0.2
 
 
 def accuracy(model, x_of, first, labels):
@@ -34,23 +30,6 @@ def accuracy(model, x_of, first, labels):
     found = {"top1": 100 * float(metrics.top_k(first, labels, 1).mean())}
     if first.reshape(len(first), -1).shape[1] >= 100:
         found["top5"] = 100 * float(metrics.top_k(first, labels, 5).mean())
-    return found
-
-
-def faults(model, want, got, ours, theirs):
-    """What does not hold, as sentences."""
-    found = []
-    for name, w in want.items():
-        if name not in got:
-            found.append(f"output '{name}' is missing")
-        elif got[name].shape != w.shape:
-            found.append(f"output '{name}' is {list(got[name].shape)}, expected {list(w.shape)}")
-        elif not np.isfinite(got[name]).all():
-            found.append(f"output '{name}' has values that are not finite")
-        elif (error := relative_error(w, got[name])) > RELATIVE:
-            found.append(f"output '{name}' is {error:.1e} of its range off")
-    found += [f"{k} is {ours[k]:.2f}, ONNX Runtime has {theirs[k]:.2f}" for k in ours
-              if k.startswith("top") and abs(ours[k] - theirs[k]) > POINTS]
     return found
 
 
@@ -74,32 +53,23 @@ def check(model, args, binary, folder):
         return False
     whole = all(n in got and got[n].shape == w.shape for n, w in want.items())
     ours = accuracy(model, samples.get, got[next(iter(want))], labels) if whole else {}
-    wrong = faults(model, want, got, ours, theirs)
+    wrong = [*faults(want, got), *(f"{k} is {ours[k]:.2f}, ONNX Runtime has {theirs[k]:.2f}" for k in ours
+                                   if k.startswith("top") and abs(ours[k] - theirs[k]) > POINTS)]
     worst = max(relative_error(w, got[n]) for n, w in want.items()) if whole else float("nan")
     print(f"{model.name:<24}{'FAIL: ' + '; '.join(wrong) if wrong else 'ok'}; largest error {worst:.1e} of range; {shown}", flush=True)
     return not wrong
 
 
 def check_tiny(path, args, binary, folder):
-    """One model of testdata/models against NAME.npz: integers at most 1 apart, floats within the bound (float16: its own)."""
-    with np.load(path.with_suffix(".npz")) as arrays:
-        feeds = {k[3:]: arrays[k] for k in arrays.files if k.startswith("in/")}
-        want = {k[4:]: arrays[k] for k in arrays.files if k.startswith("out/")}
+    """One model of testdata/models against NAME.npz."""
+    feeds, want = stored_case(path)
     np.savez(Path(folder) / "feeds.npz", **feeds)
     try:
         got = tool.run_qeval(binary, path, Path(folder) / "feeds.npz", Path(folder) / "out.npz", extra=args.qeval_arg)
     except tool.ToolError as error:
         print(f"{path.stem:<28}FAIL: {error}", flush=True)
         return False
-    wrong = []
-    for name, w in want.items():
-        g = got.get(name)
-        if g is None or g.shape != w.shape or g.dtype != w.dtype:
-            wrong.append(f"'{name}' is {'missing' if g is None else f'{g.dtype}{list(g.shape)}'}, expected {w.dtype}{list(w.shape)}")
-        elif w.dtype.kind == "f" and not (error := relative_error(w.astype(np.float64), g)) <= (2e-3 if w.dtype == np.float16 else RELATIVE):
-            wrong.append(f"'{name}' is {error:.1e} of its range off")
-        elif w.dtype.kind != "f" and np.abs(w.astype(np.int64) - g.astype(np.int64)).max() > 1:
-            wrong.append(f"'{name}' differs by more than 1")
+    wrong = list(faults(want, got))
     print(f"{path.stem:<28}{'FAIL: ' + '; '.join(wrong) if wrong else 'ok'}", flush=True)
     return not wrong
 

@@ -11,51 +11,28 @@ listed and counts as skipped. Needs Python packages: runs itself with OCT_PYTHON
 Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
 import argparse
-import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-RELATIVE, TARGETS, EUNSUPPORTED = 1e-4, (13, 18, 21, 26), 5
+from pylib import packages
 
-try:
-    import numpy as np
-    import onnx
-    import onnxruntime as ort
-except ImportError as missing:
-    other = os.environ.get("OCT_PYTHON")
-    if other and not os.environ.get("OCT_PYTHON_TRIED"):
-        os.environ["OCT_PYTHON_TRIED"] = "1"
-        os.execv(other, [other, *sys.argv])
-    print(f"skipped: {missing}; OCT_PYTHON names a Python that has numpy, onnx and onnxruntime")
-    sys.exit(77)
+packages.need("numpy", "onnx", "onnxruntime")
+import numpy as np
+import onnx
 
 import make_zoo
-from pylib import oldnodes
+from pylib import oldnodes, peer
+from pylib.judge import faults, stored_case
+from pylib.tool import ROOT
 
+TARGETS, EUNSUPPORTED = (13, 18, 21, 26), 5
 EVERY = 4  # of the zoo's networks
-
-
-def session(path):
-    options = ort.SessionOptions()
-    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 4
-    return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
 TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(int64)": np.int64, "tensor(int32)": np.int32,
          "tensor(uint8)": np.uint8, "tensor(int8)": np.int8, "tensor(bool)": np.bool_, "tensor(double)": np.float64}
-
-
-def stored_feeds(path):
-    """The inputs in NAME.npz beside a test model."""
-    if not path.with_suffix(".npz").exists():
-        return None
-    with np.load(path.with_suffix(".npz")) as arrays:
-        return {k[3:]: arrays[k] for k in arrays.files if k.startswith("in/")}
 
 
 def random_feeds(run, batch=2, other=576):
@@ -71,22 +48,8 @@ def random_feeds(run, batch=2, other=576):
     return feeds
 
 
-def faults(want, got):
-    for name, w in want.items():
-        g = got.get(name)
-        if g is None or g.shape != w.shape or g.dtype != w.dtype:
-            yield f"'{name}' is {'missing' if g is None else f'{g.dtype}{list(g.shape)}'}, expected {w.dtype}{list(w.shape)}"
-        elif w.dtype.kind == "f" and w.size:
-            span = float(w.max()) - float(w.min()) or 1.0
-            error = float(np.abs(w.astype(np.float64) - g.astype(np.float64)).max()) / span
-            if not error <= (2e-3 if w.dtype == np.float16 else RELATIVE):
-                yield f"'{name}' is {error:.1e} of its range off"
-        elif w.size and np.abs(w.astype(np.int64) - g.astype(np.int64)).max() > 1:
-            yield f"'{name}' differs by more than 1"
-
-
 def run_model(path, feeds):
-    run = session(path)
+    run = peer.session(path, optimize=False)
     names = [o.name for o in run.get_outputs()]
     return dict(zip(names, run.run(None, {i.name: feeds[i.name] for i in run.get_inputs()})))
 
@@ -156,8 +119,8 @@ def check_all(path, args, folder):
     feeds = want = None
     lines = []
     try:
-        run = session(path)
-        feeds = stored_feeds(path) or random_feeds(run)
+        stored = stored_case(path)
+        feeds = stored[0] if stored else random_feeds(peer.session(path, optimize=False))
         want = run_model(path, feeds)
     except Exception as error:
         lines.append(f"  ONNX Runtime cannot run it, so only the checker looks: {str(error).splitlines()[0][:120]}")
@@ -192,7 +155,6 @@ def main():
     parser.add_argument("--shared", type=Path, default=ROOT.parent / "shared")
     parser.add_argument("-v", "--verbose", action="store_true", help="name every model")
     args = parser.parse_args()
-    ort.set_default_logger_severity(4)
     models = args.models
     if not models:
         models = sorted((ROOT / "testdata/models").glob("*.onnx")) + [ROOT / "testdata/demo.onnx"]

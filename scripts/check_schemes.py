@@ -16,83 +16,23 @@ of its own quantize_dynamic, and ours near to its.
 Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
-import argparse
-import json
 import logging
-import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-try:
-    import numpy as np
-    import onnx
-    import onnxruntime as ort
-    from onnx import numpy_helper
-except ImportError as missing:
-    other = os.environ.get("OCT_PYTHON")
-    if other and not os.environ.get("OCT_PYTHON_TRIED"):
-        os.environ["OCT_PYTHON_TRIED"] = "1"
-        os.execv(other, [other, *sys.argv])
-    print(f"skipped: {missing}; OCT_PYTHON names a Python that has numpy, onnx and onnxruntime")
-    sys.exit(77)
+from pylib import packages
 
-from pylib import smallnets, tool
+packages.need("numpy", "onnx", "onnxruntime")
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from pylib import smallnets
+from pylib.judge import Checker, options, run_ort, sqnr
 
 CLOSE = 100.0  # dB: the same but for the order of float sums
 NEAR = 30.0    # dB: the same but for codes that a last bit moves by one
-
-
-def sqnr(want, got):
-    """dB, the smallest over the arrays."""
-    worst = 300.0
-    for w, g in zip(want, got, strict=True):
-        w, g = w.astype(np.float64), g.astype(np.float64).reshape(w.shape)
-        noise = np.square(w - g).sum()
-        worst = min(worst, 10 * np.log10(np.square(w).sum() / noise)) if noise else worst
-    return worst
-
-
-def run_ort(path, samples, exact=False, optimized=None):
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 4
-    if exact:
-        options.add_session_config_entry("session.x64quantprecision", "1")
-    if optimized:
-        options.optimized_model_filepath = str(optimized)
-    options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "1")  # float sums
-    session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    runs = [session.run(None, {session.get_inputs()[0].name: x}) for x in samples]
-    return [np.stack(part) for part in zip(*runs, strict=True)]
-
-
-class Checker:
-    def __init__(self, options, folder):
-        self.folder, self.failed, self.cases = folder, 0, 0
-        self.qconvert, self.qeval, self.verbose = options.qconvert, options.qeval, options.verbose
-
-    def hold(self, what, condition, detail=""):
-        self.cases += 1
-        self.failed += not condition
-        if not condition or self.verbose:
-            print(f"{'ok' if condition else 'FAILED'}  {what} {detail}")
-
-    def convert(self, model, out, *options):
-        """The report, as JSON."""
-        report = self.folder / "report.json"
-        command = [self.qconvert, str(model), "-o", str(out), "-q", "--json", str(report), *options]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise SystemExit(f"qconvert exit {done.returncode}: {done.stderr}")
-        return json.loads(report.read_text())
-
-    def run_ours(self, model, samples):
-        data = self.folder / "samples.npy"
-        np.save(data, np.stack(samples))
-        got = tool.run_qeval(self.qeval, model, data, self.folder / "out.npz")
-        return [got[o.name].reshape(len(samples), *got[o.name].shape[1:]) for o in onnx.load(model).graph.output]
 
 
 # ---- weights in blocks, decoded
@@ -187,11 +127,11 @@ def check_blocks(c, name, model, samples):
     for bits in (4, 8):
         for form in ("", "--symmetric"):
             for block in (16, 32, 128):
-                for written in (() if block == 16 else (), ("--format", "qdq"))[: 1 + (block == 32)]:
-                    options = ["--scheme", "weight-only", "--bits", str(bits), "--block-size", str(block), *([form] if form else []), *written]
-                    what = f"{name} {' '.join(options[2:])}"
+                for written in ((), ("--format", "qdq"))[: 1 + (block == 32)]:
+                    how = ["--scheme", "weight-only", "--bits", str(bits), "--block-size", str(block), *([form] if form else []), *written]
+                    what = f"{name} {' '.join(how[2:])}"
                     out = c.folder / f"{name}.blocks.onnx"
-                    report = c.convert(model, out, *options)
+                    report = c.convert(model, out, *how)
                     onnx.checker.check_model(str(out), full_check=not written)
                     weights = decode(out, layers)
                     told = {r["name"]: r for r in report["layers"] if r["scheme"] == "weight-only"}
@@ -263,13 +203,9 @@ def check_dynamic(c, name, model, samples, expected, least):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--qconvert", default=tool.find("qconvert"))
-    parser.add_argument("--qeval", default=tool.find("qeval"))
-    parser.add_argument("-v", "--verbose", action="store_true")
-    options = parser.parse_args()
+    args = options(__doc__).parse_args()
     with tempfile.TemporaryDirectory(prefix="octet-schemes-") as folder:
-        c = Checker(options, Path(folder))
+        c = Checker(args, Path(folder))
         for name, make in (("encoder", smallnets.encoder), ("perceptron", smallnets.perceptron)):
             model = c.folder / f"{name}.onnx"
             samples = make(model)
@@ -284,8 +220,7 @@ def main():
             samples = smallnets.recurrent(model, kinds)
             check_dynamic(c, name, model, samples, least=30.0,
                           expected={"DynamicQuantizeLSTM": left, "LSTM": 0, "GRU": 2 - left, "DynamicQuantizeMatMul": 1, "Add": 0})
-        print(f"{c.cases - c.failed} of {c.cases} hold")
-        return 1 if c.failed else 0
+        return c.finish()
 
 
 if __name__ == "__main__":

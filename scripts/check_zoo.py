@@ -20,39 +20,12 @@ import numpy as np
 import onnx
 
 from pylib import peer, tool
+from pylib.judge import relative_error, sqnr
 from pylib.samples import open_samples
-
-ROOT = Path(__file__).resolve().parent
 
 
 def data_of(folder, name, part):
     return next(p for p in (folder / f"{name}.{part}.npy", folder / f"{name}.{part}.npz") if p.exists())
-
-
-def run(command):
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, check=False)
-    if done.returncode:
-        said = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()
-        raise tool.ToolError(f"{Path(command[0]).name} exit {done.returncode}: {said[-1][:200]}")
-    return done.stdout
-
-
-def sqnr(want, got):
-    """Smallest over the outputs; 200 when equal."""
-    worst = 200.0
-    for name, w in want.items():
-        w, g = w.astype(np.float64), got[name].astype(np.float64).reshape(w.shape)
-        noise = float(np.square(w - g).sum())
-        power = float(np.square(w).sum())
-        if noise and power:
-            worst = min(worst, 10 * np.log10(power / noise))
-        elif noise:
-            worst = -200.0
-    return worst
-
-
-def range_error(want, got):
-    return max(float(np.abs(w - got[n]).max() / (float(w.max() - w.min()) or 1.0)) for n, w in want.items())
 
 
 def products(counts):
@@ -77,12 +50,12 @@ def check(folder, name, args, work):
     samples = open_samples(rows)
     want = peer.run_all(peer.session(model), samples, batch=8)
     got = tool.run_qeval(qeval, model, rows, work / "f.npz")
-    row["float"] = range_error(want, got)
+    row["float"] = max(relative_error(w, got[n]) for n, w in want.items())
     if not row["float"] <= 1e-4:
         failed.append("float differs")
 
-    run([qconvert, model, "--data", calib, "-o", ours, "--json", work / "r.json", "--threads", 2, "-q"])
-    run([qconvert, model, "--data", calib, "-o", again, "--threads", 1, "-q"])
+    tool.run([qconvert, model, "--data", calib, "-o", ours, "--json", work / "r.json", "--threads", 2, "-q"])
+    tool.run([qconvert, model, "--data", calib, "-o", again, "--threads", 1, "-q"])
     a, b = onnx.load(ours), onnx.load(again)
     for m in (a, b):
         del m.metadata_props[:]
@@ -97,7 +70,7 @@ def check(folder, name, args, work):
         failed.append(f"{row['floating']} float products in ONNX Runtime, {len(left)} meant")
 
     quant = tool.run_qeval(qeval, ours, rows, work / "q.npz")
-    run([qeval, model, ours, "--data", rows, "--layers", "-q"])
+    tool.run([qeval, model, ours, "--data", rows, "--layers", "-q"])
     one = tool.run_qeval(qeval, ours, rows, work / "q1.npz", extra=["--threads", "1"])
     if any(not np.array_equal(quant[n], one[n]) for n in quant):
         failed.append("threads matter in the runtime")
@@ -117,7 +90,7 @@ def check(folder, name, args, work):
     if min(row["ours"], row["deployed"]) < row["theirs"]:
         failed.append("below quantize_static")
     if not args.no_agree:
-        command = [sys.executable, ROOT / "agree", ours, "--data", rows, "--samples", "4", "--json", work / "a.json"]
+        command = [sys.executable, tool.ROOT / "scripts/agree", ours, "--data", rows, "--samples", "4", "--json", work / "a.json"]
         done = subprocess.run([str(c) for c in command], capture_output=True, text=True, check=False)
         if done.returncode not in (0, 1) or not (work / "a.json").exists():
             failed.append("agree: " + (done.stderr.strip().splitlines() or ["failed"])[-1][:100])
@@ -127,13 +100,13 @@ def check(folder, name, args, work):
             for p in row["disagree"]:
                 failed.append(f"{p['op'][:40]} at {p['name']}: {p.get('failed') or (p['equal'], p['max'])}")
     if not args.no_twice:
-        run([qconvert, ours, "--data", calib, "-o", work / "twice.onnx", "-q"])
+        tool.run([qconvert, ours, "--data", calib, "-o", work / "twice.onnx", "-q"])
         twice = tool.run_qeval(qeval, work / "twice.onnx", rows, work / "t.npz")
         peer.session(work / "twice.onnx")
         row["twice"] = sqnr(want, twice)
         if row["twice"] < row["ours"] - 3:
             failed.append(f"quantized twice: {row['twice']:.1f} dB")
-        run([qconvert, model, "--data", calib, "-o", work / "op.onnx", "--format", "qoperator", "-q"])
+        tool.run([qconvert, model, "--data", calib, "-o", work / "op.onnx", "--format", "qoperator", "-q"])
         onnx.checker.check_model(str(work / "op.onnx"))
         form = tool.run_qeval(qeval, work / "op.onnx", rows, work / "o.npz")
         if sqnr(quant, form) < 60:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints the polynomial coefficients of lib/kernels/math.h: weighted minimax fits (Remez exchange, mpmath)."""
 import struct
-from mpmath import mp, mpf, matrix, lu_solve, exp, log, erf, erfc, sqrt, sin, cos, tan, atan, pi, cos as mcos, log as mlog
+from mpmath import mp, mpf, matrix, lu_solve, exp, log, erf, erfc, sqrt, sin, cos, tan, atan, pi, cos as mcos
 
 mp.dps = 60
 

@@ -2,7 +2,6 @@
 """Writes testdata/ops/recurrent.txt and contrib.txt as make_op_cases.py does: recurrent operators, and those of com.microsoft that
 dynamically quantized and optimized models hold. ONNX Runtime computed the outputs (needs onnx, onnxruntime, numpy)."""
 import numpy as np
-import onnx
 import onnxruntime as ort
 from onnx import helper
 

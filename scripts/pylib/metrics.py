@@ -5,7 +5,7 @@ import numpy as np
 
 
 class Sqnr:
-    """10 log10(sum y^2 / sum (y - yq)^2) over everything fed; inf when equal."""
+    """10 log10(sum y^2 / sum (y - yq)^2) over everything fed; inf when equal, -inf when a value was not finite."""
 
     def __init__(self):
         self.signal = self.noise = 0.0
@@ -19,7 +19,8 @@ class Sqnr:
     def db(self):
         if self.noise == 0:
             return math.inf
-        return 10 * math.log10(self.signal / self.noise) if self.signal > 0 else -math.inf
+        ratio = self.signal / self.noise
+        return 10 * math.log10(ratio) if ratio > 0 else -math.inf
 
 
 def top_k(scores, labels, k):

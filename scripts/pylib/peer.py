@@ -17,7 +17,8 @@ INTEGER = {"QLinearConv", "QGemm", "QLinearMatMul", "MatMulIntegerToFloat", "Dyn
 FLOAT = {"Conv", "FusedConv", "NhwcFusedConv", "Gemm", "FusedGemm", "MatMul", "FusedMatMul", "ConvTranspose"}
 
 
-def session(path, exact=False, optimized=None, threads=1):
+def session(path, exact=False, optimized=None, threads=1, optimize=True):
+    """optimized: a file for the graph as its optimizer leaves it."""
     options = ort.SessionOptions()
     options.log_severity_level = 4
     options.intra_op_num_threads = threads
@@ -25,6 +26,9 @@ def session(path, exact=False, optimized=None, threads=1):
         options.add_session_config_entry("session.x64quantprecision", "1")
     if optimized:
         options.optimized_model_filepath = str(optimized)
+    if not optimize:
+        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "1")  # float sums
     source = path if isinstance(path, bytes) else str(path)
     return ort.InferenceSession(source, options, providers=["CPUExecutionProvider"])
 

@@ -30,15 +30,18 @@ def add_option(parser):
     parser.add_argument("--qeval-arg", action="append", default=[], metavar="ARG", help="passed on to it, e.g. --isa=scalar")
 
 
+def run(command):
+    """What it prints; ToolError with its last words when it fails."""
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, check=False)
+    if done.returncode:
+        said = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()
+        raise ToolError(f"{Path(command[0]).name} exit {done.returncode}: {said[-1][:300]}")
+    return done.stdout
+
+
 def run_qeval(binary, model, data, out, preprocess="", extra=()):
     """Writes the outputs of `model` for the samples of `data` into `out` and returns them: {name: array}."""
-    command = [binary, str(model), "--data", str(data), "--outputs", str(out), *extra]
-    if preprocess:
-        command += ["--preprocess", preprocess]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        said = done.stderr.strip().splitlines()
-        raise ToolError(f"exit {done.returncode}: {said[-1] if said else 'no message'}")
+    run([binary, model, "--data", data, "--outputs", out, *extra, *(["--preprocess", preprocess] if preprocess else [])])
     with np.load(out) as arrays:
         return {name: arrays[name] for name in arrays.files}
 

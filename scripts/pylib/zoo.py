@@ -2,7 +2,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+from pylib.tool import ROOT
 
 
 @dataclass(frozen=True)
@@ -48,4 +48,3 @@ MODELS = {m.name: m for m in (
 WHOLE = {m.name: m for m in (
     Model("silero_vad_16k", "silero/silero_vad_16k_frames.npz", "silero/silero_vad_16k_frames.npz", metric="none"),
 )}
-CNNS = [name for name in MODELS if name != "demo"]
