@@ -14,6 +14,8 @@
 #include "base/spill.h"
 
 #include <math.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
@@ -257,6 +259,32 @@ static void pool_covers_each_item_once(void **state)
     }
 }
 
+typedef struct stall {
+    atomic_int others; /* items taken by other threads than the one that waits for them */
+    atomic_bool waits;
+} stall;
+
+/* The first item to begin ends when all others are done: its thread's other items must go to whoever is free. */
+static void wait_for_others(void *arg, size_t begin, size_t end, size_t thread)
+{
+    stall *s = arg;
+    if (atomic_exchange(&s->waits, true)) {
+        atomic_fetch_add(&s->others, (int)(end - begin));
+        return;
+    }
+    for (const double until = oct_now() + 20; atomic_load(&s->others) < 63 && oct_now() < until;)
+        sched_yield();
+}
+
+static void pool_takes_over_from_a_slow_thread(void **state)
+{
+    oct_pool *p = oct_pool_create(3);
+    stall s = { 0 };
+    oct_pool_for(p, 64, 1, wait_for_others, &s);
+    assert_int_equal(atomic_load(&s.others), 63);
+    oct_pool_destroy(p);
+}
+
 static void errors_gather_context(void **state)
 {
     oct_err err = OCT_ERR_INIT;
@@ -279,6 +307,7 @@ int main(void)
         cmocka_unit_test(output_appears_only_on_commit),
         cmocka_unit_test(forgotten_pages_come_back), cmocka_unit_test(full_disk_is_an_error),
         cmocka_unit_test(pool_covers_each_item_once),
+        cmocka_unit_test(pool_takes_over_from_a_slow_thread),
         cmocka_unit_test(errors_gather_context),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
