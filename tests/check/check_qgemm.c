@@ -158,13 +158,15 @@ static void check_quads(oct_check *t, size_t depth, const int8_t *panel)
     }
 }
 
-/* What the chain kernel says of rows of one tap, copied as the tile walk copies them. */
+/* What the chain kernel says of rows as they lie, and of rows copied as the tile walk copies them. */
 static void check_chain(oct_check *t, const oct_qgemm_kernel *k, size_t m, size_t depth)
 {
     enum { MR = 4 };
     const size_t size = 1024 + depth * 40 + (depth / OCT_QCHAIN_DEPTH + 1) * 300, padded = (depth + 15) / 16 * 16;
+    const size_t pitch = padded + oct_check_below(t, 40);
     int8_t *w = oct_check_buffer(t, depth * OCT_QCHAIN_COLUMNS), *panel = oct_check_buffer(t, size);
-    uint8_t *a = oct_check_buffer(t, m * depth), *copy = oct_check_buffer(t, m * padded);
+    uint8_t *a = oct_check_buffer(t, m * pitch), *copy = oct_check_buffer(t, m * padded);
+    int32_t *start = oct_check_buffer(t, OCT_QCHAIN_COLUMNS * 4);
     int32_t *got = oct_check_buffer(t, m * OCT_QCHAIN_COLUMNS * 4), *want = oct_check_buffer(t, m * OCT_QCHAIN_COLUMNS * 4);
     const uint8_t **rows = oct_check_buffer(t, (m + MR) * sizeof *rows);
     const uint8_t flip = oct_check_below(t, 2) ? 0x80 : 0;
@@ -172,16 +174,18 @@ static void check_chain(oct_check *t, const oct_qgemm_kernel *k, size_t m, size_
     bool gain;
     fill_weights(t, w, depth * OCT_QCHAIN_COLUMNS);
     if (oct_check_below(t, 2)) /* A at its largest, after the flip */
-        memset(a, 0xff ^ flip, m * depth);
+        memset(a, 0xff ^ flip, m * pitch);
     else
-        oct_fill_extremes(t, a, m * depth);
+        oct_fill_extremes(t, a, m * pitch);
     for (size_t i = 0; i < m; i++)
-        rows[i] = a + i * depth;
+        rows[i] = a + i * pitch;
+    for (size_t j = 0; j < OCT_QCHAIN_COLUMNS; j++)
+        start[j] = (int32_t)oct_check_random(t) >> oct_check_below(t, 32);
     for (size_t i = 0; i < m; i++)
         for (size_t j = 0; j < OCT_QCHAIN_COLUMNS; j++) {
-            uint32_t sum = 0;
+            uint32_t sum = (uint32_t)start[j];
             for (size_t q = 0; q < depth; q++)
-                sum += (uint32_t)((a[i * depth + q] ^ flip) * w[q * OCT_QCHAIN_COLUMNS + j]);
+                sum += (uint32_t)((rows[i][q] ^ flip) * w[q * OCT_QCHAIN_COLUMNS + j]);
             want[i * OCT_QCHAIN_COLUMNS + j] = (int32_t)sum;
         }
     const bool packed = oct_qchain_pack(chain_row, &c, depth, size, panel, &gain);
@@ -194,8 +198,12 @@ static void check_chain(oct_check *t, const oct_qgemm_kernel *k, size_t m, size_
             for (size_t tap = 0; tap < taps; tap++)
                 parts[(i / MR * taps + tap) * MR + i % MR] = rows[i] + depth / taps * tap;
         oct_qchain_copy(m, MR, taps, depth / taps, parts, flip, copy);
-        k->chain(m, depth, copy, panel, got);
+        k->chain(m, depth, &(oct_qchain_rows){ copy, OCT_QCHAIN_WINDOW, m * OCT_QCHAIN_WINDOW }, panel, start, got);
         oct_check_same(t, want, got, m * OCT_QCHAIN_COLUMNS * 4, 4, "%s m=%zu depth=%zu taps=%zu flip %x", k->name, m, depth, taps, flip);
+        for (size_t i = 0; i < m * pitch; i++)
+            a[i] ^= flip;
+        k->chain(m, depth, &(oct_qchain_rows){ a, pitch, OCT_QCHAIN_WINDOW }, panel, start, got);
+        oct_check_same(t, want, got, m * OCT_QCHAIN_COLUMNS * 4, 4, "%s m=%zu depth=%zu rows %zu apart", k->name, m, depth, pitch);
     } else {
         printf("# FAIL %s: a panel of %zu values of k has no room\n", k->name, depth);
         t->failed++;
@@ -347,7 +355,7 @@ void check_qgemm(oct_check *t)
     for (size_t i = 0; i < count; i++)
         for (size_t turn = 0; turn < 400 && k[i].row && (k[i].isa & ~oct_isa_active()) == 0; turn++)
             check_row(t, k[i].row, turn % 10 ? 1 + turn : 1 + oct_check_below(t, 2200));
-    static const size_t depths[] = { 0, 1, 2, 3, 4, 5, 31, 64, 257, 1030 };
+    static const size_t depths[] = { 0, 1, 2, 3, 4, 5, 16, 31, 32, 64, 257, 1030 };
     for (size_t i = 0; i < OCT_COUNT(depths); i++)
         for (size_t n = 0; n < 60; n++)
             check_shape(t, n % 4 == 1 ? 1 : 1 + oct_check_below(t, n % 8 == 0 ? 220 : 17), 1 + (n < 50 ? n : oct_check_below(t, 150)), depths[i]);
@@ -363,7 +371,7 @@ static void check_pipeline(oct_check *t, const oct_qout_kernel *k, size_t m, siz
     int32_t *acc = oct_check_buffer(t, m * lda * 4), *add = oct_check_buffer(t, n * 4), *row = oct_check_buffer(t, m * 4);
     int32_t *mul = oct_check_buffer(t, n * 4);
     uint8_t *want = oct_check_buffer(t, m * ldc * elem), *got = oct_check_buffer(t, m * ldc * elem);
-    const bool rows = oct_check_below(t, 2);
+    const bool rows = oct_check_below(t, 2), adds = oct_check_below(t, 2);
     for (size_t i = 0; i < m * lda; i++)
         acc[i] = (int32_t)oct_check_random(t) >> oct_check_below(t, 32);
     for (size_t i = 0; i < n; i++) {
@@ -374,9 +382,9 @@ static void check_pipeline(oct_check *t, const oct_qout_kernel *k, size_t m, siz
         row[i] = (int32_t)oct_check_random(t) >> 8;
     for (size_t i = 0; i < m; i++)
         for (size_t j = 0; j < n; j++)
-            finish((int32_t)(uint32_t)((int64_t)acc[i * lda + j] + add[j] + (rows ? (int64_t)row[i] * mul[j] : 0)), &o, j, want,
+            finish((int32_t)(uint32_t)((int64_t)acc[i * lda + j] + (adds ? add[j] : 0) + (rows ? (int64_t)row[i] * mul[j] : 0)), &o, j, want,
                    i * ldc + j);
-    k->fn(m, n, acc, lda, add, rows ? row : NULL, mul, &o, got, ldc);
+    k->fn(m, n, acc, lda, adds ? add : NULL, rows ? row : NULL, mul, &o, got, ldc);
     oct_check_same(t, want, got, m * ldc * elem, elem, "%s m=%zu n=%zu kind %d", k->name, m, n, o.kind);
     oct_check_release(t);
 }

@@ -251,7 +251,7 @@ static void gather_taps(const oct_rows *r, const span *s, const uint8_t *line, s
 
 enum { PADDED_LINE = 2048 };
 
-/* The columns under a span, with their padding, in one piece; line NULL: padding alone. Pixels have no gap between them. */
+/* The columns under a span, with their padding, in one piece, and OCT_ROWS_SLACK zeros; line NULL: padding alone. Pixels have no gap between them. */
 static void pad_line(const oct_rows *r, const span *s, const uint8_t *line, size_t columns, uint8_t *to)
 {
     const int64_t x = s->x * r->g->sw - r->g->pw, end = x + (int64_t)columns;
@@ -265,10 +265,27 @@ static void pad_line(const oct_rows *r, const span *s, const uint8_t *line, size
     }
     for (; i < columns; i++)
         copy(to + i * r->run, r->pad, r->run);
+    memset(to + i * r->run, 0, OCT_ROWS_SLACK);
+}
+
+/* Lines of taps of some rows, n bytes each, `stride` apart in src; whole steps are read and written. */
+static inline void copy_steps(const uint8_t *src, size_t stride, size_t n, size_t rows, size_t pitch, uint8_t *dst)
+{
+    for (size_t q = 0; q < rows; q++, src += stride, dst += pitch)
+        for (size_t i = 0; i < n; i += OCT_ROWS_SLACK + 1)
+            memcpy(dst + i, src + i, OCT_ROWS_SLACK + 1);
+}
+
+static void spread(const uint8_t *src, size_t stride, size_t n, size_t rows, size_t pitch, uint8_t *dst)
+{
+    if (n <= OCT_ROWS_SLACK + 1)
+        copy_steps(src, stride, 1, rows, pitch, dst);
+    else
+        copy_steps(src, stride, n, rows, pitch, dst);
 }
 
 /* The same for a whole span. Where the taps of a line are neighbours in memory they are copied at once; short lines with much
- * padding are put together with it before. */
+ * padding are put together with it before, and all where there is slack behind the rows. */
 static void gather_span(const oct_rows *r, const span *s, const uint8_t *line, size_t pitch, uint8_t *dst)
 {
     const oct_conv_geom *g = r->g;
@@ -282,9 +299,14 @@ static void gather_span(const oct_rows *r, const span *s, const uint8_t *line, s
         first = last = s->len;
     const uint8_t *src = first < last ? line + (size_t)((s->x + (int64_t)first) * g->sw - g->pw) * r->step : NULL;
     const size_t columns = (s->len - 1) * (size_t)g->sw + (size_t)g->kw;
-    uint8_t padded[PADDED_LINE];
-    if (dense && columns <= PADDED_LINE / r->run && (s->len - (last - first)) * 8 >= s->len) {
+    uint8_t padded[PADDED_LINE + OCT_ROWS_SLACK];
+    const bool slack = pitch >= oct_conv_taps(g) * r->run + OCT_ROWS_SLACK, fits = dense && columns <= PADDED_LINE / r->run;
+    if (fits && (slack || (s->len - (last - first)) * 8 >= s->len)) {
         pad_line(r, s, line, columns, padded);
+        if (slack) {
+            spread(padded, (size_t)g->sw * r->step, (size_t)g->kw * r->run, s->len, pitch, dst);
+            return;
+        }
         src = padded;
         first = 0;
         last = s->len;
@@ -298,10 +320,9 @@ static void gather_span(const oct_rows *r, const span *s, const uint8_t *line, s
     gather_taps(r, s, line, last, s->len, pitch, dst);
 }
 
-void oct_rows_gather(const oct_rows *r, size_t begin, size_t n, uint8_t *dst)
+void oct_rows_gather(const oct_rows *r, size_t begin, size_t n, size_t pitch, uint8_t *dst)
 {
     const oct_conv_geom *g = r->g;
-    const size_t pitch = oct_conv_taps(g) * r->run;
     span s;
     for (size_t i = 0; i < n; i += s.len) {
         s = span_at(g, begin + i, n - i);

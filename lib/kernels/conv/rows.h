@@ -31,8 +31,10 @@ size_t oct_rows_advance(const oct_conv_geom *g);
  * i < (pixels - 1) * advance + kw; kd is 1. Returns the pixels. */
 size_t oct_rows_slide(const oct_rows *r, size_t begin, size_t most, const void **table);
 
-/* Copies n rows, all taps one after the other, to dst (n * taps * run bytes). */
-void oct_rows_gather(const oct_rows *r, size_t begin, size_t n, uint8_t *dst);
+/* Copies n rows, all taps one after the other (taps * run bytes), to dst, `pitch` bytes apart. With OCT_ROWS_SLACK bytes more
+ * between them it is faster, and what they hold is undefined. */
+enum { OCT_ROWS_SLACK = 15 };
+void oct_rows_gather(const oct_rows *r, size_t begin, size_t n, size_t pitch, uint8_t *dst);
 
 /* Rows a work item takes, and columns; results do not depend on either. */
 size_t oct_rows_block(size_t row_bytes, bool gather);

@@ -8,7 +8,8 @@
 
 #define OCT_QGEMM(isa, fn, mr, nr, kr, order, a, row)                                                                  \
     void fn(size_t, size_t, size_t, size_t, const uint8_t *const *, uint8_t, const int8_t *, int32_t *);
-#define OCT_QCHAIN(isa, chain, fn, mr, nr, a, row) void chain(size_t, size_t, const uint8_t *, const int8_t *, int32_t *);
+#define OCT_QCHAIN(isa, chain, fn, mr, nr, a, row) \
+    void chain(size_t, size_t, const oct_qchain_rows *, const int8_t *, const int32_t *, int32_t *);
 #include "kernels/qgemm/qgemm.inc"
 #undef OCT_QGEMM
 #undef OCT_QCHAIN
@@ -22,10 +23,10 @@
  * then the panels of each group. */
 typedef struct oct_qpacked {
     uint32_t has_zb;    /* some zero point of B is not zero: sums of rows are needed */
-    uint32_t has_chains; /* some panel is in chains: rows are copied for it */
+    uint32_t has_chains, has_plain; /* some panel is in chains, is not; of kernels that know chains */
     uint64_t panel;     /* bytes from one panel of a group to the next */
     uint32_t small;     /* weights are within -64 and 64 (qrow.h) */
-    uint32_t more[11];
+    uint32_t more[10];
 } oct_qpacked;
 
 /* A of one type read as another: its bytes xored with this, its zero point z moved. */
@@ -58,7 +59,7 @@ typedef struct oct_qtiles {
 
 /* Rows of a work item, at most. */
 size_t oct_qtiles_block(const oct_qgemm_kernel *k, size_t depth, bool gather);
-/* Bytes of scratch all threads share (a number a column); false when they overflow. */
+/* Bytes of scratch all threads share (a number a column, and of columns that fill the last panel); false when they overflow. */
 bool oct_qtiles_shared(size_t columns, size_t *bytes);
 bool oct_qtiles_scratch(const oct_qgemm_kernel *k, size_t block, size_t taps, size_t kc, bool gather, size_t *bytes);
 void oct_qtiles_run(const oct_qtiles *t, oct_pool *pool);

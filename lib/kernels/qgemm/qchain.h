@@ -14,7 +14,8 @@
  * of k: an oct_qchain_segment, an oct_qchain_quad for each quad (rounded up to 32 bytes), weights s8[quads][16][4]; units in
  * the order of their kinds.
  *
- * Rows of A are copied for it: u8[depth / 16][rows][16], the last window filled up with zeros. */
+ * Rows of A are read where they are, where that is whole windows near each other; else they are copied: u8[depth / 16][rows][16],
+ * the last window filled up with zeros. */
 #ifndef OCT_KERNELS_QCHAIN_H
 #define OCT_KERNELS_QCHAIN_H
 

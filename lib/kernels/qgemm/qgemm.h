@@ -34,9 +34,16 @@ typedef void (*oct_qgemm_fn)(size_t m, size_t n, size_t taps, size_t kc, const u
 
 typedef struct oct_qrow_kernel oct_qrow_kernel; /* qgemm/qrow.h */
 
+/* Rows of A in windows of 16 values of k: value k of row i is at x[k / 16 * window + i * row + k % 16]. Whole windows are read. */
+typedef struct oct_qchain_rows {
+    const uint8_t *x;
+    size_t row, window; /* bytes from one to the next */
+} oct_qchain_rows;
+
 /* The same for any number of rows and panels in chains.
- *   a  rows copied by oct_qchain_copy */
-typedef void (*oct_qgemm_chain_fn)(size_t rows, size_t depth, const uint8_t *a, const int8_t *panel, int32_t *c);
+ *   start  s32[16], what the sums of each row begin with
+ *   c      s32[rows][16] */
+typedef void (*oct_qgemm_chain_fn)(size_t rows, size_t depth, const oct_qchain_rows *a, const int8_t *panel, const int32_t *start, int32_t *c);
 
 typedef struct oct_qgemm_kernel {
     const char *name;

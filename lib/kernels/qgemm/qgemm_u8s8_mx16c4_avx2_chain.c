@@ -57,21 +57,22 @@ OCT_INLINE pair widen(pair v)
     return (pair){ _mm256_madd_epi16(v.lo, one), _mm256_madd_epi16(v.hi, one) };
 }
 
-/* The 16-bit sums of quad i of a unit, for the row at byte r of each window. */
+/* The 16-bit sums of quad i of a unit, for the row r bytes from the first. */
 #define QUAD(i) multiply(spread(a##i + r, shuffled, pick##i), b##i)
 
 /* One unit: rows of the tile `to` are those of `from`, `step` numbers apart, and the products. Returns nothing to wait for: a row of the
  * tile comes again only when all others have passed. */
-OCT_INLINE void pass(const size_t form, const bool shuffled, size_t rows, const uint8_t *a, const oct_qchain_quad *at, const int8_t *b,
+OCT_INLINE void pass(const size_t form, const bool shuffled, size_t rows, const oct_qchain_rows *a, const oct_qchain_quad *at, const int8_t *b,
                      const int32_t *from, size_t step, int32_t *to)
 {
     const pair b0 = load_pair(b), b1 = load_pair(b + 64), b2 = load_pair(b + 128), b3 = load_pair(b + 192);
 #define FIND(i)                                                                                                                    \
-    const uint8_t *a##i = a + at[i].k / OCT_QCHAIN_WINDOW * OCT_QCHAIN_WINDOW * rows + at[i].k % OCT_QCHAIN_WINDOW;                \
+    const uint8_t *a##i = a->x + at[i].k / OCT_QCHAIN_WINDOW * a->window + at[i].k % OCT_QCHAIN_WINDOW;                            \
     const __m256i pick##i = _mm256_set1_epi32((int)oct_quad(at[i].pick));
     FIND(0) FIND(1) FIND(2) FIND(3)
 #undef FIND
-    for (size_t r = 0; r < rows * OCT_QCHAIN_WINDOW; r += OCT_QCHAIN_WINDOW, from += step, to += OCT_QCHAIN_COLUMNS) {
+    const size_t row = a->row;
+    for (size_t i = 0, r = 0; i < rows; i++, r += row, from += step, to += OCT_QCHAIN_COLUMNS) {
         pair v = QUAD(0);
         if (form == 4)
             v = add32(widen(v), widen(QUAD(1)));
@@ -105,7 +106,7 @@ typedef struct place {
 
 /* All units of one kind. */
 #define UNITS(name, form, shuffled)                                                                                                \
-    static place name(size_t units, place p, size_t rows, const uint8_t *a, int32_t *c)                                            \
+    static place name(size_t units, place p, size_t rows, const oct_qchain_rows *a, int32_t *c)                                            \
     {                                                                                                                              \
         for (size_t i = 0; i < units; i++, p.at += OCT_QCHAIN_UNIT, p.b += OCT_QCHAIN_UNIT * 4 * OCT_QCHAIN_COLUMNS) {             \
             pass(form, shuffled, rows, a, p.at, p.b, p.from, p.step, c);                                                           \
@@ -125,14 +126,13 @@ UNITS(shuffled2, 2, true)
 UNITS(shuffled3, 3, true)
 UNITS(shuffled4, 4, true)
 
-void oct_qgemm_u8s8_mx16c4__avx2_chain(size_t rows, size_t depth, const uint8_t *a, const int8_t *panel, int32_t *c)
+void oct_qgemm_u8s8_mx16c4__avx2_chain(size_t rows, size_t depth, const oct_qchain_rows *a, const int8_t *panel, const int32_t *start, int32_t *c)
 {
-    static place (*const kinds[])(size_t, place, size_t, const uint8_t *, int32_t *) = {
+    static place (*const kinds[])(size_t, place, size_t, const oct_qchain_rows *, int32_t *) = {
         natural0, natural1, natural2, natural3, natural4, shuffled0, shuffled1, shuffled2, shuffled3, shuffled4,
     };
-    static const int32_t zeros[OCT_QCHAIN_COLUMNS];
     const oct_qchain_segment *s = (const oct_qchain_segment *)(const void *)(panel + sizeof(oct_qchain_panel));
-    place p = { .from = zeros };
+    place p = { .from = start };
     for (size_t k = 0; k < depth; k += OCT_QCHAIN_DEPTH) {
         p.at = (const oct_qchain_quad *)(const void *)(s + 1);
         p.b = (const int8_t *)p.at + s->weights;

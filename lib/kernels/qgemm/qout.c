@@ -5,7 +5,9 @@
 
 static int32_t sum_of(const int32_t *acc, const int32_t *add, const int32_t *rowadd, const int32_t *colmul, size_t j)
 {
-    uint32_t v = (uint32_t)*acc + (uint32_t)add[j];
+    uint32_t v = (uint32_t)*acc;
+    if (add)
+        v += (uint32_t)add[j];
     if (rowadd)
         v += (uint32_t)*rowadd * (uint32_t)colmul[j];
     return (int32_t)v;
@@ -57,7 +59,7 @@ void oct_qout_rest(size_t j, size_t m, size_t n, const int32_t *acc, size_t lda,
         rest.mult += j;
     if (rest.bias)
         rest.bias += j;
-    oct_qout__ref(m, n - j, acc + j, lda, add + j, rowadd, colmul ? colmul + j : NULL, &rest,
+    oct_qout__ref(m, n - j, acc + j, lda, add ? add + j : NULL, rowadd, colmul ? colmul + j : NULL, &rest,
                   (uint8_t *)c + j * oct_qout_size(o->kind), ldc);
 }
 

@@ -40,7 +40,7 @@ size_t oct_qout_size(oct_qout_kind kind);
 
 /* Finishes m rows of n accumulators.
  *   acc    s32[m][lda]
- *   add    s32[n], added to each row first (wrapping); never NULL
+ *   add    s32[n], added to each row first (wrapping), or NULL
  *   rowadd s32[m] or NULL: rowadd[m] * colmul[n] is added too (wrapping)
  *   o      its mult and bias start at this tile's first column
  *   c      first output element, ldc elements between rows; only n columns are written */

@@ -15,7 +15,7 @@ OCT_INLINE __m256i load(const int32_t *p)
 
 OCT_INLINE columns columns_at(size_t j, const int32_t *add, const int32_t *colmul, const oct_qout *o)
 {
-    return (columns){ load(add + j), colmul ? load(colmul + j) : _mm256_setzero_si256(),
+    return (columns){ add ? load(add + j) : _mm256_setzero_si256(), colmul ? load(colmul + j) : _mm256_setzero_si256(),
                       o->mult ? _mm256_loadu_ps(o->mult + j) : _mm256_setzero_ps(),
                       o->bias ? _mm256_loadu_ps(o->bias + j) : _mm256_setzero_ps() };
 }
@@ -59,49 +59,80 @@ OCT_INLINE bool are_small(const columns *k)
     return _mm256_movemask_ps(_mm256_cmp_ps(m, _mm256_set1_ps(1.0f), _CMP_LT_OQ)) == 0xff;
 }
 
-OCT_INLINE __m256i steps_of(const bool small, __m256i acc, const columns *k, const qbounds *q)
-{
-    return qsteps(small, acc, k->mult, q);
-}
-
-/* The codes of two rows of 16 columns: a and b of the first, c and d of the second; each row in one half. */
-OCT_INLINE __m256i codes_of(__m256i a, __m256i b, __m256i c, __m256i d, const qbounds *q)
-{
-    return _mm256_permutevar8x32_epi32(qbytes(qwords(a, b, q), qwords(c, d, q), q), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
-}
-
 OCT_INLINE void look_up(const uint8_t *lut, uint8_t *c, size_t n)
 {
     for (size_t j = 0; j < n; j++)
         c[j] = lut[c[j]];
 }
 
-/* 16 columns (wide) or 8. plain: neither row sums nor a table. */
-OCT_INLINE void block_codes(const bool wide, const bool small, const bool plain, size_t m, const int32_t *acc, size_t lda, const columns *k, const int32_t *rowadd,
-                            const oct_qout *o, uint8_t *c, size_t ldc)
+/* What an inlined copy knows. */
+typedef struct form {
+    bool add;   /* sums lack what columns add */
+    bool small; /* multipliers are below 1 */
+    bool rows;  /* row sums may be added, a table may follow */
+    bool whole; /* u8 without bounds of its own: packing bounds it */
+} form;
+
+/* 16 or 8 columns of a row, as words: four of the first eight, four of the others, in each half. */
+OCT_INLINE __m256i row_words(form f, bool wide, const int32_t *acc, const columns *k, const int32_t *rowadd, size_t i, const qbounds *q)
+{
+    const __m256i u = f.add || f.rows ? sum_of(acc, &k[0], f.rows ? rowadd : NULL, i) : load(acc);
+    const __m256i a = qsteps(f.small, u, k[0].mult, q);
+    if (!wide)
+        return qwords(a, a, q);
+    const __m256i v = f.add || f.rows ? sum_of(acc + 8, &k[1], f.rows ? rowadd : NULL, i) : load(acc + 8);
+    return qwords(a, qsteps(f.small, v, k[1].mult, q), q);
+}
+
+/* The codes of two rows of 16 columns, each in one half. */
+OCT_INLINE __m256i codes_of(form f, __m256i a, __m256i b, const qbounds *q)
+{
+    const __m256i u = f.whole ? _mm256_packus_epi16(a, b) : qbytes(a, b, q);
+    return _mm256_permutevar8x32_epi32(u, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+}
+
+OCT_INLINE void store(bool wide, __m128i u, uint8_t *c)
+{
+    if (wide)
+        _mm_storeu_si128((__m128i *)(void *)c, u);
+    else
+        _mm_storel_epi64((__m128i *)(void *)c, u);
+}
+
+/* 16 columns (wide) or 8. */
+OCT_INLINE void block_codes(form f, bool wide, size_t m, const int32_t *acc, size_t lda, const columns *k, const int32_t *rowadd, const oct_qout *o,
+                            uint8_t *c, size_t ldc)
 {
     const qbounds q = qbounds_of(o);
-    for (size_t i = 0; i < m; i += 2, acc += 2 * lda, c += 2 * ldc) {
-        const bool two = i + 1 < m;
-        const int32_t *next = two ? acc + lda : acc;
-        const size_t row = two ? i + 1 : i;
-        const __m256i a = steps_of(small, sum_of(acc, &k[0], plain ? NULL : rowadd, i), &k[0], &q);
-        const __m256i e = steps_of(small, sum_of(next, &k[0], plain ? NULL : rowadd, row), &k[0], &q);
-        const __m256i b = wide ? steps_of(small, sum_of(acc + 8, &k[1], plain ? NULL : rowadd, i), &k[1], &q) : a;
-        const __m256i f = wide ? steps_of(small, sum_of(next + 8, &k[1], plain ? NULL : rowadd, row), &k[1], &q) : e;
-        const __m256i u = codes_of(a, b, e, f, &q);
-        const __m128i first = _mm256_castsi256_si128(u), second = _mm256_extracti128_si256(u, 1);
-        if (wide)
-            _mm_storeu_si128((__m128i *)(void *)c, first);
-        else
-            _mm_storel_epi64((__m128i *)(void *)c, first);
-        if (two && wide)
-            _mm_storeu_si128((__m128i *)(void *)(c + ldc), second);
-        else if (two)
-            _mm_storel_epi64((__m128i *)(void *)(c + ldc), second);
-        for (size_t r = 0; !plain && o->lut && r <= two; r++)
+    size_t i = 0;
+    for (; i + 2 <= m; i += 2, acc += 2 * lda, c += 2 * ldc) {
+        const __m256i a = row_words(f, wide, acc, k, rowadd, i, &q), b = row_words(f, wide, acc + lda, k, rowadd, i + 1, &q);
+        const __m256i u = codes_of(f, a, b, &q);
+        store(wide, _mm256_castsi256_si128(u), c);
+        store(wide, _mm256_extracti128_si256(u, 1), c + ldc);
+        for (size_t r = 0; f.rows && o->lut && r < 2; r++)
             look_up(o->lut, c + r * ldc, wide ? 16 : 8);
     }
+    if (i < m) {
+        const __m256i a = row_words(f, wide, acc, k, rowadd, i, &q);
+        store(wide, _mm256_castsi256_si128(codes_of(f, a, a, &q)), c);
+        if (f.rows && o->lut)
+            look_up(o->lut, c, wide ? 16 : 8);
+    }
+}
+
+OCT_INLINE void block_of(bool wide, bool small, bool add, size_t m, const int32_t *acc, size_t lda, const columns *k, const int32_t *rowadd,
+                         const oct_qout *o, uint8_t *c, size_t ldc)
+{
+    const bool whole = o->kind == OCT_QOUT_U8 && (int32_t)o->lo + o->zp <= 0 && (int32_t)o->hi + o->zp >= 255;
+    if (!small || rowadd || o->lut)
+        block_codes((form){ true, false, true, false }, wide, m, acc, lda, k, rowadd, o, c, ldc);
+    else if (add)
+        block_codes((form){ true, true, false, false }, wide, m, acc, lda, k, NULL, o, c, ldc);
+    else if (whole)
+        block_codes((form){ false, true, false, true }, wide, m, acc, lda, k, NULL, o, c, ldc);
+    else
+        block_codes((form){ false, true, false, false }, wide, m, acc, lda, k, NULL, o, c, ldc);
 }
 
 static size_t codes(size_t m, size_t n, const int32_t *acc, size_t lda, const int32_t *add, const int32_t *rowadd,
@@ -110,15 +141,11 @@ static size_t codes(size_t m, size_t n, const int32_t *acc, size_t lda, const in
     size_t j = 0;
     for (; j + 16 <= n; j += 16) {
         const columns k[] = { columns_at(j, add, colmul, o), columns_at(j + 8, add, colmul, o) };
-        const bool small = are_small(&k[0]) && are_small(&k[1]);
-        if (small && !rowadd && !o->lut)
-            block_codes(true, true, true, m, acc + j, lda, k, rowadd, o, c + j, ldc);
-        else
-            block_codes(true, false, false, m, acc + j, lda, k, rowadd, o, c + j, ldc);
+        block_of(true, are_small(&k[0]) && are_small(&k[1]), add, m, acc + j, lda, k, rowadd, o, c + j, ldc);
     }
     if (j + 8 <= n) {
         const columns k = columns_at(j, add, colmul, o);
-        block_codes(false, false, false, m, acc + j, lda, &k, rowadd, o, c + j, ldc);
+        block_of(false, are_small(&k), add, m, acc + j, lda, &k, rowadd, o, c + j, ldc);
         j += 8;
     }
     return j;

@@ -12,7 +12,7 @@ typedef struct columns {
 OCT_INLINE columns columns_at(size_t j, size_t n, const int32_t *add, const int32_t *colmul, const oct_qout *o)
 {
     columns v = { .k = n - j >= 16 ? 0xffff : (__mmask16)((1u << (n - j)) - 1) };
-    v.add = _mm512_maskz_loadu_epi32(v.k, add + j);
+    v.add = add ? _mm512_maskz_loadu_epi32(v.k, add + j) : _mm512_setzero_si512();
     v.colmul = colmul ? _mm512_maskz_loadu_epi32(v.k, colmul + j) : _mm512_setzero_si512();
     v.mult = o->mult ? _mm512_maskz_loadu_ps(v.k, o->mult + j) : _mm512_setzero_ps();
     v.bias = o->bias ? _mm512_maskz_loadu_ps(v.k, o->bias + j) : _mm512_setzero_ps();

@@ -10,7 +10,7 @@ typedef struct columns {
 
 OCT_INLINE columns columns_at(size_t j, const int32_t *add, const int32_t *colmul, const oct_qout *o)
 {
-    return (columns){ vld1q_s32(add + j), colmul ? vld1q_s32(colmul + j) : vdupq_n_s32(0),
+    return (columns){ add ? vld1q_s32(add + j) : vdupq_n_s32(0), colmul ? vld1q_s32(colmul + j) : vdupq_n_s32(0),
                       o->mult ? vld1q_f32(o->mult + j) : vdupq_n_f32(0), o->bias ? vld1q_f32(o->bias + j) : vdupq_n_f32(0) };
 }
 

@@ -157,10 +157,11 @@ void oct_qpack(const oct_qgemm_kernel *kn, const oct_qsource *s, size_t n, size_
     memset(to, 0, bytes);
     for (size_t j = 0; j < n; j += kn->nr, to += panel) {
         const size_t nj = n - j < kn->nr ? n - j : kn->nr;
-        if (kn->order == OCT_QGEMM_CHAINS)
-            head->has_chains |= pack_chains(kn, s, j, nj, panel, to);
-        else
+        const bool chains = kn->order == OCT_QGEMM_CHAINS && pack_chains(kn, s, j, nj, panel, to);
+        if (kn->order != OCT_QGEMM_CHAINS)
             pack_panel(kn, s, j, nj, to);
+        head->has_chains |= chains;
+        head->has_plain |= !chains;
     }
     head->panel = kn->order == OCT_QGEMM_CHAINS && groups == 1 ? close_up(first, bytes / panel, panel) : panel;
 }

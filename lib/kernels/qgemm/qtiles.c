@@ -21,18 +21,24 @@ size_t oct_qtiles_block(const oct_qgemm_kernel *k, size_t depth, bool gather)
     return fit > MOST ? MOST : fit < LEAST ? LEAST : fit;
 }
 
+/* From one gathered row to the next: chains read whole windows, and room behind each row makes gathering faster. */
+static size_t gathered_row(const oct_qgemm_kernel *k, size_t kc)
+{
+    return k->chain ? oct_round_up(kc + OCT_ROWS_SLACK, OCT_QCHAIN_WINDOW) : kc;
+}
+
 static bool copy_size(const oct_qgemm_kernel *k, size_t block, size_t taps, size_t kc, size_t *bytes)
 {
     *bytes = 0;
-    return !k->chain || (kc <= SIZE_MAX / 2 && oct_mul_size(oct_round_up(kc, OCT_QCHAIN_WINDOW), taps, bytes) && oct_mul_size(*bytes, block, bytes));
+    return !k->chain || (oct_mul_size(oct_round_up(kc, OCT_QCHAIN_WINDOW), taps, bytes) && oct_mul_size(*bytes, block, bytes));
 }
 
 static bool carve(const oct_qgemm_kernel *k, size_t block, size_t taps, size_t kc, bool gather, uint8_t *at, scratch *s,
                   size_t *bytes)
 {
     size_t table, rows = 0, copy;
-    if (!oct_mul_size(oct_round_up(block, k->mr) * sizeof(void *), taps, &table) || !copy_size(k, block, taps, kc, &copy) ||
-        (gather && !oct_mul_size(block, kc, &rows)) || table > SIZE_MAX / 8 || rows > SIZE_MAX / 8 || copy > SIZE_MAX / 8)
+    if (kc > SIZE_MAX / 2 || !oct_mul_size(oct_round_up(block, k->mr) * sizeof(void *), taps, &table) || !copy_size(k, block, taps, kc, &copy) ||
+        (gather && !oct_mul_size(block, gathered_row(k, kc), &rows)) || table > SIZE_MAX / 8 || rows > SIZE_MAX / 8 || copy > SIZE_MAX / 8)
         return false;
     const size_t sizes[] = { table, rows, copy, oct_round_up(block, k->mr) * k->nr * sizeof(int32_t),
                              oct_round_up(block, k->mr) * sizeof(int32_t) };
@@ -57,7 +63,7 @@ bool oct_qtiles_shared(size_t columns, size_t *bytes)
 {
     if (columns > SIZE_MAX / 64)
         return false;
-    *bytes = oct_round_up(columns * sizeof(int32_t), 64);
+    *bytes = oct_round_up(columns * sizeof(int32_t), 64) + 64;
     return true;
 }
 
@@ -65,7 +71,8 @@ typedef struct job {
     const oct_qtiles *t;
     const int32_t *add, *colmul;
     const int8_t *panels;
-    bool chains;  /* some panel is in chains */
+    bool chains, plain; /* some panel is in chains, is not */
+    bool direct;        /* chains read A where it is */
     bool rowsums; /* rows are summed: some zero point of B is not zero */
     uint8_t *parts;
     size_t block, row_items, col_items, cols, thread_bytes, panel, group, elem;
@@ -98,8 +105,8 @@ static const int8_t *plain_of(const oct_qgemm_kernel *k, const int8_t *panel)
     return !k->chain ? panel : head->chained ? NULL : (const int8_t *)(head + 1);
 }
 
-/* The last step of n columns from j, whose sums are in the tile. */
-static void finish(const job *w, const scratch *s, size_t g, size_t r0, size_t rows, size_t j, size_t n)
+/* The last step of n columns from j, whose sums are in the tile; add: what they did not begin with, or NULL. */
+static void finish(const job *w, const scratch *s, const int32_t *add, size_t g, size_t r0, size_t rows, size_t j, size_t n)
 {
     const oct_qtiles *t = w->t;
     const size_t col = g * t->n + j;
@@ -108,46 +115,68 @@ static void finish(const job *w, const scratch *s, size_t g, size_t r0, size_t r
         o.mult += col;
     if (o.bias)
         o.bias += col;
-    t->qout->fn(rows, n, s->tile, t->kernel->nr, w->add + col, w->rowsums ? s->rowsum : NULL, w->colmul + col, &o,
+    t->qout->fn(rows, n, s->tile, t->kernel->nr, add, w->rowsums ? s->rowsum : NULL, w->colmul + col, &o,
                 (uint8_t *)t->c + (r0 * t->ldc + col) * w->elem, t->ldc);
 }
 
-static void run_panel(const job *w, const scratch *s, size_t g, size_t r0, size_t rows, size_t j)
+static void run_panel(const job *w, const scratch *s, const oct_qchain_rows *a, size_t g, size_t r0, size_t rows, size_t j)
 {
     const oct_qtiles *t = w->t;
     const size_t mr = t->kernel->mr, nr = t->kernel->nr;
     const size_t n = t->n - j < nr ? t->n - j : nr;
     const int8_t *b = panel_at(w, g, j), *plain = plain_of(t->kernel, b);
+    const int32_t *add = w->add + g * t->n + j;
     if (!plain)
-        t->kernel->chain(rows, t->taps * t->kc, s->copied, b, s->tile);
+        t->kernel->chain(rows, t->taps * t->kc, a, b, add, s->tile);
     for (size_t i = 0; i < rows && plain; i += mr)
         t->kernel->fn(rows - i < mr ? rows - i : mr, n, t->taps, t->kc, s->table + i * t->taps, t->flip, plain, s->tile + i * nr);
-    finish(w, s, g, r0, rows, j, n);
+    finish(w, s, plain ? add : NULL, g, r0, rows, j, n);
+}
+
+/* Rows of a block as chains take them: where they are, where that is near enough together; else a copy. */
+static oct_qchain_rows chain_rows(const job *w, const scratch *s, const oct_rows *a, size_t r0, size_t rows)
+{
+    const oct_qtiles *t = w->t;
+    if (w->direct && t->gather)
+        return (oct_qchain_rows){ s->gathered, gathered_row(t->kernel, t->kc), OCT_QCHAIN_WINDOW };
+    if (w->direct)
+        return (oct_qchain_rows){ a->x + r0 * a->step, a->step, OCT_QCHAIN_WINDOW };
+    oct_qchain_copy(rows, t->kernel->mr, t->taps, t->kc, s->table, t->flip, s->copied);
+    return (oct_qchain_rows){ s->copied, OCT_QCHAIN_WINDOW, rows * OCT_QCHAIN_WINDOW };
+}
+
+/* Pointers to the rows of a block, or to what was gathered of them. */
+static void point(const job *w, const scratch *s, const oct_rows *a, size_t r0, size_t rows)
+{
+    const oct_qtiles *t = w->t;
+    const oct_rows gathered = { .x = s->gathered, .step = gathered_row(t->kernel, t->kc), .count = rows };
+    if (t->gather)
+        oct_rows_point(&gathered, 0, rows, t->kernel->mr, (const void **)s->table);
+    else
+        oct_rows_point(a, r0, rows, t->kernel->mr, (const void **)s->table);
 }
 
 static void run_item(const job *w, size_t item, const scratch *s)
 {
     const oct_qtiles *t = w->t;
-    const size_t nr = t->kernel->nr, mr = t->kernel->mr;
+    const size_t nr = t->kernel->nr;
     const size_t col = item % w->col_items * w->cols, rest = item / w->col_items;
     const size_t r0 = rest % w->row_items * w->block, g = rest / w->row_items;
     const size_t rows = t->rows.count - r0 < w->block ? t->rows.count - r0 : w->block;
     oct_rows a = t->rows;
+    oct_qchain_rows in = { NULL, 0, 0 };
     a.x += g * a.run;
-    if (t->gather) {
-        oct_rows_gather(&a, r0, rows, s->gathered);
-        const oct_rows copied = { .x = s->gathered, .step = t->kc, .count = rows };
-        oct_rows_point(&copied, 0, rows, mr, (const void **)s->table);
-    } else {
-        oct_rows_point(&a, r0, rows, mr, (const void **)s->table);
-    }
+    if (t->gather)
+        oct_rows_gather(&a, r0, rows, gathered_row(t->kernel, t->kc), s->gathered);
+    if (w->plain || w->rowsums || !w->direct)
+        point(w, s, &a, r0, rows);
     if (w->chains)
-        oct_qchain_copy(rows, mr, t->taps, t->kc, s->table, t->flip, s->copied);
+        in = chain_rows(w, s, &a, r0, rows);
     if (w->rowsums)
         sum_rows(w, s, rows);
     const size_t end = t->n - col < w->cols ? t->n : col + w->cols;
     for (size_t j = col; j < end; j += nr)
-        run_panel(w, s, g, r0, rows, j);
+        run_panel(w, s, &in, g, r0, rows, j);
 }
 
 static void run_items(void *arg, size_t begin, size_t end, size_t thread)
@@ -159,6 +188,15 @@ static void run_items(void *arg, size_t begin, size_t end, size_t thread)
     carve(t->kernel, t->block, t->taps, t->kc, t->gather, w->parts + thread * w->thread_bytes, &s, &bytes);
     for (size_t i = begin; i < end; i++)
         run_item(w, i, &s);
+}
+
+/* Whether chains can read the rows of a block as they are: whole windows, not many lines of the first-level cache from each other. */
+static bool is_near(const oct_qtiles *t, size_t block)
+{
+    enum { NEAR = 24 << 10 };
+    if (t->flip || t->gather)
+        return !t->flip;
+    return !t->rows.g && t->kc % OCT_QCHAIN_WINDOW == 0 && t->rows.step <= NEAR / block;
 }
 
 void oct_qtiles_run(const oct_qtiles *t, oct_pool *pool)
@@ -175,7 +213,7 @@ void oct_qtiles_run(const oct_qtiles *t, oct_pool *pool)
     const int32_t *sums = (const int32_t *)(const void *)((const uint8_t *)t->packed + sizeof *head);
     size_t shared = 0;
     oct_qtiles_shared(columns, &shared);
-    job w = { .t = t, .add = (int32_t *)(void *)t->scratch, .colmul = sums + column_words, .chains = head->has_chains, .block = t->block,
+    job w = { .t = t, .add = (int32_t *)(void *)t->scratch, .colmul = sums + column_words, .chains = head->has_chains, .plain = head->has_plain, .block = t->block,
               .rowsums = head->has_zb,
               .parts = t->scratch + shared, .elem = oct_qout_size(t->out->kind) };
     oct_qfold(columns, t->bias, sums, w.colmul, t->za, depth, (int32_t *)(void *)t->scratch);
@@ -184,6 +222,7 @@ void oct_qtiles_run(const oct_qtiles *t, oct_pool *pool)
         const size_t blocks = (t->rows.count + t->block - 1) / t->block;
         w.block = oct_round_up((t->rows.count + blocks - 1) / blocks, t->kernel->mr);
     }
+    w.direct = w.chains && is_near(t, w.block);
     w.row_items = (t->rows.count + w.block - 1) / w.block;
     oct_qpack_panel(t->kernel, t->taps, t->kc, &w.group);
     w.group *= (t->n + nr - 1) / nr;

@@ -157,7 +157,7 @@ static void run_item(const job *w, size_t item, const scratch *s)
     oct_rows a = t->rows;
     a.x += g * a.run;
     if (t->gather) {
-        oct_rows_gather(&a, r0, rows, (uint8_t *)s->gathered);
+        oct_rows_gather(&a, r0, rows, t->kc * sizeof(float), (uint8_t *)s->gathered);
         const oct_rows copied = { .x = (const uint8_t *)s->gathered, .step = t->kc * sizeof(float), .count = rows };
         oct_rows_point(&copied, 0, rows, mr, (const void **)s->table);
     } else {
