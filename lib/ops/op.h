@@ -72,8 +72,10 @@ typedef struct oct_step {
     oct_operand **out;
     int n_in, n_out;
     oct_epilogue epilogue;
+    int residual;   /* input that is added to the results before the epilogue, float32 of their shape and layout and not constant; 0: none */
     void *state;    /* set by prepare, in its arena: packed weights, geometry */
     size_t scratch; /* bytes that run needs, 64-byte aligned; set by prepare */
+    uint32_t overwrites; /* set by prepare: bit i: output 0 may have the memory of input i, if nobody else reads that then or later */
     struct oct_step *wide; /* the same call on float32, set by oct_step_prepare where 16-bit floats are converted; else NULL */
 } oct_step;
 
@@ -167,6 +169,7 @@ struct oct_op {
     bool fixed_range;           /* the output's range does not depend on data (Sigmoid, Softmax, Tanh) ... */
     float range_lo, range_hi;   /* ... and is this */
     bool fuses_clamp;           /* run applies step->epilogue */
+    bool fuses_sum;             /* run adds input step->residual, which is then max_in: behind those of the operator */
     bool is_clamp;              /* Relu, Clip, ...: a clamp that may become an epilogue; see oct_op_clamp */
 
     /* Rewrites a node from opset `from` to from + 1 where the operator changed there (NULL: never changed

@@ -245,7 +245,9 @@ static oct_status conv_prepare(oct_step *s, const oct_prep *p, oct_err *err)
         oct_sconv_pack(&c->s, s->in[1]->data, c->weights);
         c->weights = oct_packed_done(p, c->weights, c->s.packed_size);
     }
-    c->sout = (oct_sout){ .clamp = s->epilogue.clamp, .lo = s->epilogue.lo, .hi = s->epilogue.hi };
+    c->sout = (oct_sout){ .ldr = (size_t)g.oc, .clamp = s->epilogue.clamp, .lo = s->epilogue.lo, .hi = s->epilogue.hi };
+    if (s->residual && oct_sconv_in_place(&c->s))
+        s->overwrites = 1u << s->residual;
     return OCT_OK;
 }
 
@@ -269,6 +271,7 @@ static oct_status conv_run(const oct_step *s, const oct_run *r, oct_err *err)
         oct_sconv_pack(&c->s, s->in[1]->data, weights = r->scratch);
     oct_sout out = c->sout;
     out.bias = s->n_in > 2 && s->in[2] ? s->in[2]->data : NULL;
+    out.residual = s->residual ? s->in[s->residual]->data : NULL;
     oct_sconv_run(&c->s, r->pool, s->in[0]->data, weights, s->out[0]->data, &out, (char *)r->scratch + c->scratch_at);
     return OCT_OK;
 }
@@ -372,7 +375,7 @@ const oct_op oct_op_conv_integer = {
 const oct_op oct_op_conv = {
     .type = "Conv", .domain = "", .since = 1, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 1,
     .infer = conv_infer, .prepare = conv_prepare, .run = conv_run, .layout = OCT_RULE_SPATIAL,
-    .integer = conv_integer, .quant = OCT_QUANT_WEIGHTED, .fuses_clamp = true, .widens = true,
+    .integer = conv_integer, .quant = OCT_QUANT_WEIGHTED, .fuses_clamp = true, .fuses_sum = true, .widens = true,
 };
 
 /* By shape inference alone: a pass takes it apart (passes/pass_split.c). */
@@ -384,5 +387,5 @@ const oct_op oct_op_fused_conv = {
 const oct_op oct_op_conv_transpose = {
     .type = "ConvTranspose", .domain = "", .since = 1, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 1,
     .infer = transpose_infer, .prepare = conv_prepare, .run = conv_run, .layout = OCT_RULE_SPATIAL,
-    .integer = conv_integer, .quant = OCT_QUANT_WEIGHTED, .fuses_clamp = true, .widens = true,
+    .integer = conv_integer, .quant = OCT_QUANT_WEIGHTED, .fuses_clamp = true, .fuses_sum = true, .widens = true,
 };

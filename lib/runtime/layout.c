@@ -176,7 +176,7 @@ static oct_status lay_out(state *s, rt_step *st, oct_err *err)
     } else if (x->op->layout == OCT_RULE_SPATIAL) {
         OCT_TRY(want(s, &x->in[0], OCT_LAYOUT_CHANNELS_LAST, err));
         for (int i = 1; i < x->n_in; i++)
-            OCT_TRY(want(s, &x->in[i], OCT_LAYOUT_PLAIN, err));
+            OCT_TRY(want(s, &x->in[i], i == x->residual ? OCT_LAYOUT_CHANNELS_LAST : OCT_LAYOUT_PLAIN, err));
         set_out(s->p, x, OCT_LAYOUT_CHANNELS_LAST);
     } else {
         oct_tensor_layout layout = any_layout(x);

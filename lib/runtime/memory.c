@@ -45,6 +45,36 @@ static bool overlap(const rt_buffer *a, const rt_buffer *b)
     return a->first <= b->last && b->first <= a->last;
 }
 
+/* The buffer of input i when only this step still needs it, and at that slot alone; else NULL. */
+static rt_buffer *dying(oct_plan *p, int step, int i)
+{
+    const oct_step *s = &p->step[step].s;
+    const int buffer = s->in[i] ? rt_root(p, ((const rt_operand *)s->in[i])->buffer) : -1;
+    if (buffer < 0 || !needs_place(&p->buffer[buffer]) || p->buffer[buffer].last != step)
+        return NULL;
+    for (int k = 0; k < s->n_in; k++)
+        if (k != i && s->in[k] && rt_root(p, ((const rt_operand *)s->in[k])->buffer) == buffer)
+            return NULL;
+    return &p->buffer[buffer];
+}
+
+/* Results take the place of inputs that end with their step, where operators allow it. */
+static void overwrite(oct_plan *p)
+{
+    for (size_t n = 0; n < p->n_step; n++) {
+        const oct_step *s = &p->step[n].s;
+        for (int i = 0; i < s->n_in && i < 32; i++) {
+            rt_buffer *from = s->overwrites >> i & 1 ? dying(p, (int)n, i) : NULL;
+            rt_buffer *to = from ? &p->buffer[((const rt_operand *)s->out[0])->buffer] : NULL;
+            if (!from || !needs_place(to) || to->bytes != from->bytes)
+                continue;
+            from->last = to->last;
+            to->alias = (int)(from - p->buffer);
+            break;
+        }
+    }
+}
+
 /* Whether buffer y goes before x. */
 static bool out_of_order(const oct_plan *p, int x, int y)
 {
@@ -88,6 +118,7 @@ static size_t live_peak(const oct_plan *p)
 oct_status rt_place(oct_plan *p, oct_err *err)
 {
     set_lifetimes(p);
+    overwrite(p);
     int *order = oct_calloc(p->n_buffer + 1, sizeof *order);
     rt_buffer **busy = oct_calloc(p->n_buffer + 1, sizeof *busy);
     if (!order || !busy) {

@@ -235,6 +235,8 @@ static oct_status build(oct_plan *p, const oct_graph *g, const rt_input *in, boo
     if (!p->no_integer)
         OCT_TRY(rt_keep_blocks(p, err));
     OCT_TRY(rt_lower(p, err));
+    if (!p->no_passes)
+        OCT_TRY(rt_join_sums(p, err));
     OCT_TRY(rt_layout(p, err));
     OCT_TRY(rt_place(p, err));
     if (!(p->given = oct_arena_calloc(p->arena, p->g->n_input + 1, sizeof *p->given)))

@@ -103,6 +103,8 @@ oct_status rt_check_known(const oct_graph *g, int node, oct_err *err);
 oct_status rt_keep_blocks(oct_plan *p, oct_err *err);
 /* The steps in order, operands without memory, all layouts plain. */
 oct_status rt_lower(oct_plan *p, oct_err *err);
+/* sums.c: additions behind products become part of the product's step. */
+oct_status rt_join_sums(oct_plan *p, oct_err *err);
 /* Chooses layouts and inserts reorders; then prepares every step. */
 oct_status rt_layout(oct_plan *p, oct_err *err);
 /* Sets offsets of all buffers and p->memory_bytes. */

@@ -209,6 +209,15 @@ static void check_sconv_case(oct_check *t, const oct_conv_geom g, size_t turn)
     char text[300];
     describe(&g, oct_conv_path_name(p.path), p.kernel->name, text, sizeof text);
     oct_check_same(t, want, got, ny * 4, 4, "%s", text);
+    if (o.residual && oct_sconv_in_place(&p)) {
+        oct_sout own = o;
+        own.residual = got;
+        own.ldr = (size_t)p.g.ldy;
+        for (size_t i = 0; i < oct_conv_pixels(&g); i++)
+            memcpy(got + i * own.ldr, res + i * ldr, (size_t)g.oc * sizeof *got);
+        oct_sconv_run(&p, r & 16 ? t->pool : NULL, x, packed, got, &own, scratch);
+        oct_check_same(t, want, got, ny * 4, 4, "%s, in place", text);
+    }
     oct_check_release(t);
 }
 

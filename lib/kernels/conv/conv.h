@@ -116,8 +116,11 @@ oct_status oct_sconv_prepare(oct_sconv *p, const oct_conv_geom *g, int threads, 
 /* w: f32[oc][c / groups][kd][kh][kw], transposed: f32[c][oc / groups][kd][kh][kw] (as ONNX stores them). */
 void oct_sconv_pack(const oct_sconv *p, const float *w, void *packed);
 
+/* Whether the residual of a run may be y itself: each of its elements is read right before the same one of y is written. */
+bool oct_sconv_in_place(const oct_sconv *p);
+
 /* x: f32[n][d][h][w][c], y: f32[n][od][oh][ow][oc]; out as for oct_sgemm_run with one row a pixel (bias f32[oc];
- * residual shaped as y with its own ldr), or NULL. y must overlap no input. */
+ * residual shaped as y with its own ldr), or NULL. y must overlap no other input. */
 void oct_sconv_run(const oct_sconv *p, oct_pool *pool, const float *x, const void *packed, float *y, const oct_sout *out,
                    void *scratch);
 

@@ -70,6 +70,12 @@ oct_status oct_sconv_prepare(oct_sconv *p, const oct_conv_geom *g, int threads, 
     return OCT_OK;
 }
 
+/* Lines of a depthwise convolution may be cut so that pixels are computed twice. */
+bool oct_sconv_in_place(const oct_sconv *p)
+{
+    return p->path != OCT_CONV_DEPTHWISE && oct_stiles_whole(p->kernel, kernel_taps(p), kernel_depth(p));
+}
+
 static void pack_depthwise(const oct_sconv *p, const float *w, float *packed)
 {
     const size_t taps = oct_conv_taps(&p->g), c = (size_t)p->g.c, step = oct_round_up(c, OCT_DW_CHANNELS);

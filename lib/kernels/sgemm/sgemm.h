@@ -20,7 +20,7 @@
  * Zero-initialise it for a plain product. */
 typedef struct oct_sout {
     const float *bias;     /* f32[n], or NULL */
-    const float *residual; /* f32[m][n] with ldr, or NULL; must not overlap the output */
+    const float *residual; /* f32[m][n] with ldr, or NULL; must not overlap the output (but oct_sconv_in_place) */
     size_t ldr;            /* elements between rows of residual */
     bool clamp;            /* apply lo and hi: Relu is (0, INFINITY), Relu6 is (0, 6) */
     float lo, hi;

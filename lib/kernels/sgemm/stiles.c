@@ -105,12 +105,23 @@ static void run_panel(const oct_stiles *t, const scratch *s, tile e, size_t rows
     }
 }
 
+/* How much of the depth goes through the kernel together: taps, or values of the only one. */
+static size_t part_of(const oct_sgemm_kernel *k, size_t taps, size_t kc)
+{
+    const size_t most = PANEL_FLOATS / k->nr;
+    return taps > 1 ? (most > kc ? most / kc : 1) : kc < most + most / 2 ? kc : most;
+}
+
+bool oct_stiles_whole(const oct_sgemm_kernel *k, size_t taps, size_t kc)
+{
+    return part_of(k, taps, kc) >= (taps > 1 ? taps : kc);
+}
+
 /* Cuts the depth so that the panel's part stays in cache: between taps, or inside the only one. Later
  * parts continue the chain from C, so the cuts do not show in the result. */
 static void run_columns(const oct_stiles *t, const scratch *s, tile e, const float *panel, size_t rows)
 {
-    const size_t nr = t->kernel->nr, most = PANEL_FLOATS / nr;
-    const size_t part = t->taps > 1 ? (most > t->kc ? most / t->kc : 1) : t->kc < most + most / 2 ? t->kc : most;
+    const size_t nr = t->kernel->nr, part = part_of(t->kernel, t->taps, t->kc);
     const size_t all = t->taps > 1 ? t->taps : t->kc;
     for (size_t at = 0; at == 0 || at < all; at += part ? part : 1) {
         const size_t len = all - at < part ? all - at : part;
