@@ -209,3 +209,15 @@ uint64_t oct_elem_key(const oct_operand *t, int64_t i)
         return (uint64_t)*(const int64_t *)v ^ top;
     }
 }
+
+uint32_t oct_elem_overwrites(const oct_step *s, int n)
+{
+    const oct_operand *y = s->out[0];
+    uint32_t bits = 0;
+    for (int i = 0; i < n && i < s->n_in; i++) {
+        const oct_operand *x = s->in[i];
+        if (x && x->dtype == y->dtype && x->count == y->count && x->layout == y->layout && (x->rank == y->rank || x->layout == OCT_LAYOUT_PLAIN))
+            bits |= 1u << i;
+    }
+    return bits;
+}

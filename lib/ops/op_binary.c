@@ -278,6 +278,7 @@ static oct_status binary_prepare(oct_step *s, const oct_prep *p, oct_err *err)
                             oct_dtype_name(s->out[0]->dtype));
         OCT_TRY(check_bits(s, k, i, err));
     }
+    s->overwrites = oct_elem_overwrites(s, 2);
     if (s->n_in > 1 && oct_early_tail(s->node, s->opset, s->in[0]->rank, s->in[1]->rank) != 0)
         return oct_fail(err, OCT_EUNSUPPORTED, "an axis to lie at, as before opset 7");
     return OCT_OK;

@@ -137,6 +137,7 @@ static oct_status unary_prepare(oct_step *s, const oct_prep *p, oct_err *err)
         return oct_nomem(err);
     u->f = function_of(s->op->type, s->node);
     s->state = u;
+    s->overwrites = oct_elem_overwrites(s, 1);
     if (oct_q8(s->in[0]) && oct_q8(s->out[0]))
         return oct_q8_table(s->in[0], s->out[0], &u->f, p->arena, &u->table, err);
     double y;
@@ -246,6 +247,7 @@ static oct_status clip_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     if (u == NULL)
         return oct_nomem(err);
     s->state = u;
+    s->overwrites = oct_elem_overwrites(s, 1);
     if (oct_q8(s->in[0]) && oct_q8(s->out[0])) {
         if (!clip_bounds(s, &u->f))
             return oct_fail(err, OCT_EUNSUPPORTED, "quantized with computed bounds");

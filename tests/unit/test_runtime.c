@@ -395,6 +395,60 @@ static void places(void **state)
     }
 }
 
+/* Where the output of a step lies. */
+static const void *data_of(const oct_plan *p, const char *node)
+{
+    for (size_t i = 0; i < p->n_step; i++)
+        if (p->step[i].s.node && strcmp(p->step[i].s.node->name, node) == 0)
+            return p->step[i].s.out[0]->data;
+    fail_msg("no step '%s'", node);
+    return NULL;
+}
+
+/* What goes element by element lies where its input did, unless that is still needed, of another size or type, or read twice. */
+static void overwrites(void **state)
+{
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, "2,300");
+    int a = NET_NODE(g, "Sigmoid", "a", "va", x), b = NET_NODE(g, "Exp", "b", "vb", a), c = NET_NODE(g, "Tanh", "c", "vc", b);
+    int d = NET_NODE(g, "Mul", "d", "vd", c, b), e = NET_NODE(g, "Softmax", "e", "ve", d), f = NET_NODE(g, "Sub", "f", "vf", e, d);
+    int m = NET_NODE(g, "ReduceMean", "m", "vm", f);
+    NET_INTS(g, "axes", 1);
+    int h = NET_NODE(g, "Div", "h", "vh", m, f), k = NET_NODE(g, "Mul", "k", "vk", h, h), i = NET_NODE(g, "IsNaN", "i", "vi", k);
+    net_output(g, NET_NODE(g, "Where", "w", "y", i, x, NET_NODE(g, "Clip", "n", "vn", k, NET_F32(g, "lo", "", 0.5f))));
+    oct_plan *p = net_plan(g, NULL, NULL);
+    check_places(p);
+    assert_ptr_not_equal(data_of(p, "a"), NULL);
+    assert_ptr_equal(data_of(p, "b"), data_of(p, "a"));
+    assert_ptr_not_equal(data_of(p, "c"), data_of(p, "b"));
+    assert_true(data_of(p, "d") == data_of(p, "c") || data_of(p, "d") == data_of(p, "b"));
+    assert_ptr_not_equal(data_of(p, "e"), data_of(p, "d"));
+    assert_true(data_of(p, "f") == data_of(p, "e") || data_of(p, "f") == data_of(p, "d"));
+    assert_ptr_equal(data_of(p, "h"), data_of(p, "f"));
+    assert_ptr_not_equal(data_of(p, "k"), data_of(p, "h"));
+    assert_ptr_equal(data_of(p, "n"), data_of(p, "k"));
+    float xs[600];
+    net_fill(xs, 600, 9);
+    GOOD(oct_plan_run(p, (const void *[]){ xs }, err));
+    for (int r = 0; r < 2; r++) {
+        double row[300], top = 0, all = 0, mean = 0;
+        for (int j = 0; j < 300; j++) {
+            const double v = exp(1 / (1 + exp(-(double)xs[r * 300 + j])));
+            row[j] = tanh(v) * v;
+            all += exp(row[j]);
+        }
+        for (int j = 0; j < 300; j++)
+            mean += (exp(row[j]) / all - row[j]) / 300;
+        for (int j = 0; j < 300; j++) {
+            const double v = mean / (exp(row[j]) / all - row[j]), want_v = fmax(v * v, 0.5);
+            top = fmax(top, fabs(want_v - (double)((const float *)oct_plan_output(p, 0)->data)[r * 300 + j]));
+        }
+        assert_true(top < 1e-5);
+    }
+    oct_plan_destroy(p);
+    oct_graph_destroy(g);
+}
+
 static void runs_allocate_nothing(void **state)
 {
     oct_pool *pool = oct_pool_create(2);
@@ -700,6 +754,7 @@ int main(void)
         cmocka_unit_test(permutations),      cmocka_unit_test(aliases),          cmocka_unit_test(inputs_change),
         cmocka_unit_test(constant_dequantize), cmocka_unit_test(dynamic_shapes), cmocka_unit_test(shape_errors),
         cmocka_unit_test(errors_name_nodes), cmocka_unit_test(places),           cmocka_unit_test(runs_allocate_nothing),
+        cmocka_unit_test(overwrites),
         cmocka_unit_test(failing_allocations), cmocka_unit_test(float_taps),     cmocka_unit_test(integer_taps),
         cmocka_unit_test(tapped_shapes),      cmocka_unit_test(profile_starts_anew),
         cmocka_unit_test(tap_stops),         cmocka_unit_test(integer_close_to_float), cmocka_unit_test(dropout_mask),
