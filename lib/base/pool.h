@@ -1,5 +1,4 @@
-/* lib/base/pool.h -- threads, over pthreadpool. Work is cut into items that do not depend on the
- * number of threads, so results do not either. */
+/* lib/base/pool.h -- threads, over pthreadpool. Results do not depend on which thread takes which part of the work, nor on how it is cut. */
 #ifndef OCT_BASE_POOL_H
 #define OCT_BASE_POOL_H
 
@@ -16,7 +15,7 @@ void oct_pool_relax(oct_pool *p);
 int oct_pool_threads(const oct_pool *p); /* 1 for NULL */
 
 /* Calls fn(arg, begin, end, thread) over tiles of [0, n), each at most `tile` items (tile >= 1), and
- * returns when all are done. thread < oct_pool_threads(p): an index for scratch memory. A NULL pool
+ * returns when all are done. Each thread takes tiles that follow each other, then, from the last one on, what slower threads have left. thread < oct_pool_threads(p): an index for scratch memory. A NULL pool
  * runs everything on the caller, in order. fn must not fail and must not call oct_pool_for itself. */
 void oct_pool_for(oct_pool *p, size_t n, size_t tile,
                   void (*fn)(void *arg, size_t begin, size_t end, size_t thread), void *arg);

@@ -2,6 +2,7 @@
  * multiply-accumulate), and which share that is of what this core can do on registers alone. */
 #include "check.h"
 #include "kernels/conv/conv.h"
+#include "kernels/qgemm/kernels.h"
 #include "peak.h"
 
 #include <inttypes.h>
@@ -178,9 +179,10 @@ static bool read_layer(const char *line, layer *l)
     return n == 19;
 }
 
-static bool bench_file(oct_check *t, const char *path, const double peak[FORMS])
+/* fn(arg, layer) for each line of a file. */
+static bool each_layer(const char *path, bool (*fn)(void *arg, const layer *l, oct_err *err), void *arg)
 {
-    char line[256], name[80];
+    char line[256];
     FILE *f = fopen(path, "r");
     if (!f || !fgets(line, sizeof line, f) || strcmp(line, columns) != 0) {
         printf("%s: not a file of shapes (bench/shapes.py writes them)\n", path);
@@ -188,32 +190,51 @@ static bool bench_file(oct_check *t, const char *path, const double peak[FORMS])
             fclose(f);
         return false;
     }
-    double total[FORMS] = { 0 }, work = 0;
     bool ok = true;
-    printf("\n%s\n", path);
     while (ok && fgets(line, sizeof line, f)) {
         layer l;
-        double seconds[FORMS];
-        const char *how;
         oct_err err = OCT_ERR_INIT;
-        ok = read_layer(line, &l) && time_layer(t, &l, seconds, &how, &err) == OCT_OK;
-        oct_check_release(t);
-        if (!ok) {
+        ok = read_layer(line, &l) && fn(arg, &l, &err);
+        if (!ok)
             printf("%s: %s: %s", path, err.text[0] ? err.text : "cannot read the line", line);
-            break;
-        }
-        layer_name(&l, name, sizeof name);
-        print_line(name, how, giga_operations(&l), seconds, peak);
-        work += giga_operations(&l) * (double)(l.times * l.batch);
-        for (size_t i = 0; i < FORMS; i++)
-            total[i] += seconds[i] * (double)(l.times * l.batch);
     }
     fclose(f);
-    if (ok) {
-        print_line("all, as often as they come", "", work, total, peak);
-        printf("%-54s %9.2f ms %8.2f ms %8.2f ms %8.2f ms\n", "", total[0] * 1e3, total[1] * 1e3, total[2] * 1e3, total[3] * 1e3);
-    }
     return ok;
+}
+
+typedef struct timed {
+    oct_check *t;
+    const double *peak;
+    double total[FORMS], work;
+} timed;
+
+static bool bench_layer(void *arg, const layer *l, oct_err *err)
+{
+    timed *b = arg;
+    char name[80];
+    double seconds[FORMS];
+    const char *how;
+    const bool ok = time_layer(b->t, l, seconds, &how, err) == OCT_OK;
+    oct_check_release(b->t);
+    if (!ok)
+        return false;
+    layer_name(l, name, sizeof name);
+    print_line(name, how, giga_operations(l), seconds, b->peak);
+    b->work += giga_operations(l) * (double)(l->times * l->batch);
+    for (size_t i = 0; i < FORMS; i++)
+        b->total[i] += seconds[i] * (double)(l->times * l->batch);
+    return true;
+}
+
+static bool bench_file(oct_check *t, const char *path, const double peak[FORMS])
+{
+    timed b = { .t = t, .peak = peak };
+    printf("\n%s\n", path);
+    if (!each_layer(path, bench_layer, &b))
+        return false;
+    print_line("all, as often as they come", "", b.work, b.total, peak);
+    printf("%-54s %9.2f ms %8.2f ms %8.2f ms %8.2f ms\n", "", b.total[0] * 1e3, b.total[1] * 1e3, b.total[2] * 1e3, b.total[3] * 1e3);
+    return true;
 }
 
 bool bench_products(oct_check *t, char **files, int n)
@@ -231,4 +252,49 @@ bool bench_products(oct_check *t, char **files, int n)
     for (int i = 0; i < (n ? n : 1) && ok; i++)
         ok = bench_file(t, n ? files[i] : selection[i], peak);
     return ok;
+}
+
+/* ---- more threads ---- */
+
+static const size_t plan_threads[] = { 1, 2, 4, 8, 16, 32, 64 };
+enum { PLANS = OCT_COUNT(plan_threads) };
+
+/* Seconds by the cost model: products at 130 GMAC/s and 1.3 ns for the last step of a row of 16; a call of the pool takes 1.2 us with two
+ * threads, as measured on Zen 3, and as much again for each doubling, which is assumed. */
+static bool plan_layer(void *arg, const layer *l, oct_err *err)
+{
+    double *seconds = arg;
+    const oct_conv_geom *g = &l->g;
+    const oct_qgemm_kernel *k = oct_qgemm_select(oct_isa_active());
+    const size_t groups = (size_t)g->groups, depth = (size_t)(g->c / g->groups * g->kh * g->kw), rows = (size_t)(g->oh * g->ow);
+    if (g->groups == g->c && g->c > 1)
+        return true; /* depthwise: thousands of small items */
+    const oct_work w = oct_qtiles_work(k, rows, (size_t)(g->oc / g->groups), groups, oct_qtiles_block(k, depth, false), true);
+    const double unit = (double)(depth * k->nr) / 130e9 + 1.3e-9;
+    double wake = 0;
+    for (size_t i = 0; i < PLANS; i++, wake += 1.2e-6) {
+        const oct_items d = oct_items_cut(&w, plan_threads[i]);
+        const double s = wake + unit * oct_items_cost(&w, &d, plan_threads[i]);
+        seconds[i] += s * (double)(l->times * l->batch);
+    }
+    return true;
+}
+
+bool bench_plan(char **files, int n)
+{
+    printf("expected speed-up of 8-bit products with threads\n%-34s", "");
+    for (size_t i = 1; i < PLANS; i++)
+        printf(" %6zu", plan_threads[i]);
+    printf("\n");
+    for (int i = 0; i < n; i++) {
+        double seconds[PLANS] = { 0 };
+        if (!each_layer(files[i], plan_layer, seconds))
+            return false;
+        const char *name = strrchr(files[i], '/');
+        printf("%-34s", name ? name + 1 : files[i]);
+        for (size_t k = 1; k < PLANS; k++)
+            printf(" %6.2f", seconds[0] / seconds[k]);
+        printf("\n");
+    }
+    return true;
 }

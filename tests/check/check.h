@@ -47,8 +47,11 @@ void check_elem(oct_check *t);
 void check_count(oct_check *t);
 void check_math(oct_check *t);
 void check_values(oct_check *t);
+void check_items(oct_check *t);
 /* Times the shapes of n files of bench/shapes; n 0: a selection. false when a file cannot be used. */
 bool bench_products(oct_check *t, char **files, int n);
+/* What the cost model of work items expects of more threads, for the 8-bit products of n files. */
+bool bench_plan(char **files, int n);
 void bench_rows(oct_check *t);
 void bench_nbits(oct_check *t);
 void print_bits(oct_check *t);

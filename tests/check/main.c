@@ -1,5 +1,5 @@
 /* tests/check/main.c -- runs the kernel checks, all or the named ones, and reports in TAP; --bench times real layers
- * instead, --bits prints bits.inc. OCT_ISA narrows the instruction sets; where the CPU lacks it, checks are skipped (with
+ * instead, --plan foretells what more threads bring, --bits prints bits.inc. OCT_ISA narrows the instruction sets; where the CPU lacks it, checks are skipped (with
  * OCT_MUST_RUN set, failed). */
 #include "check.h"
 #include "peak.h"
@@ -165,6 +165,7 @@ static const struct {
     { "sgemm", check_sgemm }, { "qgemm", check_qgemm }, { "qout", check_qout },
     { "depthwise", check_dw }, { "sconv", check_sconv }, { "qconv", check_qconv }, { "nbits", check_nbits },
     { "elem", check_elem }, { "count", check_count }, { "math", check_math }, { "values", check_values },
+    { "items", check_items },
 };
 
 /* Marks the named checks, or all; false when a name is unknown. */
@@ -196,7 +197,7 @@ static int run_checks(oct_check *t, char *const *names, int n)
 {
     bool chosen[OCT_COUNT(checks)];
     if (!choose(names, n, chosen)) {
-        printf("Bail out! usage: check_kernels [--bench | --bits | CHECK...]\n");
+        printf("Bail out! usage: check_kernels [--bench [FILE...] | --plan FILE... | --bits | CHECK...]\n");
         return 2;
     }
     int count = 0, number = 0;
@@ -228,6 +229,8 @@ int main(int argc, char **argv)
             bench_nbits(&t);
             bench_rows(&t);
         }
+    } else if (argc >= 3 && strcmp(argv[1], "--plan") == 0) {
+        status = !bench_plan(argv + 2, argc - 2);
     } else if (argc == 2 && strcmp(argv[1], "--bits") == 0) {
         print_bits(&t);
     } else {

@@ -2,6 +2,7 @@
 #include "kernels/conv/qwinograd.h"
 
 #include "base/mem.h"
+#include "kernels/items.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -70,6 +71,7 @@ bool oct_qwinograd_suits(const oct_conv_geom *g)
 typedef struct scratch {
     int16_t *v;
     int32_t *m, *acc;
+    size_t *ready; /* the block whose pixels are transformed; the scratch begins with it */
 } scratch;
 
 static bool carve(const oct_conv_geom *g, uint8_t *at, scratch *s, size_t *bytes)
@@ -79,10 +81,11 @@ static bool carve(const oct_conv_geom *g, uint8_t *at, scratch *s, size_t *bytes
     if (!oct_mul_size(POINTS * sizeof(int16_t) * tiles, (size_t)g->c, &v) || v > SIZE_MAX / 2)
         return false;
     v = oct_round_up(v, 64);
-    const size_t m = POINTS * COLUMNS * sizeof(int32_t) * tiles;
+    const size_t m = POINTS * COLUMNS * sizeof(int32_t) * tiles, head = 64;
     if (s)
-        *s = (scratch){ (int16_t *)(void *)at, (int32_t *)(void *)(at + v), (int32_t *)(void *)(at + v + m) };
-    *bytes = v + m + OUT * OUT * COLUMNS * sizeof(int32_t) * tiles;
+        *s = (scratch){ (int16_t *)(void *)(at + head), (int32_t *)(void *)(at + head + v), (int32_t *)(void *)(at + head + v + m),
+                        (size_t *)(void *)at };
+    *bytes = head + v + m + OUT * OUT * COLUMNS * sizeof(int32_t) * tiles;
     return true;
 }
 
@@ -151,7 +154,8 @@ bool oct_qwinograd_pack(const oct_conv_geom *g, const uint8_t *w, bool is_signed
 typedef struct walk {
     const oct_qwinograd_job *j;
     const int16_t *u;
-    size_t block, row_items, cols, col_items, thread_bytes;
+    oct_items items;
+    size_t thread_bytes;
 } walk;
 
 /* Place of a tile: its first output pixel. */
@@ -212,40 +216,31 @@ static void run_panel(const walk *w, const scratch *s, size_t first, size_t tile
     }
 }
 
+static void transform(const oct_qwinograd_job *j, const scratch *s, size_t first, size_t tiles)
+{
+    const size_t c = (size_t)j->g->c;
+    for (size_t t = 0; t < tiles; t++) {
+        const uint8_t *x[POINTS];
+        point_pixels(j, tile_at(j->g, first + t), x);
+        j->kernel->input(c, x, j->flip, s->v + t * GROUP, tiles * c, tiles * GROUP);
+    }
+}
+
 static void run_items(void *arg, size_t begin, size_t end, size_t thread)
 {
     const walk *w = arg;
     const oct_qwinograd_job *j = w->j;
-    const size_t c = (size_t)j->g->c, all = all_tiles(j->g);
     scratch s = { 0 };
     size_t bytes;
     carve(j->g, j->scratch + thread * w->thread_bytes, &s, &bytes);
-    for (size_t item = begin; item < end; item++) {
-        const size_t first = item / w->col_items * w->block, tiles = all - first < w->block ? all - first : w->block;
-        const size_t col = item % w->col_items * w->cols, last = (size_t)j->g->oc - col < w->cols ? (size_t)j->g->oc : col + w->cols;
-        for (size_t t = 0; t < tiles; t++) {
-            const uint8_t *x[POINTS];
-            point_pixels(j, tile_at(j->g, first + t), x);
-            j->kernel->input(c, x, j->flip, s.v + t * GROUP, tiles * c, tiles * GROUP);
-        }
-        for (size_t k = col; k < last; k += COLUMNS)
-            run_panel(w, &s, first, tiles, k);
+    for (size_t k = begin; k < end; k++) {
+        const oct_item i = oct_item_at(&w->items, k);
+        if (*s.ready != i.block)
+            transform(j, &s, i.row, i.rows);
+        *s.ready = i.block;
+        for (size_t p = i.panel; p < i.panel + i.panels; p++)
+            run_panel(w, &s, i.row, i.rows, p * COLUMNS);
     }
-}
-
-/* In how many parts the columns go to threads. Each transforms its tiles anew, at about the cost of half a panel's products; the last
- * round of all threads should not leave some without work. */
-static size_t column_items(size_t row_items, size_t panels, size_t threads)
-{
-    size_t best = 1, least = SIZE_MAX;
-    for (size_t k = 1; k <= panels && k <= 2 * threads; k++) {
-        const size_t rounds = (row_items * k + threads - 1) / threads, cost = rounds * (1 + 2 * ((panels + k - 1) / k));
-        if (cost < least) {
-            least = cost;
-            best = k;
-        }
-    }
-    return best;
 }
 
 void oct_qwinograd_run(const oct_qwinograd_job *j, oct_pool *pool)
@@ -253,13 +248,14 @@ void oct_qwinograd_run(const oct_qwinograd_job *j, oct_pool *pool)
     const oct_conv_geom *g = j->g;
     const size_t oc = (size_t)g->oc, tiles = all_tiles(g);
     const int32_t *sums = j->packed;
-    walk w = { .j = j, .u = (const int16_t *)(const void *)((const uint8_t *)j->packed + sums_bytes(g)), .block = block_tiles(g) };
+    walk w = { .j = j, .u = (const int16_t *)(const void *)((const uint8_t *)j->packed + sums_bytes(g)) };
     for (size_t i = 0; i < oc; i++)
         j->shared[i] = (int32_t)((j->bias ? (uint32_t)j->bias[i] : 0) - (uint32_t)j->zx * (uint32_t)sums[i]);
-    w.row_items = (tiles + w.block - 1) / w.block;
-    const size_t parts = column_items(w.row_items, panels(g), (size_t)oct_pool_threads(pool));
-    w.cols = (panels(g) + parts - 1) / parts * COLUMNS;
-    w.col_items = (oc + w.cols - 1) / w.cols;
+    /* Transforming a tile costs half its products with one panel; weights, of 16 bits for 36 points, are much to fetch. */
+    const oct_work work = { .rows = tiles, .panels = panels(g), .groups = 1, .most = block_tiles(g), .unit = 1, .row = 0.5, .panel = 6 };
+    w.items = oct_items_cut(&work, (size_t)oct_pool_threads(pool));
     carve(g, NULL, NULL, &w.thread_bytes);
-    oct_pool_for(pool, w.row_items * w.col_items, 1, run_items, &w);
+    for (size_t i = 0; i < (size_t)oct_pool_threads(pool); i++)
+        *(size_t *)(void *)(j->scratch + i * w.thread_bytes) = SIZE_MAX;
+    oct_pool_for(pool, w.items.n, 1, run_items, &w);
 }

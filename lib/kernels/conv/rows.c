@@ -342,14 +342,3 @@ size_t oct_rows_block(size_t row_bytes, bool gather)
     const size_t fit = cache / row_bytes / unit * unit;
     return fit < unit ? unit : fit;
 }
-
-/* Few rows: the columns are cut too, so that threads have about four items each. One thread wants none of it: each item points at
- * its rows, or copies them, anew. */
-size_t oct_rows_columns(size_t rows, size_t block, size_t groups, size_t n, size_t nr, size_t threads)
-{
-    const size_t want = threads > 1 ? 4 * threads : 1, items = (rows + block - 1) / block * groups;
-    if (items >= want)
-        return oct_round_up(n, nr);
-    const size_t cols = oct_round_up(n, nr) / nr * items / want * nr;
-    return cols < nr ? nr : cols;
-}

@@ -36,9 +36,8 @@ size_t oct_rows_slide(const oct_rows *r, size_t begin, size_t most, const void *
 enum { OCT_ROWS_SLACK = 15 };
 void oct_rows_gather(const oct_rows *r, size_t begin, size_t n, size_t pitch, uint8_t *dst);
 
-/* Rows a work item takes, and columns; results do not depend on either. */
+/* Rows a work item takes at most. */
 size_t oct_rows_block(size_t row_bytes, bool gather);
-size_t oct_rows_columns(size_t rows, size_t block, size_t groups, size_t n, size_t nr, size_t threads);
 
 static inline size_t oct_round_up(size_t v, size_t to)
 {

@@ -3,6 +3,7 @@
 #define OCT_KERNELS_QGEMM_KERNELS_H
 
 #include "kernels/conv/rows.h"
+#include "kernels/items.h"
 #include "kernels/qgemm/qgemm.h"
 #include "kernels/qgemm/qrow.h"
 
@@ -62,6 +63,8 @@ size_t oct_qtiles_block(const oct_qgemm_kernel *k, size_t depth, bool gather);
 /* Bytes of scratch all threads share (a number a column, and of columns that fill the last panel); false when they overflow. */
 bool oct_qtiles_shared(size_t columns, size_t *bytes);
 bool oct_qtiles_scratch(const oct_qgemm_kernel *k, size_t block, size_t taps, size_t kc, bool gather, size_t *bytes);
+/* How a product is cut for threads; copies: rows of A are. */
+oct_work oct_qtiles_work(const oct_qgemm_kernel *k, size_t rows, size_t n, size_t groups, size_t block, bool copies);
 void oct_qtiles_run(const oct_qtiles *t, oct_pool *pool);
 
 /* The same for products of one row (qrow.h): columns of one group, one tap; count of rows is 0 or 1. */

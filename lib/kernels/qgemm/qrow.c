@@ -105,6 +105,8 @@ void oct_qrow_run(const oct_qtiles *t, oct_pool *pool)
     const int32_t base = split(t, a, &w.row);
     w.add = fold(t, &w, base, head->has_zb, sums, sums + columns, s.add);
     const bool small = (double)t->n * t->kc < 131072; /* waking the threads costs more */
-    w.cols = oct_rows_columns(1, 1, 1, t->n, OCT_QROW_COLUMNS, small ? 1 : (size_t)oct_pool_threads(pool));
-    oct_pool_for(small ? NULL : pool, (t->n + w.cols - 1) / w.cols, 1, run_items, &w);
+    const oct_work work = { .rows = 1, .panels = (t->n + OCT_QROW_COLUMNS - 1) / OCT_QROW_COLUMNS, .groups = 1, .most = 1, .unit = 1 };
+    const oct_items items = oct_items_cut(&work, small ? 1 : (size_t)oct_pool_threads(pool));
+    w.cols = items.panels * OCT_QROW_COLUMNS;
+    oct_pool_for(small ? NULL : pool, items.col_items, 1, run_items, &w);
 }

@@ -9,6 +9,7 @@ typedef struct scratch {
     const uint8_t **table;
     uint8_t *gathered, *copied;
     int32_t *tile, *rowsum;
+    size_t *ready; /* the block whose rows are ready; the scratch begins with it */
 } scratch;
 
 /* Rows copied for chains stay in the second-level cache while the panels pass; few rows would look at each unit for too little. */
@@ -40,7 +41,7 @@ static bool carve(const oct_qgemm_kernel *k, size_t block, size_t taps, size_t k
     if (kc > SIZE_MAX / 2 || !oct_mul_size(oct_round_up(block, k->mr) * sizeof(void *), taps, &table) || !copy_size(k, block, taps, kc, &copy) ||
         (gather && !oct_mul_size(block, gathered_row(k, kc), &rows)) || table > SIZE_MAX / 8 || rows > SIZE_MAX / 8 || copy > SIZE_MAX / 8)
         return false;
-    const size_t sizes[] = { table, rows, copy, oct_round_up(block, k->mr) * k->nr * sizeof(int32_t),
+    const size_t sizes[] = { sizeof(size_t), table, rows, copy, oct_round_up(block, k->mr) * k->nr * sizeof(int32_t),
                              oct_round_up(block, k->mr) * sizeof(int32_t) };
     uint8_t *part[OCT_COUNT(sizes)];
     size_t used = 0;
@@ -49,7 +50,8 @@ static bool carve(const oct_qgemm_kernel *k, size_t block, size_t taps, size_t k
         used += oct_round_up(sizes[i], 64);
     }
     if (s)
-        *s = (scratch){ (const uint8_t **)(void *)part[0], part[1], part[2], (int32_t *)(void *)part[3], (int32_t *)(void *)part[4] };
+        *s = (scratch){ (const uint8_t **)(void *)part[1], part[2], part[3], (int32_t *)(void *)part[4], (int32_t *)(void *)part[5],
+                        (size_t *)(void *)part[0] };
     *bytes = used;
     return true;
 }
@@ -75,7 +77,8 @@ typedef struct job {
     bool direct;        /* chains read A where it is */
     bool rowsums; /* rows are summed: some zero point of B is not zero */
     uint8_t *parts;
-    size_t block, row_items, col_items, cols, thread_bytes, panel, group, elem;
+    oct_items items;
+    size_t thread_bytes, panel, group, elem;
 } job;
 
 static void sum_rows(const job *w, const scratch *s, size_t rows)
@@ -141,7 +144,6 @@ static oct_qchain_rows chain_rows(const job *w, const scratch *s, const oct_rows
         return (oct_qchain_rows){ s->gathered, gathered_row(t->kernel, t->kc), OCT_QCHAIN_WINDOW };
     if (w->direct)
         return (oct_qchain_rows){ a->x + r0 * a->step, a->step, OCT_QCHAIN_WINDOW };
-    oct_qchain_copy(rows, t->kernel->mr, t->taps, t->kc, s->table, t->flip, s->copied);
     return (oct_qchain_rows){ s->copied, OCT_QCHAIN_WINDOW, rows * OCT_QCHAIN_WINDOW };
 }
 
@@ -156,27 +158,31 @@ static void point(const job *w, const scratch *s, const oct_rows *a, size_t r0, 
         oct_rows_point(a, r0, rows, t->kernel->mr, (const void **)s->table);
 }
 
-static void run_item(const job *w, size_t item, const scratch *s)
+/* What an item's panels need of its rows, in scratch. */
+static void get_ready(const job *w, const scratch *s, const oct_rows *a, const oct_item *i)
 {
     const oct_qtiles *t = w->t;
-    const size_t nr = t->kernel->nr;
-    const size_t col = item % w->col_items * w->cols, rest = item / w->col_items;
-    const size_t r0 = rest % w->row_items * w->block, g = rest / w->row_items;
-    const size_t rows = t->rows.count - r0 < w->block ? t->rows.count - r0 : w->block;
-    oct_rows a = t->rows;
-    oct_qchain_rows in = { NULL, 0, 0 };
-    a.x += g * a.run;
     if (t->gather)
-        oct_rows_gather(&a, r0, rows, gathered_row(t->kernel, t->kc), s->gathered);
+        oct_rows_gather(a, i->row, i->rows, gathered_row(t->kernel, t->kc), s->gathered);
     if (w->plain || w->rowsums || !w->direct)
-        point(w, s, &a, r0, rows);
-    if (w->chains)
-        in = chain_rows(w, s, &a, r0, rows);
+        point(w, s, a, i->row, i->rows);
+    if (w->chains && !w->direct)
+        oct_qchain_copy(i->rows, t->kernel->mr, t->taps, t->kc, s->table, t->flip, s->copied);
     if (w->rowsums)
-        sum_rows(w, s, rows);
-    const size_t end = t->n - col < w->cols ? t->n : col + w->cols;
-    for (size_t j = col; j < end; j += nr)
-        run_panel(w, s, &in, g, r0, rows, j);
+        sum_rows(w, s, i->rows);
+    *s->ready = i->block;
+}
+
+static void run_item(const job *w, const oct_item *i, const scratch *s)
+{
+    const oct_qtiles *t = w->t;
+    oct_rows a = t->rows;
+    a.x += i->group * a.run;
+    if (*s->ready != i->block)
+        get_ready(w, s, &a, i);
+    const oct_qchain_rows in = chain_rows(w, s, &a, i->row, i->rows);
+    for (size_t p = i->panel; p < i->panel + i->panels; p++)
+        run_panel(w, s, &in, i->group, i->row, i->rows, p * t->kernel->nr);
 }
 
 static void run_items(void *arg, size_t begin, size_t end, size_t thread)
@@ -186,8 +192,10 @@ static void run_items(void *arg, size_t begin, size_t end, size_t thread)
     scratch s = { 0 };
     size_t bytes;
     carve(t->kernel, t->block, t->taps, t->kc, t->gather, w->parts + thread * w->thread_bytes, &s, &bytes);
-    for (size_t i = begin; i < end; i++)
-        run_item(w, i, &s);
+    for (size_t i = begin; i < end; i++) {
+        const oct_item item = oct_item_at(&w->items, i);
+        run_item(w, &item, &s);
+    }
 }
 
 /* Whether chains can read the rows of a block as they are: whole windows, not many lines of the first-level cache from each other. */
@@ -199,9 +207,16 @@ static bool is_near(const oct_qtiles *t, size_t block)
     return !t->rows.g && t->kc % OCT_QCHAIN_WINDOW == 0 && t->rows.step <= NEAR / block;
 }
 
+/* Costs as measured on Zen 3. */
+oct_work oct_qtiles_work(const oct_qgemm_kernel *k, size_t rows, size_t n, size_t groups, size_t block, bool copies)
+{
+    return (oct_work){ .rows = rows, .panels = (n + k->nr - 1) / k->nr, .groups = groups, .most = oct_round_up(block, k->mr), .unit = k->mr,
+                       .row = copies ? 0.7 : 0.05, .panel = 3 };
+}
+
 void oct_qtiles_run(const oct_qtiles *t, oct_pool *pool)
 {
-    if (t->rows.count == 0)
+    if (t->rows.count == 0 || t->n == 0)
         return;
     if (t->one_row && t->kernel->row) {
         oct_qrow_run(t, pool);
@@ -213,24 +228,21 @@ void oct_qtiles_run(const oct_qtiles *t, oct_pool *pool)
     const int32_t *sums = (const int32_t *)(const void *)((const uint8_t *)t->packed + sizeof *head);
     size_t shared = 0;
     oct_qtiles_shared(columns, &shared);
-    job w = { .t = t, .add = (int32_t *)(void *)t->scratch, .colmul = sums + column_words, .chains = head->has_chains, .plain = head->has_plain, .block = t->block,
-              .rowsums = head->has_zb,
+    job w = { .t = t, .add = (int32_t *)(void *)t->scratch, .colmul = sums + column_words, .chains = head->has_chains, .plain = head->has_plain, .rowsums = head->has_zb,
               .parts = t->scratch + shared, .elem = oct_qout_size(t->out->kind) };
     oct_qfold(columns, t->bias, sums, w.colmul, t->za, depth, (int32_t *)(void *)t->scratch);
     w.panels = (const int8_t *)(sums + 2 * column_words);
-    if (w.chains) { /* blocks of about the same size: a short one costs more */
-        const size_t blocks = (t->rows.count + t->block - 1) / t->block;
-        w.block = oct_round_up((t->rows.count + blocks - 1) / blocks, t->kernel->mr);
-    }
-    w.direct = w.chains && is_near(t, w.block);
-    w.row_items = (t->rows.count + w.block - 1) / w.block;
     oct_qpack_panel(t->kernel, t->taps, t->kc, &w.group);
     w.group *= (t->n + nr - 1) / nr;
     w.panel = head->panel;
     /* Waking the threads costs more than a product this small. */
     const bool small = (double)t->rows.count * columns * depth < 131072;
-    w.cols = oct_rows_columns(t->rows.count, w.block, t->groups, t->n, nr, small ? 1 : (size_t)oct_pool_threads(pool));
-    w.col_items = (t->n + w.cols - 1) / w.cols;
+    const size_t threads = small ? 1 : (size_t)oct_pool_threads(pool);
+    const oct_work work = oct_qtiles_work(t->kernel, t->rows.count, t->n, t->groups, t->block, t->gather || w.chains);
+    w.items = oct_items_cut(&work, threads);
+    w.direct = w.chains && is_near(t, w.items.rows);
     oct_qtiles_scratch(t->kernel, t->block, t->taps, t->kc, t->gather, &w.thread_bytes);
-    oct_pool_for(small ? NULL : pool, t->groups * w.row_items * w.col_items, 1, run_items, &w);
+    for (size_t i = 0; i < threads; i++)
+        *(size_t *)(void *)(w.parts + i * w.thread_bytes) = SIZE_MAX;
+    oct_pool_for(small ? NULL : pool, w.items.n, 1, run_items, &w);
 }

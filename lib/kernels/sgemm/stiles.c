@@ -2,6 +2,7 @@
 #include "kernels/sgemm/kernels.h"
 
 #include "base/mem.h"
+#include "kernels/items.h"
 
 /* Floats of a panel that stay in the first-level cache beside the rows of A; a last part may be half as long again. */
 enum { PANEL_FLOATS = 6144, MOST_FLOATS = PANEL_FLOATS + PANEL_FLOATS / 2 };
@@ -10,6 +11,7 @@ enum { PANEL_FLOATS = 6144, MOST_FLOATS = PANEL_FLOATS + PANEL_FLOATS / 2 };
 typedef struct scratch {
     const float **table;
     float *gathered, *tile, *bias, *residual, *panel;
+    size_t *ready; /* the block whose rows are ready; the scratch begins with it */
 } scratch;
 
 static bool carve(const oct_sgemm_kernel *k, size_t block, size_t taps, size_t kc, bool gather, bool unpacks, uint8_t *at, scratch *s,
@@ -20,7 +22,7 @@ static bool carve(const oct_sgemm_kernel *k, size_t block, size_t taps, size_t k
         (gather && !oct_mul_size(block * sizeof(float), kc, &rows)) || table > SIZE_MAX / 4 || rows > SIZE_MAX / 4)
         return false;
     const size_t tile = k->mr * k->nr * sizeof(float);
-    const size_t sizes[] = { table, rows, tile, k->nr * sizeof(float), tile, unpacks ? MOST_FLOATS * sizeof(float) : 0 };
+    const size_t sizes[] = { sizeof(size_t), table, rows, tile, k->nr * sizeof(float), tile, unpacks ? MOST_FLOATS * sizeof(float) : 0 };
     uint8_t *part[OCT_COUNT(sizes)];
     size_t used = 0;
     for (size_t i = 0; i < OCT_COUNT(sizes); i++) {
@@ -28,8 +30,8 @@ static bool carve(const oct_sgemm_kernel *k, size_t block, size_t taps, size_t k
         used += oct_round_up(sizes[i], 64);
     }
     if (s)
-        *s = (scratch){ (const float **)(void *)part[0], (float *)(void *)part[1], (float *)(void *)part[2],
-                        (float *)(void *)part[3], (float *)(void *)part[4], (float *)(void *)part[5] };
+        *s = (scratch){ (const float **)(void *)part[1], (float *)(void *)part[2], (float *)(void *)part[3],
+                        (float *)(void *)part[4], (float *)(void *)part[5], (float *)(void *)part[6], (size_t *)(void *)part[0] };
     *bytes = used;
     return true;
 }
@@ -141,7 +143,8 @@ static void run_columns(const oct_stiles *t, const scratch *s, tile e, const flo
 
 typedef struct job {
     const oct_stiles *t;
-    size_t row_items, col_items, cols, thread_bytes, panel, group;
+    oct_items items;
+    size_t thread_bytes, panel, group;
 } job;
 
 /* Columns [j, end) of a single row, the whole panels at once. Returns where the others begin. */
@@ -158,29 +161,34 @@ static size_t run_row(const job *w, size_t g, size_t row, const float *a, size_t
     return j + panels * nr;
 }
 
-static void run_item(const job *w, size_t item, const scratch *s)
+/* Pointers to an item's rows, or to a copy of them. */
+static void get_ready(const oct_stiles *t, const scratch *s, const oct_item *i)
+{
+    const size_t mr = t->kernel->mr;
+    oct_rows a = t->rows;
+    a.x += i->group * a.run;
+    if (t->gather) {
+        oct_rows_gather(&a, i->row, i->rows, t->kc * sizeof(float), (uint8_t *)s->gathered);
+        const oct_rows copied = { .x = (const uint8_t *)s->gathered, .step = t->kc * sizeof(float), .count = i->rows };
+        oct_rows_point(&copied, 0, i->rows, mr, (const void **)s->table);
+    } else {
+        oct_rows_point(&a, i->row, i->rows, mr, (const void **)s->table);
+    }
+    *s->ready = i->block;
+}
+
+static void run_item(const job *w, const oct_item *i, const scratch *s)
 {
     const oct_stiles *t = w->t;
-    const size_t nr = t->kernel->nr, mr = t->kernel->mr;
-    const size_t col = item % w->col_items * w->cols, rest = item / w->col_items;
-    const size_t r0 = rest % w->row_items * t->block, g = rest / w->row_items;
-    const size_t rows = t->rows.count - r0 < t->block ? t->rows.count - r0 : t->block;
-    oct_rows a = t->rows;
-    a.x += g * a.run;
-    if (t->gather) {
-        oct_rows_gather(&a, r0, rows, t->kc * sizeof(float), (uint8_t *)s->gathered);
-        const oct_rows copied = { .x = (const uint8_t *)s->gathered, .step = t->kc * sizeof(float), .count = rows };
-        oct_rows_point(&copied, 0, rows, mr, (const void **)s->table);
-    } else {
-        oct_rows_point(&a, r0, rows, mr, (const void **)s->table);
-    }
-    const size_t end = t->n - col < w->cols ? t->n : col + w->cols;
-    size_t j = col;
-    if (rows == 1 && t->taps == 1 && t->kernel->row && !t->unpack)
-        j = run_row(w, g, r0, s->table[0], j, end);
+    const size_t nr = t->kernel->nr, last = (i->panel + i->panels) * nr, end = last < t->n ? last : t->n;
+    size_t j = i->panel * nr;
+    if (*s->ready != i->block)
+        get_ready(t, s, i);
+    if (i->rows == 1 && t->taps == 1 && t->kernel->row && !t->unpack)
+        j = run_row(w, i->group, i->row, s->table[0], j, end);
     for (; j < end; j += nr) {
-        const tile e = { .g = g, .r0 = r0, .j0 = j, .n = t->n - j < nr ? t->n - j : nr };
-        run_columns(t, s, e, t->unpack ? NULL : t->packed + g * w->group + j / nr * w->panel, rows);
+        const tile e = { .g = i->group, .r0 = i->row, .j0 = j, .n = t->n - j < nr ? t->n - j : nr };
+        run_columns(t, s, e, t->unpack ? NULL : t->packed + i->group * w->group + j / nr * w->panel, i->rows);
     }
 }
 
@@ -191,21 +199,27 @@ static void run_items(void *arg, size_t begin, size_t end, size_t thread)
     scratch s = { 0 };
     size_t bytes;
     carve(t->kernel, t->block, t->taps, t->kc, t->gather, t->unpack != NULL, t->scratch + thread * w->thread_bytes, &s, &bytes);
-    for (size_t i = begin; i < end; i++)
-        run_item(w, i, &s);
+    for (size_t i = begin; i < end; i++) {
+        const oct_item item = oct_item_at(&w->items, i);
+        run_item(w, &item, &s);
+    }
 }
 
 void oct_stiles_run(const oct_stiles *t, oct_pool *pool)
 {
-    if (t->rows.count == 0)
+    if (t->rows.count == 0 || t->n == 0)
         return;
     const size_t nr = t->kernel->nr, depth = t->taps * t->kc;
-    job w = { .t = t, .row_items = (t->rows.count + t->block - 1) / t->block, .panel = depth * nr };
-    w.cols = oct_rows_columns(t->rows.count, t->block, t->groups, t->n, nr, (size_t)oct_pool_threads(pool));
-    w.col_items = (t->n + w.cols - 1) / w.cols;
+    job w = { .t = t, .panel = depth * nr };
     w.group = w.panel * ((t->n + nr - 1) / nr);
     oct_stiles_scratch(t->kernel, t->block, t->taps, t->kc, t->gather, t->unpack != NULL, &w.thread_bytes);
     /* Waking the threads costs more than a product this small. */
     const bool small = (double)t->rows.count * t->n * t->groups * depth < 65536;
-    oct_pool_for(small ? NULL : pool, t->groups * w.row_items * w.col_items, 1, run_items, &w);
+    const oct_work work = { .rows = t->rows.count, .panels = (t->n + nr - 1) / nr, .groups = t->groups, .most = t->block, .unit = t->kernel->mr,
+                            .row = t->unpack ? 0.05 : t->gather ? 0.3 : 0.05, .panel = t->unpack ? 12 : 3 }; /* costs as measured on Zen 3 */
+    const size_t threads = small ? 1 : (size_t)oct_pool_threads(pool);
+    w.items = oct_items_cut(&work, threads);
+    for (size_t i = 0; i < threads; i++)
+        *(size_t *)(void *)(t->scratch + i * w.thread_bytes) = SIZE_MAX;
+    oct_pool_for(small ? NULL : pool, w.items.n, 1, run_items, &w);
 }

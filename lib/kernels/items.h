@@ -1,0 +1,40 @@
+/* lib/kernels/items.h -- cuts a product into work items for threads, by a cost model. Results do not depend on the cut. Internal. */
+#ifndef OCT_KERNELS_ITEMS_H
+#define OCT_KERNELS_ITEMS_H
+
+#include <stddef.h>
+
+/* `groups` products of `rows` rows by `panels` panels of columns, all above 0. Costs count in products of one row and one panel. */
+typedef struct oct_work {
+    size_t rows, panels, groups;
+    size_t most, unit; /* rows of an item: at most, and in multiples of; most is one */
+    double row;        /* to get a row ready (point to it, copy it, transform it); a thread's items of the same rows do so once */
+    double panel;      /* to fetch a panel of weights, in each item that has it */
+} oct_work;
+
+/* Items of one size; the last of the rows, and of the panels, may be smaller. */
+typedef struct oct_items {
+    size_t rows, row_items, panels, col_items;
+    size_t n;                    /* in all: groups * row_items * col_items */
+    size_t all_rows, all_panels; /* of the product */
+} oct_items;
+
+oct_items oct_items_cut(const oct_work *w, size_t threads);
+/* How long the threads take. One alone takes all items in turn. */
+double oct_items_cost(const oct_work *w, const oct_items *i, size_t threads);
+
+/* Item i. Those of the same rows are neighbours. */
+typedef struct oct_item {
+    size_t block;              /* a number of their own for the rows of a group */
+    size_t group, row, rows, panel, panels;
+} oct_item;
+
+static inline oct_item oct_item_at(const oct_items *d, size_t i)
+{
+    const size_t block = i / d->col_items, row = block % d->row_items * d->rows, panel = i % d->col_items * d->panels;
+    const size_t rows = d->all_rows - row, panels = d->all_panels - panel;
+    return (oct_item){ .block = block, .group = block / d->row_items, .row = row, .rows = rows < d->rows ? rows : d->rows,
+                       .panel = panel, .panels = panels < d->panels ? panels : d->panels };
+}
+
+#endif
