@@ -12,11 +12,9 @@ def tensor_text(t, q=None):
     if t is None:
         return "absent"
     if isinstance(t, onnx.TensorProto):
-        if t.data_type not in RAW and t.data_type != 16:
-            raise ValueError(f"type {t.data_type}")
         dtype, dims = t.data_type, list(t.dims)
         data = numpy_helper.to_array(t)
-        data = data.view(np.uint16) if dtype == 16 else data.astype(RAW[dtype])
+        data = data.astype(RAW[dtype]) if dtype in RAW else np.frombuffer(t.raw_data or data.tobytes(), np.uint8)
     else:
         data = np.asarray(t)
         dtype, dims = int(onnx.helper.np_dtype_to_tensor_dtype(data.dtype)), list(data.shape)

@@ -137,6 +137,9 @@ oct_status oct_out_known(const oct_infer *c, int slot, int n, const oct_dim *d, 
     oct_dim *copy = oct_arena_memdup(c->g->arena, d, (size_t)n * sizeof *d);
     if (!copy)
         return oct_nomem(err);
+    for (int i = 0; i < n && v->dtype == OCT_S32; i++)
+        if (copy[i].n > INT32_MAX || copy[i].n < INT32_MIN) /* it wraps when it is computed */
+            copy[i] = (oct_dim){ -1, NULL };
     v->known = copy;
     v->n_known = n;
     return OCT_OK;

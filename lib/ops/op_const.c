@@ -120,14 +120,28 @@ static oct_status fill_infer(const oct_infer *c, oct_err *err)
     return oct_out_known(c, 0, count, known, err);
 }
 
+/* Elements of 2 or 4 bits, several to a byte; what is left of the last one is zero. */
+static void fill_packed(const oct_operand *y, int bits, uint8_t code)
+{
+    const int64_t per = 8 / bits, whole = y->count / per;
+    const unsigned most = (1u << bits) - 1, byte = (code & most) * (0xffu / most);
+    memset(y->data, (int)byte, (size_t)whole);
+    if (y->count % per)
+        ((uint8_t *)y->data)[whole] = (uint8_t)(byte & ((1u << (y->count % per * bits)) - 1));
+}
+
 static oct_status fill_run(const oct_step *s, const oct_run *r, oct_err *err)
 {
     const oct_attr *a = oct_node_attr(s->node, "value");
-    size_t size = oct_elem_size(s->out[0]->dtype);
-    uint8_t *y = s->out[0]->data;
-    if (size == 0 || (a != NULL && a->t->data == NULL))
-        return cannot(oct_dtype_name(s->out[0]->dtype), err);
-    for (int64_t i = 0; i < s->out[0]->count; i++) {
+    const oct_operand *out = s->out[0];
+    const size_t size = oct_elem_size(out->dtype);
+    const int bits = (int)oct_dtype_bits(out->dtype);
+    uint8_t *y = out->data;
+    if (bits == 0 || (a != NULL && a->t->data == NULL))
+        return cannot(oct_dtype_name(out->dtype), err);
+    if (bits < 8)
+        fill_packed(out, bits, a != NULL ? *(const uint8_t *)a->t->data : 0);
+    for (int64_t i = 0; i < out->count && bits >= 8; i++) {
         if (a != NULL)
             memcpy(y + (size_t)i * size, a->t->data, size);
         else

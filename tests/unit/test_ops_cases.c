@@ -181,7 +181,7 @@ static bool check_propagated(op_case *c, const oct_op *op)
         }
         oct_dim d[64];
         for (int64_t k = 0; k < t->count; k++) {
-            int64_t n = (int64_t)number(t->dtype, t->data, k);
+            const int64_t n = t->dtype == OCT_S64 ? ((const int64_t *)(const void *)t->data)[k] : ((const int32_t *)(const void *)t->data)[k];
             representable &= n >= -1;
             d[k] = (oct_dim){ n, n == -1 ? oct_minus_one : NULL };
         }
@@ -198,7 +198,11 @@ static bool check_propagated(op_case *c, const oct_op *op)
 
 static void relayout(const op_tensor *t, oct_tensor_layout layout, const uint8_t *from, uint8_t *to, bool back)
 {
-    size_t size = t->count > 0 ? t->bytes / (size_t)t->count : 0;
+    const size_t size = t->count > 0 ? t->bytes / (size_t)t->count : 0;
+    if (layout == OCT_LAYOUT_PLAIN) { /* the only one that packed elements have */
+        memcpy(to, from, t->bytes);
+        return;
+    }
     oct_operand o = { .rank = t->rank, .layout = layout };
     memcpy(o.dims, t->dims, sizeof o.dims);
     int64_t s[OCT_MAX_RANK] = { 0 };
