@@ -188,3 +188,8 @@ bool oct_labels_find(const oct_labels *l, const char *name, int64_t index, int64
     *target = hit->target;
     return true;
 }
+
+int64_t oct_labels_count(const oct_labels *l)
+{
+    return l->by_name ? -1 : (int64_t)l->n;
+}

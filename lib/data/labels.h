@@ -12,5 +12,7 @@ oct_status oct_labels_load(const char *path, oct_labels **l, oct_err *err);
 void oct_labels_free(oct_labels *l); /* NULL allowed */
 /* The label of a sample; leaves label and target alone and returns false when there is none. */
 bool oct_labels_find(const oct_labels *l, const char *name, int64_t index, int64_t *label, double *target);
+/* How many there are when they go by position, else -1. */
+int64_t oct_labels_count(const oct_labels *l);
 
 #endif

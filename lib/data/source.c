@@ -30,6 +30,7 @@ struct oct_source {
     oct_steps *steps;
     oct_leaves leaves;
     oct_labels *labels;
+    const char *labels_path;
     char *text, *words;
     bool skip_bad;
     int64_t limit, shard_i, shard_n, total;
@@ -342,6 +343,8 @@ static oct_status set_up(oct_source *s, const oct_source_options *o, oct_err *er
         OCT_TRY(oct_spec_expand(o->specs[i], s->arena, &s->leaves, err));
     if (o->labels)
         OCT_TRY(oct_labels_load(o->labels, &s->labels, err));
+    if (o->labels && !(s->labels_path = oct_arena_strdup(s->arena, o->labels)))
+        return oct_nomem(err);
     OCT_TRY(open_all(s, err));
     return make_ring(s, err);
 }
@@ -567,6 +570,18 @@ static oct_status append_row(oct_batch *b, size_t i, const void *data, size_t by
     return OCT_OK;
 }
 
+/* A score of the samples that happen to have labels would not be that of the data. */
+static oct_status find_label(const oct_source *s, const slot *t, int64_t *label, double *target, oct_err *err)
+{
+    const int64_t n = oct_labels_count(s->labels);
+    *label = -1;
+    *target = (double)NAN;
+    if (oct_labels_find(s->labels, t->item.name, t->index, label, target) || n < 0)
+        return OCT_OK;
+    return oct_fail(err, OCT_EMALFORMED, "%s: %lld labels, and none for sample %lld, '%s'", s->labels_path, (long long)n,
+                    (long long)t->index + 1, t->item.name);
+}
+
 static oct_status append(oct_source *s, slot *t, oct_batch *b, size_t cap, oct_err *err)
 {
     store *st = b->store;
@@ -576,11 +591,8 @@ static oct_status append(oct_source *s, slot *t, oct_batch *b, size_t cap, oct_e
             OCT_TRY(append_row(b, i, t->out[i].data, t->out[i].bytes, t->stack[i] ? (cap < 64 ? cap : 64) : 1, err));
     int64_t label = t->item.label;
     double target = t->item.target;
-    if (s->labels) {
-        label = -1;
-        target = (double)NAN;
-        oct_labels_find(s->labels, t->item.name, t->index, &label, &target);
-    }
+    if (s->labels)
+        OCT_TRY(find_label(s, t, &label, &target, err));
     s->any_label |= label >= 0 || !isnan(target);
     b->labels[b->n] = label;
     b->targets[b->n] = target;
@@ -630,9 +642,11 @@ static void count_bad(oct_source *s, slot *t)
     s->bad++;
 }
 
-/* Nothing but broken samples is no result. */
+/* Nothing but broken samples is no result, nor are labels of other samples. */
 static oct_status at_end(oct_source *s, oct_err *err)
 {
+    if (s->given && s->labels && !s->any_label)
+        return oct_fail(err, OCT_EMALFORMED, "%s: no label for any of the %lld samples", s->labels_path, (long long)s->given);
     if (s->given || !s->bad)
         return OCT_OK;
     return oct_fail(err, OCT_EMALFORMED, "all %lld samples are broken; the first: %s", (long long)s->bad,
