@@ -19,5 +19,7 @@ oct_status qcalib_run(oct_cli *cli, calib_args *a, oct_err *err);
 oct_status qcalib_merge(oct_cli *cli, const table_args *a, oct_err *err);
 oct_status qcalib_show(oct_cli *cli, const table_args *a, oct_err *err);
 oct_status qcalib_diff(oct_cli *cli, const table_args *a, oct_err *err);
+/* Writes a table as JSON; a path of NULL: nowhere. */
+oct_status qcalib_json(const char *path, const oct_calib *c, oct_err *err);
 
 #endif

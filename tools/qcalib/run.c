@@ -81,6 +81,8 @@ static oct_status observe(oct_cli *cli, const calib_args *a, oct_model *m, const
         s = oct_calibrate(g, src, &o, c, err);
     if (s == OCT_OK)
         s = oct_calib_save(c, a->output, err);
+    if (s == OCT_OK)
+        s = qcalib_json(cli->json, c, err);
     if (s == OCT_OK) {
         char took[32];
         tool_say_bad(cli, src);
@@ -140,8 +142,11 @@ oct_status qcalib_run(oct_cli *cli, calib_args *a, oct_err *err)
     oct_graph *other = NULL;
     OCT_TRY(tool_read_shard(&a->data, err));
     OCT_TRY(tool_check_output(a->output, a->data.specs.v, a->data.specs.n, err));
+    OCT_TRY(tool_check_output(cli->json, a->data.specs.v, a->data.specs.n, err));
     OCT_TRY(tool_load(a->model, &m, err));
     oct_status s = tool_check_model_output(a->output, m, err);
+    if (s == OCT_OK)
+        s = tool_check_model_output(cli->json, m, err);
     if (s == OCT_OK)
         s = oct_graph_clone(m->graph, &other, err);
     if (s == OCT_OK) {

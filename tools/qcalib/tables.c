@@ -14,6 +14,8 @@ oct_status qcalib_merge(oct_cli *cli, const table_args *a, oct_err *err)
 {
     oct_calib *sum = NULL;
     oct_status s = tool_check_output(a->output, a->tables.v, a->tables.n, err);
+    if (s == OCT_OK)
+        s = tool_check_output(cli->json, a->tables.v, a->tables.n, err);
     for (size_t i = 0; s == OCT_OK && i < a->tables.n; i++) {
         oct_calib *c = NULL;
         s = oct_calib_load(a->tables.v[i], &c, err);
@@ -28,19 +30,21 @@ oct_status qcalib_merge(oct_cli *cli, const table_args *a, oct_err *err)
     if (s == OCT_OK)
         s = oct_calib_save(sum, a->output, err);
     if (s == OCT_OK)
+        s = qcalib_json(cli->json, sum, err);
+    if (s == OCT_OK)
         oct_cli_note(cli, 0, "%s: %zu tensors over %llu samples", a->output, sum->n_tensors, (unsigned long long)sum->samples);
     oct_calib_destroy(sum);
     return s;
 }
 
-/* Counts of the values between lo and hi in equal steps; a bin that lies across steps is shared by its middle. */
+/* Counts of the values between lo and hi in equal steps; a bin counts where its middle is, at the ends where its values are. */
 static void histogram(const oct_stats *s, double lo, double hi, uint64_t count[COLUMNS])
 {
     oct_bin b;
     for (size_t at = 0; oct_stats_next(s, &at, &b);) {
-        double x = ((b.lo + b.hi) / 2 - lo) / (hi - lo) * COLUMNS;
-        if (x >= 0 && x <= COLUMNS)
-            count[x >= COLUMNS ? COLUMNS - 1 : (int)x] += b.count;
+        const double x = ((b.lo + b.hi) / 2 - lo) / (hi - lo) * COLUMNS;
+        if (b.lo <= hi && b.hi >= lo)
+            count[x >= COLUMNS ? COLUMNS - 1 : x > 0 ? (int)x : 0] += b.count;
     }
 }
 
@@ -140,8 +144,10 @@ static void json_tensor(oct_json *j, const oct_calib_tensor *x)
     oct_json_close(j);
 }
 
-static oct_status show_json(const char *path, const oct_calib *c, oct_err *err)
+oct_status qcalib_json(const char *path, const oct_calib *c, oct_err *err)
 {
+    if (!path)
+        return OCT_OK;
     char hash[20];
     oct_buf b = OCT_BUF_INIT;
     oct_json j = OCT_JSON_INIT(&b);
@@ -168,7 +174,7 @@ oct_status qcalib_show(oct_cli *cli, const table_args *a, oct_err *err)
     oct_calib *c = NULL;
     OCT_TRY(tool_check_output(cli->json, &a->table, 1, err));
     OCT_TRY(oct_calib_load(a->table, &c, err));
-    oct_status s = cli->json ? show_json(cli->json, c, err) : OCT_OK;
+    oct_status s = qcalib_json(cli->json, c, err);
     if (s == OCT_OK && !cli->quiet)
         s = show_table(cli, c, err);
     oct_calib_destroy(c);

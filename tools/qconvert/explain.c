@@ -143,6 +143,11 @@ oct_status qconvert_explain(oct_cli *cli, const convert_args *a, oct_err *err)
     session s;
     convert_args own = *a;
     own.no_save = true;
+    if (cli->json) {
+        oct_fail(err, OCT_EUSAGE, "explain prints text; it writes no JSON");
+        oct_hint(err, "'qconvert lint' and a conversion write the decision for every node as JSON");
+        return OCT_EUSAGE;
+    }
     oct_status st = session_open(&s, cli, &own, err);
     if (st == OCT_OK) {
         const layer *l = find(&s, a->node);

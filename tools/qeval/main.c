@@ -220,8 +220,11 @@ static oct_status write_outputs(session *s, oct_err *err)
         return oct_fail(err, OCT_EUSAGE, "--outputs runs one model, and %zu are given", s->n_models);
     OCT_TRY(open_data(s, err));
     int64_t samples;
-    OCT_TRY(oct_write_outputs(s->models[0].graph, s->src, s->a->outputs, (size_t)(s->a->batch ? s->a->batch : OUTPUTS_BATCH), s->pool, oct_progress_report,
-                              &s->cli->progress, &samples, err));
+    oct_status st = oct_write_outputs(s->models[0].graph, s->src, s->a->outputs, (size_t)(s->a->batch ? s->a->batch : OUTPUTS_BATCH),
+                                      s->pool, oct_progress_report, &s->cli->progress, &samples, err);
+    if (st == OCT_EUNSUPPORTED || st == OCT_ENUMERIC)
+        oct_within(err, "%s", s->a->model);
+    OCT_TRY(st);
     tool_say_bad(s->cli, s->src);
     oct_cli_note(s->cli, 0, "%s: outputs of %lld samples", s->a->outputs, (long long)samples);
     return OCT_OK;
@@ -325,6 +328,9 @@ int main(int argc, char **argv)
         OPT_OUT(0, "junit", &a.junit, "write JUnit XML, for CI"),
         OPT_REQUIRED("data"),
         OPT_CONFLICT("check", "outputs"),
+        OPT_CONFLICT("check", "html"), OPT_CONFLICT("check", "max-drop"), OPT_CONFLICT("check", "metric"), OPT_CONFLICT("check", "labels"),
+        OPT_CONFLICT("outputs", "html"), OPT_CONFLICT("outputs", "junit"), OPT_CONFLICT("outputs", "json"), OPT_CONFLICT("outputs", "max-drop"),
+        OPT_CONFLICT("outputs", "metric"), OPT_NEEDS("rtol", "check"), OPT_NEEDS("atol", "check"),
         OPT_COMMON,
         OPT_END,
     };
