@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""Converts small models with samples, for every target and in both forms, and judges them with NumPy and ONNX Runtime.
+
+    check_static.py [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
+
+What the trained models of the other tests lack: constants beside data, transposed and grouped convolutions, Softmax and Where along
+other axes, biases that make a channel's scale larger. The ONNX checker must pass what is written; the codes of each constant must be
+its values within half a step, or at an end of their type; outputs must be near float, and ours those of ONNX Runtime with its
+exact kernels.
+
+Needs Python packages: runs itself with OCT_PYTHON when that is set.
+Exit: 0 when all hold, 1 when not, 77 without the packages.
+"""
+import sys
+import tempfile
+from pathlib import Path
+
+from pylib import packages
+
+packages.need("numpy", "onnx", "onnxruntime")
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from pylib.judge import Checker, options, run_ort, sqnr
+
+TARGETS = ("onnxruntime-x86", "onnxruntime-vnni", "octet")
+NEAR = 50.0  # dB: the same but for a code in a thousand that a last bit moves by one
+
+
+class Net:
+    """Nodes named by what they make, and constants; seeded."""
+
+    def __init__(self, seed, opset=13):
+        self.rng, self.opset = np.random.default_rng(seed), opset
+        self.nodes, self.inits = [], []
+
+    def const(self, name, *shape, scale=1.0, value=None):
+        a = self.rng.standard_normal(shape) * scale if value is None else value
+        self.inits.append(numpy_helper.from_array(np.asarray(a, np.float32 if value is None else value.dtype), name))
+        return name
+
+    def node(self, op, inputs, out, **attrs):
+        self.nodes.append(helper.make_node(op, inputs, [out], name=f"{op}_{out}", **attrs))
+        return out
+
+    def save(self, path, shape, out="y"):
+        kind = TensorProto.FLOAT
+        g = helper.make_graph(self.nodes, "net", [helper.make_tensor_value_info("x", kind, shape)],
+                              [helper.make_tensor_value_info(out, kind, None)], self.inits)
+        made = helper.make_model(g, ir_version=8, opset_imports=[helper.make_opsetid("", self.opset)])
+        onnx.save(onnx.shape_inference.infer_shapes(made, strict_mode=True), path)
+        return [self.rng.standard_normal(shape[1:]).astype(np.float32) for _ in range(20)]
+
+
+def constants(path):
+    """Constants added, multiplied and joined to data."""
+    net = Net(3)
+    net.node("Conv", ["x", net.const("w1", 8, 3, 3, 3, scale=0.3), net.const("b1", 8)], "c", pads=[1, 1, 1, 1])
+    net.node("Add", ["c", net.const("place", 1, 8, 10, 10, scale=2)], "a")
+    net.node("Concat", ["a", net.const("extra", 1, 4, 10, 10)], "k", axis=1)
+    net.node("Conv", ["k", net.const("w2", 6, 12, 3, 3, scale=0.2)], "d")
+    net.node("Mul", [net.const("m", 1, 6, 8, 8), "d"], "e")
+    net.node("Conv", ["e", net.const("w3", 5, 6, 1, 1)], "y")
+    return net.save(path, [1, 3, 10, 10])
+
+
+def transposed(path):
+    """Transposed convolutions with and without groups, a grouped one."""
+    net = Net(4)
+    net.node("Conv", ["x", net.const("w1", 8, 2, 3, 3, scale=0.3), net.const("b1", 8)], "c", group=2, pads=[1, 1, 1, 1])
+    net.node("Relu", ["c"], "r")
+    net.node("ConvTranspose", ["r", net.const("w2", 8, 3, 2, 2, scale=0.4), net.const("b2", 6)], "t", group=2, strides=[2, 2])
+    net.node("Relu", ["t"], "s")
+    net.node("ConvTranspose", ["s", net.const("w3", 6, 5, 3, 3, scale=0.3), net.const("b3", 5)], "u", strides=[2, 1], output_padding=[1, 0])
+    net.node("Conv", ["u", net.const("w4", 4, 5, 1, 1)], "y")
+    return net.save(path, [1, 4, 6, 7])
+
+
+def wide_bias(path):
+    """A channel of tiny weights with a bias that its scale cannot hold in 32 bits."""
+    net = Net(5)
+    w = net.rng.standard_normal((6, 3, 3, 3)).astype(np.float32) * np.float32(0.3)
+    w[2] *= np.float32(1e-9)
+    w[4] = 0
+    net.node("Conv", ["x", net.const("w1", value=w), net.const("b1", 6, scale=4)], "c")
+    net.node("Conv", ["c", net.const("w2", 4, 6, 1, 1)], "y")
+    return net.save(path, [1, 3, 8, 8])
+
+
+def axes(path):
+    """Softmax along channels, Where between data, Concat of three, Split."""
+    net = Net(6)
+    net.node("Conv", ["x", net.const("w1", 6, 3, 1, 1)], "c")
+    net.node("Softmax", ["c"], "p", axis=1)
+    net.node("Conv", ["x", net.const("w2", 6, 3, 1, 1)], "d")
+    net.node("Where", [net.const("mask", value=net.rng.integers(0, 2, (1, 6, 7, 8)).astype(bool)), "p", "d"], "e")
+    net.node("Concat", ["e", "c", "d"], "k", axis=1)
+    net.node("Conv", ["k", net.const("w3", 4, 18, 3, 3, scale=0.2)], "y")
+    return net.save(path, [1, 3, 7, 8])
+
+
+def line(path):
+    """One dimension: convolutions with groups and strides, a pool, a product with a transposed matrix."""
+    net = Net(7)
+    net.node("Conv", ["x", net.const("w1", 8, 1, 5, scale=0.4), net.const("b1", 8)], "c", group=4, strides=[2], pads=[2, 2])
+    net.node("Relu", ["c"], "r")
+    net.node("MaxPool", ["r"], "m", kernel_shape=[2], strides=[2])
+    net.node("Flatten", ["m"], "f")
+    net.node("Gemm", ["f", net.const("w2", 12, 64, scale=0.2), net.const("b2", 12)], "g", transB=1)
+    net.node("Add", ["g", net.const("more", 12)], "h")
+    net.node("MatMul", ["h", net.const("w3", 12, 5, scale=0.4)], "y")
+    return net.save(path, [1, 4, 32])
+
+
+def worst_code(path, floats):
+    """The largest distance of a constant from its code in steps, of those that are at no end of their type; and how many constants."""
+    m = onnx.load(path)
+    have = {t.name: numpy_helper.to_array(t) for t in m.graph.initializer}
+    worst, seen = 0.0, set()
+    for n in m.graph.node:
+        name = n.input[0].removesuffix("_quantized") if n.op_type == "DequantizeLinear" and n.input[0] in have else ""
+        if name in floats and have[n.input[0]].dtype != np.int32:  # biases make up for what rounding the weights costs
+            q, scale, zero = (have[i].astype(np.float64) for i in n.input[:3])
+            ends = np.iinfo(have[n.input[0]].dtype)
+            axis = next((a.i for a in n.attribute if a.name == "axis"), 1)
+            if scale.ndim:
+                scale, zero = (v.reshape([-1 if i == axis else 1 for i in range(q.ndim)]) for v in (scale, zero))
+            off = np.abs(floats[name] / scale - (q - zero))
+            worst = max(worst, float(off[(q > ends.min) & (q < ends.max)].max(initial=0)))
+            seen.add(name)
+    return worst, seen
+
+
+def check(c, name, make, least):
+    model = c.folder / f"{name}.onnx"
+    samples = make(model)
+    np.save(c.folder / "x.npy", np.stack(samples))
+    floats = {t.name: numpy_helper.to_array(t).astype(np.float64) for t in onnx.load(model).graph.initializer}
+    want = run_ort(model, [s[None] for s in samples])
+    for target in TARGETS:
+        for form in ("qdq", "qoperator"):
+            what, out = f"{name} for {target}, {form}", c.folder / "out.onnx"
+            report = c.convert(model, out, "--data", c.folder / "x.npy", "--target", target, "--format", form)
+            onnx.checker.check_model(str(out), full_check=form == "qdq")
+            integer = [x["integer"] for x in report["layers"] if x.get("weights")]
+            c.hold(f"{what}: layers", integer and all(integer), f"{sum(integer)} of {len(integer)} on integers")
+            if form == "qdq":
+                worst, seen = worst_code(out, floats)
+                c.hold(f"{what}: codes", worst <= 0.5001 and len(seen) >= len(integer), f"{worst:.3f} steps, of {sorted(seen)}")
+            theirs, ours = run_ort(out, [s[None] for s in samples], exact=True), c.run_ours(out, samples)
+            c.hold(f"{what}: near float", sqnr(want, theirs) > least, f"{sqnr(want, theirs):.1f} dB")
+            c.hold(f"{what}: ours", sqnr(theirs, ours) > NEAR, f"{sqnr(theirs, ours):.1f} dB")
+
+
+def main():
+    args = options(__doc__).parse_args()
+    with tempfile.TemporaryDirectory(prefix="octet-static-") as folder:
+        c = Checker(args, Path(folder))
+        for name, make, least in (("constants", constants, 30.0), ("transposed", transposed, 30.0), ("wide_bias", wide_bias, 40.0), ("axes", axes, 30.0),
+                                  ("line", line, 30.0)):
+            check(c, name, make, least)
+        return c.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
