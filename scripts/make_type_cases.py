@@ -206,6 +206,17 @@ def reduce():
         own("CumProd", [x, np.array(0, np.int64)], np.cumprod(x, 0, dtype=dt))
 
 
+    # A line of integers, as computations of shapes reduce them: known before the run.
+    for dt in (np.int64, np.int32):
+        line = np.array([4, -3, 7, 2], dt)
+        for op, v in (("ReduceMax", 7), ("ReduceMin", -3), ("ReduceSum", 10), ("ReduceProd", -168)):
+            own(op, [line, fam.s64(0)], np.array([v], dt))
+            own(op, [line], np.array(v, dt), keepdims=0)
+        own("Expand", [np.array([5], dt), fam.s64(3)], np.full(3, 5, dt))
+        own("Expand", [line, fam.s64(4)], line)
+        own("Tile", [line, fam.s64(2)], np.tile(line, 2))
+
+
 def products():
     for dt in each("Einsum", INTS):
         a, b = whole(dt, 2, 3), whole(dt, 3, 4)
@@ -225,6 +236,25 @@ def products():
     s, w = fam.f32(1, 12, 1).astype(D) + 1e-10, np.hanning(8)
     f = np.stack([np.fft.rfft(s[0, k:k + 8, 0] * w) for k in (0, 4)])
     own("STFT", [s, np.array(4, np.int64), w], np.stack([f.real, f.imag], -1)[None], tol=(1e-13, 1e-14))
+
+
+def scatter():
+    """Reductions of updates that meet at one place."""
+    at = fam.s64(1, 1, 0, 1).reshape(4, 1)
+    for dt in INTS + [D]:
+        x, u = whole(dt, 3, 2), whole(dt, 4, 2)
+        for reduction, f in (("add", np.add), ("mul", np.multiply), ("max", np.maximum), ("min", np.minimum)):
+            want = x.copy()
+            f.at(want, at[:, 0], u)
+            own("ScatterND", [x, at, u], want, reduction=reduction)
+            own("ScatterElements", [x, np.broadcast_to(at, (4, 2)), u], want, reduction=reduction)
+    x = np.array([-2.5, 0.1, 0.7, 3.0, np.inf])
+    own("Clip", [x], np.clip(x, -0.5, 0.75), opset=7, min=-0.5, max=0.75)
+    own("Clip", [x], np.maximum(x, -0.5), opset=7, min=-0.5)
+    q, k, v = (fam.f32(1, 2, 3, 4).astype(D) + 1e-10 for _ in range(3))
+    s = 2.0 * np.tanh(q @ k.swapaxes(2, 3) / 2 / 2.0)
+    p = np.exp(s - s.max(-1, keepdims=True))
+    own("Attention", [q, k, v], (p / p.sum(-1, keepdims=True)) @ v, tol=(1e-13, 1e-14), opset=24, softcap=2.0)
 
 
 def order():
@@ -331,7 +361,7 @@ def as_proto(x, dt):
 if __name__ == "__main__":
     fam.family = "types"
     fam.rng = np.random.default_rng(20251121)
-    for part in (unary, binary, reduce, products, order, moving):
+    for part in (unary, binary, reduce, products, scatter, order, moving):
         part()
     for f in cases.files.values():
         f.close()
