@@ -296,6 +296,40 @@ static void shapes_from_values(void **state)
     oct_graph_destroy(g);
 }
 
+/* More shapes than stages are kept for, twice: those that were dropped are planned anew. y = (0, 1, .. k - 1) * 2 + v in k rows of
+ * two, and their sums. Steps are timed, also those that run by themselves. */
+static void shapes_without_end(void **state)
+{
+    oct_graph *g = net_graph(13);
+    int k = scalar_input(g, "k", OCT_S64), v = net_input(g, "v", OCT_F32, "2");
+    int n = NET_NODE(g, "Range", "range", "n", NET_S64(g, "from", "", 0), k, NET_S64(g, "step", "", 1));
+    int f = NET_NODE(g, "Cast", "cast", "f", n);
+    net_int(g, "to", OCT_F32);
+    int column = NET_NODE(g, "Unsqueeze", "unsqueeze", "c", f, NET_S64(g, "axes", "1", 1));
+    int y = NET_NODE(g, "Add", "plus", "y", NET_NODE(g, "Mul", "mul", "m", column, NET_F32(g, "two", "", 2)), v);
+    net_output(g, y);
+    net_output(g, NET_NODE(g, "ReduceSum", "sum", "s", y, NET_S64(g, "first", "1", 0)));
+    oct_plan *p = net_plan(g, NULL, NULL);
+    oct_plan_profile(p, true);
+    for (int64_t round = 0; round < 2; round++)
+        for (int64_t rows = 1; rows <= 40; rows++) {
+            const float at[2] = { (float)rows, (float)round - 0.5f };
+            RUN(p, &rows, at);
+            const float *got = floats(p, 0, 2 * rows), *sum = floats(p, 1, 2);
+            for (int64_t i = 0; i < 2 * rows; i++)
+                assert_true(got[i] == (float)(i / 2) * 2 + at[i % 2]);
+            for (int i = 0; i < 2; i++)
+                assert_true(sum[i] == (float)(rows * (rows - 1)) + (float)rows * at[i]);
+        }
+    uint64_t calls = 0;
+    for (size_t i = 0; i < oct_plan_n_steps(p); i++)
+        if (strcmp(oct_plan_step(p, i).op, "Range") == 0)
+            calls += oct_plan_step(p, i).calls;
+    assert_int_equal(calls, 80);
+    oct_plan_destroy(p);
+    oct_graph_destroy(g);
+}
+
 /* ---- what else plans promise ---- */
 
 /* What only plans run, and no plan can: an error that names it. */
@@ -596,7 +630,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(branches),           cmocka_unit_test(loops),      cmocka_unit_test(loops_without_end),
         cmocka_unit_test(states_that_move),   cmocka_unit_test(loops_nest), cmocka_unit_test(scans),
-        cmocka_unit_test(shapes_from_values), cmocka_unit_test(bodies_run_on_integers),
+        cmocka_unit_test(shapes_from_values), cmocka_unit_test(shapes_without_end), cmocka_unit_test(bodies_run_on_integers),
         cmocka_unit_test(iterations_draw),    cmocka_unit_test(branches_draw), cmocka_unit_test(nameless_draw), cmocka_unit_test(lowered_alone),
         cmocka_unit_test(taps),               cmocka_unit_test(malformed),  cmocka_unit_test(failing_allocations),
     };
