@@ -20,6 +20,9 @@ typedef struct matmul_state {
     oct_matmul g;
     oct_sgemm s;
     oct_qgemm q;
+    bool apart;                /* each of the products goes to one thread */
+    int threads;               /* at most; each has `lane` bytes of scratch where products are apart */
+    size_t lane;
     size_t packed;             /* bytes of one packed B, rounded */
     char *weights;             /* n_b packed matrices, or NULL: packed in each run */
     oct_qout qout;
@@ -62,23 +65,35 @@ static void pack_all(matmul_state *m, const oct_operand *b, const oct_prep *p)
     m->weights = oct_packed_done(p, m->weights, (size_t)m->g.n_b * m->packed);
 }
 
+/* Many products, or small ones: cutting each for all threads, and packing before, would cost more than what is left over at the end. */
+static bool apart(const oct_matmul *g, int threads)
+{
+    enum { SMALL = 4 << 20 };
+    return threads > 1 && g->batch > 1 && (g->batch >= 4 * (int64_t)threads || (double)g->m * (double)g->n * (double)g->k < SMALL);
+}
+
 static oct_status prepare_common(matmul_state *m, oct_step *s, const oct_prep *p, oct_err *err)
 {
     const oct_operand *a = s->in[0], *b = s->in[1];
     OCT_TRY(oct_matmul_read(&m->g, a, b, p->arena, err));
     size_t kernel, size;
+    m->threads = p->threads;
+    m->apart = apart(&m->g, p->threads);
+    const int threads = m->apart ? 1 : p->threads;
     if (m->kind == MATMUL_F32) {
-        OCT_TRY(oct_sgemm_prepare(&m->s, (size_t)m->g.n, (size_t)m->g.k, p->threads, err));
+        OCT_TRY(oct_sgemm_prepare(&m->s, (size_t)m->g.n, (size_t)m->g.k, threads, err));
         size = m->s.packed_size;
         kernel = m->s.scratch_size;
     } else {
-        OCT_TRY(oct_qgemm_prepare(&m->q, (size_t)m->g.n, (size_t)m->g.k, a->dtype, b->dtype, p->threads, err));
+        OCT_TRY(oct_qgemm_prepare(&m->q, (size_t)m->g.n, (size_t)m->g.k, a->dtype, b->dtype, threads, err));
         size = m->q.packed_size;
         kernel = m->q.scratch_size;
     }
     m->packed = (size + 63) & ~(size_t)63;
     bool fixed = b->constant && (m->kind != MATMUL_S32 || s->n_in < 4 || !s->in[3] || s->in[3]->constant);
-    s->scratch = kernel + (fixed ? 0 : m->packed);
+    m->lane = (kernel + (fixed ? 0 : m->packed) + 63) & ~(size_t)63;
+    if (!oct_mul_size(m->lane, m->apart ? (size_t)p->threads : 1, &s->scratch))
+        return oct_nomem(err);
     m->q.hasty = !fixed || p->hasty;
     m->q.one_row = m->g.m == 1;
     if (!fixed)
@@ -119,12 +134,12 @@ static int32_t zero_of(const oct_operand *z, int64_t i)
     return z->dtype == OCT_S8 ? ((const int8_t *)z->data)[i] : ((const uint8_t *)z->data)[i];
 }
 
-static void one_product(const matmul_state *m, const oct_step *s, const oct_run *r, int64_t i)
+static void one_product(const matmul_state *m, const oct_step *s, oct_pool *pool, char *scratch, int64_t i)
 {
     size_t size_a = m->kind == MATMUL_F32 ? sizeof(float) : 1;
     size_t size_c = (size_t)oct_dtype_bits(s->out[0]->dtype) / 8;
     const char *a = (const char *)s->in[0]->data + (size_t)(m->g.at_a[i] * m->g.m * m->g.k) * size_a;
-    char *c = (char *)s->out[0]->data + (size_t)(i * m->g.m * m->g.n) * size_c, *scratch = r->scratch, *packed;
+    char *c = (char *)s->out[0]->data + (size_t)(i * m->g.m * m->g.n) * size_c, *packed;
     if (m->weights) {
         packed = m->weights + (size_t)m->g.at_b[i] * m->packed;
     } else {
@@ -134,12 +149,12 @@ static void one_product(const matmul_state *m, const oct_step *s, const oct_run 
     }
     if (m->kind == MATMUL_F32) {
         oct_sout out = { .clamp = s->epilogue.clamp, .lo = s->epilogue.lo, .hi = s->epilogue.hi };
-        oct_sgemm_run(&m->s, r->pool, (size_t)m->g.m, (const float *)a, (size_t)m->g.k, packed, (float *)c, (size_t)m->g.n, &out,
+        oct_sgemm_run(&m->s, pool, (size_t)m->g.m, (const float *)a, (size_t)m->g.k, packed, (float *)c, (size_t)m->g.n, &out,
                       scratch);
         return;
     }
     int32_t za = s->in[0]->q ? s->in[0]->q->zp[0] : s->n_in > 2 && !m->rows ? zero_of(s->in[2], 0) : 0;
-    oct_qgemm_run(&m->q, r->pool, (size_t)m->g.m, a, (size_t)m->g.k, za, packed, NULL, &m->qout, c, (size_t)m->g.n, scratch);
+    oct_qgemm_run(&m->q, pool, (size_t)m->g.m, a, (size_t)m->g.k, za, packed, NULL, &m->qout, c, (size_t)m->g.n, scratch);
 }
 
 static void any_product(const matmul_state *m, const oct_step *s, const oct_run *r, int64_t i)
@@ -151,15 +166,35 @@ static void any_product(const matmul_state *m, const oct_step *s, const oct_run 
                     (char *)s->out[0]->data + (size_t)(i * m->g.m * m->g.n) * size, m->g.n);
 }
 
+typedef struct products_job {
+    const matmul_state *m;
+    const oct_step *s;
+    char *scratch;
+} products_job;
+
+static void products(void *arg, size_t begin, size_t end, size_t thread)
+{
+    const products_job *j = arg;
+    for (size_t i = begin; i < end; i++)
+        one_product(j->m, j->s, NULL, j->scratch + thread * j->m->lane, (int64_t)i);
+}
+
 static oct_status matmul_run(const oct_step *s, const oct_run *r, oct_err *err)
 {
     const matmul_state *m = s->state;
     if (s->out[0]->count == 0)
         return OCT_OK;
-    for (int64_t i = 0; i < m->g.batch; i++)
-        (m->kind == MATMUL_ANY ? any_product : one_product)(m, s, r, i);
-    if (m->kind == MATMUL_ANY)
+    if (m->kind == MATMUL_ANY) {
+        for (int64_t i = 0; i < m->g.batch; i++)
+            any_product(m, s, r, i);
         oct_any_clamp(&s->epilogue, s->out[0]);
+    } else if (m->apart) {
+        products_job j = { m, s, r->scratch };
+        oct_pool_for(oct_pool_threads(r->pool) > m->threads ? NULL : r->pool, (size_t)m->g.batch, 1, products, &j);
+    } else {
+        for (int64_t i = 0; i < m->g.batch; i++)
+            one_product(m, s, r->pool, r->scratch, i);
+    }
     return OCT_OK;
 }
 
