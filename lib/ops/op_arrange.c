@@ -28,7 +28,7 @@ static oct_status reverse_axes(const oct_node *n, int *batch, int *time, oct_err
 static oct_status reverse_infer(const oct_infer *c, oct_err *err)
 {
     oct_shape x = oct_in_shape(c, 0), n = oct_in_shape(c, 1);
-    int batch, time;
+    int batch = 0, time = 1;
     OCT_TRY(reverse_axes(oct_in_node(c), &batch, &time, err));
     if (x.rank >= 0 && x.rank < 2)
         return oct_fail(err, OCT_EMALFORMED, "the input has %d dimensions, expected 2 or more", x.rank);
@@ -40,7 +40,7 @@ static oct_status reverse_infer(const oct_infer *c, oct_err *err)
 static oct_status reverse_run(const oct_step *s, const oct_run *r, oct_err *err)
 {
     const oct_operand *x = s->in[0], *len = s->in[1];
-    int batch, time;
+    int batch = 0, time = 1;
     OCT_TRY(reverse_axes(s->node, &batch, &time, err));
     if (len->dtype != OCT_S64 || len->count != x->dims[batch])
         return oct_fail(err, OCT_EMALFORMED, "the lengths are not one int64 for each sequence");

@@ -95,7 +95,7 @@ static oct_status concat_infer(const oct_infer *c, oct_err *err)
 
 static oct_status concat_prepare(oct_step *s, const oct_prep *p, oct_err *err)
 {
-    parts *x;
+    parts *x = NULL;
     OCT_TRY(parts_new(s, s->n_in, s->out[0]->rank, p, &x, err));
     for (int i = 0; i < s->n_in; i++) {
         if (s->in[i] == NULL)
@@ -222,7 +222,7 @@ static oct_status split_infer(const oct_infer *c, oct_err *err)
 
 static oct_status split_prepare(oct_step *s, const oct_prep *p, oct_err *err)
 {
-    parts *x;
+    parts *x = NULL;
     OCT_TRY(parts_new(s, s->n_out, s->in[0]->rank, p, &x, err));
     int64_t sum = 0;
     bool all = true;

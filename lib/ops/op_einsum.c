@@ -232,7 +232,7 @@ static oct_status result(einsum *s, const int8_t *label, int n, bool last, stage
 /* Sums away the labels of v that neither `other` has nor anything needs from operand `next` on. `last`: v is all there is. */
 static oct_status sum_lone(einsum *s, view *v, const view *other, int next, bool last, oct_err *err)
 {
-    int8_t keep[2 * MAX_LABELS];
+    int8_t keep[2 * MAX_LABELS] = { 0 };
     int n_keep = 0, n = 0;
     for (int i = 0; last && i < s->e.out.n; i++) /* the order of the output */
         keep[n_keep++] = s->e.out.label[i];

@@ -89,7 +89,7 @@ static oct_status gather_run(const oct_step *s, const oct_run *r, oct_err *err)
     uint8_t *to = s->out[0]->data;
     for (int64_t o = 0; o < outer; o++, from += (size_t)n * bytes)
         for (int64_t k = 0; k < i->count; k++, to += bytes) {
-            int64_t index;
+            int64_t index = 0;
             OCT_TRY(index_at(i, k, n, &index, err));
             memcpy(to, from + (size_t)index * bytes, bytes);
         }
@@ -131,7 +131,7 @@ static oct_status elements_run(const oct_step *s, const oct_run *r, oct_err *err
         if (k != axis && y->dims[k] > x->dims[k])
             return oct_fail(err, OCT_EMALFORMED, "axis %d of the indices is longer than the data's", k);
     for (int64_t e = 0; e < y->count; e++) {
-        int64_t index, rest = e, at = 0;
+        int64_t index = 0, rest = e, at = 0;
         OCT_TRY(index_at(s->in[1], e, x->dims[axis], &index, err));
         for (int k = y->rank - 1; k >= 0; k--) {
             at += (k == axis ? index : rest % y->dims[k]) * stride[k];

@@ -133,7 +133,7 @@ static oct_status elements_run(const oct_step *s, const oct_run *r, oct_err *err
     oct_operand_strides(y, stride);
     copy_data(s);
     for (int64_t e = 0; e < i->count; e++) {
-        int64_t index, rest = e, at = 0;
+        int64_t index = 0, rest = e, at = 0;
         OCT_TRY(index_at(i, e, y->dims[axis], &index, err));
         for (int k = y->rank - 1; k >= 0; k--) {
             at += (k == axis ? index : rest % i->dims[k]) * stride[k];

@@ -98,7 +98,7 @@ static void drop_joined(oct_plan *p)
     p->n_step = kept;
 }
 
-static oct_status join_all(oct_plan *p, const uses *u, oct_err *err)
+static oct_status join_all(oct_plan *p, uses *u, oct_err *err)
 {
     find_uses(p, u);
     for (size_t i = 0; i < p->n_step; i++) {
