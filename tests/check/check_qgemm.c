@@ -144,7 +144,7 @@ static void check_quads(oct_check *t, size_t depth, const int8_t *panel)
         const oct_qchain_quad *q = (const oct_qchain_quad *)(const void *)(s + 1);
         size_t n = 0;
         for (size_t kind = 0; kind < OCT_QCHAIN_KINDS; kind++)
-            for (size_t i = 0; i < (size_t)s->units[kind] * OCT_QCHAIN_UNIT; i++, n++) {
+            for (size_t i = 0; i < s->units[kind] * oct_qchain_quads(kind); i++, n++) {
                 const bool shuffled = kind >= OCT_QCHAIN_FORMS;
                 bool inside = q[n].k < depth && q[n].k % (shuffled ? OCT_QCHAIN_WINDOW : 4) == 0;
                 for (size_t b = 0; b < 4 && shuffled; b++)

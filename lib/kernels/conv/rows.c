@@ -290,6 +290,14 @@ static void gather_span(const oct_rows *r, const span *s, const uint8_t *line, s
 {
     const oct_conv_geom *g = r->g;
     const bool dense = !g->transposed && g->dw == 1 && r->step == r->run;
+    const size_t columns = (s->len - 1) * (size_t)g->sw + (size_t)g->kw, n = (size_t)g->kw * r->run, stride = (size_t)g->sw * r->step;
+    const bool fits = dense && columns <= PADDED_LINE / r->run;
+    uint8_t padded[PADDED_LINE + OCT_ROWS_SLACK];
+    if (fits && pitch >= oct_conv_taps(g) * r->run + OCT_ROWS_SLACK) {
+        pad_line(r, s, line, columns, padded);
+        spread(padded, stride, n, s->len, pitch, dst);
+        return;
+    }
     size_t first = s->len, last = s->len;
     if (line && dense) {
         first = reach(g, s->x, 0, 0, s->len);
@@ -298,25 +306,15 @@ static void gather_span(const oct_rows *r, const span *s, const uint8_t *line, s
     if (last < first)
         first = last = s->len;
     const uint8_t *src = first < last ? line + (size_t)((s->x + (int64_t)first) * g->sw - g->pw) * r->step : NULL;
-    const size_t columns = (s->len - 1) * (size_t)g->sw + (size_t)g->kw;
-    uint8_t padded[PADDED_LINE + OCT_ROWS_SLACK];
-    const bool slack = pitch >= oct_conv_taps(g) * r->run + OCT_ROWS_SLACK, fits = dense && columns <= PADDED_LINE / r->run;
-    if (fits && (slack || (s->len - (last - first)) * 8 >= s->len)) {
+    if (fits && (s->len - (last - first)) * 8 >= s->len) {
         pad_line(r, s, line, columns, padded);
-        if (slack) {
-            spread(padded, (size_t)g->sw * r->step, (size_t)g->kw * r->run, s->len, pitch, dst);
-            return;
-        }
         src = padded;
         first = 0;
         last = s->len;
     }
     gather_taps(r, s, line, 0, first, pitch, dst);
-    if (first < last) {
-        const size_t n = (size_t)g->kw * r->run, stride = (size_t)g->sw * r->step;
-        for (size_t q = first; q < last; q++, src += stride)
-            copy(dst + q * pitch, src, n);
-    }
+    for (size_t q = first; q < last; q++, src += stride)
+        copy(dst + q * pitch, src, n);
     gather_taps(r, s, line, last, s->len, pitch, dst);
 }
 

@@ -7,13 +7,13 @@
 
 enum { LIMIT = 128, COLUMNS = OCT_QCHAIN_COLUMNS, LOADS = 4 * COLUMNS, WINDOW = OCT_QCHAIN_WINDOW, UNIT = OCT_QCHAIN_UNIT };
 
-/* Times on a Zen 3 core in picoseconds for one row (docs/kernels.md): a unit of each kind; four quads of the plain panel. Only the choice
- * of the faster form depends on them. */
-static const uint32_t unit_cost[OCT_QCHAIN_KINDS] = { 1870, 2115, 2100, 2350, 2610, 2065, 2305, 2245, 2485, 2665 };
-enum { PLAIN_COST = 3600 };
+/* Times on a Zen 3 core in picoseconds for one row (docs/kernels.md): a unit of each kind, and what a panel takes beside them; a quad of the
+ * plain panel, and what that takes. Only the choice of the faster form depends on them. */
+static const uint32_t unit_cost[OCT_QCHAIN_KINDS] = { 1870, 2115, 2100, 2350, 2610, 1410, 1510, 2065, 2305, 2245, 2485, 2665, 1510, 1610 };
+enum { CHAINS_COST = 370, PLAIN_QUAD_COST = 900, PLAIN_COST = 900 };
 
 /* Lengths of the chains of each form, the longest first. */
-static const uint8_t forms[OCT_QCHAIN_FORMS][UNIT] = { { 4 }, { 3, 1 }, { 2, 2 }, { 2, 1, 1 }, { 1, 1, 1, 1 } };
+static const uint8_t forms[OCT_QCHAIN_FORMS][UNIT] = { { 4 }, { 3, 1 }, { 2, 2 }, { 2, 1, 1 }, { 1, 1, 1, 1 }, { 2 }, { 1, 1 } };
 
 typedef struct quad {
     int16_t k[4];    /* of the segment, or -1: a zero weight */
@@ -45,7 +45,7 @@ typedef struct segment {
     quad quads[OCT_QCHAIN_QUADS];
     chain chains[OCT_QCHAIN_QUADS];
     unit units[OCT_QCHAIN_QUADS];
-    size_t n_quads, n_chains, n_units;
+    size_t n_quads, n_chains, n_units, places; /* places: quads of all units, with zeros */
 } segment;
 
 bool oct_qchain_size(size_t depth, size_t *bytes)
@@ -393,17 +393,19 @@ static void add_unit(segment *s, stock *t, bool shuffled)
 {
     unit *u = &s->units[s->n_units++];
     uint8_t lengths[UNIT] = { 0 };
+    const size_t size = t->quads > UNIT / 2 ? UNIT : UNIT / 2;
     size_t n = 0;
-    for (size_t i = 0; n < UNIT && t->quads; i++) {
-        lengths[i] = (uint8_t)take(t, UNIT - n, u->quad + n);
+    for (size_t i = 0; n < size && t->quads; i++) {
+        lengths[i] = (uint8_t)take(t, size - n, u->quad + n);
         n += lengths[i];
     }
     /* Zeros may be in any chain. The form wants them in the first. */
-    memmove(u->quad + UNIT - n, u->quad, n * sizeof *u->quad);
-    for (size_t i = 0; i < UNIT - n; i++)
+    memmove(u->quad + size - n, u->quad, n * sizeof *u->quad);
+    for (size_t i = 0; i < size - n; i++)
         u->quad[i] = ZERO;
-    lengths[0] = (uint8_t)(lengths[0] + UNIT - n);
+    lengths[0] = (uint8_t)(lengths[0] + size - n);
     u->kind = (uint8_t)(form_of(lengths) + (shuffled ? OCT_QCHAIN_FORMS : 0));
+    s->places += size;
 }
 
 /* What is left of natural chains and fills no unit goes with shuffled ones. */
@@ -412,7 +414,7 @@ static void plan_units(segment *s)
     stock natural = { .quads = 0 }, shuffled = { .quads = 0 };
     for (size_t i = 0; i < s->n_chains; i++)
         add_stock(s->chains[i].shuffled ? &shuffled : &natural, &s->chains[i]);
-    s->n_units = 0;
+    s->n_units = s->places = 0;
     while (natural.quads >= UNIT || (natural.quads && shuffled.quads == 0))
         add_unit(s, &natural, false);
     for (size_t len = 1; len <= UNIT; len++)
@@ -442,14 +444,13 @@ static void write_quad(const segment *s, const quad *q, bool shuffled, oct_qchai
 static void write_unit(const segment *s, const unit *u, oct_qchain_quad *at, int8_t *w)
 {
     const quad zero = { .k = { -1, -1, -1, -1 }, .at = (uint32_t)s->k0 };
-    for (size_t q = 0; q < UNIT; q++)
+    for (size_t q = 0; q < oct_qchain_quads(u->kind); q++)
         write_quad(s, u->quad[q] == ZERO ? &zero : &s->quads[u->quad[q]], u->kind >= OCT_QCHAIN_FORMS, at + q, w + q * 4 * COLUMNS);
 }
 
 static size_t segment_bytes(const segment *s)
 {
-    const size_t quads = s->n_units * UNIT;
-    return sizeof(oct_qchain_segment) + oct_qchain_table(quads) + quads * 4 * COLUMNS;
+    return sizeof(oct_qchain_segment) + oct_qchain_table(s->places) + s->places * 4 * COLUMNS;
 }
 
 /* Returns the time it takes. */
@@ -457,18 +458,18 @@ static uint64_t write_segment(const segment *s, uint8_t *to)
 {
     oct_qchain_segment *head = (oct_qchain_segment *)(void *)to;
     oct_qchain_quad *at = (oct_qchain_quad *)(void *)(head + 1);
-    const size_t table = oct_qchain_table(s->n_units * UNIT);
+    const size_t table = oct_qchain_table(s->places);
     int8_t *w = (int8_t *)at + table;
     uint64_t cost = 0;
     memset(head, 0, (size_t)(w - (int8_t *)head));
-    head->weights = (uint32_t)table;
-    head->next = (uint32_t)(table + s->n_units * UNIT * 4 * COLUMNS);
+    head->weights = (uint16_t)table;
+    head->next = (uint16_t)(table + s->places * 4 * COLUMNS);
     for (size_t kind = 0; kind < OCT_QCHAIN_KINDS; kind++)
         for (size_t i = 0; i < s->n_units; i++)
             if (s->units[i].kind == kind) {
                 write_unit(s, &s->units[i], at, w);
-                at += UNIT;
-                w += UNIT * 4 * COLUMNS;
+                at += oct_qchain_quads(kind);
+                w += oct_qchain_quads(kind) * 4 * COLUMNS;
                 head->units[kind]++;
                 cost += unit_cost[kind];
             }
@@ -498,7 +499,7 @@ bool oct_qchain_pack(oct_qchain_row row, const void *source, size_t depth, size_
         to += segment_bytes(&s);
     }
     *head = (oct_qchain_panel){ .chained = 1, .bytes = (uint64_t)(to - (const uint8_t *)panel) };
-    *gain = cost < (uint64_t)((depth + 15) / 16) * PLAIN_COST;
+    *gain = cost + CHAINS_COST < (uint64_t)((depth + 3) / 4) * PLAIN_QUAD_COST + PLAIN_COST;
     return true;
 }
 
@@ -531,29 +532,42 @@ static inline window part_at(const uint8_t *p, size_t n)
     return w;
 }
 
-/* The window at k of some rows; n of its values are in the row. */
-static inline void copy_window(size_t rows, const uint8_t *const *a, size_t k, size_t n, window flip, uint8_t *to)
+static inline void copy_window(const uint8_t *from, size_t n, window flip, uint8_t *to)
 {
-    for (size_t i = 0; i < rows; i++) {
-        window v;
-        if (n == WINDOW)
-            memcpy(&v, a[i] + k, sizeof v);
-        else
-            v = part_at(a[i] + k, n);
-        v ^= flip;
-        memcpy(to + i * WINDOW, &v, sizeof v);
+    window v;
+    if (n >= WINDOW)
+        memcpy(&v, from, sizeof v);
+    else
+        v = part_at(from, n);
+    v ^= flip;
+    memcpy(to, &v, sizeof v);
+}
+
+/* A line of the cache is used up at once, as rows may drive each other from it: `left` values of k, or as many of them as it holds. */
+static inline void copy_line(const uint8_t *from, size_t left, window flip, size_t gap, uint8_t *to)
+{
+    enum { LINE = 4 * WINDOW };
+    if (left >= LINE) {
+        copy_window(from, WINDOW, flip, to);
+        copy_window(from + WINDOW, WINDOW, flip, to + gap);
+        copy_window(from + 2 * WINDOW, WINDOW, flip, to + 2 * gap);
+        copy_window(from + 3 * WINDOW, WINDOW, flip, to + 3 * gap);
+        return;
     }
+    for (size_t w = 0; w < left; w += WINDOW)
+        copy_window(from + w, left - w, flip, to + w / WINDOW * gap);
 }
 
 void oct_qchain_copy(size_t rows, size_t mr, size_t taps, size_t n, const uint8_t *const *table, uint8_t flip, uint8_t *to)
 {
     enum { LINE = 4 * WINDOW };
     const window f = (window){ 0 } + flip;
-    const size_t line = rows * WINDOW;
-    for (size_t t = 0; t < taps; t++, to += oct_round_up(n, WINDOW) / WINDOW * line)
-        for (size_t k = 0; k < n; k += LINE) /* rows may drive each other from the cache: a line of it is used up at once */
-            for (size_t i = 0; i < rows; i += mr)
-                for (size_t w = k; w < n && w < k + LINE; w += WINDOW)
-                    copy_window(rows - i < mr ? rows - i : mr, table + (i / mr * taps + t) * mr, w, n - w < WINDOW ? n - w : WINDOW, f,
-                                to + w / WINDOW * line + i * WINDOW);
+    const size_t gap = rows * WINDOW;
+    for (size_t t = 0; t < taps; t++, to += oct_round_up(n, WINDOW) * rows)
+        for (size_t k = 0; k < n; k += LINE) {
+            const uint8_t *const *a = table + t * mr;
+            for (size_t i = 0; i < rows; i += mr, a += taps * mr)
+                for (size_t j = 0; j < mr && i + j < rows; j++)
+                    copy_line(a[j] + k, n - k, f, gap, to + k * rows + (i + j) * WINDOW);
+        }
 }

@@ -7,7 +7,7 @@
  *   natural   four neighbours in k, broadcast as they lie
  *   shuffled  any four of 16 neighbours: where a pair of neighbours exceeds 128 its k are paired anew. A k without any
  *             partner is paired with a zero weight
- * Chains are joined to units of four quads, whose weights fill 8 registers; each unit passes over all rows of a block and adds
+ * Chains are joined to units of four quads, whose weights fill 8 registers, and where two are left of two; each unit passes over all rows of a block and adds
  * its products to a tile in memory. So a unit's kind is looked at once a block, and short rows cost no more than long ones.
  *
  * A panel is an oct_qchain_panel, then either the plain panel (OCT_QGEMM_EVENODD), or segments of up to OCT_QCHAIN_DEPTH values
@@ -26,7 +26,8 @@ enum {
     OCT_QCHAIN_UNIT = 4,    /* quads of a unit, so of the longest chain */
     OCT_QCHAIN_WINDOW = 16, /* values of k a shuffle picks from */
     OCT_QCHAIN_DEPTH = 512,
-    OCT_QCHAIN_FORMS = 5,   /* of a unit: chains of 4; 3, 1; 2, 2; 2, 1, 1; 1, 1, 1, 1 quads */
+    OCT_QCHAIN_FORMS = 7,   /* of a unit: chains of 4; 3, 1; 2, 2; 2, 1, 1; 1, 1, 1, 1 quads; */
+    OCT_QCHAIN_HALVES = 5,  /* from here on half a unit: 2; 1, 1 */
     OCT_QCHAIN_KINDS = 2 * OCT_QCHAIN_FORMS, /* all quads natural, then all shuffled */
     OCT_QCHAIN_QUADS = OCT_QCHAIN_DEPTH / 2  /* at most, each k paired with a zero */
 };
@@ -40,9 +41,14 @@ typedef struct oct_qchain_panel {
 
 typedef struct oct_qchain_segment {
     uint16_t units[OCT_QCHAIN_KINDS];
-    uint32_t weights, next; /* bytes from the first quad to its weights, to the next segment */
-    uint32_t unused;
+    uint16_t weights, next; /* bytes from the first quad to its weights, to the next segment */
 } oct_qchain_segment;
+
+/* Quads of a unit. */
+static inline size_t oct_qchain_quads(size_t kind)
+{
+    return kind % OCT_QCHAIN_FORMS < OCT_QCHAIN_HALVES ? OCT_QCHAIN_UNIT : OCT_QCHAIN_UNIT / 2;
+}
 
 typedef struct oct_qchain_quad {
     uint32_t k;      /* where its 4 values of the row start; shuffled: its 16 */

@@ -65,16 +65,17 @@ OCT_INLINE pair widen(pair v)
 OCT_INLINE void pass(const size_t form, const bool shuffled, size_t rows, const oct_qchain_rows *a, const oct_qchain_quad *at, const int8_t *b,
                      const int32_t *from, size_t step, int32_t *to)
 {
-    const pair b0 = load_pair(b), b1 = load_pair(b + 64), b2 = load_pair(b + 128), b3 = load_pair(b + 192);
-#define FIND(i)                                                                                                                    \
-    const uint8_t *a##i = a->x + at[i].k / OCT_QCHAIN_WINDOW * a->window + at[i].k % OCT_QCHAIN_WINDOW;                            \
-    const __m256i pick##i = _mm256_set1_epi32((int)oct_quad(at[i].pick));
-    FIND(0) FIND(1) FIND(2) FIND(3)
+    const bool half = form >= OCT_QCHAIN_HALVES;
+#define FIND(i, q)                                                                                                                 \
+    const pair b##i = load_pair(b + 64 * (q));                                                                                     \
+    const uint8_t *a##i = a->x + at[q].k / OCT_QCHAIN_WINDOW * a->window + at[q].k % OCT_QCHAIN_WINDOW;                            \
+    const __m256i pick##i = _mm256_set1_epi32((int)oct_quad(at[q].pick));
+    FIND(0, 0) FIND(1, 1) FIND(2, half ? 0 : 2) FIND(3, half ? 0 : 3)
 #undef FIND
-    const size_t row = a->row;
-    for (size_t i = 0, r = 0; i < rows; i++, r += row, from += step, to += OCT_QCHAIN_COLUMNS) {
+    const size_t row = a->row, end = rows * row;
+    for (size_t r = 0; r < end; r += row, from += step, to += OCT_QCHAIN_COLUMNS) {
         pair v = QUAD(0);
-        if (form == 4)
+        if (form == 4 || form == 6)
             v = add32(widen(v), widen(QUAD(1)));
         else if (form == 3)
             v = add32(widen(add16(v, QUAD(1))), widen(QUAD(2)));
@@ -88,8 +89,10 @@ OCT_INLINE void pass(const size_t form, const bool shuffled, size_t rows, const 
             v = add32(widen(v), widen(add16(QUAD(2), QUAD(3))));
         else if (form == 3)
             v = add32(v, widen(QUAD(3)));
-        else
+        else if (form == 4)
             v = add32(add32(v, widen(QUAD(2))), widen(QUAD(3)));
+        else if (form == 5)
+            v = widen(v);
         const pair sum = add32(v, (pair){ load(from), load(from + 8) });
         _mm256_storeu_si256((__m256i *)(void *)to, sum.lo);
         _mm256_storeu_si256((__m256i *)(void *)(to + 8), sum.hi);
@@ -108,7 +111,8 @@ typedef struct place {
 #define UNITS(name, form, shuffled)                                                                                                \
     static place name(size_t units, place p, size_t rows, const oct_qchain_rows *a, int32_t *c)                                            \
     {                                                                                                                              \
-        for (size_t i = 0; i < units; i++, p.at += OCT_QCHAIN_UNIT, p.b += OCT_QCHAIN_UNIT * 4 * OCT_QCHAIN_COLUMNS) {             \
+        const size_t quads = oct_qchain_quads(form);                                                                               \
+        for (size_t i = 0; i < units; i++, p.at += quads, p.b += quads * 4 * OCT_QCHAIN_COLUMNS) {                                 \
             pass(form, shuffled, rows, a, p.at, p.b, p.from, p.step, c);                                                           \
             p.from = c;                                                                                                            \
             p.step = OCT_QCHAIN_COLUMNS;                                                                                           \
@@ -120,16 +124,21 @@ UNITS(natural1, 1, false)
 UNITS(natural2, 2, false)
 UNITS(natural3, 3, false)
 UNITS(natural4, 4, false)
+UNITS(natural5, 5, false)
+UNITS(natural6, 6, false)
 UNITS(shuffled0, 0, true)
 UNITS(shuffled1, 1, true)
 UNITS(shuffled2, 2, true)
 UNITS(shuffled3, 3, true)
 UNITS(shuffled4, 4, true)
+UNITS(shuffled5, 5, true)
+UNITS(shuffled6, 6, true)
 
 void oct_qgemm_u8s8_mx16c4__avx2_chain(size_t rows, size_t depth, const oct_qchain_rows *a, const int8_t *panel, const int32_t *start, int32_t *c)
 {
     static place (*const kinds[])(size_t, place, size_t, const oct_qchain_rows *, int32_t *) = {
-        natural0, natural1, natural2, natural3, natural4, shuffled0, shuffled1, shuffled2, shuffled3, shuffled4,
+        natural0, natural1, natural2, natural3, natural4, natural5, natural6, shuffled0, shuffled1, shuffled2, shuffled3, shuffled4, shuffled5,
+        shuffled6,
     };
     const oct_qchain_segment *s = (const oct_qchain_segment *)(const void *)(panel + sizeof(oct_qchain_panel));
     place p = { .from = start };
