@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-/* Sums and pixels that go through the kernel together, at most: by a table of taps, and by lines. */
-enum { SUMS = 4096, PIXELS = 32, LINE_SUMS = 32768, LINE_PIXELS = 128 };
+/* Sums and pixels that go through the kernel together, at most: by a table of taps, and by lines. NEAR: bytes of the image. */
+enum { SUMS = 4096, PIXELS = 32, LINE_SUMS = 32768, LINE_PIXELS = 128, NEAR = 24 << 10 };
 
 static size_t row_of(const oct_conv_geom *g)
 {
@@ -37,11 +37,15 @@ static size_t pixels_of(const oct_qconv *p)
     return (ow + parts - 1) / parts;
 }
 
-/* A work item: whole lines where the kernel takes them. */
+/* A work item: whole lines where the kernel takes them, as many as leave their part of the image (a line of the cache a pixel, of which each
+ * unit of channels takes some) in the first-level cache. */
 static size_t block_of(const oct_qconv *p)
 {
     const size_t block = oct_dw_block((size_t)p->g.c), ow = (size_t)p->g.ow;
-    return by_columns(p) ? (block + ow - 1) / ow * ow : block;
+    if (!by_columns(p))
+        return block;
+    const size_t near = NEAR / ((size_t)p->g.w * 64), most = near > 3 ? (near - 3) / (size_t)p->g.sh + 1 : 1, lines = (block + ow - 1) / ow;
+    return (lines < most ? lines : most) * ow;
 }
 
 /* Pointers: those of a whole item, or of a part of a line. */

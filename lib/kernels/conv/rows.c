@@ -70,14 +70,19 @@ static void point_plain(const oct_rows *r, size_t begin, size_t n, size_t mr, co
         table[i] = r->x + (begin + (i < n ? i : n - 1)) * r->step;
 }
 
+/* How many steps reach a gap, at most `most`. */
+static size_t steps_to(int64_t gap, int64_t step, size_t most)
+{
+    if (gap <= 0)
+        return 0;
+    const int64_t n = step == 1 ? gap : (gap + step - 1) / step;
+    return n < (int64_t)most ? (size_t)n : most;
+}
+
 /* First of `len` output columns from x whose tap lies at or beyond input column `from`. */
 static size_t reach(const oct_conv_geom *g, int64_t x, int64_t kx, int64_t from, size_t len)
 {
-    const int64_t gap = from - (x * g->sw - g->pw + kx * g->dw);
-    if (gap <= 0)
-        return 0;
-    const int64_t q = (gap + g->sw - 1) / g->sw;
-    return q < (int64_t)len ? (size_t)q : len;
+    return steps_to(from - (x * g->sw - g->pw + kx * g->dw), g->sw, len);
 }
 
 /* Where rows of a table go: lane of a tile, then the next tile. */
@@ -192,14 +197,15 @@ size_t oct_rows_advance(const oct_conv_geom *g)
 static void point_line(const oct_rows *r, const uint8_t *line, int64_t x, size_t n, const void **to)
 {
     const oct_conv_geom *g = r->g;
-    const size_t gap = (size_t)g->dw * r->step;
+    const size_t gap = (size_t)g->dw * r->step, kh = (size_t)g->kh;
+    const size_t before = line ? steps_to(0 - x, g->dw, n) : n, until = line ? steps_to(g->w - x, g->dw, n) : n;
+    const uint8_t *from = before < until ? line + (size_t)(x + (int64_t)before * g->dw) * r->step : NULL;
     size_t i = 0;
-    for (; line && i < n && x < 0; i++, x += g->dw, to += g->kh)
+    for (; i < before; i++, to += kh)
         *to = r->pad;
-    const uint8_t *from = line && x < g->w ? line + (size_t)x * r->step : NULL;
-    for (; from && i < n && x < g->w; i++, x += g->dw, to += g->kh, from += gap)
+    for (; i < until; i++, to += kh, from += gap)
         *to = from;
-    for (; i < n; i++, to += g->kh)
+    for (; i < n; i++, to += kh)
         *to = r->pad;
 }
 

@@ -499,7 +499,7 @@ bool oct_qchain_pack(oct_qchain_row row, const void *source, size_t depth, size_
         to += segment_bytes(&s);
     }
     *head = (oct_qchain_panel){ .chained = 1, .bytes = (uint64_t)(to - (const uint8_t *)panel) };
-    *gain = cost + CHAINS_COST < (uint64_t)((depth + 3) / 4) * PLAIN_QUAD_COST + PLAIN_COST;
+    *gain = depth > 0 && cost + CHAINS_COST < (uint64_t)((depth + 3) / 4) * PLAIN_QUAD_COST + PLAIN_COST;
     return true;
 }
 
