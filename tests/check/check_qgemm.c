@@ -161,13 +161,15 @@ static void check_quads(oct_check *t, size_t depth, const int8_t *panel)
 /* What the chain kernel says of rows as they lie, and of rows copied as the tile walk copies them. */
 static void check_chain(oct_check *t, const oct_qgemm_kernel *k, size_t m, size_t depth)
 {
-    enum { MR = 4 };
+    enum { MR = 4, HALF = OCT_QCHAIN_COLUMNS / 2 };
+    const bool twin = oct_check_below(t, 3) == 0;
+    const size_t columns = twin ? HALF : OCT_QCHAIN_COLUMNS, tile = twin ? (m + 1) / 2 * OCT_QCHAIN_COLUMNS : m * OCT_QCHAIN_COLUMNS;
     const size_t size = 1024 + depth * 40 + (depth / OCT_QCHAIN_DEPTH + 1) * 300, padded = (depth + 15) / 16 * 16;
     const size_t pitch = padded + oct_check_below(t, 40);
     int8_t *w = oct_check_buffer(t, depth * OCT_QCHAIN_COLUMNS), *panel = oct_check_buffer(t, size);
     uint8_t *a = oct_check_buffer(t, m * pitch), *copy = oct_check_buffer(t, m * padded);
     int32_t *start = oct_check_buffer(t, OCT_QCHAIN_COLUMNS * 4);
-    int32_t *got = oct_check_buffer(t, m * OCT_QCHAIN_COLUMNS * 4), *want = oct_check_buffer(t, m * OCT_QCHAIN_COLUMNS * 4);
+    int32_t *got = oct_check_buffer(t, tile * 4), *want = oct_check_buffer(t, tile * 4);
     const uint8_t **rows = oct_check_buffer(t, (m + MR) * sizeof *rows);
     const uint8_t flip = oct_check_below(t, 2) ? 0x80 : 0;
     const kernel_case c = { .w = w };
@@ -180,15 +182,17 @@ static void check_chain(oct_check *t, const oct_qgemm_kernel *k, size_t m, size_
     for (size_t i = 0; i < m; i++)
         rows[i] = a + i * pitch;
     for (size_t j = 0; j < OCT_QCHAIN_COLUMNS; j++)
-        start[j] = (int32_t)oct_check_random(t) >> oct_check_below(t, 32);
+        start[j] = j < columns ? (int32_t)oct_check_random(t) >> oct_check_below(t, 32) : start[j - columns];
+    for (size_t i = 0; twin && i < depth * OCT_QCHAIN_COLUMNS; i++)
+        w[i] = i % OCT_QCHAIN_COLUMNS < HALF ? w[i] : w[i - HALF];
     for (size_t i = 0; i < m; i++)
-        for (size_t j = 0; j < OCT_QCHAIN_COLUMNS; j++) {
+        for (size_t j = 0; j < columns; j++) {
             uint32_t sum = (uint32_t)start[j];
             for (size_t q = 0; q < depth; q++)
                 sum += (uint32_t)((rows[i][q] ^ flip) * w[q * OCT_QCHAIN_COLUMNS + j]);
-            want[i * OCT_QCHAIN_COLUMNS + j] = (int32_t)sum;
+            want[i * columns + j] = (int32_t)sum;
         }
-    const bool packed = oct_qchain_pack(chain_row, &c, depth, size, panel, &gain);
+    const bool packed = oct_qchain_pack(chain_row, &c, depth, twin, size, panel, &gain);
     if (packed) {
         check_quads(t, depth, panel);
         /* With several taps a row lies in as many parts. */
@@ -199,11 +203,11 @@ static void check_chain(oct_check *t, const oct_qgemm_kernel *k, size_t m, size_
                 parts[(i / MR * taps + tap) * MR + i % MR] = rows[i] + depth / taps * tap;
         oct_qchain_copy(m, MR, taps, depth / taps, parts, flip, copy);
         k->chain(m, depth, &(oct_qchain_rows){ copy, OCT_QCHAIN_WINDOW, m * OCT_QCHAIN_WINDOW }, panel, start, got);
-        oct_check_same(t, want, got, m * OCT_QCHAIN_COLUMNS * 4, 4, "%s m=%zu depth=%zu taps=%zu flip %x", k->name, m, depth, taps, flip);
+        oct_check_same(t, want, got, m * columns * 4, 4, "%s m=%zu depth=%zu columns=%zu taps=%zu flip %x", k->name, m, depth, columns, taps, flip);
         for (size_t i = 0; i < m * pitch; i++)
             a[i] ^= flip;
         k->chain(m, depth, &(oct_qchain_rows){ a, pitch, OCT_QCHAIN_WINDOW }, panel, start, got);
-        oct_check_same(t, want, got, m * OCT_QCHAIN_COLUMNS * 4, 4, "%s m=%zu depth=%zu rows %zu apart", k->name, m, depth, pitch);
+        oct_check_same(t, want, got, m * columns * 4, 4, "%s m=%zu depth=%zu columns=%zu rows %zu apart", k->name, m, depth, columns, pitch);
     } else {
         printf("# FAIL %s: a panel of %zu values of k has no room\n", k->name, depth);
         t->failed++;

@@ -8,9 +8,9 @@
 enum { LIMIT = 128, COLUMNS = OCT_QCHAIN_COLUMNS, LOADS = 4 * COLUMNS, WINDOW = OCT_QCHAIN_WINDOW, UNIT = OCT_QCHAIN_UNIT };
 
 /* Times on a Zen 3 core in picoseconds for one row (docs/kernels.md): a unit of each kind, and what a panel takes beside them; a quad of the
- * plain panel, and what that takes. Only the choice of the faster form depends on them. */
+ * plain panel, and what that takes; twins of what 16 columns take. Only the choice of the faster form depends on them. */
 static const uint32_t unit_cost[OCT_QCHAIN_KINDS] = { 1870, 2115, 2100, 2350, 2610, 1410, 1510, 2065, 2305, 2245, 2485, 2665, 1510, 1610 };
-enum { CHAINS_COST = 370, PLAIN_QUAD_COST = 900, PLAIN_COST = 900 };
+enum { CHAINS_COST = 370, PLAIN_QUAD_COST = 900, PLAIN_COST = 900, TWIN_PERCENT = 60 };
 
 /* Lengths of the chains of each form, the longest first. */
 static const uint8_t forms[OCT_QCHAIN_FORMS][UNIT] = { { 4 }, { 3, 1 }, { 2, 2 }, { 2, 1, 1 }, { 1, 1, 1, 1 }, { 2 }, { 1, 1 } };
@@ -476,7 +476,7 @@ static uint64_t write_segment(const segment *s, uint8_t *to)
     return cost;
 }
 
-bool oct_qchain_pack(oct_qchain_row row, const void *source, size_t depth, size_t size, void *panel, bool *gain)
+bool oct_qchain_pack(oct_qchain_row row, const void *source, size_t depth, bool twin, size_t size, void *panel, bool *gain)
 {
     if (depth > UINT32_MAX)
         return false;
@@ -498,7 +498,8 @@ bool oct_qchain_pack(oct_qchain_row row, const void *source, size_t depth, size_
         cost += write_segment(&s, to);
         to += segment_bytes(&s);
     }
-    *head = (oct_qchain_panel){ .chained = 1, .bytes = (uint64_t)(to - (const uint8_t *)panel) };
+    cost = twin ? cost / 100 * TWIN_PERCENT : cost;
+    *head = (oct_qchain_panel){ .chained = 1, .twin = twin, .bytes = (uint64_t)(to - (const uint8_t *)panel) };
     *gain = depth > 0 && cost + CHAINS_COST < (uint64_t)((depth + 3) / 4) * PLAIN_QUAD_COST + PLAIN_COST;
     return true;
 }

@@ -10,6 +10,8 @@
  * Chains are joined to units of four quads, whose weights fill 8 registers, and where two are left of two; each unit passes over all rows of a block and adds
  * its products to a tile in memory. So a unit's kind is looked at once a block, and short rows cost no more than long ones.
  *
+ * The last panel may have few columns: up to 8 fill a panel twice, as twins, and each row of it is multiplied by one half.
+ *
  * A panel is an oct_qchain_panel, then either the plain panel (OCT_QGEMM_EVENODD), or segments of up to OCT_QCHAIN_DEPTH values
  * of k: an oct_qchain_segment, an oct_qchain_quad for each quad (rounded up to 32 bytes), weights s8[quads][16][4]; units in
  * the order of their kinds.
@@ -34,7 +36,7 @@ enum {
 
 typedef struct oct_qchain_panel {
     uint32_t chained; /* else plain */
-    uint32_t unused;
+    uint32_t twin;    /* at most 8 columns, twice: for two rows at a time */
     uint64_t bytes;   /* of the panel, its padding not counted */
     uint32_t more[4];
 } oct_qchain_panel;
@@ -63,12 +65,12 @@ static inline size_t oct_qchain_table(size_t quads)
 /* Bytes every panel gets. */
 bool oct_qchain_size(size_t depth, size_t *bytes);
 
-/* What is packed: weight k of 16 columns, zeros beyond the last one. */
+/* What is packed: weight k of 16 columns, zeros beyond the last one; twin: of the second 8 as of the first. */
 typedef void (*oct_qchain_row)(const void *source, size_t k, int8_t w[OCT_QCHAIN_COLUMNS]);
 
 /* Writes a panel of `size` bytes in chains; false when it has no room (its content is then undefined).
  *   gain  whether chains are expected to be faster than the plain panel */
-bool oct_qchain_pack(oct_qchain_row row, const void *source, size_t depth, size_t size, void *panel, bool *gain);
+bool oct_qchain_pack(oct_qchain_row row, const void *source, size_t depth, bool twin, size_t size, void *panel, bool *gain);
 
 /* Copies rows of A for the chains: row i of tap t is at table[(i / mr * taps + t) * mr + i % mr], n bytes; n is a multiple of
  * OCT_QCHAIN_WINDOW where there are several taps. Each byte is xored with flip. */

@@ -29,9 +29,11 @@ OCT_INLINE __m256i spread(const uint8_t *a, const bool shuffled, __m256i pick)
     return _mm256_set1_epi32((int)oct_quad(a));
 }
 
-OCT_INLINE pair multiply(__m256i a, pair b)
+/* Twins: the first half by the row at `a`, the second by the row at `next`. */
+OCT_INLINE pair multiply(const bool shuffled, const bool twin, const uint8_t *a, const uint8_t *next, __m256i pick, pair b)
 {
-    return (pair){ _mm256_maddubs_epi16(a, b.lo), _mm256_maddubs_epi16(a, b.hi) };
+    const __m256i v = spread(a, shuffled, pick);
+    return (pair){ _mm256_maddubs_epi16(v, b.lo), _mm256_maddubs_epi16(twin ? spread(next, shuffled, pick) : v, b.hi) };
 }
 
 OCT_INLINE pair keep(pair v)
@@ -57,12 +59,12 @@ OCT_INLINE pair widen(pair v)
     return (pair){ _mm256_madd_epi16(v.lo, one), _mm256_madd_epi16(v.hi, one) };
 }
 
-/* The 16-bit sums of quad i of a unit, for the row r bytes from the first. */
-#define QUAD(i) multiply(spread(a##i + r, shuffled, pick##i), b##i)
+/* The 16-bit sums of quad i of a unit, for the row r bytes from the first; twins: and the one after it. */
+#define QUAD(i) multiply(shuffled, twin, a##i + r, a##i + gap + r, pick##i, b##i)
 
-/* One unit: rows of the tile `to` are those of `from`, `step` numbers apart, and the products. Returns nothing to wait for: a row of the
+/* One unit, an even number of rows for twins: rows of the tile `to` are those of `from`, `step` numbers apart, and the products. Returns nothing to wait for: a row of the
  * tile comes again only when all others have passed. */
-OCT_INLINE void pass(const size_t form, const bool shuffled, size_t rows, const oct_qchain_rows *a, const oct_qchain_quad *at, const int8_t *b,
+OCT_INLINE void pass(const size_t form, const bool shuffled, const bool twin, size_t rows, const oct_qchain_rows *a, const oct_qchain_quad *at, const int8_t *b,
                      const int32_t *from, size_t step, int32_t *to)
 {
     const bool half = form >= OCT_QCHAIN_HALVES;
@@ -72,7 +74,7 @@ OCT_INLINE void pass(const size_t form, const bool shuffled, size_t rows, const 
     const __m256i pick##i = _mm256_set1_epi32((int)oct_quad(at[q].pick));
     FIND(0, 0) FIND(1, 1) FIND(2, half ? 0 : 2) FIND(3, half ? 0 : 3)
 #undef FIND
-    const size_t row = a->row, end = rows * row;
+    const size_t gap = a->row, row = twin ? 2 * gap : gap, end = rows * gap;
     for (size_t r = 0; r < end; r += row, from += step, to += OCT_QCHAIN_COLUMNS) {
         pair v = QUAD(0);
         if (form == 4 || form == 6)
@@ -108,38 +110,34 @@ typedef struct place {
 } place;
 
 /* All units of one kind. */
-#define UNITS(name, form, shuffled)                                                                                                \
-    static place name(size_t units, place p, size_t rows, const oct_qchain_rows *a, int32_t *c)                                            \
+#define UNITS(name, form, shuffled, twin)                                                                                          \
+    static place name(size_t units, place p, size_t rows, const oct_qchain_rows *a, int32_t *c)                                    \
     {                                                                                                                              \
         const size_t quads = oct_qchain_quads(form);                                                                               \
         for (size_t i = 0; i < units; i++, p.at += quads, p.b += quads * 4 * OCT_QCHAIN_COLUMNS) {                                 \
-            pass(form, shuffled, rows, a, p.at, p.b, p.from, p.step, c);                                                           \
+            pass(form, shuffled, twin, rows, a, p.at, p.b, p.from, p.step, c);                                                     \
             p.from = c;                                                                                                            \
             p.step = OCT_QCHAIN_COLUMNS;                                                                                           \
         }                                                                                                                          \
         return p;                                                                                                                  \
     }
-UNITS(natural0, 0, false)
-UNITS(natural1, 1, false)
-UNITS(natural2, 2, false)
-UNITS(natural3, 3, false)
-UNITS(natural4, 4, false)
-UNITS(natural5, 5, false)
-UNITS(natural6, 6, false)
-UNITS(shuffled0, 0, true)
-UNITS(shuffled1, 1, true)
-UNITS(shuffled2, 2, true)
-UNITS(shuffled3, 3, true)
-UNITS(shuffled4, 4, true)
-UNITS(shuffled5, 5, true)
-UNITS(shuffled6, 6, true)
+#define FORMS(name, shuffled, twin)                                                                                                \
+    UNITS(name##0, 0, shuffled, twin)                                                                                              \
+    UNITS(name##1, 1, shuffled, twin)                                                                                              \
+    UNITS(name##2, 2, shuffled, twin)                                                                                              \
+    UNITS(name##3, 3, shuffled, twin)                                                                                              \
+    UNITS(name##4, 4, shuffled, twin)                                                                                              \
+    UNITS(name##5, 5, shuffled, twin)                                                                                              \
+    UNITS(name##6, 6, shuffled, twin)
+FORMS(natural, false, false)
+FORMS(shuffled, true, false)
+FORMS(natural_twin, false, true)
+FORMS(shuffled_twin, true, true)
 
-void oct_qgemm_u8s8_mx16c4__avx2_chain(size_t rows, size_t depth, const oct_qchain_rows *a, const int8_t *panel, const int32_t *start, int32_t *c)
+typedef place (*units_fn)(size_t, place, size_t, const oct_qchain_rows *, int32_t *);
+
+static void run_panel(const units_fn *kinds, size_t rows, size_t depth, const oct_qchain_rows *a, const int8_t *panel, const int32_t *start, int32_t *c)
 {
-    static place (*const kinds[])(size_t, place, size_t, const oct_qchain_rows *, int32_t *) = {
-        natural0, natural1, natural2, natural3, natural4, natural5, natural6, shuffled0, shuffled1, shuffled2, shuffled3, shuffled4, shuffled5,
-        shuffled6,
-    };
     const oct_qchain_segment *s = (const oct_qchain_segment *)(const void *)(panel + sizeof(oct_qchain_panel));
     place p = { .from = start };
     for (size_t k = 0; k < depth; k += OCT_QCHAIN_DEPTH) {
@@ -150,5 +148,23 @@ void oct_qgemm_u8s8_mx16c4__avx2_chain(size_t rows, size_t depth, const oct_qcha
             if (s->units[i])
                 p = kinds[i](s->units[i], p, rows, a, c);
         s = next;
+    }
+}
+
+void oct_qgemm_u8s8_mx16c4__avx2_chain(size_t rows, size_t depth, const oct_qchain_rows *a, const int8_t *panel, const int32_t *start, int32_t *c)
+{
+#define KINDS(name) name##0, name##1, name##2, name##3, name##4, name##5, name##6
+    static const units_fn kinds[] = { KINDS(natural), KINDS(shuffled) }, twins[] = { KINDS(natural_twin), KINDS(shuffled_twin) };
+#undef KINDS
+    if (!((const oct_qchain_panel *)(const void *)panel)->twin) {
+        run_panel(kinds, rows, depth, a, panel, start, c);
+        return;
+    }
+    const size_t even = rows / 2 * 2;
+    if (even)
+        run_panel(twins, even, depth, a, panel, start, c);
+    if (even < rows) { /* the last row, by both halves */
+        const oct_qchain_rows last = { a->x + even * a->row, a->row, a->window };
+        run_panel(kinds, 1, depth, &last, panel, start, c + even * (OCT_QCHAIN_COLUMNS / 2));
     }
 }

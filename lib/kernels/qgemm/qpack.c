@@ -63,11 +63,18 @@ typedef struct columns {
     size_t j, n;
 } columns;
 
+static bool is_twin(size_t n)
+{
+    return n <= OCT_QCHAIN_COLUMNS / 2;
+}
+
 static void row_of(const void *source, size_t k, int8_t w[OCT_QCHAIN_COLUMNS])
 {
     const columns *c = source;
-    for (size_t j = 0; j < OCT_QCHAIN_COLUMNS; j++)
-        w[j] = j < c->n ? weight(c->s, k / c->s->kc, k % c->s->kc, c->j + j) : 0;
+    for (size_t j = 0; j < OCT_QCHAIN_COLUMNS; j++) {
+        const size_t column = is_twin(c->n) ? j % (OCT_QCHAIN_COLUMNS / 2) : j;
+        w[j] = column < c->n ? weight(c->s, k / c->s->kc, k % c->s->kc, c->j + column) : 0;
+    }
 }
 
 /* In chains where that is faster, else plain. Returns whether it is in chains. */
@@ -75,7 +82,7 @@ static bool pack_chains(const oct_qgemm_kernel *kn, const oct_qsource *s, size_t
 {
     const columns c = { s, j0, nj };
     bool gain = false;
-    if (!s->hasty && oct_qchain_pack(row_of, &c, s->taps * s->kc, size, to, &gain) && gain)
+    if (!s->hasty && oct_qchain_pack(row_of, &c, s->taps * s->kc, is_twin(nj), size, to, &gain) && gain)
         return true;
     if (!s->hasty)
         memset(to, 0, size);

@@ -104,15 +104,8 @@ static const int8_t *panel_at(const job *w, size_t g, size_t j)
     return w->panels + g * w->group + j / w->t->kernel->nr * w->panel;
 }
 
-/* Where the weights of a plain panel begin; NULL where it is in chains. */
-static const int8_t *plain_of(const oct_qgemm_kernel *k, const int8_t *panel)
-{
-    const oct_qchain_panel *head = (const oct_qchain_panel *)(const void *)panel;
-    return !k->chain ? panel : head->chained ? NULL : (const int8_t *)(head + 1);
-}
-
-/* The last step of n columns from j, whose sums are in the tile; add: what they did not begin with, or NULL. */
-static void finish(const job *w, const scratch *s, const int32_t *add, size_t g, size_t r0, size_t rows, size_t j, size_t n)
+/* The last step of n columns from j, whose sums are in the tile, `pitch` numbers a row; add: what they did not begin with, or NULL. */
+static void finish(const job *w, const scratch *s, size_t pitch, const int32_t *add, size_t g, size_t r0, size_t rows, size_t j, size_t n)
 {
     const oct_qtiles *t = w->t;
     const size_t col = g * t->n + j;
@@ -121,22 +114,42 @@ static void finish(const job *w, const scratch *s, const int32_t *add, size_t g,
         o.mult += col;
     if (o.bias)
         o.bias += col;
-    t->qout->fn(rows, n, s->tile, t->kernel->nr, add, w->rowsums ? s->rowsum : NULL, w->colmul + col, &o,
+    t->qout->fn(rows, n, s->tile, pitch, add, w->rowsums ? s->rowsum : NULL, w->colmul + col, &o,
                 (uint8_t *)t->c + (r0 * t->ldc + col) * w->elem, t->ldc);
 }
 
-static void run_panel(const job *w, const scratch *s, const oct_qchain_rows *a, size_t g, size_t r0, size_t rows, size_t j)
+static void run_chains(const job *w, const scratch *s, const oct_qchain_rows *a, size_t g, size_t r0, size_t rows, size_t j, size_t n, const int8_t *b)
+{
+    enum { HALF = OCT_QCHAIN_COLUMNS / 2 };
+    const oct_qtiles *t = w->t;
+    const bool twin = ((const oct_qchain_panel *)(const void *)b)->twin;
+    const int32_t *add = w->add + g * t->n + j;
+    int32_t twice[OCT_QCHAIN_COLUMNS];
+    for (size_t i = 0; twin && i < OCT_COUNT(twice); i++)
+        twice[i] = add[i % HALF];
+    t->kernel->chain(rows, t->taps * t->kc, a, b, twin ? twice : add, s->tile);
+    finish(w, s, twin ? HALF : OCT_QCHAIN_COLUMNS, NULL, g, r0, rows, j, n);
+}
+
+static void run_plain(const job *w, const scratch *s, size_t g, size_t r0, size_t rows, size_t j, size_t n, const int8_t *b)
 {
     const oct_qtiles *t = w->t;
     const size_t mr = t->kernel->mr, nr = t->kernel->nr;
-    const size_t n = t->n - j < nr ? t->n - j : nr;
-    const int8_t *b = panel_at(w, g, j), *plain = plain_of(t->kernel, b);
-    const int32_t *add = w->add + g * t->n + j;
-    if (!plain)
-        t->kernel->chain(rows, t->taps * t->kc, a, b, add, s->tile);
-    for (size_t i = 0; i < rows && plain; i += mr)
-        t->kernel->fn(rows - i < mr ? rows - i : mr, n, t->taps, t->kc, s->table + i * t->taps, t->flip, plain, s->tile + i * nr);
-    finish(w, s, plain ? add : NULL, g, r0, rows, j, n);
+    for (size_t i = 0; i < rows; i += mr)
+        t->kernel->fn(rows - i < mr ? rows - i : mr, n, t->taps, t->kc, s->table + i * t->taps, t->flip, b, s->tile + i * nr);
+    finish(w, s, nr, w->add + g * t->n + j, g, r0, rows, j, n);
+}
+
+/* Columns from j of a block. Panels of kernels that know chains have a head. */
+static void run_panel(const job *w, const scratch *s, const oct_qchain_rows *a, size_t g, size_t r0, size_t rows, size_t j)
+{
+    const size_t nr = w->t->kernel->nr, n = w->t->n - j < nr ? w->t->n - j : nr;
+    const int8_t *b = panel_at(w, g, j);
+    const oct_qchain_panel *head = w->t->kernel->chain ? (const oct_qchain_panel *)(const void *)b : NULL;
+    if (head && head->chained)
+        run_chains(w, s, a, g, r0, rows, j, n, b);
+    else
+        run_plain(w, s, g, r0, rows, j, n, head ? (const int8_t *)(head + 1) : b);
 }
 
 /* Rows of a block as chains take them: where they are, where that is near enough together; else a copy. */
