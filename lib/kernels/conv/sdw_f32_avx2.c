@@ -5,6 +5,27 @@
 
 #include <math.h>
 
+/* What finishes a chain. */
+typedef struct ending {
+    __m256 lo, hi;
+    const float *residual; /* of the block, or NULL */
+    size_t ldr;
+} ending;
+
+OCT_INLINE ending ending_of(const oct_sout *o)
+{
+    const float lo = o->clamp ? o->lo : -INFINITY, hi = o->clamp ? o->hi : INFINITY;
+    return (ending){ _mm256_set1_ps(lo), _mm256_set1_ps(hi), o->residual, o->ldr };
+}
+
+OCT_INLINE __m256 ended(__m256 v, const ending *e, size_t i, size_t j)
+{
+    if (e->residual)
+        v = _mm256_add_ps(v, _mm256_loadu_ps(e->residual + i * e->ldr + j));
+    v = _mm256_min_ps(e->hi, _mm256_max_ps(e->lo, v));
+    return _mm256_blendv_ps(v, _mm256_castsi256_ps(_mm256_set1_epi32(0x7fc00000)), _mm256_cmp_ps(v, v, _CMP_UNORD_Q));
+}
+
 typedef struct args {
     size_t taps, step;
     const float *const *x;
@@ -12,17 +33,8 @@ typedef struct args {
     float *y;
     size_t ldy;
     const oct_sout *out;
+    ending end;
 } args;
-
-OCT_INLINE __m256 finish(__m256 v, const oct_sout *o, size_t i, size_t j)
-{
-    if (o->residual)
-        v = _mm256_add_ps(v, _mm256_loadu_ps(o->residual + i * o->ldr + j));
-    if (o->clamp)
-        v = _mm256_min_ps(_mm256_set1_ps(o->hi), _mm256_max_ps(_mm256_set1_ps(o->lo), v));
-    const __m256 nan = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fc00000));
-    return _mm256_blendv_ps(v, nan, _mm256_cmp_ps(v, v, _CMP_UNORD_Q));
-}
 
 #define PIXELS PIXEL(0) PIXEL(1) PIXEL(2) PIXEL(3)
 
@@ -53,9 +65,9 @@ OCT_INLINE void block(const size_t px, const bool wide, const args *g, size_t p,
     float *y = g->y + p * g->ldy + j;
 #define PIXEL(i)                                                                       \
     if (px > i) {                                                                      \
-        _mm256_storeu_ps(y + i * g->ldy, finish(v##i, g->out, p + i, j));              \
+        _mm256_storeu_ps(y + i * g->ldy, ended(v##i, &g->end, p + i, j));              \
         if (wide)                                                                      \
-            _mm256_storeu_ps(y + i * g->ldy + 8, finish(u##i, g->out, p + i, j + 8));  \
+            _mm256_storeu_ps(y + i * g->ldy + 8, ended(u##i, &g->end, p + i, j + 8));  \
     }
     PIXELS
 #undef PIXEL
@@ -92,7 +104,7 @@ OCT_INLINE void pixels(const size_t px, const args *g, size_t c, size_t p)
 void oct_sdw_f32__avx2(size_t px, size_t c, size_t taps, const float *const *x, const float *w, float *y, size_t ldy,
                        const oct_sout *out)
 {
-    const args g = { taps, oct_round_up(c, OCT_DW_CHANNELS), x, w, y, ldy, out };
+    const args g = { taps, oct_round_up(c, OCT_DW_CHANNELS), x, w, y, ldy, out, ending_of(out) };
     size_t p = 0;
     for (; p + 4 <= px; p += 4)
         pixels(4, &g, c, p);
@@ -101,27 +113,6 @@ void oct_sdw_f32__avx2(size_t px, size_t c, size_t taps, const float *const *x, 
 }
 
 /* ---- kernels of 3 taps along the line: neighbouring pixels read the same columns ---- */
-
-/* What finishes a chain. */
-typedef struct ending {
-    __m256 lo, hi;
-    const float *residual; /* of the block, or NULL */
-    size_t ldr;
-} ending;
-
-OCT_INLINE ending ending_of(const oct_sout *o)
-{
-    const float lo = o->clamp ? o->lo : -INFINITY, hi = o->clamp ? o->hi : INFINITY;
-    return (ending){ _mm256_set1_ps(lo), _mm256_set1_ps(hi), o->residual, o->ldr };
-}
-
-OCT_INLINE __m256 ended(__m256 v, const ending *e, size_t i, size_t j)
-{
-    if (e->residual)
-        v = _mm256_add_ps(v, _mm256_loadu_ps(e->residual + i * e->ldr + j));
-    v = _mm256_min_ps(e->hi, _mm256_max_ps(e->lo, v));
-    return _mm256_blendv_ps(v, _mm256_castsi256_ps(_mm256_set1_epi32(0x7fc00000)), _mm256_cmp_ps(v, v, _CMP_UNORD_Q));
-}
 
 /* Four pixels from p: eight chains in the order of the definition, which hide each other's latency; columns are read in place. */
 OCT_INLINE void line_block(const size_t advance, const bool wide, const oct_sdw_lines *l, const ending *e, size_t p, size_t j)
