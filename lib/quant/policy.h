@@ -4,7 +4,7 @@
  *     # match                 scheme   weights         activations     observer
  *     op:Conv                 static   s8/channel/sym  u8/tensor/asym  hist-mse
  *     op:MatMul & const-b     dynamic  s8/channel/sym  u8/tensor/asym  -
- *     name:/head/(*)          float    -               -               -
+ *     name:head.*             float    -               -               -
  *
  * Matches, joined by '&': op:A,B,...  name:GLOB  first  last  io  const-b  depthwise  weights>N  weights<N  any.  A '!' in front
  * negates. Weights: s8, s7, u8 /channel|tensor /sym, and for weight-only s4, s8 /blockN /sym or u4, u8 /blockN /asym, where N values
