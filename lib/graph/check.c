@@ -4,6 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+bool oct_is_op(const oct_node *n, const char *op)
+{
+    return n->domain[0] == 0 && strcmp(n->op, op) == 0;
+}
+
 const char *oct_node_text(const oct_graph *g, int node, char *dst, size_t size)
 {
     const oct_node *n = &g->node[node];

@@ -9,11 +9,6 @@ static const oct_tensor *float_const(const oct_graph *g, int value)
     return t && t->dtype == OCT_F32 && t->data ? t : NULL;
 }
 
-static bool is(const oct_node *n, const char *op)
-{
-    return n->domain[0] == 0 && strcmp(n->op, op) == 0;
-}
-
 static bool bias_fits(const oct_graph *g, const oct_node *n, int64_t channels)
 {
     if (n->n_in < 3 || n->in[2] < 0)
@@ -29,21 +24,21 @@ bool oct_layer_of(const oct_graph *g, int node, oct_layer *l)
     if (!w || n->n_out < 1 || n->out[0] < 0)
         return false;
     *l = (oct_layer){ .node = node, .groups = 1 };
-    if (is(n, "Conv") && w->rank >= 3) {
+    if (oct_is_op(n, "Conv") && w->rank >= 3) {
         l->conv = true;
         l->channels = w->dims[0];
-    } else if (is(n, "ConvTranspose") && w->rank >= 3) {
+    } else if (oct_is_op(n, "ConvTranspose") && w->rank >= 3) {
         l->conv = true;
         l->axis = 1;
         l->groups = oct_node_int(n, "group", 1);
         if (l->groups < 1 || w->dims[0] % l->groups || __builtin_mul_overflow(w->dims[1], l->groups, &l->channels))
             return false;
-    } else if (is(n, "Gemm") && w->rank == 2) {
+    } else if (oct_is_op(n, "Gemm") && w->rank == 2) {
         if (oct_node_float(n, "alpha", 1.0f) != 1.0f || (n->n_in > 2 && n->in[2] >= 0 && oct_node_float(n, "beta", 1.0f) != 1.0f))
             return false;
         l->axis = oct_node_int(n, "transB", 0) ? 0 : 1;
         l->channels = w->dims[l->axis];
-    } else if (is(n, "MatMul") && w->rank == 2) {
+    } else if (oct_is_op(n, "MatMul") && w->rank == 2) {
         l->axis = 1;
         l->channels = w->dims[1];
     } else {

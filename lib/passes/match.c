@@ -3,11 +3,6 @@
 
 #include <string.h>
 
-bool oct_is_op(const oct_node *n, const char *op)
-{
-    return n->domain[0] == 0 && strcmp(n->op, op) == 0;
-}
-
 int oct_made_by(const oct_graph *g, int value, const char *op, int n_in)
 {
     const int id = value >= 0 ? g->value[value].producer : -1;
@@ -105,6 +100,12 @@ oct_status oct_match_replace(oct_graph *g, const oct_match *m, int root, int nam
     for (int i = 0; i < m->n; i++)
         oct_graph_remove_node(g, m->node[i]);
     return oct_graph_set_output(g, *node, 0, out, err);
+}
+
+oct_status oct_match_value(oct_graph *g, int like, int rank, const int64_t *dims, int *value, oct_err *err)
+{
+    OCT_TRY(oct_graph_new_value(g, g->value[like].name, OCT_F32, value, err));
+    return oct_graph_set_dims(g, *value, rank, dims, err);
 }
 
 oct_status oct_match_reshape(oct_graph *g, int from, int to, int before, oct_err *err)

@@ -15,8 +15,6 @@ typedef struct oct_match {
     int n;
 } oct_match;
 
-/* Whether a node is this operator of the default domain. */
-bool oct_is_op(const oct_node *n, const char *op);
 /* The node of this operator that makes a value, with n_in inputs, all there, and one output; -1 otherwise. */
 int oct_made_by(const oct_graph *g, int value, const char *op, int n_in);
 /* Input `slot` of a node, -1 when absent; the input of a node of two that is not `value`, -1 when there is none. */
@@ -42,6 +40,8 @@ typedef struct oct_fused {
 } oct_fused;
 /* Puts the operator where root is, under the name of node `named`, with root's output 0; removes the nodes of the match. *node: the new one. */
 oct_status oct_match_replace(oct_graph *g, const oct_match *m, int root, int named, const oct_fused *f, int *node, oct_err *err);
+/* A new float32 value of these dimensions, named like another. */
+oct_status oct_match_value(oct_graph *g, int like, int rank, const int64_t *dims, int *value, oct_err *err);
 /* Makes value `to`, of known shape, a Reshape of `from`, by a node before node `before` (-1: at the end). */
 oct_status oct_match_reshape(oct_graph *g, int from, int to, int before, oct_err *err);
 

@@ -227,15 +227,9 @@ static bool match(const oct_graph *g, int softmax, attention *a)
 
 /* ------------------------------------------------------------------ rewriting */
 
-static oct_status new_value(oct_graph *g, int like, int rank, const int64_t *dims, int *value, oct_err *err)
-{
-    OCT_TRY(oct_graph_new_value(g, g->value[like].name, OCT_F32, value, err));
-    return oct_graph_set_dims(g, *value, rank, dims, err);
-}
-
 static oct_status reshaped(oct_graph *g, int from, int rank, const int64_t *dims, int before, int *to, oct_err *err)
 {
-    OCT_TRY(new_value(g, from, rank, dims, to, err));
+    OCT_TRY(oct_match_value(g, from, rank, dims, to, err));
     return oct_match_reshape(g, from, *to, before, err);
 }
 
@@ -271,7 +265,7 @@ static oct_status show_result(oct_graph *g, const attention *a, int made, int ou
     int own;
     if (has_dims(g, out, 3, joined) ? a->flat : !a->flat && a->rank == 4)
         return OCT_OK;
-    OCT_TRY(new_value(g, out, a->flat ? 3 : 4, a->flat ? joined : single, &own, err));
+    OCT_TRY(oct_match_value(g, out, a->flat ? 3 : 4, a->flat ? joined : single, &own, err));
     OCT_TRY(oct_graph_set_output(g, made, 0, own, err));
     return oct_match_reshape(g, own, out, -1, err); /* sorted later */
 }

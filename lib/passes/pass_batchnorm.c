@@ -10,7 +10,7 @@
 
 static bool is_batchnorm(const oct_graph *g, const oct_node *n)
 {
-    if (n->domain[0] || strcmp(n->op, "BatchNormalization") != 0 || n->n_in != 5 || oct_node_int(n, "training_mode", 0) ||
+    if (!oct_is_op(n, "BatchNormalization") || n->n_in != 5 || oct_node_int(n, "training_mode", 0) ||
         oct_node_int(n, "spatial", 1) == 0)
         return false;
     for (int i = 1; i < 5; i++) {

@@ -26,21 +26,14 @@ static bool match(oct_graph *g, int id, product *y)
     return bias >= 0 && oct_channel_const(g, bias, &l, rank, &shift);
 }
 
-/* Like `from`, with other dimensions. */
-static oct_status new_value(oct_graph *g, int from, int64_t rows, int64_t columns, int *value, oct_err *err)
-{
-    OCT_TRY(oct_graph_new_value(g, g->value[from].name, OCT_F32, value, err));
-    return oct_graph_set_dims(g, *value, 2, (const int64_t[]){ rows, columns }, err);
-}
-
 static oct_status fuse(oct_graph *g, const product *y, const oct_pass *self, const oct_pass_log *log, oct_err *err)
 {
     const int x = g->node[y->mul].in[0], sum = g->node[y->add].out[0];
     oct_layer l;
     float *shift;
     int flat, own, gemm = y->mul;
-    OCT_TRY(new_value(g, x, y->rows, y->depth, &flat, err));
-    OCT_TRY(new_value(g, sum, y->rows, y->columns, &own, err));
+    OCT_TRY(oct_match_value(g, x, 2, (const int64_t[]){ y->rows, y->depth }, &flat, err));
+    OCT_TRY(oct_match_value(g, sum, 2, (const int64_t[]){ y->rows, y->columns }, &own, err));
     OCT_TRY(oct_match_reshape(g, x, flat, y->mul, err));
     OCT_TRY(oct_match_reshape(g, own, sum, y->add, err));
     oct_layer_of(g, gemm, &l);

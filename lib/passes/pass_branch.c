@@ -6,7 +6,7 @@
 /* The branch, or NULL when the condition is not known. */
 static oct_graph *taken_branch(const oct_graph *g, const oct_node *n)
 {
-    if (n->domain[0] || strcmp(n->op, "If") != 0 || n->n_in < 1 || n->in[0] < 0)
+    if (!oct_is_op(n, "If") || n->n_in < 1 || n->in[0] < 0)
         return NULL;
     const oct_tensor *t = g->value[n->in[0]].konst;
     if (!t || t->dtype != OCT_BOOL || t->count != 1 || !t->data)

@@ -2,13 +2,11 @@
  * MatMul + Add without a quantizer between them in float; a Gemm is an integer operator. */
 #include "passes/fuse.h"
 
-#include <string.h>
-
 static bool bias_add(oct_graph *g, int tail, int slot, const oct_layer *l)
 {
     const oct_node *n = &g->node[tail];
     float *v;
-    return n->domain[0] == 0 && strcmp(n->op, "Add") == 0 && n->n_in == 2 && n->in[1 - slot] >= 0 &&
+    return oct_is_op(n, "Add") && n->n_in == 2 && n->in[1 - slot] >= 0 &&
            oct_channel_const(g, n->in[1 - slot], l, 2, &v);
 }
 
@@ -17,7 +15,7 @@ static oct_status to_gemm(oct_graph *g, int id, const oct_pass *self, const oct_
     oct_layer l;
     int slot, tail;
     float *shift;
-    if (strcmp(g->node[id].op, "MatMul") != 0 || !oct_layer_of(g, id, &l) || g->node[id].in[0] < 0 ||
+    if (!oct_is_op(&g->node[id], "MatMul") || !oct_layer_of(g, id, &l) || g->node[id].in[0] < 0 ||
         g->value[g->node[id].in[0]].shape.rank != 2 || g->value[g->node[id].out[0]].dtype != OCT_F32)
         return OCT_OK;
     tail = oct_sole_reader(g, g->node[id].out[0], &slot);

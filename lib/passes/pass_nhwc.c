@@ -32,7 +32,7 @@ static int before_transpose(const oct_graph *g, int value, int rank)
 {
     const int id = g->value[value].producer;
     int n;
-    if (id < 0 || strcmp(g->node[id].op, "Transpose") != 0 || g->node[id].domain[0] != 0)
+    if (id < 0 || !oct_is_op(&g->node[id], "Transpose"))
         return -1;
     const int64_t *perm = oct_node_ints(&g->node[id], "perm", &n);
     for (int i = 0; i < n; i++)

@@ -6,7 +6,7 @@
 /* Pads of the Pad node, [2 * rank]; false when it is not a constant one with value 0. */
 static bool zero_pads(const oct_graph *g, const oct_node *n, int rank, int64_t *pads)
 {
-    if (n->domain[0] || strcmp(n->op, "Pad") != 0 || strcmp(oct_node_str(n, "mode", "constant"), "constant") != 0)
+    if (!oct_is_op(n, "Pad") || strcmp(oct_node_str(n, "mode", "constant"), "constant") != 0)
         return false;
     int count;
     const int64_t *attr = oct_node_ints(n, "pads", &count);
@@ -39,7 +39,7 @@ static oct_status try_pad(oct_graph *g, int id, bool *fused, oct_err *err)
     if (rank < 3 || rank > OCT_MAX_RANK || !zero_pads(g, n, rank, pads) || pads[0] || pads[1] || pads[rank] || pads[rank + 1])
         return OCT_OK;
     int conv = oct_sole_reader(g, n->out[0], &slot);
-    if (conv < 0 || slot != 0 || g->node[conv].domain[0] || strcmp(g->node[conv].op, "Conv") != 0 ||
+    if (conv < 0 || slot != 0 || !oct_is_op(&g->node[conv], "Conv") ||
         strncmp(oct_node_str(&g->node[conv], "auto_pad", "NOTSET"), "SAME", 4) == 0)
         return OCT_OK;
     int count, s = rank - 2;

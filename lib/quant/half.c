@@ -75,7 +75,7 @@ static bool is_float(const oct_qjob *j, int value)
 
 static bool is_cast(const oct_node *n)
 {
-    return !n->domain[0] && strcmp(n->op, "Cast") == 0;
+    return oct_is_op(n, "Cast");
 }
 
 static bool computes_floats(const oct_qjob *j, int id)

@@ -43,7 +43,7 @@ static const oct_tensor *constant(const oct_graph *g, int v)
 
 static bool read_codes(const oct_graph *g, const oct_node *n, const char *op, int value, codes *c)
 {
-    if (strcmp(n->op, op) != 0 || n->domain[0] || n->n_in != 3 || oct_node_int(n, "block_size", 0) != 0)
+    if (!oct_is_op(n, op) || n->n_in != 3 || oct_node_int(n, "block_size", 0) != 0)
         return false;
     const oct_tensor *s = constant(g, n->in[1]), *z = constant(g, n->in[2]);
     if (!s || !z || s->dtype != OCT_F32 || s->rank > 1 || s->count < 1 || s->count != z->count)

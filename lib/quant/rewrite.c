@@ -305,7 +305,7 @@ static oct_status dynamic_input(oct_writer *w, int id, const char *base, int out
     const int x = g->node[id].in[0];
     for (size_t i = 0; i < g->value[x].n_uses; i++) {
         const oct_node *n = &g->node[g->value[x].uses[i].node];
-        if (g->value[x].uses[i].slot == 0 && !n->domain[0] && strcmp(n->op, "DynamicQuantizeLinear") == 0 && n->n_out == 3 &&
+        if (g->value[x].uses[i].slot == 0 && oct_is_op(n, "DynamicQuantizeLinear") && n->n_out == 3 &&
             n->out[0] >= 0 && n->out[1] >= 0 && n->out[2] >= 0) {
             memcpy(out, n->out, 3 * sizeof *out);
             return OCT_OK;
