@@ -277,9 +277,7 @@ static int *minus_ones(oct_graph *g, int n)
     return p;
 }
 
-/* Where a node stands in the order, which is searched from its end: what is put in before a node far behind, as function after
- * function is, is found at once. n_order: nowhere. */
-/* Passes walk along the order: the next node to be looked for is near the last. */
+/* Where a node stands in the order; n_order: nowhere. Passes walk along it: the next node to be looked for is near the last. */
 static size_t position(oct_graph *g, int node)
 {
     const size_t from = g->near < g->n_order ? g->near : 0;

@@ -171,9 +171,9 @@ static const char *shown_name(const rt_lowering *l, int value)
     size_t n = strlen(name), m = sizeof suffix - 1;
     if (n <= m || strcmp(name + n - m, suffix) != 0)
         return NULL;
-    for (size_t i = 0; i < l->p->n_taps; i++)
-        if (strlen(l->p->taps[i]) == n - m && memcmp(l->p->taps[i], name, n - m) == 0)
-            return oct_graph_find(l->g, l->p->taps[i]) < 0 ? l->p->taps[i] : NULL;
+    for (size_t i = 0; i < l->p->opts.n_taps; i++)
+        if (strlen(l->p->opts.taps[i]) == n - m && memcmp(l->p->opts.taps[i], name, n - m) == 0)
+            return oct_graph_find(l->g, l->p->opts.taps[i]) < 0 ? l->p->opts.taps[i] : NULL;
     return NULL;
 }
 
@@ -226,7 +226,7 @@ static oct_status try_group(rt_lowering *l, int id, bool *made, oct_err *err)
     const oct_node *n = &l->g->node[id];
     const oct_op *op = oct_op_of(l->g, id);
     *made = false;
-    if (!op->integer || n->n_out < 1 || n->out[0] < 0 || n->n_in < 1 || p->no_integer)
+    if (!op->integer || n->n_out < 1 || n->out[0] < 0 || n->n_in < 1 || p->opts.no_integer)
         return OCT_OK;
     rt_step *st = rt_add_step(p, op, n, n->n_in, n->n_out);
     if (!st)
@@ -451,7 +451,7 @@ static oct_status try_moved(rt_lowering *l, int id, bool *made, oct_err *err)
     const oct_op *op = oct_op_of(l->g, id);
     const oct_quant *q = n->n_in > 0 && n->in[0] >= 0 ? l->grid[n->in[0]] : NULL;
     *made = false;
-    if (!q || !op->integer || !carries(op, 0) || l->p->no_integer)
+    if (!q || !op->integer || !carries(op, 0) || l->p->opts.no_integer)
         return OCT_OK;
     oct_dtype t = l->g->value[n->in[0]].dtype;
     for (int i = 0; i < n->n_in; i++)

@@ -208,7 +208,7 @@ oct_status rt_lower_dynamic(rt_lowering *l, int id, bool *made, oct_err *err)
     const oct_node *n = &l->g->node[id];
     chain c;
     *made = false;
-    if (l->p->no_integer)
+    if (l->p->opts.no_integer)
         return OCT_OK;
     if (quantizes(l, id)) {
         *made = n->in[0] >= 0 && share_quantizer(l, id);

@@ -47,8 +47,8 @@ rt_step *rt_add_step(oct_plan *p, const oct_op *op, const oct_node *n, int n_in,
 
 bool rt_is_tapped(const oct_plan *p, const char *name)
 {
-    for (size_t i = 0; i < p->n_taps; i++)
-        if (strcmp(p->taps[i], name) == 0)
+    for (size_t i = 0; i < p->opts.n_taps; i++)
+        if (strcmp(p->opts.taps[i], name) == 0)
             return true;
     return false;
 }
@@ -140,8 +140,8 @@ static bool is_arithmetic_of_shapes(const oct_value *v)
 /* Tapped values must outlive the fusion passes: passes keep graph outputs, so taps are outputs while they run. */
 static void show_taps(oct_plan *p, bool on)
 {
-    for (size_t i = 0; i < p->n_taps; i++) {
-        int v = oct_graph_find(p->g, p->taps[i]);
+    for (size_t i = 0; i < p->opts.n_taps; i++) {
+        int v = oct_graph_find(p->g, p->opts.taps[i]);
         bool real = false;
         for (size_t k = 0; v >= 0 && k < p->g->n_output; k++)
             real |= p->g->output[k] == v;
@@ -204,7 +204,7 @@ static void name_draws(oct_graph *g)
 /* Spelled operators become one; what is tapped stays. */
 static oct_status fuse(oct_plan *p, oct_err *err)
 {
-    if (p->no_passes)
+    if (p->opts.no_passes)
         return OCT_OK;
     show_taps(p, true);
     OCT_TRY(oct_passes_fuse(p->g, NULL, err));
@@ -223,7 +223,7 @@ static oct_status build(oct_plan *p, const oct_graph *g, const rt_input *in, boo
     OCT_TRY(oct_infer_shapes(p->g, err)); /* types too, which show_taps asks for */
     show_taps(p, true);
     OCT_TRY(oct_fold_constants(p->g, NULL, NULL, err));
-    OCT_TRY(p->no_passes ? oct_passes_flatten(p->g, err) : oct_passes_run(p->g, NULL, 0, NULL, err));
+    OCT_TRY(p->opts.no_passes ? oct_passes_flatten(p->g, err) : oct_passes_run(p->g, NULL, 0, NULL, err));
     show_taps(p, false);
     name_draws(p->g);
     bool all = true;
@@ -232,10 +232,10 @@ static oct_status build(oct_plan *p, const oct_graph *g, const rt_input *in, boo
     if (!all)
         return rt_stage_init(p, err);
     OCT_TRY(fuse(p, err));
-    if (!p->no_integer)
+    if (!p->opts.no_integer)
         OCT_TRY(rt_keep_blocks(p, err));
     OCT_TRY(rt_lower(p, err));
-    if (!p->no_passes)
+    if (!p->opts.no_passes)
         OCT_TRY(rt_join_sums(p, err));
     OCT_TRY(rt_layout(p, err));
     OCT_TRY(rt_place(p, err));
@@ -254,8 +254,7 @@ oct_status rt_create(const oct_graph *g, const rt_input *in, const oct_plan *lik
         oct_arena_destroy(a);
         return oct_nomem(err);
     }
-    *p = (oct_plan){ .arena = a, .pool = like->pool, .taps = like->taps, .n_taps = like->n_taps, .no_integer = like->no_integer,
-                     .no_passes = like->no_passes, .hasty = like->hasty, .max_trips = like->max_trips, .depth = like->depth + 1 };
+    *p = (oct_plan){ .arena = a, .opts = like->opts, .depth = like->depth + 1 };
     oct_status s = p->depth <= MOST_NESTED ? build(p, g, in, inner, err)
                                            : oct_fail(err, OCT_EUNSUPPORTED, "graphs nest more than %d deep", MOST_NESTED);
     if (s != OCT_OK) {
@@ -269,10 +268,9 @@ oct_status rt_create(const oct_graph *g, const rt_input *in, const oct_plan *lik
 oct_status oct_plan_create(const oct_graph *g, const oct_input_shape *in, size_t n_in, const oct_plan_opts *opts,
                            oct_plan **plan, oct_err *err)
 {
-    static const oct_plan_opts none;
-    const oct_plan_opts *o = opts ? opts : &none;
-    oct_plan like = { .pool = o->pool, .taps = o->taps, .n_taps = o->n_taps, .no_integer = o->no_integer, .no_passes = o->no_passes, .hasty = o->hasty,
-                      .max_trips = o->max_trips > 0 ? o->max_trips : OCT_MAX_TRIPS };
+    oct_plan like = { .opts = opts ? *opts : (oct_plan_opts){ 0 } };
+    if (like.opts.max_trips <= 0)
+        like.opts.max_trips = OCT_MAX_TRIPS;
     rt_input *all = oct_calloc(g->n_input + 1, sizeof *all);
     oct_status s = all ? order_inputs(g, in, n_in, all, err) : oct_nomem(err);
     if (s == OCT_OK)
@@ -332,12 +330,12 @@ static oct_status run_steps(oct_plan *p, const void *const *inputs, oct_err *err
         if (rt_is_tapped(p, name))
             OCT_TRY(p->tap(p->tap_arg, name, &o->t, err));
     }
-    oct_run r = { .pool = p->pool, .scratch = p->scratch, .turn = p->turn };
+    oct_run r = { .pool = p->opts.pool, .scratch = p->scratch, .turn = p->turn };
     for (size_t i = 0; i < p->n_step; i++) {
         rt_step *st = &p->step[i];
         double begin = p->profile ? oct_now() : 0;
         if (st->reorder) {
-            rt_run_reorder(p->pool, &st->s);
+            rt_run_reorder(p->opts.pool, &st->s);
         } else if (!st->alias) {
             oct_status s = oct_step_run(&st->s, &r, err);
             if (s != OCT_OK) {

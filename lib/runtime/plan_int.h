@@ -34,9 +34,9 @@ typedef struct rt_step {
 } rt_step;
 
 struct oct_plan {
-    oct_arena *arena; /* everything of the plan, packed weights included */
+    oct_arena *arena; /* everything of the plan but large packed weights */
     oct_graph *g;     /* the clone */
-    oct_pool *pool;
+    oct_plan_opts opts; /* max_trips is set */
     rt_step *step;
     size_t n_step, cap_step;
     rt_buffer *buffer;
@@ -44,13 +44,9 @@ struct oct_plan {
     rt_operand **value;  /* per value of g: the operand that holds it, or NULL */
     rt_operand **output; /* plain operands of the graph outputs */
     size_t n_output;
-    const char *const *taps;
-    size_t n_taps;
-    bool no_integer, no_passes, hasty;
     size_t n_shown;      /* inputs that taps may see: those of stages, and captured ones, have been seen */
     int depth;           /* of nested graphs */
     uint64_t turn;       /* of this run: oct_run.turn */
-    int64_t max_trips;
     struct rt_staged *staged; /* staged.c: what cannot be planned at once; NULL: all is in `step` */
     uint8_t *memory;
     size_t memory_bytes, live_bytes, weight_bytes;

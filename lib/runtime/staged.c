@@ -169,10 +169,10 @@ static oct_status call(oct_plan *p, int id, oct_datum *const *in, oct_datum **ou
     for (int k = 0; k < n->n_out; k++)
         tensors &= n->out[k] < 0 || p->g->value[n->out[k]].dtype != OCT_STRING;
     if (!op->exec || (op->run && tensors))
-        return oct_op_run_alone(p->g, id, in, out, &(oct_run){ .pool = p->pool, .turn = p->turn }, err);
+        return oct_op_run_alone(p->g, id, in, out, &(oct_run){ .pool = p->opts.pool, .turn = p->turn }, err);
     rt_call c = { .p = p, .node = id };
-    oct_exec x = { .node = n, .opset = oct_graph_opset(p->g, n->domain), .in = in, .out = out, .pool = p->pool,
-                   .max_trips = p->max_trips, .body = rt_run_body, .arg = &c };
+    oct_exec x = { .node = n, .opset = oct_graph_opset(p->g, n->domain), .in = in, .out = out, .pool = p->opts.pool,
+                   .max_trips = p->opts.max_trips, .body = rt_run_body, .arg = &c };
     return op->exec(&x, err);
 }
 
