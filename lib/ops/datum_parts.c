@@ -24,17 +24,13 @@ static oct_status own_strings(oct_datum **x, oct_err *err)
 
 oct_status oct_datum_range(const oct_datum *x, int axis, int64_t at, int64_t n, bool keep_dim, oct_datum **out, oct_err *err)
 {
-    int64_t dims[OCT_MAX_RANK], outer = 1, inner = 1;
+    const int64_t outer = oct_product(x->dims, axis), inner = oct_product(x->dims + axis + 1, x->t.rank - axis - 1);
+    int64_t dims[OCT_MAX_RANK];
     size_t size = element(x->t.dtype);
     int rank = 0;
-    for (int k = 0; k < x->t.rank; k++) {
-        if (k < axis)
-            outer *= x->dims[k];
-        if (k > axis)
-            inner *= x->dims[k];
+    for (int k = 0; k < x->t.rank; k++)
         if (k != axis || keep_dim)
             dims[rank++] = k == axis ? n : x->dims[k];
-    }
     if (!size)
         return oct_fail(err, OCT_EUNSUPPORTED, "parts of a tensor of %s cannot be taken", oct_dtype_name(x->t.dtype));
     const char *from = (const char *)x->t.data + (size_t)at * (size_t)inner * size;
@@ -84,14 +80,13 @@ oct_status oct_datum_stack(const oct_datum *parts, int64_t axis, bool reversed, 
         return stack_none(to_axis, like, out, err);
     OCT_TRY(check_alike(parts, err));
     const oct_datum *a = parts->at[0];
-    int64_t dims[OCT_MAX_RANK + 1], outer = 1, inner = 1;
+    const int64_t outer = oct_product(a->dims, to_axis), inner = oct_product(a->dims + to_axis, rank - to_axis);
+    int64_t dims[OCT_MAX_RANK + 1];
     size_t size = element(a->t.dtype);
     if (!size)
         return oct_fail(err, OCT_EUNSUPPORTED, "tensors of %s cannot be joined", oct_dtype_name(a->t.dtype));
     for (int k = 0; k <= rank; k++)
         dims[k] = k == to_axis ? (int64_t)parts->n : a->dims[k - (k > to_axis)];
-    for (int k = 0; k < rank; k++)
-        *(k < to_axis ? &outer : &inner) *= a->dims[k];
     OCT_TRY(oct_datum_tensor(a->t.dtype, rank + 1, dims, out, err));
     size_t row = (size_t)inner * size;
     for (size_t i = 0; i < parts->n && row; i++) {
@@ -124,8 +119,8 @@ oct_status oct_datum_concat(const oct_datum *parts, int64_t axis, oct_datum **ou
     if (!parts->n)
         return oct_fail(err, OCT_EMALFORMED, "an empty sequence cannot be joined");
     const oct_datum *a = parts->at[0];
-    int64_t dims[OCT_MAX_RANK], outer = 1;
-    size_t size = element(a->t.dtype), row = size;
+    int64_t dims[OCT_MAX_RANK];
+    const size_t size = element(a->t.dtype);
     int to_axis;
     OCT_TRY(oct_axis(axis, a->t.rank, &to_axis, err));
     if (a->t.rank < 1 || !size)
@@ -133,11 +128,8 @@ oct_status oct_datum_concat(const oct_datum *parts, int64_t axis, oct_datum **ou
     memcpy(dims, a->dims, sizeof dims);
     OCT_TRY(check_joinable(parts, to_axis, &dims[to_axis], err));
     OCT_TRY(oct_datum_tensor(a->t.dtype, a->t.rank, dims, out, err));
-    for (int k = 0; k < a->t.rank; k++)
-        if (k < to_axis)
-            outer *= dims[k];
-        else if (k > to_axis)
-            row *= (size_t)dims[k];
+    const int64_t outer = oct_product(dims, to_axis);
+    const size_t row = (size_t)oct_product(dims + to_axis + 1, a->t.rank - to_axis - 1) * size;
     char *to = oct_datum_data(*out);
     for (size_t i = 0; i < parts->n; i++) {
         size_t own = row * (size_t)parts->at[i]->dims[to_axis];

@@ -129,6 +129,11 @@ oct_status oct_out_like(const oct_infer *c, int slot, int from, oct_err *err)
     return oct_out_shape(c, slot, s.rank, s.d, err);
 }
 
+oct_status oct_infer_like(const oct_infer *c, oct_err *err)
+{
+    return oct_out_like(c, 0, 0, err);
+}
+
 oct_status oct_out_known(const oct_infer *c, int slot, int n, const oct_dim *d, oct_err *err)
 {
     if (!oct_out_value(c, slot))

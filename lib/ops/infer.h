@@ -34,6 +34,8 @@ oct_status oct_out_shape(const oct_infer *c, int slot, int rank, const oct_dim *
 void oct_out_kind(const oct_infer *c, int slot, oct_value_kind kind, oct_dtype elem);
 /* Type and shape of input `from`. */
 oct_status oct_out_like(const oct_infer *c, int slot, int from, oct_err *err);
+/* The infer() of operators whose output 0 is like input 0. */
+oct_status oct_infer_like(const oct_infer *c, oct_err *err);
 /* Sets known elements of an integer output. */
 oct_status oct_out_known(const oct_infer *c, int slot, int n, const oct_dim *d, oct_err *err);
 

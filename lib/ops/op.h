@@ -52,6 +52,16 @@ typedef struct oct_operand {
     int value;       /* value index in the plan's graph, or -1 */
 } oct_operand;
 
+/* The product of n dimensions; 0 where it takes more than 63 bits, which happens in tensors without elements alone. */
+static inline int64_t oct_product(const int64_t *dims, int n)
+{
+    int64_t product = 1;
+    for (int i = 0; i < n; i++)
+        if (__builtin_mul_overflow(product, dims[i], &product))
+            return 0;
+    return product;
+}
+
 /* Strides in elements per ONNX dimension, following the layout. */
 void oct_operand_strides(const oct_operand *t, int64_t strides[OCT_MAX_RANK]);
 

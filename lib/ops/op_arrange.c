@@ -165,11 +165,8 @@ static oct_status tensor_scatter_run(const oct_step *s, const oct_run *r, oct_er
     size_t size = oct_elem_size(x->dtype);
     int axis;
     OCT_TRY(tensor_scatter_axis(s->node, x->rank, &axis, err));
-    int64_t inner = 1, outer = 1, longest = x->dims[axis], n = u->dims[axis];
-    for (int i = axis + 1; i < x->rank; i++)
-        inner *= x->dims[i];
-    for (int i = 0; i < axis; i++)
-        outer *= x->dims[i];
+    const int64_t inner = oct_product(x->dims + axis + 1, x->rank - axis - 1), outer = oct_product(x->dims, axis);
+    const int64_t longest = x->dims[axis], n = u->dims[axis];
     if (at != NULL && (at->dtype != OCT_S64 || at->count != x->dims[0]))
         return oct_fail(err, OCT_EMALFORMED, "the write indices are not one int64 for each sample");
     memcpy(s->out[0]->data, x->data, (size_t)x->count * size);

@@ -10,11 +10,6 @@ static bool is_integer(oct_dtype t)
     return (oct_dom_of(t) == OCT_DOM_I && t != OCT_BOOL) || oct_dom_of(t) == OCT_DOM_U;
 }
 
-static oct_status not_infer(const oct_infer *c, oct_err *err)
-{
-    return oct_out_like(c, 0, 0, err);
-}
-
 static oct_status not_prepare(oct_step *s, const oct_prep *p, oct_err *err)
 {
     if (!is_integer(s->in[0]->dtype))
@@ -44,7 +39,7 @@ static oct_status not_run(const oct_step *s, const oct_run *r, oct_err *err)
 
 const oct_op oct_op_bitwise_not = {
     .type = "BitwiseNot", .domain = "", .since = 18, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = not_infer, .prepare = not_prepare, .run = not_run, .layout = OCT_RULE_ANY,
+    .infer = oct_infer_like, .prepare = not_prepare, .run = not_run, .layout = OCT_RULE_ANY,
 };
 
 /* ------------------------------------------------------------------ BitCast */

@@ -128,9 +128,7 @@ static oct_status dft_prepare(oct_step *s, const oct_prep *p, oct_err *err)
         return OCT_OK;
     if (t->n < 1 || t->out != (t->half && !t->inverse ? t->n / 2 + 1 : t->n))
         return oct_fail(err, OCT_EMALFORMED, "%lld values of a transform of length %lld", (long long)t->out, (long long)t->n);
-    t->inner = 1;
-    for (int i = at + 1; i < x->rank - 1; i++)
-        t->inner *= x->dims[i];
+    t->inner = oct_product(x->dims + at + 1, x->rank - at - 2);
     return plan_rows(&t->w, t->n, p, &s->scratch, err);
 }
 

@@ -75,11 +75,7 @@ static oct_status gather_run(const oct_step *s, const oct_run *r, oct_err *err)
     const oct_operand *x = s->in[0], *i = s->in[1];
     int axis;
     OCT_TRY(oct_axis(oct_node_int(s->node, "axis", 0), x->rank, &axis, err));
-    int64_t outer = 1, inner = 1, n = x->dims[axis];
-    for (int k = 0; k < axis; k++)
-        outer *= x->dims[k];
-    for (int k = axis + 1; k < x->rank; k++)
-        inner *= x->dims[k];
+    const int64_t outer = oct_product(x->dims, axis), inner = oct_product(x->dims + axis + 1, x->rank - axis - 1), n = x->dims[axis];
     size_t bytes = (size_t)inner * oct_elem_size(x->dtype);
     if (outer * inner * i->count != s->out[0]->count)
         return oct_fail(err, OCT_EMALFORMED, "the output has another number of elements");
@@ -196,9 +192,7 @@ static oct_status onehot_run(const oct_step *s, const oct_run *r, oct_err *err)
     OCT_TRY(onehot_axis(s->node, i->rank, &axis, err));
     if (values->count != 2)
         return oct_fail(err, OCT_EMALFORMED, "there are %lld values, expected 2", (long long)values->count);
-    int64_t depth = y->dims[axis], inner = 1;
-    for (int k = axis + 1; k < y->rank; k++)
-        inner *= y->dims[k];
+    const int64_t depth = y->dims[axis], inner = oct_product(y->dims + axis + 1, y->rank - axis - 1);
     const uint8_t *off = values->data, *on = off + size;
     for (int64_t e = 0; e < y->count; e++)
         memcpy((uint8_t *)y->data + (size_t)e * size, off, size);

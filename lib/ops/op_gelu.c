@@ -5,11 +5,6 @@
 
 #include <string.h>
 
-static oct_status gelu_infer(const oct_infer *c, oct_err *err)
-{
-    return oct_out_like(c, 0, 0, err);
-}
-
 static const oct_operand *bias_of(const oct_step *s)
 {
     return s->n_in > 1 ? s->in[1] : NULL;
@@ -54,7 +49,7 @@ static oct_status gelu_run(const oct_step *s, const oct_run *r, oct_err *err)
 #define GELU(name, onnx, least, most)                                                                                \
     const oct_op oct_op_##name = {                                                                                   \
         .type = onnx, .domain = "com.microsoft", .since = 1, .min_in = least, .max_in = most, .min_out = 1, .max_out = 1, \
-        .infer = gelu_infer, .prepare = gelu_prepare, .run = gelu_run, .widens = true,                               \
+        .infer = oct_infer_like, .prepare = gelu_prepare, .run = gelu_run, .widens = true,                               \
     }
 
 GELU(gelu_ms, "Gelu", 1, 1);

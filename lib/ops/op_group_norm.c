@@ -5,11 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-static oct_status same_infer(const oct_infer *c, oct_err *err)
-{
-    return oct_out_like(c, 0, 0, err);
-}
-
 /* float32 or float64 throughout. */
 static oct_status float_only(oct_step *s, const oct_prep *p, oct_err *err)
 {
@@ -112,7 +107,7 @@ static oct_status group_raise(oct_graph *g, int node, int64_t from, oct_err *err
 
 const oct_op oct_op_group_norm = {
     .type = "GroupNormalization", .domain = "", .since = 18, .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1,
-    .infer = same_infer, .prepare = group_prepare, .run = group_run, .raise = group_raise, .widens = true,
+    .infer = oct_infer_like, .prepare = group_prepare, .run = group_run, .raise = group_raise, .widens = true,
 };
 
 /* ------------------------------------------------------------------ MeanVarianceNormalization */
@@ -204,7 +199,7 @@ static oct_status mvn_run(const oct_step *s, const oct_run *r, oct_err *err)
 
 const oct_op oct_op_mean_variance_norm = {
     .type = "MeanVarianceNormalization", .domain = "", .since = 9, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = same_infer, .prepare = mvn_prepare, .run = mvn_run, .widens = true,
+    .infer = oct_infer_like, .prepare = mvn_prepare, .run = mvn_run, .widens = true,
 };
 
 /* ------------------------------------------------------------------ along one axis */
@@ -259,5 +254,5 @@ static oct_status lp_run(const oct_step *s, const oct_run *r, oct_err *err)
 
 const oct_op oct_op_lp_norm = {
     .type = "LpNormalization", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = same_infer, .prepare = lp_prepare, .run = lp_run, .widens = true,
+    .infer = oct_infer_like, .prepare = lp_prepare, .run = lp_run, .widens = true,
 };

@@ -8,11 +8,6 @@
 
 /* ------------------------------------------------------------------ Binarizer */
 
-static oct_status binarizer_infer(const oct_infer *c, oct_err *err)
-{
-    return oct_out_like(c, 0, 0, err);
-}
-
 static oct_status binarizer_prepare(oct_step *s, const oct_prep *p, oct_err *err)
 {
     if (oct_dom_of(s->in[0]->dtype) == OCT_DOM_NONE)
@@ -32,7 +27,7 @@ static oct_status binarizer_run(const oct_step *s, const oct_run *r, oct_err *er
 
 const oct_op oct_op_binarizer = {
     .type = "Binarizer", .domain = ML, .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = binarizer_infer, .prepare = binarizer_prepare, .run = binarizer_run,
+    .infer = oct_infer_like, .prepare = binarizer_prepare, .run = binarizer_run,
 };
 
 /* ------------------------------------------------------------------ ArrayFeatureExtractor */

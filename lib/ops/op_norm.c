@@ -173,11 +173,6 @@ static oct_status batch_raise(oct_graph *g, int node, int64_t from, oct_err *err
 
 /* ------------------------------------------------------------------ InstanceNormalization */
 
-static oct_status instance_infer(const oct_infer *c, oct_err *err)
-{
-    return oct_out_like(c, 0, 0, err);
-}
-
 static oct_status instance_prepare(oct_step *s, const oct_prep *p, oct_err *err)
 {
     for (int i = 0; i < 3; i++)
@@ -290,10 +285,10 @@ const oct_op oct_op_batch_norm = {
 };
 const oct_op oct_op_instance_norm = {
     .type = "InstanceNormalization", .domain = "", .since = 1, .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1,
-    .infer = instance_infer, .prepare = instance_prepare, .run = instance_run, .layout = OCT_RULE_SPATIAL,
+    .infer = oct_infer_like, .prepare = instance_prepare, .run = instance_run, .layout = OCT_RULE_SPATIAL,
     .widens = true,
 };
 const oct_op oct_op_lrn = {
     .type = "LRN", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = instance_infer, .prepare = lrn_prepare, .run = lrn_run, .layout = OCT_RULE_SPATIAL, .widens = true,
+    .infer = oct_infer_like, .prepare = lrn_prepare, .run = lrn_run, .layout = OCT_RULE_SPATIAL, .widens = true,
 };

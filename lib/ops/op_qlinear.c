@@ -91,11 +91,6 @@ static oct_status binary_infer(const oct_infer *c, oct_err *err)
     return oct_out_shape(c, 0, rank, d, err);
 }
 
-static oct_status same_infer(const oct_infer *c, oct_err *err)
-{
-    return oct_out_like(c, 0, 0, err);
-}
-
 static oct_status pool_infer(const oct_infer *c, oct_err *err)
 {
     oct_shape x = oct_in_shape(c, 0);
@@ -159,9 +154,9 @@ QLINEAR(oct_op_qlinear_matmul, "QLinearMatMul", "", 10, 8, 8, matmul_infer);
 QLINEAR(oct_op_qgemm, "QGemm", MS, 1, 6, 9, gemm_infer);
 QLINEAR(oct_op_qlinear_add, "QLinearAdd", MS, 1, 7, 8, binary_infer);
 QLINEAR(oct_op_qlinear_mul, "QLinearMul", MS, 1, 7, 8, binary_infer);
-QLINEAR(oct_op_qlinear_leaky_relu, "QLinearLeakyRelu", MS, 1, 4, 5, same_infer);
-QLINEAR(oct_op_qlinear_sigmoid, "QLinearSigmoid", MS, 1, 4, 5, same_infer);
-QLINEAR(oct_op_qlinear_softmax, "QLinearSoftmax", MS, 1, 5, 5, same_infer);
+QLINEAR(oct_op_qlinear_leaky_relu, "QLinearLeakyRelu", MS, 1, 4, 5, oct_infer_like);
+QLINEAR(oct_op_qlinear_sigmoid, "QLinearSigmoid", MS, 1, 4, 5, oct_infer_like);
+QLINEAR(oct_op_qlinear_softmax, "QLinearSoftmax", MS, 1, 5, 5, oct_infer_like);
 QLINEAR(oct_op_qlinear_average_pool, "QLinearAveragePool", MS, 1, 4, 5, pool_infer);
 QLINEAR(oct_op_qlinear_global_average_pool, "QLinearGlobalAveragePool", MS, 1, 5, 5, global_infer);
 QLINEAR(oct_op_qlinear_concat, "QLinearConcat", MS, 1, 5, -1, concat_infer);

@@ -3,6 +3,7 @@
  * Element i is a function of i, the node's seed (without a seed attribute its name is the seed) and the turn of the loops around
  * it, so that every run, on any machine and with any batch, draws the same numbers, and a model and its quantized form can be
  * compared; the iterations of a loop draw different ones. */
+#include "base/io.h"
 #include "kernels/math.h"
 #include "ops/elem.h"
 #include "ops/infer.h"
@@ -35,15 +36,12 @@ static double normal(uint64_t seed, uint64_t i)
 
 static uint64_t node_seed(const oct_node *n)
 {
-    uint64_t h = 0xcbf29ce484222325u;
     const float given = oct_node_float(n, "seed", 0.0f);
     uint32_t bits;
     memcpy(&bits, &given, sizeof bits);
     if (oct_node_attr(n, "seed") != NULL)
         return mixed(bits);
-    for (const char *p = n->name; *p != 0; p++)
-        h = (h ^ (uint8_t)*p) * 0x100000001b3u;
-    return mixed(n->name[0] != 0 ? h : (uint64_t)n->out[0]);
+    return mixed(n->name[0] != 0 ? oct_hash(OCT_HASH_INIT, n->name, strlen(n->name)) : (uint64_t)n->out[0]);
 }
 
 static uint64_t seed_of(const oct_step *s, const oct_run *r)

@@ -15,11 +15,6 @@ static slots slots_of(const oct_step *s)
     return s->op->domain[0] == 0 ? (slots){ 1, 2, 3 } : (slots){ 2, 3, 1 };
 }
 
-static oct_status rope_infer(const oct_infer *c, oct_err *err)
-{
-    return oct_out_like(c, 0, 0, err);
-}
-
 typedef struct state {
     oct_heads x;
     oct_rope rope; /* without tables */
@@ -113,9 +108,9 @@ static oct_status rope_run(const oct_step *s, const oct_run *r, oct_err *err)
 
 const oct_op oct_op_rotary_embedding = {
     .type = "RotaryEmbedding", .domain = "", .since = 23, .min_in = 3, .max_in = 4, .min_out = 1, .max_out = 1,
-    .infer = rope_infer, .prepare = rope_prepare, .run = rope_run, .widens = true,
+    .infer = oct_infer_like, .prepare = rope_prepare, .run = rope_run, .widens = true,
 };
 const oct_op oct_op_rotary_embedding_ms = {
     .type = "RotaryEmbedding", .domain = "com.microsoft", .since = 1, .min_in = 4, .max_in = 4, .min_out = 1, .max_out = 1,
-    .infer = rope_infer, .prepare = rope_prepare, .run = rope_run, .widens = true,
+    .infer = oct_infer_like, .prepare = rope_prepare, .run = rope_run, .widens = true,
 };

@@ -105,11 +105,6 @@ static void copy_data(const oct_step *s)
         memcpy(s->out[0]->data, s->in[0]->data, (size_t)s->in[0]->count * oct_elem_size(s->in[0]->dtype));
 }
 
-static oct_status scatter_infer(const oct_infer *c, oct_err *err)
-{
-    return oct_out_like(c, 0, 0, err);
-}
-
 static oct_status scatter_prepare(oct_step *s, const oct_prep *p, oct_err *err)
 {
     return check_types(s, true, err);
@@ -146,7 +141,7 @@ static oct_status elements_run(const oct_step *s, const oct_run *r, oct_err *err
 
 const oct_op oct_op_scatter_elements = {
     .type = "ScatterElements", .domain = "", .since = 11, .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1,
-    .infer = scatter_infer, .prepare = scatter_prepare, .run = elements_run, .moves = true,
+    .infer = oct_infer_like, .prepare = scatter_prepare, .run = elements_run, .moves = true,
 };
 
 /* Opset 11 renamed it. */
@@ -161,7 +156,7 @@ static oct_status scatter_raise(oct_graph *g, int node, int64_t from, oct_err *e
 
 const oct_op oct_op_scatter = {
     .type = "Scatter", .domain = "", .since = 9, .until = 10, .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1,
-    .infer = scatter_infer, .prepare = scatter_prepare, .run = elements_run, .raise = scatter_raise, .moves = true,
+    .infer = oct_infer_like, .prepare = scatter_prepare, .run = elements_run, .raise = scatter_raise, .moves = true,
 };
 
 /* ------------------------------------------------------------------ tuples of indices */
@@ -212,7 +207,7 @@ static oct_status scatter_nd_run(const oct_step *s, const oct_run *r, oct_err *e
 
 const oct_op oct_op_scatter_nd = {
     .type = "ScatterND", .domain = "", .since = 11, .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1,
-    .infer = scatter_infer, .prepare = scatter_prepare, .run = scatter_nd_run, .moves = true,
+    .infer = oct_infer_like, .prepare = scatter_prepare, .run = scatter_nd_run, .moves = true,
 };
 
 static oct_status gather_nd_infer(const oct_infer *c, oct_err *err)

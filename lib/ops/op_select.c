@@ -158,15 +158,12 @@ static oct_status compress_measure(const oct_step *s, const oct_run *r, oct_err 
 static oct_status compress_run(const oct_step *s, const oct_run *r, oct_err *err)
 {
     const oct_operand *x = s->in[0];
-    int64_t n, outer = 1, inner = 1;
+    int64_t n;
     int axis;
     OCT_TRY(compress_slices(s, &axis, &n, err));
     if (s->out[0]->count == 0)
         return OCT_OK;
-    for (int i = 0; i < axis; i++)
-        outer *= x->dims[i];
-    for (int i = axis + 1; axis >= 0 && i < x->rank; i++)
-        inner *= x->dims[i];
+    const int64_t outer = oct_product(x->dims, axis), inner = axis < 0 ? 1 : oct_product(x->dims + axis + 1, x->rank - axis - 1);
     const size_t bytes = (size_t)inner * oct_elem_size(x->dtype), step = (size_t)(axis < 0 ? x->count : x->dims[axis]) * bytes;
     uint8_t *to = s->out[0]->data;
     for (int64_t o = 0; o < outer; o++)
@@ -228,11 +225,8 @@ static oct_status unique_prepare(oct_step *s, const oct_prep *p, oct_err *err)
         return oct_fail(err, OCT_EUNSUPPORTED, "type %s", oct_dtype_name(x->dtype));
     OCT_TRY(compress_axis(s->node, x->rank, &u->axis, err));
     u->n = u->axis < 0 ? x->count : x->dims[u->axis];
-    u->outer = u->inner = 1;
-    for (int i = 0; i < u->axis && x->count > 0; i++)
-        u->outer *= x->dims[i];
-    for (int i = u->axis + 1; u->axis >= 0 && i < x->rank && x->count > 0; i++)
-        u->inner *= x->dims[i];
+    u->outer = oct_product(x->dims, u->axis);
+    u->inner = u->axis < 0 ? 1 : oct_product(x->dims + u->axis + 1, x->rank - u->axis - 1);
     if (x->count == 0 && u->n > 0)
         return oct_fail(err, OCT_EUNSUPPORTED, "slices without elements");
     if (!oct_mul_size((size_t)u->n, 5 * sizeof(int64_t), &s->scratch))

@@ -97,9 +97,7 @@ static oct_status topk_run(const oct_step *s, const oct_run *r, oct_err *err)
     OCT_TRY(oct_axis(oct_node_int(s->node, "axis", -1), x->rank, &axis, err));
     if (shape == NULL || shape->dims[axis] > x->dims[axis])
         return oct_fail(err, OCT_EMALFORMED, "more elements are asked for than there are");
-    int64_t n = x->dims[axis], k = shape->dims[axis], inner = 1;
-    for (int i = axis + 1; i < x->rank; i++)
-        inner *= x->dims[i];
+    const int64_t n = x->dims[axis], k = shape->dims[axis], inner = oct_product(x->dims + axis + 1, x->rank - axis - 1);
     int64_t rows = n > 0 ? x->count / n : 0;
     for (int64_t row = 0; row < rows; row++) {
         int64_t base = row / inner * n * inner + row % inner, to = row / inner * k * inner + row % inner;
@@ -138,11 +136,6 @@ const oct_op oct_op_topk = {
 };
 
 /* ------------------------------------------------------------------ CumSum, CumProd */
-
-static oct_status like_infer(const oct_infer *c, oct_err *err)
-{
-    return oct_out_like(c, 0, 0, err);
-}
 
 static oct_status numeric_prepare(oct_step *s, const oct_prep *p, oct_err *err)
 {
@@ -189,9 +182,7 @@ static oct_status cumulate_run(const oct_step *s, const oct_run *r, oct_err *err
     if (oct_step_ints(s, NULL, 1, &axis_value, 1) != 1)
         return oct_fail(err, OCT_EMALFORMED, "the axis is not one number");
     OCT_TRY(oct_axis(axis_value, x->rank, &axis, err));
-    int64_t n = x->rank > 0 ? x->dims[axis] : 1, inner = 1;
-    for (int i = axis + 1; i < x->rank; i++)
-        inner *= x->dims[i];
+    const int64_t n = x->rank > 0 ? x->dims[axis] : 1, inner = oct_product(x->dims + axis + 1, x->rank - axis - 1);
     int64_t rows = n > 0 ? x->count / n : 0;
     for (int64_t row = 0; row < rows; row++) {
         int64_t base = row / inner * n * inner + row % inner;
@@ -212,11 +203,11 @@ static oct_status cumulate_run(const oct_step *s, const oct_run *r, oct_err *err
 
 const oct_op oct_op_cumsum = {
     .type = "CumSum", .domain = "", .since = 11, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
-    .infer = like_infer, .prepare = numeric_prepare, .run = cumulate_run,
+    .infer = oct_infer_like, .prepare = numeric_prepare, .run = cumulate_run,
 };
 const oct_op oct_op_cumprod = {
     .type = "CumProd", .domain = "", .since = 26, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
-    .infer = like_infer, .prepare = numeric_prepare, .run = cumulate_run,
+    .infer = oct_infer_like, .prepare = numeric_prepare, .run = cumulate_run,
 };
 
 /* ------------------------------------------------------------------ Trilu */
@@ -247,5 +238,5 @@ static oct_status trilu_run(const oct_step *s, const oct_run *r, oct_err *err)
 
 const oct_op oct_op_trilu = {
     .type = "Trilu", .domain = "", .since = 14, .min_in = 1, .max_in = 2, .min_out = 1, .max_out = 1,
-    .infer = like_infer, .prepare = numeric_prepare, .run = trilu_run,
+    .infer = oct_infer_like, .prepare = numeric_prepare, .run = trilu_run,
 };

@@ -186,11 +186,6 @@ static oct_status unary_run(const oct_step *s, const oct_run *r, oct_err *err)
     return apply(s, r, &u->f, u->table);
 }
 
-static oct_status unary_infer(const oct_infer *c, oct_err *err)
-{
-    return oct_out_like(c, 0, 0, err);
-}
-
 /* Neg keeps known elements: lengths counted from the end of an axis. */
 static oct_status neg_infer(const oct_infer *c, oct_err *err)
 {
@@ -213,11 +208,6 @@ static bool unary_integer(const oct_step *s)
 }
 
 /* ------------------------------------------------------------------ Clip */
-
-static oct_status clip_infer(const oct_infer *c, oct_err *err)
-{
-    return oct_out_like(c, 0, 0, err);
-}
 
 /* Bounds as real numbers; false when they are not there yet. */
 static bool clip_bounds(const oct_step *s, oct_unary *f)
@@ -406,7 +396,7 @@ static oct_status test_run(const oct_step *s, const oct_run *r, oct_err *err)
 #define UNARY(name, onnx, first, ...)                                                                        \
     const oct_op oct_op_##name = {                                                                           \
         .type = onnx, .domain = "", .since = first, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,    \
-        .infer = unary_infer, .prepare = unary_prepare, .run = unary_run, .layout = OCT_RULE_ANY,            \
+        .infer = oct_infer_like, .prepare = unary_prepare, .run = unary_run, .layout = OCT_RULE_ANY,            \
         .integer = unary_integer, .quant = OCT_QUANT_UNARY, __VA_ARGS__                                      \
     }
 
@@ -456,7 +446,7 @@ const oct_op oct_op_neg = {
 
 const oct_op oct_op_clip = {
     .type = "Clip", .domain = "", .since = 6, .min_in = 1, .max_in = 3, .min_out = 1, .max_out = 1,
-    .infer = clip_infer, .prepare = clip_prepare, .run = clip_run, .layout = OCT_RULE_ANY,
+    .infer = oct_infer_like, .prepare = clip_prepare, .run = clip_run, .layout = OCT_RULE_ANY,
     .integer = clip_integer, .quant = OCT_QUANT_UNARY, .is_clamp = true, .raise = clip_raise,
 };
 
