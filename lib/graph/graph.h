@@ -232,6 +232,15 @@ static inline bool oct_value_used_once(const oct_value *v)
     return v->n_uses == 1 && !v->is_output;
 }
 
+/* Whether a nested graph reads it. */
+static inline bool oct_value_is_captured(const oct_value *v)
+{
+    for (size_t i = 0; i < v->n_uses; i++)
+        if (v->uses[i].slot < 0)
+            return true;
+    return false;
+}
+
 /* Stable topological sort of the order. OCT_EMALFORMED names a node of a cycle. */
 oct_status oct_graph_sort(oct_graph *g, oct_err *err);
 /* Verifies the invariants; OCT_EINTERNAL names the first that does not hold. Linear time. */

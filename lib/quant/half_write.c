@@ -166,14 +166,6 @@ static oct_status convert_inputs(halver *h, int id, oct_err *err)
 
 /* ---- outputs ---- */
 
-static bool is_captured(const oct_value *v)
-{
-    for (size_t i = 0; i < v->n_uses; i++)
-        if (v->uses[i].slot < 0)
-            return true;
-    return false;
-}
-
 static int after(const oct_graph *g, int node)
 {
     for (size_t i = 0; i + 1 < g->n_order; i++)
@@ -187,7 +179,7 @@ static oct_status output_in(halver *h, int id, int k, oct_dtype t, oct_err *err)
 {
     int v = h->g->node[id].out[k], twin;
     const oct_value *x = &h->g->value[v];
-    if (!((x->is_output && !h->j->opts.half_io) || is_captured(x))) {
+    if (!((x->is_output && !h->j->opts.half_io) || oct_value_is_captured(x))) {
         h->g->value[v].dtype = t;
         h->ours[v] = true;
         return OCT_OK;
@@ -215,7 +207,7 @@ static oct_status convert_outputs(halver *h, int id, oct_err *err)
 
 static bool is_plain_float(const oct_value *v)
 {
-    return v->dtype == OCT_F32 && !v->konst && !is_captured(v);
+    return v->dtype == OCT_F32 && !v->konst && !oct_value_is_captured(v);
 }
 
 static oct_dtype end_type(const halver *h)

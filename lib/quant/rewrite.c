@@ -121,14 +121,6 @@ static oct_status redirect(oct_writer *w, int v, int dq, bool all, oct_err *err)
     return OCT_OK;
 }
 
-static bool is_captured(const oct_value *v)
-{
-    for (size_t i = 0; i < v->n_uses; i++)
-        if (v->uses[i].slot < 0)
-            return true;
-    return false;
-}
-
 static int output_slot(const oct_node *n, int value)
 {
     for (int i = 0; i < n->n_out; i++)
@@ -144,7 +136,7 @@ static oct_status quantize_value(oct_writer *w, int v, oct_err *err)
     oct_graph *g = w->g;
     int p = g->value[v].producer, scale, zero, q, dq, from = v;
     bool integer = p >= 0 && (w->j->node[p].role == OCT_ROLE_PRODUCT || w->j->node[p].role == OCT_ROLE_INTEGER);
-    bool keep_name = integer && (g->value[v].is_output || is_captured(&g->value[v]));
+    bool keep_name = integer && (g->value[v].is_output || oct_value_is_captured(&g->value[v]));
     const char *base = g->value[v].name;
     int before = oct_writer_after(w, p);
     OCT_TRY(grid_consts(w, v, &scale, &zero, err));
