@@ -57,7 +57,7 @@ typedef struct session {
     bool missed;       /* the goal of --max-drop */
 } session;
 
-/* session.c: loads, makes the job, calibrates or reads the table, decides. Sets s->layers. close releases all. */
+/* session.c: loads, makes the job, has it decided. Sets s->layers. close releases all. */
 oct_status session_open(session *s, oct_cli *cli, const convert_args *a, oct_err *err);
 void session_close(session *s);
 oct_pass_log session_log(session *s);
@@ -65,6 +65,12 @@ oct_pass_log session_log(session *s);
 oct_qjob_opts session_opts(const session *s);
 /* Sets what the options say of weights in blocks. OCT_EUSAGE when no layer could have them. */
 oct_status block_options(oct_cli *cli, const convert_args *a, const oct_policy *policy, oct_qjob_opts *o, oct_err *err);
+
+/* statistics.c */
+/* --calib; OCT_EUSAGE for the table of another model. */
+oct_status session_read_table(session *s, oct_err *err);
+/* Calibrates where there are samples, measures what may be measured, decides. */
+oct_status session_decide(session *s, oct_err *err);
 
 /* layers.c */
 /* Layers with weights; those of them that integers or 16-bit floats compute, and those with weights in blocks, by bits. */
