@@ -12,17 +12,17 @@ typedef struct scratch {
     size_t *ready; /* the block whose rows are ready; the scratch begins with it */
 } scratch;
 
-/* Rows copied for chains stay in the second-level cache while the panels pass; few rows would look at each unit for too little. Short
- * rows have few units: twice as many of them stay in the first-level cache. */
+/* Rows copied for chains stay in the second-level cache while the panels pass; few rows would look at each unit for too little. More of them
+ * are better as long as the first-level cache holds them beside the tile. */
 size_t oct_qtiles_block(const oct_qgemm_kernel *k, size_t depth, bool gather)
 {
-    enum { MOST = 64, LEAST = 24, CACHE = 320 << 10, NEAR = 12 << 10 };
+    enum { MOST = 128, USUAL = 64, LEAST = 24, CACHE = 320 << 10, NEAR = 16 << 10 };
     if (!k->chain)
         return oct_rows_block(depth, gather);
-    if (depth <= NEAR / (2 * MOST))
-        return 2 * (size_t)MOST;
-    const size_t fit = depth ? CACHE / depth / k->mr * k->mr : MOST;
-    return fit > MOST ? MOST : fit < LEAST ? LEAST : fit;
+    if (depth <= NEAR / USUAL)
+        return depth <= NEAR / MOST ? MOST : NEAR / depth / k->mr * k->mr;
+    const size_t fit = CACHE / depth / k->mr * k->mr;
+    return fit > USUAL ? USUAL : fit < LEAST ? LEAST : fit;
 }
 
 /* From one gathered row to the next: chains read whole windows, and room behind each row makes gathering faster. */
