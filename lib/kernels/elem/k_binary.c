@@ -88,27 +88,32 @@ static inline int32_t qmul_code(const float c[4], float a, float b, float lo, fl
 /* Rows of u8 that are all contiguous, 32 at a time; returns how many were done. Codes are bounded while packing, since lo and hi lie
  * in a code's range. */
 #if defined(__AVX2__)
-static inline __m256i qadd_eight(const __m256 c[3], const uint8_t *a, const uint8_t *b)
+/* Codes 4 k to 4 k + 3 of each half, as floats. Packing undoes the order. */
+static inline __m256 spread(__m256i v, int k)
 {
-    const __m256 x = _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)a)));
-    const __m256 y = _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)b)));
-    return _mm256_cvtps_epi32(_mm256_fmadd_ps(x, c[0], _mm256_fmadd_ps(y, c[1], c[2])));
+    const __m256i first = _mm256_broadcastsi128_si256(_mm_setr_epi32((int)0x80808000, (int)0x80808001, (int)0x80808002, (int)0x80808003));
+    return _mm256_cvtepi32_ps(_mm256_shuffle_epi8(v, _mm256_add_epi32(first, _mm256_set1_epi32(4 * k))));
+}
+
+/* Sums of the same codes of a and b. */
+static inline __m256i qadd_eight(const __m256 c[3], __m256i a, __m256i b, int k)
+{
+    return _mm256_cvtps_epi32(_mm256_fmadd_ps(spread(a, k), c[0], _mm256_fmadd_ps(spread(b, k), c[1], c[2])));
 }
 
 static size_t qadd_rows(const float c[3], float lo, float hi, const uint8_t *a, const uint8_t *b, uint8_t *y, size_t n)
 {
     const __m256 k[3] = { _mm256_set1_ps(c[0]), _mm256_set1_ps(c[1]), _mm256_set1_ps(c[2]) };
     const __m256i least = _mm256_set1_epi8((char)(int)lo), most = _mm256_set1_epi8((char)(int)hi);
-    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     /* Sums beyond int32 would turn negative. */
     if (!(fabsf(c[0]) < 0x1p20f && fabsf(c[1]) < 0x1p20f && fabsf(c[2]) < 0x1p30f))
         return 0;
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
-        const __m256i p = _mm256_packs_epi32(qadd_eight(k, a + i, b + i), qadd_eight(k, a + i + 8, b + i + 8));
-        const __m256i q = _mm256_packs_epi32(qadd_eight(k, a + i + 16, b + i + 16), qadd_eight(k, a + i + 24, b + i + 24));
-        const __m256i v = _mm256_permutevar8x32_epi32(_mm256_packus_epi16(p, q), order);
-        _mm256_storeu_si256((__m256i *)(void *)(y + i), _mm256_min_epu8(_mm256_max_epu8(v, least), most));
+        const __m256i u = _mm256_loadu_si256((const __m256i *)(const void *)(a + i)), v = _mm256_loadu_si256((const __m256i *)(const void *)(b + i));
+        const __m256i p = _mm256_packs_epi32(qadd_eight(k, u, v, 0), qadd_eight(k, u, v, 1));
+        const __m256i q = _mm256_packs_epi32(qadd_eight(k, u, v, 2), qadd_eight(k, u, v, 3));
+        _mm256_storeu_si256((__m256i *)(void *)(y + i), _mm256_min_epu8(_mm256_max_epu8(_mm256_packus_epi16(p, q), least), most));
     }
     return i;
 }
