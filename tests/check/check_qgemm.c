@@ -138,7 +138,9 @@ static void chain_row(const void *source, size_t k, int8_t *w)
 /* Every quad of a chained panel is read inside the copy of the rows: the kernel does not look. */
 static void check_quads(oct_check *t, size_t depth, const int8_t *panel)
 {
-    const uint8_t *at = (const uint8_t *)panel + sizeof(oct_qchain_panel);
+    const oct_qchain_panel *head = (const oct_qchain_panel *)(const void *)panel;
+    const uint8_t *at = (const uint8_t *)(head + 1);
+    bool some = false;
     for (size_t k = 0; k < depth; k += OCT_QCHAIN_DEPTH) {
         const oct_qchain_segment *s = (const oct_qchain_segment *)(const void *)at;
         const oct_qchain_quad *q = (const oct_qchain_quad *)(const void *)(s + 1);
@@ -146,6 +148,7 @@ static void check_quads(oct_check *t, size_t depth, const int8_t *panel)
         for (size_t kind = 0; kind < OCT_QCHAIN_KINDS; kind++)
             for (size_t i = 0; i < s->units[kind] * oct_qchain_quads(kind); i++, n++) {
                 const bool shuffled = kind >= OCT_QCHAIN_FORMS;
+                some |= shuffled;
                 bool inside = q[n].k < depth && q[n].k % (shuffled ? OCT_QCHAIN_WINDOW : 4) == 0;
                 for (size_t b = 0; b < 4 && shuffled; b++)
                     inside &= q[n].pick[b] < OCT_QCHAIN_WINDOW;
@@ -155,6 +158,10 @@ static void check_quads(oct_check *t, size_t depth, const int8_t *panel)
                 }
             }
         at += sizeof *s + oct_qchain_table(n) + n * 64;
+    }
+    if (some != head->shuffled) {
+        printf("# FAIL a panel of %zu values of k says that %s unit is shuffled\n", depth, some ? "no" : "some");
+        t->failed++;
     }
 }
 
@@ -359,7 +366,7 @@ void check_qgemm(oct_check *t)
     for (size_t i = 0; i < count; i++)
         for (size_t turn = 0; turn < 400 && k[i].row && (k[i].isa & ~oct_isa_active()) == 0; turn++)
             check_row(t, k[i].row, turn % 10 ? 1 + turn : 1 + oct_check_below(t, 2200));
-    static const size_t depths[] = { 0, 1, 2, 3, 4, 5, 16, 31, 32, 64, 257, 1030 };
+    static const size_t depths[] = { 0, 1, 2, 3, 4, 5, 16, 20, 31, 32, 64, 257, 1030 };
     for (size_t i = 0; i < OCT_COUNT(depths); i++)
         for (size_t n = 0; n < 60; n++)
             check_shape(t, n % 4 == 1 ? 1 : 1 + oct_check_below(t, n % 8 == 0 ? 220 : 17), 1 + (n < 50 ? n : oct_check_below(t, 150)), depths[i]);

@@ -25,9 +25,10 @@
 typedef struct oct_qpacked {
     uint32_t has_zb;    /* some zero point of B is not zero: sums of rows are needed */
     uint32_t has_chains, has_plain; /* some panel is in chains, is not; of kernels that know chains */
+    uint32_t has_shuffled; /* some panel in chains has shuffled units */
     uint64_t panel;     /* bytes from one panel of a group to the next */
     uint32_t small;     /* weights are within -64 and 64 (qrow.h) */
-    uint32_t more[10];
+    uint32_t more[9];
 } oct_qpacked;
 
 /* A of one type read as another: its bytes xored with this, its zero point z moved. */

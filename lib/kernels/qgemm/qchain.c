@@ -485,6 +485,7 @@ bool oct_qchain_pack(oct_qchain_row row, const void *source, size_t depth, bool 
     uint8_t *to = (uint8_t *)(head + 1);
     const uint8_t *end = (const uint8_t *)panel + size;
     uint64_t cost = 0;
+    bool shuffled = false;
     for (; s.k0 < depth; s.k0 += s.n) {
         s.n = depth - s.k0 < OCT_QCHAIN_DEPTH ? depth - s.k0 : OCT_QCHAIN_DEPTH;
         s.n_quads = 0;
@@ -496,10 +497,12 @@ bool oct_qchain_pack(oct_qchain_row row, const void *source, size_t depth, bool 
         if ((size_t)(end - to) < segment_bytes(&s))
             return false;
         cost += write_segment(&s, to);
+        for (size_t i = 0; i < s.n_units; i++)
+            shuffled |= s.units[i].kind >= OCT_QCHAIN_FORMS;
         to += segment_bytes(&s);
     }
     cost = twin ? cost / 100 * TWIN_PERCENT : cost;
-    *head = (oct_qchain_panel){ .chained = 1, .twin = twin, .bytes = (uint64_t)(to - (const uint8_t *)panel) };
+    *head = (oct_qchain_panel){ .chained = 1, .twin = twin, .shuffled = shuffled, .bytes = (uint64_t)(to - (const uint8_t *)panel) };
     *gain = depth > 0 && cost + CHAINS_COST < (uint64_t)((depth + 3) / 4) * PLAIN_QUAD_COST + PLAIN_COST;
     return true;
 }
@@ -513,24 +516,24 @@ static inline uint64_t bytes_at(const uint8_t *p, size_t n)
     return v;
 }
 
+typedef uint64_t words __attribute__((vector_size(OCT_QCHAIN_WINDOW)));
+
 /* n < 16 bytes, then zeros: a call of memcpy, which the compiler makes of a length it does not know, takes longer than all of the row.
- * Two words overlap where no multiple fits. */
+ * Two words overlap where no multiple fits. They meet in a register: a load would wait for both to be stored. */
 static inline window part_at(const uint8_t *p, size_t n)
 {
-    uint64_t v[2] = { 0, 0 };
-    window w;
-    if (n > 8) {
+    words v = { 0, 0 };
+    if (n > 8)
+        v = (words){ bytes_at(p, 8), bytes_at(p + n - 8, 8) >> 8 * (16 - n) };
+    else if (n == 8)
         v[0] = bytes_at(p, 8);
-        v[1] = bytes_at(p + n - 8, 8) >> 8 * (16 - n);
-    } else if (n >= 4) {
+    else if (n >= 4)
         v[0] = bytes_at(p, 4) | bytes_at(p + n - 4, 4) << 8 * (n - 4);
-    } else if (n >= 2) {
+    else if (n >= 2)
         v[0] = bytes_at(p, 2) | bytes_at(p + n - 2, 2) << 8 * (n - 2);
-    } else {
+    else
         v[0] = bytes_at(p, n);
-    }
-    memcpy(&w, v, sizeof w);
-    return w;
+    return (window)v;
 }
 
 static inline void copy_window(const uint8_t *from, size_t n, window flip, uint8_t *to)

@@ -38,7 +38,8 @@ typedef struct oct_qchain_panel {
     uint32_t chained; /* else plain */
     uint32_t twin;    /* at most 8 columns, twice: for two rows at a time */
     uint64_t bytes;   /* of the panel, its padding not counted */
-    uint32_t more[4];
+    uint32_t shuffled; /* some unit is: whole windows are read, else quads of the depth */
+    uint32_t more[3];
 } oct_qchain_panel;
 
 typedef struct oct_qchain_segment {

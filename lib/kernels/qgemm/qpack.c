@@ -169,6 +169,7 @@ void oct_qpack(const oct_qgemm_kernel *kn, const oct_qsource *s, size_t n, size_
             pack_panel(kn, s, j, nj, to);
         head->has_chains |= chains;
         head->has_plain |= !chains;
+        head->has_shuffled |= chains && ((const oct_qchain_panel *)(const void *)to)->shuffled;
     }
     head->panel = kn->order == OCT_QGEMM_CHAINS && groups == 1 ? close_up(first, bytes / panel, panel) : panel;
 }

@@ -214,13 +214,14 @@ static void run_items(void *arg, size_t begin, size_t end, size_t thread)
     }
 }
 
-/* Whether chains can read the rows of a block as they are: whole windows, not many lines of the first-level cache from each other. */
-static bool is_near(const oct_qtiles *t, size_t block)
+/* Whether chains can read the rows of a block as they are: whole windows, or quads where no unit is shuffled, not many lines of the first-level
+ * cache from each other. */
+static bool is_near(const oct_qtiles *t, bool shuffled, size_t block)
 {
     enum { NEAR = 24 << 10 };
     if (t->flip || t->gather)
         return !t->flip;
-    return !t->rows.g && t->kc % OCT_QCHAIN_WINDOW == 0 && t->rows.step <= NEAR / block;
+    return !t->rows.g && t->kc % (shuffled ? OCT_QCHAIN_WINDOW : 4) == 0 && t->rows.step <= NEAR / block;
 }
 
 /* Costs as measured on Zen 3. */
@@ -256,7 +257,7 @@ void oct_qtiles_run(const oct_qtiles *t, oct_pool *pool)
     const size_t threads = small ? 1 : (size_t)oct_pool_threads(pool);
     const oct_work work = oct_qtiles_work(t->kernel, t->rows.count, t->n, t->groups, t->block, t->gather || w.chains);
     w.items = oct_items_cut(&work, threads);
-    w.direct = w.chains && is_near(t, w.items.rows);
+    w.direct = w.chains && is_near(t, head->has_shuffled, w.items.rows);
     oct_qtiles_scratch(t->kernel, t->block, t->taps, t->kc, t->gather, &w.thread_bytes);
     for (size_t i = 0; i < threads; i++)
         *(size_t *)(void *)(w.parts + i * w.thread_bytes) = SIZE_MAX;
