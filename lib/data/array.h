@@ -34,8 +34,6 @@ int64_t oct_array_find_nan(const oct_array *a);
 
 /* A whole .npy file, copied (C order; Fortran order is rearranged). */
 oct_status oct_npy_load(const char *path, oct_array *a, oct_err *err);
-/* Writes an array as .npy (format 1.0), to a temporary file that is renamed. */
-oct_status oct_npy_save(const char *path, const oct_array *a, oct_err *err);
 
 /* An ONNX TensorProto file (input_0.pb), copied. *name (may be NULL) receives its name, to be released with
  * oct_free; "" when it has none. All numeric types; strings and external data are OCT_EUNSUPPORTED. */

@@ -101,9 +101,6 @@ int64_t oct_source_given(const oct_source *src); /* samples given so far */
 const char *oct_source_preprocess(const oct_source *src);
 const char *oct_source_preprocess_words(const oct_source *src);
 
-/* A name and one line for every kind of data this build reads (manual, help, hints): i-th, NULL name at the end. */
-const char *oct_reader_name(size_t i, const char **summary);
-
 /* Whether a path that is not an ONNX model looks like data (for "quote the pattern" hints). */
 bool oct_looks_like_data(const char *path);
 

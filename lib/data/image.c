@@ -38,11 +38,6 @@ static bool is_png(const uint8_t *p, size_t n)
     return n >= 8 && memcmp(p, "\x89PNG\r\n\x1a\n", 8) == 0;
 }
 
-bool oct_image_known(const uint8_t *p, size_t n)
-{
-    return is_jpeg(p, n) || is_png(p, n);
-}
-
 oct_status oct_image_decode(const uint8_t *p, size_t n, oct_image *im, oct_err *err)
 {
     *im = (oct_image){ 0 };

@@ -128,9 +128,8 @@ static bool pb_claims(const char *path)
     return oct_has_suffix(path, ".pb") && !oct_path_is_dir(path);
 }
 
+/* One JPEG or PNG picture. */
 const oct_reader oct_read_image = {
-    .name = "image",
-    .summary = "one JPEG or PNG picture",
     .claims = image_claims,
     .open = single_open,
     .count = oct_list_count,
@@ -139,9 +138,8 @@ const oct_reader oct_read_image = {
     .close = oct_list_close,
 };
 
+/* One TensorProto. */
 const oct_reader oct_read_pb = {
-    .name = "pb",
-    .summary = "one TensorProto",
     .claims = pb_claims,
     .open = single_open,
     .count = oct_list_count,

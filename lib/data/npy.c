@@ -260,23 +260,3 @@ oct_status oct_npy_load(const char *path, oct_array *a, oct_err *err)
     oct_map_close(&m);
     return s;
 }
-
-oct_status oct_npy_save(const char *path, const oct_array *a, oct_err *err)
-{
-    oct_buf head = OCT_BUF_INIT;
-    oct_out o;
-    if (!oct_npy_header(&head, a->dtype, a->rank, a->dims, 0)) {
-        bool failed = head.failed;
-        oct_buf_free(&head);
-        return failed ? oct_nomem(err)
-                      : oct_fail(err, OCT_EUNSUPPORTED, "%s: .npy has no element type %s", path, oct_dtype_name(a->dtype));
-    }
-    oct_status s = oct_out_open(&o, path, err);
-    if (s == OCT_OK) {
-        oct_out_write(&o, head.data, head.len);
-        oct_out_write(&o, a->data, a->bytes);
-        s = oct_out_commit(&o, err);
-    }
-    oct_buf_free(&head);
-    return s;
-}

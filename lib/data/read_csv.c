@@ -118,9 +118,8 @@ static bool csv_claims(const char *path)
     return oct_has_suffix(path, ".csv") && !oct_path_is_dir(path);
 }
 
+/* A CSV with columns file and label, paths relative to it. */
 const oct_reader oct_read_csv = {
-    .name = "csv",
-    .summary = "a CSV with columns file and label, paths relative to it",
     .claims = csv_claims,
     .open = csv_open,
     .count = oct_list_count,

@@ -176,9 +176,8 @@ static oct_status folder_rewind(void *self, oct_err *err)
     return f->reader ? f->reader->rewind(f->self, err) : oct_list_rewind(f->self, err);
 }
 
+/* A folder of .jpg, .png or .npy samples: labels from labels.csv or sub-folders; or INPUT.npy files. */
 const oct_reader oct_read_folder = {
-    .name = "folder",
-    .summary = "a folder of .jpg, .png or .npy samples: labels from labels.csv or sub-folders; or INPUT.npy files",
     .claims = oct_path_is_dir,
     .open = folder_open,
     .count = folder_count,

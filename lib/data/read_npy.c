@@ -116,9 +116,8 @@ static bool npy_claims(const char *path)
     return oct_has_suffix(path, ".npy") && !oct_path_is_dir(path);
 }
 
+/* An .npy array, samples along its first axis. */
 const oct_reader oct_read_npy = {
-    .name = "npy",
-    .summary = "an .npy array, samples along its first axis",
     .claims = npy_claims,
     .open = npy_open,
     .count = npy_count,

@@ -346,9 +346,8 @@ static bool npz_claims(const char *path)
     return oct_has_suffix(path, ".npz") && !oct_path_is_dir(path);
 }
 
+/* An .npz with one array per input, samples along the first axis. */
 const oct_reader oct_read_npz = {
-    .name = "npz",
-    .summary = "an .npz with one array per input, samples along the first axis",
     .claims = npz_claims,
     .open = npz_open,
     .count = set_count,

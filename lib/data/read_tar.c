@@ -325,9 +325,8 @@ static void tar_close(void *self)
 
 #endif
 
+/* Tar shards (WebDataset: NNN.jpg + NNN.cls), compressed or not; - is standard input, pipe:CMD a command. */
 const oct_reader oct_read_tar = {
-    .name = "tar",
-    .summary = "tar shards (WebDataset: NNN.jpg + NNN.cls), compressed or not; - is standard input, pipe:CMD a command",
     .claims = tar_claims,
     .open = tar_open,
     .count = tar_count,

@@ -126,9 +126,8 @@ static oct_status testset_open(const oct_feed_ctx *ctx, const char *path, void *
     return OCT_OK;
 }
 
+/* ONNX test cases: test_data_set_N folders of input_N.pb. */
 const oct_reader oct_read_testset = {
-    .name = "testset",
-    .summary = "ONNX test cases: test_data_set_N folders of input_N.pb",
     .claims = testset_claims,
     .open = testset_open,
     .count = oct_list_count,

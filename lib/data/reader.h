@@ -38,7 +38,6 @@ typedef struct oct_item {
 } oct_item;
 
 typedef struct oct_reader {
-    const char *name, *summary;
     /* Whether this reader takes a path that exists ("-" and "pipe:..." too). Looks at names, folders and first bytes. */
     bool (*claims)(const char *path);
     oct_status (*open)(const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err);

@@ -21,15 +21,6 @@ const oct_reader *const oct_readers[] = {
 };
 const size_t oct_n_readers = OCT_COUNT(oct_readers);
 
-const char *oct_reader_name(size_t i, const char **summary)
-{
-    if (i >= oct_n_readers)
-        return NULL;
-    if (summary)
-        *summary = oct_readers[i]->summary;
-    return oct_readers[i]->name;
-}
-
 char *oct_strdup(const char *s)
 {
     size_t n = strlen(s) + 1;

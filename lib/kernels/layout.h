@@ -19,10 +19,6 @@ void oct_transpose_2d(oct_pool *pool, const void *x, size_t batch, size_t rows, 
 void oct_copy_strided(oct_pool *pool, const void *x, const int64_t *sx, void *y, const int64_t *sy,
                       const int64_t *dims, int rank, size_t size);
 
-/* Copies `rows` runs of `bytes` bytes: row i from x + i * x_step to y + i * y_step (bytes): one input of a Concat whose
- * axis is joined with what follows it, or one output of a Split. */
-void oct_copy_rows(oct_pool *pool, const void *x, size_t x_step, void *y, size_t y_step, size_t rows, size_t bytes);
-
 /* Resizing along one axis of f32[outer][n_in][inner] to [outer][n_out][inner]:
  *   y[i] = sum over k < taps of weight[i * taps + k] * x[index[i * taps + k]],
  * the first product rounded, the others added by fma, in order of k. weight NULL with taps 1: a plain copy (nearest).

@@ -16,11 +16,6 @@ const char *oct_scheme_name(oct_scheme s)
     return (unsigned)s < OCT_SCHEME_COUNT ? scheme_names[s] : "?";
 }
 
-const char *oct_scheme_names(void)
-{
-    return "auto, static, dynamic, weight-only, fp16, bf16, float";
-}
-
 bool oct_scheme_parse(const char *text, oct_scheme *s)
 {
     for (int i = 0; i < OCT_SCHEME_COUNT; i++)

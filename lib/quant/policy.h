@@ -27,7 +27,6 @@ typedef enum oct_scheme {
 } oct_scheme;
 
 const char *oct_scheme_name(oct_scheme s); /* "auto", "static", "dynamic", "weight-only", "fp16", "bf16", "float" */
-const char *oct_scheme_names(void);        /* all, joined by ", " */
 /* False when there is no such scheme. */
 bool oct_scheme_parse(const char *text, oct_scheme *s);
 

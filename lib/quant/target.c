@@ -36,11 +36,6 @@ const oct_target *oct_target_find(const char *name)
     return NULL;
 }
 
-const char *oct_target_names(void)
-{
-    return "onnxruntime-x86, onnxruntime-vnni, octet";
-}
-
 const oct_target *oct_target_default(void)
 {
     return &targets[0];

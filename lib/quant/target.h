@@ -17,8 +17,7 @@ typedef struct oct_target {
     const char *dynamic;    /* the same for dynamic quantization */
 } oct_target;
 
-const oct_target *oct_target_find(const char *name); /* NULL: none; see oct_target_names */
-const char *oct_target_names(void);
+const oct_target *oct_target_find(const char *name); /* NULL: none */
 const oct_target *oct_target_default(void); /* onnxruntime-x86 */
 
 /* Whether the target runs this operator type on integers. */

@@ -211,28 +211,7 @@ void oct_transpose_2d(oct_pool *pool, const void *x, size_t batch, size_t rows, 
     oct_transpose(pool, x, dims, perm, 3, size, y);
 }
 
-/* ------------------------------------------------------------------ runs and resizing */
-
-typedef struct rows_job {
-    const char *x;
-    char *y;
-    size_t x_step, y_step, bytes;
-} rows_job;
-
-static void rows_tile(void *arg, size_t begin, size_t end, size_t thread)
-{
-    const rows_job *j = arg;
-    for (size_t i = begin; i < end; i++)
-        memcpy(j->y + i * j->y_step, j->x + i * j->x_step, j->bytes);
-}
-
-void oct_copy_rows(oct_pool *pool, const void *x, size_t x_step, void *y, size_t y_step, size_t rows, size_t bytes)
-{
-    if (bytes == 0)
-        return;
-    rows_job j = { x, y, x_step, y_step, bytes };
-    oct_pool_for(pool, rows, tile_of(bytes), rows_tile, &j);
-}
+/* ------------------------------------------------------------------ resizing */
 
 typedef struct resize_job {
     const oct_elem_table *k;
