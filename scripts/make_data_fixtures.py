@@ -53,6 +53,20 @@ def pictures():
         npy(f"{name}.jpg.npy", np.asarray(back.convert("RGB")))
 
 
+def shortest_sides():
+    """resize=12:crop=WxH of a wide and of a tall picture: the short side becomes 12, the other is cut off to a whole number; then the centre."""
+    wide = Image.open(OUT / "rgb.png")
+    tall = wide.transpose(Image.ROTATE_90)
+    tall.save(OUT / "tall.png")
+    for name, im, (w, h) in (("rgb", wide, (7, 9)), ("tall", tall, (9, 7))):
+        size = (12, 12 * im.height // im.width) if im.width <= im.height else (12 * im.width // im.height, 12)
+        x, y = (size[0] - w) // 2, (size[1] - h) // 2
+        npy(f"{name}.short12.crop{w}x{h}.npy", np.asarray(im.resize(size, Image.BILINEAR).crop((x, y, x + w, y + h))))
+    f = np.asarray(wide, np.float32)[:4, :5] / 3
+    npy("rgb_f32.npy", f.transpose(2, 0, 1)[None])
+    npy("rgb_f32.gray.npy", (f.astype(np.float64) @ [0.299, 0.587, 0.114]).astype(np.float32))
+
+
 def arrays():
     values = np.arange(24).reshape(4, 3, 2)
     for t in ("f2", "f4", "f8", "u1", "i1", "i2", "i4", "i8", "u2", "u4", "u8", "b1"):
@@ -117,6 +131,7 @@ def shard(name, mode):
 def main():
     OUT.mkdir(parents=True, exist_ok=True)
     pictures()
+    shortest_sides()
     arrays()
     protos()
     shard("shard-000.tar", "w")
