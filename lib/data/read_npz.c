@@ -18,7 +18,8 @@ typedef struct member {
     uint64_t packed, size;
     bool deflated, open;
     z_stream z;
-    uint64_t fed; /* bytes of data given to z */
+    uint64_t fed, made; /* bytes of data given to z, bytes that it made */
+    uint32_t crc, sum;  /* of all bytes, as the archive says; of those made */
     oct_npy head;
     oct_array shape;
     char *shared; /* the whole array, when it serves all samples and is deflated */
@@ -59,7 +60,8 @@ static oct_status restart(member *m, oct_err *err)
     if (m->open)
         inflateEnd(&m->z);
     memset(&m->z, 0, sizeof m->z);
-    m->fed = 0;
+    m->fed = m->made = 0;
+    m->sum = 0;
     m->open = inflateInit2(&m->z, -MAX_WBITS) == Z_OK;
     return m->open ? OCT_OK : oct_nomem(err);
 }
@@ -87,6 +89,10 @@ static oct_status inflate_next(member *m, void *dst, uint64_t n, oct_err *err)
             return oct_nomem(err);
         if (z != Z_OK && z != Z_STREAM_END)
             return oct_fail(err, OCT_EMALFORMED, "broken deflate data%s%s", m->z.msg ? ": " : "", m->z.msg ? m->z.msg : "");
+        m->sum = (uint32_t)crc32(m->sum, out ? out : scratch, (uInt)got);
+        m->made += got;
+        if (m->made == m->size && m->sum != m->crc)
+            return oct_fail(err, OCT_EMALFORMED, "the checksum of its data is another");
         n -= got;
         if (out)
             out += got;
@@ -175,6 +181,7 @@ static oct_status list_archive(set *r, const oct_feed_ctx *ctx, oct_err *err)
         m->data = r->map.data + e[i].offset;
         m->packed = e[i].packed;
         m->size = e[i].size;
+        m->crc = e[i].crc;
         m->deflated = e[i].deflated;
         if ((s = read_head(m, err)) != OCT_OK && s != OCT_ENOMEM) {
             /* An array that no input needs may be of any type. */
@@ -322,7 +329,7 @@ static oct_status set_next(void *self, bool want, oct_item *item, bool *end, oct
         oct_status s = fill(r, i, index, want, &item->parts[i], err);
         if (s != OCT_OK) {
             *end = true; /* a broken stream has no next sample */
-            return oct_within(err, "array '%s'", r->names[r->feeds[i].array]), s;
+            return oct_within(err, "%s: array '%s'", r->path, r->names[r->feeds[i].array]), s;
         }
     }
     return OCT_OK;
