@@ -99,7 +99,8 @@ def tensor_message(name, dims, values, kind=1):
 
 
 def value_message(name, dims, kind=1):
-    shape = message(*[(1, message((1, d))) for d in dims])
+    """A ValueInfoProto; dimensions of 0 are open."""
+    shape = message(*[(1, message((1, d) if d else (2, "N"))) for d in dims])
     return message((1, name), (2, message((1, message((1, kind), (2, shape))))))
 
 
