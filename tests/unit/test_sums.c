@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "net.h"
+#include "net_cnn.h"
 #include "kernels/cpu.h"
 #include "runtime/plan_int.h"
 
@@ -265,6 +266,30 @@ static void left_alone(void **state)
     expect(g, NET_NODE(g, "Sum", "add", "y", point(g, "conv", x), x, side(g, x)), "Sum", 1, 1);
 }
 
+/* Codes are rounded between the product and the sum; and floats that a product of codes gives are added behind it. */
+static void codes(void **state)
+{
+    for (int quantized = 0; quantized < 2; quantized++) {
+        int x;
+        oct_graph *g = start("1,24,9,7", &x);
+        net_cnn n = { g, true, 0 };
+        x = net_qdq(&n, x, 1.0f / 64, 128);
+        n.count++;
+        int y = NET_NODE(g, "Conv", "conv", "c", x, net_weights(&n, "24,24,1,1", 24), net_bias(&n, 24, 1.0f / 64));
+        y = quantized ? net_qdq(&n, y, 0.05f, 128) : y;
+        n.count++;
+        y = add(g, x, y);
+        net_output(g, quantized ? net_qdq(&n, y, 0.06f, 120) : y);
+        oct_plan *p = net_plan(g, NULL, NULL);
+        size_t at = 0;
+        while (strcmp(oct_plan_step(p, at).name, "conv") != 0)
+            at++;
+        assert_string_equal(oct_plan_step(p, at).scheme, "int8");
+        oct_plan_destroy(p);
+        expect(g, -1, "Add", 1, 1);
+    }
+}
+
 static oct_status note(void *arg, const char *name, const oct_operand *t, oct_err *err)
 {
     *(const char **)arg = name;
@@ -309,6 +334,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_path), cmocka_unit_test(against_loops), cmocka_unit_test(which_product), cmocka_unit_test(one_place),
         cmocka_unit_test(left_alone), cmocka_unit_test(taps),          cmocka_unit_test(halves),
+        cmocka_unit_test(codes),
     };
     two = oct_pool_create(2);
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
