@@ -198,6 +198,9 @@ def reduce():
         own("ReduceL2", [np.array([[3, 4], [6, 8]], dt), axes], np.array([5, 10], dt), keepdims=0)
         own("ReduceLogSum", [np.array([[10, 20], [1, 0]], dt), axes], np.array([3, 0], dt), keepdims=0)
         own("ReduceLogSumExp", [np.array([[3, 3], [5, 1]], dt), axes], np.array([3, 5], dt), keepdims=0)
+        if np.iinfo(dt).max > 2000:  # exponentials beyond doubles; more numbers than are taken at a time
+            own("ReduceLogSumExp", [np.array([[1000, 1000], [2000, 7]], dt), axes], np.array([1000, 2000], dt), keepdims=0)
+            own("ReduceLogSumExp", [np.full((1, 1500), 3, dt), axes], np.array([3 + np.log(1500)]).astype(dt), keepdims=0)
     for dt in each("CumSum", INTS + [D]):
         x = whole(dt, 3, 4)
         own("CumSum", [x, np.array(1, np.int32)], np.cumsum(x, 1, dtype=dt))

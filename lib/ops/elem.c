@@ -85,7 +85,7 @@ void *oct_elem_place(oct_dtype t, void *base, int64_t offset, int64_t stride, oc
     return buf;
 }
 
-static int64_t int_of_double(double x)
+int64_t oct_int_of_double(double x)
 {
     if (!(x == x))
         return 0;
@@ -100,7 +100,7 @@ static uint64_t uint_of_double(double x)
 {
     if (x >= 18446744073709551616.0)
         return UINT64_MAX;
-    return x >= 9223372036854775808.0 ? (uint64_t)x : (uint64_t)int_of_double(x);
+    return x >= 9223372036854775808.0 ? (uint64_t)x : (uint64_t)oct_int_of_double(x);
 }
 
 #define STORE(type, stype, expr)                            \
@@ -120,13 +120,13 @@ static uint64_t uint_of_double(double x)
     case OCT_BF16: STORE(uint16_t, stype, oct_f32_to_bf16(to_f32)); break; \
     case OCT_F64: STORE(double, stype, x); break;                   \
     case OCT_BOOL: STORE(uint8_t, stype, x != 0); break;            \
-    case OCT_U8: STORE(uint8_t, stype, int_of_double(x)); break;    \
-    case OCT_S8: STORE(int8_t, stype, int_of_double(x)); break;     \
-    case OCT_U16: STORE(uint16_t, stype, int_of_double(x)); break;  \
-    case OCT_S16: STORE(int16_t, stype, int_of_double(x)); break;   \
-    case OCT_S32: STORE(int32_t, stype, int_of_double(x)); break;   \
-    case OCT_U32: STORE(uint32_t, stype, int_of_double(x)); break;  \
-    case OCT_S64: STORE(int64_t, stype, int_of_double(x)); break;   \
+    case OCT_U8: STORE(uint8_t, stype, oct_int_of_double(x)); break;    \
+    case OCT_S8: STORE(int8_t, stype, oct_int_of_double(x)); break;     \
+    case OCT_U16: STORE(uint16_t, stype, oct_int_of_double(x)); break;  \
+    case OCT_S16: STORE(int16_t, stype, oct_int_of_double(x)); break;   \
+    case OCT_S32: STORE(int32_t, stype, oct_int_of_double(x)); break;   \
+    case OCT_U32: STORE(uint32_t, stype, oct_int_of_double(x)); break;  \
+    case OCT_S64: STORE(int64_t, stype, oct_int_of_double(x)); break;   \
     case OCT_U64: STORE(uint64_t, stype, uint_of_double(x)); break; \
     default: break;                                                 \
     }

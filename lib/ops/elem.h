@@ -32,6 +32,8 @@ void *oct_elem_place(oct_dtype t, void *base, int64_t offset, int64_t stride, oc
  * floats are truncated towards zero, saturate at 64 bits, NaN gives 0; any non-zero is true. */
 void oct_elem_store(oct_dtype t, void *base, int64_t offset, int64_t stride, int64_t n, oct_dom from, const void *v);
 
+/* Truncated; saturates, NaN gives 0. */
+int64_t oct_int_of_double(double x);
 /* One element of a constant or computed operand as an integer (truncated). */
 int64_t oct_elem_int(const oct_operand *t, int64_t i);
 double oct_elem_double(const oct_operand *t, int64_t i);

@@ -249,15 +249,13 @@ static double reduce_double(oct_reduce_op op, const double *x, int64_t n)
     }
 }
 
-/* Sums, products and extremes are exact (modulo 2^64); means and the functions go through double. */
+/* Sums, products and extremes are exact (modulo 2^64); means and the functions go through double. LogSumExp is apart. */
 static int64_t reduce_int(oct_reduce_op op, bool is_unsigned, const int64_t *x, int64_t n)
 {
     uint64_t a = op == OCT_REDUCE_PROD ? 1 : 0;
-    double d = 0;
     for (int64_t i = 0; i < n; i++) {
         uint64_t v = (uint64_t)x[i];
         bool less = is_unsigned ? v < a : (int64_t)v < (int64_t)a, negative = !is_unsigned && x[i] < 0;
-        d += op == OCT_REDUCE_LOG_SUM_EXP ? oct_exp((double)x[i]) : 0;
         switch (op) {
         case OCT_REDUCE_MAX: a = i == 0 || !less ? v : a; break;
         case OCT_REDUCE_MIN: a = i == 0 || less ? v : a; break;
@@ -271,10 +269,32 @@ static int64_t reduce_int(oct_reduce_op op, bool is_unsigned, const int64_t *x, 
     switch (op) {
     case OCT_REDUCE_MEAN: return n == 0 ? 0 : is_unsigned ? (int64_t)(a / (uint64_t)n) : (int64_t)a / n;
     case OCT_REDUCE_L2: return (int64_t)sqrt((double)a);
-    case OCT_REDUCE_LOG_SUM: return (int64_t)oct_log((double)a);
-    case OCT_REDUCE_LOG_SUM_EXP: return (int64_t)oct_log(d);
+    case OCT_REDUCE_LOG_SUM: return oct_int_of_double(oct_log((double)a));
     default: return (int64_t)a;
     }
+}
+
+static double double_of(bool is_unsigned, int64_t x)
+{
+    return is_unsigned ? (double)(uint64_t)x : (double)x;
+}
+
+/* n integers of type t from `first` on; exponentials are taken below the largest. */
+static int64_t log_sum_exp_int(oct_dtype t, const void *data, int64_t first, int64_t n)
+{
+    const bool is_unsigned = t == OCT_U64;
+    oct_chunk c;
+    double top = -INFINITY, sum = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int64_t at = 0; at < n; at += OCT_ND_CHUNK) {
+            const int64_t m = n - at < OCT_ND_CHUNK ? n - at : OCT_ND_CHUNK, *x = oct_elem_load(t, data, first + at, 1, m, &c);
+            for (int64_t i = 0; i < m; i++)
+                if (pass == 0)
+                    top = fmax(top, double_of(is_unsigned, x[i]));
+                else
+                    sum += oct_exp(double_of(is_unsigned, x[i]) - top);
+        }
+    return oct_int_of_double(n ? top + oct_log(sum) : top);
 }
 
 /* The largest or smallest number of an integer type. */
@@ -306,7 +326,9 @@ static void reduce_row(const rows *w, int64_t row)
         return;
     }
     int64_t v;
-    if (t == OCT_S64 || t == OCT_U64) {
+    if (w->op == OCT_REDUCE_LOG_SUM_EXP) {
+        v = log_sum_exp_int(t, w->data, row * w->n, w->n);
+    } else if (t == OCT_S64 || t == OCT_U64) {
         v = reduce_int(w->op, t == OCT_U64, (const int64_t *)w->data + row * w->n, w->n);
     } else {
         oct_reduce_op part_op = w->op == OCT_REDUCE_MEAN || w->op == OCT_REDUCE_LOG_SUM ? OCT_REDUCE_SUM
@@ -325,9 +347,9 @@ static void reduce_row(const rows *w, int64_t row)
         if (w->op == OCT_REDUCE_MEAN)
             v = w->n == 0 ? 0 : v / w->n;
         else if (w->op == OCT_REDUCE_L2)
-            v = (int64_t)sqrt((double)v);
+            v = oct_int_of_double(sqrt((double)v));
         else if (w->op == OCT_REDUCE_LOG_SUM)
-            v = (int64_t)oct_log((double)v);
+            v = oct_int_of_double(oct_log((double)v));
     }
     if (w->n == 0 && (w->op == OCT_REDUCE_MAX || w->op == OCT_REDUCE_MIN))
         v = limit_of(t, w->op == OCT_REDUCE_MIN);

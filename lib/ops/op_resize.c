@@ -82,7 +82,7 @@ static void apply_policy(const oct_node *n, resize_args *a, const int64_t *dims,
     }
     for (int i = 0; i < count; i++) {
         a->scale[axes[i]] = best;
-        a->out[axes[i]] = (int64_t)floor(best * (double)dims[axes[i]] + 0.5);
+        a->out[axes[i]] = oct_int_of_double(floor(best * (double)dims[axes[i]] + 0.5));
     }
 }
 
@@ -128,12 +128,13 @@ static oct_status read_args(const oct_node *n, int64_t opset, const oct_tensor *
         if (!(v[i] > 0) || v[i] > 1e9)
             return oct_fail(err, OCT_EMALFORMED, "a scale or size is %g", v[i]);
         a->scale[x] = by_size ? v[i] / (double)dims[x] : v[i];
-        a->out[x] = by_size ? (int64_t)v[i] : (int64_t)floor((double)(float)v[i] * (a->roi_hi[x] - a->roi_lo[x]) * (double)dims[x]);
-        if (a->out[x] < 0 || a->out[x] > INT32_MAX)
-            return oct_fail(err, OCT_EMALFORMED, "axis %d would have size %lld", x, (long long)a->out[x]);
+        a->out[x] = by_size ? (int64_t)v[i] : oct_int_of_double(floor((double)(float)v[i] * (a->roi_hi[x] - a->roi_lo[x]) * (double)dims[x]));
     }
     if (by_size)
         apply_policy(n, a, dims, v, axes, count);
+    for (int i = 0; i < count; i++)
+        if (a->out[axes[i]] < 0 || a->out[axes[i]] > INT32_MAX)
+            return oct_fail(err, OCT_EMALFORMED, "axis %d would have size %lld", axes[i], (long long)a->out[axes[i]]);
     for (int i = 0; i < rank; i++)
         a->resized[i] = a->out[i] != dims[i] || a->scale[i] != 1 || crop;
     *known = true;
@@ -218,19 +219,26 @@ static float original(coordinate mode, int64_t i, float scale, int64_t in, int64
     return x;
 }
 
+/* A coordinate's whole part once it is rounded; far outside the axis it stays outside. */
+static int64_t whole(float x)
+{
+    const int64_t at = oct_int_of_double((double)x), far = (int64_t)1 << 40;
+    return at < -far ? -far : at > far ? far : at;
+}
+
 static int64_t nearest(const char *mode, float x, bool shrinks, bool upsample)
 {
     if (upsample)
-        return (int64_t)floorf(x);
+        return whole(floorf(x));
     if (strcmp(mode, "floor") == 0)
-        return (int64_t)floorf(x);
+        return whole(floorf(x));
     if (strcmp(mode, "ceil") == 0)
-        return (int64_t)ceilf(x);
+        return whole(ceilf(x));
     if (strcmp(mode, "round_prefer_ceil") == 0)
-        return (int64_t)floorf(x + 0.5f);
+        return whole(floorf(x + 0.5f));
     if (strcmp(mode, "simple") == 0)
-        return (int64_t)(shrinks ? ceilf(x) : floorf(x));
-    return x == floorf(x) + 0.5f ? (int64_t)floorf(x) : (int64_t)floorf(x + 0.5f); /* round_prefer_floor */
+        return whole(shrinks ? ceilf(x) : floorf(x));
+    return x == floorf(x) + 0.5f ? whole(floorf(x)) : whole(floorf(x + 0.5f)); /* round_prefer_floor */
 }
 
 /* Keys' cubic kernel with parameter a, for the four neighbours of fraction t. */
@@ -256,14 +264,14 @@ static void fill_taps(const oct_node *n, axis_plan *p, int64_t i, float x)
     if (p->taps == 2) {
         /* Coordinates are held inside before the weights are taken, so that borders repeat. */
         x = x < 0.0f ? 0.0f : x > (float)(p->n_in - 1) ? (float)(p->n_in - 1) : x;
-        int64_t at = (int64_t)floorf(x);
+        int64_t at = whole(floorf(x));
         index[0] = (int32_t)limit(at, p->n_in);
         index[1] = (int32_t)limit(at + 1, p->n_in);
         w[1] = x - (float)at;
         w[0] = 1.0f - w[1];
         return;
     }
-    int64_t at = (int64_t)floorf(x);
+    int64_t at = whole(floorf(x));
     cubic(x - (float)at, oct_node_float(n, "cubic_coeff_a", -0.75f), w);
     bool exclude = oct_node_int(n, "exclude_outside", 0) != 0;
     float sum = 0.0f;
@@ -285,7 +293,7 @@ static void fill_stretched(const oct_node *n, axis_plan *p, int64_t i, float at,
     int32_t *index = p->index + i * p->taps;
     float *w = p->weight + i * p->taps, a = oct_node_float(n, "cubic_coeff_a", -0.75f), sum = 0.0f;
     bool exclude = oct_node_int(n, "exclude_outside", 0) != 0;
-    int64_t first = (int64_t)floorf(at) - p->taps / 2 + 1;
+    int64_t first = whole(floorf(at)) - p->taps / 2 + 1;
     for (int k = 0; k < p->taps; k++) {
         int64_t from = first + k;
         float d = fabsf(((float)from - at) * scale);
