@@ -339,6 +339,8 @@ static oct_status variadic_run(const oct_step *s, const oct_run *r, oct_err *err
         oct_elem_store(y->dtype, &bytes, 0, 1, 1, OCT_DOM_I, &n);
         compute(DIV, OCT_BINARY_DIV, y, &scalar, y, r);
     }
+    if (s->epilogue.clamp)
+        clamp_output(s, r);
     return OCT_OK;
 }
 
@@ -421,11 +423,12 @@ static oct_status binary_infer(const oct_infer *c, oct_err *err)
         .infer = binary_infer, .prepare = binary_prepare, .run = binary_run, .layout = OCT_RULE_ANY,      \
         __VA_ARGS__                                                                                       \
     }
-#define VARIADIC(name, onnx, first)                                                                        \
+#define VARIADIC(name, onnx, first, ...)                                                                   \
     const oct_op oct_op_##name = {                                                                         \
         .type = onnx, .domain = "", .since = first, .min_in = 1, .max_in = -1, .min_out = 1, .max_out = 1, \
         .infer = binary_infer, .prepare = binary_prepare, .run = variadic_run, .layout = OCT_RULE_ANY,     \
         .widens = true, /* a sum of many is rounded once */                                                \
+        __VA_ARGS__                                                                                        \
     }
 
 BINARY(add, "Add", 6, .raise = oct_raise_early, .fuses_clamp = true, .integer = quantized_integer, .quant = OCT_QUANT_ARITH);
@@ -442,7 +445,7 @@ BINARY(bitwise_and, "BitwiseAnd", 18, .until = 0);
 BINARY(bitwise_or, "BitwiseOr", 18, .until = 0);
 BINARY(bitwise_xor, "BitwiseXor", 18, .until = 0);
 BINARY(bit_shift, "BitShift", 11, .until = 0);
-VARIADIC(min, "Min", 6);
-VARIADIC(max, "Max", 6);
-VARIADIC(sum, "Sum", 6);
-VARIADIC(mean, "Mean", 6);
+VARIADIC(min, "Min", 6, .until = 0);
+VARIADIC(max, "Max", 6, .until = 0);
+VARIADIC(sum, "Sum", 6, .fuses_clamp = true);
+VARIADIC(mean, "Mean", 6, .until = 0);

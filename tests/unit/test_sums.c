@@ -201,6 +201,39 @@ static void which_product(void **state)
     expect(g, NET_NODE(g, "Add", "outer", "y", once, side(g, x)), "Add", 2, 1);
     g = start("1,24,9,7", &x);
     expect(g, NET_NODE(g, "Sum", "add", "y", point(g, "conv", x), side(g, x)), "Sum", 1, 0);
+    g = start("1,24,9,7", &x); /* the clamp behind it comes along */
+    net_output(g, NET_NODE(g, "Relu", "relu", "y", NET_NODE(g, "Sum", "add", "sum", x, point(g, "conv", x))));
+    p = net_plan(g, NULL, NULL);
+    assert_int_equal(count(p, "Relu"), 0);
+    oct_plan_destroy(p);
+    expect(g, -1, "Sum", 1, 0);
+}
+
+/* Sum bounds its results itself: as a Clip does that stands apart because the sum is shown. */
+static void clamped_sums(void **state)
+{
+    enum { N = 24 * 63 };
+    for (int shown = 1; shown >= 0; shown--) {
+        int x;
+        oct_graph *g = start("1,24,9,7", &x);
+        const int sum = NET_NODE(g, "Sum", "add", "sum", NET_NODE(g, "Neg", "neg", "minus", x), side(g, x), x);
+        if (shown)
+            net_output(g, sum);
+        net_output(g, NET_NODE(g, "Clip", "clip", "y", sum, NET_F32(g, "lo", "", 0.4f), NET_F32(g, "hi", "", 0.6f)));
+        oct_plan *p = net_plan(g, NULL, NULL);
+        assert_int_equal(count(p, "Clip"), shown);
+        oct_plan_destroy(p);
+        assert_int_equal(net_run(g, shown ? want : got, CAP), shown ? 2 * N : N);
+        oct_graph_destroy(g);
+    }
+    assert_memory_equal(want + N, got, N * sizeof *got);
+    int least = 0, most = 0;
+    for (int i = 0; i < N; i++) {
+        assert_true(got[i] == fminf(fmaxf(want[i], 0.4f), 0.6f));
+        least += want[i] < 0.4f;
+        most += want[i] > 0.6f;
+    }
+    assert_true(least > 0 && most > 0);
 }
 
 /* The result takes the place of a summand that ends there. */
@@ -332,9 +365,9 @@ static void halves(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_path), cmocka_unit_test(against_loops), cmocka_unit_test(which_product), cmocka_unit_test(one_place),
-        cmocka_unit_test(left_alone), cmocka_unit_test(taps),          cmocka_unit_test(halves),
-        cmocka_unit_test(codes),
+        cmocka_unit_test(every_path), cmocka_unit_test(against_loops), cmocka_unit_test(which_product),
+        cmocka_unit_test(one_place),  cmocka_unit_test(clamped_sums),  cmocka_unit_test(left_alone),
+        cmocka_unit_test(codes),      cmocka_unit_test(taps),          cmocka_unit_test(halves),
     };
     two = oct_pool_create(2);
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
