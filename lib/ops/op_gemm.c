@@ -155,7 +155,7 @@ static oct_status prepare_integer(gemm_state *g, oct_step *s, const oct_prep *p,
     size_t step;
     g->integer = true;
     OCT_TRY(oct_qgemm_prepare(&g->q, (size_t)g->n, (size_t)g->k, s->in[0]->dtype, s->in[1]->dtype, p->threads, err));
-    g->q.one_row = g->m == 1;
+    g->q.rows = (size_t)g->m;
     if (!(g->weights = oct_packed_new(p, g->q.packed_size)))
         return oct_nomem(err);
     const int32_t *zero = oct_product_zero(s->in[1]->q, &step);

@@ -95,7 +95,7 @@ static oct_status prepare_common(matmul_state *m, oct_step *s, const oct_prep *p
     if (!oct_mul_size(m->lane, m->apart ? (size_t)p->threads : 1, &s->scratch))
         return oct_nomem(err);
     m->q.hasty = !fixed || p->hasty;
-    m->q.one_row = m->g.m == 1;
+    m->q.rows = (size_t)m->g.m;
     if (!fixed)
         return OCT_OK;
     size_t all;

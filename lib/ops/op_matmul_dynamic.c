@@ -85,7 +85,7 @@ static oct_status plan_memory(dyn_state *d, oct_step *s, const oct_prep *p, oct_
     d->packed = (d->q.packed_size + 63) & ~(size_t)63;
     const bool fixed = s->in[1]->constant && (!bz || bz->constant);
     d->q.hasty = !fixed;
-    d->q.one_row = d->g.m == 1;
+    d->q.rows = (size_t)d->g.m;
     if (fixed) {
         if (!oct_mul_size(d->packed, (size_t)d->g.n_b, &all) || !(d->weights = oct_packed_new(p, all)))
             return oct_nomem(err);

@@ -28,6 +28,7 @@ oct_status oct_rnn_mat_dynamic(oct_rnn_mat *m, size_t n, size_t k, size_t rows, 
     size_t bytes;
     *m = (oct_rnn_mat){ .n = n, .k = k, .dynamic = true };
     OCT_TRY(oct_qgemm_prepare(&m->q, n, k, OCT_U8, type, threads, err));
+    m->q.rows = rows;
     if (!oct_mul_size(rows, k, &bytes) || bytes > SIZE_MAX / 4)
         return oct_nomem(err);
     m->packed_size = whole(m->q.packed_size);

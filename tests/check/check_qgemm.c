@@ -75,11 +75,19 @@ static void fill_weights(oct_check *t, int8_t *w, size_t n)
     }
 }
 
+/* Bytes around one of them, from all the same (spread 0) to all there are (8); wrapping. */
+static void fill_near(oct_check *t, uint8_t *a, size_t n, int32_t middle, size_t spread, uint8_t flip)
+{
+    for (size_t i = 0; i < n; i++)
+        a[i] = (uint8_t)((uint32_t)middle + (oct_check_random(t) >> 8) % (1u << spread) - (1u << spread) / 2) ^ flip;
+}
+
 static void check_shape(oct_check *t, size_t m, size_t n, size_t k)
 {
     const uint32_t r = oct_check_random(t);
     const oct_dtype at = r & 1 ? OCT_S8 : OCT_U8, bt = r & 2 ? OCT_S8 : OCT_U8;
     void (*fill)(oct_check *, void *, size_t) = r & 4 ? oct_fill_bytes : oct_fill_extremes;
+    const int32_t za = (int32_t)oct_check_below(t, 256) - (at == OCT_S8 ? 128 : 0);
     const size_t lda = k + oct_check_below(t, 5), ldc = n + oct_check_below(t, 5), zb_step = r >> 3 & 1;
     oct_qout o;
     random_out(t, n, k, &o);
@@ -88,6 +96,8 @@ static void check_shape(oct_check *t, size_t m, size_t n, size_t k)
     int32_t *bias = oct_check_buffer(t, n * 4), *zb = oct_check_buffer(t, n * 4);
     uint8_t *want = oct_check_buffer(t, m * ldc * elem), *got = oct_check_buffer(t, m * ldc * elem);
     fill(t, a, m * lda);
+    if (r & 2048) /* around the zero point */
+        fill_near(t, a, m * lda, za, oct_check_below(t, 9), 0);
     if (r & 128)
         fill_weights(t, (int8_t *)b, k * n);
     else
@@ -96,7 +106,6 @@ static void check_shape(oct_check *t, size_t m, size_t n, size_t k)
         bias[j] = (int32_t)oct_check_random(t) >> 12;
         zb[j] = (int32_t)oct_check_below(t, 256) - (bt == OCT_S8 ? 128 : 0);
     }
-    const int32_t za = (int32_t)oct_check_below(t, 256) - (at == OCT_S8 ? 128 : 0);
     const bool with_zb = r & 16, with_bias = r & 32;
     for (size_t i = 0; i < m; i++)
         for (size_t j = 0; j < n; j++) {
@@ -113,13 +122,13 @@ static void check_shape(oct_check *t, size_t m, size_t n, size_t k)
         return;
     }
     p.hasty = r & 256;
-    p.one_row = m == 1 && r & 512;
+    p.rows = r & 512 ? m : 0;
     p.backwards = r & 1024;
     void *packed = oct_check_buffer(t, p.packed_size), *scratch = oct_check_buffer(t, p.scratch_size);
     oct_qgemm_pack(&p, b, (ptrdiff_t)n, 1, with_zb ? zb : NULL, zb_step, packed);
     oct_qgemm_run(&p, r & 64 ? t->pool : NULL, m, a, lda, za, packed, with_bias ? bias : NULL, &o, got, ldc, scratch);
     oct_check_same(t, want, got, m * ldc * elem, elem, "%s %s m=%zu n=%zu k=%zu types %s %s kind %d flags %x", p.kernel->name,
-                   p.qout->name, m, n, k, oct_dtype_name(at), oct_dtype_name(bt), o.kind, r & 2047);
+                   p.qout->name, m, n, k, oct_dtype_name(at), oct_dtype_name(bt), o.kind, r & 4095);
     oct_check_release(t);
 }
 
@@ -180,7 +189,7 @@ static void check_chain(oct_check *t, const oct_qgemm_kernel *k, size_t m, size_
     const uint8_t **rows = oct_check_buffer(t, (m + MR) * sizeof *rows);
     const uint8_t flip = oct_check_below(t, 2) ? 0x80 : 0;
     const kernel_case c = { .w = w };
-    bool gain;
+    uint64_t cost;
     fill_weights(t, w, depth * OCT_QCHAIN_COLUMNS);
     if (oct_check_below(t, 2)) /* A at its largest, after the flip */
         memset(a, 0xff ^ flip, m * pitch);
@@ -199,7 +208,7 @@ static void check_chain(oct_check *t, const oct_qgemm_kernel *k, size_t m, size_
                 sum += (uint32_t)((rows[i][q] ^ flip) * w[q * OCT_QCHAIN_COLUMNS + j]);
             want[i * columns + j] = (int32_t)sum;
         }
-    const bool packed = oct_qchain_pack(chain_row, &c, depth, twin, size, panel, &gain);
+    const bool packed = oct_qchain_pack(chain_row, &c, depth, twin, size, panel, &cost);
     if (packed) {
         check_quads(t, depth, panel);
         /* With several taps a row lies in as many parts. */
@@ -307,8 +316,7 @@ static void check_row(oct_check *t, const oct_qrow_kernel *k, size_t kc)
     else if (spread == 1)
         oct_fill_extremes(t, a, kc);
     else
-        for (size_t i = 0; i < kc; i++)
-            a[i] = (uint8_t)((uint32_t)base + (oct_check_random(t) >> 8) % (1u << (spread - 1)) - (1u << (spread - 1)) / 2) ^ flip;
+        fill_near(t, a, kc, base, spread - 1, flip);
     for (size_t j = 0; j < columns; j++) {
         uint32_t sum = 0;
         for (size_t q = 0; q < kc; q++)
@@ -325,6 +333,79 @@ static void check_row(oct_check *t, const oct_qrow_kernel *k, size_t kc)
     }
     k->run(&r, columns, row_panel(t, w, small, kc, columns), got);
     oct_check_same(t, want, got, columns * 4, 4, "%s columns=%zu kc=%zu base %d spread %zu flip %x small %d", k->name, columns, kc, base, spread, flip, small);
+    oct_check_release(t);
+}
+
+/* Every row is sorted in once in each window, and no class is too narrow for it. */
+static bool sorted_well(const oct_qclass *c, size_t m, size_t windows)
+{
+    bool ok = true;
+    for (size_t w = 0; w < windows; w++) {
+        bool seen[OCT_QCLASS_ROWS] = { false };
+        size_t rows = 0;
+        for (size_t i = 0; i < OCT_QCLASSES; i++)
+            rows += c->count[w][i];
+        for (size_t i = 0; i < m && rows == m; i++) {
+            const size_t row = c->to[w * m + i] / (OCT_QCLASS_COLUMNS * 4);
+            ok &= row < m && !seen[row];
+            seen[row < m ? row : 0] = true;
+        }
+        ok &= rows == m;
+    }
+    return ok;
+}
+
+/* Rows by class: weights of every bias, A of all sizes; each row of A in its own memory, nothing behind it. */
+static void check_class(oct_check *t, const oct_qclass_kernel *k, size_t m, size_t kc)
+{
+    enum { N = OCT_QCLASS_COLUMNS };
+    const size_t windows = oct_qclass_windows(kc), kind = oct_check_below(t, 4), range = (size_t)1 << oct_check_below(t, 8);
+    const uint8_t flip = oct_check_below(t, 2) ? 0x80 : 0, za = (uint8_t)oct_check_below(t, 256);
+    int8_t *w = oct_check_buffer(t, kc * N);
+    uint8_t *a = oct_check_buffer(t, m * kc), *panel = oct_check_buffer(t, windows * OCT_QCLASS_WINDOW * N);
+    const uint8_t **rows = oct_check_buffer(t, m * sizeof *rows);
+    int32_t *got = oct_check_buffer(t, m * N * 4), *want = oct_check_buffer(t, m * N * 4), *sum = oct_check_buffer(t, m * 4);
+    int32_t add[N];
+    uint32_t bias = 1;
+    fill_weights(t, w, kc * N);
+    for (size_t i = 0; i < kc * N; i++) {
+        w[i] = (int8_t)(kind == 0 ? w[i] : w[i] % (int)range);
+        const uint32_t size = (uint32_t)(w[i] < 0 ? -w[i] : w[i]);
+        bias = size > bias ? size : bias;
+    }
+    for (size_t j = 0; j < N; j++)
+        add[j] = (int32_t)oct_check_random(t) >> oct_check_below(t, 32);
+    memset(panel, (int)bias, windows * OCT_QCLASS_WINDOW * N);
+    for (size_t q = 0; q < kc; q++)
+        for (size_t j = 0; j < N; j++)
+            panel[(q / 4 * N + j) * 4 + q % 4] = (uint8_t)(w[q * N + j] + (int)bias);
+    for (size_t i = 0; i < m; i++) { /* rows of one size, or of all */
+        if (kind == 3)
+            oct_fill_extremes(t, a + i * kc, kc);
+        else
+            fill_near(t, a + i * kc, kc, za, kind == 1 ? oct_check_below(t, 9) : m % 9, flip);
+        rows[i] = a + i * kc;
+    }
+    for (size_t i = 0; i < m; i++)
+        for (size_t j = 0; j < N; j++) {
+            uint32_t v = (uint32_t)add[j];
+            for (size_t q = 0; q < kc; q++)
+                v += (uint32_t)(((a[i * kc + q] ^ flip) - za) * w[q * N + j]);
+            want[i * N + j] = (int32_t)v;
+        }
+    size_t bytes;
+    oct_qclass c = { .sum = sum };
+    if (oct_qclass_carve(m, kc, NULL, NULL, &bytes)) {
+        oct_qclass_carve(m, kc, oct_check_buffer(t, bytes), &c, &bytes);
+        k->sort(m, kc, rows, flip, za, oct_qclass_limit(bias), &c);
+        k->run(m, kc, bias, &c, panel, add, got);
+    }
+    t->cases++;
+    if (!sorted_well(&c, m, windows)) {
+        printf("# FAIL %s m=%zu kc=%zu: rows are lost\n", k->name, m, kc);
+        t->failed++;
+    }
+    oct_check_same(t, want, got, m * N * 4, 4, "%s m=%zu kc=%zu za %d bias %u kind %zu flip %x", k->name, m, kc, za, (unsigned)bias, kind, flip);
     oct_check_release(t);
 }
 
@@ -366,6 +447,9 @@ void check_qgemm(oct_check *t)
     for (size_t i = 0; i < count; i++)
         for (size_t turn = 0; turn < 400 && k[i].row && (k[i].isa & ~oct_isa_active()) == 0; turn++)
             check_row(t, k[i].row, turn % 10 ? 1 + turn : 1 + oct_check_below(t, 2200));
+    for (size_t i = 0; i < count; i++)
+        for (size_t turn = 0; turn < 600 && k[i].sorted && (k[i].isa & ~oct_isa_active()) == 0; turn++)
+            check_class(t, k[i].sorted, 1 + turn % OCT_QCLASS_ROWS, turn % 10 ? 1 + turn % 150 : 1 + oct_check_below(t, 1200));
     static const size_t depths[] = { 0, 1, 2, 3, 4, 5, 16, 20, 31, 32, 64, 257, 1030 };
     for (size_t i = 0; i < OCT_COUNT(depths); i++)
         for (size_t n = 0; n < 60; n++)

@@ -4,12 +4,13 @@
 
 #include "kernels/conv/rows.h"
 #include "kernels/items.h"
+#include "kernels/qgemm/qclass.h"
 #include "kernels/qgemm/qgemm.h"
 #include "kernels/qgemm/qrow.h"
 
 #define OCT_QGEMM(isa, fn, mr, nr, kr, order, a, row)                                                                  \
     void fn(size_t, size_t, size_t, size_t, const uint8_t *const *, uint8_t, const int8_t *, int32_t *);
-#define OCT_QCHAIN(isa, chain, fn, mr, nr, a, row) \
+#define OCT_QCHAIN(isa, chain, fn, mr, nr, a, row, sorted) \
     void chain(size_t, size_t, const oct_qchain_rows *, const int8_t *, const int32_t *, int32_t *);
 #include "kernels/qgemm/qgemm.inc"
 #undef OCT_QGEMM
@@ -28,7 +29,8 @@ typedef struct oct_qpacked {
     uint32_t has_shuffled; /* some panel in chains has shuffled units */
     uint64_t panel;     /* bytes from one panel of a group to the next */
     uint32_t small;     /* weights are within -64 and 64 (qrow.h) */
-    uint32_t more[9];
+    uint32_t bias;      /* not 0: panels are for rows by class (qclass.h) */
+    uint32_t more[8];
 } oct_qpacked;
 
 /* A of one type read as another: its bytes xored with this, its zero point z moved. */
@@ -63,7 +65,8 @@ typedef struct oct_qtiles {
 size_t oct_qtiles_block(const oct_qgemm_kernel *k, size_t depth, bool gather);
 /* Bytes of scratch all threads share (a number a column, and of columns that fill the last panel); false when they overflow. */
 bool oct_qtiles_shared(size_t columns, size_t *bytes);
-bool oct_qtiles_scratch(const oct_qgemm_kernel *k, size_t block, size_t taps, size_t kc, bool gather, size_t *bytes);
+/* sorted: with memory for rows by class; one tap. */
+bool oct_qtiles_scratch(const oct_qgemm_kernel *k, size_t block, size_t taps, size_t kc, bool gather, bool sorted, size_t *bytes);
 /* How a product is cut for threads; copies: rows of A are. */
 oct_work oct_qtiles_work(const oct_qgemm_kernel *k, size_t rows, size_t n, size_t groups, size_t block, bool copies);
 void oct_qtiles_run(const oct_qtiles *t, oct_pool *pool);
@@ -87,6 +90,7 @@ typedef struct oct_qsource {
     size_t taps, kc;      /* of the weights */
     bool hasty;           /* take no time to find chains */
     bool one_row;         /* for products of one row (qrow.h); one tap and group */
+    bool many_rows;       /* there are enough of them to be sorted (qclass.h); one tap and group */
     bool dense;           /* pad the whole depth to kr, not every tap (gathered rows) */
     ptrdiff_t ts, ks, ns;
     const int32_t *zb;

@@ -476,7 +476,7 @@ static uint64_t write_segment(const segment *s, uint8_t *to)
     return cost;
 }
 
-bool oct_qchain_pack(oct_qchain_row row, const void *source, size_t depth, bool twin, size_t size, void *panel, bool *gain)
+bool oct_qchain_pack(oct_qchain_row row, const void *source, size_t depth, bool twin, size_t size, void *panel, uint64_t *cost)
 {
     if (depth > UINT32_MAX)
         return false;
@@ -484,7 +484,7 @@ bool oct_qchain_pack(oct_qchain_row row, const void *source, size_t depth, bool 
     oct_qchain_panel *head = panel;
     uint8_t *to = (uint8_t *)(head + 1);
     const uint8_t *end = (const uint8_t *)panel + size;
-    uint64_t cost = 0;
+    *cost = 0;
     bool shuffled = false;
     for (; s.k0 < depth; s.k0 += s.n) {
         s.n = depth - s.k0 < OCT_QCHAIN_DEPTH ? depth - s.k0 : OCT_QCHAIN_DEPTH;
@@ -496,15 +496,19 @@ bool oct_qchain_pack(oct_qchain_row row, const void *source, size_t depth, bool 
         plan_units(&s);
         if ((size_t)(end - to) < segment_bytes(&s))
             return false;
-        cost += write_segment(&s, to);
+        *cost += write_segment(&s, to);
         for (size_t i = 0; i < s.n_units; i++)
             shuffled |= s.units[i].kind >= OCT_QCHAIN_FORMS;
         to += segment_bytes(&s);
     }
-    cost = twin ? cost / 100 * TWIN_PERCENT : cost;
+    *cost = (twin ? *cost / 100 * TWIN_PERCENT : *cost) + CHAINS_COST;
     *head = (oct_qchain_panel){ .chained = 1, .twin = twin, .shuffled = shuffled, .bytes = (uint64_t)(to - (const uint8_t *)panel) };
-    *gain = depth > 0 && cost + CHAINS_COST < (uint64_t)((depth + 3) / 4) * PLAIN_QUAD_COST + PLAIN_COST;
     return true;
+}
+
+uint64_t oct_qchain_plain_cost(size_t depth)
+{
+    return (uint64_t)((depth + 3) / 4) * PLAIN_QUAD_COST + PLAIN_COST;
 }
 
 typedef uint8_t window __attribute__((vector_size(OCT_QCHAIN_WINDOW)));

@@ -70,8 +70,11 @@ bool oct_qchain_size(size_t depth, size_t *bytes);
 typedef void (*oct_qchain_row)(const void *source, size_t k, int8_t w[OCT_QCHAIN_COLUMNS]);
 
 /* Writes a panel of `size` bytes in chains; false when it has no room (its content is then undefined).
- *   gain  whether chains are expected to be faster than the plain panel */
-bool oct_qchain_pack(oct_qchain_row row, const void *source, size_t depth, bool twin, size_t size, void *panel, bool *gain);
+ *   cost  picoseconds it is expected to take for a row (see oct_qchain_plain_cost) */
+bool oct_qchain_pack(oct_qchain_row row, const void *source, size_t depth, bool twin, size_t size, void *panel, uint64_t *cost);
+
+/* The same of a plain panel. */
+uint64_t oct_qchain_plain_cost(size_t depth);
 
 /* Copies rows of A for the chains: row i of tap t is at table[(i / mr * taps + t) * mr + i % mr], n bytes; n is a multiple of
  * OCT_QCHAIN_WINDOW where there are several taps. Each byte is xored with flip. */

@@ -4,8 +4,8 @@
 #include "base/mem.h"
 #include "kernels/qgemm/kernels.h"
 
-#define OCT_QGEMM(isa, fn, mr, nr, kr, order, a, row) { #fn, OCT_ISA_##isa, fn, mr, nr, kr, order, a, row, NULL },
-#define OCT_QCHAIN(isa, chain, fn, mr, nr, a, row) { #chain, OCT_ISA_##isa, fn, mr, nr, 4, OCT_QGEMM_CHAINS, a, row, chain },
+#define OCT_QGEMM(isa, fn, mr, nr, kr, order, a, row) { #fn, OCT_ISA_##isa, fn, mr, nr, kr, order, a, row, NULL, NULL },
+#define OCT_QCHAIN(isa, chain, fn, mr, nr, a, row, sorted) { #chain, OCT_ISA_##isa, fn, mr, nr, 4, OCT_QGEMM_CHAINS, a, row, sorted, chain },
 static const oct_qgemm_kernel kernels[] = {
 #include "kernels/qgemm/qgemm.inc"
 };
@@ -35,10 +35,11 @@ oct_status oct_qgemm_prepare(oct_qgemm *p, size_t n, size_t k, oct_dtype a_type,
     if ((a_type != OCT_U8 && a_type != OCT_S8) || (b_type != OCT_U8 && b_type != OCT_S8))
         return oct_fail(err, OCT_EUNSUPPORTED, "integer matrix product of %s and %s", oct_dtype_name(a_type),
                         oct_dtype_name(b_type));
-    size_t thread, shared, row, all;
+    size_t thread, sorted, shared, row, all;
+    const size_t block = oct_qtiles_block(p->kernel, k, false);
     if (!oct_qpack_size(p->kernel, 1, k, n, 1, &p->packed_size) || !oct_qtiles_shared(n, &shared) ||
-        !oct_qtiles_scratch(p->kernel, oct_qtiles_block(p->kernel, k, false), 1, k, false, &thread) ||
-        !oct_mul_size(thread, (size_t)p->threads, &all) || !oct_add_size(all, shared, &p->scratch_size) ||
+        !oct_qtiles_scratch(p->kernel, block, 1, k, false, false, &thread) || !oct_qtiles_scratch(p->kernel, block, 1, k, false, true, &sorted) ||
+        !oct_mul_size(thread > sorted ? thread : sorted, (size_t)p->threads, &all) || !oct_add_size(all, shared, &p->scratch_size) ||
         !oct_qrow_scratch(k, n, &row))
         return oct_fail(err, OCT_ENOMEM, "matrix product of depth %zu with %zu columns is too large", k, n);
     p->scratch_size = p->scratch_size > row ? p->scratch_size : row;
@@ -48,7 +49,7 @@ oct_status oct_qgemm_prepare(oct_qgemm *p, size_t n, size_t k, oct_dtype a_type,
 void oct_qgemm_pack(const oct_qgemm *p, const void *b, ptrdiff_t rs, ptrdiff_t cs, const int32_t *zb, size_t zb_step,
                     void *packed)
 {
-    const oct_qsource s = { .b = b, .is_signed = p->b_type == OCT_S8, .hasty = p->hasty, .one_row = p->one_row, .taps = 1, .kc = p->k, .ks = rs, .ns = cs,
+    const oct_qsource s = { .b = b, .is_signed = p->b_type == OCT_S8, .hasty = p->hasty, .one_row = p->rows == 1, .many_rows = p->rows >= OCT_QCLASS_LEAST, .taps = 1, .kc = p->k, .ks = rs, .ns = cs,
                             .zb = zb, .zb_step = zb_step };
     oct_qpack(p->kernel, &s, p->n, 0, 1, packed);
 }
@@ -61,7 +62,7 @@ void oct_qgemm_run(const oct_qgemm *p, oct_pool *pool, size_t m, const void *a, 
         .rows = { .x = a, .step = lda, .run = p->k, .count = m },
         .taps = 1, .kc = p->k, .n = p->n, .groups = 1, .flip = oct_qflip(p->a_type, p->kernel->a),
         .za = oct_qzero(za, p->a_type, p->kernel->a), .packed = packed, .bias = bias, .out = out, .c = c, .ldc = ldc,
-        .block = oct_qtiles_block(p->kernel, p->k, false), .one_row = p->one_row, .backwards = p->backwards, .scratch = scratch,
+        .block = oct_qtiles_block(p->kernel, p->k, false), .one_row = p->rows == 1, .backwards = p->backwards, .scratch = scratch,
     };
     oct_qtiles_run(&t, oct_pool_threads(pool) > p->threads ? NULL : pool);
 }

@@ -33,6 +33,7 @@ typedef void (*oct_qgemm_fn)(size_t m, size_t n, size_t taps, size_t kc, const u
                              const int8_t *b, int32_t *c);
 
 typedef struct oct_qrow_kernel oct_qrow_kernel; /* qgemm/qrow.h */
+typedef struct oct_qclass_kernel oct_qclass_kernel; /* qgemm/qclass.h */
 
 /* Rows of A in windows of 16 values of k: value k of row i is at x[k / 16 * window + i * row + k % 16]. Whole windows
  * are read where a unit of the panel is shuffled, else whole quads. */
@@ -54,6 +55,7 @@ typedef struct oct_qgemm_kernel {
     oct_qgemm_order order;
     oct_dtype a; /* what it reads A as: OCT_U8 or OCT_S8 */
     const oct_qrow_kernel *row; /* of products that always have one row, or NULL: fn */
+    const oct_qclass_kernel *sorted; /* of products that have many rows, or NULL */
     oct_qgemm_chain_fn chain; /* CHAINS: of panels in chains, fn is of plain ones; else NULL */
 } oct_qgemm_kernel;
 
@@ -68,8 +70,8 @@ typedef struct oct_qgemm {
     int threads;
     /* Set them after preparing. */
     bool hasty; /* B is packed for one run only: no time goes into its order */
-    bool one_row; /* A has one row in every run: B is packed for that */
-    bool backwards; /* one_row: goes through B from its end; in turn with the other way, half of B is still in the cache */
+    size_t rows; /* of A in every run, at most, where that is known: B is packed for as many. 1: in every run */
+    bool backwards; /* one row: goes through B from its end; in turn with the other way, half of B is still in the cache */
     size_t packed_size, scratch_size; /* bytes */
 } oct_qgemm;
 

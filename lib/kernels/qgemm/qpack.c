@@ -81,8 +81,9 @@ static void row_of(const void *source, size_t k, int8_t w[OCT_QCHAIN_COLUMNS])
 static bool pack_chains(const oct_qgemm_kernel *kn, const oct_qsource *s, size_t j0, size_t nj, size_t size, void *to)
 {
     const columns c = { s, j0, nj };
-    bool gain = false;
-    if (!s->hasty && oct_qchain_pack(row_of, &c, s->taps * s->kc, is_twin(nj), size, to, &gain) && gain)
+    const size_t depth = s->taps * s->kc;
+    uint64_t cost;
+    if (!s->hasty && depth > 0 && oct_qchain_pack(row_of, &c, depth, is_twin(nj), size, to, &cost) && cost < oct_qchain_plain_cost(depth))
         return true;
     if (!s->hasty)
         memset(to, 0, size);
@@ -105,13 +106,15 @@ static size_t close_up(int8_t *first, size_t panels, size_t panel)
     return most;
 }
 
-static bool are_small(const oct_qsource *s, size_t n)
+static uint32_t largest(const oct_qsource *s, size_t n)
 {
+    int most = 0;
     for (size_t k = 0; k < s->kc; k++)
-        for (size_t j = 0; j < n; j++)
-            if (weight(s, 0, k, j) < -64 || weight(s, 0, k, j) > 64)
-                return false;
-    return true;
+        for (size_t j = 0; j < n; j++) {
+            const int w = weight(s, 0, k, j), size = w < 0 ? -w : w;
+            most = size > most ? size : most;
+        }
+    return (uint32_t)most;
 }
 
 /* Panels of a single row's products (qrow.h). */
@@ -127,6 +130,48 @@ static void pack_row(const oct_qsource *s, size_t n, bool small, uint8_t *to)
                 to[(k / 4 * width + j) * 4 + k % 4] = (uint8_t)(weight(s, 0, k, j0 + j) + bias);
         to += quads * 4 * width;
     }
+}
+
+/* What chains, or plain panels where these are faster, are expected to take for a row and a panel: the mean of a few panels, which are
+ * packed at `room`. */
+static uint64_t chains_cost(const oct_qgemm_kernel *kn, const oct_qsource *s, size_t n, size_t size, void *room)
+{
+    enum { SAMPLES = 4 };
+    const uint64_t plain = oct_qchain_plain_cost(s->kc);
+    const size_t panels = (n + kn->nr - 1) / kn->nr, samples = panels < SAMPLES ? panels : SAMPLES;
+    uint64_t sum = 0;
+    if (s->hasty)
+        return plain;
+    for (size_t i = 0; i < samples; i++) {
+        const size_t j = i * panels / samples * kn->nr;
+        const columns c = { s, j, n - j < kn->nr ? n - j : kn->nr };
+        uint64_t cost = plain;
+        sum += oct_qchain_pack(row_of, &c, s->kc, is_twin(c.n), size, room, &cost) && cost < plain ? cost : plain;
+    }
+    return samples ? sum / samples : plain;
+}
+
+/* The bias of panels for rows by class, 0 where chains are expected to be faster. */
+static uint32_t class_bias(const oct_qgemm_kernel *kn, const oct_qsource *s, size_t n, size_t size, void *room)
+{
+    if (!s->many_rows || !kn->sorted || s->kc == 0)
+        return 0;
+    const uint32_t most = largest(s, n), bias = most ? most : 1;
+    return oct_qclass_cost(bias, s->kc, n) < chains_cost(kn, s, n, size, room) ? bias : 0;
+}
+
+/* Panels for rows by class (qclass.h); returns the bytes of one. */
+static size_t pack_classes(const oct_qsource *s, size_t n, uint32_t bias, uint8_t *to)
+{
+    enum { WIDTH = OCT_QCLASS_COLUMNS };
+    const size_t panel = oct_qclass_windows(s->kc) * OCT_QCLASS_WINDOW * WIDTH;
+    for (size_t j0 = 0; j0 < n; j0 += WIDTH, to += panel) {
+        memset(to, (int)bias, panel);
+        for (size_t k = 0; k < s->kc; k++)
+            for (size_t j = 0; j < WIDTH && j0 + j < n; j++)
+                to[(k / 4 * WIDTH + j) * 4 + k % 4] = (uint8_t)(weight(s, 0, k, j0 + j) + (int)bias);
+    }
+    return panel;
 }
 
 static int32_t sum_column(const oct_qsource *s, size_t j)
@@ -153,7 +198,7 @@ void oct_qpack(const oct_qgemm_kernel *kn, const oct_qsource *s, size_t n, size_
     }
     int8_t *const panels = (int8_t *)(colmul + columns_bytes(n * groups) / sizeof *colmul);
     if (s->one_row && kn->row) {
-        head->small = are_small(s, n);
+        head->small = largest(s, n) <= 64;
         pack_row(s, n, head->small, (uint8_t *)panels);
         return;
     }
@@ -161,6 +206,10 @@ void oct_qpack(const oct_qgemm_kernel *kn, const oct_qsource *s, size_t n, size_
     oct_qpack_panel(kn, s->dense ? 1 : s->taps, s->dense ? s->taps * s->kc : s->kc, &panel);
     const size_t bytes = panel * (oct_round_up(n, kn->nr) / kn->nr);
     int8_t *const first = panels + g * bytes, *to = first;
+    if ((head->bias = class_bias(kn, s, n, panel, first)) != 0) {
+        head->panel = pack_classes(s, n, head->bias, (uint8_t *)first);
+        return;
+    }
     memset(to, 0, bytes);
     for (size_t j = 0; j < n; j += kn->nr, to += panel) {
         const size_t nj = n - j < kn->nr ? n - j : kn->nr;

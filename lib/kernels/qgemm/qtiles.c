@@ -10,6 +10,7 @@ typedef struct scratch {
     uint8_t *gathered, *copied;
     int32_t *tile, *rowsum;
     size_t *ready; /* the block whose rows are ready; the scratch begins with it */
+    oct_qclass sorted;
 } scratch;
 
 /* Rows copied for chains stay in the second-level cache while the panels pass; few rows would look at each unit for too little. More of them
@@ -31,17 +32,20 @@ static size_t gathered_row(const oct_qgemm_kernel *k, size_t kc)
     return k->chain ? oct_round_up(kc + OCT_ROWS_SLACK, OCT_QCHAIN_WINDOW) : kc;
 }
 
-static bool copy_size(const oct_qgemm_kernel *k, size_t block, size_t taps, size_t kc, size_t *bytes)
+/* Of what is made of the rows of a block before the panels pass. */
+static bool copy_size(const oct_qgemm_kernel *k, size_t block, size_t taps, size_t kc, bool sorted, size_t *bytes)
 {
     *bytes = 0;
+    if (sorted && k->sorted)
+        return oct_qclass_carve(block, kc, NULL, NULL, bytes);
     return !k->chain || (oct_mul_size(oct_round_up(kc, OCT_QCHAIN_WINDOW), taps, bytes) && oct_mul_size(*bytes, block, bytes));
 }
 
-static bool carve(const oct_qgemm_kernel *k, size_t block, size_t taps, size_t kc, bool gather, uint8_t *at, scratch *s,
-                  size_t *bytes)
+static bool carve(const oct_qgemm_kernel *k, size_t block, size_t taps, size_t kc, bool gather, bool sorted, uint8_t *at,
+                  scratch *s, size_t *bytes)
 {
     size_t table, rows = 0, copy;
-    if (kc > SIZE_MAX / 2 || !oct_mul_size(oct_round_up(block, k->mr) * sizeof(void *), taps, &table) || !copy_size(k, block, taps, kc, &copy) ||
+    if (kc > SIZE_MAX / 2 || !oct_mul_size(oct_round_up(block, k->mr) * sizeof(void *), taps, &table) || !copy_size(k, block, taps, kc, sorted, &copy) ||
         (gather && !oct_mul_size(block, gathered_row(k, kc), &rows)) || table > SIZE_MAX / 8 || rows > SIZE_MAX / 8 || copy > SIZE_MAX / 8)
         return false;
     const size_t sizes[] = { sizeof(size_t), table, rows, copy, oct_round_up(block, k->mr) * k->nr * sizeof(int32_t),
@@ -54,14 +58,16 @@ static bool carve(const oct_qgemm_kernel *k, size_t block, size_t taps, size_t k
     }
     if (s)
         *s = (scratch){ (const uint8_t **)(void *)part[1], part[2], part[3], (int32_t *)(void *)part[4], (int32_t *)(void *)part[5],
-                        (size_t *)(void *)part[0] };
+                        (size_t *)(void *)part[0], { .sum = (int32_t *)(void *)part[5] } };
+    if (s && sorted)
+        oct_qclass_carve(block, kc, s->copied, &s->sorted, &copy);
     *bytes = used;
     return true;
 }
 
-bool oct_qtiles_scratch(const oct_qgemm_kernel *k, size_t block, size_t taps, size_t kc, bool gather, size_t *bytes)
+bool oct_qtiles_scratch(const oct_qgemm_kernel *k, size_t block, size_t taps, size_t kc, bool gather, bool sorted, size_t *bytes)
 {
-    return carve(k, block, taps, kc, gather, NULL, NULL, bytes);
+    return carve(k, block, taps, kc, gather, sorted, NULL, NULL, bytes);
 }
 
 bool oct_qtiles_shared(size_t columns, size_t *bytes)
@@ -79,6 +85,7 @@ typedef struct job {
     bool chains, plain; /* some panel is in chains, is not */
     bool direct;        /* chains read A where it is */
     bool rowsums; /* rows are summed: some zero point of B is not zero */
+    uint32_t bias; /* not 0: rows are sorted by class, and summed without the zero point */
     uint8_t *parts;
     oct_items items;
     size_t thread_bytes, panel, group, elem;
@@ -140,13 +147,22 @@ static void run_plain(const job *w, const scratch *s, size_t g, size_t r0, size_
     finish(w, s, nr, w->add + g * t->n + j, g, r0, rows, j, n);
 }
 
-/* Columns from j of a block. Panels of kernels that know chains have a head. */
+static void run_sorted(const job *w, const scratch *s, size_t g, size_t r0, size_t rows, size_t j, size_t n, const int8_t *b)
+{
+    const oct_qtiles *t = w->t;
+    t->kernel->sorted->run(rows, t->kc, w->bias, &s->sorted, (const uint8_t *)b, w->add + j, s->tile);
+    finish(w, s, OCT_QCLASS_COLUMNS, NULL, g, r0, rows, j, n);
+}
+
+/* Columns from j of a block. Panels of kernels that know chains have a head, but those for sorted rows. */
 static void run_panel(const job *w, const scratch *s, const oct_qchain_rows *a, size_t g, size_t r0, size_t rows, size_t j)
 {
     const size_t nr = w->t->kernel->nr, n = w->t->n - j < nr ? w->t->n - j : nr;
     const int8_t *b = panel_at(w, g, j);
-    const oct_qchain_panel *head = w->t->kernel->chain ? (const oct_qchain_panel *)(const void *)b : NULL;
-    if (head && head->chained)
+    const oct_qchain_panel *head = w->t->kernel->chain && !w->bias ? (const oct_qchain_panel *)(const void *)b : NULL;
+    if (w->bias)
+        run_sorted(w, s, g, r0, rows, j, n, b);
+    else if (head && head->chained)
         run_chains(w, s, a, g, r0, rows, j, n, b);
     else
         run_plain(w, s, g, r0, rows, j, n, head ? (const int8_t *)(head + 1) : b);
@@ -182,9 +198,11 @@ static void get_ready(const job *w, const scratch *s, const oct_rows *a, const o
         oct_rows_gather(a, i->row, i->rows, gathered_row(t->kernel, t->kc), s->gathered);
     if (w->plain || w->rowsums || !w->direct)
         point(w, s, a, i->row, i->rows);
+    if (w->bias)
+        t->kernel->sorted->sort(i->rows, t->kc, s->table, t->flip, (uint8_t)t->za, oct_qclass_limit(w->bias), &s->sorted);
     if (w->chains && !w->direct)
         oct_qchain_copy(i->rows, t->kernel->mr, t->taps, t->kc, s->table, t->flip, s->copied);
-    if (w->rowsums)
+    if (w->rowsums && !w->bias)
         sum_rows(w, s, i->rows);
     *s->ready = i->block;
 }
@@ -207,7 +225,7 @@ static void run_items(void *arg, size_t begin, size_t end, size_t thread)
     const oct_qtiles *t = w->t;
     scratch s = { 0 };
     size_t bytes;
-    carve(t->kernel, t->block, t->taps, t->kc, t->gather, w->parts + thread * w->thread_bytes, &s, &bytes);
+    carve(t->kernel, t->block, t->taps, t->kc, t->gather, w->bias != 0, w->parts + thread * w->thread_bytes, &s, &bytes);
     for (size_t i = begin; i < end; i++) {
         const oct_item item = oct_item_at(&w->items, i);
         run_item(w, &item, &s);
@@ -245,9 +263,10 @@ void oct_qtiles_run(const oct_qtiles *t, oct_pool *pool)
     const int32_t *sums = (const int32_t *)(const void *)((const uint8_t *)t->packed + sizeof *head);
     size_t shared = 0;
     oct_qtiles_shared(columns, &shared);
-    job w = { .t = t, .add = (int32_t *)(void *)t->scratch, .colmul = sums + column_words, .chains = head->has_chains, .plain = head->has_plain, .rowsums = head->has_zb,
+    job w = { .t = t, .add = (int32_t *)(void *)t->scratch, .colmul = sums + column_words, .chains = head->has_chains, .plain = head->has_plain,
+              .rowsums = head->has_zb, .bias = head->bias,
               .parts = t->scratch + shared, .elem = oct_qout_size(t->out->kind) };
-    oct_qfold(columns, t->bias, sums, w.colmul, t->za, depth, (int32_t *)(void *)t->scratch);
+    oct_qfold(columns, t->bias, sums, w.colmul, head->bias ? 0 : t->za, depth, (int32_t *)(void *)t->scratch);
     w.panels = (const int8_t *)(sums + 2 * column_words);
     oct_qpack_panel(t->kernel, t->taps, t->kc, &w.group);
     w.group *= (t->n + nr - 1) / nr;
@@ -255,10 +274,12 @@ void oct_qtiles_run(const oct_qtiles *t, oct_pool *pool)
     /* Waking the threads costs more than a product this small. */
     const bool small = (double)t->rows.count * columns * depth < 131072;
     const size_t threads = small ? 1 : (size_t)oct_pool_threads(pool);
-    const oct_work work = oct_qtiles_work(t->kernel, t->rows.count, t->n, t->groups, t->block, t->gather || w.chains);
+    enum { SORTING = 3 }; /* rows, rather than copying them; measured likewise */
+    oct_work work = oct_qtiles_work(t->kernel, t->rows.count, t->n, t->groups, t->block, t->gather || w.chains || w.bias);
+    work.row = w.bias ? SORTING : work.row;
     w.items = oct_items_cut(&work, threads);
     w.direct = w.chains && is_near(t, head->has_shuffled, w.items.rows);
-    oct_qtiles_scratch(t->kernel, t->block, t->taps, t->kc, t->gather, &w.thread_bytes);
+    oct_qtiles_scratch(t->kernel, t->block, t->taps, t->kc, t->gather, head->bias != 0, &w.thread_bytes);
     for (size_t i = 0; i < threads; i++)
         *(size_t *)(void *)(w.parts + i * w.thread_bytes) = SIZE_MAX;
     oct_pool_for(small ? NULL : pool, w.items.n, 1, run_items, &w);
