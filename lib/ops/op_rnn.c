@@ -255,7 +255,6 @@ static oct_rnn_cell cell_of(const pass *p, int64_t t)
     const float *peephole = g->kind == OCT_RNN_LSTM ? data_of(p->s, 7) : NULL;
     oct_rnn_cell c = { .g = g, .act = g->act[p->d], .gates = p->gates, .h = p->h, .c = p->c, .rh = p->rh, .hr = p->hr,
                        .lens = p->lens, .t = t };
-    c.bias = p->st->dynamic ? p->bias : NULL;
     c.peephole = peephole ? peephole + p->d * 3 * g->hidden : NULL;
     c.y = out_of(p->s, 0);
     if (c.y)
@@ -321,7 +320,7 @@ static void run_direction(const oct_step *s, const oct_run *r, int64_t d, const 
         load_state(&p, 6, p.c);
     const oct_rnn_mat *w = &p.mats.w[d];
     const int64_t rows = g->batch * (g->batch_first ? g->steps : last);
-    oct_rnn_mat_run(w, r->pool, (size_t)rows, s->in[0]->data, w->packed, st->dynamic ? NULL : p.bias, NULL, 0, p.x, w->n, p.kernel);
+    oct_rnn_mat_run(w, r->pool, (size_t)rows, s->in[0]->data, w->packed, p.bias, NULL, 0, p.x, w->n, p.kernel);
     run_steps(&p);
     store_state(&p, 1, p.h);
     if (g->kind == OCT_RNN_LSTM)

@@ -61,7 +61,7 @@ oct_status oct_rnn_mat_dynamic(oct_rnn_mat *m, size_t n, size_t k, size_t rows, 
 void oct_rnn_mat_pack(const oct_rnn_mat *m, const void *b, ptrdiff_t rs, ptrdiff_t cs, void *packed);
 
 /* c = a * B + bias + add, a f32[rows][k] without gaps; bias f32[n] and add f32[rows][n] (with lda) may be NULL. f32: the
- * chain starts at the bias; dynamic takes no bias: (float)acc * (s_a * s_b) + add. */
+ * chain starts at the bias; dynamic: (float)acc * (s_a * s_b), then bias or add, of which it takes one. */
 void oct_rnn_mat_run(const oct_rnn_mat *m, oct_pool *pool, size_t rows, const float *a, const void *packed,
                      const float *bias, const float *add, size_t lda, float *c, size_t ldc, void *scratch);
 
@@ -71,8 +71,7 @@ void oct_rnn_mat_run(const oct_rnn_mat *m, oct_pool *pool, size_t rows, const fl
 typedef struct oct_rnn_cell {
     const oct_rnn *g;
     const oct_rnn_act *act; /* three of them */
-    float *gates;           /* f32[batch][gates * hidden]: in h R + x W (+ bias), overwritten */
-    const float *bias;      /* f32[gates * hidden] still to be added, or NULL */
+    float *gates;           /* f32[batch][gates * hidden]: in h R + x W + bias, overwritten */
     const float *peephole;  /* LSTM: f32[3][hidden] of i, o, f; or NULL */
     const float *x, *hr;    /* GRU with linear_before_reset: x W of gate h (with ldx), h R of it f32[batch][hidden] */
     size_t ldx;

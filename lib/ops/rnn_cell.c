@@ -3,6 +3,7 @@
 
 #include "kernels/binary.h"
 #include "kernels/quantize.h"
+#include "kernels/rnn.h"
 
 #include <math.h>
 #include <string.h>
@@ -45,13 +46,13 @@ void oct_rnn_mat_pack(const oct_rnn_mat *m, const void *b, ptrdiff_t rs, ptrdiff
 }
 
 static void run_dynamic(const oct_rnn_mat *m, oct_pool *pool, size_t rows, const float *a, const void *packed,
-                        const float *add, size_t lda, float *c, size_t ldc, char *scratch)
+                        const float *bias, const float *add, size_t lda, float *c, size_t ldc, char *scratch)
 {
     uint8_t *codes = (uint8_t *)scratch, zero;
     float *mult = (float *)(scratch + whole(rows * m->k)), scale;
     oct_dynamic_quantize_u8(pool, a, rows * m->k, codes, &scale, &zero);
     oct_binary_f32(NULL, OCT_BINARY_MUL, m->scale, (ptrdiff_t)m->scale_step, &scale, 0, mult, m->n);
-    oct_qout out = { .kind = OCT_QOUT_F32, .mult = mult, .bias = rows == 1 ? add : NULL };
+    oct_qout out = { .kind = OCT_QOUT_F32, .mult = mult, .bias = rows == 1 && add ? add : bias };
     oct_qgemm_run(&m->q, pool, rows, codes, m->k, zero, packed, NULL, &out, c, ldc, (char *)mult + whole(m->n * sizeof(float)));
     for (size_t i = 0; add && rows > 1 && i < rows; i++)
         for (size_t j = 0; j < m->n; j++)
@@ -64,7 +65,7 @@ void oct_rnn_mat_run(const oct_rnn_mat *m, oct_pool *pool, size_t rows, const fl
     if (rows == 0)
         return;
     if (m->dynamic) {
-        run_dynamic(m, pool, rows, a, packed, add, lda, c, ldc, scratch);
+        run_dynamic(m, pool, rows, a, packed, bias, add, lda, c, ldc, scratch);
         return;
     }
     oct_sout out = { .bias = bias, .residual = add, .ldr = lda };
@@ -98,12 +99,6 @@ static void show(const oct_rnn_cell *c, size_t row, const float *h, size_t n)
         memcpy(c->y + row * c->ldy, h, n * sizeof *h);
 }
 
-static void add_to(float *restrict x, const float *restrict y, size_t n)
-{
-    for (size_t j = 0; j < n; j++)
-        x[j] += y[j];
-}
-
 static void add_product(float *restrict x, const float *restrict a, const float *restrict b, size_t n)
 {
     for (size_t j = 0; j < n; j++)
@@ -126,12 +121,27 @@ static void plain_rows(void *arg, size_t begin, size_t end, size_t thread)
     }
 }
 
+static bool is_only(const oct_rnn_act *f, oct_unary_op op)
+{
+    return f->n == 1 && f->f[0].op == op;
+}
+
+/* Whether the cell is what oct_lstm_f32 computes. */
+static bool is_usual(const oct_rnn_cell *c)
+{
+    return !c->peephole && !c->g->input_forget && c->g->clip == INFINITY && is_only(&c->act[0], OCT_UNARY_SIGMOID) &&
+           is_only(&c->act[1], OCT_UNARY_TANH) && is_only(&c->act[2], OCT_UNARY_TANH);
+}
+
 static void lstm_row(const oct_rnn_cell *c, size_t row)
 {
     const size_t n = (size_t)c->g->hidden;
     float *i = c->gates + row * 4 * n, *o = i + n, *f = o + n, *g = f + n, *cell = c->c + row * n, *h = c->h + row * n;
-    if (c->bias)
-        add_to(i, c->bias, 4 * n);
+    if (is_usual(c)) {
+        oct_lstm_f32(i, n, cell, h);
+        show(c, row, h, n);
+        return;
+    }
     if (c->peephole) {
         add_product(i, c->peephole, cell, n);
         add_product(f, c->peephole + 2 * n, cell, n);

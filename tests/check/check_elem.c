@@ -93,6 +93,23 @@ static void check_unary(oct_check *t, const oct_elem_table *ref, const oct_elem_
         }
 }
 
+static void check_rnn(oct_check *t, const oct_elem_table *ref, const oct_elem_table *k)
+{
+    for (size_t i = 0; i < OCT_COUNT(sizes); i++)
+        for (int round = 0; round < 4; round++) {
+            const size_t n = sizes[i];
+            float *gates = floats(t, 4 * n), *c = floats(t, n), *same_c = floats(t, n), *want = floats(t, n), *got = floats(t, n);
+            fill(t, gates, 4 * n);
+            fill(t, c, n);
+            memcpy(same_c, c, n * sizeof *c);
+            ref->lstm(gates, n, c, want);
+            k->lstm(gates, n, same_c, got);
+            same_f32(t, c, same_c, n, "lstm cell", 0);
+            same_f32(t, want, got, n, "lstm cell", 1);
+            oct_check_release(t);
+        }
+}
+
 static const ptrdiff_t shapes[][3] = { { 1, 1, 1 }, { 1, 0, 1 }, { 0, 1, 1 }, { 2, 3, 1 }, { 1, 2, 3 }, { 0, 0, 1 } };
 
 static void check_binary(oct_check *t, const oct_elem_table *ref, const oct_elem_table *k)
@@ -401,7 +418,7 @@ static void run(oct_check *t, const oct_elem_table *ref, const oct_elem_table *k
 {
     static void (*const parts[])(oct_check *, const oct_elem_table *, const oct_elem_table *) = {
         check_unary, check_binary, check_reduce, check_norms, check_quantize, check_integers, check_pool, check_moves,
-        check_half, check_grid,
+        check_half, check_grid, check_rnn,
     };
     count_seen = 0;
     for (size_t i = 0; i < OCT_COUNT(parts); i++) {

@@ -3,6 +3,7 @@
 #include "check.h"
 #include "kernels/elem/table.h"
 #include "kernels/layout.h"
+#include "kernels/rnn.h"
 
 #include <float.h>
 #include <math.h>
@@ -315,6 +316,32 @@ static void values_scaled_softmax(oct_check *t)
         }
         oct_softmax_scaled_f32(t->pool, x, rows, n, ld, 0.25f, round % 3 ? bias : NULL, step, y);
         near(t, y, want, rows * ld, 2e-6, 1e-7, "scaled softmax");
+        oct_check_release(t);
+    }
+}
+
+/* The cell in one pass has the bits of the functions one by one, also where it takes their shorter forms, and at the ends of these. */
+static void values_lstm(oct_check *t)
+{
+    static const float spread[] = { 1.0f, 10.0f, 86.9f, 87.0f, 87.1f, 200.0f };
+    const oct_unary sigmoid = { OCT_UNARY_SIGMOID, 0, 0 }, hyperbolic = { OCT_UNARY_TANH, 0, 0 };
+    for (size_t round = 0; round < 20 * OCT_COUNT(spread); round++) {
+        const size_t n = 1 + oct_check_below(t, 80);
+        float *g = floats(t, 4 * n), *c = floats(t, n), *h = floats(t, n), *want_c = floats(t, n), *want_h = floats(t, n);
+        oct_fill_f32(t, g, 4 * n);
+        oct_fill_f32(t, c, n);
+        for (size_t j = 0; j < 4 * n; j++)
+            g[j] = oct_check_below(t, 40) ? g[j] * spread[round % OCT_COUNT(spread)] : j % 2 ? spread[round % OCT_COUNT(spread)] : -0.0f;
+        if (round % 10 == 9)
+            g[oct_check_below(t, 4 * n)] = round % 20 == 9 ? INFINITY : -INFINITY;
+        for (size_t j = 0; j < n; j++) {
+            const float kept = oct_unary_value(&sigmoid, g[2 * n + j]) * c[j];
+            want_c[j] = kept + oct_unary_value(&sigmoid, g[j]) * oct_unary_value(&hyperbolic, g[3 * n + j]);
+            want_h[j] = oct_unary_value(&sigmoid, g[n + j]) * oct_unary_value(&hyperbolic, want_c[j]);
+        }
+        oct_lstm_f32(g, n, c, h);
+        oct_check_same(t, want_c, c, n * sizeof *c, sizeof *c, "lstm cell, c of %zu units, gates up to %g", n, (double)spread[round % OCT_COUNT(spread)]);
+        oct_check_same(t, want_h, h, n * sizeof *h, sizeof *h, "lstm cell, h of %zu units, gates up to %g", n, (double)spread[round % OCT_COUNT(spread)]);
         oct_check_release(t);
     }
 }
@@ -695,6 +722,7 @@ void check_values(oct_check *t)
     values_reduce(t);
     values_softmax(t);
     values_scaled_softmax(t);
+    values_lstm(t);
     values_norm(t);
     values_quantize(t);
     values_grid(t);
