@@ -1147,6 +1147,41 @@ def ml_labels():
                         "f": np.array([0.5, np.nan, -2, 1, 0.0, -0.5], np.float32)}
 
 
+@model("function_lists")
+def function_lists():
+    """A function that hands lists of strings, floats and integers on to its nodes: numbers to words to scores."""
+    net = Net("function_lists", 17, ir=8)
+    domain, kinds = "org.example.fn", onnx.AttributeProto
+    net.more_opsets += [helper.make_opsetid(ML, 4), helper.make_opsetid(domain, 1)]
+    words = helper.make_node("LabelEncoder", ["i"], ["w"], domain=ML, default_string="none")
+    scores = helper.make_node("LabelEncoder", ["w"], ["s"], domain=ML, default_float=-1.0)
+    for node, name, given, kind in ((words, "keys_int64s", "numbers", kinds.INTS), (words, "values_strings", "words", kinds.STRINGS),
+                                    (scores, "keys_strings", "words", kinds.STRINGS), (scores, "values_floats", "scores", kinds.FLOATS)):
+        node.attribute.append(kinds(name=name, type=kind, ref_attr_name=given))
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid(ML, 4)]
+    net.functions.append(helper.make_function(domain, "Score", ["i"], ["s"], [words, scores], opsets, ["numbers", "words", "scores"]))
+    net.node("Score", [net.input("i", [3, 4], TensorProto.INT64)], "v", domain, numbers=[5, -7, 2], words=["five", "less seven", ""], scores=[0.5, 1.5, -2.5])
+    net.node("MatMul", ["v", net.weight("m", 4, 5)], "y")
+    net.output("y", [3, 5])
+    return net.done(), {"i": np.array([[5, 2, 3, -7], [900, -7, 5, 5], [0, -1, 2, 7]], np.int64)}
+
+
+@model("clamped_products")
+def clamped_products():
+    """Products of float64 and integers, with the Relu or Clip that follows them."""
+    net = Net("clamped_products", 14, ir=8)
+    kinds = {"d": (TensorProto.DOUBLE, np.float64), "l": (TensorProto.INT64, np.int64), "i": (TensorProto.INT32, np.int32)}
+    feeds = {}
+    for k, (kind, dtype) in kinds.items():
+        net.input(k, [3, 4], kind)
+        feeds[k] = (net.rng.normal(0, 3, (3, 4))).astype(dtype)
+        w = net.const(k + "w", net.rng.normal(0, 4, (4, 5)), dtype)
+        net.node("Gemm" if k == "d" else "MatMul", [k, w], k + "p")
+        net.node("Relu" if k != "l" else "Clip", [k + "p"] + ([net.const("lo", -20, dtype), net.const("hi", 15, dtype)] if k == "l" else []), k + "y")
+        net.output(k + "y", [3, 5], kind)
+    return net.done(), feeds
+
+
 @model("ml_features")
 def ml_features():
     """Binarizer and ArrayFeatureExtractor."""
