@@ -41,15 +41,20 @@ static void keep_outputs(oct_graph *g)
     g->n_output = n;
 }
 
+bool oct_runnable_whole(const oct_graph *g)
+{
+    for (size_t i = 0; i < g->n_order; i++)
+        if (!runs(g, g->order[i]))
+            return false;
+    return true;
+}
+
 oct_status oct_runnable_part(const oct_graph *g, oct_graph **part, oct_err *err)
 {
-    bool all = true;
-    *part = NULL;
-    for (size_t i = 0; i < g->n_order; i++)
-        all &= runs(g, g->order[i]);
-    if (all)
-        return OCT_OK;
     oct_graph *p;
+    *part = NULL;
+    if (oct_runnable_whole(g))
+        return OCT_OK;
     OCT_TRY(oct_graph_clone(g, &p, err));
     /* In order, so that what depends on a removed node finds its value lost. */
     for (size_t i = 0; i < g->n_order; i++)

@@ -14,11 +14,7 @@ enum { GLANCE = 8 };
 /* Whether the float model runs here whole; where it does not, the quantized one cannot be compared with it. */
 static bool comparable(const session *s)
 {
-    oct_graph *part = NULL;
-    oct_err err = OCT_ERR_INIT;
-    bool whole = s->src && s->fl && oct_runnable_part(s->fl, &part, &err) == OCT_OK && !part;
-    oct_graph_destroy(part);
-    return whole;
+    return s->src && s->fl && oct_runnable_whole(s->fl);
 }
 
 static oct_status open_samples(const session *s, oct_source **src, oct_err *err)

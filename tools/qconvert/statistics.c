@@ -63,13 +63,10 @@ static oct_status calibrate_part(session *s, int part, oct_tuner *tuner, part_pr
 /* Why what is measured on the whole model cannot be measured (empty: nothing would be); NULL: it can. */
 static const char *no_measuring(const session *s)
 {
-    oct_graph *part = NULL;
     oct_err ignored = OCT_ERR_INIT;
     if (!oct_qjob_has_grids(s->job))
         return ""; /* nothing has a range to choose */
-    bool whole = oct_runnable_part(s->m->graph, &part, &ignored) == OCT_OK && !part;
-    oct_graph_destroy(part);
-    if (!whole)
+    if (!oct_runnable_whole(s->m->graph))
         return "the model has an operator that is not known here";
     return oct_source_reset(s->src, &ignored) == OCT_OK ? NULL : "the data can be read once only";
 }
