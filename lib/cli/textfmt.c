@@ -1,6 +1,8 @@
 /* lib/cli: width, wrapping and number texts. */
 #include "cli/textfmt.h"
 
+#include "base/utf8.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -11,27 +13,9 @@
 
 int oct_utf8_next(const char *s, uint32_t *cp)
 {
-    const unsigned char *u = (const unsigned char *)s;
-    if (u[0] < 0x80) {
-        *cp = u[0];
-        return u[0] ? 1 : 0;
-    }
-    int n = u[0] >= 0xf0 && u[0] <= 0xf4 ? 4 : u[0] >= 0xe0 && u[0] < 0xf0 ? 3 : u[0] >= 0xc2 && u[0] < 0xe0 ? 2 : 0;
-    static const uint32_t least[5] = { 0, 0, 0x80, 0x800, 0x10000 };
-    uint32_t c = n ? u[0] & (0xffu >> (n + 1)) : 0;
-    for (int i = 1; i < n; i++) {
-        if ((u[i] & 0xc0) != 0x80) {
-            n = 0;
-            break;
-        }
-        c = c << 6 | (u[i] & 0x3fu);
-    }
-    if (n == 0 || c < least[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) {
-        *cp = 0xfffd;
-        return 1;
-    }
-    *cp = c;
-    return n;
+    size_t len;
+    *cp = oct_utf8_char(s, 4, &len);
+    return *s ? (int)len : 0;
 }
 
 typedef struct span {

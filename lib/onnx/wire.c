@@ -2,6 +2,7 @@
 #include "onnx/wire.h"
 
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "onnx/onnx.pb-c.h"
 
 #include <string.h>
@@ -158,20 +159,12 @@ static int wire_of(ProtobufCType t)
     }
 }
 
-/* Bytes of the UTF-8 sequence at p (1 to 4), 0 if it is none. */
-static size_t utf8_size(const uint8_t *p, size_t left)
+static bool is_utf8(const char *s, size_t n)
 {
-    size_t n = p[0] < 0x80 ? 1 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : (p[0] & 0xf0) == 0xe0 ? 3 : p[0] >= 0xf0 && p[0] < 0xf5 ? 4 : 0;
-    if (n > left)
-        return 0;
-    for (size_t i = 1; i < n; i++)
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-    if (n == 3 && ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] >= 0xa0)))
-        return 0;
-    if (n == 4 && ((p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] >= 0x90)))
-        return 0;
-    return n;
+    for (size_t i = 0, len; i < n; i += len)
+        if (oct_utf8_char(s + i, n - i, &len) == OCT_BAD_CHAR && len == 1)
+            return false;
+    return true;
 }
 
 static oct_status check_string(walk *k, const ProtobufCFieldDescriptor *f, const uint8_t *s, size_t len)
@@ -181,10 +174,7 @@ static oct_status check_string(walk *k, const ProtobufCFieldDescriptor *f, const
     const ProtobufCMessageDescriptor *type = k->stack[k->depth - 1].type;
     if (strcmp(f->name, "doc_string") == 0 || type == &onnx__string_string_entry_proto__descriptor)
         return OCT_OK;
-    for (size_t i = 0, n; i < len; i += n)
-        if (!(n = utf8_size(s + i, len - i)))
-            return bad_field(k, f, "is not UTF-8");
-    return OCT_OK;
+    return is_utf8((const char *)s, len) ? OCT_OK : bad_field(k, f, "is not UTF-8");
 }
 
 static oct_status check_packed(walk *k, const ProtobufCFieldDescriptor *f, const uint8_t *s, size_t len)

@@ -73,7 +73,7 @@ static bool eat(parser *p, char c)
 static uint32_t next_char(parser *p)
 {
     size_t len;
-    uint32_t c = oct_text_char(p->s + p->at, p->n - p->at, &len);
+    uint32_t c = oct_utf8_char(p->s + p->at, p->n - p->at, &len);
     p->at += len;
     return c;
 }
@@ -630,7 +630,7 @@ static void add(oct_regex *re, int *list, int *n, int state, int turn, int64_t b
 static int64_t char_at(const char *s, size_t n, size_t at, size_t *len)
 {
     *len = 0;
-    return at < n ? (int64_t)oct_text_char(s + at, n - at, len) : NOTHING;
+    return at < n ? (int64_t)oct_utf8_char(s + at, n - at, len) : NOTHING;
 }
 
 bool oct_regex_full_match(oct_regex *re, const char *s, size_t n)

@@ -3,12 +3,9 @@
 #ifndef OCT_OPS_TEXT_H
 #define OCT_OPS_TEXT_H
 
+#include "base/utf8.h"
 #include "graph/graph.h"
 
-enum { OCT_BAD_CHAR = 0xFFFD };
-
-/* The character at s (n > 0 bytes); *len: its bytes. What is no UTF-8 is OCT_BAD_CHAR, a byte at a time. */
-uint32_t oct_text_char(const char *s, size_t n, size_t *len);
 /* Writes a character, at most 4 bytes; returns how many. */
 size_t oct_text_put(char dst[4], uint32_t c);
 uint32_t oct_text_lower(uint32_t c);

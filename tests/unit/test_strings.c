@@ -149,7 +149,7 @@ static void cases_of_letters(void **state)
             assert_int_equal(oct_text_lower(oct_text_upper(c)), c);
         char bytes[4];
         size_t n = oct_text_put(bytes, c), len;
-        assert_true(oct_text_char(bytes, n, &len) == c && len == n);
+        assert_true(oct_utf8_char(bytes, n, &len) == c && len == n);
     }
 }
 
