@@ -7,6 +7,7 @@
 
 #include "net.h"
 #include "net_cnn.h"
+#include "ops/elem.h"
 #include "runtime/plan_int.h"
 
 enum { CAP = 1 << 16 };
@@ -746,6 +747,43 @@ static void qlinear_channels(void **state)
     oct_graph_destroy(g);
 }
 
+/* Elements 3, 0, 1, 120, 7, 2 of every type, in both layouts of [1,2,3], as numbers and through a grid per channel. */
+static void numbers_of_every_type(void **state)
+{
+    static const double v[6] = { 3, 0, 1, 120, 7, 2 };
+    static const oct_dtype types[] = { OCT_F32, OCT_F64, OCT_U8, OCT_S8, OCT_BOOL, OCT_U16, OCT_S16, OCT_S32, OCT_U32, OCT_S64, OCT_U64,
+                                       OCT_F16, OCT_BF16 };
+    static const float scale[2] = { 0.5f, 2 };
+    static const int32_t zp[2] = { 1, -4 };
+    const oct_quant grid = { 2, 1, scale, zp };
+    for (size_t t = 0; t < OCT_COUNT(types); t++)
+        for (int last = 0; last < 2; last++)
+            for (int quantized = 0; quantized < 2; quantized++) {
+                uint64_t data[6] = { 0 };
+                float got[6];
+                const bool has_grid = types[t] == OCT_U8 || types[t] == OCT_S8 || types[t] == OCT_U16 || types[t] == OCT_S16;
+                oct_operand x = { .dtype = types[t], .rank = 3, .dims = { 1, 2, 3 }, .count = 6, .data = data,
+                                  .layout = last ? OCT_LAYOUT_CHANNELS_LAST : OCT_LAYOUT_PLAIN, .q = quantized ? &grid : NULL };
+                if (quantized && !has_grid)
+                    continue;
+                for (int i = 0; i < 6; i++) { /* element i of the plain order, channel i / 3 */
+                    const int place = last ? i % 3 * 2 + i / 3 : i;
+                    if (types[t] == OCT_F16 || types[t] == OCT_BF16)
+                        ((uint16_t *)data)[place] = types[t] == OCT_F16 ? oct_f32_to_f16((float)v[i]) : oct_f32_to_bf16((float)v[i]);
+                    else
+                        oct_elem_store(types[t], data, place, 1, 1, OCT_DOM_D, &v[i]);
+                }
+                GOOD(oct_operand_to_f32(&x, got, err));
+                for (int i = 0; i < 6; i++)
+                    if (got[i] != (float)(quantized ? scale[i / 3] * (v[i] - zp[i / 3]) : types[t] == OCT_BOOL ? v[i] != 0 : v[i]))
+                        fail_msg("%s, layout %d: element %d is %g", oct_dtype_name(types[t]), last, i, (double)got[i]);
+            }
+    oct_err e = OCT_ERR_INIT;
+    oct_operand z = { .dtype = OCT_C64, .rank = 0, .count = 1 };
+    assert_int_equal(oct_operand_to_f32(&z, NULL, &e), OCT_EUNSUPPORTED);
+    assert_non_null(strstr(e.text, "complex64"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -754,7 +792,7 @@ int main(void)
         cmocka_unit_test(permutations),      cmocka_unit_test(aliases),          cmocka_unit_test(inputs_change),
         cmocka_unit_test(constant_dequantize), cmocka_unit_test(dynamic_shapes), cmocka_unit_test(shape_errors),
         cmocka_unit_test(errors_name_nodes), cmocka_unit_test(places),           cmocka_unit_test(runs_allocate_nothing),
-        cmocka_unit_test(overwrites),
+        cmocka_unit_test(overwrites),         cmocka_unit_test(numbers_of_every_type),
         cmocka_unit_test(failing_allocations), cmocka_unit_test(float_taps),     cmocka_unit_test(integer_taps),
         cmocka_unit_test(tapped_shapes),      cmocka_unit_test(profile_starts_anew),
         cmocka_unit_test(tap_stops),         cmocka_unit_test(integer_close_to_float), cmocka_unit_test(dropout_mask),
