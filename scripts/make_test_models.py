@@ -1147,6 +1147,21 @@ def ml_labels():
                         "f": np.array([0.5, np.nan, -2, 1, 0.0, -0.5], np.float32)}
 
 
+@model("scan_op8_lengths")
+def scan_op8_lengths():
+    """Scan of opset 8: a batch of sequences of different lengths, forwards and backwards."""
+    net = Net("scan_op8_lengths", 8, ir=7)
+    info = lambda name, shape: helper.make_tensor_value_info(name, F32, shape)  # noqa: E731
+    body = helper.make_graph([helper.make_node("Add", ["h", "a"], ["s"]), helper.make_node("Mul", ["s", "b"], ["o"]), helper.make_node("Tanh", ["s"], ["t"])],
+                             "body", [info("h", [2]), info("a", [2]), info("b", [2])], [info("t", [2]), info("o", [2])])
+    lens, h = net.input("lens", [3], TensorProto.INT64), net.input("h", [3, 2])
+    x, z = net.input("x", [3, 4, 2]), net.input("z", [3, 4, 2])
+    net.node("Scan", [lens, h, x, z], ["last", "all"], body=body, num_scan_inputs=2, directions=[0, 1])
+    net.output("last", [3, 2]), net.output("all", [3, 4, 2])
+    draw = lambda *dims: net.rng.normal(0, 1, dims).astype(np.float32)  # noqa: E731
+    return net.done(), {"lens": np.array([4, 2, 1], np.int64), "h": draw(3, 2), "x": draw(3, 4, 2), "z": draw(3, 4, 2)}
+
+
 @model("function_lists")
 def function_lists():
     """A function that hands lists of strings, floats and integers on to its nodes: numbers to words to scores."""
