@@ -319,7 +319,19 @@ static oct_status scan_exec(oct_exec *x, oct_err *err)
     return st;
 }
 
+/* Since opset 9 there is no batch around the sequence, nor lengths of its members: bodies would have to change. */
+static oct_status scan_raise(oct_graph *g, int node, int64_t from, oct_err *err)
+{
+    oct_fail(err, OCT_EUNSUPPORTED, "Scan of opset 8 goes over a batch of sequences, which no newer opset has");
+    oct_hint(err, "export the model with opset 9 or newer");
+    return OCT_EUNSUPPORTED;
+}
+
+const oct_op oct_op_scan_8 = {
+    .type = "Scan", .domain = "", .since = 8, .until = 8, .min_in = 0, .max_in = -1, .min_out = 1, .max_out = -1,
+    .infer = scan_infer, .exec = scan_exec, .raise = scan_raise,
+};
 const oct_op oct_op_scan = {
-    .type = "Scan", .domain = "", .since = 8, .min_in = 0, .max_in = -1, .min_out = 1, .max_out = -1,
+    .type = "Scan", .domain = "", .since = 9, .min_in = 0, .max_in = -1, .min_out = 1, .max_out = -1,
     .infer = scan_infer, .exec = scan_exec,
 };
