@@ -234,13 +234,25 @@ static void casts(void **state)
     net_int(g, "to", OCT_STRING);
     net_output(g, NET_NODE(g, "Cast", "ns", "ns", n));
     net_int(g, "to", OCT_STRING);
+    int d = net_input(g, "d", OCT_F64, "3"), u = net_input(g, "u", OCT_U64, "2"), l = net_input(g, "l", OCT_S64, "2");
+    net_output(g, NET_NODE(g, "Cast", "ds", "ds", d));
+    net_int(g, "to", OCT_STRING);
+    net_output(g, NET_NODE(g, "Cast", "us", "us", u));
+    net_int(g, "to", OCT_STRING);
+    net_output(g, NET_NODE(g, "Cast", "ls", "ls", l));
+    net_int(g, "to", OCT_STRING);
     oct_plan *p = net_plan(g, NULL, NULL);
-    GOOD(oct_plan_run(p, (const void *const[]){ ((float[]){ 0.1f, -2, NAN, -INFINITY }), ((uint8_t[]){ 7, 255 }) }, err));
+    GOOD(oct_plan_run(p, (const void *const[]){ ((float[]){ 0.1f, -2, NAN, -INFINITY }), ((uint8_t[]){ 7, 255 }),
+                                                ((double[]){ 0.1, 1.0 / 3, -NAN }), ((uint64_t[]){ UINT64_MAX, 0 }),
+                                                ((int64_t[]){ INT64_MIN, -1 }) }, err));
     const float *f = oct_plan_output(p, 0)->data;
     assert_true(f[0] == 1000 && f[1] == -0.1f && f[2] == INFINITY && isnan(f[3]) && f[4] == -INFINITY && f[5] == 16777216);
     assert_memory_equal(oct_plan_output(p, 1)->data, ((int64_t[]){ INT64_MIN, 42, 100 }), 24);
     expect(p, 2, 1, (int64_t[]){ 4 }, (const char *const[]){ "0.1", "-2", "NaN", "-INF" });
     expect(p, 3, 1, (int64_t[]){ 2 }, (const char *const[]){ "7", "255" });
+    expect(p, 4, 1, (int64_t[]){ 3 }, (const char *const[]){ "0.1", "0.3333333333333333", "NaN" });
+    expect(p, 5, 1, (int64_t[]){ 2 }, (const char *const[]){ "18446744073709551615", "0" });
+    expect(p, 6, 1, (int64_t[]){ 2 }, (const char *const[]){ "-9223372036854775808", "-1" });
     oct_plan_destroy(p);
     oct_graph_destroy(g);
     static const char *const bad[] = { "Hello", "", "1x", "0x1p3 " };
