@@ -13,6 +13,9 @@ oct_status oct_check_arity(const oct_graph *g, int id, const oct_op *op, oct_err
     for (int k = 0; k < op->min_in; k++)
         if (n->in[k] < 0)
             return oct_fail(err, OCT_EMALFORMED, "input %d is missing", k);
+    for (int k = 0; k < op->min_out; k++)
+        if (n->out[k] < 0)
+            return oct_fail(err, OCT_EMALFORMED, "output %d is missing", k);
     return OCT_OK;
 }
 
