@@ -760,7 +760,7 @@ static void numbers_of_every_type(void **state)
         for (int last = 0; last < 2; last++)
             for (int quantized = 0; quantized < 2; quantized++) {
                 uint64_t data[6] = { 0 };
-                float got[6];
+                float number[6];
                 const bool has_grid = types[t] == OCT_U8 || types[t] == OCT_S8 || types[t] == OCT_U16 || types[t] == OCT_S16;
                 oct_operand x = { .dtype = types[t], .rank = 3, .dims = { 1, 2, 3 }, .count = 6, .data = data,
                                   .layout = last ? OCT_LAYOUT_CHANNELS_LAST : OCT_LAYOUT_PLAIN, .q = quantized ? &grid : NULL };
@@ -773,10 +773,10 @@ static void numbers_of_every_type(void **state)
                     else
                         oct_elem_store(types[t], data, place, 1, 1, OCT_DOM_D, &v[i]);
                 }
-                GOOD(oct_operand_to_f32(&x, got, err));
+                GOOD(oct_operand_to_f32(&x, number, err));
                 for (int i = 0; i < 6; i++)
-                    if (got[i] != (float)(quantized ? scale[i / 3] * (v[i] - zp[i / 3]) : types[t] == OCT_BOOL ? v[i] != 0 : v[i]))
-                        fail_msg("%s, layout %d: element %d is %g", oct_dtype_name(types[t]), last, i, (double)got[i]);
+                    if (number[i] != (float)(quantized ? scale[i / 3] * (v[i] - zp[i / 3]) : types[t] == OCT_BOOL ? v[i] != 0 : v[i]))
+                        fail_msg("%s, layout %d: element %d is %g", oct_dtype_name(types[t]), last, i, (double)number[i]);
             }
     oct_err e = OCT_ERR_INIT;
     oct_operand z = { .dtype = OCT_C64, .rank = 0, .count = 1 };
