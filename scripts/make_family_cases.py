@@ -855,7 +855,15 @@ def where8():
         no("QLinearWhere", 1, [c, x, s[0], z[0], y[:3], s[1], z[1], s[2], z[2]], out, **MS)
 
 
-FAMILIES = [basic, noise, loss, ngrams, signal, select, vision, attention, heads, einsum, math, bits, arrange, matrix, recurrent64, trees, where8]
+def softmax8():
+    """Softmax on codes along any axis, also of the flattened form before opset 13; a last bit of float32 may move a code by one."""
+    for dt, lo, hi, zero, least in ((np.uint8, 0, 256, 120, 0), (np.int8, -128, 128, -3, -128)):
+        for opset, axis in ((13, 1), (13, 0), (13, -2), (13, 3), (11, 1), (11, 2), (11, 3)):
+            x = ints(2, 5, 3, 4, lo=lo, hi=hi, dtype=dt)
+            cases.quantized(family, "Softmax", opset, [x], [(0.04, zero)], (1 / 256, least), dtype=dt, tol=1, axis=axis)
+
+
+FAMILIES = [softmax8, basic, noise, loss, ngrams, signal, select, vision, attention, heads, einsum, math, bits, arrange, matrix, recurrent64, trees, where8]
 
 
 if __name__ == "__main__":
