@@ -308,9 +308,9 @@ static void shapes_without_end(void **state)
     int f = NET_NODE(g, "Cast", "cast", "f", n);
     net_int(g, "to", OCT_F32);
     int column = NET_NODE(g, "Unsqueeze", "unsqueeze", "c", f, NET_S64(g, "axes", "1", 1));
-    int sum = NET_NODE(g, "Add", "plus", "p", NET_NODE(g, "Mul", "mul", "m", column, NET_F32(g, "two", "", 2)), v);
+    int added = NET_NODE(g, "Add", "plus", "p", NET_NODE(g, "Mul", "mul", "m", column, NET_F32(g, "two", "", 2)), v);
     int step = NET_F32(g, "scale", "", 1), zero = net_const(g, "zero", OCT_U8, "", (const uint8_t[]){ 0 });
-    int codes = NET_NODE(g, "com.microsoft.QLinearLeakyRelu", "leaky", "r", NET_NODE(g, "QuantizeLinear", "quantize", "q", sum, step, zero), step,
+    int codes = NET_NODE(g, "com.microsoft.QLinearLeakyRelu", "leaky", "r", NET_NODE(g, "QuantizeLinear", "quantize", "q", added, step, zero), step,
                          zero, step, zero);
     int y = NET_NODE(g, "DequantizeLinear", "dequantize", "y", codes, step, zero);
     net_output(g, y);
