@@ -1,14 +1,9 @@
 /* lib/kernels/qgemm/qclass_u8s8_mx16c4_avx2.c -- rows by class: as many products in a 16-bit sum as the row allows. */
+#include "kernels/qgemm/pair_avx2.h"
 #include "kernels/qgemm/qclass.h"
 #include "kernels/qgemm/quad.h"
-#include "kernels/simd.h"
 
 enum { WINDOW = OCT_QCLASS_WINDOW, LINE = 4 * WINDOW, PLACE = OCT_QCLASS_COLUMNS * sizeof(int32_t) };
-
-OCT_INLINE __m256i load(const void *p)
-{
-    return _mm256_loadu_si256((const __m256i *)p);
-}
 
 OCT_INLINE void store(void *p, __m256i v)
 {
@@ -134,22 +129,6 @@ static void sort(size_t rows, size_t k, const uint8_t *const *a, uint8_t flip, u
 
 /* ------------------------------------------------------------------ the product */
 
-typedef struct pair {
-    __m256i lo, hi;
-} pair;
-
-OCT_INLINE pair keep(pair v)
-{
-    OCT_KEEP(v.lo);
-    OCT_KEEP(v.hi);
-    return v;
-}
-
-OCT_INLINE pair load_pair(const void *p)
-{
-    return (pair){ load(p), load((const uint8_t *)p + 32) };
-}
-
 OCT_INLINE __m256i spread(const void *x)
 {
     return _mm256_set1_epi32((int)oct_quad(x));
@@ -161,28 +140,10 @@ OCT_INLINE pair multiply(const uint8_t *x, pair b)
     return (pair){ _mm256_maddubs_epi16(b.lo, v), _mm256_maddubs_epi16(b.hi, v) };
 }
 
-OCT_INLINE pair add16(pair v, pair w)
-{
-    return keep((pair){ _mm256_add_epi16(v.lo, w.lo), _mm256_add_epi16(v.hi, w.hi) });
-}
-
-OCT_INLINE pair add32(pair v, pair w)
-{
-    return keep((pair){ _mm256_add_epi32(v.lo, w.lo), _mm256_add_epi32(v.hi, w.hi) });
-}
-
-OCT_INLINE pair widen(pair v)
-{
-    const __m256i one = _mm256_set1_epi16(1);
-    return (pair){ _mm256_madd_epi16(v.lo, one), _mm256_madd_epi16(v.hi, one) };
-}
-
 OCT_INLINE void add_to(int32_t *tile, uint16_t at, pair v)
 {
     void *to = (uint8_t *)tile + at;
-    v = add32(v, load_pair(to));
-    store(to, v.lo);
-    store((uint8_t *)to + 32, v.hi);
+    store_pair(to, add32(v, load_pair(to)));
 }
 
 typedef struct window {
@@ -239,8 +200,7 @@ static void start_tile(size_t rows, uint32_t bias, const int32_t *sum, const int
     const pair start = load_pair(add);
     for (size_t i = 0; i < rows; i++, tile += OCT_QCLASS_COLUMNS) {
         const __m256i off = _mm256_set1_epi32((int32_t)(bias * (uint32_t)sum[i]));
-        store(tile, _mm256_sub_epi32(start.lo, off));
-        store(tile + 8, _mm256_sub_epi32(start.hi, off));
+        store_pair(tile, (pair){ _mm256_sub_epi32(start.lo, off), _mm256_sub_epi32(start.hi, off) });
     }
 }
 

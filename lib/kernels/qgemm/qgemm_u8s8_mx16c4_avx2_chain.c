@@ -4,23 +4,9 @@
  * Exact because the packer only chains quads that cannot overflow (qchain.h). The weights of a unit stay in 8 registers while the
  * rows pass, and its products are added to the tile in memory. That takes fewer instructions than weights passing by sums in registers: with
  * 16-bit sums there are two kinds of them to keep. */
+#include "kernels/qgemm/pair_avx2.h"
 #include "kernels/qgemm/qchain.h"
 #include "kernels/qgemm/quad.h"
-#include "kernels/simd.h"
-
-typedef struct pair {
-    __m256i lo, hi;
-} pair;
-
-OCT_INLINE __m256i load(const void *p)
-{
-    return _mm256_loadu_si256((const __m256i *)p);
-}
-
-OCT_INLINE pair load_pair(const int8_t *p)
-{
-    return (pair){ load(p), load(p + 32) };
-}
 
 OCT_INLINE __m256i spread(const uint8_t *a, const bool shuffled, __m256i pick)
 {
@@ -34,29 +20,6 @@ OCT_INLINE pair multiply(const bool shuffled, const bool twin, const uint8_t *a,
 {
     const __m256i v = spread(a, shuffled, pick);
     return (pair){ _mm256_maddubs_epi16(v, b.lo), _mm256_maddubs_epi16(twin ? spread(next, shuffled, pick) : v, b.hi) };
-}
-
-OCT_INLINE pair keep(pair v)
-{
-    OCT_KEEP(v.lo);
-    OCT_KEEP(v.hi);
-    return v;
-}
-
-OCT_INLINE pair add16(pair v, pair w)
-{
-    return keep((pair){ _mm256_add_epi16(v.lo, w.lo), _mm256_add_epi16(v.hi, w.hi) });
-}
-
-OCT_INLINE pair add32(pair v, pair w)
-{
-    return keep((pair){ _mm256_add_epi32(v.lo, w.lo), _mm256_add_epi32(v.hi, w.hi) });
-}
-
-OCT_INLINE pair widen(pair v)
-{
-    const __m256i one = _mm256_set1_epi16(1);
-    return (pair){ _mm256_madd_epi16(v.lo, one), _mm256_madd_epi16(v.hi, one) };
 }
 
 /* The 16-bit sums of quad i of a unit, for the row r bytes from the first; twins: and the one after it. */
@@ -95,9 +58,7 @@ OCT_INLINE void pass(const size_t form, const bool shuffled, const bool twin, si
             v = add32(add32(v, widen(QUAD(2))), widen(QUAD(3)));
         else if (form == 5)
             v = widen(v);
-        const pair sum = add32(v, (pair){ load(from), load(from + 8) });
-        _mm256_storeu_si256((__m256i *)(void *)to, sum.lo);
-        _mm256_storeu_si256((__m256i *)(void *)(to + 8), sum.hi);
+        store_pair(to, add32(v, load_pair(from)));
     }
 }
 
