@@ -1,5 +1,5 @@
 /* lib/kernels/qgemm/qclass_u8s8_mx16c4_avx2.c -- rows by class: as many products in a 16-bit sum as the row allows. */
-#include "kernels/qgemm/pair_avx2.h"
+#include "kernels/qgemm/pair_ymm.inc"
 #include "kernels/qgemm/qclass.h"
 #include "kernels/qgemm/quad.h"
 

@@ -4,7 +4,7 @@
  * Exact because the packer only chains quads that cannot overflow (qchain.h). The weights of a unit stay in 8 registers while the
  * rows pass, and its products are added to the tile in memory. That takes fewer instructions than weights passing by sums in registers: with
  * 16-bit sums there are two kinds of them to keep. */
-#include "kernels/qgemm/pair_avx2.h"
+#include "kernels/qgemm/pair_ymm.inc"
 #include "kernels/qgemm/qchain.h"
 #include "kernels/qgemm/quad.h"
 
