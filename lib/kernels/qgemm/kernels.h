@@ -57,7 +57,7 @@ typedef struct oct_qtiles {
     const oct_qout *out;
     void *c;
     size_t ldc, block;
-    bool one_row, backwards; /* as in oct_qgemm */
+    bool one_row, backwards; /* oct_qgemm.rows is 1; as there */
     uint8_t *scratch;   /* oct_qtiles_shared bytes, then oct_qtiles_scratch a thread */
 } oct_qtiles;
 

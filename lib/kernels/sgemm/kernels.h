@@ -27,7 +27,7 @@ typedef struct oct_stiles {
     float *c;
     size_t ldc;
     oct_sout out;
-    size_t block;        /* rows of an item */
+    size_t block;        /* rows of an item, at most */
     uint8_t *scratch;    /* oct_stiles_scratch bytes a thread */
 } oct_stiles;
 
