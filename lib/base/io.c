@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -38,16 +39,95 @@ static char *dup_path(const char *path)
     return p;
 }
 
+/* ---- opening ---- */
+
+int oct_path_fd(const char *path)
+{
+    static const char *const named[] = { "/dev/stdin", "/dev/stdout", "/dev/stderr" }, *const numbered[] = { "/dev/fd/", "/proc/self/fd/" };
+    for (int i = 0; i < 3; i++)
+        if (strcmp(path, named[i]) == 0)
+            return i;
+    for (size_t i = 0; i < OCT_COUNT(numbered); i++) {
+        const size_t n = strlen(numbered[i]), digits = strncmp(path, numbered[i], n) == 0 ? strspn(path + n, "0123456789") : 0;
+        if (digits > 0 && digits < 8 && !path[n + digits])
+            return atoi(path + n);
+    }
+    return -1;
+}
+
+static const char *kind(mode_t mode)
+{
+    return S_ISDIR(mode) ? "a folder" : S_ISFIFO(mode) ? "a FIFO" : S_ISSOCK(mode) ? "a socket" : S_ISBLK(mode) ? "a block device"
+         : S_ISCHR(mode) ? "a character device" : "something else";
+}
+
+static oct_status refuse(const char *path, mode_t mode, bool stream, oct_err *err)
+{
+    oct_fail(err, OCT_EIO, "%s: is %s, not a regular file", path, kind(mode));
+    if (stream && !S_ISDIR(mode))
+        oct_hint(err, "give a stream by the name of a descriptor: /dev/stdin with <%s, or <(COMMAND) in the shell", path);
+    return OCT_EIO;
+}
+
+/* What another program reads, too, is left as it is; opened anew, a FIFO would wait for a writer. */
+static oct_status open_descriptor(const char *path, int own, int *fd, oct_err *err)
+{
+    struct stat st;
+    if (fstat(own, &st) == 0 && S_ISDIR(st.st_mode))
+        return refuse(path, st.st_mode, true, err);
+    *fd = fcntl(own, F_DUPFD_CLOEXEC, 3);
+    return *fd >= 0 ? OCT_OK : oct_fail(err, OCT_EIO, "%s: %s", path, strerror(errno));
+}
+
+oct_status oct_file_open(const char *path, bool stream, int *fd, oct_err *err)
+{
+    struct stat st;
+    if (stream && oct_path_fd(path) >= 0)
+        return open_descriptor(path, oct_path_fd(path), fd, err);
+    do
+        *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    while (*fd < 0 && errno == EINTR);
+    if (*fd < 0 && errno == ENXIO && stat(path, &st) == 0)
+        return refuse(path, st.st_mode, stream, err); /* a socket */
+    if (*fd < 0)
+        return oct_fail(err, OCT_EIO, "%s: %s", path, strerror(errno));
+    if (fstat(*fd, &st) == 0 && (S_ISREG(st.st_mode) || (stream && S_ISCHR(st.st_mode)))) {
+        fcntl(*fd, F_SETFL, 0); /* from here on it may wait */
+        return OCT_OK;
+    }
+    close(*fd);
+    *fd = -1;
+    return refuse(path, st.st_mode, stream, err);
+}
+
+ssize_t oct_file_read(int fd, void *p, size_t n)
+{
+    size_t done = 0;
+    while (done < n) {
+        ssize_t r = read(fd, (char *)p + done, n - done);
+        if (r == 0)
+            break;
+        if (r > 0)
+            done += (size_t)r;
+        else if (errno == EAGAIN)
+            poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, -1);
+        else if (errno != EINTR)
+            return -1;
+    }
+    return (ssize_t)done;
+}
+
+/* ---- mapping ---- */
+
 oct_status oct_map_open(oct_map *m, const char *path, oct_err *err)
 {
     *m = (oct_map){ 0 };
     struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return oct_fail(err, OCT_EIO, "%s: %s", path, strerror(errno));
-    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+    int fd;
+    OCT_TRY(oct_file_open(path, false, &fd, err));
+    if (fstat(fd, &st) != 0) {
         close(fd);
-        return oct_fail(err, OCT_EIO, "%s: %s", path, S_ISDIR(st.st_mode) ? "is a folder" : "is not a regular file");
+        return oct_fail(err, OCT_EIO, "%s: %s", path, strerror(errno));
     }
     if (!(m->path = dup_path(path))) {
         close(fd);
@@ -60,7 +140,7 @@ oct_status oct_map_open(oct_map *m, const char *path, oct_err *err)
             close(fd);
             oct_free(m->path);
             *m = (oct_map){ 0 };
-            return oct_fail(err, OCT_EIO, "%s: cannot map: %s", path, strerror(e));
+            return oct_fail(err, e == ENOMEM ? OCT_ENOMEM : OCT_EIO, "%s: cannot map: %s", path, strerror(e));
         }
         m->data = p;
         m->size = (size_t)st.st_size;
@@ -163,10 +243,10 @@ void oct_io_guard(const char *tool)
 
 oct_status oct_read_all(const char *path, size_t max, char **data, size_t *size, oct_err *err)
 {
-    bool in = strcmp(path, "-") == 0;
-    int fd = in ? 0 : open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return oct_fail(err, OCT_EIO, "%s: %s", path, strerror(errno));
+    int fd = 0;
+    const bool in = strcmp(path, "-") == 0;
+    if (!in)
+        OCT_TRY(oct_file_open(path, true, &fd, err));
     char *p = NULL;
     size_t n = 0, cap = 0;
     oct_status s = OCT_OK;
@@ -181,9 +261,7 @@ oct_status oct_read_all(const char *path, size_t max, char **data, size_t *size,
             p = q;
             cap = bigger;
         }
-        ssize_t r = read(fd, p + n, cap - n - 1);
-        if (r < 0 && errno == EINTR)
-            continue;
+        ssize_t r = oct_file_read(fd, p + n, cap - n - 1);
         if (r < 0)
             s = oct_fail(err, OCT_EIO, "%s: %s", path, strerror(errno));
         if (r <= 0)

@@ -7,6 +7,17 @@
 
 #include "base/status.h"
 
+#include <sys/types.h>
+
+/* Opens a file to read, without ever waiting for it: a FIFO, a socket, a folder, a device is OCT_EIO with what it is and a remedy.
+ * stream: whoever reads goes from the beginning to the end once. Then character devices (/dev/null) will do, and whatever a descriptor
+ * of this process holds, where it is given by its name: /dev/fd/63, which shells write for <(COMMAND), or /dev/stdin. */
+oct_status oct_file_open(const char *path, bool stream, int *fd, oct_err *err);
+/* read(2) that goes on after signals, and waits where the descriptor does not. Fewer bytes than n: the file ended. -1: errno. */
+ssize_t oct_file_read(int fd, void *p, size_t n);
+/* The descriptor of this process that a name stands for: /dev/stdin, /dev/fd/N, /proc/self/fd/N and their like; -1: none. */
+int oct_path_fd(const char *path);
+
 typedef struct oct_map {
     const uint8_t *data; /* NULL when the file is empty */
     size_t size;

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void sizes_overflow(void **state)
@@ -202,6 +203,44 @@ static void output_appears_only_on_commit(void **state)
     assert_int_equal(oct_map_open(&m, path, &err), OCT_EIO);
 }
 
+/* Nothing waits for the other end of a FIFO; a descriptor's name is as good as the descriptor. */
+static void only_files_are_opened(void **state)
+{
+    char dir[] = "/tmp/oct_base_XXXXXX", fifo[64], name[64], got[8];
+    int fd, ends[2];
+    size_t n;
+    char *data;
+    oct_err err = OCT_ERR_INIT;
+    assert_non_null(mkdtemp(dir));
+    snprintf(fifo, sizeof fifo, "%s/fifo", dir);
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    for (int stream = 0; stream < 2; stream++) {
+        assert_int_equal(oct_file_open(fifo, stream, &fd, &err), OCT_EIO);
+        assert_non_null(strstr(err.text, "is a FIFO"));
+        assert_int_equal(oct_file_open(dir, stream, &fd, &err), OCT_EIO);
+        assert_non_null(strstr(err.text, "is a folder"));
+    }
+    assert_int_equal(oct_file_open("/dev/null", false, &fd, &err), OCT_EIO);
+    assert_int_equal(oct_file_open("/dev/null", true, &fd, &err), OCT_OK);
+    assert_int_equal(oct_file_read(fd, got, sizeof got), 0);
+    close(fd);
+    assert_int_equal(pipe(ends), 0);
+    snprintf(name, sizeof name, "/dev/fd/%d", ends[0]);
+    assert_int_equal(oct_path_fd(name), ends[0]);
+    assert_int_equal(oct_path_fd("/dev/fd/"), -1);
+    assert_int_equal(oct_path_fd("/dev/fd/1x"), -1);
+    assert_int_equal(oct_path_fd("/dev/stdout"), 1);
+    assert_int_equal(write(ends[1], "abc", 3), 3);
+    close(ends[1]);
+    assert_int_equal(oct_file_open(name, false, &fd, &err), OCT_EIO);
+    assert_int_equal(oct_read_all(name, 100, &data, &n, &err), OCT_OK);
+    assert_string_equal(data, "abc");
+    oct_free(data);
+    close(ends[0]);
+    unlink(fifo);
+    rmdir(dir);
+}
+
 /* Pages that were forgotten read as before; ranges outside of the map are left alone. */
 static void forgotten_pages_come_back(void **state)
 {
@@ -305,7 +344,7 @@ int main(void)
         cmocka_unit_test(float_text_is_shortest),
         cmocka_unit_test(json_escapes_and_nests),
         cmocka_unit_test(output_appears_only_on_commit),
-        cmocka_unit_test(forgotten_pages_come_back), cmocka_unit_test(full_disk_is_an_error),
+        cmocka_unit_test(only_files_are_opened), cmocka_unit_test(forgotten_pages_come_back), cmocka_unit_test(full_disk_is_an_error),
         cmocka_unit_test(pool_covers_each_item_once),
         cmocka_unit_test(pool_takes_over_from_a_slow_thread),
         cmocka_unit_test(errors_gather_context),
