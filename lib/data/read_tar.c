@@ -12,13 +12,14 @@
 static bool tar_claims(const char *path)
 {
     static const char *const suffixes[] = { ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst", ".tar.lz4" };
-    if (strcmp(path, "-") == 0 || strncmp(path, "pipe:", 5) == 0)
-        return true;
     for (size_t i = 0; i < OCT_COUNT(suffixes); i++)
         if (oct_has_suffix(path, suffixes[i]) && !oct_path_is_dir(path))
             return true;
     return false;
 }
+
+/* Who gives the bytes. It is chosen with the reader, never by what the path looks like. */
+typedef enum origin { FROM_FILE, FROM_STDIN, FROM_COMMAND } origin;
 
 #ifdef OCT_HAVE_ARCHIVE
 
@@ -35,6 +36,7 @@ enum { BLOCK = 1 << 16 };
 
 typedef struct tar {
     const oct_feed_ctx *ctx;
+    origin from;
     char *path;
     struct archive *a;
     FILE *pipe;
@@ -65,7 +67,7 @@ static void tar_close(void *self)
     oct_free(r);
 }
 
-static oct_status tar_open(const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err)
+static oct_status open_from(origin from, const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err)
 {
     tar *r = oct_calloc(1, sizeof *r);
     if (!r || !(r->path = oct_strdup(path))) {
@@ -73,6 +75,7 @@ static oct_status tar_open(const oct_feed_ctx *ctx, const char *path, void **sel
         return oct_nomem(err);
     }
     r->ctx = ctx;
+    r->from = from;
     *self = r;
     return OCT_OK;
 }
@@ -101,10 +104,10 @@ static oct_status start(tar *r, oct_err *err)
     archive_read_support_format_tar(r->a);
     archive_read_support_format_gnutar(r->a);
     int z;
-    if (strcmp(r->path, "-") == 0) {
+    if (r->from == FROM_STDIN) {
         z = archive_read_open_fd(r->a, 0, BLOCK);
-    } else if (strncmp(r->path, "pipe:", 5) == 0) {
-        if (!(r->pipe = popen(r->path + 5, "r")))
+    } else if (r->from == FROM_COMMAND) {
+        if (!(r->pipe = popen(r->path + strlen(OCT_PIPE), "re")))
             return oct_fail(err, OCT_EIO, "%s: %s", r->path, strerror(errno));
         z = archive_read_open_fd(r->a, fileno(r->pipe), BLOCK);
     } else {
@@ -289,7 +292,7 @@ static oct_status tar_next(void *self, bool want, oct_item *item, bool *end, oct
 static oct_status tar_rewind(void *self, oct_err *err)
 {
     tar *r = self;
-    if (strcmp(r->path, "-") == 0 && r->started)
+    if (r->from == FROM_STDIN && r->started)
         return oct_fail(err, OCT_EUNSUPPORTED, "standard input cannot be read twice");
     stop(r);
     r->started = r->over = false;
@@ -298,7 +301,7 @@ static oct_status tar_rewind(void *self, oct_err *err)
 
 #else
 
-static oct_status tar_open(const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err)
+static oct_status open_from(origin from, const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err)
 {
     return oct_fail(err, OCT_EUNSUPPORTED, "%s: this build reads no archives (libarchive)", path);
 }
@@ -325,12 +328,24 @@ static void tar_close(void *self)
 
 #endif
 
-/* Tar shards (WebDataset: NNN.jpg + NNN.cls), compressed or not; - is standard input, pipe:CMD a command. */
-const oct_reader oct_read_tar = {
-    .claims = tar_claims,
-    .open = tar_open,
-    .count = tar_count,
-    .next = tar_next,
-    .rewind = tar_rewind,
-    .close = tar_close,
-};
+static oct_status tar_open(const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err)
+{
+    return open_from(FROM_FILE, ctx, path, self, err);
+}
+
+static oct_status stdin_open(const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err)
+{
+    return open_from(FROM_STDIN, ctx, path, self, err);
+}
+
+static oct_status command_open(const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err)
+{
+    return open_from(FROM_COMMAND, ctx, path, self, err);
+}
+
+#define TAR_STREAM .count = tar_count, .next = tar_next, .rewind = tar_rewind, .close = tar_close
+
+/* Tar shards (WebDataset: NNN.jpg + NNN.cls), compressed or not: files, standard input, what a command prints. */
+const oct_reader oct_read_tar = { .claims = tar_claims, .open = tar_open, TAR_STREAM };
+const oct_reader oct_read_stdin = { .open = stdin_open, TAR_STREAM };
+const oct_reader oct_read_command = { .open = command_open, TAR_STREAM };

@@ -10,7 +10,7 @@
 #include <strings.h>
 
 const oct_reader *const oct_readers[] = {
-    &oct_read_tar,    /* "-", pipe: and archives */
+    &oct_read_tar,
     &oct_read_npy,
     &oct_read_npz,
     &oct_read_csv,

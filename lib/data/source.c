@@ -288,7 +288,7 @@ static oct_status open_all(oct_source *s, oct_err *err)
     bool stdin_used = false;
     for (size_t i = 0; i < s->leaves.n; i++) {
         oct_leaf *l = &s->leaves.v[i];
-        if (strcmp(l->path, "-") == 0) {
+        if (l->reader == &oct_read_stdin) {
             if (stdin_used)
                 return oct_fail(err, OCT_EUSAGE, "standard input is given twice");
             stdin_used = true;

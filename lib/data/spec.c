@@ -11,22 +11,25 @@
 
 enum { MAX_FILES = 1000000, MAX_BRACES = 8 };
 
-static oct_status add_leaf(const char *path, oct_arena *arena, oct_leaves *l, oct_err *err)
+static oct_status add_leaf(const oct_reader *reader, const char *path, oct_arena *arena, oct_leaves *l, oct_err *err)
+{
+    if (l->n >= MAX_FILES)
+        return oct_fail(err, OCT_EUSAGE, "more than %d files of data", MAX_FILES);
+    if (!OCT_GROW(arena, l->v, l->n, l->cap))
+        return oct_nomem(err);
+    l->v[l->n] = (oct_leaf){ reader, oct_arena_strdup(arena, path), NULL };
+    return l->v[l->n++].path ? OCT_OK : oct_nomem(err);
+}
+
+/* A name from wherever: nothing in it has a meaning but the path. */
+static oct_status add_file(const char *path, oct_arena *arena, oct_leaves *l, oct_err *err)
 {
     struct stat st;
-    bool stream = strcmp(path, "-") == 0 || strncmp(path, "pipe:", 5) == 0;
-    if (!stream && stat(path, &st) != 0)
+    if (stat(path, &st) != 0)
         return oct_fail(err, OCT_EIO, "%s: %s", path, strerror(errno));
-    for (size_t i = 0; i < oct_n_readers; i++) {
-        if (!oct_readers[i]->claims(path))
-            continue;
-        if (l->n >= MAX_FILES)
-            return oct_fail(err, OCT_EUSAGE, "more than %d files of data", MAX_FILES);
-        if (!OCT_GROW(arena, l->v, l->n, l->cap))
-            return oct_nomem(err);
-        l->v[l->n] = (oct_leaf){ oct_readers[i], oct_arena_strdup(arena, path), NULL };
-        return l->v[l->n++].path ? OCT_OK : oct_nomem(err);
-    }
+    for (size_t i = 0; i < oct_n_readers; i++)
+        if (oct_readers[i]->claims(path))
+            return add_leaf(oct_readers[i], path, arena, l, err);
     oct_fail(err, OCT_EUSAGE, "%s: not a kind of data that is known", path);
     oct_hint(err, "data is a folder, a .csv, .npy, .npz, .pb, .jpg or .png file, or a .tar shard");
     return OCT_EUSAGE;
@@ -36,7 +39,7 @@ static oct_status add_pattern(const char *path, oct_arena *arena, oct_leaves *l,
 {
     glob_t g;
     if (oct_path_exists(path) || !strpbrk(path, "*?["))
-        return add_leaf(path, arena, l, err);
+        return add_file(path, arena, l, err);
     int z = glob(path, 0, NULL, &g);
     if (z == GLOB_NOMATCH)
         return oct_fail(err, OCT_EIO, "%s: no file matches", path);
@@ -44,7 +47,7 @@ static oct_status add_pattern(const char *path, oct_arena *arena, oct_leaves *l,
         return z == GLOB_NOSPACE ? oct_nomem(err) : oct_fail(err, OCT_EIO, "%s: cannot be expanded", path);
     oct_status s = OCT_OK;
     for (size_t i = 0; s == OCT_OK && i < g.gl_pathc; i++)
-        s = add_leaf(g.gl_pathv[i], arena, l, err);
+        s = add_file(g.gl_pathv[i], arena, l, err);
     globfree(&g);
     return s;
 }
@@ -102,11 +105,24 @@ static oct_status expand(const char *spec, int braces, oct_arena *arena, oct_lea
     return OCT_OK;
 }
 
+/* A pattern that the shell expanded gives names of files as words: such a name is not run. */
+static oct_status add_command(const char *spec, oct_arena *arena, oct_leaves *leaves, oct_err *err)
+{
+    if (oct_path_exists(spec)) {
+        oct_fail(err, OCT_EUSAGE, "%s: is a file, and would be a command", spec);
+        oct_hint(err, "write ./%s for the file, and a space behind %s for the command", spec, OCT_PIPE);
+        return OCT_EUSAGE;
+    }
+    return add_leaf(&oct_read_command, spec, arena, leaves, err);
+}
+
 oct_status oct_spec_expand(const char *spec, oct_arena *arena, oct_leaves *leaves, oct_err *err)
 {
     if (!*spec)
         return oct_fail(err, OCT_EUSAGE, "an empty name of data");
-    if (strncmp(spec, "pipe:", 5) == 0)
-        return add_leaf(spec, arena, leaves, err);
+    if (strcmp(spec, "-") == 0)
+        return add_leaf(&oct_read_stdin, spec, arena, leaves, err);
+    if (strncmp(spec, OCT_PIPE, strlen(OCT_PIPE)) == 0)
+        return add_command(spec, arena, leaves, err);
     return expand(spec, 0, arena, leaves, err);
 }
