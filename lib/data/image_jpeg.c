@@ -113,6 +113,8 @@ oct_status oct_jpeg_decode(const uint8_t *p, size_t n, oct_image *im, oct_err *e
     if (setjmp(j.jump)) {
         jpeg_destroy_decompress(&j.c);
         oct_image_free(im);
+        if (j.mgr.msg_code == JERR_OUT_OF_MEMORY)
+            return oct_nomem(err);
         return oct_fail(err, OCT_EMALFORMED, "broken JPEG picture: %s", j.text);
     }
     jpeg_create_decompress(&j.c);

@@ -1,6 +1,7 @@
-/* lib/data/image_png.c -- PNG by libpng. Its errors come back by longjmp. */
+/* lib/data/image_png.c -- PNG by libpng. Its errors come back by longjmp; its memory is ours. */
 #include "data/image.h"
 
+#include "base/mem.h"
 #include "data/data_config.h" /* made by the build */
 
 #ifdef OCT_HAVE_PNG
@@ -14,8 +15,23 @@
 typedef struct source {
     const uint8_t *p;
     size_t left;
+    bool no_memory; /* libpng leaves chunks out, or calls the picture broken, when it gets none */
     char text[160];
 } source;
+
+static png_voidp on_alloc(png_structp png, png_alloc_size_t n)
+{
+    void *p = oct_alloc(n);
+    source *s = png_get_mem_ptr(png);
+    s->no_memory |= !p;
+    return p;
+}
+
+static void on_free(png_structp png, png_voidp p)
+{
+    (void)png;
+    oct_free(p);
+}
 
 static void on_read(png_structp png, png_bytep dst, size_t n)
 {
@@ -72,9 +88,9 @@ static void rows(png_structp png, const oct_image *im)
 oct_status oct_png_decode(const uint8_t *p, size_t n, oct_image *im, oct_err *err)
 {
     *im = (oct_image){ 0 };
-    source s = { p, n, "" };
+    source s = { .p = p, .left = n };
     png_infop info = NULL;
-    png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &s, on_error, on_warning);
+    png_structp png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &s, on_error, on_warning, &s, on_alloc, on_free);
     if (!png)
         return oct_nomem(err);
     if (!(info = png_create_info_struct(png))) {
@@ -84,7 +100,7 @@ oct_status oct_png_decode(const uint8_t *p, size_t n, oct_image *im, oct_err *er
     if (setjmp(png_jmpbuf(png))) {
         png_destroy_read_struct(&png, &info, NULL);
         oct_image_free(im);
-        return oct_fail(err, OCT_EMALFORMED, "broken PNG picture: %s", s.text);
+        return s.no_memory ? oct_nomem(err) : oct_fail(err, OCT_EMALFORMED, "broken PNG picture: %s", s.text);
     }
     png_set_user_limits(png, OCT_IMAGE_SIDE, OCT_IMAGE_SIDE);
     png_set_read_fn(png, &s, on_read);
@@ -92,6 +108,10 @@ oct_status oct_png_decode(const uint8_t *p, size_t n, oct_image *im, oct_err *er
     if (st == OCT_OK)
         rows(png, im);
     png_destroy_read_struct(&png, &info, NULL);
+    if (st == OCT_OK && s.no_memory) {
+        oct_image_free(im);
+        return oct_nomem(err);
+    }
     return st;
 }
 

@@ -85,7 +85,7 @@ oct_status oct_list_dir(const char *path, oct_arena *arena, oct_names *names, oc
     *names = (oct_names){ 0 };
     DIR *d = opendir(path);
     if (!d)
-        return oct_fail(err, OCT_EIO, "%s: %s", path, strerror(errno));
+        return errno == ENOMEM ? oct_nomem(err) : oct_fail(err, OCT_EIO, "%s: %s", path, strerror(errno));
     struct dirent *e;
     oct_status s = OCT_OK;
     while (s == OCT_OK && (errno = 0, e = readdir(d))) {

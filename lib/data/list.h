@@ -35,6 +35,10 @@ typedef struct oct_names {
     char **v;
     size_t n, cap;
 } oct_names;
+/* OCT_EIO with the system's reason, OCT_ENOMEM. */
 oct_status oct_list_dir(const char *path, oct_arena *arena, oct_names *names, oct_err *err);
+
+/* Whether these are the names of an ONNX test case (input_0.pb) or of a folder of them (test_data_set_0). */
+bool oct_is_testset(const oct_names *names);
 
 #endif

@@ -82,19 +82,19 @@ static oct_status list_folder(oct_list *l, const char *dir, oct_err *err)
 }
 
 /* INPUT.npy for every input of the model; characters that file names cannot hold are underscores. */
-static bool has_named_arrays(const oct_feed_ctx *ctx, const char *dir, oct_arena *arena, char **paths)
+static oct_status find_named_arrays(const oct_feed_ctx *ctx, const char *dir, oct_arena *arena, char **paths, bool *all, oct_err *err)
 {
-    for (size_t i = 0; i < ctx->n; i++) {
+    *all = ctx->n > 0;
+    for (size_t i = 0; *all && i < ctx->n; i++) {
         paths[i] = oct_arena_printf(arena, "%s/%s.npy", dir, ctx->inputs[i].name);
         if (!paths[i])
-            return false;
+            return oct_nomem(err);
         for (char *c = paths[i] + strlen(dir) + 1; *c; c++)
             if (*c == '/' || *c == ':')
                 *c = '_';
-        if (!oct_path_exists(paths[i]))
-            return false;
+        *all = oct_path_exists(paths[i]);
     }
-    return ctx->n > 0;
+    return OCT_OK;
 }
 
 static oct_status open_list(const oct_feed_ctx *ctx, const char *path, folder *f, oct_err *err)
@@ -118,13 +118,21 @@ static oct_status open_kind(const oct_feed_ctx *ctx, const char *path, folder *f
         n--;
     char *dir = oct_arena_strndup(arena, path, n), *csv = dir ? oct_arena_printf(arena, "%s/labels.csv", dir) : NULL;
     char **paths = oct_arena_calloc(arena, ctx->n + 1, sizeof *paths);
+    oct_names names;
     if (!csv || !paths)
         return oct_nomem(err);
+    OCT_TRY(oct_list_dir(dir, arena, &names, err));
+    if (oct_is_testset(&names)) {
+        f->reader = &oct_read_testset;
+        return oct_read_testset.open(ctx, dir, &f->self, err);
+    }
     if (oct_path_exists(csv)) {
         f->reader = &oct_read_csv;
         return oct_read_csv.open(ctx, csv, &f->self, err);
     }
-    if (has_named_arrays(ctx, dir, arena, paths)) {
+    bool named;
+    OCT_TRY(find_named_arrays(ctx, dir, arena, paths, &named, err));
+    if (named) {
         f->reader = &oct_read_npz;
         return oct_set_open_files(ctx, dir, paths, &f->self, err);
     }

@@ -54,12 +54,25 @@ static void set_close(void *self)
     oct_free(r);
 }
 
+static voidpf z_alloc(voidpf none, uInt items, uInt size)
+{
+    size_t n;
+    (void)none;
+    return oct_mul_size(items, size, &n) ? oct_alloc(n) : Z_NULL;
+}
+
+static void z_free(voidpf none, voidpf p)
+{
+    (void)none;
+    oct_free(p);
+}
+
 /* Starts a deflated member anew. */
 static oct_status restart(member *m, oct_err *err)
 {
     if (m->open)
         inflateEnd(&m->z);
-    memset(&m->z, 0, sizeof m->z);
+    m->z = (z_stream){ .zalloc = z_alloc, .zfree = z_free };
     m->fed = m->made = 0;
     m->sum = 0;
     m->open = inflateInit2(&m->z, -MAX_WBITS) == Z_OK;

@@ -3,7 +3,6 @@
 
 #include "base/io.h"
 
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,21 +37,18 @@ static bool is_set_name(const char *name)
     return strncmp(name, "test_data_set_", 14) == 0;
 }
 
-/* Whether a folder holds a name of a kind. Allocates nothing of ours: a lack of memory must not change the answer. */
-static bool holds(const char *dir, bool (*kind)(const char *))
+/* Whether one of the names is of a kind. */
+static bool holds(const oct_names *names, bool (*kind)(const char *))
 {
-    DIR *d = opendir(dir);
     bool found = false;
-    for (struct dirent *e; d && !found && (e = readdir(d));)
-        found = kind(e->d_name);
-    if (d)
-        closedir(d);
+    for (size_t i = 0; !found && i < names->n; i++)
+        found = kind(names->v[i]);
     return found;
 }
 
-static bool testset_claims(const char *path)
+bool oct_is_testset(const oct_names *names)
 {
-    return oct_path_is_dir(path) && (holds(path, is_input) || holds(path, is_set_name));
+    return holds(names, is_input) || holds(names, is_set_name);
 }
 
 /* The input a tensor file feeds: by the name inside when the model has it, else by its number. */
@@ -97,9 +93,9 @@ static oct_status add_set(const oct_feed_ctx *ctx, oct_list *l, const char *dir,
 static oct_status add_sets(const oct_feed_ctx *ctx, oct_list *l, const char *path, oct_err *err)
 {
     oct_names names;
-    if (holds(path, is_input))
-        return add_set(ctx, l, path, err);
     OCT_TRY(oct_list_dir(path, l->arena, &names, err));
+    if (holds(&names, is_input))
+        return add_set(ctx, l, path, err);
     qsort(names.v, names.n, sizeof *names.v, by_number);
     for (size_t i = 0; i < names.n; i++) {
         if (!is_set_name(names.v[i]))
@@ -126,9 +122,8 @@ static oct_status testset_open(const oct_feed_ctx *ctx, const char *path, void *
     return OCT_OK;
 }
 
-/* ONNX test cases: test_data_set_N folders of input_N.pb. */
+/* ONNX test cases: test_data_set_N folders of input_N.pb. The reader of folders chooses it. */
 const oct_reader oct_read_testset = {
-    .claims = testset_claims,
     .open = testset_open,
     .count = oct_list_count,
     .next = oct_list_next,

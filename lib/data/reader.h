@@ -38,7 +38,7 @@ typedef struct oct_item {
 } oct_item;
 
 typedef struct oct_reader {
-    /* Whether this reader takes a file or folder that exists. Looks at names and folders. */
+    /* Whether this reader takes a file or folder that exists: by its name. NULL for readers that are not in the table. */
     bool (*claims)(const char *path);
     oct_status (*open)(const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err);
     int64_t (*count)(void *self); /* -1: not known */
@@ -49,8 +49,9 @@ typedef struct oct_reader {
     void (*close)(void *self); /* NULL allowed */
 } oct_reader;
 
-extern const oct_reader oct_read_npy, oct_read_npz, oct_read_csv, oct_read_folder, oct_read_testset, oct_read_pb,
-    oct_read_image, oct_read_tar;
+extern const oct_reader oct_read_npy, oct_read_npz, oct_read_csv, oct_read_folder, oct_read_pb, oct_read_image,
+    oct_read_tar;
+extern const oct_reader oct_read_testset; /* of oct_read_folder */
 
 /* Streams, which are no files: only a word of the user chooses one of these (spec.c), so no name found in a folder, a
  * pattern or a list can start a command. Their path is that word: "-", or "pipe:" and a command for the shell. */

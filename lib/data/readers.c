@@ -16,7 +16,6 @@ const oct_reader *const oct_readers[] = {
     &oct_read_csv,
     &oct_read_pb,
     &oct_read_image,
-    &oct_read_testset, /* before folders: it is one */
     &oct_read_folder,
 };
 const size_t oct_n_readers = OCT_COUNT(oct_readers);

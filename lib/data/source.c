@@ -169,7 +169,7 @@ static oct_status start(oct_source *s, oct_err *err)
     s->stop = false;
     while (s->running < s->n_threads && pthread_create(&s->threads[s->running], NULL, worker, s) == 0)
         s->running++;
-    return s->running ? OCT_OK : oct_fail(err, OCT_EIO, "cannot start a thread");
+    return s->running ? OCT_OK : oct_fail(err, OCT_ENOMEM, "cannot start a thread");
 }
 
 static void empty_slot(oct_source *s, slot *t)
@@ -635,11 +635,12 @@ static bool skippable(const oct_source *s, oct_status st)
     return s->skip_bad && (st == OCT_EMALFORMED || st == OCT_EIO || st == OCT_EUNSUPPORTED || st == OCT_ENUMERIC);
 }
 
-static void count_bad(oct_source *s, slot *t)
+static oct_status count_bad(oct_source *s, slot *t, oct_err *err)
 {
-    if (s->bad < MAX_BAD_TEXTS)
-        s->bad_text[s->bad] = oct_strdup(t->err.text);
+    if (s->bad < MAX_BAD_TEXTS && !(s->bad_text[s->bad] = oct_strdup(t->err.text)))
+        return oct_nomem(err);
     s->bad++;
+    return OCT_OK;
 }
 
 /* Nothing but broken samples is no result, nor are labels of other samples. */
@@ -661,7 +662,7 @@ static oct_status fill(oct_source *s, size_t max, oct_batch *b, bool *stack, siz
         if (t->end)
             return b->n ? OCT_OK : at_end(s, err);
         if (t->status != OCT_OK && skippable(s, t->status)) {
-            count_bad(s, t);
+            OCT_TRY(count_bad(s, t, err));
             release(s, t);
             continue;
         }
