@@ -37,7 +37,7 @@ typedef struct oct_source_options {
     const oct_input_desc *inputs;
     size_t n_inputs;
     const char *labels;        /* .npy of integers or CSV, or NULL; replaces the labels of the specs */
-    bool skip_bad;             /* count and name broken samples instead of stopping */
+    bool skip_bad;             /* count and name broken samples instead of stopping; see oct_source_next */
     int64_t limit;             /* use only samples with index < limit; 0: all */
     int64_t shard_i, shard_n;  /* use only samples with index % shard_n == shard_i; shard_n 0: all */
     int threads;               /* decoding threads; 0: two, or one on a single processor */
@@ -74,6 +74,9 @@ void oct_source_close(oct_source *src); /* NULL allowed */
  * overrides max. batch->n == 0 with OCT_OK: no more data.
  *   OCT_EMALFORMED, OCT_EIO, OCT_EUNSUPPORTED  a broken sample, named; with skip_bad it is counted instead
  *   OCT_ENUMERIC                               NaN, or an integer out of the input's range: sample, input and index
+ *   OCT_ENOMEM                                 also when a decoding thread cannot start
+ * With skip_bad still stop the run: lack of memory; a file or stream that is there and cannot be read; a sample that can be read, but
+ * whose shape or type does not go with the model's input after the steps, since a step is missing then, and no sample is broken.
  * Errors come in the order of the samples: what stands before a broken sample has been delivered. After an error the
  * source stays at it; only reset and close are useful then. */
 oct_status oct_source_next(oct_source *src, size_t max, oct_batch *batch, oct_err *err);

@@ -15,6 +15,7 @@ enum { MAX_THREADS = 16, KEPT_OPEN = 16, MAX_BAD_TEXTS = 100 };
 
 typedef struct slot {
     bool done, end;
+    bool setup; /* the failure is not the sample's: it stops the run */
     oct_status status;
     oct_err err;
     oct_item item;
@@ -54,6 +55,7 @@ struct oct_source {
     int64_t given, bad;
     uint64_t hash;
     char *bad_text[MAX_BAD_TEXTS];
+    char bad_hint[sizeof ((oct_err *)0)->hint]; /* of the first */
 };
 
 /* ---- readers ---- */
@@ -97,6 +99,7 @@ static void fetch(oct_source *s, slot *t)
             over = true;
         else
             t->status = l->reader->next(l->self, want, &t->item, &over, &t->err);
+        t->setup = t->status == OCT_EIO; /* else the rest of a shard, or of all data, would count as one broken sample */
         if (t->status != OCT_OK) {
             t->index = s->index++;
             if (over)
@@ -124,7 +127,8 @@ static void decode(const oct_source *s, slot *t)
     t->hash = OCT_HASH_INIT;
     for (size_t i = 0; i < s->ctx.n && t->status == OCT_OK; i++) {
         uint64_t h;
-        t->status = oct_part_decode(&s->ctx.inputs[i], &s->steps[i], &t->item.parts[i], &t->out[i], &t->stack[i], &h, &t->err);
+        t->status = oct_part_decode(&s->ctx.inputs[i], &s->steps[i], &t->item.parts[i], &t->out[i], &t->stack[i], &h, &t->setup,
+                                    &t->err);
         t->hash = oct_hash(t->hash, &h, sizeof h);
         if (t->status != OCT_OK && strncmp(t->err.text, t->item.name, strlen(t->item.name)) != 0)
             oct_within(&t->err, "%s", t->item.name);
@@ -578,8 +582,8 @@ static oct_status find_label(const oct_source *s, const slot *t, int64_t *label,
     *target = (double)NAN;
     if (oct_labels_find(s->labels, t->item.name, t->index, label, target) || n < 0)
         return OCT_OK;
-    return oct_fail(err, OCT_EMALFORMED, "%s: %lld labels, and none for sample %lld, '%s'", s->labels_path, (long long)n,
-                    (long long)t->index + 1, t->item.name);
+    return oct_fail(err, OCT_EMALFORMED, "%s: %lld labels, and none for sample %lld (counted from 0), '%s'", s->labels_path,
+                    (long long)n, (long long)t->index, t->item.name);
 }
 
 static oct_status append(oct_source *s, slot *t, oct_batch *b, size_t cap, oct_err *err)
@@ -630,15 +634,19 @@ static oct_status close_batch(oct_batch *b, const bool *stack, size_t fixed, oct
     return OCT_OK;
 }
 
-static bool skippable(const oct_source *s, oct_status st)
+/* Lack of memory is no sample's fault, nor is what the user asked for. */
+static bool skippable(const oct_source *s, const slot *t)
 {
-    return s->skip_bad && (st == OCT_EMALFORMED || st == OCT_EIO || st == OCT_EUNSUPPORTED || st == OCT_ENUMERIC);
+    const oct_status st = t->status;
+    return s->skip_bad && !t->setup && (st == OCT_EMALFORMED || st == OCT_EIO || st == OCT_EUNSUPPORTED || st == OCT_ENUMERIC);
 }
 
 static oct_status count_bad(oct_source *s, slot *t, oct_err *err)
 {
     if (s->bad < MAX_BAD_TEXTS && !(s->bad_text[s->bad] = oct_strdup(t->err.text)))
         return oct_nomem(err);
+    if (s->bad == 0)
+        memcpy(s->bad_hint, t->err.hint, sizeof s->bad_hint);
     s->bad++;
     return OCT_OK;
 }
@@ -650,8 +658,10 @@ static oct_status at_end(oct_source *s, oct_err *err)
         return oct_fail(err, OCT_EMALFORMED, "%s: no label for any of the %lld samples", s->labels_path, (long long)s->given);
     if (s->given || !s->bad)
         return OCT_OK;
-    return oct_fail(err, OCT_EMALFORMED, "all %lld samples are broken; the first: %s", (long long)s->bad,
-                    s->bad_text[0] ? s->bad_text[0] : "?");
+    oct_fail(err, OCT_EMALFORMED, "all %lld samples are broken; the first: %s", (long long)s->bad, s->bad_text[0]);
+    if (s->bad_hint[0])
+        oct_hint(err, "%s", s->bad_hint);
+    return OCT_EMALFORMED;
 }
 
 static oct_status fill(oct_source *s, size_t max, oct_batch *b, bool *stack, size_t *fixed, oct_err *err)
@@ -661,7 +671,7 @@ static oct_status fill(oct_source *s, size_t max, oct_batch *b, bool *stack, siz
         slot *t = peek(s);
         if (t->end)
             return b->n ? OCT_OK : at_end(s, err);
-        if (t->status != OCT_OK && skippable(s, t->status)) {
+        if (t->status != OCT_OK && skippable(s, t)) {
             OCT_TRY(count_bad(s, t, err));
             release(s, t);
             continue;

@@ -7,14 +7,17 @@
 #include "base/io.h"
 #include "base/mem.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* The input as the steps see it. */
 typedef struct target {
     const oct_input_desc *in;
     const oct_steps *steps;
     bool nhwc;
+    bool *setup; /* set before a failure that is not the sample's */
 } target;
 
 static bool channels_like(int64_t c)
@@ -185,6 +188,7 @@ static oct_status emit(const target *t, const oct_image *im, int x0, int y0, int
     const oct_steps *s = t->steps;
     int64_t mc = model_dim(t, 'c');
     bool gray = s->has_order && s->order == OCT_ORDER_GRAY;
+    *t->setup = true; /* until the picture fits */
     if (mc == 1 && im->c == 3 && !gray) {
         oct_fail(err, OCT_EMALFORMED, "picture has 3 channels, input '%s' has 1", t->in->name);
         oct_hint(err, "add order=gray to --preprocess");
@@ -198,6 +202,7 @@ static oct_status emit(const target *t, const oct_image *im, int x0, int y0, int
     OCT_TRY(check_channels(t, c, err));
     if (im->f32 && t->in->dtype != OCT_F32 && t->in->dtype != OCT_F16 && t->in->dtype != OCT_BF16 && t->in->dtype != OCT_F64)
         return oct_fail(err, OCT_EUNSUPPORTED, "values are float32, the model's input is %s", oct_dtype_name(t->in->dtype));
+    *t->setup = false;
     int64_t dims[4] = { 1, t->nhwc ? h : c, t->nhwc ? w : h, t->nhwc ? c : w };
     int lead = t->in->rank == 3 ? 0 : 1;
     OCT_TRY(oct_array_create(out, OCT_F32, 3 + lead, dims + 1 - lead, err));
@@ -218,6 +223,7 @@ static oct_status from_image(const target *t, oct_image *im, oct_array *out, oct
     oct_status s = OCT_OK;
     if (t->in->rank != 4 && t->in->rank != 3 && t->in->rank >= 0) {
         char text[96];
+        *t->setup = true;
         s = oct_fail(err, OCT_EMALFORMED, "a picture cannot feed input '%s' of shape %s", t->in->name,
                      oct_dims_text(text, t->in->rank, t->in->dims));
     }
@@ -296,14 +302,16 @@ static oct_status normalise(const target *t, oct_array *a, oct_err *err)
     return OCT_OK;
 }
 
-static oct_status check_shape(const oct_input_desc *in, const oct_array *a, oct_err *err)
+static oct_status check_shape(const target *t, const oct_array *a, oct_err *err)
 {
+    const oct_input_desc *in = t->in;
     char have[96], want[96];
     bool fits = in->rank < 0 || in->rank == a->rank;
     for (int i = 0; fits && in->rank > 0 && i < a->rank; i++)
         fits = in->dims[i] < 0 || in->dims[i] == a->dims[i] || (i == 0 && a->dims[0] == 1);
     if (fits)
         return OCT_OK;
+    *t->setup = true;
     oct_fail(err, OCT_EMALFORMED, "the sample is %s, input '%s' is %s", oct_dims_text(have, a->rank, a->dims), in->name,
              oct_dims_text(want, in->rank, in->dims));
     if (in->rank == 4 && a->rank == 4)
@@ -325,12 +333,14 @@ static oct_status plain_array(const target *t, const oct_array *a, bool row, oct
     }
     bool real = t->steps->n_mean || t->steps->n_std;
     if (real)
-        OCT_TRY(check_channels(&(target){ in, &(oct_steps){ .n_mean = 1 }, false }, 1, err));
+        OCT_TRY(check_channels(&(target){ .in = in, .steps = &(oct_steps){ .n_mean = 1 } }, 1, err));
     OCT_TRY(oct_array_create(out, real ? OCT_F32 : in->dtype, rank + row, dims, err));
-    OCT_TRY(oct_array_convert(a->dtype, a->data, out->dtype, out->data, (size_t)oct_array_count(a), err));
+    oct_status s = oct_array_convert(a->dtype, a->data, out->dtype, out->data, (size_t)oct_array_count(a), err);
+    *t->setup = s == OCT_EUNSUPPORTED; /* the types do not go together, whatever the values */
+    OCT_TRY(s);
     OCT_TRY(normalise(t, out, err));
     OCT_TRY(to_dtype(out, in->dtype, err));
-    return check_shape(in, out, err);
+    return check_shape(t, out, err);
 }
 
 static oct_status from_array(const target *t, const oct_array *a, bool row, oct_array *out, bool *stack, oct_err *err)
@@ -355,6 +365,7 @@ static oct_status from_array(const target *t, const oct_array *a, bool row, oct_
     const oct_steps *s = t->steps;
     if (s->resize_short || s->resize_w || s->crop_w || s->has_order) {
         char text[96];
+        *t->setup = true;
         oct_fail(err, OCT_EMALFORMED, "resize, crop and order are for pictures, the sample for input '%s' is %s", t->in->name,
                  oct_dims_text(text, view.rank, view.dims));
         oct_hint(err, "write INPUT/ before the steps to give them to the input of pictures");
@@ -384,6 +395,7 @@ static oct_status from_array_bytes(const target *t, const uint8_t *p, size_t n, 
                              .bytes = head.bytes };
             memcpy(a.dims, head.dims, sizeof a.dims);
             if (t->in->rank >= 1 && a.rank == t->in->rank && a.dims[0] > 1 && t->in->dims[0] < 0) {
+                *t->setup = true;
                 s = oct_fail(err, OCT_EMALFORMED, "holds %lld rows, expected one sample", (long long)a.dims[0]);
                 oct_hint(err, "give the file itself to --data: then every row is a sample");
             }
@@ -414,6 +426,15 @@ static bool holds_array(const char *path)
     return oct_has_suffix(path, ".npy") || oct_has_suffix(path, ".pb");
 }
 
+/* Nothing is there to read. All else that keeps a file from being opened is no fault of the sample. */
+static bool is_absent(const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) == 0)
+        return !S_ISREG(st.st_mode);
+    return errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == ENAMETOOLONG;
+}
+
 static uint64_t mix(uint64_t h, const void *p, size_t n)
 {
     return p && n ? oct_hash(h, p, n) : h;
@@ -426,9 +447,13 @@ static oct_status decode(const target *t, const oct_part *part, oct_array *out, 
         return oct_fail(err, OCT_EMALFORMED, "nothing for input '%s'", t->in->name);
     if (part->kind == OCT_PART_FILE) {
         oct_map m;
-        OCT_TRY(oct_map_open(&m, part->path, err));
+        oct_status s = oct_map_open(&m, part->path, err);
+        if (s != OCT_OK) {
+            *t->setup = !is_absent(part->path);
+            return s;
+        }
         *hash = mix(*hash, m.data, m.size);
-        oct_status s = from_bytes(t, m.data, m.size, holds_array(part->path), out, stack, err);
+        s = from_bytes(t, m.data, m.size, holds_array(part->path), out, stack, err);
         oct_map_close(&m);
         return s;
     }
@@ -439,11 +464,11 @@ static oct_status decode(const target *t, const oct_part *part, oct_array *out, 
 }
 
 oct_status oct_part_decode(const oct_input_desc *in, const oct_steps *steps, const oct_part *part, oct_array *out,
-                           bool *stack, uint64_t *hash, oct_err *err)
+                           bool *stack, uint64_t *hash, bool *setup, oct_err *err)
 {
     *out = (oct_array){ 0 };
-    const target t = { in, steps, is_nhwc(in, steps) };
-    *stack = false;
+    const target t = { in, steps, is_nhwc(in, steps), setup };
+    *stack = *setup = false;
     oct_status s = decode(&t, part, out, stack, hash, err);
     if (s == OCT_OK) {
         int64_t at = oct_array_find_nan(out);
