@@ -52,7 +52,6 @@ typedef struct oct_batch {
                           * Where the model fixes the batch to B, dims[0] is B and rows n..B-1 repeat the last sample. */
     size_t n_tensors;
     int64_t *labels;     /* [n], -1 where there is none */
-    double *targets;     /* [n], the label as a real number (regression scores), NaN where there is none */
     const char **names;  /* [n], "dir/cat.jpg", "x.npy[12]"; borrowed until the next call */
     int64_t *indices;    /* [n], position in the stream, before sharding, counting broken samples */
     void *store;         /* private */

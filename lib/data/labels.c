@@ -6,14 +6,12 @@
 
 #include "base/io.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct named {
     const char *path, *base; /* as the CSV resolves it; its last component */
     int64_t label;
-    double target;
 } named;
 
 struct oct_labels {
@@ -33,13 +31,8 @@ static named *add(oct_labels *l)
 {
     if (!OCT_GROW(l->arena, l->v, l->n, l->cap))
         return NULL;
-    l->v[l->n] = (named){ .label = -1, .target = (double)NAN };
+    l->v[l->n] = (named){ .label = -1 };
     return &l->v[l->n++];
-}
-
-static bool is_real(oct_dtype t)
-{
-    return t == OCT_F32 || t == OCT_F64 || t == OCT_F16;
 }
 
 static oct_status from_npy(oct_labels *l, const char *path, oct_err *err)
@@ -54,16 +47,15 @@ static oct_status from_npy(oct_labels *l, const char *path, oct_err *err)
     const size_t size = (size_t)oct_dtype_bits(a.dtype) / 8;
     for (size_t i = 0; s == OCT_OK && i < n; i++) {
         named *e = add(l);
-        const char *at = (const char *)a.data + i * size;
         if (!e)
             s = oct_nomem(err);
-        else if (is_real(a.dtype))
-            s = oct_array_convert(a.dtype, at, OCT_F64, &e->target, 1, err);
-        else if ((s = oct_array_convert(a.dtype, at, OCT_S64, &e->label, 1, err)) == OCT_OK) {
-            e->target = (double)e->label;
-            e->label = e->label < 0 ? -1 : e->label;
-        }
+        else if ((s = oct_array_convert(a.dtype, (const char *)a.data + i * size, OCT_S64, &e->label, 1, err)) == OCT_EUNSUPPORTED)
+            s = oct_fail(err, OCT_EMALFORMED, "%s: labels are %s, expected integers", path, oct_dtype_name(a.dtype));
+        else if (s != OCT_OK || e->label < -1)
+            s = oct_fail(err, OCT_EMALFORMED, "%s[%zu]: label %lld is not a class number", path, i, (long long)e->label);
     }
+    if (s == OCT_EMALFORMED)
+        oct_hint(err, OCT_LABEL_HINT);
     oct_array_free(&a);
     return s;
 }
@@ -106,8 +98,11 @@ static oct_status from_text(oct_labels *l, const char *path, const char *text, s
         named *e = add(l);
         if (!e)
             return oct_nomem(err);
-        if (f[label][0] && !oct_label_parse(f[label], &e->label, &e->target))
-            return oct_fail(err, OCT_EMALFORMED, "line %zu: label '%.40s' is not a number", line, f[label]);
+        if (f[label][0] && !oct_label_parse(f[label], &e->label)) {
+            oct_fail(err, OCT_EMALFORMED, "line %zu: label '%.40s' is not a class number", line, f[label]);
+            oct_hint(err, OCT_LABEL_HINT);
+            return OCT_EMALFORMED;
+        }
         if (file >= 0) {
             e->path = f[file][0] == '/' ? f[file] : oct_arena_printf(l->arena, "%.*s%s", dir, path, f[file]);
             if (!e->path)
@@ -158,7 +153,7 @@ oct_status oct_labels_load(const char *path, oct_labels **out, oct_err *err)
     return OCT_OK;
 }
 
-bool oct_labels_find(const oct_labels *l, const char *name, int64_t index, int64_t *label, double *target)
+bool oct_labels_find(const oct_labels *l, const char *name, int64_t index, int64_t *label)
 {
     const named *hit = NULL;
     if (!l->by_name) {
@@ -185,7 +180,6 @@ bool oct_labels_find(const oct_labels *l, const char *name, int64_t index, int64
     if (!hit)
         return false;
     *label = hit->label;
-    *target = hit->target;
     return true;
 }
 

@@ -5,7 +5,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +27,7 @@ oct_entry *oct_list_add(oct_list *l, const char *name)
     if (!OCT_GROW(l->arena, l->v, l->n, l->cap))
         return NULL;
     oct_entry *e = &l->v[l->n];
-    *e = (oct_entry){ .label = -1, .target = (double)NAN };
+    *e = (oct_entry){ .label = -1 };
     e->name = oct_arena_strdup(l->arena, name);
     e->paths = oct_arena_calloc(l->arena, l->n_inputs, sizeof *e->paths);
     if (!e->name || !e->paths)
@@ -53,7 +52,6 @@ oct_status oct_list_next(void *self, bool want, oct_item *item, bool *end, oct_e
     if (!(item->name = oct_strdup(e->name)))
         return oct_nomem(err);
     item->label = e->label;
-    item->target = e->target;
     for (size_t i = 0; want && i < l->n_inputs; i++)
         if (e->paths[i]) {
             item->parts[i].kind = OCT_PART_FILE;

@@ -10,7 +10,6 @@ typedef struct oct_entry {
     char *name;
     char **paths; /* one per input, NULL where there is none */
     int64_t label;
-    double target;
 } oct_entry;
 
 typedef struct oct_list {

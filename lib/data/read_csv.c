@@ -64,9 +64,9 @@ static oct_status read_row(oct_list *l, const columns *c, const char *csv, size_
             return oct_nomem(err);
         e->paths[i] = path;
     }
-    if (c->label >= 0 && fields[c->label][0] && !oct_label_parse(fields[c->label], &e->label, &e->target)) {
-        oct_fail(err, OCT_EMALFORMED, "line %zu: label '%.40s' is not a number", line, fields[c->label]);
-        oct_hint(err, "labels are class numbers, counted from 0");
+    if (c->label >= 0 && fields[c->label][0] && !oct_label_parse(fields[c->label], &e->label)) {
+        oct_fail(err, OCT_EMALFORMED, "line %zu: label '%.40s' is not a class number", line, fields[c->label]);
+        oct_hint(err, OCT_LABEL_HINT);
         return OCT_EMALFORMED;
     }
     return OCT_OK;

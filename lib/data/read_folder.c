@@ -21,8 +21,6 @@ static oct_status add_file(oct_list *l, const char *path, int64_t label, oct_err
         return oct_nomem(err);
     e->paths[0] = e->name;
     e->label = label;
-    if (label >= 0)
-        e->target = (double)label;
     return OCT_OK;
 }
 

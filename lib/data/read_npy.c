@@ -5,7 +5,6 @@
 #include "base/io.h"
 #include "base/mem.h"
 
-#include <math.h>
 #include <string.h>
 
 typedef struct npy {

@@ -222,8 +222,11 @@ static oct_status read_label(tar *r, const char *name, oct_item *item, oct_err *
         n += (size_t)got;
     }
     text[n] = 0;
-    if (strlen(text) != n || !oct_label_parse(text, &item->label, &item->target))
-        return oct_fail(err, OCT_EMALFORMED, "%s: %s: the label is not a number", r->path, name);
+    if (strlen(text) != n || !oct_label_parse(text, &item->label)) {
+        oct_fail(err, OCT_EMALFORMED, "%s: %s: the label is not a class number", r->path, name);
+        oct_hint(err, OCT_LABEL_HINT);
+        return OCT_EMALFORMED;
+    }
     return OCT_OK;
 }
 

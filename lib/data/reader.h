@@ -33,7 +33,6 @@ typedef struct oct_part {
 typedef struct oct_item {
     char *name;    /* owned */
     int64_t label; /* -1: none */
-    double target; /* NaN: none */
     oct_part *parts; /* ctx->n of them, zeroed before next() */
 } oct_item;
 
@@ -99,8 +98,9 @@ bool oct_is_image_file(const char *path);
 oct_status oct_part_decode(const oct_input_desc *in, const oct_steps *steps, const oct_part *part, oct_array *out,
                            bool *stack, uint64_t *hash, bool *setup, oct_err *err);
 
-/* A label from text: an integer gives both; another number gives the target alone. False: neither. */
-bool oct_label_parse(const char *text, int64_t *label, double *target);
+/* A label from text, -1 for none. False: it is no class number. */
+bool oct_label_parse(const char *text, int64_t *label);
+#define OCT_LABEL_HINT "labels are whole numbers: classes counted from 0, or -1 where there is none"
 
 /* A TensorProto in memory. *name as in oct_pb_load. */
 oct_status oct_pb_parse(const void *p, size_t n, oct_array *a, char **name, oct_err *err);

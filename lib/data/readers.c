@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 
-#include <math.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +53,6 @@ void oct_item_free(oct_item *it, size_t n)
     oct_free(it->name);
     it->name = NULL;
     it->label = -1;
-    it->target = (double)NAN;
     for (size_t i = 0; i < n; i++)
         oct_part_free(&it->parts[i]);
 }
@@ -83,34 +82,13 @@ bool oct_looks_like_data(const char *path)
     return oct_is_sample_file(path);
 }
 
-bool oct_label_parse(const char *text, int64_t *label, double *target)
+bool oct_label_parse(const char *text, int64_t *label)
 {
-    while (*text == ' ' || *text == '\t')
-        text++;
-    size_t n = strlen(text);
-    while (n && (text[n - 1] == ' ' || text[n - 1] == '\t' || text[n - 1] == '\n' || text[n - 1] == '\r'))
-        n--;
-    char t[64];
-    if (n == 0 || n >= sizeof t)
-        return false;
-    memcpy(t, text, n);
-    t[n] = 0;
-    if (strspn(t, "+-0123456789") == n) {
-        char *end;
-        long long v = strtoll(t, &end, 10);
-        if (*end)
-            return false;
-        *label = v < 0 ? -1 : v;
-        *target = (double)v;
-        return true;
-    }
-    if (strspn(t, "+-.eE0123456789") != n)
-        return false;
     char *end;
-    double d = strtod(t, &end);
-    if (*end || !isfinite(d))
+    errno = 0;
+    long long v = strtoll(text, &end, 10);
+    if (end == text || errno || v < -1 || end[strspn(end, " \t\r\n")])
         return false;
-    *label = -1;
-    *target = d;
+    *label = v;
     return true;
 }

@@ -5,7 +5,6 @@
 
 #include "base/io.h"
 
-#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -440,7 +439,6 @@ void oct_batch_free(oct_batch *b)
     oct_free(st);
     oct_free(b->tensors);
     oct_free(b->labels);
-    oct_free(b->targets);
     oct_free(b->names);
     oct_free(b->indices);
     *b = (oct_batch)OCT_BATCH_INIT;
@@ -485,7 +483,6 @@ static oct_status room_for(oct_batch *b, size_t n, oct_err *err)
         return OCT_OK;
     size_t want = n > st->room * 2 ? n : st->room * 2;
     if (!grow((void **)&b->labels, st->room, want, sizeof *b->labels) ||
-        !grow((void **)&b->targets, st->room, want, sizeof *b->targets) ||
         !grow((void **)&b->names, st->room, want, sizeof *b->names) ||
         !grow((void **)&b->indices, st->room, want, sizeof *b->indices))
         return oct_nomem(err);
@@ -575,12 +572,11 @@ static oct_status append_row(oct_batch *b, size_t i, const void *data, size_t by
 }
 
 /* A score of the samples that happen to have labels would not be that of the data. */
-static oct_status find_label(const oct_source *s, const slot *t, int64_t *label, double *target, oct_err *err)
+static oct_status find_label(const oct_source *s, const slot *t, int64_t *label, oct_err *err)
 {
     const int64_t n = oct_labels_count(s->labels);
     *label = -1;
-    *target = (double)NAN;
-    if (oct_labels_find(s->labels, t->item.name, t->index, label, target) || n < 0)
+    if (oct_labels_find(s->labels, t->item.name, t->index, label) || n < 0)
         return OCT_OK;
     return oct_fail(err, OCT_EMALFORMED, "%s: %lld labels, and none for sample %lld (counted from 0), '%s'", s->labels_path,
                     (long long)n, (long long)t->index, t->item.name);
@@ -594,12 +590,10 @@ static oct_status append(oct_source *s, slot *t, oct_batch *b, size_t cap, oct_e
         if (t->stack[i] || b->n == 0)
             OCT_TRY(append_row(b, i, t->out[i].data, t->out[i].bytes, t->stack[i] ? (cap < 64 ? cap : 64) : 1, err));
     int64_t label = t->item.label;
-    double target = t->item.target;
     if (s->labels)
-        OCT_TRY(find_label(s, t, &label, &target, err));
-    s->any_label |= label >= 0 || !isnan(target);
+        OCT_TRY(find_label(s, t, &label, err));
+    s->any_label |= label >= 0;
     b->labels[b->n] = label;
-    b->targets[b->n] = target;
     b->indices[b->n] = t->index;
     b->names[b->n] = t->item.name;
     t->item.name = NULL;
