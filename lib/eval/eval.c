@@ -393,7 +393,7 @@ static void set_drop(oct_eval_score *c, const oct_paired *p)
     c->drop = (flip ? -d.mean : d.mean) + 0.0; /* no -0 */
     c->lo = (flip ? -d.hi : d.lo) + 0.0;
     c->hi = (flip ? -d.lo : d.hi) + 0.0;
-    c->within_noise = c->lo <= 0 && c->hi >= 0;
+    c->within_noise = oct_interval_holds(&d, 0);
 }
 
 static oct_eval_score score_of(const evaluation *e, size_t k, size_t m)

@@ -1,0 +1,187 @@
+/* lib/eval's intervals: how often they hold the truth, by exact enumeration (proportions) and by simulation (means); and
+ * values computed elsewhere. */
+#include "eval/stats.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define NEAR(a, b, tol) assert_true(fabs((a) - (b)) <= (tol))
+
+/* ---- proportions ---- */
+
+static oct_interval of_counts(int n, int up, int down)
+{
+    oct_paired p = { .n = (uint64_t)n, .up = (uint64_t)up, .down = (uint64_t)down, .sum = up - down };
+    return oct_paired_proportion(&p);
+}
+
+static void proportions_by_hand(void **state)
+{
+    /* The likelihood maximized numerically for each hypothesis, in 40 digits, by a script of its own. */
+    static const struct {
+        int n, up, down;
+        double lo, hi;
+    } known[] = {
+        { 100, 3, 10, -0.151020292381, 0.001914511750 },        { 100, 0, 8, -0.151217892302, -0.038144016551 },
+        { 400, 0, 0, -0.010001348474, 0.010001348474 },         { 400, 1, 0, -0.007525143901, 0.014441285834 },
+        { 150, 0, 3, -0.058104252912, 0.006753491172 },         { 2000, 40, 17, 0.004196243305, 0.019476679353 },
+        { 1000, 120, 180, -0.093966798431, -0.026109622610 },   { 100, 55, 45, -0.096089464604, 0.288653540931 },
+        { 20, 20, 0, 0.669424375939, 1 },                       { 100000, 40000, 50000, -0.105844410033, -0.094148337693 },
+    };
+    for (size_t i = 0; i < OCT_COUNT(known); i++) {
+        oct_interval d = of_counts(known[i].n, known[i].up, known[i].down);
+        NEAR(d.mean, (known[i].up - known[i].down) / (double)known[i].n, 1e-15);
+        NEAR(d.lo, known[i].lo, 1e-11);
+        NEAR(d.hi, known[i].hi, 1e-11);
+    }
+    /* Airway hyper-responsiveness (Bentur 2009), published with Tango's interval of -0.517 to -0.026: ours is a little wider. */
+    oct_interval d = of_counts(21, 1, 7);
+    assert_true(d.lo < -0.517 && d.lo > -0.525 && d.hi > -0.026 && d.hi < -0.02);
+    assert_true(isnan(of_counts(0, 0, 0).lo));
+}
+
+static void a_bound_passes_the_estimate(void **state)
+{
+    for (int n = 1; n <= 40; n++)
+        for (int up = 0; up <= n; up++)
+            for (int down = 0; up + down <= n; down++) {
+                oct_interval d = of_counts(n, up, down), r = of_counts(n, down, up);
+                assert_true(d.lo >= -1 && d.hi <= 1 && d.lo == -r.hi && d.hi == -r.lo);
+                assert_true((d.lo < d.mean || down == n) && (d.hi > d.mean || up == n));
+            }
+}
+
+/* The intervals of one n, each made once: rates that follow each other share most of them. */
+enum { COUNTS = 520 };
+static oct_interval made[COUNTS][COUNTS];
+static bool is_made[COUNTS][COUNTS];
+static int made_for;
+
+static oct_interval of_counts_once(int n, int up, int down)
+{
+    if (made_for != n) {
+        memset(is_made, 0, sizeof is_made);
+        made_for = n;
+    }
+    if (!is_made[up][down]) {
+        made[up][down] = of_counts(n, up, down);
+        is_made[up][down] = true;
+    }
+    return made[up][down];
+}
+
+/* ln k! */
+static double log_factorial[2001];
+
+static void make_factorials(void)
+{
+    for (int k = 1; k <= 2000; k++)
+        log_factorial[k] = log_factorial[k - 1] + log(k);
+}
+
+static double times_log(int k, double p)
+{
+    return k ? k * log(p) : 0;
+}
+
+/* What lies beyond these has a probability below 1e-4, and counts as not held. */
+static int first_count(int n, double p)
+{
+    double at = n * p - 4.5 * sqrt(n * p) - 4;
+    return at > 0 ? (int)at : 0;
+}
+
+static int last_count(int n, double p)
+{
+    double at = n * p + 4.5 * sqrt(n * p) + 9;
+    return p == 0 ? 0 : at < n ? (int)at : n;
+}
+
+/* How often the interval of n samples holds the true difference: the probabilities of the counts, summed. */
+static double coverage(int n, double p_up, double p_down)
+{
+    double held = 0;
+    for (int up = first_count(n, p_up); up <= last_count(n, p_up); up++)
+        for (int down = first_count(n, p_down); down <= last_count(n, p_down) && up + down <= n; down++) {
+            const int same = n - up - down;
+            oct_interval d = of_counts_once(n, up, down);
+            if (d.lo <= p_up - p_down && p_up - p_down <= d.hi)
+                held += exp(log_factorial[n] - log_factorial[up] - log_factorial[down] - log_factorial[same] +
+                            times_log(up, p_up) + times_log(down, p_down) + times_log(same, 1 - p_up - p_down));
+        }
+    return held;
+}
+
+static void must_cover(int n, double p_up, double p_down, double got)
+{
+    if (got < 0.93)
+        fail_msg("n = %d, %.3f %% against %.3f %%: %.4f", n, 100 * p_up, 100 * p_down, got);
+}
+
+static void proportions_cover(void **state)
+{
+    static const int sizes[] = { 100, 150, 200, 400, 1000, 2000 };
+    static const double rates[] = { 0, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2 };
+    double sum = 0, least = 1;
+    int cases = 0;
+    make_factorials();
+    for (size_t i = 0; i < OCT_COUNT(sizes); i++)
+        for (size_t a = 0; a < OCT_COUNT(rates); a++)
+            for (size_t b = a; b < OCT_COUNT(rates); b++, cases++) {
+                double got = coverage(sizes[i], rates[b], rates[a]);
+                must_cover(sizes[i], rates[b], rates[a], got);
+                sum += got;
+                least = got < least ? got : least;
+            }
+    print_message("# %d cases: %.4f at least, %.4f on average\n", cases, least, sum / cases);
+    assert_true(sum / cases >= 0.95);
+}
+
+/* Rates between those, where few or none go the other way: the hardest, as a single count carries much. */
+static void small_rates_cover(void **state)
+{
+    static const int sizes[] = { 100, 121, 139, 175, 250, 400, 640, 1000, 1440, 2000 };
+    double least = 1;
+    make_factorials();
+    for (size_t i = 0; i < OCT_COUNT(sizes); i++)
+        for (double expected = 0.1; expected < 20; expected *= 1.03)
+            for (double other = 0; other < 2; other += 0.7) {
+                double got = coverage(sizes[i], expected / sizes[i], other / sizes[i]);
+                must_cover(sizes[i], expected / sizes[i], other / sizes[i], got);
+                least = got < least ? got : least;
+            }
+    print_message("# small rates: %.4f at least\n", least);
+}
+
+static void verdicts(void **state)
+{
+    oct_interval d = of_counts(400, 1, 0);
+    assert_true(oct_interval_holds(&d, 0) && oct_interval_holds(&d, d.mean) && oct_interval_holds(&d, 0.01));
+    assert_false(oct_interval_holds(&d, 0.02));
+    d = (oct_interval){ 0.01, NAN, NAN };
+    assert_false(oct_interval_holds(&d, 0.01));
+    assert_int_equal(oct_interval_samples(&d, 400, 0.02), 0);
+    /* Half as wide with four times as many: 0.01 +- 0.02 at 100 tells from 0 with 400, from -0.005 with 177.8. */
+    d = (oct_interval){ 0.01, -0.01, 0.03 };
+    assert_int_equal(oct_interval_samples(&d, 100, 0), 400);
+    assert_int_equal(oct_interval_samples(&d, 100, -0.005), 180);
+    assert_int_equal(oct_interval_samples(&d, 1234, 0), 5000);
+    assert_int_equal(oct_interval_samples(&d, 100, 0.01), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(proportions_by_hand),
+        cmocka_unit_test(a_bound_passes_the_estimate),
+        cmocka_unit_test(proportions_cover),
+        cmocka_unit_test(small_rates_cover),
+        cmocka_unit_test(verdicts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
