@@ -99,12 +99,25 @@ static bool is_taken(const oct_graph *g, const char *name)
     return taken_below(g, name);
 }
 
-/* base, or base_1, base_2, ...; NULL: out of memory. */
+/* base, or base_1, base_2, ...; NULL: out of memory. The step doubles while numbers are taken and is then halved, since thousands of values
+ * may ask for one base: what comes out is a free number behind a taken one, the first where there are no gaps. */
 static const char *free_name(const oct_graph *g, const char *base)
 {
-    const char *name = base;
-    for (int i = 1; name && is_taken(g, name); i++)
-        name = oct_arena_printf(g->arena, "%s_%d", base, i);
+    size_t room = strlen(base) + 16;
+    char *name = is_taken(g, base) ? oct_arena_alloc(g->arena, room) : NULL;
+    unsigned taken = 0, free_at = 1;
+    if (!name)
+        return is_taken(g, base) ? NULL : base;
+    while (snprintf(name, room, "%s_%u", base, free_at), is_taken(g, name)) {
+        taken = free_at;
+        free_at *= 2;
+    }
+    while (free_at - taken > 1) {
+        unsigned middle = taken + (free_at - taken) / 2;
+        snprintf(name, room, "%s_%u", base, middle);
+        *(is_taken(g, name) ? &taken : &free_at) = middle;
+    }
+    snprintf(name, room, "%s_%u", base, free_at);
     return name;
 }
 
