@@ -32,6 +32,7 @@ oct_status oct_graph_clone_into(const oct_graph *g, oct_graph *c, oct_err *err)
     c->outer = outer;
     c->nested = NULL;
     c->n_nested = c->cap_nested = 0;
+    c->names = NULL;
     c->value = oct_arena_memdup(a, g->value, g->n_value * sizeof *g->value);
     c->node = oct_arena_memdup(a, g->node, g->n_node * sizeof *g->node);
     c->order = oct_arena_memdup(a, g->order, g->n_order * sizeof *g->order);
@@ -43,7 +44,7 @@ oct_status oct_graph_clone_into(const oct_graph *g, oct_graph *c, oct_err *err)
     c->cap_input = c->n_input, c->cap_output = c->n_output, c->cap_opset = c->n_opset;
     bool ok = c->value && c->node && c->order && c->input && c->output && c->opset && c->map;
     for (size_t i = 0; ok && i < c->n_value; i++)
-        ok = clone_value(a, &c->value[i]);
+        ok = clone_value(a, &c->value[i]) && (c->value[i].dead || oct_names_add(c, c->value[i].name));
     for (size_t i = 0; ok && i < c->n_node; i++)
         ok = clone_node(a, &c->node[i]);
     if (!ok)

@@ -74,7 +74,7 @@ oct_status oct_graph_add_value(oct_graph *g, const char *name, oct_dtype t, int 
         return oct_nomem(err);
     oct_value *v = &g->value[g->n_value];
     *v = (oct_value){ .dtype = t, .shape.rank = -1, .producer = -1, .outer = -1 };
-    if (!(v->name = oct_arena_strdup(g->arena, name)))
+    if (!(v->name = oct_arena_strdup(g->arena, name)) || !oct_names_add(g, v->name))
         return oct_nomem(err);
     g->map[slot] = (int)g->n_value;
     if (old < 0)
@@ -83,56 +83,53 @@ oct_status oct_graph_add_value(oct_graph *g, const char *name, oct_dtype t, int 
     return OCT_OK;
 }
 
-/* Nested names may not hide outer ones, so that both directions count. */
-static bool taken_below(const oct_graph *g, const char *name)
+/* base, or base_1, base_2, ... Nested names may not hide outer ones: it is new in the whole nest. The step doubles while numbers are taken
+ * and is then halved, since thousands of values may ask for one base: what comes out is a free number behind a taken one, the first
+ * where there are no gaps. */
+static oct_status free_name(oct_graph *g, const char *base, const char **found, oct_err *err)
 {
-    bool found = oct_graph_find(g, name) >= 0;
-    for (size_t i = 0; i < g->n_nested && !found; i++)
-        found = taken_below(g->nested[i], name);
-    return found;
-}
-
-static bool is_taken(const oct_graph *g, const char *name)
-{
-    while (g->outer)
-        g = g->outer;
-    return taken_below(g, name);
-}
-
-/* base, or base_1, base_2, ...; NULL: out of memory. The step doubles while numbers are taken and is then halved, since thousands of values
- * may ask for one base: what comes out is a free number behind a taken one, the first where there are no gaps. */
-static const char *free_name(const oct_graph *g, const char *base)
-{
-    size_t room = strlen(base) + 16;
-    char *name = is_taken(g, base) ? oct_arena_alloc(g->arena, room) : NULL;
-    unsigned taken = 0, free_at = 1;
-    if (!name)
-        return is_taken(g, base) ? NULL : base;
-    while (snprintf(name, room, "%s_%u", base, free_at), is_taken(g, name)) {
-        taken = free_at;
-        free_at *= 2;
+    const size_t room = strlen(base) + 16;
+    unsigned low = 0, high = 1;
+    bool taken;
+    char *name;
+    *found = base;
+    OCT_TRY(oct_names_taken(g, base, &taken, err));
+    if (!taken)
+        return OCT_OK;
+    if (!(*found = name = oct_arena_alloc(g->arena, room)))
+        return oct_nomem(err);
+    for (;; low = high, high *= 2) {
+        snprintf(name, room, "%s_%u", base, high);
+        OCT_TRY(oct_names_taken(g, name, &taken, err));
+        if (!taken)
+            break;
     }
-    while (free_at - taken > 1) {
-        unsigned middle = taken + (free_at - taken) / 2;
+    while (high - low > 1) {
+        const unsigned middle = low + (high - low) / 2;
         snprintf(name, room, "%s_%u", base, middle);
-        *(is_taken(g, name) ? &taken : &free_at) = middle;
+        OCT_TRY(oct_names_taken(g, name, &taken, err));
+        *(taken ? &low : &high) = middle;
     }
-    snprintf(name, room, "%s_%u", base, free_at);
-    return name;
+    snprintf(name, room, "%s_%u", base, high);
+    return OCT_OK;
 }
 
 oct_status oct_graph_new_value(oct_graph *g, const char *base, oct_dtype t, int *value, oct_err *err)
 {
-    const char *name = free_name(g, base);
-    return name ? oct_graph_add_value(g, name, t, value, err) : oct_nomem(err);
+    const char *name;
+    OCT_TRY(free_name(g, base, &name, err));
+    return oct_graph_add_value(g, name, t, value, err);
 }
 
 oct_status oct_graph_rename(oct_graph *g, int value, const char *base, oct_err *err)
 {
-    const char *name = strcmp(g->value[value].name, base) == 0 ? base : free_name(g, base);
-    if (!name || !(name = oct_arena_strdup(g->arena, name)) || !map_reserve(g))
+    const char *name = base;
+    if (strcmp(g->value[value].name, base) != 0)
+        OCT_TRY(free_name(g, base, &name, err));
+    if (!(name = oct_arena_strdup(g->arena, name)) || !map_reserve(g) || !oct_names_add(g, name))
         return oct_nomem(err);
     /* The old name's place in the map stays, and leads nowhere. */
+    oct_names_drop(g, g->value[value].name);
     g->value[value].name = name;
     size_t slot = slot_of(g, name);
     g->map_used += g->map[slot] < 0;
@@ -423,6 +420,8 @@ void oct_graph_remove_node(oct_graph *g, int node)
 
 void oct_graph_remove_value(oct_graph *g, int value)
 {
+    if (!g->value[value].dead)
+        oct_names_drop(g, g->value[value].name);
     g->value[value].dead = true;
     g->changed = true;
 }

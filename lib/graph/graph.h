@@ -141,6 +141,8 @@ typedef struct oct_function {
     size_t n_defaults;
 } oct_function;
 
+typedef struct oct_name_set oct_name_set;
+
 typedef struct oct_graph {
     oct_arena *arena; /* that of the outermost graph */
     struct oct_graph *outer; /* the graph around a nested one, or NULL */
@@ -167,6 +169,7 @@ typedef struct oct_graph {
     /* name -> value index, open addressing */
     int *map;
     size_t map_cap, map_used;
+    oct_name_set *names; /* of the outermost graph: all names of the nest, made when first asked for; else NULL */
 } oct_graph;
 
 oct_graph *oct_graph_create(void); /* NULL: out of memory */

@@ -13,6 +13,12 @@ oct_status oct_graph_recapture(oct_graph *g, int node, int from, int to, oct_err
 /* Forgets captures that no nested graph of node has a value for any more. */
 void oct_graph_drop_captures(oct_graph *g, int node);
 
+/* What names live values have in the nest that g is part of. taken makes the set on the first call; the others keep it true, and do
+ * nothing before that. name must live as long as the graph. add: false when out of memory. */
+oct_status oct_names_taken(oct_graph *g, const char *name, bool *taken, oct_err *err);
+bool oct_names_add(oct_graph *g, const char *name);
+void oct_names_drop(oct_graph *g, const char *name);
+
 /* Fills c, an empty graph with arena and outer graph, with a copy of g. */
 oct_status oct_graph_clone_into(const oct_graph *g, oct_graph *c, oct_err *err);
 /* Copies a node's nested graphs into g, to which its other lists belong already. */
