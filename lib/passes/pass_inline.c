@@ -8,7 +8,16 @@
 
 #include <string.h>
 
-enum { MOST_NESTED = 64, MOST_NODES = 1 << 18 };
+/* How deep calls may nest, and how much all inlining of a model may copy: nodes (calls and those in nested graphs too), values, bytes of
+ * names, bytes of attributes and constants. The last, as a written model holds them once for each copy, may be this much and
+ * MAX_TIMES what the functions hold themselves. */
+enum { MOST_NESTED = 64, MOST_NODES = 1 << 18, MOST_VALUES = 1 << 20, MOST_NAME_BYTES = 64 << 20, MOST_BYTES = 256 << 20, MAX_TIMES = 8 };
+
+/* What one copy of a body takes, or what all copies took. */
+typedef struct amount {
+    size_t nodes, values, names, name_bytes, bytes;
+    size_t refs; /* attributes that the call gives */
+} amount;
 
 /* ---- what can be inlined ---- */
 
@@ -51,6 +60,105 @@ static oct_status check_calls(const oct_graph *g, const oct_graph *body, bool *s
     return OCT_OK;
 }
 
+/* ---- how much it may be ---- */
+
+static size_t plus(size_t a, size_t b)
+{
+    size_t sum;
+    return oct_add_size(a, b, &sum) ? sum : SIZE_MAX;
+}
+
+static size_t times(size_t a, size_t b)
+{
+    size_t product;
+    return oct_mul_size(a, b, &product) ? product : SIZE_MAX;
+}
+
+static size_t attr_bytes(const oct_attr *a)
+{
+    size_t bytes = plus(a->s_len, a->t ? a->t->bytes : 0);
+    bytes = plus(bytes, a->floats ? times((size_t)a->n, sizeof *a->floats) : 0);
+    bytes = plus(bytes, a->ints ? times((size_t)a->n, sizeof *a->ints) : 0);
+    for (int i = 0; a->strings && i < a->n; i++)
+        bytes = plus(bytes, strlen(a->strings[i]));
+    return bytes;
+}
+
+static void measure_value(const oct_value *v, amount *sum)
+{
+    sum->values++;
+    sum->names++;
+    sum->name_bytes = plus(sum->name_bytes, strlen(v->name));
+    sum->bytes = plus(sum->bytes, v->konst && v->outer < 0 ? v->konst->bytes : 0);
+}
+
+/* Adds what a copy of a body takes; captured values count, as they are copied too. */
+static void measure(const oct_graph *body, amount *sum)
+{
+    for (size_t i = 0; i < body->n_value; i++)
+        if (!body->value[i].dead)
+            measure_value(&body->value[i], sum);
+    for (size_t i = 0; i < body->n_order; i++) {
+        const oct_node *n = &body->node[body->order[i]];
+        const oct_graph *nested;
+        sum->nodes++;
+        sum->names++;
+        sum->name_bytes = plus(sum->name_bytes, strlen(n->name) + strlen(n->op));
+        for (size_t k = 0; k < n->n_attr; k++) {
+            sum->bytes = plus(sum->bytes, attr_bytes(&n->attr[k]));
+            sum->refs += n->attr[k].ref != NULL;
+        }
+        for (size_t k = 0; (nested = oct_node_graph_at(n, k)); k++)
+            measure(nested, sum);
+    }
+}
+
+typedef struct inlining {
+    const oct_pass *self;
+    const oct_pass_log *log;
+    bool checked;    /* that calls do not nest without end */
+    bool *gone;      /* by function: its calls were inlined */
+    bool *stays;     /* a call was not */
+    amount *each;    /* by function: a copy of its body */
+    amount done;     /* all copies until now */
+    size_t most_bytes;
+} inlining;
+
+static void measure_all(const oct_graph *g, inlining *l)
+{
+    size_t held = 0;
+    for (size_t i = 0; i < g->n_function; i++) {
+        l->each[i] = (amount){ .nodes = 1 }; /* the call, so that empty functions are not free */
+        measure(g->function[i].body, &l->each[i]);
+        held = plus(held, l->each[i].bytes);
+    }
+    l->most_bytes = plus(MOST_BYTES, times(held, MAX_TIMES));
+}
+
+/* Counts the copy that a call is about to become. */
+static oct_status count_copy(inlining *l, const oct_node *call, const oct_function *f, const amount *a, oct_err *err)
+{
+    amount *d = &l->done;
+    size_t given = 0;
+    for (size_t i = 0; i < call->n_attr; i++)
+        given = plus(given, attr_bytes(&call->attr[i]));
+    for (size_t i = 0; i < f->n_defaults; i++)
+        given = plus(given, attr_bytes(&f->defaults[i]));
+    d->nodes += a->nodes;
+    d->values += a->values;
+    d->name_bytes = plus(d->name_bytes, plus(a->name_bytes, times(a->names, strlen(*call->name ? call->name : call->op) + 1)));
+    d->bytes = plus(d->bytes, plus(a->bytes, times(a->refs, given)));
+    if (d->nodes > MOST_NODES)
+        return oct_fail(err, OCT_EUNSUPPORTED, "inlining the model's functions makes more than %d nodes", MOST_NODES);
+    if (d->values > MOST_VALUES)
+        return oct_fail(err, OCT_EUNSUPPORTED, "inlining the model's functions makes more than %d values", MOST_VALUES);
+    if (d->name_bytes > MOST_NAME_BYTES)
+        return oct_fail(err, OCT_EUNSUPPORTED, "inlining the model's functions makes more than %d MB of names", MOST_NAME_BYTES >> 20);
+    if (d->bytes > l->most_bytes)
+        return oct_fail(err, OCT_EUNSUPPORTED, "inlining the model's functions copies more than %zu MB of constants", l->most_bytes >> 20);
+    return OCT_OK;
+}
+
 /* ---- one call ---- */
 
 /* An attribute of the body that refers to one of the call's. */
@@ -87,8 +195,6 @@ static oct_status inline_call(oct_graph *g, size_t at, const oct_function *f, oc
 {
     int id = g->order[at];
     oct_node call = g->node[id];
-    if (g->n_order + f->body->n_order > MOST_NODES)
-        return oct_fail(err, OCT_EUNSUPPORTED, "with its functions inlined the graph has more than %d nodes", MOST_NODES);
     const char *prefix = oct_arena_printf(g->arena, "%s/", call.name[0] ? call.name : call.op);
     int *map = oct_calloc(f->body->n_value + 1, sizeof *map), next = at + 1 < g->n_order ? g->order[at + 1] : -1;
     oct_status s = prefix && map ? import_opsets(g, f->body, err) : oct_nomem(err);
@@ -105,14 +211,6 @@ static oct_status inline_call(oct_graph *g, size_t at, const oct_function *f, oc
 }
 
 /* ---- all of them ---- */
-
-typedef struct inlining {
-    const oct_pass *self;
-    const oct_pass_log *log;
-    bool checked;    /* that calls do not nest without end */
-    bool *gone;      /* by function: its calls were inlined */
-    bool *stays;     /* a call was not */
-} inlining;
 
 static oct_status inline_all(oct_graph *g, inlining *l, oct_err *err)
 {
@@ -139,6 +237,8 @@ static oct_status inline_all(oct_graph *g, inlining *l, oct_err *err)
         if (!l->checked)
             memset(l->gone, 0, top->n_function * sizeof *l->gone);
         l->checked = true;
+        if (s == OCT_OK)
+            s = count_copy(l, n, f, &l->each[f - top->function], err);
         if (s == OCT_OK)
             s = inline_call(g, i, f, err);
         if (s != OCT_OK) {
@@ -168,11 +268,17 @@ static oct_status run(oct_graph *g, const oct_pass *self, const oct_pass_log *lo
     inlining l = { .self = self, .log = log };
     l.gone = oct_calloc(g->n_function, sizeof *l.gone);
     l.stays = oct_calloc(g->n_function, sizeof *l.stays);
-    oct_status s = l.gone && l.stays ? inline_all(g, &l, err) : oct_nomem(err);
+    l.each = oct_calloc(g->n_function, sizeof *l.each);
+    oct_status s = l.gone && l.stays && l.each ? OCT_OK : oct_nomem(err);
+    if (s == OCT_OK) {
+        measure_all(g, &l);
+        s = inline_all(g, &l, err);
+    }
     if (s == OCT_OK)
         drop_functions(g, &l);
     oct_free(l.gone);
     oct_free(l.stays);
+    oct_free(l.each);
     return s;
 }
 
