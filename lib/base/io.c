@@ -1,13 +1,13 @@
+/* lib/base/io.c -- files that are read. */
 #define _GNU_SOURCE
 #include "base/io.h"
+#include "base/io_int.h"
 
 #include "base/mem.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,20 +16,6 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What the signal handlers may look at: fixed tables, entries set before use and cleared after. */
-enum { SLOTS = 64, OUT_BUF = 1 << 16 };
-static struct {
-    const uint8_t *volatile data;
-    volatile size_t size;
-    char path[512];
-} maps[SLOTS];
-static struct {
-    volatile sig_atomic_t used;
-    char path[512];
-} temps[SLOTS];
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char tool_name[32] = "octet";
-
 static char *dup_path(const char *path)
 {
     size_t n = strlen(path) + 1;
@@ -37,6 +23,25 @@ static char *dup_path(const char *path)
     if (p)
         memcpy(p, path, n);
     return p;
+}
+
+/* ---- descriptors ---- */
+
+static bool was_closed[3];
+
+void oct_io_start(void)
+{
+    for (int fd = 0; fd < 3; fd++)
+        if (fcntl(fd, F_GETFD) < 0) {
+            was_closed[fd] = true;
+            if (open("/dev/null", O_RDWR) != fd) /* the lowest that is free; where there is no such device, any folder keeps the place */
+                (void)!open("/", O_RDONLY);
+        }
+}
+
+bool oct_io_was_closed(int fd)
+{
+    return fd >= 0 && fd < 3 && was_closed[fd];
 }
 
 /* ---- opening ---- */
@@ -75,7 +80,8 @@ static oct_status open_descriptor(const char *path, int own, int *fd, oct_err *e
     struct stat st;
     if (fstat(own, &st) == 0 && S_ISDIR(st.st_mode))
         return refuse(path, st.st_mode, true, err);
-    *fd = fcntl(own, F_DUPFD_CLOEXEC, 3);
+    errno = EBADF;
+    *fd = oct_io_was_closed(own) ? -1 : fcntl(own, F_DUPFD_CLOEXEC, 3);
     return *fd >= 0 ? OCT_OK : oct_fail(err, OCT_EIO, "%s: %s", path, strerror(errno));
 }
 
@@ -119,55 +125,45 @@ ssize_t oct_file_read(int fd, void *p, size_t n)
 
 /* ---- mapping ---- */
 
-oct_status oct_map_open(oct_map *m, const char *path, oct_err *err)
+oct_status oct_map_fd(oct_map *m, int fd, const char *path, oct_err *err)
 {
-    *m = (oct_map){ 0 };
     struct stat st;
-    int fd;
-    OCT_TRY(oct_file_open(path, false, &fd, err));
-    if (fstat(fd, &st) != 0) {
-        close(fd);
+    *m = (oct_map){ 0 };
+    if (fstat(fd, &st) != 0)
         return oct_fail(err, OCT_EIO, "%s: %s", path, strerror(errno));
-    }
-    if (!(m->path = dup_path(path))) {
-        close(fd);
+    if (!(m->path = dup_path(path)))
         return oct_nomem(err);
-    }
-    if (st.st_size > 0) {
-        void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (p == MAP_FAILED) {
-            int e = errno;
-            close(fd);
-            oct_free(m->path);
-            *m = (oct_map){ 0 };
-            return oct_fail(err, e == ENOMEM ? OCT_ENOMEM : OCT_EIO, "%s: cannot map: %s", path, strerror(e));
-        }
+    if (st.st_size == 0)
+        return OCT_OK;
+    void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    const int e = errno;
+    if (p != MAP_FAILED && (m->mapped = oct_mapped_add(p, (size_t)st.st_size, path))) {
         m->data = p;
         m->size = (size_t)st.st_size;
-        pthread_mutex_lock(&lock);
-        for (int i = 0; i < SLOTS; i++)
-            if (!maps[i].data) {
-                snprintf(maps[i].path, sizeof maps[i].path, "%s", path);
-                maps[i].size = m->size;
-                maps[i].data = m->data;
-                break;
-            }
-        pthread_mutex_unlock(&lock);
+        return OCT_OK;
     }
+    if (p != MAP_FAILED)
+        munmap(p, (size_t)st.st_size);
+    oct_free(m->path);
+    *m = (oct_map){ 0 };
+    return p != MAP_FAILED ? oct_nomem(err) : oct_fail(err, e == ENOMEM ? OCT_ENOMEM : OCT_EIO, "%s: cannot map: %s", path, strerror(e));
+}
+
+oct_status oct_map_open(oct_map *m, const char *path, oct_err *err)
+{
+    int fd;
+    *m = (oct_map){ 0 };
+    OCT_TRY(oct_file_open(path, false, &fd, err));
+    oct_status s = oct_map_fd(m, fd, path, err);
     close(fd);
-    return OCT_OK;
+    return s;
 }
 
 void oct_map_close(oct_map *m)
 {
-    if (m->data) {
-        pthread_mutex_lock(&lock);
-        for (int i = 0; i < SLOTS; i++)
-            if (maps[i].data == m->data)
-                maps[i].data = NULL;
-        pthread_mutex_unlock(&lock);
+    oct_mapped_remove(m->mapped);
+    if (m->data)
         munmap((void *)(uintptr_t)m->data, m->size);
-    }
     oct_free(m->path);
     *m = (oct_map){ 0 };
 }
@@ -184,69 +180,10 @@ void oct_map_forget(const oct_map *m, const void *p, size_t n)
         madvise((void *)begin, end - begin, MADV_DONTNEED); /* the pages are clean: nothing is lost */
 }
 
-static void say(const char *s)
-{
-    ssize_t r = write(2, s, strlen(s));
-    (void)r;
-}
-
-static void remove_temps(void)
-{
-    for (int i = 0; i < SLOTS; i++)
-        if (temps[i].used)
-            unlink(temps[i].path);
-}
-
-static void on_bus(int sig, siginfo_t *info, void *context)
-{
-    (void)context;
-    const uint8_t *at = info->si_addr;
-    for (int i = 0; i < SLOTS; i++) {
-        const uint8_t *data = maps[i].data;
-        if (data && at >= data && at < data + maps[i].size) {
-            say(tool_name);
-            say(": ");
-            say(maps[i].path);
-            say(": the file was cut short while it was read\n");
-            remove_temps();
-            _exit(OCT_EIO);
-        }
-    }
-    signal(sig, SIG_DFL);
-    raise(sig);
-}
-
-static void on_stop(int sig)
-{
-    remove_temps();
-    signal(sig, SIG_DFL);
-    raise(sig);
-}
-
-void oct_io_guard(const char *tool)
-{
-    snprintf(tool_name, sizeof tool_name, "%s", tool);
-    struct sigaction bus = { 0 }, stop = { 0 };
-    bus.sa_sigaction = on_bus;
-    bus.sa_flags = SA_SIGINFO;
-    sigaction(SIGBUS, &bus, NULL);
-    stop.sa_handler = on_stop;
-    sigaction(SIGINT, &stop, NULL);
-    sigaction(SIGTERM, &stop, NULL);
-    sigaction(SIGHUP, &stop, NULL);
-    /* A reader that went away and a limit on file sizes become errors of write, which are reported. */
-    signal(SIGPIPE, SIG_IGN);
-#ifdef SIGXFSZ
-    signal(SIGXFSZ, SIG_IGN);
-#endif
-}
-
 oct_status oct_read_all(const char *path, size_t max, char **data, size_t *size, oct_err *err)
 {
-    int fd = 0;
-    const bool in = strcmp(path, "-") == 0;
-    if (!in)
-        OCT_TRY(oct_file_open(path, true, &fd, err));
+    int fd;
+    OCT_TRY(oct_file_open(strcmp(path, "-") == 0 ? "/dev/stdin" : path, true, &fd, err));
     char *p = NULL;
     size_t n = 0, cap = 0;
     oct_status s = OCT_OK;
@@ -272,8 +209,7 @@ oct_status oct_read_all(const char *path, size_t max, char **data, size_t *size,
             break;
         }
     }
-    if (!in)
-        close(fd);
+    close(fd);
     if (s != OCT_OK) {
         oct_free(p);
         return s;
@@ -282,155 +218,6 @@ oct_status oct_read_all(const char *path, size_t max, char **data, size_t *size,
     *data = p;
     *size = n;
     return OCT_OK;
-}
-
-static void track_temp(const char *path, bool on)
-{
-    pthread_mutex_lock(&lock);
-    for (int i = 0; i < SLOTS; i++) {
-        if (on && !temps[i].used && strlen(path) < sizeof temps[i].path) {
-            strcpy(temps[i].path, path);
-            temps[i].used = 1;
-            break;
-        }
-        if (!on && temps[i].used && strcmp(temps[i].path, path) == 0) {
-            temps[i].used = 0;
-            break;
-        }
-    }
-    pthread_mutex_unlock(&lock);
-}
-
-oct_status oct_out_open(oct_out *o, const char *path, oct_err *err)
-{
-    *o = (oct_out){ .fd = -1 };
-    o->path = dup_path(path);
-    o->buf = oct_alloc(OUT_BUF);
-    if (!o->path || !o->buf) {
-        oct_out_abort(o);
-        return oct_nomem(err);
-    }
-    if (strcmp(path, "-") == 0) {
-        o->fd = 1;
-        return OCT_OK;
-    }
-    struct stat st;
-    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
-        if (!S_ISDIR(st.st_mode)) { /* /dev/null, a pipe: written as it is */
-            o->fd = open(path, O_WRONLY | O_CLOEXEC);
-            if (o->fd >= 0)
-                return OCT_OK;
-        }
-        oct_fail(err, OCT_EIO, "%s: %s", path, S_ISDIR(st.st_mode) ? "is a folder" : strerror(errno));
-        oct_out_abort(o);
-        return OCT_EIO;
-    }
-    size_t n = strlen(path) + 16;
-    if (!(o->temp = oct_alloc(n))) {
-        oct_out_abort(o);
-        return oct_nomem(err);
-    }
-    snprintf(o->temp, n, "%s.XXXXXX", path);
-    o->fd = mkostemp(o->temp, O_CLOEXEC);
-    if (o->fd < 0) {
-        oct_fail(err, OCT_EIO, "%s: cannot create: %s", path, strerror(errno));
-        oct_free(o->temp);
-        o->temp = NULL;
-        oct_out_abort(o);
-        return OCT_EIO;
-    }
-    mode_t mask = umask(0);
-    umask(mask);
-    fchmod(o->fd, 0666 & ~mask);
-    track_temp(o->temp, true);
-    return OCT_OK;
-}
-
-static void put(oct_out *o, const uint8_t *p, size_t n)
-{
-    while (n && !o->error) {
-        ssize_t r = write(o->fd, p, n);
-        if (r < 0) {
-            if (errno != EINTR)
-                o->error = errno;
-            continue;
-        }
-        p += r;
-        n -= (size_t)r;
-    }
-}
-
-static void flush(oct_out *o)
-{
-    put(o, o->buf, o->used);
-    o->used = 0;
-}
-
-void oct_out_write(oct_out *o, const void *p, size_t n)
-{
-    o->written += n;
-    if (n >= OUT_BUF || n > OUT_BUF - o->used) {
-        flush(o);
-        if (n >= OUT_BUF) {
-            put(o, p, n);
-            return;
-        }
-    }
-    if (n)
-        memcpy(o->buf + o->used, p, n);
-    o->used += n;
-}
-
-void oct_out_patch(oct_out *o, uint64_t at, const void *p, size_t n)
-{
-    flush(o);
-    const uint8_t *b = p;
-    while (n && !o->error) {
-        ssize_t r = pwrite(o->fd, b, n, (off_t)at);
-        if (r < 0) {
-            if (errno != EINTR)
-                o->error = errno;
-            continue;
-        }
-        b += r;
-        at += (uint64_t)r;
-        n -= (size_t)r;
-    }
-}
-
-oct_status oct_out_commit(oct_out *o, oct_err *err)
-{
-    flush(o);
-    if (!o->error && o->temp) {
-        if (fsync(o->fd) != 0 && errno != EINVAL && errno != ENOTSUP)
-            o->error = errno;
-        if (!o->error && rename(o->temp, o->path) != 0)
-            o->error = errno;
-        if (!o->error) {
-            track_temp(o->temp, false);
-            oct_free(o->temp);
-            o->temp = NULL;
-        }
-    }
-    oct_status s = OCT_OK;
-    if (o->error)
-        s = oct_fail(err, OCT_EIO, "%s: cannot write: %s", o->path, strerror(o->error));
-    oct_out_abort(o);
-    return s;
-}
-
-void oct_out_abort(oct_out *o)
-{
-    if (o->fd > 1)
-        close(o->fd);
-    if (o->temp) {
-        unlink(o->temp);
-        track_temp(o->temp, false);
-    }
-    oct_free(o->temp);
-    oct_free(o->path);
-    oct_free(o->buf);
-    *o = (oct_out){ .fd = -1 };
 }
 
 bool oct_same_file(const char *a, const char *b)

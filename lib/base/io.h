@@ -1,4 +1,4 @@
-/* lib/base/io.h -- files: mapped for reading, and written so that nothing half-written stays.
+/* lib/base/io.h -- files: opened and mapped for reading, and written so that nothing half-written stays.
  *
  * A mapped file that is cut short while it is read would end the process with SIGBUS; the guard
  * (oct_io_guard) turns that into exit 3 with the file's name. */
@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 
+#include <limits.h>
 #include <sys/types.h>
 
 /* Opens a file to read, without ever waiting for it: a FIFO, a socket, a folder, a device is OCT_EIO with what it is and a remedy.
@@ -22,43 +23,78 @@ typedef struct oct_map {
     const uint8_t *data; /* NULL when the file is empty */
     size_t size;
     char *path;
+    struct oct_mapped *mapped; /* private */
 } oct_map;
 
 /* Maps a regular file read-only. OCT_EIO with the system's reason. */
 oct_status oct_map_open(oct_map *m, const char *path, oct_err *err);
+/* The same of a descriptor, which stays the caller's; path is for messages. */
+oct_status oct_map_fd(oct_map *m, int fd, const char *path, oct_err *err);
 void oct_map_close(oct_map *m);
 /* Whole pages of [p, p + n), as far as they lie in the map, leave this process's memory until they are read again. */
 void oct_map_forget(const oct_map *m, const void *p, size_t n);
 
+/* Opens those of the descriptors 0 to 2 that are closed on /dev/null, so that no file gets their number and what is printed. The first
+ * call of a tool. What was closed can then neither be read nor written as "-". */
+void oct_io_start(void);
+bool oct_io_was_closed(int fd);
+
 /* Installs a handler for SIGBUS: a fault inside an open map prints "<tool>: <path>: the file was cut
- * short while it was read" and ends the process with exit code 3; any other fault is passed on. Also
- * registers the temporary files of oct_out for removal on SIGINT, SIGTERM and SIGHUP. SIGPIPE and SIGXFSZ are ignored, so
- * that write fails instead. Tools call it once. */
+ * short while it was read" and ends the process with exit code 3; any other fault is passed on. SIGINT, SIGTERM and SIGHUP, unless they
+ * are ignored, remove the temporary files of oct_out. SIGPIPE and SIGXFSZ are ignored, so that write fails instead. Tools call it once. */
 void oct_io_guard(const char *tool);
 
 /* Reads a whole file or, for "-", standard input, into memory (NUL added, not counted; release with
- * oct_free). At most max bytes: a longer one is OCT_EMALFORMED. */
+ * oct_free). At most max bytes: a longer one is OCT_EMALFORMED. A stream in the sense of oct_file_open. */
 oct_status oct_read_all(const char *path, size_t max, char **data, size_t *size, oct_err *err);
 
-/* An output: written to a temporary file beside `path`, renamed by oct_out_commit, removed by
- * oct_out_abort. "-" is standard output. Errors stick: commit reports the first one. */
+/* Where an output goes. */
+typedef struct oct_place {
+    bool stream;         /* not a file that is replaced: a descriptor of this process, a FIFO, a device */
+    int fd;              /* the descriptor for "-", /dev/stdout and the like; else -1 */
+    size_t folder;       /* how much of path is its folder, '/' included; 0: the current one */
+    char path[PATH_MAX]; /* with symbolic links to the file followed, also to one that is not there yet */
+} oct_place;
+
+/* OCT_EIO: a folder, a socket, links in a circle, a name that is too long. */
+oct_status oct_place_find(oct_place *p, const char *path, oct_err *err);
+/* Whether an output of that name is a stream, which cannot be read back. */
+bool oct_path_is_stream(const char *path);
+/* Whether two outputs would go to the same place. */
+bool oct_same_output(const char *a, const char *b);
+
+/* An output. A file is written beside its place without a name, where the file system can do that, else as .NAME.octet-XXXXXX, and put
+ * in its place when it is complete; until then what was there stays. Where `path` is a symbolic link, its target is replaced. The new
+ * file has the rights of the old one, and its owner where that is permitted. What is not a regular file is written as it is, and so is
+ * a descriptor ("-", /dev/stdout, /dev/fd/N). Errors stick: seal and commit report the first one. */
 typedef struct oct_out {
     int fd;
-    char *path, *temp;
+    char *path;
+    struct oct_out_file *file; /* NULL: a stream */
     uint8_t *buf;
     size_t used;
     uint64_t written;    /* bytes so far */
     int error;           /* errno of the first failure */
+    bool sealed;
 } oct_out;
 
 oct_status oct_out_open(oct_out *o, const char *path, oct_err *err);
 void oct_out_write(oct_out *o, const void *p, size_t n);
-/* Overwrites bytes already written (a header patched at the end); the range must lie inside them.
- * Not possible on "-". */
-void oct_out_patch(oct_out *o, uint64_t at, const void *p, size_t n);
-/* Flushes, syncs and renames. On any failure nothing is left behind. Closes o either way. */
+/* All is written and, for a file, on disk; nothing may be added. Now a file can be read back, before it takes its place. */
+oct_status oct_out_seal(oct_out *o, oct_err *err);
+/* A sealed file's bytes. */
+oct_status oct_out_map(const oct_out *o, oct_map *m, oct_err *err);
+/* Seals and puts the file in its place. On any failure before that nothing is left behind. Closes o either way. */
 oct_status oct_out_commit(oct_out *o, oct_err *err);
+/* The same for a file that refers to another, `part`, which takes its place first, and is removed again when o then fails. */
+oct_status oct_out_commit_both(oct_out *part, oct_out *o, oct_err *err);
 void oct_out_abort(oct_out *o); /* after commit: does nothing */
+
+/* When the first output in a folder is opened, `found` gets each temporary file there that a killed run has left. NULL: nobody asks. */
+void oct_out_on_leftover(void (*found)(void *arg, const char *path), void *arg);
+/* A file for reading and writing that has no name, in the folder where the output `beside` goes, or where temporary files go if that is
+ * a stream. -1: errno. */
+int oct_file_nameless(const char *beside);
 
 /* Whether two paths name the same existing file (device and inode). */
 bool oct_same_file(const char *a, const char *b);

@@ -1,13 +1,12 @@
 #define _GNU_SOURCE
 #include "base/spill.h"
 
+#include "base/io.h"
 #include "base/mem.h"
 
 #ifdef __linux__
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -25,31 +24,18 @@ enum { WINDOW = 64 << 20 };
 static struct {
     int fd; /* -1: none yet; made when it is first needed */
     bool on;
-    char folder[4096];
+    char beside[PATH_MAX];
     size_t keep, end; /* bytes that may still stay in memory; of the file */
     window *first;
 } spill = { .fd = -1 };
 
-/* Not every file system has files that never had a name. */
-static int open_nameless(const char *folder)
-{
-    char path[4200];
-    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (fd >= 0 || snprintf(path, sizeof path, "%s/.octet.XXXXXX", folder) >= (int)sizeof path)
-        return fd;
-    fd = mkostemp(path, O_CLOEXEC);
-    if (fd >= 0)
-        unlink(path);
-    return fd;
-}
-
-void oct_spill_open(const char *folder, size_t keep)
+void oct_spill_open(const char *beside, size_t keep)
 {
     oct_spill_close();
     pthread_mutex_lock(&lock);
-    spill.on = strlen(folder) < sizeof spill.folder;
+    spill.on = strlen(beside) < sizeof spill.beside;
     if (spill.on)
-        strcpy(spill.folder, folder);
+        strcpy(spill.beside, beside);
     spill.keep = keep;
     pthread_mutex_unlock(&lock);
 }
@@ -74,7 +60,7 @@ void oct_spill_close(void)
 /* Room is reserved first: without it a write to the mapping would end the process. */
 static bool new_window(size_t size)
 {
-    if (spill.fd < 0 && (spill.fd = open_nameless(spill.folder)) < 0)
+    if (spill.fd < 0 && (spill.fd = oct_file_nameless(spill.beside)) < 0)
         return false;
     if (fallocate(spill.fd, 0, (off_t)spill.end, (off_t)size) != 0)
         return false;
@@ -126,7 +112,7 @@ void oct_spill_free(void *p, size_t size)
 
 #else
 
-void oct_spill_open(const char *folder, size_t keep)
+void oct_spill_open(const char *beside, size_t keep)
 {
 }
 

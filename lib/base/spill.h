@@ -7,9 +7,9 @@
 
 #include "base/status.h"
 
-/* From now on, blocks of OCT_SPILL_LEAST bytes and more that arenas ask for lie in a file in `folder`, but the first `keep` bytes of
- * them; where the file cannot be made, or has no room, in memory as before. One for each process; for tools. */
-void oct_spill_open(const char *folder, size_t keep);
+/* From now on, blocks of OCT_SPILL_LEAST bytes and more that arenas ask for lie in a file in the folder where the output `beside` goes
+ * (io.h), but the first `keep` bytes of them; where the file cannot be made, or has no room, in memory as before. One for each process; for tools. */
+void oct_spill_open(const char *beside, size_t keep);
 /* Ends the file, and with it all blocks in it: arenas that have some must be gone. */
 void oct_spill_close(void);
 

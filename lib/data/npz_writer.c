@@ -64,16 +64,11 @@ void oct_npz_writer_abort(oct_npz_writer *w)
     oct_arena_destroy(w->arena);
 }
 
-/* A file without a name, beside the target: it disappears with the process. */
-static FILE *spool_open(oct_arena *a, const char *path)
+static FILE *spool_open(const char *path)
 {
-    char *name = strcmp(path, "-") == 0 ? oct_arena_strdup(a, "/tmp/octet.XXXXXX") : oct_arena_printf(a, "%s.XXXXXX", path);
-    int fd = name ? mkstemp(name) : -1;
-    if (fd < 0)
-        return NULL;
-    unlink(name);
-    FILE *f = fdopen(fd, "w+b");
-    if (!f)
+    const int fd = oct_file_nameless(path);
+    FILE *f = fd >= 0 ? fdopen(fd, "w+b") : NULL;
+    if (!f && fd >= 0)
         close(fd);
     return f;
 }
@@ -92,7 +87,7 @@ static oct_status set_up(oct_npz_writer *w, const char *path, const char *const 
             return oct_nomem(err);
         if (strlen(names[i]) > 60000)
             return oct_fail(err, OCT_EUNSUPPORTED, "%s: the name of output %zu is too long", path, i);
-        if (!(w->v[i].spool = spool_open(w->arena, path)))
+        if (!(w->v[i].spool = spool_open(path)))
             return oct_fail(err, OCT_EIO, "%s: cannot create a temporary file: %s", path, strerror(errno));
     }
     return OCT_OK;

@@ -83,7 +83,7 @@ static void large_blocks_leave_memory(void **state)
 {
     const long before = private_memory();
     oct_arena *a = oct_arena_create();
-    oct_spill_open(".", 2 * LARGE);
+    oct_spill_open("./x", 2 * LARGE);
     fill_and_check(a);
     const long grown = private_memory() - before;
     if (before >= 0)
@@ -95,7 +95,7 @@ static void large_blocks_leave_memory(void **state)
 static void large_blocks_without_a_file_stay(void **state)
 {
     oct_arena *a = oct_arena_create();
-    oct_spill_open("no/such/folder", 0);
+    oct_spill_open("no/such/folder/x", 0);
     fill_and_check(a);
     oct_arena_destroy(a);
     oct_spill_close();
@@ -185,8 +185,7 @@ static void output_appears_only_on_commit(void **state)
     assert_false(oct_path_exists(path));
     oct_out_abort(&o);
     assert_int_equal(oct_out_open(&o, path, &err), OCT_OK);
-    oct_out_write(&o, "abcdef", 6);
-    oct_out_patch(&o, 2, "XY", 2);
+    oct_out_write(&o, "abXYef", 6);
     assert_int_equal(oct_out_commit(&o, &err), OCT_OK);
     char *data;
     size_t n;

@@ -88,15 +88,10 @@ static oct_status name_output(session *s, oct_err *err)
 }
 
 /* Without samples nothing but the model is large: what is made of its tensors waits in a file where the output will be. */
-static oct_status spill_results(const session *s, oct_err *err)
+static void spill_results(const session *s)
 {
     enum { IN_MEMORY = 48 << 20 }; /* small models need no file */
-    const char *slash = strrchr(s->output, '/');
-    const char *folder = slash ? oct_arena_strndup(s->arena, s->output, (size_t)(slash - s->output) + 1) : ".";
-    if (!folder)
-        return oct_nomem(err);
-    oct_spill_open(folder, IN_MEMORY);
-    return OCT_OK;
+    oct_spill_open(s->output, IN_MEMORY);
 }
 
 /* Every file that this run writes, against every file that it reads. */
@@ -170,7 +165,7 @@ oct_status session_open(session *s, oct_cli *cli, const convert_args *a, oct_err
     OCT_TRY(read_policy(s, err));
     OCT_TRY(name_output(s, err));
     if (!a->data.specs.n)
-        OCT_TRY(spill_results(s, err));
+        spill_results(s);
     OCT_TRY(tool_load(a->model, &s->m, err));
     OCT_TRY(check_outputs(s, err));
     s->size_before = tool_model_bytes(s->m);

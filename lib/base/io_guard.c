@@ -1,0 +1,161 @@
+/* lib/base/io_guard.c -- what signals do to a run: files that were cut short, and what must not be left behind. */
+#define _GNU_SOURCE
+#include "base/io.h"
+#include "base/io_int.h"
+
+#include "base/mem.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct oct_mapped {
+    oct_mapped *next, *next_unused;
+    _Atomic(const uint8_t *) data; /* NULL: not in use */
+    size_t size;
+    char *path;
+};
+
+struct oct_doomed {
+    oct_doomed *next, *next_unused;
+    atomic_bool on;
+    int folder;
+    char name[256];
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of those who change the lists; handlers only read */
+static _Atomic(oct_mapped *) all_mapped;
+static _Atomic(oct_doomed *) all_doomed;
+static oct_mapped *unused_mapped;
+static oct_doomed *unused_doomed;
+static char tool_name[32] = "octet";
+
+oct_mapped *oct_mapped_add(const uint8_t *data, size_t size, const char *path)
+{
+    const size_t n = strlen(path) + 1;
+    char *copy = oct_alloc(n);
+    if (!copy)
+        return NULL;
+    memcpy(copy, path, n);
+    pthread_mutex_lock(&lock);
+    oct_mapped *m = unused_mapped;
+    if (m) {
+        unused_mapped = m->next_unused;
+    } else if ((m = oct_calloc(1, sizeof *m))) {
+        m->next = all_mapped;
+        all_mapped = m;
+    }
+    if (m) {
+        m->path = copy;
+        m->size = size;
+        m->data = data;
+    }
+    pthread_mutex_unlock(&lock);
+    if (!m)
+        oct_free(copy);
+    return m;
+}
+
+void oct_mapped_remove(oct_mapped *m)
+{
+    if (!m)
+        return;
+    pthread_mutex_lock(&lock);
+    m->data = NULL;
+    oct_free(m->path);
+    m->next_unused = unused_mapped;
+    unused_mapped = m;
+    pthread_mutex_unlock(&lock);
+}
+
+oct_doomed *oct_doom(int folder, const char *name)
+{
+    pthread_mutex_lock(&lock);
+    oct_doomed *d = unused_doomed;
+    if (d) {
+        unused_doomed = d->next_unused;
+    } else if ((d = oct_calloc(1, sizeof *d))) {
+        d->next = all_doomed;
+        all_doomed = d;
+    }
+    if (d) {
+        d->folder = folder;
+        snprintf(d->name, sizeof d->name, "%s", name);
+        d->on = true;
+    }
+    pthread_mutex_unlock(&lock);
+    return d;
+}
+
+void oct_spare(oct_doomed *d)
+{
+    if (!d)
+        return;
+    pthread_mutex_lock(&lock);
+    d->on = false;
+    d->next_unused = unused_doomed;
+    unused_doomed = d;
+    pthread_mutex_unlock(&lock);
+}
+
+/* ---- in handlers ---- */
+
+static void say(const char *s)
+{
+    ssize_t r = write(2, s, strlen(s));
+    (void)r;
+}
+
+static void remove_doomed(void)
+{
+    for (const oct_doomed *d = all_doomed; d; d = d->next)
+        if (d->on)
+            unlinkat(d->folder, d->name, 0);
+}
+
+static void on_bus(int sig, siginfo_t *info, void *context)
+{
+    (void)context;
+    const uint8_t *at = info->si_addr;
+    for (const oct_mapped *m = all_mapped; m; m = m->next) {
+        const uint8_t *data = m->data;
+        if (data && at >= data && at < data + m->size) {
+            say(tool_name);
+            say(": ");
+            say(m->path);
+            say(": the file was cut short while it was read\n");
+            remove_doomed();
+            _exit(OCT_EIO);
+        }
+    }
+    signal(sig, SIG_DFL);
+    raise(sig);
+}
+
+static void on_stop(int sig)
+{
+    remove_doomed();
+    signal(sig, SIG_DFL);
+    raise(sig);
+}
+
+void oct_io_guard(const char *tool)
+{
+    static const int stops[] = { SIGINT, SIGTERM, SIGHUP };
+    snprintf(tool_name, sizeof tool_name, "%s", tool);
+    struct sigaction bus = { 0 }, stop = { 0 }, before;
+    bus.sa_sigaction = on_bus;
+    bus.sa_flags = SA_SIGINFO;
+    sigaction(SIGBUS, &bus, NULL);
+    stop.sa_handler = on_stop;
+    for (size_t i = 0; i < OCT_COUNT(stops); i++)
+        if (sigaction(stops[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* as nohup asks for */
+            sigaction(stops[i], &stop, NULL);
+    /* A reader that went away and a limit on file sizes become errors of write, which are reported. */
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+}
