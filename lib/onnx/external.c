@@ -118,6 +118,19 @@ static oct_status stated_range(const Onnx__TensorProto *t, size_t want, size_t *
     return OCT_OK;
 }
 
+static oct_status find_map(oct_model *m, const char *location, const oct_map **map, oct_err *err)
+{
+    if (m->pending && strcmp(location, m->pending) == 0) {
+        *map = &m->maps[1];
+        return OCT_OK;
+    }
+    char *real;
+    OCT_TRY(resolve(m, location, &real, err));
+    oct_status s = map_once(m, real, map, err);
+    free(real);
+    return s;
+}
+
 static oct_status find_bytes(oct_model *m, const Onnx__TensorProto *t, size_t want, const uint8_t **data, size_t *size,
                              oct_err *err)
 {
@@ -126,12 +139,8 @@ static oct_status find_bytes(oct_model *m, const Onnx__TensorProto *t, size_t wa
     if (!location)
         return oct_fail(err, OCT_EMALFORMED, "its external data have no location");
     OCT_TRY(stated_range(t, want, &offset, size, err));
-    char *real;
     const oct_map *map = NULL;
-    OCT_TRY(resolve(m, location, &real, err));
-    oct_status s = map_once(m, real, &map, err);
-    free(real);
-    OCT_TRY(s);
+    OCT_TRY(find_map(m, location, &map, err));
     if (offset > map->size || *size > map->size - offset)
         return oct_fail(err, OCT_EMALFORMED, "its external data, %zu bytes at offset %zu, run past the end of '%s' (%zu bytes)",
                         *size, offset, map->path, map->size);

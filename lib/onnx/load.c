@@ -514,6 +514,34 @@ oct_status oct_model_load_mem(const void *data, size_t size, const char *path, o
     return finish(made, load(made, err), m, err);
 }
 
+/* The first map is the model file, as if it had been opened by its name. */
+static oct_status use_file(oct_model *made, oct_err *err)
+{
+    made->from_file = true;
+    made->data = made->maps[0].data;
+    made->size = made->maps[0].size;
+    return load(made, err);
+}
+
+oct_status oct_model_load_written(const oct_out *model, const oct_out *data, const char *location, oct_model **m, oct_err *err)
+{
+    oct_model *made = model_create(model->path);
+    if (!made)
+        return oct_nomem(err);
+    oct_status s = OCT_GROW(made->arena, made->maps, 0, made->cap_maps) ? oct_out_map(model, &made->maps[0], err) : oct_nomem(err);
+    made->n_maps = s == OCT_OK;
+    if (s == OCT_OK && data) {
+        made->pending = location;
+        s = oct_out_map(data, &made->maps[1], err);
+        made->n_maps += s == OCT_OK;
+    }
+    if (s != OCT_OK) {
+        oct_model_free(made);
+        return s;
+    }
+    return finish(made, use_file(made, err), m, err);
+}
+
 oct_status oct_model_load(const char *path, oct_model **m, oct_err *err)
 {
     oct_model *made = model_create(path);
@@ -525,18 +553,13 @@ oct_status oct_model_load(const char *path, oct_model **m, oct_err *err)
         made->data = made->input;
     } else {
         s = OCT_GROW(made->arena, made->maps, 0, made->cap_maps) ? oct_map_open(&made->maps[0], path, err) : oct_nomem(err);
-        if (s == OCT_OK) {
-            made->from_file = true;
-            made->n_maps = 1;
-            made->data = made->maps[0].data;
-            made->size = made->maps[0].size;
-        }
+        made->n_maps = s == OCT_OK;
     }
     if (s != OCT_OK) { /* the message names the file already */
         oct_model_free(made);
         return s;
     }
-    return finish(made, load(made, err), m, err);
+    return finish(made, made->n_maps ? use_file(made, err) : load(made, err), m, err);
 }
 
 void oct_model_free(oct_model *m)

@@ -26,6 +26,7 @@ typedef struct oct_model {
     const void *data;     /* the model file's bytes, without external data */
     size_t size;
     bool from_file;       /* maps[0] is the model file */
+    const char *pending;  /* borrowed: the location of external data that is not in its place yet, maps[1]; else NULL */
     char *input;          /* owned bytes of standard input, or NULL */
 } oct_model;
 
@@ -66,7 +67,7 @@ typedef struct oct_save_options {
     uint64_t max_bytes;
 } oct_save_options;
 
-/* Writes the model to path ("-": standard output), by a temporary file and a rename. options may be NULL.
+/* Writes the model to path (base/io.h, oct_out): a file takes its place when it is complete. options may be NULL.
  *
  * A graph that was not changed (graph->changed) gives the message as it was read, plus metadata. In a changed
  * one: unchanged nodes, and initializers whose konst is still the loaded tensor, keep their records, in the
@@ -78,11 +79,20 @@ typedef struct oct_save_options {
  * External data: references stay as they are when the output lies in the model's own folder. Elsewhere, all
  * tensors are embedded if the message then fits max_bytes. If not, tensors of 1 KB and more go to a new file
  * beside the output, OUT.<16 hex digits of the content's hash>.data, written, synced and renamed before the
- * model is.
+ * model is, and removed again if the model then fails.
  *
  * OCT_EUSAGE: the output is the model file or one of its external data files. OCT_EIO: cannot write.
- * OCT_EUNSUPPORTED: too large for standard output. OCT_ENOMEM. Weights are written from where they are. */
+ * OCT_EUNSUPPORTED: too large for a stream. OCT_ENOMEM. Weights are written from where they are. */
 oct_status oct_model_save(oct_model *m, const char *path, const oct_save_options *options, oct_err *err);
+
+/* The same in two steps: written and on disk, but not in its place, where what was there before still is. The last two
+ * functions release the draft. */
+typedef struct oct_model_draft oct_model_draft;
+oct_status oct_model_write(oct_model *m, const char *path, const oct_save_options *options, oct_model_draft **d, oct_err *err);
+/* Loads what was written; the draft must outlive *m. *m is NULL for a stream, which cannot be read back. Errors as oct_model_load. */
+oct_status oct_model_draft_load(const oct_model_draft *d, oct_model **m, oct_err *err);
+oct_status oct_model_draft_commit(oct_model_draft *d, oct_err *err);
+void oct_model_draft_abort(oct_model_draft *d); /* NULL allowed */
 
 /* Reads a serialised TensorProto (input_0.pb of an ONNX test case) into the arena, data included. Errors as
  * oct_model_load. */

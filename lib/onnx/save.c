@@ -2,9 +2,7 @@
 #include "onnx/save.h"
 
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { SPILL_BYTES = 1024, SPILL_ALIGN = 4096 };
 
@@ -23,10 +21,15 @@ typedef struct save {
     size_t n_tensor, cap_tensor;
     undo *undo;
     size_t n_undo, cap_undo;
-    char *data_path; /* the external data file that was written */
-    bool data_made;  /* it did not exist before */
+    char *data_path;      /* the external data file that was written, or NULL */
+    oct_model_draft *out; /* what is made */
     oct_err *err;
 } save;
+
+struct oct_model_draft {
+    oct_out model, data; /* data.path NULL: the model needs none */
+    char *location;      /* of data, as the model names it */
+};
 
 /* ---- metadata ---- */
 
@@ -118,8 +121,7 @@ static oct_status embed_all(save *s)
     const char *from = folder_of(s->msg.arena, s->m->path), *to = folder_of(s->msg.arena, s->path);
     if (!from || !to)
         return oct_nomem(s->err);
-    bool to_stream = strcmp(s->path, "-") == 0;
-    if (!to_stream && oct_same_file(from, to))
+    if (!oct_path_is_stream(s->path) && oct_same_file(from, to))
         return OCT_OK;
     for (size_t i = 0; i < s->n_tensor; i++)
         if (oct_tensor_is_external(s->tensor[i]))
@@ -177,44 +179,39 @@ static oct_status refer(save *s, Onnx__TensorProto *t, const char *base, uint64_
     return OCT_OK;
 }
 
-/* Moves large tensors to a data file beside the output, which is complete on disk when this returns. */
+/* Moves large tensors to a data file that will lie beside the output. */
 static oct_status spill(save *s)
 {
     static const uint8_t zeros[SPILL_ALIGN];
+    oct_out *out = &s->out->data;
     const char *base = NULL;
-    oct_out out;
-    if (strcmp(s->path, "-") == 0)
+    if (oct_path_is_stream(s->path))
         return oct_fail(s->err, OCT_EUNSUPPORTED, "the model is too large for one message; give it a file name");
     OCT_TRY(name_data_file(s, &base));
-    s->data_made = !oct_path_exists(s->data_path);
-    OCT_TRY(oct_out_open(&out, s->data_path, s->err));
-    oct_status r = OCT_OK;
-    for (size_t i = 0; i < s->n_tensor && r == OCT_OK; i++) {
+    const size_t n = strlen(base) + 1;
+    if (!(s->out->location = oct_alloc(n)))
+        return oct_nomem(s->err);
+    memcpy(s->out->location, base, n);
+    OCT_TRY(oct_out_open(out, s->data_path, s->err));
+    for (size_t i = 0; i < s->n_tensor; i++) {
         Onnx__TensorProto *t = s->tensor[i];
         if (!spills(t))
             continue;
-        oct_out_write(&out, zeros, (size_t)(-out.written % SPILL_ALIGN));
-        uint64_t offset = out.written;
-        oct_out_write(&out, t->raw_data.data, t->raw_data.len);
-        r = refer(s, t, base, offset);
+        oct_out_write(out, zeros, (size_t)(-out->written % SPILL_ALIGN));
+        uint64_t offset = out->written;
+        oct_out_write(out, t->raw_data.data, t->raw_data.len);
+        OCT_TRY(refer(s, t, base, offset));
     }
-    if (r == OCT_OK)
-        return oct_out_commit(&out, s->err);
-    oct_out_abort(&out);
-    return r;
+    return oct_out_seal(out, s->err);
 }
 
 /* ---- writing ---- */
 
 static oct_status write_message(save *s)
 {
-    oct_out out;
-    OCT_TRY(oct_out_open(&out, s->path, s->err));
-    oct_status r = oct_message_write(&s->msg.model.base, &out, s->err);
-    if (r == OCT_OK)
-        return oct_out_commit(&out, s->err);
-    oct_out_abort(&out);
-    return r;
+    OCT_TRY(oct_out_open(&s->out->model, s->path, s->err));
+    OCT_TRY(oct_message_write(&s->msg.model.base, &s->out->model, s->err));
+    return oct_out_seal(&s->out->model, s->err);
 }
 
 static oct_status refuse_inputs(const save *s)
@@ -239,18 +236,54 @@ static oct_status run(save *s)
     return write_message(s);
 }
 
-oct_status oct_model_save(oct_model *m, const char *path, const oct_save_options *options, oct_err *err)
+oct_status oct_model_write(oct_model *m, const char *path, const oct_save_options *options, oct_model_draft **d, oct_err *err)
 {
     save s = { .m = m, .path = path, .err = err, .limit = INT_MAX };
+    *d = NULL;
     if (options && options->max_bytes && options->max_bytes < INT_MAX)
         s.limit = options->max_bytes;
-    if (!(s.msg.arena = oct_arena_create()))
+    if (!(s.msg.arena = oct_arena_create()) || !(s.out = oct_calloc(1, sizeof *s.out))) {
+        oct_arena_destroy(s.msg.arena);
         return oct_nomem(err);
+    }
+    s.out->model.fd = s.out->data.fd = -1;
     oct_status r = run(&s);
     while (s.n_undo--)
         *s.undo[s.n_undo].tensor = s.undo[s.n_undo].was;
-    if (r != OCT_OK && s.data_made)
-        unlink(s.data_path);
     oct_arena_destroy(s.msg.arena);
+    if (r == OCT_OK)
+        *d = s.out;
+    else
+        oct_model_draft_abort(s.out);
     return r;
+}
+
+oct_status oct_model_draft_load(const oct_model_draft *d, oct_model **m, oct_err *err)
+{
+    *m = NULL;
+    return d->model.file ? oct_model_load_written(&d->model, d->location ? &d->data : NULL, d->location, m, err) : OCT_OK;
+}
+
+oct_status oct_model_draft_commit(oct_model_draft *d, oct_err *err)
+{
+    oct_status r = d->location ? oct_out_commit_both(&d->data, &d->model, err) : oct_out_commit(&d->model, err);
+    oct_model_draft_abort(d);
+    return r;
+}
+
+void oct_model_draft_abort(oct_model_draft *d)
+{
+    if (!d)
+        return;
+    oct_out_abort(&d->model);
+    oct_out_abort(&d->data);
+    oct_free(d->location);
+    oct_free(d);
+}
+
+oct_status oct_model_save(oct_model *m, const char *path, const oct_save_options *options, oct_err *err)
+{
+    oct_model_draft *d;
+    OCT_TRY(oct_model_write(m, path, options, &d, err));
+    return oct_model_draft_commit(d, err);
 }

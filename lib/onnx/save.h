@@ -19,4 +19,7 @@ oct_status oct_message_make(const oct_model *m, oct_message *msg, oct_err *err);
  * OCT_ENOMEM; errors of writing stick to out. */
 oct_status oct_message_write(const ProtobufCMessage *m, oct_out *out, oct_err *err);
 
+/* Loads a model whose file has been sealed and not committed; data: the same of its external data at `location`, or NULL (load.c). */
+oct_status oct_model_load_written(const oct_out *model, const oct_out *data, const char *location, oct_model **m, oct_err *err);
+
 #endif

@@ -3,8 +3,6 @@
 
 #include <math.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 static void add(oct_buf *b, const char *option, const char *value)
 {
@@ -70,21 +68,32 @@ static oct_status set_meta(session *s, oct_err *err)
 
 /* ---- the check ---- */
 
-/* Reads the file back: what cannot be read here must not be left behind. */
-static oct_status check(session *s, oct_err *err)
+/* Reads back what was written, before it replaces anything. A stream cannot be read back. */
+static oct_status check(session *s, const oct_model_draft *d, oct_err *err)
 {
-    oct_model *q = NULL;
-    oct_status st = oct_model_load(s->output, &q, err);
-    if (st == OCT_OK) {
+    oct_model *q;
+    s->size_after = s->size_before - saved_bytes(s);
+    oct_status st = oct_model_draft_load(d, &q, err);
+    if (st == OCT_OK && q) {
         s->size_after = tool_model_bytes(q);
         st = oct_infer_shapes(q->graph, err);
     }
     oct_model_free(q);
     if (st == OCT_OK)
         return OCT_OK;
-    unlink(s->output);
     oct_within(err, "%s: the written model does not pass the check", s->output);
-    return st == OCT_ENOMEM ? st : OCT_EINTERNAL;
+    return st == OCT_ENOMEM || st == OCT_EIO ? st : OCT_EINTERNAL;
+}
+
+static oct_status write_checked(session *s, oct_err *err)
+{
+    oct_model_draft *d;
+    OCT_TRY(oct_model_write(s->m, s->output, NULL, &d, err));
+    oct_status st = check(s, d, err);
+    if (st == OCT_OK)
+        return oct_model_draft_commit(d, err);
+    oct_model_draft_abort(d);
+    return st;
 }
 
 /* model.int8.onnx -> model.int8.best.onnx: where a model goes that missed its goal. */
@@ -111,10 +120,7 @@ oct_status session_save(session *s, oct_err *err)
     if (s->missed)
         OCT_TRY(divert(s, err));
     OCT_TRY(set_meta(s, err));
-    OCT_TRY(oct_model_save(s->m, s->output, NULL, err));
-    s->size_after = s->size_before - saved_bytes(s);
-    struct stat st; /* a device or pipe cannot be read back */
-    return strcmp(s->output, "-") == 0 || stat(s->output, &st) != 0 || !S_ISREG(st.st_mode) ? OCT_OK : check(s, err);
+    return write_checked(s, err);
 }
 
 /* ---- the decisions as a table ---- */
