@@ -11,6 +11,7 @@
 
 void tool_init(oct_cli *cli)
 {
+    oct_io_start();
     cli->isa_text = oct_isa_name(oct_isa_detect());
     cli->isa_names = oct_isa_names();
 }

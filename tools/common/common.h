@@ -7,7 +7,7 @@
 #include "graph/graph.h"
 #include "onnx/model.h"
 
-/* Fills what --version and --help say of instruction sets. Before oct_cli_parse. */
+/* The first call: sees to the descriptors 0 to 2, fills what --version and --help say of instruction sets. Before oct_cli_parse. */
 void tool_init(oct_cli *cli);
 /* After it: guards files, applies --isa. */
 oct_status tool_start(oct_cli *cli, oct_err *err);
