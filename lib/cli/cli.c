@@ -56,12 +56,13 @@ void oct_cli_warn(oct_cli *cli, const char *fmt, ...)
 
 FILE *oct_cli_result(const oct_cli *cli)
 {
+    oct_place p;
     for (size_t i = 0; i < cli->n_live; i++) {
         const oct_cli_live *l = &cli->live[i];
-        if (l->o.kind == OCT_CLI_OUT && l->times > 0 && strcmp(*(const char **)l->o.var, "-") == 0)
+        if (l->o.kind == OCT_CLI_OUT && l->times > 0 && oct_place_find(&p, *(const char **)l->o.var, NULL) == OCT_OK && p.fd == 1)
             return cli->err;
     }
-    return cli->out;
+    return cli->output_taken ? cli->err : cli->out;
 }
 
 void oct_cli_pattern_hint(const char *option, const char *path, oct_err *err)

@@ -132,6 +132,7 @@ typedef struct oct_cli {
     int64_t threads;      /* 0: as many as there are processors */
     const char *isa;      /* NULL: the best */
     const char *json;     /* where the report goes; NULL: nowhere, "-": standard output */
+    bool output_taken;    /* the tool's: standard output gets an output that no option asked for */
     oct_progress progress; /* give libraries oct_progress_report and &cli.progress */
 
     /* Private. */

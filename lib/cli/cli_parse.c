@@ -447,7 +447,7 @@ static oct_status check_outputs(const oct_cli *cli, oct_err *err)
             if (a->o.kind != OCT_CLI_OUT || b->o.kind != OCT_CLI_OUT || !a->times || !b->times)
                 continue;
             const char *x = *(const char **)a->o.var, *y = *(const char **)b->o.var;
-            if (strcmp(x, y) == 0 || oct_same_file(x, y))
+            if (strcmp(x, y) == 0 || oct_same_output(x, y))
                 return oct_fail(err, OCT_EUSAGE, "--%s and --%s write to the same place, '%s'", a->o.name, b->o.name, x);
         }
     return OCT_OK;
