@@ -74,12 +74,49 @@ static oct_status refuse(const char *path, mode_t mode, bool stream, oct_err *er
     return OCT_EIO;
 }
 
+/* ---- outputs are no inputs ---- */
+
+static struct {
+    dev_t dev;
+    ino_t ino;
+} claims[16]; /* a run has few outputs; set before threads open files */
+static size_t n_claims;
+
+static bool is_claimed(const struct stat *st)
+{
+    for (size_t i = 0; i < n_claims; i++)
+        if (claims[i].dev == st->st_dev && claims[i].ino == st->st_ino)
+            return true;
+    return false;
+}
+
+void oct_out_claim(const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode) || is_claimed(&st) || n_claims == OCT_COUNT(claims))
+        return;
+    claims[n_claims].dev = st.st_dev;
+    claims[n_claims++].ino = st.st_ino;
+}
+
+static oct_status check_claims(const char *path, const struct stat *st, oct_err *err)
+{
+    if (!is_claimed(st))
+        return OCT_OK;
+    oct_fail(err, OCT_EUSAGE, "%s: the input is an output of this run; nothing was written", path);
+    oct_hint(err, "give the output another name");
+    return OCT_EUSAGE;
+}
+
 /* What another program reads, too, is left as it is; opened anew, a FIFO would wait for a writer. */
 static oct_status open_descriptor(const char *path, int own, int *fd, oct_err *err)
 {
     struct stat st;
-    if (fstat(own, &st) == 0 && S_ISDIR(st.st_mode))
-        return refuse(path, st.st_mode, true, err);
+    if (fstat(own, &st) == 0) {
+        if (S_ISDIR(st.st_mode))
+            return refuse(path, st.st_mode, true, err);
+        OCT_TRY(check_claims(path, &st, err));
+    }
     errno = EBADF;
     *fd = oct_io_was_closed(own) ? -1 : fcntl(own, F_DUPFD_CLOEXEC, 3);
     return *fd >= 0 ? OCT_OK : oct_fail(err, OCT_EIO, "%s: %s", path, strerror(errno));
@@ -99,7 +136,10 @@ oct_status oct_file_open(const char *path, bool stream, int *fd, oct_err *err)
         return oct_fail(err, OCT_EIO, "%s: %s", path, strerror(errno));
     if (fstat(*fd, &st) == 0 && (S_ISREG(st.st_mode) || (stream && S_ISCHR(st.st_mode)))) {
         fcntl(*fd, F_SETFL, 0); /* from here on it may wait */
-        return OCT_OK;
+        oct_status s = check_claims(path, &st, err);
+        if (s != OCT_OK)
+            close(*fd);
+        return s;
     }
     close(*fd);
     *fd = -1;

@@ -10,7 +10,8 @@
 #include <limits.h>
 #include <sys/types.h>
 
-/* Opens a file to read, without ever waiting for it: a FIFO, a socket, a folder, a device is OCT_EIO with what it is and a remedy.
+/* Opens a file to read, without ever waiting for it: a FIFO, a socket, a folder, a device is OCT_EIO with what it is and a remedy; an
+ * output of this run (oct_out_claim) is OCT_EUSAGE.
  * stream: whoever reads goes from the beginning to the end once. Then character devices (/dev/null) will do, and whatever a descriptor
  * of this process holds, where it is given by its name: /dev/fd/63, which shells write for <(COMMAND), or /dev/stdin. */
 oct_status oct_file_open(const char *path, bool stream, int *fd, oct_err *err);
@@ -62,6 +63,9 @@ oct_status oct_place_find(oct_place *p, const char *path, oct_err *err);
 bool oct_path_is_stream(const char *path);
 /* Whether two outputs would go to the same place. */
 bool oct_same_output(const char *a, const char *b);
+
+/* From now on, to open the file that the output `path` will replace or add to is OCT_EUSAGE: no input is overwritten. */
+void oct_out_claim(const char *path);
 
 /* An output. A file is written beside its place without a name, where the file system can do that, else as .NAME.octet-XXXXXX, and put
  * in its place when it is complete; until then what was there stays. Where `path` is a symbolic link, its target is replaced. The new

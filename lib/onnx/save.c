@@ -217,7 +217,7 @@ static oct_status write_message(save *s)
 static oct_status refuse_inputs(const save *s)
 {
     for (size_t i = 0; i < s->m->n_maps; i++)
-        if (strcmp(s->path, "-") != 0 && oct_same_file(s->path, s->m->maps[i].path))
+        if (oct_same_file(strcmp(s->path, "-") == 0 ? "/dev/stdout" : s->path, s->m->maps[i].path))
             return oct_fail(s->err, OCT_EUSAGE, "%s: the output would replace an input file", s->path);
     return OCT_OK;
 }

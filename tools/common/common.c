@@ -1,3 +1,4 @@
+#define _XOPEN_SOURCE 700
 /* What the tools share: start, models, outputs. */
 #include "common/common.h"
 
@@ -7,6 +8,7 @@
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 void tool_init(oct_cli *cli)
@@ -16,9 +18,15 @@ void tool_init(oct_cli *cli)
     cli->isa_names = oct_isa_names();
 }
 
+static void say_leftover(void *cli, const char *path)
+{
+    oct_cli_warn(cli, "%s was left by a run that was killed; it can be removed", path);
+}
+
 oct_status tool_start(oct_cli *cli, oct_err *err)
 {
     oct_io_guard(cli->name);
+    oct_out_on_leftover(say_leftover, cli);
     const char *isa = cli->isa ? cli->isa : getenv("OCT_ISA");
     if (!isa)
         return OCT_OK;
@@ -50,52 +58,61 @@ uint64_t tool_model_bytes(const oct_model *m)
     return bytes;
 }
 
-/* Whether `out` is the file `in` names, or one that the pattern `in` would read. */
-static bool reads(const char *in, const char *out)
+static const char *folder_of(const oct_place *p, char folder[PATH_MAX])
 {
-    if (oct_same_file(in, out))
-        return true;
-    if (strpbrk(in, "*?[") && oct_path_exists(out) && fnmatch(in, out, FNM_PATHNAME) == 0)
-        return true;
-    /* A file of a folder of samples; models there are not samples. */
-    const char *dot = strrchr(tool_base(out), '.');
-    if (!oct_path_is_dir(in) || !oct_path_exists(out) || (dot && strcmp(dot, ".onnx") == 0))
-        return false;
-    char folder[4096];
-    size_t n = (size_t)(tool_base(out) - out);
-    if (n >= sizeof folder)
-        return false;
-    memcpy(folder, n ? out : ".", n ? n : 1);
-    folder[n ? n : 1] = '\0';
-    return oct_same_file(folder, in);
+    memcpy(folder, p->folder ? p->path : ".", p->folder ? p->folder : 1);
+    folder[p->folder ? p->folder : 1] = '\0';
+    return folder;
 }
 
-static oct_status check_folder(const char *out, oct_err *err)
+/* Whether `out` is the file `in` names, or one that the pattern or folder `in` would read. */
+static bool reads(const char *in, const char *out, const oct_place *p)
 {
-    char folder[4096];
-    size_t n = (size_t)(tool_base(out) - out);
-    if (oct_path_is_dir(out))
-        return oct_fail(err, OCT_EIO, "%s: %s", out, strerror(EISDIR));
-    if (n >= sizeof folder)
-        return oct_fail(err, OCT_EIO, "%.200s...: %s", out, strerror(ENAMETOOLONG));
-    memcpy(folder, n ? out : ".", n ? n : 1);
-    folder[n ? n : 1] = '\0';
-    if (access(folder, W_OK) != 0)
+    char folder[PATH_MAX];
+    if (oct_same_file(in, out))
+        return true;
+    if (p->stream || !oct_path_exists(out))
+        return false;
+    if (strpbrk(in, "*?[") && (fnmatch(in, out, FNM_PATHNAME) == 0 || fnmatch(in, p->path, FNM_PATHNAME) == 0))
+        return true;
+    /* A file of a folder of samples; models there are not samples. */
+    const char *dot = strrchr(p->path + p->folder, '.');
+    return oct_path_is_dir(in) && !(dot && strcmp(dot, ".onnx") == 0) && oct_same_file(folder_of(p, folder), in);
+}
+
+/* In such a folder a file can be replaced by its owner only. */
+static bool is_held(const char *folder, const char *path)
+{
+    struct stat f, st;
+    const uid_t own = geteuid();
+    return own != 0 && stat(folder, &f) == 0 && (f.st_mode & S_ISVTX) && f.st_uid != own && lstat(path, &st) == 0 && st.st_uid != own;
+}
+
+static oct_status check_folder(const char *out, const oct_place *p, oct_err *err)
+{
+    char folder[PATH_MAX];
+    if (access(folder_of(p, folder), W_OK) != 0)
         return oct_fail(err, OCT_EIO, "%s: cannot write to its folder: %s", out, strerror(errno));
+    if (is_held(folder, p->path))
+        return oct_fail(err, OCT_EIO, "%s: belongs to another user, and nobody else may replace it in its folder", out);
     return OCT_OK;
 }
 
 oct_status tool_check_output(const char *out, const char *const *in, size_t n, oct_err *err)
 {
-    if (!out || strcmp(out, "-") == 0)
+    oct_place p;
+    if (!out)
         return OCT_OK;
+    OCT_TRY(oct_place_find(&p, out, err));
+    const char *to = strcmp(out, "-") == 0 ? "/dev/stdout" : out;
     for (size_t i = 0; i < n; i++)
-        if (in[i] && reads(in[i], out)) {
+        if (in[i] && reads(in[i], to, &p)) {
             oct_fail(err, OCT_EUSAGE, "%s: the output is an input (%s); nothing was written", out, in[i]);
             oct_hint(err, "give another name with -o");
             return OCT_EUSAGE;
         }
-    return check_folder(out, err);
+    oct_out_claim(to);
+    return p.stream ? OCT_OK : check_folder(out, &p, err);
 }
 
 oct_status tool_check_model_output(const char *out, const oct_model *m, oct_err *err)

@@ -9,7 +9,7 @@
 
 /* The first call: sees to the descriptors 0 to 2, fills what --version and --help say of instruction sets. Before oct_cli_parse. */
 void tool_init(oct_cli *cli);
-/* After it: guards files, applies --isa. */
+/* After it: guards files, warns of what killed runs left where outputs go, applies --isa. */
 oct_status tool_start(oct_cli *cli, oct_err *err);
 
 /* Loads a model; an argument that looks like data gets the hint to quote the pattern. */
@@ -32,8 +32,9 @@ oct_status tool_open_data(const oct_graph *g, const tool_data *d, int threads, o
 /* Says how many samples were broken and which. */
 void tool_say_bad(oct_cli *cli, const oct_source *src);
 
-/* Fails when `out` (NULL and "-" never do) names one of the files, matches one of the patterns or is a folder, and when
- * its folder does not exist: before the work, not after it. in: n paths, NULLs allowed. */
+/* Fails when `out` (NULL never does) is one of the files, also through links, matches one of the patterns or is a folder, and when its
+ * folder does not exist: before the work, not after it. What this does not see, because a list names it, is seen when the file is
+ * opened (oct_out_claim). in: n paths, NULLs allowed. */
 oct_status tool_check_output(const char *out, const char *const *in, size_t n, oct_err *err);
 /* The same against a model's files. */
 oct_status tool_check_model_output(const char *out, const oct_model *m, oct_err *err);

@@ -77,6 +77,7 @@ static oct_status name_output(session *s, oct_err *err)
         s->output = oct_arena_strdup(s->arena, given);
     } else if (strcmp(model, "-") == 0) {
         s->output = oct_arena_strdup(s->arena, "-");
+        s->cli->output_taken = !s->a->dry_run && !s->a->no_save;
     } else {
         size_t n = strlen(model);
         if (n > 5 && strcmp(model + n - 5, ".onnx") == 0)
@@ -99,11 +100,14 @@ static oct_status check_outputs(session *s, oct_err *err)
 {
     const convert_args *a = s->a;
     const char *out[] = { a->dry_run || a->no_save ? NULL : s->output, a->dump_policy, s->cli->json };
-    const char *in[] = { a->model, a->calib, a->policy };
+    const char *in[] = { a->model, a->calib, a->policy, a->data.labels };
     for (size_t i = 0; i < OCT_COUNT(out); i++) {
         OCT_TRY(tool_check_output(out[i], in, OCT_COUNT(in), err));
         OCT_TRY(tool_check_output(out[i], a->data.specs.v, a->data.specs.n, err));
         OCT_TRY(tool_check_model_output(out[i], s->m, err));
+        for (size_t k = 0; k < i; k++) /* the name of the model may not have been on the command line */
+            if (out[i] && out[k] && oct_same_output(out[i], out[k]))
+                return oct_fail(err, OCT_EUSAGE, "%s: two outputs would go there", out[i]);
     }
     return OCT_OK;
 }
