@@ -1,7 +1,8 @@
 /* lib/data/read_tar.c -- reader: tar streams in the WebDataset convention, compressed or not: adjacent members with one
  * base name (up to the first dot) are a sample: NNN.jpg and NNN.cls, NNN.npy, NNN.INPUT.npy. */
-#include "data/data_config.h" /* made by the build */
+#include "data/archive.h"
 #include "data/reader.h"
+#include "data/stream.h"
 
 #include "base/io.h"
 #include "base/mem.h"
@@ -18,30 +19,22 @@ static bool tar_claims(const char *path)
     return false;
 }
 
-/* Who gives the bytes. It is chosen with the reader, never by what the path looks like. */
-typedef enum origin { FROM_FILE, FROM_STDIN, FROM_COMMAND } origin;
-
 #ifdef OCT_HAVE_ARCHIVE
 
 #include <errno.h>
 #include <stdio.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <archive.h>
-#include <archive_entry.h>
 
 #define MAX_MEMBER ((int64_t)512 << 20)
-enum { BLOCK = 1 << 16 };
 
 typedef struct tar {
     const oct_feed_ctx *ctx;
-    origin from;
+    oct_origin from;
     char *path;
+    const oct_libarchive *la;
     struct archive *a;
-    FILE *pipe;
+    oct_stream in;
     struct archive_entry *pending; /* read, but belongs to the next sample */
-    bool started, eof, over;
+    bool started, seen, eof, over; /* seen: a header */
     int64_t samples;
     char stranger[64]; /* suffix of a member that is nothing we know, for the message on an archive without samples */
 } tar;
@@ -49,11 +42,9 @@ typedef struct tar {
 static void stop(tar *r)
 {
     if (r->a)
-        archive_read_free(r->a);
-    if (r->pipe)
-        pclose(r->pipe);
+        r->la->archive_read_free(r->a);
+    oct_stream_close(&r->in);
     r->a = NULL;
-    r->pipe = NULL;
     r->pending = NULL;
 }
 
@@ -67,15 +58,21 @@ static void tar_close(void *self)
     oct_free(r);
 }
 
-static oct_status open_from(origin from, const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err)
+static oct_status open_from(oct_origin from, const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err)
 {
     tar *r = oct_calloc(1, sizeof *r);
     if (!r || !(r->path = oct_strdup(path))) {
         oct_free(r);
         return oct_nomem(err);
     }
+    r->in = (oct_stream)OCT_STREAM_INIT;
     r->ctx = ctx;
     r->from = from;
+    oct_status s = oct_archive_load(&r->la, err);
+    if (s != OCT_OK) {
+        tar_close(r);
+        return oct_within(err, "%s", path), s;
+    }
     *self = r;
     return OCT_OK;
 }
@@ -87,49 +84,52 @@ static int64_t tar_count(void *self)
 
 static oct_status broken(tar *r, oct_err *err)
 {
-    const char *why = archive_error_string(r->a);
-    int e = archive_errno(r->a);
-    bool io = e == EIO || e == ENOENT || e == EACCES || e == EISDIR;
-    return oct_fail(err, io ? OCT_EIO : OCT_EMALFORMED, "%s: %s", r->path, why ? why : "broken archive");
+    const char *why = r->la->archive_error_string(r->a), *other = oct_archive_refused(r->in.head, r->in.n_head);
+    if (r->in.error)
+        return oct_fail(err, OCT_EIO, "%s: %s", r->path, strerror(r->in.error));
+    if (r->la->archive_errno(r->a) == ENOMEM)
+        return oct_nomem(err);
+    if (r->seen || !other)
+        return oct_fail(err, OCT_EMALFORMED, "%s: %s", r->path, why ? why : "broken archive");
+    oct_fail(err, OCT_EUNSUPPORTED, "%s: is %s, which is not read here", r->path, other);
+    oct_hint(err, "archives are tar, plain or compressed with gzip, bzip2, xz, zstd or lz4; " OCT_PIPE "CMD reads what a command unpacks");
+    return OCT_EUNSUPPORTED;
+}
+
+static la_ssize_t on_read(struct archive *a, void *self, const void **block)
+{
+    tar *r = self;
+    ssize_t n = oct_stream_read(&r->in);
+    if (n < 0)
+        r->la->archive_set_error(a, r->in.error, "%s", strerror(r->in.error));
+    *block = r->in.block;
+    return n;
+}
+
+static la_int64_t on_skip(struct archive *a, void *self, la_int64_t n)
+{
+    return oct_stream_skip(&((tar *)self)->in, n);
 }
 
 static oct_status start(tar *r, oct_err *err)
 {
     r->started = true;
-    r->eof = r->over = false;
+    r->eof = r->over = r->seen = false;
     r->samples = 0;
-    if (!(r->a = archive_read_new()))
+    if (!(r->a = r->la->archive_read_new()))
         return oct_nomem(err);
-    archive_read_support_filter_all(r->a);
-    archive_read_support_format_tar(r->a);
-    archive_read_support_format_gnutar(r->a);
-    int z;
-    if (r->from == FROM_STDIN) {
-        z = archive_read_open_fd(r->a, 0, BLOCK);
-    } else if (r->from == FROM_COMMAND) {
-        if (!(r->pipe = popen(r->path + strlen(OCT_PIPE), "re")))
-            return oct_fail(err, OCT_EIO, "%s: %s", r->path, strerror(errno));
-        z = archive_read_open_fd(r->a, fileno(r->pipe), BLOCK);
-    } else {
-        z = archive_read_open_filename(r->a, r->path, BLOCK);
-    }
-    return z == ARCHIVE_OK ? OCT_OK : broken(r, err);
+    OCT_TRY(oct_archive_support(r->la, r->a, err));
+    OCT_TRY(oct_stream_open(&r->in, r->from, r->path + (r->from == OCT_FROM_COMMAND ? strlen(OCT_PIPE) : 0), err));
+    return r->la->archive_read_open2(r->a, r, NULL, on_read, on_skip, NULL) == ARCHIVE_OK ? OCT_OK : broken(r, err);
 }
 
 /* At the end of the archive: a command must have ended well. What it still writes is read, so that it can. */
 static oct_status finish(tar *r, oct_err *err)
 {
     r->over = true;
-    if (r->pipe) {
-        char rest[4096];
-        while (read(fileno(r->pipe), rest, sizeof rest) > 0) {
-        }
-        int code = pclose(r->pipe);
-        r->pipe = NULL;
-        if (code == -1 || !WIFEXITED(code) || WEXITSTATUS(code) != 0)
-            return oct_fail(err, OCT_EIO, "%s: the command failed (exit %d)", r->path,
-                            code != -1 && WIFEXITED(code) ? WEXITSTATUS(code) : -1);
-    }
+    int code = oct_stream_finish(&r->in);
+    if (code)
+        return oct_fail(err, OCT_EIO, "%s: the command failed (exit %d)", r->path, code);
     if (r->samples == 0) {
         oct_fail(err, OCT_EMALFORMED, "%s: no samples in this archive%s%s", r->path,
                  r->stranger[0] ? "; its members end in ." : "", r->stranger);
@@ -155,7 +155,7 @@ static oct_status next_member(tar *r, struct archive_entry **e, const char **nam
         *e = r->pending;
         r->pending = NULL;
         if (!*e)
-            z = r->eof ? ARCHIVE_EOF : archive_read_next_header(r->a, e);
+            z = r->eof ? ARCHIVE_EOF : r->la->archive_read_next_header(r->a, e);
         if (z == ARCHIVE_EOF) {
             r->eof = true;
             *e = NULL;
@@ -163,10 +163,11 @@ static oct_status next_member(tar *r, struct archive_entry **e, const char **nam
         }
         if (z != ARCHIVE_OK && z != ARCHIVE_WARN)
             return broken(r, err);
-        *name = archive_entry_pathname(*e);
+        r->seen = true;
+        *name = r->la->archive_entry_pathname(*e);
         if (!*name)
-            *name = archive_entry_pathname_utf8(*e);
-        if (*name && **name && archive_entry_filetype(*e) == AE_IFREG && suffix_of(*name))
+            *name = r->la->archive_entry_pathname_utf8(*e);
+        if (*name && **name && r->la->archive_entry_filetype(*e) == AE_IFREG && suffix_of(*name))
             return OCT_OK;
     }
 }
@@ -193,7 +194,7 @@ static int input_of(const tar *r, const char *suffix)
 
 static oct_status read_member(tar *r, struct archive_entry *e, const char *name, oct_part *part, oct_err *err)
 {
-    int64_t size = archive_entry_size(e);
+    int64_t size = r->la->archive_entry_size(e);
     if (size < 0 || size > MAX_MEMBER)
         return oct_fail(err, OCT_EMALFORMED, "%s: %s: a member of %lld bytes", r->path, name, (long long)size);
     part->kind = OCT_PART_BYTES;
@@ -201,7 +202,7 @@ static oct_status read_member(tar *r, struct archive_entry *e, const char *name,
         return oct_nomem(err);
     OCT_TRY(oct_array_create(&part->array, OCT_U8, 1, &size, err));
     for (int64_t at = 0; at < size;) {
-        la_ssize_t n = archive_read_data(r->a, (char *)part->array.data + at, (size_t)(size - at));
+        la_ssize_t n = r->la->archive_read_data(r->a, (char *)part->array.data + at, (size_t)(size - at));
         if (n < 0)
             return broken(r, err);
         if (n == 0)
@@ -216,7 +217,7 @@ static oct_status read_label(tar *r, const char *name, oct_item *item, oct_err *
     char text[65];
     size_t n = 0;
     la_ssize_t got;
-    while (n < sizeof text - 1 && (got = archive_read_data(r->a, text + n, sizeof text - 1 - n)) != 0) {
+    while (n < sizeof text - 1 && (got = r->la->archive_read_data(r->a, text + n, sizeof text - 1 - n)) != 0) {
         if (got < 0)
             return broken(r, err);
         n += (size_t)got;
@@ -295,8 +296,8 @@ static oct_status tar_next(void *self, bool want, oct_item *item, bool *end, oct
 static oct_status tar_rewind(void *self, oct_err *err)
 {
     tar *r = self;
-    if (r->from == FROM_STDIN && r->started)
-        return oct_fail(err, OCT_EUNSUPPORTED, "standard input cannot be read twice");
+    if (r->from == OCT_FROM_DESCRIPTOR && r->started)
+        return oct_fail(err, OCT_EUNSUPPORTED, "%s cannot be read twice", strcmp(r->path, "-") == 0 ? "standard input" : r->path);
     stop(r);
     r->started = r->over = false;
     return OCT_OK;
@@ -304,7 +305,7 @@ static oct_status tar_rewind(void *self, oct_err *err)
 
 #else
 
-static oct_status open_from(origin from, const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err)
+static oct_status open_from(oct_origin from, const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err)
 {
     return oct_fail(err, OCT_EUNSUPPORTED, "%s: this build reads no archives (libarchive)", path);
 }
@@ -333,22 +334,22 @@ static void tar_close(void *self)
 
 static oct_status tar_open(const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err)
 {
-    return open_from(FROM_FILE, ctx, path, self, err);
+    return open_from(OCT_FROM_FILE, ctx, path, self, err);
 }
 
-static oct_status stdin_open(const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err)
+static oct_status descriptor_open(const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err)
 {
-    return open_from(FROM_STDIN, ctx, path, self, err);
+    return open_from(OCT_FROM_DESCRIPTOR, ctx, path, self, err);
 }
 
 static oct_status command_open(const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err)
 {
-    return open_from(FROM_COMMAND, ctx, path, self, err);
+    return open_from(OCT_FROM_COMMAND, ctx, path, self, err);
 }
 
 #define TAR_STREAM .count = tar_count, .next = tar_next, .rewind = tar_rewind, .close = tar_close
 
-/* Tar shards (WebDataset: NNN.jpg + NNN.cls), compressed or not: files, standard input, what a command prints. */
+/* Tar shards (WebDataset: NNN.jpg + NNN.cls), compressed or not: files, descriptors, what a command prints. */
 const oct_reader oct_read_tar = { .claims = tar_claims, .open = tar_open, TAR_STREAM };
-const oct_reader oct_read_stdin = { .open = stdin_open, TAR_STREAM };
+const oct_reader oct_read_descriptor = { .open = descriptor_open, TAR_STREAM };
 const oct_reader oct_read_command = { .open = command_open, TAR_STREAM };

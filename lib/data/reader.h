@@ -53,8 +53,8 @@ extern const oct_reader oct_read_npy, oct_read_npz, oct_read_csv, oct_read_folde
 extern const oct_reader oct_read_testset; /* of oct_read_folder */
 
 /* Streams, which are no files: only a word of the user chooses one of these (spec.c), so no name found in a folder, a
- * pattern or a list can start a command. Their path is that word: "-", or "pipe:" and a command for the shell. */
-extern const oct_reader oct_read_stdin, oct_read_command;
+ * pattern or a list can start a command. Their path is that word: "-" or the name of a descriptor (/dev/fd/63), "pipe:" and a command. */
+extern const oct_reader oct_read_descriptor, oct_read_command;
 #define OCT_PIPE "pipe:"
 
 /* The table of readers of files, in the order of asking. */

@@ -288,14 +288,11 @@ static oct_status parse_steps(oct_source *s, const oct_source_options *o, oct_er
 /* Opens every file once: faults show before any work is done. */
 static oct_status open_all(oct_source *s, oct_err *err)
 {
-    bool stdin_used = false;
     for (size_t i = 0; i < s->leaves.n; i++) {
         oct_leaf *l = &s->leaves.v[i];
-        if (l->reader == &oct_read_stdin) {
-            if (stdin_used)
-                return oct_fail(err, OCT_EUSAGE, "standard input is given twice");
-            stdin_used = true;
-        }
+        for (size_t k = 0; l->reader == &oct_read_descriptor && k < i; k++)
+            if (s->leaves.v[k].reader == l->reader && strcmp(s->leaves.v[k].path, l->path) == 0)
+                return oct_fail(err, OCT_EUSAGE, "%s is given twice", strcmp(l->path, "-") == 0 ? "standard input" : l->path);
         OCT_TRY(open_leaf(s, l, err));
         int64_t n = l->reader->count(l->self);
         if (n < 0 || s->total < 0)

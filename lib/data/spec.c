@@ -120,8 +120,8 @@ oct_status oct_spec_expand(const char *spec, oct_arena *arena, oct_leaves *leave
 {
     if (!*spec)
         return oct_fail(err, OCT_EUSAGE, "an empty name of data");
-    if (strcmp(spec, "-") == 0)
-        return add_leaf(&oct_read_stdin, spec, arena, leaves, err);
+    if (strcmp(spec, "-") == 0 || oct_path_fd(spec) >= 0)
+        return add_leaf(&oct_read_descriptor, spec, arena, leaves, err);
     if (strncmp(spec, OCT_PIPE, strlen(OCT_PIPE)) == 0)
         return add_command(spec, arena, leaves, err);
     return expand(spec, 0, arena, leaves, err);

@@ -1,0 +1,144 @@
+/* lib/data/stream.c -- bytes from a file, a descriptor or a command. */
+#define _GNU_SOURCE
+#include "data/stream.h"
+
+#include "base/io.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* sh -c command with its output in `out`. The signals that the tools ignore end it again: SIGPIPE, when nobody reads on. */
+static int spawn(const char *command, int out, pid_t *pid)
+{
+    char *argv[] = { "sh", "-c", "--", (char *)(uintptr_t)command, NULL };
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attr;
+    sigset_t ignored;
+    int e = posix_spawn_file_actions_init(&actions);
+    if (e)
+        return e;
+    if ((e = posix_spawnattr_init(&attr)) == 0) {
+        sigemptyset(&ignored);
+        sigaddset(&ignored, SIGPIPE);
+        sigaddset(&ignored, SIGXFSZ);
+        posix_spawnattr_setsigdefault(&attr, &ignored);
+        posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF);
+        if ((e = posix_spawn_file_actions_adddup2(&actions, out, 1)) == 0)
+            e = posix_spawn(pid, "/bin/sh", &actions, &attr, argv, environ);
+        posix_spawnattr_destroy(&attr);
+    }
+    posix_spawn_file_actions_destroy(&actions);
+    return e;
+}
+
+static oct_status start_command(oct_stream *s, const char *command, oct_err *err)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return oct_fail(err, OCT_EIO, "%s: %s", command, strerror(errno));
+    int e = spawn(command, ends[1], &s->pid);
+    close(ends[1]);
+    if (e) {
+        s->pid = 0;
+        close(ends[0]);
+        return oct_fail(err, e == ENOMEM || e == EAGAIN ? OCT_ENOMEM : OCT_EIO, "%s: cannot start: %s", command, strerror(e));
+    }
+    s->fd = ends[0];
+    return OCT_OK;
+}
+
+static oct_status open_file(oct_stream *s, const char *path, oct_err *err)
+{
+    struct stat st;
+    OCT_TRY(oct_file_open(path, false, &s->fd, err));
+    if (fstat(s->fd, &st) == 0)
+        s->size = (int64_t)st.st_size;
+    return OCT_OK;
+}
+
+static oct_status open_descriptor(oct_stream *s, const char *name, oct_err *err)
+{
+    if (strcmp(name, "-") != 0)
+        return oct_file_open(name, true, &s->fd, err);
+    s->fd = fcntl(0, F_DUPFD_CLOEXEC, 3);
+    return s->fd >= 0 ? OCT_OK : oct_fail(err, OCT_EIO, "standard input: %s", strerror(errno));
+}
+
+oct_status oct_stream_open(oct_stream *s, oct_origin from, const char *what, oct_err *err)
+{
+    *s = (oct_stream){ .fd = -1, .size = -1 };
+    if (!(s->block = oct_alloc(OCT_STREAM_BLOCK)))
+        return oct_nomem(err);
+    oct_status st = from == OCT_FROM_FILE ? open_file(s, what, err) : from == OCT_FROM_COMMAND ? start_command(s, what, err)
+                                                                      : open_descriptor(s, what, err);
+    if (st != OCT_OK)
+        oct_stream_close(s);
+    return st;
+}
+
+/* What is there, not a whole block: a sample that has arrived is not kept waiting for those behind it. */
+ssize_t oct_stream_read(oct_stream *s)
+{
+    ssize_t n;
+    while ((n = read(s->fd, s->block, OCT_STREAM_BLOCK)) < 0 && (errno == EINTR || errno == EAGAIN))
+        if (errno == EAGAIN)
+            poll(&(struct pollfd){ .fd = s->fd, .events = POLLIN }, 1, -1);
+    if (n < 0)
+        s->error = errno;
+    for (ssize_t i = 0; i < n && s->n_head < OCT_STREAM_HEAD; i++)
+        s->head[s->n_head++] = s->block[i];
+    return n;
+}
+
+/* Never beyond the end: what is not there must be missed. */
+int64_t oct_stream_skip(oct_stream *s, int64_t n)
+{
+    const int64_t at = s->size < 0 ? -1 : (int64_t)lseek(s->fd, 0, SEEK_CUR);
+    if (at < 0 || at > s->size)
+        return 0;
+    if (n > s->size - at)
+        n = s->size - at;
+    return n > 0 && lseek(s->fd, (off_t)n, SEEK_CUR) >= 0 ? n : 0;
+}
+
+static int wait_for(pid_t pid)
+{
+    int status;
+    pid_t got;
+    while ((got = waitpid(pid, &status, 0)) < 0 && errno == EINTR) {
+    }
+    return got == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+int oct_stream_finish(oct_stream *s)
+{
+    if (!s->pid)
+        return 0;
+    while (oct_stream_read(s) > 0) {
+    }
+    int status = wait_for(s->pid);
+    s->pid = 0;
+    return status;
+}
+
+void oct_stream_close(oct_stream *s)
+{
+    if (s->fd >= 0)
+        close(s->fd);
+    if (s->pid) {
+        kill(s->pid, SIGTERM);
+        wait_for(s->pid);
+    }
+    oct_free(s->block);
+    *s = (oct_stream)OCT_STREAM_INIT;
+}

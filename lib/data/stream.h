@@ -1,0 +1,41 @@
+/* lib/data/stream.h -- bytes that are read once from the beginning to the end: a file, a descriptor, what a command prints. Private to
+ * lib/data. Where the bytes come from is said when it is opened; nothing here looks at a path to find a meaning in it. */
+#ifndef OCT_DATA_STREAM_H
+#define OCT_DATA_STREAM_H
+
+#include "base/status.h"
+
+#include <sys/types.h>
+
+typedef enum oct_origin {
+    OCT_FROM_FILE,       /* a regular file; anything else is refused, and never waited for */
+    OCT_FROM_DESCRIPTOR, /* "-" for standard input, else the name of a descriptor: /dev/fd/63 */
+    OCT_FROM_COMMAND     /* standard output of a command, which /bin/sh gets as it is */
+} oct_origin;
+
+enum { OCT_STREAM_BLOCK = 1 << 16, OCT_STREAM_HEAD = 16 };
+
+typedef struct oct_stream {
+    int fd;
+    pid_t pid;                     /* of the command, or 0 */
+    int64_t size;                  /* of a regular file that can be skipped in, else -1 */
+    int error;                     /* errno of a read that failed, else 0 */
+    uint8_t *block;                /* [OCT_STREAM_BLOCK], what was read last */
+    uint8_t head[OCT_STREAM_HEAD]; /* what was read first */
+    size_t n_head;
+} oct_stream;
+
+#define OCT_STREAM_INIT { .fd = -1 }
+
+/* OCT_EIO with the name, OCT_ENOMEM (also when the command cannot start for lack of memory or processes). */
+oct_status oct_stream_open(oct_stream *s, oct_origin from, const char *what, oct_err *err);
+/* The next bytes, at s->block: their number, 0 at the end, -1 with s->error. */
+ssize_t oct_stream_read(oct_stream *s);
+/* Passes over up to n bytes without reading them; how many: 0 where that is not possible. */
+int64_t oct_stream_skip(oct_stream *s, int64_t n);
+/* At the end of the bytes. Reads what a command still writes, and waits for it: its exit status, -1 when a signal ended it. 0 without one. */
+int oct_stream_finish(oct_stream *s);
+/* Anywhere. A command that still runs is ended. */
+void oct_stream_close(oct_stream *s);
+
+#endif
