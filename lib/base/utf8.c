@@ -1,5 +1,8 @@
 #include "base/utf8.h"
 
+#include <stdio.h>
+#include <string.h>
+
 uint32_t oct_utf8_char(const char *s, size_t n, size_t *len)
 {
     static const uint32_t least[5] = { 0, 0, 0x80, 0x800, 0x10000 };
@@ -20,4 +23,44 @@ uint32_t oct_utf8_char(const char *s, size_t n, size_t *len)
         return OCT_BAD_CHAR;
     *len = k;
     return c;
+}
+
+typedef struct span {
+    uint32_t lo, hi;
+} span;
+
+bool oct_char_unsafe(uint32_t c)
+{
+    static const span unsafe[] = {
+        { 0, 0x1f }, { 0x7f, 0x9f }, { 0xad, 0xad }, { 0x61c, 0x61c }, { 0x180e, 0x180e }, { 0x200b, 0x200f }, { 0x2028, 0x202e },
+        { 0x2060, 0x206f }, { 0xd800, 0xdfff }, { 0xfdd0, 0xfdef }, { 0xfeff, 0xfeff }, { 0xfff9, 0xfffb }, { 0xe0000, 0xe0fff },
+    };
+    for (size_t i = 0; i < sizeof unsafe / sizeof *unsafe; i++)
+        if (c >= unsafe[i].lo && c <= unsafe[i].hi)
+            return true;
+    return (c & 0xfffe) == 0xfffe || c > 0x10ffff;
+}
+
+size_t oct_char_clean(char dst[12], const char *s, bool ascii)
+{
+    size_t n;
+    const uint32_t c = oct_utf8_char(s, 4, &n);
+    const bool broken = c == OCT_BAD_CHAR && n == 1;
+    if (broken || oct_char_unsafe(c) || (ascii && c > 0x7e)) {
+        const char *fmt = broken || c < 0x80 ? "\\x%02x" : c < 0x10000 ? "\\u%04x" : "\\U%08x";
+        snprintf(dst, 12, fmt, (unsigned)(broken ? (unsigned char)*s : c));
+        return n;
+    }
+    memcpy(dst, s, n);
+    dst[n] = 0;
+    return n;
+}
+
+void oct_text_clean(oct_buf *b, const char *s, bool ascii)
+{
+    char one[12];
+    while (*s) {
+        s += oct_char_clean(one, s, ascii);
+        oct_buf_puts(b, one);
+    }
 }

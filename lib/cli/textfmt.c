@@ -1,8 +1,6 @@
 /* lib/cli: width, wrapping and number texts. */
 #include "cli/textfmt.h"
 
-#include "base/utf8.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -33,9 +31,8 @@ static bool in_spans(uint32_t c, const span *v, size_t n)
 /* Blocks, not single characters: enough for file and node names. wcwidth() would need a locale. */
 static int columns_of(uint32_t c)
 {
-    static const span none[] = { { 0x300, 0x36f }, { 0x1ab0, 0x1aff }, { 0x1dc0, 0x1dff }, { 0x200b, 0x200f },
-                                 { 0x202a, 0x202e }, { 0x2060, 0x2064 }, { 0x20d0, 0x20ff }, { 0xfe00, 0xfe0f },
-                                 { 0xfe20, 0xfe2f }, { 0xfeff, 0xfeff } };
+    static const span none[] = { { 0x300, 0x36f }, { 0x1ab0, 0x1aff }, { 0x1dc0, 0x1dff }, { 0x20d0, 0x20ff }, { 0xfe00, 0xfe0f },
+                                 { 0xfe20, 0xfe2f } };
     static const span wide[] = { { 0x1100, 0x115f }, { 0x2e80, 0x303e }, { 0x3041, 0xa4cf }, { 0xac00, 0xd7a3 },
                                  { 0xf900, 0xfaff }, { 0xfe30, 0xfe6f }, { 0xff00, 0xff60 }, { 0xffe0, 0xffe6 },
                                  { 0x1f300, 0x1f64f }, { 0x1f900, 0x1f9ff }, { 0x20000, 0x3fffd } };
@@ -63,25 +60,6 @@ size_t oct_utf8_fit(const char *s, int columns)
     while ((n = oct_utf8_next(s + at, &c)) > 0 && (w += columns_of(c)) <= columns)
         at += (size_t)n;
     return at;
-}
-
-/* Controls of both sets, and the characters that turn the direction of writing around. */
-static bool unsafe(uint32_t c)
-{
-    return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0xfffd || (c >= 0x202a && c <= 0x202e) ||
-           (c >= 0x2066 && c <= 0x2069);
-}
-
-void oct_text_clean(oct_buf *b, const char *s, bool ascii)
-{
-    int n;
-    uint32_t c;
-    for (; (n = oct_utf8_next(s, &c)) > 0; s += n) {
-        if (unsafe(c) || (ascii && c > 0x7e))
-            oct_buf_puts(b, "?");
-        else
-            oct_buf_add(b, s, (size_t)n);
-    }
 }
 
 static void line_break(oct_buf *b, int indent)

@@ -3,22 +3,17 @@
 #ifndef OCT_CLI_TEXTFMT_H
 #define OCT_CLI_TEXTFMT_H
 
-#include "base/buf.h"
+#include "base/utf8.h"
 
 #include <stdio.h>
 
 /* Decodes one character of the NUL-terminated s and returns its length in bytes (at least 1, 0 at the
  * end). *cp is its code point; a byte that is not valid UTF-8 gives U+FFFD and length 1. */
 int oct_utf8_next(const char *s, uint32_t *cp);
-/* Terminal columns of a text: wide East Asian characters take 2, combining marks 0, control
- * characters count 1 because oct_text_clean shows them as '?'. */
+/* Terminal columns of a text without unsafe characters (base/utf8.h): wide East Asian characters take 2, combining marks 0. */
 int oct_utf8_width(const char *s);
 /* Bytes of the longest start of s that takes at most `columns`. */
 size_t oct_utf8_fit(const char *s, int columns);
-
-/* Appends s with control characters and broken UTF-8 replaced by '?': names come from files, and
- * must not move the cursor. With ascii, everything beyond 0x7e becomes '?' too. */
-void oct_text_clean(oct_buf *b, const char *s, bool ascii);
 
 /* Appends s word by word in lines of at most `width` columns; lines after the first start with `indent`
  * spaces, the first is taken to start at column `at`. A newline in s ends a line. Ends in no newline. */

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/pool.h"
 #include "base/spill.h"
+#include "base/utf8.h"
 
 #include <math.h>
 #include <sched.h>
@@ -171,6 +172,25 @@ static void json_escapes_and_nests(void **state)
     oct_json_close(&j);
     assert_string_equal(oct_buf_str(&b), "{\n  \"a\\\"b\": \"x\\n\\u0001\",\n  \"l\": [\n    null,\n    -3\n  ]\n}\n");
     oct_buf_free(&b);
+}
+
+static void cleaned(const char *text, bool ascii, const char *want)
+{
+    oct_buf b = OCT_BUF_INIT;
+    oct_text_clean(&b, text, ascii);
+    assert_string_equal(oct_buf_str(&b), want);
+    oct_buf_free(&b);
+}
+
+static void texts_are_cleaned(void **state)
+{
+    cleaned("\033[31m\r\n\t\x7f", false, "\\x1b[31m\\x0d\\x0a\\x09\\x7f");
+    cleaned("\xc2\x9b" "31m\xc2\x85", false, "\\u009b31m\\u0085");
+    cleaned("a\u202eb\u2066c\u2028d\ufeffe\u200bf\u061c", false, "a\\u202eb\\u2066c\\u2028d\\ufeffe\\u200bf\\u061c");
+    cleaned("\x9b" "31m \xc3( \xed\xa0\x80 \xe2\x80", false, "\\x9b31m \\xc3( \\xed\\xa0\\x80 \\xe2\\x80");
+    cleaned("\U000e0001\ufffe", false, "\\U000e0001\\ufffe");
+    cleaned("gr\u00f6\u00dfe \u5c64 \ufffd", false, "gr\u00f6\u00dfe \u5c64 \ufffd");
+    cleaned("gr\u00f6\u00dfe \U0001f600", true, "gr\\u00f6\\u00dfe \\U0001f600");
 }
 
 static void output_appears_only_on_commit(void **state)
@@ -341,7 +361,7 @@ int main(void)
         cmocka_unit_test(failing_allocation_is_reported),
         cmocka_unit_test(half_floats_round_trip), cmocka_unit_test(half_floats_are_nearest),
         cmocka_unit_test(float_text_is_shortest),
-        cmocka_unit_test(json_escapes_and_nests),
+        cmocka_unit_test(json_escapes_and_nests), cmocka_unit_test(texts_are_cleaned),
         cmocka_unit_test(output_appears_only_on_commit),
         cmocka_unit_test(only_files_are_opened), cmocka_unit_test(forgotten_pages_come_back), cmocka_unit_test(full_disk_is_an_error),
         cmocka_unit_test(pool_covers_each_item_once),
