@@ -1,5 +1,7 @@
 #include "base/json.h"
 
+#include "base/utf8.h"
+
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -7,16 +9,20 @@
 static void quote(oct_buf *b, const char *s)
 {
     oct_buf_puts(b, "\"");
-    for (; *s; s++) {
-        unsigned char c = (unsigned char)*s;
+    for (size_t n; *s; s += n) {
+        const uint32_t c = oct_utf8_char(s, 4, &n);
         if (c == '"' || c == '\\')
-            oct_buf_printf(b, "\\%c", c);
+            oct_buf_printf(b, "\\%c", (int)c);
         else if (c == '\n')
             oct_buf_puts(b, "\\n");
-        else if (c < 0x20)
-            oct_buf_printf(b, "\\u%04x", c);
+        else if (c == OCT_BAD_CHAR && n == 1)
+            oct_buf_printf(b, "\\\\x%02x", (unsigned char)*s);
+        else if (!oct_char_unsafe(c))
+            oct_buf_add(b, s, n);
+        else if (c < 0x10000)
+            oct_buf_printf(b, "\\u%04x", (unsigned)c);
         else
-            oct_buf_add(b, s, 1);
+            oct_buf_printf(b, "\\u%04x\\u%04x", (unsigned)(0xd7c0 + (c >> 10)), (unsigned)(0xdc00 + (c & 0x3ff)));
     }
     oct_buf_puts(b, "\"");
 }

@@ -5,6 +5,9 @@
  *   oct_json_str(&j, "name", "conv1");
  *   oct_json_close(&j);
  *
+ * Texts are written as valid UTF-8: a byte that is none becomes the four characters \xff. Controls and characters that cannot be
+ * seen are escaped (base/utf8.h), which changes nothing for the reader.
+ *
  * key is NULL inside arrays. NaN and infinities are written as null, which is all JSON has for them. */
 #ifndef OCT_BASE_JSON_H
 #define OCT_BASE_JSON_H

@@ -174,6 +174,17 @@ static void json_escapes_and_nests(void **state)
     oct_buf_free(&b);
 }
 
+static void json_is_utf8(void **state)
+{
+    oct_buf b = OCT_BUF_INIT;
+    oct_json j = OCT_JSON_INIT(&b);
+    oct_json_open(&j, NULL, '[');
+    oct_json_str(&j, NULL, "\xff\xc3 \u2028\xc2\x85\x7f\U000e0041 gr\u00f6\u00dfe \ufffd");
+    oct_json_close(&j);
+    assert_string_equal(oct_buf_str(&b), "[\n  \"\\\\xff\\\\xc3 \\u2028\\u0085\\u007f\\udb40\\udc41 gr\u00f6\u00dfe \ufffd\"\n]\n");
+    oct_buf_free(&b);
+}
+
 static void cleaned(const char *text, bool ascii, const char *want)
 {
     oct_buf b = OCT_BUF_INIT;
@@ -361,7 +372,7 @@ int main(void)
         cmocka_unit_test(failing_allocation_is_reported),
         cmocka_unit_test(half_floats_round_trip), cmocka_unit_test(half_floats_are_nearest),
         cmocka_unit_test(float_text_is_shortest),
-        cmocka_unit_test(json_escapes_and_nests), cmocka_unit_test(texts_are_cleaned),
+        cmocka_unit_test(json_escapes_and_nests), cmocka_unit_test(json_is_utf8), cmocka_unit_test(texts_are_cleaned),
         cmocka_unit_test(output_appears_only_on_commit),
         cmocka_unit_test(only_files_are_opened), cmocka_unit_test(forgotten_pages_come_back), cmocka_unit_test(full_disk_is_an_error),
         cmocka_unit_test(pool_covers_each_item_once),
