@@ -36,7 +36,7 @@ const char *oct_report_drop(char dst[160], const oct_eval_score *s);
 void oct_check_json(const char *model, const char *dir, const oct_check_options *o, const oct_check_result *r, oct_buf *out);
 void oct_check_junit(const char *model, const char *dir, const oct_check_result *r, oct_buf *out);
 
-/* Appends text with &, <, >, quotes and control characters made safe for XML and HTML. */
+/* Appends text for XML and HTML: &, <, > and quotes as entities, what neither can hold as in oct_char_clean. */
 void oct_xml_text(oct_buf *out, const char *s);
 
 #endif

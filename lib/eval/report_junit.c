@@ -1,25 +1,17 @@
 /* JUnit XML, which CI systems show as tests; and text made safe for XML. */
 #include "eval/report.h"
 
+#include "base/utf8.h"
+
 #include <math.h>
 #include <stdio.h>
 
 void oct_xml_text(oct_buf *out, const char *s)
 {
-    for (; *s; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (c == '&')
-            oct_buf_puts(out, "&amp;");
-        else if (c == '<')
-            oct_buf_puts(out, "&lt;");
-        else if (c == '>')
-            oct_buf_puts(out, "&gt;");
-        else if (c == '"')
-            oct_buf_puts(out, "&quot;");
-        else if (c < 0x20 || c == 0x7f)
-            oct_buf_puts(out, "?");
-        else
-            oct_buf_add(out, s, 1);
+    char one[12];
+    while (*s) {
+        s += oct_char_clean(one, s, false);
+        oct_buf_puts(out, *one == '&' ? "&amp;" : *one == '<' ? "&lt;" : *one == '>' ? "&gt;" : *one == '"' ? "&quot;" : one);
     }
 }
 

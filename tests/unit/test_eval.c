@@ -336,8 +336,8 @@ static void differences_in_words(void **state)
 static void xml_is_safe(void **state)
 {
     oct_buf b = OCT_BUF_INIT;
-    oct_xml_text(&b, "a<b>&\"c\"\x01");
-    assert_string_equal(oct_buf_str(&b), "a&lt;b&gt;&amp;&quot;c&quot;?");
+    oct_xml_text(&b, "a<b>&\"c\"\x01\u2028\xff\uffff");
+    assert_string_equal(oct_buf_str(&b), "a&lt;b&gt;&amp;&quot;c&quot;\\x01\\u2028\\xff\\uffff");
     oct_buf_free(&b);
 }
 
