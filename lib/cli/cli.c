@@ -15,25 +15,22 @@ bool oct_cli_given(const oct_cli *cli, const char *name)
     return l && l->times > 0;
 }
 
-/* One line to standard error. Texts hold names from files, so they are made safe to print. */
-static void say(oct_cli *cli, const char *head, const char *head2, const char *text)
+/* A line to standard error. */
+static void say(oct_cli *cli, const char *fmt, ...) OCT_PRINTF(2, 3);
+static void say(oct_cli *cli, const char *fmt, ...)
 {
-    FILE *f = cli->err ? cli->err : stderr;
-    oct_buf b = OCT_BUF_INIT;
+    va_list ap;
+    va_start(ap, fmt);
     oct_progress_clear(&cli->progress);
-    oct_text_clean(&b, text, false);
-    if (b.failed)
-        fprintf(f, "%s%sout of memory\n", head, head2);
-    else
-        fprintf(f, "%s%s%s\n", head, head2, oct_buf_str(&b));
-    oct_buf_free(&b);
+    oct_vprint(cli->err ? cli->err : stderr, fmt, ap);
+    va_end(ap);
 }
 
-static void vsay(oct_cli *cli, const char *head, const char *head2, const char *fmt, va_list ap)
+static void vsay(oct_cli *cli, const char *head, const char *fmt, va_list ap)
 {
     char text[1600];
     vsnprintf(text, sizeof text, fmt, ap);
-    say(cli, head, head2, text);
+    say(cli, "%s%s\n", head, text);
 }
 
 void oct_cli_note(oct_cli *cli, int level, const char *fmt, ...)
@@ -42,15 +39,17 @@ void oct_cli_note(oct_cli *cli, int level, const char *fmt, ...)
         return;
     va_list ap;
     va_start(ap, fmt);
-    vsay(cli, "", "", fmt, ap);
+    vsay(cli, "", fmt, ap);
     va_end(ap);
 }
 
 void oct_cli_warn(oct_cli *cli, const char *fmt, ...)
 {
+    char head[64];
     va_list ap;
     va_start(ap, fmt);
-    vsay(cli, cli->name, ": warning: ", fmt, ap);
+    snprintf(head, sizeof head, "%s: warning: ", cli->name);
+    vsay(cli, head, fmt, ap);
     va_end(ap);
 }
 
@@ -83,14 +82,13 @@ void oct_cli_pattern_hint(const char *option, const char *path, oct_err *err)
 static void say_error(oct_cli *cli, oct_status s, const oct_err *err)
 {
     const char *text = err && err->status != OCT_OK && err->text[0] ? err->text : oct_status_name(s);
-    say(cli, cli->name, ": ", text);
+    say(cli, "%s: %s\n", cli->name, text);
     if (err && err->status != OCT_OK && err->hint[0])
-        say(cli, "", "  hint: ", err->hint);
+        say(cli, "  hint: %s\n", err->hint);
     else if (s == OCT_EUSAGE)
-        fprintf(cli->err ? cli->err : stderr, "  hint: '%s%s%s --help' shows the options\n", cli->name, cli->command ? " " : "",
-                cli->command ? cli->command->name : "");
+        say(cli, "  hint: '%s%s%s --help' shows the options\n", cli->name, cli->command ? " " : "", cli->command ? cli->command->name : "");
     else if (s == OCT_EINTERNAL)
-        say(cli, "", "  hint: ", "this is a fault of the program, not of your input; please report it with the command");
+        say(cli, "  hint: this is a fault of the program, not of your input; please report it with the command\n");
 }
 
 int oct_cli_finish(oct_cli *cli, oct_status s, oct_err *err)

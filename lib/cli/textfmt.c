@@ -62,6 +62,34 @@ size_t oct_utf8_fit(const char *s, int columns)
     return at;
 }
 
+void oct_vprint(FILE *f, const char *fmt, va_list ap)
+{
+    char text[4096], one[12];
+    const bool ascii = oct_term_ascii(f);
+    const size_t before = strspn(fmt, "\n");
+    size_t after = 0;
+    for (size_t n = strlen(fmt); n - after > before && fmt[n - after - 1] == '\n';)
+        after++;
+    const bool whole = vsnprintf(text, sizeof text, fmt, ap) < (int)sizeof text;
+    if (whole)
+        text[strlen(text) - after] = 0;
+    for (size_t i = 0; i < before; i++)
+        fputc('\n', f);
+    for (const char *s = text + before; *s; fputs(one, f))
+        s += oct_char_clean(one, s, ascii);
+    fputs(whole ? "" : "...", f);
+    for (size_t i = 0; i < after; i++)
+        fputc('\n', f);
+}
+
+void oct_print(FILE *f, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    oct_vprint(f, fmt, ap);
+    va_end(ap);
+}
+
 static void line_break(oct_buf *b, int indent)
 {
     oct_buf_printf(b, "\n%*s", indent, "");
@@ -100,6 +128,20 @@ void oct_text_wrap(oct_buf *b, const char *s, int at, int indent, int width)
     }
 }
 
+void oct_print_wrapped(FILE *f, const char *text, int width)
+{
+    oct_buf clean = OCT_BUF_INIT, lines = OCT_BUF_INIT;
+    oct_text_clean(&clean, text, oct_term_ascii(f));
+    oct_text_wrap(&lines, oct_buf_str(&clean), 0, 0, width);
+    if (clean.failed || lines.failed)
+        oct_print(f, "%s", text);
+    else
+        fputs(oct_buf_str(&lines), f);
+    fputc('\n', f);
+    oct_buf_free(&clean);
+    oct_buf_free(&lines);
+}
+
 int oct_term_width(FILE *f)
 {
     if (!f || !isatty(fileno(f)))
@@ -114,10 +156,9 @@ int oct_term_width(FILE *f)
     return 80;
 }
 
-bool oct_term_utf8(FILE *f)
+/* By the first of LC_ALL, LC_CTYPE and LANG that is set. */
+static bool utf8_locale(void)
 {
-    if (!f || !isatty(fileno(f)))
-        return false;
     static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
     for (size_t i = 0; i < OCT_COUNT(names); i++) {
         const char *v = getenv(names[i]);
@@ -127,6 +168,16 @@ bool oct_term_utf8(FILE *f)
         return dot && (strncasecmp(dot, ".utf-8", 6) == 0 || strncasecmp(dot, ".utf8", 5) == 0);
     }
     return false;
+}
+
+bool oct_term_utf8(FILE *f)
+{
+    return f && isatty(fileno(f)) && utf8_locale();
+}
+
+bool oct_term_ascii(FILE *f)
+{
+    return f && isatty(fileno(f)) && !utf8_locale();
 }
 
 static const char *not_finite(char dst[32], double x)

@@ -15,15 +15,26 @@ int oct_utf8_width(const char *s);
 /* Bytes of the longest start of s that takes at most `columns`. */
 size_t oct_utf8_fit(const char *s, int columns);
 
+/* Prints for people, as fprintf does, but every character of the result in its safe form (oct_char_clean): the one way in which
+ * texts with names from files reach a stream. Newlines stand at the begin and at the end of fmt only; any other is
+ * taken to come from a name. Of a text beyond 4000 bytes the rest is "...". Allocates nothing. */
+void oct_print(FILE *f, const char *fmt, ...) OCT_PRINTF(2, 3);
+void oct_vprint(FILE *f, const char *fmt, va_list ap);
+
 /* Appends s word by word in lines of at most `width` columns; lines after the first start with `indent`
  * spaces, the first is taken to start at column `at`. A newline in s ends a line. Ends in no newline. */
 void oct_text_wrap(oct_buf *b, const char *s, int at, int indent, int width);
 
+/* Prints a paragraph, safe as by oct_print, in lines of at most `width` columns, and a newline. */
+void oct_print_wrapped(FILE *f, const char *text, int width);
+
 /* Columns of the terminal behind f; 0 when f is not a terminal. COLUMNS in the environment overrides
  * the terminal's own number. */
 int oct_term_width(FILE *f);
-/* Whether f is a terminal whose locale (LC_ALL, LC_CTYPE, LANG: the first set) is UTF-8. */
+/* Whether f is a terminal whose locale (LC_ALL, LC_CTYPE, LANG: the first set) is UTF-8, or one whose locale is another: the
+ * bytes of UTF-8 hold controls there. */
 bool oct_term_utf8(FILE *f);
+bool oct_term_ascii(FILE *f);
 
 /* Numbers for people; each writes into dst and returns it. NaN and infinities give "nan", "inf". */
 const char *oct_fmt_bytes(char dst[32], uint64_t bytes);     /* "512 B", "14.2 MB" (1 MB = 1000000 bytes) */

@@ -277,6 +277,30 @@ static void messages_are_safe(void **state)
     fclose(said);
 }
 
+/* Newlines of the format are lines; those of names, like every other control, are shown. */
+static void printing_is_safe(void **state)
+{
+    FILE *f = tmpfile();
+    char text[8192];
+    oct_print(f, "\n%s: %d\n\n", "a\nb\n", 7);
+    oct_print(f, "%s", "");
+    oct_print(f, "\n");
+    oct_print(f, "%s\n", "\n");
+    oct_print_wrapped(f, "one two\nthree four", 9);
+    memset(text, 'x', 5000);
+    text[5000] = 0;
+    oct_print(f, "\n%s\n", text);
+    rewind(f);
+    size_t n = fread(text, 1, sizeof text - 1, f);
+    text[n] = 0;
+    const char *want = "\na\\x0ab\\x0a: 7\n\n\n\\x0a\none\ntwo\\x0athree\nfour\n\n";
+    assert_memory_equal(text, want, strlen(want));
+    for (size_t i = strlen(want); i < n - 4; i++)
+        assert_int_equal(text[i], 'x');
+    assert_string_equal(text + n - 4, "...\n");
+    fclose(f);
+}
+
 static void full_disk_is_an_error(void **state)
 {
     FILE *full = fopen("/dev/full", "w");
@@ -456,7 +480,7 @@ int main(void)
         cmocka_unit_test(values_arrive),        cmocka_unit_test(defaults_stay),
         cmocka_unit_test(commands_have_tables), cmocka_unit_test(mistakes_are_explained),
         cmocka_unit_test(help_goes_to_stdout),  cmocka_unit_test(manual_is_mdoc),
-        cmocka_unit_test(messages_are_safe),    cmocka_unit_test(full_disk_is_an_error),
+        cmocka_unit_test(messages_are_safe),    cmocka_unit_test(printing_is_safe), cmocka_unit_test(full_disk_is_an_error),
         cmocka_unit_test(no_memory_is_an_error), cmocka_unit_test(progress_is_limited),
         cmocka_unit_test(tables_align_and_fit), cmocka_unit_test(charts),
         cmocka_unit_test(numbers),              cmocka_unit_test(widths),
