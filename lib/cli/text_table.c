@@ -4,7 +4,6 @@
 #include "base/mem.h"
 #include "cli/textfmt.h"
 
-#include <errno.h>
 #include <string.h>
 
 enum { MAX_COLUMNS = 32, GAP = 2, LEAST_CUT = 8 };
@@ -44,10 +43,10 @@ void oct_table_destroy(oct_table *t)
 }
 
 /* A copy that is safe to print. */
-static const char *keep(oct_table *t, const char *s)
+static const char *keep(oct_table *t, const char *s, bool ascii)
 {
     oct_buf b = OCT_BUF_INIT;
-    oct_text_clean(&b, s, false);
+    oct_text_clean(&b, s, ascii);
     const char *copy = b.failed ? NULL : oct_arena_strdup(t->arena, oct_buf_str(&b));
     oct_buf_free(&b);
     t->failed |= !copy;
@@ -58,7 +57,7 @@ void oct_table_column(oct_table *t, const char *title, oct_align align)
 {
     if (!t || t->columns == MAX_COLUMNS || t->n > 0)
         return;
-    t->title[t->columns] = keep(t, title);
+    t->title[t->columns] = keep(t, title, false);
     t->align[t->columns++] = align;
 }
 
@@ -91,7 +90,7 @@ void oct_table_cell(oct_table *t, const char *fmt, ...)
     char text[1024];
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    r->cell[r->n++] = keep(t, text);
+    r->cell[r->n++] = keep(t, text, false);
 }
 
 static void natural_widths(const oct_table *t, int *w)
@@ -206,12 +205,23 @@ oct_status oct_table_write(const oct_table *t, oct_buf *b, int width, bool utf8,
     return b->failed ? oct_nomem(err) : OCT_OK;
 }
 
-oct_status oct_table_print(const oct_table *t, FILE *f, oct_err *err)
+static void to_ascii(oct_table *t)
+{
+    for (int c = 0; c < t->columns && !t->failed; c++)
+        t->title[c] = keep(t, t->title[c], true);
+    for (size_t i = 0; i < t->n; i++)
+        for (int c = 0; c < t->rows[i]->n && !t->failed; c++)
+            t->rows[i]->cell[c] = keep(t, t->rows[i]->cell[c], true);
+}
+
+oct_status oct_table_print(oct_table *t, FILE *f, oct_err *err)
 {
     oct_buf b = OCT_BUF_INIT;
+    if (t && !t->failed && oct_term_ascii(f))
+        to_ascii(t);
     oct_status s = oct_table_write(t, &b, oct_term_width(f), oct_term_utf8(f), err);
-    if (s == OCT_OK && fwrite(oct_buf_str(&b), 1, b.len, f) != b.len)
-        s = oct_fail(err, OCT_EIO, "cannot write the table: %s", strerror(errno));
+    if (s == OCT_OK)
+        fwrite(oct_buf_str(&b), 1, b.len, f);
     oct_buf_free(&b);
     return s;
 }
