@@ -437,6 +437,33 @@ static void shapes(void **state)
     oct_graph_destroy(g);
 }
 
+/* Thousands of values that ask for one name, in a nest of thousands of graphs; what goes is free again. Trying each number, or asking each
+ * graph, would take minutes. */
+static void many_names(void **state)
+{
+    enum { MANY = 30000 };
+    oct_graph *g = net_graph(13), *nested;
+    int v = -1;
+    for (int i = 0; i < MANY; i++) {
+        GOOD(oct_graph_new_nested(g, &nested, err));
+        GOOD(oct_graph_add_value(nested, "inside", OCT_F32, &v, err));
+    }
+    GOOD(oct_graph_new_value(g, "inside", OCT_F32, &v, err));
+    assert_string_equal(g->value[v].name, "inside_1");
+    for (int i = 0; i < MANY; i++)
+        GOOD(oct_graph_new_value(i % 2 ? nested : g, "x", OCT_F32, &v, err));
+    assert_string_equal(nested->value[v].name, "x_29999");
+    oct_graph_remove_value(nested, v);
+    GOOD(oct_graph_new_value(nested, "x", OCT_F32, &v, err));
+    assert_string_equal(nested->value[v].name, "x_29999");
+    oct_graph *copy;
+    GOOD(oct_graph_clone(g, &copy, err));
+    GOOD(oct_graph_new_value(copy, "x", OCT_F32, &v, err));
+    assert_string_equal(copy->value[v].name, "x_1"); /* what was in no node's graph has not been copied */
+    oct_graph_destroy(copy);
+    oct_graph_destroy(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -444,7 +471,7 @@ int main(void)
         cmocka_unit_test(replacing_uses), cmocka_unit_test(removing), cmocka_unit_test(inserting),
         cmocka_unit_test(sorting),       cmocka_unit_test(captures_order), cmocka_unit_test(nesting), cmocka_unit_test(cycles),
         cmocka_unit_test(cloning),       cmocka_unit_test(check_finds), cmocka_unit_test(attributes),
-        cmocka_unit_test(shapes),
+        cmocka_unit_test(shapes),        cmocka_unit_test(many_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
