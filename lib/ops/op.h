@@ -137,6 +137,14 @@ typedef enum oct_layout_rule {
     OCT_RULE_ANY,        /* any mixture, through oct_operand_strides(); the output's is the plan's choice */
 } oct_layout_rule;
 
+/* How the time of a run grows, for what may be computed ahead (passes/fold.c). */
+typedef enum oct_work {
+    OCT_WORK_EACH = 0, /* with the elements */
+    OCT_WORK_PRODUCT,  /* outputs times the last dimension of input 0, or the first where transA says so */
+    OCT_WORK_CONV,     /* outputs times the elements of input 1 for one of its dimension 0 */
+    OCT_WORK_PAIRS     /* at most with the square of the elements: windows, recurrences */
+} oct_work;
+
 struct oct_op {
     const char *type;
     const char *domain; /* "" default, "com.microsoft", ... */
@@ -165,6 +173,7 @@ struct oct_op {
     /* For what no plan can hold: sequences, optionals, strings, nested graphs. With run: instead of it when an input is no
      * tensor, or one of strings, or an output is one of strings. */
     oct_status (*exec)(oct_exec *x, oct_err *err);
+    oct_work work;
     bool draws; /* random numbers, which follow from the node's name (or its seed) and the turn: never folded */
     bool moves; /* run moves elements and does not look at them: strings can be among them (oct_op_run_alone) */
 

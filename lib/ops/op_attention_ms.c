@@ -344,7 +344,7 @@ static oct_status mha_run(const oct_step *s, const oct_run *r, oct_err *err)
 
 const oct_op oct_op_multi_head_attention = {
     .type = "MultiHeadAttention", .domain = "com.microsoft", .since = 1, .min_in = 1, .max_in = 10, .min_out = 1, .max_out = 4,
-    .infer = mha_infer, .prepare = mha_prepare, .run = mha_run, .widens = true,
+    .work = OCT_WORK_PAIRS, .infer = mha_infer, .prepare = mha_prepare, .run = mha_run, .widens = true,
 };
 
 /* ------------------------------------------------------------------ Attention */
@@ -490,5 +490,5 @@ static oct_status projected_run(const oct_step *s, const oct_run *r, oct_err *er
 
 const oct_op oct_op_attention_ms = {
     .type = "Attention", .domain = "com.microsoft", .since = 1, .min_in = 2, .max_in = 7, .min_out = 1, .max_out = 2,
-    .infer = merged_infer, .prepare = projected_prepare, .run = projected_run, .widens = true,
+    .work = OCT_WORK_PAIRS, .infer = merged_infer, .prepare = projected_prepare, .run = projected_run, .widens = true,
 };

@@ -369,12 +369,12 @@ static oct_status conv_integer_run(const oct_step *s, const oct_run *r, oct_err 
 
 const oct_op oct_op_conv_integer = {
     .type = "ConvInteger", .domain = "", .since = 10, .min_in = 2, .max_in = 4, .min_out = 1, .max_out = 1,
-    .infer = conv_integer_infer, .prepare = conv_integer_prepare, .run = conv_integer_run, .layout = OCT_RULE_SPATIAL,
+    .work = OCT_WORK_CONV, .infer = conv_integer_infer, .prepare = conv_integer_prepare, .run = conv_integer_run, .layout = OCT_RULE_SPATIAL,
 };
 
 const oct_op oct_op_conv = {
     .type = "Conv", .domain = "", .since = 1, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 1,
-    .infer = conv_infer, .prepare = conv_prepare, .run = conv_run, .layout = OCT_RULE_SPATIAL,
+    .work = OCT_WORK_CONV, .infer = conv_infer, .prepare = conv_prepare, .run = conv_run, .layout = OCT_RULE_SPATIAL,
     .integer = conv_integer, .quant = OCT_QUANT_WEIGHTED, .fuses_clamp = true, .fuses_sum = true, .widens = true,
 };
 
@@ -386,6 +386,6 @@ const oct_op oct_op_fused_conv = {
 
 const oct_op oct_op_conv_transpose = {
     .type = "ConvTranspose", .domain = "", .since = 1, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 1,
-    .infer = transpose_infer, .prepare = conv_prepare, .run = conv_run, .layout = OCT_RULE_SPATIAL,
+    .work = OCT_WORK_PAIRS, .infer = transpose_infer, .prepare = conv_prepare, .run = conv_run, .layout = OCT_RULE_SPATIAL,
     .integer = conv_integer, .quant = OCT_QUANT_WEIGHTED, .fuses_clamp = true, .fuses_sum = true, .widens = true,
 };

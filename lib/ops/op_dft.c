@@ -190,7 +190,7 @@ static oct_status dft_raise(oct_graph *g, int node, int64_t from, oct_err *err)
 
 const oct_op oct_op_dft = {
     .type = "DFT", .domain = "", .since = 17, .min_in = 1, .max_in = 3, .min_out = 1, .max_out = 1,
-    .infer = dft_infer, .prepare = dft_prepare, .run = dft_run, .raise = dft_raise, .widens = true,
+    .work = OCT_WORK_PAIRS, .infer = dft_infer, .prepare = dft_prepare, .run = dft_run, .raise = dft_raise, .widens = true,
 };
 
 /* ------------------------------------------------------------------ STFT */
@@ -290,5 +290,5 @@ static oct_status stft_run(const oct_step *s, const oct_run *r, oct_err *err)
 
 const oct_op oct_op_stft = {
     .type = "STFT", .domain = "", .since = 17, .min_in = 2, .max_in = 4, .min_out = 1, .max_out = 1,
-    .infer = stft_infer, .prepare = stft_prepare, .run = stft_run, .widens = true,
+    .work = OCT_WORK_PAIRS, .infer = stft_infer, .prepare = stft_prepare, .run = stft_run, .widens = true,
 };

@@ -280,5 +280,5 @@ static oct_status gqa_run(const oct_step *s, const oct_run *r, oct_err *err)
 
 const oct_op oct_op_group_query_attention = {
     .type = "GroupQueryAttention", .domain = "com.microsoft", .since = 1, .min_in = 7, .max_in = 16, .min_out = 1, .max_out = 4,
-    .infer = gqa_infer, .prepare = gqa_prepare, .run = gqa_run, .widens = true,
+    .work = OCT_WORK_PAIRS, .infer = gqa_infer, .prepare = gqa_prepare, .run = gqa_run, .widens = true,
 };

@@ -117,5 +117,5 @@ static oct_status det_run(const oct_step *s, const oct_run *r, oct_err *err)
 
 const oct_op oct_op_det = {
     .type = "Det", .domain = "", .since = 11, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = det_infer, .prepare = det_prepare, .run = det_run,
+    .work = OCT_WORK_PAIRS, .infer = det_infer, .prepare = det_prepare, .run = det_run,
 };

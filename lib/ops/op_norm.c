@@ -290,5 +290,5 @@ const oct_op oct_op_instance_norm = {
 };
 const oct_op oct_op_lrn = {
     .type = "LRN", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = oct_infer_like, .prepare = lrn_prepare, .run = lrn_run, .layout = OCT_RULE_SPATIAL, .widens = true,
+    .work = OCT_WORK_PAIRS, .infer = oct_infer_like, .prepare = lrn_prepare, .run = lrn_run, .layout = OCT_RULE_SPATIAL, .widens = true,
 };

@@ -354,7 +354,7 @@ static oct_status rnn_run(const oct_step *s, const oct_run *r, oct_err *err)
     const oct_op oct_op_##name = {                                                                                \
         .type = onnx, .domain = where, .since = first, .min_in = least, .max_in = ins, .min_out = 0, .max_out = outs, \
         .quant = trait,                                                                                           \
-        .infer = oct_rnn_infer, .prepare = rnn_prepare, .run = rnn_run, .widens = true,                           \
+        .work = OCT_WORK_PAIRS, .infer = oct_rnn_infer, .prepare = rnn_prepare, .run = rnn_run, .widens = true,  \
     }
 
 RECURRENT(rnn, "RNN", "", 7, 3, 6, 2, OCT_QUANT_RECURRENT);

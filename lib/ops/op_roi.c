@@ -228,7 +228,7 @@ static oct_status align_raise(oct_graph *g, int node, int64_t from, oct_err *err
 
 const oct_op oct_op_roi_align = {
     .type = "RoiAlign", .domain = "", .since = 10, .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1,
-    .infer = align_infer, .prepare = align_prepare, .run = align_run, .layout = OCT_RULE_SPATIAL, .raise = align_raise, .widens = true,
+    .work = OCT_WORK_PAIRS, .infer = align_infer, .prepare = align_prepare, .run = align_run, .layout = OCT_RULE_SPATIAL, .raise = align_raise, .widens = true,
 };
 
 /* ------------------------------------------------------------------ MaxRoiPool */
@@ -302,5 +302,5 @@ static oct_status max_run(const oct_step *s, const oct_run *r, oct_err *err)
 
 const oct_op oct_op_max_roi_pool = {
     .type = "MaxRoiPool", .domain = "", .since = 1, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
-    .infer = max_infer, .prepare = max_prepare, .run = max_run, .layout = OCT_RULE_SPATIAL, .widens = true,
+    .work = OCT_WORK_PAIRS, .infer = max_infer, .prepare = max_prepare, .run = max_run, .layout = OCT_RULE_SPATIAL, .widens = true,
 };

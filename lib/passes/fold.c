@@ -3,6 +3,7 @@
 
 #include "ops/op.h"
 
+#include <math.h>
 #include <string.h>
 
 static bool all_constant(const oct_graph *g, const oct_node *n)
@@ -56,23 +57,73 @@ static oct_status fold_known(oct_graph *g, int node, bool *folded, oct_err *err)
     return OCT_OK;
 }
 
-static oct_status fold_node(oct_graph *g, int node, const oct_fold_bounds *b, bool *folded, oct_err *err)
+/* ---- how much there is to compute ---- */
+
+/* Bounds, and the work of what was folded until now. */
+typedef struct folding {
+    oct_fold_bounds most;
+    double work;
+} folding;
+
+/* Elements of those that have a known shape. */
+static double count_of(const oct_graph *g, const int *values, int n)
+{
+    double sum = 0.0;
+    int64_t dims[OCT_MAX_RANK];
+    for (int i = 0; i < n; i++) {
+        const oct_shape *s = values[i] >= 0 ? &g->value[values[i]].shape : NULL;
+        if (!s || !oct_shape_known(s, dims))
+            continue;
+        double count = 1.0;
+        for (int k = 0; k < s->rank; k++)
+            count *= (double)dims[k];
+        sum += count;
+    }
+    return sum;
+}
+
+/* A dimension of an input as it counts in products; 1 where there is none. */
+static double dim_of(const oct_graph *g, const oct_node *n, int slot, int at)
+{
+    const oct_shape *s = slot < n->n_in && n->in[slot] >= 0 ? &g->value[n->in[slot]].shape : NULL;
+    at += s && at < 0 ? s->rank : 0;
+    return s && at >= 0 && at < s->rank && s->d[at].n > 0 ? (double)s->d[at].n : 1.0;
+}
+
+/* Steps of the size of a product that a node takes at most; what an operator does with one element counts as one. */
+static double work_of(const oct_graph *g, const oct_node *n, const oct_op *op)
+{
+    const double in = count_of(g, n->in, n->n_in), out = count_of(g, n->out, n->n_out);
+    switch (op->work) {
+    case OCT_WORK_EACH: return in + out;
+    case OCT_WORK_PRODUCT: return in + out * dim_of(g, n, 0, oct_node_int(n, "transA", 0) ? 0 : -1);
+    case OCT_WORK_CONV: return in + out * (n->n_in > 1 ? count_of(g, &n->in[1], 1) / dim_of(g, n, 1, 0) : 1.0);
+    case OCT_WORK_PAIRS: return (in + out) * (in + out);
+    }
+    return 0.0;
+}
+
+static oct_status fold_node(oct_graph *g, int node, folding *f, bool *folded, oct_err *err)
 {
     const oct_op *op = oct_op_of(g, node);
     oct_node *n = &g->node[node];
     *folded = false;
-    if (oct_arena_bytes(g->arena) > b->arena)
+    if (oct_arena_bytes(g->arena) > f->most.arena)
         return OCT_OK;
     if (!foldable(g, n, op))
         return fold_known(g, node, folded, err);
+    const double work = work_of(g, n, op);
+    if (f->work + work > f->most.work)
+        return OCT_OK;
     for (int k = 0; k < n->n_out; k++)
         if (n->out[k] >= 0 && g->value[n->out[k]].is_output)
             return OCT_OK; /* a graph output keeps its producer */
     oct_tensor **out = oct_arena_calloc(g->arena, (size_t)n->n_out + 1, sizeof *out);
     if (!out)
         return oct_nomem(err);
+    f->work += work;
     oct_err why = OCT_ERR_INIT;
-    oct_status s = oct_op_eval(g, node, b->output, g->arena, out, &why);
+    oct_status s = oct_op_eval(g, node, f->most.output, g->arena, out, &why);
     if (s == OCT_EUNSUPPORTED)
         return OCT_OK; /* stays as it is */
     if (s != OCT_OK) {
@@ -89,7 +140,8 @@ static oct_status fold_node(oct_graph *g, int node, const oct_fold_bounds *b, bo
 
 /* What is constant out here is so in the graphs that the node holds. One that contradicts itself is left as it is: it may be a
  * branch that such shapes never take. */
-static oct_status fold_nested(oct_graph *g, int node, const oct_fold_bounds *b, int *count, oct_err *err)
+static oct_status fold_graph(oct_graph *g, folding *f, int *n_folded, oct_err *err);
+static oct_status fold_nested(oct_graph *g, int node, folding *f, int *count, oct_err *err)
 {
     oct_graph *nested;
     if (oct_node_graph_at(&g->node[node], 0))
@@ -97,25 +149,24 @@ static oct_status fold_nested(oct_graph *g, int node, const oct_fold_bounds *b, 
     for (size_t k = 0; (nested = oct_node_graph_at(&g->node[node], k)); k++) {
         int n = 0;
         oct_err why = OCT_ERR_INIT;
-        if (oct_fold_constants(nested, b, &n, &why) == OCT_ENOMEM)
+        if (fold_graph(nested, f, &n, &why) == OCT_ENOMEM)
             return oct_nomem(err);
         *count += n;
     }
     return OCT_OK;
 }
 
-oct_status oct_fold_constants(oct_graph *g, const oct_fold_bounds *bounds, int *n_folded, oct_err *err)
+static oct_status fold_graph(oct_graph *g, folding *f, int *n_folded, oct_err *err)
 {
-    const oct_fold_bounds b = bounds ? *bounds : (oct_fold_bounds){ SIZE_MAX, SIZE_MAX };
     int count = 0;
     char text[300];
     OCT_TRY(oct_infer_shapes(g, err));
     for (size_t i = 0; i < g->n_order; i++) {
         int id = g->order[i];
         bool folded;
-        oct_status s = fold_node(g, id, &b, &folded, err);
+        oct_status s = fold_node(g, id, f, &folded, err);
         if (s == OCT_OK)
-            s = fold_nested(g, id, &b, &count, err);
+            s = fold_nested(g, id, f, &count, err);
         if (s != OCT_OK) {
             oct_within(err, "%s", oct_node_text(g, id, text, sizeof text));
             return s;
@@ -126,6 +177,15 @@ oct_status oct_fold_constants(oct_graph *g, const oct_fold_bounds *bounds, int *
         oct_graph_prune(g);
         OCT_TRY(oct_infer_shapes(g, err));
     }
+    *n_folded = count;
+    return OCT_OK;
+}
+
+oct_status oct_fold_constants(oct_graph *g, const oct_fold_bounds *bounds, int *n_folded, oct_err *err)
+{
+    folding f = { bounds ? *bounds : (oct_fold_bounds){ SIZE_MAX, SIZE_MAX, INFINITY }, 0.0 };
+    int count;
+    OCT_TRY(fold_graph(g, &f, &count, err));
     if (n_folded)
         *n_folded = count;
     return OCT_OK;

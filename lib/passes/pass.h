@@ -51,9 +51,11 @@ oct_status oct_infer_shapes(oct_graph *g, oct_err *err);
 /* Forgets the shapes of what nodes with a record make: declared or found for other inputs, they may not hold. */
 void oct_forget_shapes(oct_graph *g);
 
-/* Nodes with outputs of more bytes stay, and all that are left when the graph's arena has grown beyond its bound. */
+/* Nodes with outputs of more bytes stay, those that take the products computed until then beyond `work`, and all that are left when the
+ * graph's arena has grown beyond its bound. */
 typedef struct oct_fold_bounds {
     size_t output, arena;
+    double work;
 } oct_fold_bounds;
 
 /* Evaluates nodes whose inputs are constants, and turns values that shape inference knows wholly into constants.

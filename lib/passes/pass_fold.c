@@ -4,8 +4,9 @@
 #include <stdio.h>
 
 /* Folding may not make a model larger than this per constant: an Expand of a scalar stays. And nothing folds any more once the graph
- * takes so many bytes, and so many times those of its constants: a small file may not ask for much. */
+ * takes so many bytes, and so many times those of its constants: a small file may not ask for much. Nor for long: the last is products in all, a second or a few. */
 enum { MAX_FOLDED = 16 << 20, MAX_BYTES = 256 << 20, MAX_TIMES = 8 };
+static const double max_work = 0x1p36;
 
 static size_t largest_arena(const oct_graph *g)
 {
@@ -22,7 +23,7 @@ static oct_status run(oct_graph *g, const oct_pass *self, const oct_pass_log *lo
     char text[64];
     if (g->outer)
         return OCT_OK; /* nested graphs are done with the outermost one */
-    OCT_TRY(oct_fold_constants(g, &(oct_fold_bounds){ MAX_FOLDED, largest_arena(g) }, &n, err));
+    OCT_TRY(oct_fold_constants(g, &(oct_fold_bounds){ MAX_FOLDED, largest_arena(g), max_work }, &n, err));
     if (n) {
         snprintf(text, sizeof text, "%d node%s computed", n, n > 1 ? "s" : "");
         oct_pass_note(log, self, text, "");

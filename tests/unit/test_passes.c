@@ -507,6 +507,24 @@ static void folding_has_an_end(void **state)
     oct_graph_destroy(g);
 }
 
+/* Small files can ask for long computations: windows of a whole image, products of what ConstantOfShape makes. */
+static void long_work_stays(void **state)
+{
+    oct_graph *g = net_graph(13);
+    int x = NET_NODE(g, "ConstantOfShape", "c", "x", NET_S64(g, "n", "4", 1, 4, 256, 256));
+    int w = NET_NODE(g, "ConstantOfShape", "d", "w", NET_S64(g, "m", "4", 16, 4, 256, 256));
+    int big = NET_NODE(g, "Conv", "big", "y", x, w); /* 2^36 with these pads */
+    NET_INTS(g, "pads", 128, 128, 128, 128);
+    int small = NET_NODE(g, "Conv", "small", "z", x, NET_NODE(g, "ConstantOfShape", "e", "u", NET_S64(g, "k", "4", 1, 4, 1, 1)));
+    net_output(g, NET_NODE(g, "ReduceSum", "sum", "s", big));
+    net_output(g, NET_NODE(g, "ReduceSum", "sum2", "t", small));
+    GOOD(oct_infer_shapes(g, err));
+    GOOD(oct_passes_run(g, NULL, 0, NULL, err));
+    assert_int_equal(net_count(g, "Conv"), 1);
+    assert_string_equal(net_producer(g, "y")->name, "big");
+    oct_graph_destroy(g);
+}
+
 /* ------------------------------------------------------------------ the table, opsets */
 
 static void disabling(void **state)
@@ -731,7 +749,7 @@ int main(void)
         cmocka_unit_test(gemm_alpha_beta),   cmocka_unit_test(chains),            cmocka_unit_test(matmul_rank),
         cmocka_unit_test(pads),              cmocka_unit_test(pad_used_twice),    cmocka_unit_test(identities),
         cmocka_unit_test(identity_of_output), cmocka_unit_test(captured_identity), cmocka_unit_test(folding),
-        cmocka_unit_test(folding_has_an_end), cmocka_unit_test(weights_stay_small), cmocka_unit_test(disabling),         cmocka_unit_test(raising),
+        cmocka_unit_test(folding_has_an_end), cmocka_unit_test(long_work_stays), cmocka_unit_test(weights_stay_small), cmocka_unit_test(disabling),         cmocka_unit_test(raising),
         cmocka_unit_test(raising_refuses),   cmocka_unit_test(early_operands),    cmocka_unit_test(early_unknown),
         cmocka_unit_test(fused_conv_stays),  cmocka_unit_test(flex_attention),
     };
