@@ -56,8 +56,9 @@ bool oct_pairs_safe(const oct_node *n, const oct_tensor *w, int axis)
     if (w->rank == 2)
         return matrix_safe(w, axis);
     int64_t group = oct_node_int(n, "group", 1), taps = 1;
-    /* ONNX Runtime's depthwise kernel widens before it adds. */
-    if (strcmp(n->op, "Conv") == 0 && w->dims[1] == 1 && group > 1)
+    /* ONNX Runtime's depthwise kernel widens before it adds. It is for groups of one input and one output; with more outputs the taps
+     * of a channel are multiplied as a matrix, in pairs. */
+    if (strcmp(n->op, "Conv") == 0 && w->dims[1] == 1 && group > 1 && w->dims[0] == group)
         return true;
     for (int i = 2; i < w->rank; i++)
         taps *= w->dims[i];

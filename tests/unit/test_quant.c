@@ -272,6 +272,24 @@ static void saturation_proof_covers_both_orders(void **state)
     assert_true(oct_pairs_safe(&n, &x, 0));
 }
 
+/* Groups of one input and one output are added wider; with two outputs they are a product of matrices, in pairs of taps. */
+static void saturation_proof_knows_depthwise(void **state)
+{
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, "1,2,4,4");
+    net_output(g, NET_NODE(g, "Conv", "conv", "y", x, net_random(g, "w", "4,1,1,2", 1)));
+    net_int(g, "group", 2);
+    int8_t w[8] = { 127, 127, 0, 0, 0, 0, 0, 0 };
+    int64_t two[4] = { 4, 1, 1, 2 }, one[4] = { 2, 1, 1, 2 };
+    oct_tensor t = { .dtype = OCT_S8, .rank = 4, .dims = one, .count = 4, .bytes = 4, .data = w };
+    assert_true(oct_pairs_safe(&g->node[net_last], &t, 0));
+    t.dims = two;
+    t.count = 8;
+    t.bytes = 8;
+    assert_false(oct_pairs_safe(&g->node[net_last], &t, 0));
+    oct_graph_destroy(g);
+}
+
 /* ------------------------------------------------------------------ dynamic */
 
 enum { DIRS = 2, INPUTS = 9, HIDDEN = 5, ROWS = 4 * HIDDEN };
@@ -530,6 +548,7 @@ int main(void)
         cmocka_unit_test(output_that_is_read_keeps_its_name),
         cmocka_unit_test(saturation_proof_equals_trying),
         cmocka_unit_test(saturation_proof_covers_both_orders),
+        cmocka_unit_test(saturation_proof_knows_depthwise),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
