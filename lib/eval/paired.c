@@ -2,6 +2,7 @@
 #include "eval/stats.h"
 
 #include <math.h>
+#include <string.h>
 
 static const double Z = 1.9599639845400545; /* 97.5 % point of the normal distribution */
 
@@ -12,7 +13,13 @@ void oct_paired_add(oct_paired *p, double reference, double other)
     p->up += d > 0;
     p->down += d < 0;
     p->sum += d;
-    p->squares += d * d;
+    if (p->n <= OCT_PAIRED_KEPT)
+        p->kept[p->n - 1] = d;
+    /* Moments about the running mean (Pebay 2008), which do not cancel where the mean is far from 0. */
+    const double n = (double)p->n, shift = (d - p->mean) / n, grown = shift * shift * n * (n - 1);
+    p->m3 += grown * shift * (n - 2) - 3 * shift * p->m2;
+    p->m2 += grown;
+    p->mean += shift;
 }
 
 /* ---- proportions ---- */
@@ -77,16 +84,110 @@ static double student(uint64_t df)
     return z + (g1 + (g2 + (g3 + g4 / v) / v) / v) / v;
 }
 
+/* The point of the normal distribution that stands for Student's, and for the deviation of n that is divided by n - 1. */
+static double widened(uint64_t n)
+{
+    return student(n - 1) * sqrt((double)n / (double)(n - 1));
+}
+
+/* What m2 and m3, sums of squared and cubed deviations, say of a mean of n. */
+typedef struct moments {
+    double error;        /* standard deviation of the mean, with n for n - 1 */
+    double acceleration; /* how fast that changes with the mean: a sixth of the mean's skewness */
+} moments;
+
+static moments moments_of(double n, double m2, double m3)
+{
+    return (moments){ sqrt(m2) / n, m3 / (6 * m2 * sqrt(m2)) };
+}
+
+static oct_interval by_moments(const oct_paired *p, double mean)
+{
+    const moments m = moments_of((double)p->n, p->m2, p->m3);
+    const double below = m.acceleration - widened(p->n), above = m.acceleration + widened(p->n);
+    const double room_below = 1 - m.acceleration * below, room_above = 1 - m.acceleration * above;
+    return (oct_interval){ mean, mean + m.error * below / (room_below * room_below), mean + m.error * above / (room_above * room_above) };
+}
+
+static oct_interval by_student(const oct_paired *p, double mean)
+{
+    const double half = widened(p->n) * moments_of((double)p->n, p->m2, p->m3).error;
+    return (oct_interval){ mean, mean - half, mean + half };
+}
+
+/* ---- BCa ---- */
+
+enum { LEAST_BCA = 10, RESAMPLES = 10000 };
+
+/* 64 random bits for each counter (the output function of SplitMix64). */
+static uint64_t bits_of(uint64_t counter)
+{
+    uint64_t x = (counter + 1) * 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+/* The mean of n values drawn from v[n], the number `at` of the resamples. Each 64 bits choose two. */
+static double resampled(const double *v, size_t n, uint64_t at)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i += 2) {
+        const uint64_t bits = bits_of(at << 32 | i);
+        sum += v[(bits >> 32) * n >> 32];
+        if (i + 1 < n)
+            sum += v[(bits & 0xffffffffu) * n >> 32];
+    }
+    return sum / (double)n;
+}
+
+/* The share of resamples that BCa takes for a bound whose normal point is z. */
+static double share_of(double bias, double acceleration, double z)
+{
+    const double w = bias + z, room = 1 - acceleration * w;
+    return room > 0 ? oct_normal_cdf(bias + w / room) : z > 0;
+}
+
+/* v: the differences, ascending, not all equal. They become deviations from the mean. */
+static oct_interval by_bootstrap(double *v, size_t n, double mean)
+{
+    double m2 = 0, m3 = 0, means[RESAMPLES], twice_below = 0;
+    for (size_t i = 0; i < n; i++) {
+        v[i] -= mean;
+        m2 += v[i] * v[i];
+        m3 += v[i] * v[i] * v[i];
+    }
+    for (size_t i = 0; i < RESAMPLES; i++) {
+        means[i] = resampled(v, n, i);
+        twice_below += (means[i] < 0) + (means[i] <= 0);
+    }
+    oct_sort_values(means, RESAMPLES);
+    const double least = 0.5 / RESAMPLES, share = twice_below / 2 / RESAMPLES;
+    const double bias = oct_normal_quantile(fmin(fmax(share, least), 1 - least)), a = moments_of((double)n, m2, m3).acceleration;
+    return (oct_interval){ mean, mean + oct_quantile_of(means, RESAMPLES, share_of(bias, a, -widened(n))),
+                           mean + oct_quantile_of(means, RESAMPLES, share_of(bias, a, widened(n))) };
+}
+
+const char *oct_paired_mean_method(uint64_t n)
+{
+    return n < LEAST_BCA ? "Student's t" : n <= OCT_PAIRED_KEPT ? "BCa bootstrap" : "ABC";
+}
+
 oct_interval oct_paired_mean(const oct_paired *p)
 {
-    oct_interval r = { p->n ? p->sum / (double)p->n : NAN, NAN, NAN };
-    if (p->n < 2)
-        return r;
-    double n = (double)p->n, var = (p->squares - p->sum * p->sum / n) / (n - 1);
-    double half = student(p->n - 1) * sqrt((var > 0 ? var : 0) / n);
-    r.lo = r.mean - half;
-    r.hi = r.mean + half;
-    return r;
+    const oct_interval none = { p->n ? p->sum / (double)p->n : NAN, NAN, NAN };
+    if (p->n < 2 || !isfinite(p->m3) || !isfinite(none.mean))
+        return none;
+    if (p->m2 == 0)
+        return (oct_interval){ none.mean, none.mean, none.mean };
+    if (p->n < LEAST_BCA)
+        return by_student(p, none.mean);
+    if (p->n > OCT_PAIRED_KEPT)
+        return by_moments(p, none.mean);
+    double v[OCT_PAIRED_KEPT];
+    memcpy(v, p->kept, p->n * sizeof *v);
+    oct_sort_values(v, p->n);
+    return by_bootstrap(v, p->n, none.mean);
 }
 
 /* ---- what an interval says ---- */

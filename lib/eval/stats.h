@@ -9,10 +9,13 @@
 /* ---- paired differences ---- */
 
 /* Differences d = other - reference of one score over the samples, gathered one by one. {0} is the empty one. */
+enum { OCT_PAIRED_KEPT = 1024 };
 typedef struct oct_paired {
     uint64_t n;
-    uint64_t up, down; /* samples with d > 0, d < 0 */
-    double sum, squares;
+    uint64_t up, down;   /* samples with d > 0, d < 0 */
+    double sum;
+    double mean, m2, m3; /* running: sums of (d - mean)^2 and ^3 */
+    double kept[OCT_PAIRED_KEPT]; /* the first of them */
 } oct_paired;
 
 void oct_paired_add(oct_paired *p, double reference, double other);
@@ -28,8 +31,19 @@ typedef struct oct_interval {
  * tests/unit/test_interval.c); Tango's own falls to 92.6. Without a sample that differs it is 0 with an interval of about
  * 4 / n on either side. NaN for n = 0. */
 oct_interval oct_paired_proportion(const oct_paired *p);
-/* The mean of d by the paired t interval. Needs 2 samples. */
+/* The mean of d for any scores. The interval's method depends on n:
+ *   2 to 9     Student's t
+ *   to 1024    BCa bootstrap (Efron, JASA 82, 1987, 171-185): 10000 resamples by a counter-based generator with a fixed seed, of
+ *              the differences in ascending order: the same bits on every CPU, and the order of samples does not matter;
+ *              its quantiles are widened to those of Student's t (Hesterberg, American Statistician 69, 2015, 371-386)
+ *   beyond     ABC (DiCiccio and Efron, Biometrika 79, 1992, 231-245), what BCa comes to for a mean, from the first three
+ *              moments: memory does not grow with n
+ * When all differences are equal it is that value; NaN for n < 2 and where a difference is not finite. Simulated coverage
+ * from n = 100 on is at least 92 % for normal, uniform, exponential and Student-t5 differences, and less where single samples
+ * dominate (docs/formats.md lists how much). */
 oct_interval oct_paired_mean(const oct_paired *p);
+/* What gives the interval of a mean of n: "Student's t", "BCa bootstrap", "ABC". */
+const char *oct_paired_mean_method(uint64_t n);
 
 /* The verdict: whether `value` cannot be told from the mean, as the interval holds it. With 0 a difference is within
  * noise; with the limit of a goal, the samples do not say on which side of it the truth lies. False without an interval. */
@@ -38,9 +52,20 @@ bool oct_interval_holds(const oct_interval *i, double value);
  * the square root of n. Rounded up to two digits; 0 when no number would, or none is known. */
 uint64_t oct_interval_samples(const oct_interval *i, uint64_t n, double value);
 
-/* ---- quartiles and decibels ---- */
+/* ---- the normal distribution ---- */
 
-/* Sorts v[n] and gives its quartiles (linear between neighbours, as numpy's percentile). n >= 1. */
+/* P(X <= x), within 1e-15; and the x for which it is p, 0 < p < 1, within 1e-12 for p of 1e-6 to 1 - 1e-6. */
+double oct_normal_cdf(double x);
+double oct_normal_quantile(double p);
+
+/* ---- quantiles and decibels ---- */
+
+/* The value below which a share (0 to 1) of sorted v[n] lies, linear between neighbours, as numpy's percentile. n >= 1. */
+double oct_quantile_of(const double *v, size_t n, double share);
+
+/* Sorts v[n] ascending. */
+void oct_sort_values(double *v, size_t n);
+/* Sorts v[n] and gives its quartiles. n >= 1. */
 typedef struct oct_quartiles {
     double q1, median, q3;
 } oct_quartiles;
