@@ -405,6 +405,7 @@ static oct_eval_score score_of(const evaluation *e, size_t k, size_t m)
         return c;
     if (metric->whole) {
         c.value = metric->whole(s->total, e->n_out);
+        c.drop = metric->loss(s->total, e->n_out);
         c.n = (uint64_t)oct_source_given(e->src);
         return c;
     }

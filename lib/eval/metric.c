@@ -188,6 +188,18 @@ double oct_metric_sqnr(const oct_error *outputs, size_t n)
     return least;
 }
 
+/* The largest share of an output's signal that is noise: 0.01 is 20 dB. */
+static double noise_share(const oct_error *outputs, size_t n)
+{
+    double most = 0;
+    for (size_t i = 0; i < n; i++) {
+        const oct_error *e = &outputs[i];
+        double share = e->broken ? INFINITY : e->noise == 0 ? 0 : e->noise / e->signal;
+        most = share > most ? share : most;
+    }
+    return most;
+}
+
 static double whole_max(const oct_error *outputs, size_t n)
 {
     double most = 0;
@@ -236,9 +248,9 @@ static const oct_metric metrics[] = {
     { "cosine", "cosine to the float outputs, the smallest over the outputs, mean over samples", "", OCT_METRIC_MEAN, true,
       true, is_compared, score_cosine, NULL },
     { "sqnr", "signal to quantization noise of the outputs over the whole set, the smallest over the outputs", "dB",
-      OCT_METRIC_WHOLE, true, true, is_compared, NULL, oct_metric_sqnr },
+      OCT_METRIC_WHOLE, true, true, is_compared, NULL, oct_metric_sqnr, noise_share, "of the signal is noise" },
     { "maxerr", "largest absolute difference to the float outputs", "", OCT_METRIC_WHOLE, false, true, is_compared, NULL,
-      whole_max },
+      whole_max, whole_max, "between some value and float's" },
 };
 
 const oct_metric *oct_metric_at(size_t i)
@@ -304,9 +316,23 @@ double oct_metric_drop(const oct_metric *m, double reference, double value)
     return m->larger_is_better ? reference - value : value - reference;
 }
 
+oct_status oct_drop_limit_check(const oct_drop_limit *d, const oct_metric *m, oct_err *err)
+{
+    if (!d->relative || m->kind != OCT_METRIC_WHOLE)
+        return OCT_OK;
+    oct_fail(err, OCT_EUSAGE, "a drop of %s cannot be relative to the float model, of which %s says nothing", m->name, m->name);
+    oct_hint(err, "--max-drop 1%% means: at most 0.01 %s", m->lost);
+    return OCT_EUSAGE;
+}
+
+double oct_drop_allowed(const oct_drop_limit *d, double reference)
+{
+    return d->relative ? d->value * fabs(reference) : d->value;
+}
+
 bool oct_drop_exceeds(const oct_drop_limit *d, double reference, double drop)
 {
-    double allowed = d->relative ? d->value * fabs(reference) : d->value;
+    const double allowed = oct_drop_allowed(d, reference);
     /* The last bits of means of thousands of scores are not worth failing over. */
     return !(drop <= allowed + 4 * DBL_EPSILON * fmax(fabs(reference), fabs(allowed)));
 }

@@ -1,7 +1,8 @@
 /* lib/eval/metric.h -- the metrics: one record each, in one table (metric.c).
  *
  * A metric scores a sample from the outputs of a model; its value is the mean over the samples, and two models are
- * compared pair by pair. Metrics of the whole set (sqnr, maxerr) have no score: they follow from oct_error sums. */
+ * compared pair by pair. Metrics of the whole set (sqnr, maxerr) have no score: they follow from oct_error sums, and say
+ * nothing of the float model itself, so that their drop is a loss of its own. */
 #ifndef OCT_EVAL_METRIC_H
 #define OCT_EVAL_METRIC_H
 
@@ -60,7 +61,11 @@ typedef struct oct_metric {
     bool (*applies)(const oct_metric_case *c);
     /* NaN: the sample does not count (no label). */
     double (*score)(const oct_sample_view *s);
-    double (*whole)(const oct_error *outputs, size_t n); /* of OCT_METRIC_WHOLE; smallest or largest over the outputs */
+    /* Of OCT_METRIC_WHOLE: the value, smallest or largest over the outputs; its drop (0: outputs equal, INFINITY: values that
+     * are not finite differ), and what a number before it says: "0.01 of the signal is noise". */
+    double (*whole)(const oct_error *outputs, size_t n);
+    double (*loss)(const oct_error *outputs, size_t n);
+    const char *lost;
 } oct_metric;
 
 /* The i-th metric; NULL beyond the last. */
@@ -80,6 +85,10 @@ typedef struct oct_drop_limit {
 oct_status oct_drop_limit_parse(const char *text, oct_drop_limit *d, oct_err *err);
 /* How much worse `value` is than `reference`: positive is worse, whichever way the metric counts. */
 double oct_metric_drop(const oct_metric *m, double reference, double value);
+/* Whether the limit can be asked of the metric: OCT_EUSAGE for a relative one where float has no value. */
+oct_status oct_drop_limit_check(const oct_drop_limit *d, const oct_metric *m, oct_err *err);
+/* The limit as a drop. */
+double oct_drop_allowed(const oct_drop_limit *d, double reference);
 /* Whether a drop is beyond the limit. A NaN is. */
 bool oct_drop_exceeds(const oct_drop_limit *d, double reference, double drop);
 
