@@ -394,6 +394,23 @@ static void set_drop(oct_eval_score *c, const oct_paired *p)
     c->lo = (flip ? -d.hi : d.lo) + 0.0;
     c->hi = (flip ? -d.lo : d.hi) + 0.0;
     c->within_noise = oct_interval_holds(&d, 0);
+    if (!isnan(d.lo))
+        c->method = c->metric->kind == OCT_METRIC_PROPORTION ? "Tango's score interval" : oct_paired_mean_method(p->n);
+}
+
+oct_interval oct_eval_drop(const oct_eval_score *s)
+{
+    return (oct_interval){ s->drop, s->lo, s->hi };
+}
+
+oct_eval_gate oct_eval_judge(const oct_eval_score *s, const oct_drop_limit *limit)
+{
+    const oct_interval d = oct_eval_drop(s);
+    oct_eval_gate g = { .allowed = oct_drop_allowed(limit, s->reference), .missed = oct_drop_exceeds(limit, s->reference, s->drop) };
+    g.unsure = oct_interval_holds(&d, g.allowed);
+    if (g.unsure)
+        g.samples = oct_interval_samples(&d, s->n, g.allowed);
+    return g;
 }
 
 static oct_eval_score score_of(const evaluation *e, size_t k, size_t m)

@@ -40,9 +40,23 @@ typedef struct oct_eval_score {
     double reference;  /* the float model's; NaN: has none */
     double drop;       /* how much worse than float; NaN when this is the float model or has no reference */
     double lo, hi;     /* 95 % paired interval of the drop; NaN: none */
+    const char *method; /* of the interval, for people; NULL: none */
     bool within_noise; /* the interval holds 0 */
     uint64_t n;        /* samples that counted */
 } oct_eval_score;
+
+/* The drop with its interval, as eval/stats.h judges it. */
+oct_interval oct_eval_drop(const oct_eval_score *s);
+
+/* How a score stands to a limit of its drop. The estimate decides whether the limit is met; the interval whether the samples
+ * can tell. */
+typedef struct oct_eval_gate {
+    double allowed;   /* the limit, in the units of the drop */
+    bool missed;      /* the drop is beyond it, or unknown */
+    bool unsure;      /* the limit lies inside the interval */
+    uint64_t samples; /* where unsure: about how many would tell; 0: no number is known */
+} oct_eval_gate;
+oct_eval_gate oct_eval_judge(const oct_eval_score *s, const oct_drop_limit *limit);
 
 typedef struct oct_eval_output {
     const char *name;

@@ -17,7 +17,7 @@ typedef struct oct_report_context {
     size_t n_data;
     const oct_metric *goal;   /* --max-drop's metric, or NULL */
     oct_drop_limit limit;
-    bool missed;              /* the goal was not met */
+    bool missed;              /* the goal was not met by every model */
     const char *const *bad;   /* messages of samples that were skipped */
     size_t n_bad;
 } oct_report_context;
@@ -28,9 +28,16 @@ void oct_report_junit(const oct_eval_result *r, const oct_report_context *c, oct
 /* One page, complete in itself: no scripts, no links; light and dark. */
 void oct_report_html(const oct_eval_result *r, const oct_report_context *c, oct_buf *out);
 
-/* "0.40 points worse (95 %: -0.20 to 1.00), within noise", for people. The interval is of what the word says and so holds
- * the number before it. Text in dst or constant; empty when there is nothing to compare. */
-const char *oct_report_drop(char dst[160], const oct_eval_score *s);
+/* "0.40 points worse (95 %: -0.20 to 1.00, n = 400), within noise", for people. The interval is of what the word says and so holds
+ * the number before it. Empty when there is nothing to compare. Returns dst. */
+enum { OCT_DROP_TEXT = 160, OCT_GATE_TEXT = 320 };
+const char *oct_report_drop(char dst[OCT_DROP_TEXT], const oct_eval_score *s);
+/* "top1: 0.40 points worse (95 %: -0.20 to 1.00, n = 400), at most 0.50 are allowed: met, but the limit lies inside the interval,
+ * and 400 samples cannot tell; about 14000 would". Returns dst. */
+const char *oct_report_gate(char dst[OCT_GATE_TEXT], const oct_eval_score *s, const oct_drop_limit *limit);
+
+/* The score of the metric of the goal in models[k]; NULL: none. */
+const oct_eval_score *oct_report_goal(const oct_eval_result *r, const oct_report_context *c, size_t k);
 
 /* JSON and JUnit of an ONNX test case. */
 void oct_check_json(const char *model, const char *dir, const oct_check_options *o, const oct_check_result *r, oct_buf *out);

@@ -80,7 +80,7 @@ static void close_card(oct_buf *b, const char *what)
 
 static void drop_card(oct_buf *b, const oct_eval_score *s)
 {
-    char what[160];
+    char what[OCT_DROP_TEXT];
     bool points = s->metric->kind == OCT_METRIC_PROPORTION;
     double unit = points ? 100 : 1;
     open_card(b, s->within_noise ? "good" : s->drop > 0 ? "bad" : "good");
@@ -150,8 +150,8 @@ static void score_row(oct_buf *b, const oct_eval_result *r, size_t i)
         value(b, s->metric, s->value);
         if (!isnan(s->lo) && k > 0 && !s->metric->relative) {
             double unit = s->metric->kind == OCT_METRIC_PROPORTION ? 100 : 1;
-            oct_buf_printf(b, "<br><span class=\"tag\">drop %.3g (95&nbsp;%%: %.3g to %.3g)</span>", s->drop * unit,
-                           s->lo * unit, s->hi * unit);
+            oct_buf_printf(b, "<br><span class=\"tag\">drop %.3g (95&nbsp;%%: %.3g to %.3g, n = %llu; %s)</span>", s->drop * unit,
+                           s->lo * unit, s->hi * unit, (unsigned long long)s->n, s->method);
         }
         oct_buf_puts(b, "</td>");
     }
@@ -258,6 +258,22 @@ static void put_steps(oct_buf *b, const oct_eval_model_result *m)
     oct_buf_puts(b, "</table></div>\n");
 }
 
+/* Green and red say what is certain. */
+static void put_goal(oct_buf *b, const oct_eval_result *r, const oct_report_context *c, size_t k)
+{
+    const oct_eval_score *s = oct_report_goal(r, c, k);
+    const oct_eval_gate g = oct_eval_judge(s, &c->limit);
+    char words[OCT_GATE_TEXT];
+    oct_buf_printf(b, "<p class=\"%s\">goal", g.unsure ? "mid" : g.missed ? "bad" : "good");
+    if (r->n_models > 2) {
+        oct_buf_puts(b, " of ");
+        text(b, base_name(r->models[k].name));
+    }
+    oct_buf_puts(b, ": ");
+    text(b, oct_report_gate(words, s, &c->limit));
+    oct_buf_puts(b, "</p>\n");
+}
+
 static void put_title(oct_buf *b, const oct_eval_result *r, const oct_report_context *c)
 {
     oct_buf_puts(b, "<h1>");
@@ -284,9 +300,8 @@ static void put_title(oct_buf *b, const oct_eval_result *r, const oct_report_con
         text(b, c->preprocess);
     }
     oct_buf_puts(b, "</p>\n");
-    if (c->goal)
-        oct_buf_printf(b, "<p class=\"%s\">goal: %s may drop by at most %.6g%s; %s</p>\n", c->missed ? "bad" : "good",
-                       c->goal->name, c->limit.value, c->limit.relative ? " of float's" : "", c->missed ? "missed" : "met");
+    for (size_t k = 1; c->goal && k < r->n_models; k++)
+        put_goal(b, r, c, k);
 }
 
 void oct_report_html(const oct_eval_result *r, const oct_report_context *c, oct_buf *out)

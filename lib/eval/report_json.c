@@ -34,6 +34,7 @@ static void put_metrics(oct_json *j, const oct_eval_result *r, const oct_eval_mo
         oct_json_num(j, "value", s->drop);
         oct_json_num(j, "low", s->lo);
         oct_json_num(j, "high", s->hi);
+        oct_json_str(j, "interval", s->method);
         oct_json_bool(j, "within_noise", s->within_noise);
         oct_json_int(j, "samples", (int64_t)s->n);
         oct_json_close(j);
@@ -157,6 +158,16 @@ static void put_context(oct_json *j, const oct_eval_result *r, const oct_report_
     oct_json_num(j, "max_drop", c->limit.value);
     oct_json_bool(j, "relative", c->limit.relative);
     oct_json_bool(j, "met", !c->missed);
+    bool unsure = false;
+    uint64_t samples = 0;
+    for (size_t k = 1; k < r->n_models; k++) {
+        const oct_eval_gate g = oct_eval_judge(oct_report_goal(r, c, k), &c->limit);
+        unsure |= g.unsure;
+        samples = g.samples > samples ? g.samples : samples;
+    }
+    oct_json_bool(j, "unsure", unsure);
+    if (samples)
+        oct_json_int(j, "samples_needed", (int64_t)samples);
     oct_json_close(j);
 }
 

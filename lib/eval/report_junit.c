@@ -40,20 +40,21 @@ static void put_case(oct_buf *out, const char *class_name, const char *name, con
 
 static bool missed(const oct_eval_score *s, const oct_report_context *c)
 {
-    return s->metric == c->goal && oct_drop_exceeds(&c->limit, s->reference, s->drop);
+    return s->metric == c->goal && oct_eval_judge(s, &c->limit).missed;
 }
 
 static void put_score(oct_buf *out, const oct_eval_model_result *m, const oct_eval_score *s, const oct_report_context *c)
 {
-    char value[32], reference[32], drop[32], failure[200];
+    char value[32], reference[32], words[OCT_GATE_TEXT];
     oct_buf text = OCT_BUF_INIT;
     oct_buf_printf(&text, "%s %s", s->metric->name, oct_f64_text(value, s->value));
     if (!isnan(s->reference))
-        oct_buf_printf(&text, ", float %s, drop %s%s", oct_f64_text(reference, s->reference), oct_f64_text(drop, s->drop),
-                       s->within_noise ? " (within noise)" : "");
-    snprintf(failure, sizeof failure, "%s drops by %.6g, at most %.6g%s is allowed", s->metric->name, s->drop, c->limit.value,
-             c->limit.relative ? " of float's" : "");
-    put_case(out, m->name, s->metric->name, missed(s, c) ? failure : NULL, oct_buf_str(&text));
+        oct_buf_printf(&text, ", float %s: %s", oct_f64_text(reference, s->reference), oct_report_drop(words, s));
+    if (s->method)
+        oct_buf_printf(&text, "; %s", s->method);
+    if (s->metric == c->goal)
+        oct_buf_printf(&text, "; goal: %s", oct_report_gate(words, s, &c->limit));
+    put_case(out, m->name, s->metric->name, missed(s, c) ? oct_report_gate(words, s, &c->limit) : NULL, oct_buf_str(&text));
     oct_buf_free(&text);
 }
 

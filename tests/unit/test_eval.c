@@ -312,25 +312,62 @@ static void failing_memory(void **state)
     close_pair(&p);
 }
 
+static const oct_metric *metric_of(const char *name)
+{
+    const oct_metric *m;
+    assert_int_equal(oct_metric_find(name, &m, NULL), OCT_OK);
+    return m;
+}
+
 static void differences_in_words(void **state)
 {
-    const oct_metric *top1, *mse;
-    assert_int_equal(oct_metric_find("top1", &top1, NULL), OCT_OK);
-    assert_int_equal(oct_metric_find("mse", &mse, NULL), OCT_OK);
-    char text[160];
-    /* One of 400 gained: the gain is 0.25 points, in [-0.2375, 0.25]; as a drop it has the other sign. */
-    oct_eval_score s = { .metric = top1, .drop = -0.0025, .lo = -0.0025, .hi = 0.002375, .within_noise = true };
-    assert_string_equal(oct_report_drop(text, &s), "0.25 points better (95 %: -0.24 to 0.25), within noise");
-    s = (oct_eval_score){ .metric = top1, .drop = 0.02, .lo = 0.005, .hi = 0.035 };
-    assert_string_equal(oct_report_drop(text, &s), "2.00 points worse (95 %: 0.50 to 3.50)");
-    s = (oct_eval_score){ .metric = top1, .drop = 0, .lo = -0.005, .hi = 0.005, .within_noise = true };
-    assert_string_equal(oct_report_drop(text, &s), "0.00 points difference (95 %: -0.50 to 0.50), within noise");
-    s = (oct_eval_score){ .metric = mse, .drop = -1.5, .lo = -2, .hi = -1 };
-    assert_string_equal(oct_report_drop(text, &s), "1.5 better (95 %: 1 to 2)");
-    s = (oct_eval_score){ .metric = top1 };
-    assert_string_equal(oct_report_drop(text, &s), "the same on every sample");
+    const oct_metric *top1 = metric_of("top1"), *mse = metric_of("mse");
+    char text[OCT_DROP_TEXT];
+    /* One of 400 gained: the gain is 0.25 points, in [-0.75, 1.44]; as a drop it has the other sign. */
+    oct_eval_score s = { .metric = top1, .drop = -0.0025, .lo = -0.01444, .hi = 0.00753, .n = 400, .within_noise = true };
+    assert_string_equal(oct_report_drop(text, &s), "0.25 points better (95 %: -0.75 to 1.44, n = 400), within noise");
+    s = (oct_eval_score){ .metric = top1, .drop = 0.02, .lo = 0.005, .hi = 0.035, .n = 300 };
+    assert_string_equal(oct_report_drop(text, &s), "2.00 points worse (95 %: 0.50 to 3.50, n = 300)");
+    s = (oct_eval_score){ .metric = top1, .drop = 0, .lo = -0.005, .hi = 0.005, .n = 800, .within_noise = true };
+    assert_string_equal(oct_report_drop(text, &s), "0.00 points difference (95 %: -0.50 to 0.50, n = 800), within noise");
+    s = (oct_eval_score){ .metric = mse, .drop = -1.5, .lo = -2, .hi = -1, .n = 20 };
+    assert_string_equal(oct_report_drop(text, &s), "1.5 better (95 %: 1 to 2, n = 20)");
+    s = (oct_eval_score){ .metric = mse, .n = 7, .within_noise = true };
+    assert_string_equal(oct_report_drop(text, &s), "the same on every sample (95 %: 0 to 0, n = 7)");
     s.drop = NAN;
     assert_string_equal(oct_report_drop(text, &s), "");
+}
+
+static void goals_in_words(void **state)
+{
+    char text[OCT_GATE_TEXT];
+    oct_eval_score s = { .metric = metric_of("top1"), .reference = 0.9, .drop = 0.004, .lo = -0.002, .hi = 0.01, .n = 400, .within_noise = true };
+    /* The limit is 0.001 beyond the drop, the bound 0.006: 36 times as many. */
+    oct_drop_limit limit = { 0.005, false };
+    oct_eval_gate g = oct_eval_judge(&s, &limit);
+    assert_true(!g.missed && g.unsure && g.samples == 15000 && g.allowed == 0.005);
+    assert_string_equal(oct_report_gate(text, &s, &limit),
+                        "top1: 0.40 points worse (95 %: -0.20 to 1.00, n = 400), within noise, at most 0.5 points are allowed: met, but the "
+                        "limit lies inside the interval: 400 samples cannot tell, about 15000 would");
+    limit.value = 0.001;
+    g = oct_eval_judge(&s, &limit);
+    assert_true(g.missed && g.unsure && g.samples == 1600);
+    limit.value = 0.02;
+    g = oct_eval_judge(&s, &limit);
+    assert_true(!g.missed && !g.unsure && g.samples == 0);
+    assert_non_null(strstr(oct_report_gate(text, &s, &limit), "allowed: met, and the whole interval is within the limit"));
+    limit = (oct_drop_limit){ -0.01, true }; /* better by 0.9 points at least */
+    g = oct_eval_judge(&s, &limit);
+    assert_true(g.missed && !g.unsure && fabs(g.allowed + 0.009) < 1e-15);
+    assert_non_null(strstr(oct_report_gate(text, &s, &limit), "missed, and the whole interval is beyond the limit"));
+    s = (oct_eval_score){ .metric = metric_of("sqnr"), .value = 19, .reference = NAN, .drop = 0.0126, .lo = NAN, .hi = NAN, .n = 9 };
+    limit = (oct_drop_limit){ 0.01, false };
+    assert_string_equal(oct_report_gate(text, &s, &limit), "sqnr: 0.0126 of the signal is noise, at most 0.01 is allowed: missed");
+    s.drop = NAN;
+    assert_string_equal(oct_report_gate(text, &s, &limit), "sqnr is not a number: missed");
+    limit.relative = true;
+    assert_int_equal(oct_drop_limit_check(&limit, s.metric, NULL), OCT_EUSAGE);
+    assert_int_equal(oct_drop_limit_check(&limit, metric_of("top1"), NULL), OCT_OK);
 }
 
 static void xml_is_safe(void **state)
@@ -356,6 +393,7 @@ int main(void)
         cmocka_unit_test(metrics_that_cannot_be),
         cmocka_unit_test(failing_memory),
         cmocka_unit_test(differences_in_words),
+        cmocka_unit_test(goals_in_words),
         cmocka_unit_test(xml_is_safe),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

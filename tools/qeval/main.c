@@ -114,21 +114,18 @@ static oct_status judge(const session *s, const oct_eval_result *r, oct_report_c
         return OCT_EUSAGE;
     }
     c->goal = r->models[0].scores[at].metric;
+    OCT_TRY(oct_drop_limit_check(&c->limit, c->goal, err));
     for (size_t k = 1; k < r->n_models; k++)
-        c->missed |= oct_drop_exceeds(&c->limit, r->models[k].scores[at].reference, r->models[k].scores[at].drop);
+        c->missed |= oct_eval_judge(&r->models[k].scores[at], &c->limit).missed;
     return OCT_OK;
 }
 
 static oct_status goal_error(const oct_eval_result *r, const oct_report_context *c, oct_err *err)
 {
-    for (size_t i = 0; c->missed && i < r->n_scores; i++)
-        for (size_t k = 1; k < r->n_models; k++) {
-            const oct_eval_score *x = &r->models[k].scores[i];
-            if (x->metric == c->goal && oct_drop_exceeds(&c->limit, x->reference, x->drop))
-                return oct_fail(err, OCT_EGOAL, "%s: %s is %.6g, float has %.6g: a drop of %.6g, at most %.6g%s is allowed",
-                                r->models[k].name, x->metric->name, x->value, x->reference, x->drop, c->limit.value,
-                                c->limit.relative ? " of float's" : "");
-        }
+    char text[OCT_GATE_TEXT];
+    for (size_t k = 1; c->missed && k < r->n_models; k++)
+        if (oct_eval_judge(oct_report_goal(r, c, k), &c->limit).missed)
+            return oct_fail(err, OCT_EGOAL, "%s: %s", r->models[k].name, oct_report_gate(text, oct_report_goal(r, c, k), &c->limit));
     return OCT_OK;
 }
 

@@ -40,7 +40,7 @@ static const char *ratio_text(char dst[64], double reference, double value, cons
 
 static void score_rows(oct_table *t, const oct_eval_result *r)
 {
-    char text[48], drop[160];
+    char text[48], drop[OCT_DROP_TEXT];
     for (size_t i = 0; i < r->n_scores; i++) {
         const oct_metric *m = r->models[0].scores[i].metric;
         oct_table_row(t);
@@ -55,13 +55,39 @@ static void score_rows(oct_table *t, const oct_eval_result *r)
 /* With several models beside float: a line of differences for each metric and model, below the table. */
 static void print_drops(const oct_eval_result *r, FILE *f)
 {
-    char drop[160];
+    char drop[OCT_DROP_TEXT];
     for (size_t k = 1; k < r->n_models && r->n_models > 2; k++)
         for (size_t i = 0; i < r->n_scores; i++) {
             const oct_eval_score *s = &r->models[k].scores[i];
             if (!s->metric->relative && !isnan(s->drop))
                 fprintf(f, "%s, %s: %s\n", tool_base(r->models[k].name), s->metric->name, oct_report_drop(drop, s));
         }
+}
+
+/* How each model stands to --max-drop. */
+static void print_goal(const oct_eval_result *r, const oct_report_context *c, FILE *f)
+{
+    char text[OCT_GATE_TEXT];
+    for (size_t k = 1; c->goal && k < r->n_models; k++)
+        fprintf(f, "%sgoal%s%s: %s\n", k == 1 ? "\n" : "", r->n_models > 2 ? " of " : "", r->n_models > 2 ? tool_base(r->models[k].name) : "",
+                oct_report_gate(text, oct_report_goal(r, c, k), &c->limit));
+}
+
+/* What the intervals are, where there are any. */
+static void print_method(const oct_eval_result *r, FILE *f)
+{
+    const char *said[3] = { NULL };
+    size_t n = 0;
+    for (size_t i = 0; r->n_models > 1 && i < r->n_scores && n < OCT_COUNT(said); i++) {
+        const oct_eval_score *s = &r->models[1].scores[i];
+        bool known = !s->method || s->metric->relative;
+        for (size_t k = 0; k < n && !known; k++)
+            known = strcmp(said[k], s->method) == 0;
+        if (!known)
+            said[n++] = s->method;
+    }
+    for (size_t i = 0; i < n; i++)
+        fprintf(f, "%s%s%s", i ? ", " : "95 % intervals of paired differences: ", said[i], i + 1 < n ? "" : "\n");
 }
 
 static void latency_row(oct_table *t, const oct_eval_result *r)
@@ -227,6 +253,8 @@ oct_status qeval_print(const oct_eval_result *r, const oct_report_context *c, bo
     fprintf(f, "; %s\n\n", c->preprocess && c->preprocess[0] ? c->preprocess : "no preprocessing");
     OCT_TRY(print_summary(r, f, err));
     print_drops(r, f);
+    print_method(r, f);
+    print_goal(r, c, f);
     for (size_t k = 1; k < r->n_models; k++) {
         const oct_eval_model_result *m = &r->models[k];
         if (r->n_outputs > 1) {
