@@ -44,6 +44,8 @@ bool oct_io_was_closed(int fd);
  * short while it was read" and ends the process with exit code 3; any other fault is passed on. SIGINT, SIGTERM and SIGHUP, unless they
  * are ignored, remove the temporary files of oct_out. SIGPIPE and SIGXFSZ are ignored, so that write fails instead. Tools call it once. */
 void oct_io_guard(const char *tool);
+/* What these handlers write to standard error before all else, to erase an unfinished line; NULL: nothing. A constant. */
+void oct_io_farewell(const char *text);
 
 /* Reads a whole file or, for "-", standard input, into memory (NUL added, not counted; release with
  * oct_free). At most max bytes: a longer one is OCT_EMALFORMED. A stream in the sense of oct_file_open. */

@@ -110,6 +110,20 @@ static void say(const char *s)
     (void)r;
 }
 
+static const char *volatile farewell; /* see oct_io_farewell */
+
+void oct_io_farewell(const char *text)
+{
+    farewell = text;
+}
+
+static void say_farewell(void)
+{
+    const char *text = farewell;
+    if (text)
+        say(text);
+}
+
 static void remove_doomed(void)
 {
     for (const oct_doomed *d = all_doomed; d; d = d->next)
@@ -124,6 +138,7 @@ static void on_bus(int sig, siginfo_t *info, void *context)
     for (const oct_mapped *m = all_mapped; m; m = m->next) {
         const uint8_t *data = m->data;
         if (data && at >= data && at < data + m->size) {
+            say_farewell();
             say(tool_name);
             say(": ");
             say(m->path);
@@ -138,6 +153,7 @@ static void on_bus(int sig, siginfo_t *info, void *context)
 
 static void on_stop(int sig)
 {
+    say_farewell();
     remove_doomed();
     signal(sig, SIG_DFL);
     raise(sig);

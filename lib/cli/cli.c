@@ -53,9 +53,10 @@ void oct_cli_warn(oct_cli *cli, const char *fmt, ...)
     va_end(ap);
 }
 
-FILE *oct_cli_result(const oct_cli *cli)
+FILE *oct_cli_result(oct_cli *cli)
 {
     oct_place p;
+    oct_progress_clear(&cli->progress);
     for (size_t i = 0; i < cli->n_live; i++) {
         const oct_cli_live *l = &cli->live[i];
         if (l->o.kind == OCT_CLI_OUT && l->times > 0 && oct_place_find(&p, *(const char **)l->o.var, NULL) == OCT_OK && p.fd == 1)

@@ -158,8 +158,8 @@ void oct_cli_note(oct_cli *cli, int level, const char *fmt, ...) OCT_PRINTF(3, 4
 void oct_cli_warn(oct_cli *cli, const char *fmt, ...) OCT_PRINTF(2, 3);
 
 /* The stream for the result people read: standard output, or standard error when --json or another OPT_OUT
- * takes standard output. */
-FILE *oct_cli_result(const oct_cli *cli);
+ * takes standard output. Erases the progress line. Print to it with oct_print (textfmt.h) and tables. */
+FILE *oct_cli_result(oct_cli *cli);
 
 /* When `path` looks like data rather than a model (by its ending, or a folder): hints that the pattern after
  * `option` should be quoted. For tools whose positionals must be models. */

@@ -5,11 +5,15 @@
 #include "cli/textfmt.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+
+#define ERASE "\r\033[K"
 
 void oct_progress_init(oct_progress *p, FILE *out, int want)
 {
-    bool terminal = oct_term_width(out) > 0;
+    const char *term = getenv("TERM");
+    bool terminal = oct_term_width(out) > 0 && !(term && strcmp(term, "dumb") == 0); /* that one cannot erase a line */
     *p = (oct_progress){ .out = out, .now = oct_now };
     p->mode = want == 0 ? OCT_PROGRESS_OFF
               : terminal ? OCT_PROGRESS_LINE
@@ -20,9 +24,11 @@ void oct_progress_init(oct_progress *p, FILE *out, int want)
 void oct_progress_clear(oct_progress *p)
 {
     if (p->drawn && p->out) {
-        fputs("\r\033[K", p->out);
+        fputs(ERASE, p->out);
         fflush(p->out);
     }
+    if (p->drawn && p->out == stderr)
+        oct_io_farewell(NULL);
     p->drawn = false;
 }
 
@@ -40,7 +46,7 @@ static void describe(const oct_progress *p, oct_buf *b, int64_t done, int64_t to
 {
     char clock[32];
     double took = now - p->start, rate = took > 0 ? (double)(done - p->first) / took : 0;
-    oct_text_clean(b, p->what, false);
+    oct_text_clean(b, p->what, oct_term_ascii(p->out));
     oct_buf_printf(b, " %" PRId64, done);
     if (total > 0)
         oct_buf_printf(b, "/%" PRId64 " (%d %%)", total, (int)(100.0 * (double)done / (double)total));
@@ -59,8 +65,12 @@ void oct_progress_report(void *arg, const char *what, int64_t done, int64_t tota
     double now = p->now(), every = p->mode == OCT_PROGRESS_LINE ? 1.0 / 6 : 1.0;
     if (strncmp(what, p->what, sizeof p->what - 1) != 0 || done < p->last)
         step_begin(p, what, done, now);
-    bool end = p->mode == OCT_PROGRESS_PLAIN && total > 0 && done >= total && p->last < total;
+    bool done_all = total > 0 && done >= total, end = p->mode == OCT_PROGRESS_PLAIN && done_all && p->last < total;
     p->last = done;
+    if (done_all && p->mode == OCT_PROGRESS_LINE) {
+        oct_progress_clear(p);
+        return;
+    }
     if (!end && now - p->drawn_at < every)
         return;
     p->drawn_at = now;
@@ -68,13 +78,15 @@ void oct_progress_report(void *arg, const char *what, int64_t done, int64_t tota
     describe(p, &b, done, total, now);
     const char *s = oct_buf_str(&b);
     if (p->mode == OCT_PROGRESS_PLAIN) {
-        fprintf(p->out, "%s\n", s);
+        oct_print(p->out, "%s\n", s);
     } else {
         /* The last column stays free: writing there would wrap on some terminals. */
         int width = oct_term_width(p->out);
-        size_t n = oct_utf8_fit(s, width > 1 ? width - 1 : 79);
+        size_t n = oct_utf8_fit(s, width > 0 ? width - 1 : 79);
         fprintf(p->out, "\r%.*s\033[K", (int)n, s);
         p->drawn = true;
+        if (p->out == stderr)
+            oct_io_farewell(ERASE);
     }
     fflush(p->out);
     oct_buf_free(&b);

@@ -1,7 +1,8 @@
 /* lib/cli/progress_line.h -- draws what libraries report by oct_progress_fn, on standard error.
  *
- * On a terminal it is one line, redrawn at most six times a second and erased at the end; with
- * --progress and no terminal, plain lines at most once a second; otherwise nothing. */
+ * On a terminal it is one line, redrawn at most six times a second and erased by the report that reaches the total, before
+ * other text and when a signal ends the process; with --progress and no terminal (or a dumb one), plain lines at most once a
+ * second; otherwise nothing. */
 #ifndef OCT_CLI_PROGRESS_LINE_H
 #define OCT_CLI_PROGRESS_LINE_H
 
@@ -29,7 +30,7 @@ typedef struct oct_progress {
 /* want: 1 --progress, 0 --no-progress or -q, -1 neither (a terminal decides). */
 void oct_progress_init(oct_progress *p, FILE *out, int want);
 /* An oct_progress_fn; arg is the oct_progress. A new `what`, or a count that goes back, starts a new step.
- * The report that reaches the total is always drawn in plain mode, so that a log shows the end. */
+ * The report that reaches the total erases the line; in plain mode it is always drawn, so that a log shows the end. */
 void oct_progress_report(void *arg, const char *what, int64_t done, int64_t total);
 /* Erases the line, so that other text can be printed; the next report draws again. */
 void oct_progress_clear(oct_progress *p);

@@ -374,6 +374,14 @@ static void progress_is_limited(void **state)
         drawn++;
     assert_in_range(drawn, 6, 7); /* six drawings or the one at 0 s, and the erasing */
     assert_string_equal(text + strlen(text) - 4, "\r\033[K");
+    at = ftell(f);
+    oct_progress_report(&p, "checking", 1, 2);
+    fake_time += 1;
+    oct_progress_report(&p, "checking", 2, 2); /* the end erases the line */
+    fseek(f, at, SEEK_SET);
+    text[fread(text, 1, sizeof text - 1, f)] = 0;
+    assert_string_equal(text, "\rchecking 1/2 (50 %)\033[K\r\033[K");
+    assert_false(p.drawn);
     fclose(f);
 }
 
