@@ -94,10 +94,10 @@ static oct_status show_table(oct_cli *cli, const oct_calib *c, oct_err *err)
 {
     FILE *f = oct_cli_result(cli);
     oct_table *t = oct_table_create();
-    fprintf(f, "model %s (%016llx), %llu samples", c->model, (unsigned long long)c->model_hash, (unsigned long long)c->samples);
-    fprintf(f, "%s%s\n", *c->preprocess ? ", preprocessing " : "", c->preprocess);
+    oct_print(f, "model %s (%016llx), %llu samples", c->model, (unsigned long long)c->model_hash, (unsigned long long)c->samples);
+    oct_print(f, "%s%s\n", *c->preprocess ? ", preprocessing " : "", c->preprocess);
     for (size_t i = 0; i < c->n_shards; i++)
-        fprintf(f, "part %u of %u of '%s'\n", c->shards[i].index, c->shards[i].count, c->shards[i].set);
+        oct_print(f, "part %u of %u of '%s'\n", c->shards[i].index, c->shards[i].count, c->shards[i].set);
     oct_table_column(t, "tensor", OCT_LEFT);
     oct_table_column(t, "min", OCT_RIGHT);
     oct_table_column(t, "max", OCT_RIGHT);
@@ -200,7 +200,7 @@ static oct_status diff_table(oct_cli *cli, const table_args *a, const oct_calib_
     FILE *f = oct_cli_result(cli);
     char text[32];
     if (n == 0) {
-        fprintf(f, "no difference between %s and %s\n", a->a, a->b);
+        oct_print(f, "no difference between %s and %s\n", a->a, a->b);
         return OCT_OK;
     }
     oct_table *t = oct_table_create();

@@ -56,14 +56,11 @@ static void put_value(FILE *f, const session *s, const oct_graph *g, const char 
         return;
     const oct_value *v = &g->value[value];
     char shape[200];
-    oct_buf b = OCT_BUF_INIT;
-    oct_text_clean(&b, v->name, false);
-    fprintf(f, "%s %d   %s: %s %s%s", what, slot, oct_buf_str(&b), oct_dtype_name(v->dtype),
-            oct_shape_text(&v->shape, shape, sizeof shape), v->konst ? ", constant" : v->is_input ? ", input of the model" : "");
-    oct_buf_free(&b);
+    oct_print(f, "%s %d   %s: %s %s%s", what, slot, v->name, oct_dtype_name(v->dtype),
+              oct_shape_text(&v->shape, shape, sizeof shape), v->konst ? ", constant" : v->is_input ? ", input of the model" : "");
     const oct_calib_tensor *t = s->calib ? oct_calib_find(s->calib, oct_value_name(g, value)) : NULL;
     if (t && oct_stats_finite(&t->stats))
-        fprintf(f, ", %.5g to %.5g in %llu values", (double)t->stats.min, (double)t->stats.max, (unsigned long long)t->stats.n);
+        oct_print(f, ", %.5g to %.5g in %llu values", (double)t->stats.min, (double)t->stats.max, (unsigned long long)t->stats.n);
     fputc('\n', f);
 }
 
@@ -71,16 +68,16 @@ static void put_attributes(FILE *f, const oct_node *n)
 {
     for (size_t i = 0; i < n->n_attr; i++) {
         const oct_attr *a = &n->attr[i];
-        fprintf(f, "attribute  %s =", a->name);
+        oct_print(f, "attribute  %s =", a->name);
         if (a->type == OCT_ATTR_INT)
-            fprintf(f, " %lld", (long long)a->i);
+            oct_print(f, " %lld", (long long)a->i);
         else if (a->type == OCT_ATTR_FLOAT)
-            fprintf(f, " %g", (double)a->f);
+            oct_print(f, " %g", (double)a->f);
         else if (a->type == OCT_ATTR_STRING && a->s)
-            fprintf(f, " '%.100s'", a->s);
+            oct_print(f, " '%.100s'", a->s);
         else if (a->type == OCT_ATTR_INTS)
             for (int k = 0; k < a->n && k < 32; k++)
-                fprintf(f, " %lld", (long long)a->ints[k]);
+                oct_print(f, " %lld", (long long)a->ints[k]);
         else
             fputs(" (not shown)", f);
         fputc('\n', f);
@@ -102,29 +99,27 @@ static void put_decision(FILE *f, const session *s, const layer *l)
     oct_policy_row row;
     char text[32], grain[32];
     oct_policy_match(s->policy, d->graph, d->node, &row);
-    fprintf(f, "decision   %s%s\n", oct_scheme_name(d->scheme), d->integer ? ", runs on integers" : "");
-    fprintf(f, "why        %s\n", d->why);
-    fprintf(f, "policy     %s, set by %s\n", oct_scheme_name(row.scheme), row.rule ? row.rule : "no rule");
+    oct_print(f, "decision   %s%s\n", oct_scheme_name(d->scheme), d->integer ? ", runs on integers" : "");
+    oct_print(f, "why        %s\n", d->why);
+    oct_print(f, "policy     %s, set by %s\n", oct_scheme_name(row.scheme), row.rule ? row.rule : "no rule");
     if (d->weights)
-        fprintf(f, "weights    %s%s, SQNR %s%s%s\n", oct_dtype_name(d->weights), layer_grain(d, grain),
-                oct_fmt_db(text, d->sqnr_weights), d->remedy ? "; " : "", d->remedy ? d->remedy : "");
+        oct_print(f, "weights    %s%s, SQNR %s%s%s\n", oct_dtype_name(d->weights), layer_grain(d, grain),
+                  oct_fmt_db(text, d->sqnr_weights), d->remedy ? "; " : "", d->remedy ? d->remedy : "");
     if (d->scale != 0)
-        fprintf(f, "output     scale %.9g, zero point %d, observer %s\n", (double)d->scale, (int)d->zero_point,
-                d->observer ? d->observer : "-");
+        oct_print(f, "output     scale %.9g, zero point %d, observer %s\n", (double)d->scale, (int)d->zero_point,
+                  d->observer ? d->observer : "-");
     if (!isnan(d->sqnr_output))
-        fprintf(f, "           expected SQNR %s\n", oct_fmt_db(text, d->sqnr_output));
+        oct_print(f, "           expected SQNR %s\n", oct_fmt_db(text, d->sqnr_output));
     if (l->macs)
-        fprintf(f, "work       %s multiplications for a batch of one\n", oct_fmt_count(text, l->macs));
+        oct_print(f, "work       %s multiplications for a batch of one\n", oct_fmt_count(text, l->macs));
 }
 
 static void put(const session *s, const layer *l)
 {
     FILE *f = oct_cli_result(s->cli);
     const oct_node *n = &l->d.graph->node[l->d.node];
-    oct_buf b = OCT_BUF_INIT;
-    oct_text_clean(&b, l->name, false);
-    fprintf(f, "node       %s\noperator   %s%s%s\n", oct_buf_str(&b), n->domain, *n->domain ? "." : "", n->op);
-    oct_buf_free(&b);
+    oct_print(f, "node       %s\n", l->name);
+    oct_print(f, "operator   %s%s%s\n", n->domain, *n->domain ? "." : "", n->op);
     for (int i = 0; i < n->n_in; i++)
         put_value(f, s, l->d.graph, "input", i, n->in[i]);
     for (int i = 0; i < n->n_out; i++)
@@ -133,7 +128,7 @@ static void put(const session *s, const layer *l)
     put_decision(f, s, l);
     for (size_t i = 0; i < s->n_changes; i++)
         if (*s->changes[i].node && strcmp(s->changes[i].node, l->name) == 0)
-            fprintf(f, "changed    %s: %s\n", s->changes[i].pass, s->changes[i].what);
+            oct_print(f, "changed    %s: %s\n", s->changes[i].pass, s->changes[i].what);
     if (!s->calib)
         fputs("           without samples; add --data or --calib for scales\n", f);
 }

@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "cli/text_table.h"
+#include "cli/textfmt.h"
 #include "ops/op.h"
 
 #include <string.h>
@@ -82,7 +83,7 @@ static oct_status lint_table(const linter *l, oct_err *err)
     }
     oct_status s = oct_table_print(t, f, err);
     oct_table_destroy(t);
-    fprintf(f, "\n%zu of %zu nodes would run on integers in %s.\n", integer, n, l->a->target);
+    oct_print(f, "\n%zu of %zu nodes would run on integers in %s.\n", integer, n, l->a->target);
     return s;
 }
 
