@@ -88,29 +88,24 @@ oct_status advice_print(const session *s, oct_err *err)
         now += s->layers[i].product && s->layers[i].d.integer;
     if (n.layers == 0)
         return OCT_OK;
-    fprintf(f, "\nThere were no samples: %zu of %zu layers with weights %s float%s.\n", n.all - now, n.all,
-            n.all - now == 1 ? "stays" : "stay", now < n.all ? " (an integer Conv needs the range of its input and output)" : "");
-    oct_buf b = OCT_BUF_INIT, clean = OCT_BUF_INIT;
+    oct_print(f, "\nThere were no samples: %zu of %zu layers with weights %s float%s.\n", n.all - now, n.all,
+              n.all - now == 1 ? "stays" : "stay", now < n.all ? " (an integer Conv needs the range of its input and output)" : "");
+    oct_buf b = OCT_BUF_INIT;
     session_command(s, &b);
     guess_data(s->m->graph, &b);
-    oct_text_clean(&clean, oct_buf_str(&b), false);
-    fprintf(f, "With some 100 typical samples try:\n\n    %s\n\n", oct_buf_str(&clean));
+    oct_print(f, "With some 100 typical samples try:\n");
+    oct_print(f, "\n    %s\n\n", oct_buf_str(&b));
     oct_buf_free(&b);
-    oct_buf_free(&clean);
-    fprintf(f, "Then %zu of %zu would be int8: %s of the weights", n.layers, n.all,
-            oct_fmt_percent(text, n.all_weights ? (double)n.weights / (double)n.all_weights : 0));
+    oct_print(f, "Then %zu of %zu would be int8: %s of the weights", n.layers, n.all,
+              oct_fmt_percent(text, n.all_weights ? (double)n.weights / (double)n.all_weights : 0));
     if (n.all_macs)
-        fprintf(f, ", %s of the multiplications", oct_fmt_percent(part, (double)n.macs / (double)n.all_macs));
+        oct_print(f, ", %s of the multiplications", oct_fmt_percent(part, (double)n.macs / (double)n.all_macs));
     uint64_t saved = (uint64_t)n.weights * 3;
-    fprintf(f, ", a file of about %s.\n", oct_fmt_bytes(text, saved < s->size_before ? s->size_before - saved : 0));
+    oct_print(f, ", a file of about %s.\n", oct_fmt_bytes(text, saved < s->size_before ? s->size_before - saved : 0));
     if (s->m->graph->n_input > 1) {
-        fprintf(f, "The .npz holds an array per input:");
-        for (size_t i = 0; i < s->m->graph->n_input; i++) {
-            oct_buf name = OCT_BUF_INIT;
-            oct_text_clean(&name, s->m->graph->value[s->m->graph->input[i]].name, false);
-            fprintf(f, " %s", oct_buf_str(&name));
-            oct_buf_free(&name);
-        }
+        oct_print(f, "The .npz holds an array per input:");
+        for (size_t i = 0; i < s->m->graph->n_input; i++)
+            oct_print(f, " %s", s->m->graph->value[s->m->graph->input[i]].name);
         fputc('\n', f);
     }
     return OCT_OK;

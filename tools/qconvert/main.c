@@ -62,8 +62,11 @@ static oct_status dispatch(oct_cli *cli, const convert_args *a, oct_err *err)
     if (cli->command)
         return strcmp(cli->command->name, "lint") == 0 ? qconvert_lint(cli, a, err) : qconvert_explain(cli, a, err);
     if (a->print_policy) {
-        fputs(oct_policy_builtin(), cli->out);
-        return OCT_OK;
+        oct_buf b = OCT_BUF_INIT;
+        oct_buf_puts(&b, oct_policy_builtin());
+        oct_status s = tool_write_text("-", &b, err);
+        oct_buf_free(&b);
+        return s;
     }
     return a->list_passes ? list_passes(cli, err) : qconvert_run(cli, a, err);
 }

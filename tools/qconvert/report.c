@@ -108,16 +108,12 @@ static oct_status finish_table(oct_table *t, const notes *all, FILE *f, oct_err 
 {
     oct_status st = oct_table_print(t, f, err);
     oct_table_destroy(t);
-    oct_buf b = OCT_BUF_INIT;
     for (size_t i = 0; i < all->n; i++) {
-        oct_buf_printf(&b, "%s%3zu  ", i ? "" : "\n", i + 1);
-        oct_text_clean(&b, all->text[i], false);
-        oct_buf_puts(&b, "\n");
+        fputs(i ? "" : "\n", f);
+        oct_print(f, "%3zu  %s\n", i + 1, all->text[i]);
     }
-    if (*oct_buf_str(&b))
-        oct_buf_puts(&b, "  dB: signal to rounding noise of the weights (w) and of the grid of the output (out)\n");
-    fputs(oct_buf_str(&b), f);
-    oct_buf_free(&b);
+    if (all->n)
+        fputs("  dB: signal to rounding noise of the weights (w) and of the grid of the output (out)\n", f);
     return st;
 }
 
@@ -152,7 +148,7 @@ static oct_status print_worst(const session *s, FILE *f, oct_err *err)
         oct_table *t = layer_table();
         for (size_t i = 0; i < shown; i++)
             layer_row(t, order[i], &all);
-        fprintf(f, "%zu of %zu nodes, those with the lowest SQNR (-v shows all):\n", shown, s->n_layers);
+        oct_print(f, "%zu of %zu nodes, those with the lowest SQNR (-v shows all):\n", shown, s->n_layers);
         st = finish_table(t, &all, f, err);
     }
     oct_free(order);
@@ -174,7 +170,6 @@ static oct_status print_layers(const session *s, FILE *f, oct_err *err)
 static void print_float(const session *s, FILE *f)
 {
     size_t lines = 0, hidden = 0;
-    oct_buf b = OCT_BUF_INIT;
     for (size_t i = 0; i < s->n_layers; i++) {
         const layer *l = &s->layers[i];
         size_t n = 0;
@@ -192,20 +187,16 @@ static void print_float(const session *s, FILE *f)
             hidden++;
             continue;
         }
-        oct_buf_printf(&b, "  %zu %s (", n, l->d.op);
-        oct_text_clean(&b, l->name, false);
-        oct_buf_printf(&b, "%s): %s\n", n > 1 ? ", ..." : "", l->d.why);
+        fputs(lines == 1 ? "\nStayed float:\n" : "", f);
+        oct_print(f, "  %zu %s (%s%s): %s\n", n, l->d.op, l->name, n > 1 ? ", ..." : "", l->d.why);
     }
-    if (lines)
-        fprintf(f, "\nStayed float:\n%s", oct_buf_str(&b));
     if (hidden)
-        fprintf(f, "  and %zu more reasons (-v shows them)\n", hidden);
-    oct_buf_free(&b);
+        oct_print(f, "  and %zu more reasons (-v shows them)\n", hidden);
 }
 
 static void print_changes(const session *s, FILE *f)
 {
-    oct_buf b = OCT_BUF_INIT;
+    fputs(s->n_changes ? "\nChanged before quantizing:\n" : "", f);
     for (size_t i = 0; i < s->n_changes; i++) {
         const change *c = &s->changes[i];
         size_t n = 0;
@@ -215,17 +206,11 @@ static void print_changes(const session *s, FILE *f)
                 first &= k >= i;
                 n++;
             }
-        if (s->cli->verbose || n == 1) {
-            oct_buf_printf(&b, "  %s: %s%s", c->pass, c->what, *c->node ? " in " : "");
-            oct_text_clean(&b, c->node, false);
-            oct_buf_puts(&b, "\n");
-        } else if (first) {
-            oct_buf_printf(&b, "  %s: %zu times %s\n", c->pass, n, c->what);
-        }
+        if (s->cli->verbose || n == 1)
+            oct_print(f, "  %s: %s%s%s\n", c->pass, c->what, *c->node ? " in " : "", c->node);
+        else if (first)
+            oct_print(f, "  %s: %zu times %s\n", c->pass, n, c->what);
     }
-    if (b.len)
-        fprintf(f, "\nChanged before quantizing:\n%s", oct_buf_str(&b));
-    oct_buf_free(&b);
 }
 
 /* ---- the summary ---- */
@@ -312,14 +297,10 @@ static void print_sentence(const session *s, FILE *f)
     verdict_clause(s, &b);
     float_clause(s, &b);
     oct_buf_puts(&b, ".");
-    oct_buf c = OCT_BUF_INIT, lines = OCT_BUF_INIT;
-    oct_text_clean(&c, oct_buf_str(&b), false);
     int width = oct_term_width(f);
-    oct_text_wrap(&lines, oct_buf_str(&c), 0, 0, width > 40 && width < WRAP ? width : WRAP);
-    fprintf(f, "\n%s\n", oct_buf_str(&lines));
+    fputs("\n", f);
+    oct_print_wrapped(f, oct_buf_str(&b), width > 40 && width < WRAP ? width : WRAP);
     oct_buf_free(&b);
-    oct_buf_free(&c);
-    oct_buf_free(&lines);
 }
 
 oct_status report_print(const session *s, oct_err *err)

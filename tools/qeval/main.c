@@ -1,6 +1,7 @@
 /* qeval: compares a float model and quantized ones: accuracy, errors, latency, memory, size. */
 #include "qeval.h"
 
+#include "cli/textfmt.h"
 #include "eval/outputs.h"
 #include "kernels/cpu.h"
 
@@ -256,8 +257,8 @@ static oct_status check_cases(session *s, oct_err *err)
         return oct_fail(err, OCT_EGOAL, "%s: %s; %llu of %llu values differ, by at most %.3g", a->data.v[0], r.first,
                         (unsigned long long)r.differ, (unsigned long long)r.values, r.max_abs);
     if (!s->cli->quiet)
-        fprintf(oct_cli_result(s->cli), "%s: %zu output%s agree, largest difference %.3g\n", a->data.v[0], r.outputs,
-                r.outputs == 1 ? "" : "s", r.max_abs);
+        oct_print(oct_cli_result(s->cli), "%s: %zu output%s agree, largest difference %.3g\n", a->data.v[0], r.outputs,
+                  r.outputs == 1 ? "" : "s", r.max_abs);
     return OCT_OK;
 }
 

@@ -60,7 +60,7 @@ static void print_drops(const oct_eval_result *r, FILE *f)
         for (size_t i = 0; i < r->n_scores; i++) {
             const oct_eval_score *s = &r->models[k].scores[i];
             if (!s->metric->relative && !isnan(s->drop))
-                fprintf(f, "%s, %s: %s\n", tool_base(r->models[k].name), s->metric->name, oct_report_drop(drop, s));
+                oct_print(f, "%s, %s: %s\n", tool_base(r->models[k].name), s->metric->name, oct_report_drop(drop, s));
         }
 }
 
@@ -69,8 +69,8 @@ static void print_goal(const oct_eval_result *r, const oct_report_context *c, FI
 {
     char text[OCT_GATE_TEXT];
     for (size_t k = 1; c->goal && k < r->n_models; k++)
-        fprintf(f, "%sgoal%s%s: %s\n", k == 1 ? "\n" : "", r->n_models > 2 ? " of " : "", r->n_models > 2 ? tool_base(r->models[k].name) : "",
-                oct_report_gate(text, oct_report_goal(r, c, k), &c->limit));
+        oct_print(f, k == 1 ? "\ngoal%s%s: %s\n" : "goal%s%s: %s\n", r->n_models > 2 ? " of " : "",
+                  r->n_models > 2 ? tool_base(r->models[k].name) : "", oct_report_gate(text, oct_report_goal(r, c, k), &c->limit));
 }
 
 /* What the intervals are, where there are any. */
@@ -87,7 +87,8 @@ static void print_method(const oct_eval_result *r, FILE *f)
             said[n++] = s->method;
     }
     for (size_t i = 0; i < n; i++)
-        fprintf(f, "%s%s%s", i ? ", " : "95 % intervals of paired differences: ", said[i], i + 1 < n ? "" : "\n");
+        oct_print(f, "%s%s", i ? ", " : "95 % intervals of paired differences: ", said[i]);
+    fputs(n ? "\n" : "", f);
 }
 
 static void latency_row(oct_table *t, const oct_eval_result *r)
@@ -235,8 +236,8 @@ static oct_status print_steps(const oct_eval_model_result *m, bool all, FILE *f,
 static void print_arena(const oct_eval_model_result *m, FILE *f)
 {
     char arena[32], live[32];
-    fprintf(f, "intermediate tensors: %s; at most %s of them are alive at once\n", oct_fmt_bytes(arena, m->arena_bytes),
-            oct_fmt_bytes(live, m->live_bytes));
+    oct_print(f, "intermediate tensors: %s; at most %s of them are alive at once\n", oct_fmt_bytes(arena, m->arena_bytes),
+              oct_fmt_bytes(live, m->live_bytes));
 }
 
 oct_status qeval_print(const oct_eval_result *r, const oct_report_context *c, bool all_layers, FILE *f, oct_err *err)
@@ -244,13 +245,13 @@ oct_status qeval_print(const oct_eval_result *r, const oct_report_context *c, bo
     char count[32];
     for (size_t k = 0; k < r->n_models; k++)
         if (r->n_models > 2 && k)
-            fprintf(f, "quant %-2zu %s\n", k, r->models[k].name);
+            oct_print(f, "quant %-2zu %s\n", k, r->models[k].name);
         else
-            fprintf(f, "%s %s\n", r->n_models == 1 ? "model" : k ? "quant" : "float", r->models[k].name);
-    fprintf(f, "%s sample%s", oct_fmt_count(count, r->samples), r->samples == 1 ? "" : "s");
+            oct_print(f, "%s %s\n", r->n_models == 1 ? "model" : k ? "quant" : "float", r->models[k].name);
+    oct_print(f, "%s sample%s", oct_fmt_count(count, r->samples), r->samples == 1 ? "" : "s");
     if (r->bad_samples)
-        fprintf(f, ", %s broken and left out", oct_fmt_count(count, r->bad_samples));
-    fprintf(f, "; %s\n\n", c->preprocess && c->preprocess[0] ? c->preprocess : "no preprocessing");
+        oct_print(f, ", %s broken and left out", oct_fmt_count(count, r->bad_samples));
+    oct_print(f, "; %s\n\n", c->preprocess && c->preprocess[0] ? c->preprocess : "no preprocessing");
     OCT_TRY(print_summary(r, f, err));
     print_drops(r, f);
     print_method(r, f);
@@ -258,18 +259,18 @@ oct_status qeval_print(const oct_eval_result *r, const oct_report_context *c, bo
     for (size_t k = 1; k < r->n_models; k++) {
         const oct_eval_model_result *m = &r->models[k];
         if (r->n_outputs > 1) {
-            fprintf(f, "\n");
+            oct_print(f, "\n");
             OCT_TRY(print_outputs(r, m, f, err));
         }
         if (!m->n_layers)
             continue;
-        fprintf(f, "\n%s%s%s (%s samples; error of everything before included)\n", all_layers ? "layers" : "worst layers",
-                r->n_models > 2 ? " of " : "", r->n_models > 2 ? tool_base(m->name) : "", oct_fmt_count(count, r->layer_samples));
+        oct_print(f, "\n%s%s%s (%s samples; error of everything before included)\n", all_layers ? "layers" : "worst layers",
+                  r->n_models > 2 ? " of " : "", r->n_models > 2 ? tool_base(m->name) : "", oct_fmt_count(count, r->layer_samples));
         OCT_TRY(print_layers(m, all_layers, f, err));
     }
     for (size_t k = 0; k < r->n_models; k++)
         if (r->models[k].n_steps) {
-            fprintf(f, "\nprofile of %s\n", tool_base(r->models[k].name));
+            oct_print(f, "\nprofile of %s\n", tool_base(r->models[k].name));
             OCT_TRY(print_steps(&r->models[k], all_layers || r->n_models == 1, f, err));
             print_arena(&r->models[k], f);
         }
