@@ -3,23 +3,26 @@
 #include "observers/calib_digits.h"
 
 #include "base/io.h"
+#include "base/utf8.h"
 
 #include <string.h>
 #include <zlib.h>
 
 #define END_LINE "end\n" /* its absence shows that a file was cut short */
 
+/* What must not be printed is written byte by byte, so that the table is valid UTF-8 and can be looked at. */
 static void put_quoted(oct_buf *b, const char *s)
 {
     oct_buf_add(b, "\"", 1);
-    for (; *s; s++) {
-        unsigned char c = (unsigned char)*s;
+    for (size_t n; *s; s += n) {
+        const uint32_t c = oct_utf8_char(s, 4, &n);
         if (c == '"' || c == '\\')
-            oct_buf_printf(b, "\\%c", c);
-        else if (c < 32 || c == 127)
-            oct_buf_printf(b, "\\x%02x", c);
+            oct_buf_printf(b, "\\%c", (int)c);
+        else if (!oct_char_unsafe(c) && !(c == OCT_BAD_CHAR && n == 1))
+            oct_buf_add(b, s, n);
         else
-            oct_buf_add(b, s, 1);
+            for (size_t i = 0; i < n; i++)
+                oct_buf_printf(b, "\\x%02x", (unsigned char)s[i]);
     }
     oct_buf_add(b, "\"", 1);
 }
