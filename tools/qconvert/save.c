@@ -1,6 +1,8 @@
 /* Writes the model and checks what was written. */
 #include "qconvert/qconvert.h"
 
+#include "base/utf8.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -135,30 +137,47 @@ static const char *weight_text(oct_weight_type t)
 static void dump_name(oct_buf *b, const char *name)
 {
     oct_buf_puts(b, "name:");
-    for (; *name; name++) {
-        if (strchr(" \t\r\\&*?[", *name))
+    for (size_t n; *name; name += n) {
+        const uint32_t c = oct_utf8_char(name, 4, &n);
+        if (oct_char_unsafe(c)) { /* a byte that is no printed character of ASCII */
+            for (size_t i = 0; i < n; i++)
+                oct_buf_puts(b, "[^!-~]");
+            continue;
+        }
+        if (strchr(" \\&*?[", *name))
             oct_buf_puts(b, "\\");
-        oct_buf_add(b, name, 1);
+        oct_buf_add(b, name, n);
     }
+}
+
+static void dump_comment(oct_buf *b, const char *op, const char *why)
+{
+    oct_buf_puts(b, "  # ");
+    oct_text_clean(b, op, false);
+    oct_buf_puts(b, *why ? ": " : "");
+    oct_text_clean(b, why, false);
+    oct_buf_puts(b, "\n");
 }
 
 static void dump_layer(oct_buf *b, const session *s, const layer *l)
 {
     oct_policy_row row;
     char param[32];
-    if (!*l->own || strchr(l->own, '\n'))
+    if (!*l->own)
         return;
     oct_policy_match(s->policy, l->d.graph, l->d.node, &row);
     oct_observer_spec o = row.observer.observer ? row.observer : oct_qjob_observer(s->job);
     dump_name(b, l->own);
     if (!l->d.integer && !is_weight_only(l)) {
-        oct_buf_printf(b, "  %s  -  -  -  # %s: %s\n", oct_scheme_name(l->d.scheme), l->d.op, l->d.why);
+        oct_buf_printf(b, "  %s  -  -  -", oct_scheme_name(l->d.scheme));
+        dump_comment(b, l->d.op, l->d.why);
         return;
     }
     if (is_weight_only(l)) {
         const bool is_unsigned = l->d.weights == OCT_U4 || l->d.weights == OCT_U8;
-        oct_buf_printf(b, "  weight-only  %c%d/block%d/%s  -  -  # %s\n", is_unsigned ? 'u' : 's', oct_dtype_bits(l->d.weights),
-                       l->d.block, is_unsigned ? "asym" : "sym", l->d.op);
+        oct_buf_printf(b, "  weight-only  %c%d/block%d/%s  -  -", is_unsigned ? 'u' : 's', oct_dtype_bits(l->d.weights),
+                       l->d.block, is_unsigned ? "asym" : "sym");
+        dump_comment(b, l->d.op, "");
         return;
     }
     oct_buf_printf(b, "  %s  %s/%s/sym  %s/tensor/%s  %s", oct_scheme_name(l->d.scheme), weight_text(row.weights),
@@ -166,14 +185,17 @@ static void dump_layer(oct_buf *b, const session *s, const layer *l)
                    row.symmetric ? "sym" : "asym", o.observer->name);
     if (o.observer->has_param)
         oct_buf_printf(b, "=%s", oct_f64_text(param, o.param));
-    oct_buf_printf(b, "  # %s\n", l->d.op);
+    dump_comment(b, l->d.op, "");
 }
 
 oct_status session_dump_policy(const session *s, oct_err *err)
 {
-    oct_buf b = OCT_BUF_INIT;
+    oct_buf b = OCT_BUF_INIT, command = OCT_BUF_INIT;
+    session_command(s, &command);
     oct_buf_puts(&b, "# octet policy 1 -- the decisions of: ");
-    session_command(s, &b);
+    oct_text_clean(&b, oct_buf_str(&command), false);
+    b.failed |= command.failed;
+    oct_buf_free(&command);
     oct_buf_puts(&b, "\n# match  scheme  weights  activations  observer\n");
     for (size_t i = 0; i < s->n_layers; i++)
         dump_layer(&b, s, &s->layers[i]);
