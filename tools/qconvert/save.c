@@ -59,8 +59,11 @@ void session_command(const session *s, oct_buf *b)
 
 static oct_status set_meta(session *s, oct_err *err)
 {
-    oct_buf b = OCT_BUF_INIT;
-    session_command(s, &b);
+    oct_buf b = OCT_BUF_INIT, command = OCT_BUF_INIT;
+    session_command(s, &command);
+    oct_text_clean(&b, oct_buf_str(&command), false); /* paths need not be UTF-8, strings of a model must */
+    b.failed |= command.failed;
+    oct_buf_free(&command);
     oct_status st = b.failed ? oct_nomem(err) : oct_model_set_meta(s->m, "octet.version", OCT_VERSION, err);
     if (st == OCT_OK)
         st = oct_model_set_meta(s->m, "octet.command", oct_buf_str(&b), err);
