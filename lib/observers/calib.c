@@ -147,8 +147,8 @@ static oct_status check_shard(const oct_calib *c, const oct_calib_shard *s, oct_
             continue;
         if (o->count == s->count)
             return oct_fail(err, OCT_EUSAGE, "shard %u/%u of '%s' is in the table already", s->index, s->count, s->set);
-        return oct_fail(err, OCT_EUSAGE, "shard %u/%u of '%s' may overlap shard %u/%u in the table", s->index, s->count,
-                        s->set, o->index, o->count);
+        return oct_fail(err, OCT_EUSAGE, "shard %u/%u of '%s' does not fit shard %u/%u in the table: one set, divided in two ways",
+                        s->index, s->count, s->set, o->index, o->count);
     }
     return OCT_OK;
 }
@@ -206,6 +206,42 @@ oct_status oct_calib_add_shard(oct_calib *c, const char *set, uint32_t index, ui
     qsort(c->shards, c->n_shards, sizeof s, by_shard);
     join_shards(c, set, count);
     return OCT_OK;
+}
+
+/* "0/7, 3/7 to 5/7" for the parts that v[n], of one division and in order, leaves out. */
+static void put_gaps(const oct_calib_shard *v, size_t n, oct_buf *b)
+{
+    enum { MOST = 12 };
+    size_t ranges = 0;
+    uint32_t next = 0, count = v->count;
+    for (size_t i = 0; i <= n; i++) {
+        const uint32_t at = i < n ? v[i].index : count;
+        if (at > next && ranges < MOST)
+            oct_buf_printf(b, "%s%u/%u", ranges ? ", " : "", next, count);
+        if (at > next + 1 && ranges < MOST)
+            oct_buf_printf(b, at > next + 2 ? " to %u/%u" : ", %u/%u", at - 1, count);
+        ranges += at > next;
+        next = at + 1;
+    }
+    if (ranges > MOST)
+        oct_buf_puts(b, ", ...");
+}
+
+bool oct_calib_missing(const oct_calib *c, oct_buf *b)
+{
+    bool any = false;
+    for (size_t i = 0, n; i < c->n_shards; i += n) {
+        const oct_calib_shard *s = &c->shards[i];
+        for (n = 1; i + n < c->n_shards && strcmp(s[n].set, s->set) == 0; n++)
+            ;
+        if (n == s->count)
+            continue;
+        oct_buf_printf(b, "%s%s ", any ? "; " : "", s->count - n == 1 ? "shard" : "shards");
+        put_gaps(s, n, b);
+        oct_buf_printf(b, " of '%s'", s->set);
+        any = true;
+    }
+    return any;
 }
 
 static oct_status check_tensors(const oct_calib *a, const oct_calib *b, oct_err *err)

@@ -13,6 +13,8 @@
  *      chan 0 12544 -1.5 5.25 -3p8
  *     end
  *
+ * A table that lacks shards of a set says so in a comment above them, which is made from the shard lines.
+ *
  * Lines that begin with a space belong to the tensor above: one per octave of the histogram (sign, exponent,
  * counts) and per channel. `#` begins a comment; a tensor line commented out is remembered as "stays
  * float". `pin lo hi` at the end of a tensor's line fixes its range. lib/observers/README.md describes
@@ -62,6 +64,10 @@ oct_status oct_calib_set_preprocess(oct_calib *c, const char *text, oct_err *err
 /* Records a part of a data set. OCT_EUSAGE when it overlaps one that is there; all parts of a set
  * become 0/1, so that merging every shard gives the table of one run. */
 oct_status oct_calib_add_shard(oct_calib *c, const char *set, uint32_t index, uint32_t count, oct_err *err);
+
+/* Appends which shards the table lacks of the sets that it holds in part, "shards 0/7, 3/7 to 5/7 of 'images'"; whether there are any.
+ * Set names are as in the table: not safe to print. */
+bool oct_calib_missing(const oct_calib *c, oct_buf *b);
 
 /* NULL when there is none. */
 oct_calib_tensor *oct_calib_find(const oct_calib *c, const char *name);

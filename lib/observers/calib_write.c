@@ -146,6 +146,14 @@ static void put_head(oct_buf *b, const oct_calib *c)
     oct_buf_printf(b, " %016llx\npreprocess ", (unsigned long long)c->model_hash);
     put_quoted(b, c->preprocess);
     oct_buf_printf(b, "\nsamples %llu\n", (unsigned long long)c->samples);
+    oct_buf missing = OCT_BUF_INIT;
+    if (oct_calib_missing(c, &missing)) {
+        oct_buf_puts(b, "# incomplete, lacks ");
+        oct_text_clean(b, oct_buf_str(&missing), false);
+        oct_buf_puts(b, "\n");
+    }
+    b->failed |= missing.failed;
+    oct_buf_free(&missing);
     for (size_t i = 0; i < c->n_shards; i++) {
         oct_buf_puts(b, "shard ");
         put_quoted(b, c->shards[i].set);

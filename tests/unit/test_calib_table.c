@@ -141,6 +141,43 @@ static void shards_merge_to_one_run(void **state)
     oct_calib_destroy(one);
 }
 
+/* want: "" for none. shards: index, count and the set's letter of each, ending in count 0. */
+static void lacks(const char *want, const uint32_t shards[][3])
+{
+    oct_calib *c = oct_calib_create();
+    oct_buf b = OCT_BUF_INIT;
+    for (size_t i = 0; shards[i][1]; i++)
+        assert_int_equal(oct_calib_add_shard(c, (char[2]){ (char)shards[i][2] }, shards[i][0], shards[i][1], NULL), OCT_OK);
+    assert_int_equal(oct_calib_missing(c, &b), *want != 0);
+    assert_string_equal(oct_buf_str(&b), want);
+    char *text = text_of(c);
+    assert_int_equal(strstr(text, "\n# incomplete, lacks ") != NULL, *want != 0);
+    oct_calib *d = parse(text); /* the mark is a comment; what it says stands in the shards */
+    oct_buf_free(&b);
+    assert_int_equal(oct_calib_missing(d, &b), *want != 0);
+    assert_string_equal(oct_buf_str(&b), want);
+    oct_buf_free(&b);
+    free(text);
+    oct_calib_destroy(d);
+    oct_calib_destroy(c);
+}
+
+static void missing_shards_are_named(void **state)
+{
+    lacks("", (const uint32_t[][3]){ { 0, 0 } });
+    lacks("", (const uint32_t[][3]){ { 0, 1, 'a' }, { 0, 1, 'b' }, { 0, 0 } });
+    lacks("shard 1/2 of 'a'", (const uint32_t[][3]){ { 0, 2, 'a' }, { 0, 0 } });
+    lacks("shards 0/7, 1/7, 3/7, 5/7, 6/7 of 'a'", (const uint32_t[][3]){ { 4, 7, 'a' }, { 2, 7, 'a' }, { 0, 0 } });
+    lacks("shards 0/9 to 5/9, 7/9, 8/9 of 'a'; shard 0/2 of 'c'",
+          (const uint32_t[][3]){ { 1, 2, 'c' }, { 0, 1, 'b' }, { 6, 9, 'a' }, { 0, 0 } });
+    lacks("shards 1/4294967295 to 4294967294/4294967295 of 'a'", (const uint32_t[][3]){ { 0, UINT32_MAX, 'a' }, { 0, 0 } });
+    uint32_t odd[40][3] = { { 0 } };
+    for (uint32_t i = 0; i < 39; i++)
+        odd[i][0] = 2 * i + 1, odd[i][1] = 100, odd[i][2] = 'a';
+    lacks("shards 0/100, 2/100, 4/100, 6/100, 8/100, 10/100, 12/100, 14/100, 16/100, 18/100, 20/100, 22/100, ... of 'a'",
+          (const uint32_t(*)[3])odd);
+}
+
 static void different_tables_do_not_merge(void **state)
 {
     oct_calib *a = make(0, 3), *b = make(1, 3);
@@ -358,6 +395,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_back),
         cmocka_unit_test(shards_merge_to_one_run),
+        cmocka_unit_test(missing_shards_are_named),
         cmocka_unit_test(different_tables_do_not_merge),
         cmocka_unit_test(files),
         cmocka_unit_test(edited_by_hand),
