@@ -246,7 +246,7 @@ static oct_status calibrate(const oct_graph *g, oct_source *src, const oct_calib
     }
     if (st == OCT_OK)
         st = add_up(c, w, n, err);
-    if (st == OCT_OK && c->samples == 0)
+    if (st == OCT_OK && c->samples == 0 && !opts->part)
         st = oct_fail(err, OCT_EUSAGE, "there is no sample to calibrate with");
     for (size_t i = 0; w && i < n; i++)
         free_worker(&w[i]);

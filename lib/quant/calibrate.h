@@ -20,6 +20,7 @@ typedef struct oct_calibrate_opts {
     const int *axes;           /* [n]: dimension of channels for per-channel moments, -1 the last, 0 none; NULL: none */
     size_t n;
     bool moments_only;         /* of values with an axis; no statistics */
+    bool part;                 /* of a set: that it holds no sample is no error */
     int64_t limit;             /* stop after this many samples; 0: all */
     int threads;
     oct_sample_fn each;        /* may be NULL */
@@ -29,7 +30,8 @@ typedef struct oct_calibrate_opts {
 } oct_calibrate_opts;
 
 /* g: float graph; values that it does not compute (unknown names) are OCT_EUSAGE. src: positioned at the start; read to its
- * end. Adds tensors and the number of samples to c. No sample at all is OCT_EUSAGE. Where an operator is unknown, the values
+ * end. Adds tensors and the number of samples to c. No sample at all is OCT_EUSAGE
+ * (but for a part). Where an operator is unknown, the values
  * that depend on it are left out of c; when that leaves none, no sample is read. */
 oct_status oct_calibrate(const oct_graph *g, oct_source *src, const oct_calibrate_opts *opts, oct_calib *c, oct_err *err);
 

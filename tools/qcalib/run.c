@@ -70,7 +70,7 @@ static oct_status observe(oct_cli *cli, const calib_args *a, oct_model *m, const
     oct_status s = c ? tool_open_data(g, &a->data, 0, &src, err) : oct_nomem(err);
     if (s == OCT_OK && *oct_source_preprocess_words(src))
         oct_cli_note(cli, 0, "preprocessing: %s", oct_source_preprocess_words(src));
-    oct_calibrate_opts o = { .values = w->names, .axes = w->axes, .n = w->n, .threads = (int)cli->threads,
+    oct_calibrate_opts o = { .values = w->names, .axes = w->axes, .n = w->n, .threads = (int)cli->threads, .part = a->data.shard_n > 1,
                              .progress = oct_progress_report, .progress_arg = &cli->progress };
     if (s == OCT_OK)
         s = describe(a, m, src, c, err);
@@ -86,6 +86,8 @@ static oct_status observe(oct_cli *cli, const calib_args *a, oct_model *m, const
     if (s == OCT_OK) {
         char took[32];
         tool_say_bad(cli, src);
+        if (c->samples == 0)
+            oct_cli_warn(cli, "shard %lld/%lld holds no samples", (long long)a->data.shard_i, (long long)a->data.shard_n);
         if (c->n_tensors < w->n)
             oct_cli_warn(cli, "%zu of %zu tensors could not be calibrated: they depend on an operator that is not known here",
                          w->n - c->n_tensors, w->n);
