@@ -58,6 +58,14 @@ uint64_t tool_model_bytes(const oct_model *m)
     return bytes;
 }
 
+void tool_warn_incomplete(oct_cli *cli, const char *path, const oct_calib *c)
+{
+    oct_buf missing = OCT_BUF_INIT;
+    if (oct_calib_missing(c, &missing))
+        oct_cli_warn(cli, "%s is made from part of its samples: it lacks %s", path, oct_buf_str(&missing));
+    oct_buf_free(&missing);
+}
+
 static const char *folder_of(const oct_place *p, char folder[PATH_MAX])
 {
     memcpy(folder, p->folder ? p->path : ".", p->folder ? p->folder : 1);

@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "data/data.h"
 #include "graph/graph.h"
+#include "observers/calib.h"
 #include "onnx/model.h"
 
 /* The first call: sees to the descriptors 0 to 2, fills what --version and --help say of instruction sets. Before oct_cli_parse. */
@@ -31,6 +32,9 @@ oct_status tool_read_shard(tool_data *d, oct_err *err);
 oct_status tool_open_data(const oct_graph *g, const tool_data *d, int threads, oct_source **src, oct_err *err);
 /* Says how many samples were broken and which. */
 void tool_say_bad(oct_cli *cli, const oct_source *src);
+
+/* Warns of a calibration table that lacks shards, and names them. */
+void tool_warn_incomplete(oct_cli *cli, const char *path, const oct_calib *c);
 
 /* Fails when `out` (NULL never does) is one of the files, also through links, matches one of the patterns or is a folder, and when its
  * folder does not exist: before the work, not after it. What this does not see, because a list names it, is seen when the file is

@@ -19,7 +19,8 @@ int main(int argc, char **argv)
     };
     const oct_cli_opt merge[] = {
         OPT_POSITIONALS("TABLE", &t.tables, 2, "tables of parts of the samples"),
-        OPT_OUT('o', "output", &t.output, "the joined table"), OPT_REQUIRED("output"), OPT_COMMON, OPT_END,
+        OPT_OUT('o', "output", &t.output, "the joined table"),
+        OPT_FLAG(0, "partial", &t.partial, "write a table that lacks shards, marked as incomplete"), OPT_REQUIRED("output"), OPT_COMMON, OPT_END,
     };
     const oct_cli_opt show[] = { OPT_POSITIONAL("TABLE", &t.table, "calibration table"), OPT_COMMON, OPT_END };
     const oct_cli_opt diff[] = {

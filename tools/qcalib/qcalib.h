@@ -3,7 +3,6 @@
 #define OCT_TOOLS_QCALIB_H
 
 #include "common/common.h"
-#include "observers/calib.h"
 
 typedef struct calib_args {
     const char *model, *output;
@@ -13,6 +12,7 @@ typedef struct calib_args {
 typedef struct table_args {
     oct_cli_list tables;
     const char *output, *table, *a, *b;
+    bool partial;
 } table_args;
 
 oct_status qcalib_run(oct_cli *cli, calib_args *a, oct_err *err);

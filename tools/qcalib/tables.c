@@ -10,6 +10,25 @@
 
 enum { COLUMNS = 32 };
 
+/* A sum that lacks samples is not taken for one of all, unless that is asked for. */
+static oct_status check_whole(oct_cli *cli, const table_args *a, const oct_calib *sum, oct_err *err)
+{
+    oct_buf missing = OCT_BUF_INIT;
+    oct_status s = OCT_OK;
+    if (sum->samples == 0 && !a->partial) {
+        s = oct_fail(err, OCT_EUSAGE, "none of the tables holds a sample");
+    } else if (oct_calib_missing(sum, &missing) && !a->partial) {
+        s = oct_fail(err, OCT_EUSAGE, "the tables lack %s", oct_buf_str(&missing));
+        oct_hint(err, "add the tables of these, or write an incomplete one with --partial");
+    } else if (missing.len) {
+        oct_cli_note(cli, 0, "%s lacks %s", a->output, oct_buf_str(&missing));
+    }
+    if (missing.failed)
+        s = oct_nomem(err);
+    oct_buf_free(&missing);
+    return s;
+}
+
 oct_status qcalib_merge(oct_cli *cli, const table_args *a, oct_err *err)
 {
     oct_calib *sum = NULL;
@@ -27,6 +46,8 @@ oct_status qcalib_merge(oct_cli *cli, const table_args *a, oct_err *err)
             oct_within(err, "%s", a->tables.v[i]);
         oct_calib_destroy(c);
     }
+    if (s == OCT_OK)
+        s = check_whole(cli, a, sum, err);
     if (s == OCT_OK)
         s = oct_calib_save(sum, a->output, err);
     if (s == OCT_OK)
@@ -97,7 +118,14 @@ static oct_status show_table(oct_cli *cli, const oct_calib *c, oct_err *err)
     oct_print(f, "model %s (%016llx), %llu samples", c->model, (unsigned long long)c->model_hash, (unsigned long long)c->samples);
     oct_print(f, "%s%s\n", *c->preprocess ? ", preprocessing " : "", c->preprocess);
     for (size_t i = 0; i < c->n_shards; i++)
-        oct_print(f, "part %u of %u of '%s'\n", c->shards[i].index, c->shards[i].count, c->shards[i].set);
+        if (c->shards[i].count == 1)
+            oct_print(f, "all of '%s'\n", c->shards[i].set);
+        else
+            oct_print(f, "shard %u/%u of '%s'\n", c->shards[i].index, c->shards[i].count, c->shards[i].set);
+    oct_buf missing = OCT_BUF_INIT;
+    if (oct_calib_missing(c, &missing))
+        oct_print(f, "incomplete: lacks %s\n", oct_buf_str(&missing));
+    oct_buf_free(&missing);
     oct_table_column(t, "tensor", OCT_LEFT);
     oct_table_column(t, "min", OCT_RIGHT);
     oct_table_column(t, "max", OCT_RIGHT);
@@ -144,6 +172,23 @@ static void json_tensor(oct_json *j, const oct_calib_tensor *x)
     oct_json_close(j);
 }
 
+static void json_shards(oct_json *j, const oct_calib *c)
+{
+    oct_buf missing = OCT_BUF_INIT;
+    oct_json_open(j, "shards", '[');
+    for (size_t i = 0; i < c->n_shards; i++) {
+        oct_json_open(j, NULL, '{');
+        oct_json_str(j, "set", c->shards[i].set);
+        oct_json_int(j, "index", c->shards[i].index);
+        oct_json_int(j, "count", c->shards[i].count);
+        oct_json_close(j);
+    }
+    oct_json_close(j);
+    oct_json_str(j, "missing", oct_calib_missing(c, &missing) ? oct_buf_str(&missing) : NULL);
+    j->out->failed |= missing.failed;
+    oct_buf_free(&missing);
+}
+
 oct_status qcalib_json(const char *path, const oct_calib *c, oct_err *err)
 {
     if (!path)
@@ -158,6 +203,7 @@ oct_status qcalib_json(const char *path, const oct_calib *c, oct_err *err)
     oct_json_str(&j, "model_hash", hash);
     oct_json_str(&j, "preprocess", c->preprocess);
     oct_json_int(&j, "samples", (int64_t)c->samples);
+    json_shards(&j, c);
     oct_json_open(&j, "tensors", '[');
     for (size_t i = 0; i < c->n_tensors; i++)
         json_tensor(&j, c->tensors[i]);
@@ -259,8 +305,11 @@ oct_status qcalib_diff(oct_cli *cli, const table_args *a, oct_err *err)
     if (s == OCT_OK && x->model_hash != y->model_hash)
         oct_cli_warn(cli, "the tables are of different models: %s (%016llx) and %s (%016llx)", x->model,
                      (unsigned long long)x->model_hash, y->model, (unsigned long long)y->model_hash);
-    if (s == OCT_OK)
+    if (s == OCT_OK) {
+        tool_warn_incomplete(cli, a->a, x);
+        tool_warn_incomplete(cli, a->b, y);
         s = oct_calib_diff(x, y, &v, &n, err);
+    }
     if (s == OCT_OK && cli->json)
         s = diff_json(cli->json, a, v, n, err);
     if (s == OCT_OK && !cli->quiet)

@@ -80,6 +80,11 @@ oct_status report_json(const session *s, oct_err *err)
     oct_json_str(&j, "output", s->a->dry_run ? NULL : s->output);
     oct_json_str(&j, "target", s->target->name);
     oct_json_int(&j, "samples", s->calib ? (int64_t)s->calib->samples : 0);
+    oct_buf missing = OCT_BUF_INIT;
+    if (s->calib && oct_calib_missing(s->calib, &missing))
+        oct_json_str(&j, "missing_shards", oct_buf_str(&missing));
+    b.failed |= missing.failed;
+    oct_buf_free(&missing);
     oct_json_open(&j, "size_bytes", '{');
     oct_json_int(&j, "before", (int64_t)s->size_before);
     oct_json_int(&j, "after", (int64_t)s->size_after);

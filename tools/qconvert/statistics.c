@@ -12,8 +12,10 @@ oct_status session_read_table(session *s, oct_err *err)
     const char *path = s->a->calib;
     OCT_TRY(oct_calib_load(path, &s->calib, err));
     uint64_t hash = oct_model_hash(s->m);
-    if (s->calib->model_hash == hash)
+    if (s->calib->model_hash == hash) {
+        tool_warn_incomplete(s->cli, path, s->calib);
         return OCT_OK;
+    }
     oct_fail(err, OCT_EUSAGE, "%s: made from another model: '%s' with hash %016llx, but %s has %016llx", path, s->calib->model,
              (unsigned long long)s->calib->model_hash, s->a->model, (unsigned long long)hash);
     oct_hint(err, "make the table from this model: qcalib %s --data SPEC -o %s", s->a->model, path);
