@@ -96,21 +96,33 @@ static void option_entry(const oct_cli *cli, const oct_cli_live *l, oct_buf *b, 
     oct_buf_free(&text);
 }
 
-static void usage_line(const oct_cli *cli, oct_buf *b, int width)
+/* What follows the names of program and command. */
+static void usage_arguments(const oct_cli *cli, oct_buf *b)
 {
-    oct_buf u = OCT_BUF_INIT;
     for (size_t i = 0; i < cli->n_live; i++) {
         const oct_cli_live *l = &cli->live[i];
         if (oct_cli_is_positional(l))
-            oct_buf_printf(&u, l->o.lo > 0 ? " %s%s" : " [%s%s]", l->o.name, l->o.kind == OCT_CLI_POSITIONALS ? "..." : "");
+            oct_buf_printf(b, l->o.lo > 0 ? " %s%s" : " [%s%s]", l->o.name, l->o.kind == OCT_CLI_POSITIONALS ? "..." : "");
     }
     for (size_t i = 0; i < cli->n_live; i++) {
         const oct_cli_live *l = cli->live[i].o.kind == OCT_CLI_REQUIRED
                                     ? oct_cli_find(cli, cli->live[i].o.name, strlen(cli->live[i].o.name)) : NULL;
         if (l && oct_cli_is_option(l))
-            oct_buf_printf(&u, " --%s %s", l->o.name, l->o.arg ? l->o.arg : "");
+            oct_buf_printf(b, " --%s %s", l->o.name, l->o.arg ? l->o.arg : "");
     }
-    oct_buf_puts(&u, " [options]");
+    oct_buf_puts(b, " [options]");
+}
+
+void oct_cli_usage(const oct_cli *cli, oct_buf *b)
+{
+    oct_buf_printf(b, "%s%s%s", cli->name, cli->command ? " " : "", cli->command ? cli->command->name : "");
+    usage_arguments(cli, b);
+}
+
+static void usage_line(const oct_cli *cli, oct_buf *b, int width)
+{
+    oct_buf u = OCT_BUF_INIT;
+    usage_arguments(cli, &u);
     const char *sub = cli->command ? cli->command->name : "";
     oct_buf_printf(b, "Usage: %s%s%s ", cli->name, *sub ? " " : "", sub);
     int at = (int)(8 + strlen(cli->name) + (*sub ? 1 : 0) + strlen(sub));

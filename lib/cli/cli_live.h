@@ -23,6 +23,8 @@ bool oct_cli_takes_value(const oct_cli_live *l);
 oct_status oct_cli_load(oct_cli *cli, const oct_cli_opt *opts, oct_err *err);
 oct_cli_live *oct_cli_find(const oct_cli *cli, const char *name, size_t len);
 
+/* "qconvert explain MODEL NODE [options]" */
+void oct_cli_usage(const oct_cli *cli, oct_buf *b);
 /* Texts; the caller checks b->failed. `width` is that of the page. */
 void oct_cli_help_text(const oct_cli *cli, oct_buf *b, int width);
 void oct_cli_list_text(const oct_cli_live *l, oct_buf *b);

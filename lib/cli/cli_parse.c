@@ -388,11 +388,27 @@ static oct_status too_many(const parse *p, size_t at, oct_err *err)
     return OCT_EUSAGE;
 }
 
-static oct_status missing(const oct_cli_live *l, size_t have, oct_err *err)
+static oct_status usage_hint(const oct_cli *cli, oct_err *err)
 {
+    oct_buf usage = OCT_BUF_INIT;
+    oct_cli_usage(cli, &usage);
+    oct_hint(err, "usage: %s", oct_buf_str(&usage));
+    oct_buf_free(&usage);
+    return OCT_EUSAGE;
+}
+
+/* Fewer positionals than are needed, taken from the first on: the one that goes without. */
+static oct_status missing(const oct_cli *cli, size_t have, oct_err *err)
+{
+    size_t i = 0;
+    for (; !oct_cli_is_positional(&cli->live[i]) || have >= (size_t)cli->live[i].o.lo; i++)
+        have -= oct_cli_is_positional(&cli->live[i]) ? (size_t)cli->live[i].o.lo : 0;
+    const oct_cli_opt *o = &cli->live[i].o;
     if (have == 0)
-        return oct_fail(err, OCT_EUSAGE, "%s is missing", l->o.name);
-    return oct_fail(err, OCT_EUSAGE, "%zu %s given, at least %" PRId64 " needed", have, l->o.name, l->o.lo);
+        oct_fail(err, OCT_EUSAGE, "%s is missing", o->name);
+    else
+        oct_fail(err, OCT_EUSAGE, "%zu %s given, at least %" PRId64 " needed", have, o->name, o->lo);
+    return usage_hint(cli, err);
 }
 
 static oct_status give_positionals(parse *p, oct_err *err)
@@ -402,7 +418,8 @@ static oct_status give_positionals(parse *p, oct_err *err)
     size_t at = 0, need = 0; /* need: required by the positionals that follow */
     for (size_t i = 0; i < cli->n_live; i++)
         need += oct_cli_is_positional(&cli->live[i]) ? (size_t)cli->live[i].o.lo : 0;
-    bool free_of_need = any_action(cli);
+    if (p->pos.n < need && !any_action(cli))
+        return missing(cli, p->pos.n, err);
     for (size_t i = 0; i < cli->n_live; i++) {
         oct_cli_live *l = &cli->live[i];
         if (!oct_cli_is_positional(l))
@@ -410,8 +427,6 @@ static oct_status give_positionals(parse *p, oct_err *err)
         need -= (size_t)l->o.lo;
         size_t have = p->pos.n - at, most = have > need ? have - need : 0;
         size_t take = l->o.kind == OCT_CLI_POSITIONAL && most > 1 ? 1 : most;
-        if (take < (size_t)l->o.lo && !free_of_need)
-            return missing(l, take, err);
         if (take == 0)
             continue;
         l->times = (int)take;
@@ -429,8 +444,10 @@ static oct_status check_rules(const oct_cli *cli, oct_err *err)
     bool action = any_action(cli);
     for (size_t i = 0; i < cli->n_live; i++) {
         const oct_cli_opt *o = &cli->live[i].o;
-        if (o->kind == OCT_CLI_REQUIRED && !action && !oct_cli_given(cli, o->name))
-            return oct_fail(err, OCT_EUSAGE, "--%s is missing", o->name);
+        if (o->kind == OCT_CLI_REQUIRED && !action && !oct_cli_given(cli, o->name)) {
+            oct_fail(err, OCT_EUSAGE, "--%s is missing", o->name);
+            return usage_hint(cli, err);
+        }
         if (o->kind == OCT_CLI_CONFLICT && oct_cli_given(cli, o->name) && oct_cli_given(cli, o->arg))
             return oct_fail(err, OCT_EUSAGE, "--%s and --%s contradict each other", o->name, o->arg);
         if (o->kind == OCT_CLI_NEEDS && oct_cli_given(cli, o->name) && !oct_cli_given(cli, o->arg))

@@ -73,13 +73,15 @@ static int run(tool *t, const char *line)
     const oct_cli_opt merge[] = { OPT_POSITIONALS("TABLE", &t->files, 2, "tables to join"),
                                   OPT_OUT('o', "output", &t->output, "where to"), OPT_REQUIRED("output"), OPT_COMMON, OPT_END };
     const oct_cli_opt diff[] = { OPT_POSITIONAL("A", &t->a, "one"), OPT_OPTIONAL("B", &t->b, "other"), OPT_COMMON, OPT_END };
-    const oct_cli_command commands[] = { { "merge", "joins tables", merge, NULL }, { "diff", "compares tables", diff, NULL } };
+    const oct_cli_opt pair[] = { OPT_POSITIONAL("FIRST", &t->a, "one"), OPT_POSITIONAL("SECOND", &t->b, "other"), OPT_COMMON, OPT_END };
+    const oct_cli_command commands[] = { { "merge", "joins tables", merge, NULL }, { "diff", "compares tables", diff, NULL },
+                                         { "pair", "needs two", pair, NULL } };
     memset(t, 0, sizeof *t);
     t->observer = "minmax";
     t->samples = 512;
     t->fuse = true;
     t->cli = (oct_cli){ .name = "qtest", .summary = "Tests the command line.", .opts = opts, .commands = commands,
-                        .n_commands = 2, .examples = "  qtest m.onnx\n", .isa_text = "avx2", .isa_names = "scalar, avx2" };
+                        .n_commands = OCT_COUNT(commands), .examples = "  qtest m.onnx\n", .isa_text = "avx2", .isa_names = "scalar, avx2" };
     t->cli.out = tmpfile();
     t->cli.err = tmpfile();
     FILE *out = t->cli.out, *said = t->cli.err;
@@ -185,12 +187,14 @@ static void mistakes_are_explained(void **state)
     expect_usage("m|--observer|minmx", "qtest: --observer: unknown name 'minmx'\n  hint: did you mean 'minmax'? '--observer help' lists all\n");
     expect_usage("m|--data|--layers", "qtest: --data needs a value (SPEC)\n  hint: '--layers' was taken for an option; a value that starts with '-' is written --data=--layers\n");
     expect_usage("merg|a", "qtest: 'merg' is neither a file nor a command\n  hint: did you mean 'qtest merge'?\n");
-    expect_usage("m|--data|d/a.npy|d/b.npy", "qtest: unexpected argument 'd/b.npy'\n  hint: quote a pattern, so that it arrives whole: --data 'd/*.npy'\n");
-    expect_usage("--data|d/a.npy|d/b.npy|m|-o|x", "qtest: unexpected argument 'm'\n  hint: quote a pattern, so that it arrives whole: --data 'd/*.npy'\n");
-    expect_usage("merge|a|-o|b", "qtest: 1 TABLE given, at least 2 needed\n  hint: 'qtest merge --help' shows the options\n");
-    expect_usage("merge|a|b", "qtest: --output is missing\n  hint: 'qtest merge --help' shows the options\n");
+    expect_usage("m|--data|d/a.npy|d/b.npy", "qtest: unexpected argument 'd/b.npy'\n  hint: samples are given with --data, a pattern in quotes, so that it arrives whole: --data 'd/*.npy'\n");
+    expect_usage("--data|d/a.npy|d/b.npy|m|-o|x", "qtest: unexpected argument 'm'\n  hint: samples are given with --data, a pattern in quotes, so that it arrives whole: --data 'd/*.npy'\n");
+    expect_usage("merge|a|-o|b", "qtest: 1 TABLE given, at least 2 needed\n  hint: usage: qtest merge TABLE... --output FILE [options]\n");
+    expect_usage("merge|a|b", "qtest: --output is missing\n  hint: usage: qtest merge TABLE... --output FILE [options]\n");
+    expect_usage("", "qtest: MODEL is missing\n  hint: usage: qtest MODEL [options]\n");
+    expect_usage("pair|a", "qtest: SECOND is missing\n  hint: usage: qtest pair FIRST SECOND [options]\n");
+    expect_usage("pair", "qtest: FIRST is missing\n  hint: usage: qtest pair FIRST SECOND [options]\n");
     static const char *const plain[][2] = {
-        { "", "MODEL is missing" },
         { "a|b", "unexpected argument 'b'" },
         { "m|--samples", "--samples needs a value (N)" },
         { "m|--samples=0", "--samples: 0 is not 1 or more" },
