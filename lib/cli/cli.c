@@ -69,15 +69,17 @@ void oct_cli_pattern_hint(const char *option, const char *path, oct_err *err)
 {
     static const char *const endings[] = { ".npy", ".npz", ".jpg", ".jpeg", ".png", ".tar", ".tgz", ".gz", ".pb", ".csv" };
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path, *dot = strrchr(base, '.');
-    bool data = oct_path_is_dir(path);
+    const bool folder = oct_path_is_dir(path) || (*path && !*base);
+    bool data = folder;
     for (size_t i = 0; dot && i < OCT_COUNT(endings); i++)
         data |= strcasecmp(dot, endings[i]) == 0;
     if (!data)
         return;
-    if (oct_path_is_dir(path))
-        oct_hint(err, "for more data repeat the option: --%s '%s'", option, path);
+    if (folder)
+        oct_hint(err, "samples are given with --%s, which may be repeated: --%s '%s'", option, option, path);
     else
-        oct_hint(err, "quote a pattern, so that it arrives whole: --%s '%.*s*%s'", option, (int)(base - path), path, dot);
+        oct_hint(err, "samples are given with --%s, a pattern in quotes, so that it arrives whole: --%s '%.*s*%s'", option, option,
+                 (int)(base - path), path, dot);
 }
 
 static void say_error(oct_cli *cli, oct_status s, const oct_err *err)

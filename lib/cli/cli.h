@@ -161,8 +161,8 @@ void oct_cli_warn(oct_cli *cli, const char *fmt, ...) OCT_PRINTF(2, 3);
  * takes standard output. Erases the progress line. Print to it with oct_print (textfmt.h) and tables. */
 FILE *oct_cli_result(oct_cli *cli);
 
-/* When `path` looks like data rather than a model (by its ending, or a folder): hints that the pattern after
- * `option` should be quoted. For tools whose positionals must be models. */
+/* When `path` looks like data rather than a model (by its ending, or a folder): hints that `option` takes
+ * it, and that a pattern should be quoted. For tools whose positionals must be models. */
 void oct_cli_pattern_hint(const char *option, const char *path, oct_err *err);
 
 #endif

@@ -8,6 +8,7 @@
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -36,8 +37,23 @@ oct_status tool_start(oct_cli *cli, oct_err *err)
     return st;
 }
 
+/* A folder, or a file that is data by its name; models may be called .pb, as tensors are. */
+static bool is_data(const char *path)
+{
+    const size_t n = strlen(path);
+    const char *dot = strrchr(tool_base(path), '.');
+    if (dot && strcasecmp(dot, ".onnx") == 0)
+        return false;
+    return oct_path_is_dir(path) || (n && path[n - 1] == '/') || (oct_looks_like_data(path) && strcasecmp(dot, ".pb") != 0);
+}
+
 oct_status tool_load(const char *path, oct_model **m, oct_err *err)
 {
+    if (is_data(path)) {
+        oct_fail(err, OCT_EUSAGE, "'%s' is not an ONNX model", path);
+        oct_cli_pattern_hint("data", path, err);
+        return OCT_EUSAGE;
+    }
     oct_status s = oct_model_load(path, m, err);
     if (s == OCT_EMALFORMED || s == OCT_EIO)
         oct_cli_pattern_hint("data", path, err);

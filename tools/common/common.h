@@ -13,7 +13,7 @@ void tool_init(oct_cli *cli);
 /* After it: guards files, warns of what killed runs left where outputs go, applies --isa. */
 oct_status tool_start(oct_cli *cli, oct_err *err);
 
-/* Loads a model; an argument that looks like data gets the hint to quote the pattern. */
+/* Loads a model. A folder, or what is data by its name, is OCT_EUSAGE with a hint to --data. */
 oct_status tool_load(const char *path, oct_model **m, oct_err *err);
 
 /* How samples are asked for on the command line. */

@@ -7,7 +7,6 @@
 
 #include <math.h>
 #include <string.h>
-#include <strings.h>
 
 enum { CHEAP_LAYER_SAMPLES = 16, OUTPUTS_BATCH = 8 };
 static const double CHEAP_SECONDS = 0.5, FULL_SECONDS = 3;
@@ -26,21 +25,6 @@ typedef struct session {
 
 /* ---- models ---- */
 
-static bool is_model_name(const char *path)
-{
-    size_t n = strlen(path);
-    return strcmp(path, "-") == 0 || (n >= 5 && strcasecmp(path + n - 5, ".onnx") == 0);
-}
-
-static oct_status check_name(const char *path, oct_err *err)
-{
-    if (is_model_name(path) || (!oct_looks_like_data(path) && !oct_path_is_dir(path)))
-        return OCT_OK;
-    oct_fail(err, OCT_EUSAGE, "'%s' is not an ONNX model", path);
-    oct_cli_pattern_hint("data", path, err);
-    return OCT_EUSAGE;
-}
-
 static oct_status load_models(session *s, oct_err *err)
 {
     const qeval_args *a = s->a;
@@ -49,8 +33,6 @@ static oct_status load_models(session *s, oct_err *err)
     s->models = oct_arena_calloc(s->arena, s->n_models, sizeof *s->models);
     if (!s->loaded || !s->models)
         return oct_nomem(err);
-    for (size_t k = 0; k < s->n_models; k++)
-        OCT_TRY(check_name(k ? a->others.v[k - 1] : a->model, err));
     for (size_t k = 0; k < s->n_models; k++) {
         const char *path = k ? a->others.v[k - 1] : a->model;
         OCT_TRY(tool_load(path, &s->loaded[k], err));
