@@ -247,8 +247,8 @@ static const oct_metric metrics[] = {
       has_classes, score_agreement, NULL },
     { "cosine", "cosine to the float outputs, the smallest over the outputs, mean over samples", "", OCT_METRIC_MEAN, true,
       true, is_compared, score_cosine, NULL },
-    { "sqnr", "signal to quantization noise of the outputs over the whole set, the smallest over the outputs", "dB",
-      OCT_METRIC_WHOLE, true, true, is_compared, NULL, oct_metric_sqnr, noise_share, "of the signal is noise" },
+    { "sqnr", "signal to quantization noise of the outputs over the whole set, the smallest over the outputs; its drop is the share of "
+      "the signal that is noise (0.01 at 20 dB)", "dB", OCT_METRIC_WHOLE, true, true, is_compared, NULL, oct_metric_sqnr, noise_share, "of the signal is noise" },
     { "maxerr", "largest absolute difference to the float outputs", "", OCT_METRIC_WHOLE, false, true, is_compared, NULL,
       whole_max, whole_max, "between some value and float's" },
 };

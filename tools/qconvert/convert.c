@@ -1,7 +1,17 @@
 /* qconvert MODEL: the whole way, and what is said about it. */
 #include "qconvert/qconvert.h"
 
+#include "eval/report.h"
+
 #include <string.h>
+
+/* How the metric stands to --max-drop, and whether the samples can tell. */
+static void print_goal(const session *s, FILE *f)
+{
+    char text[OCT_GATE_TEXT];
+    if (s->verdict && s->a->max_drop)
+        fprintf(f, "goal: %s\n", oct_report_gate(text, session_score(s), &s->limit));
+}
 
 static oct_status convert(session *s, oct_err *err)
 {
@@ -17,6 +27,7 @@ static oct_status convert(session *s, oct_err *err)
     if (s->cli->quiet)
         return OCT_OK;
     OCT_TRY(report_print(s, err));
+    print_goal(s, oct_cli_result(s->cli));
     return s->calib ? OCT_OK : advice_print(s, err);
 }
 
@@ -25,8 +36,8 @@ static oct_status goal(const session *s, oct_err *err)
 {
     if (!s->missed)
         return OCT_OK;
-    const oct_eval_score *x = session_score(s);
-    oct_fail(err, OCT_EGOAL, "%s is %.6g worse than the float model's, beyond --max-drop %s", x->metric->name, x->drop, s->a->max_drop);
+    char text[OCT_GATE_TEXT];
+    oct_fail(err, OCT_EGOAL, "%s", oct_report_gate(text, session_score(s), &s->limit));
     oct_hint(err, "the best that was found is in %s; the path given to -o was not touched", s->output);
     return OCT_EGOAL;
 }

@@ -48,6 +48,15 @@ static void put_layer(oct_json *j, const layer *l)
     oct_json_close(j);
 }
 
+static void put_goal(oct_json *j, const session *s)
+{
+    const oct_eval_gate g = oct_eval_judge(session_score(s), &s->limit);
+    oct_json_bool(j, "goal_met", !g.missed);
+    oct_json_bool(j, "goal_unsure", g.unsure);
+    if (g.samples)
+        oct_json_int(j, "samples_needed", (int64_t)g.samples);
+}
+
 static void put_verdict(oct_json *j, const session *s)
 {
     if (!s->verdict)
@@ -65,7 +74,7 @@ static void put_verdict(oct_json *j, const session *s)
         oct_json_close(j);
     }
     if (s->a->max_drop)
-        oct_json_bool(j, "goal_met", !s->missed);
+        put_goal(j, s);
 }
 
 oct_status report_json(const session *s, oct_err *err)

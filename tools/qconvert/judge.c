@@ -42,15 +42,15 @@ const oct_eval_score *session_score(const session *s)
 
 static oct_status against_goal(session *s, oct_err *err)
 {
-    oct_drop_limit limit;
-    OCT_TRY(oct_drop_limit_parse(s->a->max_drop, &limit, err));
+    OCT_TRY(oct_drop_limit_parse(s->a->max_drop, &s->limit, err));
     const oct_eval_score *x = session_score(s);
     if (!x) {
         oct_fail(err, OCT_EUSAGE, "--max-drop: no metric applies to these samples");
         oct_hint(err, "give --metric, and --labels where the data carries none");
         return OCT_EUSAGE;
     }
-    s->missed = oct_drop_exceeds(&limit, x->reference, x->drop);
+    OCT_TRY(oct_drop_limit_check(&s->limit, x->metric, err));
+    s->missed = oct_eval_judge(x, &s->limit).missed;
     return OCT_OK;
 }
 

@@ -104,7 +104,7 @@ int main(int argc, char **argv)
         CHOICES,
         OPT_GROUP("Goal"),
         OPT_STR(0, "max-drop", &a.max_drop, "D", "exit 1, and write OUT.best.onnx instead, when the metric drops by more: 0.01, 0.5% or 0.5r%"),
-        OPT_STR(0, "metric", &a.metric, "M", "the metric that counts: top1, top5, mse, agreement, cosine, sqnr"),
+        OPT_ENUM(0, "metric", &a.metric, oct_metric_names, "the metric that counts [default: the first that applies]"),
         OPT_FILE(0, "labels", &a.data.labels, "labels of the samples: an .npy of integers or a CSV"),
         OPT_GROUP("Output"),
         OPT_OUT('o', "output", &a.output, "the converted model; without it, MODEL.int8.onnx (.int4.onnx, .fp16.onnx) beside the input"),

@@ -54,7 +54,8 @@ typedef struct session {
     uint64_t size_before, size_after; /* size_after is an estimate with --dry-run */
     double sqnr;       /* of the outputs on the samples of the verdict; NaN: not measured */
     oct_eval_result *verdict; /* float against quantized; NULL: not measured */
-    bool missed;       /* the goal of --max-drop */
+    oct_drop_limit limit; /* --max-drop */
+    bool missed;       /* that goal */
 } session;
 
 /* session.c: loads, makes the job, has it decided. Sets s->layers. close releases all. */
