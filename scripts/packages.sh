@@ -1,6 +1,6 @@
 # Read by scripts/test and scripts/demo: installs what the build needs from the distribution's packages.
 
-build_packages='gcc libc6-dev meson ninja-build pkg-config protobuf-c-compiler libprotobuf-c-dev zlib1g-dev libpthreadpool-dev
+build_packages='gcc libc6-dev meson ninja-build pkg-config protobuf-c-compiler libprotobuf-c-dev zlib1g-dev
     libjpeg-dev libpng-dev libstb-dev libarchive-dev libjansson-dev'
 test_packages='libcmocka-dev libsimde-dev mandoc python3 python3-venv'
 cross_packages='gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user'

@@ -3,11 +3,6 @@
 
 #include "base/mem.h"
 
-#if defined(OCT_PTHREADPOOL)
-#include <pthreadpool.h>
-#else
-#include "base/pool_plain.h"
-#endif
 #include <pthread.h>
 #include <sched.h>
 #include <stdalign.h>
@@ -20,62 +15,6 @@ struct lane {
     atomic_size_t end;
     size_t begin;
 };
-
-struct oct_pool {
-    pthreadpool_t impl;   /* NULL for one thread */
-    int threads;
-    uint32_t flags;       /* of pthreadpool */
-    struct lane *lanes;   /* one a thread, of the call that holds `busy` */
-    pthread_mutex_t busy;
-};
-
-static int processors(void)
-{
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
-
-oct_pool *oct_pool_create(int n)
-{
-    oct_pool *p = oct_calloc(1, sizeof *p);
-    if (!p)
-        return NULL;
-    pthread_mutex_init(&p->busy, NULL);
-    p->threads = n > 0 ? n : processors();
-    if (p->threads == 1)
-        return p;
-    if (!(p->impl = pthreadpool_create((size_t)p->threads))) {
-        oct_pool_destroy(p);
-        return NULL;
-    }
-    p->threads = (int)pthreadpool_get_threads_count(p->impl);
-    if (!(p->lanes = oct_calloc((size_t)p->threads, sizeof *p->lanes))) {
-        oct_pool_destroy(p);
-        return NULL;
-    }
-    return p;
-}
-
-void oct_pool_destroy(oct_pool *p)
-{
-    if (!p)
-        return;
-    if (p->impl)
-        pthreadpool_destroy(p->impl);
-    pthread_mutex_destroy(&p->busy);
-    oct_free(p->lanes);
-    oct_free(p);
-}
-
-void oct_pool_relax(oct_pool *p)
-{
-    p->flags = PTHREADPOOL_FLAG_YIELD_WORKERS;
-}
-
-int oct_pool_threads(const oct_pool *p)
-{
-    return p ? p->threads : 1;
-}
 
 typedef struct job {
     void (*fn)(void *, size_t, size_t, size_t);
@@ -99,10 +38,8 @@ static void run_tile(const job *j, size_t i, size_t lane)
     j->fn(j->arg, begin, begin + (left < j->tile ? left : j->tile), lane);
 }
 
-/* Lane numbers serve as scratch indices even where the packaged pthreadpool does not tell which thread it runs on. */
-static void run_lane(void *context, size_t lane)
+static void run_lane(const job *j, size_t lane)
 {
-    const job *j = context;
     struct lane *own = &j->lanes[lane];
     while (claim(own))
         run_tile(j, own->begin++, lane);
@@ -125,6 +62,171 @@ static void share(struct lane *lanes, size_t threads, size_t tiles)
     }
 }
 
+/* A thread beside the caller's. It runs lane `lane` of every call. */
+struct worker {
+    oct_pool *pool;
+    size_t lane;
+    pthread_t thread;
+};
+
+struct oct_pool {
+    int threads;
+    atomic_bool relaxed;
+    struct lane *lanes;     /* one a thread, of the call that holds `busy` */
+    struct worker *workers; /* one for each of the threads but the caller's */
+    int started;
+    job job; /* the call that all work on; stays while it does */
+    bool stop;
+    pthread_mutex_t busy;  /* held during a call */
+    pthread_mutex_t sleep; /* of those who wait for the two numbers below after they have spun for a while */
+    pthread_cond_t called, finished;
+    alignas(64) atomic_uint calls;   /* grows with each call */
+    alignas(64) atomic_uint working; /* workers that have not ended the call */
+};
+
+/* ---- waiting ---- */
+
+/* Calls of a network follow each other within microseconds, which is less than it takes to wake a thread. */
+enum { SPINS = 1000000 };
+
+static void pause_briefly(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* Whoever changes a number that others wait for changes it first and then comes here: a waiter looks at it once more with the lock
+ * held before it sleeps, so none is missed. */
+static void wake(oct_pool *p, pthread_cond_t *who)
+{
+    pthread_mutex_lock(&p->sleep);
+    pthread_cond_broadcast(who);
+    pthread_mutex_unlock(&p->sleep);
+}
+
+/* The number of the call after number `last`. */
+static unsigned next_call(oct_pool *p, unsigned last)
+{
+    unsigned now;
+    for (int i = 0; i < SPINS && !atomic_load_explicit(&p->relaxed, memory_order_relaxed); i++, pause_briefly())
+        if ((now = atomic_load_explicit(&p->calls, memory_order_acquire)) != last)
+            return now;
+    pthread_mutex_lock(&p->sleep);
+    while ((now = atomic_load_explicit(&p->calls, memory_order_acquire)) == last)
+        pthread_cond_wait(&p->called, &p->sleep);
+    pthread_mutex_unlock(&p->sleep);
+    return now;
+}
+
+static void all_finished(oct_pool *p)
+{
+    for (int i = 0; i < SPINS; i++, pause_briefly())
+        if (atomic_load_explicit(&p->working, memory_order_acquire) == 0)
+            return;
+    pthread_mutex_lock(&p->sleep);
+    while (atomic_load_explicit(&p->working, memory_order_acquire) != 0)
+        pthread_cond_wait(&p->finished, &p->sleep);
+    pthread_mutex_unlock(&p->sleep);
+}
+
+static void *work(void *arg)
+{
+    const struct worker *w = arg;
+    oct_pool *p = w->pool;
+    for (unsigned call = 0;;) {
+        call = next_call(p, call);
+        if (p->stop)
+            return NULL;
+        run_lane(&p->job, w->lane);
+        if (atomic_fetch_sub_explicit(&p->working, 1, memory_order_acq_rel) == 1)
+            wake(p, &p->finished);
+    }
+}
+
+static void call_workers(oct_pool *p)
+{
+    atomic_store_explicit(&p->working, (unsigned)p->started, memory_order_relaxed);
+    atomic_fetch_add_explicit(&p->calls, 1, memory_order_release);
+    wake(p, &p->called);
+}
+
+/* ---- pools ---- */
+
+static int processors(void)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+/* Fewer threads than asked for are none: whoever asked has planned for as many. */
+static bool start_workers(oct_pool *p)
+{
+    const int n = p->threads - 1;
+    p->lanes = oct_calloc((size_t)p->threads, sizeof *p->lanes);
+    p->workers = oct_calloc((size_t)n, sizeof *p->workers);
+    for (; p->lanes && p->workers && p->started < n; p->started++) {
+        struct worker *w = &p->workers[p->started];
+        *w = (struct worker){ .pool = p, .lane = (size_t)p->started + 1 };
+        if (pthread_create(&w->thread, NULL, work, w) != 0)
+            break;
+    }
+    return p->started == n;
+}
+
+oct_pool *oct_pool_create(int n)
+{
+    oct_pool *p = oct_calloc(1, sizeof *p);
+    if (!p)
+        return NULL;
+    pthread_mutex_init(&p->busy, NULL);
+    pthread_mutex_init(&p->sleep, NULL);
+    pthread_cond_init(&p->called, NULL);
+    pthread_cond_init(&p->finished, NULL);
+    p->threads = n > 0 ? n : processors();
+    if (p->threads > 1 && !start_workers(p)) {
+        oct_pool_destroy(p);
+        return NULL;
+    }
+    return p;
+}
+
+void oct_pool_destroy(oct_pool *p)
+{
+    if (!p)
+        return;
+    p->stop = true;
+    call_workers(p);
+    for (int i = 0; i < p->started; i++)
+        pthread_join(p->workers[i].thread, NULL);
+    pthread_cond_destroy(&p->finished);
+    pthread_cond_destroy(&p->called);
+    pthread_mutex_destroy(&p->sleep);
+    pthread_mutex_destroy(&p->busy);
+    oct_free(p->workers);
+    oct_free(p->lanes);
+    oct_free(p);
+}
+
+oct_status oct_pool_fail(int n, oct_err *err)
+{
+    oct_fail(err, OCT_ENOMEM, "cannot start %d threads: out of memory, or more than this process may have", n > 0 ? n : processors());
+    oct_hint(err, "--threads asks for fewer");
+    return OCT_ENOMEM;
+}
+
+void oct_pool_relax(oct_pool *p)
+{
+    atomic_store_explicit(&p->relaxed, true, memory_order_relaxed);
+}
+
+int oct_pool_threads(const oct_pool *p)
+{
+    return p ? p->threads : 1;
+}
+
 void oct_pool_for(oct_pool *p, size_t n, size_t tile,
                   void (*fn)(void *arg, size_t begin, size_t end, size_t thread), void *arg)
 {
@@ -132,7 +234,7 @@ void oct_pool_for(oct_pool *p, size_t n, size_t tile,
         return;
     const size_t tiles = (n - 1) / tile + 1;
     job j = { .fn = fn, .arg = arg, .n = n, .tile = tile };
-    if (!p || !p->impl || tiles == 1) {
+    if (!p || p->threads == 1 || tiles == 1) {
         for (size_t i = 0; i < tiles; i++)
             run_tile(&j, i, 0);
         return;
@@ -141,6 +243,9 @@ void oct_pool_for(oct_pool *p, size_t n, size_t tile,
     j.lanes = p->lanes;
     j.threads = (size_t)p->threads;
     share(j.lanes, j.threads, tiles);
-    pthreadpool_parallelize_1d(p->impl, run_lane, &j, j.threads, p->flags);
+    p->job = j;
+    call_workers(p);
+    run_lane(&p->job, 0);
+    all_finished(p);
     pthread_mutex_unlock(&p->busy);
 }

@@ -1,4 +1,4 @@
-/* lib/base/pool.h -- threads, over pthreadpool. Results do not depend on which thread takes which part of the work, nor on how it is cut. */
+/* lib/base/pool.h -- threads, that wait for the next call. Results do not depend on which thread takes which part of the work, nor on how it is cut. */
 #ifndef OCT_BASE_POOL_H
 #define OCT_BASE_POOL_H
 
@@ -6,8 +6,9 @@
 
 typedef struct oct_pool oct_pool;
 
-/* n threads including the caller's; 0 takes the number of processors this process may use. NULL: no memory. */
+/* n threads including the caller's; 0 takes the number of processors this process may use. NULL: no memory, or not as many threads. */
 oct_pool *oct_pool_create(int n);
+oct_status oct_pool_fail(int n, oct_err *err); /* OCT_ENOMEM, said for a pool of n threads that could not be made */
 void oct_pool_destroy(oct_pool *p);
 /* For few, long calls: threads sleep between them instead of spinning until the next, which on a busy machine takes time from
  * those who have work. */

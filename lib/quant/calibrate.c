@@ -232,7 +232,7 @@ static oct_status calibrate(const oct_graph *g, oct_source *src, const oct_calib
         oct_pool_relax(pool);
     shared s = { .g = g, .src = src, .opts = opts, .total = oct_source_count(src) };
     worker *w = oct_calloc(n, sizeof *w);
-    oct_status st = pool && w ? OCT_OK : oct_nomem(err);
+    oct_status st = !pool ? oct_pool_fail(opts->threads, err) : !w ? oct_nomem(err) : OCT_OK;
     if (s.total < 0)
         s.total = 0;
     pthread_mutex_init(&s.lock, NULL);

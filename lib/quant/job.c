@@ -189,7 +189,7 @@ static oct_status blocks_pool(const oct_qjob *j, oct_pool **pool, oct_err *err)
         any |= j->node[j->layer[i]].role == OCT_ROLE_BLOCKS && !j->blocks[j->layer[i]];
     if (!any || (*pool = oct_pool_create(j->opts.threads)))
         return OCT_OK;
-    return oct_nomem(err);
+    return oct_pool_fail(j->opts.threads, err);
 }
 
 static oct_status decide_weights(oct_qjob *j, const oct_calib *c, oct_err *err)

@@ -60,7 +60,7 @@ static oct_status measure(session *s, const oct_graph *q, oct_source *src, oct_e
     const oct_metric *metric = NULL;
     oct_pool *side = oct_pool_create((int)s->cli->threads);
     if (!side)
-        return oct_nomem(err);
+        return oct_pool_fail((int)s->cli->threads, err);
     oct_pool_relax(side);
     /* On one thread: few samples, and a ratio that does not depend on what else the machine does. */
     oct_eval_options o = { .latency_seconds = TIMING_SECONDS, .latency_runs = 3, .time_samples = true,

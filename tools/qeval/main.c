@@ -264,7 +264,7 @@ static oct_status run(const qeval_args *a, oct_cli *cli, oct_err *err)
     if (st == OCT_OK)
         st = check_outputs(a, cli, err);
     if (st == OCT_OK && !(s.pool = oct_pool_create((int)cli->threads)))
-        st = oct_nomem(err);
+        st = oct_pool_fail((int)cli->threads, err);
     if (st == OCT_OK)
         st = load_models(&s, err);
     if (st == OCT_OK)
