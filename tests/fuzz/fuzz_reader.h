@@ -2,35 +2,23 @@
 #ifndef FUZZ_READER_H
 #define FUZZ_READER_H
 
+#include "fuzz_folder.h"
+
 #include "data/reader.h"
 
 #include "base/mem.h"
-
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static char fuzz_path[64];
-
-static inline void fuzz_remove(void)
-{
-    unlink(fuzz_path);
-}
 
 /* The bytes in a file of this process, overwritten by the next call; "" when there is no room for it. */
 static inline const char *fuzz_file(const uint8_t *data, size_t size)
 {
     static int fd = -1;
     if (fd < 0) {
-        strcpy(fuzz_path, "/tmp/octfuzz.XXXXXX");
-        fd = mkstemp(fuzz_path);
-        atexit(fuzz_remove);
+        fuzz_folder_open();
+        fd = open("input", O_RDWR | O_CREAT, 0600);
     }
     if (fd < 0 || ftruncate(fd, 0) != 0 || pwrite(fd, data, size, 0) != (ssize_t)size)
         return "";
-    return fuzz_path;
+    return "input";
 }
 
 static inline void fuzz_samples(const oct_reader *r, const oct_feed_ctx *ctx, void *self, oct_item *item)

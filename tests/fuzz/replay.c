@@ -1,4 +1,5 @@
 /* Runs a fuzz target over files and folders, when the target is not built with a fuzzer. */
+#define _GNU_SOURCE
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -44,7 +45,12 @@ static void run(const char *path)
 int main(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++)
+        if (!(argv[i] = realpath(argv[i], NULL))) /* a target may change the current folder */
+            return 1;
+    for (int i = 1; i < argc; i++) {
         run(argv[i]);
+        free(argv[i]);
+    }
     printf("%d inputs\n", count);
     return count ? 0 : 1;
 }
