@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""Makes the first inputs of fuzz targets whose input is a model: testdata/fuzz/external/ and testdata/fuzz/functions/.
+
+No file depends on the date or the machine. tests/fuzz/fuzz_external.c says how a model tells what files lie beside it."""
+from pathlib import Path
+
+from onnx import AttributeProto, TensorProto, helper
+
+OUT = Path(__file__).resolve().parent.parent / "testdata" / "fuzz"
+F32 = TensorProto.FLOAT
+
+
+def info(name, dims):
+    return helper.make_tensor_value_info(name, F32, dims)
+
+
+def wrap(graph, **more):
+    return helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 21), helper.make_opsetid("f", 1)], **more)
+
+
+def save(name, model):
+    path = OUT / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(model.SerializeToString())
+
+
+def weights(name, dims, **where):
+    """A tensor outside; where: location, offset, length."""
+    t = TensorProto(name=name, dims=dims, data_type=F32, data_location=TensorProto.EXTERNAL)
+    for key, value in where.items():
+        t.external_data.add(key=key, value=str(value))
+    return t
+
+
+def outside(name, files, *tensors):
+    """Adds the tensors, all of shape [4], to the input one after the other."""
+    nodes = [helper.make_node("Add", [f"v{i}", t.name], [f"v{i + 1}"]) for i, t in enumerate(tensors)]
+    graph = helper.make_graph(nodes, "g", [info("v0", [4])], [info(f"v{len(tensors)}", [4])], list(tensors))
+    model = wrap(graph)
+    helper.set_model_props(model, files)
+    save(f"external/{name}.onnx", model)
+
+
+def main():
+    outside("two", {"w.bin": "64", "v.bin": "32"}, weights("a", [4], location="w.bin", offset=0, length=16),
+            weights("b", [4], location="v.bin", offset=16, length=16))
+    outside("short", {"w.bin": "8"}, weights("a", [4], location="w.bin", length=16))
+    outside("whole", {"w.bin": "16"}, weights("a", [4], location="w.bin"))
+    outside("overlap", {"w.bin": "4096"}, weights("a", [4], location="w.bin", offset=3, length=16),
+            weights("b", [4], location="w.bin", offset=4080, length=16), weights("c", [4], location="./w.bin", offset=4080))
+    outside("folder", {"w.bin": "dir", "dir": "dir"}, weights("a", [4], location="w.bin"), weights("b", [4], location="dir/x"))
+    outside("fifo", {"w.bin": "fifo"}, weights("a", [4], location="w.bin", length=16))
+    for i in range(9):
+        outside(f"link{i}", {"l": f"l{i}", "w.bin": "16", "dir": "dir"}, weights("a", [4], location="l", length=16))
+    outside("upwards", {"w.bin": "16"}, weights("a", [4], location="../w.bin", length=16), weights("b", [4], location="/etc/passwd", length=16))
+    outside("numbers", {"w.bin": "16"}, weights("a", [4], location="w.bin", offset="18446744073709551615", length="-1"))
+    outside("constant", {"w.bin": "32"}, weights("a", [4], location="w.bin", length=16, checksum="00"))
+
+    x, y = [info("x", ["N", 4])], [info("y", ["N", 4])]
+    opset = [helper.make_opsetid("", 21), helper.make_opsetid("f", 1)]
+
+    def function(name, ins, outs, nodes, attrs=()):
+        return helper.make_function("f", name, ins, outs, nodes, opset, list(attrs))
+
+    def call(name, ins, outs, **attrs):
+        return helper.make_node(name, ins, outs, domain="f", **attrs)
+
+    relu = helper.make_node("Relu", ["a"], ["b"])
+    leaky = helper.make_node("LeakyRelu", ["a"], ["b"])
+    leaky.attribute.append(AttributeProto(name="alpha", type=AttributeProto.FLOAT, ref_attr_name="alpha"))
+    leaf = function("leaf", ["a"], ["b"], [relu])
+    twice = function("twice", ["a"], ["c"], [call("leaf", ["a"], ["b"]), call("leaf", ["b"], ["c"])])
+    slope = function("slope", ["a"], ["b"], [leaky], ["alpha"])
+    main_graph = helper.make_graph([call("twice", ["x"], ["m"]), call("slope", ["m"], ["y"], alpha=0.25)], "g", x, y)
+    save("functions/nested.onnx", wrap(main_graph, functions=[leaf, twice, slope]))
+
+    tower = [leaf] + [function(f"f{i}", ["a"], ["c"], [call(f"f{i - 1}" if i else "leaf", ["a"], ["b"]), call(f"f{i - 1}" if i else "leaf", ["b"], ["c"])])
+                      for i in range(31)]
+    save("functions/tower.onnx", wrap(helper.make_graph([call("f30", ["x"], ["y"])], "g", x, y), functions=tower))
+    loop = [function("p", ["a"], ["b"], [call("q", ["a"], ["b"])]), function("q", ["a"], ["b"], [call("p", ["a"], ["b"])])]
+    save("functions/loop.onnx", wrap(helper.make_graph([call("p", ["x"], ["y"])], "g", x, y), functions=loop))
+    branch = helper.make_graph([call("leaf", ["a"], ["inner"])], "branch", [], [helper.make_empty_tensor_value_info("inner")])
+    choose = function("choose", ["c", "a"], ["b"], [helper.make_node("If", ["c"], ["b"], then_branch=branch, else_branch=branch)])
+    cond = helper.make_tensor_value_info("c", TensorProto.BOOL, [])
+    save("functions/branch.onnx", wrap(helper.make_graph([call("choose", ["c", "x"], ["y"])], "g", [cond, *x], y), functions=[leaf, choose]))
+    # Outputs that nobody takes, inputs that are not there, an output that is an input.
+    odd = function("odd", ["a", "b"], ["a", "d"], [helper.make_node("Identity", ["b"], ["d"])])
+    save("functions/odd.onnx", wrap(helper.make_graph([call("odd", ["x"], ["y"])], "g", x, y), functions=[odd]))
+
+
+if __name__ == "__main__":
+    main()
