@@ -9,7 +9,7 @@
 
 enum { MOST_FILES = 50, MOST_SPECS = 4, MOST_SAMPLES = 30 };
 
-static const char NPY[] = "\x93NUMPY\x01\x00\x46\x00{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }       \n"
+static const char NPY[] = "\x93NUMPY\x01\x00\x43\x00{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }       \n"
                           "\0\0\x80\x3f\0\0\0\0\0\0\x80\x3f\0\0\x80\x3f\0\0\0\x40\0\0\x80\xbf";
 
 static char *next_line(char **text)
