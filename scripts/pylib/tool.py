@@ -46,11 +46,16 @@ def run_qeval(binary, model, data, out, preprocess="", extra=()):
         return {name: arrays[name] for name in arrays.files}
 
 
-def run_as_avx2(flag, **env):
-    """Runs this script again, without `flag`, on an emulated CPU that has AVX2 but neither AVX-512 nor VNNI, so that
-    ONNX Runtime takes the kernels that saturate. Programs that it starts still run on the real CPU. Returns its exit code."""
+def run_emulated(*arguments, **env):
+    """Runs this script with other arguments on an emulated CPU that has AVX2 but neither AVX-512 nor VNNI, so that ONNX Runtime
+    takes the kernels that saturate. Programs that it starts still run on the real CPU. Returns its exit code."""
     emulator = shutil.which("qemu-x86_64")
     if not emulator:
-        sys.exit(f"{Path(sys.argv[0]).name}: {flag} needs qemu-x86_64 (Debian package qemu-user)")
-    command = [emulator, "-cpu", "max", sys.executable, *(a for a in sys.argv if a != flag)]
+        sys.exit(f"{Path(sys.argv[0]).name}: needs qemu-x86_64 (Debian package qemu-user)")
+    command = [emulator, "-cpu", "max", sys.executable, sys.argv[0], *map(str, arguments)]
     return subprocess.run(command, env=os.environ | {"OPENBLAS_NUM_THREADS": "1"} | env, check=False).returncode
+
+
+def run_as_avx2(flag, **env):
+    """Runs this script again so, without `flag`."""
+    return run_emulated(*(a for a in sys.argv[1:] if a != flag), **env)

@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""Judges what qconvert writes on a CPU without VNNI, where ONNX Runtime adds products in 16 bits that saturate.
+
+    check_saturation.py [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
+
+Models of one layer each, of every shape that ONNX Runtime multiplies in a way of its own, with the weights that hurt most: all at the
+end of their range, and large beside small ones in either order of the taps. They are converted for the default target. ONNX Runtime
+runs them on an emulated CPU that has AVX2 alone (qemu-x86_64), and must give what our runtime gives, which adds in 32 bits. The same
+layers converted for CPUs with VNNI must not: else nothing would have been tested.
+
+Needs Python packages: runs itself with OCT_PYTHON when that is set.
+Exit: 0 when all hold, 1 when not, 77 without the packages or the emulator.
+"""
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from pylib import packages
+
+packages.need("numpy", "onnx", "onnxruntime")
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from pylib import tool
+from pylib.judge import Checker, options, run_ort, sqnr
+
+EXACT = 45.0  # dB: a step more or less in some outputs; a saturated sum costs tens of dB
+SAMPLES = 6
+RUN = "--run"
+
+
+def weights(order, outs, ins, taps, rng):
+    """[outs, ins, *taps]: `same` all at the end of the range; `mixed` of both signs; the others large and small in turn, along k with
+    the channels innermost (`last`) or outermost (`first`)."""
+    n = int(np.prod(taps))
+    if order == "mixed":
+        w = rng.choice([-1.0, 1.0], (outs, ins, n))
+    else:
+        w = np.ones((outs, ins * n))
+        if order != "same":
+            w[:, 1::2] = 1 / 127
+        w = w.reshape(outs, n, ins).transpose(0, 2, 1) if order == "last" else w.reshape(outs, ins, n)
+    return (w.reshape(outs, ins, *taps) * 0.5).astype(np.float32)
+
+
+def conv(outs, ins, taps, group=1, **attrs):
+    """outs and ins are of a group."""
+    def make(order, rng):
+        w = weights(order, outs * group, ins, taps, rng)
+        return "Conv", [w], {"group": group, **attrs}, (ins * group, *(t + 4 for t in taps))
+    return make
+
+
+def product(op, k, n, batch=(), **attrs):
+    def make(order, rng):
+        w = weights(order, n, k, (1,), rng).reshape(n, k)
+        return op, [w if attrs.get("transB") else w.T.copy()], attrs, (*batch, k)
+    return make
+
+
+LAYERS = {
+    "conv 1x1": conv(8, 21, (1, 1)),
+    "conv 3x3": conv(8, 5, (3, 3)),
+    "conv 3x3, even channels": conv(8, 8, (3, 3)),
+    "conv of one channel": conv(8, 1, (3, 3)),
+    "conv with strides": conv(8, 3, (3, 3), strides=[2, 2], pads=[1, 1, 1, 1]),
+    "conv with dilations": conv(8, 3, (3, 3), dilations=[2, 2]),
+    "conv 1-D": conv(8, 5, (3,)),
+    "conv 3-D": conv(8, 3, (2, 3, 2)),
+    "groups": conv(6, 3, (3, 3), group=4),
+    "groups, even channels": conv(6, 4, (3, 3), group=2),
+    "depthwise": conv(1, 1, (3, 3), group=16),
+    "depthwise 5x5": conv(1, 1, (5, 5), group=32, strides=[2, 2]),
+    "depthwise 1-D": conv(1, 1, (9,), group=12),
+    "depthwise, 2 outputs a channel": conv(2, 1, (3, 3), group=16),
+    "depthwise, 4 outputs a channel, 1-D": conv(4, 1, (9,), group=8),
+    "one channel, one output": conv(1, 1, (3, 3)),
+    "MatMul": product("MatMul", 21, 16, (4,)),
+    "MatMul of one row": product("MatMul", 64, 16, (1,)),
+    "MatMul of rank 3": product("MatMul", 33, 16, (3, 4)),
+    "MatMul, long": product("MatMul", 1030, 16, (4,)),
+    "Gemm": product("Gemm", 33, 16, ()),
+    "Gemm with transB": product("Gemm", 33, 16, (), transB=1),
+}
+ORDERS = ("same", "mixed", "last", "first")
+
+
+def save(path, layer, order, rng):
+    """The layer between x and y; returns samples near the upper end, where sums saturate."""
+    op, consts, attrs, shape = LAYERS[layer](order, rng)
+    names = [f"w{i}" for i in range(len(consts))]
+    g = helper.make_graph([helper.make_node(op, ["x", *names], ["y"], name="layer", **attrs)], "g",
+                          [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, *shape])],
+                          [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+                          [numpy_helper.from_array(c, n) for c, n in zip(consts, names, strict=True)])
+    onnx.save(onnx.shape_inference.infer_shapes(helper.make_model(g, ir_version=8, opset_imports=[helper.make_opsetid("", 13)])), path)
+    return samples(rng, shape)
+
+
+def samples(rng, shape):
+    x = [np.where(rng.random(shape) < 0.85, 1.0, rng.random(shape)).astype(np.float32) for _ in range(SAMPLES)]
+    x[0].flat[0] = 0
+    return x
+
+
+def save_lstm(path, order, rng):
+    """Hidden states saturate at 1, so the recurrent products are large as well."""
+    seq, size, hidden = 5, 21, 12
+    w, r = (weights(order, 4 * hidden, k, (1,), rng).reshape(1, 4 * hidden, k) * 0.2 for k in (size, hidden))
+    g = helper.make_graph([helper.make_node("LSTM", ["x", "w", "r"], ["y"], name="layer", hidden_size=hidden)], "g",
+                          [helper.make_tensor_value_info("x", TensorProto.FLOAT, [seq, 1, size])],
+                          [helper.make_tensor_value_info("y", TensorProto.FLOAT, [seq, 1, 1, hidden])],
+                          [numpy_helper.from_array(w, "w"), numpy_helper.from_array(r, "r")])
+    onnx.save(helper.make_model(g, ir_version=8, opset_imports=[helper.make_opsetid("", 14)]), path)
+    return [rng.choice([0.0, 1.0], (1, size), p=[0.1, 0.9]).astype(np.float32) for _ in range(SAMPLES * seq)]
+
+
+def save_both(path, rng):
+    """A product of two activations, behind products of their own."""
+    eye = np.eye(16, dtype=np.float32)
+    nodes = [helper.make_node("MatMul", ["x", "wa"], ["a"], name="a"), helper.make_node("MatMul", ["x", "wb"], ["b"], name="b"),
+             helper.make_node("Transpose", ["b"], ["bt"], name="t", perm=[0, 2, 1]), helper.make_node("MatMul", ["a", "bt"], ["c"], name="layer"),
+             helper.make_node("MatMul", ["c", "wc"], ["y"], name="y")]
+    g = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 8, 16])],
+                          [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 8, 8])],
+                          [numpy_helper.from_array(v, n) for n, v in (("wa", eye), ("wb", eye), ("wc", np.eye(8, dtype=np.float32)))])
+    onnx.save(onnx.shape_inference.infer_shapes(helper.make_model(g, ir_version=8, opset_imports=[helper.make_opsetid("", 13)])), path)
+    return samples(rng, (8, 16))
+
+
+def emulated(folder):
+    """Runs every NAME.onnx of the folder on the samples of NAME.npy, as many at once as it takes; writes NAME.avx2.npy."""
+    for model in sorted(Path(folder).glob("*.onnx")):
+        x, batch = np.load(model.with_suffix(".npy")), onnx.load(model).graph.input[0].type.tensor_type.shape.dim[0].dim_value
+        np.save(model.with_suffix(".avx2.npy"), run_ort(model, list(x.reshape(-1, batch, *x.shape[1:])))[0])
+    return 0
+
+
+class Cases:
+    """Converted models in a folder, with what ours makes of them."""
+
+    def __init__(self, c):
+        self.c, self.folder, self.made = c, c.folder / "run", []
+        self.folder.mkdir()
+
+    def add(self, what, source, x, *how, safe=True):
+        """safe: ONNX Runtime must agree with ours; else it must not."""
+        at = self.folder / f"{len(self.made):03}.onnx"
+        np.save(at.with_suffix(".npy"), np.stack(x))
+        more = () if "dynamic" in how else ("--data", at.with_suffix(".npy"))
+        report = self.c.convert(source, at, *more, *how)
+        layer = next((v for v in report.get("layers", []) if v.get("name") == "layer"), {})
+        ours = self.c.run_ours(at, x)[0]
+        self.made.append((what, at, ours, layer.get("remedy") or layer.get("scheme") or "", safe))
+
+    def judge(self):
+        for what, at, ours, remedy, safe in self.made:
+            theirs = np.load(at.with_suffix(".avx2.npy"))
+            db = sqnr([ours], [theirs])
+            self.c.hold(f"{what}: {'exact' if safe else 'saturates'} without VNNI", db >= EXACT if safe else db < EXACT,
+                        f"{db:.1f} dB, {remedy}")
+
+
+def main():
+    args = options(__doc__).parse_args()
+    if not shutil.which("qemu-x86_64"):
+        print("skipped: no qemu-x86_64 (Debian package qemu-user)")
+        return 77
+    with tempfile.TemporaryDirectory() as folder:
+        c = Checker(args, Path(folder))
+        cases = Cases(c)
+        source, signed = c.folder / "source.onnx", c.folder / "signed.policy"
+        signed.write_text("any - - s8/tensor/asym -\n")
+        for layer in LAYERS:
+            for order in reversed(ORDERS): # the worst last: once more, below
+                x = save(source, layer, order, np.random.default_rng(7))
+                cases.add(f"{layer}, {order}", source, x)
+            cases.add(f"{layer}, signed activations", source, x, "--policy", signed)
+            if layer.startswith(("MatMul", "Gemm")):
+                cases.add(f"{layer}, dynamic", source, x, "--scheme", "dynamic")
+        for order in ("same", "first"):
+            x = save_lstm(source, order, np.random.default_rng(9))
+            cases.add(f"LSTM, {order}, dynamic", source, x, "--scheme", "dynamic")
+        x = save_both(source, np.random.default_rng(8))
+        cases.add("two activations", source, x)
+        cases.add("two signed activations", source, x, "--policy", signed)
+        for layer in ("conv 3x3", "groups", "MatMul", "depthwise, 2 outputs a channel"):
+            x = save(source, layer, "same", np.random.default_rng(7))
+            cases.add(f"{layer}, operator form", source, x, "--format", "qoperator")
+            cases.add(f"{layer} for VNNI", source, x, "--target", "onnxruntime-vnni", safe=False)
+        if tool.run_emulated(RUN, cases.folder):
+            sys.exit("check_saturation.py: ONNX Runtime failed on the emulated CPU")
+        cases.judge()
+        return c.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(emulated(sys.argv[2]) if sys.argv[1:2] == [RUN] else main())
