@@ -113,6 +113,49 @@ def line(path):
     return net.save(path, [1, 4, 32])
 
 
+def clamped(path):
+    """Relu, a Clip and a pool behind convolutions, joined: what quantizers do for clamps elsewhere."""
+    net = Net(8)
+    net.node("Relu", [net.node("Conv", ["x", net.const("w1", 8, 3, 3, 3, scale=0.3), net.const("b1", 8)], "c")], "r")
+    net.node("MaxPool", ["r"], "m", kernel_shape=[2, 2], strides=[2, 2])
+    net.node("Clip", [net.node("Conv", ["m", net.const("w2", 8, 8, 1, 1, scale=0.3)], "d"), net.const("lo", value=np.zeros((), np.float32)),
+                      net.const("hi", value=np.full((), 6, np.float32))], "e")
+    net.node("Sigmoid", ["d"], "s")
+    net.node("Concat", ["e", "m", "s"], "k", axis=1)
+    net.node("Relu", [net.node("Add", ["k", net.const("more", 1, 24, 1, 1)], "a")], "f")
+    net.node("Conv", ["f", net.const("w3", 5, 24, 1, 1, scale=0.3)], "y")
+    return net.save(path, [1, 3, 10, 10])
+
+
+def zero_points(path, behind=None):
+    """Those of activations, all or those behind an operator."""
+    m = onnx.load(path)
+    have = {t.name: numpy_helper.to_array(t) for t in m.graph.initializer}
+    maker = {o: n.op_type for n in m.graph.node for o in n.output}
+    return {int(have[n.input[2]]) for n in m.graph.node if n.op_type == "QuantizeLinear" and behind in (None, maker.get(n.input[0]))}
+
+
+def check_symmetric(c):
+    """Symmetric is zero point 0, or 128 of u8, behind clamps, in shared grids, and with every observer."""
+    model, policy, out = c.folder / "clamped.onnx", c.folder / "sym.policy", c.folder / "out.onnx"
+    samples = clamped(model)
+    np.save(c.folder / "x.npy", np.stack(samples))
+    want = run_ort(model, [s[None] for s in samples])
+    for rule, zero in (("any - - s8/tensor/sym", 0), ("any - - u8/tensor/sym", 128), ("op:Conv - - s8/tensor/sym", 0)):
+        for observer in ("minmax", "avg-minmax", "hist-percentile", "hist-entropy", "hist-mse"):
+            what = f"symmetric, {rule}, {observer}"
+            policy.write_text(f"{rule} {observer}\n")
+            report = c.convert(model, out, "--data", c.folder / "x.npy", "--policy", policy)
+            onnx.checker.check_model(str(out), full_check=True)
+            zeros = zero_points(out, None if rule.startswith("any") else "Conv")
+            c.hold(f"{what}: zero points", zeros == {zero}, f"{zeros}")
+            integer = [x["integer"] for x in report["layers"] if x.get("weights")]
+            c.hold(f"{what}: layers", len(integer) == 3 and all(integer), f"{sum(integer)} of {len(integer)} on integers")
+            theirs, ours = run_ort(out, [s[None] for s in samples], exact=True), c.run_ours(out, samples)
+            c.hold(f"{what}: near float", sqnr(want, theirs) > 25.0, f"{sqnr(want, theirs):.1f} dB")
+            c.hold(f"{what}: ours", sqnr(theirs, ours) > NEAR, f"{sqnr(theirs, ours):.1f} dB")
+
+
 def worst_code(path, floats):
     """The largest distance of a constant from its code in steps, of those that are at no end of their type; and how many constants."""
     m = onnx.load(path)
@@ -157,9 +200,10 @@ def main():
     args = options(__doc__).parse_args()
     with tempfile.TemporaryDirectory(prefix="octet-static-") as folder:
         c = Checker(args, Path(folder))
-        for name, make, least in (("constants", constants, 30.0), ("transposed", transposed, 30.0), ("wide_bias", wide_bias, 40.0), ("axes", axes, 30.0),
+        for name, make, least in (("constants", constants, 30.0), ("clamped", clamped, 30.0), ("transposed", transposed, 30.0), ("wide_bias", wide_bias, 40.0), ("axes", axes, 30.0),
                                   ("line", line, 30.0)):
             check(c, name, make, least)
+        check_symmetric(c)
         return c.finish()
 
 

@@ -33,6 +33,8 @@ oct_qparams oct_qparams_from_range(oct_range r, oct_grid g)
         lo = -hi;
     }
     double scale = (hi - lo) / ((double)g.qmax - g.qmin);
+    if (g.symmetric)
+        return (oct_qparams){ scale >= FLT_MIN ? (float)scale : 1.0f, (g.qmin + g.qmax + 1) / 2 };
     if (!(scale >= FLT_MIN)) {
         int32_t zero = g.qmin > 0 ? g.qmin : g.qmax < 0 ? g.qmax : 0;
         return (oct_qparams){ 1.0f, zero };

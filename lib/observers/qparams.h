@@ -12,7 +12,7 @@ typedef struct oct_range {
 /* The integers of a quantized tensor. */
 typedef struct oct_grid {
     int32_t qmin, qmax;
-    bool symmetric; /* scale from the larger magnitude, zero point in the middle */
+    bool symmetric; /* scale from the larger magnitude, zero point in the middle: 0, or 128 of u8 */
 } oct_grid;
 
 /* s8, u8, s16, u16, s4, u4, s2, u2. Symmetric signed grids are -127..127 and alike; the others are full.
@@ -26,7 +26,7 @@ typedef struct oct_qparams {
 
 /* As ONNX Runtime's quantize_static does: scale = f32((hi - lo) / (qmax - qmin)) computed in double,
  * zero = round_half_even(qmin - lo / scale) with the scale in double; a range below FLT_MIN wide per code gives scale 1
- * and zero point 0 (clamped to the grid). The range is widened to include 0 first. */
+ * and zero point 0 (clamped to the grid). A symmetric grid's zero point is its middle whatever the range. The range is widened to include 0 first. */
 oct_qparams oct_qparams_from_range(oct_range r, oct_grid g);
 /* The real interval that the codes reach: (qmin - zero) * scale .. (qmax - zero) * scale. */
 oct_range oct_qparams_range(oct_qparams q, oct_grid g);

@@ -56,20 +56,12 @@ static oct_status group_stats(oct_qjob *j, const oct_calib *c, int root, oct_sta
 static const oct_policy_row *row_of(const oct_qjob *j, int root)
 {
     const oct_policy_row *row = NULL;
-    for (size_t v = 0; v < j->n_values && !row; v++) {
-        if (!j->value[v].wanted || oct_grid_root(j, (int)v) != root)
-            continue;
-        int p = j->g->value[v].producer;
-        if (p >= 0 && j->node[p].role == OCT_ROLE_CLAMP)
-            p = j->g->value[j->g->node[p].in[0]].producer;
-        if (p >= 0 && (j->node[p].role == OCT_ROLE_PRODUCT || j->node[p].role == OCT_ROLE_INTEGER))
-            row = &j->node[p].row;
-    }
     for (size_t v = 0; v < j->n_values && !row; v++)
         if (j->value[v].wanted && oct_grid_root(j, (int)v) == root)
-            for (size_t i = 0; i < j->g->value[v].n_uses && !row; i++)
-                if (j->node[j->g->value[v].uses[i].node].role != OCT_ROLE_FLOAT)
-                    row = &j->node[j->g->value[v].uses[i].node].row;
+            row = oct_maker_row(j, (int)v);
+    for (size_t v = 0; v < j->n_values && !row; v++)
+        if (j->value[v].wanted && oct_grid_root(j, (int)v) == root)
+            row = oct_reader_row(j, (int)v);
     return row;
 }
 
@@ -97,9 +89,7 @@ static oct_status choose(oct_qjob *j, const oct_calib *c, int root, bool *failed
     oct_observer_spec spec = row && row->observer.observer ? row->observer : j->observer;
     float lo, hi;
     group_clamp(j, root, &lo, &hi);
-    /* A grid that also clamps must end where the clamp does, which one around zero would not. */
-    bool symmetric = row && row->symmetric && lo == -INFINITY && hi == INFINITY;
-    OCT_TRY(oct_grid_of(type, symmetric, &grid, err));
+    OCT_TRY(oct_grid_of(type, j->value[root].symmetric, &grid, err));
     oct_stats_init(&s);
     oct_status st = group_stats(j, c, root, &s, &pinned, &missing, err);
     if (st == OCT_OK && missing >= 0) {

@@ -30,6 +30,7 @@ typedef struct qvalue {
     int axis;         /* dimension of channels for per-channel moments; -1 the last, 0 none */
     bool constant;    /* a constant operand of an integer operator (not a product's weight) */
     int same;         /* value whose grid it shares (union-find parent); itself at the root */
+    bool symmetric;   /* at the root: a rule asks so for one of those that share the grid; then its quantizer does no clamp */
     float clamp_lo, clamp_hi; /* of the clamp that its quantizer does; -inf, inf */
     /* decided: */
     bool has_grid;
@@ -123,6 +124,9 @@ void oct_bodies_move(oct_qjob *j, oct_graph *g);
 /* place.c: roles, wanted values, shared grids. May be run again after more nodes were forced to float. */
 oct_status oct_place(oct_qjob *j, oct_err *err);
 int oct_grid_root(const oct_qjob *j, int value);
+/* The policy row of the integer node that makes a value, through a clamp, or of the first node that reads it on integers; or NULL. */
+const oct_policy_row *oct_maker_row(const oct_qjob *j, int value);
+const oct_policy_row *oct_reader_row(const oct_qjob *j, int value);
 /* The value on which the quantizer behind node's output 0 stands: the output, or that of the clamp it does. */
 int oct_quantized_output(const oct_qjob *j, int node);
 

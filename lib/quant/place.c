@@ -125,7 +125,7 @@ static void choose_clamp(oct_qjob *j, int id)
     int p = n->in[0] >= 0 ? j->g->value[n->in[0]].producer : -1;
     float lo, hi;
     j->node[id].role = OCT_ROLE_FLOAT;
-    if (p < 0 || !oct_op_clamp(j->g, id, &lo, &hi) || !(lo <= 0.0f) || !(hi >= 0.0f))
+    if (p < 0 || j->node[id].barred || !oct_op_clamp(j->g, id, &lo, &hi) || !(lo <= 0.0f) || !(hi >= 0.0f))
         return;
     const oct_op *op = op_of(j, p);
     if (!op || !op->fuses_clamp || !integer_role(j->node[p].role) || !oct_value_used_once(&j->g->value[n->in[0]]))
@@ -355,6 +355,48 @@ static void share_grids(oct_qjob *j)
     }
 }
 
+const oct_policy_row *oct_maker_row(const oct_qjob *j, int value)
+{
+    int p = real_producer(j, value);
+    return p >= 0 && integer_role(j->node[p].role) ? &j->node[p].row : NULL;
+}
+
+const oct_policy_row *oct_reader_row(const oct_qjob *j, int value)
+{
+    const oct_value *v = &j->g->value[value];
+    for (size_t i = 0; i < v->n_uses; i++)
+        if (j->node[v->uses[i].node].role != OCT_ROLE_FLOAT)
+            return &j->node[v->uses[i].node].row;
+    return NULL;
+}
+
+/* Marks the grids that lie around zero because a rule says so for one of their values. */
+static void mark_symmetric(oct_qjob *j)
+{
+    for (size_t v = 0; v < j->n_values; v++) {
+        if (!j->value[v].wanted)
+            continue;
+        const oct_policy_row *row = oct_maker_row(j, (int)v);
+        row = row ? row : oct_reader_row(j, (int)v);
+        if (row && row->symmetric)
+            j->value[oct_grid_root(j, (int)v)].symmetric = true;
+    }
+}
+
+/* A grid that also clamps must end where the clamp does, which one around zero does not: such clamps stay nodes. */
+static bool bar_clamps(oct_qjob *j)
+{
+    bool any = false;
+    for (size_t i = 0; i < j->g->n_order; i++) {
+        int id = j->g->order[i];
+        if (j->node[id].role != OCT_ROLE_CLAMP || !j->value[oct_grid_root(j, j->g->node[id].out[0])].symmetric)
+            continue;
+        j->node[id].barred = "its result has a grid around zero, which does not end where it does";
+        any = true;
+    }
+    return any;
+}
+
 static oct_status list_wanted(oct_qjob *j, oct_err *err)
 {
     j->wanted = oct_arena_calloc(j->arena, j->n_values + 1, sizeof *j->wanted);
@@ -384,7 +426,7 @@ static const char *without_role(const oct_qjob *j, int id, const oct_op *op)
     return op->integer && !j->opts.have_data ? "no data for the range of its result" : "no integer form";
 }
 
-oct_status oct_place(oct_qjob *j, oct_err *err)
+static void place(oct_qjob *j)
 {
     for (size_t v = 0; v < j->n_values; v++)
         j->value[v] = (qvalue){ .same = (int)v, .clamp_lo = -INFINITY, .clamp_hi = INFINITY, .sqnr = NAN };
@@ -405,6 +447,14 @@ oct_status oct_place(oct_qjob *j, oct_err *err)
         choose_others(j);
     want_values(j);
     share_grids(j);
+    mark_symmetric(j);
+}
+
+oct_status oct_place(oct_qjob *j, oct_err *err)
+{
+    do
+        place(j);
+    while (bar_clamps(j));
     OCT_TRY(oct_half_place(j, err));
     return list_wanted(j, err);
 }
