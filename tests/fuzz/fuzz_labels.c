@@ -18,15 +18,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const int64_t n = oct_labels_count(l);
     for (int64_t i = -1; i <= n && i < 1000; i++) {
         int64_t label;
-        double target;
-        const bool found = oct_labels_find(l, names[0], i, &label, &target);
+        const bool found = oct_labels_find(l, names[0], i, &label);
         if (n >= 0 && (found != (i >= 0 && i < n) || (found && label < -1)))
             abort();
     }
     for (size_t i = 0; i < OCT_COUNT(names); i++) {
         int64_t label;
-        double target;
-        oct_labels_find(l, names[i], 0, &label, &target);
+        oct_labels_find(l, names[i], 0, &label);
     }
     oct_labels_free(l);
     return 0;
