@@ -1,4 +1,5 @@
 /* lib/base: sizes, arena, text, half floats, files. */
+#define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,6 +16,7 @@
 #include "base/utf8.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -354,6 +356,22 @@ static void pool_takes_over_from_a_slow_thread(void **state)
     oct_pool_destroy(p);
 }
 
+/* Without the threads there is no pool; it does not wait for them. */
+static void pool_without_threads_is_none(void **state)
+{
+    pthread_attr_t was, huge;
+    pthread_attr_init(&was);
+    pthread_attr_init(&huge);
+    assert_int_equal(pthread_getattr_default_np(&was), 0);
+    assert_int_equal(pthread_attr_setstacksize(&huge, (size_t)1 << 47), 0);
+    assert_int_equal(pthread_setattr_default_np(&huge), 0);
+    oct_pool *p = oct_pool_create(4);
+    assert_int_equal(pthread_setattr_default_np(&was), 0);
+    assert_null(p);
+    pthread_attr_destroy(&was);
+    pthread_attr_destroy(&huge);
+}
+
 static void errors_gather_context(void **state)
 {
     oct_err err = OCT_ERR_INIT;
@@ -377,6 +395,7 @@ int main(void)
         cmocka_unit_test(only_files_are_opened), cmocka_unit_test(forgotten_pages_come_back), cmocka_unit_test(full_disk_is_an_error),
         cmocka_unit_test(pool_covers_each_item_once),
         cmocka_unit_test(pool_takes_over_from_a_slow_thread),
+        cmocka_unit_test(pool_without_threads_is_none),
         cmocka_unit_test(errors_gather_context),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
