@@ -91,7 +91,7 @@ oct_status advice_print(const session *s, oct_err *err)
     oct_print(f, "\nThere were no samples: %zu of %zu layers with weights %s float%s.\n", n.all - now, n.all,
               n.all - now == 1 ? "stays" : "stay", now < n.all ? " (an integer Conv needs the range of its input and output)" : "");
     oct_buf b = OCT_BUF_INIT;
-    session_command(s, &b);
+    session_command(s, false, &b);
     guess_data(s->m->graph, &b);
     oct_print(f, "With some 100 typical samples try:\n");
     oct_print(f, "\n    %s\n\n", oct_buf_str(&b));

@@ -97,8 +97,9 @@ uint64_t saved_bytes(const session *s);
 
 /* save.c: rewrites, writes and checks. */
 oct_status session_save(session *s, oct_err *err);
-/* The command, in a form that does not depend on what cannot change the model. Release with oct_buf_free. */
-void session_command(const session *s, oct_buf *b);
+/* The command, in a form that does not depend on what cannot change the model. bare: files without their folders, for what is written;
+ * else as they were given. Release with oct_buf_free. */
+void session_command(const session *s, bool bare, oct_buf *b);
 /* The decisions as a policy table that makes them again. */
 oct_status session_dump_policy(const session *s, oct_err *err);
 

@@ -1,10 +1,13 @@
 /* Writes the model and checks what was written. */
+#define _XOPEN_SOURCE 700
 #include "qconvert/qconvert.h"
 
 #include "base/utf8.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void add(oct_buf *b, const char *option, const char *value)
 {
@@ -16,13 +19,63 @@ static void add(oct_buf *b, const char *option, const char *value)
     tool_quote(b, value);
 }
 
-void session_command(const session *s, oct_buf *b)
+/* A command's words without the folders in them. */
+static void bare_words(oct_buf *b, const char *command)
+{
+    while (*command) {
+        const size_t n = strcspn(command, " \t\n'\"`=:;,|&<>(){}$");
+        const char *end = command + n, *word = end;
+        while (word > command && word[-1] != '/')
+            word--;
+        oct_buf_add(b, word, (size_t)(end - word) + (*end != '\0'));
+        command = end + (*end != '\0');
+    }
+}
+
+/* What a file, a folder or a pattern is called, wherever it lies. */
+static void bare_name(oct_buf *b, const char *path)
+{
+    static const char pipe[] = "pipe:";
+    if (strncmp(path, pipe, sizeof pipe - 1) == 0) {
+        bare_words(b, path);
+        return;
+    }
+    char *real = NULL;
+    size_t n = strlen(path);
+    for (int turn = 0; turn < 2; turn++) {
+        while (n > 1 && path[n - 1] == '/')
+            n--;
+        size_t at = n;
+        while (at > 0 && path[at - 1] != '/')
+            at--;
+        const bool dots = n - at <= 2 && strspn(path + at, ".") >= n - at;
+        if (!dots || turn || !(real = realpath(path, NULL))) {
+            oct_buf_add(b, path + at, n - at);
+            break;
+        }
+        path = real; /* the folder one is in has a name, too */
+        n = strlen(path);
+    }
+    free(real);
+}
+
+static void add_file(oct_buf *b, const char *option, const char *path, bool bare)
+{
+    oct_buf name = OCT_BUF_INIT;
+    if (bare)
+        bare_name(&name, path);
+    b->failed |= name.failed;
+    add(b, option, bare ? oct_buf_str(&name) : path);
+    oct_buf_free(&name);
+}
+
+void session_command(const session *s, bool bare, oct_buf *b)
 {
     const convert_args *a = s->a;
     oct_buf_puts(b, s->cli->name);
-    add(b, NULL, a->model);
+    add_file(b, NULL, a->model, bare);
     for (size_t i = 0; i < a->data.specs.n; i++)
-        add(b, "--data", a->data.specs.v[i]);
+        add_file(b, "--data", a->data.specs.v[i], bare);
     for (size_t i = 0; i < a->data.preprocess.n; i++)
         add(b, "--preprocess", a->data.preprocess.v[i]);
     if (a->data.samples)
@@ -30,9 +83,9 @@ void session_command(const session *s, oct_buf *b)
     if (a->data.skip_bad)
         oct_buf_puts(b, " --skip-bad");
     if (a->calib)
-        add(b, "--calib", a->calib);
+        add_file(b, "--calib", a->calib, bare);
     if (a->policy)
-        add(b, "--policy", a->policy);
+        add_file(b, "--policy", a->policy, bare);
     if (oct_cli_given(s->cli, "target"))
         add(b, "--target", a->target);
     if (oct_cli_given(s->cli, "scheme"))
@@ -60,7 +113,7 @@ void session_command(const session *s, oct_buf *b)
 static oct_status set_meta(session *s, oct_err *err)
 {
     oct_buf b = OCT_BUF_INIT, command = OCT_BUF_INIT;
-    session_command(s, &command);
+    session_command(s, true, &command);
     oct_text_clean(&b, oct_buf_str(&command), false); /* paths need not be UTF-8, strings of a model must */
     b.failed |= command.failed;
     oct_buf_free(&command);
@@ -101,14 +154,45 @@ static oct_status write_checked(session *s, oct_err *err)
     return st;
 }
 
-/* model.int8.onnx -> model.int8.best.onnx: where a model goes that missed its goal. */
-static oct_status divert(session *s, oct_err *err)
+/* model.int8.onnx -> model.int8.best.onnx: where a model goes that missed its goal. NULL: no memory. */
+static char *best_name(const session *s)
 {
     size_t n = strlen(s->output);
     if (n > 5 && strcmp(s->output + n - 5, ".onnx") == 0)
         n -= 5;
-    s->output = oct_arena_printf(s->arena, "%.*s.best.onnx", (int)n, s->output);
+    return oct_arena_printf(s->arena, "%.*s.best.onnx", (int)n, s->output);
+}
+
+static oct_status divert(session *s, oct_err *err)
+{
+    s->output = best_name(s);
     return s->output ? OCT_OK : oct_nomem(err);
+}
+
+/* External data as oct_model_save names it after its model. */
+static bool is_data_of(const char *path, const char *model)
+{
+    const char *base = tool_base(path), *name = tool_base(model);
+    const size_t n = strlen(name);
+    return strncmp(base, name, n) == 0 && base[n] == '.' && strspn(base + n + 1, "0123456789abcdef") == 16 && strcmp(base + n + 17, ".data") == 0;
+}
+
+/* What an earlier run that missed its goal has put beside the output is out of date. It goes if it is a model of ours. */
+static void remove_best(const session *s)
+{
+    const char *path = best_name(s);
+    oct_model *m = NULL;
+    if (!path || oct_path_is_stream(s->output) || !oct_path_exists(path) || oct_same_file(path, s->a->model) ||
+        oct_model_load(path, &m, NULL) != OCT_OK)
+        return;
+    if (oct_model_meta(m, "octet.version")) {
+        for (size_t i = 1; i < m->n_maps; i++)
+            if (is_data_of(m->maps[i].path, path))
+                unlink(m->maps[i].path);
+        if (unlink(path) == 0)
+            oct_cli_note(s->cli, 0, "%s, of a run that missed its goal, was removed", path);
+    }
+    oct_model_free(m);
 }
 
 oct_status session_save(session *s, oct_err *err)
@@ -125,7 +209,10 @@ oct_status session_save(session *s, oct_err *err)
     if (s->missed)
         OCT_TRY(divert(s, err));
     OCT_TRY(set_meta(s, err));
-    return write_checked(s, err);
+    OCT_TRY(write_checked(s, err));
+    if (s->a->max_drop && !s->missed)
+        remove_best(s);
+    return OCT_OK;
 }
 
 /* ---- the decisions as a table ---- */
@@ -194,7 +281,7 @@ static void dump_layer(oct_buf *b, const session *s, const layer *l)
 oct_status session_dump_policy(const session *s, oct_err *err)
 {
     oct_buf b = OCT_BUF_INIT, command = OCT_BUF_INIT;
-    session_command(s, &command);
+    session_command(s, true, &command);
     oct_buf_puts(&b, "# octet policy 1 -- the decisions of: ");
     oct_text_clean(&b, oct_buf_str(&command), false);
     b.failed |= command.failed;
