@@ -79,31 +79,35 @@ static oct_status refuse(const char *path, mode_t mode, bool stream, oct_err *er
 static struct {
     dev_t dev;
     ino_t ino;
+    const char *path;
 } claims[16]; /* a run has few outputs; set before threads open files */
 static size_t n_claims;
 
-static bool is_claimed(const struct stat *st)
+/* The output that is this file; NULL: none. */
+static const char *claimed(const struct stat *st)
 {
     for (size_t i = 0; i < n_claims; i++)
         if (claims[i].dev == st->st_dev && claims[i].ino == st->st_ino)
-            return true;
-    return false;
+            return claims[i].path;
+    return NULL;
 }
 
 void oct_out_claim(const char *path)
 {
     struct stat st;
-    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode) || is_claimed(&st) || n_claims == OCT_COUNT(claims))
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode) || claimed(&st) || n_claims == OCT_COUNT(claims))
         return;
+    claims[n_claims].path = path;
     claims[n_claims].dev = st.st_dev;
     claims[n_claims++].ino = st.st_ino;
 }
 
 static oct_status check_claims(const char *path, const struct stat *st, oct_err *err)
 {
-    if (!is_claimed(st))
+    const char *out = claimed(st);
+    if (!out)
         return OCT_OK;
-    oct_fail(err, OCT_EUSAGE, "%s: the input is an output of this run; nothing was written", path);
+    oct_fail(err, OCT_EUSAGE, "%s: the output is an input (%s); nothing was written", out, path);
     oct_hint(err, "give the output another name");
     return OCT_EUSAGE;
 }

@@ -66,7 +66,7 @@ bool oct_path_is_stream(const char *path);
 /* Whether two outputs would go to the same place. */
 bool oct_same_output(const char *a, const char *b);
 
-/* From now on, to open the file that the output `path` will replace or add to is OCT_EUSAGE: no input is overwritten. */
+/* From now on, to open the file that the output `path` will replace or add to is OCT_EUSAGE: no input is overwritten. path must last. */
 void oct_out_claim(const char *path);
 
 /* An output. A file is written beside its place without a name, where the file system can do that, else as .NAME.octet-XXXXXX, and put
