@@ -235,6 +235,84 @@ static void output_appears_only_on_commit(void **state)
     assert_int_equal(oct_map_open(&m, path, &err), OCT_EIO);
 }
 
+static void say_path(void *arg, const char *path)
+{
+    snprintf(arg, 200, "%s", path);
+}
+
+static void write_word(const char *path, const char *word)
+{
+    oct_out o;
+    oct_err err = OCT_ERR_INIT;
+    assert_int_equal(oct_out_open(&o, path, &err), OCT_OK);
+    oct_out_write(&o, word, strlen(word));
+    assert_int_equal(oct_out_commit(&o, &err), OCT_OK);
+}
+
+static void expect_word(const char *path, const char *word)
+{
+    char *data;
+    size_t n;
+    assert_int_equal(oct_read_all(path, 100, &data, &n, NULL), OCT_OK);
+    assert_string_equal(data, word);
+    oct_free(data);
+}
+
+/* Sealed, an output can be read, and what is in its place is still the old file; a link stays one, and so do the rights. */
+static void output_takes_its_place_last(void **state)
+{
+    char dir[] = "/tmp/oct_base_XXXXXX", file[64], link[64], part[64], left[64], said[200] = "";
+    oct_err err = OCT_ERR_INIT;
+    oct_out o, p;
+    oct_map m;
+    struct stat st;
+    assert_non_null(mkdtemp(dir));
+    snprintf(file, sizeof file, "%s/file", dir);
+    snprintf(link, sizeof link, "%s/link", dir);
+    snprintf(part, sizeof part, "%s/part", dir);
+    snprintf(left, sizeof left, "%s/.x.octet-abc012", dir);
+    write_word(file, "old");
+    assert_int_equal(chmod(file, 0640), 0);
+    assert_int_equal(symlink("file", link), 0);
+    write_word(left, "");
+    oct_out_on_leftover(say_path, said);
+    assert_int_equal(oct_out_open(&o, link, &err), OCT_OK);
+    oct_out_on_leftover(NULL, NULL);
+    assert_string_equal(said, left);
+    oct_out_write(&o, "new", 3);
+    assert_int_equal(oct_out_seal(&o, &err), OCT_OK);
+    assert_int_equal(oct_out_map(&o, &m, &err), OCT_OK);
+    assert_int_equal(m.size, 3);
+    assert_memory_equal(m.data, "new", 3);
+    oct_map_close(&m);
+    expect_word(file, "old");
+    assert_int_equal(oct_out_commit(&o, &err), OCT_OK);
+    expect_word(file, "new");
+    assert_int_equal(lstat(link, &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+    assert_int_equal(stat(file, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0640);
+    for (int turn = 0; turn < 2; turn++) { /* the second cannot be put where a folder is by then: the first goes, if it was not there */
+        assert_int_equal(oct_out_open(&p, part, &err), OCT_OK);
+        assert_int_equal(oct_out_open(&o, file, &err), OCT_OK);
+        unlink(file);
+        assert_int_equal(mkdir(file, 0700), 0);
+        assert_int_equal(oct_out_commit_both(&p, &o, &err), OCT_EIO);
+        rmdir(file);
+        assert_int_equal(oct_path_exists(part), turn);
+        write_word(part, "there");
+    }
+    assert_true(oct_same_output(file, link));
+    assert_true(oct_same_output("-", "/dev/fd/1"));
+    assert_false(oct_same_output(file, part));
+    oct_out_claim(part);
+    assert_int_equal(oct_map_open(&m, part, &err), OCT_EUSAGE);
+    unlink(left);
+    unlink(link);
+    unlink(part);
+    assert_int_equal(rmdir(dir), 0);
+}
+
 /* Nothing waits for the other end of a FIFO; a descriptor's name is as good as the descriptor. */
 static void only_files_are_opened(void **state)
 {
@@ -397,6 +475,7 @@ int main(void)
         cmocka_unit_test(pool_takes_over_from_a_slow_thread),
         cmocka_unit_test(pool_without_threads_is_none),
         cmocka_unit_test(errors_gather_context),
+        cmocka_unit_test(output_takes_its_place_last), /* at the end: a claim outlasts its file, whose number another may get */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

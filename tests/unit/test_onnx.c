@@ -439,6 +439,54 @@ static void large_models_get_a_data_file(void **state)
     oct_free(big);
 }
 
+/* What was written can be read with its external data before either has taken its place, and given up without a trace. */
+static void a_draft_changes_nothing(void **state)
+{
+    oct_err err = OCT_ERR_INIT;
+    oct_model *m = load(fixture("ir3.onnx")), *q;
+    oct_model_draft *d;
+    const oct_save_options small = { 10000 };
+    static float big[3000];
+    char name[300];
+    int v;
+    mkdir(temp("draft"), 0700);
+    snprintf(dir + strlen(dir), sizeof dir - strlen(dir), "/draft"); /* a folder of its own */
+    for (int turn = 0; turn < 3; turn++) {
+        big[0] = (float)turn;
+        assert_int_equal(oct_graph_new_const_f32(m->graph, "big", 1, &(int64_t){ 3000 }, big, &v, &err), OCT_OK);
+        oct_graph_set_input(m->graph, 0, 2, v, &err);
+        if (turn == 0) {
+            save_as(m, temp("big.onnx"), 10000);
+            continue;
+        }
+        assert_int_equal(oct_model_write(m, temp("big.onnx"), &small, &d, &err), OCT_OK);
+        assert_int_equal(data_files(name, sizeof name), 1); /* the old one */
+        assert_int_equal(oct_model_draft_load(d, &q, &err), OCT_OK);
+        assert_int_equal(q->n_maps, 2);
+        const oct_tensor *t = q->graph->value[q->graph->node[0].in[2]].konst;
+        assert_memory_equal(t->data, big, sizeof big);
+        oct_model_free(q);
+        if (turn == 1) {
+            oct_model_draft_abort(d);
+        } else { /* the last step fails when the data file is in its place */
+            assert_int_equal(rename(temp("big.onnx"), temp("kept.onnx")), 0);
+            assert_int_equal(mkdir(temp("big.onnx"), 0700), 0);
+            assert_int_equal(oct_model_draft_commit(d, &err), OCT_EIO);
+            assert_int_equal(rmdir(temp("big.onnx")), 0);
+            assert_int_equal(rename(temp("kept.onnx"), temp("big.onnx")), 0);
+        }
+        assert_int_equal(data_files(name, sizeof name), 1);
+        q = load(temp("big.onnx"));
+        assert_int_equal(((const float *)q->graph->value[q->graph->node[0].in[2]].konst->data)[0], 0);
+        oct_model_free(q);
+    }
+    oct_model_free(m);
+    unlink(temp("big.onnx"));
+    unlink(temp(name));
+    assert_int_equal(rmdir(dir), 0); /* nothing else was left */
+    *strrchr(dir, '/') = 0;
+}
+
 static void external_data_stay_inside(void **state)
 {
     const struct {
@@ -747,6 +795,7 @@ int main(void)
         cmocka_unit_test(external_data_in_the_same_folder_stay),
         cmocka_unit_test(external_data_elsewhere_are_embedded),
         cmocka_unit_test(large_models_get_a_data_file),
+        cmocka_unit_test(a_draft_changes_nothing),
         cmocka_unit_test(external_data_stay_inside),
         cmocka_unit_test(bad_graphs_name_the_fault),
         cmocka_unit_test(truncation_and_flips_do_no_harm),
