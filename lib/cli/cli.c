@@ -6,6 +6,7 @@
 #include "cli/textfmt.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <strings.h>
 
@@ -94,14 +95,43 @@ static void say_error(oct_cli *cli, oct_status s, const oct_err *err)
         say(cli, "  hint: this is a fault of the program, not of your input; please report it with the command\n");
 }
 
+static bool is_broken_pipe(FILE *out)
+{
+    struct pollfd p = { .fd = fileno(out) };
+    return poll(&p, 1, 0) == 1 && (p.revents & POLLERR);
+}
+
+/* Whether all that was printed was written. Of a write that failed before only the fact is known: one more tells the reason. */
+static oct_status check_printed(FILE *out, oct_err *err)
+{
+    const bool bad = ferror(out) != 0;
+    errno = 0;
+    if (fflush(out) == 0 && !bad)
+        return OCT_OK;
+    if (!errno && fputc('\n', out) != EOF)
+        fflush(out);
+    return oct_fail(err, OCT_EIO, "standard output: cannot write: %s", strerror(errno ? errno : EIO));
+}
+
+/* Whoever reads the pipe has seen enough ("| head"): nothing to complain about, though not all was written. */
+static bool reader_left(FILE *out, oct_status s, const oct_err *err)
+{
+    const char *reason = strerror(EPIPE);
+    size_t n = err ? strlen(err->text) : 0, m = strlen(reason);
+    return s == OCT_EIO && n >= m && strcmp(err->text + n - m, reason) == 0 && is_broken_pipe(out);
+}
+
 int oct_cli_finish(oct_cli *cli, oct_status s, oct_err *err)
 {
     FILE *out = cli->out ? cli->out : stdout;
     oct_progress_clear(&cli->progress);
-    bool bad = ferror(out) != 0;
-    if ((fflush(out) != 0 || bad) && s == OCT_OK)
-        s = oct_fail(err, OCT_EIO, "standard output: %s", errno ? strerror(errno) : "write failed");
-    if (s != OCT_OK)
+    oct_err unwritten = OCT_ERR_INIT;
+    if (check_printed(out, &unwritten) != OCT_OK && s == OCT_OK) {
+        s = unwritten.status;
+        if (err)
+            *err = unwritten;
+    }
+    if (s != OCT_OK && !reader_left(out, s, err))
         say_error(cli, s, err);
     oct_arena_destroy(cli->arena);
     cli->arena = NULL;

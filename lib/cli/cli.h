@@ -142,14 +142,14 @@ typedef struct oct_cli {
     size_t n_live;
 } oct_cli;
 
-/* Fills the variables of the table. OCT_EUSAGE, OCT_ENOMEM, OCT_EIO (help could not be written). */
+/* Fills the variables of the table. OCT_EUSAGE, OCT_ENOMEM. */
 oct_status oct_cli_parse(oct_cli *cli, int argc, char **argv, oct_err *err);
 
 /* Whether the option (long name, or a positional's name) was on the command line. */
 bool oct_cli_given(const oct_cli *cli, const char *name);
 
 /* Prints the error of a failure as "qcalib: <text>" and "  hint: <hint>", flushes standard output (which can fail:
- * OCT_EIO), releases the cli and returns the exit code. */
+ * OCT_EIO), releases the cli and returns the exit code. A reader of standard output that went away gets the code without a text. */
 int oct_cli_finish(oct_cli *cli, oct_status s, oct_err *err);
 
 /* Lines on standard error, after erasing the progress line. A note of level 0 shows without -q, one of

@@ -486,8 +486,8 @@ static oct_status print_page(oct_cli *cli, oct_err *err)
     }
     if (s == OCT_OK && b.failed)
         s = oct_nomem(err);
-    if (s == OCT_OK && fwrite(oct_buf_str(&b), 1, b.len, cli->out) != b.len)
-        s = oct_fail(err, OCT_EIO, "standard output: %s", strerror(errno));
+    if (s == OCT_OK)
+        fwrite(oct_buf_str(&b), 1, b.len, cli->out);
     oct_buf_free(&b);
     return s;
 }
