@@ -167,7 +167,7 @@ static oct_status set_float(const oct_cli_opt *o, const char *value, oct_err *er
 {
     char *end, lo[32], hi[32];
     double x = strtod(value, &end);
-    if (!*value || *end || isspace((unsigned char)*value) || isnan(x))
+    if (!*value || *end || isspace((unsigned char)*value) || isnan(x) || strpbrk(value, "xX"))
         return oct_fail(err, OCT_EUSAGE, "--%s: '%s' is not a number", o->name, value);
     if (x < o->flo || x > o->fhi)
         return oct_fail(err, OCT_EUSAGE, "--%s: %s is not between %s and %s", o->name, value, oct_f64_text(lo, o->flo),
@@ -256,6 +256,8 @@ static oct_status set_flag(parse *p, oct_cli_live *l, bool on, oct_err *err)
     } else {
         if (l->times > 0 && l->off == on)
             return oct_fail(err, OCT_EUSAGE, "--%s and --no-%s contradict each other", l->o.name, l->o.name);
+        if (l->times > 0)
+            return oct_fail(err, OCT_EUSAGE, "--%s%s is given twice", on ? "" : "no-", l->o.name);
         *(bool *)l->o.var = on;
         l->off = !on;
     }
@@ -373,6 +375,8 @@ static oct_status misspelt_command(const parse *p, oct_err *err)
         return OCT_OK;
     for (size_t i = 0; i < p->cli->n_commands; i++)
         best = nearest(first, best, &cost, p->cli->commands[i].name);
+    if (strcmp(first, "help") == 0)
+        best = "--help";
     if (!best)
         return OCT_OK;
     oct_fail(err, OCT_EUSAGE, "'%s' is neither a file nor a command", first);
@@ -439,6 +443,13 @@ static oct_status give_positionals(parse *p, oct_err *err)
     return at < p->pos.n ? too_many(p, at, err) : OCT_OK;
 }
 
+/* Given, and not as --no-x. */
+static bool in_force(const oct_cli *cli, const char *name)
+{
+    const oct_cli_live *l = oct_cli_find(cli, name, strlen(name));
+    return l && l->times > 0 && !l->off;
+}
+
 static oct_status check_rules(const oct_cli *cli, oct_err *err)
 {
     bool action = any_action(cli);
@@ -448,9 +459,9 @@ static oct_status check_rules(const oct_cli *cli, oct_err *err)
             oct_fail(err, OCT_EUSAGE, "--%s is missing", o->name);
             return usage_hint(cli, err);
         }
-        if (o->kind == OCT_CLI_CONFLICT && oct_cli_given(cli, o->name) && oct_cli_given(cli, o->arg))
+        if (o->kind == OCT_CLI_CONFLICT && in_force(cli, o->name) && in_force(cli, o->arg))
             return oct_fail(err, OCT_EUSAGE, "--%s and --%s contradict each other", o->name, o->arg);
-        if (o->kind == OCT_CLI_NEEDS && oct_cli_given(cli, o->name) && !oct_cli_given(cli, o->arg))
+        if (o->kind == OCT_CLI_NEEDS && in_force(cli, o->name) && !in_force(cli, o->arg))
             return oct_fail(err, OCT_EUSAGE, "--%s needs --%s", o->name, o->arg);
     }
     return OCT_OK;

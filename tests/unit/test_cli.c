@@ -169,6 +169,8 @@ static void commands_have_tables(void **state)
     assert_string_equal(t.a, "a");
     assert_null(t.b);
     end(&t);
+    assert_int_equal(run(&t, "m|--no-quiet|-v"), -1); /* what is switched off contradicts nothing */
+    end(&t);
     assert_int_equal(run(&t, "./merge"), -1);
     assert_null(t.cli.command);
     end(&t);
@@ -186,6 +188,7 @@ static void mistakes_are_explained(void **state)
     expect_usage("m|-samples", "qtest: unknown option '-s'\n  hint: did you mean '--samples'?\n");
     expect_usage("m|--observer|minmx", "qtest: --observer: unknown name 'minmx'\n  hint: did you mean 'minmax'? '--observer help' lists all\n");
     expect_usage("m|--data|--layers", "qtest: --data needs a value (SPEC)\n  hint: '--layers' was taken for an option; a value that starts with '-' is written --data=--layers\n");
+    expect_usage("help", "qtest: 'help' is neither a file nor a command\n  hint: did you mean 'qtest --help'?\n");
     expect_usage("merg|a", "qtest: 'merg' is neither a file nor a command\n  hint: did you mean 'qtest merge'?\n");
     expect_usage("m|--data|d/a.npy|d/b.npy", "qtest: unexpected argument 'd/b.npy'\n  hint: samples are given with --data, a pattern in quotes, so that it arrives whole: --data 'd/*.npy'\n");
     expect_usage("--data|d/a.npy|d/b.npy|m|-o|x", "qtest: unexpected argument 'm'\n  hint: samples are given with --data, a pattern in quotes, so that it arrives whole: --data 'd/*.npy'\n");
@@ -196,6 +199,11 @@ static void mistakes_are_explained(void **state)
     expect_usage("pair", "qtest: FIRST is missing\n  hint: usage: qtest pair FIRST SECOND [options]\n");
     static const char *const plain[][2] = {
         { "a|b", "unexpected argument 'b'" },
+        { "m|--drop=0x1|-dx", "--drop: '0x1' is not a number" },
+        { "m|--drop=inf|-dx", "--drop: inf is not between 0 and 1" },
+        { "m|-l|--layers", "--layers is given twice" },
+        { "m|--no-fuse|--no-fuse", "--no-fuse is given twice" },
+        { "m|--print-policy|--print-policy", "--print-policy is given twice" },
         { "m|--samples", "--samples needs a value (N)" },
         { "m|--samples=0", "--samples: 0 is not 1 or more" },
         { "m|--samples=-3", "--samples: -3 is not 1 or more" },
