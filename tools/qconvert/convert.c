@@ -1,6 +1,7 @@
 /* qconvert MODEL: the whole way, and what is said about it. */
 #include "qconvert/qconvert.h"
 
+#include "cli/textfmt.h"
 #include "eval/report.h"
 
 #include <string.h>
@@ -10,7 +11,7 @@ static void print_goal(const session *s, FILE *f)
 {
     char text[OCT_GATE_TEXT];
     if (s->verdict && s->a->max_drop)
-        fprintf(f, "goal: %s\n", oct_report_gate(text, session_score(s), &s->limit));
+        oct_print(f, "goal: %s\n", oct_report_gate(text, session_score(s), &s->limit));
 }
 
 static oct_status convert(session *s, oct_err *err)
