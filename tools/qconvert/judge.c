@@ -42,7 +42,6 @@ const oct_eval_score *session_score(const session *s)
 
 static oct_status against_goal(session *s, oct_err *err)
 {
-    OCT_TRY(oct_drop_limit_parse(s->a->max_drop, &s->limit, err));
     const oct_eval_score *x = session_score(s);
     if (!x) {
         oct_fail(err, OCT_EUSAGE, "--max-drop: no metric applies to these samples");

@@ -115,8 +115,8 @@ int main(int argc, char **argv)
         OPT_OUT(0, "dump-policy", &a.dump_policy, "the decisions as a policy table"),
         OPT_ACTION(0, "print-policy", &a.print_policy, "print the built-in policy table"),
         OPT_ACTION(0, "list-passes", &a.list_passes, "print the graph passes"),
-        RULES, OPT_NEEDS("max-drop", "data"), OPT_NEEDS("labels", "data"), OPT_CONFLICT("print-policy", "json"),
-        OPT_CONFLICT("list-passes", "json"), OPT_COMMON, OPT_END,
+        RULES, OPT_NEEDS("max-drop", "data"), OPT_NEEDS("metric", "data"), OPT_NEEDS("labels", "data"), OPT_CONFLICT("dry-run", "max-drop"),
+        OPT_CONFLICT("print-policy", "json"), OPT_CONFLICT("list-passes", "json"), OPT_COMMON, OPT_END,
     };
     const oct_cli_opt lint[] = { OPT_POSITIONAL("MODEL", &a.model, "ONNX model"), CHOICES, OPT_COMMON, OPT_END };
     const oct_cli_opt explain[] = {

@@ -166,6 +166,8 @@ oct_status session_open(session *s, oct_cli *cli, const convert_args *a, oct_err
     *s = (session){ .cli = cli, .a = a, .sqnr = NAN };
     if (!(s->arena = oct_arena_create()))
         return oct_nomem(err);
+    if (a->max_drop)
+        OCT_TRY(oct_drop_limit_parse(a->max_drop, &s->limit, err));
     OCT_TRY(read_policy(s, err));
     OCT_TRY(name_output(s, err));
     if (!a->data.specs.n)
