@@ -13,13 +13,16 @@
 static atomic_size_t n_allocs, fail_at;
 
 /* Large blocks get pages of their own, which go back to the system when freed. glibc's default is to keep them once one
- * was freed, so that the peak of one phase (calibration) would add to that of the next. */
-static void keep_large_blocks_apart(void)
+ * was freed, so that the peak of one phase (calibration) would add to that of the next. And threads share one heap: one for each
+ * would reserve 64 MB of address space, and they allocate little. */
+static void tune_malloc(void)
 {
 #ifdef __GLIBC__
     static atomic_flag done = ATOMIC_FLAG_INIT;
-    if (!atomic_flag_test_and_set(&done))
+    if (!atomic_flag_test_and_set(&done)) {
         mallopt(M_MMAP_THRESHOLD, 256 << 10);
+        mallopt(M_ARENA_MAX, 1);
+    }
 #endif
 }
 
@@ -47,7 +50,7 @@ void *oct_alloc(size_t size)
         fail_at = 0;
         return NULL;
     }
-    keep_large_blocks_apart();
+    tune_malloc();
     size_t rounded;
     if (!oct_add_size(size ? size : 1, 63, &rounded))
         return NULL;

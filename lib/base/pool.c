@@ -8,6 +8,28 @@
 #include <stdalign.h>
 #include <stdatomic.h>
 
+/* Of a thread's stack: twice what the deepest calls of workers and decoders take. Sanitizers make frames several times as large, so that
+ * they keep the system's size. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { STACK = 0 };
+#elif defined(__has_feature)
+enum { STACK = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer) ? 0 : 512 << 10 };
+#else
+enum { STACK = 512 << 10 };
+#endif
+
+bool oct_thread_start(pthread_t *t, void *(*fn)(void *), void *arg)
+{
+    pthread_attr_t attr;
+    if (pthread_attr_init(&attr) != 0)
+        return false;
+    if (STACK)
+        pthread_attr_setstacksize(&attr, STACK);
+    const bool ok = pthread_create(t, &attr, fn, arg) == 0;
+    pthread_attr_destroy(&attr);
+    return ok;
+}
+
 /* A lane's share of the tiles. Its own thread takes from the front, others, when theirs are done, from the back; a tile belongs to
  * whoever counted `left` down for it. */
 struct lane {
@@ -170,7 +192,7 @@ static bool start_workers(oct_pool *p)
     for (; p->lanes && p->workers && p->started < n; p->started++) {
         struct worker *w = &p->workers[p->started];
         *w = (struct worker){ .pool = p, .lane = (size_t)p->started + 1 };
-        if (pthread_create(&w->thread, NULL, work, w) != 0)
+        if (!oct_thread_start(&w->thread, work, w))
             break;
     }
     return p->started == n;

@@ -4,6 +4,12 @@
 
 #include "base/status.h"
 
+#include <pthread.h>
+
+/* Starts a thread that is to be joined. Its stack is small, as those of a pool are: the system's 8 MB each would take most of the address
+ * space of a process that may have little. False: the system gives none, which is a lack of memory or of processes. */
+bool oct_thread_start(pthread_t *t, void *(*fn)(void *), void *arg);
+
 typedef struct oct_pool oct_pool;
 
 /* n threads including the caller's; 0 takes the number of processors this process may use. NULL: no memory, or not as many threads. */

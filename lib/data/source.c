@@ -4,6 +4,7 @@
 #include "data/spec.h"
 
 #include "base/io.h"
+#include "base/pool.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -170,7 +171,7 @@ static void *worker(void *arg)
 static oct_status start(oct_source *s, oct_err *err)
 {
     s->stop = false;
-    while (s->running < s->n_threads && pthread_create(&s->threads[s->running], NULL, worker, s) == 0)
+    while (s->running < s->n_threads && oct_thread_start(&s->threads[s->running], worker, s))
         s->running++;
     return s->running ? OCT_OK : oct_fail(err, OCT_ENOMEM, "cannot start a thread");
 }
