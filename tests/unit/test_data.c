@@ -1,5 +1,6 @@
 /* lib/data: every kind of data against values that numpy and Pillow read from the same files (testdata/data, made by
  * scripts/make_data_fixtures.py), and every file cut at every length. */
+#define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,12 +13,43 @@
 #include "data/data_config.h"
 #include "data/image.h"
 
+#include <dlfcn.h>
+#include <errno.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* Allocations and threads that fail, where no sanitizer has functions of its own for them. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#elif defined(__has_feature)
+#if !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer) && !__has_feature(memory_sanitizer)
+#define OWN_LIBC
+#endif
+#elif defined(__GLIBC__)
+#define OWN_LIBC
+#endif
+#ifdef OWN_LIBC
+static size_t malloc_fails_at;
+static bool no_threads;
+
+void *__libc_malloc(size_t n);
+void *malloc(size_t n)
+{
+    return malloc_fails_at && --malloc_fails_at == 0 ? NULL : __libc_malloc(n);
+}
+
+int pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*fn)(void *), void *arg)
+{
+    int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    void *f = dlsym(RTLD_NEXT, "pthread_create");
+    memcpy(&real, &f, sizeof f);
+    return no_threads ? EAGAIN : real(t, attr, fn, arg);
+}
+#endif
 
 static char scratch[64];
 
@@ -602,27 +634,75 @@ static void failing_memory(void **state)
 #else
     const size_t n_files = 3; /* those without pictures */
 #endif
-    for (size_t k = 0; k < n_files; k++) {
-        const bool arrays = k < 3;
-        for (size_t n = 1; n < 120; n++) {
-            const char *spec = at(files[k]), *steps = arrays ? "mean=1" : "order=gray:resize=4x4";
-            oct_source_options o = { .specs = &spec, .n_specs = 1, .preprocess = &steps, .n_preprocess = 1, .threads = 1,
-                                     .inputs = input(OCT_F32, arrays ? 3 : 4, arrays ? rows32 : gray_nchw), .n_inputs = 1 };
-            oct_source *s = NULL;
-            oct_err err = OCT_ERR_INIT;
-            oct_batch b = OCT_BATCH_INIT;
-            oct_alloc_fail_at(n);
-            oct_status st = oct_source_open(&o, &s, &err);
-            while (st == OCT_OK && (st = oct_source_next(s, 2, &b, &err)) == OCT_OK && b.n) {
+    for (size_t k = 0; k < n_files; k++)
+        for (int skip = 0; skip < 2; skip++) {
+            const bool arrays = k < 3;
+            int64_t whole = 0;
+            for (size_t n = 0, all = 1; n <= all; n++) { /* at first none fails */
+                const char *spec = at(files[k]), *steps = arrays ? "mean=1" : "order=gray:resize=4x4";
+                oct_source_options o = { .specs = &spec, .n_specs = 1, .preprocess = &steps, .n_preprocess = 1, .threads = 1, .skip_bad = skip,
+                                         .inputs = input(OCT_F32, arrays ? 3 : 4, arrays ? rows32 : gray_nchw), .n_inputs = 1 };
+                oct_source *s = NULL;
+                oct_err err = OCT_ERR_INIT;
+                oct_batch b = OCT_BATCH_INIT;
+                oct_alloc_fail_at(n);
+                oct_status st = oct_source_open(&o, &s, &err);
+                while (st == OCT_OK && (st = oct_source_next(s, 2, &b, &err)) == OCT_OK && b.n) {
+                }
+                whole = n ? whole : oct_source_given(s);
+                /* Neither is memory's want a broken sample, nor does it make a sample be left out. */
+                if (s && st == OCT_OK && (oct_source_given(s) != whole || oct_source_bad_count(s)))
+                    fail_msg("%s, allocation %zu: %lld samples, not %lld", files[k], n, (long long)oct_source_given(s), (long long)whole);
+                oct_source_close(s);
+                const size_t made = oct_alloc_fail_at(0);
+                all = n ? all : made;
+                if (st != OCT_OK && st != OCT_ENOMEM)
+                    fail_msg("%s, allocation %zu: status %d, %s", files[k], n, st, err.text);
+                oct_batch_free(&b);
             }
-            oct_source_close(s);
-            oct_alloc_fail_at(0);
-            if (st != OCT_OK && st != OCT_ENOMEM)
-                fail_msg("%s, allocation %zu: status %d, %s", files[k], n, st, err.text);
-            oct_batch_free(&b);
         }
-    }
 }
+
+#ifdef OWN_LIBC
+/* What libjpeg allocates does not go through oct_alloc. */
+static void failing_memory_of_libjpeg(void **state)
+{
+#ifdef OCT_HAVE_JPEG
+    static const char *const files[] = { "rgb.jpg", "progressive.jpg", "cmyk.jpg" };
+    for (size_t k = 0; k < OCT_COUNT(files); k++) {
+        char *p;
+        size_t size, failed = 0;
+        oct_err err = OCT_ERR_INIT;
+        assert_int_equal(oct_read_all(at(files[k]), 1 << 20, &p, &size, &err), OCT_OK);
+        oct_status st = OCT_ENOMEM;
+        for (size_t n = 1; st == OCT_ENOMEM; n++, failed++) {
+            oct_image im = { 0 };
+            malloc_fails_at = n;
+            st = oct_image_decode((uint8_t *)p, size, &im, &err);
+            malloc_fails_at = 0;
+            oct_image_free(&im);
+        }
+        if (st != OCT_OK)
+            fail_msg("%s, allocation %zu: status %d, %s", files[k], failed, st, err.text);
+        assert_true(failed > 0);
+        oct_free(p);
+    }
+#endif
+}
+
+static void threads_that_cannot_start(void **state)
+{
+    oct_source *s = open_one(at("x_f4.npy"), NULL, input(OCT_F32, 3, rows32));
+    oct_batch b = OCT_BATCH_INIT;
+    oct_err err = OCT_ERR_INIT;
+    no_threads = true;
+    assert_int_equal(oct_source_next(s, 3, &b, &err), OCT_ENOMEM);
+    no_threads = false;
+    assert_non_null(strstr(err.text, "thread"));
+    oct_batch_free(&b);
+    oct_source_close(s);
+}
+#endif
 
 int main(void)
 {
@@ -638,6 +718,9 @@ int main(void)
         cmocka_unit_test(test_cases), cmocka_unit_test(bad_samples_are_counted),
         cmocka_unit_test(npz_is_written), cmocka_unit_test(cut_and_changed_files),
         cmocka_unit_test(failing_memory),
+#ifdef OWN_LIBC
+        cmocka_unit_test(failing_memory_of_libjpeg), cmocka_unit_test(threads_that_cannot_start),
+#endif
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     static const char *const left[] = { "y.csv", "bad.png", "bad.csv", "out.npz", "empty" };
