@@ -5,6 +5,7 @@
 #include "base/dtype.h"
 
 enum { OCT_ARRAY_RANK = 8 }; /* the largest rank of sample data */
+enum { OCT_DEFLATE_RATIO = 1032 }; /* deflate makes at most so many bytes of one: a header that says more is wrong */
 
 typedef struct oct_array {
     oct_dtype dtype;

@@ -2,6 +2,7 @@
 #include "data/image.h"
 
 #include "base/mem.h"
+#include "data/array.h"
 #include "data/data_config.h" /* made by the build */
 
 #ifdef OCT_HAVE_PNG
@@ -14,7 +15,7 @@
 
 typedef struct source {
     const uint8_t *p;
-    size_t left;
+    size_t size, left;
     bool no_memory; /* libpng leaves chunks out, or calls the picture broken, when it gets none */
     char text[160];
 } source;
@@ -59,6 +60,10 @@ static void on_warning(png_structp png, png_const_charp text)
 static oct_status header(png_structp png, png_infop info, oct_image *im, oct_err *err)
 {
     png_read_info(png, info);
+    const source *s = png_get_io_ptr(png);
+    if ((uint64_t)png_get_rowbytes(png, info) * png_get_image_height(png, info) / OCT_DEFLATE_RATIO > s->size)
+        return oct_fail(err, OCT_EMALFORMED, "broken PNG picture: cut short, %zu bytes cannot hold %u x %u", s->size,
+                        (unsigned)png_get_image_width(png, info), (unsigned)png_get_image_height(png, info));
     png_byte type = png_get_color_type(png, info), depth = png_get_bit_depth(png, info);
     if (type == PNG_COLOR_TYPE_PALETTE)
         png_set_palette_to_rgb(png);
@@ -88,7 +93,7 @@ static void rows(png_structp png, const oct_image *im)
 oct_status oct_png_decode(const uint8_t *p, size_t n, oct_image *im, oct_err *err)
 {
     *im = (oct_image){ 0 };
-    source s = { .p = p, .left = n };
+    source s = { .p = p, .size = n, .left = n };
     png_infop info = NULL;
     png_structp png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &s, on_error, on_warning, &s, on_alloc, on_free);
     if (!png)

@@ -24,7 +24,7 @@ static bool tar_claims(const char *path)
 #include <errno.h>
 #include <stdio.h>
 
-#define MAX_MEMBER ((int64_t)512 << 20)
+enum { FIRST_ROOM = 1 << 20, MAX_MEMBER = 512 << 20 }; /* bytes of a member */
 
 typedef struct tar {
     const oct_feed_ctx *ctx;
@@ -192,6 +192,19 @@ static int input_of(const tar *r, const char *suffix)
     return -1;
 }
 
+/* Room comes with the bytes: a header may claim what it likes. */
+static oct_status grow(oct_array *a, int64_t size, oct_err *err)
+{
+    const int64_t room = a->dims[0] < size / 2 ? 2 * a->dims[0] : size;
+    void *p = oct_realloc(a->data, a->bytes, (size_t)room);
+    if (!p)
+        return oct_nomem(err);
+    a->data = p;
+    a->dims[0] = room;
+    a->bytes = (size_t)room;
+    return OCT_OK;
+}
+
 static oct_status read_member(tar *r, struct archive_entry *e, const char *name, oct_part *part, oct_err *err)
 {
     int64_t size = r->la->archive_entry_size(e);
@@ -200,9 +213,12 @@ static oct_status read_member(tar *r, struct archive_entry *e, const char *name,
     part->kind = OCT_PART_BYTES;
     if (!(part->path = oct_strdup(name)))
         return oct_nomem(err);
-    OCT_TRY(oct_array_create(&part->array, OCT_U8, 1, &size, err));
+    const int64_t first = size < FIRST_ROOM ? size : FIRST_ROOM;
+    OCT_TRY(oct_array_create(&part->array, OCT_U8, 1, &first, err));
     for (int64_t at = 0; at < size;) {
-        la_ssize_t n = r->la->archive_read_data(r->a, (char *)part->array.data + at, (size_t)(size - at));
+        if (at == part->array.dims[0])
+            OCT_TRY(grow(&part->array, size, err));
+        la_ssize_t n = r->la->archive_read_data(r->a, (char *)part->array.data + at, (size_t)(part->array.dims[0] - at));
         if (n < 0)
             return broken(r, err);
         if (n == 0)

@@ -95,6 +95,9 @@ static oct_status read_entry(const uint8_t *p, size_t n, const uint8_t *r, size_
     e->offset = header + 30 + le(p + header + 26, 2) + le(p + header + 28, 2);
     if (e->offset > n || e->packed > n - e->offset || (!e->deflated && e->packed != e->size))
         return oct_fail(err, OCT_EMALFORMED, "broken zip archive: array '%s' lies outside the file", e->name);
+    if (e->deflated && e->size / OCT_DEFLATE_RATIO > e->packed) /* no memory is asked for what cannot come */
+        return oct_fail(err, OCT_EMALFORMED, "broken zip archive: %llu bytes cannot hold array '%s' of %llu", (unsigned long long)e->packed,
+                        e->name, (unsigned long long)e->size);
     return OCT_OK;
 }
 

@@ -704,6 +704,45 @@ static void threads_that_cannot_start(void **state)
 }
 #endif
 
+/* Headers that claim far more than their bytes can hold are wrong, and no memory is asked for it: a limit on memory would else end the run
+ * as if there were too little of it. */
+static void claims_beyond_the_bytes(void **state)
+{
+#ifdef OCT_HAVE_PNG
+    static const uint8_t wide[] = { 0x89, 'P', 'N', 'G', 13, 10, 26, 10, 0, 0, 0, 13, 'I', 'H', 'D', 'R', 0, 0, 0x30, 0, 0, 0, 0x30, 0, 8, 2, 0, 0, 0,
+                                    0x34, 0xe0, 0x05, 0x0b, 0, 0, 0, 1, 'I', 'D', 'A', 'T', 0, 0x28, 0x38, 0x7d, 0xe8 };
+    oct_image im;
+    oct_err err = OCT_ERR_INIT;
+    assert_int_equal(oct_image_decode(wide, sizeof wide, &im, &err), OCT_EMALFORMED);
+    assert_non_null(strstr(err.text, "cannot hold 12288 x 12288"));
+#endif
+    /* An .npz whose member says that it is 1 TB. */
+    static const uint8_t head[30] = { 'P', 'K', 3, 4, 20, 0, 0, 0, 8 }, body[16] = { 0 };
+    uint8_t zip[256] = { 0 }, *d = zip + 30 + 5 + 16;
+    memcpy(zip, head, sizeof head);
+    zip[26] = 5;
+    memcpy(zip + 30, "x.npy", 5);
+    memcpy(zip + 35, body, sizeof body);
+    memcpy(d, "PK\1\2", 4);
+    d[10] = 8;            /* deflated */
+    d[20] = sizeof body;
+    memset(d + 24, 0xff, 4);
+    d[28] = 5;
+    d[30] = 12;           /* zip64: size 2^40 */
+    memcpy(d + 46, "x.npy", 5);
+    d[51] = 1;
+    d[53] = 8;
+    d[55 + 5] = 1;
+    uint8_t *e = d + 46 + 5 + 12;
+    memcpy(e, "PK\5\6", 4);
+    e[8] = e[10] = 1;
+    e[12] = (uint8_t)(e - d);
+    e[16] = (uint8_t)(d - zip);
+    write_file(in_scratch("t.npz"), zip, (size_t)(e - zip) + 22);
+    fails(in_scratch("t.npz"), NULL, input(OCT_F32, 3, rows32), OCT_EMALFORMED, "16 bytes cannot hold array 'x' of 1099511627776");
+    unlink(in_scratch("t.npz"));
+}
+
 int main(void)
 {
     strcpy(scratch, "/tmp/octdata.XXXXXX");
@@ -717,7 +756,7 @@ int main(void)
         cmocka_unit_test(texts_of_steps), cmocka_unit_test(folders_lists_and_shards),
         cmocka_unit_test(test_cases), cmocka_unit_test(bad_samples_are_counted),
         cmocka_unit_test(npz_is_written), cmocka_unit_test(cut_and_changed_files),
-        cmocka_unit_test(failing_memory),
+        cmocka_unit_test(failing_memory), cmocka_unit_test(claims_beyond_the_bytes),
 #ifdef OWN_LIBC
         cmocka_unit_test(failing_memory_of_libjpeg), cmocka_unit_test(threads_that_cannot_start),
 #endif
