@@ -17,6 +17,7 @@ typedef struct oct_list {
     oct_entry *v;
     size_t n, cap, at;
     size_t n_inputs;
+    size_t folders; /* walked through */
 } oct_list;
 
 oct_list *oct_list_create(const oct_feed_ctx *ctx);

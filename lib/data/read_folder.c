@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { MAX_DEPTH = 16 };
+enum { MAX_DEPTH = 16, MAX_FOLDERS = 1 << 20 }; /* links to folders can make a few of them look like any number */
 
 /* Either a list of files, or another reader on what the folder holds. */
 typedef struct folder {
@@ -30,6 +30,8 @@ static oct_status walk(oct_list *l, const char *dir, int64_t label, int depth, o
     oct_names names;
     if (depth > MAX_DEPTH)
         return oct_fail(err, OCT_EUNSUPPORTED, "%s: folders nested deeper than %d", dir, MAX_DEPTH);
+    if (l->folders++ == MAX_FOLDERS)
+        return oct_fail(err, OCT_EUNSUPPORTED, "%s: more than %d folders", dir, MAX_FOLDERS);
     OCT_TRY(oct_list_dir(dir, l->arena, &names, err));
     for (size_t i = 0; i < names.n; i++) {
         char *path = oct_arena_printf(l->arena, "%s/%s", dir, names.v[i]);

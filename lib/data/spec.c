@@ -35,16 +35,26 @@ static oct_status add_file(const char *path, oct_arena *arena, oct_leaves *l, oc
     return OCT_EUSAGE;
 }
 
+/* A folder that cannot be read must not leave its samples out without a word. glob hands on no more than this. */
+static _Thread_local int unreadable;
+static int on_unreadable(const char *folder, int e)
+{
+    (void)folder;
+    unreadable = e;
+    return e != ENOENT && e != ENOTDIR;
+}
+
 static oct_status add_pattern(const char *path, oct_arena *arena, oct_leaves *l, oct_err *err)
 {
     glob_t g;
     if (oct_path_exists(path) || !strpbrk(path, "*?["))
         return add_file(path, arena, l, err);
-    int z = glob(path, 0, NULL, &g);
+    int z = glob(path, 0, on_unreadable, &g);
     if (z == GLOB_NOMATCH)
         return oct_fail(err, OCT_EIO, "%s: no file matches", path);
     if (z != 0)
-        return z == GLOB_NOSPACE ? oct_nomem(err) : oct_fail(err, OCT_EIO, "%s: cannot be expanded", path);
+        return z == GLOB_NOSPACE || unreadable == ENOMEM ? oct_nomem(err)
+                                                         : oct_fail(err, OCT_EIO, "%s: cannot be expanded: %s", path, strerror(unreadable));
     oct_status s = OCT_OK;
     for (size_t i = 0; s == OCT_OK && i < g.gl_pathc; i++)
         s = add_file(g.gl_pathv[i], arena, l, err);
