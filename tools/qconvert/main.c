@@ -80,7 +80,7 @@ int main(int argc, char **argv)
 #define SAMPLES                                                                                                                     \
     OPT_GROUP("Samples"),                                                                                                           \
         OPT_MULTI(0, "data", &a.data.specs, "SPEC", "samples to calibrate with: a folder, .csv, .npy, .npz, tar shard, test set "   \
-                                                    "or quoted pattern"),                                                          \
+                                                    "or quoted pattern; - and pipe:CMD are tar streams"),                           \
         OPT_MULTI('p', "preprocess", &a.data.preprocess, "STEPS", "what is done to each, as imagenet or resize=256:crop=224"),      \
         OPT_INT('n', "samples", &a.data.samples, 1, INT64_MAX, "use only the first N"),                                             \
         OPT_FLAG(0, "skip-bad", &a.data.skip_bad, "count and name broken samples instead of stopping"),                             \

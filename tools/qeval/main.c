@@ -284,7 +284,8 @@ int main(int argc, char **argv)
         OPT_POSITIONAL("FLOAT", &a.model, "the float ONNX model, to which the others are compared"),
         OPT_POSITIONALS("QUANT", &a.others, 0, "quantized models, made by any tool"),
         OPT_GROUP("Samples"),
-        OPT_MULTI(0, "data", &a.data, "SPEC", "samples: a folder, a CSV, an .npy, an .npz, a tar shard, or a quoted pattern of them"),
+        OPT_MULTI(0, "data", &a.data, "SPEC", "samples: a folder, .csv, .npy, .npz, tar shard, test set or quoted "
+                                            "pattern; - and pipe:CMD are tar streams"),
         OPT_MULTI(0, "preprocess", &a.preprocess, "P", "steps between a stored sample and the model's input, or a preset"),
         OPT_FILE(0, "labels", &a.labels, "labels of the samples: an .npy of integers or a CSV"),
         OPT_INT('n', "samples", &a.samples, 1, INT64_MAX, "use only the first N samples"),
