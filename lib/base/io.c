@@ -25,6 +25,17 @@ static char *dup_path(const char *path)
     return p;
 }
 
+oct_status oct_fail_errno(oct_err *err, const char *fmt, ...)
+{
+    const int e = errno;
+    char text[PATH_MAX + 200];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    return oct_fail(err, e == ENOMEM ? OCT_ENOMEM : OCT_EIO, "%s: %s", text, strerror(e));
+}
+
 /* ---- descriptors ---- */
 
 static bool was_closed[3];
@@ -123,7 +134,7 @@ static oct_status open_descriptor(const char *path, int own, int *fd, oct_err *e
     }
     errno = EBADF;
     *fd = oct_io_was_closed(own) ? -1 : fcntl(own, F_DUPFD_CLOEXEC, 3);
-    return *fd >= 0 ? OCT_OK : oct_fail(err, OCT_EIO, "%s: %s", path, strerror(errno));
+    return *fd >= 0 ? OCT_OK : oct_fail_errno(err, "%s", path);
 }
 
 oct_status oct_file_open(const char *path, bool stream, int *fd, oct_err *err)
@@ -137,7 +148,7 @@ oct_status oct_file_open(const char *path, bool stream, int *fd, oct_err *err)
     if (*fd < 0 && errno == ENXIO && stat(path, &st) == 0)
         return refuse(path, st.st_mode, stream, err); /* a socket */
     if (*fd < 0)
-        return oct_fail(err, OCT_EIO, "%s: %s", path, strerror(errno));
+        return oct_fail_errno(err, "%s", path);
     if (fstat(*fd, &st) == 0 && (S_ISREG(st.st_mode) || (stream && S_ISCHR(st.st_mode)))) {
         fcntl(*fd, F_SETFL, 0); /* from here on it may wait */
         oct_status s = check_claims(path, &st, err);
@@ -174,7 +185,7 @@ oct_status oct_map_fd(oct_map *m, int fd, const char *path, oct_err *err)
     struct stat st;
     *m = (oct_map){ 0 };
     if (fstat(fd, &st) != 0)
-        return oct_fail(err, OCT_EIO, "%s: %s", path, strerror(errno));
+        return oct_fail_errno(err, "%s", path);
     if (!(m->path = dup_path(path)))
         return oct_nomem(err);
     if (st.st_size == 0)
@@ -190,7 +201,8 @@ oct_status oct_map_fd(oct_map *m, int fd, const char *path, oct_err *err)
         munmap(p, (size_t)st.st_size);
     oct_free(m->path);
     *m = (oct_map){ 0 };
-    return p != MAP_FAILED ? oct_nomem(err) : oct_fail(err, e == ENOMEM ? OCT_ENOMEM : OCT_EIO, "%s: cannot map: %s", path, strerror(e));
+    errno = e;
+    return p != MAP_FAILED ? oct_nomem(err) : oct_fail_errno(err, "%s: cannot map", path);
 }
 
 oct_status oct_map_open(oct_map *m, const char *path, oct_err *err)
@@ -244,7 +256,7 @@ oct_status oct_read_all(const char *path, size_t max, char **data, size_t *size,
         }
         ssize_t r = oct_file_read(fd, p + n, cap - n - 1);
         if (r < 0)
-            s = oct_fail(err, OCT_EIO, "%s: %s", path, strerror(errno));
+            s = oct_fail_errno(err, "%s", path);
         if (r <= 0)
             break;
         n += (size_t)r;

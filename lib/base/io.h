@@ -10,6 +10,9 @@
 #include <limits.h>
 #include <sys/types.h>
 
+/* A call of the system that failed: the text, ": ", and what errno says. OCT_ENOMEM where that is ENOMEM, OCT_EIO else. */
+oct_status oct_fail_errno(oct_err *err, const char *fmt, ...) OCT_PRINTF(2, 3);
+
 /* Opens a file to read, without ever waiting for it: a FIFO, a socket, a folder, a device is OCT_EIO with what it is and a remedy; an
  * output of this run (oct_out_claim) is OCT_EUSAGE.
  * stream: whoever reads goes from the beginning to the end once. Then character devices (/dev/null) will do, and whatever a descriptor

@@ -73,7 +73,7 @@ oct_status oct_place_find(oct_place *p, const char *path, oct_err *err)
     if (strcmp(path, "-") == 0)
         p->fd = 1;
     else if (find_place(p, path) != 0)
-        return oct_fail(err, OCT_EIO, "%.500s: %s", path, strerror(errno));
+        return oct_fail_errno(err, "%.500s", path);
     p->stream = p->fd >= 0;
     if (p->stream)
         return OCT_OK;
@@ -332,8 +332,7 @@ oct_status oct_out_open(oct_out *o, const char *path, oct_err *err)
     memcpy(o->path, path, n);
     if ((p.stream ? open_stream(o, &p) : open_temp(o, &p)) == 0)
         return OCT_OK;
-    oct_status s = errno == ENOMEM ? oct_nomem(err)
-                                   : oct_fail(err, OCT_EIO, "%s: cannot %s: %s", path, p.stream ? "write" : "create", strerror(errno));
+    oct_status s = oct_fail_errno(err, "%s: cannot %s", path, p.stream ? "write" : "create");
     oct_out_abort(o);
     return s;
 }
@@ -382,7 +381,8 @@ void oct_out_write(oct_out *o, const void *p, size_t n)
 
 static oct_status failed(const oct_out *o, oct_err *err)
 {
-    return o->error ? oct_fail(err, OCT_EIO, "%s: cannot write: %s", o->path, strerror(o->error)) : OCT_OK;
+    errno = o->error;
+    return o->error ? oct_fail_errno(err, "%s: cannot write", o->path) : OCT_OK;
 }
 
 /* Some file systems keep an error for the close; that of a duplicate tells it while the file can still be given up. */

@@ -83,7 +83,7 @@ oct_status oct_list_dir(const char *path, oct_arena *arena, oct_names *names, oc
     *names = (oct_names){ 0 };
     DIR *d = opendir(path);
     if (!d)
-        return errno == ENOMEM ? oct_nomem(err) : oct_fail(err, OCT_EIO, "%s: %s", path, strerror(errno));
+        return oct_fail_errno(err, "%s", path);
     struct dirent *e;
     oct_status s = OCT_OK;
     while (s == OCT_OK && (errno = 0, e = readdir(d))) {
@@ -95,7 +95,7 @@ oct_status oct_list_dir(const char *path, oct_arena *arena, oct_names *names, oc
             names->n++;
     }
     if (s == OCT_OK && errno)
-        s = oct_fail(err, OCT_EIO, "%s: %s", path, strerror(errno));
+        s = oct_fail_errno(err, "%s", path);
     closedir(d);
     if (s == OCT_OK && names->n)
         qsort(names->v, names->n, sizeof *names->v, by_bytes);

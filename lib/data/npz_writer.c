@@ -8,7 +8,6 @@
 #include "base/io.h"
 #include "base/mem.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,7 +87,7 @@ static oct_status set_up(oct_npz_writer *w, const char *path, const char *const 
         if (strlen(names[i]) > 60000)
             return oct_fail(err, OCT_EUNSUPPORTED, "%s: the name of output %zu is too long", path, i);
         if (!(w->v[i].spool = spool_open(path)))
-            return oct_fail(err, OCT_EIO, "%s: cannot create a temporary file: %s", path, strerror(errno));
+            return oct_fail_errno(err, "%s: cannot create a temporary file", path);
     }
     return OCT_OK;
 }
@@ -136,7 +135,7 @@ static oct_status add_chunk(oct_npz_writer *w, output *o, const oct_array *a, in
         memcpy(o->runs[o->n++].dims, dims, sizeof dims);
     }
     if (bytes && fwrite(a->data, 1, bytes, o->spool) != bytes)
-        return oct_fail(err, OCT_EIO, "%s: cannot write: %s", w->path, strerror(errno));
+        return oct_fail_errno(err, "%s: cannot write", w->path);
     return OCT_OK;
 }
 
@@ -234,7 +233,7 @@ static oct_status put_output(oct_npz_writer *w, output *o, oct_err *err)
     if (o->n == 0)
         return OCT_OK;
     if (fflush(o->spool) != 0 || fseeko(o->spool, 0, SEEK_SET) != 0)
-        return oct_fail(err, OCT_EIO, "%s: cannot write: %s", w->path, strerror(errno));
+        return oct_fail_errno(err, "%s: cannot write", w->path);
     if (!o->ragged)
         return put_member(w, o->spool, o->name, &o->runs[0], o->rows, err);
     int64_t number = 0;

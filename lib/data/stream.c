@@ -45,7 +45,7 @@ static oct_status start_command(oct_stream *s, const char *command, oct_err *err
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0)
-        return oct_fail(err, OCT_EIO, "%s: %s", command, strerror(errno));
+        return oct_fail_errno(err, "%s", command);
     int e = spawn(command, ends[1], &s->pid);
     close(ends[1]);
     if (e) {
@@ -71,7 +71,7 @@ static oct_status open_descriptor(oct_stream *s, const char *name, oct_err *err)
     if (strcmp(name, "-") != 0)
         return oct_file_open(name, true, &s->fd, err);
     s->fd = fcntl(0, F_DUPFD_CLOEXEC, 3);
-    return s->fd >= 0 ? OCT_OK : oct_fail(err, OCT_EIO, "standard input: %s", strerror(errno));
+    return s->fd >= 0 ? OCT_OK : oct_fail_errno(err, "standard input");
 }
 
 oct_status oct_stream_open(oct_stream *s, oct_origin from, const char *what, oct_err *err)

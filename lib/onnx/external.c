@@ -2,7 +2,6 @@
 #define _XOPEN_SOURCE 700
 #include "onnx/tensor.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,8 +72,7 @@ static oct_status resolve(const oct_model *m, const char *location, char **real,
     *real = folder ? realpath(joined, NULL) : NULL;
     oct_status s = OCT_OK;
     if (!*real) {
-        s = errno == ENOMEM ? oct_nomem(err)
-                            : oct_fail(err, OCT_EIO, "its external data '%s': %s", joined, strerror(errno));
+        s = oct_fail_errno(err, "its external data '%s'", joined);
     } else {
         size_t f = strlen(folder);
         if (strncmp(*real, folder, f) != 0 || ((*real)[f] != '/' && folder[f - 1] != '/')) {

@@ -4,7 +4,6 @@
 
 #include "kernels/cpu.h"
 
-#include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,7 +115,7 @@ static oct_status check_folder(const char *out, const oct_place *p, oct_err *err
 {
     char folder[PATH_MAX];
     if (access(folder_of(p, folder), W_OK) != 0)
-        return oct_fail(err, OCT_EIO, "%s: cannot write to its folder: %s", out, strerror(errno));
+        return oct_fail_errno(err, "%s: cannot write to its folder", out);
     if (is_held(folder, p->path))
         return oct_fail(err, OCT_EIO, "%s: belongs to another user, and nobody else may replace it in its folder", out);
     return OCT_OK;
