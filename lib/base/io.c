@@ -294,6 +294,14 @@ bool oct_path_is_dir(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+oct_status oct_path_look(const char *path, oct_path_kind *kind, oct_err *err)
+{
+    struct stat st;
+    const bool there = stat(path, &st) == 0;
+    *kind = !there ? OCT_PATH_NONE : S_ISDIR(st.st_mode) ? OCT_PATH_FOLDER : OCT_PATH_OTHER;
+    return there || errno == ENOENT || errno == ENOTDIR || errno == ELOOP ? OCT_OK : oct_fail_errno(err, "%s", path);
+}
+
 double oct_now(void)
 {
     struct timespec t;

@@ -109,6 +109,9 @@ int oct_file_nameless(const char *beside);
 bool oct_same_file(const char *a, const char *b);
 bool oct_path_exists(const char *path);
 bool oct_path_is_dir(const char *path);
+/* What a path leads to; OCT_PATH_NONE: nothing. What depends on it must not take a look that failed for an answer: that fails. */
+typedef enum oct_path_kind { OCT_PATH_NONE, OCT_PATH_FOLDER, OCT_PATH_OTHER } oct_path_kind;
+oct_status oct_path_look(const char *path, oct_path_kind *kind, oct_err *err);
 
 /* Monotonic seconds. */
 double oct_now(void);

@@ -116,14 +116,14 @@ static oct_status single_open(const oct_feed_ctx *ctx, const char *path, void **
     return OCT_OK;
 }
 
-static bool image_claims(const char *path)
+static bool image_claims(const char *path, bool is_folder)
 {
-    return oct_is_image_file(path) && !oct_path_is_dir(path);
+    return oct_is_image_file(path) && !is_folder;
 }
 
-static bool pb_claims(const char *path)
+static bool pb_claims(const char *path, bool is_folder)
 {
-    return oct_has_suffix(path, ".pb") && !oct_path_is_dir(path);
+    return oct_has_suffix(path, ".pb") && !is_folder;
 }
 
 /* One JPEG or PNG picture. */

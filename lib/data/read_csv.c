@@ -113,9 +113,9 @@ static oct_status csv_open(const oct_feed_ctx *ctx, const char *path, void **sel
     return OCT_OK;
 }
 
-static bool csv_claims(const char *path)
+static bool csv_claims(const char *path, bool is_folder)
 {
-    return oct_has_suffix(path, ".csv") && !oct_path_is_dir(path);
+    return oct_has_suffix(path, ".csv") && !is_folder;
 }
 
 /* A CSV with columns file and label, paths relative to it. */

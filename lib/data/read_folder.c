@@ -37,7 +37,9 @@ static oct_status walk(oct_list *l, const char *dir, int64_t label, int depth, o
         char *path = oct_arena_printf(l->arena, "%s/%s", dir, names.v[i]);
         if (!path)
             return oct_nomem(err);
-        if (oct_path_is_dir(path))
+        oct_path_kind kind;
+        OCT_TRY(oct_path_look(path, &kind, err));
+        if (kind == OCT_PATH_FOLDER)
             OCT_TRY(walk(l, path, label, depth + 1, err));
         else if (oct_is_sample_file(path))
             OCT_TRY(add_file(l, path, label, err));
@@ -48,26 +50,28 @@ static oct_status walk(oct_list *l, const char *dir, int64_t label, int depth, o
 /* Files directly in the folder, then those of its sub-folders; these are classes when at least two hold samples. */
 static oct_status list_folder(oct_list *l, const char *dir, oct_err *err)
 {
-    oct_names names;
+    oct_names names, folders = { 0 };
     OCT_TRY(oct_list_dir(dir, l->arena, &names, err));
-    int64_t class = 0;
-    size_t filled = 0, first = 0;
     for (size_t i = 0; i < names.n; i++) {
+        oct_path_kind kind;
         char *path = oct_arena_printf(l->arena, "%s/%s", dir, names.v[i]);
         if (!path)
             return oct_nomem(err);
-        if (!oct_path_is_dir(path) && oct_is_sample_file(path))
-            OCT_TRY(add_file(l, path, -1, err));
+        OCT_TRY(oct_path_look(path, &kind, err));
+        if (kind != OCT_PATH_FOLDER) {
+            if (oct_is_sample_file(path))
+                OCT_TRY(add_file(l, path, -1, err));
+        } else {
+            if (!OCT_GROW(l->arena, folders.v, folders.n, folders.cap))
+                return oct_nomem(err);
+            folders.v[folders.n++] = path;
+        }
     }
-    first = l->n;
-    for (size_t i = 0; i < names.n; i++) {
-        char *path = oct_arena_printf(l->arena, "%s/%s", dir, names.v[i]);
-        if (!path)
-            return oct_nomem(err);
-        if (!oct_path_is_dir(path))
-            continue;
-        size_t before = l->n;
-        OCT_TRY(walk(l, path, class++, 0, err));
+    const size_t first = l->n;
+    size_t filled = 0;
+    for (size_t i = 0; i < folders.n; i++) {
+        const size_t before = l->n;
+        OCT_TRY(walk(l, folders.v[i], (int64_t)i, 0, err));
         filled += l->n > before;
     }
     if (filled < 2)
@@ -84,6 +88,7 @@ static oct_status list_folder(oct_list *l, const char *dir, oct_err *err)
 /* INPUT.npy for every input of the model; characters that file names cannot hold are underscores. */
 static oct_status find_named_arrays(const oct_feed_ctx *ctx, const char *dir, oct_arena *arena, char **paths, bool *all, oct_err *err)
 {
+    oct_path_kind kind;
     *all = ctx->n > 0;
     for (size_t i = 0; *all && i < ctx->n; i++) {
         paths[i] = oct_arena_printf(arena, "%s/%s.npy", dir, ctx->inputs[i].name);
@@ -92,7 +97,8 @@ static oct_status find_named_arrays(const oct_feed_ctx *ctx, const char *dir, oc
         for (char *c = paths[i] + strlen(dir) + 1; *c; c++)
             if (*c == '/' || *c == ':')
                 *c = '_';
-        *all = oct_path_exists(paths[i]);
+        OCT_TRY(oct_path_look(paths[i], &kind, err));
+        *all = kind != OCT_PATH_NONE;
     }
     return OCT_OK;
 }
@@ -126,7 +132,9 @@ static oct_status open_kind(const oct_feed_ctx *ctx, const char *path, folder *f
         f->reader = &oct_read_testset;
         return oct_read_testset.open(ctx, dir, &f->self, err);
     }
-    if (oct_path_exists(csv)) {
+    oct_path_kind kind;
+    OCT_TRY(oct_path_look(csv, &kind, err));
+    if (kind != OCT_PATH_NONE) {
         f->reader = &oct_read_csv;
         return oct_read_csv.open(ctx, csv, &f->self, err);
     }
@@ -184,9 +192,14 @@ static oct_status folder_rewind(void *self, oct_err *err)
     return f->reader ? f->reader->rewind(f->self, err) : oct_list_rewind(f->self, err);
 }
 
+static bool folder_claims(const char *path, bool is_folder)
+{
+    return is_folder;
+}
+
 /* A folder of .jpg, .png or .npy samples: labels from labels.csv or sub-folders; or INPUT.npy files. */
 const oct_reader oct_read_folder = {
-    .claims = oct_path_is_dir,
+    .claims = folder_claims,
     .open = folder_open,
     .count = folder_count,
     .next = folder_next,

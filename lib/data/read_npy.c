@@ -110,9 +110,9 @@ static oct_status npy_rewind(void *self, oct_err *err)
     return OCT_OK;
 }
 
-static bool npy_claims(const char *path)
+static bool npy_claims(const char *path, bool is_folder)
 {
-    return oct_has_suffix(path, ".npy") && !oct_path_is_dir(path);
+    return oct_has_suffix(path, ".npy") && !is_folder;
 }
 
 /* An .npy array, samples along its first axis. */

@@ -361,9 +361,9 @@ static oct_status set_rewind(void *self, oct_err *err)
     return OCT_OK;
 }
 
-static bool npz_claims(const char *path)
+static bool npz_claims(const char *path, bool is_folder)
 {
-    return oct_has_suffix(path, ".npz") && !oct_path_is_dir(path);
+    return oct_has_suffix(path, ".npz") && !is_folder;
 }
 
 /* An .npz with one array per input, samples along the first axis. */

@@ -10,11 +10,11 @@
 #include <string.h>
 #include <strings.h>
 
-static bool tar_claims(const char *path)
+static bool tar_claims(const char *path, bool is_folder)
 {
     static const char *const suffixes[] = { ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst", ".tar.lz4" };
     for (size_t i = 0; i < OCT_COUNT(suffixes); i++)
-        if (oct_has_suffix(path, suffixes[i]) && !oct_path_is_dir(path))
+        if (oct_has_suffix(path, suffixes[i]) && !is_folder)
             return true;
     return false;
 }

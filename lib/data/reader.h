@@ -38,7 +38,7 @@ typedef struct oct_item {
 
 typedef struct oct_reader {
     /* Whether this reader takes a file or folder that exists: by its name. NULL for readers that are not in the table. */
-    bool (*claims)(const char *path);
+    bool (*claims)(const char *path, bool is_folder);
     oct_status (*open)(const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err);
     int64_t (*count)(void *self); /* -1: not known */
     /* The next sample. With want false it is passed over: only item->name may be filled. *end: no more samples. A

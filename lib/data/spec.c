@@ -7,7 +7,6 @@
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { MAX_FILES = 1000000, MAX_BRACES = 8 };
 
@@ -24,11 +23,12 @@ static oct_status add_leaf(const oct_reader *reader, const char *path, oct_arena
 /* A name from wherever: nothing in it has a meaning but the path. */
 static oct_status add_file(const char *path, oct_arena *arena, oct_leaves *l, oct_err *err)
 {
-    struct stat st;
-    if (stat(path, &st) != 0)
-        return oct_fail(err, OCT_EIO, "%s: %s", path, strerror(errno));
+    oct_path_kind kind;
+    OCT_TRY(oct_path_look(path, &kind, err));
+    if (kind == OCT_PATH_NONE)
+        return oct_fail(err, OCT_EIO, "%s: %s", path, strerror(ENOENT));
     for (size_t i = 0; i < oct_n_readers; i++)
-        if (oct_readers[i]->claims(path))
+        if (oct_readers[i]->claims(path, kind == OCT_PATH_FOLDER))
             return add_leaf(oct_readers[i], path, arena, l, err);
     oct_fail(err, OCT_EUSAGE, "%s: not a kind of data that is known", path);
     oct_hint(err, "data is a folder, a .csv, .npy, .npz, .pb, .jpg or .png file, or a .tar shard");
