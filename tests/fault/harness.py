@@ -255,7 +255,7 @@ def faults_of(job, kind, calls, most):
     out = []
     for action, code in ACTIONS[kind]:
         out += [(f"{kind}:{n}:{action}", code) for n in chosen(calls, most, job.name + action)]
-        if code:
+        if code and action != "EINTR":  # nothing interrupts for ever
             out += [(f"{kind}:{n}+:{action}", code) for n in chosen(calls, most and max(1, most // 2), action + job.name)]
     return out
 
@@ -486,7 +486,7 @@ def surroundings_work(job, want):
 
 
 def disk_work(job, want):
-    return ([(f"a disk of {n} KB", lambda p, n=n: mounted(p, job, f"size={n}k", "", want, True)) for n in (8, 16, 32)] if can_mount() else []) + [
+    return ([(f"a disk of {n} KB", lambda p, n=n: mounted(p, job, f"size={n}k", "", want, True)) for n in (16, 32, 48)] if can_mount() else []) + [
         (f"a folder for reading only{', old output' if old else ''}", lambda p, old=old: read_only(p, job, want, old)) for old in (True, False)]
 
 
