@@ -1,0 +1,26 @@
+/* lib/ops/signature.h -- the operators that ONNX knows, whether Octet has them or not, and the types they take. */
+#ifndef OCT_OPS_SIGNATURE_H
+#define OCT_OPS_SIGNATURE_H
+
+#include "base/dtype.h"
+
+/* One version of an operator. in and out have a letter for each operand: those of one letter are of one type, out of `set` of that
+ * letter (bit t: element type t is in it; 0: any). Behind the last, '*' repeats it with its one type, '~' with any types. A line with neither
+ * inputs nor outputs says only that there is such an operator. */
+typedef struct oct_signature {
+    const char *domain, *op;
+    int since;
+    const char *in, *out;
+    uint32_t set[24];
+} oct_signature;
+
+/* What an operator of the default domain or of com.microsoft is in an opset; NULL: there is none such. */
+const oct_signature *oct_signature_find(const char *domain, const char *op, int64_t opset);
+/* The newest opset of the default domain whose operators are all known. */
+int64_t oct_signature_newest(void);
+/* The first opset of the default domain with the operator; 0: there is none. */
+int64_t oct_signature_first(const char *op);
+/* The operator of the default domain whose name is nearest, or NULL when none is near. */
+const char *oct_signature_nearest(const char *op);
+
+#endif
