@@ -44,6 +44,13 @@ void oct_pass_note(const oct_pass_log *log, const oct_pass *p, const char *what,
 struct oct_op;
 oct_status oct_check_arity(const oct_graph *g, int id, const struct oct_op *op, oct_err *err);
 
+/* Whether ONNX has the operators of the default domain in g and the graphs nested in it; OCT_EMALFORMED names the node that has another, and
+ * the nearest name. In opsets beyond oct_signature_newest() what is not known is let pass; *newer is the first such operator, or NULL. */
+oct_status oct_check_operators(const oct_graph *g, const char **newer, oct_err *err);
+/* Whether operands have the types that their operators take, as far as types are known: after oct_infer_shapes. Operators of the default
+ * domain, and of com.microsoft which operands must be of one type. OCT_EMALFORMED names node and values. */
+oct_status oct_check_types(const oct_graph *g, oct_err *err);
+
 /* Shape inference over the whole graph and those nested in it: element types, shapes and known values of every operator
  * that has a record. Shapes declared in the model fill what cannot be inferred. Nodes without a record leave their outputs as declared.
  * Errors name the node. */

@@ -740,6 +740,61 @@ static void raising_refuses(void **state)
     oct_graph_destroy(g);
 }
 
+/* ------------------------------------------------------------------ operators and types */
+
+static void operators_are_known(void **state)
+{
+    static const struct {
+        const char *op;
+        int64_t opset;
+        oct_status want;
+        const char *hint;
+    } cases[] = {
+        { "Convv", 17, OCT_EMALFORMED, "'Conv'" },  { "Gelu", 19, OCT_EMALFORMED, "opset 20" }, { "Gelu", 20, OCT_OK, NULL },
+        { "Zzyzx", 17, OCT_EMALFORMED, "domain" },  { "Zzyzx", 900, OCT_OK, "Zzyzx" },          { "SimplifiedLayerNormalization", 17, OCT_OK, NULL },
+        { "my.domain.Zzyzx", 17, OCT_OK, NULL },    { "ImageScaler", 8, OCT_OK, NULL },
+    };
+    for (size_t i = 0; i < OCT_COUNT(cases); i++) {
+        oct_graph *g = net_graph(cases[i].opset);
+        const char *newer;
+        oct_err e = OCT_ERR_INIT;
+        net_output(g, NET_NODE(g, cases[i].op, "odd", "y", net_input(g, "x", OCT_F32, "2")));
+        assert_int_equal(oct_check_operators(g, &newer, &e), cases[i].want);
+        const char *said = cases[i].want ? e.hint : newer;
+        if (cases[i].hint ? !said || !strstr(said, cases[i].hint) : said != NULL)
+            fail_msg("%s: %s", cases[i].op, said ? said : "nothing is said");
+        if (cases[i].want)
+            assert_non_null(strstr(e.text, "'odd'"));
+        oct_graph_destroy(g);
+    }
+}
+
+static void types_must_fit(void **state)
+{
+    static const struct {
+        const char *op;
+        oct_dtype a, b;
+        const char *fault;
+    } cases[] = {
+        { "Add", OCT_F32, OCT_F32, NULL },          { "Add", OCT_F16, OCT_F32, "'a' is float16 and 'b' is float32" },
+        { "MatMul", OCT_BF16, OCT_F32, "one type" }, { "Add", OCT_UNDEFINED, OCT_F32, NULL },
+        { "And", OCT_F32, OCT_F32, "'a' is float32" }, { "Concat", OCT_F32, OCT_S64, "one type" },
+        { "Gather", OCT_STRING, OCT_S64, NULL },    { "Pow", OCT_F32, OCT_S32, NULL },
+        { "com.microsoft.BiasGelu", OCT_F16, OCT_F32, "one type" }, { "my.Thing", OCT_F16, OCT_F32, NULL },
+    };
+    for (size_t i = 0; i < OCT_COUNT(cases); i++) {
+        oct_graph *g = net_graph(17);
+        oct_err e = OCT_ERR_INIT;
+        GOOD(oct_graph_set_opset(g, "com.microsoft", 1, err));
+        int a = net_input(g, "a", cases[i].a, "2"), b = net_input(g, "b", cases[i].b, "2");
+        net_output(g, NET_NODE(g, cases[i].op, "odd", "y", a, b));
+        assert_int_equal(oct_check_types(g, &e), cases[i].fault ? OCT_EMALFORMED : OCT_OK);
+        if (cases[i].fault && (!strstr(e.text, cases[i].fault) || !strstr(e.text, "'odd'")))
+            fail_msg("%s: %s", cases[i].op, e.text);
+        oct_graph_destroy(g);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -751,7 +806,7 @@ int main(void)
         cmocka_unit_test(identity_of_output), cmocka_unit_test(captured_identity), cmocka_unit_test(folding),
         cmocka_unit_test(folding_has_an_end), cmocka_unit_test(long_work_stays), cmocka_unit_test(weights_stay_small), cmocka_unit_test(disabling),         cmocka_unit_test(raising),
         cmocka_unit_test(raising_refuses),   cmocka_unit_test(early_operands),    cmocka_unit_test(early_unknown),
-        cmocka_unit_test(fused_conv_stays),  cmocka_unit_test(flex_attention),
+        cmocka_unit_test(fused_conv_stays),  cmocka_unit_test(flex_attention),    cmocka_unit_test(operators_are_known), cmocka_unit_test(types_must_fit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
