@@ -31,7 +31,7 @@ typedef struct bench {
 
 static oct_status open_sample(bench *b, const char *data, const oct_input_desc *in, size_t n, oct_err *err)
 {
-    const oct_source_options o = { .specs = &data, .n_specs = 1, .inputs = in, .n_inputs = n, .limit = 1, .threads = 1 };
+    const oct_source_options o = { .specs = &data, .n_specs = 1, .inputs = in, .n_inputs = n, .samples = 1, .first = true, .threads = 1 };
     OCT_TRY(oct_source_open(&o, &b->src, err));
     OCT_TRY(oct_source_next(b->src, 1, &b->sample, err));
     return b->sample.n ? OCT_OK : oct_fail(err, OCT_EIO, "%s: no sample", data);

@@ -38,8 +38,10 @@ typedef struct oct_source_options {
     size_t n_inputs;
     const char *labels;        /* .npy of integers or CSV, or NULL; replaces the labels of the specs */
     bool skip_bad;             /* count and name broken samples instead of stopping; see oct_source_next */
-    int64_t limit;             /* use only samples with index < limit; 0: all */
-    int64_t shard_i, shard_n;  /* use only samples with index % shard_n == shard_i; shard_n 0: all */
+    int64_t samples;           /* choose so many, spread over all (choice.h); 0: all */
+    bool first;                /* choose the first ones instead */
+    bool hold;                 /* leave at least a fifth unchosen, for oct_pick.aside */
+    int64_t shard_i, shard_n;  /* of those chosen the ones at places p with p % shard_n == shard_i; shard_n 0: all */
     int threads;               /* decoding threads; 0: two, or one on a single processor */
 } oct_source_options;
 
@@ -83,7 +85,28 @@ oct_status oct_source_next(oct_source *src, size_t max, oct_batch *batch, oct_er
 /* Back to the first sample; counts and hash start anew. OCT_EUNSUPPORTED for standard input. */
 oct_status oct_source_reset(oct_source *src, oct_err *err);
 
-/* Samples this source will give (limit and shard applied; broken ones included), or -1 when only reading tells. */
+/* Which samples a pass gives. Places count from 0, in the order of the data, broken samples included. */
+typedef struct oct_pick {
+    bool aside;   /* those that were not chosen, instead of the chosen ones */
+    int64_t most; /* of them so many, spread over them; 0: all. Where their number is not known, the first so many. */
+    int64_t i, n; /* of these the ones at places p with p % n == i; n 0: all */
+} oct_pick;
+
+/* Another pick, instead of shard_i and shard_n; back to its first sample. Fails as oct_source_reset does. */
+oct_status oct_source_pick(oct_source *src, const oct_pick *pick, oct_err *err);
+/* Whether a fifth stays unchosen; before the first sample is taken. */
+void oct_source_hold(oct_source *src, bool hold);
+
+/* How the samples were chosen, for people. */
+typedef struct oct_source_choice {
+    int64_t asked;         /* 0: all */
+    int64_t total;         /* all there are; -1: not known */
+    int64_t chosen, aside; /* -1: not known */
+    bool first;            /* they are the first ones */
+} oct_source_choice;
+oct_source_choice oct_source_chosen(const oct_source *src);
+
+/* Samples this pass will give (broken ones included), or -1 when only reading tells. */
 int64_t oct_source_count(const oct_source *src);
 /* The batch the model's inputs fix, 0 when it is free. Images and arrays of rows are stacked to it. */
 int64_t oct_source_fixed_batch(const oct_source *src);

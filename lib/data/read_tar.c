@@ -9,6 +9,7 @@
 
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 static bool tar_claims(const char *path, bool is_folder)
 {
@@ -363,9 +364,28 @@ static oct_status command_open(const oct_feed_ctx *ctx, const char *path, void *
     return open_from(OCT_FROM_COMMAND, ctx, path, self, err);
 }
 
+/* Of an uncompressed file only the headers are read: what lies between is sought over. */
+static bool tar_is_cheap_to_pass(const char *path)
+{
+    enum { MAGIC = 257 };
+    char head[MAGIC + 5];
+    oct_err ignored = OCT_ERR_INIT;
+    int fd;
+    if (oct_file_open(path, false, &fd, &ignored) != OCT_OK)
+        return false;
+    const bool plain = read(fd, head, sizeof head) == (ssize_t)sizeof head && memcmp(head + MAGIC, "ustar", 5) == 0;
+    close(fd);
+    return plain;
+}
+
+static bool never_cheap(const char *path)
+{
+    return false;
+}
+
 #define TAR_STREAM .count = tar_count, .next = tar_next, .rewind = tar_rewind, .close = tar_close
 
 /* Tar shards (WebDataset: NNN.jpg + NNN.cls), compressed or not: files, descriptors, what a command prints. */
-const oct_reader oct_read_tar = { .claims = tar_claims, .open = tar_open, TAR_STREAM };
-const oct_reader oct_read_descriptor = { .open = descriptor_open, TAR_STREAM };
-const oct_reader oct_read_command = { .open = command_open, TAR_STREAM };
+const oct_reader oct_read_tar = { .claims = tar_claims, .open = tar_open, .is_cheap_to_pass = tar_is_cheap_to_pass, TAR_STREAM };
+const oct_reader oct_read_descriptor = { .open = descriptor_open, .is_cheap_to_pass = never_cheap, TAR_STREAM };
+const oct_reader oct_read_command = { .open = command_open, .is_cheap_to_pass = never_cheap, TAR_STREAM };

@@ -41,6 +41,8 @@ typedef struct oct_reader {
     bool (*claims)(const char *path, bool is_folder);
     oct_status (*open)(const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err);
     int64_t (*count)(void *self); /* -1: not known */
+    /* Of a reader that does not know: whether passing over all samples reads little. NULL: it knows. */
+    bool (*is_cheap_to_pass)(const char *path);
     /* The next sample. With want false it is passed over: only item->name may be filled. *end: no more samples. A
      * failure with *end set means that nothing after it can be read; without, that the next sample can. */
     oct_status (*next)(void *self, bool want, oct_item *item, bool *end, oct_err *err);

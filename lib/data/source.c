@@ -1,5 +1,6 @@
 /* lib/data/source.c -- the stream: specs to samples to batches. Decoding threads take samples from the readers one at
  * a time and in order, decode side by side, and leave them in a ring that oct_source_next empties in order. */
+#include "data/choice.h"
 #include "data/labels.h"
 #include "data/spec.h"
 
@@ -34,11 +35,16 @@ struct oct_source {
     const char *labels_path;
     char *text, *words;
     bool skip_bad;
-    int64_t limit, shard_i, shard_n, total;
     int n_threads;
+    /* Which samples are chosen, and which of them this pass gives. */
+    int64_t asked, total, n_chosen; /* total: of all, -1 when not known; n_chosen: then as many as are asked for */
+    bool first, hold, once;
+    oct_pick pick;
+    int64_t n_side;                 /* of the side that is picked, -1 when not known */
     /* The readers' side; one thread at a time. */
     size_t leaf;
     int64_t index;
+    int64_t at_side, at_most, left; /* how many of the side came by, and of those counted by pick.most; still to be given */
     /* The ring: samples [consumed, produced) are in slots. Guarded by lock. */
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -79,20 +85,51 @@ static void leave_leaf(oct_source *s)
     s->leaf++;
 }
 
-static bool wanted(const oct_source *s, int64_t index)
+/* ---- which samples ---- */
+
+/* Whether the sample is one of those asked for, rather than one that is left aside. */
+static bool chosen(const oct_source *s, int64_t index)
 {
-    return s->shard_n <= 1 || index % s->shard_n == s->shard_i;
+    if (s->total < 0)
+        return s->asked == 0 || index < s->asked;
+    return s->first ? index < s->n_chosen : oct_spread_has(s->total, s->n_chosen, index);
 }
 
-/* The next sample of this shard into the slot; faults are the slot's. */
+/* Whether the next sample is given; side: whether it is of the side that is picked. */
+static bool wanted(const oct_source *s, bool side)
+{
+    const int64_t most = s->pick.most;
+    if (!side || (most && s->n_side < 0 && s->at_most >= most))
+        return false;
+    return (s->n_side < 0 || oct_spread_has(s->n_side, most, s->at_side)) &&
+           (s->pick.n <= 1 || s->at_most % s->pick.n == s->pick.i);
+}
+
+/* Goes on to the next sample. */
+static void advance(oct_source *s, bool side, bool want)
+{
+    s->index++;
+    s->at_most += side && (s->n_side < 0 || oct_spread_has(s->n_side, s->pick.most, s->at_side));
+    s->at_side += side;
+    s->left -= want;
+}
+
+/* Whether samples may follow that are wanted. What is read to its end is checked to its end. */
+static bool more(const oct_source *s)
+{
+    return s->left > 0 && (s->total >= 0 || s->asked == 0 || s->pick.aside || s->index < s->asked);
+}
+
+/* The next sample that is wanted into the slot; faults are the slot's. */
 static void fetch(oct_source *s, slot *t)
 {
     t->end = false;
     t->status = OCT_OK;
     t->err = (oct_err)OCT_ERR_INIT;
-    while (s->leaf < s->leaves.n && (s->limit == 0 || s->index < s->limit)) {
+    while (s->leaf < s->leaves.n && more(s)) {
         oct_leaf *l = &s->leaves.v[s->leaf];
-        bool over = false, want = wanted(s, s->index);
+        const bool side = chosen(s, s->index) != s->pick.aside, want = wanted(s, side);
+        bool over = false;
         oct_item_free(&t->item, s->ctx.n);
         t->status = open_leaf(s, l, &t->err);
         if (t->status != OCT_OK)
@@ -100,20 +137,13 @@ static void fetch(oct_source *s, slot *t)
         else
             t->status = l->reader->next(l->self, want, &t->item, &over, &t->err);
         t->setup = t->status == OCT_EIO; /* else the rest of a shard, or of all data, would count as one broken sample */
-        if (t->status != OCT_OK) {
-            t->index = s->index++;
-            if (over)
-                leave_leaf(s);
-            if (want || over)
-                return;
-            continue;
-        }
-        if (over) {
+        if (over)
             leave_leaf(s);
+        if (over && t->status == OCT_OK)
             continue;
-        }
-        t->index = s->index++;
-        if (want)
+        t->index = s->index;
+        advance(s, side, want);
+        if (want || over)
             return;
     }
     t->status = OCT_OK;
@@ -306,6 +336,66 @@ static oct_status open_all(oct_source *s, oct_err *err)
     return OCT_OK;
 }
 
+/* Passes over all samples once, to count them. What cannot be read is said when it is read for its samples. */
+static oct_status walk(oct_source *s, oct_err *err)
+{
+    oct_err fault = OCT_ERR_INIT;
+    oct_item item = { .parts = oct_calloc(s->ctx.n + 1, sizeof *item.parts) };
+    oct_status st = item.parts ? OCT_OK : oct_nomem(&fault);
+    int64_t n = 0;
+    for (size_t i = 0; st == OCT_OK && i < s->leaves.n; i++) {
+        oct_leaf *l = &s->leaves.v[i];
+        bool over = false;
+        st = open_leaf(s, l, &fault);
+        for (; st == OCT_OK && !over; n += !over)
+            if ((st = l->reader->next(l->self, false, &item, &over, &fault)) == OCT_OK)
+                oct_item_free(&item, s->ctx.n);
+        if (st == OCT_OK)
+            st = l->reader->rewind(l->self, &fault);
+        if (s->leaves.n > KEPT_OPEN || st != OCT_OK)
+            close_leaf(l);
+    }
+    if (st == OCT_OK)
+        s->total = n;
+    if (item.parts)
+        oct_item_free(&item, s->ctx.n);
+    oct_free(item.parts);
+    return st == OCT_ENOMEM ? oct_nomem(err) : OCT_OK;
+}
+
+/* Whether passing over all samples reads little. */
+static bool walks_cheaply(const oct_source *s)
+{
+    for (size_t i = 0; i < s->leaves.n; i++) {
+        const oct_leaf *l = &s->leaves.v[i];
+        if (l->reader->is_cheap_to_pass && !l->reader->is_cheap_to_pass(l->path))
+            return false;
+    }
+    return true;
+}
+
+/* What is spread over all samples, or taken from all of them, needs their number. */
+static oct_status count_all(oct_source *s, oct_err *err)
+{
+    for (size_t i = 0; i < s->leaves.n; i++)
+        s->once |= s->leaves.v[i].reader == &oct_read_descriptor;
+    const bool spread = s->asked > 0 && !s->first;
+    if (s->total >= 0 || s->once || !(s->hold || spread))
+        return OCT_OK;
+    return walks_cheaply(s) || !spread ? walk(s, err) : OCT_OK;
+}
+
+/* What follows from the number of samples and the pick. */
+static void settle(oct_source *s)
+{
+    s->n_chosen = s->total < 0 ? s->asked : oct_choice_count(s->total, s->asked, s->hold);
+    s->n_side = s->total >= 0 ? (s->pick.aside ? s->total - s->n_chosen : s->n_chosen) : s->pick.aside && !s->asked ? 0 : -1;
+    s->at_side = s->at_most = 0;
+    s->left = s->asked || s->pick.most ? oct_source_count(s) : -1;
+    if (s->left < 0)
+        s->left = INT64_MAX;
+}
+
 static oct_status make_ring(oct_source *s, oct_err *err)
 {
     s->depth = (size_t)s->n_threads + 2;
@@ -329,13 +419,14 @@ static oct_status set_up(oct_source *s, const oct_source_options *o, oct_err *er
         return oct_fail(err, OCT_EUSAGE, "the model has no inputs to feed");
     if (o->n_specs == 0)
         return oct_fail(err, OCT_EUSAGE, "no data is given");
-    if (o->limit < 0 || o->shard_n < 0 || (o->shard_n > 0 && (o->shard_i < 0 || o->shard_i >= o->shard_n)))
+    if (o->samples < 0 || o->shard_n < 0 || (o->shard_n > 0 && (o->shard_i < 0 || o->shard_i >= o->shard_n)))
         return oct_fail(err, OCT_EUSAGE, "shard %lld/%lld is out of range: the first is 0/%lld", (long long)o->shard_i,
                         (long long)o->shard_n, (long long)o->shard_n);
     s->skip_bad = o->skip_bad;
-    s->limit = o->limit;
-    s->shard_i = o->shard_i;
-    s->shard_n = o->shard_n;
+    s->asked = o->samples;
+    s->first = o->first;
+    s->hold = o->hold;
+    s->pick = (oct_pick){ .i = o->shard_i, .n = o->shard_n };
     s->n_threads = o->threads > 0 ? o->threads : sysconf(_SC_NPROCESSORS_ONLN) > 1 ? 2 : 1;
     s->n_threads = s->n_threads > MAX_THREADS ? MAX_THREADS : s->n_threads;
     OCT_TRY(copy_inputs(s, o, err));
@@ -347,6 +438,8 @@ static oct_status set_up(oct_source *s, const oct_source_options *o, oct_err *er
     if (o->labels && !(s->labels_path = oct_arena_strdup(s->arena, o->labels)))
         return oct_nomem(err);
     OCT_TRY(open_all(s, err));
+    OCT_TRY(count_all(s, err));
+    settle(s);
     return make_ring(s, err);
 }
 
@@ -406,7 +499,21 @@ oct_status oct_source_reset(oct_source *s, oct_err *err)
     s->index = s->given = 0;
     s->hash = 0;
     s->failed = s->any_label = false;
+    settle(s);
     return OCT_OK;
+}
+
+oct_status oct_source_pick(oct_source *s, const oct_pick *p, oct_err *err)
+{
+    halt(s);
+    s->pick = *p;
+    return oct_source_reset(s, err);
+}
+
+void oct_source_hold(oct_source *s, bool hold)
+{
+    s->hold = hold;
+    settle(s);
 }
 
 /* ---- batches ---- */
@@ -721,12 +828,19 @@ oct_status oct_source_next(oct_source *s, size_t max, oct_batch *b, oct_err *err
 
 int64_t oct_source_count(const oct_source *s)
 {
-    if (s->total < 0)
+    const oct_pick *p = &s->pick;
+    if (s->n_side < 0)
         return -1;
-    int64_t n = s->limit && s->limit < s->total ? s->limit : s->total;
-    if (s->shard_n <= 1)
+    int64_t n = p->most && p->most < s->n_side ? p->most : s->n_side;
+    if (p->n <= 1)
         return n;
-    return n <= s->shard_i ? 0 : (n - s->shard_i - 1) / s->shard_n + 1;
+    return n <= p->i ? 0 : (n - p->i - 1) / p->n + 1;
+}
+
+oct_source_choice oct_source_chosen(const oct_source *s)
+{
+    return (oct_source_choice){ .asked = s->asked, .total = s->total, .first = s->first || s->total < 0,
+                                .chosen = s->total < 0 ? -1 : s->n_chosen, .aside = s->total < 0 ? -1 : s->total - s->n_chosen };
 }
 
 int64_t oct_source_fixed_batch(const oct_source *s)

@@ -6,9 +6,15 @@
 #include <cmocka.h>
 
 #include "data/choice.h"
+#include "data/data.h"
+#include "data/data_config.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+/* ---- places ---- */
 
 /* One of each stratum; the strata's bounds are computed here from their definition. */
 static void each_stratum_gives_one(void **state)
@@ -56,12 +62,207 @@ static void a_fifth_stays_aside(void **state)
     assert_int_equal(oct_choice_count(0, 9, true), 0);
 }
 
+/* ---- sources ---- */
+
+enum { MOST = 200 };
+static char folder[64];
+
+static char *in_folder(const char *name)
+{
+    static char path[4][128];
+    static int turn;
+    char *p = path[turn++ & 3];
+    snprintf(p, sizeof path[0], "%s/%s", folder, name);
+    return p;
+}
+
+/* An .npy of float32 [n,1] that counts from `from`, or of [1] where n is 0. Returns its bytes. */
+static size_t put_npy(char *dst, int n, int from)
+{
+    memset(dst, ' ', 128);
+    memcpy(dst, "\x93NUMPY\x01\x00\x76\x00", 10);
+    char shape[24], head[80];
+    snprintf(shape, sizeof shape, n ? "(%d, 1)" : "(1,)", n);
+    int len = snprintf(head, sizeof head, "{'descr': '<f4', 'fortran_order': False, 'shape': %s, }", shape);
+    memcpy(dst + 10, head, (size_t)len);
+    dst[127] = '\n';
+    for (int i = 0; i < (n ? n : 1); i++)
+        memcpy(dst + 128 + 4 * i, &(float){ (float)(from + i) }, 4);
+    return 128 + 4 * (size_t)(n ? n : 1);
+}
+
+static char *npy_of(int n)
+{
+    static char bytes[128 + 4 * MOST];
+    char *path = in_folder("x.npy");
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    fwrite(bytes, 1, put_npy(bytes, n, 0), f);
+    fclose(f);
+    return path;
+}
+
+/* An archive of n members NNN.npy. */
+static char *tar_of(int n)
+{
+    char *path = in_folder("x.tar");
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    for (int i = 0; i <= n; i++) {
+        char block[1024] = { 0 };
+        unsigned sum = 0;
+        if (i < n) {
+            const size_t bytes = put_npy(block + 512, 0, i);
+            snprintf(block, 100, "%03d.npy", i);
+            memcpy(block + 100, "0000644\0000000000\0000000000", 24);
+            snprintf(block + 124, 12, "%011o", (unsigned)bytes);
+            memcpy(block + 136, "00000000000\0        0", 21);
+            memcpy(block + 257, "ustar\00000", 8);
+            for (int k = 0; k < 512; k++)
+                sum += (unsigned char)block[k];
+            snprintf(block + 148, 8, "%06o", sum);
+        }
+        fwrite(block, 1, sizeof block, f);
+    }
+    fclose(f);
+    return path;
+}
+
+static oct_source *open_it(const char *spec, oct_source_options o)
+{
+    static const int64_t dims[2] = { -1, 1 };
+    const oct_input_desc in = { "x", OCT_F32, 2, dims };
+    oct_source *s = NULL;
+    oct_err err = OCT_ERR_INIT;
+    o.specs = &spec;
+    o.n_specs = 1;
+    o.inputs = &in;
+    o.n_inputs = 1;
+    if (oct_source_open(&o, &s, &err) != OCT_OK)
+        fail_msg("%s", err.text);
+    return s;
+}
+
+/* Marks the samples of a pass; their values are their places. Returns how many. */
+static int64_t take_all(oct_source *s, bool mark[MOST])
+{
+    oct_batch b = OCT_BATCH_INIT;
+    oct_err err = OCT_ERR_INIT;
+    int64_t n = 0, last = -1;
+    memset(mark, 0, MOST * sizeof *mark);
+    while (oct_source_next(s, 3, &b, &err) == OCT_OK && b.n)
+        for (size_t i = 0; i < b.n; i++, n++) {
+            assert_true(b.indices[i] > last && b.indices[i] < MOST);
+            last = b.indices[i];
+            assert_true(((float *)b.tensors[0].data)[i] == (float)last);
+            mark[last] = true;
+        }
+    assert_string_equal(err.text, "");
+    oct_batch_free(&b);
+    return n;
+}
+
+/* The places that a program in another language finds for 7 of 100. */
+static const int seven[] = { 10, 20, 34, 53, 64, 82, 96 };
+
+static void chosen_are_spread(void **state)
+{
+    for (int kind = 0; kind < 2; kind++) {
+#ifndef OCT_HAVE_ARCHIVE
+        if (kind)
+            continue;
+#endif
+        const char *spec = kind ? tar_of(100) : npy_of(100);
+        bool mark[MOST], part[MOST];
+        int64_t sum = 0;
+        oct_source *s = open_it(spec, (oct_source_options){ .samples = 7 });
+        assert_int_equal(oct_source_count(s), 7);
+        assert_int_equal(oct_source_chosen(s).total, 100);
+        assert_int_equal(take_all(s, mark), 7);
+        for (size_t i = 0; i < sizeof seven / sizeof seven[0]; i++)
+            assert_true(mark[seven[i]]);
+        uint64_t whole = oct_source_hash(s), parts = 0;
+        oct_source_close(s);
+        for (int i = 0; i < 3; i++) { /* the parts of the chosen, and no other */
+            s = open_it(spec, (oct_source_options){ .samples = 7, .shard_i = i, .shard_n = 3 });
+            const int64_t count = oct_source_count(s);
+            assert_int_equal(count, i == 0 ? 3 : 2);
+            assert_int_equal(take_all(s, part), count);
+            for (int k = 0; k < MOST; k++)
+                assert_true(!part[k] || mark[k]);
+            sum += count;
+            parts += oct_source_hash(s);
+            oct_source_close(s);
+        }
+        assert_int_equal(sum, 7);
+        assert_true(whole == parts && whole != 0);
+    }
+}
+
+static void first_are_the_first(void **state)
+{
+    bool mark[MOST];
+    oct_source *s = open_it(npy_of(100), (oct_source_options){ .samples = 7, .first = true });
+    assert_int_equal(take_all(s, mark), 7);
+    for (int i = 0; i < 7; i++)
+        assert_true(mark[i]);
+    oct_source_close(s);
+}
+
+/* What is picked aside is what was not chosen; "most" of it is spread over it. */
+static void the_others_are_aside(void **state)
+{
+    static const struct {
+        int total;
+        int64_t asked, chosen;
+        bool first;
+    } cases[] = { { 100, 7, 7, false }, { 100, 0, 80, false }, { 101, 99, 81, false }, { 100, 7, 7, true }, { 4, 0, 4, false }, { 4, 1, 1, false } };
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        bool mark[MOST], aside[MOST], few[MOST];
+        const int64_t left = cases[c].total - cases[c].chosen;
+        oct_source *s = open_it(npy_of(cases[c].total), (oct_source_options){ .samples = cases[c].asked, .first = cases[c].first, .hold = true });
+        assert_int_equal(oct_source_chosen(s).aside, left);
+        assert_int_equal(take_all(s, mark), cases[c].chosen);
+        assert_int_equal(oct_source_pick(s, &(oct_pick){ .aside = true }, NULL), OCT_OK);
+        assert_int_equal(take_all(s, aside), left);
+        for (int i = 0; i < cases[c].total; i++)
+            assert_true(mark[i] != aside[i]);
+        assert_int_equal(oct_source_pick(s, &(oct_pick){ .aside = true, .most = 10 }, NULL), OCT_OK);
+        assert_int_equal(oct_source_count(s), left < 10 ? left : 10);
+        assert_int_equal(take_all(s, few), left < 10 ? left : 10);
+        int late = 0;
+        for (int i = 0; i < cases[c].total; i++) {
+            assert_true(!few[i] || aside[i]);
+            late += few[i] && i >= cases[c].total / 2;
+        }
+        if (left > 19)
+            assert_in_range(late, 4, 6);
+        oct_source_close(s);
+    }
+}
+
+static int make_folder(void **state)
+{
+    strcpy(folder, "/tmp/oct_choice_XXXXXX");
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int drop_folder(void **state)
+{
+    unlink(in_folder("x.npy"));
+    unlink(in_folder("x.tar"));
+    return rmdir(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_stratum_gives_one),
         cmocka_unit_test(periods_do_not_alias),
         cmocka_unit_test(a_fifth_stays_aside),
+        cmocka_unit_test(chosen_are_spread),
+        cmocka_unit_test(first_are_the_first),
+        cmocka_unit_test(the_others_are_aside),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_folder, drop_folder);
 }

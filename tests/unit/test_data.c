@@ -222,7 +222,7 @@ static void shards_limits_and_hash(void **state)
     assert_int_equal(given, 4);
     assert_true(whole == sum && whole != 0);
     oct_source *s = open_with(at("x_i4.npy"), NULL, input(OCT_S64, 3, rows32), 1,
-                              (oct_source_options){ .limit = 3, .shard_i = 0, .shard_n = 2 });
+                              (oct_source_options){ .samples = 3, .first = true, .shard_i = 0, .shard_n = 2 });
     assert_int_equal(oct_source_count(s), 2);
     oct_source_close(s);
 }

@@ -196,7 +196,7 @@ static void open_pair(pair *p, int64_t limit)
     size_t n;
     assert_int_equal(oct_eval_inputs(p->m, 2, p->arena, &in, &n, &err), OCT_OK);
     oct_source_options o = { .specs = &spec, .n_specs = 1, .preprocess = steps, .n_preprocess = 1, .inputs = in, .n_inputs = n,
-                             .limit = limit };
+                             .samples = limit, .first = true };
     if (oct_source_open(&o, &p->src, &err) != OCT_OK)
         fail_msg("%s", err.text);
 }

@@ -84,7 +84,7 @@ oct_status tool_open_data(const oct_graph *g, const tool_data *d, int threads, o
     }
     oct_source_options o = { .specs = d->specs.v, .n_specs = d->specs.n, .preprocess = d->preprocess.v, .n_preprocess = d->preprocess.n,
                              .inputs = in, 
-                             .n_inputs = g->n_input, .labels = d->labels, .skip_bad = d->skip_bad, .limit = d->samples,
+                             .n_inputs = g->n_input, .labels = d->labels, .skip_bad = d->skip_bad, .samples = d->samples, .first = true,
                              .shard_i = d->shard_i, .shard_n = d->shard_n, .threads = threads };
     oct_status s = oct_source_open(&o, src, err);
     oct_free(in);

@@ -58,7 +58,7 @@ static oct_status open_data(session *s, oct_err *err)
         .n_inputs = n,
         .labels = a->labels,
         .skip_bad = a->skip_bad,
-        .limit = a->samples,
+        .samples = a->samples, .first = true,
     };
     OCT_TRY(oct_source_open(&o, &s->src, err));
     const char *words = oct_source_preprocess_words(s->src);
