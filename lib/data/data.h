@@ -13,7 +13,8 @@
  * A SPEC is a folder, a CSV, an .npy, an .npz, a .pb, a tar shard, a pattern (* ? [..] or {000..127}), "-" (a tar
  * stream on standard input) or "pipe:CMD". README.md of this folder and the manual say how each is read.
  *
- * Memory depends on the batch and on a short queue, never on the number of samples. */
+ * Memory depends on the batch and on a short queue, and for streams of which some samples are chosen on store_bytes; never on the
+ * number of samples. */
 #ifndef OCT_DATA_DATA_H
 #define OCT_DATA_DATA_H
 
@@ -38,8 +39,11 @@ typedef struct oct_source_options {
     size_t n_inputs;
     const char *labels;        /* .npy of integers or CSV, or NULL; replaces the labels of the specs */
     bool skip_bad;             /* count and name broken samples instead of stopping; see oct_source_next */
-    int64_t samples;           /* choose so many, spread over all (choice.h); 0: all */
+    /* Choose so many, spread over all (choice.h); 0: all. A stream that cannot be counted without reading it whole is read to its
+     * end by oct_source_open, and samples are kept by hashes of their places (store.h), fewer where not so many fit. */
+    int64_t samples;
     bool first;                /* choose the first ones instead */
+    size_t store_bytes;        /* for samples of a stream; 0: 256 MB */
     bool hold;                 /* leave at least a fifth unchosen, for oct_pick.aside */
     int64_t shard_i, shard_n;  /* of those chosen the ones at places p with p % shard_n == shard_i; shard_n 0: all */
     int threads;               /* decoding threads; 0: two, or one on a single processor */
@@ -98,11 +102,18 @@ oct_status oct_source_pick(oct_source *src, const oct_pick *pick, oct_err *err);
 void oct_source_hold(oct_source *src, bool hold);
 
 /* How the samples were chosen, for people. */
+typedef enum oct_choice_how {
+    OCT_CHOICE_ALL,
+    OCT_CHOICE_FIRST,
+    OCT_CHOICE_SPREAD, /* one of each stratum */
+    OCT_CHOICE_STREAM  /* by the hashes of their places */
+} oct_choice_how;
 typedef struct oct_source_choice {
+    oct_choice_how how;
     int64_t asked;         /* 0: all */
     int64_t total;         /* all there are; -1: not known */
     int64_t chosen, aside; /* -1: not known */
-    bool first;            /* they are the first ones */
+    size_t stored;         /* bytes of samples of a stream that are kept */
 } oct_source_choice;
 oct_source_choice oct_source_chosen(const oct_source *src);
 

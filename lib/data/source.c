@@ -3,6 +3,7 @@
 #include "data/choice.h"
 #include "data/labels.h"
 #include "data/spec.h"
+#include "data/store.h"
 
 #include "base/io.h"
 #include "base/pool.h"
@@ -12,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_THREADS = 16, KEPT_OPEN = 16, MAX_BAD_TEXTS = 100 };
+enum { MAX_THREADS = 16, KEPT_OPEN = 16, MAX_BAD_TEXTS = 100, STORE_BYTES = 256 << 20, LEAST_ASIDE = 64 };
 
 typedef struct slot {
     bool done, end;
@@ -39,6 +40,9 @@ struct oct_source {
     /* Which samples are chosen, and which of them this pass gives. */
     int64_t asked, total, n_chosen; /* total: of all, -1 when not known; n_chosen: then as many as are asked for */
     bool first, hold, once;
+    size_t store_bytes;
+    oct_store store;                /* of a stream */
+    int64_t n_stream;               /* samples that it had; 0: there is no store */
     oct_pick pick;
     int64_t n_side;                 /* of the side that is picked, -1 when not known */
     /* The readers' side; one thread at a time. */
@@ -120,12 +124,38 @@ static bool more(const oct_source *s)
     return s->left > 0 && (s->total >= 0 || s->asked == 0 || s->pick.aside || s->index < s->asked);
 }
 
+/* The next sample of the store that is wanted. */
+static void fetch_kept(oct_source *s, slot *t)
+{
+    while ((size_t)s->index < s->store.n) {
+        const oct_kept *k = &s->store.v[s->index];
+        const bool side = k->chosen != s->pick.aside, want = wanted(s, side);
+        advance(s, side, want);
+        if (!want)
+            continue;
+        oct_item_free(&t->item, s->ctx.n);
+        t->index = k->index;
+        t->status = oct_store_view(&s->store, (size_t)(k - s->store.v), &t->item, &t->err);
+        if (k->fault && t->status == OCT_OK) {
+            t->err = *k->fault;
+            t->status = k->fault->status;
+        }
+        t->setup = t->status == OCT_EIO;
+        return;
+    }
+    t->end = true;
+}
+
 /* The next sample that is wanted into the slot; faults are the slot's. */
 static void fetch(oct_source *s, slot *t)
 {
     t->end = false;
     t->status = OCT_OK;
     t->err = (oct_err)OCT_ERR_INIT;
+    if (s->n_stream) {
+        fetch_kept(s, t);
+        return;
+    }
     while (s->leaf < s->leaves.n && more(s)) {
         oct_leaf *l = &s->leaves.v[s->leaf];
         const bool side = chosen(s, s->index) != s->pick.aside, want = wanted(s, side);
@@ -363,6 +393,58 @@ static oct_status walk(oct_source *s, oct_err *err)
     return st == OCT_ENOMEM ? oct_nomem(err) : OCT_OK;
 }
 
+/* Lack of memory is no sample's fault, nor is what the user asked for (setup). */
+static bool skippable(const oct_source *s, oct_status st, bool setup)
+{
+    return s->skip_bad && !setup && (st == OCT_EMALFORMED || st == OCT_EIO || st == OCT_EUNSUPPORTED || st == OCT_ENUMERIC);
+}
+
+/* The samples of one leaf into the store. What ends it early is an error, or a broken sample in the place of the rest. */
+static oct_status gather_leaf(oct_source *s, oct_leaf *l, oct_item *item, oct_err *err)
+{
+    for (;;) {
+        const uint64_t hash = oct_place_hash((uint64_t)s->n_stream);
+        const bool want = oct_store_wants(&s->store, hash);
+        oct_err fault = OCT_ERR_INIT;
+        bool over = false;
+        oct_item_free(item, s->ctx.n);
+        oct_status st = open_leaf(s, l, &fault);
+        over = st != OCT_OK;
+        if (st == OCT_OK)
+            st = l->reader->next(l->self, want, item, &over, &fault);
+        if (over && st == OCT_OK)
+            return OCT_OK;
+        if (st == OCT_ENOMEM || (st != OCT_OK && over && !skippable(s, st, st == OCT_EIO))) {
+            if (err)
+                *err = fault;
+            return st;
+        }
+        if (want || over)
+            OCT_TRY(oct_store_add(&s->store, over ? 0 : hash, s->n_stream, item, st == OCT_OK ? NULL : &fault, err));
+        s->n_stream++;
+        if (over)
+            return OCT_OK;
+    }
+}
+
+/* Reads a stream to its end and keeps the samples that are chosen, and some others where samples are to stay aside. */
+static oct_status gather(oct_source *s, oct_err *err)
+{
+    const int64_t others = (s->asked + 3) / 4 > LEAST_ASIDE ? (s->asked + 3) / 4 : LEAST_ASIDE;
+    oct_item item = { .parts = oct_calloc(s->ctx.n + 1, sizeof *item.parts) };
+    oct_status st = item.parts ? OCT_OK : oct_nomem(err);
+    oct_store_open(&s->store, s->ctx.n, (size_t)(s->asked < INT64_MAX / 2 ? s->asked + (s->hold ? others : 0) : s->asked), s->store_bytes);
+    for (size_t i = 0; st == OCT_OK && i < s->leaves.n; i++) {
+        st = gather_leaf(s, &s->leaves.v[i], &item, err);
+        close_leaf(&s->leaves.v[i]);
+    }
+    if (item.parts)
+        oct_item_free(&item, s->ctx.n);
+    oct_free(item.parts);
+    s->total = (int64_t)s->store.n;
+    return st;
+}
+
 /* Whether passing over all samples reads little. */
 static bool walks_cheaply(const oct_source *s)
 {
@@ -374,15 +456,17 @@ static bool walks_cheaply(const oct_source *s)
     return true;
 }
 
-/* What is spread over all samples, or taken from all of them, needs their number. */
+/* What is spread over all samples, or taken from all of them, needs their number, or their end. */
 static oct_status count_all(oct_source *s, oct_err *err)
 {
     for (size_t i = 0; i < s->leaves.n; i++)
         s->once |= s->leaves.v[i].reader == &oct_read_descriptor;
     const bool spread = s->asked > 0 && !s->first;
-    if (s->total >= 0 || s->once || !(s->hold || spread))
+    if (s->total >= 0 || !(s->hold || spread))
         return OCT_OK;
-    return walks_cheaply(s) || !spread ? walk(s, err) : OCT_OK;
+    if (!s->once && (walks_cheaply(s) || !spread))
+        OCT_TRY(walk(s, err));
+    return s->total < 0 && spread ? gather(s, err) : OCT_OK;
 }
 
 /* What follows from the number of samples and the pick. */
@@ -390,6 +474,8 @@ static void settle(oct_source *s)
 {
     s->n_chosen = s->total < 0 ? s->asked : oct_choice_count(s->total, s->asked, s->hold);
     s->n_side = s->total >= 0 ? (s->pick.aside ? s->total - s->n_chosen : s->n_chosen) : s->pick.aside && !s->asked ? 0 : -1;
+    if (s->n_stream)
+        oct_store_close(&s->store, s->n_chosen);
     s->at_side = s->at_most = 0;
     s->left = s->asked || s->pick.most ? oct_source_count(s) : -1;
     if (s->left < 0)
@@ -427,6 +513,7 @@ static oct_status set_up(oct_source *s, const oct_source_options *o, oct_err *er
     s->first = o->first;
     s->hold = o->hold;
     s->pick = (oct_pick){ .i = o->shard_i, .n = o->shard_n };
+    s->store_bytes = o->store_bytes ? o->store_bytes : STORE_BYTES;
     s->n_threads = o->threads > 0 ? o->threads : sysconf(_SC_NPROCESSORS_ONLN) > 1 ? 2 : 1;
     s->n_threads = s->n_threads > MAX_THREADS ? MAX_THREADS : s->n_threads;
     OCT_TRY(copy_inputs(s, o, err));
@@ -482,6 +569,7 @@ void oct_source_close(oct_source *s)
     for (size_t i = 0; i < s->leaves.n; i++)
         close_leaf(&s->leaves.v[i]);
     oct_labels_free(s->labels);
+    oct_store_free(&s->store);
     forget_bad(s);
     pthread_cond_destroy(&s->changed);
     pthread_mutex_destroy(&s->lock);
@@ -733,13 +821,6 @@ static oct_status close_batch(oct_batch *b, const bool *stack, size_t fixed, oct
     return OCT_OK;
 }
 
-/* Lack of memory is no sample's fault, nor is what the user asked for. */
-static bool skippable(const oct_source *s, const slot *t)
-{
-    const oct_status st = t->status;
-    return s->skip_bad && !t->setup && (st == OCT_EMALFORMED || st == OCT_EIO || st == OCT_EUNSUPPORTED || st == OCT_ENUMERIC);
-}
-
 static oct_status count_bad(oct_source *s, slot *t, oct_err *err)
 {
     if (s->bad < MAX_BAD_TEXTS && !(s->bad_text[s->bad] = oct_strdup(t->err.text)))
@@ -770,7 +851,7 @@ static oct_status fill(oct_source *s, size_t max, oct_batch *b, bool *stack, siz
         slot *t = peek(s);
         if (t->end)
             return b->n ? OCT_OK : at_end(s, err);
-        if (t->status != OCT_OK && skippable(s, t)) {
+        if (t->status != OCT_OK && skippable(s, t->status, t->setup)) {
             OCT_TRY(count_bad(s, t, err));
             release(s, t);
             continue;
@@ -839,8 +920,14 @@ int64_t oct_source_count(const oct_source *s)
 
 oct_source_choice oct_source_chosen(const oct_source *s)
 {
-    return (oct_source_choice){ .asked = s->asked, .total = s->total, .first = s->first || s->total < 0,
-                                .chosen = s->total < 0 ? -1 : s->n_chosen, .aside = s->total < 0 ? -1 : s->total - s->n_chosen };
+    oct_source_choice c = { .asked = s->asked, .total = s->n_stream ? s->n_stream : s->total, .chosen = -1, .aside = -1 };
+    c.how = s->n_stream ? OCT_CHOICE_STREAM : !s->asked ? OCT_CHOICE_ALL : s->first || s->total < 0 ? OCT_CHOICE_FIRST : OCT_CHOICE_SPREAD;
+    if (s->total >= 0) {
+        c.chosen = s->n_chosen;
+        c.aside = s->total - s->n_chosen;
+    }
+    c.stored = s->n_stream ? s->store.bytes : 0;
+    return c;
 }
 
 int64_t oct_source_fixed_batch(const oct_source *s)

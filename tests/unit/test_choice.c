@@ -241,6 +241,103 @@ static void the_others_are_aside(void **state)
     }
 }
 
+#ifdef OCT_HAVE_ARCHIVE
+/* A stream as a command gives it. */
+static const char *stream_of(int n)
+{
+    static char spec[160];
+    snprintf(spec, sizeof spec, "pipe:cat '%s'", tar_of(n));
+    return spec;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The places with the n smallest hashes, found by sorting all. */
+static void smallest(int total, int n, bool mark[MOST])
+{
+    uint64_t v[MOST];
+    for (int i = 0; i < total; i++)
+        v[i] = oct_place_hash((uint64_t)i);
+    qsort(v, (size_t)total, sizeof *v, by_value);
+    memset(mark, 0, MOST * sizeof *mark);
+    for (int i = 0; i < total; i++)
+        mark[i] = n > 0 && oct_place_hash((uint64_t)i) <= v[n - 1];
+}
+
+/* Chosen are the smallest hashes, and those aside the next ones; they can be read again and again, and in parts. */
+static void streams_by_hash(void **state)
+{
+    bool want[MOST], more[MOST], mark[MOST], part[MOST];
+    oct_source *s = open_it(stream_of(150), (oct_source_options){ .samples = 20, .hold = true });
+    const oct_source_choice c = oct_source_chosen(s);
+    assert_int_equal(c.how, OCT_CHOICE_STREAM);
+    assert_int_equal(c.total, 150);
+    assert_int_equal(c.chosen, 20);
+    assert_int_equal(c.aside, 64);
+    smallest(150, 20, want);
+    smallest(150, 84, more);
+    assert_int_equal(oct_source_count(s), 20);
+    assert_int_equal(take_all(s, mark), 20);
+    assert_memory_equal(mark, want, sizeof want);
+    assert_int_equal(oct_source_pick(s, &(oct_pick){ .aside = true }, NULL), OCT_OK);
+    assert_int_equal(take_all(s, mark), 64);
+    for (int i = 0; i < MOST; i++)
+        assert_int_equal(mark[i], more[i] && !want[i]);
+    int64_t sum = 0;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(oct_source_pick(s, &(oct_pick){ .i = i, .n = 3 }, NULL), OCT_OK);
+        sum += take_all(s, part);
+        for (int k = 0; k < MOST; k++)
+            assert_true(!part[k] || want[k]);
+    }
+    assert_int_equal(sum, 20);
+    oct_source_close(s);
+}
+
+/* A stream shorter than what is asked for is used whole, but for a fifth. */
+static void short_streams(void **state)
+{
+    bool mark[MOST];
+    oct_source *s = open_it(stream_of(30), (oct_source_options){ .samples = 40 });
+    assert_int_equal(take_all(s, mark), 30);
+    oct_source_close(s);
+    s = open_it(stream_of(30), (oct_source_options){ .samples = 40, .hold = true });
+    assert_int_equal(take_all(s, mark), 24);
+    oct_source_close(s);
+}
+
+/* Fewer are chosen where not so many fit, of the whole stream still; one always does. */
+static void streams_within_bounds(void **state)
+{
+    bool want[MOST], mark[MOST];
+    oct_source *s = open_it(stream_of(150), (oct_source_options){ .samples = 100, .store_bytes = 16384 });
+    const oct_source_choice c = oct_source_chosen(s);
+    assert_true(c.stored <= 16384 && c.chosen > 10 && c.chosen < 100);
+    smallest(150, (int)c.chosen, want);
+    assert_int_equal(take_all(s, mark), c.chosen);
+    assert_memory_equal(mark, want, sizeof want);
+    oct_source_close(s);
+    s = open_it(stream_of(150), (oct_source_options){ .samples = 100, .store_bytes = 1 });
+    assert_int_equal(take_all(s, mark), 1);
+    oct_source_close(s);
+}
+
+/* Without a number to choose, what can be read again is counted by reading it, so that some stay aside. */
+static void whole_streams_leave_a_fifth(void **state)
+{
+    bool mark[MOST];
+    oct_source *s = open_it(stream_of(150), (oct_source_options){ .hold = true });
+    assert_int_equal(take_all(s, mark), 120);
+    assert_int_equal(oct_source_pick(s, &(oct_pick){ .aside = true }, NULL), OCT_OK);
+    assert_int_equal(take_all(s, mark), 30);
+    oct_source_close(s);
+}
+#endif
+
 static int make_folder(void **state)
 {
     strcpy(folder, "/tmp/oct_choice_XXXXXX");
@@ -263,6 +360,12 @@ int main(void)
         cmocka_unit_test(chosen_are_spread),
         cmocka_unit_test(first_are_the_first),
         cmocka_unit_test(the_others_are_aside),
+#ifdef OCT_HAVE_ARCHIVE
+        cmocka_unit_test(streams_by_hash),
+        cmocka_unit_test(short_streams),
+        cmocka_unit_test(streams_within_bounds),
+        cmocka_unit_test(whole_streams_leave_a_fifth),
+#endif
     };
     return cmocka_run_group_tests(tests, make_folder, drop_folder);
 }
