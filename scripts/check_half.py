@@ -39,7 +39,7 @@ def check(name, args, work):
     report = json.loads((work / "r.json").read_text())
     samples = open_samples(data, steps)
     samples.count = min(samples.count, args.samples)
-    extra = ["--samples", str(args.samples)]
+    extra = ["--samples", str(args.samples), "--first"]
     got = tool.run_qeval(qeval, half, data, work / "h.npz", steps, extra)
     row = {"model": name, "scheme": args.scheme, "samples": samples.count, "casts": casts(half) - casts(model),
            "size": f"{model.stat().st_size / half.stat().st_size:.2f}",

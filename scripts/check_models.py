@@ -37,7 +37,7 @@ def check(model, args, binary, folder):
     path, _, spec, labels_path = model.paths(args.shared)
     samples = open_samples(spec, model.preprocess, labels_path)
     want = peer.run_all(peer.session(path, threads=args.threads), samples, args.samples, whole=model.name in zoo.WHOLE)
-    extra = list(args.qeval_arg) + ([f"--samples={args.samples}"] if args.samples else [])
+    extra = list(args.qeval_arg) + ([f"--samples={args.samples}", "--first"] if args.samples else [])
     count = len(next(iter(want.values())))
     labels = None if samples.labels is None else samples.labels[:count]
     theirs = accuracy(model, samples.get, next(iter(want.values())), labels)

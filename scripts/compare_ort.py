@@ -155,7 +155,7 @@ def run_ours(args, spec, preprocess):
     binary = tool.find("qeval", args.qeval)
     if not binary:
         sys.exit("compare_ort: qeval was not found; give --qeval")
-    extra = args.qeval_arg + ([f"--samples={args.samples}"] if args.samples else [])
+    extra = args.qeval_arg + ([f"--samples={args.samples}", "--first"] if args.samples else [])
     with tempfile.TemporaryDirectory() as folder:
         try:
             return Row("ours runtime", outputs=tool.run_qeval(binary, args.ours, spec, Path(folder) / "out.npz", preprocess, extra))

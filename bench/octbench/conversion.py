@@ -22,7 +22,7 @@ def command(tool, model, out, samples):
     if tool == "onnxruntime":
         return [sys.executable, "-m", "octbench.forms", "ort-static", model, out, "--samples", str(samples)]
     more = ["--observer", "minmax", "--no-recover"] if tool == "octet" else []
-    return [tools.OURS["qconvert"], source, "--data", data, "--samples", str(samples), "-o", out, "-q", *more]
+    return [tools.OURS["qconvert"], source, "--data", data, "--samples", str(samples), "--first", "-o", out, "-q", *more]
 
 
 def measure(args, model):
