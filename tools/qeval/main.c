@@ -322,7 +322,7 @@ int main(int argc, char **argv)
                    "latency, memory, size. With one model, reports on it alone.",
         .opts = opts,
         .examples = "  qeval model.onnx model.int8.onnx --data eval.csv --preprocess imagenet\n"
-                    "  qeval model.onnx model.int8.onnx --data 'eval/*.npy' --labels y.npy --max-drop 0.5% --json report.json\n"
+                    "  qeval m.onnx m.int8.onnx --data 'eval/*.npy' --labels y.npy --max-drop 0.5%\n"
                     "  qeval model.onnx --data x.npy --outputs y.npz\n",
     };
     tool_init(&cli);
