@@ -41,11 +41,24 @@ install_packages() {
     fi
 }
 
-# build_in FOLDER [MESON OPTION...]: configures when needed, and builds.
+# configure FOLDER [MESON OPTION...]: a build that is there is configured again, with its options: packages may have come since, and
+# meson remembers what it did not find.
+configure() {
+    if [ -f "$1/build.ninja" ] && meson configure --clearcache "$1" && meson setup --reconfigure "$1"; then
+        return 0
+    fi
+    if [ -f "$1/build.ninja" ]; then
+        meson setup --wipe "$@"
+    else
+        meson setup "$@"
+    fi
+}
+
+# build_in FOLDER [MESON OPTION...]: configures and builds.
 build_in() {
     dir=$1
     shift
-    [ -f "$dir/build.ninja" ] || meson setup "$dir" "$@" > "$dir.log" 2>&1 || { cat "$dir.log"; return 1; }
+    configure "$dir" "$@" > "$dir.log" 2>&1 || { cat "$dir.log"; return 1; }
     ninja -C "$dir" > "$dir.log" 2>&1 || { tail -n 60 "$dir.log"; say "the build in $dir failed (all in $dir.log)"; return 1; }
     rm -f "$dir.log"
 }
