@@ -4,6 +4,7 @@
 #include "base/io_int.h"
 
 #include "base/mem.h"
+#include "base/utf8.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -110,6 +111,16 @@ static void say(const char *s)
     (void)r;
 }
 
+/* A path may hold anything. */
+static void say_path(const char *path)
+{
+    char one[12];
+    while (*path) {
+        path += oct_char_clean(one, path, false);
+        say(one);
+    }
+}
+
 static const char *volatile farewell; /* see oct_io_farewell */
 
 void oct_io_farewell(const char *text)
@@ -141,7 +152,7 @@ static void on_bus(int sig, siginfo_t *info, void *context)
             say_farewell();
             say(tool_name);
             say(": ");
-            say(m->path);
+            say_path(m->path);
             say(": the file was cut short while it was read\n");
             remove_doomed();
             _exit(OCT_EIO);

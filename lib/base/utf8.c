@@ -1,6 +1,5 @@
 #include "base/utf8.h"
 
-#include <stdio.h>
 #include <string.h>
 
 uint32_t oct_utf8_char(const char *s, size_t n, size_t *len)
@@ -41,14 +40,26 @@ bool oct_char_unsafe(uint32_t c)
     return (c & 0xfffe) == 0xfffe || c > 0x10ffff;
 }
 
+/* "\x1b": a letter and that many digits. */
+static void put_escape(char *dst, char letter, int digits, uint32_t c)
+{
+    *dst++ = '\\';
+    *dst++ = letter;
+    while (digits-- > 0)
+        *dst++ = "0123456789abcdef"[c >> 4 * digits & 15];
+    *dst = 0;
+}
+
 size_t oct_char_clean(char dst[12], const char *s, bool ascii)
 {
     size_t n;
     const uint32_t c = oct_utf8_char(s, 4, &n);
     const bool broken = c == OCT_BAD_CHAR && n == 1;
     if (broken || oct_char_unsafe(c) || (ascii && c > 0x7e)) {
-        const char *fmt = broken || c < 0x80 ? "\\x%02x" : c < 0x10000 ? "\\u%04x" : "\\U%08x";
-        snprintf(dst, 12, fmt, (unsigned)(broken ? (unsigned char)*s : c));
+        if (broken || c < 0x80)
+            put_escape(dst, 'x', 2, (unsigned char)*s);
+        else
+            put_escape(dst, c < 0x10000 ? 'u' : 'U', c < 0x10000 ? 4 : 8, c);
         return n;
     }
     memcpy(dst, s, n);

@@ -16,7 +16,7 @@ bool oct_char_unsafe(uint32_t c);
 
 /* The character at the NUL-terminated s (not empty), safe to print, in dst; its bytes in s. Names come from files, and must not
  * move the cursor: an unsafe character is shown as "\x1b", "\u2028" or "\U000e0001", and so is everything beyond 0x7e with
- * ascii; a byte that is no UTF-8 as "\xff". */
+ * ascii; a byte that is no UTF-8 as "\xff". Handlers of signals may call it. */
 size_t oct_char_clean(char dst[12], const char *s, bool ascii);
 /* Appends s, character by character as above: valid UTF-8 in one line. */
 void oct_text_clean(oct_buf *b, const char *s, bool ascii);
