@@ -26,9 +26,21 @@ typedef struct tool_data {
     bool skip_bad;
 } tool_data;
 
+/* The options that fill it, the same for every tool; d: tool_data *. Options of one tool's own follow in the group. */
+#define TOOL_OPT_DATA(d)                                                                                                      \
+    OPT_GROUP("Samples"),                                                                                                     \
+        OPT_MULTI(0, "data", &(d)->specs, "SPEC", "samples: a folder, .csv, .npy, .npz, tar shard, test set or quoted "         \
+                                                "pattern; - and pipe:CMD are tar streams"),                                    \
+        OPT_MULTI('p', "preprocess", &(d)->preprocess, "STEPS", "what is done to each, as imagenet or resize=256:crop=224"),   \
+        OPT_INT('n', "samples", &(d)->samples, 1, INT64_MAX, "use only the first N"),                                         \
+        OPT_FLAG(0, "skip-bad", &(d)->skip_bad, "count and name broken samples instead of stopping")
+#define TOOL_OPT_LABELS(d) OPT_FILE(0, "labels", &(d)->labels, "labels of the samples: an .npy of integers or a CSV")
+
 /* Reads d->shard into shard_i and shard_n; "auto" asks the environment. OCT_EUSAGE. */
 oct_status tool_read_shard(tool_data *d, oct_err *err);
-/* Opens the samples for the inputs of g. */
+/* Opens the samples for n inputs. */
+oct_status tool_open_inputs(const oct_input_desc *in, size_t n, const tool_data *d, int threads, oct_source **src, oct_err *err);
+/* The same for the inputs of g. */
 oct_status tool_open_data(const oct_graph *g, const tool_data *d, int threads, oct_source **src, oct_err *err);
 /* Says how many samples were broken and which. */
 void tool_say_bad(oct_cli *cli, const oct_source *src);

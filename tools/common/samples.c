@@ -66,6 +66,14 @@ oct_status tool_read_shard(tool_data *d, oct_err *err)
     return OCT_EUSAGE;
 }
 
+oct_status tool_open_inputs(const oct_input_desc *in, size_t n, const tool_data *d, int threads, oct_source **src, oct_err *err)
+{
+    oct_source_options o = { .specs = d->specs.v, .n_specs = d->specs.n, .preprocess = d->preprocess.v, .n_preprocess = d->preprocess.n,
+                             .inputs = in, .n_inputs = n, .labels = d->labels, .skip_bad = d->skip_bad, .samples = d->samples, .first = true,
+                             .shard_i = d->shard_i, .shard_n = d->shard_n, .threads = threads };
+    return oct_source_open(&o, src, err);
+}
+
 oct_status tool_open_data(const oct_graph *g, const tool_data *d, int threads, oct_source **src, oct_err *err)
 {
     oct_input_desc *in = oct_calloc(g->n_input + 1, sizeof *in);
@@ -82,11 +90,7 @@ oct_status tool_open_data(const oct_graph *g, const tool_data *d, int threads, o
             at[k] = v->shape.d[k].n;
         in[i] = (oct_input_desc){ .name = v->name, .dtype = v->dtype, .rank = v->shape.rank, .dims = at };
     }
-    oct_source_options o = { .specs = d->specs.v, .n_specs = d->specs.n, .preprocess = d->preprocess.v, .n_preprocess = d->preprocess.n,
-                             .inputs = in, 
-                             .n_inputs = g->n_input, .labels = d->labels, .skip_bad = d->skip_bad, .samples = d->samples, .first = true,
-                             .shard_i = d->shard_i, .shard_n = d->shard_n, .threads = threads };
-    oct_status s = oct_source_open(&o, src, err);
+    oct_status s = tool_open_inputs(in, g->n_input, d, threads, src, err);
     oct_free(in);
     oct_free(dims);
     return s;

@@ -7,13 +7,8 @@ int main(int argc, char **argv)
     table_args t = { 0 };
     const oct_cli_opt run[] = {
         OPT_POSITIONAL("MODEL", &c.model, "float ONNX model"),
-        OPT_GROUP("Samples"),
-        OPT_MULTI(0, "data", &c.data.specs, "SPEC", "samples: a folder, .csv, .npy, .npz, tar shard, test set or quoted "
-                                                    "pattern; - and pipe:CMD are tar streams"),
-        OPT_MULTI('p', "preprocess", &c.data.preprocess, "STEPS", "what is done to each, as imagenet or resize=256:crop=224"),
-        OPT_INT('n', "samples", &c.data.samples, 1, INT64_MAX, "use only the first N"),
+        TOOL_OPT_DATA(&c.data),
         OPT_STR(0, "shard", &c.data.shard, "I/N", "use only part I of N, counted from 0; auto asks the job's environment"),
-        OPT_FLAG(0, "skip-bad", &c.data.skip_bad, "count and name broken samples instead of stopping"),
         OPT_GROUP("Output"),
         OPT_OUT('o', "output", &c.output, "the table; compressed when the name ends in .gz"),
         OPT_REQUIRED("data"), OPT_REQUIRED("output"), OPT_COMMON, OPT_END,

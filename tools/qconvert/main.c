@@ -78,12 +78,7 @@ int main(int argc, char **argv)
     char observers[200];
     snprintf(observers, sizeof observers, "how ranges are chosen, for every tensor: %s", oct_observer_names());
 #define SAMPLES                                                                                                                     \
-    OPT_GROUP("Samples"),                                                                                                           \
-        OPT_MULTI(0, "data", &a.data.specs, "SPEC", "samples to calibrate with: a folder, .csv, .npy, .npz, tar shard, test set "   \
-                                                    "or quoted pattern; - and pipe:CMD are tar streams"),                           \
-        OPT_MULTI('p', "preprocess", &a.data.preprocess, "STEPS", "what is done to each, as imagenet or resize=256:crop=224"),      \
-        OPT_INT('n', "samples", &a.data.samples, 1, INT64_MAX, "use only the first N"),                                             \
-        OPT_FLAG(0, "skip-bad", &a.data.skip_bad, "count and name broken samples instead of stopping"),                             \
+    TOOL_OPT_DATA(&a.data),                                                                                                         \
         OPT_FILE(0, "calib", &a.calib, "calibration table of qcalib, instead of samples")
 #define CHOICES                                                                                                                     \
     OPT_GROUP("What becomes of each layer"),                                                                                        \
@@ -105,7 +100,7 @@ int main(int argc, char **argv)
         OPT_GROUP("Goal"),
         OPT_STR(0, "max-drop", &a.max_drop, "D", "exit 1, and write OUT.best.onnx instead, when the metric drops by more: 0.01, 0.5% or 0.5r%"),
         OPT_ENUM(0, "metric", &a.metric, oct_metric_names, "the metric that counts [default: the first that applies]"),
-        OPT_FILE(0, "labels", &a.data.labels, "labels of the samples: an .npy of integers or a CSV"),
+        TOOL_OPT_LABELS(&a.data),
         OPT_GROUP("Output"),
         OPT_OUT('o', "output", &a.output, "the converted model; without it, MODEL.int8.onnx (.int4.onnx, .fp16.onnx) beside the input"),
         OPT_ENUM(0, "format", &a.format, format_name,

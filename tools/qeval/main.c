@@ -49,18 +49,7 @@ static oct_status open_data(session *s, oct_err *err)
     oct_input_desc *inputs;
     size_t n;
     OCT_TRY(oct_eval_inputs(s->models, s->n_models, s->arena, &inputs, &n, err));
-    oct_source_options o = {
-        .specs = a->data.v,
-        .n_specs = a->data.n,
-        .preprocess = a->preprocess.v,
-        .n_preprocess = a->preprocess.n,
-        .inputs = inputs,
-        .n_inputs = n,
-        .labels = a->labels,
-        .skip_bad = a->skip_bad,
-        .samples = a->samples, .first = true,
-    };
-    OCT_TRY(oct_source_open(&o, &s->src, err));
+    OCT_TRY(tool_open_inputs(inputs, n, &a->data, 0, &s->src, err));
     const char *words = oct_source_preprocess_words(s->src);
     if (words && words[0])
         oct_cli_note(s->cli, 1, "preprocessing: %s", words);
@@ -158,7 +147,7 @@ static oct_status compare(session *s, oct_err *err)
     const bool asked = a->layers || a->latency;
     const bool no_latency = oct_cli_given(s->cli, "latency") && !a->latency;
     const bool no_layers = oct_cli_given(s->cli, "layers") && !a->layers;
-    oct_report_context c = { .version = "octet " OCT_VERSION, .data = a->data.v, .n_data = a->data.n };
+    oct_report_context c = { .version = "octet " OCT_VERSION, .data = a->data.specs.v, .n_data = a->data.specs.n };
     if (a->max_drop)
         OCT_TRY(oct_drop_limit_parse(a->max_drop, &c.limit, err));
     const oct_metric **metrics;
@@ -213,33 +202,33 @@ static oct_status write_outputs(session *s, oct_err *err)
 static oct_status check_cases(session *s, oct_err *err)
 {
     const qeval_args *a = s->a;
-    if (s->n_models > 1 || a->data.n != 1)
+    if (s->n_models > 1 || a->data.specs.n != 1)
         return oct_fail(err, OCT_EUSAGE, "--check runs one model on one test case");
     oct_check_options o = { a->rtol, a->atol, s->pool };
     oct_check_result r;
-    oct_status st = oct_check_case(s->models[0].graph, a->data.v[0], &o, &r, err);
+    oct_status st = oct_check_case(s->models[0].graph, a->data.specs.v[0], &o, &r, err);
     if (st != OCT_OK) {
         oct_within(err, "%s", a->model);
         return st;
     }
     oct_buf b = OCT_BUF_INIT;
     if (s->cli->json) {
-        oct_check_json(a->model, a->data.v[0], &o, &r, &b);
+        oct_check_json(a->model, a->data.specs.v[0], &o, &r, &b);
         st = tool_write_text(s->cli->json, &b, err);
         oct_buf_free(&b);
     }
     if (st == OCT_OK && a->junit) {
-        oct_check_junit(a->model, a->data.v[0], &r, &b);
+        oct_check_junit(a->model, a->data.specs.v[0], &r, &b);
         st = tool_write_text(a->junit, &b, err);
         oct_buf_free(&b);
     }
     if (st != OCT_OK)
         return st;
     if (r.first[0])
-        return oct_fail(err, OCT_EGOAL, "%s: %s; %llu of %llu values differ, by at most %.3g", a->data.v[0], r.first,
+        return oct_fail(err, OCT_EGOAL, "%s: %s; %llu of %llu values differ, by at most %.3g", a->data.specs.v[0], r.first,
                         (unsigned long long)r.differ, (unsigned long long)r.values, r.max_abs);
     if (!s->cli->quiet)
-        oct_print(oct_cli_result(s->cli), "%s: %zu output%s agree, largest difference %.3g\n", a->data.v[0], r.outputs,
+        oct_print(oct_cli_result(s->cli), "%s: %zu output%s agree, largest difference %.3g\n", a->data.specs.v[0], r.outputs,
                   r.outputs == 1 ? "" : "s", r.max_abs);
     return OCT_OK;
 }
@@ -248,11 +237,11 @@ static oct_status check_cases(session *s, oct_err *err)
 static oct_status check_outputs(const qeval_args *a, const oct_cli *cli, oct_err *err)
 {
     const char *const outs[] = { a->outputs, a->html, a->junit, cli->json };
-    const char *const one[] = { a->model, a->labels };
+    const char *const one[] = { a->model, a->data.labels };
     for (size_t i = 0; i < OCT_COUNT(outs); i++) {
         OCT_TRY(tool_check_output(outs[i], one, OCT_COUNT(one), err));
         OCT_TRY(tool_check_output(outs[i], a->others.v, a->others.n, err));
-        OCT_TRY(tool_check_output(outs[i], a->data.v, a->data.n, err));
+        OCT_TRY(tool_check_output(outs[i], a->data.specs.v, a->data.specs.n, err));
     }
     return OCT_OK;
 }
@@ -283,14 +272,9 @@ int main(int argc, char **argv)
     const oct_cli_opt opts[] = {
         OPT_POSITIONAL("FLOAT", &a.model, "the float ONNX model, to which the others are compared"),
         OPT_POSITIONALS("QUANT", &a.others, 0, "quantized models, made by any tool"),
-        OPT_GROUP("Samples"),
-        OPT_MULTI(0, "data", &a.data, "SPEC", "samples: a folder, .csv, .npy, .npz, tar shard, test set or quoted "
-                                            "pattern; - and pipe:CMD are tar streams"),
-        OPT_MULTI(0, "preprocess", &a.preprocess, "P", "steps between a stored sample and the model's input, or a preset"),
-        OPT_FILE(0, "labels", &a.labels, "labels of the samples: an .npy of integers or a CSV"),
-        OPT_INT('n', "samples", &a.samples, 1, INT64_MAX, "use only the first N samples"),
+        TOOL_OPT_DATA(&a.data),
+        TOOL_OPT_LABELS(&a.data),
         OPT_INT(0, "batch", &a.batch, 1, 4096, "samples at a time; results do not depend on it [default: 1, with --outputs 8]"),
-        OPT_FLAG(0, "skip-bad", &a.skip_bad, "leave out samples that cannot be read, and name them"),
         OPT_GROUP("Comparison"),
         OPT_ENUMS(0, "metric", &a.metrics, oct_metric_names, "metrics to compute [default: those that apply]; 'help' lists them"),
         OPT_STR(0, "max-drop", &a.max_drop, "D",

@@ -8,12 +8,11 @@
 typedef struct qeval_args {
     const char *model;       /* the float model, or the only one */
     oct_cli_list others;     /* quantized models */
-    oct_cli_list data, preprocess;
-    const char *labels;
+    tool_data data;
     oct_cli_list metrics;
     const char *max_drop;
-    int64_t samples, batch, runs;
-    bool skip_bad, layers, latency, profile, check;
+    int64_t batch, runs;
+    bool layers, latency, profile, check;
     double rtol, atol;
     const char *outputs, *html, *junit;
 } qeval_args;
