@@ -78,6 +78,7 @@ typedef struct evaluation {
     const float *in_f32;  /* first input of the batch, when it has the shape of the first output */
     oct_array *first;     /* the first sample, for timing */
     int64_t first_rows;   /* samples in it */
+    int64_t most_rows;    /* samples in the largest batch; 0: all came alone */
     ev_layers *layers;
     int64_t layer_samples;
 } evaluation;
@@ -335,6 +336,7 @@ static void make_first(void *arg, size_t begin, size_t end, size_t thread)
 static oct_status run_batch(evaluation *e, const oct_batch *b, oct_err *err)
 {
     const int64_t rows = oct_batch_rows(e->src, b);
+    e->most_rows = rows > e->most_rows ? rows : e->most_rows;
     oct_plan *reference = NULL, *p;
     if (!e->decided && e->o->side)
         oct_pool_for(e->o->side, e->n_subject, 1, make_first, &(first_plans){ e, b });
@@ -451,6 +453,7 @@ static oct_status fill_model(const evaluation *e, size_t k, oct_eval_result *r, 
     oct_eval_model_result *m = &r->models[k];
     m->name = oct_arena_strdup(r->arena, s->model->name);
     m->size_bytes = s->model->size_bytes;
+    m->batch_scales = e->most_rows > 1 && oct_op_shares_scales(s->model->graph);
     m->scores = oct_arena_calloc(r->arena, e->n_metric + 1, sizeof *m->scores);
     m->outputs = oct_arena_calloc(r->arena, e->n_out + 1, sizeof *m->outputs);
     if (!m->name || !m->scores || !m->outputs)
@@ -489,7 +492,8 @@ static oct_status fill_result(evaluation *e, oct_eval_result *r, oct_err *err)
     r->samples = oct_source_given(e->src);
     r->bad_samples = oct_source_bad_count(e->src);
     r->layer_samples = e->layer_samples;
-    r->batch = e->o->batch ? e->o->batch : 1;
+    const int64_t fixed = oct_source_fixed_batch(e->src);
+    r->batch = fixed > 1 ? (size_t)fixed : e->o->batch ? e->o->batch : 1;
     r->threads = oct_pool_threads(e->o->pool);
     if (!(r->models = oct_arena_calloc(r->arena, r->n_models, sizeof *r->models)))
         return oct_nomem(err);

@@ -2,7 +2,8 @@
  *
  * models[0] is the reference ("float"); the others are compared with it over the same samples, in one pass that keeps sums
  * only: memory does not depend on the number of samples. Sums go sample by sample in the order of the data, so that the
- * numbers do not depend on the batch (latency apart). */
+ * numbers do not depend on the batch (latency apart). Models that quantize dynamically take one scale for a batch, as ONNX
+ * Runtime does: of these, results for a batch of several samples depend on it. */
 #ifndef OCT_EVAL_EVAL_H
 #define OCT_EVAL_EVAL_H
 
@@ -98,6 +99,7 @@ typedef struct oct_eval_model_result {
     size_t integer_steps, weighted_steps; /* weighted: Conv, Gemm, MatMul, ...; integer: those that run as int8 */
     oct_eval_step *steps;
     size_t n_steps;
+    bool batch_scales;      /* it quantized several samples with scales that they share */
 } oct_eval_model_result;
 
 typedef struct oct_eval_result {
@@ -105,7 +107,7 @@ typedef struct oct_eval_result {
     oct_eval_model_result *models;
     size_t n_models, n_scores, n_outputs;
     int64_t samples, bad_samples, layer_samples;
-    size_t batch;
+    size_t batch; /* samples at a time: what was asked for, or the models fix */
     int threads;
     const char *isa; /* set by the caller, for the report; may be NULL */
 } oct_eval_result;

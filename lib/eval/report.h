@@ -36,6 +36,9 @@ const char *oct_report_drop(char dst[OCT_DROP_TEXT], const oct_eval_score *s);
  * and 400 samples cannot tell; about 14000 would". Returns dst. */
 const char *oct_report_gate(char dst[OCT_GATE_TEXT], const oct_eval_score *s, const oct_drop_limit *limit);
 
+/* "quantizes dynamically, with scales of 8 samples together: its results depend on the batch"; NULL when it does not. Returns dst. */
+enum { OCT_BATCH_TEXT = 120 };
+const char *oct_report_batch(char dst[OCT_BATCH_TEXT], const oct_eval_result *r, size_t k);
 /* The score of the metric of the goal in models[k]; NULL: none. */
 const oct_eval_score *oct_report_goal(const oct_eval_result *r, const oct_report_context *c, size_t k);
 

@@ -300,6 +300,13 @@ static void put_title(oct_buf *b, const oct_eval_result *r, const oct_report_con
         text(b, c->preprocess);
     }
     oct_buf_puts(b, "</p>\n");
+    char shared[OCT_BATCH_TEXT];
+    for (size_t k = 0; k < r->n_models; k++)
+        if (oct_report_batch(shared, r, k)) {
+            oct_buf_puts(b, "<p class=\"mid\">");
+            text(b, base_name(r->models[k].name));
+            oct_buf_printf(b, " %s</p>\n", shared);
+        }
     for (size_t k = 1; c->goal && k < r->n_models; k++)
         put_goal(b, r, c, k);
 }

@@ -130,6 +130,7 @@ static void put_model(oct_json *j, const char *key, const oct_eval_result *r, si
     oct_json_int(j, "live_bytes", (int64_t)m->live_bytes);
     oct_json_int(j, "weighted_layers", (int64_t)m->weighted_steps);
     oct_json_int(j, "integer_layers", (int64_t)m->integer_steps);
+    oct_json_bool(j, "batch_scales", m->batch_scales);
     if (k > 0)
         put_outputs(j, r, m);
     if (whole && k > 0) {
@@ -180,6 +181,7 @@ void oct_report_json(const oct_eval_result *r, const oct_report_context *c, oct_
     oct_json_int(j, "samples", r->samples);
     oct_json_int(j, "bad_samples", r->bad_samples);
     oct_json_int(j, "layer_samples", r->layer_samples);
+    oct_json_int(j, "batch", (int64_t)r->batch);
     put_model(j, "float", r, 0, false);
     if (r->n_models > 1) {
         put_model(j, "quant", r, 1, false);

@@ -68,9 +68,14 @@ void oct_report_junit(const oct_eval_result *r, const oct_report_context *c, oct
             failures += missed(&r->models[k].scores[i], c);
         }
     open_suite(out, tests, failures);
-    char text[100];
-    snprintf(text, sizeof text, "%lld used, %lld broken and left out", (long long)r->samples, (long long)r->bad_samples);
-    put_case(out, "qeval", "samples", NULL, text);
+    char shared[OCT_BATCH_TEXT];
+    oct_buf text = OCT_BUF_INIT;
+    oct_buf_printf(&text, "%lld used, %lld broken and left out", (long long)r->samples, (long long)r->bad_samples);
+    for (size_t k = 0; k < r->n_models; k++)
+        if (oct_report_batch(shared, r, k))
+            oct_buf_printf(&text, "; %s %s", r->models[k].name, shared);
+    put_case(out, "qeval", "samples", NULL, oct_buf_str(&text));
+    oct_buf_free(&text);
     for (size_t k = first; k < r->n_models; k++)
         for (size_t i = 0; i < r->n_scores; i++)
             if (!isnan(r->models[k].scores[i].value))

@@ -33,6 +33,14 @@ const char *oct_report_drop(char dst[OCT_DROP_TEXT], const oct_eval_score *s)
     return dst;
 }
 
+const char *oct_report_batch(char dst[OCT_BATCH_TEXT], const oct_eval_result *r, size_t k)
+{
+    if (!r->models[k].batch_scales)
+        return NULL;
+    snprintf(dst, OCT_BATCH_TEXT, "quantizes dynamically, with scales of %zu samples together: its results depend on the batch", r->batch);
+    return dst;
+}
+
 const oct_eval_score *oct_report_goal(const oct_eval_result *r, const oct_report_context *c, size_t k)
 {
     for (size_t i = 0; k > 0 && c->goal && i < r->n_scores; i++)

@@ -180,6 +180,8 @@ struct oct_op {
     /* Whether a step can run on integers: shapes and attributes are in `s`, operands have dtype and q. NULL: never. */
     bool (*integer)(const oct_step *s);
 
+    bool shared_scale; /* quantizes an input with one scale, found when run: the samples of a batch share it */
+
     /* Computes in float32 alone: 16-bit floats are converted around prepare and run (oct_step_prepare). Records without it
      * handle OCT_F16 and OCT_BF16 as they handle OCT_F32; results are float32's, rounded once, either way. */
     bool widens;
@@ -200,6 +202,8 @@ struct oct_op {
 const oct_op *oct_op_find(const char *domain, const char *type, int64_t opset);
 /* The record of a node of g; NULL when there is none. */
 const oct_op *oct_op_of(const oct_graph *g, int node);
+/* Whether a node of g, or of a graph nested in it, has a shared_scale: its results depend on what else is in the batch. */
+bool oct_op_shares_scales(const oct_graph *g);
 /* All records, for listings and tests. */
 const oct_op *const *oct_op_all(size_t *n);
 

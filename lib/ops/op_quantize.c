@@ -286,5 +286,5 @@ const oct_op oct_op_dequantize_linear = {
 };
 const oct_op oct_op_dynamic_quantize_linear = {
     .type = "DynamicQuantizeLinear", .domain = "", .since = 11, .min_in = 1, .max_in = 1, .min_out = 3, .max_out = 3,
-    .infer = dynamic_infer, .prepare = dynamic_prepare, .run = dynamic_run, .layout = OCT_RULE_ANY,
+    .infer = dynamic_infer, .prepare = dynamic_prepare, .run = dynamic_run, .layout = OCT_RULE_ANY, .shared_scale = true,
 };

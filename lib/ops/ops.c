@@ -37,6 +37,20 @@ const oct_op *oct_op_of(const oct_graph *g, int node)
     return oct_op_find(n->domain, n->op, oct_node_opset(g, n));
 }
 
+bool oct_op_shares_scales(const oct_graph *g)
+{
+    for (size_t i = 0; i < g->n_order; i++) {
+        const oct_op *op = oct_op_of(g, g->order[i]);
+        const oct_graph *nested;
+        if (op && op->shared_scale)
+            return true;
+        for (size_t k = 0; (nested = oct_node_graph_at(&g->node[g->order[i]], k)); k++)
+            if (oct_op_shares_scales(nested))
+                return true;
+    }
+    return false;
+}
+
 void oct_operand_strides(const oct_operand *t, int64_t s[OCT_MAX_RANK])
 {
     int64_t step = 1;

@@ -7,7 +7,8 @@
  *
  * Models with control flow, sequences, strings, or shapes that depend on data are run in stages: what can be planned is, as soon as
  * the shapes it depends on are known, and kept for the next time that these shapes come; the nodes in between run by themselves
- * and allocate their results. Results do not depend on the number of threads, the instruction set or the batch. */
+ * and allocate their results. Results do not depend on the number of threads, the instruction set or, but for models that
+ * quantize dynamically (oct_op_shares_scales), the batch. */
 #ifndef OCT_RUNTIME_PLAN_H
 #define OCT_RUNTIME_PLAN_H
 

@@ -4,6 +4,7 @@
 #include "cli/textfmt.h"
 #include "eval/outputs.h"
 #include "kernels/cpu.h"
+#include "ops/op.h"
 
 #include <math.h>
 #include <string.h>
@@ -188,14 +189,17 @@ static oct_status write_outputs(session *s, oct_err *err)
     if (s->n_models > 1)
         return oct_fail(err, OCT_EUSAGE, "--outputs runs one model, and %zu are given", s->n_models);
     OCT_TRY(open_data(s, err));
+    const bool shares = oct_op_shares_scales(s->models[0].graph);
+    const size_t batch = s->a->batch ? (size_t)s->a->batch : shares ? 1 : OUTPUTS_BATCH;
     int64_t samples;
-    oct_status st = oct_write_outputs(s->models[0].graph, s->src, s->a->outputs, (size_t)(s->a->batch ? s->a->batch : OUTPUTS_BATCH),
-                                      s->pool, oct_progress_report, &s->cli->progress, &samples, err);
+    oct_status st = oct_write_outputs(s->models[0].graph, s->src, s->a->outputs, batch, s->pool, oct_progress_report,
+                                      &s->cli->progress, &samples, err);
     if (st == OCT_EUNSUPPORTED || st == OCT_ENUMERIC)
         oct_within(err, "%s", s->a->model);
     OCT_TRY(st);
     tool_say_bad(s->cli, s->src);
-    oct_cli_note(s->cli, 0, "%s: outputs of %lld samples", s->a->outputs, (long long)samples);
+    oct_cli_note(s->cli, 0, "%s: outputs of %lld samples%s", s->a->outputs, (long long)samples,
+                 shares && batch > 1 ? "; the model quantizes dynamically, so they depend on --batch" : "");
     return OCT_OK;
 }
 
@@ -274,7 +278,7 @@ int main(int argc, char **argv)
         OPT_POSITIONALS("QUANT", &a.others, 0, "quantized models, made by any tool"),
         TOOL_OPT_DATA(&a.data),
         TOOL_OPT_LABELS(&a.data),
-        OPT_INT(0, "batch", &a.batch, 1, 4096, "samples at a time; results do not depend on it [default: 1, with --outputs 8]"),
+        OPT_INT(0, "batch", &a.batch, 1, 4096, "samples at a time; only models that quantize dynamically depend on it [default: 1; with --outputs 8, or 1 for these]"),
         OPT_GROUP("Comparison"),
         OPT_ENUMS(0, "metric", &a.metrics, oct_metric_names, "metrics to compute [default: those that apply]; 'help' lists them"),
         OPT_STR(0, "max-drop", &a.max_drop, "D",

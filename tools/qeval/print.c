@@ -251,7 +251,12 @@ oct_status qeval_print(const oct_eval_result *r, const oct_report_context *c, bo
     oct_print(f, "%s sample%s", oct_fmt_count(count, r->samples), r->samples == 1 ? "" : "s");
     if (r->bad_samples)
         oct_print(f, ", %s broken and left out", oct_fmt_count(count, r->bad_samples));
-    oct_print(f, "; %s\n\n", c->preprocess && c->preprocess[0] ? c->preprocess : "no preprocessing");
+    oct_print(f, "; %s\n", c->preprocess && c->preprocess[0] ? c->preprocess : "no preprocessing");
+    char shared[OCT_BATCH_TEXT];
+    for (size_t k = 0; k < r->n_models; k++)
+        if (oct_report_batch(shared, r, k))
+            oct_print(f, "%s %s\n", tool_base(r->models[k].name), shared);
+    fputc('\n', f);
     OCT_TRY(print_summary(r, f, err));
     print_drops(r, f);
     print_method(r, f);
