@@ -27,8 +27,8 @@ typedef struct oct_interval {
 
 /* The mean of d for scores that are 0 or 1, with Tango's score interval for the difference of paired proportions
  * (Statistics in Medicine 17, 1998, 891-908), whose statistic is brought a tenth of a sample nearer to 0. That makes the
- * interval hold the true difference in at least 93 of 100 cases from n = 100 on, whatever the rates (enumerated:
- * tests/unit/test_interval.c); Tango's own falls to 92.6. Without a sample that differs it is 0 with an interval of about
+ * interval hold the true difference in at least 93 of 100 cases from n = 100 on, while no more than 99 % of the samples differ
+ * (enumerated: tests/unit/test_interval.c); Tango's own falls to 92.6 there. Without a sample that differs it is 0 with an interval of about
  * 4 / n on either side. NaN for n = 0. */
 oct_interval oct_paired_proportion(const oct_paired *p);
 /* The mean of d for any scores. The interval's method depends on n:
