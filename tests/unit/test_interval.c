@@ -299,7 +299,7 @@ static void means_cover(void **state)
     } kinds[] = { { "normal", normal }, { "uniform", evenly }, { "exponential", exponential }, { "t5", student5 }, { "1 in 20", now_and_then } };
     static const struct {
         int n, rounds;
-    } sizes[] = { { 100, 400 }, { 2500, 1500 } };
+    } sizes[] = { { 100, 300 }, { 1500, 700 } };
     for (size_t k = 0; k < OCT_COUNT(kinds); k++)
         for (size_t i = 0; i < OCT_COUNT(sizes); i++) {
             double got = simulated(kinds[k].draw, sizes[i].n, sizes[i].rounds);
