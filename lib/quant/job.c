@@ -24,6 +24,7 @@ static oct_status prepare_graph(oct_graph *g, const oct_qjob_opts *o, oct_err *e
 {
     const int64_t least = least_opset(o);
     OCT_TRY(oct_infer_shapes(g, err));
+    OCT_TRY(oct_check_types(g, err));
     if (oct_graph_opset(g, "") < least) {
         int64_t from = oct_graph_opset(g, "");
         OCT_TRY(oct_raise_opset(g, least, err));

@@ -3,6 +3,7 @@
 #include "common/common.h"
 
 #include "kernels/cpu.h"
+#include "passes/pass.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -46,16 +47,27 @@ static bool is_data(const char *path)
     return oct_path_is_dir(path) || (n && path[n - 1] == '/') || (oct_looks_like_data(path) && strcasecmp(dot, ".pb") != 0);
 }
 
-oct_status tool_load(const char *path, oct_model **m, oct_err *err)
+oct_status tool_load(oct_cli *cli, const char *path, oct_model **m, oct_err *err)
 {
     if (is_data(path)) {
         oct_fail(err, OCT_EUSAGE, "'%s' is not an ONNX model", path);
         oct_cli_pattern_hint("data", path, err);
         return OCT_EUSAGE;
     }
+    const char *newer;
     oct_status s = oct_model_load(path, m, err);
     if (s == OCT_EMALFORMED || s == OCT_EIO)
         oct_cli_pattern_hint("data", path, err);
+    OCT_TRY(s);
+    s = oct_check_operators((*m)->graph, &newer, err);
+    if (s != OCT_OK) {
+        oct_within(err, "%s", path);
+        oct_model_free(*m);
+        *m = NULL;
+    } else if (newer) {
+        oct_cli_warn(cli, "%s is of opset %lld, newer than what is known here: '%s' is not checked", path,
+                     (long long)oct_graph_opset((*m)->graph, ""), newer);
+    }
     return s;
 }
 

@@ -14,7 +14,7 @@ void tool_init(oct_cli *cli);
 oct_status tool_start(oct_cli *cli, oct_err *err);
 
 /* Loads a model. A folder, or what is data by its name, is OCT_EUSAGE with a hint to --data. */
-oct_status tool_load(const char *path, oct_model **m, oct_err *err);
+oct_status tool_load(oct_cli *cli, const char *path, oct_model **m, oct_err *err);
 
 /* How samples are asked for on the command line. */
 typedef struct tool_data {

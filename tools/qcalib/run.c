@@ -145,7 +145,7 @@ oct_status qcalib_run(oct_cli *cli, calib_args *a, oct_err *err)
     OCT_TRY(tool_read_shard(&a->data, err));
     OCT_TRY(tool_check_output(a->output, a->data.specs.v, a->data.specs.n, err));
     OCT_TRY(tool_check_output(cli->json, a->data.specs.v, a->data.specs.n, err));
-    OCT_TRY(tool_load(a->model, &m, err));
+    OCT_TRY(tool_load(cli, a->model, &m, err));
     oct_status s = tool_check_model_output(a->output, m, err);
     if (s == OCT_OK)
         s = tool_check_model_output(cli->json, m, err);

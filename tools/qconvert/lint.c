@@ -107,7 +107,7 @@ static oct_status lint(linter *l, oct_err *err)
         return oct_fail(err, OCT_EUSAGE, "there is no scheme '%s'", a->scheme);
     OCT_TRY(oct_policy_create(a->policy, &l->policy, err));
     OCT_TRY(block_options(l->cli, a, l->policy, &o, err));
-    OCT_TRY(tool_load(a->model, &l->m, err));
+    OCT_TRY(tool_load(l->cli, a->model, &l->m, err));
     OCT_TRY(tool_check_output(l->cli->json, &a->model, 1, err));
     o.policy = l->policy;
     oct_status s = oct_qjob_create(l->m->graph, &o, &l->job, err);

@@ -126,7 +126,8 @@ static oct_status set_meta(session *s, oct_err *err)
 
 /* ---- the check ---- */
 
-/* Reads back what was written, before it replaces anything. A stream cannot be read back. */
+/* Reads back what was written, before it replaces anything: what does not load, or has operands of types that operators do not take, is no
+ * model (OCT_ENUMERIC). A stream cannot be read back. */
 static oct_status check(session *s, const oct_model_draft *d, oct_err *err)
 {
     oct_model *q;
@@ -136,11 +137,13 @@ static oct_status check(session *s, const oct_model_draft *d, oct_err *err)
         s->size_after = tool_model_bytes(q);
         st = oct_infer_shapes(q->graph, err);
     }
+    if (st == OCT_OK)
+        st = oct_check_types(q ? q->graph : s->m->graph, err);
     oct_model_free(q);
     if (st == OCT_OK)
         return OCT_OK;
     oct_within(err, "%s: the written model does not pass the check", s->output);
-    return st == OCT_ENOMEM || st == OCT_EIO ? st : OCT_EINTERNAL;
+    return st == OCT_EMALFORMED ? OCT_ENUMERIC : st == OCT_ENOMEM || st == OCT_EIO ? st : OCT_EINTERNAL;
 }
 
 static oct_status write_checked(session *s, oct_err *err)

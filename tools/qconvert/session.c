@@ -172,7 +172,7 @@ oct_status session_open(session *s, oct_cli *cli, const convert_args *a, oct_err
     OCT_TRY(name_output(s, err));
     if (!a->data.specs.n)
         spill_results(s);
-    OCT_TRY(tool_load(a->model, &s->m, err));
+    OCT_TRY(tool_load(s->cli, a->model, &s->m, err));
     OCT_TRY(check_outputs(s, err));
     s->size_before = tool_model_bytes(s->m);
     warn_quantized(s);
