@@ -89,6 +89,18 @@ static bool computes_floats(const oct_qjob *j, int id)
     return is_cast(n) ? out : in;
 }
 
+/* Whether an operand's type is not known, as of what an operator of another domain makes: no Cast can be put in front of it. */
+static bool has_unknown(const oct_qjob *j, int id)
+{
+    const oct_node *n = &j->g->node[id];
+    bool any = false;
+    for (int i = 0; i < n->n_in; i++) {
+        const oct_value *v = n->in[i] >= 0 && oct_half_follows(n, i) ? &j->g->value[n->in[i]] : NULL;
+        any |= v && v->kind == OCT_VALUE_TENSOR && v->dtype == OCT_UNDEFINED;
+    }
+    return any;
+}
+
 /* Whether the model already has a quantizer in front of the node or behind it. */
 static bool is_quantized(const oct_qjob *j, int id)
 {
@@ -125,6 +137,8 @@ static void choose(oct_qjob *j, int id)
         q->why = "control flow: its graphs take and give float32";
     else if (!computes_floats(j, id))
         q->why = "it computes no floats";
+    else if (has_unknown(j, id))
+        q->why = "the type of an input is not known";
     else if (is_quantized(j, id))
         q->why = "it is quantized already";
     else if (!takes(j, id, q->row.scheme == OCT_SCHEME_BF16 ? OCT_BF16 : OCT_F16))

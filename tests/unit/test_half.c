@@ -385,6 +385,29 @@ static void out_of_memory_is_reported(void **state)
     }
 }
 
+/* What an operator of another domain makes has no type here: beside it everything stays float32, as no Cast can stand between. */
+static void unknown_types_stay_float(void **state)
+{
+    for (int bf16 = 0; bf16 < 2; bf16++) {
+        oct_graph *g = net_graph(22);
+        GOOD(oct_graph_set_opset(g, "mine", 1, err));
+        int x = net_input(g, "x", OCT_F32, "4,64");
+        int a = NET_NODE(g, "MatMul", "first", "a", x, net_random(g, "w1", "64,64", 1));
+        int b = NET_NODE(g, "mine.Swirl", "swirl", "b", a);
+        int c = NET_NODE(g, "Add", "sum", "c", NET_NODE(g, "MatMul", "second", "d", b, net_random(g, "w2", "64,64", 2)), b);
+        net_output(g, NET_NODE(g, "MatMul", "third", "y", c, net_random(g, "w3", "64,64", 3)));
+        work w = start_with(g, bf16 ? OCT_SCHEME_BF16 : OCT_SCHEME_FP16, NULL, false);
+        finish(&w, NULL, 0);
+        SAYS(&w, "second", "type of an input is not known");
+        SAYS(&w, "third", "type of an input is not known");
+        assert_int_equal(type_of(&w, "w2"), OCT_F32);
+        assert_int_equal(g->value[net_producer(g, "b")->in[0]].dtype, OCT_F32); /* and the operator gets what it got */
+        assert_int_equal(type_of(&w, "w1"), bf16 ? OCT_BF16 : OCT_F16);
+        GOOD(oct_check_types(g, err));
+        stop(&w);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -401,6 +424,7 @@ int main(void)
         cmocka_unit_test(rules_mix_types),
         cmocka_unit_test(recurrent_layers),
         cmocka_unit_test(quantized_layers_stay),
+        cmocka_unit_test(unknown_types_stay_float),
         cmocka_unit_test(out_of_memory_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
