@@ -3,6 +3,7 @@
 
 #include "base/io.h"
 #include "ops/op.h"
+#include "ops/signature.h"
 #include "quant/policy_text.h"
 
 #include <stdio.h>
@@ -259,49 +260,118 @@ void oct_policy_match(const oct_policy *p, const oct_graph *g, int node, oct_pol
 
 /* ---- rules that match nothing ---- */
 
+static void note_node(oct_rule *r, const oct_graph *g, int node)
+{
+    for (size_t k = 0; k < r->n_match; k++) {
+        oct_match *m = &r->match[k];
+        if (m->kind == OCT_MATCH_NAME && !m->found[0])
+            m->found[0] = oct_glob(m->text, name_of(g, node));
+        for (size_t o = 0; m->kind == OCT_MATCH_OP && o < m->n_names; o++)
+            m->found[o] |= strcmp(m->names[o], g->node[node].op) == 0;
+    }
+}
+
+void oct_policy_note(oct_policy *p, const oct_graph *g)
+{
+    for (size_t i = 0; i < g->n_order; i++) {
+        const oct_graph *nested;
+        for (size_t k = 0; k < p->n_rule; k++)
+            if (!p->rule[k].builtin)
+                note_node(&p->rule[k], g, g->order[i]);
+        for (size_t k = 0; (nested = oct_node_graph_at(&g->node[g->order[i]], k)); k++)
+            oct_policy_note(p, nested);
+    }
+}
+
+/* The nearest names to what was asked for, the nearest first. */
+enum { NEAREST = 3 };
 typedef struct nearest {
-    const char *name;
-    int distance;
+    const char *name[NEAREST];
+    int distance[NEAREST];
+    size_t n;
 } nearest;
 
 static void consider(nearest *n, const char *wanted, const char *have)
 {
-    int d = oct_edit_distance(wanted, have);
-    if (d < n->distance) {
-        n->distance = d;
-        n->name = have;
+    const int d = oct_edit_distance(wanted, have);
+    if (d > (int)strlen(wanted) / 3 + 1)
+        return;
+    for (size_t i = 0; i < n->n; i++)
+        if (strcmp(n->name[i], have) == 0)
+            return;
+    size_t at = n->n;
+    while (at > 0 && n->distance[at - 1] > d)
+        at--;
+    if (at == NEAREST)
+        return;
+    n->n += n->n < NEAREST;
+    for (size_t i = n->n - 1; i > at; i--) {
+        n->name[i] = n->name[i - 1];
+        n->distance[i] = n->distance[i - 1];
     }
+    n->name[at] = have;
+    n->distance[at] = d;
 }
 
-/* Whether some node fits the operator type or pattern; otherwise the nearest there is. */
-static bool found(const oct_graph *g, const char *text, bool op, const char **near)
+static void consider_nodes(nearest *n, const char *wanted, const oct_graph *g, bool op)
 {
-    nearest best = { NULL, (int)strlen(text) / 3 + 2 };
     for (size_t i = 0; i < g->n_order; i++) {
-        const char *have = op ? g->node[g->order[i]].op : name_of(g, g->order[i]);
-        if (op ? strcmp(have, text) == 0 : oct_glob(text, have))
-            return true;
-        consider(&best, text, have);
+        const oct_graph *nested;
+        const int id = g->order[i];
+        consider(n, wanted, op ? g->node[id].op : name_of(g, id));
+        for (size_t k = 0; (nested = oct_node_graph_at(&g->node[id], k)); k++)
+            consider_nodes(n, wanted, nested, op);
     }
-    *near = best.name;
-    return false;
 }
 
-void oct_policy_unmatched(const oct_policy *p, const oct_graph *g, void (*fn)(void *arg, const char *rule, const char *near),
-                          void *arg)
+static oct_status no_such(const oct_match *m, const char *what, const char *wanted, const nearest *n, oct_err *err)
 {
-    const char *near = NULL;
-    for (size_t i = 0; i < p->n_rule; i++) {
-        const oct_rule *r = &p->rule[i];
-        bool said = r->builtin;
-        for (size_t k = 0; k < r->n_match && !said; k++) {
-            const oct_match *m = &r->match[k];
-            if (m->kind == OCT_MATCH_NAME)
-                said = !found(g, m->text, false, &near);
-            for (size_t o = 0; m->kind == OCT_MATCH_OP && o < m->n_names && !said; o++)
-                said = !found(g, m->names[o], true, &near);
-        }
-        if (said && !r->builtin)
-            fn(arg, r->row.rule, near);
+    oct_fail(err, OCT_EUSAGE, "%s: %s '%.100s'", m->place, what, wanted);
+    if (n->n)
+        oct_hint(err, "did you mean '%.100s'%s%.100s%s%s%.100s%s?", n->name[0], n->n > 1 ? ", '" : "", n->n > 1 ? n->name[1] : "", n->n > 1 ? "'" : "",
+                 n->n > 2 ? " or '" : "", n->n > 2 ? n->name[2] : "", n->n > 2 ? "'" : "");
+    return OCT_EUSAGE;
+}
+
+static bool is_operator(const char *op)
+{
+    size_t n;
+    const oct_op *const *all = oct_op_all(&n);
+    bool known = oct_signature_first(op) != 0;
+    for (size_t i = 0; i < n && !known; i++)
+        known = strcmp(all[i]->type, op) == 0;
+    return known;
+}
+
+static oct_status check_match(const oct_match *m, const oct_graph *g, void (*fn)(void *arg, const char *place, const char *op), void *arg,
+                              oct_err *err)
+{
+    nearest n = { .n = 0 };
+    if (m->kind == OCT_MATCH_NAME && !m->found[0]) {
+        consider_nodes(&n, m->text, g, false);
+        return no_such(m, "no node is named", m->text, &n, err);
     }
+    for (size_t o = 0; m->kind == OCT_MATCH_OP && o < m->n_names; o++) {
+        if (m->found[o])
+            continue;
+        if (is_operator(m->names[o])) {
+            fn(arg, m->place, m->names[o]);
+            continue;
+        }
+        const char *known = oct_signature_nearest(m->names[o]);
+        consider_nodes(&n, m->names[o], g, true);
+        if (known)
+            consider(&n, m->names[o], known);
+        return no_such(m, "there is no operator", m->names[o], &n, err);
+    }
+    return OCT_OK;
+}
+
+oct_status oct_policy_check(const oct_policy *p, const oct_graph *g, void (*fn)(void *arg, const char *place, const char *op), void *arg,
+                            oct_err *err)
+{
+    for (size_t i = 0; i < p->n_rule; i++)
+        for (size_t k = 0; k < p->rule[i].n_match && !p->rule[i].builtin; k++)
+            OCT_TRY(check_match(&p->rule[i].match[k], g, fn, arg, err));
+    return OCT_OK;
 }

@@ -62,9 +62,13 @@ void oct_policy_match(const oct_policy *p, const oct_graph *g, int node, oct_pol
 /* Whether a rule sets this scheme. */
 bool oct_policy_uses(const oct_policy *p, oct_scheme s);
 
-/* Calls fn for every rule with a name: pattern or operator type that matched no node of the graph: likely a typo. near: the closest
- * node name or type, or NULL. */
-void oct_policy_unmatched(const oct_policy *p, const oct_graph *g, void (*fn)(void *arg, const char *rule, const char *near),
-                          void *arg);
+/* Notes which of the names and operator types that rules ask for are in a graph, nested ones included. For the model as it is loaded and as it
+ * is quantized: passes take nodes away and add others. */
+void oct_policy_note(oct_policy *p, const oct_graph *g);
+/* Of what was noted: a name: pattern that no node has, or an op: type that is in no graph and that ONNX and Octet do not know, is a mistake:
+ * OCT_EUSAGE with its place and the nearest names of g. fn is told of operator types that exist but were in no graph, as in a table for many
+ * models. The built-in rules are not asked. */
+oct_status oct_policy_check(const oct_policy *p, const oct_graph *g, void (*fn)(void *arg, const char *place, const char *op), void *arg,
+                            oct_err *err);
 
 #endif

@@ -24,6 +24,8 @@ typedef struct oct_match {
     const char **names; /* of OP */
     size_t n_names;
     int64_t number;
+    bool *found;        /* of NAME and of each name of OP: a graph had it (oct_policy_note) */
+    const char *place;  /* where it stands: "rules.txt:3:4" */
 } oct_match;
 
 /* Which columns a rule sets; the others are inherited. */

@@ -141,7 +141,13 @@ static oct_status read_match(reader *r, oct_rule *rule, oct_err *err)
     for (;;) {
         if (rule->n_match == rule->cap_match && !OCT_GROW(r->p->arena, rule->match, rule->n_match, rule->cap_match))
             return oct_nomem(err);
-        OCT_TRY(read_term(r, &rule->match[rule->n_match++], err));
+        oct_match *m = &rule->match[rule->n_match++];
+        const char *at = r->at;
+        OCT_TRY(read_term(r, m, err));
+        m->found = oct_arena_calloc(r->p->arena, m->n_names + 1, sizeof *m->found);
+        m->place = oct_arena_printf(r->p->arena, "%s:%zu:%zu", r->label, r->number, (size_t)(at - r->line) + 1);
+        if (!m->found || !m->place)
+            return oct_nomem(err);
         end = r->at;
         skip_blank(r);
         if (r->at == r->end || *r->at != '&')

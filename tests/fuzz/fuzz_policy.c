@@ -26,9 +26,9 @@ static oct_graph *small_graph(void)
     return g;
 }
 
-static void unmatched(void *arg, const char *rule, const char *near)
+static void absent(void *arg, const char *place, const char *op)
 {
-    *(size_t *)arg += strlen(rule) + (near ? strlen(near) : 0);
+    *(size_t *)arg += strlen(place) + strlen(op);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -51,7 +51,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             if ((unsigned)row.scheme >= OCT_SCHEME_COUNT || row.block < 0)
                 abort();
         }
-        oct_policy_unmatched(p, g, unmatched, &said);
+        oct_policy_note(p, g);
+        oct_status s = oct_policy_check(p, g, absent, &said, &err);
+        if (s != OCT_OK && s != OCT_EUSAGE)
+            abort();
     }
     oct_policy_destroy(p);
     free(text);

@@ -212,24 +212,43 @@ static void faults_name_the_place(void **state)
     assert_int_equal(oct_policy_create("/nonexistent", &p, &err), OCT_EIO);
 }
 
-static void note(void *arg, const char *rule, const char *near)
+static void absent(void *arg, const char *place, const char *op)
 {
     char *text = arg;
-    snprintf(text + strlen(text), 200, "%s~%s;", rule, near ? near : "");
+    snprintf(text + strlen(text), 200, "%s %s;", place, op);
 }
 
 static void rules_that_match_nothing(void **state)
 {
-    net n = make_net();
-    oct_err err = OCT_ERR_INIT;
-    oct_policy *p;
-    char said[600] = "";
-    assert_int_equal(oct_policy_create(NULL, &p, &err), OCT_OK);
-    assert_int_equal(oct_policy_add(p, "op:Cnov float\nname:/haed/fc float\nop:Conv float\nop:Zzzzzz float\n", "t", &err), OCT_OK);
-    oct_policy_unmatched(p, n.g, note, said);
-    assert_string_equal(said, "op:Cnov (t:1)~Conv;name:/haed/fc (t:2)~/head/fc;op:Zzzzzz (t:4)~;");
-    oct_policy_destroy(p);
-    oct_graph_destroy(n.g);
+    static const struct {
+        const char *rules, *text, *hint, *absent;
+    } cases[] = {
+        { "op:Conv float\nname:/haed/fc float\n", "t:2:1: no node is named '/haed/fc'", "'/head/fc'", "" },
+        { "name:/nothing/like/it* float\n", "t:1:1: no node is named '/nothing/like/it*'", NULL, "" },
+        { "op:Conv & name:/haed/fc float\n", "t:1:11: no node is named", "'/head/fc'", "" },
+        { "!name:nobody float\n", "t:1:1: no node is named 'nobody'", NULL, "" },
+        { "op:Cnov float\n", "t:1:1: there is no operator 'Cnov'", "'Conv'", "" },
+        { "op:Conv,Softmaxx float\n", "t:1:1: there is no operator 'Softmaxx'", "'Softmax'", "" },
+        { "op:Zzzzzzzz float\n", "t:1:1: there is no operator 'Zzzzzzzz'", NULL, "" },
+        { "op:LSTM,DynamicQuantizeLSTM float\nname:*fc* float\n", NULL, NULL, "t:1:1 LSTM;t:1:1 DynamicQuantizeLSTM;" },
+    };
+    for (size_t i = 0; i < OCT_COUNT(cases); i++) {
+        net n = make_net();
+        oct_err err = OCT_ERR_INIT;
+        oct_policy *p;
+        char said[600] = "";
+        assert_int_equal(oct_policy_create(NULL, &p, &err), OCT_OK);
+        assert_int_equal(oct_policy_add(p, cases[i].rules, "t", &err), OCT_OK);
+        oct_policy_note(p, n.g);
+        assert_int_equal(oct_policy_check(p, n.g, absent, said, &err), cases[i].text ? OCT_EUSAGE : OCT_OK);
+        if (cases[i].text && !strstr(err.text, cases[i].text))
+            fail_msg("%s: %s", cases[i].rules, err.text);
+        if (cases[i].hint ? !strstr(err.hint, cases[i].hint) : err.hint[0])
+            fail_msg("%s: hint %s", cases[i].rules, err.hint);
+        assert_string_equal(said, cases[i].absent);
+        oct_policy_destroy(p);
+        oct_graph_destroy(n.g);
+    }
 }
 
 static void memory_runs_out(void **state)

@@ -114,13 +114,10 @@ static oct_status check_outputs(session *s, oct_err *err)
 
 /* ---- policy ---- */
 
-static void unmatched(void *arg, const char *rule, const char *near)
+static void absent(void *arg, const char *place, const char *op)
 {
-    session *s = arg;
-    if (near)
-        oct_cli_warn(s->cli, "the rule %s matches no node; did you mean '%s'?", rule, near);
-    else
-        oct_cli_warn(s->cli, "the rule %s matches no node", rule);
+    const session *s = arg;
+    oct_cli_note(s->cli, 1, "%s: the model has no %s", place, op);
 }
 
 static oct_status read_policy(session *s, oct_err *err)
@@ -180,6 +177,7 @@ oct_status session_open(session *s, oct_cli *cli, const convert_args *a, oct_err
         OCT_TRY(session_read_table(s, err));
     if (a->data.specs.n)
         OCT_TRY(tool_open_data(s->m->graph, &a->data, 0, &s->src, err));
+    oct_policy_note(s->policy, s->m->graph);
     oct_pass_log log = session_log(s);
     oct_qjob_opts o = session_opts(s);
     o.log = &log;
@@ -189,7 +187,8 @@ oct_status session_open(session *s, oct_cli *cli, const convert_args *a, oct_err
         st = oct_nomem(err);
     if (st == OCT_OK) {
         warn_bfloat16(s);
-        oct_policy_unmatched(s->policy, s->m->graph, unmatched, s);
+        oct_policy_note(s->policy, s->m->graph);
+        OCT_TRY(oct_policy_check(s->policy, s->m->graph, absent, s, err));
         st = session_decide(s, err);
     }
     if (st == OCT_EMALFORMED || st == OCT_EUNSUPPORTED || st == OCT_ENUMERIC || st == OCT_EINTERNAL)
