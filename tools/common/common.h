@@ -20,6 +20,8 @@ oct_status tool_load(oct_cli *cli, const char *path, oct_model **m, oct_err *err
 typedef struct tool_data {
     oct_cli_list specs, preprocess;
     int64_t samples;      /* 0: all */
+    bool first;           /* the first ones, not spread over all */
+    bool hold;            /* leave at least a fifth unchosen */
     const char *labels;   /* file, or NULL */
     const char *shard;    /* "i/n", "auto" or NULL */
     int64_t shard_i, shard_n;
@@ -32,7 +34,8 @@ typedef struct tool_data {
         OPT_MULTI(0, "data", &(d)->specs, "SPEC", "samples: a folder, .csv, .npy, .npz, tar shard, test set or quoted "         \
                                                 "pattern; - and pipe:CMD are tar streams"),                                    \
         OPT_MULTI('p', "preprocess", &(d)->preprocess, "STEPS", "what is done to each, as imagenet or resize=256:crop=224"),   \
-        OPT_INT('n', "samples", &(d)->samples, 1, INT64_MAX, "use only the first N"),                                         \
+        OPT_INT('n', "samples", &(d)->samples, 1, INT64_MAX, "use N samples, spread over all"),                               \
+        OPT_FLAG(0, "first", &(d)->first, "use the first N instead"), OPT_NEEDS("first", "samples"),                         \
         OPT_FLAG(0, "skip-bad", &(d)->skip_bad, "count and name broken samples instead of stopping")
 #define TOOL_OPT_LABELS(d) OPT_FILE(0, "labels", &(d)->labels, "labels of the samples: an .npy of integers or a CSV")
 
@@ -42,6 +45,8 @@ oct_status tool_read_shard(tool_data *d, oct_err *err);
 oct_status tool_open_inputs(const oct_input_desc *in, size_t n, const tool_data *d, int threads, oct_source **src, oct_err *err);
 /* The same for the inputs of g. */
 oct_status tool_open_data(const oct_graph *g, const tool_data *d, int threads, oct_source **src, oct_err *err);
+/* Says which samples were chosen, where not all are used. */
+void tool_say_samples(oct_cli *cli, const oct_source *src);
 /* Says how many samples were broken and which. */
 void tool_say_bad(oct_cli *cli, const oct_source *src);
 

@@ -1,6 +1,8 @@
 /* The samples of a command line: options to an open source. */
 #include "common/common.h"
 
+#include "cli/textfmt.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +71,7 @@ oct_status tool_read_shard(tool_data *d, oct_err *err)
 oct_status tool_open_inputs(const oct_input_desc *in, size_t n, const tool_data *d, int threads, oct_source **src, oct_err *err)
 {
     oct_source_options o = { .specs = d->specs.v, .n_specs = d->specs.n, .preprocess = d->preprocess.v, .n_preprocess = d->preprocess.n,
-                             .inputs = in, .n_inputs = n, .labels = d->labels, .skip_bad = d->skip_bad, .samples = d->samples, .first = true,
+                             .inputs = in, .n_inputs = n, .labels = d->labels, .skip_bad = d->skip_bad, .samples = d->samples, .first = d->first, .hold = d->hold,
                              .shard_i = d->shard_i, .shard_n = d->shard_n, .threads = threads };
     return oct_source_open(&o, src, err);
 }
@@ -94,6 +96,26 @@ oct_status tool_open_data(const oct_graph *g, const tool_data *d, int threads, o
     oct_free(in);
     oct_free(dims);
     return s;
+}
+
+void tool_say_samples(oct_cli *cli, const oct_source *src)
+{
+    const oct_source_choice c = oct_source_chosen(src);
+    const long long asked = (long long)c.asked, total = (long long)c.total, chosen = (long long)c.chosen;
+    char bytes[32];
+    if (c.asked && c.total >= 0 && c.total < c.asked)
+        oct_cli_note(cli, 0, "samples: there are %lld, not %lld", total, asked);
+    if (c.how == OCT_CHOICE_FIRST && c.total < 0)
+        oct_cli_note(cli, 0, "samples: the first %lld", asked);
+    else if (c.how == OCT_CHOICE_FIRST && c.chosen < c.total)
+        oct_cli_note(cli, 0, "samples: the first %lld of %lld", chosen, total);
+    else if (c.how == OCT_CHOICE_SPREAD && c.chosen < c.total)
+        oct_cli_note(cli, 0, "samples: %lld of %lld, spread over all", chosen, total);
+    else if (c.how == OCT_CHOICE_STREAM && c.chosen < c.total)
+        oct_cli_note(cli, 0, "samples: %lld of the stream's %lld, by hashes of their places (%s kept in memory)", chosen, total,
+                     oct_fmt_bytes(bytes, c.stored));
+    if (c.how == OCT_CHOICE_STREAM && c.chosen < c.asked && c.chosen + c.aside < c.total)
+        oct_cli_warn(cli, "only %lld of the %lld samples asked for fit in memory; --first takes any number of a stream", chosen, asked);
 }
 
 void tool_say_bad(oct_cli *cli, const oct_source *src)

@@ -44,7 +44,7 @@ static void set_name(const tool_data *d, oct_buf *b)
         oct_buf_add(b, d->specs.v[i], n);
     }
     if (d->samples)
-        oct_buf_printf(b, " samples=%lld", (long long)d->samples);
+        oct_buf_printf(b, " %s=%lld", d->first ? "first" : "samples", (long long)d->samples);
 }
 
 static oct_status describe(const calib_args *a, const oct_model *m, const oct_source *src, oct_calib *c, oct_err *err)
@@ -70,6 +70,8 @@ static oct_status observe(oct_cli *cli, const calib_args *a, oct_model *m, const
     oct_status s = c ? tool_open_data(g, &a->data, 0, &src, err) : oct_nomem(err);
     if (s == OCT_OK && *oct_source_preprocess_words(src))
         oct_cli_note(cli, 0, "preprocessing: %s", oct_source_preprocess_words(src));
+    if (s == OCT_OK)
+        tool_say_samples(cli, src);
     oct_calibrate_opts o = { .values = w->names, .axes = w->axes, .n = w->n, .threads = (int)cli->threads, .part = a->data.shard_n > 1,
                              .progress = oct_progress_report, .progress_arg = &cli->progress };
     if (s == OCT_OK)

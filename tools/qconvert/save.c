@@ -80,6 +80,8 @@ void session_command(const session *s, bool bare, oct_buf *b)
         add(b, "--preprocess", a->data.preprocess.v[i]);
     if (a->data.samples)
         oct_buf_printf(b, " --samples %lld", (long long)a->data.samples);
+    if (a->data.first)
+        oct_buf_puts(b, " --first");
     if (a->data.skip_bad)
         oct_buf_puts(b, " --skip-bad");
     if (a->calib)

@@ -160,6 +160,7 @@ static oct_status calibrate(session *s, oct_err *err)
         return oct_nomem(err);
     if (*oct_source_preprocess_words(s->src))
         oct_cli_note(s->cli, 0, "preprocessing: %s", oct_source_preprocess_words(s->src));
+    tool_say_samples(s->cli, s->src);
     if (n == 0)
         return OCT_OK;
     const bool tunes = s->a->recover && !no_measuring(s), splits = tunes && can_split(s);

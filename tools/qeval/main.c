@@ -54,6 +54,7 @@ static oct_status open_data(session *s, oct_err *err)
     const char *words = oct_source_preprocess_words(s->src);
     if (words && words[0])
         oct_cli_note(s->cli, 1, "preprocessing: %s", words);
+    tool_say_samples(s->cli, s->src);
     return OCT_OK;
 }
 
