@@ -54,9 +54,10 @@ typedef struct subject {
     oct_error *total;  /* per output */
     oct_error *sample; /* per output, of one sample */
     tally *tally;      /* per metric */
-    double *seconds;   /* of the runs after the first */
+    double *seconds;   /* of the runs in which no model made a plan */
     size_t n_seconds;
-    bool ran;
+    double last;       /* of the last run */
+    const oct_plan *plan; /* of it; only compared */
 } subject;
 
 typedef struct evaluation {
@@ -203,14 +204,14 @@ static oct_status decide_metrics(evaluation *e, oct_err *err)
 
 /* ---- one batch ---- */
 
-static oct_status run_subject(evaluation *e, size_t k, const oct_batch *b, int64_t rows, oct_plan **plan, oct_err *err)
+static oct_status run_subject(evaluation *e, size_t k, const oct_batch *b, int64_t rows, oct_plan **plan, bool *steady, oct_err *err)
 {
     subject *s = &e->subject[k];
     double begin = oct_now();
     OCT_TRY(oct_runner_run(s->runner, b->tensors, plan, err));
-    if (s->ran && s->n_seconds < EV_MOST_RUNS)
-        s->seconds[s->n_seconds++] = oct_now() - begin;
-    s->ran = true;
+    s->last = oct_now() - begin;
+    *steady &= s->plan == *plan;
+    s->plan = *plan;
     for (size_t i = 0; i < e->n_out; i++) {
         const oct_operand *t = oct_plan_output(*plan, s->from[i]);
         int64_t first, row = oct_row_elements(t->rank, t->dims, rows, &first);
@@ -338,16 +339,19 @@ static oct_status run_batch(evaluation *e, const oct_batch *b, oct_err *err)
     const int64_t rows = oct_batch_rows(e->src, b);
     e->most_rows = rows > e->most_rows ? rows : e->most_rows;
     oct_plan *reference = NULL, *p;
+    bool steady = true;
     if (!e->decided && e->o->side)
         oct_pool_for(e->o->side, e->n_subject, 1, make_first, &(first_plans){ e, b });
     for (size_t k = 0; k < e->n_subject; k++) {
-        oct_status s = run_subject(e, k, b, rows, &p, err);
+        oct_status s = run_subject(e, k, b, rows, &p, &steady, err);
         if (s != OCT_OK) {
             oct_within(err, "%s", e->models[k].name);
             return s;
         }
         reference = k == 0 ? p : reference;
     }
+    for (size_t k = 0; k < e->n_subject && steady && e->subject[k].n_seconds < EV_MOST_RUNS; k++)
+        e->subject[k].seconds[e->subject[k].n_seconds++] = e->subject[k].last;
     const oct_operand *out = oct_plan_output(reference, 0);
     OCT_TRY(take_input(e, b, out, err));
     if (!e->decided) {

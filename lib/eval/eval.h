@@ -28,7 +28,8 @@ typedef struct oct_eval_options {
     int64_t layer_samples;           /* samples over which layers are compared: 0 none, -1 all */
     double latency_seconds;          /* time to spend on timing, in all; 0: no timing */
     int latency_runs;                /* at least so many runs of each model; 0: 9 */
-    bool time_samples;               /* take the runs of the samples for it, the first left out, where they are latency_runs or more */
+    bool time_samples;               /* take the runs of the samples for it, without those that made plans, where they are
+                                      * latency_runs or more */
     bool profile;                    /* gather oct_eval_model_result.steps */
     oct_progress_fn progress;        /* may be NULL */
     void *progress_arg;
@@ -79,6 +80,21 @@ typedef struct oct_eval_latency {
     int runs;              /* 0: not timed */
 } oct_eval_latency;
 
+/* How many times faster than the reference, of pairs of runs that followed each other: quartiles over the pairs. */
+typedef struct oct_eval_speed {
+    double median, q1, q3;
+    int runs; /* pairs; 0: not timed, or the reference itself */
+} oct_eval_speed;
+
+/* What a speed lets one say. */
+typedef enum oct_speed_verdict {
+    OCT_SPEED_UNKNOWN, /* few runs, or the quartiles are more than a factor of 1.5 apart: the machine did other things */
+    OCT_SPEED_SAME,    /* the quartiles lie on both sides of 1 */
+    OCT_SPEED_FASTER,
+    OCT_SPEED_SLOWER
+} oct_speed_verdict;
+oct_speed_verdict oct_eval_speed_judge(const oct_eval_speed *s);
+
 typedef struct oct_eval_step {
     const char *name, *op, *scheme;
     double seconds; /* per call */
@@ -94,6 +110,7 @@ typedef struct oct_eval_model_result {
     oct_eval_layer *layers; /* worst first */
     size_t n_layers;
     oct_eval_latency latency;
+    oct_eval_speed speed;
     uint64_t size_bytes, peak_bytes; /* peak: arena and weights of the plan for one sample */
     uint64_t arena_bytes, live_bytes; /* for intermediate tensors; live: the largest sum of those alive at one step, the lower bound */
     size_t integer_steps, weighted_steps; /* weighted: Conv, Gemm, MatMul, ...; integer: those that run as int8 */

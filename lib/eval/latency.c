@@ -2,10 +2,12 @@
 #include "eval/eval_int.h"
 
 #include "base/io.h"
+#include "base/mem.h"
 
 #include <string.h>
 
-enum { WARM_UP = 3, LEAST = 9 };
+enum { WARM_UP = 3, LEAST = 9, FEWEST_PAIRS = 5 };
+static const double WIDEST = 1.5; /* quartiles of pairs further apart say nothing */
 
 static oct_status run_once(ev_timed *t, const oct_array *arrays, double *seconds, oct_err *err)
 {
@@ -73,6 +75,30 @@ static oct_status profile_plan(ev_timed *t, const oct_array *arrays, oct_arena *
     return OCT_OK;
 }
 
+/* Ratios of pairs, not a ratio of medians: what slows the machine down slows both runs of a pair. */
+static oct_status compare_pairs(const ev_timed *reference, const ev_timed *t, oct_eval_speed *s, oct_err *err)
+{
+    const size_t n = reference->n < t->n ? reference->n : t->n;
+    double *ratio = oct_calloc(n + 1, sizeof *ratio);
+    if (!ratio)
+        return oct_nomem(err);
+    for (size_t i = 0; i < n; i++)
+        ratio[i] = reference->seconds[i] / t->seconds[i];
+    if (n) {
+        oct_quartiles q = oct_quartiles_of(ratio, n);
+        *s = (oct_eval_speed){ q.median, q.q1, q.q3, (int)n };
+    }
+    oct_free(ratio);
+    return OCT_OK;
+}
+
+oct_speed_verdict oct_eval_speed_judge(const oct_eval_speed *s)
+{
+    if (s->runs < FEWEST_PAIRS || !(s->q1 > 0) || !(s->q3 <= s->q1 * WIDEST))
+        return OCT_SPEED_UNKNOWN;
+    return s->q1 > 1 ? OCT_SPEED_FASTER : s->q3 < 1 ? OCT_SPEED_SLOWER : OCT_SPEED_SAME;
+}
+
 oct_status ev_time_models(ev_timed *t, size_t n, const oct_array *arrays, int64_t per_run, const oct_eval_options *o,
                           oct_eval_result *r, oct_err *err)
 {
@@ -87,6 +113,8 @@ oct_status ev_time_models(ev_timed *t, size_t n, const oct_array *arrays, int64_
     }
     if (o->latency_seconds > 0 && t[0].n == 0)
         OCT_TRY(run_rounds(t, n, arrays, o, err));
+    for (size_t k = 1; k < n; k++) /* before the quartiles sort the seconds */
+        OCT_TRY(compare_pairs(&t[0], &t[k], &r->models[k].speed, err));
     for (size_t k = 0; k < n && t[k].n > 0; k++) {
         oct_quartiles q = oct_quartiles_of(t[k].seconds, t[k].n);
         double each = (double)(per_run > 0 ? per_run : 1);

@@ -378,6 +378,19 @@ static void xml_is_safe(void **state)
     oct_buf_free(&b);
 }
 
+/* A speed is said only where the runs carry it. */
+static void speeds(void **state)
+{
+    const oct_eval_speed faster = { 2.3, 2.2, 2.4, 20 }, slower = { 0.5, 0.45, 0.6, 20 }, same = { 1.1, 0.97, 1.2, 20 },
+                         few = { 2.3, 2.2, 2.4, 4 }, noisy = { 27, 3, 40, 20 }, none = { 0 };
+    assert_int_equal(oct_eval_speed_judge(&faster), OCT_SPEED_FASTER);
+    assert_int_equal(oct_eval_speed_judge(&slower), OCT_SPEED_SLOWER);
+    assert_int_equal(oct_eval_speed_judge(&same), OCT_SPEED_SAME);
+    assert_int_equal(oct_eval_speed_judge(&few), OCT_SPEED_UNKNOWN);
+    assert_int_equal(oct_eval_speed_judge(&noisy), OCT_SPEED_UNKNOWN);
+    assert_int_equal(oct_eval_speed_judge(&none), OCT_SPEED_UNKNOWN);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -395,6 +408,7 @@ int main(void)
         cmocka_unit_test(differences_in_words),
         cmocka_unit_test(goals_in_words),
         cmocka_unit_test(xml_is_safe),
+        cmocka_unit_test(speeds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
