@@ -116,6 +116,8 @@ typedef struct oct_source_choice {
     size_t stored;         /* bytes of samples of a stream that are kept */
 } oct_source_choice;
 oct_source_choice oct_source_chosen(const oct_source *src);
+/* Whether its samples can be given once only: standard input of which none were kept. */
+bool oct_source_is_once(const oct_source *src);
 
 /* Samples this pass will give (broken ones included), or -1 when only reading tells. */
 int64_t oct_source_count(const oct_source *src);

@@ -930,6 +930,11 @@ oct_source_choice oct_source_chosen(const oct_source *s)
     return c;
 }
 
+bool oct_source_is_once(const oct_source *s)
+{
+    return s->once && !s->n_stream;
+}
+
 int64_t oct_source_fixed_batch(const oct_source *s)
 {
     for (size_t i = 0; i < s->ctx.n; i++)

@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 DATA = ROOT / "testdata"
 PREPROCESS = ["--preprocess", "mean=127.5:std=127.5"]
-CALIB = ["--data", str(DATA / "images/calib.csv"), *PREPROCESS, "--samples", "4"]
+CALIB = ["--data", str(DATA / "images/calib.csv"), *PREPROCESS, "--samples", "4", "--first"]
 CASES = []
 
 
@@ -84,6 +84,27 @@ def npy(path, shape, values=None, kind="<f4"):
     head += " " * (63 - (len(head) + 10) % 64) + "\n"
     body = struct.pack(f"<{count}{'q' if kind == '<i8' else 'f'}", *(values or [0.5] * count))
     Path(path).write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + body)
+
+
+MASK = (1 << 64) - 1
+
+
+def place_hash(x):
+    """SplitMix64."""
+    x = (x + 0x9E3779B97F4A7C15) & MASK
+    x = ((x ^ x >> 30) * 0xBF58476D1CE4E5B9) & MASK
+    x = ((x ^ x >> 27) * 0x94D049BB133111EB) & MASK
+    return x ^ x >> 31
+
+
+def strata(total, n):
+    """One place of each of n strata: what --samples N chooses of so many, where that is at most half."""
+    places, at = [], 0
+    for k in range(n):
+        size = total // n + (k < total % n)
+        places.append(at + place_hash(k) % size)
+        at += size
+    return places
 
 
 def run_cases(tools):

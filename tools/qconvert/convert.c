@@ -38,7 +38,10 @@ static oct_status goal(const session *s, oct_err *err)
     if (!s->missed)
         return OCT_OK;
     char text[OCT_GATE_TEXT];
-    oct_fail(err, OCT_EGOAL, "%s", oct_report_gate(text, session_score(s), &s->limit));
+    oct_buf b = OCT_BUF_INIT;
+    verdict_samples(s, session_score(s)->n, &b);
+    oct_fail(err, OCT_EGOAL, "%s; judged%s", oct_report_gate(text, session_score(s), &s->limit), oct_buf_str(&b));
+    oct_buf_free(&b);
     oct_hint(err, "the best that was found is in %s; the path given to -o was not touched", s->output);
     return OCT_EGOAL;
 }

@@ -57,19 +57,51 @@ static void put_goal(oct_json *j, const session *s)
         oct_json_int(j, "samples_needed", (int64_t)g.samples);
 }
 
+/* How many times faster, with what the runs let one say of it. */
+static void put_speed(oct_json *j, const oct_eval_speed *s)
+{
+    static const char *const words[] = { [OCT_SPEED_UNKNOWN] = "unknown", [OCT_SPEED_SAME] = "same", [OCT_SPEED_FASTER] = "faster",
+                                         [OCT_SPEED_SLOWER] = "slower" };
+    const oct_speed_verdict v = oct_eval_speed_judge(s);
+    oct_json_open(j, "speed", '{');
+    oct_json_str(j, "verdict", words[v]);
+    oct_json_int(j, "runs", s->runs);
+    if (v != OCT_SPEED_UNKNOWN) {
+        number(j, "median", s->median);
+        number(j, "q1", s->q1);
+        number(j, "q3", s->q3);
+    }
+    oct_json_close(j);
+}
+
+/* Which samples it is judged on, and how many. */
+static void put_judged(oct_json *j, const session *s)
+{
+    static const char *const names[] = { [JUDGED_OTHERS] = "unseen", [JUDGED_SAME] = "calibration", [JUDGED_ANY] = "any" };
+    oct_json_open(j, "judged_on", '{');
+    oct_json_int(j, "samples", s->verdict->samples);
+    oct_json_str(j, "which", names[s->judged]);
+    oct_json_close(j);
+}
+
 static void put_verdict(oct_json *j, const session *s)
 {
+    if (s->unjudged)
+        oct_json_str(j, "not_judged", s->unjudged);
     if (!s->verdict)
         return;
+    put_judged(j, s);
     const oct_eval_score *x = session_score(s);
-    oct_json_int(j, "samples", s->verdict->samples);
-    number(j, "latency_ratio", s->verdict->models[1].latency.median / s->verdict->models[0].latency.median);
+    put_speed(j, &s->verdict->models[1].speed);
     if (x) {
         oct_json_open(j, "metric", '{');
         oct_json_str(j, "name", x->metric->name);
+        oct_json_int(j, "samples", (int64_t)x->n);
         number(j, "float", x->reference);
         number(j, "quant", x->value);
         number(j, "drop", x->drop);
+        number(j, "low", x->lo);
+        number(j, "high", x->hi);
         oct_json_bool(j, "within_noise", x->within_noise);
         oct_json_close(j);
     }

@@ -1,4 +1,7 @@
-/* What the conversion costs, measured: the prepared float graph and the quantized one over samples in our own runtime. */
+/* What the conversion costs, measured: the prepared float graph and the quantized one over samples in our own runtime.
+ *
+ * Ranges are fitted to the samples they come from, and so are the choices that are measured. On these the model looks better than it is.
+ * So some samples are kept from all that, and judge. */
 #include "qconvert/qconvert.h"
 
 #include "eval/metric.h"
@@ -7,25 +10,33 @@
 #include <math.h>
 #include <string.h>
 
-/* A few samples are enough for a report; a goal is judged on all. */
-enum { GLANCE = 8 };
 #define TIMING_SECONDS 0.08
 
 /* Whether the float model runs here whole; where it does not, the quantized one cannot be compared with it. */
-static bool comparable(const session *s)
+static const char *no_comparison(const session *s, const oct_graph *fl)
 {
-    return s->src && s->fl && oct_runnable_whole(s->fl);
+    if (oct_source_is_once(s->src))
+        return "the samples can be read once only (--samples N would keep some)";
+    return oct_runnable_whole(fl) ? NULL : "the model has an operator that cannot be run here";
 }
 
-static oct_status open_samples(const session *s, oct_source **src, oct_err *err)
+void session_keep_aside(session *s, bool calibrates)
 {
-    tool_data d = s->a->data;
-    if (!s->a->max_drop) {
-        int64_t n = oct_source_count(s->src);
-        d.shard_i = 0;
-        d.shard_n = n > GLANCE ? n / GLANCE : 1;
-    }
-    return tool_open_data(s->fl, &d, 0, src, err);
+    const bool keep = calibrates && !no_comparison(s, s->m->graph);
+    oct_source_hold(s->src, keep);
+    tool_say_samples(s->cli, s->src);
+    const oct_source_choice c = oct_source_chosen(s->src);
+    if (keep && c.aside > 0 && (!c.asked || c.chosen < c.asked))
+        oct_cli_note(s->cli, 0, "samples: %lld of %lld are kept aside, to judge the result", (long long)c.aside, (long long)c.total);
+    s->judged = !calibrates ? JUDGED_ANY : c.aside > 0 ? JUDGED_OTHERS : JUDGED_SAME;
+}
+
+/* Samples that judge where no goal is set: enough for a statement, fewer for large models. A count, not a time: what a report says
+ * must not depend on how busy the machine is. */
+static int64_t enough(const oct_graph *g)
+{
+    const int64_t n = 100000000000 / model_macs(g);
+    return n < 16 ? 16 : n > 64 ? 64 : n;
 }
 
 /* The score that counts: the metric asked for, else the first that compares with the float model; NULL: none. */
@@ -53,7 +64,7 @@ static oct_status against_goal(session *s, oct_err *err)
     return OCT_OK;
 }
 
-static oct_status measure(session *s, const oct_graph *q, oct_source *src, oct_err *err)
+static oct_status measure(session *s, const oct_graph *q, oct_err *err)
 {
     const oct_eval_model models[2] = { { s->a->model, s->fl, s->size_before }, { s->output, q, 0 } };
     const oct_metric *metric = NULL;
@@ -62,15 +73,15 @@ static oct_status measure(session *s, const oct_graph *q, oct_source *src, oct_e
         return oct_pool_fail((int)s->cli->threads, err);
     oct_pool_relax(side);
     /* On one thread: few samples, and a ratio that does not depend on what else the machine does. */
-    oct_eval_options o = { .latency_seconds = TIMING_SECONDS, .latency_runs = 3, .time_samples = true,
-                          .side = side, .progress = oct_progress_report, .progress_arg = &s->cli->progress };
+    oct_eval_options o = { .latency_seconds = TIMING_SECONDS, .time_samples = true, .side = side,
+                           .progress = oct_progress_report, .progress_arg = &s->cli->progress };
     oct_status st = s->a->metric ? oct_metric_find(s->a->metric, &metric, err) : OCT_OK;
     if (metric) {
         o.metrics = &metric;
         o.n_metrics = 1;
     }
     if (st == OCT_OK)
-        st = oct_eval(models, 2, src, &o, &s->verdict, err);
+        st = oct_eval(models, 2, s->src, &o, &s->verdict, err);
     if (st == OCT_OK)
         s->sqnr = s->verdict->models[1].sqnr_db;
     oct_pool_destroy(side);
@@ -79,18 +90,14 @@ static oct_status measure(session *s, const oct_graph *q, oct_source *src, oct_e
 
 oct_status session_judge(session *s, const oct_graph *q, oct_err *err)
 {
-    oct_err again = OCT_ERR_INIT;
-    bool once = !s->src || oct_source_reset(s->src, &again) != OCT_OK;
-    if (once || !comparable(s)) {
-        if (!s->a->max_drop)
-            return OCT_OK;
-        return oct_fail(err, OCT_EUNSUPPORTED, "--max-drop: %s",
-                        once ? "the samples can be read once only" : "the model has an operator that cannot be run here");
+    const char *why = s->src ? no_comparison(s, s->fl) : NULL;
+    if (!s->src || why) {
+        s->unjudged = why;
+        return s->a->max_drop ? oct_fail(err, OCT_EUNSUPPORTED, "--max-drop: %s", why) : OCT_OK;
     }
-    oct_source *src = NULL;
-    oct_status st = open_samples(s, &src, err);
-    if (st == OCT_OK)
-        st = measure(s, q, src, err);
-    oct_source_close(src);
-    return st == OCT_OK && s->a->max_drop ? against_goal(s, err) : st;
+    const oct_pick pick = { .aside = s->judged == JUDGED_OTHERS, .most = s->a->max_drop ? 0 : enough(s->fl) };
+    OCT_TRY(oct_source_pick(s->src, &pick, err));
+    OCT_TRY(measure(s, q, err));
+    tool_say_bad(s->cli, s->src);
+    return s->a->max_drop ? against_goal(s, err) : OCT_OK;
 }

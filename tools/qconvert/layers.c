@@ -76,6 +76,15 @@ int64_t layer_macs(const oct_graph *g, int node)
     return __builtin_mul_overflow(out, per, &macs) ? 0 : macs;
 }
 
+int64_t model_macs(const oct_graph *g)
+{
+    int64_t macs = 1;
+    for (size_t i = 0; i < g->n_order; i++)
+        if (__builtin_add_overflow(macs, layer_macs(g, g->order[i]), &macs))
+            return INT64_MAX;
+    return macs;
+}
+
 oct_status session_layers(session *s, oct_err *err)
 {
     s->n_layers = oct_qjob_n_layers(s->job);

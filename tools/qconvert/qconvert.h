@@ -27,6 +27,13 @@ typedef struct layer {
     int64_t macs;         /* for a batch of one; 0: unknown or none */
 } layer;
 
+/* Which samples a conversion is judged on. */
+typedef enum judged_on {
+    JUDGED_OTHERS, /* that calibration did not see */
+    JUDGED_SAME,   /* those it was calibrated with, as there are too few to keep some aside */
+    JUDGED_ANY     /* nothing was calibrated */
+} judged_on;
+
 /* What a pass did. */
 typedef struct change {
     const char *pass, *what, *node;
@@ -54,6 +61,8 @@ typedef struct session {
     uint64_t size_before, size_after; /* size_after is an estimate with --dry-run */
     double sqnr;       /* of the outputs on the samples of the verdict; NaN: not measured */
     oct_eval_result *verdict; /* float against quantized; NULL: not measured */
+    judged_on judged;
+    const char *unjudged;     /* why there is no verdict though there are samples; NULL: nothing to say */
     oct_drop_limit limit; /* --max-drop */
     bool missed;       /* that goal */
 } session;
@@ -84,6 +93,7 @@ const char *layer_name(const oct_graph *g, int node, const char *own);
 bool is_product(const oct_graph *g, int node);
 int64_t layer_weights(const oct_graph *g, int node); /* how many; 0: none, or not constant */
 int64_t layer_macs(const oct_graph *g, int node);
+int64_t model_macs(const oct_graph *g); /* of all layers; 1 where none is known */
 static inline bool is_quantized(const layer *l)
 {
     return l->d.scheme != OCT_SCHEME_FLOAT;
@@ -103,9 +113,19 @@ void session_command(const session *s, bool bare, oct_buf *b);
 /* The decisions as a policy table that makes them again. */
 oct_status session_dump_policy(const session *s, oct_err *err);
 
-/* judge.c: runs both graphs over samples; sets verdict, sqnr and missed. */
+/* judge.c */
+/* Decides whether samples are kept aside; before any are read. calibrates: whether statistics are asked of them. */
+void session_keep_aside(session *s, bool calibrates);
+/* Runs both graphs over samples; sets verdict, judged, sqnr and missed, or unjudged. */
 oct_status session_judge(session *s, const oct_graph *q, oct_err *err);
 const oct_eval_score *session_score(const session *s);
+
+/* verdict.c: what was measured, in words. */
+void verdict_clause(const session *s, oct_buf *b);
+/* " on 64 samples that calibration did not see" */
+void verdict_samples(const session *s, uint64_t n, oct_buf *b);
+/* "difference -1.56 points, 95 % interval -5.81 to 2.70" */
+void verdict_difference(const oct_eval_score *x, oct_buf *b);
 
 /* report.c, json.c */
 oct_status report_print(const session *s, oct_err *err);

@@ -3,7 +3,6 @@
 
 #include "cli/text_table.h"
 #include "cli/textfmt.h"
-#include "eval/metric.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -230,36 +229,6 @@ static void float_clause(const session *s, oct_buf *b)
         oct_buf_printf(b, "%s%s %s %s", shown ? ", " : "; float: ", l->d.op, ruled ? "by the rule" : "because", l->d.why);
         shown++;
     }
-}
-
-/* "0.962", or "96.20 %" for proportions. */
-static const char *metric_text(char dst[48], const oct_metric *m, double v)
-{
-    if (m->kind == OCT_METRIC_PROPORTION)
-        snprintf(dst, 48, "%.2f %%", 100 * v);
-    else
-        snprintf(dst, 48, "%.4g", v);
-    return dst;
-}
-
-/* What was measured: speed, the metric before and after, the error of the outputs. */
-static void verdict_clause(const session *s, oct_buf *b)
-{
-    char text[48], then[48];
-    if (!s->verdict)
-        return;
-    double a = s->verdict->models[0].latency.median, q = s->verdict->models[1].latency.median;
-    if (a > 0 && q > 0)
-        oct_buf_printf(b, "; %.2f times %s here", a > q ? a / q : q / a, a > q ? "faster" : "slower");
-    const oct_eval_score *x = session_score(s);
-    if (x && !x->metric->relative)
-        oct_buf_printf(b, "; %s %s before, %s after%s", x->metric->name, metric_text(text, x->metric, x->reference),
-                       metric_text(then, x->metric, x->value), x->within_noise ? " (within noise)" : "");
-    if (isinf(s->sqnr))
-        oct_buf_puts(b, "; outputs equal to float");
-    else if (!isnan(s->sqnr))
-        oct_buf_printf(b, "; output SQNR %s", oct_fmt_db(text, s->sqnr));
-    oct_buf_printf(b, " on %lld calibration sample%s", (long long)s->verdict->samples, s->verdict->samples == 1 ? "" : "s");
 }
 
 static void size_clause(const session *s, oct_buf *b)

@@ -175,8 +175,10 @@ oct_status session_open(session *s, oct_cli *cli, const convert_args *a, oct_err
     warn_quantized(s);
     if (a->calib)
         OCT_TRY(session_read_table(s, err));
-    if (a->data.specs.n)
-        OCT_TRY(tool_open_data(s->m->graph, &a->data, 0, &s->src, err));
+    tool_data d = a->data;
+    d.hold = true;
+    if (d.specs.n)
+        OCT_TRY(tool_open_data(s->m->graph, &d, 0, &s->src, err));
     oct_policy_note(s->policy, s->m->graph);
     oct_pass_log log = session_log(s);
     oct_qjob_opts o = session_opts(s);

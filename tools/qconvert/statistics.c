@@ -46,41 +46,31 @@ static oct_calibrate_opts wanted(const session *s)
 /* A pass over the samples of one part; a tuner (may be NULL) sees them too. */
 static oct_status calibrate_part(session *s, int part, oct_tuner *tuner, part_progress *p, oct_calib *c, oct_err *err)
 {
-    oct_source *src;
-    tool_data d = s->a->data;
     oct_calibrate_opts o = wanted(s);
     o.each = tuner ? oct_tuner_sample : NULL;
     o.each_arg = tuner;
     o.progress = report_part;
     o.progress_arg = p;
-    d.shard_i = part;
-    d.shard_n = 2;
-    OCT_TRY(tool_open_data(s->m->graph, &d, 0, &src, err));
-    oct_status st = oct_calibrate(s->m->graph, src, &o, c, err);
+    OCT_TRY(oct_source_pick(s->src, &(oct_pick){ .i = part, .n = 2 }, err));
+    OCT_TRY(oct_calibrate(s->m->graph, s->src, &o, c, err));
     p->before += (int64_t)c->samples;
-    oct_source_close(src);
-    return st;
+    return OCT_OK;
 }
 
 /* Why what is measured on the whole model cannot be measured (empty: nothing would be); NULL: it can. */
 static const char *no_measuring(const session *s)
 {
-    oct_err ignored = OCT_ERR_INIT;
     if (!oct_qjob_has_grids(s->job))
         return ""; /* nothing has a range to choose */
     if (!oct_runnable_whole(s->m->graph))
         return "the model has an operator that is not known here";
-    return oct_source_reset(s->src, &ignored) == OCT_OK ? NULL : "the data can be read once only";
+    return oct_source_is_once(s->src) ? "the data can be read once only" : NULL;
 }
 
 /* Samples for choices that are measured: more for small models, where they cost little and each tells less. */
 static int64_t measured_samples(const session *s)
 {
-    const oct_graph *g = s->m->graph;
-    int64_t macs = 1;
-    for (size_t i = 0; i < g->n_order; i++)
-        macs += layer_macs(g, g->order[i]);
-    int64_t n = 2000000000 / macs;
+    const int64_t n = 2000000000 / model_macs(s->m->graph);
     return n < 8 ? 8 : n > 64 ? 64 : n;
 }
 
@@ -120,33 +110,21 @@ static oct_status calibrate_all(session *s, oct_err *err)
     return OCT_OK;
 }
 
-/* n samples spread over all data. */
-static oct_status open_spread(const session *s, int64_t n, oct_source **src, oct_err *err)
-{
-    tool_data d = s->a->data;
-    int64_t count = oct_source_count(s->src);
-    d.shard_i = 0;
-    d.shard_n = count > n ? count / n : 1;
-    return tool_open_data(s->m->graph, &d, 0, src, err);
-}
-
 /* Few samples: they are run once more, and judge the ranges that come from them. */
 static oct_status tune_again(session *s, oct_err *err)
 {
     const int64_t n = measured_samples(s);
     oct_tuner *tuner = NULL;
-    oct_source *src = NULL;
     oct_calib *none = oct_calib_create();
     oct_calibrate_opts o = { .limit = n, .threads = (int)s->cli->threads, .each = oct_tuner_sample };
     oct_status st = none ? oct_tuner_create(s->job, s->calib, 0, n, &tuner, err) : oct_nomem(err);
     o.each_arg = tuner;
     if (st == OCT_OK && tuner)
-        st = open_spread(s, n, &src, err);
+        st = oct_source_pick(s->src, &(oct_pick){ .most = n }, err);
     if (st == OCT_OK && tuner)
-        st = oct_calibrate(s->m->graph, src, &o, none, err);
+        st = oct_calibrate(s->m->graph, s->src, &o, none, err);
     if (st == OCT_OK && tuner)
         st = oct_tuner_choose(tuner, err);
-    oct_source_close(src);
     oct_tuner_destroy(tuner);
     oct_calib_destroy(none);
     return st;
@@ -160,7 +138,7 @@ static oct_status calibrate(session *s, oct_err *err)
         return oct_nomem(err);
     if (*oct_source_preprocess_words(s->src))
         oct_cli_note(s->cli, 0, "preprocessing: %s", oct_source_preprocess_words(s->src));
-    tool_say_samples(s->cli, s->src);
+    session_keep_aside(s, n > 0);
     if (n == 0)
         return OCT_OK;
     const bool tunes = s->a->recover && !no_measuring(s), splits = tunes && can_split(s);
@@ -174,7 +152,6 @@ static oct_status calibrate(session *s, oct_err *err)
 /* With samples at hand: what the biases must make up for. */
 static oct_status recover(session *s, oct_err *err)
 {
-    oct_source *src = NULL;
     const int64_t n = measured_samples(s);
     const char *why = no_measuring(s);
     OCT_TRY(oct_qjob_decide(s->job, s->calib, err));
@@ -183,10 +160,8 @@ static oct_status recover(session *s, oct_err *err)
             oct_cli_note(s->cli, 0, "%s: ranges by hist-mse, biases corrected from the statistics", why);
         return OCT_OK;
     }
-    OCT_TRY(open_spread(s, n, &src, err));
-    oct_status st = oct_qjob_correct(s->job, s->calib, src, n, (int)s->cli->threads, err);
-    oct_source_close(src);
-    return st;
+    OCT_TRY(oct_source_pick(s->src, &(oct_pick){ .most = n }, err));
+    return oct_qjob_correct(s->job, s->calib, s->src, n, (int)s->cli->threads, err);
 }
 
 /* A table made for integers need not have all values that 16-bit floats must hold. */

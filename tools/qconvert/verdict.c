@@ -1,0 +1,102 @@
+/* What was measured, in words: no share of samples without their number and an interval, no speed that the runs do not carry. */
+#include "qconvert/qconvert.h"
+
+#include "cli/textfmt.h"
+
+#include <math.h>
+
+/* "0.962", or "96.20 %" for proportions. */
+static void put_value(oct_buf *b, const oct_metric *m, double v)
+{
+    if (m->kind == OCT_METRIC_PROPORTION)
+        oct_buf_printf(b, "%.2f %%", 100 * v);
+    else
+        oct_buf_printf(b, "%.4g", v);
+}
+
+void verdict_samples(const session *s, uint64_t n, oct_buf *b)
+{
+    const bool one = n == 1;
+    oct_buf_printf(b, " on %s%llu sample%s%s", s->judged == JUDGED_SAME ? "the " : "", (unsigned long long)n, one ? "" : "s",
+                   s->judged == JUDGED_SAME    ? " it was calibrated with"
+                   : s->judged == JUDGED_OTHERS ? " that calibration did not see"
+                                                : "");
+}
+
+void verdict_difference(const oct_eval_score *x, oct_buf *b)
+{
+    /* A drop is how much worse; a difference is after minus before. */
+    const bool points = x->metric->kind == OCT_METRIC_PROPORTION, flip = x->metric->larger_is_better;
+    const double unit = points ? 100 : 1, d = (flip ? -x->drop : x->drop) * unit + 0.0;
+    const double lo = (flip ? -x->hi : x->lo) * unit + 0.0, hi = (flip ? -x->lo : x->hi) * unit + 0.0;
+    oct_buf_printf(b, points ? "difference %.2f points, " : "difference %.4g, ", d);
+    if (isnan(lo) || isnan(hi))
+        oct_buf_puts(b, "too few samples for an interval");
+    else
+        oct_buf_printf(b, points ? "95 %% interval %.2f to %.2f" : "95 %% interval %.4g to %.4g", lo, hi);
+}
+
+/* How often both models choose the same class. */
+static void put_agreement(const session *s, const oct_eval_score *x, oct_buf *b)
+{
+    oct_buf_printf(b, "; %s ", x->metric->name);
+    put_value(b, x->metric, x->value);
+    oct_buf_puts(b, " with the float model");
+    verdict_samples(s, x->n, b);
+    if (!isnan(x->lo) && !isnan(x->hi))
+        oct_buf_printf(b, " (95 %% interval %.2f to %.2f)", 100 * fmax(0, x->reference - x->hi), 100 * fmin(1, x->reference - x->lo));
+    else
+        oct_buf_puts(b, " (too few samples for an interval)");
+}
+
+static void put_score(const session *s, const oct_eval_score *x, oct_buf *b)
+{
+    oct_buf_printf(b, "; %s ", x->metric->name);
+    put_value(b, x->metric, x->reference);
+    oct_buf_puts(b, " before, ");
+    put_value(b, x->metric, x->value);
+    oct_buf_puts(b, " after");
+    verdict_samples(s, x->n, b);
+    oct_buf_puts(b, " (");
+    verdict_difference(x, b);
+    oct_buf_puts(b, x->within_noise ? ": within noise)" : ")");
+}
+
+static void put_speed(const oct_eval_speed *x, oct_buf *b)
+{
+    const oct_speed_verdict v = oct_eval_speed_judge(x);
+    const bool slower = v == OCT_SPEED_SLOWER;
+    if (v == OCT_SPEED_FASTER || slower)
+        oct_buf_printf(b, "; %.2f times %s here (half of %d runs: %.2f to %.2f)", slower ? 1 / x->median : x->median,
+                       slower ? "slower" : "faster", x->runs, slower ? 1 / x->q3 : x->q1, slower ? 1 / x->q1 : x->q3);
+    else if (v == OCT_SPEED_SAME)
+        oct_buf_puts(b, "; about as fast here");
+    else if (x->runs)
+        oct_buf_puts(b, "; how fast was not measured, as the runs differ too much (a busy machine?)");
+}
+
+void verdict_clause(const session *s, oct_buf *b)
+{
+    char text[48];
+    if (s->unjudged)
+        oct_buf_printf(b, "; what it costs was not measured, as %s", s->unjudged);
+    if (!s->verdict)
+        return;
+    put_speed(&s->verdict->models[1].speed, b);
+    const oct_eval_score *x = session_score(s);
+    const bool shares = x && x->metric->relative && x->metric->kind == OCT_METRIC_PROPORTION;
+    if (shares)
+        put_agreement(s, x, b);
+    else if (x && !x->metric->relative)
+        put_score(s, x, b);
+    if (isinf(s->sqnr))
+        oct_buf_puts(b, "; outputs equal to float");
+    else if (!isnan(s->sqnr))
+        oct_buf_printf(b, "; output SQNR %s", oct_fmt_db(text, s->sqnr));
+    else
+        return;
+    if (x && (shares || !x->metric->relative) && x->n == (uint64_t)s->verdict->samples)
+        oct_buf_puts(b, " on these");
+    else
+        verdict_samples(s, (uint64_t)s->verdict->samples, b);
+}
