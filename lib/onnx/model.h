@@ -84,6 +84,9 @@ typedef struct oct_save_options {
  * OCT_EUSAGE: the output is the model file or one of its external data files. OCT_EIO: cannot write.
  * OCT_EUNSUPPORTED: too large for a stream. OCT_ENOMEM. Weights are written from where they are. */
 oct_status oct_model_save(oct_model *m, const char *path, const oct_save_options *options, oct_err *err);
+/* Bytes of all files that the saved model would need, external data included. Writes nothing. OCT_ENOMEM, and OCT_EIO or
+ * OCT_EMALFORMED of external data. */
+oct_status oct_model_size(oct_model *m, const char *path, const oct_save_options *options, uint64_t *bytes, oct_err *err);
 
 /* The same in two steps: written and on disk, but not in its place, where what was there before still is. The last two
  * functions release the draft. */

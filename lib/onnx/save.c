@@ -236,6 +236,77 @@ static oct_status run(save *s)
     return write_message(s);
 }
 
+/* ---- the size ---- */
+
+/* Bytes of the data file that spill would write; the tensors refer to it afterwards. Its name has the same length. */
+static oct_status count_spilled(save *s, uint64_t *bytes)
+{
+    const char *path = oct_arena_printf(s->msg.arena, "%s.%016llx.data", s->path, 0ull);
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    if (!path)
+        return oct_nomem(s->err);
+    for (size_t i = 0; i < s->n_tensor; i++) {
+        if (!spills(s->tensor[i]))
+            continue;
+        const uint64_t offset = *bytes + (-*bytes % SPILL_ALIGN);
+        *bytes = offset + s->tensor[i]->raw_data.len;
+        OCT_TRY(refer(s, s->tensor[i], slash ? slash + 1 : path, offset));
+    }
+    return OCT_OK;
+}
+
+/* Bytes of the model's own external data files that tensors refer to still. */
+static oct_status count_kept(save *s, uint64_t *bytes)
+{
+    bool *used = oct_arena_calloc(s->msg.arena, s->m->n_maps + 1, sizeof *used);
+    if (!used)
+        return oct_nomem(s->err);
+    for (size_t i = 0; i < s->n_tensor; i++) {
+        const uint8_t *data;
+        size_t size;
+        if (!oct_tensor_is_external(s->tensor[i]))
+            continue;
+        OCT_TRY(oct_external_bytes(s->m, s->tensor[i], SIZE_MAX, &data, &size, s->err));
+        for (size_t k = 0; k < s->m->n_maps; k++) {
+            const oct_map *map = &s->m->maps[k];
+            const bool in = map->data && data >= map->data && data < map->data + map->size;
+            *bytes += in && !used[k] ? map->size : 0;
+            used[k] |= in;
+        }
+    }
+    return OCT_OK;
+}
+
+static oct_status measure(save *s, uint64_t *bytes)
+{
+    uint64_t data = 0;
+    OCT_TRY(oct_message_make(s->m, &s->msg, s->err));
+    OCT_TRY(oct_proto_tensors(&s->msg.model.base, collect, s, s->err));
+    OCT_TRY(embed_all(s));
+    OCT_TRY(count_kept(s, &data));
+    *bytes = data + protobuf_c_message_get_packed_size(&s->msg.model.base);
+    if (*bytes - data <= s->limit)
+        return OCT_OK;
+    uint64_t spilled = 0;
+    OCT_TRY(count_spilled(s, &spilled));
+    *bytes = data + spilled + protobuf_c_message_get_packed_size(&s->msg.model.base);
+    return OCT_OK;
+}
+
+oct_status oct_model_size(oct_model *m, const char *path, const oct_save_options *options, uint64_t *bytes, oct_err *err)
+{
+    save s = { .m = m, .path = path, .err = err, .limit = INT_MAX };
+    if (options && options->max_bytes && options->max_bytes < INT_MAX)
+        s.limit = options->max_bytes;
+    if (!(s.msg.arena = oct_arena_create()))
+        return oct_nomem(err);
+    oct_status r = measure(&s, bytes);
+    while (s.n_undo--)
+        *s.undo[s.n_undo].tensor = s.undo[s.n_undo].was;
+    oct_arena_destroy(s.msg.arena);
+    return r;
+}
+
 oct_status oct_model_write(oct_model *m, const char *path, const oct_save_options *options, oct_model_draft **d, oct_err *err)
 {
     save s = { .m = m, .path = path, .err = err, .limit = INT_MAX };

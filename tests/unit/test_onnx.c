@@ -67,8 +67,18 @@ static oct_model *load(const char *path)
 static void save_as(oct_model *m, const char *path, uint64_t max_bytes)
 {
     oct_err err = OCT_ERR_INIT;
+    uint64_t said = 0, bytes;
+    if (oct_model_size(m, path, &(oct_save_options){ max_bytes }, &said, &err) != OCT_OK)
+        fail_msg("%s", err.text);
     if (oct_model_save(m, path, &(oct_save_options){ max_bytes }, &err) != OCT_OK)
         fail_msg("%s", err.text);
+    oct_model *saved; /* with all files that it refers to */
+    assert_int_equal(oct_model_load(path, &saved, &err), OCT_OK);
+    bytes = saved->size;
+    for (size_t i = 1; i < saved->n_maps; i++)
+        bytes += saved->maps[i].size;
+    oct_model_free(saved);
+    assert_true(said == bytes);
 }
 
 static void same_files(const char *a, const char *b)
