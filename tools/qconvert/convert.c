@@ -19,10 +19,7 @@ static oct_status convert(session *s, oct_err *err)
     const convert_args *a = s->a;
     if (a->dump_policy)
         OCT_TRY(session_dump_policy(s, err));
-    if (a->dry_run)
-        s->size_after = s->size_before - saved_bytes(s);
-    else
-        OCT_TRY(session_save(s, err));
+    OCT_TRY(a->dry_run ? session_measure(s, err) : session_save(s, err));
     if (s->cli->json)
         OCT_TRY(report_json(s, err));
     if (s->cli->quiet)

@@ -129,7 +129,6 @@ oct_status report_json(const session *s, oct_err *err)
     oct_json_open(&j, "size_bytes", '{');
     oct_json_int(&j, "before", (int64_t)s->size_before);
     oct_json_int(&j, "after", (int64_t)s->size_after);
-    oct_json_bool(&j, "estimated", s->a->dry_run);
     oct_json_close(&j);
     oct_json_open(&j, "layers", '[');
     for (size_t i = 0; i < s->n_layers; i++)

@@ -124,15 +124,3 @@ layer_count count_layers(const session *s)
     }
     return n;
 }
-
-uint64_t saved_bytes(const session *s)
-{
-    uint64_t saved = 0;
-    for (size_t i = 0; i < s->n_layers; i++) {
-        const oct_layer_decision *d = &s->layers[i].d;
-        const uint64_t bytes = (uint64_t)d->weight_count * sizeof(float);
-        if (s->layers[i].product && is_quantized(&s->layers[i]))
-            saved += bytes - bytes * (uint64_t)oct_dtype_bits(d->weights) / 32 - (d->block ? bytes / (uint64_t)d->block : 0);
-    }
-    return saved < s->size_before ? saved : s->size_before;
-}

@@ -58,7 +58,7 @@ typedef struct session {
     change *changes;
     size_t n_changes, cap_changes;
     bool out_of_memory; /* in the log of changes */
-    uint64_t size_before, size_after; /* size_after is an estimate with --dry-run */
+    uint64_t size_before, size_after; /* with external data */
     double sqnr;       /* of the outputs on the samples of the verdict; NaN: not measured */
     oct_eval_result *verdict; /* float against quantized; NULL: not measured */
     judged_on judged;
@@ -102,10 +102,10 @@ static inline bool is_weight_only(const layer *l)
 {
     return l->d.scheme == OCT_SCHEME_WEIGHT_ONLY;
 }
-/* Bytes that weights of fewer bits save. */
-uint64_t saved_bytes(const session *s);
-
-/* save.c: rewrites, writes and checks. */
+/* save.c */
+/* Makes the model in memory, and sets size_after by what would be written. */
+oct_status session_measure(session *s, oct_err *err);
+/* Also judges, writes and checks it. */
 oct_status session_save(session *s, oct_err *err);
 /* The command, in a form that does not depend on what cannot change the model. bare: files without their folders, for what is written;
  * else as they were given. Release with oct_buf_free. */

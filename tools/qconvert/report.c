@@ -240,8 +240,7 @@ static void size_clause(const session *s, oct_buf *b)
         oct_buf_puts(b, "about as large as");
     else
         oct_buf_printf(b, "%.2f times %s than", ratio < 1 ? 1 / ratio : ratio, ratio < 1 ? "larger" : "smaller");
-    oct_buf_printf(b, " %s (%s to %s%s)", tool_base(s->a->model), oct_fmt_bytes(before, s->size_before),
-                   s->a->dry_run ? "about " : "", oct_fmt_bytes(after, s->size_after));
+    oct_buf_printf(b, " %s (%s to %s)", tool_base(s->a->model), oct_fmt_bytes(before, s->size_before), oct_fmt_bytes(after, s->size_after));
 }
 
 /* "5 of 6 layers with weights are int8"; weights in blocks are told apart by their bits. */

@@ -133,12 +133,9 @@ static oct_status set_meta(session *s, oct_err *err)
 static oct_status check(session *s, const oct_model_draft *d, oct_err *err)
 {
     oct_model *q;
-    s->size_after = s->size_before - saved_bytes(s);
     oct_status st = oct_model_draft_load(d, &q, err);
-    if (st == OCT_OK && q) {
-        s->size_after = tool_model_bytes(q);
+    if (st == OCT_OK && q)
         st = oct_infer_shapes(q->graph, err);
-    }
     if (st == OCT_OK)
         st = oct_check_types(q ? q->graph : s->m->graph, err);
     oct_model_free(q);
@@ -200,20 +197,32 @@ static void remove_best(const session *s)
     oct_model_free(m);
 }
 
-oct_status session_save(session *s, oct_err *err)
+/* Makes the model that is to be written, in memory. */
+static oct_status rewrite(session *s, oct_err *err)
 {
-    if (s->src)
-        OCT_TRY(oct_graph_clone(s->m->graph, &s->fl, err));
     OCT_TRY(oct_qjob_rewrite(s->job, err));
     if (strcmp(s->a->format, "qoperator") == 0)
         OCT_TRY(oct_qoperator_rewrite(s->m->graph, NULL, err));
     OCT_TRY(oct_infer_shapes(s->m->graph, err));
     if (oct_graph_opset(s->m->graph, "") >= 21 && s->m->ir_version < 10)
         s->m->ir_version = 10; /* the first with types of 4 bits */
+    return set_meta(s, err);
+}
+
+oct_status session_measure(session *s, oct_err *err)
+{
+    OCT_TRY(rewrite(s, err));
+    return oct_model_size(s->m, s->output, NULL, &s->size_after, err);
+}
+
+oct_status session_save(session *s, oct_err *err)
+{
+    if (s->src)
+        OCT_TRY(oct_graph_clone(s->m->graph, &s->fl, err));
+    OCT_TRY(session_measure(s, err));
     OCT_TRY(session_judge(s, s->m->graph, err));
     if (s->missed)
         OCT_TRY(divert(s, err));
-    OCT_TRY(set_meta(s, err));
     OCT_TRY(write_checked(s, err));
     if (s->a->max_drop && !s->missed)
         remove_best(s);
