@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/dtype.h"
+#include "base/flush.h"
 #include "base/io.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -459,9 +460,21 @@ static void errors_gather_context(void **state)
     assert_int_equal(oct_edit_distance("hist-msee", "hist-mse"), 1);
 }
 
+static void denormals_are_flushed_when_asked(void **state)
+{
+    volatile float tiny = 1e-40f, one = 1;
+    if (oct_flush_denormals(true)) {
+        const float product = tiny * one;
+        oct_flush_denormals(false);
+        assert_true(product == 0);
+    }
+    assert_true(tiny * one > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(denormals_are_flushed_when_asked),
         cmocka_unit_test(sizes_overflow),
         cmocka_unit_test(arena_aligns_and_keeps),
         cmocka_unit_test(large_blocks_leave_memory), cmocka_unit_test(large_blocks_without_a_file_stay),
