@@ -58,12 +58,12 @@ static void put_goal(oct_json *j, const session *s)
 }
 
 /* How many times faster, with what the runs let one say of it. */
-static void put_speed(oct_json *j, const oct_eval_speed *s)
+static void put_speed(oct_json *j, const char *key, const oct_eval_speed *s)
 {
     static const char *const words[] = { [OCT_SPEED_UNKNOWN] = "unknown", [OCT_SPEED_SAME] = "same", [OCT_SPEED_FASTER] = "faster",
                                          [OCT_SPEED_SLOWER] = "slower" };
     const oct_speed_verdict v = oct_eval_speed_judge(s);
-    oct_json_open(j, "speed", '{');
+    oct_json_open(j, key, '{');
     oct_json_str(j, "verdict", words[v]);
     oct_json_int(j, "runs", s->runs);
     if (v != OCT_SPEED_UNKNOWN) {
@@ -92,7 +92,14 @@ static void put_verdict(oct_json *j, const session *s)
         return;
     put_judged(j, s);
     const oct_eval_score *x = session_score(s);
-    put_speed(j, &s->verdict->models[1].speed);
+    put_speed(j, "speed", &s->verdict->models[1].speed);
+    if (s->looked_for_denormals) {
+        oct_json_open(j, "denormals", '{');
+        oct_json_int(j, "weights", (int64_t)s->denormals.weights);
+        oct_json_int(j, "values", (int64_t)s->denormals.values);
+        put_speed(j, "flushed", &s->denormals.flushed);
+        oct_json_close(j);
+    }
     if (x) {
         oct_json_open(j, "metric", '{');
         oct_json_str(j, "name", x->metric->name);

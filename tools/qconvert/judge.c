@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define TIMING_SECONDS 0.08
+#define SUSPICIOUS 4 /* times faster than float: more than integers give on most CPUs */
 
 /* Whether the float model runs here whole; where it does not, the quantized one cannot be compared with it. */
 static const char *no_comparison(const session *s, const oct_graph *fl)
@@ -88,6 +89,16 @@ static oct_status measure(session *s, const oct_graph *q, oct_err *err)
     return st;
 }
 
+/* A float model may be slow because of denormal numbers; then its slowness is no merit of the quantized one. */
+static oct_status look_for_denormals(session *s, bool aside, oct_err *err)
+{
+    if (!(s->verdict->models[1].speed.median > SUSPICIOUS) && oct_denormal_weights(s->fl) == 0)
+        return OCT_OK;
+    OCT_TRY(oct_source_pick(s->src, &(oct_pick){ .aside = aside }, err));
+    s->looked_for_denormals = true;
+    return oct_denormals_find(s->fl, s->src, &s->denormals, err);
+}
+
 oct_status session_judge(session *s, const oct_graph *q, oct_err *err)
 {
     const char *why = s->src ? no_comparison(s, s->fl) : NULL;
@@ -99,5 +110,6 @@ oct_status session_judge(session *s, const oct_graph *q, oct_err *err)
     OCT_TRY(oct_source_pick(s->src, &pick, err));
     OCT_TRY(measure(s, q, err));
     tool_say_bad(s->cli, s->src);
+    OCT_TRY(look_for_denormals(s, pick.aside, err));
     return s->a->max_drop ? against_goal(s, err) : OCT_OK;
 }

@@ -3,6 +3,7 @@
 #define OCT_TOOLS_QCONVERT_H
 
 #include "common/common.h"
+#include "eval/denormal.h"
 #include "eval/eval.h"
 #include "quant/calibrate.h"
 #include "quant/quant.h"
@@ -61,6 +62,8 @@ typedef struct session {
     uint64_t size_before, size_after; /* with external data */
     double sqnr;       /* of the outputs on the samples of the verdict; NaN: not measured */
     oct_eval_result *verdict; /* float against quantized; NULL: not measured */
+    bool looked_for_denormals;
+    oct_denormals denormals;  /* of the float model, when they were looked for */
     judged_on judged;
     const char *unjudged;     /* why there is no verdict though there are samples; NULL: nothing to say */
     oct_drop_limit limit; /* --max-drop */

@@ -75,6 +75,21 @@ static void put_speed(const oct_eval_speed *x, oct_buf *b)
         oct_buf_puts(b, "; how fast was not measured, as the runs differ too much (a busy machine?)");
 }
 
+/* What denormal numbers cost the float model; whether they are why the other one is faster is for the pairs of runs to say. */
+static void put_denormals(const oct_denormals *d, oct_buf *b)
+{
+    const oct_speed_verdict v = oct_eval_speed_judge(&d->flushed);
+    if (v == OCT_SPEED_SAME || v == OCT_SPEED_SLOWER || d->weights + d->values == 0)
+        return;
+    oct_buf_printf(b, "; the float model computes with denormal numbers (%llu of its weights, %llu of the values for one sample)",
+                   (unsigned long long)d->weights, (unsigned long long)d->values);
+    if (v == OCT_SPEED_FASTER)
+        oct_buf_printf(b, ", which are slow on this CPU: flushed to zero it would itself be %.2f times faster (half of %d runs: %.2f to %.2f)",
+                       d->flushed.median, d->flushed.runs, d->flushed.q1, d->flushed.q3);
+    else
+        oct_buf_puts(b, ", which may slow it down; what flushing them to zero gives was not measured");
+}
+
 void verdict_clause(const session *s, oct_buf *b)
 {
     char text[48];
@@ -83,6 +98,8 @@ void verdict_clause(const session *s, oct_buf *b)
     if (!s->verdict)
         return;
     put_speed(&s->verdict->models[1].speed, b);
+    if (s->looked_for_denormals)
+        put_denormals(&s->denormals, b);
     const oct_eval_score *x = session_score(s);
     const bool shares = x && x->metric->relative && x->metric->kind == OCT_METRIC_PROPORTION;
     if (shares)
