@@ -40,6 +40,15 @@ static oct_status forecast(const session *s, gain *out, oct_err *err)
     return st;
 }
 
+/* Whether c channels of h by w are a picture rather than a spectrogram or another table: colour, or one channel about as high as wide.
+ * h and w below 1: not known. */
+static bool is_picture(int64_t c, int64_t h, int64_t w)
+{
+    enum { SMALLEST = 16 };
+    const bool known = h > 0 && w > 0, shaped = known && h >= SMALLEST && w >= SMALLEST && h <= 2 * w && w <= 2 * h;
+    return shaped ? c == 3 || c == 1 : !known && c == 3;
+}
+
 /* What the samples are likely to be, from the shape of the first input. */
 static void guess_data(const oct_graph *g, oct_buf *b)
 {
@@ -52,7 +61,7 @@ static void guess_data(const oct_graph *g, oct_buf *b)
             w = h;
             h = s->d[1].n;
         }
-        if (c == 3 || (c == 1 && s->rank == 4)) {
+        if (is_picture(c, h, w)) {
             oct_buf_puts(b, " --data PHOTOS/ --preprocess ");
             oct_buf_puts(b, c == 1 ? "unit:order=gray" : last ? "imagenet-tf:layout=nhwc" : h == 224 || h < 1 ? "imagenet" : "unit");
             if (h > 0 && w > 0 && (h != 224 || w != 224 || c == 1)) {
