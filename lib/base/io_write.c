@@ -423,8 +423,12 @@ oct_status oct_out_map(const oct_out *o, oct_map *m, oct_err *err)
 static bool rename_temp(oct_out *o)
 {
     struct oct_out_file *f = o->file;
-    if ((!f->temp[0] && name_temp(f->folder, f->name, o->fd, 0, f->temp, &f->doomed) < 0) ||
-        renameat(f->folder, f->temp, f->folder, f->name) != 0) {
+    int r = f->temp[0] ? 0 : name_temp(f->folder, f->name, o->fd, 0, f->temp, &f->doomed);
+    if (r >= 0)
+        do
+            r = renameat(f->folder, f->temp, f->folder, f->name);
+        while (r != 0 && errno == EINTR);
+    if (r < 0) {
         o->error = errno;
         return false;
     }
