@@ -83,9 +83,17 @@ static int64_t tar_count(void *self)
     return -1;
 }
 
+static oct_status command_failed(const tar *r, int code, oct_err *err)
+{
+    return oct_fail(err, OCT_EIO, "%s: the command failed (exit %d)", r->path, code);
+}
+
 static oct_status broken(tar *r, oct_err *err)
 {
+    const int code = r->in.ended ? oct_stream_finish(&r->in) : 0; /* of a command that gave up: its fault, and no archive's */
     const char *why = r->la->archive_error_string(r->a), *other = oct_archive_refused(r->in.head, r->in.n_head);
+    if (code)
+        return command_failed(r, code, err);
     if (r->in.error)
         return oct_fail(err, OCT_EIO, "%s: %s", r->path, strerror(r->in.error));
     if (r->la->archive_errno(r->a) == ENOMEM)
@@ -130,7 +138,7 @@ static oct_status finish(tar *r, oct_err *err)
     r->over = true;
     int code = oct_stream_finish(&r->in);
     if (code)
-        return oct_fail(err, OCT_EIO, "%s: the command failed (exit %d)", r->path, code);
+        return command_failed(r, code, err);
     if (r->samples == 0) {
         oct_fail(err, OCT_EMALFORMED, "%s: no samples in this archive%s%s", r->path,
                  r->stranger[0] ? "; its members end in ." : "", r->stranger);

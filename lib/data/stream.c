@@ -95,6 +95,7 @@ ssize_t oct_stream_read(oct_stream *s)
             poll(&(struct pollfd){ .fd = s->fd, .events = POLLIN }, 1, -1);
     if (n < 0)
         s->error = errno;
+    s->ended = n == 0;
     for (ssize_t i = 0; i < n && s->n_head < OCT_STREAM_HEAD; i++)
         s->head[s->n_head++] = s->block[i];
     return n;

@@ -20,6 +20,7 @@ typedef struct oct_stream {
     pid_t pid;                     /* of the command, or 0 */
     int64_t size;                  /* of a regular file that can be skipped in, else -1 */
     int error;                     /* errno of a read that failed, else 0 */
+    bool ended;                    /* a read met the end */
     uint8_t *block;                /* [OCT_STREAM_BLOCK], what was read last */
     uint8_t head[OCT_STREAM_HEAD]; /* what was read first */
     size_t n_head;
