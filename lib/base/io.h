@@ -47,6 +47,9 @@ bool oct_io_was_closed(int fd);
  * short while it was read" and ends the process with exit code 3; any other fault is passed on. SIGINT, SIGTERM and SIGHUP, unless they
  * are ignored, remove the temporary files of oct_out. SIGPIPE and SIGXFSZ are ignored, so that write fails instead. Tools call it once. */
 void oct_io_guard(const char *tool);
+/* For calls of a library that ends the process by exit() when it gets no memory, as libarchive does with status 1: while `inside` is set for
+ * this thread, such an end of a guarded tool has exit code 7 and leaves no temporary file. */
+void oct_io_foreign(bool inside);
 /* What these handlers write to standard error before all else, to erase an unfinished line; NULL: nothing. A constant. */
 void oct_io_farewell(const char *text);
 

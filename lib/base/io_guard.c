@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -170,6 +171,22 @@ static void on_stop(int sig)
     raise(sig);
 }
 
+static _Thread_local bool foreign;
+
+void oct_io_foreign(bool inside)
+{
+    foreign = inside;
+}
+
+static void on_exit_inside(void)
+{
+    if (!foreign)
+        return;
+    say_farewell();
+    remove_doomed();
+    _exit(OCT_ENOMEM);
+}
+
 void oct_io_guard(const char *tool)
 {
     static const int stops[] = { SIGINT, SIGTERM, SIGHUP };
@@ -185,4 +202,5 @@ void oct_io_guard(const char *tool)
     /* A reader that went away and a limit on file sizes become errors of write, which are reported. */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
+    atexit(on_exit_inside);
 }

@@ -96,10 +96,10 @@ static oct_status broken(tar *r, oct_err *err)
         return command_failed(r, code, err);
     if (r->in.error)
         return oct_fail(err, OCT_EIO, "%s: %s", r->path, strerror(r->in.error));
-    if (r->la->archive_errno(r->a) == ENOMEM)
+    if (r->la->archive_errno(r->a) == ENOMEM || !why) /* libarchive says nothing where it could not even keep a message */
         return oct_nomem(err);
     if (r->seen || !other)
-        return oct_fail(err, OCT_EMALFORMED, "%s: %s", r->path, why ? why : "broken archive");
+        return oct_fail(err, OCT_EMALFORMED, "%s: %s", r->path, why);
     oct_fail(err, OCT_EUNSUPPORTED, "%s: is %s, which is not read here", r->path, other);
     oct_hint(err, "archives are tar, plain or compressed with gzip, bzip2, xz, zstd or lz4; " OCT_PIPE "CMD reads what a command unpacks");
     return OCT_EUNSUPPORTED;
@@ -308,12 +308,14 @@ static oct_status read_group(tar *r, bool want, oct_item *item, bool *any, oct_e
 static oct_status tar_next(void *self, bool want, oct_item *item, bool *end, oct_err *err)
 {
     tar *r = self;
+    oct_io_foreign(true);
     oct_status s = r->started ? OCT_OK : start(r, err);
     for (bool any = false; s == OCT_OK && !any && !r->over;) {
         oct_item_free(item, r->ctx->n);
         s = read_group(r, want, item, &any, err);
         r->samples += any;
     }
+    oct_io_foreign(false);
     *end = s != OCT_OK || r->over;
     return s;
 }

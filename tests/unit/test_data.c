@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* Allocations and threads that fail, where no sanitizer has functions of its own for them. */
@@ -36,10 +37,30 @@
 static size_t malloc_fails_at;
 static bool no_threads;
 
+static bool fails_now(void)
+{
+    if (malloc_fails_at == 0 || --malloc_fails_at)
+        return false;
+    errno = ENOMEM;
+    return true;
+}
+
 void *__libc_malloc(size_t n);
 void *malloc(size_t n)
 {
-    return malloc_fails_at && --malloc_fails_at == 0 ? NULL : __libc_malloc(n);
+    return fails_now() ? NULL : __libc_malloc(n);
+}
+
+void *__libc_calloc(size_t n, size_t size);
+void *calloc(size_t n, size_t size)
+{
+    return fails_now() ? NULL : __libc_calloc(n, size);
+}
+
+void *__libc_realloc(void *p, size_t n);
+void *realloc(void *p, size_t n)
+{
+    return fails_now() ? NULL : __libc_realloc(p, n);
 }
 
 int pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*fn)(void *), void *arg)
@@ -691,6 +712,36 @@ static void failing_memory_of_libjpeg(void **state)
 #endif
 }
 
+/* libarchive ends the process where it has no other way to tell. (Where it uses a pointer that it did not get, nothing can be done.) */
+static void failing_memory_of_libarchive(void **state)
+{
+#if defined(OCT_HAVE_ARCHIVE) && defined(OCT_HAVE_PNG)
+    int ended[256] = { 0 };
+    for (size_t n = 1; n < 60; n++) {
+        int status;
+        pid_t child = fork();
+        if (child == 0) {
+            oct_err err = OCT_ERR_INIT;
+            oct_batch b = OCT_BATCH_INIT;
+            close(2);
+            oct_io_guard("test");
+            oct_source *s = open_with(at("shard-000.tar"), NULL, input(OCT_F32, 4, nchw), 1, (oct_source_options){ .skip_bad = true, .threads = 1 });
+            malloc_fails_at = n;
+            oct_status st;
+            while ((st = oct_source_next(s, 2, &b, &err)) == OCT_OK && b.n) {
+            }
+            _exit(st == OCT_OK && oct_source_given(s) != 3 ? 99 : (int)st);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        if (WIFEXITED(status))
+            ended[WEXITSTATUS(status)]++;
+        if (WIFEXITED(status) && WEXITSTATUS(status) != OCT_OK && WEXITSTATUS(status) != OCT_ENOMEM)
+            fail_msg("allocation %zu: exit %d", n, WEXITSTATUS(status));
+    }
+    assert_true(ended[OCT_ENOMEM] > 3);
+#endif
+}
+
 static void threads_that_cannot_start(void **state)
 {
     oct_source *s = open_one(at("x_f4.npy"), NULL, input(OCT_F32, 3, rows32));
@@ -759,7 +810,8 @@ int main(void)
         cmocka_unit_test(npz_is_written), cmocka_unit_test(cut_and_changed_files),
         cmocka_unit_test(failing_memory), cmocka_unit_test(claims_beyond_the_bytes),
 #ifdef OWN_LIBC
-        cmocka_unit_test(failing_memory_of_libjpeg), cmocka_unit_test(threads_that_cannot_start),
+        cmocka_unit_test(failing_memory_of_libjpeg), cmocka_unit_test(failing_memory_of_libarchive),
+        cmocka_unit_test(threads_that_cannot_start),
 #endif
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
