@@ -12,7 +12,7 @@ Rows of the table:
   ours runtime  outputs that our own runtime made of --ours (--outputs FILE.npz, or --run-ours to run qeval here)
 Output SQNR is the smallest over the outputs of 10 log10(sum y^2 / sum (y - yq)^2) over the whole evaluation set.
 The interval is of the metric's difference to float (and, for ours, to the bar: the worse of float and the best "ort exact"),
-95 %, paired bootstrap; p is McNemar's exact test. ORT rows are kept in --cache between runs.
+95 %, paired (Tango's for top1, else a bootstrap); p is McNemar's exact test. ORT rows are kept in --cache between runs.
 ONNX Runtime's own u8 x s8 kernels saturate on CPUs without VNNI; on others the rows "ort" and "ort exact minmax" are equal.
 --avx2 emulates such a CPU, so that every machine can judge both.
 Exit 0 when ours passes (metric not significantly below the bar, SQNR not below "ort", no float Conv/Gemm), 1 when not.
