@@ -2,7 +2,6 @@
 #include "runtime/plan_int.h"
 
 #include <limits.h>
-#include <stdlib.h>
 
 enum { ALIGN = 64 };
 
@@ -81,25 +80,28 @@ static bool out_of_order(const oct_plan *p, int x, int y)
     return p->buffer[x].bytes < p->buffer[y].bytes;
 }
 
-static int by_offset(const void *x, const void *y)
-{
-    const rt_buffer *a = *(rt_buffer *const *)x, *b = *(rt_buffer *const *)y;
-    return a->offset < b->offset ? -1 : a->offset > b->offset;
-}
-
-/* The lowest gap among those already placed that are alive at the same time. */
-static size_t find_gap(const rt_buffer *b, rt_buffer **busy, size_t n)
+/* The lowest gap among those already placed that are alive at the same time; placed[n] by offset. */
+static size_t find_gap(const rt_buffer *b, rt_buffer *const *placed, size_t n)
 {
     size_t at = 0;
-    qsort(busy, n, sizeof *busy, by_offset);
     for (size_t i = 0; i < n; i++) {
-        if (busy[i]->offset >= at + rounded(b->bytes))
+        if (!overlap(b, placed[i]))
+            continue;
+        if (placed[i]->offset >= at + rounded(b->bytes))
             break;
-        size_t end = busy[i]->offset + rounded(busy[i]->bytes);
+        size_t end = placed[i]->offset + rounded(placed[i]->bytes);
         if (end > at)
             at = end;
     }
     return at;
+}
+
+/* Keeps them by offset: sorting anew for each buffer takes minutes where thousands live at once. */
+static void insert(rt_buffer **placed, size_t n, rt_buffer *b)
+{
+    for (; n && placed[n - 1]->offset > b->offset; n--)
+        placed[n] = placed[n - 1];
+    placed[n] = b;
 }
 
 static size_t live_peak(const oct_plan *p)
@@ -120,10 +122,10 @@ oct_status rt_place(oct_plan *p, oct_err *err)
     set_lifetimes(p);
     overwrite(p);
     int *order = oct_calloc(p->n_buffer + 1, sizeof *order);
-    rt_buffer **busy = oct_calloc(p->n_buffer + 1, sizeof *busy);
-    if (!order || !busy) {
+    rt_buffer **placed = oct_calloc(p->n_buffer + 1, sizeof *placed);
+    if (!order || !placed) {
         oct_free(order);
-        oct_free(busy);
+        oct_free(placed);
         return oct_nomem(err);
     }
     size_t n = 0;
@@ -140,12 +142,9 @@ oct_status rt_place(oct_plan *p, oct_err *err)
     oct_status s = OCT_OK;
     for (size_t i = 0; i < n && s == OCT_OK; i++) {
         rt_buffer *b = &p->buffer[order[i]];
-        size_t n_busy = 0;
-        for (size_t k = 0; k < i; k++)
-            if (overlap(b, &p->buffer[order[k]]))
-                busy[n_busy++] = &p->buffer[order[k]];
-        b->offset = find_gap(b, busy, n_busy);
+        b->offset = find_gap(b, placed, i);
         b->placed = true;
+        insert(placed, i, b);
         size_t end;
         if (b->bytes > SIZE_MAX / 4 || !oct_add_size(b->offset, rounded(b->bytes), &end))
             s = oct_fail(err, OCT_ENOMEM, "intermediate tensors are larger than memory can be");
@@ -153,7 +152,7 @@ oct_status rt_place(oct_plan *p, oct_err *err)
             p->memory_bytes = end;
     }
     oct_free(order);
-    oct_free(busy);
+    oct_free(placed);
     if (s == OCT_OK)
         p->live_bytes = live_peak(p);
     return s;
