@@ -173,7 +173,7 @@ static void print_float(const session *s, FILE *f)
         const layer *l = &s->layers[i];
         size_t n = 0;
         bool first = !is_quantized(l);
-        for (size_t k = 0; k < s->n_layers; k++) {
+        for (size_t k = 0; k < s->n_layers && first; k++) {
             const layer *o = &s->layers[k];
             if (is_quantized(o) || strcmp(o->d.op, l->d.op) || strcmp(o->d.why, l->d.why))
                 continue;
