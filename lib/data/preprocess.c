@@ -77,7 +77,7 @@ static bool parse_floats(const char *t, float *v, int *n)
         if (strchr("+-.0123456789", *t) == NULL || *t == 0)
             return false;
         float f = strtof(t, &end);
-        if (end == t || !isfinite(f))
+        if (end == t || !isfinite(f) || strcspn(t, "xX") < (size_t)(end - t))
             return false;
         v[(*n)++] = f;
         if (*end == 0)

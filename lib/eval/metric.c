@@ -295,6 +295,8 @@ oct_status oct_drop_limit_parse(const char *text, oct_drop_limit *d, oct_err *er
     char *end;
     double v = strtod(text, &end);
     bool relative = false;
+    if (strpbrk(text, "xX \t")) /* what strtod takes and nobody means */
+        end = (char *)text;
     if (end != text && strcmp(end, "%") == 0) {
         v /= 100;
     } else if (end != text && strcmp(end, "r%") == 0) {

@@ -50,8 +50,10 @@ static oct_status check_names(const char *const *names, size_t n, oct_err *err)
         }
         if (best) {
             oct_fail(err, OCT_EUSAGE, "there is no pass '%s'", names[i]);
-            if (nearest)
+            if (nearest && best <= 1 + (int)strlen(names[i]) / 4)
                 oct_hint(err, "did you mean '%s'? --list-passes shows all", nearest);
+            else
+                oct_hint(err, "--list-passes shows all");
             return OCT_EUSAGE;
         }
     }
