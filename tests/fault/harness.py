@@ -60,6 +60,8 @@ def jobs():
         Job("pictures", "qconvert", [*q, *pictures, "--json", "out/r.json"], ["m.onnx", "r.json"]),
         Job("skip-bad", "qconvert", [*q, *pictures, "--skip-bad"], ["m.onnx"]),
         Job("shard", "qconvert", [*q, "--data", "in/s.tar", *SCALE], ["m.onnx"]),
+        Job("pipe", "qconvert", [*q, "--data", "pipe:cat in/s.tar", *SCALE], ["m.onnx"]),
+        Job("lists", "qconvert", [*q, "--data", "in/list.csv", *SCALE, "--policy", "in/rules.policy"], ["m.onnx"]),
         Job("threads", "qconvert", [*q, *pictures], ["m.onnx"], threads=3),
         Job("calib", "qconvert", [*q, "--calib", "in/t.calib"], ["m.onnx"]),
         Job("external", "qconvert", ["in/external_data.onnx", "-o", "out/m.onnx", "--scheme", "dynamic"], ["m.onnx"]),
@@ -121,6 +123,8 @@ class Place:
         some = sorted((DATA / "images/calib").iterdir())[:4]
         for p in some:
             shutil.copy(p, here / "pictures")
+        (here / "list.csv").write_text("file,label\n" + "".join(f"pictures/{p.name},{i}\n" for i, p in enumerate(some)))
+        (here / "rules.policy").write_text("op:Gemm  float  -  -  -\n")
         with tarfile.open(here / "s.tar", "w") as t:
             for p in some:
                 t.add(p, p.name)
