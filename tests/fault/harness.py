@@ -3,6 +3,7 @@
 A job reads from in/ and writes to out/ of its folder. Before each run out/ holds for every output an older file, or nothing;
 afterwards it must hold that or, whole, what the undisturbed run writes, and nothing else.
 """
+import copy
 import json
 import os
 import queue
@@ -78,11 +79,14 @@ def jobs():
 # ---------------------------------------------------------------- what is written
 
 
+MEASURED = re.compile(r"second|time|latency|_ms|_us|speed|memory|bytes_per|faster|runs|peak|spread")
+
+
 def same_report(a, b):
     """Reports as JSON: equal but for what was timed or measured of the machine."""
     def known(v):
         if isinstance(v, dict):
-            return {k: known(x) for k, x in v.items() if not re.search(r"second|time|latency|_ms|_us|speed|memory|bytes_per|faster|runs|peak|spread", k)}
+            return {k: known(x) for k, x in v.items() if not MEASURED.search(k)}
         return [known(x) for x in v] if isinstance(v, list) else v
     try:
         return known(json.loads(a)) == known(json.loads(b))
@@ -220,7 +224,7 @@ def judge(job, code, err, found, want, old, allowed):
         return "same" if new == set(job.out) else f"exit 0, but not written: {sorted(set(job.out) - new)}"
     if code not in allowed:
         return f"exit {code}: {err.strip()[:200]}"
-    if not re.match(rf"{job.tool}: .*", err) or not re.search(NEEDS.get(code, "."), err):
+    if not re.search(rf"^{job.tool}: ", err, re.M) or not re.search(NEEDS.get(code, "."), err):
         return f"exit {code}, but the message names nothing: '{err.strip()[:200]}'"
     return "clean"
 
@@ -243,7 +247,7 @@ class Tally:
     """What became of the runs of one kind."""
 
     def __init__(self):
-        self.calls = self.runs = self.clean = self.same = 0
+        self.runs = self.clean = self.same = 0
         self.findings = []
 
     def add(self, verdict, what):
@@ -335,6 +339,15 @@ def closed(place, job, which, want, old):
     return judge(job, status, err, place.written(), want, old, set())
 
 
+def full_output(place, job, want):
+    """The report for people finds no room; what is written to files is whole all the same."""
+    loud = copy.copy(job)
+    loud.args = [a for a in job.args if a != "-q"]
+    with open("/dev/full", "w") as full:
+        status, err = place.run(loud, None, True, stdout=full)
+    return judge(job, status, err, place.written(), want, True, {3})
+
+
 def file_limit(place, job, most, want, old):
     """No file may grow beyond `most` bytes."""
     def limit():
@@ -418,7 +431,8 @@ def at_once(place, job, n, apart, want):
     """n runs at once, into one output or each into its own."""
     place.before(job, True)
     args = [[a.replace("out/m.", f"out/{i}.") if apart else a for a in job.args] for i in range(n)]
-    runs = [subprocess.Popen([place.binary(job.tool), *a], cwd=place.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for a in args]
+    runs = [subprocess.Popen([place.binary(job.tool), *a], cwd=place.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            for a in args]
     errs = [p.communicate(timeout=10 * SECONDS)[1].decode(errors="replace") for p in runs]
     bad = [f"exit {p.returncode}: {e.strip()[:200]}" for p, e in zip(runs, errs) if p.returncode != 0]
     found = place.written()
@@ -485,19 +499,23 @@ def random_signal_work(job, sig, n, seconds, want, seed):
 
 def surroundings_work(job, want):
     sets = [[fd for fd in range(3) if i >> fd & 1] for i in range(1, 8)]
-    return ([(f"closed: {s}", lambda p, s=s: closed(p, job, s, want, True)) for s in sets] +
+    return ([("standard output full", lambda p: full_output(p, job, want)),
+             *((f"closed: {s}", lambda p, s=s: closed(p, job, s, want, True)) for s in sets)] +
             [(f"files of at most {n} bytes", lambda p, n=n: file_limit(p, job, n, want, n % 3 == 0)) for n in (0, 1, 100, 511, 4096)])
 
 
 def disk_work(job, want):
-    return ([(f"a disk of {n} KB", lambda p, n=n: mounted(p, job, f"size={n}k", "", want, True)) for n in (16, 32, 48)] if can_mount() else []) + [
-        (f"a folder for reading only{', old output' if old else ''}", lambda p, old=old: read_only(p, job, want, old)) for old in (True, False)]
+    disks = (16, 32, 48) if can_mount() else ()
+    return ([(f"a disk of {n} KB", lambda p, n=n: mounted(p, job, f"size={n}k", "", want, True)) for n in disks] +
+            [(f"a folder for reading only, {'with' if old else 'without'} an old output", lambda p, old=old: read_only(p, job, want, old))
+             for old in (True, False)])
 
 
 def input_work(job, names, n, seconds, want, seed):
     r = random.Random(f"{seed} {job.name}")
-    return [(f"{name} {how} after {t * 1e3:.2f} ms", lambda p, name=name, how=how, t=t, i=i: inputs_change(p, job, name, how, t, want, i % 2 == 0))
-            for name in names for how in ("cut", "overwritten", "replaced") for i, t in enumerate(r.uniform(0, seconds) for _ in range(n))]
+    cases = [(name, how, i, r.uniform(0, seconds)) for name in names for how in ("cut", "overwritten", "replaced") for i in range(n)]
+    return [(f"{name} {how} after {t * 1e3:.2f} ms",
+             lambda p, name=name, how=how, t=t, i=i: inputs_change(p, job, name, how, t, want, i % 2 == 0)) for name, how, i, t in cases]
 
 
 INPUTS = {  # which inputs of a job change while it runs
