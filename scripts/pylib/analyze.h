@@ -1,0 +1,6 @@
+/* Read before each file by scripts/analyze: what analyzers cannot see from the declarations of base/status.h alone, that a failure never
+ * gives OCT_OK. */
+#include "base/status.h"
+
+#define oct_fail(err, status, ...) ((void)oct_fail(err, status, __VA_ARGS__), (status))
+#define oct_nomem(err) ((void)oct_nomem(err), OCT_ENOMEM)
