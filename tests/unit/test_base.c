@@ -52,9 +52,16 @@ static void arena_aligns_and_keeps(void **state)
     oct_arena_destroy(a);
 }
 
-/* Private memory of this process in KB; -1: the system does not say. */
+#ifndef __has_feature
+#define __has_feature(x) 0
+#endif
+
+/* Private memory of this process in KB; -1: the system does not say, or the thread sanitizer's shadow memory is counted too. */
 static long private_memory(void)
 {
+#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
+    return -1;
+#endif
     char line[256];
     long kb = -1;
     FILE *f = fopen("/proc/self/status", "r");
