@@ -102,9 +102,10 @@ void verdict_clause(const session *s, oct_buf *b)
         put_denormals(&s->denormals, b);
     const oct_eval_score *x = session_score(s);
     const bool shares = x && x->metric->relative && x->metric->kind == OCT_METRIC_PROPORTION;
+    const bool scores = x && !x->metric->relative && x->metric->kind != OCT_METRIC_WHOLE;
     if (shares)
         put_agreement(s, x, b);
-    else if (x && !x->metric->relative)
+    else if (scores)
         put_score(s, x, b);
     if (isinf(s->sqnr))
         oct_buf_puts(b, "; outputs equal to float");
@@ -112,7 +113,7 @@ void verdict_clause(const session *s, oct_buf *b)
         oct_buf_printf(b, "; output SQNR %s", oct_fmt_db(text, s->sqnr));
     else
         return;
-    if (x && (shares || !x->metric->relative) && x->n == (uint64_t)s->verdict->samples)
+    if ((shares || scores) && x->n == (uint64_t)s->verdict->samples)
         oct_buf_puts(b, " on these");
     else
         verdict_samples(s, (uint64_t)s->verdict->samples, b);
