@@ -104,17 +104,27 @@ static void insert(rt_buffer **placed, size_t n, rt_buffer *b)
     placed[n] = b;
 }
 
-static size_t live_peak(const oct_plan *p)
+/* The most bytes that live at one step, from what begins and ends at each. */
+static oct_status find_live_peak(oct_plan *p, oct_err *err)
 {
-    size_t peak = 0;
-    for (size_t i = 0; i < p->n_step; i++) {
-        size_t sum = 0;
-        for (size_t b = 0; b < p->n_buffer; b++)
-            if (p->buffer[b].placed && p->buffer[b].first <= (int)i && (int)i <= p->buffer[b].last)
-                sum += rounded(p->buffer[b].bytes);
-        peak = sum > peak ? sum : peak;
+    size_t *change = oct_calloc(p->n_step + 1, sizeof *change), sum = 0; /* an end is a negative number, modulo 2^64 */
+    if (!change)
+        return oct_nomem(err);
+    for (size_t b = 0; b < p->n_buffer; b++) {
+        const rt_buffer *x = &p->buffer[b];
+        if (!x->placed || (size_t)x->first >= p->n_step)
+            continue;
+        change[x->first] += rounded(x->bytes);
+        if ((size_t)x->last < p->n_step)
+            change[x->last + 1] -= rounded(x->bytes);
     }
-    return peak;
+    p->live_bytes = 0;
+    for (size_t i = 0; i < p->n_step; i++) {
+        sum += change[i];
+        p->live_bytes = sum > p->live_bytes ? sum : p->live_bytes;
+    }
+    oct_free(change);
+    return OCT_OK;
 }
 
 oct_status rt_place(oct_plan *p, oct_err *err)
@@ -153,7 +163,5 @@ oct_status rt_place(oct_plan *p, oct_err *err)
     }
     oct_free(order);
     oct_free(placed);
-    if (s == OCT_OK)
-        p->live_bytes = live_peak(p);
-    return s;
+    return s == OCT_OK ? find_live_peak(p, err) : s;
 }
