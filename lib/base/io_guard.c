@@ -183,6 +183,8 @@ static void on_exit_inside(void)
     if (!foreign)
         return;
     say_farewell();
+    say(tool_name);
+    say(": out of memory\n");
     remove_doomed();
     _exit(OCT_ENOMEM);
 }

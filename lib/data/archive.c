@@ -60,9 +60,12 @@ static oct_status ask(const oct_libarchive *la, oct_err *err)
 
 static oct_status refuse(oct_err *err)
 {
+    /* What the dynamic linker says where it has no memory; it does not tell otherwise. */
+    static const char *const short_of[] = { "memory", "annot allocate", "annot create", "annot extend", "map segment", "map zero-fill" };
     const char *why = dlerror();
-    if (why && (strstr(why, "map segment") || strstr(why, "annot allocate") || strstr(why, strerror(ENOMEM))))
-        return oct_fail(err, OCT_ENOMEM, "out of memory: %s", why);
+    for (size_t i = 0; why && i < OCT_COUNT(short_of); i++)
+        if (strstr(why, short_of[i]))
+            return oct_fail(err, OCT_ENOMEM, "out of memory: %s", why);
     oct_fail(err, OCT_EUNSUPPORTED, "archives cannot be read: %s", why ? why : OCT_ARCHIVE_SONAME);
     oct_hint(err, "install libarchive (the package libarchive13 of Debian and Ubuntu, libarchive elsewhere)");
     return OCT_EUNSUPPORTED;

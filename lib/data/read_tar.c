@@ -33,6 +33,7 @@ typedef struct tar {
     char *path;
     const oct_libarchive *la;
     struct archive *a;
+    struct archive_entry *entry; /* of the header that was read last; libarchive does not look whether it has one itself */
     oct_stream in;
     struct archive_entry *pending; /* read, but belongs to the next sample */
     bool started, seen, eof, over; /* seen: a header */
@@ -44,8 +45,11 @@ static void stop(tar *r)
 {
     if (r->a)
         r->la->archive_read_free(r->a);
+    if (r->entry)
+        r->la->archive_entry_free(r->entry);
     oct_stream_close(&r->in);
     r->a = NULL;
+    r->entry = NULL;
     r->pending = NULL;
 }
 
@@ -125,7 +129,7 @@ static oct_status start(tar *r, oct_err *err)
     r->started = true;
     r->eof = r->over = r->seen = false;
     r->samples = 0;
-    if (!(r->a = r->la->archive_read_new()))
+    if (!(r->a = r->la->archive_read_new()) || !(r->entry = r->la->archive_entry_new()))
         return oct_nomem(err);
     OCT_TRY(oct_archive_support(r->la, r->a, err));
     OCT_TRY(oct_stream_open(&r->in, r->from, r->path + (r->from == OCT_FROM_COMMAND ? strlen(OCT_PIPE) : 0), err));
@@ -163,8 +167,10 @@ static oct_status next_member(tar *r, struct archive_entry **e, const char **nam
         int z = ARCHIVE_OK;
         *e = r->pending;
         r->pending = NULL;
-        if (!*e)
-            z = r->eof ? ARCHIVE_EOF : r->la->archive_read_next_header(r->a, e);
+        if (!*e) {
+            z = r->eof ? ARCHIVE_EOF : r->la->archive_read_next_header2(r->a, r->entry);
+            *e = r->entry;
+        }
         if (z == ARCHIVE_EOF) {
             r->eof = true;
             *e = NULL;

@@ -268,10 +268,22 @@ def faults_of(job, kind, calls, most):
     return out
 
 
+# Jobs that load libarchive. Its 3.6 does not look at one allocation of archive_read_open1, and the dynamic linker ends a process that has
+# no memory while symbols of C++ libraries are bound: what they do to the process is not ours, what is written still is.
+ARCHIVES = {"shard", "pipe"}
+
+
+def not_ours(job, fault, status, err):
+    return job.name in ARCHIVES and fault.startswith("alloc:") and (status == -signal.SIGSEGV or (status == 127 and err.strip() == "out of memory"))
+
+
 def under_fault(place, job, fault, code, want, old):
     """The verdict of a run under a fault."""
     status, err = place.run(job, fault, old)
-    return judge(job, status, err, place.written(), want, old, {code} - {None})
+    found = place.written()
+    if not_ours(job, fault, status, err) and states(job, found, want, old) == set():
+        return "clean"
+    return judge(job, status, err, found, want, old, {code} - {None})
 
 
 # ---------------------------------------------------------------- signals
