@@ -143,6 +143,14 @@ static void remove_doomed(void)
             unlinkat(d->folder, d->name, 0);
 }
 
+/* Several threads may meet the end of a file at once: the first speaks and ends the process, the others wait for that. */
+static void be_the_first(void)
+{
+    static atomic_flag ending = ATOMIC_FLAG_INIT;
+    while (atomic_flag_test_and_set(&ending))
+        pause();
+}
+
 static void on_bus(int sig, siginfo_t *info, void *context)
 {
     (void)context;
@@ -150,6 +158,7 @@ static void on_bus(int sig, siginfo_t *info, void *context)
     for (const oct_mapped *m = all_mapped; m; m = m->next) {
         const uint8_t *data = m->data;
         if (data && at >= data && at < data + m->size) {
+            be_the_first();
             say_farewell();
             say(tool_name);
             say(": ");

@@ -4,6 +4,7 @@ A job reads from in/ and writes to out/ of its folder. Before each run out/ hold
 afterwards it must hold that or, whole, what the undisturbed run writes, and nothing else.
 """
 import copy
+import itertools
 import json
 import os
 import queue
@@ -82,22 +83,26 @@ def jobs():
 MEASURED = re.compile(r"second|time|latency|_ms|_us|speed|memory|bytes_per|faster|runs|peak|spread")
 
 
-def same_report(a, b):
-    """Reports as JSON: equal but for what was timed or measured of the machine."""
-    def known(v):
-        if isinstance(v, dict):
-            return {k: known(x) for k, x in v.items() if not MEASURED.search(k)}
-        return [known(x) for x in v] if isinstance(v, list) else v
+def known(v, path=""):
+    """What a report as JSON says but for what was timed or measured of the machine: pairs of path and value."""
+    if isinstance(v, dict):
+        return [p for k, x in v.items() if not MEASURED.search(k) for p in known(x, f"{path}/{k}")]
+    return [p for i, x in enumerate(v) for p in known(x, f"{path}/{i}")] if isinstance(v, list) else [(path, v)]
+
+
+def difference(a, b):
+    """The first place where two reports as JSON differ; None: they say the same."""
     try:
-        return known(json.loads(a)) == known(json.loads(b))
+        old, new = known(json.loads(b)), known(json.loads(a))
     except ValueError:
-        return False
+        return "no JSON"
+    return next((f"{x} is not {y}" for x, y in itertools.zip_longest(new, old) if x != y), None)
 
 
 def same(name, a, b):
     """Whether bytes a of an output are what the undisturbed run's bytes b say."""
     if name.endswith(".json"):
-        return same_report(a, b)
+        return difference(a, b) is None
     if name.endswith((".html", ".xml")):  # they hold times
         return a[:15] == b[:15] and a[-7:] == b[-7:] and abs(len(a) - len(b)) < 300
     return a == b
@@ -208,7 +213,10 @@ def states(job, found, want, old, left=None):
         if name in found and same(name, found[name], want[name]):
             new.add(name)
         elif (name in found) != old or (old and found[name] != OLD):
-            return f"{name} is " + ("gone" if name not in found else f"neither old nor new ({len(found[name])} bytes)")
+            if name not in found:
+                return f"{name} is gone"
+            why = f"; {difference(found[name], want[name])}" if name.endswith(".json") else ""
+            return f"{name} is neither old nor new ({len(found[name])} bytes{why})"
     extra = [n for n in found if n not in job.out and not (left and left.search(n))]
     return f"left behind: {' '.join(sorted(extra))}" if extra else new
 
