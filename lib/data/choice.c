@@ -10,20 +10,20 @@ uint64_t oct_place_hash(uint64_t at)
 }
 
 /* The first total % n strata hold one place more than the others. */
-static bool is_picked(int64_t total, int64_t n, int64_t at)
+static bool is_picked(uint64_t total, uint64_t n, uint64_t at)
 {
-    const int64_t size = total / n, larger = total % n, bound = larger * (size + 1);
+    const uint64_t size = total / n, larger = total % n, bound = larger * (size + 1);
     const bool early = at < bound;
-    const int64_t own = early ? size + 1 : size, from = early ? 0 : bound;
-    const int64_t k = (early ? 0 : larger) + (at - from) / own;
-    return (at - from) % own == (int64_t)(oct_place_hash((uint64_t)k) % (uint64_t)own);
+    const uint64_t own = early ? size + 1 : size, from = early ? 0 : bound;
+    const uint64_t k = (early ? 0 : larger) + (at - from) / own;
+    return (at - from) % own == oct_place_hash(k) % own;
 }
 
 bool oct_spread_has(int64_t total, int64_t n, int64_t at)
 {
     if (n <= 0 || n >= total)
         return true;
-    return n > total / 2 ? !is_picked(total, total - n, at) : is_picked(total, n, at);
+    return n > total / 2 ? !is_picked((uint64_t)total, (uint64_t)(total - n), (uint64_t)at) : is_picked((uint64_t)total, (uint64_t)n, (uint64_t)at);
 }
 
 int64_t oct_choice_count(int64_t total, int64_t asked, bool hold)

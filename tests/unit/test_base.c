@@ -458,8 +458,10 @@ static void pool_without_threads_is_none(void **state)
 {
     struct rlimit was, little;
     const size_t now = address_space();
-    if (now == 0 || now > (size_t)1 << 40) /* sanitizers take terabytes, and do not bear a limit */
-        skip();
+    if (now == 0 || now > (size_t)1 << 40) { /* sanitizers take terabytes, and do not bear a limit */
+        print_message("# a pool without threads: not tried where the address space cannot be limited\n");
+        return;
+    }
     assert_int_equal(getrlimit(RLIMIT_AS, &was), 0);
     little = was;
     little.rlim_cur = now + (8 << 20);
