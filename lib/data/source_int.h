@@ -1,0 +1,93 @@
+/* lib/data/source_int.h -- what the files of a source share: the stream's state, and the steps that one file does for another.
+ *
+ *   source.c         opening, decoding threads, what is known
+ *   source_pick.c    which samples are chosen, and the next of them from the readers
+ *   source_batch.c   samples joined to batches */
+#ifndef OCT_DATA_SOURCE_INT_H
+#define OCT_DATA_SOURCE_INT_H
+
+#include "data/labels.h"
+#include "data/spec.h"
+#include "data/store.h"
+
+#include <pthread.h>
+
+enum { OCT_SOURCE_THREADS = 16, OCT_SOURCE_BAD_TEXTS = 100 };
+
+typedef struct oct_slot {
+    bool done, end;
+    bool setup; /* the failure is not the sample's: it stops the run */
+    oct_status status;
+    oct_err err;
+    oct_item item;
+    int64_t index;
+    oct_array *out; /* one per input */
+    bool *stack;
+    uint64_t hash;
+} oct_slot;
+
+struct oct_source {
+    oct_arena *arena;
+    oct_feed_ctx ctx;
+    oct_steps *steps;
+    oct_leaves leaves;
+    oct_labels *labels;
+    const char *labels_path;
+    char *text, *words;
+    bool skip_bad;
+    int n_threads;
+    /* Which samples are chosen, and which of them this pass gives. */
+    int64_t asked, total, n_chosen; /* total: of all, -1 when not known; n_chosen: then as many as are asked for */
+    bool first, hold, once;
+    size_t store_bytes;
+    oct_store store;                /* of a stream */
+    int64_t n_stream;               /* samples that it had; 0: there is no store */
+    oct_pick pick;
+    int64_t n_side;                 /* of the side that is picked, -1 when not known */
+    /* The readers' side; one thread at a time. */
+    size_t leaf;
+    int64_t index;
+    int64_t at_side, at_most, left; /* how many of the side came by, and of those counted by pick.most; still to be given */
+    /* The ring: samples [consumed, produced) are in slots. Guarded by lock. */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    pthread_t threads[OCT_SOURCE_THREADS];
+    int running;
+    oct_slot *slots;
+    size_t depth;
+    uint64_t produced, consumed;
+    bool fetching, ended, stop;
+    /* What was given. */
+    bool failed;
+    oct_err fault;
+    bool any_label;
+    int64_t given, bad;
+    uint64_t hash;
+    char *bad_text[OCT_SOURCE_BAD_TEXTS];
+    char bad_hint[sizeof ((oct_err *)0)->hint]; /* of the first */
+};
+
+/* ---- source.c ---- */
+
+/* Decoding threads are started, and ended with the ring empty. OCT_ENOMEM when none can be started. */
+oct_status oct_source_start(oct_source *s, oct_err *err);
+void oct_source_halt(oct_source *s);
+/* Waits for the next sample in order; release frees its place for another. */
+oct_slot *oct_source_peek(oct_source *s);
+void oct_source_release(oct_source *s, oct_slot *t);
+
+/* ---- source_pick.c ---- */
+
+oct_status oct_leaf_open(oct_source *s, oct_leaf *l, oct_err *err); /* nothing when it is open */
+void oct_leaf_close(oct_leaf *l);
+bool oct_source_keeps_open(const oct_source *s); /* files are few enough to stay open */
+/* Finds how many samples there are, as far as the choice needs it; of a stream, keeps those that are chosen. */
+oct_status oct_source_count_all(oct_source *s, oct_err *err);
+/* Sets what follows from the number of samples and the pick, for a new pass. */
+void oct_source_settle(oct_source *s);
+/* The next sample that is wanted into the slot; faults are the slot's. One thread at a time. */
+void oct_source_fetch(oct_source *s, oct_slot *t);
+/* Whether a sample that failed so is left out. setup: as in oct_part_decode. */
+bool oct_source_skips(const oct_source *s, oct_status st, bool setup);
+
+#endif

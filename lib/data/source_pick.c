@@ -1,0 +1,284 @@
+/* lib/data/source_pick.c -- which samples a source gives, and the next of them from the readers. */
+#include "data/choice.h"
+#include "data/source_int.h"
+
+#include "base/mem.h"
+
+enum { KEPT_OPEN = 16, LEAST_ASIDE = 64 };
+
+/* ---- readers ---- */
+
+oct_status oct_leaf_open(oct_source *s, oct_leaf *l, oct_err *err)
+{
+    return l->self ? OCT_OK : l->reader->open(&s->ctx, l->path, &l->self, err);
+}
+
+void oct_leaf_close(oct_leaf *l)
+{
+    if (l->self)
+        l->reader->close(l->self);
+    l->self = NULL;
+}
+
+bool oct_source_keeps_open(const oct_source *s)
+{
+    return s->leaves.n <= KEPT_OPEN;
+}
+
+static void leave_leaf(oct_source *s)
+{
+    if (!oct_source_keeps_open(s))
+        oct_leaf_close(&s->leaves.v[s->leaf]);
+    s->leaf++;
+}
+
+/* ---- which samples ---- */
+
+/* Whether the sample is one of those asked for, rather than one that is left aside. */
+static bool chosen(const oct_source *s, int64_t index)
+{
+    if (s->total < 0)
+        return s->asked == 0 || index < s->asked;
+    return s->first ? index < s->n_chosen : oct_spread_has(s->total, s->n_chosen, index);
+}
+
+/* Whether the next sample is given; side: whether it is of the side that is picked. */
+static bool wanted(const oct_source *s, bool side)
+{
+    const int64_t most = s->pick.most;
+    if (!side || (most && s->n_side < 0 && s->at_most >= most))
+        return false;
+    return (s->n_side < 0 || oct_spread_has(s->n_side, most, s->at_side)) &&
+           (s->pick.n <= 1 || s->at_most % s->pick.n == s->pick.i);
+}
+
+/* Goes on to the next sample. */
+static void advance(oct_source *s, bool side, bool want)
+{
+    s->index++;
+    s->at_most += side && (s->n_side < 0 || oct_spread_has(s->n_side, s->pick.most, s->at_side));
+    s->at_side += side;
+    s->left -= want;
+}
+
+/* Whether samples may follow that are wanted. What is read to its end is checked to its end. */
+static bool more(const oct_source *s)
+{
+    return s->left > 0 && (s->total >= 0 || s->asked == 0 || s->pick.aside || s->index < s->asked);
+}
+
+/* The next sample of the store that is wanted. */
+static void fetch_kept(oct_source *s, oct_slot *t)
+{
+    while ((size_t)s->index < s->store.n) {
+        const oct_kept *k = &s->store.v[s->index];
+        const bool side = k->chosen != s->pick.aside, want = wanted(s, side);
+        advance(s, side, want);
+        if (!want)
+            continue;
+        oct_item_free(&t->item, s->ctx.n);
+        t->index = k->index;
+        t->status = oct_store_view(&s->store, (size_t)(k - s->store.v), &t->item, &t->err);
+        if (k->fault && t->status == OCT_OK) {
+            t->err = *k->fault;
+            t->status = k->fault->status;
+        }
+        t->setup = t->status == OCT_EIO;
+        return;
+    }
+    t->end = true;
+}
+
+void oct_source_fetch(oct_source *s, oct_slot *t)
+{
+    t->end = false;
+    t->status = OCT_OK;
+    t->err = (oct_err)OCT_ERR_INIT;
+    if (s->n_stream) {
+        fetch_kept(s, t);
+        return;
+    }
+    while (s->leaf < s->leaves.n && more(s)) {
+        oct_leaf *l = &s->leaves.v[s->leaf];
+        const bool side = chosen(s, s->index) != s->pick.aside, want = wanted(s, side);
+        bool over = false;
+        oct_item_free(&t->item, s->ctx.n);
+        t->status = oct_leaf_open(s, l, &t->err);
+        if (t->status != OCT_OK)
+            over = true;
+        else
+            t->status = l->reader->next(l->self, want, &t->item, &over, &t->err);
+        t->setup = t->status == OCT_EIO; /* else the rest of a shard, or of all data, would count as one broken sample */
+        if (over)
+            leave_leaf(s);
+        if (over && t->status == OCT_OK)
+            continue;
+        t->index = s->index;
+        advance(s, side, want);
+        if (want || over)
+            return;
+    }
+    t->status = OCT_OK;
+    t->end = true;
+}
+
+/* ---- how many there are ---- */
+
+/* Passes over all samples once, to count them. What cannot be read is said when it is read for its samples. */
+static oct_status walk(oct_source *s, oct_err *err)
+{
+    oct_err fault = OCT_ERR_INIT;
+    oct_item item = { .parts = oct_calloc(s->ctx.n + 1, sizeof *item.parts) };
+    oct_status st = item.parts ? OCT_OK : oct_nomem(&fault);
+    int64_t n = 0;
+    for (size_t i = 0; st == OCT_OK && i < s->leaves.n; i++) {
+        oct_leaf *l = &s->leaves.v[i];
+        bool over = false;
+        st = oct_leaf_open(s, l, &fault);
+        for (; st == OCT_OK && !over; n += !over)
+            if ((st = l->reader->next(l->self, false, &item, &over, &fault)) == OCT_OK)
+                oct_item_free(&item, s->ctx.n);
+        if (st == OCT_OK)
+            st = l->reader->rewind(l->self, &fault);
+        if (!oct_source_keeps_open(s) || st != OCT_OK)
+            oct_leaf_close(l);
+    }
+    if (st == OCT_OK)
+        s->total = n;
+    if (item.parts)
+        oct_item_free(&item, s->ctx.n);
+    oct_free(item.parts);
+    return st == OCT_ENOMEM ? oct_nomem(err) : OCT_OK;
+}
+
+/* Lack of memory is no sample's fault, nor is what the user asked for (setup). */
+bool oct_source_skips(const oct_source *s, oct_status st, bool setup)
+{
+    return s->skip_bad && !setup && (st == OCT_EMALFORMED || st == OCT_EIO || st == OCT_EUNSUPPORTED || st == OCT_ENUMERIC);
+}
+
+/* The samples of one leaf into the store. What ends it early is an error, or a broken sample in the place of the rest. */
+static oct_status gather_leaf(oct_source *s, oct_leaf *l, oct_item *item, oct_err *err)
+{
+    for (;;) {
+        const uint64_t hash = oct_place_hash((uint64_t)s->n_stream);
+        const bool want = oct_store_wants(&s->store, hash);
+        oct_err fault = OCT_ERR_INIT;
+        bool over = false;
+        oct_item_free(item, s->ctx.n);
+        oct_status st = oct_leaf_open(s, l, &fault);
+        over = st != OCT_OK;
+        if (st == OCT_OK)
+            st = l->reader->next(l->self, want, item, &over, &fault);
+        if (over && st == OCT_OK)
+            return OCT_OK;
+        if (st == OCT_ENOMEM || (st != OCT_OK && over && !oct_source_skips(s, st, st == OCT_EIO))) {
+            if (err)
+                *err = fault;
+            return st;
+        }
+        if (want || over)
+            OCT_TRY(oct_store_add(&s->store, over ? 0 : hash, s->n_stream, item, st == OCT_OK ? NULL : &fault, err));
+        s->n_stream++;
+        if (over)
+            return OCT_OK;
+    }
+}
+
+/* Reads a stream to its end and keeps the samples that are chosen, and some others where samples are to stay aside. */
+static oct_status gather(oct_source *s, oct_err *err)
+{
+    const int64_t others = (s->asked + 3) / 4 > LEAST_ASIDE ? (s->asked + 3) / 4 : LEAST_ASIDE;
+    oct_item item = { .parts = oct_calloc(s->ctx.n + 1, sizeof *item.parts) };
+    oct_status st = item.parts ? OCT_OK : oct_nomem(err);
+    oct_store_open(&s->store, s->ctx.n, (size_t)(s->asked < INT64_MAX / 2 ? s->asked + (s->hold ? others : 0) : s->asked), s->store_bytes);
+    for (size_t i = 0; st == OCT_OK && i < s->leaves.n; i++) {
+        st = gather_leaf(s, &s->leaves.v[i], &item, err);
+        oct_leaf_close(&s->leaves.v[i]);
+    }
+    if (item.parts)
+        oct_item_free(&item, s->ctx.n);
+    oct_free(item.parts);
+    s->total = (int64_t)s->store.n;
+    return st;
+}
+
+/* Whether passing over all samples reads little. */
+static bool walks_cheaply(const oct_source *s)
+{
+    for (size_t i = 0; i < s->leaves.n; i++) {
+        const oct_leaf *l = &s->leaves.v[i];
+        if (l->reader->is_cheap_to_pass && !l->reader->is_cheap_to_pass(l->path))
+            return false;
+    }
+    return true;
+}
+
+/* What is spread over all samples, or taken from all of them, needs their number, or their end. */
+oct_status oct_source_count_all(oct_source *s, oct_err *err)
+{
+    for (size_t i = 0; i < s->leaves.n; i++)
+        s->once |= s->leaves.v[i].reader == &oct_read_descriptor;
+    const bool spread = s->asked > 0 && !s->first;
+    if (s->total >= 0 || !(s->hold || spread))
+        return OCT_OK;
+    if (!s->once && (walks_cheaply(s) || !spread))
+        OCT_TRY(walk(s, err));
+    return s->total < 0 && spread ? gather(s, err) : OCT_OK;
+}
+
+/* What follows from the number of samples and the pick. */
+void oct_source_settle(oct_source *s)
+{
+    s->n_chosen = s->total < 0 ? s->asked : oct_choice_count(s->total, s->asked, s->hold);
+    s->n_side = s->total >= 0 ? (s->pick.aside ? s->total - s->n_chosen : s->n_chosen) : s->pick.aside && !s->asked ? 0 : -1;
+    if (s->n_stream)
+        oct_store_close(&s->store, s->n_chosen);
+    s->at_side = s->at_most = 0;
+    s->left = s->asked || s->pick.most ? oct_source_count(s) : -1;
+    if (s->left < 0)
+        s->left = INT64_MAX;
+}
+
+/* ---- other picks ---- */
+
+oct_status oct_source_pick(oct_source *s, const oct_pick *p, oct_err *err)
+{
+    oct_source_halt(s);
+    s->pick = *p;
+    return oct_source_reset(s, err);
+}
+
+void oct_source_hold(oct_source *s, bool hold)
+{
+    s->hold = hold;
+    oct_source_settle(s);
+}
+
+int64_t oct_source_count(const oct_source *s)
+{
+    const oct_pick *p = &s->pick;
+    if (s->n_side < 0)
+        return -1;
+    int64_t n = p->most && p->most < s->n_side ? p->most : s->n_side;
+    if (p->n <= 1)
+        return n;
+    return n <= p->i ? 0 : (n - p->i - 1) / p->n + 1;
+}
+
+oct_source_choice oct_source_chosen(const oct_source *s)
+{
+    oct_source_choice c = { .asked = s->asked, .total = s->n_stream ? s->n_stream : s->total, .chosen = -1, .aside = -1 };
+    c.how = s->n_stream ? OCT_CHOICE_STREAM : !s->asked ? OCT_CHOICE_ALL : s->first || s->total < 0 ? OCT_CHOICE_FIRST : OCT_CHOICE_SPREAD;
+    if (s->total >= 0) {
+        c.chosen = s->n_chosen;
+        c.aside = s->total - s->n_chosen;
+    }
+    c.stored = s->n_stream ? s->store.bytes : 0;
+    return c;
+}
+
+bool oct_source_is_once(const oct_source *s)
+{
+    return s->once && !s->n_stream;
+}
