@@ -686,6 +686,24 @@ static void failing_memory(void **state)
 }
 
 #ifdef OWN_LIBC
+/* A picture whose header says far more than its bytes can hold is refused before there is memory for it. */
+static void jpeg_that_claims_too_much(void **state)
+{
+#ifdef OCT_HAVE_JPEG
+    char *p;
+    size_t size;
+    oct_image im = { 0 };
+    oct_err err = OCT_ERR_INIT;
+    assert_int_equal(oct_read_all(at("rgb.jpg"), 1 << 20, &p, &size, &err), OCT_OK);
+    uint8_t *sof = memmem(p, size, "\xff\xc0", 2);
+    assert_non_null(sof);
+    memcpy(sof + 5, "\x30\x00\x40\x00", 4); /* 12288 lines of 16384 */
+    assert_int_equal(oct_image_decode((uint8_t *)p, size, &im, &err), OCT_EMALFORMED);
+    assert_non_null(strstr(err.text, "cannot hold 16384 x 12288"));
+    oct_free(p);
+#endif
+}
+
 /* What libjpeg allocates does not go through oct_alloc. */
 static void failing_memory_of_libjpeg(void **state)
 {
@@ -810,7 +828,7 @@ int main(void)
         cmocka_unit_test(npz_is_written), cmocka_unit_test(cut_and_changed_files),
         cmocka_unit_test(failing_memory), cmocka_unit_test(claims_beyond_the_bytes),
 #ifdef OWN_LIBC
-        cmocka_unit_test(failing_memory_of_libjpeg), cmocka_unit_test(failing_memory_of_libarchive),
+        cmocka_unit_test(jpeg_that_claims_too_much), cmocka_unit_test(failing_memory_of_libjpeg), cmocka_unit_test(failing_memory_of_libarchive),
         cmocka_unit_test(threads_that_cannot_start),
 #endif
     };
