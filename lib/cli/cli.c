@@ -117,8 +117,8 @@ static oct_status check_printed(FILE *out, oct_err *err)
 static bool reader_left(FILE *out, oct_status s, const oct_err *err)
 {
     const char *reason = strerror(EPIPE);
-    size_t n = err ? strlen(err->text) : 0, m = strlen(reason);
-    return s == OCT_EIO && n >= m && strcmp(err->text + n - m, reason) == 0 && is_broken_pipe(out);
+    const size_t n = err ? strlen(err->text) : 0, m = strlen(reason);
+    return s == OCT_EIO && err && n >= m && strcmp(err->text + n - m, reason) == 0 && is_broken_pipe(out);
 }
 
 int oct_cli_finish(oct_cli *cli, oct_status s, oct_err *err)

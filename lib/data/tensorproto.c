@@ -136,7 +136,7 @@ static bool read_dims(const field *f, proto *t)
 
 static bool scan(wire w, proto *t)
 {
-    field f;
+    field f = { 0 };
     while (w.p < w.end) {
         if (!next_field(&w, &f))
             return false;

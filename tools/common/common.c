@@ -44,7 +44,7 @@ static bool is_data(const char *path)
     const char *dot = strrchr(tool_base(path), '.');
     if (dot && strcasecmp(dot, ".onnx") == 0)
         return false;
-    return oct_path_is_dir(path) || (n && path[n - 1] == '/') || (oct_looks_like_data(path) && strcasecmp(dot, ".pb") != 0);
+    return oct_path_is_dir(path) || (n && path[n - 1] == '/') || (dot && oct_looks_like_data(path) && strcasecmp(dot, ".pb") != 0);
 }
 
 oct_status tool_load(oct_cli *cli, const char *path, oct_model **m, oct_err *err)

@@ -6,6 +6,7 @@
 #include "cli/text_table.h"
 #include "cli/textfmt.h"
 
+#include <assert.h>
 #include <math.h>
 
 enum { COLUMNS = 32 };
@@ -46,6 +47,7 @@ oct_status qcalib_merge(oct_cli *cli, const table_args *a, oct_err *err)
             oct_within(err, "%s", a->tables.v[i]);
         oct_calib_destroy(c);
     }
+    assert(s != OCT_OK || sum); /* one table at least is asked for on the command line */
     if (s == OCT_OK)
         s = check_whole(cli, a, sum, err);
     if (s == OCT_OK)
@@ -108,7 +110,7 @@ static void show_row(oct_table *t, const oct_calib_tensor *x, bool utf8)
     if (x->pinned)
         oct_table_cell(t, "pinned %.5g .. %.5g", (double)x->pin.lo, (double)x->pin.hi);
     else if (x->stats.inf[0] || x->stats.inf[1])
-        oct_table_cell(t, "%llu infinite", (unsigned long long)(x->stats.inf[0] + x->stats.inf[1]));
+        oct_table_cell(t, "%llu infinite", (unsigned long long)x->stats.inf[0] + (unsigned long long)x->stats.inf[1]);
 }
 
 static oct_status show_table(oct_cli *cli, const oct_calib *c, oct_err *err)

@@ -175,7 +175,7 @@ static void print_float(const session *s, FILE *f)
         bool first = !is_quantized(l);
         for (size_t k = 0; k < s->n_layers && first; k++) {
             const layer *o = &s->layers[k];
-            if (is_quantized(o) || strcmp(o->d.op, l->d.op) || strcmp(o->d.why, l->d.why))
+            if (is_quantized(o) || strcmp(o->d.op, l->d.op) != 0 || strcmp(o->d.why, l->d.why) != 0)
                 continue;
             first &= k >= i;
             n++;
