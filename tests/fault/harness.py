@@ -80,7 +80,8 @@ def jobs():
 # ---------------------------------------------------------------- what is written
 
 
-MEASURED = re.compile(r"second|time|latency|_ms|_us|speed|memory|bytes_per|faster|runs|peak|spread")
+# Denormals are looked for where a speed is suspicious, which it may be on a busy machine.
+MEASURED = re.compile(r"second|time|latency|_ms|_us|speed|memory|bytes_per|faster|runs|peak|spread|denormals")
 
 
 def known(v, path=""):
