@@ -127,7 +127,7 @@ static double in_top(const float *v, size_t n, int64_t label, size_t k)
         return 0;
     size_t ahead = 0;
     for (size_t i = 0; i < n; i++)
-        ahead += v[i] > v[label] || (v[i] == v[label] && i < (size_t)label);
+        ahead += v[i] > v[label] || (i < (size_t)label && v[i] == v[label]);
     return ahead < k;
 }
 

@@ -137,7 +137,7 @@ static oct_status channel_means(const oct_qjob *j, const oct_calib *c, int value
 static oct_status rounded_means(const oct_qjob *j, int value, const double *real, size_t n, double **rounded, oct_err *err)
 {
     double *a = NULL, *b = NULL;
-    size_t n_a, n_b;
+    size_t n_a = 0, n_b = 0;
     oct_status s = channel_means(j, j->exact, value, &a, &n_a, err);
     if (s == OCT_OK)
         s = channel_means(j, j->rounded, value, &b, &n_b, err);

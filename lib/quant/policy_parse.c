@@ -175,10 +175,11 @@ static size_t parts(char *w, char *part[4])
 {
     size_t n = 0;
     for (char *s = w; s && n < 4; n++) {
+        char *slash = strchr(s, '/');
         part[n] = s;
-        s = strchr(s, '/');
-        if (s)
-            *s++ = '\0';
+        if (slash)
+            *slash = '\0';
+        s = slash ? slash + 1 : NULL;
     }
     return n;
 }

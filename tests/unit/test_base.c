@@ -387,8 +387,10 @@ static void forgotten_pages_come_back(void **state)
 
 static void full_disk_is_an_error(void **state)
 {
-    if (!oct_path_exists("/dev/full"))
-        skip();
+    if (!oct_path_exists("/dev/full")) {
+        print_message("# a full disk: not tried without /dev/full\n");
+        return;
+    }
     oct_err err = OCT_ERR_INIT;
     oct_out o;
     assert_int_equal(oct_out_open(&o, "/dev/full", &err), OCT_OK);
