@@ -1,5 +1,6 @@
 """The Python packages that a script needs. Imports none of them itself."""
 import importlib
+import importlib.metadata
 import os
 import sys
 
@@ -17,3 +18,7 @@ def need(*names):
             os.execv(other, [other, *sys.argv])
         print(f"skipped: {missing}; OCT_PYTHON names a Python that has {', '.join(names)}")
         sys.exit(77)
+
+
+def version(name):
+    return importlib.metadata.version(name)
