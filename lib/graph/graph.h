@@ -45,6 +45,17 @@ typedef struct oct_tensor {
     const void *data;
 } oct_tensor;
 
+/* Affine quantization: real = scale[c] * (code - zp[c]), where c is 0 (per tensor, n == 1), the index along `axis` (per channel), or
+ * in blocks that of the block, in C order of a tensor whose dimension `axis` counts blocks. */
+typedef struct oct_quant {
+    int n, axis; /* n: how many scales; 0: dynamic, found from the tensor when it is there */
+    const float *scale;
+    const int32_t *zp; /* never NULL but for dynamic */
+    oct_dtype dtype;   /* of the codes */
+    int64_t block;     /* elements along axis that share a scale; 0: not in blocks */
+    const oct_tensor *codes; /* of a constant: its elements, where they are known; else NULL */
+} oct_quant;
+
 /* An input slot of a node; slot -1: captured by a subgraph of that node. */
 typedef struct oct_use {
     int node, slot;
@@ -68,6 +79,9 @@ typedef struct oct_value {
     int outer;    /* in a nested graph: the value of the graph around it that this one stands for; else -1 */
     bool is_input, is_output;
     const oct_tensor *konst; /* the constant's value, or NULL */
+    /* The tensor is held as codes, and its elements are the reals of dtype f32 (or a 16-bit float) that these stand for: whoever reads
+     * the value reads what rounding left. NULL: elements are as dtype says. lib/forms has what files spell this with. */
+    const oct_quant *quant;
     /* Shape-value propagation: elements of a small integer tensor as far as known, n_known of them; NULL
      * when nothing is known. Constants do not need it. */
     const oct_dim *known;

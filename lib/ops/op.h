@@ -31,14 +31,6 @@ typedef enum oct_tensor_layout {
     OCT_LAYOUT_CHANNELS_LAST = 1 /* dimension 1 innermost: N, spatial..., C */
 } oct_tensor_layout;
 
-/* Affine quantization of an integer tensor: real = scale[c] * (q - zp[c]). n == 1: per tensor; else
- * per channel along `axis` (of the ONNX dimensions). */
-typedef struct oct_quant {
-    int n, axis;
-    const float *scale;
-    const int32_t *zp;
-} oct_quant;
-
 /* A tensor as an operator sees it. */
 typedef struct oct_operand {
     oct_dtype dtype;
