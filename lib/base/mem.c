@@ -1,7 +1,5 @@
 #include "base/mem.h"
 
-#include "base/spill.h"
-
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,10 +86,19 @@ void oct_free(void *p)
 typedef struct block {
     struct block *next;
     size_t cap, used;
-    bool spilled;
+    const oct_large_blocks *from; /* NULL: the heap */
 } block;
 
 #define HEAD ((sizeof(block) + 63) & ~(size_t)63)
+
+enum { MOST_SHARED = 1 << 15 }; /* blocks do not grow beyond: a larger request gets its own */
+
+static _Atomic(const oct_large_blocks *) large_blocks;
+
+void oct_arena_large_blocks(const oct_large_blocks *from)
+{
+    atomic_store(&large_blocks, from);
+}
 
 struct oct_arena {
     block *first;
@@ -112,8 +119,8 @@ void oct_arena_destroy(oct_arena *a)
         return;
     for (block *b = a->first, *next; b; b = next) {
         next = b->next;
-        if (b->spilled)
-            oct_spill_free(b, HEAD + b->cap);
+        if (b->from)
+            b->from->free(b, HEAD + b->cap);
         else
             oct_free(b);
     }
@@ -125,12 +132,14 @@ static block *new_block(size_t cap)
     size_t total;
     if (!oct_add_size(cap, HEAD, &total))
         return NULL;
-    block *b = oct_spill_alloc(total);
-    const bool spilled = b != NULL;
-    if (!b)
+    const oct_large_blocks *from = atomic_load(&large_blocks);
+    block *b = from && total >= from->least ? from->alloc(total) : NULL;
+    if (!b) {
+        from = NULL;
         b = oct_alloc(total);
+    }
     if (b)
-        *b = (block){ .cap = cap, .spilled = spilled };
+        *b = (block){ .cap = cap, .from = from };
     return b;
 }
 
@@ -153,7 +162,7 @@ void *oct_arena_aligned(oct_arena *a, size_t size, size_t align)
         } else {
             b->next = a->first;
             a->first = b;
-            if (a->next_cap < OCT_SPILL_LEAST / 2)
+            if (a->next_cap < MOST_SHARED)
                 a->next_cap *= 2;
         }
         at = (((uintptr_t)b + HEAD + align - 1) & ~(uintptr_t)(align - 1)) - ((uintptr_t)b + HEAD);

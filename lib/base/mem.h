@@ -42,6 +42,15 @@ char *oct_arena_printf(oct_arena *a, const char *fmt, ...) OCT_PRINTF(2, 3);
 void *oct_arena_memdup(oct_arena *a, const void *p, size_t n);
 size_t oct_arena_bytes(const oct_arena *a); /* bytes handed out */
 
+/* Where arenas of the process get their large blocks instead of the heap (base/spill.h): a block of at least `least` bytes, aligned to a
+ * page, or NULL for one of the heap. free gets the size that alloc got. NULL: the heap alone. */
+typedef struct oct_large_blocks {
+    size_t least;
+    void *(*alloc)(size_t size);
+    void (*free)(void *p, size_t size);
+} oct_large_blocks;
+void oct_arena_large_blocks(const oct_large_blocks *from);
+
 /* Makes room for one more element in a growing array kept in an arena:
  *   OCT_PUSH(a, list->v, list->n, list->cap)  returns false when out of memory. */
 bool oct_arena_grow(oct_arena *a, void **v, size_t n, size_t *cap, size_t elem);

@@ -29,17 +29,6 @@ static struct {
     window *first;
 } spill = { .fd = -1 };
 
-void oct_spill_open(const char *beside, size_t keep)
-{
-    oct_spill_close();
-    pthread_mutex_lock(&lock);
-    spill.on = strlen(beside) < sizeof spill.beside;
-    if (spill.on)
-        strcpy(spill.beside, beside);
-    spill.keep = keep;
-    pthread_mutex_unlock(&lock);
-}
-
 void oct_spill_close(void)
 {
     pthread_mutex_lock(&lock);
@@ -91,10 +80,10 @@ static size_t whole_pages(size_t size)
     return (size + page - 1) / page * page;
 }
 
-void *oct_spill_alloc(size_t size)
+static void *alloc_block(size_t size)
 {
     void *p = NULL;
-    if (size < OCT_SPILL_LEAST || size > (size_t)1 << 46)
+    if (size > (size_t)1 << 46)
         return NULL;
     pthread_mutex_lock(&lock);
     if (spill.on && size <= spill.keep)
@@ -105,9 +94,23 @@ void *oct_spill_alloc(size_t size)
     return p;
 }
 
-void oct_spill_free(void *p, size_t size)
+/* Gives the room back, as far as the file system can. */
+static void free_block(void *p, size_t size)
 {
     madvise(p, whole_pages(size), MADV_REMOVE);
+}
+
+void oct_spill_open(const char *beside, size_t keep)
+{
+    oct_spill_close();
+    pthread_mutex_lock(&lock);
+    spill.on = strlen(beside) < sizeof spill.beside;
+    if (spill.on)
+        strcpy(spill.beside, beside);
+    spill.keep = keep;
+    pthread_mutex_unlock(&lock);
+    static const oct_large_blocks blocks = { OCT_SPILL_LEAST, alloc_block, free_block };
+    oct_arena_large_blocks(&blocks);
 }
 
 #else
@@ -117,15 +120,6 @@ void oct_spill_open(const char *beside, size_t keep)
 }
 
 void oct_spill_close(void)
-{
-}
-
-void *oct_spill_alloc(size_t size)
-{
-    return NULL;
-}
-
-void oct_spill_free(void *p, size_t size)
 {
 }
 #endif

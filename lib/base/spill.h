@@ -15,9 +15,4 @@ void oct_spill_close(void);
 
 enum { OCT_SPILL_LEAST = 1 << 16 };
 
-/* Inside lib/base: a block of the file, aligned to a page; NULL: it belongs into memory. Freeing it gives its room back, as far as
- * the file system can. */
-void *oct_spill_alloc(size_t size);
-void oct_spill_free(void *p, size_t size);
-
 #endif
