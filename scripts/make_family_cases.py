@@ -531,7 +531,7 @@ def mixed(x):
 
 
 def draw(seed, n, every=1, shift=0):
-    """n uniform numbers, as lib/ops/op_random.c describes them."""
+    """n uniform numbers, as lib/ops/tensor/op_random.c describes them."""
     with np.errstate(over="ignore"):
         i = np.arange(n, dtype=np.uint64) * np.uint64(every) + np.uint64(shift + 1)
         key = mixed(np.float32(seed).view(np.uint32))

@@ -79,7 +79,7 @@ def table():
     for s in known:
         first[s.name] = min(first.get(s.name, s.since_version), s.since_version)
     rows = [("", s.name, s.since_version, *of_onnx(s)) for s in known]
-    ours = re.findall(r'"(\w+)"', "".join(p.read_text() for p in sorted((ROOT / "lib/ops").glob("op_*.c"))))
+    ours = re.findall(r'"(\w+)"', "".join(p.read_text() for p in sorted((ROOT / "lib/ops").glob("*/op_*.c"))))
     for s in ort.get_all_operator_schema():
         if s.domain == "com.microsoft" and s.name in ours:
             rows.append((s.domain, s.name, s.since_version, *of_ort(s)))

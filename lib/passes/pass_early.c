@@ -1,7 +1,7 @@
 /* Pass: operands that lie at an axis, as before opset 7, get the dimensions that make them lie there in newer opsets too. */
 #include "passes/pass.h"
 
-#include "ops/args.h"
+#include "ops/core/args.h"
 
 static bool is_early(const oct_graph *g, const oct_node *n, int64_t opset)
 {

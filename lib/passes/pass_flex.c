@@ -2,8 +2,8 @@
  * Where types, heads or the size of a head are not known yet, it stays. */
 #include "passes/pass.h"
 
-#include "ops/elem.h"
-#include "ops/infer.h"
+#include "ops/core/elem.h"
+#include "ops/core/infer.h"
 
 #include <math.h>
 #include <string.h>

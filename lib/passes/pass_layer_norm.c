@@ -5,7 +5,7 @@
  * x r + (beta - mean r). */
 #include "passes/match.h"
 
-#include "ops/args.h"
+#include "ops/core/args.h"
 
 #include <math.h>
 #include <string.h>

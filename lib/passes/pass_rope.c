@@ -3,7 +3,7 @@
  * itself is what they are computed from. The operator does the same operations in the same order: the result is the same bits. */
 #include "passes/match.h"
 
-#include "ops/args.h"
+#include "ops/core/args.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * behind it, and the activation. The runtime joins them again; and they can be quantized. */
 #include "passes/pass.h"
 
-#include "ops/args.h"
+#include "ops/core/args.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "runtime/lower_int.h"
 
 #include "kernels/nbits/nbits.h"
-#include "ops/small.h"
+#include "ops/core/small.h"
 
 #include <string.h>
 

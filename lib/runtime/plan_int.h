@@ -3,7 +3,7 @@
 #ifndef OCT_RUNTIME_PLAN_INT_H
 #define OCT_RUNTIME_PLAN_INT_H
 
-#include "ops/packed.h"
+#include "ops/core/packed.h"
 #include "runtime/plan.h"
 
 /* Where the bytes of a tensor are. Operands refer to it by index; several operands may share one. */

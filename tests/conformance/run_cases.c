@@ -10,7 +10,7 @@
 #include "eval/check.h"
 #include "kernels/cpu.h"
 #include "onnx/model.h"
-#include "ops/small.h"
+#include "ops/core/small.h"
 #include "runtime/plan.h"
 
 #include <inttypes.h>

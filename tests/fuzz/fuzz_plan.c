@@ -1,7 +1,7 @@
 /* Fuzz target: any model that loads is planned and run on small inputs of every kind, or refused. */
 #include "onnx/model.h"
 #include "onnx/proto.h"
-#include "ops/elem.h"
+#include "ops/core/elem.h"
 #include "runtime/plan.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Fuzz target: a regular expression and, behind the first newline, a text to match it with. */
-#include "ops/regex.h"
+#include "ops/text/regex.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,8 +6,8 @@
  * type, and the record prepares it or refuses. */
 #include "../unit/op_case.h"
 
-#include "ops/elem.h"
-#include "ops/small.h"
+#include "ops/core/elem.h"
+#include "ops/core/small.h"
 #include "quant/job.h"
 
 #include <stdio.h>

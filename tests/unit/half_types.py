@@ -28,7 +28,7 @@ def main():
     source = Path(sys.argv[1])
     table = {m[0]: {"float16": int(m[1]), "bfloat16": int(m[2])}
              for m in re.findall(r'\{ "(\w+)", (\d+), (\d+) \}', (source / "lib/quant/half.c").read_text())}
-    text = "".join(p.read_text() for p in sorted((source / "lib/ops").glob("op_*.c")))
+    text = "".join(p.read_text() for p in sorted((source / "lib/ops").glob("*/op_*.c")))
     ops = {name for name in re.findall(r'"([A-Z]\w+)"', text) if defs.has(name)} | set(table)
     wrong, compared = [], 0
     for op in sorted(ops - QUANTIZERS):

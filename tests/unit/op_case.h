@@ -2,7 +2,7 @@
 #ifndef OCT_TESTS_OP_CASE_H
 #define OCT_TESTS_OP_CASE_H
 
-#include "ops/infer.h"
+#include "ops/core/infer.h"
 
 enum { OP_CASE_IO = 16 };
 

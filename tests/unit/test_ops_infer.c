@@ -1,5 +1,5 @@
 /* Shape inference through operators: symbols, shapes computed in the graph, contradictions; and fused clamps. */
-#include "ops/infer.h"
+#include "ops/core/infer.h"
 #include "passes/pass.h"
 
 #include <math.h>

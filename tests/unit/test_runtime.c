@@ -7,7 +7,7 @@
 
 #include "net.h"
 #include "net_cnn.h"
-#include "ops/elem.h"
+#include "ops/core/elem.h"
 #include "runtime/plan_int.h"
 
 enum { CAP = 1 << 16 };

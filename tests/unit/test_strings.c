@@ -6,8 +6,8 @@
 #include <cmocka.h>
 
 #include "net.h"
-#include "ops/regex.h"
-#include "ops/text.h"
+#include "ops/text/regex.h"
+#include "ops/text/text.h"
 
 static bool matches(const char *pattern, const char *text, size_t n)
 {

@@ -1,0 +1,284 @@
+/* ai.onnx.ml.TreeEnsemble: each sample walks down every tree; the leaves' weights are put together by target.
+ *
+ * Splits and features are compared as doubles, which hold every value of the operator's types; weights add in double, trees in
+ * order, and are rounded once. Transforms are numbered as the specification does it; ONNX Runtime 1.31 takes 1 and 2 for each
+ * other. */
+#include "kernels/math.h"
+#include "ops/core/elem.h"
+#include "ops/core/infer.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { LEQ, LT, GTE, GT, EQ, NEQ, MEMBER, MODES };
+enum { AVERAGE, SUM, LEAST, MOST, AGGREGATES };
+enum { NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO, TRANSFORMS };
+
+typedef struct fork {
+    double split;
+    int64_t feature, child[2]; /* [1]: where the test is true */
+    const double *set;         /* MEMBER: n_set values */
+    int64_t n_set;
+    uint8_t mode;
+    bool leaf[2], nan_is_true;
+} fork;
+
+typedef struct forest {
+    int64_t n_nodes, n_leaves, n_trees, targets;
+    int aggregate, transform;
+    const fork *node;
+    const int64_t *root, *target;
+    const double *weight;
+} forest;
+
+/* ------------------------------------------------------------------ reading the attributes */
+
+static oct_status ints(const oct_node *n, const char *name, int64_t want, const int64_t **v, oct_err *err)
+{
+    int count;
+    *v = oct_node_ints(n, name, &count);
+    if (!oct_node_attr(n, name) || (want >= 0 && count != want))
+        return oct_fail(err, OCT_EMALFORMED, "'%s' has %d values, not %lld", name, count, (long long)want);
+    return OCT_OK;
+}
+
+/* A tensor attribute's numbers, or NULL where it may be missing (want < 0) and is; *count: how many. */
+static oct_status numbers(const oct_node *n, const char *name, int64_t want, oct_arena *arena, double **v, int64_t *count, oct_err *err)
+{
+    const oct_attr *a = oct_node_attr(n, name);
+    *v = NULL;
+    *count = 0;
+    if (!a && want < 0)
+        return OCT_OK;
+    if (!a || a->type != OCT_ATTR_TENSOR || !a->t || !a->t->data || oct_dom_of(a->t->dtype) == OCT_DOM_NONE || (want >= 0 && a->t->count != want))
+        return oct_fail(err, OCT_EMALFORMED, "'%s' is no tensor of %lld numbers", name, (long long)want);
+    const oct_operand o = { .dtype = a->t->dtype, .count = a->t->count, .data = (void *)(uintptr_t)a->t->data };
+    if (!(*v = oct_arena_calloc(arena, (size_t)o.count + 1, sizeof **v)))
+        return oct_nomem(err);
+    for (int64_t i = 0; i < o.count; i++)
+        (*v)[i] = oct_elem_double(&o, i);
+    *count = o.count;
+    return OCT_OK;
+}
+
+static oct_status read_child(const forest *f, fork *k, int side, int64_t leaf, int64_t child, oct_err *err)
+{
+    k->leaf[side] = leaf != 0;
+    k->child[side] = child;
+    if (child < 0 || child >= (leaf != 0 ? f->n_leaves : f->n_nodes))
+        return oct_fail(err, OCT_EMALFORMED, "a node leads to %s %lld of %lld", leaf != 0 ? "leaf" : "node", (long long)child,
+                        (long long)(leaf != 0 ? f->n_leaves : f->n_nodes));
+    return OCT_OK;
+}
+
+/* The sets of the nodes that ask for membership, in the order of these, each ended by a NaN. */
+static oct_status read_sets(const oct_node *n, forest *f, fork *node, oct_arena *arena, oct_err *err)
+{
+    double *v;
+    int64_t count, at = 0;
+    OCT_TRY(numbers(n, "membership_values", -1, arena, &v, &count, err));
+    for (int64_t i = 0; i < f->n_nodes; i++) {
+        if (node[i].mode != MEMBER)
+            continue;
+        if (at >= count)
+            return oct_fail(err, OCT_EMALFORMED, "'membership_values' has no set for node %lld", (long long)i);
+        node[i].set = v + at;
+        while (at < count && !isnan(v[at]))
+            at++;
+        node[i].n_set = v + at - node[i].set;
+        at++;
+    }
+    return OCT_OK;
+}
+
+static oct_status read_nodes(const oct_node *n, forest *f, oct_arena *arena, oct_err *err)
+{
+    const int64_t *feature, *leaf[2], *child[2], *tracks = NULL;
+    double *mode, *split;
+    int64_t count;
+    OCT_TRY(numbers(n, "nodes_modes", f->n_nodes, arena, &mode, &count, err));
+    OCT_TRY(numbers(n, "nodes_splits", f->n_nodes, arena, &split, &count, err));
+    OCT_TRY(ints(n, "nodes_featureids", f->n_nodes, &feature, err));
+    OCT_TRY(ints(n, "nodes_falseleafs", f->n_nodes, &leaf[0], err));
+    OCT_TRY(ints(n, "nodes_trueleafs", f->n_nodes, &leaf[1], err));
+    OCT_TRY(ints(n, "nodes_falsenodeids", f->n_nodes, &child[0], err));
+    OCT_TRY(ints(n, "nodes_truenodeids", f->n_nodes, &child[1], err));
+    if (oct_node_attr(n, "nodes_missing_value_tracks_true"))
+        OCT_TRY(ints(n, "nodes_missing_value_tracks_true", f->n_nodes, &tracks, err));
+    fork *node = oct_arena_calloc(arena, (size_t)f->n_nodes + 1, sizeof *node);
+    if (!node)
+        return oct_nomem(err);
+    for (int64_t i = 0; i < f->n_nodes; i++) {
+        if (!(mode[i] >= 0 && mode[i] < MODES) || feature[i] < 0)
+            return oct_fail(err, OCT_EMALFORMED, "node %lld has mode %g and feature %lld", (long long)i, mode[i], (long long)feature[i]);
+        node[i] = (fork){ .split = split[i], .feature = feature[i], .mode = (uint8_t)mode[i], .nan_is_true = tracks && tracks[i] != 0 };
+        for (int side = 0; side < 2; side++)
+            OCT_TRY(read_child(f, &node[i], side, leaf[side][i], child[side][i], err));
+    }
+    f->node = node;
+    return read_sets(n, f, node, arena, err);
+}
+
+static oct_status read_leaves(const oct_node *n, forest *f, oct_arena *arena, oct_err *err)
+{
+    double *weight;
+    OCT_TRY(numbers(n, "leaf_weights", f->n_leaves, arena, &weight, &f->n_leaves, err));
+    OCT_TRY(ints(n, "leaf_targetids", f->n_leaves, &f->target, err));
+    for (int64_t i = 0; i < f->n_leaves; i++)
+        if (f->target[i] < 0 || f->target[i] >= f->targets)
+            return oct_fail(err, OCT_EMALFORMED, "leaf %lld is of target %lld of %lld", (long long)i, (long long)f->target[i], (long long)f->targets);
+    f->weight = weight;
+    return OCT_OK;
+}
+
+static oct_status read_forest(const oct_node *n, forest *f, oct_arena *arena, oct_err *err)
+{
+    int count;
+    const int64_t aggregate = oct_node_int(n, "aggregate_function", SUM), transform = oct_node_int(n, "post_transform", NONE);
+    *f = (forest){ .targets = oct_node_int(n, "n_targets", 1) };
+    if (aggregate < 0 || aggregate >= AGGREGATES || f->targets < 1)
+        return oct_fail(err, OCT_EMALFORMED, "aggregate function %lld, %lld targets", (long long)aggregate, (long long)f->targets);
+    if (transform < 0 || transform >= TRANSFORMS)
+        return oct_fail(err, OCT_EUNSUPPORTED, "post_transform %lld", (long long)transform);
+    f->aggregate = (int)aggregate;
+    f->transform = (int)transform;
+    oct_node_ints(n, "nodes_featureids", &count);
+    f->n_nodes = count;
+    oct_node_ints(n, "leaf_targetids", &count);
+    f->n_leaves = count;
+    OCT_TRY(read_leaves(n, f, arena, err));
+    OCT_TRY(read_nodes(n, f, arena, err));
+    OCT_TRY(ints(n, "tree_roots", -1, &f->root, err));
+    oct_node_ints(n, "tree_roots", &count);
+    f->n_trees = count;
+    for (int i = 0; i < count; i++)
+        if (f->root[i] < 0 || f->root[i] >= f->n_nodes)
+            return oct_fail(err, OCT_EMALFORMED, "tree %d begins at node %lld of %lld", i, (long long)f->root[i], (long long)f->n_nodes);
+    return OCT_OK;
+}
+
+/* ------------------------------------------------------------------ the operator */
+
+static oct_status tree_infer(const oct_infer *c, oct_err *err)
+{
+    oct_shape x = oct_in_shape(c, 0);
+    const int64_t targets = oct_node_int(oct_in_node(c), "n_targets", 1);
+    oct_out_dtype(c, 0, oct_in_dtype(c, 0));
+    if (x.rank < 0)
+        return OCT_OK;
+    if (x.rank != 2 || targets < 1)
+        return oct_fail(err, OCT_EMALFORMED, "%lld targets of an input of %d dimensions, expected 2", (long long)targets, x.rank);
+    return oct_out_shape(c, 0, 2, (oct_dim[]){ x.d[0], oct_dim_of(targets) }, err);
+}
+
+static oct_status tree_prepare(oct_step *s, const oct_prep *p, oct_err *err)
+{
+    const oct_operand *x = s->in[0];
+    const oct_dom dom = oct_dom_of(x->dtype);
+    forest *f = oct_arena_calloc(p->arena, 1, sizeof *f);
+    if (!f)
+        return oct_nomem(err);
+    s->state = f;
+    if (dom != OCT_DOM_F && dom != OCT_DOM_D)
+        return oct_fail(err, OCT_EUNSUPPORTED, "type %s", oct_dtype_name(x->dtype));
+    OCT_TRY(read_forest(s->node, f, p->arena, err));
+    for (int64_t i = 0; i < f->n_nodes; i++)
+        if (f->node[i].feature >= x->dims[1])
+            return oct_fail(err, OCT_EMALFORMED, "node %lld asks for feature %lld of %lld", (long long)i, (long long)f->node[i].feature,
+                            (long long)x->dims[1]);
+    return oct_mul_size((size_t)f->targets, 2 * sizeof(double), &s->scratch) ? OCT_OK : oct_nomem(err);
+}
+
+static bool test(const fork *k, double v)
+{
+    bool member = false;
+    if (isnan(v) && k->nan_is_true)
+        return true;
+    switch (k->mode) {
+    case LEQ: return v <= k->split;
+    case LT: return v < k->split;
+    case GTE: return v >= k->split;
+    case GT: return v > k->split;
+    case EQ: return v == k->split;
+    case NEQ: return v != k->split;
+    default:
+        for (int64_t i = 0; i < k->n_set; i++)
+            member |= k->set[i] == v;
+        return member;
+    }
+}
+
+/* The leaf that a sample comes to; -1 where nodes lead in a circle. */
+static int64_t leaf_of(const forest *f, int64_t at, const oct_operand *x, int64_t row)
+{
+    for (int64_t i = 0; i < f->n_nodes; i++) {
+        const fork *k = &f->node[at];
+        const bool side = test(k, oct_elem_double(x, row * x->dims[1] + k->feature));
+        at = k->child[side];
+        if (k->leaf[side])
+            return at;
+    }
+    return -1;
+}
+
+/* exp(x - most) over their sum; zeros stay where `keep_zeros`. */
+static void softmax(double *v, int64_t n, bool keep_zeros)
+{
+    double most = -(double)INFINITY, sum = 0.0;
+    for (int64_t i = 0; i < n; i++)
+        most = v[i] > most ? v[i] : most;
+    for (int64_t i = 0; i < n; i++) {
+        v[i] = keep_zeros && v[i] == 0.0 ? 0.0 : oct_exp(v[i] - most);
+        sum += v[i];
+    }
+    for (int64_t i = 0; i < n && sum > 0.0; i++)
+        v[i] /= sum;
+}
+
+static void transform(const forest *f, double *v)
+{
+    if (f->transform == SOFTMAX || f->transform == SOFTMAX_ZERO)
+        softmax(v, f->targets, f->transform == SOFTMAX_ZERO);
+    for (int64_t i = 0; f->transform == LOGISTIC && i < f->targets; i++)
+        v[i] = 1.0 / (1.0 + oct_exp(-v[i]));
+}
+
+/* Results of a sample, by target, into v; seen counts a target's leaves. */
+static bool sample(const forest *f, const oct_operand *x, int64_t row, double *v, double *seen)
+{
+    memset(v, 0, (size_t)f->targets * sizeof *v);
+    memset(seen, 0, (size_t)f->targets * sizeof *seen);
+    for (int64_t t = 0; t < f->n_trees; t++) {
+        const int64_t leaf = leaf_of(f, f->root[t], x, row);
+        if (leaf < 0)
+            return false;
+        const int64_t to = f->target[leaf];
+        const double w = f->weight[leaf];
+        if (f->aggregate == SUM || f->aggregate == AVERAGE)
+            v[to] += w;
+        else if (seen[to] == 0.0 || (f->aggregate == LEAST ? w < v[to] : w > v[to]))
+            v[to] = w;
+        seen[to] += 1.0;
+    }
+    for (int64_t i = 0; f->aggregate == AVERAGE && i < f->targets; i++)
+        v[i] /= (double)f->n_trees;
+    transform(f, v);
+    return true;
+}
+
+static oct_status tree_run(const oct_step *s, const oct_run *r, oct_err *err)
+{
+    const forest *f = s->state;
+    double *v = r->scratch, *seen = v + f->targets;
+    for (int64_t row = 0; row < s->in[0]->dims[0]; row++) {
+        if (!sample(f, s->in[0], row, v, seen))
+            return oct_fail(err, OCT_EMALFORMED, "nodes of a tree lead in a circle");
+        oct_elem_store(s->out[0]->dtype, s->out[0]->data, row * f->targets, 1, f->targets, OCT_DOM_D, v);
+    }
+    return OCT_OK;
+}
+
+const oct_op oct_op_tree_ensemble = {
+    .type = "TreeEnsemble", .domain = "ai.onnx.ml", .since = 5, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
+    .work = OCT_WORK_PAIRS, .infer = tree_infer, .prepare = tree_prepare, .run = tree_run,
+};

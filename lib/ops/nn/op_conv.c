@@ -1,0 +1,391 @@
+/* Conv, ConvTranspose and ConvInteger: 1-D to 3-D, float and 8-bit, over the convolution kernels. */
+#include "kernels/conv/conv.h"
+#include "ops/core/anyprod.h"
+#include "ops/core/packed.h"
+#include "ops/nn/conv_f64.h"
+#include "ops/nn/product.h"
+#include "ops/nn/window.h"
+
+#include <string.h>
+
+typedef struct conv_state {
+    bool integer, packed, doubles;
+    oct_conv_geom g; /* of doubles */
+    oct_sconv s;
+    oct_qconv q;
+    void *weights; /* packed; NULL when they are not constant and are packed in scratch */
+    size_t scratch_at; /* where the kernel's scratch begins behind packed weights */
+    oct_sout sout;
+    oct_qout qout;
+    int32_t *bias;
+    int32_t *zero; /* ConvInteger: the weights' zero points, one or one a channel */
+} conv_state;
+
+/* ------------------------------------------------------------------ shapes */
+
+static bool is_transposed(const oct_op *op)
+{
+    return strcmp(op->type, "ConvTranspose") == 0;
+}
+
+static oct_status read_window(const oct_node *n, const oct_shape *w, oct_window *win, oct_err *err)
+{
+    int64_t kernel[OCT_SPATIAL_MAX] = { -1, -1, -1 };
+    for (int i = 0; i < w->rank - 2 && i < OCT_SPATIAL_MAX; i++)
+        kernel[i] = w->d[i + 2].n;
+    return oct_window_read(n, w->rank - 2, kernel, win, err);
+}
+
+static oct_status check_channels(const oct_infer *c, oct_dim x, oct_dim w, int64_t group, oct_err *err)
+{
+    if (group < 1)
+        return oct_fail(err, OCT_EMALFORMED, "attribute 'group' is %lld", (long long)group);
+    int64_t expected = 0;
+    if (x.n >= 0 && w.n >= 0 && (__builtin_mul_overflow(w.n, group, &expected) || x.n != expected))
+        return oct_fail(err, OCT_EMALFORMED, "input '%s' has %lld channels, but weights '%s' expect %lld (%lld groups of %lld)",
+                        oct_in_value(c, 0)->name, (long long)x.n, oct_in_value(c, 1)->name, (long long)expected,
+                        (long long)group, (long long)w.n);
+    return OCT_OK;
+}
+
+static oct_status weights_rank(const oct_infer *c, oct_err *err)
+{
+    oct_shape x = oct_in_shape(c, 0), w = oct_in_shape(c, 1);
+    char tw[128];
+    if (w.rank < 3 || (x.rank >= 0 && x.rank != w.rank))
+        return oct_fail(err, OCT_EMALFORMED, "input '%s' is %s, expected %d-D as the data", oct_in_value(c, 1)->name,
+                        oct_shape_text(&w, tw, sizeof tw), x.rank < 0 ? 4 : x.rank);
+    return OCT_OK;
+}
+
+static oct_status conv_infer(const oct_infer *c, oct_err *err)
+{
+    oct_shape x = oct_in_shape(c, 0), w = oct_in_shape(c, 1);
+    oct_out_dtype(c, 0, oct_in_dtype(c, 0));
+    if (x.rank < 0 || w.rank < 0)
+        return OCT_OK;
+    OCT_TRY(weights_rank(c, err));
+    oct_window win;
+    const oct_node *n = oct_in_node(c);
+    OCT_TRY(read_window(n, &w, &win, err));
+    int64_t group = oct_node_int(n, "group", 1);
+    OCT_TRY(check_channels(c, x.d[1], w.d[1], group, err));
+    if (w.d[0].n >= 0 && w.d[0].n % group)
+        return oct_fail(err, OCT_EMALFORMED, "%lld output channels do not divide into %lld groups", (long long)w.d[0].n,
+                        (long long)group);
+    oct_shape b = oct_in_shape(c, 2);
+    if (b.rank >= 0 && (b.rank != 1 || (b.d[0].n >= 0 && w.d[0].n >= 0 && b.d[0].n != w.d[0].n)))
+        return oct_fail(err, OCT_EMALFORMED, "bias '%s' does not have one value for each of %lld output channels",
+                        oct_in_value(c, 2)->name, (long long)w.d[0].n);
+    return oct_window_infer(c, &win, w.d[0], 0, err);
+}
+
+/* Output size and leading pad of ConvTranspose along dimension i (ONNX ConvTranspose-11). */
+static oct_status transposed_size(const oct_node *n, oct_window *w, int i, int64_t in, int64_t *out, oct_err *err)
+{
+    int count_pad, count_shape;
+    const int64_t *extra = oct_node_ints(n, "output_padding", &count_pad);
+    const int64_t *shape = oct_node_ints(n, "output_shape", &count_shape);
+    int64_t add = extra && i < count_pad ? extra[i] : 0, asked = shape && count_shape >= w->n ? shape[count_shape - w->n + i] : 0;
+    if (in > INT32_MAX || add < 0 || add > INT32_MAX || asked < 0 || asked > INT32_MAX)
+        return oct_fail(err, OCT_EMALFORMED, "an input of size %lld, with output_padding %lld and output_shape %lld", (long long)in,
+                        (long long)add, (long long)asked);
+    int64_t full = w->stride[i] * (in - 1) + add + (w->kernel[i] - 1) * w->dilation[i] + 1;
+    bool same = w->auto_pad == OCT_PAD_SAME_LOWER || w->auto_pad == OCT_PAD_SAME_UPPER;
+    if (shape || same) {
+        *out = shape && count_shape >= w->n ? asked : in * w->stride[i];
+        int64_t total = full - *out;
+        if (total < 0)
+            total = 0;
+        w->before[i] = w->auto_pad == OCT_PAD_SAME_UPPER ? total / 2 : total - total / 2;
+        w->after[i] = total - w->before[i];
+    } else {
+        if (w->auto_pad == OCT_PAD_VALID)
+            w->before[i] = w->after[i] = 0;
+        *out = full - w->before[i] - w->after[i];
+    }
+    if (*out < 1 || *out > INT32_MAX)
+        return oct_fail(err, OCT_EMALFORMED, "the output would have size %lld", (long long)*out);
+    return OCT_OK;
+}
+
+static oct_status transpose_infer(const oct_infer *c, oct_err *err)
+{
+    oct_shape x = oct_in_shape(c, 0), w = oct_in_shape(c, 1);
+    oct_out_dtype(c, 0, oct_in_dtype(c, 0));
+    if (x.rank < 0 || w.rank < 0)
+        return OCT_OK;
+    OCT_TRY(weights_rank(c, err));
+    oct_window win;
+    const oct_node *n = oct_in_node(c);
+    OCT_TRY(read_window(n, &w, &win, err));
+    int64_t group = oct_node_int(n, "group", 1);
+    OCT_TRY(check_channels(c, x.d[1], w.d[0], 1, err));
+    if (group < 1)
+        return oct_fail(err, OCT_EMALFORMED, "attribute 'group' is %lld", (long long)group);
+    oct_dim d[OCT_MAX_RANK] = { x.d[0], oct_dim_mul(w.d[1], oct_dim_of(group)) };
+    for (int i = 0; i < win.n; i++) {
+        d[2 + i] = (oct_dim){ -1, NULL };
+        if (x.d[2 + i].n >= 0 && win.kernel[i] >= 0)
+            OCT_TRY(transposed_size(n, &win, i, x.d[2 + i].n, &d[2 + i].n, err));
+    }
+    return oct_out_shape(c, 0, x.rank, d, err);
+}
+
+/* ------------------------------------------------------------------ running */
+
+/* That the weights are as large as the geometry says: QLinearConv is not inferred as Conv is. */
+static oct_status check_weights(const oct_operand *w, const oct_conv_geom *g, oct_err *err)
+{
+    const int64_t in = g->transposed ? w->dims[0] : w->dims[1] * g->groups, out = g->transposed ? w->dims[1] * g->groups : w->dims[0];
+    if (g->groups < 1 || in != g->c || out != g->oc)
+        return oct_fail(err, OCT_EMALFORMED, "weights for %lld channels, in %lld groups, of %lld, on an input of %lld channels", (long long)out,
+                        (long long)g->groups, (long long)in, (long long)g->c);
+    return OCT_OK;
+}
+
+static oct_status geometry(const oct_step *s, oct_conv_geom *g, oct_err *err)
+{
+    const oct_operand *x = s->in[0], *w = s->in[1], *y = s->out[0];
+    oct_dim wd[OCT_MAX_RANK];
+    for (int i = 0; i < w->rank; i++)
+        wd[i] = oct_dim_of(w->dims[i]);
+    oct_window win;
+    oct_shape ws = { w->rank, wd };
+    OCT_TRY(read_window(s->node, &ws, &win, err));
+    bool transposed = is_transposed(s->op);
+    oct_conv_geom_init(g);
+    g->n = x->dims[0];
+    g->c = x->dims[1];
+    g->oc = y->dims[1];
+    g->groups = oct_node_int(s->node, "group", 1);
+    g->transposed = transposed;
+    OCT_TRY(check_weights(w, g, err));
+    int64_t *in[] = { &g->d, &g->h, &g->w }, *out[] = { &g->od, &g->oh, &g->ow }, *k[] = { &g->kd, &g->kh, &g->kw };
+    int64_t *st[] = { &g->sd, &g->sh, &g->sw }, *di[] = { &g->dd, &g->dh, &g->dw }, *pad[] = { &g->pd, &g->ph, &g->pw };
+    for (int i = 0; i < win.n; i++) {
+        int64_t size;
+        int at = 3 - win.n + i;
+        if (transposed)
+            OCT_TRY(transposed_size(s->node, &win, i, x->dims[2 + i], &size, err));
+        else
+            OCT_TRY(oct_window_fit(&win, i, x->dims[2 + i], &size, err));
+        if (size != y->dims[2 + i])
+            return oct_fail(err, OCT_EINTERNAL, "output size %lld differs from the inferred %lld", (long long)size,
+                            (long long)y->dims[2 + i]);
+        *in[at] = x->dims[2 + i];
+        *out[at] = size;
+        *k[at] = win.kernel[i];
+        *st[at] = win.stride[i];
+        *di[at] = win.dilation[i];
+        *pad[at] = win.before[i];
+    }
+    return oct_conv_geom_check(g, err);
+}
+
+static size_t rounded(size_t n)
+{
+    return (n + 63) & ~(size_t)63;
+}
+
+/* Memory for packed weights: the plan's when they are constant, else the head of the scratch. */
+static oct_status place_weights(conv_state *c, oct_step *s, const oct_prep *p, size_t packed, size_t scratch, oct_err *err)
+{
+    if (s->in[1]->constant) {
+        c->weights = oct_packed_new(p, packed);
+        s->scratch = scratch;
+        return c->weights ? OCT_OK : oct_nomem(err);
+    }
+    c->scratch_at = rounded(packed);
+    if (!oct_add_size(c->scratch_at, scratch, &s->scratch))
+        return oct_nomem(err);
+    return OCT_OK;
+}
+
+static oct_status prepare_integer(conv_state *c, oct_step *s, const oct_prep *p, const oct_conv_geom *g, oct_err *err)
+{
+    size_t step;
+    c->integer = true;
+    OCT_TRY(oct_qconv_prepare(&c->q, g, s->in[0]->dtype, s->in[1]->dtype, p->threads, err));
+    OCT_TRY(place_weights(c, s, p, c->q.packed_size, c->q.scratch_size, err));
+    c->q.hasty = p->hasty;
+    const int32_t *zero = oct_product_zero(s->in[1]->q, &step);
+    oct_qconv_pack(&c->q, s->in[1]->data, zero, step, c->weights);
+    c->weights = oct_packed_done(p, c->weights, c->q.packed_size);
+    OCT_TRY(oct_product_bias(s, p, g->oc, 2, &c->bias, err));
+    return oct_product_out(s, p, g->oc, 2, 1.0f, &c->qout, err);
+}
+
+static oct_status conv_prepare(oct_step *s, const oct_prep *p, oct_err *err)
+{
+    conv_state *c = oct_arena_calloc(p->arena, 1, sizeof *c);
+    oct_conv_geom g;
+    if (!c)
+        return oct_nomem(err);
+    s->state = c;
+    if (s->out[0]->count == 0)
+        return OCT_OK;
+    OCT_TRY(geometry(s, &g, err));
+    if (s->in[0]->q)
+        return prepare_integer(c, s, p, &g, err);
+    c->doubles = s->in[0]->dtype == OCT_F64;
+    const oct_dtype type = c->doubles ? OCT_F64 : OCT_F32;
+    if (s->in[0]->dtype != type || s->in[1]->dtype != type)
+        return oct_fail(err, OCT_EUNSUPPORTED, "a convolution of %s with %s weights cannot be run",
+                        oct_dtype_name(s->in[0]->dtype), oct_dtype_name(s->in[1]->dtype));
+    if (s->n_in > 2 && s->in[2] && (s->in[2]->dtype != type || s->in[2]->count != g.oc))
+        return oct_fail(err, OCT_EMALFORMED, "the bias has %lld values of %s for %lld output channels",
+                        (long long)s->in[2]->count, oct_dtype_name(s->in[2]->dtype), (long long)g.oc);
+    c->g = g;
+    if (c->doubles)
+        return OCT_OK;
+    OCT_TRY(oct_sconv_prepare(&c->s, &g, p->threads, err));
+    OCT_TRY(place_weights(c, s, p, c->s.packed_size, c->s.scratch_size, err));
+    if (c->weights) {
+        oct_sconv_pack(&c->s, s->in[1]->data, c->weights);
+        c->weights = oct_packed_done(p, c->weights, c->s.packed_size);
+    }
+    c->sout = (oct_sout){ .ldr = (size_t)g.oc, .clamp = s->epilogue.clamp, .lo = s->epilogue.lo, .hi = s->epilogue.hi };
+    if (s->residual && oct_sconv_in_place(&c->s))
+        s->overwrites = 1u << s->residual;
+    return OCT_OK;
+}
+
+static oct_status conv_run(const oct_step *s, const oct_run *r, oct_err *err)
+{
+    const conv_state *c = s->state;
+    if (s->out[0]->count == 0)
+        return OCT_OK;
+    if (c->integer) {
+        oct_qconv_run(&c->q, r->pool, s->in[0]->data, s->in[0]->q->zp[0], c->weights, c->bias, &c->qout, s->out[0]->data,
+                      r->scratch);
+        return OCT_OK;
+    }
+    if (c->doubles) {
+        oct_conv_f64(&c->g, r->pool, s->in[0]->data, s->in[1]->data, s->n_in > 2 && s->in[2] ? s->in[2]->data : NULL, s->out[0]->data);
+        oct_any_clamp(&s->epilogue, s->out[0]);
+        return OCT_OK;
+    }
+    void *weights = c->weights;
+    if (!weights)
+        oct_sconv_pack(&c->s, s->in[1]->data, weights = r->scratch);
+    oct_sout out = c->sout;
+    out.bias = s->n_in > 2 && s->in[2] ? s->in[2]->data : NULL;
+    out.residual = s->residual ? s->in[s->residual]->data : NULL;
+    oct_sconv_run(&c->s, r->pool, s->in[0]->data, weights, s->out[0]->data, &out, (char *)r->scratch + c->scratch_at);
+    return OCT_OK;
+}
+
+static bool conv_integer(const oct_step *s)
+{
+    const oct_operand *w = s->n_in > 1 ? s->in[1] : NULL;
+    if (!w || !w->constant || w->rank < 3)
+        return false;
+    return is_transposed(s->op) ? oct_product_fits(s, s->out[0]->dims[1], 1, 2) && w->q->n == 1
+                                  : oct_product_fits(s, w->dims[0], 0, 2);
+}
+
+/* ------------------------------------------------------------------ ConvInteger */
+
+static oct_status conv_integer_infer(const oct_infer *c, oct_err *err)
+{
+    oct_shape x = oct_in_shape(c, 0), w = oct_in_shape(c, 1);
+    oct_out_dtype(c, 0, OCT_S32);
+    if (x.rank < 0 || w.rank < 0)
+        return OCT_OK;
+    OCT_TRY(weights_rank(c, err));
+    oct_window win;
+    OCT_TRY(read_window(oct_in_node(c), &w, &win, err));
+    OCT_TRY(check_channels(c, x.d[1], w.d[1], oct_node_int(oct_in_node(c), "group", 1), err));
+    return oct_window_infer(c, &win, w.d[0], 0, err);
+}
+
+static const oct_operand *zero_of(const oct_step *s, int slot)
+{
+    return slot < s->n_in ? s->in[slot] : NULL;
+}
+
+static int32_t zero_at(const oct_operand *z, int64_t i)
+{
+    return !z ? 0 : z->dtype == OCT_S8 ? ((const int8_t *)z->data)[i] : ((const uint8_t *)z->data)[i];
+}
+
+static void pack_integer(const conv_state *c, const oct_step *s, void *packed)
+{
+    const oct_operand *z = zero_of(s, 3);
+    int64_t n = z ? z->count : 1;
+    for (int64_t i = 0; i < n; i++)
+        c->zero[i] = zero_at(z, i);
+    oct_qconv_pack(&c->q, s->in[1]->data, c->zero, n > 1, packed);
+}
+
+static oct_status conv_integer_prepare(oct_step *s, const oct_prep *p, oct_err *err)
+{
+    conv_state *c = oct_arena_calloc(p->arena, 1, sizeof *c);
+    const oct_operand *zx = zero_of(s, 2), *zw = zero_of(s, 3);
+    oct_conv_geom g;
+    if (!c)
+        return oct_nomem(err);
+    s->state = c;
+    if (s->out[0]->count == 0)
+        return OCT_OK;
+    for (int i = 0; i < 2; i++) {
+        const oct_operand *z = zero_of(s, i + 2);
+        if ((s->in[i]->dtype != OCT_U8 && s->in[i]->dtype != OCT_S8) || (z && z->dtype != s->in[i]->dtype))
+            return oct_fail(err, OCT_EMALFORMED, "ConvInteger of %s with a zero point of another type, or not of 8 bits",
+                            oct_dtype_name(s->in[i]->dtype));
+    }
+    OCT_TRY(geometry(s, &g, err));
+    if ((zx && zx->count != 1) || (zw && zw->count != 1 && zw->count != g.oc))
+        return oct_fail(err, OCT_EMALFORMED, "the zero points of ConvInteger do not fit %lld output channels", (long long)g.oc);
+    OCT_TRY(oct_qconv_prepare(&c->q, &g, s->in[0]->dtype, s->in[1]->dtype, p->threads, err));
+    c->qout = (oct_qout){ .kind = OCT_QOUT_S32 };
+    if (!(c->zero = oct_arena_calloc(p->arena, (size_t)(zw ? zw->count : 1), sizeof *c->zero)))
+        return oct_nomem(err);
+    c->packed = s->in[1]->constant && (!zw || zw->constant);
+    c->q.hasty = !c->packed || p->hasty;
+    if (c->packed) {
+        OCT_TRY(place_weights(c, s, p, c->q.packed_size, c->q.scratch_size, err));
+        pack_integer(c, s, c->weights);
+        c->weights = oct_packed_done(p, c->weights, c->q.packed_size);
+        return OCT_OK;
+    }
+    c->scratch_at = rounded(c->q.packed_size);
+    return oct_add_size(c->scratch_at, c->q.scratch_size, &s->scratch) ? OCT_OK : oct_nomem(err);
+}
+
+static oct_status conv_integer_run(const oct_step *s, const oct_run *r, oct_err *err)
+{
+    const conv_state *c = s->state;
+    if (s->out[0]->count == 0)
+        return OCT_OK;
+    void *weights = c->packed ? c->weights : r->scratch;
+    if (!c->packed)
+        pack_integer(c, s, weights);
+    oct_qconv_run(&c->q, r->pool, s->in[0]->data, zero_at(zero_of(s, 2), 0), weights, NULL, &c->qout, s->out[0]->data,
+                  (char *)r->scratch + c->scratch_at);
+    return OCT_OK;
+}
+
+const oct_op oct_op_conv_integer = {
+    .type = "ConvInteger", .domain = "", .since = 10, .min_in = 2, .max_in = 4, .min_out = 1, .max_out = 1,
+    .work = OCT_WORK_CONV, .infer = conv_integer_infer, .prepare = conv_integer_prepare, .run = conv_integer_run, .layout = OCT_RULE_SPATIAL,
+};
+
+const oct_op oct_op_conv = {
+    .type = "Conv", .domain = "", .since = 1, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 1,
+    .work = OCT_WORK_CONV, .infer = conv_infer, .prepare = conv_prepare, .run = conv_run, .layout = OCT_RULE_SPATIAL,
+    .integer = conv_integer, .quant = OCT_QUANT_WEIGHTED, .fuses_clamp = true, .fuses_sum = true, .widens = true,
+};
+
+/* By shape inference alone: a pass takes it apart (passes/pass_split.c). */
+const oct_op oct_op_fused_conv = {
+    .type = "FusedConv", .domain = "com.microsoft", .since = 1, .min_in = 2, .max_in = 4, .min_out = 1, .max_out = 1,
+    .infer = conv_infer,
+};
+
+const oct_op oct_op_conv_transpose = {
+    .type = "ConvTranspose", .domain = "", .since = 1, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 1,
+    .work = OCT_WORK_PAIRS, .infer = transpose_infer, .prepare = conv_prepare, .run = conv_run, .layout = OCT_RULE_SPATIAL,
+    .integer = conv_integer, .quant = OCT_QUANT_WEIGHTED, .fuses_clamp = true, .fuses_sum = true, .widens = true,
+};

@@ -1,0 +1,258 @@
+/* lib/ops/nn/op_group_norm.c -- normalizations over groups and axes: GroupNormalization, MeanVarianceNormalization,
+ * LpNormalization. Sums are double, in the order of the elements. */
+#include "ops/core/args.h"
+
+#include <math.h>
+#include <string.h>
+
+/* float32 or float64 throughout. */
+static oct_status float_only(oct_step *s, const oct_prep *p, oct_err *err)
+{
+    for (int i = 0; i < s->n_in; i++)
+        if (s->in[i] && s->in[i]->dtype != (s->in[0]->dtype == OCT_F64 ? OCT_F64 : OCT_F32))
+            return oct_fail(err, OCT_EUNSUPPORTED, "%s of %s cannot be run", s->op->type, oct_dtype_name(s->in[i]->dtype));
+    return OCT_OK;
+}
+
+/* ------------------------------------------------------------------ GroupNormalization */
+
+static oct_status group_prepare(oct_step *s, const oct_prep *p, oct_err *err)
+{
+    const oct_operand *x = s->in[0];
+    int64_t groups = oct_node_int(s->node, "num_groups", 0);
+    OCT_TRY(float_only(s, p, err));
+    if (x->rank < 2 || groups < 1 || x->dims[1] % groups)
+        return oct_fail(err, OCT_EMALFORMED, "%lld groups do not divide %lld channels", (long long)groups,
+                        (long long)(x->rank > 1 ? x->dims[1] : 1));
+    int64_t n = s->opset < 21 ? groups : x->dims[1]; /* opset 18: a scale for each group */
+    if (s->in[1]->count != n || s->in[2]->count != n)
+        return oct_fail(err, OCT_EMALFORMED, "scale and bias have %lld and %lld values, expected %lld",
+                        (long long)s->in[1]->count, (long long)s->in[2]->count, (long long)n);
+    return OCT_OK;
+}
+
+/* What a record runs is written once for each type. */
+#define MOMENTS(real)                                                                        \
+    static void moments_##real(const real *x, int64_t n, double *mean, double *var)          \
+    {                                                                                        \
+        double sum = 0, square = 0;                                                          \
+        for (int64_t i = 0; i < n; i++)                                                      \
+            sum += (double)x[i];                                                             \
+        *mean = sum / (double)n;                                                             \
+        for (int64_t i = 0; i < n; i++)                                                      \
+            square += ((double)x[i] - *mean) * ((double)x[i] - *mean);                       \
+        *var = square / (double)n;                                                           \
+    }
+
+#define GROUPS(real, root, chain)                                                            \
+    MOMENTS(real)                                                                            \
+    static void groups_##real(const oct_step *s, int64_t groups)                             \
+    {                                                                                        \
+        const oct_operand *x = s->in[0];                                                     \
+        const int64_t c = x->dims[1], each = c / groups, hw = x->count / x->dims[0] / c;     \
+        const real *from = x->data, *gamma = s->in[1]->data, *beta = s->in[2]->data;         \
+        real *to = s->out[0]->data, eps = (real)oct_node_float(s->node, "epsilon", 1e-5f);   \
+        const int64_t size = each * hw;                                                      \
+        for (int64_t k = 0; k < x->dims[0] * groups; k++, from += size, to += size) {        \
+            double mean, var;                                                                \
+            moments_##real(from, size, &mean, &var);                                         \
+            const real rate = (real)1 / root((real)var + eps);                               \
+            for (int64_t i = 0; i < size; i++) {                                             \
+                int64_t at = s->opset < 21 ? k % groups : k % groups * each + i / hw;        \
+                to[i] = chain((real)((double)from[i] - mean) * rate, gamma[at], beta[at]);   \
+            }                                                                                \
+        }                                                                                    \
+    }
+GROUPS(float, sqrtf, fmaf)
+GROUPS(double, sqrt, fma)
+
+static oct_status group_run(const oct_step *s, const oct_run *r, oct_err *err)
+{
+    const int64_t groups = oct_node_int(s->node, "num_groups", 1);
+    if (s->in[0]->count > 0)
+        (s->in[0]->dtype == OCT_F64 ? groups_double : groups_float)(s, groups);
+    return OCT_OK;
+}
+
+/* One value a group (1-D) becomes one a channel. */
+static oct_status spread_groups(oct_graph *g, int node, int slot, int64_t groups, int64_t channels, oct_err *err)
+{
+    const int64_t column[2] = { groups, 1 }, wide[2] = { groups, channels / groups }, flat[1] = { -1 }, two = 2, one = 1;
+    const oct_dtype t = g->value[g->node[node].in[slot]].dtype;
+    int shape, value = g->node[node].in[slot], made;
+    OCT_TRY(oct_graph_new_const_s64(g, "group_column", 1, &two, column, &shape, err));
+    OCT_TRY(oct_raise_node(g, "Reshape", node, value, shape, "group_column", t, &value, &made, err));
+    OCT_TRY(oct_graph_new_const_s64(g, "group_wide", 1, &two, wide, &shape, err));
+    OCT_TRY(oct_raise_node(g, "Expand", node, value, shape, "group_wide", t, &value, &made, err));
+    OCT_TRY(oct_graph_new_const_s64(g, "group_flat", 1, &one, flat, &shape, err));
+    OCT_TRY(oct_raise_node(g, "Reshape", node, value, shape, "group_flat", t, &value, &made, err));
+    return oct_graph_set_input(g, node, slot, value, err);
+}
+
+/* Opset 21: scale and bias are of the channels, no longer of the groups. */
+static oct_status group_raise(oct_graph *g, int node, int64_t from, oct_err *err)
+{
+    const oct_node *n = &g->node[node];
+    const oct_shape x = g->value[n->in[0]].shape;
+    const int64_t groups = oct_node_int(n, "num_groups", 0), channels = x.rank > 1 ? x.d[1].n : -1;
+    if (from != 20 || groups == channels)
+        return OCT_OK;
+    if (channels < 0)
+        return oct_fail(err, OCT_EUNSUPPORTED, "the number of channels is not known, which opset 21 needs");
+    if (groups < 1 || channels % groups)
+        return oct_fail(err, OCT_EMALFORMED, "%lld groups do not divide %lld channels", (long long)groups, (long long)channels);
+    OCT_TRY(spread_groups(g, node, 1, groups, channels, err));
+    return spread_groups(g, node, 2, groups, channels, err);
+}
+
+const oct_op oct_op_group_norm = {
+    .type = "GroupNormalization", .domain = "", .since = 18, .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1,
+    .infer = oct_infer_like, .prepare = group_prepare, .run = group_run, .raise = group_raise, .widens = true,
+};
+
+/* ------------------------------------------------------------------ MeanVarianceNormalization */
+
+static oct_status axes_of(const oct_step *s, bool over[OCT_MAX_RANK], oct_err *err)
+{
+    static const int64_t usual[] = { 0, 2, 3 };
+    int n, axis;
+    const int64_t *axes = oct_node_ints(s->node, "axes", &n);
+    if (!axes) {
+        axes = usual;
+        n = 3;
+    }
+    memset(over, 0, OCT_MAX_RANK * sizeof *over);
+    for (int i = 0; i < n; i++) {
+        OCT_TRY(oct_axis(axes[i], s->in[0]->rank, &axis, err));
+        over[axis] = true;
+    }
+    return OCT_OK;
+}
+
+typedef struct mvn_state {
+    double *mean, *var; /* one for each place of the axes that stay */
+    int64_t places;
+    int64_t stride[OCT_MAX_RANK]; /* of the places; 0 along normalized axes */
+} mvn_state;
+
+static oct_status mvn_prepare(oct_step *s, const oct_prep *p, oct_err *err)
+{
+    mvn_state *st = oct_arena_calloc(p->arena, 1, sizeof *st);
+    bool over[OCT_MAX_RANK];
+    if (!st)
+        return oct_nomem(err);
+    s->state = st;
+    OCT_TRY(float_only(s, p, err));
+    OCT_TRY(axes_of(s, over, err));
+    st->places = 1;
+    for (int i = s->in[0]->rank - 1; i >= 0; i--)
+        if (!over[i]) {
+            st->stride[i] = st->places;
+            st->places *= s->in[0]->dims[i];
+        }
+    st->mean = oct_arena_calloc(p->arena, (size_t)st->places + 1, sizeof *st->mean);
+    st->var = oct_arena_calloc(p->arena, (size_t)st->places + 1, sizeof *st->var);
+    return st->mean && st->var ? OCT_OK : oct_nomem(err);
+}
+
+static int64_t place_of(const mvn_state *st, const oct_operand *x, int64_t e)
+{
+    int64_t at = 0;
+    for (int k = x->rank - 1; k >= 0; k--) {
+        at += e % x->dims[k] * st->stride[k];
+        e /= x->dims[k];
+    }
+    return at;
+}
+
+#define SPREAD(real, root)                                                                   \
+    static void spread_##real(const mvn_state *st, const oct_operand *x, real *to)           \
+    {                                                                                        \
+        const real *from = x->data;                                                          \
+        const double n = st->places ? (double)(x->count / st->places) : 0;                   \
+        for (int64_t e = 0; e < x->count; e++)                                               \
+            st->mean[place_of(st, x, e)] += (double)from[e] / n;                             \
+        for (int64_t e = 0; e < x->count; e++) {                                             \
+            const int64_t at = place_of(st, x, e);                                           \
+            const double d = (double)from[e] - st->mean[at];                                 \
+            st->var[at] += d * d / n;                                                        \
+        }                                                                                    \
+        for (int64_t e = 0; e < x->count; e++) {                                             \
+            const int64_t at = place_of(st, x, e);                                           \
+            to[e] = (real)((double)from[e] - st->mean[at]) / (root((real)st->var[at]) + (real)1e-9f); \
+        }                                                                                    \
+    }
+SPREAD(float, sqrtf)
+SPREAD(double, sqrt)
+
+static oct_status mvn_run(const oct_step *s, const oct_run *r, oct_err *err)
+{
+    const mvn_state *st = s->state;
+    for (int64_t i = 0; i < st->places; i++)
+        st->mean[i] = st->var[i] = 0;
+    if (s->in[0]->dtype == OCT_F64)
+        spread_double(st, s->in[0], s->out[0]->data);
+    else
+        spread_float(st, s->in[0], s->out[0]->data);
+    return OCT_OK;
+}
+
+const oct_op oct_op_mean_variance_norm = {
+    .type = "MeanVarianceNormalization", .domain = "", .since = 9, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
+    .infer = oct_infer_like, .prepare = mvn_prepare, .run = mvn_run, .widens = true,
+};
+
+/* ------------------------------------------------------------------ along one axis */
+
+static oct_status along(const oct_step *s, int64_t *outer, int64_t *n, int64_t *inner, oct_err *err)
+{
+    const oct_operand *x = s->in[0];
+    int axis;
+    *outer = *n = *inner = 1;
+    OCT_TRY(oct_axis(oct_node_int(s->node, "axis", -1), x->rank, &axis, err));
+    for (int i = 0; i < x->rank; i++)
+        *(i < axis ? outer : i == axis ? n : inner) *= x->dims[i];
+    return OCT_OK;
+}
+
+static oct_status lp_prepare(oct_step *s, const oct_prep *p, oct_err *err)
+{
+    int64_t order = oct_node_int(s->node, "p", 2);
+    if (order != 1 && order != 2)
+        return oct_fail(err, OCT_EMALFORMED, "attribute 'p' is %lld", (long long)order);
+    return float_only(s, p, err);
+}
+
+/* A zero norm gives zeros (LpNormalization-22). */
+#define SHORTEN(real)                                                                        \
+    static void shorten_##real(const real *x, int64_t n, int64_t step, bool square, real *y) \
+    {                                                                                        \
+        double sum = 0;                                                                      \
+        for (int64_t i = 0; i < n; i++)                                                      \
+            sum += square ? (double)x[i * step] * (double)x[i * step] : fabs((double)x[i * step]); \
+        const real norm = (real)(square ? sqrt(sum) : sum);                                  \
+        for (int64_t i = 0; i < n; i++)                                                      \
+            y[i * step] = norm == 0 ? 0 : x[i * step] / norm;                                \
+    }
+SHORTEN(float)
+SHORTEN(double)
+
+static oct_status lp_run(const oct_step *s, const oct_run *r, oct_err *err)
+{
+    int64_t outer, n, inner;
+    bool square = oct_node_int(s->node, "p", 2) == 2;
+    OCT_TRY(along(s, &outer, &n, &inner, err));
+    for (int64_t k = 0; k < outer * inner; k++) {
+        const int64_t at = k / inner * n * inner + k % inner;
+        if (s->in[0]->dtype == OCT_F64)
+            shorten_double((const double *)s->in[0]->data + at, n, inner, square, (double *)s->out[0]->data + at);
+        else
+            shorten_float((const float *)s->in[0]->data + at, n, inner, square, (float *)s->out[0]->data + at);
+    }
+    return OCT_OK;
+}
+
+const oct_op oct_op_lp_norm = {
+    .type = "LpNormalization", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
+    .infer = oct_infer_like, .prepare = lp_prepare, .run = lp_run, .widens = true,
+};

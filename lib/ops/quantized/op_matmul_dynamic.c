@@ -1,0 +1,184 @@
+/* com.microsoft.DynamicQuantizeMatMul and MatMulIntegerToFloat: 8-bit products whose scales are known when running,
+ *   Y = (float)acc * (s_a * s_b[n]) + bias[n],
+ * in the order of the operators that they stand for (Cast, Mul, Add), so that the results are the same bits. */
+#include "kernels/half.h"
+#include "kernels/qgemm/qgemm.h"
+#include "kernels/quantize.h"
+#include "ops/core/packed.h"
+#include "ops/nn/matmul.h"
+
+#include <string.h>
+
+typedef struct dyn_state {
+    bool quantizes; /* A is float and quantized here */
+    oct_matmul g;
+    oct_qgemm q;
+    int as, az, bs, bz, bias; /* inputs; -1 none */
+    size_t packed;            /* bytes of one packed B, rounded */
+    char *weights;            /* n_b packed matrices, or NULL: packed in each run */
+    int32_t *zero;            /* of B; n_zero of them */
+    int64_t n_zero;
+    size_t at_codes, at_mult, at_packed, at_kernel; /* parts of the scratch */
+} dyn_state;
+
+static oct_status real_infer(const oct_infer *c, oct_err *err)
+{
+    oct_dtype scale = oct_in_dtype(c, 2);
+    oct_out_dtype(c, 0, oct_is_half(scale) ? scale : OCT_F32);
+    return oct_matmul_infer(c, oct_in_shape(c, 0), oct_in_shape(c, 1), err);
+}
+
+static const oct_operand *input(const oct_step *s, int slot)
+{
+    return slot >= 0 && slot < s->n_in ? s->in[slot] : NULL;
+}
+
+static size_t take(size_t *at, size_t bytes)
+{
+    size_t here = *at;
+    *at += (bytes + 63) & ~(size_t)63;
+    return here;
+}
+
+/* ------------------------------------------------------------------ preparing */
+
+static bool byte_type(oct_dtype t)
+{
+    return t == OCT_U8 || t == OCT_S8;
+}
+
+static oct_status check(const dyn_state *d, const oct_step *s, oct_err *err)
+{
+    const oct_operand *a = s->in[0], *b = s->in[1], *as = input(s, d->as), *az = input(s, d->az);
+    const oct_operand *bs = input(s, d->bs), *bz = input(s, d->bz), *bias = input(s, d->bias);
+    if (!byte_type(b->dtype) || (d->quantizes ? a->dtype != OCT_F32 : !byte_type(a->dtype)) || s->out[0]->dtype != OCT_F32)
+        return oct_fail(err, OCT_EUNSUPPORTED, "%s of %s and %s cannot be run", s->op->type, oct_dtype_name(a->dtype),
+                        oct_dtype_name(b->dtype));
+    if (!bs || bs->dtype != OCT_F32 || (bs->count != 1 && bs->count != d->g.n) || (bz && (bz->dtype != b->dtype)) ||
+        (bz && bz->count != 1 && bz->count != d->g.n))
+        return oct_fail(err, OCT_EMALFORMED, "scale and zero point of B do not fit %lld columns", (long long)d->g.n);
+    if (!d->quantizes && (!as || as->dtype != OCT_F32 || as->count != 1 || (az && (az->count != 1 || az->dtype != a->dtype))))
+        return oct_fail(err, OCT_EMALFORMED, "scale and zero point of A must be one value each");
+    if (bias && (bias->dtype != OCT_F32 || bias->count != d->g.n))
+        return oct_fail(err, OCT_EMALFORMED, "a bias of %lld values for %lld columns", (long long)bias->count, (long long)d->g.n);
+    return OCT_OK;
+}
+
+static void read_zeros(const dyn_state *d, const oct_operand *z)
+{
+    for (int64_t i = 0; z && i < d->n_zero; i++)
+        d->zero[i] = z->dtype == OCT_S8 ? ((const int8_t *)z->data)[i] : ((const uint8_t *)z->data)[i];
+}
+
+static void pack(const dyn_state *d, const oct_operand *b, int64_t i, void *packed)
+{
+    oct_qgemm_pack(&d->q, (const char *)b->data + i * d->g.k * d->g.n, (ptrdiff_t)d->g.n, 1, d->zero, d->n_zero > 1, packed);
+}
+
+static oct_status plan_memory(dyn_state *d, oct_step *s, const oct_prep *p, oct_err *err)
+{
+    const oct_operand *bz = input(s, d->bz);
+    size_t at = 0, all;
+    d->n_zero = bz ? bz->count : 1;
+    if (!(d->zero = oct_arena_calloc(p->arena, (size_t)d->n_zero, sizeof *d->zero)))
+        return oct_nomem(err);
+    d->packed = (d->q.packed_size + 63) & ~(size_t)63;
+    const bool fixed = s->in[1]->constant && (!bz || bz->constant);
+    d->q.hasty = !fixed;
+    d->q.rows = (size_t)d->g.m;
+    if (fixed) {
+        if (!oct_mul_size(d->packed, (size_t)d->g.n_b, &all) || !(d->weights = oct_packed_new(p, all)))
+            return oct_nomem(err);
+        read_zeros(d, bz);
+        for (int64_t i = 0; i < d->g.n_b; i++)
+            pack(d, s->in[1], i, d->weights + (size_t)i * d->packed);
+        d->weights = oct_packed_done(p, d->weights, all);
+    }
+    d->at_codes = take(&at, d->quantizes ? (size_t)s->in[0]->count : 0);
+    d->at_mult = take(&at, (size_t)d->g.n * sizeof(float));
+    d->at_packed = take(&at, d->weights ? 0 : d->packed);
+    d->at_kernel = take(&at, d->q.scratch_size);
+    s->scratch = at;
+    return OCT_OK;
+}
+
+static oct_status dyn_prepare(oct_step *s, const oct_prep *p, oct_err *err)
+{
+    dyn_state *d = oct_arena_calloc(p->arena, 1, sizeof *d);
+    if (!d)
+        return oct_nomem(err);
+    s->state = d;
+    d->quantizes = strcmp(s->op->type, "DynamicQuantizeMatMul") == 0;
+    d->as = d->quantizes ? -1 : 2;
+    d->az = d->quantizes ? -1 : 4;
+    d->bs = d->quantizes ? 2 : 3;
+    d->bz = d->quantizes ? 3 : 5;
+    d->bias = d->quantizes ? 4 : 6;
+    OCT_TRY(oct_matmul_read(&d->g, s->in[0], s->in[1], p->arena, err));
+    OCT_TRY(check(d, s, err));
+    oct_dtype a = d->quantizes ? OCT_U8 : s->in[0]->dtype;
+    OCT_TRY(oct_qgemm_prepare(&d->q, (size_t)d->g.n, (size_t)d->g.k, a, s->in[1]->dtype, p->threads, err));
+    return plan_memory(d, s, p, err);
+}
+
+/* ------------------------------------------------------------------ running */
+
+typedef struct left {
+    const uint8_t *codes;
+    float scale;
+    int32_t zero;
+} left;
+
+static left read_left(const dyn_state *d, const oct_step *s, const oct_run *r)
+{
+    const oct_operand *a = s->in[0], *z = input(s, d->az);
+    left l = { a->data, 0, 0 };
+    if (d->quantizes) {
+        uint8_t zero, *codes = (uint8_t *)r->scratch + d->at_codes;
+        oct_dynamic_quantize_u8(r->pool, a->data, (size_t)a->count, codes, &l.scale, &zero);
+        l.codes = codes;
+        l.zero = zero;
+        return l;
+    }
+    l.scale = *(const float *)s->in[d->as]->data;
+    if (z)
+        l.zero = z->dtype == OCT_S8 ? *(const int8_t *)z->data : *(const uint8_t *)z->data;
+    return l;
+}
+
+static oct_status dyn_run(const oct_step *s, const oct_run *r, oct_err *err)
+{
+    const dyn_state *d = s->state;
+    const oct_operand *bs = s->in[d->bs], *bias = input(s, d->bias);
+    char *scratch = r->scratch;
+    float *mult = (float *)(scratch + d->at_mult);
+    const size_t step = bs->count > 1;
+    if (s->out[0]->count == 0)
+        return OCT_OK;
+    left l = read_left(d, s, r);
+    for (int64_t j = 0; j < d->g.n; j++)
+        mult[j] = l.scale * ((const float *)bs->data)[(size_t)j * step];
+    if (!d->weights)
+        read_zeros(d, input(s, d->bz));
+    oct_qout out = { .kind = OCT_QOUT_F32, .mult = mult, .bias = bias ? bias->data : NULL, .clamp = s->epilogue.clamp,
+                     .lo = s->epilogue.lo, .hi = s->epilogue.hi };
+    for (int64_t i = 0; i < d->g.batch; i++) {
+        void *packed = d->weights ? d->weights + (size_t)d->g.at_b[i] * d->packed : scratch + d->at_packed;
+        if (!d->weights)
+            pack(d, s->in[1], d->g.at_b[i], packed);
+        oct_qgemm_run(&d->q, r->pool, (size_t)d->g.m, l.codes + d->g.at_a[i] * d->g.m * d->g.k, (size_t)d->g.k, l.zero, packed, NULL,
+                      &out, (float *)s->out[0]->data + i * d->g.m * d->g.n, (size_t)d->g.n, scratch + d->at_kernel);
+    }
+    return OCT_OK;
+}
+
+const oct_op oct_op_dynamic_quantize_matmul = {
+    .type = "DynamicQuantizeMatMul", .domain = "com.microsoft", .since = 1, .min_in = 3, .max_in = 5, .min_out = 1, .max_out = 1,
+    .work = OCT_WORK_PRODUCT, .infer = real_infer, .prepare = dyn_prepare, .run = dyn_run, .fuses_clamp = true, .widens = true,
+    .shared_scale = true,
+};
+
+const oct_op oct_op_matmul_integer_to_float = {
+    .type = "MatMulIntegerToFloat", .domain = "com.microsoft", .since = 1, .min_in = 4, .max_in = 7, .min_out = 1, .max_out = 1,
+    .work = OCT_WORK_PRODUCT, .infer = real_infer, .prepare = dyn_prepare, .run = dyn_run, .fuses_clamp = true, .widens = true,
+};

@@ -1,0 +1,242 @@
+/* lib/ops/tensor/op_sort.c -- along an axis: TopK, CumSum, CumProd; by position: Trilu. */
+#include "ops/core/args.h"
+#include "ops/core/elem.h"
+
+#include <string.h>
+
+/* ------------------------------------------------------------------ TopK */
+
+static oct_status topk_infer(const oct_infer *c, oct_err *err)
+{
+    oct_shape in = oct_in_shape(c, 0);
+    oct_dim d[OCT_MAX_RANK];
+    int64_t k = -1;
+    int axis;
+    oct_out_dtype(c, 0, oct_in_dtype(c, 0));
+    oct_out_dtype(c, 1, OCT_S64);
+    if (c->opset < 10)
+        k = oct_node_int(oct_in_node(c), "k", -1);
+    else if (oct_in_consts(c, 1, &k, 1) != 1)
+        k = -1;
+    if (in.rank < 0)
+        return OCT_OK;
+    OCT_TRY(oct_axis(oct_node_int(oct_in_node(c), "axis", -1), in.rank, &axis, err));
+    if (in.rank == 0 || (k >= 0 && in.d[axis].n >= 0 && k > in.d[axis].n))
+        return oct_fail(err, OCT_EMALFORMED, "%lld elements of an axis that has fewer", (long long)k);
+    for (int i = 0; i < in.rank; i++)
+        d[i] = i == axis ? (oct_dim){ k < 0 ? -1 : k, NULL } : in.d[i];
+    OCT_TRY(oct_out_shape(c, 0, in.rank, d, err));
+    return oct_out_shape(c, 1, in.rank, d, err);
+}
+
+/* An order-preserving image of an element, and where it stood. */
+typedef struct item {
+    uint64_t key;
+    int64_t index;
+} item;
+
+static bool before(item a, item b)
+{
+    return a.key != b.key ? a.key < b.key : a.index < b.index;
+}
+
+static void sift_down(item *v, int64_t at, int64_t n)
+{
+    for (;;) {
+        int64_t child = 2 * at + 1;
+        if (child >= n)
+            return;
+        if (child + 1 < n && before(v[child], v[child + 1]))
+            child++;
+        if (!before(v[at], v[child]))
+            return;
+        item t = v[at];
+        v[at] = v[child];
+        v[child] = t;
+        at = child;
+    }
+}
+
+/* Leaves the k first items of n (by `before`) sorted at the front: a heap of k whose top is the worst. */
+static void first_sorted(item *v, int64_t n, int64_t k)
+{
+    for (int64_t i = k / 2 - 1; i >= 0; i--)
+        sift_down(v, i, k);
+    for (int64_t i = k; i < n && k > 0; i++)
+        if (before(v[i], v[0])) {
+            v[0] = v[i];
+            sift_down(v, 0, k);
+        }
+    for (int64_t m = k - 1; m > 0; m--) {
+        item t = v[0];
+        v[0] = v[m];
+        v[m] = t;
+        sift_down(v, 0, m);
+    }
+}
+
+static oct_status topk_prepare(oct_step *s, const oct_prep *p, oct_err *err)
+{
+    int axis;
+    const oct_operand *x = s->in[0];
+    if (oct_dom_of(x->dtype) == OCT_DOM_NONE)
+        return oct_fail(err, OCT_EUNSUPPORTED, "type %s", oct_dtype_name(x->dtype));
+    OCT_TRY(oct_axis(oct_node_int(s->node, "axis", -1), x->rank, &axis, err));
+    if (x->rank == 0 || !oct_mul_size((size_t)x->dims[axis], sizeof(item), &s->scratch))
+        return oct_fail(err, OCT_EMALFORMED, "the axis is too long");
+    return OCT_OK;
+}
+
+static oct_status topk_run(const oct_step *s, const oct_run *r, oct_err *err)
+{
+    const oct_operand *x = s->in[0], *shape = s->out[0] != NULL ? s->out[0] : s->n_out > 1 ? s->out[1] : NULL;
+    item *v = r->scratch;
+    size_t size = oct_elem_size(x->dtype);
+    bool largest = oct_node_int(s->node, "largest", 1) != 0;
+    int axis;
+    OCT_TRY(oct_axis(oct_node_int(s->node, "axis", -1), x->rank, &axis, err));
+    if (shape == NULL || shape->dims[axis] > x->dims[axis])
+        return oct_fail(err, OCT_EMALFORMED, "more elements are asked for than there are");
+    const int64_t n = x->dims[axis], k = shape->dims[axis], inner = oct_product(x->dims + axis + 1, x->rank - axis - 1);
+    int64_t rows = n > 0 ? x->count / n : 0;
+    for (int64_t row = 0; row < rows; row++) {
+        int64_t base = row / inner * n * inner + row % inner, to = row / inner * k * inner + row % inner;
+        for (int64_t i = 0; i < n; i++) {
+            uint64_t key = oct_elem_key(x, base + i * inner);
+            v[i] = (item){ largest ? ~key : key, i };
+        }
+        first_sorted(v, n, k);
+        for (int64_t i = 0; i < k; i++, to += inner) {
+            if (s->out[0] != NULL)
+                memcpy((uint8_t *)s->out[0]->data + (size_t)to * size,
+                       (const uint8_t *)x->data + (size_t)(base + v[i].index * inner) * size, size);
+            if (s->n_out > 1 && s->out[1] != NULL)
+                ((int64_t *)s->out[1]->data)[to] = v[i].index;
+        }
+    }
+    return OCT_OK;
+}
+
+/* Opset 10: k becomes an input. */
+static oct_status topk_raise(oct_graph *g, int node, int64_t from, oct_err *err)
+{
+    if (from != 9)
+        return OCT_OK;
+    int64_t k = oct_node_int(&g->node[node], "k", -1), one = 1;
+    int value;
+    OCT_TRY(oct_graph_new_const_s64(g, "k", 1, &one, &k, &value, err));
+    OCT_TRY(oct_graph_set_input(g, node, 1, value, err));
+    oct_node_drop_attr(g, node, "k");
+    return OCT_OK;
+}
+
+const oct_op oct_op_topk = {
+    .type = "TopK", .domain = "", .since = 1, .min_in = 1, .max_in = 2, .min_out = 2, .max_out = 2,
+    .infer = topk_infer, .prepare = topk_prepare, .run = topk_run, .raise = topk_raise,
+};
+
+/* ------------------------------------------------------------------ CumSum, CumProd */
+
+static oct_status numeric_prepare(oct_step *s, const oct_prep *p, oct_err *err)
+{
+    if (oct_dom_of(s->in[0]->dtype) == OCT_DOM_NONE)
+        return oct_fail(err, OCT_EUNSUPPORTED, "type %s", oct_dtype_name(s->in[0]->dtype));
+    return OCT_OK;
+}
+
+typedef struct total {
+    float f;
+    double d;
+    uint64_t i;
+} total;
+
+static void add_to(total *t, bool product, oct_dom dom, const void *v)
+{
+    if (dom == OCT_DOM_F && product)
+        t->f *= *(const float *)v;
+    else if (dom == OCT_DOM_D && product)
+        t->d *= *(const double *)v;
+    else if (product)
+        t->i *= *(const uint64_t *)v;
+    else if (dom == OCT_DOM_F)
+        t->f += *(const float *)v;
+    else if (dom == OCT_DOM_D)
+        t->d += *(const double *)v;
+    else
+        t->i += *(const uint64_t *)v;
+}
+
+static const void *read_total(const total *t, oct_dom dom)
+{
+    return dom == OCT_DOM_F ? (const void *)&t->f : dom == OCT_DOM_D ? (const void *)&t->d : &t->i;
+}
+
+static oct_status cumulate_run(const oct_step *s, const oct_run *r, oct_err *err)
+{
+    const oct_operand *x = s->in[0], *y = s->out[0];
+    bool product = strcmp(s->op->type, "CumProd") == 0, exclusive = oct_node_int(s->node, "exclusive", 0) != 0;
+    bool reverse = oct_node_int(s->node, "reverse", 0) != 0;
+    oct_dom dom = oct_dom_of(x->dtype);
+    int64_t axis_value;
+    int axis;
+    if (oct_step_ints(s, NULL, 1, &axis_value, 1) != 1)
+        return oct_fail(err, OCT_EMALFORMED, "the axis is not one number");
+    OCT_TRY(oct_axis(axis_value, x->rank, &axis, err));
+    const int64_t n = x->rank > 0 ? x->dims[axis] : 1, inner = oct_product(x->dims + axis + 1, x->rank - axis - 1);
+    int64_t rows = n > 0 ? x->count / n : 0;
+    for (int64_t row = 0; row < rows; row++) {
+        int64_t base = row / inner * n * inner + row % inner;
+        total t = { product, product, product };
+        for (int64_t k = 0; k < n; k++) {
+            int64_t at = base + (reverse ? n - 1 - k : k) * inner;
+            oct_chunk c;
+            const void *v = oct_elem_load(x->dtype, x->data, at, 1, 1, &c);
+            total sum = t;
+            add_to(&sum, product, dom, v);
+            const void *out = read_total(exclusive ? &t : &sum, dom);
+            oct_elem_store(y->dtype, y->data, at, 1, 1, dom, out);
+            t = sum;
+        }
+    }
+    return OCT_OK;
+}
+
+const oct_op oct_op_cumsum = {
+    .type = "CumSum", .domain = "", .since = 11, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
+    .infer = oct_infer_like, .prepare = numeric_prepare, .run = cumulate_run,
+};
+const oct_op oct_op_cumprod = {
+    .type = "CumProd", .domain = "", .since = 26, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
+    .infer = oct_infer_like, .prepare = numeric_prepare, .run = cumulate_run,
+};
+
+/* ------------------------------------------------------------------ Trilu */
+
+static oct_status trilu_run(const oct_step *s, const oct_run *r, oct_err *err)
+{
+    const oct_operand *x = s->in[0], *y = s->out[0];
+    bool upper = oct_node_int(s->node, "upper", 1) != 0;
+    int64_t k = 0;
+    if (oct_step_ints(s, NULL, 1, &k, 1) == OCT_ARG_UNKNOWN)
+        return oct_fail(err, OCT_EMALFORMED, "k is not one number");
+    if (x->rank < 2)
+        return oct_fail(err, OCT_EMALFORMED, "the input has %d dimensions, expected 2 or more", x->rank);
+    int64_t rows = x->dims[x->rank - 2], cols = x->dims[x->rank - 1];
+    size_t size = oct_elem_size(x->dtype);
+    k = k < -rows ? -rows : k > cols ? cols : k;
+    for (int64_t e = 0; e < x->count; e++) {
+        int64_t over = e % cols - e / cols % rows;
+        bool keep = upper ? over >= k : over <= k;
+        uint8_t *to = (uint8_t *)y->data + (size_t)e * size;
+        if (keep)
+            memcpy(to, (const uint8_t *)x->data + (size_t)e * size, size);
+        else
+            memset(to, 0, size);
+    }
+    return OCT_OK;
+}
+
+const oct_op oct_op_trilu = {
+    .type = "Trilu", .domain = "", .since = 14, .min_in = 1, .max_in = 2, .min_out = 1, .max_out = 1,
+    .infer = oct_infer_like, .prepare = numeric_prepare, .run = trilu_run,
+};
