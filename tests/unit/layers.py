@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the include layering against the table in docs/design.md, and that libraries neither print nor exit.
+"""Checks the include layering against the table in docs/design.md, that of the folders of lib/ops against the one in its README, and
+that libraries neither print nor exit.
 
 usage: layers.py CHECKOUT
 """
@@ -8,6 +9,7 @@ import sys
 from pathlib import Path
 
 ROW = re.compile(r"^\| `(lib/)?(\w+)` \| .* \| ([^|]+) \|$")
+FOLDER = re.compile(r"^\| `(\w+)/` \| .* \| ([^|]+) \|$", re.M)
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 SPEAKS = re.compile(r"(?<![\w.>])(printf|puts|putchar|perror|exit|_exit|abort|_Exit)\s*\(")
 # The guard against files that shrink while they are mapped ends the process: it runs in a signal handler.
@@ -34,6 +36,31 @@ def read_table(design):
             sys.exit(f"{design}: layer '{name}' uses unknown {sorted(unknown)}")
         table[name] = allowed | {name}
     return table
+
+
+def read_folders(page):
+    """{folder: set of folders it may include, itself among them}; a row may name those above it alone, so there are no circles"""
+    table = {}
+    for name, uses in FOLDER.findall(page.read_text()):
+        allowed = set(re.findall(r"\w+", uses))
+        if allowed - set(table):
+            sys.exit(f"{page}: folder '{name}' uses {sorted(allowed - set(table))}, not above it")
+        table[name] = allowed | {name}
+    return table
+
+
+def folder_faults(ops):
+    """What files of lib/ops include of its folders, against the table of its README."""
+    table = read_folders(ops / "README.md")
+    have = {p.name for p in ops.iterdir() if p.is_dir()}
+    yield from (f"lib/ops: folder '{d}' is there or in the table of its README.md, not both" for d in sorted(have ^ set(table)))
+    for path in sorted(p for p in ops.rglob("*") if p.suffix in (".c", ".h", ".inc")):
+        rel = path.relative_to(ops).parts
+        allowed = table.get(rel[0], set()) if len(rel) > 1 else set()
+        for name in INCLUDE.findall(strip_comments(path.read_text())):
+            parts = name.split("/")
+            if len(parts) == 3 and parts[0] == "ops" and parts[1] not in allowed:
+                yield f'{path.relative_to(ops.parent.parent)}: includes "{name}", but may use only {" ".join(sorted(allowed)) or "files beside the folders"}'
 
 
 # Tools print texts from files by oct_print and tables, which make them safe; what they hand to a stream as it is are literals.
@@ -80,6 +107,7 @@ def main():
         if layer in table:
             faults += faults_of(path, root, layer, table)
         count += 1
+    faults += folder_faults(root / "lib/ops")
     print(*faults, sep="\n")
     print(f"{count} files, {len(faults)} faults")
     return 1 if faults else 0
