@@ -1,5 +1,5 @@
 /* Intervals of paired differences, and what they say. */
-#include "eval/stats.h"
+#include "eval/summary.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #define OCT_EVAL_REPORT_H
 
 #include "base/buf.h"
-#include "eval/check.h"
+#include "eval/testcase.h"
 #include "eval/eval.h"
 
 /* The number of the JSON's form; grows when a field changes its meaning. */

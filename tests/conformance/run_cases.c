@@ -7,7 +7,7 @@
  * ("fold"). The first is repeated on every instruction set that this CPU has, with one thread and with two: the bytes of the
  * results must be the same. The line: NAME <tab> pass|fail|unsupported <tab> ways that ran <tab> reason. A case passes when at least one way ran
  * and none gave a wrong result; "unsupported" is said by the library, with its reason. */
-#include "eval/check.h"
+#include "eval/testcase.h"
 #include "kernels/cpu.h"
 #include "onnx/model.h"
 #include "ops/core/small.h"

@@ -1,6 +1,6 @@
 /* lib/eval's intervals: how often they hold the truth, by exact enumeration (proportions) and by simulation (means); and
  * values computed elsewhere. */
-#include "eval/stats.h"
+#include "eval/summary.h"
 
 #include <math.h>
 #include <setjmp.h>

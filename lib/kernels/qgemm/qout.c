@@ -1,5 +1,5 @@
 /* lib/kernels/qgemm/qout.c -- the output pipeline of integer products: definition, list, ranges. */
-#include "kernels/qgemm/kernels.h"
+#include "kernels/qgemm/qgemm_kernels.h"
 
 #include <math.h>
 

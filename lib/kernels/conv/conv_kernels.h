@@ -1,4 +1,4 @@
-/* lib/kernels/conv/kernels.h -- prototypes of the depthwise kernels in dw.inc. Internal. */
+/* lib/kernels/conv/conv_kernels.h -- prototypes of the depthwise kernels in dw.inc. Internal. */
 #ifndef OCT_KERNELS_CONV_KERNELS_H
 #define OCT_KERNELS_CONV_KERNELS_H
 

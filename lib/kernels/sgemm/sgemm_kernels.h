@@ -1,4 +1,4 @@
-/* lib/kernels/sgemm/kernels.h -- prototypes of the kernels in sgemm.inc, and the tile walk. Internal. */
+/* lib/kernels/sgemm/sgemm_kernels.h -- prototypes of the kernels in sgemm.inc, and the tile walk. Internal. */
 #ifndef OCT_KERNELS_SGEMM_KERNELS_H
 #define OCT_KERNELS_SGEMM_KERNELS_H
 

@@ -1,4 +1,4 @@
-/* lib/kernels/elem/layout.c -- permutations, strided copies and resizing of whole tensors. */
+/* lib/kernels/elem/strided.c -- permutations, strided copies and resizing of whole tensors. */
 #include "kernels/layout.h"
 
 #include "kernels/elem/table.h"

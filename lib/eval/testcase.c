@@ -1,5 +1,5 @@
 /* ONNX test cases. */
-#include "eval/check.h"
+#include "eval/testcase.h"
 
 #include "data/data.h"
 #include "eval/runner.h"

@@ -1,6 +1,6 @@
-/* lib/eval/check.h -- runs an ONNX test case: input_N.pb in, results compared with output_N.pb. */
-#ifndef OCT_EVAL_CHECK_H
-#define OCT_EVAL_CHECK_H
+/* lib/eval/testcase.h -- runs an ONNX test case: input_N.pb in, results compared with output_N.pb. */
+#ifndef OCT_EVAL_TESTCASE_H
+#define OCT_EVAL_TESTCASE_H
 
 #include "base/pool.h"
 #include "data/array.h"

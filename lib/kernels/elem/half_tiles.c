@@ -1,4 +1,4 @@
-/* lib/kernels/elem/half.c -- 16-bit floats to float32 and back over whole tensors: tiles over threads. */
+/* lib/kernels/elem/half_tiles.c -- 16-bit floats to float32 and back over whole tensors: tiles over threads. */
 #include "kernels/half.h"
 
 #include "kernels/elem/table.h"

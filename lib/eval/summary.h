@@ -1,8 +1,8 @@
-/* lib/eval/stats.h -- the little statistics a comparison needs: intervals of paired differences, quartiles, decibels.
+/* lib/eval/summary.h -- the little statistics a comparison needs: intervals of paired differences, quartiles, decibels.
  *
  * Everything is computed with exact operations and our own series: the same bits on every CPU. */
-#ifndef OCT_EVAL_STATS_H
-#define OCT_EVAL_STATS_H
+#ifndef OCT_EVAL_SUMMARY_H
+#define OCT_EVAL_SUMMARY_H
 
 #include "base/status.h"
 

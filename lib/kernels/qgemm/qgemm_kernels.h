@@ -1,4 +1,4 @@
-/* lib/kernels/qgemm/kernels.h -- prototypes of the kernels in qgemm.inc and qout.inc, and the tile walk. Internal. */
+/* lib/kernels/qgemm/qgemm_kernels.h -- prototypes of the kernels in qgemm.inc and qout.inc, and the tile walk. Internal. */
 #ifndef OCT_KERNELS_QGEMM_KERNELS_H
 #define OCT_KERNELS_QGEMM_KERNELS_H
 

@@ -1,4 +1,4 @@
-/* lib/kernels/nbits/kernels.h -- the packed panel, and prototypes of the kernels in nbits.inc. Internal.
+/* lib/kernels/nbits/nbits_kernels.h -- the packed panel, and prototypes of the kernels in nbits.inc. Internal.
  *
  * A panel holds nr columns, block after block along k; a block holds
  *   f32[nr]            scales

@@ -1,5 +1,5 @@
 /* The normal distribution, quantiles, decibels. */
-#include "eval/stats.h"
+#include "eval/summary.h"
 
 #include <math.h>
 #include <stdlib.h>
