@@ -1,4 +1,4 @@
-/* Read before each file by scripts/analyze: what analyzers cannot see from the declarations of base/status.h alone, that a failure never
+/* Read before each file by scripts/development/analyze: what analyzers cannot see from the declarations of base/status.h alone, that a failure never
  * gives OCT_OK. */
 #include "base/status.h"
 

@@ -2,7 +2,7 @@
  *
  *   run_cases DIR NAME RTOL ATOL [NAME RTOL ATOL]...
  *
- * DIR/NAME holds model.onnx and test_data_set_* (scripts/make_conformance.py says how). Each case is run in three ways: with all inputs given when running
+ * DIR/NAME holds model.onnx and test_data_set_* (scripts/checks/make_conformance.py says how). Each case is run in three ways: with all inputs given when running
  * ("run"); with all but the first one constant, as arguments and weights are in real models ("const"); with all constant
  * ("fold"). The first is repeated on every instruction set that this CPU has, with one thread and with two: the bytes of the
  * results must be the same. The line: NAME <tab> pass|fail|unsupported <tab> ways that ran <tab> reason. A case passes when at least one way ran

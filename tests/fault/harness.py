@@ -1,4 +1,4 @@
-"""What tests/fault/faults and scripts/torture share: the jobs, how one is run under a fault, and what must hold after it.
+"""What tests/fault/faults and scripts/development/torture share: the jobs, how one is run under a fault, and what must hold after it.
 
 A job reads from in/ and writes to out/ of its folder. Before each run out/ holds for every output an older file, or nothing;
 afterwards it must hold that or, whole, what the undisturbed run writes, and nothing else.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from onnx import AttributeProto, TensorProto, helper
 
-OUT = Path(__file__).resolve().parent.parent / "testdata" / "fuzz"
+OUT = Path(__file__).resolve().parents[2] / "testdata" / "fuzz"
 F32 = TensorProto.FLOAT
 
 

@@ -20,6 +20,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
 from pylib import cost, tool, zoo
 
 FOLDER = zoo.ROOT / "tests/accuracy"
@@ -65,7 +66,7 @@ def convert_as_peer(args, m, out):
 def judge(args, m, ours, folder):
     """compare_ort's report."""
     report = Path(folder) / f"{m.name}.json"
-    command = [sys.executable, str(zoo.ROOT / "scripts/compare_ort.py"), m.name, "--shared", str(args.shared), "--ours", str(ours),
+    command = [sys.executable, str(zoo.ROOT / "scripts/development/compare_ort.py"), m.name, "--shared", str(args.shared), "--ours", str(ours),
                "--run-ours", "--calib-samples", str(m.calib_samples), "--json", str(report)] + ["--quick"] * args.quick
     done = subprocess.run(command, check=False)
     if not report.exists():
@@ -191,7 +192,7 @@ def write_page():
     cost, where = cost_table(costs)
     PAGE.write_text(f"""# Accuracy and cost of conversion
 
-Written by `scripts/accuracy.py` from `tests/accuracy/results.csv`, `cost.csv` and `half.csv`; do not edit.
+Written by `scripts/development/accuracy.py` from `tests/accuracy/results.csv`, `cost.csv` and `half.csv`; do not edit.
 
 `qconvert MODEL --data CALIBRATION` with nothing else, beside `quantize_static` of ONNX Runtime (MinMax, QDQ, u8 activations, s8 weights
 per channel) with the same samples. Evaluation samples are others. "Exact kernels": the best of its MinMax, entropy and percentile

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
 from pylib import metrics, peer, tool, zoo
 from pylib.judge import faults, relative_error, stored_case
 from pylib.samples import open_samples

@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 from onnx import AttributeProto, TensorProto, helper
 
-OUT = Path(__file__).resolve().parent.parent / "testdata" / "onnx"
+OUT = Path(__file__).resolve().parents[2] / "testdata" / "onnx"
 F32 = TensorProto.FLOAT
 rng = np.random.default_rng(20)
 

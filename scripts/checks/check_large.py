@@ -20,6 +20,7 @@ import tempfile
 import time
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
 from pylib import packages
 
 packages.need("numpy", "onnx")

@@ -19,9 +19,10 @@ import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
 from pylib import shapes, tinynet as nn
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 N_CALIB, N_EVAL, N_TRAIN = 64, 400, 6000
 SEEDS = {"calib": 101, "eval": 202, "train": 303, "weights": 404, "order": 505}
 
@@ -163,7 +164,7 @@ def ort_accuracy(path, images, labels):
 
 README = """# Test data
 
-Made by `scripts/make_testdata.py` and `scripts/make_test_models.py` (seeded; nothing comes from elsewhere).
+Made by `scripts/generate/make_testdata.py` and `scripts/generate/make_test_models.py` (seeded; nothing comes from elsewhere).
 
 | path | what |
 |---|---|

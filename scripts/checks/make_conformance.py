@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the operator test cases that come with the `onnx` package, for tests/conformance:
 
-    scripts/make_conformance.py OUT
+    scripts/checks/make_conformance.py OUT
 
 OUT/KIND/NAME/model.onnx and its test_data_set_0/{input_0.pb,output_0.pb,...}; a sequence is a folder input_0 of 0.pb, 1.pb, ..., an
 empty optional a file input_0.none. KIND is node (made here by the package's code), simple, pytorch-operator or pytorch-converted

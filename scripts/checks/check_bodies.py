@@ -17,6 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
 from pylib import packages
 
 packages.need("numpy", "onnx", "onnxruntime")

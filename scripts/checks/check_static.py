@@ -15,6 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
 from pylib import packages
 
 packages.need("numpy", "onnx", "onnxruntime")

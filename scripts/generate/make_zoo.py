@@ -4,14 +4,16 @@
     make_zoo.py FOLDER [NAME...]
 
 FOLDER gets NAME.onnx, and NAME.calib.npy and NAME.eval.npy (.npz for several inputs). Seeded; nothing here is committed.
-scripts/check_zoo.py converts them all and judges the result. To add a network write a function with @net(...).
+scripts/checks/check_zoo.py converts them all and judges the result. To add a network write a function with @net(...).
 """
 import argparse
+import sys
 from pathlib import Path
 
 import numpy as np
 import onnx
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
 from pylib.builder import F, Net
 
 CALIB, EVAL = 32, 16

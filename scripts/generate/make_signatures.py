@@ -12,6 +12,7 @@ import re
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
 from pylib import packages
 
 packages.need("onnx", "onnxruntime")
@@ -19,9 +20,9 @@ import onnx
 import onnxruntime.capi.onnxruntime_pybind11_state as ort
 from onnx import TensorProto, defs
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "lib/ops/signatures.inc"
-HEAD = """/* Operators and the types they take, by scripts/make_signatures.py: OCT_SIGNATURE(domain, operator, since, inputs, outputs, sets). */
+HEAD = """/* Operators and the types they take, by scripts/generate/make_signatures.py: OCT_SIGNATURE(domain, operator, since, inputs, outputs, sets). */
 """
 VERSIONS = f"onnx {packages.version('onnx')} and onnxruntime {packages.version('onnxruntime')}"
 NAMES = {"float": "FLOAT", "double": "DOUBLE"}
@@ -98,7 +99,7 @@ def main():
         print(f"skipped: {OUT.relative_to(ROOT)} was not made with {VERSIONS}, which are here")
         return 77
     if OUT.read_text() != text:
-        print(f"{OUT.relative_to(ROOT)} is out of date: run scripts/make_signatures.py")
+        print(f"{OUT.relative_to(ROOT)} is out of date: run scripts/generate/make_signatures.py")
         return 1
     return 0
 

@@ -16,16 +16,19 @@ import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
 from pylib import packages
 
 packages.need("numpy", "onnx", "onnxruntime")
 import numpy as np
 import onnx
 
-import make_zoo
 from pylib import oldnodes, peer
 from pylib.judge import faults, stored_case
 from pylib.tool import ROOT
+
+sys.path.append(str(ROOT / "scripts/generate"))
+import make_zoo
 
 TARGETS, EUNSUPPORTED = (13, 18, 21, 26), 5
 EVERY = 4  # of the zoo's networks

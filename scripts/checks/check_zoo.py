@@ -4,7 +4,7 @@
     check_zoo.py FOLDER [NAME...] [--no-agree] [--json FILE]
 
 Columns: float, largest error of our float outputs relative to the range; int/flt, integer and float Conv, Gemm and MatMul that
-ONNX Runtime's optimizer leaves (QDQ form); agree, pieces that disagree of all (scripts/agree); SQNR in dB of the outputs
+ONNX Runtime's optimizer leaves (QDQ form); agree, pieces that disagree of all (scripts/development/agree); SQNR in dB of the outputs
 against float, ours in our runtime and in ONNX Runtime, and that of its own quantize_static on the same samples; same, SQNR
 between our runtime and ONNX Runtime on our model. A model with several outputs has the smallest over them.
 A line ends with what failed. Exit: 0 none, 1 some.
@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
 from pylib import peer, tool
 from pylib.judge import relative_error, sqnr
 from pylib.samples import open_samples
@@ -90,7 +91,7 @@ def check(folder, name, args, work):
     if min(row["ours"], row["deployed"]) < row["theirs"]:
         failed.append("below quantize_static")
     if not args.no_agree:
-        command = [sys.executable, tool.ROOT / "scripts/agree", ours, "--data", rows, "--samples", "4", "--json", work / "a.json"]
+        command = [sys.executable, tool.ROOT / "scripts/development/agree", ours, "--data", rows, "--samples", "4", "--json", work / "a.json"]
         done = subprocess.run([str(c) for c in command], capture_output=True, text=True, check=False)
         if done.returncode not in (0, 1) or not (work / "a.json").exists():
             failed.append("agree: " + (done.stderr.strip().splitlines() or ["failed"])[-1][:100])

@@ -2,7 +2,7 @@
 """Makes testdata/models/: a tiny model per feature, with inputs and ONNX Runtime's outputs.
 
 NAME.onnx comes with NAME.npz whose arrays are `in/INPUT` and `out/OUTPUT`. Models that ONNX Runtime cannot run (a custom
-operator) come without the .npz. Run scripts/make_testdata.py first: two models are quantized from its demo.onnx.
+operator) come without the .npz. Run scripts/generate/make_testdata.py first: two models are quantized from its demo.onnx.
 Each model is a function below, registered by @model; its docstring's first line becomes its line in README.md.
 """
 import argparse
@@ -14,10 +14,11 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
 from pylib import peer
 from pylib.samples import open_samples
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 F32 = TensorProto.FLOAT
 MODELS = []
 
@@ -1254,7 +1255,7 @@ def main():
     args = parser.parse_args()
     shutil.rmtree(args.out, ignore_errors=True)
     args.out.mkdir(parents=True)
-    lines = ["# Test models", "", "Made by `scripts/make_test_models.py`. NAME.npz holds the inputs (`in/...`) and ONNX Runtime's outputs (`out/...`).",
+    lines = ["# Test models", "", "Made by `scripts/generate/make_test_models.py`. NAME.npz holds the inputs (`in/...`) and ONNX Runtime's outputs (`out/...`).",
              "", "| model | what |", "|---|---|"]
     for name, make, runs in MODELS:
         try:

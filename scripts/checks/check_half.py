@@ -17,6 +17,7 @@ from pathlib import Path
 
 import onnx
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
 from pylib import peer, tool, zoo
 from pylib.judge import sqnr
 from pylib.samples import open_samples

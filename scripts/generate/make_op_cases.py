@@ -4,16 +4,16 @@
 Each file is one family. tests/unit/test_ops_cases.c reads and runs them. Run from the repository root."""
 import os
 import sys
+from pathlib import Path
 
 import numpy as np
 import onnx
 import onnxruntime as ort
 from onnx import helper
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from op_case_text import write_case  # noqa: E402
+from op_case_text import write_case
 
-OUT = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "testdata", "ops")
+OUT = Path(__file__).resolve().parents[2] / "testdata/ops"
 rng = np.random.default_rng(20240229)
 ort.set_default_logger_severity(4)
 files = {}

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-OUT = Path(__file__).resolve().parent.parent / "testdata" / "data"
+OUT = Path(__file__).resolve().parents[2] / "testdata" / "data"
 rng = np.random.default_rng(7)
 
 
