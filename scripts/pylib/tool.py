@@ -18,7 +18,7 @@ def find(name, given=None):
     """The path given, $OCT_BUILD, the build folder of this checkout, or $PATH; None when there is none."""
     places = [given] if given else []
     for build in filter(None, (os.environ.get("OCT_BUILD"), ROOT / "build")):
-        places += [Path(build) / "tools" / name / name, Path(build) / "tools" / name]
+        places += [Path(build) / "tools" / name / name, Path(build) / "tools" / name, Path(build) / name]
     for place in places:
         if Path(place).is_file() and os.access(place, os.X_OK):
             return str(place)
