@@ -1,4 +1,4 @@
-"""The models of scripts/digests, each with samples: those of testdata/, the networks of make_zoo.py and the trained models of zoo.py.
+"""The models of scripts/digests, each with samples: those of testdata/, small networks, those of make_zoo.py, the trained ones of zoo.py.
 
 Samples that are made here come from integers and exact arithmetic, so that they are the same with every version of numpy."""
 import sys
@@ -6,17 +6,25 @@ import zipfile
 import zlib
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import onnx
 
 import make_zoo
-from pylib import zoo
+from pylib import bodies, smallnets, zoo
 from pylib.tool import ROOT
 
 COUNT = 8                                   # samples made for a model that has none
 PICTURE_STEPS = ("mean", "std")             # what is left of the preprocessing of pictures that are arrays already
+SMALL = {
+    "encoder": smallnets.encoder, "perceptron": smallnets.perceptron,
+    "lstm": smallnets.recurrent, "lstm-gru": partial(smallnets.recurrent, kinds=("LSTM", "GRU")),
+    "rnn": partial(smallnets.recurrent, kinds=("RNN",)),
+    "branches": bodies.branches, "branches-same-names": partial(bodies.branches, same_names=True), "loop": bodies.loop,
+    "scan": bodies.scan, "nested": bodies.nested,
+}
 
 
 @dataclass(frozen=True)
@@ -100,6 +108,15 @@ def bundled(folder):
         stored = _stored(path)
         yield Model(name, path, _save(_varied(stored) if stored else _drawn(path, pictures=name == "demo"), folder, name),
                     ("--preprocess", "mean=127.5:std=127.5") if name == "demo" else ())
+
+
+def small(folder, wanted):
+    """Encoders, recurrent networks, and networks of control flow."""
+    for name in (n for n in SMALL if wanted(f"small/{n}")):
+        path = folder / f"{name}.onnx"
+        data = path.with_suffix(".npy")
+        np.save(data, np.stack(SMALL[name](path)))
+        yield Model(f"small/{name}", path, data)
 
 
 def networks(folder, made, jobs, wanted):
