@@ -1,67 +1,25 @@
 /* Reads the text of a policy table. */
 #include "quant/policy_int.h"
 
+#include "base/words.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Where the reader stands. */
+/* Where the reader stands, and what it adds to. */
 typedef struct reader {
     oct_policy *p;
-    const char *label;
-    const char *line; /* start of the line */
-    const char *at, *end;
-    size_t number;    /* of the line, from 1 */
+    oct_words w;
 } reader;
-
-static oct_status fault(const reader *r, const char *at, oct_err *err, const char *reason)
-{
-    return oct_fail(err, OCT_EMALFORMED, "%s:%zu:%zu: %s", r->label, r->number, (size_t)(at - r->line) + 1, reason);
-}
-
-/* "<what> '<word>'", with the known word that is nearest, or all of them. */
-static oct_status unknown(const reader *r, const char *at, const char *what, const char *word, const char *const *known,
-                          size_t n, oct_err *err)
-{
-    size_t best = 0;
-    int least = 100;
-    oct_buf all = OCT_BUF_INIT;
-    for (size_t i = 0; i < n; i++) {
-        int d = oct_edit_distance(word, known[i]);
-        if (d < least) {
-            least = d;
-            best = i;
-        }
-        oct_buf_printf(&all, "%s%s", i ? ", " : "", known[i]);
-    }
-    oct_fail(err, OCT_EMALFORMED, "%s:%zu:%zu: there is no %s '%.100s'", r->label, r->number, (size_t)(at - r->line) + 1, what,
-             word);
-    if (least <= 2 && *word)
-        oct_hint(err, "did you mean '%s'?", known[best]);
-    else
-        oct_hint(err, "one of %s", oct_buf_str(&all));
-    oct_buf_free(&all);
-    return OCT_EMALFORMED;
-}
-
-static void skip_blank(reader *r)
-{
-    while (r->at < r->end && (*r->at == ' ' || *r->at == '\t' || *r->at == '\r'))
-        r->at++;
-}
-
-static bool at_end(const reader *r)
-{
-    return r->at == r->end || *r->at == '#';
-}
 
 /* The next word; in a match it also ends at '&'. A backslash takes the character after it along. */
 static char *word(reader *r, bool in_match, const char **start)
 {
-    *start = r->at;
-    while (r->at < r->end && !strchr(" \t\r", *r->at) && !(in_match && *r->at == '&'))
-        r->at += *r->at == '\\' && r->at + 1 < r->end ? 2 : 1;
-    return oct_arena_strndup(r->p->arena, *start, (size_t)(r->at - *start));
+    *start = r->w.at;
+    while (r->w.at < r->w.end && !strchr(" \t\r", *r->w.at) && !(in_match && *r->w.at == '&'))
+        r->w.at += *r->w.at == '\\' && r->w.at + 1 < r->w.end ? 2 : 1;
+    return oct_arena_strndup(r->p->arena, *start, (size_t)(r->w.at - *start));
 }
 
 /* ---- the match ---- */
@@ -74,7 +32,7 @@ static oct_status read_ops(reader *r, const char *at, char *list, oct_match *m, 
         if (comma)
             *comma++ = '\0';
         if (!*s)
-            return fault(r, at, err, "an operator type is missing after 'op:' or ','");
+            return oct_words_fault(&r->w, at, err, "an operator type is missing after 'op:' or ','");
         if (m->n_names == cap && !OCT_GROW(r->p->arena, m->names, m->n_names, cap))
             return oct_nomem(err);
         m->names[m->n_names++] = s;
@@ -104,16 +62,16 @@ static oct_status read_term(reader *r, oct_match *m, oct_err *err)
                                          "io",   "const-b", "depthwise", "weights>", "weights<" };
     const char *at;
     *m = (oct_match){ 0 };
-    if (r->at < r->end && *r->at == '!') {
+    if (r->w.at < r->w.end && *r->w.at == '!') {
         m->negated = true;
-        r->at++;
-        skip_blank(r);
+        r->w.at++;
+        oct_words_skip(&r->w);
     }
     char *w = word(r, true, &at);
     if (!w)
         return oct_nomem(err);
     if (!*w || *w == '#')
-        return fault(r, at, err, "a match is missing");
+        return oct_words_fault(&r->w, at, err, "a match is missing");
     for (size_t i = 0; i < OCT_COUNT(words); i++)
         if (strcmp(w, words[i].name) == 0) {
             m->kind = words[i].kind;
@@ -126,36 +84,36 @@ static oct_status read_term(reader *r, oct_match *m, oct_err *err)
     if (strncmp(w, "name:", 5) == 0) {
         m->kind = OCT_MATCH_NAME;
         m->text = w + 5;
-        return *m->text ? OCT_OK : fault(r, at, err, "a pattern is missing after 'name:'");
+        return *m->text ? OCT_OK : oct_words_fault(&r->w, at, err, "a pattern is missing after 'name:'");
     }
     if (strncmp(w, "weights", 7) == 0 && (w[7] == '>' || w[7] == '<')) {
         m->kind = w[7] == '>' ? OCT_MATCH_MORE : OCT_MATCH_FEWER;
-        return read_number(w + 8, &m->number) ? OCT_OK : fault(r, at + 8, err, "a number is expected, as in weights>10000 or weights>10k");
+        return read_number(w + 8, &m->number) ? OCT_OK : oct_words_fault(&r->w, at + 8, err, "a number is expected, as in weights>10000 or weights>10k");
     }
-    return unknown(r, at, "match", w, known, OCT_COUNT(known), err);
+    return oct_words_unknown(&r->w, at, "match", w, known, OCT_COUNT(known), err);
 }
 
 static oct_status read_match(reader *r, oct_rule *rule, oct_err *err)
 {
-    const char *start = r->at, *end;
+    const char *start = r->w.at, *end;
     for (;;) {
         if (rule->n_match == rule->cap_match && !OCT_GROW(r->p->arena, rule->match, rule->n_match, rule->cap_match))
             return oct_nomem(err);
         oct_match *m = &rule->match[rule->n_match++];
-        const char *at = r->at;
+        const char *at = r->w.at;
         OCT_TRY(read_term(r, m, err));
         m->found = oct_arena_calloc(r->p->arena, m->n_names + 1, sizeof *m->found);
-        m->place = oct_arena_printf(r->p->arena, "%s:%zu:%zu", r->label, r->number, (size_t)(at - r->line) + 1);
+        m->place = oct_arena_printf(r->p->arena, "%s:%zu:%zu", r->w.label, r->w.number, (size_t)(at - r->w.line) + 1);
         if (!m->found || !m->place)
             return oct_nomem(err);
-        end = r->at;
-        skip_blank(r);
-        if (r->at == r->end || *r->at != '&')
+        end = r->w.at;
+        oct_words_skip(&r->w);
+        if (r->w.at == r->w.end || *r->w.at != '&')
             break;
-        r->at++;
-        skip_blank(r);
+        r->w.at++;
+        oct_words_skip(&r->w);
     }
-    rule->row.rule = oct_arena_printf(r->p->arena, "%.*s (%s:%zu)", (int)(end - start), start, r->label, r->number);
+    rule->row.rule = oct_arena_printf(r->p->arena, "%.*s (%s:%zu)", (int)(end - start), start, r->w.label, r->w.number);
     return rule->row.rule ? OCT_OK : oct_nomem(err);
 }
 
@@ -165,7 +123,7 @@ static oct_status read_scheme(reader *r, const char *at, const char *w, oct_rule
 {
     static const char *const known[] = { "static", "dynamic", "weight-only", "fp16", "bf16", "float" };
     if (!oct_scheme_parse(w, &rule->row.scheme) || rule->row.scheme == OCT_SCHEME_AUTO)
-        return unknown(r, at, "scheme", w, known, OCT_COUNT(known), err);
+        return oct_words_unknown(&r->w, at, "scheme", w, known, OCT_COUNT(known), err);
     rule->set |= OCT_SET_SCHEME;
     return OCT_OK;
 }
@@ -198,9 +156,9 @@ static oct_status read_granularity(reader *r, const char *at, const char *text, 
     static const char *const per[] = { "channel", "tensor", "block32" };
     rule->row.block = block_of(text);
     if (!rule->row.block && strncmp(text, "block", 5) == 0)
-        return fault(r, at, err, "blocks are of 16, 32, 64, 128 or 256 weights, as in block32");
+        return oct_words_fault(&r->w, at, err, "blocks are of 16, 32, 64, 128 or 256 weights, as in block32");
     if (!rule->row.block && strcmp(text, "channel") && strcmp(text, "tensor"))
-        return unknown(r, at, "granularity", text, per, OCT_COUNT(per), err);
+        return oct_words_unknown(&r->w, at, "granularity", text, per, OCT_COUNT(per), err);
     rule->row.per_channel = text[0] == 'c';
     rule->set |= OCT_SET_PER;
     return OCT_OK;
@@ -215,18 +173,18 @@ static oct_status read_weights(reader *r, const char *at, char *w, oct_rule *rul
     for (i = 0; i < OCT_COUNT(types) && strcmp(part[0], types[i]); i++)
         ;
     if (i == OCT_COUNT(types))
-        return unknown(r, at, "weight type", part[0], types, OCT_COUNT(types), err);
+        return oct_words_unknown(&r->w, at, "weight type", part[0], types, OCT_COUNT(types), err);
     rule->row.weights = weights[i];
     rule->set |= OCT_SET_WEIGHTS;
     if (n > 1)
         OCT_TRY(read_granularity(r, at + (part[1] - w), part[1], rule, err));
     if (rule->row.block ? rule->row.weights == OCT_WEIGHT_S7 : part[0][1] == '4')
-        return fault(r, at, err, "4-bit weights are in blocks, and blocks of 4 or 8 bits, as in u4/block32/asym");
+        return oct_words_fault(&r->w, at, err, "4-bit weights are in blocks, and blocks of 4 or 8 bits, as in u4/block32/asym");
     const char *want = rule->row.block && part[0][0] == 'u' ? "asym" : "sym";
     if (n > 2 && strcmp(part[2], want))
-        return fault(r, at + (part[2] - w), err,
+        return oct_words_fault(&r->w, at + (part[2] - w), err,
                      want[0] == 's' ? "weights are symmetric: 'sym' is expected" : "u4 and u8 blocks have zero points: 'asym' is expected");
-    return n <= 3 ? OCT_OK : fault(r, at + (part[3] - w), err, "TYPE/channel/sym, TYPE/tensor/sym or TYPE/blockN/sym is expected");
+    return n <= 3 ? OCT_OK : oct_words_fault(&r->w, at + (part[3] - w), err, "TYPE/channel/sym, TYPE/tensor/sym or TYPE/blockN/sym is expected");
 }
 
 static oct_status read_activations(reader *r, const char *at, char *w, oct_rule *rule, oct_err *err)
@@ -236,25 +194,25 @@ static oct_status read_activations(reader *r, const char *at, char *w, oct_rule 
     char *part[4];
     size_t n = parts(w, part);
     if (strcmp(part[0], "u8") && strcmp(part[0], "s8"))
-        return unknown(r, at, "activation type", part[0], types, OCT_COUNT(types), err);
+        return oct_words_unknown(&r->w, at, "activation type", part[0], types, OCT_COUNT(types), err);
     rule->row.activations = part[0][0] == 'u' ? OCT_U8 : OCT_S8;
     rule->set |= OCT_SET_ACTIVATIONS;
     if (n > 1 && strcmp(part[1], "tensor"))
-        return fault(r, at + (part[1] - w), err, "activations have one scale per tensor: 'tensor' is expected");
+        return oct_words_fault(&r->w, at + (part[1] - w), err, "activations have one scale per tensor: 'tensor' is expected");
     if (n > 2) {
         if (strcmp(part[2], "asym") && strcmp(part[2], "sym"))
-            return unknown(r, at + (part[2] - w), "symmetry", part[2], symmetry, OCT_COUNT(symmetry), err);
+            return oct_words_unknown(&r->w, at + (part[2] - w), "symmetry", part[2], symmetry, OCT_COUNT(symmetry), err);
         rule->row.symmetric = part[2][0] == 's';
         rule->set |= OCT_SET_SYMMETRIC;
     }
-    return n <= 3 ? OCT_OK : fault(r, at + (part[3] - w), err, "TYPE/tensor/asym or TYPE/tensor/sym is expected");
+    return n <= 3 ? OCT_OK : oct_words_fault(&r->w, at + (part[3] - w), err, "TYPE/tensor/asym or TYPE/tensor/sym is expected");
 }
 
 static oct_status read_observer(reader *r, const char *at, const char *w, oct_rule *rule, oct_err *err)
 {
     oct_status s = oct_observer_parse(w, &rule->row.observer, err);
     if (s != OCT_OK) {
-        oct_within(err, "%s:%zu:%zu", r->label, r->number, (size_t)(at - r->line) + 1);
+        oct_within(err, "%s:%zu:%zu", r->w.label, r->w.number, (size_t)(at - r->w.line) + 1);
         if (err && s == OCT_EUSAGE)
             err->status = OCT_EMALFORMED;
         return s == OCT_EUSAGE ? OCT_EMALFORMED : s;
@@ -276,24 +234,22 @@ static oct_status read_column(reader *r, int column, oct_rule *rule, oct_err *er
     case 1: return read_weights(r, at, w, rule, err);
     case 2: return read_activations(r, at, w, rule, err);
     case 3: return read_observer(r, at, w, rule, err);
-    default: return fault(r, at, err, "more than five columns: match, scheme, weights, activations, observer");
+    default: return oct_words_fault(&r->w, at, err, "more than five columns: match, scheme, weights, activations, observer");
     }
 }
 
 static oct_status read_line(reader *r, bool builtin, oct_err *err)
 {
     oct_policy *p = r->p;
-    skip_blank(r);
-    if (at_end(r))
+    if (oct_words_done(&r->w))
         return OCT_OK;
     oct_rule rule = { .builtin = builtin };
     OCT_TRY(read_match(r, &rule, err));
-    skip_blank(r);
-    if (at_end(r))
-        return fault(r, r->at, err, "the rule sets nothing: a scheme is expected after the match");
-    for (int column = 0; !at_end(r); column++) {
+    if (oct_words_done(&r->w))
+        return oct_words_fault(&r->w, r->w.at, err, "the rule sets nothing: a scheme is expected after the match");
+    for (int column = 0; !oct_words_done(&r->w); column++) {
         OCT_TRY(read_column(r, column, &rule, err));
-        skip_blank(r);
+        oct_words_skip(&r->w);
     }
     if (p->n_rule == p->cap_rule && !OCT_GROW(p->arena, p->rule, p->n_rule, p->cap_rule))
         return oct_nomem(err);
@@ -304,18 +260,13 @@ static oct_status read_line(reader *r, bool builtin, oct_err *err)
 oct_status oct_policy_parse(oct_policy *p, const char *text, const char *label, bool builtin, oct_err *err)
 {
     size_t before = p->n_rule;
-    reader r = { .p = p, .label = label };
-    for (const char *line = text; *line;) {
-        const char *end = strchr(line, '\n');
-        r.end = end ? end : line + strlen(line);
-        r.line = r.at = line;
-        r.number++;
+    reader r = { .p = p, .w = { .label = label, .next = text } };
+    while (oct_words_line(&r.w)) {
         oct_status s = read_line(&r, builtin, err);
         if (s != OCT_OK) {
             p->n_rule = before; /* all of a text or nothing */
             return s;
         }
-        line = end ? end + 1 : r.end;
     }
     return OCT_OK;
 }

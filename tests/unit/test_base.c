@@ -15,6 +15,7 @@
 #include "base/pool.h"
 #include "base/spill.h"
 #include "base/utf8.h"
+#include "base/words.h"
 
 #include <math.h>
 #include <sched.h>
@@ -493,9 +494,34 @@ static void denormals_are_flushed_when_asked(void **state)
     assert_true(tiny * one > 0);
 }
 
+static void words_know_their_place(void **state)
+{
+    static const char *const known[] = { "static", "float" };
+    oct_err err = OCT_ERR_INIT;
+    oct_words w = { .label = "f", .next = " # a comment\n\n  one two # rest\r\n\tlast" };
+    assert_true(oct_words_line(&w) && oct_words_done(&w));
+    assert_true(oct_words_line(&w) && oct_words_done(&w));
+    assert_true(oct_words_line(&w) && !oct_words_done(&w));
+    assert_ptr_equal(w.at, w.line + 2);
+    w.at += strlen("one two");
+    assert_true(oct_words_done(&w));
+    assert_true(oct_words_line(&w) && !oct_words_done(&w));
+    assert_int_equal(oct_words_fault(&w, w.at, &err, "%s!", "no"), OCT_EMALFORMED);
+    assert_string_equal(err.text, "f:4:2: no!");
+    err = (oct_err)OCT_ERR_INIT;
+    oct_words_unknown(&w, w.at, "scheme", "statik", known, 2, &err);
+    assert_string_equal(err.text, "f:4:2: there is no scheme 'statik'");
+    assert_string_equal(err.hint, "did you mean 'static'?");
+    err = (oct_err)OCT_ERR_INIT;
+    oct_words_unknown(&w, w.at, "scheme", "elephant", known, 2, &err);
+    assert_string_equal(err.hint, "one of static, float");
+    assert_false(oct_words_line(&w));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words_know_their_place),
         cmocka_unit_test(denormals_are_flushed_when_asked),
         cmocka_unit_test(sizes_overflow),
         cmocka_unit_test(arena_aligns_and_keeps),
