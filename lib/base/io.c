@@ -276,6 +276,17 @@ oct_status oct_read_all(const char *path, size_t max, char **data, size_t *size,
     return OCT_OK;
 }
 
+oct_status oct_read_text(const char *path, size_t max, const char *what, char **text, oct_err *err)
+{
+    size_t size;
+    OCT_TRY(oct_read_all(path, max, text, &size, err));
+    if (strlen(*text) == size)
+        return OCT_OK;
+    oct_free(*text);
+    *text = NULL;
+    return oct_fail(err, OCT_EMALFORMED, "%s: a NUL byte: this is not %s", path, what);
+}
+
 bool oct_same_file(const char *a, const char *b)
 {
     struct stat x, y;

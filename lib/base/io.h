@@ -56,6 +56,8 @@ void oct_io_farewell(const char *text);
 /* Reads a whole file or, for "-", standard input, into memory (NUL added, not counted; release with
  * oct_free). At most max bytes: a longer one is OCT_EMALFORMED. A stream in the sense of oct_file_open. */
 oct_status oct_read_all(const char *path, size_t max, char **data, size_t *size, oct_err *err);
+/* The same of a text: one with a NUL byte is OCT_EMALFORMED, "this is not <what>". */
+oct_status oct_read_text(const char *path, size_t max, const char *what, char **text, oct_err *err);
 
 /* Where an output goes. */
 typedef struct oct_place {

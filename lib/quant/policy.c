@@ -43,10 +43,8 @@ static oct_status add_file(oct_policy *p, const char *path, oct_err *err)
 {
     enum { MOST = 16 << 20 };
     char *text;
-    size_t size;
-    OCT_TRY(oct_read_all(path, MOST, &text, &size, err));
-    oct_status s = strlen(text) == size ? oct_policy_parse(p, text, path, false, err)
-                                        : oct_fail(err, OCT_EMALFORMED, "%s: a NUL byte: this is not a policy table", path);
+    OCT_TRY(oct_read_text(path, MOST, "a policy table", &text, err));
+    oct_status s = oct_policy_parse(p, text, path, false, err);
     oct_free(text);
     return s;
 }
