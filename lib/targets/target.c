@@ -1,0 +1,161 @@
+/* The built-in targets, and what can be asked of one. */
+#include "targets/target_int.h"
+
+#include "base/io.h"
+#include "ops/op.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *name, *summary, *text;
+} builtin[] = {
+#include "targets/builtin.inc"
+};
+
+const char *oct_target_builtin(size_t i, const char **summary)
+{
+    if (i >= OCT_COUNT(builtin))
+        return NULL;
+    if (summary)
+        *summary = builtin[i].summary;
+    return builtin[i].name;
+}
+
+const char *oct_target_text(const char *name)
+{
+    for (size_t i = 0; i < OCT_COUNT(builtin); i++)
+        if (strcmp(builtin[i].name, name) == 0)
+            return builtin[i].text;
+    return NULL;
+}
+
+/* ---- opening ---- */
+
+bool oct_target_is_file(const char *word)
+{
+    return strchr(word, '/') != NULL;
+}
+
+static oct_status open_file(const char *path, oct_target **t, oct_err *err)
+{
+    enum { MOST = 1 << 20 };
+    char *text;
+    OCT_TRY(oct_read_text(path, MOST, "a target file", &text, err));
+    oct_status s = oct_target_parse(text, path, t, err);
+    oct_free(text);
+    return s;
+}
+
+oct_status oct_target_open(const char *word, oct_target **t, oct_err *err)
+{
+    if (oct_target_is_file(word))
+        return open_file(word, t, err);
+    const char *text = oct_target_text(word);
+    return text ? oct_target_parse(text, word, t, err) : oct_fail(err, OCT_EUSAGE, "there is no target '%s'", word);
+}
+
+void oct_target_close(oct_target *t)
+{
+    if (t)
+        oct_arena_destroy(t->arena);
+}
+
+/* ---- questions ---- */
+
+const char *oct_target_name(const oct_target *t)
+{
+    return t->name;
+}
+
+oct_target_op *oct_target_entry(const oct_target *t, const char *op)
+{
+    for (size_t i = 0; i < t->n_op; i++)
+        if (strcmp(t->op[i].op, op) == 0)
+            return &t->op[i];
+    return NULL;
+}
+
+bool oct_target_lists(const oct_target *t, const char *op, oct_target_form form)
+{
+    const oct_target_op *e = oct_target_entry(t, op);
+    return e && (e->forms & form);
+}
+
+static bool has_value(const oct_target_op *e, const oct_attr *a)
+{
+    for (size_t i = 0; i < e->n_value; i++) {
+        char *end;
+        if (a->type == OCT_ATTR_STRING && strcmp(a->s, e->value[i]) == 0)
+            return true;
+        if (a->type == OCT_ATTR_INT && strtoll(e->value[i], &end, 10) == a->i && *end == '\0')
+            return true;
+    }
+    return false;
+}
+
+static bool condition_holds(const oct_target_op *e, const oct_node *n)
+{
+    if (!e->attr)
+        return true;
+    const oct_attr *a = oct_node_attr(n, e->attr);
+    return a ? has_value(e, a) : e->absent;
+}
+
+static const char *no_form(oct_target_form form)
+{
+    switch (form) {
+    case OCT_TARGET_DYNAMIC: return "no dynamic form in the target";
+    case OCT_TARGET_WEIGHT_ONLY: return "the target takes no weights in blocks here";
+    default: return "the target runs this operator in float";
+    }
+}
+
+static bool weights_are_constant(const oct_graph *g, const oct_node *n)
+{
+    return n->n_in > 1 && n->in[1] >= 0 && g->value[n->in[1]].konst;
+}
+
+bool oct_target_runs(const oct_target *t, const oct_graph *g, int node, oct_target_form form, const char **why)
+{
+    const oct_node *n = &g->node[node];
+    const oct_op *op = oct_op_of(g, node);
+    const oct_target_op *e = n->domain[0] ? NULL : oct_target_entry(t, n->op);
+    const char *reason = NULL;
+    if (!op || !e || !(e->forms & form) || (form == OCT_TARGET_STATIC && !op->integer))
+        reason = no_form(form);
+    else if (form == OCT_TARGET_DYNAMIC && op->quant == OCT_QUANT_WEIGHTED && !weights_are_constant(g, n))
+        reason = no_form(form);
+    else if (!condition_holds(e, n))
+        reason = e->otherwise;
+    if (reason && why)
+        *why = reason;
+    return !reason;
+}
+
+bool oct_target_needs_output(const oct_target *t, const char *op)
+{
+    const oct_target_op *e = oct_target_entry(t, op);
+    return e && e->needs_output;
+}
+
+bool oct_target_per_channel(const oct_target *t, const char *op)
+{
+    const oct_target_op *e = oct_target_entry(t, op);
+    return !e || !e->per_tensor;
+}
+
+bool oct_target_takes(const oct_target *t, oct_dtype activations, oct_dtype weights)
+{
+    return t->takes[activations == OCT_S8][weights == OCT_S8];
+}
+
+bool oct_target_saturates(const oct_target *t)
+{
+    return t->saturates;
+}
+
+bool oct_target_bfloat16(const oct_target *t)
+{
+    return t->bfloat16;
+}

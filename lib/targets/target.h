@@ -1,0 +1,63 @@
+/* lib/targets/target.h -- deployment targets: what a runtime computes on integers, and what must be avoided there.
+ *
+ * A target is a text file; those of share/targets are built in. docs/formats.md has the format:
+ *
+ *     name      onnxruntime-vnni
+ *     summary   ONNX Runtime on CPUs with AVX-512 VNNI or AVX-VNNI, and on ARM
+ *     inherits  onnxruntime-x86
+ *     pair-sums exact
+ *     op Resize static if mode=nearest,absent else the target interpolates in float
+ *
+ *   oct_target *t;
+ *   OCT_TRY(oct_target_open("octet", &t, err));
+ *   const char *why;
+ *   if (!oct_target_runs(t, g, node, OCT_TARGET_STATIC, &why))
+ *       ...                                 // why: "the target runs this operator in float"
+ *   oct_target_close(t);
+ */
+#ifndef OCT_TARGETS_TARGET_H
+#define OCT_TARGETS_TARGET_H
+
+#include "graph/graph.h"
+
+/* The forms in which a target can run a quantized operator. */
+typedef enum oct_target_form {
+    OCT_TARGET_STATIC = 1,     /* on integers whose scales the model has */
+    OCT_TARGET_DYNAMIC = 2,    /* on integers; the scale of the activation is found when it runs */
+    OCT_TARGET_WEIGHT_ONLY = 4 /* on float activations, with weights in blocks */
+} oct_target_form;
+
+typedef struct oct_target oct_target;
+
+/* The i-th built-in target's name and one-line summary (may be NULL), the default first; NULL beyond the last. */
+const char *oct_target_builtin(size_t i, const char **summary);
+
+/* Whether a user's word for a target is that of a file: it has a '/' in it. */
+bool oct_target_is_file(const char *word);
+/* A built-in target, or (oct_target_is_file) that of a user's file. OCT_EUSAGE: there is none of that name. OCT_EMALFORMED with file,
+ * line, column and a remedy. Errors of reading. Release with oct_target_close. */
+oct_status oct_target_open(const char *word, oct_target **t, oct_err *err);
+/* The target that a text describes; label names the text in messages. */
+oct_status oct_target_parse(const char *text, const char *label, oct_target **t, oct_err *err);
+void oct_target_close(oct_target *t); /* NULL allowed */
+
+const char *oct_target_name(const oct_target *t);
+
+/* Whether the target runs a node of g in a form. Where it does not, *why (may be NULL) is the reason, a clause for reports that lasts as
+ * long as the target. Asked of the operator, its attributes, and for the dynamic form of products their weights, which must be constant. */
+bool oct_target_runs(const oct_target *t, const oct_graph *g, int node, oct_target_form form, const char **why);
+/* Whether it runs nodes of an operator type in a form, if only under a condition. */
+bool oct_target_lists(const oct_target *t, const char *op, oct_target_form form);
+
+/* Whether an operator runs on integers only with a quantizer behind its output. */
+bool oct_target_needs_output(const oct_target *t, const char *op);
+/* Whether an operator's weights may have a scale per output channel. */
+bool oct_target_per_channel(const oct_target *t, const char *op);
+/* Whether operators with weights take this pair of types, OCT_U8 or OCT_S8 each. */
+bool oct_target_takes(const oct_target *t, oct_dtype activations, oct_dtype weights);
+/* Whether sums of two products of u8 activations and s8 weights saturate at 16 bits on some of its CPUs. */
+bool oct_target_saturates(const oct_target *t);
+/* Whether it has bfloat16 kernels. */
+bool oct_target_bfloat16(const oct_target *t);
+
+#endif

@@ -1,0 +1,35 @@
+/* lib/targets/target_int.h -- the inside of a target, shared by its parser and its questions. */
+#ifndef OCT_TARGETS_TARGET_INT_H
+#define OCT_TARGETS_TARGET_INT_H
+
+#include "targets/target.h"
+
+/* What a line says of one operator. */
+typedef struct oct_target_op {
+    const char *op;
+    unsigned forms; /* oct_target_form; 0: float */
+    bool needs_output, per_tensor;
+    /* The condition: the attribute has one of the values, or is absent where that is allowed. attr NULL: none. */
+    const char *attr;
+    const char **value;
+    size_t n_value;
+    bool absent;
+    const char *otherwise; /* the clause where it does not hold */
+    int depth;             /* 0: of the file itself, 1: of the target that it inherits, ... */
+} oct_target_op;
+
+struct oct_target {
+    oct_arena *arena;
+    const char *name, *summary;
+    bool saturates, bfloat16;
+    bool takes[2][2]; /* activations, weights: 0 u8, 1 s8 */
+    oct_target_op *op;
+    size_t n_op, cap_op;
+};
+
+/* The text of a built-in target, or NULL. */
+const char *oct_target_text(const char *name);
+/* What is said of an operator, or NULL. */
+oct_target_op *oct_target_entry(const oct_target *t, const char *op);
+
+#endif

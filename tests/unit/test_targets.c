@@ -1,0 +1,255 @@
+/* lib/targets: the format of target files, what they inherit, and whether a target runs a node. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "net.h"
+#include "ops/op.h"
+#include "targets.h"
+
+#include <unistd.h>
+
+static oct_target *parsed(const char *text)
+{
+    oct_target *t = NULL;
+    GOOD(oct_target_parse(text, "t", &t, err));
+    return t;
+}
+
+#define HEAD "name mine\nsummary a board\ntypes u8*s8\n"
+
+/* ---- the built-in targets ---- */
+
+static void builtin_targets_have_their_names(void **state)
+{
+    const char *name, *summary;
+    size_t n = 0;
+    for (; (name = oct_target_builtin(n, &summary)); n++) {
+        assert_string_equal(oct_target_name(target_named(name)), name);
+        assert_true(strlen(summary) > 10);
+    }
+    assert_int_equal(n, 3);
+    assert_string_equal(oct_target_builtin(0, NULL), "onnxruntime-x86");
+    oct_target_builtin(1, &summary);
+    assert_string_equal(summary, "ONNX Runtime on CPUs with AVX-512 VNNI or AVX-VNNI, and on ARM");
+}
+
+/* What each runs, written down apart from the files. */
+static void builtin_targets_run(void **state)
+{
+#define COMMON " Conv Gemm MatMul Add Mul Concat Sigmoid LeakyRelu GlobalAveragePool AveragePool MaxPool Reshape Transpose Flatten Squeeze " \
+               "Unsqueeze Slice DepthToSpace Gather Split Resize "
+    static const struct {
+        const char *name, *listed;
+        bool saturates, needs, bfloat16;
+    } each[] = { { "onnxruntime-x86", COMMON, true, true, false },
+                 { "onnxruntime-vnni", COMMON, false, true, false },
+                 { "octet", COMMON "ConvTranspose Tanh HardSwish HardSigmoid Elu Swish GlobalMaxPool SpaceToDepth ", false, false, true } };
+    size_t n;
+    const oct_op *const *all = oct_op_all(&n);
+    for (size_t i = 0; i < OCT_COUNT(each); i++) {
+        const oct_target *t = target_named(each[i].name);
+        assert_int_equal(oct_target_saturates(t), each[i].saturates);
+        assert_int_equal(oct_target_bfloat16(t), each[i].bfloat16);
+        assert_true(oct_target_takes(t, OCT_U8, OCT_S8) && oct_target_takes(t, OCT_U8, OCT_U8) && oct_target_takes(t, OCT_S8, OCT_S8));
+        assert_false(oct_target_takes(t, OCT_S8, OCT_U8));
+        for (size_t k = 0; k < n; k++) {
+            char word[100];
+            const char *op = all[k]->type;
+            const bool matrix = strcmp(op, "MatMul") == 0 || strcmp(op, "Gemm") == 0;
+            snprintf(word, sizeof word, " %s ", op);
+            assert_int_equal(oct_target_lists(t, op, OCT_TARGET_STATIC), strstr(each[i].listed, word) != NULL);
+            assert_int_equal(oct_target_lists(t, op, OCT_TARGET_DYNAMIC), matrix || strcmp(op, "LSTM") == 0);
+            assert_int_equal(oct_target_lists(t, op, OCT_TARGET_WEIGHT_ONLY), matrix);
+            assert_int_equal(oct_target_needs_output(t, op), each[i].needs && strcmp(op, "Conv") == 0);
+            assert_true(oct_target_per_channel(t, op));
+        }
+    }
+}
+
+/* ---- one question ---- */
+
+static const char *reason(const oct_target *t, const oct_graph *g, oct_target_form form)
+{
+    const char *why = NULL;
+    bool runs = oct_target_runs(t, g, net_last, form, &why);
+    assert_int_equal(runs, why == NULL);
+    assert_int_equal(oct_target_runs(t, g, net_last, form, NULL), runs);
+    return runs ? "runs" : why;
+}
+
+static void a_node_runs_or_there_is_a_reason(void **state)
+{
+    const oct_target *t = target_named("onnxruntime-x86");
+    oct_graph *g = net_graph(18);
+    int x = net_input(g, "x", OCT_F32, "1,3,4,4"), w = net_random(g, "w", "4,5", 1);
+    NET_NODE(g, "Resize", "nothing", "r0", x, -1, NET_F32(g, "s", "4", 1, 1, 2, 2));
+    assert_string_equal(reason(t, g, OCT_TARGET_STATIC), "runs");
+    net_str(g, "mode", "nearest");
+    assert_string_equal(reason(t, g, OCT_TARGET_STATIC), "runs");
+    net_str(g, "mode", "linear");
+    assert_string_equal(reason(t, g, OCT_TARGET_STATIC), "the target interpolates in float");
+    assert_string_equal(reason(t, g, OCT_TARGET_DYNAMIC), "no dynamic form in the target");
+    NET_NODE(g, "MatMul", "product", "p", x, w);
+    assert_string_equal(reason(t, g, OCT_TARGET_STATIC), "runs");
+    assert_string_equal(reason(t, g, OCT_TARGET_DYNAMIC), "runs");
+    assert_string_equal(reason(t, g, OCT_TARGET_WEIGHT_ONLY), "runs");
+    NET_NODE(g, "MatMul", "attention", "a", x, x); /* without constant weights */
+    assert_string_equal(reason(t, g, OCT_TARGET_STATIC), "runs");
+    assert_string_equal(reason(t, g, OCT_TARGET_DYNAMIC), "no dynamic form in the target");
+    NET_NODE(g, "Tanh", "tanh", "t", x);
+    assert_string_equal(reason(t, g, OCT_TARGET_STATIC), "the target runs this operator in float");
+    assert_string_equal(reason(target_named("octet"), g, OCT_TARGET_STATIC), "runs");
+    NET_NODE(g, "my.domain.Add", "foreign", "f", x, x); /* an operator of that name, but another */
+    assert_string_equal(reason(t, g, OCT_TARGET_STATIC), "the target runs this operator in float");
+    NET_NODE(g, "Conv", "conv", "c", x, net_random(g, "k", "2,3,1,1", 2));
+    assert_string_equal(reason(t, g, OCT_TARGET_WEIGHT_ONLY), "the target takes no weights in blocks here");
+    oct_graph_destroy(g);
+}
+
+static void conditions_compare_attributes(void **state)
+{
+    oct_target *t = parsed(HEAD "op Gather static if axis=0,-2 else it gathers rows alone\nop Concat static if axis=1,absent else no\n");
+    oct_graph *g = net_graph(18);
+    int x = net_input(g, "x", OCT_F32, "1,3,4,4");
+    NET_NODE(g, "Gather", "rows", "r", x, NET_S64(g, "i", "1", 0));
+    assert_string_equal(reason(t, g, OCT_TARGET_STATIC), "it gathers rows alone"); /* absent is not among the values */
+    net_int(g, "axis", 0);
+    assert_string_equal(reason(t, g, OCT_TARGET_STATIC), "runs");
+    net_int(g, "axis", -2);
+    assert_string_equal(reason(t, g, OCT_TARGET_STATIC), "runs");
+    net_int(g, "axis", 2);
+    assert_string_equal(reason(t, g, OCT_TARGET_STATIC), "it gathers rows alone");
+    NET_NODE(g, "Concat", "join", "j", x, x);
+    assert_string_equal(reason(t, g, OCT_TARGET_STATIC), "runs");
+    net_float(g, "axis", 1.0f); /* neither a text nor a whole number */
+    assert_string_equal(reason(t, g, OCT_TARGET_STATIC), "no");
+    oct_graph_destroy(g);
+    oct_target_close(t);
+}
+
+/* ---- inheritance ---- */
+
+static void a_target_changes_what_it_inherits(void **state)
+{
+    oct_target *t = parsed("name mine\r\nsummary  one more   # no comment \ninherits onnxruntime-x86\ntypes s8*s8\npair-sums exact\n"
+                           "op Conv,Softmax static per-tensor # all of them\nop MaxPool,LSTM float\nop Gemm,MatMul static\n");
+    assert_string_equal(oct_target_name(t), "mine");
+    assert_true(oct_target_lists(t, "Softmax", OCT_TARGET_STATIC) && oct_target_lists(t, "Add", OCT_TARGET_STATIC));
+    assert_false(oct_target_lists(t, "MaxPool", OCT_TARGET_STATIC));
+    assert_false(oct_target_needs_output(t, "Conv")); /* a line replaces all that was said of the operator */
+    assert_false(oct_target_per_channel(t, "Conv"));
+    assert_true(oct_target_per_channel(t, "Gemm"));
+    assert_false(oct_target_saturates(t) || oct_target_takes(t, OCT_U8, OCT_S8));
+    assert_true(oct_target_takes(t, OCT_S8, OCT_S8));
+    oct_target_close(t);
+}
+
+/* ---- mistakes ---- */
+
+static void faults_name_place_and_remedy(void **state)
+{
+    static const struct {
+        const char *text, *says, *hint;
+    } each[] = {
+        { HEAD "sumary x", "t:4:1: there is no key 'sumary'", "did you mean 'summary'?" },
+        { HEAD "elephant", "t:4:1: there is no key 'elephant'", "one of name, summary, inherits, types, pair-sums, bfloat16, op" },
+        { HEAD "name two", "t:4:1: 'name' stands in two lines of this file", "" },
+        { "name", "t:1:5: a name of up to 64 characters is missing", "" },
+        { "name a/b", "t:1:7: a name is of letters, digits, '-', '.' and '_'", "" },
+        { "name a b", "t:1:8: the end of the line is expected", "" },
+        { "summary   ", "t:1:11: the summary is missing", "" },
+        { "inherits octett", "t:1:10: there is no built-in target 'octett'", "did you mean 'octet'?" },
+        { HEAD "inherits octet", "t:4:1: 'inherits' comes before what the target changes", "" },
+        { "types u8*s4", "t:1:7: there is no pair of types 'u8*s4'", "did you mean 'u8*s8'?" },
+        { "types", "t:1:6: pairs of activations and weights are missing, as in u8*s8", "" },
+        { "pair-sums saturates", "t:1:11: there is no kind of sums 'saturates'", "did you mean 'saturate'?" },
+        { "bfloat16 maybe", "t:1:10: there is no answer 'maybe'", "one of no, yes" },
+        { "op", "t:1:3: an operator is missing", "" },
+        { "op Conv,,Add static", "t:1:9: an operator is missing", "" },
+        { "op Add,Conf static", "t:1:8: there is no operator 'Conf'", "did you mean 'Conv'?" },
+        { "op Xyzzyplugh static", "t:1:4: there is no operator 'Xyzzyplugh'", "operators are named as in ONNX, and joined by commas without blanks" },
+        { "op NonZero static", "t:1:4: there is no quantized form of NonZero", "" },
+        { "op LSTM static", "t:1:4: LSTM has no static form", "" },
+        { "op Add dynamic", "t:1:4: Add has no dynamic form", "" },
+        { "op Add static weight-only", "t:1:4: Add has no weight-only form", "" },
+        { "op Conv statik", "t:1:9: there is no form or property 'statik'", "did you mean 'static'?" },
+        { "op Conv per-tensor", "t:1:19: static, dynamic, weight-only or float is expected", "" },
+        { "op Conv static float", "t:1:16: 'float' stands alone", "" },
+        { "op Add static\nop Mul,Add static", "t:2:8: Add stands in two lines of this file", "" },
+        { "op Add,Add static", "t:1:8: Add stands in two lines of this file", "" },
+        { "op Add static if", "t:1:17: a condition is expected after 'if', as in mode=nearest,absent", "" },
+        { "op Add static if =1", "t:1:18: a condition is expected after 'if', as in mode=nearest,absent", "" },
+        { "op Add static if a=1, else b", "t:1:22: a value is missing", "" },
+        { "op Add static if a=1", "t:1:21: 'else' and a reason for reports are expected, as in: else the target interpolates in float", "" },
+        { "op Add static if a=1 else", "t:1:26: the reason after 'else' is missing", "" },
+        { "types u8*s8", "t: the target has no name or no summary", "add a line 'name NAME' and a line 'summary TEXT'" },
+        { "name a\nsummary b\n", "t: the target has no types", "add a line of pairs of activations and weights, as 'types u8*s8'" },
+        { "name a\ninherits octet\n", "t: the target has no name or no summary", "add a line 'name NAME' and a line 'summary TEXT'" },
+        { "name a\nsummary b\ntypes s8*s8\nop LSTM dynamic\n", "t: dynamic quantization makes u8 activations, which the target does not take",
+          "add u8*s8 or u8*u8 to the line 'types', or leave 'dynamic' out" },
+        { HEAD "pair-sums saturate\n", "t: pair sums saturate, and the target takes no u8 weights in their place",
+          "add u8*u8 to the line 'types', or write 'pair-sums exact'" },
+    };
+    for (size_t i = 0; i < OCT_COUNT(each); i++) {
+        oct_err err = OCT_ERR_INIT;
+        oct_target *t = NULL;
+        assert_int_equal(oct_target_parse(each[i].text, "t", &t, &err), OCT_EMALFORMED);
+        assert_null(t);
+        assert_string_equal(err.text, each[i].says);
+        assert_string_equal(err.hint, each[i].hint);
+    }
+}
+
+/* ---- files ---- */
+
+static void files_are_read(void **state)
+{
+    char path[] = "/tmp/octet-target-XXXXXX";
+    oct_err fault = OCT_ERR_INIT;
+    oct_target *t = NULL;
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, HEAD, strlen(HEAD)), strlen(HEAD));
+    GOOD(oct_target_open(path, &t, err));
+    assert_string_equal(oct_target_name(t), "mine");
+    oct_target_close(t);
+    assert_int_equal(write(fd, "\0", 1), 1);
+    assert_int_equal(oct_target_open(path, &t, &fault), OCT_EMALFORMED);
+    assert_non_null(strstr(fault.text, "this is not a target file"));
+    assert_int_equal(ftruncate(fd, 2 << 20), 0);
+    assert_int_equal(oct_target_open(path, &t, &fault), OCT_EMALFORMED);
+    close(fd);
+    unlink(path);
+    assert_int_equal(oct_target_open(path, &t, &fault), OCT_EIO);
+    assert_int_equal(oct_target_open("octett", &t, &fault), OCT_EUSAGE);
+    assert_string_equal(fault.text, "there is no target 'octett'");
+}
+
+static void memory_runs_out(void **state)
+{
+    oct_err fault = OCT_ERR_INIT;
+    oct_target *t = NULL;
+    oct_alloc_fail_at(0);
+    GOOD(oct_target_open("onnxruntime-vnni", &t, err));
+    oct_target_close(t);
+    size_t n = oct_alloc_fail_at(0);
+    for (size_t i = 1; i <= n; i++) {
+        oct_alloc_fail_at(i);
+        assert_int_equal(oct_target_open("onnxruntime-vnni", &t, &fault), OCT_ENOMEM);
+    }
+    oct_alloc_fail_at(0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(builtin_targets_have_their_names), cmocka_unit_test(builtin_targets_run),
+        cmocka_unit_test(a_node_runs_or_there_is_a_reason), cmocka_unit_test(conditions_compare_attributes),
+        cmocka_unit_test(a_target_changes_what_it_inherits), cmocka_unit_test(faults_name_place_and_remedy),
+        cmocka_unit_test(files_are_read), cmocka_unit_test(memory_runs_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
