@@ -46,6 +46,7 @@ typedef enum oct_cli_kind {
     OCT_CLI_FILE,        /* const char **                */
     OCT_CLI_OUT,         /* const char **                */
     OCT_CLI_ENUM,        /* const char **                */
+    OCT_CLI_ENUM_OR_FILE, /* const char **               */
     OCT_CLI_ENUMS,       /* oct_cli_list *               */
     OCT_CLI_MULTI,       /* oct_cli_list *               */
     OCT_CLI_INT,         /* int64_t *                    */
@@ -84,6 +85,8 @@ typedef struct oct_cli_opt {
 #define OPT_OUT(l, nm, var, text) { OCT_CLI_OUT, l, nm, OCT_CLI_VAR(const char *, var), "FILE", text }
 /* One of the names; "help" lists them and ends the run. What the variable holds before is the default. */
 #define OPT_ENUM(l, nm, var, fn, text) { OCT_CLI_ENUM, l, nm, OCT_CLI_VAR(const char *, var), "NAME", text, 0, 0, 0, 0, fn }
+/* The same, or the path of a file to read, which has a '/' in it. */
+#define OPT_ENUM_OR_FILE(l, nm, var, fn, text) { OCT_CLI_ENUM_OR_FILE, l, nm, OCT_CLI_VAR(const char *, var), "NAME", text, 0, 0, 0, 0, fn }
 /* Several of the names, joined by commas. */
 #define OPT_ENUMS(l, nm, var, fn, text) { OCT_CLI_ENUMS, l, nm, OCT_CLI_VAR(oct_cli_list, var), "NAME,...", text, 0, 0, 0, 0, fn }
 /* May be repeated; values in the order given. */

@@ -46,7 +46,9 @@ void oct_cli_full_help(const oct_cli *cli, const oct_cli_live *l, oct_buf *b)
     oct_buf_puts(b, o->help);
     if (o->names)
         few_names(l, b);
-    if (o->kind == OCT_CLI_ENUM && l->text_default)
+    if (o->kind == OCT_CLI_ENUM_OR_FILE)
+        oct_buf_puts(b, ", or a file as ./mine");
+    if (l->text_default)
         oct_buf_printf(b, " [default: %s]", l->text_default);
     if (strcmp(o->name, "isa") == 0 && o->var == &cli->isa && cli->isa_names)
         oct_buf_printf(b, ": %s", cli->isa_names);

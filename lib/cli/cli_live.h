@@ -11,7 +11,7 @@ typedef struct oct_cli_live {
     int times;        /* how often it was given */
     bool off;         /* the last time as --no-x */
     bool on_default;  /* a FLAG that is true unless switched off */
-    const char *text_default; /* of an ENUM */
+    const char *text_default; /* of an ENUM or ENUM_OR_FILE */
     size_t cap;       /* of the list in o.var */
 } oct_cli_live;
 

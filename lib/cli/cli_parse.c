@@ -72,7 +72,7 @@ static void load_one(oct_cli *cli, const oct_cli_opt *o)
     *l = (oct_cli_live){ .o = *o };
     if (o->kind == OCT_CLI_FLAG)
         l->on_default = *(const bool *)o->var;
-    else if (o->kind == OCT_CLI_ENUM)
+    else if (o->kind == OCT_CLI_ENUM || o->kind == OCT_CLI_ENUM_OR_FILE)
         l->text_default = *(const char *const *)o->var;
 }
 
@@ -189,7 +189,9 @@ static oct_status check_name(const oct_cli_opt *o, const char *value, const char
         best = nearest(value, best, &cost, name);
     }
     oct_fail(err, OCT_EUSAGE, "--%s: unknown name '%s'", o->name, value);
-    if (best)
+    if (o->kind == OCT_CLI_ENUM_OR_FILE && oct_path_exists(value))
+        oct_hint(err, "a file is named with its folder: --%s ./%s", o->name, value);
+    else if (best)
         oct_hint(err, "did you mean '%s'? '--%s help' lists all", best, o->name);
     else
         oct_hint(err, "'--%s help' lists the names", o->name);
@@ -241,12 +243,17 @@ static oct_status set_value(parse *p, oct_cli_live *l, const char *value, oct_er
     case OCT_CLI_FLOAT: return set_float(o, value, err);
     case OCT_CLI_MULTI: return push(p->cli, o->var, &l->cap, value, err);
     case OCT_CLI_ENUM:
+    case OCT_CLI_ENUM_OR_FILE:
     case OCT_CLI_ENUMS:
         if (strcmp(value, "help") == 0)
             return print_list(p, l, err);
-        return o->kind == OCT_CLI_ENUM ? check_name(o, value, o->var, err) : set_names(p, l, value, err);
-    default: *(const char **)o->var = value; return OCT_OK;
+        if (o->kind == OCT_CLI_ENUM_OR_FILE && strchr(value, '/'))
+            break;
+        return o->kind == OCT_CLI_ENUMS ? set_names(p, l, value, err) : check_name(o, value, o->var, err);
+    default: break;
     }
+    *(const char **)o->var = value;
+    return OCT_OK;
 }
 
 static oct_status set_flag(parse *p, oct_cli_live *l, bool on, oct_err *err)

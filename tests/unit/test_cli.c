@@ -72,7 +72,8 @@ static int run(tool *t, const char *line)
     };
     const oct_cli_opt merge[] = { OPT_POSITIONALS("TABLE", &t->files, 2, "tables to join"),
                                   OPT_OUT('o', "output", &t->output, "where to"), OPT_REQUIRED("output"), OPT_COMMON, OPT_END };
-    const oct_cli_opt diff[] = { OPT_POSITIONAL("A", &t->a, "one"), OPT_OPTIONAL("B", &t->b, "other"), OPT_COMMON, OPT_END };
+    const oct_cli_opt diff[] = { OPT_POSITIONAL("A", &t->a, "one"), OPT_OPTIONAL("B", &t->b, "other"),
+                                 OPT_ENUM_OR_FILE(0, "by", &t->observer, observer_names, "what counts"), OPT_COMMON, OPT_END };
     const oct_cli_opt pair[] = { OPT_POSITIONAL("FIRST", &t->a, "one"), OPT_POSITIONAL("SECOND", &t->b, "other"), OPT_COMMON, OPT_END };
     const oct_cli_command commands[] = { { "merge", "joins tables", merge, NULL }, { "diff", "compares tables", diff, NULL },
                                          { "pair", "needs two", pair, NULL } };
@@ -177,6 +178,28 @@ static void commands_have_tables(void **state)
     assert_int_equal(run(&t, "--print-policy"), -1);
     assert_true(t.print_policy);
     end(&t);
+}
+
+static void a_name_or_a_file(void **state)
+{
+    tool t;
+    assert_int_equal(run(&t, "diff|a|--by|hist-mse"), -1);
+    assert_string_equal(t.observer, "hist-mse");
+    end(&t);
+    assert_int_equal(run(&t, "diff|a|--by=./none"), -1); /* whether it is there, the tool will see */
+    assert_string_equal(t.observer, "./none");
+    end(&t);
+    assert_int_equal(run(&t, "diff|a|--by|help"), 0);
+    assert_non_null(strstr(t.out, "hist-mse  least squared error\n"));
+    assert_int_equal(run(&t, "diff|--help"), 0);
+    assert_non_null(strstr(t.out, "hist-mse, or a file as"));
+    expect_usage("diff|a|--by|hist", "qtest: --by: unknown name 'hist'\n  hint: did you mean 'hist-mse'? '--by help' lists all\n");
+    FILE *f = fopen("a_name_or_a_file.txt", "w");
+    assert_non_null(f);
+    fclose(f);
+    expect_usage("diff|a|--by|a_name_or_a_file.txt",
+                 "qtest: --by: unknown name 'a_name_or_a_file.txt'\n  hint: a file is named with its folder: --by ./a_name_or_a_file.txt\n");
+    remove("a_name_or_a_file.txt");
 }
 
 static void mistakes_are_explained(void **state)
@@ -500,7 +523,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_arrive),        cmocka_unit_test(defaults_stay),
-        cmocka_unit_test(commands_have_tables), cmocka_unit_test(mistakes_are_explained),
+        cmocka_unit_test(commands_have_tables), cmocka_unit_test(a_name_or_a_file), cmocka_unit_test(mistakes_are_explained),
         cmocka_unit_test(help_goes_to_stdout),  cmocka_unit_test(manual_is_mdoc),
         cmocka_unit_test(messages_are_safe),    cmocka_unit_test(printing_is_safe), cmocka_unit_test(full_disk_is_an_error),
         cmocka_unit_test(no_memory_is_an_error), cmocka_unit_test(progress_is_limited),
