@@ -34,7 +34,8 @@ static oct_nbits_form form_of(const oct_qjob *j, int node)
     return f;
 }
 
-bool oct_takes_blocks(const char *op)
+/* Operators whose weights may be in blocks. */
+static bool takes_blocks(const char *op)
 {
     return strcmp(op, "MatMul") == 0 || strcmp(op, "Gemm") == 0;
 }
@@ -44,7 +45,7 @@ const char *oct_no_blocks(const oct_qjob *j, int node)
     const oct_node *n = &j->g->node[node];
     const oct_tensor *w = n->in[1] >= 0 ? j->g->value[n->in[1]].konst : NULL;
     const oct_tensor *bias = n->n_in > 2 && n->in[2] >= 0 ? j->g->value[n->in[2]].konst : NULL;
-    if (!oct_takes_blocks(n->op))
+    if (!takes_blocks(n->op))
         return "only products of matrices have weights in blocks";
     if (!w || w->rank != 2 || w->count == 0)
         return "its weights are not a constant matrix";

@@ -3,6 +3,7 @@
 #define OCT_QUANT_JOB_H
 
 #include "kernels/nbits/nbits.h"
+#include "ops/op.h"
 #include "quant/quant.h"
 
 typedef enum oct_role {
@@ -161,8 +162,6 @@ oct_status oct_quantize_recurrent(oct_qjob *j, int node, oct_err *err);
 
 /* block_weights.c: how a row of the policy, or else the job, wants weights in blocks. */
 oct_nbits_form oct_block_form(const oct_qjob *j, const oct_policy_row *row);
-/* Operators whose weights may be in blocks. */
-bool oct_takes_blocks(const char *op);
 /* Why a product's weights cannot be in blocks, or NULL. */
 const char *oct_no_blocks(const oct_qjob *j, int node);
 /* Chooses grids and codes of a product's weights, once: no statistics change them. */

@@ -42,6 +42,17 @@ static bool integer_role(oct_role r)
     return r == OCT_ROLE_PRODUCT || r == OCT_ROLE_INTEGER;
 }
 
+/* Whether a dynamic form can be written (rewrite.c, write_lstm.c) and the target runs it. */
+static bool runs_dynamic(const oct_qjob *j, int id, const char **why)
+{
+    static const char *const written[] = { "MatMul", "Gemm", "LSTM" };
+    for (size_t i = 0; i < OCT_COUNT(written); i++)
+        if (strcmp(j->g->node[id].op, written[i]) == 0)
+            return oct_target_runs(j->opts.target, j->g, id, OCT_TARGET_DYNAMIC, why);
+    *why = "no dynamic form in the target";
+    return false;
+}
+
 /* ---- products ---- */
 
 static void choose_product(oct_qjob *j, int id)
@@ -66,25 +77,23 @@ static void choose_product(oct_qjob *j, int id)
         q->why = "its bias is not constant";
     } else if (q->row.scheme == OCT_SCHEME_WEIGHT_ONLY) {
         q->why = oct_no_blocks(j, id);
-        if (!q->why) {
+        if (!q->why && oct_target_runs(j->opts.target, j->g, id, OCT_TARGET_WEIGHT_ONLY, &q->why)) {
             q->role = OCT_ROLE_BLOCKS;
             q->why = q->row.rule;
         }
     } else if (q->row.block) {
         q->why = "weights in blocks are for the scheme weight-only";
     } else if (q->row.scheme == OCT_SCHEME_STATIC && j->opts.have_data) {
-        if (oct_target_product(j->opts.target, n->op)) {
+        if (oct_target_runs(j->opts.target, j->g, id, OCT_TARGET_STATIC, &q->why)) {
             q->role = OCT_ROLE_PRODUCT;
             q->why = q->row.rule;
-        } else {
-            q->why = "the target runs this operator in float";
         }
     } else if (q->row.scheme == OCT_SCHEME_DYNAMIC || q->row.scheme == OCT_SCHEME_STATIC) {
-        if (const_b && oct_target_dynamic(j->opts.target, n->op)) {
+        if (runs_dynamic(j, id, &q->why)) {
             q->role = OCT_ROLE_DYNAMIC;
             q->why = j->opts.have_data ? q->row.rule : "no data: activations are quantized when it runs";
-        } else {
-            q->why = j->opts.have_data ? "no dynamic form in the target" : "no data for the ranges of its activations";
+        } else if (!j->opts.have_data) {
+            q->why = "no data for the ranges of its activations";
         }
     } else {
         q->why = q->row.rule;
@@ -104,8 +113,8 @@ static void choose_recurrent(oct_qjob *j, int id)
         q->why = q->row.rule;
     } else if (q->row.scheme != OCT_SCHEME_DYNAMIC) {
         q->why = "recurrent layers are quantized dynamically or not at all";
-    } else if (!oct_target_dynamic(j->opts.target, n->op)) {
-        q->why = "no dynamic form in the target";
+    } else if (!runs_dynamic(j, id, &q->why)) {
+        return;
     } else if (!is_const_f32(j, n, 1) || !is_const_f32(j, n, 2)) { /* and so are X and the states, all of one type */
         q->why = "its weights are not constants of float32";
     } else if (oct_node_int(n, "layout", 0)) {
@@ -214,14 +223,8 @@ static bool candidate(const oct_qjob *j, int id, const char **why)
     }
     if (j->node[id].row.scheme == OCT_SCHEME_WEIGHT_ONLY)
         return false;
-    if (!oct_target_integer(j->opts.target, n->op) || !op->integer) {
-        *why = "the target runs this operator in float";
+    if (!oct_target_runs(j->opts.target, j->g, id, OCT_TARGET_STATIC, why))
         return false;
-    }
-    if (strcmp(n->op, "Resize") == 0 && strcmp(oct_node_str(n, "mode", "nearest"), "nearest") != 0) {
-        *why = "the target interpolates in float";
-        return false;
-    }
     for (int i = 0; i < data_inputs(j, id); i++)
         if (!is_float(j, n->in[i]))
             return false;
@@ -287,7 +290,7 @@ static void want_output(oct_qjob *j, int id)
     const oct_node *n = &j->g->node[id];
     int v = oct_quantized_output(j, id);
     bool product = j->node[id].role == OCT_ROLE_PRODUCT;
-    bool needed = !product || (strcmp(n->op, "Conv") == 0 && j->opts.target->conv_needs_output) || reads_integer(j, v);
+    bool needed = !product || oct_target_needs_output(j->opts.target, n->op) || reads_integer(j, v);
     if (needed) {
         j->value[v].wanted = true;
     } else if (v != n->out[0]) { /* without a quantizer the clamp has to stay */

@@ -20,7 +20,7 @@
 #include "observers/observer.h"
 #include "passes/pass.h"
 #include "quant/policy.h"
-#include "quant/target.h"
+#include "targets/target.h"
 
 /* What was decided for a node, and why. */
 typedef struct oct_layer_decision {
@@ -45,7 +45,7 @@ typedef struct oct_layer_decision {
 
 typedef struct oct_qjob_opts {
     const oct_policy *policy; /* borrowed */
-    const oct_target *target;
+    const oct_target *target; /* borrowed */
     oct_scheme scheme;        /* OCT_SCHEME_AUTO: by the policy */
     oct_dtype activations;    /* OCT_U8 or OCT_S8 overriding the policy; OCT_UNDEFINED: by the policy */
     const char *const *disabled; /* passes */

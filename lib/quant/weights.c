@@ -244,10 +244,10 @@ static bool pairs_safe(const oct_qjob *j, qweights *q, int node)
 
 const char *oct_weights_type(const oct_qjob *j, oct_weight_type asked, bool safe, oct_dtype *type)
 {
-    *type = asked == OCT_WEIGHT_U8 || (j->opts.target->saturates && !safe) ? OCT_U8 : OCT_S8;
+    *type = asked == OCT_WEIGHT_U8 || (oct_target_saturates(j->opts.target) && !safe) ? OCT_U8 : OCT_S8;
     if (asked == OCT_WEIGHT_U8)
         return "u8 weights, as the policy says";
-    if (!j->opts.target->saturates)
+    if (!oct_target_saturates(j->opts.target))
         return NULL;
     return safe ? "s8 weights, proved safe from saturation" : "u8 weights: s8 could saturate 16 bits on CPUs without VNNI";
 }
@@ -258,7 +258,7 @@ static bool remedy(const oct_qjob *j, qweights *q, int node, oct_weight_type ask
     /* ONNX Runtime takes s8 activations with s8 weights alone: u8 ones would leave the layer in float. */
     if (activations == OCT_S8)
         asked = OCT_WEIGHT_S8;
-    const bool safe = asked != OCT_WEIGHT_U8 && j->opts.target->saturates && pairs_safe(j, q, node);
+    const bool safe = asked != OCT_WEIGHT_U8 && oct_target_saturates(j->opts.target) && pairs_safe(j, q, node);
     q->remedy = oct_weights_type(j, asked, safe, &q->dtype);
     if (activations != OCT_S8 || q->dtype == OCT_S8)
         return true;

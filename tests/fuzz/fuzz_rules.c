@@ -38,8 +38,10 @@ static void give_statistics(const oct_qjob *j, oct_calib *c)
 
 static void decide(const oct_graph *net, const oct_policy *p, const char *target, bool have_data)
 {
-    const oct_qjob_opts o = { .policy = p, .target = oct_target_find(target), .have_data = have_data, .threads = 1 };
     oct_err err = OCT_ERR_INIT;
+    oct_target *t = NULL;
+    need(oct_target_open(target, &t, &err), &err);
+    const oct_qjob_opts o = { .policy = p, .target = t, .have_data = have_data, .threads = 1 };
     oct_graph *g = NULL;
     oct_qjob *j = NULL;
     oct_calib *c = oct_calib_create();
@@ -58,6 +60,7 @@ static void decide(const oct_graph *net, const oct_policy *p, const char *target
     if (s == OCT_EINTERNAL)
         need(s, &err);
     oct_qjob_destroy(j);
+    oct_target_close(t);
     oct_calib_destroy(c);
     oct_graph_destroy(g);
 }

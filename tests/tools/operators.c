@@ -8,7 +8,7 @@
 
 #include "ops/core/elem.h"
 #include "ops/core/small.h"
-#include "quant/job.h"
+#include "targets/target.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -218,27 +218,38 @@ static const char *trait_name(oct_quant_trait t)
     }
 }
 
+static bool lists(const char *target, const char *op, oct_target_form form)
+{
+    oct_err err = OCT_ERR_INIT;
+    oct_target *t = NULL;
+    if (oct_target_open(target, &t, &err) != OCT_OK)
+        exit(1);
+    bool found = oct_target_lists(t, op, form);
+    oct_target_close(t);
+    return found;
+}
+
 /* Schemes in which qconvert quantizes the operator for some target. */
 static const char *schemes_text(const oct_op *op, char *text, size_t size)
 {
-    static const char *const targets[] = { "onnxruntime-x86", "octet" };
-    bool fixed = false, dynamic = false, ours = false;
+    static const struct {
+        const char *name;
+        oct_target_form form;
+    } schemes[] = { { "static", OCT_TARGET_STATIC }, { "dynamic", OCT_TARGET_DYNAMIC }, { "weight-only", OCT_TARGET_WEIGHT_ONLY } };
     *text = 0;
-    if (op->domain[0])
-        return text;
-    for (size_t i = 0; i < OCT_COUNT(targets); i++) {
-        const oct_target *t = oct_target_find(targets[i]);
-        const bool takes_it = oct_target_product(t, op->type) || oct_target_integer(t, op->type);
-        ours = i == 1 && takes_it && !fixed;
-        fixed |= takes_it;
-        dynamic |= oct_target_dynamic(t, op->type);
+    for (size_t s = 0; s < OCT_COUNT(schemes) && !op->domain[0]; s++) {
+        const char *name, *last = NULL;
+        char one[100];
+        size_t n = 0;
+        for (size_t i = 0; (name = oct_target_builtin(i, NULL)); i++)
+            if (lists(name, op->type, schemes[s].form)) {
+                last = name;
+                n++;
+            }
+        snprintf(one, sizeof one, n == 1 ? "%s (%s)" : "%s", schemes[s].name, last ? last : "");
+        if (n)
+            add(text, size, one);
     }
-    if (fixed)
-        add(text, size, ours ? "static (octet)" : "static");
-    if (dynamic)
-        add(text, size, "dynamic");
-    if (oct_takes_blocks(op->type))
-        add(text, size, "weight-only");
     return text;
 }
 

@@ -10,6 +10,7 @@
 #include "net.h"
 #include "quant/blocks.h"
 #include "quant/job.h"
+#include "targets.h"
 
 enum { CAP = 4096, MOST = 1 << 16 };
 static float got[CAP], want[CAP];
@@ -196,7 +197,7 @@ static work convert(oct_graph *g, oct_qjob_opts o, const char *rules)
     if (rules)
         GOOD(oct_policy_add(w.policy, rules, "test", err));
     o.policy = w.policy;
-    o.target = oct_target_default();
+    o.target = target_named("onnxruntime-x86");
     if (!o.scheme)
         o.scheme = OCT_SCHEME_WEIGHT_ONLY;
     GOOD(oct_qjob_create(g, &o, &w.job, err));

@@ -7,6 +7,7 @@
 
 #include "net.h"
 #include "quant/job.h"
+#include "targets.h"
 
 typedef struct work {
     oct_graph *g;
@@ -20,7 +21,7 @@ static work start_with(oct_graph *g, oct_scheme scheme, const char *rules, bool 
     GOOD(oct_policy_create(NULL, &w.policy, err));
     if (rules)
         GOOD(oct_policy_add(w.policy, rules, "test", err));
-    oct_qjob_opts o = { .policy = w.policy, .target = oct_target_default(), .scheme = scheme, .half_io = half_io };
+    oct_qjob_opts o = { .policy = w.policy, .target = target_named("onnxruntime-x86"), .scheme = scheme, .half_io = half_io };
     GOOD(oct_qjob_create(g, &o, &w.job, err));
     return w;
 }
@@ -297,7 +298,7 @@ static void rules_mix_types(void **state)
     work w = { .g = g };
     GOOD(oct_policy_create(NULL, &w.policy, err));
     GOOD(oct_policy_add(w.policy, "name:two fp16 - - -\nname:three bf16 - - -\n", "test", err));
-    oct_qjob_opts o = { .policy = w.policy, .target = oct_target_default(), .have_data = true };
+    oct_qjob_opts o = { .policy = w.policy, .target = target_named("onnxruntime-x86"), .have_data = true };
     GOOD(oct_qjob_create(g, &o, &w.job, err));
     oct_calib *table = oct_calib_create();
     size_t n;

@@ -7,6 +7,7 @@
 
 #include "net.h"
 #include "quant/job.h"
+#include "targets.h"
 
 /* A job on g with statistics made by running the float graph on the fixed random inputs of net.h. */
 typedef struct work {
@@ -39,7 +40,7 @@ static work start(oct_graph *g, const char *rules, const char *target, bool corr
     GOOD(oct_policy_create(NULL, &w.policy, err));
     if (rules)
         GOOD(oct_policy_add(w.policy, rules, "test", err));
-    oct_qjob_opts o = { .policy = w.policy, .target = oct_target_find(target), .have_data = true, .no_bias_correction = !correct };
+    oct_qjob_opts o = { .policy = w.policy, .target = target_named(target), .have_data = true, .no_bias_correction = !correct };
     GOOD(oct_qjob_create(g, &o, &w.job, err));
     w.calib = oct_calib_create();
     size_t n;
@@ -323,7 +324,7 @@ static work dynamic(oct_graph *g, const char *rules, const char *target, oct_sch
     GOOD(oct_policy_create(NULL, &w.policy, err));
     if (rules)
         GOOD(oct_policy_add(w.policy, rules, "test", err));
-    oct_qjob_opts o = { .policy = w.policy, .target = oct_target_find(target), .scheme = scheme };
+    oct_qjob_opts o = { .policy = w.policy, .target = target_named(target), .scheme = scheme };
     GOOD(oct_qjob_create(g, &o, &w.job, err));
     GOOD(oct_qjob_decide(w.job, NULL, err));
     return w;

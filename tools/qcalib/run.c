@@ -105,6 +105,7 @@ static oct_status observe(oct_cli *cli, const calib_args *a, oct_model *m, const
 static oct_status with_graphs(oct_cli *cli, const calib_args *a, oct_model *m, oct_graph *other, oct_err *err)
 {
     oct_policy *policy = NULL, *all = NULL;
+    oct_target *usual = NULL, *ours = NULL;
     oct_qjob *job = NULL, *most = NULL;
     wanted w = { 0 };
     oct_status s = oct_policy_create(NULL, &policy, err);
@@ -112,8 +113,12 @@ static oct_status with_graphs(oct_cli *cli, const calib_args *a, oct_model *m, o
         s = oct_policy_create(NULL, &all, err);
     if (s == OCT_OK)
         s = oct_policy_add(all, "any static", "calibration", err);
-    oct_qjob_opts o = { .policy = policy, .target = oct_target_default(), .have_data = true };
-    oct_qjob_opts p = { .policy = all, .target = oct_target_find("octet"), .have_data = true };
+    if (s == OCT_OK)
+        s = oct_target_open(oct_target_builtin(0, NULL), &usual, err);
+    if (s == OCT_OK)
+        s = oct_target_open("octet", &ours, err);
+    oct_qjob_opts o = { .policy = policy, .target = usual, .have_data = true };
+    oct_qjob_opts p = { .policy = all, .target = ours, .have_data = true };
     if (s == OCT_OK)
         s = oct_qjob_create(m->graph, &o, &job, err);
     if (s == OCT_OK)
@@ -135,6 +140,8 @@ static oct_status with_graphs(oct_cli *cli, const calib_args *a, oct_model *m, o
     oct_free(w.axes);
     oct_qjob_destroy(job);
     oct_qjob_destroy(most);
+    oct_target_close(usual);
+    oct_target_close(ours);
     oct_policy_destroy(policy);
     oct_policy_destroy(all);
     return s;

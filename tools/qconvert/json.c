@@ -126,7 +126,7 @@ oct_status report_json(const session *s, oct_err *err)
     oct_json_str(&j, "version", OCT_VERSION);
     oct_json_str(&j, "model", s->a->model);
     oct_json_str(&j, "output", s->a->dry_run ? NULL : s->output);
-    oct_json_str(&j, "target", s->target->name);
+    oct_json_str(&j, "target", oct_target_name(s->target));
     oct_json_int(&j, "samples", s->calib ? (int64_t)s->calib->samples : 0);
     oct_buf missing = OCT_BUF_INIT;
     if (s->calib && oct_calib_missing(s->calib, &missing))

@@ -16,6 +16,7 @@ typedef struct linter {
     const convert_args *a;
     oct_model *m;
     oct_policy *policy;
+    oct_target *target;
     oct_qjob *job;
 } linter;
 
@@ -38,7 +39,7 @@ static oct_status lint_json(const linter *l, oct_err *err)
     oct_json_open(&j, NULL, '{');
     oct_json_str(&j, "schema", "octet-lint-1");
     oct_json_str(&j, "model", l->a->model);
-    oct_json_str(&j, "target", l->a->target);
+    oct_json_str(&j, "target", oct_target_name(l->target));
     oct_json_open(&j, "nodes", '[');
     for (size_t i = 0; i < oct_qjob_n_layers(l->job); i++) {
         oct_layer_plan p = oct_qjob_plan(l->job, i);
@@ -83,7 +84,7 @@ static oct_status lint_table(const linter *l, oct_err *err)
     }
     oct_status s = oct_table_print(t, f, err);
     oct_table_destroy(t);
-    oct_print(f, "\n%zu of %zu nodes would run on integers in %s.\n", integer, n, l->a->target);
+    oct_print(f, "\n%zu of %zu nodes would run on integers in %s.\n", integer, n, oct_target_name(l->target));
     return s;
 }
 
@@ -102,14 +103,17 @@ static void warn_depths(const linter *l)
 static oct_status lint(linter *l, oct_err *err)
 {
     const convert_args *a = l->a;
-    oct_qjob_opts o = { .target = oct_target_find(a->target), .have_data = true, .disabled = a->disabled.v, .n_disabled = a->disabled.n };
+    const char *in[] = { a->model, a->policy, target_file(a) };
+    oct_qjob_opts o = { .have_data = true, .disabled = a->disabled.v, .n_disabled = a->disabled.n };
     if (!oct_scheme_parse(a->scheme, &o.scheme))
         return oct_fail(err, OCT_EUSAGE, "there is no scheme '%s'", a->scheme);
+    OCT_TRY(oct_target_open(a->target, &l->target, err));
     OCT_TRY(oct_policy_create(a->policy, &l->policy, err));
     OCT_TRY(block_options(l->cli, a, l->policy, &o, err));
     OCT_TRY(tool_load(l->cli, a->model, &l->m, err));
-    OCT_TRY(tool_check_output(l->cli->json, &a->model, 1, err));
+    OCT_TRY(tool_check_output(l->cli->json, in, OCT_COUNT(in), err));
     o.policy = l->policy;
+    o.target = l->target;
     oct_status s = oct_qjob_create(l->m->graph, &o, &l->job, err);
     if (s != OCT_OK) {
         oct_within(err, "%s", a->model);
@@ -129,6 +133,7 @@ oct_status qconvert_lint(oct_cli *cli, const convert_args *a, oct_err *err)
     oct_status s = lint(&l, err);
     oct_qjob_destroy(l.job);
     oct_policy_destroy(l.policy);
+    oct_target_close(l.target);
     oct_model_free(l.m);
     return s;
 }

@@ -6,15 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *target_name(size_t i, const char **summary)
-{
-    static const char *const names[] = { "onnxruntime-x86", "onnxruntime-vnni", "octet" };
-    if (i >= OCT_COUNT(names))
-        return NULL;
-    *summary = oct_target_find(names[i])->summary;
-    return names[i];
-}
-
 static const char *scheme_name(size_t i, const char **summary)
 {
     return i < OCT_SCHEME_COUNT ? oct_scheme_name((oct_scheme)i) : NULL;
@@ -73,7 +64,7 @@ static oct_status dispatch(oct_cli *cli, const convert_args *a, oct_err *err)
 
 int main(int argc, char **argv)
 {
-    convert_args a = { .target = "onnxruntime-x86", .scheme = "auto", .format = "qdq", .bits = "4", .block_size = "32",
+    convert_args a = { .target = oct_target_builtin(0, NULL), .scheme = "auto", .format = "qdq", .bits = "4", .block_size = "32",
                        .bias_correction = true, .recover = true, .keep_io_types = true };
     char observers[200];
     snprintf(observers, sizeof observers, "how ranges are chosen, for every tensor: %s", oct_observer_names());
@@ -83,7 +74,7 @@ int main(int argc, char **argv)
 #define CHOICES                                                                                                                     \
     OPT_GROUP("What becomes of each layer"),                                                                                        \
         OPT_FILE(0, "policy", &a.policy, "policy table; its rules come after the built-in ones"),                                   \
-        OPT_ENUM(0, "target", &a.target, target_name, "where the model will run"),                                                  \
+        OPT_ENUM_OR_FILE(0, "target", &a.target, oct_target_builtin, "where the model will run"),                                   \
         OPT_ENUM(0, "scheme", &a.scheme, scheme_name, "one scheme for all that the policy does not leave float"),                   \
         OPT_ENUM(0, "bits", &a.bits, bits_name, "of weights in blocks (weight-only)"),                                              \
         OPT_ENUM(0, "block-size", &a.block_size, block_name, "weights of a column that share a scale (weight-only)"),               \

@@ -19,6 +19,12 @@ typedef struct convert_args {
     bool print_policy, list_passes, bias_correction, recover, keep_io_types;
 } convert_args;
 
+/* The user's file that describes the target, or NULL: a built-in one. */
+static inline const char *target_file(const convert_args *a)
+{
+    return oct_target_is_file(a->target) ? a->target : NULL;
+}
+
 /* One line of the report. */
 typedef struct layer {
     oct_layer_decision d; /* why: NULL never */
@@ -46,7 +52,7 @@ typedef struct session {
     oct_arena *arena;
     oct_model *m;
     oct_policy *policy;
-    const oct_target *target;
+    oct_target *target;
     oct_scheme scheme;
     oct_qjob_opts blocks; /* what is said of weights in blocks */
     oct_source *src;   /* NULL without --data */

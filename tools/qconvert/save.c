@@ -88,7 +88,9 @@ void session_command(const session *s, bool bare, oct_buf *b)
         add_file(b, "--calib", a->calib, bare);
     if (a->policy)
         add_file(b, "--policy", a->policy, bare);
-    if (oct_cli_given(s->cli, "target"))
+    if (target_file(a))
+        add_file(b, "--target", a->target, bare);
+    else if (oct_cli_given(s->cli, "target"))
         add(b, "--target", a->target);
     if (oct_cli_given(s->cli, "scheme"))
         add(b, "--scheme", a->scheme);

@@ -100,7 +100,7 @@ static oct_status check_outputs(session *s, oct_err *err)
 {
     const convert_args *a = s->a;
     const char *out[] = { a->dry_run || a->no_save ? NULL : s->output, a->dump_policy, s->cli->json };
-    const char *in[] = { a->model, a->calib, a->policy, a->data.labels };
+    const char *in[] = { a->model, a->calib, a->policy, a->data.labels, target_file(a) };
     for (size_t i = 0; i < OCT_COUNT(out); i++) {
         OCT_TRY(tool_check_output(out[i], in, OCT_COUNT(in), err));
         OCT_TRY(tool_check_output(out[i], a->data.specs.v, a->data.specs.n, err));
@@ -132,9 +132,9 @@ static oct_status read_policy(session *s, oct_err *err)
         oct_buf_free(&b);
         OCT_TRY(st);
     }
-    s->target = oct_target_find(s->a->target);
-    if (!s->target || !oct_scheme_parse(s->a->scheme, &s->scheme))
-        return oct_fail(err, OCT_EUSAGE, "there is no target or scheme of that name");
+    OCT_TRY(oct_target_open(s->a->target, &s->target, err));
+    if (!oct_scheme_parse(s->a->scheme, &s->scheme))
+        return oct_fail(err, OCT_EUSAGE, "there is no scheme '%s'", s->a->scheme);
     return block_options(s->cli, s->a, s->policy, &s->blocks, err);
 }
 
@@ -154,8 +154,8 @@ static void warn_quantized(const session *s)
 
 static void warn_bfloat16(const session *s)
 {
-    if (s->scheme == OCT_SCHEME_BF16 && strcmp(s->target->name, "octet") != 0)
-        oct_cli_warn(s->cli, "ONNX Runtime has no bfloat16 kernels for the CPU; --target octet says that the model is not for it");
+    if (s->scheme == OCT_SCHEME_BF16 && !oct_target_bfloat16(s->target))
+        oct_cli_warn(s->cli, "the target %s has no bfloat16 kernels; --target says where else the model will run", oct_target_name(s->target));
 }
 
 oct_status session_open(session *s, oct_cli *cli, const convert_args *a, oct_err *err)
@@ -206,6 +206,7 @@ void session_close(session *s)
     oct_source_close(s->src);
     oct_calib_destroy(s->calib);
     oct_policy_destroy(s->policy);
+    oct_target_close(s->target);
     oct_model_free(s->m);
     oct_arena_destroy(s->arena);
     oct_spill_close();
