@@ -50,6 +50,31 @@ static oct_status allocate(oct_qjob *j, oct_err *err)
     return j->node && j->value && j->weights && j->recurrence && j->blocks && j->layer ? OCT_OK : oct_nomem(err);
 }
 
+static void add_to_rule(const oct_qjob *j, oct_policy_row *row, const char *clause)
+{
+    const char *rule = oct_arena_printf(j->arena, "%s; %s", row->rule, clause);
+    row->rule = rule ? rule : row->rule;
+}
+
+/* Activations and granularity that the target never takes give way to those that it takes, and the rule says so. (Types of weights follow
+ * from those of activations: oct_weights_type.) */
+static void fit_target(const oct_qjob *j, const oct_op *op, oct_policy_row *row)
+{
+    const oct_target *t = j->opts.target;
+    const bool takes = oct_target_takes(t, row->activations, OCT_U8) || oct_target_takes(t, row->activations, OCT_S8);
+    const bool on_integers = row->scheme == OCT_SCHEME_STATIC || row->scheme == OCT_SCHEME_DYNAMIC;
+    if (!op || op->quant == OCT_QUANT_NONE || !on_integers)
+        return;
+    if (row->scheme == OCT_SCHEME_STATIC && !takes) {
+        row->activations = row->activations == OCT_U8 ? OCT_S8 : OCT_U8;
+        add_to_rule(j, row, row->activations == OCT_S8 ? "the target takes s8 activations" : "the target takes u8 activations");
+    }
+    if (row->per_channel && !oct_target_per_channel(t, op->type)) {
+        row->per_channel = false;
+        add_to_rule(j, row, "the target takes one scale for all weights");
+    }
+}
+
 static void read_policy(oct_qjob *j)
 {
     const char *asked = oct_arena_printf(j->arena, "scheme:%s (asked for)", oct_scheme_name(j->opts.scheme));
@@ -64,6 +89,7 @@ static void read_policy(oct_qjob *j)
             row->scheme = no_form ? OCT_SCHEME_FLOAT : j->opts.scheme;
             row->rule = asked ? asked : row->rule;
         }
+        fit_target(j, op, row);
         j->layer[j->n_layer++] = id;
     }
 }

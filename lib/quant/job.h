@@ -154,8 +154,9 @@ oct_status oct_quantized_copy(oct_qjob *j, oct_graph **copy, oct_err *err);
  * the activation per input channel, and rounded, that of what its codes stand for (the same when it was not measured); NULL: none. */
 oct_status oct_quantize_weights(oct_qjob *j, int node, const double *real, const double *rounded, size_t n, oct_err *err);
 
-/* weights.c: the type of weights that are proved safe from saturation or not, and the sentence that says why. */
-const char *oct_weights_type(const oct_qjob *j, oct_weight_type asked, bool safe, oct_dtype *type);
+/* weights.c: the type of weights, proved safe from saturation or not, that the target takes beside activations of a type; and the
+ * sentence that says why, or NULL. OCT_S8 that could saturate must be of 7 bits. */
+const char *oct_weights_type(const oct_qjob *j, oct_weight_type asked, oct_dtype activations, bool safe, oct_dtype *type);
 /* recurrent.c: W and R of an LSTM, as DynamicQuantizeLSTM has them: codes [dirs][k][gates * hidden], scales [dirs][gates * hidden] or
  * [dirs]. */
 oct_status oct_quantize_recurrent(oct_qjob *j, int node, oct_err *err);

@@ -97,7 +97,7 @@ oct_status oct_quantize_recurrent(oct_qjob *j, int node, oct_err *err)
         OCT_TRY(quantize(j, node, &m[i], &q[i], err));
     /* Both have one type. */
     bool safe = oct_target_saturates(j->opts.target) && is_safe(n, q[0]) && is_safe(n, q[1]);
-    q[0]->remedy = oct_weights_type(j, j->node[node].row.weights, safe, &q[0]->dtype);
+    q[0]->remedy = oct_weights_type(j, j->node[node].row.weights, OCT_U8, safe, &q[0]->dtype);
     q[1]->dtype = q[0]->dtype;
     const double noise = m[0].noise + m[1].noise;
     q[0]->sqnr = noise > 0 ? 10 * log10((m[0].signal + m[1].signal) / noise) : INFINITY;

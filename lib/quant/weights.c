@@ -242,29 +242,32 @@ static bool pairs_safe(const oct_qjob *j, qweights *q, int node)
     return q->safe;
 }
 
-const char *oct_weights_type(const oct_qjob *j, oct_weight_type asked, bool safe, oct_dtype *type)
+const char *oct_weights_type(const oct_qjob *j, oct_weight_type asked, oct_dtype activations, bool safe, oct_dtype *type)
 {
-    *type = asked == OCT_WEIGHT_U8 || (oct_target_saturates(j->opts.target) && !safe) ? OCT_U8 : OCT_S8;
-    if (asked == OCT_WEIGHT_U8)
+    const oct_target *t = j->opts.target;
+    const bool takes_u8 = oct_target_takes(t, activations, OCT_U8), takes_s8 = oct_target_takes(t, activations, OCT_S8);
+    *type = OCT_U8;
+    if (asked == OCT_WEIGHT_U8 && takes_u8)
         return "u8 weights, as the policy says";
-    if (!oct_target_saturates(j->opts.target))
+    if (!takes_s8)
+        return "u8 weights: the target takes no others";
+    if (oct_target_saturates(t) && !safe && takes_u8)
+        return "u8 weights: s8 could saturate 16 bits on CPUs without VNNI";
+    *type = OCT_S8;
+    if (!oct_target_saturates(t))
         return NULL;
-    return safe ? "s8 weights, proved safe from saturation" : "u8 weights: s8 could saturate 16 bits on CPUs without VNNI";
+    return safe ? "s8 weights, proved safe from saturation"
+                : "7-bit weights: s8 could saturate 16 bits on CPUs without VNNI, and s8 activations rule out u8";
 }
 
 /* What keeps 16-bit pair sums from saturating in the target; false when the codes must be rounded again to fewer bits. */
 static bool remedy(const oct_qjob *j, qweights *q, int node, oct_weight_type asked, oct_dtype activations)
 {
-    /* ONNX Runtime takes s8 activations with s8 weights alone: u8 ones would leave the layer in float. */
-    if (activations == OCT_S8)
-        asked = OCT_WEIGHT_S8;
-    const bool safe = asked != OCT_WEIGHT_U8 && oct_target_saturates(j->opts.target) && pairs_safe(j, q, node);
-    q->remedy = oct_weights_type(j, asked, safe, &q->dtype);
-    if (activations != OCT_S8 || q->dtype == OCT_S8)
-        return true;
-    q->dtype = OCT_S8;
-    q->remedy = "7-bit weights: s8 could saturate 16 bits on CPUs without VNNI, and s8 activations rule out u8";
-    return false;
+    const oct_target *t = j->opts.target;
+    const bool proof = oct_target_saturates(t) && !(asked == OCT_WEIGHT_U8 && oct_target_takes(t, activations, OCT_U8));
+    const bool safe = proof && pairs_safe(j, q, node);
+    q->remedy = oct_weights_type(j, asked, activations, safe, &q->dtype);
+    return q->dtype == OCT_U8 || !proof || safe;
 }
 
 /* Scales, codes and bias with weights within -limit..limit. */

@@ -34,13 +34,13 @@ static oct_status record(void *arg, const char *name, const oct_operand *t, oct_
     return OCT_OK;
 }
 
-static work start(oct_graph *g, const char *rules, const char *target, bool correct)
+static work start_on(oct_graph *g, const char *rules, const oct_target *target, bool correct)
 {
     work w = { NULL };
     GOOD(oct_policy_create(NULL, &w.policy, err));
     if (rules)
         GOOD(oct_policy_add(w.policy, rules, "test", err));
-    oct_qjob_opts o = { .policy = w.policy, .target = target_named(target), .have_data = true, .no_bias_correction = !correct };
+    oct_qjob_opts o = { .policy = w.policy, .target = target, .have_data = true, .no_bias_correction = !correct };
     GOOD(oct_qjob_create(g, &o, &w.job, err));
     w.calib = oct_calib_create();
     size_t n;
@@ -57,6 +57,11 @@ static work start(oct_graph *g, const char *rules, const char *target, bool corr
     oct_free(x);
     oct_plan_destroy(plan);
     return w;
+}
+
+static work start(oct_graph *g, const char *rules, const char *target, bool correct)
+{
+    return start_on(g, rules, target_named(target), correct);
 }
 
 static void stop(work *w, oct_graph *g)
@@ -86,6 +91,43 @@ static oct_graph *two_convs(void)
     int y = NET_NODE(g, "Conv", "second", "y", r, net_random(g, "w2", "2,4,3,3", 5), net_random(g, "b2", "2", 6));
     net_output(g, y);
     return g;
+}
+
+/* What the policy asks for gives way to what the target takes. */
+static void targets_choose_types_and_granularity(void **state)
+{
+    static const struct {
+        const char *text, *rules, *why, *remedy;
+        oct_dtype activations, weights;
+        bool per_channel;
+    } each[] = {
+        { "types u8*s8 u8*u8\nop Conv static\n", NULL, "any (built-in:7)", NULL, OCT_U8, OCT_S8, true },
+        { "types s8*s8\nop Conv static\n", NULL, "any (built-in:7); the target takes s8 activations", NULL, OCT_S8, OCT_S8, true },
+        { "types u8*s8\nop Conv static per-tensor\n", "any - u8 s8 -\n",
+          "any (built-in:7); the target takes u8 activations; the target takes one scale for all weights", NULL, OCT_U8, OCT_S8, false },
+        { "types u8*u8\nop Conv static\n", NULL, "any (built-in:7)", "u8 weights: the target takes no others", OCT_U8, OCT_U8, true },
+        { "types u8*u8 s8*s8\nop Conv static\n", "any - - s8 -\n", "any (built-in:7)", NULL, OCT_S8, OCT_S8, true },
+        { "types u8*s8 s8*u8\nop Conv static\n", "any - - s8 -\n", "any (built-in:7)", "u8 weights: the target takes no others", OCT_S8,
+          OCT_U8, true },
+    };
+    for (size_t i = 0; i < OCT_COUNT(each); i++) {
+        char text[200];
+        oct_target *t = NULL;
+        snprintf(text, sizeof text, "name t\nsummary t\n%s", each[i].text);
+        GOOD(oct_target_parse(text, "t", &t, err));
+        oct_graph *g = two_convs();
+        work k = start_on(g, each[i].rules, t, false);
+        GOOD(oct_qjob_decide(k.job, k.calib, err));
+        const oct_layer_decision *d = layer(&k, "first");
+        assert_true(d->integer);
+        assert_string_equal(d->why, each[i].why);
+        assert_int_equal(d->weights, each[i].weights);
+        assert_int_equal(d->per_channel, each[i].per_channel);
+        assert_int_equal(k.job->value[oct_graph_find(g, "x")].dtype, each[i].activations);
+        each[i].remedy ? assert_string_equal(d->remedy, each[i].remedy) : assert_null(d->remedy);
+        stop(&k, g);
+        oct_target_close(t);
+    }
 }
 
 static void weights_and_bias_follow_the_formula(void **state)
@@ -543,7 +585,7 @@ int main(void)
         cmocka_unit_test(lstm_becomes_dynamic),
         cmocka_unit_test(products_share_codes),
         cmocka_unit_test(lstm_stays_float),
-        cmocka_unit_test(weights_and_bias_follow_the_formula),
+        cmocka_unit_test(targets_choose_types_and_granularity), cmocka_unit_test(weights_and_bias_follow_the_formula),
         cmocka_unit_test(bias_correction_restores_the_mean),
         cmocka_unit_test(quantizer_does_the_relu),
         cmocka_unit_test(concat_shares_where_clamps_agree),
