@@ -31,17 +31,25 @@ static const char *block_name(size_t i, const char **summary)
     return i < OCT_COUNT(names) ? names[i] : NULL;
 }
 
-static oct_status list_passes(oct_cli *cli, oct_err *err)
+static const char *pass_name(size_t i, const char **summary)
 {
     size_t n;
     const oct_pass *const *p = oct_pass_all(&n);
+    *summary = i < n ? p[i]->summary : NULL;
+    return i < n ? p[i]->name : NULL;
+}
+
+/* Names and their summaries, as a table with a heading for each. */
+static oct_status list(oct_cli *cli, const char *what, const char *meaning, oct_cli_names_fn names, oct_err *err)
+{
+    const char *name, *summary;
     oct_table *t = oct_table_create();
-    oct_table_column(t, "pass", OCT_LEFT);
-    oct_table_column(t, "what it does", OCT_LEFT);
-    for (size_t i = 0; i < n; i++) {
+    oct_table_column(t, what, OCT_LEFT);
+    oct_table_column(t, meaning, OCT_LEFT);
+    for (size_t i = 0; (name = names(i, &summary)); i++) {
         oct_table_row(t);
-        oct_table_cell(t, "%s", p[i]->name);
-        oct_table_cell(t, "%s", p[i]->summary);
+        oct_table_cell(t, "%s", name);
+        oct_table_cell(t, "%s", summary);
     }
     oct_status s = oct_table_print(t, oct_cli_result(cli), err);
     oct_table_destroy(t);
@@ -59,7 +67,9 @@ static oct_status dispatch(oct_cli *cli, const convert_args *a, oct_err *err)
         oct_buf_free(&b);
         return s;
     }
-    return a->list_passes ? list_passes(cli, err) : qconvert_run(cli, a, err);
+    if (a->list_passes)
+        return list(cli, "pass", "what it does", pass_name, err);
+    return a->list_targets ? list(cli, "target", "what it is", oct_target_builtin, err) : qconvert_run(cli, a, err);
 }
 
 int main(int argc, char **argv)
@@ -101,8 +111,10 @@ int main(int argc, char **argv)
         OPT_OUT(0, "dump-policy", &a.dump_policy, "the decisions as a policy table"),
         OPT_ACTION(0, "print-policy", &a.print_policy, "print the built-in policy table"),
         OPT_ACTION(0, "list-passes", &a.list_passes, "print the graph passes"),
+        OPT_ACTION(0, "list-targets", &a.list_targets, "print the built-in targets"),
         RULES, OPT_NEEDS("max-drop", "data"), OPT_NEEDS("metric", "data"), OPT_NEEDS("labels", "data"), OPT_CONFLICT("dry-run", "max-drop"),
-        OPT_CONFLICT("print-policy", "json"), OPT_CONFLICT("list-passes", "json"), OPT_COMMON, OPT_END,
+        OPT_CONFLICT("print-policy", "json"), OPT_CONFLICT("list-passes", "json"),
+        OPT_CONFLICT("list-targets", "json"), OPT_COMMON, OPT_END,
     };
     const oct_cli_opt lint[] = { OPT_POSITIONAL("MODEL", &a.model, "ONNX model"), CHOICES, OPT_COMMON, OPT_END };
     const oct_cli_opt explain[] = {

@@ -16,7 +16,7 @@ typedef struct convert_args {
     bool symmetric;
     oct_cli_list disabled; /* passes */
     bool dry_run, no_save; /* no_save: of explain */
-    bool print_policy, list_passes, bias_correction, recover, keep_io_types;
+    bool print_policy, list_passes, list_targets, bias_correction, recover, keep_io_types;
 } convert_args;
 
 /* The user's file that describes the target, or NULL: a built-in one. */
