@@ -1,85 +1,28 @@
 /* Fuzz target: any text as a policy table that decides a small network, with statistics and without; the result keeps the graph's
  * invariants. */
-#include "onnx/model.h"
-#include "quant/quant.h"
-#include "base/mem.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz_decide.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void need(oct_status s, const oct_err *err)
-{
-    if (s == OCT_OK)
-        return;
-    fprintf(stderr, "%s\n", err->text);
-    abort();
-}
-
-/* The same statistics for every value. */
-static void give_statistics(const oct_qjob *j, oct_calib *c)
-{
-    static float x[64];
-    size_t n;
-    const int *axes;
-    const char *const *names = oct_qjob_values(j, &axes, &n);
-    for (size_t i = 0; i < OCT_COUNT(x); i++)
-        x[i] = (float)((int)(i * 37 % 64) - 20) / 8;
-    for (size_t i = 0; i < n; i++) {
-        oct_calib_tensor *t;
-        oct_err err = OCT_ERR_INIT;
-        need(oct_calib_add(c, names[i], &t, &err), &err);
-        if (oct_stats_finite(&t->stats) == 0)
-            need(oct_stats_update(&t->stats, x, OCT_COUNT(x), &err), &err);
-    }
-}
-
-static void decide(const oct_graph *net, const oct_policy *p, const char *target, bool have_data)
+static const oct_target *opened(const char *name, oct_target **t)
 {
     oct_err err = OCT_ERR_INIT;
-    oct_target *t = NULL;
-    need(oct_target_open(target, &t, &err), &err);
-    const oct_qjob_opts o = { .policy = p, .target = t, .have_data = have_data, .threads = 1 };
-    oct_graph *g = NULL;
-    oct_qjob *j = NULL;
-    oct_calib *c = oct_calib_create();
-    need(oct_graph_clone(net, &g, &err), &err);
-    oct_status s = c ? oct_qjob_create(g, &o, &j, &err) : OCT_ENOMEM;
-    if (s == OCT_OK) {
-        give_statistics(j, c);
-        s = oct_qjob_decide(j, c, &err);
-    }
-    if (s == OCT_OK)
-        s = oct_qjob_rewrite(j, &err);
-    if (s == OCT_OK)
-        s = oct_infer_shapes(g, &err);
-    if (s == OCT_OK)
-        need(oct_graph_check(g, &err), &err);
-    if (s == OCT_EINTERNAL)
-        need(s, &err);
-    oct_qjob_destroy(j);
-    oct_target_close(t);
-    oct_calib_destroy(c);
-    oct_graph_destroy(g);
+    if (!*t)
+        need(oct_target_open(name, t, &err), &err);
+    return *t;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static oct_model *net;
+    static oct_target *usual, *ours;
     oct_err err = OCT_ERR_INIT;
     oct_policy *p = NULL;
-    char *text = oct_alloc(size + 1);
+    char *text = text_of(data, size);
     if (!text)
         return 0;
-    memcpy(text, data, size);
-    text[size] = 0;
-    if (!net)
-        need(oct_model_load(OCT_NET, &net, &err), &err);
     if (oct_policy_create(NULL, &p, &err) == OCT_OK && oct_policy_add(p, text, "fuzz", &err) == OCT_OK) {
-        decide(net->graph, p, "onnxruntime-x86", true);
-        decide(net->graph, p, "octet", false);
+        decide(small_network(), p, opened("onnxruntime-x86", &usual), true);
+        decide(small_network(), p, opened("octet", &ours), false);
     }
     oct_policy_destroy(p);
     oct_free(text);
