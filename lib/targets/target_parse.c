@@ -117,25 +117,30 @@ static oct_status read_types(reader *r, oct_err *err)
 
 /* ---- operators ---- */
 
-/* Forms that some record of an operator type could be given. 0: the type is unknown, or no record quantizes it. */
-static unsigned forms_of(const char *type)
+/* Forms that some record of an operator type could be given. 0: the type is unknown, no record quantizes it, or (*clamp) the quantizer of
+ * the operator before it does its work. */
+static unsigned forms_of(const char *type, bool *clamp)
 {
     size_t n;
     unsigned forms = 0;
     const oct_op *const *all = oct_op_all(&n);
+    *clamp = false;
     for (size_t i = 0; i < n; i++) {
         const oct_op *op = all[i];
         if (op->domain[0] || strcmp(op->type, type) != 0 || op->quant == OCT_QUANT_NONE)
             continue;
+        *clamp |= op->is_clamp;
         const bool weighted = op->quant == OCT_QUANT_WEIGHTED, recurrent = op->quant == OCT_QUANT_RECURRENT;
         forms |= (!recurrent && op->integer ? OCT_TARGET_STATIC : 0) | (weighted || recurrent ? OCT_TARGET_DYNAMIC : 0) |
                  (weighted ? OCT_TARGET_WEIGHT_ONLY : 0);
     }
-    return forms;
+    return *clamp ? 0 : forms;
 }
 
-static oct_status no_operator(const reader *r, const char *at, const char *type, oct_err *err)
+static oct_status no_operator(const reader *r, const char *at, const char *type, bool clamp, oct_err *err)
 {
+    if (clamp)
+        return oct_words_fault(&r->w, at, err, "%s has no line: the quantizer of the operator before it clamps", type);
     if (oct_signature_first(type))
         return oct_words_fault(&r->w, at, err, "there is no quantized form of %s", type);
     const char *near = oct_signature_nearest(type);
@@ -215,10 +220,11 @@ static oct_status read_forms(reader *r, oct_target_op *e, oct_err *err)
 static oct_status set_entry(reader *r, const char *at, const oct_target_op *e, oct_err *err)
 {
     oct_target *t = r->t;
-    const unsigned forms = forms_of(e->op);
+    bool clamp;
+    const unsigned forms = forms_of(e->op, &clamp);
     oct_target_op *old = oct_target_entry(t, e->op);
     if (!forms)
-        return no_operator(r, at, e->op, err);
+        return no_operator(r, at, e->op, clamp, err);
     if (e->forms & ~forms)
         return oct_words_fault(&r->w, at, err, "%s has no %s form", e->op,
                                e->forms & ~forms & OCT_TARGET_STATIC ? "static" : e->forms & ~forms & OCT_TARGET_DYNAMIC ? "dynamic" : "weight-only");

@@ -172,6 +172,7 @@ static void faults_name_place_and_remedy(void **state)
         { "op Add,Conf static", "t:1:8: there is no operator 'Conf'", "did you mean 'Conv'?" },
         { "op Xyzzyplugh static", "t:1:4: there is no operator 'Xyzzyplugh'", "operators are named as in ONNX, and joined by commas without blanks" },
         { "op NonZero static", "t:1:4: there is no quantized form of NonZero", "" },
+        { "op Add,Relu static", "t:1:8: Relu has no line: the quantizer of the operator before it clamps", "" },
         { "op LSTM static", "t:1:4: LSTM has no static form", "" },
         { "op Add dynamic", "t:1:4: Add has no dynamic form", "" },
         { "op Add static weight-only", "t:1:4: Add has no weight-only form", "" },
