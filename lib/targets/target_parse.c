@@ -216,6 +216,12 @@ static oct_status read_forms(reader *r, oct_target_op *e, oct_err *err)
     return is_float || e->forms ? OCT_OK : oct_words_fault(&r->w, r->w.at, err, "static, dynamic, weight-only or float is expected");
 }
 
+/* The first of some forms. */
+static const char *form_name(unsigned forms)
+{
+    return forms & OCT_TARGET_STATIC ? "static" : forms & OCT_TARGET_DYNAMIC ? "dynamic" : "weight-only";
+}
+
 /* What a text says of an operator replaces what an inherited one said. */
 static oct_status set_entry(reader *r, const char *at, const oct_target_op *e, oct_err *err)
 {
@@ -226,8 +232,7 @@ static oct_status set_entry(reader *r, const char *at, const oct_target_op *e, o
     if (!forms)
         return no_operator(r, at, e->op, clamp, err);
     if (e->forms & ~forms)
-        return oct_words_fault(&r->w, at, err, "%s has no %s form", e->op,
-                               e->forms & ~forms & OCT_TARGET_STATIC ? "static" : e->forms & ~forms & OCT_TARGET_DYNAMIC ? "dynamic" : "weight-only");
+        return oct_words_fault(&r->w, at, err, "%s has no %s form", e->op, form_name(e->forms & ~forms));
     if (old && old->depth == r->depth)
         return oct_words_fault(&r->w, at, err, "%s stands in two lines of this file", e->op);
     if (!old) {
