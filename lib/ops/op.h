@@ -112,7 +112,7 @@ typedef struct oct_exec {
 
 typedef enum oct_quant_trait {
     OCT_QUANT_NONE = 0, /* stays float                                                     */
-    OCT_QUANT_WEIGHTED, /* Conv, Gemm, MatMul: multiply-accumulate; weight is input 1, packed by prepare when constant */
+    OCT_QUANT_WEIGHTED, /* Conv, Gemm, MatMul: multiply-accumulate; the weights are input 1, packed by prepare when constant */
     OCT_QUANT_SAME,     /* moves data: output shares the grid of input 0 (MaxPool, Reshape) */
     OCT_QUANT_JOIN,     /* all data inputs and the output may share one grid (Concat)      */
     OCT_QUANT_ARITH,    /* arithmetic on several quantized inputs, own output grid (Add, Mul) */
@@ -136,6 +136,20 @@ typedef enum oct_work {
     OCT_WORK_CONV,     /* outputs times the elements of input 1 for one of its dimension 0 */
     OCT_WORK_PAIRS     /* at most with the square of the elements: windows, recurrences */
 } oct_work;
+
+/* What is known of the weights of a linear operator, and of the data they are multiplied by. Dimensions below 0 count from the
+ * last. traits.h says what follows for a node. */
+typedef struct oct_weights {
+    uint32_t slots;      /* bit i: input i holds weights */
+    int out, in;         /* their dimensions along which output and input channels lie */
+    const char *turned;  /* the attribute that exchanges the two where it is not 0, or NULL */
+    int data;            /* the dimension of input 0 along which input channels lie */
+    const char *data_turned; /* the attribute that exchanges dimensions -1 and -2 there, or NULL */
+    int bias;            /* the input that is added to the output channels; 0: there is none */
+    bool kernel;         /* dimensions from 2 on are positions of a kernel, and `group` cuts dimension 0 into groups */
+    bool computed;       /* need not be constant: then they are a second data input (MatMul) */
+    bool blocks;         /* matrices of them may be quantized in blocks along the input channels (com.microsoft.MatMulNBits) */
+} oct_weights;
 
 struct oct_op {
     const char *type;
@@ -166,6 +180,7 @@ struct oct_op {
      * tensor, or one of strings, or an output is one of strings. */
     oct_status (*exec)(oct_exec *x, oct_err *err);
     oct_work work;
+    oct_weights weights;
     bool draws; /* random numbers, which follow from the node's name (or its seed) and the turn: never folded */
     bool moves; /* run moves elements and does not look at them: strings can be among them (oct_op_run_alone) */
 

@@ -1,0 +1,39 @@
+/* lib/ops/traits.h -- what follows for a node from its operator's record: how its weights lie.
+ *
+ * Nobody else works out which dimension holds the channels. */
+#ifndef OCT_OPS_TRAITS_H
+#define OCT_OPS_TRAITS_H
+
+#include "ops/op.h"
+
+/* How weights lie. Output channel o and input channel c, both counted within their group, meet at kernel position t in the element
+ *   matrix * outs * ins * taps + group * group_step + o * out_step + c * in_step + t. */
+typedef struct oct_weight_layout {
+    int out_axis, in_axis; /* dimensions along which output and input channels lie; out_axis is -1 for a vector of MatMul */
+    int64_t matrices;      /* in the leading dimensions: a batch, or directions; 1 with a kernel */
+    int64_t groups;
+    int64_t outs, ins;     /* channels of all groups together */
+    int64_t taps;          /* positions of the kernel; 1 without */
+    int64_t group_step, out_step, in_step;
+} oct_weight_layout;
+
+/* The layout of weights of dims[rank] as input `slot`; false when this input holds no weights or the dimensions do not fit.
+ * Dimensions that are not known may be below 0; what follows from them is then unspecified. */
+bool oct_weight_layout_of(const oct_op *op, const oct_node *n, int slot, int rank, const int64_t *dims, oct_weight_layout *l);
+
+/* Whether each input channel is a group of its own, as in depthwise convolutions. */
+bool oct_is_depthwise(const oct_weight_layout *l);
+
+/* The first weights of a node of an operator that is linear in them and can be quantized, where they are constant; else NULL. */
+const oct_tensor *oct_layer_weights(const oct_graph *g, int node);
+/* Their layout; false where oct_layer_weights gives NULL, or the layout is not known. */
+bool oct_layer_layout(const oct_graph *g, int node, oct_weight_layout *l);
+/* The constant that is added to the output channels of such a node, or NULL. */
+const oct_tensor *oct_layer_bias(const oct_graph *g, int node);
+/* Elements of all constant weights of such a node; 0 for others. */
+int64_t oct_layer_weight_count(const oct_graph *g, int node);
+
+/* The dimension of input 0 along which a node's input channels lie; below 0: counted from the last. */
+int oct_channel_axis(const oct_op *op, const oct_node *n);
+
+#endif
