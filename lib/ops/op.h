@@ -129,12 +129,12 @@ typedef enum oct_layout_rule {
     OCT_RULE_ANY,        /* any mixture, through oct_operand_strides(); the output's is the plan's choice */
 } oct_layout_rule;
 
-/* How the time of a run grows, for what may be computed ahead (passes/fold.c). */
+/* How the time of a run grows. traits.h counts the multiply-accumulates of the second and third. */
 typedef enum oct_work {
     OCT_WORK_EACH = 0, /* with the elements */
-    OCT_WORK_PRODUCT,  /* outputs times the last dimension of input 0, or the first where transA says so */
-    OCT_WORK_CONV,     /* outputs times the elements of input 1 for one of its dimension 0 */
-    OCT_WORK_PAIRS     /* at most with the square of the elements: windows, recurrences */
+    OCT_WORK_OUTPUTS,  /* every element of output 0 sums products along the input channels and the kernel */
+    OCT_WORK_INPUTS,   /* every weight is multiplied once at each position of input 0: ConvTranspose, recurrences */
+    OCT_WORK_PAIRS     /* at most with the square of the elements: windows */
 } oct_work;
 
 /* What is known of the weights of a linear operator, and of the data they are multiplied by. Dimensions below 0 count from the
@@ -181,6 +181,8 @@ struct oct_op {
     oct_status (*exec)(oct_exec *x, oct_err *err);
     oct_work work;
     oct_weights weights;
+    int batch; /* dimension of input 0 that is the batch ... */
+    const char *batch_first; /* ... or the first where this attribute is not 0; may be NULL */
     bool draws; /* random numbers, which follow from the node's name (or its seed) and the turn: never folded */
     bool moves; /* run moves elements and does not look at them: strings can be among them (oct_op_run_alone) */
 

@@ -1,5 +1,7 @@
-/* What the records say of weights, for a node. */
+/* What the records say of weights and work, for a node or a step. */
 #include "ops/traits.h"
+
+enum { MOST_SLOTS = 2 }; /* inputs with weights: W and R of a recurrent operator */
 
 /* A product of sizes; INT64_MAX where it is larger. */
 static int64_t times(int64_t a, int64_t b)
@@ -116,4 +118,174 @@ int64_t oct_layer_weight_count(const oct_graph *g, int node)
 int oct_channel_axis(const oct_op *op, const oct_node *n)
 {
     return is_set(n, op->weights.data_turned) ? -3 - op->weights.data : op->weights.data;
+}
+
+/* ---- work ---- */
+
+/* Dimensions of a tensor; rank -1: absent or unknown, a dimension below 0: unknown. */
+typedef struct extent {
+    int rank;
+    int64_t dims[OCT_MAX_RANK];
+} extent;
+
+/* The tensors of a node or a step that say how much it computes. */
+typedef struct call {
+    const oct_op *op;
+    const oct_node *node;
+    extent x, y; /* input 0 and output 0 */
+    extent w[MOST_SLOTS];
+    int slot[MOST_SLOTS], n_slot;
+} call;
+
+static void take_slots(call *c)
+{
+    for (int i = 0; i < 32; i++)
+        if (c->op->weights.slots >> i & 1 && c->n_slot < MOST_SLOTS)
+            c->slot[c->n_slot++] = i;
+}
+
+static int64_t count_of(const extent *e)
+{
+    if (e->rank < 0)
+        return 0;
+    for (int i = 0; i < e->rank; i++)
+        if (e->dims[i] < 0)
+            return 0;
+    return product_of(e->dims, e->rank);
+}
+
+/* Kernel positions that can meet one output of a transposed convolution: every stride-th. */
+static int64_t taps_at_once(const oct_node *n, const extent *w)
+{
+    int n_stride, n_dilation;
+    const int64_t *stride = oct_node_ints(n, "strides", &n_stride), *dilation = oct_node_ints(n, "dilations", &n_dilation);
+    int64_t taps = 1;
+    for (int i = 0; i + 2 < w->rank; i++) {
+        const int64_t s = i < n_stride && stride[i] > 0 ? stride[i] : 1;
+        int64_t a = s, b = i < n_dilation && dilation[i] > 0 ? dilation[i] : 1;
+        while (b) { /* a becomes the greatest common divisor */
+            const int64_t rest = a % b;
+            a = b;
+            b = rest;
+        }
+        const int64_t every = s / a;
+        taps = times(taps, w->dims[i + 2] / every + (w->dims[i + 2] % every != 0));
+    }
+    return taps;
+}
+
+/* The length of a dimension that may count from the last; 0: unknown. */
+static int64_t length_at(const extent *e, int axis)
+{
+    axis += axis < 0 ? e->rank : 0;
+    return e->rank > 0 && axis >= 0 && axis < e->rank && e->dims[axis] > 0 ? e->dims[axis] : 0;
+}
+
+static int64_t depth_at(const call *c, int i)
+{
+    oct_weight_layout l;
+    if (!count_of(&c->w[i]) || !oct_weight_layout_of(c->op, c->node, c->slot[i], c->w[i].rank, c->w[i].dims, &l))
+        return 0;
+    return times(l.ins / l.groups, c->op->weights.kernel && c->op->work == OCT_WORK_INPUTS ? taps_at_once(c->node, &c->w[i]) : l.taps);
+}
+
+/* Where the weights do not say it (they are packed, or of unknown shape), the data do, unless there is a kernel. */
+static int64_t depth_of(const call *c)
+{
+    int64_t most = 0;
+    for (int i = 0; i < c->n_slot; i++) {
+        const int64_t depth = depth_at(c, i);
+        most = depth > most ? depth : most;
+    }
+    return most || c->op->weights.kernel ? most : length_at(&c->x, oct_channel_axis(c->op, c->node));
+}
+
+static int64_t macs_of(const call *c)
+{
+    if (c->op->work == OCT_WORK_OUTPUTS)
+        return times(count_of(&c->y), depth_of(c));
+    const int64_t channels = length_at(&c->x, oct_channel_axis(c->op, c->node));
+    int64_t weights = 0;
+    for (int i = 0; i < c->n_slot; i++)
+        if (__builtin_add_overflow(weights, count_of(&c->w[i]), &weights))
+            return INT64_MAX;
+    return channels ? times(count_of(&c->x) / channels, weights) : 0;
+}
+
+static bool is_linear(const oct_op *op)
+{
+    return op && (op->work == OCT_WORK_OUTPUTS || op->work == OCT_WORK_INPUTS);
+}
+
+static extent extent_of_value(const oct_graph *g, const int *list, int n, int slot)
+{
+    extent e = { .rank = -1 };
+    const oct_value *v = slot < n && list[slot] >= 0 ? &g->value[list[slot]] : NULL;
+    if (!v || (!v->konst && v->shape.rank < 0))
+        return e;
+    e.rank = v->konst ? v->konst->rank : v->shape.rank;
+    for (int i = 0; i < e.rank; i++)
+        e.dims[i] = v->konst ? v->konst->dims[i] : v->shape.d[i].n;
+    return e;
+}
+
+static bool call_of_node(const oct_graph *g, int node, call *c)
+{
+    const oct_node *n = &g->node[node];
+    *c = (call){ .op = oct_op_of(g, node), .node = n };
+    if (!is_linear(c->op))
+        return false;
+    take_slots(c);
+    c->x = extent_of_value(g, n->in, n->n_in, 0);
+    c->y = extent_of_value(g, n->out, n->n_out, 0);
+    for (int i = 0; i < c->n_slot; i++)
+        c->w[i] = extent_of_value(g, n->in, n->n_in, c->slot[i]);
+    return true;
+}
+
+static void count_one(extent *e, int batch)
+{
+    if (batch < e->rank && e->dims[batch] < 0)
+        e->dims[batch] = 1;
+}
+
+int64_t oct_node_depth(const oct_graph *g, int node)
+{
+    call c;
+    return call_of_node(g, node, &c) ? depth_of(&c) : 0;
+}
+
+int64_t oct_node_macs(const oct_graph *g, int node)
+{
+    call c;
+    if (!call_of_node(g, node, &c))
+        return 0;
+    count_one(&c.x, is_set(c.node, c.op->batch_first) ? 0 : c.op->batch);
+    count_one(&c.y, 0);
+    return macs_of(&c);
+}
+
+static extent extent_of_operand(oct_operand *const *list, int n, int slot)
+{
+    extent e = { .rank = -1 };
+    const oct_operand *t = slot < n ? list[slot] : NULL;
+    if (!t)
+        return e;
+    e.rank = t->rank;
+    for (int i = 0; i < e.rank; i++)
+        e.dims[i] = t->dims[i];
+    return e;
+}
+
+int64_t oct_step_macs(const oct_step *s)
+{
+    call c = { .op = s->op, .node = s->node };
+    if (!is_linear(c.op))
+        return 0;
+    take_slots(&c);
+    c.x = extent_of_operand(s->in, s->n_in, 0);
+    c.y = extent_of_operand(s->out, s->n_out, 0);
+    for (int i = 0; i < c.n_slot; i++)
+        c.w[i] = extent_of_operand(s->in, s->n_in, c.slot[i]);
+    return macs_of(&c);
 }

@@ -1,6 +1,6 @@
-/* lib/ops/traits.h -- what follows for a node from its operator's record: how its weights lie.
+/* lib/ops/traits.h -- what follows for a node from its operator's record: how its weights lie, how much it computes.
  *
- * Nobody else works out which dimension holds the channels. */
+ * Nobody else works out which dimension holds the channels or what a layer multiplies. */
 #ifndef OCT_OPS_TRAITS_H
 #define OCT_OPS_TRAITS_H
 
@@ -35,5 +35,15 @@ int64_t oct_layer_weight_count(const oct_graph *g, int node);
 
 /* The dimension of input 0 along which a node's input channels lie; below 0: counted from the last. */
 int oct_channel_axis(const oct_op *op, const oct_node *n);
+
+/* The most products that a node sums for one element of an output, borders apart; 0: unknown or none. Of a recurrent operator, those
+ * of one of its matrices. */
+int64_t oct_node_depth(const oct_graph *g, int node);
+
+/* Multiply-accumulates of one run: of a convolution over all positions of the kernel, on padding too; of a transposed one over all
+ * elements that it adds up, those that pads cut off too. INT64_MAX where there are more. 0: the operator has none, or shapes
+ * are not known. In a graph, a batch that is not known counts as one. */
+int64_t oct_node_macs(const oct_graph *g, int node);
+int64_t oct_step_macs(const oct_step *s);
 
 #endif

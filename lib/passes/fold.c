@@ -1,7 +1,7 @@
 /* Constant folding: nodes on constants, and values that shape inference knows wholly. */
 #include "passes/pass.h"
 
-#include "ops/op.h"
+#include "ops/traits.h"
 
 #include <math.h>
 #include <string.h>
@@ -82,25 +82,12 @@ static double count_of(const oct_graph *g, const int *values, int n)
     return sum;
 }
 
-/* A dimension of an input as it counts in products; 1 where there is none. */
-static double dim_of(const oct_graph *g, const oct_node *n, int slot, int at)
-{
-    const oct_shape *s = slot < n->n_in && n->in[slot] >= 0 ? &g->value[n->in[slot]].shape : NULL;
-    at += s && at < 0 ? s->rank : 0;
-    return s && at >= 0 && at < s->rank && s->d[at].n > 0 ? (double)s->d[at].n : 1.0;
-}
-
 /* Steps of the size of a product that a node takes at most; what an operator does with one element counts as one. */
-static double work_of(const oct_graph *g, const oct_node *n, const oct_op *op)
+static double work_of(const oct_graph *g, int node, const oct_op *op)
 {
-    const double in = count_of(g, n->in, n->n_in), out = count_of(g, n->out, n->n_out);
-    switch (op->work) {
-    case OCT_WORK_EACH: return in + out;
-    case OCT_WORK_PRODUCT: return in + out * dim_of(g, n, 0, oct_node_int(n, "transA", 0) ? 0 : -1);
-    case OCT_WORK_CONV: return in + out * (n->n_in > 1 ? count_of(g, &n->in[1], 1) / dim_of(g, n, 1, 0) : 1.0);
-    case OCT_WORK_PAIRS: return (in + out) * (in + out);
-    }
-    return 0.0;
+    const oct_node *n = &g->node[node];
+    const double elements = count_of(g, n->in, n->n_in) + count_of(g, n->out, n->n_out);
+    return op->work == OCT_WORK_PAIRS ? elements * elements : elements + (double)oct_node_macs(g, node);
 }
 
 static oct_status fold_node(oct_graph *g, int node, folding *f, bool *folded, oct_err *err)
@@ -112,7 +99,7 @@ static oct_status fold_node(oct_graph *g, int node, folding *f, bool *folded, oc
         return OCT_OK;
     if (!foldable(g, n, op))
         return fold_known(g, node, folded, err);
-    const double work = work_of(g, n, op);
+    const double work = work_of(g, node, op);
     if (f->work + work > f->most.work)
         return OCT_OK;
     for (int k = 0; k < n->n_out; k++)

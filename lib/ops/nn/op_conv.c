@@ -371,25 +371,25 @@ static oct_status conv_integer_run(const oct_step *s, const oct_run *r, oct_err 
 
 const oct_op oct_op_conv_integer = {
     .type = "ConvInteger", .domain = "", .since = 10, .min_in = 2, .max_in = 4, .min_out = 1, .max_out = 1,
-    .work = OCT_WORK_CONV, .weights = { .slots = 1u << 1, .out = 0, .in = 1, .data = 1, .kernel = true },
+    .work = OCT_WORK_OUTPUTS, .weights = { .slots = 1u << 1, .out = 0, .in = 1, .data = 1, .kernel = true },
     .infer = conv_integer_infer, .prepare = conv_integer_prepare, .run = conv_integer_run, .layout = OCT_RULE_SPATIAL,
 };
 
 const oct_op oct_op_conv = {
     .type = "Conv", .domain = "", .since = 1, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 1,
-    .work = OCT_WORK_CONV, .weights = CONV_WEIGHTS, .infer = conv_infer, .prepare = conv_prepare, .run = conv_run, .layout = OCT_RULE_SPATIAL,
+    .work = OCT_WORK_OUTPUTS, .weights = CONV_WEIGHTS, .infer = conv_infer, .prepare = conv_prepare, .run = conv_run, .layout = OCT_RULE_SPATIAL,
     .integer = conv_integer, .quant = OCT_QUANT_WEIGHTED, .fuses_clamp = true, .fuses_sum = true, .widens = true,
 };
 
 /* By shape inference alone: a pass takes it apart (passes/pass_split.c). */
 const oct_op oct_op_fused_conv = {
     .type = "FusedConv", .domain = "com.microsoft", .since = 1, .min_in = 2, .max_in = 4, .min_out = 1, .max_out = 1,
-    .weights = CONV_WEIGHTS, .infer = conv_infer,
+    .work = OCT_WORK_OUTPUTS, .weights = CONV_WEIGHTS, .infer = conv_infer,
 };
 
 const oct_op oct_op_conv_transpose = {
     .type = "ConvTranspose", .domain = "", .since = 1, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 1,
-    .work = OCT_WORK_PAIRS, .weights = { .slots = 1u << 1, .out = 1, .in = 0, .data = 1, .kernel = true, .bias = 2 },
+    .work = OCT_WORK_INPUTS, .weights = { .slots = 1u << 1, .out = 1, .in = 0, .data = 1, .kernel = true, .bias = 2 },
     .infer = transpose_infer, .prepare = conv_prepare, .run = conv_run, .layout = OCT_RULE_SPATIAL,
     .integer = conv_integer, .quant = OCT_QUANT_WEIGHTED, .fuses_clamp = true, .fuses_sum = true, .widens = true,
 };

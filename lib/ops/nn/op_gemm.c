@@ -281,12 +281,12 @@ static bool gemm_integer(const oct_step *s)
 
 const oct_op oct_op_gemm = {
     .type = "Gemm", .domain = "", .since = 1, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 1,
-    .work = OCT_WORK_PRODUCT, .weights = GEMM_WEIGHTS, .infer = gemm_infer, .prepare = gemm_prepare, .run = gemm_run, .layout = OCT_RULE_PLAIN,
+    .work = OCT_WORK_OUTPUTS, .weights = GEMM_WEIGHTS, .infer = gemm_infer, .prepare = gemm_prepare, .run = gemm_run, .layout = OCT_RULE_PLAIN,
     .integer = gemm_integer, .quant = OCT_QUANT_WEIGHTED, .fuses_clamp = true, .widens = true,
 };
 
 /* By shape inference alone: a pass takes it apart (passes/pass_split.c). */
 const oct_op oct_op_fused_gemm = {
     .type = "FusedGemm", .domain = "com.microsoft", .since = 1, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 1,
-    .work = OCT_WORK_PRODUCT, .weights = GEMM_WEIGHTS, .infer = gemm_infer,
+    .work = OCT_WORK_OUTPUTS, .weights = GEMM_WEIGHTS, .infer = gemm_infer,
 };

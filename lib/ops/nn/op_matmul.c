@@ -289,13 +289,13 @@ static oct_status integer_run(const oct_step *s, const oct_run *r, oct_err *err)
 
 const oct_op oct_op_matmul = {
     .type = "MatMul", .domain = "", .since = 1, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
-    .work = OCT_WORK_PRODUCT, .weights = { .slots = 1u << 1, .out = -1, .in = -2, .data = -1, .computed = true, .blocks = true },
+    .work = OCT_WORK_OUTPUTS, .weights = { .slots = 1u << 1, .out = -1, .in = -2, .data = -1, .computed = true, .blocks = true },
     .infer = matmul_infer, .prepare = matmul_prepare, .run = matmul_run, .layout = OCT_RULE_PLAIN,
     .integer = matmul_integer, .quant = OCT_QUANT_WEIGHTED, .fuses_clamp = true, .widens = true,
 };
 
 const oct_op oct_op_matmul_integer = {
     .type = "MatMulInteger", .domain = "", .since = 10, .min_in = 2, .max_in = 4, .min_out = 1, .max_out = 1,
-    .work = OCT_WORK_PRODUCT, .weights = { .slots = 1u << 1, .out = -1, .in = -2, .data = -1, .computed = true },
+    .work = OCT_WORK_OUTPUTS, .weights = { .slots = 1u << 1, .out = -1, .in = -2, .data = -1, .computed = true },
     .infer = matmul_integer_infer, .prepare = integer_prepare, .run = integer_run, .layout = OCT_RULE_PLAIN,
 };
