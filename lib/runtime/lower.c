@@ -530,20 +530,6 @@ static oct_status note_grid(rt_lowering *l, const oct_node *n, oct_err *err)
     return oom ? oct_nomem(err) : OCT_OK;
 }
 
-static void count_macs(rt_step *st)
-{
-    if (st->s.op->quant != OCT_QUANT_WEIGHTED || st->s.n_in < 2 || !st->s.out[0] || !st->s.in[1])
-        return;
-    const oct_operand *w = st->s.in[1], *y = st->s.out[0];
-    /* Conv: each output takes w.count / oc products; Gemm and MatMul: K of them. */
-    int64_t per = 1;
-    if (strncmp(st->s.op->type, "Conv", 4) == 0)
-        per = w->dims[0] ? w->count / w->dims[0] : 0;
-    else if (y->rank >= 1 && y->dims[y->rank - 1])
-        per = w->rank >= 2 ? w->dims[w->rank - 2] * w->dims[w->rank - 1] / y->dims[y->rank - 1] : w->count;
-    st->macs = (uint64_t)(y->count * (per > 0 ? per : 1));
-}
-
 oct_status rt_check_known(const oct_graph *g, int node, oct_err *err)
 {
     const oct_node *n = &g->node[node];
@@ -573,7 +559,8 @@ static oct_status lower_node(rt_lowering *l, int id, oct_err *err)
         rt_note_dynamic(&l->p->step[l->p->n_step - 1]);
     if (!made && rt_is_op(n, "QuantizeLinear"))
         OCT_TRY(note_grid(l, n, err));
-    count_macs(&l->p->step[l->p->n_step - 1]);
+    rt_step *last = &l->p->step[l->p->n_step - 1];
+    last->macs = (uint64_t)oct_step_macs(&last->s);
     return OCT_OK;
 }
 

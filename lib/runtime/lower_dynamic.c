@@ -176,8 +176,7 @@ static oct_status make_step(rt_lowering *l, int id, chain *c, oct_err *err)
     OCT_TRY(rt_lower_operand(l, c->out, &o, err));
     rt_set_tap(l, st, 0, c->out);
     st->s.out[0] = &o->t;
-    const oct_operand *a = st->s.in[0];
-    st->macs = a->rank ? (uint64_t)o->t.count * (uint64_t)a->dims[a->rank - 1] : 0;
+    st->macs = (uint64_t)oct_step_macs(&st->s);
     return OCT_OK;
 }
 
@@ -224,16 +223,10 @@ void rt_note_dynamic(rt_step *st)
 {
     static const char *const integer[] = { "DynamicQuantizeMatMul", "MatMulIntegerToFloat", "MatMulInteger", "ConvInteger",
                                            "DynamicQuantizeLSTM" };
-    static const char *const recurrent[] = { "RNN", "GRU", "LSTM", "DynamicQuantizeLSTM" };
     const oct_step *s = &st->s;
-    if (strcmp(s->op->type, "MatMulNBits") == 0) {
+    if (strcmp(s->op->type, "MatMulNBits") == 0)
         st->scheme = "weight-only";
-        st->macs = (uint64_t)s->out[0]->count * (uint64_t)oct_node_int(s->node, "K", 0);
-    }
     for (size_t i = 0; i < OCT_COUNT(integer); i++)
         if (strcmp(s->op->type, integer[i]) == 0)
             st->scheme = "int8";
-    for (size_t i = 0; i < OCT_COUNT(recurrent); i++)
-        if (strcmp(s->op->type, recurrent[i]) == 0 && s->n_in > 2 && s->in[0] && s->in[1] && s->in[2] && s->in[0]->rank == 3)
-            st->macs = (uint64_t)(s->in[0]->dims[0] * s->in[0]->dims[1]) * (uint64_t)(s->in[1]->count + s->in[2]->count);
 }
