@@ -4,6 +4,7 @@
 
 #include "kernels/nbits/nbits.h"
 #include "ops/op.h"
+#include "ops/traits.h"
 #include "quant/quant.h"
 
 typedef enum oct_role {
@@ -170,7 +171,7 @@ oct_status oct_make_blocks(oct_qjob *j, int node, oct_pool *pool, oct_err *err);
 
 /* saturate.c: whether u8 x s8 products of two neighbouring k cannot leave 16 bits, whatever codes the activation takes:
  * in each pair the positive weights sum to at most 128, the negative ones too (255 * 128 < 2^15). Pairs are formed as
- * ONNX Runtime's kernels form them: along k = (ky, kx, ic) and along k = (ic, ky, kx). codes: s8 as ONNX stores them. */
-bool oct_pairs_safe(const oct_node *n, const oct_tensor *codes, int axis);
+ * ONNX Runtime's kernels form them: along k = (ky, kx, ic) and along k = (ic, ky, kx). codes: of one matrix, as ONNX stores them. */
+bool oct_pairs_safe(const oct_weight_layout *l, const int8_t *codes);
 
 #endif

@@ -11,10 +11,13 @@ typedef struct matrix {
     double signal, noise;
 } matrix;
 
-static matrix read_matrix(const oct_qjob *j, int value)
+static matrix read_matrix(const oct_qjob *j, int node, int slot)
 {
-    const oct_tensor *t = j->g->value[value].konst;
-    return (matrix){ .w = t->data, .dirs = t->dims[0], .rows = t->dims[1], .k = t->dims[2] };
+    const oct_node *n = &j->g->node[node];
+    const oct_tensor *t = j->g->value[n->in[slot]].konst;
+    oct_weight_layout l = { 0 };
+    oct_weight_layout_of(oct_op_of(j->g, node), n, slot, t->rank, t->dims, &l);
+    return (matrix){ .w = t->data, .dirs = l.matrices, .rows = l.outs, .k = l.ins };
 }
 
 /* Largest magnitudes by limit. */
@@ -73,30 +76,27 @@ static oct_status quantize(oct_qjob *j, int node, matrix *m, qweights **out, oct
     return OCT_OK;
 }
 
-static bool is_safe(const oct_node *n, const qweights *q)
+/* codes: [dirs][k][rows] */
+static bool is_safe(const matrix *m, const qweights *q)
 {
-    const int64_t *d = q->codes->dims;
-    for (int64_t i = 0; i < d[0]; i++) {
-        int64_t dims[2] = { d[1], d[2] };
-        const oct_tensor one = { .dtype = OCT_S8, .rank = 2, .dims = dims, .count = d[1] * d[2],
-                                 .data = (const int8_t *)q->codes->data + i * d[1] * d[2] };
-        if (!oct_pairs_safe(n, &one, 1))
+    const oct_weight_layout l = { .out_axis = 2, .in_axis = 1, .matrices = m->dirs, .groups = 1, .outs = m->rows, .ins = m->k, .taps = 1,
+                                  .group_step = m->rows * m->k, .out_step = 1, .in_step = m->rows };
+    for (int64_t i = 0; i < m->dirs; i++)
+        if (!oct_pairs_safe(&l, (const int8_t *)q->codes->data + i * m->rows * m->k))
             return false;
-    }
     return true;
 }
 
 oct_status oct_quantize_recurrent(oct_qjob *j, int node, oct_err *err)
 {
-    const oct_node *n = &j->g->node[node];
-    matrix m[2] = { read_matrix(j, n->in[1]), read_matrix(j, n->in[2]) };
+    matrix m[2] = { read_matrix(j, node, 1), read_matrix(j, node, 2) };
     qweights *q[2];
     if (j->weights[node] && j->recurrence[node])
         return OCT_OK; /* no statistics change them */
     for (int i = 0; i < 2; i++)
         OCT_TRY(quantize(j, node, &m[i], &q[i], err));
     /* Both have one type. */
-    bool safe = oct_target_saturates(j->opts.target) && is_safe(n, q[0]) && is_safe(n, q[1]);
+    bool safe = oct_target_saturates(j->opts.target) && is_safe(&m[0], q[0]) && is_safe(&m[1], q[1]);
     q[0]->remedy = oct_weights_type(j, j->node[node].row.weights, OCT_U8, safe, &q[0]->dtype);
     q[1]->dtype = q[0]->dtype;
     const double noise = m[0].noise + m[1].noise;

@@ -12,86 +12,62 @@
 #include <math.h>
 #include <string.h>
 
-/* How a weight tensor is read: element e belongs to output channel out(e) and input channel in(e). */
-typedef struct shape_of {
-    int64_t outs, ins, taps; /* taps: positions per input channel */
-    int axis;
-    bool matrix, transposed_b, conv_transpose;
-    int64_t group;
-} shape_of;
+/* Weights of two dimensions and a kernel's, of which the first is cut into groups. */
+typedef struct weights_view {
+    const oct_tensor *w;
+    oct_weight_layout l;
+    int64_t row; /* elements of one index of dimension 0 */
+} weights_view;
 
-static shape_of read_shape(const oct_node *n, const oct_tensor *w)
+/* The channel of element e that dimension 0 counts, and the one that dimension 1 counts, over all groups. */
+static int64_t first_of(const weights_view *s, int64_t e)
 {
-    shape_of s = { .group = 1, .taps = 1 };
-    s.matrix = w->rank == 2;
-    if (s.matrix) {
-        s.transposed_b = strcmp(n->op, "Gemm") == 0 && oct_node_int(n, "transB", 0);
-        s.axis = s.transposed_b ? 0 : 1;
-        s.outs = w->dims[s.axis];
-        s.ins = w->dims[1 - s.axis];
-        return s;
-    }
-    s.group = oct_node_int(n, "group", 1);
-    s.conv_transpose = strcmp(n->op, "ConvTranspose") == 0;
-    s.axis = s.conv_transpose ? 1 : 0;
-    s.outs = s.conv_transpose ? w->dims[1] * s.group : w->dims[0];
-    s.ins = s.conv_transpose ? w->dims[0] : w->dims[1] * s.group;
-    for (int i = 2; i < w->rank; i++)
-        s.taps *= w->dims[i];
-    return s;
+    return e / s->row;
+}
+
+static int64_t second_of(const weights_view *s, int64_t e)
+{
+    return e / s->row / (s->w->dims[0] / s->l.groups) * s->w->dims[1] + e / s->l.taps % s->w->dims[1];
+}
+
+static int64_t out_of(const weights_view *s, int64_t e)
+{
+    return s->l.out_axis == 0 ? first_of(s, e) : second_of(s, e);
+}
+
+static int64_t in_of(const weights_view *s, int64_t e)
+{
+    return s->l.in_axis == 0 ? first_of(s, e) : second_of(s, e);
 }
 
 /* Walks the elements in order with the channels they belong to; divisions happen once a run of equal channels. */
 typedef struct walk {
-    const shape_of *s;
-    const oct_tensor *w;
+    const weights_view *s;
     int64_t run_out, run_in;   /* elements in a row with the same output, input channel */
     int64_t left_out, left_in; /* of the current runs */
     int64_t out, in;
 } walk;
 
-static int64_t out_of(const shape_of *s, const oct_tensor *w, int64_t e)
+static walk begin(const weights_view *s)
 {
-    if (s->matrix)
-        return s->transposed_b ? e / w->dims[1] : e % w->dims[1];
-    if (!s->conv_transpose)
-        return e / (w->dims[1] * s->taps);
-    int64_t row = e / (w->dims[1] * s->taps);
-    return row / (w->dims[0] / s->group) * w->dims[1] + e / s->taps % w->dims[1];
-}
-
-static int64_t in_of(const shape_of *s, const oct_tensor *w, int64_t e)
-{
-    if (s->matrix)
-        return s->transposed_b ? e % w->dims[1] : e / w->dims[1];
-    if (s->conv_transpose)
-        return e / (w->dims[1] * s->taps);
-    int64_t o = e / (w->dims[1] * s->taps);
-    return o / (w->dims[0] / s->group) * w->dims[1] + e / s->taps % w->dims[1];
-}
-
-static walk begin(const shape_of *s, const oct_tensor *w)
-{
-    walk x = { .s = s, .w = w };
-    x.run_out = s->matrix ? (s->transposed_b ? w->dims[1] : 1) : s->conv_transpose ? s->taps : w->dims[1] * s->taps;
-    x.run_in = s->matrix ? (s->transposed_b ? 1 : w->dims[1]) : s->conv_transpose ? w->dims[1] * s->taps : s->taps;
-    return x;
+    const bool rows = s->l.out_axis == 0;
+    return (walk){ .s = s, .run_out = rows ? s->row : s->l.taps, .run_in = rows ? s->l.taps : s->row };
 }
 
 static inline void step_to(walk *x, int64_t e)
 {
     if (x->left_out-- == 0) {
-        x->out = out_of(x->s, x->w, e);
+        x->out = out_of(x->s, e);
         x->left_out = x->run_out - 1;
     }
     if (x->left_in-- == 0) {
-        x->in = in_of(x->s, x->w, e);
+        x->in = in_of(x->s, e);
         x->left_in = x->run_in - 1;
     }
 }
 
 /* The largest magnitude of each channel; old: as in round_weights. */
-static oct_status find_largest(qweights *q, const qweights *old, const shape_of *s, const oct_tensor *w, oct_arena *a, oct_err *err)
+static oct_status find_largest(qweights *q, const qweights *old, const weights_view *s, oct_arena *a, oct_err *err)
 {
     if (old && old->channels == q->channels) {
         q->largest = old->largest;
@@ -100,9 +76,9 @@ static oct_status find_largest(qweights *q, const qweights *old, const shape_of 
     q->largest = oct_arena_calloc(a, (size_t)q->channels, sizeof *q->largest);
     if (!q->largest)
         return oct_nomem(err);
-    const float *v = w->data;
-    walk x = begin(s, w);
-    for (int64_t e = 0; e < w->count; e++) {
+    const float *v = s->w->data;
+    walk x = begin(s);
+    for (int64_t e = 0; e < s->w->count; e++) {
         step_to(&x, e);
         float m = fabsf(v[e]), *top = &q->largest[q->channels > 1 ? x.out : 0];
         if (!isfinite(v[e]))
@@ -127,9 +103,7 @@ static oct_status choose_scales(qweights *q, int limit, oct_arena *a, oct_err *e
 
 static const float *bias_of(const oct_qjob *j, int node)
 {
-    const oct_node *n = &j->g->node[node];
-    int b = n->n_in > 2 ? n->in[2] : -1;
-    const oct_tensor *t = b >= 0 ? j->g->value[b].konst : NULL;
+    const oct_tensor *t = oct_layer_bias(j->g, node);
     return t && t->dtype == OCT_F32 ? t->data : NULL;
 }
 
@@ -144,7 +118,7 @@ static void make_room(qweights *q, const float *bias, int64_t outs, float sx)
 }
 
 /* old: the same layer's weights of an earlier decision, or NULL; their codes stay where the scales did. */
-static oct_status round_weights(qweights *q, const qweights *old, const shape_of *s, const oct_tensor *w, int limit, oct_arena *a,
+static oct_status round_weights(qweights *q, const qweights *old, const weights_view *s, int limit, oct_arena *a,
                                 oct_err *err)
 {
     q->limit = limit;
@@ -158,12 +132,12 @@ static oct_status round_weights(qweights *q, const qweights *old, const shape_of
         return OCT_OK;
     }
     q->checked = false;
-    OCT_TRY(oct_tensor_new(a, OCT_S8, w->rank, w->dims, &q->codes, err));
+    OCT_TRY(oct_tensor_new(a, OCT_S8, s->w->rank, s->w->dims, &q->codes, err));
     int8_t *codes = (int8_t *)(uintptr_t)q->codes->data;
-    const float *v = w->data;
+    const float *v = s->w->data;
     double signal = 0, noise = 0;
-    walk x = begin(s, w);
-    for (int64_t e = 0; e < w->count; e++) {
+    walk x = begin(s);
+    for (int64_t e = 0; e < s->w->count; e++) {
         step_to(&x, e);
         float scale = q->scale[q->channels > 1 ? x.out : 0];
         float r = rintf(v[e] / scale);
@@ -177,19 +151,19 @@ static oct_status round_weights(qweights *q, const qweights *old, const shape_of
     return OCT_OK;
 }
 
-/* correct() where `run` elements in a row belong to one output channel and s->taps to one input channel. Sums in four turns: one
+/* correct() where `run` elements in a row belong to one output channel and s->l.taps to one input channel. Sums in four turns: one
  * would wait for its last addition each time. */
-static void correct_rows(const qweights *q, const shape_of *s, const oct_tensor *w, const double *real, const double *rounded,
+static void correct_rows(const qweights *q, const weights_view *s, const double *real, const double *rounded,
                          int64_t run, double *shift)
 {
     const int8_t *codes = q->codes->data;
-    const float *v = w->data;
-    for (int64_t e = 0; e < w->count; e += run) {
-        const int64_t o = out_of(s, w, e), in = in_of(s, w, e);
+    const float *v = s->w->data;
+    for (int64_t e = 0; e < s->w->count; e += run) {
+        const int64_t o = out_of(s, e), in = in_of(s, e);
         double exact[4] = { 0 }, coded[4] = { 0 };
-        for (int64_t c = 0; c < run / s->taps; c++)
-            for (int64_t t = 0; t < s->taps; t++) {
-                const int64_t i = e + c * s->taps + t;
+        for (int64_t c = 0; c < run / s->l.taps; c++)
+            for (int64_t t = 0; t < s->l.taps; t++) {
+                const int64_t i = e + c * s->l.taps + t;
                 exact[i % 4] += (double)v[i] * real[in + c];
                 coded[i % 4] += (double)codes[i] * rounded[in + c];
             }
@@ -199,33 +173,33 @@ static void correct_rows(const qweights *q, const shape_of *s, const oct_tensor 
 }
 
 /* shift[o] = sum w * E[x] - sum wq * E[xq]: what the layer should give on average less what it gives. */
-static void correct(const qweights *q, const shape_of *s, const oct_tensor *w, const double *real, const double *rounded,
+static void correct(const qweights *q, const weights_view *s, const double *real, const double *rounded,
                     double *shift)
 {
     const int8_t *codes = q->codes->data;
-    const float *v = w->data;
-    walk x = begin(s, w);
+    const float *v = s->w->data;
+    walk x = begin(s);
     if (x.run_in <= x.run_out) {
-        correct_rows(q, s, w, real, rounded, x.run_out, shift);
+        correct_rows(q, s, real, rounded, x.run_out, shift);
         return;
     }
-    for (int64_t e = 0; e < w->count; e++) {
+    for (int64_t e = 0; e < s->w->count; e++) {
         step_to(&x, e);
         int64_t o = x.out, c = x.in;
         shift[o] += (double)v[e] * real[c] - (double)codes[e] * (double)q->scale[q->channels > 1 ? o : 0] * rounded[c];
     }
 }
 
-static oct_status make_bias(oct_qjob *j, qweights *q, int node, const shape_of *s, const double *shift, float sx, oct_err *err)
+static oct_status make_bias(oct_qjob *j, qweights *q, int node, const weights_view *s, const double *shift, float sx, oct_err *err)
 {
     const float *bias = bias_of(j, node);
     if (!bias && !shift)
         return OCT_OK;
-    q->bias = oct_arena_calloc(j->arena, (size_t)s->outs, sizeof *q->bias);
+    q->bias = oct_arena_calloc(j->arena, (size_t)s->l.outs, sizeof *q->bias);
     if (!q->bias)
         return oct_nomem(err);
-    q->n_bias = s->outs;
-    for (int64_t o = 0; o < s->outs; o++) {
+    q->n_bias = s->l.outs;
+    for (int64_t o = 0; o < s->l.outs; o++) {
         double b = (bias ? (double)bias[o] : 0) + (shift ? shift[o] : 0);
         double r = rint(b / (double)(sx * q->scale[q->channels > 1 ? o : 0]));
         q->bias[o] = r > 2147483647.0 ? INT32_MAX : r < -2147483648.0 ? INT32_MIN : (int32_t)r;
@@ -234,10 +208,10 @@ static oct_status make_bias(oct_qjob *j, qweights *q, int node, const shape_of *
 }
 
 /* The same integers as u8 with zero point 128 are a form that ONNX Runtime multiplies without saturation. */
-static bool pairs_safe(const oct_qjob *j, qweights *q, int node)
+static bool pairs_safe(qweights *q, const oct_weight_layout *l)
 {
     if (!q->checked)
-        q->safe = oct_pairs_safe(&j->g->node[node], q->codes, q->axis);
+        q->safe = oct_pairs_safe(l, q->codes->data);
     q->checked = true;
     return q->safe;
 }
@@ -261,35 +235,34 @@ const char *oct_weights_type(const oct_qjob *j, oct_weight_type asked, oct_dtype
 }
 
 /* What keeps 16-bit pair sums from saturating in the target; false when the codes must be rounded again to fewer bits. */
-static bool remedy(const oct_qjob *j, qweights *q, int node, oct_weight_type asked, oct_dtype activations)
+static bool remedy(const oct_qjob *j, qweights *q, const oct_weight_layout *l, oct_weight_type asked, oct_dtype activations)
 {
     const oct_target *t = j->opts.target;
     const bool proof = oct_target_saturates(t) && !(asked == OCT_WEIGHT_U8 && oct_target_takes(t, activations, OCT_U8));
-    const bool safe = proof && pairs_safe(j, q, node);
+    const bool safe = proof && pairs_safe(q, l);
     q->remedy = oct_weights_type(j, asked, activations, safe, &q->dtype);
     return q->dtype == OCT_U8 || !proof || safe;
 }
 
 /* Scales, codes and bias with weights within -limit..limit. */
-static oct_status quantize_within(oct_qjob *j, int node, const shape_of *s, int limit, const double *real, const double *rounded,
+static oct_status quantize_within(oct_qjob *j, int node, const weights_view *s, int limit, const double *real, const double *rounded,
                                   size_t n_means, qweights *q, oct_err *err)
 {
     const oct_node *n = &j->g->node[node];
-    const oct_tensor *w = j->g->value[n->in[1]].konst;
     const qvalue *x = &j->value[n->in[0]];
     float sx = x->has_grid ? x->q.scale : 0;
-    OCT_TRY(find_largest(q, j->weights[node], s, w, j->arena, err));
+    OCT_TRY(find_largest(q, j->weights[node], s, j->arena, err));
     OCT_TRY(choose_scales(q, limit, j->arena, err));
     if (sx > 0)
-        make_room(q, bias_of(j, node), s->outs, sx);
-    OCT_TRY(round_weights(q, j->weights[node], s, w, limit, j->arena, err));
+        make_room(q, bias_of(j, node), s->l.outs, sx);
+    OCT_TRY(round_weights(q, j->weights[node], s, limit, j->arena, err));
     if (!(sx > 0))
         return OCT_OK;
     double *shift = NULL;
-    if (real && (int64_t)n_means == s->ins) {
-        if (!(shift = oct_calloc((size_t)s->outs, sizeof *shift)))
+    if (real && (int64_t)n_means == s->l.ins) {
+        if (!(shift = oct_calloc((size_t)s->l.outs, sizeof *shift)))
             return oct_nomem(err);
-        correct(q, s, w, real, rounded, shift);
+        correct(q, s, real, rounded, shift);
     }
     oct_status st = make_bias(j, q, node, s, shift, sx, err);
     oct_free(shift);
@@ -299,20 +272,23 @@ static oct_status quantize_within(oct_qjob *j, int node, const shape_of *s, int 
 oct_status oct_quantize_weights(oct_qjob *j, int node, const double *real, const double *rounded, size_t n_means, oct_err *err)
 {
     const oct_node *n = &j->g->node[node];
-    const oct_tensor *w = j->g->value[n->in[1]].konst;
-    if (!w)
-        return OCT_OK; /* a product of two activations */
+    weights_view s = { .w = oct_layer_weights(j->g, node) };
+    if (!s.w)
+        return OCT_OK; /* both operands are activations */
+    if (!oct_layer_layout(j->g, node, &s.l))
+        return oct_fail(err, OCT_EINTERNAL, "weights of %d dimensions", s.w->rank);
+    s.row = s.w->dims[1] * s.l.taps;
     const oct_policy_row *row = &j->node[node].row;
     qweights *q = oct_arena_calloc(j->arena, 1, sizeof *q);
     if (!q)
         return oct_nomem(err);
-    shape_of s = read_shape(n, w);
-    q->axis = s.axis;
-    q->channels = row->per_channel && !(s.conv_transpose && s.group > 1) ? s.outs : 1;
+    q->axis = s.l.out_axis;
+    /* Where groups share indices of this dimension, its scales would not tell their channels apart. */
+    q->channels = row->per_channel && s.l.outs == s.w->dims[q->axis] ? s.l.outs : 1;
     int limit = row->weights == OCT_WEIGHT_S7 ? 64 : 127;
     OCT_TRY(quantize_within(j, node, &s, limit, real, rounded, n_means, q, err));
     oct_dtype activations = j->value[n->in[0]].has_grid ? j->value[n->in[0]].dtype : OCT_U8;
-    if (!remedy(j, q, node, row->weights, activations))
+    if (!remedy(j, q, &s.l, row->weights, activations))
         OCT_TRY(quantize_within(j, node, &s, 64, real, rounded, n_means, q, err));
     j->weights[node] = q;
     return OCT_OK;

@@ -271,68 +271,66 @@ static bool pair_overflows(int a, int b)
     return 255 * hi > 32767 || 255 * lo < -32768;
 }
 
+/* The layout of weights dims[rank] of an operator with `group` groups. */
+static oct_weight_layout layout_of(const char *op, int64_t group, int rank, const int64_t *dims)
+{
+    oct_attr attr = { .name = "group", .type = OCT_ATTR_INT, .i = group };
+    const oct_node n = { .op = op, .domain = "", .attr = &attr, .n_attr = 1 };
+    oct_weight_layout l;
+    assert_true(oct_weight_layout_of(oct_op_find("", op, 13), &n, 1, rank, dims, &l));
+    return l;
+}
+
 static void saturation_proof_equals_trying(void **state)
 {
     uint32_t seed = 9;
     int safe = 0;
-    oct_node n = { .op = "Gemm" };
+    const oct_weight_layout l = layout_of("Gemm", 1, 2, (const int64_t[]){ 6, 2 });
     for (int t = 0; t < 4000; t++) {
         int8_t w[12];
-        int64_t dims[2] = { 6, 2 };
         int range = 20 + t % 109;
         for (int i = 0; i < 12; i++)
             w[i] = (int8_t)((int)(net_next(&seed) % (uint32_t)(2 * range + 1)) - range);
-        oct_tensor x = { .dtype = OCT_S8, .rank = 2, .dims = dims, .count = 12, .bytes = 12, .data = w };
         bool bad = false;
         for (int j = 0; j < 2; j++)
             for (int k = 0; k < 6; k += 2)
                 bad |= pair_overflows(w[k * 2 + j], w[(k + 1) * 2 + j]);
-        assert_int_equal(oct_pairs_safe(&n, &x, 1), !bad);
+        assert_int_equal(oct_pairs_safe(&l, w), !bad);
         safe += !bad;
     }
     assert_true(safe > 500 && safe < 3500); /* both answers were tried */
-    int8_t edge[2] = { 127, 1 }, over[2] = { 127, 2 }, low[2] = { -128, 0 }, under[2] = { -128, -1 };
-    int64_t dims[2] = { 2, 1 };
-    oct_tensor x = { .dtype = OCT_S8, .rank = 2, .dims = dims, .count = 2, .bytes = 2, .data = edge };
-    assert_true(oct_pairs_safe(&n, &x, 1));
-    x.data = over;
-    assert_false(oct_pairs_safe(&n, &x, 1));
-    x.data = low;
-    assert_true(oct_pairs_safe(&n, &x, 1));
-    x.data = under;
-    assert_false(oct_pairs_safe(&n, &x, 1));
+    const oct_weight_layout pair = layout_of("Gemm", 1, 2, (const int64_t[]){ 2, 1 });
+    assert_true(oct_pairs_safe(&pair, (const int8_t[]){ 127, 1 }));
+    assert_false(oct_pairs_safe(&pair, (const int8_t[]){ 127, 2 }));
+    assert_true(oct_pairs_safe(&pair, (const int8_t[]){ -128, 0 }));
+    assert_false(oct_pairs_safe(&pair, (const int8_t[]){ -128, -1 }));
 }
 
 /* Convolutions are tried in both orders of k: (ky, kx, ic) and (ic, ky, kx). */
 static void saturation_proof_covers_both_orders(void **state)
 {
-    oct_node n = { .op = "Conv" };
-    int64_t dims[4] = { 1, 2, 1, 2 };
-    int8_t along_channels[4] = { 127, 0, 127, 0 }, along_taps[4] = { 127, 127, 0, 0 }, apart[4] = { 127, 0, 0, 127 };
-    oct_tensor x = { .dtype = OCT_S8, .rank = 4, .dims = dims, .count = 4, .bytes = 4, .data = along_channels };
-    assert_false(oct_pairs_safe(&n, &x, 0));
-    x.data = along_taps;
-    assert_false(oct_pairs_safe(&n, &x, 0));
-    x.data = apart;
-    assert_true(oct_pairs_safe(&n, &x, 0));
+    const oct_weight_layout l = layout_of("Conv", 1, 4, (const int64_t[]){ 1, 2, 1, 2 });
+    assert_false(oct_pairs_safe(&l, (const int8_t[]){ 127, 0, 127, 0 })); /* along the channels */
+    assert_false(oct_pairs_safe(&l, (const int8_t[]){ 127, 127, 0, 0 })); /* along the taps */
+    assert_true(oct_pairs_safe(&l, (const int8_t[]){ 127, 0, 0, 127 }));
 }
 
-/* Groups of one input and one output are added wider; with two outputs they are a product of matrices, in pairs of taps. */
+/* Groups of one input and one output are added wider; with two outputs they are a matrix product, in pairs of taps. */
 static void saturation_proof_knows_depthwise(void **state)
 {
-    oct_graph *g = net_graph(13);
-    int x = net_input(g, "x", OCT_F32, "1,2,4,4");
-    net_output(g, NET_NODE(g, "Conv", "conv", "y", x, net_random(g, "w", "4,1,1,2", 1)));
-    net_int(g, "group", 2);
-    int8_t w[8] = { 127, 127, 0, 0, 0, 0, 0, 0 };
-    int64_t two[4] = { 4, 1, 1, 2 }, one[4] = { 2, 1, 1, 2 };
-    oct_tensor t = { .dtype = OCT_S8, .rank = 4, .dims = one, .count = 4, .bytes = 4, .data = w };
-    assert_true(oct_pairs_safe(&g->node[net_last], &t, 0));
-    t.dims = two;
-    t.count = 8;
-    t.bytes = 8;
-    assert_false(oct_pairs_safe(&g->node[net_last], &t, 0));
-    oct_graph_destroy(g);
+    const int8_t w[8] = { 127, 127, 0, 0, 0, 0, 0, 0 };
+    const oct_weight_layout one = layout_of("Conv", 2, 4, (const int64_t[]){ 2, 1, 1, 2 });
+    const oct_weight_layout two = layout_of("Conv", 2, 4, (const int64_t[]){ 4, 1, 1, 2 });
+    assert_true(oct_pairs_safe(&one, w));
+    assert_false(oct_pairs_safe(&two, w));
+}
+
+/* Output channels of a transposed convolution are dimension 1: pairs are of different rows. */
+static void saturation_proof_knows_transposed(void **state)
+{
+    const oct_weight_layout l = layout_of("ConvTranspose", 1, 4, (const int64_t[]){ 2, 2, 1, 1 });
+    assert_true(oct_pairs_safe(&l, (const int8_t[]){ 127, 127, 0, 0 }));
+    assert_false(oct_pairs_safe(&l, (const int8_t[]){ 127, 0, 127, 0 }));
 }
 
 /* ------------------------------------------------------------------ dynamic */
@@ -594,6 +592,7 @@ int main(void)
         cmocka_unit_test(saturation_proof_equals_trying),
         cmocka_unit_test(saturation_proof_covers_both_orders),
         cmocka_unit_test(saturation_proof_knows_depthwise),
+        cmocka_unit_test(saturation_proof_knows_transposed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
