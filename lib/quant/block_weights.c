@@ -18,38 +18,25 @@ oct_nbits_form oct_block_form(const oct_qjob *j, const oct_policy_row *row)
     return f;
 }
 
-static bool transposed(const oct_node *n)
-{
-    return strcmp(n->op, "Gemm") == 0 && oct_node_int(n, "transB", 0) != 0;
-}
-
 /* The form of a node's matrix. */
-static oct_nbits_form form_of(const oct_qjob *j, int node)
+static oct_nbits_form form_of(const oct_qjob *j, int node, oct_weight_layout *l)
 {
-    const oct_node *n = &j->g->node[node];
-    const oct_tensor *w = j->g->value[n->in[1]].konst;
     oct_nbits_form f = oct_block_form(j, &j->node[node].row);
-    f.n = (size_t)w->dims[transposed(n) ? 0 : 1];
-    f.k = (size_t)w->dims[transposed(n) ? 1 : 0];
+    oct_layer_layout(j->g, node, l);
+    f.n = (size_t)l->outs;
+    f.k = (size_t)l->ins;
     return f;
-}
-
-/* Operators whose weights may be in blocks. */
-static bool takes_blocks(const char *op)
-{
-    return strcmp(op, "MatMul") == 0 || strcmp(op, "Gemm") == 0;
 }
 
 const char *oct_no_blocks(const oct_qjob *j, int node)
 {
-    const oct_node *n = &j->g->node[node];
-    const oct_tensor *w = n->in[1] >= 0 ? j->g->value[n->in[1]].konst : NULL;
-    const oct_tensor *bias = n->n_in > 2 && n->in[2] >= 0 ? j->g->value[n->in[2]].konst : NULL;
-    if (!takes_blocks(n->op))
+    const oct_tensor *w = oct_layer_weights(j->g, node), *bias = oct_layer_bias(j->g, node);
+    oct_weight_layout l = { 0 };
+    if (!oct_op_of(j->g, node)->weights.blocks)
         return "only products of matrices have weights in blocks";
     if (!w || w->rank != 2 || w->count == 0)
         return "its weights are not a constant matrix";
-    const oct_nbits_form f = form_of(j, node);
+    const oct_nbits_form f = form_of(j, node, &l);
     if (bias && bias->count != (int64_t)f.n)
         return "its bias is not one value a column";
     const double bytes = (double)f.n * (double)(oct_nbits_column_bytes(&f) + oct_nbits_blocks(&f) * sizeof(float) + oct_nbits_zero_bytes(&f));
@@ -80,9 +67,10 @@ static oct_status allocate(oct_qjob *j, qblocks *b, oct_err *err)
 oct_status oct_make_blocks(oct_qjob *j, int node, oct_pool *pool, oct_err *err)
 {
     const oct_node *n = &j->g->node[node];
-    const oct_tensor *w = j->g->value[n->in[1]].konst;
-    const bool turned = transposed(n);
-    const oct_nbits_form f = form_of(j, node);
+    const oct_tensor *w = oct_layer_weights(j->g, node);
+    oct_weight_layout l = { 0 };
+    const oct_nbits_form f = form_of(j, node, &l);
+    const bool turned = l.out_axis == 0;
     if (j->blocks[node])
         return OCT_OK;
     for (size_t i = 0; i < j->n_layer; i++)
@@ -95,8 +83,7 @@ oct_status oct_make_blocks(oct_qjob *j, int node, oct_pool *pool, oct_err *err)
         return oct_nomem(err);
     *b = (qblocks){ .form = f, .matrix = n->in[1], .transposed = turned };
     OCT_TRY(allocate(j, b, err));
-    const ptrdiff_t wide = (ptrdiff_t)w->dims[1];
-    const oct_block_matrix m = { w->data, turned ? 1 : wide, turned ? wide : 1 };
+    const oct_block_matrix m = { w->data, (ptrdiff_t)l.in_step, (ptrdiff_t)l.out_step };
     OCT_TRY(oct_quantize_blocks(&m, &f, pool, (uint8_t *)(uintptr_t)b->codes->data, (float *)(uintptr_t)b->scale->data,
                                 b->zero ? (uint8_t *)(uintptr_t)b->zero->data : NULL, &b->sqnr, err));
     j->blocks[node] = b;
