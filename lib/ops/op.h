@@ -189,6 +189,9 @@ struct oct_op {
     /* Whether a step can run on integers: shapes and attributes are in `s`, operands have dtype and q. NULL: never. */
     bool (*integer)(const oct_step *s);
 
+    /* Why a node's attributes leave it no integer form, in one clause; NULL: they do not. The member is NULL where none can. */
+    const char *(*no_integer)(const oct_node *n);
+
     bool shared_scale; /* quantizes an input with one scale, found when run: the samples of a batch share it */
 
     /* Computes in float32 alone: 16-bit floats are converted around prepare and run (oct_step_prepare). Records without it

@@ -115,6 +115,11 @@ int64_t oct_layer_weight_count(const oct_graph *g, int node)
     return count;
 }
 
+const char *oct_no_integer(const oct_op *op, const oct_node *n)
+{
+    return op->no_integer ? op->no_integer(n) : NULL;
+}
+
 int oct_channel_axis(const oct_op *op, const oct_node *n)
 {
     return is_set(n, op->weights.data_turned) ? -3 - op->weights.data : op->weights.data;

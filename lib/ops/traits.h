@@ -33,6 +33,9 @@ const oct_tensor *oct_layer_bias(const oct_graph *g, int node);
 /* Elements of all constant weights of such a node; 0 for others. */
 int64_t oct_layer_weight_count(const oct_graph *g, int node);
 
+/* Why a node's attributes leave it no integer form, in one clause; NULL: they do not. */
+const char *oct_no_integer(const oct_op *op, const oct_node *n);
+
 /* The dimension of input 0 along which a node's input channels lie; below 0: counted from the last. */
 int oct_channel_axis(const oct_op *op, const oct_node *n);
 

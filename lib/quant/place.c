@@ -5,7 +5,6 @@
 #include "quant/job.h"
 
 #include <math.h>
-#include <string.h>
 
 static const oct_op *op_of(const oct_qjob *j, int node)
 {
@@ -59,20 +58,20 @@ static void choose_product(oct_qjob *j, int id)
 {
     qnode *q = &j->node[id];
     const oct_node *n = &j->g->node[id];
-    bool const_b = n->n_in > 1 && is_const(j, n->in[1]);
+    const oct_op *op = op_of(j, id);
+    const oct_tensor *w = oct_layer_weights(j->g, id);
     if (q->row.scheme == OCT_SCHEME_FLOAT) {
         q->why = q->row.rule;
     } else if (n->n_captured || !is_float(j, n->in[0]) || n->out[0] < 0 || (n->n_in > 1 && !is_float(j, n->in[1]))) {
         q->why = "its tensors are not float32";
     } else if (is_const(j, n->in[0])) {
         q->why = "its data input is a constant";
-    } else if (strcmp(n->op, "MatMul") != 0 && !const_b) {
+    } else if (!op->weights.computed && !w) {
         q->why = "its weights are not constant";
-    } else if (strcmp(n->op, "MatMul") == 0 && const_b && j->g->value[n->in[1]].konst->rank != 2) {
+    } else if (w && !op->weights.kernel && w->rank != 2) {
         q->why = "its weights are not one matrix";
-    } else if (strcmp(n->op, "Gemm") == 0 && (oct_node_int(n, "transA", 0) || oct_node_float(n, "alpha", 1.0f) != 1.0f ||
-                                              (n->n_in > 2 && n->in[2] >= 0 && oct_node_float(n, "beta", 1.0f) != 1.0f))) {
-        q->why = "its transA, alpha or beta has no integer form";
+    } else if (oct_no_integer(op, n)) {
+        q->why = oct_no_integer(op, n);
     } else if (n->n_in > 2 && n->in[2] >= 0 && !is_const(j, n->in[2])) {
         q->why = "its bias is not constant";
     } else if (q->row.scheme == OCT_SCHEME_WEIGHT_ONLY) {
@@ -117,8 +116,8 @@ static void choose_recurrent(oct_qjob *j, int id)
         return;
     } else if (!is_const_f32(j, n, 1) || !is_const_f32(j, n, 2)) { /* and so are X and the states, all of one type */
         q->why = "its weights are not constants of float32";
-    } else if (oct_node_int(n, "layout", 0)) {
-        q->why = "the dynamic form has no batch in front";
+    } else if (oct_no_integer(op_of(j, id), n)) {
+        q->why = oct_no_integer(op_of(j, id), n);
     } else {
         q->role = OCT_ROLE_DYNAMIC;
         q->why = q->row.rule;
@@ -173,7 +172,7 @@ static int data_inputs(const oct_qjob *j, int id)
     switch (op->quant) {
     case OCT_QUANT_JOIN:
     case OCT_QUANT_ARITH: return n->n_in;
-    case OCT_QUANT_WEIGHTED: return is_const(j, n->in[1]) ? 1 : 2;
+    case OCT_QUANT_WEIGHTED: return oct_layer_weights(j->g, id) ? 1 : 2;
     default: return 1;
     }
 }
@@ -225,6 +224,10 @@ static bool candidate(const oct_qjob *j, int id, const char **why)
         return false;
     if (!oct_target_runs(j->opts.target, j->g, id, OCT_TARGET_STATIC, why))
         return false;
+    if (oct_no_integer(op, n)) {
+        *why = oct_no_integer(op, n);
+        return false;
+    }
     for (int i = 0; i < data_inputs(j, id); i++)
         if (!is_float(j, n->in[i]))
             return false;
@@ -317,7 +320,7 @@ static void want_values(oct_qjob *j)
             j->value[n->in[k]].constant = is_const(j, n->in[k]);
         }
         if (j->node[id].role == OCT_ROLE_PRODUCT)
-            j->value[n->in[0]].axis = strcmp(n->op, "MatMul") == 0 ? -1 : 1;
+            j->value[n->in[0]].axis = oct_channel_axis(op_of(j, id), n);
         want_output(j, id);
     }
 }

@@ -277,12 +277,19 @@ static bool gemm_integer(const oct_step *s)
     return oct_product_fits(s, w->dims[tb ? 0 : 1], tb ? 0 : 1, 2);
 }
 
+static const char *gemm_no_integer(const oct_node *n)
+{
+    const bool bias = n->n_in > 2 && n->in[2] >= 0;
+    const bool plain = !trans(n, "transA") && oct_node_float(n, "alpha", 1.0f) == 1.0f && (!bias || oct_node_float(n, "beta", 1.0f) == 1.0f);
+    return plain ? NULL : "its transA, alpha or beta has no integer form";
+}
+
 #define GEMM_WEIGHTS { .slots = 1u << 1, .out = -1, .in = -2, .turned = "transB", .data = -1, .data_turned = "transA", .bias = 2, .blocks = true }
 
 const oct_op oct_op_gemm = {
     .type = "Gemm", .domain = "", .since = 1, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 1,
     .work = OCT_WORK_OUTPUTS, .weights = GEMM_WEIGHTS, .infer = gemm_infer, .prepare = gemm_prepare, .run = gemm_run, .layout = OCT_RULE_PLAIN,
-    .integer = gemm_integer, .quant = OCT_QUANT_WEIGHTED, .fuses_clamp = true, .widens = true,
+    .integer = gemm_integer, .no_integer = gemm_no_integer, .quant = OCT_QUANT_WEIGHTED, .fuses_clamp = true, .widens = true,
 };
 
 /* By shape inference alone: a pass takes it apart (passes/pass_split.c). */

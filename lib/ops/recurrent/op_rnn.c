@@ -350,11 +350,16 @@ static oct_status rnn_run(const oct_step *s, const oct_run *r, oct_err *err)
 
 /* ------------------------------------------------------------------ records */
 
+static const char *recurrent_no_integer(const oct_node *n)
+{
+    return oct_node_int(n, "layout", 0) ? "the dynamic form has no batch in front" : NULL;
+}
+
 /* W and R, [directions, gates * hidden, input or hidden], or the last two exchanged. */
 #define RECURRENT(name, onnx, where, first, least, ins, outs, from, to, trait, shared)                                      \
     const oct_op oct_op_##name = {                                                                                \
         .type = onnx, .domain = where, .since = first, .min_in = least, .max_in = ins, .min_out = 0, .max_out = outs, \
-        .quant = trait, .shared_scale = shared,                                                    \
+        .quant = trait, .shared_scale = shared, .no_integer = recurrent_no_integer,                                \
         .work = OCT_WORK_INPUTS, .weights = { .slots = 1u << 1 | 1u << 2, .out = to, .in = from, .data = -1 },     \
         .batch = 1, .batch_first = "layout",                                                                      \
         .infer = oct_rnn_infer, .prepare = rnn_prepare, .run = rnn_run, .widens = true,                            \

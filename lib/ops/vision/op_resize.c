@@ -555,10 +555,15 @@ static oct_status upsample_raise(oct_graph *g, int node, int64_t from, oct_err *
     return OCT_OK;
 }
 
+static const char *resize_no_integer(const oct_node *n)
+{
+    return strcmp(oct_node_str(n, "mode", "nearest"), "nearest") == 0 ? NULL : "the target interpolates in float";
+}
+
 const oct_op oct_op_resize = {
     .type = "Resize", .domain = "", .since = 10, .min_in = 1, .max_in = 4, .min_out = 1, .max_out = 1,
     .work = OCT_WORK_PAIRS, .infer = resize_infer, .prepare = resize_prepare, .run = resize_run, .layout = OCT_RULE_SPATIAL,
-    .integer = resize_integer, .quant = OCT_QUANT_SAME, .raise = resize_raise, .widens = true,
+    .integer = resize_integer, .no_integer = resize_no_integer, .quant = OCT_QUANT_SAME, .raise = resize_raise, .widens = true,
 };
 const oct_op oct_op_upsample = {
     .type = "Upsample", .domain = "", .since = 7, .until = 9, .min_in = 1, .max_in = 2, .min_out = 1, .max_out = 1,
