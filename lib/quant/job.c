@@ -182,8 +182,7 @@ static oct_status product_weights(oct_qjob *j, const oct_calib *c, int id, oct_e
     double *real = NULL, *rounded = NULL;
     size_t n = 0;
     int x = j->g->node[id].in[0];
-    /* MatMul has no bias that could take a correction. */
-    bool correct = j->node[id].role == OCT_ROLE_PRODUCT && !j->opts.no_bias_correction && strcmp(j->g->node[id].op, "MatMul") != 0;
+    bool correct = j->node[id].role == OCT_ROLE_PRODUCT && !j->opts.no_bias_correction && oct_op_of(j->g, id)->weights.bias;
     oct_status s = correct ? channel_means(j, c, x, &real, &n, err) : OCT_OK;
     if (s == OCT_OK && real)
         s = rounded_means(j, x, real, n, &rounded, err);

@@ -2,8 +2,8 @@
 #include "quant/policy_int.h"
 
 #include "base/io.h"
-#include "ops/op.h"
 #include "ops/signature.h"
+#include "ops/traits.h"
 #include "quant/policy_text.h"
 
 #include <stdio.h>
@@ -145,25 +145,19 @@ static const char *name_of(const oct_graph *g, int node)
     return "";
 }
 
-static const oct_tensor *weights_of(const oct_graph *g, const oct_node *n)
+static const oct_tensor *second_input(const oct_graph *g, const oct_node *n)
 {
     return n->n_in > 1 && n->in[1] >= 0 ? g->value[n->in[1]].konst : NULL;
-}
-
-static bool is_layer(const oct_graph *g, int node)
-{
-    const oct_op *op = oct_op_of(g, node);
-    return op && (op->quant == OCT_QUANT_WEIGHTED || op->quant == OCT_QUANT_RECURRENT) && weights_of(g, &g->node[node]);
 }
 
 /* Whether no layer with constant weights stands before (after) the node. */
 static bool is_end(const oct_graph *g, int node, bool first)
 {
-    if (g->outer || !is_layer(g, node))
+    if (g->outer || !oct_layer_weights(g, node))
         return false;
     for (size_t k = 0; k < g->n_order; k++) {
         int id = g->order[first ? k : g->n_order - 1 - k];
-        if (is_layer(g, id))
+        if (oct_layer_weights(g, id))
             return id == node;
     }
     return false;
@@ -182,19 +176,16 @@ static bool is_io(const oct_graph *g, const oct_node *n)
     return false;
 }
 
-static bool is_depthwise(const oct_graph *g, const oct_node *n)
+static bool is_depthwise(const oct_graph *g, int node)
 {
-    const oct_tensor *w = weights_of(g, n);
-    int64_t group = oct_node_int(n, "group", 1);
-    if (group <= 1 || !w || w->rank < 3)
-        return false;
-    return (strcmp(n->op, "Conv") == 0 && w->dims[1] == 1) || (strcmp(n->op, "ConvTranspose") == 0 && w->dims[0] == group);
+    oct_weight_layout l;
+    return oct_layer_layout(g, node, &l) && oct_is_depthwise(&l);
 }
 
 static bool fits_one(const oct_match *m, const oct_graph *g, int node)
 {
     const oct_node *n = &g->node[node];
-    const oct_tensor *w = weights_of(g, n);
+    const oct_tensor *w = second_input(g, n);
     switch (m->kind) {
     case OCT_MATCH_ANY: return true;
     case OCT_MATCH_OP:
@@ -207,7 +198,7 @@ static bool fits_one(const oct_match *m, const oct_graph *g, int node)
     case OCT_MATCH_LAST: return is_end(g, node, false);
     case OCT_MATCH_IO: return is_io(g, n);
     case OCT_MATCH_CONST_B: return w != NULL;
-    case OCT_MATCH_DEPTHWISE: return is_depthwise(g, n);
+    case OCT_MATCH_DEPTHWISE: return is_depthwise(g, node);
     case OCT_MATCH_MORE: return w && w->count > m->number;
     case OCT_MATCH_FEWER: return w && w->count < m->number;
     }
