@@ -73,23 +73,24 @@ static bool weights_match(const oct_plan *p, int value, int axis, blocked *b)
            oct_nbits_prepare(&probe, &b->form, 1, NULL) == OCT_OK && grid_fits(b);
 }
 
-static bool gemm_matches(const oct_graph *g, const oct_node *n, int64_t columns)
+static bool bias_matches(const oct_plan *p, int bias, int64_t columns)
 {
-    const oct_tensor *bias = constant(g, n, 2);
-    if (oct_node_int(n, "transA", 0) || oct_node_float(n, "alpha", 1.0f) != 1.0f || oct_node_float(n, "beta", 1.0f) != 1.0f)
-        return false;
-    return n->n_in < 3 || n->in[2] < 0 || (bias && bias->dtype == OCT_F32 && bias->rank == 1 && bias->count == columns);
+    const oct_tensor *t = bias >= 0 ? p->g->value[bias].konst : NULL;
+    return bias < 0 || (t && t->dtype == OCT_F32 && t->rank == 1 && t->count == columns);
 }
 
 static bool match(const oct_plan *p, int id, blocked *b)
 {
     const oct_node *n = &p->g->node[id];
-    const bool gemm = rt_is_op(n, "Gemm");
-    *b = (blocked){ .node = id, .bias = gemm && n->n_in > 2 ? n->in[2] : -1 };
-    if ((!gemm && !rt_is_op(n, "MatMul")) || n->n_in < 2 || n->in[0] < 0 || n->in[1] < 0 || p->g->value[n->in[0]].dtype != OCT_F32)
+    const oct_op *op = oct_op_of(p->g, id);
+    oct_weight_layout l;
+    if (!op || !op->weights.blocks || oct_no_integer(op, n) || n->n_in < 2 || n->in[0] < 0 || n->in[1] < 0 ||
+        p->g->value[n->in[0]].dtype != OCT_F32)
         return false;
-    return weights_match(p, n->in[1], gemm && oct_node_int(n, "transB", 0) ? 1 : 0, b) &&
-           (!gemm || gemm_matches(p->g, n, (int64_t)b->form.n));
+    const int slot = op->weights.bias;
+    *b = (blocked){ .node = id, .bias = slot && slot < n->n_in ? n->in[slot] : -1 };
+    return oct_weight_layout_of(op, n, 1, 2, (const int64_t[]){ 0, 0 }, &l) && weights_match(p, n->in[1], l.in_axis, b) &&
+           bias_matches(p, b->bias, (int64_t)b->form.n);
 }
 
 /* ------------------------------------------------------------------ rewriting */
