@@ -1,5 +1,6 @@
 /* Layer by layer: the reference model's values are kept for one batch, the others' compared as they are computed. */
 #include "eval/eval_int.h"
+#include "ops/op.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -181,11 +182,6 @@ oct_status ev_layers_feed(ev_layers *l, const oct_array *arrays, int64_t rows, s
 
 /* ---- the list ---- */
 
-static bool is_op(const oct_node *n, const char *op)
-{
-    return strcmp(n->op, op) == 0;
-}
-
 /* The node that computes a value: what only quantizes or dequantizes it is passed through. */
 static const oct_node *computing_node(const oct_graph *g, int value)
 {
@@ -194,7 +190,8 @@ static const oct_node *computing_node(const oct_graph *g, int value)
         if (p < 0)
             return NULL;
         const oct_node *n = &g->node[p];
-        if ((!is_op(n, "DequantizeLinear") && !is_op(n, "QuantizeLinear")) || n->n_in < 1 || n->in[0] < 0)
+        const oct_op *op = oct_op_of(g, p);
+        if (!op || !op->recodes || n->n_in < 1 || n->in[0] < 0)
             return n;
         if (g->value[n->in[0]].producer < 0)
             return n;

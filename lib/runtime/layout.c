@@ -142,7 +142,7 @@ static oct_tensor_layout transpose_out(const oct_step *st)
 /* For operators that take anything: channels-last when a large input of the output's rank is. */
 static oct_tensor_layout any_layout(const oct_step *st)
 {
-    if (strcmp(st->op->type, "Transpose") == 0)
+    if (st->op->permutes)
         return transpose_out(st);
     for (int i = 0; i < st->n_in; i++) {
         const oct_operand *t = st->in[i];
@@ -180,8 +180,7 @@ static oct_status lay_out(state *s, rt_step *st, oct_err *err)
         set_out(s->p, x, OCT_LAYOUT_CHANNELS_LAST);
     } else {
         oct_tensor_layout layout = any_layout(x);
-        bool transpose = strcmp(x->op->type, "Transpose") == 0;
-        for (int i = 0; i < x->n_in && !transpose; i++)
+        for (int i = 0; i < x->n_in && !x->op->permutes; i++)
             if (x->in[i] && !x->in[i]->constant && x->out[0] && x->in[i]->rank == x->out[0]->rank &&
                 x->in[i]->count == x->out[0]->count)
                 OCT_TRY(want(s, &x->in[i], layout, err));
@@ -193,7 +192,7 @@ static oct_status lay_out(state *s, rt_step *st, oct_err *err)
 /* A Transpose that keeps the memory order is a renaming. */
 static bool is_renaming(const oct_step *x)
 {
-    if (strcmp(x->op->type, "Transpose") != 0 || x->in[0]->rank < 3)
+    if (!x->op->permutes || x->in[0]->rank < 3)
         return false;
     int n;
     const int64_t *perm = oct_node_ints(x->node, "perm", &n);

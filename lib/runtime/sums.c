@@ -44,7 +44,7 @@ static bool is_real(const oct_operand *t)
 
 static bool is_sum(const oct_step *s)
 {
-    return (strcmp(s->op->type, "Add") == 0 || strcmp(s->op->type, "Sum") == 0) && s->op->domain[0] == 0 && s->n_in == 2 && is_real(s->in[0]) &&
+    return s->op->adds && s->n_in == 2 && is_real(s->in[0]) &&
            is_real(s->in[1]) && is_real(s->out[0]) && same_shape(s->in[0], s->in[1]);
 }
 

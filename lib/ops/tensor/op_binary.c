@@ -431,7 +431,7 @@ static oct_status binary_infer(const oct_infer *c, oct_err *err)
         __VA_ARGS__                                                                                        \
     }
 
-BINARY(add, "Add", 6, .raise = oct_raise_early, .fuses_clamp = true, .integer = quantized_integer, .quant = OCT_QUANT_ARITH);
+BINARY(add, "Add", 6, .adds = true, .raise = oct_raise_early, .fuses_clamp = true, .integer = quantized_integer, .quant = OCT_QUANT_ARITH);
 BINARY(mul, "Mul", 6, .raise = oct_raise_early, .fuses_clamp = true, .integer = quantized_integer, .quant = OCT_QUANT_ARITH);
 BINARY(sub, "Sub", 6, .raise = oct_raise_early, .fuses_clamp = true);
 BINARY(div, "Div", 6, .raise = oct_raise_early, .fuses_clamp = true);
@@ -447,5 +447,5 @@ BINARY(bitwise_xor, "BitwiseXor", 18, .until = 0);
 BINARY(bit_shift, "BitShift", 11, .until = 0);
 VARIADIC(min, "Min", 6, .until = 0);
 VARIADIC(max, "Max", 6, .until = 0);
-VARIADIC(sum, "Sum", 6, .fuses_clamp = true);
+VARIADIC(sum, "Sum", 6, .adds = true, .fuses_clamp = true);
 VARIADIC(mean, "Mean", 6, .until = 0);

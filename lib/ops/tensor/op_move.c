@@ -80,7 +80,7 @@ static oct_status transpose_run(const oct_step *s, const oct_run *r, oct_err *er
 
 const oct_op oct_op_transpose = {
     .type = "Transpose", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = transpose_infer, .prepare = move_prepare, .run = transpose_run, .moves = true, .layout = OCT_RULE_ANY,
+    .infer = transpose_infer, .prepare = move_prepare, .run = transpose_run, .moves = true, .permutes = true, .layout = OCT_RULE_ANY,
     .integer = oct_q8_moves, .quant = OCT_QUANT_SAME,
 };
 
