@@ -111,7 +111,7 @@ static void put_decision(FILE *f, const session *s, const layer *l)
     if (!isnan(d->sqnr_output))
         oct_print(f, "           expected SQNR %s\n", oct_fmt_db(text, d->sqnr_output));
     if (l->macs)
-        oct_print(f, "work       %s multiplications for a batch of one\n", oct_fmt_count(text, l->macs));
+        oct_print(f, "work       %s multiplications in a run, of one sample where the batch is free\n", oct_fmt_count(text, l->macs));
 }
 
 static void put(const session *s, const layer *l)

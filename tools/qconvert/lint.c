@@ -4,9 +4,7 @@
 #include "base/json.h"
 #include "cli/text_table.h"
 #include "cli/textfmt.h"
-#include "ops/op.h"
-
-#include <string.h>
+#include "ops/traits.h"
 
 /* Products of which the int32 sum could wrap: 255 * 255 * K beyond 2^31. */
 enum { MOST_K = 33025 };
@@ -19,18 +17,6 @@ typedef struct linter {
     oct_target *target;
     oct_qjob *job;
 } linter;
-
-static int64_t depth(const oct_graph *g, int node)
-{
-    const oct_node *n = &g->node[node];
-    if (!is_product(g, node))
-        return 0;
-    const oct_tensor *w = g->value[n->in[1]].konst;
-    if (oct_op_of(g, node)->quant == OCT_QUANT_RECURRENT)
-        return w->rank == 3 ? w->dims[2] : 0;
-    bool rows = strcmp(n->op, "Conv") == 0 || (strcmp(n->op, "Gemm") == 0 && oct_node_int(n, "transB", 0));
-    return w->rank >= 2 && w->count ? w->count / w->dims[rows ? 0 : w->rank - 1] : 0;
-}
 
 static oct_status lint_json(const linter *l, oct_err *err)
 {
@@ -93,7 +79,7 @@ static void warn_depths(const linter *l)
     for (size_t i = 0; i < oct_qjob_n_layers(l->job); i++) {
         oct_layer_plan p = oct_qjob_plan(l->job, i);
         char text[300];
-        int64_t k = p.integer ? depth(p.graph, p.node) : 0;
+        int64_t k = p.integer ? oct_node_depth(p.graph, p.node) : 0;
         if (k > MOST_K)
             oct_cli_warn(l->cli, "%s sums %lld products: with extreme codes the 32-bit sum could wrap",
                          oct_node_text(p.graph, p.node, text, sizeof text), (long long)k);

@@ -31,7 +31,7 @@ typedef struct layer {
     const char *own;      /* name of the node, or of its first output */
     const char *name;     /* the same behind the path to it: "If_3/then_branch/conv" */
     bool product;         /* Conv, Gemm, MatMul with constant weights */
-    int64_t macs;         /* for a batch of one; 0: unknown or none */
+    int64_t macs;         /* of one run, a free batch counting as one; 0: unknown or none */
 } layer;
 
 /* Which samples a conversion is judged on. */
@@ -102,7 +102,7 @@ const char *layer_name(const oct_graph *g, int node, const char *own);
 bool is_product(const oct_graph *g, int node);
 int64_t layer_weights(const oct_graph *g, int node); /* how many; 0: none, or not constant */
 int64_t layer_macs(const oct_graph *g, int node);
-int64_t model_macs(const oct_graph *g); /* of all layers; 1 where none is known */
+int64_t model_macs(const oct_graph *g); /* of all layers, for one sample; 1 where none is known */
 static inline bool is_quantized(const layer *l)
 {
     return l->d.scheme != OCT_SCHEME_FLOAT;
