@@ -47,7 +47,7 @@ static bool matrix_layout(const oct_weights *w, const oct_node *n, int rank, con
     if (rank < 1)
         return false;
     if (rank == 1) {
-        l->ins = dims[0];
+        l->ins = l->out_step = l->group_step = dims[0];
         return true;
     }
     l->out_axis = rank + (turned ? w->in : w->out);
@@ -66,6 +66,23 @@ bool oct_weight_layout_of(const oct_op *op, const oct_node *n, int slot, int ran
     if (!op || slot < 0 || slot > 31 || !(op->weights.slots >> slot & 1))
         return false;
     return op->weights.kernel ? kernel_layout(&op->weights, n, rank, dims, l) : matrix_layout(&op->weights, n, rank, dims, l);
+}
+
+/* The dimension in front counts channels of one kind over all groups, that behind it those of the other kind within a group. */
+static int64_t channel_at(const oct_weight_layout *l, bool front, int64_t e)
+{
+    const int64_t row = l->out_axis < l->in_axis ? l->out_step : l->in_step, columns = row / l->taps;
+    return front ? e / row : e / l->group_step * columns + e / l->taps % columns;
+}
+
+int64_t oct_output_channel(const oct_weight_layout *l, int64_t e)
+{
+    return channel_at(l, l->out_axis < l->in_axis, e);
+}
+
+int64_t oct_input_channel(const oct_weight_layout *l, int64_t e)
+{
+    return channel_at(l, l->in_axis < l->out_axis, e);
 }
 
 bool oct_is_depthwise(const oct_weight_layout *l)

@@ -21,6 +21,10 @@ typedef struct oct_weight_layout {
  * Dimensions that are not known may be below 0; what follows from them is then unspecified. */
 bool oct_weight_layout_of(const oct_op *op, const oct_node *n, int slot, int rank, const int64_t *dims, oct_weight_layout *l);
 
+/* The output and the input channel, over all groups, of element e of a kernel or a matrix. */
+int64_t oct_output_channel(const oct_weight_layout *l, int64_t e);
+int64_t oct_input_channel(const oct_weight_layout *l, int64_t e);
+
 /* Whether each input channel is a group of its own, as in depthwise convolutions. */
 bool oct_is_depthwise(const oct_weight_layout *l);
 

@@ -12,57 +12,37 @@
 #include <math.h>
 #include <string.h>
 
-/* Weights of two dimensions and a kernel's, of which the first is cut into groups. */
 typedef struct weights_view {
     const oct_tensor *w;
     oct_weight_layout l;
-    int64_t row; /* elements of one index of dimension 0 */
 } weights_view;
 
-/* The channel of element e that dimension 0 counts, and the one that dimension 1 counts, over all groups. */
-static int64_t first_of(const weights_view *s, int64_t e)
-{
-    return e / s->row;
-}
-
-static int64_t second_of(const weights_view *s, int64_t e)
-{
-    return e / s->row / (s->w->dims[0] / s->l.groups) * s->w->dims[1] + e / s->l.taps % s->w->dims[1];
-}
-
-static int64_t out_of(const weights_view *s, int64_t e)
-{
-    return s->l.out_axis == 0 ? first_of(s, e) : second_of(s, e);
-}
-
-static int64_t in_of(const weights_view *s, int64_t e)
-{
-    return s->l.in_axis == 0 ? first_of(s, e) : second_of(s, e);
-}
-
-/* Walks the elements in order with the channels they belong to; divisions happen once a run of equal channels. */
+/* Walks the elements in order with the channels they belong to. Divisions happen once a row: in it one channel stays, and the other
+ * is the next after each run of taps. */
 typedef struct walk {
-    const weights_view *s;
-    int64_t run_out, run_in;   /* elements in a row with the same output, input channel */
-    int64_t left_out, left_in; /* of the current runs */
+    const oct_weight_layout *l;
+    int64_t row, left_row, left_taps; /* elements */
+    int64_t next_out, next_in;        /* which of the two goes on */
     int64_t out, in;
 } walk;
 
 static walk begin(const weights_view *s)
 {
-    const bool rows = s->l.out_axis == 0;
-    return (walk){ .s = s, .run_out = rows ? s->row : s->l.taps, .run_in = rows ? s->l.taps : s->row };
+    const bool rows = s->l.out_axis < s->l.in_axis;
+    return (walk){ .l = &s->l, .row = rows ? s->l.out_step : s->l.in_step, .next_out = !rows, .next_in = rows };
 }
 
 static inline void step_to(walk *x, int64_t e)
 {
-    if (x->left_out-- == 0) {
-        x->out = out_of(x->s, e);
-        x->left_out = x->run_out - 1;
-    }
-    if (x->left_in-- == 0) {
-        x->in = in_of(x->s, e);
-        x->left_in = x->run_in - 1;
+    if (x->left_row-- == 0) {
+        x->out = oct_output_channel(x->l, e);
+        x->in = oct_input_channel(x->l, e);
+        x->left_row = x->row - 1;
+        x->left_taps = x->l->taps - 1;
+    } else if (x->left_taps-- == 0) {
+        x->out += x->next_out;
+        x->in += x->next_in;
+        x->left_taps = x->l->taps - 1;
     }
 }
 
@@ -118,8 +98,7 @@ static void make_room(qweights *q, const float *bias, int64_t outs, float sx)
 }
 
 /* old: the same layer's weights of an earlier decision, or NULL; their codes stay where the scales did. */
-static oct_status round_weights(qweights *q, const qweights *old, const weights_view *s, int limit, oct_arena *a,
-                                oct_err *err)
+static oct_status round_weights(qweights *q, const qweights *old, const weights_view *s, int limit, oct_arena *a, oct_err *err)
 {
     q->limit = limit;
     if (old && old->limit == limit && old->channels == q->channels &&
@@ -159,7 +138,7 @@ static void correct_rows(const qweights *q, const weights_view *s, const double 
     const int8_t *codes = q->codes->data;
     const float *v = s->w->data;
     for (int64_t e = 0; e < s->w->count; e += run) {
-        const int64_t o = out_of(s, e), in = in_of(s, e);
+        const int64_t o = oct_output_channel(&s->l, e), in = oct_input_channel(&s->l, e);
         double exact[4] = { 0 }, coded[4] = { 0 };
         for (int64_t c = 0; c < run / s->l.taps; c++)
             for (int64_t t = 0; t < s->l.taps; t++) {
@@ -178,11 +157,11 @@ static void correct(const qweights *q, const weights_view *s, const double *real
 {
     const int8_t *codes = q->codes->data;
     const float *v = s->w->data;
-    walk x = begin(s);
-    if (x.run_in <= x.run_out) {
-        correct_rows(q, s, real, rounded, x.run_out, shift);
+    if (s->l.in_step <= s->l.out_step) {
+        correct_rows(q, s, real, rounded, s->l.out_step, shift);
         return;
     }
+    walk x = begin(s);
     for (int64_t e = 0; e < s->w->count; e++) {
         step_to(&x, e);
         int64_t o = x.out, c = x.in;
@@ -277,7 +256,6 @@ oct_status oct_quantize_weights(oct_qjob *j, int node, const double *real, const
         return OCT_OK; /* both operands are activations */
     if (!oct_layer_layout(j->g, node, &s.l))
         return oct_fail(err, OCT_EINTERNAL, "weights of %d dimensions", s.w->rank);
-    s.row = s.w->dims[1] * s.l.taps;
     const oct_policy_row *row = &j->node[node].row;
     qweights *q = oct_arena_calloc(j->arena, 1, sizeof *q);
     if (!q)

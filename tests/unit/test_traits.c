@@ -313,8 +313,13 @@ static void kernel_layouts(void **state)
         for (int64_t o = 0; o < OUTS; o++)
             for (int64_t c = 0; c < INS; c++)
                 for (int64_t t = 0; t < TAPS; t++) {
-                    assert_int_equal(place(&l, g, o, c, t), ((g * OUTS + o) * INS + c) * TAPS + t);
-                    assert_int_equal(place(&m, g, o, c, t), ((g * INS + c) * OUTS + o) * TAPS + t);
+                    const int64_t at = ((g * OUTS + o) * INS + c) * TAPS + t, turned = ((g * INS + c) * OUTS + o) * TAPS + t;
+                    assert_int_equal(place(&l, g, o, c, t), at);
+                    assert_int_equal(oct_output_channel(&l, at), g * OUTS + o);
+                    assert_int_equal(oct_input_channel(&l, at), g * INS + c);
+                    assert_int_equal(place(&m, g, o, c, t), turned);
+                    assert_int_equal(oct_output_channel(&m, turned), g * OUTS + o);
+                    assert_int_equal(oct_input_channel(&m, turned), g * INS + c);
                 }
 }
 
@@ -337,11 +342,17 @@ static void matrix_layouts(void **state)
             assert_int_equal(place(&turned, 0, o, c, 0), o * INS + c);
             assert_int_equal(place(&many, 0, o, c, 0), c * OUTS + o);
             assert_int_equal(place(&lstm, 0, o, c, 0), o * INS + c);
+            assert_int_equal(oct_output_channel(&plain, c * OUTS + o), o);
+            assert_int_equal(oct_input_channel(&plain, c * OUTS + o), c);
+            assert_int_equal(oct_output_channel(&turned, o * INS + c), o);
+            assert_int_equal(oct_input_channel(&lstm, o * INS + c), c);
         }
     const oct_weight_layout vector = layout_of("MatMul", "group", 1, 1, (const int64_t[]){ INS });
     assert_int_equal(vector.out_axis, -1);
     assert_int_equal(vector.outs, 1);
     assert_int_equal(vector.ins, INS);
+    assert_int_equal(oct_output_channel(&vector, 2), 0);
+    assert_int_equal(oct_input_channel(&vector, 2), 2);
 }
 
 static void depthwise(void **state)
