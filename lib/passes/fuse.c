@@ -9,42 +9,26 @@ static const oct_tensor *float_const(const oct_graph *g, int value)
     return t && t->dtype == OCT_F32 && t->data ? t : NULL;
 }
 
-static bool bias_fits(const oct_graph *g, const oct_node *n, int64_t channels)
+static bool bias_fits(const oct_graph *g, const oct_node *n, int slot, int64_t channels)
 {
-    if (n->n_in < 3 || n->in[2] < 0)
+    if (!slot || n->n_in <= slot || n->in[slot] < 0)
         return true;
-    const oct_tensor *b = float_const(g, n->in[2]);
-    return b && b->count == channels && b->rank >= 1 && b->dims[b->rank - 1] == channels;
+    const oct_tensor *b = float_const(g, n->in[slot]);
+    return b && b->count == channels && b->rank >= 1 && b->dims[b->rank - 1] == channels && oct_node_float(n, "beta", 1.0f) == 1.0f;
 }
 
 bool oct_layer_of(const oct_graph *g, int node, oct_layer *l)
 {
     const oct_node *n = &g->node[node];
-    const oct_tensor *w = n->n_in > 1 ? float_const(g, n->in[1]) : NULL;
-    if (!w || n->n_out < 1 || n->out[0] < 0)
+    const oct_op *op = oct_op_of(g, node);
+    const oct_tensor *w = oct_layer_weights(g, node);
+    if (!w || op->quant != OCT_QUANT_WEIGHTED || w->dtype != OCT_F32 || !w->data || n->n_out < 1 || n->out[0] < 0)
         return false;
-    *l = (oct_layer){ .node = node, .groups = 1 };
-    if (oct_is_op(n, "Conv") && w->rank >= 3) {
-        l->conv = true;
-        l->channels = w->dims[0];
-    } else if (oct_is_op(n, "ConvTranspose") && w->rank >= 3) {
-        l->conv = true;
-        l->axis = 1;
-        l->groups = oct_node_int(n, "group", 1);
-        if (l->groups < 1 || w->dims[0] % l->groups || __builtin_mul_overflow(w->dims[1], l->groups, &l->channels))
-            return false;
-    } else if (oct_is_op(n, "Gemm") && w->rank == 2) {
-        if (oct_node_float(n, "alpha", 1.0f) != 1.0f || (n->n_in > 2 && n->in[2] >= 0 && oct_node_float(n, "beta", 1.0f) != 1.0f))
-            return false;
-        l->axis = oct_node_int(n, "transB", 0) ? 0 : 1;
-        l->channels = w->dims[l->axis];
-    } else if (oct_is_op(n, "MatMul") && w->rank == 2) {
-        l->axis = 1;
-        l->channels = w->dims[1];
-    } else {
+    *l = (oct_layer){ .node = node, .conv = op->weights.kernel };
+    if ((l->conv ? w->rank < 3 : w->rank != 2) || !oct_layer_layout(g, node, &l->weights) || w->dims[0] % l->weights.groups)
         return false;
-    }
-    return bias_fits(g, n, l->channels);
+    l->channels = l->weights.outs;
+    return oct_node_float(n, "alpha", 1.0f) == 1.0f && bias_fits(g, n, op->weights.bias, l->channels);
 }
 
 int oct_sole_reader(const oct_graph *g, int value, int *slot)
@@ -83,17 +67,8 @@ static oct_status scaled_weights(oct_graph *g, const oct_layer *l, const float *
     OCT_TRY(oct_tensor_new(g->arena, OCT_F32, w->rank, w->dims, &t, err));
     const float *src = w->data;
     float *dst = (float *)(uintptr_t)t->data;
-    int64_t inner = 1, n = w->dims[l->axis];
-    for (int i = l->axis + 1; i < w->rank; i++)
-        inner *= w->dims[i];
-    /* ConvTranspose: input channel i belongs to group i / (inputs / groups), whose outputs start at group * n. */
-    int64_t per_group = l->axis == 1 && l->groups > 1 ? w->dims[0] / l->groups : 0;
-    for (int64_t i = 0; i < w->count; i++) {
-        int64_t c = i / inner % n, row = i / (inner * n);
-        if (per_group)
-            c += row / per_group * n;
-        dst[i] = (float)((double)src[i] * (double)scale[c]);
-    }
+    for (int64_t e = 0; e < w->count; e++)
+        dst[e] = (float)((double)src[e] * (double)scale[oct_output_channel(&l->weights, e)]);
     int v;
     OCT_TRY(oct_graph_new_value(g, old->name, OCT_F32, &v, err));
     oct_graph_set_const(g, v, t);

@@ -2,14 +2,14 @@
 #ifndef OCT_PASSES_FUSE_H
 #define OCT_PASSES_FUSE_H
 
+#include "ops/traits.h"
 #include "passes/pass.h"
 
 /* A node that multiplies by constant float weights: Conv, ConvTranspose, Gemm (2-D B) or MatMul with 2-D B. */
 typedef struct oct_layer {
     int node;
-    int64_t channels; /* outputs */
-    int axis;         /* of the weights that counts output channels (of one group for ConvTranspose) */
-    int64_t groups;   /* ConvTranspose: weights [in][out / groups]; else 1 */
+    oct_weight_layout weights;
+    int64_t channels; /* of the output */
     bool conv;        /* output is [N, C, spatial...]; else channels are the last dimension */
 } oct_layer;
 

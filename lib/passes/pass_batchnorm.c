@@ -78,7 +78,7 @@ static oct_status scale_inputs(oct_graph *g, const oct_layer *l, const float *sc
 {
     const oct_value *old = &g->value[g->node[l->node].in[1]];
     const oct_tensor *w = old->konst;
-    int64_t per = w->dims[1], taps = w->count / (w->dims[0] * per), groups = oct_node_int(&g->node[l->node], "group", 1);
+    const int64_t row = w->count / w->dims[0];
     oct_tensor *t;
     OCT_TRY(oct_tensor_new(g->arena, OCT_F32, w->rank, w->dims, &t, err));
     float *add = oct_arena_calloc(g->arena, (size_t)l->channels, sizeof *add);
@@ -86,8 +86,8 @@ static oct_status scale_inputs(oct_graph *g, const oct_layer *l, const float *sc
         return oct_nomem(err);
     for (int64_t o = 0; o < w->dims[0]; o++) {
         double sum = 0;
-        for (int64_t i = 0; i < per * taps; i++) {
-            int64_t c = o / (w->dims[0] / groups) * per + i / taps, at = o * per * taps + i;
+        for (int64_t at = o * row; at < (o + 1) * row; at++) {
+            const int64_t c = oct_input_channel(&l->weights, at);
             double x = ((const float *)w->data)[at];
             ((float *)(uintptr_t)t->data)[at] = (float)(x * (double)scale[c]);
             sum += x * (double)shift[c];
@@ -109,9 +109,8 @@ static oct_status before_conv(oct_graph *g, int bn, bool *fused, oct_err *err)
     *fused = false;
     if (id < 0 || slot != 0 || !oct_layer_of(g, id, &l) || strcmp(g->node[id].op, "Conv") != 0 || reads_padding(&g->node[id]))
         return OCT_OK;
-    const oct_tensor *w = g->value[g->node[id].in[1]].konst;
-    int64_t groups = oct_node_int(&g->node[id], "group", 1), c = g->value[n->in[1]].konst->count;
-    if (groups < 1 || w->dims[1] * groups != c || w->dims[0] % groups)
+    const int64_t c = g->value[n->in[1]].konst->count;
+    if (l.weights.ins != c)
         return OCT_OK;
     float *scale, *shift;
     int x = n->in[0], y = n->out[0];
