@@ -258,14 +258,11 @@ static void describe(oct_qjob *j, int id)
     *d = (oct_layer_decision){ .graph = j->g, .where = j->where, .node = id, .name = n->name, .op = n->op, .why = q->why, .sqnr_weights = NAN, .sqnr_output = NAN };
     d->integer = runs_on_integers(q);
     d->scheme = scheme_of(q);
-    if (n->n_in > 1 && n->in[1] >= 0 && j->g->value[n->in[1]].konst)
-        d->weight_count = j->g->value[n->in[1]].konst->count;
-    const oct_op *op = oct_op_of(j->g, id);
-    if (op && op->quant == OCT_QUANT_RECURRENT && n->n_in > 2 && n->in[2] >= 0 && j->g->value[n->in[2]].konst)
-        d->weight_count += j->g->value[n->in[2]].konst->count;
-    if (q->role == OCT_ROLE_HALF && d->weight_count && (op->quant == OCT_QUANT_WEIGHTED || op->quant == OCT_QUANT_RECURRENT)) {
+    d->weight_count = oct_layer_weight_count(j->g, id);
+    const oct_tensor *first = oct_layer_weights(j->g, id);
+    if (q->role == OCT_ROLE_HALF && first && first->count) {
         d->weights = oct_half_type(j, id);
-        d->sqnr_weights = oct_half_sqnr(j->g->value[n->in[1]].konst, d->weights);
+        d->sqnr_weights = oct_half_sqnr(first, d->weights);
     }
     const qblocks *b = q->role == OCT_ROLE_BLOCKS ? j->blocks[id] : NULL;
     if (b) {
