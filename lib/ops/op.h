@@ -206,7 +206,8 @@ struct oct_op {
     float range_lo, range_hi;   /* ... and is this */
     bool fuses_clamp;           /* run applies step->epilogue */
     bool fuses_sum;             /* run adds input step->residual, which is then max_in: behind those of the operator */
-    bool is_clamp;              /* Relu, Clip, ...: a clamp that may become an epilogue; see oct_op_clamp */
+    /* Whether a node is a clamp with constant bounds, which may become an epilogue; sets those it has. NULL: never. See oct_op_clamp. */
+    bool (*clamp)(const oct_graph *g, int node, float *lo, float *hi);
 
     /* Rewrites a node from opset `from` to from + 1 where the operator changed there (NULL: never changed
      * in its lifetime). Called once per step upwards; may add constants and nodes before it. */

@@ -1,5 +1,4 @@
 /* The list of operators, and what is asked of it. */
-#include "kernels/half.h"
 #include "ops/op.h"
 
 #include <math.h>
@@ -67,39 +66,10 @@ void oct_operand_strides(const oct_operand *t, int64_t s[OCT_MAX_RANK])
     }
 }
 
-/* A bound of Clip given as input: absent leaves it open; a constant scalar sets it; anything else is no clamp. */
-static bool bound(const oct_graph *g, const oct_node *n, int slot, float *x)
-{
-    if (slot >= n->n_in || n->in[slot] < 0)
-        return true;
-    const oct_tensor *t = g->value[n->in[slot]].konst;
-    if (!t || t->count != 1 || !(t->dtype == OCT_F32 || oct_is_half(t->dtype)) || !t->data)
-        return false;
-    if (t->dtype == OCT_F32)
-        memcpy(x, t->data, sizeof *x);
-    else
-        oct_widen(NULL, t->dtype, t->data, 1, x);
-    return true;
-}
-
 bool oct_op_clamp(const oct_graph *g, int node, float *lo, float *hi)
 {
-    const oct_node *n = &g->node[node];
+    const oct_op *op = oct_op_of(g, node);
     *lo = -INFINITY;
     *hi = INFINITY;
-    if (n->domain[0])
-        return false;
-    if (strcmp(n->op, "Relu") == 0) {
-        *lo = 0.0f;
-        return true;
-    }
-    if (strcmp(n->op, "Clip") != 0)
-        return false;
-    if (oct_graph_opset(g, "") < 11) {
-        *lo = oct_node_float(n, "min", -INFINITY);
-        *hi = oct_node_float(n, "max", INFINITY);
-    } else if (!bound(g, n, 1, lo) || !bound(g, n, 2, hi)) {
-        return false;
-    }
-    return *lo <= *hi;
+    return op && op->clamp && op->clamp(g, node, lo, hi) && *lo <= *hi;
 }

@@ -1,4 +1,5 @@
 /* lib/ops/tensor/op_unary.c -- functions of one element: activations, elementary functions, Clip, Not, IsNaN, IsInf. */
+#include "kernels/half.h"
 #include "kernels/math.h"
 #include "ops/core/args.h"
 #include "ops/core/elem.h"
@@ -393,6 +394,37 @@ static oct_status test_run(const oct_step *s, const oct_run *r, oct_err *err)
 
 /* ------------------------------------------------------------------ records */
 
+static bool relu_clamp(const oct_graph *g, int node, float *lo, float *hi)
+{
+    *lo = 0.0f;
+    return true;
+}
+
+/* A bound of Clip given as input: absent leaves it open; a constant scalar sets it; anything else is no clamp. */
+static bool bound(const oct_graph *g, const oct_node *n, int slot, float *x)
+{
+    if (slot >= n->n_in || n->in[slot] < 0)
+        return true;
+    const oct_tensor *t = g->value[n->in[slot]].konst;
+    if (!t || t->count != 1 || !(t->dtype == OCT_F32 || oct_is_half(t->dtype)) || !t->data)
+        return false;
+    if (t->dtype == OCT_F32)
+        memcpy(x, t->data, sizeof *x);
+    else
+        oct_widen(NULL, t->dtype, t->data, 1, x);
+    return true;
+}
+
+static bool clip_clamp(const oct_graph *g, int node, float *lo, float *hi)
+{
+    const oct_node *n = &g->node[node];
+    if (oct_node_opset(g, n) >= 11)
+        return bound(g, n, 1, lo) && bound(g, n, 2, hi);
+    *lo = oct_node_float(n, "min", -INFINITY);
+    *hi = oct_node_float(n, "max", INFINITY);
+    return true;
+}
+
 #define UNARY(name, onnx, first, ...)                                                                        \
     const oct_op oct_op_##name = {                                                                           \
         .type = onnx, .domain = "", .since = first, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,    \
@@ -400,7 +432,7 @@ static oct_status test_run(const oct_step *s, const oct_run *r, oct_err *err)
         .integer = unary_integer, .quant = OCT_QUANT_UNARY, __VA_ARGS__                                      \
     }
 
-UNARY(relu, "Relu", 6, .is_clamp = true);
+UNARY(relu, "Relu", 6, .clamp = relu_clamp);
 UNARY(leaky_relu, "LeakyRelu", 6, .until = 0);
 UNARY(thresholded_relu, "ThresholdedRelu", 10, .until = 0);
 UNARY(sigmoid, "Sigmoid", 6, .fixed_range = true, .range_lo = 0.0f, .range_hi = 1.0f);
@@ -447,7 +479,7 @@ const oct_op oct_op_neg = {
 const oct_op oct_op_clip = {
     .type = "Clip", .domain = "", .since = 6, .min_in = 1, .max_in = 3, .min_out = 1, .max_out = 1,
     .infer = oct_infer_like, .prepare = clip_prepare, .run = clip_run, .layout = OCT_RULE_ANY,
-    .integer = clip_integer, .quant = OCT_QUANT_UNARY, .is_clamp = true, .raise = clip_raise,
+    .integer = clip_integer, .quant = OCT_QUANT_UNARY, .clamp = clip_clamp, .raise = clip_raise,
 };
 
 #define TEST(name, onnx, first)                                                                              \
