@@ -28,7 +28,7 @@ static bool is_set(const oct_node *n, const char *attr)
 static bool kernel_layout(const oct_weights *w, const oct_node *n, int rank, const int64_t *dims, oct_weight_layout *l)
 {
     const int64_t groups = oct_node_int(n, "group", 1);
-    if (rank < 2 || groups < 1)
+    if (rank < 2 || groups < 1 || dims[0] % groups)
         return false;
     const int64_t taps = product_of(dims + 2, rank - 2), row = times(dims[1], taps);
     *l = (oct_weight_layout){ .out_axis = w->out, .in_axis = w->in, .matrices = 1, .groups = groups, .taps = taps };

@@ -17,11 +17,11 @@ typedef struct oct_weight_layout {
     int64_t group_step, out_step, in_step;
 } oct_weight_layout;
 
-/* The layout of weights of dims[rank] as input `slot`; false when this input holds no weights or the dimensions do not fit.
+/* The layout of weights of dims[rank] as input `slot`; false when this input holds no weights, or the groups do not divide them.
  * Dimensions that are not known may be below 0; what follows from them is then unspecified. */
 bool oct_weight_layout_of(const oct_op *op, const oct_node *n, int slot, int rank, const int64_t *dims, oct_weight_layout *l);
 
-/* The output and the input channel, over all groups, of element e of a kernel or a matrix. */
+/* The output and the input channel, over all groups, of element e of a kernel or a matrix, which must have it. */
 int64_t oct_output_channel(const oct_weight_layout *l, int64_t e);
 int64_t oct_input_channel(const oct_weight_layout *l, int64_t e);
 

@@ -25,7 +25,7 @@ bool oct_layer_of(const oct_graph *g, int node, oct_layer *l)
     if (!w || op->quant != OCT_QUANT_WEIGHTED || w->dtype != OCT_F32 || !w->data || n->n_out < 1 || n->out[0] < 0)
         return false;
     *l = (oct_layer){ .node = node, .conv = op->weights.kernel };
-    if ((l->conv ? w->rank < 3 : w->rank != 2) || !oct_layer_layout(g, node, &l->weights) || w->dims[0] % l->weights.groups)
+    if ((l->conv ? w->rank < 3 : w->rank != 2) || !w->count || !oct_layer_layout(g, node, &l->weights))
         return false;
     l->channels = l->weights.outs;
     return oct_node_float(n, "alpha", 1.0f) == 1.0f && bias_fits(g, n, op->weights.bias, l->channels);

@@ -70,6 +70,8 @@ static void choose_product(oct_qjob *j, int id)
         q->why = "its weights are not constant";
     } else if (w && !op->weights.kernel && w->rank != 2) {
         q->why = "its weights are not one matrix";
+    } else if (w && !oct_layer_layout(j->g, id, &(oct_weight_layout){ 0 })) {
+        q->why = "its groups do not divide its weights";
     } else if (oct_no_integer(op, n)) {
         q->why = oct_no_integer(op, n);
     } else if (n->n_in > 2 && n->in[2] >= 0 && !is_const(j, n->in[2])) {

@@ -370,6 +370,25 @@ static work dynamic(oct_graph *g, const char *rules, const char *target, oct_sch
     return w;
 }
 
+/* Where the data's shape is not known, inference leaves groups alone that do not divide the weights. */
+static void odd_groups_stay_float(void **state)
+{
+    static const char *const op[2] = { "Conv", "ConvTranspose" };
+    for (int i = 0; i < 2; i++) {
+        oct_graph *g = net_graph(13);
+        int x;
+        GOOD(oct_graph_add_value(g, "x", OCT_F32, &x, err));
+        g->value[x].is_input = true;
+        net_output(g, NET_NODE(g, op[i], "conv", "y", x, net_random(g, "w", "4,2,1,1", 1)));
+        net_int(g, "group", 3);
+        work w = dynamic(g, NULL, "octet", OCT_SCHEME_DYNAMIC);
+        const oct_layer_plan p = oct_qjob_plan(w.job, 0);
+        assert_false(p.integer);
+        assert_string_equal(p.why, "its groups do not divide its weights");
+        stop(&w, g);
+    }
+}
+
 /* Codes of one matrix, turned, against scales by row; flip: of unsigned codes. */
 static void same_codes(const oct_graph *g, const oct_node *n, int slot, int grid, const float *w, int k, int limit, int flip)
 {
@@ -593,6 +612,7 @@ int main(void)
         cmocka_unit_test(saturation_proof_covers_both_orders),
         cmocka_unit_test(saturation_proof_knows_depthwise),
         cmocka_unit_test(saturation_proof_knows_transposed),
+        cmocka_unit_test(odd_groups_stay_float),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

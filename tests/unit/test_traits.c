@@ -380,6 +380,11 @@ static void hostile_layouts(void **state)
     const oct_node n = { .op = "Conv", .domain = "", .attr = &none, .n_attr = 1 };
     oct_weight_layout l;
     assert_false(oct_weight_layout_of(kernel, &n, 1, 4, (const int64_t[]){ 4, 1, 3, 3 }, &l));
+    none.i = 3;
+    assert_false(oct_weight_layout_of(kernel, &n, 1, 4, (const int64_t[]){ 4, 1, 3, 3 }, &l));
+    assert_false(oct_weight_layout_of(oct_op_find("", "ConvTranspose", 13), &n, 1, 4, (const int64_t[]){ 4, 1, 3, 3 }, &l));
+    none.i = 4;
+    assert_true(oct_weight_layout_of(kernel, &n, 1, 4, (const int64_t[]){ 4, 1, 3, 3 }, &l));
     assert_false(oct_weight_layout_of(kernel, &n, 1, 1, (const int64_t[]){ 4 }, &l));
     assert_false(oct_weight_layout_of(kernel, &n, 0, 4, (const int64_t[]){ 4, 1, 3, 3 }, &l));
     assert_false(oct_weight_layout_of(add, &n, 1, 4, (const int64_t[]){ 4, 1, 3, 3 }, &l));
