@@ -68,7 +68,7 @@ bool oct_weight_layout_of(const oct_op *op, const oct_node *n, int slot, int ran
     return op->weights.kernel ? kernel_layout(&op->weights, n, rank, dims, l) : matrix_layout(&op->weights, n, rank, dims, l);
 }
 
-/* The dimension in front counts channels of one kind over all groups, that behind it those of the other kind within a group. */
+/* Of the two dimensions of channels, the one in front counts over all groups, and the one behind it within a group. */
 static int64_t channel_at(const oct_weight_layout *l, bool front, int64_t e)
 {
     const int64_t row = l->out_axis < l->in_axis ? l->out_step : l->in_step, columns = row / l->taps;
@@ -95,7 +95,7 @@ static const oct_tensor *constant_at(const oct_graph *g, const oct_node *n, int 
     return slot < n->n_in && n->in[slot] >= 0 ? g->value[n->in[slot]].konst : NULL;
 }
 
-/* The weights of a node whose operator quantization knows as a layer; 0 for others. */
+/* The inputs with weights of a node whose operator can be quantized as a layer, as oct_weights.slots; 0 for others. */
 static uint32_t layer_slots(const oct_graph *g, int node)
 {
     const oct_op *op = oct_op_of(g, node);
@@ -176,7 +176,8 @@ static int64_t count_of(const extent *e)
     return product_of(e->dims, e->rank);
 }
 
-/* Kernel positions that can meet one output of a transposed convolution: every stride-th. */
+/* The most kernel positions that meet one output of a transposed convolution: along a dimension, those whose distance is a multiple of
+ * the stride. */
 static int64_t taps_at_once(const oct_node *n, const extent *w)
 {
     int n_stride, n_dilation;
@@ -243,9 +244,10 @@ static extent extent_of_value(const oct_graph *g, const int *list, int n, int sl
 {
     extent e = { .rank = -1 };
     const oct_value *v = slot < n && list[slot] >= 0 ? &g->value[list[slot]] : NULL;
-    if (!v || (!v->konst && v->shape.rank < 0))
+    const int rank = !v ? -1 : v->konst ? v->konst->rank : v->shape.rank;
+    if (rank < 0 || rank > OCT_MAX_RANK)
         return e;
-    e.rank = v->konst ? v->konst->rank : v->shape.rank;
+    e.rank = rank;
     for (int i = 0; i < e.rank; i++)
         e.dims[i] = v->konst ? v->konst->dims[i] : v->shape.d[i].n;
     return e;

@@ -12,6 +12,7 @@
 #include <math.h>
 #include <string.h>
 
+/* The weights of a layer, and how they lie. */
 typedef struct weights_view {
     const oct_tensor *w;
     oct_weight_layout l;

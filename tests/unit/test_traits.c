@@ -270,6 +270,23 @@ static void free_dimensions(void **state)
     oct_graph_destroy(g);
 }
 
+/* A graph may have tensors of more dimensions than operators take. */
+static void many_dimensions(void **state)
+{
+    oct_dim d[OCT_MAX_RANK + 1];
+    int a;
+    for (size_t i = 0; i < OCT_COUNT(d); i++)
+        d[i] = (oct_dim){ 2, NULL };
+    oct_graph *g = net_graph(13);
+    GOOD(oct_graph_add_value(g, "a", OCT_F32, &a, err));
+    GOOD(oct_graph_set_shape(g, a, OCT_MAX_RANK + 1, d, err));
+    const int y = NET_NODE(g, "MatMul", "mm", "y", a, net_random(g, "b", "2,2", 1));
+    GOOD(oct_graph_set_shape(g, y, OCT_MAX_RANK + 1, d, err));
+    assert_int_equal(oct_node_macs(g, net_last), 0);
+    assert_int_equal(oct_node_depth(g, net_last), 2);
+    oct_graph_destroy(g);
+}
+
 /* More than 63 bits hold is said so, and does not wrap. */
 static void huge_work(void **state)
 {
@@ -398,7 +415,7 @@ int main(void)
         cmocka_unit_test(gemms),           cmocka_unit_test(matrices_with_alpha),     cmocka_unit_test(packed_blocks),
         cmocka_unit_test(recurrences),     cmocka_unit_test(free_dimensions),         cmocka_unit_test(huge_work),
         cmocka_unit_test(kernel_layouts),  cmocka_unit_test(matrix_layouts),          cmocka_unit_test(depthwise),
-        cmocka_unit_test(hostile_layouts),
+        cmocka_unit_test(hostile_layouts),         cmocka_unit_test(many_dimensions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
