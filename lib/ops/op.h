@@ -195,6 +195,7 @@ struct oct_op {
     /* Why a node's attributes leave it no integer form, in one clause; NULL: they do not. The member is NULL where none can. */
     const char *(*no_integer)(const oct_node *n);
 
+    const char *scheme; /* what it computes on by itself, "int8" or "weight-only", as the runtime reports it; NULL: real numbers */
     bool shared_scale; /* quantizes an input with one scale, found when run: the samples of a batch share it */
 
     /* Computes in float32 alone: 16-bit floats are converted around prepare and run (oct_step_prepare). Records without it

@@ -555,8 +555,6 @@ static oct_status lower_node(rt_lowering *l, int id, oct_err *err)
         OCT_TRY(try_moved(l, id, &made, err));
     if (!made)
         OCT_TRY(plain_step(l, id, err));
-    if (!made)
-        rt_note_dynamic(&l->p->step[l->p->n_step - 1]);
     if (!made && rt_is_op(n, "QuantizeLinear"))
         OCT_TRY(note_grid(l, n, err));
     rt_step *last = &l->p->step[l->p->n_step - 1];

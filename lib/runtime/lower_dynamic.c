@@ -162,7 +162,6 @@ static oct_status make_step(rt_lowering *l, int id, chain *c, oct_err *err)
     if (!st)
         return oct_nomem(err);
     st->s.opset = 1;
-    st->scheme = "int8";
     for (int i = 0; i < n_in; i++)
         if (in[i] >= 0) {
             OCT_TRY(rt_lower_operand(l, in[i], &o, err));
@@ -217,16 +216,4 @@ oct_status rt_lower_dynamic(rt_lowering *l, int id, bool *made, oct_err *err)
         return OCT_OK;
     *made = true;
     return make_step(l, id, &c, err);
-}
-
-void rt_note_dynamic(rt_step *st)
-{
-    static const char *const integer[] = { "DynamicQuantizeMatMul", "MatMulIntegerToFloat", "MatMulInteger", "ConvInteger",
-                                           "DynamicQuantizeLSTM" };
-    const oct_step *s = &st->s;
-    if (strcmp(s->op->type, "MatMulNBits") == 0)
-        st->scheme = "weight-only";
-    for (size_t i = 0; i < OCT_COUNT(integer); i++)
-        if (strcmp(s->op->type, integer[i]) == 0)
-            st->scheme = "int8";
 }

@@ -26,7 +26,5 @@ void rt_set_tap(rt_lowering *l, rt_step *st, int slot, int value);
 /* Lowers MatMulInteger - Cast - Mul [- Add] to one step, and repeated DynamicQuantizeLinear of one value to the first;
  * *made: nothing is left to do for this node. */
 oct_status rt_lower_dynamic(rt_lowering *l, int id, bool *made, oct_err *err);
-/* Scheme of a plain step of a dynamically quantized or weight-only operator. */
-void rt_note_dynamic(rt_step *st);
 
 #endif

@@ -372,7 +372,7 @@ static oct_status conv_integer_run(const oct_step *s, const oct_run *r, oct_err 
 const oct_op oct_op_conv_integer = {
     .type = "ConvInteger", .domain = "", .since = 10, .min_in = 2, .max_in = 4, .min_out = 1, .max_out = 1,
     .work = OCT_WORK_OUTPUTS, .weights = { .slots = 1u << 1, .out = 0, .in = 1, .data = 1, .kernel = true },
-    .infer = conv_integer_infer, .prepare = conv_integer_prepare, .run = conv_integer_run, .layout = OCT_RULE_SPATIAL,
+    .infer = conv_integer_infer, .prepare = conv_integer_prepare, .run = conv_integer_run, .layout = OCT_RULE_SPATIAL, .scheme = "int8",
 };
 
 const oct_op oct_op_conv = {

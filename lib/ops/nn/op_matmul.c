@@ -297,5 +297,5 @@ const oct_op oct_op_matmul = {
 const oct_op oct_op_matmul_integer = {
     .type = "MatMulInteger", .domain = "", .since = 10, .min_in = 2, .max_in = 4, .min_out = 1, .max_out = 1,
     .work = OCT_WORK_OUTPUTS, .weights = { .slots = 1u << 1, .out = -1, .in = -2, .data = -1, .computed = true },
-    .infer = matmul_integer_infer, .prepare = integer_prepare, .run = integer_run, .layout = OCT_RULE_PLAIN,
+    .infer = matmul_integer_infer, .prepare = integer_prepare, .run = integer_run, .layout = OCT_RULE_PLAIN, .scheme = "int8",
 };

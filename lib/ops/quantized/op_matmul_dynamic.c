@@ -175,12 +175,12 @@ static oct_status dyn_run(const oct_step *s, const oct_run *r, oct_err *err)
 const oct_op oct_op_dynamic_quantize_matmul = {
     .type = "DynamicQuantizeMatMul", .domain = "com.microsoft", .since = 1, .min_in = 3, .max_in = 5, .min_out = 1, .max_out = 1,
     .work = OCT_WORK_OUTPUTS, .weights = { .slots = 1u << 1, .out = -1, .in = -2, .data = -1 },
-    .infer = real_infer, .prepare = dyn_prepare, .run = dyn_run, .fuses_clamp = true, .widens = true,
+    .infer = real_infer, .prepare = dyn_prepare, .run = dyn_run, .fuses_clamp = true, .widens = true, .scheme = "int8",
     .shared_scale = true,
 };
 
 const oct_op oct_op_matmul_integer_to_float = {
     .type = "MatMulIntegerToFloat", .domain = "com.microsoft", .since = 1, .min_in = 4, .max_in = 7, .min_out = 1, .max_out = 1,
     .work = OCT_WORK_OUTPUTS, .weights = { .slots = 1u << 1, .out = -1, .in = -2, .data = -1 },
-    .infer = real_infer, .prepare = dyn_prepare, .run = dyn_run, .fuses_clamp = true, .widens = true,
+    .infer = real_infer, .prepare = dyn_prepare, .run = dyn_run, .fuses_clamp = true, .widens = true, .scheme = "int8",
 };

@@ -195,5 +195,5 @@ static oct_status nbits_run(const oct_step *s, const oct_run *r, oct_err *err)
 const oct_op oct_op_matmul_nbits = {
     .type = "MatMulNBits", .domain = "com.microsoft", .since = 1, .min_in = 3, .max_in = 6, .min_out = 1, .max_out = 1,
     .work = OCT_WORK_OUTPUTS, .weights = { .data = -1 },
-    .infer = nbits_infer, .prepare = nbits_prepare, .run = nbits_run, .widens = true, .fuses_clamp = true,
+    .infer = nbits_infer, .prepare = nbits_prepare, .run = nbits_run, .widens = true, .fuses_clamp = true, .scheme = "weight-only",
 };

@@ -356,16 +356,15 @@ static const char *recurrent_no_integer(const oct_node *n)
 }
 
 /* W and R, [directions, gates * hidden, input or hidden], or the last two exchanged. */
-#define RECURRENT(name, onnx, where, first, least, ins, outs, from, to, trait, shared)                                      \
-    const oct_op oct_op_##name = {                                                                                \
+#define RECURRENT(name, onnx, where, first, least, ins, outs, from, to, ...)                                            \
+    const oct_op oct_op_##name = {                                                                                    \
         .type = onnx, .domain = where, .since = first, .min_in = least, .max_in = ins, .min_out = 0, .max_out = outs, \
-        .quant = trait, .shared_scale = shared, .no_integer = recurrent_no_integer,                                \
-        .work = OCT_WORK_INPUTS, .weights = { .slots = 1u << 1 | 1u << 2, .out = to, .in = from, .data = -1 },     \
-        .batch = 1, .batch_first = "layout",                                                                      \
-        .infer = oct_rnn_infer, .prepare = rnn_prepare, .run = rnn_run, .widens = true,                            \
+        .work = OCT_WORK_INPUTS, .weights = { .slots = 1u << 1 | 1u << 2, .out = to, .in = from, .data = -1 },        \
+        .batch = 1, .batch_first = "layout", .infer = oct_rnn_infer, .prepare = rnn_prepare, .run = rnn_run,           \
+        .widens = true, .no_integer = recurrent_no_integer, __VA_ARGS__                                               \
     }
 
-RECURRENT(rnn, "RNN", "", 7, 3, 6, 2, -1, -2, OCT_QUANT_RECURRENT, false);
-RECURRENT(gru, "GRU", "", 7, 3, 6, 2, -1, -2, OCT_QUANT_RECURRENT, false);
-RECURRENT(lstm, "LSTM", "", 7, 3, 8, 3, -1, -2, OCT_QUANT_RECURRENT, false);
-RECURRENT(dynamic_quantize_lstm, "DynamicQuantizeLSTM", "com.microsoft", 1, 3, 12, 3, -2, -1, OCT_QUANT_NONE, true);
+RECURRENT(rnn, "RNN", "", 7, 3, 6, 2, -1, -2, .quant = OCT_QUANT_RECURRENT);
+RECURRENT(gru, "GRU", "", 7, 3, 6, 2, -1, -2, .quant = OCT_QUANT_RECURRENT);
+RECURRENT(lstm, "LSTM", "", 7, 3, 8, 3, -1, -2, .quant = OCT_QUANT_RECURRENT);
+RECURRENT(dynamic_quantize_lstm, "DynamicQuantizeLSTM", "com.microsoft", 1, 3, 12, 3, -2, -1, .scheme = "int8", .shared_scale = true);
