@@ -195,6 +195,7 @@ struct oct_op {
     /* Why a node's attributes leave it no integer form, in one clause; NULL: they do not. The member is NULL where none can. */
     const char *(*no_integer)(const oct_node *n);
 
+    bool dynamic;       /* a form that quantizes input 0 when it runs can be written for it, where its weights are constant */
     const char *scheme; /* what it computes on by itself, "int8" or "weight-only", as the runtime reports it; NULL: real numbers */
     bool shared_scale; /* quantizes an input with one scale, found when run: the samples of a batch share it */
 

@@ -41,13 +41,11 @@ static bool integer_role(oct_role r)
     return r == OCT_ROLE_PRODUCT || r == OCT_ROLE_INTEGER;
 }
 
-/* Whether a dynamic form can be written (rewrite.c, write_lstm.c) and the target runs it. */
+/* Whether a dynamic form can be written, and the target runs it. */
 static bool runs_dynamic(const oct_qjob *j, int id, const char **why)
 {
-    static const char *const written[] = { "MatMul", "Gemm", "LSTM" };
-    for (size_t i = 0; i < OCT_COUNT(written); i++)
-        if (strcmp(j->g->node[id].op, written[i]) == 0)
-            return oct_target_runs(j->opts.target, j->g, id, OCT_TARGET_DYNAMIC, why);
+    if (op_of(j, id)->dynamic)
+        return oct_target_runs(j->opts.target, j->g, id, OCT_TARGET_DYNAMIC, why);
     *why = "no dynamic form in the target";
     return false;
 }

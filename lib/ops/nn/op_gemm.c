@@ -289,7 +289,7 @@ static const char *gemm_no_integer(const oct_node *n)
 const oct_op oct_op_gemm = {
     .type = "Gemm", .domain = "", .since = 1, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 1,
     .work = OCT_WORK_OUTPUTS, .weights = GEMM_WEIGHTS, .infer = gemm_infer, .prepare = gemm_prepare, .run = gemm_run, .layout = OCT_RULE_PLAIN,
-    .integer = gemm_integer, .no_integer = gemm_no_integer, .quant = OCT_QUANT_WEIGHTED, .fuses_clamp = true, .widens = true,
+    .integer = gemm_integer, .no_integer = gemm_no_integer, .dynamic = true, .quant = OCT_QUANT_WEIGHTED, .fuses_clamp = true, .widens = true,
 };
 
 /* By shape inference alone: a pass takes it apart (passes/pass_split.c). */

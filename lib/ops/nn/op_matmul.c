@@ -291,7 +291,7 @@ const oct_op oct_op_matmul = {
     .type = "MatMul", .domain = "", .since = 1, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
     .work = OCT_WORK_OUTPUTS, .weights = { .slots = 1u << 1, .out = -1, .in = -2, .data = -1, .computed = true, .blocks = true },
     .infer = matmul_infer, .prepare = matmul_prepare, .run = matmul_run, .layout = OCT_RULE_PLAIN,
-    .integer = matmul_integer, .quant = OCT_QUANT_WEIGHTED, .fuses_clamp = true, .widens = true,
+    .integer = matmul_integer, .dynamic = true, .quant = OCT_QUANT_WEIGHTED, .fuses_clamp = true, .widens = true,
 };
 
 const oct_op oct_op_matmul_integer = {

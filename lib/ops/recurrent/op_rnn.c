@@ -366,5 +366,5 @@ static const char *recurrent_no_integer(const oct_node *n)
 
 RECURRENT(rnn, "RNN", "", 7, 3, 6, 2, -1, -2, .quant = OCT_QUANT_RECURRENT);
 RECURRENT(gru, "GRU", "", 7, 3, 6, 2, -1, -2, .quant = OCT_QUANT_RECURRENT);
-RECURRENT(lstm, "LSTM", "", 7, 3, 8, 3, -1, -2, .quant = OCT_QUANT_RECURRENT);
+RECURRENT(lstm, "LSTM", "", 7, 3, 8, 3, -1, -2, .quant = OCT_QUANT_RECURRENT, .dynamic = true);
 RECURRENT(dynamic_quantize_lstm, "DynamicQuantizeLSTM", "com.microsoft", 1, 3, 12, 3, -2, -1, .scheme = "int8", .shared_scale = true);
