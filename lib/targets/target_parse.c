@@ -129,7 +129,7 @@ static unsigned forms_of(const char *type, bool *clamp)
         const oct_op *op = all[i];
         if (op->domain[0] || strcmp(op->type, type) != 0 || op->quant == OCT_QUANT_NONE)
             continue;
-        *clamp |= op->is_clamp;
+        *clamp |= op->clamp != NULL;
         const bool weighted = op->quant == OCT_QUANT_WEIGHTED, recurrent = op->quant == OCT_QUANT_RECURRENT;
         forms |= (!recurrent && op->integer ? OCT_TARGET_STATIC : 0) | (weighted || recurrent ? OCT_TARGET_DYNAMIC : 0) |
                  (weighted ? OCT_TARGET_WEIGHT_ONLY : 0);
