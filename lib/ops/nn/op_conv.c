@@ -28,14 +28,6 @@ static bool is_transposed(const oct_op *op)
     return strcmp(op->type, "ConvTranspose") == 0;
 }
 
-static oct_status read_window(const oct_node *n, const oct_shape *w, oct_window *win, oct_err *err)
-{
-    int64_t kernel[OCT_SPATIAL_MAX] = { -1, -1, -1 };
-    for (int i = 0; i < w->rank - 2 && i < OCT_SPATIAL_MAX; i++)
-        kernel[i] = w->d[i + 2].n;
-    return oct_window_read(n, w->rank - 2, kernel, win, err);
-}
-
 static oct_status check_channels(const oct_infer *c, oct_dim x, oct_dim w, int64_t group, oct_err *err)
 {
     if (group < 1)
@@ -67,7 +59,7 @@ static oct_status conv_infer(const oct_infer *c, oct_err *err)
     OCT_TRY(weights_rank(c, err));
     oct_window win;
     const oct_node *n = oct_in_node(c);
-    OCT_TRY(read_window(n, &w, &win, err));
+    OCT_TRY(oct_window_of_weights(n, w, &win, err));
     int64_t group = oct_node_int(n, "group", 1);
     OCT_TRY(check_channels(c, x.d[1], w.d[1], group, err));
     if (w.d[0].n >= 0 && w.d[0].n % group)
@@ -118,7 +110,7 @@ static oct_status transpose_infer(const oct_infer *c, oct_err *err)
     OCT_TRY(weights_rank(c, err));
     oct_window win;
     const oct_node *n = oct_in_node(c);
-    OCT_TRY(read_window(n, &w, &win, err));
+    OCT_TRY(oct_window_of_weights(n, w, &win, err));
     int64_t group = oct_node_int(n, "group", 1);
     OCT_TRY(check_channels(c, x.d[1], w.d[0], 1, err));
     if (group < 1)
@@ -151,8 +143,7 @@ static oct_status geometry(const oct_step *s, oct_conv_geom *g, oct_err *err)
     for (int i = 0; i < w->rank; i++)
         wd[i] = oct_dim_of(w->dims[i]);
     oct_window win;
-    oct_shape ws = { w->rank, wd };
-    OCT_TRY(read_window(s->node, &ws, &win, err));
+    OCT_TRY(oct_window_of_weights(s->node, (oct_shape){ w->rank, wd }, &win, err));
     bool transposed = is_transposed(s->op);
     oct_conv_geom_init(g);
     g->n = x->dims[0];
@@ -295,7 +286,7 @@ static oct_status conv_integer_infer(const oct_infer *c, oct_err *err)
         return OCT_OK;
     OCT_TRY(weights_rank(c, err));
     oct_window win;
-    OCT_TRY(read_window(oct_in_node(c), &w, &win, err));
+    OCT_TRY(oct_window_of_weights(oct_in_node(c), w, &win, err));
     OCT_TRY(check_channels(c, x.d[1], w.d[1], oct_node_int(oct_in_node(c), "group", 1), err));
     return oct_window_infer(c, &win, w.d[0], 0, err);
 }

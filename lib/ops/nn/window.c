@@ -60,6 +60,14 @@ oct_status oct_window_read(const oct_node *node, int n, const int64_t *kernel, o
     return OCT_OK;
 }
 
+oct_status oct_window_of_weights(const oct_node *node, oct_shape weights, oct_window *w, oct_err *err)
+{
+    int64_t kernel[OCT_SPATIAL_MAX] = { -1, -1, -1 };
+    for (int i = 2; i < weights.rank && i < 2 + OCT_SPATIAL_MAX; i++)
+        kernel[i - 2] = weights.d[i].n;
+    return oct_window_read(node, weights.rank - 2, kernel, w, err);
+}
+
 oct_status oct_window_fit(oct_window *w, int i, int64_t in, int64_t *out, oct_err *err)
 {
     int64_t span = (w->kernel[i] - 1) * w->dilation[i] + 1, stride = w->stride[i];

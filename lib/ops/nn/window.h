@@ -27,6 +27,8 @@ oct_status oct_window_list(const oct_node *node, const char *name, int n, int64_
 /* Reads the attributes of a node for n spatial dimensions. kernel: the weights' (a convolution's, when kernel_shape is absent), or
  * NULL when kernel_shape must be there. OCT_EMALFORMED for lists of the wrong length and values out of range. */
 oct_status oct_window_read(const oct_node *node, int n, const int64_t *kernel, oct_window *w, oct_err *err);
+/* The same for a convolution: the kernel is what follows the two dimensions of channels in the shape of its weights. */
+oct_status oct_window_of_weights(const oct_node *node, oct_shape weights, oct_window *w, oct_err *err);
 
 /* Output size along dimension i for input size `in`, and the pads that auto_pad means (ONNX Conv-11, MaxPool-12 and
  * AveragePool-19; in ceil_mode the last window must start inside the input or its leading padding). OCT_EMALFORMED when

@@ -38,11 +38,8 @@ static oct_status conv_infer(const oct_infer *c, oct_err *err)
         return OCT_OK;
     if (is_last(c))
         return last_infer(c, w.d[0], err);
-    int64_t kernel[OCT_SPATIAL_MAX] = { -1, -1, -1 };
-    for (int i = 0; i < w.rank - 2 && i < OCT_SPATIAL_MAX; i++)
-        kernel[i] = w.d[i + 2].n;
     oct_window win;
-    OCT_TRY(oct_window_read(oct_in_node(c), w.rank - 2, kernel, &win, err));
+    OCT_TRY(oct_window_of_weights(oct_in_node(c), w, &win, err));
     return oct_window_infer(c, &win, w.d[0], 0, err);
 }
 

@@ -28,14 +28,6 @@ typedef struct deform {
     int threads;
 } deform;
 
-static oct_status deform_window(const oct_node *n, oct_shape w, oct_window *win, oct_err *err)
-{
-    int64_t kernel[OCT_SPATIAL_MAX] = { -1, -1, -1 };
-    for (int i = 0; i < w.rank - 2 && i < OCT_SPATIAL_MAX; i++)
-        kernel[i] = w.d[i + 2].n;
-    return oct_window_read(n, w.rank - 2, kernel, win, err);
-}
-
 static oct_status deform_infer(const oct_infer *c, oct_err *err)
 {
     oct_shape x = oct_in_shape(c, X), w = oct_in_shape(c, W), o = oct_in_shape(c, OFFSET);
@@ -50,7 +42,7 @@ static oct_status deform_infer(const oct_infer *c, oct_err *err)
         (x.d[1].n >= 0 && w.d[1].n >= 0 && x.d[1].n / groups != w.d[1].n) || (w.d[0].n >= 0 && w.d[0].n % groups != 0))
         return oct_fail(err, OCT_EMALFORMED, "%lld channels and weights for %lld do not divide into %lld groups, or %lld of offsets",
                         (long long)x.d[1].n, (long long)w.d[1].n, (long long)groups, (long long)og);
-    OCT_TRY(deform_window(oct_in_node(c), w, &win, err));
+    OCT_TRY(oct_window_of_weights(oct_in_node(c), w, &win, err));
     return oct_window_infer(c, &win, w.d[0], 0, err);
 }
 
@@ -72,7 +64,7 @@ static oct_status deform_read(const oct_step *s, deform *d, oct_err *err)
     int64_t size;
     for (int i = 0; i < w->rank; i++)
         wd[i] = oct_dim_of(w->dims[i]);
-    OCT_TRY(deform_window(s->node, (oct_shape){ w->rank, wd }, &d->w, err));
+    OCT_TRY(oct_window_of_weights(s->node, (oct_shape){ w->rank, wd }, &d->w, err));
     for (int i = 0; i < d->w.n; i++)
         OCT_TRY(oct_window_fit(&d->w, i, x->dims[2 + i], &size, err)); /* fills the pads of auto_pad */
     d->groups = oct_node_int(s->node, "group", 1);
