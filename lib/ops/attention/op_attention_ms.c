@@ -130,14 +130,6 @@ static void merged_io(const merged *t, const oct_step *s, const oct_run *r, cons
     mask_run(m, &t->mask, r->scratch, keys, io);
 }
 
-static oct_status all_f32(const oct_step *s, int integer, oct_err *err)
-{
-    for (int i = 0; i < s->n_in; i++)
-        if (s->in[i] != NULL && i != integer && s->in[i]->dtype != OCT_F32)
-            return oct_fail(err, OCT_EUNSUPPORTED, "input %d is %s", i, oct_dtype_name(s->in[i]->dtype));
-    return OCT_OK;
-}
-
 static oct_status heads_of(const oct_node *n, int64_t *heads, oct_err *err)
 {
     *heads = oct_node_int(n, "num_heads", 0);
@@ -285,7 +277,7 @@ static oct_status mha_prepare(oct_step *s, const oct_prep *p, oct_err *err)
         return oct_nomem(err);
     s->state = t;
     OCT_TRY(heads_of(s->node, &heads, err));
-    OCT_TRY(all_f32(s, PADDING, err));
+    OCT_TRY(oct_step_types(s, OCT_F32, 1u << PADDING, err));
     OCT_TRY(mha_sources(s, t, heads, err));
     if ((input(s, PAST_K) != NULL) != (input(s, PAST_V) != NULL) || (input(s, PAST_K) != NULL && (s->in[PAST_K]->rank != 4 || s->in[PAST_V]->rank != 4)))
         return oct_fail(err, OCT_EMALFORMED, "past keys and values are two tensors of 4 dimensions");
@@ -422,7 +414,7 @@ static oct_status projected_prepare(oct_step *s, const oct_prep *p, oct_err *err
         return oct_nomem(err);
     s->state = t;
     OCT_TRY(heads_of(s->node, &heads, err));
-    OCT_TRY(all_f32(s, X_MASK, err));
+    OCT_TRY(oct_step_types(s, OCT_F32, 1u << X_MASK, err));
     columns = w->dims[1];
     OCT_TRY(hidden_sizes(s->node, columns, heads, t->h, err));
     t->m.a = (oct_attn){ .type = OCT_F32, .batch = x->dims[0], .heads = heads, .kv_heads = heads, .rows = x->dims[1],

@@ -91,10 +91,7 @@ static oct_status refuse(const oct_step *s, oct_err *err)
     if ((s->n_out > 3 && s->out[3] != NULL) || oct_node_int(n, "sliding_window_cache", 0) != 0 || oct_node_int(n, "qk_output", 0) != 0 ||
         strcmp(oct_node_str(n, "k_quant_type", "NONE"), "NONE") != 0 || strcmp(oct_node_str(n, "v_quant_type", "NONE"), "NONE") != 0)
         return oct_fail(err, OCT_EUNSUPPORTED, "windowed or quantized caches, or scores as an output");
-    for (int i = 0; i < s->n_in; i++)
-        if (s->in[i] != NULL && i != SEQLENS && i != TOTAL && i != POSITIONS && s->in[i]->dtype != OCT_F32)
-            return oct_fail(err, OCT_EUNSUPPORTED, "input %d is %s", i, oct_dtype_name(s->in[i]->dtype));
-    return OCT_OK;
+    return oct_step_types(s, OCT_F32, 1u << SEQLENS | 1u << TOTAL | 1u << POSITIONS, err);
 }
 
 static oct_status read_inputs(const oct_step *s, gqa *t, oct_err *err)

@@ -11,14 +11,6 @@ static const oct_operand *input(const oct_step *s, int slot)
     return slot < s->n_in ? s->in[slot] : NULL;
 }
 
-static oct_status all_f32(const oct_step *s, oct_err *err)
-{
-    for (int i = 0; i < s->n_in; i++)
-        if (s->in[i] != NULL && s->in[i]->dtype != OCT_F32)
-            return oct_fail(err, OCT_EUNSUPPORTED, "type %s", oct_dtype_name(s->in[i]->dtype));
-    return OCT_OK;
-}
-
 /* ------------------------------------------------------------------ LinearAttention */
 
 enum { Q, K, V, PAST, DECAY, BETA };
@@ -99,7 +91,7 @@ static oct_status linear_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     if (l == NULL)
         return oct_nomem(err);
     s->state = l;
-    OCT_TRY(all_f32(s, err));
+    OCT_TRY(oct_step_types(s, OCT_F32, 0, err));
     OCT_TRY(linear_read(s, l, err));
     size_t state = (size_t)(l->batch * l->kv_heads * l->depth * l->depth_v), rest = (size_t)(l->batch * l->kv_heads * l->depth_v);
     s->scratch = (rest + (s->n_out > 1 && s->out[1] != NULL ? 0 : state)) * sizeof(float);
@@ -215,7 +207,7 @@ static oct_status causal_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     if (c == NULL)
         return oct_nomem(err);
     s->state = c;
-    OCT_TRY(all_f32(s, err));
+    OCT_TRY(oct_step_types(s, OCT_F32, 0, err));
     *c = (causal){ .channels = x->dims[1], .length = x->dims[2], .taps = w->dims[2] };
     c->swish = strcmp(f, "silu") == 0 || strcmp(f, "swish") == 0;
     if (!c->swish && strcmp(f, "none") != 0)

@@ -59,6 +59,14 @@ bool oct_step_scalar(const oct_step *s, const char *attr, int slot, double absen
     return true;
 }
 
+oct_status oct_step_types(const oct_step *s, oct_dtype t, uint32_t others, oct_err *err)
+{
+    for (int i = 0; i < s->n_in; i++)
+        if (s->in[i] != NULL && s->in[i]->dtype != t && !(others >> i & 1))
+            return oct_fail(err, OCT_EUNSUPPORTED, "input %d is %s, expected %s", i, oct_dtype_name(s->in[i]->dtype), oct_dtype_name(t));
+    return OCT_OK;
+}
+
 oct_status oct_axes_mask(const int64_t *axes, int n, int rank, uint32_t *mask, oct_err *err)
 {
     *mask = 0;

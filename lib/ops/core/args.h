@@ -19,6 +19,8 @@ int oct_step_ints(const oct_step *s, const char *attr, int slot, int64_t *v, int
 /* Scalar from float attribute or input (any numeric type), while running or preparing; false when the input's data
  * is not there yet. absent is the value when there is neither. */
 bool oct_step_scalar(const oct_step *s, const char *attr, int slot, double absent, double *v);
+/* OCT_EUNSUPPORTED unless all inputs that are there are of type t. others: a bit for each slot that is not looked at. */
+oct_status oct_step_types(const oct_step *s, oct_dtype t, uint32_t others, oct_err *err);
 
 /* Sorted axes as a mask of rank bits; OCT_EMALFORMED for an axis outside or given twice. */
 oct_status oct_axes_mask(const int64_t *axes, int n, int rank, uint32_t *mask, oct_err *err);

@@ -2,6 +2,7 @@
 #include "kernels/qgemm/qgemm.h"
 #include "kernels/sgemm/sgemm.h"
 #include "ops/core/anyprod.h"
+#include "ops/core/args.h"
 #include "ops/core/infer.h"
 #include "ops/core/packed.h"
 #include "ops/nn/product.h"
@@ -109,9 +110,9 @@ static oct_status prepare_any(gemm_state *g, const oct_step *s, oct_err *err)
     const oct_dom dom = oct_dom_of(t);
     const bool whole = g->alpha == rintf(g->alpha) && g->beta == rintf(g->beta) && fabsf(g->alpha) < 0x1p31f && fabsf(g->beta) < 0x1p31f;
     g->any = true;
-    for (int i = 0; i < s->n_in; i++)
-        if (s->in[i] && (s->in[i]->dtype != t || dom == OCT_DOM_NONE || t == OCT_BOOL))
-            return oct_fail(err, OCT_EUNSUPPORTED, "Gemm of %s cannot be run", oct_dtype_name(s->in[i]->dtype));
+    if (dom == OCT_DOM_NONE || t == OCT_BOOL)
+        return oct_fail(err, OCT_EUNSUPPORTED, "Gemm of %s cannot be run", oct_dtype_name(t));
+    OCT_TRY(oct_step_types(s, t, 0, err));
     if (!whole && dom != OCT_DOM_D && dom != OCT_DOM_F)
         return oct_fail(err, OCT_EUNSUPPORTED, "Gemm of %s times %g plus %g times C", oct_dtype_name(t), (double)g->alpha,
                         (double)g->beta);
@@ -122,9 +123,7 @@ static oct_status prepare_float(gemm_state *g, oct_step *s, const oct_prep *p, o
 {
     if (s->in[0]->dtype != OCT_F32)
         return prepare_any(g, s, err);
-    for (int i = 0; i < s->n_in; i++)
-        if (s->in[i] && s->in[i]->dtype != OCT_F32)
-            return oct_fail(err, OCT_EUNSUPPORTED, "Gemm of %s cannot be run", oct_dtype_name(s->in[i]->dtype));
+    OCT_TRY(oct_step_types(s, OCT_F32, 0, err));
     OCT_TRY(check_c(g, s, err));
     OCT_TRY(oct_sgemm_prepare(&g->s, (size_t)g->n, (size_t)g->k, p->threads, err));
     OCT_TRY(prepare_bias(g, s, p, err));

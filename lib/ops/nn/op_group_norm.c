@@ -6,12 +6,9 @@
 #include <string.h>
 
 /* float32 or float64 throughout. */
-static oct_status float_only(oct_step *s, const oct_prep *p, oct_err *err)
+static oct_status float_only(const oct_step *s, oct_err *err)
 {
-    for (int i = 0; i < s->n_in; i++)
-        if (s->in[i] && s->in[i]->dtype != (s->in[0]->dtype == OCT_F64 ? OCT_F64 : OCT_F32))
-            return oct_fail(err, OCT_EUNSUPPORTED, "%s of %s cannot be run", s->op->type, oct_dtype_name(s->in[i]->dtype));
-    return OCT_OK;
+    return oct_step_types(s, s->in[0]->dtype == OCT_F64 ? OCT_F64 : OCT_F32, 0, err);
 }
 
 /* ------------------------------------------------------------------ GroupNormalization */
@@ -20,7 +17,7 @@ static oct_status group_prepare(oct_step *s, const oct_prep *p, oct_err *err)
 {
     const oct_operand *x = s->in[0];
     int64_t groups = oct_node_int(s->node, "num_groups", 0);
-    OCT_TRY(float_only(s, p, err));
+    OCT_TRY(float_only(s, err));
     if (x->rank < 2 || groups < 1 || x->dims[1] % groups)
         return oct_fail(err, OCT_EMALFORMED, "%lld groups do not divide %lld channels", (long long)groups,
                         (long long)(x->rank > 1 ? x->dims[1] : 1));
@@ -142,7 +139,7 @@ static oct_status mvn_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     if (!st)
         return oct_nomem(err);
     s->state = st;
-    OCT_TRY(float_only(s, p, err));
+    OCT_TRY(float_only(s, err));
     OCT_TRY(axes_of(s, over, err));
     st->places = 1;
     for (int i = s->in[0]->rank - 1; i >= 0; i--)
@@ -169,7 +166,8 @@ static int64_t place_of(const mvn_state *st, const oct_operand *x, int64_t e)
     static void spread_##real(const mvn_state *st, const oct_operand *x, real *to)           \
     {                                                                                        \
         const real *from = x->data;                                                          \
-        const double n = st->places ? (double)(x->count / st->places) : 0;                   \
+        const int64_t joined = st->places ? x->count / st->places : 0;                       \
+        const double n = (double)joined;                                                     \
         for (int64_t e = 0; e < x->count; e++)                                               \
             st->mean[place_of(st, x, e)] += (double)from[e] / n;                             \
         for (int64_t e = 0; e < x->count; e++) {                                             \
@@ -220,7 +218,7 @@ static oct_status lp_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     int64_t order = oct_node_int(s->node, "p", 2);
     if (order != 1 && order != 2)
         return oct_fail(err, OCT_EMALFORMED, "attribute 'p' is %lld", (long long)order);
-    return float_only(s, p, err);
+    return float_only(s, err);
 }
 
 /* A zero norm gives zeros (LpNormalization-22). */

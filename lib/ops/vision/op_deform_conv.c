@@ -3,6 +3,7 @@
  * For a block of output pixels the values under all taps are interpolated into rows [tap][channel of the group]; a product with
  * the weights follows. Channels last, one to three spatial dimensions. */
 #include "kernels/sgemm/sgemm.h"
+#include "ops/core/args.h"
 #include "ops/nn/window.h"
 #include "ops/vision/sample.h"
 
@@ -118,9 +119,7 @@ static oct_status deform_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     if (d == NULL)
         return oct_nomem(err);
     s->state = d;
-    for (int i = 0; i < s->n_in; i++)
-        if (s->in[i] != NULL && s->in[i]->dtype != OCT_F32)
-            return oct_fail(err, OCT_EUNSUPPORTED, "type %s", oct_dtype_name(s->in[i]->dtype));
+    OCT_TRY(oct_step_types(s, OCT_F32, 0, err));
     if (s->out[0]->count == 0)
         return OCT_OK;
     OCT_TRY(deform_read(s, d, err));
