@@ -1,4 +1,5 @@
 /* Shape inference through operators: symbols, shapes computed in the graph, contradictions; and fused clamps. */
+#include "ops/core/args.h"
 #include "ops/core/infer.h"
 #include "passes/pass.h"
 
@@ -194,6 +195,22 @@ static void contradictions(void **state)
     refuse(g, "repeats");
 }
 
+/* Numbers on the way to an element may pass 64 bits where the element does not. */
+static void far_range(void **state)
+{
+    const int64_t step = (int64_t)1 << 62, want[4] = { INT64_MIN, -step, 0, step };
+    oct_graph *g = graph(13);
+    int y = node(g, "Range", NUM(g, INT64_MIN), NUM(g, INT64_MAX), NUM(g, step));
+    assert_int_equal(oct_infer_shapes(g, &err), OCT_OK);
+    assert_int_equal(g->value[y].n_known, 4);
+    for (int i = 0; i < 4; i++) {
+        int64_t v;
+        assert_true(oct_known_get(g->value[y].known[i], &v));
+        assert_true(v == want[i]);
+    }
+    oct_graph_destroy(g);
+}
+
 /* An Add with a fused clamp, in float and on integers. */
 static void fused_clamp(void **state)
 {
@@ -229,7 +246,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(flatten_by_shape), cmocka_unit_test(reshape_symbols), cmocka_unit_test(shape_arithmetic),
         cmocka_unit_test(expand_by_where),  cmocka_unit_test(symbols_survive), cmocka_unit_test(contradictions),
-        cmocka_unit_test(fused_clamp),
+        cmocka_unit_test(far_range),        cmocka_unit_test(fused_clamp),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -223,8 +223,10 @@ const oct_op oct_op_size = {
 /* ceil((limit - start) / delta), at least 0; -1 when it cannot be: delta 0 or NaN, or too many. */
 static int64_t range_count(double start, double limit, double delta)
 {
+    if (delta == 0)
+        return -1;
     double n = ceil((limit - start) / delta);
-    if (delta == 0 || n != n || n > 0x1p53)
+    if (n != n || n > 0x1p53)
         return -1;
     return n > 0 ? (int64_t)n : 0;
 }
@@ -232,14 +234,20 @@ static int64_t range_count(double start, double limit, double delta)
 /* The same, exact for any 64-bit integers. */
 static int64_t range_count_int(int64_t start, int64_t limit, int64_t delta)
 {
-    if (delta == 0)
+    uint64_t step = delta > 0 ? (uint64_t)delta : 0 - (uint64_t)delta;
+    if (step == 0)
         return -1;
     if (delta > 0 ? limit <= start : limit >= start)
         return 0;
     uint64_t span = delta > 0 ? (uint64_t)limit - (uint64_t)start : (uint64_t)start - (uint64_t)limit;
-    uint64_t step = delta > 0 ? (uint64_t)delta : 0 - (uint64_t)delta;
     uint64_t n = (span - 1) / step + 1;
     return n > INT64_MAX ? -1 : (int64_t)n;
+}
+
+/* Number i: none passes 64 bits, but the way there from `start` may. */
+static int64_t range_int(int64_t start, int64_t i, int64_t delta)
+{
+    return (int64_t)((uint64_t)start + (uint64_t)i * (uint64_t)delta);
 }
 
 /* A constant scalar input of any type. */
@@ -275,7 +283,7 @@ static oct_status range_infer(const oct_infer *c, oct_err *err)
         return OCT_OK;
     oct_dim known[OCT_KNOWN_MAX];
     for (int64_t i = 0; i < n.n; i++)
-        known[i] = oct_known_of(v[0] + i * v[2]);
+        known[i] = oct_known_of(range_int(v[0], i, v[2]));
     return oct_out_known(c, 0, (int)n.n, known, err);
 }
 
@@ -294,7 +302,7 @@ static oct_status range_run(const oct_step *s, const oct_run *r, oct_err *err)
     double start = oct_elem_double(s->in[0], 0), delta = oct_elem_double(s->in[2], 0);
     int64_t istart = oct_elem_int(s->in[0], 0), idelta = oct_elem_int(s->in[2], 0);
     for (int64_t i = 0; i < y->count; i++) {
-        int64_t whole = (int64_t)((uint64_t)istart + (uint64_t)i * (uint64_t)idelta);
+        int64_t whole = range_int(istart, i, idelta);
         double real = start + (double)i * delta;
         float single = (float)start + (float)i * (float)delta;
         const void *v = dom == OCT_DOM_F ? (const void *)&single : dom == OCT_DOM_D ? (const void *)&real : &whole;
