@@ -211,6 +211,33 @@ static void far_range(void **state)
     oct_graph_destroy(g);
 }
 
+/* Pads that take away far more than there is, and add it at the other end. */
+static void far_pads(void **state)
+{
+    oct_node n = { .name = "", .op = "Pad", .domain = "", .n_in = 3, .n_out = 1 };
+    int64_t pads[2] = { INT64_MIN, INT64_MAX }, scratch[4];
+    float fx[5] = { 1, 2, 3, 4, 5 }, value[1] = { 7 }, fy[4] = { 0 };
+    const float want[4] = { 7, 7, 7, 7 };
+    oct_operand x = { .dtype = OCT_F32, .rank = 1, .dims = { 5 }, .count = 5, .data = fx, .value = -1 };
+    oct_operand p = { .dtype = OCT_S64, .rank = 1, .dims = { 2 }, .count = 2, .data = pads, .value = -1 };
+    oct_operand v = { .dtype = OCT_F32, .count = 1, .data = value, .value = -1 };
+    oct_operand y = { .dtype = OCT_F32, .rank = 1, .dims = { 4 }, .count = 4, .data = fy, .value = -1 };
+    oct_operand *in[3] = { &x, &p, &v }, *out[1] = { &y };
+    oct_graph *g = graph(13);
+    oct_step s = { .op = oct_op_find("", "Pad", 13), .node = &n, .opset = 13, .in = in, .out = out, .n_in = 3, .n_out = 1 };
+    oct_prep prep = { .arena = g->arena };
+    oct_run r = { .scratch = scratch };
+    assert_int_equal(s.op->prepare(&s, &prep, &err), OCT_OK);
+    assert_int_equal(s.op->run(&s, &r, &err), OCT_OK);
+    assert_memory_equal(fy, want, sizeof fy);
+    node(g, "Pad", -1, -1, -1);
+    assert_int_equal(oct_node_set_str(g, node_of, "mode", "edge", &err), OCT_OK);
+    s.node = &g->node[node_of];
+    assert_int_equal(s.op->run(&s, &r, &err), OCT_EMALFORMED);
+    assert_non_null(strstr(err.text, "nothing to pad from"));
+    oct_graph_destroy(g);
+}
+
 /* An Add with a fused clamp, in float and on integers. */
 static void fused_clamp(void **state)
 {
@@ -246,7 +273,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(flatten_by_shape), cmocka_unit_test(reshape_symbols), cmocka_unit_test(shape_arithmetic),
         cmocka_unit_test(expand_by_where),  cmocka_unit_test(symbols_survive), cmocka_unit_test(contradictions),
-        cmocka_unit_test(far_range),        cmocka_unit_test(fused_clamp),
+        cmocka_unit_test(far_range),        cmocka_unit_test(far_pads),        cmocka_unit_test(fused_clamp),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

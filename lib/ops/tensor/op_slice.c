@@ -298,6 +298,12 @@ static void fill(const oct_operand *y, const uint8_t value[16])
         memcpy(p + at, value, size);
 }
 
+/* How many of `dim` elements a negative pad takes away. */
+static int64_t cut_by(int64_t pad, int64_t dim)
+{
+    return pad >= 0 ? 0 : pad > -dim ? -pad : dim;
+}
+
 static void pad_constant(const oct_step *s, const oct_run *r, const int64_t *begin, const int64_t *end)
 {
     const oct_operand *x = s->in[0], *y = s->out[0];
@@ -311,8 +317,8 @@ static void pad_constant(const oct_step *s, const oct_run *r, const int64_t *beg
     oct_nd d;
     oct_nd_init(&d, y);
     for (int i = 0; i < x->rank; i++) {
-        int64_t cut_first = begin[i] < 0 ? -begin[i] : 0, cut_last = end[i] < 0 ? -end[i] : 0;
-        d.dims[i] = x->dims[i] - cut_first - cut_last;
+        int64_t cut_first = cut_by(begin[i], x->dims[i]);
+        d.dims[i] = x->dims[i] - cut_first - cut_by(end[i], x->dims[i]);
         if (d.dims[i] <= 0)
             return;
         ox += cut_first * sx[i];
@@ -344,7 +350,7 @@ static void pad_mapped(const oct_step *s, int64_t *const map[OCT_MAX_RANK])
     const oct_operand *x = s->in[0], *y = s->out[0];
     const pad_state *st = s->state;
     size_t size = oct_elem_size(x->dtype);
-    int last = y->rank - 1;
+    int last = x->rank - 1;
     int64_t sy[OCT_MAX_RANK] = { 0 }, rows = 1;
     oct_operand_strides(y, sy);
     for (int i = 0; i < last; i++)
@@ -396,7 +402,7 @@ static oct_status pad_run(const oct_step *s, const oct_run *r, oct_err *err)
     for (int i = 0; i < x->rank; i++) {
         map[i] = next;
         next += y->dims[i];
-        int64_t cut = begin[i] < 0 ? -begin[i] : 0, m = x->dims[i] - cut + (end[i] < 0 ? end[i] : 0);
+        int64_t cut = cut_by(begin[i], x->dims[i]), m = x->dims[i] - cut - cut_by(end[i], x->dims[i]);
         for (int64_t k = 0; k < y->dims[i]; k++) {
             int64_t from = pad_source(mode[0], k - (begin[i] > 0 ? begin[i] : 0), m);
             if (from < 0)
@@ -404,10 +410,10 @@ static oct_status pad_run(const oct_step *s, const oct_run *r, oct_err *err)
             map[i][k] = (from + cut) * sx[i];
         }
     }
-    if (x->rank == 0)
-        memcpy(y->data, x->data, oct_elem_size(x->dtype));
-    else
+    if (x->rank > 0)
         pad_mapped(s, map);
+    else
+        memcpy(y->data, x->data, oct_elem_size(x->dtype));
     return OCT_OK;
 }
 
