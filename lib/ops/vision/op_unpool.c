@@ -4,6 +4,7 @@
 #include "ops/core/nd.h"
 #include "ops/nn/window.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* Size along spatial dimension i that the indices refer to: what MaxPool was given. */
@@ -59,7 +60,7 @@ static oct_status unpool_run(const oct_step *s, const oct_run *r, oct_err *err)
     const oct_operand *x = s->in[0], *y = s->out[0];
     const int64_t *index = s->in[1]->data;
     const size_t size = oct_elem_size(x->dtype);
-    int64_t source[OCT_MAX_RANK] = { 0 }, stride[OCT_MAX_RANK] = { 0 }, count = 1;
+    int64_t source[OCT_MAX_RANK] = { 0 }, stride[OCT_MAX_RANK] = { 0 }, count;
     oct_window w;
     OCT_TRY(oct_window_read(s->node, x->rank - 2, NULL, &w, err));
     for (int i = 0; i < x->rank; i++) {
@@ -67,8 +68,9 @@ static oct_status unpool_run(const oct_step *s, const oct_run *r, oct_err *err)
         if (source[i] < 0 || source[i] > y->dims[i])
             return oct_fail(err, OCT_EMALFORMED, "dimension %d of the output is %lld, at least %lld are needed", i,
                             (long long)y->dims[i], (long long)source[i]);
-        count *= source[i];
     }
+    if (!oct_count(source, x->rank, &count))
+        return oct_fail(err, OCT_EMALFORMED, "the output has more elements than can be counted");
     oct_operand_strides(y, stride);
     memset(y->data, 0, (size_t)y->count * size);
     for (int64_t e = 0; e < x->count; e++) {
@@ -76,6 +78,7 @@ static oct_status unpool_run(const oct_step *s, const oct_run *r, oct_err *err)
         if (rest < 0 || rest >= count)
             return oct_fail(err, OCT_EMALFORMED, "index %lld of %lld elements", (long long)rest, (long long)count);
         for (int i = x->rank - 1; i >= 0; i--) {
+            assert(source[i] > 0); /* an index is below their product */
             at += rest % source[i] * stride[i];
             rest /= source[i];
         }
