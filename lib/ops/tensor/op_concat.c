@@ -152,9 +152,8 @@ static int64_t even_part(int64_t total, int n, int i)
     return left < 0 ? 0 : left < step ? left : step;
 }
 
-static oct_status split_sizes(const oct_infer *c, oct_dim total, oct_dim *size, oct_err *err)
+static oct_status split_sizes(const oct_infer *c, oct_dim total, int n_out, oct_dim *size, oct_err *err)
 {
-    int n_out = oct_in_node(c)->n_out;
     int64_t v[MAX_PARTS], sum = 0;
     int n = oct_arg_ints(c, c->opset < 13 ? "split" : NULL, c->opset < 13 ? -1 : 1, v, MAX_PARTS);
     int64_t num = oct_node_int(oct_in_node(c), "num_outputs", n_out);
@@ -180,15 +179,15 @@ static oct_status split_sizes(const oct_infer *c, oct_dim total, oct_dim *size, 
     return OCT_OK;
 }
 
-static oct_status split_known(const oct_infer *c, const oct_dim *size, oct_err *err)
+static oct_status split_known(const oct_infer *c, int n_out, const oct_dim *size, oct_err *err)
 {
     oct_dim d[OCT_KNOWN_MAX];
     int n = oct_in_ints(c, 0, d, OCT_KNOWN_MAX), at = 0;
     oct_dtype t = oct_in_dtype(c, 0);
     if (n < 0 || oct_in_shape(c, 0).rank != 1 || (t != OCT_S64 && t != OCT_S32))
         return OCT_OK;
-    for (int i = 0; i < oct_in_node(c)->n_out; i++) {
-        if (size[i].n < 0 || at + size[i].n > n)
+    for (int i = 0; i < n_out; i++) {
+        if (size[i].n < 0 || size[i].n > n - at)
             return OCT_OK;
         OCT_TRY(oct_out_known(c, i, (int)size[i].n, d + at, err));
         at += (int)size[i].n;
@@ -200,24 +199,25 @@ static oct_status split_infer(const oct_infer *c, oct_err *err)
 {
     oct_shape in = oct_in_shape(c, 0);
     const oct_node *node = oct_in_node(c);
+    const int n_out = node->n_out;
     int axis;
-    for (int i = 0; i < node->n_out; i++)
+    for (int i = 0; i < n_out; i++)
         oct_out_dtype(c, i, oct_in_dtype(c, 0));
     if (in.rank < 0)
         return OCT_OK;
-    if (node->n_out > MAX_PARTS)
-        return oct_fail(err, OCT_EUNSUPPORTED, "%d outputs", node->n_out);
+    if (n_out > MAX_PARTS)
+        return oct_fail(err, OCT_EUNSUPPORTED, "%d outputs", n_out);
     OCT_TRY(oct_axis(oct_node_int(node, "axis", 0), in.rank, &axis, err));
     if (in.rank == 0)
         return oct_fail(err, OCT_EMALFORMED, "a scalar cannot be split");
     oct_dim size[MAX_PARTS], d[OCT_MAX_RANK];
-    OCT_TRY(split_sizes(c, in.d[axis], size, err));
-    for (int i = 0; i < node->n_out; i++) {
+    OCT_TRY(split_sizes(c, in.d[axis], n_out, size, err));
+    for (int i = 0; i < n_out; i++) {
         for (int k = 0; k < in.rank; k++)
             d[k] = k == axis ? size[i] : in.d[k];
         OCT_TRY(oct_out_shape(c, i, in.rank, d, err));
     }
-    return split_known(c, size, err);
+    return split_known(c, n_out, size, err);
 }
 
 static oct_status split_prepare(oct_step *s, const oct_prep *p, oct_err *err)
