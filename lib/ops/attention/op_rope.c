@@ -76,7 +76,7 @@ static oct_status rope_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     if (s->op->domain[0] != 0 && turned == 0)
         t->rope.half = width; /* tables narrower than half a head turn a part of it */
     OCT_TRY(check_tables(s, t, err));
-    t->rope.positions = s->in[at.cos]->count / t->rope.half;
+    t->rope.positions = oct_product(s->in[at.cos]->dims, s->in[at.cos]->rank - 1);
     if (!oct_mul_size((size_t)(t->x.batch * t->x.length), sizeof(int64_t), &s->scratch))
         return oct_nomem(err);
     return OCT_OK;

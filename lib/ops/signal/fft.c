@@ -142,7 +142,8 @@ static void times(double *y, const double *a, const double *b, double sign)
     y[1] = im;
 }
 
-/* jk = (j^2 + k^2 - (k - j)^2) / 2: a convolution with a chirp. The inverse is the transform of the conjugate, conjugated. */
+/* jk = (j^2 + k^2 - (k - j)^2) / 2: a convolution with a chirp, of a length that is a power of two. The inverse is the transform of the
+ * conjugate, conjugated. */
 static void convolve(const oct_fft *f, double sign, const double *x, double *y, double *scratch)
 {
     const int64_t m = f->inner->n;
@@ -152,10 +153,10 @@ static void convolve(const oct_fft *f, double sign, const double *x, double *y, 
         const double v[2] = { x[2 * k], sign * x[2 * k + 1] };
         times(a + 2 * k, v, f->chirp + 2 * k, 1.0);
     }
-    oct_fft_run(f->inner, false, a, b, NULL);
+    transform(f->inner, 0, m, 1.0, a, 1, b);
     for (int64_t k = 0; k < m; k++)
         times(b + 2 * k, b + 2 * k, f->filter + 2 * k, 1.0);
-    oct_fft_run(f->inner, true, b, a, NULL);
+    transform(f->inner, 0, m, -1.0, b, 1, a);
     for (int64_t k = 0; k < f->n; k++) {
         times(y + 2 * k, a + 2 * k, f->chirp + 2 * k, 1.0);
         y[2 * k] /= (double)m;

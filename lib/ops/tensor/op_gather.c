@@ -3,6 +3,7 @@
 #include "ops/core/elem.h"
 #include "ops/core/q8.h"
 
+#include <assert.h>
 #include <string.h>
 
 static oct_status gather_prepare(oct_step *s, const oct_prep *p, oct_err *err)
@@ -194,6 +195,7 @@ static oct_status onehot_run(const oct_step *s, const oct_run *r, oct_err *err)
         return oct_fail(err, OCT_EMALFORMED, "there are %lld values, expected 2", (long long)values->count);
     const int64_t depth = y->dims[axis], inner = oct_product(y->dims + axis + 1, y->rank - axis - 1);
     const uint8_t *off = values->data, *on = off + size;
+    assert(inner > 0 || i->count == 0);
     for (int64_t e = 0; e < y->count; e++)
         memcpy((uint8_t *)y->data + (size_t)e * size, off, size);
     for (int64_t e = 0; e < i->count && depth > 0; e++) {

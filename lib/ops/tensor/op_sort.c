@@ -2,6 +2,7 @@
 #include "ops/core/args.h"
 #include "ops/core/elem.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ TopK */
@@ -184,6 +185,7 @@ static oct_status cumulate_run(const oct_step *s, const oct_run *r, oct_err *err
     OCT_TRY(oct_axis(axis_value, x->rank, &axis, err));
     const int64_t n = x->rank > 0 ? x->dims[axis] : 1, inner = oct_product(x->dims + axis + 1, x->rank - axis - 1);
     int64_t rows = n > 0 ? x->count / n : 0;
+    assert(inner > 0 || rows == 0);
     for (int64_t row = 0; row < rows; row++) {
         int64_t base = row / inner * n * inner + row % inner;
         total t = { product, product, product };
