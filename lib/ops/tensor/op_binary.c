@@ -62,9 +62,11 @@ static double power(double a, double b)
         return sqrt(a);
     if (b == floor(b) && fabs(b) <= 1024.0) {
         double base = a, r = 1.0;
-        for (int n = (int)fabs(b); n > 0; n >>= 1, base *= base)
+        for (int n = (int)fabs(b); n > 0; n >>= 1) {
             if (n & 1)
                 r *= base;
+            base *= base;
+        }
         return b < 0 ? 1.0 / r : r;
     }
     return a < 0 ? NAN : oct_exp(b * oct_log(a));
@@ -352,7 +354,7 @@ static oct_dim known_element(kind k, oct_dim a, oct_dim b)
     int64_t x, y;
     bool kx = oct_known_get(a, &x), ky = oct_known_get(b, &y);
     if (kx && ky) {
-        if ((k == POW && y < 0) || (k == SHIFT_LEFT && (y < 0 || y > 31 || x > INT32_MAX >> y || x < 0)))
+        if ((k == POW && y < 0) || (k == SHIFT_LEFT && (y < 0 || y > 31 || x > (int64_t)INT32_MAX >> y || x < 0)))
             return (oct_dim){ -1, NULL };
         return oct_known_of(int_of(k, x, y));
     }
