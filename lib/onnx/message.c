@@ -362,7 +362,11 @@ static oct_status write_value_info(make *k)
 
 /* ---- the whole ---- */
 
-static const oct_graph_record no_record = { .p = &(const Onnx__GraphProto)ONNX__GRAPH_PROTO__INIT };
+/* Of a graph that no file held: empty lists. */
+static int no_value[1];
+static const oct_tensor *no_tensor[1];
+static const oct_graph_record no_record = { .p = &(const Onnx__GraphProto)ONNX__GRAPH_PROTO__INIT, .init = no_value, .init_tensor = no_tensor,
+                                            .sparse = no_value, .input = no_value, .output = no_value, .info = no_value };
 
 static oct_status write_graph(const oct_graph *g, Onnx__GraphProto *out, oct_arena *a, oct_err *err)
 {

@@ -200,7 +200,7 @@ oct_status oct_tensor_encode(oct_arena *a, const char *name, const oct_tensor *t
     if (!p)
         return oct_nomem(err);
     onnx__tensor_proto__init(p);
-    if (!t->data && t->bytes)
+    if (!t->data && t->count)
         return oct_fail(err, OCT_EINTERNAL, "tensor '%s' has no data to write", name);
     p->n_dims = (size_t)t->rank;
     p->dims = oct_arena_memdup(a, t->dims, p->n_dims * sizeof *p->dims);
