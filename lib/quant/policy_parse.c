@@ -157,7 +157,7 @@ static oct_status read_granularity(reader *r, const char *at, const char *text, 
     rule->row.block = block_of(text);
     if (!rule->row.block && strncmp(text, "block", 5) == 0)
         return oct_words_fault(&r->w, at, err, "blocks are of 16, 32, 64, 128 or 256 weights, as in block32");
-    if (!rule->row.block && strcmp(text, "channel") && strcmp(text, "tensor"))
+    if (!rule->row.block && strcmp(text, "channel") != 0 && strcmp(text, "tensor") != 0)
         return oct_words_unknown(&r->w, at, "granularity", text, per, OCT_COUNT(per), err);
     rule->row.per_channel = text[0] == 'c';
     rule->set |= OCT_SET_PER;
@@ -170,7 +170,7 @@ static oct_status read_weights(reader *r, const char *at, char *w, oct_rule *rul
     static const oct_weight_type weights[] = { OCT_WEIGHT_S8, OCT_WEIGHT_S7, OCT_WEIGHT_U8, OCT_WEIGHT_S4, OCT_WEIGHT_U4 };
     char *part[4];
     size_t n = parts(w, part), i;
-    for (i = 0; i < OCT_COUNT(types) && strcmp(part[0], types[i]); i++)
+    for (i = 0; i < OCT_COUNT(types) && strcmp(part[0], types[i]) != 0; i++)
         ;
     if (i == OCT_COUNT(types))
         return oct_words_unknown(&r->w, at, "weight type", part[0], types, OCT_COUNT(types), err);
@@ -181,7 +181,7 @@ static oct_status read_weights(reader *r, const char *at, char *w, oct_rule *rul
     if (rule->row.block ? rule->row.weights == OCT_WEIGHT_S7 : part[0][1] == '4')
         return oct_words_fault(&r->w, at, err, "4-bit weights are in blocks, and blocks of 4 or 8 bits, as in u4/block32/asym");
     const char *want = rule->row.block && part[0][0] == 'u' ? "asym" : "sym";
-    if (n > 2 && strcmp(part[2], want))
+    if (n > 2 && strcmp(part[2], want) != 0)
         return oct_words_fault(&r->w, at + (part[2] - w), err,
                      want[0] == 's' ? "weights are symmetric: 'sym' is expected" : "u4 and u8 blocks have zero points: 'asym' is expected");
     return n <= 3 ? OCT_OK : oct_words_fault(&r->w, at + (part[3] - w), err, "TYPE/channel/sym, TYPE/tensor/sym or TYPE/blockN/sym is expected");
@@ -193,14 +193,14 @@ static oct_status read_activations(reader *r, const char *at, char *w, oct_rule 
     static const char *const symmetry[] = { "asym", "sym" };
     char *part[4];
     size_t n = parts(w, part);
-    if (strcmp(part[0], "u8") && strcmp(part[0], "s8"))
+    if (strcmp(part[0], "u8") != 0 && strcmp(part[0], "s8") != 0)
         return oct_words_unknown(&r->w, at, "activation type", part[0], types, OCT_COUNT(types), err);
     rule->row.activations = part[0][0] == 'u' ? OCT_U8 : OCT_S8;
     rule->set |= OCT_SET_ACTIVATIONS;
-    if (n > 1 && strcmp(part[1], "tensor"))
+    if (n > 1 && strcmp(part[1], "tensor") != 0)
         return oct_words_fault(&r->w, at + (part[1] - w), err, "activations have one scale per tensor: 'tensor' is expected");
     if (n > 2) {
-        if (strcmp(part[2], "asym") && strcmp(part[2], "sym"))
+        if (strcmp(part[2], "asym") != 0 && strcmp(part[2], "sym") != 0)
             return oct_words_unknown(&r->w, at + (part[2] - w), "symmetry", part[2], symmetry, OCT_COUNT(symmetry), err);
         rule->row.symmetric = part[2][0] == 's';
         rule->set |= OCT_SET_SYMMETRIC;
