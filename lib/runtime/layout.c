@@ -31,9 +31,9 @@ static rt_step *push(state *s, const rt_step *st)
 
 static oct_status grow_other(state *s, oct_err *err)
 {
-    size_t n = s->p->cap_buffer + 1;
-    if (s->n_other >= n)
+    if (s->n_other > s->p->cap_buffer)
         return OCT_OK;
+    const size_t n = s->p->cap_buffer + 1;
     rt_operand **fresh = oct_arena_calloc(s->p->arena, n, sizeof(rt_operand *));
     if (!fresh)
         return oct_nomem(err);
