@@ -46,7 +46,6 @@ typedef void (*oct_broadcast_row)(void *arg, ptrdiff_t a, ptrdiff_t b, ptrdiff_t
 void oct_broadcast_for(oct_pool *pool, const oct_broadcast *b, oct_broadcast_row fn, void *arg);
 
 /* y = f(a, b) broadcast; y must not overlap an operand unless it is the same memory with the same strides. */
-void oct_binary_f32_nd(oct_pool *pool, oct_binary_op op, const oct_broadcast *b, const float *a, const float *bb,
-                       float *y);
+void oct_binary_f32_nd(oct_pool *pool, oct_binary_op op, const oct_broadcast *s, const float *a, const float *b, float *y);
 
 #endif

@@ -143,7 +143,7 @@ static void point_pixels(const oct_rows *r, const span *s, const void **to)
 {
     const oct_conv_geom *g = r->g;
     const size_t taps = oct_conv_taps(g);
-    size_t first = s->len, last = s->len;
+    size_t first = s->len, last = first;
     if (!g->transposed && lines_inside(g, s)) {
         first = reach(g, s->x, 0, 0, s->len);
         last = reach(g, s->x, g->kw - 1, g->w, s->len);

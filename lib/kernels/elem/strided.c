@@ -176,7 +176,7 @@ static int unit_dim(const int64_t *s, int rank)
 void oct_transpose(oct_pool *pool, const void *x, const int64_t *dims, const int *perm, int rank, size_t size, void *y)
 {
     box b = { .rank = rank };
-    int64_t in[OCT_LAYOUT_RANK], s = 1;
+    int64_t in[OCT_LAYOUT_RANK] = { 0 }, s = 1;
     for (int i = rank - 1; i >= 0; i--) {
         in[i] = s;
         s *= dims[i];

@@ -106,7 +106,8 @@ static inline bool fits(const uint8_t *load, const uint8_t *room, size_t n)
 
 static inline v16 load_of(const segment *s, int k, size_t sign)
 {
-    return k < 0 ? (v16){ 0 } : load16(s->load[k][sign]);
+    const v16 none = { 0 };
+    return k < 0 ? none : load16(s->load[k][sign]);
 }
 
 /* Fills the loads; false when a pair is beyond the limit. */
