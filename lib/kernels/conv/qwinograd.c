@@ -74,19 +74,28 @@ typedef struct scratch {
     size_t *ready; /* the block whose pixels are transformed; the scratch begins with it */
 } scratch;
 
-static bool carve(const oct_conv_geom *g, uint8_t *at, scratch *s, size_t *bytes)
+enum { SCRATCH_HEAD = 64 };
+
+/* Bytes of its parts. */
+static size_t pixel_bytes(const oct_conv_geom *g)
 {
-    const size_t tiles = block_tiles(g);
-    size_t v;
-    if (!oct_mul_size(POINTS * sizeof(int16_t) * tiles, (size_t)g->c, &v) || v > SIZE_MAX / 2)
-        return false;
-    v = oct_round_up(v, 64);
-    const size_t m = POINTS * COLUMNS * sizeof(int32_t) * tiles, head = 64;
-    if (s)
-        *s = (scratch){ (int16_t *)(void *)(at + head), (int32_t *)(void *)(at + head + v), (int32_t *)(void *)(at + head + v + m),
-                        (size_t *)(void *)at };
-    *bytes = head + v + m + OUT * OUT * COLUMNS * sizeof(int32_t) * tiles;
-    return true;
+    return oct_round_up(POINTS * sizeof(int16_t) * block_tiles(g) * (size_t)g->c, 64);
+}
+
+static size_t product_bytes(const oct_conv_geom *g)
+{
+    return POINTS * COLUMNS * sizeof(int32_t) * block_tiles(g);
+}
+
+static size_t scratch_bytes(const oct_conv_geom *g)
+{
+    return SCRATCH_HEAD + pixel_bytes(g) + product_bytes(g) + OUT * OUT * COLUMNS * sizeof(int32_t) * block_tiles(g);
+}
+
+static scratch carve(const oct_conv_geom *g, uint8_t *at)
+{
+    uint8_t *v = at + SCRATCH_HEAD, *m = v + pixel_bytes(g), *acc = m + product_bytes(g);
+    return (scratch){ (int16_t *)(void *)v, (int32_t *)(void *)m, (int32_t *)(void *)acc, (size_t *)(void *)at };
 }
 
 static size_t sums_bytes(const oct_conv_geom *g)
@@ -96,11 +105,13 @@ static size_t sums_bytes(const oct_conv_geom *g)
 
 bool oct_qwinograd_sizes(const oct_conv_geom *g, size_t *packed, size_t *thread)
 {
-    size_t values;
-    if (!oct_mul_size(panels(g) * COLUMNS, (size_t)g->c, &values) || values > SIZE_MAX / 1024)
+    size_t values, pixels;
+    if (!oct_mul_size(panels(g) * COLUMNS, (size_t)g->c, &values) || values > SIZE_MAX / 1024 ||
+        !oct_mul_size(POINTS * sizeof(int16_t) * block_tiles(g), (size_t)g->c, &pixels) || pixels > SIZE_MAX / 2)
         return false;
     *packed = sums_bytes(g) + values * POINTS * sizeof(int16_t);
-    return carve(g, NULL, NULL, thread);
+    *thread = scratch_bytes(g);
+    return true;
 }
 
 /* G times three weights. */
@@ -230,9 +241,7 @@ static void run_items(void *arg, size_t begin, size_t end, size_t thread)
 {
     const walk *w = arg;
     const oct_qwinograd_job *j = w->j;
-    scratch s = { 0 };
-    size_t bytes;
-    carve(j->g, j->scratch + thread * w->thread_bytes, &s, &bytes);
+    const scratch s = carve(j->g, j->scratch + thread * w->thread_bytes);
     for (size_t k = begin; k < end; k++) {
         const oct_item i = oct_item_at(&w->items, k);
         if (*s.ready != i.block)
@@ -254,7 +263,7 @@ void oct_qwinograd_run(const oct_qwinograd_job *j, oct_pool *pool)
     /* Transforming a tile costs half its products with one panel; weights, of 16 bits for 36 points, are much to fetch. */
     const oct_work work = { .rows = tiles, .panels = panels(g), .groups = 1, .most = block_tiles(g), .unit = 1, .row = 0.5, .panel = 6 };
     w.items = oct_items_cut(&work, (size_t)oct_pool_threads(pool));
-    carve(g, NULL, NULL, &w.thread_bytes);
+    w.thread_bytes = scratch_bytes(g);
     for (size_t i = 0; i < (size_t)oct_pool_threads(pool); i++)
         *(size_t *)(void *)(j->scratch + i * w.thread_bytes) = SIZE_MAX;
     oct_pool_for(pool, w.items.n, 1, run_items, &w);
