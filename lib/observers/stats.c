@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "kernels/bins.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -66,6 +67,7 @@ static void fold(uint32_t *bins, uint64_t *wide, const oct_octave octave[512], c
     for (int o = 0; o < 512; o++) {
         if (!from->used[o])
             continue;
+        assert(from->bins);
         fold_narrow(bins, octave[o], from->bins, from->octave[o]);
         if (from->wide)
             fold_wide(wide, octave[o], from->wide, from->octave[o]);

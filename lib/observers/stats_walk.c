@@ -1,6 +1,7 @@
 /* lib/observers/stats_walk.c -- reading the histogram: bins in order of value, mask-like values. */
 #include "observers/stats.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -47,6 +48,7 @@ static oct_bin bin_of(const oct_stats *s, uint32_t at)
 bool oct_stats_next(const oct_stats *s, size_t *at, oct_bin *bin)
 {
     size_t neg = s->bins ? sign_begin(s, 1) : 0, n_neg = s->n_bins - neg;
+    assert(s->bins || s->n_bins == 0);
     /* Steps: the negative bins backwards, zero, the positive bins. */
     for (; *at < s->n_bins + 1; ++*at) {
         size_t i = *at;

@@ -5,6 +5,7 @@
 #include "kernels/conv/qdw_columns.h"
 #include "kernels/qgemm/qgemm_kernels.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* Sums and pixels that go through the kernel together, at most: by a table of taps, and by lines. NEAR: bytes of the image. */
@@ -12,7 +13,9 @@ enum { SUMS = 4096, PIXELS = 32, LINE_SUMS = 32768, LINE_PIXELS = 128, NEAR = 24
 
 static size_t row_of(const oct_conv_geom *g)
 {
-    return oct_round_up((size_t)g->c, OCT_DW_CHANNELS);
+    const size_t row = oct_round_up((size_t)g->c, OCT_DW_CHANNELS);
+    assert(row > 0); /* no dimension of a geometry is 0 */
+    return row;
 }
 
 /* 3x3 kernels slide along the lines of the image, where the machine has a kernel that does. */
@@ -65,6 +68,7 @@ bool oct_qdw_sizes(oct_qconv *p, size_t *thread)
 {
     const size_t taps = oct_round_up(oct_conv_taps(&p->g), 2), row = row_of(&p->g);
     p->block = block_of(p);
+    assert(p->block > 0);
     size_t values;
     if (!oct_mul_size(taps, row, &values) || values > SIZE_MAX / 16 || taps > SIZE_MAX / 16 / p->block)
         return false;
