@@ -2,5 +2,10 @@
  * gives OCT_OK. */
 #include "base/status.h"
 
-#define oct_fail(err, status, ...) ((void)oct_fail(err, status, __VA_ARGS__), (status))
-#define oct_nomem(err) ((void)oct_nomem(err), OCT_ENOMEM)
+static inline oct_status analyze_status(oct_status s)
+{
+    return s;
+}
+
+#define oct_fail(err, status, ...) ((void)oct_fail(err, status, __VA_ARGS__), analyze_status(status))
+#define oct_nomem(err) ((void)oct_nomem(err), analyze_status(OCT_ENOMEM))
