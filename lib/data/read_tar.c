@@ -160,8 +160,8 @@ static const char *suffix_of(const char *name)
     return dot && dot[1] ? dot + 1 : NULL;
 }
 
-/* The next regular member with a usable name, or NULL at the end. */
-static oct_status next_member(tar *r, struct archive_entry **e, const char **name, oct_err *err)
+/* The next regular member with a usable name and its suffix, or NULL at the end. */
+static oct_status next_member(tar *r, struct archive_entry **e, const char **name, const char **suffix, oct_err *err)
 {
     for (;;) {
         int z = ARCHIVE_OK;
@@ -182,7 +182,8 @@ static oct_status next_member(tar *r, struct archive_entry **e, const char **nam
         *name = r->la->archive_entry_pathname(*e);
         if (!*name)
             *name = r->la->archive_entry_pathname_utf8(*e);
-        if (*name && **name && r->la->archive_entry_filetype(*e) == AE_IFREG && suffix_of(*name))
+        *suffix = *name && r->la->archive_entry_filetype(*e) == AE_IFREG ? suffix_of(*name) : NULL;
+        if (*suffix)
             return OCT_OK;
     }
 }
@@ -263,9 +264,8 @@ static oct_status read_label(tar *r, const char *name, oct_item *item, oct_err *
 }
 
 /* One member of a sample. */
-static oct_status take(tar *r, struct archive_entry *e, const char *name, bool want, oct_item *item, bool *any, oct_err *err)
+static oct_status take(tar *r, struct archive_entry *e, const char *name, const char *suffix, bool want, oct_item *item, bool *any, oct_err *err)
 {
-    const char *suffix = suffix_of(name);
     int input = input_of(r, suffix);
     if (input < 0 && strcmp(suffix, "cls") != 0) {
         if (!r->stranger[0])
@@ -286,15 +286,15 @@ static oct_status read_group(tar *r, bool want, oct_item *item, bool *any, oct_e
     oct_status s = OCT_OK;
     for (;;) {
         struct archive_entry *e;
-        const char *name = NULL;
-        if ((s = next_member(r, &e, &name, err)) != OCT_OK)
+        const char *name = NULL, *suffix = NULL;
+        if ((s = next_member(r, &e, &name, &suffix, err)) != OCT_OK)
             break;
         if (!e) {
             if (!key)
                 s = finish(r, err);
             break;
         }
-        size_t n = (size_t)(suffix_of(name) - 1 - name);
+        size_t n = (size_t)(suffix - 1 - name);
         if (key && (n != base || memcmp(key, name, n) != 0)) {
             r->pending = e;
             break;
@@ -304,7 +304,7 @@ static oct_status read_group(tar *r, bool want, oct_item *item, bool *any, oct_e
             break;
         }
         base = n;
-        if ((s = take(r, e, name, want, item, any, err)) != OCT_OK)
+        if ((s = take(r, e, name, suffix, want, item, any, err)) != OCT_OK)
             break;
     }
     oct_free(key);
