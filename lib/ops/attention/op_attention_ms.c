@@ -54,7 +54,9 @@ static oct_status mask_prepare(const oct_operand *m, const oct_attn *a, mask *k,
 
 static void mask_run(const oct_operand *m, const mask *k, char *scratch, oct_operand *keys, oct_attn_io *io)
 {
-    const int32_t *v = m != NULL ? m->data : NULL;
+    if (m == NULL)
+        return;
+    const int32_t *v = m->data;
     if (k->lengths) {
         int64_t *lengths = (int64_t *)(void *)(scratch + k->lengths_at), *starts = (int64_t *)(void *)(scratch + k->starts_at);
         const int64_t batch = k->starts ? m->count / 2 : m->count;

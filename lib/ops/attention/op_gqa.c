@@ -101,9 +101,9 @@ static oct_status read_inputs(const oct_step *s, gqa *t, oct_err *err)
     int64_t depth;
     OCT_TRY(read_counts(s->node, &n, err));
     OCT_TRY(depth_of(&n, q->dims[2], k == NULL, &depth, err));
-    if ((k == NULL) != (v == NULL) || (k != NULL && (k->rank != 3 || v->rank != 3 || k->dims[2] != n.kv_heads * depth ||
-                                                     v->dims[2] != k->dims[2] || k->dims[1] != q->dims[1] ||
-                                                     v->dims[1] != q->dims[1] || k->dims[0] != q->dims[0] || v->dims[0] != q->dims[0])))
+    const bool packed = k == NULL && v == NULL;
+    if (!packed && (k == NULL || v == NULL || k->rank != 3 || v->rank != 3 || k->dims[2] != n.kv_heads * depth || v->dims[2] != k->dims[2] ||
+                    k->dims[1] != q->dims[1] || v->dims[1] != q->dims[1] || k->dims[0] != q->dims[0] || v->dims[0] != q->dims[0]))
         return oct_fail(err, OCT_EMALFORMED, "keys and values do not fit queries of %lld tokens and heads of %lld values",
                         (long long)q->dims[1], (long long)depth);
     const int64_t row_q = q->dims[2], row_k = k != NULL ? k->dims[2] : row_q;
@@ -222,7 +222,7 @@ static oct_status turned(const gqa *t, const oct_step *s, const oct_run *r, cons
     return OCT_OK;
 }
 
-/* Past rows, new rows, zeros. */
+/* Past rows, new rows, zeros. old: NULL where nothing is past. */
 static void fill_cache(const gqa *t, const oct_operand *old, const oct_heads *fresh, const int64_t *past, float *cache)
 {
     const int64_t d = fresh->depth;
@@ -230,7 +230,7 @@ static void fill_cache(const gqa *t, const oct_operand *old, const oct_heads *fr
         for (int64_t h = 0; h < fresh->heads; h++) {
             float *to = cache + (b * fresh->heads + h) * t->cache * d;
             const float *from = (const float *)fresh->part.data + b * fresh->part.batch + h * fresh->part.head;
-            if (past[b] > 0)
+            if (old != NULL && past[b] > 0)
                 memcpy(to, (const float *)old->data + (b * fresh->heads + h) * t->past * d, (size_t)(past[b] * d) * sizeof *to);
             for (int64_t i = 0; i < fresh->length; i++)
                 memcpy(to + (past[b] + i) * d, from + i * fresh->part.row, (size_t)d * sizeof *to);

@@ -9,6 +9,7 @@
 
 #include "kernels/layout.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -83,10 +84,11 @@ static oct_status prepare_bias(gemm_state *g, const oct_step *s, const oct_prep 
     return OCT_OK;
 }
 
-/* B times alpha, so that the product needs no further step. */
+/* B times alpha, so that the product needs no further step. scaled: room for that where alpha is not 1. */
 static void pack_b(const gemm_state *g, const float *b, float *scaled, void *packed)
 {
     if (g->alpha != 1.0f) {
+        assert(scaled);
         for (int64_t i = 0; i < g->k * g->n; i++)
             scaled[i] = b[i] * g->alpha;
         b = scaled;

@@ -91,8 +91,10 @@ static oct_nbits_weights weights_of(const oct_step *s, const oct_nbits_form *f)
 {
     const oct_operand *zero = input(s, IN_ZERO), *group = input(s, IN_GROUP);
     oct_nbits_weights w = { .codes = s->in[IN_B]->data, .scale = s->in[IN_SCALE]->data, .group = group ? group->data : NULL };
-    w.zero = f->zero == OCT_NBITS_WHOLE ? zero->data : NULL;
-    w.real = f->zero == OCT_NBITS_REAL ? zero->data : NULL;
+    if (zero && f->zero == OCT_NBITS_WHOLE)
+        w.zero = zero->data;
+    else if (zero)
+        w.real = zero->data;
     return w;
 }
 

@@ -107,7 +107,7 @@ static oct_status pack_weights(const oct_step *s, deform *d, const oct_prep *p, 
     float *sorted = temp != NULL ? oct_arena_alloc(temp, (size_t)(d->taps * d->channels * d->outputs) * sizeof(float) + 1) : NULL;
     if (sorted != NULL && oct_mul_size(d->packed, (size_t)d->groups, &bytes))
         d->weights = oct_arena_aligned(p->arena, bytes + 1, 64);
-    for (int64_t g = 0; d->weights != NULL && g < d->groups; g++)
+    for (int64_t g = 0; sorted != NULL && d->weights != NULL && g < d->groups; g++)
         pack_group(d, s->in[W]->data, g, sorted, d->weights + (size_t)g * d->packed);
     oct_arena_destroy(temp);
     return d->weights != NULL ? OCT_OK : oct_nomem(err);
