@@ -90,7 +90,7 @@ static bool is_safe(const matrix *m, const qweights *q)
 oct_status oct_quantize_recurrent(oct_qjob *j, int node, oct_err *err)
 {
     matrix m[2] = { read_matrix(j, node, 1), read_matrix(j, node, 2) };
-    qweights *q[2];
+    qweights *q[2] = { NULL };
     if (j->weights[node] && j->recurrence[node])
         return OCT_OK; /* no statistics change them */
     for (int i = 0; i < 2; i++)
