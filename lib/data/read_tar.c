@@ -165,11 +165,11 @@ static oct_status next_member(tar *r, struct archive_entry **e, const char **nam
 {
     for (;;) {
         int z = ARCHIVE_OK;
-        *e = r->pending;
+        struct archive_entry *member = r->pending;
         r->pending = NULL;
-        if (!*e) {
+        if (!member) {
             z = r->eof ? ARCHIVE_EOF : r->la->archive_read_next_header2(r->a, r->entry);
-            *e = r->entry;
+            member = r->entry;
         }
         if (z == ARCHIVE_EOF) {
             r->eof = true;
@@ -179,12 +179,14 @@ static oct_status next_member(tar *r, struct archive_entry **e, const char **nam
         if (z != ARCHIVE_OK && z != ARCHIVE_WARN)
             return broken(r, err);
         r->seen = true;
-        *name = r->la->archive_entry_pathname(*e);
+        *name = r->la->archive_entry_pathname(member);
         if (!*name)
-            *name = r->la->archive_entry_pathname_utf8(*e);
-        *suffix = *name && r->la->archive_entry_filetype(*e) == AE_IFREG ? suffix_of(*name) : NULL;
-        if (*suffix)
+            *name = r->la->archive_entry_pathname_utf8(member);
+        *suffix = *name && r->la->archive_entry_filetype(member) == AE_IFREG ? suffix_of(*name) : NULL;
+        if (*suffix) {
+            *e = member;
             return OCT_OK;
+        }
     }
 }
 
@@ -285,7 +287,7 @@ static oct_status read_group(tar *r, bool want, oct_item *item, bool *any, oct_e
     char *key = NULL;
     oct_status s = OCT_OK;
     for (;;) {
-        struct archive_entry *e;
+        struct archive_entry *e = NULL;
         const char *name = NULL, *suffix = NULL;
         if ((s = next_member(r, &e, &name, &suffix, err)) != OCT_OK)
             break;
