@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { LIMIT = 128, COLUMNS = OCT_QCHAIN_COLUMNS, LOADS = 4 * COLUMNS, WINDOW = OCT_QCHAIN_WINDOW, UNIT = OCT_QCHAIN_UNIT };
@@ -197,6 +198,7 @@ static void match(const segment *s, const int16_t *k, size_t n, pairing *p)
     find_partners(s, k, n, partners);
     for (p->n = 0; left; p->n++) {
         const size_t one = loneliest(left, partners, left);
+        assert(one < WINDOW); /* of a set that is not empty */
         left &= ~(1u << one);
         const size_t two = loneliest(left & partners[one], partners, left);
         p->pair[p->n][0] = k[one];

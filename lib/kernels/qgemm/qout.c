@@ -1,6 +1,7 @@
 /* lib/kernels/qgemm/qout.c -- the output pipeline of integer products: definition, list, ranges. */
 #include "kernels/qgemm/qgemm_kernels.h"
 
+#include <assert.h>
 #include <math.h>
 
 static int32_t sum_of(const int32_t *acc, const int32_t *add, const int32_t *rowadd, const int32_t *colmul, size_t j)
@@ -8,8 +9,10 @@ static int32_t sum_of(const int32_t *acc, const int32_t *add, const int32_t *row
     uint32_t v = (uint32_t)*acc;
     if (add)
         v += (uint32_t)add[j];
-    if (rowadd)
+    if (rowadd) {
+        assert(colmul);
         v += (uint32_t)*rowadd * (uint32_t)colmul[j];
+    }
     return (int32_t)v;
 }
 

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "kernels/qgemm/qchain.h"
 
+#include <assert.h>
 #include <string.h>
 
 bool oct_qpack_panel(const oct_qgemm_kernel *k, size_t taps, size_t kc, size_t *bytes)
@@ -204,6 +205,7 @@ void oct_qpack(const oct_qgemm_kernel *kn, const oct_qsource *s, size_t n, size_
     }
     size_t panel = 0;
     oct_qpack_panel(kn, s->dense ? 1 : s->taps, s->dense ? s->taps * s->kc : s->kc, &panel);
+    assert(panel > 0 || kn->order != OCT_QGEMM_CHAINS); /* chains have a head, also where the depth is 0 */
     const size_t bytes = panel * (oct_round_up(n, kn->nr) / kn->nr);
     int8_t *const first = panels + g * bytes, *to = first;
     if ((head->bias = class_bias(kn, s, n, panel, first)) != 0) {
