@@ -12,20 +12,31 @@ typedef struct scratch {
     oct_qrow_part *further;
 } scratch;
 
-static bool carve(size_t k, size_t n, uint8_t *at, scratch *s, size_t *bytes)
+static size_t quads_of(size_t k)
 {
-    if (k > SIZE_MAX / 64 || n > SIZE_MAX / 64)
-        return false;
-    const size_t quads = oct_round_up(k, 16) / 4, columns = oct_round_up(n * sizeof(int32_t), 64);
-    const size_t first = oct_round_up(quads * sizeof(uint32_t), 64);
-    if (s)
-        *s = (scratch){ (int32_t *)(void *)at, (uint32_t *)(void *)(at + columns), (oct_qrow_part *)(void *)(at + columns + first) };
-    return oct_add_size(columns + first, 2 * quads * sizeof(oct_qrow_part), bytes);
+    return oct_round_up(k, 16) / 4;
+}
+
+static size_t columns_bytes(size_t n)
+{
+    return oct_round_up(n * sizeof(int32_t), 64);
+}
+
+static size_t first_bytes(size_t k)
+{
+    return oct_round_up(quads_of(k) * sizeof(uint32_t), 64);
+}
+
+static scratch carve(size_t k, size_t n, uint8_t *at)
+{
+    uint8_t *first = at + columns_bytes(n), *further = first + first_bytes(k);
+    return (scratch){ (int32_t *)(void *)at, (uint32_t *)(void *)first, (oct_qrow_part *)(void *)further };
 }
 
 bool oct_qrow_scratch(size_t k, size_t n, size_t *bytes)
 {
-    return carve(k, n, NULL, NULL, bytes);
+    return k <= SIZE_MAX / 64 && n <= SIZE_MAX / 64 &&
+           oct_add_size(columns_bytes(n) + first_bytes(k), 2 * quads_of(k) * sizeof(oct_qrow_part), bytes);
 }
 
 typedef struct job {
@@ -92,12 +103,10 @@ static void run_items(void *arg, size_t begin, size_t end, size_t thread)
 void oct_qrow_run(const oct_qtiles *t, oct_pool *pool)
 {
     const oct_qpacked *head = t->packed;
-    const size_t columns = oct_round_up(t->n * sizeof(int32_t), 64) / sizeof(int32_t);
+    const size_t columns = columns_bytes(t->n) / sizeof(int32_t);
     const int32_t *sums = (const int32_t *)(const void *)(head + 1);
     const uint8_t *a;
-    scratch s = { 0 };
-    size_t bytes;
-    carve(t->kc, t->n, t->scratch, &s, &bytes);
+    const scratch s = carve(t->kc, t->n, t->scratch);
     oct_rows_point(&t->rows, 0, 1, 1, (const void **)&a);
     job w = { .t = t, .row = { .small = head->small, .first = s.first, .further = s.further },
               .panels = (const uint8_t *)(sums + 2 * columns), .depth = oct_qrow_units(head->small, t->kc) * (head->small ? 8 : 4),
