@@ -1,6 +1,7 @@
 /* Small types: codes and values. */
 #include "ops/core/small.h"
 
+#include <assert.h>
 #include <math.h>
 
 /* A small float: sign, exponent, mantissa bits. */
@@ -60,6 +61,7 @@ static float magnitude(const format *f, int code)
 
 static float float_get(const format *f, unsigned code)
 {
+    assert(f); /* of a small type */
     int top = f->exponent + f->mantissa, size = (int)code & ((1 << top) - 1);
     bool minus = code >> top & 1;
     if (f->fnuz && minus && size == 0)
@@ -86,6 +88,7 @@ static int nearest_code(const format *f, float v)
 
 static unsigned float_code(const format *f, float v, bool saturate)
 {
+    assert(f);
     int top = f->exponent + f->mantissa;
     bool minus = signbit(v), whole = f->exponent + f->mantissa < 4; /* float4: nothing but numbers */
     unsigned sign = minus ? 1u << top : 0, nan = f->fnuz ? 1u << top : sign | ((1u << top) - 1);
