@@ -21,14 +21,6 @@
 #include "data/array.h"
 #include "data/preprocess.h"
 
-/* An input of the model that samples must fill. */
-typedef struct oct_input_desc {
-    const char *name;
-    oct_dtype dtype;
-    int rank;            /* -1: unknown */
-    const int64_t *dims; /* rank of them, -1 for a free one; borrowed until oct_source_open returns */
-} oct_input_desc;
-
 /* All strings and arrays are borrowed for the call of oct_source_open only. */
 typedef struct oct_source_options {
     const char *const *specs; /* read in this order */
@@ -85,6 +77,13 @@ void oct_source_close(oct_source *src); /* NULL allowed */
  * Errors come in the order of the samples: what stands before a broken sample has been delivered. After an error the
  * source stays at it; only reset and close are useful then. */
 oct_status oct_source_next(oct_source *src, size_t max, oct_batch *batch, oct_err *err);
+
+/* How a batch's arrays divide into samples: `rows` stacked ones (those that the model's fixed batch repeats included), or
+ * 0 when the arrays are one sample as a whole. */
+int64_t oct_batch_rows(const oct_source *src, const oct_batch *b);
+/* Elements of one sample in a tensor of a batch of `rows`, `*first` in the first dimension; the whole tensor when its first
+ * dimension does not count samples. */
+int64_t oct_row_elements(int rank, const int64_t *dims, int64_t rows, int64_t *first);
 
 /* Back to the first sample; counts and hash start anew. OCT_EUNSUPPORTED for standard input. */
 oct_status oct_source_reset(oct_source *src, oct_err *err);

@@ -204,39 +204,3 @@ oct_status oct_inputs_describe(const oct_graph *const *g, size_t n, oct_arena *a
     *n_inputs = g[0]->n_input;
     return OCT_OK;
 }
-
-/* ---- rows ---- */
-
-/* Whether rows 1.. of an array repeat row 0: one sample stacked to a fixed batch, and not an input given whole. */
-static bool repeats(const oct_array *x)
-{
-    size_t row = x->rank && x->dims[0] > 0 ? x->bytes / (size_t)x->dims[0] : 0;
-    for (int64_t i = 1; row && i < x->dims[0]; i++)
-        if (memcmp(x->data, (const char *)x->data + (size_t)i * row, row) != 0)
-            return false;
-    return row != 0;
-}
-
-int64_t oct_batch_rows(const oct_source *src, const oct_batch *b)
-{
-    int64_t fixed = oct_source_fixed_batch(src);
-    if (b->n == 1) {
-        if (fixed <= 1)
-            return 0;
-        for (size_t i = 0; i < b->n_tensors; i++)
-            if (b->tensors[i].rank && b->tensors[i].dims[0] == fixed && !repeats(&b->tensors[i]))
-                return 0;
-        return fixed;
-    }
-    return fixed > 1 ? fixed : (int64_t)b->n;
-}
-
-int64_t oct_row_elements(int rank, const int64_t *dims, int64_t rows, int64_t *first)
-{
-    int64_t count = 1;
-    for (int k = 0; k < rank; k++)
-        count *= dims[k];
-    bool divides = rows > 0 && rank > 0 && dims[0] > 0 && dims[0] % rows == 0;
-    *first = rank ? (divides ? dims[0] / rows : dims[0]) : 0;
-    return divides ? count / rows : count;
-}

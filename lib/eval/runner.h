@@ -28,13 +28,4 @@ void oct_runner_set_tap(oct_runner *r, oct_tap_fn fn, void *arg);
 oct_status oct_inputs_describe(const oct_graph *const *g, size_t n, oct_arena *arena, oct_input_desc **inputs,
                                size_t *n_inputs, oct_err *err);
 
-/* ---- samples and rows ---- */
-
-/* How a batch's arrays divide into samples: `rows` stacked ones (those that the model's fixed batch repeats included), or
- * 0 when the arrays are one sample as a whole. */
-int64_t oct_batch_rows(const oct_source *src, const oct_batch *b);
-/* Elements of one sample in a tensor of a batch of `rows`, `*first` in the first dimension; the whole tensor when its first
- * dimension does not count samples. */
-int64_t oct_row_elements(int rank, const int64_t *dims, int64_t rows, int64_t *first);
-
 #endif

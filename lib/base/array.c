@@ -1,5 +1,5 @@
-/* lib/data/array.c -- arrays: creation, conversion between element types, search for NaN. */
-#include "data/array.h"
+/* lib/base/array.c -- arrays: creation, conversion between element types, search for NaN. */
+#include "base/array.h"
 
 #include "base/mem.h"
 
