@@ -8,8 +8,9 @@
  * times are of the process's CPU, all threads, and not of the wall. */
 #include "base/io.h"
 #include "base/mem.h"
-#include "eval/runner.h"
+#include "data/data.h"
 #include "onnx/model.h"
+#include "runtime/runner.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #define OCT_EVAL_EVAL_INT_H
 
 #include "eval/eval.h"
-#include "eval/runner.h"
+#include "runtime/runner.h"
 
 /* A buffer of floats that grows. */
 typedef struct ev_floats {

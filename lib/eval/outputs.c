@@ -1,7 +1,7 @@
 /* A model's outputs over samples, into an .npz. */
 #include "eval/outputs.h"
 
-#include "eval/runner.h"
+#include "runtime/runner.h"
 
 #include <string.h>
 

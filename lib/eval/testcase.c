@@ -2,7 +2,7 @@
 #include "eval/testcase.h"
 
 #include "data/data.h"
-#include "eval/runner.h"
+#include "runtime/runner.h"
 
 #include <math.h>
 #include <stdio.h>

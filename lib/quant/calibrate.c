@@ -2,8 +2,8 @@
 #include "quant/calibrate.h"
 
 #include "base/pool.h"
-#include "eval/runner.h"
 #include "quant/runnable.h"
+#include "runtime/runner.h"
 
 #include <pthread.h>
 #include <string.h>

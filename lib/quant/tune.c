@@ -7,7 +7,7 @@
 #include "quant/job.h"
 #include "quant/tune.h"
 
-#include "eval/runner.h"
+#include "runtime/runner.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -1,8 +1,8 @@
-/* lib/eval/runner.h -- a model that runs batches of any shape: plans are made when a shape comes first, and kept. */
-#ifndef OCT_EVAL_RUNNER_H
-#define OCT_EVAL_RUNNER_H
+/* lib/runtime/runner.h -- a model that runs batches of any shape: plans are made when a shape comes first, and kept. */
+#ifndef OCT_RUNTIME_RUNNER_H
+#define OCT_RUNTIME_RUNNER_H
 
-#include "data/data.h"
+#include "base/array.h"
 #include "runtime/plan.h"
 
 typedef struct oct_runner oct_runner;

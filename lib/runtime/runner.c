@@ -1,5 +1,5 @@
-/* Plans kept by input shape; feeding a model; samples in a batch. */
-#include "eval/runner.h"
+/* Plans kept by input shape; feeding a model. */
+#include "runtime/runner.h"
 
 #include <string.h>
 
