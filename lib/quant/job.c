@@ -94,6 +94,33 @@ static void read_policy(oct_qjob *j)
     }
 }
 
+static bool runs_on_integers(const qnode *q)
+{
+    return q->role != OCT_ROLE_FLOAT && q->role != OCT_ROLE_HALF && q->role != OCT_ROLE_BLOCKS;
+}
+
+static oct_scheme scheme_of(const qnode *q)
+{
+    switch (q->role) {
+    case OCT_ROLE_FLOAT: return OCT_SCHEME_FLOAT;
+    case OCT_ROLE_DYNAMIC: return OCT_SCHEME_DYNAMIC;
+    case OCT_ROLE_HALF: return q->row.scheme;
+    case OCT_ROLE_BLOCKS: return OCT_SCHEME_WEIGHT_ONLY;
+    default: return OCT_SCHEME_STATIC;
+    }
+}
+
+/* What a layer is meant to be; statistics may still keep it float. */
+static void describe_plan(oct_qjob *j, int id)
+{
+    const oct_node *n = &j->g->node[id];
+    const qnode *q = &j->node[id];
+    oct_layer_decision *d = &j->node[id].decision;
+    *d = (oct_layer_decision){ .graph = j->g, .where = j->where, .node = id, .name = n->name, .op = n->op, .why = q->why,
+                               .integer = runs_on_integers(q), .scheme = scheme_of(q), .sqnr_weights = NAN, .sqnr_output = NAN };
+    d->weight_count = oct_layer_weight_count(j->g, id);
+}
+
 oct_status oct_job_open(oct_arena *a, oct_graph *g, const oct_qjob_opts *opts, const char *where, oct_qjob **job, oct_err *err)
 {
     oct_qjob *j = oct_arena_calloc(a, 1, sizeof *j);
@@ -108,6 +135,8 @@ oct_status oct_job_open(oct_arena *a, oct_graph *g, const oct_qjob_opts *opts, c
     OCT_TRY(allocate(j, err));
     read_policy(j);
     OCT_TRY(oct_place(j, err));
+    for (size_t i = 0; i < j->n_layer; i++)
+        describe_plan(j, j->layer[i]);
     *job = j;
     return oct_bodies_open(j, err);
 }
@@ -233,33 +262,14 @@ static oct_status decide_weights(oct_qjob *j, const oct_calib *c, oct_err *err)
     return s;
 }
 
-static bool runs_on_integers(const qnode *q)
-{
-    return q->role != OCT_ROLE_FLOAT && q->role != OCT_ROLE_HALF && q->role != OCT_ROLE_BLOCKS;
-}
-
-static oct_scheme scheme_of(const qnode *q)
-{
-    switch (q->role) {
-    case OCT_ROLE_FLOAT: return OCT_SCHEME_FLOAT;
-    case OCT_ROLE_DYNAMIC: return OCT_SCHEME_DYNAMIC;
-    case OCT_ROLE_HALF: return q->row.scheme;
-    case OCT_ROLE_BLOCKS: return OCT_SCHEME_WEIGHT_ONLY;
-    default: return OCT_SCHEME_STATIC;
-    }
-}
-
 static void describe(oct_qjob *j, int id)
 {
     const oct_node *n = &j->g->node[id];
-    qnode *q = &j->node[id];
-    oct_layer_decision *d = &q->decision;
-    const qweights *w = j->weights[id];
-    *d = (oct_layer_decision){ .graph = j->g, .where = j->where, .node = id, .name = n->name, .op = n->op, .why = q->why, .sqnr_weights = NAN, .sqnr_output = NAN };
-    d->integer = runs_on_integers(q);
-    d->scheme = scheme_of(q);
-    d->weight_count = oct_layer_weight_count(j->g, id);
+    const qnode *q = &j->node[id];
     const oct_tensor *first = oct_layer_weights(j->g, id);
+    const qweights *w = j->weights[id];
+    oct_layer_decision *d = &j->node[id].decision;
+    describe_plan(j, id);
     if (q->role == OCT_ROLE_HALF && first && first->count) {
         d->weights = oct_half_type(j, id);
         d->sqnr_weights = oct_half_sqnr(first, d->weights);
@@ -298,13 +308,6 @@ oct_status oct_qjob_decide(oct_qjob *j, const oct_calib *c, oct_err *err)
     for (size_t i = 0; i < j->n_layer; i++)
         describe(j, j->layer[i]);
     return oct_bodies_decide(j, c, err);
-}
-
-oct_layer_plan oct_qjob_plan(const oct_qjob *j, size_t i)
-{
-    const oct_qjob *at = j->all[i].job;
-    const qnode *q = &at->node[j->all[i].node];
-    return (oct_layer_plan){ .graph = at->g, .where = at->where, .node = j->all[i].node, .integer = runs_on_integers(q), .scheme = scheme_of(q), .why = q->why };
 }
 
 oct_status oct_quantized_copy(oct_qjob *j, oct_graph **copy, oct_err *err)

@@ -74,18 +74,6 @@ void oct_qjob_destroy(oct_qjob *j);
  * wanted too (inputs of products), -1 the last, 0 none. Those of bodies are among them, as the runtime shows them to taps. */
 const char *const *oct_qjob_values(const oct_qjob *j, const int **axes, size_t *n);
 
-/* What layer i is meant to be, known as soon as the job is made: what decide() will make of it when all statistics are
- * there. For previews. why is what decide() would say. */
-typedef struct oct_layer_plan {
-    const oct_graph *graph;
-    const char *where;
-    int node;
-    bool integer;
-    oct_scheme scheme;
-    const char *why;
-} oct_layer_plan;
-oct_layer_plan oct_qjob_plan(const oct_qjob *j, size_t i);
-
 /* Whether statistics choose grids, so that there is something to tune and to correct (tune.h); else they decide about ranges
  * at most. */
 bool oct_qjob_has_grids(const oct_qjob *j);
@@ -107,7 +95,8 @@ oct_observer_spec oct_qjob_observer(const oct_qjob *j);
 oct_status oct_qoperator_rewrite(oct_graph *g, size_t *made, oct_err *err);
 
 /* Every node of the prepared graph that computes (constants and removed ones are not listed), in order; behind a node that holds graphs
- * those of its graphs. */
+ * those of its graphs. Before oct_qjob_decide a layer is what it is meant to be: what decide will make of it when all statistics are
+ * there, without types and numbers. */
 size_t oct_qjob_n_layers(const oct_qjob *j);
 const oct_layer_decision *oct_qjob_layer(const oct_qjob *j, size_t i);
 

@@ -5,36 +5,21 @@
 
 #include <string.h>
 
-/* Share of weights and work of the layers that would become integers. */
-typedef struct gain {
-    size_t layers, all;
-    int64_t weights, all_weights, macs, all_macs;
-} gain;
-
 /* A job as with samples, on a copy of the model as it is in the file. */
-static oct_status forecast(const session *s, gain *out, oct_err *err)
+static oct_status forecast(const session *s, oct_layer_count *out, oct_err *err)
 {
     oct_model *m = NULL;
     oct_qjob *job = NULL;
+    oct_layer *layers = NULL;
+    size_t n = 0;
     oct_qjob_opts o = session_opts(s);
     o.have_data = true;
     oct_status st = oct_model_load(s->a->model, &m, err);
     if (st == OCT_OK)
         st = oct_qjob_create(m->graph, &o, &job, err);
-    for (size_t i = 0; st == OCT_OK && i < oct_qjob_n_layers(job); i++) {
-        oct_layer_plan p = oct_qjob_plan(job, i);
-        if (!is_product(p.graph, p.node))
-            continue;
-        int64_t weights = layer_weights(p.graph, p.node), macs = layer_macs(p.graph, p.node);
-        out->all++;
-        out->all_weights += weights;
-        out->all_macs += macs;
-        if (p.integer) {
-            out->layers++;
-            out->weights += weights;
-            out->macs += macs;
-        }
-    }
+    if (st == OCT_OK)
+        st = oct_layers_list(job, s->arena, &layers, &n, err);
+    *out = oct_layers_count(layers, n);
     oct_qjob_destroy(job);
     oct_model_free(m);
     return st;
@@ -81,9 +66,9 @@ static void guess_data(const oct_graph *g, oct_buf *b)
 oct_status advice_print(const session *s, oct_err *err)
 {
     FILE *f = oct_cli_result(s->cli);
-    gain n = { 0 };
+    oct_layer_count n;
     char text[32], part[32];
-    size_t now = 0;
+    const size_t now = oct_layers_count(s->layers, s->n_layers).integer;
     if (strcmp(s->a->model, "-") == 0 || s->scheme == OCT_SCHEME_BF16 || s->scheme == OCT_SCHEME_DYNAMIC ||
         s->scheme == OCT_SCHEME_WEIGHT_ONLY)
         return OCT_OK; /* nothing would change */
@@ -93,23 +78,21 @@ oct_status advice_print(const session *s, oct_err *err)
         return OCT_OK;
     }
     OCT_TRY(forecast(s, &n, err));
-    for (size_t i = 0; i < s->n_layers; i++)
-        now += s->layers[i].product && s->layers[i].d.integer;
-    if (n.layers == 0)
+    if (n.integer == 0)
         return OCT_OK;
-    oct_print(f, "\nThere were no samples: %zu of %zu layers with weights %s float%s.\n", n.all - now, n.all,
-              n.all - now == 1 ? "stays" : "stay", now < n.all ? " (an integer Conv needs the range of its input and output)" : "");
+    oct_print(f, "\nThere were no samples: %zu of %zu layers with weights %s float%s.\n", n.products - now, n.products,
+              n.products - now == 1 ? "stays" : "stay", now < n.products ? " (an integer Conv needs the range of its input and output)" : "");
     oct_buf b = OCT_BUF_INIT;
     session_command(s, false, &b);
     guess_data(s->m->graph, &b);
     oct_print(f, "With some 100 typical samples try:\n");
     oct_print(f, "\n    %s\n\n", oct_buf_str(&b));
     oct_buf_free(&b);
-    oct_print(f, "Then %zu of %zu would be int8: %s of the weights", n.layers, n.all,
-              oct_fmt_percent(text, n.all_weights ? (double)n.weights / (double)n.all_weights : 0));
-    if (n.all_macs)
-        oct_print(f, ", %s of the multiplications", oct_fmt_percent(part, (double)n.macs / (double)n.all_macs));
-    uint64_t saved = (uint64_t)n.weights * 3;
+    oct_print(f, "Then %zu of %zu would be int8: %s of the weights", n.integer, n.products,
+              oct_fmt_percent(text, n.weights ? (double)n.integer_weights / (double)n.weights : 0));
+    if (n.macs)
+        oct_print(f, ", %s of the multiplications", oct_fmt_percent(part, (double)n.integer_macs / (double)n.macs));
+    uint64_t saved = (uint64_t)n.integer_weights * 3;
     oct_print(f, ", a file of about %s.\n", oct_fmt_bytes(text, saved < s->size_before ? s->size_before - saved : 0));
     if (s->m->graph->n_input > 1) {
         oct_print(f, "The .npz holds an array per input:");

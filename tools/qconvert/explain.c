@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* The layer of that name, or that makes a value of that name. */
-static const layer *find(const session *s, const char *name)
+static const oct_layer *find(const session *s, const char *name)
 {
     for (size_t i = 0; i < s->n_layers; i++)
         if (strcmp(s->layers[i].name, name) == 0)
@@ -93,7 +93,7 @@ static const char *layer_grain(const oct_layer_decision *d, char dst[32])
     return dst;
 }
 
-static void put_decision(FILE *f, const session *s, const layer *l)
+static void put_decision(FILE *f, const session *s, const oct_layer *l)
 {
     const oct_layer_decision *d = &l->d;
     oct_policy_row row;
@@ -114,7 +114,7 @@ static void put_decision(FILE *f, const session *s, const layer *l)
         oct_print(f, "work       %s multiplications in a run, of one sample where the batch is free\n", oct_fmt_count(text, l->macs));
 }
 
-static void put(const session *s, const layer *l)
+static void put(const session *s, const oct_layer *l)
 {
     FILE *f = oct_cli_result(s->cli);
     const oct_node *n = &l->d.graph->node[l->d.node];
@@ -145,7 +145,7 @@ oct_status qconvert_explain(oct_cli *cli, const convert_args *a, oct_err *err)
     }
     oct_status st = session_open(&s, cli, &own, err);
     if (st == OCT_OK) {
-        const layer *l = find(&s, a->node);
+        const oct_layer *l = find(&s, a->node);
         if (l)
             put(&s, l);
         else

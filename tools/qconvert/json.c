@@ -16,7 +16,7 @@ static void number(oct_json *j, const char *key, double v)
         oct_json_bool(j, "exact", true);
 }
 
-static void put_layer(oct_json *j, const layer *l)
+static void put_layer(oct_json *j, const oct_layer *l)
 {
     const oct_layer_decision *d = &l->d;
     oct_json_open(j, NULL, '{');
@@ -118,7 +118,7 @@ static void put_verdict(oct_json *j, const session *s)
 
 oct_status report_json(const session *s, oct_err *err)
 {
-    const layer_count n = count_layers(s);
+    const oct_layer_count n = oct_layers_count(s->layers, s->n_layers);
     oct_buf b = OCT_BUF_INIT;
     oct_json j = OCT_JSON_INIT(&b);
     oct_json_open(&j, NULL, '{');

@@ -36,7 +36,7 @@ void session_keep_aside(session *s, bool calibrates)
  * must not depend on how busy the machine is. */
 static int64_t enough(const oct_graph *g)
 {
-    const int64_t n = 100000000000 / model_macs(g);
+    const int64_t n = 100000000000 / oct_graph_macs(g);
     return n < 16 ? 16 : n > 64 ? 64 : n;
 }
 

@@ -15,7 +15,10 @@ typedef struct linter {
     oct_model *m;
     oct_policy *policy;
     oct_target *target;
+    oct_arena *arena;
     oct_qjob *job;
+    oct_layer *layers;
+    size_t n;
 } linter;
 
 static oct_status lint_json(const linter *l, oct_err *err)
@@ -27,18 +30,14 @@ static oct_status lint_json(const linter *l, oct_err *err)
     oct_json_str(&j, "model", l->a->model);
     oct_json_str(&j, "target", oct_target_name(l->target));
     oct_json_open(&j, "nodes", '[');
-    for (size_t i = 0; i < oct_qjob_n_layers(l->job); i++) {
-        oct_layer_plan p = oct_qjob_plan(l->job, i);
-        const oct_node *n = &p.graph->node[p.node];
-        oct_buf name = OCT_BUF_INIT;
-        oct_buf_printf(&name, "%s%s", p.where, layer_name(p.graph, p.node, n->name));
+    for (size_t i = 0; i < l->n; i++) {
+        const oct_layer *x = &l->layers[i];
         oct_json_open(&j, NULL, '{');
-        oct_json_str(&j, "name", oct_buf_str(&name));
-        oct_buf_free(&name);
-        oct_json_str(&j, "op", n->op);
-        oct_json_str(&j, "scheme", oct_scheme_name(p.scheme));
-        oct_json_bool(&j, "integer", p.integer);
-        oct_json_str(&j, "why", p.why ? p.why : "");
+        oct_json_str(&j, "name", x->name);
+        oct_json_str(&j, "op", x->d.op);
+        oct_json_str(&j, "scheme", oct_scheme_name(x->d.scheme));
+        oct_json_bool(&j, "integer", x->d.integer);
+        oct_json_str(&j, "why", x->d.why);
         oct_json_close(&j);
     }
     oct_json_close(&j);
@@ -52,37 +51,35 @@ static oct_status lint_json(const linter *l, oct_err *err)
 static oct_status lint_table(const linter *l, oct_err *err)
 {
     FILE *f = oct_cli_result(l->cli);
-    size_t n = oct_qjob_n_layers(l->job), integer = 0;
+    const oct_layer_count c = oct_layers_count(l->layers, l->n);
     oct_table *t = oct_table_create();
     oct_table_column(t, "node", OCT_LEFT);
     oct_table_column(t, "op", OCT_LEFT);
     oct_table_column(t, "runs as", OCT_LEFT);
     oct_table_column(t, "why", OCT_LEFT);
-    for (size_t i = 0; i < n; i++) {
-        oct_layer_plan p = oct_qjob_plan(l->job, i);
-        const oct_node *x = &p.graph->node[p.node];
-        integer += p.integer;
+    for (size_t i = 0; i < l->n; i++) {
+        const oct_layer *x = &l->layers[i];
         oct_table_row(t);
-        oct_table_cell(t, "%s%s", p.where, layer_name(p.graph, p.node, x->name));
-        oct_table_cell(t, "%s", x->op);
-        oct_table_cell(t, "%s", p.integer ? "int8" : oct_scheme_name(p.scheme));
-        oct_table_cell(t, "%s", p.why ? p.why : "");
+        oct_table_cell(t, "%s", x->name);
+        oct_table_cell(t, "%s", x->d.op);
+        oct_table_cell(t, "%s", x->d.integer ? "int8" : oct_scheme_name(x->d.scheme));
+        oct_table_cell(t, "%s", x->d.why);
     }
     oct_status s = oct_table_print(t, f, err);
     oct_table_destroy(t);
-    oct_print(f, "\n%zu of %zu nodes would run on integers in %s.\n", integer, n, oct_target_name(l->target));
+    oct_print(f, "\n%zu of %zu nodes would run on integers in %s.\n", c.integer_nodes, c.nodes, oct_target_name(l->target));
     return s;
 }
 
 static void warn_depths(const linter *l)
 {
-    for (size_t i = 0; i < oct_qjob_n_layers(l->job); i++) {
-        oct_layer_plan p = oct_qjob_plan(l->job, i);
+    for (size_t i = 0; i < l->n; i++) {
+        const oct_layer *x = &l->layers[i];
         char text[300];
-        int64_t k = p.integer ? oct_node_depth(p.graph, p.node) : 0;
+        int64_t k = x->d.integer ? oct_node_depth(x->d.graph, x->d.node) : 0;
         if (k > MOST_K)
             oct_cli_warn(l->cli, "%s sums %lld products: with extreme codes the 32-bit sum could wrap",
-                         oct_node_text(p.graph, p.node, text, sizeof text), (long long)k);
+                         oct_node_text(x->d.graph, x->d.node, text, sizeof text), (long long)k);
     }
 }
 
@@ -101,6 +98,8 @@ static oct_status lint(linter *l, oct_err *err)
     o.policy = l->policy;
     o.target = l->target;
     oct_status s = oct_qjob_create(l->m->graph, &o, &l->job, err);
+    if (s == OCT_OK)
+        s = oct_layers_list(l->job, l->arena, &l->layers, &l->n, err);
     if (s != OCT_OK) {
         oct_within(err, "%s", a->model);
         return s;
@@ -115,11 +114,12 @@ static oct_status lint(linter *l, oct_err *err)
 
 oct_status qconvert_lint(oct_cli *cli, const convert_args *a, oct_err *err)
 {
-    linter l = { .cli = cli, .a = a };
-    oct_status s = lint(&l, err);
+    linter l = { .cli = cli, .a = a, .arena = oct_arena_create() };
+    oct_status s = l.arena ? lint(&l, err) : oct_nomem(err);
     oct_qjob_destroy(l.job);
     oct_policy_destroy(l.policy);
     oct_target_close(l.target);
     oct_model_free(l.m);
+    oct_arena_destroy(l.arena);
     return s;
 }

@@ -6,7 +6,7 @@
 #include "eval/denormal.h"
 #include "eval/eval.h"
 #include "quant/calibrate.h"
-#include "quant/quant.h"
+#include "quant/layers.h"
 
 typedef struct convert_args {
     const char *model, *output, *node;
@@ -24,15 +24,6 @@ static inline const char *target_file(const convert_args *a)
 {
     return oct_target_is_file(a->target) ? a->target : NULL;
 }
-
-/* One line of the report. */
-typedef struct layer {
-    oct_layer_decision d; /* why: NULL never */
-    const char *own;      /* name of the node, or of its first output */
-    const char *name;     /* the same behind the path to it: "If_3/then_branch/conv" */
-    bool product;         /* Conv, Gemm, MatMul with constant weights */
-    int64_t macs;         /* of one run, a free batch counting as one; 0: unknown or none */
-} layer;
 
 /* Which samples a conversion is judged on. */
 typedef enum judged_on {
@@ -60,7 +51,7 @@ typedef struct session {
     oct_qjob *job;
     oct_graph *fl;     /* the prepared float graph, for the check */
     char *output;      /* path, also when nothing is written */
-    layer *layers;
+    oct_layer *layers;
     size_t n_layers;
     change *changes;
     size_t n_changes, cap_changes;
@@ -91,26 +82,6 @@ oct_status session_read_table(session *s, oct_err *err);
 /* Calibrates where there are samples, measures what may be measured, decides. */
 oct_status session_decide(session *s, oct_err *err);
 
-/* layers.c */
-/* Layers with weights; those of them that integers or 16-bit floats compute, and those with weights in blocks, by bits. */
-typedef struct layer_count {
-    size_t products, integer, half, blocks4, blocks8;
-} layer_count;
-layer_count count_layers(const session *s);
-oct_status session_layers(session *s, oct_err *err);
-const char *layer_name(const oct_graph *g, int node, const char *own);
-bool is_product(const oct_graph *g, int node);
-int64_t layer_weights(const oct_graph *g, int node); /* how many; 0: none, or not constant */
-int64_t layer_macs(const oct_graph *g, int node);
-int64_t model_macs(const oct_graph *g); /* of all layers, for one sample; 1 where none is known */
-static inline bool is_quantized(const layer *l)
-{
-    return l->d.scheme != OCT_SCHEME_FLOAT;
-}
-static inline bool is_weight_only(const layer *l)
-{
-    return l->d.scheme == OCT_SCHEME_WEIGHT_ONLY;
-}
 /* save.c */
 /* Makes the model in memory, and sets size_after by what would be written. */
 oct_status session_measure(session *s, oct_err *err);

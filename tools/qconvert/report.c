@@ -62,7 +62,7 @@ static void weights_cell(oct_table *t, const oct_layer_decision *d)
         oct_table_cell(t, "%s%s", type_name(d->weights), d->weights && d->per_channel ? "/ch" : "");
 }
 
-static void layer_row(oct_table *t, const layer *l, notes *all)
+static void layer_row(oct_table *t, const oct_layer *l, notes *all)
 {
     const oct_layer_decision *d = &l->d;
     char text[32];
@@ -116,7 +116,7 @@ static oct_status finish_table(oct_table *t, const notes *all, FILE *f, oct_err 
     return st;
 }
 
-static double worth(const layer *l)
+static double worth(const oct_layer *l)
 {
     double w = isnan(l->d.sqnr_weights) ? INFINITY : l->d.sqnr_weights, o = isnan(l->d.sqnr_output) ? INFINITY : l->d.sqnr_output;
     return w < o ? w : o;
@@ -124,7 +124,7 @@ static double worth(const layer *l)
 
 static int by_worth(const void *a, const void *b)
 {
-    const layer *x = *(const layer *const *)a, *y = *(const layer *const *)b;
+    const oct_layer *x = *(const oct_layer *const *)a, *y = *(const oct_layer *const *)b;
     double p = worth(x), q = worth(y);
     return p < q ? -1 : p > q ? 1 : x < y ? -1 : x > y;
 }
@@ -132,12 +132,12 @@ static int by_worth(const void *a, const void *b)
 /* The layers with the lowest SQNR, where showing all would bury them. */
 static oct_status print_worst(const session *s, FILE *f, oct_err *err)
 {
-    const layer **order = oct_calloc(s->n_layers + 1, sizeof *order);
+    const oct_layer **order = oct_calloc(s->n_layers + 1, sizeof *order);
     if (!order)
         return oct_nomem(err);
     size_t n = 0;
     for (size_t i = 0; i < s->n_layers; i++)
-        if (is_quantized(&s->layers[i]) && isfinite(worth(&s->layers[i])))
+        if (oct_layer_is_quantized(&s->layers[i]) && isfinite(worth(&s->layers[i])))
             order[n++] = &s->layers[i];
     qsort(order, n, sizeof *order, by_worth);
     size_t shown = n < WORST ? n : WORST;
@@ -170,12 +170,12 @@ static void print_float(const session *s, FILE *f)
 {
     size_t lines = 0, hidden = 0;
     for (size_t i = 0; i < s->n_layers; i++) {
-        const layer *l = &s->layers[i];
+        const oct_layer *l = &s->layers[i];
         size_t n = 0;
-        bool first = !is_quantized(l);
+        bool first = !oct_layer_is_quantized(l);
         for (size_t k = 0; k < s->n_layers && first; k++) {
-            const layer *o = &s->layers[k];
-            if (is_quantized(o) || strcmp(o->d.op, l->d.op) != 0 || strcmp(o->d.why, l->d.why) != 0)
+            const oct_layer *o = &s->layers[k];
+            if (oct_layer_is_quantized(o) || strcmp(o->d.op, l->d.op) != 0 || strcmp(o->d.why, l->d.why) != 0)
                 continue;
             first &= k >= i;
             n++;
@@ -219,11 +219,11 @@ static void float_clause(const session *s, oct_buf *b)
 {
     size_t shown = 0;
     for (size_t i = 0; i < s->n_layers && shown < 3; i++) {
-        const layer *l = &s->layers[i];
+        const oct_layer *l = &s->layers[i];
         bool ruled = strchr(l->d.why, ':') && strchr(l->d.why, '(');
-        bool seen = is_quantized(l) || !(l->product || ruled);
+        bool seen = oct_layer_is_quantized(l) || !(l->product || ruled);
         for (size_t k = 0; k < i && !seen; k++)
-            seen = !is_quantized(&s->layers[k]) && strcmp(s->layers[k].d.op, l->d.op) == 0 && strcmp(s->layers[k].d.why, l->d.why) == 0;
+            seen = !oct_layer_is_quantized(&s->layers[k]) && strcmp(s->layers[k].d.op, l->d.op) == 0 && strcmp(s->layers[k].d.why, l->d.why) == 0;
         if (seen)
             continue;
         oct_buf_printf(b, "%s%s %s %s", shown ? ", " : "; float: ", l->d.op, ruled ? "by the rule" : "because", l->d.why);
@@ -246,7 +246,7 @@ static void size_clause(const session *s, oct_buf *b)
 /* "5 of 6 layers with weights are int8"; weights in blocks are told apart by their bits. */
 static void layers_clause(const session *s, oct_buf *b)
 {
-    const layer_count n = count_layers(s);
+    const oct_layer_count n = oct_layers_count(s->layers, s->n_layers);
     if (n.products && (n.integer || !(n.half + n.blocks4 + n.blocks8)))
         oct_buf_printf(b, "; %zu of %zu layers with weights are int8", n.integer, n.products);
     if (n.half)

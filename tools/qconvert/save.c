@@ -265,7 +265,7 @@ static void dump_comment(oct_buf *b, const char *op, const char *why)
     oct_buf_puts(b, "\n");
 }
 
-static void dump_layer(oct_buf *b, const session *s, const layer *l)
+static void dump_layer(oct_buf *b, const session *s, const oct_layer *l)
 {
     oct_policy_row row;
     char param[32];
@@ -274,12 +274,12 @@ static void dump_layer(oct_buf *b, const session *s, const layer *l)
     oct_policy_match(s->policy, l->d.graph, l->d.node, &row);
     oct_observer_spec o = row.observer.observer ? row.observer : oct_qjob_observer(s->job);
     dump_name(b, l->own);
-    if (!l->d.integer && !is_weight_only(l)) {
+    if (!l->d.integer && !oct_layer_is_weight_only(l)) {
         oct_buf_printf(b, "  %s  -  -  -", oct_scheme_name(l->d.scheme));
         dump_comment(b, l->d.op, l->d.why);
         return;
     }
-    if (is_weight_only(l)) {
+    if (oct_layer_is_weight_only(l)) {
         const bool is_unsigned = l->d.weights == OCT_U4 || l->d.weights == OCT_U8;
         oct_buf_printf(b, "  weight-only  %c%d/block%d/%s  -  -", is_unsigned ? 'u' : 's', oct_dtype_bits(l->d.weights),
                        l->d.block, is_unsigned ? "asym" : "sym");

@@ -70,7 +70,7 @@ static const char *no_measuring(const session *s)
 /* Samples for choices that are measured: more for small models, where they cost little and each tells less. */
 static int64_t measured_samples(const session *s)
 {
-    const int64_t n = 2000000000 / model_macs(s->m->graph);
+    const int64_t n = 2000000000 / oct_graph_macs(s->m->graph);
     return n < 8 ? 8 : n > 64 ? 64 : n;
 }
 
@@ -182,5 +182,5 @@ oct_status session_decide(session *s, oct_err *err)
     else if (s->calib && !oct_qjob_has_grids(s->job))
         warn_unknown(s);
     OCT_TRY(s->src && s->a->recover ? recover(s, err) : oct_qjob_decide(s->job, s->calib, err));
-    return session_layers(s, err);
+    return oct_layers_list(s->job, s->arena, &s->layers, &s->n_layers, err);
 }

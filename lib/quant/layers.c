@@ -1,0 +1,87 @@
+/* The layers of a job: names, work, counts. */
+#include "quant/layers.h"
+
+#include "ops/traits.h"
+
+static const char *layer_name(const oct_graph *g, int node, const char *own)
+{
+    const oct_node *n = &g->node[node];
+    if (own && *own)
+        return own;
+    for (int i = 0; i < n->n_out; i++)
+        if (n->out[i] >= 0)
+            return g->value[n->out[i]].name;
+    return "";
+}
+
+static bool is_product(const oct_graph *g, int node)
+{
+    return oct_layer_weights(g, node) != NULL;
+}
+
+static int64_t layer_macs(const oct_graph *g, int node)
+{
+    return is_product(g, node) ? oct_node_macs(g, node) : 0;
+}
+
+/* Samples of a run: the batch where it is fixed. */
+static int64_t samples_of_run(const oct_graph *g)
+{
+    const oct_shape *s = g->n_input ? &g->value[g->input[0]].shape : NULL;
+    return s && s->rank > 1 && s->d[0].n > 0 ? s->d[0].n : 1;
+}
+
+int64_t oct_graph_macs(const oct_graph *g)
+{
+    int64_t macs = 0;
+    for (size_t i = 0; i < g->n_order; i++)
+        if (__builtin_add_overflow(macs, layer_macs(g, g->order[i]), &macs))
+            return INT64_MAX;
+    return macs / samples_of_run(g) + 1;
+}
+
+static oct_status fill(oct_layer *l, const oct_layer_decision *d, oct_arena *arena, oct_err *err)
+{
+    l->d = *d;
+    l->own = layer_name(d->graph, d->node, d->name);
+    l->name = *d->where ? oct_arena_printf(arena, "%s%s", d->where, l->own) : l->own;
+    l->product = is_product(d->graph, d->node);
+    l->macs = l->product ? layer_macs(d->graph, d->node) : 0;
+    l->d.why = d->why ? d->why : "";
+    return l->name ? OCT_OK : oct_nomem(err);
+}
+
+oct_status oct_layers_list(const oct_qjob *j, oct_arena *arena, oct_layer **layers, size_t *n, oct_err *err)
+{
+    const size_t count = oct_qjob_n_layers(j);
+    oct_layer *l = oct_arena_calloc(arena, count + 1, sizeof *l);
+    if (!l)
+        return oct_nomem(err);
+    for (size_t i = 0; i < count; i++)
+        OCT_TRY(fill(&l[i], oct_qjob_layer(j, i), arena, err));
+    *layers = l;
+    *n = count;
+    return OCT_OK;
+}
+
+oct_layer_count oct_layers_count(const oct_layer *layers, size_t n)
+{
+    oct_layer_count c = { .nodes = n };
+    for (size_t i = 0; i < n; i++) {
+        const oct_layer *l = &layers[i];
+        const oct_scheme s = l->d.scheme;
+        const int bits = oct_layer_is_weight_only(l) ? oct_dtype_bits(l->d.weights) : 0;
+        const bool integer = l->product && l->d.integer;
+        c.integer_nodes += l->d.integer;
+        c.products += l->product;
+        c.integer += integer;
+        c.half += l->product && (s == OCT_SCHEME_FP16 || s == OCT_SCHEME_BF16);
+        c.blocks4 += bits == 4;
+        c.blocks8 += bits == 8;
+        c.weights += l->product ? l->d.weight_count : 0;
+        c.integer_weights += integer ? l->d.weight_count : 0;
+        c.macs += l->macs;
+        c.integer_macs += integer ? l->macs : 0;
+    }
+    return c;
+}

@@ -1,0 +1,40 @@
+/* lib/quant/layers.h -- the layers of a job as reports show them: names, work, and how many became what. */
+#ifndef OCT_QUANT_LAYERS_H
+#define OCT_QUANT_LAYERS_H
+
+#include "quant/quant.h"
+
+typedef struct oct_layer {
+    oct_layer_decision d; /* why: NULL never */
+    const char *own;      /* name of the node, or of its first output */
+    const char *name;     /* the same behind the path to it: "If_3/then_branch/conv" */
+    bool product;         /* Conv, Gemm, MatMul or a recurrent layer with constant weights */
+    int64_t macs;         /* of one run, a free batch counting as one; 0: unknown or none */
+} oct_layer;
+
+/* All layers of the job, as they are decided now (before oct_qjob_decide: as they are meant to be), in arena. */
+oct_status oct_layers_list(const oct_qjob *j, oct_arena *arena, oct_layer **layers, size_t *n, oct_err *err);
+
+/* How many of the layers became what; every report takes its numbers from here. */
+typedef struct oct_layer_count {
+    size_t nodes, integer_nodes;
+    size_t products, integer; /* layers with weights; those that integers compute ... */
+    size_t half;              /* ... or 16-bit floats ... */
+    size_t blocks4, blocks8;  /* ... and those with weights in blocks, by bits */
+    int64_t weights, integer_weights, macs, integer_macs;
+} oct_layer_count;
+oct_layer_count oct_layers_count(const oct_layer *layers, size_t n);
+
+/* Multiplications of all layers of g for a batch of one; 1 where none is known. */
+int64_t oct_graph_macs(const oct_graph *g);
+
+static inline bool oct_layer_is_quantized(const oct_layer *l)
+{
+    return l->d.scheme != OCT_SCHEME_FLOAT;
+}
+static inline bool oct_layer_is_weight_only(const oct_layer *l)
+{
+    return l->d.scheme == OCT_SCHEME_WEIGHT_ONLY;
+}
+
+#endif
