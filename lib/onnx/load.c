@@ -579,6 +579,14 @@ void oct_model_forget(const oct_model *m, const void *p, size_t n)
         oct_map_forget(&m->maps[i], p, n);
 }
 
+uint64_t oct_model_bytes(const oct_model *m)
+{
+    uint64_t bytes = m->size;
+    for (size_t i = m->from_file ? 1 : 0; i < m->n_maps; i++)
+        bytes += m->maps[i].size;
+    return bytes;
+}
+
 uint64_t oct_model_hash(const oct_model *m)
 {
     uint64_t h = oct_hash(OCT_HASH_INIT, m->data, m->size);

@@ -55,6 +55,8 @@ void oct_model_forget(const oct_model *m, const void *p, size_t n);
 /* FNV-1a of the model file's bytes and then of each mapped external data file in order of first use. Reads all
  * of them: about a second for each gigabyte. */
 uint64_t oct_model_hash(const oct_model *m);
+/* Bytes of the files that a loaded model came from, external data included. */
+uint64_t oct_model_bytes(const oct_model *m);
 
 /* Sets a metadata entry (metadata_props), replacing one of the same key. Both strings are copied. */
 oct_status oct_model_set_meta(oct_model *m, const char *key, const char *value, oct_err *err);

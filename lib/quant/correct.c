@@ -1,14 +1,15 @@
-/* Bias correction with samples: the means of product inputs as quantization leaves them.
+/* Bias correction: what biases make up for, by weights.c. With a table, the shift of the means by rounded weights; with samples
+ * also that by rounded activations, from the means of product inputs as quantization leaves them.
  *
  * What a product should give on average is sum w E[x]; what it gives is sum wq E[xq], with xq its input in the quantized model.
  * Were xq taken from the quantized model itself, a layer would also make up for errors of the layers before it, which make
  * up for them too. So xq is taken with the products right: the float graph gets a second branch behind every product, in which
  * the product's float output is put on its grid and carried on through everything between products (Add, Concat, pools,
  * means), each result on its own grid, up to the inputs of the next products. All layers can then be corrected at once. */
-#include "quant/calibrate.h"
+#include "quant/convert_int.h"
 #include "quant/job.h"
-#include "quant/tune.h"
 
+#include <math.h>
 #include <string.h>
 
 typedef struct brancher {
@@ -142,36 +143,100 @@ static oct_status gather(brancher *b, oct_source *src, int64_t samples, int thre
     return s;
 }
 
-static oct_status correct(oct_qjob *j, const oct_calib *c, brancher *b, oct_source *src, int64_t samples, int threads,
-                          oct_err *err)
+static oct_status measure(oct_qjob *j, oct_conversion *c, brancher *b, oct_err *err)
 {
-    oct_calib *exact = oct_calib_create(), *rounded = oct_calib_create();
-    oct_status s = exact && rounded ? OCT_OK : oct_nomem(err);
+    const int64_t samples = oct_measured_samples(c);
+    if (!(j->exact = oct_calib_create()) || !(j->rounded = oct_calib_create()))
+        return oct_nomem(err);
     for (size_t v = 0; v < j->n_values; v++)
         b->rounded[v] = (int)v;
-    if (s == OCT_OK)
-        s = branch(b, err);
-    if (s == OCT_OK)
-        s = gather(b, src, samples, threads, exact, rounded, err);
-    j->exact = exact;
-    j->rounded = rounded;
-    if (s == OCT_OK)
-        s = oct_qjob_decide(j, c, err);
-    j->exact = j->rounded = NULL;
-    oct_calib_destroy(exact);
-    oct_calib_destroy(rounded);
-    return s;
+    OCT_TRY(branch(b, err));
+    OCT_TRY(oct_source_pick(c->src, &(oct_pick){ .most = samples }, err));
+    return gather(b, c->src, samples, c->o.job.threads, j->exact, j->rounded, err);
 }
 
-oct_status oct_qjob_correct(oct_qjob *j, const oct_calib *c, oct_source *src, int64_t samples, int threads, oct_err *err)
+static oct_status run_inputs(oct_conversion *c, oct_method_result *r, oct_err *err)
 {
-    if (j->opts.no_bias_correction || j->n_wanted == 0)
+    oct_qjob *j = c->job;
+    OCT_TRY(oct_conversion_settle(c, err));
+    if (j->n_wanted == 0) {
+        r->why = "the graphs that nodes hold have ranges alone";
         return OCT_OK;
+    }
     brancher b = { .j = j, .rounded = oct_calloc(j->n_values + 1, sizeof(int)) };
     oct_status s = b.rounded ? oct_graph_clone(j->g, &b.g, err) : oct_nomem(err);
     if (s == OCT_OK)
-        s = correct(j, c, &b, src, samples, threads, err);
+        s = measure(j, c, &b, err);
     oct_graph_destroy(b.g);
     oct_free(b.rounded);
+    oct_conversion_changed(c);
     return s;
 }
+
+static void prepare_weights(oct_qjob_opts *o)
+{
+    o->bias_weights = true;
+}
+
+/* ---- what it gained ---- */
+
+/* Squares of what means were off by, in steps of the outputs' grids, over all channels of corrected products. */
+static void add_up(const oct_qjob *j, qshift *sum, int64_t *channels)
+{
+    for (size_t i = 0; i < j->n_layer; i++) {
+        const int id = j->layer[i], v = oct_quantized_output(j, id);
+        const qweights *w = j->weights[id];
+        if (j->node[id].role != OCT_ROLE_PRODUCT || !w || !w->shift.channels || v < 0 || !j->value[v].has_grid)
+            continue;
+        const double step = (double)j->value[v].q.scale, unit = 1 / (step * step);
+        sum->weights += w->shift.weights * unit;
+        sum->inputs += w->shift.inputs * unit;
+        sum->left += w->shift.left * unit;
+        *channels += w->shift.channels;
+    }
+    for (size_t i = 0; i < j->n_body; i++)
+        add_up(j->body[i].job, sum, channels);
+}
+
+static void gain(const oct_conversion *c, oct_method_result *r, bool inputs)
+{
+    qshift sum = { 0 };
+    int64_t n = 0;
+    add_up(c->job, &sum, &n);
+    if (n == 0)
+        return;
+    r->measure = "mean error of outputs";
+    r->unit = "steps";
+    r->before = sqrt((inputs ? sum.inputs : sum.weights) / (double)n);
+    r->after = sqrt(sum.left / (double)n);
+}
+
+static void gain_weights(const oct_conversion *c, oct_method_result *r)
+{
+    gain(c, r, false);
+}
+
+static void gain_inputs(const oct_conversion *c, oct_method_result *r)
+{
+    gain(c, r, true);
+}
+
+const oct_method oct_method_bias_weights = {
+    .name = "bias-weights",
+    .summary = "biases make up for the mean error of rounded weights",
+    .step = OCT_STEP_BIASES,
+    .needs = OCT_NEEDS_STATISTICS,
+    .by_default = true,
+    .prepare = prepare_weights,
+    .gain = gain_weights,
+};
+
+const oct_method oct_method_bias_inputs = {
+    .name = "bias-inputs",
+    .summary = "biases make up for the mean error of rounded activations, measured",
+    .step = OCT_STEP_BIASES,
+    .needs = OCT_NEEDS_SAMPLES,
+    .by_default = true,
+    .run = run_inputs,
+    .gain = gain_inputs,
+};

@@ -160,8 +160,11 @@ oct_status oct_qjob_create(oct_graph *g, const oct_qjob_opts *opts, oct_qjob **j
 
 void oct_qjob_destroy(oct_qjob *j)
 {
-    if (j)
-        oct_arena_destroy(j->arena);
+    if (!j)
+        return;
+    oct_calib_destroy(j->exact);
+    oct_calib_destroy(j->rounded);
+    oct_arena_destroy(j->arena);
 }
 
 const char *const *oct_qjob_values(const oct_qjob *j, const int **axes, size_t *n)
@@ -188,21 +191,22 @@ static oct_status channel_means(const oct_qjob *j, const oct_calib *c, int value
     return OCT_OK;
 }
 
-/* rounded[i] = real[i] + what rounding did to the mean on the measured samples. */
+/* rounded[i] = real[i] + what rounding did to the mean on the measured samples; NULL: not measured. */
 static oct_status rounded_means(const oct_qjob *j, int value, const double *real, size_t n, double **rounded, oct_err *err)
 {
-    double *a = NULL, *b = NULL;
+    double *a = NULL;
     size_t n_a = 0, n_b = 0;
     oct_status s = channel_means(j, j->exact, value, &a, &n_a, err);
     if (s == OCT_OK)
-        s = channel_means(j, j->rounded, value, &b, &n_b, err);
-    if (s == OCT_OK && !(*rounded = oct_calloc(n + 1, sizeof **rounded)))
-        s = oct_nomem(err);
-    bool measured = a && b && n_a == n && n_b == n;
-    for (size_t i = 0; s == OCT_OK && i < n; i++)
-        (*rounded)[i] = real[i] + (measured ? b[i] - a[i] : 0);
+        s = channel_means(j, j->rounded, value, rounded, &n_b, err);
+    const bool measured = s == OCT_OK && a && *rounded && n_a == n && n_b == n;
+    for (size_t i = 0; measured && i < n; i++)
+        (*rounded)[i] = real[i] + ((*rounded)[i] - a[i]);
+    if (!measured) {
+        oct_free(*rounded);
+        *rounded = NULL;
+    }
     oct_free(a);
-    oct_free(b);
     return s;
 }
 
@@ -211,7 +215,7 @@ static oct_status product_weights(oct_qjob *j, const oct_calib *c, int id, oct_e
     double *real = NULL, *rounded = NULL;
     size_t n = 0;
     int x = j->g->node[id].in[0];
-    bool correct = j->node[id].role == OCT_ROLE_PRODUCT && !j->opts.no_bias_correction && oct_op_of(j->g, id)->weights.bias;
+    bool correct = j->node[id].role == OCT_ROLE_PRODUCT && (j->opts.bias_weights || j->rounded) && oct_op_of(j->g, id)->weights.bias;
     oct_status s = correct ? channel_means(j, c, x, &real, &n, err) : OCT_OK;
     if (s == OCT_OK && real)
         s = rounded_means(j, x, real, n, &rounded, err);

@@ -42,6 +42,13 @@ typedef struct qvalue {
     double sqnr;      /* dB of rounding and clipping, expected */
 } qvalue;
 
+/* By what the means of a product's output channels were off: sums of squares over the channels. */
+typedef struct qshift {
+    double weights, inputs; /* as weights and activations were rounded; inputs 0 where that was not measured */
+    double left;            /* with the correction, which ends in a rounded bias */
+    int64_t channels;       /* 0: not corrected */
+} qshift;
+
 /* A product's quantized weights. */
 typedef struct qweights {
     oct_dtype dtype;   /* OCT_S8 or OCT_U8 */
@@ -55,6 +62,7 @@ typedef struct qweights {
     bool checked, safe; /* oct_pairs_safe of the codes, once asked */
     int32_t *bias;     /* at s_x * s_w, or NULL */
     int64_t n_bias;
+    qshift shift;
     double sqnr;
     const char *remedy;
 } qweights;
@@ -89,8 +97,8 @@ struct oct_qjob {
     oct_graph *g;
     oct_arena *lasting; /* of the graph that the job was made for: outlives its copies */
     oct_qjob_opts opts;
-    /* Moments of product inputs on some samples, as they are and as quantization leaves them; NULL: not measured. */
-    const oct_calib *exact, *rounded;
+    /* Moments of product inputs on some samples, as they are and as quantization leaves them; NULL: not measured. Owned. */
+    oct_calib *exact, *rounded;
     oct_observer_spec observer; /* where the policy names none */
     qnode *node;       /* [n_nodes], by node of g */
     qvalue *value;     /* [n_values] */
@@ -152,7 +160,7 @@ oct_status oct_choose_grids(oct_qjob *j, const oct_calib *c, bool *changed, oct_
 oct_status oct_quantized_copy(oct_qjob *j, oct_graph **copy, oct_err *err);
 
 /* weights.c: quantizes the weights and bias of a product whose input has a grid. For bias correction: real, the mean of
- * the activation per input channel, and rounded, that of what its codes stand for (the same when it was not measured); NULL: none. */
+ * the activation per input channel, NULL: none; and rounded, that of what its codes stand for, NULL when it was not measured. */
 oct_status oct_quantize_weights(oct_qjob *j, int node, const double *real, const double *rounded, size_t n, oct_err *err);
 
 /* weights.c: the type of weights, proved safe from saturation or not, that the target takes beside activations of a type; and the

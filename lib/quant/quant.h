@@ -52,7 +52,7 @@ typedef struct oct_qjob_opts {
     size_t n_disabled;
     const oct_pass_log *log;  /* of changes by passes; may be NULL */
     bool have_data;           /* statistics will come: static; else dynamic and weight-only */
-    bool no_bias_correction;
+    bool bias_weights;        /* biases make up for the mean error of rounded weights, as the table has the means of inputs */
     bool half_io;             /* graph inputs and outputs of float32 become 16-bit, too (--no-keep-io-types) */
     /* Weights in blocks, where the policy does not say: 4 or 8 bits (0: 4), weights that share a scale (0: 32). */
     int bits, block;
@@ -74,8 +74,8 @@ void oct_qjob_destroy(oct_qjob *j);
  * wanted too (inputs of products), -1 the last, 0 none. Those of bodies are among them, as the runtime shows them to taps. */
 const char *const *oct_qjob_values(const oct_qjob *j, const int **axes, size_t *n);
 
-/* Whether statistics choose grids, so that there is something to tune and to correct (tune.h); else they decide about ranges
- * at most. */
+/* Whether statistics choose grids, so that there is something to tune and to correct (methods.h); else they decide about
+ * ranges at most. */
 bool oct_qjob_has_grids(const oct_qjob *j);
 
 /* c may be NULL when nothing needs statistics. A value that the table lacks or has commented out stays float, with its
@@ -83,7 +83,7 @@ bool oct_qjob_has_grids(const oct_qjob *j);
 oct_status oct_qjob_decide(oct_qjob *j, const oct_calib *c, oct_err *err);
 /* Weights in blocks are not copied: the graph then refers to memory of the job. */
 oct_status oct_qjob_rewrite(oct_qjob *j, oct_err *err);
-/* The observer of layers whose policy row names none: hist-mse, or what oct_qjob_tune found. */
+/* The observer of layers whose policy row names none: hist-mse, or what was found best (tune.c). */
 oct_observer_spec oct_qjob_observer(const oct_qjob *j);
 
 /* From QuantizeLinear/DequantizeLinear to operator form, in any graph: DequantizeLinear -> operator -> QuantizeLinear

@@ -4,8 +4,8 @@
  * not. So the job is decided with each candidate, the quantized graphs run in our own runtime on some of the samples that a calibration
  * runs in float anyway, and the candidate whose worst output is closest to float stays. Rows of the policy that name an observer
  * keep it. */
+#include "quant/convert_int.h"
 #include "quant/job.h"
-#include "quant/tune.h"
 
 #include "runtime/runner.h"
 
@@ -15,7 +15,7 @@
 
 /* Widest ranges first: among nearly equal ones that is safer for data unlike the samples. */
 static const char *const candidates[] = { "minmax", "hist-mse=4", "hist-mse" };
-enum { N = sizeof candidates / sizeof candidates[0] };
+enum { N = sizeof candidates / sizeof candidates[0], USUAL = N - 1 }; /* USUAL: oct_observer_default */
 #define MARGIN_DB 0.1 /* the least that counts as better */
 
 /* One candidate: what it makes of the graph, and its runner, for one thread at a time. */
@@ -28,7 +28,7 @@ typedef struct trial {
     double *noise;          /* [samples][outputs] */
 } trial;
 
-struct oct_tuner {
+typedef struct tuner {
     oct_qjob *j;
     const oct_calib *c;
     pthread_mutex_t lock;   /* while the candidates are made */
@@ -38,10 +38,10 @@ struct oct_tuner {
     int64_t samples, every; /* so many, each of so many that pass by */
     double *signal;         /* [samples][outputs] */
     trial t[N];
-};
+} tuner;
 
 /* Decides with candidate i and rewrites a copy of the graph; the job's own graph stays float. */
-static oct_status make(oct_tuner *u, int i, oct_err *err)
+static oct_status make(tuner *u, int i, oct_err *err)
 {
     oct_qjob *j = u->j;
     trial *t = &u->t[i];
@@ -56,7 +56,7 @@ static oct_status make(oct_tuner *u, int i, oct_err *err)
 }
 
 /* Made by the first thread that needs them, while others calibrate on. */
-static oct_status make_all(oct_tuner *u, oct_err *err)
+static oct_status make_all(tuner *u, oct_err *err)
 {
     pthread_mutex_lock(&u->lock);
     for (int i = 0; i < N && u->status == OCT_OK && !u->made; i++)
@@ -81,7 +81,7 @@ static oct_status reserve(trial *t, size_t n, oct_err *err)
 }
 
 /* Squares of the outputs, by the first candidate, and of each candidate's errors. */
-static oct_status score(oct_tuner *u, int i, size_t sample, const oct_plan *real, const oct_plan *own, oct_err *err)
+static oct_status score(tuner *u, int i, size_t sample, const oct_plan *real, const oct_plan *own, oct_err *err)
 {
     trial *t = &u->t[i];
     const size_t n = oct_plan_n_outputs(real), at = sample * n;
@@ -102,7 +102,7 @@ static oct_status score(oct_tuner *u, int i, size_t sample, const oct_plan *real
     return OCT_OK;
 }
 
-static oct_status try_one(oct_tuner *u, int i, size_t sample, const oct_batch *b, const oct_plan *real, oct_err *err)
+static oct_status try_one(tuner *u, int i, size_t sample, const oct_batch *b, const oct_plan *real, oct_err *err)
 {
     oct_plan *own;
     OCT_TRY(oct_runner_run(u->t[i].runner, b->tensors, &own, err));
@@ -110,9 +110,9 @@ static oct_status try_one(oct_tuner *u, int i, size_t sample, const oct_batch *b
 }
 
 /* The candidates that no other thread is at go first. */
-oct_status oct_tuner_sample(void *tuner, int64_t at, const oct_batch *b, const oct_plan *real, oct_err *err)
+static oct_status sample(void *arg, int64_t at, const oct_batch *b, const oct_plan *real, oct_err *err)
 {
-    oct_tuner *u = tuner;
+    tuner *u = arg;
     const int64_t last = at + (int64_t)b->n - 1, turn = last / u->every;
     if (turn * u->every < at || turn >= u->samples)
         return OCT_OK;
@@ -131,7 +131,7 @@ oct_status oct_tuner_sample(void *tuner, int64_t at, const oct_batch *b, const o
 }
 
 /* The smallest SQNR over the outputs. */
-static double quality(const oct_tuner *u, int i)
+static double quality(const tuner *u, int i)
 {
     const size_t n = u->j->g->n_output;
     double least = INFINITY;
@@ -147,7 +147,7 @@ static double quality(const oct_tuner *u, int i)
     return least;
 }
 
-oct_status oct_tuner_choose(oct_tuner *u, oct_err *err)
+static oct_status choose(tuner *u, oct_method_result *r, oct_err *err)
 {
     double top = -INFINITY;
     int best = 0;
@@ -155,6 +155,11 @@ oct_status oct_tuner_choose(oct_tuner *u, oct_err *err)
         top = fmax(top, quality(u, i));
     while (best < N - 1 && !(quality(u, best) >= top - MARGIN_DB))
         best++;
+    r->measure = "output SQNR";
+    r->unit = "dB";
+    r->before = quality(u, USUAL);
+    r->after = quality(u, best);
+    memcpy(r->choice, candidates[best], strlen(candidates[best]) + 1);
     return oct_observer_parse(candidates[best], &u->j->observer, err);
 }
 
@@ -166,33 +171,21 @@ static bool worth_it(const oct_qjob *j)
     return false;
 }
 
-oct_status oct_tuner_create(oct_qjob *j, const oct_calib *c, int64_t count, int64_t samples, oct_tuner **tuner, oct_err *err)
+/* count: samples of the pass that compares; 0: it is not known how many. Their ranges come from table c, which must not hold these samples
+ * where it can be helped. */
+static oct_status start(tuner *u, oct_conversion *v, const oct_calib *c, int64_t count, oct_err *err)
 {
-    *tuner = NULL;
-    if (!worth_it(j))
-        return OCT_OK;
-    oct_tuner *u = oct_calloc(1, sizeof *u);
-    if (!u)
-        return oct_nomem(err);
-    u->j = j;
+    u->j = v->job;
     u->c = c;
-    pthread_mutex_init(&u->lock, NULL);
-    u->samples = samples;
-    u->every = count > samples ? count / samples : 1;
-    for (int i = 0; i < N; i++)
-        pthread_mutex_init(&u->t[i].lock, NULL);
-    u->signal = oct_calloc((size_t)samples * j->g->n_output + 1, sizeof *u->signal);
-    if (u->signal) {
-        *tuner = u;
-        return OCT_OK;
-    }
-    oct_tuner_destroy(u);
-    return oct_nomem(err);
+    u->samples = oct_measured_samples(v);
+    u->every = count > u->samples ? count / u->samples : 1;
+    u->signal = oct_calloc((size_t)u->samples * u->j->g->n_output + 1, sizeof *u->signal);
+    return u->signal ? OCT_OK : oct_nomem(err);
 }
 
-void oct_tuner_destroy(oct_tuner *u)
+static void end(tuner *u)
 {
-    for (int i = 0; u && i < N; i++) {
+    for (int i = 0; i < N; i++) {
         trial *t = &u->t[i];
         oct_runner_destroy(t->runner);
         oct_graph_destroy(t->g);
@@ -201,9 +194,61 @@ void oct_tuner_destroy(oct_tuner *u)
         oct_free(t->noise);
         pthread_mutex_destroy(&t->lock);
     }
-    if (u) {
-        oct_free(u->signal);
-        pthread_mutex_destroy(&u->lock);
-    }
-    oct_free(u);
+    oct_free(u->signal);
+    pthread_mutex_destroy(&u->lock);
 }
+
+/* ---- the samples ---- */
+
+/* Ranges that are judged on the samples they come from look better the more they clip. So with enough samples candidates come
+ * from a table of the odd ones, and the even ones judge them on their way into a table of their own. */
+static oct_status by_halves(oct_conversion *c, tuner *u, oct_calib *odd, oct_err *err)
+{
+    const int64_t total = oct_source_count(c->src);
+    OCT_TRY(oct_statistics_gather(c, &(oct_gather){ .i = 1, .n = 2, .total = total }, odd, err));
+    OCT_TRY(start(u, c, odd, (total + 1) / 2, err));
+    const oct_gather even = { .n = 2, .before = (int64_t)odd->samples, .total = total, .each = sample, .each_arg = u };
+    OCT_TRY(oct_statistics_gather(c, &even, c->calib, err));
+    return oct_calib_merge(c->calib, odd, err);
+}
+
+/* Few samples: they are run once more, and judge the ranges that come from them. */
+static oct_status on_the_same(oct_conversion *c, tuner *u, oct_err *err)
+{
+    OCT_TRY(oct_statistics_gather(c, &(oct_gather){ 0 }, c->calib, err));
+    OCT_TRY(start(u, c, c->calib, 0, err));
+    return oct_statistics_rerun(c, u->samples, sample, u, err);
+}
+
+static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
+{
+    enum { LEAST_SPLIT = 16 }; /* fewer are not split: halves would be worse than the optimism they avoid */
+    const bool split = !c->o.whole && oct_source_count(c->src) >= LEAST_SPLIT;
+    if (!worth_it(c->job)) {
+        r->why = "no layer has a choice of observers";
+        return OCT_OK;
+    }
+    tuner u = { .c = NULL };
+    oct_calib *odd = oct_calib_create();
+    pthread_mutex_init(&u.lock, NULL);
+    for (int i = 0; i < N; i++)
+        pthread_mutex_init(&u.t[i].lock, NULL);
+    oct_status st = !odd ? oct_nomem(err) : split ? by_halves(c, &u, odd, err) : on_the_same(c, &u, err);
+    if (st == OCT_OK)
+        st = choose(&u, r, err);
+    end(&u);
+    oct_calib_destroy(odd);
+    if (st == OCT_OK)
+        oct_statistics_complete(c);
+    oct_conversion_changed(c);
+    return st;
+}
+
+const oct_method oct_method_observer_search = {
+    .name = "observer-search",
+    .summary = "ranges by the observer that loses least of the outputs, measured, where the policy leaves a choice",
+    .step = OCT_STEP_RANGES,
+    .needs = OCT_NEEDS_SAMPLES,
+    .by_default = true,
+    .run = run,
+};

@@ -170,6 +170,28 @@ static void correct(const qweights *q, const weights_view *s, const double *real
     }
 }
 
+/* What the channels are to be shifted by, outs of them and as many again for the work. */
+static double *find_shift(const oct_qjob *j, qweights *q, const weights_view *s, const double *real, const double *rounded)
+{
+    const int64_t outs = s->l.outs;
+    double *all = oct_calloc(2 * (size_t)outs, sizeof *all), *own = all ? all + outs : NULL;
+    if (!all)
+        return NULL;
+    correct(q, s, real, real, own); /* of rounded weights alone */
+    if (rounded)
+        correct(q, s, real, rounded, all);
+    else
+        memcpy(all, own, (size_t)outs * sizeof *all);
+    q->shift = (qshift){ .channels = outs };
+    for (int64_t o = 0; o < outs; o++) {
+        const double inputs = all[o] - own[o];
+        q->shift.weights += own[o] * own[o];
+        q->shift.inputs += inputs * inputs;
+        all[o] = j->opts.bias_weights ? all[o] : inputs;
+    }
+    return all;
+}
+
 static oct_status make_bias(oct_qjob *j, qweights *q, int node, const weights_view *s, const double *shift, float sx, oct_err *err)
 {
     const float *bias = bias_of(j, node);
@@ -181,7 +203,8 @@ static oct_status make_bias(oct_qjob *j, qweights *q, int node, const weights_vi
     q->n_bias = s->l.outs;
     for (int64_t o = 0; o < s->l.outs; o++) {
         double b = (bias ? (double)bias[o] : 0) + (shift ? shift[o] : 0);
-        double r = rint(b / (double)(sx * q->scale[q->channels > 1 ? o : 0]));
+        const double step = (double)(sx * q->scale[q->channels > 1 ? o : 0]), r = rint(b / step);
+        q->shift.left += (b - r * step) * (b - r * step);
         q->bias[o] = r > 2147483647.0 ? INT32_MAX : r < -2147483648.0 ? INT32_MIN : (int32_t)r;
     }
     return OCT_OK;
@@ -239,11 +262,8 @@ static oct_status quantize_within(oct_qjob *j, int node, const weights_view *s, 
     if (!(sx > 0))
         return OCT_OK;
     double *shift = NULL;
-    if (real && (int64_t)n_means == s->l.ins) {
-        if (!(shift = oct_calloc((size_t)s->l.outs, sizeof *shift)))
-            return oct_nomem(err);
-        correct(q, s, real, rounded, shift);
-    }
+    if (real && (int64_t)n_means == s->l.ins && (j->opts.bias_weights || rounded) && !(shift = find_shift(j, q, s, real, rounded)))
+        return oct_nomem(err);
     oct_status st = make_bias(j, q, node, s, shift, sx, err);
     oct_free(shift);
     return st;

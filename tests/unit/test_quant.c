@@ -40,7 +40,7 @@ static work start_on(oct_graph *g, const char *rules, const oct_target *target, 
     GOOD(oct_policy_create(NULL, &w.policy, err));
     if (rules)
         GOOD(oct_policy_add(w.policy, rules, "test", err));
-    oct_qjob_opts o = { .policy = w.policy, .target = target, .have_data = true, .no_bias_correction = !correct };
+    oct_qjob_opts o = { .policy = w.policy, .target = target, .have_data = true, .bias_weights = correct };
     GOOD(oct_qjob_create(g, &o, &w.job, err));
     w.calib = oct_calib_create();
     size_t n;
@@ -382,9 +382,9 @@ static void odd_groups_stay_float(void **state)
         net_output(g, NET_NODE(g, op[i], "conv", "y", x, net_random(g, "w", "4,2,1,1", 1)));
         net_int(g, "group", 3);
         work w = dynamic(g, NULL, "octet", OCT_SCHEME_DYNAMIC);
-        const oct_layer_plan p = oct_qjob_plan(w.job, 0);
-        assert_false(p.integer);
-        assert_string_equal(p.why, "its groups do not divide its weights");
+        const oct_layer_decision *p = oct_qjob_layer(w.job, 0);
+        assert_false(p->integer);
+        assert_string_equal(p->why, "its groups do not divide its weights");
         stop(&w, g);
     }
 }

@@ -77,14 +77,6 @@ const char *tool_base(const char *path)
     return slash ? slash + 1 : path;
 }
 
-uint64_t tool_model_bytes(const oct_model *m)
-{
-    uint64_t bytes = m->size;
-    for (size_t i = m->from_file ? 1 : 0; i < m->n_maps; i++)
-        bytes += m->maps[i].size;
-    return bytes;
-}
-
 void tool_warn_incomplete(oct_cli *cli, const char *path, const oct_calib *c)
 {
     oct_buf missing = OCT_BUF_INIT;

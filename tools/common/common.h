@@ -67,7 +67,5 @@ oct_status tool_write_text(const char *path, const oct_buf *text, oct_err *err);
 void tool_quote(oct_buf *b, const char *arg);
 /* File name without its folders. */
 const char *tool_base(const char *path);
-/* Bytes of the model file and its external data. */
-uint64_t tool_model_bytes(const oct_model *m);
 
 #endif

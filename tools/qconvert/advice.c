@@ -12,13 +12,13 @@ static oct_status forecast(const session *s, oct_layer_count *out, oct_err *err)
     oct_qjob *job = NULL;
     oct_layer *layers = NULL;
     size_t n = 0;
-    oct_qjob_opts o = session_opts(s);
+    oct_qjob_opts o = oct_conversion_job_opts(&s->c);
     o.have_data = true;
     oct_status st = oct_model_load(s->a->model, &m, err);
     if (st == OCT_OK)
         st = oct_qjob_create(m->graph, &o, &job, err);
     if (st == OCT_OK)
-        st = oct_layers_list(job, s->arena, &layers, &n, err);
+        st = oct_layers_list(job, s->c.arena, &layers, &n, err);
     *out = oct_layers_count(layers, n);
     oct_qjob_destroy(job);
     oct_model_free(m);
@@ -68,11 +68,11 @@ oct_status advice_print(const session *s, oct_err *err)
     FILE *f = oct_cli_result(s->cli);
     oct_layer_count n;
     char text[32], part[32];
-    const size_t now = oct_layers_count(s->layers, s->n_layers).integer;
-    if (strcmp(s->a->model, "-") == 0 || s->scheme == OCT_SCHEME_BF16 || s->scheme == OCT_SCHEME_DYNAMIC ||
-        s->scheme == OCT_SCHEME_WEIGHT_ONLY)
+    const size_t now = oct_layers_count(s->c.layers, s->c.n_layers).integer;
+    if (strcmp(s->a->model, "-") == 0 || s->c.o.job.scheme == OCT_SCHEME_BF16 || s->c.o.job.scheme == OCT_SCHEME_DYNAMIC ||
+        s->c.o.job.scheme == OCT_SCHEME_WEIGHT_ONLY)
         return OCT_OK; /* nothing would change */
-    if (s->scheme == OCT_SCHEME_FP16) {
+    if (s->c.o.job.scheme == OCT_SCHEME_FP16) {
         fputs("\nThere were no samples: whether the activations stay within float16's 65504 is not known. With --data the layers\n"
               "of which they do not are found, and stay float.\n", f);
         return OCT_OK;
@@ -93,7 +93,7 @@ oct_status advice_print(const session *s, oct_err *err)
     if (n.macs)
         oct_print(f, ", %s of the multiplications", oct_fmt_percent(part, (double)n.integer_macs / (double)n.macs));
     uint64_t saved = (uint64_t)n.integer_weights * 3;
-    oct_print(f, ", a file of about %s.\n", oct_fmt_bytes(text, saved < s->size_before ? s->size_before - saved : 0));
+    oct_print(f, ", a file of about %s.\n", oct_fmt_bytes(text, saved < s->c.size_before ? s->c.size_before - saved : 0));
     if (s->m->graph->n_input > 1) {
         oct_print(f, "The .npz holds an array per input:");
         for (size_t i = 0; i < s->m->graph->n_input; i++)

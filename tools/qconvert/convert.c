@@ -1,43 +1,122 @@
 /* qconvert MODEL: the whole way, and what is said about it. */
+#define _XOPEN_SOURCE 700
 #include "qconvert/qconvert.h"
 
+#include "base/utf8.h"
 #include "cli/textfmt.h"
 #include "eval/report.h"
 
 #include <string.h>
+#include <unistd.h>
 
 /* How the metric stands to --max-drop, and whether the samples can tell. */
 static void print_goal(const session *s, FILE *f)
 {
     char text[OCT_GATE_TEXT];
-    if (s->verdict && s->a->max_drop)
-        oct_print(f, "goal: %s\n", oct_report_gate(text, session_score(s), &s->limit));
+    if (s->c.verdict && s->a->max_drop)
+        oct_print(f, "goal: %s\n", oct_report_gate(text, oct_conversion_score(&s->c), &s->limit));
+}
+
+/* model.int8.onnx -> model.int8.best.onnx: where a model goes that missed its goal. NULL: no memory. */
+static char *best_name(const session *s)
+{
+    size_t n = strlen(s->output);
+    if (n > 5 && strcmp(s->output + n - 5, ".onnx") == 0)
+        n -= 5;
+    return oct_arena_printf(s->c.arena, "%.*s.best.onnx", (int)n, s->output);
+}
+
+static oct_status divert(session *s, oct_err *err)
+{
+    s->output = best_name(s);
+    return s->output ? OCT_OK : oct_nomem(err);
+}
+
+/* External data as oct_model_save names it after its model. */
+static bool is_data_of(const char *path, const char *model)
+{
+    const char *base = tool_base(path), *name = tool_base(model);
+    const size_t n = strlen(name);
+    return strncmp(base, name, n) == 0 && base[n] == '.' && strspn(base + n + 1, "0123456789abcdef") == 16 && strcmp(base + n + 17, ".data") == 0;
+}
+
+/* What an earlier run that missed its goal has put beside the output is out of date. It goes if it is a model of ours. */
+static void remove_best(const session *s)
+{
+    const char *path = best_name(s);
+    oct_model *m = NULL;
+    if (!path || oct_path_is_stream(s->output) || !oct_path_exists(path) || oct_same_file(path, s->a->model) ||
+        oct_model_load(path, &m, NULL) != OCT_OK)
+        return;
+    if (oct_model_meta(m, "octet.version")) {
+        for (size_t i = 1; i < m->n_maps; i++)
+            if (is_data_of(m->maps[i].path, path))
+                unlink(m->maps[i].path);
+        if (unlink(path) == 0)
+            oct_cli_note(s->cli, 0, "%s, of a run that missed its goal, was removed", path);
+    }
+    oct_model_free(m);
+}
+
+/* The decisions as a policy table that makes them again. */
+static oct_status dump_policy(const session *s, const char *command, oct_err *err)
+{
+    oct_buf b = OCT_BUF_INIT;
+    oct_buf_puts(&b, "# octet policy 1 -- the decisions of: ");
+    oct_text_clean(&b, command, false);
+    oct_buf_puts(&b, "\n");
+    oct_conversion_put_policy(&s->c, &b);
+    oct_status st = tool_write_text(s->a->dump_policy, &b, err);
+    oct_buf_free(&b);
+    return st;
+}
+
+/* Judged before it is written, so that what misses its goal goes elsewhere. */
+static oct_status save(session *s, oct_err *err)
+{
+    OCT_TRY(oct_conversion_judge(&s->c, s->output, err));
+    if (s->c.missed)
+        OCT_TRY(divert(s, err));
+    OCT_TRY(oct_conversion_write(&s->c, s->output, err));
+    if (s->a->max_drop && !s->c.missed)
+        remove_best(s);
+    return OCT_OK;
+}
+
+static oct_status make(session *s, oct_err *err)
+{
+    oct_buf command = OCT_BUF_INIT;
+    session_command(s, true, &command);
+    oct_status st = command.failed ? oct_nomem(err) : OCT_OK;
+    if (st == OCT_OK && s->a->dump_policy)
+        st = dump_policy(s, oct_buf_str(&command), err);
+    if (st == OCT_OK)
+        st = oct_conversion_make(&s->c, s->output, oct_buf_str(&command), !s->a->dry_run, err);
+    oct_buf_free(&command);
+    return st == OCT_OK && !s->a->dry_run ? save(s, err) : st;
 }
 
 static oct_status convert(session *s, oct_err *err)
 {
-    const convert_args *a = s->a;
-    if (a->dump_policy)
-        OCT_TRY(session_dump_policy(s, err));
-    OCT_TRY(a->dry_run ? session_measure(s, err) : session_save(s, err));
+    OCT_TRY(make(s, err));
     if (s->cli->json)
         OCT_TRY(report_json(s, err));
     if (s->cli->quiet)
         return OCT_OK;
     OCT_TRY(report_print(s, err));
     print_goal(s, oct_cli_result(s->cli));
-    return s->calib ? OCT_OK : advice_print(s, err);
+    return s->c.calib ? OCT_OK : advice_print(s, err);
 }
 
 /* A goal that was not met is said last, and is the exit code. */
 static oct_status goal(const session *s, oct_err *err)
 {
-    if (!s->missed)
+    if (!s->c.missed)
         return OCT_OK;
     char text[OCT_GATE_TEXT];
     oct_buf b = OCT_BUF_INIT;
-    verdict_samples(s, session_score(s)->n, &b);
-    oct_fail(err, OCT_EGOAL, "%s; judged%s", oct_report_gate(text, session_score(s), &s->limit), oct_buf_str(&b));
+    verdict_samples(s, oct_conversion_score(&s->c)->n, &b);
+    oct_fail(err, OCT_EGOAL, "%s; judged%s", oct_report_gate(text, oct_conversion_score(&s->c), &s->limit), oct_buf_str(&b));
     oct_buf_free(&b);
     oct_hint(err, "the best that was found is in %s; the path given to -o was not touched", s->output);
     return OCT_EGOAL;

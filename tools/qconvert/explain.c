@@ -9,14 +9,14 @@
 /* The layer of that name, or that makes a value of that name. */
 static const oct_layer *find(const session *s, const char *name)
 {
-    for (size_t i = 0; i < s->n_layers; i++)
-        if (strcmp(s->layers[i].name, name) == 0)
-            return &s->layers[i];
-    for (size_t i = 0; i < s->n_layers; i++) {
-        const oct_layer_decision *d = &s->layers[i].d;
+    for (size_t i = 0; i < s->c.n_layers; i++)
+        if (strcmp(s->c.layers[i].name, name) == 0)
+            return &s->c.layers[i];
+    for (size_t i = 0; i < s->c.n_layers; i++) {
+        const oct_layer_decision *d = &s->c.layers[i].d;
         int v = oct_graph_find(d->graph, name);
         if (v >= 0 && d->node == d->graph->value[v].producer)
-            return &s->layers[i];
+            return &s->c.layers[i];
     }
     return NULL;
 }
@@ -26,8 +26,8 @@ static oct_status no_such_node(const session *s, const char *name, oct_err *err)
 {
     const char *best[3] = { NULL, NULL, NULL };
     int d[3] = { 1000, 1000, 1000 };
-    for (size_t i = 0; i < s->n_layers; i++) {
-        const char *candidate = s->layers[i].name;
+    for (size_t i = 0; i < s->c.n_layers; i++) {
+        const char *candidate = s->c.layers[i].name;
         int e = oct_edit_distance(name, candidate);
         for (int k = 0; k < 3; k++)
             if (e < d[k]) {
@@ -41,9 +41,9 @@ static oct_status no_such_node(const session *s, const char *name, oct_err *err)
             }
     }
     oct_fail(err, OCT_EUSAGE, "%s: no node is named '%s' after the model was prepared", s->a->model, name);
-    for (size_t i = 0; i < s->n_changes; i++)
-        if (strcmp(s->changes[i].node, name) == 0)
-            oct_hint(err, "the pass '%s' changed it: %s", s->changes[i].pass, s->changes[i].what);
+    for (size_t i = 0; i < s->c.n_changes; i++)
+        if (strcmp(s->c.changes[i].node, name) == 0)
+            oct_hint(err, "the pass '%s' changed it: %s", s->c.changes[i].pass, s->c.changes[i].what);
     if (best[0])
         oct_hint(err, "near: %s%s%s%s%s", best[0], best[1] ? ", " : "", best[1] ? best[1] : "", best[2] ? ", " : "",
                  best[2] ? best[2] : "");
@@ -58,7 +58,7 @@ static void put_value(FILE *f, const session *s, const oct_graph *g, const char 
     char shape[200];
     oct_print(f, "%s %d   %s: %s %s%s", what, slot, v->name, oct_dtype_name(v->dtype),
               oct_shape_text(&v->shape, shape, sizeof shape), v->konst ? ", constant" : v->is_input ? ", input of the model" : "");
-    const oct_calib_tensor *t = s->calib ? oct_calib_find(s->calib, oct_value_name(g, value)) : NULL;
+    const oct_calib_tensor *t = s->c.calib ? oct_calib_find(s->c.calib, oct_value_name(g, value)) : NULL;
     if (t && oct_stats_finite(&t->stats))
         oct_print(f, ", %.5g to %.5g in %llu values", (double)t->stats.min, (double)t->stats.max, (unsigned long long)t->stats.n);
     fputc('\n', f);
@@ -98,7 +98,7 @@ static void put_decision(FILE *f, const session *s, const oct_layer *l)
     const oct_layer_decision *d = &l->d;
     oct_policy_row row;
     char text[32], grain[32];
-    oct_policy_match(s->policy, d->graph, d->node, &row);
+    oct_policy_match(s->c.policy, d->graph, d->node, &row);
     oct_print(f, "decision   %s%s\n", oct_scheme_name(d->scheme), d->integer ? ", runs on integers" : "");
     oct_print(f, "why        %s\n", d->why);
     oct_print(f, "policy     %s, set by %s\n", oct_scheme_name(row.scheme), row.rule ? row.rule : "no rule");
@@ -126,10 +126,10 @@ static void put(const session *s, const oct_layer *l)
         put_value(f, s, l->d.graph, "output", i, n->out[i]);
     put_attributes(f, n);
     put_decision(f, s, l);
-    for (size_t i = 0; i < s->n_changes; i++)
-        if (*s->changes[i].node && strcmp(s->changes[i].node, l->name) == 0)
-            oct_print(f, "changed    %s: %s\n", s->changes[i].pass, s->changes[i].what);
-    if (!s->calib)
+    for (size_t i = 0; i < s->c.n_changes; i++)
+        if (*s->c.changes[i].node && strcmp(s->c.changes[i].node, l->name) == 0)
+            oct_print(f, "changed    %s: %s\n", s->c.changes[i].pass, s->c.changes[i].what);
+    if (!s->c.calib)
         fputs("           without samples; add --data or --calib for scales\n", f);
 }
 

@@ -50,7 +50,7 @@ static void put_layer(oct_json *j, const oct_layer *l)
 
 static void put_goal(oct_json *j, const session *s)
 {
-    const oct_eval_gate g = oct_eval_judge(session_score(s), &s->limit);
+    const oct_eval_gate g = oct_eval_judge(oct_conversion_score(&s->c), &s->limit);
     oct_json_bool(j, "goal_met", !g.missed);
     oct_json_bool(j, "goal_unsure", g.unsure);
     if (g.samples)
@@ -77,27 +77,27 @@ static void put_speed(oct_json *j, const char *key, const oct_eval_speed *s)
 /* Which samples it is judged on, and how many. */
 static void put_judged(oct_json *j, const session *s)
 {
-    static const char *const names[] = { [JUDGED_OTHERS] = "unseen", [JUDGED_SAME] = "calibration", [JUDGED_ANY] = "any" };
+    static const char *const names[] = { [OCT_JUDGED_OTHERS] = "unseen", [OCT_JUDGED_SAME] = "calibration", [OCT_JUDGED_ANY] = "any" };
     oct_json_open(j, "judged_on", '{');
-    oct_json_int(j, "samples", s->verdict->samples);
-    oct_json_str(j, "which", names[s->judged]);
+    oct_json_int(j, "samples", s->c.verdict->samples);
+    oct_json_str(j, "which", names[s->c.judged]);
     oct_json_close(j);
 }
 
 static void put_verdict(oct_json *j, const session *s)
 {
-    if (s->unjudged)
-        oct_json_str(j, "not_judged", s->unjudged);
-    if (!s->verdict)
+    if (s->c.unjudged)
+        oct_json_str(j, "not_judged", s->c.unjudged);
+    if (!s->c.verdict)
         return;
     put_judged(j, s);
-    const oct_eval_score *x = session_score(s);
-    put_speed(j, "speed", &s->verdict->models[1].speed);
-    if (s->looked_for_denormals) {
+    const oct_eval_score *x = oct_conversion_score(&s->c);
+    put_speed(j, "speed", &s->c.verdict->models[1].speed);
+    if (s->c.looked_for_denormals) {
         oct_json_open(j, "denormals", '{');
-        oct_json_int(j, "weights", (int64_t)s->denormals.weights);
-        oct_json_int(j, "values", (int64_t)s->denormals.values);
-        put_speed(j, "flushed", &s->denormals.flushed);
+        oct_json_int(j, "weights", (int64_t)s->c.denormals.weights);
+        oct_json_int(j, "values", (int64_t)s->c.denormals.values);
+        put_speed(j, "flushed", &s->c.denormals.flushed);
         oct_json_close(j);
     }
     if (x) {
@@ -118,7 +118,7 @@ static void put_verdict(oct_json *j, const session *s)
 
 oct_status report_json(const session *s, oct_err *err)
 {
-    const oct_layer_count n = oct_layers_count(s->layers, s->n_layers);
+    const oct_layer_count n = oct_layers_count(s->c.layers, s->c.n_layers);
     oct_buf b = OCT_BUF_INIT;
     oct_json j = OCT_JSON_INIT(&b);
     oct_json_open(&j, NULL, '{');
@@ -127,34 +127,34 @@ oct_status report_json(const session *s, oct_err *err)
     oct_json_str(&j, "model", s->a->model);
     oct_json_str(&j, "output", s->a->dry_run ? NULL : s->output);
     oct_json_str(&j, "target", oct_target_name(s->target));
-    oct_json_int(&j, "samples", s->calib ? (int64_t)s->calib->samples : 0);
+    oct_json_int(&j, "samples", s->c.calib ? (int64_t)s->c.calib->samples : 0);
     oct_buf missing = OCT_BUF_INIT;
-    if (s->calib && oct_calib_missing(s->calib, &missing))
+    if (s->c.calib && oct_calib_missing(s->c.calib, &missing))
         oct_json_str(&j, "missing_shards", oct_buf_str(&missing));
     b.failed |= missing.failed;
     oct_buf_free(&missing);
     oct_json_open(&j, "size_bytes", '{');
-    oct_json_int(&j, "before", (int64_t)s->size_before);
-    oct_json_int(&j, "after", (int64_t)s->size_after);
+    oct_json_int(&j, "before", (int64_t)s->c.size_before);
+    oct_json_int(&j, "after", (int64_t)s->c.size_after);
     oct_json_close(&j);
     oct_json_open(&j, "layers", '[');
-    for (size_t i = 0; i < s->n_layers; i++)
-        put_layer(&j, &s->layers[i]);
+    for (size_t i = 0; i < s->c.n_layers; i++)
+        put_layer(&j, &s->c.layers[i]);
     oct_json_close(&j);
     oct_json_int(&j, "layers_with_weights", (int64_t)n.products);
     oct_json_int(&j, "int8_layers", (int64_t)n.integer);
     oct_json_int(&j, "half_layers", (int64_t)n.half);
     oct_json_int(&j, "weight_only_layers", (int64_t)(n.blocks4 + n.blocks8));
     oct_json_open(&j, "passes", '[');
-    for (size_t i = 0; i < s->n_changes; i++) {
+    for (size_t i = 0; i < s->c.n_changes; i++) {
         oct_json_open(&j, NULL, '{');
-        oct_json_str(&j, "pass", s->changes[i].pass);
-        oct_json_str(&j, "change", s->changes[i].what);
-        oct_json_str(&j, "node", s->changes[i].node);
+        oct_json_str(&j, "pass", s->c.changes[i].pass);
+        oct_json_str(&j, "change", s->c.changes[i].what);
+        oct_json_str(&j, "node", s->c.changes[i].node);
         oct_json_close(&j);
     }
     oct_json_close(&j);
-    number(&j, "output_sqnr_db", s->sqnr);
+    number(&j, "output_sqnr_db", s->c.sqnr);
     put_verdict(&j, s);
     oct_json_close(&j);
     oct_buf_puts(&b, "\n");

@@ -91,6 +91,8 @@ static oct_status lint(linter *l, oct_err *err)
     if (!oct_scheme_parse(a->scheme, &o.scheme))
         return oct_fail(err, OCT_EUSAGE, "there is no scheme '%s'", a->scheme);
     OCT_TRY(oct_target_open(a->target, &l->target, err));
+    oct_method_set methods;
+    OCT_TRY(method_options(a, &methods, err));
     OCT_TRY(oct_policy_create(a->policy, &l->policy, err));
     OCT_TRY(block_options(l->cli, a, l->policy, &o, err));
     OCT_TRY(tool_load(l->cli, a->model, &l->m, err));

@@ -132,13 +132,13 @@ static int by_worth(const void *a, const void *b)
 /* The layers with the lowest SQNR, where showing all would bury them. */
 static oct_status print_worst(const session *s, FILE *f, oct_err *err)
 {
-    const oct_layer **order = oct_calloc(s->n_layers + 1, sizeof *order);
+    const oct_layer **order = oct_calloc(s->c.n_layers + 1, sizeof *order);
     if (!order)
         return oct_nomem(err);
     size_t n = 0;
-    for (size_t i = 0; i < s->n_layers; i++)
-        if (oct_layer_is_quantized(&s->layers[i]) && isfinite(worth(&s->layers[i])))
-            order[n++] = &s->layers[i];
+    for (size_t i = 0; i < s->c.n_layers; i++)
+        if (oct_layer_is_quantized(&s->c.layers[i]) && isfinite(worth(&s->c.layers[i])))
+            order[n++] = &s->c.layers[i];
     qsort(order, n, sizeof *order, by_worth);
     size_t shown = n < WORST ? n : WORST;
     oct_status st = OCT_OK;
@@ -147,7 +147,7 @@ static oct_status print_worst(const session *s, FILE *f, oct_err *err)
         oct_table *t = layer_table();
         for (size_t i = 0; i < shown; i++)
             layer_row(t, order[i], &all);
-        oct_print(f, "%zu of %zu nodes, those with the lowest SQNR (-v shows all):\n", shown, s->n_layers);
+        oct_print(f, "%zu of %zu nodes, those with the lowest SQNR (-v shows all):\n", shown, s->c.n_layers);
         st = finish_table(t, &all, f, err);
     }
     oct_free(order);
@@ -156,12 +156,12 @@ static oct_status print_worst(const session *s, FILE *f, oct_err *err)
 
 static oct_status print_layers(const session *s, FILE *f, oct_err *err)
 {
-    if (s->n_layers > ALL_BELOW && !s->cli->verbose && !s->a->dry_run)
+    if (s->c.n_layers > ALL_BELOW && !s->cli->verbose && !s->a->dry_run)
         return print_worst(s, f, err);
     notes all = { .n = 0 };
     oct_table *t = layer_table();
-    for (size_t i = 0; i < s->n_layers; i++)
-        layer_row(t, &s->layers[i], &all);
+    for (size_t i = 0; i < s->c.n_layers; i++)
+        layer_row(t, &s->c.layers[i], &all);
     return finish_table(t, &all, f, err);
 }
 
@@ -169,12 +169,12 @@ static oct_status print_layers(const session *s, FILE *f, oct_err *err)
 static void print_float(const session *s, FILE *f)
 {
     size_t lines = 0, hidden = 0;
-    for (size_t i = 0; i < s->n_layers; i++) {
-        const oct_layer *l = &s->layers[i];
+    for (size_t i = 0; i < s->c.n_layers; i++) {
+        const oct_layer *l = &s->c.layers[i];
         size_t n = 0;
         bool first = !oct_layer_is_quantized(l);
-        for (size_t k = 0; k < s->n_layers && first; k++) {
-            const oct_layer *o = &s->layers[k];
+        for (size_t k = 0; k < s->c.n_layers && first; k++) {
+            const oct_layer *o = &s->c.layers[k];
             if (oct_layer_is_quantized(o) || strcmp(o->d.op, l->d.op) != 0 || strcmp(o->d.why, l->d.why) != 0)
                 continue;
             first &= k >= i;
@@ -195,13 +195,13 @@ static void print_float(const session *s, FILE *f)
 
 static void print_changes(const session *s, FILE *f)
 {
-    fputs(s->n_changes ? "\nChanged before quantizing:\n" : "", f);
-    for (size_t i = 0; i < s->n_changes; i++) {
-        const change *c = &s->changes[i];
+    fputs(s->c.n_changes ? "\nChanged before quantizing:\n" : "", f);
+    for (size_t i = 0; i < s->c.n_changes; i++) {
+        const oct_change *c = &s->c.changes[i];
         size_t n = 0;
         bool first = true;
-        for (size_t k = 0; k < s->n_changes; k++)
-            if (strcmp(s->changes[k].pass, c->pass) == 0 && strcmp(s->changes[k].what, c->what) == 0) {
+        for (size_t k = 0; k < s->c.n_changes; k++)
+            if (strcmp(s->c.changes[k].pass, c->pass) == 0 && strcmp(s->c.changes[k].what, c->what) == 0) {
                 first &= k >= i;
                 n++;
             }
@@ -218,12 +218,12 @@ static void print_changes(const session *s, FILE *f)
 static void float_clause(const session *s, oct_buf *b)
 {
     size_t shown = 0;
-    for (size_t i = 0; i < s->n_layers && shown < 3; i++) {
-        const oct_layer *l = &s->layers[i];
+    for (size_t i = 0; i < s->c.n_layers && shown < 3; i++) {
+        const oct_layer *l = &s->c.layers[i];
         bool ruled = strchr(l->d.why, ':') && strchr(l->d.why, '(');
         bool seen = oct_layer_is_quantized(l) || !(l->product || ruled);
         for (size_t k = 0; k < i && !seen; k++)
-            seen = !oct_layer_is_quantized(&s->layers[k]) && strcmp(s->layers[k].d.op, l->d.op) == 0 && strcmp(s->layers[k].d.why, l->d.why) == 0;
+            seen = !oct_layer_is_quantized(&s->c.layers[k]) && strcmp(s->c.layers[k].d.op, l->d.op) == 0 && strcmp(s->c.layers[k].d.why, l->d.why) == 0;
         if (seen)
             continue;
         oct_buf_printf(b, "%s%s %s %s", shown ? ", " : "; float: ", l->d.op, ruled ? "by the rule" : "because", l->d.why);
@@ -234,19 +234,19 @@ static void float_clause(const session *s, oct_buf *b)
 static void size_clause(const session *s, oct_buf *b)
 {
     char before[32], after[32];
-    double ratio = (double)s->size_before / (double)(s->size_after ? s->size_after : 1);
+    double ratio = (double)s->c.size_before / (double)(s->c.size_after ? s->c.size_after : 1);
     oct_buf_printf(b, "%s %s ", tool_base(s->output), s->a->dry_run ? "would be" : "is");
     if (fabs(ratio - 1) < 0.005)
         oct_buf_puts(b, "about as large as");
     else
         oct_buf_printf(b, "%.2f times %s than", ratio < 1 ? 1 / ratio : ratio, ratio < 1 ? "larger" : "smaller");
-    oct_buf_printf(b, " %s (%s to %s)", tool_base(s->a->model), oct_fmt_bytes(before, s->size_before), oct_fmt_bytes(after, s->size_after));
+    oct_buf_printf(b, " %s (%s to %s)", tool_base(s->a->model), oct_fmt_bytes(before, s->c.size_before), oct_fmt_bytes(after, s->c.size_after));
 }
 
 /* "5 of 6 layers with weights are int8"; weights in blocks are told apart by their bits. */
 static void layers_clause(const session *s, oct_buf *b)
 {
-    const oct_layer_count n = oct_layers_count(s->layers, s->n_layers);
+    const oct_layer_count n = oct_layers_count(s->c.layers, s->c.n_layers);
     if (n.products && (n.integer || !(n.half + n.blocks4 + n.blocks8)))
         oct_buf_printf(b, "; %zu of %zu layers with weights are int8", n.integer, n.products);
     if (n.half)

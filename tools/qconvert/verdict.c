@@ -17,9 +17,9 @@ static void put_value(oct_buf *b, const oct_metric *m, double v)
 void verdict_samples(const session *s, uint64_t n, oct_buf *b)
 {
     const bool one = n == 1;
-    oct_buf_printf(b, " on %s%llu sample%s%s", s->judged == JUDGED_SAME ? "the " : "", (unsigned long long)n, one ? "" : "s",
-                   s->judged == JUDGED_SAME    ? " it was calibrated with"
-                   : s->judged == JUDGED_OTHERS ? " that calibration did not see"
+    oct_buf_printf(b, " on %s%llu sample%s%s", s->c.judged == OCT_JUDGED_SAME ? "the " : "", (unsigned long long)n, one ? "" : "s",
+                   s->c.judged == OCT_JUDGED_SAME    ? " it was calibrated with"
+                   : s->c.judged == OCT_JUDGED_OTHERS ? " that calibration did not see"
                                                 : "");
 }
 
@@ -93,28 +93,28 @@ static void put_denormals(const oct_denormals *d, oct_buf *b)
 void verdict_clause(const session *s, oct_buf *b)
 {
     char text[48];
-    if (s->unjudged)
-        oct_buf_printf(b, "; what it costs was not measured, as %s", s->unjudged);
-    if (!s->verdict)
+    if (s->c.unjudged)
+        oct_buf_printf(b, "; what it costs was not measured, as %s", s->c.unjudged);
+    if (!s->c.verdict)
         return;
-    put_speed(&s->verdict->models[1].speed, b);
-    if (s->looked_for_denormals)
-        put_denormals(&s->denormals, b);
-    const oct_eval_score *x = session_score(s);
+    put_speed(&s->c.verdict->models[1].speed, b);
+    if (s->c.looked_for_denormals)
+        put_denormals(&s->c.denormals, b);
+    const oct_eval_score *x = oct_conversion_score(&s->c);
     const bool shares = x && x->metric->relative && x->metric->kind == OCT_METRIC_PROPORTION;
     const bool scores = x && !x->metric->relative && x->metric->kind != OCT_METRIC_WHOLE;
     if (shares)
         put_agreement(s, x, b);
     else if (scores)
         put_score(s, x, b);
-    if (isinf(s->sqnr))
+    if (isinf(s->c.sqnr))
         oct_buf_puts(b, "; outputs equal to float");
-    else if (!isnan(s->sqnr))
-        oct_buf_printf(b, "; output SQNR %s", oct_fmt_db(text, s->sqnr));
+    else if (!isnan(s->c.sqnr))
+        oct_buf_printf(b, "; output SQNR %s", oct_fmt_db(text, s->c.sqnr));
     else
         return;
-    if ((shares || scores) && x->n == (uint64_t)s->verdict->samples)
+    if ((shares || scores) && x->n == (uint64_t)s->c.verdict->samples)
         oct_buf_puts(b, " on these");
     else
-        verdict_samples(s, (uint64_t)s->verdict->samples, b);
+        verdict_samples(s, (uint64_t)s->c.verdict->samples, b);
 }

@@ -1,0 +1,228 @@
+/* A conversion up to its decisions: policy, job, the methods in turn. */
+#include "quant/convert_int.h"
+
+#include "base/mem.h"
+#include "onnx/model.h"
+#include "passes/pass.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+void oct_conversion_say(const oct_conversion *c, int level, const char *fmt, ...)
+{
+    va_list ap, again;
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    const int n = vsnprintf(NULL, 0, fmt, ap);
+    char *text = c->o.listener.note && n >= 0 ? oct_alloc((size_t)n + 1) : NULL;
+    if (text) {
+        vsnprintf(text, (size_t)n + 1, fmt, again);
+        c->o.listener.note(c->o.listener.arg, level, text);
+    }
+    va_end(again);
+    va_end(ap);
+    oct_free(text);
+}
+
+static void log_change(void *arg, const char *pass, const char *what, const char *node)
+{
+    oct_conversion *c = arg;
+    if (c->n_changes == c->cap_changes && !OCT_GROW(c->arena, c->changes, c->n_changes, c->cap_changes)) {
+        c->out_of_memory = true;
+        return;
+    }
+    oct_change *x = &c->changes[c->n_changes++];
+    x->pass = oct_arena_strdup(c->arena, pass);
+    x->what = oct_arena_strdup(c->arena, what);
+    x->node = oct_arena_strdup(c->arena, node ? node : "");
+    c->out_of_memory |= !x->pass || !x->what || !x->node;
+}
+
+/* ---- policy and model ---- */
+
+oct_status oct_conversion_open(oct_conversion *c, const oct_convert_opts *o, oct_err *err)
+{
+    *c = (oct_conversion){ .o = *o, .sqnr = NAN };
+    if (!(c->arena = oct_arena_create()))
+        return oct_nomem(err);
+    OCT_TRY(oct_policy_create(o->policy, &c->policy, err));
+    if (!o->observer)
+        return OCT_OK;
+    oct_observer_spec spec;
+    OCT_TRY(oct_observer_parse(o->observer, &spec, err));
+    oct_buf b = OCT_BUF_INIT;
+    oct_buf_printf(&b, "any - - - %s\n", o->observer);
+    oct_status st = b.failed ? oct_nomem(err) : oct_policy_add(c->policy, oct_buf_str(&b), "--observer", err);
+    oct_buf_free(&b);
+    return st;
+}
+
+void oct_conversion_close(oct_conversion *c)
+{
+    oct_eval_free(c->verdict);
+    oct_qjob_destroy(c->job);
+    oct_graph_destroy(c->fl);
+    oct_calib_destroy(c->calib);
+    oct_policy_destroy(c->policy);
+    oct_arena_destroy(c->arena);
+    *c = (oct_conversion){ 0 };
+}
+
+/* A float model is expected; of a quantized one little is left to do. */
+static void warn_quantized(const oct_conversion *c)
+{
+    const oct_graph *g = c->m->graph;
+    size_t n = 0;
+    for (size_t i = 0; i < g->n_order; i++) {
+        const char *op = g->node[g->order[i]].op;
+        n += strcmp(op, "DequantizeLinear") == 0 || strncmp(op, "QLinear", 7) == 0 || strcmp(op, "MatMulInteger") == 0 ||
+             strcmp(op, "MatMulNBits") == 0 || strncmp(op, "DynamicQuantize", 15) == 0;
+    }
+    if (n)
+        oct_conversion_say(c, OCT_NOTE_WARNING, "%s is quantized already (%zu nodes); what is quantized stays as it is", c->o.name, n);
+}
+
+void oct_conversion_take(oct_conversion *c, oct_model *m)
+{
+    c->m = m;
+    c->size_before = oct_model_bytes(m);
+    warn_quantized(c);
+}
+
+static void forget(void *arg, const void *bytes, size_t n)
+{
+    oct_model_forget(arg, bytes, n);
+}
+
+oct_qjob_opts oct_conversion_job_opts(const oct_conversion *c)
+{
+    size_t n;
+    const oct_method *const *all = oct_method_all(&n);
+    oct_qjob_opts o = c->o.job;
+    o.policy = c->policy;
+    o.forget = forget;
+    o.forget_arg = c->m;
+    for (size_t i = 0; i < n; i++)
+        if (c->o.methods.on[i] && all[i]->prepare)
+            all[i]->prepare(&o);
+    return o;
+}
+
+static void absent(void *arg, const char *place, const char *op)
+{
+    oct_conversion_say(arg, 1, "%s: the model has no %s", place, op);
+}
+
+static oct_status open_job(oct_conversion *c, oct_err *err)
+{
+    const oct_pass_log log = { .change = log_change, .arg = c };
+    oct_qjob_opts o = oct_conversion_job_opts(c);
+    o.log = &log;
+    o.have_data = c->src || c->calib;
+    oct_policy_note(c->policy, c->m->graph);
+    OCT_TRY(oct_qjob_create(c->m->graph, &o, &c->job, err));
+    if (c->out_of_memory)
+        return oct_nomem(err);
+    if (o.scheme == OCT_SCHEME_BF16 && !oct_target_bfloat16(o.target))
+        oct_conversion_say(c, OCT_NOTE_WARNING, "the target %s has no bfloat16 kernels; --target says where else the model will run",
+                           oct_target_name(o.target));
+    oct_policy_note(c->policy, c->m->graph);
+    return oct_policy_check(c->policy, c->m->graph, absent, c, err);
+}
+
+/* ---- methods ---- */
+
+/* What a method needs and cannot have; NULL: nothing. */
+static const char *lacks(const oct_conversion *c, oct_method_needs needs)
+{
+    if (needs == OCT_NEEDS_SAMPLES)
+        return c->src ? oct_no_measuring(c) : "it needs samples";
+    if (needs == OCT_NEEDS_STATISTICS)
+        return !c->calib ? "it needs samples or a table" : oct_qjob_has_grids(c->job) ? NULL : oct_no_ranges;
+    return NULL;
+}
+
+/* Before any work: what was asked for must not be without data. */
+static oct_status list_methods(oct_conversion *c, oct_err *err)
+{
+    const oct_method *const *all = oct_method_all(&c->n_methods);
+    c->methods = oct_arena_calloc(c->arena, c->n_methods, sizeof *c->methods);
+    if (!c->methods)
+        return oct_nomem(err);
+    for (size_t i = 0; i < c->n_methods; i++) {
+        c->methods[i] = (oct_method_result){ .method = all[i], .before = NAN, .after = NAN };
+        const bool there = all[i]->needs == OCT_NEEDS_NOTHING || c->src || (all[i]->needs == OCT_NEEDS_STATISTICS && c->calib);
+        if (c->o.methods.on[i] && c->o.methods.asked[i] && !there) {
+            oct_fail(err, OCT_EUSAGE, "the method '%s' needs %s", all[i]->name, oct_method_needs_name(all[i]->needs));
+            oct_hint(err, "give samples with --data");
+            return OCT_EUSAGE;
+        }
+    }
+    return OCT_OK;
+}
+
+static oct_status run_step(oct_conversion *c, oct_method_step step, oct_err *err)
+{
+    for (size_t i = 0; i < c->n_methods; i++) {
+        oct_method_result *r = &c->methods[i];
+        if (r->method->step != step)
+            continue;
+        r->why = c->o.methods.on[i] ? lacks(c, r->method->needs) : "switched off";
+        if (!r->why && r->method->run)
+            OCT_TRY(r->method->run(c, r, err));
+        r->ran = !r->why;
+    }
+    return OCT_OK;
+}
+
+/* Samples that are there and cannot be run again. */
+static void say_unmeasured(const oct_conversion *c)
+{
+    const char *why = oct_no_measuring(c);
+    if (why && why != oct_no_ranges && oct_methods_any_needing(&c->o.methods, OCT_NEEDS_SAMPLES))
+        oct_conversion_say(c, 0, "%s: ranges by hist-mse, biases corrected from the statistics", why);
+}
+
+oct_status oct_conversion_settle(oct_conversion *c, oct_err *err)
+{
+    if (!c->decided)
+        OCT_TRY(oct_qjob_decide(c->job, c->calib, err));
+    c->decided = true;
+    return OCT_OK;
+}
+
+static oct_status decide(oct_conversion *c, oct_err *err)
+{
+    if (c->src)
+        OCT_TRY(oct_statistics_begin(c, err));
+    else if (c->calib && !oct_qjob_has_grids(c->job))
+        oct_statistics_warn(c);
+    OCT_TRY(run_step(c, OCT_STEP_GRAPH, err));
+    OCT_TRY(run_step(c, OCT_STEP_RANGES, err));
+    if (c->src && !c->gathered) { /* no method did */
+        OCT_TRY(oct_statistics_gather(c, &(oct_gather){ 0 }, c->calib, err));
+        oct_statistics_complete(c);
+    }
+    if (c->src)
+        say_unmeasured(c);
+    for (int step = OCT_STEP_RANGES + 1; step < OCT_STEP_COUNT; step++)
+        OCT_TRY(run_step(c, (oct_method_step)step, err));
+    OCT_TRY(oct_conversion_settle(c, err));
+    for (size_t i = 0; i < c->n_methods; i++)
+        if (c->methods[i].ran && c->methods[i].method->gain)
+            c->methods[i].method->gain(c, &c->methods[i]);
+    return oct_layers_list(c->job, c->arena, &c->layers, &c->n_layers, err);
+}
+
+oct_status oct_conversion_decide(oct_conversion *c, oct_source *src, oct_err *err)
+{
+    c->src = src;
+    OCT_TRY(list_methods(c, err));
+    oct_status st = open_job(c, err);
+    if (st == OCT_OK)
+        st = decide(c, err);
+    if (st == OCT_EMALFORMED || st == OCT_EUNSUPPORTED || st == OCT_ENUMERIC || st == OCT_EINTERNAL)
+        oct_within(err, "%s", c->o.name);
+    return st;
+}

@@ -1,0 +1,120 @@
+/* lib/quant/convert.h -- a conversion from model, samples and options to the graph that is written, and the record of what was done.
+ *
+ *   oct_conversion_open    reads the policy; oct_conversion_take gets the model, oct_conversion_read_table a table
+ *   oct_conversion_decide  prepares the graph, gathers statistics, runs the methods (methods.h), decides every layer
+ *   oct_conversion_make    rewrites the graph, and knows the size of what would be written
+ *   oct_conversion_judge   compares the result with the float model on samples that nothing before has seen
+ *   oct_conversion_write   writes the model, reads it back and checks it before it takes its place
+ *
+ *   oct_convert_opts o = { .name = "m.onnx", .job = { .target = target }, .methods = oct_methods_default() };
+ *   oct_conversion c;
+ *   s = oct_conversion_open(&c, &o, err);
+ *   ...
+ *   oct_conversion_close(&c);
+ *
+ * The record is read between these steps; only the functions here change it. */
+#ifndef OCT_QUANT_CONVERT_H
+#define OCT_QUANT_CONVERT_H
+
+#include "base/buf.h"
+#include "base/progress.h"
+#include "data/data.h"
+#include "eval/denormal.h"
+#include "eval/eval.h"
+#include "quant/layers.h"
+#include "quant/methods.h"
+
+typedef struct oct_model oct_model; /* onnx/model.h */
+
+/* How a conversion speaks while it works. Functions may be NULL. */
+typedef struct oct_convert_listener {
+    oct_progress_fn progress;
+    void (*note)(void *arg, int level, const char *text); /* one line; level 0: for all, 1: for who wants more, OCT_NOTE_WARNING */
+    void (*chosen)(void *arg, const oct_source *src);     /* which samples are taken is settled */
+    void (*taken)(void *arg, const oct_source *src);      /* a pass over them has ended */
+    void *arg;
+} oct_convert_listener;
+enum { OCT_NOTE_WARNING = -1 };
+
+/* All is borrowed until the conversion is closed. */
+typedef struct oct_convert_opts {
+    const char *name;      /* what messages and records call the model */
+    const char *policy;    /* file of rules behind the built-in ones, or NULL */
+    const char *observer;  /* how ranges are chosen, for every tensor; NULL: by the policy */
+    oct_qjob_opts job;     /* target, scheme, blocks, passes, threads; the conversion sets policy, log, have_data and what methods set */
+    oct_method_set methods;
+    bool whole;            /* samples are not divided between what finds ranges and what compares them (some may be broken) */
+    bool qoperator;        /* operators on integers, instead of QuantizeLinear and DequantizeLinear */
+    const char *metric;    /* the one that counts; NULL: the first that applies */
+    const oct_drop_limit *limit; /* what it may lose; NULL: no goal */
+    oct_convert_listener listener;
+} oct_convert_opts;
+
+/* Which samples a conversion is judged on. */
+typedef enum oct_judged_on {
+    OCT_JUDGED_OTHERS, /* that calibration did not see */
+    OCT_JUDGED_SAME,   /* those it was calibrated with, as there are too few to keep some aside */
+    OCT_JUDGED_ANY     /* nothing was calibrated */
+} oct_judged_on;
+
+/* What a pass did. */
+typedef struct oct_change {
+    const char *pass, *what, *node;
+} oct_change;
+
+typedef struct oct_conversion {
+    oct_convert_opts o;
+    oct_arena *arena;
+    oct_policy *policy;
+    oct_model *m;      /* borrowed */
+    oct_source *src;   /* borrowed; NULL without samples */
+    const char *table; /* path of a table that was read, or NULL; borrowed */
+    oct_calib *calib;  /* NULL without samples and table */
+    oct_qjob *job;
+    oct_change *changes;
+    size_t n_changes, cap_changes;
+    bool out_of_memory;      /* in the log of changes */
+    bool gathered, decided;  /* statistics are complete; decisions are those of the job's settings */
+    oct_layer *layers;
+    size_t n_layers;
+    oct_method_result *methods; /* of the table, in its order */
+    size_t n_methods;
+    uint64_t size_before, size_after; /* with external data */
+    oct_graph *fl;            /* the prepared float graph, where the result is judged */
+    oct_judged_on judged;
+    oct_eval_result *verdict; /* float against quantized; NULL: not measured */
+    double sqnr;              /* of the outputs on the samples of the verdict; NaN: not measured */
+    bool looked_for_denormals;
+    oct_denormals denormals;  /* of the float model, when they were looked for */
+    const char *unjudged;     /* why there is no verdict though there are samples; NULL: nothing to say */
+    bool missed;              /* the goal */
+} oct_conversion;
+
+/* Reads the policy. c is to be closed, also after a failure. OCT_EUSAGE, OCT_EIO, OCT_EMALFORMED. */
+oct_status oct_conversion_open(oct_conversion *c, const oct_convert_opts *o, oct_err *err);
+void oct_conversion_close(oct_conversion *c);
+
+/* The model, as it was loaded: borrowed, and its graph is changed from here on. */
+void oct_conversion_take(oct_conversion *c, oct_model *m);
+/* The calibration table at path; OCT_EUSAGE when it was made from another model. */
+oct_status oct_conversion_read_table(oct_conversion *c, const char *path, oct_err *err);
+/* Up to the decisions. src: samples, opened for the model's inputs with `hold`; borrowed; NULL: none. Errors of the model's content
+ * name it. OCT_EUSAGE when a method that was asked for lacks what it needs. */
+oct_status oct_conversion_decide(oct_conversion *c, oct_source *src, oct_err *err);
+
+/* Makes the model that is to be written to output, in memory. judged: where there are samples, the float graph is kept for the judge.
+ * command (may be NULL) goes into the metadata. */
+oct_status oct_conversion_make(oct_conversion *c, const char *output, const char *command, bool judged, oct_err *err);
+/* Runs both graphs over samples; sets verdict, judged, sqnr and missed, or unjudged. */
+oct_status oct_conversion_judge(oct_conversion *c, const char *output, oct_err *err);
+/* Writes it; what does not pass the check takes no place. */
+oct_status oct_conversion_write(oct_conversion *c, const char *output, oct_err *err);
+
+/* The score that counts: the metric asked for, else the first that compares with the float model; NULL: none. */
+const oct_eval_score *oct_conversion_score(const oct_conversion *c);
+/* The options of a job of the run, for a forecast. */
+oct_qjob_opts oct_conversion_job_opts(const oct_conversion *c);
+/* The decisions as rows of a policy table that makes them again. */
+void oct_conversion_put_policy(const oct_conversion *c, oct_buf *b);
+
+#endif

@@ -1,0 +1,45 @@
+/* lib/quant/convert_int.h -- the inside of a conversion: what its steps and the methods share. */
+#ifndef OCT_QUANT_CONVERT_INT_H
+#define OCT_QUANT_CONVERT_INT_H
+
+#include "quant/calibrate.h"
+#include "quant/convert.h"
+
+/* convert.c */
+/* One line to the listener; level as in oct_convert_listener. */
+void oct_conversion_say(const oct_conversion *c, int level, const char *fmt, ...) OCT_PRINTF(3, 4);
+/* Sees that the job is decided as it is set: before decisions are looked at. */
+oct_status oct_conversion_settle(oct_conversion *c, oct_err *err);
+/* Settings of the job were changed: it is to be decided anew. */
+static inline void oct_conversion_changed(oct_conversion *c)
+{
+    c->decided = false;
+}
+
+/* statistics.c */
+/* An empty table, and which samples fill it. */
+oct_status oct_statistics_begin(oct_conversion *c, oct_err *err);
+/* A pass over part i of n of the `total` samples (n 0: all) that adds what the job wants to a table; `before` of them came in earlier
+ * passes. each (may be NULL) sees the samples too. */
+typedef struct oct_gather {
+    int64_t i, n, before, total;
+    oct_sample_fn each;
+    void *each_arg;
+} oct_gather;
+oct_status oct_statistics_gather(oct_conversion *c, const oct_gather *g, oct_calib *into, oct_err *err);
+/* A pass over so many of them that only shows them to `each`. */
+oct_status oct_statistics_rerun(oct_conversion *c, int64_t samples, oct_sample_fn each, void *arg, oct_err *err);
+/* c->calib has the statistics of all samples. */
+void oct_statistics_complete(oct_conversion *c);
+/* Says what a table lacks for 16-bit floats. */
+void oct_statistics_warn(const oct_conversion *c);
+/* Why nothing can be measured by running the model on samples that are there; NULL: it can. */
+const char *oct_no_measuring(const oct_conversion *c);
+extern const char oct_no_ranges[]; /* one such reason: statistics choose nothing */
+/* Samples for what is measured on the whole model: more for small models, where they cost little and each tells less. */
+int64_t oct_measured_samples(const oct_conversion *c);
+
+/* judge.c: decides whether samples are kept aside, before any are read. calibrates: whether statistics are asked of them. */
+void oct_conversion_keep_aside(oct_conversion *c, bool calibrates);
+
+#endif

@@ -1,0 +1,95 @@
+/* The table of methods, and which of them a conversion uses. */
+#include "quant/methods.h"
+
+#include "base/buf.h"
+
+#include <string.h>
+
+#define OCT_METHOD(m) extern const oct_method m;
+#include "quant/methods.inc"
+#undef OCT_METHOD
+#define OCT_METHOD(m) &m,
+static const oct_method *const all[] = {
+#include "quant/methods.inc"
+};
+#undef OCT_METHOD
+_Static_assert(OCT_COUNT(all) <= OCT_METHODS_MAX, "a set holds all methods");
+
+const oct_method *const *oct_method_all(size_t *n)
+{
+    *n = OCT_COUNT(all);
+    return all;
+}
+
+const char *oct_method_step_name(oct_method_step s)
+{
+    static const char *const names[] = { [OCT_STEP_GRAPH] = "graph", [OCT_STEP_RANGES] = "ranges", [OCT_STEP_CHOICE] = "choice",
+                                         [OCT_STEP_WEIGHTS] = "weights", [OCT_STEP_ROUNDING] = "rounding", [OCT_STEP_BIASES] = "biases" };
+    return names[s];
+}
+
+const char *oct_method_needs_name(oct_method_needs n)
+{
+    static const char *const names[] = { [OCT_NEEDS_NOTHING] = "nothing", [OCT_NEEDS_STATISTICS] = "statistics", [OCT_NEEDS_SAMPLES] = "samples" };
+    return names[n];
+}
+
+oct_method_set oct_methods_default(void)
+{
+    oct_method_set s = { { false }, { false } };
+    for (size_t i = 0; i < OCT_COUNT(all); i++)
+        s.on[i] = all[i]->by_default;
+    return s;
+}
+
+static oct_status unknown(const char *name, oct_err *err)
+{
+    const char *nearest = NULL;
+    int best = 2 + (int)strlen(name) / 4;
+    for (size_t i = 0; i < OCT_COUNT(all); i++) {
+        const int d = oct_edit_distance(name, all[i]->name);
+        if (d < best) {
+            best = d;
+            nearest = all[i]->name;
+        }
+    }
+    oct_fail(err, OCT_EUSAGE, "there is no method '%s'", name);
+    if (nearest)
+        oct_hint(err, "did you mean '%s'? --list-methods shows all", nearest);
+    oct_hint(err, "--list-methods shows all");
+    return OCT_EUSAGE;
+}
+
+oct_status oct_methods_switch(oct_method_set *s, const char *name, bool on, oct_err *err)
+{
+    size_t i = 0;
+    while (i < OCT_COUNT(all) && strcmp(all[i]->name, name) != 0)
+        i++;
+    if (i == OCT_COUNT(all))
+        return unknown(name, err);
+    if (s->asked[i] && s->on[i] != on)
+        return oct_fail(err, OCT_EUSAGE, "the method '%s' is switched on and off", name);
+    s->on[i] = on;
+    s->asked[i] = true;
+    return OCT_OK;
+}
+
+void oct_methods_drop_needing(oct_method_set *s, oct_method_needs needs)
+{
+    for (size_t i = 0; i < OCT_COUNT(all); i++)
+        s->on[i] &= all[i]->needs != needs;
+}
+
+void oct_methods_drop_step(oct_method_set *s, oct_method_step step)
+{
+    for (size_t i = 0; i < OCT_COUNT(all); i++)
+        s->on[i] &= all[i]->step != step;
+}
+
+bool oct_methods_any_needing(const oct_method_set *s, oct_method_needs needs)
+{
+    bool any = false;
+    for (size_t i = 0; i < OCT_COUNT(all); i++)
+        any |= s->on[i] && all[i]->needs == needs;
+    return any;
+}

@@ -1,0 +1,74 @@
+/* Decisions as rows of a policy table. */
+#include "quant/convert.h"
+
+#include "base/utf8.h"
+
+#include <string.h>
+
+static const char *weight_text(oct_weight_type t)
+{
+    static const char *const names[] = { [OCT_WEIGHT_S8] = "s8", [OCT_WEIGHT_S7] = "s7", [OCT_WEIGHT_U8] = "u8", [OCT_WEIGHT_S4] = "s4",
+                                         [OCT_WEIGHT_U4] = "u4" };
+    return names[t];
+}
+
+static void dump_name(oct_buf *b, const char *name)
+{
+    oct_buf_puts(b, "name:");
+    for (size_t n; *name; name += n) {
+        const uint32_t c = oct_utf8_char(name, 4, &n);
+        if (oct_char_unsafe(c)) { /* a byte that is no printed character of ASCII */
+            for (size_t i = 0; i < n; i++)
+                oct_buf_puts(b, "[^!-~]");
+            continue;
+        }
+        if (strchr(" \\&*?[", *name))
+            oct_buf_puts(b, "\\");
+        oct_buf_add(b, name, n);
+    }
+}
+
+static void dump_comment(oct_buf *b, const char *op, const char *why)
+{
+    oct_buf_puts(b, "  # ");
+    oct_text_clean(b, op, false);
+    oct_buf_puts(b, *why ? ": " : "");
+    oct_text_clean(b, why, false);
+    oct_buf_puts(b, "\n");
+}
+
+static void dump_layer(oct_buf *b, const oct_conversion *c, const oct_layer *l)
+{
+    oct_policy_row row;
+    char param[32];
+    if (!*l->own)
+        return;
+    oct_policy_match(c->policy, l->d.graph, l->d.node, &row);
+    oct_observer_spec o = row.observer.observer ? row.observer : oct_qjob_observer(c->job);
+    dump_name(b, l->own);
+    if (!l->d.integer && !oct_layer_is_weight_only(l)) {
+        oct_buf_printf(b, "  %s  -  -  -", oct_scheme_name(l->d.scheme));
+        dump_comment(b, l->d.op, l->d.why);
+        return;
+    }
+    if (oct_layer_is_weight_only(l)) {
+        const bool is_unsigned = l->d.weights == OCT_U4 || l->d.weights == OCT_U8;
+        oct_buf_printf(b, "  weight-only  %c%d/block%d/%s  -  -", is_unsigned ? 'u' : 's', oct_dtype_bits(l->d.weights),
+                       l->d.block, is_unsigned ? "asym" : "sym");
+        dump_comment(b, l->d.op, "");
+        return;
+    }
+    oct_buf_printf(b, "  %s  %s/%s/sym  %s/tensor/%s  %s", oct_scheme_name(l->d.scheme), weight_text(row.weights),
+                   row.per_channel ? "channel" : "tensor", row.activations == OCT_S8 ? "s8" : "u8",
+                   row.symmetric ? "sym" : "asym", o.observer->name);
+    if (o.observer->has_param)
+        oct_buf_printf(b, "=%s", oct_f64_text(param, o.param));
+    dump_comment(b, l->d.op, "");
+}
+
+void oct_conversion_put_policy(const oct_conversion *c, oct_buf *b)
+{
+    oct_buf_puts(b, "# match  scheme  weights  activations  observer\n");
+    for (size_t i = 0; i < c->n_layers; i++)
+        dump_layer(b, c, &c->layers[i]);
+}

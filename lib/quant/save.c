@@ -1,0 +1,62 @@
+/* From decisions to a model on disk: rewritten, written beside its place, read back, checked. */
+#include "quant/convert_int.h"
+
+#include "base/utf8.h"
+#include "onnx/model.h"
+#include "passes/pass.h"
+
+#include <string.h>
+
+static oct_status set_meta(oct_model *m, const char *command, oct_err *err)
+{
+    oct_buf b = OCT_BUF_INIT;
+    oct_text_clean(&b, command ? command : "", false); /* paths need not be UTF-8, strings of a model must */
+    oct_status st = b.failed ? oct_nomem(err) : oct_model_set_meta(m, "octet.version", OCT_VERSION, err);
+    if (st == OCT_OK && command)
+        st = oct_model_set_meta(m, "octet.command", oct_buf_str(&b), err);
+    oct_buf_free(&b);
+    return st;
+}
+
+oct_status oct_conversion_make(oct_conversion *c, const char *output, const char *command, bool judged, oct_err *err)
+{
+    oct_model *m = c->m;
+    if (judged && c->src)
+        OCT_TRY(oct_graph_clone(m->graph, &c->fl, err));
+    OCT_TRY(oct_qjob_rewrite(c->job, err));
+    if (c->o.qoperator)
+        OCT_TRY(oct_qoperator_rewrite(m->graph, NULL, err));
+    OCT_TRY(oct_infer_shapes(m->graph, err));
+    if (oct_graph_opset(m->graph, "") >= 21 && m->ir_version < 10)
+        m->ir_version = 10; /* the first with types of 4 bits */
+    OCT_TRY(set_meta(m, command, err));
+    return oct_model_size(m, output, NULL, &c->size_after, err);
+}
+
+/* Reads back what was written, before it replaces anything: what does not load, or has operands of types that operators do not take, is no
+ * model (OCT_ENUMERIC). A stream cannot be read back. */
+static oct_status check(const oct_conversion *c, const char *output, const oct_model_draft *d, oct_err *err)
+{
+    oct_model *q;
+    oct_status st = oct_model_draft_load(d, &q, err);
+    if (st == OCT_OK && q)
+        st = oct_infer_shapes(q->graph, err);
+    if (st == OCT_OK)
+        st = oct_check_types(q ? q->graph : c->m->graph, err);
+    oct_model_free(q);
+    if (st == OCT_OK)
+        return OCT_OK;
+    oct_within(err, "%s: the written model does not pass the check", output);
+    return st == OCT_EMALFORMED ? OCT_ENUMERIC : st == OCT_ENOMEM || st == OCT_EIO ? st : OCT_EINTERNAL;
+}
+
+oct_status oct_conversion_write(oct_conversion *c, const char *output, oct_err *err)
+{
+    oct_model_draft *d;
+    OCT_TRY(oct_model_write(c->m, output, NULL, &d, err));
+    oct_status st = check(c, output, d, err);
+    if (st == OCT_OK)
+        return oct_model_draft_commit(d, err);
+    oct_model_draft_abort(d);
+    return st;
+}

@@ -1,0 +1,107 @@
+/* What samples or a table say of the values that a conversion wants to know. */
+#include "quant/convert_int.h"
+
+#include "onnx/model.h"
+#include "quant/runnable.h"
+
+const char oct_no_ranges[] = "nothing has a range to choose";
+
+oct_status oct_conversion_read_table(oct_conversion *c, const char *path, oct_err *err)
+{
+    c->table = path;
+    OCT_TRY(oct_calib_load(path, &c->calib, err));
+    const uint64_t hash = oct_model_hash(c->m);
+    if (c->calib->model_hash == hash)
+        return OCT_OK;
+    oct_fail(err, OCT_EUSAGE, "%s: made from another model: '%s' with hash %016llx, but %s has %016llx", path, c->calib->model,
+             (unsigned long long)c->calib->model_hash, c->o.name, (unsigned long long)hash);
+    oct_hint(err, "make the table from this model: qcalib %s --data SPEC -o %s", c->o.name, path);
+    return OCT_EUSAGE;
+}
+
+oct_status oct_statistics_begin(oct_conversion *c, oct_err *err)
+{
+    size_t n;
+    oct_qjob_values(c->job, NULL, &n);
+    if (!(c->calib = oct_calib_create()))
+        return oct_nomem(err);
+    if (*oct_source_preprocess_words(c->src))
+        oct_conversion_say(c, 0, "preprocessing: %s", oct_source_preprocess_words(c->src));
+    oct_conversion_keep_aside(c, n > 0);
+    c->gathered = n == 0;
+    return OCT_OK;
+}
+
+/* Progress of one part of the samples as that of the whole. */
+typedef struct part_progress {
+    const oct_convert_listener *to;
+    int64_t before, total;
+} part_progress;
+
+static void report_part(void *arg, const char *what, int64_t done, int64_t total)
+{
+    const part_progress *p = arg;
+    p->to->progress(p->to->arg, what, p->before + done, p->total ? p->total : total);
+}
+
+oct_status oct_statistics_gather(oct_conversion *c, const oct_gather *g, oct_calib *into, oct_err *err)
+{
+    part_progress p = { &c->o.listener, g->before, g->total };
+    oct_calibrate_opts o = { .threads = c->o.job.threads, .each = g->each, .each_arg = g->each_arg, .progress_arg = &p };
+    o.progress = c->o.listener.progress ? report_part : NULL;
+    o.values = oct_qjob_values(c->job, &o.axes, &o.n);
+    if (g->n)
+        OCT_TRY(oct_source_pick(c->src, &(oct_pick){ .i = g->i, .n = g->n }, err));
+    OCT_TRY(oct_calibrate(c->m->graph, c->src, &o, into, err));
+    if (!g->n && c->o.listener.taken)
+        c->o.listener.taken(c->o.listener.arg, c->src);
+    return OCT_OK;
+}
+
+oct_status oct_statistics_rerun(oct_conversion *c, int64_t samples, oct_sample_fn each, void *arg, oct_err *err)
+{
+    const oct_calibrate_opts o = { .limit = samples, .threads = c->o.job.threads, .each = each, .each_arg = arg };
+    oct_calib *none = oct_calib_create();
+    oct_status st = none ? oct_source_pick(c->src, &(oct_pick){ .most = samples }, err) : oct_nomem(err);
+    if (st == OCT_OK)
+        st = oct_calibrate(c->m->graph, c->src, &o, none, err);
+    oct_calib_destroy(none);
+    return st;
+}
+
+void oct_statistics_complete(oct_conversion *c)
+{
+    size_t n;
+    oct_qjob_values(c->job, NULL, &n);
+    c->gathered = true;
+    if (c->calib->n_tensors < n)
+        oct_conversion_say(c, OCT_NOTE_WARNING, "%zu of %zu tensors could not be calibrated: they depend on an operator that is not known here",
+                           n - c->calib->n_tensors, n);
+}
+
+/* A table made for integers need not have all values that 16-bit floats must hold. */
+void oct_statistics_warn(const oct_conversion *c)
+{
+    size_t n, missing = 0;
+    const char *const *names = oct_qjob_values(c->job, NULL, &n);
+    for (size_t i = 0; i < n; i++)
+        missing += oct_calib_find(c->calib, names[i]) == NULL;
+    if (missing)
+        oct_conversion_say(c, OCT_NOTE_WARNING, "%s has no range of %zu of %zu tensors: whether float16 holds them is not known",
+                           c->table, missing, n);
+}
+
+const char *oct_no_measuring(const oct_conversion *c)
+{
+    if (!oct_qjob_has_grids(c->job))
+        return oct_no_ranges;
+    if (!oct_runnable_whole(c->m->graph))
+        return "the model has an operator that is not known here";
+    return oct_source_is_once(c->src) ? "the data can be read once only" : NULL;
+}
+
+int64_t oct_measured_samples(const oct_conversion *c)
+{
+    const int64_t n = 2000000000 / oct_graph_macs(c->m->graph);
+    return n < 8 ? 8 : n > 64 ? 64 : n;
+}

@@ -1,0 +1,115 @@
+#define _XOPEN_SOURCE 700
+/* The command of a run, as a text. */
+#include "qconvert/qconvert.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void add(oct_buf *b, const char *option, const char *value)
+{
+    oct_buf_puts(b, " ");
+    if (option) {
+        oct_buf_puts(b, option);
+        oct_buf_puts(b, " ");
+    }
+    tool_quote(b, value);
+}
+
+/* A command's words without the folders in them. */
+static void bare_words(oct_buf *b, const char *command)
+{
+    while (*command) {
+        const size_t n = strcspn(command, " \t\n'\"`=:;,|&<>(){}$");
+        const char *end = command + n, *word = end;
+        while (word > command && word[-1] != '/')
+            word--;
+        oct_buf_add(b, word, (size_t)(end - word) + (*end != '\0'));
+        command = end + (*end != '\0');
+    }
+}
+
+/* What a file, a folder or a pattern is called, wherever it lies. */
+static void bare_name(oct_buf *b, const char *path)
+{
+    static const char pipe[] = "pipe:";
+    if (strncmp(path, pipe, sizeof pipe - 1) == 0) {
+        bare_words(b, path);
+        return;
+    }
+    char *real = NULL;
+    size_t n = strlen(path);
+    for (int turn = 0; turn < 2; turn++) {
+        while (n > 1 && path[n - 1] == '/')
+            n--;
+        size_t at = n;
+        while (at > 0 && path[at - 1] != '/')
+            at--;
+        const bool dots = n - at <= 2 && strspn(path + at, ".") >= n - at;
+        if (!dots || turn || !(real = realpath(path, NULL))) {
+            oct_buf_add(b, path + at, n - at);
+            break;
+        }
+        path = real; /* the folder one is in has a name, too */
+        n = strlen(path);
+    }
+    free(real);
+}
+
+static void add_file(oct_buf *b, const char *option, const char *path, bool bare)
+{
+    oct_buf name = OCT_BUF_INIT;
+    if (bare)
+        bare_name(&name, path);
+    b->failed |= name.failed;
+    add(b, option, bare ? oct_buf_str(&name) : path);
+    oct_buf_free(&name);
+}
+
+void session_command(const session *s, bool bare, oct_buf *b)
+{
+    const convert_args *a = s->a;
+    oct_buf_puts(b, s->cli->name);
+    add_file(b, NULL, a->model, bare);
+    for (size_t i = 0; i < a->data.specs.n; i++)
+        add_file(b, "--data", a->data.specs.v[i], bare);
+    for (size_t i = 0; i < a->data.preprocess.n; i++)
+        add(b, "--preprocess", a->data.preprocess.v[i]);
+    if (a->data.samples)
+        oct_buf_printf(b, " --samples %lld", (long long)a->data.samples);
+    if (a->data.first)
+        oct_buf_puts(b, " --first");
+    if (a->data.skip_bad)
+        oct_buf_puts(b, " --skip-bad");
+    if (a->calib)
+        add_file(b, "--calib", a->calib, bare);
+    if (a->policy)
+        add_file(b, "--policy", a->policy, bare);
+    if (target_file(a))
+        add_file(b, "--target", a->target, bare);
+    else if (oct_cli_given(s->cli, "target"))
+        add(b, "--target", a->target);
+    if (oct_cli_given(s->cli, "scheme"))
+        add(b, "--scheme", a->scheme);
+    if (oct_cli_given(s->cli, "bits"))
+        add(b, "--bits", a->bits);
+    if (oct_cli_given(s->cli, "block-size"))
+        add(b, "--block-size", a->block_size);
+    if (a->symmetric)
+        oct_buf_puts(b, " --symmetric");
+    if (oct_cli_given(s->cli, "format"))
+        add(b, "--format", a->format);
+    if (a->observer)
+        add(b, "--observer", a->observer);
+    for (size_t i = 0; i < a->disabled.n; i++)
+        add(b, "--disable-pass", a->disabled.v[i]);
+    for (size_t i = 0; i < a->methods.n; i++)
+        add(b, "--method", a->methods.v[i]);
+    for (size_t i = 0; i < a->no_methods.n; i++)
+        add(b, "--no-method", a->no_methods.v[i]);
+    if (!a->recover)
+        oct_buf_puts(b, " --no-recover");
+    if (!a->bias_correction)
+        oct_buf_puts(b, " --no-bias-correction");
+    if (!a->keep_io_types)
+        oct_buf_puts(b, " --no-keep-io-types");
+}
