@@ -31,6 +31,14 @@ static const char *block_name(size_t i, const char **summary)
     return i < OCT_COUNT(names) ? names[i] : NULL;
 }
 
+/* Prints and destroys it. */
+static oct_status print_list(oct_cli *cli, oct_table *t, oct_err *err)
+{
+    oct_status s = oct_table_print(t, oct_cli_result(cli), err);
+    oct_table_destroy(t);
+    return s;
+}
+
 static const char *pass_name(size_t i, const char **summary)
 {
     size_t n;
@@ -51,9 +59,28 @@ static oct_status list(oct_cli *cli, const char *what, const char *meaning, oct_
         oct_table_cell(t, "%s", name);
         oct_table_cell(t, "%s", summary);
     }
-    oct_status s = oct_table_print(t, oct_cli_result(cli), err);
-    oct_table_destroy(t);
-    return s;
+    return print_list(cli, t, err);
+}
+
+static oct_status list_methods(oct_cli *cli, oct_err *err)
+{
+    size_t n;
+    const oct_method *const *m = oct_method_all(&n);
+    oct_table *t = oct_table_create();
+    oct_table_column(t, "method", OCT_LEFT);
+    oct_table_column(t, "step", OCT_LEFT);
+    oct_table_column(t, "needs", OCT_LEFT);
+    oct_table_column(t, "used", OCT_LEFT);
+    oct_table_column(t, "what it does", OCT_LEFT);
+    for (size_t i = 0; i < n; i++) {
+        oct_table_row(t);
+        oct_table_cell(t, "%s", m[i]->name);
+        oct_table_cell(t, "%s", oct_method_step_name(m[i]->step));
+        oct_table_cell(t, "%s", oct_method_needs_name(m[i]->needs));
+        oct_table_cell(t, "%s", m[i]->by_default ? "yes" : "if asked for");
+        oct_table_cell(t, "%s", m[i]->summary);
+    }
+    return print_list(cli, t, err);
 }
 
 static oct_status dispatch(oct_cli *cli, const convert_args *a, oct_err *err)
@@ -69,7 +96,9 @@ static oct_status dispatch(oct_cli *cli, const convert_args *a, oct_err *err)
     }
     if (a->list_passes)
         return list(cli, "pass", "what it does", pass_name, err);
-    return a->list_targets ? list(cli, "target", "what it is", oct_target_builtin, err) : qconvert_run(cli, a, err);
+    if (a->list_targets)
+        return list(cli, "target", "what it is", oct_target_builtin, err);
+    return a->list_methods ? list_methods(cli, err) : qconvert_run(cli, a, err);
 }
 
 int main(int argc, char **argv)
@@ -91,8 +120,10 @@ int main(int argc, char **argv)
         OPT_FLAG(0, "symmetric", &a.symmetric, "blocks have no zero points of their own (weight-only)"),                            \
         OPT_STR(0, "observer", &a.observer, "NAME", observers),                                     \
         OPT_MULTI(0, "disable-pass", &a.disabled, "NAME", "leave out a graph pass"),                                                \
-        OPT_FLAG(0, "recover", &a.recover, "measure on samples which ranges and biases lose least (with --data)"),                  \
-        OPT_FLAG(0, "bias-correction", &a.bias_correction, "let the bias make up for the mean error of rounded weights")
+        OPT_MULTI(0, "method", &a.methods, "NAME", "use a method that wins accuracy back"),                                         \
+        OPT_MULTI(0, "no-method", &a.no_methods, "NAME", "do without it"),                                                          \
+        OPT_FLAG(0, "recover", &a.recover, "use methods that measure on samples (with --data)"),                                    \
+        OPT_FLAG(0, "bias-correction", &a.bias_correction, "use methods that work on biases")
 #define RULES OPT_CONFLICT("data", "calib"), OPT_NEEDS("preprocess", "data"), OPT_NEEDS("samples", "data"), OPT_NEEDS("skip-bad", "data")
     const oct_cli_opt run[] = {
         OPT_POSITIONAL("MODEL", &a.model, "float ONNX model"),
@@ -112,9 +143,10 @@ int main(int argc, char **argv)
         OPT_ACTION(0, "print-policy", &a.print_policy, "print the built-in policy table"),
         OPT_ACTION(0, "list-passes", &a.list_passes, "print the graph passes"),
         OPT_ACTION(0, "list-targets", &a.list_targets, "print the built-in targets"),
+        OPT_ACTION(0, "list-methods", &a.list_methods, "print the methods that win accuracy back"),
         RULES, OPT_NEEDS("max-drop", "data"), OPT_NEEDS("metric", "data"), OPT_NEEDS("labels", "data"), OPT_CONFLICT("dry-run", "max-drop"),
         OPT_CONFLICT("print-policy", "json"), OPT_CONFLICT("list-passes", "json"),
-        OPT_CONFLICT("list-targets", "json"), OPT_COMMON, OPT_END,
+        OPT_CONFLICT("list-targets", "json"), OPT_CONFLICT("list-methods", "json"), OPT_COMMON, OPT_END,
     };
     const oct_cli_opt lint[] = { OPT_POSITIONAL("MODEL", &a.model, "ONNX model"), CHOICES, OPT_COMMON, OPT_END };
     const oct_cli_opt explain[] = {
