@@ -116,6 +116,25 @@ static void put_verdict(oct_json *j, const session *s)
         put_goal(j, s);
 }
 
+static void put_method(oct_json *j, const oct_method_result *r)
+{
+    oct_json_open(j, NULL, '{');
+    oct_json_str(j, "name", r->method->name);
+    oct_json_str(j, "step", oct_method_step_name(r->method->step));
+    oct_json_bool(j, "ran", r->ran);
+    if (r->why)
+        oct_json_str(j, "why", r->why);
+    if (*r->choice)
+        oct_json_str(j, "choice", r->choice);
+    if (r->measure) {
+        oct_json_str(j, "measure", r->measure);
+        oct_json_str(j, "unit", r->unit);
+        number(j, "before", r->before);
+        number(j, "after", r->after);
+    }
+    oct_json_close(j);
+}
+
 oct_status report_json(const session *s, oct_err *err)
 {
     const oct_layer_count n = oct_layers_count(s->c.layers, s->c.n_layers);
@@ -153,6 +172,10 @@ oct_status report_json(const session *s, oct_err *err)
         oct_json_str(&j, "node", s->c.changes[i].node);
         oct_json_close(&j);
     }
+    oct_json_close(&j);
+    oct_json_open(&j, "methods", '[');
+    for (size_t i = 0; i < s->c.n_methods; i++)
+        put_method(&j, &s->c.methods[i]);
     oct_json_close(&j);
     number(&j, "output_sqnr_db", s->c.sqnr);
     put_verdict(&j, s);

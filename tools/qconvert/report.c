@@ -212,6 +212,38 @@ static void print_changes(const session *s, FILE *f)
     }
 }
 
+/* "31.2 dB", "0.012 steps" */
+static const char *measured(char dst[48], double v, const char *unit)
+{
+    if (strcmp(unit, "dB") == 0)
+        return oct_fmt_db(dst, v);
+    snprintf(dst, 48, "%.2g %s", v, unit);
+    return dst;
+}
+
+/* What methods did, and with -v why others did not. */
+static void print_methods(const session *s, FILE *f)
+{
+    size_t lines = 0;
+    char with[48], without[48];
+    for (size_t i = 0; i < s->c.n_methods; i++) {
+        const oct_method_result *r = &s->c.methods[i];
+        if (!r->ran && !s->cli->verbose)
+            continue;
+        if (lines++ == 0)
+            fputs("\nMethods:\n", f);
+        oct_print(f, "  %s: %s", r->method->name, r->ran ? r->choice : "not used: ");
+        if (!r->ran)
+            oct_print(f, "%s", r->why);
+        else if (r->measure)
+            oct_print(f, "%s%s %s (without: %s)", *r->choice ? ", " : "", r->measure, measured(with, r->after, r->unit),
+                      measured(without, r->before, r->unit));
+        else
+            oct_print(f, "%s", *r->choice ? "" : "used");
+        fputc('\n', f);
+    }
+}
+
 /* ---- the summary ---- */
 
 /* "Softmax by op:Softmax (built-in:8)" for the first few kinds of layers that stayed float though they have weights, or by a rule. */
@@ -277,8 +309,9 @@ oct_status report_print(const session *s, oct_err *err)
     OCT_TRY(print_layers(s, f, err));
     print_float(s, f);
     print_changes(s, f);
+    print_methods(s, f);
     print_sentence(s, f);
-    if (s->a->calib && s->a->recover)
+    if (s->a->calib && oct_methods_any_needing(&s->c.o.methods, OCT_NEEDS_SAMPLES))
         fputs("From a table alone nothing could be measured; --data also finds which ranges and biases lose least.\n", f);
     return OCT_OK;
 }
