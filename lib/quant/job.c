@@ -134,7 +134,7 @@ oct_status oct_job_open(oct_arena *a, oct_graph *g, const oct_qjob_opts *opts, c
     j->observer = oct_observer_default();
     OCT_TRY(allocate(j, err));
     read_policy(j);
-    OCT_TRY(oct_place(j, err));
+    OCT_TRY(oct_job_place(j, err));
     for (size_t i = 0; i < j->n_layer; i++)
         describe_plan(j, j->layer[i]);
     *job = j;
@@ -301,12 +301,12 @@ static void describe(oct_qjob *j, int id)
 oct_status oct_qjob_decide(oct_qjob *j, const oct_calib *c, oct_err *err)
 {
     /* A tensor without statistics takes its neighbours out, which may take others along: place again until none is left. */
-    OCT_TRY(oct_place(j, err)); /* forgets grids of an earlier decision */
+    OCT_TRY(oct_job_place(j, err)); /* forgets grids of an earlier decision */
     for (bool changed = true; changed;) {
         OCT_TRY(oct_choose_grids(j, c, &changed, err));
         OCT_TRY(oct_half_check(j, c, &changed, err));
         if (changed)
-            OCT_TRY(oct_place(j, err));
+            OCT_TRY(oct_job_place(j, err));
     }
     OCT_TRY(decide_weights(j, c, err));
     for (size_t i = 0; i < j->n_layer; i++)

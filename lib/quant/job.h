@@ -132,7 +132,7 @@ oct_status oct_bodies_rewrite(oct_qjob *j, oct_err *err);
 void oct_bodies_move(oct_qjob *j, oct_graph *g);
 
 /* place.c: roles, wanted values, shared grids. May be run again after more nodes were forced to float. */
-oct_status oct_place(oct_qjob *j, oct_err *err);
+oct_status oct_job_place(oct_qjob *j, oct_err *err);
 int oct_grid_root(const oct_qjob *j, int value);
 /* The policy row of the integer node that makes a value, through a clamp, or of the first node that reads it on integers; or NULL. */
 const oct_policy_row *oct_maker_row(const oct_qjob *j, int value);

@@ -456,7 +456,7 @@ static void place(oct_qjob *j)
     mark_symmetric(j);
 }
 
-oct_status oct_place(oct_qjob *j, oct_err *err)
+oct_status oct_job_place(oct_qjob *j, oct_err *err)
 {
     do
         place(j);
