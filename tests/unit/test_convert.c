@@ -1,0 +1,316 @@
+/* lib/quant/convert.h: whole conversions without a tool, against what stands in the files and sums written out here. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "net.h"
+#include "onnx/model.h"
+#include "quant/convert.h"
+#include "quant/job.h"
+
+static char folder[] = "/tmp/octet-convert-XXXXXX";
+
+/* What a conversion said. */
+typedef struct heard {
+    char notes[4000];
+    int chosen, taken;
+    int64_t done, total; /* of the last report of "calibrating" */
+    bool backwards;
+} heard;
+
+static void on_progress(void *arg, const char *what, int64_t done, int64_t total)
+{
+    heard *h = arg;
+    if (strcmp(what, "calibrating") != 0)
+        return;
+    h->backwards |= done < h->done;
+    h->done = done;
+    h->total = total;
+}
+
+static void on_note(void *arg, int level, const char *text)
+{
+    heard *h = arg;
+    const size_t n = strlen(h->notes);
+    snprintf(h->notes + n, sizeof h->notes - n, "%d %s\n", level, text);
+}
+
+static void on_chosen(void *arg, const oct_source *src)
+{
+    ((heard *)arg)->chosen++;
+}
+
+static void on_taken(void *arg, const oct_source *src)
+{
+    ((heard *)arg)->taken++;
+}
+
+typedef struct work {
+    char name[300], output[100];
+    heard heard;
+    oct_convert_opts o;
+    oct_model *m;
+    oct_source *src;
+    oct_conversion c;
+} work;
+
+static const char *data(char path[300], const char *name)
+{
+    snprintf(path, 300, "%s/testdata/%s", getenv("OCT_SOURCE"), name);
+    return path;
+}
+
+/* Options for a model of testdata, loaded. */
+static void set_up(work *w, const char *model)
+{
+    memset(w, 0, sizeof *w);
+    snprintf(w->output, sizeof w->output, "%s/q.onnx", folder);
+    GOOD(oct_model_load(data(w->name, model), &w->m, err));
+    w->o = (oct_convert_opts){ .name = w->name, .job = { .target = oct_target_find("octet") }, .methods = oct_methods_default(),
+                               .listener = { on_progress, on_note, on_chosen, on_taken, &w->heard } };
+}
+
+static void open_samples(work *w, const char *spec, const char *steps, int64_t n)
+{
+    oct_arena *a = oct_arena_create();
+    oct_input_desc *in;
+    size_t n_in;
+    GOOD(oct_eval_inputs(&(oct_eval_model){ w->name, w->m->graph, 0 }, 1, a, &in, &n_in, err));
+    oct_source_options o = { .specs = &spec, .n_specs = 1, .preprocess = &steps, .n_preprocess = steps != NULL, .inputs = in, .n_inputs = n_in,
+                             .samples = n, .hold = true };
+    GOOD(oct_source_open(&o, &w->src, err));
+    oct_arena_destroy(a);
+}
+
+static oct_status decide(work *w, oct_err *err)
+{
+    OCT_TRY(oct_conversion_open(&w->c, &w->o, err));
+    oct_conversion_take(&w->c, w->m);
+    return oct_conversion_decide(&w->c, w->src, err);
+}
+
+static void tear_down(work *w)
+{
+    oct_conversion_close(&w->c);
+    oct_source_close(w->src);
+    oct_model_free(w->m);
+}
+
+static const oct_method_result *method(const work *w, const char *name)
+{
+    for (size_t i = 0; i < w->c.n_methods; i++)
+        if (strcmp(w->c.methods[i].method->name, name) == 0)
+            return &w->c.methods[i];
+    fail_msg("no method '%s'", name);
+    return NULL;
+}
+
+/* Products of g that take codes, and all that have weights. */
+static void count_products(const oct_graph *g, size_t *integer, size_t *all)
+{
+    *integer = *all = 0;
+    for (size_t i = 0; i < g->n_order; i++) {
+        const oct_node *n = &g->node[g->order[i]];
+        if (strcmp(n->op, "Conv") != 0 && strcmp(n->op, "Gemm") != 0 && strcmp(n->op, "MatMul") != 0)
+            continue;
+        const int from = g->value[n->in[0]].producer;
+        *integer += from >= 0 && strcmp(g->node[from].op, "DequantizeLinear") == 0;
+        ++*all;
+    }
+}
+
+/* 40 of 64 pictures calibrate and 24 judge; the file holds what the record says. */
+static void goes_all_the_way(void **state)
+{
+    char images[300];
+    struct stat st;
+    work w;
+    set_up(&w, "demo.onnx");
+    open_samples(&w, data(images, "images/calib.csv"), "mean=127.5:std=127.5", 40);
+    GOOD(decide(&w, err));
+    assert_int_equal(w.c.calib->samples, 40);
+    assert_int_equal(w.heard.chosen, 1);
+    assert_true(w.heard.done == 40 && w.heard.total == 40 && !w.heard.backwards);
+    assert_non_null(strstr(w.heard.notes, "0 preprocessing: "));
+    GOOD(oct_conversion_make(&w.c, w.output, "convert it", true, err));
+    GOOD(oct_conversion_judge(&w.c, w.output, err));
+    assert_int_equal(w.c.judged, OCT_JUDGED_OTHERS);
+    assert_int_equal(w.c.verdict->samples, 24);
+    assert_true(w.c.sqnr > 20 && !w.c.missed && !w.c.unjudged && w.heard.taken == 1);
+    GOOD(oct_conversion_write(&w.c, w.output, err));
+    assert_int_equal(stat(w.output, &st), 0);
+    assert_true((uint64_t)st.st_size == w.c.size_after && w.c.size_before == w.m->size);
+    oct_model *q;
+    size_t integer, all;
+    GOOD(oct_model_load(w.output, &q, err));
+    assert_string_equal(oct_model_meta(q, "octet.command"), "convert it");
+    count_products(q->graph, &integer, &all);
+    const oct_layer_count n = oct_layers_count(w.c.layers, w.c.n_layers);
+    assert_true(all == 12 && n.products == all && n.integer == integer);
+    oct_model_free(q);
+    tear_down(&w);
+}
+
+/* The choice is by the smallest error that was measured, but for a tenth of a decibel; the record says what the default would give. */
+static void says_what_methods_did(void **state)
+{
+    char images[300], text[64];
+    work w;
+    set_up(&w, "demo.onnx");
+    open_samples(&w, data(images, "images/calib.csv"), "mean=127.5:std=127.5", 0);
+    GOOD(decide(&w, err));
+    const oct_method_result *r = method(&w, "observer-search");
+    assert_true(r->ran && !r->why && r->after >= r->before - 0.1 && r->before > 10);
+    const oct_observer_spec spec = oct_qjob_observer(w.c.job);
+    snprintf(text, sizeof text, spec.param == 4 ? "%s=4" : "%s", spec.observer->name);
+    assert_string_equal(r->choice, text);
+    r = method(&w, "bias-inputs");
+    assert_true(r->ran && r->before > r->after && r->after > 0);
+    tear_down(&w);
+
+    set_up(&w, "demo.onnx");
+    open_samples(&w, data(images, "images/calib.csv"), "mean=127.5:std=127.5", 0);
+    w.o.observer = "minmax";
+    GOOD(oct_methods_switch(&w.o.methods, "bias-inputs", false, err));
+    GOOD(decide(&w, err));
+    assert_string_equal(method(&w, "observer-search")->why, "no layer has a choice of observers");
+    assert_string_equal(method(&w, "bias-inputs")->why, "switched off");
+    assert_true(method(&w, "bias-weights")->ran);
+    tear_down(&w);
+}
+
+enum { ROWS = 20, PLANE = 6 * 7 };
+
+/* Samples of which channel c has the mean c + 1, whichever are chosen. */
+static void write_rows(const char *path)
+{
+    FILE *f = fopen(path, "wb");
+    char head[129];
+    memset(head, ' ', sizeof head);
+    memcpy(head, "\x93NUMPY\x01\x00\x76\x00", 10);
+    const char *text = "{'descr': '<f4', 'fortran_order': False, 'shape': (20, 3, 6, 7), }";
+    memcpy(head + 10, text, strlen(text));
+    head[127] = '\n';
+    fwrite(head, 1, 128, f);
+    for (int r = 0; r < ROWS; r++)
+        for (int c = 0; c < 3; c++)
+            for (int i = 0; i < PLANE; i++) {
+                const float v = (float)(c + 1) + (float)(i / 2 % 5 + r % 3) * (i % 2 ? 0.25f : -0.25f);
+                fwrite(&v, sizeof v, 1, f);
+            }
+    fclose(f);
+}
+
+/* before: root of the mean over the outputs of (sum of (w - wq) E[x])^2, in steps of the output; after: what a rounded bias leaves. */
+static void measures_what_biases_make_up_for(void **state)
+{
+    char path[100];
+    work w;
+    snprintf(path, sizeof path, "%s/x.npy", folder);
+    write_rows(path);
+    set_up(&w, "models/conv_valid.onnx");
+    open_samples(&w, path, NULL, 0);
+    w.o.job.target = oct_target_default(); /* it puts every output on a grid */
+    oct_methods_drop_needing(&w.o.methods, OCT_NEEDS_SAMPLES);
+    GOOD(decide(&w, err));
+    const oct_graph *g = w.m->graph;
+    const int node = g->order[0];
+    const float *v = g->value[g->node[node].in[1]].konst->data;
+    const qweights *q = w.c.job->weights[node];
+    const double step = (double)w.c.layers[0].d.scale, sx = (double)w.c.job->value[g->node[node].in[0]].q.scale;
+    double sum = 0, most = 0;
+    for (int o = 0; o < 4; o++) {
+        double off = 0;
+        for (int i = 0; i < 27; i++)
+            off += ((double)v[o * 27 + i] - ((const int8_t *)q->codes->data)[o * 27 + i] * (double)q->scale[o]) * (1 + i / 9);
+        sum += off * off;
+        most = fmax(most, sx * (double)q->scale[o] / 2);
+    }
+    const oct_method_result *r = method(&w, "bias-weights");
+    assert_true(r->ran && r->measure && strcmp(r->unit, "steps") == 0 && step > 0);
+    assert_true(fabs(r->before - sqrt(sum / 4) / step) <= 1e-5 * r->before);
+    assert_true(r->after <= most / step * 1.0001 && r->after < r->before);
+    tear_down(&w);
+}
+
+static void methods_are_switched_by_name(void **state)
+{
+    oct_method_set s = oct_methods_default();
+    oct_err fault = OCT_ERR_INIT;
+    size_t n;
+    const oct_method *const *all = oct_method_all(&n);
+    for (size_t i = 0; i < n; i++) {
+        assert_true(*all[i]->name && *all[i]->summary && (all[i]->prepare || all[i]->run));
+        for (size_t k = 0; k < i; k++)
+            assert_string_not_equal(all[i]->name, all[k]->name);
+    }
+    assert_int_equal(oct_methods_switch(&s, "bias-weigths", false, &fault), OCT_EUSAGE);
+    assert_non_null(strstr(fault.hint, "did you mean 'bias-weights'?"));
+    GOOD(oct_methods_switch(&s, "bias-weights", false, err));
+    assert_int_equal(oct_methods_switch(&s, "bias-weights", true, &fault), OCT_EUSAGE);
+    assert_true(oct_methods_any_needing(&s, OCT_NEEDS_SAMPLES) && !oct_methods_any_needing(&s, OCT_NEEDS_STATISTICS));
+    oct_methods_drop_needing(&s, OCT_NEEDS_SAMPLES);
+    assert_false(oct_methods_any_needing(&s, OCT_NEEDS_SAMPLES));
+}
+
+/* Without samples nothing runs that needs them, and what was asked for is an error. */
+static void needs_are_met_or_said(void **state)
+{
+    oct_err fault = OCT_ERR_INIT;
+    work w;
+    set_up(&w, "demo.onnx");
+    GOOD(decide(&w, err));
+    for (size_t i = 0; i < w.c.n_methods; i++)
+        assert_true(!w.c.methods[i].ran && w.c.methods[i].why && isnan(w.c.methods[i].after));
+    assert_string_equal(method(&w, "bias-inputs")->why, "it needs samples");
+    tear_down(&w);
+    set_up(&w, "demo.onnx");
+    GOOD(oct_methods_switch(&w.o.methods, "bias-inputs", true, err));
+    assert_int_equal(decide(&w, &fault), OCT_EUSAGE);
+    assert_non_null(strstr(fault.text, "'bias-inputs' needs samples"));
+    tear_down(&w);
+}
+
+static void warns_of_a_quantized_model(void **state)
+{
+    work w;
+    set_up(&w, "models/demo_qdq.onnx");
+    GOOD(decide(&w, err));
+    assert_non_null(strstr(w.heard.notes, "-1 "));
+    assert_non_null(strstr(w.heard.notes, "is quantized already ("));
+    tear_down(&w);
+}
+
+static int make_folder(void **state)
+{
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    static const char *const names[] = { "q.onnx", "x.npy" };
+    char path[100];
+    for (size_t i = 0; i < OCT_COUNT(names); i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        unlink(path);
+    }
+    return rmdir(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(goes_all_the_way),
+        cmocka_unit_test(says_what_methods_did),
+        cmocka_unit_test(measures_what_biases_make_up_for),
+        cmocka_unit_test(methods_are_switched_by_name),
+        cmocka_unit_test(needs_are_met_or_said),
+        cmocka_unit_test(warns_of_a_quantized_model),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
