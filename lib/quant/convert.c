@@ -114,19 +114,26 @@ static void absent(void *arg, const char *place, const char *op)
     oct_conversion_say(arg, 1, "%s: the model has no %s", place, op);
 }
 
-static oct_status open_job(oct_conversion *c, oct_err *err)
+oct_status oct_conversion_reopen(oct_conversion *c, oct_err *err)
 {
     const oct_pass_log log = { .change = log_change, .arg = c };
     oct_qjob_opts o = oct_conversion_job_opts(c);
     o.log = &log;
     o.have_data = c->src || c->calib;
+    oct_qjob_destroy(c->job);
+    c->job = NULL;
+    c->decided = false;
     oct_policy_note(c->policy, c->m->graph);
     OCT_TRY(oct_qjob_create(c->m->graph, &o, &c->job, err));
-    if (c->out_of_memory)
-        return oct_nomem(err);
-    if (o.scheme == OCT_SCHEME_BF16 && !oct_target_bfloat16(o.target))
+    return c->out_of_memory ? oct_nomem(err) : OCT_OK;
+}
+
+static oct_status open_job(oct_conversion *c, oct_err *err)
+{
+    OCT_TRY(oct_conversion_reopen(c, err));
+    if (c->o.job.scheme == OCT_SCHEME_BF16 && !oct_target_bfloat16(c->o.job.target))
         oct_conversion_say(c, OCT_NOTE_WARNING, "the target %s has no bfloat16 kernels; --target says where else the model will run",
-                           oct_target_name(o.target));
+                           oct_target_name(c->o.job.target));
     oct_policy_note(c->policy, c->m->graph);
     return oct_policy_check(c->policy, c->m->graph, absent, c, err);
 }

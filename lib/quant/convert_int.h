@@ -10,6 +10,8 @@
 void oct_conversion_say(const oct_conversion *c, int level, const char *fmt, ...) OCT_PRINTF(3, 4);
 /* Sees that the job is decided as it is set: before decisions are looked at. */
 oct_status oct_conversion_settle(oct_conversion *c, oct_err *err);
+/* Makes the job, at first and again after a method of step `graph` has changed the graph. */
+oct_status oct_conversion_reopen(oct_conversion *c, oct_err *err);
 /* Settings of the job were changed: it is to be decided anew. */
 static inline void oct_conversion_changed(oct_conversion *c)
 {

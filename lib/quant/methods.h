@@ -44,8 +44,9 @@ typedef struct oct_method {
     bool by_default;
     /* Sets what the job must know from its start. NULL: nothing. */
     void (*prepare)(struct oct_qjob_opts *o);
-    /* Does the work when its step comes; what it needs is there. A method of ranges may gather the statistics itself, in the parts that
-     * it wants. One that has nothing to do here sets r->why. What changes decisions calls oct_conversion_changed. NULL: prepare was all. */
+    /* Does the work when its step comes; what it needs is there (convert_int.h). A method of ranges may gather the statistics itself, in
+     * the parts that it wants; one that changed the graph calls oct_conversion_reopen, one that changed what decisions rest on
+     * oct_conversion_changed. One that has nothing to do here sets r->why. NULL: prepare was all. */
     oct_status (*run)(struct oct_conversion *c, oct_method_result *r, oct_err *err);
     /* Fills what it gained from the final decisions. NULL: run did, or nothing is measured. */
     void (*gain)(const struct oct_conversion *c, oct_method_result *r);
