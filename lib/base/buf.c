@@ -108,3 +108,25 @@ int oct_edit_distance(const char *a, const char *b)
     }
     return row[nb];
 }
+
+void oct_nearest_try(oct_nearest *n, const char *name)
+{
+    const int d = oct_edit_distance(n->word, name);
+    size_t at = n->n;
+    if (d > n->most)
+        return;
+    for (size_t i = 0; i < n->n; i++)
+        if (strcmp(n->name[i], name) == 0)
+            return;
+    while (at > 0 && n->distance[at - 1] > d)
+        at--;
+    if (at == OCT_NEAREST)
+        return;
+    n->n += n->n < OCT_NEAREST;
+    for (size_t i = n->n - 1; i > at; i--) {
+        n->name[i] = n->name[i - 1];
+        n->distance[i] = n->distance[i - 1];
+    }
+    n->name[at] = name;
+    n->distance[at] = d;
+}

@@ -29,18 +29,11 @@ const oct_preset *oct_presets(void)
 
 static void hint_nearest(oct_err *err, const char *word)
 {
-    const char *best = NULL;
-    int least = 4;
-    for (size_t i = 0; i < OCT_COUNT(keys) + OCT_COUNT(presets) - 1; i++) {
-        const char *name = i < OCT_COUNT(keys) ? keys[i] : presets[i - OCT_COUNT(keys)].name;
-        int d = oct_edit_distance(word, name);
-        if (d < least) {
-            least = d;
-            best = name;
-        }
-    }
-    if (best)
-        oct_hint(err, "did you mean '%s'?", best);
+    oct_nearest near = { .word = word, .most = 3 };
+    for (size_t i = 0; i < OCT_COUNT(keys) + OCT_COUNT(presets) - 1; i++)
+        oct_nearest_try(&near, i < OCT_COUNT(keys) ? keys[i] : presets[i - OCT_COUNT(keys)].name);
+    if (near.n)
+        oct_hint(err, "did you mean '%s'?", near.name[0]);
     else
         oct_hint(err, "steps are resize=, interp=, crop=, order=, mean=, std=, layout=; presets are imagenet, "
                       "imagenet-tf, caffe, unit");

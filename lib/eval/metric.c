@@ -269,22 +269,17 @@ const char *oct_metric_names(size_t i, const char **summary)
 
 oct_status oct_metric_find(const char *name, const oct_metric **m, oct_err *err)
 {
-    const oct_metric *near = NULL;
-    int least = 3;
+    oct_nearest near = { .word = name, .most = 2 };
     for (size_t i = 0; i < OCT_COUNT(metrics); i++) {
         if (strcmp(metrics[i].name, name) == 0) {
             *m = &metrics[i];
             return OCT_OK;
         }
-        int d = oct_edit_distance(metrics[i].name, name);
-        if (d < least) {
-            least = d;
-            near = &metrics[i];
-        }
+        oct_nearest_try(&near, metrics[i].name);
     }
     oct_fail(err, OCT_EUSAGE, "unknown metric '%s'", name);
-    if (near)
-        oct_hint(err, "did you mean '%s'?", near->name);
+    if (near.n)
+        oct_hint(err, "did you mean '%s'?", near.name[0]);
     return OCT_EUSAGE;
 }
 

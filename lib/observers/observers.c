@@ -57,18 +57,12 @@ oct_observer_spec oct_observer_default(void)
 
 static oct_status unknown(const char *text, oct_err *err)
 {
-    const char *near = NULL;
-    int least = 4;
-    for (size_t i = 0; i < OCT_COUNT(observers); i++) {
-        int d = oct_edit_distance(text, observers[i]->name);
-        if (d < least) {
-            least = d;
-            near = observers[i]->name;
-        }
-    }
+    oct_nearest near = { .word = text, .most = 3 };
+    for (size_t i = 0; i < OCT_COUNT(observers); i++)
+        oct_nearest_try(&near, observers[i]->name);
     oct_status st = oct_fail(err, OCT_EUSAGE, "unknown observer '%s'; there are %s", text, oct_observer_names());
-    if (near)
-        oct_hint(err, "did you mean '%s'?", near);
+    if (near.n)
+        oct_hint(err, "did you mean '%s'?", near.name[0]);
     return st;
 }
 

@@ -39,23 +39,16 @@ void oct_pass_note(const oct_pass_log *log, const oct_pass *p, const char *what,
 static oct_status check_names(const char *const *names, size_t n, oct_err *err)
 {
     for (size_t i = 0; i < n; i++) {
-        const char *nearest = NULL;
-        int best = 1000;
-        for (size_t k = 0; all[k] && best; k++) {
-            int d = oct_edit_distance(names[i], all[k]->name);
-            if (d < best) {
-                best = d;
-                nearest = all[k]->name;
-            }
-        }
-        if (best) {
-            oct_fail(err, OCT_EUSAGE, "there is no pass '%s'", names[i]);
-            if (nearest && best <= 1 + (int)strlen(names[i]) / 4)
-                oct_hint(err, "did you mean '%s'? --list-passes shows all", nearest);
-            else
-                oct_hint(err, "--list-passes shows all");
-            return OCT_EUSAGE;
-        }
+        oct_nearest near = { .word = names[i], .most = 1 + (int)strlen(names[i]) / 4 };
+        for (size_t k = 0; all[k]; k++)
+            oct_nearest_try(&near, all[k]->name);
+        if (near.n && near.distance[0] == 0)
+            continue;
+        oct_fail(err, OCT_EUSAGE, "there is no pass '%s'", names[i]);
+        if (near.n)
+            oct_hint(err, "did you mean '%s'? --list-passes shows all", near.name[0]);
+        oct_hint(err, "--list-passes shows all");
+        return OCT_EUSAGE;
     }
     return OCT_OK;
 }

@@ -44,18 +44,12 @@ oct_method_set oct_methods_default(void)
 
 static oct_status unknown(const char *name, oct_err *err)
 {
-    const char *nearest = NULL;
-    int best = 2 + (int)strlen(name) / 4;
-    for (size_t i = 0; i < OCT_COUNT(all); i++) {
-        const int d = oct_edit_distance(name, all[i]->name);
-        if (d < best) {
-            best = d;
-            nearest = all[i]->name;
-        }
-    }
+    oct_nearest near = { .word = name, .most = 1 + (int)strlen(name) / 4 };
+    for (size_t i = 0; i < OCT_COUNT(all); i++)
+        oct_nearest_try(&near, all[i]->name);
     oct_fail(err, OCT_EUSAGE, "there is no method '%s'", name);
-    if (nearest)
-        oct_hint(err, "did you mean '%s'? --list-methods shows all", nearest);
+    if (near.n)
+        oct_hint(err, "did you mean '%s'? --list-methods shows all", near.name[0]);
     oct_hint(err, "--list-methods shows all");
     return OCT_EUSAGE;
 }

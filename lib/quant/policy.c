@@ -272,50 +272,25 @@ void oct_policy_note(oct_policy *p, const oct_graph *g)
     }
 }
 
-/* The nearest names to what was asked for, the nearest first. */
-enum { NEAREST = 3 };
-typedef struct nearest {
-    const char *name[NEAREST];
-    int distance[NEAREST];
-    size_t n;
-} nearest;
-
-static void consider(nearest *n, const char *wanted, const char *have)
-{
-    const int d = oct_edit_distance(wanted, have);
-    if (d > (int)strlen(wanted) / 3 + 1)
-        return;
-    for (size_t i = 0; i < n->n; i++)
-        if (strcmp(n->name[i], have) == 0)
-            return;
-    size_t at = n->n;
-    while (at > 0 && n->distance[at - 1] > d)
-        at--;
-    if (at == NEAREST)
-        return;
-    n->n += n->n < NEAREST;
-    for (size_t i = n->n - 1; i > at; i--) {
-        n->name[i] = n->name[i - 1];
-        n->distance[i] = n->distance[i - 1];
-    }
-    n->name[at] = have;
-    n->distance[at] = d;
-}
-
-static void consider_nodes(nearest *n, const char *wanted, const oct_graph *g, bool op)
+static void consider_nodes(oct_nearest *n, const oct_graph *g, bool op)
 {
     for (size_t i = 0; i < g->n_order; i++) {
         const oct_graph *nested;
         const int id = g->order[i];
-        consider(n, wanted, op ? g->node[id].op : name_of(g, id));
+        oct_nearest_try(n, op ? g->node[id].op : name_of(g, id));
         for (size_t k = 0; (nested = oct_node_graph_at(&g->node[id], k)); k++)
-            consider_nodes(n, wanted, nested, op);
+            consider_nodes(n, nested, op);
     }
 }
 
-static oct_status no_such(const oct_match *m, const char *what, const char *wanted, const nearest *n, oct_err *err)
+static oct_nearest near_to(const char *word)
 {
-    oct_fail(err, OCT_EUSAGE, "%s: %s '%.100s'", m->place, what, wanted);
+    return (oct_nearest){ .word = word, .most = (int)strlen(word) / 3 + 1 };
+}
+
+static oct_status no_such(const oct_match *m, const char *what, const oct_nearest *n, oct_err *err)
+{
+    oct_fail(err, OCT_EUSAGE, "%s: %s '%.100s'", m->place, what, n->word);
     if (n->n)
         oct_hint(err, "did you mean '%.100s'%s%.100s%s%s%.100s%s?", n->name[0], n->n > 1 ? ", '" : "", n->n > 1 ? n->name[1] : "", n->n > 1 ? "'" : "",
                  n->n > 2 ? " or '" : "", n->n > 2 ? n->name[2] : "", n->n > 2 ? "'" : "");
@@ -335,10 +310,10 @@ static bool is_operator(const char *op)
 static oct_status check_match(const oct_match *m, const oct_graph *g, void (*fn)(void *arg, const char *place, const char *op), void *arg,
                               oct_err *err)
 {
-    nearest n = { .n = 0 };
     if (m->kind == OCT_MATCH_NAME && !m->found[0]) {
-        consider_nodes(&n, m->text, g, false);
-        return no_such(m, "no node is named", m->text, &n, err);
+        oct_nearest n = near_to(m->text);
+        consider_nodes(&n, g, false);
+        return no_such(m, "no node is named", &n, err);
     }
     for (size_t o = 0; m->kind == OCT_MATCH_OP && o < m->n_names; o++) {
         if (m->found[o])
@@ -348,10 +323,11 @@ static oct_status check_match(const oct_match *m, const oct_graph *g, void (*fn)
             continue;
         }
         const char *known = oct_signature_nearest(m->names[o]);
-        consider_nodes(&n, m->names[o], g, true);
+        oct_nearest n = near_to(m->names[o]);
+        consider_nodes(&n, g, true);
         if (known)
-            consider(&n, m->names[o], known);
-        return no_such(m, "there is no operator", m->names[o], &n, err);
+            oct_nearest_try(&n, known);
+        return no_such(m, "there is no operator", &n, err);
     }
     return OCT_OK;
 }

@@ -481,6 +481,13 @@ static void errors_gather_context(void **state)
     oct_within(&err, "node '%s'", "conv1");
     assert_string_equal(err.text, "node 'conv1': input 'w'");
     assert_int_equal(oct_edit_distance("hist-msee", "hist-mse"), 1);
+    oct_nearest n = { .word = "relu", .most = 2 };
+    for (const char *const *p = (const char *const[]){ "PRelu", "elu", "Relu", "Sin", "elu", "rely", NULL }; *p; p++)
+        oct_nearest_try(&n, *p);
+    assert_int_equal(n.n, 3);
+    assert_string_equal(n.name[0], "elu"); /* one letter away, as Relu and rely, but tried first; PRelu is two away */
+    assert_string_equal(n.name[1], "Relu");
+    assert_string_equal(n.name[2], "rely");
 }
 
 static void denormals_are_flushed_when_asked(void **state)

@@ -3,6 +3,7 @@
 
 #include "cli/textfmt.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -21,32 +22,18 @@ static const oct_layer *find(const session *s, const char *name)
     return NULL;
 }
 
-/* Up to three names that are near. */
 static oct_status no_such_node(const session *s, const char *name, oct_err *err)
 {
-    const char *best[3] = { NULL, NULL, NULL };
-    int d[3] = { 1000, 1000, 1000 };
-    for (size_t i = 0; i < s->c.n_layers; i++) {
-        const char *candidate = s->c.layers[i].name;
-        int e = oct_edit_distance(name, candidate);
-        for (int k = 0; k < 3; k++)
-            if (e < d[k]) {
-                for (int m = 2; m > k; m--) {
-                    best[m] = best[m - 1];
-                    d[m] = d[m - 1];
-                }
-                best[k] = candidate;
-                d[k] = e;
-                break;
-            }
-    }
+    oct_nearest near = { .word = name, .most = INT_MAX };
+    for (size_t i = 0; i < s->c.n_layers; i++)
+        oct_nearest_try(&near, s->c.layers[i].name);
     oct_fail(err, OCT_EUSAGE, "%s: no node is named '%s' after the model was prepared", s->a->model, name);
     for (size_t i = 0; i < s->c.n_changes; i++)
         if (strcmp(s->c.changes[i].node, name) == 0)
             oct_hint(err, "the pass '%s' changed it: %s", s->c.changes[i].pass, s->c.changes[i].what);
-    if (best[0])
-        oct_hint(err, "near: %s%s%s%s%s", best[0], best[1] ? ", " : "", best[1] ? best[1] : "", best[2] ? ", " : "",
-                 best[2] ? best[2] : "");
+    if (near.n)
+        oct_hint(err, "near: %s%s%s%s%s", near.name[0], near.n > 1 ? ", " : "", near.n > 1 ? near.name[1] : "", near.n > 2 ? ", " : "",
+                 near.n > 2 ? near.name[2] : "");
     return OCT_EUSAGE;
 }
 
