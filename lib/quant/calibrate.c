@@ -2,7 +2,7 @@
 #include "quant/calibrate.h"
 
 #include "base/pool.h"
-#include "quant/runnable.h"
+#include "runtime/runnable.h"
 #include "runtime/runner.h"
 
 #include <pthread.h>

@@ -6,7 +6,7 @@
 
 #include "eval/metric.h"
 #include "onnx/model.h"
-#include "quant/runnable.h"
+#include "runtime/runnable.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "quant/convert_int.h"
 
 #include "onnx/model.h"
-#include "quant/runnable.h"
+#include "runtime/runnable.h"
 
 const char oct_no_ranges[] = "nothing has a range to choose";
 

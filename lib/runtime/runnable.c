@@ -1,5 +1,5 @@
 /* Cuts what cannot be computed out of a graph. */
-#include "quant/runnable.h"
+#include "runtime/runnable.h"
 
 #include "ops/op.h"
 

@@ -1,6 +1,6 @@
-/* lib/quant/runnable.h -- the part of a graph that can be computed here, for models with operators that are unknown. */
-#ifndef OCT_QUANT_RUNNABLE_H
-#define OCT_QUANT_RUNNABLE_H
+/* lib/runtime/runnable.h -- the part of a graph that can be computed here, for models with operators that are unknown. */
+#ifndef OCT_RUNTIME_RUNNABLE_H
+#define OCT_RUNTIME_RUNNABLE_H
 
 #include "graph/graph.h"
 
