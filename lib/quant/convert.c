@@ -2,7 +2,6 @@
 #include "quant/convert_int.h"
 
 #include "base/mem.h"
-#include "onnx/model.h"
 #include "passes/pass.h"
 
 #include <math.h>

@@ -21,10 +21,9 @@
 #include "data/data.h"
 #include "eval/denormal.h"
 #include "eval/eval.h"
+#include "onnx/model.h"
 #include "quant/layers.h"
 #include "quant/methods.h"
-
-typedef struct oct_model oct_model; /* onnx/model.h */
 
 /* How a conversion speaks while it works. Functions may be NULL. */
 typedef struct oct_convert_listener {

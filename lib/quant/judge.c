@@ -5,7 +5,6 @@
 #include "quant/convert_int.h"
 
 #include "eval/metric.h"
-#include "onnx/model.h"
 #include "runtime/runnable.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/* lib/quant/quant.h -- post-training quantization of a graph: place, calibrate, decide, rewrite.
+/* lib/quant/quant.h -- post-training quantization of a graph: place, calibrate, decide, rewrite. (A whole conversion, from a model
+ * to a checked file: convert.h.)
  *
  *   oct_qjob_create   prepares the graph (opset, fusion passes), places quantizers: which nodes become integer, which values
  *                     need a grid, which share one

@@ -2,7 +2,6 @@
 #include "quant/convert_int.h"
 
 #include "base/utf8.h"
-#include "onnx/model.h"
 #include "passes/pass.h"
 
 #include <string.h>

@@ -1,7 +1,6 @@
 /* What samples or a table say of the values that a conversion wants to know. */
 #include "quant/convert_int.h"
 
-#include "onnx/model.h"
 #include "runtime/runnable.h"
 
 const char oct_no_ranges[] = "nothing has a range to choose";
