@@ -43,20 +43,15 @@ oct_status oct_words_fault(const oct_words *w, const char *at, oct_err *err, con
 oct_status oct_words_unknown(const oct_words *w, const char *at, const char *what, const char *word, const char *const *known, size_t n,
                              oct_err *err)
 {
-    size_t best = 0;
-    int least = 100;
+    oct_nearest near = { .word = word, .most = 2 };
     oct_buf all = OCT_BUF_INIT;
     for (size_t i = 0; i < n; i++) {
-        int d = oct_edit_distance(word, known[i]);
-        if (d < least) {
-            least = d;
-            best = i;
-        }
+        oct_nearest_try(&near, known[i]);
         oct_buf_printf(&all, "%s%s", i ? ", " : "", known[i]);
     }
     oct_words_fault(w, at, err, "there is no %s '%.100s'", what, word);
-    if (least <= 2 && *word)
-        oct_hint(err, "did you mean '%s'?", known[best]);
+    if (near.n && *word)
+        oct_hint(err, "did you mean '%s'?", near.name[0]);
     else
         oct_hint(err, "one of %s", oct_buf_str(&all));
     oct_buf_free(&all);
