@@ -18,7 +18,7 @@
 #ifndef OCT_DATA_DATA_H
 #define OCT_DATA_DATA_H
 
-#include "data/array.h"
+#include "data/array_files.h"
 #include "data/preprocess.h"
 
 /* All strings and arrays are borrowed for the call of oct_source_open only. */

@@ -2,7 +2,7 @@
 #include "data/image.h"
 
 #include "base/mem.h"
-#include "data/array.h"
+#include "data/array_files.h"
 #include "data/data_config.h" /* made by the build */
 
 #ifdef OCT_HAVE_PNG

@@ -3,7 +3,7 @@
 #define OCT_DATA_NPY_H
 
 #include "base/buf.h"
-#include "data/array.h"
+#include "data/array_files.h"
 
 typedef struct oct_npy {
     oct_dtype dtype;

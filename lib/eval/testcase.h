@@ -3,7 +3,7 @@
 #define OCT_EVAL_TESTCASE_H
 
 #include "base/pool.h"
-#include "data/array.h"
+#include "data/array_files.h"
 #include "graph/graph.h"
 
 typedef struct oct_check_options {

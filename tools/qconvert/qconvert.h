@@ -53,7 +53,7 @@ void verdict_samples(const session *s, uint64_t n, oct_buf *b);
 /* "difference -1.56 points, 95 % interval -5.81 to 2.70" */
 void verdict_difference(const oct_eval_score *x, oct_buf *b);
 
-/* report.c, json.c */
+/* report.c, print_json.c */
 oct_status report_print(const session *s, oct_err *err);
 oct_status report_json(const session *s, oct_err *err);
 

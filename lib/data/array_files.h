@@ -1,6 +1,6 @@
-/* lib/data/array.h -- arrays (base/array.h) from files. */
-#ifndef OCT_DATA_ARRAY_H
-#define OCT_DATA_ARRAY_H
+/* lib/data/array_files.h -- arrays (base/array.h) from files. */
+#ifndef OCT_DATA_ARRAY_FILES_H
+#define OCT_DATA_ARRAY_FILES_H
 
 #include "base/array.h"
 
