@@ -5,6 +5,7 @@
  * float32 nodes with no weights near, so that it would only cost conversions. */
 #include "quant/job.h"
 
+#include "forms/forms_write.h"
 #include "kernels/half.h"
 
 #include <math.h>
@@ -59,13 +60,6 @@ static bool takes(const oct_qjob *j, int id, oct_dtype t)
             return first && opset >= first;
         }
     return true;
-}
-
-bool oct_half_follows(const oct_node *n, int slot)
-{
-    if (strcmp(n->op, "Resize") == 0 || strcmp(n->op, "Upsample") == 0 || strcmp(n->op, "Dropout") == 0)
-        return slot == 0;
-    return strcmp(n->op, "Shape") != 0 && strcmp(n->op, "Size") != 0;
 }
 
 static bool is_float(const oct_qjob *j, int value)

@@ -146,12 +146,8 @@ oct_status oct_half_place(oct_qjob *j, oct_err *err);
 oct_status oct_half_check(oct_qjob *j, const oct_calib *c, bool *changed, oct_err *err);
 /* The type that a node computes on, or OCT_UNDEFINED: not on 16-bit floats. Nodes added since the job was made have none. */
 oct_dtype oct_half_type(const oct_qjob *j, int node);
-/* Whether input `slot` has the type that the operator computes on: not Resize's scales. */
-bool oct_half_follows(const oct_node *n, int slot);
 /* dB of rounding a constant to t; NaN: not f32. */
 double oct_half_sqnr(const oct_tensor *c, oct_dtype t);
-/* half_write.c: types and Casts, in the graph with its quantizers written. */
-oct_status oct_half_rewrite(oct_qjob *j, oct_err *err);
 
 /* grids.c: grids of all wanted values. */
 oct_status oct_choose_grids(oct_qjob *j, const oct_calib *c, bool *changed, oct_err *err);

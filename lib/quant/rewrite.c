@@ -5,6 +5,7 @@
  * and the quantized model pair by name. */
 #include "quant/writer.h"
 
+#include "forms/forms_write.h"
 #include "kernels/quantize.h"
 
 #include <string.h>
@@ -341,6 +342,21 @@ static oct_status write_dynamic(oct_writer *w, int id, oct_err *err)
     return bias >= 0 ? oct_writer_node(w, "Add", (int[]){ out, bias }, 2, y, before, NULL, err) : OCT_OK;
 }
 
+static oct_status halve(oct_qjob *j, oct_err *err)
+{
+    oct_dtype *type = oct_calloc(j->n_nodes + 1, sizeof *type);
+    const oct_dtype ends = j->opts.scheme == OCT_SCHEME_BF16 ? OCT_BF16 : OCT_F16;
+    bool any = false;
+    if (!type)
+        return oct_nomem(err);
+    for (size_t i = 0; i < j->n_nodes; i++)
+        any |= (type[i] = oct_half_type(j, (int)i)) != OCT_UNDEFINED;
+    const oct_half_opts o = { type, j->n_nodes, j->opts.half_io ? ends : OCT_UNDEFINED };
+    oct_status s = any ? oct_half_write(j->g, &o, err) : OCT_OK;
+    oct_free(type);
+    return s;
+}
+
 static oct_status write_all(oct_writer *w, oct_err *err)
 {
     oct_qjob *j = w->j;
@@ -363,7 +379,7 @@ static oct_status write_all(oct_writer *w, oct_err *err)
         else if (j->node[id].role == OCT_ROLE_BLOCKS)
             OCT_TRY(oct_write_blocks(w, id, err));
     }
-    OCT_TRY(oct_half_rewrite(j, err));
+    OCT_TRY(halve(j, err));
     oct_graph_prune(j->g);
     OCT_TRY(oct_graph_sort(j->g, err));
     return oct_graph_check(j->g, err);

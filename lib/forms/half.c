@@ -1,8 +1,10 @@
 /* Writes 16-bit floats into the graph: types of nodes that compute on them, and a Cast for each value and type that the other
- * side wants, shared by all its readers. Runs on the finished graph, after quantizers are written. */
-#include "quant/job.h"
+ * side wants, shared by all its readers. */
+#include "forms/edit.h"
+#include "forms/forms_write.h"
 
 #include "kernels/half.h"
+#include "ops/op.h"
 
 #include <string.h>
 
@@ -10,7 +12,7 @@ enum { N_TYPES = 3 };
 static const oct_dtype types[N_TYPES] = { OCT_F32, OCT_F16, OCT_BF16 };
 
 typedef struct halver {
-    oct_qjob *j;
+    const oct_half_opts *o;
     oct_graph *g;
     bool *ours;             /* by value: its 16-bit type was made here */
     int (*twin)[N_TYPES];   /* by value: the same in another type; -1 not made yet */
@@ -25,9 +27,21 @@ static int type_index(oct_dtype t)
     return -1;
 }
 
+static oct_dtype half_type(const halver *h, int node)
+{
+    return (size_t)node < h->o->n_types ? h->o->type[node] : OCT_UNDEFINED;
+}
+
 static bool is_half_op(const halver *h, int node)
 {
-    return oct_half_type(h->j, node) != OCT_UNDEFINED;
+    return half_type(h, node) != OCT_UNDEFINED;
+}
+
+bool oct_half_follows(const oct_node *n, int slot)
+{
+    if (strcmp(n->op, "Resize") == 0 || strcmp(n->op, "Upsample") == 0 || strcmp(n->op, "Dropout") == 0)
+        return slot == 0;
+    return strcmp(n->op, "Shape") != 0 && strcmp(n->op, "Size") != 0;
 }
 
 /* Room in the arrays for every value of the graph. */
@@ -62,13 +76,11 @@ static oct_status grow(halver *h, oct_err *err)
 /* A value named after v and the type, of v's shape. */
 static oct_status new_twin(halver *h, int v, oct_dtype t, int *twin, oct_err *err)
 {
-    const char *name = oct_arena_printf(h->g->arena, "%s_%s", h->g->value[v].name, oct_dtype_name(t));
-    if (!name)
+    const char *suffix = oct_arena_printf(h->g->arena, "_%s", oct_dtype_name(t));
+    if (!suffix)
         return oct_nomem(err);
-    OCT_TRY(oct_graph_new_value(h->g, name, t, twin, err));
+    OCT_TRY(oct_edit_value(h->g, h->g->value[v].name, suffix, t, v, twin, err));
     OCT_TRY(grow(h, err));
-    oct_shape s = h->g->value[v].shape;
-    OCT_TRY(oct_graph_set_shape(h->g, *twin, s.rank, s.d, err));
     h->ours[*twin] = t != OCT_F32;
     h->twin[v][type_index(t)] = *twin;
     h->twin[*twin][type_index(h->g->value[v].dtype)] = v;
@@ -78,12 +90,7 @@ static oct_status new_twin(halver *h, int v, oct_dtype t, int *twin, oct_err *er
 static oct_status add_cast(halver *h, int from, int to, int before, oct_err *err)
 {
     int id;
-    const char *name = oct_arena_printf(h->g->arena, "%s_Cast", h->g->value[to].name);
-    if (!name)
-        return oct_nomem(err);
-    OCT_TRY(oct_graph_add_node(h->g, "Cast", "", name, 1, 1, before, &id, err));
-    OCT_TRY(oct_graph_set_input(h->g, id, 0, from, err));
-    OCT_TRY(oct_graph_set_output(h->g, id, 0, to, err));
+    OCT_TRY(oct_edit_node(h->g, "Cast", &from, 1, to, before, &id, err));
     return oct_node_set_int(h->g, id, "to", h->g->value[to].dtype, err);
 }
 
@@ -96,7 +103,7 @@ static bool all_take(const halver *h, int v, oct_dtype t)
     bool all = !x->is_output && !x->is_input && x->outer < 0;
     for (size_t i = 0; i < x->n_uses; i++) {
         oct_use u = x->uses[i];
-        all &= u.slot >= 0 && oct_half_type(h->j, u.node) == t && oct_half_follows(&h->g->node[u.node], u.slot);
+        all &= u.slot >= 0 && half_type(h, u.node) == t && oct_half_follows(&h->g->node[u.node], u.slot);
     }
     return all;
 }
@@ -139,7 +146,7 @@ static oct_dtype wanted(const halver *h, int id, int i)
 {
     const oct_node *n = &h->g->node[id];
     const int v = n->in[i];
-    const oct_dtype have = v >= 0 ? h->g->value[v].dtype : OCT_UNDEFINED, t = oct_half_type(h->j, id);
+    const oct_dtype have = v >= 0 ? h->g->value[v].dtype : OCT_UNDEFINED, t = half_type(h, id);
     if (v < 0 || !(have == OCT_F32 || h->ours[v]))
         return OCT_UNDEFINED;
     if (strcmp(n->op, "Shape") == 0 || strcmp(n->op, "Size") == 0)
@@ -166,20 +173,12 @@ static oct_status convert_inputs(halver *h, int id, oct_err *err)
 
 /* ---- outputs ---- */
 
-static int after(const oct_graph *g, int node)
-{
-    for (size_t i = 0; i + 1 < g->n_order; i++)
-        if (g->order[i] == node)
-            return g->order[i + 1];
-    return -1;
-}
-
 /* Output k in type t. Where its name must stand for float32, that is a Cast's. */
 static oct_status output_in(halver *h, int id, int k, oct_dtype t, oct_err *err)
 {
     int v = h->g->node[id].out[k], twin;
     const oct_value *x = &h->g->value[v];
-    if (!((x->is_output && !h->j->opts.half_io) || oct_value_is_captured(x))) {
+    if (!((x->is_output && !h->o->ends) || oct_value_is_captured(x))) {
         h->g->value[v].dtype = t;
         h->ours[v] = true;
         return OCT_OK;
@@ -187,12 +186,12 @@ static oct_status output_in(halver *h, int id, int k, oct_dtype t, oct_err *err)
     h->g->value[v].dtype = OCT_F32;
     OCT_TRY(new_twin(h, v, t, &twin, err));
     OCT_TRY(oct_graph_set_output(h->g, id, k, twin, err));
-    return add_cast(h, twin, v, after(h->g, id), err);
+    return add_cast(h, twin, v, oct_edit_after(h->g, id), err);
 }
 
 static oct_status convert_outputs(halver *h, int id, oct_err *err)
 {
-    const oct_dtype t = oct_half_type(h->j, id);
+    const oct_dtype t = half_type(h, id);
     if (strcmp(h->g->node[id].op, "Cast") == 0)
         OCT_TRY(oct_node_set_int(h->g, id, "to", t, err));
     oct_infer c = { h->g, id, oct_graph_opset(h->g, h->g->node[id].domain) };
@@ -210,17 +209,12 @@ static bool is_plain_float(const oct_value *v)
     return v->dtype == OCT_F32 && !v->konst && !oct_value_is_captured(v);
 }
 
-static oct_dtype end_type(const halver *h)
-{
-    return h->j->opts.scheme == OCT_SCHEME_BF16 ? OCT_BF16 : OCT_F16;
-}
-
 static void halve_graph_inputs(halver *h)
 {
     for (size_t i = 0; i < h->g->n_input; i++) {
         int v = h->g->input[i];
         if (is_plain_float(&h->g->value[v]) && !h->g->value[v].is_output) {
-            h->g->value[v].dtype = end_type(h);
+            h->g->value[v].dtype = h->o->ends;
             h->ours[v] = true;
         }
     }
@@ -230,19 +224,16 @@ static void halve_graph_inputs(halver *h)
 static oct_status halve_graph_outputs(halver *h, oct_err *err)
 {
     for (size_t i = 0; i < h->g->n_output; i++) {
-        int v = h->g->output[i], p = h->g->value[v].producer, twin, slot = 0;
+        int v = h->g->output[i], p = h->g->value[v].producer, twin;
         if (p < 0 || !is_plain_float(&h->g->value[v]))
             continue;
-        const oct_node *n = &h->g->node[p];
-        while (n->out[slot] != v)
-            slot++;
         OCT_TRY(new_twin(h, v, OCT_F32, &twin, err));
-        OCT_TRY(oct_graph_set_output(h->g, p, slot, twin, err));
+        OCT_TRY(oct_graph_set_output(h->g, p, oct_edit_output_slot(h->g, p, v), twin, err));
         while (h->g->value[v].n_uses)
             OCT_TRY(oct_graph_set_input(h->g, h->g->value[v].uses[0].node, h->g->value[v].uses[0].slot, twin, err));
-        h->g->value[v].dtype = end_type(h);
+        h->g->value[v].dtype = h->o->ends;
         h->ours[v] = true;
-        OCT_TRY(add_cast(h, twin, v, after(h->g, p), err));
+        OCT_TRY(add_cast(h, twin, v, oct_edit_after(h->g, p), err));
     }
     return OCT_OK;
 }
@@ -250,7 +241,7 @@ static oct_status halve_graph_outputs(halver *h, oct_err *err)
 static oct_status write_all(halver *h, oct_err *err)
 {
     OCT_TRY(grow(h, err));
-    if (h->j->opts.half_io)
+    if (h->o->ends)
         halve_graph_inputs(h);
     for (size_t i = 0; i < h->g->n_order; i++) {
         int id = h->g->order[i];
@@ -260,17 +251,12 @@ static oct_status write_all(halver *h, oct_err *err)
         while (h->g->order[i] != id) /* Casts were put before it */
             i++;
     }
-    return h->j->opts.half_io ? halve_graph_outputs(h, err) : OCT_OK;
+    return h->o->ends ? halve_graph_outputs(h, err) : OCT_OK;
 }
 
-oct_status oct_half_rewrite(oct_qjob *j, oct_err *err)
+oct_status oct_half_write(oct_graph *g, const oct_half_opts *o, oct_err *err)
 {
-    bool any = false;
-    for (size_t i = 0; i < j->n_layer; i++)
-        any |= oct_half_type(j, j->layer[i]) != OCT_UNDEFINED;
-    if (!any)
-        return OCT_OK;
-    halver h = { .j = j, .g = j->g };
+    halver h = { .o = o, .g = g };
     oct_status s = write_all(&h, err);
     oct_free(h.ours);
     oct_free(h.twin);

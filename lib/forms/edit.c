@@ -1,0 +1,69 @@
+/* Adding values and nodes. */
+#include "forms/edit.h"
+
+int oct_edit_after(const oct_graph *g, int node)
+{
+    if (node < 0)
+        return g->n_order ? g->order[0] : -1;
+    for (size_t i = 0; i + 1 < g->n_order; i++)
+        if (g->order[i] == node)
+            return g->order[i + 1];
+    return -1;
+}
+
+oct_status oct_edit_value(oct_graph *g, const char *base, const char *suffix, oct_dtype t, int like, int *v, oct_err *err)
+{
+    const char *name = oct_arena_printf(g->arena, "%s%s", base, suffix);
+    if (!name)
+        return oct_nomem(err);
+    OCT_TRY(oct_graph_new_value(g, name, t, v, err));
+    if (like < 0)
+        return OCT_OK;
+    const oct_shape s = g->value[like].shape;
+    return oct_graph_set_shape(g, *v, s.rank, s.d, err);
+}
+
+oct_status oct_edit_const(oct_graph *g, const char *base, const char *suffix, oct_dtype t, int rank, const int64_t *dims, const void *data,
+                          int *v, oct_err *err)
+{
+    const char *name = oct_arena_printf(g->arena, "%s%s", base, suffix);
+    return name ? oct_graph_new_const(g, name, t, rank, dims, data, v, err) : oct_nomem(err);
+}
+
+oct_status oct_edit_refer(oct_graph *g, const char *base, const char *suffix, const oct_tensor *t, int *v, oct_err *err)
+{
+    OCT_TRY(oct_edit_value(g, base, suffix, t->dtype, -1, v, err));
+    OCT_TRY(oct_graph_set_dims(g, *v, t->rank, t->dims, err));
+    oct_graph_set_const(g, *v, t);
+    return OCT_OK;
+}
+
+oct_status oct_edit_node(oct_graph *g, const char *op, const int *in, int n_in, int out, int before, int *node, oct_err *err)
+{
+    const char *name = oct_arena_printf(g->arena, "%s_%s", g->value[out].name, op);
+    int id;
+    if (!name)
+        return oct_nomem(err);
+    OCT_TRY(oct_graph_add_node(g, op, "", name, n_in, 1, before, &id, err));
+    for (int i = 0; i < n_in; i++)
+        OCT_TRY(oct_graph_set_input(g, id, i, in[i], err));
+    OCT_TRY(oct_graph_set_output(g, id, 0, out, err));
+    if (node)
+        *node = id;
+    return OCT_OK;
+}
+
+oct_status oct_edit_contrib(oct_graph *g, const char *op, int old, int n_in, int n_out, int *node, oct_err *err)
+{
+    if (oct_graph_opset(g, "com.microsoft") == 0)
+        OCT_TRY(oct_graph_set_opset(g, "com.microsoft", 1, err));
+    return oct_graph_add_node(g, op, "com.microsoft", g->node[old].name, n_in, n_out, old, node, err);
+}
+
+int oct_edit_output_slot(const oct_graph *g, int node, int value)
+{
+    int slot = 0;
+    while (slot + 1 < g->node[node].n_out && g->node[node].out[slot] != value)
+        slot++;
+    return slot;
+}

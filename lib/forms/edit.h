@@ -1,0 +1,22 @@
+/* lib/forms/edit.h -- adding values and nodes that are named after what they stand for. */
+#ifndef OCT_FORMS_EDIT_H
+#define OCT_FORMS_EDIT_H
+
+#include "graph/graph.h"
+
+/* The node that stands behind `node` in the order, or the first for -1; -1: none. */
+int oct_edit_after(const oct_graph *g, int node);
+/* A value or constant named "<base><suffix>"; the value has the shape of value `like` (-1: none yet). */
+oct_status oct_edit_value(oct_graph *g, const char *base, const char *suffix, oct_dtype t, int like, int *v, oct_err *err);
+oct_status oct_edit_const(oct_graph *g, const char *base, const char *suffix, oct_dtype t, int rank, const int64_t *dims, const void *data,
+                          int *v, oct_err *err);
+/* The same, of a tensor that is referred to instead of copied. */
+oct_status oct_edit_refer(oct_graph *g, const char *base, const char *suffix, const oct_tensor *t, int *v, oct_err *err);
+/* A node of the default domain, named by what it makes, since names of values differ. node may be NULL. */
+oct_status oct_edit_node(oct_graph *g, const char *op, const int *in, int n_in, int out, int before, int *node, oct_err *err);
+/* A node of com.microsoft, which is imported if it was not, in front of node `old` and with its name. */
+oct_status oct_edit_contrib(oct_graph *g, const char *op, int old, int n_in, int n_out, int *node, oct_err *err);
+/* The slot at which a node makes a value. */
+int oct_edit_output_slot(const oct_graph *g, int node, int value);
+
+#endif
