@@ -4,6 +4,14 @@
 
 #include "graph/graph.h"
 
+/* From QuantizeLinear/DequantizeLinear to operator form, in any graph: DequantizeLinear -> operator -> QuantizeLinear
+ * becomes QLinearConv, QLinearMatMul, or QGemm, QLinearAdd, QLinearMul, QLinearConcat, QLinearSigmoid, QLinearLeakyRelu,
+ * QLinearAveragePool, QLinearGlobalAveragePool, QLinearSoftmax of com.microsoft, whose import is added when one is written; what
+ * moves data takes the codes as they are. Everything else, and MatMul with a real output, stays as it was. Nodes keep their
+ * names; the output is the one that QuantizeLinear had: X_quantized for the real X, under which the runtime still shows it
+ * to taps. *made (may be NULL): operators on integers. Both forms give the same integers. */
+oct_status oct_qoperator_rewrite(oct_graph *g, size_t *made, oct_err *err);
+
 /* Nodes that compute on 16-bit floats. */
 typedef struct oct_half_opts {
     const oct_dtype *type; /* by node: OCT_F16, OCT_BF16, or OCT_UNDEFINED: on what it did; nodes from n_types on, too */

@@ -6,7 +6,7 @@
  *   oct_qjob_values   names the values whose statistics are needed; calibrate them (calibrate.h), or load a table
  *   oct_qjob_decide   chooses grids from the statistics, quantizes weights and biases, proves or remedies saturation
  *   oct_qjob_rewrite  writes QuantizeLinear and DequantizeLinear into the graph
- *   oct_qoperator_rewrite  turns that form into operators on integers, where they are wanted
+ *   oct_qoperator_rewrite  (lib/forms) turns that form into operators on integers, where they are wanted
  *
  * Weight-only layers need no statistics: their weights are rounded in blocks (blocks.h), and their activations stay float.
  *
@@ -16,6 +16,7 @@
 #ifndef OCT_QUANT_QUANT_H
 #define OCT_QUANT_QUANT_H
 
+#include "forms/forms_write.h"
 #include "graph/graph.h"
 #include "observers/calib.h"
 #include "observers/observer.h"
@@ -86,14 +87,6 @@ oct_status oct_qjob_decide(oct_qjob *j, const oct_calib *c, oct_err *err);
 oct_status oct_qjob_rewrite(oct_qjob *j, oct_err *err);
 /* The observer of layers whose policy row names none: hist-mse, or what was found best (tune.c). */
 oct_observer_spec oct_qjob_observer(const oct_qjob *j);
-
-/* From QuantizeLinear/DequantizeLinear to operator form, in any graph: DequantizeLinear -> operator -> QuantizeLinear
- * becomes QLinearConv, QLinearMatMul, or QGemm, QLinearAdd, QLinearMul, QLinearConcat, QLinearSigmoid, QLinearLeakyRelu,
- * QLinearAveragePool, QLinearGlobalAveragePool, QLinearSoftmax of com.microsoft, whose import is added when one is written; what
- * moves data takes the codes as they are. Everything else, and MatMul with a real output, stays as it was. Nodes keep their
- * names; the output is the one that QuantizeLinear had: X_quantized for the real X, under which the runtime still shows it
- * to taps. *made (may be NULL): operators on integers. Both forms give the same integers. */
-oct_status oct_qoperator_rewrite(oct_graph *g, size_t *made, oct_err *err);
 
 /* Every node of the prepared graph that computes (constants and removed ones are not listed), in order; behind a node that holds graphs
  * those of its graphs. Before oct_qjob_decide a layer is what it is meant to be: what decide will make of it when all statistics are

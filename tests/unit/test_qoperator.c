@@ -1,4 +1,4 @@
-/* lib/quant/qoperator.c: operator form against QDQ form and against loops written out; what keeps QDQ form; names and taps. */
+/* lib/forms/write_qlinear.c: operator form against QDQ form and against loops written out; what keeps QDQ form; names and taps. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -4,7 +4,9 @@
  * Runtime has them. What moves data runs on the codes as it is, when codes mean the same before and behind it. A node
  * is taken only when its integer form computes what the QDQ form does: on the types that ONNX Runtime has kernels for, with
  * a bias at exactly s_x * s_w. All others stay real between DequantizeLinear and QuantizeLinear. */
-#include "quant/quant.h"
+#include "forms/forms_write.h"
+
+#include "passes/match.h"
 
 #include <math.h>
 #include <string.h>
@@ -27,10 +29,12 @@ typedef struct rewriter {
 } rewriter;
 
 typedef struct form {
-    const char *op, *type;
-    bool contrib;
-    /* Whether the node has the form; fills r->in. */
-    bool (*fits)(rewriter *r, const struct form *f, const codes *y);
+    const char *op, *type, *domain;
+    /* Inputs of the integer operator: x codes, scale and zero point of the next activation (* of all), w those of weights, b codes of the
+     * bias if there is one, y scale and zero point of the result; Y: if there are some, else it is real. */
+    const char *slots;
+    /* Whether the node has the form, beyond what its slots ask for; NULL: it has. w, y: NULL for none. */
+    bool (*fits)(const oct_graph *g, const oct_node *n, const codes *w, const codes *y);
 } form;
 
 /* ---- reading ---- */
@@ -68,11 +72,9 @@ static bool source(const oct_graph *g, int v, codes *c)
 /* The codes that a QuantizeLinear makes of v, its only reader. */
 static bool sink(const oct_graph *g, int v, codes *c)
 {
-    const oct_value *x = v >= 0 ? &g->value[v] : NULL;
-    if (!x || !oct_value_used_once(x) || x->uses[0].slot != 0)
-        return false;
-    const oct_node *q = &g->node[x->uses[0].node];
-    return q->n_out == 1 && q->out[0] >= 0 && read_codes(g, q, "QuantizeLinear", q->out[0], c);
+    const int reader = v >= 0 ? oct_only_reader(g, v) : -1;
+    const oct_node *q = reader >= 0 ? &g->node[reader] : NULL;
+    return q && q->in[0] == v && q->n_out == 1 && q->out[0] >= 0 && read_codes(g, q, "QuantizeLinear", q->out[0], c);
 }
 
 static int64_t grids(const oct_graph *g, const codes *c)
@@ -115,37 +117,6 @@ static bool all_zero(const oct_tensor *t)
     return true;
 }
 
-/* ---- writing ---- */
-
-static void put(rewriter *r, int value)
-{
-    r->in[r->n_in++] = value;
-}
-
-static void put_codes(rewriter *r, const codes *c)
-{
-    put(r, c->value);
-    put(r, c->scale);
-    put(r, c->zero);
-}
-
-static void put_grid(rewriter *r, const codes *c)
-{
-    put(r, c->scale);
-    put(r, c->zero);
-}
-
-/* Output k of the node makes the codes itself; its QuantizeLinear goes. */
-static oct_status take_output(rewriter *r, int k, const codes *y, oct_err *err)
-{
-    oct_graph *g = r->g;
-    int v = g->node[r->id].out[k], q = g->value[y->value].producer;
-    OCT_TRY(oct_graph_set_output(g, r->id, k, y->value, err));
-    oct_graph_remove_node(g, q);
-    oct_graph_remove_value(g, v);
-    return OCT_OK;
-}
-
 /* ---- products ---- */
 
 /* Weights: u8 with u8 activations alone; per channel along `axis`, zero points then equal (one of them all). */
@@ -176,98 +147,32 @@ static bool bias(const oct_graph *g, int v, const codes *x, const codes *w, code
     return true;
 }
 
-/* x, w, grid of y, bias */
-static bool conv(rewriter *r, const form *f, const codes *y)
+/* ---- forms ---- */
+
+static bool is_weighted(const oct_graph *g, const codes *w, int least, int most)
 {
-    const oct_graph *g = r->g;
-    const oct_node *n = &g->node[r->id];
-    codes x, w, b;
-    (void)f;
-    if (!y || n->n_in < 2 || !activation(g, n->in[0], &x) || !weights(g, n->in[1], &x, 0, &w) || y->dtype != x.dtype)
-        return false;
-    const oct_tensor *t = constant(g, w.value);
-    bool biased = n->n_in > 2 && n->in[2] >= 0;
-    if (!t || t->rank < WEIGHTS || (biased && !bias(g, n->in[2], &x, &w, &b)))
-        return false;
-    put_codes(r, &x);
-    put_codes(r, &w);
-    put_grid(r, y);
-    if (biased)
-        put(r, b.value);
-    return true;
+    const oct_tensor *t = constant(g, w->value);
+    return t && t->rank >= least && t->rank <= most;
 }
 
-/* a, b, grid of y. Without one there is no operator that all runtimes have. */
-static bool matmul(rewriter *r, const form *f, const codes *y)
+static bool conv(const oct_graph *g, const oct_node *n, const codes *w, const codes *y)
 {
-    const oct_graph *g = r->g;
-    const oct_node *n = &g->node[r->id];
-    codes a, b;
-    (void)f;
-    if (!y || n->n_in < 2 || !activation(g, n->in[0], &a) || !weights(g, n->in[1], &a, 1, &b) || y->dtype != a.dtype)
-        return false;
-    /* Per column of a matrix only: stacks have one scale for all. */
-    if (grids(g, &b) != SCALAR && (!constant(g, b.value) || g->value[b.value].shape.rank != 2))
-        return false;
-    put_codes(r, &a);
-    put_codes(r, &b);
-    put_grid(r, y);
-    return true;
+    (void)n, (void)y;
+    return is_weighted(g, w, WEIGHTS, OCT_MAX_RANK);
 }
 
-/* a, b, bias, grid of y; without a grid y is real. */
-static bool gemm(rewriter *r, const form *f, const codes *y)
+/* Per column of a matrix only: stacks have one scale for all. */
+static bool matmul(const oct_graph *g, const oct_node *n, const codes *w, const codes *y)
 {
-    const oct_graph *g = r->g;
-    const oct_node *n = &g->node[r->id];
-    codes a, b, c;
-    (void)f;
-    int axis = oct_node_int(n, "transB", 0) ? 0 : 1;
-    bool biased = n->n_in > 2 && n->in[2] >= 0;
-    if (oct_node_int(n, "transA", 0) || oct_node_float(n, "alpha", 1.0f) != 1.0f || oct_node_float(n, "beta", 1.0f) != 1.0f)
-        return false;
-    if (n->n_in < 2 || !activation(g, n->in[0], &a) || !weights(g, n->in[1], &a, axis, &b) || (y && y->dtype != a.dtype))
-        return false;
-    const oct_tensor *t = constant(g, b.value);
-    if (!t || t->rank != 2 || (biased && !bias(g, n->in[2], &a, &b, &c)))
-        return false;
-    put_codes(r, &a);
-    put_codes(r, &b);
-    if (biased || y)
-        put(r, biased ? c.value : -1);
-    if (y)
-        put_grid(r, y);
-    return true;
+    (void)n, (void)y;
+    return grids(g, w) == SCALAR || is_weighted(g, w, 2, 2);
 }
 
-/* ---- the rest that computes ---- */
-
-/* a, b, grid of y */
-static bool binary(rewriter *r, const form *f, const codes *y)
+static bool gemm(const oct_graph *g, const oct_node *n, const codes *w, const codes *y)
 {
-    const oct_node *n = &r->g->node[r->id];
-    codes a, b;
-    (void)f;
-    if (!y || n->n_in != 2 || !activation(r->g, n->in[0], &a) || !activation(r->g, n->in[1], &b) || a.dtype != b.dtype ||
-        a.dtype != y->dtype)
-        return false;
-    put_codes(r, &a);
-    put_codes(r, &b);
-    put_grid(r, y);
-    return true;
-}
-
-/* x, grid of y */
-static bool unary(rewriter *r, const form *f, const codes *y)
-{
-    const oct_node *n = &r->g->node[r->id];
-    codes x;
-    (void)f;
-    if (!y || n->n_in != 1 || !activation(r->g, n->in[0], &x) || x.dtype != y->dtype)
-        return false;
-    put_codes(r, &x);
-    put_grid(r, y);
-    return true;
+    (void)y;
+    return !oct_node_int(n, "transA", 0) && oct_node_float(n, "alpha", 1.0f) == 1.0f && oct_node_float(n, "beta", 1.0f) == 1.0f &&
+           is_weighted(g, w, 2, 2);
 }
 
 static bool all_ones(const oct_node *n, const char *attr)
@@ -282,50 +187,114 @@ static bool all_ones(const oct_node *n, const char *attr)
 
 /* Pools of pictures and signals. Opset 19 brought dilations, and another divisor where ceil_mode and padding meet: the integer
  * operator has neither. */
-static bool pool(rewriter *r, const form *f, const codes *y)
+static bool pool(const oct_graph *g, const oct_node *n, const codes *w, const codes *y)
 {
-    const oct_node *n = &r->g->node[r->id];
-    int rank = n->n_in > 0 && n->in[0] >= 0 ? r->g->value[n->in[0]].shape.rank : -1;
-    return rank >= 3 && rank <= 4 && all_ones(n, "dilations") &&
-           !(oct_node_int(n, "ceil_mode", 0) && oct_node_int(n, "count_include_pad", 0)) && unary(r, f, y);
+    const int rank = g->value[n->in[0]].shape.rank;
+    (void)w, (void)y;
+    return rank >= 3 && rank <= 4 && all_ones(n, "dilations") && !(oct_node_int(n, "ceil_mode", 0) && oct_node_int(n, "count_include_pad", 0));
 }
 
 /* ONNX Runtime's kernel rounds 1 / scale down: exact for 1/256 alone. */
-static bool softmax(rewriter *r, const form *f, const codes *y)
+static bool softmax(const oct_graph *g, const oct_node *n, const codes *w, const codes *y)
 {
-    return y && scale_at(r->g, y, 0) == 1.0f / 256.0f && oct_graph_opset(r->g, "") >= 13 && unary(r, f, y);
+    (void)n, (void)w;
+    return scale_at(g, y, 0) == 1.0f / 256.0f && oct_graph_opset(g, "") >= 13;
 }
 
-/* grid of y, then every x */
-static bool concat(rewriter *r, const form *f, const codes *y)
+#define MS "com.microsoft"
+static const form forms[] = {
+    { "Conv", "QLinearConv", "", "xwyb", conv },
+    { "MatMul", "QLinearMatMul", "", "xwy", matmul }, /* with a real result there is no operator that all runtimes have */
+    { "Gemm", "QGemm", MS, "xwbY", gemm },
+    { "Add", "QLinearAdd", MS, "xxy", NULL },
+    { "Mul", "QLinearMul", MS, "xxy", NULL },
+    { "Concat", "QLinearConcat", MS, "y*", NULL },
+    { "Sigmoid", "QLinearSigmoid", MS, "xy", NULL },
+    { "LeakyRelu", "QLinearLeakyRelu", MS, "xy", NULL },
+    { "AveragePool", "QLinearAveragePool", MS, "xy", pool },
+    { "GlobalAveragePool", "QLinearGlobalAveragePool", MS, "xy", pool },
+    { "Softmax", "QLinearSoftmax", MS, "xy", softmax },
+};
+
+static void put(rewriter *r, const codes *c, bool value, bool grid)
 {
-    const oct_node *n = &r->g->node[r->id];
-    codes x;
-    (void)f;
-    if (!y || n->n_in < 1)
-        return false;
-    put_grid(r, y);
-    for (int i = 0; i < n->n_in; i++) {
-        if (!activation(r->g, n->in[i], &x) || x.dtype != y->dtype)
-            return false;
-        put_codes(r, &x);
+    if (value)
+        r->in[r->n_in++] = c->value;
+    if (grid) {
+        r->in[r->n_in++] = c->scale;
+        r->in[r->n_in++] = c->zero;
     }
+}
+
+/* The output channels of weights. */
+static int channels_of(const oct_node *n)
+{
+    return oct_is_op(n, "Conv") || oct_node_int(n, "transB", 0) ? 0 : 1;
+}
+
+/* Fills one kind of slots from input *k on; x, w: activation and weights so far. */
+static bool fill(rewriter *r, char slot, int *k, codes *x, codes *w, const codes *y)
+{
+    const oct_graph *g = r->g;
+    const oct_node *n = &g->node[r->id];
+    const int v = oct_input_at(n, *k);
+    codes b = { .value = -1 };
+    switch (slot) {
+    case 'x':
+        if (!activation(g, v, x) || (y && y->dtype != x->dtype))
+            return false;
+        put(r, x, true, true);
+        break;
+    case 'w':
+        if (!weights(g, v, x, channels_of(n), w))
+            return false;
+        put(r, w, true, true);
+        break;
+    case 'b':
+        if (v >= 0 && !bias(g, v, x, w, &b))
+            return false;
+        put(r, &b, true, false);
+        break;
+    case '*':
+        while (*k < n->n_in)
+            if (!fill(r, 'x', k, x, w, y))
+                return false;
+        return true;
+    default: /* y */
+        if (y)
+            put(r, y, false, true);
+        return y || slot == 'Y';
+    }
+    ++*k;
     return true;
 }
 
-static const form forms[] = {
-    { "Conv", "QLinearConv", false, conv },
-    { "MatMul", "QLinearMatMul", false, matmul },
-    { "Gemm", "QGemm", true, gemm },
-    { "Add", "QLinearAdd", true, binary },
-    { "Mul", "QLinearMul", true, binary },
-    { "Concat", "QLinearConcat", true, concat },
-    { "Sigmoid", "QLinearSigmoid", true, unary },
-    { "LeakyRelu", "QLinearLeakyRelu", true, unary },
-    { "AveragePool", "QLinearAveragePool", true, pool },
-    { "GlobalAveragePool", "QLinearGlobalAveragePool", true, pool },
-    { "Softmax", "QLinearSoftmax", true, softmax },
-};
+static bool has_form(rewriter *r, const form *f, const codes *y)
+{
+    const oct_node *n = &r->g->node[r->id];
+    codes x = { 0 }, w = { 0 };
+    int k = 0;
+    r->n_in = 0;
+    for (const char *s = f->slots; *s; s++)
+        if (!fill(r, *s, &k, &x, &w, y))
+            return false;
+    while (r->n_in && r->in[r->n_in - 1] < 0)
+        r->n_in--;
+    return n->n_in > 0 && n->n_in <= k && (!f->fits || f->fits(r->g, n, &w, y));
+}
+
+/* ---- writing ---- */
+
+/* Output k of the node makes the codes itself; its QuantizeLinear goes. */
+static oct_status take_output(rewriter *r, int k, const codes *y, oct_err *err)
+{
+    oct_graph *g = r->g;
+    int v = g->node[r->id].out[k], q = g->value[y->value].producer;
+    OCT_TRY(oct_graph_set_output(g, r->id, k, y->value, err));
+    oct_graph_remove_node(g, q);
+    oct_graph_remove_value(g, v);
+    return OCT_OK;
+}
 
 /* Attributes that the integer operator has beside or instead of the real one's. */
 static oct_status fit_attributes(rewriter *r, const form *f, oct_err *err)
@@ -349,9 +318,9 @@ static oct_status become(rewriter *r, const form *f, const codes *y, oct_err *er
     for (int i = 0; i < r->n_in; i++)
         OCT_TRY(oct_graph_set_input(g, r->id, i, r->in[i], err));
     g->node[r->id].op = f->type;
-    g->node[r->id].domain = f->contrib ? "com.microsoft" : "";
+    g->node[r->id].domain = f->domain;
     g->node[r->id].changed = g->changed = true;
-    r->contrib |= f->contrib;
+    r->contrib |= f->domain[0] != 0;
     r->made++;
     return y ? take_output(r, 0, y, err) : OCT_OK;
 }
@@ -367,7 +336,7 @@ static oct_status try_form(rewriter *r, oct_err *err)
     if (!f || n->n_out != 1 || n->out[0] < 0)
         return OCT_OK;
     bool quantized = sink(r->g, n->out[0], &y) && is_activation(r->g, &y);
-    if (!f->fits(r, f, quantized ? &y : NULL))
+    if (!has_form(r, f, quantized ? &y : NULL))
         return OCT_OK;
     return become(r, f, quantized ? &y : NULL, err);
 }
@@ -452,7 +421,6 @@ static oct_status rewrite_node(rewriter *r, oct_err *err)
         return OCT_OK;
     if (!(r->in = oct_calloc((size_t)n->n_in * 3 + 9, sizeof *r->in)))
         return oct_nomem(err);
-    r->n_in = 0;
     oct_status s = try_form(r, err);
     oct_free(r->in);
     r->in = NULL;
