@@ -53,7 +53,9 @@ typedef struct oct_quant {
     const int32_t *zp; /* never NULL but for dynamic */
     oct_dtype dtype;   /* of the codes */
     int64_t block;     /* elements along axis that share a scale; 0: not in blocks */
-    const oct_tensor *codes; /* of a constant: its elements, where they are known; else NULL */
+    /* Of a constant: its elements, where they are known; else NULL. Those of a matrix in blocks may stand by columns, as MatMulNBits has
+     * them: u8 [columns][blocks][block * bits / 8], each told from 0 up, lowest bits first. Then scale and zp are [columns][blocks]. */
+    const oct_tensor *codes;
 } oct_quant;
 
 /* An input slot of a node; slot -1: captured by a subgraph of that node. */

@@ -1,0 +1,189 @@
+/* Writes a quantized graph: which value comes when, so that the constants of a layer stand together and those of grids behind them. */
+#include "forms/write_int.h"
+
+#include "ops/op.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *oct_write_base(const oct_writer *w, int value)
+{
+    static const char suffix[] = "_quantized";
+    const char *name = w->g->value[value].name, *at = NULL;
+    for (const char *s = name; (s = strstr(s, suffix)); s++)
+        at = s;
+    const char *rest = at ? at + strlen(suffix) : "-";
+    if (*rest == '_' && rest[1])
+        rest += 1 + strspn(rest + 1, "0123456789");
+    return *rest || at == name ? name : oct_arena_strndup(w->g->arena, name, (size_t)(at - name));
+}
+
+oct_status oct_write_codes(oct_writer *w, int v, const oct_tensor *t, int *codes, oct_err *err)
+{
+    oct_graph *g = w->g;
+    const char *name = g->value[v].name, *base = oct_write_base(w, v);
+    if (!base)
+        return oct_nomem(err);
+    oct_graph_remove_value(g, v);
+    if (base == name)
+        return oct_edit_refer(g, base, "_quantized", t, codes, err);
+    OCT_TRY(oct_graph_add_value(g, name, t->dtype, codes, err));
+    OCT_TRY(oct_graph_set_dims(g, *codes, t->rank, t->dims, err));
+    oct_graph_set_const(g, *codes, t);
+    return OCT_OK;
+}
+
+static const oct_quant *quant_at(const oct_graph *g, int node, int slot)
+{
+    const oct_node *n = &g->node[node];
+    return slot < n->n_in && n->in[slot] >= 0 ? g->value[n->in[slot]].quant : NULL;
+}
+
+static oct_spelling spelling_of(const oct_graph *g, int id)
+{
+    const oct_node *n = &g->node[id];
+    const oct_quant *x = quant_at(g, id, 0), *w = quant_at(g, id, 1);
+    if (!w || !w->codes)
+        return OCT_SPELLED_QDQ;
+    if (oct_is_op(n, "LSTM"))
+        return OCT_SPELLED_LSTM;
+    if (!oct_is_op(n, "MatMul") && !oct_is_op(n, "Gemm"))
+        return OCT_SPELLED_QDQ;
+    return w->block ? OCT_SPELLED_BLOCKS : x && x->n == 0 ? OCT_SPELLED_DYNAMIC : OCT_SPELLED_QDQ;
+}
+
+/* ---- weights and biases of products ---- */
+
+static oct_status write_product(oct_writer *w, int id, oct_err *err)
+{
+    const oct_op *op = oct_op_of(w->g, id);
+    if (w->spelling[id] != OCT_SPELLED_QDQ || !op || op->quant != OCT_QUANT_WEIGHTED)
+        return OCT_OK;
+    for (int slot = 1; slot < w->g->node[id].n_in && slot < 3; slot++) {
+        const oct_quant *q = quant_at(w->g, id, slot);
+        if (q && q->codes)
+            OCT_TRY(oct_write_constant(w, w->g->node[id].in[slot], id, err));
+    }
+    return OCT_OK;
+}
+
+/* ---- the other values, in the order of those that they stand for ---- */
+
+typedef struct turn {
+    int of, value;
+} turn;
+
+static int by_turn(const void *a, const void *b)
+{
+    const turn *x = a, *y = b;
+    return x->of != y->of ? (x->of > y->of) - (x->of < y->of) : (x->value > y->value) - (x->value < y->value);
+}
+
+static oct_status turn_of(const oct_writer *w, int v, turn *t, oct_err *err)
+{
+    const oct_value *x = &w->g->value[v];
+    *t = (turn){ v, v };
+    if (x->quant->codes) {
+        const char *base = oct_write_base(w, v);
+        const int of = base ? oct_graph_find(w->g, base) : -1;
+        t->of = of >= 0 ? of : v;
+        return base ? OCT_OK : oct_nomem(err);
+    }
+    if (x->producer >= 0 && oct_is_op(&w->g->node[x->producer], "QuantizeLinear"))
+        t->of = w->g->node[x->producer].in[0];
+    return OCT_OK;
+}
+
+/* Whether a value is left to be written with others. */
+static bool waits(const oct_writer *w, const oct_value *x)
+{
+    return !x->dead && x->quant && x->quant->n && !(x->quant->codes && x->n_uses && w->spelling[x->uses[0].node] != OCT_SPELLED_QDQ);
+}
+
+static oct_status write_values(oct_writer *w, oct_err *err)
+{
+    turn *t = oct_calloc(w->g->n_value + 1, sizeof *t);
+    size_t n = 0;
+    oct_status s = t ? OCT_OK : oct_nomem(err);
+    for (size_t v = 0; v < w->g->n_value && s == OCT_OK; v++)
+        if (waits(w, &w->g->value[v]))
+            s = turn_of(w, (int)v, &t[n++], err);
+    if (s == OCT_OK)
+        qsort(t, n, sizeof *t, by_turn);
+    for (size_t i = 0; i < n && s == OCT_OK; i++)
+        s = w->g->value[t[i].value].quant->codes ? oct_write_constant(w, t[i].value, oct_edit_after(w->g, -1), err)
+                                                 : oct_write_activation(w, t[i].value, err);
+    oct_free(t);
+    return s;
+}
+
+/* ---- all of it ---- */
+
+static oct_status write_spelled(oct_writer *w, int id, oct_err *err)
+{
+    switch (w->spelling[id]) {
+    case OCT_SPELLED_DYNAMIC: return oct_write_dynamic(w, id, err);
+    case OCT_SPELLED_LSTM: return oct_write_lstm(w, id, err);
+    case OCT_SPELLED_BLOCKS: return oct_write_blocks(w, id, err);
+    default: return OCT_OK;
+    }
+}
+
+static oct_status begin(oct_writer *w, oct_err *err)
+{
+    oct_graph *g = w->g;
+    for (w->grids = 16; w->grids < 2 * g->n_value;)
+        w->grids *= 2;
+    w->spelling = oct_calloc(g->n_node + 1, sizeof *w->spelling);
+    w->blocks = oct_alloc((g->n_value + 1) * sizeof *w->blocks);
+    w->grid = oct_calloc(w->grids, sizeof *w->grid);
+    if (!w->spelling || !w->blocks || !w->grid)
+        return oct_nomem(err);
+    memset(w->blocks, -1, (g->n_value + 1) * sizeof *w->blocks);
+    for (size_t i = 0; i < g->n_order; i++)
+        w->spelling[g->order[i]] = spelling_of(g, g->order[i]);
+    return OCT_OK;
+}
+
+static oct_status write_graph(oct_writer *w, const int *order, size_t n, oct_err *err)
+{
+    for (size_t i = 0; i < n; i++)
+        OCT_TRY(write_product(w, order[i], err));
+    OCT_TRY(write_values(w, err));
+    for (size_t i = 0; i < n; i++)
+        OCT_TRY(write_spelled(w, order[i], err));
+    oct_graph_prune(w->g);
+    OCT_TRY(oct_graph_sort(w->g, err));
+    return oct_graph_check(w->g, err);
+}
+
+static oct_status write_nested(oct_graph *g, const oct_forms_opts *o, oct_err *err)
+{
+    oct_graph *nested;
+    for (size_t i = 0; i < g->n_order; i++) {
+        for (size_t k = 0; (nested = oct_node_graph_at(&g->node[g->order[i]], k)); k++)
+            OCT_TRY(oct_forms_write(nested, o, err));
+        if (oct_node_graph_at(&g->node[g->order[i]], 0))
+            OCT_TRY(oct_graph_set_captures(g, g->order[i], err));
+    }
+    return OCT_OK;
+}
+
+oct_status oct_forms_write(oct_graph *g, const oct_forms_opts *o, oct_err *err)
+{
+    OCT_TRY(write_nested(g, o, err));
+    oct_writer w = { .g = g, .o = o };
+    const size_t n = g->n_order;
+    int *order = oct_calloc(n + 1, sizeof *order);
+    oct_status s = order ? begin(&w, err) : oct_nomem(err);
+    if (s == OCT_OK) {
+        if (n)
+            memcpy(order, g->order, n * sizeof *order);
+        s = write_graph(&w, order, n, err);
+    }
+    oct_free(order);
+    oct_free(w.spelling);
+    oct_free(w.blocks);
+    oct_free(w.grid);
+    return s;
+}

@@ -1,0 +1,77 @@
+/* x -> DynamicQuantizeLinear -> MatMulInteger -> Cast -> Mul by (s_x * s_w) [-> Add bias], the form that ONNX Runtime fuses to one
+ * operator. */
+#include "forms/write_int.h"
+
+#include <string.h>
+
+/* The codes of constant b as [k][n]: MatMulInteger has no transposition. */
+static oct_status plain_matrix(oct_writer *w, int b, bool transposed, int *v, oct_err *err)
+{
+    const oct_tensor *codes = w->g->value[b].quant->codes;
+    if (!transposed)
+        return oct_write_codes(w, b, codes, v, err);
+    const int64_t rows = codes->dims[0], cols = codes->dims[1];
+    oct_tensor *t;
+    OCT_TRY(oct_tensor_new(w->g->arena, codes->dtype, 2, (int64_t[]){ cols, rows }, &t, err));
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t k = 0; k < cols; k++)
+            ((uint8_t *)(uintptr_t)t->data)[k * rows + i] = ((const uint8_t *)codes->data)[i * cols + k];
+    return oct_write_codes(w, b, t, v, err);
+}
+
+/* Codes, scale and zero point of the product's input; products that read one value share them. */
+static oct_status dynamic_input(oct_graph *g, int id, const char *base, int out[3], oct_err *err)
+{
+    const int codes = g->node[id].in[0], border = g->value[codes].producer, x = g->node[border].in[0];
+    for (size_t i = 0; i < g->value[x].n_uses; i++) {
+        const oct_node *n = &g->node[g->value[x].uses[i].node];
+        if (oct_is_op(n, "DynamicQuantizeLinear") && n->n_out == 3 && n->out[0] >= 0 && n->out[1] >= 0 && n->out[2] >= 0) {
+            memcpy(out, n->out, 3 * sizeof *out);
+            return OCT_OK;
+        }
+    }
+    g->value[codes].quant = NULL;
+    g->value[codes].dtype = OCT_U8;
+    out[0] = codes;
+    OCT_TRY(oct_edit_value(g, base, "_input_scale", OCT_F32, -1, &out[1], err));
+    OCT_TRY(oct_edit_value(g, base, "_input_zero_point", OCT_U8, -1, &out[2], err));
+    OCT_TRY(oct_graph_set_output(g, border, 1, out[1], err));
+    return oct_graph_set_output(g, border, 2, out[2], err);
+}
+
+/* in: codes, scale and zero point of the activation, then those of the weights. */
+static oct_status replace(oct_graph *g, int id, const char *base, const int in[6], oct_err *err)
+{
+    const int y = g->node[id].out[0], bias = g->node[id].n_in > 2 ? g->node[id].in[2] : -1;
+    int acc, real, mult, cast, out = y;
+    OCT_TRY(oct_edit_value(g, base, "_integer", OCT_S32, y, &acc, err));
+    OCT_TRY(oct_edit_value(g, base, "_real", OCT_F32, y, &real, err));
+    OCT_TRY(oct_edit_value(g, base, "_scale", OCT_F32, in[4], &mult, err));
+    OCT_TRY(oct_edit_node(g, "MatMulInteger", (int[]){ in[0], in[3], in[2], in[5] }, 4, acc, id, NULL, err));
+    OCT_TRY(oct_edit_node(g, "Cast", &acc, 1, real, id, &cast, err));
+    OCT_TRY(oct_node_set_int(g, cast, "to", OCT_F32, err));
+    OCT_TRY(oct_edit_node(g, "Mul", (int[]){ in[1], in[4] }, 2, mult, id, NULL, err));
+    if (bias >= 0)
+        OCT_TRY(oct_edit_value(g, base, "_scaled", OCT_F32, y, &out, err));
+    const int before = oct_edit_after(g, id);
+    oct_graph_remove_node(g, id);
+    OCT_TRY(oct_edit_node(g, "Mul", (int[]){ real, mult }, 2, out, before, NULL, err));
+    return bias >= 0 ? oct_edit_node(g, "Add", (int[]){ out, bias }, 2, y, before, NULL, err) : OCT_OK;
+}
+
+oct_status oct_write_dynamic(oct_writer *w, int id, oct_err *err)
+{
+    oct_graph *g = w->g;
+    const oct_node *n = &g->node[id];
+    const int b = n->in[1];
+    const oct_quant *q = g->value[b].quant;
+    const char *base = n->name[0] ? n->name : g->value[n->out[0]].name, *weights = oct_write_base(w, b);
+    const bool transposed = oct_is_op(n, "Gemm") && oct_node_int(n, "transB", 0);
+    int in[6];
+    if (!weights)
+        return oct_nomem(err);
+    OCT_TRY(plain_matrix(w, b, transposed, &in[3], err));
+    OCT_TRY(oct_write_grid(w, q, weights, &in[4], &in[5], err));
+    OCT_TRY(dynamic_input(g, id, base, in, err));
+    return replace(g, id, base, in, err);
+}
