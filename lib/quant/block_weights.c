@@ -49,19 +49,43 @@ static bool same_blocks(const qblocks *b, int matrix, bool turned, const oct_nbi
            b->form.zero == f->zero;
 }
 
-static oct_status allocate(oct_qjob *j, qblocks *b, oct_err *err)
+/* Codes and parameters by columns, as MatMulNBits has them; zero: packed zero points, to be filled and freed, NULL for the middle. */
+static oct_status allocate(oct_qjob *j, qblocks *b, uint8_t **zero, oct_err *err)
 {
     const oct_nbits_form *f = &b->form;
-    const int64_t n = (int64_t)f->n, blocks = (int64_t)oct_nbits_blocks(f), zeros = (int64_t)oct_nbits_zero_bytes(f);
-    OCT_TRY(oct_tensor_new(j->arena, OCT_U8, 3, (int64_t[]){ n, blocks, (int64_t)(f->block * (size_t)f->bits / 8) }, &b->codes, err));
-    OCT_TRY(oct_tensor_new(j->arena, OCT_F32, 2, (int64_t[]){ n, blocks }, &b->scale, err));
-    if (f->zero == OCT_NBITS_WHOLE)
-        OCT_TRY(oct_tensor_new(j->arena, OCT_U8, 2, (int64_t[]){ n, zeros }, &b->zero, err));
-    oct_tensor *const all[] = { b->codes, b->scale, b->zero };
-    for (size_t i = 0; i < OCT_COUNT(all); i++)
-        if (all[i])
-            memset((void *)(uintptr_t)all[i]->data, 0, all[i]->bytes);
-    return OCT_OK;
+    const size_t n = f->n * oct_nbits_blocks(f);
+    const bool whole = f->zero == OCT_NBITS_WHOLE;
+    const int64_t dims[3] = { (int64_t)f->n, (int64_t)oct_nbits_blocks(f), (int64_t)(f->block * (size_t)f->bits / 8) };
+    oct_tensor *codes;
+    OCT_TRY(oct_tensor_new(j->arena, OCT_U8, 3, dims, &codes, err));
+    memset((void *)(uintptr_t)codes->data, 0, codes->bytes);
+    b->quant = (oct_quant){ .n = (int)n, .axis = b->transposed, .block = (int64_t)f->block, .codes = codes,
+                            .scale = oct_arena_calloc(j->arena, n, sizeof(float)), .zp = oct_arena_calloc(j->arena, n, sizeof(int32_t)) };
+    b->quant.dtype = f->bits == 4 ? (whole ? OCT_U4 : OCT_S4) : whole ? OCT_U8 : OCT_S8;
+    *zero = whole ? oct_calloc(f->n, oct_nbits_zero_bytes(f)) : NULL;
+    return b->quant.scale && b->quant.zp && (*zero || !whole) ? OCT_OK : oct_nomem(err);
+}
+
+static void unpack_zeros(const qblocks *b, const uint8_t *zero)
+{
+    const oct_nbits_form *f = &b->form;
+    const size_t blocks = oct_nbits_blocks(f), per = 8 / (size_t)f->bits;
+    int32_t *to = (int32_t *)(uintptr_t)b->quant.zp;
+    for (size_t column = 0; column < f->n; column++, zero += oct_nbits_zero_bytes(f))
+        for (size_t i = 0; i < blocks; i++)
+            *to++ = zero[i / per] >> i % per * (size_t)f->bits & ((1 << f->bits) - 1);
+}
+
+static oct_status make(oct_qjob *j, qblocks *b, const oct_block_matrix *m, oct_pool *pool, oct_err *err)
+{
+    uint8_t *zero = NULL;
+    oct_status s = allocate(j, b, &zero, err);
+    if (s == OCT_OK)
+        s = oct_quantize_blocks(m, &b->form, pool, (uint8_t *)(uintptr_t)b->quant.codes->data, (float *)(uintptr_t)b->quant.scale, zero, &b->sqnr, err);
+    if (s == OCT_OK && zero)
+        unpack_zeros(b, zero);
+    oct_free(zero);
+    return s;
 }
 
 oct_status oct_make_blocks(oct_qjob *j, int node, oct_pool *pool, oct_err *err)
@@ -82,10 +106,8 @@ oct_status oct_make_blocks(oct_qjob *j, int node, oct_pool *pool, oct_err *err)
     if (!b)
         return oct_nomem(err);
     *b = (qblocks){ .form = f, .matrix = n->in[1], .transposed = turned };
-    OCT_TRY(allocate(j, b, err));
     const oct_block_matrix m = { w->data, (ptrdiff_t)l.in_step, (ptrdiff_t)l.out_step };
-    OCT_TRY(oct_quantize_blocks(&m, &f, pool, (uint8_t *)(uintptr_t)b->codes->data, (float *)(uintptr_t)b->scale->data,
-                                b->zero ? (uint8_t *)(uintptr_t)b->zero->data : NULL, &b->sqnr, err));
+    OCT_TRY(make(j, b, &m, pool, err));
     j->blocks[node] = b;
     if (j->opts.forget)
         j->opts.forget(j->opts.forget_arg, w->data, w->bytes);

@@ -189,11 +189,11 @@ void oct_bodies_move(oct_qjob *j, oct_graph *g)
         oct_bodies_move(j->body[i].job, oct_node_graph_at(&g->node[j->body[i].node], j->body[i].at));
 }
 
-oct_status oct_bodies_rewrite(oct_qjob *j, oct_err *err)
+oct_status oct_bodies_do(oct_qjob *j, oct_status (*step)(oct_qjob *, oct_err *), oct_err *err)
 {
     for (size_t i = 0; i < j->n_body; i++) {
         const qbody *b = &j->body[i];
-        oct_status s = oct_qjob_rewrite(b->job, err);
+        oct_status s = step(b->job, err);
         if (s == OCT_OK)
             s = oct_graph_set_captures(j->g, b->node, err);
         if (s != OCT_OK) {

@@ -280,7 +280,7 @@ static void describe(oct_qjob *j, int id)
     }
     const qblocks *b = q->role == OCT_ROLE_BLOCKS ? j->blocks[id] : NULL;
     if (b) {
-        d->weights = b->form.bits == 4 ? (b->zero ? OCT_U4 : OCT_S4) : b->zero ? OCT_U8 : OCT_S8;
+        d->weights = b->quant.dtype;
         d->block = (int)b->form.block;
         d->sqnr_weights = b->sqnr;
     } else if (w) {
@@ -319,7 +319,7 @@ oct_status oct_quantized_copy(oct_qjob *j, oct_graph **copy, oct_err *err)
     oct_graph *own = j->g, *c;
     OCT_TRY(oct_graph_clone(own, &c, err));
     oct_bodies_move(j, c); /* indices are the same in both */
-    oct_status s = oct_qjob_rewrite(j, err);
+    oct_status s = oct_qjob_rewrite(j, err); /* what runs is what is written: plans read the files' forms */
     oct_bodies_move(j, own);
     if (s != OCT_OK)
         oct_graph_destroy(c);

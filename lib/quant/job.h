@@ -54,6 +54,7 @@ typedef struct qweights {
     oct_dtype dtype;   /* OCT_S8 or OCT_U8 */
     int64_t channels;  /* scales: 1 or output channels */
     int axis;
+    int64_t block;     /* weights along axis that share a scale; 0: all */
     float *largest;    /* magnitudes of the channels */
     float *scale;
     int limit;         /* codes lie within -limit..limit */
@@ -72,9 +73,9 @@ typedef struct qblocks {
     oct_nbits_form form;
     int matrix;        /* the value that was quantized ... */
     bool transposed;   /* ... n x k, as Gemm with transB has it */
-    oct_tensor *codes, *scale, *zero; /* as MatMulNBits has them; zero NULL: symmetric */
+    oct_quant quant;   /* codes by columns */
     double sqnr;
-    int written[3];    /* values of the three in the graph that is being written; -1 not yet */
+    int value;         /* that carries it in the graph that is being annotated; -1 not yet */
 } qblocks;
 
 /* A graph that a node holds. */
@@ -126,8 +127,8 @@ oct_status oct_job_open(oct_arena *a, oct_graph *g, const oct_qjob_opts *opts, c
 oct_status oct_bodies_open(oct_qjob *j, oct_err *err);
 oct_status oct_bodies_list(oct_qjob *j, oct_err *err);
 oct_status oct_bodies_decide(oct_qjob *j, const oct_calib *c, oct_err *err);
-/* Before the graph around them is rewritten. */
-oct_status oct_bodies_rewrite(oct_qjob *j, oct_err *err);
+/* A step that changes their graphs, before that of the graph around them. */
+oct_status oct_bodies_do(oct_qjob *j, oct_status (*step)(oct_qjob *, oct_err *), oct_err *err);
 /* Lets the job and its bodies' jobs work on g, a copy of its graph. */
 void oct_bodies_move(oct_qjob *j, oct_graph *g);
 
@@ -162,8 +163,7 @@ oct_status oct_quantize_weights(oct_qjob *j, int node, const double *real, const
 /* weights.c: the type of weights, proved safe from saturation or not, that the target takes beside activations of a type; and the
  * sentence that says why, or NULL. OCT_S8 that could saturate must be of 7 bits. */
 const char *oct_weights_type(const oct_qjob *j, oct_weight_type asked, oct_dtype activations, bool safe, oct_dtype *type);
-/* recurrent.c: W and R of an LSTM, as DynamicQuantizeLSTM has them: codes [dirs][k][gates * hidden], scales [dirs][gates * hidden] or
- * [dirs]. */
+/* recurrent.c: W and R of an LSTM: a scale for each of [dirs][gates * hidden] rows, or [dirs]. */
 oct_status oct_quantize_recurrent(oct_qjob *j, int node, oct_err *err);
 
 /* block_weights.c: how a row of the policy, or else the job, wants weights in blocks. */

@@ -5,7 +5,8 @@
  *                     need a grid, which share one
  *   oct_qjob_values   names the values whose statistics are needed; calibrate them (calibrate.h), or load a table
  *   oct_qjob_decide   chooses grids from the statistics, quantizes weights and biases, proves or remedies saturation
- *   oct_qjob_rewrite  writes QuantizeLinear and DequantizeLinear into the graph
+ *   oct_qjob_annotate makes the graph a quantized one (forms/forms_write.h says what that is)
+ *   oct_qjob_rewrite  the same, and writes it with QuantizeLinear and DequantizeLinear and what else files have
  *   oct_qoperator_rewrite  (lib/forms) turns that form into operators on integers, where they are wanted
  *
  * Weight-only layers need no statistics: their weights are rounded in blocks (blocks.h), and their activations stay float.
@@ -83,7 +84,9 @@ bool oct_qjob_has_grids(const oct_qjob *j);
 /* c may be NULL when nothing needs statistics. A value that the table lacks or has commented out stays float, with its
  * neighbours, and the decision says so. */
 oct_status oct_qjob_decide(oct_qjob *j, const oct_calib *c, oct_err *err);
-/* Weights in blocks are not copied: the graph then refers to memory of the job. */
+/* Weights in blocks are not copied: the graph then refers to memory of the job. 16-bit floats are not annotated, but written: they come
+ * with rewrite. Of annotate and rewrite one is called, once. */
+oct_status oct_qjob_annotate(oct_qjob *j, oct_err *err);
 oct_status oct_qjob_rewrite(oct_qjob *j, oct_err *err);
 /* The observer of layers whose policy row names none: hist-mse, or what was found best (tune.c). */
 oct_observer_spec oct_qjob_observer(const oct_qjob *j);

@@ -1,5 +1,4 @@
-/* The weights of an LSTM. Each of its gates' units is an output channel: one scale a row of W and R as ONNX has them,
- * [dirs][gates * hidden][k], which the dynamic form keeps as columns. */
+/* The weights of an LSTM. Each of its gates' units is an output channel: one scale a row of W and R, [dirs][gates * hidden][k]. */
 #include "quant/job.h"
 
 #include <math.h>
@@ -46,12 +45,12 @@ static void round_codes(matrix *m, int limit, const qweights *q)
     int8_t *codes = (int8_t *)(uintptr_t)q->codes->data;
     for (int64_t r = 0; r < m->dirs * m->rows; r++) {
         const float scale = q->scale[r / per];
-        int8_t *to = codes + r / m->rows * m->rows * m->k + r % m->rows;
+        int8_t *to = codes + r * m->k;
         for (int64_t i = 0; i < m->k; i++) {
             const float v = m->w[r * m->k + i], steps = rintf(v / scale), top = (float)limit;
             const float c = steps > top ? top : steps < -top ? -top : steps;
             const double d = (double)v - (double)c * (double)scale;
-            to[i * m->rows] = (int8_t)c;
+            to[i] = (int8_t)c;
             m->signal += (double)v * (double)v;
             m->noise += d * d;
         }
@@ -66,21 +65,23 @@ static oct_status quantize(oct_qjob *j, int node, matrix *m, qweights **out, oct
     if (!q)
         return oct_nomem(err);
     q->channels = row->per_channel ? m->dirs * m->rows : m->dirs;
+    q->axis = row->per_channel ? 2 : 0;
+    q->block = row->per_channel ? m->k : 0;
     q->limit = limit;
     if (!(q->scale = oct_arena_calloc(j->arena, (size_t)q->channels, sizeof *q->scale)))
         return oct_nomem(err);
     OCT_TRY(choose_scales(m, limit, q, err));
-    OCT_TRY(oct_tensor_new(j->arena, OCT_S8, 3, (int64_t[]){ m->dirs, m->k, m->rows }, &q->codes, err));
+    OCT_TRY(oct_tensor_new(j->arena, OCT_S8, 3, (int64_t[]){ m->dirs, m->rows, m->k }, &q->codes, err));
     round_codes(m, limit, q);
     *out = q;
     return OCT_OK;
 }
 
-/* codes: [dirs][k][rows] */
+/* codes: [dirs][rows][k] */
 static bool is_safe(const matrix *m, const qweights *q)
 {
-    const oct_weight_layout l = { .out_axis = 2, .in_axis = 1, .matrices = m->dirs, .groups = 1, .outs = m->rows, .ins = m->k, .taps = 1,
-                                  .group_step = m->rows * m->k, .out_step = 1, .in_step = m->rows };
+    const oct_weight_layout l = { .out_axis = 1, .in_axis = 2, .matrices = m->dirs, .groups = 1, .outs = m->rows, .ins = m->k, .taps = 1,
+                                  .group_step = m->rows * m->k, .out_step = m->k, .in_step = 1 };
     for (int64_t i = 0; i < m->dirs; i++)
         if (!oct_pairs_safe(&l, (const int8_t *)q->codes->data + i * m->rows * m->k))
             return false;

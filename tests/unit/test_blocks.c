@@ -242,13 +242,16 @@ static void dequantize_into(oct_graph *g, const work *w, const char *node)
     const oct_layer_decision *d = layer(w, node);
     const qblocks *q = w->job->blocks[d->node];
     const oct_nbits_form *f = &q->form;
-    const oct_nbits_weights from = { .codes = q->codes->data, .scale = q->scale->data, .zero = q->zero ? q->zero->data : NULL };
-    float *to = (float *)(uintptr_t)g->value[q->matrix].konst->data, column[128];
-    for (size_t j = 0; j < f->n; j++) {
-        oct_nbits_dequantize(f, &from, j, column);
-        for (size_t i = 0; i < f->k; i++)
-            to[q->transposed ? j * f->k + i : i * f->n + j] = column[i];
-    }
+    const bool symmetric = q->quant.dtype == OCT_S4 || q->quant.dtype == OCT_S8;
+    const int per = 8 / f->bits, middle = symmetric ? 1 << (f->bits - 1) : 0;
+    float *to = (float *)(uintptr_t)g->value[q->matrix].konst->data;
+    for (size_t j = 0; j < f->n; j++)
+        for (size_t i = 0; i < f->k; i++) {
+            const size_t block = j * oct_nbits_blocks(f) + i / f->block;
+            const uint8_t *codes = (const uint8_t *)q->quant.codes->data + j * oct_nbits_column_bytes(f);
+            const int code = codes[i / (size_t)per] >> i % (size_t)per * (size_t)f->bits & ((1 << f->bits) - 1);
+            to[q->transposed ? j * f->k + i : i * f->n + j] = (float)(code - middle - q->quant.zp[block]) * q->quant.scale[block];
+        }
 }
 
 /* Both forms compute the float model with rounded weights, bit for bit. */
