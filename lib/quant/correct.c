@@ -6,6 +6,7 @@
  * up for them too. So xq is taken with the products right: the float graph gets a second branch behind every product, in which
  * the product's float output is put on its grid and carried on through everything between products (Add, Concat, pools,
  * means), each result on its own grid, up to the inputs of the next products. All layers can then be corrected at once. */
+#include "forms/edit.h"
 #include "quant/convert_int.h"
 #include "quant/job.h"
 
@@ -18,36 +19,19 @@ typedef struct brancher {
     int *rounded;  /* [n_values]: the value's counterpart in the branch, or the value itself */
 } brancher;
 
-static oct_status add_value(oct_graph *g, int like, const char *suffix, oct_dtype t, int *v, oct_err *err)
-{
-    const char *name = oct_arena_printf(g->arena, "%s%s", g->value[like].name, suffix);
-    if (!name)
-        return oct_nomem(err);
-    OCT_TRY(oct_graph_new_value(g, name, t, v, err));
-    oct_shape s = g->value[like].shape;
-    return oct_graph_set_shape(g, *v, s.rank, s.d, err);
-}
-
 /* x on the grid of value v: QuantizeLinear and DequantizeLinear. */
 static oct_status put_on_grid(brancher *b, int v, int x, int *out, oct_err *err)
 {
     const qvalue *q = &b->j->value[v];
     oct_graph *g = b->g;
-    int scale, zero, codes, node[2];
+    int scale, zero, codes;
     uint8_t zp = (uint8_t)q->q.zero;
     OCT_TRY(oct_graph_new_const(g, "branch_scale", OCT_F32, 0, NULL, &q->q.scale, &scale, err));
     OCT_TRY(oct_graph_new_const(g, "branch_zero_point", q->dtype, 0, NULL, &zp, &zero, err));
-    OCT_TRY(add_value(g, v, "_branch_codes", q->dtype, &codes, err));
-    OCT_TRY(add_value(g, v, "_branch_rounded", OCT_F32, out, err));
-    const char *const op[2] = { "QuantizeLinear", "DequantizeLinear" };
-    for (int k = 0; k < 2; k++) {
-        OCT_TRY(oct_graph_add_node(g, op[k], "", "", 3, 1, -1, &node[k], err));
-        OCT_TRY(oct_graph_set_input(g, node[k], 0, k ? codes : x, err));
-        OCT_TRY(oct_graph_set_input(g, node[k], 1, scale, err));
-        OCT_TRY(oct_graph_set_input(g, node[k], 2, zero, err));
-        OCT_TRY(oct_graph_set_output(g, node[k], 0, k ? *out : codes, err));
-    }
-    return OCT_OK;
+    OCT_TRY(oct_edit_value(g, g->value[v].name, "_branch_codes", q->dtype, v, &codes, err));
+    OCT_TRY(oct_edit_value(g, g->value[v].name, "_branch_rounded", OCT_F32, v, out, err));
+    OCT_TRY(oct_edit_node(g, "QuantizeLinear", (int[]){ x, scale, zero }, 3, codes, -1, NULL, err));
+    return oct_edit_node(g, "DequantizeLinear", (int[]){ codes, scale, zero }, 3, *out, -1, NULL, err);
 }
 
 /* The node once more, on the branch's values. */
@@ -66,7 +50,7 @@ static oct_status repeat(brancher *b, int id, oct_err *err)
         int v = n->out[k], y;
         if (v < 0)
             continue;
-        OCT_TRY(add_value(g, v, "_branch", g->value[v].dtype, &y, err));
+        OCT_TRY(oct_edit_value(g, g->value[v].name, "_branch", g->value[v].dtype, v, &y, err));
         OCT_TRY(oct_graph_set_output(g, copy, k, y, err));
         b->rounded[v] = y;
     }
