@@ -53,11 +53,14 @@ oct_status oct_edit_node(oct_graph *g, const char *op, const int *in, int n_in, 
     return OCT_OK;
 }
 
-oct_status oct_edit_contrib(oct_graph *g, const char *op, int old, int n_in, int n_out, int *node, oct_err *err)
+oct_status oct_edit_become(oct_graph *g, int node, const char *op, const char *domain, oct_err *err)
 {
-    if (oct_graph_opset(g, "com.microsoft") == 0)
-        OCT_TRY(oct_graph_set_opset(g, "com.microsoft", 1, err));
-    return oct_graph_add_node(g, op, "com.microsoft", g->node[old].name, n_in, n_out, old, node, err);
+    if (domain[0] && oct_graph_opset(g, domain) == 0)
+        OCT_TRY(oct_graph_set_opset(g, domain, 1, err));
+    g->node[node].op = op;
+    g->node[node].domain = domain;
+    g->node[node].changed = g->changed = true;
+    return OCT_OK;
 }
 
 int oct_edit_output_slot(const oct_graph *g, int node, int value)

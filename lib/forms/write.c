@@ -18,14 +18,20 @@ const char *oct_write_base(const oct_writer *w, int value)
     return *rest || at == name ? name : oct_arena_strndup(w->g->arena, name, (size_t)(at - name));
 }
 
+bool oct_write_keeps(const oct_graph *g, int v)
+{
+    return g->value[v].is_output || oct_value_is_captured(&g->value[v]);
+}
+
 oct_status oct_write_codes(oct_writer *w, int v, const oct_tensor *t, int *codes, oct_err *err)
 {
     oct_graph *g = w->g;
     const char *name = g->value[v].name, *base = oct_write_base(w, v);
     if (!base)
         return oct_nomem(err);
-    oct_graph_remove_value(g, v);
-    if (base == name)
+    if (!oct_write_keeps(g, v))
+        oct_graph_remove_value(g, v);
+    if (base == name || !g->value[v].dead)
         return oct_edit_refer(g, base, "_quantized", t, codes, err);
     OCT_TRY(oct_graph_add_value(g, name, t->dtype, codes, err));
     OCT_TRY(oct_graph_set_dims(g, *codes, t->rank, t->dims, err));
@@ -33,10 +39,44 @@ oct_status oct_write_codes(oct_writer *w, int v, const oct_tensor *t, int *codes
     return OCT_OK;
 }
 
+static oct_status redirect(oct_graph *g, int v, int to, oct_err *err)
+{
+    const oct_value *x = &g->value[v];
+    for (size_t i = 0; i < x->n_uses;) {
+        const oct_use u = x->uses[i];
+        if (u.slot >= 0)
+            OCT_TRY(oct_graph_set_input(g, u.node, u.slot, to, err));
+        else
+            i++;
+    }
+    return OCT_OK;
+}
+
+oct_status oct_write_real(oct_writer *w, int v, const char *base, int *real, oct_err *err)
+{
+    oct_value *x = &w->g->value[v];
+    x->quant = NULL;
+    x->konst = NULL;
+    *real = v;
+    if (oct_write_keeps(w->g, v))
+        return OCT_OK;
+    OCT_TRY(oct_edit_value(w->g, base, "_dequantized", x->dtype, v, real, err));
+    return redirect(w->g, v, *real, err);
+}
+
 static const oct_quant *quant_at(const oct_graph *g, int node, int slot)
 {
     const oct_node *n = &g->node[node];
     return slot < n->n_in && n->in[slot] >= 0 ? g->value[n->in[slot]].quant : NULL;
+}
+
+/* Whether products alone read a constant, as their weights. */
+static bool only_weights(const oct_graph *g, int v)
+{
+    bool only = !g->value[v].is_output;
+    for (size_t i = 0; i < g->value[v].n_uses; i++)
+        only &= g->value[v].uses[i].slot == 1;
+    return only;
 }
 
 static oct_spelling spelling_of(const oct_graph *g, int id)
@@ -47,7 +87,7 @@ static oct_spelling spelling_of(const oct_graph *g, int id)
         return OCT_SPELLED_QDQ;
     if (oct_is_op(n, "LSTM"))
         return OCT_SPELLED_LSTM;
-    if (!oct_is_op(n, "MatMul") && !oct_is_op(n, "Gemm"))
+    if ((!oct_is_op(n, "MatMul") && !oct_is_op(n, "Gemm")) || !only_weights(g, n->in[1]))
         return OCT_SPELLED_QDQ;
     return w->block ? OCT_SPELLED_BLOCKS : x && x->n == 0 ? OCT_SPELLED_DYNAMIC : OCT_SPELLED_QDQ;
 }
@@ -140,6 +180,9 @@ static oct_status begin(oct_writer *w, oct_err *err)
     if (!w->spelling || !w->blocks || !w->grid)
         return oct_nomem(err);
     memset(w->blocks, -1, (g->n_value + 1) * sizeof *w->blocks);
+    for (size_t v = 0; v < g->n_value; v++)
+        if (g->value[v].outer >= 0)
+            g->value[v].quant = NULL; /* files have reals outside */
     for (size_t i = 0; i < g->n_order; i++)
         w->spelling[g->order[i]] = spelling_of(g, g->order[i]);
     return OCT_OK;

@@ -15,7 +15,7 @@ static oct_grid_consts *slot_of(const oct_writer *w, const oct_quant *q)
     return &w->grid[i];
 }
 
-static oct_status zero_const(oct_graph *g, const oct_quant *q, const char *base, int rank, const int64_t *dims, int *v, oct_err *err)
+oct_status oct_write_zeros(oct_graph *g, const oct_quant *q, const char *base, int rank, const int64_t *dims, int *v, oct_err *err)
 {
     uint8_t *bytes = q->dtype == OCT_S32 ? NULL : oct_alloc((size_t)q->n);
     if (q->dtype != OCT_S32 && !bytes)
@@ -33,7 +33,7 @@ oct_status oct_write_grid(oct_writer *w, const oct_quant *q, const char *base, i
     const int64_t n = q->n;
     if (!c->of) {
         OCT_TRY(oct_edit_const(w->g, base, "_scale", OCT_F32, n > 1, &n, q->scale, &c->scale, err));
-        OCT_TRY(zero_const(w->g, q, base, n > 1, &n, &c->zero, err));
+        OCT_TRY(oct_write_zeros(w->g, q, base, n > 1, &n, &c->zero, err));
         c->of = q;
     }
     *scale = c->scale;
@@ -50,32 +50,19 @@ static oct_status add(oct_writer *w, const char *op, const oct_quant *q, const i
     return q->n > 1 ? oct_node_set_int(w->g, node, "axis", q->axis, err) : OCT_OK;
 }
 
-oct_status oct_write_redirect(oct_writer *w, int v, int to, oct_err *err)
-{
-    const oct_value *x = &w->g->value[v];
-    for (size_t i = 0; i < x->n_uses;) {
-        const oct_use u = x->uses[i];
-        if (u.slot >= 0)
-            OCT_TRY(oct_graph_set_input(w->g, u.node, u.slot, to, err));
-        else
-            i++;
-    }
-    return OCT_OK;
-}
-
 oct_status oct_write_constant(oct_writer *w, int v, int before, oct_err *err)
 {
-    oct_graph *g = w->g;
-    const oct_quant *q = g->value[v].quant;
+    const oct_quant *q = w->g->value[v].quant;
     const char *base = oct_write_base(w, v);
     int in[3], dq;
     if (!base)
         return oct_nomem(err);
+    if (q->block)
+        return oct_write_block_constant(w, v, before, err);
     OCT_TRY(oct_write_codes(w, v, q->codes, &in[0], err));
     OCT_TRY(oct_write_grid(w, q, base, &in[1], &in[2], err));
-    OCT_TRY(oct_edit_value(g, base, "_dequantized", g->value[v].dtype, in[0], &dq, err));
-    OCT_TRY(add(w, "DequantizeLinear", q, in, dq, before, err));
-    return oct_write_redirect(w, v, dq, err);
+    OCT_TRY(oct_write_real(w, v, base, &dq, err));
+    return add(w, "DequantizeLinear", q, in, dq, before, err);
 }
 
 /* ---- activations ---- */
@@ -99,58 +86,41 @@ static oct_status complete_readers(oct_writer *w, int v, const int grid[2], cons
     return OCT_OK;
 }
 
-/* from -> QuantizeLinear -> codes -> DequantizeLinear -> dq, behind the node that makes from. */
-static oct_status add_pair(oct_writer *w, int from, int codes, int dq, const int grid[2], const oct_quant *q, oct_err *err)
-{
-    const int before = oct_edit_after(w->g, w->g->value[from].producer);
-    OCT_TRY(add(w, "QuantizeLinear", q, (int[]){ from, grid[0], grid[1] }, codes, before, err));
-    return add(w, "DequantizeLinear", q, (int[]){ codes, grid[0], grid[1] }, dq, before, err);
-}
-
-/* Nothing may read what the operator makes beside the quantizer. If v's name is needed (graph output, subgraph), the dequantized value
- * takes it. */
-static oct_status write_made(oct_writer *w, int v, const int grid[2], const oct_quant *q, oct_err *err)
+/* from -> QuantizeLinear -> codes -> DequantizeLinear -> real, behind what makes `from`: the border's input, or what the operator makes,
+ * which nothing may read beside the quantizer. A name that is needed (graph output, subgraph) stays that of the real value. */
+static oct_status write_pair(oct_writer *w, int v, int border, const int grid[2], const oct_quant *q, oct_err *err)
 {
     oct_graph *g = w->g;
     const int p = g->value[v].producer;
-    const char *base = g->value[v].name;
-    const oct_dtype real = g->value[v].dtype;
-    int codes, other;
-    OCT_TRY(oct_edit_value(g, base, "_quantized", q->dtype, v, &codes, err));
-    if (p >= 0 && (g->value[v].is_output || oct_value_is_captured(&g->value[v]))) {
-        OCT_TRY(oct_edit_value(g, base, "_raw", real, v, &other, err));
-        OCT_TRY(oct_graph_set_output(g, p, oct_edit_output_slot(g, p, v), other, err));
-        return add_pair(w, other, codes, v, grid, q, err);
+    const bool keep = p >= 0 && oct_write_keeps(g, v);
+    const oct_dtype t = g->value[v].dtype;
+    int from = border >= 0 ? g->node[border].in[0] : v, codes = v, real;
+    const char *base = g->value[from].name;
+    if (keep || border < 0)
+        OCT_TRY(oct_edit_value(g, base, "_quantized", q->dtype, v, &codes, err));
+    if (keep && border < 0) {
+        OCT_TRY(oct_edit_value(g, base, "_raw", t, v, &from, err));
+        OCT_TRY(oct_graph_set_output(g, p, oct_edit_output_slot(g, p, v), from, err));
     }
-    OCT_TRY(oct_edit_value(g, base, "_dequantized", real, v, &other, err));
-    OCT_TRY(oct_write_redirect(w, v, other, err));
-    return add_pair(w, v, codes, other, grid, q, err);
-}
-
-/* The annotated value becomes that of the codes. */
-static oct_status write_border(oct_writer *w, int v, const int grid[2], const oct_quant *q, oct_err *err)
-{
-    oct_graph *g = w->g;
-    const int border = g->value[v].producer, from = g->node[border].in[0];
-    int dq;
-    OCT_TRY(oct_edit_value(g, g->value[from].name, "_dequantized", g->value[v].dtype, v, &dq, err));
-    OCT_TRY(oct_write_redirect(w, v, dq, err));
-    oct_graph_remove_node(g, border);
-    g->value[v].dtype = q->dtype;
-    return add_pair(w, from, v, dq, grid, q, err);
+    OCT_TRY(oct_write_real(w, v, base, &real, err));
+    if (border >= 0)
+        oct_graph_remove_node(g, border);
+    g->value[codes].dtype = q->dtype;
+    const int before = oct_edit_after(g, g->value[from].producer);
+    OCT_TRY(add(w, "QuantizeLinear", q, (int[]){ from, grid[0], grid[1] }, codes, before, err));
+    return add(w, "DequantizeLinear", q, (int[]){ codes, grid[0], grid[1] }, real, before, err);
 }
 
 oct_status oct_write_activation(oct_writer *w, int v, oct_err *err)
 {
     oct_graph *g = w->g;
     const oct_quant *q = g->value[v].quant;
-    const int p = g->value[v].producer;
-    const bool quantized = p >= 0 && oct_is_op(&g->node[p], "QuantizeLinear"), plain = p >= 0 && oct_is_op(&g->node[p], "DequantizeLinear");
+    const int p = g->value[v].producer, border = p >= 0 && oct_is_op(&g->node[p], "QuantizeLinear") ? p : -1;
     int grid[2];
-    OCT_TRY(oct_write_grid(w, q, g->value[quantized ? g->node[p].in[0] : v].name, &grid[0], &grid[1], err));
+    OCT_TRY(oct_write_grid(w, q, g->value[border >= 0 ? g->node[p].in[0] : v].name, &grid[0], &grid[1], err));
     OCT_TRY(complete_readers(w, v, grid, q, err));
-    g->value[v].quant = NULL;
-    if (plain)
+    g->value[v].quant = NULL; /* as it is what a DequantizeLinear of integers makes */
+    if (p >= 0 && oct_is_op(&g->node[p], "DequantizeLinear"))
         return complete(w, p, grid, q, err);
-    return quantized ? write_border(w, v, grid, q, err) : write_made(w, v, grid, q, err);
+    return write_pair(w, v, border, grid, q, err);
 }

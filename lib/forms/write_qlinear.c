@@ -4,8 +4,8 @@
  * Runtime has them. What moves data runs on the codes as it is, when codes mean the same before and behind it. A node
  * is taken only when its integer form computes what the QDQ form does: on the types that ONNX Runtime has kernels for, with
  * a bias at exactly s_x * s_w. All others stay real between DequantizeLinear and QuantizeLinear. */
+#include "forms/edit.h"
 #include "forms/forms_write.h"
-
 #include "passes/match.h"
 
 #include <math.h>
@@ -25,7 +25,6 @@ typedef struct rewriter {
     int *in;       /* its new inputs */
     int n_in;
     size_t made;
-    bool contrib;  /* an operator of com.microsoft was written */
 } rewriter;
 
 typedef struct form {
@@ -317,10 +316,7 @@ static oct_status become(rewriter *r, const form *f, const codes *y, oct_err *er
     oct_graph_cut_inputs(g, r->id, 0);
     for (int i = 0; i < r->n_in; i++)
         OCT_TRY(oct_graph_set_input(g, r->id, i, r->in[i], err));
-    g->node[r->id].op = f->type;
-    g->node[r->id].domain = f->domain;
-    g->node[r->id].changed = g->changed = true;
-    r->contrib |= f->domain[0] != 0;
+    OCT_TRY(oct_edit_become(g, r->id, f->type, f->domain, err));
     r->made++;
     return y ? take_output(r, 0, y, err) : OCT_OK;
 }
@@ -448,8 +444,6 @@ oct_status oct_qoperator_rewrite(oct_graph *g, size_t *made, oct_err *err)
         OCT_TRY(rewrite_bodies(&r, err));
         OCT_TRY(rewrite_node(&r, err));
     }
-    if (r.contrib && oct_graph_opset(g, "com.microsoft") == 0)
-        OCT_TRY(oct_graph_set_opset(g, "com.microsoft", 1, err));
     oct_graph_prune(g);
     if (made)
         *made = r.made;
