@@ -10,7 +10,7 @@ static oct_grid_consts *slot_of(const oct_writer *w, const oct_quant *q)
 {
     size_t i = ((uintptr_t)q->scale >> 4) * 0x9E3779B1u & (w->grids - 1);
     for (const oct_quant *of; (of = w->grid[i].of); i = (i + 1) & (w->grids - 1))
-        if (of->scale == q->scale && of->zp == q->zp && of->dtype == q->dtype)
+        if (of->scale == q->scale && of->zp == q->zp && of->n == q->n && of->dtype == q->dtype)
             break;
     return &w->grid[i];
 }
