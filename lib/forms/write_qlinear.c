@@ -6,6 +6,8 @@
  * a bias at exactly s_x * s_w. All others stay real between DequantizeLinear and QuantizeLinear. */
 #include "forms/edit.h"
 #include "forms/forms_write.h"
+#include "forms/qlinear.h"
+#include "ops/op.h"
 #include "passes/match.h"
 
 #include <math.h>
@@ -26,15 +28,6 @@ typedef struct rewriter {
     int n_in;
     size_t made;
 } rewriter;
-
-typedef struct form {
-    const char *op, *type, *domain;
-    /* Inputs of the integer operator: x codes, scale and zero point of the next activation (* of all), w those of weights, b codes of the
-     * bias if there is one, y scale and zero point of the result; Y: if there are some, else it is real. */
-    const char *slots;
-    /* Whether the node has the form, beyond what its slots ask for; NULL: it has. w, y: NULL for none. */
-    bool (*fits)(const oct_graph *g, const oct_node *n, const codes *w, const codes *y);
-} form;
 
 /* ---- reading ---- */
 
@@ -200,29 +193,20 @@ static bool softmax(const oct_graph *g, const oct_node *n, const codes *w, const
     return scale_at(g, y, 0) == 1.0f / 256.0f && oct_graph_opset(g, "") >= 13;
 }
 
-#define MS "com.microsoft"
-static const form forms[] = {
-    { "Conv", "QLinearConv", "", "xwyb", conv },
-    { "MatMul", "QLinearMatMul", "", "xwy", matmul }, /* with a real result there is no operator that all runtimes have */
-    { "Gemm", "QGemm", MS, "xwbY", gemm },
-    { "Add", "QLinearAdd", MS, "xxy", NULL },
-    { "Mul", "QLinearMul", MS, "xxy", NULL },
-    { "Concat", "QLinearConcat", MS, "y*", NULL },
-    { "Sigmoid", "QLinearSigmoid", MS, "xy", NULL },
-    { "LeakyRelu", "QLinearLeakyRelu", MS, "xy", NULL },
-    { "AveragePool", "QLinearAveragePool", MS, "xy", pool },
-    { "GlobalAveragePool", "QLinearGlobalAveragePool", MS, "xy", pool },
-    { "Softmax", "QLinearSoftmax", MS, "xy", softmax },
+/* What a node must have beyond the inputs of its form; w, y: NULL for none. */
+static const struct {
+    const char *op;
+    bool (*fits)(const oct_graph *g, const oct_node *n, const codes *w, const codes *y);
+} limits[] = {
+    { "Conv", conv }, { "MatMul", matmul }, { "Gemm", gemm }, { "AveragePool", pool }, { "GlobalAveragePool", pool }, { "Softmax", softmax },
 };
 
-static void put(rewriter *r, const codes *c, bool value, bool grid)
+static bool within_limits(const oct_graph *g, const oct_node *n, const codes *w, const codes *y)
 {
-    if (value)
-        r->in[r->n_in++] = c->value;
-    if (grid) {
-        r->in[r->n_in++] = c->scale;
-        r->in[r->n_in++] = c->zero;
-    }
+    bool fits = true;
+    for (size_t i = 0; i < OCT_COUNT(limits) && fits; i++)
+        fits = strcmp(limits[i].op, n->op) != 0 || limits[i].fits(g, n, w, y);
+    return fits;
 }
 
 /* The output channels of weights. */
@@ -231,55 +215,42 @@ static int channels_of(const oct_node *n)
     return oct_is_op(n, "Conv") || oct_node_int(n, "transB", 0) ? 0 : 1;
 }
 
-/* Fills one kind of slots from input *k on; x, w: activation and weights so far. */
-static bool fill(rewriter *r, char slot, int *k, codes *x, codes *w, const codes *y)
+static void put(rewriter *r, int slot, int value)
+{
+    r->in[slot] = value;
+    r->n_in = slot >= r->n_in ? slot + 1 : r->n_in;
+}
+
+/* Fills r->in with what the form has; false when the node has not that form. */
+static bool has_form(rewriter *r, const oct_qlinear *f, const codes *y)
 {
     const oct_graph *g = r->g;
     const oct_node *n = &g->node[r->id];
-    const int v = oct_input_at(n, *k);
-    codes b = { .value = -1 };
-    switch (slot) {
-    case 'x':
-        if (!activation(g, v, x) || (y && y->dtype != x->dtype))
-            return false;
-        put(r, x, true, true);
-        break;
-    case 'w':
-        if (!weights(g, v, x, channels_of(n), w))
-            return false;
-        put(r, w, true, true);
-        break;
-    case 'b':
-        if (v >= 0 && !bias(g, v, x, w, &b))
-            return false;
-        put(r, &b, true, false);
-        break;
-    case '*':
-        while (*k < n->n_in)
-            if (!fill(r, 'x', k, x, w, y))
-                return false;
-        return true;
-    default: /* y */
-        if (y)
-            put(r, y, false, true);
-        return y || slot == 'Y';
-    }
-    ++*k;
-    return true;
-}
-
-static bool has_form(rewriter *r, const form *f, const codes *y)
-{
-    const oct_node *n = &r->g->node[r->id];
-    codes x = { 0 }, w = { 0 };
-    int k = 0;
+    const int n_data = f->n_data < 0 ? n->n_in : f->n_data, behind = oct_input_at(n, n_data);
+    const oct_op *op = oct_op_of(g, r->id);
+    const bool weighted = op && op->quant == OCT_QUANT_WEIGHTED;
+    codes c[2] = { { .value = -1 } }, b;
+    if (n_data < 1 || n->n_in > n_data + (f->bias >= 0) || !(y || f->y_real))
+        return false;
     r->n_in = 0;
-    for (const char *s = f->slots; *s; s++)
-        if (!fill(r, *s, &k, &x, &w, y))
+    for (int i = 0; i < n_data; i++) {
+        const int k = f->n_data < 0 ? 0 : i, at = f->n_data < 0 ? 3 * i : 0, v = oct_input_at(n, i);
+        const bool fits = weighted && i == 1 ? weights(g, v, &c[0], channels_of(n), &c[1]) : activation(g, v, &c[k]) && (!y || y->dtype == c[k].dtype);
+        if (!fits)
             return false;
-    while (r->n_in && r->in[r->n_in - 1] < 0)
-        r->n_in--;
-    return n->n_in > 0 && n->n_in <= k && (!f->fits || f->fits(r->g, n, &w, y));
+        put(r, f->x[k] + at, c[k].value);
+        put(r, f->scale[k] + at, c[k].scale);
+        put(r, f->zero[k] + at, c[k].zero);
+    }
+    if (behind >= 0 && !bias(g, behind, &c[0], &c[1], &b))
+        return false;
+    if (behind >= 0)
+        put(r, f->bias, b.value);
+    if (y) {
+        put(r, f->y_scale, y->scale);
+        put(r, f->y_zero, y->zero);
+    }
+    return within_limits(g, n, &c[1], y);
 }
 
 /* ---- writing ---- */
@@ -296,20 +267,20 @@ static oct_status take_output(rewriter *r, int k, const codes *y, oct_err *err)
 }
 
 /* Attributes that the integer operator has beside or instead of the real one's. */
-static oct_status fit_attributes(rewriter *r, const form *f, oct_err *err)
+static oct_status fit_attributes(rewriter *r, const oct_qlinear *f, oct_err *err)
 {
     oct_node *n = &r->g->node[r->id];
-    if (f->fits == gemm)
+    if (strcmp(f->op, "Gemm") == 0)
         oct_node_drop_attr(r->g, r->id, "beta");
-    if (f->fits == pool)
+    if (strcmp(f->op, "AveragePool") == 0)
         oct_node_drop_attr(r->g, r->id, "dilations");
-    if (f->fits != softmax)
+    if (strcmp(f->op, "Softmax") != 0)
         return OCT_OK;
     OCT_TRY(oct_node_set_int(r->g, r->id, "axis", oct_node_int(n, "axis", -1), err));
     return oct_node_set_int(r->g, r->id, "opset", 13, err);
 }
 
-static oct_status become(rewriter *r, const form *f, const codes *y, oct_err *err)
+static oct_status become(rewriter *r, const oct_qlinear *f, const codes *y, oct_err *err)
 {
     oct_graph *g = r->g;
     OCT_TRY(fit_attributes(r, f, err));
@@ -324,11 +295,8 @@ static oct_status become(rewriter *r, const form *f, const codes *y, oct_err *er
 static oct_status try_form(rewriter *r, oct_err *err)
 {
     const oct_node *n = &r->g->node[r->id];
-    const form *f = NULL;
+    const oct_qlinear *f = oct_qlinear_for(n->op);
     codes y;
-    for (size_t i = 0; i < OCT_COUNT(forms); i++)
-        if (strcmp(n->op, forms[i].op) == 0)
-            f = &forms[i];
     if (!f || n->n_out != 1 || n->out[0] < 0)
         return OCT_OK;
     bool quantized = sink(r->g, n->out[0], &y) && is_activation(r->g, &y);
@@ -415,8 +383,10 @@ static oct_status rewrite_node(rewriter *r, oct_err *err)
     OCT_TRY(try_move(r, &moved, err));
     if (moved)
         return OCT_OK;
-    if (!(r->in = oct_calloc((size_t)n->n_in * 3 + 9, sizeof *r->in)))
+    const size_t room = ((size_t)n->n_in * 3 + 9) * sizeof *r->in;
+    if (!(r->in = oct_alloc(room)))
         return oct_nomem(err);
+    memset(r->in, -1, room);
     oct_status s = try_form(r, err);
     oct_free(r->in);
     r->in = NULL;
