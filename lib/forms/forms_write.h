@@ -16,13 +16,13 @@
 
 #include "graph/graph.h"
 
-typedef struct oct_forms_opts {
+typedef struct oct_forms_write_opts {
     bool blocks_qdq; /* weights in blocks behind DequantizeLinear, instead of in MatMulNBits */
-} oct_forms_opts;
+} oct_forms_write_opts;
 
 /* Writes all annotated values of g and of the graphs that it holds; none is left. Scales and codes of weights in blocks are not
  * copied. */
-oct_status oct_forms_write(oct_graph *g, const oct_forms_opts *o, oct_err *err);
+oct_status oct_forms_write(oct_graph *g, const oct_forms_write_opts *o, oct_err *err);
 
 /* From QuantizeLinear/DequantizeLinear to operator form, in any graph: DequantizeLinear -> operator -> QuantizeLinear
  * becomes QLinearConv, QLinearMatMul, or QGemm, QLinearAdd, QLinearMul, QLinearConcat, QLinearSigmoid, QLinearLeakyRelu,

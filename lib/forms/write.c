@@ -200,7 +200,7 @@ static oct_status write_graph(oct_writer *w, const int *order, size_t n, oct_err
     return oct_graph_check(w->g, err);
 }
 
-static oct_status write_nested(oct_graph *g, const oct_forms_opts *o, oct_err *err)
+static oct_status write_nested(oct_graph *g, const oct_forms_write_opts *o, oct_err *err)
 {
     oct_graph *nested;
     for (size_t i = 0; i < g->n_order; i++) {
@@ -212,7 +212,7 @@ static oct_status write_nested(oct_graph *g, const oct_forms_opts *o, oct_err *e
     return OCT_OK;
 }
 
-oct_status oct_forms_write(oct_graph *g, const oct_forms_opts *o, oct_err *err)
+oct_status oct_forms_write(oct_graph *g, const oct_forms_write_opts *o, oct_err *err)
 {
     OCT_TRY(write_nested(g, o, err));
     oct_writer w = { .g = g, .o = o };

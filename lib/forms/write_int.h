@@ -16,7 +16,7 @@ typedef struct oct_grid_consts {
 
 typedef struct oct_writer {
     oct_graph *g;
-    const oct_forms_opts *o;
+    const oct_forms_write_opts *o;
     oct_spelling *spelling; /* by node of the graph as it was */
     int *blocks;            /* by value of the graph as it was: constants of the matrix in blocks, written already, or -1 */
     oct_grid_consts *grid;  /* [grids], a power of two: open addressing by address */

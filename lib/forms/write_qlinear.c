@@ -141,30 +141,16 @@ static bool bias(const oct_graph *g, int v, const codes *x, const codes *w, code
 
 /* ---- forms ---- */
 
-static bool is_weighted(const oct_graph *g, const codes *w, int least, int most)
+/* Conv: of pictures or signals. Gemm: a plain product. MatMul: per column of a matrix only, as stacks have one scale for all. */
+static bool product(const oct_graph *g, const oct_node *n, const codes *w, const codes *y)
 {
     const oct_tensor *t = constant(g, w->value);
-    return t && t->rank >= least && t->rank <= most;
-}
-
-static bool conv(const oct_graph *g, const oct_node *n, const codes *w, const codes *y)
-{
-    (void)n, (void)y;
-    return is_weighted(g, w, WEIGHTS, OCT_MAX_RANK);
-}
-
-/* Per column of a matrix only: stacks have one scale for all. */
-static bool matmul(const oct_graph *g, const oct_node *n, const codes *w, const codes *y)
-{
-    (void)n, (void)y;
-    return grids(g, w) == SCALAR || is_weighted(g, w, 2, 2);
-}
-
-static bool gemm(const oct_graph *g, const oct_node *n, const codes *w, const codes *y)
-{
     (void)y;
-    return !oct_node_int(n, "transA", 0) && oct_node_float(n, "alpha", 1.0f) == 1.0f && oct_node_float(n, "beta", 1.0f) == 1.0f &&
-           is_weighted(g, w, 2, 2);
+    if (oct_is_op(n, "Conv"))
+        return t && t->rank >= WEIGHTS;
+    if (oct_is_op(n, "MatMul"))
+        return grids(g, w) == SCALAR || (t && t->rank == 2);
+    return t && t->rank == 2 && !oct_node_int(n, "transA", 0) && oct_node_float(n, "alpha", 1.0f) == 1.0f && oct_node_float(n, "beta", 1.0f) == 1.0f;
 }
 
 static bool all_ones(const oct_node *n, const char *attr)
@@ -198,7 +184,7 @@ static const struct {
     const char *op;
     bool (*fits)(const oct_graph *g, const oct_node *n, const codes *w, const codes *y);
 } limits[] = {
-    { "Conv", conv }, { "MatMul", matmul }, { "Gemm", gemm }, { "AveragePool", pool }, { "GlobalAveragePool", pool }, { "Softmax", softmax },
+    { "Conv", product }, { "MatMul", product }, { "Gemm", product }, { "AveragePool", pool }, { "GlobalAveragePool", pool }, { "Softmax", softmax },
 };
 
 static bool within_limits(const oct_graph *g, const oct_node *n, const codes *w, const codes *y)

@@ -284,6 +284,6 @@ static oct_status halve(oct_qjob *j, oct_err *err)
 oct_status oct_qjob_rewrite(oct_qjob *j, oct_err *err)
 {
     OCT_TRY(oct_qjob_annotate(j, err));
-    OCT_TRY(oct_forms_write(j->g, &(oct_forms_opts){ .blocks_qdq = j->opts.blocks_qdq }, err));
+    OCT_TRY(oct_forms_write(j->g, &(oct_forms_write_opts){ .blocks_qdq = j->opts.blocks_qdq }, err));
     return halve(j, err);
 }

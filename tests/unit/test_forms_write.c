@@ -257,7 +257,7 @@ static int coded(oct_graph *g, const char *name, int rank, const int64_t *dims, 
 
 static void write_forms(oct_graph *g, bool blocks_qdq)
 {
-    GOOD(oct_forms_write(g, &(oct_forms_opts){ .blocks_qdq = blocks_qdq }, err));
+    GOOD(oct_forms_write(g, &(oct_forms_write_opts){ .blocks_qdq = blocks_qdq }, err));
     for (size_t v = 0; v < g->n_value; v++)
         assert_true(g->value[v].dead || !g->value[v].quant);
     GOOD(oct_infer_shapes(g, err));
@@ -490,7 +490,7 @@ static void captured_constant(void **state)
     net_capture(g, net_last, c);
     GOOD(oct_graph_set_captures(g, net_last, err));
     net_output(g, z);
-    GOOD(oct_forms_write(g, &(oct_forms_opts){ 0 }, err));
+    GOOD(oct_forms_write(g, &(oct_forms_write_opts){ 0 }, err));
     const oct_node *n = net_producer(g, "c_quantized");
     assert_true(oct_is_op(n, "DequantizeLinear"));
     assert_int_equal(((const uint8_t *)input(g, n, 0)->konst->data)[1], 9);
