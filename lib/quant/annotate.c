@@ -254,13 +254,13 @@ static oct_status annotate(oct_qjob *j, oct_err *err)
     return oct_graph_sort(j->g, err);
 }
 
-oct_status oct_qjob_annotate(oct_qjob *j, oct_err *err)
+static oct_status annotate_all(oct_qjob *j, oct_err *err)
 {
-    OCT_TRY(oct_bodies_do(j, oct_qjob_annotate, err));
+    OCT_TRY(oct_bodies_do(j, annotate_all, err));
     return annotate(j, err);
 }
 
-/* ---- written ---- */
+/* ---- 16-bit floats, and all of it ---- */
 
 static oct_status halve(oct_qjob *j, oct_err *err)
 {
@@ -281,9 +281,15 @@ static oct_status halve(oct_qjob *j, oct_err *err)
     return oct_graph_check(j->g, err);
 }
 
+oct_status oct_qjob_annotate(oct_qjob *j, oct_err *err)
+{
+    OCT_TRY(annotate_all(j, err));
+    return halve(j, err);
+}
+
 oct_status oct_qjob_rewrite(oct_qjob *j, oct_err *err)
 {
-    OCT_TRY(oct_qjob_annotate(j, err));
+    OCT_TRY(annotate_all(j, err));
     OCT_TRY(oct_forms_write(j->g, &(oct_forms_write_opts){ .blocks_qdq = j->opts.blocks_qdq }, err));
-    return halve(j, err);
+    return halve(j, err); /* between written quantizers: Casts are named after what these make */
 }

@@ -84,8 +84,8 @@ bool oct_qjob_has_grids(const oct_qjob *j);
 /* c may be NULL when nothing needs statistics. A value that the table lacks or has commented out stays float, with its
  * neighbours, and the decision says so. */
 oct_status oct_qjob_decide(oct_qjob *j, const oct_calib *c, oct_err *err);
-/* Weights in blocks are not copied: the graph then refers to memory of the job. 16-bit floats are not annotated, but written: they come
- * with rewrite. Of annotate and rewrite one is called, once. */
+/* Weights in blocks are not copied: the graph then refers to memory of the job. Of annotate and rewrite one is
+ * called, once. */
 oct_status oct_qjob_annotate(oct_qjob *j, oct_err *err);
 oct_status oct_qjob_rewrite(oct_qjob *j, oct_err *err);
 /* The observer of layers whose policy row names none: hist-mse, or what was found best (tune.c). */

@@ -206,10 +206,10 @@ static void blocks_are_shared(void **state)
     net_output(g, NET_NODE(g, "MatMul", "first", "p", x, m));
     net_output(g, NET_NODE(g, "MatMul", "second", "q", NET_NODE(g, "Neg", "neg", "n", x), m));
     work k = decide(g, "any - - - -\n", (oct_qjob_opts){ .scheme = OCT_SCHEME_WEIGHT_ONLY, .block = 16 }, NULL);
+    const float *real = value(g, "m")->konst->data;
     GOOD(oct_qjob_annotate(k.job, err));
     const oct_node *first = net_producer(g, "p");
     const oct_quant *q = input(g, first, 1)->quant;
-    const float *real = value(g, "m")->konst->data;
     assert_int_equal(first->in[1], net_producer(g, "q")->in[1]);
     assert_null(input(g, first, 0)->quant);
     assert_true(q->dtype == OCT_U4 && q->axis == 0 && q->block == 16 && q->n == 48 * 3);
@@ -219,6 +219,24 @@ static void blocks_are_shared(void **state)
             const int code = ((const uint8_t *)q->codes->data)[j * 24 + i / 2] >> i % 2 * 4 & 15, at = j * 3 + i / 16;
             assert_float_equal(q->scale[at] * (float)(code - q->zp[at]), real[i * 48 + j], fabsf(q->scale[at]) * 1.5f);
         }
+    stop(&k, g);
+}
+
+/* 16-bit floats stand beside quantized values: the first convolution is on integers, and what follows it computes in 16 bits. */
+static void halves_belong_to_it(void **state)
+{
+    oct_graph *g = convs();
+    float x[108];
+    net_fill(x, 108, 1);
+    work k = decide(g, "any - - - minmax\nname:second fp16\n", (oct_qjob_opts){ 0 }, x);
+    GOOD(oct_qjob_annotate(k.job, err));
+    const oct_node *second = &g->node[input(g, net_producer(g, "y"), 0)->producer];
+    assert_string_equal(second->name, "second");
+    assert_int_equal(input(g, second, 0)->dtype, OCT_F16);
+    assert_int_equal(input(g, second, 1)->konst->dtype, OCT_F16);
+    assert_null(input(g, second, 1)->quant);
+    assert_int_equal(input(g, net_producer(g, "r"), 1)->quant->dtype, OCT_S8);
+    assert_int_equal(value(g, "y")->dtype, OCT_F32);
     stop(&k, g);
 }
 
@@ -525,7 +543,7 @@ static void half_by_node(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_carry_grids), cmocka_unit_test(dynamic_layers_carry_codes), cmocka_unit_test(blocks_are_shared),
+        cmocka_unit_test(values_carry_grids), cmocka_unit_test(dynamic_layers_carry_codes), cmocka_unit_test(blocks_are_shared), cmocka_unit_test(halves_belong_to_it),
         cmocka_unit_test(activations),        cmocka_unit_test(integer_borders),            cmocka_unit_test(constants_keep_their_names),
         cmocka_unit_test(dynamic_chain),      cmocka_unit_test(blocks_in_both_orders),      cmocka_unit_test(lstm_is_turned),
         cmocka_unit_test(captured_constant),  cmocka_unit_test(half_by_node),
