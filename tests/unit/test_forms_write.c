@@ -15,6 +15,7 @@ static float got[CAP], want[CAP];
 /* ---- graphs of decisions ---- */
 
 typedef struct work {
+    oct_target *target;
     oct_policy *policy;
     oct_qjob *job;
     oct_calib *calib;
@@ -38,9 +39,9 @@ static work decide(oct_graph *g, const char *rules, oct_qjob_opts o, const float
     GOOD(oct_policy_create(NULL, &w.policy, err));
     GOOD(oct_policy_add(w.policy, rules, "test", err));
     o.policy = w.policy;
-    o.target = oct_target_find("onnxruntime-vnni");
+    GOOD(oct_target_open("onnxruntime-vnni", &w.target, err));
+    o.target = w.target;
     o.have_data = x != NULL;
-    o.no_bias_correction = true;
     GOOD(oct_qjob_create(g, &o, &w.job, err));
     w.calib = oct_calib_create();
     if (x) {
@@ -59,6 +60,7 @@ static void stop(work *w, oct_graph *g)
 {
     oct_calib_destroy(w->calib);
     oct_qjob_destroy(w->job);
+    oct_target_close(w->target);
     oct_policy_destroy(w->policy);
     oct_graph_destroy(g);
 }
