@@ -93,7 +93,7 @@ static oct_status stand_alone(oct_graph *c, const oct_graph *from, oct_err *err)
         if (x->dead || x->outer < 0)
             continue;
         x->outer = -1;
-        if (x->konst)
+        if (oct_value_is_constant(x))
             continue;
         x->is_input = true;
         if (!OCT_GROW(c->arena, c->input, c->n_input, c->cap_input))

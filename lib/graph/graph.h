@@ -191,7 +191,7 @@ typedef struct oct_graph {
 oct_graph *oct_graph_create(void); /* NULL: out of memory */
 void oct_graph_destroy(oct_graph *g);
 
-/* A deep copy except for constants' bytes, origins, functions and strings, which are shared: `g` must outlive it. Dead
+/* A deep copy except for constants' bytes, quantization, origins, functions and strings, which are shared: `g` must outlive it. Dead
  * nodes and values are kept dead, so indices are the same in both. Nested graphs are copied along. Of a nested graph the
  * copy stands alone: what it captured are inputs, behind its own, or constants; opsets are those of the outermost graph. */
 oct_status oct_graph_clone(const oct_graph *g, oct_graph **copy, oct_err *err);
@@ -251,6 +251,12 @@ static inline bool oct_value_used_once(const oct_value *v)
     return v->n_uses == 1 && !v->is_output;
 }
 
+/* Whether its elements are there before a run: reals, or codes. */
+static inline bool oct_value_is_constant(const oct_value *v)
+{
+    return v->konst || (v->quant && v->quant->codes);
+}
+
 /* Whether a nested graph reads it. */
 static inline bool oct_value_is_captured(const oct_value *v)
 {
@@ -282,7 +288,7 @@ oct_status oct_node_set_graph(oct_graph *g, int node, const char *attr, oct_grap
 oct_status oct_graph_capture(oct_graph *nested, int outer, int *value, oct_err *err);
 /* Makes node's captures those of its nested graphs. To be called when these are complete, and after they changed. */
 oct_status oct_graph_set_captures(oct_graph *g, int node, oct_err *err);
-/* Passes on what is known of captured values (type, shape, elements, constant) to the values that stand for them in the
+/* Passes on what is known of captured values (type, shape, elements, constant, quantization) to the values that stand for them in the
  * graphs that node holds. */
 oct_status oct_graph_pass_on(oct_graph *g, int node, oct_err *err);
 /* The name under which a file knows a value: of a captured one, that of the value it stands for. */

@@ -187,6 +187,7 @@ oct_status oct_graph_pass_on(oct_graph *g, int node, oct_err *err)
             v->kind = from->kind;
             v->elem = from->elem;
             v->konst = from->konst;
+            v->quant = from->quant;
             v->known = from->known;
             v->n_known = from->n_known;
             OCT_TRY(oct_graph_set_shape(nested, (int)i, from->shape.rank, from->shape.d, err));

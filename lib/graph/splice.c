@@ -20,7 +20,7 @@ static const char *prefixed(const splice *s, const char *name)
 static oct_status new_value(const splice *s, const oct_graph *src, int v, int *made)
 {
     const oct_value *x = &src->value[v];
-    if (x->producer < 0 && !x->konst)
+    if (x->producer < 0 && !oct_value_is_constant(x))
         return oct_fail(s->err, OCT_EUNSUPPORTED, "'%s' is a constant that only its file can hold", x->name);
     const char *name = prefixed(s, x->name);
     if (!name)
@@ -28,6 +28,7 @@ static oct_status new_value(const splice *s, const oct_graph *src, int v, int *m
     OCT_TRY(oct_graph_new_value(s->g, name, x->dtype, made, s->err));
     s->g->value[*made].kind = x->kind;
     s->g->value[*made].elem = x->elem;
+    s->g->value[*made].quant = x->quant;
     OCT_TRY(oct_graph_set_shape(s->g, *made, x->shape.rank, x->shape.d, s->err));
     if (x->konst)
         oct_graph_set_const(s->g, *made, x->konst);
