@@ -207,6 +207,60 @@ static oct_status check_order(const oct_graph *g, const bool *listed, oct_err *e
     return OCT_OK;
 }
 
+bool oct_quant_same(const oct_quant *a, const oct_quant *b)
+{
+    const size_t n = a && b && a->n == b->n ? (size_t)a->n : 0;
+    if (a == b)
+        return true;
+    return a && b && a->n == b->n && a->dtype == b->dtype && a->block == b->block && (n <= 1 || a->axis == b->axis) &&
+           (n == 0 || (memcmp(a->scale, b->scale, n * sizeof *a->scale) == 0 && memcmp(a->zp, b->zp, n * sizeof *a->zp) == 0));
+}
+
+static bool is_code_type(oct_dtype t)
+{
+    static const oct_dtype types[] = { OCT_U8, OCT_S8, OCT_U16, OCT_S16, OCT_S32, OCT_U4, OCT_S4, OCT_U2, OCT_S2 };
+    for (size_t i = 0; i < OCT_COUNT(types); i++)
+        if (t == types[i])
+            return true;
+    return false;
+}
+
+/* As many scales as the tensor has channels or blocks, where its shape is known. */
+static bool scales_fit(const oct_quant *q, const oct_shape *s)
+{
+    int64_t d[OCT_MAX_RANK];
+    if (q->n == 0)
+        return !q->codes && q->block == 0;
+    if (!q->scale || !q->zp || q->n < 0 || q->block < 0)
+        return false;
+    if ((q->n == 1 && q->block == 0) || !oct_shape_known(s, d))
+        return true;
+    if (q->axis < 0 || q->axis >= s->rank)
+        return false;
+    if (q->block == 0)
+        return d[q->axis] == q->n;
+    d[q->axis] = d[q->axis] / q->block + (d[q->axis] % q->block != 0);
+    int64_t count;
+    return oct_count(d, s->rank, &count) && count == q->n;
+}
+
+static oct_status check_quant(const oct_value *v, oct_err *err)
+{
+    const oct_quant *q = v->quant;
+    int64_t d[OCT_MAX_RANK];
+    const bool real = v->dtype == OCT_F32 || v->dtype == OCT_F16 || v->dtype == OCT_BF16;
+    if (!real || v->kind != OCT_VALUE_TENSOR || !is_code_type(q->dtype))
+        return oct_fail(err, OCT_EINTERNAL, "value '%s': codes of %s stand for %s", v->name, oct_dtype_name(q->dtype), oct_dtype_name(v->dtype));
+    if (!scales_fit(q, &v->shape))
+        return oct_fail(err, OCT_EINTERNAL, "value '%s': its %d scales do not fit its shape", v->name, q->n);
+    if (!q->codes)
+        return OCT_OK;
+    bool fits = q->codes->dtype == q->dtype && v->producer < 0 && !v->is_input;
+    if (oct_shape_known(&v->shape, d))
+        fits &= q->codes->rank == v->shape.rank && memcmp(q->codes->dims, d, (size_t)v->shape.rank * sizeof *d) == 0;
+    return fits ? OCT_OK : oct_fail(err, OCT_EINTERNAL, "value '%s': its codes are another tensor's", v->name);
+}
+
 static oct_status check_value(const oct_graph *g, int id, oct_err *err)
 {
     const oct_value *v = &g->value[id];
@@ -220,7 +274,7 @@ static oct_status check_value(const oct_graph *g, int id, oct_err *err)
         return oct_fail(err, OCT_EINTERNAL, "value '%s' has a producer and is a constant or input", v->name);
     if (v->producer >= 0 && g->node[v->producer].dead)
         return oct_fail(err, OCT_EINTERNAL, "value '%s': its producer was removed", v->name);
-    return OCT_OK;
+    return v->quant ? check_quant(v, err) : OCT_OK;
 }
 
 /* What nested graphs take from this one is listed as captured. */

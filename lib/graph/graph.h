@@ -273,6 +273,8 @@ oct_status oct_graph_check(const oct_graph *g, oct_err *err);
 
 /* "node 'conv1' (Conv)", or "node #17 (Conv, output 'y')" for one without a name; into dst. */
 const char *oct_node_text(const oct_graph *g, int node, char *dst, size_t size);
+/* Whether two are the same: type, scales and zero points, and where they lie. Codes do not count. */
+bool oct_quant_same(const oct_quant *a, const oct_quant *b);
 /* Whether a node is this operator of the default domain. */
 bool oct_is_op(const oct_node *n, const char *op);
 
