@@ -1,0 +1,173 @@
+/* How nodes compute whose values carry quantization. */
+#include "ops/quantized.h"
+
+#include "ops/small.h"
+
+#include <string.h>
+
+int oct_clamp_behind(const oct_graph *g, int value, oct_epilogue *e)
+{
+    const oct_value *v = &g->value[value];
+    float lo, hi;
+    /* A value that is rounded is rounded before it is clamped. */
+    if (v->quant || !oct_value_used_once(v) || v->uses[0].slot != 0 || !oct_op_clamp(g, v->uses[0].node, &lo, &hi))
+        return -1;
+    *e = (oct_epilogue){ true, lo, hi };
+    return v->uses[0].node;
+}
+
+/* ---- codes ---- */
+
+/* A step as integer() is asked about it. */
+typedef struct question {
+    oct_step s;
+    oct_operand *operand; /* of inputs, then of outputs */
+} question;
+
+static bool describe(const oct_graph *g, int value, oct_operand *t)
+{
+    const oct_value *v = &g->value[value];
+    const oct_tensor *data = v->quant && v->quant->codes ? v->quant->codes : v->konst;
+    *t = (oct_operand){ .dtype = v->quant ? v->quant->dtype : v->dtype, .rank = v->shape.rank, .count = 1, .q = v->quant, .value = value };
+    if (t->rank < 0 || t->rank > OCT_MAX_RANK)
+        return false;
+    for (int i = 0; i < t->rank; i++)
+        t->dims[i] = v->shape.d[i].n < 0 ? 1 : v->shape.d[i].n;
+    t->constant = data != NULL;
+    t->data = data ? (void *)(uintptr_t)data->data : NULL;
+    return oct_count(t->dims, t->rank, &t->count);
+}
+
+/* Which inputs must be codes is for integer() to say; outputs that stay real are of products, whose sums are worth more than a code. */
+static bool runs_on_codes(const oct_graph *g, int node, question *a)
+{
+    const oct_node *n = &g->node[node];
+    const oct_op *op = a->s.op;
+    for (int i = 0; i < n->n_in + n->n_out; i++) {
+        oct_operand **slot = i < n->n_in ? &a->s.in[i] : &a->s.out[i - n->n_in];
+        int v = i < n->n_in ? n->in[i] : n->out[i - n->n_in];
+        const int clamp = i == n->n_in && v >= 0 && op->fuses_clamp ? oct_clamp_behind(g, v, &a->s.epilogue) : -1;
+        if (v < 0)
+            continue;
+        if (!describe(g, clamp >= 0 ? g->node[clamp].out[0] : v, &a->operand[i]))
+            return false;
+        *slot = &a->operand[i];
+        if (i >= n->n_in && !(*slot)->q && op->quant != OCT_QUANT_WEIGHTED)
+            return false;
+    }
+    return op->integer(&a->s);
+}
+
+static oct_status ask(const oct_graph *g, int node, const oct_op *op, bool *yes, oct_err *err)
+{
+    const oct_node *n = &g->node[node];
+    const size_t ends = (size_t)(n->n_in + n->n_out);
+    question a = { { .op = op, .node = n, .opset = oct_node_opset(g, n), .n_in = n->n_in, .n_out = n->n_out }, NULL };
+    a.s.in = oct_calloc(ends + 1, sizeof *a.s.in);
+    a.operand = oct_calloc(ends + 1, sizeof *a.operand);
+    const bool made = a.s.in && a.operand;
+    a.s.out = a.s.in ? a.s.in + n->n_in : NULL;
+    *yes = made && runs_on_codes(g, node, &a);
+    oct_free(a.s.in);
+    oct_free(a.operand);
+    return made ? OCT_OK : oct_nomem(err);
+}
+
+/* ---- dynamic ---- */
+
+static bool is_byte(const oct_quant *q)
+{
+    return q && (q->dtype == OCT_U8 || q->dtype == OCT_S8);
+}
+
+/* A constant row of float32. */
+static bool is_row(const oct_graph *g, int value, int64_t columns)
+{
+    const oct_tensor *t = value >= 0 && !g->value[value].quant ? g->value[value].konst : NULL;
+    return t && t->data && t->dtype == OCT_F32 && t->rank == 1 && t->count == columns;
+}
+
+/* A * B + C with nothing else to it. */
+static bool is_plain_gemm(const oct_graph *g, const oct_node *n, int64_t columns)
+{
+    if (oct_node_int(n, "transA", 0) || oct_node_float(n, "alpha", 1.0f) != 1.0f || oct_node_float(n, "beta", 1.0f) != 1.0f)
+        return false;
+    return n->n_in < 3 || n->in[2] < 0 || is_row(g, n->in[2], columns);
+}
+
+static bool is_dynamic_product(const oct_graph *g, const oct_node *n)
+{
+    const oct_value *w = &g->value[n->in[1]];
+    const bool gemm = oct_is_op(n, "Gemm"), turned = gemm && oct_node_int(n, "transB", 0);
+    const int rank = w->shape.rank, axis = turned ? 0 : rank - 1;
+    const oct_quant *q = w->quant;
+    if ((!gemm && !oct_is_op(n, "MatMul")) || !is_byte(q) || q->n == 0 || q->block || rank < 2 || g->value[n->out[0]].dtype != OCT_F32)
+        return false;
+    if ((turned && !q->codes) || (q->n > 1 && q->axis != axis))
+        return false;
+    return !gemm || is_plain_gemm(g, n, w->shape.d[axis].n);
+}
+
+/* ---- blocks ---- */
+
+static bool is_signed(oct_dtype t)
+{
+    return t == OCT_S8 || t == OCT_S4 || t == OCT_S2;
+}
+
+static bool all_zero(const oct_quant *q)
+{
+    for (int i = 0; i < q->n; i++)
+        if (q->zp[i])
+            return false;
+    return true;
+}
+
+bool oct_in_blocks(const oct_graph *g, int node, oct_nbits_form *form, bool *transposed)
+{
+    const oct_node *n = &g->node[node];
+    const bool gemm = oct_is_op(n, "Gemm");
+    if ((!gemm && !oct_is_op(n, "MatMul")) || n->n_in < 2 || n->in[0] < 0 || n->in[1] < 0 || g->value[n->in[0]].dtype != OCT_F32)
+        return false;
+    const oct_value *w = &g->value[n->in[1]];
+    const oct_quant *q = w->quant;
+    const int axis = gemm && oct_node_int(n, "transB", 0) ? 1 : 0;
+    if (!q || !q->block || !q->codes || q->codes->rank != 2 || q->axis != axis || w->dtype != OCT_F32 ||
+        (!oct_is_small_int(q->dtype) && !is_byte(q)))
+        return false;
+    *transposed = axis == 1;
+    *form = (oct_nbits_form){ .n = (size_t)q->codes->dims[1 - axis], .k = (size_t)q->codes->dims[axis], .bits = oct_dtype_bits(q->dtype),
+                              .block = (size_t)q->block, .zero = is_signed(q->dtype) && all_zero(q) ? OCT_NBITS_MIDDLE : OCT_NBITS_WHOLE };
+    oct_nbits probe;
+    return form->n > 0 && form->k >= form->block && oct_nbits_prepare(&probe, form, 1, NULL) == OCT_OK &&
+           (!gemm || is_plain_gemm(g, n, (int64_t)form->n));
+}
+
+/* ---- all ---- */
+
+oct_status oct_compute_of(const oct_graph *g, int node, oct_compute *how, oct_err *err)
+{
+    const oct_node *n = &g->node[node];
+    const oct_op *op = oct_op_of(g, node);
+    const oct_quant *x = n->n_in > 0 && n->in[0] >= 0 ? g->value[n->in[0]].quant : NULL;
+    oct_nbits_form form;
+    bool yes, transposed;
+    *how = OCT_ON_REALS;
+    if (!op || n->n_out < 1 || n->out[0] < 0)
+        return OCT_OK;
+    if (!x) {
+        *how = oct_in_blocks(g, node, &form, &transposed) ? OCT_ON_BLOCKS : OCT_ON_REALS;
+        return OCT_OK;
+    }
+    if (x->n == 0 && g->value[n->in[0]].is_input)
+        return OCT_OK; /* reals come, whose grid is not known */
+    if (x->n == 0) {
+        *how = n->n_in > 1 && n->in[1] >= 0 && is_dynamic_product(g, n) ? OCT_ON_DYNAMIC : OCT_ON_REALS;
+        return OCT_OK;
+    }
+    if (!op->integer)
+        return OCT_OK;
+    OCT_TRY(ask(g, node, op, &yes, err));
+    *how = yes ? OCT_ON_CODES : OCT_ON_REALS;
+    return OCT_OK;
+}
