@@ -1,0 +1,28 @@
+/* lib/forms/forms.h -- how files spell quantized values.
+ *
+ * In a graph that has been read a value carries its quantization (oct_value.quant), and whoever reads the value reads the reals that the
+ * codes stand for. Where a real becomes codes without a node that makes them so, or codes are needed as numbers, stands a border, a node of
+ * one input whose parameters are those of the value that carries them:
+ *   QuantizeLinear            real -> quantized: rounds;  quantized -> integers: the codes as numbers
+ *   DequantizeLinear          integers -> quantized: numbers taken as codes
+ *   DynamicQuantizeLinear     real -> quantized, n == 0: rounds on a grid that is found from the tensor */
+#ifndef OCT_FORMS_FORMS_H
+#define OCT_FORMS_FORMS_H
+
+#include "graph/graph.h"
+
+typedef struct oct_forms_opts {
+    bool operators_only; /* only what cannot be run as it stands: QLinear operators; all else stays as it is spelled */
+    const int *seen;     /* values inside of spelled products that somebody looks at (-1: none): such products stay as they are */
+    size_t n_seen;
+} oct_forms_opts;
+
+/* Reads what g and the graphs nested in it spell: QuantizeLinear and DequantizeLinear, per tensor, per channel and in blocks, QLinear operators
+ * and what moves codes between them, and products whose input is quantized when run (DynamicQuantizeLinear, MatMulInteger). Spellings with
+ * scales that are no positive constants stay as they are. What was read already stays. Types must have been inferred; shapes help: scales
+ * per channel are read where they are seen to fit.
+ * *now (may be NULL; in g's arena): for each value of g that was there, the value that holds the same numbers now: mostly itself; rounded, where
+ * only its quantizer read it. Nodes that nothing reads any more are left for oct_graph_prune. */
+oct_status oct_forms_read(oct_graph *g, const oct_forms_opts *opts, const int **now, oct_err *err);
+
+#endif

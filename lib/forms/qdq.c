@@ -1,0 +1,64 @@
+/* QuantizeLinear and DequantizeLinear as the default domain has them: scales and zero points are inputs. */
+#include "forms/read.h"
+
+#include "kernels/half.h"
+
+/* Another name of a value that is there: a graph output, which keeps it. */
+static oct_status rename_of(forms_reader *r, int id, int v, oct_err *err)
+{
+    oct_node *n = &r->g->node[id];
+    oct_graph_cut_inputs(r->g, id, 0);
+    OCT_TRY(oct_graph_set_input(r->g, id, 0, v, err));
+    n->op = "Identity";
+    n->domain = "";
+    n->opset = 13;
+    n->n_attr = 0;
+    return OCT_OK;
+}
+
+/* The node is there no more, but what it made is. */
+static oct_status let_go(forms_reader *r, int id, oct_err *err)
+{
+    OCT_TRY(oct_graph_set_output(r->g, id, 0, -1, err));
+    oct_graph_cut_inputs(r->g, id, 0);
+    return OCT_OK;
+}
+
+oct_status forms_read_dequantize(forms_reader *r, int id, oct_err *err)
+{
+    oct_graph *g = r->g;
+    const oct_node *n = &g->node[id];
+    const oct_quant *q;
+    if (!forms_is(n, "DequantizeLinear") || n->n_in < 2 || n->n_out != 1 || n->in[0] < 0 || n->out[0] < 0 || g->value[n->in[0]].quant)
+        return OCT_OK;
+    const int codes = n->in[0], d = n->out[0];
+    const oct_dtype real = g->value[d].dtype;
+    const forms_grid grid = { n->in[1], n->n_in > 2 ? n->in[2] : -1, oct_node_int(n, "axis", 1), oct_node_int(n, "block_size", 0) };
+    if ((real != OCT_F32 && !oct_is_half(real)) || (grid.block && !g->value[codes].konst))
+        return OCT_OK;
+    OCT_TRY(forms_params(r, &grid, codes, &q, err));
+    if (!q)
+        return OCT_OK;
+    int v;
+    OCT_TRY(let_go(r, id, err));
+    OCT_TRY(forms_twin_of(r, codes, q, real, d, id, &v, err));
+    if (v != d && g->value[d].is_output) {
+        OCT_TRY(oct_graph_set_output(g, id, 0, d, err));
+        return rename_of(r, id, v, err);
+    }
+    oct_graph_remove_node(g, id);
+    if (v == d)
+        return OCT_OK;
+    OCT_TRY(oct_graph_replace_uses(g, d, v, err));
+    oct_graph_remove_value(g, d);
+    return forms_move(r, d, v, err);
+}
+
+oct_status forms_read_quantize(forms_reader *r, int id, oct_err *err)
+{
+    const oct_node *n = &r->g->node[id];
+    int v;
+    if (!forms_is(n, "QuantizeLinear") || n->n_in < 2 || n->n_out != 1 || n->out[0] < 0)
+        return OCT_OK;
+    return forms_known(r, n->out[0], id, &v, err);
+}

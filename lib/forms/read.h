@@ -1,0 +1,59 @@
+/* lib/forms/read.h -- what readers of forms share (inside lib/forms only). */
+#ifndef OCT_FORMS_READ_H
+#define OCT_FORMS_READ_H
+
+#include "forms/forms.h"
+#include "ops/quantized.h"
+
+/* A value that carries what the codes of another stand for. */
+typedef struct forms_twin {
+    int value;
+    struct forms_twin *next;
+} forms_twin;
+
+/* What is known of a value while reading. */
+typedef struct forms_value {
+    forms_twin *twin; /* of a value of codes */
+    int now;          /* the value that stands in its place; -1: itself */
+} forms_value;
+
+typedef struct forms_reader {
+    oct_graph *g;
+    const oct_forms_opts *opts;
+    forms_value *value;
+    size_t n_value, cap_value;
+    int *at;     /* the nodes that were there, in order */
+    size_t near; /* in the graph's order: where a node was last looked for */
+} forms_reader;
+
+/* Whether a node is this operator, of the default domain or com.microsoft. */
+bool forms_is(const oct_node *n, const char *op);
+/* Whether somebody looks at a value inside of a spelled product. */
+bool forms_seen(const forms_reader *r, int v);
+/* A value becomes part of another: whoever asks for it is told of that one. */
+oct_status forms_move(forms_reader *r, int from, int to, oct_err *err);
+
+/* Where parameters stand: values, zero -1: all 0. axis -1: the last; block 0: none. */
+typedef struct forms_grid {
+    int scale, zero;
+    int64_t axis, block;
+} forms_grid;
+/* What a value of codes stands for; *q is NULL when the parameters are no constants, or none that such codes can have. */
+oct_status forms_params(forms_reader *r, const forms_grid *grid, int codes, const oct_quant **q, oct_err *err);
+/* A copy in the graph's arena. */
+oct_status forms_quant(forms_reader *r, const oct_quant *like, const oct_quant **q, oct_err *err);
+
+/* A value of reals of type `real` that carries what `codes` stands for: found, or made before node `before`. into (-1: none): a value without
+ * producer that shall be it, if one must be made. */
+oct_status forms_twin_of(forms_reader *r, int codes, const oct_quant *q, oct_dtype real, int into, int before, int *v, oct_err *err);
+/* A twin that there is, or can be made since the codes are a quantizer's; -1: none. */
+oct_status forms_known(forms_reader *r, int codes, int before, int *v, oct_err *err);
+/* A new value with q beside the value of codes that output `slot` of a node makes: the node makes it, and the codes are its numbers. */
+oct_status forms_take_output(forms_reader *r, int node, int slot, const oct_quant *q, oct_err *err);
+
+/* The forms: each reads a node if it is of its kind. */
+oct_status forms_read_dequantize(forms_reader *r, int node, oct_err *err);
+/* A quantizer that none of the above has asked for. */
+oct_status forms_read_quantize(forms_reader *r, int node, oct_err *err);
+
+#endif
