@@ -314,6 +314,9 @@ static oct_status walk(forms_reader *r, size_t n, const oct_forms_opts *opts, oc
     for (size_t i = 0; i < n && !opts->operators_only; i++)
         if (!g->node[r->at[i]].dead)
             OCT_TRY(forms_read_quantize(r, r->at[i], err));
+    for (size_t i = 0; i < n && !opts->operators_only; i++)
+        if (!g->node[r->at[i]].dead)
+            OCT_TRY(forms_absorb(r, r->at[i], err));
     return OCT_OK;
 }
 
