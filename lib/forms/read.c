@@ -282,7 +282,11 @@ static oct_status read_nested(oct_graph *g, int node, const oct_forms_opts *opts
 
 static oct_status read_node(forms_reader *r, int id, const oct_forms_opts *opts, oct_err *err)
 {
+    bool done;
     OCT_TRY(note_border(r, &r->g->node[id], err));
+    OCT_TRY(forms_read_qlinear(r, id, &done, err));
+    if (done || opts->operators_only)
+        return done ? OCT_OK : read_nested(r->g, id, opts, err);
     OCT_TRY(forms_read_dequantize(r, id, err));
     return r->g->node[id].dead ? OCT_OK : read_nested(r->g, id, opts, err);
 }
