@@ -289,6 +289,8 @@ static oct_status read_node(forms_reader *r, int id, const oct_forms_opts *opts,
         return done ? OCT_OK : read_nested(r->g, id, opts, err);
     OCT_TRY(forms_read_dequantize(r, id, err));
     if (!r->g->node[id].dead)
+        OCT_TRY(forms_read_dynamic(r, id, err));
+    if (!r->g->node[id].dead)
         OCT_TRY(forms_read_move(r, id, err));
     return r->g->node[id].dead ? OCT_OK : read_nested(r->g, id, opts, err);
 }

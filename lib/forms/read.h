@@ -55,6 +55,7 @@ oct_status forms_take_output(forms_reader *r, int node, int slot, const oct_quan
 oct_status forms_read_dequantize(forms_reader *r, int node, oct_err *err);
 oct_status forms_read_qlinear(forms_reader *r, int node, bool *done, oct_err *err);
 oct_status forms_read_move(forms_reader *r, int node, oct_err *err);
+oct_status forms_read_dynamic(forms_reader *r, int node, oct_err *err);
 /* A quantizer that none of the above has asked for. */
 oct_status forms_read_quantize(forms_reader *r, int node, oct_err *err);
 /* Quantizers behind nodes that run on codes go: these make the codes. */
