@@ -59,7 +59,7 @@ static oct_status reorder(state *s, rt_operand *from, oct_tensor_layout to, rt_o
         return oct_fail(err, OCT_EUNSUPPORTED, "a tensor of %s cannot change its layout", oct_dtype_name(t.dtype));
     t.layout = to;
     int buffer;
-    rt_step st = { .scheme = t.q ? "int8" : "float" };
+    rt_step st = { .scheme = NULL };
     if (have) {
         /* The same bytes with other quantization parameters. */
         t.constant = have->t.constant;

@@ -1,30 +1,53 @@
-/* lib/runtime/lower_int.h -- what the files of lowering share: lower.c (nodes, quantized groups), lower_dynamic.c (chains of dynamic
- * quantization), blocks.c (weights in blocks). */
+/* lib/runtime/lower_int.h -- what the files of lowering share: lower.c (nodes), values.c (operands, and steps between codes and reals),
+ * products.c (products that are quantized when run, or have weights in blocks). */
 #ifndef OCT_RUNTIME_LOWER_INT_H
 #define OCT_RUNTIME_LOWER_INT_H
 
-#include "ops/traits.h"
+#include "ops/quantized.h"
 #include "runtime/plan_int.h"
+
+/* A value that is quantized when run: its codes, and what they stand for. */
+typedef struct rt_dynamic {
+    rt_operand *codes, *scale, *zero;
+} rt_dynamic;
+
+/* What is known of a value while lowering; p->value has its operand: codes where it is quantized, but for inputs. */
+typedef struct rt_lowered {
+    rt_operand *other; /* of a quantized value: the reals; of an input that is quantized: the codes */
+    rt_dynamic *dynamic;
+    const char *shown; /* the name under which it is tapped, or NULL */
+} rt_lowered;
 
 typedef struct rt_lowering {
     oct_plan *p;
     oct_graph *g;
     bool *done; /* nodes that a step has taken in already */
-    const oct_quant **grid; /* by value: what its integers stand for, as far as steps have said so */
+    rt_lowered *value;
 } rt_lowering;
 
-/* Whether a node is this operator, of the default domain or com.microsoft. */
-bool rt_is_op(const oct_node *n, const char *op);
-/* The operand of a value, made when first asked for. */
-oct_status rt_lower_operand(rt_lowering *l, int value, rt_operand **out, oct_err *err);
-/* Follows a clamp behind a value when it may join the step: *value moves behind it; its node, or -1. tapped_blocks: not when the
- * value is tapped. */
-int rt_join_clamp(rt_lowering *l, int *value, oct_epilogue *e, bool tapped_blocks);
+/* The operand of a value as one reads it that computes on reals, made when first asked for: of what is quantized, after a step that
+ * dequantizes it. */
+oct_status rt_reals(rt_lowering *l, int value, rt_operand **out, oct_err *err);
+/* The operand of a value's codes. */
+oct_status rt_codes(rt_lowering *l, int value, rt_operand **out, oct_err *err);
+/* What a step writes that computes value on reals; rt_rounded, after the step, makes codes of it where it is quantized. */
+oct_status rt_result(rt_lowering *l, int value, rt_operand **out, oct_err *err);
+oct_status rt_rounded(rt_lowering *l, int value, rt_operand *result, oct_err *err);
+/* Lowers a border (forms/forms.h). */
+oct_status rt_lower_border(rt_lowering *l, int id, bool *made, oct_err *err);
+/* An operand of no value: on constant data, which is not copied, or (NULL) of a step. */
+oct_status rt_operand_on(rt_lowering *l, oct_dtype t, int rank, const int64_t *dims, const void *data, rt_operand **out, oct_err *err);
+
+/* Follows a clamp behind a value when it may join the step: *value moves behind it. tapped_blocks: not when the value is tapped. */
+void rt_join_clamp(rt_lowering *l, int *value, oct_epilogue *e, bool tapped_blocks);
 /* Shows `value` as output `slot` of a step when it is tapped. */
 void rt_set_tap(rt_lowering *l, rt_step *st, int slot, int value);
 
-/* Lowers MatMulInteger - Cast - Mul [- Add] to one step, and repeated DynamicQuantizeLinear of one value to the first;
- * *made: nothing is left to do for this node. */
-oct_status rt_lower_dynamic(rt_lowering *l, int id, bool *made, oct_err *err);
+/* Lowers a product that is quantized when run, with the addition of a constant row behind it. */
+oct_status rt_lower_dynamic(rt_lowering *l, int id, oct_err *err);
+/* Lowers a product of weights in blocks. */
+oct_status rt_lower_blocks(rt_lowering *l, int id, oct_err *err);
+/* Scheme and multiply-accumulates of a plain step of a recurrent, dynamically quantized or weight-only operator. */
+void rt_note_dynamic(rt_step *st);
 
 #endif

@@ -2,6 +2,7 @@
 #include "runtime/plan_int.h"
 
 #include "base/io.h"
+#include "forms/forms.h"
 #include "passes/pass.h"
 
 #include <string.h>
@@ -30,7 +31,7 @@ rt_step *rt_add_step(oct_plan *p, const oct_op *op, const oct_node *n, int n_in,
     if (!OCT_GROW(p->arena, p->step, p->n_step, p->cap_step))
         return NULL;
     rt_step *st = &p->step[p->n_step];
-    *st = (rt_step){ .scheme = op->scheme ? op->scheme : "float" };
+    *st = (rt_step){ .scheme = NULL };
     st->s.op = op;
     st->s.node = n;
     st->s.opset = oct_node_opset(p->g, n);
@@ -212,6 +213,23 @@ static oct_status fuse(oct_plan *p, oct_err *err)
     return OCT_OK;
 }
 
+/* The graph's values carry their quantization; p->tap_at tells where the values are that taps ask for. */
+static oct_status read_forms(oct_plan *p, oct_err *err)
+{
+    const int *now;
+    if (!(p->tap_at = oct_arena_alloc(p->arena, (p->opts.n_taps + 1) * sizeof *p->tap_at)))
+        return oct_nomem(err);
+    for (size_t i = 0; i < p->opts.n_taps; i++)
+        p->tap_at[i] = oct_graph_find(p->g, p->opts.taps[i]);
+    OCT_TRY(oct_forms_read(p->g, &(oct_forms_opts){ p->opts.no_integer, p->tap_at, p->opts.n_taps }, &now, err));
+    for (size_t i = 0; i < p->opts.n_taps; i++)
+        p->tap_at[i] = p->tap_at[i] >= 0 ? now[p->tap_at[i]] : -1;
+    show_taps(p, true);
+    oct_graph_prune(p->g);
+    show_taps(p, false);
+    return OCT_OK;
+}
+
 static oct_status build(oct_plan *p, const oct_graph *g, const rt_input *in, bool inner, oct_err *err)
 {
     OCT_TRY(oct_graph_clone(g, &p->g, err));
@@ -232,8 +250,7 @@ static oct_status build(oct_plan *p, const oct_graph *g, const rt_input *in, boo
     if (!all)
         return rt_stage_init(p, err);
     OCT_TRY(fuse(p, err));
-    if (!p->opts.no_integer)
-        OCT_TRY(rt_keep_blocks(p, err));
+    OCT_TRY(read_forms(p, err));
     OCT_TRY(rt_lower(p, err));
     if (!p->opts.no_passes)
         OCT_TRY(rt_join_sums(p, err));
@@ -478,8 +495,8 @@ size_t oct_plan_n_steps(const oct_plan *p)
 static oct_step_info step_info(const rt_step *st)
 {
     oct_step_info info = { .scheme = st->scheme, .seconds = st->seconds, .calls = st->calls, .macs = st->macs };
-    if (strcmp(st->scheme, "float") == 0 && st->s.n_out && st->s.out[0])
-        info.scheme = oct_operand_scheme(st->s.out[0]);
+    if (!info.scheme)
+        info.scheme = st->s.n_out && st->s.out[0] ? oct_operand_scheme(st->s.out[0]) : "float";
     info.name = st->s.node ? st->s.node->name : "";
     info.op = st->s.node ? st->s.node->op : "Reorder";
     for (int k = 0; k < st->s.n_in + st->s.n_out; k++) {

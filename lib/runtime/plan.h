@@ -1,7 +1,7 @@
 /* lib/runtime/plan.h -- a model compiled for given input shapes, and its execution.
  *
- * Making a plan: the graph is cloned with the concrete input shapes, folded and fused; every node becomes a step;
- * DequantizeLinear - operator - QuantizeLinear groups and QLinear operators become integer steps; layouts are chosen
+ * Making a plan: the graph is cloned with the concrete input shapes, folded and fused; what it spells of quantization is read
+ * (forms/forms.h), unless its values carry it already; every node becomes a step, one of integers where it runs on codes; layouts are chosen
  * (channels-last inside, reorders at the borders); weights are packed; intermediate tensors are placed in one arena by
  * lifetime. A run then allocates nothing.
  *

@@ -27,7 +27,7 @@ typedef struct rt_step {
     oct_step s;
     bool reorder;        /* a change of layout: in[0] to out[0] */
     bool alias;          /* out[0] is in[0]'s memory; nothing runs */
-    const char *scheme;
+    const char *scheme;  /* NULL: that of out[0] */
     const char **tap;    /* names to show for out[i] after the step; NULL none; n_out of them */
     double seconds;
     uint64_t calls, macs;
@@ -44,6 +44,7 @@ struct oct_plan {
     rt_operand **value;  /* per value of g: the operand that holds it, or NULL */
     rt_operand **output; /* plain operands of the graph outputs */
     size_t n_output;
+    int *tap_at;         /* by tap: the value of g that it asks for, or -1; set before lowering */
     size_t n_shown;      /* inputs that taps may see: those of stages, and captured ones, have been seen */
     int depth;           /* of nested graphs */
     uint64_t turn;       /* of this run: oct_run.turn */
@@ -95,8 +96,6 @@ bool rt_cover(const oct_graph *g, bool *node, bool *value);
 
 /* OCT_EUNSUPPORTED for a node whose operator has no record. */
 oct_status rt_check_known(const oct_graph *g, int node, oct_err *err);
-/* blocks.c: in the plan's graph, products of weights that DequantizeLinear makes of blocks become MatMulNBits. */
-oct_status rt_keep_blocks(oct_plan *p, oct_err *err);
 /* The steps in order, operands without memory, all layouts plain. */
 oct_status rt_lower(oct_plan *p, oct_err *err);
 /* sums.c: additions behind products become part of the product's step. */

@@ -1,5 +1,5 @@
-/* The QLinear operators, by shape inference alone: the runtime lowers them to the integer form of the operator they
- * stand for (runtime/lower.c), so they need no run of their own. */
+/* The QLinear operators, by shape inference alone: they are read as the operators that they stand for (forms/qlinear.c), so they need no
+ * run of their own. */
 #include "ops/core/infer.h"
 #include "ops/nn/window.h"
 

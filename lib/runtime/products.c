@@ -1,0 +1,223 @@
+/* Products whose input is quantized when run, or whose weights lie in blocks: steps of DynamicQuantizeMatMul (or MatMulIntegerToFloat, where
+ * several products read the same codes) and of MatMulNBits. */
+#include "runtime/lower_int.h"
+
+#include "passes/match.h"
+#include "ops/small.h"
+
+#include <string.h>
+
+static const oct_value *input_of(const rt_lowering *l, int id, int slot)
+{
+    return &l->g->value[l->g->node[id].in[slot]];
+}
+
+/* ---- dynamic ---- */
+
+/* Codes of the weights with columns last, as the step takes them. */
+static oct_status weight_codes(rt_lowering *l, int id, rt_operand **w, oct_err *err)
+{
+    const oct_node *n = &l->g->node[id];
+    OCT_TRY(rt_codes(l, n->in[1], w, err));
+    if (!oct_is_op(n, "Gemm") || !oct_node_int(n, "transB", 0))
+        return OCT_OK;
+    const int64_t columns = (*w)->t.dims[0], k = (*w)->t.dims[1];
+    const uint8_t *from = (*w)->t.data;
+    uint8_t *to = oct_arena_alloc(l->p->arena, (size_t)(*w)->t.count + 1);
+    if (!to)
+        return oct_nomem(err);
+    for (int64_t j = 0; j < columns; j++)
+        for (int64_t i = 0; i < k; i++)
+            to[i * columns + j] = from[j * k + i];
+    return rt_operand_on(l, (*w)->t.dtype, 2, (const int64_t[]){ k, columns }, to, w, err);
+}
+
+static oct_status weight_grid(rt_lowering *l, const oct_quant *q, rt_operand **scale, rt_operand **zero, oct_err *err)
+{
+    const int64_t n = q->n;
+    uint8_t *zeros = oct_arena_alloc(l->p->arena, (size_t)n);
+    if (!zeros)
+        return oct_nomem(err);
+    for (int64_t i = 0; i < n; i++)
+        zeros[i] = (uint8_t)q->zp[i];
+    OCT_TRY(rt_operand_on(l, OCT_F32, 1, &n, q->scale, scale, err));
+    return rt_operand_on(l, q->dtype, 1, &n, zeros, zero, err);
+}
+
+/* The row that alone is added to a product; -1: none. It is taken in: *value moves behind it. */
+static int join_row(rt_lowering *l, int *value)
+{
+    const oct_graph *g = l->g;
+    const oct_shape *s = &g->value[*value].shape;
+    const int id = l->value[*value].shown || g->value[*value].quant ? -1 : oct_only_reader(g, *value);
+    const oct_node *n = id >= 0 ? &g->node[id] : NULL;
+    const int row = n && oct_is_op(n, "Add") && n->n_out == 1 ? oct_other_input(n, *value) : -1;
+    const oct_tensor *t = row >= 0 && !g->value[row].quant ? g->value[row].konst : NULL;
+    if (!t || t->dtype != OCT_F32 || t->rank < 1 || t->rank > s->rank || t->count != s->d[s->rank - 1].n || t->dims[t->rank - 1] != t->count ||
+        g->value[n->out[0]].shape.rank != s->rank)
+        return -1;
+    *value = n->out[0];
+    l->done[id] = true;
+    return row;
+}
+
+oct_status rt_lower_dynamic(rt_lowering *l, int id, oct_err *err)
+{
+    const oct_node *n = &l->g->node[id];
+    const int x = n->in[0];
+    const rt_dynamic *d = l->value[x].dynamic; /* NULL: the step quantizes */
+    rt_operand *in[7] = { NULL }, *w, *scale, *zero, *out;
+    int end = n->out[0], row = n->n_in > 2 && n->in[2] >= 0 ? n->in[2] : join_row(l, &end);
+    OCT_TRY(weight_codes(l, id, &w, err));
+    OCT_TRY(weight_grid(l, input_of(l, id, 1)->quant, &scale, &zero, err));
+    if (d)
+        memcpy(in, (rt_operand *[]){ d->codes, w, d->scale, scale, d->zero, zero }, 6 * sizeof *in);
+    else
+        memcpy(in, (rt_operand *[]){ NULL, w, scale, zero }, 4 * sizeof *in);
+    if (!d)
+        OCT_TRY(rt_reals(l, l->g->node[l->g->value[x].producer].in[0], &in[0], err));
+    if (row >= 0)
+        OCT_TRY(rt_reals(l, row, &in[d ? 6 : 4], err));
+    const oct_op *op = oct_op_find("com.microsoft", d ? "MatMulIntegerToFloat" : "DynamicQuantizeMatMul", 1);
+    rt_step *st = rt_add_step(l->p, op, n, d ? 7 : 5, 1);
+    if (!st)
+        return oct_nomem(err);
+    st->s.opset = 1;
+    st->scheme = "int8";
+    for (int i = 0; i < st->s.n_in; i++)
+        st->s.in[i] = in[i] ? &in[i]->t : NULL;
+    rt_join_clamp(l, &end, &st->s.epilogue, true);
+    OCT_TRY(rt_result(l, end, &out, err));
+    const oct_operand *a = st->s.in[0];
+    st->macs = a->rank ? (uint64_t)out->t.count * (uint64_t)a->dims[a->rank - 1] : 0;
+    st->s.out[0] = &out->t;
+    if (l->g->value[end].quant)
+        return rt_rounded(l, end, out, err);
+    rt_set_tap(l, st, 0, end);
+    return OCT_OK;
+}
+
+/* ---- blocks ---- */
+
+/* A code from 0 up. */
+static unsigned code_at(const oct_tensor *t, int64_t i)
+{
+    switch (t->dtype) {
+    case OCT_U8: return ((const uint8_t *)t->data)[i];
+    case OCT_S8: return (unsigned)(((const int8_t *)t->data)[i] + 128);
+    case OCT_S4: return (unsigned)((int)oct_small_get(t->dtype, t->data, i) + 8);
+    case OCT_S2: return (unsigned)((int)oct_small_get(t->dtype, t->data, i) + 2);
+    default: return (unsigned)oct_small_get(t->dtype, t->data, i);
+    }
+}
+
+static void put_code(uint8_t *codes, int bits, size_t i, unsigned code)
+{
+    const size_t per = 8 / (size_t)bits;
+    codes[i / per] |= (uint8_t)(code << i % per * (size_t)bits);
+}
+
+/* Codes, scales and zero points by columns. */
+typedef struct by_columns {
+    uint8_t *codes, *zero;
+    float *scale;
+} by_columns;
+
+static void turn(const oct_quant *q, const oct_nbits_form *f, bool transposed, by_columns *to)
+{
+    const size_t blocks = oct_nbits_blocks(f);
+    const int middle = q->dtype == OCT_S8 || q->dtype == OCT_S4 || q->dtype == OCT_S2 ? 1 << (f->bits - 1) : 0;
+    for (size_t j = 0; j < f->n; j++) {
+        for (size_t i = 0; i < f->k; i++)
+            put_code(to->codes + j * oct_nbits_column_bytes(f), f->bits, i, code_at(q->codes, (int64_t)(transposed ? j * f->k + i : i * f->n + j)));
+        for (size_t i = 0; i < blocks; i++) {
+            const size_t from = transposed ? j * blocks + i : i * f->n + j;
+            to->scale[j * blocks + i] = q->scale[from];
+            put_code(to->zero + j * oct_nbits_zero_bytes(f), f->bits, i, (unsigned)(q->zp[from] + middle));
+        }
+    }
+}
+
+static oct_status block_operands(rt_lowering *l, const oct_quant *q, const oct_nbits_form *f, bool transposed, oct_operand **in, oct_err *err)
+{
+    oct_arena *a = l->p->arena;
+    const int64_t n = (int64_t)f->n, blocks = (int64_t)oct_nbits_blocks(f), zero_bytes = (int64_t)oct_nbits_zero_bytes(f);
+    by_columns to = { oct_arena_calloc(a, f->n, oct_nbits_column_bytes(f)), oct_arena_calloc(a, f->n, oct_nbits_zero_bytes(f)),
+                      oct_arena_calloc(a, f->n * oct_nbits_blocks(f), sizeof(float)) };
+    rt_operand *o;
+    if (!to.codes || !to.zero || !to.scale)
+        return oct_nomem(err);
+    turn(q, f, transposed, &to);
+    OCT_TRY(rt_operand_on(l, OCT_U8, 3, (const int64_t[]){ n, blocks, (int64_t)oct_nbits_column_bytes(f) / blocks }, to.codes, &o, err));
+    in[1] = &o->t;
+    OCT_TRY(rt_operand_on(l, OCT_F32, 2, (const int64_t[]){ n, blocks }, to.scale, &o, err));
+    in[2] = &o->t;
+    if (f->zero != OCT_NBITS_WHOLE)
+        return OCT_OK;
+    OCT_TRY(rt_operand_on(l, OCT_U8, 2, (const int64_t[]){ n, zero_bytes }, to.zero, &o, err));
+    in[3] = &o->t;
+    return OCT_OK;
+}
+
+/* MatMulNBits under the node's name. */
+static const oct_node *block_node(rt_lowering *l, int id, const oct_nbits_form *f)
+{
+    const oct_attr attr[] = { { .name = "K", .type = OCT_ATTR_INT, .i = (int64_t)f->k },
+                              { .name = "N", .type = OCT_ATTR_INT, .i = (int64_t)f->n },
+                              { .name = "bits", .type = OCT_ATTR_INT, .i = f->bits },
+                              { .name = "block_size", .type = OCT_ATTR_INT, .i = (int64_t)f->block } };
+    oct_node *n = oct_arena_calloc(l->p->arena, 1, sizeof *n);
+    if (!n)
+        return NULL;
+    *n = (oct_node){ .name = l->g->node[id].name, .op = "MatMulNBits", .domain = "com.microsoft", .overload = "", .opset = 1,
+                     .attr = oct_arena_memdup(l->p->arena, attr, sizeof attr), .n_attr = OCT_COUNT(attr) };
+    return n->attr ? n : NULL;
+}
+
+oct_status rt_lower_blocks(rt_lowering *l, int id, oct_err *err)
+{
+    const oct_node *n = &l->g->node[id];
+    int end = n->out[0];
+    oct_nbits_form f;
+    bool transposed;
+    rt_operand *a, *bias = NULL, *out;
+    oct_in_blocks(l->g, id, &f, &transposed);
+    const oct_node *as = block_node(l, id, &f);
+    OCT_TRY(rt_reals(l, n->in[0], &a, err));
+    if (n->n_in > 2 && n->in[2] >= 0)
+        OCT_TRY(rt_reals(l, n->in[2], &bias, err));
+    rt_step *st = as ? rt_add_step(l->p, oct_op_find("com.microsoft", "MatMulNBits", 1), as, 6, 1) : NULL;
+    if (!st)
+        return oct_nomem(err);
+    st->s.in[0] = &a->t;
+    st->s.in[5] = bias ? &bias->t : NULL;
+    st->s.n_in = bias ? 6 : 4;
+    OCT_TRY(block_operands(l, input_of(l, id, 1)->quant, &f, transposed, st->s.in, err));
+    if (st->s.op->fuses_clamp)
+        rt_join_clamp(l, &end, &st->s.epilogue, true);
+    OCT_TRY(rt_result(l, end, &out, err));
+    st->s.out[0] = &out->t;
+    rt_note_dynamic(st);
+    if (l->g->value[end].quant)
+        return rt_rounded(l, end, out, err);
+    rt_set_tap(l, st, 0, end);
+    return OCT_OK;
+}
+
+void rt_note_dynamic(rt_step *st)
+{
+    static const char *const integer[] = { "DynamicQuantizeMatMul", "MatMulIntegerToFloat", "MatMulInteger", "ConvInteger",
+                                           "DynamicQuantizeLSTM" };
+    static const char *const recurrent[] = { "RNN", "GRU", "LSTM", "DynamicQuantizeLSTM" };
+    const oct_step *s = &st->s;
+    if (strcmp(s->op->type, "MatMulNBits") == 0) {
+        st->scheme = "weight-only";
+        st->macs = (uint64_t)s->out[0]->count * (uint64_t)oct_node_int(s->node, "K", 0);
+    }
+    for (size_t i = 0; i < OCT_COUNT(integer); i++)
+        if (strcmp(s->op->type, integer[i]) == 0)
+            st->scheme = "int8";
+    for (size_t i = 0; i < OCT_COUNT(recurrent); i++)
+        if (strcmp(s->op->type, recurrent[i]) == 0 && s->n_in > 2 && s->in[0] && s->in[1] && s->in[2] && s->in[0]->rank == 3)
+            st->macs = (uint64_t)(s->in[0]->dims[0] * s->in[0]->dims[1]) * (uint64_t)(s->in[1]->count + s->in[2]->count);
+}
