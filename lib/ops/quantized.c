@@ -5,6 +5,16 @@
 
 #include <string.h>
 
+bool oct_is_border(const oct_graph *g, const oct_node *n)
+{
+    if (n->n_in != 1 || n->n_out != 1 || n->in[0] < 0 || n->out[0] < 0)
+        return false;
+    const oct_quant *from = g->value[n->in[0]].quant, *to = g->value[n->out[0]].quant;
+    if (oct_is_op(n, "QuantizeLinear"))
+        return (to && to->n) || (from && from->n);
+    return to && (oct_is_op(n, "DequantizeLinear") ? to->n > 0 : oct_is_op(n, "DynamicQuantizeLinear") && to->n == 0);
+}
+
 int oct_clamp_behind(const oct_graph *g, int value, oct_epilogue *e)
 {
     const oct_value *v = &g->value[value];

@@ -12,6 +12,10 @@ typedef enum oct_compute {
     OCT_ON_BLOCKS     /* a product of reals and weights in blocks */
 } oct_compute;
 
+/* Whether a node is a border between reals and codes: of QuantizeLinear, DequantizeLinear or DynamicQuantizeLinear, with one input and one
+ * output, of which one carries the parameters. */
+bool oct_is_border(const oct_graph *g, const oct_node *n);
+
 /* How a node computes. Dimensions that are not known yet do not count. */
 oct_status oct_compute_of(const oct_graph *g, int node, oct_compute *how, oct_err *err);
 

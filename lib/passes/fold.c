@@ -6,10 +6,14 @@
 #include <math.h>
 #include <string.h>
 
+/* Whether all inputs are numbers that are there; where a value is quantized it is not its constant that is read. */
 static bool all_constant(const oct_graph *g, const oct_node *n)
 {
     for (int i = 0; i < n->n_in; i++)
-        if (n->in[i] >= 0 && (!g->value[n->in[i]].konst || !g->value[n->in[i]].konst->data))
+        if (n->in[i] >= 0 && (!g->value[n->in[i]].konst || !g->value[n->in[i]].konst->data || g->value[n->in[i]].quant))
+            return false;
+    for (int k = 0; k < n->n_out; k++)
+        if (n->out[k] >= 0 && g->value[n->out[k]].quant)
             return false;
     return true;
 }

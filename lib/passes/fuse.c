@@ -5,7 +5,7 @@
 
 static const oct_tensor *float_const(const oct_graph *g, int value)
 {
-    const oct_tensor *t = value >= 0 ? g->value[value].konst : NULL;
+    const oct_tensor *t = value >= 0 && !g->value[value].quant ? g->value[value].konst : NULL;
     return t && t->dtype == OCT_F32 && t->data ? t : NULL;
 }
 
@@ -34,7 +34,7 @@ bool oct_layer_of(const oct_graph *g, int node, oct_layer *l)
 int oct_sole_reader(const oct_graph *g, int value, int *slot)
 {
     const oct_value *v = &g->value[value];
-    if (!oct_value_used_once(v) || v->uses[0].slot < 0)
+    if (v->quant || !oct_value_used_once(v) || v->uses[0].slot < 0)
         return -1;
     *slot = v->uses[0].slot;
     return v->uses[0].node;

@@ -3,9 +3,14 @@
 
 #include <string.h>
 
+int oct_maker(const oct_graph *g, int value)
+{
+    return value >= 0 && !g->value[value].quant ? g->value[value].producer : -1;
+}
+
 int oct_made_by(const oct_graph *g, int value, const char *op, int n_in)
 {
-    const int id = value >= 0 ? g->value[value].producer : -1;
+    const int id = oct_maker(g, value);
     const oct_node *n = id >= 0 ? &g->node[id] : NULL;
     if (!n || !oct_is_op(n, op) || n->n_in != n_in || n->n_out != 1)
         return -1;
@@ -30,13 +35,13 @@ int oct_other_input(const oct_node *n, int value)
 int oct_only_reader(const oct_graph *g, int value)
 {
     const oct_value *v = &g->value[value];
-    return oct_value_used_once(v) && v->uses[0].slot >= 0 ? v->uses[0].node : -1;
+    return !v->quant && oct_value_used_once(v) && v->uses[0].slot >= 0 ? v->uses[0].node : -1;
 }
 
 bool oct_number_of(const oct_graph *g, int value, double *v)
 {
     const oct_tensor *t = value >= 0 ? g->value[value].konst : NULL;
-    if (!t || t->count != 1 || !t->data)
+    if (!t || t->count != 1 || !t->data || g->value[value].quant)
         return false;
     switch (t->dtype) {
     case OCT_F32: *v = (double)*(const float *)t->data; return true;
@@ -83,7 +88,7 @@ bool oct_match_holds(const oct_graph *g, const oct_match *m, int root)
             for (size_t u = 0; u < v->n_uses; u++)
                 if (!has(m, v->uses[u].node))
                     return false;
-            if (v->is_output)
+            if (v->is_output || v->quant)
                 return false;
         }
     }

@@ -15,21 +15,23 @@ typedef struct oct_match {
     int n;
 } oct_match;
 
-/* The node of this operator that makes a value, with n_in inputs, all there, and one output; -1 otherwise. */
+/* The node whose result a value is, as it comes: -1 where there is none, and where it is rounded behind the node (oct_value.quant). */
+int oct_maker(const oct_graph *g, int value);
+/* The node of this operator that makes a value, as it comes, with n_in inputs, all there, and one output; -1 otherwise. */
 int oct_made_by(const oct_graph *g, int value, const char *op, int n_in);
 /* Input `slot` of a node, -1 when absent; the input of a node of two that is not `value`, -1 when there is none. */
 int oct_input_at(const oct_node *n, int slot);
 int oct_other_input(const oct_node *n, int value);
-/* The node that alone reads a value, at one slot, when nothing else shows the value; -1 otherwise. */
+/* The node that alone reads a value, at one slot and as it comes, when nothing else shows the value; -1 otherwise. */
 int oct_only_reader(const oct_graph *g, int value);
-/* A constant of one element: float32 or an integer. */
+/* A constant of one element, not rounded: float32 or an integer. */
 bool oct_number_of(const oct_graph *g, int value, double *v);
 /* Whether values have the same known shape. */
 bool oct_same_dims(const oct_graph *g, int a, int b);
 
 /* Takes a node in, once; false when there is no room. */
 bool oct_match_add(oct_match *m, int node);
-/* Whether only nodes of the match use what they make, but for output 0 of root. */
+/* Whether only nodes of the match use what they make, as it comes, but for output 0 of root. */
 bool oct_match_holds(const oct_graph *g, const oct_match *m, int root);
 
 /* The operator that takes the place of a match. */

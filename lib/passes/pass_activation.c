@@ -112,7 +112,7 @@ static bool read_poly(search *s, int value, int depth, poly *y)
         y->c[0][0] = v;
         return isfinite(v);
     }
-    const int id = s->g->value[value].producer;
+    const int id = oct_maker(s->g, value);
     poly a, b;
     if (id < 0 || depth == 0 || !is_arithmetic(&s->g->node[id]) || !oct_match_add(s->m, id))
         return false;
@@ -261,8 +261,8 @@ static int candidates(const oct_graph *g, int value, int depth, int *list, int n
     for (int i = 0; i < n; i++)
         if (list[i] == value)
             return n;
-    const int id = g->value[value].producer;
-    if (n == CANDIDATES || g->value[value].konst)
+    const int id = oct_maker(g, value);
+    if (n == CANDIDATES || oct_value_is_constant(&g->value[value]))
         return n;
     list[n++] = value;
     if (depth > 0 && id >= 0 && is_arithmetic(&g->node[id]))

@@ -24,6 +24,8 @@ static bool passes_through(const oct_graph *g, const oct_node *n)
         if (n->out[k] >= 0 && (g->value[n->out[k]].n_uses || g->value[n->out[k]].is_output))
             return false;
     const oct_value *x = &g->value[n->in[0]], *y = &g->value[n->out[0]];
+    if (y->quant || (x->quant && y->is_output))
+        return false; /* rounded behind it, or another value that keeps its name */
     if (strcmp(n->op, "Identity") == 0)
         return true;
     if (strcmp(n->op, "Dropout") == 0) {

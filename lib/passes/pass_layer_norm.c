@@ -42,7 +42,7 @@ static int first_axis(oct_graph *g, int id)
 /* The node of a mean of `value` over the last axes. */
 static int mean_of(oct_graph *g, int mean, int *value, int *axis)
 {
-    const int id = mean >= 0 ? g->value[mean].producer : -1;
+    const int id = oct_maker(g, mean);
     if (id < 0 || !oct_is_op(&g->node[id], "ReduceMean") || g->node[id].n_in < 1 || g->node[id].in[0] < 0 || g->node[id].n_out != 1)
         return -1;
     *value = g->node[id].in[0];

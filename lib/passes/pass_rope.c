@@ -27,7 +27,7 @@ static bool is_last(int64_t axis, int rank)
 /* Whether a value is the first (or second) half of the last dimension of x; its node joins the match. */
 static bool is_half(oct_graph *g, int value, rope *y, bool second)
 {
-    const int id = value >= 0 ? g->value[value].producer : -1;
+    const int id = oct_maker(g, value);
     const oct_node *n = id >= 0 ? &g->node[id] : NULL;
     const int64_t half = y->dims[3] / 2;
     int64_t d[OCT_MAX_RANK], v[4];
@@ -69,9 +69,9 @@ static bool equal_numbers(const oct_tensor *t)
 static bool halves_equal(oct_graph *g, int value, int depth)
 {
     const oct_value *v = &g->value[value];
-    const oct_node *n = v->producer >= 0 ? &g->node[v->producer] : NULL;
+    const oct_node *n = oct_maker(g, value) >= 0 ? &g->node[v->producer] : NULL;
     double number;
-    if (v->konst)
+    if (v->konst && !v->quant)
         return equal_numbers(v->konst);
     if (!n || depth == 0 || n->n_in < 1 || n->in[0] < 0 || n->out[0] != value)
         return false;

@@ -4,6 +4,7 @@
 #include "ops/core/infer.h"
 #include "ops/core/nd.h"
 #include "ops/core/small.h"
+#include "ops/quantized.h"
 
 #include <string.h>
 
@@ -16,8 +17,19 @@ typedef struct quant_state {
     int64_t block; /* elements of the axis that share a scale */
 } quant_state;
 
+/* Reals that become codes or were codes keep their type; codes as numbers have theirs. */
+static oct_status border_infer(const oct_infer *c, oct_err *err)
+{
+    const oct_value *y = &c->g->value[oct_in_node(c)->out[0]], *from = oct_in_value(c, 0);
+    const oct_shape x = oct_in_shape(c, 0);
+    oct_out_dtype(c, 0, !y->quant ? from->quant->dtype : y->dtype != OCT_UNDEFINED ? y->dtype : from->dtype);
+    return oct_out_shape(c, 0, x.rank, x.d, err);
+}
+
 static oct_status quantize_infer(const oct_infer *c, oct_err *err)
 {
+    if (oct_is_border(c->g, oct_in_node(c)))
+        return border_infer(c, err);
     oct_dtype t = oct_in_value(c, 2) ? oct_in_dtype(c, 2) : OCT_UNDEFINED;
     if (t == OCT_UNDEFINED && !oct_in_value(c, 2)) {
         int64_t asked = oct_node_int(oct_in_node(c), "output_dtype", 0);
@@ -32,6 +44,8 @@ static oct_status quantize_infer(const oct_infer *c, oct_err *err)
 
 static oct_status dequantize_infer(const oct_infer *c, oct_err *err)
 {
+    if (oct_is_border(c->g, oct_in_node(c)))
+        return border_infer(c, err);
     oct_dtype t = oct_in_dtype(c, 1);
     int64_t asked = oct_node_int(oct_in_node(c), "output_dtype", 0);
     if (asked < 0 || asked >= OCT_DTYPE_COUNT)
@@ -238,6 +252,8 @@ static oct_status dequantize_run(const oct_step *s, const oct_run *r, oct_err *e
 
 static oct_status dynamic_infer(const oct_infer *c, oct_err *err)
 {
+    if (oct_is_border(c->g, oct_in_node(c)))
+        return border_infer(c, err);
     oct_shape x = oct_in_shape(c, 0);
     oct_out_dtype(c, 0, OCT_U8);
     oct_out_dtype(c, 1, OCT_F32);
