@@ -8,8 +8,8 @@ static bool is_numeric(const oct_value *v)
 
 static bool is_there(const oct_value *v)
 {
-    if (v->konst)
-        return v->konst->data && is_numeric(v);
+    if (oct_value_is_constant(v))
+        return is_numeric(v) && (v->quant || v->konst->data);
     return v->is_input && is_numeric(v) && oct_shape_known(&v->shape, NULL);
 }
 

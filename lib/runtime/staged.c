@@ -7,6 +7,7 @@
 #include "runtime/staged_int.h"
 
 #include "base/io.h"
+#include "ops/quantized.h"
 #include "passes/pass.h"
 
 #include <string.h>
@@ -150,12 +151,11 @@ static oct_status run_stage(oct_plan *p, rt_stage *st, oct_err *err)
 
 static bool is_ready(const oct_plan *p, const oct_node *n)
 {
-    for (int i = 0; i < n->n_in; i++)
-        if (n->in[i] >= 0 && !p->staged->datum[n->in[i]])
+    for (int i = 0; i < n->n_in + n->n_captured; i++) {
+        const int v = i < n->n_in ? n->in[i] : n->captured[i - n->n_in];
+        if (v >= 0 && !p->staged->datum[v] && !oct_value_is_constant(&p->g->value[v]))
             return false;
-    for (int i = 0; i < n->n_captured; i++)
-        if (!p->staged->datum[n->captured[i]])
-            return false;
+    }
     return true;
 }
 
@@ -219,11 +219,26 @@ static oct_status run_node(oct_plan *p, int id, oct_err *err)
     return OCT_OK;
 }
 
-/* QLinear operators are steps of plans alone: they wait for the next stage. */
+/* Whether a node that runs by itself, on reals, makes what it should: quantized constants are there for plans alone, and nobody would round
+ * the results, but those of a move from the same grid. */
+static bool runs_on_reals(const oct_graph *g, const oct_node *n, const oct_op *op)
+{
+    const oct_quant *x = n->n_in > 0 && n->in[0] >= 0 ? g->value[n->in[0]].quant : NULL;
+    bool fits = !oct_is_border(g, n);
+    for (int i = 0; i < n->n_in && fits; i++)
+        fits = n->in[i] < 0 || !g->value[n->in[i]].quant || !oct_value_is_constant(&g->value[n->in[i]]);
+    for (int k = 0; k < n->n_out && fits; k++) {
+        const oct_quant *y = n->out[k] >= 0 ? g->value[n->out[k]].quant : NULL;
+        fits = !y || (op->quant == OCT_QUANT_SAME && oct_quant_same(x, y));
+    }
+    return fits;
+}
+
+/* QLinear operators and what is quantized otherwise are steps of plans alone: they wait for the next stage. */
 static bool runs_alone(const oct_plan *p, int id)
 {
     const oct_op *op = oct_op_of(p->g, id);
-    return op->run || op->exec;
+    return (op->run || op->exec) && runs_on_reals(p->g, &p->g->node[id], op);
 }
 
 static oct_status run_ready(oct_plan *p, bool *any, oct_err *err)
@@ -314,7 +329,7 @@ static oct_status hold_constants(oct_plan *p, oct_err *err)
 {
     for (size_t v = 0; v < p->g->n_value; v++) {
         const oct_tensor *t = p->g->value[v].konst;
-        if (t && t->data && !p->g->value[v].dead)
+        if (t && t->data && !p->g->value[v].dead && !p->g->value[v].quant)
             OCT_TRY(oct_datum_borrow(t->dtype, t->rank, t->dims, t->data, &p->staged->datum[v], err));
     }
     return OCT_OK;
@@ -336,7 +351,7 @@ static oct_status check_values(const oct_graph *g, oct_err *err)
 {
     for (size_t i = 0; i < g->n_value; i++) {
         const oct_value *v = &g->value[i];
-        if (!v->dead && v->producer < 0 && !v->is_input && !(v->konst && v->konst->data) && (v->n_uses || v->is_output))
+        if (!v->dead && v->producer < 0 && !v->is_input && !(v->konst && v->konst->data) && !(v->quant && v->quant->codes) && (v->n_uses || v->is_output))
             return oct_fail(err, OCT_EUNSUPPORTED, "value '%s' has no numbers here (a sparse or foreign constant)", v->name);
     }
     return OCT_OK;
