@@ -255,8 +255,12 @@ static oct_status check_quant(const oct_value *v, oct_err *err)
         return oct_fail(err, OCT_EINTERNAL, "value '%s': its %d scales do not fit its shape", v->name, q->n);
     if (!q->codes)
         return OCT_OK;
-    bool fits = q->codes->dtype == q->dtype && v->producer < 0 && !v->is_input;
-    if (oct_shape_known(&v->shape, d))
+    const bool columns = oct_value_by_columns(v);
+    bool fits = q->codes->dtype == (columns ? OCT_U8 : q->dtype) && v->producer < 0 && !v->is_input;
+    if (oct_shape_known(&v->shape, d) && columns)
+        fits &= q->codes->dims[0] == d[1 - q->axis] && q->codes->dims[1] * q->codes->dims[0] == q->n &&
+                q->codes->dims[2] * 8 == q->block * oct_dtype_bits(q->dtype);
+    else if (oct_shape_known(&v->shape, d))
         fits &= q->codes->rank == v->shape.rank && memcmp(q->codes->dims, d, (size_t)v->shape.rank * sizeof *d) == 0;
     return fits ? OCT_OK : oct_fail(err, OCT_EINTERNAL, "value '%s': its codes are another tensor's", v->name);
 }

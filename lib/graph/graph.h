@@ -257,6 +257,12 @@ static inline bool oct_value_is_constant(const oct_value *v)
     return v->konst || (v->quant && v->quant->codes);
 }
 
+/* Whether a matrix in blocks has its codes by columns. */
+static inline bool oct_value_by_columns(const oct_value *v)
+{
+    return v->quant && v->quant->block && v->quant->codes && v->shape.rank == 2 && v->quant->codes->rank == 3;
+}
+
 /* Whether a nested graph reads it. */
 static inline bool oct_value_is_captured(const oct_value *v)
 {
