@@ -142,11 +142,12 @@ bool oct_in_blocks(const oct_graph *g, int node, oct_nbits_form *form, bool *tra
     const oct_value *w = &g->value[n->in[1]];
     const oct_quant *q = w->quant;
     const int axis = gemm && oct_node_int(n, "transB", 0) ? 1 : 0;
-    if (!q || !q->block || !q->codes || q->codes->rank != 2 || q->axis != axis || w->dtype != OCT_F32 ||
+    int64_t d[OCT_MAX_RANK];
+    if (!q || !q->block || !q->codes || w->shape.rank != 2 || !oct_shape_known(&w->shape, d) || q->axis != axis || w->dtype != OCT_F32 ||
         (!oct_is_small_int(q->dtype) && !is_byte(q)))
         return false;
     *transposed = axis == 1;
-    *form = (oct_nbits_form){ .n = (size_t)q->codes->dims[1 - axis], .k = (size_t)q->codes->dims[axis], .bits = oct_dtype_bits(q->dtype),
+    *form = (oct_nbits_form){ .n = (size_t)d[1 - axis], .k = (size_t)d[axis], .bits = oct_dtype_bits(q->dtype),
                               .block = (size_t)q->block, .zero = is_signed(q->dtype) && all_zero(q) ? OCT_NBITS_MIDDLE : OCT_NBITS_WHOLE };
     oct_nbits probe;
     return form->n > 0 && form->k >= form->block && oct_nbits_prepare(&probe, form, 1, NULL) == OCT_OK &&

@@ -117,44 +117,65 @@ static void put_code(uint8_t *codes, int bits, size_t i, unsigned code)
     codes[i / per] |= (uint8_t)(code << i % per * (size_t)bits);
 }
 
-/* Codes, scales and zero points by columns. */
+/* A matrix in blocks, and what is told of it by columns. */
 typedef struct by_columns {
-    uint8_t *codes, *zero;
-    float *scale;
+    const oct_quant *q;
+    oct_nbits_form f;
+    bool transposed, given; /* given: the codes and the grid are by columns already */
+    const uint8_t *codes;
+    const float *scale;
+    uint8_t *zero;
 } by_columns;
 
-static void turn(const oct_quant *q, const oct_nbits_form *f, bool transposed, by_columns *to)
+static oct_status turn_codes(rt_lowering *l, by_columns *m, oct_err *err)
 {
+    const oct_nbits_form *f = &m->f;
     const size_t blocks = oct_nbits_blocks(f);
-    const int middle = q->dtype == OCT_S8 || q->dtype == OCT_S4 || q->dtype == OCT_S2 ? 1 << (f->bits - 1) : 0;
+    uint8_t *codes = oct_arena_calloc(l->p->arena, f->n, oct_nbits_column_bytes(f));
+    float *scale = oct_arena_calloc(l->p->arena, f->n * blocks, sizeof *scale);
+    if (!codes || !scale)
+        return oct_nomem(err);
     for (size_t j = 0; j < f->n; j++) {
         for (size_t i = 0; i < f->k; i++)
-            put_code(to->codes + j * oct_nbits_column_bytes(f), f->bits, i, code_at(q->codes, (int64_t)(transposed ? j * f->k + i : i * f->n + j)));
-        for (size_t i = 0; i < blocks; i++) {
-            const size_t from = transposed ? j * blocks + i : i * f->n + j;
-            to->scale[j * blocks + i] = q->scale[from];
-            put_code(to->zero + j * oct_nbits_zero_bytes(f), f->bits, i, (unsigned)(q->zp[from] + middle));
-        }
+            put_code(codes + j * oct_nbits_column_bytes(f), f->bits, i, code_at(m->q->codes, (int64_t)(m->transposed ? j * f->k + i : i * f->n + j)));
+        for (size_t i = 0; i < blocks; i++)
+            scale[j * blocks + i] = m->q->scale[m->transposed ? j * blocks + i : i * f->n + j];
     }
+    m->codes = codes;
+    m->scale = scale;
+    return OCT_OK;
 }
 
-static oct_status block_operands(rt_lowering *l, const oct_quant *q, const oct_nbits_form *f, bool transposed, oct_operand **in, oct_err *err)
+static oct_status turn_zeros(rt_lowering *l, by_columns *m, oct_err *err)
 {
-    oct_arena *a = l->p->arena;
-    const int64_t n = (int64_t)f->n, blocks = (int64_t)oct_nbits_blocks(f), zero_bytes = (int64_t)oct_nbits_zero_bytes(f);
-    by_columns to = { oct_arena_calloc(a, f->n, oct_nbits_column_bytes(f)), oct_arena_calloc(a, f->n, oct_nbits_zero_bytes(f)),
-                      oct_arena_calloc(a, f->n * oct_nbits_blocks(f), sizeof(float)) };
-    rt_operand *o;
-    if (!to.codes || !to.zero || !to.scale)
+    const oct_nbits_form *f = &m->f;
+    const size_t blocks = oct_nbits_blocks(f), bytes = oct_nbits_zero_bytes(f);
+    const int middle = m->q->dtype == OCT_S8 || m->q->dtype == OCT_S4 || m->q->dtype == OCT_S2 ? 1 << (f->bits - 1) : 0;
+    if (!(m->zero = oct_arena_calloc(l->p->arena, f->n, bytes)))
         return oct_nomem(err);
-    turn(q, f, transposed, &to);
-    OCT_TRY(rt_operand_on(l, OCT_U8, 3, (const int64_t[]){ n, blocks, (int64_t)oct_nbits_column_bytes(f) / blocks }, to.codes, &o, err));
+    for (size_t j = 0; j < f->n; j++)
+        for (size_t i = 0; i < blocks; i++)
+            put_code(m->zero + j * bytes, f->bits, i, (unsigned)(m->q->zp[m->given || m->transposed ? j * blocks + i : i * f->n + j] + middle));
+    return OCT_OK;
+}
+
+static oct_status block_operands(rt_lowering *l, by_columns *m, oct_operand **in, oct_err *err)
+{
+    const oct_nbits_form *f = &m->f;
+    const int64_t n = (int64_t)f->n, blocks = (int64_t)oct_nbits_blocks(f), zero_bytes = (int64_t)oct_nbits_zero_bytes(f);
+    rt_operand *o;
+    m->codes = m->given ? m->q->codes->data : NULL;
+    m->scale = m->q->scale;
+    if (!m->given)
+        OCT_TRY(turn_codes(l, m, err));
+    OCT_TRY(rt_operand_on(l, OCT_U8, 3, (const int64_t[]){ n, blocks, (int64_t)oct_nbits_column_bytes(f) / blocks }, m->codes, &o, err));
     in[1] = &o->t;
-    OCT_TRY(rt_operand_on(l, OCT_F32, 2, (const int64_t[]){ n, blocks }, to.scale, &o, err));
+    OCT_TRY(rt_operand_on(l, OCT_F32, 2, (const int64_t[]){ n, blocks }, m->scale, &o, err));
     in[2] = &o->t;
     if (f->zero != OCT_NBITS_WHOLE)
         return OCT_OK;
-    OCT_TRY(rt_operand_on(l, OCT_U8, 2, (const int64_t[]){ n, zero_bytes }, to.zero, &o, err));
+    OCT_TRY(turn_zeros(l, m, err));
+    OCT_TRY(rt_operand_on(l, OCT_U8, 2, (const int64_t[]){ n, zero_bytes }, m->zero, &o, err));
     in[3] = &o->t;
     return OCT_OK;
 }
@@ -178,11 +199,11 @@ oct_status rt_lower_blocks(rt_lowering *l, int id, oct_err *err)
 {
     const oct_node *n = &l->g->node[id];
     int end = n->out[0];
-    oct_nbits_form f;
-    bool transposed;
+    const oct_value *w = input_of(l, id, 1);
+    by_columns m = { .q = w->quant, .given = oct_value_by_columns(w) };
     rt_operand *a, *bias = NULL, *out;
-    oct_in_blocks(l->g, id, &f, &transposed);
-    const oct_node *as = block_node(l, id, &f);
+    oct_in_blocks(l->g, id, &m.f, &m.transposed);
+    const oct_node *as = block_node(l, id, &m.f);
     OCT_TRY(rt_reals(l, n->in[0], &a, err));
     if (n->n_in > 2 && n->in[2] >= 0)
         OCT_TRY(rt_reals(l, n->in[2], &bias, err));
@@ -192,7 +213,7 @@ oct_status rt_lower_blocks(rt_lowering *l, int id, oct_err *err)
     st->s.in[0] = &a->t;
     st->s.in[5] = bias ? &bias->t : NULL;
     st->s.n_in = bias ? 6 : 4;
-    OCT_TRY(block_operands(l, input_of(l, id, 1)->quant, &f, transposed, st->s.in, err));
+    OCT_TRY(block_operands(l, &m, st->s.in, err));
     if (st->s.op->fuses_clamp)
         rt_join_clamp(l, &end, &st->s.epilogue, true);
     OCT_TRY(rt_result(l, end, &out, err));

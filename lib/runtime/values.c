@@ -182,6 +182,27 @@ oct_status rt_codes(rt_lowering *l, int value, rt_operand **out, oct_err *err)
     return OCT_OK;
 }
 
+/* Reals of a constant matrix whose codes stand by columns, as DequantizeLinear computes them. */
+static oct_status columns_as_reals(rt_lowering *l, int value, rt_operand **out, oct_err *err)
+{
+    const oct_quant *q = l->g->value[value].quant;
+    const int64_t *d = q->codes->dims, bytes = d[1] * d[2], per = 8 / oct_dtype_bits(q->dtype);
+    const int middle = q->dtype == OCT_S8 || q->dtype == OCT_S4 || q->dtype == OCT_S2 ? 1 << (oct_dtype_bits(q->dtype) - 1) : 0;
+    const int mask = (1 << oct_dtype_bits(q->dtype)) - 1;
+    const int64_t k = l->g->value[value].shape.d[q->axis].n;
+    const uint8_t *codes = q->codes->data;
+    float *to = oct_arena_aligned(l->p->arena, (size_t)(d[0] * k) * sizeof *to + 1, 64);
+    if (!to)
+        return oct_nomem(err);
+    for (int64_t j = 0; j < d[0]; j++, codes += bytes)
+        for (int64_t i = 0; i < k; i++) {
+            const int code = codes[i / per] >> i % per * oct_dtype_bits(q->dtype) & mask;
+            const int64_t b = j * d[1] + i / q->block;
+            to[q->axis ? j * k + i : i * d[0] + j] = (float)(code - middle - q->zp[b]) * q->scale[b];
+        }
+    return new_operand(l, value, OCT_F32, NULL, to, out, err);
+}
+
 oct_status rt_reals(rt_lowering *l, int value, rt_operand **out, oct_err *err)
 {
     const oct_value *v = &l->g->value[value];
@@ -190,6 +211,11 @@ oct_status rt_reals(rt_lowering *l, int value, rt_operand **out, oct_err *err)
     rt_step *st;
     if (!*place) {
         OCT_TRY(check_type(v, err));
+        if (oct_value_by_columns(v)) {
+            OCT_TRY(columns_as_reals(l, value, place, err));
+            *out = *place;
+            return OCT_OK;
+        }
         if (coded)
             OCT_TRY(rt_codes(l, value, &codes, err));
         OCT_TRY(new_operand(l, value, v->dtype, NULL, coded ? NULL : data_of(v->konst), place, err));
