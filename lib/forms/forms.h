@@ -11,11 +11,11 @@
 
 #include "graph/graph.h"
 
-typedef struct oct_forms_opts {
+typedef struct oct_read_opts {
     bool operators_only; /* only what cannot be run as it stands: QLinear operators; all else stays as it is spelled */
     const int *seen;     /* values inside of spelled products that somebody looks at (-1: none): such products stay as they are */
     size_t n_seen;
-} oct_forms_opts;
+} oct_read_opts;
 
 /* Reads what g and the graphs nested in it spell: QuantizeLinear and DequantizeLinear, per tensor, per channel and in blocks, QLinear operators
  * and what moves codes between them, and products whose input is quantized when run (DynamicQuantizeLinear, MatMulInteger). Spellings with
@@ -23,6 +23,6 @@ typedef struct oct_forms_opts {
  * per channel are read where they are seen to fit.
  * *now (may be NULL; in g's arena): for each value of g that was there, the value that holds the same numbers now: mostly itself; rounded, where
  * only its quantizer read it. Nodes that nothing reads any more are left for oct_graph_prune. */
-oct_status oct_forms_read(oct_graph *g, const oct_forms_opts *opts, const int **now, oct_err *err);
+oct_status oct_forms_read(oct_graph *g, const oct_read_opts *opts, const int **now, oct_err *err);
 
 #endif

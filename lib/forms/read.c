@@ -267,26 +267,27 @@ static oct_status note_border(forms_reader *r, const oct_node *n, oct_err *err)
 
 /* ---- the walk ---- */
 
-static oct_status read_graph(oct_graph *g, const oct_forms_opts *opts, const int **now, oct_err *err);
+static oct_status read_graph(oct_graph *g, const oct_read_opts *opts, const int **now, oct_err *err);
 
-static oct_status read_nested(oct_graph *g, int node, const oct_forms_opts *opts, oct_err *err)
+static oct_status read_nested(oct_graph *g, int node, const oct_read_opts *opts, oct_err *err)
 {
     oct_graph *nested;
     if (!oct_node_graph_at(&g->node[node], 0))
         return OCT_OK;
     OCT_TRY(oct_graph_pass_on(g, node, err));
     for (size_t k = 0; (nested = oct_node_graph_at(&g->node[node], k)); k++)
-        OCT_TRY(read_graph(nested, &(oct_forms_opts){ .operators_only = opts->operators_only }, NULL, err));
+        OCT_TRY(read_graph(nested, &(oct_read_opts){ .operators_only = opts->operators_only }, NULL, err));
     return oct_graph_set_captures(g, node, err);
 }
 
-static oct_status read_node(forms_reader *r, int id, const oct_forms_opts *opts, oct_err *err)
+static oct_status read_node(forms_reader *r, int id, const oct_read_opts *opts, oct_err *err)
 {
     bool done;
     OCT_TRY(note_border(r, &r->g->node[id], err));
     OCT_TRY(forms_read_qlinear(r, id, &done, err));
     if (done || opts->operators_only)
         return done ? OCT_OK : read_nested(r->g, id, opts, err);
+    OCT_TRY(forms_read_blocks(r, id, err));
     OCT_TRY(forms_read_dequantize(r, id, err));
     if (!r->g->node[id].dead)
         OCT_TRY(forms_read_dynamic(r, id, err));
@@ -310,7 +311,7 @@ static oct_status tell(forms_reader *r, size_t n, const int **now, oct_err *err)
     return OCT_OK;
 }
 
-static oct_status walk(forms_reader *r, size_t n, const oct_forms_opts *opts, oct_err *err)
+static oct_status walk(forms_reader *r, size_t n, const oct_read_opts *opts, oct_err *err)
 {
     oct_graph *g = r->g;
     char text[300];
@@ -328,7 +329,7 @@ static oct_status walk(forms_reader *r, size_t n, const oct_forms_opts *opts, oc
     return OCT_OK;
 }
 
-static oct_status read_graph(oct_graph *g, const oct_forms_opts *opts, const int **now, oct_err *err)
+static oct_status read_graph(oct_graph *g, const oct_read_opts *opts, const int **now, oct_err *err)
 {
     forms_reader r = { .g = g, .opts = opts };
     const size_t values = g->n_value, nodes = g->n_order;
@@ -338,9 +339,9 @@ static oct_status read_graph(oct_graph *g, const oct_forms_opts *opts, const int
     return now ? tell(&r, values, now, err) : OCT_OK;
 }
 
-oct_status oct_forms_read(oct_graph *g, const oct_forms_opts *opts, const int **now, oct_err *err)
+oct_status oct_forms_read(oct_graph *g, const oct_read_opts *opts, const int **now, oct_err *err)
 {
-    static const oct_forms_opts all = { .operators_only = false };
+    static const oct_read_opts all = { .operators_only = false };
     OCT_TRY(read_graph(g, opts ? opts : &all, now, err));
 #ifndef NDEBUG
     OCT_TRY(oct_graph_check(g, err));

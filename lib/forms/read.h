@@ -19,7 +19,7 @@ typedef struct forms_value {
 
 typedef struct forms_reader {
     oct_graph *g;
-    const oct_forms_opts *opts;
+    const oct_read_opts *opts;
     forms_value *value;
     size_t n_value, cap_value;
     int *at;     /* the nodes that were there, in order */
@@ -55,6 +55,7 @@ oct_status forms_take_output(forms_reader *r, int node, int slot, const oct_quan
 oct_status forms_read_dequantize(forms_reader *r, int node, oct_err *err);
 oct_status forms_read_qlinear(forms_reader *r, int node, bool *done, oct_err *err);
 oct_status forms_read_move(forms_reader *r, int node, oct_err *err);
+oct_status forms_read_blocks(forms_reader *r, int node, oct_err *err);
 oct_status forms_read_dynamic(forms_reader *r, int node, oct_err *err);
 /* A quantizer that none of the above has asked for. */
 oct_status forms_read_quantize(forms_reader *r, int node, oct_err *err);

@@ -221,7 +221,7 @@ static oct_status read_forms(oct_plan *p, oct_err *err)
         return oct_nomem(err);
     for (size_t i = 0; i < p->opts.n_taps; i++)
         p->tap_at[i] = oct_graph_find(p->g, p->opts.taps[i]);
-    OCT_TRY(oct_forms_read(p->g, &(oct_forms_opts){ p->opts.no_integer, p->tap_at, p->opts.n_taps }, &now, err));
+    OCT_TRY(oct_forms_read(p->g, &(oct_read_opts){ p->opts.no_integer, p->tap_at, p->opts.n_taps }, &now, err));
     for (size_t i = 0; i < p->opts.n_taps; i++)
         p->tap_at[i] = p->tap_at[i] >= 0 ? now[p->tap_at[i]] : -1;
     show_taps(p, true);

@@ -1,0 +1,87 @@
+/* com.microsoft.MatMulNBits: a product with a matrix in blocks, whose codes stay as they are. (DequantizeLinear in blocks: qdq.c) */
+#include "forms/read.h"
+
+#include "passes/match.h"
+
+#include <string.h>
+
+/* Inputs. */
+enum { IN_A, IN_B, IN_SCALE, IN_ZERO, IN_GROUP, IN_BIAS };
+
+static const oct_tensor *constant(const oct_graph *g, const oct_node *n, int slot, oct_dtype t, int64_t count)
+{
+    const int v = oct_input_at(n, slot);
+    const oct_tensor *k = v >= 0 && !g->value[v].quant ? g->value[v].konst : NULL;
+    return k && k->data && k->dtype == t && k->count == count ? k : NULL;
+}
+
+static bool read_form(const oct_node *n, oct_nbits_form *f)
+{
+    const int64_t columns = oct_node_int(n, "N", 0), k = oct_node_int(n, "K", 0), bits = oct_node_int(n, "bits", 4), block = oct_node_int(n, "block_size", 0);
+    if (columns < 1 || k < 1 || columns > INT32_MAX || k > INT32_MAX || block < 16 || block > 256 || k < block || (bits != 2 && bits != 4 && bits != 8))
+        return false;
+    *f = (oct_nbits_form){ .n = (size_t)columns, .k = (size_t)k, .bits = (int)bits, .block = (size_t)block,
+                           .zero = oct_input_at(n, IN_ZERO) >= 0 ? OCT_NBITS_WHOLE : OCT_NBITS_MIDDLE };
+    return f->n * oct_nbits_blocks(f) <= INT32_MAX;
+}
+
+static oct_dtype code_type(const oct_nbits_form *f)
+{
+    const bool whole = f->zero == OCT_NBITS_WHOLE;
+    return f->bits == 2 ? (whole ? OCT_U2 : OCT_S2) : f->bits == 4 ? (whole ? OCT_U4 : OCT_S4) : whole ? OCT_U8 : OCT_S8;
+}
+
+/* Zero points of packed bytes, [n][blocks]; of none, 0. */
+static int32_t *read_zeros(forms_reader *r, const oct_nbits_form *f, const oct_tensor *zero)
+{
+    const size_t blocks = oct_nbits_blocks(f), per = 8 / (size_t)f->bits;
+    int32_t *zp = oct_arena_calloc(r->g->arena, f->n * blocks, sizeof *zp);
+    for (size_t j = 0; zp && zero && j < f->n; j++)
+        for (size_t i = 0; i < blocks; i++)
+            zp[j * blocks + i] = ((const uint8_t *)zero->data)[j * oct_nbits_zero_bytes(f) + i / per] >> i % per * (size_t)f->bits & ((1 << f->bits) - 1);
+    return zp;
+}
+
+/* The matrix as a value [k][n]. */
+static oct_status matrix(forms_reader *r, int codes, const oct_nbits_form *f, const oct_tensor *scale, const oct_tensor *zero, int *v, oct_err *err)
+{
+    oct_quant q = { .n = (int)(f->n * oct_nbits_blocks(f)), .scale = scale->data, .zp = read_zeros(r, f, zero), .dtype = code_type(f),
+                    .block = (int64_t)f->block, .codes = r->g->value[codes].konst };
+    const int64_t dims[2] = { (int64_t)f->k, (int64_t)f->n };
+    const oct_quant *kept;
+    if (!q.zp)
+        return oct_nomem(err);
+    OCT_TRY(forms_quant(r, &q, &kept, err));
+    OCT_TRY(oct_graph_new_value(r->g, r->g->value[codes].name, OCT_F32, v, err));
+    r->g->value[*v].quant = kept;
+    return oct_graph_set_dims(r->g, *v, 2, dims, err);
+}
+
+oct_status forms_read_blocks(forms_reader *r, int id, oct_err *err)
+{
+    oct_graph *g = r->g;
+    const oct_node *n = &g->node[id];
+    oct_nbits_form f;
+    if (!forms_is(n, "MatMulNBits") || n->n_in < 3 || n->n_out != 1 || n->out[0] < 0 || n->in[0] < 0 || g->value[n->in[0]].dtype != OCT_F32 ||
+        g->value[n->out[0]].dtype != OCT_F32 || oct_input_at(n, IN_GROUP) >= 0 || !read_form(n, &f))
+        return OCT_OK;
+    const int64_t blocks = (int64_t)oct_nbits_blocks(&f), columns = (int64_t)f.n;
+    const oct_tensor *codes = constant(g, n, IN_B, OCT_U8, columns * (int64_t)oct_nbits_column_bytes(&f));
+    const oct_tensor *scale = constant(g, n, IN_SCALE, OCT_F32, columns * blocks);
+    const oct_tensor *zero = constant(g, n, IN_ZERO, OCT_U8, columns * (int64_t)oct_nbits_zero_bytes(&f));
+    const int bias = oct_input_at(n, IN_BIAS), x = n->in[0], given = n->in[IN_B];
+    if (!codes || codes->rank != 3 || codes->dims[0] != columns || codes->dims[1] != blocks || !scale || (f.zero == OCT_NBITS_WHOLE && !zero) ||
+        (bias >= 0 && (g->value[x].shape.rank != 2 || !constant(g, n, IN_BIAS, OCT_F32, columns) || g->value[bias].shape.rank != 1)))
+        return OCT_OK;
+    int w;
+    OCT_TRY(matrix(r, given, &f, scale, zero, &w, err));
+    oct_graph_cut_inputs(g, id, 1);
+    OCT_TRY(oct_graph_set_input(g, id, 1, w, err));
+    if (bias >= 0)
+        OCT_TRY(oct_graph_set_input(g, id, 2, bias, err));
+    g->node[id].op = bias >= 0 ? "Gemm" : "MatMul";
+    g->node[id].domain = "";
+    g->node[id].opset = 13;
+    g->node[id].n_attr = 0;
+    return OCT_OK;
+}
