@@ -135,6 +135,13 @@ static oct_status add_twin(forms_reader *r, int codes, int v, oct_err *err)
         return oct_nomem(err);
     *t = (forms_twin){ v, x->twin };
     x->twin = t;
+    return OCT_OK;
+}
+
+/* One that reading has found: v stands for the codes from now on. */
+static oct_status new_twin(forms_reader *r, int codes, int v, oct_err *err)
+{
+    OCT_TRY(add_twin(r, codes, v, err));
     return forms_move(r, codes, v, err);
 }
 
@@ -217,14 +224,14 @@ oct_status forms_twin_of(forms_reader *r, int codes, const oct_quant *q, oct_dty
     g->value[*v].quant = q;
     if (g->value[codes].konst) {
         OCT_TRY(constant_twin(r, codes, q, *v, err));
-        return add_twin(r, codes, *v, err);
+        return new_twin(r, codes, *v, err);
     }
     OCT_TRY(quantizer_of(r, codes, &own, &id, err));
     if (id >= 0 && oct_quant_same(own, q) && g->value[g->node[id].in[0]].dtype == real)
         OCT_TRY(make_border(r, id, codes, *v, err));
     else
         OCT_TRY(add_border(r, "DequantizeLinear", codes, *v, before, err));
-    return add_twin(r, codes, *v, err);
+    return new_twin(r, codes, *v, err);
 }
 
 oct_status forms_known(forms_reader *r, int codes, int before, int *v, oct_err *err)
@@ -251,7 +258,7 @@ oct_status forms_take_output(forms_reader *r, int node, int slot, const oct_quan
     OCT_TRY(new_value(r, codes, OCT_F32, q, &v, err));
     OCT_TRY(oct_graph_set_output(r->g, node, slot, v, err));
     OCT_TRY(add_border(r, "QuantizeLinear", v, codes, behind, err));
-    return add_twin(r, codes, v, err);
+    return new_twin(r, codes, v, err);
 }
 
 /* Borders that were there already. */
