@@ -118,6 +118,22 @@ static bool is_dynamic_product(const oct_graph *g, const oct_node *n)
     return !gemm || is_plain_gemm(g, n, w->shape.d[axis].n);
 }
 
+/* Weights of an LSTM as ONNX has them, [dirs][rows][k]: one scale a direction, or one a row of each. */
+static bool is_recurrent_matrix(const oct_value *v)
+{
+    const oct_quant *q = v->quant;
+    if (!is_byte(q) || !q->codes || q->codes->rank != 3)
+        return false;
+    const int64_t *d = q->codes->dims;
+    return q->block ? q->axis == 2 && q->block == d[2] && q->n == d[0] * d[1] : q->n == d[0] && (q->n == 1 || q->axis == 0);
+}
+
+static bool is_dynamic_lstm(const oct_graph *g, const oct_node *n)
+{
+    return oct_is_op(n, "LSTM") && n->n_in > 2 && n->in[1] >= 0 && n->in[2] >= 0 && g->value[n->in[0]].dtype == OCT_F32 &&
+           is_recurrent_matrix(&g->value[n->in[1]]) && is_recurrent_matrix(&g->value[n->in[2]]) && !oct_node_int(n, "layout", 0);
+}
+
 /* ---- blocks ---- */
 
 static bool is_signed(oct_dtype t)
@@ -164,8 +180,12 @@ oct_status oct_compute_of(const oct_graph *g, int node, oct_compute *how, oct_er
     oct_nbits_form form;
     bool yes, transposed;
     *how = OCT_ON_REALS;
-    if (!op || n->n_out < 1 || n->out[0] < 0)
+    if (!op || n->n_in < 1 || n->in[0] < 0 || n->n_out < 1 || n->out[0] < 0)
         return OCT_OK;
+    if (is_dynamic_lstm(g, n)) {
+        *how = OCT_ON_DYNAMIC;
+        return OCT_OK;
+    }
     if (!x) {
         *how = oct_in_blocks(g, node, &form, &transposed) ? OCT_ON_BLOCKS : OCT_ON_REALS;
         return OCT_OK;

@@ -1,5 +1,5 @@
 /* Products whose input is quantized when run, or whose weights lie in blocks: steps of DynamicQuantizeMatMul (or MatMulIntegerToFloat, where
- * several products read the same codes) and of MatMulNBits. */
+ * several products read the same codes), of DynamicQuantizeLSTM, and of MatMulNBits. */
 #include "runtime/lower_int.h"
 
 #include "passes/match.h"
@@ -12,7 +12,7 @@ static const oct_value *input_of(const rt_lowering *l, int id, int slot)
     return &l->g->value[l->g->node[id].in[slot]];
 }
 
-/* ---- dynamic ---- */
+/* ---- weights of 8 bits ---- */
 
 /* Codes of the weights with columns last, as the step takes them. */
 static oct_status weight_codes(rt_lowering *l, int id, rt_operand **w, oct_err *err)
@@ -44,6 +44,70 @@ static oct_status weight_grid(rt_lowering *l, const oct_quant *q, rt_operand **s
     return rt_operand_on(l, q->dtype, 1, &n, zeros, zero, err);
 }
 
+/* ---- LSTM ---- */
+
+/* Codes [dirs][rows][k] as [dirs][k][rows], at slot; scales and zero points at slot `grid`. */
+static oct_status recurrent_operands(rt_lowering *l, int value, oct_operand **in, int slot, int grid, oct_err *err)
+{
+    const oct_quant *q = l->g->value[value].quant;
+    const int64_t dirs = q->codes->dims[0], rows = q->codes->dims[1], k = q->codes->dims[2];
+    const uint8_t *from = q->codes->data;
+    uint8_t *to = oct_arena_alloc(l->p->arena, (size_t)q->codes->count + 1);
+    rt_operand *codes, *scale, *zero;
+    if (!to)
+        return oct_nomem(err);
+    for (int64_t d = 0; d < dirs; d++)
+        for (int64_t r = 0; r < rows; r++)
+            for (int64_t i = 0; i < k; i++)
+                to[(d * k + i) * rows + r] = *from++;
+    OCT_TRY(rt_operand_on(l, q->dtype, 3, (const int64_t[]){ dirs, k, rows }, to, &codes, err));
+    OCT_TRY(weight_grid(l, q, &scale, &zero, err));
+    in[slot] = &codes->t;
+    in[grid] = &scale->t;
+    in[grid + 1] = &zero->t;
+    return OCT_OK;
+}
+
+static oct_status lower_lstm(rt_lowering *l, int id, oct_err *err)
+{
+    enum { FIRST_GRID = 8, INPUTS = 12 };
+    const oct_node *n = &l->g->node[id];
+    oct_node *as = oct_arena_memdup(l->p->arena, n, sizeof *n);
+    rt_operand *o;
+    rt_step *st;
+    if (!as)
+        return oct_nomem(err);
+    as->op = "DynamicQuantizeLSTM";
+    as->domain = "com.microsoft";
+    as->opset = 1;
+    for (int i = 0; i < n->n_in; i++)
+        if (n->in[i] >= 0 && i != 1 && i != 2)
+            OCT_TRY(rt_reals(l, n->in[i], &o, err));
+    if (!(st = rt_add_step(l->p, oct_op_find("com.microsoft", "DynamicQuantizeLSTM", 1), as, INPUTS, n->n_out)))
+        return oct_nomem(err);
+    const size_t at = l->p->n_step - 1;
+    for (int i = 0; i < n->n_in && i < FIRST_GRID; i++)
+        if (n->in[i] >= 0 && i != 1 && i != 2) {
+            OCT_TRY(rt_reals(l, n->in[i], &o, err));
+            st->s.in[i] = &o->t;
+        }
+    OCT_TRY(recurrent_operands(l, n->in[1], st->s.in, 1, FIRST_GRID, err));
+    OCT_TRY(recurrent_operands(l, n->in[2], st->s.in, 2, FIRST_GRID + 2, err));
+    rt_note_dynamic(st);
+    for (int k = 0; k < n->n_out; k++) {
+        if (n->out[k] < 0)
+            continue;
+        OCT_TRY(rt_result(l, n->out[k], &o, err));
+        l->p->step[at].s.out[k] = &o->t;
+        if (!l->g->value[n->out[k]].quant)
+            rt_set_tap(l, &l->p->step[at], k, n->out[k]);
+        OCT_TRY(rt_rounded(l, n->out[k], o, err));
+    }
+    return OCT_OK;
+}
+
+/* ---- dynamic products ---- */
+
 /* The row that alone is added to a product; -1: none. It is taken in: *value moves behind it. */
 static int join_row(rt_lowering *l, int *value)
 {
@@ -64,6 +128,8 @@ static int join_row(rt_lowering *l, int *value)
 oct_status rt_lower_dynamic(rt_lowering *l, int id, oct_err *err)
 {
     const oct_node *n = &l->g->node[id];
+    if (oct_is_op(n, "LSTM"))
+        return lower_lstm(l, id, err);
     const int x = n->in[0];
     const rt_dynamic *d = l->value[x].dynamic; /* NULL: the step quantizes */
     rt_operand *in[7] = { NULL }, *w, *scale, *zero, *out;
