@@ -1,0 +1,587 @@
+/* lib/forms: what files spell is read as quantized values, once, and computes what the spelling computes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "forms/forms.h"
+#include "forms/qlinear.h"
+#include "net.h"
+#include "ops/quantized.h"
+
+enum { CAP = 1 << 14 };
+static float want[CAP], got[CAP];
+
+/* ---- helpers ---- */
+
+static int u8(oct_graph *g, const char *name, uint8_t v)
+{
+    return net_const(g, name, OCT_U8, "", &v);
+}
+
+static int s8(oct_graph *g, const char *name, int8_t v)
+{
+    return net_const(g, name, OCT_S8, "", &v);
+}
+
+static int find(const oct_graph *g, const char *name)
+{
+    int v = oct_graph_find(g, name);
+    if (v < 0)
+        fail_msg("there is no value '%s'", name);
+    return v;
+}
+
+static const oct_quant *quant(const oct_graph *g, int value)
+{
+    assert_non_null(g->value[value].quant);
+    return g->value[value].quant;
+}
+
+static size_t count(const oct_graph *g, const char *op)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < g->n_order; i++)
+        n += strcmp(g->node[g->order[i]].op, op) == 0;
+    return n;
+}
+
+static const oct_node *only(const oct_graph *g, const char *op)
+{
+    assert_int_equal(count(g, op), 1);
+    size_t i = 0;
+    while (strcmp(g->node[g->order[i]].op, op) != 0)
+        i++;
+    return &g->node[g->order[i]];
+}
+
+static const int *read(oct_graph *g)
+{
+    const int *now;
+    GOOD(oct_infer_shapes(g, err));
+    GOOD(oct_forms_read(g, NULL, &now, err));
+    oct_graph_prune(g);
+    GOOD(oct_graph_check(g, err));
+    return now;
+}
+
+/* The graph read, and read again: nothing is left to do. Both run as the graph does. Returns the copy. */
+static oct_graph *same_when_read(const oct_graph *g)
+{
+    oct_graph *c;
+    const size_t n = net_run(g, want, CAP);
+    GOOD(oct_graph_clone(g, &c, err));
+    read(c);
+    assert_int_equal(net_run(c, got, CAP), n);
+    assert_memory_equal(got, want, n * sizeof *got);
+    const size_t nodes = c->n_node, values = c->n_value, order = c->n_order;
+    const int *now = read(c);
+    for (size_t v = 0; v < values; v++)
+        assert_int_equal(now[v], v);
+    assert_true(c->n_node == nodes && c->n_value == values && c->n_order == order);
+    return c;
+}
+
+static size_t int8_steps(const oct_graph *g)
+{
+    oct_plan *p = net_plan(g, NULL, NULL);
+    size_t n = 0;
+    for (size_t i = 0; i < oct_plan_n_steps(p); i++)
+        n += strcmp(oct_plan_step(p, i).scheme, "int8") == 0 && oct_plan_step(p, i).op[0] != 'R';
+    oct_plan_destroy(p);
+    return n;
+}
+
+/* x -> QuantizeLinear -> DequantizeLinear; zero_point < 0: none is given. */
+static int fake(oct_graph *g, int x, const char *q, const char *d, float scale, int zero_point)
+{
+    int s = NET_F32(g, "s", "", scale), z = zero_point < 0 ? -1 : u8(g, "z", (uint8_t)zero_point);
+    int codes = z < 0 ? NET_NODE(g, "QuantizeLinear", "", q, x, s) : NET_NODE(g, "QuantizeLinear", "", q, x, s, z);
+    return z < 0 ? NET_NODE(g, "DequantizeLinear", "", d, codes, s) : NET_NODE(g, "DequantizeLinear", "", d, codes, s, z);
+}
+
+/* ---- QuantizeLinear and DequantizeLinear ---- */
+
+static const int8_t kernel[2 * 2 * 3 * 3] = { 1, -2, 3, -4, 5, -6, 7, -8, 9, 10, -11, 12, 13, 14, -15, 16, 17, 18,
+                                              -9, 8, -7, 6, 5, -4, 3, 2, -1, 0, 20, -30, 40, 50, -60, 70, 80, -90 };
+
+/* A convolution per channel with a clamp behind it; the axis counts from the end. */
+static oct_graph *conv_net(bool biased)
+{
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, "1,2,6,6");
+    const int32_t bias[2] = { 100, -200 }, none[2] = { 0, 0 };
+    const int8_t zeros[2] = { 0, 0 };
+    int w = NET_NODE(g, "DequantizeLinear", "", "w", net_const(g, "w_quantized", OCT_S8, "2,2,3,3", kernel), NET_F32(g, "ws", "2", 0.01f, 0.02f),
+                     net_const(g, "wz", OCT_S8, "2", zeros));
+    net_int(g, "axis", -4);
+    int b = -1;
+    if (biased) {
+        b = NET_NODE(g, "DequantizeLinear", "", "b", net_const(g, "b_quantized", OCT_S32, "2", bias), NET_F32(g, "bs", "2", 0.0625f * 0.01f, 0.0625f * 0.02f),
+                     net_const(g, "bz", OCT_S32, "2", none));
+        net_int(g, "axis", 0);
+    }
+    int d = fake(g, x, "xq", "xd", 0.0625f, 3);
+    int y = biased ? NET_NODE(g, "Conv", "conv", "c", d, w, b) : NET_NODE(g, "Conv", "conv", "c", d, w);
+    int r = NET_NODE(g, "Relu", "relu", "r", y);
+    net_output(g, fake(g, r, "y_quantized", "y", 0.125f, 7));
+    return g;
+}
+
+static void convolution(void **state)
+{
+    for (int biased = 0; biased < 2; biased++) {
+        oct_graph *g = conv_net(biased), *c = same_when_read(g);
+        assert_int_equal(c->n_order, 3);
+        assert_int_equal(count(c, "DequantizeLinear"), 0);
+        const oct_node *border = only(c, "QuantizeLinear"), *conv = only(c, "Conv"), *relu = only(c, "Relu");
+        assert_int_equal(border->n_in, 1);
+        assert_int_equal(border->in[0], find(c, "x"));
+        assert_null(c->value[border->in[0]].quant);
+        const oct_quant *x = quant(c, conv->in[0]), *w = quant(c, conv->in[1]), *y = quant(c, find(c, "y"));
+        assert_true(x->n == 1 && x->scale[0] == 0.0625f && x->zp[0] == 3 && x->dtype == OCT_U8 && !x->codes);
+        assert_true(w->n == 2 && w->axis == 0 && w->block == 0 && w->dtype == OCT_S8);
+        assert_true(w->scale[0] == 0.01f && w->scale[1] == 0.02f && w->zp[0] == 0 && w->zp[1] == 0);
+        assert_memory_equal(w->codes->data, kernel, sizeof kernel);
+        /* The clamp stays, and what it makes has the output's name. */
+        assert_true(y->scale[0] == 0.125f && y->zp[0] == 7);
+        assert_int_equal(relu->out[0], find(c, "y"));
+        assert_null(c->value[conv->out[0]].quant);
+        assert_int_equal(conv->n_in, 2 + biased);
+        if (biased) {
+            const oct_quant *b = quant(c, conv->in[2]);
+            assert_true(b->n == 2 && b->dtype == OCT_S32 && b->scale[1] == 0.0625f * 0.02f && ((const int32_t *)b->codes->data)[1] == -200);
+        }
+        assert_int_equal(int8_steps(c), 1);
+        assert_int_equal(int8_steps(g), 1);
+        oct_graph_destroy(c);
+        oct_graph_destroy(g);
+    }
+}
+
+/* What a quantizer's codes are read by: two DequantizeLinear, one of them a graph output, and the graph's end. */
+static void readers_of_codes(void **state)
+{
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, "4,5"), s = NET_F32(g, "s", "", 0.25f);
+    int q = NET_NODE(g, "QuantizeLinear", "", "q", NET_NODE(g, "Softplus", "", "p", x), s);
+    int a = NET_NODE(g, "DequantizeLinear", "", "a", q, s), b = NET_NODE(g, "DequantizeLinear", "", "b", q, s);
+    int e = NET_NODE(g, "DequantizeLinear", "", "e", q, NET_F32(g, "s2", "", 0.5f));
+    net_output(g, NET_NODE(g, "Exp", "", "y", a));
+    net_output(g, b);
+    net_output(g, q);
+    net_output(g, NET_NODE(g, "Neg", "", "n", e));
+    oct_graph *c = same_when_read(g);
+    /* One value carries the codes of all that read them on one grid; another grid is another value. */
+    const int v = only(c, "Exp")->in[0], other = only(c, "Neg")->in[0];
+    assert_true(quant(c, v)->scale[0] == 0.25f && quant(c, v)->zp[0] == 0 && quant(c, v)->dtype == OCT_U8);
+    assert_true(quant(c, other)->scale[0] == 0.5f);
+    assert_int_equal(only(c, "DequantizeLinear")->out[0], other);
+    assert_int_equal(only(c, "DequantizeLinear")->in[0], q);
+    assert_int_equal(only(c, "Identity")->in[0], v);
+    assert_int_equal(only(c, "Identity")->out[0], b);
+    assert_int_equal(count(c, "QuantizeLinear"), 2);
+    assert_int_equal(c->value[q].dtype, OCT_U8);
+    assert_null(c->value[q].quant);
+    assert_int_equal(c->node[c->value[q].producer].in[0], v);
+    oct_graph_destroy(c);
+    oct_graph_destroy(g);
+}
+
+static void integers_from_outside(void **state)
+{
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_U8, "4");
+    net_output(g, NET_NODE(g, "Neg", "", "y", NET_NODE(g, "DequantizeLinear", "", "d", x, NET_F32(g, "s", "", 0.5f), u8(g, "z", 10))));
+    read(g);
+    const oct_node *border = only(g, "DequantizeLinear");
+    assert_true(border->n_in == 1 && border->in[0] == x && g->value[x].quant == NULL);
+    assert_true(quant(g, border->out[0])->zp[0] == 10 && quant(g, border->out[0])->scale[0] == 0.5f);
+    oct_plan *p = net_plan(g, NULL, NULL);
+    const uint8_t codes[4] = { 0, 10, 11, 255 };
+    const float y[4] = { 5.0f, -0.0f, -0.5f, -122.5f };
+    GOOD(oct_plan_run(p, (const void *[]){ codes }, err));
+    for (int i = 0; i < 4; i++)
+        assert_true(((const float *)oct_plan_output(p, 0)->data)[i] == y[i]);
+    oct_plan_destroy(p);
+    oct_graph_destroy(g);
+}
+
+/* Operators that compute on reals read what rounding left: 1.3 / 0.5 is 3 steps. */
+static void reals_are_rounded(void **state)
+{
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, "3,4"), f = fake(g, NET_NODE(g, "Softplus", "", "p", x), "q", "d", 0.5f, 0);
+    net_output(g, NET_NODE(g, "Neg", "", "y", f));
+    oct_graph *c = same_when_read(g);
+    float v[12];
+    net_fill(v, 12, 77);
+    for (int i = 0; i < 12; i++)
+        assert_true(got[i] == -0.5f * rintf(logf(1.0f + expf(v[i])) / 0.5f));
+    assert_int_equal(int8_steps(c), 0);
+    assert_int_equal(count(c, "QuantizeLinear"), 1); /* Softplus is no integer operator here: the border stays */
+    oct_graph_destroy(c);
+    oct_graph_destroy(g);
+}
+
+/* Scales that are computed, or no scales, are left as they are spelled. */
+static void left_as_spelled(void **state)
+{
+    for (int form = 0; form < 3; form++) {
+        oct_graph *g = net_graph(13);
+        int x = net_input(g, "x", OCT_F32, "4"), s = NET_F32(g, "s", "", form == 1 ? -0.5f : 0.5f);
+        if (form == 2)
+            s = NET_NODE(g, "ReduceMax", "", "top", NET_NODE(g, "Exp", "", "e", x));
+        if (form == 2)
+            net_int(g, "keepdims", 0);
+        int q = NET_NODE(g, "QuantizeLinear", "", "q", x, s, u8(g, "z", 0));
+        net_output(g, NET_NODE(g, "DequantizeLinear", "", "d", q, s, u8(g, "z1", 0)));
+        oct_graph *c = same_when_read(g);
+        assert_int_equal(count(c, "DequantizeLinear"), form > 0);
+        oct_graph_destroy(c);
+        oct_graph_destroy(g);
+    }
+}
+
+/* ---- operator form ---- */
+
+static void operators(void **state)
+{
+    oct_graph *g = net_graph(13);
+    GOOD(oct_graph_set_opset(g, "com.microsoft", 1, err));
+    int x = net_input(g, "x", OCT_F32, "1,2,6,6");
+    const int32_t bias[2] = { 100, -200 };
+    int xs = NET_F32(g, "xs", "", 0.0625f), xz = u8(g, "xz", 3), ys = NET_F32(g, "ys", "", 0.125f), yz = u8(g, "yz", 7);
+    int q = NET_NODE(g, "QuantizeLinear", "", "x_quantized", x, xs, xz);
+    int y = NET_NODE(g, "QLinearConv", "conv", "c_quantized", q, xs, xz, net_const(g, "w", OCT_S8, "2,2,3,3", kernel), NET_F32(g, "ws", "2", 0.01f, 0.02f),
+                     net_const(g, "wz", OCT_S8, "2", (const int8_t[2]){ 0, 0 }), ys, yz, net_const(g, "b", OCT_S32, "2", bias));
+    int m = NET_NODE(g, "MaxPool", "pool", "m_quantized", y);
+    NET_INTS(g, "kernel_shape", 2, 2);
+    int s = NET_NODE(g, "com.microsoft.QLinearSigmoid", "sigmoid", "s_quantized", m, ys, yz, NET_F32(g, "ss", "", 1.0f / 256), u8(g, "sz", 0));
+    net_output(g, NET_NODE(g, "DequantizeLinear", "", "out", s, NET_F32(g, "ss1", "", 1.0f / 256), u8(g, "sz1", 0)));
+    oct_graph *c = same_when_read(g);
+    const oct_node *conv = only(c, "Conv"), *pool = only(c, "MaxPool"), *sigmoid = only(c, "Sigmoid");
+    assert_true(conv->domain[0] == 0 && sigmoid->domain[0] == 0 && sigmoid->n_in == 1 && conv->n_in == 3);
+    assert_true(quant(c, conv->in[1])->n == 2 && quant(c, conv->in[1])->axis == 0);
+    assert_true(quant(c, conv->in[2])->scale[1] == 0.0625f * 0.02f && quant(c, conv->in[2])->dtype == OCT_S32);
+    /* What stands for X_quantized is X, and keeps its grid where it is only moved. */
+    assert_string_equal(c->value[conv->out[0]].name, "c");
+    assert_string_equal(c->value[pool->out[0]].name, "m");
+    assert_true(oct_quant_same(quant(c, conv->out[0]), quant(c, pool->out[0])));
+    assert_true(quant(c, pool->out[0])->scale[0] == 0.125f && quant(c, pool->out[0])->zp[0] == 7);
+    assert_true(quant(c, sigmoid->out[0])->scale[0] == 1.0f / 256);
+    assert_int_equal(int8_steps(c), 3);
+    assert_int_equal(int8_steps(g), 3);
+    oct_graph_destroy(c);
+    oct_graph_destroy(g);
+}
+
+/* Each line of the table: an integer operator has a form, and forms are told apart both ways. */
+static void table(void **state)
+{
+    size_t n;
+    const oct_qlinear *f = oct_qlinear_all(&n);
+    for (size_t i = 0; i < n; i++) {
+        const oct_node node = { .op = f[i].type, .domain = f[i].domain };
+        const oct_op *op = oct_op_find("", f[i].op, f[i].opset);
+        assert_ptr_equal(oct_qlinear_of(&node), &f[i]);
+        assert_ptr_equal(oct_qlinear_for(f[i].op), &f[i]);
+        assert_true(op && op->integer && oct_op_find(f[i].domain, f[i].type, f[i].domain[0] ? 1 : 13));
+    }
+    assert_null(oct_qlinear_for("Relu"));
+}
+
+/* ---- quantized when run ---- */
+
+enum { M = 3, K = 32, N = 4 };
+
+static int chain(oct_graph *g, int x, int i)
+{
+    char name[6][24];
+    static const char *const base[6] = { "a", "acc", "scales", "real", "scaled", "sum" };
+    for (int k = 0; k < 6; k++)
+        snprintf(name[k], sizeof name[k], "%s%d", base[k], i);
+    int8_t w[K * N];
+    for (int k = 0; k < K * N; k++)
+        w[k] = (int8_t)(k * 37 % 251 - 120);
+    int id, s, z, a = NET_NODE(g, "DynamicQuantizeLinear", name[0], name[0], x);
+    id = net_last;
+    GOOD(oct_graph_new_value(g, "a_scale", OCT_UNDEFINED, &s, err));
+    GOOD(oct_graph_new_value(g, "a_zero", OCT_UNDEFINED, &z, err));
+    GOOD(oct_graph_set_output(g, id, 1, s, err));
+    GOOD(oct_graph_set_output(g, id, 2, z, err));
+    int ws = NET_F32(g, "ws", "4", 0.01f, 0.02f, 0.03f, 0.04f);
+    int acc = NET_NODE(g, "MatMulInteger", name[1], name[1], a, net_const(g, "w", OCT_S8, "32,4", w), z, s8(g, "wz", 3));
+    int scales = NET_NODE(g, "Mul", "", name[2], s, ws), real = NET_NODE(g, "Cast", "", name[3], acc);
+    net_int(g, "to", OCT_F32);
+    return NET_NODE(g, "Add", "", name[5], NET_NODE(g, "Mul", "", name[4], real, scales), net_random(g, "row", "4", 5));
+}
+
+static void dynamic(void **state)
+{
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, "3,32");
+    net_output(g, chain(g, x, 0));
+    net_output(g, chain(g, x, 1));
+    oct_graph *c = same_when_read(g);
+    assert_int_equal(c->n_order, 5); /* one quantizer, two products, two sums */
+    const int v = only(c, "DynamicQuantizeLinear")->out[0];
+    assert_int_equal(c->node[c->value[v].producer].n_out, 1);
+    assert_true(quant(c, v)->n == 0 && quant(c, v)->dtype == OCT_U8 && c->value[v].n_uses == 2);
+    const oct_node *mm = &c->node[c->value[v].uses[0].node];
+    assert_string_equal(mm->op, "MatMul");
+    const oct_quant *w = quant(c, mm->in[1]);
+    assert_true(w->n == 4 && w->axis == 1 && w->scale[2] == 0.03f && w->zp[0] == 3 && w->zp[3] == 3 && w->codes);
+    assert_int_equal(int8_steps(c), int8_steps(g));
+    oct_graph_destroy(c);
+    oct_graph_destroy(g);
+}
+
+/* A Gemm with transposed weights, which no file spells: the sums are those of the integers. */
+static void dynamic_gemm(void **state)
+{
+    static const oct_quant found = { .dtype = OCT_U8 };
+    static const float scale[N] = { 0.01f, 0.02f, 0.03f, 0.04f };
+    static const int32_t zero[N];
+    oct_graph *g = net_graph(13);
+    int8_t w[N * K];
+    int64_t dims[2] = { N, K };
+    for (int i = 0; i < N * K; i++)
+        w[i] = (int8_t)(i * 29 % 255 - 127);
+    const oct_tensor codes = { OCT_S8, 2, dims, N * K, sizeof w, w };
+    const oct_quant q = { .n = N, .axis = 0, .scale = scale, .zp = zero, .dtype = OCT_S8, .codes = &codes };
+    int x = net_input(g, "x", OCT_F32, "3,32"), d = NET_NODE(g, "DynamicQuantizeLinear", "", "d", x), b;
+    GOOD(oct_graph_add_value(g, "w", OCT_F32, &b, err));
+    GOOD(oct_graph_set_dims(g, b, 2, dims, err));
+    g->value[d].quant = &found;
+    g->value[b].quant = &q;
+    net_output(g, NET_NODE(g, "Gemm", "gemm", "y", d, b, NET_F32(g, "c", "4", 1, 2, 3, 4)));
+    net_int(g, "transB", 1);
+    GOOD(oct_infer_shapes(g, err));
+    GOOD(oct_graph_check(g, err));
+    assert_int_equal(net_run(g, got, CAP), M * N);
+    float v[M * K], lo = 0, hi = 0;
+    net_fill(v, M * K, 77);
+    for (int i = 0; i < M * K; i++) {
+        lo = fminf(lo, v[i]);
+        hi = fmaxf(hi, v[i]);
+    }
+    const float s = (hi - lo) / 255.0f;
+    const int z = (int)rintf(0.0f - lo / s);
+    for (int m = 0; m < M; m++)
+        for (int n = 0; n < N; n++) {
+            int sum = 0;
+            for (int k = 0; k < K; k++)
+                sum += (int)fminf(255.0f, fmaxf(0.0f, rintf(v[m * K + k] / s) + (float)z)) * w[n * K + k] - z * w[n * K + k];
+            volatile float product = (float)sum * (s * scale[n]);
+            assert_true(got[m * N + n] == product + (float)(n + 1));
+        }
+    oct_graph_destroy(g);
+}
+
+/* ---- blocks ---- */
+
+/* MatMulNBits, and the reals of its weights written out. */
+static void blocks(void **state)
+{
+    for (int zeros = 0; zeros < 2; zeros++) {
+        oct_graph *g = net_graph(17);
+        GOOD(oct_graph_set_opset(g, "com.microsoft", 1, err));
+        uint8_t codes[N * K / 2], zero[N];
+        float scale[N * 2], reals[K * N];
+        for (int i = 0; i < N * K / 2; i++)
+            codes[i] = (uint8_t)(i * 53 + 11);
+        for (int i = 0; i < N; i++)
+            zero[i] = (uint8_t)(i * 31 + 5);
+        for (int i = 0; i < 2 * N; i++)
+            scale[i] = (i % 3 ? 0.05f : -0.03f) * (float)(i + 1);
+        for (int n = 0; n < N; n++)
+            for (int k = 0; k < K; k++) {
+                const int code = codes[(n * K + k) / 2] >> (k % 2 * 4) & 15, z = zeros ? zero[n] >> (k / 16 * 4) & 15 : 8;
+                reals[k * N + n] = (float)(code - z) * scale[n * 2 + k / 16];
+            }
+        int x = net_input(g, "x", OCT_F32, "3,32"), q = net_const(g, "q", OCT_U8, "4,2,8", codes), s = net_const(g, "s", OCT_F32, "8", scale);
+        int z = net_const(g, "z", OCT_U8, "4", zero);
+        net_output(g, zeros ? NET_NODE(g, "com.microsoft.MatMulNBits", "mm", "y", x, q, s, z) : NET_NODE(g, "com.microsoft.MatMulNBits", "mm", "y", x, q, s));
+        net_int(g, "K", K);
+        net_int(g, "N", N);
+        net_int(g, "block_size", 16);
+        oct_graph *c = same_when_read(g);
+        const oct_node *mm = only(c, "MatMul");
+        const oct_value *w = &c->value[mm->in[1]];
+        assert_true(oct_value_by_columns(w) && w->quant->axis == 0 && w->quant->block == 16 && w->quant->n == 8);
+        assert_int_equal(w->quant->dtype, zeros ? OCT_U4 : OCT_S4);
+        assert_ptr_equal(w->quant->codes->data, c->value[q].konst->data);
+        assert_true(w->quant->zp[3] == (zeros ? zero[1] >> 4 : 0));
+        /* Who asks for the reals gets them. */
+        net_output(c, mm->in[1]);
+        assert_int_equal(net_run(c, got, CAP), M * N + K * N);
+        assert_memory_equal(got, want, M * N * sizeof *got);
+        assert_memory_equal(got + M * N, reals, sizeof reals);
+        oct_graph_destroy(c);
+        oct_graph_destroy(g);
+    }
+}
+
+static void dequantized_blocks(void **state)
+{
+    oct_graph *g = net_graph(21);
+    uint8_t codes[K * N];
+    float scale[2 * N];
+    for (int i = 0; i < K * N; i++)
+        codes[i] = (uint8_t)(i * 71);
+    net_fill(scale, 2 * N, 4);
+    int x = net_input(g, "x", OCT_F32, "3,32");
+    int w = NET_NODE(g, "DequantizeLinear", "", "w", net_const(g, "q", OCT_U8, "32,4", codes), net_const(g, "s", OCT_F32, "2,4", scale));
+    net_int(g, "axis", -2);
+    net_int(g, "block_size", 16);
+    net_output(g, NET_NODE(g, "MatMul", "mm", "y", x, w));
+    oct_graph *c = same_when_read(g);
+    const oct_quant *q = quant(c, only(c, "MatMul")->in[1]);
+    assert_true(q->n == 8 && q->axis == 0 && q->block == 16 && q->zp[7] == 0 && !oct_value_by_columns(&c->value[only(c, "MatMul")->in[1]]));
+    assert_memory_equal(q->scale, scale, sizeof scale);
+    assert_string_equal(c->value[only(c, "MatMul")->in[1]].name, "w");
+    oct_graph_destroy(c);
+    oct_graph_destroy(g);
+}
+
+/* ---- LSTM ---- */
+
+enum { H = 5, IN = 7, ROWS = 4 * H };
+
+static int quantized_matrix(oct_graph *g, const char *name, const oct_quant *q, const int64_t *dims)
+{
+    int v;
+    GOOD(oct_graph_add_value(g, name, OCT_F32, &v, err));
+    GOOD(oct_graph_set_dims(g, v, 3, dims, err));
+    g->value[v].quant = q;
+    return v;
+}
+
+/* An LSTM with quantized weights is DynamicQuantizeLSTM, whose weights are transposed. */
+static void lstm(void **state)
+{
+    static int8_t w[2 * ROWS * IN], r[2 * ROWS * H], wt[2 * ROWS * IN], rt[2 * ROWS * H];
+    static float ws[2 * ROWS], rs[2 * ROWS];
+    static int32_t none[2 * ROWS];
+    static int8_t zeros[2 * ROWS];
+    for (int i = 0; i < 2 * ROWS * IN; i++)
+        w[i] = (int8_t)(i * 37 % 255 - 127);
+    for (int i = 0; i < 2 * ROWS * H; i++)
+        r[i] = (int8_t)(i * 91 % 255 - 127);
+    for (int i = 0; i < 2 * ROWS; i++) {
+        ws[i] = 0.001f + 0.0001f * (float)i;
+        rs[i] = 0.002f + 0.0001f * (float)i;
+        for (int k = 0; k < IN; k++)
+            wt[(i / ROWS * IN + k) * ROWS + i % ROWS] = w[i * IN + k];
+        for (int k = 0; k < H; k++)
+            rt[(i / ROWS * H + k) * ROWS + i % ROWS] = r[i * H + k];
+    }
+    int64_t dw[3] = { 2, ROWS, IN }, dr[3] = { 2, ROWS, H };
+    const oct_tensor cw = { OCT_S8, 3, dw, sizeof w, sizeof w, w }, cr = { OCT_S8, 3, dr, sizeof r, sizeof r, r };
+    for (int per_row = 0; per_row < 2; per_row++) {
+        const int n = per_row ? 2 * ROWS : 2;
+        const oct_quant qw = { .n = n, .axis = per_row ? 2 : 0, .block = per_row ? IN : 0, .scale = ws, .zp = none, .dtype = OCT_S8, .codes = &cw };
+        const oct_quant qr = { .n = n, .axis = per_row ? 2 : 0, .block = per_row ? H : 0, .scale = rs, .zp = none, .dtype = OCT_S8, .codes = &cr };
+        oct_graph *g[2];
+        for (int i = 0; i < 2; i++) {
+            g[i] = net_graph(14);
+            GOOD(oct_graph_set_opset(g[i], "com.microsoft", 1, err));
+            int x = net_input(g[i], "x", OCT_F32, "9,2,7");
+            const char *grid = per_row ? "2,20" : "2";
+            net_output(g[i], i ? NET_NODE(g[i], "LSTM", "lstm", "y", x, quantized_matrix(g[i], "w", &qw, dw), quantized_matrix(g[i], "r", &qr, dr))
+                               : NET_NODE(g[i], "com.microsoft.DynamicQuantizeLSTM", "lstm", "y", x, net_const(g[i], "w", OCT_S8, "2,7,20", wt),
+                                          net_const(g[i], "r", OCT_S8, "2,5,20", rt), -1, -1, -1, -1, -1, net_const(g[i], "ws", OCT_F32, grid, ws),
+                                          net_const(g[i], "wz", OCT_S8, grid, zeros), net_const(g[i], "rs", OCT_F32, grid, rs),
+                                          net_const(g[i], "rz", OCT_S8, grid, zeros)));
+            net_int(g[i], "hidden_size", H);
+            net_str(g[i], "direction", "bidirectional");
+            assert_int_equal(net_run(g[i], i ? got : want, CAP), 9 * 2 * 2 * H);
+            assert_int_equal(int8_steps(g[i]), 1);
+        }
+        assert_memory_equal(got, want, 9 * 2 * 2 * H * sizeof *got);
+        oct_graph_destroy(g[0]);
+        oct_graph_destroy(g[1]);
+    }
+}
+
+/* ---- graphs in stages, taps ---- */
+
+/* Rows that are known when running, before and behind quantized products. */
+static void stages(void **state)
+{
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, "6,2"), s = NET_F32(g, "s", "", 0.0625f), z = u8(g, "z", 128);
+    int8_t codes[2 * 2] = { 50, -60, 70, -80 };
+    int w = NET_NODE(g, "DequantizeLinear", "", "w", net_const(g, "wq", OCT_S8, "2,2", codes), NET_F32(g, "ws", "", 0.01f), s8(g, "wz", 0));
+    int d = NET_NODE(g, "DequantizeLinear", "", "d", NET_NODE(g, "QuantizeLinear", "", "q", x, s, z), s, z);
+    int y = NET_NODE(g, "MatMul", "first", "y1", d, w);
+    int e = NET_NODE(g, "DequantizeLinear", "", "e", NET_NODE(g, "QuantizeLinear", "", "q1", y, s, z), s, z);
+    int top = NET_NODE(g, "ReduceMax", "", "top", e, -1);
+    NET_INTS(g, "axes", 1);
+    net_int(g, "keepdims", 0);
+    int rows = NET_NODE(g, "Compress", "", "rows", e, NET_NODE(g, "Greater", "", "which", top, NET_F32(g, "zero", "", 0.0f)));
+    net_int(g, "axis", 0);
+    int f = NET_NODE(g, "DequantizeLinear", "", "f", NET_NODE(g, "QuantizeLinear", "", "q2", rows, s, z), s, z);
+    net_output(g, NET_NODE(g, "MatMul", "second", "out", f, w));
+    oct_graph *c;
+    const size_t n = net_run(g, want, CAP);
+    GOOD(oct_graph_clone(g, &c, err));
+    read(c);
+    assert_non_null(c->value[find(c, "y1")].quant);
+    assert_int_equal(net_run(c, got, CAP), n);
+    assert_true(n > 0 && n < 12 && net_error(want, got, n) < 1e-6); /* as it is spelled, nodes behind Compress run one by one, on reals */
+    oct_graph_destroy(c);
+    oct_graph_destroy(g);
+}
+
+typedef struct seen {
+    size_t n;
+    float v[CAP];
+} seen;
+
+static oct_status look(void *arg, const char *value, const oct_operand *t, oct_err *err)
+{
+    seen *s = arg;
+    assert_true(s->n + (size_t)t->count <= CAP);
+    OCT_TRY(oct_operand_to_f32(t, s->v + s->n, err));
+    s->n += (size_t)t->count;
+    return OCT_OK;
+}
+
+/* Names of values that reading puts others in the place of: what is shown is what they hold. */
+static void taps(void **state)
+{
+    static const char *const names[] = { "r", "y_quantized", "y", "xd" };
+    static seen s;
+    oct_graph *g = conv_net(true);
+    const size_t n = net_run(g, want, CAP);
+    for (size_t i = 0; i < OCT_COUNT(names); i++) {
+        const oct_plan_opts o = { .taps = &names[i], .n_taps = 1 };
+        oct_plan *p = net_plan(g, &o, NULL);
+        float x[72];
+        net_fill(x, 72, 77);
+        s.n = 0;
+        oct_plan_set_tap(p, look, &s);
+        assert_true(oct_plan_shows(p, names[i]));
+        GOOD(oct_plan_run(p, (const void *[]){ x }, err));
+        assert_int_equal(s.n, i < 3 ? n : 72);
+        for (size_t k = 0; k < s.n; k++)
+            assert_true(i < 3 ? s.v[k] == want[k] : s.v[k] == 0.0625f * fminf(252.0f, fmaxf(-3.0f, rintf(x[k] / 0.0625f))));
+        oct_plan_destroy(p);
+    }
+    oct_graph_destroy(g);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(convolution),   cmocka_unit_test(readers_of_codes), cmocka_unit_test(integers_from_outside),
+        cmocka_unit_test(reals_are_rounded), cmocka_unit_test(left_as_spelled), cmocka_unit_test(operators),
+        cmocka_unit_test(table),         cmocka_unit_test(dynamic),          cmocka_unit_test(dynamic_gemm),
+        cmocka_unit_test(blocks),        cmocka_unit_test(dequantized_blocks), cmocka_unit_test(lstm),
+        cmocka_unit_test(stages),        cmocka_unit_test(taps),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
