@@ -244,6 +244,60 @@ static void left_as_spelled(void **state)
     }
 }
 
+/* Patterns of passes with a rounded value inside: coarse steps show whether they are put together all the same. */
+static void passes_keep_rounding(void **state)
+{
+    for (int form = 0; form < 5; form++) {
+        oct_graph *g = net_graph(20);
+        int x = net_input(g, "x", OCT_F32, "1,2,6,6"), y = x;
+        if (form == 0) { /* Swish */
+            y = NET_NODE(g, "Mul", "", "y", x, fake(g, NET_NODE(g, "Sigmoid", "", "p", x), "q", "d", 0.25f, 0));
+        } else if (form == 1) { /* HardSwish: x * clip(x + 3, 0, 6) / 6 */
+            int six = NET_F32(g, "six", "", 6.0f), sum = NET_NODE(g, "Add", "", "sum", x, NET_F32(g, "three", "", 3.0f));
+            int clip = NET_NODE(g, "Clip", "", "clip", fake(g, sum, "q", "d", 0.75f, 0), NET_F32(g, "none", "", 0.0f), six);
+            y = NET_NODE(g, "Div", "", "y", NET_NODE(g, "Mul", "", "m", x, clip), six);
+        } else if (form == 2) { /* Conv and a factor */
+            int c = NET_NODE(g, "Conv", "", "c", x, net_random(g, "w", "3,2,3,3", 5));
+            y = NET_NODE(g, "Mul", "", "y", fake(g, c, "q", "d", 0.5f, 128), NET_F32(g, "f", "", 3.0f));
+        } else if (form == 3) { /* a clamp */
+            int c = NET_NODE(g, "Conv", "", "c", x, net_random(g, "w", "3,2,3,3", 5));
+            y = NET_NODE(g, "Relu", "", "y", fake(g, c, "q", "d", 0.5f, 100));
+        } else { /* constants */
+            int8_t w[72];
+            for (int i = 0; i < 72; i++)
+                w[i] = (int8_t)(i * 3 - 100);
+            int d = NET_NODE(g, "DequantizeLinear", "", "d", net_const(g, "wq", OCT_S8, "1,2,6,6", w), NET_F32(g, "ws", "", 0.1f));
+            y = NET_NODE(g, "Add", "", "y", x, NET_NODE(g, "Neg", "", "n", d));
+        }
+        net_output(g, NET_NODE(g, "Identity", "", "out", y));
+        oct_graph *c = same_when_read(g);
+        oct_graph_destroy(c);
+        oct_graph_destroy(g);
+    }
+}
+
+/* A constant may have its reals beside the codes, and codes may be missing: codes are what is read. */
+static void constants(void **state)
+{
+    static const float scale = 0.5f, real[4] = { 0.3f, -0.8f, 1.0f, 100.0f }, rounded[4] = { 0.5f, -1.0f, 1.0f, 63.5f };
+    static const int32_t zero = 0;
+    static const int8_t code[4] = { 1, -2, 2, 127 };
+    int64_t dims[1] = { 4 };
+    const oct_tensor codes = { OCT_S8, 1, dims, 4, 4, code };
+    for (int form = 0; form < 2; form++) {
+        const oct_quant q = { .n = 1, .scale = &scale, .zp = &zero, .dtype = OCT_S8, .codes = form ? &codes : NULL };
+        oct_graph *g = net_graph(13);
+        int x = net_input(g, "x", OCT_F32, "4"), v = net_const(g, "v", OCT_F32, "4", real);
+        g->value[v].quant = &q;
+        net_output(g, NET_NODE(g, "Mul", "", "y", NET_NODE(g, "Neg", "", "n", v), NET_NODE(g, "Sign", "", "one", NET_NODE(g, "Exp", "", "e", x))));
+        GOOD(oct_graph_check(g, err));
+        assert_int_equal(net_run(g, got, CAP), 4);
+        for (int i = 0; i < 4; i++)
+            assert_true(got[i] == -rounded[i]);
+        oct_graph_destroy(g);
+    }
+}
+
 /* ---- operator form ---- */
 
 static void operators(void **state)
@@ -579,7 +633,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(convolution),   cmocka_unit_test(readers_of_codes), cmocka_unit_test(integers_from_outside),
         cmocka_unit_test(reals_are_rounded), cmocka_unit_test(left_as_spelled), cmocka_unit_test(operators),
-        cmocka_unit_test(table),         cmocka_unit_test(dynamic),          cmocka_unit_test(dynamic_gemm),
+        cmocka_unit_test(passes_keep_rounding), cmocka_unit_test(constants), cmocka_unit_test(table),         cmocka_unit_test(dynamic),          cmocka_unit_test(dynamic_gemm),
         cmocka_unit_test(blocks),        cmocka_unit_test(dequantized_blocks), cmocka_unit_test(lstm),
         cmocka_unit_test(stages),        cmocka_unit_test(taps),
     };
