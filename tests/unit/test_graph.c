@@ -377,6 +377,60 @@ static void check_finds(void **state)
     oct_graph_destroy(g);
 }
 
+/* Parameters must fit the value; copies have them. */
+static void quantization(void **state)
+{
+    static const float scale[3] = { 1, 2, 3 };
+    static const int32_t zp[3];
+    static const int8_t code[6];
+    int64_t dims[2] = { 2, 3 };
+    const oct_tensor codes = { OCT_S8, 2, dims, 6, 6, code };
+    const oct_quant fine = { .n = 3, .axis = 1, .scale = scale, .zp = zp, .dtype = OCT_S8 };
+    int x, a, b, c, w;
+    oct_graph *g = chain(&x, &a, &b, &c), *copy;
+    for (int v = 0; v < (int)g->n_value; v++)
+        g->value[v].dtype = OCT_F32;
+    GOOD(oct_graph_set_dims(g, a, 2, dims, err));
+    oct_quant q = fine, constant = fine;
+    g->value[a].quant = &q;
+    GOOD(oct_graph_check(g, err));
+    GOOD(oct_graph_clone(g, &copy, err));
+    assert_ptr_equal(copy->value[a].quant, &q);
+    assert_true(oct_quant_same(&q, &fine));
+    oct_graph_destroy(copy);
+    q.axis = 0;
+    assert_false(oct_quant_same(&q, &fine));
+    broken(g, "do not fit its shape");
+    q = fine;
+    q.zp = NULL;
+    broken(g, "do not fit its shape");
+    q = (oct_quant){ .n = 4, .axis = 1, .block = 2, .scale = scale, .zp = zp, .dtype = OCT_S8 };
+    GOOD(oct_graph_check(g, err)); /* two rows of two blocks */
+    q.block = 4;
+    broken(g, "do not fit its shape");
+    q = (oct_quant){ .dtype = OCT_U8 };
+    GOOD(oct_graph_check(g, err)); /* found when run */
+    q = fine;
+    q.dtype = OCT_F16;
+    broken(g, "codes of float16");
+    q = fine;
+    g->value[a].dtype = OCT_U8;
+    broken(g, "stand for uint8");
+    g->value[a].dtype = OCT_F32;
+    q.codes = &codes; /* what a node makes has none */
+    broken(g, "its codes are another tensor's");
+    q.codes = NULL;
+    GOOD(oct_graph_add_value(g, "w", OCT_F32, &w, err));
+    GOOD(oct_graph_set_dims(g, w, 2, dims, err));
+    constant.codes = &codes;
+    g->value[w].quant = &constant;
+    GOOD(oct_graph_check(g, err));
+    assert_true(oct_value_is_constant(&g->value[w]) && !oct_value_is_constant(&g->value[a]));
+    constant.dtype = OCT_U8;
+    broken(g, "its codes are another tensor's");
+    oct_graph_destroy(g);
+}
+
 static void attributes(void **state)
 {
     oct_graph *g = net_graph(13);
@@ -470,7 +524,7 @@ int main(void)
         cmocka_unit_test(inputs),        cmocka_unit_test(outputs),   cmocka_unit_test(names),
         cmocka_unit_test(replacing_uses), cmocka_unit_test(removing), cmocka_unit_test(inserting),
         cmocka_unit_test(sorting),       cmocka_unit_test(captures_order), cmocka_unit_test(nesting), cmocka_unit_test(cycles),
-        cmocka_unit_test(cloning),       cmocka_unit_test(check_finds), cmocka_unit_test(attributes),
+        cmocka_unit_test(cloning),       cmocka_unit_test(check_finds), cmocka_unit_test(quantization), cmocka_unit_test(attributes),
         cmocka_unit_test(shapes),        cmocka_unit_test(many_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
