@@ -83,7 +83,7 @@ oct_status forms_quant(forms_reader *r, const oct_quant *like, const oct_quant *
 }
 
 /* Whether constants of scales and zero points fit the shape of the codes. */
-static bool grid_fits(const forms_grid *grid, int axis, const oct_tensor *s, const oct_tensor *z, const oct_value *codes)
+static bool grid_fits(const forms_grid *grid, int64_t axis, const oct_tensor *s, const oct_tensor *z, const oct_value *codes)
 {
     const oct_shape *x = &codes->shape;
     if (!(s->dtype == OCT_F32 || oct_is_half(s->dtype)) || s->count < 1 || s->count > INT32_MAX || (z && (z->count != s->count || z->dtype != codes->dtype)))
@@ -105,7 +105,7 @@ oct_status forms_params(forms_reader *r, const forms_grid *grid, int codes, cons
     const oct_tensor *s = grid->scale >= 0 ? g->value[grid->scale].konst : NULL, *z = grid->zero >= 0 ? g->value[grid->zero].konst : NULL;
     const int64_t axis = grid->axis < 0 ? grid->axis + v->shape.rank : grid->axis;
     *q = NULL;
-    if (!s || !s->data || (grid->zero >= 0 && (!z || !z->data)) || !is_zero_type(v->dtype) || axis > OCT_MAX_RANK || !grid_fits(grid, (int)axis, s, z, v))
+    if (!s || !s->data || (grid->zero >= 0 && (!z || !z->data)) || !is_zero_type(v->dtype) || !grid_fits(grid, axis, s, z, v))
         return OCT_OK;
     float *scales = oct_arena_calloc(g->arena, (size_t)s->count, sizeof *scales);
     int32_t *zeros = oct_arena_calloc(g->arena, (size_t)s->count, sizeof *zeros);
