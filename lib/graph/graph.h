@@ -257,6 +257,12 @@ static inline bool oct_value_is_constant(const oct_value *v)
     return v->konst || (v->quant && v->quant->codes);
 }
 
+/* Whether these elements can be read: constants of sparse or foreign kinds have none. */
+static inline bool oct_value_has_data(const oct_value *v)
+{
+    return (v->konst && v->konst->data) || (v->quant && v->quant->codes);
+}
+
 /* Whether a matrix in blocks has its codes by columns. */
 static inline bool oct_value_by_columns(const oct_value *v)
 {

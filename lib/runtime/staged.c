@@ -351,7 +351,7 @@ static oct_status check_values(const oct_graph *g, oct_err *err)
 {
     for (size_t i = 0; i < g->n_value; i++) {
         const oct_value *v = &g->value[i];
-        if (!v->dead && v->producer < 0 && !v->is_input && !(v->konst && v->konst->data) && !(v->quant && v->quant->codes) && (v->n_uses || v->is_output))
+        if (!v->dead && v->producer < 0 && !v->is_input && !oct_value_has_data(v) && (v->n_uses || v->is_output))
             return oct_fail(err, OCT_EUNSUPPORTED, "value '%s' has no numbers here (a sparse or foreign constant)", v->name);
     }
     return OCT_OK;

@@ -153,7 +153,7 @@ static oct_status check_type(const oct_value *v, oct_err *err)
 {
     if (v->dtype == OCT_STRING || v->dtype == OCT_UNDEFINED)
         return oct_fail(err, OCT_EUNSUPPORTED, "value '%s' has type %s, which cannot be run", v->name, oct_dtype_name(v->dtype));
-    if (v->producer < 0 && !v->is_input && !(v->konst && v->konst->data) && !(v->quant && v->quant->codes))
+    if (v->producer < 0 && !v->is_input && !oct_value_has_data(v))
         return oct_fail(err, OCT_EUNSUPPORTED, "value '%s' has no numbers here (a sparse or foreign constant)", v->name);
     return OCT_OK;
 }
