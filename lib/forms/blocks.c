@@ -17,8 +17,9 @@ static const oct_tensor *constant(const oct_graph *g, const oct_node *n, int slo
 
 static bool read_form(const oct_node *n, oct_nbits_form *f)
 {
-    const int64_t columns = oct_node_int(n, "N", 0), k = oct_node_int(n, "K", 0), bits = oct_node_int(n, "bits", 4), block = oct_node_int(n, "block_size", 0);
-    if (columns < 1 || k < 1 || columns > INT32_MAX || k > INT32_MAX || block < 16 || block > 256 || k < block || (bits != 2 && bits != 4 && bits != 8))
+    const int64_t columns = oct_node_int(n, "N", 0), k = oct_node_int(n, "K", 0);
+    const int64_t bits = oct_node_int(n, "bits", 4), block = oct_node_int(n, "block_size", 0);
+    if (columns < 1 || columns > INT32_MAX || k > INT32_MAX || block < 16 || block > 256 || k < block || (bits != 2 && bits != 4 && bits != 8))
         return false;
     *f = (oct_nbits_form){ .n = (size_t)columns, .k = (size_t)k, .bits = (int)bits, .block = (size_t)block,
                            .zero = oct_input_at(n, IN_ZERO) >= 0 ? OCT_NBITS_WHOLE : OCT_NBITS_MIDDLE };
@@ -35,10 +36,11 @@ static oct_dtype code_type(const oct_nbits_form *f)
 static int32_t *read_zeros(forms_reader *r, const oct_nbits_form *f, const oct_tensor *zero)
 {
     const size_t blocks = oct_nbits_blocks(f), per = 8 / (size_t)f->bits;
+    const uint8_t *from = zero ? zero->data : NULL;
     int32_t *zp = oct_arena_calloc(r->g->arena, f->n * blocks, sizeof *zp);
-    for (size_t j = 0; zp && zero && j < f->n; j++)
+    for (size_t j = 0; zp && from && j < f->n; j++)
         for (size_t i = 0; i < blocks; i++)
-            zp[j * blocks + i] = ((const uint8_t *)zero->data)[j * oct_nbits_zero_bytes(f) + i / per] >> i % per * (size_t)f->bits & ((1 << f->bits) - 1);
+            zp[j * blocks + i] = from[j * oct_nbits_zero_bytes(f) + i / per] >> i % per * (size_t)f->bits & ((1 << f->bits) - 1);
     return zp;
 }
 

@@ -61,7 +61,9 @@ static bool match(const forms_reader *r, int id, chain *c)
     c->mul = oct_only_reader(g, real);
     const oct_node *n = c->mul >= 0 ? &g->node[c->mul] : NULL;
     const int scales = n && oct_is_op(n, "Mul") && n->n_out == 1 ? oct_other_input(n, real) : -1;
-    if (forms_seen(r, mm->out[0]) || forms_seen(r, real) || scales < 0 || forms_seen(r, scales) || !plain_zeros(g, c->zb, columns) || !match_scales(g, scales, columns, c))
+    if (scales < 0 || forms_seen(r, mm->out[0]) || forms_seen(r, real) || forms_seen(r, scales))
+        return false;
+    if (!plain_zeros(g, c->zb, columns) || !match_scales(g, scales, columns, c))
         return false;
     c->out = n->out[0];
     return g->value[c->out].shape.rank == acc->rank && count_of(g, c->out) == count_of(g, real);

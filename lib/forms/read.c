@@ -86,7 +86,8 @@ oct_status forms_quant(forms_reader *r, const oct_quant *like, const oct_quant *
 static bool grid_fits(const forms_grid *grid, int64_t axis, const oct_tensor *s, const oct_tensor *z, const oct_value *codes)
 {
     const oct_shape *x = &codes->shape;
-    if (!(s->dtype == OCT_F32 || oct_is_half(s->dtype)) || s->count < 1 || s->count > INT32_MAX || (z && (z->count != s->count || z->dtype != codes->dtype)))
+    if (!(s->dtype == OCT_F32 || oct_is_half(s->dtype)) || s->count < 1 || s->count > INT32_MAX ||
+        (z && (z->count != s->count || z->dtype != codes->dtype)))
         return false;
     if (grid->block == 0 && s->count == 1)
         return s->rank <= 1;
