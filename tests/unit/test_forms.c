@@ -118,8 +118,8 @@ static oct_graph *conv_net(bool biased)
     net_int(g, "axis", -4);
     int b = -1;
     if (biased) {
-        b = NET_NODE(g, "DequantizeLinear", "", "b", net_const(g, "b_quantized", OCT_S32, "2", bias), NET_F32(g, "bs", "2", 0.0625f * 0.01f, 0.0625f * 0.02f),
-                     net_const(g, "bz", OCT_S32, "2", none));
+        b = NET_NODE(g, "DequantizeLinear", "", "b", net_const(g, "b_quantized", OCT_S32, "2", bias),
+                     NET_F32(g, "bs", "2", 0.0625f * 0.01f, 0.0625f * 0.02f), net_const(g, "bz", OCT_S32, "2", none));
         net_int(g, "axis", 0);
     }
     int d = fake(g, x, "xq", "xd", 0.0625f, 3);
@@ -249,7 +249,9 @@ static int rounded(oct_graph *g, int v, bool spelled, float scale, int32_t zero)
 {
     if (spelled)
         return fake(g, v, "q", "d", scale, (int)zero);
-    oct_quant q = { .n = 1, .scale = oct_arena_memdup(g->arena, &scale, sizeof scale), .zp = oct_arena_memdup(g->arena, &zero, sizeof zero), .dtype = OCT_U8 };
+    oct_quant q = { .n = 1, .dtype = OCT_U8 };
+    q.scale = oct_arena_memdup(g->arena, &scale, sizeof scale);
+    q.zp = oct_arena_memdup(g->arena, &zero, sizeof zero);
     g->value[v].quant = oct_arena_memdup(g->arena, &q, sizeof q);
     assert_true(q.scale && q.zp && g->value[v].quant);
     return v;
@@ -326,8 +328,8 @@ static void operators(void **state)
     const int32_t bias[2] = { 100, -200 };
     int xs = NET_F32(g, "xs", "", 0.0625f), xz = u8(g, "xz", 3), ys = NET_F32(g, "ys", "", 0.125f), yz = u8(g, "yz", 7);
     int q = NET_NODE(g, "QuantizeLinear", "", "x_quantized", x, xs, xz);
-    int y = NET_NODE(g, "QLinearConv", "conv", "c_quantized", q, xs, xz, net_const(g, "w", OCT_S8, "2,2,3,3", kernel), NET_F32(g, "ws", "2", 0.01f, 0.02f),
-                     net_const(g, "wz", OCT_S8, "2", (const int8_t[2]){ 0, 0 }), ys, yz, net_const(g, "b", OCT_S32, "2", bias));
+    int y = NET_NODE(g, "QLinearConv", "conv", "c_quantized", q, xs, xz, net_const(g, "w", OCT_S8, "2,2,3,3", kernel),
+                     NET_F32(g, "ws", "2", 0.01f, 0.02f), net_const(g, "wz", OCT_S8, "2", (const int8_t[2]){ 0, 0 }), ys, yz, net_const(g, "b", OCT_S32, "2", bias));
     int m = NET_NODE(g, "MaxPool", "pool", "m_quantized", y);
     NET_INTS(g, "kernel_shape", 2, 2);
     int s = NET_NODE(g, "com.microsoft.QLinearSigmoid", "sigmoid", "s_quantized", m, ys, yz, NET_F32(g, "ss", "", 1.0f / 256), u8(g, "sz", 0));
@@ -474,8 +476,8 @@ static void blocks(void **state)
                 reals[k * N + n] = (float)(code - z) * scale[n * 2 + k / 16];
             }
         int x = net_input(g, "x", OCT_F32, "3,32"), q = net_const(g, "q", OCT_U8, "4,2,8", codes), s = net_const(g, "s", OCT_F32, "8", scale);
-        int z = net_const(g, "z", OCT_U8, "4", zero);
-        net_output(g, zeros ? NET_NODE(g, "com.microsoft.MatMulNBits", "mm", "y", x, q, s, z) : NET_NODE(g, "com.microsoft.MatMulNBits", "mm", "y", x, q, s));
+        int z = zeros ? net_const(g, "z", OCT_U8, "4", zero) : -1;
+        net_output(g, NET_NODE(g, "com.microsoft.MatMulNBits", "mm", "y", x, q, s, z));
         net_int(g, "K", K);
         net_int(g, "N", N);
         net_int(g, "block_size", 16);
@@ -649,11 +651,22 @@ static void taps(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(convolution),   cmocka_unit_test(readers_of_codes), cmocka_unit_test(integers_from_outside),
-        cmocka_unit_test(reals_are_rounded), cmocka_unit_test(left_as_spelled), cmocka_unit_test(operators),
-        cmocka_unit_test(passes_keep_rounding), cmocka_unit_test(constants), cmocka_unit_test(table),         cmocka_unit_test(dynamic),          cmocka_unit_test(dynamic_gemm),
-        cmocka_unit_test(blocks),        cmocka_unit_test(dequantized_blocks), cmocka_unit_test(lstm),
-        cmocka_unit_test(stages),        cmocka_unit_test(taps),
+        cmocka_unit_test(convolution),
+        cmocka_unit_test(readers_of_codes),
+        cmocka_unit_test(integers_from_outside),
+        cmocka_unit_test(reals_are_rounded),
+        cmocka_unit_test(left_as_spelled),
+        cmocka_unit_test(passes_keep_rounding),
+        cmocka_unit_test(constants),
+        cmocka_unit_test(operators),
+        cmocka_unit_test(table),
+        cmocka_unit_test(dynamic),
+        cmocka_unit_test(dynamic_gemm),
+        cmocka_unit_test(blocks),
+        cmocka_unit_test(dequantized_blocks),
+        cmocka_unit_test(lstm),
+        cmocka_unit_test(stages),
+        cmocka_unit_test(taps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
