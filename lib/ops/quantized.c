@@ -90,19 +90,18 @@ static bool is_byte(const oct_quant *q)
     return q && (q->dtype == OCT_U8 || q->dtype == OCT_S8);
 }
 
-/* A constant row of float32. */
-static bool is_row(const oct_graph *g, int value, int64_t columns)
+/* A * B + C with nothing else to it. */
+static bool is_plain_gemm(const oct_node *n)
 {
-    const oct_tensor *t = value >= 0 && !g->value[value].quant ? g->value[value].konst : NULL;
-    return t && t->data && t->dtype == OCT_F32 && t->rank == 1 && t->count == columns;
+    return !oct_node_int(n, "transA", 0) && oct_node_float(n, "alpha", 1.0f) == 1.0f && oct_node_float(n, "beta", 1.0f) == 1.0f;
 }
 
-/* A * B + C with nothing else to it. */
-static bool is_plain_gemm(const oct_graph *g, const oct_node *n, int64_t columns)
+/* Whether what a Gemm adds is nothing, or a constant row of float32. */
+static bool adds_row(const oct_graph *g, const oct_node *n, int64_t columns)
 {
-    if (oct_node_int(n, "transA", 0) || oct_node_float(n, "alpha", 1.0f) != 1.0f || oct_node_float(n, "beta", 1.0f) != 1.0f)
-        return false;
-    return n->n_in < 3 || n->in[2] < 0 || is_row(g, n->in[2], columns);
+    const int value = n->n_in > 2 ? n->in[2] : -1;
+    const oct_tensor *t = value >= 0 && !g->value[value].quant ? g->value[value].konst : NULL;
+    return value < 0 || (t && t->data && t->dtype == OCT_F32 && t->rank >= 1 && t->rank <= 2 && t->count == columns && t->dims[t->rank - 1] == columns);
 }
 
 static bool is_dynamic_product(const oct_graph *g, const oct_node *n)
@@ -115,7 +114,7 @@ static bool is_dynamic_product(const oct_graph *g, const oct_node *n)
         return false;
     if ((turned && !q->codes) || (q->n > 1 && q->axis != axis))
         return false;
-    return !gemm || is_plain_gemm(g, n, w->shape.d[axis].n);
+    return !gemm || is_plain_gemm(n);
 }
 
 /* Weights of an LSTM as ONNX has them, [dirs][rows][k]: one scale a direction, or one a row of each. */
@@ -167,7 +166,7 @@ bool oct_in_blocks(const oct_graph *g, int node, oct_nbits_form *form, bool *tra
                               .block = (size_t)q->block, .zero = is_signed(q->dtype) && all_zero(q) ? OCT_NBITS_MIDDLE : OCT_NBITS_WHOLE };
     oct_nbits probe;
     return form->n > 0 && form->k >= form->block && oct_nbits_prepare(&probe, form, 1, NULL) == OCT_OK &&
-           (!gemm || is_plain_gemm(g, n, (int64_t)form->n));
+           (!gemm || (is_plain_gemm(n) && adds_row(g, n, (int64_t)form->n)));
 }
 
 /* ---- all ---- */

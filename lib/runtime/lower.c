@@ -22,6 +22,19 @@ void rt_set_tap(rt_lowering *l, rt_step *st, int slot, int value)
         st->tap[slot] = l->value[value].shown;
 }
 
+oct_status rt_finish(rt_lowering *l, rt_step *st, int end, oct_err *err)
+{
+    rt_operand *o;
+    if (st->s.op->fuses_clamp)
+        rt_join_clamp(l, &end, &st->s.epilogue, true);
+    OCT_TRY(rt_result(l, end, &o, err));
+    st->s.out[0] = &o->t;
+    if (l->g->value[end].quant)
+        return rt_rounded(l, end, o, err);
+    rt_set_tap(l, st, 0, end);
+    return OCT_OK;
+}
+
 /* The operand of input i: codes, for a step that computes on them. */
 static oct_status input_of(rt_lowering *l, int value, bool integer, rt_operand **o, oct_err *err)
 {

@@ -43,6 +43,8 @@ void rt_join_clamp(rt_lowering *l, int *value, oct_epilogue *e, bool tapped_bloc
 /* Shows `value` as output `slot` of a step when it is tapped. */
 void rt_set_tap(rt_lowering *l, rt_step *st, int slot, int value);
 
+/* Output 0 of the last step is value `end`, or what a clamp behind that makes; shown, and rounded where it is quantized. */
+oct_status rt_finish(rt_lowering *l, rt_step *st, int end, oct_err *err);
 /* Lowers a product that is quantized when run, with the addition of a constant row behind it. */
 oct_status rt_lower_dynamic(rt_lowering *l, int id, oct_err *err);
 /* Lowers a product of weights in blocks. */

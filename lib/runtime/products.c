@@ -108,32 +108,51 @@ static oct_status lower_lstm(rt_lowering *l, int id, oct_err *err)
 
 /* ---- dynamic products ---- */
 
+/* A constant row for each of the rows of a tensor of `rank` dimensions. */
+static bool is_row(const oct_graph *g, int value, int64_t columns, int rank)
+{
+    const oct_tensor *t = value >= 0 && !g->value[value].quant ? g->value[value].konst : NULL;
+    return t && t->dtype == OCT_F32 && t->rank >= 1 && t->rank <= rank && t->count == columns && t->dims[t->rank - 1] == columns;
+}
+
 /* The row that alone is added to a product; -1: none. It is taken in: *value moves behind it. */
 static int join_row(rt_lowering *l, int *value)
 {
     const oct_graph *g = l->g;
     const oct_shape *s = &g->value[*value].shape;
-    const int id = l->value[*value].shown || g->value[*value].quant ? -1 : oct_only_reader(g, *value);
+    const int id = l->value[*value].shown ? -1 : oct_only_reader(g, *value);
     const oct_node *n = id >= 0 ? &g->node[id] : NULL;
     const int row = n && oct_is_op(n, "Add") && n->n_out == 1 ? oct_other_input(n, *value) : -1;
-    const oct_tensor *t = row >= 0 && !g->value[row].quant ? g->value[row].konst : NULL;
-    if (!t || t->dtype != OCT_F32 || t->rank < 1 || t->rank > s->rank || t->count != s->d[s->rank - 1].n || t->dims[t->rank - 1] != t->count ||
-        g->value[n->out[0]].shape.rank != s->rank)
+    if (!is_row(g, row, s->d[s->rank - 1].n, s->rank) || g->value[n->out[0]].shape.rank != s->rank)
         return -1;
     *value = n->out[0];
     l->done[id] = true;
     return row;
 }
 
-oct_status rt_lower_dynamic(rt_lowering *l, int id, oct_err *err)
+/* What Gemm adds and the product cannot: a step behind it. */
+static oct_status add_behind(rt_lowering *l, int id, int bias, rt_step **st, oct_err *err)
+{
+    const oct_shape *s = &l->g->value[l->g->node[id].out[0]].shape;
+    const size_t at = l->p->n_step - 1;
+    int64_t dims[OCT_MAX_RANK];
+    rt_operand *product, *other;
+    oct_shape_known(s, dims);
+    OCT_TRY(rt_operand_on(l, OCT_F32, s->rank, dims, NULL, &product, err));
+    OCT_TRY(rt_reals(l, bias, &other, err));
+    if (!(*st = rt_add_step(l->p, oct_op_find("", "Add", 14), &l->g->node[id], 2, 1)))
+        return oct_nomem(err);
+    l->p->step[at].s.out[0] = (*st)->s.in[0] = &product->t;
+    (*st)->s.in[1] = &other->t;
+    (*st)->s.opset = 14;
+    return OCT_OK;
+}
+
+static oct_status dynamic_inputs(rt_lowering *l, int id, int row, rt_operand *in[7], oct_err *err)
 {
     const oct_node *n = &l->g->node[id];
-    if (oct_is_op(n, "LSTM"))
-        return lower_lstm(l, id, err);
-    const int x = n->in[0];
-    const rt_dynamic *d = l->value[x].dynamic; /* NULL: the step quantizes */
-    rt_operand *in[7] = { NULL }, *w, *scale, *zero, *out;
-    int end = n->out[0], row = n->n_in > 2 && n->in[2] >= 0 ? n->in[2] : join_row(l, &end);
+    const rt_dynamic *d = l->value[n->in[0]].dynamic; /* NULL: the step quantizes */
+    rt_operand *w, *scale, *zero;
     OCT_TRY(weight_codes(l, id, &w, err));
     OCT_TRY(weight_grid(l, input_of(l, id, 1)->quant, &scale, &zero, err));
     if (d)
@@ -141,26 +160,35 @@ oct_status rt_lower_dynamic(rt_lowering *l, int id, oct_err *err)
     else
         memcpy(in, (rt_operand *[]){ NULL, w, scale, zero }, 4 * sizeof *in);
     if (!d)
-        OCT_TRY(rt_reals(l, l->g->node[l->g->value[x].producer].in[0], &in[0], err));
-    if (row >= 0)
-        OCT_TRY(rt_reals(l, row, &in[d ? 6 : 4], err));
-    const oct_op *op = oct_op_find("com.microsoft", d ? "MatMulIntegerToFloat" : "DynamicQuantizeMatMul", 1);
-    rt_step *st = rt_add_step(l->p, op, n, d ? 7 : 5, 1);
+        OCT_TRY(rt_reals(l, l->g->node[l->g->value[n->in[0]].producer].in[0], &in[0], err));
+    return row >= 0 ? rt_reals(l, row, &in[d ? 6 : 4], err) : OCT_OK;
+}
+
+oct_status rt_lower_dynamic(rt_lowering *l, int id, oct_err *err)
+{
+    const oct_node *n = &l->g->node[id];
+    if (oct_is_op(n, "LSTM"))
+        return lower_lstm(l, id, err);
+    const bool quantizes = !l->value[n->in[0]].dynamic;
+    const int bias = oct_input_at(n, 2);
+    const oct_shape *y = &l->g->value[n->out[0]].shape;
+    int end = n->out[0], row = bias < 0 ? join_row(l, &end) : is_row(l->g, bias, y->d[y->rank - 1].n, y->rank) ? bias : -1;
+    rt_operand *in[7] = { NULL };
+    OCT_TRY(dynamic_inputs(l, id, row, in, err));
+    const oct_op *op = oct_op_find("com.microsoft", quantizes ? "DynamicQuantizeMatMul" : "MatMulIntegerToFloat", 1);
+    rt_step *st = rt_add_step(l->p, op, n, quantizes ? 5 : 7, 1);
     if (!st)
         return oct_nomem(err);
     st->s.opset = 1;
     st->scheme = "int8";
     for (int i = 0; i < st->s.n_in; i++)
         st->s.in[i] = in[i] ? &in[i]->t : NULL;
-    rt_join_clamp(l, &end, &st->s.epilogue, true);
-    OCT_TRY(rt_result(l, end, &out, err));
-    const oct_operand *a = st->s.in[0];
-    st->macs = a->rank ? (uint64_t)out->t.count * (uint64_t)a->dims[a->rank - 1] : 0;
-    st->s.out[0] = &out->t;
-    if (l->g->value[end].quant)
-        return rt_rounded(l, end, out, err);
-    rt_set_tap(l, st, 0, end);
-    return OCT_OK;
+    int64_t dims[OCT_MAX_RANK];
+    if (oct_shape_known(y, dims) && in[0]->t.rank)
+        st->macs = (uint64_t)oct_product(dims, y->rank) * (uint64_t)in[0]->t.dims[in[0]->t.rank - 1];
+    if (bias >= 0 && row < 0)
+        OCT_TRY(add_behind(l, id, bias, &st, err));
+    return rt_finish(l, st, end, err);
 }
 
 /* ---- blocks ---- */
@@ -264,10 +292,9 @@ static const oct_node *block_node(rt_lowering *l, int id, const oct_nbits_form *
 oct_status rt_lower_blocks(rt_lowering *l, int id, oct_err *err)
 {
     const oct_node *n = &l->g->node[id];
-    int end = n->out[0];
     const oct_value *w = input_of(l, id, 1);
     by_columns m = { .q = w->quant, .given = oct_value_by_columns(w) };
-    rt_operand *a, *bias = NULL, *out;
+    rt_operand *a, *bias = NULL;
     oct_in_blocks(l->g, id, &m.f, &m.transposed);
     const oct_node *as = block_node(l, id, &m.f);
     OCT_TRY(rt_reals(l, n->in[0], &a, err));
@@ -276,18 +303,13 @@ oct_status rt_lower_blocks(rt_lowering *l, int id, oct_err *err)
     rt_step *st = as ? rt_add_step(l->p, oct_op_find("com.microsoft", "MatMulNBits", 1), as, 6, 1) : NULL;
     if (!st)
         return oct_nomem(err);
+    const size_t at = l->p->n_step - 1;
     st->s.in[0] = &a->t;
     st->s.in[5] = bias ? &bias->t : NULL;
     st->s.n_in = bias ? 6 : 4;
     OCT_TRY(block_operands(l, &m, st->s.in, err));
-    if (st->s.op->fuses_clamp)
-        rt_join_clamp(l, &end, &st->s.epilogue, true);
-    OCT_TRY(rt_result(l, end, &out, err));
-    st->s.out[0] = &out->t;
-    rt_note_dynamic(st);
-    if (l->g->value[end].quant)
-        return rt_rounded(l, end, out, err);
-    rt_set_tap(l, st, 0, end);
+    OCT_TRY(rt_finish(l, st, n->out[0], err));
+    rt_note_dynamic(&l->p->step[at]);
     return OCT_OK;
 }
 

@@ -329,7 +329,8 @@ static void operators(void **state)
     int xs = NET_F32(g, "xs", "", 0.0625f), xz = u8(g, "xz", 3), ys = NET_F32(g, "ys", "", 0.125f), yz = u8(g, "yz", 7);
     int q = NET_NODE(g, "QuantizeLinear", "", "x_quantized", x, xs, xz);
     int y = NET_NODE(g, "QLinearConv", "conv", "c_quantized", q, xs, xz, net_const(g, "w", OCT_S8, "2,2,3,3", kernel),
-                     NET_F32(g, "ws", "2", 0.01f, 0.02f), net_const(g, "wz", OCT_S8, "2", (const int8_t[2]){ 0, 0 }), ys, yz, net_const(g, "b", OCT_S32, "2", bias));
+                     NET_F32(g, "ws", "2", 0.01f, 0.02f), net_const(g, "wz", OCT_S8, "2", (const int8_t[2]){ 0, 0 }), ys, yz,
+                     net_const(g, "b", OCT_S32, "2", bias));
     int m = NET_NODE(g, "MaxPool", "pool", "m_quantized", y);
     NET_INTS(g, "kernel_shape", 2, 2);
     int s = NET_NODE(g, "com.microsoft.QLinearSigmoid", "sigmoid", "s_quantized", m, ys, yz, NET_F32(g, "ss", "", 1.0f / 256), u8(g, "sz", 0));
@@ -412,8 +413,8 @@ static void dynamic(void **state)
     oct_graph_destroy(g);
 }
 
-/* A Gemm with transposed weights, which no file spells: the sums are those of the integers. */
-static void dynamic_gemm(void **state)
+/* A Gemm with transposed weights, which no file spells: the sums are those of the integers. form: what it adds. */
+static void dynamic_gemm(int form)
 {
     static const oct_quant found = { .dtype = OCT_U8 };
     static const float scale[N] = { 0.01f, 0.02f, 0.03f, 0.04f };
@@ -425,16 +426,21 @@ static void dynamic_gemm(void **state)
         w[i] = (int8_t)(i * 29 % 255 - 127);
     const oct_tensor codes = { OCT_S8, 2, dims, N * K, sizeof w, w };
     const oct_quant q = { .n = N, .axis = 0, .scale = scale, .zp = zero, .dtype = OCT_S8, .codes = &codes };
-    int x = net_input(g, "x", OCT_F32, "3,32"), d = NET_NODE(g, "DynamicQuantizeLinear", "", "d", x), b;
+    int x = net_input(g, "x", OCT_F32, "3,32"), d = NET_NODE(g, "DynamicQuantizeLinear", "", "d", x), b, bias[3];
     GOOD(oct_graph_add_value(g, "w", OCT_F32, &b, err));
     GOOD(oct_graph_set_dims(g, b, 2, dims, err));
     g->value[d].quant = &found;
     g->value[b].quant = &q;
-    net_output(g, NET_NODE(g, "Gemm", "gemm", "y", d, b, NET_F32(g, "c", "4", 1, 2, 3, 4)));
+    bias[0] = NET_F32(g, "c0", "4", 1, 2, 3, 4);
+    bias[1] = NET_F32(g, "c1", "1,4", 1, 2, 3, 4);
+    bias[2] = NET_F32(g, "c2", "3,4", 1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4);
+    int y = NET_NODE(g, "Gemm", "gemm", "y", d, b, bias[form]);
     net_int(g, "transB", 1);
+    net_output(g, NET_NODE(g, "Relu", "relu", "out", y));
     GOOD(oct_infer_shapes(g, err));
     GOOD(oct_graph_check(g, err));
     assert_int_equal(net_run(g, got, CAP), M * N);
+    assert_int_equal(int8_steps(g), 1);
     float v[M * K], lo = 0, hi = 0;
     net_fill(v, M * K, 77);
     for (int i = 0; i < M * K; i++) {
@@ -449,9 +455,15 @@ static void dynamic_gemm(void **state)
             for (int k = 0; k < K; k++)
                 sum += (int)fminf(255.0f, fmaxf(0.0f, rintf(v[m * K + k] / s) + (float)z)) * w[n * K + k] - z * w[n * K + k];
             volatile float product = (float)sum * (s * scale[n]);
-            assert_true(got[m * N + n] == product + (float)(n + 1));
+            assert_true(got[m * N + n] == fmaxf(0.0f, product + (float)(n + 1)));
         }
     oct_graph_destroy(g);
+}
+
+static void dynamic_gemms(void **state)
+{
+    for (int form = 0; form < 3; form++)
+        dynamic_gemm(form);
 }
 
 /* ---- blocks ---- */
@@ -661,7 +673,7 @@ int main(void)
         cmocka_unit_test(operators),
         cmocka_unit_test(table),
         cmocka_unit_test(dynamic),
-        cmocka_unit_test(dynamic_gemm),
+        cmocka_unit_test(dynamic_gemms),
         cmocka_unit_test(blocks),
         cmocka_unit_test(dequantized_blocks),
         cmocka_unit_test(lstm),
