@@ -136,7 +136,7 @@ static oct_status plain_step(rt_lowering *l, int id, oct_err *err)
 static bool is_constant_dq(const rt_lowering *l, int id)
 {
     const oct_node *n = &l->g->node[id];
-    if (!strcmp(n->op, "DequantizeLinear") == 0 || !oct_op_of(l->g, id) || n->n_out != 1 || n->out[0] < 0)
+    if (strcmp(n->op, "DequantizeLinear") != 0 || !oct_op_of(l->g, id) || n->n_out != 1 || n->out[0] < 0)
         return false;
     for (int i = 0; i < n->n_in; i++)
         if (n->in[i] >= 0 && !l->g->value[n->in[i]].konst)
