@@ -1,8 +1,6 @@
 /* Operators on integers whose scales and zero points are inputs: QLinearConv and its like of the default domain and of com.microsoft. */
 #include "forms/qlinear.h"
 
-#include "forms/read.h"
-
 #include <string.h>
 
 #define MS "com.microsoft"
@@ -31,8 +29,9 @@ const oct_qlinear *oct_qlinear_all(size_t *n)
 
 const oct_qlinear *oct_qlinear_of(const oct_node *n)
 {
-    for (size_t i = 0; i < OCT_COUNT(forms); i++)
-        if (forms_is(n, forms[i].type))
+    const bool known = n->domain[0] == 0 || strcmp(n->domain, MS) == 0;
+    for (size_t i = 0; i < OCT_COUNT(forms) && known; i++)
+        if (strcmp(n->op, forms[i].type) == 0)
             return &forms[i];
     return NULL;
 }
@@ -43,126 +42,4 @@ const oct_qlinear *oct_qlinear_for(const char *op)
         if (strcmp(forms[i].op, op) == 0)
             return &forms[i];
     return NULL;
-}
-
-/* ---- reading ---- */
-
-/* A node as it is read: its inputs, and those of the operator that it becomes. */
-typedef struct qnode {
-    const oct_qlinear *f;
-    const int *in;
-    int n_in, n_data;
-    const oct_quant **q; /* of the data */
-    const oct_quant *y;  /* NULL: the output is real */
-    int *to;
-} qnode;
-
-static int at(const qnode *x, int slot)
-{
-    return slot >= 0 && slot < x->n_in ? x->in[slot] : -1;
-}
-
-/* Slot of data input i, by the table's place for the first. */
-static int slot_of(const qnode *x, const int place[2], int i)
-{
-    return x->f->n_data < 0 ? place[0] + 3 * i : place[i];
-}
-
-/* The axis of scales per channel of input i: output channels of the weights. */
-static int64_t channel_axis(const oct_node *n, const oct_qlinear *f, int i)
-{
-    const bool first = i == 0 || strcmp(f->op, "Conv") == 0 || (strcmp(f->op, "Gemm") == 0 && oct_node_int(n, "transB", 0));
-    return first ? 0 : -1;
-}
-
-static oct_status read_params(forms_reader *r, const oct_node *n, qnode *x, bool *fits, oct_err *err)
-{
-    const oct_qlinear *f = x->f;
-    *fits = false;
-    for (int i = 0; i < x->n_data; i++) {
-        const int data = at(x, slot_of(x, f->x, i));
-        const forms_grid grid = { at(x, slot_of(x, f->scale, i)), at(x, slot_of(x, f->zero, i)), channel_axis(n, f, i), 0 };
-        if (data < 0)
-            return OCT_OK;
-        OCT_TRY(forms_params(r, &grid, data, &x->q[i], err));
-        if (!x->q[i])
-            return OCT_OK;
-    }
-    const forms_grid grid = { at(x, f->y_scale), at(x, f->y_zero), 0, 0 };
-    OCT_TRY(forms_params(r, &grid, n->out[0], &x->y, err));
-    *fits = x->y || (f->y_real && grid.scale < 0);
-    return OCT_OK;
-}
-
-/* The grid of the bias: s_x * s_w. */
-static oct_status bias_quant(forms_reader *r, const qnode *x, const oct_quant **q, oct_err *err)
-{
-    const oct_quant *a = x->q[0], *w = x->q[1];
-    float *scale = oct_arena_calloc(r->g->arena, (size_t)w->n, sizeof *scale);
-    int32_t *zero = oct_arena_calloc(r->g->arena, (size_t)w->n, sizeof *zero);
-    if (!scale || !zero)
-        return oct_nomem(err);
-    for (int i = 0; i < w->n; i++)
-        scale[i] = a->scale[0] * w->scale[i];
-    return forms_quant(r, &(oct_quant){ .n = w->n, .scale = scale, .zp = zero, .dtype = OCT_S32 }, q, err);
-}
-
-static oct_status find_twins(forms_reader *r, int id, qnode *x, oct_err *err)
-{
-    const oct_quant *q;
-    const int bias = at(x, x->f->bias);
-    for (int i = 0; i < x->n_data; i++)
-        OCT_TRY(forms_twin_of(r, at(x, slot_of(x, x->f->x, i)), x->q[i], OCT_F32, -1, id, &x->to[i], err));
-    if (bias < 0)
-        return OCT_OK;
-    OCT_TRY(bias_quant(r, x, &q, err));
-    return forms_twin_of(r, bias, q, OCT_F32, -1, id, &x->to[x->n_data], err);
-}
-
-/* The node becomes the operator on reals. */
-static oct_status become(forms_reader *r, int id, qnode *x, oct_err *err)
-{
-    oct_graph *g = r->g;
-    const int n = x->n_data + (at(x, x->f->bias) >= 0);
-    oct_graph_cut_inputs(g, id, 0);
-    OCT_TRY(find_twins(r, id, x, err));
-    for (int i = 0; i < n; i++)
-        OCT_TRY(oct_graph_set_input(g, id, i, x->to[i], err));
-    g->node[id].op = x->f->op;
-    g->node[id].domain = "";
-    g->node[id].opset = x->f->opset;
-    return x->y ? forms_take_output(r, id, 0, x->y, err) : OCT_OK;
-}
-
-/* A bias that a factor joins has another scale; channels last are a pass's (passes/pass_nhwc.c). */
-static bool is_plain(const qnode *x, const oct_node *n)
-{
-    const bool factor = at(x, x->f->bias) >= 0 && oct_node_float(n, "alpha", 1.0f) != 1.0f;
-    return !factor && !oct_node_int(n, "channels_last", 0) && n->n_out == 1 && n->out[0] >= 0;
-}
-
-oct_status forms_read_qlinear(forms_reader *r, int id, bool *done, oct_err *err)
-{
-    oct_graph *g = r->g;
-    const oct_node *n = &g->node[id];
-    qnode x = { .f = oct_qlinear_of(n), .n_in = n->n_in };
-    bool fits;
-    *done = false;
-    if (!x.f)
-        return OCT_OK;
-    x.n_data = x.f->n_data < 0 ? (n->n_in - x.f->x[0]) / 3 : x.f->n_data;
-    if (x.n_data < 1 || (x.f->n_data < 0 && x.f->x[0] + 3 * x.n_data != n->n_in))
-        return OCT_OK;
-    x.in = oct_arena_memdup(g->arena, n->in, (size_t)n->n_in * sizeof *n->in);
-    x.q = oct_arena_calloc(g->arena, (size_t)x.n_data, sizeof *x.q);
-    x.to = oct_arena_calloc(g->arena, (size_t)x.n_data + 1, sizeof *x.to);
-    if (!x.in || !x.q || !x.to)
-        return oct_nomem(err);
-    if (!is_plain(&x, n))
-        return OCT_OK;
-    OCT_TRY(read_params(r, n, &x, &fits, err));
-    if (!fits || x.q[0]->n != 1)
-        return OCT_OK;
-    *done = true;
-    return become(r, id, &x, err);
 }

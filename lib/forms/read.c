@@ -1,5 +1,5 @@
 /* Reading forms: values of codes and what they stand for, and the walk over the graph. */
-#include "forms/read.h"
+#include "forms/read_int.h"
 
 #include "kernels/half.h"
 #include "ops/small.h"

@@ -1,5 +1,5 @@
-/* com.microsoft.MatMulNBits: a product with a matrix in blocks, whose codes stay as they are. (DequantizeLinear in blocks: qdq.c) */
-#include "forms/read.h"
+/* com.microsoft.MatMulNBits: a product with a matrix in blocks, whose codes stay as they are. (DequantizeLinear in blocks: read_qdq.c) */
+#include "forms/read_int.h"
 
 #include "passes/match.h"
 

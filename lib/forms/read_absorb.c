@@ -1,5 +1,5 @@
 /* Quantizers behind nodes that run on codes. */
-#include "forms/read.h"
+#include "forms/read_int.h"
 
 /* The border that alone reads a value and makes codes of it; -1: none. */
 static int border_behind(const oct_graph *g, int value)

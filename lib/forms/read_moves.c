@@ -1,5 +1,5 @@
 /* Operators that move codes as they are between those that compute on them: what comes out stands for what it stood for. */
-#include "forms/read.h"
+#include "forms/read_int.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* lib/forms/read.h -- what readers of forms share (inside lib/forms only). */
-#ifndef OCT_FORMS_READ_H
-#define OCT_FORMS_READ_H
+/* lib/forms/read_int.h -- what readers of forms share (inside lib/forms only). */
+#ifndef OCT_FORMS_READ_INT_H
+#define OCT_FORMS_READ_INT_H
 
 #include "forms/forms.h"
 #include "ops/quantized.h"

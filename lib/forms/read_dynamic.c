@@ -1,5 +1,5 @@
 /* Dynamic quantization: DynamicQuantizeLinear - MatMulInteger - Cast - Mul by s_a * s_b is a MatMul of what is quantized when run. */
-#include "forms/read.h"
+#include "forms/read_int.h"
 
 #include "passes/match.h"
 

@@ -1,5 +1,5 @@
 /* QuantizeLinear and DequantizeLinear as the default domain has them: scales and zero points are inputs. */
-#include "forms/read.h"
+#include "forms/read_int.h"
 
 #include "kernels/half.h"
 
