@@ -19,7 +19,7 @@ static bool read_form(const oct_node *n, oct_nbits_form *f)
 {
     const int64_t columns = oct_node_int(n, "N", 0), k = oct_node_int(n, "K", 0);
     const int64_t bits = oct_node_int(n, "bits", 4), block = oct_node_int(n, "block_size", 0);
-    if (columns < 1 || columns > INT32_MAX || k > INT32_MAX || block < 16 || block > 256 || k < block || (bits != 2 && bits != 4 && bits != 8))
+    if (columns < 1 || columns > INT32_MAX || k > INT32_MAX || block < 16 || block > 256 || k < 1 || (bits != 2 && bits != 4 && bits != 8))
         return false;
     *f = (oct_nbits_form){ .n = (size_t)columns, .k = (size_t)k, .bits = (int)bits, .block = (size_t)block,
                            .zero = oct_input_at(n, IN_ZERO) >= 0 ? OCT_NBITS_WHOLE : OCT_NBITS_MIDDLE };

@@ -165,7 +165,7 @@ bool oct_in_blocks(const oct_graph *g, int node, oct_nbits_form *form, bool *tra
     *form = (oct_nbits_form){ .n = (size_t)d[1 - axis], .k = (size_t)d[axis], .bits = oct_dtype_bits(q->dtype),
                               .block = (size_t)q->block, .zero = is_signed(q->dtype) && all_zero(q) ? OCT_NBITS_MIDDLE : OCT_NBITS_WHOLE };
     oct_nbits probe;
-    return form->n > 0 && form->k >= form->block && oct_nbits_prepare(&probe, form, 1, NULL) == OCT_OK &&
+    return form->n > 0 && (form->k >= form->block || oct_value_by_columns(w)) && oct_nbits_prepare(&probe, form, 1, NULL) == OCT_OK &&
            (!gemm || (is_plain_gemm(n) && adds_row(g, n, (int64_t)form->n)));
 }
 

@@ -468,46 +468,60 @@ static void dynamic_gemms(void **state)
 
 /* ---- blocks ---- */
 
-/* MatMulNBits, and the reals of its weights written out. */
+/* MatMulNBits, and the reals of its weights written out; a last block may be one in part. */
+static void check_blocks(int k, bool zeros)
+{
+    const int count = k > 16 ? 2 : 1;
+    oct_graph *g = net_graph(17);
+    GOOD(oct_graph_set_opset(g, "com.microsoft", 1, err));
+    uint8_t codes[N * K / 2], zero[N];
+    float scale[N * 2], reals[K * N];
+    char dims[3][16];
+    for (int i = 0; i < N * K / 2; i++)
+        codes[i] = (uint8_t)(i * 53 + 11);
+    for (int i = 0; i < N; i++)
+        zero[i] = (uint8_t)(i * 31 + 5);
+    for (int i = 0; i < 2 * N; i++)
+        scale[i] = (i % 3 ? 0.05f : -0.03f) * (float)(i + 1);
+    for (int n = 0; n < N; n++)
+        for (int i = 0; i < k; i++) {
+            const int code = codes[n * count * 8 + i / 2] >> (i % 2 * 4) & 15, z = zeros ? zero[n] >> (i / 16 * 4) & 15 : 8;
+            reals[i * N + n] = (float)(code - z) * scale[n * count + i / 16];
+        }
+    snprintf(dims[0], sizeof dims[0], "3,%d", k);
+    snprintf(dims[1], sizeof dims[1], "4,%d,8", count);
+    snprintf(dims[2], sizeof dims[2], "%d", 4 * count);
+    int x = net_input(g, "x", OCT_F32, dims[0]), q = net_const(g, "q", OCT_U8, dims[1], codes), s = net_const(g, "s", OCT_F32, dims[2], scale);
+    int z = zeros ? net_const(g, "z", OCT_U8, "4", zero) : -1;
+    net_output(g, NET_NODE(g, "com.microsoft.MatMulNBits", "mm", "y", x, q, s, z));
+    net_int(g, "K", k);
+    net_int(g, "N", N);
+    net_int(g, "block_size", 16);
+    oct_graph *c = same_when_read(g);
+    const oct_node *mm = only(c, "MatMul");
+    const oct_value *w = &c->value[mm->in[1]];
+    assert_true(oct_value_by_columns(w) && w->quant->axis == 0 && w->quant->block == 16 && w->quant->n == 4 * count);
+    assert_int_equal(w->quant->dtype, zeros ? OCT_U4 : OCT_S4);
+    assert_ptr_equal(w->quant->codes->data, c->value[q].konst->data);
+    assert_true(w->quant->zp[count] == (zeros ? zero[1] & 15 : 0));
+    oct_plan *p = net_plan(c, NULL, NULL);
+    assert_string_equal(oct_plan_step(p, 0).op, "MatMulNBits");
+    oct_plan_destroy(p);
+    /* Who asks for the reals gets them. */
+    net_output(c, mm->in[1]);
+    assert_int_equal(net_run(c, got, CAP), M * N + k * N);
+    assert_memory_equal(got, want, M * N * sizeof *got);
+    assert_memory_equal(got + M * N, reals, (size_t)(k * N) * sizeof *reals);
+    oct_graph_destroy(c);
+    oct_graph_destroy(g);
+}
+
 static void blocks(void **state)
 {
-    for (int zeros = 0; zeros < 2; zeros++) {
-        oct_graph *g = net_graph(17);
-        GOOD(oct_graph_set_opset(g, "com.microsoft", 1, err));
-        uint8_t codes[N * K / 2], zero[N];
-        float scale[N * 2], reals[K * N];
-        for (int i = 0; i < N * K / 2; i++)
-            codes[i] = (uint8_t)(i * 53 + 11);
-        for (int i = 0; i < N; i++)
-            zero[i] = (uint8_t)(i * 31 + 5);
-        for (int i = 0; i < 2 * N; i++)
-            scale[i] = (i % 3 ? 0.05f : -0.03f) * (float)(i + 1);
-        for (int n = 0; n < N; n++)
-            for (int k = 0; k < K; k++) {
-                const int code = codes[(n * K + k) / 2] >> (k % 2 * 4) & 15, z = zeros ? zero[n] >> (k / 16 * 4) & 15 : 8;
-                reals[k * N + n] = (float)(code - z) * scale[n * 2 + k / 16];
-            }
-        int x = net_input(g, "x", OCT_F32, "3,32"), q = net_const(g, "q", OCT_U8, "4,2,8", codes), s = net_const(g, "s", OCT_F32, "8", scale);
-        int z = zeros ? net_const(g, "z", OCT_U8, "4", zero) : -1;
-        net_output(g, NET_NODE(g, "com.microsoft.MatMulNBits", "mm", "y", x, q, s, z));
-        net_int(g, "K", K);
-        net_int(g, "N", N);
-        net_int(g, "block_size", 16);
-        oct_graph *c = same_when_read(g);
-        const oct_node *mm = only(c, "MatMul");
-        const oct_value *w = &c->value[mm->in[1]];
-        assert_true(oct_value_by_columns(w) && w->quant->axis == 0 && w->quant->block == 16 && w->quant->n == 8);
-        assert_int_equal(w->quant->dtype, zeros ? OCT_U4 : OCT_S4);
-        assert_ptr_equal(w->quant->codes->data, c->value[q].konst->data);
-        assert_true(w->quant->zp[3] == (zeros ? zero[1] >> 4 : 0));
-        /* Who asks for the reals gets them. */
-        net_output(c, mm->in[1]);
-        assert_int_equal(net_run(c, got, CAP), M * N + K * N);
-        assert_memory_equal(got, want, M * N * sizeof *got);
-        assert_memory_equal(got + M * N, reals, sizeof reals);
-        oct_graph_destroy(c);
-        oct_graph_destroy(g);
-    }
+    static const int depth[] = { K, 20, 9 };
+    for (size_t i = 0; i < OCT_COUNT(depth); i++)
+        for (int zeros = 0; zeros < 2; zeros++)
+            check_blocks(depth[i], zeros);
 }
 
 static void dequantized_blocks(void **state)
