@@ -9,11 +9,16 @@
 
 void rt_join_clamp(rt_lowering *l, int *value, oct_epilogue *e, bool tapped_blocks)
 {
-    const int id = tapped_blocks && l->value[*value].shown ? -1 : oct_clamp_behind(l->g, *value, e);
+    const int id = tapped_blocks && rt_is_shown(l, *value) ? -1 : oct_clamp_behind(l->g, *value, e);
     if (id < 0)
         return;
     *value = l->g->node[id].out[0];
     l->done[id] = true;
+}
+
+bool rt_is_shown(const rt_lowering *l, int value)
+{
+    return l->value[value].shown || l->value[value].shown_reals;
 }
 
 void rt_set_tap(rt_lowering *l, rt_step *st, int slot, int value)
@@ -81,6 +86,7 @@ static oct_status integer_step(rt_lowering *l, int id, oct_err *err)
     rt_operand *o;
     rt_step *st;
     OCT_TRY(step_of(l, id, true, &st, err));
+    const size_t at = l->p->n_step - 1;
     st->scheme = "int8";
     for (int k = 0; k < n->n_out; k++) {
         int end = n->out[k];
@@ -92,6 +98,12 @@ static oct_status integer_step(rt_lowering *l, int id, oct_err *err)
         rt_set_tap(l, st, k, end);
         OCT_TRY(input_of(l, end, true, &o, err));
         st->s.out[k] = &o->t;
+    }
+    count_macs(st);
+    for (int k = 0, n_out = st->s.n_out; k < n_out; k++) {
+        const oct_operand *y = l->p->step[at].s.out[k];
+        if (y && y->q)
+            OCT_TRY(rt_show_reals(l, y->value, err));
     }
     return OCT_OK;
 }
@@ -174,7 +186,7 @@ oct_status rt_check_known(const oct_graph *g, int node, oct_err *err)
 static oct_status compute_of(const rt_lowering *l, int id, oct_compute *how, oct_err *err)
 {
     OCT_TRY(oct_compute_of(l->g, id, how, err));
-    if (*how == OCT_ON_BLOCKS && l->value[l->g->node[id].in[1]].shown)
+    if (*how == OCT_ON_BLOCKS && rt_is_shown(l, l->g->node[id].in[1]))
         *how = OCT_ON_REALS;
     return OCT_OK;
 }
@@ -194,9 +206,8 @@ static oct_status lower_node(rt_lowering *l, int id, oct_err *err)
     case OCT_ON_DYNAMIC: return rt_lower_dynamic(l, id, err);
     case OCT_ON_BLOCKS: return rt_lower_blocks(l, id, err);
     case OCT_ON_REALS: return plain_step(l, id, err);
-    case OCT_ON_CODES: OCT_TRY(integer_step(l, id, err));
+    case OCT_ON_CODES: return integer_step(l, id, err);
     }
-    count_macs(&l->p->step[l->p->n_step - 1]);
     return OCT_OK;
 }
 
@@ -208,8 +219,12 @@ static void find_shown(rt_lowering *l)
     const oct_plan *p = l->p;
     for (int exact = 0; exact < 2; exact++)
         for (size_t i = 0; i < p->opts.n_taps; i++) {
-            const int v = exact ? oct_graph_find(l->g, p->opts.taps[i]) : p->tap_at[i];
-            if (v >= 0 && (!exact || p->tap_at[i] < 0 || p->tap_at[i] == v))
+            const int named = oct_graph_find(l->g, p->opts.taps[i]), v = p->tap_at[i] >= 0 ? p->tap_at[i] : named;
+            if (v < 0 || (exact && v != named))
+                continue;
+            if (p->tap_reals[i] && l->g->value[v].quant)
+                l->value[v].shown_reals = p->opts.taps[i];
+            else
                 l->value[v].shown = p->opts.taps[i];
         }
 }

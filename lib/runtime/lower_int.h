@@ -15,7 +15,8 @@ typedef struct rt_dynamic {
 typedef struct rt_lowered {
     rt_operand *other; /* of a quantized value: the reals; of an input that is quantized: the codes */
     rt_dynamic *dynamic;
-    const char *shown; /* the name under which it is tapped, or NULL */
+    const char *shown; /* the name under which it is tapped as it is, or NULL */
+    const char *shown_reals; /* the name under which its reals are */
 } rt_lowered;
 
 typedef struct rt_lowering {
@@ -40,6 +41,10 @@ oct_status rt_operand_on(rt_lowering *l, oct_dtype t, int rank, const int64_t *d
 
 /* Follows a clamp behind a value when it may join the step: *value moves behind it. tapped_blocks: not when the value is tapped. */
 void rt_join_clamp(rt_lowering *l, int *value, oct_epilogue *e, bool tapped_blocks);
+/* Whether a value is tapped. */
+bool rt_is_shown(const rt_lowering *l, int value);
+/* Behind the step that makes a value's codes: its reals, where these are tapped. */
+oct_status rt_show_reals(rt_lowering *l, int value, oct_err *err);
 /* Shows `value` as output `slot` of a step when it is tapped. */
 void rt_set_tap(rt_lowering *l, rt_step *st, int slot, int value);
 

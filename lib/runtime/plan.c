@@ -213,14 +213,19 @@ static oct_status fuse(oct_plan *p, oct_err *err)
     return OCT_OK;
 }
 
-/* The graph's values carry their quantization; p->tap_at tells where the values are that taps ask for. */
+/* The graph's values carry their quantization; p->tap_at and tap_reals tell where the values are that taps ask for. */
 static oct_status read_forms(oct_plan *p, oct_err *err)
 {
     const int *now;
-    if (!(p->tap_at = oct_arena_alloc(p->arena, (p->opts.n_taps + 1) * sizeof *p->tap_at)))
+    p->tap_at = oct_arena_alloc(p->arena, (p->opts.n_taps + 1) * sizeof *p->tap_at);
+    p->tap_reals = oct_arena_calloc(p->arena, p->opts.n_taps + 1, sizeof *p->tap_reals);
+    if (!p->tap_at || !p->tap_reals)
         return oct_nomem(err);
-    for (size_t i = 0; i < p->opts.n_taps; i++)
+    for (size_t i = 0; i < p->opts.n_taps; i++) {
         p->tap_at[i] = oct_graph_find(p->g, p->opts.taps[i]);
+        const int id = p->tap_at[i] >= 0 ? p->g->value[p->tap_at[i]].producer : -1;
+        p->tap_reals[i] = id >= 0 && strcmp(p->g->node[id].op, "DequantizeLinear") == 0;
+    }
     OCT_TRY(oct_forms_read(p->g, &(oct_read_opts){ p->opts.no_integer, p->tap_at, p->opts.n_taps }, &now, err));
     for (size_t i = 0; i < p->opts.n_taps; i++)
         p->tap_at[i] = p->tap_at[i] >= 0 ? now[p->tap_at[i]] : -1;

@@ -45,6 +45,7 @@ struct oct_plan {
     rt_operand **output; /* plain operands of the graph outputs */
     size_t n_output;
     int *tap_at;         /* by tap: the value of g that it asks for, or -1; set before lowering */
+    bool *tap_reals;     /* by tap: it asks for what DequantizeLinear made */
     size_t n_shown;      /* inputs that taps may see: those of stages, and captured ones, have been seen */
     int depth;           /* of nested graphs */
     uint64_t turn;       /* of this run: oct_run.turn */

@@ -120,7 +120,7 @@ static int join_row(rt_lowering *l, int *value)
 {
     const oct_graph *g = l->g;
     const oct_shape *s = &g->value[*value].shape;
-    const int id = l->value[*value].shown ? -1 : oct_only_reader(g, *value);
+    const int id = rt_is_shown(l, *value) ? -1 : oct_only_reader(g, *value);
     const oct_node *n = id >= 0 ? &g->node[id] : NULL;
     const int row = n && oct_is_op(n, "Add") && n->n_out == 1 ? oct_other_input(n, *value) : -1;
     if (!is_row(g, row, s->d[s->rank - 1].n, s->rank) || g->value[n->out[0]].shape.rank != s->rank)

@@ -246,6 +246,16 @@ oct_status rt_rounded(rt_lowering *l, int value, rt_operand *result, oct_err *er
     OCT_TRY(rt_codes(l, value, &codes, err));
     OCT_TRY(add_change(l, "QuantizeLinear", value, result, codes, &st, err));
     rt_set_tap(l, st, 0, value);
+    return rt_show_reals(l, value, err);
+}
+
+oct_status rt_show_reals(rt_lowering *l, int value, oct_err *err)
+{
+    rt_operand *reals;
+    if (!l->value[value].shown_reals)
+        return OCT_OK;
+    OCT_TRY(rt_reals(l, value, &reals, err));
+    l->p->step[l->p->n_step - 1].tap[0] = l->value[value].shown_reals;
     return OCT_OK;
 }
 
@@ -254,14 +264,12 @@ oct_status rt_rounded(rt_lowering *l, int value, rt_operand *result, oct_err *er
 /* Numbers taken as codes: the same bytes. */
 static oct_status dequantized(rt_lowering *l, int x, int y, oct_err *err)
 {
-    rt_operand *from, *reals;
+    rt_operand *from;
     OCT_TRY(rt_reals(l, x, &from, err));
     OCT_TRY(taken_as(l, from, y, from->t.dtype, l->g->value[y].quant, &l->p->value[y], err));
-    if (!l->value[y].shown)
-        return OCT_OK;
-    OCT_TRY(rt_reals(l, y, &reals, err));
-    rt_set_tap(l, &l->p->step[l->p->n_step - 1], 0, y);
-    return OCT_OK;
+    if (!l->value[y].shown_reals)
+        l->value[y].shown_reals = l->value[y].shown; /* no step makes the codes */
+    return rt_show_reals(l, y, err);
 }
 
 /* Codes, scale and zero point of what is quantized when run. */
@@ -294,7 +302,7 @@ static oct_status is_left_to_product(const rt_lowering *l, int value, bool *yes,
 {
     const oct_value *v = &l->g->value[value];
     oct_compute how = OCT_ON_REALS;
-    if (oct_value_used_once(v) && v->uses[0].slot == 0 && !l->value[value].shown)
+    if (oct_value_used_once(v) && v->uses[0].slot == 0 && !rt_is_shown(l, value))
         OCT_TRY(oct_compute_of(l->g, v->uses[0].node, &how, err));
     *yes = how == OCT_ON_DYNAMIC;
     return OCT_OK;
