@@ -138,11 +138,18 @@ static bool is_arithmetic_of_shapes(const oct_value *v)
     return v->dtype == OCT_S64 || v->dtype == OCT_S32;
 }
 
+/* The value that a tap asks for; -1: none. */
+static int tapped(const oct_plan *p, size_t tap)
+{
+    const int at = p->tap_at ? p->tap_at[tap] : -1;
+    return at >= 0 ? at : oct_graph_find(p->g, p->opts.taps[tap]);
+}
+
 /* Tapped values must outlive the fusion passes: passes keep graph outputs, so taps are outputs while they run. */
 static void show_taps(oct_plan *p, bool on)
 {
     for (size_t i = 0; i < p->opts.n_taps; i++) {
-        int v = oct_graph_find(p->g, p->opts.taps[i]);
+        int v = tapped(p, i);
         bool real = false;
         for (size_t k = 0; v >= 0 && k < p->g->n_output; k++)
             real |= p->g->output[k] == v;

@@ -699,6 +699,36 @@ static void failing_allocations(void **state)
     }
 }
 
+/* What is only looked at is made, and a result of DequantizeLinear is shown as reals. */
+static oct_status look_at_reals(void *arg, const char *value, const oct_operand *t, oct_err *err)
+{
+    assert_true(t->dtype == OCT_F32 && !t->q);
+    return look(arg, value, t, err);
+}
+
+static void looked_at_only(void **state)
+{
+    static const char *const names[] = { "fd" };
+    static seen s;
+    const oct_plan_opts o = { .taps = names, .n_taps = 1, .no_passes = true };
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, "2,3,4"), d = fake(g, x, "q", "d", 0.25f, 128);
+    int f = NET_NODE(g, "Flatten", "", "f", d);
+    fake(g, f, "fq", "fd", 0.25f, 128);
+    net_output(g, NET_NODE(g, "Neg", "", "y", x));
+    oct_plan *p = net_plan(g, &o, NULL);
+    float v[24];
+    net_fill(v, 24, 77);
+    s.n = 0;
+    oct_plan_set_tap(p, look_at_reals, &s);
+    GOOD(oct_plan_run(p, (const void *[]){ v }, err));
+    assert_int_equal(s.n, 24);
+    for (int i = 0; i < 24; i++)
+        assert_true(s.v[i] == 0.25f * rintf(v[i] / 0.25f));
+    oct_plan_destroy(p);
+    oct_graph_destroy(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -718,6 +748,7 @@ int main(void)
         cmocka_unit_test(lstm),
         cmocka_unit_test(stages),
         cmocka_unit_test(taps),
+        cmocka_unit_test(looked_at_only),
         cmocka_unit_test(failing_allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
