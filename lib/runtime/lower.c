@@ -2,6 +2,7 @@
 #include "runtime/lower_int.h"
 
 #include "kernels/half.h"
+#include "ops/traits.h"
 
 #include <string.h>
 
@@ -64,20 +65,6 @@ static oct_status step_of(rt_lowering *l, int id, bool integer, rt_step **st, oc
     return OCT_OK;
 }
 
-static void count_macs(rt_step *st)
-{
-    if (st->s.op->quant != OCT_QUANT_WEIGHTED || st->s.n_in < 2 || !st->s.out[0] || !st->s.in[1])
-        return;
-    const oct_operand *w = st->s.in[1], *y = st->s.out[0];
-    /* Conv: each output takes w.count / oc products; Gemm and MatMul: K of them. */
-    int64_t per = 1;
-    if (strncmp(st->s.op->type, "Conv", 4) == 0)
-        per = w->dims[0] ? w->count / w->dims[0] : 0;
-    else if (y->rank >= 1 && y->dims[y->rank - 1])
-        per = w->rank >= 2 ? w->dims[w->rank - 2] * w->dims[w->rank - 1] / y->dims[y->rank - 1] : w->count;
-    st->macs = (uint64_t)(y->count * (per > 0 ? per : 1));
-}
-
 /* ---- integer steps ---- */
 
 static oct_status integer_step(rt_lowering *l, int id, oct_err *err)
@@ -99,7 +86,6 @@ static oct_status integer_step(rt_lowering *l, int id, oct_err *err)
         OCT_TRY(input_of(l, end, true, &o, err));
         st->s.out[k] = &o->t;
     }
-    count_macs(st);
     for (int k = 0, n_out = st->s.n_out; k < n_out; k++) {
         const oct_operand *y = l->p->step[at].s.out[k];
         if (y && y->q)
@@ -140,8 +126,6 @@ static oct_status plain_step(rt_lowering *l, int id, oct_err *err)
         else
             OCT_TRY(rt_rounded(l, end, o, err));
     }
-    rt_note_dynamic(&l->p->step[at]);
-    count_macs(&l->p->step[at]);
     return OCT_OK;
 }
 
@@ -249,6 +233,8 @@ static oct_status lower_all(rt_lowering *l, oct_err *err)
     }
     for (size_t i = 0; i < p->n_output; i++)
         OCT_TRY(rt_reals(l, p->g->output[i], &p->output[i], err));
+    for (size_t i = 0; i < p->n_step; i++)
+        p->step[i].macs = (uint64_t)oct_step_macs(&p->step[i].s);
     return OCT_OK;
 }
 

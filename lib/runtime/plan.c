@@ -31,7 +31,7 @@ rt_step *rt_add_step(oct_plan *p, const oct_op *op, const oct_node *n, int n_in,
     if (!OCT_GROW(p->arena, p->step, p->n_step, p->cap_step))
         return NULL;
     rt_step *st = &p->step[p->n_step];
-    *st = (rt_step){ .scheme = NULL };
+    *st = (rt_step){ .scheme = op->scheme };
     st->s.op = op;
     st->s.node = n;
     st->s.opset = oct_node_opset(p->g, n);

@@ -3,7 +3,7 @@
 #include "runtime/lower_int.h"
 
 #include "passes/match.h"
-#include "ops/small.h"
+#include "ops/core/small.h"
 
 #include <string.h>
 
@@ -93,7 +93,6 @@ static oct_status lower_lstm(rt_lowering *l, int id, oct_err *err)
         }
     OCT_TRY(recurrent_operands(l, n->in[1], st->s.in, 1, FIRST_GRID, err));
     OCT_TRY(recurrent_operands(l, n->in[2], st->s.in, 2, FIRST_GRID + 2, err));
-    rt_note_dynamic(st);
     for (int k = 0; k < n->n_out; k++) {
         if (n->out[k] < 0)
             continue;
@@ -180,12 +179,8 @@ oct_status rt_lower_dynamic(rt_lowering *l, int id, oct_err *err)
     if (!st)
         return oct_nomem(err);
     st->s.opset = 1;
-    st->scheme = "int8";
     for (int i = 0; i < st->s.n_in; i++)
         st->s.in[i] = in[i] ? &in[i]->t : NULL;
-    int64_t dims[OCT_MAX_RANK];
-    if (oct_shape_known(y, dims) && in[0]->t.rank)
-        st->macs = (uint64_t)oct_product(dims, y->rank) * (uint64_t)in[0]->t.dims[in[0]->t.rank - 1];
     if (bias >= 0 && row < 0)
         OCT_TRY(add_behind(l, id, bias, &st, err));
     return rt_finish(l, st, end, err);
@@ -303,30 +298,10 @@ oct_status rt_lower_blocks(rt_lowering *l, int id, oct_err *err)
     rt_step *st = as ? rt_add_step(l->p, oct_op_find("com.microsoft", "MatMulNBits", 1), as, 6, 1) : NULL;
     if (!st)
         return oct_nomem(err);
-    const size_t at = l->p->n_step - 1;
     st->s.in[0] = &a->t;
     st->s.in[5] = bias ? &bias->t : NULL;
     st->s.n_in = bias ? 6 : 4;
     OCT_TRY(block_operands(l, &m, st->s.in, err));
     OCT_TRY(rt_finish(l, st, n->out[0], err));
-    rt_note_dynamic(&l->p->step[at]);
     return OCT_OK;
-}
-
-void rt_note_dynamic(rt_step *st)
-{
-    static const char *const integer[] = { "DynamicQuantizeMatMul", "MatMulIntegerToFloat", "MatMulInteger", "ConvInteger",
-                                           "DynamicQuantizeLSTM" };
-    static const char *const recurrent[] = { "RNN", "GRU", "LSTM", "DynamicQuantizeLSTM" };
-    const oct_step *s = &st->s;
-    if (strcmp(s->op->type, "MatMulNBits") == 0) {
-        st->scheme = "weight-only";
-        st->macs = (uint64_t)s->out[0]->count * (uint64_t)oct_node_int(s->node, "K", 0);
-    }
-    for (size_t i = 0; i < OCT_COUNT(integer); i++)
-        if (strcmp(s->op->type, integer[i]) == 0)
-            st->scheme = "int8";
-    for (size_t i = 0; i < OCT_COUNT(recurrent); i++)
-        if (strcmp(s->op->type, recurrent[i]) == 0 && s->n_in > 2 && s->in[0] && s->in[1] && s->in[2] && s->in[0]->rank == 3)
-            st->macs = (uint64_t)(s->in[0]->dims[0] * s->in[0]->dims[1]) * (uint64_t)(s->in[1]->count + s->in[2]->count);
 }
