@@ -2,7 +2,7 @@
 #include "forms/read_int.h"
 
 #include "kernels/half.h"
-#include "ops/small.h"
+#include "ops/core/small.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #define OCT_FORMS_READ_INT_H
 
 #include "forms/forms.h"
-#include "ops/quantized.h"
+#include "ops/core/quantized.h"
 
 /* A value that carries what the codes of another stand for. */
 typedef struct forms_twin {

@@ -1,7 +1,7 @@
 /* Shape inference: asks each operator in topological order. */
 #include "passes/pass.h"
 
-#include "ops/quantized.h"
+#include "ops/core/quantized.h"
 
 oct_status oct_check_arity(const oct_graph *g, int id, const oct_op *op, oct_err *err)
 {

@@ -3,7 +3,7 @@
 #ifndef OCT_RUNTIME_LOWER_INT_H
 #define OCT_RUNTIME_LOWER_INT_H
 
-#include "ops/quantized.h"
+#include "ops/core/quantized.h"
 #include "runtime/plan_int.h"
 
 /* A value that is quantized when run: its codes, and what they stand for. */
@@ -54,7 +54,5 @@ oct_status rt_finish(rt_lowering *l, rt_step *st, int end, oct_err *err);
 oct_status rt_lower_dynamic(rt_lowering *l, int id, oct_err *err);
 /* Lowers a product of weights in blocks. */
 oct_status rt_lower_blocks(rt_lowering *l, int id, oct_err *err);
-/* Scheme and multiply-accumulates of a plain step of a recurrent, dynamically quantized or weight-only operator. */
-void rt_note_dynamic(rt_step *st);
 
 #endif

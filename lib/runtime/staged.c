@@ -7,7 +7,7 @@
 #include "runtime/staged_int.h"
 
 #include "base/io.h"
-#include "ops/quantized.h"
+#include "ops/core/quantized.h"
 #include "passes/pass.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Operands of values, and the steps between codes and reals. */
 #include "runtime/lower_int.h"
 
-#include "ops/small.h"
+#include "ops/core/small.h"
 
 #include <string.h>
 

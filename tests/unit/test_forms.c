@@ -8,7 +8,7 @@
 #include "forms/forms.h"
 #include "forms/qlinear.h"
 #include "net.h"
-#include "ops/quantized.h"
+#include "ops/core/quantized.h"
 
 enum { CAP = 1 << 14 };
 static float want[CAP], got[CAP];

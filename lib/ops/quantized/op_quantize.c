@@ -4,7 +4,7 @@
 #include "ops/core/infer.h"
 #include "ops/core/nd.h"
 #include "ops/core/small.h"
-#include "ops/quantized.h"
+#include "ops/core/quantized.h"
 
 #include <string.h>
 

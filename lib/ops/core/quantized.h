@@ -1,4 +1,4 @@
-/* lib/ops/quantized.h -- how nodes compute whose values carry quantization (oct_value.quant). */
+/* lib/ops/core/quantized.h -- how nodes compute whose values carry quantization (oct_value.quant). */
 #ifndef OCT_OPS_QUANTIZED_H
 #define OCT_OPS_QUANTIZED_H
 

@@ -1,7 +1,7 @@
 /* How nodes compute whose values carry quantization. */
-#include "ops/quantized.h"
+#include "ops/core/quantized.h"
 
-#include "ops/small.h"
+#include "ops/core/small.h"
 
 #include <string.h>
 
