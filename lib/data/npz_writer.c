@@ -197,7 +197,10 @@ static oct_status put_member(oct_npz_writer *w, FILE *from, const char *name, co
     oct_buf head = OCT_BUF_INIT, zip = OCT_BUF_INIT;
     if (!oct_count(dims, r->rank, &count) || !oct_dtype_bytes(r->dtype, count, &bytes) ||
         !oct_npy_header(&head, r->dtype, r->rank, dims, 128)) {
+        const bool full = head.failed;
         oct_buf_free(&head);
+        if (full)
+            return oct_nomem(err);
         return oct_fail(err, OCT_EUNSUPPORTED, "%s: .npy cannot hold output '%s' of type %s", w->path, name,
                         oct_dtype_name(r->dtype));
     }

@@ -592,6 +592,35 @@ static void npz_is_written(void **state)
     assert_false(oct_path_exists(in_scratch("gone.npz")));
 }
 
+/* Writes an array; whatever allocation is the one that fails, the error is that. */
+static oct_status write_one(oct_err *err)
+{
+    const char *name = "x";
+    oct_npz_writer *w;
+    float v[2] = { 1, 2 };
+    OCT_TRY(oct_npz_writer_open(in_scratch("short.npz"), &name, 1, &w, err));
+    const oct_array a = { OCT_F32, 2, { 1, 2 }, v, sizeof v, false };
+    oct_status s = oct_npz_writer_add(w, &a, 1, err);
+    if (s == OCT_OK)
+        return oct_npz_writer_commit(w, err);
+    oct_npz_writer_abort(w);
+    return s;
+}
+
+static void npz_without_memory(void **state)
+{
+    oct_status s = OCT_ENOMEM;
+    size_t n = 0;
+    while (s == OCT_ENOMEM) {
+        oct_err err = OCT_ERR_INIT;
+        oct_alloc_fail_at(++n);
+        s = write_one(&err);
+        oct_alloc_fail_at(0);
+    }
+    assert_int_equal(s, OCT_OK);
+    assert_true(n > 5);
+}
+
 static void read_quietly(const char *path, const oct_input_desc *in, size_t n)
 {
     oct_source *s;
@@ -825,7 +854,7 @@ int main(void)
         cmocka_unit_test(linear_is_unwidened), cmocka_unit_test(steps_apply_in_order),
         cmocka_unit_test(texts_of_steps), cmocka_unit_test(folders_lists_and_shards),
         cmocka_unit_test(test_cases), cmocka_unit_test(bad_samples_are_counted),
-        cmocka_unit_test(npz_is_written), cmocka_unit_test(cut_and_changed_files),
+        cmocka_unit_test(npz_is_written), cmocka_unit_test(npz_without_memory), cmocka_unit_test(cut_and_changed_files),
         cmocka_unit_test(failing_memory), cmocka_unit_test(claims_beyond_the_bytes),
 #ifdef OWN_LIBC
         cmocka_unit_test(jpeg_that_claims_too_much), cmocka_unit_test(failing_memory_of_libjpeg), cmocka_unit_test(failing_memory_of_libarchive),
