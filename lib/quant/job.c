@@ -319,7 +319,7 @@ oct_status oct_quantized_copy(oct_qjob *j, oct_graph **copy, oct_err *err)
     oct_graph *own = j->g, *c;
     OCT_TRY(oct_graph_clone(own, &c, err));
     oct_bodies_move(j, c); /* indices are the same in both */
-    oct_status s = oct_qjob_rewrite(j, err); /* what runs is what is written: plans read the files' forms */
+    oct_status s = oct_qjob_annotate(j, err);
     oct_bodies_move(j, own);
     if (s != OCT_OK)
         oct_graph_destroy(c);

@@ -153,7 +153,7 @@ double oct_half_sqnr(const oct_tensor *c, oct_dtype t);
 /* grids.c: grids of all wanted values. */
 oct_status oct_choose_grids(oct_qjob *j, const oct_calib *c, bool *changed, oct_err *err);
 
-/* job.c: the quantized form of the graph as it is decided now, in a copy; the job's own graph stays float. */
+/* job.c: a copy of the graph whose values carry what is decided now, which plans run as it is; the job's own graph stays float. */
 oct_status oct_quantized_copy(oct_qjob *j, oct_graph **copy, oct_err *err);
 
 /* weights.c: quantizes the weights and bias of a product whose input has a grid. For bias correction: real, the mean of
