@@ -1,7 +1,9 @@
 /* The layers of a job: names, work, counts. */
 #include "quant/layers.h"
 
+#include "ops/core/quantized.h"
 #include "ops/traits.h"
+#include "quant/job.h"
 
 static const char *layer_name(const oct_graph *g, int node, const char *own)
 {
@@ -40,14 +42,35 @@ int64_t oct_graph_macs(const oct_graph *g)
     return macs / samples_of_run(g) + 1;
 }
 
-static oct_status fill(oct_layer *l, const oct_layer_decision *d, oct_arena *arena, oct_err *err)
+/* What computes on quantized values of the file does so in the target if that runs it. */
+static oct_status keep_quantized(const oct_qjob *j, oct_layer_decision *d, oct_err *err)
+{
+    static const struct {
+        oct_target_form form;
+        oct_scheme scheme;
+    } as[] = { [OCT_ON_CODES] = { OCT_TARGET_STATIC, OCT_SCHEME_STATIC },
+               [OCT_ON_DYNAMIC] = { OCT_TARGET_DYNAMIC, OCT_SCHEME_DYNAMIC },
+               [OCT_ON_BLOCKS] = { OCT_TARGET_WEIGHT_ONLY, OCT_SCHEME_WEIGHT_ONLY } };
+    oct_compute how;
+    OCT_TRY(oct_compute_of(d->graph, d->node, &how, err));
+    if (how == OCT_ON_REALS || !oct_target_runs(j->opts.target, d->graph, d->node, as[how].form, &d->why))
+        return OCT_OK;
+    d->integer = how != OCT_ON_BLOCKS;
+    d->scheme = as[how].scheme;
+    d->why = "quantized in the model";
+    return OCT_OK;
+}
+
+static oct_status fill(oct_layer *l, const oct_qjob *j, const oct_layer_decision *d, oct_arena *arena, oct_err *err)
 {
     l->d = *d;
+    if (j->opts.read_forms)
+        OCT_TRY(keep_quantized(j, &l->d, err));
     l->own = layer_name(d->graph, d->node, d->name);
     l->name = *d->where ? oct_arena_printf(arena, "%s%s", d->where, l->own) : l->own;
     l->product = is_product(d->graph, d->node);
     l->macs = l->product ? layer_macs(d->graph, d->node) : 0;
-    l->d.why = d->why ? d->why : "";
+    l->d.why = l->d.why ? l->d.why : "";
     return l->name ? OCT_OK : oct_nomem(err);
 }
 
@@ -57,10 +80,13 @@ oct_status oct_layers_list(const oct_qjob *j, oct_arena *arena, oct_layer **laye
     oct_layer *l = oct_arena_calloc(arena, count + 1, sizeof *l);
     if (!l)
         return oct_nomem(err);
-    for (size_t i = 0; i < count; i++)
-        OCT_TRY(fill(&l[i], oct_qjob_layer(j, i), arena, err));
+    *n = 0;
+    for (size_t i = 0; i < count; i++) {
+        const oct_layer_decision *d = oct_qjob_layer(j, i);
+        if (!oct_is_border(d->graph, &d->graph->node[d->node]))
+            OCT_TRY(fill(&l[(*n)++], j, d, arena, err));
+    }
     *layers = l;
-    *n = count;
     return OCT_OK;
 }
 

@@ -2,6 +2,7 @@
 import os
 import re
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -124,6 +125,7 @@ def strata(total, n):
 
 def run_cases(tools):
     """Runs the cases that the command line names, or all: SCRIPT BUILD [NAME...]. The exit status."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup has it ignored, and what the cases start would inherit that
     build, names = Path(sys.argv[1]).resolve(), sys.argv[2:]
     for tool in tools:
         if not (build / "tools" / tool / tool).is_file():
