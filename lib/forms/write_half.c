@@ -48,9 +48,9 @@ bool oct_half_follows(const oct_node *n, int slot)
 static oct_status grow(halver *h, oct_err *err)
 {
     size_t n = h->g->n_value;
-    if (n <= h->cap)
+    if (n < h->cap)
         return OCT_OK;
-    size_t cap = 2 * n;
+    size_t cap = 2 * n + 8;
     bool *ours = oct_calloc(cap, sizeof *ours);
     int (*twin)[N_TYPES] = oct_calloc(cap, sizeof *twin);
     if (!ours || !twin) {
