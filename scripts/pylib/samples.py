@@ -87,6 +87,11 @@ class Samples:
     labels: object = None             # i64[count] or None
     names: list = field(default_factory=list)
 
+    def chosen(self, places):
+        """The samples at these places, as a set."""
+        return Samples(len(places), lambda i: self.get(places[i]), None if self.labels is None else self.labels[places],
+                       [self.names[i] for i in places] if self.names else [])
+
     def batches(self, size, limit=None):
         """Yields (first index, array or {name: array}) with a batch axis."""
         total = min(self.count, limit or self.count)
@@ -96,6 +101,23 @@ class Samples:
                 yield at, {name: np.stack([row[name] for row in rows]) for name in rows[0]}
             else:
                 yield at, np.stack(rows)
+
+
+def spread(total, n):
+    """The places of n of total samples that our tools choose (lib/data/choice.h): in each of n strata the one that a hash picks."""
+    def picked(n):
+        at = 0
+        for k in range(n):
+            size = total // n + (k < total % n)
+            x = (k + 0x9e3779b97f4a7c15) % 2**64
+            x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9 % 2**64
+            x = (x ^ x >> 27) * 0x94d049bb133111eb % 2**64
+            yield at + (x ^ x >> 31) % size
+            at += size
+
+    if not 0 < n < total:
+        return list(range(total))
+    return sorted(set(range(total)) - set(picked(total - n))) if n > total // 2 else list(picked(n))
 
 
 def _pictures(paths, labels, steps):
