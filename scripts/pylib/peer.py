@@ -57,7 +57,8 @@ def integer_share(counts):
     return sum(counts.get(t, 0) for t in INTEGER), sum(counts.get(t, 0) for t in FLOAT)
 
 
-def reader(samples, limit, name):
+def reader(samples, limit, name, whole=False):
+    """Its calibration reader over the first samples. whole: a sample is all inputs of a run, without a batch axis to be put before."""
     from onnxruntime.quantization import CalibrationDataReader
 
     class Reader(CalibrationDataReader):
@@ -75,7 +76,9 @@ def reader(samples, limit, name):
                 return None
             row = samples.get(self.at)
             self.at += 1
-            return {k: v[None] for k, v in row.items()} if isinstance(row, dict) else {name: row[None]}
+            if isinstance(row, dict):
+                return row if whole else {k: v[None] for k, v in row.items()}
+            return {name: row[None]}
 
     return Reader()
 
@@ -106,18 +109,40 @@ def quiet():
         logging.disable(logging.NOTSET)
 
 
-def quantize(model, out, samples, limit, method="minmax"):
+@contextlib.contextmanager
+def one_thread():
+    """The sessions that its quantizer makes for itself have one thread too."""
+    options = ort.SessionOptions
+
+    def limited():
+        made = options()
+        made.intra_op_num_threads = 1
+        return made
+
+    ort.SessionOptions = limited
+    try:
+        yield
+    finally:
+        ort.SessionOptions = options
+
+
+def quantize(model, out, samples, limit, method="minmax", whole=False):
     """ONNX Runtime's documented way: quant_pre_process, then quantize_static (QDQ, u8 x s8, per channel).
-    Where that fails, once more without the pre-processing."""
-    from onnxruntime.quantization import CalibrationMethod, QuantFormat, QuantType, quant_pre_process, quantize_static
+    Where that fails, once more without the pre-processing. method: minmax, entropy, percentile; or dynamic, for its quantize_dynamic
+    (s8 weights per channel), which needs no samples."""
+    from onnxruntime.quantization import (CalibrationMethod, QuantFormat, QuantType, quant_pre_process, quantize_dynamic,
+                                          quantize_static)
     methods = {"minmax": CalibrationMethod.MinMax, "entropy": CalibrationMethod.Entropy,
                "percentile": CalibrationMethod.Percentile}
     name = session(model).get_inputs()[0].name
     # Eight samples at a time bound the memory of its histograms; the result is the merged one.
     options = {"CalibStridedMinMax": 8} if min(limit, samples.count) % 8 == 0 and method != "minmax" else {}
 
-    def static(source):
-        quantize_static(str(source), str(out), reader(samples, limit, name), quant_format=QuantFormat.QDQ, per_channel=True,
+    def convert(source):
+        if method == "dynamic":
+            quantize_dynamic(str(source), str(out), per_channel=True, weight_type=QuantType.QInt8)
+            return
+        quantize_static(str(source), str(out), reader(samples, limit, name, whole), quant_format=QuantFormat.QDQ, per_channel=True,
                         activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8,
                         calibrate_method=methods[method], extra_options=options)
 
@@ -126,9 +151,9 @@ def quantize(model, out, samples, limit, method="minmax"):
         onnx.save(modern(model), raw)               # its own way with loaded models fails on small ones
         try:
             quant_pre_process(str(raw), str(prepared), skip_symbolic_shape=True)
-            static(prepared)
+            convert(prepared)
         except Exception:
-            static(raw)
+            convert(raw)
     return out
 
 
