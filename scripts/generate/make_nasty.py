@@ -104,8 +104,9 @@ def filters(n, oc, ic, k, spread=0.3):
     return w.astype(F)
 
 
-def last_node(n):
-    return n.nodes[-1].name
+def last(n, kind):
+    """The name of the newest node of a type."""
+    return next(node.name for node in reversed(n.nodes) if node.op_type == kind)
 
 
 def plain(n, x, w, stride=1, group=1, bias=None):
@@ -152,9 +153,10 @@ def stem_outliers(n, x):
     for c, end in ((3, 113), (11, -100)):
         gain[c] = end / max(y[:, c].min(), y[:, c].max(), key=abs)
     x = plain(n, x, w * gain[:, None, None, None], 2, bias=n.rng.normal(0, 0.3, 16))
-    n.cause = [last_node(n)]
+    n.cause = [last(n, "Conv")]
     x = n.act(x, "silu")
     x = n.conv(x, 16, group="dw", act="silu")
+    n.cause.append(last(n, "Conv"))
     x = n.conv(x, 24, 1)
     for c, stride in ((24, 1), (32, 2), (32, 1)):
         y = n.conv(n.conv(n.conv(x, 3 * c, 1, act="silu"), 3 * c, 3, stride, group="dw", act="silu"), c, 1)
@@ -192,14 +194,14 @@ def concat_head(n, x):
     size = n.op("Mul", n.op("Sigmoid", size), n.const(400))
     scores = n.op("Sigmoid", n.op("Sub", scores, n.const(2)))
     y = n.op("Concat", centre, size, scores, axis=2)
-    n.cause = [last_node(n)]
+    n.cause = [last(n, "Concat")]
     n.parts = {"boxes": np.s_[..., :4], "scores": np.s_[..., 4:]}
     return y
 
 
 @net(photographs(32))
 def leaky_chain(n, x):
-    """LeakyReLU behind every layer, and channels whose ranges differ a thousand times."""
+    """LeakyReLU behind every layer, and channels whose ranges differ hundreds of times: scaling the layers against each other would undo it."""
     for c, stride, group in ((24, 2, 1), (24, 1, "dw"), (24, 1, 1), (24, 1, "dw"), (32, 2, 1), (32, 1, "dw"), (32, 1, 1), (32, 1, "dw")):
         k = 3 if group == "dw" or stride == 2 else 1
         group = c if group == "dw" else 1
@@ -215,7 +217,7 @@ def log_mel(n, x, window=160, step=80, bands=32):
     wave = np.outer(np.arange(bins), np.arange(window)) * 2 * np.pi / window
     basis = np.concatenate([np.cos(wave), np.sin(wave)]) * np.hanning(window)
     x = n.op("Conv", x, n.const(basis[:, None]), kernel_shape=[window], strides=[step])
-    n.cause = [last_node(n)]
+    n.cause = [last(n, "Conv")]
     real, imaginary = n.split(x, [bins, bins])
     two = n.const(2)
     power = n.op("Add", n.op("Pow", real, two), n.op("Pow", imaginary, two))
@@ -224,7 +226,7 @@ def log_mel(n, x, window=160, step=80, bands=32):
     mel = np.clip(np.minimum((at - edges[:-2]) / (edges[1:-1] - edges[:-2]), (edges[2:] - at) / (edges[2:] - edges[1:-1])), 0, None)
     mel[0] = 1e-3
     mel = n.op("MatMul", n.op("Transpose", power, perm=[0, 2, 1]), n.const(mel + 1e-4))
-    n.cause.append(last_node(n))
+    n.cause.append(last(n, "MatMul"))
     log = n.op("Log", n.op("Add", mel, n.const(1e-6)))
     return n.unsqueeze(n.op("Transpose", log, perm=[0, 2, 1]), [1])
 
@@ -253,13 +255,13 @@ def shared_weights(n, x):
     """One kernel for the heads of three levels whose ranges differ, and once more for what it made itself."""
     x = n.conv(x, 24, 3, 2, act="relu")
     kernel, heads = n.const(n.weight(24, 24, 3, 3)), []
-    last = n.const(n.unit(n.weight(6, 24, 1, 1), x, lambda w: np.einsum("oihw,nixy->noxy", w, n.value[x])))
+    score = n.const(n.unit(n.weight(6, 24, 1, 1), x, lambda w: np.einsum("oihw,nixy->noxy", w, n.value[x])))
     for gain in (0.2, 1.0, 6.0):
         level = n.op("Mul", x, n.const(gain))
         for _ in range(2):
             level = n.op("Relu", n.op("Conv", level, kernel, n.const(n.rng.normal(0, 0.1, 24)), kernel_shape=[3, 3], pads=[1] * 4))
             level = n.op("Mul", level, n.const(float(gain / n.value[level].std())))
-        heads.append(n.op("Flatten", n.op("Conv", level, last, kernel_shape=[1, 1])))
+        heads.append(n.op("Flatten", n.op("Conv", level, score, kernel_shape=[1, 1])))
         x = n.pool(n.conv(x, 24, 3, act="relu"))
     n.parts, at = {}, 0
     for i, h in enumerate(heads):
@@ -323,7 +325,7 @@ def text_attention(n, x):
         w = n.unit(w, v, lambda u: n.value[v] @ u.T).T.copy()
         y = n.op("MatMul", v, n.const(w))
         if any(v in node.output and node.op_type == "LayerNormalization" for node in n.nodes):
-            n.cause.append(last_node(n))
+            n.cause.append(last(n, "MatMul"))
         return n.op("Add", y, n.const(n.rng.normal(0, 0.1, oc)))
 
     x = norm(x)
