@@ -13,13 +13,9 @@ static const struct {
     oct_isa all;
 } levels[] = {
     { "scalar", OCT_ISA_REF },
-    { "avx2", OCT_ISA_AVX2 },
-    { "avxvnni", OCT_ISA_AVX2 | OCT_ISA_AVXVNNI },
-    { "avx512", OCT_ISA_AVX2 | OCT_ISA_AVX512 },
-    { "avx512vnni", OCT_ISA_AVX2 | OCT_ISA_AVX512 | OCT_ISA_AVX512VNNI },
-    { "neon", OCT_ISA_NEON },
-    { "dotprod", OCT_ISA_NEON | OCT_ISA_DOTPROD },
-    { "i8mm", OCT_ISA_NEON | OCT_ISA_DOTPROD | OCT_ISA_I8MM },
+#define OCT_LEVEL(bit, name, below) { name, OCT_ISA_##bit | (below) },
+#include "kernels/isas.inc"
+#undef OCT_LEVEL
 };
 
 #if defined(OCT_SIMDE)
@@ -76,8 +72,6 @@ static oct_isa detect(void)
         isa |= OCT_ISA_DOTPROD;
     if (cap2 & 1ul << 13)
         isa |= OCT_ISA_I8MM;
-    if (cap & 1ul << 10)
-        isa |= OCT_ISA_FP16;
     return isa;
 }
 #else
@@ -142,7 +136,16 @@ const char *oct_isa_name(oct_isa isa)
     return best;
 }
 
+const char *oct_isa_level(size_t i)
+{
+    return i < OCT_COUNT(levels) ? levels[i].name : NULL;
+}
+
 const char *oct_isa_names(void)
 {
-    return "native, scalar, avx2, avxvnni, avx512, avx512vnni, neon, dotprod, i8mm";
+    return "native, scalar"
+#define OCT_LEVEL(bit, name, below) ", " name
+#include "kernels/isas.inc"
+#undef OCT_LEVEL
+        ;
 }

@@ -252,14 +252,14 @@ static oct_status repeat(const prepared *c, oct_plan *first, const char *isa, oc
 
 static oct_status repeat_all(const prepared *c, oct_plan *first, oct_err *err)
 {
-    static const char *const isas[] = { "scalar", "avx2", "avx512", "avx512vnni", "avxvnni", "neon", "dotprod", "i8mm", "native" };
+    const char *isa;
     oct_status s = OCT_OK;
-    for (size_t i = 0; s == OCT_OK && i < OCT_COUNT(isas); i++) {
-        if (oct_isa_limit(isas[i], NULL) != OCT_OK)
+    for (size_t i = 0; s == OCT_OK && (isa = oct_isa_level(i)); i++) {
+        if (oct_isa_limit(isa, NULL) != OCT_OK)
             continue;
-        s = repeat(c, first, isas[i], NULL, err);
+        s = repeat(c, first, isa, NULL, err);
         if (s == OCT_OK)
-            s = repeat(c, first, isas[i], two, err);
+            s = repeat(c, first, isa, two, err);
     }
     if (oct_isa_limit("native", NULL) != OCT_OK)
         return oct_fail(err, OCT_EINTERNAL, "this CPU's own instructions cannot be had again");

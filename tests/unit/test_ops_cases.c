@@ -453,7 +453,7 @@ static bool same_bytes(op_case *c, const oct_op *op, const op_tensor *first, op_
 
 static bool check_ways(op_case *c, const oct_op *op, oct_pool *two)
 {
-    static const char *const isas[] = { "scalar", "avx2", "avx512", "avx512vnni", "avxvnni", "neon", "dotprod", "i8mm" };
+    const char *isa;
     op_tensor first[OP_CASE_IO], again[OP_CASE_IO];
     oct_arena *a = oct_arena_create();
     bool ok = true;
@@ -461,12 +461,12 @@ static bool check_ways(op_case *c, const oct_op *op, oct_pool *two)
         first[i] = c->out[i].present ? of_type(&c->out[i], c->out[i].dtype, a) : c->out[i];
         again[i] = c->out[i].present ? of_type(&c->out[i], c->out[i].dtype, a) : c->out[i];
     }
-    for (size_t i = 0; ok && i < OCT_COUNT(isas); i++) {
-        if (oct_isa_limit(isas[i], NULL) != OCT_OK)
+    for (size_t i = 0; ok && (isa = oct_isa_level(i)); i++) {
+        if (oct_isa_limit(isa, NULL) != OCT_OK)
             continue;
-        ok = same_bytes(c, op, first, i ? again : first, isas[i]);
+        ok = same_bytes(c, op, first, i ? again : first, isa);
         pool = two;
-        ok = ok && same_bytes(c, op, first, again, isas[i]);
+        ok = ok && same_bytes(c, op, first, again, isa);
         pool = NULL;
     }
     oct_arena_destroy(a);
