@@ -1,5 +1,5 @@
 /* lib/data/reader.h -- what a kind of data offers: samples in order, undecoded. One file per kind (read_<kind>.c),
- * one table (readers.c). Private to lib/data.
+ * one table (readers.inc). Private to lib/data.
  *
  * A reader finds samples and names them; it does not decode pictures and does not preprocess: decoding threads do. */
 #ifndef OCT_DATA_READER_H
@@ -50,8 +50,9 @@ typedef struct oct_reader {
     void (*close)(void *self); /* NULL allowed */
 } oct_reader;
 
-extern const oct_reader oct_read_npy, oct_read_npz, oct_read_csv, oct_read_folder, oct_read_pb, oct_read_image,
-    oct_read_tar;
+#define OCT_READER(r) extern const oct_reader r;
+#include "data/readers.inc"
+#undef OCT_READER
 extern const oct_reader oct_read_testset; /* of oct_read_folder */
 
 /* Streams, which are no files: only a word of the user chooses one of these (spec.c), so no name found in a folder, a

@@ -10,13 +10,9 @@
 #include <strings.h>
 
 const oct_reader *const oct_readers[] = {
-    &oct_read_tar,
-    &oct_read_npy,
-    &oct_read_npz,
-    &oct_read_csv,
-    &oct_read_pb,
-    &oct_read_image,
-    &oct_read_folder,
+#define OCT_READER(r) &r,
+#include "data/readers.inc"
+#undef OCT_READER
 };
 const size_t oct_n_readers = OCT_COUNT(oct_readers);
 
@@ -75,11 +71,10 @@ bool oct_is_sample_file(const char *path)
 
 bool oct_looks_like_data(const char *path)
 {
-    static const char *const suffixes[] = { ".npz", ".csv", ".tar", ".tgz", ".tar.gz", ".tar.zst", ".tar.xz", ".tar.bz2" };
-    for (size_t i = 0; i < OCT_COUNT(suffixes); i++)
-        if (oct_has_suffix(path, suffixes[i]))
+    for (size_t i = 0; i < oct_n_readers; i++)
+        if (oct_readers[i]->claims(path, false))
             return true;
-    return oct_is_sample_file(path);
+    return false;
 }
 
 bool oct_label_parse(const char *text, int64_t *label)
