@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
-#include <strings.h>
 
 bool oct_cli_given(const oct_cli *cli, const char *name)
 {
@@ -66,15 +65,11 @@ FILE *oct_cli_result(oct_cli *cli)
     return cli->output_taken ? cli->err : cli->out;
 }
 
-void oct_cli_pattern_hint(const char *option, const char *path, oct_err *err)
+void oct_cli_pattern_hint(const oct_cli *cli, const char *option, const char *path, oct_err *err)
 {
-    static const char *const endings[] = { ".npy", ".npz", ".jpg", ".jpeg", ".png", ".tar", ".tgz", ".gz", ".pb", ".csv" };
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path, *dot = strrchr(base, '.');
     const bool folder = oct_path_is_dir(path) || (*path && !*base);
-    bool data = folder;
-    for (size_t i = 0; dot && i < OCT_COUNT(endings); i++)
-        data |= strcasecmp(dot, endings[i]) == 0;
-    if (!data)
+    if (!folder && !(dot && cli->is_data && cli->is_data(path)))
         return;
     if (folder)
         oct_hint(err, "samples are given with --%s, which may be repeated: --%s '%s'", option, option, path);

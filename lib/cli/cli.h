@@ -125,6 +125,7 @@ typedef struct oct_cli {
     const char *examples; /* lines under "Examples:", each ending in a newline; may be NULL */
     const char *isa_text; /* what this CPU runs, for --version; may be NULL */
     const char *isa_names; /* what --isa accepts, for --help; may be NULL */
+    bool (*is_data)(const char *path); /* whether a file's name is one of samples; may be NULL */
     FILE *out, *err;      /* NULL: stdout, stderr */
 
     /* Set by oct_cli_parse. */
@@ -164,8 +165,8 @@ void oct_cli_warn(oct_cli *cli, const char *fmt, ...) OCT_PRINTF(2, 3);
  * takes standard output. Erases the progress line. Print to it with oct_print (textfmt.h) and tables. */
 FILE *oct_cli_result(oct_cli *cli);
 
-/* When `path` looks like data rather than a model (by its ending, or a folder): hints that `option` takes
+/* When `path` is data rather than a model (by cli->is_data, or a folder): hints that `option` takes
  * it, and that a pattern should be quoted. For tools whose positionals must be models. */
-void oct_cli_pattern_hint(const char *option, const char *path, oct_err *err);
+void oct_cli_pattern_hint(const oct_cli *cli, const char *option, const char *path, oct_err *err);
 
 #endif

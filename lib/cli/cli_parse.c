@@ -395,7 +395,7 @@ static oct_status too_many(const parse *p, size_t at, oct_err *err)
 {
     oct_fail(err, OCT_EUSAGE, "unexpected argument '%s'", p->pos.v[at]);
     for (size_t i = 0; p->spilled && i < p->pos.n; i++)
-        oct_cli_pattern_hint(p->spilled->o.name, p->pos.v[i], err);
+        oct_cli_pattern_hint(p->cli, p->spilled->o.name, p->pos.v[i], err);
     return OCT_EUSAGE;
 }
 

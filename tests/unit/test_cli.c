@@ -38,6 +38,12 @@ static const char *observer_names(size_t i, const char **summary)
 }
 
 /* Runs the tool on a command line whose words are separated by '|', and keeps what it printed. */
+static bool is_array(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    return dot && strcmp(dot, ".npy") == 0;
+}
+
 static int run(tool *t, const char *line)
 {
     static char text[512];
@@ -82,7 +88,8 @@ static int run(tool *t, const char *line)
     t->samples = 512;
     t->fuse = true;
     t->cli = (oct_cli){ .name = "qtest", .summary = "Tests the command line.", .opts = opts, .commands = commands,
-                        .n_commands = OCT_COUNT(commands), .examples = "  qtest m.onnx\n", .isa_text = "avx2", .isa_names = "scalar, avx2" };
+                        .n_commands = OCT_COUNT(commands), .examples = "  qtest m.onnx\n", .isa_text = "avx2", .isa_names = "scalar, avx2",
+                        .is_data = is_array };
     t->cli.out = tmpfile();
     t->cli.err = tmpfile();
     FILE *out = t->cli.out, *said = t->cli.err;

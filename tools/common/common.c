@@ -17,6 +17,7 @@ void tool_init(oct_cli *cli)
     oct_io_start();
     cli->isa_text = oct_isa_name(oct_isa_detect());
     cli->isa_names = oct_isa_names();
+    cli->is_data = oct_looks_like_data;
 }
 
 static void say_leftover(void *cli, const char *path)
@@ -51,13 +52,13 @@ oct_status tool_load(oct_cli *cli, const char *path, oct_model **m, oct_err *err
 {
     if (is_data(path)) {
         oct_fail(err, OCT_EUSAGE, "'%s' is not an ONNX model", path);
-        oct_cli_pattern_hint("data", path, err);
+        oct_cli_pattern_hint(cli, "data", path, err);
         return OCT_EUSAGE;
     }
     const char *newer;
     oct_status s = oct_model_load(path, m, err);
     if (s == OCT_EMALFORMED || s == OCT_EIO)
-        oct_cli_pattern_hint("data", path, err);
+        oct_cli_pattern_hint(cli, "data", path, err);
     OCT_TRY(s);
     s = oct_check_operators((*m)->graph, &newer, err);
     if (s != OCT_OK) {
