@@ -17,7 +17,6 @@
 typedef struct row {
     const oct_op *op;
     uint32_t types; /* a bit an element type */
-    bool seen;      /* in a case */
 } row;
 
 static row rows[400];
@@ -152,7 +151,6 @@ static void ask(op_case *c, void *arg)
     row *r = row_of(c->domain, c->op, c->opset);
     if (c->refuses || !r || !r->op->run || (c->n_out > 0 && c->out[0].quantized) || (c->n_in > 0 && c->in[0].quantized))
         return;
-    r->seen = true;
     for (int t = OCT_F32; t < OCT_DTYPE_COUNT; t++) {
         oct_arena *a = oct_arena_create();
         if (oct_dtype_bits((oct_dtype)t) != 0 && takes(c, r->op, leading_type(c), (oct_dtype)t, a))
@@ -310,13 +308,12 @@ int main(int argc, char **argv)
            "  grids are shared by all inputs; arithmetic and functions have a grid of their own.\n\n"
            "An operator that is not here is passed through by `qconvert`, in float, with its neighbours.\n\n",
            n_rows);
-    printf("## Default domain\n\n");
-    print_rows("");
-    printf("\n## com.microsoft\n\n");
-    print_rows("com.microsoft");
-    printf("\n## ai.onnx.preview\n\n");
-    print_rows("ai.onnx.preview");
-    printf("\n## ai.onnx.ml\n\n");
-    print_rows("ai.onnx.ml");
+    for (size_t i = 0; i < n_rows; i++) {
+        const char *domain = rows[i].op->domain;
+        if (i > 0 && strcmp(domain, rows[i - 1].op->domain) == 0)
+            continue;
+        printf("%s## %s\n\n", i > 0 ? "\n" : "", domain[0] ? domain : "Default domain");
+        print_rows(domain);
+    }
     return 0;
 }
