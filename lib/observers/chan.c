@@ -137,36 +137,3 @@ double oct_chan_mean(const oct_chan *c)
 {
     return c->n ? oct_xsum_value(&c->sum) / (double)c->n : 0;
 }
-
-oct_status oct_channel_ranges(const float *w, size_t outer, size_t channels, size_t inner, float *lo, float *hi,
-                              oct_err *err)
-{
-    size_t n = outer * channels * inner;
-    for (size_t i = 0; i < n; i++)
-        if (!isfinite(w[i]))
-            return oct_fail(err, OCT_ENUMERIC, "weight %zu is %s", i, isnan(w[i]) ? "NaN" : "infinite");
-    memset(lo, 0, channels * sizeof *lo);
-    memset(hi, 0, channels * sizeof *hi);
-    for (size_t o = 0, i = 0; o < outer; o++)
-        for (size_t c = 0; c < channels; c++)
-            for (size_t k = 0; k < inner; k++, i++) {
-                lo[c] = w[i] < lo[c] ? w[i] : lo[c];
-                hi[c] = w[i] > hi[c] ? w[i] : hi[c];
-            }
-    return OCT_OK;
-}
-
-oct_status oct_channel_absmax(const float *w, size_t outer, size_t channels, size_t inner, float *absmax,
-                              oct_err *err)
-{
-    size_t n = outer * channels * inner;
-    for (size_t i = 0; i < n; i++)
-        if (!isfinite(w[i]))
-            return oct_fail(err, OCT_ENUMERIC, "weight %zu is %s", i, isnan(w[i]) ? "NaN" : "infinite");
-    memset(absmax, 0, channels * sizeof *absmax);
-    for (size_t o = 0, i = 0; o < outer; o++)
-        for (size_t c = 0; c < channels; c++)
-            for (size_t k = 0; k < inner; k++, i++)
-                absmax[c] = fabsf(w[i]) > absmax[c] ? fabsf(w[i]) : absmax[c];
-    return OCT_OK;
-}

@@ -1,4 +1,4 @@
-/* lib/observers/chan.h -- per channel: range and exact mean of activations, range of weights. */
+/* lib/observers/chan.h -- per channel: range and exact mean of activations. */
 #ifndef OCT_OBSERVERS_CHAN_H
 #define OCT_OBSERVERS_CHAN_H
 
@@ -26,13 +26,5 @@ oct_status oct_chan_update(oct_chan_stats *s, const float *x, size_t outer, size
 /* Bit for bit what s would be had it seen both. OCT_EUSAGE when the channels differ. */
 oct_status oct_chan_merge(oct_chan_stats *s, const oct_chan_stats *o, oct_err *err);
 double oct_chan_mean(const oct_chan *c); /* 0 when n is 0 */
-
-/* Weights f32[outer][channels][inner]: range of each channel, both including 0. lo, hi f32[channels].
- * OCT_ENUMERIC on NaN or infinity, with the index. */
-oct_status oct_channel_ranges(const float *w, size_t outer, size_t channels, size_t inner, float *lo, float *hi,
-                              oct_err *err);
-/* Largest magnitude of each channel, f32[channels]. */
-oct_status oct_channel_absmax(const float *w, size_t outer, size_t channels, size_t inner, float *absmax,
-                              oct_err *err);
 
 #endif

@@ -43,14 +43,3 @@ oct_qparams oct_qparams_from_range(oct_range r, oct_grid g)
     zero = zero < g.qmin ? g.qmin : zero > g.qmax ? g.qmax : zero;
     return (oct_qparams){ (float)scale, (int32_t)zero };
 }
-
-static float clamp_f32(double v)
-{
-    return v > FLT_MAX ? FLT_MAX : v < -FLT_MAX ? -FLT_MAX : (float)v;
-}
-
-oct_range oct_qparams_range(oct_qparams q, oct_grid g)
-{
-    double lo = ((double)g.qmin - q.zero) * q.scale, hi = ((double)g.qmax - q.zero) * q.scale;
-    return (oct_range){ clamp_f32(lo), clamp_f32(hi) };
-}

@@ -28,7 +28,5 @@ typedef struct oct_qparams {
  * zero = round_half_even(qmin - lo / scale) with the scale in double; a range below FLT_MIN wide per code gives scale 1
  * and zero point 0 (clamped to the grid). A symmetric grid's zero point is its middle whatever the range. The range is widened to include 0 first. */
 oct_qparams oct_qparams_from_range(oct_range r, oct_grid g);
-/* The real interval that the codes reach: (qmin - zero) * scale .. (qmax - zero) * scale. */
-oct_range oct_qparams_range(oct_qparams q, oct_grid g);
 
 #endif

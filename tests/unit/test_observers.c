@@ -605,8 +605,7 @@ static void affine_parameters(void **state)
     assert_int_equal(oct_grid_of(OCT_S8, false, &g, NULL), OCT_OK);
     q = oct_qparams_from_range((oct_range){ 0, 255 }, g);
     assert_true(q.scale == 1 && q.zero == -128);
-    oct_range r = oct_qparams_range(q, g);
-    assert_true(r.lo == 0 && r.hi == 255);
+    assert_true(((float)g.qmin - (float)q.zero) * q.scale == 0 && ((float)g.qmax - (float)q.zero) * q.scale == 255);
     assert_int_equal(oct_grid_of(OCT_F32, false, &g, NULL), OCT_EUNSUPPORTED);
 }
 
@@ -655,18 +654,6 @@ static void channels(void **state)
     oct_free(y);
 }
 
-static void weights(void **state)
-{
-    const float w[2][3][2] = { { { 1, -2 }, { 0, 0.5f }, { 3, 4 } }, { { 0.5f, 1 }, { -7, 1 }, { 1, 1 } } };
-    float lo[3], hi[3], m[3];
-    assert_int_equal(oct_channel_ranges(&w[0][0][0], 2, 3, 2, lo, hi, NULL), OCT_OK);
-    assert_int_equal(oct_channel_absmax(&w[0][0][0], 2, 3, 2, m, NULL), OCT_OK);
-    assert_true(lo[0] == -2 && hi[0] == 1 && lo[1] == -7 && hi[1] == 1 && lo[2] == 0 && hi[2] == 4);
-    assert_true(m[0] == 2 && m[1] == 7 && m[2] == 4);
-    float bad[2] = { 1, INFINITY };
-    assert_int_equal(oct_channel_absmax(bad, 1, 1, 2, m, NULL), OCT_ENUMERIC);
-}
-
 static void logarithm(void **state)
 {
     for (int i = 0; i < 100000; i++) {
@@ -696,7 +683,7 @@ int main(void)
         cmocka_unit_test(names_are_read),
         cmocka_unit_test(affine_parameters),
         cmocka_unit_test(channels),
-        cmocka_unit_test(weights),
+        
         cmocka_unit_test(logarithm),
         cmocka_unit_test(bins_of_long_tensors),
     };
