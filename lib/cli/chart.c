@@ -1,20 +1,7 @@
-/* lib/cli: bars and sparklines. */
+/* lib/cli: sparklines. */
 #include "cli/chart.h"
 
 #include <math.h>
-
-void oct_chart_bar(oct_buf *b, double value, double max, int columns, bool utf8)
-{
-    static const char *const part[] = { "", "▏", "▎", "▍", "▌", "▋", "▊", "▉" };
-    double share = max > 0 && value > 0 ? value / max : 0;
-    int steps = utf8 ? 8 : 1, n = (int)((share > 1 ? 1 : share) * columns * steps + 0.5);
-    if (n == 0 && share > 0)
-        n = 1;
-    for (int i = 0; i < n / steps; i++)
-        oct_buf_puts(b, utf8 ? "█" : "#");
-    if (utf8)
-        oct_buf_puts(b, part[n % 8]);
-}
 
 /* First count of mark i of m: floor(i * n / m), which must not overflow. */
 static size_t mark_begin(size_t i, size_t n, size_t m)

@@ -1,13 +1,8 @@
-/* lib/cli/chart.h -- bars and sparklines for the terminal (`qcalib show`). */
+/* lib/cli/chart.h -- sparklines for the terminal (`qcalib show`). */
 #ifndef OCT_CLI_CHART_H
 #define OCT_CLI_CHART_H
 
 #include "base/buf.h"
-
-/* Appends a bar of value / max of `columns` columns, in eighths of a column with utf8, else in '#'.
- * A value above 0 shows at least the smallest mark; the rest is not padded. Negative and NaN count as 0,
- * values beyond max as max. */
-void oct_chart_bar(oct_buf *b, double value, double max, int columns, bool utf8);
 
 /* Appends one line of `columns` marks for count[n], each the sum of the counts that fall into it, its
  * height by its share of the highest: eight heights with utf8, else " .:-=+*#". A count above 0 always

@@ -11,7 +11,6 @@ enum { MAX_COLUMNS = 32, GAP = 2, LEAST_CUT = 8 };
 typedef struct row {
     const char *cell[MAX_COLUMNS]; /* NULL: empty */
     int n;
-    bool rule; /* a rule instead of cells */
 } row;
 
 struct oct_table {
@@ -71,13 +70,6 @@ void oct_table_row(oct_table *t)
         return;
     }
     t->rows[t->n++] = r;
-}
-
-void oct_table_rule(oct_table *t)
-{
-    oct_table_row(t);
-    if (t && !t->failed)
-        t->rows[t->n - 1]->rule = true;
 }
 
 void oct_table_cell(oct_table *t, const char *fmt, ...)
@@ -196,12 +188,8 @@ oct_status oct_table_write(const oct_table *t, oct_buf *b, int width, bool utf8,
         fit(t, w, width);
     put_cells(t, b, t->title, t->columns, w, utf8);
     put_rule(t, b, w, utf8);
-    for (size_t i = 0; i < t->n; i++) {
-        if (t->rows[i]->rule)
-            put_rule(t, b, w, utf8);
-        else
-            put_cells(t, b, t->rows[i]->cell, t->rows[i]->n, w, utf8);
-    }
+    for (size_t i = 0; i < t->n; i++)
+        put_cells(t, b, t->rows[i]->cell, t->rows[i]->n, w, utf8);
     return b->failed ? oct_nomem(err) : OCT_OK;
 }
 

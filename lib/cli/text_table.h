@@ -33,11 +33,9 @@ void oct_table_column(oct_table *t, const char *title, oct_align align);
 void oct_table_row(oct_table *t);
 /* The text, of at most 1000 bytes, is made safe to print (base/utf8.h). */
 void oct_table_cell(oct_table *t, const char *fmt, ...) OCT_PRINTF(2, 3);
-/* A rule between the rows before and after it (above totals). */
-void oct_table_rule(oct_table *t);
 
 /* Appends the table. width: columns to fit into, 0 for no limit; the widest left-aligned column is cut
- * first. utf8: rules and the ellipsis as UTF-8, else ASCII. OCT_ENOMEM. */
+ * first. utf8: the rule under the titles and the ellipsis as UTF-8, else ASCII. OCT_ENOMEM. */
 oct_status oct_table_write(const oct_table *t, oct_buf *b, int width, bool utf8, oct_err *err);
 /* The same to a stream, fitted to its terminal and what that can show. OCT_ENOMEM; that the stream failed is seen by ferror. */
 oct_status oct_table_print(oct_table *t, FILE *f, oct_err *err);

@@ -441,7 +441,6 @@ static void table_text(bool utf8, int width, const char *want)
     oct_table_row(t);
     oct_table_cell(t, "%s", "größe\033");
     oct_table_cell(t, "9.0 dB");
-    oct_table_rule(t);
     oct_table_row(t);
     oct_table_cell(t, "all");
     assert_int_equal(oct_table_write(t, &b, width, utf8, NULL), OCT_OK);
@@ -456,32 +455,22 @@ static void tables_align_and_fit(void **state)
                          "-------------------  -------\n"
                          "/stage/block1/conv2  31.4 dB\n"
                          "größe\\x1b             9.0 dB\n"
-                         "-------------------  -------\n"
                          "all\n");
     table_text(true, 21, "layer            SQNR\n"
                          "────────────  ───────\n"
                          "/stage/bloc…  31.4 dB\n"
                          "größe\\x1b      9.0 dB\n"
-                         "────────────  ───────\n"
                          "all\n");
     table_text(false, 3, "layer        SQNR\n" /* not below eight columns */
                          "--------  -------\n"
                          "/stage..  31.4 dB\n"
                          "größe\\..   9.0 dB\n"
-                         "--------  -------\n"
                          "all\n");
 }
 
 static void charts(void **state)
 {
     oct_buf b = OCT_BUF_INIT;
-    oct_chart_bar(&b, 2.5, 4, 4, true);
-    oct_chart_bar(&b, 2.5, 4, 4, false);
-    oct_chart_bar(&b, 0.01, 4, 4, false);
-    oct_chart_bar(&b, NAN, 4, 4, true);
-    assert_string_equal(oct_buf_str(&b), "██▌####");
-    oct_buf_free(&b);
-    b = (oct_buf)OCT_BUF_INIT;
     oct_chart_spark(&b, (uint64_t[]){ 0, 1, 50, 100 }, 4, 10, false, true);
     oct_chart_spark(&b, (uint64_t[]){ 0, 1, 50, 100, 25, 25, 7, 0 }, 8, 4, false, false);
     assert_string_equal(oct_buf_str(&b), " ▁▄█.#:.");
