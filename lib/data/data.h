@@ -85,7 +85,7 @@ int64_t oct_batch_rows(const oct_source *src, const oct_batch *b);
  * dimension does not count samples. */
 int64_t oct_row_elements(int rank, const int64_t *dims, int64_t rows, int64_t *first);
 
-/* Back to the first sample; counts and hash start anew. OCT_EUNSUPPORTED for standard input. */
+/* Back to the first sample; counts start anew. OCT_EUNSUPPORTED for standard input. */
 oct_status oct_source_reset(oct_source *src, oct_err *err);
 
 /* Which samples a pass gives. Places count from 0, in the order of the data, broken samples included. */
@@ -128,9 +128,6 @@ bool oct_source_has_labels(const oct_source *src); /* whether any sample given s
 int64_t oct_source_bad_count(const oct_source *src);
 const char *oct_source_bad_text(const oct_source *src, size_t i); /* NULL beyond; borrowed */
 
-/* Sum of the content hashes of the samples given so far: the same samples in any order, batch or file layout of
- * their kind give the same number, and the sums of shards add up to that of the whole (modulo 2^64). */
-uint64_t oct_source_hash(const oct_source *src);
 int64_t oct_source_given(const oct_source *src); /* samples given so far */
 
 /* The preprocessing of all inputs in canonical form ("" when there is none): reads back to the same steps, goes

@@ -96,10 +96,10 @@ bool oct_is_sample_file(const char *path);                 /* by suffix: picture
 bool oct_is_image_file(const char *path);
 
 /* Turns a part into the input's tensor: decodes, preprocesses, converts, checks shape and NaN. *stack: rows of this
- * kind may be joined on axis 0. *hash: content of the part. *setup: the failure is not this sample's, but that samples of its kind
+ * kind may be joined on axis 0. *setup: the failure is not this sample's, but that samples of its kind
  * do not go with the model and the steps, or that a file which is there cannot be opened. Messages do not name the sample. */
 oct_status oct_part_decode(const oct_input_desc *in, const oct_steps *steps, const oct_part *part, oct_array *out,
-                           bool *stack, uint64_t *hash, bool *setup, oct_err *err);
+                           bool *stack, bool *setup, oct_err *err);
 
 /* A label from text, -1 for none. False: it is no class number. */
 bool oct_label_parse(const char *text, int64_t *label);

@@ -14,12 +14,8 @@ enum { STORE_BYTES = 256 << 20 };
 
 static void decode(const oct_source *s, oct_slot *t)
 {
-    t->hash = OCT_HASH_INIT;
     for (size_t i = 0; i < s->ctx.n && t->status == OCT_OK; i++) {
-        uint64_t h;
-        t->status = oct_part_decode(&s->ctx.inputs[i], &s->steps[i], &t->item.parts[i], &t->out[i], &t->stack[i], &h, &t->setup,
-                                    &t->err);
-        t->hash = oct_hash(t->hash, &h, sizeof h);
+        t->status = oct_part_decode(&s->ctx.inputs[i], &s->steps[i], &t->item.parts[i], &t->out[i], &t->stack[i], &t->setup, &t->err);
         if (t->status != OCT_OK && strncmp(t->err.text, t->item.name, strlen(t->item.name)) != 0)
             oct_within(&t->err, "%s", t->item.name);
     }
@@ -299,7 +295,6 @@ oct_status oct_source_reset(oct_source *s, oct_err *err)
     forget_bad(s);
     s->leaf = 0;
     s->index = s->given = 0;
-    s->hash = 0;
     s->failed = s->any_label = false;
     oct_source_settle(s);
     return OCT_OK;
@@ -328,11 +323,6 @@ int64_t oct_source_bad_count(const oct_source *s)
 const char *oct_source_bad_text(const oct_source *s, size_t i)
 {
     return i < OCT_SOURCE_BAD_TEXTS && (int64_t)i < s->bad ? s->bad_text[i] : NULL;
-}
-
-uint64_t oct_source_hash(const oct_source *s)
-{
-    return s->hash;
 }
 
 int64_t oct_source_given(const oct_source *s)

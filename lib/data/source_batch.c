@@ -191,7 +191,6 @@ static oct_status append(oct_source *s, oct_slot *t, oct_batch *b, size_t cap, o
     t->item.name = NULL;
     st->names = ++b->n;
     s->given++;
-    s->hash += t->hash;
     return OCT_OK;
 }
 

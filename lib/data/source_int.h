@@ -23,7 +23,6 @@ typedef struct oct_slot {
     int64_t index;
     oct_array *out; /* one per input */
     bool *stack;
-    uint64_t hash;
 } oct_slot;
 
 struct oct_source {
@@ -62,7 +61,6 @@ struct oct_source {
     oct_err fault;
     bool any_label;
     int64_t given, bad;
-    uint64_t hash;
     char *bad_text[OCT_SOURCE_BAD_TEXTS];
     char bad_hint[sizeof ((oct_err *)0)->hint]; /* of the first */
 };

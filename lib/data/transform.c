@@ -435,14 +435,8 @@ static bool is_absent(const char *path)
     return errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == ENAMETOOLONG;
 }
 
-static uint64_t mix(uint64_t h, const void *p, size_t n)
+static oct_status decode(const target *t, const oct_part *part, oct_array *out, bool *stack, oct_err *err)
 {
-    return p && n ? oct_hash(h, p, n) : h;
-}
-
-static oct_status decode(const target *t, const oct_part *part, oct_array *out, bool *stack, uint64_t *hash, oct_err *err)
-{
-    *hash = OCT_HASH_INIT;
     if (part->kind == OCT_PART_NONE)
         return oct_fail(err, OCT_EMALFORMED, "nothing for input '%s'", t->in->name);
     if (part->kind == OCT_PART_FILE) {
@@ -452,24 +446,22 @@ static oct_status decode(const target *t, const oct_part *part, oct_array *out, 
             *t->setup = !is_absent(part->path);
             return s;
         }
-        *hash = mix(*hash, m.data, m.size);
         s = from_bytes(t, m.data, m.size, holds_array(part->path), out, stack, err);
         oct_map_close(&m);
         return s;
     }
-    *hash = mix(*hash, part->array.data, part->array.bytes);
     if (part->kind == OCT_PART_BYTES)
         return from_bytes(t, part->array.data, part->array.bytes, part->path && holds_array(part->path), out, stack, err);
     return from_array(t, &part->array, part->kind == OCT_PART_ROW, out, stack, err);
 }
 
 oct_status oct_part_decode(const oct_input_desc *in, const oct_steps *steps, const oct_part *part, oct_array *out,
-                           bool *stack, uint64_t *hash, bool *setup, oct_err *err)
+                           bool *stack, bool *setup, oct_err *err)
 {
     *out = (oct_array){ 0 };
     const target t = { in, steps, is_nhwc(in, steps), setup };
     *stack = *setup = false;
-    oct_status s = decode(&t, part, out, stack, hash, err);
+    oct_status s = decode(&t, part, out, stack, err);
     if (s == OCT_OK) {
         int64_t at = oct_array_find_nan(out);
         if (at >= 0)

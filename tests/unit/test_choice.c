@@ -181,7 +181,6 @@ static void chosen_are_spread(void **state)
         assert_int_equal(take_all(s, mark), 7);
         for (size_t i = 0; i < sizeof seven / sizeof seven[0]; i++)
             assert_true(mark[seven[i]]);
-        uint64_t whole = oct_source_hash(s), parts = 0;
         oct_source_close(s);
         for (int i = 0; i < 3; i++) { /* the parts of the chosen, and no other */
             s = open_it(spec, (oct_source_options){ .samples = 7, .shard_i = i, .shard_n = 3 });
@@ -189,13 +188,14 @@ static void chosen_are_spread(void **state)
             assert_int_equal(count, i == 0 ? 3 : 2);
             assert_int_equal(take_all(s, part), count);
             for (int k = 0; k < MOST; k++)
-                assert_true(!part[k] || mark[k]);
+                if (part[k]) {
+                    assert_true(mark[k]); /* and no other part's */
+                    mark[k] = false;
+                }
             sum += count;
-            parts += oct_source_hash(s);
             oct_source_close(s);
         }
         assert_int_equal(sum, 7);
-        assert_true(whole == parts && whole != 0);
     }
 }
 
