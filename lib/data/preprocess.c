@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const oct_preset presets[] = {
-    { "imagenet", "resize=256:crop=224:mean=123.675,116.28,103.53:std=58.395,57.12,57.375",
-      "RGB, ImageNet mean and deviation per channel (torchvision)" },
-    { "imagenet-tf", "resize=256:crop=224:mean=127.5:std=127.5", "RGB, -1..1 (TensorFlow, Keras MobileNet)" },
-    { "caffe", "resize=256:crop=224:order=bgr:mean=104,117,123", "BGR, mean per channel, 0..255 (Caffe)" },
-    { "unit", "mean=0:std=255", "0..1, size as it is" },
-    { NULL, NULL, NULL },
+static const struct {
+    const char *name, *text;
+} presets[] = {
+    { "imagenet", "resize=256:crop=224:mean=123.675,116.28,103.53:std=58.395,57.12,57.375" }, /* torchvision */
+    { "imagenet-tf", "resize=256:crop=224:mean=127.5:std=127.5" },                            /* TensorFlow, Keras MobileNet */
+    { "caffe", "resize=256:crop=224:order=bgr:mean=104,117,123" },
+    { "unit", "mean=0:std=255" },
 };
 
 static const char *const interp_names[] = { "bilinear", "linear", "bicubic", "nearest" };
@@ -22,15 +22,10 @@ static const char *const keys[] = { "resize", "interp", "crop", "order", "mean",
 
 enum { MAX_SIDE = 1 << 15 };
 
-const oct_preset *oct_presets(void)
-{
-    return presets;
-}
-
 static void hint_nearest(oct_err *err, const char *word)
 {
     oct_nearest near = { .word = word, .most = 3 };
-    for (size_t i = 0; i < OCT_COUNT(keys) + OCT_COUNT(presets) - 1; i++)
+    for (size_t i = 0; i < OCT_COUNT(keys) + OCT_COUNT(presets); i++)
         oct_nearest_try(&near, i < OCT_COUNT(keys) ? keys[i] : presets[i - OCT_COUNT(keys)].name);
     if (near.n)
         oct_hint(err, "did you mean '%s'?", near.name[0]);
@@ -166,9 +161,9 @@ static oct_status one_step(char *step, oct_steps *s, oct_err *err)
 {
     char *eq = strchr(step, '=');
     if (!eq) {
-        for (const oct_preset *p = presets; p->name; p++)
-            if (strcmp(step, p->name) == 0)
-                return oct_steps_parse(p->text, NULL, 1, s, err);
+        for (size_t i = 0; i < OCT_COUNT(presets); i++)
+            if (strcmp(step, presets[i].name) == 0)
+                return oct_steps_parse(presets[i].text, NULL, 1, s, err);
         oct_fail(err, OCT_EUSAGE, "preprocess: '%s' is neither a step nor a preset", step);
         hint_nearest(err, step);
         return OCT_EUSAGE;

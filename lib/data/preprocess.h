@@ -33,13 +33,6 @@ typedef struct oct_steps {
     bool has_layout;
 } oct_steps;
 
-typedef struct oct_preset {
-    const char *name, *text, *summary;
-} oct_preset;
-
-/* The presets; the last has a NULL name. */
-const oct_preset *oct_presets(void);
-
 /* Reads one text into the steps of the inputs: steps[i] belongs to names[i]. A step without INPUT/ goes to every
  * input. Unknown keys, presets and inputs are OCT_EUSAGE with the nearest known name. */
 oct_status oct_steps_parse(const char *text, const char *const *names, size_t n, oct_steps *steps, oct_err *err);

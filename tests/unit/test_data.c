@@ -442,8 +442,9 @@ static void texts_of_steps(void **state)
     for (size_t i = 0; i < OCT_COUNT(wrong); i++)
         if (oct_steps_parse(wrong[i], names, 2, st, &err) != OCT_EUSAGE)
             fail_msg("accepted: %s", wrong[i]);
-    for (const oct_preset *p = oct_presets(); p->name; p++)
-        assert_int_equal(oct_steps_parse(p->name, names, 2, st, &err), OCT_OK);
+    static const char *const presets[] = { "imagenet", "imagenet-tf", "caffe", "unit" };
+    for (size_t i = 0; i < OCT_COUNT(presets); i++)
+        assert_int_equal(oct_steps_parse(presets[i], names, 2, st, &err), OCT_OK);
 }
 
 /* Reads all; checks names' ends and labels. */
