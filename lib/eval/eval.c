@@ -404,14 +404,9 @@ static void set_drop(oct_eval_score *c, const oct_paired *p)
         c->method = c->metric->kind == OCT_METRIC_PROPORTION ? "Tango's score interval" : oct_paired_mean_method(p->n);
 }
 
-oct_interval oct_eval_drop(const oct_eval_score *s)
-{
-    return (oct_interval){ s->drop, s->lo, s->hi };
-}
-
 oct_eval_gate oct_eval_judge(const oct_eval_score *s, const oct_drop_limit *limit)
 {
-    const oct_interval d = oct_eval_drop(s);
+    const oct_interval d = { s->drop, s->lo, s->hi };
     oct_eval_gate g = { .allowed = oct_drop_allowed(limit, s->reference), .missed = oct_drop_exceeds(limit, s->reference, s->drop) };
     g.unsure = oct_interval_holds(&d, g.allowed);
     if (g.unsure)

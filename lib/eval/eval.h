@@ -47,9 +47,6 @@ typedef struct oct_eval_score {
     uint64_t n;        /* samples that counted */
 } oct_eval_score;
 
-/* The drop with its interval, as eval/summary.h judges it. */
-oct_interval oct_eval_drop(const oct_eval_score *s);
-
 /* How a score stands to a limit of its drop. The estimate decides whether the limit is met; the interval whether the samples
  * can tell. */
 typedef struct oct_eval_gate {

@@ -308,11 +308,6 @@ oct_status oct_drop_limit_parse(const char *text, oct_drop_limit *d, oct_err *er
     return OCT_OK;
 }
 
-double oct_metric_drop(const oct_metric *m, double reference, double value)
-{
-    return m->larger_is_better ? reference - value : value - reference;
-}
-
 oct_status oct_drop_limit_check(const oct_drop_limit *d, const oct_metric *m, oct_err *err)
 {
     if (!d->relative || m->kind != OCT_METRIC_WHOLE)

@@ -83,8 +83,6 @@ typedef struct oct_drop_limit {
     bool relative;
 } oct_drop_limit;
 oct_status oct_drop_limit_parse(const char *text, oct_drop_limit *d, oct_err *err);
-/* How much worse `value` is than `reference`: positive is worse, whichever way the metric counts. */
-double oct_metric_drop(const oct_metric *m, double reference, double value);
 /* Whether the limit can be asked of the metric: OCT_EUSAGE for a relative one where float has no value. */
 oct_status oct_drop_limit_check(const oct_drop_limit *d, const oct_metric *m, oct_err *err);
 /* The limit as a drop. */
