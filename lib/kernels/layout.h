@@ -1,4 +1,4 @@
-/* lib/kernels/layout.h -- moving elements of 1, 2, 4 or 8 bytes: permutations, strided copies, resizing. */
+/* lib/kernels/layout.h -- moving elements of 1, 2, 4 or 8 bytes: permutations, resizing. */
 #ifndef OCT_KERNELS_LAYOUT_H
 #define OCT_KERNELS_LAYOUT_H
 
@@ -13,11 +13,6 @@ void oct_transpose(oct_pool *pool, const void *x, const int64_t *dims, const int
 
 /* y[b][c][r] = x[b][r][c] for b < batch. NCHW to NHWC: rows = C, cols = H * W. */
 void oct_transpose_2d(oct_pool *pool, const void *x, size_t batch, size_t rows, size_t cols, size_t size, void *y);
-
-/* Copies a box of dims elements between two strided arrays (strides in elements, may be 0 or negative): Slice, Concat,
- * Split, Expand, Pad's inside. */
-void oct_copy_strided(oct_pool *pool, const void *x, const int64_t *sx, void *y, const int64_t *sy,
-                      const int64_t *dims, int rank, size_t size);
 
 /* Resizing along one axis of f32[outer][n_in][inner] to [outer][n_out][inner]:
  *   y[i] = sum over k < taps of weight[i * taps + k] * x[index[i * taps + k]],

@@ -25,9 +25,7 @@ typedef struct oct_qbinary {
     int32_t lo, hi; /* clamp of the output code, for a fused Relu or Clip: [0,255] or [-128,127] for none */
 } oct_qbinary;
 
-/* y[i] = f(a[i * sa], b[i * sb]), strides 0 or 1 are fast; y may be a or b when that one's stride is 1. */
-void oct_qbinary_8(oct_pool *pool, const oct_qbinary *f, const void *a, ptrdiff_t sa, const void *b, ptrdiff_t sb,
-                   void *y, size_t n);
+/* y = f(a, b) broadcast; y must not overlap an operand unless it is the same memory with the same strides. */
 void oct_qbinary_8_nd(oct_pool *pool, const oct_qbinary *f, const oct_broadcast *s, const void *a, const void *b,
                       void *y);
 

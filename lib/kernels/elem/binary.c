@@ -192,20 +192,6 @@ typedef struct qbinary_job {
     ptrdiff_t sa, sb;
 } qbinary_job;
 
-static void qbinary_tile(void *arg, size_t begin, size_t end, size_t thread)
-{
-    const qbinary_job *j = arg;
-    const ptrdiff_t i = (ptrdiff_t)begin;
-    j->k->qbinary(j->f, j->a + i * j->sa, j->sa, j->b + i * j->sb, j->sb, j->y + i, 1, end - begin);
-}
-
-void oct_qbinary_8(oct_pool *pool, const oct_qbinary *f, const void *a, ptrdiff_t sa, const void *b, ptrdiff_t sb,
-                   void *y, size_t n)
-{
-    qbinary_job j = { oct_elem(), f, a, b, y, sa, sb };
-    oct_pool_for(pool, n, TILE, qbinary_tile, &j);
-}
-
 static void qbinary_row(void *arg, ptrdiff_t a, ptrdiff_t b, ptrdiff_t y, ptrdiff_t sa, ptrdiff_t sb, ptrdiff_t sy,
                         size_t n)
 {

@@ -1,4 +1,4 @@
-/* lib/kernels/elem/strided.c -- permutations, strided copies and resizing of whole tensors. */
+/* lib/kernels/elem/strided.c -- permutations and resizing of whole tensors. */
 #include "kernels/layout.h"
 
 #include "kernels/elem/table.h"
@@ -132,18 +132,6 @@ static void copy_box(oct_pool *pool, box b, const void *x, void *y, size_t size)
         box_take(&b, b.rank - 1, &j.n, &j.sx, &j.sy);
     j.outer = b;
     oct_pool_for(pool, box_count(&b), tile_of((size_t)j.n * size), copy_tile, &j);
-}
-
-void oct_copy_strided(oct_pool *pool, const void *x, const int64_t *sx, void *y, const int64_t *sy, const int64_t *dims,
-                      int rank, size_t size)
-{
-    box b = { .rank = rank };
-    for (int i = 0; i < rank; i++) {
-        b.dims[i] = dims[i];
-        b.sx[i] = sx[i];
-        b.sy[i] = sy[i];
-    }
-    copy_box(pool, b, x, y, size);
 }
 
 /* ------------------------------------------------------------------ permutations */
