@@ -39,12 +39,6 @@ bool oct_broadcast_shapes(oct_broadcast *b, const int64_t *da, int ra, const int
  * callers below do it themselves. */
 void oct_broadcast_collapse(oct_broadcast *b);
 
-/* Calls fn once per innermost row, in parallel over rows (long rows are cut), with the offsets of its first
- * elements and its strides. */
-typedef void (*oct_broadcast_row)(void *arg, ptrdiff_t a, ptrdiff_t b, ptrdiff_t y, ptrdiff_t sa, ptrdiff_t sb,
-                                  ptrdiff_t sy, size_t n);
-void oct_broadcast_for(oct_pool *pool, const oct_broadcast *b, oct_broadcast_row fn, void *arg);
-
 /* y = f(a, b) broadcast; y must not overlap an operand unless it is the same memory with the same strides. */
 void oct_binary_f32_nd(oct_pool *pool, oct_binary_op op, const oct_broadcast *s, const float *a, const float *b, float *y);
 

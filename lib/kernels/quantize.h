@@ -40,9 +40,8 @@ void oct_grid_codes_f32(const float *x, size_t n, const oct_grids *g, uint8_t *q
 /* One value of each, the same arithmetic. */
 int32_t oct_quantize_value(float x, float scale, int32_t zp, int32_t lo, int32_t hi);
 
-/* ONNX DynamicQuantizeLinear: scale = (max(0, hi) - min(0, lo)) / 255 (1 when that is 0), zp = the code of zero. */
-void oct_dynamic_params_u8(float lo, float hi, float *scale, int32_t *zp);
-/* The whole operator on f32[n]; lo and hi as oct_min_max_f32. */
+/* ONNX DynamicQuantizeLinear on f32[n], with lo and hi as oct_min_max_f32 finds them: scale = (max(0, hi) - min(0, lo)) / 255 (1 when
+ * that is 0), zp = the code of zero. */
 void oct_dynamic_quantize_u8(oct_pool *pool, const float *x, size_t n, uint8_t *q, float *scale, uint8_t *zp);
 
 #endif

@@ -78,9 +78,12 @@ void oct_broadcast_collapse(oct_broadcast *b)
     b->rank = r;
 }
 
+/* Offsets of a row's first elements, its strides and its length. */
+typedef void (*row_fn)(void *arg, ptrdiff_t a, ptrdiff_t b, ptrdiff_t y, ptrdiff_t sa, ptrdiff_t sb, ptrdiff_t sy, size_t n);
+
 typedef struct rows_job {
     const oct_broadcast *b;
-    oct_broadcast_row fn;
+    row_fn fn;
     void *arg;
     size_t row;           /* length of the innermost dimension     */
     size_t pieces, piece; /* a row is cut into pieces of that size */
@@ -123,7 +126,8 @@ static void rows_tile(void *arg, size_t begin, size_t end, size_t thread)
     }
 }
 
-void oct_broadcast_for(oct_pool *pool, const oct_broadcast *shape, oct_broadcast_row fn, void *arg)
+/* Calls fn once per innermost row, in parallel over rows (long rows are cut). */
+static void for_rows(oct_pool *pool, const oct_broadcast *shape, row_fn fn, void *arg)
 {
     oct_broadcast b = *shape;
     for (int i = 0; i < b.rank; i++)
@@ -179,7 +183,7 @@ static void binary_row(void *arg, ptrdiff_t a, ptrdiff_t b, ptrdiff_t y, ptrdiff
 void oct_binary_f32_nd(oct_pool *pool, oct_binary_op op, const oct_broadcast *s, const float *a, const float *b, float *y)
 {
     binary_job j = { oct_elem(), op, a, b, y };
-    oct_broadcast_for(pool, s, binary_row, &j);
+    for_rows(pool, s, binary_row, &j);
 }
 
 /* ------------------------------------------------------------------ 8 bits */
@@ -202,5 +206,5 @@ static void qbinary_row(void *arg, ptrdiff_t a, ptrdiff_t b, ptrdiff_t y, ptrdif
 void oct_qbinary_8_nd(oct_pool *pool, const oct_qbinary *f, const oct_broadcast *s, const void *a, const void *b, void *y)
 {
     qbinary_job j = { oct_elem(), f, a, b, y };
-    oct_broadcast_for(pool, s, qbinary_row, &j);
+    for_rows(pool, s, qbinary_row, &j);
 }

@@ -115,7 +115,7 @@ void oct_dequantize_f32(oct_pool *pool, oct_dtype t, const void *q, size_t n, fl
     oct_dequantize_f32_axis(pool, t, q, 1, 1, n, &scale, &zp, x);
 }
 
-void oct_dynamic_params_u8(float lo, float hi, float *scale, int32_t *zp)
+static void dynamic_params(float lo, float hi, float *scale, int32_t *zp)
 {
     lo = lo < 0.0f ? lo : 0.0f;
     hi = hi > 0.0f ? hi : 0.0f;
@@ -132,7 +132,7 @@ void oct_dynamic_quantize_u8(oct_pool *pool, const float *x, size_t n, uint8_t *
     float lo, hi;
     int32_t z;
     oct_min_max_f32(x, n, &lo, &hi);
-    oct_dynamic_params_u8(lo, hi, scale, &z);
+    dynamic_params(lo, hi, scale, &z);
     *zp = (uint8_t)z;
     oct_quantize_f32(pool, OCT_U8, x, n, *scale, z, q);
 }

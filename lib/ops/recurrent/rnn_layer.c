@@ -5,12 +5,12 @@
 #include <math.h>
 #include <string.h>
 
-oct_rnn_kind oct_rnn_kind_of(const char *type)
+static oct_rnn_kind kind_of(const char *type)
 {
     return strstr(type, "LSTM") ? OCT_RNN_LSTM : strcmp(type, "GRU") == 0 ? OCT_RNN_GRU : OCT_RNN_PLAIN;
 }
 
-int64_t oct_rnn_gates(oct_rnn_kind k)
+static int64_t gates_of(oct_rnn_kind k)
 {
     return k == OCT_RNN_LSTM ? 4 : k == OCT_RNN_GRU ? 3 : 1;
 }
@@ -145,8 +145,8 @@ static oct_status check_inputs(const oct_step *s, const oct_rnn *g, oct_err *err
 oct_status oct_rnn_read(const oct_step *s, oct_rnn *g, oct_err *err)
 {
     const oct_operand *x = s->in[0], *r = s->in[2], *y = NULL;
-    *g = (oct_rnn){ .kind = oct_rnn_kind_of(s->op->type) };
-    g->gates = oct_rnn_gates(g->kind);
+    *g = (oct_rnn){ .kind = kind_of(s->op->type) };
+    g->gates = gates_of(g->kind);
     OCT_TRY(direction_of(s->node, &g->dirs, &g->backwards, err));
     g->batch_first = oct_node_int(s->node, "layout", 0) != 0;
     g->input_forget = oct_node_int(s->node, "input_forget", 0) != 0;

@@ -28,9 +28,6 @@ typedef struct oct_rnn {
     oct_rnn_act act[2][3];
 } oct_rnn;
 
-oct_rnn_kind oct_rnn_kind_of(const char *type);
-int64_t oct_rnn_gates(oct_rnn_kind k);
-
 /* Types and shapes of Y, Y_h, Y_c. */
 oct_status oct_rnn_infer(const oct_infer *c, oct_err *err);
 
