@@ -42,7 +42,7 @@ typedef struct oct_policy_row {
     int block;                 /* weights that share a scale; 0: no rule asks for blocks */
     oct_dtype activations;     /* OCT_U8 or OCT_S8 */
     bool symmetric;            /* activations */
-    oct_observer_spec observer; /* .observer NULL: no rule names one; left to the job (tune.h) */
+    oct_observer_spec observer; /* .observer NULL: no rule names one; left to the job (quant/tune.c) */
     const char *rule;          /* text and place of the rule that set the scheme: "op:Conv (built-in:3)" */
 } oct_policy_row;
 

@@ -12,7 +12,7 @@ static int64_t byte_at(const void *p, size_t i, oct_dtype type)
     return type == OCT_S8 ? ((const int8_t *)p)[i] : ((const uint8_t *)p)[i];
 }
 
-/* ONNXRUNTIME.md, section 3, in double where that is exact: a product of floats rounded once. */
+/* docs/arithmetic.md, Products, in double where that is exact: a product of floats rounded once. */
 static void finish(int32_t acc, const oct_qout *o, size_t j, void *c, size_t at)
 {
     if (o->kind == OCT_QOUT_S32) {

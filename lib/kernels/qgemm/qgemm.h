@@ -20,7 +20,7 @@
 typedef enum oct_qgemm_order {
     OCT_QGEMM_PLAIN,   /* s8[k / kr][nr][kr]                                              */
     OCT_QGEMM_EVENODD, /* kr = 4: s8[k / 4][2][nr][2], k of {0, 2} first, then of {1, 3}  */
-    OCT_QGEMM_CHAINS   /* kr = 4, nr = 16: k in an order of its own (qgemm/qchain.h), or EVENODD */
+    OCT_QGEMM_CHAINS   /* kr = 4, nr = 16: k in an order of its own (kernels/qgemm/qchain.h), or EVENODD */
 } oct_qgemm_order;
 
 /* A micro-kernel: c[i][j] = sum of u8 * s8 (or s8 * s8), for i < m (1 to mr) and all nr columns; rows up to mr may be
@@ -32,8 +32,8 @@ typedef enum oct_qgemm_order {
 typedef void (*oct_qgemm_fn)(size_t m, size_t n, size_t taps, size_t kc, const uint8_t *const *a, uint8_t flip,
                              const int8_t *b, int32_t *c);
 
-typedef struct oct_qrow_kernel oct_qrow_kernel; /* qgemm/qrow.h */
-typedef struct oct_qclass_kernel oct_qclass_kernel; /* qgemm/qclass.h */
+typedef struct oct_qrow_kernel oct_qrow_kernel;     /* kernels/qgemm/qrow.h */
+typedef struct oct_qclass_kernel oct_qclass_kernel; /* kernels/qgemm/qclass.h */
 
 /* Rows of A in windows of 16 values of k: value k of row i is at x[k / 16 * window + i * row + k % 16]. Whole windows
  * are read where a unit of the panel is shuffled, else whole quads. */
