@@ -10,7 +10,7 @@ typedef struct oct_array {
     oct_dtype dtype;
     int rank;
     int64_t dims[OCT_ARRAY_RANK];
-    void *data;   /* bytes in C order; aligned to 64 bytes when owned, anyhow otherwise */
+    void *data;   /* bytes in C order; aligned to 64 bytes when owned, of any alignment otherwise */
     size_t bytes;
     bool owned;   /* data is released by oct_array_free; otherwise it is a view */
 } oct_array;
@@ -20,7 +20,7 @@ typedef struct oct_input_desc {
     const char *name;
     oct_dtype dtype;
     int rank;            /* -1: unknown */
-    const int64_t *dims; /* rank of them, -1 for a free one; borrowed */
+    const int64_t *dims; /* [rank], -1 for a free one; borrowed */
 } oct_input_desc;
 
 /* Gives a an owned, uninitialised block for dtype and dims. OCT_EUNSUPPORTED for a rank above

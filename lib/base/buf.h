@@ -27,7 +27,7 @@ const char *oct_f64_text(char dst[32], double f);
 
 /* Edit distance, for "did you mean" hints; names longer than 63 bytes are cut. */
 int oct_edit_distance(const char *a, const char *b);
-/* The names nearest to a word, the nearest first; of equal ones those tried first. Begins as { .word = ..., .most = ... }. */
+/* The names nearest to a word, nearest first; at equal distance, those tried first. To be initialised as { .word = ..., .most = ... }. */
 enum { OCT_NEAREST = 3 };
 typedef struct oct_nearest {
     const char *word;

@@ -1,12 +1,12 @@
-/* lib/base/flush.h -- denormal numbers as zero, for the calling thread.
+/* lib/base/flush.h -- flushing denormal numbers to zero, for the calling thread.
  *
- * Results of ours keep denormal numbers; this is for finding out what they cost. */
+ * Our results keep denormal numbers; this serves to measure what they cost. */
 #ifndef OCT_BASE_FLUSH_H
 #define OCT_BASE_FLUSH_H
 
 #include <stdbool.h>
 
-/* From now on the calling thread computes with denormal numbers as zeros (on), or as they are. False: not on this CPU. */
+/* Whether the calling thread treats denormal numbers as zeros from now on. Returns false where the CPU cannot. */
 bool oct_flush_denormals(bool on);
 
 #endif

@@ -10,15 +10,16 @@
 #include <limits.h>
 #include <sys/types.h>
 
-/* A call of the system that failed: the text, ": ", and what errno says. OCT_ENOMEM where that is ENOMEM, OCT_EIO else. */
+/* Reports a system call that failed: the text, ": ", and the message of errno. Returns OCT_ENOMEM for ENOMEM, else OCT_EIO. */
 oct_status oct_fail_errno(oct_err *err, const char *fmt, ...) OCT_PRINTF(2, 3);
 
-/* Opens a file to read, without ever waiting for it: a FIFO, a socket, a folder, a device is OCT_EIO with what it is and a remedy; an
+/* Opens a file for reading, and never waits for it: a FIFO, socket, folder or device is OCT_EIO, with what it is and a remedy; an
  * output of this run (oct_out_claim) is OCT_EUSAGE.
- * stream: whoever reads goes from the beginning to the end once. Then character devices (/dev/null) will do, and whatever a descriptor
- * of this process holds, where it is given by its name: /dev/fd/63, which shells write for <(COMMAND), or /dev/stdin. */
+ * stream: the caller reads once, from the beginning to the end. Then character devices (/dev/null) are accepted too, and any open
+ * descriptor of this process that is given by its name: /dev/fd/63, which shells write for <(COMMAND), or /dev/stdin. */
 oct_status oct_file_open(const char *path, bool stream, int *fd, oct_err *err);
-/* read(2) that goes on after signals, and waits where the descriptor does not. Fewer bytes than n: the file ended. -1: errno. */
+/* read(2), continued after signals, and waiting also on descriptors that do not block. Returns fewer bytes than n only at the end of the
+ * file, and -1, with errno, on a failure. */
 ssize_t oct_file_read(int fd, void *p, size_t n);
 /* The descriptor of this process that a name stands for: /dev/stdin, /dev/fd/N, /proc/self/fd/N and their like; -1: none. */
 int oct_path_fd(const char *path);
@@ -32,15 +33,16 @@ typedef struct oct_map {
 
 /* Maps a regular file read-only. OCT_EIO with the system's reason. */
 oct_status oct_map_open(oct_map *m, const char *path, oct_err *err);
-/* The same of a descriptor, which stays the caller's; path is for messages. */
+/* The same for a descriptor, which stays the caller's; path is for messages. */
 oct_status oct_map_fd(oct_map *m, int fd, const char *path, oct_err *err);
 void oct_map_close(oct_map *m);
-/* Whole pages of [p, p + n), as far as they lie in the map, leave this process's memory until they are read again. */
+/* Drops the whole pages of [p, p + n) that lie in the map from this process's memory; they are loaded again when they are read. */
 void oct_map_forget(const oct_map *m, const void *p, size_t n);
 
-/* Opens those of the descriptors 0 to 2 that are closed on /dev/null, so that no file gets their number and what is printed. The first
- * call of a tool. What was closed can then neither be read nor written as "-". */
+/* Opens /dev/null for each of the descriptors 0 to 2 that is closed, so that no file gets its number and with that what is printed. To
+ * be called first in a tool. A descriptor that was closed can neither be read nor written as "-". */
 void oct_io_start(void);
+/* Whether descriptor fd was closed when oct_io_start was called. */
 bool oct_io_was_closed(int fd);
 
 /* Installs a handler for SIGBUS: a fault inside an open map prints "<tool>: <path>: the file was cut
@@ -50,13 +52,13 @@ void oct_io_guard(const char *tool);
 /* For calls of a library that ends the process by exit() when it gets no memory, as libarchive does with status 1: while `inside` is set for
  * this thread, such an end of a guarded tool has exit code 7 and leaves no temporary file. */
 void oct_io_foreign(bool inside);
-/* What these handlers write to standard error before all else, to erase an unfinished line; NULL: nothing. A constant. */
+/* Sets what these handlers write to standard error first, to erase an unfinished line; NULL: nothing. text must be a constant. */
 void oct_io_farewell(const char *text);
 
 /* Reads a whole file or, for "-", standard input, into memory (NUL added, not counted; release with
  * oct_free). At most max bytes: a longer one is OCT_EMALFORMED. A stream in the sense of oct_file_open. */
 oct_status oct_read_all(const char *path, size_t max, char **data, size_t *size, oct_err *err);
-/* The same of a text: one with a NUL byte is OCT_EMALFORMED, "this is not <what>". */
+/* The same for a text: a NUL byte in it is OCT_EMALFORMED, "this is not <what>". */
 oct_status oct_read_text(const char *path, size_t max, const char *what, char **text, oct_err *err);
 
 /* Where an output goes. */
@@ -67,14 +69,15 @@ typedef struct oct_place {
     char path[PATH_MAX]; /* with symbolic links to the file followed, also to one that is not there yet */
 } oct_place;
 
-/* OCT_EIO: a folder, a socket, links in a circle, a name that is too long. */
+/* Finds where the output `path` goes. OCT_EIO for a folder, a socket, links in a circle, or a name that is too long. */
 oct_status oct_place_find(oct_place *p, const char *path, oct_err *err);
 /* Whether an output of that name is a stream, which cannot be read back. */
 bool oct_path_is_stream(const char *path);
 /* Whether two outputs would go to the same place. */
 bool oct_same_output(const char *a, const char *b);
 
-/* From now on, to open the file that the output `path` will replace or add to is OCT_EUSAGE: no input is overwritten. path must last. */
+/* From now on, opening the file that the output `path` will replace or append to is OCT_EUSAGE, so that no input is overwritten. path is
+ * borrowed for the rest of the process. */
 void oct_out_claim(const char *path);
 
 /* An output. A file is written beside its place without a name, where the file system can do that, else as .NAME.octet-XXXXXX, and put
@@ -94,9 +97,10 @@ typedef struct oct_out {
 
 oct_status oct_out_open(oct_out *o, const char *path, oct_err *err);
 void oct_out_write(oct_out *o, const void *p, size_t n);
-/* All is written and, for a file, on disk; nothing may be added. Now a file can be read back, before it takes its place. */
+/* Completes the output: everything is written and, for a file, on disk. Nothing may be added afterwards, and a file can be read back before
+ * it takes its place. */
 oct_status oct_out_seal(oct_out *o, oct_err *err);
-/* A sealed file's bytes. */
+/* Maps the bytes of a sealed file. */
 oct_status oct_out_map(const oct_out *o, oct_map *m, oct_err *err);
 /* Seals and puts the file in its place. On any failure before that nothing is left behind. Closes o either way. */
 oct_status oct_out_commit(oct_out *o, oct_err *err);
@@ -104,18 +108,20 @@ oct_status oct_out_commit(oct_out *o, oct_err *err);
 oct_status oct_out_commit_both(oct_out *part, oct_out *o, oct_err *err);
 void oct_out_abort(oct_out *o); /* after commit: does nothing */
 
-/* When the first output in a folder is opened, `found` gets each temporary file there that a killed run has left. NULL: nobody asks. */
+/* Sets a callback that is given each temporary file that a killed run has left in a folder, when the first output in that folder is opened.
+ * NULL: none. */
 void oct_out_on_leftover(void (*found)(void *arg, const char *path), void *arg);
-/* A file for reading and writing that has no name, in the folder where the output `beside` goes, or where temporary files go if that is
- * a stream. -1: errno. */
+/* Opens a nameless file for reading and writing, in the folder where the output `beside` goes, or in that of temporary files if `beside` is
+ * a stream. Returns -1, with errno, on a failure. */
 int oct_file_nameless(const char *beside);
 
 /* Whether two paths name the same existing file (device and inode). */
 bool oct_same_file(const char *a, const char *b);
 bool oct_path_exists(const char *path);
 bool oct_path_is_dir(const char *path);
-/* What a path leads to; OCT_PATH_NONE: nothing. What depends on it must not take a look that failed for an answer: that fails. */
 typedef enum oct_path_kind { OCT_PATH_NONE, OCT_PATH_FOLDER, OCT_PATH_OTHER } oct_path_kind;
+/* What a path leads to; OCT_PATH_NONE: nothing. Fails with OCT_EIO where that cannot be found out, so that a failed look is not taken for
+ * "nothing". */
 oct_status oct_path_look(const char *path, oct_path_kind *kind, oct_err *err);
 
 /* Monotonic seconds. */

@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 
-/* *out = a * b (a + b); false on overflow, *out then unset. */
+/* *out = a * b, or a + b. Returns false on overflow, which leaves *out unspecified. */
 static inline bool oct_mul_size(size_t a, size_t b, size_t *out)
 {
     return !__builtin_mul_overflow(a, b, out);
@@ -29,7 +29,7 @@ void oct_free(void *p);                   /* NULL allowed */
  * succeed; 0 turns it off. Returns how many allocations happened since the last call. */
 size_t oct_alloc_fail_at(size_t n);
 
-/* An arena: what lives together is released together. Not thread-safe. */
+/* An arena: all that was allocated in it is released at once. Not thread-safe. */
 typedef struct oct_arena oct_arena;
 oct_arena *oct_arena_create(void);
 void oct_arena_destroy(oct_arena *a);
@@ -42,17 +42,18 @@ char *oct_arena_printf(oct_arena *a, const char *fmt, ...) OCT_PRINTF(2, 3);
 void *oct_arena_memdup(oct_arena *a, const void *p, size_t n);
 size_t oct_arena_bytes(const oct_arena *a); /* bytes handed out */
 
-/* Where arenas of the process get their large blocks instead of the heap (base/spill.h): a block of at least `least` bytes, aligned to a
- * page, or NULL for one of the heap. free gets the size that alloc got. NULL: the heap alone. */
+/* A source of large blocks for all arenas of the process, in place of the heap (base/spill.h). alloc is asked for blocks of `least` bytes
+ * or more; it returns one aligned to a page, or NULL, and then the block comes from the heap. free gets the size that alloc got. */
 typedef struct oct_large_blocks {
     size_t least;
     void *(*alloc)(size_t size);
     void (*free)(void *p, size_t size);
 } oct_large_blocks;
+/* Sets the source, borrowed; NULL: blocks of any size come from the heap. */
 void oct_arena_large_blocks(const oct_large_blocks *from);
 
 /* Makes room for one more element in a growing array kept in an arena:
- *   OCT_PUSH(a, list->v, list->n, list->cap)  returns false when out of memory. */
+ *   OCT_GROW(a, list->v, list->n, list->cap)  returns false when out of memory. */
 bool oct_arena_grow(oct_arena *a, void **v, size_t n, size_t *cap, size_t elem);
 #define OCT_GROW(a, v, n, cap) oct_arena_grow((a), (void **)&(v), (n), &(cap), sizeof *(v))
 

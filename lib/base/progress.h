@@ -1,4 +1,4 @@
-/* lib/base/progress.h -- how a library says how far it is; lib/cli draws it, a test counts it. */
+/* lib/base/progress.h -- how a library reports progress; lib/cli draws it, tests count it. */
 #ifndef OCT_BASE_PROGRESS_H
 #define OCT_BASE_PROGRESS_H
 

@@ -24,7 +24,7 @@ typedef struct oct_words {
 bool oct_words_line(oct_words *w);
 /* Steps over blanks. */
 void oct_words_skip(oct_words *w);
-/* Steps over blanks; whether no word follows in the line. */
+/* Steps over blanks; returns whether no word follows in the line. */
 bool oct_words_done(oct_words *w);
 
 /* OCT_EMALFORMED, "<label>:<line>:<column of at>: <reason>". */
