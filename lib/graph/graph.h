@@ -14,7 +14,7 @@
 #include "base/mem.h"
 
 enum { OCT_MAX_RANK = 8 };
-/* The largest dimension of a value: with larger ones nothing could be done, and sums of smaller ones do not overflow. */
+/* The largest dimension that a value may have. No tensor that large could be held, and sums of such dimensions do not overflow. */
 #define OCT_MAX_DIM ((int64_t)1 << 40)
 
 /* One dimension: known (n >= 0), or n == -1 and then named by a symbol or wholly unknown (sym NULL).
@@ -48,13 +48,13 @@ typedef struct oct_tensor {
 /* Affine quantization: real = scale[c] * (code - zp[c]), where c is 0 (per tensor, n == 1), the index along `axis` (per channel), or
  * in blocks that of the block, in C order of a tensor whose dimension `axis` counts blocks. */
 typedef struct oct_quant {
-    int n, axis; /* n: how many scales; 0: dynamic, found from the tensor when it is there */
+    int n, axis; /* n: how many scales; 0: dynamic, computed from the tensor at run time */
     const float *scale;
     const int32_t *zp; /* never NULL but for dynamic */
     oct_dtype dtype;   /* of the codes */
     int64_t block;     /* elements along axis that share a scale; 0: not in blocks */
-    /* Of a constant: its elements, where they are known; else NULL. Those of a matrix in blocks may stand by columns, as MatMulNBits has
-     * them: u8 [columns][blocks][block * bits / 8], each told from 0 up, lowest bits first. Then scale and zp are [columns][blocks]. */
+    /* The elements of a constant, where they are known; else NULL. Those of a matrix in blocks may lie by columns, as in MatMulNBits:
+     * u8 [columns][blocks][block * bits / 8], each an unsigned number, lowest bits first. Then scale and zp are [columns][blocks]. */
     const oct_tensor *codes;
 } oct_quant;
 
@@ -76,13 +76,13 @@ typedef struct oct_value {
     oct_dtype dtype;  /* OCT_UNDEFINED: not known yet */
     oct_shape shape;
     oct_value_kind kind;
-    oct_dtype elem; /* of what is no tensor: type of the tensors in it, as far as known */
+    oct_dtype elem; /* of a sequence or optional: the type of the tensors in it, as far as known */
     int producer; /* node, or -1: graph input, constant, or value of the outer graph */
     int outer;    /* in a nested graph: the value of the graph around it that this one stands for; else -1 */
     bool is_input, is_output;
     const oct_tensor *konst; /* the constant's value, or NULL */
-    /* The tensor is held as codes, and its elements are the reals of dtype f32 (or a 16-bit float) that these stand for: whoever reads
-     * the value reads what rounding left. NULL: elements are as dtype says. lib/forms has what files spell this with. */
+    /* If set, the tensor is held as codes, and its elements are the reals, of dtype f32 or a 16-bit float, that the codes stand for: all
+     * readers of the value see the rounded numbers. NULL: elements are as dtype says. lib/forms reads and writes how files spell this. */
     const oct_quant *quant;
     /* Shape-value propagation: elements of a small integer tensor as far as known, n_known of them; NULL
      * when nothing is known. Constants do not need it. */
@@ -130,7 +130,7 @@ typedef struct oct_node {
     const char *op;     /* operator type */
     const char *domain; /* "" for the default domain (the loader maps "ai.onnx" to it) */
     const char *overload; /* of a function of that name; "" mostly */
-    int64_t opset;      /* that the operator is of, where a plan's fusion put it in; 0: the graph's for the domain. Not saved */
+    int64_t opset;      /* version of the operator, if a plan's fusion inserted the node; 0: the graph's for the domain. Not saved */
     int *in;            /* value indices, -1 absent */
     int *out;
     int n_in, n_out;
@@ -171,7 +171,7 @@ typedef struct oct_graph {
     size_t n_node, cap_node;
     int *order; /* live nodes, topological */
     size_t n_order, cap_order;
-    size_t near; /* in the order: where a node was last looked for */
+    size_t near; /* position in the order at which a node was last searched for */
     int *input; /* real inputs: without those that have an initializer */
     size_t n_input, cap_input;
     int *output; /* a value may stand here more than once */
@@ -181,11 +181,11 @@ typedef struct oct_graph {
     const oct_function *function; /* of the outermost graph, sorted by domain, name and overload; shared by clones */
     size_t n_function;
     const void *origin; /* the loader's record, or NULL */
-    bool changed; /* anything since it was loaded, but for nested graphs: oct_graph_is_changed */
+    bool changed; /* since it was loaded; oct_graph_is_changed includes nested graphs */
     /* name -> value index, open addressing */
     int *map;
     size_t map_cap, map_used;
-    oct_name_set *names; /* of the outermost graph: all names of the nest, made when first asked for; else NULL */
+    oct_name_set *names; /* of the outermost graph: all names in it and in nested graphs, made when first needed; else NULL */
 } oct_graph;
 
 oct_graph *oct_graph_create(void); /* NULL: out of memory */
@@ -245,31 +245,31 @@ void oct_graph_remove_node(oct_graph *g, int node);
 void oct_graph_remove_value(oct_graph *g, int value);
 /* Removes nodes whose outputs nothing uses, and then unused constants, nested graphs first; returns how many nodes went. */
 int oct_graph_prune(oct_graph *g);
-/* Whether nothing but graph outputs and `n` inputs use a value. */
+/* Whether a value has exactly one use and is no graph output. */
 static inline bool oct_value_used_once(const oct_value *v)
 {
     return v->n_uses == 1 && !v->is_output;
 }
 
-/* Whether its elements are there before a run: reals, or codes. */
+/* Whether the value is a constant: its elements, reals or codes, are given before a run. */
 static inline bool oct_value_is_constant(const oct_value *v)
 {
     return v->konst || (v->quant && v->quant->codes);
 }
 
-/* Whether these elements can be read: constants of sparse or foreign kinds have none. */
+/* Whether a constant's elements can be read, which those of sparse constants and of unknown types cannot. */
 static inline bool oct_value_has_data(const oct_value *v)
 {
     return (v->konst && v->konst->data) || (v->quant && v->quant->codes);
 }
 
-/* Whether a matrix in blocks has its codes by columns. */
+/* Whether the value is a matrix in blocks whose codes lie by columns. */
 static inline bool oct_value_by_columns(const oct_value *v)
 {
     return v->quant && v->quant->block && v->quant->codes && v->shape.rank == 2 && v->quant->codes->rank == 3;
 }
 
-/* Whether a nested graph reads it. */
+/* Whether a nested graph reads the value. */
 static inline bool oct_value_is_captured(const oct_value *v)
 {
     for (size_t i = 0; i < v->n_uses; i++)
@@ -285,7 +285,7 @@ oct_status oct_graph_check(const oct_graph *g, oct_err *err);
 
 /* "node 'conv1' (Conv)", or "node #17 (Conv, output 'y')" for one without a name; into dst. */
 const char *oct_node_text(const oct_graph *g, int node, char *dst, size_t size);
-/* Whether two are the same: type, scales and zero points, and where they lie. Codes do not count. */
+/* Whether two quantizations are the same: type, scales and zero points, and where they lie. Codes do not count. */
 bool oct_quant_same(const oct_quant *a, const oct_quant *b);
 /* Whether a node is this operator of the default domain. */
 bool oct_is_op(const oct_node *n, const char *op);
@@ -298,9 +298,9 @@ oct_graph *oct_node_graph(const oct_node *n, const char *attr);
 /* Makes an empty graph inside `outer`; oct_node_set_graph gives it to a node. */
 oct_status oct_graph_new_nested(oct_graph *outer, oct_graph **nested, oct_err *err);
 oct_status oct_node_set_graph(oct_graph *g, int node, const char *attr, oct_graph *nested, oct_err *err);
-/* The value of a nested graph that stands for `outer` of the graph around it, made when first asked for. */
+/* The value of a nested graph that stands for value `outer` of the graph around it; made at the first call. */
 oct_status oct_graph_capture(oct_graph *nested, int outer, int *value, oct_err *err);
-/* Makes node's captures those of its nested graphs. To be called when these are complete, and after they changed. */
+/* Sets node's list of captures to what its nested graphs capture. To be called when these are complete, and after they changed. */
 oct_status oct_graph_set_captures(oct_graph *g, int node, oct_err *err);
 /* Passes on what is known of captured values (type, shape, elements, constant, quantization) to the values that stand for them in the
  * graphs that node holds. */
@@ -332,7 +332,7 @@ const char *oct_node_str(const oct_node *n, const char *name, const char *absent
 /* The integers and their count (0 and NULL if absent). */
 const int64_t *oct_node_ints(const oct_node *n, const char *name, int *count);
 const float *oct_node_floats(const oct_node *n, const char *name, int *count);
-/* Set (copying) or replace; they mark the node as changed. */
+/* Sets or replaces an attribute, copying the value, and marks the node as changed. */
 oct_status oct_node_set_int(oct_graph *g, int node, const char *name, int64_t v, oct_err *err);
 oct_status oct_node_set_float(oct_graph *g, int node, const char *name, float v, oct_err *err);
 oct_status oct_node_set_str(oct_graph *g, int node, const char *name, const char *v, oct_err *err);

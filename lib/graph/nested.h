@@ -8,13 +8,13 @@
 oct_status oct_graph_add_use(oct_graph *g, int value, int node, int slot, oct_err *err);
 void oct_graph_drop_use(oct_graph *g, int value, int node, int slot);
 
-/* Lets node's nested graphs take `to` where they took `from`. */
+/* Makes node's nested graphs capture `to` where they captured `from`. */
 oct_status oct_graph_recapture(oct_graph *g, int node, int from, int to, oct_err *err);
-/* Forgets captures that no nested graph of node has a value for any more. */
+/* Drops those captures of node that no nested graph has a value for any more. */
 void oct_graph_drop_captures(oct_graph *g, int node);
 
-/* What names live values have in the nest that g is part of. taken makes the set on the first call; the others keep it true, and do
- * nothing before that. name must live as long as the graph. add: false when out of memory. */
+/* The set of names of live values in the outermost graph and all graphs nested in it. taken makes the set on the first call; add and drop
+ * keep it current, and do nothing before that. name must live as long as the graph. add: false when out of memory. */
 oct_status oct_names_taken(oct_graph *g, const char *name, bool *taken, oct_err *err);
 bool oct_names_add(oct_graph *g, const char *name);
 void oct_names_drop(oct_graph *g, const char *name);

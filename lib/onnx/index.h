@@ -5,7 +5,7 @@
 #include "onnx/tensor.h"
 
 /* What oct_graph.origin of a loaded graph points to: its message, and value indices by position in the message's lists;
- * -1: the record names no value of the graph. Node i of the graph is record i. No list is NULL. */
+ * -1: the record names no value of the graph. Node i of the graph is record i of the message. No list is NULL. */
 typedef struct oct_graph_record {
     const Onnx__GraphProto *p;
     int *init;

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* The making of one graph; nested ones know that of the graph around them. */
+/* The state of loading one graph; that of a nested graph refers to that of the graph around it. */
 typedef struct load_graph {
     oct_model *m;
     oct_graph *g;

@@ -42,14 +42,14 @@ typedef struct oct_model {
  * path "-" reads standard input (external data is then looked for in the current folder).
  * OCT_EIO: cannot read (exit 3), also when external data is missing. OCT_EMALFORMED: names file and node or tensor.
  * OCT_EUNSUPPORTED: an IR version outside 3..14, a tensor of rank above 8 or in segments. OCT_ENOMEM.
- * Memory: what is not raw_data, unpacked, and copies of misaligned tensors. */
+ * Takes memory for everything but raw_data, unpacked, and for copies of misaligned tensors. */
 oct_status oct_model_load(const char *path, oct_model **m, oct_err *err);
 /* The same from memory, which is borrowed and must outlive the model. path is for messages and external data. */
 oct_status oct_model_load_mem(const void *data, size_t size, const char *path, oct_model **m, oct_err *err);
 /* Releases the graph, the message and the maps. NULL allowed. */
 void oct_model_free(oct_model *m);
 
-/* Says that a constant's bytes will not be read soon: where they are mapped, their pages leave memory until they are. */
+/* Tells the loader that a constant's bytes will not be read soon: where they are mapped, their pages leave memory until they are read. */
 void oct_model_forget(const oct_model *m, const void *p, size_t n);
 
 /* FNV-1a of the model file's bytes and then of each mapped external data file in order of first use. Reads all
@@ -90,8 +90,8 @@ oct_status oct_model_save(oct_model *m, const char *path, const oct_save_options
  * OCT_EMALFORMED of external data. */
 oct_status oct_model_size(oct_model *m, const char *path, const oct_save_options *options, uint64_t *bytes, oct_err *err);
 
-/* The same in two steps: written and on disk, but not in its place, where what was there before still is. The last two
- * functions release the draft. */
+/* The same in two steps: first the model is written to disk beside its place, where the old file stays; commit then puts it in its place.
+ * commit and abort release the draft. */
 typedef struct oct_model_draft oct_model_draft;
 oct_status oct_model_write(oct_model *m, const char *path, const oct_save_options *options, oct_model_draft **d, oct_err *err);
 /* Loads what was written; the draft must outlive *m. *m is NULL for a stream, which cannot be read back. Errors as oct_model_load. */

@@ -1,4 +1,4 @@
-/* lib/passes/match.h -- finding an operator that a model spells with several nodes, and putting it in their place.
+/* lib/passes/match.h -- finding nodes that together compute one operator, and replacing them by it.
  *
  * A match collects the nodes that the operator replaces. It holds when nothing else sees what they make in between: no other
  * node, no graph output, no nested graph. */
@@ -15,26 +15,26 @@ typedef struct oct_match {
     int n;
 } oct_match;
 
-/* The node whose result a value is, as it comes: -1 where there is none, and where it is rounded behind the node (oct_value.quant). */
+/* The node that produces a value; -1 where there is none, or where the value is quantized (oct_value.quant), so that readers see it rounded. */
 int oct_maker(const oct_graph *g, int value);
-/* The node of this operator that makes a value, as it comes, with n_in inputs, all there, and one output; -1 otherwise. */
+/* The same, if it is a node of operator `op` with exactly n_in inputs, none absent, and one output; else -1. */
 int oct_made_by(const oct_graph *g, int value, const char *op, int n_in);
 /* Input `slot` of a node, -1 when absent; the input of a node of two that is not `value`, -1 when there is none. */
 int oct_input_at(const oct_node *n, int slot);
 int oct_other_input(const oct_node *n, int value);
-/* The node that alone reads a value, at one slot and as it comes, when nothing else shows the value; -1 otherwise. */
+/* The only reader of a value, which reads it at one slot and not quantized, when the value is no graph output; else -1. */
 int oct_only_reader(const oct_graph *g, int value);
-/* A constant of one element, not rounded: float32 or an integer. */
+/* The number of a constant with one element, float32 or integer and not quantized; false if it is none. */
 bool oct_number_of(const oct_graph *g, int value, double *v);
 /* Whether values have the same known shape. */
 bool oct_same_dims(const oct_graph *g, int a, int b);
 
-/* Takes a node in, once; false when there is no room. */
+/* Adds a node, once; false when there is no room. */
 bool oct_match_add(oct_match *m, int node);
-/* Whether only nodes of the match use what they make, as it comes, but for output 0 of root. */
+/* Whether all outputs of the match's nodes are read by these nodes only and not quantized, except output 0 of root. */
 bool oct_match_holds(const oct_graph *g, const oct_match *m, int root);
 
-/* The operator that takes the place of a match. */
+/* The operator that replaces a match. */
 typedef struct oct_fused {
     const char *op, *domain;
     int64_t opset; /* version of the operator, whatever the graph's is */

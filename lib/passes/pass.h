@@ -25,47 +25,48 @@ typedef struct oct_pass {
 /* The table, in the order in which they run. */
 const oct_pass *const *oct_pass_all(size_t *n);
 
-/* Runs all passes in turn, until none changes anything, but the disabled ones (names; unknown ones are OCT_EUSAGE with the nearest name). log may be NULL. */
+/* Runs all passes but the disabled ones, given by name, again and again until none changes anything. An unknown name is OCT_EUSAGE, with the
+ * nearest name. log may be NULL. */
 oct_status oct_passes_run(oct_graph *g, const char *const *disabled, size_t n_disabled, const oct_pass_log *log,
                           oct_err *err);
 
-/* Runs only those that running a graph depends on: functions and decided branches are inlined, constants folded. */
+/* Runs only those passes that execution needs: functions and branches whose condition is constant are inlined, constants are folded. */
 oct_status oct_passes_flatten(oct_graph *g, oct_err *err);
 
-/* Runs the fusions of a runtime (fusions.inc): nodes that spell an operator become one, of whatever version it is (oct_node.opset), so the
- * graph can be run but is not to be saved. Shapes must have been inferred. */
+/* Runs the fusions of a runtime (fusions.inc): several nodes that together compute an operator become one node of it. The operator's version
+ * may differ from the graph's opset (oct_node.opset), so the graph can be run but must not be saved. Shapes must have been inferred. */
 oct_status oct_passes_fuse(oct_graph *g, const oct_pass_log *log, oct_err *err);
 
 /* Reports one change; log may be NULL. */
 void oct_pass_note(const oct_pass_log *log, const oct_pass *p, const char *what, const char *node);
 
-/* Whether a node has as many inputs and outputs as its operator allows, those that must be there among them; else OCT_EMALFORMED. Bodies
- * of operators that are not known are not inferred, so what changes them asks for itself. */
+/* Checks that a node has all required inputs and outputs and no more than its operator allows; else OCT_EMALFORMED. Graphs nested in
+ * unknown operators are not inferred, so passes that change those call this themselves. */
 struct oct_op;
 oct_status oct_check_arity(const oct_graph *g, int id, const struct oct_op *op, oct_err *err);
 
-/* Whether ONNX has the operators of the default domain in g and the graphs nested in it; OCT_EMALFORMED names the node that has another, and
- * the nearest name. In opsets beyond oct_signature_newest() what is not known is let pass; *newer is the first such operator, or NULL. */
+/* Checks that ONNX defines all operators of the default domain in g and the graphs nested in it; OCT_EMALFORMED names the node with an unknown
+ * one, and the nearest name. In opsets beyond oct_signature_newest() unknown operators are accepted; *newer is the first, or NULL. */
 oct_status oct_check_operators(const oct_graph *g, const char **newer, oct_err *err);
-/* Whether operands have the types that their operators take, as far as types are known: after oct_infer_shapes. Operators of the default
- * domain, and of com.microsoft which operands must be of one type. OCT_EMALFORMED names node and values. */
+/* Checks that operands have types that their operators accept, as far as types are known; to be called after oct_infer_shapes. For operators of
+ * com.microsoft only which operands must have the same type. OCT_EMALFORMED names node and values. */
 oct_status oct_check_types(const oct_graph *g, oct_err *err);
 
 /* Shape inference over the whole graph and those nested in it: element types, shapes and known values of every operator
  * that has a record. Shapes declared in the model fill what cannot be inferred. Nodes without a record leave their outputs as declared.
  * Errors name the node. */
 oct_status oct_infer_shapes(oct_graph *g, oct_err *err);
-/* Forgets the shapes of what nodes with a record make: declared or found for other inputs, they may not hold. */
+/* Clears the shapes of the outputs of nodes with a record: shapes that were declared, or inferred for other inputs, may not hold. */
 void oct_forget_shapes(oct_graph *g);
 
-/* Nodes with outputs of more bytes stay, those that take the products computed until then beyond `work`, and all that are left when the
- * graph's arena has grown beyond its bound. */
+/* Bounds of folding. Not folded are nodes whose outputs take more bytes than `output`, nodes that would raise the number of multiplications
+ * done so far above `work`, and all that are left once the graph's arena exceeds `arena` bytes. */
 typedef struct oct_fold_bounds {
     size_t output, arena;
     double work;
 } oct_fold_bounds;
 
-/* Evaluates nodes whose inputs are constants, and turns values that shape inference knows wholly into constants.
+/* Evaluates nodes whose inputs are constants, and makes constants of values that shape inference knows completely.
  * DequantizeLinear of a constant stays: folding it would undo a quantized model's size. bounds may be NULL.
  * Returns through n_folded (may be NULL) how many nodes went. Runs shape inference as it goes. */
 oct_status oct_fold_constants(oct_graph *g, const oct_fold_bounds *bounds, int *n_folded, oct_err *err);
