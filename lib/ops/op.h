@@ -11,14 +11,14 @@
 
 /* ------------------------------------------------------------------ shape inference */
 
-/* Context of one inference call: the node's inputs are in place, constants and known values included. */
+/* Context of one inference call: what is known of the node's inputs is set, constants and known values included. */
 typedef struct oct_infer {
     oct_graph *g;
     int node;
     int64_t opset; /* version of the node's domain */
-    /* Infers a nested graph of the node from its inputs as they are; anew: what an earlier call found is forgotten first. What
-     * it captures has been passed on. *fits: false when it contradicts itself, as a branch may that such shapes never take;
-     * what was found until then stands. NULL where nodes with nested graphs are not asked. */
+    /* Infers a nested graph of the node from what is set for its inputs; captured values have been passed on. anew: drops first what an
+     * earlier call found. *fits: false when shapes contradict each other, as in a branch that is never taken with them; what was found
+     * until then stays. NULL where nodes with nested graphs are not inferred. */
     oct_status (*body)(oct_graph *nested, bool anew, bool *fits, oct_err *err);
 } oct_infer;
 
@@ -40,11 +40,11 @@ typedef struct oct_operand {
     oct_tensor_layout layout;
     void *data;      /* at prepare time NULL unless constant */
     bool constant;   /* data is fixed: may be packed at prepare time */
-    const oct_quant *q; /* the integers stand for reals (fused QDQ); NULL: plain numbers */
+    const oct_quant *q; /* quantization: the integers stand for reals; NULL: plain numbers */
     int value;       /* value index in the plan's graph, or -1 */
 } oct_operand;
 
-/* The product of n dimensions; 0 where it takes more than 63 bits, which happens in tensors without elements alone. */
+/* The product of n dimensions; 0 where it takes more than 63 bits, which happens only in tensors without elements. */
 static inline int64_t oct_product(const int64_t *dims, int n)
 {
     int64_t product = 1;
@@ -74,10 +74,10 @@ typedef struct oct_step {
     oct_operand **out;
     int n_in, n_out;
     oct_epilogue epilogue;
-    int residual;   /* input that is added to the results before the epilogue, float32 of their shape and layout and not constant; 0: none */
+    int residual;   /* input that is added to the results before the epilogue: float32, not constant, of their shape and layout; 0: none */
     void *state;    /* set by prepare, in its arena: packed weights, geometry */
     size_t scratch; /* bytes that run needs, 64-byte aligned; set by prepare */
-    uint32_t overwrites; /* set by prepare: bit i: output 0 may have the memory of input i, if nobody else reads that then or later */
+    uint32_t overwrites; /* set by prepare; bit i: output 0 may share the memory of input i, if no other step reads that then or later */
     struct oct_step *wide; /* the same call on float32, set by oct_step_prepare where 16-bit floats are converted; else NULL */
 } oct_step;
 
@@ -85,7 +85,7 @@ typedef struct oct_prep {
     oct_arena *arena; /* lives as long as the step */
     int threads;      /* size of the pool that will run it, for per-thread scratch */
     bool hasty;       /* few runs follow: packing takes no time to find a faster order */
-    struct oct_packed_refs *packed; /* packed.h: what the plan holds of what plans share; NULL: nothing is shared */
+    struct oct_packed_refs *packed; /* the plan's references to packed weights that plans share (core/packed.h); NULL: none are shared */
 } oct_prep;
 
 typedef struct oct_run {
@@ -102,8 +102,8 @@ typedef struct oct_exec {
     oct_datum **out;      /* [node->n_out], NULL at first: a reference each, but for outputs that the node does not have */
     oct_pool *pool;
     int64_t max_trips;   /* most iterations of one loop */
-    /* Runs the node's graph `attr` on in[n_in], its own inputs; what it captures is seen to. out[n_out]: a reference to each of
-     * its outputs; what is borrowed there lasts until the next call. */
+    /* Runs the node's graph `attr` on in[n_in], the graph's own inputs; captured values are supplied by the caller of exec. out[n_out]
+     * gets a reference to each of its outputs; borrowed data in them lasts until the next call. */
     oct_status (*body)(void *arg, const char *attr, oct_datum *const *in, size_t n_in, oct_datum **out, size_t n_out, oct_err *err);
     void *arg;
 } oct_exec;
@@ -129,7 +129,7 @@ typedef enum oct_layout_rule {
     OCT_RULE_ANY,        /* any mixture, through oct_operand_strides(); the output's is the plan's choice */
 } oct_layout_rule;
 
-/* How the time of a run grows. traits.h counts the multiply-accumulates of the second and third. */
+/* How the time of a run grows with shapes. traits.h counts the multiply-accumulates of OCT_WORK_OUTPUTS and OCT_WORK_INPUTS. */
 typedef enum oct_work {
     OCT_WORK_EACH = 0, /* with the elements */
     OCT_WORK_OUTPUTS,  /* every element of output 0 sums products along the input channels and the kernel */
@@ -176,8 +176,8 @@ struct oct_op {
      * from the inputs' data. Called after prepare, which sees the outputs without dimensions, and before run, which finds in
      * scratch what measure left there. Such records are plain (layout), and do not widen. */
     oct_status (*measure)(const oct_step *s, const oct_run *r, oct_err *err);
-    /* For what no plan can hold: sequences, optionals, strings, nested graphs. With run: instead of it when an input is no
-     * tensor, or one of strings, or an output is one of strings. */
+    /* For what no plan can hold: sequences, optionals, strings, nested graphs. Where there is a run as well, exec is called in its place
+     * when an input is no tensor, or an input or output is a tensor of strings. */
     oct_status (*exec)(oct_exec *x, oct_err *err);
     oct_work work;
     oct_weights weights;
@@ -187,17 +187,17 @@ struct oct_op {
     bool adds;     /* output 0 is the sum of the inputs (Add, Sum) */
     bool permutes; /* output 0 is input 0 with its dimensions in the order of `perm` (Transpose) */
     bool recodes;  /* output 0 is input 0, but for rounding: quantized or back again (QuantizeLinear, DequantizeLinear) */
-    bool moves; /* run moves elements and does not look at them: strings can be among them (oct_op_run_alone) */
+    bool moves; /* run moves elements without reading them, so that they can be strings (oct_op_run_alone) */
 
     /* Whether a step can run on integers: shapes and attributes are in `s`, operands have dtype and q. NULL: never. */
     bool (*integer)(const oct_step *s);
 
-    /* Why a node's attributes leave it no integer form, in one clause; NULL: they do not. The member is NULL where none can. */
+    /* Why a node has no integer form with its attributes, in one clause; NULL: it has one. The member is NULL where attributes do not matter. */
     const char *(*no_integer)(const oct_node *n);
 
-    bool dynamic;       /* a form that quantizes input 0 when it runs can be written for it, where its weights are constant */
-    const char *scheme; /* what it computes on by itself, "int8" or "weight-only", as the runtime reports it; NULL: real numbers */
-    bool shared_scale; /* quantizes an input with one scale, found when run: the samples of a batch share it */
+    bool dynamic;       /* with constant weights it can be written in a form that quantizes input 0 at run time */
+    const char *scheme; /* what the operator itself computes on, "int8" or "weight-only", for the runtime's reports; NULL: real numbers */
+    bool shared_scale; /* quantizes an input with one scale that is computed at run time and that the samples of a batch share */
 
     /* Computes in float32 alone: 16-bit floats are converted around prepare and run (oct_step_prepare). Records without it
      * handle OCT_F16 and OCT_BF16 as they handle OCT_F32; results are float32's, rounded once, either way. */
@@ -207,8 +207,8 @@ struct oct_op {
     bool fixed_range;           /* the output's range does not depend on data (Sigmoid, Softmax, Tanh) ... */
     float range_lo, range_hi;   /* ... and is this */
     bool fuses_clamp;           /* run applies step->epilogue */
-    bool fuses_sum;             /* run adds input step->residual, which is then max_in: behind those of the operator */
-    /* Whether a node is a clamp with constant bounds, which may become an epilogue; sets those it has. NULL: never. See oct_op_clamp. */
+    bool fuses_sum;             /* run adds input step->residual, which follows the operator's own inputs: its slot is max_in */
+    /* Whether a node is a clamp with constant bounds, which may become an epilogue; sets the bounds it has. NULL: never. See oct_op_clamp. */
     bool (*clamp)(const oct_graph *g, int node, float *lo, float *hi);
 
     /* Rewrites a node from opset `from` to from + 1 where the operator changed there (NULL: never changed

@@ -5,8 +5,8 @@
 #include "base/dtype.h"
 
 /* One version of an operator. in and out have a letter for each operand: those of one letter are of one type, out of `set` of that
- * letter (bit t: element type t is in it; 0: any). Behind the last, '*' repeats it with its one type, '~' with any types. A line with neither
- * inputs nor outputs says only that there is such an operator. */
+ * letter (bit t: element type t is in it; 0: any). After the last letter, '*' repeats that operand with the same type, '~' with any types. A line
+ * without inputs and outputs says only that the operator exists. */
 typedef struct oct_signature {
     const char *domain, *op;
     int since;
@@ -14,11 +14,11 @@ typedef struct oct_signature {
     uint32_t set[24];
 } oct_signature;
 
-/* What an operator of the default domain or of com.microsoft is in an opset; NULL: there is none such. */
+/* The signature of an operator of the default domain or of com.microsoft in an opset; NULL: there is no such operator. */
 const oct_signature *oct_signature_find(const char *domain, const char *op, int64_t opset);
 /* The newest opset of the default domain whose operators are all known. */
 int64_t oct_signature_newest(void);
-/* The first opset of the default domain with the operator; 0: there is none. */
+/* The first opset of the default domain that has the operator; 0: none has. */
 int64_t oct_signature_first(const char *op);
 /* The operator of the default domain whose name is nearest, or NULL when none is near. */
 const char *oct_signature_nearest(const char *op);

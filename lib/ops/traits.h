@@ -1,6 +1,6 @@
 /* lib/ops/traits.h -- what follows for a node from its operator's record: how its weights lie, how much it computes.
  *
- * Nobody else works out which dimension holds the channels or what a layer multiplies. */
+ * All code that needs to know which dimension holds the channels, or how much a layer multiplies, asks here. */
 #ifndef OCT_OPS_TRAITS_H
 #define OCT_OPS_TRAITS_H
 
@@ -37,19 +37,19 @@ const oct_tensor *oct_layer_bias(const oct_graph *g, int node);
 /* Elements of all constant weights of such a node; 0 for others. */
 int64_t oct_layer_weight_count(const oct_graph *g, int node);
 
-/* Why a node's attributes leave it no integer form, in one clause; NULL: they do not. */
+/* Why a node has no integer form with its attributes, in one clause; NULL: it has one. */
 const char *oct_no_integer(const oct_op *op, const oct_node *n);
 
 /* The dimension of input 0 along which a node's input channels lie; below 0: counted from the last. */
 int oct_channel_axis(const oct_op *op, const oct_node *n);
 
-/* The most products that a node sums for one element of an output, borders apart; 0: unknown or none. Of a recurrent operator, those
- * of one of its matrices. */
+/* The largest number of products that a node sums for one element of an output, ignoring borders; 0: unknown or none. For a recurrent
+ * operator, of one of its matrices. */
 int64_t oct_node_depth(const oct_graph *g, int node);
 
-/* Multiply-accumulates of one run: of a convolution over all positions of the kernel, on padding too; of a transposed one over all
- * elements that it adds up, those that pads cut off too. INT64_MAX where there are more. 0: the operator has none, or shapes
- * are not known. In a graph, a batch that is not known counts as one. */
+/* Multiply-accumulates of one run. A convolution counts all positions of the kernel, also on padding; a transposed one all elements that it
+ * adds up, also those that pads cut off. INT64_MAX when there are more. 0: the operator has none, or shapes are unknown. In a graph, an
+ * unknown batch counts as one. */
 int64_t oct_node_macs(const oct_graph *g, int node);
 int64_t oct_step_macs(const oct_step *s);
 
