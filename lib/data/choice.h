@@ -13,8 +13,8 @@ uint64_t oct_place_hash(uint64_t at);
  * all phases. Where n is more than half of total, those left out are picked in this way. n of 0 or from total on: all. */
 bool oct_spread_has(int64_t total, int64_t n, int64_t at);
 
-/* How many of total samples are chosen where `asked` are asked for (0: all). With hold at least a fifth, rounded down, stays
- * aside. */
+/* How many of total samples are chosen when `asked` are asked for (0: all). With hold at least a fifth, rounded down, is left
+ * unchosen. */
 int64_t oct_choice_count(int64_t total, int64_t asked, bool hold);
 
 #endif

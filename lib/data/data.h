@@ -31,10 +31,10 @@ typedef struct oct_source_options {
     size_t n_inputs;
     const char *labels;        /* .npy of integers or CSV, or NULL; replaces the labels of the specs */
     bool skip_bad;             /* count and name broken samples instead of stopping; see oct_source_next */
-    /* Choose so many, spread over all (choice.h); 0: all. A stream that cannot be counted without reading it whole is read to its
-     * end by oct_source_open, and samples are kept by hashes of their places (store.h), fewer where not so many fit. */
+    /* How many samples to choose, spread over all (choice.h); 0: all. A stream that cannot be counted without reading it whole is read
+     * to its end by oct_source_open, and samples are kept by hashes of their places (store.h), fewer if that many do not fit. */
     int64_t samples;
-    bool first;                /* choose the first ones instead */
+    bool first;                /* choose the first samples instead */
     size_t store_bytes;        /* for samples of a stream; 0: 256 MB */
     bool hold;                 /* leave at least a fifth unchosen, for oct_pick.aside */
     int64_t shard_i, shard_n;  /* of those chosen the ones at places p with p % shard_n == shard_i; shard_n 0: all */
@@ -72,8 +72,8 @@ void oct_source_close(oct_source *src); /* NULL allowed */
  *   OCT_EMALFORMED, OCT_EIO, OCT_EUNSUPPORTED  a broken sample, named; with skip_bad it is counted instead
  *   OCT_ENUMERIC                               NaN, or an integer out of the input's range: sample, input and index
  *   OCT_ENOMEM                                 also when a decoding thread cannot start
- * With skip_bad still stop the run: lack of memory; a file or stream that is there and cannot be read; a sample that can be read, but
- * whose shape or type does not go with the model's input after the steps, since a step is missing then, and no sample is broken.
+ * Even with skip_bad these stop the run: lack of memory; a file or stream that exists and cannot be read; a sample that can be read but
+ * whose shape or type does not fit the model's input after preprocessing, since then a step is missing and no sample is broken.
  * Errors come in the order of the samples: what stands before a broken sample has been delivered. After an error the
  * source stays at it; only reset and close are useful then. */
 oct_status oct_source_next(oct_source *src, size_t max, oct_batch *batch, oct_err *err);
@@ -90,14 +90,14 @@ oct_status oct_source_reset(oct_source *src, oct_err *err);
 
 /* Which samples a pass gives. Places count from 0, in the order of the data, broken samples included. */
 typedef struct oct_pick {
-    bool aside;   /* those that were not chosen, instead of the chosen ones */
-    int64_t most; /* of them so many, spread over them; 0: all. Where their number is not known, the first so many. */
-    int64_t i, n; /* of these the ones at places p with p % n == i; n 0: all */
+    bool aside;   /* the samples that were not chosen, instead of the chosen ones */
+    int64_t most; /* at most this many of them, spread over all; 0: all. Where their number is unknown, the first ones. */
+    int64_t i, n; /* of these, the ones at places p with p % n == i; n 0: all */
 } oct_pick;
 
-/* Another pick, instead of shard_i and shard_n; back to its first sample. Fails as oct_source_reset does. */
+/* Sets another pick, in place of shard_i and shard_n, and goes back to its first sample. Fails as oct_source_reset does. */
 oct_status oct_source_pick(oct_source *src, const oct_pick *pick, oct_err *err);
-/* Whether a fifth stays unchosen; before the first sample is taken. */
+/* Sets whether at least a fifth stays unchosen. To be called before the first sample is taken. */
 void oct_source_hold(oct_source *src, bool hold);
 
 /* How the samples were chosen, for people. */
@@ -110,17 +110,17 @@ typedef enum oct_choice_how {
 typedef struct oct_source_choice {
     oct_choice_how how;
     int64_t asked;         /* 0: all */
-    int64_t total;         /* all there are; -1: not known */
+    int64_t total;         /* of all samples; -1: not known */
     int64_t chosen, aside; /* -1: not known */
     size_t stored;         /* bytes of samples of a stream that are kept */
 } oct_source_choice;
 oct_source_choice oct_source_chosen(const oct_source *src);
-/* Whether its samples can be given once only: standard input of which none were kept. */
+/* Whether samples can be given only once: standard input of which none were kept. */
 bool oct_source_is_once(const oct_source *src);
 
-/* Samples this pass will give (broken ones included), or -1 when only reading tells. */
+/* How many samples this pass will give, broken ones included, or -1 when that is known only after reading. */
 int64_t oct_source_count(const oct_source *src);
-/* The batch the model's inputs fix, 0 when it is free. Images and arrays of rows are stacked to it. */
+/* The batch size that the model's inputs fix, 0 when it is free. Images and rows of arrays are stacked to it. */
 int64_t oct_source_fixed_batch(const oct_source *src);
 bool oct_source_has_labels(const oct_source *src); /* whether any sample given so far had a label */
 

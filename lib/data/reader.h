@@ -1,4 +1,4 @@
-/* lib/data/reader.h -- what a kind of data offers: samples in order, undecoded. One file per kind (read_<kind>.c),
+/* lib/data/reader.h -- the interface of a kind of data: samples in order, undecoded. One file per kind (read_<kind>.c),
  * one table (readers.inc). Private to lib/data.
  *
  * A reader finds samples and names them; it does not decode pictures and does not preprocess: decoding threads do. */
@@ -22,7 +22,7 @@ typedef enum oct_part_kind {
     OCT_PART_WHOLE, /* array with all dimensions of the input */
 } oct_part_kind;
 
-/* What a sample brings for one input. */
+/* The part of a sample that is for one input. */
 typedef struct oct_part {
     oct_part_kind kind;
     char *path;      /* owned */
@@ -41,7 +41,7 @@ typedef struct oct_reader {
     bool (*claims)(const char *path, bool is_folder);
     oct_status (*open)(const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err);
     int64_t (*count)(void *self); /* -1: not known */
-    /* Of a reader that does not know: whether passing over all samples reads little. NULL: it knows. */
+    /* For a reader that does not know its count: whether passing over all samples reads little. NULL: it knows. */
     bool (*is_cheap_to_pass)(const char *path);
     /* The next sample. With want false it is passed over: only item->name may be filled. *end: no more samples. A
      * failure with *end set means that nothing after it can be read; without, that the next sample can. */
@@ -96,8 +96,8 @@ bool oct_is_sample_file(const char *path);                 /* by suffix: picture
 bool oct_is_image_file(const char *path);
 
 /* Turns a part into the input's tensor: decodes, preprocesses, converts, checks shape and NaN. *stack: rows of this
- * kind may be joined on axis 0. *setup: the failure is not this sample's, but that samples of its kind
- * do not go with the model and the steps, or that a file which is there cannot be opened. Messages do not name the sample. */
+ * kind may be joined on axis 0. *setup: the failure does not lie in this sample: samples of its kind do not fit the model and the steps, or
+ * a file that exists cannot be opened. Messages do not name the sample. */
 oct_status oct_part_decode(const oct_input_desc *in, const oct_steps *steps, const oct_part *part, oct_array *out,
                            bool *stack, bool *setup, oct_err *err);
 

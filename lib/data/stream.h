@@ -1,5 +1,5 @@
-/* lib/data/stream.h -- bytes that are read once from the beginning to the end: a file, a descriptor, what a command prints. Private to
- * lib/data. Where the bytes come from is said when it is opened; nothing here looks at a path to find a meaning in it. */
+/* lib/data/stream.h -- bytes that are read once from the beginning to the end: of a file, a descriptor or a command's output. Private to
+ * lib/data. The caller says what kind it opens; nothing here interprets a path. */
 #ifndef OCT_DATA_STREAM_H
 #define OCT_DATA_STREAM_H
 
@@ -30,13 +30,14 @@ typedef struct oct_stream {
 
 /* OCT_EIO with the name, OCT_ENOMEM (also when the command cannot start for lack of memory or processes). */
 oct_status oct_stream_open(oct_stream *s, oct_origin from, const char *what, oct_err *err);
-/* The next bytes, at s->block: their number, 0 at the end, -1 with s->error. */
+/* Reads the next bytes into s->block. Returns their number, 0 at the end, or -1 with s->error set. */
 ssize_t oct_stream_read(oct_stream *s);
-/* Passes over up to n bytes without reading them; how many: 0 where that is not possible. */
+/* Skips up to n bytes without reading them. Returns how many; 0 where that is not possible. */
 int64_t oct_stream_skip(oct_stream *s, int64_t n);
-/* At the end of the bytes. Reads what a command still writes, and waits for it: its exit status, -1 when a signal ended it. 0 without one. */
+/* To be called at the end of the bytes. Reads what a command still writes and waits for it. Returns its exit status, -1 when a signal ended
+ * it, 0 where there is no command. */
 int oct_stream_finish(oct_stream *s);
-/* Anywhere. A command that still runs is ended. */
+/* Closes the stream at any point. A command that still runs is ended. */
 void oct_stream_close(oct_stream *s);
 
 #endif
