@@ -13,8 +13,8 @@ typedef struct oct_denormals {
 /* Constants of g alone. O(constants). */
 uint64_t oct_denormal_weights(const oct_graph *g);
 
-/* Runs g over the next sample of src, opened for its inputs, and, where there are denormal numbers and the CPU can flush them, times
- * pairs of runs on it, one with and one without, on the calling thread. Errors as of the data and the runtime. */
+/* Runs g on the next sample of src, which must be opened for g's inputs. If there are denormal numbers and the CPU can flush them, times
+ * pairs of runs on that sample, one with and one without flushing, on the calling thread. Fails as the data and the runtime do. */
 oct_status oct_denormals_find(const oct_graph *g, oct_source *src, oct_denormals *d, oct_err *err);
 
 #endif

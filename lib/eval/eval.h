@@ -2,8 +2,8 @@
  *
  * models[0] is the reference ("float"); the others are compared with it over the same samples, in one pass that keeps sums
  * only: memory does not depend on the number of samples. Sums go sample by sample in the order of the data, so that the
- * numbers do not depend on the batch (latency apart). Models that quantize dynamically take one scale for a batch, as ONNX
- * Runtime does: of these, results for a batch of several samples depend on it. */
+ * numbers do not depend on the batch (latency apart). Models that quantize dynamically use one scale for a batch, as ONNX Runtime does,
+ * so their results do depend on the batch. */
 #ifndef OCT_EVAL_EVAL_H
 #define OCT_EVAL_EVAL_H
 
@@ -21,15 +21,15 @@ typedef struct oct_eval_model {
 
 typedef struct oct_eval_options {
     oct_pool *pool;
-    oct_pool *side;                  /* the models' plans for the first batch are made on it, one a thread; NULL: in turn */
+    oct_pool *side;                  /* makes the models' plans for the first batch, one per thread; NULL: one after the other */
     size_t batch;                    /* samples at a time; 0: 1. A batch the model fixes overrides it. */
     const oct_metric *const *metrics; /* NULL: those that apply */
     size_t n_metrics;
     int64_t layer_samples;           /* samples over which layers are compared: 0 none, -1 all */
     double latency_seconds;          /* time to spend on timing, in all; 0: no timing */
     int latency_runs;                /* at least so many runs of each model; 0: 9 */
-    bool time_samples;               /* take the runs of the samples for it, without those that made plans, where they are
-                                      * latency_runs or more */
+    bool time_samples;               /* use the times of the runs over the samples, except runs that made plans, if there are at least
+                                      * latency_runs of them */
     bool profile;                    /* gather oct_eval_model_result.steps */
     oct_progress_fn progress;        /* may be NULL */
     void *progress_arg;
@@ -47,13 +47,13 @@ typedef struct oct_eval_score {
     uint64_t n;        /* samples that counted */
 } oct_eval_score;
 
-/* How a score stands to a limit of its drop. The estimate decides whether the limit is met; the interval whether the samples
- * can tell. */
+/* How a score compares with a limit of its drop. The estimate decides whether the limit is met, the interval whether there are enough
+ * samples to be sure. */
 typedef struct oct_eval_gate {
     double allowed;   /* the limit, in the units of the drop */
     bool missed;      /* the drop is beyond it, or unknown */
     bool unsure;      /* the limit lies inside the interval */
-    uint64_t samples; /* where unsure: about how many would tell; 0: no number is known */
+    uint64_t samples; /* if unsure: about how many samples would be enough; 0: not known */
 } oct_eval_gate;
 oct_eval_gate oct_eval_judge(const oct_eval_score *s, const oct_drop_limit *limit);
 
@@ -83,7 +83,7 @@ typedef struct oct_eval_speed {
     int runs; /* pairs; 0: not timed, or the reference itself */
 } oct_eval_speed;
 
-/* What a speed lets one say. */
+/* What can be concluded from a speed. */
 typedef enum oct_speed_verdict {
     OCT_SPEED_UNKNOWN, /* few runs, or the quartiles are more than a factor of 1.5 apart: the machine did other things */
     OCT_SPEED_SAME,    /* the quartiles lie on both sides of 1 */

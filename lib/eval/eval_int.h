@@ -1,4 +1,4 @@
-/* lib/eval/eval_int.h -- the parts of an evaluation, shared by eval.c, layers.c and latency.c. */
+/* lib/eval/eval_int.h -- the parts of an evaluation, shared by eval.c, layer_errors.c and latency.c. */
 #ifndef OCT_EVAL_EVAL_INT_H
 #define OCT_EVAL_EVAL_INT_H
 
@@ -13,7 +13,7 @@ typedef struct ev_floats {
 oct_status ev_reserve(ev_floats *f, size_t n, oct_err *err);
 void ev_release(ev_floats *f);
 
-/* ---- layers.c: values that the reference and another model both compute ---- */
+/* ---- layer_errors.c: values that the reference and another model both compute ---- */
 
 typedef struct ev_layers ev_layers;
 /* models[0] is the reference; feed as for oct_runner_create. */
@@ -28,10 +28,10 @@ oct_status ev_layers_result(const ev_layers *l, size_t k, oct_arena *arena, oct_
 
 /* ---- latency.c ---- */
 
-/* Most runs that are timed. */
+/* The largest number of runs that are timed. */
 enum { EV_MOST_RUNS = 1000 };
 
-/* A model and the seconds of its runs, all models' in turn. */
+/* A model and the seconds of its runs, which alternate with those of the other models. */
 typedef struct ev_timed {
     const char *name;
     oct_runner *runner; /* borrowed */
@@ -39,8 +39,8 @@ typedef struct ev_timed {
     size_t n;
 } ev_timed;
 
-/* Fills latency, peak_bytes, counts of steps and, when asked, steps of r->models. Where o asks for timing and t has no runs, all models
- * are run in turn on one sample (arrays; per_run samples in it). */
+/* Fills latency, peak_bytes, counts of steps and, if o->profile, steps of r->models. Where o asks for timing and t has no runs, the models
+ * are run alternately on one sample (arrays; per_run samples in it). */
 oct_status ev_time_models(ev_timed *t, size_t n_models, const oct_array *arrays, int64_t per_run, const oct_eval_options *o,
                           oct_eval_result *r, oct_err *err);
 

@@ -45,11 +45,11 @@ oct_interval oct_paired_mean(const oct_paired *p);
 /* What gives the interval of a mean of n: "Student's t", "BCa bootstrap", "ABC". */
 const char *oct_paired_mean_method(uint64_t n);
 
-/* The verdict: whether `value` cannot be told from the mean, as the interval holds it. With 0 a difference is within
- * noise; with the limit of a goal, the samples do not say on which side of it the truth lies. False without an interval. */
+/* Whether the interval contains `value`, so that the samples do not tell it from the mean. For 0 that means a difference within noise; for the
+ * limit of a goal, that the true value may lie on either side of it. False without an interval. */
 bool oct_interval_holds(const oct_interval *i, double value);
-/* About how many samples like the n that gave the interval would tell the mean from `value`: intervals narrow with
- * the square root of n. Rounded up to two digits; 0 when no number would, or none is known. */
+/* About how many samples like the n of the interval it would take to tell the mean from `value`: intervals narrow with the square root of
+ * n. Rounded up to two digits; 0 when no number would do, or none is known. */
 uint64_t oct_interval_samples(const oct_interval *i, uint64_t n, double value);
 
 /* ---- the normal distribution ---- */

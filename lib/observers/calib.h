@@ -65,7 +65,7 @@ oct_status oct_calib_set_preprocess(oct_calib *c, const char *text, oct_err *err
  * become 0/1, so that merging every shard gives the table of one run. */
 oct_status oct_calib_add_shard(oct_calib *c, const char *set, uint32_t index, uint32_t count, oct_err *err);
 
-/* Appends which shards the table lacks of the sets that it holds in part, "shards 0/7, 3/7 to 5/7 of 'images'"; whether there are any.
+/* Appends the shards that the table lacks of sets that it holds in part, "shards 0/7, 3/7 to 5/7 of 'images'". Returns whether there are any.
  * Set names are as in the table: not safe to print. */
 bool oct_calib_missing(const oct_calib *c, oct_buf *b);
 

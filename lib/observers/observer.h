@@ -10,7 +10,7 @@ typedef struct oct_view oct_view; /* view.h: statistics prepared for range selec
 
 typedef struct oct_observer {
     const char *name, *summary;
-    bool has_param; /* written NAME=VALUE; param is what it is without */
+    bool has_param; /* may be written NAME=VALUE; param is the default */
     double param, param_min, param_max;
     void (*select)(const oct_view *v, oct_grid g, double param, oct_range *out);
 } oct_observer;

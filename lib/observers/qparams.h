@@ -26,7 +26,8 @@ typedef struct oct_qparams {
 
 /* As ONNX Runtime's quantize_static does: scale = f32((hi - lo) / (qmax - qmin)) computed in double,
  * zero = round_half_even(qmin - lo / scale) with the scale in double; a range below FLT_MIN wide per code gives scale 1
- * and zero point 0 (clamped to the grid). A symmetric grid's zero point is its middle whatever the range. The range is widened to include 0 first. */
+ * and zero point 0 (clamped to the grid). A symmetric grid's zero point is its middle whatever the range. The range is first widened to
+ * include 0. */
 oct_qparams oct_qparams_from_range(oct_range r, oct_grid g);
 
 #endif

@@ -74,7 +74,7 @@ static inline void oct_stats_set_count(oct_stats *s, size_t i, uint64_t v)
 /* Room for n more values in narrow bins, or where n is 2^32 or more in wide ones. */
 oct_status oct_stats_room(oct_stats *s, uint64_t n, oct_err *err);
 
-/* Takes the set of octaves: lays out the bins for `used` (which must include s->used), folding. */
+/* Lays out the bins for the octaves in `used`, which must include s->used, folding bins where needed. */
 oct_status oct_stats_layout(oct_stats *s, const bool used[512], oct_err *err);
 
 /* Walks the bins that hold something, in increasing order of value; start with *at = 0. Exact zeros come
