@@ -78,7 +78,7 @@ static bool is_int(oct_dtype t)
     type v;              \
     memcpy(&v, (const char *)(p) + (i) * sizeof v, sizeof v)
 
-/* One integer as a sign and a magnitude class: u64 above INT64_MAX is told by *big. */
+/* One integer as a sign and a magnitude class: *big is set for a u64 above INT64_MAX. */
 static int64_t load_int(oct_dtype t, const void *p, size_t i, bool *big)
 {
     *big = false;

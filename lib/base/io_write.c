@@ -264,7 +264,7 @@ static void look_for_leftovers(int folder, const oct_place *p)
 
 /* ---- opening ---- */
 
-/* The new file takes over who may read and write the old one. Whom a group that cannot be kept would have let in stays out. */
+/* Gives the new file the permissions of the old one. If its group cannot be kept, the group's permissions are dropped. */
 static void keep_rights(int fd, const struct stat *old)
 {
     struct stat st;

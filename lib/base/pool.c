@@ -30,8 +30,8 @@ bool oct_thread_start(pthread_t *t, void *(*fn)(void *), void *arg)
     return ok;
 }
 
-/* A lane's share of the tiles. Its own thread takes from the front, others, when theirs are done, from the back; a tile belongs to
- * whoever counted `left` down for it. */
+/* A thread's share of the tiles. The thread takes tiles from the front; others, when they are done with their own, take from the back. A tile
+ * belongs to the thread that decremented `left` for it. */
 struct lane {
     alignas(64) atomic_size_t left;
     atomic_size_t end;
@@ -183,7 +183,7 @@ static int processors(void)
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-/* Fewer threads than asked for are none: whoever asked has planned for as many. */
+/* Fails unless all threads start: the caller has planned for as many as it asked for. */
 static bool start_workers(oct_pool *p)
 {
     const int n = p->threads - 1;

@@ -17,9 +17,9 @@ typedef struct oct_leaves {
     size_t n, cap;
 } oct_leaves;
 
-/* Appends the files of one SPEC, a word of the user: "-" is standard input and "pipe:CMD" a command, which goes to the shell as it is;
- * of other words braces {000..127} and {a,b} and the wildcards of glob(7) are expanded where no file
- * has the very name, and what they give are names of files, whatever they look like. OCT_EIO: there is no such file; OCT_EUSAGE: not a kind of data that is known. */
+/* Appends the files of one SPEC, as the user wrote it: "-" is standard input, and "pipe:CMD" a command, which is given to the shell unchanged.
+ * In other words, braces {000..127} and {a,b} and the wildcards of glob(7) are expanded, unless a file of exactly this name exists; the
+ * results are names of files, whatever they look like. OCT_EIO: there is no such file; OCT_EUSAGE: not a known kind of data. */
 oct_status oct_spec_expand(const char *spec, oct_arena *arena, oct_leaves *leaves, oct_err *err);
 
 #endif

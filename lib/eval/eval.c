@@ -323,7 +323,7 @@ typedef struct first_plans {
     const oct_batch *b;
 } first_plans;
 
-/* What fails here fails again, and is told, when the model is run. */
+/* A failure here is not reported: it occurs again when the model is run. */
 static void make_first(void *arg, size_t begin, size_t end, size_t thread)
 {
     const first_plans *f = arg;

@@ -189,7 +189,7 @@ static oct_status run_case(const oct_graph *g, const oct_testset *in, const oct_
         if (again == OCT_OK)
             again = run_graph(settled, d, n, x, want, o, r, &second);
         oct_graph_destroy(settled);
-        /* What stays unsupported is told as the model has it. */
+        /* If it is still unsupported, the error of the original model is reported. */
         if (again != OCT_EUNSUPPORTED) {
             first = second;
             s = again;

@@ -1,4 +1,4 @@
-/* lib/kernels/bins.h -- what counting float32 values in a histogram needs: a first look, and the bin of each value. */
+/* lib/kernels/bins.h -- counting float32 values in a histogram: a scan for the range, and the bin of each value. */
 #ifndef OCT_KERNELS_BINS_H
 #define OCT_KERNELS_BINS_H
 
@@ -10,10 +10,10 @@ typedef struct oct_scan {
     bool small;     /* whether a value other than zero is below `tiny` in magnitude */
 } oct_scan;
 
-/* Joins what f32[n] shows to *s. */
+/* Updates *s by the values of f32[n]. */
 void oct_scan_f32(const float *x, size_t n, float tiny, oct_scan *s);
 
-/* Values of f32[n] that equal v, n < 2^32. */
+/* How many values of f32[n] equal v; n < 2^32. */
 size_t oct_count_equal_f32(const float *x, size_t n, float v);
 
 /* Bins per sign: with u = |x| * scale cut to an integer, 8 <= u < 2^14, the bin is base + u, for u >= 2^12 every second
@@ -29,7 +29,7 @@ enum { OCT_ZERO_BINS = 8, OCT_GRID_TOP = 14, OCT_GRID_LEAST = 8 };
 /* The bins of f32[n], finite and with u < 2^14. Returns how many are small. */
 size_t oct_bin_index_f32(const float *x, size_t n, const oct_bin_grid *g, int32_t *bin);
 
-/* The first place from `at` on where s32[n] holds v; n: there is none. */
+/* The first index from `at` on at which s32[n] holds v; n if there is none. */
 size_t oct_find_s32(const int32_t *x, size_t n, int32_t v, size_t at);
 
 #endif

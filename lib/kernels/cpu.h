@@ -4,7 +4,7 @@
 
 #include "base/status.h"
 
-/* Which kernels a build has: those of its machine; with SIMDe underneath (kernels/simd.h), those of x86. */
+/* A build has the kernels of its machine or, built on SIMDe (kernels/simd.h), those of x86. */
 #if defined(__x86_64__) || defined(OCT_SIMDE)
 #define OCT_KERNELS_X86
 #elif defined(__aarch64__)

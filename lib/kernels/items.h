@@ -4,12 +4,12 @@
 
 #include <stddef.h>
 
-/* `groups` products of `rows` rows by `panels` panels of columns, all above 0. Costs count in products of one row and one panel. */
+/* `groups` matrix products of `rows` rows by `panels` panels of columns, all above 0. The unit of costs is the product of one row and one panel. */
 typedef struct oct_work {
     size_t rows, panels, groups;
-    size_t most, unit; /* rows of an item: at most, and in multiples of; most is one */
-    double row;        /* to get a row ready (point to it, copy it, transform it); a thread's items of the same rows do so once */
-    double panel;      /* to fetch a panel of weights, in each item that has it */
+    size_t most, unit; /* rows of an item: at most `most`, in multiples of `unit`; most is a multiple of unit */
+    double row;        /* cost of preparing a row (pointers, a copy, a transform), once for all items of a thread with the same rows */
+    double panel;      /* cost of loading a panel of weights, once per item that has it */
 } oct_work;
 
 /* Items of one size; the last of the rows, and of the panels, may be smaller. */
@@ -20,12 +20,12 @@ typedef struct oct_items {
 } oct_items;
 
 oct_items oct_items_cut(const oct_work *w, size_t threads);
-/* How long the threads take. One alone takes all items in turn. */
+/* How long the threads take, in units of cost. */
 double oct_items_cost(const oct_work *w, const oct_items *i, size_t threads);
 
 /* Item i. Those of the same rows are neighbours. */
 typedef struct oct_item {
-    size_t block;              /* a number of their own for the rows of a group */
+    size_t block;              /* number of the block of rows, over all groups */
     size_t group, row, rows, panel, panels;
 } oct_item;
 

@@ -129,8 +129,8 @@ static oct_status fold_node(oct_graph *g, int node, folding *f, bool *folded, oc
     return OCT_OK;
 }
 
-/* What is constant out here is so in the graphs that the node holds. One that contradicts itself is left as it is: it may be a
- * branch that such shapes never take. */
+/* Folds the graphs that a node holds, in which values that are constant outside are constant too. A graph whose shapes contradict each other
+ * stays as it is: it may be a branch that is never taken with them. */
 static oct_status fold_graph(oct_graph *g, folding *f, int *n_folded, oct_err *err);
 static oct_status fold_nested(oct_graph *g, int node, folding *f, int *count, oct_err *err)
 {

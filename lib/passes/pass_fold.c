@@ -3,8 +3,9 @@
 
 #include <stdio.h>
 
-/* Folding may not make a model larger than this per constant: an Expand of a scalar stays. And nothing folds any more once the graph
- * takes so many bytes, and so many times those of its constants: a small file may not ask for much. Nor for long: the last is products in all, a second or a few. */
+/* Bounds, so that a small file cannot ask for much memory or time. A constant of more than MAX_FOLDED bytes is not made: an Expand of a scalar
+ * stays. Nothing folds any more once the graph takes MAX_BYTES and MAX_TIMES the bytes of its constants, or after max_work
+ * multiplications in all, which take a few seconds. */
 enum { MAX_FOLDED = 16 << 20, MAX_BYTES = 256 << 20, MAX_TIMES = 8 };
 static const double max_work = 0x1p36;
 

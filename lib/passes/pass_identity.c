@@ -1,4 +1,4 @@
-/* Pass: removes operators that pass their input through: Identity, Dropout in inference, Cast and Reshape to what is there. */
+/* Pass: removes operators that pass their input through: Identity, Dropout in inference, Cast to the same type, Reshape to the same shape. */
 #include "passes/pass.h"
 
 #include <string.h>

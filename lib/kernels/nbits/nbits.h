@@ -18,7 +18,7 @@ typedef enum oct_nbits_zero {
     OCT_NBITS_REAL    /* a float a block         */
 } oct_nbits_zero;
 
-/* How codes are told and kept. */
+/* Shape and encoding of the weights. */
 typedef struct oct_nbits_form {
     size_t n, k;
     int bits;     /* 2, 4 or 8 */

@@ -69,9 +69,9 @@ typedef struct oct_qgemm {
     size_t n, k;
     int threads;
     /* Set them after preparing. */
-    bool hasty; /* B is packed for one run only: no time goes into its order */
-    size_t rows; /* of A in every run, at most, where that is known: B is packed for as many. 1: in every run */
-    bool backwards; /* one row: goes through B from its end; in turn with the other way, half of B is still in the cache */
+    bool hasty;     /* B is packed for one run only, so no time is spent on a faster order */
+    size_t rows;    /* the most rows of A in any run, if known, which B is packed for; 1: always one; 0: unknown */
+    bool backwards; /* one row: runs through B from its end. Alternating directions finds half of B still in the cache */
     size_t packed_size, scratch_size; /* bytes */
 } oct_qgemm;
 

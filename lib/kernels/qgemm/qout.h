@@ -1,4 +1,4 @@
-/* lib/kernels/qgemm/qout.h -- the last step of integer products: what becomes of int32 accumulators.
+/* lib/kernels/qgemm/qout.h -- the last step of integer products: from int32 accumulators to the output.
  *
  * Requantization is done in float32 as ONNX Runtime does it on x86:
  *   v = (float)acc * mult[n];  v = max(v, lo);  v = min(v, hi);  q = rint_half_even(v) + zp;  q = lut[q]
@@ -32,7 +32,7 @@ void oct_qout_range(oct_qout *o, oct_qout_kind kind, int32_t zp);
  * (0, INFINITY). Ends are rounded as a quantizer would round them: rint_half_even(lo / scale). */
 void oct_qout_narrow(oct_qout *o, float scale, float lo, float hi);
 
-/* Whether n columns need no more than a multiplier below 1, rounding, bounds and zero point: 8 bits, no table. */
+/* Whether the output is 8 bits without a table and all n multipliers are below 1, so that the fast path applies. */
 bool oct_qout_is_plain(const oct_qout *o, size_t n);
 
 /* Bytes of an output element: 4, 4, 1, 1. */
@@ -59,7 +59,7 @@ const oct_qout_kernel *oct_qout_select(oct_isa have);
 /* The definition. */
 void oct_qout__ref(size_t m, size_t n, const int32_t *acc, size_t lda, const int32_t *add, const int32_t *rowadd,
                    const int32_t *colmul, const oct_qout *o, void *c, size_t ldc);
-/* The same for columns j to n - 1 alone: the last few of other kernels. */
+/* The same for columns j to n - 1 only: the columns that other kernels leave. */
 void oct_qout_rest(size_t j, size_t m, size_t n, const int32_t *acc, size_t lda, const int32_t *add, const int32_t *rowadd,
                    const int32_t *colmul, const oct_qout *o, void *c, size_t ldc);
 
