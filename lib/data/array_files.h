@@ -4,7 +4,7 @@
 
 #include "base/array.h"
 
-enum { OCT_DEFLATE_RATIO = 1032 }; /* deflate makes at most so many bytes of one: a header that says more is wrong */
+enum { OCT_DEFLATE_RATIO = 1032 }; /* largest ratio that deflate can reach: a header that claims more is wrong */
 
 /* A whole .npy file, copied (C order; Fortran order is rearranged). */
 oct_status oct_npy_load(const char *path, oct_array *a, oct_err *err);

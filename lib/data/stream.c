@@ -17,7 +17,8 @@
 
 extern char **environ;
 
-/* sh -c command with its output in `out`. The signals that the tools ignore end it again: SIGPIPE, when nobody reads on. */
+/* Starts sh -c command with its output in `out`. Signals that the tools ignore have their default action in it, so that SIGPIPE ends it when
+ * its output is no longer read. */
 static int spawn(const char *command, int out, pid_t *pid)
 {
     char *argv[] = { "sh", "-c", "--", (char *)(uintptr_t)command, NULL };

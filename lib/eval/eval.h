@@ -27,7 +27,7 @@ typedef struct oct_eval_options {
     size_t n_metrics;
     int64_t layer_samples;           /* samples over which layers are compared: 0 none, -1 all */
     double latency_seconds;          /* time to spend on timing, in all; 0: no timing */
-    int latency_runs;                /* at least so many runs of each model; 0: 9 */
+    int latency_runs;                /* the least number of runs of each model; 0: 9 */
     bool time_samples;               /* use the times of the runs over the samples, except runs that made plans, if there are at least
                                       * latency_runs of them */
     bool profile;                    /* gather oct_eval_model_result.steps */

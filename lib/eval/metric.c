@@ -290,7 +290,7 @@ oct_status oct_drop_limit_parse(const char *text, oct_drop_limit *d, oct_err *er
     char *end;
     double v = strtod(text, &end);
     bool relative = false;
-    if (strpbrk(text, "xX \t")) /* what strtod takes and nobody means */
+    if (strpbrk(text, "xX \t")) /* accepted by strtod, but never meant */
         end = (char *)text;
     if (end != text && strcmp(end, "%") == 0) {
         v /= 100;

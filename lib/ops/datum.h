@@ -25,7 +25,7 @@ typedef struct oct_datum {
 } oct_datum;
 
 /* Each makes a datum with one reference. */
-/* A tensor with bytes of its own, uninitialised (strings: empty). OCT_ENOMEM; OCT_EMALFORMED for sizes that cannot be. */
+/* A tensor that owns its bytes, which are uninitialised (strings: empty). OCT_ENOMEM, and OCT_EMALFORMED for sizes that overflow. */
 oct_status oct_datum_tensor(oct_dtype t, int rank, const int64_t *dims, oct_datum **out, oct_err *err);
 /* A tensor whose bytes are data. */
 oct_status oct_datum_borrow(oct_dtype t, int rank, const int64_t *dims, const void *data, oct_datum **out, oct_err *err);
