@@ -1,6 +1,7 @@
 /* com.microsoft.DynamicQuantizeMatMul and MatMulIntegerToFloat: 8-bit products whose scales are known when running,
  *   Y = (float)acc * (s_a * s_b[n]) + bias[n],
- * in the order of the operators that they stand for (Cast, Mul, Add), so that the results are the same bits. */
+ * in the order of the operators that they stand for (Cast, Mul, Add), so that the results are the same bits. Scales and zero points of B are
+ * inputs, or B is quantized (operand->q) and has its own; then the node may be a Gemm that transposes B. */
 #include "kernels/half.h"
 #include "kernels/qgemm/qgemm.h"
 #include "kernels/quantize.h"
@@ -14,10 +15,11 @@ typedef struct dyn_state {
     oct_matmul g;
     oct_qgemm q;
     int as, az, bs, bz, bias; /* inputs; -1 none */
+    bool turned;              /* B is [n][k] */
     size_t packed;            /* bytes of one packed B, rounded */
     char *weights;            /* n_b packed matrices, or NULL: packed in each run */
     int32_t *zero;            /* of B; n_zero of them */
-    int64_t n_zero;
+    int64_t n_zero, n_scale;  /* n_scale: of B */
     size_t at_codes, at_mult, at_packed, at_kernel; /* parts of the scratch */
 } dyn_state;
 
@@ -54,8 +56,8 @@ static oct_status check(const dyn_state *d, const oct_step *s, oct_err *err)
     if (!byte_type(b->dtype) || (d->quantizes ? a->dtype != OCT_F32 : !byte_type(a->dtype)) || s->out[0]->dtype != OCT_F32)
         return oct_fail(err, OCT_EUNSUPPORTED, "%s of %s and %s cannot be run", s->op->type, oct_dtype_name(a->dtype),
                         oct_dtype_name(b->dtype));
-    if (!bs || bs->dtype != OCT_F32 || (bs->count != 1 && bs->count != d->g.n) || (bz && (bz->dtype != b->dtype)) ||
-        (bz && bz->count != 1 && bz->count != d->g.n))
+    if ((!b->q && (!bs || bs->dtype != OCT_F32)) || (d->n_scale != 1 && d->n_scale != d->g.n) || (bz && bz->dtype != b->dtype) ||
+        (d->n_zero != 1 && d->n_zero != d->g.n))
         return oct_fail(err, OCT_EMALFORMED, "scale and zero point of B do not fit %lld columns", (long long)d->g.n);
     if (!d->quantizes && (!as || as->dtype != OCT_F32 || as->count != 1 || (az && (az->count != 1 || az->dtype != a->dtype))))
         return oct_fail(err, OCT_EMALFORMED, "scale and zero point of A must be one value each");
@@ -64,22 +66,24 @@ static oct_status check(const dyn_state *d, const oct_step *s, oct_err *err)
     return OCT_OK;
 }
 
-static void read_zeros(const dyn_state *d, const oct_operand *z)
+static void read_zeros(const dyn_state *d, const oct_step *s)
 {
-    for (int64_t i = 0; z && i < d->n_zero; i++)
-        d->zero[i] = z->dtype == OCT_S8 ? ((const int8_t *)z->data)[i] : ((const uint8_t *)z->data)[i];
+    const oct_operand *z = input(s, d->bz);
+    const oct_quant *q = s->in[1]->q;
+    for (int64_t i = 0; (q || z) && i < d->n_zero; i++)
+        d->zero[i] = q ? q->zp[i] : z->dtype == OCT_S8 ? ((const int8_t *)z->data)[i] : ((const uint8_t *)z->data)[i];
 }
 
 static void pack(const dyn_state *d, const oct_operand *b, int64_t i, void *packed)
 {
-    oct_qgemm_pack(&d->q, (const char *)b->data + i * d->g.k * d->g.n, (ptrdiff_t)d->g.n, 1, d->zero, d->n_zero > 1, packed);
+    const ptrdiff_t k = (ptrdiff_t)d->g.k, n = (ptrdiff_t)d->g.n;
+    oct_qgemm_pack(&d->q, (const char *)b->data + i * k * n, d->turned ? 1 : n, d->turned ? k : 1, d->zero, d->n_zero > 1, packed);
 }
 
 static oct_status plan_memory(dyn_state *d, oct_step *s, const oct_prep *p, oct_err *err)
 {
     const oct_operand *bz = input(s, d->bz);
     size_t at = 0, all;
-    d->n_zero = bz ? bz->count : 1;
     if (!(d->zero = oct_arena_calloc(p->arena, (size_t)d->n_zero, sizeof *d->zero)))
         return oct_nomem(err);
     d->packed = (d->q.packed_size + 63) & ~(size_t)63;
@@ -89,7 +93,7 @@ static oct_status plan_memory(dyn_state *d, oct_step *s, const oct_prep *p, oct_
     if (fixed) {
         if (!oct_mul_size(d->packed, (size_t)d->g.n_b, &all) || !(d->weights = oct_packed_new(p, all)))
             return oct_nomem(err);
-        read_zeros(d, bz);
+        read_zeros(d, s);
         for (int64_t i = 0; i < d->g.n_b; i++)
             pack(d, s->in[1], i, d->weights + (size_t)i * d->packed);
         d->weights = oct_packed_done(p, d->weights, all);
@@ -114,7 +118,15 @@ static oct_status dyn_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     d->bs = d->quantizes ? 2 : 3;
     d->bz = d->quantizes ? 3 : 5;
     d->bias = d->quantizes ? 4 : 6;
-    OCT_TRY(oct_matmul_read(&d->g, s->in[0], s->in[1], p->arena, err));
+    oct_operand b = *s->in[1];
+    d->turned = b.q && oct_node_int(s->node, "transB", 0);
+    if (d->turned) {
+        b.dims[0] = s->in[1]->dims[1];
+        b.dims[1] = s->in[1]->dims[0];
+    }
+    OCT_TRY(oct_matmul_read(&d->g, s->in[0], &b, p->arena, err));
+    d->n_scale = b.q ? b.q->n : input(s, d->bs) ? input(s, d->bs)->count : 0;
+    d->n_zero = b.q ? b.q->n : input(s, d->bz) ? input(s, d->bz)->count : 1;
     OCT_TRY(check(d, s, err));
     oct_dtype a = d->quantizes ? OCT_U8 : s->in[0]->dtype;
     OCT_TRY(oct_qgemm_prepare(&d->q, (size_t)d->g.n, (size_t)d->g.k, a, s->in[1]->dtype, p->threads, err));
@@ -149,23 +161,24 @@ static left read_left(const dyn_state *d, const oct_step *s, const oct_run *r)
 static oct_status dyn_run(const oct_step *s, const oct_run *r, oct_err *err)
 {
     const dyn_state *d = s->state;
-    const oct_operand *bs = s->in[d->bs], *bias = input(s, d->bias);
+    const oct_operand *b = s->in[1], *bias = input(s, d->bias);
+    const float *scale = b->q ? b->q->scale : s->in[d->bs]->data;
     char *scratch = r->scratch;
     float *mult = (float *)(scratch + d->at_mult);
-    const size_t step = bs->count > 1;
+    const int64_t step = d->n_scale > 1;
     if (s->out[0]->count == 0)
         return OCT_OK;
     left l = read_left(d, s, r);
     for (int64_t j = 0; j < d->g.n; j++)
-        mult[j] = l.scale * ((const float *)bs->data)[(size_t)j * step];
+        mult[j] = l.scale * scale[j * step];
     if (!d->weights)
-        read_zeros(d, input(s, d->bz));
+        read_zeros(d, s);
     oct_qout out = { .kind = OCT_QOUT_F32, .mult = mult, .bias = bias ? bias->data : NULL, .clamp = s->epilogue.clamp,
                      .lo = s->epilogue.lo, .hi = s->epilogue.hi };
     for (int64_t i = 0; i < d->g.batch; i++) {
         void *packed = d->weights ? d->weights + (size_t)d->g.at_b[i] * d->packed : scratch + d->at_packed;
         if (!d->weights)
-            pack(d, s->in[1], d->g.at_b[i], packed);
+            pack(d, b, d->g.at_b[i], packed);
         oct_qgemm_run(&d->q, r->pool, (size_t)d->g.m, l.codes + d->g.at_a[i] * d->g.m * d->g.k, (size_t)d->g.k, l.zero, packed, NULL,
                       &out, (float *)s->out[0]->data + i * d->g.m * d->g.n, (size_t)d->g.n, scratch + d->at_kernel);
     }
@@ -174,13 +187,13 @@ static oct_status dyn_run(const oct_step *s, const oct_run *r, oct_err *err)
 
 const oct_op oct_op_dynamic_quantize_matmul = {
     .type = "DynamicQuantizeMatMul", .domain = "com.microsoft", .since = 1, .min_in = 3, .max_in = 5, .min_out = 1, .max_out = 1,
-    .work = OCT_WORK_OUTPUTS, .weights = { .slots = 1u << 1, .out = -1, .in = -2, .data = -1 },
+    .work = OCT_WORK_OUTPUTS, .weights = { .slots = 1u << 1, .out = -1, .in = -2, .turned = "transB", .data = -1 },
     .infer = real_infer, .prepare = dyn_prepare, .run = dyn_run, .fuses_clamp = true, .widens = true, .scheme = "int8",
     .shared_scale = true,
 };
 
 const oct_op oct_op_matmul_integer_to_float = {
     .type = "MatMulIntegerToFloat", .domain = "com.microsoft", .since = 1, .min_in = 4, .max_in = 7, .min_out = 1, .max_out = 1,
-    .work = OCT_WORK_OUTPUTS, .weights = { .slots = 1u << 1, .out = -1, .in = -2, .data = -1 },
+    .work = OCT_WORK_OUTPUTS, .weights = { .slots = 1u << 1, .out = -1, .in = -2, .turned = "transB", .data = -1 },
     .infer = real_infer, .prepare = dyn_prepare, .run = dyn_run, .fuses_clamp = true, .widens = true, .scheme = "int8",
 };

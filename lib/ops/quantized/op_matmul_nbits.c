@@ -1,6 +1,8 @@
 /* com.microsoft.MatMulNBits: float activations times weights of 2, 4 or 8 bits with a scale a block, computed as the float product with
- * dequantized weights (accuracy_level, which allows less, is not used). */
+ * dequantized weights (accuracy_level, which allows less, is not used). B may be quantized in blocks (operand->q) instead of B, scales and
+ * zero points; then the node is the product as ONNX has it. */
 #include "kernels/nbits/nbits.h"
+#include "ops/core/block_matrix.h"
 #include "ops/core/infer.h"
 #include "ops/core/packed.h"
 
@@ -49,6 +51,10 @@ static bool whole(const oct_operand *o, oct_dtype t, size_t count)
 static oct_status read_form(const oct_step *s, oct_nbits_form *f, oct_err *err)
 {
     const oct_operand *zero = input(s, IN_ZERO);
+    if (s->in[IN_B]->q) {
+        *f = oct_blocks_form(s->in[IN_B]->q, s->in[IN_B]->dims);
+        return OCT_OK;
+    }
     int64_t bits = oct_node_int(s->node, "bits", 4), block = oct_node_int(s->node, "block_size", 0);
     *f = (oct_nbits_form){ .n = (size_t)oct_node_int(s->node, "N", 1), .k = (size_t)oct_node_int(s->node, "K", 1),
                            .bits = bits < 0 || bits > 16 ? 0 : (int)bits, .block = block < 0 ? 0 : (size_t)block };
@@ -65,7 +71,7 @@ static oct_status check_inputs(const oct_step *s, const oct_nbits_form *f, oct_e
 {
     const oct_operand *zero = input(s, IN_ZERO), *group = input(s, IN_GROUP), *bias = input(s, IN_BIAS);
     const size_t blocks = oct_nbits_blocks(f);
-    if (!whole(s->in[IN_B], OCT_U8, f->n * oct_nbits_column_bytes(f)) || !whole(s->in[IN_SCALE], OCT_F32, f->n * blocks))
+    if (!s->in[IN_B]->q && (!whole(s->in[IN_B], OCT_U8, f->n * oct_nbits_column_bytes(f)) || !whole(s->in[IN_SCALE], OCT_F32, f->n * blocks)))
         return oct_fail(err, OCT_EMALFORMED, "B or its scales do not fit %zu columns of %zu blocks", f->n, blocks);
     if (zero && !whole(zero, zero->dtype, f->n * (f->zero == OCT_NBITS_REAL ? blocks : oct_nbits_zero_bytes(f))))
         return oct_fail(err, OCT_EMALFORMED, "the zero points do not fit %zu columns of %zu blocks", f->n, blocks);
@@ -98,6 +104,14 @@ static oct_nbits_weights weights_of(const oct_step *s, const oct_nbits_form *f)
     return w;
 }
 
+static oct_status read_weights(const oct_step *s, const oct_nbits_form *f, oct_arena *made, oct_nbits_weights *w, oct_err *err)
+{
+    if (s->in[IN_B]->q)
+        return oct_blocks_weights(s->in[IN_B]->q, f, made, w, err);
+    *w = weights_of(s, f);
+    return OCT_OK;
+}
+
 static bool constant(const oct_step *s)
 {
     for (int i = IN_B; i <= IN_GROUP; i++)
@@ -124,10 +138,14 @@ static oct_status pack_once(nbits_state *st, const oct_step *s, const oct_prep *
     if (!(st->packed = oct_packed_new(p, size)))
         return oct_nomem(err);
     if (st->packs) {
-        const oct_nbits_weights w = weights_of(s, f);
-        oct_nbits_pack(&st->q, &w, st->packed);
+        oct_nbits_weights w;
+        oct_arena *made = oct_arena_create();
+        oct_status status = made ? read_weights(s, f, made, &w, err) : oct_nomem(err);
+        if (status == OCT_OK)
+            oct_nbits_pack(&st->q, &w, st->packed);
+        oct_arena_destroy(made);
         st->packed = oct_packed_done(p, st->packed, size);
-        return OCT_OK;
+        return status;
     }
     OCT_TRY(check_groups(s, f, err));
     float *real = oct_mul_size(f->n * sizeof *real, f->k, &bytes) ? oct_alloc(bytes) : NULL;

@@ -1,4 +1,5 @@
-/* LSTM, GRU and RNN in float (of float64: rnn_f64.c), and com.microsoft.DynamicQuantizeLSTM: 8-bit weights, X and each step's h quantized as one tensor. */
+/* LSTM, GRU and RNN in float (of float64: rnn_f64.c); and with 8-bit weights, X and each step's h quantized as one tensor: an LSTM whose weights
+ * are quantized (operand->q), and com.microsoft.DynamicQuantizeLSTM, which has them transposed, and scales and zero points as inputs. */
 #include "ops/core/packed.h"
 #include "ops/recurrent/rnn_f64.h"
 
@@ -7,6 +8,7 @@
 typedef struct rnn_state {
     oct_rnn g;
     bool dynamic, packed;        /* packed: W and R are constant, packed once */
+    bool turned;                 /* weights are [dirs][k][gates * hidden] */
     bool doubles;                /* float64 */
     int threads;                 /* ... and how many its scratch is for */
     oct_rnn_mat w[2], r[2];      /* by direction; r of a GRU: gates z and r */
@@ -34,11 +36,11 @@ static const oct_operand *input(const oct_step *s, int slot)
     return slot < s->n_in ? s->in[slot] : NULL;
 }
 
-/* W and R: [dirs][gates * hidden][k] in float, [dirs][k][gates * hidden] in codes. */
+/* W and R: [dirs][gates * hidden][k], or turned. */
 static oct_status check_weights(const oct_step *s, const rnn_state *st, int slot, int64_t k, oct_err *err)
 {
     const oct_operand *w = input(s, slot);
-    int64_t n = st->g.gates * st->g.hidden, rows = st->dynamic ? k : n, cols = st->dynamic ? n : k;
+    int64_t n = st->g.gates * st->g.hidden, rows = st->turned ? k : n, cols = st->turned ? n : k;
     if (!w || w->rank != 3 || w->dims[0] != st->g.dirs || w->dims[1] != rows || w->dims[2] != cols)
         return oct_fail(err, OCT_EMALFORMED, "%c of %s must be [%lld,%lld,%lld]", slot == 1 ? 'W' : 'R', s->op->type,
                         (long long)st->g.dirs, (long long)rows, (long long)cols);
@@ -47,27 +49,38 @@ static oct_status check_weights(const oct_step *s, const rnn_state *st, int slot
     return OCT_OK;
 }
 
-/* Scales and zero points of W (slot 8) or R (slot 10): one a direction, or one a column of each. */
+/* Scales and zero points, `scales` and `zeros` of them: one a direction, or one a column of each. */
+static void set_grid(int64_t dirs, const float *scale, int64_t scales, const int32_t *zero, int64_t zeros, oct_rnn_mat m[2])
+{
+    for (int64_t i = 0; i < dirs; i++) {
+        m[i].scale_step = scales != dirs;
+        m[i].scale = scale + i * (scales / dirs);
+        m[i].zero_step = zero && zeros != dirs;
+        m[i].zero = zero ? zero + i * (zeros / dirs) : NULL;
+    }
+}
+
+/* Those of W (slot 8) or R (slot 10), or what the weights carry. */
 static oct_status read_grid(const oct_step *s, const rnn_state *st, const oct_prep *p, int slot, oct_rnn_mat m[2], oct_err *err)
 {
     const oct_operand *scale = input(s, slot), *zero = input(s, slot + 1);
+    const oct_operand *w = s->in[slot == 8 ? 1 : 2];
     int64_t n = st->g.gates * st->g.hidden, d = st->g.dirs;
+    if (w->q) {
+        set_grid(d, w->q->scale, w->q->n, w->q->zp, w->q->n, m);
+        return OCT_OK;
+    }
     if (!scale || !scale->constant || (zero && !zero->constant))
         return oct_fail(err, OCT_EUNSUPPORTED, "%s with computed scales cannot be run", s->op->type);
     if (scale->dtype != OCT_F32 || (scale->count != d && scale->count != d * n) ||
-        (zero && ((zero->count != d && zero->count != d * n) || zero->dtype != s->in[slot == 8 ? 1 : 2]->dtype)))
+        (zero && ((zero->count != d && zero->count != d * n) || zero->dtype != w->dtype)))
         return oct_fail(err, OCT_EMALFORMED, "scales and zero points of %s do not fit its weights", s->op->type);
     int32_t *z = oct_arena_calloc(p->arena, zero ? (size_t)zero->count : 1, sizeof *z);
     if (!z)
         return oct_nomem(err);
     for (int64_t i = 0; zero && i < zero->count; i++)
         z[i] = zero->dtype == OCT_S8 ? ((const int8_t *)zero->data)[i] : ((const uint8_t *)zero->data)[i];
-    for (int64_t i = 0; i < d; i++) {
-        m[i].scale_step = scale->count != d;
-        m[i].scale = (const float *)scale->data + i * (scale->count / d);
-        m[i].zero_step = zero && zero->count != d;
-        m[i].zero = zero ? z + i * (zero->count / d) : NULL;
-    }
+    set_grid(d, scale->data, scale->count, zero ? z : NULL, zero ? zero->count : 0, m);
     return OCT_OK;
 }
 
@@ -104,9 +117,9 @@ static void pack(const rnn_state *st, const oct_step *s, int64_t d, char *to)
     const size_t size = st->dynamic ? 1 : sizeof(float);
     const char *w = (const char *)s->in[1]->data + (size_t)(d * n * in) * size;
     const char *r = (const char *)s->in[2]->data + (size_t)(d * n * h) * size;
-    oct_rnn_mat_pack(&st->w[d], w, st->dynamic ? n : 1, st->dynamic ? 1 : in, to);
+    oct_rnn_mat_pack(&st->w[d], w, st->turned ? n : 1, st->turned ? 1 : in, to);
     to += st->w[d].packed_size;
-    oct_rnn_mat_pack(&st->r[d], r, st->dynamic ? n : 1, st->dynamic ? 1 : h, to);
+    oct_rnn_mat_pack(&st->r[d], r, st->turned ? n : 1, st->turned ? 1 : h, to);
     to += st->r[d].packed_size;
     if (st->g.kind == OCT_RNN_GRU)
         oct_rnn_mat_pack(&st->rh[d], r + (size_t)(2 * h * h) * size, 1, h, to);
@@ -152,7 +165,8 @@ static oct_status rnn_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     if (!st)
         return oct_nomem(err);
     s->state = st;
-    st->dynamic = strcmp(s->op->type, "DynamicQuantizeLSTM") == 0;
+    st->turned = strcmp(s->op->type, "DynamicQuantizeLSTM") == 0;
+    st->dynamic = st->turned || (s->n_in > 2 && s->in[1] && s->in[1]->q);
     OCT_TRY(oct_rnn_read(s, &st->g, err));
     OCT_TRY(check_weights(s, st, 1, st->g.inputs, err));
     OCT_TRY(check_weights(s, st, 2, st->g.hidden, err));
