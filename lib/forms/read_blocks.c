@@ -1,6 +1,7 @@
 /* com.microsoft.MatMulNBits: a product with a matrix in blocks, whose codes stay as they are. (DequantizeLinear in blocks: read_qdq.c) */
 #include "forms/read_int.h"
 
+#include "kernels/nbits/nbits.h"
 #include "passes/match.h"
 
 #include <string.h>

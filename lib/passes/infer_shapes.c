@@ -6,7 +6,7 @@
 oct_status oct_check_arity(const oct_graph *g, int id, const oct_op *op, oct_err *err)
 {
     const oct_node *n = &g->node[id];
-    if (oct_is_border(g, n))
+    if (oct_border_of(g, n))
         return OCT_OK;
     if (n->n_in < op->min_in || (op->max_in >= 0 && n->n_in > op->max_in) || n->n_out < op->min_out ||
         (op->max_out >= 0 && n->n_out > op->max_out))

@@ -83,7 +83,7 @@ oct_status oct_layers_list(const oct_qjob *j, oct_arena *arena, oct_layer **laye
     *n = 0;
     for (size_t i = 0; i < count; i++) {
         const oct_layer_decision *d = oct_qjob_layer(j, i);
-        if (!oct_is_border(d->graph, &d->graph->node[d->node]))
+        if (!oct_border_of(d->graph, &d->graph->node[d->node]))
             OCT_TRY(fill(&l[(*n)++], j, d, arena, err));
     }
     *layers = l;

@@ -1,7 +1,6 @@
 /* Layouts: channels-last where operators want it, reorders where two wants meet, then each step prepares itself. */
 #include "runtime/plan_int.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* Whether both layouts of a shape are the same bytes: one channel, or one position. */
@@ -12,97 +11,50 @@ static bool trivial(const oct_operand *t)
     return t->dims[1] == 1 || t->dims[0] * t->dims[1] == t->count;
 }
 
-/* Per buffer: the operand in the other layout, once made. */
-typedef struct state {
-    oct_plan *p;
-    rt_operand **other; /* by buffer; grows with the plan's buffers */
-    size_t n_other;
-    rt_step *step;      /* the new list */
-    size_t n_step, cap_step;
-} state;
-
-static rt_step *push(state *s, const rt_step *st)
+/* Adds a step that copies (or, when both layouts are the same bytes, renames) `from` into layout `to`, unless it is there. */
+static oct_status reorder(oct_plan *p, rt_operand *from, oct_tensor_layout to, rt_operand **out, oct_err *err)
 {
-    if (!OCT_GROW(s->p->arena, s->step, s->n_step, s->cap_step))
-        return NULL;
-    s->step[s->n_step] = *st;
-    return &s->step[s->n_step++];
-}
-
-static oct_status grow_other(state *s, oct_err *err)
-{
-    if (s->n_other > s->p->cap_buffer)
-        return OCT_OK;
-    const size_t n = s->p->cap_buffer + 1;
-    rt_operand **fresh = oct_arena_calloc(s->p->arena, n, sizeof(rt_operand *));
-    if (!fresh)
-        return oct_nomem(err);
-    if (s->n_other)
-        memcpy(fresh, s->other, s->n_other * sizeof *fresh);
-    s->other = fresh;
-    s->n_other = n;
-    return OCT_OK;
-}
-
-/* Emits a step that copies (or, when both layouts are the same bytes, renames) `from` into layout `to`. */
-static oct_status reorder(state *s, rt_operand *from, oct_tensor_layout to, rt_operand **out, oct_err *err)
-{
-    oct_plan *p = s->p;
-    OCT_TRY(grow_other(s, err));
-    rt_operand *have = s->other[from->buffer];
-    if (have && have->t.q == from->t.q) {
-        *out = have;
-        return OCT_OK;
-    }
+    rt_operand *have = p->buffer[from->buffer].other;
     oct_operand t = from->t;
-    if (oct_dtype_bits(t.dtype) < 8 && !trivial(&t))
-        return oct_fail(err, OCT_EUNSUPPORTED, "a tensor of %s cannot change its layout", oct_dtype_name(t.dtype));
-    t.layout = to;
     int buffer;
-    rt_step st = { .scheme = NULL };
+    const bool same = trivial(&t);
+    t.layout = to;
     if (have) {
-        /* The same bytes with other quantization parameters. */
+        /* The same bytes, perhaps with other quantization parameters. */
         t.constant = have->t.constant;
         t.data = have->t.data;
-        if (!(*out = rt_new_operand(p, &t, have->buffer)))
-            return oct_nomem(err);
-        return OCT_OK;
+        *out = have->t.q == t.q ? have : rt_new_operand(p, &t, have->buffer);
+        return *out ? OCT_OK : oct_nomem(err);
     }
-    bool same = trivial(&t);
+    if (oct_dtype_bits(t.dtype) < 8 && !same)
+        return oct_fail(err, OCT_EUNSUPPORTED, "a tensor of %s cannot change its layout", oct_dtype_name(t.dtype));
     t.constant = t.constant && same;
     if (!same)
         t.data = NULL;
     OCT_TRY(rt_new_buffer(p, p->buffer[from->buffer].bytes, &buffer, err));
-    p->buffer[buffer].layout = to;
-    if (same) {
-        p->buffer[buffer].alias = from->buffer;
-        p->buffer[buffer].konst = p->buffer[from->buffer].konst;
-    }
-    st.alias = same;
-    st.reorder = !same;
-    st.s.in = oct_arena_calloc(p->arena, 2, sizeof *st.s.in);
-    if (!(*out = rt_new_operand(p, &t, buffer)) || !st.s.in)
+    rt_step *st = rt_new_step(p, NULL, NULL, 1, 1);
+    if (!st || !(*out = rt_new_operand(p, &t, buffer)))
         return oct_nomem(err);
-    st.s.out = st.s.in + 1;
-    st.s.in[0] = &from->t;
-    st.s.out[0] = &(*out)->t;
-    st.s.n_in = st.s.n_out = 1;
-    st.tap = oct_arena_calloc(p->arena, 1, sizeof *st.tap);
-    if (!st.tap || !push(s, &st))
-        return oct_nomem(err);
-    OCT_TRY(grow_other(s, err));
-    s->other[from->buffer] = *out;
-    s->other[buffer] = from;
-    return OCT_OK;
+    rt_buffer *of = &p->buffer[from->buffer], *b = &p->buffer[buffer];
+    b->layout = to;
+    b->alias = same ? from->buffer : -1;
+    b->konst = same ? of->konst : NULL;
+    b->other = from;
+    of->other = *out;
+    st->alias = same;
+    st->reorder = !same;
+    st->s.in[0] = &from->t;
+    st->s.out[0] = &(*out)->t;
+    return rt_add_step(p, st, err);
 }
 
-static oct_status want(state *s, oct_operand **slot, oct_tensor_layout layout, oct_err *err)
+static oct_status want(oct_plan *p, oct_operand **slot, oct_tensor_layout layout, oct_err *err)
 {
     oct_operand *t = *slot;
     if (!t || t->layout == layout || t->rank < 3)
         return OCT_OK;
     rt_operand *o;
-    OCT_TRY(reorder(s, (rt_operand *)t, layout, &o, err));
+    OCT_TRY(reorder(p, (rt_operand *)t, layout, &o, err));
     *slot = &o->t;
     return OCT_OK;
 }
@@ -155,36 +107,34 @@ static oct_tensor_layout any_layout(const oct_step *st)
 /* Tensors of 2- and 4-bit types share bytes between neighbours and stay plain. */
 static bool is_packed(const oct_step *x)
 {
-    for (int i = 0; i < x->n_in + x->n_out; i++) {
-        const oct_operand *t = i < x->n_in ? x->in[i] : x->out[i - x->n_in];
-        if (t && oct_dtype_bits(t->dtype) < 8)
+    for (int i = 0; i < x->n_in + x->n_out; i++)
+        if (x->in[i] && oct_dtype_bits(x->in[i]->dtype) < 8)
             return true;
-    }
     return false;
 }
 
-static oct_status lay_out(state *s, rt_step *st, oct_err *err)
+static oct_status lay_out(oct_plan *p, rt_step *st, oct_err *err)
 {
     oct_step *x = &st->s;
     for (int i = 0; i < x->n_in; i++)
         if (x->in[i])
-            x->in[i]->layout = s->p->buffer[((rt_operand *)x->in[i])->buffer].layout;
+            x->in[i]->layout = p->buffer[((rt_operand *)x->in[i])->buffer].layout;
     if (st->alias || x->op->layout == OCT_RULE_PLAIN || (x->op->layout == OCT_RULE_ANY && is_packed(x))) {
         for (int i = 0; i < x->n_in; i++)
-            OCT_TRY(want(s, &x->in[i], OCT_LAYOUT_PLAIN, err));
-        set_out(s->p, x, OCT_LAYOUT_PLAIN);
+            OCT_TRY(want(p, &x->in[i], OCT_LAYOUT_PLAIN, err));
+        set_out(p, x, OCT_LAYOUT_PLAIN);
     } else if (x->op->layout == OCT_RULE_SPATIAL) {
-        OCT_TRY(want(s, &x->in[0], OCT_LAYOUT_CHANNELS_LAST, err));
+        OCT_TRY(want(p, &x->in[0], OCT_LAYOUT_CHANNELS_LAST, err));
         for (int i = 1; i < x->n_in; i++)
-            OCT_TRY(want(s, &x->in[i], i == x->residual ? OCT_LAYOUT_CHANNELS_LAST : OCT_LAYOUT_PLAIN, err));
-        set_out(s->p, x, OCT_LAYOUT_CHANNELS_LAST);
+            OCT_TRY(want(p, &x->in[i], i == x->residual ? OCT_LAYOUT_CHANNELS_LAST : OCT_LAYOUT_PLAIN, err));
+        set_out(p, x, OCT_LAYOUT_CHANNELS_LAST);
     } else {
         oct_tensor_layout layout = any_layout(x);
         for (int i = 0; i < x->n_in && !x->op->permutes; i++)
             if (x->in[i] && !x->in[i]->constant && x->out[0] && x->in[i]->rank == x->out[0]->rank &&
                 x->in[i]->count == x->out[0]->count)
-                OCT_TRY(want(s, &x->in[i], layout, err));
-        set_out(s->p, x, layout);
+                OCT_TRY(want(p, &x->in[i], layout, err));
+        set_out(p, x, layout);
     }
     return OCT_OK;
 }
@@ -222,18 +172,13 @@ static void alias_output(oct_plan *p, rt_step *st)
 
 static oct_status prepare(oct_plan *p, rt_step *st, oct_err *err)
 {
-    char text[200];
     /* Of an alias it checks, too: a Dropout in training mode must not pass. */
     if (st->reorder || (st->alias && !st->s.op->alias))
         return OCT_OK;
     oct_prep prep = { p->arena, oct_pool_threads(p->opts.pool), p->opts.hasty, &p->packed };
     size_t before = oct_arena_bytes(p->arena) + p->packed.bytes;
-    oct_status s = oct_step_prepare(&st->s, &prep, err);
-    if (s != OCT_OK) {
-        snprintf(text, sizeof text, "node '%s' (%s)", st->s.node->name, st->s.node->op);
-        oct_within(err, "%s", text);
-        return s;
-    }
+    if (oct_step_prepare(&st->s, &prep, err) != OCT_OK)
+        return oct_within(err, "node '%s' (%s)", st->s.node->name, st->s.node->op);
     p->weight_bytes += oct_arena_bytes(p->arena) + p->packed.bytes - before;
     if (st->s.scratch > p->scratch_bytes)
         p->scratch_bytes = st->s.scratch;
@@ -251,24 +196,24 @@ static bool renames(const oct_step *x)
 
 oct_status rt_layout(oct_plan *p, oct_err *err)
 {
-    state s = { .p = p };
-    for (size_t i = 0; i < p->n_step; i++) {
-        rt_step st = p->step[i];
-        st.alias = renames(&st.s);
-        OCT_TRY(lay_out(&s, &st, err));
-        if (st.alias || is_renaming(&st.s))
-            alias_output(p, &st);
-        if (!push(&s, &st))
-            return oct_nomem(err);
-        OCT_TRY(prepare(p, &s.step[s.n_step - 1], err));
+    rt_step **step = p->step;
+    const size_t n_step = p->n_step;
+    p->step = NULL;
+    p->n_step = p->cap_step = 0;
+    for (size_t i = 0; i < n_step; i++) {
+        rt_step *st = step[i];
+        st->alias = renames(&st->s);
+        OCT_TRY(lay_out(p, st, err));
+        if (st->alias || is_renaming(&st->s))
+            alias_output(p, st);
+        OCT_TRY(rt_add_step(p, st, err));
+        OCT_TRY(prepare(p, st, err));
     }
     for (size_t i = 0; i < p->n_output; i++) {
         oct_operand *t = &p->output[i]->t;
         t->layout = p->buffer[p->output[i]->buffer].layout;
-        OCT_TRY(want(&s, &t, OCT_LAYOUT_PLAIN, err));
+        OCT_TRY(want(p, &t, OCT_LAYOUT_PLAIN, err));
         p->output[i] = (rt_operand *)t;
     }
-    p->step = s.step;
-    p->n_step = s.n_step;
     return OCT_OK;
 }

@@ -3,19 +3,9 @@
 
 #include "kernels/half.h"
 #include "ops/traits.h"
-
-#include <string.h>
+#include "passes/match.h"
 
 /* ---- what steps share ---- */
-
-void rt_join_clamp(rt_lowering *l, int *value, oct_epilogue *e, bool tapped_blocks)
-{
-    const int id = tapped_blocks && rt_is_shown(l, *value) ? -1 : oct_clamp_behind(l->g, *value, e);
-    if (id < 0)
-        return;
-    *value = l->g->node[id].out[0];
-    l->done[id] = true;
-}
 
 bool rt_is_shown(const rt_lowering *l, int value)
 {
@@ -28,131 +18,157 @@ void rt_set_tap(rt_lowering *l, rt_step *st, int slot, int value)
         st->tap[slot] = l->value[value].shown;
 }
 
-oct_status rt_finish(rt_lowering *l, rt_step *st, int end, oct_err *err)
-{
-    rt_operand *o;
-    if (st->s.op->fuses_clamp)
-        rt_join_clamp(l, &end, &st->s.epilogue, true);
-    OCT_TRY(rt_result(l, end, &o, err));
-    st->s.out[0] = &o->t;
-    if (l->g->value[end].quant)
-        return rt_rounded(l, end, o, err);
-    rt_set_tap(l, st, 0, end);
-    return OCT_OK;
-}
-
-/* The operand of input i: codes, for a step that computes on them. */
-static oct_status input_of(rt_lowering *l, int value, bool integer, rt_operand **o, oct_err *err)
-{
-    return integer && l->g->value[value].quant ? rt_codes(l, value, o, err) : rt_reals(l, value, o, err);
-}
-
-/* A step for a node, with its inputs, behind the steps that these need. */
-static oct_status step_of(rt_lowering *l, int id, bool integer, rt_step **st, oct_err *err)
-{
-    const oct_node *n = &l->g->node[id];
-    rt_operand *o;
-    for (int i = 0; i < n->n_in; i++)
-        if (n->in[i] >= 0)
-            OCT_TRY(input_of(l, n->in[i], integer, &o, err));
-    if (!(*st = rt_add_step(l->p, oct_op_of(l->g, id), n, n->n_in, n->n_out)))
-        return oct_nomem(err);
-    for (int i = 0; i < n->n_in; i++)
-        if (n->in[i] >= 0) {
-            OCT_TRY(input_of(l, n->in[i], integer, &o, err));
-            (*st)->s.in[i] = &o->t;
-        }
-    return OCT_OK;
-}
-
-/* ---- integer steps ---- */
-
-static oct_status integer_step(rt_lowering *l, int id, oct_err *err)
-{
-    const oct_node *n = &l->g->node[id];
-    rt_operand *o;
-    rt_step *st;
-    OCT_TRY(step_of(l, id, true, &st, err));
-    const size_t at = l->p->n_step - 1;
-    st->scheme = "int8";
-    for (int k = 0; k < n->n_out; k++) {
-        int end = n->out[k];
-        if (end < 0)
-            continue;
-        rt_set_tap(l, st, k, end);
-        if (k == 0 && st->s.op->fuses_clamp)
-            rt_join_clamp(l, &end, &st->s.epilogue, false);
-        rt_set_tap(l, st, k, end);
-        OCT_TRY(input_of(l, end, true, &o, err));
-        st->s.out[k] = &o->t;
-    }
-    for (int k = 0, n_out = st->s.n_out; k < n_out; k++) {
-        const oct_operand *y = l->p->step[at].s.out[k];
-        if (y && y->q)
-            OCT_TRY(rt_show_reals(l, y->value, err));
-    }
-    return OCT_OK;
-}
-
-/* ---- plain steps ---- */
-
 /* Rounding to 16 bits and clamping between 16-bit numbers may change places. */
 static bool clampable(const oct_op *op, oct_dtype t)
 {
-    return t == OCT_F32 || (op->widens && oct_is_half(t));
+    return op->fuses_clamp && (t == OCT_F32 || (op->widens && oct_is_half(t)));
 }
 
-static oct_status plain_step(rt_lowering *l, int id, oct_err *err)
+/* A clamp behind *value joins the step: *value moves behind it. */
+static void join_clamp(rt_lowering *l, rt_step *st, int *value)
 {
-    const oct_node *n = &l->g->node[id];
-    const oct_op *op = oct_op_of(l->g, id);
+    const int id = oct_clamp_behind(l->g, *value, &st->s.epilogue);
+    if (id < 0)
+        return;
+    *value = l->g->node[id].out[0];
+    l->done[id] = true;
+}
+
+/* Output `slot` of the step added last is `value`, or what a clamp behind that makes. on_codes: it is codes where it is quantized; what is
+ * tapped before the clamp then shows the result. */
+static oct_status finish(rt_lowering *l, rt_step *st, int slot, int value, bool on_codes, oct_err *err)
+{
     rt_operand *o;
-    rt_step *st;
-    if (!op->run && !op->alias)
-        return oct_fail(err, OCT_EUNSUPPORTED, "operator %s (domain '%s') cannot be run yet", n->op, n->domain);
-    OCT_TRY(step_of(l, id, false, &st, err));
-    const size_t at = l->p->n_step - 1;
-    for (int k = 0; k < n->n_out; k++) {
-        int end = n->out[k];
-        if (end < 0)
-            continue;
-        st = &l->p->step[at];
-        if (k == 0 && op->fuses_clamp && clampable(op, l->g->value[end].dtype))
-            rt_join_clamp(l, &end, &st->s.epilogue, true);
-        OCT_TRY(rt_result(l, end, &o, err));
-        st->s.out[k] = &o->t;
-        if (!l->g->value[end].quant)
-            rt_set_tap(l, st, k, end);
-        else
-            OCT_TRY(rt_rounded(l, end, o, err));
-    }
-    return OCT_OK;
+    if (on_codes)
+        rt_set_tap(l, st, slot, value);
+    if (slot == 0 && (on_codes ? st->s.op->fuses_clamp : clampable(st->s.op, l->g->value[value].dtype) && !rt_is_shown(l, value)))
+        join_clamp(l, st, &value);
+    const bool quantized = l->g->value[value].quant != NULL;
+    if (on_codes || !quantized)
+        rt_set_tap(l, st, slot, value);
+    OCT_TRY(on_codes && quantized ? rt_codes(l, value, &o, err) : rt_result(l, value, &o, err));
+    st->s.out[slot] = &o->t;
+    if (!quantized)
+        return OCT_OK;
+    return on_codes ? rt_show_reals(l, value, err) : rt_rounded(l, value, o, err);
 }
 
-static bool is_constant_dq(const rt_lowering *l, int id)
+/* ---- steps of a node's own operator ---- */
+
+/* Codes where the step computes on codes, or the input is weights that it computes on as codes. */
+static oct_status input_of(rt_lowering *l, const oct_op *op, oct_compute how, const oct_node *n, int i, rt_operand **o, oct_err *err)
 {
-    const oct_node *n = &l->g->node[id];
-    if (strcmp(n->op, "DequantizeLinear") != 0 || !oct_op_of(l->g, id) || n->n_out != 1 || n->out[0] < 0)
-        return false;
-    for (int i = 0; i < n->n_in; i++)
-        if (n->in[i] >= 0 && !l->g->value[n->in[i]].konst)
+    const bool coded = l->g->value[n->in[i]].quant && (how == OCT_ON_CODES || (how == OCT_ON_DYNAMIC && op->weights.slots >> i & 1));
+    return coded ? rt_codes(l, n->in[i], o, err) : rt_reals(l, n->in[i], o, err);
+}
+
+static bool all_constant(const oct_step *s)
+{
+    for (int i = 0; i < s->n_in; i++)
+        if (s->in[i] && !s->in[i]->constant)
             return false;
     return true;
 }
 
-/* DequantizeLinear of constants that a float step uses or an output shows: computed once, here. */
-static oct_status fold_dequantize(rt_lowering *l, int id, oct_err *err)
+static oct_status lower_own(rt_lowering *l, int id, oct_compute how, oct_err *err)
 {
     const oct_node *n = &l->g->node[id];
-    int v = n->out[0];
-    oct_tensor *t;
-    OCT_TRY(oct_op_eval(l->g, id, SIZE_MAX, l->p->arena, &t, err));
+    const oct_op *op = oct_op_of(l->g, id);
     rt_operand *o;
-    OCT_TRY(rt_reals(l, v, &o, err));
-    o->t.constant = true;
-    o->t.data = (void *)(uintptr_t)t->data;
-    l->p->buffer[o->buffer].konst = t->data;
+    if (!op->run && !op->alias)
+        return oct_fail(err, OCT_EUNSUPPORTED, "operator %s (domain '%s') cannot be run yet", n->op, n->domain);
+    rt_step *st = rt_new_step(l->p, op, n, n->n_in, n->n_out);
+    if (!st)
+        return oct_nomem(err);
+    for (int i = 0; i < n->n_in; i++)
+        if (n->in[i] >= 0) {
+            OCT_TRY(input_of(l, op, how, n, i, &o, err));
+            st->s.in[i] = &o->t;
+        }
+    if (how != OCT_ON_REALS)
+        st->scheme = "int8";
+    else if (op->adds)
+        OCT_TRY(rt_join_sum(l, n, st, err));
+    if (op->recodes && all_constant(&st->s)) {
+        OCT_TRY(rt_result(l, n->out[0], &o, err));
+        st->s.out[0] = &o->t;
+        return rt_run_now(l, st, o, err);
+    }
+    OCT_TRY(rt_add_step(l->p, st, err));
+    for (int k = 0; k < n->n_out; k++)
+        if (n->out[k] >= 0)
+            OCT_TRY(finish(l, st, k, n->out[k], how == OCT_ON_CODES, err));
     return OCT_OK;
+}
+
+/* ---- products of reals and codes ---- */
+
+/* The constant row that alone is added to a product; -1: none. It is taken in: *value moves behind it. */
+static int join_row(rt_lowering *l, int *value)
+{
+    const oct_graph *g = l->g;
+    const oct_shape *s = &g->value[*value].shape;
+    const int id = rt_is_shown(l, *value) ? -1 : oct_only_reader(g, *value);
+    const oct_node *n = id >= 0 ? &g->node[id] : NULL;
+    const int row = n && oct_op_of(g, id) && oct_op_of(g, id)->adds && n->n_out == 1 ? oct_other_input(n, *value) : -1;
+    if (!oct_is_row(g, row, s->d[s->rank - 1].n, s->rank) || g->value[n->out[0]].shape.rank != s->rank)
+        return -1;
+    *value = n->out[0];
+    l->done[id] = true;
+    return row;
+}
+
+/* What Gemm adds and the product cannot: a step behind it. */
+static oct_status add_behind(rt_lowering *l, int id, int bias, rt_step **st, oct_err *err)
+{
+    const oct_shape *s = &l->g->value[l->g->node[id].out[0]].shape;
+    int64_t dims[OCT_MAX_RANK];
+    rt_operand *product, *other;
+    rt_step *sum = rt_new_step(l->p, oct_op_find("", "Add", 14), &l->g->node[id], 2, 1);
+    if (!sum)
+        return oct_nomem(err);
+    oct_shape_known(s, dims);
+    OCT_TRY(rt_operand_on(l, OCT_F32, s->rank, dims, NULL, &product, err));
+    OCT_TRY(rt_reals(l, bias, &other, err));
+    (*st)->s.out[0] = sum->s.in[0] = &product->t;
+    sum->s.in[1] = &other->t;
+    sum->s.opset = 14;
+    *st = sum;
+    return rt_add_step(l->p, sum, err);
+}
+
+/* A product whose input is quantized when run, or whose weights lie in blocks, with the addition of a constant row behind it. */
+static oct_status lower_product(rt_lowering *l, int id, oct_compute how, oct_err *err)
+{
+    const oct_node *n = &l->g->node[id];
+    const rt_lowered *x = &l->value[n->in[0]];
+    const oct_op *op = oct_op_computing(l->g, id, how, x->scale != NULL);
+    const oct_shape *y = &l->g->value[n->out[0]].shape;
+    const int bias = oct_input_at(n, 2);
+    int end = n->out[0], row = oct_is_row(l->g, bias, y->d[y->rank - 1].n, y->rank) ? bias : -1;
+    rt_operand *a = x->codes, *b, *c = NULL;
+    rt_step *st = rt_new_step(l->p, op, n, op->max_in, 1);
+    if (!st)
+        return oct_nomem(err);
+    st->s.opset = 1;
+    if (how == OCT_ON_DYNAMIC && bias < 0)
+        row = join_row(l, &end);
+    if (!x->scale) /* behind a quantizer, which the step computes */
+        OCT_TRY(rt_reals(l, how == OCT_ON_DYNAMIC ? l->g->node[l->g->value[n->in[0]].producer].in[0] : n->in[0], &a, err));
+    OCT_TRY(rt_codes(l, n->in[1], &b, err));
+    if (row >= 0)
+        OCT_TRY(rt_reals(l, row, &c, err));
+    st->s.in[0] = &a->t;
+    st->s.in[1] = &b->t;
+    if (x->scale) {
+        st->s.in[2] = &x->scale->t;
+        st->s.in[4] = &x->zero->t;
+    }
+    st->s.in[op->max_in - 1] = c ? &c->t : NULL;
+    OCT_TRY(rt_add_step(l->p, st, err));
+    if (bias >= 0 && row < 0)
+        OCT_TRY(add_behind(l, id, bias, &st, err));
+    return finish(l, st, 0, end, false, err);
 }
 
 /* ---- nodes ---- */
@@ -166,33 +182,18 @@ oct_status rt_check_known(const oct_graph *g, int node, oct_err *err)
                     (long long)oct_node_opset(g, n));
 }
 
-/* Weights that somebody looks at are dequantized. */
-static oct_status compute_of(const rt_lowering *l, int id, oct_compute *how, oct_err *err)
-{
-    OCT_TRY(oct_compute_of(l->g, id, how, err));
-    if (*how == OCT_ON_BLOCKS && rt_is_shown(l, l->g->node[id].in[1]))
-        *how = OCT_ON_REALS;
-    return OCT_OK;
-}
-
 static oct_status lower_node(rt_lowering *l, int id, oct_err *err)
 {
+    const oct_border border = oct_border_of(l->g, &l->g->node[id]);
     oct_compute how;
-    bool made;
-    OCT_TRY(rt_lower_border(l, id, &made, err));
-    if (made)
-        return OCT_OK;
+    if (border)
+        return rt_lower_border(l, id, border, err);
     OCT_TRY(rt_check_known(l->g, id, err));
-    if (is_constant_dq(l, id))
-        return fold_dequantize(l, id, err);
-    OCT_TRY(compute_of(l, id, &how, err));
-    switch (how) {
-    case OCT_ON_DYNAMIC: return rt_lower_dynamic(l, id, err);
-    case OCT_ON_BLOCKS: return rt_lower_blocks(l, id, err);
-    case OCT_ON_REALS: return plain_step(l, id, err);
-    case OCT_ON_CODES: return integer_step(l, id, err);
-    }
-    return OCT_OK;
+    OCT_TRY(oct_compute_of(l->g, id, &how, err));
+    if (how == OCT_ON_BLOCKS && rt_is_shown(l, l->g->node[id].in[1]))
+        how = OCT_ON_REALS; /* weights that somebody looks at are dequantized */
+    const bool product = how == OCT_ON_BLOCKS || (how == OCT_ON_DYNAMIC && oct_op_computing(l->g, id, how, false) != oct_op_of(l->g, id));
+    return product ? lower_product(l, id, how, err) : lower_own(l, id, how, err);
 }
 
 /* ---- taps ---- */
@@ -219,32 +220,28 @@ static oct_status lower_all(rt_lowering *l, oct_err *err)
     char text[300];
     find_shown(l);
     for (size_t i = 0; i < p->g->n_input; i++) {
-        rt_operand *o;
-        OCT_TRY(rt_reals(l, p->g->input[i], &o, err));
-        p->buffer[o->buffer].input = (int)i;
+        OCT_TRY(rt_reals(l, p->g->input[i], &p->input[i], err));
+        p->buffer[p->input[i]->buffer].input = (int)i;
     }
     for (size_t i = 0; i < p->g->n_order; i++) {
         int id = p->g->order[i];
-        oct_status s = l->done[id] ? OCT_OK : lower_node(l, id, err);
-        if (s != OCT_OK) {
-            oct_within(err, "%s", oct_node_text(p->g, id, text, sizeof text));
-            return s;
-        }
+        if (!l->done[id] && lower_node(l, id, err) != OCT_OK)
+            return oct_within(err, "%s", oct_node_text(p->g, id, text, sizeof text));
     }
     for (size_t i = 0; i < p->n_output; i++)
         OCT_TRY(rt_reals(l, p->g->output[i], &p->output[i], err));
     for (size_t i = 0; i < p->n_step; i++)
-        p->step[i].macs = (uint64_t)oct_step_macs(&p->step[i].s);
+        p->step[i]->macs = (uint64_t)oct_step_macs(&p->step[i]->s);
     return OCT_OK;
 }
 
 oct_status rt_lower(oct_plan *p, oct_err *err)
 {
     rt_lowering l = { p, p->g, oct_calloc(p->g->n_node + 1, sizeof(bool)), oct_calloc(p->g->n_value + 1, sizeof(rt_lowered)) };
-    p->value = oct_arena_calloc(p->arena, p->g->n_value + 1, sizeof *p->value);
+    p->input = oct_arena_calloc(p->arena, p->g->n_input + 1, sizeof *p->input);
     p->n_output = p->g->n_output;
     p->output = oct_arena_calloc(p->arena, p->n_output + 1, sizeof *p->output);
-    oct_status s = l.done && l.value && p->value && p->output ? lower_all(&l, err) : oct_nomem(err);
+    oct_status s = l.done && l.value && p->input && p->output ? lower_all(&l, err) : oct_nomem(err);
     oct_free(l.done);
     oct_free(l.value);
     return s;

@@ -1,20 +1,15 @@
 /* lib/runtime/lower_int.h -- what the files of lowering share: lower.c (nodes), values.c (operands, and steps between codes and reals),
- * products.c (products that are quantized when run, or have weights in blocks). */
+ * sums.c (sums that become part of a product). */
 #ifndef OCT_RUNTIME_LOWER_INT_H
 #define OCT_RUNTIME_LOWER_INT_H
 
 #include "ops/core/quantized.h"
 #include "runtime/plan_int.h"
 
-/* A value that is quantized when run: its codes, and what they stand for. */
-typedef struct rt_dynamic {
-    rt_operand *codes, *scale, *zero;
-} rt_dynamic;
-
-/* What is known of a value while lowering; p->value has its operand: codes where it is quantized, but for inputs. */
+/* What is known of a value while lowering. */
 typedef struct rt_lowered {
-    rt_operand *other; /* of a quantized value: the reals; of an input that is quantized: the codes */
-    rt_dynamic *dynamic;
+    rt_operand *reals, *codes; /* made when first asked for */
+    rt_operand *scale, *zero;  /* of what is quantized when run; else NULL */
     const char *shown; /* the name under which it is tapped as it is, or NULL */
     const char *shown_reals; /* the name under which its reals are */
 } rt_lowered;
@@ -26,21 +21,19 @@ typedef struct rt_lowering {
     rt_lowered *value;
 } rt_lowering;
 
-/* The operand of a value as one reads it that computes on reals, made when first asked for: of what is quantized, after a step that
- * dequantizes it. */
+/* The operand of a value as one reads it that computes on reals: of what is quantized, after a step that dequantizes it. */
 oct_status rt_reals(rt_lowering *l, int value, rt_operand **out, oct_err *err);
 /* The operand of a value's codes. */
 oct_status rt_codes(rt_lowering *l, int value, rt_operand **out, oct_err *err);
 /* What a step writes that computes value on reals; rt_rounded, after the step, makes codes of it where it is quantized. */
 oct_status rt_result(rt_lowering *l, int value, rt_operand **out, oct_err *err);
 oct_status rt_rounded(rt_lowering *l, int value, rt_operand *result, oct_err *err);
-/* Lowers a border (forms/forms.h). */
-oct_status rt_lower_border(rt_lowering *l, int id, bool *made, oct_err *err);
+/* Runs a step on constants, not added to the plan, now: `out`, its output 0, is a constant. */
+oct_status rt_run_now(rt_lowering *l, rt_step *st, rt_operand *out, oct_err *err);
+oct_status rt_lower_border(rt_lowering *l, int id, oct_border border, oct_err *err);
 /* An operand of no value: on constant data, which is not copied, or (NULL) of a step. */
 oct_status rt_operand_on(rt_lowering *l, oct_dtype t, int rank, const int64_t *dims, const void *data, rt_operand **out, oct_err *err);
 
-/* Follows a clamp behind a value when it may join the step: *value moves behind it. tapped_blocks: not when the value is tapped. */
-void rt_join_clamp(rt_lowering *l, int *value, oct_epilogue *e, bool tapped_blocks);
 /* Whether a value is tapped. */
 bool rt_is_shown(const rt_lowering *l, int value);
 /* Behind the step that makes a value's codes: its reals, where these are tapped. */
@@ -48,11 +41,8 @@ oct_status rt_show_reals(rt_lowering *l, int value, oct_err *err);
 /* Shows `value` as output `slot` of a step when it is tapped. */
 void rt_set_tap(rt_lowering *l, rt_step *st, int slot, int value);
 
-/* Output 0 of the last step is value `end`, or what a clamp behind that makes; shown, and rounded where it is quantized. */
-oct_status rt_finish(rt_lowering *l, rt_step *st, int end, oct_err *err);
-/* Lowers a product that is quantized when run, with the addition of a constant row behind it. */
-oct_status rt_lower_dynamic(rt_lowering *l, int id, oct_err *err);
-/* Lowers a product of weights in blocks. */
-oct_status rt_lower_blocks(rt_lowering *l, int id, oct_err *err);
+/* Whether one of two values that a node adds is the result of a product that only the node reads, and that may add the other: then the
+ * product's step leaves the plan, and st, which has the node's inputs, becomes it. */
+oct_status rt_join_sum(rt_lowering *l, const oct_node *n, rt_step *st, oct_err *err);
 
 #endif

@@ -14,9 +14,9 @@ static size_t rounded(size_t n)
 static void set_lifetimes(oct_plan *p)
 {
     for (size_t i = 0; i < p->n_step; i++) {
-        const oct_step *s = &p->step[i].s;
+        const oct_step *s = &p->step[i]->s;
         for (int k = 0; k < s->n_in + s->n_out; k++) {
-            const oct_operand *t = k < s->n_in ? s->in[k] : s->out[k - s->n_in];
+            const oct_operand *t = s->in[k];
             if (!t)
                 continue;
             rt_buffer *b = &p->buffer[rt_root(p, ((const rt_operand *)t)->buffer)];
@@ -47,7 +47,7 @@ static bool overlap(const rt_buffer *a, const rt_buffer *b)
 /* The buffer of input i when only this step still needs it, and at that slot alone; else NULL. */
 static rt_buffer *dying(oct_plan *p, int step, int i)
 {
-    const oct_step *s = &p->step[step].s;
+    const oct_step *s = &p->step[step]->s;
     const int buffer = s->in[i] ? rt_root(p, ((const rt_operand *)s->in[i])->buffer) : -1;
     if (buffer < 0 || !needs_place(&p->buffer[buffer]) || p->buffer[buffer].last != step)
         return NULL;
@@ -61,7 +61,7 @@ static rt_buffer *dying(oct_plan *p, int step, int i)
 static void overwrite(oct_plan *p)
 {
     for (size_t n = 0; n < p->n_step; n++) {
-        const oct_step *s = &p->step[n].s;
+        const oct_step *s = &p->step[n]->s;
         for (int i = 0; i < s->n_in && i < 32; i++) {
             rt_buffer *from = s->overwrites >> i & 1 ? dying(p, (int)n, i) : NULL;
             rt_buffer *to = from ? &p->buffer[((const rt_operand *)s->out[0])->buffer] : NULL;

@@ -21,29 +21,33 @@ oct_status rt_new_buffer(oct_plan *p, size_t bytes, int *buffer, oct_err *err)
 rt_operand *rt_new_operand(oct_plan *p, const oct_operand *like, int buffer)
 {
     rt_operand *o = oct_arena_alloc(p->arena, sizeof *o);
-    if (o)
-        *o = (rt_operand){ *like, buffer };
-    return o;
+    if (!o)
+        return NULL;
+    *o = (rt_operand){ *like, buffer, -1, p->operand };
+    return p->operand = o;
 }
 
-rt_step *rt_add_step(oct_plan *p, const oct_op *op, const oct_node *n, int n_in, int n_out)
+rt_step *rt_new_step(oct_plan *p, const oct_op *op, const oct_node *n, int n_in, int n_out)
+{
+    rt_step *st = oct_arena_alloc(p->arena, sizeof *st);
+    oct_operand **in = oct_arena_calloc(p->arena, (size_t)(n_in + n_out) + 1, sizeof *in);
+    const char **tap = oct_arena_calloc(p->arena, (size_t)n_out + 1, sizeof *tap);
+    if (!st || !in || !tap)
+        return NULL;
+    *st = (rt_step){ .s = { .op = op, .node = n, .in = in, .out = in + n_in, .n_in = n_in, .n_out = n_out }, .tap = tap };
+    if (op) {
+        st->scheme = op->scheme;
+        st->s.opset = oct_node_opset(p->g, n);
+    }
+    return st;
+}
+
+oct_status rt_add_step(oct_plan *p, rt_step *st, oct_err *err)
 {
     if (!OCT_GROW(p->arena, p->step, p->n_step, p->cap_step))
-        return NULL;
-    rt_step *st = &p->step[p->n_step];
-    *st = (rt_step){ .scheme = op->scheme };
-    st->s.op = op;
-    st->s.node = n;
-    st->s.opset = oct_node_opset(p->g, n);
-    st->s.n_in = n_in;
-    st->s.n_out = n_out;
-    st->s.in = oct_arena_calloc(p->arena, (size_t)n_in + 1, sizeof *st->s.in);
-    st->s.out = oct_arena_calloc(p->arena, (size_t)n_out + 1, sizeof *st->s.out);
-    st->tap = oct_arena_calloc(p->arena, (size_t)n_out + 1, sizeof *st->tap);
-    if (!st->s.in || !st->s.out || !st->tap)
-        return NULL;
-    p->n_step++;
-    return st;
+        return oct_nomem(err);
+    p->step[p->n_step++] = st;
+    return OCT_OK;
 }
 
 bool rt_is_tapped(const oct_plan *p, const char *name)
@@ -165,24 +169,13 @@ static oct_status allocate(oct_plan *p, oct_err *err)
     if (!p->memory || !p->scratch)
         return oct_fail(err, OCT_ENOMEM, "out of memory: %zu bytes for intermediate tensors, %zu of scratch", p->memory_bytes,
                         p->scratch_bytes);
-    for (size_t i = 0; i < p->n_step; i++)
-        for (int k = 0; k < p->step[i].s.n_in + p->step[i].s.n_out; k++) {
-            oct_step *s = &p->step[i].s;
-            oct_operand *t = k < s->n_in ? s->in[k] : s->out[k - s->n_in];
-            if (!t)
-                continue;
-            const rt_buffer *b = &p->buffer[rt_root(p, ((rt_operand *)t)->buffer)];
-            if (b->placed)
-                t->data = p->memory + b->offset;
-            else if (b->konst)
-                t->data = (void *)(uintptr_t)b->konst;
-        }
-    for (size_t i = 0; i < p->n_output; i++) {
-        const rt_buffer *b = &p->buffer[rt_root(p, p->output[i]->buffer)];
+    for (rt_operand *o = p->operand; o; o = o->next) {
+        const rt_buffer *b = &p->buffer[rt_root(p, o->buffer)];
+        o->input = b->input;
         if (b->placed)
-            p->output[i]->t.data = p->memory + b->offset;
+            o->t.data = p->memory + b->offset;
         else if (b->konst)
-            p->output[i]->t.data = (void *)(uintptr_t)b->konst;
+            o->t.data = (void *)(uintptr_t)b->konst;
     }
     return OCT_OK;
 }
@@ -264,8 +257,6 @@ static oct_status build(oct_plan *p, const oct_graph *g, const rt_input *in, boo
     OCT_TRY(fuse(p, err));
     OCT_TRY(read_forms(p, err));
     OCT_TRY(rt_lower(p, err));
-    if (!p->opts.no_passes)
-        OCT_TRY(rt_join_sums(p, err));
     OCT_TRY(rt_layout(p, err));
     OCT_TRY(rt_place(p, err));
     if (!(p->given = oct_arena_calloc(p->arena, p->g->n_input + 1, sizeof *p->given)))
@@ -331,46 +322,24 @@ static oct_status show(const oct_plan *p, const rt_step *st, oct_err *err)
     return OCT_OK;
 }
 
-static void bind_inputs(oct_plan *p, const void *const *inputs)
-{
-    for (size_t i = 0; i < p->n_step; i++) {
-        oct_step *s = &p->step[i].s;
-        for (int k = 0; k < s->n_in + s->n_out; k++) {
-            oct_operand *t = k < s->n_in ? s->in[k] : s->out[k - s->n_in];
-            int input = t ? p->buffer[rt_root(p, ((rt_operand *)t)->buffer)].input : -1;
-            if (input >= 0)
-                t->data = (void *)(uintptr_t)inputs[input];
-        }
-    }
-    for (size_t i = 0; i < p->n_output; i++) {
-        int input = p->buffer[rt_root(p, p->output[i]->buffer)].input;
-        if (input >= 0)
-            p->output[i]->t.data = (void *)(uintptr_t)inputs[input];
-    }
-}
-
 static oct_status run_steps(oct_plan *p, const void *const *inputs, oct_err *err)
 {
-    bind_inputs(p, inputs);
+    for (rt_operand *o = p->operand; o; o = o->next)
+        if (o->input >= 0)
+            o->t.data = (void *)(uintptr_t)inputs[o->input];
     for (size_t i = 0; i < p->n_shown && p->tap; i++) {
-        rt_operand *o = p->value[p->g->input[i]];
-        o->t.data = (void *)(uintptr_t)inputs[i];
         const char *name = p->g->value[p->g->input[i]].name;
         if (rt_is_tapped(p, name))
-            OCT_TRY(p->tap(p->tap_arg, name, &o->t, err));
+            OCT_TRY(p->tap(p->tap_arg, name, &p->input[i]->t, err));
     }
     oct_run r = { .pool = p->opts.pool, .scratch = p->scratch, .turn = p->turn };
     for (size_t i = 0; i < p->n_step; i++) {
-        rt_step *st = &p->step[i];
+        rt_step *st = p->step[i];
         double begin = p->profile ? oct_now() : 0;
         if (st->reorder) {
             rt_run_reorder(p->opts.pool, &st->s);
-        } else if (!st->alias) {
-            oct_status s = oct_step_run(&st->s, &r, err);
-            if (s != OCT_OK) {
-                oct_within(err, "node '%s' (%s)", st->s.node->name, st->s.node->op);
-                return s;
-            }
+        } else if (!st->alias && oct_step_run(&st->s, &r, err) != OCT_OK) {
+            return oct_within(err, "node '%s' (%s)", st->s.node->name, st->s.node->op);
         }
         if (p->profile) {
             st->seconds += oct_now() - begin;
@@ -476,8 +445,8 @@ bool oct_plan_shows(const oct_plan *p, const char *value)
     if (p->staged)
         return rt_is_tapped(p, value) && has_value(p->g, value);
     for (size_t i = 0; i < p->n_step; i++)
-        for (int k = 0; k < p->step[i].s.n_out; k++)
-            if (p->step[i].tap[k] && strcmp(p->step[i].tap[k], value) == 0)
+        for (int k = 0; k < p->step[i]->s.n_out; k++)
+            if (p->step[i]->tap[k] && strcmp(p->step[i]->tap[k], value) == 0)
                 return true;
     int v = oct_graph_find(p->g, value);
     return v >= 0 && p->g->value[v].is_input;
@@ -489,7 +458,7 @@ void oct_plan_profile(oct_plan *p, bool on)
 {
     p->profile = on;
     for (size_t i = 0; on && i < p->n_step; i++)
-        p->step[i].seconds = 0, p->step[i].calls = 0;
+        p->step[i]->seconds = 0, p->step[i]->calls = 0;
 }
 
 size_t oct_plan_n_steps(const oct_plan *p)
@@ -512,7 +481,7 @@ static oct_step_info step_info(const rt_step *st)
     info.name = st->s.node ? st->s.node->name : "";
     info.op = st->s.node ? st->s.node->op : "Reorder";
     for (int k = 0; k < st->s.n_in + st->s.n_out; k++) {
-        const oct_operand *t = k < st->s.n_in ? st->s.in[k] : st->s.out[k - st->s.n_in];
+        const oct_operand *t = st->s.in[k];
         size_t bytes;
         if (t && !st->alias && oct_dtype_bytes(t->dtype, t->count, &bytes))
             info.bytes += bytes;
@@ -525,7 +494,7 @@ oct_step_info oct_plan_step(const oct_plan *p, size_t i)
     oct_plan *inside;
     oct_step_info info = { .name = "", .op = "", .scheme = "float" };
     if (!p->staged)
-        return step_info(&p->step[i]);
+        return step_info(p->step[i]);
     for (size_t k = 0; rt_stage_plan(p, k, &inside); k++) {
         size_t n = oct_plan_n_steps(inside);
         if (i < n)

@@ -11,6 +11,7 @@ typedef struct rt_buffer {
     size_t bytes;
     int first, last;  /* steps: written in, last read in; last == INT32_MAX for outputs */
     int alias;        /* buffer whose bytes these are, or -1 */
+    struct rt_operand *other; /* the same in the other layout, once made */
     int input;        /* graph input whose memory this is, or -1 */
     oct_tensor_layout layout; /* of its bytes; operands follow it */
     const void *konst; /* constant bytes, or NULL */
@@ -21,10 +22,12 @@ typedef struct rt_buffer {
 typedef struct rt_operand {
     oct_operand t; /* first, so that oct_operand pointers of steps convert back */
     int buffer;
+    int input; /* graph input whose memory this is, or -1; known when the plan is made */
+    struct rt_operand *next; /* of the plan's */
 } rt_operand;
 
 typedef struct rt_step {
-    oct_step s;
+    oct_step s;          /* out follows in in memory: in[i], i < n_in + n_out, are all operands */
     bool reorder;        /* a change of layout: in[0] to out[0] */
     bool alias;          /* out[0] is in[0]'s memory; nothing runs */
     const char *scheme;  /* NULL: that of out[0] */
@@ -37,12 +40,12 @@ struct oct_plan {
     oct_arena *arena; /* everything of the plan but large packed weights */
     oct_graph *g;     /* the clone */
     oct_plan_opts opts; /* max_trips is set */
-    rt_step *step;
+    rt_step **step;
     size_t n_step, cap_step;
     rt_buffer *buffer;
     size_t n_buffer, cap_buffer;
-    rt_operand **value;  /* per value of g: the operand that holds it, or NULL */
-    rt_operand **output; /* plain operands of the graph outputs */
+    rt_operand *operand; /* the first of all */
+    rt_operand **input, **output; /* plain operands of the graph's */
     size_t n_output;
     int *tap_at;         /* by tap: the value of g that it asks for, or -1; set before lowering */
     bool *tap_reals;     /* by tap: it asks for what DequantizeLinear made */
@@ -99,8 +102,6 @@ bool rt_cover(const oct_graph *g, bool *node, bool *value);
 oct_status rt_check_known(const oct_graph *g, int node, oct_err *err);
 /* The steps in order, operands without memory, all layouts plain. */
 oct_status rt_lower(oct_plan *p, oct_err *err);
-/* sums.c: additions behind products become part of the product's step. */
-oct_status rt_join_sums(oct_plan *p, oct_err *err);
 /* Chooses layouts and inserts reorders; then prepares every step. */
 oct_status rt_layout(oct_plan *p, oct_err *err);
 /* Sets offsets of all buffers and p->memory_bytes. */
@@ -109,7 +110,9 @@ oct_status rt_place(oct_plan *p, oct_err *err);
 /* Shared pieces. */
 oct_status rt_new_buffer(oct_plan *p, size_t bytes, int *buffer, oct_err *err);
 rt_operand *rt_new_operand(oct_plan *p, const oct_operand *like, int buffer); /* NULL: no memory */
-rt_step *rt_add_step(oct_plan *p, const oct_op *op, const oct_node *n, int n_in, int n_out); /* NULL: no memory */
+/* A step of a node, or of none (both NULL), without operands; rt_add_step puts it behind those of the plan. NULL: no memory. */
+rt_step *rt_new_step(oct_plan *p, const oct_op *op, const oct_node *n, int n_in, int n_out);
+oct_status rt_add_step(oct_plan *p, rt_step *st, oct_err *err);
 bool rt_is_tapped(const oct_plan *p, const char *name);
 void rt_run_reorder(oct_pool *pool, const oct_step *s); /* in[0] and out[0] in different layouts */
 int rt_root(const oct_plan *p, int buffer); /* follows aliases */

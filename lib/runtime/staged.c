@@ -224,7 +224,7 @@ static oct_status run_node(oct_plan *p, int id, oct_err *err)
 static bool runs_on_reals(const oct_graph *g, const oct_node *n, const oct_op *op)
 {
     const oct_quant *x = n->n_in > 0 && n->in[0] >= 0 ? g->value[n->in[0]].quant : NULL;
-    bool fits = !oct_is_border(g, n);
+    bool fits = !oct_border_of(g, n);
     for (int i = 0; i < n->n_in && fits; i++)
         fits = n->in[i] < 0 || !g->value[n->in[i]].quant || !oct_value_is_constant(&g->value[n->in[i]]);
     for (int k = 0; k < n->n_out && fits; k++) {

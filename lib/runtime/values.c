@@ -1,50 +1,9 @@
 /* Operands of values, and the steps between codes and reals. */
 #include "runtime/lower_int.h"
 
-#include "ops/core/small.h"
-
-#include <string.h>
+#include "ops/core/block_matrix.h"
 
 /* ---- operands ---- */
-
-static bool describe(const rt_lowering *l, int value, oct_operand *t)
-{
-    const oct_value *v = &l->g->value[value];
-    *t = (oct_operand){ .dtype = v->dtype, .rank = v->shape.rank, .value = value };
-    return oct_shape_known(&v->shape, t->dims) && oct_count(t->dims, t->rank, &t->count);
-}
-
-/* A new operand for a value, of this type; q: what its codes stand for. konst: its data, where they are there. */
-static oct_status new_operand(rt_lowering *l, int value, oct_dtype dtype, const oct_quant *q, const void *konst, rt_operand **out, oct_err *err)
-{
-    const oct_value *v = &l->g->value[value];
-    oct_operand t;
-    size_t bytes;
-    int buffer;
-    char text[128];
-    if (!describe(l, value, &t) || !oct_dtype_bytes(dtype, t.count, &bytes))
-        return oct_fail(err, OCT_EUNSUPPORTED, "the shape %s of value '%s' is not known before running",
-                        oct_shape_text(&v->shape, text, sizeof text), v->name);
-    t.dtype = dtype;
-    t.q = q;
-    t.constant = konst != NULL;
-    t.data = (void *)(uintptr_t)konst;
-    OCT_TRY(rt_new_buffer(l->p, bytes, &buffer, err));
-    l->p->buffer[buffer].konst = konst;
-    *out = rt_new_operand(l->p, &t, buffer);
-    return *out ? OCT_OK : oct_nomem(err);
-}
-
-/* Another operand for the same bytes. */
-static oct_status taken_as(rt_lowering *l, const rt_operand *from, int value, oct_dtype dtype, const oct_quant *q, rt_operand **out, oct_err *err)
-{
-    oct_operand t = from->t;
-    t.dtype = dtype;
-    t.q = q;
-    t.value = value;
-    *out = rt_new_operand(l->p, &t, from->buffer);
-    return *out ? OCT_OK : oct_nomem(err);
-}
 
 oct_status rt_operand_on(rt_lowering *l, oct_dtype t, int rank, const int64_t *dims, const void *data, rt_operand **out, oct_err *err)
 {
@@ -54,29 +13,39 @@ oct_status rt_operand_on(rt_lowering *l, oct_dtype t, int rank, const int64_t *d
     for (int i = 0; i < rank; i++)
         o.dims[i] = dims[i];
     if (!oct_count(dims, rank, &o.count) || !oct_dtype_bytes(t, o.count, &bytes))
-        return oct_fail(err, OCT_EINTERNAL, "an operand without a size");
+        return oct_fail(err, OCT_EUNSUPPORTED, "a tensor is larger than memory can be");
     OCT_TRY(rt_new_buffer(l->p, bytes, &buffer, err));
     l->p->buffer[buffer].konst = data;
     *out = rt_new_operand(l->p, &o, buffer);
     return *out ? OCT_OK : oct_nomem(err);
 }
 
-/* ---- steps between codes and reals ---- */
-
-/* Zero points in the type of the codes. */
-static void *zero_bytes(rt_lowering *l, const oct_quant *q)
+/* A new operand for a value, of this type; q: what its codes stand for. konst: its data, where they are there. */
+static oct_status new_operand(rt_lowering *l, int value, oct_dtype dtype, const oct_quant *q, const void *konst, rt_operand **out, oct_err *err)
 {
-    size_t bytes;
-    void *z = oct_dtype_bytes(q->dtype, q->n, &bytes) ? oct_arena_calloc(l->p->arena, bytes + 1, 1) : NULL;
-    for (int i = 0; z && i < q->n; i++)
-        switch (oct_is_small_int(q->dtype) ? 0 : oct_dtype_bits(q->dtype)) {
-        case 8: ((uint8_t *)z)[i] = (uint8_t)q->zp[i]; break;
-        case 16: ((uint16_t *)z)[i] = (uint16_t)q->zp[i]; break;
-        case 32: ((int32_t *)z)[i] = q->zp[i]; break;
-        default: oct_small_set_int(q->dtype, z, i, q->zp[i]);
-        }
-    return z;
+    const oct_value *v = &l->g->value[value];
+    int64_t dims[OCT_MAX_RANK];
+    char text[128];
+    if (!oct_shape_known(&v->shape, dims))
+        return oct_fail(err, OCT_EUNSUPPORTED, "the shape %s of value '%s' is not known before running",
+                        oct_shape_text(&v->shape, text, sizeof text), v->name);
+    OCT_TRY(rt_operand_on(l, dtype, v->shape.rank, dims, konst, out, err));
+    (*out)->t.q = q;
+    (*out)->t.value = value;
+    return OCT_OK;
 }
+
+/* Another operand for the same bytes. */
+static oct_status taken_as(rt_lowering *l, const rt_operand *from, int value, const oct_quant *q, rt_operand **out, oct_err *err)
+{
+    oct_operand t = from->t;
+    t.q = q;
+    t.value = value;
+    *out = rt_new_operand(l->p, &t, from->buffer);
+    return *out ? OCT_OK : oct_nomem(err);
+}
+
+/* ---- steps between codes and reals ---- */
 
 /* Scales and zero points as inputs of QuantizeLinear and DequantizeLinear. */
 static oct_status grid_operands(rt_lowering *l, const oct_operand *x, const oct_quant *q, oct_operand **in, oct_err *err)
@@ -84,20 +53,17 @@ static oct_status grid_operands(rt_lowering *l, const oct_operand *x, const oct_
     int64_t dims[OCT_MAX_RANK] = { q->n };
     const int rank = q->block ? x->rank : q->n > 1;
     rt_operand *scale, *zero;
-    const void *zeros = zero_bytes(l, q);
-    if (!zeros)
-        return oct_nomem(err);
     for (int i = 0; q->block && i < rank; i++)
         dims[i] = i == q->axis ? (x->dims[i] + q->block - 1) / q->block : x->dims[i];
     OCT_TRY(rt_operand_on(l, OCT_F32, rank, dims, q->scale, &scale, err));
-    OCT_TRY(rt_operand_on(l, q->dtype, rank, dims, zeros, &zero, err));
+    OCT_TRY(rt_operand_on(l, OCT_S32, rank, dims, q->zp, &zero, err));
     in[1] = &scale->t;
     in[2] = &zero->t;
     return OCT_OK;
 }
 
 /* The node of a step that no node of the graph asks for as such. */
-static oct_node *node_of(rt_lowering *l, const char *op, int value, const oct_quant *q)
+static oct_node *node_of(rt_lowering *l, const oct_op *op, int value, const oct_quant *q)
 {
     oct_node *n = oct_arena_calloc(l->p->arena, 1, sizeof *n);
     oct_attr *attr = oct_arena_calloc(l->p->arena, 2, sizeof *attr);
@@ -105,46 +71,53 @@ static oct_node *node_of(rt_lowering *l, const char *op, int value, const oct_qu
         return NULL;
     attr[0] = (oct_attr){ .name = "axis", .type = OCT_ATTR_INT, .i = q->axis };
     attr[1] = (oct_attr){ .name = "block_size", .type = OCT_ATTR_INT, .i = q->block };
-    *n = (oct_node){ .name = l->g->value[value].name, .op = op, .domain = "", .overload = "", .opset = 21, .attr = attr, .n_attr = 2 };
+    *n = (oct_node){ .name = l->g->value[value].name, .op = op->type, .domain = "", .overload = "", .opset = 21, .attr = attr, .n_attr = 2 };
     return n;
 }
 
-/* A step that makes codes of reals or reals of codes, at the end of the steps. dynamic: where the grid is, or NULL. */
-static oct_status add_change(rt_lowering *l, const char *op, int value, rt_operand *from, rt_operand *to, rt_step **st, oct_err *err)
+/* A step that makes codes of reals or reals of codes; it is not among the plan's yet. */
+static oct_status new_change(rt_lowering *l, bool to_codes, int value, rt_operand *from, rt_operand *to, rt_step **st, oct_err *err)
 {
     const oct_quant *q = l->g->value[value].quant;
-    const rt_dynamic *d = l->value[value].dynamic;
+    const rt_lowered *v = &l->value[value];
+    const oct_op *op = oct_op_between(to_codes);
     const oct_node *n = node_of(l, op, value, q);
-    if (!n || !(*st = rt_add_step(l->p, oct_op_find("", op, 21), n, 3, 1)))
+    if (!n || !(*st = rt_new_step(l->p, op, n, 3, 1)))
         return oct_nomem(err);
     (*st)->s.in[0] = &from->t;
     (*st)->s.out[0] = &to->t;
     (*st)->scheme = oct_operand_scheme(from->t.q ? &to->t : &from->t);
-    if (!d)
+    if (!v->scale)
         return grid_operands(l, &from->t, q, (*st)->s.in, err);
-    (*st)->s.in[1] = &d->scale->t;
-    (*st)->s.in[2] = &d->zero->t;
+    (*st)->s.in[1] = &v->scale->t;
+    (*st)->s.in[2] = &v->zero->t;
     return OCT_OK;
 }
 
-/* Runs the last step now, and forgets it: its output is a constant. */
-static oct_status run_now(rt_lowering *l, rt_operand *out, oct_err *err)
+oct_status rt_run_now(rt_lowering *l, rt_step *st, rt_operand *out, oct_err *err)
 {
     oct_plan *p = l->p;
-    oct_step *s = &p->step[--p->n_step].s;
     const oct_prep prep = { .arena = p->arena, .threads = 1 };
     void *data = oct_arena_aligned(p->arena, p->buffer[out->buffer].bytes + 1, 64);
     if (!data)
         return oct_nomem(err);
     out->t.data = data;
-    OCT_TRY(oct_step_prepare(s, &prep, err));
-    void *scratch = oct_arena_aligned(p->arena, s->scratch + 1, 64);
+    OCT_TRY(oct_step_prepare(&st->s, &prep, err));
+    void *scratch = oct_arena_aligned(p->arena, st->s.scratch + 1, 64);
     if (!scratch)
         return oct_nomem(err);
-    OCT_TRY(oct_step_run(s, &(oct_run){ .scratch = scratch }, err));
+    OCT_TRY(oct_step_run(&st->s, &(oct_run){ .scratch = scratch }, err));
     out->t.constant = true;
     p->buffer[out->buffer].konst = data;
     return OCT_OK;
+}
+
+/* The step is run now where it changes a constant, otherwise when the plan is. */
+static oct_status change(rt_lowering *l, bool to_codes, int value, rt_operand *from, rt_operand *to, oct_err *err)
+{
+    rt_step *st;
+    OCT_TRY(new_change(l, to_codes, value, from, to, &st, err));
+    return from->t.constant ? rt_run_now(l, st, to, err) : rt_add_step(l->p, st, err);
 }
 
 /* ---- values ---- */
@@ -166,19 +139,16 @@ static const void *data_of(const oct_tensor *t)
 oct_status rt_codes(rt_lowering *l, int value, rt_operand **out, oct_err *err)
 {
     const oct_value *v = &l->g->value[value];
-    rt_operand **place = v->is_input ? &l->value[value].other : &l->p->value[value], *reals;
-    rt_step *st;
-    if (!*place) {
+    rt_operand **codes = &l->value[value].codes, *reals;
+    if (!*codes) {
         OCT_TRY(check_type(v, err));
-        OCT_TRY(new_operand(l, value, v->quant->dtype, v->quant, data_of(v->quant->codes), place, err));
+        OCT_TRY(new_operand(l, value, v->quant->dtype, v->quant, data_of(v->quant->codes), codes, err));
         if (v->is_input || (v->konst && !v->quant->codes)) {
             OCT_TRY(v->is_input ? rt_reals(l, value, &reals, err) : new_operand(l, value, v->dtype, NULL, data_of(v->konst), &reals, err));
-            OCT_TRY(add_change(l, "QuantizeLinear", value, reals, *place, &st, err));
+            OCT_TRY(change(l, true, value, reals, *codes, err));
         }
-        if (v->konst && !v->quant->codes)
-            OCT_TRY(run_now(l, *place, err));
     }
-    *out = *place;
+    *out = *codes;
     return OCT_OK;
 }
 
@@ -186,20 +156,20 @@ oct_status rt_codes(rt_lowering *l, int value, rt_operand **out, oct_err *err)
 static oct_status columns_as_reals(rt_lowering *l, int value, rt_operand **out, oct_err *err)
 {
     const oct_quant *q = l->g->value[value].quant;
-    const int64_t *d = q->codes->dims, bytes = d[1] * d[2], per = 8 / oct_dtype_bits(q->dtype);
-    const int middle = q->dtype == OCT_S8 || q->dtype == OCT_S4 || q->dtype == OCT_S2 ? 1 << (oct_dtype_bits(q->dtype) - 1) : 0;
-    const int mask = (1 << oct_dtype_bits(q->dtype)) - 1;
-    const int64_t k = l->g->value[value].shape.d[q->axis].n;
-    const uint8_t *codes = q->codes->data;
-    float *to = oct_arena_aligned(l->p->arena, (size_t)(d[0] * k) * sizeof *to + 1, 64);
-    if (!to)
+    int64_t dims[OCT_MAX_RANK];
+    oct_nbits_weights w;
+    oct_shape_known(&l->g->value[value].shape, dims);
+    const oct_nbits_form f = oct_blocks_form(q, dims);
+    OCT_TRY(oct_blocks_weights(q, &f, l->p->arena, &w, err));
+    float *to = oct_arena_aligned(l->p->arena, f.n * f.k * sizeof *to + 1, 64);
+    float *column = oct_arena_alloc(l->p->arena, f.k * sizeof *column + 1);
+    if (!to || !column)
         return oct_nomem(err);
-    for (int64_t j = 0; j < d[0]; j++, codes += bytes)
-        for (int64_t i = 0; i < k; i++) {
-            const int code = codes[i / per] >> i % per * oct_dtype_bits(q->dtype) & mask;
-            const int64_t b = j * d[1] + i / q->block;
-            to[q->axis ? j * k + i : i * d[0] + j] = (float)(code - middle - q->zp[b]) * q->scale[b];
-        }
+    for (size_t j = 0; j < f.n; j++) {
+        oct_nbits_dequantize(&f, &w, j, column);
+        for (size_t i = 0; i < f.k; i++)
+            to[q->axis ? j * f.k + i : i * f.n + j] = column[i];
+    }
     return new_operand(l, value, OCT_F32, NULL, to, out, err);
 }
 
@@ -207,44 +177,36 @@ oct_status rt_reals(rt_lowering *l, int value, rt_operand **out, oct_err *err)
 {
     const oct_value *v = &l->g->value[value];
     const bool coded = v->quant && !v->is_input;
-    rt_operand **place = coded ? &l->value[value].other : &l->p->value[value], *codes;
-    rt_step *st;
-    if (!*place) {
+    rt_operand **reals = &l->value[value].reals, *codes;
+    if (!*reals) {
         OCT_TRY(check_type(v, err));
         if (oct_value_by_columns(v)) {
-            OCT_TRY(columns_as_reals(l, value, place, err));
-            *out = *place;
-            return OCT_OK;
-        }
-        if (coded)
+            OCT_TRY(columns_as_reals(l, value, reals, err));
+        } else if (coded) {
             OCT_TRY(rt_codes(l, value, &codes, err));
-        OCT_TRY(new_operand(l, value, v->dtype, NULL, coded ? NULL : data_of(v->konst), place, err));
-        if (coded) {
-            OCT_TRY(add_change(l, "DequantizeLinear", value, codes, *place, &st, err));
-            if (codes->t.constant)
-                OCT_TRY(run_now(l, *place, err));
+            OCT_TRY(new_operand(l, value, v->dtype, NULL, NULL, reals, err));
+            OCT_TRY(change(l, false, value, codes, *reals, err));
+        } else {
+            OCT_TRY(new_operand(l, value, v->dtype, NULL, data_of(v->konst), reals, err));
         }
     }
-    *out = *place;
+    *out = *reals;
     return OCT_OK;
 }
 
 oct_status rt_result(rt_lowering *l, int value, rt_operand **out, oct_err *err)
 {
     const oct_value *v = &l->g->value[value];
-    if (!v->quant)
-        return rt_reals(l, value, out, err);
-    return new_operand(l, value, v->dtype, NULL, NULL, out, err);
+    return v->quant ? new_operand(l, value, v->dtype, NULL, NULL, out, err) : rt_reals(l, value, out, err);
 }
 
 oct_status rt_rounded(rt_lowering *l, int value, rt_operand *result, oct_err *err)
 {
     rt_operand *codes;
     rt_step *st;
-    if (!l->g->value[value].quant)
-        return OCT_OK;
     OCT_TRY(rt_codes(l, value, &codes, err));
-    OCT_TRY(add_change(l, "QuantizeLinear", value, result, codes, &st, err));
+    OCT_TRY(new_change(l, true, value, result, codes, &st, err));
+    OCT_TRY(rt_add_step(l->p, st, err));
     rt_set_tap(l, st, 0, value);
     return rt_show_reals(l, value, err);
 }
@@ -255,46 +217,30 @@ oct_status rt_show_reals(rt_lowering *l, int value, oct_err *err)
     if (!l->value[value].shown_reals)
         return OCT_OK;
     OCT_TRY(rt_reals(l, value, &reals, err));
-    l->p->step[l->p->n_step - 1].tap[0] = l->value[value].shown_reals;
+    l->p->step[l->p->n_step - 1]->tap[0] = l->value[value].shown_reals;
     return OCT_OK;
 }
 
 /* ---- borders ---- */
 
-/* Numbers taken as codes: the same bytes. */
-static oct_status dequantized(rt_lowering *l, int x, int y, oct_err *err)
-{
-    rt_operand *from;
-    OCT_TRY(rt_reals(l, x, &from, err));
-    OCT_TRY(taken_as(l, from, y, from->t.dtype, l->g->value[y].quant, &l->p->value[y], err));
-    if (!l->value[y].shown_reals)
-        l->value[y].shown_reals = l->value[y].shown; /* no step makes the codes */
-    return rt_show_reals(l, y, err);
-}
-
 /* Codes, scale and zero point of what is quantized when run. */
 static oct_status quantized_when_run(rt_lowering *l, int id, oct_err *err)
 {
     const oct_node *n = &l->g->node[id];
-    const int y = n->out[0];
+    rt_lowered *y = &l->value[n->out[0]];
     rt_operand *x;
-    rt_dynamic *d = oct_arena_calloc(l->p->arena, 1, sizeof *d);
-    rt_step *st;
-    if (!d)
+    rt_step *st = rt_new_step(l->p, oct_op_find("", n->op, 11), n, 1, 3);
+    if (!st)
         return oct_nomem(err);
     OCT_TRY(rt_reals(l, n->in[0], &x, err));
-    OCT_TRY(new_operand(l, y, OCT_U8, NULL, NULL, &d->codes, err));
-    OCT_TRY(rt_operand_on(l, OCT_F32, 0, NULL, NULL, &d->scale, err));
-    OCT_TRY(rt_operand_on(l, OCT_U8, 0, NULL, NULL, &d->zero, err));
-    if (!(st = rt_add_step(l->p, oct_op_find("", n->op, 11), n, 1, 3)))
-        return oct_nomem(err);
+    OCT_TRY(new_operand(l, n->out[0], OCT_U8, NULL, NULL, &y->codes, err));
+    OCT_TRY(rt_operand_on(l, OCT_F32, 0, NULL, NULL, &y->scale, err));
+    OCT_TRY(rt_operand_on(l, OCT_U8, 0, NULL, NULL, &y->zero, err));
     st->s.in[0] = &x->t;
-    st->s.out[0] = &d->codes->t;
-    st->s.out[1] = &d->scale->t;
-    st->s.out[2] = &d->zero->t;
-    l->value[y].dynamic = d;
-    l->p->value[y] = d->codes;
-    return OCT_OK;
+    st->s.out[0] = &y->codes->t;
+    st->s.out[1] = &y->scale->t;
+    st->s.out[2] = &y->zero->t;
+    return rt_add_step(l->p, st, err);
 }
 
 /* A product that alone reads what is quantized does it itself. */
@@ -308,28 +254,29 @@ static oct_status is_left_to_product(const rt_lowering *l, int value, bool *yes,
     return OCT_OK;
 }
 
-oct_status rt_lower_border(rt_lowering *l, int id, bool *made, oct_err *err)
+oct_status rt_lower_border(rt_lowering *l, int id, oct_border border, oct_err *err)
 {
-    const oct_node *n = &l->g->node[id];
-    rt_operand *x;
+    const int x = l->g->node[id].in[0], y = l->g->node[id].out[0];
+    rt_lowered *to = &l->value[y];
+    rt_operand *from;
     bool left;
-    *made = n->n_in == 1 && n->n_out == 1 && n->in[0] >= 0 && n->out[0] >= 0;
-    if (!*made)
-        return OCT_OK;
-    const oct_quant *from = l->g->value[n->in[0]].quant, *to = l->g->value[n->out[0]].quant;
-    if (oct_is_op(n, "QuantizeLinear") && to) {
-        OCT_TRY(rt_reals(l, n->in[0], &x, err));
-        return rt_rounded(l, n->out[0], x, err);
+    switch (border) {
+    case OCT_NO_BORDER: break;
+    case OCT_BORDER_ROUNDS:
+        OCT_TRY(rt_reals(l, x, &from, err));
+        return rt_rounded(l, y, from, err);
+    case OCT_BORDER_NUMBERS:
+        OCT_TRY(rt_codes(l, x, &from, err));
+        return taken_as(l, from, y, NULL, &to->reals, err);
+    case OCT_BORDER_CODES:
+        OCT_TRY(rt_reals(l, x, &from, err));
+        OCT_TRY(taken_as(l, from, y, l->g->value[y].quant, &to->codes, err));
+        if (!to->shown_reals)
+            to->shown_reals = to->shown; /* no step makes the codes */
+        return rt_show_reals(l, y, err);
+    case OCT_BORDER_DYNAMIC:
+        OCT_TRY(is_left_to_product(l, y, &left, err));
+        return left ? OCT_OK : quantized_when_run(l, id, err);
     }
-    if (oct_is_op(n, "QuantizeLinear") && from) {
-        OCT_TRY(rt_codes(l, n->in[0], &x, err));
-        return taken_as(l, x, n->out[0], x->t.dtype, NULL, &l->p->value[n->out[0]], err);
-    }
-    if (oct_is_op(n, "DequantizeLinear") && to)
-        return dequantized(l, n->in[0], n->out[0], err);
-    *made = oct_is_op(n, "DynamicQuantizeLinear") && to;
-    if (!*made)
-        return OCT_OK;
-    OCT_TRY(is_left_to_product(l, n->out[0], &left, err));
-    return left ? OCT_OK : quantized_when_run(l, id, err);
+    return OCT_OK;
 }

@@ -505,7 +505,7 @@ static void check_blocks(int k, bool zeros)
     assert_ptr_equal(w->quant->codes->data, c->value[q].konst->data);
     assert_true(w->quant->zp[count] == (zeros ? zero[1] & 15 : 0));
     oct_plan *p = net_plan(c, NULL, NULL);
-    assert_string_equal(oct_plan_step(p, 0).op, "MatMulNBits");
+    assert_string_equal(oct_plan_step(p, 0).scheme, "weight-only");
     oct_plan_destroy(p);
     /* Who asks for the reals gets them. */
     net_output(c, mm->in[1]);

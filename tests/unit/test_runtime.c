@@ -344,8 +344,8 @@ static void check_places(const oct_plan *p)
     for (size_t i = 0; i < p->n_buffer; i++)
         first[i] = INT32_MAX, last[i] = -1;
     for (size_t i = 0; i < p->n_step; i++)
-        for (int k = 0; k < p->step[i].s.n_in + p->step[i].s.n_out; k++) {
-            const oct_step *s = &p->step[i].s;
+        for (int k = 0; k < p->step[i]->s.n_in + p->step[i]->s.n_out; k++) {
+            const oct_step *s = &p->step[i]->s;
             const oct_operand *t = k < s->n_in ? s->in[k] : s->out[k - s->n_in];
             int b = t ? rt_root(p, ((const rt_operand *)t)->buffer) : -1;
             if (b < 0)
@@ -400,8 +400,8 @@ static void places(void **state)
 static const void *data_of(const oct_plan *p, const char *node)
 {
     for (size_t i = 0; i < p->n_step; i++)
-        if (p->step[i].s.node && strcmp(p->step[i].s.node->name, node) == 0)
-            return p->step[i].s.out[0]->data;
+        if (p->step[i]->s.node && strcmp(p->step[i]->s.node->name, node) == 0)
+            return p->step[i]->s.out[0]->data;
     fail_msg("no step '%s'", node);
     return NULL;
 }

@@ -178,7 +178,7 @@ static void which_product(void **state)
     size_t at = 0;
     while (strcmp(oct_plan_step(p, at).name, "second") != 0)
         at++;
-    assert_int_equal(p->step[at].s.residual, 3);
+    assert_int_equal(p->step[at]->s.residual, 3);
     assert_string_equal(oct_plan_step(p, at).op, "Conv");
     assert_int_equal(oct_plan_step(p, at).macs, 24 * 24 * 63);
     oct_plan_destroy(p);
@@ -250,7 +250,7 @@ static void one_place(void **state)
         oct_plan *p = net_plan(g, NULL, NULL);
         assert_int_equal(count(p, "Add"), 0);
         for (size_t i = 0; i < p->n_step; i++) {
-            const oct_step *s = &p->step[i].s;
+            const oct_step *s = &p->step[i]->s;
             if (s->residual && shown)
                 assert_ptr_not_equal(s->in[s->residual]->data, s->out[0]->data);
             else if (s->residual)

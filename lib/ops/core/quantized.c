@@ -1,18 +1,27 @@
 /* How nodes compute whose values carry quantization. */
 #include "ops/core/quantized.h"
 
+#include "ops/core/block_matrix.h"
 #include "ops/core/small.h"
 
 #include <string.h>
 
-bool oct_is_border(const oct_graph *g, const oct_node *n)
+oct_border oct_border_of(const oct_graph *g, const oct_node *n)
 {
     if (n->n_in != 1 || n->n_out != 1 || n->in[0] < 0 || n->out[0] < 0)
-        return false;
+        return OCT_NO_BORDER;
     const oct_quant *from = g->value[n->in[0]].quant, *to = g->value[n->out[0]].quant;
+    const bool known = to && to->n > 0;
     if (oct_is_op(n, "QuantizeLinear"))
-        return (to && to->n) || (from && from->n);
-    return to && (oct_is_op(n, "DequantizeLinear") ? to->n > 0 : oct_is_op(n, "DynamicQuantizeLinear") && to->n == 0);
+        return known ? OCT_BORDER_ROUNDS : from && from->n ? OCT_BORDER_NUMBERS : OCT_NO_BORDER;
+    if (oct_is_op(n, "DequantizeLinear"))
+        return known ? OCT_BORDER_CODES : OCT_NO_BORDER;
+    return to && !known && oct_is_op(n, "DynamicQuantizeLinear") ? OCT_BORDER_DYNAMIC : OCT_NO_BORDER;
+}
+
+const oct_op *oct_op_between(bool to_codes)
+{
+    return oct_op_find("", to_codes ? "QuantizeLinear" : "DequantizeLinear", 21);
 }
 
 int oct_clamp_behind(const oct_graph *g, int value, oct_epilogue *e)
@@ -96,12 +105,10 @@ static bool is_plain_gemm(const oct_node *n)
     return !oct_node_int(n, "transA", 0) && oct_node_float(n, "alpha", 1.0f) == 1.0f && oct_node_float(n, "beta", 1.0f) == 1.0f;
 }
 
-/* Whether what a Gemm adds is nothing, or a constant row of float32. */
-static bool adds_row(const oct_graph *g, const oct_node *n, int64_t columns)
+bool oct_is_row(const oct_graph *g, int value, int64_t columns, int rank)
 {
-    const int value = n->n_in > 2 ? n->in[2] : -1;
     const oct_tensor *t = value >= 0 && !g->value[value].quant ? g->value[value].konst : NULL;
-    return value < 0 || (t && t->data && t->dtype == OCT_F32 && t->rank >= 1 && t->rank <= 2 && t->count == columns && t->dims[t->rank - 1] == columns);
+    return t && t->data && t->dtype == OCT_F32 && t->rank >= 1 && t->rank <= rank && t->count == columns && t->dims[t->rank - 1] == columns;
 }
 
 static bool is_dynamic_product(const oct_graph *g, const oct_node *n)
@@ -135,22 +142,9 @@ static bool is_dynamic_lstm(const oct_graph *g, const oct_node *n)
 
 /* ---- blocks ---- */
 
-static bool is_signed(oct_dtype t)
+/* Whether a MatMul, or a Gemm without factors, is one of reals with a constant matrix in blocks that kernels take. */
+static bool in_blocks(const oct_graph *g, const oct_node *n)
 {
-    return t == OCT_S8 || t == OCT_S4 || t == OCT_S2;
-}
-
-static bool all_zero(const oct_quant *q)
-{
-    for (int i = 0; i < q->n; i++)
-        if (q->zp[i])
-            return false;
-    return true;
-}
-
-bool oct_in_blocks(const oct_graph *g, int node, oct_nbits_form *form, bool *transposed)
-{
-    const oct_node *n = &g->node[node];
     const bool gemm = oct_is_op(n, "Gemm");
     if ((!gemm && !oct_is_op(n, "MatMul")) || n->n_in < 2 || n->in[0] < 0 || n->in[1] < 0 || g->value[n->in[0]].dtype != OCT_F32)
         return false;
@@ -161,12 +155,10 @@ bool oct_in_blocks(const oct_graph *g, int node, oct_nbits_form *form, bool *tra
     if (!q || !q->block || !q->codes || w->shape.rank != 2 || !oct_shape_known(&w->shape, d) || q->axis != axis || w->dtype != OCT_F32 ||
         (!oct_is_small_int(q->dtype) && !is_byte(q)))
         return false;
-    *transposed = axis == 1;
-    *form = (oct_nbits_form){ .n = (size_t)d[1 - axis], .k = (size_t)d[axis], .bits = oct_dtype_bits(q->dtype),
-                              .block = (size_t)q->block, .zero = is_signed(q->dtype) && all_zero(q) ? OCT_NBITS_MIDDLE : OCT_NBITS_WHOLE };
+    const oct_nbits_form f = oct_blocks_form(q, d);
     oct_nbits probe;
-    return form->n > 0 && (form->k >= form->block || oct_value_by_columns(w)) && oct_nbits_prepare(&probe, form, 1, NULL) == OCT_OK &&
-           (!gemm || (is_plain_gemm(n) && adds_row(g, n, (int64_t)form->n)));
+    return f.n > 0 && (f.k >= f.block || oct_value_by_columns(w)) && oct_nbits_prepare(&probe, &f, 1, NULL) == OCT_OK &&
+           (!gemm || (is_plain_gemm(n) && (n->n_in < 3 || n->in[2] < 0 || oct_is_row(g, n->in[2], (int64_t)f.n, 2))));
 }
 
 /* ---- all ---- */
@@ -176,8 +168,7 @@ oct_status oct_compute_of(const oct_graph *g, int node, oct_compute *how, oct_er
     const oct_node *n = &g->node[node];
     const oct_op *op = oct_op_of(g, node);
     const oct_quant *x = n->n_in > 0 && n->in[0] >= 0 ? g->value[n->in[0]].quant : NULL;
-    oct_nbits_form form;
-    bool yes, transposed;
+    bool yes;
     *how = OCT_ON_REALS;
     if (!op || n->n_in < 1 || n->in[0] < 0 || n->n_out < 1 || n->out[0] < 0)
         return OCT_OK;
@@ -186,7 +177,7 @@ oct_status oct_compute_of(const oct_graph *g, int node, oct_compute *how, oct_er
         return OCT_OK;
     }
     if (!x) {
-        *how = oct_in_blocks(g, node, &form, &transposed) ? OCT_ON_BLOCKS : OCT_ON_REALS;
+        *how = in_blocks(g, n) ? OCT_ON_BLOCKS : OCT_ON_REALS;
         return OCT_OK;
     }
     if (x->n == 0 && g->value[n->in[0]].is_input)
@@ -200,4 +191,13 @@ oct_status oct_compute_of(const oct_graph *g, int node, oct_compute *how, oct_er
     OCT_TRY(ask(g, node, op, &yes, err));
     *how = yes ? OCT_ON_CODES : OCT_ON_REALS;
     return OCT_OK;
+}
+
+const oct_op *oct_op_computing(const oct_graph *g, int node, oct_compute how, bool from_codes)
+{
+    if (how == OCT_ON_BLOCKS)
+        return oct_op_find("com.microsoft", "MatMulNBits", 1);
+    if (how != OCT_ON_DYNAMIC || oct_is_op(&g->node[node], "LSTM"))
+        return oct_op_of(g, node);
+    return oct_op_find("com.microsoft", from_codes ? "MatMulIntegerToFloat" : "DynamicQuantizeMatMul", 1);
 }

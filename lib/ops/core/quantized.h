@@ -2,7 +2,6 @@
 #ifndef OCT_OPS_QUANTIZED_H
 #define OCT_OPS_QUANTIZED_H
 
-#include "kernels/nbits/nbits.h"
 #include "ops/op.h"
 
 typedef enum oct_compute {
@@ -12,18 +11,31 @@ typedef enum oct_compute {
     OCT_ON_BLOCKS     /* a product of reals and weights in blocks */
 } oct_compute;
 
-/* Whether a node is a border between reals and codes: of QuantizeLinear, DequantizeLinear or DynamicQuantizeLinear, with one input and one
- * output, of which one carries the parameters. */
-bool oct_is_border(const oct_graph *g, const oct_node *n);
+/* Borders between reals and codes: nodes with one input and one output, of which one carries the parameters. */
+typedef enum oct_border {
+    OCT_NO_BORDER = 0,
+    OCT_BORDER_ROUNDS,  /* QuantizeLinear: a real becomes quantized */
+    OCT_BORDER_DYNAMIC, /* DynamicQuantizeLinear: so it does, on a grid that is found from the tensor */
+    OCT_BORDER_NUMBERS, /* QuantizeLinear: codes become plain numbers */
+    OCT_BORDER_CODES    /* DequantizeLinear: plain numbers are taken as codes */
+} oct_border;
+oct_border oct_border_of(const oct_graph *g, const oct_node *n);
+
+/* The record of the step between the two: QuantizeLinear, or DequantizeLinear. */
+const oct_op *oct_op_between(bool to_codes);
 
 /* How a node computes. Unknown dimensions do not decide. */
 oct_status oct_compute_of(const oct_graph *g, int node, oct_compute *how, oct_err *err);
 
-/* The clamp that is the only reader of a value and may be fused into its producer; -1: none. *e is set when there is one. */
-int oct_clamp_behind(const oct_graph *g, int value, oct_epilogue *e);
+/* The record of the step that computes a node so: its own, or for a dynamic product DynamicQuantizeMatMul, which takes reals, or
+ * MatMulIntegerToFloat, which takes codes with their scale and zero point, and for one in blocks MatMulNBits. Input 1 of these is the codes of
+ * the weights, which carry their scales and zero points; their last input is a constant row that is added. */
+const oct_op *oct_op_computing(const oct_graph *g, int node, oct_compute how, bool from_codes);
 
-/* Whether a MatMul, or a Gemm without factors, multiplies reals by a constant matrix in blocks of a form that kernels support. transposed:
- * k runs along dimension 1 of the matrix. */
-bool oct_in_blocks(const oct_graph *g, int node, oct_nbits_form *form, bool *transposed);
+/* Whether a value is a constant row of float32, which is added to a tensor of at most `rank` dimensions that ends in `columns` values. */
+bool oct_is_row(const oct_graph *g, int value, int64_t columns, int rank);
+
+/* The clamp that alone reads a value and may be computed with it; -1: none. *e is set when there is one. */
+int oct_clamp_behind(const oct_graph *g, int value, oct_epilogue *e);
 
 #endif

@@ -28,7 +28,7 @@ static oct_status border_infer(const oct_infer *c, oct_err *err)
 
 static oct_status quantize_infer(const oct_infer *c, oct_err *err)
 {
-    if (oct_is_border(c->g, oct_in_node(c)))
+    if (oct_border_of(c->g, oct_in_node(c)))
         return border_infer(c, err);
     oct_dtype t = oct_in_value(c, 2) ? oct_in_dtype(c, 2) : OCT_UNDEFINED;
     if (t == OCT_UNDEFINED && !oct_in_value(c, 2)) {
@@ -44,7 +44,7 @@ static oct_status quantize_infer(const oct_infer *c, oct_err *err)
 
 static oct_status dequantize_infer(const oct_infer *c, oct_err *err)
 {
-    if (oct_is_border(c->g, oct_in_node(c)))
+    if (oct_border_of(c->g, oct_in_node(c)))
         return border_infer(c, err);
     oct_dtype t = oct_in_dtype(c, 1);
     int64_t asked = oct_node_int(oct_in_node(c), "output_dtype", 0);
@@ -129,7 +129,8 @@ static oct_status quant_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     if (!st)
         return oct_nomem(err);
     s->state = st;
-    if (zp && (zp->count != scale->count || zp->dtype != integer))
+    const bool coded = x->q || s->out[0]->q; /* a step between values: zero points as oct_quant has them */
+    if (zp && (zp->count != scale->count || zp->dtype != (coded ? OCT_S32 : integer)))
         return oct_fail(err, OCT_EMALFORMED, "the zero point does not match scale and type");
     if (!takes(integer, dequantize) || x->layout != s->out[0]->layout || real != OCT_F32 || scale->dtype != OCT_F32 || oct_node_int(s->node, "block_size", 0))
         return general_prepare(s, st, integer, real, dequantize, err);
@@ -252,7 +253,7 @@ static oct_status dequantize_run(const oct_step *s, const oct_run *r, oct_err *e
 
 static oct_status dynamic_infer(const oct_infer *c, oct_err *err)
 {
-    if (oct_is_border(c->g, oct_in_node(c)))
+    if (oct_border_of(c->g, oct_in_node(c)))
         return border_infer(c, err);
     oct_shape x = oct_in_shape(c, 0);
     oct_out_dtype(c, 0, OCT_U8);
