@@ -2,7 +2,7 @@
 #include "cli/cli.h"
 
 #include "base/io.h"
-#include "cli/cli_live.h"
+#include "cli/cli_int.h"
 #include "cli/textfmt.h"
 
 #include <errno.h>

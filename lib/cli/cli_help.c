@@ -1,5 +1,5 @@
 /* lib/cli: the page that --help prints. */
-#include "cli/cli_live.h"
+#include "cli/cli_int.h"
 #include "cli/textfmt.h"
 
 #include <ctype.h>

@@ -1,5 +1,5 @@
 /* lib/cli: the OPTIONS section of a manual page, in mdoc, from the option tables (`--help-man`). */
-#include "cli/cli_live.h"
+#include "cli/cli_int.h"
 
 #include <string.h>
 

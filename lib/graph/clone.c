@@ -1,5 +1,5 @@
 /* Deep copies of graphs, nested ones included. */
-#include "graph/nested.h"
+#include "graph/graph_int.h"
 
 static bool clone_value(oct_arena *a, oct_value *v)
 {

@@ -1,5 +1,5 @@
 /* The graph's storage: values, nodes, names, editing. Attributes are in attr.c, checks in check.c. */
-#include "graph/nested.h"
+#include "graph/graph_int.h"
 
 #include "base/io.h"
 

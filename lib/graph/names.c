@@ -1,6 +1,6 @@
 /* The names that the values of a nest have, counted: new names must be new in all of its graphs, and asking each of thousands of
  * branches for each name takes too long. */
-#include "graph/nested.h"
+#include "graph/graph_int.h"
 
 #include "base/io.h"
 

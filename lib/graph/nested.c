@@ -1,5 +1,5 @@
 /* Nested graphs: making them, what they capture, functions. */
-#include "graph/nested.h"
+#include "graph/graph_int.h"
 
 #include <stdlib.h>
 #include <string.h>

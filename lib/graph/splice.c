@@ -1,5 +1,5 @@
 /* Putting the nodes of one graph into another: calls of functions, branches. */
-#include "graph/nested.h"
+#include "graph/graph_int.h"
 
 typedef struct splice {
     oct_graph *g;

@@ -1,6 +1,6 @@
-/* lib/cli/cli_live.h -- within lib/cli: the options in force for one command. */
-#ifndef OCT_CLI_CLI_LIVE_H
-#define OCT_CLI_CLI_LIVE_H
+/* lib/cli/cli_int.h -- within lib/cli: the options in force for one command. */
+#ifndef OCT_CLI_CLI_INT_H
+#define OCT_CLI_CLI_INT_H
 
 #include "base/buf.h"
 #include "cli/cli.h"

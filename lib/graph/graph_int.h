@@ -1,6 +1,6 @@
-/* lib/graph/nested.h -- captures of nested graphs, as editing needs them (inside lib/graph only). */
-#ifndef OCT_GRAPH_NESTED_H
-#define OCT_GRAPH_NESTED_H
+/* lib/graph/graph_int.h -- captures of nested graphs, as editing needs them (inside lib/graph only). */
+#ifndef OCT_GRAPH_GRAPH_INT_H
+#define OCT_GRAPH_GRAPH_INT_H
 
 #include "graph/graph.h"
 
