@@ -83,6 +83,8 @@ def faults_of(path, root, layer, table):
                 yield f'{rel}: "{name}" is not beside the file: write "layer/{name}"'
         elif target in table and target not in table[layer]:
             yield f'{rel}: includes "{name}", but {layer} may use only {" ".join(sorted(table[layer] - {layer}))}'
+        elif target != layer and name.endswith("_int.h"):
+            yield f'{rel}: includes "{name}", which is private to {target}'
         elif target not in table and layer != "tools":
             yield f'{rel}: includes "{name}", which is in no layer'
     if layer == "tools":
