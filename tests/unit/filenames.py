@@ -9,8 +9,6 @@ from pathlib import Path
 
 # What each folder has one of.
 EVERYWHERE = {"README.md", "meson.build", "main.c"}
-# Still twice; no name is added here.
-TWICE = {"convert.c"}
 
 
 def main():
@@ -18,9 +16,7 @@ def main():
     places = defaultdict(list)
     for path in sorted(p for top in ("lib", "tools") for p in (root / top).rglob("*") if p.is_file() and "__pycache__" not in p.parts):
         places[path.name].append(path.relative_to(root).as_posix())
-    twice = {name: at for name, at in places.items() if len(at) > 1 and name not in EVERYWHERE}
-    faults = [f"{name}: {' '.join(at)}" for name, at in twice.items() if name not in TWICE]
-    faults += [f"{name}: no longer twice; take it from the list in {Path(__file__).name}" for name in sorted(TWICE - set(twice))]
+    faults = [f"{name}: {' '.join(at)}" for name, at in places.items() if len(at) > 1 and name not in EVERYWHERE]
     print(*faults, sep="\n")
     print(f"{len(places)} names, {len(faults)} faults")
     return 1 if faults else 0

@@ -3,6 +3,7 @@
 
 #include "kernels/half.h"
 #include "kernels/layout.h"
+#include "ops/core/elem.h"
 
 #include <string.h>
 
@@ -27,32 +28,10 @@ const char *oct_operand_scheme(const oct_operand *t)
 /* Element i in memory order as a number. */
 static float element(const oct_operand *t, int64_t i)
 {
-    switch (t->dtype) {
-    case OCT_F32: return ((const float *)t->data)[i];
-    case OCT_F64: return (float)((const double *)t->data)[i];
-    case OCT_U8: case OCT_BOOL: return ((const uint8_t *)t->data)[i];
-    case OCT_S8: return ((const int8_t *)t->data)[i];
-    case OCT_U16: return ((const uint16_t *)t->data)[i];
-    case OCT_S16: return ((const int16_t *)t->data)[i];
-    case OCT_S32: return (float)((const int32_t *)t->data)[i];
-    case OCT_U32: return (float)((const uint32_t *)t->data)[i];
-    case OCT_S64: return (float)((const int64_t *)t->data)[i];
-    case OCT_U64: return (float)((const uint64_t *)t->data)[i];
-    case OCT_F16: return oct_f16_to_f32(((const uint16_t *)t->data)[i]);
-    case OCT_BF16: return oct_bf16_to_f32(((const uint16_t *)t->data)[i]);
-    default: return 0.0f;
-    }
-}
-
-static int32_t code(const oct_operand *t, int64_t i)
-{
-    switch (t->dtype) {
-    case OCT_U8: return ((const uint8_t *)t->data)[i];
-    case OCT_S8: return ((const int8_t *)t->data)[i];
-    case OCT_U16: return ((const uint16_t *)t->data)[i];
-    case OCT_S16: return ((const int16_t *)t->data)[i];
-    default: return ((const int32_t *)t->data)[i];
-    }
+    oct_chunk c;
+    float x;
+    oct_elem_store(OCT_F32, &x, 0, 1, 1, oct_dom_of(t->dtype), oct_elem_load(t->dtype, t->data, i, 0, 1, &c));
+    return x;
 }
 
 /* 8-bit codes by a table of their 256 values; channels-last in tiles, so that reads and writes both stay in few lines. */
@@ -103,12 +82,7 @@ static bool read_fast(const oct_operand *t, float *dst)
 
 oct_status oct_operand_to_f32(const oct_operand *t, float *dst, oct_err *err)
 {
-    static const oct_dtype fine[] = { OCT_F32, OCT_F64, OCT_U8, OCT_S8, OCT_BOOL, OCT_U16, OCT_S16, OCT_S32,
-                                      OCT_U32, OCT_S64, OCT_U64, OCT_F16, OCT_BF16 };
-    bool known = false;
-    for (size_t i = 0; i < OCT_COUNT(fine); i++)
-        known |= t->dtype == fine[i];
-    if (!known)
+    if (oct_dom_of(t->dtype) == OCT_DOM_NONE)
         return oct_fail(err, OCT_EUNSUPPORTED, "a tensor of type %s cannot be read as numbers", oct_dtype_name(t->dtype));
     if (t->count == 0 || read_fast(t, dst))
         return OCT_OK;
@@ -118,7 +92,7 @@ oct_status oct_operand_to_f32(const oct_operand *t, float *dst, oct_err *err)
     for (int64_t i = 0; i < t->count; i++) {
         if (t->q) {
             int c = t->q->n > 1 ? (int)index[t->q->axis] : 0;
-            dst[i] = t->q->scale[c] * (float)(code(t, at) - t->q->zp[c]);
+            dst[i] = t->q->scale[c] * (float)((int32_t)oct_elem_int(t, at) - t->q->zp[c]);
         } else {
             dst[i] = element(t, at);
         }
