@@ -74,12 +74,6 @@ static void overwrite(oct_plan *p)
     }
 }
 
-/* Whether buffer y goes before x. */
-static bool out_of_order(const oct_plan *p, int x, int y)
-{
-    return p->buffer[x].bytes < p->buffer[y].bytes;
-}
-
 /* The lowest gap among those already placed that are alive at the same time; placed[n] by offset. */
 static size_t find_gap(const rt_buffer *b, rt_buffer *const *placed, size_t n)
 {
@@ -96,12 +90,17 @@ static size_t find_gap(const rt_buffer *b, rt_buffer *const *placed, size_t n)
     return at;
 }
 
-/* Keeps them by offset: sorting anew for each buffer takes minutes where thousands live at once. */
-static void insert(rt_buffer **placed, size_t n, rt_buffer *b)
+static bool follows(const rt_buffer *a, const rt_buffer *b, bool by_offset)
 {
-    for (; n && placed[n - 1]->offset > b->offset; n--)
-        placed[n] = placed[n - 1];
-    placed[n] = b;
+    return by_offset ? a->offset > b->offset : a->bytes < b->bytes;
+}
+
+/* Keeps a list in order, by offset or largest first: sorting anew for each buffer takes minutes where thousands live at once. */
+static void insert(rt_buffer **list, size_t n, rt_buffer *b, bool by_offset)
+{
+    for (; n && follows(list[n - 1], b, by_offset); n--)
+        list[n] = list[n - 1];
+    list[n] = b;
 }
 
 /* The most bytes that live at one step, from what begins and ends at each. */
@@ -127,41 +126,31 @@ static oct_status find_live_peak(oct_plan *p, oct_err *err)
     return OCT_OK;
 }
 
+/* Largest first: the usual greedy rule; small ones fill the gaps. */
+static oct_status place_all(oct_plan *p, rt_buffer **order, rt_buffer **placed, oct_err *err)
+{
+    size_t n = 0, end;
+    for (size_t i = 0; i < p->n_buffer; i++)
+        if (needs_place(&p->buffer[i]))
+            insert(order, n++, &p->buffer[i], false);
+    for (size_t i = 0; i < n; i++) {
+        rt_buffer *b = order[i];
+        b->offset = find_gap(b, placed, i);
+        b->placed = true;
+        insert(placed, i, b, true);
+        if (b->bytes > SIZE_MAX / 4 || !oct_add_size(b->offset, rounded(b->bytes), &end))
+            return oct_fail(err, OCT_ENOMEM, "intermediate tensors are larger than memory can be");
+        p->memory_bytes = end > p->memory_bytes ? end : p->memory_bytes;
+    }
+    return find_live_peak(p, err);
+}
+
 oct_status rt_place(oct_plan *p, oct_err *err)
 {
     set_lifetimes(p);
     overwrite(p);
-    int *order = oct_calloc(p->n_buffer + 1, sizeof *order);
-    rt_buffer **placed = oct_calloc(p->n_buffer + 1, sizeof *placed);
-    if (!order || !placed) {
-        oct_free(order);
-        oct_free(placed);
-        return oct_nomem(err);
-    }
-    size_t n = 0;
-    for (size_t i = 0; i < p->n_buffer; i++)
-        if (needs_place(&p->buffer[i]))
-            order[n++] = (int)i;
-    /* Largest first: the usual greedy rule; small ones fill the gaps. */
-    for (size_t i = 1; i < n; i++)
-        for (size_t k = i; k && out_of_order(p, order[k - 1], order[k]); k--) {
-            int t = order[k];
-            order[k] = order[k - 1];
-            order[k - 1] = t;
-        }
-    oct_status s = OCT_OK;
-    for (size_t i = 0; i < n && s == OCT_OK; i++) {
-        rt_buffer *b = &p->buffer[order[i]];
-        b->offset = find_gap(b, placed, i);
-        b->placed = true;
-        insert(placed, i, b);
-        size_t end;
-        if (b->bytes > SIZE_MAX / 4 || !oct_add_size(b->offset, rounded(b->bytes), &end))
-            s = oct_fail(err, OCT_ENOMEM, "intermediate tensors are larger than memory can be");
-        else if (end > p->memory_bytes)
-            p->memory_bytes = end;
-    }
-    oct_free(order);
-    oct_free(placed);
-    return s == OCT_OK ? find_live_peak(p, err) : s;
+    rt_buffer **list = oct_calloc(2 * p->n_buffer + 1, sizeof *list);
+    oct_status s = list ? place_all(p, list, list + p->n_buffer, err) : oct_nomem(err);
+    oct_free(list);
+    return s;
 }
