@@ -1,7 +1,6 @@
 /* Layouts: channels-last where operators want it, reorders where two wants meet, then each step prepares itself. */
 #include "runtime/plan_int.h"
 
-#include <string.h>
 
 /* Whether both layouts of a shape are the same bytes: one channel, or one position. */
 static bool trivial(const oct_operand *t)
@@ -68,34 +67,29 @@ static void set_out(oct_plan *p, oct_step *st, oct_tensor_layout layout)
         }
 }
 
-/* Transpose may take and give either layout; the one that makes it the least work: memory order kept. */
-static oct_tensor_layout transpose_out(const oct_step *st)
+/* Whether a Transpose whose output lies like this keeps the memory order: it is a renaming. */
+static bool keeps_order(const oct_step *x, oct_tensor_layout layout)
 {
     int n;
-    const int64_t *perm = oct_node_ints(st->node, "perm", &n);
-    const oct_operand *x = st->in[0];
-    int r = x->rank;
-    if (n != r || r < 3)
-        return OCT_LAYOUT_PLAIN;
-    /* Memory order of the input's dimensions, outermost first, and of the output's under each layout. */
-    int in_order[OCT_MAX_RANK], last_order[OCT_MAX_RANK];
-    for (int i = 0, k = 0; i < r; i++)
-        if (!(x->layout == OCT_LAYOUT_CHANNELS_LAST && i == 1))
-            in_order[k++] = i;
-    if (x->layout == OCT_LAYOUT_CHANNELS_LAST)
-        in_order[r - 1] = 1;
-    for (int i = 0, k = 0; i < r; i++)
-        if (i != 1)
-            last_order[k++] = (int)perm[i];
-    last_order[r - 1] = (int)perm[1];
-    return memcmp(in_order, last_order, (size_t)r * sizeof *in_order) == 0 ? OCT_LAYOUT_CHANNELS_LAST : OCT_LAYOUT_PLAIN;
+    const int64_t *perm = oct_node_ints(x->node, "perm", &n);
+    int64_t si[OCT_MAX_RANK], so[OCT_MAX_RANK];
+    oct_operand y = *x->out[0];
+    y.layout = layout;
+    oct_operand_strides(x->in[0], si);
+    oct_operand_strides(&y, so);
+    if (n != x->in[0]->rank || n < 3)
+        return false;
+    for (int i = 0; i < n; i++)
+        if (y.dims[i] != 1 && so[i] != si[perm[i]])
+            return false;
+    return true;
 }
 
 /* For operators that take anything: channels-last when a large input of the output's rank is. */
 static oct_tensor_layout any_layout(const oct_step *st)
 {
-    if (st->op->permutes)
-        return transpose_out(st);
+    if (st->op->permutes) /* it takes and gives either layout */
+        return !keeps_order(st, OCT_LAYOUT_PLAIN) && keeps_order(st, OCT_LAYOUT_CHANNELS_LAST);
     for (int i = 0; i < st->n_in; i++) {
         const oct_operand *t = st->in[i];
         if (t && !t->constant && t->layout == OCT_LAYOUT_CHANNELS_LAST && st->out[0] && t->rank == st->out[0]->rank)
@@ -137,24 +131,6 @@ static oct_status lay_out(oct_plan *p, rt_step *st, oct_err *err)
         set_out(p, x, layout);
     }
     return OCT_OK;
-}
-
-/* A Transpose that keeps the memory order is a renaming. */
-static bool is_renaming(const oct_step *x)
-{
-    if (!x->op->permutes || x->in[0]->rank < 3)
-        return false;
-    int n;
-    const int64_t *perm = oct_node_ints(x->node, "perm", &n);
-    int64_t si[OCT_MAX_RANK], so[OCT_MAX_RANK];
-    oct_operand_strides(x->in[0], si);
-    oct_operand_strides(x->out[0], so);
-    if (n != x->in[0]->rank)
-        return false;
-    for (int i = 0; i < n; i++)
-        if (x->out[0]->dims[i] != 1 && so[i] != si[perm[i]])
-            return false;
-    return true;
 }
 
 static void alias_output(oct_plan *p, rt_step *st)
@@ -204,7 +180,7 @@ oct_status rt_layout(oct_plan *p, oct_err *err)
         rt_step *st = step[i];
         st->alias = renames(&st->s);
         OCT_TRY(lay_out(p, st, err));
-        if (st->alias || is_renaming(&st->s))
+        if (st->alias || (st->s.op->permutes && keeps_order(&st->s, st->s.out[0]->layout)))
             alias_output(p, st);
         OCT_TRY(rt_add_step(p, st, err));
         OCT_TRY(prepare(p, st, err));
