@@ -5,8 +5,7 @@
 
 void rt_free_body(rt_body *b)
 {
-    for (size_t k = 0; k < RT_BODY_PLANS; k++)
-        oct_plan_destroy(b->kept[k].plan);
+    rt_kept_free(&b->kept);
     oct_graph_destroy(b->g);
     oct_arena_destroy(b->arena);
 }
@@ -20,15 +19,12 @@ static oct_status fill_body(rt_body *b, const oct_plan *p, oct_err *err)
     size_t n = b->g->n_input;
     b->n_own = nested->n_input;
     b->captured = oct_arena_calloc(b->arena, n + 1, sizeof *b->captured);
-    b->want = oct_arena_calloc(b->arena, n + 1, sizeof *b->want);
     b->feed = oct_arena_calloc(b->arena, n + 1, sizeof *b->feed);
-    for (size_t k = 0; k < RT_BODY_PLANS; k++)
-        b->kept[k].in = oct_arena_calloc(b->arena, n + 1, sizeof *b->kept[k].in);
-    if (!b->captured || !b->want || !b->feed || !b->kept[RT_BODY_PLANS - 1].in)
+    if (!b->captured || !b->feed)
         return oct_nomem(err);
     for (size_t i = b->n_own; i < n; i++)
         b->captured[i] = nested->value[b->g->input[i]].outer;
-    return OCT_OK;
+    return rt_kept_init(&b->kept, b->g, b->arena, err);
 }
 
 static oct_status find_body(oct_plan *p, int node, const char *attr, rt_body **found, oct_err *err)
@@ -55,48 +51,6 @@ static oct_status find_body(oct_plan *p, int node, const char *attr, rt_body **f
     return OCT_OK;
 }
 
-static void describe(const oct_datum *x, rt_input *in)
-{
-    *in = (rt_input){ .tensor = x->kind == OCT_DATUM_TENSOR };
-    if (!in->tensor)
-        return;
-    in->dtype = x->t.dtype;
-    in->rank = x->t.rank;
-    memcpy(in->dims, x->dims, (size_t)x->t.rank * sizeof *x->dims);
-}
-
-static bool same_inputs(const rt_input *a, const rt_input *b, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (a[i].tensor != b[i].tensor || a[i].dtype != b[i].dtype || a[i].rank != b[i].rank ||
-            memcmp(a[i].dims, b[i].dims, (size_t)a[i].rank * sizeof *a[i].dims) != 0)
-            return false;
-    return true;
-}
-
-/* The plan for the inputs b->want; the one that was used least recently makes room. */
-static oct_status find_plan(rt_body *b, const oct_plan *p, oct_plan **plan, oct_err *err)
-{
-    size_t n = b->g->n_input, at = 0;
-    for (size_t k = 0; k < RT_BODY_PLANS; k++) {
-        if (b->kept[k].plan && same_inputs(b->kept[k].in, b->want, n)) {
-            b->kept[k].used = ++b->clock;
-            *plan = b->kept[k].plan;
-            return OCT_OK;
-        }
-        if (!b->kept[k].plan || (b->kept[at].plan && b->kept[k].used < b->kept[at].used))
-            at = k;
-    }
-    oct_plan_destroy(b->kept[at].plan);
-    b->kept[at].plan = NULL;
-    OCT_TRY(rt_create(b->g, b->want, p, false, &b->kept[at].plan, err));
-    b->kept[at].plan->n_shown = b->n_own;
-    memcpy(b->kept[at].in, b->want, n * sizeof *b->want);
-    b->kept[at].used = ++b->clock;
-    *plan = b->kept[at].plan;
-    return OCT_OK;
-}
-
 /* The turn of a graph that is run for the k-th time (from 0) by a node: the first is that of the node itself, so that a branch draws
  * what it would draw outside. */
 static uint64_t turn_of(const oct_plan *p, uint64_t k)
@@ -120,13 +74,14 @@ oct_status rt_run_body(void *arg, const char *attr, oct_datum *const *in, size_t
         b->feed[i] = i < b->n_own ? in[i] : p->staged->datum[b->captured[i]];
         if (!b->feed[i])
             return oct_fail(err, OCT_EINTERNAL, "graph '%s' runs before what it uses", attr);
-        describe(b->feed[i], &b->want[i]);
+        b->kept.want[i] = rt_input_of(b->feed[i]);
     }
-    OCT_TRY(find_plan(b, p, &plan, err));
+    OCT_TRY(rt_kept_plan(&b->kept, p, &plan, err));
+    plan->n_shown = b->n_own;
     oct_plan_set_tap(plan, p->tap, p->tap_arg);
     oct_plan_profile(plan, p->profile);
     plan->turn = turn_of(p, c->calls++);
-    OCT_TRY(rt_run(plan, b->feed, err));
+    OCT_TRY(oct_plan_run_data(plan, b->feed, err));
     for (size_t i = 0; i < n_out; i++)
         OCT_TRY(rt_output(plan, i, &out[i], err));
     return OCT_OK;

@@ -14,10 +14,10 @@ static oct_status take_in(oct_graph *g, const rt_stage *st, oct_err *err)
             oct_graph_remove_node(g, (int)id);
     for (size_t i = 0; i < st->n_live; i++) {
         const rt_live *l = &st->live[i];
-        g->value[l->value].dtype = l->dtype;
+        g->value[l->value].dtype = l->as.dtype;
         g->value[l->value].kind = OCT_VALUE_TENSOR;
         g->value[l->value].is_input = true;
-        OCT_TRY(oct_graph_set_dims(g, l->value, l->rank, l->dims, err));
+        OCT_TRY(oct_graph_set_dims(g, l->value, l->as.rank, l->as.dims, err));
         if (!OCT_GROW(g->arena, g->input, g->n_input, g->cap_input))
             return oct_nomem(err);
         g->input[g->n_input++] = l->value;

@@ -202,17 +202,6 @@ static void name_draws(oct_graph *g)
     }
 }
 
-/* Spelled operators become one; what is tapped stays. */
-static oct_status fuse(oct_plan *p, oct_err *err)
-{
-    if (p->opts.no_passes)
-        return OCT_OK;
-    show_taps(p, true);
-    OCT_TRY(oct_passes_fuse(p->g, NULL, err));
-    show_taps(p, false);
-    return OCT_OK;
-}
-
 /* The graph's values carry their quantization; p->tap_at and tap_reals tell where the values are that taps ask for. */
 static oct_status read_forms(oct_plan *p, oct_err *err)
 {
@@ -247,14 +236,15 @@ static oct_status build(oct_plan *p, const oct_graph *g, const rt_input *in, boo
     show_taps(p, true);
     OCT_TRY(oct_fold_constants(p->g, NULL, NULL, err));
     OCT_TRY(p->opts.no_passes ? oct_passes_flatten(p->g, err) : oct_passes_run(p->g, NULL, 0, NULL, err));
-    show_taps(p, false);
     name_draws(p->g);
     bool all = true;
     if (!inner)
         OCT_TRY(find_static(p, &all, err));
+    if (all && !p->opts.no_passes)
+        OCT_TRY(oct_passes_fuse(p->g, NULL, err));
+    show_taps(p, false);
     if (!all)
         return rt_stage_init(p, err);
-    OCT_TRY(fuse(p, err));
     OCT_TRY(read_forms(p, err));
     OCT_TRY(rt_lower(p, err));
     OCT_TRY(rt_layout(p, err));
@@ -275,6 +265,8 @@ oct_status rt_create(const oct_graph *g, const rt_input *in, const oct_plan *lik
         return oct_nomem(err);
     }
     *p = (oct_plan){ .arena = a, .opts = like->opts, .depth = like->depth + 1 };
+    if (p->opts.max_trips <= 0)
+        p->opts.max_trips = OCT_MAX_TRIPS;
     oct_status s = p->depth <= MOST_NESTED ? build(p, g, in, inner, err)
                                            : oct_fail(err, OCT_EUNSUPPORTED, "graphs nest more than %d deep", MOST_NESTED);
     if (s != OCT_OK) {
@@ -289,8 +281,6 @@ oct_status oct_plan_create(const oct_graph *g, const oct_input_shape *in, size_t
                            oct_plan **plan, oct_err *err)
 {
     oct_plan like = { .opts = opts ? *opts : (oct_plan_opts){ 0 } };
-    if (like.opts.max_trips <= 0)
-        like.opts.max_trips = OCT_MAX_TRIPS;
     rt_input *all = oct_calloc(g->n_input + 1, sizeof *all);
     oct_status s = all ? order_inputs(g, in, n_in, all, err) : oct_nomem(err);
     if (s == OCT_OK)
@@ -376,18 +366,13 @@ oct_status oct_plan_run(oct_plan *p, const void *const *inputs, oct_err *err)
     return p->staged ? run_stages(p, inputs, err) : run_steps(p, inputs, err);
 }
 
-oct_status rt_run(oct_plan *p, oct_datum *const *in, oct_err *err)
+oct_status oct_plan_run_data(oct_plan *p, oct_datum *const *in, oct_err *err)
 {
     if (p->staged)
         return rt_stage_run(p, in, err);
     for (size_t i = 0; i < p->g->n_input; i++)
         p->given[i] = in[i]->t.data;
     return run_steps(p, p->given, err);
-}
-
-oct_status oct_plan_run_data(oct_plan *p, oct_datum *const *inputs, oct_err *err)
-{
-    return rt_run(p, inputs, err);
 }
 
 /* ---- outputs ---- */

@@ -78,10 +78,28 @@ typedef struct rt_input {
 /* A plan for g, with the options and taps of `like`; in[i] is for g's input i, NULL: as declared. inner: all of it must be planned
  * at once. */
 oct_status rt_create(const oct_graph *g, const rt_input *in, const oct_plan *like, bool inner, oct_plan **plan, oct_err *err);
-/* Runs a plan on data, one for each input. */
-oct_status rt_run(oct_plan *p, oct_datum *const *in, oct_err *err);
 /* A reference to the datum of output i; what is borrowed in it lasts until the next run. */
 oct_status rt_output(const oct_plan *p, size_t i, oct_datum **out, oct_err *err);
+
+rt_input rt_input_of(const oct_datum *x);
+bool rt_same_inputs(const rt_input *a, const rt_input *b, size_t n);
+
+/* kept.c: plans of a graph for the last few combinations of inputs. What it points to is in the caller's arena, but for the plans. */
+enum { RT_KEPT = 4 };
+typedef struct rt_kept {
+    const oct_graph *g;
+    rt_input *want; /* [g->n_input], for the caller to set */
+    struct {
+        oct_plan *plan;
+        rt_input *in;
+        uint64_t used;
+    } of[RT_KEPT];
+    uint64_t clock;
+} rt_kept;
+oct_status rt_kept_init(rt_kept *k, const oct_graph *g, oct_arena *a, oct_err *err);
+void rt_kept_free(rt_kept *k);
+/* The plan for k->want, made now if it is not there; the one that was used least recently makes room. */
+oct_status rt_kept_plan(rt_kept *k, const oct_plan *like, oct_plan **plan, oct_err *err);
 
 /* staged.c: graphs with parts that can be planned only when other parts have run. */
 oct_status rt_stage_init(oct_plan *p, oct_err *err);

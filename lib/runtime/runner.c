@@ -1,27 +1,19 @@
 /* Plans kept by input shape; feeding a model. */
 #include "runtime/runner.h"
 
+#include "runtime/plan_int.h"
+
 #include <string.h>
-
-enum { KEPT = 4 }; /* ragged data: the oldest plan goes when another shape comes */
-
-typedef struct kept {
-    oct_plan *plan;
-    oct_input_shape *shape;
-    uint64_t used;
-} kept;
 
 struct oct_runner {
     oct_arena *arena;
     const oct_graph *g;
-    oct_plan_opts opts;
+    oct_plan like;     /* has the options */
     size_t n;          /* inputs */
     size_t *from;      /* input i is array from[i] */
-    oct_input_shape *want;
     const void **data;
     oct_array *converted;
-    kept kept[KEPT];
-    uint64_t clock;
+    rt_kept kept;      /* ragged data: the oldest plan goes when another shape comes */
     oct_tap_fn tap;
     void *tap_arg;
 };
@@ -64,15 +56,13 @@ oct_status oct_runner_create(const oct_graph *g, const oct_plan_opts *opts, cons
     r->g = g;
     r->n = g->n_input;
     if (opts)
-        r->opts = *opts;
+        r->like.opts = *opts;
     r->from = oct_arena_calloc(a, r->n + 1, sizeof *r->from);
-    r->want = oct_arena_calloc(a, r->n + 1, sizeof *r->want);
     r->data = oct_arena_calloc(a, r->n + 1, sizeof *r->data);
     r->converted = oct_arena_calloc(a, r->n + 1, sizeof *r->converted);
-    bool ok = r->from && r->want && r->data && r->converted;
-    for (int k = 0; k < KEPT && ok; k++)
-        ok = (r->kept[k].shape = oct_arena_calloc(a, r->n + 1, sizeof(oct_input_shape))) != NULL;
-    oct_status s = ok ? match_inputs(r, feed, n_feed, err) : oct_nomem(err);
+    oct_status s = r->from && r->data && r->converted ? match_inputs(r, feed, n_feed, err) : oct_nomem(err);
+    if (s == OCT_OK)
+        s = rt_kept_init(&r->kept, g, a, err);
     if (s != OCT_OK) {
         oct_runner_destroy(r);
         return s;
@@ -85,46 +75,22 @@ void oct_runner_destroy(oct_runner *r)
 {
     if (!r)
         return;
-    for (int k = 0; k < KEPT; k++)
-        oct_plan_destroy(r->kept[k].plan);
+    rt_kept_free(&r->kept);
     for (size_t i = 0; r->converted && i < r->n; i++)
         oct_array_free(&r->converted[i]);
     oct_arena_destroy(r->arena);
-}
-
-static bool same_shapes(const oct_input_shape *a, const oct_input_shape *b, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (a[i].rank != b[i].rank || memcmp(a[i].dims, b[i].dims, (size_t)a[i].rank * sizeof a[i].dims[0]) != 0)
-            return false;
-    return true;
 }
 
 oct_status oct_runner_plan(oct_runner *r, const oct_array *arrays, oct_plan **plan, oct_err *err)
 {
     for (size_t i = 0; i < r->n; i++) {
         const oct_array *x = &arrays[r->from[i]];
-        r->want[i] = (oct_input_shape){ .name = r->g->value[r->g->input[i]].name, .rank = x->rank };
-        memcpy(r->want[i].dims, x->dims, (size_t)x->rank * sizeof x->dims[0]);
+        rt_input *in = &r->kept.want[i];
+        *in = (rt_input){ .tensor = r->g->value[r->g->input[i]].kind == OCT_VALUE_TENSOR, .rank = x->rank };
+        memcpy(in->dims, x->dims, (size_t)x->rank * sizeof x->dims[0]);
     }
-    kept *slot = &r->kept[0];
-    for (int k = 0; k < KEPT; k++) {
-        kept *c = &r->kept[k];
-        if (c->plan && same_shapes(c->shape, r->want, r->n)) {
-            c->used = ++r->clock;
-            *plan = c->plan;
-            return OCT_OK;
-        }
-        if (!c->plan || (slot->plan && c->used < slot->used))
-            slot = c;
-    }
-    oct_plan_destroy(slot->plan);
-    slot->plan = NULL;
-    OCT_TRY(oct_plan_create(r->g, r->want, r->n, &r->opts, &slot->plan, err));
-    memcpy(slot->shape, r->want, r->n * sizeof *r->want);
-    slot->used = ++r->clock;
-    oct_plan_set_tap(slot->plan, r->tap, r->tap_arg);
-    *plan = slot->plan;
+    OCT_TRY(rt_kept_plan(&r->kept, &r->like, plan, err));
+    oct_plan_set_tap(*plan, r->tap, r->tap_arg);
     return OCT_OK;
 }
 
@@ -161,9 +127,9 @@ void oct_runner_set_tap(oct_runner *r, oct_tap_fn fn, void *arg)
 {
     r->tap = fn;
     r->tap_arg = arg;
-    for (int k = 0; k < KEPT; k++)
-        if (r->kept[k].plan)
-            oct_plan_set_tap(r->kept[k].plan, fn, arg);
+    for (int k = 0; k < RT_KEPT; k++)
+        if (r->kept.of[k].plan)
+            oct_plan_set_tap(r->kept.of[k].plan, fn, arg);
 }
 
 /* ---- inputs ---- */

@@ -37,16 +37,8 @@ static void list_live(oct_plan *p)
         const oct_datum *x = s->datum[v];
         if (!is_plannable(x) || p->g->value[v].konst || !is_wanted(p, (int)v))
             continue;
-        rt_live *l = &s->live[s->n_live++];
-        *l = (rt_live){ .value = (int)v, .dtype = x->t.dtype, .rank = x->t.rank };
-        memcpy(l->dims, x->dims, sizeof l->dims);
+        s->live[s->n_live++] = (rt_live){ (int)v, rt_input_of(x) };
     }
-}
-
-static bool same_live(const rt_live *a, const rt_live *b)
-{
-    return a->value == b->value && a->dtype == b->dtype && a->rank == b->rank &&
-           memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0;
 }
 
 static bool fits(const oct_plan *p, const rt_stage *st)
@@ -55,7 +47,7 @@ static bool fits(const oct_plan *p, const rt_stage *st)
     if (st->n_live != s->n_live || memcmp(st->done, s->done, p->g->n_node * sizeof *s->done) != 0)
         return false;
     for (size_t i = 0; i < s->n_live; i++)
-        if (!same_live(&st->live[i], &s->live[i]))
+        if (st->live[i].value != s->live[i].value || !rt_same_inputs(&st->live[i].as, &s->live[i].as, 1))
             return false;
     return true;
 }
@@ -130,7 +122,7 @@ static oct_status run_stage(oct_plan *p, rt_stage *st, oct_err *err)
         oct_plan_set_tap(st->plan, p->tap, p->tap_arg);
         oct_plan_profile(st->plan, p->profile);
         st->plan->turn = p->turn;
-        OCT_TRY(rt_run(st->plan, s->feed, err));
+        OCT_TRY(oct_plan_run_data(st->plan, s->feed, err));
     }
     for (size_t i = 0; i < st->n_out; i++) {
         OCT_TRY(rt_output(st->plan, i, &x, err));
@@ -399,11 +391,11 @@ oct_status rt_stage_init(oct_plan *p, oct_err *err)
     s->made = oct_arena_calloc(a, most_ends(g), sizeof *s->made);
     p->n_output = g->n_output;
     p->output = oct_arena_calloc(a, g->n_output + 1, sizeof *p->output);
-    if (!s->datum || !s->done || !s->live || !s->time || !s->feed || !s->made || !p->output)
+    rt_operand *output = oct_arena_calloc(a, g->n_output + 1, sizeof *output);
+    if (!s->datum || !s->done || !s->live || !s->time || !s->feed || !s->made || !p->output || !output)
         return oct_nomem(err);
     for (size_t i = 0; i < g->n_output; i++)
-        if (!(p->output[i] = oct_arena_calloc(a, 1, sizeof **p->output)))
-            return oct_nomem(err);
+        p->output[i] = &output[i];
     OCT_TRY(hold_constants(p, err));
     return plan_first(p, err);
 }
@@ -432,9 +424,9 @@ bool rt_stage_plan(const oct_plan *p, size_t k, oct_plan **plan)
             return true;
         }
     for (size_t i = 0; i < s->n_body; i++)
-        for (size_t m = 0; m < RT_BODY_PLANS; m++)
-            if (s->body[i]->kept[m].plan && k-- == 0) {
-                *plan = s->body[i]->kept[m].plan;
+        for (size_t m = 0; m < RT_KEPT; m++)
+            if (s->body[i]->kept.of[m].plan && k-- == 0) {
+                *plan = s->body[i]->kept.of[m].plan;
                 return true;
             }
     return false;

@@ -5,14 +5,13 @@
 
 #include "runtime/plan_int.h"
 
-/* Stages that are kept; more when one run needs them. Plans that are kept of each nested graph. */
-enum { RT_STAGES = 32, RT_BODY_PLANS = 4 };
+/* Stages that are kept; more when one run needs them. */
+enum { RT_STAGES = 32 };
 
+/* A tensor that is there. */
 typedef struct rt_live {
     int value;
-    oct_dtype dtype;
-    int rank;
-    int64_t dims[OCT_MAX_RANK];
+    rt_input as;
 } rt_live;
 
 typedef struct rt_konst {
@@ -46,14 +45,8 @@ typedef struct rt_body {
     oct_graph *g;      /* a copy that stands alone */
     size_t n_own;      /* inputs of its own; captured ones follow */
     int *captured;     /* value of the outer graph, for each of these */
-    rt_input *want;    /* [g->n_input], of the call in progress */
-    oct_datum **feed;
-    uint64_t clock;
-    struct {
-        oct_plan *plan;
-        rt_input *in;
-        uint64_t used;
-    } kept[RT_BODY_PLANS];
+    oct_datum **feed;  /* [g->n_input], of the call in progress */
+    rt_kept kept;
     oct_arena *arena;
 } rt_body;
 
