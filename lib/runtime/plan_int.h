@@ -1,5 +1,5 @@
 /* lib/runtime/plan_int.h -- the plan's inside, shared by the files that make it in turn: lower.c (steps), layout.c
- * (reorders), memory.c (arena), plan.c (the rest and running). */
+ * (reorders), memory.c (arena), plan.c (the rest), and that run it: plan_run.c, staged.c. */
 #ifndef OCT_RUNTIME_PLAN_INT_H
 #define OCT_RUNTIME_PLAN_INT_H
 

@@ -1,0 +1,208 @@
+/* Running a plan, and what is asked of it. */
+#include "runtime/plan_int.h"
+
+#include "base/io.h"
+
+#include <string.h>
+
+/* ---- running ---- */
+
+static oct_status show(const oct_plan *p, const rt_step *st, oct_err *err)
+{
+    for (int k = 0; p->tap && k < st->s.n_out; k++)
+        if (st->tap[k])
+            OCT_TRY(p->tap(p->tap_arg, st->tap[k], st->s.out[k], err));
+    return OCT_OK;
+}
+
+static oct_status run_steps(oct_plan *p, const void *const *inputs, oct_err *err)
+{
+    for (rt_operand *o = p->operand; o; o = o->next)
+        if (o->input >= 0)
+            o->t.data = (void *)(uintptr_t)inputs[o->input];
+    for (size_t i = 0; i < p->n_shown && p->tap; i++) {
+        const char *name = p->g->value[p->g->input[i]].name;
+        if (rt_is_tapped(p, name))
+            OCT_TRY(p->tap(p->tap_arg, name, &p->input[i]->t, err));
+    }
+    oct_run r = { .pool = p->opts.pool, .scratch = p->scratch, .turn = p->turn };
+    for (size_t i = 0; i < p->n_step; i++) {
+        rt_step *st = p->step[i];
+        double begin = p->profile ? oct_now() : 0;
+        if (st->reorder) {
+            rt_run_reorder(p->opts.pool, &st->s);
+        } else if (!st->alias && oct_step_run(&st->s, &r, err) != OCT_OK) {
+            return oct_within(err, "node '%s' (%s)", st->s.node->name, st->s.node->op);
+        }
+        if (p->profile) {
+            st->seconds += oct_now() - begin;
+            st->calls++;
+        }
+        OCT_TRY(show(p, st, err));
+    }
+    return OCT_OK;
+}
+
+/* The inputs as data, borrowed for the run. */
+static oct_status run_stages(oct_plan *p, const void *const *inputs, oct_err *err)
+{
+    const oct_graph *g = p->g;
+    oct_datum **in = oct_calloc(g->n_input + 1, sizeof *in);
+    oct_status s = in ? OCT_OK : oct_nomem(err);
+    for (size_t i = 0; i < g->n_input && s == OCT_OK; i++) {
+        const oct_value *v = &g->value[g->input[i]];
+        int64_t dims[OCT_MAX_RANK];
+        s = v->dtype != OCT_UNDEFINED && oct_shape_known(&v->shape, dims)
+                ? oct_datum_borrow(v->dtype, v->shape.rank, dims, inputs[i], &in[i], err)
+                : oct_fail(err, OCT_EUSAGE, "input '%s' is no tensor of known type", v->name);
+    }
+    if (s == OCT_OK)
+        s = rt_stage_run(p, in, err);
+    for (size_t i = 0; in && i < g->n_input; i++)
+        oct_datum_unref(in[i]);
+    oct_free(in);
+    return s;
+}
+
+oct_status oct_plan_run(oct_plan *p, const void *const *inputs, oct_err *err)
+{
+    return p->staged ? run_stages(p, inputs, err) : run_steps(p, inputs, err);
+}
+
+oct_status oct_plan_run_data(oct_plan *p, oct_datum *const *in, oct_err *err)
+{
+    if (p->staged)
+        return rt_stage_run(p, in, err);
+    for (size_t i = 0; i < p->g->n_input; i++)
+        p->given[i] = in[i]->t.data;
+    return run_steps(p, p->given, err);
+}
+
+/* ---- outputs ---- */
+
+oct_status rt_output(const oct_plan *p, size_t i, oct_datum **out, oct_err *err)
+{
+    if (p->staged) {
+        *out = oct_datum_ref(rt_stage_output(p, i));
+        return OCT_OK;
+    }
+    const oct_operand *t = &p->output[i]->t;
+    return oct_datum_borrow(t->dtype, t->rank, t->dims, t->data, out, err);
+}
+
+oct_status oct_plan_output_datum(oct_plan *p, size_t i, const oct_datum **out, oct_err *err)
+{
+    oct_datum_unref(p->shown);
+    p->shown = NULL;
+    OCT_TRY(rt_output(p, i, &p->shown, err));
+    *out = p->shown;
+    return OCT_OK;
+}
+
+size_t oct_plan_n_outputs(const oct_plan *p)
+{
+    return p->n_output;
+}
+
+const char *oct_plan_output_name(const oct_plan *p, size_t i)
+{
+    return p->g->value[p->g->output[i]].name;
+}
+
+const oct_operand *oct_plan_output(const oct_plan *p, size_t i)
+{
+    return &p->output[i]->t;
+}
+
+void oct_plan_set_tap(oct_plan *p, oct_tap_fn fn, void *arg)
+{
+    p->tap = fn;
+    p->tap_arg = arg;
+}
+
+static bool has_value(const oct_graph *g, const char *name)
+{
+    bool found = oct_graph_find(g, name) >= 0;
+    for (size_t i = 0; i < g->n_nested && !found; i++)
+        found = has_value(g->nested[i], name);
+    return found;
+}
+
+bool oct_plan_shows(const oct_plan *p, const char *value)
+{
+    if (p->staged)
+        return rt_is_tapped(p, value) && has_value(p->g, value);
+    for (size_t i = 0; i < p->n_step; i++)
+        for (int k = 0; k < p->step[i]->s.n_out; k++)
+            if (p->step[i]->tap[k] && strcmp(p->step[i]->tap[k], value) == 0)
+                return true;
+    int v = oct_graph_find(p->g, value);
+    return v >= 0 && p->g->value[v].is_input;
+}
+
+/* ---- steps ---- */
+
+void oct_plan_profile(oct_plan *p, bool on)
+{
+    p->profile = on;
+    for (size_t i = 0; on && i < p->n_step; i++)
+        p->step[i]->seconds = 0, p->step[i]->calls = 0;
+}
+
+size_t oct_plan_n_steps(const oct_plan *p)
+{
+    size_t n = p->n_step;
+    oct_plan *inside;
+    oct_step_info info;
+    for (size_t k = 0; p->staged && rt_stage_plan(p, k, &inside); k++)
+        n += oct_plan_n_steps(inside);
+    for (size_t k = 0; p->staged && rt_stage_node(p, k, &info); k++)
+        n++;
+    return n;
+}
+
+static oct_step_info step_info(const rt_step *st)
+{
+    oct_step_info info = { .scheme = st->scheme, .seconds = st->seconds, .calls = st->calls, .macs = st->macs };
+    if (!info.scheme)
+        info.scheme = st->s.n_out && st->s.out[0] ? oct_operand_scheme(st->s.out[0]) : "float";
+    info.name = st->s.node ? st->s.node->name : "";
+    info.op = st->s.node ? st->s.node->op : "Reorder";
+    for (int k = 0; k < st->s.n_in + st->s.n_out; k++) {
+        const oct_operand *t = st->s.in[k];
+        size_t bytes;
+        if (t && !st->alias && oct_dtype_bytes(t->dtype, t->count, &bytes))
+            info.bytes += bytes;
+    }
+    return info;
+}
+
+oct_step_info oct_plan_step(const oct_plan *p, size_t i)
+{
+    oct_plan *inside;
+    oct_step_info info = { .name = "", .op = "", .scheme = "float" };
+    if (!p->staged)
+        return step_info(p->step[i]);
+    for (size_t k = 0; rt_stage_plan(p, k, &inside); k++) {
+        size_t n = oct_plan_n_steps(inside);
+        if (i < n)
+            return oct_plan_step(inside, i);
+        i -= n;
+    }
+    (void)rt_stage_node(p, i, &info);
+    return info;
+}
+
+oct_plan_memory oct_plan_memory_of(const oct_plan *p)
+{
+    oct_plan_memory m = { p->memory_bytes, p->live_bytes, p->weight_bytes, p->scratch_bytes };
+    oct_plan *inside;
+    for (size_t k = 0; p->staged && rt_stage_plan(p, k, &inside); k++) {
+        oct_plan_memory part = oct_plan_memory_of(inside);
+        m.arena += part.arena;
+        m.live += part.live;
+        m.weights += part.weights;
+        m.scratch += part.scratch;
+    }
+    return m;
+}
