@@ -441,6 +441,9 @@ static void dynamic_gemm(int form)
     GOOD(oct_graph_check(g, err));
     assert_int_equal(net_run(g, got, CAP), M * N);
     assert_int_equal(int8_steps(g), 1);
+    oct_plan *p = net_plan(g, NULL, NULL);
+    assert_int_equal(oct_plan_step(p, 0).macs, M * N * K);
+    oct_plan_destroy(p);
     float v[M * K], lo = 0, hi = 0;
     net_fill(v, M * K, 77);
     for (int i = 0; i < M * K; i++) {
