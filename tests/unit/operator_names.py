@@ -14,14 +14,13 @@ from pathlib import Path
 # deployment targets run.
 FREE = ("lib/ops/", "lib/passes/", "lib/forms/", "lib/targets/")
 
-STEPS = "the operators of steps that products of quantized values, and what stands between codes and reals, become"
 TYPES = "which operators ONNX Runtime runs on 16-bit floats, and which round where"
 CEILING = {
     "lib/quant/annotate.c": (3, "puts the borders of the quantized graph, which have ONNX's names (forms/forms.h)"),
     "lib/quant/correct.c": (2, "puts QuantizeLinear and DequantizeLinear into a copy of the graph"),
     "lib/quant/half.c": (35, TYPES),
     "lib/runtime/lower.c": (1, "what Gemm adds to a product that cannot: a step of Add"),
-    "lib/runtime/plan.c": (1, STEPS),
+    "lib/runtime/plan.c": (1, "what DequantizeLinear makes is shown to taps as reals"),
     "lib/quant/convert.c": (5, "counts what stands in quantized models alone"),
 }
 
