@@ -111,7 +111,7 @@ static int join_row(rt_lowering *l, int *value)
     const int id = rt_is_shown(l, *value) ? -1 : oct_only_reader(g, *value);
     const oct_node *n = id >= 0 ? &g->node[id] : NULL;
     const int row = n && oct_op_of(g, id) && oct_op_of(g, id)->adds && n->n_out == 1 ? oct_other_input(n, *value) : -1;
-    if (!oct_is_row(g, row, s->d[s->rank - 1].n, s->rank) || g->value[n->out[0]].shape.rank != s->rank)
+    if (row < 0 || !oct_is_row(g, row, s->d[s->rank - 1].n, s->rank) || g->value[n->out[0]].shape.rank != s->rank)
         return -1;
     *value = n->out[0];
     l->done[id] = true;

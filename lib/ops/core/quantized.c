@@ -80,7 +80,7 @@ static bool runs_on_codes(const oct_graph *g, int node, question *a)
 static oct_status ask(const oct_graph *g, int node, const oct_op *op, bool *yes, oct_err *err)
 {
     const oct_node *n = &g->node[node];
-    const size_t ends = (size_t)(n->n_in + n->n_out);
+    const size_t ends = (size_t)n->n_in + (size_t)n->n_out;
     question a = { { .op = op, .node = n, .opset = oct_node_opset(g, n), .n_in = n->n_in, .n_out = n->n_out }, NULL };
     a.s.in = oct_calloc(ends + 1, sizeof *a.s.in);
     a.operand = oct_calloc(ends + 1, sizeof *a.operand);
