@@ -1,24 +1,24 @@
 /* Operators on integers whose scales and zero points are inputs: QLinearConv and its like of the default domain and of com.microsoft. */
 #include "forms/qlinear.h"
 
+#include "ops/op.h"
+
 #include <string.h>
 
 #define MS "com.microsoft"
-#define ONE { 0, -1 }, { 1, -1 }, { 2, -1 }, -1, 3, 4
-#define TWO { 0, 3 }, { 1, 4 }, { 2, 5 }
 
 static const oct_qlinear forms[] = {
-    { "QLinearConv", "", "Conv", 11, 2, TWO, 8, 6, 7, false },
-    { "QLinearMatMul", "", "MatMul", 13, 2, TWO, -1, 6, 7, false },
-    { "QGemm", MS, "Gemm", 13, 2, TWO, 6, 7, 8, true },
-    { "QLinearAdd", MS, "Add", 14, 2, TWO, -1, 6, 7, false },
-    { "QLinearMul", MS, "Mul", 14, 2, TWO, -1, 6, 7, false },
-    { "QLinearConcat", MS, "Concat", 13, -1, { 2, -1 }, { 3, -1 }, { 4, -1 }, -1, 0, 1, false },
-    { "QLinearLeakyRelu", MS, "LeakyRelu", 16, 1, ONE, false },
-    { "QLinearSigmoid", MS, "Sigmoid", 13, 1, ONE, false },
-    { "QLinearSoftmax", MS, "Softmax", 13, 1, ONE, false },
-    { "QLinearAveragePool", MS, "AveragePool", 13, 1, ONE, false },
-    { "QLinearGlobalAveragePool", MS, "GlobalAveragePool", 13, 1, ONE, false },
+    { "QLinearConv", "", "Conv", 11, 2, 0, 8, 6, false },
+    { "QLinearMatMul", "", "MatMul", 13, 2, 0, -1, 6, false },
+    { "QGemm", MS, "Gemm", 13, 2, 0, 6, 7, true },
+    { "QLinearAdd", MS, "Add", 14, 2, 0, -1, 6, false },
+    { "QLinearMul", MS, "Mul", 14, 2, 0, -1, 6, false },
+    { "QLinearConcat", MS, "Concat", 13, -1, 2, -1, 0, false },
+    { "QLinearLeakyRelu", MS, "LeakyRelu", 16, 1, 0, -1, 3, false },
+    { "QLinearSigmoid", MS, "Sigmoid", 13, 1, 0, -1, 3, false },
+    { "QLinearSoftmax", MS, "Softmax", 13, 1, 0, -1, 3, false },
+    { "QLinearAveragePool", MS, "AveragePool", 13, 1, 0, -1, 3, false },
+    { "QLinearGlobalAveragePool", MS, "GlobalAveragePool", 13, 1, 0, -1, 3, false },
 };
 
 const oct_qlinear *oct_qlinear_all(size_t *n)
@@ -42,4 +42,13 @@ const oct_qlinear *oct_qlinear_for(const char *op)
         if (strcmp(forms[i].op, op) == 0)
             return &forms[i];
     return NULL;
+}
+
+int oct_qlinear_axis(const oct_qlinear *f, const oct_node *n, int i, int rank)
+{
+    const oct_weights *w = &oct_op_find("", f->op, f->opset)->weights;
+    const bool turned = w->turned && oct_node_int(n, w->turned, 0);
+    if (!(w->slots >> i & 1))
+        return 0;
+    return w->kernel ? w->out : rank + (turned ? w->in : w->out);
 }

@@ -2,8 +2,6 @@
 #include "forms/qlinear.h"
 #include "forms/read_int.h"
 
-#include <string.h>
-
 /* A node as it is read: its inputs, and those of the operator that it becomes. */
 typedef struct qnode {
     const oct_qlinear *f;
@@ -19,33 +17,20 @@ static int at(const qnode *x, int slot)
     return slot >= 0 && slot < x->n_in ? x->in[slot] : -1;
 }
 
-/* Slot of data input i, by the table's place for the first. */
-static int slot_of(const qnode *x, const int place[2], int i)
-{
-    return x->f->n_data < 0 ? place[0] + 3 * i : place[i];
-}
-
-/* The axis of scales per channel of input i: output channels of the weights. */
-static int64_t channel_axis(const oct_node *n, const oct_qlinear *f, int i)
-{
-    const bool first = i == 0 || strcmp(f->op, "Conv") == 0 || (strcmp(f->op, "Gemm") == 0 && oct_node_int(n, "transB", 0));
-    return first ? 0 : -1;
-}
-
 static oct_status read_params(forms_reader *r, const oct_node *n, qnode *x, bool *fits, oct_err *err)
 {
     const oct_qlinear *f = x->f;
     *fits = false;
     for (int i = 0; i < x->n_data; i++) {
-        const int data = at(x, slot_of(x, f->x, i));
-        const forms_grid grid = { at(x, slot_of(x, f->scale, i)), at(x, slot_of(x, f->zero, i)), channel_axis(n, f, i), 0 };
+        const int slot = oct_qlinear_slot(f, i), data = at(x, slot);
         if (data < 0)
             return OCT_OK;
+        const forms_grid grid = { at(x, slot + 1), at(x, slot + 2), oct_qlinear_axis(f, n, i, r->g->value[data].shape.rank), 0 };
         OCT_TRY(forms_params(r, &grid, data, &x->q[i], err));
         if (!x->q[i])
             return OCT_OK;
     }
-    const forms_grid grid = { at(x, f->y_scale), at(x, f->y_zero), 0, 0 };
+    const forms_grid grid = { at(x, f->y), at(x, f->y + 1), 0, 0 };
     OCT_TRY(forms_params(r, &grid, n->out[0], &x->y, err));
     *fits = x->y || (f->y_real && grid.scale < 0);
     return OCT_OK;
@@ -69,7 +54,7 @@ static oct_status find_twins(forms_reader *r, int id, qnode *x, oct_err *err)
     const oct_quant *q;
     const int bias = at(x, x->f->bias);
     for (int i = 0; i < x->n_data; i++)
-        OCT_TRY(forms_twin_of(r, at(x, slot_of(x, x->f->x, i)), x->q[i], OCT_F32, -1, id, &x->to[i], err));
+        OCT_TRY(forms_twin_of(r, at(x, oct_qlinear_slot(x->f, i)), x->q[i], OCT_F32, -1, id, &x->to[i], err));
     if (bias < 0)
         return OCT_OK;
     OCT_TRY(bias_quant(r, x, &q, err));
@@ -107,8 +92,8 @@ oct_status forms_read_qlinear(forms_reader *r, int id, bool *done, oct_err *err)
     *done = false;
     if (!x.f)
         return OCT_OK;
-    x.n_data = x.f->n_data < 0 ? (n->n_in - x.f->x[0]) / 3 : x.f->n_data;
-    if (x.n_data < 1 || (x.f->n_data < 0 && x.f->x[0] + 3 * x.n_data != n->n_in))
+    x.n_data = x.f->n_data < 0 ? (n->n_in - x.f->first) / 3 : x.f->n_data;
+    if (x.n_data < 1 || (x.f->n_data < 0 && oct_qlinear_slot(x.f, x.n_data) != n->n_in))
         return OCT_OK;
     x.in = oct_arena_memdup(g->arena, n->in, (size_t)n->n_in * sizeof *n->in);
     x.q = oct_arena_calloc(g->arena, (size_t)x.n_data, sizeof *x.q);

@@ -220,21 +220,21 @@ static bool has_form(rewriter *r, const oct_qlinear *f, const codes *y)
         return false;
     r->n_in = 0;
     for (int i = 0; i < n_data; i++) {
-        const int k = f->n_data < 0 ? 0 : i, at = f->n_data < 0 ? 3 * i : 0, v = oct_input_at(n, i);
+        const int k = f->n_data < 0 ? 0 : i, at = oct_qlinear_slot(f, i), v = oct_input_at(n, i);
         const bool fits = weighted && i == 1 ? weights(g, v, &c[0], channels_of(n), &c[1]) : activation(g, v, &c[k]) && (!y || y->dtype == c[k].dtype);
         if (!fits)
             return false;
-        put(r, f->x[k] + at, c[k].value);
-        put(r, f->scale[k] + at, c[k].scale);
-        put(r, f->zero[k] + at, c[k].zero);
+        put(r, at, c[k].value);
+        put(r, at + 1, c[k].scale);
+        put(r, at + 2, c[k].zero);
     }
     if (behind >= 0 && !bias(g, behind, &c[0], &c[1], &b))
         return false;
     if (behind >= 0)
         put(r, f->bias, b.value);
     if (y) {
-        put(r, f->y_scale, y->scale);
-        put(r, f->y_zero, y->zero);
+        put(r, f->y, y->scale);
+        put(r, f->y + 1, y->zero);
     }
     return within_limits(g, n, &c[1], y);
 }
