@@ -3,6 +3,7 @@
 
 #include "kernels/half.h"
 #include "ops/core/small.h"
+#include "passes/match.h"
 
 #include <math.h>
 #include <string.h>
@@ -126,6 +127,12 @@ oct_status forms_params(forms_reader *r, const forms_grid *grid, int codes, cons
                                         .block = grid->block }, q, err);
 }
 
+oct_status forms_params_of(forms_reader *r, const oct_node *n, int codes, const oct_quant **q, oct_err *err)
+{
+    const forms_grid grid = { n->in[1], oct_input_at(n, 2), oct_node_int(n, "axis", 1), oct_node_int(n, "block_size", 0) };
+    return forms_params(r, &grid, codes, q, err);
+}
+
 /* ---- values of codes ---- */
 
 static oct_status add_twin(forms_reader *r, int codes, int v, oct_err *err)
@@ -182,7 +189,7 @@ static oct_status quantizer_of(forms_reader *r, int codes, const oct_quant **q, 
     const oct_dtype real = g->value[n->in[0]].dtype;
     if (real != OCT_F32 && !oct_is_half(real))
         return OCT_OK;
-    OCT_TRY(forms_params(r, &(forms_grid){ n->in[1], n->n_in > 2 ? n->in[2] : -1, oct_node_int(n, "axis", 1), 0 }, codes, q, err));
+    OCT_TRY(forms_params_of(r, n, codes, q, err));
     *id = *q ? p : -1;
     return OCT_OK;
 }

@@ -40,6 +40,8 @@ typedef struct forms_grid {
 } forms_grid;
 /* What a value of codes stands for; *q is NULL when the parameters are no constants, or none that such codes can have. */
 oct_status forms_params(forms_reader *r, const forms_grid *grid, int codes, const oct_quant **q, oct_err *err);
+/* The same of the codes that a QuantizeLinear makes or a DequantizeLinear reads. */
+oct_status forms_params_of(forms_reader *r, const oct_node *n, int codes, const oct_quant **q, oct_err *err);
 /* A copy in the graph's arena. */
 oct_status forms_quant(forms_reader *r, const oct_quant *like, const oct_quant **q, oct_err *err);
 

@@ -33,11 +33,10 @@ oct_status forms_read_dequantize(forms_reader *r, int id, oct_err *err)
         return OCT_OK;
     const int codes = n->in[0], d = n->out[0];
     const oct_dtype real = g->value[d].dtype;
-    const forms_grid grid = { n->in[1], n->n_in > 2 ? n->in[2] : -1, oct_node_int(n, "axis", 1), oct_node_int(n, "block_size", 0) };
-    if ((real != OCT_F32 && !oct_is_half(real)) || (grid.block && !g->value[codes].konst))
+    if (real != OCT_F32 && !oct_is_half(real))
         return OCT_OK;
-    OCT_TRY(forms_params(r, &grid, codes, &q, err));
-    if (!q)
+    OCT_TRY(forms_params_of(r, n, codes, &q, err));
+    if (!q || (q->block && !g->value[codes].konst))
         return OCT_OK;
     int v;
     OCT_TRY(let_go(r, id, err));
