@@ -16,28 +16,26 @@
 
 #include "graph/graph.h"
 
-typedef struct oct_forms_write_opts {
-    bool blocks_qdq; /* weights in blocks behind DequantizeLinear, instead of in MatMulNBits */
-} oct_forms_write_opts;
-
-/* Writes all annotated values of g and of the graphs that it holds; none is left. Scales and codes of weights in blocks are not
- * copied. */
-oct_status oct_forms_write(oct_graph *g, const oct_forms_write_opts *o, oct_err *err);
-
-/* From QuantizeLinear/DequantizeLinear to operator form, in any graph: DequantizeLinear -> operator -> QuantizeLinear
- * becomes QLinearConv, QLinearMatMul, or QGemm, QLinearAdd, QLinearMul, QLinearConcat, QLinearSigmoid, QLinearLeakyRelu,
- * QLinearAveragePool, QLinearGlobalAveragePool, QLinearSoftmax of com.microsoft, whose import is added when one is written; what
- * moves data takes the codes as they are. Everything else, and MatMul with a real output, stays as it was. Nodes keep their
- * names; the output is the one that QuantizeLinear had: X_quantized for the real X, under which the runtime still shows it
- * to taps. *made (may be NULL): operators on integers. Both forms give the same integers. */
-oct_status oct_qoperator_rewrite(oct_graph *g, size_t *made, oct_err *err);
-
 /* Nodes that compute on 16-bit floats. */
 typedef struct oct_half_opts {
     const oct_dtype *type; /* by node: OCT_F16, OCT_BF16, or OCT_UNDEFINED: on what it did; nodes from n_types on, too */
     size_t n_types;
     oct_dtype ends;        /* what graph inputs and outputs of float32 become; OCT_UNDEFINED: they stay */
 } oct_half_opts;
+
+typedef struct oct_forms_write_opts {
+    bool blocks_qdq; /* weights in blocks behind DequantizeLinear, instead of in MatMulNBits */
+    /* QLinearConv, QLinearMatMul, or QGemm, QLinearAdd, QLinearMul, QLinearConcat, QLinearSigmoid, QLinearLeakyRelu, QLinearAveragePool,
+     * QLinearGlobalAveragePool, QLinearSoftmax of com.microsoft, whose import is added when one is written, in the place of what has such
+     * a form; what moves data takes codes as they are. Everything else, and MatMul with a real output, stays real. Nodes keep their
+     * names; the output is X_quantized for the real X, under which the runtime still shows it to taps. The integers are the same. */
+    bool operators;
+    const oct_half_opts *half; /* nodes that are going to compute on 16-bit floats stay real; NULL: none */
+} oct_forms_write_opts;
+
+/* Writes all annotated values of g and of the graphs that it holds; none is left. Scales and codes of weights in blocks are not
+ * copied. */
+oct_status oct_forms_write(oct_graph *g, const oct_forms_write_opts *o, oct_err *err);
 
 /* Writes their types, and a Cast for each value and type that the other side wants. Runs on a graph without annotated values. Graphs that
  * nodes hold are left alone. */

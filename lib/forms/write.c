@@ -39,29 +39,31 @@ oct_status oct_write_codes(oct_writer *w, int v, const oct_tensor *t, int *codes
     return OCT_OK;
 }
 
-static oct_status redirect(oct_graph *g, int v, int to, oct_err *err)
+oct_status oct_write_readers(oct_writer *w, int v, const int code[3], int to, oct_err *err)
 {
-    const oct_value *x = &g->value[v];
-    for (size_t i = 0; i < x->n_uses;) {
-        const oct_use u = x->uses[i];
-        if (u.slot >= 0)
-            OCT_TRY(oct_graph_set_input(g, u.node, u.slot, to, err));
-        else
+    for (size_t i = 0; i < w->g->value[v].n_uses;) {
+        const oct_use u = w->g->value[v].uses[i];
+        const bool takes = u.slot >= 0 && oct_write_takes_codes(w, u);
+        const int in = takes ? code[0] : to;
+        if (takes)
+            oct_write_input_codes(w, u, code);
+        if (in == v || u.slot < 0)
             i++;
+        else
+            OCT_TRY(oct_graph_set_input(w->g, u.node, u.slot, in, err));
     }
     return OCT_OK;
 }
 
-oct_status oct_write_real(oct_writer *w, int v, const char *base, int *real, oct_err *err)
+oct_status oct_write_real(oct_writer *w, int v, const char *base, const int code[3], int *real, oct_err *err)
 {
     oct_value *x = &w->g->value[v];
     x->quant = NULL;
     x->konst = NULL;
     *real = v;
-    if (oct_write_keeps(w->g, v))
-        return OCT_OK;
-    OCT_TRY(oct_edit_value(w->g, base, "_dequantized", x->dtype, v, real, err));
-    return redirect(w->g, v, *real, err);
+    if (!oct_write_keeps(w->g, v))
+        OCT_TRY(oct_edit_value(w->g, base, "_dequantized", x->dtype, v, real, err));
+    return oct_write_readers(w, v, code, *real, err);
 }
 
 static const oct_quant *quant_at(const oct_graph *g, int node, int slot)
@@ -84,12 +86,12 @@ static oct_spelling spelling_of(const oct_graph *g, int id)
     const oct_node *n = &g->node[id];
     const oct_quant *x = quant_at(g, id, 0), *w = quant_at(g, id, 1);
     if (!w || !w->codes)
-        return OCT_SPELLED_QDQ;
+        return OCT_SPELLED_REAL;
     if (oct_is_op(n, "LSTM"))
         return OCT_SPELLED_LSTM;
     if ((!oct_is_op(n, "MatMul") && !oct_is_op(n, "Gemm")) || !only_weights(g, n->in[1]))
-        return OCT_SPELLED_QDQ;
-    return w->block ? OCT_SPELLED_BLOCKS : x && x->n == 0 ? OCT_SPELLED_DYNAMIC : OCT_SPELLED_QDQ;
+        return OCT_SPELLED_REAL;
+    return w->block ? OCT_SPELLED_BLOCKS : x && x->n == 0 ? OCT_SPELLED_DYNAMIC : OCT_SPELLED_REAL;
 }
 
 /* ---- weights and biases of products ---- */
@@ -97,7 +99,7 @@ static oct_spelling spelling_of(const oct_graph *g, int id)
 static oct_status write_product(oct_writer *w, int id, oct_err *err)
 {
     const oct_op *op = oct_op_of(w->g, id);
-    if (w->spelling[id] != OCT_SPELLED_QDQ || !op || op->quant != OCT_QUANT_WEIGHTED)
+    if (w->node[id].spelling >= OCT_SPELLED_DYNAMIC || !op || op->quant != OCT_QUANT_WEIGHTED)
         return OCT_OK;
     for (int slot = 1; slot < w->g->node[id].n_in && slot < 3; slot++) {
         const oct_quant *q = quant_at(w->g, id, slot);
@@ -137,7 +139,7 @@ static oct_status turn_of(const oct_writer *w, int v, turn *t, oct_err *err)
 /* Whether a value is left to be written with others. */
 static bool waits(const oct_writer *w, const oct_value *x)
 {
-    return !x->dead && x->quant && x->quant->n && !(x->quant->codes && x->n_uses && w->spelling[x->uses[0].node] != OCT_SPELLED_QDQ);
+    return !x->dead && x->quant && x->quant->n && !(x->quant->codes && x->n_uses && w->node[x->uses[0].node].spelling >= OCT_SPELLED_DYNAMIC);
 }
 
 static oct_status write_values(oct_writer *w, oct_err *err)
@@ -161,7 +163,8 @@ static oct_status write_values(oct_writer *w, oct_err *err)
 
 static oct_status write_spelled(oct_writer *w, int id, oct_err *err)
 {
-    switch (w->spelling[id]) {
+    switch (w->node[id].spelling) {
+    case OCT_SPELLED_QLINEAR: return oct_write_qlinear(w, id, err);
     case OCT_SPELLED_DYNAMIC: return oct_write_dynamic(w, id, err);
     case OCT_SPELLED_LSTM: return oct_write_lstm(w, id, err);
     case OCT_SPELLED_BLOCKS: return oct_write_blocks(w, id, err);
@@ -174,18 +177,20 @@ static oct_status begin(oct_writer *w, oct_err *err)
     oct_graph *g = w->g;
     for (w->grids = 16; w->grids < 2 * g->n_value;)
         w->grids *= 2;
-    w->spelling = oct_calloc(g->n_node + 1, sizeof *w->spelling);
-    w->blocks = oct_alloc((g->n_value + 1) * sizeof *w->blocks);
+    w->n_node = g->n_node;
+    w->node = oct_calloc(g->n_node + 1, sizeof *w->node);
+    w->value = oct_alloc((g->n_value + 1) * sizeof *w->value);
     w->grid = oct_calloc(w->grids, sizeof *w->grid);
-    if (!w->spelling || !w->blocks || !w->grid)
+    if (!w->node || !w->value || !w->grid)
         return oct_nomem(err);
-    memset(w->blocks, -1, (g->n_value + 1) * sizeof *w->blocks);
+    for (size_t v = 0; v < g->n_value; v++)
+        w->value[v] = (oct_value_plan){ NULL, -1, -1 };
     for (size_t v = 0; v < g->n_value; v++)
         if (g->value[v].outer >= 0)
             g->value[v].quant = NULL; /* files have reals outside */
     for (size_t i = 0; i < g->n_order; i++)
-        w->spelling[g->order[i]] = spelling_of(g, g->order[i]);
-    return OCT_OK;
+        w->node[g->order[i]].spelling = spelling_of(g, g->order[i]);
+    return w->o->operators ? oct_write_plan_operators(w, err) : OCT_OK;
 }
 
 static oct_status write_graph(oct_writer *w, const int *order, size_t n, oct_err *err)
@@ -193,6 +198,8 @@ static oct_status write_graph(oct_writer *w, const int *order, size_t n, oct_err
     for (size_t i = 0; i < n; i++)
         OCT_TRY(write_product(w, order[i], err));
     OCT_TRY(write_values(w, err));
+    if (w->o->operators)
+        OCT_TRY(oct_write_given_pairs(w, order, n, err));
     for (size_t i = 0; i < n; i++)
         OCT_TRY(write_spelled(w, order[i], err));
     oct_graph_prune(w->g);
@@ -225,8 +232,8 @@ oct_status oct_forms_write(oct_graph *g, const oct_forms_write_opts *o, oct_err 
         s = write_graph(&w, order, n, err);
     }
     oct_free(order);
-    oct_free(w.spelling);
-    oct_free(w.blocks);
+    oct_free(w.node);
+    oct_free(w.value);
     oct_free(w.grid);
     return s;
 }

@@ -66,9 +66,9 @@ static oct_status operator_constants(oct_writer *w, int b, const matrix *m, oct_
     int scale, zero;
     if (!base)
         return oct_nomem(err);
-    if (w->blocks[b] >= 0)
+    if (w->value[b].blocks >= 0)
         return OCT_OK;
-    OCT_TRY(oct_write_codes(w, b, m->q->codes, &w->blocks[b], err));
+    OCT_TRY(oct_write_codes(w, b, m->q->codes, &w->value[b].blocks, err));
     OCT_TRY(refer_scales(w->g, m, base, &scale, err));
     return m->f.zero == OCT_NBITS_WHOLE ? pack_zeros(w->g, m, base, &zero, err) : OCT_OK;
 }
@@ -97,7 +97,7 @@ static oct_status write_operator(oct_writer *w, int id, const matrix *m, oct_err
     OCT_TRY(operator_constants(w, b, m, err));
     oct_graph_cut_inputs(g, id, 1);
     for (int i = 0; i < n_const; i++)
-        OCT_TRY(oct_graph_set_input(g, id, 1 + i, w->blocks[b] + i, err));
+        OCT_TRY(oct_graph_set_input(g, id, 1 + i, w->value[b].blocks + i, err));
     if (bias >= 0) {
         OCT_TRY(bias_row(g, bias, (int64_t)m->f.n, &row, err));
         OCT_TRY(oct_graph_set_input(g, id, 5, row, err));
@@ -172,7 +172,7 @@ oct_status oct_write_block_constant(oct_writer *w, int v, int before, oct_err *e
         OCT_TRY(lay_out(g, &m, true, &zeros, err));
         OCT_TRY(oct_edit_refer(g, base, "_zero_point", zeros, &in[2], err));
     }
-    OCT_TRY(oct_write_real(w, v, base, &real, err));
+    OCT_TRY(oct_write_real(w, v, base, in, &real, err));
     OCT_TRY(oct_edit_node(g, "DequantizeLinear", in, n_in, real, before, &node, err));
     OCT_TRY(oct_node_set_int(g, node, "axis", m.q->axis, err));
     return oct_node_set_int(g, node, "block_size", (int64_t)m.f.block, err);

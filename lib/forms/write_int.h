@@ -4,9 +4,29 @@
 
 #include "forms/edit.h"
 #include "forms/forms_write.h"
+#include "forms/qlinear.h"
 
-/* How a node is written whose weights are annotated. */
-typedef enum oct_spelling { OCT_SPELLED_QDQ, OCT_SPELLED_DYNAMIC, OCT_SPELLED_LSTM, OCT_SPELLED_BLOCKS } oct_spelling;
+/* How a node is written. */
+typedef enum oct_spelling {
+    OCT_SPELLED_REAL,    /* as it is, between QuantizeLinear and DequantizeLinear */
+    OCT_SPELLED_CODES,   /* as it is: it moves codes */
+    OCT_SPELLED_QLINEAR, /* as an operator on integers */
+    OCT_SPELLED_DYNAMIC, /* these, by their weights, which they write themselves */
+    OCT_SPELLED_LSTM,
+    OCT_SPELLED_BLOCKS
+} oct_spelling;
+
+typedef struct oct_node_plan {
+    oct_spelling spelling;
+    const oct_qlinear *f; /* of QLINEAR: what it becomes, and its inputs, filled in as their values are written */
+    int *in, n_in;
+} oct_node_plan;
+
+typedef struct oct_value_plan {
+    const oct_quant *q; /* of what a file's DequantizeLinear makes, and of the codes that its QuantizeLinear makes */
+    int maker;          /* the node that makes the codes itself, or -1: a QuantizeLinear does */
+    int blocks;         /* constants of the matrix in blocks, written already, or -1 */
+} oct_value_plan;
 
 /* Constants of a grid. */
 typedef struct oct_grid_consts {
@@ -17,9 +37,10 @@ typedef struct oct_grid_consts {
 typedef struct oct_writer {
     oct_graph *g;
     const oct_forms_write_opts *o;
-    oct_spelling *spelling; /* by node of the graph as it was */
-    int *blocks;            /* by value of the graph as it was: constants of the matrix in blocks, written already, or -1 */
-    oct_grid_consts *grid;  /* [grids], a power of two: open addressing by address */
+    oct_node_plan *node;   /* [n_node], of the graph as it was */
+    size_t n_node;
+    oct_value_plan *value; /* by value of the graph as it was */
+    oct_grid_consts *grid; /* [grids], a power of two: open addressing by address */
     size_t grids;
 } oct_writer;
 
@@ -30,8 +51,10 @@ const char *oct_write_base(const oct_writer *w, int value);
 bool oct_write_keeps(const oct_graph *g, int v);
 /* A constant of codes in the place of annotated constant v, which is removed, but for its uses; under its name where that is of codes. */
 oct_status oct_write_codes(oct_writer *w, int v, const oct_tensor *t, int *codes, oct_err *err);
-/* The real value that readers of annotated value v, which stands for `base`, have from now on; to be made by a DequantizeLinear. */
-oct_status oct_write_real(oct_writer *w, int v, const char *base, int *real, oct_err *err);
+/* Readers of annotated value v take its codes, when they can, or read the real value `to`. code: codes, scale and zero point. */
+oct_status oct_write_readers(oct_writer *w, int v, const int code[3], int to, oct_err *err);
+/* The real value that other readers of v, which stands for `base`, have from now on; to be made by a DequantizeLinear. */
+oct_status oct_write_real(oct_writer *w, int v, const char *base, const int code[3], int *real, oct_err *err);
 
 /* write_qdq.c. Constants of a grid, made once for all values that have it: rank 0, or 1 per channel. */
 oct_status oct_write_grid(oct_writer *w, const oct_quant *q, const char *base, int *scale, int *zero, oct_err *err);
@@ -42,7 +65,19 @@ oct_status oct_write_constant(oct_writer *w, int v, int before, oct_err *err);
 /* An annotated value on the grid that real numbers are put on: made by an operator, or by the node that is its border. */
 oct_status oct_write_activation(oct_writer *w, int v, oct_err *err);
 
+/* write_qlinear.c. Which nodes take codes and make codes. */
+oct_status oct_write_plan_operators(oct_writer *w, oct_err *err);
+/* Whether a use is of codes; then its place in what the node becomes is filled in. */
+bool oct_write_takes_codes(const oct_writer *w, oct_use u);
+void oct_write_input_codes(oct_writer *w, oct_use u, const int code[3]);
+/* The node makes codes in the place of value `real`. */
+oct_status oct_write_output_codes(oct_writer *w, int id, int real, const int code[3], oct_err *err);
+
+/* The same where a QuantizeLinear or DequantizeLinear of the file, among these nodes, stands at such nodes. */
+oct_status oct_write_given_pairs(oct_writer *w, const int *order, size_t n, oct_err *err);
+
 /* Nodes of the other spellings. */
+oct_status oct_write_qlinear(oct_writer *w, int id, oct_err *err);
 oct_status oct_write_dynamic(oct_writer *w, int id, oct_err *err);
 oct_status oct_write_lstm(oct_writer *w, int id, oct_err *err);
 oct_status oct_write_blocks(oct_writer *w, int id, oct_err *err);

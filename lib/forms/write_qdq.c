@@ -54,61 +54,68 @@ oct_status oct_write_constant(oct_writer *w, int v, int before, oct_err *err)
 {
     const oct_quant *q = w->g->value[v].quant;
     const char *base = oct_write_base(w, v);
-    int in[3], dq;
+    int code[3], dq;
     if (!base)
         return oct_nomem(err);
     if (q->block)
         return oct_write_block_constant(w, v, before, err);
-    OCT_TRY(oct_write_codes(w, v, q->codes, &in[0], err));
-    OCT_TRY(oct_write_grid(w, q, base, &in[1], &in[2], err));
-    OCT_TRY(oct_write_real(w, v, base, &dq, err));
-    return add(w, "DequantizeLinear", q, in, dq, before, err);
+    OCT_TRY(oct_write_codes(w, v, q->codes, &code[0], err));
+    OCT_TRY(oct_write_grid(w, q, base, &code[1], &code[2], err));
+    OCT_TRY(oct_write_real(w, v, base, code, &dq, err));
+    return add(w, "DequantizeLinear", q, code, dq, before, err);
 }
 
 /* ---- activations ---- */
 
 /* The integer tensor's own border: it only lacks its parameters. */
-static oct_status complete(oct_writer *w, int node, const int grid[2], const oct_quant *q, oct_err *err)
+static oct_status complete(oct_writer *w, int node, const int code[3], const oct_quant *q, oct_err *err)
 {
-    OCT_TRY(oct_graph_set_input(w->g, node, 1, grid[0], err));
-    OCT_TRY(oct_graph_set_input(w->g, node, 2, grid[1], err));
+    OCT_TRY(oct_graph_set_input(w->g, node, 1, code[1], err));
+    OCT_TRY(oct_graph_set_input(w->g, node, 2, code[2], err));
     return q->n > 1 ? oct_node_set_int(w->g, node, "axis", q->axis, err) : OCT_OK;
 }
 
 /* Nodes that give the codes as numbers. */
-static oct_status complete_readers(oct_writer *w, int v, const int grid[2], const oct_quant *q, oct_err *err)
+static oct_status complete_readers(oct_writer *w, int v, const int code[3], const oct_quant *q, oct_err *err)
 {
     for (size_t i = 0; i < w->g->value[v].n_uses; i++) {
         const int node = w->g->value[v].uses[i].node;
         if (oct_is_op(&w->g->node[node], "QuantizeLinear") && w->g->node[node].n_in == 1)
-            OCT_TRY(complete(w, node, grid, q, err));
+            OCT_TRY(complete(w, node, code, q, err));
     }
     return OCT_OK;
 }
 
 /* from -> QuantizeLinear -> codes -> DequantizeLinear -> real, behind what makes `from`: the border's input, or what the operator makes,
- * which nothing may read beside the quantizer. A name that is needed (graph output, subgraph) stays that of the real value. */
-static oct_status write_pair(oct_writer *w, int v, int border, const int grid[2], const oct_quant *q, oct_err *err)
+ * which nothing may read beside the quantizer. An operator on integers makes the codes itself. A name that is needed (graph output,
+ * subgraph) stays that of the real value. code: scale and zero point; the codes are filled in. */
+static oct_status write_pair(oct_writer *w, int v, int border, int code[3], const oct_quant *q, oct_err *err)
 {
     oct_graph *g = w->g;
-    const int p = g->value[v].producer;
+    const int p = g->value[v].producer, maker = w->value[v].maker;
     const bool keep = p >= 0 && oct_write_keeps(g, v);
-    const oct_dtype t = g->value[v].dtype;
-    int from = border >= 0 ? g->node[border].in[0] : v, codes = v, real;
+    int from = border >= 0 ? g->node[border].in[0] : v, real;
     const char *base = g->value[from].name;
+    code[0] = v;
     if (keep || border < 0)
-        OCT_TRY(oct_edit_value(g, base, "_quantized", q->dtype, v, &codes, err));
-    if (keep && border < 0) {
-        OCT_TRY(oct_edit_value(g, base, "_raw", t, v, &from, err));
+        OCT_TRY(oct_edit_value(g, base, "_quantized", q->dtype, v, &code[0], err));
+    if (keep && border < 0 && maker < 0) {
+        OCT_TRY(oct_edit_value(g, base, "_raw", g->value[v].dtype, v, &from, err));
         OCT_TRY(oct_graph_set_output(g, p, oct_edit_output_slot(g, p, v), from, err));
     }
-    OCT_TRY(oct_write_real(w, v, base, &real, err));
+    OCT_TRY(oct_write_real(w, v, base, code, &real, err));
     if (border >= 0)
         oct_graph_remove_node(g, border);
-    g->value[codes].dtype = q->dtype;
+    g->value[code[0]].dtype = q->dtype;
     const int before = oct_edit_after(g, g->value[from].producer);
-    OCT_TRY(add(w, "QuantizeLinear", q, (int[]){ from, grid[0], grid[1] }, codes, before, err));
-    return add(w, "DequantizeLinear", q, (int[]){ codes, grid[0], grid[1] }, real, before, err);
+    if (maker < 0) {
+        OCT_TRY(add(w, "QuantizeLinear", q, (int[]){ from, code[1], code[2] }, code[0], before, err));
+    } else {
+        OCT_TRY(oct_write_output_codes(w, maker, from, code, err));
+        if (from != real)
+            oct_graph_remove_value(g, from);
+    }
+    return add(w, "DequantizeLinear", q, code, real, before, err);
 }
 
 oct_status oct_write_activation(oct_writer *w, int v, oct_err *err)
@@ -116,11 +123,13 @@ oct_status oct_write_activation(oct_writer *w, int v, oct_err *err)
     oct_graph *g = w->g;
     const oct_quant *q = g->value[v].quant;
     const int p = g->value[v].producer, border = p >= 0 && oct_is_op(&g->node[p], "QuantizeLinear") ? p : -1;
-    int grid[2];
-    OCT_TRY(oct_write_grid(w, q, g->value[border >= 0 ? g->node[p].in[0] : v].name, &grid[0], &grid[1], err));
-    OCT_TRY(complete_readers(w, v, grid, q, err));
+    int code[3];
+    OCT_TRY(oct_write_grid(w, q, g->value[border >= 0 ? g->node[p].in[0] : v].name, &code[1], &code[2], err));
+    OCT_TRY(complete_readers(w, v, code, q, err));
     g->value[v].quant = NULL; /* as it is what a DequantizeLinear of integers makes */
-    if (p >= 0 && oct_is_op(&g->node[p], "DequantizeLinear"))
-        return complete(w, p, grid, q, err);
-    return write_pair(w, v, border, grid, q, err);
+    if (p < 0 || !oct_is_op(&g->node[p], "DequantizeLinear"))
+        return write_pair(w, v, border, code, q, err);
+    code[0] = g->node[p].in[0];
+    OCT_TRY(oct_write_readers(w, v, code, v, err));
+    return complete(w, p, code, q, err);
 }

@@ -262,23 +262,40 @@ static oct_status annotate_all(oct_qjob *j, oct_err *err)
 
 /* ---- 16-bit floats, and all of it ---- */
 
-static oct_status halve(oct_qjob *j, oct_err *err)
+/* *any: whether a node is to compute on 16-bit floats. */
+static oct_status half_opts(const oct_qjob *j, oct_half_opts *o, bool *any, oct_err *err)
 {
-    OCT_TRY(oct_bodies_do(j, halve, err));
-    oct_dtype *type = oct_calloc(j->n_nodes + 1, sizeof *type);
+    oct_dtype *type = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *type);
     const oct_dtype ends = j->opts.scheme == OCT_SCHEME_BF16 ? OCT_BF16 : OCT_F16;
-    bool any = false;
+    *any = false;
     if (!type)
         return oct_nomem(err);
     for (size_t i = 0; i < j->n_nodes; i++)
-        any |= (type[i] = oct_half_type(j, (int)i)) != OCT_UNDEFINED;
-    const oct_half_opts o = { type, j->n_nodes, j->opts.half_io ? ends : OCT_UNDEFINED };
-    oct_status s = any ? oct_half_write(j->g, &o, err) : OCT_OK;
-    oct_free(type);
-    OCT_TRY(s);
+        *any |= (type[i] = oct_half_type(j, (int)i)) != OCT_UNDEFINED;
+    *o = (oct_half_opts){ type, j->n_nodes, j->opts.half_io ? ends : OCT_UNDEFINED };
+    return OCT_OK;
+}
+
+static oct_status halve(oct_qjob *j, oct_err *err)
+{
+    oct_half_opts o;
+    bool any;
+    OCT_TRY(oct_bodies_do(j, halve, err));
+    OCT_TRY(half_opts(j, &o, &any, err));
+    if (any)
+        OCT_TRY(oct_half_write(j->g, &o, err));
     oct_graph_prune(j->g); /* constants that have other types now, here or in bodies */
     OCT_TRY(oct_graph_sort(j->g, err));
     return oct_graph_check(j->g, err);
+}
+
+static oct_status write_forms(oct_qjob *j, oct_err *err)
+{
+    oct_half_opts half;
+    bool any;
+    OCT_TRY(oct_bodies_do(j, write_forms, err));
+    OCT_TRY(half_opts(j, &half, &any, err));
+    return oct_forms_write(j->g, &(oct_forms_write_opts){ j->opts.blocks_qdq, j->opts.operators, &half }, err);
 }
 
 oct_status oct_qjob_annotate(oct_qjob *j, oct_err *err)
@@ -290,6 +307,6 @@ oct_status oct_qjob_annotate(oct_qjob *j, oct_err *err)
 oct_status oct_qjob_rewrite(oct_qjob *j, oct_err *err)
 {
     OCT_TRY(annotate_all(j, err));
-    OCT_TRY(oct_forms_write(j->g, &(oct_forms_write_opts){ .blocks_qdq = j->opts.blocks_qdq }, err));
+    OCT_TRY(write_forms(j, err));
     return halve(j, err); /* between written quantizers: Casts are named after what these make */
 }

@@ -23,8 +23,6 @@ oct_status oct_conversion_make(oct_conversion *c, const char *output, const char
     if (judged && c->src)
         OCT_TRY(oct_graph_clone(m->graph, &c->fl, err));
     OCT_TRY(oct_qjob_rewrite(c->job, err));
-    if (c->o.qoperator)
-        OCT_TRY(oct_qoperator_rewrite(m->graph, NULL, err));
     OCT_TRY(oct_infer_shapes(m->graph, err));
     if (oct_graph_opset(m->graph, "") >= 21 && m->ir_version < 10)
         m->ir_version = 10; /* the first with types of 4 bits */

@@ -43,7 +43,6 @@ typedef struct oct_convert_opts {
     oct_qjob_opts job;     /* target, scheme, blocks, passes, threads; the conversion sets policy, log, have_data and what methods set */
     oct_method_set methods;
     bool whole;            /* samples are not divided between what finds ranges and what compares them (some may be broken) */
-    bool qoperator;        /* operators on integers, instead of QuantizeLinear and DequantizeLinear */
     const char *metric;    /* the one that counts; NULL: the first that applies */
     const oct_drop_limit *limit; /* what it may lose; NULL: no goal */
     oct_convert_listener listener;

@@ -6,8 +6,7 @@
  *   oct_qjob_values   names the values whose statistics are needed; calibrate them (calibrate.h), or load a table
  *   oct_qjob_decide   chooses grids from the statistics, quantizes weights and biases, proves or remedies saturation
  *   oct_qjob_annotate makes the graph a quantized one (forms/forms_write.h says what that is)
- *   oct_qjob_rewrite  the same, and writes it with QuantizeLinear and DequantizeLinear and what else files have
- *   oct_qoperator_rewrite  (lib/forms) turns that form into operators on integers, where they are wanted
+ *   oct_qjob_rewrite  the same, and writes it as files spell it
  *
  * Weight-only layers need no statistics: their weights are rounded in blocks (blocks.h), and their activations stay float.
  *
@@ -62,6 +61,7 @@ typedef struct oct_qjob_opts {
     bool symmetric;
     bool read_forms;          /* what is quantized in the file already is read (lib/forms), to be listed; such a job is not written */
     bool blocks_qdq;          /* behind DequantizeLinear of opset 21, instead of in MatMulNBits */
+    bool operators;           /* operators on integers, instead of QuantizeLinear and DequantizeLinear around real ones */
     int threads;              /* for rounding weights in blocks; 0: one per processor */
     /* Told of weights that have been rounded in blocks and are not read again soon; NULL: nobody is. */
     void (*forget)(void *arg, const void *bytes, size_t n);

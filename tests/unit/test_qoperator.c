@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "net.h"
+#include "forms/forms.h"
 #include "quant/quant.h"
 
 enum { CAP = 1 << 14 };
@@ -87,12 +88,28 @@ static int bias(oct_graph *g, const char *name, int channels, grid x, grid w, fl
     return v;
 }
 
+/* Operators that read codes. */
+static size_t on_codes(const oct_graph *g)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < g->n_order; i++) {
+        const oct_node *n = &g->node[g->order[i]];
+        bool reads = false;
+        for (int k = 0; k < n->n_in; k++)
+            reads |= n->in[k] >= 0 && (g->value[n->in[k]].dtype == OCT_U8 || g->value[n->in[k]].dtype == OCT_S8);
+        found += reads && !oct_is_op(n, "QuantizeLinear") && !oct_is_op(n, "DequantizeLinear");
+    }
+    return found;
+}
+
+/* Returns the operators on codes that were made. */
 static size_t rewrite(oct_graph *g)
 {
-    size_t made = 99;
+    const size_t before = on_codes(g);
     GOOD(oct_infer_shapes(g, err));
-    GOOD(oct_qoperator_rewrite(g, &made, err));
-    return made;
+    GOOD(oct_forms_write(g, &(oct_forms_write_opts){ .operators = true }, err));
+    GOOD(oct_infer_shapes(g, err));
+    return on_codes(g) - before;
 }
 
 /* Runs both forms of a graph and compares every bit. Returns the operators made. */
@@ -197,6 +214,32 @@ static void whole_net(void **state)
         assert_string_equal(g->value[n->in[i]].name, want[i]);
     assert_int_equal(rewrite(g), 0); /* once more changes nothing */
     oct_graph_destroy(g);
+}
+
+/* The same from values that carry their quantization. Nodes that are to compute on 16-bit floats stay. */
+static void whole_net_of_values(void **state)
+{
+    static float before[CAP], after[CAP];
+    for (int half = 0; half < 2; half++) {
+        oct_graph *g = make_net(A, B);
+        oct_dtype type[64] = { OCT_UNDEFINED };
+        GOOD(oct_infer_shapes(g, err));
+        const size_t n = net_run(g, before, CAP);
+        GOOD(oct_forms_read(g, NULL, NULL, err));
+        oct_graph_prune(g);
+        assert_int_equal(net_count(g, "DequantizeLinear"), 0);
+        type[(size_t)(node_named(g, "avg") - g->node)] = half ? OCT_F16 : OCT_UNDEFINED;
+        const oct_half_opts halves = { type, OCT_COUNT(type), OCT_UNDEFINED };
+        GOOD(oct_forms_write(g, &(oct_forms_write_opts){ .operators = true, .half = &halves }, err));
+        GOOD(oct_infer_shapes(g, err));
+        assert_int_equal(on_codes(g), 13 - half);
+        assert_int_equal(net_count(g, "QuantizeLinear"), 1 + half);
+        assert_string_equal(node_named(g, "avg")->op, half ? "AveragePool" : "QLinearAveragePool");
+        is_node(g, "same", "", "Concat", "same_y_quantized");
+        assert_int_equal(net_run(g, after, CAP), n);
+        assert_memory_equal(before, after, n * sizeof *before);
+        oct_graph_destroy(g);
+    }
 }
 
 static void signed_codes(void **state)
@@ -403,7 +446,7 @@ static void taps_by_real_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whole_net),       cmocka_unit_test(signed_codes),    cmocka_unit_test(conv_by_hand),
+        cmocka_unit_test(whole_net), cmocka_unit_test(whole_net_of_values),       cmocka_unit_test(signed_codes),    cmocka_unit_test(conv_by_hand),
         cmocka_unit_test(products_that_stay), cmocka_unit_test(moves_that_stay), cmocka_unit_test(shared_output),
         cmocka_unit_test(softmax_scale),   cmocka_unit_test(taps_by_real_name),
     };

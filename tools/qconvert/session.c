@@ -115,10 +115,9 @@ static oct_status read_options(session *s, oct_convert_opts *o, oct_err *err)
     const convert_args *a = s->a;
     OCT_TRY(oct_target_open(a->target, &s->target, err));
     *o = (oct_convert_opts){ .name = a->model, .policy = a->policy, .observer = a->observer, .whole = a->data.skip_bad, .metric = a->metric,
-                             .qoperator = strcmp(a->format, "qoperator") == 0,
                              .listener = { say_progress, say_note, say_chosen, say_taken, s->cli } };
     o->job = (oct_qjob_opts){ .target = s->target, .disabled = a->disabled.v, .n_disabled = a->disabled.n,
-                              .half_io = !a->keep_io_types, .threads = (int)s->cli->threads };
+                              .half_io = !a->keep_io_types, .operators = strcmp(a->format, "qoperator") == 0, .threads = (int)s->cli->threads };
     if (!oct_scheme_parse(a->scheme, &o->job.scheme))
         return oct_fail(err, OCT_EUSAGE, "there is no scheme '%s'", a->scheme);
     OCT_TRY(method_options(a, &o->methods, err));
