@@ -1,10 +1,8 @@
 /* com.microsoft.MatMulNBits: a product with a matrix in blocks, whose codes stay as they are. (DequantizeLinear in blocks: read_qdq.c) */
 #include "forms/read_int.h"
 
-#include "kernels/nbits/nbits.h"
+#include "ops/core/block_matrix.h"
 #include "passes/match.h"
-
-#include <string.h>
 
 /* Inputs. */
 enum { IN_A, IN_B, IN_SCALE, IN_ZERO, IN_GROUP, IN_BIAS };
@@ -27,33 +25,17 @@ static bool read_form(const oct_node *n, oct_nbits_form *f)
     return f->n * oct_nbits_blocks(f) <= INT32_MAX;
 }
 
-static oct_dtype code_type(const oct_nbits_form *f)
-{
-    const bool whole = f->zero == OCT_NBITS_WHOLE;
-    return f->bits == 2 ? (whole ? OCT_U2 : OCT_S2) : f->bits == 4 ? (whole ? OCT_U4 : OCT_S4) : whole ? OCT_U8 : OCT_S8;
-}
-
-/* Zero points of packed bytes, [n][blocks]; of none, 0. */
-static int32_t *read_zeros(forms_reader *r, const oct_nbits_form *f, const oct_tensor *zero)
-{
-    const size_t blocks = oct_nbits_blocks(f), per = 8 / (size_t)f->bits;
-    const uint8_t *from = zero ? zero->data : NULL;
-    int32_t *zp = oct_arena_calloc(r->g->arena, f->n * blocks, sizeof *zp);
-    for (size_t j = 0; zp && from && j < f->n; j++)
-        for (size_t i = 0; i < blocks; i++)
-            zp[j * blocks + i] = from[j * oct_nbits_zero_bytes(f) + i / per] >> i % per * (size_t)f->bits & ((1 << f->bits) - 1);
-    return zp;
-}
-
 /* The matrix as a value [k][n]. */
 static oct_status matrix(forms_reader *r, int codes, const oct_nbits_form *f, const oct_tensor *scale, const oct_tensor *zero, int *v, oct_err *err)
 {
-    oct_quant q = { .n = (int)(f->n * oct_nbits_blocks(f)), .scale = scale->data, .zp = read_zeros(r, f, zero), .dtype = code_type(f),
-                    .block = (int64_t)f->block, .codes = r->g->value[codes].konst };
+    int32_t *zp = oct_arena_calloc(r->g->arena, f->n * oct_nbits_blocks(f), sizeof *zp);
+    const oct_quant q = { .n = (int)(f->n * oct_nbits_blocks(f)), .scale = scale->data, .zp = zp, .dtype = oct_blocks_dtype(f),
+                          .block = (int64_t)f->block, .codes = r->g->value[codes].konst };
     const int64_t dims[2] = { (int64_t)f->k, (int64_t)f->n };
     const oct_quant *kept;
-    if (!q.zp)
+    if (!zp)
         return oct_nomem(err);
+    oct_blocks_zero_points(f, zero ? zero->data : NULL, zp);
     OCT_TRY(forms_quant(r, &q, &kept, err));
     OCT_TRY(oct_graph_new_value(r->g, r->g->value[codes].name, OCT_F32, v, err));
     r->g->value[*v].quant = kept;

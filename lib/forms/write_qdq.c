@@ -2,6 +2,8 @@
  * ask. */
 #include "forms/write_int.h"
 
+#include "ops/core/small.h"
+
 #include <string.h>
 
 /* ---- grids ---- */
@@ -17,14 +19,17 @@ static oct_grid_consts *slot_of(const oct_writer *w, const oct_quant *q)
 
 oct_status oct_write_zeros(oct_graph *g, const oct_quant *q, const char *base, int rank, const int64_t *dims, int *v, oct_err *err)
 {
-    uint8_t *bytes = q->dtype == OCT_S32 ? NULL : oct_alloc((size_t)q->n);
-    if (q->dtype != OCT_S32 && !bytes)
-        return oct_nomem(err);
-    for (int i = 0; bytes && i < q->n; i++)
-        bytes[i] = (uint8_t)q->zp[i]; /* the byte of a u8 or s8 zero point */
-    oct_status s = oct_edit_const(g, base, "_zero_point", q->dtype, rank, dims, bytes ? (const void *)bytes : q->zp, v, err);
-    oct_free(bytes);
-    return s;
+    oct_tensor *t;
+    OCT_TRY(oct_tensor_new(g->arena, q->dtype, rank, dims, &t, err));
+    void *to = memset((void *)(uintptr_t)t->data, 0, t->bytes);
+    for (int i = 0; i < q->n; i++)
+        switch (oct_dtype_bits(q->dtype)) { /* of either sign */
+        case 32: ((int32_t *)to)[i] = q->zp[i]; break;
+        case 16: ((int16_t *)to)[i] = (int16_t)q->zp[i]; break;
+        case 8: ((uint8_t *)to)[i] = (uint8_t)q->zp[i]; break;
+        default: oct_small_set_int(q->dtype, to, i, q->zp[i]); break;
+        }
+    return oct_edit_refer(g, base, "_zero_point", t, v, err);
 }
 
 oct_status oct_write_grid(oct_writer *w, const oct_quant *q, const char *base, int *scale, int *zero, oct_err *err)

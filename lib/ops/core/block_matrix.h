@@ -10,5 +10,12 @@ oct_nbits_form oct_blocks_form(const oct_quant *q, const int64_t dims[2]);
 
 /* The weights by columns: what q has so already is borrowed, the rest is made in the arena. q->codes must be there. */
 oct_status oct_blocks_weights(const oct_quant *q, const oct_nbits_form *f, oct_arena *a, oct_nbits_weights *w, oct_err *err);
+/* The same with codes, scales and zero points as the elements stand: what q has so already is borrowed, the rest is made in the arena. */
+oct_status oct_blocks_elements(const oct_quant *q, const oct_nbits_form *f, oct_arena *a, oct_quant *as, oct_err *err);
+
+/* The type of codes that are told so: signed where the middle stands for 0. */
+oct_dtype oct_blocks_dtype(const oct_nbits_form *f);
+/* Zero points zp[n][blocks] of such codes as an oct_quant has them. packed: [n][bytes of zero points], or NULL in the middle. */
+void oct_blocks_zero_points(const oct_nbits_form *f, const uint8_t *packed, int32_t *zp);
 
 #endif
