@@ -39,6 +39,24 @@ oct_status oct_write_codes(oct_writer *w, int v, const oct_tensor *t, int *codes
     return OCT_OK;
 }
 
+oct_status oct_write_turned(oct_graph *g, const oct_tensor *codes, const oct_tensor **turned, oct_err *err)
+{
+    int64_t dims[OCT_MAX_RANK];
+    const int64_t rows = codes->dims[codes->rank - 2], columns = codes->dims[codes->rank - 1];
+    oct_tensor *t;
+    memcpy(dims, codes->dims, (size_t)codes->rank * sizeof *dims);
+    dims[codes->rank - 2] = columns;
+    dims[codes->rank - 1] = rows;
+    OCT_TRY(oct_tensor_new(g->arena, codes->dtype, codes->rank, dims, &t, err));
+    const uint8_t *from = codes->data, *end = from + codes->bytes;
+    for (uint8_t *to = (uint8_t *)(uintptr_t)t->data; from < end; to += rows * columns) /* a matrix of those that lie behind each other */
+        for (int64_t r = 0; r < rows; r++)
+            for (int64_t c = 0; c < columns; c++)
+                to[c * rows + r] = *from++;
+    *turned = t;
+    return OCT_OK;
+}
+
 oct_status oct_write_readers(oct_writer *w, int v, const int code[3], int to, oct_err *err)
 {
     for (size_t i = 0; i < w->g->value[v].n_uses;) {
@@ -144,19 +162,18 @@ static bool waits(const oct_writer *w, const oct_value *x)
 
 static oct_status write_values(oct_writer *w, oct_err *err)
 {
-    turn *t = oct_calloc(w->g->n_value + 1, sizeof *t);
+    turn *t = oct_arena_calloc(w->g->arena, w->g->n_value + 1, sizeof *t);
     size_t n = 0;
-    oct_status s = t ? OCT_OK : oct_nomem(err);
-    for (size_t v = 0; v < w->g->n_value && s == OCT_OK; v++)
+    if (!t)
+        return oct_nomem(err);
+    for (size_t v = 0; v < w->g->n_value; v++)
         if (waits(w, &w->g->value[v]))
-            s = turn_of(w, (int)v, &t[n++], err);
-    if (s == OCT_OK)
-        qsort(t, n, sizeof *t, by_turn);
-    for (size_t i = 0; i < n && s == OCT_OK; i++)
-        s = w->g->value[t[i].value].quant->codes ? oct_write_constant(w, t[i].value, oct_edit_after(w->g, -1), err)
-                                                 : oct_write_activation(w, t[i].value, err);
-    oct_free(t);
-    return s;
+            OCT_TRY(turn_of(w, (int)v, &t[n++], err));
+    qsort(t, n, sizeof *t, by_turn);
+    for (size_t i = 0; i < n; i++)
+        OCT_TRY(w->g->value[t[i].value].quant->codes ? oct_write_constant(w, t[i].value, oct_edit_after(w->g, -1), err)
+                                                     : oct_write_activation(w, t[i].value, err));
+    return OCT_OK;
 }
 
 /* ---- all of it ---- */
@@ -178,9 +195,9 @@ static oct_status begin(oct_writer *w, oct_err *err)
     for (w->grids = 16; w->grids < 2 * g->n_value;)
         w->grids *= 2;
     w->n_node = g->n_node;
-    w->node = oct_calloc(g->n_node + 1, sizeof *w->node);
-    w->value = oct_alloc((g->n_value + 1) * sizeof *w->value);
-    w->grid = oct_calloc(w->grids, sizeof *w->grid);
+    w->node = oct_arena_calloc(g->arena, g->n_node + 1, sizeof *w->node);
+    w->value = oct_arena_calloc(g->arena, g->n_value + 1, sizeof *w->value);
+    w->grid = oct_arena_calloc(g->arena, w->grids, sizeof *w->grid);
     if (!w->node || !w->value || !w->grid)
         return oct_nomem(err);
     for (size_t v = 0; v < g->n_value; v++)
@@ -224,16 +241,9 @@ oct_status oct_forms_write(oct_graph *g, const oct_forms_write_opts *o, oct_err 
     OCT_TRY(write_nested(g, o, err));
     oct_writer w = { .g = g, .o = o };
     const size_t n = g->n_order;
-    int *order = oct_calloc(n + 1, sizeof *order);
-    oct_status s = order ? begin(&w, err) : oct_nomem(err);
-    if (s == OCT_OK) {
-        if (n)
-            memcpy(order, g->order, n * sizeof *order);
-        s = write_graph(&w, order, n, err);
-    }
-    oct_free(order);
-    oct_free(w.node);
-    oct_free(w.value);
-    oct_free(w.grid);
-    return s;
+    const int *order = oct_arena_memdup(g->arena, g->order, n * sizeof *order);
+    if (!order)
+        return oct_nomem(err);
+    OCT_TRY(begin(&w, err));
+    return write_graph(&w, order, n, err);
 }

@@ -4,21 +4,6 @@
 
 #include <string.h>
 
-/* The codes of constant b as [k][n]: MatMulInteger has no transposition. */
-static oct_status plain_matrix(oct_writer *w, int b, bool transposed, int *v, oct_err *err)
-{
-    const oct_tensor *codes = w->g->value[b].quant->codes;
-    if (!transposed)
-        return oct_write_codes(w, b, codes, v, err);
-    const int64_t rows = codes->dims[0], cols = codes->dims[1];
-    oct_tensor *t;
-    OCT_TRY(oct_tensor_new(w->g->arena, codes->dtype, 2, (int64_t[]){ cols, rows }, &t, err));
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t k = 0; k < cols; k++)
-            ((uint8_t *)(uintptr_t)t->data)[k * rows + i] = ((const uint8_t *)codes->data)[i * cols + k];
-    return oct_write_codes(w, b, t, v, err);
-}
-
 /* Codes, scale and zero point of the product's input; products that read one value share them. */
 static oct_status dynamic_input(oct_graph *g, int id, const char *base, int out[3], oct_err *err)
 {
@@ -67,10 +52,13 @@ oct_status oct_write_dynamic(oct_writer *w, int id, oct_err *err)
     const oct_quant *q = g->value[b].quant;
     const char *base = n->name[0] ? n->name : g->value[n->out[0]].name, *weights = oct_write_base(w, b);
     const bool transposed = oct_is_op(n, "Gemm") && oct_node_int(n, "transB", 0);
+    const oct_tensor *codes = q->codes;
     int in[6];
     if (!weights)
         return oct_nomem(err);
-    OCT_TRY(plain_matrix(w, b, transposed, &in[3], err));
+    if (transposed) /* MatMulInteger has no transposition */
+        OCT_TRY(oct_write_turned(g, codes, &codes, err));
+    OCT_TRY(oct_write_codes(w, b, codes, &in[3], err));
     OCT_TRY(oct_write_grid(w, q, weights, &in[4], &in[5], err));
     OCT_TRY(dynamic_input(g, id, base, in, err));
     return replace(g, id, base, in, err);

@@ -3,21 +3,7 @@
 
 enum { FIRST_GRID = 8 }; /* scale and zero point of W, then of R */
 
-/* Codes [dirs][rows][k] as [dirs][k][rows]. */
-static oct_status columns(oct_graph *g, const oct_tensor *codes, oct_tensor **out, oct_err *err)
-{
-    const int64_t dirs = codes->dims[0], rows = codes->dims[1], k = codes->dims[2];
-    OCT_TRY(oct_tensor_new(g->arena, codes->dtype, 3, (int64_t[]){ dirs, k, rows }, out, err));
-    const uint8_t *from = codes->data;
-    uint8_t *to = (uint8_t *)(uintptr_t)(*out)->data;
-    for (int64_t d = 0; d < dirs; d++, to += k * rows)
-        for (int64_t r = 0; r < rows; r++)
-            for (int64_t i = 0; i < k; i++)
-                to[i * rows + r] = *from++;
-    return OCT_OK;
-}
-
-/* Codes, scale and zero point of one matrix at their slots. */
+/* Codes as [dirs][k][rows], scale and zero point of one matrix at their slots. */
 static oct_status set_matrix(oct_writer *w, int node, int slot, int grid, oct_err *err)
 {
     oct_graph *g = w->g;
@@ -26,12 +12,12 @@ static oct_status set_matrix(oct_writer *w, int node, int slot, int grid, oct_er
     const char *base = oct_write_base(w, value);
     const int64_t dirs = q->codes->dims[0], dims[2] = { dirs, q->n / dirs };
     const int rank = q->n > dirs ? 2 : 1;
-    oct_tensor *codes;
+    const oct_tensor *codes;
     int v[3];
     if (!base)
         return oct_nomem(err);
     OCT_TRY(oct_write_zeros(g, q, base, rank, dims, &v[2], err));
-    OCT_TRY(columns(g, q->codes, &codes, err));
+    OCT_TRY(oct_write_turned(g, q->codes, &codes, err));
     OCT_TRY(oct_write_codes(w, value, codes, &v[0], err));
     OCT_TRY(oct_edit_const(g, base, "_scale", OCT_F32, rank, dims, q->scale, &v[1], err));
     OCT_TRY(oct_graph_set_input(g, node, slot, v[0], err));
