@@ -61,10 +61,7 @@ oct_status oct_write_readers(oct_writer *w, int v, const int code[3], int to, oc
 {
     for (size_t i = 0; i < w->g->value[v].n_uses;) {
         const oct_use u = w->g->value[v].uses[i];
-        const bool takes = u.slot >= 0 && oct_write_takes_codes(w, u);
-        const int in = takes ? code[0] : to;
-        if (takes)
-            oct_write_input_codes(w, u, code);
+        const int in = oct_write_input_codes(w, u, code) ? code[0] : to;
         if (in == v || u.slot < 0)
             i++;
         else

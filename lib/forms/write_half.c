@@ -11,12 +11,16 @@
 enum { N_TYPES = 3 };
 static const oct_dtype types[N_TYPES] = { OCT_F32, OCT_F16, OCT_BF16 };
 
+typedef struct half_value {
+    bool ours;         /* its 16-bit type was made here */
+    int twin[N_TYPES]; /* the same in another type; -1 not made yet */
+} half_value;
+
 typedef struct halver {
     const oct_half_opts *o;
     oct_graph *g;
-    bool *ours;             /* by value: its 16-bit type was made here */
-    int (*twin)[N_TYPES];   /* by value: the same in another type; -1 not made yet */
-    size_t cap;
+    half_value *value; /* by value */
+    size_t n_value, cap_value;
 } halver;
 
 static int type_index(oct_dtype t)
@@ -44,32 +48,14 @@ bool oct_half_follows(const oct_node *n, int slot)
     return strcmp(n->op, "Shape") != 0 && strcmp(n->op, "Size") != 0;
 }
 
-/* Room in the arrays for every value of the graph. */
+/* An entry for every value of the graph. */
 static oct_status grow(halver *h, oct_err *err)
 {
-    size_t n = h->g->n_value;
-    if (n < h->cap)
-        return OCT_OK;
-    size_t cap = 2 * n + 8;
-    bool *ours = oct_calloc(cap, sizeof *ours);
-    int (*twin)[N_TYPES] = oct_calloc(cap, sizeof *twin);
-    if (!ours || !twin) {
-        oct_free(ours);
-        oct_free(twin);
-        return oct_nomem(err);
+    while (h->n_value < h->g->n_value) {
+        if (!OCT_GROW(h->g->arena, h->value, h->n_value, h->cap_value))
+            return oct_nomem(err);
+        h->value[h->n_value++] = (half_value){ false, { -1, -1, -1 } };
     }
-    for (size_t v = 0; v < cap; v++)
-        for (int i = 0; i < N_TYPES; i++)
-            twin[v][i] = -1;
-    if (h->cap) {
-        memcpy(ours, h->ours, h->cap * sizeof *ours);
-        memcpy(twin, h->twin, h->cap * sizeof *twin);
-    }
-    oct_free(h->ours);
-    oct_free(h->twin);
-    h->ours = ours;
-    h->twin = twin;
-    h->cap = cap;
     return OCT_OK;
 }
 
@@ -81,9 +67,9 @@ static oct_status new_twin(halver *h, int v, oct_dtype t, int *twin, oct_err *er
         return oct_nomem(err);
     OCT_TRY(oct_edit_value(h->g, h->g->value[v].name, suffix, t, v, twin, err));
     OCT_TRY(grow(h, err));
-    h->ours[*twin] = t != OCT_F32;
-    h->twin[v][type_index(t)] = *twin;
-    h->twin[*twin][type_index(h->g->value[v].dtype)] = v;
+    h->value[*twin].ours = t != OCT_F32;
+    h->value[v].twin[type_index(t)] = *twin;
+    h->value[*twin].twin[type_index(h->g->value[v].dtype)] = v;
     return OCT_OK;
 }
 
@@ -117,7 +103,7 @@ static oct_status constant_in(halver *h, int v, oct_dtype t, int *out, oct_err *
     oct_narrow(NULL, t, k->data, (size_t)k->count, (void *)(uintptr_t)half->data);
     if (in_place) {
         h->g->value[v].dtype = t;
-        h->ours[v] = true;
+        h->value[v].ours = true;
         *out = v;
     } else {
         OCT_TRY(new_twin(h, v, t, out, err));
@@ -132,7 +118,7 @@ static oct_status constant_in(halver *h, int v, oct_dtype t, int *out, oct_err *
 static oct_status in_type(halver *h, int v, oct_dtype t, int before, int *out, oct_err *err)
 {
     const oct_value *x = &h->g->value[v];
-    *out = h->twin[v][type_index(t)];
+    *out = h->value[v].twin[type_index(t)];
     if (*out >= 0)
         return OCT_OK;
     if (x->konst && x->konst->data && x->dtype == OCT_F32)
@@ -147,7 +133,7 @@ static oct_dtype wanted(const halver *h, int id, int i)
     const oct_node *n = &h->g->node[id];
     const int v = n->in[i];
     const oct_dtype have = v >= 0 ? h->g->value[v].dtype : OCT_UNDEFINED, t = half_type(h, id);
-    if (v < 0 || !(have == OCT_F32 || h->ours[v]))
+    if (v < 0 || !(have == OCT_F32 || h->value[v].ours))
         return OCT_UNDEFINED;
     if (strcmp(n->op, "Shape") == 0 || strcmp(n->op, "Size") == 0)
         return OCT_UNDEFINED;
@@ -180,7 +166,7 @@ static oct_status output_in(halver *h, int id, int k, oct_dtype t, oct_err *err)
     const oct_value *x = &h->g->value[v];
     if (!((x->is_output && !h->o->ends) || oct_value_is_captured(x))) {
         h->g->value[v].dtype = t;
-        h->ours[v] = true;
+        h->value[v].ours = true;
         return OCT_OK;
     }
     h->g->value[v].dtype = OCT_F32;
@@ -215,7 +201,7 @@ static void halve_graph_inputs(halver *h)
         int v = h->g->input[i];
         if (is_plain_float(&h->g->value[v]) && !h->g->value[v].is_output) {
             h->g->value[v].dtype = h->o->ends;
-            h->ours[v] = true;
+            h->value[v].ours = true;
         }
     }
 }
@@ -232,7 +218,7 @@ static oct_status halve_graph_outputs(halver *h, oct_err *err)
         while (h->g->value[v].n_uses)
             OCT_TRY(oct_graph_set_input(h->g, h->g->value[v].uses[0].node, h->g->value[v].uses[0].slot, twin, err));
         h->g->value[v].dtype = h->o->ends;
-        h->ours[v] = true;
+        h->value[v].ours = true;
         OCT_TRY(add_cast(h, twin, v, oct_edit_after(h->g, p), err));
     }
     return OCT_OK;
@@ -257,8 +243,5 @@ static oct_status write_all(halver *h, oct_err *err)
 oct_status oct_half_write(oct_graph *g, const oct_half_opts *o, oct_err *err)
 {
     halver h = { .o = o, .g = g };
-    oct_status s = write_all(&h, err);
-    oct_free(h.ours);
-    oct_free(h.twin);
-    return s;
+    return write_all(&h, err);
 }

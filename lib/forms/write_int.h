@@ -70,8 +70,7 @@ oct_status oct_write_activation(oct_writer *w, int v, oct_err *err);
 /* write_qlinear.c. Which nodes take codes and make codes. */
 oct_status oct_write_plan_operators(oct_writer *w, oct_err *err);
 /* Whether a use is of codes; then its place in what the node becomes is filled in. */
-bool oct_write_takes_codes(const oct_writer *w, oct_use u);
-void oct_write_input_codes(oct_writer *w, oct_use u, const int code[3]);
+bool oct_write_input_codes(const oct_writer *w, oct_use u, const int code[3]);
 /* The node makes codes in the place of value `real`. */
 oct_status oct_write_output_codes(oct_writer *w, int id, int real, const int code[3], oct_err *err);
 

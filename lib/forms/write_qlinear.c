@@ -6,7 +6,7 @@
 #include "forms/read_int.h"
 #include "forms/write_int.h"
 
-#include "ops/op.h"
+#include "ops/traits.h"
 #include "passes/match.h"
 
 #include <string.h>
@@ -70,16 +70,17 @@ static bool all_equal(const oct_quant *q)
     return true;
 }
 
-/* Weights: u8 with u8 activations alone; per channel of the output, zero points then equal (one of them all). */
-static const oct_quant *weights(const oct_writer *w, const oct_node *n, const oct_qlinear *f, const oct_quant *x)
+/* Weights: u8 with u8 activations alone; of a matrix or a kernel, but for MatMul's, which may be a second activation. Per channel of the
+ * output, but for stacks of matrices; zero points then equal (one of them all). */
+static const oct_quant *weights(const oct_writer *w, const oct_op *op, const oct_node *n, const oct_qlinear *f, const oct_quant *x)
 {
     const oct_quant *q = quant_of(w, n->in[1]);
     const oct_shape *s = &w->g->value[n->in[1]].shape;
-    if (!q || (q->dtype != OCT_S8 && !(q->dtype == OCT_U8 && x->dtype == OCT_U8)))
+    if (!q || (q->dtype != OCT_S8 && !(q->dtype == OCT_U8 && x->dtype == OCT_U8)) || !(q->codes || op->weights.computed))
         return NULL;
     const int axis = oct_qlinear_axis(f, n, 1, s->rank);
-    const bool fits = q->n == 1 || (q->axis == axis && s->rank > axis && s->d[axis].n == q->n && all_equal(q));
-    return fits ? q : NULL;
+    const bool channels = q->codes && (op->weights.kernel || s->rank == 2) && q->axis == axis && s->d[axis].n == q->n && all_equal(q);
+    return q->n == 1 || channels ? q : NULL;
 }
 
 static bool is_bias(const oct_writer *wr, int v, const oct_quant *x, const oct_quant *w)
@@ -93,19 +94,7 @@ static bool is_bias(const oct_writer *wr, int v, const oct_quant *x, const oct_q
     return true;
 }
 
-/* ---- what a node must have beyond the inputs of its form ---- */
-
-/* Conv: of pictures or signals. Gemm: a plain product. MatMul: per column of a matrix only, as stacks have one scale for all. */
-static bool product(const oct_graph *g, const oct_node *n, const oct_quant *w, const oct_quant *y)
-{
-    const int rank = w->codes ? w->codes->rank : 0;
-    (void)g, (void)y;
-    if (oct_is_op(n, "Conv"))
-        return rank >= 3;
-    if (oct_is_op(n, "MatMul"))
-        return w->n == 1 || rank == 2;
-    return rank == 2 && !oct_node_int(n, "transA", 0) && oct_node_float(n, "alpha", 1.0f) == 1.0f && oct_node_float(n, "beta", 1.0f) == 1.0f;
-}
+/* ---- which form a node has ---- */
 
 static bool all_ones(const oct_node *n, const char *attr)
 {
@@ -117,56 +106,30 @@ static bool all_ones(const oct_node *n, const char *attr)
     return true;
 }
 
-/* Pools of pictures and signals. Opset 19 brought dilations, and another divisor where ceil_mode and padding meet: the integer
- * operator has neither. */
-static bool pool(const oct_graph *g, const oct_node *n, const oct_quant *w, const oct_quant *y)
+/* What the integer operator cannot do beyond what attributes leave no integer form for. Pools take pictures and signals; opset 19 brought
+ * dilations, and another divisor where ceil_mode and padding meet. ONNX Runtime's Softmax rounds 1 / scale down: exact for 1/256 alone. */
+static bool within_limits(const oct_graph *g, const oct_node *n, const oct_quant *y)
 {
     const int rank = g->value[n->in[0]].shape.rank;
-    (void)w, (void)y;
-    return rank >= 3 && rank <= 4 && all_ones(n, "dilations") && !(oct_node_int(n, "ceil_mode", 0) && oct_node_int(n, "count_include_pad", 0));
+    if (oct_is_op(n, "Softmax"))
+        return y->scale[0] == 1.0f / 256.0f && oct_graph_opset(g, "") >= 13;
+    return (!oct_is_op(n, "AveragePool") && !oct_is_op(n, "GlobalAveragePool")) ||
+           (rank >= 3 && rank <= 4 && all_ones(n, "dilations") && !(oct_node_int(n, "ceil_mode", 0) && oct_node_int(n, "count_include_pad", 0)));
 }
 
-/* ONNX Runtime's kernel rounds 1 / scale down: exact for 1/256 alone. */
-static bool softmax(const oct_graph *g, const oct_node *n, const oct_quant *w, const oct_quant *y)
+static bool has_form(const oct_writer *w, const oct_op *op, const oct_node *n, const oct_qlinear *f, const oct_quant *y)
 {
-    (void)n, (void)w;
-    return y->scale[0] == 1.0f / 256.0f && oct_graph_opset(g, "") >= 13;
-}
-
-/* w: of the second input, y: of the output; NULL for none. */
-static const struct {
-    const char *op;
-    bool (*fits)(const oct_graph *g, const oct_node *n, const oct_quant *w, const oct_quant *y);
-} limits[] = {
-    { "Conv", product }, { "MatMul", product }, { "Gemm", product }, { "AveragePool", pool }, { "GlobalAveragePool", pool }, { "Softmax", softmax },
-};
-
-static bool within_limits(const oct_graph *g, const oct_node *n, const oct_quant *w, const oct_quant *y)
-{
-    bool fits = true;
-    for (size_t i = 0; i < OCT_COUNT(limits) && fits; i++)
-        fits = strcmp(limits[i].op, n->op) != 0 || limits[i].fits(g, n, w, y);
-    return fits;
-}
-
-/* ---- which form a node has ---- */
-
-static bool has_form(const oct_writer *w, int id, const oct_qlinear *f, const oct_quant *y)
-{
-    const oct_graph *g = w->g;
-    const oct_node *n = &g->node[id];
     const int n_data = f->n_data < 0 ? n->n_in : f->n_data, behind = oct_input_at(n, n_data);
-    const oct_op *op = oct_op_of(g, id);
     const oct_quant *x = activation(w, oct_input_at(n, 0)), *q = x;
     if (n_data < 1 || n->n_in > n_data + (f->bias >= 0) || !(y || f->y_real) || !x)
         return false;
     for (int i = 0; i < n_data; i++) {
-        const bool weighted = i == 1 && op && op->quant == OCT_QUANT_WEIGHTED;
-        q = oct_input_at(n, i) < 0 ? NULL : weighted ? weights(w, n, f, x) : activation(w, n->in[i]);
+        const bool weighted = i == 1 && op->quant == OCT_QUANT_WEIGHTED;
+        q = oct_input_at(n, i) < 0 ? NULL : weighted ? weights(w, op, n, f, x) : activation(w, n->in[i]);
         if (!q || (!weighted && y && y->dtype != q->dtype))
             return false;
     }
-    return (behind < 0 || is_bias(w, behind, x, q)) && within_limits(g, n, q, y);
+    return (behind < 0 || is_bias(w, behind, x, q)) && within_limits(w->g, n, y);
 }
 
 /* Those for which ONNX Runtime has kernels of both u8 and s8. */
@@ -186,10 +149,8 @@ static bool is_move(const oct_graph *g, const oct_node *n)
         return oct_graph_opset(g, "") >= 12 && n->n_out == 1 && rank >= 3 && rank <= 4;
     if (strncmp(n->op, "Reduce", 6) == 0)
         return oct_graph_opset(g, "") >= 12;
-    if (strcmp(n->op, "Resize") == 0) /* the value beyond the edge is a real number */
-        return strcmp(oct_node_str(n, "mode", "nearest"), "nearest") == 0 &&
-               strcmp(oct_node_str(n, "coordinate_transformation_mode", ""), "tf_crop_and_resize") != 0;
-    return true;
+    /* The value beyond the edge is a real number. */
+    return strcmp(n->op, "Resize") != 0 || strcmp(oct_node_str(n, "coordinate_transformation_mode", ""), "tf_crop_and_resize") != 0;
 }
 
 /* How many inputs of a node that moves data are data. */
@@ -234,11 +195,14 @@ static oct_status plan(oct_writer *w, int id, oct_err *err)
     oct_graph *g = w->g;
     const oct_node *n = &g->node[id];
     oct_node_plan *p = &w->node[id];
-    const oct_qlinear *f = n->domain[0] ? NULL : oct_qlinear_for(n->op);
+    const oct_op *op = n->domain[0] ? NULL : oct_op_of(g, id);
+    const oct_qlinear *f = op ? oct_qlinear_for(n->op) : NULL;
     const int y = n->n_out == 1 ? quantized_output(w, n->out[0]) : -1;
-    if (n->domain[0] == 0 && moves_codes(w, n)) {
+    if (!op || oct_no_integer(op, n))
+        return OCT_OK;
+    if (moves_codes(w, n)) {
         p->spelling = OCT_SPELLED_CODES;
-    } else if (f && n->n_out == 1 && n->out[0] >= 0 && has_form(w, id, f, quant_of(w, y))) {
+    } else if (f && n->n_out == 1 && n->out[0] >= 0 && has_form(w, op, n, f, quant_of(w, y))) {
         p->spelling = OCT_SPELLED_QLINEAR;
         p->f = f;
         OCT_TRY(make_inputs(g, n, p, y >= 0, err));
@@ -271,19 +235,14 @@ oct_status oct_write_plan_operators(oct_writer *w, oct_err *err)
 
 /* ---- writing ---- */
 
-bool oct_write_takes_codes(const oct_writer *w, oct_use u)
+bool oct_write_input_codes(const oct_writer *w, oct_use u, const int code[3])
 {
-    const oct_spelling s = (size_t)u.node < w->n_node ? w->node[u.node].spelling : OCT_SPELLED_REAL;
-    return s == OCT_SPELLED_QLINEAR || (s == OCT_SPELLED_CODES && u.slot < moved_inputs(&w->g->node[u.node]));
-}
-
-void oct_write_input_codes(oct_writer *w, oct_use u, const int code[3])
-{
-    const oct_node_plan *plan = &w->node[u.node];
-    if (plan->spelling != OCT_SPELLED_QLINEAR)
-        return;
-    const bool bias = plan->f->n_data >= 0 && u.slot >= plan->f->n_data;
-    memcpy(plan->in + (bias ? plan->f->bias : oct_qlinear_slot(plan->f, u.slot)), code, (bias ? 1 : 3) * sizeof *code);
+    const oct_node_plan *p = (size_t)u.node < w->n_node ? &w->node[u.node] : NULL;
+    if (!p || u.slot < 0 || p->spelling != OCT_SPELLED_QLINEAR)
+        return p && p->spelling == OCT_SPELLED_CODES && u.slot >= 0 && u.slot < moved_inputs(&w->g->node[u.node]);
+    const bool bias = p->f->n_data >= 0 && u.slot >= p->f->n_data;
+    memcpy(p->in + (bias ? p->f->bias : oct_qlinear_slot(p->f, u.slot)), code, (bias ? 1 : 3) * sizeof *code);
+    return true;
 }
 
 oct_status oct_write_output_codes(oct_writer *w, int id, int real, const int code[3], oct_err *err)
