@@ -23,6 +23,11 @@ typedef struct oct_half_opts {
     oct_dtype ends;        /* what graph inputs and outputs of float32 become; OCT_UNDEFINED: they stay */
 } oct_half_opts;
 
+static inline oct_dtype oct_half_of(const oct_half_opts *o, int node)
+{
+    return o && (size_t)node < o->n_types ? o->type[node] : OCT_UNDEFINED;
+}
+
 typedef struct oct_forms_write_opts {
     bool blocks_qdq; /* weights in blocks behind DequantizeLinear, instead of in MatMulNBits */
     /* QLinearConv, QLinearMatMul, or QGemm, QLinearAdd, QLinearMul, QLinearConcat, QLinearSigmoid, QLinearLeakyRelu, QLinearAveragePool,

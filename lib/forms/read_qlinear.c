@@ -2,14 +2,13 @@
 #include "forms/qlinear.h"
 #include "forms/read_int.h"
 
-/* A node as it is read: its inputs, and those of the operator that it becomes. */
+/* A node as it is read. */
 typedef struct qnode {
     const oct_qlinear *f;
-    const int *in;
+    const int *in; /* its inputs */
     int n_in, n_data;
-    const oct_quant **q; /* of the data */
+    const oct_quant **q; /* of the data, then of the bias */
     const oct_quant *y;  /* NULL: the output is real */
-    int *to;
 } qnode;
 
 static int at(const qnode *x, int slot)
@@ -36,40 +35,33 @@ static oct_status read_params(forms_reader *r, const oct_node *n, qnode *x, bool
     return OCT_OK;
 }
 
-/* The grid of the bias: s_x * s_w. */
+/* Quantization of the bias: s_x * s_w. */
 static oct_status bias_quant(forms_reader *r, const qnode *x, const oct_quant **q, oct_err *err)
 {
-    const oct_quant *a = x->q[0], *w = x->q[1];
+    const oct_quant *w = x->q[1];
     float *scale = oct_arena_calloc(r->g->arena, (size_t)w->n, sizeof *scale);
     int32_t *zero = oct_arena_calloc(r->g->arena, (size_t)w->n, sizeof *zero);
     if (!scale || !zero)
         return oct_nomem(err);
     for (int i = 0; i < w->n; i++)
-        scale[i] = a->scale[0] * w->scale[i];
+        scale[i] = x->q[0]->scale[0] * w->scale[i];
     return forms_quant(r, &(oct_quant){ .n = w->n, .scale = scale, .zp = zero, .dtype = OCT_S32 }, q, err);
-}
-
-static oct_status find_twins(forms_reader *r, int id, qnode *x, oct_err *err)
-{
-    const oct_quant *q;
-    const int bias = at(x, x->f->bias);
-    for (int i = 0; i < x->n_data; i++)
-        OCT_TRY(forms_twin_of(r, at(x, oct_qlinear_slot(x->f, i)), x->q[i], OCT_F32, -1, id, &x->to[i], err));
-    if (bias < 0)
-        return OCT_OK;
-    OCT_TRY(bias_quant(r, x, &q, err));
-    return forms_twin_of(r, bias, q, OCT_F32, -1, id, &x->to[x->n_data], err);
 }
 
 /* The node becomes the operator on reals. */
 static oct_status become(forms_reader *r, int id, qnode *x, oct_err *err)
 {
     oct_graph *g = r->g;
-    const int n = x->n_data + (at(x, x->f->bias) >= 0);
+    const int bias = at(x, x->f->bias);
     oct_graph_cut_inputs(g, id, 0);
-    OCT_TRY(find_twins(r, id, x, err));
-    for (int i = 0; i < n; i++)
-        OCT_TRY(oct_graph_set_input(g, id, i, x->to[i], err));
+    if (bias >= 0)
+        OCT_TRY(bias_quant(r, x, &x->q[x->n_data], err));
+    for (int i = 0; i < x->n_data + (bias >= 0); i++) {
+        const int codes = i < x->n_data ? at(x, oct_qlinear_slot(x->f, i)) : bias;
+        int v;
+        OCT_TRY(forms_twin_of(r, codes, x->q[i], OCT_F32, -1, id, &v, err));
+        OCT_TRY(oct_graph_set_input(g, id, i, v, err));
+    }
     g->node[id].op = x->f->op;
     g->node[id].domain = "";
     g->node[id].opset = x->f->opset;
@@ -96,9 +88,8 @@ oct_status forms_read_qlinear(forms_reader *r, int id, bool *done, oct_err *err)
     if (x.n_data < 1 || (x.f->n_data < 0 && oct_qlinear_slot(x.f, x.n_data) != n->n_in))
         return OCT_OK;
     x.in = oct_arena_memdup(g->arena, n->in, (size_t)n->n_in * sizeof *n->in);
-    x.q = oct_arena_calloc(g->arena, (size_t)x.n_data, sizeof *x.q);
-    x.to = oct_arena_calloc(g->arena, (size_t)x.n_data + 1, sizeof *x.to);
-    if (!x.in || !x.q || !x.to)
+    x.q = oct_arena_calloc(g->arena, (size_t)x.n_data + 1, sizeof *x.q);
+    if (!x.in || !x.q)
         return oct_nomem(err);
     if (!is_plain(&x, n))
         return OCT_OK;

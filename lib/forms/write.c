@@ -31,12 +31,8 @@ oct_status oct_write_codes(oct_writer *w, int v, const oct_tensor *t, int *codes
         return oct_nomem(err);
     if (!oct_write_keeps(g, v))
         oct_graph_remove_value(g, v);
-    if (base == name || !g->value[v].dead)
-        return oct_edit_refer(g, base, "_quantized", t, codes, err);
-    OCT_TRY(oct_graph_add_value(g, name, t->dtype, codes, err));
-    OCT_TRY(oct_graph_set_dims(g, *codes, t->rank, t->dims, err));
-    oct_graph_set_const(g, *codes, t);
-    return OCT_OK;
+    const bool named = base != name && g->value[v].dead;
+    return oct_edit_refer(g, named ? name : base, named ? "" : "_quantized", t, codes, err);
 }
 
 oct_status oct_write_turned(oct_graph *g, const oct_tensor *codes, const oct_tensor **turned, oct_err *err)

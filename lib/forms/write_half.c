@@ -31,16 +31,6 @@ static int type_index(oct_dtype t)
     return -1;
 }
 
-static oct_dtype half_type(const halver *h, int node)
-{
-    return (size_t)node < h->o->n_types ? h->o->type[node] : OCT_UNDEFINED;
-}
-
-static bool is_half_op(const halver *h, int node)
-{
-    return half_type(h, node) != OCT_UNDEFINED;
-}
-
 bool oct_half_follows(const oct_node *n, int slot)
 {
     if (strcmp(n->op, "Resize") == 0 || strcmp(n->op, "Upsample") == 0 || strcmp(n->op, "Dropout") == 0)
@@ -73,6 +63,12 @@ static oct_status new_twin(halver *h, int v, oct_dtype t, int *twin, oct_err *er
     return OCT_OK;
 }
 
+static void retype(halver *h, int v, oct_dtype t)
+{
+    h->g->value[v].dtype = t;
+    h->value[v].ours = true;
+}
+
 static oct_status add_cast(halver *h, int from, int to, int before, oct_err *err)
 {
     int id;
@@ -89,7 +85,7 @@ static bool all_take(const halver *h, int v, oct_dtype t)
     bool all = !x->is_output && !x->is_input && x->outer < 0;
     for (size_t i = 0; i < x->n_uses; i++) {
         oct_use u = x->uses[i];
-        all &= u.slot >= 0 && half_type(h, u.node) == t && oct_half_follows(&h->g->node[u.node], u.slot);
+        all &= u.slot >= 0 && oct_half_of(h->o, u.node) == t && oct_half_follows(&h->g->node[u.node], u.slot);
     }
     return all;
 }
@@ -102,8 +98,7 @@ static oct_status constant_in(halver *h, int v, oct_dtype t, int *out, oct_err *
     OCT_TRY(oct_tensor_new(h->g->arena, t, k->rank, k->dims, &half, err));
     oct_narrow(NULL, t, k->data, (size_t)k->count, (void *)(uintptr_t)half->data);
     if (in_place) {
-        h->g->value[v].dtype = t;
-        h->value[v].ours = true;
+        retype(h, v, t);
         *out = v;
     } else {
         OCT_TRY(new_twin(h, v, t, out, err));
@@ -127,64 +122,64 @@ static oct_status in_type(halver *h, int v, oct_dtype t, int before, int *out, o
     return add_cast(h, v, *out, before, err);
 }
 
-/* What a node wants input i to be; OCT_UNDEFINED: as it is. */
-static oct_dtype wanted(const halver *h, int id, int i)
+/* Whether a node takes its inputs in any type, and its results do not depend on which. */
+static bool takes_any(const halver *h, int id)
 {
-    const oct_node *n = &h->g->node[id];
-    const int v = n->in[i];
-    const oct_dtype have = v >= 0 ? h->g->value[v].dtype : OCT_UNDEFINED, t = half_type(h, id);
-    if (v < 0 || !(have == OCT_F32 || h->value[v].ours))
-        return OCT_UNDEFINED;
-    if (strcmp(n->op, "Shape") == 0 || strcmp(n->op, "Size") == 0)
-        return OCT_UNDEFINED;
-    oct_dtype want = t != OCT_UNDEFINED && oct_half_follows(n, i) ? t : OCT_F32;
-    return want == have ? OCT_UNDEFINED : want;
+    const char *op = h->g->node[id].op;
+    return strcmp(op, "Shape") == 0 || strcmp(op, "Size") == 0 || (strcmp(op, "Cast") == 0 && !oct_half_of(h->o, id));
 }
 
 static oct_status convert_inputs(halver *h, int id, oct_err *err)
 {
-    if (!is_half_op(h, id) && strcmp(h->g->node[id].op, "Cast") == 0)
-        return OCT_OK; /* it takes any type */
-    for (int i = 0; i < h->g->node[id].n_in; i++) {
-        oct_dtype t = wanted(h, id, i);
-        int v = h->g->node[id].in[i], w;
-        if (t == OCT_UNDEFINED)
+    const oct_dtype half = oct_half_of(h->o, id);
+    for (int i = 0; i < h->g->node[id].n_in && !takes_any(h, id); i++) {
+        const int v = h->g->node[id].in[i];
+        const oct_dtype have = v >= 0 ? h->g->value[v].dtype : OCT_UNDEFINED;
+        const oct_dtype want = half && oct_half_follows(&h->g->node[id], i) ? half : OCT_F32;
+        int in;
+        if (v < 0 || want == have || (have != OCT_F32 && !h->value[v].ours))
             continue;
-        OCT_TRY(in_type(h, v, t, id, &w, err));
-        if (w != v)
-            OCT_TRY(oct_graph_set_input(h->g, id, i, w, err));
+        OCT_TRY(in_type(h, v, want, id, &in, err));
+        OCT_TRY(oct_graph_set_input(h->g, id, i, in, err));
     }
     return OCT_OK;
 }
 
 /* ---- outputs ---- */
 
-/* Output k in type t. Where its name must stand for float32, that is a Cast's. */
-static oct_status output_in(halver *h, int id, int k, oct_dtype t, oct_err *err)
+/* The node makes v in another type, and a Cast makes v from that. */
+static oct_status cast_output(halver *h, int id, int v, int twin, oct_err *err)
 {
-    int v = h->g->node[id].out[k], twin;
+    OCT_TRY(oct_graph_set_output(h->g, id, oct_edit_output_slot(h->g, id, v), twin, err));
+    return add_cast(h, twin, v, oct_edit_after(h->g, id), err);
+}
+
+/* Output v in type t. Where its name must stand for float32, that is a Cast's. */
+static oct_status output_in(halver *h, int id, int v, oct_dtype t, oct_err *err)
+{
     const oct_value *x = &h->g->value[v];
+    int twin;
     if (!((x->is_output && !h->o->ends) || oct_value_is_captured(x))) {
-        h->g->value[v].dtype = t;
-        h->value[v].ours = true;
+        retype(h, v, t);
         return OCT_OK;
     }
     h->g->value[v].dtype = OCT_F32;
     OCT_TRY(new_twin(h, v, t, &twin, err));
-    OCT_TRY(oct_graph_set_output(h->g, id, k, twin, err));
-    return add_cast(h, twin, v, oct_edit_after(h->g, id), err);
+    return cast_output(h, id, v, twin, err);
 }
 
 static oct_status convert_outputs(halver *h, int id, oct_err *err)
 {
-    const oct_dtype t = half_type(h, id);
+    const oct_dtype t = oct_half_of(h->o, id);
     if (strcmp(h->g->node[id].op, "Cast") == 0)
         OCT_TRY(oct_node_set_int(h->g, id, "to", t, err));
     oct_infer c = { h->g, id, oct_graph_opset(h->g, h->g->node[id].domain) };
     OCT_TRY(oct_op_of(h->g, id)->infer(&c, err)); /* says which outputs follow */
-    for (int k = 0; k < h->g->node[id].n_out; k++)
-        if (h->g->node[id].out[k] >= 0 && h->g->value[h->g->node[id].out[k]].dtype == t)
-            OCT_TRY(output_in(h, id, k, t, err));
+    for (int k = 0; k < h->g->node[id].n_out; k++) {
+        const int v = h->g->node[id].out[k];
+        if (v >= 0 && h->g->value[v].dtype == t)
+            OCT_TRY(output_in(h, id, v, t, err));
+    }
     return OCT_OK;
 }
 
@@ -199,10 +194,8 @@ static void halve_graph_inputs(halver *h)
 {
     for (size_t i = 0; i < h->g->n_input; i++) {
         int v = h->g->input[i];
-        if (is_plain_float(&h->g->value[v]) && !h->g->value[v].is_output) {
-            h->g->value[v].dtype = h->o->ends;
-            h->value[v].ours = true;
-        }
+        if (is_plain_float(&h->g->value[v]) && !h->g->value[v].is_output)
+            retype(h, v, h->o->ends);
     }
 }
 
@@ -214,12 +207,9 @@ static oct_status halve_graph_outputs(halver *h, oct_err *err)
         if (p < 0 || !is_plain_float(&h->g->value[v]))
             continue;
         OCT_TRY(new_twin(h, v, OCT_F32, &twin, err));
-        OCT_TRY(oct_graph_set_output(h->g, p, oct_edit_output_slot(h->g, p, v), twin, err));
-        while (h->g->value[v].n_uses)
-            OCT_TRY(oct_graph_set_input(h->g, h->g->value[v].uses[0].node, h->g->value[v].uses[0].slot, twin, err));
-        h->g->value[v].dtype = h->o->ends;
-        h->value[v].ours = true;
-        OCT_TRY(add_cast(h, twin, v, oct_edit_after(h->g, p), err));
+        OCT_TRY(oct_graph_replace_uses(h->g, v, twin, err));
+        retype(h, v, h->o->ends);
+        OCT_TRY(cast_output(h, p, v, twin, err));
     }
     return OCT_OK;
 }
@@ -232,7 +222,7 @@ static oct_status write_all(halver *h, oct_err *err)
     for (size_t i = 0; i < h->g->n_order; i++) {
         int id = h->g->order[i];
         OCT_TRY(convert_inputs(h, id, err));
-        if (is_half_op(h, id))
+        if (oct_half_of(h->o, id))
             OCT_TRY(convert_outputs(h, id, err));
         while (h->g->order[i] != id) /* Casts were put before it */
             i++;

@@ -217,18 +217,13 @@ static oct_status plan(oct_writer *w, int id, oct_err *err)
     return OCT_OK;
 }
 
-static bool is_half(const oct_half_opts *o, int id)
-{
-    return o && (size_t)id < o->n_types && o->type[id] != OCT_UNDEFINED;
-}
-
 oct_status oct_write_plan_operators(oct_writer *w, oct_err *err)
 {
     const oct_graph *g = w->g;
     for (size_t i = 0; i < g->n_order; i++)
         OCT_TRY(note_pair(w, g->order[i], err));
     for (size_t i = 0; i < g->n_order; i++)
-        if (w->node[g->order[i]].spelling == OCT_SPELLED_REAL && !is_half(w->o->half, g->order[i]))
+        if (w->node[g->order[i]].spelling == OCT_SPELLED_REAL && !oct_half_of(w->o->half, g->order[i]))
             OCT_TRY(plan(w, g->order[i], err));
     return OCT_OK;
 }
