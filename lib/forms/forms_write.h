@@ -1,16 +1,16 @@
 /* lib/forms/forms_write.h -- quantized values (oct_value.quant) written as files spell them.
  *
- * In a quantized graph everything that is rounded is an annotated value: activations on a grid, weights and biases with their codes.
- * Where real numbers become such a value, a QuantizeLinear or DynamicQuantizeLinear of one input stands, or the DequantizeLinear of an
- * integer tensor; where an integer operator makes it, nothing does, and whoever reads it reads the reals. Files need more nodes:
+ * In a quantized graph everything that is rounded is an annotated value: activations with their scale and zero point, weights and biases
+ * with their codes, too. forms.h says which borders stand where reals become such a value, and back. Files need more nodes:
  *
- *   activations, weights, biases    QuantizeLinear and DequantizeLinear around real operators (write_qdq.c), or from these operators on
- *                                   integers (write_qlinear.c)
+ *   activations, weights, biases    QuantizeLinear and DequantizeLinear around real operators (write_qdq.c), or operators on integers
+ *                                   (write_qlinear.c)
  *   dynamic products                DynamicQuantizeLinear, MatMulInteger and what scales its result (write_dynamic.c)
  *   LSTM with annotated weights     DynamicQuantizeLSTM of com.microsoft (write_lstm.c)
  *   products of weights in blocks   MatMulNBits of com.microsoft, or DequantizeLinear of opset 21 (write_blocks.c)
  *
- * What is made for X is named X_quantized, X_scale, X_zero_point and X_dequantized; values that share a grid share its constants. */
+ * What is made for X is named X_quantized, X_scale, X_zero_point and X_dequantized; values that share their parameters share
+ * the constants of these. */
 #ifndef OCT_FORMS_WRITE_H
 #define OCT_FORMS_WRITE_H
 
@@ -18,11 +18,12 @@
 
 /* Nodes that compute on 16-bit floats. */
 typedef struct oct_half_opts {
-    const oct_dtype *type; /* by node: OCT_F16, OCT_BF16, or OCT_UNDEFINED: on what it did; nodes from n_types on, too */
+    const oct_dtype *type; /* by node: OCT_F16 or OCT_BF16; OCT_UNDEFINED, and nodes from n_types on: the node computes on what it did */
     size_t n_types;
     oct_dtype ends;        /* what graph inputs and outputs of float32 become; OCT_UNDEFINED: they stay */
 } oct_half_opts;
 
+/* The type that a node computes on; o may be NULL. */
 static inline oct_dtype oct_half_of(const oct_half_opts *o, int node)
 {
     return o && (size_t)node < o->n_types ? o->type[node] : OCT_UNDEFINED;
@@ -30,22 +31,22 @@ static inline oct_dtype oct_half_of(const oct_half_opts *o, int node)
 
 typedef struct oct_forms_write_opts {
     bool blocks_qdq; /* weights in blocks behind DequantizeLinear, instead of in MatMulNBits */
-    /* QLinearConv, QLinearMatMul, or QGemm, QLinearAdd, QLinearMul, QLinearConcat, QLinearSigmoid, QLinearLeakyRelu, QLinearAveragePool,
-     * QLinearGlobalAveragePool, QLinearSoftmax of com.microsoft, whose import is added when one is written, in the place of what has such
-     * a form; what moves data takes codes as they are. Everything else, and MatMul with a real output, stays real. Nodes keep their
-     * names; the output is X_quantized for the real X, under which the runtime still shows it to taps. The integers are the same. */
+    /* Operators on integers are written where a node has such a form, by the table of qlinear.h: QLinearConv and QLinearMatMul, and those
+     * of com.microsoft, which is then imported. Nodes that move data take codes as they are. All others stay real, and so does MatMul
+     * with a real output. This holds between QuantizeLinear and DequantizeLinear of the file, too. Nodes keep their names; the output is
+     * X_quantized for the real X, under which the runtime still shows it to taps. Both ways compute the same integers. */
     bool operators;
-    const oct_half_opts *half; /* nodes that are going to compute on 16-bit floats stay real; NULL: none */
+    const oct_half_opts *half; /* nodes that will compute on 16-bit floats, which get no form on integers; NULL: none */
 } oct_forms_write_opts;
 
-/* Writes all annotated values of g and of the graphs that it holds; none is left. Scales and codes of weights in blocks are not
- * copied. */
+/* Writes all annotated values of g and of the graphs that it holds; none is left. o->half is of g alone: nested graphs that have such nodes
+ * are to be written before. Scales and codes of weights in blocks are not copied. */
 oct_status oct_forms_write(oct_graph *g, const oct_forms_write_opts *o, oct_err *err);
 
-/* Writes their types, and a Cast for each value and type that the other side wants. Runs on a graph without annotated values. Graphs that
- * nodes hold are left alone. */
+/* Writes the types of such nodes, and a Cast for each value and type that other nodes want. The graph must be without annotated values.
+ * Graphs that nodes hold are left alone. */
 oct_status oct_half_write(oct_graph *g, const oct_half_opts *o, oct_err *err);
-/* Whether input `slot` has the type that the operator computes on: not Resize's scales. */
+/* Whether input `slot` has the type that the operator computes on, as Resize's scales have not. */
 bool oct_half_follows(const oct_node *n, int slot);
 
 #endif

@@ -1,7 +1,6 @@
 /* Operators on integers whose scales and zero points are inputs: QLinearConv and its like of the default domain and of com.microsoft. */
 #include "forms/qlinear.h"
-
-#include "ops/op.h"
+#include "forms/read_int.h"
 
 #include <string.h>
 
@@ -29,9 +28,8 @@ const oct_qlinear *oct_qlinear_all(size_t *n)
 
 const oct_qlinear *oct_qlinear_of(const oct_node *n)
 {
-    const bool known = n->domain[0] == 0 || strcmp(n->domain, MS) == 0;
-    for (size_t i = 0; i < OCT_COUNT(forms) && known; i++)
-        if (strcmp(n->op, forms[i].type) == 0)
+    for (size_t i = 0; i < OCT_COUNT(forms); i++)
+        if (forms_is(n, forms[i].type))
             return &forms[i];
     return NULL;
 }

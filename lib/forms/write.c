@@ -1,4 +1,5 @@
-/* Writes a quantized graph: which value comes when, so that the constants of a layer stand together and those of grids behind them. */
+/* Writes a quantized graph: which value comes when, so that the constants of a layer stand together and those of activations behind
+ * them. */
 #include "forms/write_int.h"
 
 #include "ops/op.h"
@@ -185,13 +186,13 @@ static oct_status write_spelled(oct_writer *w, int id, oct_err *err)
 static oct_status begin(oct_writer *w, oct_err *err)
 {
     oct_graph *g = w->g;
-    for (w->grids = 16; w->grids < 2 * g->n_value;)
-        w->grids *= 2;
+    for (w->n_params = 16; w->n_params < 2 * g->n_value;)
+        w->n_params *= 2;
     w->n_node = g->n_node;
     w->node = oct_arena_calloc(g->arena, g->n_node + 1, sizeof *w->node);
     w->value = oct_arena_calloc(g->arena, g->n_value + 1, sizeof *w->value);
-    w->grid = oct_arena_calloc(g->arena, w->grids, sizeof *w->grid);
-    if (!w->node || !w->value || !w->grid)
+    w->params = oct_arena_calloc(g->arena, w->n_params, sizeof *w->params);
+    if (!w->node || !w->value || !w->params)
         return oct_nomem(err);
     for (size_t v = 0; v < g->n_value; v++)
         w->value[v] = (oct_value_plan){ NULL, -1, -1 };

@@ -28,11 +28,11 @@ typedef struct oct_value_plan {
     int blocks;         /* constants of the matrix in blocks, written already, or -1 */
 } oct_value_plan;
 
-/* Constants of a grid. */
-typedef struct oct_grid_consts {
-    const oct_quant *of; /* NULL: no entry */
+/* The constants of scales and zero points. */
+typedef struct oct_params_consts {
+    const oct_quant *of; /* whose they are; NULL: no entry */
     int scale, zero;
-} oct_grid_consts;
+} oct_params_consts;
 
 typedef struct oct_writer {
     oct_graph *g;
@@ -40,31 +40,31 @@ typedef struct oct_writer {
     oct_node_plan *node;   /* [n_node], of the graph as it was */
     size_t n_node;
     oct_value_plan *value; /* by value of the graph as it was */
-    oct_grid_consts *grid; /* [grids], a power of two: open addressing by address */
-    size_t grids;
+    oct_params_consts *params; /* [n_params], a power of two: open addressing by address */
+    size_t n_params;
 } oct_writer;
 
-/* What a quantized constant "X_quantized", or "X_quantized_2", stands for: X. NULL: no memory. */
+/* X, for a quantized constant that is named "X_quantized" or "X_quantized_2". NULL: no memory. */
 const char *oct_write_base(const oct_writer *w, int value);
 
 /* Whether the name of a value is known outside of its graph, or in one that a node holds. */
 bool oct_write_keeps(const oct_graph *g, int v);
 /* A constant of codes in the place of annotated constant v, which is removed, but for its uses; under its name where that is of codes. */
 oct_status oct_write_codes(oct_writer *w, int v, const oct_tensor *t, int *codes, oct_err *err);
-/* The same codes, bytes, with their last two dimensions exchanged. */
+/* 8-bit codes with their last two dimensions exchanged. */
 oct_status oct_write_turned(oct_graph *g, const oct_tensor *codes, const oct_tensor **turned, oct_err *err);
 /* Readers of annotated value v take its codes, when they can, or read the real value `to`. code: codes, scale and zero point. */
 oct_status oct_write_readers(oct_writer *w, int v, const int code[3], int to, oct_err *err);
 /* The real value that other readers of v, which stands for `base`, have from now on; to be made by a DequantizeLinear. */
 oct_status oct_write_real(oct_writer *w, int v, const char *base, const int code[3], int *real, oct_err *err);
 
-/* write_qdq.c. Constants of a grid, made once for all values that have it: rank 0, or 1 per channel. */
-oct_status oct_write_grid(oct_writer *w, const oct_quant *q, const char *base, int *scale, int *zero, oct_err *err);
+/* write_qdq.c. Constants of scale and zero point, made once for all values that share them: rank 0, or 1 per channel. */
+oct_status oct_write_params(oct_writer *w, const oct_quant *q, const char *base, int *scale, int *zero, oct_err *err);
 /* Zero points alone, in any rank. */
 oct_status oct_write_zeros(oct_graph *g, const oct_quant *q, const char *base, int rank, const int64_t *dims, int *v, oct_err *err);
 /* The codes of an annotated constant and a DequantizeLinear in front of node `before`, for all that read it. */
 oct_status oct_write_constant(oct_writer *w, int v, int before, oct_err *err);
-/* An annotated value on the grid that real numbers are put on: made by an operator, or by the node that is its border. */
+/* An annotated activation, which an operator makes or the QuantizeLinear that is its border: quantized and dequantized behind that. */
 oct_status oct_write_activation(oct_writer *w, int v, oct_err *err);
 
 /* write_qlinear.c. Which nodes take codes and make codes. */
@@ -74,7 +74,7 @@ bool oct_write_input_codes(const oct_writer *w, oct_use u, const int code[3]);
 /* The node makes codes in the place of value `real`. */
 oct_status oct_write_output_codes(oct_writer *w, int id, int real, const int code[3], oct_err *err);
 
-/* The same where a QuantizeLinear or DequantizeLinear of the file, among these nodes, stands at such nodes. */
+/* The same for readers and makers at each QuantizeLinear and DequantizeLinear that was in the file. order: the nodes that were. */
 oct_status oct_write_given_pairs(oct_writer *w, const int *order, size_t n, oct_err *err);
 
 /* Nodes of the other spellings. */
@@ -82,7 +82,7 @@ oct_status oct_write_qlinear(oct_writer *w, int id, oct_err *err);
 oct_status oct_write_dynamic(oct_writer *w, int id, oct_err *err);
 oct_status oct_write_lstm(oct_writer *w, int id, oct_err *err);
 oct_status oct_write_blocks(oct_writer *w, int id, oct_err *err);
-/* The same as oct_write_constant, of a matrix in blocks. */
+/* oct_write_constant for a matrix in blocks. */
 oct_status oct_write_block_constant(oct_writer *w, int v, int before, oct_err *err);
 
 #endif

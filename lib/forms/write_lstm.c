@@ -1,10 +1,10 @@
 /* An LSTM as com.microsoft.DynamicQuantizeLSTM. */
 #include "forms/write_int.h"
 
-enum { FIRST_GRID = 8 }; /* scale and zero point of W, then of R */
+enum { FIRST_PARAMS = 8 }; /* scale and zero point of W, then of R */
 
-/* Codes as [dirs][k][rows], scale and zero point of one matrix at their slots. */
-static oct_status set_matrix(oct_writer *w, int node, int slot, int grid, oct_err *err)
+/* Codes as [dirs][k][rows], scale and zero point of one matrix at their slots, the last two from `params` on. */
+static oct_status set_matrix(oct_writer *w, int node, int slot, int params, oct_err *err)
 {
     oct_graph *g = w->g;
     const int value = g->node[node].in[slot];
@@ -21,15 +21,15 @@ static oct_status set_matrix(oct_writer *w, int node, int slot, int grid, oct_er
     OCT_TRY(oct_write_codes(w, value, codes, &v[0], err));
     OCT_TRY(oct_edit_const(g, base, "_scale", OCT_F32, rank, dims, q->scale, &v[1], err));
     OCT_TRY(oct_graph_set_input(g, node, slot, v[0], err));
-    OCT_TRY(oct_graph_set_input(g, node, grid, v[1], err));
-    return oct_graph_set_input(g, node, grid + 1, v[2], err);
+    OCT_TRY(oct_graph_set_input(g, node, params, v[1], err));
+    return oct_graph_set_input(g, node, params + 1, v[2], err);
 }
 
 oct_status oct_write_lstm(oct_writer *w, int id, oct_err *err)
 {
-    oct_graph_cut_inputs(w->g, id, FIRST_GRID);
-    OCT_TRY(set_matrix(w, id, 1, FIRST_GRID, err));
-    OCT_TRY(set_matrix(w, id, 2, FIRST_GRID + 2, err));
+    oct_graph_cut_inputs(w->g, id, FIRST_PARAMS);
+    OCT_TRY(set_matrix(w, id, 1, FIRST_PARAMS, err));
+    OCT_TRY(set_matrix(w, id, 2, FIRST_PARAMS + 2, err));
     oct_node_drop_attr(w->g, id, "layout"); /* 0, which is the only one there */
     w->g->node[id].origin = NULL;
     return oct_edit_become(w->g, id, "DynamicQuantizeLSTM", "com.microsoft", err);

@@ -6,15 +6,15 @@
 
 #include <string.h>
 
-/* ---- grids ---- */
+/* ---- scales and zero points ---- */
 
-static oct_grid_consts *slot_of(const oct_writer *w, const oct_quant *q)
+static oct_params_consts *slot_of(const oct_writer *w, const oct_quant *q)
 {
-    size_t i = ((uintptr_t)q->scale >> 4) * 0x9E3779B1u & (w->grids - 1);
-    for (const oct_quant *of; (of = w->grid[i].of); i = (i + 1) & (w->grids - 1))
+    size_t i = ((uintptr_t)q->scale >> 4) * 0x9E3779B1u & (w->n_params - 1);
+    for (const oct_quant *of; (of = w->params[i].of); i = (i + 1) & (w->n_params - 1))
         if (of->scale == q->scale && of->zp == q->zp && of->n == q->n && of->dtype == q->dtype)
             break;
-    return &w->grid[i];
+    return &w->params[i];
 }
 
 oct_status oct_write_zeros(oct_graph *g, const oct_quant *q, const char *base, int rank, const int64_t *dims, int *v, oct_err *err)
@@ -32,9 +32,9 @@ oct_status oct_write_zeros(oct_graph *g, const oct_quant *q, const char *base, i
     return oct_edit_refer(g, base, "_zero_point", t, v, err);
 }
 
-oct_status oct_write_grid(oct_writer *w, const oct_quant *q, const char *base, int *scale, int *zero, oct_err *err)
+oct_status oct_write_params(oct_writer *w, const oct_quant *q, const char *base, int *scale, int *zero, oct_err *err)
 {
-    oct_grid_consts *c = slot_of(w, q);
+    oct_params_consts *c = slot_of(w, q);
     const int64_t n = q->n;
     if (!c->of) {
         OCT_TRY(oct_edit_const(w->g, base, "_scale", OCT_F32, n > 1, &n, q->scale, &c->scale, err));
@@ -65,7 +65,7 @@ oct_status oct_write_constant(oct_writer *w, int v, int before, oct_err *err)
     if (q->block)
         return oct_write_block_constant(w, v, before, err);
     OCT_TRY(oct_write_codes(w, v, q->codes, &code[0], err));
-    OCT_TRY(oct_write_grid(w, q, base, &code[1], &code[2], err));
+    OCT_TRY(oct_write_params(w, q, base, &code[1], &code[2], err));
     OCT_TRY(oct_write_real(w, v, base, code, &dq, err));
     return add(w, "DequantizeLinear", q, code, dq, before, err);
 }
@@ -129,7 +129,7 @@ oct_status oct_write_activation(oct_writer *w, int v, oct_err *err)
     const oct_quant *q = g->value[v].quant;
     const int p = g->value[v].producer, border = p >= 0 && oct_is_op(&g->node[p], "QuantizeLinear") ? p : -1;
     int code[3];
-    OCT_TRY(oct_write_grid(w, q, g->value[border >= 0 ? g->node[p].in[0] : v].name, &code[1], &code[2], err));
+    OCT_TRY(oct_write_params(w, q, g->value[border >= 0 ? g->node[p].in[0] : v].name, &code[1], &code[2], err));
     OCT_TRY(complete_readers(w, v, code, q, err));
     g->value[v].quant = NULL; /* as it is what a DequantizeLinear of integers makes */
     if (p < 0 || !oct_is_op(&g->node[p], "DequantizeLinear"))

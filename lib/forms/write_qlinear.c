@@ -79,8 +79,8 @@ static const oct_quant *weights(const oct_writer *w, const oct_op *op, const oct
     if (!q || (q->dtype != OCT_S8 && !(q->dtype == OCT_U8 && x->dtype == OCT_U8)) || !(q->codes || op->weights.computed))
         return NULL;
     const int axis = oct_qlinear_axis(f, n, 1, s->rank);
-    const bool channels = q->codes && (op->weights.kernel || s->rank == 2) && q->axis == axis && s->d[axis].n == q->n && all_equal(q);
-    return q->n == 1 || channels ? q : NULL;
+    const bool fits = q->codes && (op->weights.kernel || s->rank == 2) && s->rank > axis && s->d[axis].n == q->n;
+    return q->n == 1 || (fits && q->axis == axis && all_equal(q)) ? q : NULL;
 }
 
 static bool is_bias(const oct_writer *wr, int v, const oct_quant *x, const oct_quant *w)
