@@ -48,11 +48,19 @@ oct_status oct_write_params(oct_writer *w, const oct_quant *q, const char *base,
 
 /* ---- nodes ---- */
 
-static oct_status add(oct_writer *w, const char *op, const oct_quant *q, const int in[3], int out, int before, oct_err *err)
+/* Gives a QuantizeLinear or DequantizeLinear its parameters: code has their constants, behind the codes. */
+static oct_status complete(oct_writer *w, int node, const int code[3], const oct_quant *q, oct_err *err)
+{
+    OCT_TRY(oct_graph_set_input(w->g, node, 1, code[1], err));
+    OCT_TRY(oct_graph_set_input(w->g, node, 2, code[2], err));
+    return q->n > 1 ? oct_node_set_int(w->g, node, "axis", q->axis, err) : OCT_OK;
+}
+
+static oct_status add(oct_writer *w, const char *op, int from, int to, const int code[3], const oct_quant *q, int before, oct_err *err)
 {
     int node;
-    OCT_TRY(oct_edit_node(w->g, op, in, 3, out, before, &node, err));
-    return q->n > 1 ? oct_node_set_int(w->g, node, "axis", q->axis, err) : OCT_OK;
+    OCT_TRY(oct_edit_node(w->g, op, &from, 1, to, before, &node, err));
+    return complete(w, node, code, q, err);
 }
 
 oct_status oct_write_constant(oct_writer *w, int v, int before, oct_err *err)
@@ -67,18 +75,10 @@ oct_status oct_write_constant(oct_writer *w, int v, int before, oct_err *err)
     OCT_TRY(oct_write_codes(w, v, q->codes, &code[0], err));
     OCT_TRY(oct_write_params(w, q, base, &code[1], &code[2], err));
     OCT_TRY(oct_write_real(w, v, base, code, &dq, err));
-    return add(w, "DequantizeLinear", q, code, dq, before, err);
+    return add(w, "DequantizeLinear", code[0], dq, code, q, before, err);
 }
 
 /* ---- activations ---- */
-
-/* The integer tensor's own border: it only lacks its parameters. */
-static oct_status complete(oct_writer *w, int node, const int code[3], const oct_quant *q, oct_err *err)
-{
-    OCT_TRY(oct_graph_set_input(w->g, node, 1, code[1], err));
-    OCT_TRY(oct_graph_set_input(w->g, node, 2, code[2], err));
-    return q->n > 1 ? oct_node_set_int(w->g, node, "axis", q->axis, err) : OCT_OK;
-}
 
 /* Nodes that give the codes as numbers. */
 static oct_status complete_readers(oct_writer *w, int v, const int code[3], const oct_quant *q, oct_err *err)
@@ -114,13 +114,13 @@ static oct_status write_pair(oct_writer *w, int v, int border, int code[3], cons
     g->value[code[0]].dtype = q->dtype;
     const int before = oct_edit_after(g, g->value[from].producer);
     if (maker < 0) {
-        OCT_TRY(add(w, "QuantizeLinear", q, (int[]){ from, code[1], code[2] }, code[0], before, err));
+        OCT_TRY(add(w, "QuantizeLinear", from, code[0], code, q, before, err));
     } else {
         OCT_TRY(oct_write_output_codes(w, maker, from, code, err));
         if (from != real)
             oct_graph_remove_value(g, from);
     }
-    return add(w, "DequantizeLinear", q, code, real, before, err);
+    return add(w, "DequantizeLinear", code[0], real, code, q, before, err);
 }
 
 oct_status oct_write_activation(oct_writer *w, int v, oct_err *err)
@@ -131,7 +131,7 @@ oct_status oct_write_activation(oct_writer *w, int v, oct_err *err)
     int code[3];
     OCT_TRY(oct_write_params(w, q, g->value[border >= 0 ? g->node[p].in[0] : v].name, &code[1], &code[2], err));
     OCT_TRY(complete_readers(w, v, code, q, err));
-    g->value[v].quant = NULL; /* as it is what a DequantizeLinear of integers makes */
+    g->value[v].quant = NULL; /* it is what a DequantizeLinear of integers makes, now or as it was */
     if (p < 0 || !oct_is_op(&g->node[p], "DequantizeLinear"))
         return write_pair(w, v, border, code, q, err);
     code[0] = g->node[p].in[0];

@@ -44,11 +44,9 @@ static oct_status note_pair(oct_writer *w, int id, oct_err *err)
     const bool to = oct_is_op(n, "QuantizeLinear");
     forms_reader r = { .g = w->g };
     const oct_quant *q;
-    if ((!to && !oct_is_op(n, "DequantizeLinear")) || n->n_in != 3 || n->n_out != 1 || n->out[0] < 0)
+    if ((!to && !oct_is_op(n, "DequantizeLinear")) || n->n_out != 1 || n->out[0] < 0 || oct_input_at(n, 0) < 0 || oct_input_at(n, 1) < 0 ||
+        oct_input_at(n, 2) < 0)
         return OCT_OK;
-    for (int i = 0; i < 3; i++)
-        if (n->in[i] < 0)
-            return OCT_OK;
     const int codes = to ? n->out[0] : n->in[0], real = to ? n->in[0] : n->out[0];
     if (g->value[n->in[1]].dtype != OCT_F32 || g->value[real].dtype != OCT_F32)
         return OCT_OK;

@@ -356,6 +356,25 @@ static void integer_borders(void **state)
     oct_graph_destroy(g);
 }
 
+/* Zero points have the type of the codes. */
+static void wide_zero_point(void **state)
+{
+    static const int32_t zero[] = { 40000 };
+    static const oct_quant wide = { .n = 1, .scale = one_scale, .zp = zero, .dtype = OCT_U16 };
+    oct_graph *g = net_graph(21);
+    int x = net_input(g, "x", OCT_F32, "4");
+    net_output(g, NET_NODE(g, "Neg", "neg", "y", annotate(g, NET_NODE(g, "QuantizeLinear", "border", "x_quantized", x), &wide)));
+    write_forms(g, false);
+    assert_int_equal(value(g, "x_zero_point")->konst->dtype, OCT_U16);
+    assert_int_equal(*(const uint16_t *)value(g, "x_zero_point")->konst->data, 40000);
+    float in[4];
+    net_fill(in, 4, 77);
+    assert_int_equal(net_run(g, got, CAP), 4);
+    for (int i = 0; i < 4; i++)
+        assert_float_equal(got[i], -rintf(in[i] / one_scale[0]) * one_scale[0], 0);
+    oct_graph_destroy(g);
+}
+
 /* Two values stand for w, of two grids: names of codes stay, other names are numbered in the order of the products. */
 static void constants_keep_their_names(void **state)
 {
@@ -548,7 +567,7 @@ int main(void)
         cmocka_unit_test(values_carry_grids), cmocka_unit_test(dynamic_layers_carry_codes), cmocka_unit_test(blocks_are_shared), cmocka_unit_test(halves_belong_to_it),
         cmocka_unit_test(activations),        cmocka_unit_test(integer_borders),            cmocka_unit_test(constants_keep_their_names),
         cmocka_unit_test(dynamic_chain),      cmocka_unit_test(blocks_in_both_orders),      cmocka_unit_test(lstm_is_turned),
-        cmocka_unit_test(captured_constant),  cmocka_unit_test(half_by_node),
+        cmocka_unit_test(wide_zero_point),    cmocka_unit_test(captured_constant),  cmocka_unit_test(half_by_node),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
