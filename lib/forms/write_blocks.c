@@ -78,24 +78,22 @@ static oct_status write_operator(oct_writer *w, int id, const oct_nbits_form *f,
 oct_status oct_write_block_constant(oct_writer *w, int v, int before, oct_err *err)
 {
     oct_graph *g = w->g;
+    const oct_quant *q = g->value[v].quant;
     const oct_nbits_form f = form_of(g, v);
-    const size_t blocks = oct_nbits_blocks(&f);
     const char *base = oct_write_base(w, v);
-    const int n_in = f.zero == OCT_NBITS_WHOLE ? 3 : 2;
-    oct_quant q;
+    oct_block_elements e;
     int in[3], real, node;
     if (!base)
         return oct_nomem(err);
-    OCT_TRY(oct_blocks_elements(g->value[v].quant, &f, g->arena, &q, err));
-    const int64_t dims[2] = { (int64_t)(q.axis ? f.n : blocks), (int64_t)(q.axis ? blocks : f.n) };
-    OCT_TRY(oct_write_codes(w, v, q.codes, &in[0], err));
-    OCT_TRY(refer(g, base, "_scale", OCT_F32, (size_t)dims[0], (size_t)dims[1], q.scale, &in[1], err));
-    if (n_in > 2)
-        OCT_TRY(oct_write_zeros(g, &q, base, 2, dims, &in[2], err));
+    OCT_TRY(oct_blocks_elements(q, &f, g->arena, &e, err));
+    OCT_TRY(oct_write_codes(w, v, e.codes, &in[0], err));
+    OCT_TRY(refer(g, base, "_scale", OCT_F32, (size_t)e.dims[0], (size_t)e.dims[1], e.scale, &in[1], err));
+    if (e.zero)
+        OCT_TRY(oct_edit_refer(g, base, "_zero_point", e.zero, &in[2], err));
     OCT_TRY(oct_write_real(w, v, base, in, &real, err));
-    OCT_TRY(oct_edit_node(g, "DequantizeLinear", in, n_in, real, before, &node, err));
-    OCT_TRY(oct_node_set_int(g, node, "axis", q.axis, err));
-    return oct_node_set_int(g, node, "block_size", q.block, err);
+    OCT_TRY(oct_edit_node(g, "DequantizeLinear", in, e.zero ? 3 : 2, real, before, &node, err));
+    OCT_TRY(oct_node_set_int(g, node, "axis", q->axis, err));
+    return oct_node_set_int(g, node, "block_size", q->block, err);
 }
 
 oct_status oct_write_blocks(oct_writer *w, int id, oct_err *err)

@@ -58,7 +58,7 @@ static oct_status note_pair(oct_writer *w, int id, oct_err *err)
     return forms_quant(&r, &with, &w->value[n->out[0]].q, err);
 }
 
-/* ---- products ---- */
+/* ---- which form a node has ---- */
 
 static bool all_equal(const oct_quant *q)
 {
@@ -81,18 +81,16 @@ static const oct_quant *weights(const oct_writer *w, const oct_op *op, const oct
     return q->n == 1 || (fits && q->axis == axis && all_equal(q)) ? q : NULL;
 }
 
-static bool is_bias(const oct_writer *wr, int v, const oct_quant *x, const oct_quant *w)
+static bool is_bias(const oct_writer *w, int v, const oct_quant *x, const oct_quant *q)
 {
-    const oct_quant *b = quant_of(wr, v);
-    if (!b || b->dtype != OCT_S32 || !b->codes || wr->g->value[v].shape.rank != 1 || b->n != w->n)
+    const oct_quant *b = quant_of(w, v);
+    if (!b || b->dtype != OCT_S32 || !b->codes || w->g->value[v].shape.rank != 1 || b->n != q->n)
         return false;
     for (int i = 0; i < b->n; i++)
-        if (b->zp[i] || b->scale[i] != x->scale[0] * w->scale[i])
+        if (b->zp[i] || b->scale[i] != x->scale[0] * q->scale[i])
             return false;
     return true;
 }
-
-/* ---- which form a node has ---- */
 
 static bool all_ones(const oct_node *n, const char *attr)
 {
@@ -188,7 +186,7 @@ static oct_status make_inputs(oct_graph *g, const oct_node *n, oct_node_plan *pl
     return OCT_OK;
 }
 
-static oct_status plan(oct_writer *w, int id, oct_err *err)
+static oct_status plan_node(oct_writer *w, int id, oct_err *err)
 {
     oct_graph *g = w->g;
     const oct_node *n = &g->node[id];
@@ -222,7 +220,7 @@ oct_status oct_write_plan_operators(oct_writer *w, oct_err *err)
         OCT_TRY(note_pair(w, g->order[i], err));
     for (size_t i = 0; i < g->n_order; i++)
         if (w->node[g->order[i]].spelling == OCT_SPELLED_REAL && !oct_half_of(w->o->half, g->order[i]))
-            OCT_TRY(plan(w, g->order[i], err));
+            OCT_TRY(plan_node(w, g->order[i], err));
     return OCT_OK;
 }
 

@@ -64,41 +64,50 @@ static int get_code(const uint8_t *codes, int bits, size_t i)
     return codes[i / per] >> i % per * (size_t)bits & ((1 << bits) - 1);
 }
 
-static oct_status elements_of(const oct_quant *q, const oct_nbits_form *f, oct_arena *a, const oct_tensor **codes, oct_err *err)
+/* A packed tensor of the type of codes, all 0. */
+static oct_status new_packed(const oct_quant *q, const int64_t dims[2], oct_arena *a, const oct_tensor **t, uint8_t **bytes, oct_err *err)
 {
-    const bool turned = q->axis == 1;
-    oct_tensor *t;
-    OCT_TRY(oct_tensor_new(a, q->dtype, 2, (int64_t[]){ (int64_t)(turned ? f->n : f->k), (int64_t)(turned ? f->k : f->n) }, &t, err));
-    uint8_t *to = memset((void *)(uintptr_t)t->data, 0, t->bytes);
-    for (size_t j = 0; j < f->n; j++) {
-        const uint8_t *column = (const uint8_t *)q->codes->data + j * oct_nbits_column_bytes(f);
-        for (size_t i = 0; i < f->k; i++) /* the middle's bit tells signed codes from those told from 0 up */
-            put_code(to, f->bits, turned ? j * f->k + i : i * f->n + j, get_code(column, f->bits, i) ^ middle_of(q->dtype));
-    }
-    *codes = t;
+    oct_tensor *made;
+    OCT_TRY(oct_tensor_new(a, q->dtype, 2, dims, &made, err));
+    *bytes = memset((void *)(uintptr_t)made->data, 0, made->bytes);
+    *t = made;
     return OCT_OK;
 }
 
-oct_status oct_blocks_elements(const oct_quant *q, const oct_nbits_form *f, oct_arena *a, oct_quant *as, oct_err *err)
+static oct_status codes_as_elements(const oct_quant *q, const oct_nbits_form *f, oct_arena *a, const oct_tensor **codes, oct_err *err)
 {
-    const size_t blocks = oct_nbits_blocks(f);
-    *as = *q;
-    if (q->codes->rank != 3)
-        return OCT_OK;
-    OCT_TRY(elements_of(q, f, a, &as->codes, err));
-    if (q->axis == 1)
-        return OCT_OK;
-    float *scale = oct_arena_calloc(a, f->n * blocks, sizeof *scale);
-    int32_t *zp = oct_arena_calloc(a, f->n * blocks, sizeof *zp);
-    if (!scale || !zp)
+    const bool rows = q->axis == 1;
+    uint8_t *to;
+    OCT_TRY(new_packed(q, (int64_t[]){ (int64_t)(rows ? f->n : f->k), (int64_t)(rows ? f->k : f->n) }, a, codes, &to, err));
+    for (size_t j = 0; j < f->n; j++) {
+        const uint8_t *column = (const uint8_t *)q->codes->data + j * oct_nbits_column_bytes(f);
+        for (size_t i = 0; i < f->k; i++) /* the middle's bit tells signed codes from those told from 0 up */
+            put_code(to, f->bits, rows ? j * f->k + i : i * f->n + j, get_code(column, f->bits, i) ^ middle_of(q->dtype));
+    }
+    return OCT_OK;
+}
+
+oct_status oct_blocks_elements(const oct_quant *q, const oct_nbits_form *f, oct_arena *a, oct_block_elements *e, oct_err *err)
+{
+    const size_t n = f->n, blocks = oct_nbits_blocks(f);
+    const bool rows = q->axis == 1, given = q->codes->rank == 2, moves = !given && !rows;
+    float *scale = moves ? oct_arena_calloc(a, n * blocks, sizeof *scale) : NULL;
+    uint8_t *zero = NULL;
+    *e = (oct_block_elements){ q->codes, moves ? scale : q->scale, NULL, { (int64_t)(rows ? n : blocks), (int64_t)(rows ? blocks : n) } };
+    if (moves && !scale)
         return oct_nomem(err);
-    for (size_t j = 0; j < f->n; j++)
+    if (!given)
+        OCT_TRY(codes_as_elements(q, f, a, &e->codes, err));
+    if (f->zero == OCT_NBITS_WHOLE)
+        OCT_TRY(new_packed(q, e->dims, a, &e->zero, &zero, err));
+    for (size_t j = 0; j < n; j++)
         for (size_t i = 0; i < blocks; i++) {
-            scale[i * f->n + j] = q->scale[j * blocks + i];
-            zp[i * f->n + j] = q->zp[j * blocks + i];
+            const size_t to = rows ? j * blocks + i : i * n + j, from = moves ? j * blocks + i : to;
+            if (moves)
+                scale[to] = q->scale[from];
+            if (zero)
+                put_code(zero, f->bits, to, q->zp[from] & ((1 << f->bits) - 1));
         }
-    as->scale = scale;
-    as->zp = zp;
     return OCT_OK;
 }
 

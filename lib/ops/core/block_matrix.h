@@ -10,8 +10,15 @@ oct_nbits_form oct_blocks_form(const oct_quant *q, const int64_t dims[2]);
 
 /* The weights by columns: what q has so already is borrowed, the rest is made in the arena. q->codes must be there. */
 oct_status oct_blocks_weights(const oct_quant *q, const oct_nbits_form *f, oct_arena *a, oct_nbits_weights *w, oct_err *err);
-/* The same with codes, scales and zero points as the elements stand: what q has so already is borrowed, the rest is made in the arena. */
-oct_status oct_blocks_elements(const oct_quant *q, const oct_nbits_form *f, oct_arena *a, oct_quant *as, oct_err *err);
+/* A matrix whose codes, scales and zero points stand as its elements do, as DequantizeLinear takes them. */
+typedef struct oct_block_elements {
+    const oct_tensor *codes; /* of q->dtype, like zero */
+    const float *scale;      /* of dims[2], like zero */
+    const oct_tensor *zero;  /* NULL in the middle */
+    int64_t dims[2];         /* blocks, and columns: in the order of the matrix */
+} oct_block_elements;
+/* The same for elements. */
+oct_status oct_blocks_elements(const oct_quant *q, const oct_nbits_form *f, oct_arena *a, oct_block_elements *e, oct_err *err);
 
 /* The type of codes that are told so: signed where the middle stands for 0. */
 oct_dtype oct_blocks_dtype(const oct_nbits_form *f);
