@@ -41,7 +41,7 @@ bool oct_half_follows(const oct_node *n, int slot)
 /* An entry for every value of the graph. */
 static oct_status grow(halver *h, oct_err *err)
 {
-    while (h->n_value < h->g->n_value) {
+    while (h->n_value < h->g->n_value || !h->value) {
         if (!OCT_GROW(h->g->arena, h->value, h->n_value, h->cap_value))
             return oct_nomem(err);
         h->value[h->n_value++] = (half_value){ false, { -1, -1, -1 } };
