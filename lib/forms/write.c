@@ -3,6 +3,7 @@
 #include "forms/write_int.h"
 
 #include "ops/op.h"
+#include "passes/match.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -80,8 +81,8 @@ oct_status oct_write_real(oct_writer *w, int v, const char *base, const int code
 
 static const oct_quant *quant_at(const oct_graph *g, int node, int slot)
 {
-    const oct_node *n = &g->node[node];
-    return slot < n->n_in && n->in[slot] >= 0 ? g->value[n->in[slot]].quant : NULL;
+    const int v = oct_input_at(&g->node[node], slot);
+    return v >= 0 ? g->value[v].quant : NULL;
 }
 
 /* Whether products alone read a constant, as their weights. */

@@ -2,6 +2,8 @@
  * operator. */
 #include "forms/write_int.h"
 
+#include "passes/match.h"
+
 #include <string.h>
 
 /* Codes, scale and zero point of the product's input; products that read one value share them. */
@@ -27,7 +29,7 @@ static oct_status dynamic_input(oct_graph *g, int id, const char *base, int out[
 /* in: codes, scale and zero point of the activation, then those of the weights. */
 static oct_status replace(oct_graph *g, int id, const char *base, const int in[6], oct_err *err)
 {
-    const int y = g->node[id].out[0], bias = g->node[id].n_in > 2 ? g->node[id].in[2] : -1;
+    const int y = g->node[id].out[0], bias = oct_input_at(&g->node[id], 2);
     int acc, real, mult, cast, out = y;
     OCT_TRY(oct_edit_value(g, base, "_integer", OCT_S32, y, &acc, err));
     OCT_TRY(oct_edit_value(g, base, "_real", OCT_F32, y, &real, err));
