@@ -130,7 +130,7 @@ static void choose_recurrent(oct_qjob *j, int id)
 static void choose_clamp(oct_qjob *j, int id)
 {
     const oct_node *n = &j->g->node[id];
-    int p = n->in[0] >= 0 ? j->g->value[n->in[0]].producer : -1;
+    const int p = n->n_in > 0 && n->in[0] >= 0 ? j->g->value[n->in[0]].producer : -1;
     float lo, hi;
     j->node[id].role = OCT_ROLE_FLOAT;
     if (p < 0 || j->node[id].barred || !oct_op_clamp(j->g, id, &lo, &hi) || !(lo <= 0.0f) || !(hi >= 0.0f))
