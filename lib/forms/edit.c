@@ -1,14 +1,9 @@
 /* Adding values and nodes. */
 #include "forms/edit.h"
 
-int oct_edit_after(const oct_graph *g, int node)
+int oct_edit_after(oct_graph *g, int node)
 {
-    if (node < 0)
-        return g->n_order ? g->order[0] : -1;
-    for (size_t i = 0; i + 1 < g->n_order; i++)
-        if (g->order[i] == node)
-            return g->order[i + 1];
-    return -1;
+    return node >= 0 ? oct_graph_next(g, node) : g->n_order ? g->order[0] : -1;
 }
 
 oct_status oct_edit_value(oct_graph *g, const char *base, const char *suffix, oct_dtype t, int like, int *v, oct_err *err)

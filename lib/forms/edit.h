@@ -5,7 +5,7 @@
 #include "graph/graph.h"
 
 /* The node that stands behind `node` in the order, or the first for -1; -1: none. */
-int oct_edit_after(const oct_graph *g, int node);
+int oct_edit_after(oct_graph *g, int node);
 /* A value or constant named "<base><suffix>"; the value has the shape of value `like` (-1: none yet). */
 oct_status oct_edit_value(oct_graph *g, const char *base, const char *suffix, oct_dtype t, int like, int *v, oct_err *err);
 oct_status oct_edit_const(oct_graph *g, const char *base, const char *suffix, oct_dtype t, int rank, const int64_t *dims, const void *data,

@@ -37,24 +37,6 @@ oct_status oct_write_codes(oct_writer *w, int v, const oct_tensor *t, int *codes
     return oct_edit_refer(g, named ? name : base, named ? "" : "_quantized", t, codes, err);
 }
 
-oct_status oct_write_turned(oct_graph *g, const oct_tensor *codes, const oct_tensor **turned, oct_err *err)
-{
-    int64_t dims[OCT_MAX_RANK];
-    const int64_t rows = codes->dims[codes->rank - 2], columns = codes->dims[codes->rank - 1];
-    oct_tensor *t;
-    memcpy(dims, codes->dims, (size_t)codes->rank * sizeof *dims);
-    dims[codes->rank - 2] = columns;
-    dims[codes->rank - 1] = rows;
-    OCT_TRY(oct_tensor_new(g->arena, codes->dtype, codes->rank, dims, &t, err));
-    const uint8_t *from = codes->data, *end = from + codes->bytes;
-    for (uint8_t *to = (uint8_t *)(uintptr_t)t->data; from < end; to += rows * columns) /* a matrix of those that lie behind each other */
-        for (int64_t r = 0; r < rows; r++)
-            for (int64_t c = 0; c < columns; c++)
-                to[c * rows + r] = *from++;
-    *turned = t;
-    return OCT_OK;
-}
-
 oct_status oct_write_readers(oct_writer *w, int v, const int code[3], int to, oct_err *err)
 {
     for (size_t i = 0; i < w->g->value[v].n_uses;) {

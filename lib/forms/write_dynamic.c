@@ -59,7 +59,7 @@ oct_status oct_write_dynamic(oct_writer *w, int id, oct_err *err)
     if (!weights)
         return oct_nomem(err);
     if (transposed) /* MatMulInteger has no transposition */
-        OCT_TRY(oct_write_turned(g, codes, &codes, err));
+        OCT_TRY(oct_tensor_turned(g->arena, codes, &codes, err));
     OCT_TRY(oct_write_codes(w, b, codes, &in[3], err));
     OCT_TRY(oct_write_params(w, q, weights, &in[4], &in[5], err));
     OCT_TRY(dynamic_input(g, id, base, in, err));

@@ -51,8 +51,6 @@ const char *oct_write_base(const oct_writer *w, int value);
 bool oct_write_keeps(const oct_graph *g, int v);
 /* A constant of codes in the place of annotated constant v, which is removed, but for its uses; under its name where that is of codes. */
 oct_status oct_write_codes(oct_writer *w, int v, const oct_tensor *t, int *codes, oct_err *err);
-/* 8-bit codes with their last two dimensions exchanged. */
-oct_status oct_write_turned(oct_graph *g, const oct_tensor *codes, const oct_tensor **turned, oct_err *err);
 /* Readers of annotated value v take its codes, when they can, or read the real value `to`. code: codes, scale and zero point. */
 oct_status oct_write_readers(oct_writer *w, int v, const int code[3], int to, oct_err *err);
 /* The real value that other readers of v, which stands for `base`, have from now on; to be made by a DequantizeLinear. */

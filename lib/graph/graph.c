@@ -154,6 +154,24 @@ oct_status oct_tensor_new(oct_arena *a, oct_dtype t, int rank, const int64_t *di
     return OCT_OK;
 }
 
+oct_status oct_tensor_turned(oct_arena *a, const oct_tensor *t, const oct_tensor **out, oct_err *err)
+{
+    int64_t dims[OCT_MAX_RANK];
+    oct_tensor *x;
+    for (int i = 0; i < t->rank; i++)
+        dims[i] = t->dims[i < t->rank - 2 ? i : 2 * t->rank - 3 - i];
+    OCT_TRY(oct_tensor_new(a, t->dtype, t->rank, dims, &x, err));
+    const int64_t rows = t->dims[t->rank - 2], columns = t->dims[t->rank - 1];
+    const uint8_t *from = t->data;
+    uint8_t *to = (uint8_t *)(uintptr_t)x->data;
+    for (int64_t at = 0; at < t->count; at += rows * columns)
+        for (int64_t i = 0; i < rows; i++)
+            for (int64_t k = 0; k < columns; k++)
+                to[at + k * rows + i] = *from++;
+    *out = x;
+    return OCT_OK;
+}
+
 void oct_graph_set_const(oct_graph *g, int value, const oct_tensor *t)
 {
     oct_value *v = &g->value[value];
@@ -298,6 +316,12 @@ static size_t position(oct_graph *g, int node)
             return g->near = from - d;
     }
     return g->n_order;
+}
+
+int oct_graph_next(oct_graph *g, int node)
+{
+    const size_t at = position(g, node) + 1;
+    return at < g->n_order ? g->order[at] : -1;
 }
 
 oct_status oct_graph_add_node(oct_graph *g, const char *op, const char *domain, const char *name, int n_in, int n_out,

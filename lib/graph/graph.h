@@ -203,6 +203,8 @@ int oct_graph_find(const oct_graph *g, const char *name);
 oct_status oct_graph_add_value(oct_graph *g, const char *name, oct_dtype t, int *value, oct_err *err);
 /* Adds a value named `base`, or base_1, base_2, ... when taken, here or in any graph of the same nest. */
 oct_status oct_graph_new_value(oct_graph *g, const char *base, oct_dtype t, int *value, oct_err *err);
+/* Renames a value to `base`, or base_1, base_2, ... when that is taken. */
+oct_status oct_graph_rename(oct_graph *g, int value, const char *base, oct_err *err);
 /* Adds a constant with a unique name made from base; dims are copied, bytes are copied into the arena. */
 oct_status oct_graph_new_const(oct_graph *g, const char *base, oct_dtype t, int rank, const int64_t *dims,
                                const void *data, int *value, oct_err *err);
@@ -215,6 +217,9 @@ oct_status oct_graph_new_const_s64(oct_graph *g, const char *base, int rank, con
 void oct_graph_set_const(oct_graph *g, int value, const oct_tensor *t);
 /* Allocates a tensor with uninitialised bytes in an arena. */
 oct_status oct_tensor_new(oct_arena *a, oct_dtype t, int rank, const int64_t *dims, oct_tensor **out, oct_err *err);
+
+/* A tensor of bytes whose last two dimensions change places. */
+oct_status oct_tensor_turned(oct_arena *a, const oct_tensor *t, const oct_tensor **out, oct_err *err);
 
 /* Copies a shape into the graph's arena and sets it. d[i].sym are kept by reference (arena or literal). OCT_EMALFORMED for a
  * dimension above OCT_MAX_DIM. */
@@ -230,6 +235,8 @@ const char *oct_shape_text(const oct_shape *s, char *dst, size_t size);
  * inputs and outputs are set by the calls below. */
 oct_status oct_graph_add_node(oct_graph *g, const char *op, const char *domain, const char *name, int n_in, int n_out,
                               int before, int *node, oct_err *err);
+/* The node that stands behind a live one in the order; -1: none. */
+int oct_graph_next(oct_graph *g, int node);
 /* Sets or replaces input `slot` (-1 removes it). Grows the list when slot == n_in. Keeps uses exact. */
 oct_status oct_graph_set_input(oct_graph *g, int node, int slot, int value, oct_err *err);
 /* Drops inputs from slot n on. */

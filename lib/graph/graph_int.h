@@ -23,7 +23,5 @@ void oct_names_drop(oct_graph *g, const char *name);
 oct_status oct_graph_clone_into(const oct_graph *g, oct_graph *c, oct_err *err);
 /* Copies a node's nested graphs into g, to which its other lists belong already. */
 oct_status oct_graph_clone_nested(oct_graph *g, oct_node *n, oct_err *err);
-/* Renames a value to `base`, or base_1, base_2, ... when that is taken. */
-oct_status oct_graph_rename(oct_graph *g, int value, const char *base, oct_err *err);
 
 #endif
