@@ -1,4 +1,5 @@
 /* Reading forms: values of codes and what they stand for, and the walk over the graph. */
+#include "forms/edit.h"
 #include "forms/read_int.h"
 
 #include "kernels/half.h"
@@ -19,7 +20,7 @@ static forms_value *known(forms_reader *r, int v)
     while (r->n_value <= (size_t)v) {
         if (!OCT_GROW(r->g->arena, r->value, r->n_value, r->cap_value))
             return NULL;
-        r->value[r->n_value++] = (forms_value){ NULL, -1 };
+        r->value[r->n_value++] = (forms_value){ .now = -1 };
     }
     return &r->value[v];
 }
@@ -32,30 +33,28 @@ bool forms_seen(const forms_reader *r, int v)
     return false;
 }
 
-oct_status forms_move(forms_reader *r, int from, int to, oct_err *err)
+/* Whoever asks for a value is told of another. */
+static oct_status move(forms_reader *r, int from, int to, oct_err *err)
 {
     forms_value *x = known(r, from);
     if (!x)
         return oct_nomem(err);
-    if (from != to && x->now < 0)
+    if (x->now < 0)
         x->now = to;
     return OCT_OK;
 }
 
-/* The node that stands behind another in the order; -1: none. */
-static int after(forms_reader *r, int node)
+oct_status forms_replace(forms_reader *r, int from, int to, oct_err *err)
 {
-    const oct_graph *g = r->g;
-    const size_t from = r->near < g->n_order ? r->near : 0;
-    for (size_t d = 0; d < g->n_order; d++)
-        for (int back = 0; back < 2; back++) {
-            const size_t i = back ? from - d : from + d; /* wraps beyond any order */
-            if (i >= g->n_order || g->order[i] != node)
-                continue;
-            r->near = i;
-            return i + 1 < g->n_order ? g->order[i + 1] : -1;
-        }
-    return -1;
+    oct_graph *g = r->g;
+    const int p = g->value[from].producer;
+    if (p >= 0)
+        OCT_TRY(oct_graph_set_output(g, p, oct_edit_output_slot(g, p, from), to, err));
+    if (g->value[from].quant)
+        g->value[to].quant = g->value[from].quant;
+    OCT_TRY(oct_graph_replace_uses(g, from, to, err));
+    oct_graph_remove_value(g, from);
+    return move(r, from, to, err);
 }
 
 /* ---- parameters ---- */
@@ -87,8 +86,12 @@ oct_status forms_quant(forms_reader *r, const oct_quant *like, const oct_quant *
 static bool grid_fits(const forms_grid *grid, int64_t axis, const oct_tensor *s, const oct_tensor *z, const oct_value *codes)
 {
     const oct_shape *x = &codes->shape;
-    if (!(s->dtype == OCT_F32 || oct_is_half(s->dtype)) || s->count < 1 || s->count > INT32_MAX ||
-        (z && (z->count != s->count || z->dtype != codes->dtype)))
+    const int64_t n = grid->count;
+    if (!(s->dtype == OCT_F32 || oct_is_half(s->dtype)) || s->count < 1 || s->count > INT32_MAX || n > INT32_MAX || (z && z->dtype != codes->dtype))
+        return false;
+    if (n)
+        return (s->count == n || s->count == 1) && (!z || z->count == n || z->count == 1);
+    if (z && z->count != s->count)
         return false;
     if (grid->block == 0 && s->count == 1)
         return s->rank <= 1;
@@ -109,22 +112,28 @@ oct_status forms_params(forms_reader *r, const forms_grid *grid, int codes, cons
     *q = NULL;
     if (!s || !s->data || (grid->zero >= 0 && (!z || !z->data)) || !is_zero_type(v->dtype) || !grid_fits(grid, axis, s, z, v))
         return OCT_OK;
-    float *scales = oct_arena_calloc(g->arena, (size_t)s->count, sizeof *scales);
-    int32_t *zeros = oct_arena_calloc(g->arena, (size_t)s->count, sizeof *zeros);
+    const int64_t n = grid->count ? grid->count : s->count;
+    float *scales = oct_arena_calloc(g->arena, (size_t)n, sizeof *scales);
+    int32_t *zeros = oct_arena_calloc(g->arena, (size_t)n, sizeof *zeros);
     if (!scales || !zeros)
         return oct_nomem(err);
     if (s->dtype == OCT_F32)
         memcpy(scales, s->data, (size_t)s->count * sizeof *scales);
     else
         oct_widen(NULL, s->dtype, s->data, (size_t)s->count, scales);
-    for (int64_t i = 0; i < s->count; i++) {
+    for (int64_t i = 0; i < n; i++) {
+        scales[i] = scales[s->count > 1 ? i : 0];
+        zeros[i] = z ? zero_at(z, z->count > 1 ? i : 0) : 0;
         if (!isfinite(scales[i]) || (scales[i] <= 0.0f && grid->block == 0))
             return OCT_OK; /* in blocks a scale may bring a sign */
-        zeros[i] = z ? zero_at(z, i) : 0;
     }
-    const bool one = s->count == 1 && grid->block == 0;
-    return forms_quant(r, &(oct_quant){ .n = (int)s->count, .axis = one ? 0 : (int)axis, .scale = scales, .zp = zeros, .dtype = v->dtype,
-                                        .block = grid->block }, q, err);
+    const bool one = n == 1 && grid->block == 0;
+    const oct_quant made = { .n = (int)n, .axis = one ? 0 : (int)axis, .scale = scales, .zp = zeros, .dtype = v->dtype, .block = grid->block };
+    forms_value *of = known(r, grid->scale);
+    if (!of || (!(of->grid && oct_quant_same(of->grid, &made)) && !(of->grid = oct_arena_memdup(g->arena, &made, sizeof made))))
+        return oct_nomem(err);
+    *q = of->grid;
+    return OCT_OK;
 }
 
 oct_status forms_params_of(forms_reader *r, const oct_node *n, int codes, const oct_quant **q, oct_err *err)
@@ -135,7 +144,12 @@ oct_status forms_params_of(forms_reader *r, const oct_node *n, int codes, const 
 
 /* ---- values of codes ---- */
 
-static oct_status add_twin(forms_reader *r, int codes, int v, oct_err *err)
+static bool is_needed(const oct_graph *g, int v)
+{
+    return g->value[v].n_uses || g->value[v].is_output;
+}
+
+oct_status forms_add_twin(forms_reader *r, int codes, int v, oct_err *err)
 {
     forms_value *x = known(r, codes);
     forms_twin *t = x ? oct_arena_alloc(r->g->arena, sizeof *t) : NULL;
@@ -149,31 +163,27 @@ static oct_status add_twin(forms_reader *r, int codes, int v, oct_err *err)
 /* One that reading has found: v stands for the codes from now on. */
 static oct_status new_twin(forms_reader *r, int codes, int v, oct_err *err)
 {
-    OCT_TRY(add_twin(r, codes, v, err));
-    return forms_move(r, codes, v, err);
+    OCT_TRY(forms_add_twin(r, codes, v, err));
+    return move(r, codes, v, err);
+}
+
+oct_status forms_stem(forms_reader *r, const char *name, const char *suffix, const char **stem, oct_err *err)
+{
+    const size_t n = strlen(name), m = strlen(suffix);
+    const bool ends = n > m && strcmp(name + n - m, suffix) == 0;
+    *stem = ends ? oct_arena_strndup(r->g->arena, name, n - m) : name;
+    return *stem ? OCT_OK : oct_nomem(err);
 }
 
 /* A new value like `codes`, named as what these are codes of: X_quantized is of X. */
 static oct_status new_value(forms_reader *r, int codes, oct_dtype real, const oct_quant *q, int *v, oct_err *err)
 {
-    static const char suffix[] = "_quantized";
     oct_graph *g = r->g;
-    const char *name = g->value[codes].name;
-    const size_t n = strlen(name), m = sizeof suffix - 1;
-    if (n > m && strcmp(name + n - m, suffix) == 0 && !(name = oct_arena_printf(g->arena, "%.*s", (int)(n - m), name)))
-        return oct_nomem(err);
+    const char *name;
+    OCT_TRY(forms_stem(r, g->value[codes].name, "_quantized", &name, err));
     OCT_TRY(oct_graph_new_value(g, name, real, v, err));
     g->value[*v].quant = q;
     return oct_graph_set_shape(g, *v, g->value[codes].shape.rank, g->value[codes].shape.d, err);
-}
-
-/* A border of one input in front of node `before`. */
-static oct_status add_border(forms_reader *r, const char *op, int from, int to, int before, oct_err *err)
-{
-    int id;
-    OCT_TRY(oct_graph_add_node(r->g, op, "", r->g->value[to].name, 1, 1, before, &id, err));
-    OCT_TRY(oct_graph_set_input(r->g, id, 0, from, err));
-    return oct_graph_set_output(r->g, id, 0, to, err);
 }
 
 /* The quantizer that makes codes of reals, with what these stand for; -1: none that is read. */
@@ -198,24 +208,16 @@ static oct_status quantizer_of(forms_reader *r, int codes, const oct_quant **q, 
 static oct_status make_border(forms_reader *r, int id, int codes, int v, oct_err *err)
 {
     oct_graph *g = r->g;
-    const int behind = after(r, id);
+    const int behind = oct_edit_after(g, id);
     oct_graph_cut_inputs(g, id, 1);
     OCT_TRY(oct_graph_set_output(g, id, 0, v, err));
-    if (!g->value[codes].n_uses && !g->value[codes].is_output)
-        return oct_graph_remove_value(g, codes), OCT_OK;
-    return add_border(r, "QuantizeLinear", v, codes, behind, err);
-}
-
-static oct_status constant_twin(forms_reader *r, int codes, const oct_quant *q, int v, oct_err *err)
-{
-    oct_quant with = *q;
-    with.codes = r->g->value[codes].konst;
-    return forms_quant(r, &with, &r->g->value[v].quant, err);
+    return is_needed(g, codes) ? oct_edit_node(g, "QuantizeLinear", &v, 1, codes, behind, NULL, err) : OCT_OK;
 }
 
 oct_status forms_twin_of(forms_reader *r, int codes, const oct_quant *q, oct_dtype real, int into, int before, int *v, oct_err *err)
 {
     oct_graph *g = r->g;
+    const oct_tensor *konst = g->value[codes].konst;
     const forms_value *x = known(r, codes);
     const oct_quant *own;
     int id;
@@ -226,19 +228,24 @@ oct_status forms_twin_of(forms_reader *r, int codes, const oct_quant *q, oct_dty
             *v = t->value;
             return OCT_OK;
         }
+    OCT_TRY(quantizer_of(r, codes, &own, &id, err));
+    const bool rounds = id >= 0 && oct_quant_same(own, q) && g->value[g->node[id].in[0]].dtype == real;
+    if (rounds && oct_quant_same(g->value[g->node[id].in[0]].quant, q)) {
+        *v = g->node[id].in[0]; /* what is on this grid already: the codes are its numbers */
+        oct_graph_cut_inputs(g, id, 1);
+        return new_twin(r, codes, *v, err);
+    }
     *v = into;
     if (into < 0)
         OCT_TRY(new_value(r, codes, real, q, v, err));
     g->value[*v].quant = q;
-    if (g->value[codes].konst) {
-        OCT_TRY(constant_twin(r, codes, q, *v, err));
-        return new_twin(r, codes, *v, err);
+    if (konst) {
+        oct_quant with = *q;
+        with.codes = konst;
+        OCT_TRY(forms_quant(r, &with, &g->value[*v].quant, err));
+    } else {
+        OCT_TRY(rounds ? make_border(r, id, codes, *v, err) : oct_edit_node(g, "DequantizeLinear", &codes, 1, *v, before, NULL, err));
     }
-    OCT_TRY(quantizer_of(r, codes, &own, &id, err));
-    if (id >= 0 && oct_quant_same(own, q) && g->value[g->node[id].in[0]].dtype == real)
-        OCT_TRY(make_border(r, id, codes, *v, err));
-    else
-        OCT_TRY(add_border(r, "DequantizeLinear", codes, *v, before, err));
     return new_twin(r, codes, *v, err);
 }
 
@@ -261,12 +268,39 @@ oct_status forms_known(forms_reader *r, int codes, int before, int *v, oct_err *
 
 oct_status forms_take_output(forms_reader *r, int node, int slot, const oct_quant *q, oct_err *err)
 {
-    const int codes = r->g->node[node].out[slot], behind = after(r, node);
+    const int codes = r->g->node[node].out[slot], behind = oct_edit_after(r->g, node);
     int v;
     OCT_TRY(new_value(r, codes, OCT_F32, q, &v, err));
     OCT_TRY(oct_graph_set_output(r->g, node, slot, v, err));
-    OCT_TRY(add_border(r, "QuantizeLinear", v, codes, behind, err));
+    OCT_TRY(oct_edit_node(r->g, "QuantizeLinear", &v, 1, codes, behind, NULL, err));
     return new_twin(r, codes, v, err);
+}
+
+/* Codes that nobody asks for any more become what stands for them: written again, that has its name and its place. */
+static oct_status settle(forms_reader *r, int codes, oct_err *err)
+{
+    oct_graph *g = r->g;
+    oct_value *c = &g->value[codes];
+    const forms_twin *t = r->value[codes].twin;
+    while (t && g->value[t->value].dead)
+        t = t->next;
+    if (!t || c->dead || c->is_input || c->outer >= 0 || is_needed(g, codes) || forms_seen(r, codes))
+        return OCT_OK;
+    const oct_value *x = &g->value[t->value];
+    const int p = x->producer;
+    const oct_node *n = c->producer >= 0 ? &g->node[c->producer] : NULL;
+    if (x->is_output || oct_value_is_captured(x) || !(x->quant->codes || (p >= 0 && oct_is_border(g, &g->node[p]))))
+        return OCT_OK;
+    for (int k = 0; n && k < n->n_out; k++)
+        if (n->out[k] >= 0 && is_needed(g, n->out[k]))
+            return OCT_OK;
+    if (n)
+        oct_graph_remove_node(g, c->producer);
+    c->dtype = x->dtype;
+    c->shape = x->shape;
+    c->konst = NULL;
+    r->value[codes].now = -1;
+    return forms_replace(r, t->value, codes, err);
 }
 
 /* Borders that were there already. */
@@ -276,8 +310,8 @@ static oct_status note_border(forms_reader *r, const oct_node *n, oct_err *err)
         return OCT_OK;
     const bool to = r->g->value[n->out[0]].quant != NULL, from = r->g->value[n->in[0]].quant != NULL;
     if (oct_is_op(n, "QuantizeLinear") && from && !to)
-        return add_twin(r, n->out[0], n->in[0], err);
-    return oct_is_op(n, "DequantizeLinear") && to ? add_twin(r, n->in[0], n->out[0], err) : OCT_OK;
+        return forms_add_twin(r, n->out[0], n->in[0], err);
+    return oct_is_op(n, "DequantizeLinear") && to ? forms_add_twin(r, n->in[0], n->out[0], err) : OCT_OK;
 }
 
 /* ---- the walk ---- */
@@ -341,6 +375,8 @@ static oct_status walk(forms_reader *r, size_t n, const oct_read_opts *opts, oct
     for (size_t i = 0; i < n && !opts->operators_only; i++)
         if (!g->node[r->at[i]].dead)
             OCT_TRY(forms_absorb(r, r->at[i], err));
+    for (size_t v = 0; v < r->n_value; v++)
+        OCT_TRY(settle(r, (int)v, err));
     return OCT_OK;
 }
 

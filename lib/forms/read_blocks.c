@@ -25,21 +25,17 @@ static bool read_form(const oct_node *n, oct_nbits_form *f)
     return f->n * oct_nbits_blocks(f) <= INT32_MAX;
 }
 
-/* The matrix as a value [k][n]. */
-static oct_status matrix(forms_reader *r, int codes, const oct_nbits_form *f, const oct_tensor *scale, const oct_tensor *zero, int *v, oct_err *err)
+/* The matrix as a value [k][n]; products of one matrix share it. */
+static oct_status matrix(forms_reader *r, int id, int codes, const oct_nbits_form *f, const oct_tensor *scale, const oct_tensor *zero, int *v, oct_err *err)
 {
     int32_t *zp = oct_arena_calloc(r->g->arena, f->n * oct_nbits_blocks(f), sizeof *zp);
     const oct_quant q = { .n = (int)(f->n * oct_nbits_blocks(f)), .scale = scale->data, .zp = zp, .dtype = oct_blocks_dtype(f),
-                          .block = (int64_t)f->block, .codes = r->g->value[codes].konst };
-    const int64_t dims[2] = { (int64_t)f->k, (int64_t)f->n };
-    const oct_quant *kept;
+                          .block = (int64_t)f->block };
     if (!zp)
         return oct_nomem(err);
     oct_blocks_zero_points(f, zero ? zero->data : NULL, zp);
-    OCT_TRY(forms_quant(r, &q, &kept, err));
-    OCT_TRY(oct_graph_new_value(r->g, r->g->value[codes].name, OCT_F32, v, err));
-    r->g->value[*v].quant = kept;
-    return oct_graph_set_dims(r->g, *v, 2, dims, err);
+    OCT_TRY(forms_twin_of(r, codes, &q, OCT_F32, -1, id, v, err));
+    return r->g->value[*v].shape.rank == 2 ? OCT_OK : oct_graph_set_dims(r->g, *v, 2, (int64_t[]){ (int64_t)f->k, (int64_t)f->n }, err);
 }
 
 oct_status forms_read_blocks(forms_reader *r, int id, oct_err *err)
@@ -59,7 +55,9 @@ oct_status forms_read_blocks(forms_reader *r, int id, oct_err *err)
         (bias >= 0 && (g->value[x].shape.rank != 2 || !constant(g, n, IN_BIAS, OCT_F32, columns) || g->value[bias].shape.rank != 1)))
         return OCT_OK;
     int w;
-    OCT_TRY(matrix(r, given, &f, scale, zero, &w, err));
+    OCT_TRY(matrix(r, id, given, &f, scale, zero, &w, err));
+    if (g->value[w].shape.d[0].n != (int64_t)f.k)
+        return OCT_OK; /* the codes are a matrix of another depth already */
     oct_graph_cut_inputs(g, id, 1);
     OCT_TRY(oct_graph_set_input(g, id, 1, w, err));
     if (bias >= 0)

@@ -13,8 +13,9 @@ typedef struct forms_twin {
 
 /* What is known of a value while reading. */
 typedef struct forms_value {
-    forms_twin *twin; /* of a value of codes */
-    int now;          /* the value that stands in its place; -1: itself */
+    forms_twin *twin;      /* of a value of codes */
+    int now;               /* the value that stands in its place; -1: itself */
+    const oct_quant *grid; /* of scales: what was last read with them; values that have the same share it */
 } forms_value;
 
 typedef struct forms_reader {
@@ -23,20 +24,20 @@ typedef struct forms_reader {
     forms_value *value;
     size_t n_value, cap_value;
     int *at;     /* the nodes that were there, in order */
-    size_t near; /* in the graph's order: where a node was last looked for */
 } forms_reader;
 
 /* Whether a node is this operator, of the default domain or com.microsoft. */
 bool forms_is(const oct_node *n, const char *op);
 /* Whether somebody looks at a value inside of a spelled product. */
 bool forms_seen(const forms_reader *r, int v);
-/* A value becomes part of another: whoever asks for it is told of that one. */
-oct_status forms_move(forms_reader *r, int from, int to, oct_err *err);
+/* Value `to`, which nothing makes or which has the same numbers, takes the place of `from`, which goes. */
+oct_status forms_replace(forms_reader *r, int from, int to, oct_err *err);
 
-/* Where parameters stand: values, zero -1: all 0. axis -1: the last; block 0: none. */
+/* Where parameters stand: values, zero -1: all 0. axis -1: the last; block 0: none. count: so many scales and zero points, or one for all, of
+ * any shape; 0: of the shape that QuantizeLinear asks for. */
 typedef struct forms_grid {
     int scale, zero;
-    int64_t axis, block;
+    int64_t axis, block, count;
 } forms_grid;
 /* What a value of codes stands for; *q is NULL when the parameters are no constants, or none that such codes can have. */
 oct_status forms_params(forms_reader *r, const forms_grid *grid, int codes, const oct_quant **q, oct_err *err);
@@ -53,12 +54,18 @@ oct_status forms_known(forms_reader *r, int codes, int before, int *v, oct_err *
 /* A new value with q beside the value of codes that output `slot` of a node makes: the node makes it, and the codes are its numbers. */
 oct_status forms_take_output(forms_reader *r, int node, int slot, const oct_quant *q, oct_err *err);
 
+/* A name without the suffix that writing puts behind it. */
+oct_status forms_stem(forms_reader *r, const char *name, const char *suffix, const char **stem, oct_err *err);
+/* Value v carries what the codes stand for. */
+oct_status forms_add_twin(forms_reader *r, int codes, int v, oct_err *err);
+
 /* The forms: each reads a node if it is of its kind. */
 oct_status forms_read_dequantize(forms_reader *r, int node, oct_err *err);
 oct_status forms_read_qlinear(forms_reader *r, int node, bool *done, oct_err *err);
 oct_status forms_read_move(forms_reader *r, int node, oct_err *err);
 oct_status forms_read_blocks(forms_reader *r, int node, oct_err *err);
 oct_status forms_read_dynamic(forms_reader *r, int node, oct_err *err);
+oct_status forms_read_lstm(forms_reader *r, int node, oct_err *err);
 /* A quantizer that none of the above has asked for. */
 oct_status forms_read_quantize(forms_reader *r, int node, oct_err *err);
 /* Quantizers behind nodes that run on codes go: these make the codes. */

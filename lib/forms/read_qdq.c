@@ -3,27 +3,6 @@
 
 #include "kernels/half.h"
 
-/* Another name of a value that is there: a graph output, which keeps it. */
-static oct_status rename_of(forms_reader *r, int id, int v, oct_err *err)
-{
-    oct_node *n = &r->g->node[id];
-    oct_graph_cut_inputs(r->g, id, 0);
-    OCT_TRY(oct_graph_set_input(r->g, id, 0, v, err));
-    n->op = "Identity";
-    n->domain = "";
-    n->opset = 13;
-    n->n_attr = 0;
-    return OCT_OK;
-}
-
-/* The node is there no more, but what it made is. */
-static oct_status let_go(forms_reader *r, int id, oct_err *err)
-{
-    OCT_TRY(oct_graph_set_output(r->g, id, 0, -1, err));
-    oct_graph_cut_inputs(r->g, id, 0);
-    return OCT_OK;
-}
-
 oct_status forms_read_dequantize(forms_reader *r, int id, oct_err *err)
 {
     oct_graph *g = r->g;
@@ -39,18 +18,21 @@ oct_status forms_read_dequantize(forms_reader *r, int id, oct_err *err)
     if (!q || (q->block && !g->value[codes].konst))
         return OCT_OK;
     int v;
-    OCT_TRY(let_go(r, id, err));
+    OCT_TRY(oct_graph_set_output(g, id, 0, -1, err));
+    oct_graph_cut_inputs(g, id, 0);
     OCT_TRY(forms_twin_of(r, codes, q, real, d, id, &v, err));
-    if (v != d && g->value[d].is_output) {
-        OCT_TRY(oct_graph_set_output(g, id, 0, d, err));
-        return rename_of(r, id, v, err);
+    if (v != d && g->value[d].is_output && (g->value[v].is_output || g->value[v].producer < 0)) {
+        g->value[d].quant = q; /* a second name: the codes are taken for the same once more */
+        OCT_TRY(oct_graph_set_input(g, id, 0, codes, err));
+        return oct_graph_set_output(g, id, 0, d, err);
     }
     oct_graph_remove_node(g, id);
     if (v == d)
         return OCT_OK;
-    OCT_TRY(oct_graph_replace_uses(g, d, v, err));
-    oct_graph_remove_value(g, d);
-    return forms_move(r, d, v, err);
+    if (!g->value[d].is_output)
+        return forms_replace(r, d, v, err);
+    OCT_TRY(forms_replace(r, v, d, err));
+    return forms_add_twin(r, codes, d, err);
 }
 
 oct_status forms_read_quantize(forms_reader *r, int id, oct_err *err)

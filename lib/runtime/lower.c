@@ -204,8 +204,8 @@ static void find_shown(rt_lowering *l)
     const oct_plan *p = l->p;
     for (int exact = 0; exact < 2; exact++)
         for (size_t i = 0; i < p->opts.n_taps; i++) {
-            const int named = oct_graph_find(l->g, p->opts.taps[i]), v = p->tap_at[i] >= 0 ? p->tap_at[i] : named;
-            if (v < 0 || (exact && v != named))
+            const int v = p->tap_at[i];
+            if (v < 0 || (exact && v != oct_graph_find(l->g, p->opts.taps[i])))
                 continue;
             if (p->tap_reals[i] && l->g->value[v].quant)
                 l->value[v].shown_reals = p->opts.taps[i];

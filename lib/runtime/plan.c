@@ -201,6 +201,16 @@ static void name_draws(oct_graph *g)
     }
 }
 
+/* The value of a name; X of a form that has no such real is what X_quantized stands for. */
+static oct_status find_tap(const oct_plan *p, const char *name, int *v, oct_err *err)
+{
+    *v = oct_graph_find(p->g, name);
+    const char *codes = *v < 0 ? oct_arena_printf(p->arena, "%s_quantized", name) : name;
+    if (codes)
+        *v = oct_graph_find(p->g, codes);
+    return codes ? OCT_OK : oct_nomem(err);
+}
+
 /* The graph's values carry their quantization; p->tap_at and tap_reals tell where the values are that taps ask for. */
 static oct_status read_forms(oct_plan *p, oct_err *err)
 {
@@ -210,7 +220,7 @@ static oct_status read_forms(oct_plan *p, oct_err *err)
     if (!p->tap_at || !p->tap_reals)
         return oct_nomem(err);
     for (size_t i = 0; i < p->opts.n_taps; i++) {
-        p->tap_at[i] = oct_graph_find(p->g, p->opts.taps[i]);
+        OCT_TRY(find_tap(p, p->opts.taps[i], &p->tap_at[i], err));
         const int id = p->tap_at[i] >= 0 ? p->g->value[p->tap_at[i]].producer : -1;
         p->tap_reals[i] = id >= 0 && strcmp(p->g->node[id].op, "DequantizeLinear") == 0;
     }
