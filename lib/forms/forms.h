@@ -18,8 +18,9 @@ typedef struct oct_read_opts {
 } oct_read_opts;
 
 /* Reads what g and the graphs nested in it spell: QuantizeLinear and DequantizeLinear, per tensor, per channel and in blocks, QLinear operators
- * and what moves codes between them, and products whose input is quantized when run (DynamicQuantizeLinear, MatMulInteger). Spellings with
- * scales that are no positive constants stay as they are. What was read already stays. Types must have been inferred; shapes help: scales
+ * and what moves codes between them, products whose input is quantized when run (DynamicQuantizeLinear, MatMulInteger), DynamicQuantizeLSTM and
+ * MatMulNBits. Types of 16 bits are read as they stand: they tell which nodes compute on them. Spellings with scales that are no positive
+ * constants stay as they are. What was read already stays. Types must have been inferred; shapes help: scales
  * per channel are read where they are seen to fit.
  * *now (may be NULL; in g's arena): for each value of g that was there, the value that holds the same numbers now: mostly itself; rounded, where
  * only its quantizer read it. Nodes that nothing reads any more are left for oct_graph_prune. */

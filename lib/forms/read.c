@@ -337,6 +337,7 @@ static oct_status read_node(forms_reader *r, int id, const oct_read_opts *opts, 
     if (done || opts->operators_only)
         return done ? OCT_OK : read_nested(r->g, id, opts, err);
     OCT_TRY(forms_read_blocks(r, id, err));
+    OCT_TRY(forms_read_lstm(r, id, err));
     OCT_TRY(forms_read_dequantize(r, id, err));
     if (!r->g->node[id].dead)
         OCT_TRY(forms_read_dynamic(r, id, err));

@@ -599,6 +599,14 @@ static void lstm(void **state)
                                           net_const(g[i], "rz", OCT_S8, grid, zeros)));
             net_int(g[i], "hidden_size", H);
             net_str(g[i], "direction", "bidirectional");
+            if (i == 0) {
+                oct_graph *c = same_when_read(g[i]);
+                const oct_quant *rw = quant(c, only(c, "LSTM")->in[1]), *rr = quant(c, only(c, "LSTM")->in[2]);
+                assert_true(oct_quant_same(rw, &qw) && oct_quant_same(rr, &qr) && rw->codes->dims[1] == ROWS && rr->codes->dims[2] == H);
+                assert_memory_equal(rw->codes->data, w, sizeof w);
+                assert_memory_equal(rr->codes->data, r, sizeof r);
+                oct_graph_destroy(c);
+            }
             assert_int_equal(net_run(g[i], i ? got : want, CAP), 9 * 2 * 2 * H);
             assert_int_equal(int8_steps(g[i]), 1);
         }

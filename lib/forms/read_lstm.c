@@ -1,0 +1,62 @@
+/* com.microsoft.DynamicQuantizeLSTM is an LSTM whose W and R are quantized. */
+#include "forms/read_int.h"
+
+#include "passes/match.h"
+
+enum { FIRST_GRID = 8, INPUTS = 12 }; /* scale and zero point of W, then of R */
+
+static int64_t count_of(const oct_graph *g, int value)
+{
+    return value >= 0 && g->value[value].konst ? g->value[value].konst->count : -1;
+}
+
+/* The grid of the matrix at a slot, of the codes [dirs][rows][k]: a scale for each direction, or for each row of each. NULL: it is not read. */
+static oct_status grid_of(forms_reader *r, const oct_node *n, int slot, const oct_quant **q, oct_err *err)
+{
+    const int codes = n->in[slot], scale = n->in[FIRST_GRID + 2 * (slot - 1)], zero = n->in[FIRST_GRID + 2 * (slot - 1) + 1];
+    const oct_tensor *t = codes >= 0 && !r->g->value[codes].quant ? r->g->value[codes].konst : NULL;
+    const int64_t count = count_of(r->g, scale);
+    *q = NULL;
+    if (!t || !t->data || (t->dtype != OCT_U8 && t->dtype != OCT_S8) || t->rank != 3 || t->count == 0 || count != count_of(r->g, zero))
+        return OCT_OK;
+    const bool rows = count == t->dims[0] * t->dims[2] && count != t->dims[0];
+    if (!rows && count != t->dims[0])
+        return OCT_OK;
+    return forms_params(r, &(forms_grid){ scale, zero, rows ? 2 : 0, rows ? t->dims[1] : 0, count }, codes, q, err);
+}
+
+static oct_status take_matrix(forms_reader *r, int id, int slot, const oct_quant *q, oct_err *err)
+{
+    oct_graph *g = r->g;
+    const int codes = g->node[id].in[slot];
+    oct_quant with = *q;
+    int v;
+    OCT_TRY(oct_tensor_turned(g->arena, g->value[codes].konst, &with.codes, err));
+    OCT_TRY(oct_graph_new_value(g, g->value[codes].name, OCT_F32, &v, err));
+    OCT_TRY(oct_graph_set_dims(g, v, 3, with.codes->dims, err));
+    OCT_TRY(forms_quant(r, &with, &g->value[v].quant, err));
+    OCT_TRY(oct_graph_set_input(g, id, slot, v, err));
+    return forms_add_twin(r, codes, v, err);
+}
+
+oct_status forms_read_lstm(forms_reader *r, int id, oct_err *err)
+{
+    oct_node *n = &r->g->node[id];
+    const oct_quant *w, *rec;
+    if (!forms_is(n, "DynamicQuantizeLSTM") || n->n_in != INPUTS || n->in[0] < 0 || r->g->value[n->in[0]].dtype != OCT_F32)
+        return OCT_OK;
+    OCT_TRY(grid_of(r, n, 1, &w, err));
+    OCT_TRY(grid_of(r, n, 2, &rec, err));
+    if (!w || !rec)
+        return OCT_OK;
+    int n_in = FIRST_GRID;
+    while (n->in[n_in - 1] < 0)
+        n_in--;
+    oct_graph_cut_inputs(r->g, id, n_in);
+    OCT_TRY(take_matrix(r, id, 1, w, err));
+    OCT_TRY(take_matrix(r, id, 2, rec, err));
+    n->op = "LSTM";
+    n->domain = "";
+    n->opset = 14;
+    return OCT_OK;
+}
