@@ -33,6 +33,11 @@ oct_status oct_edit_refer(oct_graph *g, const char *base, const char *suffix, co
     return OCT_OK;
 }
 
+bool oct_edit_keeps(const oct_graph *g, int v)
+{
+    return g->value[v].is_output || oct_value_is_captured(&g->value[v]);
+}
+
 oct_status oct_edit_node(oct_graph *g, const char *op, const int *in, int n_in, int out, int before, int *node, oct_err *err)
 {
     const char *name = oct_arena_printf(g->arena, "%s_%s", g->value[out].name, op);

@@ -12,6 +12,8 @@ oct_status oct_edit_const(oct_graph *g, const char *base, const char *suffix, oc
                           int *v, oct_err *err);
 /* The same, of a tensor that is referred to instead of copied. */
 oct_status oct_edit_refer(oct_graph *g, const char *base, const char *suffix, const oct_tensor *t, int *v, oct_err *err);
+/* Whether the name of a value is known outside of its graph, or in one that a node holds. */
+bool oct_edit_keeps(const oct_graph *g, int v);
 /* A node of the default domain, named by what it makes, since names of values differ. node may be NULL. */
 oct_status oct_edit_node(oct_graph *g, const char *op, const int *in, int n_in, int out, int before, int *node, oct_err *err);
 /* Makes a node another operator, under its name; op and domain are kept by reference, the domain is imported if it was not. */

@@ -167,11 +167,11 @@ static oct_status new_twin(forms_reader *r, int codes, int v, oct_err *err)
     return move(r, codes, v, err);
 }
 
-oct_status forms_stem(forms_reader *r, const char *name, const char *suffix, const char **stem, oct_err *err)
+oct_status forms_stem(forms_reader *r, const char *name, const char *suffix, const char *absent, const char **stem, oct_err *err)
 {
     const size_t n = strlen(name), m = strlen(suffix);
     const bool ends = n > m && strcmp(name + n - m, suffix) == 0;
-    *stem = ends ? oct_arena_strndup(r->g->arena, name, n - m) : name;
+    *stem = ends ? oct_arena_strndup(r->g->arena, name, n - m) : absent;
     return *stem ? OCT_OK : oct_nomem(err);
 }
 
@@ -180,7 +180,7 @@ static oct_status new_value(forms_reader *r, int codes, oct_dtype real, const oc
 {
     oct_graph *g = r->g;
     const char *name;
-    OCT_TRY(forms_stem(r, g->value[codes].name, "_quantized", &name, err));
+    OCT_TRY(forms_stem(r, g->value[codes].name, "_quantized", g->value[codes].name, &name, err));
     OCT_TRY(oct_graph_new_value(g, name, real, v, err));
     g->value[*v].quant = q;
     return oct_graph_set_shape(g, *v, g->value[codes].shape.rank, g->value[codes].shape.d, err);
@@ -289,7 +289,7 @@ static oct_status settle(forms_reader *r, int codes, oct_err *err)
     const oct_value *x = &g->value[t->value];
     const int p = x->producer;
     const oct_node *n = c->producer >= 0 ? &g->node[c->producer] : NULL;
-    if (x->is_output || oct_value_is_captured(x) || !(x->quant->codes || (p >= 0 && oct_is_border(g, &g->node[p]))))
+    if (oct_edit_keeps(g, t->value) || !(x->quant->codes || (p >= 0 && oct_is_border(g, &g->node[p]))))
         return OCT_OK;
     for (int k = 0; n && k < n->n_out; k++)
         if (n->out[k] >= 0 && is_needed(g, n->out[k]))

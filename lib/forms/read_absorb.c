@@ -1,4 +1,5 @@
 /* Quantizers behind nodes that run on codes. */
+#include "forms/edit.h"
 #include "forms/read_int.h"
 
 /* The border that alone reads a value and makes codes of it; -1: none. */
@@ -49,7 +50,7 @@ oct_status forms_absorb(forms_reader *r, int id, oct_err *err)
             continue;
         }
         oct_graph_remove_node(g, border);
-        OCT_TRY(g->value[q].is_output ? forms_replace(r, end, q, err) : forms_replace(r, q, end, err));
+        OCT_TRY(oct_edit_keeps(g, q) ? forms_replace(r, end, q, err) : forms_replace(r, q, end, err));
     }
     return OCT_OK;
 }

@@ -91,7 +91,7 @@ oct_status forms_read_dynamic(forms_reader *r, int id, oct_err *err)
     if (!q)
         return OCT_OK;
     OCT_TRY(quantized(r, c.quantizer, &x, err));
-    OCT_TRY(forms_stem(r, g->value[g->node[id].out[0]].name, "_integer", &g->node[id].name, err));
+    OCT_TRY(forms_stem(r, g->value[g->node[id].out[0]].name, "_integer", g->node[id].name, &g->node[id].name, err));
     oct_graph_cut_inputs(g, id, 0);
     OCT_TRY(forms_twin_of(r, b, q, OCT_F32, -1, id, &w, err));
     OCT_TRY(oct_graph_set_input(g, id, 0, x, err));

@@ -54,8 +54,8 @@ oct_status forms_known(forms_reader *r, int codes, int before, int *v, oct_err *
 /* A new value with q beside the value of codes that output `slot` of a node makes: the node makes it, and the codes are its numbers. */
 oct_status forms_take_output(forms_reader *r, int node, int slot, const oct_quant *q, oct_err *err);
 
-/* A name without the suffix that writing puts behind it. */
-oct_status forms_stem(forms_reader *r, const char *name, const char *suffix, const char **stem, oct_err *err);
+/* A name without the suffix that writing puts behind it; `absent` where it has none. */
+oct_status forms_stem(forms_reader *r, const char *name, const char *suffix, const char *absent, const char **stem, oct_err *err);
 /* Value v carries what the codes stand for. */
 oct_status forms_add_twin(forms_reader *r, int codes, int v, oct_err *err);
 

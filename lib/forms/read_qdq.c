@@ -1,4 +1,5 @@
 /* QuantizeLinear and DequantizeLinear as the default domain has them: scales and zero points are inputs. */
+#include "forms/edit.h"
 #include "forms/read_int.h"
 
 #include "kernels/half.h"
@@ -21,7 +22,7 @@ oct_status forms_read_dequantize(forms_reader *r, int id, oct_err *err)
     OCT_TRY(oct_graph_set_output(g, id, 0, -1, err));
     oct_graph_cut_inputs(g, id, 0);
     OCT_TRY(forms_twin_of(r, codes, q, real, d, id, &v, err));
-    if (v != d && g->value[d].is_output && (g->value[v].is_output || g->value[v].producer < 0)) {
+    if (v != d && oct_edit_keeps(g, d) && (oct_edit_keeps(g, v) || g->value[v].producer < 0)) {
         g->value[d].quant = q; /* a second name: the codes are taken for the same once more */
         OCT_TRY(oct_graph_set_input(g, id, 0, codes, err));
         return oct_graph_set_output(g, id, 0, d, err);
@@ -29,7 +30,7 @@ oct_status forms_read_dequantize(forms_reader *r, int id, oct_err *err)
     oct_graph_remove_node(g, id);
     if (v == d)
         return OCT_OK;
-    if (!g->value[d].is_output)
+    if (!oct_edit_keeps(g, d))
         return forms_replace(r, d, v, err);
     OCT_TRY(forms_replace(r, v, d, err));
     return forms_add_twin(r, codes, d, err);

@@ -20,18 +20,13 @@ const char *oct_write_base(const oct_writer *w, int value)
     return *rest || at == name ? name : oct_arena_strndup(w->g->arena, name, (size_t)(at - name));
 }
 
-bool oct_write_keeps(const oct_graph *g, int v)
-{
-    return g->value[v].is_output || oct_value_is_captured(&g->value[v]);
-}
-
 oct_status oct_write_codes(oct_writer *w, int v, const oct_tensor *t, int *codes, oct_err *err)
 {
     oct_graph *g = w->g;
     const char *name = g->value[v].name, *base = oct_write_base(w, v);
     if (!base)
         return oct_nomem(err);
-    if (!oct_write_keeps(g, v))
+    if (!oct_edit_keeps(g, v))
         oct_graph_remove_value(g, v);
     const bool named = base != name && g->value[v].dead;
     return oct_edit_refer(g, named ? name : base, named ? "" : "_quantized", t, codes, err);
@@ -56,7 +51,7 @@ oct_status oct_write_real(oct_writer *w, int v, const char *base, const int code
     x->quant = NULL;
     x->konst = NULL;
     *real = v;
-    if (!oct_write_keeps(w->g, v))
+    if (!oct_edit_keeps(w->g, v))
         OCT_TRY(oct_edit_value(w->g, base, "_dequantized", x->dtype, v, real, err));
     return oct_write_readers(w, v, code, *real, err);
 }

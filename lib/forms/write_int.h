@@ -47,8 +47,6 @@ typedef struct oct_writer {
 /* X, for a quantized constant that is named "X_quantized" or "X_quantized_2". NULL: no memory. */
 const char *oct_write_base(const oct_writer *w, int value);
 
-/* Whether the name of a value is known outside of its graph, or in one that a node holds. */
-bool oct_write_keeps(const oct_graph *g, int v);
 /* A constant of codes in the place of annotated constant v, which is removed, but for its uses; under its name where that is of codes. */
 oct_status oct_write_codes(oct_writer *w, int v, const oct_tensor *t, int *codes, oct_err *err);
 /* Readers of annotated value v take its codes, when they can, or read the real value `to`. code: codes, scale and zero point. */

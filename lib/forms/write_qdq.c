@@ -98,7 +98,7 @@ static oct_status write_pair(oct_writer *w, int v, int border, int code[3], cons
 {
     oct_graph *g = w->g;
     const int p = g->value[v].producer, maker = w->value[v].maker;
-    const bool keep = p >= 0 && oct_write_keeps(g, v);
+    const bool keep = p >= 0 && oct_edit_keeps(g, v);
     int from = border >= 0 ? g->node[border].in[0] : v, real;
     const char *base = g->value[from].name;
     code[0] = v;
