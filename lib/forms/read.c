@@ -176,14 +176,12 @@ oct_status forms_stem(forms_reader *r, const char *name, const char *suffix, con
 }
 
 /* A new value like `codes`, named as what these are codes of: X_quantized is of X. */
-static oct_status new_value(forms_reader *r, int codes, oct_dtype real, const oct_quant *q, int *v, oct_err *err)
+static oct_status new_value(forms_reader *r, int codes, oct_dtype real, int *v, oct_err *err)
 {
-    oct_graph *g = r->g;
+    const oct_graph *g = r->g;
     const char *name;
     OCT_TRY(forms_stem(r, g->value[codes].name, "_quantized", g->value[codes].name, &name, err));
-    OCT_TRY(oct_graph_new_value(g, name, real, v, err));
-    g->value[*v].quant = q;
-    return oct_graph_set_shape(g, *v, g->value[codes].shape.rank, g->value[codes].shape.d, err);
+    return oct_edit_value(r->g, name, "", real, codes, v, err);
 }
 
 /* The quantizer that makes codes of reals, with what these stand for; -1: none that is read. */
@@ -237,7 +235,7 @@ oct_status forms_twin_of(forms_reader *r, int codes, const oct_quant *q, oct_dty
     }
     *v = into;
     if (into < 0)
-        OCT_TRY(new_value(r, codes, real, q, v, err));
+        OCT_TRY(new_value(r, codes, real, v, err));
     g->value[*v].quant = q;
     if (konst) {
         oct_quant with = *q;
@@ -249,17 +247,20 @@ oct_status forms_twin_of(forms_reader *r, int codes, const oct_quant *q, oct_dty
     return new_twin(r, codes, *v, err);
 }
 
+/* The first value that carries what codes stand for; -1: none. */
+static int first_twin(const forms_reader *r, int codes)
+{
+    const forms_twin *t = (size_t)codes < r->n_value ? r->value[codes].twin : NULL;
+    while (t && r->g->value[t->value].dead)
+        t = t->next;
+    return t ? t->value : -1;
+}
+
 oct_status forms_known(forms_reader *r, int codes, int before, int *v, oct_err *err)
 {
-    const forms_value *x = known(r, codes);
     const oct_quant *q;
     int id;
-    *v = -1;
-    if (!x)
-        return oct_nomem(err);
-    for (const forms_twin *t = x->twin; t && *v < 0; t = t->next)
-        if (!r->g->value[t->value].dead)
-            *v = t->value;
+    *v = first_twin(r, codes);
     if (*v >= 0)
         return OCT_OK;
     OCT_TRY(quantizer_of(r, codes, &q, &id, err));
@@ -270,7 +271,8 @@ oct_status forms_take_output(forms_reader *r, int node, int slot, const oct_quan
 {
     const int codes = r->g->node[node].out[slot], behind = oct_edit_after(r->g, node);
     int v;
-    OCT_TRY(new_value(r, codes, OCT_F32, q, &v, err));
+    OCT_TRY(new_value(r, codes, OCT_F32, &v, err));
+    r->g->value[v].quant = q;
     OCT_TRY(oct_graph_set_output(r->g, node, slot, v, err));
     OCT_TRY(oct_edit_node(r->g, "QuantizeLinear", &v, 1, codes, behind, NULL, err));
     return new_twin(r, codes, v, err);
@@ -281,15 +283,13 @@ static oct_status settle(forms_reader *r, int codes, oct_err *err)
 {
     oct_graph *g = r->g;
     oct_value *c = &g->value[codes];
-    const forms_twin *t = r->value[codes].twin;
-    while (t && g->value[t->value].dead)
-        t = t->next;
-    if (!t || c->dead || c->is_input || c->outer >= 0 || is_needed(g, codes) || forms_seen(r, codes))
+    const int v = first_twin(r, codes);
+    if (v < 0 || c->dead || c->is_input || c->outer >= 0 || is_needed(g, codes) || forms_seen(r, codes))
         return OCT_OK;
-    const oct_value *x = &g->value[t->value];
+    const oct_value *x = &g->value[v];
     const int p = x->producer;
     const oct_node *n = c->producer >= 0 ? &g->node[c->producer] : NULL;
-    if (oct_edit_keeps(g, t->value) || !(x->quant->codes || (p >= 0 && oct_is_border(g, &g->node[p]))))
+    if (oct_edit_keeps(g, v) || !(x->quant->codes || (p >= 0 && oct_is_border(g, &g->node[p]))))
         return OCT_OK;
     for (int k = 0; n && k < n->n_out; k++)
         if (n->out[k] >= 0 && is_needed(g, n->out[k]))
@@ -300,18 +300,17 @@ static oct_status settle(forms_reader *r, int codes, oct_err *err)
     c->shape = x->shape;
     c->konst = NULL;
     r->value[codes].now = -1;
-    return forms_replace(r, t->value, codes, err);
+    return forms_replace(r, v, codes, err);
 }
 
 /* Borders that were there already. */
 static oct_status note_border(forms_reader *r, const oct_node *n, oct_err *err)
 {
-    if (n->n_in != 1 || n->n_out != 1 || n->in[0] < 0 || n->out[0] < 0)
+    if (!oct_is_border(r->g, n))
         return OCT_OK;
-    const bool to = r->g->value[n->out[0]].quant != NULL, from = r->g->value[n->in[0]].quant != NULL;
-    if (oct_is_op(n, "QuantizeLinear") && from && !to)
-        return forms_add_twin(r, n->out[0], n->in[0], err);
-    return oct_is_op(n, "DequantizeLinear") && to ? forms_add_twin(r, n->in[0], n->out[0], err) : OCT_OK;
+    if (oct_is_op(n, "DequantizeLinear"))
+        return forms_add_twin(r, n->in[0], n->out[0], err);
+    return r->g->value[n->out[0]].quant ? OCT_OK : forms_add_twin(r, n->out[0], n->in[0], err);
 }
 
 /* ---- the walk ---- */
@@ -339,11 +338,11 @@ static oct_status read_node(forms_reader *r, int id, const oct_read_opts *opts, 
     OCT_TRY(forms_read_blocks(r, id, err));
     OCT_TRY(forms_read_lstm(r, id, err));
     OCT_TRY(forms_read_dequantize(r, id, err));
-    if (!r->g->node[id].dead)
-        OCT_TRY(forms_read_dynamic(r, id, err));
-    if (!r->g->node[id].dead)
-        OCT_TRY(forms_read_move(r, id, err));
-    return r->g->node[id].dead ? OCT_OK : read_nested(r->g, id, opts, err);
+    if (r->g->node[id].dead)
+        return OCT_OK;
+    OCT_TRY(forms_read_dynamic(r, id, err));
+    OCT_TRY(forms_read_move(r, id, err));
+    return read_nested(r->g, id, opts, err);
 }
 
 /* Where each of n values is to be found. */

@@ -1,4 +1,5 @@
 /* Dynamic quantization: DynamicQuantizeLinear - MatMulInteger - Cast - Mul by s_a * s_b is a MatMul of what is quantized when run. */
+#include "forms/edit.h"
 #include "forms/read_int.h"
 
 #include "passes/match.h"
@@ -69,8 +70,7 @@ static oct_status quantized(forms_reader *r, int quantizer, int *v, oct_err *err
             return OCT_OK;
         }
     }
-    OCT_TRY(oct_graph_new_value(g, g->value[x].name, OCT_F32, v, err));
-    OCT_TRY(oct_graph_set_shape(g, *v, g->value[x].shape.rank, g->value[x].shape.d, err));
+    OCT_TRY(oct_edit_value(g, g->value[x].name, "", OCT_F32, x, v, err));
     g->value[*v].quant = &dynamic;
     OCT_TRY(oct_graph_add_node(g, "DynamicQuantizeLinear", "", g->node[quantizer].name, 1, 1, quantizer, &id, err));
     OCT_TRY(oct_graph_set_input(g, id, 0, x, err));

@@ -5,19 +5,14 @@
 
 enum { FIRST_GRID = 8, INPUTS = 12 }; /* scale and zero point of W, then of R */
 
-static int64_t count_of(const oct_graph *g, int value)
-{
-    return value >= 0 && g->value[value].konst ? g->value[value].konst->count : -1;
-}
-
 /* The grid of the matrix at a slot, of the codes [dirs][rows][k]: a scale for each direction, or for each row of each. NULL: it is not read. */
 static oct_status grid_of(forms_reader *r, const oct_node *n, int slot, const oct_quant **q, oct_err *err)
 {
     const int codes = n->in[slot], scale = n->in[FIRST_GRID + 2 * (slot - 1)], zero = n->in[FIRST_GRID + 2 * (slot - 1) + 1];
     const oct_tensor *t = codes >= 0 && !r->g->value[codes].quant ? r->g->value[codes].konst : NULL;
-    const int64_t count = count_of(r->g, scale);
+    const int64_t count = scale >= 0 && r->g->value[scale].konst ? r->g->value[scale].konst->count : 0;
     *q = NULL;
-    if (!t || !t->data || (t->dtype != OCT_U8 && t->dtype != OCT_S8) || t->rank != 3 || t->count == 0 || count != count_of(r->g, zero))
+    if (!t || !t->data || (t->dtype != OCT_U8 && t->dtype != OCT_S8) || t->rank != 3 || t->count == 0)
         return OCT_OK;
     const bool rows = count == t->dims[0] * t->dims[2] && count != t->dims[0];
     if (!rows && count != t->dims[0])

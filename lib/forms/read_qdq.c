@@ -40,7 +40,5 @@ oct_status forms_read_quantize(forms_reader *r, int id, oct_err *err)
 {
     const oct_node *n = &r->g->node[id];
     int v;
-    if (!forms_is(n, "QuantizeLinear") || n->n_in < 2 || n->n_out != 1 || n->out[0] < 0)
-        return OCT_OK;
-    return forms_known(r, n->out[0], id, &v, err);
+    return forms_is(n, "QuantizeLinear") && n->n_out == 1 && n->out[0] >= 0 ? forms_known(r, n->out[0], id, &v, err) : OCT_OK;
 }
