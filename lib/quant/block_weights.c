@@ -6,8 +6,10 @@
 
 enum { BITS = 4, BLOCK = 32 };
 
-oct_nbits_form oct_block_form(const oct_qjob *j, const oct_policy_row *row)
+/* How the policy, or else the job, wants the matrix of a node. */
+static oct_nbits_form form_of(const oct_qjob *j, int node, oct_weight_layout *l)
 {
+    const oct_policy_row *row = &j->node[node].row;
     bool symmetric = row->block ? row->weights != OCT_WEIGHT_U4 && row->weights != OCT_WEIGHT_U8 : j->opts.symmetric;
     oct_nbits_form f = { .bits = j->opts.bits ? j->opts.bits : BITS, .block = (size_t)(j->opts.block ? j->opts.block : BLOCK),
                          .zero = symmetric ? OCT_NBITS_MIDDLE : OCT_NBITS_WHOLE };
@@ -15,13 +17,6 @@ oct_nbits_form oct_block_form(const oct_qjob *j, const oct_policy_row *row)
         f.bits = row->weights == OCT_WEIGHT_S4 || row->weights == OCT_WEIGHT_U4 ? 4 : 8;
         f.block = (size_t)row->block;
     }
-    return f;
-}
-
-/* The form of a node's matrix. */
-static oct_nbits_form form_of(const oct_qjob *j, int node, oct_weight_layout *l)
-{
-    oct_nbits_form f = oct_block_form(j, &j->node[node].row);
     oct_layer_layout(j->g, node, l);
     f.n = (size_t)l->outs;
     f.k = (size_t)l->ins;
@@ -43,72 +38,64 @@ const char *oct_no_blocks(const oct_qjob *j, int node)
     return bytes < (double)w->count * sizeof(float) ? NULL : "its columns are shorter than a block: nothing would be saved";
 }
 
-static bool same_blocks(const qblocks *b, int matrix, bool turned, const oct_nbits_form *f)
+/* The same matrix in the same form, if another product has it already. */
+static qweights *made_before(const oct_qjob *j, int matrix, const oct_quant *q)
 {
-    return b && b->matrix == matrix && b->transposed == turned && b->form.bits == f->bits && b->form.block == f->block &&
-           b->form.zero == f->zero;
+    for (size_t i = 0; i < j->n_layer; i++) {
+        qweights *w = j->node[j->layer[i]].weights[0];
+        if (w && w->matrix == matrix && w->quant.axis == q->axis && w->quant.dtype == q->dtype && w->quant.block == q->block)
+            return w;
+    }
+    return NULL;
 }
 
-/* Codes and parameters by columns, as MatMulNBits has them; zero: packed zero points, to be filled and freed, NULL for the middle. */
-static oct_status allocate(oct_qjob *j, qblocks *b, uint8_t **zero, oct_err *err)
+static void unpack_zeros(const oct_nbits_form *f, const uint8_t *zero, int32_t *to)
 {
-    const oct_nbits_form *f = &b->form;
-    const size_t n = f->n * oct_nbits_blocks(f);
-    const bool whole = f->zero == OCT_NBITS_WHOLE;
-    const int64_t dims[3] = { (int64_t)f->n, (int64_t)oct_nbits_blocks(f), (int64_t)(f->block * (size_t)f->bits / 8) };
-    oct_tensor *codes;
-    OCT_TRY(oct_tensor_new(j->arena, OCT_U8, 3, dims, &codes, err));
-    memset((void *)(uintptr_t)codes->data, 0, codes->bytes);
-    b->quant = (oct_quant){ .n = (int)n, .axis = b->transposed, .block = (int64_t)f->block, .codes = codes,
-                            .scale = oct_arena_calloc(j->arena, n, sizeof(float)), .zp = oct_arena_calloc(j->arena, n, sizeof(int32_t)) };
-    b->quant.dtype = f->bits == 4 ? (whole ? OCT_U4 : OCT_S4) : whole ? OCT_U8 : OCT_S8;
-    *zero = whole ? oct_calloc(f->n, oct_nbits_zero_bytes(f)) : NULL;
-    return b->quant.scale && b->quant.zp && (*zero || !whole) ? OCT_OK : oct_nomem(err);
-}
-
-static void unpack_zeros(const qblocks *b, const uint8_t *zero)
-{
-    const oct_nbits_form *f = &b->form;
     const size_t blocks = oct_nbits_blocks(f), per = 8 / (size_t)f->bits;
-    int32_t *to = (int32_t *)(uintptr_t)b->quant.zp;
     for (size_t column = 0; column < f->n; column++, zero += oct_nbits_zero_bytes(f))
         for (size_t i = 0; i < blocks; i++)
             *to++ = zero[i / per] >> i % per * (size_t)f->bits & ((1 << f->bits) - 1);
 }
 
-static oct_status make(oct_qjob *j, qblocks *b, const oct_block_matrix *m, oct_pool *pool, oct_err *err)
+/* Codes and parameters by columns, as MatMulNBits has them. */
+static oct_status fill(oct_qjob *j, const oct_block_matrix *m, const oct_nbits_form *f, oct_pool *pool, qweights *q, oct_err *err)
 {
-    uint8_t *zero = NULL;
-    oct_status s = allocate(j, b, &zero, err);
-    if (s == OCT_OK)
-        s = oct_quantize_blocks(m, &b->form, pool, (uint8_t *)(uintptr_t)b->quant.codes->data, (float *)(uintptr_t)b->quant.scale, zero, &b->sqnr, err);
+    const bool whole = f->zero == OCT_NBITS_WHOLE;
+    const int64_t dims[3] = { (int64_t)f->n, (int64_t)oct_nbits_blocks(f), (int64_t)(f->block * (size_t)f->bits / 8) };
+    oct_tensor *codes;
+    float *scale;
+    OCT_TRY(oct_tensor_new(j->lasting, OCT_U8, 3, dims, &codes, err));
+    memset((void *)(uintptr_t)codes->data, 0, codes->bytes);
+    q->quant.codes = codes;
+    OCT_TRY(oct_new_scales(j, &q->quant, 0, &scale, err));
+    uint8_t *zero = whole ? oct_calloc(f->n, oct_nbits_zero_bytes(f)) : NULL;
+    if (whole && !zero)
+        return oct_nomem(err);
+    oct_status s = oct_quantize_blocks(m, f, pool, (uint8_t *)(uintptr_t)codes->data, scale, zero, &q->sqnr, err);
     if (s == OCT_OK && zero)
-        unpack_zeros(b, zero);
+        unpack_zeros(f, zero, (int32_t *)(uintptr_t)q->quant.zp);
     oct_free(zero);
     return s;
 }
 
 oct_status oct_make_blocks(oct_qjob *j, int node, oct_pool *pool, oct_err *err)
 {
-    const oct_node *n = &j->g->node[node];
     const oct_tensor *w = oct_layer_weights(j->g, node);
     oct_weight_layout l = { 0 };
     const oct_nbits_form f = form_of(j, node, &l);
-    const bool turned = l.out_axis == 0;
-    if (j->blocks[node])
+    const bool whole = f.zero == OCT_NBITS_WHOLE;
+    const oct_quant quant = { .n = (int)(f.n * oct_nbits_blocks(&f)), .axis = l.in_axis, .block = (int64_t)f.block,
+                              .dtype = f.bits == 4 ? (whole ? OCT_U4 : OCT_S4) : whole ? OCT_U8 : OCT_S8 };
+    const int matrix = j->g->node[node].in[1];
+    qweights **own = &j->node[node].weights[0];
+    if (*own || (*own = made_before(j, matrix, &quant)))
         return OCT_OK;
-    for (size_t i = 0; i < j->n_layer; i++)
-        if (same_blocks(j->blocks[j->layer[i]], n->in[1], turned, &f)) {
-            j->blocks[node] = j->blocks[j->layer[i]];
-            return OCT_OK;
-        }
-    qblocks *b = oct_arena_calloc(j->arena, 1, sizeof *b);
-    if (!b)
+    qweights *q = oct_arena_calloc(j->arena, 1, sizeof *q);
+    if (!q)
         return oct_nomem(err);
-    *b = (qblocks){ .form = f, .matrix = n->in[1], .transposed = turned };
-    const oct_block_matrix m = { w->data, (ptrdiff_t)l.in_step, (ptrdiff_t)l.out_step };
-    OCT_TRY(make(j, b, &m, pool, err));
-    j->blocks[node] = b;
+    *q = (qweights){ .quant = quant, .matrix = matrix };
+    OCT_TRY(fill(j, &(oct_block_matrix){ w->data, (ptrdiff_t)l.in_step, (ptrdiff_t)l.out_step }, &f, pool, q, err));
+    *own = q;
     if (j->opts.forget)
         j->opts.forget(j->opts.forget_arg, w->data, w->bytes);
     return OCT_OK;

@@ -68,7 +68,9 @@ static void list_layers(oct_qjob *j, oct_qlayer *to, size_t *n)
 
 static size_t count_values(const oct_qjob *j)
 {
-    size_t n = j->n_wanted;
+    size_t n = 0;
+    for (size_t v = 0; v < j->n_values; v++)
+        n += oct_is_observed(j, (int)v);
     for (size_t i = 0; i < j->n_body; i++)
         n += count_values(j->body[i].job);
     return n;
@@ -100,8 +102,11 @@ typedef struct mention {
 
 static void list_values(const oct_qjob *j, mention *to, size_t *n)
 {
-    for (size_t i = 0; i < j->n_wanted; i++, (*n)++)
-        to[*n] = (mention){ j->wanted[i], place_of(j->g, j->wanted_value[i]), *n, j->wanted_axes[i], false };
+    for (size_t v = 0; v < j->n_values; v++)
+        if (oct_is_observed(j, (int)v)) {
+            to[*n] = (mention){ oct_value_name(j->g, (int)v), place_of(j->g, (int)v), *n, j->value[v].axis, false };
+            ++*n;
+        }
     for (size_t i = 0; i < j->n_body; i++)
         list_values(j->body[i].job, to, n);
 }

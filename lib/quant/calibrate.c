@@ -99,7 +99,9 @@ static oct_status observe(void *arg, const char *name, const oct_operand *x, oct
     const float *v = x->data;
     if (x->dtype != OCT_F32) {
         OCT_TRY(reserve(w, (size_t)x->count, err));
-        OCT_TRY(oct_operand_to_f32(x, w->plain, err));
+        oct_operand as_it_lies = *x; /* element by element, in the order of its layout, as float32 is read */
+        as_it_lies.layout = OCT_LAYOUT_PLAIN;
+        OCT_TRY(oct_operand_to_f32(&as_it_lies, w->plain, err));
         v = w->plain;
     }
     int64_t rows = counted(w, x), per_sample = rows > 0 ? x->count / (x->rank ? x->dims[0] : 1) : 0;
@@ -109,7 +111,7 @@ static oct_status observe(void *arg, const char *name, const oct_operand *x, oct
     if (!o->moments_only)
         s = batched ? oct_stats_update_batch(&w->tensor[i]->stats, v, (size_t)rows, (size_t)per_sample, err)
                     : oct_stats_update(&w->tensor[i]->stats, v, (size_t)(per_sample * rows), err);
-    if (s == OCT_OK && o->axes && o->axes[i] && x->dtype == OCT_F32)
+    if (s == OCT_OK && o->axes && o->axes[i] && (x->dtype == OCT_F32 || x->q))
         s = channels(w->tensor[i], x, v, rows, o->axes[i], err);
     if (s != OCT_OK)
         oct_within(err, "sample '%s': value '%s'", w->batch.names[0], name);

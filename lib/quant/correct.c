@@ -19,19 +19,12 @@ typedef struct brancher {
     int *rounded;  /* [n_values]: the value's counterpart in the branch, or the value itself */
 } brancher;
 
-/* x on the grid of value v: QuantizeLinear and DequantizeLinear. */
+/* x with the quantization parameters of value v: a border, whose readers see what rounding leaves. */
 static oct_status put_on_grid(brancher *b, int v, int x, int *out, oct_err *err)
 {
-    const qvalue *q = &b->j->value[v];
-    oct_graph *g = b->g;
-    int scale, zero, codes;
-    uint8_t zp = (uint8_t)q->q.zero;
-    OCT_TRY(oct_graph_new_const(g, "branch_scale", OCT_F32, 0, NULL, &q->q.scale, &scale, err));
-    OCT_TRY(oct_graph_new_const(g, "branch_zero_point", q->dtype, 0, NULL, &zp, &zero, err));
-    OCT_TRY(oct_edit_value(g, g->value[v].name, "_branch_codes", q->dtype, v, &codes, err));
-    OCT_TRY(oct_edit_value(g, g->value[v].name, "_branch_rounded", OCT_F32, v, out, err));
-    OCT_TRY(oct_edit_node(g, "QuantizeLinear", (int[]){ x, scale, zero }, 3, codes, -1, NULL, err));
-    return oct_edit_node(g, "DequantizeLinear", (int[]){ codes, scale, zero }, 3, *out, -1, NULL, err);
+    OCT_TRY(oct_edit_value(b->g, b->g->value[v].name, "_branch_rounded", OCT_F32, v, out, err));
+    b->g->value[*out].quant = b->j->value[v].quant;
+    return oct_edit_node(b->g, "QuantizeLinear", &x, 1, *out, -1, NULL, err);
 }
 
 /* The node once more, on the branch's values. */
@@ -62,97 +55,111 @@ static oct_status branch(brancher *b, oct_err *err)
     const oct_qjob *j = b->j;
     for (size_t i = 0; i < j->g->n_input; i++) {
         int v = j->g->input[i];
-        if (j->value[v].wanted && j->value[v].has_grid)
+        if (j->value[v].quant)
             OCT_TRY(put_on_grid(b, v, v, &b->rounded[v], err));
     }
     for (size_t i = 0; i < j->g->n_order; i++) {
         int id = j->g->order[i];
         const oct_node *n = &j->g->node[id];
-        bool product = j->node[id].role == OCT_ROLE_PRODUCT, moved = false;
+        bool product = oct_is_product(j, id), moved = false;
         for (int k = 0; k < n->n_in; k++)
             moved |= n->in[k] >= 0 && b->rounded[n->in[k]] != n->in[k];
         if (moved && !product && n->n_captured == 0)
             OCT_TRY(repeat(b, id, err));
         for (int k = 0; k < n->n_out; k++) {
             int v = n->out[k];
-            if (v >= 0 && j->value[v].wanted && j->value[v].has_grid)
+            if (v >= 0 && j->value[v].quant)
                 OCT_TRY(put_on_grid(b, v, b->rounded[v], &b->rounded[v], err));
         }
     }
     return oct_graph_sort(b->g, err);
 }
 
-/* Moves the channels' moments of one value to another table and name. */
-static oct_status file_under(oct_calib *raw, const char *from, oct_calib *into, const char *to, oct_err *err)
+/* Keeps how far the means of v's channels lie apart in a table that has those of both branches. */
+static oct_status keep_difference(oct_qjob *j, int v, const oct_calib *both, const char *rounded, oct_err *err)
 {
-    oct_calib_tensor *f = oct_calib_find(raw, from), *t;
-    OCT_TRY(oct_calib_add(into, to, &t, err));
-    if (f) {
-        t->chan = f->chan;
-        f->chan = (oct_chan_stats){ 0 };
-    }
+    const oct_calib_tensor *a = oct_calib_find(both, oct_value_name(j->g, v)), *b = oct_calib_find(both, rounded);
+    const size_t n = a && b && a->chan.channels == b->chan.channels ? a->chan.channels : 0;
+    if (!n)
+        return OCT_OK;
+    if (!(j->moved[v] = oct_arena_calloc(j->arena, n, sizeof **j->moved)))
+        return oct_nomem(err);
+    j->moved_channels[v] = n;
+    for (size_t i = 0; i < n; i++)
+        j->moved[v][i] = oct_chan_mean(&b->chan.c[i]) - oct_chan_mean(&a->chan.c[i]);
+    return OCT_OK;
+}
+
+/* Where a graph runs in stages, what nothing reads is not computed. */
+static oct_status make_output(oct_graph *g, int v, oct_err *err)
+{
+    if (!OCT_GROW(g->arena, g->output, g->n_output, g->cap_output))
+        return oct_nomem(err);
+    g->output[g->n_output++] = v;
+    g->value[v].is_output = true;
     return OCT_OK;
 }
 
 /* Moments of product inputs, as they are and on the branch, over the same samples. */
-static oct_status gather(brancher *b, oct_source *src, int64_t samples, int threads, oct_calib *exact, oct_calib *rounded,
-                         oct_err *err)
+static oct_status gather(brancher *b, oct_conversion *c, oct_err *err)
 {
-    const oct_qjob *j = b->j;
-    oct_calib *raw = oct_calib_create();
-    const char **names = oct_calloc(2 * j->n_wanted + 1, sizeof *names);
-    int *axes = oct_calloc(2 * j->n_wanted + 1, sizeof *axes);
-    oct_status s = raw && names && axes ? OCT_OK : oct_nomem(err);
+    oct_qjob *j = b->j;
+    const int64_t samples = oct_measured_samples(c);
+    oct_calib *both = oct_calib_create();
+    const char **names = oct_calloc(2 * j->n_values + 1, sizeof *names);
+    int *axes = oct_calloc(2 * j->n_values + 1, sizeof *axes);
+    oct_status s = both && names && axes ? OCT_OK : oct_nomem(err);
     size_t n = 0;
-    for (size_t i = 0; s == OCT_OK && i < j->n_wanted; i++) {
-        int v = oct_graph_find(j->g, j->wanted[i]);
-        if (!j->wanted_axes[i] || b->rounded[v] == v)
-            continue;
-        names[n] = j->wanted[i];
-        names[n + 1] = b->g->value[b->rounded[v]].name;
-        axes[n] = axes[n + 1] = j->wanted_axes[i];
-        n += 2;
-    }
-    oct_calibrate_opts o = { .values = names, .axes = axes, .n = n, .moments_only = true, .limit = samples, .threads = threads };
+    for (size_t v = 0; s == OCT_OK && v < j->n_values; v++)
+        if (oct_is_observed(j, (int)v) && j->value[v].axis && b->rounded[v] != (int)v) {
+            axes[n] = axes[n + 1] = j->value[v].axis;
+            names[n++] = oct_value_name(j->g, (int)v);
+            names[n++] = b->g->value[b->rounded[v]].name;
+            s = make_output(b->g, b->rounded[v], err);
+        }
+    const oct_calibrate_opts o = { .values = names, .axes = axes, .n = n, .moments_only = true, .limit = samples, .threads = c->o.job.threads };
+    if (s == OCT_OK)
+        s = oct_source_pick(c->src, &(oct_pick){ .most = samples }, err);
     if (s == OCT_OK && n)
-        s = oct_calibrate(b->g, src, &o, raw, err);
-    for (size_t i = 0; s == OCT_OK && i < n; i += 2) {
-        s = file_under(raw, names[i], exact, names[i], err);
-        if (s == OCT_OK)
-            s = file_under(raw, names[i + 1], rounded, names[i], err);
-    }
-    oct_calib_destroy(raw);
+        s = oct_calibrate(b->g, c->src, &o, both, err);
+    for (size_t v = 0; s == OCT_OK && v < j->n_values; v++)
+        if (b->rounded[v] != (int)v)
+            s = keep_difference(j, (int)v, both, b->g->value[b->rounded[v]].name, err);
+    oct_calib_destroy(both);
     oct_free(names);
     oct_free(axes);
     return s;
 }
 
-static oct_status measure(oct_qjob *j, oct_conversion *c, brancher *b, oct_err *err)
+static oct_status measure(brancher *b, oct_conversion *c, oct_err *err)
 {
-    const int64_t samples = oct_measured_samples(c);
-    if (!(j->exact = oct_calib_create()) || !(j->rounded = oct_calib_create()))
+    oct_qjob *j = b->j;
+    OCT_TRY(oct_graph_clone(j->g, &b->g, err));
+    b->rounded = oct_arena_alloc(b->g->arena, (j->n_values + 1) * sizeof *b->rounded);
+    j->moved = oct_arena_calloc(j->arena, j->n_values + 1, sizeof *j->moved);
+    j->moved_channels = oct_arena_calloc(j->arena, j->n_values + 1, sizeof *j->moved_channels);
+    if (!b->rounded || !j->moved || !j->moved_channels)
         return oct_nomem(err);
     for (size_t v = 0; v < j->n_values; v++)
         b->rounded[v] = (int)v;
     OCT_TRY(branch(b, err));
-    OCT_TRY(oct_source_pick(c->src, &(oct_pick){ .most = samples }, err));
-    return gather(b, c->src, samples, c->o.job.threads, j->exact, j->rounded, err);
+    return gather(b, c, err);
 }
 
 static oct_status run_inputs(oct_conversion *c, oct_method_result *r, oct_err *err)
 {
     oct_qjob *j = c->job;
+    bool any = false;
     OCT_TRY(oct_conversion_settle(c, err));
-    if (j->n_wanted == 0) {
+    for (size_t v = 0; v < j->n_values; v++)
+        any |= oct_is_observed(j, (int)v);
+    if (!any) {
         r->why = "the graphs that nodes hold have ranges alone";
         return OCT_OK;
     }
-    brancher b = { .j = j, .rounded = oct_calloc(j->n_values + 1, sizeof(int)) };
-    oct_status s = b.rounded ? oct_graph_clone(j->g, &b.g, err) : oct_nomem(err);
-    if (s == OCT_OK)
-        s = measure(j, c, &b, err);
+    brancher b = { .j = j };
+    oct_status s = measure(&b, c, err);
     oct_graph_destroy(b.g);
-    oct_free(b.rounded);
     oct_conversion_changed(c);
     return s;
 }
@@ -165,34 +172,33 @@ static void prepare_weights(oct_qjob_opts *o)
 /* ---- what it gained ---- */
 
 /* Squares of what means were off by, in steps of the outputs' grids, over all channels of corrected products. */
-static void add_up(const oct_qjob *j, qshift *sum, int64_t *channels)
+static void add_up(const oct_qjob *j, qshift *sum)
 {
     for (size_t i = 0; i < j->n_layer; i++) {
         const int id = j->layer[i], v = oct_quantized_output(j, id);
-        const qweights *w = j->weights[id];
-        if (j->node[id].role != OCT_ROLE_PRODUCT || !w || !w->shift.channels || v < 0 || !j->value[v].has_grid)
+        const qshift *x = &j->node[id].shift;
+        if (!oct_is_product(j, id) || !x->channels || v < 0 || !j->value[v].quant)
             continue;
-        const double step = (double)j->value[v].q.scale, unit = 1 / (step * step);
-        sum->weights += w->shift.weights * unit;
-        sum->inputs += w->shift.inputs * unit;
-        sum->left += w->shift.left * unit;
-        *channels += w->shift.channels;
+        const double step = (double)j->value[v].quant->scale[0], unit = 1 / (step * step);
+        sum->weights += x->weights * unit;
+        sum->inputs += x->inputs * unit;
+        sum->left += x->left * unit;
+        sum->channels += x->channels;
     }
     for (size_t i = 0; i < j->n_body; i++)
-        add_up(j->body[i].job, sum, channels);
+        add_up(j->body[i].job, sum);
 }
 
 static void gain(const oct_conversion *c, oct_method_result *r, bool inputs)
 {
     qshift sum = { 0 };
-    int64_t n = 0;
-    add_up(c->job, &sum, &n);
-    if (n == 0)
+    add_up(c->job, &sum);
+    if (sum.channels == 0)
         return;
     r->measure = "mean error of outputs";
     r->unit = "steps";
-    r->before = sqrt((inputs ? sum.inputs : sum.weights) / (double)n);
-    r->after = sqrt(sum.left / (double)n);
+    r->before = sqrt((inputs ? sum.inputs : sum.weights) / (double)sum.channels);
+    r->after = sqrt(sum.left / (double)sum.channels);
 }
 
 static void gain_weights(const oct_conversion *c, oct_method_result *r)

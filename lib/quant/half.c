@@ -18,9 +18,8 @@
 
 oct_dtype oct_half_type(const oct_qjob *j, int node)
 {
-    if (node >= (int)j->n_nodes || j->node[node].role != OCT_ROLE_HALF)
-        return OCT_UNDEFINED;
-    return j->node[node].row.scheme == OCT_SCHEME_BF16 ? OCT_BF16 : OCT_F16;
+    const oct_scheme s = node < (int)j->n_nodes ? j->node[node].scheme : OCT_SCHEME_FLOAT;
+    return s == OCT_SCHEME_FP16 ? OCT_F16 : s == OCT_SCHEME_BF16 ? OCT_BF16 : OCT_UNDEFINED;
 }
 
 static bool asks(const oct_qjob *j, int id)
@@ -62,11 +61,6 @@ static bool takes(const oct_qjob *j, int id, oct_dtype t)
     return true;
 }
 
-static bool is_float(const oct_qjob *j, int value)
-{
-    return value >= 0 && j->g->value[value].dtype == OCT_F32;
-}
-
 static bool is_cast(const oct_node *n)
 {
     return oct_is_op(n, "Cast");
@@ -77,9 +71,9 @@ static bool computes_floats(const oct_qjob *j, int id)
     const oct_node *n = &j->g->node[id];
     bool in = false, out = false;
     for (int i = 0; i < n->n_in; i++)
-        in |= is_float(j, n->in[i]) && oct_half_follows(n, i);
+        in |= oct_is_f32(j, n->in[i]) && oct_half_follows(n, i);
     for (int k = 0; k < n->n_out; k++)
-        out |= is_float(j, n->out[k]);
+        out |= oct_is_f32(j, n->out[k]);
     return is_cast(n) ? out : in;
 }
 
@@ -123,7 +117,7 @@ static void choose(oct_qjob *j, int id)
     qnode *q = &j->node[id];
     const oct_op *op = oct_op_of(j->g, id);
     const bool whole = j->opts.scheme == OCT_SCHEME_FP16 || j->opts.scheme == OCT_SCHEME_BF16;
-    if (q->role != OCT_ROLE_FLOAT || q->barred || !op || !(asks(j, id) || whole))
+    if (q->scheme != OCT_SCHEME_FLOAT || q->barred || !op || !(asks(j, id) || whole))
         return;
     if (!asks(j, id))
         q->why = q->row.rule;
@@ -138,7 +132,7 @@ static void choose(oct_qjob *j, int id)
     else if (!takes(j, id, q->row.scheme == OCT_SCHEME_BF16 ? OCT_BF16 : OCT_F16))
         q->why = q->row.scheme == OCT_SCHEME_BF16 ? "the operator takes no bfloat16" : "the operator takes no float16";
     else {
-        q->role = OCT_ROLE_HALF;
+        q->scheme = q->row.scheme;
         q->why = q->row.rule;
     }
 }
@@ -151,7 +145,7 @@ static bool counts(const oct_qjob *j, oct_use u)
     if (u.slot < 0)
         return false;
     if (is_cast(n))
-        return n->out[0] >= 0 && !is_float(j, n->out[0]);
+        return n->out[0] >= 0 && !oct_is_f32(j, n->out[0]);
     return strcmp(n->op, "Range") == 0 || (strcmp(n->op, "Resize") == 0 && u.slot > 0);
 }
 
@@ -170,14 +164,14 @@ static void keep_counts(oct_qjob *j, bool *exact)
         bool any = false;
         for (int k = 0; k < n->n_out; k++) {
             const oct_value *v = n->out[k] >= 0 ? &j->g->value[n->out[k]] : NULL;
-            for (size_t u = 0; v && is_float(j, n->out[k]) && u < v->n_uses; u++)
+            for (size_t u = 0; v && oct_is_f32(j, n->out[k]) && u < v->n_uses; u++)
                 any |= counts(j, v->uses[u]) || exact[v->uses[u].node];
         }
         if (!any || weighted(j, id))
             continue;
         exact[id] = true;
-        if (j->node[id].role == OCT_ROLE_HALF) {
-            j->node[id].role = OCT_ROLE_FLOAT;
+        if (oct_half_type(j, id)) {
+            j->node[id].scheme = OCT_SCHEME_FLOAT;
             j->node[id].why = "its result becomes integers";
         }
     }
@@ -192,7 +186,7 @@ static bool has_weights(const oct_qjob *j, int id)
     const oct_node *n = &j->g->node[id];
     bool table = weighted(j, id);
     for (int i = 0; i < n->n_in; i++)
-        table |= is_float(j, n->in[i]) && j->g->value[n->in[i]].konst && j->g->value[n->in[i]].konst->count >= TABLE;
+        table |= oct_is_f32(j, n->in[i]) && j->g->value[n->in[i]].konst && j->g->value[n->in[i]].konst->count >= TABLE;
     return table;
 }
 
@@ -202,18 +196,18 @@ static bool touches(const oct_qjob *j, int id, const bool *reached)
     const oct_node *n = &j->g->node[id];
     bool any = false;
     for (int i = 0; i < n->n_in; i++) {
-        int p = is_float(j, n->in[i]) ? j->g->value[n->in[i]].producer : -1;
+        int p = oct_is_f32(j, n->in[i]) ? j->g->value[n->in[i]].producer : -1;
         any |= p >= 0 && reached[p];
     }
     for (int k = 0; k < n->n_out; k++)
-        for (size_t u = 0; is_float(j, n->out[k]) && u < j->g->value[n->out[k]].n_uses; u++)
+        for (size_t u = 0; oct_is_f32(j, n->out[k]) && u < j->g->value[n->out[k]].n_uses; u++)
             any |= reached[j->g->value[n->out[k]].uses[u].node];
     return any;
 }
 
 static bool spread(const oct_qjob *j, int id, bool *reached)
 {
-    if (reached[id] || j->node[id].role != OCT_ROLE_HALF || !(has_weights(j, id) || touches(j, id, reached)))
+    if (reached[id] || !oct_half_type(j, id) || !(has_weights(j, id) || touches(j, id, reached)))
         return false;
     return reached[id] = true;
 }
@@ -229,8 +223,8 @@ static void drop_islands(oct_qjob *j, bool *reached)
     }
     for (size_t i = 0; i < j->g->n_order; i++) {
         int id = j->g->order[i];
-        if (j->node[id].role == OCT_ROLE_HALF && !reached[id]) {
-            j->node[id].role = OCT_ROLE_FLOAT;
+        if (oct_half_type(j, id) && !reached[id]) {
+            j->node[id].scheme = OCT_SCHEME_FLOAT;
             j->node[id].why = "no weights among its 16-bit neighbours";
         }
     }
@@ -241,10 +235,10 @@ static void want_ranges(oct_qjob *j, int id)
 {
     const oct_node *n = &j->g->node[id];
     for (int i = 0; i < n->n_in; i++)
-        if (is_float(j, n->in[i]) && oct_half_follows(n, i) && !j->g->value[n->in[i]].konst)
+        if (oct_is_f32(j, n->in[i]) && oct_half_follows(n, i) && !j->g->value[n->in[i]].konst)
             j->value[n->in[i]].ranged = true;
     for (int k = 0; k < n->n_out; k++)
-        if (is_float(j, n->out[k]))
+        if (oct_is_f32(j, n->out[k]))
             j->value[n->out[k]].ranged = true;
 }
 
@@ -253,7 +247,7 @@ oct_status oct_half_place(oct_qjob *j, oct_err *err)
     bool any = false;
     for (size_t i = 0; i < j->g->n_order; i++) {
         choose(j, j->g->order[i]);
-        any |= j->node[j->g->order[i]].role == OCT_ROLE_HALF;
+        any |= oct_half_type(j, j->g->order[i]) != OCT_UNDEFINED;
     }
     if (!any)
         return OCT_OK;
@@ -360,7 +354,7 @@ static oct_status check_node(oct_qjob *j, int id, const oct_calib *c, bool *chan
 {
     const oct_node *n = &j->g->node[id];
     for (int i = 0; i < n->n_in && !j->node[id].barred; i++) {
-        if (!is_float(j, n->in[i]) || !oct_half_follows(n, i))
+        if (!oct_is_f32(j, n->in[i]) || !oct_half_follows(n, i))
             continue;
         const oct_tensor *k = j->g->value[n->in[i]].konst;
         if (k && k->data)
@@ -369,7 +363,7 @@ static oct_status check_node(oct_qjob *j, int id, const oct_calib *c, bool *chan
             OCT_TRY(check_range(j, id, n->in[i], c, changed, err));
     }
     for (int k = 0; k < n->n_out && !j->node[id].barred; k++)
-        if (is_float(j, n->out[k]))
+        if (oct_is_f32(j, n->out[k]))
             OCT_TRY(check_range(j, id, n->out[k], c, changed, err));
     return OCT_OK;
 }
@@ -377,7 +371,7 @@ static oct_status check_node(oct_qjob *j, int id, const oct_calib *c, bool *chan
 oct_status oct_half_check(oct_qjob *j, const oct_calib *c, bool *changed, oct_err *err)
 {
     for (size_t i = 0; i < j->g->n_order; i++)
-        if (j->node[j->g->order[i]].role == OCT_ROLE_HALF)
+        if (oct_half_type(j, j->g->order[i]))
             OCT_TRY(check_node(j, j->g->order[i], c, changed, err));
     return OCT_OK;
 }

@@ -2,7 +2,6 @@
 #include "quant/job.h"
 
 #include "forms/forms.h"
-#include "base/pool.h"
 #include "passes/opset.h"
 
 #include <math.h>
@@ -49,11 +48,18 @@ static oct_status allocate(oct_qjob *j, oct_err *err)
     j->n_values = j->g->n_value;
     j->node = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *j->node);
     j->value = oct_arena_calloc(j->arena, j->n_values + 1, sizeof *j->value);
-    j->weights = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *j->weights);
-    j->recurrence = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *j->recurrence);
-    j->blocks = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *j->blocks);
     j->layer = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *j->layer);
-    return j->node && j->value && j->weights && j->recurrence && j->blocks && j->layer ? OCT_OK : oct_nomem(err);
+    return j->node && j->value && j->layer ? OCT_OK : oct_nomem(err);
+}
+
+oct_status oct_new_scales(oct_qjob *j, oct_quant *q, int32_t zero, float **scale, oct_err *err)
+{
+    int32_t *zp = oct_arena_alloc(j->lasting, (size_t)q->n * sizeof *zp);
+    q->scale = *scale = oct_arena_calloc(j->lasting, (size_t)q->n, sizeof **scale);
+    q->zp = zp;
+    for (int i = 0; zp && i < q->n; i++)
+        zp[i] = zero;
+    return zp && *scale ? OCT_OK : oct_nomem(err);
 }
 
 static void add_to_rule(const oct_qjob *j, oct_policy_row *row, const char *clause)
@@ -100,22 +106,6 @@ static void read_policy(oct_qjob *j)
     }
 }
 
-static bool runs_on_integers(const qnode *q)
-{
-    return q->role != OCT_ROLE_FLOAT && q->role != OCT_ROLE_HALF && q->role != OCT_ROLE_BLOCKS;
-}
-
-static oct_scheme scheme_of(const qnode *q)
-{
-    switch (q->role) {
-    case OCT_ROLE_FLOAT: return OCT_SCHEME_FLOAT;
-    case OCT_ROLE_DYNAMIC: return OCT_SCHEME_DYNAMIC;
-    case OCT_ROLE_HALF: return q->row.scheme;
-    case OCT_ROLE_BLOCKS: return OCT_SCHEME_WEIGHT_ONLY;
-    default: return OCT_SCHEME_STATIC;
-    }
-}
-
 /* What a layer is meant to be; statistics may still keep it float. */
 static void describe_plan(oct_qjob *j, int id)
 {
@@ -123,7 +113,8 @@ static void describe_plan(oct_qjob *j, int id)
     const qnode *q = &j->node[id];
     oct_layer_decision *d = &j->node[id].decision;
     *d = (oct_layer_decision){ .graph = j->g, .where = j->where, .node = id, .name = n->name, .op = n->op, .why = q->why,
-                               .integer = runs_on_integers(q), .scheme = scheme_of(q), .sqnr_weights = NAN, .sqnr_output = NAN };
+                               .scheme = q->scheme, .sqnr_weights = NAN, .sqnr_output = NAN };
+    d->integer = q->scheme == OCT_SCHEME_STATIC || q->scheme == OCT_SCHEME_DYNAMIC;
     d->weight_count = oct_layer_weight_count(j->g, id);
 }
 
@@ -166,11 +157,8 @@ oct_status oct_qjob_create(oct_graph *g, const oct_qjob_opts *opts, oct_qjob **j
 
 void oct_qjob_destroy(oct_qjob *j)
 {
-    if (!j)
-        return;
-    oct_calib_destroy(j->exact);
-    oct_calib_destroy(j->rounded);
-    oct_arena_destroy(j->arena);
+    if (j)
+        oct_arena_destroy(j->arena);
 }
 
 const char *const *oct_qjob_values(const oct_qjob *j, const int **axes, size_t *n)
@@ -181,125 +169,28 @@ const char *const *oct_qjob_values(const oct_qjob *j, const int **axes, size_t *
     return j->all_wanted;
 }
 
-/* Means of the product's input channels from a table; NULL when it has none. */
-static oct_status channel_means(const oct_qjob *j, const oct_calib *c, int value, double **means, size_t *n, oct_err *err)
-{
-    const oct_calib_tensor *t = c ? oct_calib_find(c, oct_value_name(j->g, value)) : NULL;
-    *means = NULL;
-    *n = 0;
-    if (!t || t->chan.channels == 0)
-        return OCT_OK;
-    *n = t->chan.channels;
-    if (!(*means = oct_calloc(*n, sizeof **means)))
-        return oct_nomem(err);
-    for (size_t i = 0; i < *n; i++)
-        (*means)[i] = oct_chan_mean(&t->chan.c[i]);
-    return OCT_OK;
-}
-
-/* rounded[i] = real[i] + what rounding did to the mean on the measured samples; NULL: not measured. */
-static oct_status rounded_means(const oct_qjob *j, int value, const double *real, size_t n, double **rounded, oct_err *err)
-{
-    double *a = NULL;
-    size_t n_a = 0, n_b = 0;
-    oct_status s = channel_means(j, j->exact, value, &a, &n_a, err);
-    if (s == OCT_OK)
-        s = channel_means(j, j->rounded, value, rounded, &n_b, err);
-    const bool measured = s == OCT_OK && a && *rounded && n_a == n && n_b == n;
-    for (size_t i = 0; measured && i < n; i++)
-        (*rounded)[i] = real[i] + ((*rounded)[i] - a[i]);
-    if (!measured) {
-        oct_free(*rounded);
-        *rounded = NULL;
-    }
-    oct_free(a);
-    return s;
-}
-
-static oct_status product_weights(oct_qjob *j, const oct_calib *c, int id, oct_err *err)
-{
-    double *real = NULL, *rounded = NULL;
-    size_t n = 0;
-    int x = j->g->node[id].in[0];
-    bool correct = j->node[id].role == OCT_ROLE_PRODUCT && (j->opts.bias_weights || j->rounded) && oct_op_of(j->g, id)->weights.bias;
-    oct_status s = correct ? channel_means(j, c, x, &real, &n, err) : OCT_OK;
-    if (s == OCT_OK && real)
-        s = rounded_means(j, x, real, n, &rounded, err);
-    if (s == OCT_OK)
-        s = oct_quantize_weights(j, id, real, rounded, n, err);
-    oct_free(real);
-    oct_free(rounded);
-    return s;
-}
-
-static oct_status layer_weights(oct_qjob *j, const oct_calib *c, int id, oct_pool *pool, oct_err *err)
-{
-    switch (j->node[id].role) {
-    case OCT_ROLE_DYNAMIC:
-        if (oct_op_of(j->g, id)->quant == OCT_QUANT_RECURRENT)
-            return oct_quantize_recurrent(j, id, err);
-        return product_weights(j, c, id, err);
-    case OCT_ROLE_PRODUCT: return product_weights(j, c, id, err);
-    case OCT_ROLE_BLOCKS: return oct_make_blocks(j, id, pool, err);
-    default: return OCT_OK;
-    }
-}
-
-/* Threads for rounding in blocks; NULL when no layer needs them. */
-static oct_status blocks_pool(const oct_qjob *j, oct_pool **pool, oct_err *err)
-{
-    bool any = false;
-    *pool = NULL;
-    for (size_t i = 0; i < j->n_layer; i++)
-        any |= j->node[j->layer[i]].role == OCT_ROLE_BLOCKS && !j->blocks[j->layer[i]];
-    if (!any || (*pool = oct_pool_create(j->opts.threads)))
-        return OCT_OK;
-    return oct_pool_fail(j->opts.threads, err);
-}
-
-static oct_status decide_weights(oct_qjob *j, const oct_calib *c, oct_err *err)
-{
-    char text[300];
-    oct_pool *pool;
-    OCT_TRY(blocks_pool(j, &pool, err));
-    oct_status s = OCT_OK;
-    for (size_t i = 0; i < j->n_layer && s == OCT_OK; i++) {
-        s = layer_weights(j, c, j->layer[i], pool, err);
-        if (s != OCT_OK)
-            oct_within(err, "%s", oct_node_text(j->g, j->layer[i], text, sizeof text));
-    }
-    oct_pool_destroy(pool);
-    return s;
-}
-
 static void describe(oct_qjob *j, int id)
 {
-    const oct_node *n = &j->g->node[id];
     const qnode *q = &j->node[id];
     const oct_tensor *first = oct_layer_weights(j->g, id);
-    const qweights *w = j->weights[id];
+    const qweights *w = q->weights[0];
     oct_layer_decision *d = &j->node[id].decision;
     describe_plan(j, id);
-    if (q->role == OCT_ROLE_HALF && first && first->count) {
+    if (oct_half_type(j, id) && first && first->count) {
         d->weights = oct_half_type(j, id);
         d->sqnr_weights = oct_half_sqnr(first, d->weights);
-    }
-    const qblocks *b = q->role == OCT_ROLE_BLOCKS ? j->blocks[id] : NULL;
-    if (b) {
-        d->weights = b->quant.dtype;
-        d->block = (int)b->form.block;
-        d->sqnr_weights = b->sqnr;
-    } else if (w) {
-        d->weights = w->dtype;
-        d->per_channel = w->channels > 1;
+    } else if (w && q->scheme != OCT_SCHEME_FLOAT) {
+        d->weights = w->quant.dtype;
+        d->block = q->scheme == OCT_SCHEME_WEIGHT_ONLY ? (int)w->quant.block : 0;
+        d->per_channel = !d->block && w->quant.n > 1;
         d->remedy = w->remedy;
         d->sqnr_weights = w->sqnr;
     }
-    int v = n->n_out && n->out[0] >= 0 ? oct_quantized_output(j, id) : -1;
-    if (v >= 0 && j->value[v].has_grid && d->integer && q->role != OCT_ROLE_CLAMP) {
+    const int v = oct_quantized_output(j, id);
+    if (v >= 0 && j->value[v].quant && d->integer && !q->absorbed) {
         d->observer = j->value[v].observer;
-        d->scale = j->value[v].q.scale;
-        d->zero_point = j->value[v].q.zero;
+        d->scale = j->value[v].quant->scale[0];
+        d->zero_point = j->value[v].quant->zp[0];
         d->sqnr_output = j->value[v].sqnr;
     }
 }
@@ -314,30 +205,16 @@ oct_status oct_qjob_decide(oct_qjob *j, const oct_calib *c, oct_err *err)
         if (changed)
             OCT_TRY(oct_job_place(j, err));
     }
-    OCT_TRY(decide_weights(j, c, err));
+    OCT_TRY(oct_decide_weights(j, c, err));
     for (size_t i = 0; i < j->n_layer; i++)
         describe(j, j->layer[i]);
     return oct_bodies_decide(j, c, err);
 }
 
-oct_status oct_quantized_copy(oct_qjob *j, oct_graph **copy, oct_err *err)
-{
-    oct_graph *own = j->g, *c;
-    OCT_TRY(oct_graph_clone(own, &c, err));
-    oct_bodies_move(j, c); /* indices are the same in both */
-    oct_status s = oct_qjob_annotate(j, err);
-    oct_bodies_move(j, own);
-    if (s != OCT_OK)
-        oct_graph_destroy(c);
-    else
-        *copy = c;
-    return s;
-}
-
 bool oct_qjob_has_grids(const oct_qjob *j)
 {
     for (size_t v = 0; v < j->n_values; v++)
-        if (j->value[v].wanted && !j->value[v].constant)
+        if (j->value[v].wanted && !j->g->value[v].konst)
             return true;
     for (size_t i = 0; i < j->n_body; i++)
         if (oct_qjob_has_grids(j->body[i].job))

@@ -42,7 +42,7 @@ bool oct_pairs_safe(const oct_weight_layout *l, const int8_t *codes)
      * of a channel are multiplied as a matrix, in pairs. */
     if (oct_is_depthwise(l) && l->outs == l->groups)
         return true;
-    for (int64_t g = 0; g < l->groups; g++)
+    for (int64_t g = 0; g < l->matrices * l->groups; g++)
         for (int64_t o = 0; o < l->outs / l->groups; o++)
             if (!channel_safe(l, codes + g * l->group_step + o * l->out_step))
                 return false;

@@ -166,7 +166,7 @@ static oct_status choose(tuner *u, oct_method_result *r, oct_err *err)
 static bool worth_it(const oct_qjob *j)
 {
     for (size_t i = 0; i < j->n_layer; i++)
-        if (j->node[j->layer[i]].role == OCT_ROLE_PRODUCT && !j->node[j->layer[i]].row.observer.observer)
+        if (oct_is_product(j, j->layer[i]) && !j->node[j->layer[i]].row.observer.observer)
             return true;
     return false;
 }

@@ -1,4 +1,4 @@
-/* Quantized weights and biases of products.
+/* Quantized weights and biases.
  *
  * Weights are symmetric: w = s_w * q. Bias is int32 at s_x * s_w. Where that would overflow (a channel of tiny weights with
  * a large bias), s_w grows until the bias fits; the weights then use fewer codes, which costs nothing against their size.
@@ -9,59 +9,66 @@
  * beside a clamp): with samples at hand E[xq_c] is measured, and the bias takes back sum w E[x] - sum wq E[xq]. */
 #include "quant/job.h"
 
+#include "base/pool.h"
+#include "eval/summary.h"
+
 #include <math.h>
 #include <string.h>
 
-/* The weights of a layer, and how they lie. */
+/* The weights of a layer, how they lie, and which share a scale. */
 typedef struct weights_view {
     const oct_tensor *w;
     oct_weight_layout l;
+    int64_t per; /* output channels that share a scale, counted over all matrices */
 } weights_view;
 
 /* Walks the elements in order with the channels they belong to. Divisions happen once a row: in it one channel stays, and the other
  * is the next after each run of taps. */
 typedef struct walk {
-    const oct_weight_layout *l;
+    const weights_view *s;
     int64_t row, left_row, left_taps; /* elements */
     int64_t next_out, next_in;        /* which of the two goes on */
-    int64_t out, in;
+    int64_t out, in;                  /* of one matrix `in` */
+    int64_t scale;                    /* the index of out's scale */
 } walk;
 
 static walk begin(const weights_view *s)
 {
     const bool rows = s->l.out_axis < s->l.in_axis;
-    return (walk){ .l = &s->l, .row = rows ? s->l.out_step : s->l.in_step, .next_out = !rows, .next_in = rows };
+    return (walk){ .s = s, .row = rows ? s->l.out_step : s->l.in_step, .next_out = !rows, .next_in = rows };
 }
 
 static inline void step_to(walk *x, int64_t e)
 {
+    const oct_weight_layout *l = &x->s->l;
     if (x->left_row-- == 0) {
-        x->out = oct_output_channel(x->l, e);
-        x->in = oct_input_channel(x->l, e);
+        x->out = oct_output_channel(l, e);
+        x->in = oct_input_channel(l, e);
         x->left_row = x->row - 1;
-        x->left_taps = x->l->taps - 1;
+        x->left_taps = l->taps - 1;
     } else if (x->left_taps-- == 0) {
         x->out += x->next_out;
         x->in += x->next_in;
-        x->left_taps = x->l->taps - 1;
+        x->left_taps = l->taps - 1;
+    } else {
+        return;
     }
+    x->scale = x->s->per == 1 ? x->out : x->out / x->s->per;
 }
 
 /* The largest magnitude of each channel; old: as in round_weights. */
-static oct_status find_largest(qweights *q, const qweights *old, const weights_view *s, oct_arena *a, oct_err *err)
+static oct_status find_largest(qweights *q, const qweights *old, const weights_view *s, oct_err *err)
 {
-    if (old && old->channels == q->channels) {
+    if (old && old->quant.n == q->quant.n) {
         q->largest = old->largest;
         return OCT_OK;
     }
-    q->largest = oct_arena_calloc(a, (size_t)q->channels, sizeof *q->largest);
-    if (!q->largest)
-        return oct_nomem(err);
     const float *v = s->w->data;
     walk x = begin(s);
     for (int64_t e = 0; e < s->w->count; e++) {
         step_to(&x, e);
-        float m = fabsf(v[e]), *top = &q->largest[q->channels > 1 ? x.out : 0];
+        const float m = fabsf(v[e]);
+        float *top = &q->largest[x.scale];
         if (!isfinite(v[e]))
             return oct_fail(err, OCT_ENUMERIC, "a weight is not finite (element %lld)", (long long)e);
         *top = m > *top ? m : *top;
@@ -69,17 +76,19 @@ static oct_status find_largest(qweights *q, const qweights *old, const weights_v
     return OCT_OK;
 }
 
-static oct_status choose_scales(qweights *q, int limit, oct_arena *a, oct_err *err)
+static float *scales_of(const oct_quant *q)
 {
-    q->scale = oct_arena_calloc(a, (size_t)q->channels, sizeof *q->scale);
-    if (!q->scale)
-        return oct_nomem(err);
-    for (int64_t c = 0; c < q->channels; c++) {
-        q->scale[c] = q->largest[c] / (float)limit;
-        if (!(q->scale[c] >= 0x1p-120f))
-            q->scale[c] = 1.0f; /* a channel of zeros */
+    return (float *)(uintptr_t)q->scale;
+}
+
+static void choose_scales(qweights *q)
+{
+    float *scale = scales_of(&q->quant);
+    for (int c = 0; c < q->quant.n; c++) {
+        scale[c] = q->largest[c] / (float)q->limit;
+        if (!(scale[c] >= 0x1p-120f))
+            scale[c] = 1.0f; /* a channel of zeros */
     }
-    return OCT_OK;
 }
 
 static const float *bias_of(const oct_qjob *j, int node)
@@ -89,52 +98,73 @@ static const float *bias_of(const oct_qjob *j, int node)
 }
 
 /* Keeps every bias within 2^30 steps. */
-static void make_room(qweights *q, const float *bias, int64_t outs, float sx)
+static void make_room(qweights *q, const float *bias, const weights_view *s, float sx)
 {
-    for (int64_t o = 0; bias && o < outs; o++) {
-        float *s = &q->scale[q->channels > 1 ? o : 0], need = fabsf(bias[o]) / (sx * 0x1p30f);
-        if (*s < need)
-            *s = need;
+    for (int64_t o = 0; bias && o < s->l.outs; o++) {
+        float *scale = &scales_of(&q->quant)[o / s->per], need = fabsf(bias[o]) / (sx * 0x1p30f);
+        if (*scale < need)
+            *scale = need;
     }
 }
 
 /* old: the same layer's weights of an earlier decision, or NULL; their codes stay where the scales did. */
-static oct_status round_weights(qweights *q, const qweights *old, const weights_view *s, int limit, oct_arena *a, oct_err *err)
+static oct_status round_weights(oct_qjob *j, qweights *q, const qweights *old, const weights_view *s, oct_err *err)
 {
-    q->limit = limit;
-    if (old && old->limit == limit && old->channels == q->channels &&
-        memcmp(old->scale, q->scale, (size_t)q->channels * sizeof *q->scale) == 0) {
-        q->codes = old->codes;
-        q->written = old->written;
-        q->sqnr = old->sqnr;
-        q->checked = old->checked;
-        q->safe = old->safe;
+    if (old && old->limit == q->limit && old->quant.n == q->quant.n &&
+        memcmp(old->quant.scale, q->quant.scale, (size_t)q->quant.n * sizeof(float)) == 0) {
+        const oct_quant quant = q->quant;
+        *q = *old;
+        q->quant.scale = quant.scale;
+        q->quant.zp = quant.zp;
         return OCT_OK;
     }
+    q->signal = q->noise = 0;
     q->checked = false;
-    OCT_TRY(oct_tensor_new(a, OCT_S8, s->w->rank, s->w->dims, &q->codes, err));
+    OCT_TRY(oct_tensor_new(j->lasting, OCT_S8, s->w->rank, s->w->dims, &q->codes, err));
     int8_t *codes = (int8_t *)(uintptr_t)q->codes->data;
-    const float *v = s->w->data;
-    double signal = 0, noise = 0;
+    const float *v = s->w->data, limit = (float)q->limit;
     walk x = begin(s);
     for (int64_t e = 0; e < s->w->count; e++) {
         step_to(&x, e);
-        float scale = q->scale[q->channels > 1 ? x.out : 0];
+        const float scale = q->quant.scale[x.scale];
         float r = rintf(v[e] / scale);
-        r = r > (float)limit ? (float)limit : r < (float)-limit ? (float)-limit : r;
+        r = r > limit ? limit : r < -limit ? -limit : r;
         codes[e] = (int8_t)r;
-        double d = (double)v[e] - (double)r * (double)scale;
-        signal += (double)v[e] * (double)v[e];
-        noise += d * d;
+        const double d = (double)v[e] - (double)r * (double)scale;
+        q->signal += (double)v[e] * (double)v[e];
+        q->noise += d * d;
     }
-    q->sqnr = noise > 0 ? 10 * log10(signal / noise) : INFINITY;
+    return OCT_OK;
+}
+
+/* ---- bias correction ---- */
+
+/* Means of the channels of a product's input; rounded: of what its codes stand for, NULL where that was not measured. */
+typedef struct means {
+    double *real, *rounded;
+} means;
+
+/* Leaves NULL where there is nothing to correct by. real is to be freed. */
+static oct_status find_means(const oct_qjob *j, const oct_calib *c, int value, int64_t channels, means *m, oct_err *err)
+{
+    const oct_calib_tensor *t = c ? oct_calib_find(c, oct_value_name(j->g, value)) : NULL;
+    const double *moved = j->moved && (int64_t)j->moved_channels[value] == channels ? j->moved[value] : NULL;
+    if (!t || channels == 0 || (int64_t)t->chan.channels != channels || !(j->opts.bias_weights || moved))
+        return OCT_OK;
+    if (!(m->real = oct_calloc(2 * (size_t)channels, sizeof *m->real)))
+        return oct_nomem(err);
+    m->rounded = moved ? m->real + channels : NULL;
+    for (int64_t i = 0; i < channels; i++) {
+        m->real[i] = oct_chan_mean(&t->chan.c[i]);
+        if (moved)
+            m->rounded[i] = m->real[i] + moved[i];
+    }
     return OCT_OK;
 }
 
 /* correct() where `run` elements in a row belong to one output channel and s->l.taps to one input channel. Sums in four turns: one
  * would wait for its last addition each time. */
-static void correct_rows(const qweights *q, const weights_view *s, const double *real, const double *rounded,
-                         int64_t run, double *shift)
+static void correct_rows(const qweights *q, const weights_view *s, const double *real, const double *rounded, int64_t run, double *shift)
 {
     const int8_t *codes = q->codes->data;
     const float *v = s->w->data;
@@ -148,13 +178,12 @@ static void correct_rows(const qweights *q, const weights_view *s, const double 
                 coded[i % 4] += (double)codes[i] * rounded[in + c];
             }
         shift[o] += exact[0] + exact[1] + (exact[2] + exact[3]) -
-                    (coded[0] + coded[1] + (coded[2] + coded[3])) * (double)q->scale[q->channels > 1 ? o : 0];
+                    (coded[0] + coded[1] + (coded[2] + coded[3])) * (double)q->quant.scale[o / s->per];
     }
 }
 
 /* shift[o] = sum w * E[x] - sum wq * E[xq]: what the layer should give on average less what it gives. */
-static void correct(const qweights *q, const weights_view *s, const double *real, const double *rounded,
-                    double *shift)
+static void correct(const qweights *q, const weights_view *s, const double *real, const double *rounded, double *shift)
 {
     const int8_t *codes = q->codes->data;
     const float *v = s->w->data;
@@ -165,53 +194,93 @@ static void correct(const qweights *q, const weights_view *s, const double *real
     walk x = begin(s);
     for (int64_t e = 0; e < s->w->count; e++) {
         step_to(&x, e);
-        int64_t o = x.out, c = x.in;
-        shift[o] += (double)v[e] * real[c] - (double)codes[e] * (double)q->scale[q->channels > 1 ? o : 0] * rounded[c];
+        shift[x.out] += (double)v[e] * real[x.in] - (double)codes[e] * (double)q->quant.scale[x.scale] * rounded[x.in];
     }
 }
 
-/* What the channels are to be shifted by, outs of them and as many again for the work. */
-static double *find_shift(const oct_qjob *j, qweights *q, const weights_view *s, const double *real, const double *rounded)
+/* What the channels are to be shifted by: outs of them, and as many again for the work. */
+static double *find_shift(const oct_qjob *j, const qweights *q, const weights_view *s, const means *m, qshift *sums)
 {
     const int64_t outs = s->l.outs;
     double *all = oct_calloc(2 * (size_t)outs, sizeof *all), *own = all ? all + outs : NULL;
     if (!all)
         return NULL;
-    correct(q, s, real, real, own); /* of rounded weights alone */
-    if (rounded)
-        correct(q, s, real, rounded, all);
-    else
-        memcpy(all, own, (size_t)outs * sizeof *all);
-    q->shift = (qshift){ .channels = outs };
+    correct(q, s, m->real, m->real, own); /* of rounded weights alone */
+    correct(q, s, m->real, m->rounded ? m->rounded : m->real, all);
+    sums->channels = outs;
     for (int64_t o = 0; o < outs; o++) {
         const double inputs = all[o] - own[o];
-        q->shift.weights += own[o] * own[o];
-        q->shift.inputs += inputs * inputs;
+        sums->weights += own[o] * own[o];
+        sums->inputs += inputs * inputs;
         all[o] = j->opts.bias_weights ? all[o] : inputs;
     }
     return all;
 }
 
-static oct_status make_bias(oct_qjob *j, qweights *q, int node, const weights_view *s, const double *shift, float sx, oct_err *err)
+/* The bias with the shift (may be NULL) as s32 at s_x * s_w. */
+static oct_status round_bias(oct_qjob *j, int id, const weights_view *s, const qweights *q, const double *shift, float sx, oct_err *err)
 {
-    const float *bias = bias_of(j, node);
-    if (!bias && !shift)
-        return OCT_OK;
-    q->bias = oct_arena_calloc(j->arena, (size_t)s->l.outs, sizeof *q->bias);
-    if (!q->bias)
+    const float *bias = bias_of(j, id);
+    oct_quant *b = oct_arena_calloc(j->lasting, 1, sizeof *b);
+    oct_tensor *codes;
+    float *scale;
+    if (!b)
         return oct_nomem(err);
-    q->n_bias = s->l.outs;
+    *b = (oct_quant){ .n = q->quant.n, .dtype = OCT_S32 };
+    OCT_TRY(oct_new_scales(j, b, 0, &scale, err));
+    OCT_TRY(oct_tensor_new(j->lasting, OCT_S32, 1, &s->l.outs, &codes, err));
+    for (int c = 0; c < b->n; c++)
+        scale[c] = sx * q->quant.scale[c];
     for (int64_t o = 0; o < s->l.outs; o++) {
-        double b = (bias ? (double)bias[o] : 0) + (shift ? shift[o] : 0);
-        const double step = (double)(sx * q->scale[q->channels > 1 ? o : 0]), r = rint(b / step);
-        q->shift.left += (b - r * step) * (b - r * step);
-        q->bias[o] = r > 2147483647.0 ? INT32_MAX : r < -2147483648.0 ? INT32_MIN : (int32_t)r;
+        const double exact = (bias ? (double)bias[o] : 0) + (shift ? shift[o] : 0);
+        const double step = (double)scale[o / s->per], r = rint(exact / step);
+        j->node[id].shift.left += (exact - r * step) * (exact - r * step);
+        ((int32_t *)(uintptr_t)codes->data)[o] = r > 2147483647.0 ? INT32_MAX : r < -2147483648.0 ? INT32_MIN : (int32_t)r;
     }
+    b->codes = codes;
+    j->node[id].bias = b;
     return OCT_OK;
 }
 
+static oct_status make_bias(oct_qjob *j, const oct_calib *c, int id, const weights_view *s, const qweights *q, float sx, oct_err *err)
+{
+    means m = { NULL };
+    double *shift = NULL;
+    if (oct_op_of(j->g, id)->weights.bias)
+        OCT_TRY(find_means(j, c, j->g->node[id].in[0], s->l.ins, &m, err));
+    oct_status st = m.real && !(shift = find_shift(j, q, s, &m, &j->node[id].shift)) ? oct_nomem(err) : OCT_OK;
+    if (st == OCT_OK && (shift || bias_of(j, id)))
+        st = round_bias(j, id, s, q, shift, sx, err);
+    oct_free(m.real);
+    oct_free(shift);
+    return st;
+}
+
+/* ---- types ---- */
+
+/* Sets the type of weights, whose codes are proved safe from saturation or not, that the target takes beside activations of a type; and
+ * the sentence that says why, or NULL. OCT_S8 that could saturate must be of 7 bits. */
+static void choose_type(const oct_qjob *j, qweights *q, oct_weight_type asked, oct_dtype activations, bool safe)
+{
+    const oct_target *t = j->opts.target;
+    const bool takes_u8 = oct_target_takes(t, activations, OCT_U8), takes_s8 = oct_target_takes(t, activations, OCT_S8);
+    q->quant.dtype = OCT_U8;
+    if (asked == OCT_WEIGHT_U8 && takes_u8) {
+        q->remedy = "u8 weights, as the policy says";
+    } else if (!takes_s8) {
+        q->remedy = "u8 weights: the target takes no others";
+    } else if (oct_target_saturates(t) && !safe && takes_u8) {
+        q->remedy = "u8 weights: s8 could saturate 16 bits on CPUs without VNNI";
+    } else {
+        q->quant.dtype = OCT_S8;
+        q->remedy = !oct_target_saturates(t) ? NULL
+                    : safe ? "s8 weights, proved safe from saturation"
+                           : "7-bit weights: s8 could saturate 16 bits on CPUs without VNNI, and s8 activations rule out u8";
+    }
+}
+
 /* The same integers as u8 with zero point 128 are a form that ONNX Runtime multiplies without saturation. */
-static bool pairs_safe(qweights *q, const oct_weight_layout *l)
+static bool is_safe(qweights *q, const oct_weight_layout *l)
 {
     if (!q->checked)
         q->safe = oct_pairs_safe(l, q->codes->data);
@@ -219,76 +288,157 @@ static bool pairs_safe(qweights *q, const oct_weight_layout *l)
     return q->safe;
 }
 
-const char *oct_weights_type(const oct_qjob *j, oct_weight_type asked, oct_dtype activations, bool safe, oct_dtype *type)
-{
-    const oct_target *t = j->opts.target;
-    const bool takes_u8 = oct_target_takes(t, activations, OCT_U8), takes_s8 = oct_target_takes(t, activations, OCT_S8);
-    *type = OCT_U8;
-    if (asked == OCT_WEIGHT_U8 && takes_u8)
-        return "u8 weights, as the policy says";
-    if (!takes_s8)
-        return "u8 weights: the target takes no others";
-    if (oct_target_saturates(t) && !safe && takes_u8)
-        return "u8 weights: s8 could saturate 16 bits on CPUs without VNNI";
-    *type = OCT_S8;
-    if (!oct_target_saturates(t))
-        return NULL;
-    return safe ? "s8 weights, proved safe from saturation"
-                : "7-bit weights: s8 could saturate 16 bits on CPUs without VNNI, and s8 activations rule out u8";
-}
-
 /* What keeps 16-bit pair sums from saturating in the target; false when the codes must be rounded again to fewer bits. */
-static bool remedy(const oct_qjob *j, qweights *q, const oct_weight_layout *l, oct_weight_type asked, oct_dtype activations)
+static bool find_remedy(const oct_qjob *j, qweights *q, const oct_weight_layout *l, oct_weight_type asked, oct_dtype activations)
 {
     const oct_target *t = j->opts.target;
     const bool proof = oct_target_saturates(t) && !(asked == OCT_WEIGHT_U8 && oct_target_takes(t, activations, OCT_U8));
-    const bool safe = proof && pairs_safe(q, l);
-    q->remedy = oct_weights_type(j, asked, activations, safe, &q->dtype);
-    return q->dtype == OCT_U8 || !proof || safe;
+    const bool safe = proof && is_safe(q, l);
+    choose_type(j, q, asked, activations, safe);
+    return q->quant.dtype == OCT_U8 || !proof || safe;
 }
 
-/* Scales, codes and bias with weights within -limit..limit. */
-static oct_status quantize_within(oct_qjob *j, int node, const weights_view *s, int limit, const double *real, const double *rounded,
-                                  size_t n_means, qweights *q, oct_err *err)
+/* The codes and the zero points in the type that is written; old: as in round_weights. */
+static oct_status write_codes(oct_qjob *j, qweights *q, const qweights *old, oct_err *err)
 {
-    const oct_node *n = &j->g->node[node];
-    const qvalue *x = &j->value[n->in[0]];
-    float sx = x->has_grid ? x->q.scale : 0;
-    OCT_TRY(find_largest(q, j->weights[node], s, j->arena, err));
-    OCT_TRY(choose_scales(q, limit, j->arena, err));
-    if (sx > 0)
-        make_room(q, bias_of(j, node), s->l.outs, sx);
-    OCT_TRY(round_weights(q, j->weights[node], s, limit, j->arena, err));
-    if (!(sx > 0))
+    const bool flip = q->quant.dtype == OCT_U8;
+    oct_tensor *t;
+    for (int i = 0; i < q->quant.n; i++)
+        ((int32_t *)(uintptr_t)q->quant.zp)[i] = flip ? 128 : 0;
+    if (!flip || (old && old->codes == q->codes && old->quant.dtype == OCT_U8)) {
+        q->quant.codes = flip ? old->quant.codes : q->codes;
         return OCT_OK;
-    double *shift = NULL;
-    if (real && (int64_t)n_means == s->l.ins && (j->opts.bias_weights || rounded) && !(shift = find_shift(j, q, s, real, rounded)))
-        return oct_nomem(err);
-    oct_status st = make_bias(j, q, node, s, shift, sx, err);
-    oct_free(shift);
-    return st;
+    }
+    OCT_TRY(oct_tensor_new(j->lasting, OCT_U8, q->codes->rank, q->codes->dims, &t, err));
+    const uint8_t *from = q->codes->data;
+    for (int64_t i = 0; i < t->count; i++)
+        ((uint8_t *)(uintptr_t)t->data)[i] = from[i] ^ 0x80;
+    q->quant.codes = t;
+    return OCT_OK;
 }
 
-oct_status oct_quantize_weights(oct_qjob *j, int node, const double *real, const double *rounded, size_t n_means, oct_err *err)
+/* ---- layers ---- */
+
+static oct_status open_weights(oct_qjob *j, int id, int slot, weights_view *s, qweights **out, oct_err *err)
 {
-    const oct_node *n = &j->g->node[node];
-    weights_view s = { .w = oct_layer_weights(j->g, node) };
-    if (!s.w)
-        return OCT_OK; /* both operands are activations */
-    if (!oct_layer_layout(j->g, node, &s.l))
-        return oct_fail(err, OCT_EINTERNAL, "weights of %d dimensions", s.w->rank);
-    const oct_policy_row *row = &j->node[node].row;
+    const oct_node *n = &j->g->node[id];
+    const oct_op *op = oct_op_of(j->g, id);
+    const bool recurrent = op->quant == OCT_QUANT_RECURRENT;
+    s->w = j->g->value[n->in[slot]].konst;
+    if (!oct_weight_layout_of(op, n, slot, s->w->rank, s->w->dims, &s->l))
+        return oct_fail(err, OCT_EINTERNAL, "weights of %d dimensions", s->w->rank);
+    /* Where groups share indices of this dimension, its scales would not tell their channels apart. */
+    const bool each = j->node[id].row.per_channel && s->l.outs == s->w->dims[s->l.out_axis];
+    s->per = each ? 1 : s->l.outs;
     qweights *q = oct_arena_calloc(j->arena, 1, sizeof *q);
     if (!q)
         return oct_nomem(err);
-    q->axis = s.l.out_axis;
-    /* Where groups share indices of this dimension, its scales would not tell their channels apart. */
-    q->channels = row->per_channel && s.l.outs == s.w->dims[q->axis] ? s.l.outs : 1;
-    int limit = row->weights == OCT_WEIGHT_S7 ? 64 : 127;
-    OCT_TRY(quantize_within(j, node, &s, limit, real, rounded, n_means, q, err));
-    oct_dtype activations = j->value[n->in[0]].has_grid ? j->value[n->in[0]].dtype : OCT_U8;
-    if (!remedy(j, q, &s.l, row->weights, activations))
-        OCT_TRY(quantize_within(j, node, &s, 64, real, rounded, n_means, q, err));
-    j->weights[node] = q;
+    q->matrix = n->in[slot];
+    q->quant.n = (int)(s->l.matrices * s->l.outs / s->per);
+    q->quant.axis = !recurrent ? s->l.out_axis : each ? s->l.in_axis : 0;
+    q->quant.block = recurrent && each ? s->l.ins : 0; /* a row of each direction's matrix */
+    q->largest = oct_arena_calloc(j->arena, (size_t)q->quant.n, sizeof *q->largest);
+    *out = q;
+    return q->largest ? oct_new_scales(j, &q->quant, 0, &(float *){ NULL }, err) : oct_nomem(err);
+}
+
+/* Scales and codes with weights within -limit..limit. */
+static oct_status quantize(oct_qjob *j, int id, const weights_view *s, int limit, float sx, qweights *q, oct_err *err)
+{
+    const qweights *old = j->node[id].weights[0];
+    q->limit = limit;
+    OCT_TRY(find_largest(q, old, s, err));
+    choose_scales(q);
+    if (sx > 0)
+        make_room(q, bias_of(j, id), s, sx);
+    return round_weights(j, q, old, s, err);
+}
+
+static int limit_of(const oct_policy_row *row)
+{
+    return row->weights == OCT_WEIGHT_S7 ? 64 : 127;
+}
+
+static oct_status product(oct_qjob *j, const oct_calib *c, int id, oct_err *err)
+{
+    const oct_quant *x = j->value[j->g->node[id].in[0]].quant;
+    const float sx = x ? x->scale[0] : 0;
+    qnode *n = &j->node[id];
+    weights_view s;
+    qweights *q;
+    n->bias = NULL;
+    n->shift = (qshift){ 0 };
+    if (!oct_layer_weights(j->g, id))
+        return OCT_OK; /* both operands are activations */
+    OCT_TRY(open_weights(j, id, 1, &s, &q, err));
+    OCT_TRY(quantize(j, id, &s, limit_of(&n->row), sx, q, err));
+    if (!find_remedy(j, q, &s.l, n->row.weights, x ? x->dtype : OCT_U8))
+        OCT_TRY(quantize(j, id, &s, 64, sx, q, err));
+    OCT_TRY(write_codes(j, q, n->weights[0], err));
+    q->sqnr = oct_decibels(q->signal, q->noise);
+    n->weights[0] = q;
+    return n->scheme == OCT_SCHEME_STATIC ? make_bias(j, c, id, &s, q, sx, err) : OCT_OK;
+}
+
+/* W and R of an LSTM. Each of its gates' units is an output channel; both have one type. */
+static oct_status recurrent(oct_qjob *j, int id, oct_err *err)
+{
+    qnode *n = &j->node[id];
+    weights_view s[2];
+    qweights *q[2];
+    if (n->weights[0])
+        return OCT_OK; /* no statistics change them */
+    bool safe = oct_target_saturates(j->opts.target);
+    for (int i = 0; i < 2; i++) {
+        OCT_TRY(open_weights(j, id, 1 + i, &s[i], &q[i], err));
+        OCT_TRY(quantize(j, id, &s[i], limit_of(&n->row), 0, q[i], err));
+        safe = safe && is_safe(q[i], &s[i].l);
+    }
+    for (int i = 0; i < 2; i++) {
+        choose_type(j, q[i], n->row.weights, OCT_U8, safe);
+        OCT_TRY(write_codes(j, q[i], NULL, err));
+        q[i]->sqnr = oct_decibels(q[0]->signal + q[1]->signal, q[0]->noise + q[1]->noise);
+    }
+    n->weights[0] = q[0];
+    n->weights[1] = q[1];
     return OCT_OK;
+}
+
+static oct_status layer(oct_qjob *j, const oct_calib *c, int id, oct_pool *pool, oct_err *err)
+{
+    const oct_op *op = oct_op_of(j->g, id);
+    const oct_scheme scheme = j->node[id].scheme;
+    if (scheme == OCT_SCHEME_WEIGHT_ONLY)
+        return oct_make_blocks(j, id, pool, err);
+    if (scheme == OCT_SCHEME_DYNAMIC && op->quant == OCT_QUANT_RECURRENT)
+        return recurrent(j, id, err);
+    const bool quantized = scheme == OCT_SCHEME_STATIC || scheme == OCT_SCHEME_DYNAMIC;
+    return quantized && op->quant == OCT_QUANT_WEIGHTED ? product(j, c, id, err) : OCT_OK;
+}
+
+/* Threads for rounding in blocks; NULL when no layer needs them. */
+static oct_status blocks_pool(const oct_qjob *j, oct_pool **pool, oct_err *err)
+{
+    bool any = false;
+    *pool = NULL;
+    for (size_t i = 0; i < j->n_layer; i++)
+        any |= j->node[j->layer[i]].scheme == OCT_SCHEME_WEIGHT_ONLY && !j->node[j->layer[i]].weights[0];
+    if (!any || (*pool = oct_pool_create(j->opts.threads)))
+        return OCT_OK;
+    return oct_pool_fail(j->opts.threads, err);
+}
+
+oct_status oct_decide_weights(oct_qjob *j, const oct_calib *c, oct_err *err)
+{
+    char text[300];
+    oct_pool *pool;
+    OCT_TRY(blocks_pool(j, &pool, err));
+    oct_status s = OCT_OK;
+    for (size_t i = 0; i < j->n_layer && s == OCT_OK; i++) {
+        s = layer(j, c, j->layer[i], pool, err);
+        if (s != OCT_OK)
+            oct_within(err, "%s", oct_node_text(j->g, j->layer[i], text, sizeof text));
+    }
+    oct_pool_destroy(pool);
+    return s;
 }

@@ -241,17 +241,20 @@ static oct_graph *products(void)
 static void dequantize_into(oct_graph *g, const work *w, const char *node)
 {
     const oct_layer_decision *d = layer(w, node);
-    const qblocks *q = w->job->blocks[d->node];
-    const oct_nbits_form *f = &q->form;
+    const qweights *q = w->job->node[d->node].weights[0];
+    const oct_tensor *matrix = g->value[q->matrix].konst;
+    const bool transposed = q->quant.axis == 1;
+    const oct_nbits_form form = { .n = (size_t)matrix->dims[!transposed], .k = (size_t)matrix->dims[transposed],
+                                  .bits = oct_dtype_bits(q->quant.dtype), .block = (size_t)q->quant.block }, *f = &form;
     const bool symmetric = q->quant.dtype == OCT_S4 || q->quant.dtype == OCT_S8;
     const int per = 8 / f->bits, middle = symmetric ? 1 << (f->bits - 1) : 0;
-    float *to = (float *)(uintptr_t)g->value[q->matrix].konst->data;
+    float *to = (float *)(uintptr_t)matrix->data;
     for (size_t j = 0; j < f->n; j++)
         for (size_t i = 0; i < f->k; i++) {
             const size_t block = j * oct_nbits_blocks(f) + i / f->block;
             const uint8_t *codes = (const uint8_t *)q->quant.codes->data + j * oct_nbits_column_bytes(f);
             const int code = codes[i / (size_t)per] >> i % (size_t)per * (size_t)f->bits & ((1 << f->bits) - 1);
-            to[q->transposed ? j * f->k + i : i * f->n + j] = (float)(code - middle - q->quant.zp[block]) * q->quant.scale[block];
+            to[transposed ? j * f->k + i : i * f->n + j] = (float)(code - middle - q->quant.zp[block]) * q->quant.scale[block];
         }
 }
 
@@ -262,7 +265,7 @@ static void both_forms(void **state)
         const oct_qjob_opts o = { .bits = form & 1 ? 8 : 4, .block = form & 2 ? 16 : 0, .symmetric = form & 4 };
         oct_graph *g = products(), *fl = products();
         work w = convert(g, o, NULL);
-        assert_ptr_equal(w.job->blocks[layer(&w, "first")->node], w.job->blocks[layer(&w, "second")->node]);
+        assert_ptr_equal(w.job->node[layer(&w, "first")->node].weights[0], w.job->node[layer(&w, "second")->node].weights[0]);
         dequantize_into(fl, &w, "first");
         dequantize_into(fl, &w, "third");
         const size_t n = net_run(fl, want, CAP);

@@ -228,15 +228,15 @@ static void measures_what_biases_make_up_for(void **state)
     const oct_graph *g = w.m->graph;
     const int node = g->order[0];
     const float *v = g->value[g->node[node].in[1]].konst->data;
-    const qweights *q = w.c.job->weights[node];
-    const double step = (double)w.c.layers[0].d.scale, sx = (double)w.c.job->value[g->node[node].in[0]].q.scale;
+    const qweights *q = w.c.job->node[node].weights[0];
+    const double step = (double)w.c.layers[0].d.scale, sx = (double)w.c.job->value[g->node[node].in[0]].quant->scale[0];
     double sum = 0, most = 0;
     for (int o = 0; o < 4; o++) {
         double off = 0;
         for (int i = 0; i < 27; i++)
-            off += ((double)v[o * 27 + i] - ((const int8_t *)q->codes->data)[o * 27 + i] * (double)q->scale[o]) * (1 + i / 9);
+            off += ((double)v[o * 27 + i] - ((const int8_t *)q->codes->data)[o * 27 + i] * (double)q->quant.scale[o]) * (1 + i / 9);
         sum += off * off;
-        most = fmax(most, sx * (double)q->scale[o] / 2);
+        most = fmax(most, sx * (double)q->quant.scale[o] / 2);
     }
     const oct_method_result *r = method(&w, "bias-weights");
     assert_true(r->ran && r->measure && strcmp(r->unit, "steps") == 0 && step > 0);

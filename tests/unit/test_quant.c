@@ -123,7 +123,7 @@ static void targets_choose_types_and_granularity(void **state)
         assert_string_equal(d->why, each[i].why);
         assert_int_equal(d->weights, each[i].weights);
         assert_int_equal(d->per_channel, each[i].per_channel);
-        assert_int_equal(k.job->value[oct_graph_find(g, "x")].dtype, each[i].activations);
+        assert_int_equal(k.job->value[oct_graph_find(g, "x")].quant->dtype, each[i].activations);
         each[i].remedy ? assert_string_equal(d->remedy, each[i].remedy) : assert_null(d->remedy);
         stop(&k, g);
         oct_target_close(t);
@@ -138,9 +138,10 @@ static void weights_and_bias_follow_the_formula(void **state)
     memcpy(b, g->value[oct_graph_find(g, "b1")].konst->data, sizeof b);
     work k = start(g, NULL, "octet", false);
     GOOD(oct_qjob_decide(k.job, k.calib, err));
-    const qweights *q = k.job->weights[0];
-    float sx = k.job->value[oct_graph_find(g, "x")].q.scale;
-    assert_int_equal(q->channels, 4);
+    const oct_quant *q = &k.job->node[0].weights[0]->quant;
+    const int32_t *bias = k.job->node[0].bias->codes->data;
+    float sx = k.job->value[oct_graph_find(g, "x")].quant->scale[0];
+    assert_int_equal(q->n, 4);
     for (int o = 0; o < 4; o++) {
         float top = 0;
         for (int i = 0; i < 27; i++)
@@ -148,7 +149,7 @@ static void weights_and_bias_follow_the_formula(void **state)
         assert_float_equal(q->scale[o], top / 127, 0);
         for (int i = 0; i < 27; i++)
             assert_int_equal(((const int8_t *)q->codes->data)[o * 27 + i], (int)rintf(w[o * 27 + i] / q->scale[o]));
-        assert_int_equal(q->bias[o], (int)rint((double)b[o] / (double)(sx * q->scale[o])));
+        assert_int_equal(bias[o], (int)rint((double)b[o] / (double)(sx * q->scale[o])));
     }
     stop(&k, g);
 }
@@ -162,12 +163,13 @@ static void bias_correction_restores_the_mean(void **state)
     memcpy(b, g->value[oct_graph_find(g, "b1")].konst->data, sizeof b);
     work k = start(g, "any - s7/tensor/sym - -\n", "octet", true);
     GOOD(oct_qjob_decide(k.job, k.calib, err));
-    const qweights *q = k.job->weights[0];
-    float sx = k.job->value[oct_graph_find(g, "x")].q.scale;
+    const oct_quant *q = &k.job->node[0].weights[0]->quant;
+    const int32_t *bias = k.job->node[0].bias->codes->data;
+    float sx = k.job->value[oct_graph_find(g, "x")].quant->scale[0];
     const oct_chan_stats *chan = &oct_calib_find(k.calib, "x")->chan;
     assert_int_equal(chan->channels, 3);
     for (int o = 0; o < 4; o++) {
-        double want = b[o], have = (double)q->bias[o] * (double)(sx * q->scale[0]), raw = b[o];
+        double want = b[o], have = (double)bias[o] * (double)(sx * q->scale[0]), raw = b[o];
         for (int i = 0; i < 27; i++) {
             double mean = oct_chan_mean(&chan->c[i / 9]), wq = ((const int8_t *)q->codes->data)[o * 27 + i] * (double)q->scale[0];
             want += (double)w[o * 27 + i] * mean;
@@ -226,9 +228,9 @@ static void concat_shares_where_clamps_agree(void **state)
         net_output(g, NET_NODE(g, "Conv", "last", "y", c, net_random(g, "wc", "2,6,1,1", 5)));
         work k = start(g, NULL, "onnxruntime-x86", false);
         GOOD(oct_qjob_decide(k.job, k.calib, err));
-        float sa = k.job->value[a].q.scale, sb = k.job->value[b].q.scale, sc = k.job->value[c].q.scale;
+        float sa = k.job->value[a].quant->scale[0], sb = k.job->value[b].quant->scale[0], sc = k.job->value[c].quant->scale[0];
         if (mixed)
-            assert_true(k.job->value[a].q.zero == 0 && k.job->value[b].q.zero != 0);
+            assert_true(k.job->value[a].quant->zp[0] == 0 && k.job->value[b].quant->zp[0] != 0);
         else
             assert_true(sa == sc && sb == sc);
         stop(&k, g);
