@@ -34,17 +34,11 @@ static oct_status annotate_weights(oct_qjob *j, int id, oct_err *err)
     return OCT_OK;
 }
 
-static const char *own_name(const oct_qjob *j, int id)
-{
-    const oct_node *n = &j->g->node[id];
-    return n->name[0] ? n->name : j->g->value[n->out[0]].name;
-}
-
 static oct_status annotate_bias(oct_qjob *j, int id, oct_err *err)
 {
     const oct_node *n = &j->g->node[id];
     const int old = n->n_in > 2 ? n->in[2] : -1;
-    const char *base = old >= 0 ? j->g->value[old].name : oct_arena_printf(j->g->arena, "%s_bias", own_name(j, id));
+    const char *base = old >= 0 ? j->g->value[old].name : oct_arena_printf(j->g->arena, "%s_bias", oct_node_label(j->g, id));
     int v;
     if (!j->node[id].bias)
         return OCT_OK;
@@ -141,7 +135,7 @@ static oct_status annotate_input(oct_qjob *j, int id, oct_err *err)
         if (oct_is_op(n, "DynamicQuantizeLinear") && g->value[n->out[0]].quant)
             return oct_graph_set_input(g, id, 0, n->out[0], err);
     }
-    OCT_TRY(new_value(j, own_name(j, id), "_input_quantized", &dynamic, x, &v, err));
+    OCT_TRY(new_value(j, oct_node_label(j->g, id), "_input_quantized", &dynamic, x, &v, err));
     OCT_TRY(oct_edit_node(g, "DynamicQuantizeLinear", &x, 1, v, id, NULL, err));
     return oct_graph_set_input(g, id, 0, v, err);
 }

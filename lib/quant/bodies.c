@@ -11,11 +11,10 @@
 static const char *place_name(const oct_qjob *j, int id, size_t k)
 {
     const oct_node *n = &j->g->node[id];
-    const char *name = n->name[0] || !n->n_out || n->out[0] < 0 ? n->name : j->g->value[n->out[0]].name;
     for (size_t i = 0; i < n->n_attr; i++) {
         const oct_attr *a = &n->attr[i];
         if (a->graphs && k < (size_t)a->n)
-            return oct_arena_printf(j->arena, "%s%s/%s/", j->where, name, a->name);
+            return oct_arena_printf(j->arena, "%s%s/%s/", j->where, oct_node_label(j->g, id), a->name);
         k -= a->graphs ? (size_t)a->n : 0;
     }
     return NULL;

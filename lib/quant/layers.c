@@ -5,17 +5,6 @@
 #include "ops/traits.h"
 #include "quant/job.h"
 
-static const char *layer_name(const oct_graph *g, int node, const char *own)
-{
-    const oct_node *n = &g->node[node];
-    if (own && *own)
-        return own;
-    for (int i = 0; i < n->n_out; i++)
-        if (n->out[i] >= 0)
-            return g->value[n->out[i]].name;
-    return "";
-}
-
 static bool is_product(const oct_graph *g, int node)
 {
     return oct_layer_weights(g, node) != NULL;
@@ -66,7 +55,7 @@ static oct_status fill(oct_layer *l, const oct_qjob *j, const oct_layer_decision
     l->d = *d;
     if (j->opts.read_forms)
         OCT_TRY(keep_quantized(j, &l->d, err));
-    l->own = layer_name(d->graph, d->node, d->name);
+    l->own = oct_node_label(d->graph, d->node);
     l->name = *d->where ? oct_arena_printf(arena, "%s%s", d->where, l->own) : l->own;
     l->product = is_product(d->graph, d->node);
     l->macs = l->product ? layer_macs(d->graph, d->node) : 0;

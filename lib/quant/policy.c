@@ -9,18 +9,24 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const scheme_names[OCT_SCHEME_COUNT] = { "auto", "static", "dynamic", "weight-only",
-                                                            "fp16", "bf16",   "float" };
+const char *const oct_scheme_words[OCT_SCHEME_COUNT] = { "auto", "static", "dynamic", "weight-only", "fp16", "bf16", "float" };
+const char *const oct_weight_words[OCT_WEIGHT_COUNT] = { "s8", "s7", "u8", "s4", "u4" };
+const char *const oct_symmetry_words[2] = { "asym", "sym" };
+
+const char *oct_activation_word(oct_dtype t)
+{
+    return t == OCT_S8 ? "s8" : "u8";
+}
 
 const char *oct_scheme_name(oct_scheme s)
 {
-    return (unsigned)s < OCT_SCHEME_COUNT ? scheme_names[s] : "?";
+    return (unsigned)s < OCT_SCHEME_COUNT ? oct_scheme_words[s] : "?";
 }
 
 bool oct_scheme_parse(const char *text, oct_scheme *s)
 {
     for (int i = 0; i < OCT_SCHEME_COUNT; i++)
-        if (strcmp(text, scheme_names[i]) == 0) {
+        if (strcmp(text, oct_scheme_words[i]) == 0) {
             *s = (oct_scheme)i;
             return true;
         }
@@ -133,20 +139,37 @@ bool oct_glob(const char *p, const char *name)
 
 /* ---- matching ---- */
 
-/* A node without a name goes by that of its first output. */
-static const char *name_of(const oct_graph *g, int node)
+const char *oct_node_label(const oct_graph *g, int node)
 {
     const oct_node *n = &g->node[node];
-    if (n->name[0])
-        return n->name;
-    for (int i = 0; i < n->n_out; i++)
+    for (int i = 0; !n->name[0] && i < n->n_out; i++)
         if (n->out[i] >= 0)
             return g->value[n->out[i]].name;
-    return "";
+    return n->name;
 }
 
-static const oct_tensor *second_input(const oct_graph *g, const oct_node *n)
+static bool fits_any(const oct_match *m, const oct_graph *g, int node)
 {
+    return true;
+}
+
+/* Whether one of the names of a match is that of the node, or of its operator. */
+static bool has_name(const oct_match *m, size_t i, const oct_graph *g, int node)
+{
+    return m->term->takes == OCT_TAKES_PATTERN ? oct_glob(m->names[i], oct_node_label(g, node)) : strcmp(m->names[i], g->node[node].op) == 0;
+}
+
+static bool fits_name(const oct_match *m, const oct_graph *g, int node)
+{
+    bool fits = false;
+    for (size_t i = 0; i < m->n_names && !fits; i++)
+        fits = has_name(m, i, g, node);
+    return fits;
+}
+
+static const oct_tensor *second_input(const oct_graph *g, int node)
+{
+    const oct_node *n = &g->node[node];
     return n->n_in > 1 && n->in[1] >= 0 ? g->value[n->in[1]].konst : NULL;
 }
 
@@ -163,47 +186,57 @@ static bool is_end(const oct_graph *g, int node, bool first)
     return false;
 }
 
-static bool is_io(const oct_graph *g, const oct_node *n)
+static bool is_first(const oct_match *m, const oct_graph *g, int node)
 {
-    if (g->outer)
-        return false;
-    for (int i = 0; i < n->n_in; i++)
-        if (n->in[i] >= 0 && g->value[n->in[i]].is_input && !g->value[n->in[i]].konst)
-            return true;
-    for (int i = 0; i < n->n_out; i++)
-        if (n->out[i] >= 0 && g->value[n->out[i]].is_output)
-            return true;
-    return false;
+    return is_end(g, node, true);
 }
 
-static bool is_depthwise(const oct_graph *g, int node)
+static bool is_last(const oct_match *m, const oct_graph *g, int node)
+{
+    return is_end(g, node, false);
+}
+
+static bool is_io(const oct_match *m, const oct_graph *g, int node)
+{
+    const oct_node *n = &g->node[node];
+    bool any = false;
+    for (int i = 0; i < n->n_in; i++)
+        any |= n->in[i] >= 0 && g->value[n->in[i]].is_input && !g->value[n->in[i]].konst;
+    for (int i = 0; i < n->n_out; i++)
+        any |= n->out[i] >= 0 && g->value[n->out[i]].is_output;
+    return any && !g->outer;
+}
+
+static bool has_constant(const oct_match *m, const oct_graph *g, int node)
+{
+    return second_input(g, node) != NULL;
+}
+
+static bool is_depthwise(const oct_match *m, const oct_graph *g, int node)
 {
     oct_weight_layout l;
     return oct_layer_layout(g, node, &l) && oct_is_depthwise(&l);
 }
 
-static bool fits_one(const oct_match *m, const oct_graph *g, int node)
+static bool has_more(const oct_match *m, const oct_graph *g, int node)
 {
-    const oct_node *n = &g->node[node];
-    const oct_tensor *w = second_input(g, n);
-    switch (m->kind) {
-    case OCT_MATCH_ANY: return true;
-    case OCT_MATCH_OP:
-        for (size_t i = 0; i < m->n_names; i++)
-            if (strcmp(m->names[i], n->op) == 0)
-                return true;
-        return false;
-    case OCT_MATCH_NAME: return oct_glob(m->text, name_of(g, node));
-    case OCT_MATCH_FIRST: return is_end(g, node, true);
-    case OCT_MATCH_LAST: return is_end(g, node, false);
-    case OCT_MATCH_IO: return is_io(g, n);
-    case OCT_MATCH_CONST_B: return w != NULL;
-    case OCT_MATCH_DEPTHWISE: return is_depthwise(g, node);
-    case OCT_MATCH_MORE: return w && w->count > m->number;
-    case OCT_MATCH_FEWER: return w && w->count < m->number;
-    }
-    return false;
+    const oct_tensor *w = second_input(g, node);
+    return w && w->count > m->number;
 }
+
+static bool has_fewer(const oct_match *m, const oct_graph *g, int node)
+{
+    const oct_tensor *w = second_input(g, node);
+    return w && w->count < m->number;
+}
+
+const oct_term oct_terms[OCT_TERMS] = {
+    { "any", OCT_TAKES_NOTHING, fits_any },         { "op:", OCT_TAKES_TYPES, fits_name },
+    { "name:", OCT_TAKES_PATTERN, fits_name },      { "first", OCT_TAKES_NOTHING, is_first },
+    { "last", OCT_TAKES_NOTHING, is_last },         { "io", OCT_TAKES_NOTHING, is_io },
+    { "const-b", OCT_TAKES_NOTHING, has_constant }, { "depthwise", OCT_TAKES_NOTHING, is_depthwise },
+    { "weights>", OCT_TAKES_NUMBER, has_more },     { "weights<", OCT_TAKES_NUMBER, has_fewer },
+};
 
 static void apply(const oct_rule *r, oct_policy_row *row)
 {
@@ -241,7 +274,7 @@ void oct_policy_match(const oct_policy *p, const oct_graph *g, int node, oct_pol
         const oct_rule *r = &p->rule[i];
         bool fits = true;
         for (size_t k = 0; k < r->n_match && fits; k++)
-            fits = fits_one(&r->match[k], g, node) != r->match[k].negated;
+            fits = r->match[k].term->fits(&r->match[k], g, node) != r->match[k].negated;
         if (fits)
             apply(r, row);
     }
@@ -251,13 +284,9 @@ void oct_policy_match(const oct_policy *p, const oct_graph *g, int node, oct_pol
 
 static void note_node(oct_rule *r, const oct_graph *g, int node)
 {
-    for (size_t k = 0; k < r->n_match; k++) {
-        oct_match *m = &r->match[k];
-        if (m->kind == OCT_MATCH_NAME && !m->found[0])
-            m->found[0] = oct_glob(m->text, name_of(g, node));
-        for (size_t o = 0; m->kind == OCT_MATCH_OP && o < m->n_names; o++)
-            m->found[o] |= strcmp(m->names[o], g->node[node].op) == 0;
-    }
+    for (size_t k = 0; k < r->n_match; k++)
+        for (size_t i = 0; i < r->match[k].n_names; i++)
+            r->match[k].found[i] = r->match[k].found[i] || has_name(&r->match[k], i, g, node);
 }
 
 void oct_policy_note(oct_policy *p, const oct_graph *g)
@@ -277,15 +306,10 @@ static void consider_nodes(oct_nearest *n, const oct_graph *g, bool op)
     for (size_t i = 0; i < g->n_order; i++) {
         const oct_graph *nested;
         const int id = g->order[i];
-        oct_nearest_try(n, op ? g->node[id].op : name_of(g, id));
+        oct_nearest_try(n, op ? g->node[id].op : oct_node_label(g, id));
         for (size_t k = 0; (nested = oct_node_graph_at(&g->node[id], k)); k++)
             consider_nodes(n, nested, op);
     }
-}
-
-static oct_nearest near_to(const char *word)
-{
-    return (oct_nearest){ .word = word, .most = (int)strlen(word) / 3 + 1 };
 }
 
 static oct_status no_such(const oct_match *m, const char *what, const oct_nearest *n, oct_err *err)
@@ -310,24 +334,20 @@ static bool is_operator(const char *op)
 static oct_status check_match(const oct_match *m, const oct_graph *g, void (*fn)(void *arg, const char *place, const char *op), void *arg,
                               oct_err *err)
 {
-    if (m->kind == OCT_MATCH_NAME && !m->found[0]) {
-        oct_nearest n = near_to(m->text);
-        consider_nodes(&n, g, false);
-        return no_such(m, "no node is named", &n, err);
-    }
-    for (size_t o = 0; m->kind == OCT_MATCH_OP && o < m->n_names; o++) {
-        if (m->found[o])
+    const bool types = m->term->takes == OCT_TAKES_TYPES;
+    for (size_t i = 0; i < m->n_names; i++) {
+        const char *word = m->names[i], *known = types ? oct_signature_nearest(word) : NULL;
+        if (m->found[i])
             continue;
-        if (is_operator(m->names[o])) {
-            fn(arg, m->place, m->names[o]);
+        if (types && is_operator(word)) {
+            fn(arg, m->place, word);
             continue;
         }
-        const char *known = oct_signature_nearest(m->names[o]);
-        oct_nearest n = near_to(m->names[o]);
-        consider_nodes(&n, g, true);
+        oct_nearest n = { .word = word, .most = (int)strlen(word) / 3 + 1 };
+        consider_nodes(&n, g, types);
         if (known)
             oct_nearest_try(&n, known);
-        return no_such(m, "there is no operator", &n, err);
+        return no_such(m, types ? "there is no operator" : "no node is named", &n, err);
     }
     return OCT_OK;
 }

@@ -32,7 +32,7 @@ bool oct_scheme_parse(const char *text, oct_scheme *s);
 
 /* Weights' range in codes: s8 -127..127, s7 -64..64 (stored as int8), u8 is s8's integers plus 128 with zero point 128. In blocks all
  * codes of 4 or 8 bits are used; u4 and u8 have a zero point a block, s4 and s8 the middle one. */
-typedef enum oct_weight_type { OCT_WEIGHT_S8, OCT_WEIGHT_S7, OCT_WEIGHT_U8, OCT_WEIGHT_S4, OCT_WEIGHT_U4 } oct_weight_type;
+typedef enum oct_weight_type { OCT_WEIGHT_S8, OCT_WEIGHT_S7, OCT_WEIGHT_U8, OCT_WEIGHT_S4, OCT_WEIGHT_U4, OCT_WEIGHT_COUNT } oct_weight_type;
 
 /* What the table says of one node. */
 typedef struct oct_policy_row {
@@ -58,6 +58,9 @@ void oct_policy_destroy(oct_policy *p);
 
 /* The row for a node. Unmatched nodes: float. */
 void oct_policy_match(const oct_policy *p, const oct_graph *g, int node, oct_policy_row *row);
+
+/* What a node is called: its name, or that of its first output. */
+const char *oct_node_label(const oct_graph *g, int node);
 
 /* Whether a rule sets this scheme. */
 bool oct_policy_uses(const oct_policy *p, oct_scheme s);

@@ -1,32 +1,42 @@
-/* lib/quant/policy_int.h -- the inside of a policy, shared by its parser and its matcher. */
+/* lib/quant/policy_int.h -- the inside of a policy, shared by its parser, its matcher and what writes one. */
 #ifndef OCT_QUANT_POLICY_INT_H
 #define OCT_QUANT_POLICY_INT_H
 
 #include "quant/policy.h"
 
-typedef enum oct_match_kind {
-    OCT_MATCH_ANY,
-    OCT_MATCH_OP,        /* text: one of `names`       */
-    OCT_MATCH_NAME,      /* text: a pattern            */
-    OCT_MATCH_FIRST,
-    OCT_MATCH_LAST,
-    OCT_MATCH_IO,
-    OCT_MATCH_CONST_B,
-    OCT_MATCH_DEPTHWISE,
-    OCT_MATCH_MORE,      /* more weights than `number` */
-    OCT_MATCH_FEWER
-} oct_match_kind;
+/* Words of the columns; the place of each is the value of the field: oct_scheme, oct_weight_type, symmetric. */
+extern const char *const oct_scheme_words[OCT_SCHEME_COUNT], *const oct_weight_words[OCT_WEIGHT_COUNT], *const oct_symmetry_words[2];
+/* "u8" or "s8". */
+const char *oct_activation_word(oct_dtype t);
 
-typedef struct oct_match {
-    oct_match_kind kind;
+typedef struct oct_match oct_match;
+
+/* What follows the word of a term. */
+typedef enum oct_operand_kind {
+    OCT_TAKES_NOTHING,
+    OCT_TAKES_TYPES,   /* operator types, with commas between them */
+    OCT_TAKES_PATTERN, /* of names of nodes */
+    OCT_TAKES_NUMBER
+} oct_operand_kind;
+
+/* A term of a match: its word, what the word is followed by, and whether a node fits (before a '!' is taken into account). */
+typedef struct oct_term {
+    const char *word;
+    oct_operand_kind takes;
+    bool (*fits)(const oct_match *m, const oct_graph *g, int node);
+} oct_term;
+enum { OCT_TERMS = 10 };
+extern const oct_term oct_terms[OCT_TERMS];
+
+struct oct_match {
+    const oct_term *term;
     bool negated;
-    const char *text;  /* the pattern of NAME */
-    const char **names; /* of OP */
+    const char **names; /* operator types, or one pattern */
     size_t n_names;
     int64_t number;
-    bool *found;        /* of NAME and of each name of OP: a graph had it (oct_policy_note) */
+    bool *found;        /* of each name: a graph had it (oct_policy_note) */
     const char *place;  /* where it stands: "rules.txt:3:4" */
-} oct_match;
+};
 
 /* Which columns a rule sets; the others are inherited. */
 enum {

@@ -51,16 +51,26 @@ static bool read_number(const char *s, int64_t *n)
     return errno == 0 && end != s && *end == '\0' && *s >= '0' && *s <= '9' && !__builtin_mul_overflow(v, unit, n);
 }
 
+/* What stands in a term behind its word. */
+static oct_status read_operand(reader *r, const char *at, char *text, oct_match *m, oct_err *err)
+{
+    switch (m->term->takes) {
+    case OCT_TAKES_TYPES: return read_ops(r, at, text, m, err);
+    case OCT_TAKES_PATTERN:
+        if (!(m->names = oct_arena_memdup(r->p->arena, &text, sizeof text)))
+            return oct_nomem(err);
+        m->n_names = 1;
+        return *text ? OCT_OK : oct_words_fault(&r->w, at, err, "a pattern is missing after 'name:'");
+    case OCT_TAKES_NUMBER:
+        return read_number(text, &m->number) ? OCT_OK : oct_words_fault(&r->w, at + strlen(m->term->word), err,
+                                                                        "a number is expected, as in weights>10000 or weights>10k");
+    default: return OCT_OK;
+    }
+}
+
 static oct_status read_term(reader *r, oct_match *m, oct_err *err)
 {
-    static const struct {
-        const char *name;
-        oct_match_kind kind;
-    } words[] = { { "any", OCT_MATCH_ANY },       { "first", OCT_MATCH_FIRST },         { "last", OCT_MATCH_LAST },
-                  { "io", OCT_MATCH_IO },         { "const-b", OCT_MATCH_CONST_B },     { "depthwise", OCT_MATCH_DEPTHWISE } };
-    static const char *const known[] = { "any",  "op:",  "name:",    "first",    "last",
-                                         "io",   "const-b", "depthwise", "weights>", "weights<" };
-    const char *at;
+    const char *at, *known[OCT_TERMS];
     *m = (oct_match){ 0 };
     if (r->w.at < r->w.end && *r->w.at == '!') {
         m->negated = true;
@@ -72,25 +82,16 @@ static oct_status read_term(reader *r, oct_match *m, oct_err *err)
         return oct_nomem(err);
     if (!*w || *w == '#')
         return oct_words_fault(&r->w, at, err, "a match is missing");
-    for (size_t i = 0; i < OCT_COUNT(words); i++)
-        if (strcmp(w, words[i].name) == 0) {
-            m->kind = words[i].kind;
-            return OCT_OK;
+    for (size_t i = 0; i < OCT_TERMS; i++) {
+        const oct_term *t = &oct_terms[i];
+        const size_t n = strlen(t->word);
+        known[i] = t->word;
+        if (strncmp(w, t->word, n) == 0 && (t->takes != OCT_TAKES_NOTHING || !w[n])) {
+            m->term = t;
+            return read_operand(r, at, w + n, m, err);
         }
-    if (strncmp(w, "op:", 3) == 0) {
-        m->kind = OCT_MATCH_OP;
-        return read_ops(r, at, w + 3, m, err);
     }
-    if (strncmp(w, "name:", 5) == 0) {
-        m->kind = OCT_MATCH_NAME;
-        m->text = w + 5;
-        return *m->text ? OCT_OK : oct_words_fault(&r->w, at, err, "a pattern is missing after 'name:'");
-    }
-    if (strncmp(w, "weights", 7) == 0 && (w[7] == '>' || w[7] == '<')) {
-        m->kind = w[7] == '>' ? OCT_MATCH_MORE : OCT_MATCH_FEWER;
-        return read_number(w + 8, &m->number) ? OCT_OK : oct_words_fault(&r->w, at + 8, err, "a number is expected, as in weights>10000 or weights>10k");
-    }
-    return oct_words_unknown(&r->w, at, "match", w, known, OCT_COUNT(known), err);
+    return oct_words_unknown(&r->w, at, "match", w, known, OCT_TERMS, err);
 }
 
 static oct_status read_match(reader *r, oct_rule *rule, oct_err *err)
@@ -119,11 +120,21 @@ static oct_status read_match(reader *r, oct_rule *rule, oct_err *err)
 
 /* ---- the columns ---- */
 
-static oct_status read_scheme(reader *r, const char *at, const char *w, oct_rule *rule, oct_err *err)
+/* The place of a word among n; what: of which kind it is. */
+static oct_status find_word(reader *r, const char *at, const char *what, const char *text, const char *const *words, size_t n, size_t *i,
+                            oct_err *err)
 {
-    static const char *const known[] = { "static", "dynamic", "weight-only", "fp16", "bf16", "float" };
-    if (!oct_scheme_parse(w, &rule->row.scheme) || rule->row.scheme == OCT_SCHEME_AUTO)
-        return oct_words_unknown(&r->w, at, "scheme", w, known, OCT_COUNT(known), err);
+    for (*i = 0; *i < n; ++*i)
+        if (strcmp(text, words[*i]) == 0)
+            return OCT_OK;
+    return oct_words_unknown(&r->w, at, what, text, words, n, err);
+}
+
+static oct_status read_scheme(reader *r, const char *at, char *w, oct_rule *rule, oct_err *err)
+{
+    size_t i;
+    OCT_TRY(find_word(r, at, "scheme", w, oct_scheme_words + 1, OCT_SCHEME_COUNT - 1, &i, err)); /* without auto */
+    rule->row.scheme = (oct_scheme)(i + 1);
     rule->set |= OCT_SET_SCHEME;
     return OCT_OK;
 }
@@ -154,11 +165,12 @@ static int block_of(const char *text)
 static oct_status read_granularity(reader *r, const char *at, const char *text, oct_rule *rule, oct_err *err)
 {
     static const char *const per[] = { "channel", "tensor", "block32" };
+    size_t i = 0;
     rule->row.block = block_of(text);
     if (!rule->row.block && strncmp(text, "block", 5) == 0)
         return oct_words_fault(&r->w, at, err, "blocks are of 16, 32, 64, 128 or 256 weights, as in block32");
-    if (!rule->row.block && strcmp(text, "channel") != 0 && strcmp(text, "tensor") != 0)
-        return oct_words_unknown(&r->w, at, "granularity", text, per, OCT_COUNT(per), err);
+    if (!rule->row.block)
+        OCT_TRY(find_word(r, at, "granularity", text, per, OCT_COUNT(per), &i, err));
     rule->row.per_channel = text[0] == 'c';
     rule->set |= OCT_SET_PER;
     return OCT_OK;
@@ -166,15 +178,10 @@ static oct_status read_granularity(reader *r, const char *at, const char *text, 
 
 static oct_status read_weights(reader *r, const char *at, char *w, oct_rule *rule, oct_err *err)
 {
-    static const char *const types[] = { "s8", "s7", "u8", "s4", "u4" };
-    static const oct_weight_type weights[] = { OCT_WEIGHT_S8, OCT_WEIGHT_S7, OCT_WEIGHT_U8, OCT_WEIGHT_S4, OCT_WEIGHT_U4 };
     char *part[4];
     size_t n = parts(w, part), i;
-    for (i = 0; i < OCT_COUNT(types) && strcmp(part[0], types[i]) != 0; i++)
-        ;
-    if (i == OCT_COUNT(types))
-        return oct_words_unknown(&r->w, at, "weight type", part[0], types, OCT_COUNT(types), err);
-    rule->row.weights = weights[i];
+    OCT_TRY(find_word(r, at, "weight type", part[0], oct_weight_words, OCT_WEIGHT_COUNT, &i, err));
+    rule->row.weights = (oct_weight_type)i;
     rule->set |= OCT_SET_WEIGHTS;
     if (n > 1)
         OCT_TRY(read_granularity(r, at + (part[1] - w), part[1], rule, err));
@@ -189,26 +196,23 @@ static oct_status read_weights(reader *r, const char *at, char *w, oct_rule *rul
 
 static oct_status read_activations(reader *r, const char *at, char *w, oct_rule *rule, oct_err *err)
 {
-    static const char *const types[] = { "u8", "s8" };
-    static const char *const symmetry[] = { "asym", "sym" };
+    const char *const types[] = { oct_activation_word(OCT_U8), oct_activation_word(OCT_S8) };
     char *part[4];
-    size_t n = parts(w, part);
-    if (strcmp(part[0], "u8") != 0 && strcmp(part[0], "s8") != 0)
-        return oct_words_unknown(&r->w, at, "activation type", part[0], types, OCT_COUNT(types), err);
-    rule->row.activations = part[0][0] == 'u' ? OCT_U8 : OCT_S8;
+    size_t n = parts(w, part), i;
+    OCT_TRY(find_word(r, at, "activation type", part[0], types, OCT_COUNT(types), &i, err));
+    rule->row.activations = i ? OCT_S8 : OCT_U8;
     rule->set |= OCT_SET_ACTIVATIONS;
     if (n > 1 && strcmp(part[1], "tensor") != 0)
         return oct_words_fault(&r->w, at + (part[1] - w), err, "activations have one scale per tensor: 'tensor' is expected");
     if (n > 2) {
-        if (strcmp(part[2], "asym") != 0 && strcmp(part[2], "sym") != 0)
-            return oct_words_unknown(&r->w, at + (part[2] - w), "symmetry", part[2], symmetry, OCT_COUNT(symmetry), err);
-        rule->row.symmetric = part[2][0] == 's';
+        OCT_TRY(find_word(r, at + (part[2] - w), "symmetry", part[2], oct_symmetry_words, OCT_COUNT(oct_symmetry_words), &i, err));
+        rule->row.symmetric = i;
         rule->set |= OCT_SET_SYMMETRIC;
     }
     return n <= 3 ? OCT_OK : oct_words_fault(&r->w, at + (part[3] - w), err, "TYPE/tensor/asym or TYPE/tensor/sym is expected");
 }
 
-static oct_status read_observer(reader *r, const char *at, const char *w, oct_rule *rule, oct_err *err)
+static oct_status read_observer(reader *r, const char *at, char *w, oct_rule *rule, oct_err *err)
 {
     oct_status s = oct_observer_parse(w, &rule->row.observer, err);
     if (s != OCT_OK) {
@@ -221,21 +225,19 @@ static oct_status read_observer(reader *r, const char *at, const char *w, oct_ru
     return OCT_OK;
 }
 
-static oct_status read_column(reader *r, int column, oct_rule *rule, oct_err *err)
+static oct_status read_column(reader *r, size_t column, oct_rule *rule, oct_err *err)
 {
+    static oct_status (*const read[])(reader *r, const char *at, char *w, oct_rule *rule, oct_err *err) = { read_scheme, read_weights,
+                                                                                                          read_activations, read_observer };
     const char *at;
     char *w = word(r, false, &at);
     if (!w)
         return oct_nomem(err);
     if (strcmp(w, "-") == 0)
         return OCT_OK;
-    switch (column) {
-    case 0: return read_scheme(r, at, w, rule, err);
-    case 1: return read_weights(r, at, w, rule, err);
-    case 2: return read_activations(r, at, w, rule, err);
-    case 3: return read_observer(r, at, w, rule, err);
-    default: return oct_words_fault(&r->w, at, err, "more than five columns: match, scheme, weights, activations, observer");
-    }
+    if (column >= OCT_COUNT(read))
+        return oct_words_fault(&r->w, at, err, "more than five columns: match, scheme, weights, activations, observer");
+    return read[column](r, at, w, rule, err);
 }
 
 static oct_status read_line(reader *r, bool builtin, oct_err *err)
@@ -247,7 +249,7 @@ static oct_status read_line(reader *r, bool builtin, oct_err *err)
     OCT_TRY(read_match(r, &rule, err));
     if (oct_words_done(&r->w))
         return oct_words_fault(&r->w, r->w.at, err, "the rule sets nothing: a scheme is expected after the match");
-    for (int column = 0; !oct_words_done(&r->w); column++) {
+    for (size_t column = 0; !oct_words_done(&r->w); column++) {
         OCT_TRY(read_column(r, column, &rule, err));
         oct_words_skip(&r->w);
     }

@@ -1,16 +1,10 @@
 /* Decisions as rows of a policy table. */
 #include "quant/convert.h"
+#include "quant/policy_int.h"
 
 #include "base/utf8.h"
 
 #include <string.h>
-
-static const char *weight_text(oct_weight_type t)
-{
-    static const char *const names[] = { [OCT_WEIGHT_S8] = "s8", [OCT_WEIGHT_S7] = "s7", [OCT_WEIGHT_U8] = "u8", [OCT_WEIGHT_S4] = "s4",
-                                         [OCT_WEIGHT_U4] = "u4" };
-    return names[t];
-}
 
 static void dump_name(oct_buf *b, const char *name)
 {
@@ -52,15 +46,15 @@ static void dump_layer(oct_buf *b, const oct_conversion *c, const oct_layer *l)
         return;
     }
     if (oct_layer_is_weight_only(l)) {
-        const bool is_unsigned = l->d.weights == OCT_U4 || l->d.weights == OCT_U8;
-        oct_buf_printf(b, "  weight-only  %c%d/block%d/%s  -  -", is_unsigned ? 'u' : 's', oct_dtype_bits(l->d.weights),
-                       l->d.block, is_unsigned ? "asym" : "sym");
+        const bool whole = l->d.weights == OCT_U4 || l->d.weights == OCT_U8;
+        oct_buf_printf(b, "  weight-only  %c%d/block%d/%s  -  -", whole ? 'u' : 's', oct_dtype_bits(l->d.weights), l->d.block,
+                       oct_symmetry_words[!whole]);
         dump_comment(b, l->d.op, "");
         return;
     }
-    oct_buf_printf(b, "  %s  %s/%s/sym  %s/tensor/%s  %s", oct_scheme_name(l->d.scheme), weight_text(row.weights),
-                   row.per_channel ? "channel" : "tensor", row.activations == OCT_S8 ? "s8" : "u8",
-                   row.symmetric ? "sym" : "asym", o.observer->name);
+    oct_buf_printf(b, "  %s  %s/%s/sym  %s/tensor/%s  %s", oct_scheme_name(l->d.scheme), oct_weight_words[row.weights],
+                   row.per_channel ? "channel" : "tensor", oct_activation_word(row.activations),
+                   oct_symmetry_words[row.symmetric], o.observer->name);
     if (o.observer->has_param)
         oct_buf_printf(b, "=%s", oct_f64_text(param, o.param));
     dump_comment(b, l->d.op, "");
