@@ -120,6 +120,13 @@ typedef enum oct_quant_trait {
     OCT_QUANT_RECURRENT /* LSTM, GRU, RNN: weights are inputs 1 and 2; quantized dynamically if at all */
 } oct_quant_trait;
 
+/* Whether results leave float16's range where inputs do not, so that without statistics they are not taken to fit. */
+typedef enum oct_growth {
+    OCT_GROWS_NOT = 0,
+    OCT_GROWS,
+    OCT_GROWS_ON_ITSELF /* where both inputs are one (x * x) */
+} oct_growth;
+
 /* ------------------------------------------------------------------ the record */
 
 /* Which layouts run() accepts. */
@@ -202,6 +209,12 @@ struct oct_op {
     /* Computes in float32 alone: 16-bit floats are converted around prepare and run (oct_step_prepare). Records without it
      * handle OCT_F16 and OCT_BF16 as they handle OCT_F32; results are float32's, rounded once, either way. */
     bool widens;
+
+    /* The first opset in which the operator takes float16, if later than 13, and bfloat16, if later than 22; -1: none does. */
+    int f16, bf16;
+    uint32_t counts;  /* bit i: input i counts or is a place, where 16 bits round too much (Range, the sizes of Resize) */
+    bool converts;    /* output 0 is input 0 in another type (Cast) */
+    oct_growth grows;
 
     oct_quant_trait quant;
     bool fixed_range;           /* the output's range does not depend on data (Sigmoid, Softmax, Tanh) ... */

@@ -5,6 +5,7 @@
  * float32 nodes with no weights near, so that it would only cost conversions. */
 #include "quant/job.h"
 
+#include "eval/summary.h"
 #include "forms/forms_write.h"
 #include "kernels/half.h"
 
@@ -29,52 +30,30 @@ static bool asks(const oct_qjob *j, int id)
 
 /* ---- what operators take ---- */
 
-/* First opset in which an operator takes float16 and bfloat16, where that is not 13 or less and 22 or less (the opsets that the schemes
- * ask for); 0: none. tests/unit/half_types.py compares with ONNX. Quantizers, sequences and optionals are left alone. */
-static const struct {
-    const char *op;
-    int f16, bf16;
-} limits[] = {
-    { "Celu", 28, 28 },           { "Compress", 13, 28 },      { "CumSum", 14, 14 },       { "DequantizeLinear", 0, 0 },
-    { "DynamicQuantizeLinear", 0, 0 }, { "Einsum", 13, 28 },   { "IsInf", 20, 20 },        { "NonMaxSuppression", 0, 0 },
-    { "OneHot", 13, 0 },          { "QLinearConv", 0, 0 },     { "QLinearMatMul", 0, 0 },  { "QuantizeLinear", 0, 0 },
-    { "Range", 27, 27 },          { "ReverseSequence", 13, 28 }, { "Scatter", 13, 0 },     { "Shrink", 13, 0 },
-    { "TopK", 13, 24 },           { "Unique", 13, 28 },
-};
-
-static bool is_container(const char *op)
-{
-    return strncmp(op, "Optional", 8) == 0 || (strstr(op, "Sequence") && strcmp(op, "ReverseSequence") != 0);
-}
-
 static bool takes(const oct_qjob *j, int id, oct_dtype t)
 {
-    const oct_node *n = &j->g->node[id];
-    const int64_t opset = oct_graph_opset(j->g, "");
-    if (n->domain[0] || is_container(n->op))
-        return false;
-    for (size_t i = 0; i < OCT_COUNT(limits); i++)
-        if (strcmp(limits[i].op, n->op) == 0) {
-            int first = t == OCT_F16 ? limits[i].f16 : limits[i].bf16;
-            return first && opset >= first;
-        }
-    return true;
+    const oct_op *op = oct_op_of(j->g, id);
+    const int first = t == OCT_F16 ? op->f16 : op->bf16;
+    const bool container = op->exec && !op->run; /* sequences and optionals are left alone */
+    return !j->g->node[id].domain[0] && !container && first >= 0 && oct_graph_opset(j->g, "") >= first;
 }
 
-static bool is_cast(const oct_node *n)
+/* The i-th of the tensors, outputs behind inputs, whose type is that of the computation, if it is float32; else -1. */
+static int float_at(const oct_qjob *j, int id, int i)
 {
-    return oct_is_op(n, "Cast");
+    const oct_node *n = &j->g->node[id];
+    const int v = i < n->n_in ? (oct_half_follows(n, i) ? n->in[i] : -1) : n->out[i - n->n_in];
+    return oct_is_f32(j, v) ? v : -1;
 }
 
 static bool computes_floats(const oct_qjob *j, int id)
 {
     const oct_node *n = &j->g->node[id];
-    bool in = false, out = false;
-    for (int i = 0; i < n->n_in; i++)
-        in |= oct_is_f32(j, n->in[i]) && oct_half_follows(n, i);
-    for (int k = 0; k < n->n_out; k++)
-        out |= oct_is_f32(j, n->out[k]);
-    return is_cast(n) ? out : in;
+    const bool out = oct_op_of(j->g, id)->converts;
+    bool any = false;
+    for (int i = out ? n->n_in : 0; i < (out ? n->n_in + n->n_out : n->n_in); i++)
+        any |= float_at(j, id, i) >= 0;
+    return any;
 }
 
 /* Whether an operand's type is not known, as of what an operator of another domain makes: no Cast can be put in front of it. */
@@ -89,27 +68,26 @@ static bool has_unknown(const oct_qjob *j, int id)
     return any;
 }
 
-/* Whether the model already has a quantizer in front of the node or behind it. */
-static bool is_quantized(const oct_qjob *j, int id)
+/* Whether a node is marked; without marks: whether it quantizes or dequantizes. */
+static bool is_marked(const oct_qjob *j, int id, const bool *marks)
+{
+    const oct_op *op = oct_op_of(j->g, id);
+    return marks ? marks[id] : op && op->recodes;
+}
+
+/* Whether a float tensor joins the node to one that is marked. */
+static bool touches(const oct_qjob *j, int id, const bool *marks)
 {
     const oct_node *n = &j->g->node[id];
     bool any = false;
     for (int i = 0; i < n->n_in; i++) {
-        int p = n->in[i] >= 0 ? j->g->value[n->in[i]].producer : -1;
-        any |= p >= 0 && strcmp(j->g->node[p].op, "DequantizeLinear") == 0;
+        const int p = oct_is_f32(j, n->in[i]) ? j->g->value[n->in[i]].producer : -1;
+        any |= p >= 0 && is_marked(j, p, marks);
     }
     for (int k = 0; k < n->n_out; k++)
-        for (size_t u = 0; n->out[k] >= 0 && u < j->g->value[n->out[k]].n_uses; u++)
-            any |= strcmp(j->g->node[j->g->value[n->out[k]].uses[u].node].op, "QuantizeLinear") == 0;
+        for (size_t u = 0; oct_is_f32(j, n->out[k]) && u < j->g->value[n->out[k]].n_uses; u++)
+            any |= is_marked(j, j->g->value[n->out[k]].uses[u].node, marks);
     return any;
-}
-
-static bool has_subgraph(const oct_node *n)
-{
-    for (size_t i = 0; i < n->n_attr; i++)
-        if (n->attr[i].type == OCT_ATTR_GRAPH)
-            return true;
-    return n->n_captured > 0;
 }
 
 static void choose(oct_qjob *j, int id)
@@ -121,13 +99,13 @@ static void choose(oct_qjob *j, int id)
         return;
     if (!asks(j, id))
         q->why = q->row.rule;
-    else if (has_subgraph(&j->g->node[id]))
+    else if (oct_node_graph_at(&j->g->node[id], 0) || j->g->node[id].n_captured)
         q->why = "control flow: its graphs take and give float32";
     else if (!computes_floats(j, id))
         q->why = "it computes no floats";
     else if (has_unknown(j, id))
         q->why = "the type of an input is not known";
-    else if (is_quantized(j, id))
+    else if (touches(j, id, NULL))
         q->why = "it is quantized already";
     else if (!takes(j, id, q->row.scheme == OCT_SCHEME_BF16 ? OCT_BF16 : OCT_F16))
         q->why = q->row.scheme == OCT_SCHEME_BF16 ? "the operator takes no bfloat16" : "the operator takes no float16";
@@ -141,12 +119,11 @@ static void choose(oct_qjob *j, int id)
 
 static bool counts(const oct_qjob *j, oct_use u)
 {
+    const oct_op *op = oct_op_of(j->g, u.node);
     const oct_node *n = &j->g->node[u.node];
-    if (u.slot < 0)
+    if (!op || u.slot < 0)
         return false;
-    if (is_cast(n))
-        return n->out[0] >= 0 && !oct_is_f32(j, n->out[0]);
-    return strcmp(n->op, "Range") == 0 || (strcmp(n->op, "Resize") == 0 && u.slot > 0);
+    return op->converts ? n->out[0] >= 0 && !oct_is_f32(j, n->out[0]) : u.slot < 32 && op->counts >> u.slot & 1;
 }
 
 static bool weighted(const oct_qjob *j, int id)
@@ -190,21 +167,6 @@ static bool has_weights(const oct_qjob *j, int id)
     return table;
 }
 
-/* Whether a float tensor joins the node to one that is reached. */
-static bool touches(const oct_qjob *j, int id, const bool *reached)
-{
-    const oct_node *n = &j->g->node[id];
-    bool any = false;
-    for (int i = 0; i < n->n_in; i++) {
-        int p = oct_is_f32(j, n->in[i]) ? j->g->value[n->in[i]].producer : -1;
-        any |= p >= 0 && reached[p];
-    }
-    for (int k = 0; k < n->n_out; k++)
-        for (size_t u = 0; oct_is_f32(j, n->out[k]) && u < j->g->value[n->out[k]].n_uses; u++)
-            any |= reached[j->g->value[n->out[k]].uses[u].node];
-    return any;
-}
-
 static bool spread(const oct_qjob *j, int id, bool *reached)
 {
     if (reached[id] || !oct_half_type(j, id) || !(has_weights(j, id) || touches(j, id, reached)))
@@ -233,13 +195,11 @@ static void drop_islands(oct_qjob *j, bool *reached)
 /* Ranges decide for float16 alone: bfloat16 reaches as far as float32. */
 static void want_ranges(oct_qjob *j, int id)
 {
-    const oct_node *n = &j->g->node[id];
-    for (int i = 0; i < n->n_in; i++)
-        if (oct_is_f32(j, n->in[i]) && oct_half_follows(n, i) && !j->g->value[n->in[i]].konst)
-            j->value[n->in[i]].ranged = true;
-    for (int k = 0; k < n->n_out; k++)
-        if (oct_is_f32(j, n->out[k]))
-            j->value[n->out[k]].ranged = true;
+    for (int i = 0; i < j->g->node[id].n_in + j->g->node[id].n_out; i++) {
+        const int v = float_at(j, id, i);
+        if (v >= 0 && !j->g->value[v].konst)
+            j->value[v].ranged = true;
+    }
 }
 
 oct_status oct_half_place(oct_qjob *j, oct_err *err)
@@ -287,7 +247,7 @@ static void measure(const oct_tensor *c, oct_dtype t, double *largest, double *d
             noise += d * d;
         }
     }
-    *db = noise > 0 ? 10 * log10(signal / noise) : INFINITY;
+    *db = oct_decibels(signal, noise);
 }
 
 double oct_half_sqnr(const oct_tensor *c, oct_dtype t)
@@ -320,16 +280,11 @@ static oct_status check_constant(oct_qjob *j, int id, int value, bool *changed, 
     return OCT_OK;
 }
 
-/* Operators whose results leave float16's range first: without statistics theirs is not taken to fit. */
 static bool grows(const oct_qjob *j, int value)
 {
-    static const char *const ops[] = { "Exp", "Pow", "ReduceSum", "ReduceSumSquare", "ReduceL1", "ReduceL2", "ReduceProd", "CumSum" };
     const int p = j->g->value[value].producer;
-    const oct_node *n = p >= 0 ? &j->g->node[p] : NULL;
-    bool any = n && strcmp(n->op, "Mul") == 0 && n->in[0] == n->in[1];
-    for (size_t i = 0; n && i < OCT_COUNT(ops); i++)
-        any |= strcmp(n->op, ops[i]) == 0;
-    return any;
+    const oct_op *op = p >= 0 ? oct_op_of(j->g, p) : NULL;
+    return op && (op->grows == OCT_GROWS || (op->grows == OCT_GROWS_ON_ITSELF && j->g->node[p].in[0] == j->g->node[p].in[1]));
 }
 
 static oct_status check_range(oct_qjob *j, int id, int value, const oct_calib *c, bool *changed, oct_err *err)
@@ -352,19 +307,14 @@ static oct_status check_range(oct_qjob *j, int id, int value, const oct_calib *c
 
 static oct_status check_node(oct_qjob *j, int id, const oct_calib *c, bool *changed, oct_err *err)
 {
-    const oct_node *n = &j->g->node[id];
-    for (int i = 0; i < n->n_in && !j->node[id].barred; i++) {
-        if (!oct_is_f32(j, n->in[i]) || !oct_half_follows(n, i))
-            continue;
-        const oct_tensor *k = j->g->value[n->in[i]].konst;
+    for (int i = 0; i < j->g->node[id].n_in + j->g->node[id].n_out && !j->node[id].barred; i++) {
+        const int v = float_at(j, id, i);
+        const oct_tensor *k = v >= 0 ? j->g->value[v].konst : NULL;
         if (k && k->data)
-            OCT_TRY(check_constant(j, id, n->in[i], changed, err));
-        else
-            OCT_TRY(check_range(j, id, n->in[i], c, changed, err));
+            OCT_TRY(check_constant(j, id, v, changed, err));
+        else if (v >= 0)
+            OCT_TRY(check_range(j, id, v, c, changed, err));
     }
-    for (int k = 0; k < n->n_out && !j->node[id].barred; k++)
-        if (oct_is_f32(j, n->out[k]))
-            OCT_TRY(check_range(j, id, n->out[k], c, changed, err));
     return OCT_OK;
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Which operators take 16-bit floats: the table of lib/quant/half.c against the schemas of the onnx package.
+"""Which operators take 16-bit floats: the records of lib/ops against the schemas of the onnx package.
 
     half_types.py SOURCE
 
@@ -26,9 +26,14 @@ def takes(schema, kind):
 def main():
     from onnx import defs
     source = Path(sys.argv[1])
-    table = {m[0]: {"float16": int(m[1]), "bfloat16": int(m[2])}
-             for m in re.findall(r'\{ "(\w+)", (\d+), (\d+) \}', (source / "lib/quant/half.c").read_text())}
     text = "".join(p.read_text() for p in sorted((source / "lib/ops").glob("*/op_*.c")))
+    table = {}
+    for record in text.split(";\n"):
+        name = re.search(r'(?:\.type = |^[A-Z]+\(\w+, )"(\w+)"', record, re.M)
+        for trait, kind in (("f16", "float16"), ("bf16", "bfloat16")):
+            first = re.search(rf"\.{trait} = (-?\d+)", record)
+            if name and first:
+                table.setdefault(name[1], {})[kind] = max(0, int(first[1]))
     ops = {name for name in re.findall(r'"([A-Z]\w+)"', text) if defs.has(name)} | set(table)
     wrong, compared = [], 0
     for op in sorted(ops - QUANTIZERS):

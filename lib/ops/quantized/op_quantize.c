@@ -295,13 +295,15 @@ static oct_status dynamic_run(const oct_step *s, const oct_run *r, oct_err *err)
 
 const oct_op oct_op_quantize_linear = {
     .type = "QuantizeLinear", .domain = "", .since = 10, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 1,
-    .infer = quantize_infer, .prepare = quant_prepare, .run = quantize_run, .layout = OCT_RULE_ANY, .recodes = true,
+    .infer = quantize_infer, .prepare = quant_prepare, .run = quantize_run, .layout = OCT_RULE_ANY, .recodes = true, .f16 = -1, .bf16 = -1,
 };
 const oct_op oct_op_dequantize_linear = {
     .type = "DequantizeLinear", .domain = "", .since = 10, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 1,
     .infer = dequantize_infer, .prepare = quant_prepare, .run = dequantize_run, .layout = OCT_RULE_ANY, .recodes = true,
+    .f16 = -1, .bf16 = -1,
 };
 const oct_op oct_op_dynamic_quantize_linear = {
     .type = "DynamicQuantizeLinear", .domain = "", .since = 11, .min_in = 1, .max_in = 1, .min_out = 3, .max_out = 3,
     .infer = dynamic_infer, .prepare = dynamic_prepare, .run = dynamic_run, .layout = OCT_RULE_ANY, .shared_scale = true,
+    .f16 = -1, .bf16 = -1,
 };

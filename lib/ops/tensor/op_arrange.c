@@ -65,7 +65,7 @@ static oct_status reverse_run(const oct_step *s, const oct_run *r, oct_err *err)
 
 const oct_op oct_op_reverse_sequence = {
     .type = "ReverseSequence", .domain = "", .since = 10, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
-    .infer = reverse_infer, .prepare = move_prepare, .run = reverse_run, .moves = true,
+    .infer = reverse_infer, .prepare = move_prepare, .run = reverse_run, .moves = true, .bf16 = 28,
 };
 
 /* ------------------------------------------------------------------ CenterCropPad */

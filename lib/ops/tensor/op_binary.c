@@ -434,10 +434,11 @@ static oct_status binary_infer(const oct_infer *c, oct_err *err)
     }
 
 BINARY(add, "Add", 6, .adds = true, .raise = oct_raise_early, .fuses_clamp = true, .integer = quantized_integer, .quant = OCT_QUANT_ARITH);
-BINARY(mul, "Mul", 6, .raise = oct_raise_early, .fuses_clamp = true, .integer = quantized_integer, .quant = OCT_QUANT_ARITH);
+BINARY(mul, "Mul", 6, .raise = oct_raise_early, .fuses_clamp = true, .integer = quantized_integer, .quant = OCT_QUANT_ARITH,
+       .grows = OCT_GROWS_ON_ITSELF);
 BINARY(sub, "Sub", 6, .raise = oct_raise_early, .fuses_clamp = true);
 BINARY(div, "Div", 6, .raise = oct_raise_early, .fuses_clamp = true);
-BINARY(pow, "Pow", 6, .raise = oct_raise_early);
+BINARY(pow, "Pow", 6, .raise = oct_raise_early, .grows = OCT_GROWS);
 BINARY(mod, "Mod", 10, .until = 0);
 BINARY(prelu, "PRelu", 6, .raise = oct_raise_early);
 BINARY(and, "And", 6, .raise = oct_raise_early);

@@ -104,7 +104,7 @@ static oct_status cast_run(const oct_step *s, const oct_run *r, oct_err *err)
 
 const oct_op oct_op_cast = {
     .type = "Cast", .domain = "", .since = 6, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = cast_infer, .prepare = cast_prepare, .run = cast_run, .exec = oct_strings_cast, .layout = OCT_RULE_ANY,
+    .infer = cast_infer, .prepare = cast_prepare, .run = cast_run, .exec = oct_strings_cast, .layout = OCT_RULE_ANY, .converts = true,
 };
 
 const oct_op oct_op_cast_like = {

@@ -313,5 +313,5 @@ static oct_status range_run(const oct_step *s, const oct_run *r, oct_err *err)
 
 const oct_op oct_op_range = {
     .type = "Range", .domain = "", .since = 11, .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1,
-    .infer = range_infer, .prepare = range_prepare, .run = range_run,
+    .infer = range_infer, .prepare = range_prepare, .run = range_run, .f16 = 27, .bf16 = 27, .counts = 7,
 };

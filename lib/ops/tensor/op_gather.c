@@ -210,5 +210,5 @@ static oct_status onehot_run(const oct_step *s, const oct_run *r, oct_err *err)
 
 const oct_op oct_op_onehot = {
     .type = "OneHot", .domain = "", .since = 9, .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1,
-    .infer = onehot_infer, .prepare = onehot_prepare, .run = onehot_run,
+    .infer = onehot_infer, .prepare = onehot_prepare, .run = onehot_run, .bf16 = -1,
 };

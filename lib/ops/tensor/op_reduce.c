@@ -410,14 +410,14 @@ static bool extreme_integer(const oct_step *s)
         .raise = reduce_raise, __VA_ARGS__                                                                \
     }
 
-REDUCE(reduce_sum, "ReduceSum", .until = 0);
+REDUCE(reduce_sum, "ReduceSum", .grows = OCT_GROWS);
 REDUCE(reduce_mean, "ReduceMean", .until = 0);
 REDUCE(reduce_max, "ReduceMax", .integer = extreme_integer, .quant = OCT_QUANT_SAME);
 REDUCE(reduce_min, "ReduceMin", .integer = extreme_integer, .quant = OCT_QUANT_SAME);
-REDUCE(reduce_prod, "ReduceProd", .until = 0);
-REDUCE(reduce_l1, "ReduceL1", .until = 0);
-REDUCE(reduce_l2, "ReduceL2", .until = 0);
-REDUCE(reduce_sum_square, "ReduceSumSquare", .until = 0);
+REDUCE(reduce_prod, "ReduceProd", .grows = OCT_GROWS);
+REDUCE(reduce_l1, "ReduceL1", .grows = OCT_GROWS);
+REDUCE(reduce_l2, "ReduceL2", .grows = OCT_GROWS);
+REDUCE(reduce_sum_square, "ReduceSumSquare", .grows = OCT_GROWS);
 REDUCE(reduce_log_sum, "ReduceLogSum", .until = 0);
 REDUCE(reduce_log_sum_exp, "ReduceLogSumExp", .until = 0);
 

@@ -156,7 +156,7 @@ static oct_status scatter_raise(oct_graph *g, int node, int64_t from, oct_err *e
 
 const oct_op oct_op_scatter = {
     .type = "Scatter", .domain = "", .since = 9, .until = 10, .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1,
-    .infer = oct_infer_like, .prepare = scatter_prepare, .run = elements_run, .raise = scatter_raise, .moves = true,
+    .infer = oct_infer_like, .prepare = scatter_prepare, .run = elements_run, .raise = scatter_raise, .moves = true, .bf16 = -1,
 };
 
 /* ------------------------------------------------------------------ tuples of indices */

@@ -177,7 +177,7 @@ static oct_status compress_run(const oct_step *s, const oct_run *r, oct_err *err
 
 const oct_op oct_op_compress = {
     .type = "Compress", .domain = "", .since = 9, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
-    .infer = compress_infer, .prepare = compress_prepare, .measure = compress_measure, .run = compress_run, .moves = true,
+    .infer = compress_infer, .prepare = compress_prepare, .measure = compress_measure, .run = compress_run, .moves = true, .bf16 = 28,
 };
 
 /* ------------------------------------------------------------------ Unique */
@@ -338,5 +338,5 @@ static oct_status unique_run(const oct_step *s, const oct_run *r, oct_err *err)
 
 const oct_op oct_op_unique = {
     .type = "Unique", .domain = "", .since = 11, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 4,
-    .infer = unique_infer, .prepare = unique_prepare, .measure = unique_measure, .run = unique_run,
+    .infer = unique_infer, .prepare = unique_prepare, .measure = unique_measure, .run = unique_run, .bf16 = 28,
 };

@@ -444,11 +444,11 @@ UNARY(hard_swish, "HardSwish", 14, .until = 0);
 UNARY(swish, "Swish", 24, .until = 0);
 UNARY(mish, "Mish", 18, .until = 0);
 UNARY(elu, "Elu", 6, .until = 0);
-UNARY(celu, "Celu", 12, .until = 0);
+UNARY(celu, "Celu", 12, .f16 = 28, .bf16 = 28);
 UNARY(selu, "Selu", 6, .until = 0);
 UNARY(softplus, "Softplus", 1, .until = 0);
 UNARY(gelu, "Gelu", 20, .until = 0);
-UNARY(exp, "Exp", 6, .until = 0);
+UNARY(exp, "Exp", 6, .grows = OCT_GROWS);
 UNARY(log, "Log", 6, .until = 0);
 UNARY(sqrt, "Sqrt", 6, .until = 0);
 UNARY(reciprocal, "Reciprocal", 6, .until = 0);
@@ -468,7 +468,7 @@ UNARY(cosh, "Cosh", 9, .until = 0);
 UNARY(asinh, "Asinh", 9, .until = 0);
 UNARY(acosh, "Acosh", 9, .until = 0);
 UNARY(atanh, "Atanh", 9, .until = 0);
-UNARY(shrink, "Shrink", 9, .until = 0);
+UNARY(shrink, "Shrink", 9, .bf16 = -1);
 
 const oct_op oct_op_neg = {
     .type = "Neg", .domain = "", .since = 6, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
@@ -482,12 +482,13 @@ const oct_op oct_op_clip = {
     .integer = clip_integer, .quant = OCT_QUANT_UNARY, .clamp = clip_clamp, .raise = clip_raise,
 };
 
-#define TEST(name, onnx, first)                                                                              \
+#define TEST(name, onnx, first, ...)                                                                         \
     const oct_op oct_op_##name = {                                                                           \
         .type = onnx, .domain = "", .since = first, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,    \
         .infer = bool_infer, .prepare = test_prepare, .run = test_run, .layout = OCT_RULE_ANY,               \
+        __VA_ARGS__                                                                                          \
     }
 
-TEST(not, "Not", 1);
-TEST(isnan, "IsNaN", 9);
-TEST(isinf, "IsInf", 10);
+TEST(not, "Not", 1, .until = 0);
+TEST(isnan, "IsNaN", 9, .until = 0);
+TEST(isinf, "IsInf", 10, .f16 = 20, .bf16 = 20);

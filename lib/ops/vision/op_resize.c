@@ -564,6 +564,7 @@ const oct_op oct_op_resize = {
     .type = "Resize", .domain = "", .since = 10, .min_in = 1, .max_in = 4, .min_out = 1, .max_out = 1,
     .work = OCT_WORK_PAIRS, .infer = resize_infer, .prepare = resize_prepare, .run = resize_run, .layout = OCT_RULE_SPATIAL,
     .integer = resize_integer, .no_integer = resize_no_integer, .quant = OCT_QUANT_SAME, .raise = resize_raise, .widens = true,
+    .counts = ~1u,
 };
 const oct_op oct_op_upsample = {
     .type = "Upsample", .domain = "", .since = 7, .until = 9, .min_in = 1, .max_in = 2, .min_out = 1, .max_out = 1,
