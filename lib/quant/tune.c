@@ -7,6 +7,7 @@
 #include "quant/convert_int.h"
 #include "quant/job.h"
 
+#include "eval/metric.h"
 #include "runtime/runner.h"
 
 #include <math.h>
@@ -23,9 +24,7 @@ typedef struct trial {
     pthread_mutex_t lock;
     oct_graph *g;
     oct_runner *runner;
-    float *real, *own;      /* [cap]: an output of both models */
-    size_t cap;
-    double *noise;          /* [samples][outputs] */
+    oct_error *error;       /* [samples][outputs]; summed up in this order, whatever the threads do */
 } trial;
 
 typedef struct tuner {
@@ -36,7 +35,6 @@ typedef struct tuner {
     oct_status status;      /* of that */
     oct_err err;
     int64_t samples, every; /* so many, each of so many that pass by */
-    double *signal;         /* [samples][outputs] */
     trial t[N];
 } tuner;
 
@@ -48,8 +46,8 @@ static oct_status make(tuner *u, int i, oct_err *err)
     OCT_TRY(oct_observer_parse(candidates[i], &j->observer, err));
     OCT_TRY(oct_qjob_decide(j, u->c, err));
     OCT_TRY(oct_quantized_copy(j, &t->g, err));
-    t->noise = oct_calloc((size_t)u->samples * j->g->n_output + 1, sizeof *t->noise);
-    if (!t->noise)
+    t->error = oct_calloc((size_t)u->samples * j->g->n_output + 1, sizeof *t->error);
+    if (!t->error)
         return oct_nomem(err);
     /* Few runs follow, so plans are made in haste. */
     return oct_runner_create(t->g, &(oct_plan_opts){ .no_passes = true, .hasty = true }, NULL, 0, &t->runner, err);
@@ -68,48 +66,32 @@ static oct_status make_all(tuner *u, oct_err *err)
     return u->status;
 }
 
-static oct_status reserve(trial *t, size_t n, oct_err *err)
+/* How far a candidate's output is from the float one; what has no numbers, or another size, does not count. */
+static oct_status compare(const oct_operand *real, const oct_operand *own, oct_error *e, oct_err *err)
 {
-    if (n <= t->cap)
+    const size_t n = (size_t)real->count;
+    if (own->count != real->count)
         return OCT_OK;
-    oct_free(t->real);
-    oct_free(t->own);
-    t->real = oct_calloc(n, sizeof(float));
-    t->own = oct_calloc(n, sizeof(float));
-    t->cap = t->real && t->own ? n : 0;
-    return t->cap ? OCT_OK : oct_nomem(err);
-}
-
-/* Squares of the outputs, by the first candidate, and of each candidate's errors. */
-static oct_status score(tuner *u, int i, size_t sample, const oct_plan *real, const oct_plan *own, oct_err *err)
-{
-    trial *t = &u->t[i];
-    const size_t n = oct_plan_n_outputs(real), at = sample * n;
-    for (size_t k = 0; k < n; k++) {
-        const oct_operand *y = oct_plan_output(real, k), *q = oct_plan_output(own, k);
-        OCT_TRY(reserve(t, (size_t)y->count, err));
-        if (oct_operand_to_f32(y, t->real, NULL) != OCT_OK)
-            continue;
-        for (int64_t e = 0; e < y->count && i == 0; e++)
-            u->signal[at + k] += (double)t->real[e] * (double)t->real[e];
-        if (q->count != y->count || oct_operand_to_f32(q, t->own, NULL) != OCT_OK)
-            continue;
-        for (int64_t e = 0; e < y->count; e++) {
-            double d = (double)t->real[e] - (double)t->own[e];
-            t->noise[at + k] += d * d;
-        }
-    }
+    float *x = oct_calloc(2 * n + 1, sizeof *x);
+    if (!x)
+        return oct_nomem(err);
+    if (oct_operand_to_f32(real, x, NULL) == OCT_OK && oct_operand_to_f32(own, x + n, NULL) == OCT_OK)
+        oct_error_add(e, x, x + n, n);
+    oct_free(x);
     return OCT_OK;
 }
 
-static oct_status try_one(tuner *u, int i, size_t sample, const oct_batch *b, const oct_plan *real, oct_err *err)
+static oct_status try_one(trial *t, size_t sample, const oct_batch *b, const oct_plan *real, oct_err *err)
 {
     oct_plan *own;
-    OCT_TRY(oct_runner_run(u->t[i].runner, b->tensors, &own, err));
-    return score(u, i, sample, real, own, err);
+    OCT_TRY(oct_runner_run(t->runner, b->tensors, &own, err));
+    const size_t n = oct_plan_n_outputs(real);
+    for (size_t k = 0; k < n; k++)
+        OCT_TRY(compare(oct_plan_output(real, k), oct_plan_output(own, k), &t->error[sample * n + k], err));
+    return OCT_OK;
 }
 
-/* The candidates that no other thread is at go first. */
+/* Threads begin with different candidates, so that they seldom wait for each other. */
 static oct_status sample(void *arg, int64_t at, const oct_batch *b, const oct_plan *real, oct_err *err)
 {
     tuner *u = arg;
@@ -117,16 +99,12 @@ static oct_status sample(void *arg, int64_t at, const oct_batch *b, const oct_pl
     if (turn * u->every < at || turn >= u->samples)
         return OCT_OK;
     oct_status s = make_all(u, err);
-    bool done[N] = { false };
-    for (int left = N, waits = 0; left > 0 && s == OCT_OK; waits++)
-        for (int i = 0; i < N && s == OCT_OK; i++) {
-            if (done[i] || (waits ? pthread_mutex_lock(&u->t[i].lock) : pthread_mutex_trylock(&u->t[i].lock)) != 0)
-                continue;
-            s = try_one(u, i, (size_t)turn, b, real, err);
-            pthread_mutex_unlock(&u->t[i].lock);
-            done[i] = true;
-            left--;
-        }
+    for (int i = 0; i < N && s == OCT_OK; i++) {
+        trial *t = &u->t[(turn + i) % N];
+        pthread_mutex_lock(&t->lock);
+        s = try_one(t, (size_t)turn, b, real, err);
+        pthread_mutex_unlock(&t->lock);
+    }
     return s;
 }
 
@@ -136,13 +114,11 @@ static double quality(const tuner *u, int i)
     const size_t n = u->j->g->n_output;
     double least = INFINITY;
     for (size_t k = 0; k < n; k++) {
-        double noise = 0, signal = 0;
-        for (size_t s = 0; s < (size_t)u->samples; s++) {
-            noise += u->t[i].noise[s * n + k];
-            signal += u->signal[s * n + k];
-        }
-        double q = noise > 0 ? (isfinite(noise) ? 10 * log10(signal / noise) : -INFINITY) : INFINITY;
-        least = q < least ? q : least;
+        oct_error sum = { 0 };
+        for (size_t s = 0; s < (size_t)u->samples; s++)
+            oct_error_join(&sum, &u->t[i].error[s * n + k]);
+        const double q = oct_error_sqnr(&sum);
+        least = isnan(q) ? -INFINITY : fmin(q, least);
     }
     return least;
 }
@@ -173,14 +149,12 @@ static bool worth_it(const oct_qjob *j)
 
 /* count: samples of the pass that compares; 0: it is not known how many. Their ranges come from table c, which must not hold these samples
  * where it can be helped. */
-static oct_status start(tuner *u, oct_conversion *v, const oct_calib *c, int64_t count, oct_err *err)
+static void start(tuner *u, oct_conversion *v, const oct_calib *c, int64_t count)
 {
     u->j = v->job;
     u->c = c;
     u->samples = oct_measured_samples(v);
     u->every = count > u->samples ? count / u->samples : 1;
-    u->signal = oct_calloc((size_t)u->samples * u->j->g->n_output + 1, sizeof *u->signal);
-    return u->signal ? OCT_OK : oct_nomem(err);
 }
 
 static void end(tuner *u)
@@ -189,12 +163,9 @@ static void end(tuner *u)
         trial *t = &u->t[i];
         oct_runner_destroy(t->runner);
         oct_graph_destroy(t->g);
-        oct_free(t->real);
-        oct_free(t->own);
-        oct_free(t->noise);
+        oct_free(t->error);
         pthread_mutex_destroy(&t->lock);
     }
-    oct_free(u->signal);
     pthread_mutex_destroy(&u->lock);
 }
 
@@ -206,7 +177,7 @@ static oct_status by_halves(oct_conversion *c, tuner *u, oct_calib *odd, oct_err
 {
     const int64_t total = oct_source_count(c->src);
     OCT_TRY(oct_statistics_gather(c, &(oct_gather){ .i = 1, .n = 2, .total = total }, odd, err));
-    OCT_TRY(start(u, c, odd, (total + 1) / 2, err));
+    start(u, c, odd, (total + 1) / 2);
     const oct_gather even = { .n = 2, .before = (int64_t)odd->samples, .total = total, .each = sample, .each_arg = u };
     OCT_TRY(oct_statistics_gather(c, &even, c->calib, err));
     return oct_calib_merge(c->calib, odd, err);
@@ -216,7 +187,7 @@ static oct_status by_halves(oct_conversion *c, tuner *u, oct_calib *odd, oct_err
 static oct_status on_the_same(oct_conversion *c, tuner *u, oct_err *err)
 {
     OCT_TRY(oct_statistics_gather(c, &(oct_gather){ 0 }, c->calib, err));
-    OCT_TRY(start(u, c, c->calib, 0, err));
+    start(u, c, c->calib, 0);
     return oct_statistics_rerun(c, u->samples, sample, u, err);
 }
 
