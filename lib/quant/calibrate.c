@@ -111,7 +111,7 @@ static oct_status observe(void *arg, const char *name, const oct_operand *x, oct
     if (!o->moments_only)
         s = batched ? oct_stats_update_batch(&w->tensor[i]->stats, v, (size_t)rows, (size_t)per_sample, err)
                     : oct_stats_update(&w->tensor[i]->stats, v, (size_t)(per_sample * rows), err);
-    if (s == OCT_OK && o->axes && o->axes[i] && (x->dtype == OCT_F32 || x->q))
+    if (s == OCT_OK && o->axes[i] && (x->dtype == OCT_F32 || x->q))
         s = channels(w->tensor[i], x, v, rows, o->axes[i], err);
     if (s != OCT_OK)
         oct_within(err, "sample '%s': value '%s'", w->batch.names[0], name);
@@ -258,34 +258,30 @@ static oct_status calibrate(const oct_graph *g, oct_source *src, const oct_calib
     return st;
 }
 
-/* The values that the part still computes. */
-static oct_status calibrate_part(const oct_graph *part, oct_source *src, const oct_calibrate_opts *opts, oct_calib *c, oct_err *err)
+oct_status oct_calibrate(const oct_graph *g, oct_source *src, const oct_calibrate_opts *opts, oct_calib *c, oct_err *err)
 {
+    oct_graph *part;
     oct_calibrate_opts o = *opts;
     const char **values = oct_calloc(opts->n + 1, sizeof *values);
     int *axes = oct_calloc(opts->n + 1, sizeof *axes);
     oct_status s = values && axes ? OCT_OK : oct_nomem(err);
-    o.n = 0;
-    for (size_t i = 0; s == OCT_OK && i < opts->n; i++)
-        if (oct_runnable_has(part, opts->values[i])) {
-            values[o.n] = opts->values[i];
-            axes[o.n++] = opts->axes ? opts->axes[i] : 0;
-        }
-    o.values = values;
-    o.axes = axes;
-    if (s == OCT_OK && o.n)
-        s = calibrate(part, src, &o, c, err);
+    if (s == OCT_OK)
+        s = check_values(g, opts, err);
+    if (s == OCT_OK)
+        s = oct_runnable_part(g, &part, err);
+    if (s == OCT_OK) {
+        o.n = 0;
+        for (size_t i = 0; i < opts->n; i++)
+            if (!part || oct_runnable_has(part, opts->values[i])) {
+                values[o.n] = opts->values[i];
+                axes[o.n++] = opts->axes ? opts->axes[i] : 0;
+            }
+        o.values = values;
+        o.axes = axes;
+        s = part && !o.n ? OCT_OK : calibrate(part ? part : g, src, &o, c, err);
+        oct_graph_destroy(part);
+    }
     oct_free(values);
     oct_free(axes);
-    return s;
-}
-
-oct_status oct_calibrate(const oct_graph *g, oct_source *src, const oct_calibrate_opts *opts, oct_calib *c, oct_err *err)
-{
-    oct_graph *part;
-    OCT_TRY(check_values(g, opts, err));
-    OCT_TRY(oct_runnable_part(g, &part, err));
-    oct_status s = part ? calibrate_part(part, src, opts, c, err) : calibrate(g, src, opts, c, err);
-    oct_graph_destroy(part);
     return s;
 }
