@@ -2,6 +2,7 @@
 #include "quant/blocks.h"
 
 #include "base/mem.h"
+#include "eval/summary.h"
 #include "kernels/quantize.h"
 
 #include <math.h>
@@ -119,7 +120,6 @@ typedef struct job {
     float *scale;
     tile *tiles;  /* [threads] */
     double *sums; /* [items][2]: signal, noise */
-    size_t *bad;  /* [items]: k * n + column of a weight that is not finite, or SIZE_MAX */
 } job;
 
 /* Rows from k0 of the columns from `first`, zeros beyond the matrix. */
@@ -137,15 +137,6 @@ static void gather(const job *w, size_t k0, size_t first, size_t columns, float 
             for (size_t j = 0; j < columns; j++)
                 to[j] = from[(ptrdiff_t)j * w->m->ns];
     }
-}
-
-/* The first weight of a tile that is not finite. */
-static size_t find_bad(const job *w, const tile *t, size_t k0, size_t first)
-{
-    for (size_t e = 0; e < w->f->block * TILE; e++)
-        if (!isfinite(t->x[e]))
-            return (k0 + e / TILE) * w->f->n + first + e % TILE;
-    return SIZE_MAX;
 }
 
 /* Column j of a tile, packed. */
@@ -191,11 +182,9 @@ static void quantize_item(const job *w, size_t item, tile *t)
             const size_t columns = end - first < TILE ? end - first : TILE;
             gather(w, b * f->block, first, columns, t->x);
             const double sum = start(t, f->block, top);
-            if (!isfinite(sum)) {
-                w->bad[item] = find_bad(w, t, b * f->block, first);
-                return;
-            }
             w->sums[2 * item] += sum;
+            if (!isfinite(sum))
+                return;
             choose(t, f->block, top, f->zero == OCT_NBITS_MIDDLE);
             oct_grid_codes_f32(t->x, f->block, &t->best, t->codes);
             store(w, t, b, first, columns);
@@ -207,25 +196,18 @@ static void quantize_item(const job *w, size_t item, tile *t)
 static void quantize_items(void *arg, size_t begin, size_t end, size_t thread)
 {
     const job *w = arg;
-    for (size_t i = begin; i < end; i++) {
-        w->bad[i] = SIZE_MAX;
+    for (size_t i = begin; i < end; i++)
         quantize_item(w, i, &w->tiles[thread]);
-    }
 }
 
-static oct_status finish(const job *w, size_t items, double *sqnr, oct_err *err)
+/* Names the first weight that is not finite. */
+static oct_status fail_at(const job *w, oct_err *err)
 {
-    double signal = 0, noise = 0;
-    size_t bad = SIZE_MAX;
-    for (size_t i = 0; i < items; i++) {
-        signal += w->sums[2 * i];
-        noise += w->sums[2 * i + 1];
-        bad = w->bad[i] < bad ? w->bad[i] : bad;
-    }
-    if (bad != SIZE_MAX)
-        return oct_fail(err, OCT_ENUMERIC, "a weight is not finite (row %zu, column %zu of the matrix)", bad / w->f->n, bad % w->f->n);
-    *sqnr = noise > 0 ? 10 * log10(signal / noise) : INFINITY;
-    return OCT_OK;
+    for (size_t i = 0; i < w->f->k; i++)
+        for (size_t j = 0; j < w->f->n; j++)
+            if (!isfinite(w->m->w[(ptrdiff_t)i * w->m->ks + (ptrdiff_t)j * w->m->ns]))
+                return oct_fail(err, OCT_ENUMERIC, "a weight is not finite (row %zu, column %zu of the matrix)", i, j);
+    return oct_fail(err, OCT_EINTERNAL, "rounding in blocks");
 }
 
 oct_status oct_quantize_blocks(const oct_block_matrix *m, const oct_nbits_form *f, oct_pool *pool, uint8_t *codes, float *scale,
@@ -235,14 +217,18 @@ oct_status oct_quantize_blocks(const oct_block_matrix *m, const oct_nbits_form *
     job w = { .m = m, .f = f, .codes = codes, .zero = zero, .scale = scale };
     w.tiles = oct_calloc((size_t)oct_pool_threads(pool), sizeof *w.tiles);
     w.sums = oct_calloc(2 * items, sizeof *w.sums);
-    w.bad = oct_calloc(items, sizeof *w.bad);
-    oct_status s = w.tiles && w.sums && w.bad ? OCT_OK : oct_nomem(err);
+    oct_status s = w.tiles && w.sums ? OCT_OK : oct_nomem(err);
     if (s == OCT_OK) {
+        double signal = 0, noise = 0;
         oct_pool_for(pool, items, 1, quantize_items, &w);
-        s = finish(&w, items, sqnr, err);
+        for (size_t i = 0; i < items; i++) {
+            signal += w.sums[2 * i];
+            noise += w.sums[2 * i + 1];
+        }
+        *sqnr = oct_decibels(signal, noise);
+        s = isfinite(signal) ? OCT_OK : fail_at(&w, err);
     }
     oct_free(w.tiles);
     oct_free(w.sums);
-    oct_free(w.bad);
     return s;
 }
