@@ -46,68 +46,50 @@ oct_status oct_bodies_open(oct_qjob *j, oct_err *err)
     return OCT_OK;
 }
 
-static size_t count_layers(const oct_qjob *j)
-{
-    size_t n = j->n_layer;
-    for (size_t i = 0; i < j->n_body; i++)
-        n += count_layers(j->body[i].job);
-    return n;
-}
-
-/* A node, then what its graphs hold; bodies stand in the order of their nodes. */
-static void list_layers(oct_qjob *j, oct_qlayer *to, size_t *n)
+/* A node, then what its graphs hold; bodies stand in the order of their nodes. to: the outermost job. */
+static oct_status list_layers(oct_qjob *to, oct_qjob *j, oct_err *err)
 {
     size_t k = 0;
     for (size_t i = 0; i < j->n_layer; i++) {
-        to[(*n)++] = (oct_qlayer){ j, j->layer[i] };
+        if (!OCT_GROW(to->arena, to->all, to->n_all, to->cap_all))
+            return oct_nomem(err);
+        to->all[to->n_all++] = (oct_qlayer){ j, j->layer[i] };
         for (; k < j->n_body && j->body[k].node == j->layer[i]; k++)
-            list_layers(j->body[k].job, to, n);
+            OCT_TRY(list_layers(to, j->body[k].job, err));
     }
-}
-
-static size_t count_values(const oct_qjob *j)
-{
-    size_t n = 0;
-    for (size_t v = 0; v < j->n_values; v++)
-        n += oct_is_observed(j, (int)v);
-    for (size_t i = 0; i < j->n_body; i++)
-        n += count_values(j->body[i].job);
-    return n;
-}
-
-/* A value where it is made: a captured one is of an outer graph. */
-typedef struct place {
-    const oct_graph *g;
-    int value;
-} place;
-
-static place place_of(const oct_graph *g, int value)
-{
-    while (g->value[value].outer >= 0) {
-        value = g->value[value].outer;
-        g = g->outer;
-    }
-    return (place){ g, value };
+    return OCT_OK;
 }
 
 /* One wanted value of one graph. */
 typedef struct mention {
     const char *name;
-    place place;
-    size_t at;   /* in order */
+    const oct_graph *g; /* where the value is made, and its index there: a captured one is of an outer graph */
+    int value;
+    size_t at;          /* in order */
     int axis;
-    bool again;  /* an earlier one has the name */
 } mention;
 
-static void list_values(const oct_qjob *j, mention *to, size_t *n)
+typedef struct mentions {
+    oct_arena *arena;
+    mention *m;
+    size_t n, cap;
+} mentions;
+
+static oct_status mention_values(mentions *to, const oct_qjob *j, oct_err *err)
 {
-    for (size_t v = 0; v < j->n_values; v++)
-        if (oct_is_observed(j, (int)v)) {
-            to[*n] = (mention){ oct_value_name(j->g, (int)v), place_of(j->g, (int)v), *n, j->value[v].axis, false };
-            ++*n;
-        }
+    for (size_t v = 0; v < j->n_values; v++) {
+        if (!oct_is_observed(j, (int)v))
+            continue;
+        if (!OCT_GROW(to->arena, to->m, to->n, to->cap))
+            return oct_nomem(err);
+        mention m = { oct_value_name(j->g, (int)v), j->g, (int)v, to->n, j->value[v].axis };
+        for (int outer; (outer = m.g->value[m.value].outer) >= 0; m.g = m.g->outer)
+            m.value = outer;
+        to->m[to->n++] = m;
+    }
     for (size_t i = 0; i < j->n_body; i++)
-        list_values(j->body[i].job, to, n);
+        OCT_TRY(mention_values(to, j->body[i].job, err));
+    return OCT_OK;
 }
 
 static int by_name(const void *a, const void *b)
@@ -117,59 +99,40 @@ static int by_name(const void *a, const void *b)
     return c ? c : x->at < y->at ? -1 : x->at > y->at;
 }
 
-static int by_order(const void *a, const void *b)
+/* Branches may use one name for different values: these share statistics, and have no moments, as their channels are not the same. */
+static oct_status list_values(oct_qjob *j, mentions *all, oct_err *err)
 {
-    const mention *x = a, *y = b;
-    return x->at < y->at ? -1 : x->at > y->at;
-}
-
-/* Branches may use one name for different values: these share statistics, and have no moments, as their channels are not the same.
- * m: mentions of one name. */
-static void join_mentions(mention *m, size_t n)
-{
-    bool same = true;
-    int axis = 0;
-    for (size_t i = 0; i < n; i++) {
-        same &= m[i].place.g == m[0].place.g && m[i].place.value == m[0].place.value;
-        axis = axis ? axis : m[i].axis;
-        m[i].again = i > 0;
-    }
-    m[0].axis = same ? axis : 0;
-}
-
-static oct_status gather_values(oct_qjob *j, size_t n, oct_err *err)
-{
-    mention *m = oct_calloc(n + 1, sizeof *m);
-    size_t count = 0;
-    if (!m)
+    j->all_wanted = oct_arena_calloc(j->arena, all->n + 1, sizeof *j->all_wanted);
+    j->all_axes = oct_arena_calloc(j->arena, all->n + 1, sizeof *j->all_axes);
+    if (!j->all_wanted || !j->all_axes)
         return oct_nomem(err);
-    list_values(j, m, &count);
-    qsort(m, n, sizeof *m, by_name);
-    for (size_t i = 0, k; i < n; i = k) {
-        for (k = i + 1; k < n && strcmp(m[k].name, m[i].name) == 0;)
-            k++;
-        join_mentions(m + i, k - i);
-    }
-    qsort(m, n, sizeof *m, by_order);
-    for (size_t i = 0; i < n; i++)
-        if (!m[i].again) {
-            j->all_axes[j->n_all_wanted] = m[i].axis;
-            j->all_wanted[j->n_all_wanted++] = m[i].name;
+    if (all->n)
+        qsort(all->m, all->n, sizeof *all->m, by_name);
+    for (size_t i = 0; i < all->n;) {
+        const mention *first = &all->m[i];
+        bool same = true;
+        int axis = 0;
+        for (; i < all->n && strcmp(all->m[i].name, first->name) == 0; i++) {
+            same &= all->m[i].g == first->g && all->m[i].value == first->value;
+            axis = axis ? axis : all->m[i].axis;
         }
-    oct_free(m);
+        j->all_wanted[first->at] = first->name;
+        j->all_axes[first->at] = same ? axis : 0;
+    }
+    for (size_t i = 0; i < all->n; i++)
+        if (j->all_wanted[i]) {
+            j->all_axes[j->n_all_wanted] = j->all_axes[i];
+            j->all_wanted[j->n_all_wanted++] = j->all_wanted[i];
+        }
     return OCT_OK;
 }
 
 oct_status oct_bodies_list(oct_qjob *j, oct_err *err)
 {
-    const size_t values = count_values(j), layers = count_layers(j);
-    j->all = oct_arena_calloc(j->arena, layers + 1, sizeof *j->all);
-    j->all_wanted = oct_arena_calloc(j->arena, values + 1, sizeof *j->all_wanted);
-    j->all_axes = oct_arena_calloc(j->arena, values + 1, sizeof *j->all_axes);
-    if (!j->all || !j->all_wanted || !j->all_axes)
-        return oct_nomem(err);
-    list_layers(j, j->all, &j->n_all);
-    return gather_values(j, values, err);
+    mentions all = { .arena = j->arena };
+    OCT_TRY(list_layers(j, j, err));
+    OCT_TRY(mention_values(&all, j, err));
+    return list_values(j, &all, err);
 }
 
 oct_status oct_bodies_decide(oct_qjob *j, const oct_calib *c, oct_err *err)

@@ -92,7 +92,7 @@ struct oct_qjob {
     int *all_axes;
     size_t n_all_wanted;
     oct_qlayer *all;
-    size_t n_all;
+    size_t n_all, cap_all;
 };
 
 /* Whether a node computes on integers whose parameters are known before it runs; nodes added since the job was made do not. */
