@@ -225,8 +225,8 @@ oct_status oct_half_place(oct_qjob *j, oct_err *err)
 
 /* ---- what does not fit ---- */
 
-/* Largest finite magnitude, and the signal to rounding noise in dB, of a constant in 16 bits. */
-static void measure(const oct_tensor *c, oct_dtype t, double *largest, double *db)
+/* The signal to rounding noise in dB, and the largest finite magnitude, of a constant in 16 bits. */
+static double measure(const oct_tensor *c, oct_dtype t, double *largest)
 {
     enum { CHUNK = 1024 };
     const float *x = c->data;
@@ -247,16 +247,12 @@ static void measure(const oct_tensor *c, oct_dtype t, double *largest, double *d
             noise += d * d;
         }
     }
-    *db = oct_decibels(signal, noise);
+    return oct_decibels(signal, noise);
 }
 
 double oct_half_sqnr(const oct_tensor *c, oct_dtype t)
 {
-    double largest, db;
-    if (!c || c->dtype != OCT_F32 || !c->data)
-        return NAN;
-    measure(c, t, &largest, &db);
-    return db;
+    return c && c->dtype == OCT_F32 && c->data ? measure(c, t, &(double){ 0 }) : NAN;
 }
 
 static oct_status bar(oct_qjob *j, int id, const char *why, bool *changed, oct_err *err)
@@ -270,11 +266,10 @@ static oct_status check_constant(oct_qjob *j, int id, int value, bool *changed, 
 {
     const oct_dtype t = oct_half_type(j, id);
     const char *name = j->g->value[value].name, *type = oct_dtype_name(t);
-    double largest, db;
-    measure(j->g->value[value].konst, t, &largest, &db);
-    if (largest > (t == OCT_F16 ? LARGEST_F16 : LARGEST_BF16))
-        return bar(j, id, oct_arena_printf(j->arena, "its constant '%s' reaches %.4g, beyond the %.4g of %s", name, largest,
-                                           t == OCT_F16 ? LARGEST_F16 : LARGEST_BF16, type), changed, err);
+    double largest, most = t == OCT_F16 ? LARGEST_F16 : LARGEST_BF16, db = measure(j->g->value[value].konst, t, &largest);
+    if (largest > most)
+        return bar(j, id, oct_arena_printf(j->arena, "its constant '%s' reaches %.4g, beyond the %.4g of %s", name, largest, most, type), changed,
+                   err);
     if (db < LEAST_DB)
         return bar(j, id, oct_arena_printf(j->arena, "its constant '%s' is too small for %s (SQNR %.0f dB)", name, type, db), changed, err);
     return OCT_OK;

@@ -167,33 +167,17 @@ static bool fits_name(const oct_match *m, const oct_graph *g, int node)
     return fits;
 }
 
-static const oct_tensor *second_input(const oct_graph *g, int node)
-{
-    const oct_node *n = &g->node[node];
-    return n->n_in > 1 && n->in[1] >= 0 ? g->value[n->in[1]].konst : NULL;
-}
-
-/* Whether no layer with constant weights stands before (after) the node. */
-static bool is_end(const oct_graph *g, int node, bool first)
+/* Whether no layer with constant weights stands before the node; with term->arg 1: after it. */
+static bool is_end(const oct_match *m, const oct_graph *g, int node)
 {
     if (g->outer || !oct_layer_weights(g, node))
         return false;
     for (size_t k = 0; k < g->n_order; k++) {
-        int id = g->order[first ? k : g->n_order - 1 - k];
+        int id = g->order[m->term->arg ? g->n_order - 1 - k : k];
         if (oct_layer_weights(g, id))
             return id == node;
     }
     return false;
-}
-
-static bool is_first(const oct_match *m, const oct_graph *g, int node)
-{
-    return is_end(g, node, true);
-}
-
-static bool is_last(const oct_match *m, const oct_graph *g, int node)
-{
-    return is_end(g, node, false);
 }
 
 static bool is_io(const oct_match *m, const oct_graph *g, int node)
@@ -207,9 +191,13 @@ static bool is_io(const oct_match *m, const oct_graph *g, int node)
     return any && !g->outer;
 }
 
-static bool has_constant(const oct_match *m, const oct_graph *g, int node)
+/* Whether the second input is a constant; with term->arg 1 of more, with -1 of fewer elements than the number. */
+static bool has_weights(const oct_match *m, const oct_graph *g, int node)
 {
-    return second_input(g, node) != NULL;
+    const oct_node *n = &g->node[node];
+    const oct_tensor *w = n->n_in > 1 && n->in[1] >= 0 ? g->value[n->in[1]].konst : NULL;
+    const int more = w ? (w->count > m->number) - (w->count < m->number) : 0;
+    return w && (!m->term->arg || more == m->term->arg);
 }
 
 static bool is_depthwise(const oct_match *m, const oct_graph *g, int node)
@@ -218,24 +206,12 @@ static bool is_depthwise(const oct_match *m, const oct_graph *g, int node)
     return oct_layer_layout(g, node, &l) && oct_is_depthwise(&l);
 }
 
-static bool has_more(const oct_match *m, const oct_graph *g, int node)
-{
-    const oct_tensor *w = second_input(g, node);
-    return w && w->count > m->number;
-}
-
-static bool has_fewer(const oct_match *m, const oct_graph *g, int node)
-{
-    const oct_tensor *w = second_input(g, node);
-    return w && w->count < m->number;
-}
-
 const oct_term oct_terms[OCT_TERMS] = {
-    { "any", OCT_TAKES_NOTHING, fits_any },         { "op:", OCT_TAKES_TYPES, fits_name },
-    { "name:", OCT_TAKES_PATTERN, fits_name },      { "first", OCT_TAKES_NOTHING, is_first },
-    { "last", OCT_TAKES_NOTHING, is_last },         { "io", OCT_TAKES_NOTHING, is_io },
-    { "const-b", OCT_TAKES_NOTHING, has_constant }, { "depthwise", OCT_TAKES_NOTHING, is_depthwise },
-    { "weights>", OCT_TAKES_NUMBER, has_more },     { "weights<", OCT_TAKES_NUMBER, has_fewer },
+    { "any", OCT_TAKES_NOTHING, fits_any, 0 },        { "op:", OCT_TAKES_TYPES, fits_name, 0 },
+    { "name:", OCT_TAKES_PATTERN, fits_name, 0 },     { "first", OCT_TAKES_NOTHING, is_end, 0 },
+    { "last", OCT_TAKES_NOTHING, is_end, 1 },         { "io", OCT_TAKES_NOTHING, is_io, 0 },
+    { "const-b", OCT_TAKES_NOTHING, has_weights, 0 }, { "depthwise", OCT_TAKES_NOTHING, is_depthwise, 0 },
+    { "weights>", OCT_TAKES_NUMBER, has_weights, 1 }, { "weights<", OCT_TAKES_NUMBER, has_weights, -1 },
 };
 
 static void apply(const oct_rule *r, oct_policy_row *row)

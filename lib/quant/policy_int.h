@@ -24,6 +24,7 @@ typedef struct oct_term {
     const char *word;
     oct_operand_kind takes;
     bool (*fits)(const oct_match *m, const oct_graph *g, int node);
+    int arg; /* of fits */
 } oct_term;
 enum { OCT_TERMS = 10 };
 extern const oct_term oct_terms[OCT_TERMS];

@@ -258,44 +258,44 @@ static oct_status make_bias(oct_qjob *j, const oct_calib *c, int id, const weigh
 
 /* ---- types ---- */
 
-/* Sets the type of weights, whose codes are proved safe from saturation or not, that the target takes beside activations of a type; and
- * the sentence that says why, or NULL. OCT_S8 that could saturate must be of 7 bits. */
-static void choose_type(const oct_qjob *j, qweights *q, oct_weight_type asked, oct_dtype activations, bool safe)
+/* The quantized inputs of one layer: those of an LSTM have one type. */
+typedef struct layer_weights {
+    int n;
+    weights_view s[2];
+    qweights *q[2];
+} layer_weights;
+
+static bool is_safe(layer_weights *l)
 {
-    const oct_target *t = j->opts.target;
-    const bool takes_u8 = oct_target_takes(t, activations, OCT_U8), takes_s8 = oct_target_takes(t, activations, OCT_S8);
-    q->quant.dtype = OCT_U8;
-    if (asked == OCT_WEIGHT_U8 && takes_u8) {
-        q->remedy = "u8 weights, as the policy says";
-    } else if (!takes_s8) {
-        q->remedy = "u8 weights: the target takes no others";
-    } else if (oct_target_saturates(t) && !safe && takes_u8) {
-        q->remedy = "u8 weights: s8 could saturate 16 bits on CPUs without VNNI";
-    } else {
-        q->quant.dtype = OCT_S8;
-        q->remedy = !oct_target_saturates(t) ? NULL
-                    : safe ? "s8 weights, proved safe from saturation"
-                           : "7-bit weights: s8 could saturate 16 bits on CPUs without VNNI, and s8 activations rule out u8";
+    bool all = true;
+    for (int i = 0; i < l->n; i++) {
+        qweights *q = l->q[i];
+        if (!q->checked)
+            q->safe = oct_pairs_safe(&l->s[i].l, q->codes->data);
+        q->checked = true;
+        all &= q->safe;
     }
+    return all;
 }
 
-/* The same integers as u8 with zero point 128 are a form that ONNX Runtime multiplies without saturation. */
-static bool is_safe(qweights *q, const oct_weight_layout *l)
-{
-    if (!q->checked)
-        q->safe = oct_pairs_safe(l, q->codes->data);
-    q->checked = true;
-    return q->safe;
-}
-
-/* What keeps 16-bit pair sums from saturating in the target; false when the codes must be rounded again to fewer bits. */
-static bool find_remedy(const oct_qjob *j, qweights *q, const oct_weight_layout *l, oct_weight_type asked, oct_dtype activations)
+/* The type of weights that the target takes beside activations of a type, and the sentence that says why, or NULL. The same integers as
+ * u8 with zero point 128 are a form that ONNX Runtime multiplies without saturation; s8 that could saturate must be of 7 bits. */
+static const char *choose_type(const oct_qjob *j, layer_weights *l, oct_weight_type asked, oct_dtype activations, oct_dtype *type)
 {
     const oct_target *t = j->opts.target;
-    const bool proof = oct_target_saturates(t) && !(asked == OCT_WEIGHT_U8 && oct_target_takes(t, activations, OCT_U8));
-    const bool safe = proof && is_safe(q, l);
-    choose_type(j, q, asked, activations, safe);
-    return q->quant.dtype == OCT_U8 || !proof || safe;
+    const bool takes_u8 = oct_target_takes(t, activations, OCT_U8);
+    *type = OCT_U8;
+    if (asked == OCT_WEIGHT_U8 && takes_u8)
+        return "u8 weights, as the policy says";
+    if (!oct_target_takes(t, activations, OCT_S8))
+        return "u8 weights: the target takes no others";
+    const bool saturates = oct_target_saturates(t), safe = saturates && is_safe(l);
+    if (saturates && !safe && takes_u8)
+        return "u8 weights: s8 could saturate 16 bits on CPUs without VNNI";
+    *type = OCT_S8;
+    return safe        ? "s8 weights, proved safe from saturation"
+           : saturates ? "7-bit weights: s8 could saturate 16 bits on CPUs without VNNI, and s8 activations rule out u8"
+                       : NULL;
 }
 
 /* The codes and the zero points in the type that is written; old: as in round_weights. */
@@ -330,7 +330,7 @@ static oct_status open_weights(oct_qjob *j, int id, int slot, weights_view *s, q
     /* Where groups share indices of this dimension, its scales would not tell their channels apart. */
     const bool each = j->node[id].row.per_channel && s->l.outs == s->w->dims[s->l.out_axis];
     s->per = each ? 1 : s->l.outs;
-    qweights *q = oct_arena_calloc(j->arena, 1, sizeof *q);
+    qweights *q = *out = oct_arena_calloc(j->arena, 1, sizeof *q);
     if (!q)
         return oct_nomem(err);
     q->matrix = n->in[slot];
@@ -338,82 +338,63 @@ static oct_status open_weights(oct_qjob *j, int id, int slot, weights_view *s, q
     q->quant.axis = !recurrent ? s->l.out_axis : each ? s->l.in_axis : 0;
     q->quant.block = recurrent && each ? s->l.ins : 0; /* a row of each direction's matrix */
     q->largest = oct_arena_calloc(j->arena, (size_t)q->quant.n, sizeof *q->largest);
-    *out = q;
     return q->largest ? oct_new_scales(j, &q->quant, 0, &(float *){ NULL }, err) : oct_nomem(err);
 }
 
 /* Scales and codes with weights within -limit..limit. */
-static oct_status quantize(oct_qjob *j, int id, const weights_view *s, int limit, float sx, qweights *q, oct_err *err)
+static oct_status quantize(oct_qjob *j, int id, layer_weights *l, int limit, float sx, oct_err *err)
 {
-    const qweights *old = j->node[id].weights[0];
-    q->limit = limit;
-    OCT_TRY(find_largest(q, old, s, err));
-    choose_scales(q);
-    if (sx > 0)
-        make_room(q, bias_of(j, id), s, sx);
-    return round_weights(j, q, old, s, err);
-}
-
-static int limit_of(const oct_policy_row *row)
-{
-    return row->weights == OCT_WEIGHT_S7 ? 64 : 127;
-}
-
-static oct_status product(oct_qjob *j, const oct_calib *c, int id, oct_err *err)
-{
-    const oct_quant *x = j->value[j->g->node[id].in[0]].quant;
-    const float sx = x ? x->scale[0] : 0;
-    qnode *n = &j->node[id];
-    weights_view s;
-    qweights *q;
-    n->bias = NULL;
-    n->shift = (qshift){ 0 };
-    if (!oct_layer_weights(j->g, id))
-        return OCT_OK; /* both operands are activations */
-    OCT_TRY(open_weights(j, id, 1, &s, &q, err));
-    OCT_TRY(quantize(j, id, &s, limit_of(&n->row), sx, q, err));
-    if (!find_remedy(j, q, &s.l, n->row.weights, x ? x->dtype : OCT_U8))
-        OCT_TRY(quantize(j, id, &s, 64, sx, q, err));
-    OCT_TRY(write_codes(j, q, n->weights[0], err));
-    q->sqnr = oct_decibels(q->signal, q->noise);
-    n->weights[0] = q;
-    return n->scheme == OCT_SCHEME_STATIC ? make_bias(j, c, id, &s, q, sx, err) : OCT_OK;
-}
-
-/* W and R of an LSTM. Each of its gates' units is an output channel; both have one type. */
-static oct_status recurrent(oct_qjob *j, int id, oct_err *err)
-{
-    qnode *n = &j->node[id];
-    weights_view s[2];
-    qweights *q[2];
-    if (n->weights[0])
-        return OCT_OK; /* no statistics change them */
-    bool safe = oct_target_saturates(j->opts.target);
-    for (int i = 0; i < 2; i++) {
-        OCT_TRY(open_weights(j, id, 1 + i, &s[i], &q[i], err));
-        OCT_TRY(quantize(j, id, &s[i], limit_of(&n->row), 0, q[i], err));
-        safe = safe && is_safe(q[i], &s[i].l);
+    for (int i = 0; i < l->n; i++) {
+        const qweights *old = j->node[id].weights[i];
+        l->q[i]->limit = limit;
+        OCT_TRY(find_largest(l->q[i], old, &l->s[i], err));
+        choose_scales(l->q[i]);
+        if (sx > 0)
+            make_room(l->q[i], bias_of(j, id), &l->s[i], sx);
+        OCT_TRY(round_weights(j, l->q[i], old, &l->s[i], err));
     }
-    for (int i = 0; i < 2; i++) {
-        choose_type(j, q[i], n->row.weights, OCT_U8, safe);
-        OCT_TRY(write_codes(j, q[i], NULL, err));
-        q[i]->sqnr = oct_decibels(q[0]->signal + q[1]->signal, q[0]->noise + q[1]->noise);
-    }
-    n->weights[0] = q[0];
-    n->weights[1] = q[1];
     return OCT_OK;
 }
 
-static oct_status layer(oct_qjob *j, const oct_calib *c, int id, oct_pool *pool, oct_err *err)
+/* Weights of 8 bits, and the bias where the activation has parameters before it runs. */
+static oct_status quantize_layer(oct_qjob *j, const oct_calib *c, int id, oct_err *err)
 {
-    const oct_op *op = oct_op_of(j->g, id);
+    qnode *n = &j->node[id];
+    layer_weights l = { .n = oct_op_of(j->g, id)->quant == OCT_QUANT_RECURRENT ? 2 : 1 };
+    const oct_quant *x = l.n == 1 ? j->value[j->g->node[id].in[0]].quant : NULL;
+    const float sx = x ? x->scale[0] : 0;
+    const oct_dtype activations = x ? x->dtype : OCT_U8;
+    double signal = 0, noise = 0;
+    oct_dtype type;
+    for (int i = 0; i < l.n; i++)
+        OCT_TRY(open_weights(j, id, 1 + i, &l.s[i], &l.q[i], err));
+    OCT_TRY(quantize(j, id, &l, n->row.weights == OCT_WEIGHT_S7 ? 64 : 127, sx, err));
+    const char *remedy = choose_type(j, &l, n->row.weights, activations, &type);
+    if (type == OCT_S8 && oct_target_saturates(j->opts.target) && !is_safe(&l))
+        OCT_TRY(quantize(j, id, &l, 64, sx, err));
+    for (int i = 0; i < l.n; i++) {
+        qweights *q = l.q[i];
+        q->quant.dtype = type;
+        q->remedy = remedy;
+        OCT_TRY(write_codes(j, q, n->weights[i], err));
+        signal += q->signal;
+        noise += q->noise;
+        n->weights[i] = q;
+    }
+    l.q[0]->sqnr = oct_decibels(signal, noise);
+    n->bias = NULL;
+    n->shift = (qshift){ 0 };
+    return n->scheme == OCT_SCHEME_STATIC ? make_bias(j, c, id, &l.s[0], l.q[0], sx, err) : OCT_OK;
+}
+
+static oct_status decide(oct_qjob *j, const oct_calib *c, int id, oct_pool *pool, oct_err *err)
+{
     const oct_scheme scheme = j->node[id].scheme;
     if (scheme == OCT_SCHEME_WEIGHT_ONLY)
         return oct_make_blocks(j, id, pool, err);
-    if (scheme == OCT_SCHEME_DYNAMIC && op->quant == OCT_QUANT_RECURRENT)
-        return recurrent(j, id, err);
-    const bool quantized = scheme == OCT_SCHEME_STATIC || scheme == OCT_SCHEME_DYNAMIC;
-    return quantized && op->quant == OCT_QUANT_WEIGHTED ? product(j, c, id, err) : OCT_OK;
+    /* Without weights both operands are activations. */
+    const bool layer = (scheme == OCT_SCHEME_STATIC || scheme == OCT_SCHEME_DYNAMIC) && oct_layer_weights(j->g, id);
+    return layer ? quantize_layer(j, c, id, err) : OCT_OK;
 }
 
 /* Threads for rounding in blocks; NULL when no layer needs them. */
@@ -435,7 +416,7 @@ oct_status oct_decide_weights(oct_qjob *j, const oct_calib *c, oct_err *err)
     OCT_TRY(blocks_pool(j, &pool, err));
     oct_status s = OCT_OK;
     for (size_t i = 0; i < j->n_layer && s == OCT_OK; i++) {
-        s = layer(j, c, j->layer[i], pool, err);
+        s = decide(j, c, j->layer[i], pool, err);
         if (s != OCT_OK)
             oct_within(err, "%s", oct_node_text(j->g, j->layer[i], text, sizeof text));
     }
