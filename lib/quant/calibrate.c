@@ -28,8 +28,6 @@ typedef struct worker {
     oct_batch batch;
     float *plain;              /* for tensors that are not plain float32 */
     size_t plain_count;
-    oct_status status;
-    oct_err err;
 } worker;
 
 static int value_index(const oct_calibrate_opts *o, const char *name)
@@ -160,16 +158,15 @@ static void run_worker(void *arg, size_t begin, size_t end, size_t thread)
 {
     worker *all = arg;
     for (size_t i = begin; i < end; i++) {
-        worker *w = &all[i];
-        w->status = work(w, &w->err);
-        if (w->status != OCT_OK) {
-            pthread_mutex_lock(&w->s->lock);
-            if (w->s->status == OCT_OK) {
-                w->s->status = w->status;
-                w->s->err = w->err;
-            }
-            pthread_mutex_unlock(&w->s->lock);
+        shared *s = all[i].s;
+        oct_err fault = OCT_ERR_INIT;
+        const oct_status st = work(&all[i], &fault);
+        pthread_mutex_lock(&s->lock);
+        if (s->status == OCT_OK) {
+            s->status = st;
+            s->err = fault;
         }
+        pthread_mutex_unlock(&s->lock);
     }
 }
 

@@ -171,6 +171,7 @@ static void prepare_weights(oct_qjob_opts *o)
 
 /* ---- what it gained ---- */
 
+
 /* Squares of what means were off by, in steps of the outputs' grids, over all channels of corrected products. */
 static void add_up(const oct_qjob *j, qshift *sum)
 {
@@ -189,8 +190,9 @@ static void add_up(const oct_qjob *j, qshift *sum)
         add_up(j->body[i].job, sum);
 }
 
-static void gain(const oct_conversion *c, oct_method_result *r, bool inputs)
+static void gain(const oct_conversion *c, oct_method_result *r)
 {
+    const bool inputs = r->method->needs == OCT_NEEDS_SAMPLES;
     qshift sum = { 0 };
     add_up(c->job, &sum);
     if (sum.channels == 0)
@@ -201,16 +203,6 @@ static void gain(const oct_conversion *c, oct_method_result *r, bool inputs)
     r->after = sqrt(sum.left / (double)sum.channels);
 }
 
-static void gain_weights(const oct_conversion *c, oct_method_result *r)
-{
-    gain(c, r, false);
-}
-
-static void gain_inputs(const oct_conversion *c, oct_method_result *r)
-{
-    gain(c, r, true);
-}
-
 const oct_method oct_method_bias_weights = {
     .name = "bias-weights",
     .summary = "biases make up for the mean error of rounded weights",
@@ -218,7 +210,7 @@ const oct_method oct_method_bias_weights = {
     .needs = OCT_NEEDS_STATISTICS,
     .by_default = true,
     .prepare = prepare_weights,
-    .gain = gain_weights,
+    .gain = gain,
 };
 
 const oct_method oct_method_bias_inputs = {
@@ -228,5 +220,5 @@ const oct_method oct_method_bias_inputs = {
     .needs = OCT_NEEDS_SAMPLES,
     .by_default = true,
     .run = run_inputs,
-    .gain = gain_inputs,
+    .gain = gain,
 };

@@ -42,26 +42,10 @@ static oct_status merge_stats(const oct_qjob *j, const oct_calib *c, int root, o
     return OCT_OK;
 }
 
-/* The policy row that speaks for all: of the operator that makes the first value that one makes, else of the first reader. */
-static const oct_policy_row *row_of(const oct_qjob *j, int root)
+static oct_status select_range(const qvalue *root, const oct_stats *s, const oct_calib_tensor *pinned, oct_observer_spec spec, oct_grid grid,
+                               oct_selection *sel, oct_err *err)
 {
-    const oct_policy_row *row = NULL;
-    for (int v = root; v >= 0 && !row; v = j->value[v].next)
-        row = oct_maker_row(j, v);
-    for (int v = root; v >= 0 && !row; v = j->value[v].next)
-        row = oct_reader_row(j, v);
-    return row;
-}
-
-/* The range must lie inside every clamp that a quantizer does. */
-static oct_status select_range(const oct_qjob *j, int root, const oct_stats *s, const oct_calib_tensor *pinned, oct_observer_spec spec,
-                               oct_grid grid, oct_selection *sel, oct_err *err)
-{
-    float lo = -INFINITY, hi = INFINITY;
-    for (int v = root; v >= 0; v = j->value[v].next) {
-        lo = fmaxf(lo, j->value[v].clamp_lo);
-        hi = fminf(hi, j->value[v].clamp_hi);
-    }
+    const float lo = root->clamp_lo, hi = root->clamp_hi;
     OCT_TRY(pinned ? oct_observe_range(s, pinned->pin, grid, sel, err) : oct_observe(s, spec, grid, sel, err));
     if (sel->range.lo >= lo && sel->range.hi <= hi)
         return OCT_OK;
@@ -87,7 +71,7 @@ static oct_status set_parameters(oct_qjob *j, int root, oct_dtype type, const oc
 
 static oct_status choose(oct_qjob *j, const oct_calib *c, int root, bool *changed, oct_err *err)
 {
-    const oct_policy_row *row = row_of(j, root);
+    const oct_policy_row *row = j->value[root].row;
     const oct_dtype type = j->opts.activations ? j->opts.activations : row && row->activations ? row->activations : OCT_U8;
     const oct_observer_spec spec = row && row->observer.observer ? row->observer : j->observer;
     const oct_calib_tensor *pinned;
@@ -102,7 +86,7 @@ static oct_status choose(oct_qjob *j, const oct_calib *c, int root, bool *change
         give_up(j, missing, "a tensor has no statistics in the calibration table");
         *changed = true;
     } else if (st == OCT_OK) {
-        st = select_range(j, root, &s, pinned, spec, grid, &sel, err);
+        st = select_range(&j->value[root], &s, pinned, spec, grid, &sel, err);
         if (st == OCT_OK)
             st = set_parameters(j, root, type, &sel, pinned ? "pinned" : spec.observer->name, err);
     }

@@ -23,11 +23,6 @@ oct_dtype oct_half_type(const oct_qjob *j, int node)
     return s == OCT_SCHEME_FP16 ? OCT_F16 : s == OCT_SCHEME_BF16 ? OCT_BF16 : OCT_UNDEFINED;
 }
 
-static bool asks(const oct_qjob *j, int id)
-{
-    return j->node[id].row.scheme == OCT_SCHEME_FP16 || j->node[id].row.scheme == OCT_SCHEME_BF16;
-}
-
 /* ---- what operators take ---- */
 
 static bool takes(const oct_qjob *j, int id, oct_dtype t)
@@ -94,10 +89,10 @@ static void choose(oct_qjob *j, int id)
 {
     qnode *q = &j->node[id];
     const oct_op *op = oct_op_of(j->g, id);
-    const bool whole = j->opts.scheme == OCT_SCHEME_FP16 || j->opts.scheme == OCT_SCHEME_BF16;
-    if (q->scheme != OCT_SCHEME_FLOAT || q->barred || !op || !(asks(j, id) || whole))
+    const bool asked = oct_scheme_is_half(q->row.scheme);
+    if (q->scheme != OCT_SCHEME_FLOAT || q->barred || !op || !(asked || oct_scheme_is_half(j->opts.scheme)))
         return;
-    if (!asks(j, id))
+    if (!asked)
         q->why = q->row.rule;
     else if (oct_node_graph_at(&j->g->node[id], 0) || j->g->node[id].n_captured)
         q->why = "control flow: its graphs take and give float32";

@@ -96,8 +96,7 @@ static void read_policy(oct_qjob *j)
         const oct_op *op = oct_op_of(j->g, id);
         oct_policy_match(j->opts.policy, j->g, id, row);
         if (j->opts.scheme != OCT_SCHEME_AUTO && row->scheme != OCT_SCHEME_FLOAT) {
-            bool half = j->opts.scheme == OCT_SCHEME_FP16 || j->opts.scheme == OCT_SCHEME_BF16;
-            bool no_form = op && op->quant == OCT_QUANT_RECURRENT && j->opts.scheme != OCT_SCHEME_DYNAMIC && !half;
+            bool no_form = op && op->quant == OCT_QUANT_RECURRENT && j->opts.scheme != OCT_SCHEME_DYNAMIC && !oct_scheme_is_half(j->opts.scheme);
             row->scheme = no_form ? OCT_SCHEME_FLOAT : j->opts.scheme;
             row->rule = asked ? asked : row->rule;
         }

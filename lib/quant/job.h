@@ -50,8 +50,11 @@ typedef struct qvalue {
     int axis;         /* dimension of channels for per-channel moments; -1 the last, 0 none */
     int same;         /* value whose parameters it shares (union-find parent); itself at the root */
     int next;         /* from the root on: the next wanted value that shares the parameters, or -1 */
-    bool symmetric;   /* at the root: a rule asks so for one of those that share; then their quantizers do no clamp */
-    float clamp_lo, clamp_hi; /* of the clamp that its quantizer does; -inf, inf */
+    float clamp_lo, clamp_hi; /* of the clamp that its quantizer does, at the root of all that share; -inf, inf */
+    /* at the root: */
+    bool symmetric;   /* a rule asks so for one of those that share; then their quantizers do no clamp */
+    bool made;        /* an integer node makes one of them */
+    const oct_policy_row *row; /* speaks for all; or NULL */
     /* decided: */
     const oct_quant *quant;   /* one for all that share it; NULL: not yet */
     const char *observer;
@@ -138,9 +141,6 @@ oct_status oct_job_place(oct_qjob *j, oct_err *err);
 int oct_data_inputs(const oct_qjob *j, int node);
 /* The node whose result a value is as far as quantization goes: through a clamp that goes away; or -1. */
 int oct_maker_node(const oct_qjob *j, int value);
-/* The policy row of the integer node that makes a value, or of the first quantized node that reads it; or NULL. */
-const oct_policy_row *oct_maker_row(const oct_qjob *j, int value);
-const oct_policy_row *oct_reader_row(const oct_qjob *j, int value);
 /* The value on which the quantizer behind node's output 0 stands: the output, or that of the clamp it does; or -1. */
 int oct_quantized_output(const oct_qjob *j, int node);
 

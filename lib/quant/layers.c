@@ -5,14 +5,9 @@
 #include "ops/traits.h"
 #include "quant/job.h"
 
-static bool is_product(const oct_graph *g, int node)
-{
-    return oct_layer_weights(g, node) != NULL;
-}
-
 static int64_t layer_macs(const oct_graph *g, int node)
 {
-    return is_product(g, node) ? oct_node_macs(g, node) : 0;
+    return oct_layer_weights(g, node) ? oct_node_macs(g, node) : 0;
 }
 
 /* Samples of a run: the batch where it is fixed. */
@@ -57,8 +52,8 @@ static oct_status fill(oct_layer *l, const oct_qjob *j, const oct_layer_decision
         OCT_TRY(keep_quantized(j, &l->d, err));
     l->own = oct_node_label(d->graph, d->node);
     l->name = *d->where ? oct_arena_printf(arena, "%s%s", d->where, l->own) : l->own;
-    l->product = is_product(d->graph, d->node);
-    l->macs = l->product ? layer_macs(d->graph, d->node) : 0;
+    l->product = oct_layer_weights(d->graph, d->node) != NULL;
+    l->macs = layer_macs(d->graph, d->node);
     l->d.why = l->d.why ? l->d.why : "";
     return l->name ? OCT_OK : oct_nomem(err);
 }
@@ -84,13 +79,12 @@ oct_layer_count oct_layers_count(const oct_layer *layers, size_t n)
     oct_layer_count c = { .nodes = n };
     for (size_t i = 0; i < n; i++) {
         const oct_layer *l = &layers[i];
-        const oct_scheme s = l->d.scheme;
         const int bits = oct_layer_is_weight_only(l) ? oct_dtype_bits(l->d.weights) : 0;
         const bool integer = l->product && l->d.integer;
         c.integer_nodes += l->d.integer;
         c.products += l->product;
         c.integer += integer;
-        c.half += l->product && (s == OCT_SCHEME_FP16 || s == OCT_SCHEME_BF16);
+        c.half += l->product && oct_scheme_is_half(l->d.scheme);
         c.blocks4 += bits == 4;
         c.blocks8 += bits == 8;
         c.weights += l->product ? l->d.weight_count : 0;

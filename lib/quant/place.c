@@ -74,7 +74,7 @@ static const char *no_product(const oct_qjob *j, int id)
 static void choose_product(oct_qjob *j, int id)
 {
     const oct_policy_row *row = &j->node[id].row;
-    const bool data = j->opts.have_data, half = row->scheme == OCT_SCHEME_FP16 || row->scheme == OCT_SCHEME_BF16;
+    const bool data = j->opts.have_data, half = oct_scheme_is_half(row->scheme);
     const oct_scheme scheme = row->scheme == OCT_SCHEME_STATIC && !data ? OCT_SCHEME_DYNAMIC : row->scheme;
     const char *why = row->scheme == OCT_SCHEME_FLOAT ? row->rule : no_product(j, id);
     if (!why && row->block && scheme != OCT_SCHEME_WEIGHT_ONLY)
@@ -302,13 +302,8 @@ static void share_parameters(oct_qjob *j, oct_quant_trait trait)
     }
 }
 
-const oct_policy_row *oct_maker_row(const oct_qjob *j, int value)
-{
-    const int p = oct_maker_node(j, value);
-    return oct_is_static(j, p) ? &j->node[p].row : NULL;
-}
-
-const oct_policy_row *oct_reader_row(const oct_qjob *j, int value)
+/* The policy row of the first quantized node that reads a value, or NULL. */
+static const oct_policy_row *reader_row(const oct_qjob *j, int value)
 {
     const oct_value *v = &j->g->value[value];
     for (size_t i = 0; i < v->n_uses; i++)
@@ -317,17 +312,23 @@ const oct_policy_row *oct_reader_row(const oct_qjob *j, int value)
     return NULL;
 }
 
-/* Links those that share parameters, in the order of values, and marks the parameters that lie around zero because a rule says so for
- * one of them. */
+/* Links those that share parameters, in the order of values, and gathers at the root what is asked of all: the row of the operator that
+ * makes the first value that one makes, else of the first reader; parameters around zero where a rule says so for one; a range inside
+ * of every clamp. */
 static void link_groups(oct_qjob *j)
 {
     for (size_t v = j->n_values; v-- > 0;) {
         qvalue *x = &j->value[v], *root = &j->value[root_of(j, (int)v)];
         if (!x->wanted)
             continue;
-        const oct_policy_row *row = oct_maker_row(j, (int)v);
-        row = row ? row : oct_reader_row(j, (int)v);
+        const int p = oct_maker_node(j, (int)v);
+        const bool made = oct_is_static(j, p);
+        const oct_policy_row *row = made ? &j->node[p].row : reader_row(j, (int)v);
         root->symmetric |= row && row->symmetric;
+        root->row = row && (made || !root->made) ? row : root->row;
+        root->made |= made;
+        root->clamp_lo = fmaxf(root->clamp_lo, x->clamp_lo);
+        root->clamp_hi = fminf(root->clamp_hi, x->clamp_hi);
         if (x != root) {
             x->next = root->next;
             root->next = (int)v;
