@@ -215,14 +215,6 @@ static oct_status add_up(oct_calib *c, worker *w, size_t n, oct_err *err)
     return OCT_OK;
 }
 
-static oct_status check_values(const oct_graph *g, const oct_calibrate_opts *o, oct_err *err)
-{
-    for (size_t i = 0; i < o->n; i++)
-        if (oct_graph_find(g, o->values[i]) < 0 && !oct_runnable_has(g, o->values[i]))
-            return oct_fail(err, OCT_EUSAGE, "the model has no value '%s'", o->values[i]);
-    return OCT_OK;
-}
-
 static oct_status calibrate(const oct_graph *g, oct_source *src, const oct_calibrate_opts *opts, oct_calib *c, oct_err *err)
 {
     oct_pool *pool = oct_pool_create(opts->threads);
@@ -262,8 +254,9 @@ oct_status oct_calibrate(const oct_graph *g, oct_source *src, const oct_calibrat
     const char **values = oct_calloc(opts->n + 1, sizeof *values);
     int *axes = oct_calloc(opts->n + 1, sizeof *axes);
     oct_status s = values && axes ? OCT_OK : oct_nomem(err);
-    if (s == OCT_OK)
-        s = check_values(g, opts, err);
+    for (size_t i = 0; s == OCT_OK && i < opts->n; i++)
+        if (oct_graph_find(g, opts->values[i]) < 0 && !oct_runnable_has(g, opts->values[i]))
+            s = oct_fail(err, OCT_EUSAGE, "the model has no value '%s'", opts->values[i]);
     if (s == OCT_OK)
         s = oct_runnable_part(g, &part, err);
     if (s == OCT_OK) {

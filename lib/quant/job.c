@@ -105,16 +105,35 @@ static void read_policy(oct_qjob *j)
     }
 }
 
-/* What a layer is meant to be; statistics may still keep it float. */
-static void describe_plan(oct_qjob *j, int id)
+/* What a layer is meant to be, as statistics may still keep it float, or (decided) what it is. */
+static void describe(oct_qjob *j, int id, bool decided)
 {
     const oct_node *n = &j->g->node[id];
     const qnode *q = &j->node[id];
+    const oct_tensor *first = oct_layer_weights(j->g, id);
+    const qweights *w = q->weights[0];
+    const int v = oct_quantized_output(j, id);
     oct_layer_decision *d = &j->node[id].decision;
     *d = (oct_layer_decision){ .graph = j->g, .where = j->where, .node = id, .name = n->name, .op = n->op, .why = q->why,
                                .scheme = q->scheme, .sqnr_weights = NAN, .sqnr_output = NAN };
     d->integer = q->scheme == OCT_SCHEME_STATIC || q->scheme == OCT_SCHEME_DYNAMIC;
     d->weight_count = oct_layer_weight_count(j->g, id);
+    if (decided && oct_half_type(j, id) && first && first->count) {
+        d->weights = oct_half_type(j, id);
+        d->sqnr_weights = oct_half_sqnr(first, d->weights);
+    } else if (w && q->scheme != OCT_SCHEME_FLOAT) {
+        d->weights = w->quant.dtype;
+        d->block = q->scheme == OCT_SCHEME_WEIGHT_ONLY ? (int)w->quant.block : 0;
+        d->per_channel = !d->block && w->quant.n > 1;
+        d->remedy = w->remedy;
+        d->sqnr_weights = w->sqnr;
+    }
+    if (v >= 0 && j->value[v].quant && d->integer && !q->absorbed) {
+        d->observer = j->value[v].observer;
+        d->scale = j->value[v].quant->scale[0];
+        d->zero_point = j->value[v].quant->zp[0];
+        d->sqnr_output = j->value[v].sqnr;
+    }
 }
 
 oct_status oct_job_open(oct_arena *a, oct_graph *g, const oct_qjob_opts *opts, const char *where, oct_qjob **job, oct_err *err)
@@ -132,7 +151,7 @@ oct_status oct_job_open(oct_arena *a, oct_graph *g, const oct_qjob_opts *opts, c
     read_policy(j);
     OCT_TRY(oct_job_place(j, err));
     for (size_t i = 0; i < j->n_layer; i++)
-        describe_plan(j, j->layer[i]);
+        describe(j, j->layer[i], false);
     *job = j;
     return oct_bodies_open(j, err);
 }
@@ -168,32 +187,6 @@ const char *const *oct_qjob_values(const oct_qjob *j, const int **axes, size_t *
     return j->all_wanted;
 }
 
-static void describe(oct_qjob *j, int id)
-{
-    const qnode *q = &j->node[id];
-    const oct_tensor *first = oct_layer_weights(j->g, id);
-    const qweights *w = q->weights[0];
-    oct_layer_decision *d = &j->node[id].decision;
-    describe_plan(j, id);
-    if (oct_half_type(j, id) && first && first->count) {
-        d->weights = oct_half_type(j, id);
-        d->sqnr_weights = oct_half_sqnr(first, d->weights);
-    } else if (w && q->scheme != OCT_SCHEME_FLOAT) {
-        d->weights = w->quant.dtype;
-        d->block = q->scheme == OCT_SCHEME_WEIGHT_ONLY ? (int)w->quant.block : 0;
-        d->per_channel = !d->block && w->quant.n > 1;
-        d->remedy = w->remedy;
-        d->sqnr_weights = w->sqnr;
-    }
-    const int v = oct_quantized_output(j, id);
-    if (v >= 0 && j->value[v].quant && d->integer && !q->absorbed) {
-        d->observer = j->value[v].observer;
-        d->scale = j->value[v].quant->scale[0];
-        d->zero_point = j->value[v].quant->zp[0];
-        d->sqnr_output = j->value[v].sqnr;
-    }
-}
-
 oct_status oct_qjob_decide(oct_qjob *j, const oct_calib *c, oct_err *err)
 {
     /* A tensor without statistics takes its neighbours out, which may take others along: place again until none is left. */
@@ -206,7 +199,7 @@ oct_status oct_qjob_decide(oct_qjob *j, const oct_calib *c, oct_err *err)
     }
     OCT_TRY(oct_decide_weights(j, c, err));
     for (size_t i = 0; i < j->n_layer; i++)
-        describe(j, j->layer[i]);
+        describe(j, j->layer[i], true);
     return oct_bodies_decide(j, c, err);
 }
 

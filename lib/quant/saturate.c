@@ -1,39 +1,26 @@
 /* The proof that 16-bit pair sums cannot overflow. */
 #include "quant/job.h"
 
-/* Pairs along one output channel, reset at its start. */
-typedef struct pairs {
-    int held; /* first weight of the pair, or none */
-    bool open;
-    bool safe;
-} pairs;
-
-static void feed(pairs *p, int w)
+static bool pair_safe(int a, int b)
 {
-    if (!p->open) {
-        p->held = w;
-        p->open = true;
-        return;
-    }
-    int pos = (p->held > 0 ? p->held : 0) + (w > 0 ? w : 0), neg = (p->held < 0 ? -p->held : 0) + (w < 0 ? -w : 0);
-    p->safe &= pos <= 128 && neg <= 128;
-    p->open = false;
+    const int positive = (a > 0 ? a : 0) + (b > 0 ? b : 0), negative = (a < 0 ? -a : 0) + (b < 0 ? -b : 0);
+    return positive <= 128 && negative <= 128;
 }
 
-/* One output channel, whose first weight is at base. */
-static bool channel_safe(const oct_weight_layout *l, const int8_t *base)
+/* Pairs of the n * m weights of one output channel, in the order of n and then of m. */
+static bool order_safe(const int8_t *base, int64_t n, int64_t n_step, int64_t m, int64_t m_step)
 {
-    const int64_t ins = l->ins / l->groups;
-    pairs a = { .safe = true }, b = { .safe = true };
-    for (int64_t t = 0; t < l->taps; t++)
-        for (int64_t c = 0; c < ins; c++)
-            feed(&a, base[c * l->in_step + t]);
-    for (int64_t c = 0; c < ins; c++)
-        for (int64_t t = 0; t < l->taps; t++)
-            feed(&b, base[c * l->in_step + t]);
-    feed(&a, 0);
-    feed(&b, 0);
-    return a.safe && b.safe;
+    int held = 0;
+    bool open = false;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = 0; k < m; k++) {
+            const int w = base[i * n_step + k * m_step];
+            if (open && !pair_safe(held, w))
+                return false;
+            held = w;
+            open = !open;
+        }
+    return !open || pair_safe(held, 0);
 }
 
 bool oct_pairs_safe(const oct_weight_layout *l, const int8_t *codes)
@@ -42,9 +29,12 @@ bool oct_pairs_safe(const oct_weight_layout *l, const int8_t *codes)
      * of a channel are multiplied as a matrix, in pairs. */
     if (oct_is_depthwise(l) && l->outs == l->groups)
         return true;
+    const int64_t ins = l->ins / l->groups;
     for (int64_t g = 0; g < l->matrices * l->groups; g++)
-        for (int64_t o = 0; o < l->outs / l->groups; o++)
-            if (!channel_safe(l, codes + g * l->group_step + o * l->out_step))
+        for (int64_t o = 0; o < l->outs / l->groups; o++) {
+            const int8_t *base = codes + g * l->group_step + o * l->out_step;
+            if (!order_safe(base, l->taps, 1, ins, l->in_step) || !order_safe(base, ins, l->in_step, l->taps, 1))
                 return false;
+        }
     return true;
 }
