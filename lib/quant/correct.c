@@ -106,8 +106,8 @@ static oct_status gather(brancher *b, oct_conversion *c, oct_err *err)
     oct_qjob *j = b->j;
     const int64_t samples = oct_measured_samples(c);
     oct_calib *both = oct_calib_create();
-    const char **names = oct_calloc(2 * j->n_values + 1, sizeof *names);
-    int *axes = oct_calloc(2 * j->n_values + 1, sizeof *axes);
+    const char **names = oct_arena_calloc(b->g->arena, 2 * j->n_values + 1, sizeof *names);
+    int *axes = oct_arena_calloc(b->g->arena, 2 * j->n_values + 1, sizeof *axes);
     oct_status s = both && names && axes ? OCT_OK : oct_nomem(err);
     size_t n = 0;
     for (size_t v = 0; s == OCT_OK && v < j->n_values; v++)
@@ -126,8 +126,6 @@ static oct_status gather(brancher *b, oct_conversion *c, oct_err *err)
         if (b->rounded[v] != (int)v)
             s = keep_difference(j, (int)v, both, b->g->value[b->rounded[v]].name, err);
     oct_calib_destroy(both);
-    oct_free(names);
-    oct_free(axes);
     return s;
 }
 
@@ -170,7 +168,6 @@ static void prepare_weights(oct_qjob_opts *o)
 }
 
 /* ---- what it gained ---- */
-
 
 /* Squares of what means were off by, in steps of the outputs' grids, over all channels of corrected products. */
 static void add_up(const oct_qjob *j, qshift *sum)

@@ -25,10 +25,10 @@ oct_dtype oct_half_type(const oct_qjob *j, int node)
 
 /* ---- what operators take ---- */
 
-static bool takes(const oct_qjob *j, int id, oct_dtype t)
+static bool takes(const oct_qjob *j, int id, bool bf16)
 {
     const oct_op *op = oct_op_of(j->g, id);
-    const int first = t == OCT_F16 ? op->f16 : op->bf16;
+    const int first = bf16 ? op->bf16 : op->f16;
     const bool container = op->exec && !op->run; /* sequences and optionals are left alone */
     return !j->g->node[id].domain[0] && !container && first >= 0 && oct_graph_opset(j->g, "") >= first;
 }
@@ -85,29 +85,28 @@ static bool touches(const oct_qjob *j, int id, const bool *marks)
     return any;
 }
 
+/* Why a node that is asked to compute on 16-bit floats cannot, or NULL. */
+static const char *no_half(const oct_qjob *j, int id, bool bf16)
+{
+    if (oct_node_graph_at(&j->g->node[id], 0) || j->g->node[id].n_captured)
+        return "control flow: its graphs take and give float32";
+    if (!computes_floats(j, id))
+        return "it computes no floats";
+    if (has_unknown(j, id))
+        return "the type of an input is not known";
+    if (touches(j, id, NULL))
+        return "it is quantized already";
+    return takes(j, id, bf16) ? NULL : bf16 ? "the operator takes no bfloat16" : "the operator takes no float16";
+}
+
 static void choose(oct_qjob *j, int id)
 {
-    qnode *q = &j->node[id];
-    const oct_op *op = oct_op_of(j->g, id);
-    const bool asked = oct_scheme_is_half(q->row.scheme);
-    if (q->scheme != OCT_SCHEME_FLOAT || q->barred || !op || !(asked || oct_scheme_is_half(j->opts.scheme)))
+    const qnode *q = &j->node[id];
+    const oct_scheme scheme = q->row.scheme;
+    if (q->scheme != OCT_SCHEME_FLOAT || q->barred || !oct_op_of(j->g, id) || !(oct_scheme_is_half(scheme) || oct_scheme_is_half(j->opts.scheme)))
         return;
-    if (!asked)
-        q->why = q->row.rule;
-    else if (oct_node_graph_at(&j->g->node[id], 0) || j->g->node[id].n_captured)
-        q->why = "control flow: its graphs take and give float32";
-    else if (!computes_floats(j, id))
-        q->why = "it computes no floats";
-    else if (has_unknown(j, id))
-        q->why = "the type of an input is not known";
-    else if (touches(j, id, NULL))
-        q->why = "it is quantized already";
-    else if (!takes(j, id, q->row.scheme == OCT_SCHEME_BF16 ? OCT_BF16 : OCT_F16))
-        q->why = q->row.scheme == OCT_SCHEME_BF16 ? "the operator takes no bfloat16" : "the operator takes no float16";
-    else {
-        q->scheme = q->row.scheme;
-        q->why = q->row.rule;
-    }
+    const char *why = oct_scheme_is_half(scheme) ? no_half(j, id, scheme == OCT_SCHEME_BF16) : q->row.rule;
+    oct_set_scheme(j, id, why ? OCT_SCHEME_FLOAT : scheme, why ? why : q->row.rule);
 }
 
 /* ---- results that become integers ---- */
@@ -142,10 +141,8 @@ static void keep_counts(oct_qjob *j, bool *exact)
         if (!any || weighted(j, id))
             continue;
         exact[id] = true;
-        if (oct_half_type(j, id)) {
-            j->node[id].scheme = OCT_SCHEME_FLOAT;
-            j->node[id].why = "its result becomes integers";
-        }
+        if (oct_half_type(j, id))
+            oct_set_scheme(j, id, OCT_SCHEME_FLOAT, "its result becomes integers");
     }
 }
 
@@ -180,10 +177,8 @@ static void drop_islands(oct_qjob *j, bool *reached)
     }
     for (size_t i = 0; i < j->g->n_order; i++) {
         int id = j->g->order[i];
-        if (oct_half_type(j, id) && !reached[id]) {
-            j->node[id].scheme = OCT_SCHEME_FLOAT;
-            j->node[id].why = "no weights among its 16-bit neighbours";
-        }
+        if (oct_half_type(j, id) && !reached[id])
+            oct_set_scheme(j, id, OCT_SCHEME_FLOAT, "no weights among its 16-bit neighbours");
     }
 }
 

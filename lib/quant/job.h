@@ -110,6 +110,18 @@ static inline bool oct_is_product(const oct_qjob *j, int node)
     return oct_is_static(j, node) && oct_op_of(j->g, node)->quant == OCT_QUANT_WEIGHTED;
 }
 
+/* The form in which a target runs a node of a scheme that quantizes it. */
+static inline oct_target_form oct_form_of(oct_scheme s)
+{
+    return s == OCT_SCHEME_STATIC ? OCT_TARGET_STATIC : s == OCT_SCHEME_DYNAMIC ? OCT_TARGET_DYNAMIC : OCT_TARGET_WEIGHT_ONLY;
+}
+
+static inline void oct_set_scheme(oct_qjob *j, int node, oct_scheme scheme, const char *why)
+{
+    j->node[node].scheme = scheme;
+    j->node[node].why = why;
+}
+
 static inline bool oct_is_f32(const oct_qjob *j, int value)
 {
     return value >= 0 && j->g->value[value].dtype == OCT_F32;

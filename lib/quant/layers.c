@@ -29,18 +29,14 @@ int64_t oct_graph_macs(const oct_graph *g)
 /* What computes on quantized values of the file does so in the target if that runs it. */
 static oct_status keep_quantized(const oct_qjob *j, oct_layer_decision *d, oct_err *err)
 {
-    static const struct {
-        oct_target_form form;
-        oct_scheme scheme;
-    } as[] = { [OCT_ON_CODES] = { OCT_TARGET_STATIC, OCT_SCHEME_STATIC },
-               [OCT_ON_DYNAMIC] = { OCT_TARGET_DYNAMIC, OCT_SCHEME_DYNAMIC },
-               [OCT_ON_BLOCKS] = { OCT_TARGET_WEIGHT_ONLY, OCT_SCHEME_WEIGHT_ONLY } };
+    static const oct_scheme as[] = { [OCT_ON_CODES] = OCT_SCHEME_STATIC, [OCT_ON_DYNAMIC] = OCT_SCHEME_DYNAMIC,
+                                     [OCT_ON_BLOCKS] = OCT_SCHEME_WEIGHT_ONLY };
     oct_compute how;
     OCT_TRY(oct_compute_of(d->graph, d->node, &how, err));
-    if (how == OCT_ON_REALS || !oct_target_runs(j->opts.target, d->graph, d->node, as[how].form, &d->why))
+    if (how == OCT_ON_REALS || !oct_target_runs(j->opts.target, d->graph, d->node, oct_form_of(as[how]), &d->why))
         return OCT_OK;
     d->integer = how != OCT_ON_BLOCKS;
-    d->scheme = as[how].scheme;
+    d->scheme = as[how];
     d->why = "quantized in the model";
     return OCT_OK;
 }

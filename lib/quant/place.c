@@ -30,24 +30,16 @@ static void join(oct_qjob *j, int a, int b)
     j->value[a > b ? a : b].same = a > b ? b : a;
 }
 
-static void set(oct_qjob *j, int id, oct_scheme scheme, const char *why)
-{
-    j->node[id].scheme = scheme;
-    j->node[id].why = why;
-}
-
 /* ---- products ---- */
 
 /* Whether the target runs a node in a scheme that quantizes it; else *why says why not. */
 static bool runs(const oct_qjob *j, int id, oct_scheme scheme, const char **why)
 {
-    static const oct_target_form form[] = { [OCT_SCHEME_STATIC] = OCT_TARGET_STATIC, [OCT_SCHEME_DYNAMIC] = OCT_TARGET_DYNAMIC,
-                                            [OCT_SCHEME_WEIGHT_ONLY] = OCT_TARGET_WEIGHT_ONLY };
     const char *fault = scheme == OCT_SCHEME_WEIGHT_ONLY ? oct_no_blocks(j, id)
                         : scheme == OCT_SCHEME_DYNAMIC && !op_of(j, id)->dynamic ? "no dynamic form in the target" : NULL;
     if (fault)
         *why = fault;
-    return !fault && oct_target_runs(j->opts.target, j->g, id, form[scheme], why);
+    return !fault && oct_target_runs(j->opts.target, j->g, id, oct_form_of(scheme), why);
 }
 
 /* Why a product can be quantized in no scheme, or NULL. */
@@ -80,9 +72,9 @@ static void choose_product(oct_qjob *j, int id)
     if (!why && row->block && scheme != OCT_SCHEME_WEIGHT_ONLY)
         why = "weights in blocks are for the scheme weight-only";
     if (why || half)
-        set(j, id, OCT_SCHEME_FLOAT, why ? why : row->rule);
+        oct_set_scheme(j, id, OCT_SCHEME_FLOAT, why ? why : row->rule);
     else if (runs(j, id, scheme, &j->node[id].why))
-        set(j, id, scheme, scheme == OCT_SCHEME_DYNAMIC && !data ? "no data: activations are quantized when it runs" : row->rule);
+        oct_set_scheme(j, id, scheme, scheme == OCT_SCHEME_DYNAMIC && !data ? "no data: activations are quantized when it runs" : row->rule);
     else if (scheme == OCT_SCHEME_DYNAMIC && !data)
         j->node[id].why = "no data for the ranges of its activations";
 }
@@ -107,7 +99,7 @@ static void choose_recurrent(oct_qjob *j, int id)
     else if (oct_no_integer(op_of(j, id), n))
         j->node[id].why = oct_no_integer(op_of(j, id), n);
     else
-        set(j, id, OCT_SCHEME_DYNAMIC, row->rule);
+        oct_set_scheme(j, id, OCT_SCHEME_DYNAMIC, row->rule);
 }
 
 /* ---- clamps ---- */
@@ -123,7 +115,7 @@ static void choose_clamp(oct_qjob *j, int id)
     if (!oct_is_static(j, p) || j->node[id].barred || !oct_op_clamp(j->g, id, &lo, &hi) || !(lo <= 0.0f) || !(hi >= 0.0f) ||
         !op_of(j, p)->fuses_clamp || !oct_value_used_once(&j->g->value[n->in[0]]))
         return;
-    set(j, id, OCT_SCHEME_STATIC, "done by the quantizer of the node before it");
+    oct_set_scheme(j, id, OCT_SCHEME_STATIC, "done by the quantizer of the node before it");
     j->node[id].absorbed = true;
     j->value[n->out[0]].clamp_lo = lo;
     j->value[n->out[0]].clamp_hi = hi;
@@ -217,7 +209,7 @@ static void choose_others(oct_qjob *j)
     for (size_t i = 0; i < g->n_order; i++) {
         const int id = g->order[i];
         if (j->node[id].scheme == OCT_SCHEME_FLOAT && candidate(j, id, &j->node[id].why) && !j->node[id].barred)
-            set(j, id, OCT_SCHEME_STATIC, "between integer operators, and the target has an integer form");
+            oct_set_scheme(j, id, OCT_SCHEME_STATIC, "between integer operators, and the target has an integer form");
     }
     for (bool again = true; again;) {
         again = false;
@@ -228,7 +220,7 @@ static void choose_others(oct_qjob *j)
             const int id = g->order[i];
             const char *why = oct_is_static(j, id) && !oct_is_product(j, id) ? does_not_pay(j, id) : NULL;
             if (why)
-                set(j, id, OCT_SCHEME_FLOAT, why);
+                oct_set_scheme(j, id, OCT_SCHEME_FLOAT, why);
             again |= why != NULL;
         }
     }
@@ -244,7 +236,7 @@ static void want_output(oct_qjob *j, int id)
         j->value[v].wanted = true;
     } else if (v != n->out[0]) { /* without a quantizer the clamp has to stay */
         const int clamp = j->g->value[v].producer;
-        set(j, clamp, OCT_SCHEME_FLOAT, "its result leaves as real numbers");
+        oct_set_scheme(j, clamp, OCT_SCHEME_FLOAT, "its result leaves as real numbers");
         j->node[clamp].absorbed = false;
         j->value[v].clamp_lo = -INFINITY;
         j->value[v].clamp_hi = INFINITY;
@@ -370,7 +362,7 @@ static void place(oct_qjob *j)
         const int id = j->g->order[i];
         const oct_op *op = op_of(j, id);
         j->node[id].absorbed = false;
-        set(j, id, OCT_SCHEME_FLOAT, without_scheme(j, id, op));
+        oct_set_scheme(j, id, OCT_SCHEME_FLOAT, without_scheme(j, id, op));
         if (op && op->quant == OCT_QUANT_WEIGHTED && !j->node[id].barred)
             choose_product(j, id);
         if (op && op->quant == OCT_QUANT_RECURRENT)

@@ -153,24 +153,16 @@ static size_t parts(char *w, char *part[4])
     return n;
 }
 
-/* "block32": the number, or 0. */
-static int block_of(const char *text)
-{
-    int64_t n;
-    if (strncmp(text, "block", 5) != 0 || !read_number(text + 5, &n) || n < 16 || n > 256 || (n & (n - 1)))
-        return 0;
-    return (int)n;
-}
-
 static oct_status read_granularity(reader *r, const char *at, const char *text, oct_rule *rule, oct_err *err)
 {
     static const char *const per[] = { "channel", "tensor", "block32" };
-    size_t i = 0;
-    rule->row.block = block_of(text);
-    if (!rule->row.block && strncmp(text, "block", 5) == 0)
-        return oct_words_fault(&r->w, at, err, "blocks are of 16, 32, 64, 128 or 256 weights, as in block32");
-    if (!rule->row.block)
+    int64_t block = 0;
+    size_t i;
+    if (strncmp(text, "block", 5) != 0)
         OCT_TRY(find_word(r, at, "granularity", text, per, OCT_COUNT(per), &i, err));
+    else if (!read_number(text + 5, &block) || block < 16 || block > 256 || (block & (block - 1)))
+        return oct_words_fault(&r->w, at, err, "blocks are of 16, 32, 64, 128 or 256 weights, as in block32");
+    rule->row.block = (int)block;
     rule->row.per_channel = text[0] == 'c';
     rule->set |= OCT_SET_PER;
     return OCT_OK;
