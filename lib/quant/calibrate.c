@@ -26,8 +26,6 @@ typedef struct worker {
     oct_calib_tensor **tensor; /* [opts->n] */
     oct_runner *runner;
     oct_batch batch;
-    float *plain;              /* for tensors that are not plain float32 */
-    size_t plain_count;
 } worker;
 
 static int value_index(const oct_calibrate_opts *o, const char *name)
@@ -45,16 +43,6 @@ static int64_t counted(const worker *w, const oct_operand *t)
     const oct_array *first = &w->batch.tensors[0];
     bool batched = first->rank && rows == first->dims[0] && (int64_t)w->batch.n < rows;
     return batched ? (int64_t)w->batch.n : rows;
-}
-
-static oct_status reserve(worker *w, size_t n, oct_err *err)
-{
-    if (n <= w->plain_count)
-        return OCT_OK;
-    oct_free(w->plain);
-    w->plain = oct_calloc(n, sizeof(float));
-    w->plain_count = w->plain ? n : 0;
-    return w->plain ? OCT_OK : oct_nomem(err);
 }
 
 /* Positions of a sample that count for the moments of its channels: a regular choice of about so many, the same for every
@@ -87,30 +75,33 @@ static oct_status channels(oct_calib_tensor *t, const oct_operand *x, const floa
     return OCT_OK;
 }
 
-static oct_status observe(void *arg, const char *name, const oct_operand *x, oct_err *err)
+/* v: the elements of x, value i, in the order of its layout. */
+static oct_status take_values(worker *w, int i, const oct_operand *x, const float *v, oct_err *err)
 {
-    worker *w = arg;
     const oct_calibrate_opts *o = w->s->opts;
-    int i = value_index(o, name);
-    if (i < 0 || x->count == 0)
-        return OCT_OK;
-    const float *v = x->data;
-    if (x->dtype != OCT_F32) {
-        OCT_TRY(reserve(w, (size_t)x->count, err));
-        oct_operand as_it_lies = *x; /* element by element, in the order of its layout, as float32 is read */
-        as_it_lies.layout = OCT_LAYOUT_PLAIN;
-        OCT_TRY(oct_operand_to_f32(&as_it_lies, w->plain, err));
-        v = w->plain;
-    }
     int64_t rows = counted(w, x), per_sample = rows > 0 ? x->count / (x->rank ? x->dims[0] : 1) : 0;
     /* Every sample is one to the averages, whichever batch it came in. */
     bool batched = x->rank && w->batch.n > 1 && rows == (int64_t)w->batch.n;
-    oct_status s = OCT_OK;
+    oct_stats *stats = &w->tensor[i]->stats;
     if (!o->moments_only)
-        s = batched ? oct_stats_update_batch(&w->tensor[i]->stats, v, (size_t)rows, (size_t)per_sample, err)
-                    : oct_stats_update(&w->tensor[i]->stats, v, (size_t)(per_sample * rows), err);
-    if (s == OCT_OK && o->axes[i] && (x->dtype == OCT_F32 || x->q))
-        s = channels(w->tensor[i], x, v, rows, o->axes[i], err);
+        OCT_TRY(batched ? oct_stats_update_batch(stats, v, (size_t)rows, (size_t)per_sample, err)
+                        : oct_stats_update(stats, v, (size_t)(per_sample * rows), err));
+    return o->axes[i] && (x->dtype == OCT_F32 || x->q) ? channels(w->tensor[i], x, v, rows, o->axes[i], err) : OCT_OK;
+}
+
+static oct_status observe(void *arg, const char *name, const oct_operand *x, oct_err *err)
+{
+    worker *w = arg;
+    const int i = value_index(w->s->opts, name);
+    if (i < 0 || x->count == 0)
+        return OCT_OK;
+    oct_operand as_it_lies = *x; /* converted element by element, in the order of its layout, in which float32 is read */
+    as_it_lies.layout = OCT_LAYOUT_PLAIN;
+    float *made = x->dtype == OCT_F32 ? NULL : oct_calloc((size_t)x->count, sizeof *made);
+    oct_status s = x->dtype == OCT_F32 ? OCT_OK : made ? oct_operand_to_f32(&as_it_lies, made, err) : oct_nomem(err);
+    if (s == OCT_OK)
+        s = take_values(w, i, x, made ? made : x->data, err);
+    oct_free(made);
     if (s != OCT_OK)
         oct_within(err, "sample '%s': value '%s'", w->batch.names[0], name);
     return s;
@@ -190,7 +181,6 @@ static void free_worker(worker *w)
 {
     oct_calib_destroy(w->calib);
     oct_free(w->tensor);
-    oct_free(w->plain);
     oct_runner_destroy(w->runner);
     oct_batch_free(&w->batch);
 }
