@@ -49,35 +49,6 @@ static qweights *made_before(const oct_qjob *j, int matrix, const oct_quant *q)
     return NULL;
 }
 
-static void unpack_zeros(const oct_nbits_form *f, const uint8_t *zero, int32_t *to)
-{
-    const size_t blocks = oct_nbits_blocks(f), per = 8 / (size_t)f->bits;
-    for (size_t column = 0; column < f->n; column++, zero += oct_nbits_zero_bytes(f))
-        for (size_t i = 0; i < blocks; i++)
-            *to++ = zero[i / per] >> i % per * (size_t)f->bits & ((1 << f->bits) - 1);
-}
-
-/* Codes and parameters by columns, as MatMulNBits has them. */
-static oct_status fill(oct_qjob *j, const oct_block_matrix *m, const oct_nbits_form *f, oct_pool *pool, qweights *q, oct_err *err)
-{
-    const bool whole = f->zero == OCT_NBITS_WHOLE;
-    const int64_t dims[3] = { (int64_t)f->n, (int64_t)oct_nbits_blocks(f), (int64_t)(f->block * (size_t)f->bits / 8) };
-    oct_tensor *codes;
-    float *scale;
-    OCT_TRY(oct_tensor_new(j->lasting, OCT_U8, 3, dims, &codes, err));
-    memset((void *)(uintptr_t)codes->data, 0, codes->bytes);
-    q->quant.codes = codes;
-    OCT_TRY(oct_new_scales(j, &q->quant, 0, &scale, err));
-    uint8_t *zero = whole ? oct_calloc(f->n, oct_nbits_zero_bytes(f)) : NULL;
-    if (whole && !zero)
-        return oct_nomem(err);
-    oct_status s = oct_quantize_blocks(m, f, pool, (uint8_t *)(uintptr_t)codes->data, scale, zero, &q->sqnr, err);
-    if (s == OCT_OK && zero)
-        unpack_zeros(f, zero, (int32_t *)(uintptr_t)q->quant.zp);
-    oct_free(zero);
-    return s;
-}
-
 oct_status oct_make_blocks(oct_qjob *j, int node, oct_pool *pool, oct_err *err)
 {
     const oct_tensor *w = oct_layer_weights(j->g, node);
@@ -86,7 +57,10 @@ oct_status oct_make_blocks(oct_qjob *j, int node, oct_pool *pool, oct_err *err)
     const bool whole = f.zero == OCT_NBITS_WHOLE;
     const oct_quant quant = { .n = (int)(f.n * oct_nbits_blocks(&f)), .axis = l.in_axis, .block = (int64_t)f.block,
                               .dtype = f.bits == 4 ? (whole ? OCT_U4 : OCT_S4) : whole ? OCT_U8 : OCT_S8 };
+    const oct_block_matrix m = { w->data, (ptrdiff_t)l.in_step, (ptrdiff_t)l.out_step };
     const int matrix = j->g->node[node].in[1];
+    oct_tensor *codes;
+    float *scale;
     qweights **own = &j->node[node].weights[0];
     if (*own || (*own = made_before(j, matrix, &quant)))
         return OCT_OK;
@@ -94,7 +68,13 @@ oct_status oct_make_blocks(oct_qjob *j, int node, oct_pool *pool, oct_err *err)
     if (!q)
         return oct_nomem(err);
     *q = (qweights){ .quant = quant, .matrix = matrix };
-    OCT_TRY(fill(j, &(oct_block_matrix){ w->data, (ptrdiff_t)l.in_step, (ptrdiff_t)l.out_step }, &f, pool, q, err));
+    OCT_TRY(oct_new_scales(j, &q->quant, 0, &scale, err));
+    /* By columns, as MatMulNBits has them. */
+    const int64_t dims[3] = { (int64_t)f.n, (int64_t)oct_nbits_blocks(&f), (int64_t)(f.block * (size_t)f.bits / 8) };
+    OCT_TRY(oct_tensor_new(j->lasting, OCT_U8, 3, dims, &codes, err));
+    memset((void *)(uintptr_t)codes->data, 0, codes->bytes);
+    q->quant.codes = codes;
+    OCT_TRY(oct_quantize_blocks(&m, &f, pool, (uint8_t *)(uintptr_t)codes->data, scale, (int32_t *)(uintptr_t)q->quant.zp, &q->sqnr, err));
     *own = q;
     if (j->opts.forget)
         j->opts.forget(j->opts.forget_arg, w->data, w->bytes);

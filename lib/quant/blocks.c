@@ -116,8 +116,9 @@ static void choose(tile *t, size_t block, int top, bool symmetric)
 typedef struct job {
     const oct_block_matrix *m;
     const oct_nbits_form *f;
-    uint8_t *codes, *zero;
+    uint8_t *codes;
     float *scale;
+    int32_t *zero;
     tile *tiles;  /* [threads] */
     double *sums; /* [items][2]: signal, noise */
 } job;
@@ -153,12 +154,6 @@ static void put_codes(const tile *t, const oct_nbits_form *f, size_t j, uint8_t 
     }
 }
 
-static void put_zero(uint8_t *zeros, int bits, size_t i, unsigned code)
-{
-    const size_t per = 8 / (size_t)bits;
-    zeros[i / per] |= (uint8_t)(code << i % per * (size_t)bits);
-}
-
 static void store(const job *w, const tile *t, size_t block, size_t first, size_t columns)
 {
     const oct_nbits_form *f = w->f;
@@ -167,8 +162,7 @@ static void store(const job *w, const tile *t, size_t block, size_t first, size_
         const size_t column = first + j;
         put_codes(t, f, j, w->codes + column * oct_nbits_column_bytes(f) + block * bytes);
         w->scale[column * oct_nbits_blocks(f) + block] = t->fit[j];
-        if (f->zero == OCT_NBITS_WHOLE)
-            put_zero(w->zero + column * oct_nbits_zero_bytes(f), f->bits, block, (unsigned)t->best.zero[j]);
+        w->zero[column * oct_nbits_blocks(f) + block] = f->zero == OCT_NBITS_WHOLE ? t->best.zero[j] : 0;
     }
 }
 
@@ -211,7 +205,7 @@ static oct_status fail_at(const job *w, oct_err *err)
 }
 
 oct_status oct_quantize_blocks(const oct_block_matrix *m, const oct_nbits_form *f, oct_pool *pool, uint8_t *codes, float *scale,
-                               uint8_t *zero, double *sqnr, oct_err *err)
+                               int32_t *zero, double *sqnr, oct_err *err)
 {
     const size_t items = (f->n + ITEM - 1) / ITEM;
     job w = { .m = m, .f = f, .codes = codes, .zero = zero, .scale = scale };

@@ -19,6 +19,7 @@ static float got[CAP], want[CAP];
 
 typedef struct result {
     uint8_t codes[MOST], zero[MOST];
+    int32_t zp[MOST];
     float scale[MOST];
     double sqnr;
 } result;
@@ -30,7 +31,12 @@ static oct_status quantize(const float *w, const oct_nbits_form *f, oct_pool *po
     const oct_block_matrix m = { w, (ptrdiff_t)f->n, 1 };
     memset(r, 0, sizeof *r);
     assert_true(f->n * oct_nbits_column_bytes(f) <= MOST);
-    return oct_quantize_blocks(&m, f, pool, r->codes, r->scale, f->zero == OCT_NBITS_WHOLE ? r->zero : NULL, &r->sqnr, err);
+    OCT_TRY(oct_quantize_blocks(&m, f, pool, r->codes, r->scale, r->zp, &r->sqnr, err));
+    for (size_t j = 0; j < f->n; j++) /* packed, as MatMulNBits has them */
+        for (size_t at = 0; f->zero == OCT_NBITS_WHOLE && at < oct_nbits_blocks(f); at++)
+            r->zero[j * oct_nbits_zero_bytes(f) + at * (size_t)f->bits / 8] |=
+                (uint8_t)(r->zp[j * oct_nbits_blocks(f) + at] << at * (size_t)f->bits % 8);
+    return OCT_OK;
 }
 
 static oct_nbits_weights weights_of(const result *r)
