@@ -99,7 +99,7 @@ static const oct_tensor *constant_at(const oct_graph *g, const oct_node *n, int 
 static uint32_t layer_slots(const oct_graph *g, int node)
 {
     const oct_op *op = oct_op_of(g, node);
-    return op && (op->quant == OCT_QUANT_WEIGHTED || op->quant == OCT_QUANT_RECURRENT) ? op->weights.slots : 0;
+    return oct_op_is_layer(op) ? op->weights.slots : 0;
 }
 
 const oct_tensor *oct_layer_weights(const oct_graph *g, int node)

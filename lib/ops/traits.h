@@ -28,6 +28,12 @@ int64_t oct_input_channel(const oct_weight_layout *l, int64_t e);
 /* Whether each input channel is a group of its own, as in depthwise convolutions. */
 bool oct_is_depthwise(const oct_weight_layout *l);
 
+/* Whether an operator is linear in its weights and can be quantized as a layer: products and recurrent operators. op may be NULL. */
+static inline bool oct_op_is_layer(const oct_op *op)
+{
+    return op && (op->quant == OCT_QUANT_WEIGHTED || op->quant == OCT_QUANT_RECURRENT);
+}
+
 /* The first weights of a node of an operator that is linear in them and can be quantized, where they are constant; else NULL. */
 const oct_tensor *oct_layer_weights(const oct_graph *g, int node);
 /* Their layout; false where oct_layer_weights gives NULL, or the layout is not known. */

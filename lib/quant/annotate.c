@@ -160,6 +160,7 @@ static oct_status annotate_layers(oct_qjob *j, bool fixed, oct_err *err)
 
 static oct_status annotate(oct_qjob *j, oct_err *err)
 {
+    OCT_TRY(oct_bodies_do(j, annotate, err));
     for (size_t i = 0; i < j->n_layer; i++)
         for (int k = 0; k < 2; k++)
             if (j->node[j->layer[i]].weights[k])
@@ -169,12 +170,6 @@ static oct_status annotate(oct_qjob *j, oct_err *err)
     OCT_TRY(annotate_values(j, err));
     OCT_TRY(annotate_layers(j, false, err));
     return oct_graph_sort(j->g, err);
-}
-
-static oct_status annotate_all(oct_qjob *j, oct_err *err)
-{
-    OCT_TRY(oct_bodies_do(j, annotate_all, err));
-    return annotate(j, err);
 }
 
 /* ---- 16-bit floats, and all of it ---- */
@@ -217,13 +212,13 @@ static oct_status write_forms(oct_qjob *j, oct_err *err)
 
 oct_status oct_qjob_annotate(oct_qjob *j, oct_err *err)
 {
-    OCT_TRY(annotate_all(j, err));
+    OCT_TRY(annotate(j, err));
     return halve(j, err);
 }
 
 oct_status oct_qjob_rewrite(oct_qjob *j, oct_err *err)
 {
-    OCT_TRY(annotate_all(j, err));
+    OCT_TRY(annotate(j, err));
     OCT_TRY(write_forms(j, err));
     return halve(j, err); /* between written quantizers: Casts are named after what these make */
 }

@@ -120,12 +120,6 @@ static bool counts(const oct_qjob *j, oct_use u)
     return op->converts ? n->out[0] >= 0 && !oct_is_f32(j, n->out[0]) : u.slot < 32 && op->counts >> u.slot & 1;
 }
 
-static bool weighted(const oct_qjob *j, int id)
-{
-    const oct_op *op = oct_op_of(j->g, id);
-    return op && (op->quant == OCT_QUANT_WEIGHTED || op->quant == OCT_QUANT_RECURRENT);
-}
-
 /* From the end: what feeds a number that counts counts, too, up to the next product. */
 static void keep_counts(oct_qjob *j, bool *exact)
 {
@@ -138,7 +132,7 @@ static void keep_counts(oct_qjob *j, bool *exact)
             for (size_t u = 0; v && oct_is_f32(j, n->out[k]) && u < v->n_uses; u++)
                 any |= counts(j, v->uses[u]) || exact[v->uses[u].node];
         }
-        if (!any || weighted(j, id))
+        if (!any || oct_op_is_layer(oct_op_of(j->g, id)))
             continue;
         exact[id] = true;
         if (oct_half_type(j, id))
@@ -153,7 +147,7 @@ enum { TABLE = 1024 }; /* elements from which a constant is worth storing in 16 
 static bool has_weights(const oct_qjob *j, int id)
 {
     const oct_node *n = &j->g->node[id];
-    bool table = weighted(j, id);
+    bool table = oct_op_is_layer(oct_op_of(j->g, id));
     for (int i = 0; i < n->n_in; i++)
         table |= oct_is_f32(j, n->in[i]) && j->g->value[n->in[i]].konst && j->g->value[n->in[i]].konst->count >= TABLE;
     return table;

@@ -169,7 +169,7 @@ static bool candidate(const oct_qjob *j, int id, const char **why)
     const oct_node *n = &j->g->node[id];
     const oct_op *op = op_of(j, id);
     const oct_policy_row *row = &j->node[id].row;
-    if (!op || op->quant == OCT_QUANT_NONE || op->quant == OCT_QUANT_WEIGHTED || op->quant == OCT_QUANT_RECURRENT || n->n_captured)
+    if (!op || op->quant == OCT_QUANT_NONE || oct_op_is_layer(op) || n->n_captured)
         return false;
     if (row->scheme == OCT_SCHEME_FLOAT)
         *why = row->rule;
