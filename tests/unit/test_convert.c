@@ -192,22 +192,22 @@ static void says_what_methods_did(void **state)
     tear_down(&w);
 }
 
-enum { ROWS = 20, PLANE = 6 * 7 };
+enum { ROWS = 20 };
 
 /* Samples of which channel c has the mean c + 1, whichever are chosen. */
-static void write_rows(const char *path)
+static void write_rows(const char *path, int height, int width)
 {
     FILE *f = fopen(path, "wb");
     char head[129];
     memset(head, ' ', sizeof head);
     memcpy(head, "\x93NUMPY\x01\x00\x76\x00", 10);
-    const char *text = "{'descr': '<f4', 'fortran_order': False, 'shape': (20, 3, 6, 7), }";
-    memcpy(head + 10, text, strlen(text));
+    const int n = snprintf(head + 10, 100, "{'descr': '<f4', 'fortran_order': False, 'shape': (%d, 3, %d, %d), }", ROWS, height, width);
+    head[10 + n] = ' ';
     head[127] = '\n';
     fwrite(head, 1, 128, f);
     for (int r = 0; r < ROWS; r++)
         for (int c = 0; c < 3; c++)
-            for (int i = 0; i < PLANE; i++) {
+            for (int i = 0; i < height * width; i++) {
                 const float v = (float)(c + 1) + (float)(i / 2 % 5 + r % 3) * (i % 2 ? 0.25f : -0.25f);
                 fwrite(&v, sizeof v, 1, f);
             }
@@ -220,7 +220,7 @@ static void measures_what_biases_make_up_for(void **state)
     char path[100];
     work w;
     snprintf(path, sizeof path, "%s/x.npy", folder);
-    write_rows(path);
+    write_rows(path, 6, 7);
     set_up_for(&w, "models/conv_valid.onnx", "onnxruntime-x86"); /* it puts every output on a grid */
     open_samples(&w, path, NULL, 0);
     oct_methods_drop_needing(&w.o.methods, OCT_NEEDS_SAMPLES);
@@ -242,6 +242,22 @@ static void measures_what_biases_make_up_for(void **state)
     assert_true(r->ran && r->measure && strcmp(r->unit, "steps") == 0 && step > 0);
     assert_true(fabs(r->before - sqrt(sum / 4) / step) <= 1e-5 * r->before);
     assert_true(r->after <= most / step * 1.0001 && r->after < r->before);
+    tear_down(&w);
+}
+
+/* A model that runs in stages: what rounding does to the means of its input is seen there, too. */
+static void measures_inputs_in_stages(void **state)
+{
+    char path[100];
+    work w;
+    snprintf(path, sizeof path, "%s/x.npy", folder);
+    write_rows(path, 4, 4);
+    set_up_for(&w, "models/nested_functions.onnx", "onnxruntime-x86");
+    open_samples(&w, path, NULL, 0);
+    GOOD(decide(&w, err));
+    const oct_method_result *r = method(&w, "bias-inputs");
+    assert_true(r->ran && r->measure && r->before > 0);
+    assert_non_null(w.c.job->moved[w.m->graph->input[0]]);
     tear_down(&w);
 }
 
@@ -315,6 +331,7 @@ int main(void)
         cmocka_unit_test(goes_all_the_way),
         cmocka_unit_test(says_what_methods_did),
         cmocka_unit_test(measures_what_biases_make_up_for),
+        cmocka_unit_test(measures_inputs_in_stages),
         cmocka_unit_test(methods_are_switched_by_name),
         cmocka_unit_test(needs_are_met_or_said),
         cmocka_unit_test(warns_of_a_quantized_model),
