@@ -272,8 +272,8 @@ static bool conv_integer(const oct_step *s)
     const oct_operand *w = s->n_in > 1 ? s->in[1] : NULL;
     if (!w || !w->constant || w->rank < 3)
         return false;
-    return is_transposed(s->op) ? oct_product_fits(s, s->out[0]->dims[1], 1, 2) && w->q->n == 1
-                                  : oct_product_fits(s, w->dims[0], 0, 2);
+    /* A transposed one has all its channels along dimension 1 of the weights where there is one group; others have a scale for all. */
+    return is_transposed(s->op) ? oct_product_fits(s, s->out[0]->dims[1], 1, 2) : oct_product_fits(s, w->dims[0], 0, 2);
 }
 
 /* ------------------------------------------------------------------ ConvInteger */
