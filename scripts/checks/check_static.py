@@ -90,6 +90,19 @@ def line(path):
     return net.save(path, [1, 4, 32])
 
 
+def solid(path):
+    """Three dimensions: pools with and without pads, of windows and of all, and a transposed convolution."""
+    net = Net(9)
+    net.node("Conv", ["x", net.const("w1", 6, 3, 2, 3, 3, scale=0.2), net.const("b1", 6)], "c")
+    net.node("AveragePool", ["c"], "a", kernel_shape=[2, 2, 2], pads=[0, 1, 0, 1, 1, 1])
+    net.node("AveragePool", ["a"], "b", kernel_shape=[2, 3, 1], pads=[1, 1, 0, 0, 1, 0], count_include_pad=1)
+    net.node("MaxPool", ["b"], "m", kernel_shape=[2, 2, 2], strides=[1, 2, 1])
+    net.node("ConvTranspose", ["m", net.const("w2", 6, 5, 2, 2, 2, scale=0.3), net.const("b2", 5)], "t", strides=[2, 1, 1])
+    net.node("GlobalAveragePool", ["t"], "g")
+    net.node("Conv", ["g", net.const("w3", 4, 5, 1, 1, 1)], "y")
+    return net.save(path, [1, 3, 7, 8, 9])
+
+
 def clamped(path):
     """Relu, a Clip and a pool behind convolutions, joined: what quantizers do for clamps elsewhere."""
     net = Net(8)
@@ -178,7 +191,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="octet-static-") as folder:
         c = Checker(args, Path(folder))
         for name, make, least in (("constants", constants, 30.0), ("clamped", clamped, 30.0), ("transposed", transposed, 30.0), ("wide_bias", wide_bias, 40.0), ("axes", axes, 30.0),
-                                  ("line", line, 30.0)):
+                                  ("line", line, 30.0), ("solid", solid, 30.0)):
             check(c, name, make, least)
         check_symmetric(c)
         return c.finish()

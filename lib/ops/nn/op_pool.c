@@ -151,10 +151,17 @@ static double to_power(double x, double p)
     return x > 0.0 ? oct_exp(p * oct_log(x)) : 0.0;
 }
 
-static void begin(const pool_state *st, oct_dtype t, int64_t c, sums *y)
+/* Codes are averaged as the reals that they stand for; the largest code stands for the largest real. */
+static bool averages_codes(const pool_state *st, const oct_operand *x)
+{
+    return x->q && st->kind == POOL_AVERAGE;
+}
+
+static void begin(const pool_state *st, const oct_operand *x, int64_t c, sums *y)
 {
     const bool max = st->kind == POOL_MAX;
-    y->dom = oct_dom_of(t);
+    const oct_dtype t = x->dtype;
+    y->dom = averages_codes(st, x) ? OCT_DOM_F : oct_dom_of(t);
     for (int64_t i = 0; i < c; i++) {
         if (y->dom == OCT_DOM_F)
             y->v.f[i] = max ? -FLT_MAX : 0.0f;
@@ -205,7 +212,7 @@ static void finish(const pool_state *st, int64_t count, int64_t c, sums *y)
         if (st->kind == POOL_AVERAGE && y->dom == OCT_DOM_D)
             *d /= (double)count;
         else if (st->kind == POOL_AVERAGE)
-            *f /= (float)count;
+            *f /= count ? (float)count : 1.0f;
         else if (st->kind == POOL_LP && st->p != 1.0f && y->dom == OCT_DOM_D)
             *d = st->p == 2.0f ? sqrt(*d) : to_power(*d, 1.0 / (double)st->p);
         else if (st->kind == POOL_LP && st->p != 1.0f)
@@ -219,7 +226,7 @@ static void pool_pixel(const pool_state *st, const solid *s, const oct_operand *
 {
     const int64_t channels = x->dims[1];
     int64_t count = 0, padded = 0, p[3];
-    begin(st, x->dtype, c, y);
+    begin(st, x, c, y);
     for (int64_t i = 0; best && i < c; i++)
         best[i] = 0;
     for (int64_t k = 0; k < s->kernel[0] * s->kernel[1] * s->kernel[2]; k++) {
@@ -236,10 +243,19 @@ static void pool_pixel(const pool_state *st, const solid *s, const oct_operand *
         oct_chunk raw;
         const int64_t position = (p[0] * s->in[1] + p[1]) * s->in[2] + p[2];
         const void *v = oct_elem_load(x->dtype, x->data, image + position * channels + first, 1, c, &raw);
+        for (int64_t i = 0; averages_codes(st, x) && i < c; i++) /* a float takes less room than the integer it comes from */
+            raw.f[i] = (float)(raw.i[i] - x->q->zp[0]) * x->q->scale[0];
         take_position(st, v, c, position, y, best);
         count++;
     }
     finish(st, st->include_pad ? padded : count, c, y);
+}
+
+static void round_to_codes(const oct_operand *y, int64_t c, oct_chunk *v)
+{
+    const float lo = y->dtype == OCT_U8 ? 0.0f : (float)INT8_MIN, hi = y->dtype == OCT_U8 ? (float)UINT8_MAX : (float)INT8_MAX;
+    for (int64_t i = c - 1; i >= 0; i--) /* an integer takes more room */
+        v->i[i] = (int64_t)fminf(fmaxf(rintf(v->f[i] / y->q->scale[0] + (float)y->q->zp[0]), lo), hi);
 }
 
 /* Positions in an image become MaxPool's indices: into the whole plain input, the first spatial dimension fastest when
@@ -267,7 +283,9 @@ static void pool_plain(const pool_state *st, const oct_step *s)
             const int64_t part = c - first < 1024 ? c - first : 1024;
             sums p;
             pool_pixel(st, &v, x, n * size * c, first, part, at, &p, index ? index + i * c + first : NULL);
-            oct_elem_store(y->dtype, y->data, i * c + first, 1, part, p.dom, &p.v);
+            if (averages_codes(st, x))
+                round_to_codes(y, part, &p.v);
+            oct_elem_store(y->dtype, y->data, i * c + first, 1, part, averages_codes(st, x) ? OCT_DOM_I : p.dom, &p.v);
         }
         if (index)
             finish_indices(&v, column_major, n, c, index + i * c);
@@ -287,7 +305,7 @@ static oct_status pool_run(const oct_step *s, const oct_run *r, oct_err *err)
         return OCT_OK;
     size_t hw = (size_t)(x->count / x->dims[0] / x->dims[1]);
     bool sign = x->dtype == OCT_S8;
-    if (st->plain && !(st->global && st->kind == POOL_AVERAGE && x->dtype == OCT_F32)) {
+    if (st->plain && !(st->global && st->kind == POOL_AVERAGE && x->dtype != OCT_F64)) {
         pool_plain(st, s);
         return OCT_OK;
     }
@@ -295,7 +313,7 @@ static oct_status pool_run(const oct_step *s, const oct_run *r, oct_err *err)
         if (st->kind == POOL_MAX)
             oct_max_pool_8(r->pool, &st->g, sign, x->data, y->data);
         else if (st->global)
-            oct_global_average_pool_8(r->pool, sign, x->data, st->g.n, hw, st->g.c, qparam(x), qparam(y), y->data);
+            oct_global_average_pool_8(r->pool, sign, x->data, (size_t)x->dims[0], hw, (size_t)x->dims[1], qparam(x), qparam(y), y->data);
         else
             oct_average_pool_8(r->pool, &st->g, sign, x->data, qparam(x), qparam(y), y->data);
         return OCT_OK;
@@ -313,13 +331,12 @@ static oct_status pool_run(const oct_step *s, const oct_run *r, oct_err *err)
 
 static bool max_integer(const oct_step *s)
 {
-    return oct_q8(s->in[0]) && oct_q8(s->out[0]) && oct_q8_same(s->in[0], s->out[0]) && s->in[0]->rank <= 4 && s->n_out == 1;
+    return oct_q8(s->in[0]) && oct_q8(s->out[0]) && oct_q8_same(s->in[0], s->out[0]) && s->n_out == 1;
 }
 
 static bool average_integer(const oct_step *s)
 {
-    return oct_q8(s->in[0]) && oct_q8(s->out[0]) && s->in[0]->dtype == s->out[0]->dtype && s->in[0]->rank <= 4 &&
-           s->in[0]->rank >= 3;
+    return oct_q8(s->in[0]) && oct_q8(s->out[0]) && s->in[0]->dtype == s->out[0]->dtype && s->in[0]->rank >= 3;
 }
 
 const oct_op oct_op_max_pool = {
