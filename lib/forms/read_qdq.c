@@ -4,6 +4,18 @@
 
 #include "kernels/half.h"
 
+/* Whether something reads a value that plans cannot compute, and that takes constants as they are: SequenceConstruct, the captures of If. */
+static bool leaves_plans(const oct_graph *g, int value)
+{
+    const oct_value *v = &g->value[value];
+    for (size_t i = 0; i < v->n_uses; i++) {
+        const oct_op *op = oct_op_of(g, v->uses[i].node);
+        if (op && op->exec && !op->run)
+            return true;
+    }
+    return false;
+}
+
 oct_status forms_read_dequantize(forms_reader *r, int id, oct_err *err)
 {
     oct_graph *g = r->g;
@@ -13,7 +25,7 @@ oct_status forms_read_dequantize(forms_reader *r, int id, oct_err *err)
         return OCT_OK;
     const int codes = n->in[0], d = n->out[0];
     const oct_dtype real = g->value[d].dtype;
-    if (real != OCT_F32 && !oct_is_half(real))
+    if ((real != OCT_F32 && !oct_is_half(real)) || (g->value[codes].konst && leaves_plans(g, d)))
         return OCT_OK;
     OCT_TRY(forms_params_of(r, n, codes, &q, err));
     if (!q || (q->block && !g->value[codes].konst))

@@ -252,8 +252,10 @@ static oct_status build(oct_plan *p, const oct_graph *g, const rt_input *in, boo
     if (all && !p->opts.no_passes)
         OCT_TRY(oct_passes_fuse(p->g, NULL, err));
     show_taps(p, false);
-    if (!all)
+    if (!all) { /* quantized constants must be known before stages compute them */
+        OCT_TRY(read_forms(p, err));
         return rt_stage_init(p, err);
+    }
     OCT_TRY(read_forms(p, err));
     OCT_TRY(rt_lower(p, err));
     OCT_TRY(rt_layout(p, err));

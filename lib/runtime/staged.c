@@ -226,11 +226,12 @@ static bool runs_on_reals(const oct_graph *g, const oct_node *n, const oct_op *o
     return fits;
 }
 
-/* QLinear operators and what is quantized otherwise are steps of plans alone: they wait for the next stage. */
+/* QLinear operators and what is quantized otherwise are steps of plans alone: they wait for the next stage. So do quantizers, since a
+ * stage knows what to compute on the codes that they make. */
 static bool runs_alone(const oct_plan *p, int id)
 {
     const oct_op *op = oct_op_of(p->g, id);
-    return (op->run || op->exec) && runs_on_reals(p->g, &p->g->node[id], op);
+    return (op->run || op->exec) && !op->recodes && runs_on_reals(p->g, &p->g->node[id], op);
 }
 
 static oct_status run_ready(oct_plan *p, bool *any, oct_err *err)
@@ -439,7 +440,8 @@ bool rt_stage_node(const oct_plan *p, size_t k, oct_step_info *info)
         const oct_node *n = &p->g->node[id];
         if (!p->staged->time[id].calls || k--)
             continue;
-        *info = (oct_step_info){ .name = n->name, .op = n->op, .scheme = "float", .seconds = p->staged->time[id].seconds,
+        const char *scheme = oct_op_of(p->g, id)->scheme;
+        *info = (oct_step_info){ .name = n->name, .op = n->op, .scheme = scheme ? scheme : "float", .seconds = p->staged->time[id].seconds,
                                  .calls = p->staged->time[id].calls };
         return true;
     }
