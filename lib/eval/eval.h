@@ -110,7 +110,7 @@ typedef struct oct_eval_model_result {
     oct_eval_speed speed;
     uint64_t size_bytes, peak_bytes; /* peak: arena and weights of the plan for one sample */
     uint64_t arena_bytes, live_bytes; /* for intermediate tensors; live: the largest sum of those alive at one step, the lower bound */
-    size_t integer_steps, weighted_steps; /* weighted: Conv, Gemm, MatMul, ...; integer: those that run as int8 */
+    size_t integer_steps, weighted_steps; /* weighted: layers with constant weights; integer: those that run as int8 */
     oct_eval_step *steps;
     size_t n_steps;
     bool batch_scales;      /* it quantized several samples with scales that they share */

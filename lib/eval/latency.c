@@ -37,18 +37,38 @@ static oct_status run_rounds(ev_timed *t, size_t n, const oct_array *arrays, con
     return OCT_OK;
 }
 
-/* What the plan for one sample says of itself. */
-static void describe_plan(const oct_plan *p, oct_eval_model_result *r)
+/* Whether a step is of a layer that a plan of other shapes had already. */
+static bool is_known_layer(const oct_plan *p, size_t step, const char *name)
 {
+    for (size_t i = 0; i < step && *name; i++) {
+        const oct_step_info s = oct_plan_step(p, i);
+        if (s.weighted && strcmp(s.name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* What the plan for one sample says of itself, once it has run: models that run in stages are planned then, and note what ran outside of
+ * plans when they are profiled. */
+static oct_status describe_plan(const ev_timed *t, const oct_array *arrays, oct_eval_model_result *r, oct_err *err)
+{
+    oct_plan *p;
+    OCT_TRY(oct_runner_plan(t->runner, arrays, &p, err));
+    oct_plan_profile(p, true);
+    OCT_TRY(oct_runner_run(t->runner, arrays, &p, err));
+    oct_plan_profile(p, false);
     oct_plan_memory m = oct_plan_memory_of(p);
     r->peak_bytes = (uint64_t)m.arena + m.weights;
     r->arena_bytes = m.arena;
     r->live_bytes = m.live;
     for (size_t i = 0; i < oct_plan_n_steps(p); i++) {
         oct_step_info s = oct_plan_step(p, i);
-        r->weighted_steps += s.macs > 0;
-        r->integer_steps += s.macs > 0 && strcmp(s.scheme, "int8") == 0;
+        if (!s.weighted || is_known_layer(p, i, s.name))
+            continue;
+        r->weighted_steps++;
+        r->integer_steps += strcmp(s.scheme, "int8") == 0;
     }
+    return OCT_OK;
 }
 
 enum { PROFILE_RUNS = 10 };
@@ -103,13 +123,11 @@ oct_status ev_time_models(ev_timed *t, size_t n, const oct_array *arrays, int64_
                           oct_eval_result *r, oct_err *err)
 {
     for (size_t k = 0; k < n; k++) {
-        oct_plan *p;
-        oct_status s = oct_runner_plan(t[k].runner, arrays, &p, err);
+        oct_status s = describe_plan(&t[k], arrays, &r->models[k], err);
         if (s != OCT_OK) {
             oct_within(err, "%s", t[k].name);
             return s;
         }
-        describe_plan(p, &r->models[k]);
     }
     if (o->latency_seconds > 0 && t[0].n == 0)
         OCT_TRY(run_rounds(t, n, arrays, o, err));

@@ -126,10 +126,32 @@ int64_t oct_layer_weight_count(const oct_graph *g, int node)
     const uint32_t slots = layer_slots(g, node);
     int64_t count = 0;
     for (int i = 0; i < 32; i++) {
-        const oct_tensor *w = slots >> i & 1 ? constant_at(g, &g->node[node], i) : NULL;
-        count += w ? w->count : 0;
+        const int v = slots >> i & 1 && i < g->node[node].n_in ? g->node[node].in[i] : -1;
+        int64_t d[OCT_MAX_RANK], n;
+        if (v >= 0 && oct_value_is_constant(&g->value[v]) && oct_shape_known(&g->value[v].shape, d) && oct_count(d, g->value[v].shape.rank, &n))
+            count += n;
     }
     return count;
+}
+
+/* The first input with weights of what reports count as a layer; -1: of others. */
+static int counted_slot(const oct_op *op)
+{
+    const bool layer = op && (op->quant == OCT_QUANT_WEIGHTED || op->quant == OCT_QUANT_RECURRENT || op->scheme);
+    return !layer ? -1 : op->weights.slots ? __builtin_ctz(op->weights.slots) : 1;
+}
+
+bool oct_node_has_weights(const oct_graph *g, int node)
+{
+    const oct_node *n = &g->node[node];
+    const int slot = counted_slot(oct_op_of(g, node));
+    return slot >= 0 && slot < n->n_in && n->in[slot] >= 0 && oct_value_is_constant(&g->value[n->in[slot]]);
+}
+
+bool oct_step_has_weights(const oct_step *s)
+{
+    const int slot = counted_slot(s->op);
+    return slot >= 0 && slot < s->n_in && s->in[slot] && s->in[slot]->constant;
 }
 
 const char *oct_no_integer(const oct_op *op, const oct_node *n)

@@ -43,6 +43,11 @@ const oct_tensor *oct_layer_bias(const oct_graph *g, int node);
 /* Elements of all constant weights of such a node; 0 for others. */
 int64_t oct_layer_weight_count(const oct_graph *g, int node);
 
+/* Whether a node or a step is a layer with weights, as reports count them: a product or a recurrent layer of constant weights, be they
+ * reals, codes, or in the form of an operator that computes on these by itself. */
+bool oct_node_has_weights(const oct_graph *g, int node);
+bool oct_step_has_weights(const oct_step *s);
+
 /* Why a node has no integer form with its attributes, in one clause; NULL: it has one. */
 const char *oct_no_integer(const oct_op *op, const oct_node *n);
 

@@ -72,6 +72,7 @@ typedef struct oct_step_info {
     const char *name, *op; /* of the node; "" and "Reorder" for steps the plan added */
     const char *scheme;    /* "int8", "weight-only", "fp16", "bf16" or "float" */
     double seconds;
+    bool weighted;         /* a layer with weights (oct_step_has_weights) */
     uint64_t calls, macs, bytes; /* multiply-accumulates and bytes read and written per call */
 } oct_step_info;
 size_t oct_plan_n_steps(const oct_plan *p);

@@ -1,6 +1,8 @@
 /* Running a plan, and what is asked of it. */
 #include "runtime/plan_int.h"
 
+#include "ops/traits.h"
+
 #include "base/io.h"
 
 #include <string.h>
@@ -163,7 +165,8 @@ size_t oct_plan_n_steps(const oct_plan *p)
 
 static oct_step_info step_info(const rt_step *st)
 {
-    oct_step_info info = { .scheme = st->scheme, .seconds = st->seconds, .calls = st->calls, .macs = st->macs };
+    oct_step_info info = { .scheme = st->scheme, .seconds = st->seconds, .calls = st->calls, .macs = st->macs,
+                           .weighted = oct_step_has_weights(&st->s) };
     if (!info.scheme)
         info.scheme = st->s.n_out && st->s.out[0] ? oct_operand_scheme(st->s.out[0]) : "float";
     info.name = st->s.node ? st->s.node->name : "";

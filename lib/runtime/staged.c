@@ -8,6 +8,7 @@
 
 #include "base/io.h"
 #include "ops/core/quantized.h"
+#include "ops/traits.h"
 #include "passes/pass.h"
 
 #include <string.h>
@@ -442,7 +443,7 @@ bool rt_stage_node(const oct_plan *p, size_t k, oct_step_info *info)
             continue;
         const char *scheme = oct_op_of(p->g, id)->scheme;
         *info = (oct_step_info){ .name = n->name, .op = n->op, .scheme = scheme ? scheme : "float", .seconds = p->staged->time[id].seconds,
-                                 .calls = p->staged->time[id].calls };
+                                 .calls = p->staged->time[id].calls, .weighted = oct_node_has_weights(p->g, id) };
         return true;
     }
     return false;
