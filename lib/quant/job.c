@@ -1,7 +1,6 @@
 /* A quantization job: its steps in turn, and its decisions. */
 #include "quant/job.h"
 
-#include "forms/forms.h"
 #include "passes/opset.h"
 
 #include <math.h>
@@ -34,12 +33,7 @@ static oct_status prepare_graph(oct_graph *g, const oct_qjob_opts *o, oct_err *e
             o->log->change(o->log->arg, "opset", text, "");
         }
     }
-    OCT_TRY(oct_passes_run(g, o->disabled, o->n_disabled, o->log, err));
-    if (!o->read_forms)
-        return OCT_OK;
-    OCT_TRY(oct_forms_read(g, NULL, NULL, err));
-    oct_graph_prune(g);
-    return OCT_OK;
+    return oct_passes_run(g, o->disabled, o->n_disabled, o->log, err);
 }
 
 static oct_status allocate(oct_qjob *j, oct_err *err)

@@ -1,13 +1,16 @@
 /* The layers of a job: names, work, counts. */
 #include "quant/layers.h"
 
+#include "forms/forms.h"
 #include "ops/core/quantized.h"
 #include "ops/traits.h"
 #include "quant/job.h"
 
+#include <string.h>
+
 static int64_t layer_macs(const oct_graph *g, int node)
 {
-    return oct_layer_weights(g, node) ? oct_node_macs(g, node) : 0;
+    return oct_node_has_weights(g, node) ? oct_node_macs(g, node) : 0;
 }
 
 /* Samples of a run: the batch where it is fixed. */
@@ -26,14 +29,24 @@ int64_t oct_graph_macs(const oct_graph *g)
     return macs / samples_of_run(g) + 1;
 }
 
-/* What computes on quantized values of the file does so in the target if that runs it. */
-static oct_status keep_quantized(const oct_qjob *j, oct_layer_decision *d, oct_err *err)
+/* What an operator that is one of integers, or of weights in blocks, computes on wherever it runs. */
+static oct_compute by_itself(const oct_op *op)
+{
+    return !op || !op->scheme ? OCT_ON_REALS : strcmp(op->scheme, "int8") == 0 ? OCT_ON_DYNAMIC : OCT_ON_BLOCKS;
+}
+
+/* What computes on quantized values of the file does so in the target if that runs it. read: the node's graph as it was read. */
+static oct_status keep_quantized(const oct_qjob *j, const oct_graph *read, oct_layer_decision *d, oct_err *err)
 {
     static const oct_scheme as[] = { [OCT_ON_CODES] = OCT_SCHEME_STATIC, [OCT_ON_DYNAMIC] = OCT_SCHEME_DYNAMIC,
                                      [OCT_ON_BLOCKS] = OCT_SCHEME_WEIGHT_ONLY };
-    oct_compute how;
-    OCT_TRY(oct_compute_of(d->graph, d->node, &how, err));
-    if (how == OCT_ON_REALS || !oct_target_runs(j->opts.target, d->graph, d->node, oct_form_of(as[how]), &d->why))
+    oct_compute how = by_itself(oct_op_of(read, d->node));
+    const bool fixed = how != OCT_ON_REALS;
+    if (d->scheme != OCT_SCHEME_FLOAT)
+        return OCT_OK;
+    if (!fixed)
+        OCT_TRY(oct_compute_of(read, d->node, &how, err));
+    if (how == OCT_ON_REALS || (!fixed && !oct_target_keeps(j->opts.target, read, d->node, oct_form_of(as[how]), &d->why)))
         return OCT_OK;
     d->integer = how != OCT_ON_BLOCKS;
     d->scheme = as[how];
@@ -41,33 +54,62 @@ static oct_status keep_quantized(const oct_qjob *j, oct_layer_decision *d, oct_e
     return OCT_OK;
 }
 
-static oct_status fill(oct_layer *l, const oct_qjob *j, const oct_layer_decision *d, oct_arena *arena, oct_err *err)
+static oct_status fill(oct_layer *l, const oct_qjob *j, const oct_graph *read, const oct_layer_decision *d, oct_arena *arena, oct_err *err)
 {
     l->d = *d;
-    if (j->opts.read_forms)
-        OCT_TRY(keep_quantized(j, &l->d, err));
+    OCT_TRY(keep_quantized(j, read, &l->d, err));
     l->own = oct_node_label(d->graph, d->node);
     l->name = *d->where ? oct_arena_printf(arena, "%s%s", d->where, l->own) : l->own;
-    l->product = oct_layer_weights(d->graph, d->node) != NULL;
-    l->macs = layer_macs(d->graph, d->node);
+    l->product = oct_node_has_weights(read, d->node);
+    l->macs = layer_macs(read, d->node);
+    l->d.weight_count = oct_layer_weight_count(read, d->node);
     l->d.why = l->d.why ? l->d.why : "";
     return l->name ? OCT_OK : oct_nomem(err);
 }
 
+/* The copy of a job's graph within that of an outer job's; nodes have the same indices. NULL: it is no body of that job. */
+static const oct_graph *copy_of(const oct_qjob *outer, const oct_graph *copy, const oct_qjob *job)
+{
+    const oct_graph *found = outer == job ? copy : NULL;
+    for (size_t i = 0; i < outer->n_body && !found; i++) {
+        const qbody *b = &outer->body[i];
+        found = copy->node[b->node].dead ? NULL : copy_of(b->job, oct_node_graph_at(&copy->node[b->node], b->at), job);
+    }
+    return found;
+}
+
+/* What spells quantized values, and is no layer: it went when the graph was read, or became a border. */
+static bool is_spelling(const oct_graph *g, const oct_graph *read, int node)
+{
+    const oct_op *op = oct_op_of(g, node);
+    return read->node[node].dead || (op && op->recodes) || oct_border_of(read, &read->node[node]);
+}
+
+static oct_status list(const oct_qjob *j, const oct_graph *copy, oct_arena *arena, oct_layer *layers, size_t *n, oct_err *err)
+{
+    *n = 0;
+    for (size_t i = 0; i < oct_qjob_n_layers(j); i++) {
+        const oct_layer_decision *d = oct_qjob_layer(j, i);
+        const oct_graph *read = copy_of(j, copy, j->all[i].job);
+        if (read && !is_spelling(d->graph, read, d->node))
+            OCT_TRY(fill(&layers[(*n)++], j, read, d, arena, err));
+    }
+    return OCT_OK;
+}
+
 oct_status oct_layers_list(const oct_qjob *j, oct_arena *arena, oct_layer **layers, size_t *n, oct_err *err)
 {
-    const size_t count = oct_qjob_n_layers(j);
-    oct_layer *l = oct_arena_calloc(arena, count + 1, sizeof *l);
-    if (!l)
+    oct_graph *copy = NULL;
+    if (!(*layers = oct_arena_calloc(arena, oct_qjob_n_layers(j) + 1, sizeof **layers)))
         return oct_nomem(err);
-    *n = 0;
-    for (size_t i = 0; i < count; i++) {
-        const oct_layer_decision *d = oct_qjob_layer(j, i);
-        if (!oct_border_of(d->graph, &d->graph->node[d->node]))
-            OCT_TRY(fill(&l[(*n)++], j, d, arena, err));
+    OCT_TRY(oct_graph_clone(j->g, &copy, err));
+    oct_status s = oct_forms_read(copy, NULL, NULL, err);
+    if (s == OCT_OK) {
+        oct_graph_prune(copy);
+        s = list(j, copy, arena, *layers, n, err);
     }
-    *layers = l;
-    return OCT_OK;
+    oct_graph_destroy(copy);
+    return s;
 }
 
 oct_layer_count oct_layers_count(const oct_layer *layers, size_t n)

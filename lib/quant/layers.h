@@ -12,7 +12,8 @@ typedef struct oct_layer {
     int64_t macs;         /* of one run, a free batch counting as one; 0: unknown or none */
 } oct_layer;
 
-/* All layers of the job, as they are decided now (before oct_qjob_decide: as they are meant to be), in arena. */
+/* All layers of the job, as they are decided now (before oct_qjob_decide: as they are meant to be), in arena. What the file has quantized
+ * already counts as such where it stays and the target runs it; nodes that spell its quantization are no layers. */
 oct_status oct_layers_list(const oct_qjob *j, oct_arena *arena, oct_layer **layers, size_t *n, oct_err *err);
 
 /* How many of the layers became what; every report takes its numbers from here. */

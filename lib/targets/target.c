@@ -133,6 +133,11 @@ bool oct_target_runs(const oct_target *t, const oct_graph *g, int node, oct_targ
     return !reason;
 }
 
+bool oct_target_keeps(const oct_target *t, const oct_graph *g, int node, oct_target_form form, const char **why)
+{
+    return t->runs_all || oct_target_runs(t, g, node, form, why);
+}
+
 bool oct_target_needs_output(const oct_target *t, const char *op)
 {
     const oct_target_op *e = oct_target_entry(t, op);

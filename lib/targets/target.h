@@ -46,6 +46,8 @@ const char *oct_target_name(const oct_target *t);
 /* Whether the target runs a node of g in a form. Where it does not, *why (may be NULL) is the reason, a clause for reports that lasts as
  * long as the target. Asked of the operator, its attributes, and for the dynamic form of products their weights, which must be constant. */
 bool oct_target_runs(const oct_target *t, const oct_graph *g, int node, oct_target_form form, const char **why);
+/* The same of a node that a file has quantized in this form: the target may run more of these than it has conversions place. */
+bool oct_target_keeps(const oct_target *t, const oct_graph *g, int node, oct_target_form form, const char **why);
 /* Whether it runs nodes of an operator type in a form, if only under a condition. */
 bool oct_target_lists(const oct_target *t, const char *op, oct_target_form form);
 

@@ -21,7 +21,7 @@ typedef struct oct_target_op {
 struct oct_target {
     oct_arena *arena;
     const char *name, *summary;
-    bool saturates, bfloat16;
+    bool saturates, bfloat16, runs_all;
     bool takes[2][2]; /* activations, weights: 0 u8, 1 s8 */
     oct_target_op *op;
     size_t n_op, cap_op;

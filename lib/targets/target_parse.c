@@ -261,12 +261,12 @@ static oct_status read_op(reader *r, oct_err *err)
 
 /* ---- the whole ---- */
 
-static const char *const keys[] = { "name", "summary", "inherits", "types", "pair-sums", "bfloat16", "op" };
-enum { NAME, SUMMARY, INHERITS, TYPES, PAIR_SUMS, BFLOAT16, OP };
+static const char *const keys[] = { "name", "summary", "inherits", "types", "pair-sums", "bfloat16", "quantized", "op" };
+enum { NAME, SUMMARY, INHERITS, TYPES, PAIR_SUMS, BFLOAT16, QUANTIZED, OP };
 
 static oct_status read_line(reader *r, oct_err *err)
 {
-    static const char *const sums[2] = { "exact", "saturate" }, *const answers[2] = { "no", "yes" };
+    static const char *const sums[2] = { "exact", "saturate" }, *const answers[2] = { "no", "yes" }, *const extents[2] = { "listed", "all" };
     const char *word, *at;
     unsigned i = 0;
     OCT_TRY(next(r, &word, &at, err));
@@ -286,6 +286,7 @@ static oct_status read_line(reader *r, oct_err *err)
     case TYPES: return read_types(r, err);
     case PAIR_SUMS: return read_choice(r, "kind of sums", sums, &r->t->saturates, err);
     case BFLOAT16: return read_choice(r, "answer", answers, &r->t->bfloat16, err);
+    case QUANTIZED: return read_choice(r, "extent", extents, &r->t->runs_all, err);
     default: return read_op(r, err);
     }
 }

@@ -155,7 +155,7 @@ static void faults_name_place_and_remedy(void **state)
         const char *text, *says, *hint;
     } each[] = {
         { HEAD "sumary x", "t:4:1: there is no key 'sumary'", "did you mean 'summary'?" },
-        { HEAD "elephant", "t:4:1: there is no key 'elephant'", "one of name, summary, inherits, types, pair-sums, bfloat16, op" },
+        { HEAD "elephant", "t:4:1: there is no key 'elephant'", "one of name, summary, inherits, types, pair-sums, bfloat16, quantized, op" },
         { HEAD "name two", "t:4:1: 'name' stands in two lines of this file", "" },
         { "name", "t:1:5: a name of up to 64 characters is missing", "" },
         { "name a/b", "t:1:7: a name is of letters, digits, '-', '.' and '_'", "" },
@@ -166,6 +166,7 @@ static void faults_name_place_and_remedy(void **state)
         { "types u8*s4", "t:1:7: there is no pair of types 'u8*s4'", "did you mean 'u8*s8'?" },
         { "types", "t:1:6: pairs of activations and weights are missing, as in u8*s8", "" },
         { "pair-sums saturates", "t:1:11: there is no kind of sums 'saturates'", "did you mean 'saturate'?" },
+        { "quantized some", "t:1:11: there is no extent 'some'", "one of listed, all" },
         { "bfloat16 maybe", "t:1:10: there is no answer 'maybe'", "one of no, yes" },
         { "op", "t:1:3: an operator is missing", "" },
         { "op Conv,,Add static", "t:1:9: an operator is missing", "" },

@@ -87,7 +87,7 @@ static oct_status lint(linter *l, oct_err *err)
 {
     const convert_args *a = l->a;
     const char *in[] = { a->model, a->policy, target_file(a) };
-    oct_qjob_opts o = { .have_data = true, .read_forms = true, .disabled = a->disabled.v, .n_disabled = a->disabled.n };
+    oct_qjob_opts o = { .have_data = true, .disabled = a->disabled.v, .n_disabled = a->disabled.n };
     if (!oct_scheme_parse(a->scheme, &o.scheme))
         return oct_fail(err, OCT_EUSAGE, "there is no scheme '%s'", a->scheme);
     OCT_TRY(oct_target_open(a->target, &l->target, err));
