@@ -184,8 +184,10 @@ static oct_status begin(oct_writer *w, oct_err *err)
 
 static oct_status write_graph(oct_writer *w, const int *order, size_t n, oct_err *err)
 {
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
+        OCT_TRY(oct_write_matmul(w, order[i], err));
         OCT_TRY(write_product(w, order[i], err));
+    }
     OCT_TRY(write_values(w, err));
     if (w->o->operators)
         OCT_TRY(oct_write_given_pairs(w, order, n, err));

@@ -72,6 +72,8 @@ oct_status oct_write_output_codes(oct_writer *w, int id, int real, const int cod
 
 /* The same for readers and makers at each QuantizeLinear and DequantizeLinear that was in the file. order: the nodes that were. */
 oct_status oct_write_given_pairs(oct_writer *w, const int *order, size_t n, oct_err *err);
+/* A MatMul on codes with a real result: lets ONNX Runtime see that it is none of reals. */
+oct_status oct_write_matmul(oct_writer *w, int id, oct_err *err);
 
 /* Nodes of the other spellings. */
 oct_status oct_write_qlinear(oct_writer *w, int id, oct_err *err);

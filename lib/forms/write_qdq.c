@@ -3,6 +3,7 @@
 #include "forms/write_int.h"
 
 #include "ops/core/small.h"
+#include "passes/match.h"
 
 #include <string.h>
 
@@ -76,6 +77,35 @@ oct_status oct_write_constant(oct_writer *w, int v, int before, oct_err *err)
     OCT_TRY(oct_write_params(w, q, base, &code[1], &code[2], err));
     OCT_TRY(oct_write_real(w, v, base, code, &dq, err));
     return add(w, "DequantizeLinear", code[0], dq, code, q, before, err);
+}
+
+/* ---- products ---- */
+
+static bool is_rounded(const oct_graph *g, int v)
+{
+    bool rounded = g->value[v].quant != NULL;
+    for (size_t i = 0; i < g->value[v].n_uses; i++)
+        rounded |= oct_is_op(&g->node[g->value[v].uses[i].node], "QuantizeLinear");
+    return rounded;
+}
+
+/* Before it looks for quantizers, ONNX Runtime makes a Gemm of a MatMul and of the Add of a row behind it. Between quantizers that Gemm is
+ * of integers, but from three dimensions on one with a real result is not. A matrix of one row, which adds the same, is left alone. */
+oct_status oct_write_matmul(oct_writer *w, int id, oct_err *err)
+{
+    oct_graph *g = w->g;
+    const oct_node *n = &g->node[id];
+    const int y = oct_is_op(n, "MatMul") && n->n_out == 1 ? n->out[0] : -1, sum = y >= 0 ? oct_only_reader(g, y) : -1;
+    if (sum < 0 || w->node[id].spelling != OCT_SPELLED_REAL || !oct_is_op(&g->node[sum], "Add") || g->value[y].shape.rank < 3)
+        return OCT_OK;
+    const oct_quant *x = g->value[n->in[0]].quant;
+    const int slot = g->node[sum].in[0] == y, row = g->node[sum].in[slot];
+    const oct_tensor *t = row >= 0 && !g->value[row].quant ? g->value[row].konst : NULL;
+    int wide;
+    if (!x || !x->n || is_rounded(g, y) || is_rounded(g, g->node[sum].out[0]) || !t || !t->data || t->dtype != OCT_F32 || t->rank != 1)
+        return OCT_OK;
+    OCT_TRY(oct_graph_new_const_f32(g, g->value[row].name, 2, (const int64_t[]){ 1, t->count }, t->data, &wide, err));
+    return oct_graph_set_input(g, sum, slot, wide, err);
 }
 
 /* ---- activations ---- */
