@@ -89,22 +89,35 @@ static bool is_rounded(const oct_graph *g, int v)
     return rounded;
 }
 
-/* Before it looks for quantizers, ONNX Runtime makes a Gemm of a MatMul and of the Add of a row behind it. Between quantizers that Gemm is
- * of integers, but from three dimensions on one with a real result is not. A matrix of one row, which adds the same, is left alone. */
+static bool is_row(const oct_graph *g, int v)
+{
+    const oct_tensor *t = v >= 0 && !g->value[v].quant ? g->value[v].konst : NULL;
+    return t && t->data && t->dtype == OCT_F32 && t->rank == 1;
+}
+
+/* Before it looks for quantizers, ONNX Runtime makes a Gemm of a MatMul and of the Add behind it. Between quantizers, and where it adds
+ * a row, that Gemm is of integers; one of a computed sum, or of three dimensions and with a real result, is not. It leaves sums alone behind a Gemm,
+ * and those of a matrix of one row from three dimensions on. */
 oct_status oct_write_matmul(oct_writer *w, int id, oct_err *err)
 {
     oct_graph *g = w->g;
-    const oct_node *n = &g->node[id];
+    oct_node *n = &g->node[id];
     const int y = oct_is_op(n, "MatMul") && n->n_out == 1 ? n->out[0] : -1, sum = y >= 0 ? oct_only_reader(g, y) : -1;
-    if (sum < 0 || w->node[id].spelling != OCT_SPELLED_REAL || !oct_is_op(&g->node[sum], "Add") || g->value[y].shape.rank < 3)
+    if (sum < 0 || w->node[id].spelling != OCT_SPELLED_REAL || !oct_is_op(&g->node[sum], "Add") || is_rounded(g, y) || is_rounded(g, g->node[sum].out[0]))
         return OCT_OK;
-    const oct_quant *x = g->value[n->in[0]].quant;
-    const int slot = g->node[sum].in[0] == y, row = g->node[sum].in[slot];
-    const oct_tensor *t = row >= 0 && !g->value[row].quant ? g->value[row].konst : NULL;
+    const oct_value *a = &g->value[n->in[0]], *b = &g->value[n->in[1]];
+    const int slot = g->node[sum].in[0] == y, other = g->node[sum].in[slot];
+    if (!a->quant || !a->quant->n || !b->quant || !b->quant->n)
+        return OCT_OK;
+    if (a->shape.rank == 2 && b->shape.rank == 2 && !is_row(g, other)) {
+        n->op = "Gemm";
+        return OCT_OK;
+    }
+    if (g->value[y].shape.rank < 3 || !is_row(g, other))
+        return OCT_OK;
+    const oct_tensor *t = g->value[other].konst;
     int wide;
-    if (!x || !x->n || is_rounded(g, y) || is_rounded(g, g->node[sum].out[0]) || !t || !t->data || t->dtype != OCT_F32 || t->rank != 1)
-        return OCT_OK;
-    OCT_TRY(oct_graph_new_const_f32(g, g->value[row].name, 2, (const int64_t[]){ 1, t->count }, t->data, &wide, err));
+    OCT_TRY(oct_graph_new_const_f32(g, g->value[other].name, 2, (const int64_t[]){ 1, t->count }, t->data, &wide, err));
     return oct_graph_set_input(g, sum, slot, wide, err);
 }
 

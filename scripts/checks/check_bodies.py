@@ -41,8 +41,8 @@ NETS = {
         "static": {"Conv": 2, "Gemm": 2}, "operators": {"QLinearConv": 2, "Conv": 0, "QGemm": 2, "Gemm": 0}}),
     "loop": (bodies.loop, {
         "dynamic": {"MatMulInteger": 2, "MatMul": 0, "Gemm": 0}, "weight-only": {"MatMulNBits": 2, "MatMul": 0, "Gemm": 0},
-        "fp16": {"MatMul": 1, "Gemm": 1}, "bf16": {"MatMul": 1, "Gemm": 1}, "static": {"MatMul": 1, "Gemm": 1},
-        "operators": {"QGemm": 1, "Gemm": 0}}),
+        "fp16": {"MatMul": 1, "Gemm": 1}, "bf16": {"MatMul": 1, "Gemm": 1},
+        "static": {"MatMul": 0, "Gemm": 2}, "operators": {"QGemm": 2, "Gemm": 0}}),
     "scan": (bodies.scan, {
         "dynamic": {"MatMulInteger": 2, "MatMul": 0}, "weight-only": {"MatMulNBits": 2, "MatMul": 0},
         "fp16": {"Gemm": 2}, "bf16": {"Gemm": 2}, "static": {"Gemm": 2},
