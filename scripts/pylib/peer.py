@@ -43,13 +43,22 @@ def fixed_batch(sess):
     return shape[0] if shape and isinstance(shape[0], int) else None
 
 
+def _types(graph):
+    """Operator types of all nodes, of those in nested graphs too."""
+    for node in graph.node:
+        yield node.op_type
+        for a in node.attribute:
+            for nested in (a.g, *a.graphs):
+                yield from _types(nested)
+
+
 def node_counts(path, exact=False):
     """Operator types that are left after ONNX Runtime's optimizer, sorted by name."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "optimized.onnx"
         session(path, exact, out)
         graph = onnx.load(out, load_external_data=False).graph
-    return dict(sorted(Counter(node.op_type for node in graph.node).items()))
+    return dict(sorted(Counter(_types(graph)).items()))
 
 
 def integer_share(counts):

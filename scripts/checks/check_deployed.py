@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""Compares how many products qconvert announces on integers with those that ONNX Runtime runs so.
+
+    check_deployed.py [--zoo FOLDER] [--shared FOLDER] [--only GLOB]... [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
+
+Models are converted for ONNX Runtime, and its optimizer is asked for the graph that it would run. Conv, Gemm, MatMul and LSTM on integers
+are counted there, in nested graphs too, and in the report. The models: those of testdata/, small networks, dense layers in the forms in which
+ONNX Runtime fuses a sum, with --zoo those that make_zoo.py made there, with --shared the trained ones.
+
+Needs Python packages: runs itself with OCT_PYTHON when that is set.
+Exit: 0 when all hold, 1 when not, 77 without the packages.
+"""
+import sys
+import tempfile
+from fnmatch import fnmatch
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
+from pylib import packages
+
+packages.need("numpy", "onnx", "onnxruntime")
+sys.path.append(str(Path(__file__).resolve().parents[1] / "generate"))  # for make_zoo
+import numpy as np
+
+from pylib import digest_models, peer
+from pylib.digest_models import Model
+from pylib.judge import Checker, options
+from pylib.plainnet import Net
+
+WAYS = {"qdq": (), "qoperator": ("--format", "qoperator"), "dynamic": ("--scheme", "dynamic")}
+INTEGER = peer.INTEGER | {"DynamicQuantizeLSTM"}
+ANNOUNCED = {"Conv", "Gemm", "MatMul", "LSTM", "QLinearConv", "QLinearMatMul", "QGemm", "MatMulInteger", "ConvInteger"}
+
+
+def dense(path, rank, act, row):
+    """Two dense layers with biases, as a vector or as a matrix of one row."""
+    net = Net(3)
+    y = net.node("MatMul", ["x", net.const("w1", 24, 16, scale=0.2)], "a")
+    y = net.node("Add", [y, net.const("b1", *((1, 16) if row else (16,)))], "b")
+    y = net.node(act, [y], "c") if act else y
+    y = net.node("MatMul", [y, net.const("w2", 16, 8, scale=0.2)], "d")
+    net.node("Add", [y, net.const("b2", 8)], "y")
+    return net.save(path, [1, 24] if rank == 2 else [1, 5, 24])
+
+
+def dense_layers(folder):
+    for rank in (2, 3):
+        for act in (None, "Relu", "Sigmoid", "Tanh"):
+            for row in (False, True):
+                name = f"rank {rank}, {act}, {'row' if row else 'vector'}"
+                path = folder / f"{name.replace(' ', '')}.onnx"
+                np.save(path.with_suffix(".npy"), np.stack(dense(path, rank, act, row)))
+                yield Model(f"dense/{name}", path, path.with_suffix(".npy"))
+
+
+def models(args, folder):
+    yield from digest_models.bundled(folder)
+    yield from digest_models.small(folder, lambda _: True)
+    yield from dense_layers(folder)
+    if args.zoo:
+        yield from digest_models.networks(folder, args.zoo, 1, lambda _: True)
+    if args.shared:
+        yield from digest_models.trained(folder, args.shared, lambda _: True)
+
+
+def check(c, model, way):
+    out, data = c.folder / "out.onnx", ("--data", model.data, *model.options)
+    try:
+        report = c.convert(model.path, out, "--no-recover", *WAYS[way], *(() if way == "dynamic" else data))
+        counts = peer.node_counts(out)
+    except Exception as error:  # refused by one of them: nothing is announced, or nothing runs
+        if c.verbose:
+            print(f"left out: {model.name}, {way}: {str(error)[:160]}")
+        return
+    said = [x["name"] for x in report["layers"] if x["integer"] and x["op"] in ANNOUNCED]
+    run = sum(n for op, n in counts.items() if op in INTEGER)
+    c.hold(f"{model.name}, {way}", run == len(said), f"{len(said)} announced, {run} run: {said[:8]}, {counts}")
+
+
+def main():
+    parser = options(__doc__)
+    parser.add_argument("--zoo", type=Path)
+    parser.add_argument("--shared", type=Path)
+    parser.add_argument("--only", action="append", metavar="GLOB")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="octet-deployed-") as folder:
+        c, work = Checker(args, Path(folder)), Path(folder) / "models"
+        work.mkdir()
+        for m in models(args, work):
+            if m.data and (not args.only or any(fnmatch(m.name, g) for g in args.only)):
+                for way in WAYS:
+                    check(c, m, way)
+        return c.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
