@@ -25,6 +25,7 @@ struct ev_layers {
     ev_floats scratch;
     int64_t rows;
     size_t n;
+    bool fed;         /* the first samples have run */
 };
 
 /* The value of a graph that stands for a name: itself, or in operator form the integers that the runtime shows under it. -1:
@@ -97,7 +98,8 @@ static oct_status compare_value(void *arg, const char *value, const oct_operand 
         return OCT_OK;
     OCT_TRY(ev_reserve(&l->scratch, (size_t)t->count, err));
     OCT_TRY(oct_operand_to_f32(t, l->scratch.v, err));
-    s->scheme[i] = oct_operand_scheme(t);
+    if (!s->scheme[i])
+        s->scheme[i] = oct_operand_scheme(t);
     int64_t first, row = oct_row_elements(t->rank, t->dims, l->rows, &first);
     for (size_t k = 0; k < l->n && (int64_t)(k + 1) * row <= t->count; k++) {
         oct_error e = { 0 };
@@ -164,23 +166,7 @@ void ev_layers_destroy(ev_layers *l)
     oct_arena_destroy(l->arena);
 }
 
-oct_status ev_layers_feed(ev_layers *l, const oct_array *arrays, int64_t rows, size_t n, oct_err *err)
-{
-    l->rows = rows;
-    l->n = n;
-    memset(l->count, 0, l->n_tap * sizeof *l->count);
-    for (size_t k = 0; k < l->n_side; k++) {
-        oct_plan *p;
-        oct_status s = oct_runner_run(l->side[k].runner, arrays, &p, err);
-        if (s != OCT_OK) {
-            oct_within(err, "%s", l->side[k].model->name);
-            return s;
-        }
-    }
-    return OCT_OK;
-}
-
-/* ---- the list ---- */
+/* ---- running ---- */
 
 /* The node that computes a value: what only quantizes or dequantizes it is passed through. */
 static const oct_node *computing_node(const oct_graph *g, int value)
@@ -199,6 +185,50 @@ static const oct_node *computing_node(const oct_graph *g, int value)
     }
     return NULL;
 }
+
+/* What the step of that name computes on; NULL: there is none. */
+static const char *step_scheme(const oct_plan *p, const char *name)
+{
+    for (size_t i = 0; *name && i < oct_plan_n_steps(p); i++) {
+        const oct_step_info s = oct_plan_step(p, i);
+        if (strcmp(s.name, name) == 0)
+            return s.scheme;
+    }
+    return NULL;
+}
+
+/* A layer is what its step computes on, and its value what that leaves: integers make real results, too. */
+static void name_schemes(const ev_layers *l, side *s, const oct_plan *p)
+{
+    const oct_graph *g = s->model->graph;
+    for (size_t i = 0; i < l->n_tap; i++) {
+        const int v = s->scheme[i] ? find_value(g, l->arena, l->tap[i]) : -1;
+        const oct_node *n = v >= 0 ? computing_node(g, v) : NULL;
+        const char *own = n ? step_scheme(p, n->name) : NULL;
+        s->scheme[i] = own ? own : s->scheme[i];
+    }
+}
+
+oct_status ev_layers_feed(ev_layers *l, const oct_array *arrays, int64_t rows, size_t n, oct_err *err)
+{
+    l->rows = rows;
+    l->n = n;
+    memset(l->count, 0, l->n_tap * sizeof *l->count);
+    for (size_t k = 0; k < l->n_side; k++) {
+        oct_plan *p;
+        oct_status s = oct_runner_run(l->side[k].runner, arrays, &p, err);
+        if (s != OCT_OK) {
+            oct_within(err, "%s", l->side[k].model->name);
+            return s;
+        }
+        if (!l->fed)
+            name_schemes(l, &l->side[k], p);
+    }
+    l->fed = true;
+    return OCT_OK;
+}
+
+/* ---- the list ---- */
 
 static int worst_first(const void *x, const void *y)
 {
