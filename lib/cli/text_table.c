@@ -72,6 +72,21 @@ void oct_table_row(oct_table *t)
     t->rows[t->n++] = r;
 }
 
+oct_table *oct_table_of(const char *align, const char *const *titles)
+{
+    oct_table *t = oct_table_create();
+    for (size_t i = 0; align[i]; i++)
+        oct_table_column(t, titles[i], align[i] == 'r' ? OCT_RIGHT : OCT_LEFT);
+    return t;
+}
+
+void oct_table_texts(oct_table *t, const char *const *texts)
+{
+    oct_table_row(t);
+    for (size_t i = 0; t && (int)i < t->columns; i++)
+        oct_table_cell(t, "%s", texts[i] ? texts[i] : "");
+}
+
 void oct_table_cell(oct_table *t, const char *fmt, ...)
 {
     if (!t || t->failed || t->n == 0 || t->rows[t->n - 1]->n == t->columns)

@@ -29,6 +29,10 @@ void oct_table_destroy(oct_table *t);
 
 /* Adds a column; all columns come before the first row. The title is copied. */
 void oct_table_column(oct_table *t, const char *title, oct_align align);
+/* A table with a column for each letter of align: 'l' left, 'r' right. */
+oct_table *oct_table_of(const char *align, const char *const *titles);
+/* A row of texts, one for each column; NULL: empty. */
+void oct_table_texts(oct_table *t, const char *const *texts);
 /* Starts a row; cells that are not given stay empty, those beyond the last column are dropped. */
 void oct_table_row(oct_table *t);
 /* The text, of at most 1000 bytes, is made safe to print (base/utf8.h). */

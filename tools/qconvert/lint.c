@@ -52,18 +52,10 @@ static oct_status lint_table(const linter *l, oct_err *err)
 {
     FILE *f = oct_cli_result(l->cli);
     const oct_layer_count c = oct_layers_count(l->layers, l->n);
-    oct_table *t = oct_table_create();
-    oct_table_column(t, "node", OCT_LEFT);
-    oct_table_column(t, "op", OCT_LEFT);
-    oct_table_column(t, "runs as", OCT_LEFT);
-    oct_table_column(t, "why", OCT_LEFT);
+    oct_table *t = oct_table_of("llll", (const char *[]){ "node", "op", "runs as", "why" });
     for (size_t i = 0; i < l->n; i++) {
         const oct_layer *x = &l->layers[i];
-        oct_table_row(t);
-        oct_table_cell(t, "%s", x->name);
-        oct_table_cell(t, "%s", x->d.op);
-        oct_table_cell(t, "%s", x->d.integer ? "int8" : oct_scheme_name(x->d.scheme));
-        oct_table_cell(t, "%s", x->d.why);
+        oct_table_texts(t, (const char *[]){ x->name, x->d.op, x->d.integer ? "int8" : oct_scheme_name(x->d.scheme), x->d.why });
     }
     oct_status s = oct_table_print(t, f, err);
     oct_table_destroy(t);

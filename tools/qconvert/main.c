@@ -51,14 +51,9 @@ static const char *pass_name(size_t i, const char **summary)
 static oct_status list(oct_cli *cli, const char *what, const char *meaning, oct_cli_names_fn names, oct_err *err)
 {
     const char *name, *summary;
-    oct_table *t = oct_table_create();
-    oct_table_column(t, what, OCT_LEFT);
-    oct_table_column(t, meaning, OCT_LEFT);
-    for (size_t i = 0; (name = names(i, &summary)); i++) {
-        oct_table_row(t);
-        oct_table_cell(t, "%s", name);
-        oct_table_cell(t, "%s", summary);
-    }
+    oct_table *t = oct_table_of("ll", (const char *[]){ what, meaning });
+    for (size_t i = 0; (name = names(i, &summary)); i++)
+        oct_table_texts(t, (const char *[]){ name, summary });
     return print_list(cli, t, err);
 }
 
@@ -66,20 +61,10 @@ static oct_status list_methods(oct_cli *cli, oct_err *err)
 {
     size_t n;
     const oct_method *const *m = oct_method_all(&n);
-    oct_table *t = oct_table_create();
-    oct_table_column(t, "method", OCT_LEFT);
-    oct_table_column(t, "step", OCT_LEFT);
-    oct_table_column(t, "needs", OCT_LEFT);
-    oct_table_column(t, "used", OCT_LEFT);
-    oct_table_column(t, "what it does", OCT_LEFT);
-    for (size_t i = 0; i < n; i++) {
-        oct_table_row(t);
-        oct_table_cell(t, "%s", m[i]->name);
-        oct_table_cell(t, "%s", oct_method_step_name(m[i]->step));
-        oct_table_cell(t, "%s", oct_method_needs_name(m[i]->needs));
-        oct_table_cell(t, "%s", m[i]->by_default ? "yes" : "if asked for");
-        oct_table_cell(t, "%s", m[i]->summary);
-    }
+    oct_table *t = oct_table_of("lllll", (const char *[]){ "method", "step", "needs", "used", "what it does" });
+    for (size_t i = 0; i < n; i++)
+        oct_table_texts(t, (const char *[]){ m[i]->name, oct_method_step_name(m[i]->step), oct_method_needs_name(m[i]->needs),
+                                             m[i]->by_default ? "yes" : "if asked for", m[i]->summary });
     return print_list(cli, t, err);
 }
 
