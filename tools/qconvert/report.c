@@ -54,52 +54,33 @@ static const char *type_name(oct_dtype t)
 }
 
 /* "s8/ch", "u4/32". */
-static void weights_cell(oct_table *t, const oct_layer_decision *d)
+static const char *weights_cell(char dst[32], const oct_layer_decision *d)
 {
     if (d->block)
-        oct_table_cell(t, "%s/%d", type_name(d->weights), d->block);
+        snprintf(dst, 32, "%s/%d", type_name(d->weights), d->block);
     else
-        oct_table_cell(t, "%s%s", type_name(d->weights), d->weights && d->per_channel ? "/ch" : "");
+        snprintf(dst, 32, "%s%s", type_name(d->weights), d->weights && d->per_channel ? "/ch" : "");
+    return dst;
 }
 
 static void layer_row(oct_table *t, const oct_layer *l, notes *all)
 {
     const oct_layer_decision *d = &l->d;
-    char text[32];
-    size_t why = note(all, d->remedy ? d->remedy : d->why);
-    oct_table_row(t);
-    oct_table_cell(t, "%s", l->name);
-    oct_table_cell(t, "%s", d->op);
-    oct_table_cell(t, "%s", oct_scheme_name(d->scheme));
-    weights_cell(t, d);
+    char weights[32], scale[32] = "", zero[32] = "", of_weights[32], of_output[32], number[32] = "";
+    const size_t why = note(all, d->remedy ? d->remedy : d->why);
     if (d->scale != 0) {
-        oct_table_cell(t, "%.4g", (double)d->scale);
-        oct_table_cell(t, "%d", (int)d->zero_point);
-    } else {
-        oct_table_cell(t, "%s", "");
-        oct_table_cell(t, "%s", "");
+        snprintf(scale, sizeof scale, "%.4g", (double)d->scale);
+        snprintf(zero, sizeof zero, "%d", (int)d->zero_point);
     }
-    oct_table_cell(t, "%s", d->observer ? d->observer : "");
-    oct_table_cell(t, "%s", db(text, d->sqnr_weights));
-    oct_table_cell(t, "%s", db(text, d->sqnr_output));
     if (why)
-        oct_table_cell(t, "%zu", why);
+        snprintf(number, sizeof number, "%zu", why);
+    oct_table_texts(t, (const char *[]){ l->name, d->op, oct_scheme_name(d->scheme), weights_cell(weights, d), scale, zero, d->observer,
+                                         db(of_weights, d->sqnr_weights), db(of_output, d->sqnr_output), number });
 }
 
 static oct_table *layer_table(void)
 {
-    oct_table *t = oct_table_create();
-    oct_table_column(t, "layer", OCT_LEFT);
-    oct_table_column(t, "op", OCT_LEFT);
-    oct_table_column(t, "scheme", OCT_LEFT);
-    oct_table_column(t, "weights", OCT_LEFT);
-    oct_table_column(t, "scale", OCT_RIGHT);
-    oct_table_column(t, "zero", OCT_RIGHT);
-    oct_table_column(t, "observer", OCT_LEFT);
-    oct_table_column(t, "w dB", OCT_RIGHT);
-    oct_table_column(t, "out dB", OCT_RIGHT);
-    oct_table_column(t, "note", OCT_RIGHT);
-    return t;
+    return oct_table_of("llllrrlrrr", (const char *[]){ "layer", "op", "scheme", "weights", "scale", "zero", "observer", "w dB", "out dB", "note" });
 }
 
 /* Prints and destroys it. */
@@ -129,40 +110,47 @@ static int by_worth(const void *a, const void *b)
     return p < q ? -1 : p > q ? 1 : x < y ? -1 : x > y;
 }
 
-/* The layers with the lowest SQNR, where showing all would bury them. */
-static oct_status print_worst(const session *s, FILE *f, oct_err *err)
+/* All layers, or those with the lowest SQNR, where showing all would bury them. */
+static oct_status print_layers(const session *s, FILE *f, oct_err *err)
 {
+    const bool whole = s->c.n_layers <= ALL_BELOW || s->cli->verbose || s->a->dry_run;
     const oct_layer **order = oct_calloc(s->c.n_layers + 1, sizeof *order);
     if (!order)
         return oct_nomem(err);
     size_t n = 0;
     for (size_t i = 0; i < s->c.n_layers; i++)
-        if (oct_layer_is_quantized(&s->c.layers[i]) && isfinite(worth(&s->c.layers[i])))
+        if (whole || (oct_layer_is_quantized(&s->c.layers[i]) && isfinite(worth(&s->c.layers[i]))))
             order[n++] = &s->c.layers[i];
-    qsort(order, n, sizeof *order, by_worth);
-    size_t shown = n < WORST ? n : WORST;
+    if (!whole)
+        qsort(order, n, sizeof *order, by_worth);
     oct_status st = OCT_OK;
-    if (n) {
+    if (n || whole) {
         notes all = { .n = 0 };
         oct_table *t = layer_table();
+        const size_t shown = whole || n < WORST ? n : WORST;
         for (size_t i = 0; i < shown; i++)
             layer_row(t, order[i], &all);
-        oct_print(f, "%zu of %zu nodes, those with the lowest SQNR (-v shows all):\n", shown, s->c.n_layers);
+        if (!whole)
+            oct_print(f, "%zu of %zu nodes, those with the lowest SQNR (-v shows all):\n", shown, s->c.n_layers);
         st = finish_table(t, &all, f, err);
     }
     oct_free(order);
     return st;
 }
 
-static oct_status print_layers(const session *s, FILE *f, oct_err *err)
+/* How many layers stayed float as l did, of its operator and for its reason; *first: none before it did. */
+static size_t count_alike(const session *s, const oct_layer *l, bool *first)
 {
-    if (s->c.n_layers > ALL_BELOW && !s->cli->verbose && !s->a->dry_run)
-        return print_worst(s, f, err);
-    notes all = { .n = 0 };
-    oct_table *t = layer_table();
-    for (size_t i = 0; i < s->c.n_layers; i++)
-        layer_row(t, &s->c.layers[i], &all);
-    return finish_table(t, &all, f, err);
+    size_t n = 0;
+    *first = true;
+    for (size_t k = 0; k < s->c.n_layers; k++) {
+        const oct_layer *o = &s->c.layers[k];
+        if (oct_layer_is_quantized(o) || strcmp(o->d.op, l->d.op) != 0 || strcmp(o->d.why, l->d.why) != 0)
+            continue;
+        *first &= o >= l;
+        n++;
+    }
+    return n;
 }
 
 /* "3 Softmax (/a/softmax, ...): op:Softmax (built-in:8)", a line per reason and operator. */
@@ -171,16 +159,9 @@ static void print_float(const session *s, FILE *f)
     size_t lines = 0, hidden = 0;
     for (size_t i = 0; i < s->c.n_layers; i++) {
         const oct_layer *l = &s->c.layers[i];
-        size_t n = 0;
-        bool first = !oct_layer_is_quantized(l);
-        for (size_t k = 0; k < s->c.n_layers && first; k++) {
-            const oct_layer *o = &s->c.layers[k];
-            if (oct_layer_is_quantized(o) || strcmp(o->d.op, l->d.op) != 0 || strcmp(o->d.why, l->d.why) != 0)
-                continue;
-            first &= k >= i;
-            n++;
-        }
-        if (!first)
+        bool first;
+        const size_t n = oct_layer_is_quantized(l) ? 0 : count_alike(s, l, &first);
+        if (!n || !first)
             continue;
         if (lines++ >= REASONS && !s->cli->verbose) {
             hidden++;
@@ -253,10 +234,8 @@ static void float_clause(const session *s, oct_buf *b)
     for (size_t i = 0; i < s->c.n_layers && shown < 3; i++) {
         const oct_layer *l = &s->c.layers[i];
         bool ruled = strchr(l->d.why, ':') && strchr(l->d.why, '(');
-        bool seen = oct_layer_is_quantized(l) || !(l->product || ruled);
-        for (size_t k = 0; k < i && !seen; k++)
-            seen = !oct_layer_is_quantized(&s->c.layers[k]) && strcmp(s->c.layers[k].d.op, l->d.op) == 0 && strcmp(s->c.layers[k].d.why, l->d.why) == 0;
-        if (seen)
+        bool first;
+        if (oct_layer_is_quantized(l) || !(l->product || ruled) || !count_alike(s, l, &first) || !first)
             continue;
         oct_buf_printf(b, "%s%s %s %s", shown ? ", " : "; float: ", l->d.op, ruled ? "by the rule" : "because", l->d.why);
         shown++;
