@@ -251,11 +251,7 @@ static oct_status diff_table(oct_cli *cli, const table_args *a, const oct_calib_
         oct_print(f, "no difference between %s and %s\n", a->a, a->b);
         return OCT_OK;
     }
-    oct_table *t = oct_table_create();
-    oct_table_column(t, "tensor", OCT_LEFT);
-    oct_table_column(t, tool_base(a->a), OCT_RIGHT);
-    oct_table_column(t, tool_base(a->b), OCT_RIGHT);
-    oct_table_column(t, "range moved", OCT_RIGHT);
+    oct_table *t = oct_table_of("lrrr", (const char *[]){ "tensor", tool_base(a->a), tool_base(a->b), "range moved" });
     for (size_t i = 0; i < n; i++) {
         oct_table_row(t);
         oct_table_cell(t, "%s", v[i].name);

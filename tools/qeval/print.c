@@ -160,11 +160,7 @@ static oct_status print_summary(const oct_eval_result *r, FILE *f, oct_err *err)
 static oct_status print_outputs(const oct_eval_result *r, const oct_eval_model_result *m, FILE *f, oct_err *err)
 {
     char db[32];
-    oct_table *t = oct_table_create();
-    oct_table_column(t, "output", OCT_LEFT);
-    oct_table_column(t, "SQNR", OCT_RIGHT);
-    oct_table_column(t, "cosine", OCT_RIGHT);
-    oct_table_column(t, "max error", OCT_RIGHT);
+    oct_table *t = oct_table_of("lrrr", (const char *[]){ "output", "SQNR", "cosine", "max error" });
     for (size_t i = 0; i < r->n_outputs; i++) {
         oct_table_row(t);
         oct_table_cell(t, "%s", m->outputs[i].name);
@@ -181,11 +177,7 @@ static oct_status print_layers(const oct_eval_model_result *m, bool all, FILE *f
 {
     char db[32];
     size_t n = all || m->n_layers < WORST ? m->n_layers : WORST;
-    oct_table *t = oct_table_create();
-    oct_table_column(t, "layer", OCT_LEFT);
-    oct_table_column(t, "op", OCT_LEFT);
-    oct_table_column(t, "scheme", OCT_LEFT);
-    oct_table_column(t, "SQNR", OCT_RIGHT);
+    oct_table *t = oct_table_of("lllr", (const char *[]){ "layer", "op", "scheme", "SQNR" });
     for (size_t i = 0; i < n; i++) {
         oct_table_row(t);
         oct_table_cell(t, "%s", m->layers[i].name);
@@ -203,14 +195,7 @@ static oct_status print_steps(const oct_eval_model_result *m, bool all, FILE *f,
     char ms[32], bytes[32];
     double sum = 0;
     size_t n = all || m->n_steps < PROFILE_ROWS ? m->n_steps : PROFILE_ROWS;
-    oct_table *t = oct_table_create();
-    oct_table_column(t, "step", OCT_LEFT);
-    oct_table_column(t, "op", OCT_LEFT);
-    oct_table_column(t, "scheme", OCT_LEFT);
-    oct_table_column(t, "time", OCT_RIGHT);
-    oct_table_column(t, "share", OCT_RIGHT);
-    oct_table_column(t, "GMAC/s", OCT_RIGHT);
-    oct_table_column(t, "bytes", OCT_RIGHT);
+    oct_table *t = oct_table_of("lllrrrr", (const char *[]){ "step", "op", "scheme", "time", "share", "GMAC/s", "bytes" });
     for (size_t i = 0; i < m->n_steps; i++)
         sum += m->steps[i].seconds;
     for (size_t i = 0; i < n; i++) {
