@@ -289,7 +289,7 @@ static oct_status settle(forms_reader *r, int codes, oct_err *err)
     const oct_value *x = &g->value[v];
     const int p = x->producer;
     const oct_node *n = c->producer >= 0 ? &g->node[c->producer] : NULL;
-    if (oct_edit_keeps(g, v) || !(x->quant->codes || (p >= 0 && oct_is_border(g, &g->node[p]))))
+    if (oct_edit_keeps(g, v) || !(x->quant->codes || (p >= 0 && oct_border_of(g, &g->node[p]))))
         return OCT_OK;
     for (int k = 0; n && k < n->n_out; k++)
         if (n->out[k] >= 0 && is_needed(g, n->out[k]))
@@ -306,7 +306,7 @@ static oct_status settle(forms_reader *r, int codes, oct_err *err)
 /* Borders that were there already. */
 static oct_status note_border(forms_reader *r, const oct_node *n, oct_err *err)
 {
-    if (!oct_is_border(r->g, n))
+    if (!oct_border_of(r->g, n))
         return OCT_OK;
     if (oct_is_op(n, "DequantizeLinear"))
         return forms_add_twin(r, n->in[0], n->out[0], err);

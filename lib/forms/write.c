@@ -179,15 +179,15 @@ static oct_status begin(oct_writer *w, oct_err *err)
             g->value[v].quant = NULL; /* files have reals outside */
     for (size_t i = 0; i < g->n_order; i++)
         w->node[g->order[i]].spelling = spelling_of(g, g->order[i]);
+    for (size_t i = 0; i < g->n_order; i++) /* it may become another operator, which has a form on integers */
+        OCT_TRY(oct_write_matmul(w, g->order[i], err));
     return w->o->operators ? oct_write_plan_operators(w, err) : OCT_OK;
 }
 
 static oct_status write_graph(oct_writer *w, const int *order, size_t n, oct_err *err)
 {
-    for (size_t i = 0; i < n; i++) {
-        OCT_TRY(oct_write_matmul(w, order[i], err));
+    for (size_t i = 0; i < n; i++)
         OCT_TRY(write_product(w, order[i], err));
-    }
     OCT_TRY(write_values(w, err));
     if (w->o->operators)
         OCT_TRY(oct_write_given_pairs(w, order, n, err));

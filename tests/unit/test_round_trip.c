@@ -134,7 +134,8 @@ static void print_node(printer *p, int id)
             print_value(p, n->in[i]);
     for (int i = 0; i < n->n_captured; i++)
         print_value(p, n->captured[i]);
-    oct_buf_printf(p->b, "%s '%s'", n->op, !is_named(n) ? "" : n->name[0] ? n->name : p->g->value[n->out[0]].name);
+    const bool matrix = oct_is_op(n, "Gemm") && n->n_in == 2 && n->n_attr == 0; /* which a MatMul may be written as (write_qdq.c) */
+    oct_buf_printf(p->b, "%s '%s'", matrix ? "MatMul" : n->op, !is_named(n) ? "" : n->name[0] ? n->name : p->g->value[n->out[0]].name);
     for (int i = 0; i < n->n_in; i++)
         oct_buf_printf(p->b, " #%d", n->in[i] >= 0 ? p->value[n->in[i]] : 0);
     while (n_attr < n->n_attr && n_attr < OCT_COUNT(attr)) {
@@ -151,7 +152,7 @@ static void print_node(printer *p, int id)
 static bool rounds_behind(const oct_graph *g, int node)
 {
     oct_compute how = OCT_ON_CODES;
-    if (node >= 0 && !oct_is_border(g, &g->node[node]))
+    if (node >= 0 && !oct_border_of(g, &g->node[node]))
         GOOD(oct_compute_of(g, node, &how, err));
     return how != OCT_ON_CODES;
 }
@@ -371,9 +372,7 @@ static void write_to(const trip *t, oct_model *m, const char *name, oct_buf *byt
     char path[300];
     oct_map map;
     snprintf(path, sizeof path, "%s/%s", folder, name);
-    GOOD(oct_forms_write(m->graph, &(oct_forms_write_opts){ .blocks_qdq = t->f->blocks_qdq }, err));
-    if (t->f->qoperator)
-        GOOD(oct_qoperator_rewrite(m->graph, NULL, err));
+    GOOD(oct_forms_write(m->graph, &(oct_forms_write_opts){ .blocks_qdq = t->f->blocks_qdq, .operators = t->f->qoperator }, err));
     GOOD(oct_infer_shapes(m->graph, err));
     GOOD(oct_model_save(m, path, NULL, err));
     GOOD(oct_map_open(&map, path, err));
