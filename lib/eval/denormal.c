@@ -23,7 +23,7 @@ uint64_t oct_denormal_weights(const oct_graph *g)
 {
     uint64_t found = 0;
     for (size_t i = 0; i < g->n_value; i++) {
-        const oct_tensor *t = g->value[i].dead ? NULL : g->value[i].konst;
+        const oct_tensor *t = g->value[i].dead ? NULL : g->value[i].constant;
         if (t && t->dtype == OCT_F32 && t->data)
             found += count(t->data, t->count);
     }
@@ -54,7 +54,7 @@ static oct_status count_values(const oct_graph *g, const oct_array *sample, uint
         return oct_nomem(err);
     for (size_t i = 0; i < g->n_value; i++) {
         const oct_value *v = &g->value[i];
-        if (!v->dead && v->producer >= 0 && !v->konst && v->dtype == OCT_F32)
+        if (!v->dead && v->producer >= 0 && !v->constant && v->dtype == OCT_F32)
             tap[opts.n_taps++] = v->name;
     }
     oct_status s = oct_runner_create(g, &opts, NULL, 0, &r, err);

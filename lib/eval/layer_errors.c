@@ -42,7 +42,7 @@ static int find_value(const oct_graph *g, oct_arena *a, const char *name)
 /* Whether a value is worth comparing: computed, real, and computed in another model too. */
 static bool is_common(const ev_layers *l, const oct_eval_model *m, size_t n, const oct_value *v)
 {
-    if (v->dead || v->producer < 0 || v->konst || (v->dtype != OCT_F32 && v->dtype != OCT_UNDEFINED && v->dtype != OCT_F16))
+    if (v->dead || v->producer < 0 || v->constant || (v->dtype != OCT_F32 && v->dtype != OCT_UNDEFINED && v->dtype != OCT_F16))
         return false;
     for (size_t k = 1; k < n; k++) {
         int at = find_value(m[k].graph, l->arena, v->name);

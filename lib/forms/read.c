@@ -107,7 +107,7 @@ oct_status forms_params(forms_reader *r, const forms_grid *grid, int codes, cons
 {
     oct_graph *g = r->g;
     const oct_value *v = &g->value[codes];
-    const oct_tensor *s = grid->scale >= 0 ? g->value[grid->scale].konst : NULL, *z = grid->zero >= 0 ? g->value[grid->zero].konst : NULL;
+    const oct_tensor *s = grid->scale >= 0 ? g->value[grid->scale].constant : NULL, *z = grid->zero >= 0 ? g->value[grid->zero].constant : NULL;
     const int64_t axis = grid->axis < 0 ? grid->axis + v->shape.rank : grid->axis;
     *q = NULL;
     if (!s || !s->data || (grid->zero >= 0 && (!z || !z->data)) || !is_zero_type(v->dtype) || !grid_fits(grid, axis, s, z, v))
@@ -215,7 +215,7 @@ static oct_status make_border(forms_reader *r, int id, int codes, int v, oct_err
 oct_status forms_twin_of(forms_reader *r, int codes, const oct_quant *q, oct_dtype real, int into, int before, int *v, oct_err *err)
 {
     oct_graph *g = r->g;
-    const oct_tensor *konst = g->value[codes].konst;
+    const oct_tensor *constant = g->value[codes].constant;
     const forms_value *x = known(r, codes);
     const oct_quant *own;
     int id;
@@ -237,9 +237,9 @@ oct_status forms_twin_of(forms_reader *r, int codes, const oct_quant *q, oct_dty
     if (into < 0)
         OCT_TRY(new_value(r, codes, real, v, err));
     g->value[*v].quant = q;
-    if (konst) {
+    if (constant) {
         oct_quant with = *q;
-        with.codes = konst;
+        with.codes = constant;
         OCT_TRY(forms_quant(r, &with, &g->value[*v].quant, err));
     } else {
         OCT_TRY(rounds ? make_border(r, id, codes, *v, err) : oct_edit_node(g, "DequantizeLinear", &codes, 1, *v, before, NULL, err));
@@ -298,7 +298,7 @@ static oct_status settle(forms_reader *r, int codes, oct_err *err)
         oct_graph_remove_node(g, c->producer);
     c->dtype = x->dtype;
     c->shape = x->shape;
-    c->konst = NULL;
+    c->constant = NULL;
     r->value[codes].now = -1;
     return forms_replace(r, v, codes, err);
 }

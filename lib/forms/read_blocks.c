@@ -10,7 +10,7 @@ enum { IN_A, IN_B, IN_SCALE, IN_ZERO, IN_GROUP, IN_BIAS };
 static const oct_tensor *constant(const oct_graph *g, const oct_node *n, int slot, oct_dtype t, int64_t count)
 {
     const int v = oct_input_at(n, slot);
-    const oct_tensor *k = v >= 0 && !g->value[v].quant ? g->value[v].konst : NULL;
+    const oct_tensor *k = v >= 0 && !g->value[v].quant ? g->value[v].constant : NULL;
     return k && k->data && k->dtype == t && k->count == count ? k : NULL;
 }
 

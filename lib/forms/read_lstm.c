@@ -9,8 +9,8 @@ enum { FIRST_GRID = 8, INPUTS = 12 }; /* scale and zero point of W, then of R */
 static oct_status grid_of(forms_reader *r, const oct_node *n, int slot, const oct_quant **q, oct_err *err)
 {
     const int codes = n->in[slot], scale = n->in[FIRST_GRID + 2 * (slot - 1)], zero = n->in[FIRST_GRID + 2 * (slot - 1) + 1];
-    const oct_tensor *t = codes >= 0 && !r->g->value[codes].quant ? r->g->value[codes].konst : NULL;
-    const int64_t count = scale >= 0 && r->g->value[scale].konst ? r->g->value[scale].konst->count : 0;
+    const oct_tensor *t = codes >= 0 && !r->g->value[codes].quant ? r->g->value[codes].constant : NULL;
+    const int64_t count = scale >= 0 && r->g->value[scale].constant ? r->g->value[scale].constant->count : 0;
     *q = NULL;
     if (!t || !t->data || (t->dtype != OCT_U8 && t->dtype != OCT_S8) || t->rank != 3 || t->count == 0)
         return OCT_OK;
@@ -26,7 +26,7 @@ static oct_status take_matrix(forms_reader *r, int id, int slot, const oct_quant
     const int codes = g->node[id].in[slot];
     oct_quant with = *q;
     int v;
-    OCT_TRY(oct_tensor_turned(g->arena, g->value[codes].konst, &with.codes, err));
+    OCT_TRY(oct_tensor_turned(g->arena, g->value[codes].constant, &with.codes, err));
     OCT_TRY(oct_graph_new_value(g, g->value[codes].name, OCT_F32, &v, err));
     OCT_TRY(oct_graph_set_dims(g, v, 3, with.codes->dims, err));
     OCT_TRY(forms_quant(r, &with, &g->value[v].quant, err));

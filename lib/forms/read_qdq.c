@@ -25,10 +25,10 @@ oct_status forms_read_dequantize(forms_reader *r, int id, oct_err *err)
         return OCT_OK;
     const int codes = n->in[0], d = n->out[0];
     const oct_dtype real = g->value[d].dtype;
-    if ((real != OCT_F32 && !oct_is_half(real)) || (g->value[codes].konst && leaves_plans(g, d)))
+    if ((real != OCT_F32 && !oct_is_half(real)) || (g->value[codes].constant && leaves_plans(g, d)))
         return OCT_OK;
     OCT_TRY(forms_params_of(r, n, codes, &q, err));
-    if (!q || (q->block && !g->value[codes].konst))
+    if (!q || (q->block && !g->value[codes].constant))
         return OCT_OK;
     int v;
     OCT_TRY(oct_graph_set_output(g, id, 0, -1, err));

@@ -49,7 +49,7 @@ oct_status oct_write_real(oct_writer *w, int v, const char *base, const int code
 {
     oct_value *x = &w->g->value[v];
     x->quant = NULL;
-    x->konst = NULL;
+    x->constant = NULL;
     *real = v;
     if (!oct_edit_keeps(w->g, v))
         OCT_TRY(oct_edit_value(w->g, base, "_dequantized", x->dtype, v, real, err));

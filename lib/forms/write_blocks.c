@@ -40,7 +40,7 @@ static oct_status operator_constants(oct_writer *w, int b, const oct_nbits_form 
 /* The bias as a row of n values. */
 static oct_status bias_row(oct_graph *g, int bias, int64_t n, int *row, oct_err *err)
 {
-    const oct_tensor *t = g->value[bias].konst;
+    const oct_tensor *t = g->value[bias].constant;
     *row = bias;
     return t->rank == 1 ? OCT_OK : oct_edit_const(g, g->value[bias].name, "_row", OCT_F32, 1, &n, t->data, row, err);
 }

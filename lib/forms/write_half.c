@@ -92,7 +92,7 @@ static bool all_take(const halver *h, int v, oct_dtype t)
 
 static oct_status constant_in(halver *h, int v, oct_dtype t, int *out, oct_err *err)
 {
-    const oct_tensor *k = h->g->value[v].konst;
+    const oct_tensor *k = h->g->value[v].constant;
     oct_tensor *half;
     bool in_place = all_take(h, v, t);
     OCT_TRY(oct_tensor_new(h->g->arena, t, k->rank, k->dims, &half, err));
@@ -116,7 +116,7 @@ static oct_status in_type(halver *h, int v, oct_dtype t, int before, int *out, o
     *out = h->value[v].twin[type_index(t)];
     if (*out >= 0)
         return OCT_OK;
-    if (x->konst && x->konst->data && x->dtype == OCT_F32)
+    if (x->constant && x->constant->data && x->dtype == OCT_F32)
         return constant_in(h, v, t, out, err);
     OCT_TRY(new_twin(h, v, t, out, err));
     return add_cast(h, v, *out, before, err);
@@ -187,7 +187,7 @@ static oct_status convert_outputs(halver *h, int id, oct_err *err)
 
 static bool is_plain_float(const oct_value *v)
 {
-    return v->dtype == OCT_F32 && !v->konst && !oct_value_is_captured(v);
+    return v->dtype == OCT_F32 && !v->constant && !oct_value_is_captured(v);
 }
 
 static void halve_graph_inputs(halver *h)

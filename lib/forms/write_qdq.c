@@ -91,7 +91,7 @@ static bool is_rounded(const oct_graph *g, int v)
 
 static bool is_row(const oct_graph *g, int v)
 {
-    const oct_tensor *t = v >= 0 && !g->value[v].quant ? g->value[v].konst : NULL;
+    const oct_tensor *t = v >= 0 && !g->value[v].quant ? g->value[v].constant : NULL;
     return t && t->data && t->dtype == OCT_F32 && t->rank == 1;
 }
 
@@ -115,7 +115,7 @@ oct_status oct_write_matmul(oct_writer *w, int id, oct_err *err)
     }
     if (g->value[y].shape.rank < 3 || !is_row(g, other))
         return OCT_OK;
-    const oct_tensor *t = g->value[other].konst;
+    const oct_tensor *t = g->value[other].constant;
     int wide;
     OCT_TRY(oct_graph_new_const_f32(g, g->value[other].name, 2, (const int64_t[]){ 1, t->count }, t->data, &wide, err));
     return oct_graph_set_input(g, sum, slot, wide, err);

@@ -54,7 +54,7 @@ static oct_status note_pair(oct_writer *w, int id, oct_err *err)
     if (!q)
         return OCT_OK;
     oct_quant with = *q;
-    with.codes = g->value[codes].konst;
+    with.codes = g->value[codes].constant;
     return forms_quant(&r, &with, &w->value[n->out[0]].q, err);
 }
 

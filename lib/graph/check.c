@@ -274,7 +274,7 @@ static oct_status check_value(const oct_graph *g, int id, oct_err *err)
         if (!n || n->dead || (u.slot >= 0 && (u.slot >= n->n_in || n->in[u.slot] != id)))
             return oct_fail(err, OCT_EINTERNAL, "value '%s': a recorded use does not exist", v->name);
     }
-    if (v->producer >= 0 && (v->konst || v->is_input))
+    if (v->producer >= 0 && (v->constant || v->is_input))
         return oct_fail(err, OCT_EINTERNAL, "value '%s' has a producer and is a constant or input", v->name);
     if (v->producer >= 0 && g->node[v->producer].dead)
         return oct_fail(err, OCT_EINTERNAL, "value '%s': its producer was removed", v->name);

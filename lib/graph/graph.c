@@ -175,7 +175,7 @@ oct_status oct_tensor_turned(oct_arena *a, const oct_tensor *t, const oct_tensor
 void oct_graph_set_const(oct_graph *g, int value, const oct_tensor *t)
 {
     oct_value *v = &g->value[value];
-    v->konst = t;
+    v->constant = t;
     v->dtype = t->dtype;
     v->known = NULL;
     v->n_known = 0;

@@ -80,7 +80,7 @@ typedef struct oct_value {
     int producer; /* node, or -1: graph input, constant, or value of the outer graph */
     int outer;    /* in a nested graph: the value of the graph around it that this one stands for; else -1 */
     bool is_input, is_output;
-    const oct_tensor *konst; /* the constant's value, or NULL */
+    const oct_tensor *constant; /* the constant's value, or NULL */
     /* If set, the tensor is held as codes, and its elements are the reals, of dtype f32 or a 16-bit float, that the codes stand for: all
      * readers of the value see the rounded numbers. NULL: elements are as dtype says. lib/forms reads and writes how files spell this. */
     const oct_quant *quant;
@@ -261,13 +261,13 @@ static inline bool oct_value_used_once(const oct_value *v)
 /* Whether the value is a constant: its elements, reals or codes, are given before a run. */
 static inline bool oct_value_is_constant(const oct_value *v)
 {
-    return v->konst || (v->quant && v->quant->codes);
+    return v->constant || (v->quant && v->quant->codes);
 }
 
 /* Whether a constant's elements can be read, which those of sparse constants and of unknown types cannot. */
 static inline bool oct_value_has_data(const oct_value *v)
 {
-    return (v->konst && v->konst->data) || (v->quant && v->quant->codes);
+    return (v->constant && v->constant->data) || (v->quant && v->quant->codes);
 }
 
 /* Whether the value is a matrix in blocks whose codes lie by columns. */

@@ -186,7 +186,7 @@ oct_status oct_graph_pass_on(oct_graph *g, int node, oct_err *err)
             v->dtype = from->dtype;
             v->kind = from->kind;
             v->elem = from->elem;
-            v->konst = from->konst;
+            v->constant = from->constant;
             v->quant = from->quant;
             v->known = from->known;
             v->n_known = from->n_known;

@@ -30,8 +30,8 @@ static oct_status new_value(const splice *s, const oct_graph *src, int v, int *m
     s->g->value[*made].elem = x->elem;
     s->g->value[*made].quant = x->quant;
     OCT_TRY(oct_graph_set_shape(s->g, *made, x->shape.rank, x->shape.d, s->err));
-    if (x->konst)
-        oct_graph_set_const(s->g, *made, x->konst);
+    if (x->constant)
+        oct_graph_set_const(s->g, *made, x->constant);
     return OCT_OK;
 }
 

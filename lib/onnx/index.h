@@ -9,7 +9,7 @@
 typedef struct oct_graph_record {
     const Onnx__GraphProto *p;
     int *init;
-    const oct_tensor **init_tensor; /* konst as loaded; NULL: passed through */
+    const oct_tensor **init_tensor; /* constant as loaded; NULL: passed through */
     int *sparse, *input, *output, *info;
 } oct_graph_record;
 

@@ -97,7 +97,7 @@ static oct_status declare(load_graph *b, int v, const Onnx__ValueInfoProto *info
     oct_value *x = &b->g->value[v];
     if (!x->origin)
         x->origin = info;
-    if (x->konst || !info->type)
+    if (x->constant || !info->type)
         return OCT_OK;
     if (info->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE) {
         declare_kind(x, info->type);

@@ -213,7 +213,7 @@ static oct_status write_initializers(make *k)
         int v = k->x->init[i];
         if (!is_alive(k, v) || k->g->value[v].producer >= 0)
             continue;
-        const oct_tensor *now = k->g->value[v].konst;
+        const oct_tensor *now = k->g->value[v].constant;
         if (now == k->x->init_tensor[i])
             g->initializer[n++] = k->x->p->initializer[i];
         else if (now)
@@ -222,9 +222,9 @@ static oct_status write_initializers(make *k)
     }
     for (size_t v = 0; v < k->g->n_value; v++) {
         const oct_value *x = &k->g->value[v];
-        if (x->dead || k->written[v] || !x->konst || x->producer >= 0 || x->outer >= 0 || (!x->n_uses && !x->is_output))
+        if (x->dead || k->written[v] || !x->constant || x->producer >= 0 || x->outer >= 0 || (!x->n_uses && !x->is_output))
             continue;
-        OCT_TRY(oct_tensor_encode(k->a, x->name, x->konst, &g->initializer[n++], k->err));
+        OCT_TRY(oct_tensor_encode(k->a, x->name, x->constant, &g->initializer[n++], k->err));
         k->written[v] = true;
     }
     g->n_initializer = n;

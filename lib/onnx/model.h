@@ -35,7 +35,7 @@ typedef struct oct_model {
  * constants decoded, "ai.onnx" mapped to "".
  *   - An initializer that is also listed as a graph input is a constant and no input.
  *   - A sparse initializer, or one of a type that Octet has no name for, is a value without producer and
- *     without konst; its element type and shape are set. It is passed through.
+ *     without constant; its element type and shape are set. It is passed through.
  *   - Calls of model-local functions and Constant nodes stay nodes; the functions are the graph's.
  *   - Attributes that hold graphs are read like the model's graph.
  *   - External data is mapped; it must lie inside the model's folder.
@@ -72,7 +72,7 @@ typedef struct oct_save_options {
 /* Writes the model to path (base/io.h, oct_out): a file takes its place when it is complete. options may be NULL.
  *
  * A graph that was not changed (graph->changed) gives the message as it was read, plus metadata. In a changed
- * one: unchanged nodes, and initializers whose konst is still the loaded tensor, keep their records, in the
+ * one: unchanged nodes, and initializers whose constant is still the loaded tensor, keep their records, in the
  * original order; new constants follow the old ones; nodes stand in the graph's order; value_info, inputs
  * and outputs keep their records while their value lives (value_info only while its type still agrees);
  * initializers leave the inputs, and the IR version becomes at least 4, which allows that. Opsets are the

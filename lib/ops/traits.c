@@ -92,7 +92,7 @@ bool oct_is_depthwise(const oct_weight_layout *l)
 
 static const oct_tensor *constant_at(const oct_graph *g, const oct_node *n, int slot)
 {
-    return slot < n->n_in && n->in[slot] >= 0 ? g->value[n->in[slot]].konst : NULL;
+    return slot < n->n_in && n->in[slot] >= 0 ? g->value[n->in[slot]].constant : NULL;
 }
 
 /* The inputs with weights of a node whose operator can be quantized as a layer, as oct_weights.slots; 0 for others. */
@@ -266,12 +266,12 @@ static extent extent_of_value(const oct_graph *g, const int *list, int n, int sl
 {
     extent e = { .rank = -1 };
     const oct_value *v = slot < n && list[slot] >= 0 ? &g->value[list[slot]] : NULL;
-    const int rank = !v ? -1 : v->konst ? v->konst->rank : v->shape.rank;
+    const int rank = !v ? -1 : v->constant ? v->constant->rank : v->shape.rank;
     if (rank < 0 || rank > OCT_MAX_RANK)
         return e;
     e.rank = rank;
     for (int i = 0; i < e.rank; i++)
-        e.dims[i] = v->konst ? v->konst->dims[i] : v->shape.d[i].n;
+        e.dims[i] = v->constant ? v->constant->dims[i] : v->shape.d[i].n;
     return e;
 }
 

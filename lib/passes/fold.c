@@ -10,7 +10,7 @@
 static bool all_constant(const oct_graph *g, const oct_node *n)
 {
     for (int i = 0; i < n->n_in; i++)
-        if (n->in[i] >= 0 && (!g->value[n->in[i]].konst || !g->value[n->in[i]].konst->data || g->value[n->in[i]].quant))
+        if (n->in[i] >= 0 && (!g->value[n->in[i]].constant || !g->value[n->in[i]].constant->data || g->value[n->in[i]].quant))
             return false;
     for (int k = 0; k < n->n_out; k++)
         if (n->out[k] >= 0 && g->value[n->out[k]].quant)

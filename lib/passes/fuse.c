@@ -5,7 +5,7 @@
 
 static const oct_tensor *float_const(const oct_graph *g, int value)
 {
-    const oct_tensor *t = value >= 0 && !g->value[value].quant ? g->value[value].konst : NULL;
+    const oct_tensor *t = value >= 0 && !g->value[value].quant ? g->value[value].constant : NULL;
     return t && t->dtype == OCT_F32 && t->data ? t : NULL;
 }
 
@@ -62,7 +62,7 @@ bool oct_channel_const(oct_graph *g, int value, const oct_layer *l, int rank, fl
 static oct_status scaled_weights(oct_graph *g, const oct_layer *l, const float *scale, oct_err *err)
 {
     const oct_value *old = &g->value[g->node[l->node].in[1]];
-    const oct_tensor *w = old->konst;
+    const oct_tensor *w = old->constant;
     oct_tensor *t;
     OCT_TRY(oct_tensor_new(g->arena, OCT_F32, w->rank, w->dims, &t, err));
     const float *src = w->data;
@@ -81,7 +81,7 @@ static oct_status affine_bias(oct_graph *g, const oct_layer *l, const float *sca
     int old = n->n_in > 2 ? n->in[2] : -1;
     if (old < 0 && !shift)
         return OCT_OK;
-    const float *b = old >= 0 ? g->value[old].konst->data : NULL;
+    const float *b = old >= 0 ? g->value[old].constant->data : NULL;
     oct_tensor *t;
     OCT_TRY(oct_tensor_new(g->arena, OCT_F32, 1, &l->channels, &t, err));
     float *dst = (float *)(uintptr_t)t->data;

@@ -40,7 +40,7 @@ int oct_only_reader(const oct_graph *g, int value)
 
 bool oct_number_of(const oct_graph *g, int value, double *v)
 {
-    const oct_tensor *t = value >= 0 ? g->value[value].konst : NULL;
+    const oct_tensor *t = value >= 0 ? g->value[value].constant : NULL;
     if (!t || t->count != 1 || !t->data || g->value[value].quant)
         return false;
     switch (t->dtype) {

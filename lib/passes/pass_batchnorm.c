@@ -14,8 +14,8 @@ static bool is_batchnorm(const oct_graph *g, const oct_node *n)
         oct_node_int(n, "spatial", 1) == 0)
         return false;
     for (int i = 1; i < 5; i++) {
-        const oct_tensor *t = n->in[i] >= 0 ? g->value[n->in[i]].konst : NULL;
-        if (!t || t->dtype != OCT_F32 || !t->data || t->count != g->value[n->in[1]].konst->count)
+        const oct_tensor *t = n->in[i] >= 0 ? g->value[n->in[i]].constant : NULL;
+        if (!t || t->dtype != OCT_F32 || !t->data || t->count != g->value[n->in[1]].constant->count)
             return false;
     }
     for (int i = 1; i < n->n_out; i++)
@@ -30,8 +30,8 @@ static oct_status affine_of(oct_graph *g, const oct_node *n, int64_t channels, f
     *shift = oct_arena_calloc(g->arena, (size_t)channels, sizeof(float));
     if (!*scale || !*shift)
         return oct_nomem(err);
-    const float *gamma = g->value[n->in[1]].konst->data, *beta = g->value[n->in[2]].konst->data;
-    const float *mean = g->value[n->in[3]].konst->data, *var = g->value[n->in[4]].konst->data;
+    const float *gamma = g->value[n->in[1]].constant->data, *beta = g->value[n->in[2]].constant->data;
+    const float *mean = g->value[n->in[3]].constant->data, *var = g->value[n->in[4]].constant->data;
     double eps = oct_node_float(n, "epsilon", 1e-5f);
     for (int64_t i = 0; i < channels; i++) {
         double s = (double)gamma[i] / sqrt((double)var[i] + eps);
@@ -48,7 +48,7 @@ static oct_status after_layer(oct_graph *g, int bn, bool *fused, oct_err *err)
     int slot, p = n->in[0] >= 0 ? g->value[n->in[0]].producer : -1;
     *fused = false;
     if (p < 0 || oct_sole_reader(g, n->in[0], &slot) != bn || !oct_layer_of(g, p, &l) ||
-        l.channels != g->value[n->in[1]].konst->count)
+        l.channels != g->value[n->in[1]].constant->count)
         return OCT_OK;
     /* A MatMul result of rank above 2 has its channels last, BatchNormalization's are at 1. */
     if (!l.conv && g->value[n->in[0]].shape.rank != 2)
@@ -77,7 +77,7 @@ static bool reads_padding(const oct_node *n)
 static oct_status scale_inputs(oct_graph *g, const oct_layer *l, const float *scale, const float *shift, oct_err *err)
 {
     const oct_value *old = &g->value[g->node[l->node].in[1]];
-    const oct_tensor *w = old->konst;
+    const oct_tensor *w = old->constant;
     const int64_t row = w->count / w->dims[0];
     oct_tensor *t;
     OCT_TRY(oct_tensor_new(g->arena, OCT_F32, w->rank, w->dims, &t, err));
@@ -109,7 +109,7 @@ static oct_status before_conv(oct_graph *g, int bn, bool *fused, oct_err *err)
     *fused = false;
     if (id < 0 || slot != 0 || !oct_layer_of(g, id, &l) || strcmp(g->node[id].op, "Conv") != 0 || reads_padding(&g->node[id]))
         return OCT_OK;
-    const int64_t c = g->value[n->in[1]].konst->count;
+    const int64_t c = g->value[n->in[1]].constant->count;
     if (l.weights.ins != c)
         return OCT_OK;
     float *scale, *shift;

@@ -8,7 +8,7 @@ static oct_graph *taken_branch(const oct_graph *g, const oct_node *n)
 {
     if (!oct_is_op(n, "If") || n->n_in < 1 || n->in[0] < 0)
         return NULL;
-    const oct_tensor *t = g->value[n->in[0]].konst;
+    const oct_tensor *t = g->value[n->in[0]].constant;
     if (!t || t->dtype != OCT_BOOL || t->count != 1 || !t->data)
         return NULL;
     return oct_node_graph(n, *(const uint8_t *)t->data ? "then_branch" : "else_branch");

@@ -13,7 +13,7 @@ static size_t largest_arena(const oct_graph *g)
 {
     size_t bytes = 0, most;
     for (size_t v = 0; v < g->n_value; v++)
-        if (g->value[v].konst && g->value[v].origin && !oct_add_size(bytes, g->value[v].konst->bytes, &bytes))
+        if (g->value[v].constant && g->value[v].origin && !oct_add_size(bytes, g->value[v].constant->bytes, &bytes))
             return SIZE_MAX;
     return oct_mul_size(bytes, MAX_TIMES, &most) && oct_add_size(most, MAX_BYTES, &most) ? most : SIZE_MAX;
 }

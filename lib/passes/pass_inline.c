@@ -89,7 +89,7 @@ static void measure_value(const oct_value *v, amount *sum)
     sum->values++;
     sum->names++;
     sum->name_bytes = plus(sum->name_bytes, strlen(v->name));
-    sum->bytes = plus(sum->bytes, v->konst && v->outer < 0 ? v->konst->bytes : 0);
+    sum->bytes = plus(sum->bytes, v->constant && v->outer < 0 ? v->constant->bytes : 0);
 }
 
 /* Adds what a copy of a body takes; captured values count, as they are copied too. */

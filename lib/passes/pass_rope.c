@@ -71,8 +71,8 @@ static bool halves_equal(oct_graph *g, int value, int depth)
     const oct_value *v = &g->value[value];
     const oct_node *n = oct_maker(g, value) >= 0 ? &g->node[v->producer] : NULL;
     double number;
-    if (v->konst && !v->quant)
-        return equal_numbers(v->konst);
+    if (v->constant && !v->quant)
+        return equal_numbers(v->constant);
     if (!n || depth == 0 || n->n_in < 1 || n->in[0] < 0 || n->out[0] != value)
         return false;
     const int rank = v->shape.rank, from = g->value[n->in[0]].shape.rank;

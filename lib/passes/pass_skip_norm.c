@@ -42,10 +42,10 @@ static bool match(const oct_graph *g, int id, skip *s)
     const int add = oct_made_by(g, n->in[0], "Add", 2);
     *s = (skip){ id, add, add >= 0 ? g->node[add].in[0] : -1, add >= 0 ? g->node[add].in[1] : -1 };
     for (int i = 1; i < n->n_in; i++) /* a scale made of the sum would come before it */
-        if (n->in[i] >= 0 && !g->value[n->in[i]].konst)
+        if (n->in[i] >= 0 && !g->value[n->in[i]].constant)
             return false;
     return add >= 0 && oct_same_dims(g, s->x, n->in[0]) && oct_same_dims(g, s->other, n->in[0]) &&
-           !g->value[s->x].konst && !g->value[s->other].konst;
+           !g->value[s->x].constant && !g->value[s->other].constant;
 }
 
 static oct_status fuse(oct_graph *g, const skip *s, const oct_pass *self, const oct_pass_log *log, oct_err *err)

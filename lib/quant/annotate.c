@@ -85,7 +85,7 @@ static oct_status redirect(oct_qjob *j, int v, int to, oct_err *err)
 /* A constant operand of an integer operator. */
 static oct_status annotate_constant(oct_qjob *j, int v, const oct_quant *shared, oct_err *err)
 {
-    const oct_tensor *t = j->g->value[v].konst;
+    const oct_tensor *t = j->g->value[v].constant;
     oct_quant *q = oct_arena_memdup(j->g->arena, shared, sizeof *shared);
     oct_tensor *codes;
     int to;
@@ -118,7 +118,7 @@ static oct_status annotate_values(oct_qjob *j, oct_err *err)
         const oct_quant *q = j->value[v].quant;
         if (!q || j->g->value[v].dead)
             continue;
-        OCT_TRY(j->g->value[v].konst ? annotate_constant(j, (int)v, q, err) : annotate_value(j, (int)v, q, err));
+        OCT_TRY(j->g->value[v].constant ? annotate_constant(j, (int)v, q, err) : annotate_value(j, (int)v, q, err));
     }
     return OCT_OK;
 }

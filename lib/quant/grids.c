@@ -25,7 +25,7 @@ static oct_status merge_stats(const oct_qjob *j, const oct_calib *c, int root, o
     *pinned = NULL;
     *missing = -1;
     for (int v = root; v >= 0; v = j->value[v].next) {
-        const oct_tensor *constant = j->g->value[v].konst;
+        const oct_tensor *constant = j->g->value[v].constant;
         if (constant) {
             OCT_TRY(oct_stats_update(s, constant->data, (size_t)constant->count, err));
             continue;

@@ -149,7 +149,7 @@ static bool has_weights(const oct_qjob *j, int id)
     const oct_node *n = &j->g->node[id];
     bool table = oct_op_is_layer(oct_op_of(j->g, id));
     for (int i = 0; i < n->n_in; i++)
-        table |= oct_is_f32(j, n->in[i]) && j->g->value[n->in[i]].konst && j->g->value[n->in[i]].konst->count >= TABLE;
+        table |= oct_is_f32(j, n->in[i]) && j->g->value[n->in[i]].constant && j->g->value[n->in[i]].constant->count >= TABLE;
     return table;
 }
 
@@ -181,7 +181,7 @@ static void want_ranges(oct_qjob *j, int id)
 {
     for (int i = 0; i < j->g->node[id].n_in + j->g->node[id].n_out; i++) {
         const int v = float_at(j, id, i);
-        if (v >= 0 && !j->g->value[v].konst)
+        if (v >= 0 && !j->g->value[v].constant)
             j->value[v].ranged = true;
     }
 }
@@ -250,7 +250,7 @@ static oct_status check_constant(oct_qjob *j, int id, int value, bool *changed, 
 {
     const oct_dtype t = oct_half_type(j, id);
     const char *name = j->g->value[value].name, *type = oct_dtype_name(t);
-    double largest, most = t == OCT_F16 ? LARGEST_F16 : LARGEST_BF16, db = measure(j->g->value[value].konst, t, &largest);
+    double largest, most = t == OCT_F16 ? LARGEST_F16 : LARGEST_BF16, db = measure(j->g->value[value].constant, t, &largest);
     if (largest > most)
         return bar(j, id, oct_arena_printf(j->arena, "its constant '%s' reaches %.4g, beyond the %.4g of %s", name, largest, most, type), changed,
                    err);
@@ -288,7 +288,7 @@ static oct_status check_node(oct_qjob *j, int id, const oct_calib *c, bool *chan
 {
     for (int i = 0; i < j->g->node[id].n_in + j->g->node[id].n_out && !j->node[id].barred; i++) {
         const int v = float_at(j, id, i);
-        const oct_tensor *k = v >= 0 ? j->g->value[v].konst : NULL;
+        const oct_tensor *k = v >= 0 ? j->g->value[v].constant : NULL;
         if (k && k->data)
             OCT_TRY(check_constant(j, id, v, changed, err));
         else if (v >= 0)

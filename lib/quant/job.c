@@ -200,7 +200,7 @@ oct_status oct_qjob_decide(oct_qjob *j, const oct_calib *c, oct_err *err)
 bool oct_qjob_has_grids(const oct_qjob *j)
 {
     for (size_t v = 0; v < j->n_values; v++)
-        if (j->value[v].wanted && !j->g->value[v].konst)
+        if (j->value[v].wanted && !j->g->value[v].constant)
             return true;
     for (size_t i = 0; i < j->n_body; i++)
         if (oct_qjob_has_grids(j->body[i].job))

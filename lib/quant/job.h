@@ -130,7 +130,7 @@ static inline bool oct_is_f32(const oct_qjob *j, int value)
 /* Whether statistics of a value are asked for. */
 static inline bool oct_is_observed(const oct_qjob *j, int value)
 {
-    return j->value[value].ranged || (j->value[value].wanted && !j->g->value[value].konst);
+    return j->value[value].ranged || (j->value[value].wanted && !j->g->value[value].constant);
 }
 
 /* job.c: a job of a prepared graph, with those of its bodies. */

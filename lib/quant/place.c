@@ -13,7 +13,7 @@ static const oct_op *op_of(const oct_qjob *j, int node)
 
 static bool is_const(const oct_qjob *j, int value)
 {
-    return value >= 0 && j->g->value[value].konst;
+    return value >= 0 && j->g->value[value].constant;
 }
 
 static int root_of(const oct_qjob *j, int v)
@@ -81,7 +81,7 @@ static void choose_product(oct_qjob *j, int id)
 
 static bool is_matrices(const oct_qjob *j, const oct_node *n, int slot)
 {
-    return slot < n->n_in && is_const(j, n->in[slot]) && oct_is_f32(j, n->in[slot]) && j->g->value[n->in[slot]].konst->rank == 3;
+    return slot < n->n_in && is_const(j, n->in[slot]) && oct_is_f32(j, n->in[slot]) && j->g->value[n->in[slot]].constant->rank == 3;
 }
 
 static void choose_recurrent(oct_qjob *j, int id)

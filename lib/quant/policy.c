@@ -185,7 +185,7 @@ static bool is_io(const oct_match *m, const oct_graph *g, int node)
     const oct_node *n = &g->node[node];
     bool any = false;
     for (int i = 0; i < n->n_in; i++)
-        any |= n->in[i] >= 0 && g->value[n->in[i]].is_input && !g->value[n->in[i]].konst;
+        any |= n->in[i] >= 0 && g->value[n->in[i]].is_input && !g->value[n->in[i]].constant;
     for (int i = 0; i < n->n_out; i++)
         any |= n->out[i] >= 0 && g->value[n->out[i]].is_output;
     return any && !g->outer;
@@ -195,7 +195,7 @@ static bool is_io(const oct_match *m, const oct_graph *g, int node)
 static bool has_weights(const oct_match *m, const oct_graph *g, int node)
 {
     const oct_node *n = &g->node[node];
-    const oct_tensor *w = n->n_in > 1 && n->in[1] >= 0 ? g->value[n->in[1]].konst : NULL;
+    const oct_tensor *w = n->n_in > 1 && n->in[1] >= 0 ? g->value[n->in[1]].constant : NULL;
     const int more = w ? (w->count > m->number) - (w->count < m->number) : 0;
     return w && (!m->term->arg || more == m->term->arg);
 }

@@ -324,7 +324,7 @@ static oct_status open_weights(oct_qjob *j, int id, int slot, weights_view *s, q
     const oct_node *n = &j->g->node[id];
     const oct_op *op = oct_op_of(j->g, id);
     const bool recurrent = op->quant == OCT_QUANT_RECURRENT;
-    s->w = j->g->value[n->in[slot]].konst;
+    s->w = j->g->value[n->in[slot]].constant;
     if (!oct_weight_layout_of(op, n, slot, s->w->rank, s->w->dims, &s->l))
         return oct_fail(err, OCT_EINTERNAL, "weights of %d dimensions", s->w->rank);
     /* Where groups share indices of this dimension, its scales would not tell their channels apart. */

@@ -47,7 +47,7 @@ static bool push(oct_arena *a, int **list, size_t *n, size_t *cap, int v)
 static oct_status list_results(const oct_graph *from, rt_stage *st, const bool *covered, oct_err *err)
 {
     const oct_graph *g = st->g;
-    size_t cap = 0, cap_konst = 0;
+    size_t cap = 0, cap_constant = 0;
     for (size_t v = 0; v < from->n_value; v++) {
         const oct_value *x = &g->value[v];
         if (x->dead || !is_needed(g, (int)v, covered))
@@ -55,10 +55,10 @@ static oct_status list_results(const oct_graph *from, rt_stage *st, const bool *
         if (x->producer >= 0 && covered[x->producer]) {
             if (!push(st->arena, &st->out, &st->n_out, &cap, (int)v))
                 return oct_nomem(err);
-        } else if (x->konst && x->konst->data && !from->value[v].konst) {
-            if (!OCT_GROW(st->arena, st->konst, st->n_konst, cap_konst))
+        } else if (x->constant && x->constant->data && !from->value[v].constant) {
+            if (!OCT_GROW(st->arena, st->constant, st->n_constant, cap_constant))
                 return oct_nomem(err);
-            st->konst[st->n_konst++] = (rt_konst){ (int)v, x->konst };
+            st->constant[st->n_constant++] = (rt_constant){ (int)v, x->constant };
         }
     }
     return OCT_OK;

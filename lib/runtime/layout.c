@@ -37,7 +37,7 @@ static oct_status reorder(oct_plan *p, rt_operand *from, oct_tensor_layout to, r
     rt_buffer *of = &p->buffer[from->buffer], *b = &p->buffer[buffer];
     b->layout = to;
     b->alias = same ? from->buffer : -1;
-    b->konst = same ? of->konst : NULL;
+    b->constant = same ? of->constant : NULL;
     b->other = from;
     of->other = *out;
     st->alias = same;
@@ -138,7 +138,7 @@ static void alias_output(oct_plan *p, rt_step *st)
     rt_buffer *out = &p->buffer[((rt_operand *)st->s.out[0])->buffer];
     int in = ((rt_operand *)st->s.in[0])->buffer;
     out->alias = in;
-    out->konst = p->buffer[in].konst;
+    out->constant = p->buffer[in].constant;
     st->alias = true;
     if (st->s.in[0]->constant) {
         st->s.out[0]->constant = true;

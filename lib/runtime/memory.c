@@ -36,7 +36,7 @@ static void set_lifetimes(oct_plan *p)
 
 static bool needs_place(const rt_buffer *b)
 {
-    return b->alias < 0 && b->input < 0 && !b->konst && b->first >= 0;
+    return b->alias < 0 && b->input < 0 && !b->constant && b->first >= 0;
 }
 
 static bool overlap(const rt_buffer *a, const rt_buffer *b)

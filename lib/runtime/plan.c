@@ -173,8 +173,8 @@ static oct_status allocate(oct_plan *p, oct_err *err)
         o->input = b->input;
         if (b->placed)
             o->t.data = p->memory + b->offset;
-        else if (b->konst)
-            o->t.data = (void *)(uintptr_t)b->konst;
+        else if (b->constant)
+            o->t.data = (void *)(uintptr_t)b->constant;
     }
     return OCT_OK;
 }

@@ -14,7 +14,7 @@ typedef struct rt_buffer {
     struct rt_operand *other; /* the same in the other layout, once made */
     int input;        /* graph input whose memory this is, or -1 */
     oct_tensor_layout layout; /* of its bytes; operands follow it */
-    const void *konst; /* constant bytes, or NULL */
+    const void *constant; /* constant bytes, or NULL */
     size_t offset;    /* in the arena */
     bool placed;
 } rt_buffer;

@@ -7,7 +7,7 @@
 static bool is_lost(const oct_graph *g, int value)
 {
     const oct_value *v = &g->value[value];
-    return v->producer < 0 && !v->is_input && !v->konst && v->outer < 0;
+    return v->producer < 0 && !v->is_input && !v->constant && v->outer < 0;
 }
 
 static bool runs(const oct_graph *g, int node)

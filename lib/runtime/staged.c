@@ -36,7 +36,7 @@ static void list_live(oct_plan *p)
     s->n_live = 0;
     for (size_t v = 0; v < p->g->n_value; v++) {
         const oct_datum *x = s->datum[v];
-        if (!is_plannable(x) || p->g->value[v].konst || !is_wanted(p, (int)v))
+        if (!is_plannable(x) || p->g->value[v].constant || !is_wanted(p, (int)v))
             continue;
         s->live[s->n_live++] = (rt_live){ (int)v, rt_input_of(x) };
     }
@@ -129,10 +129,10 @@ static oct_status run_stage(oct_plan *p, rt_stage *st, oct_err *err)
         OCT_TRY(rt_output(st->plan, i, &x, err));
         put(s, st->out[i], x);
     }
-    for (size_t i = 0; i < st->n_konst; i++) {
-        const oct_tensor *t = st->konst[i].t;
+    for (size_t i = 0; i < st->n_constant; i++) {
+        const oct_tensor *t = st->constant[i].t;
         OCT_TRY(oct_datum_borrow(t->dtype, t->rank, t->dims, t->data, &x, err));
-        put(s, st->konst[i].value, x);
+        put(s, st->constant[i].value, x);
     }
     for (size_t i = 0; i < st->n_node; i++)
         s->done[st->node[i]] = true;
@@ -253,7 +253,7 @@ static void forget_run(oct_plan *p)
 {
     rt_staged *s = p->staged;
     for (size_t v = 0; v < p->g->n_value; v++)
-        if (!p->g->value[v].konst)
+        if (!p->g->value[v].constant)
             put(s, (int)v, NULL);
     memset(s->done, 0, p->g->n_node * sizeof *s->done);
     s->left = p->g->n_order;
@@ -322,7 +322,7 @@ oct_operand rt_operand_of(const oct_datum *x)
 static oct_status hold_constants(oct_plan *p, oct_err *err)
 {
     for (size_t v = 0; v < p->g->n_value; v++) {
-        const oct_tensor *t = p->g->value[v].konst;
+        const oct_tensor *t = p->g->value[v].constant;
         if (t && t->data && !p->g->value[v].dead && !p->g->value[v].quant)
             OCT_TRY(oct_datum_borrow(t->dtype, t->rank, t->dims, t->data, &p->staged->datum[v], err));
     }

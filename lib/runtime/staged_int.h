@@ -14,10 +14,10 @@ typedef struct rt_live {
     rt_input as;
 } rt_live;
 
-typedef struct rt_konst {
+typedef struct rt_constant {
     int value;
     const oct_tensor *t;
-} rt_konst;
+} rt_constant;
 
 typedef struct rt_stage {
     oct_arena *arena;
@@ -32,8 +32,8 @@ typedef struct rt_stage {
     oct_plan *plan; /* NULL: nothing but constants */
     int *in, *out;  /* values of the plan's inputs and outputs */
     size_t n_in, n_out;
-    rt_konst *konst; /* computed while it was cut */
-    size_t n_konst;
+    rt_constant *constant; /* computed while it was cut */
+    size_t n_constant;
     int *node;      /* nodes that have run after it */
     size_t n_node;
 } rt_stage;

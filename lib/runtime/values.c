@@ -15,13 +15,13 @@ oct_status rt_operand_on(rt_lowering *l, oct_dtype t, int rank, const int64_t *d
     if (!oct_count(dims, rank, &o.count) || !oct_dtype_bytes(t, o.count, &bytes))
         return oct_fail(err, OCT_EUNSUPPORTED, "a tensor is larger than memory can be");
     OCT_TRY(rt_new_buffer(l->p, bytes, &buffer, err));
-    l->p->buffer[buffer].konst = data;
+    l->p->buffer[buffer].constant = data;
     *out = rt_new_operand(l->p, &o, buffer);
     return *out ? OCT_OK : oct_nomem(err);
 }
 
-/* A new operand for a value, of this type; q: what its codes stand for. konst: its data, where they are there. */
-static oct_status new_operand(rt_lowering *l, int value, oct_dtype dtype, const oct_quant *q, const void *konst, rt_operand **out, oct_err *err)
+/* A new operand for a value, of this type; q: what its codes stand for. constant: its data, where they are there. */
+static oct_status new_operand(rt_lowering *l, int value, oct_dtype dtype, const oct_quant *q, const void *constant, rt_operand **out, oct_err *err)
 {
     const oct_value *v = &l->g->value[value];
     int64_t dims[OCT_MAX_RANK];
@@ -29,7 +29,7 @@ static oct_status new_operand(rt_lowering *l, int value, oct_dtype dtype, const 
     if (!oct_shape_known(&v->shape, dims))
         return oct_fail(err, OCT_EUNSUPPORTED, "the shape %s of value '%s' is not known before running",
                         oct_shape_text(&v->shape, text, sizeof text), v->name);
-    OCT_TRY(rt_operand_on(l, dtype, v->shape.rank, dims, konst, out, err));
+    OCT_TRY(rt_operand_on(l, dtype, v->shape.rank, dims, constant, out, err));
     (*out)->t.q = q;
     (*out)->t.value = value;
     return OCT_OK;
@@ -108,7 +108,7 @@ oct_status rt_run_now(rt_lowering *l, rt_step *st, rt_operand *out, oct_err *err
         return oct_nomem(err);
     OCT_TRY(oct_step_run(&st->s, &(oct_run){ .scratch = scratch }, err));
     out->t.constant = true;
-    p->buffer[out->buffer].konst = data;
+    p->buffer[out->buffer].constant = data;
     return OCT_OK;
 }
 
@@ -143,8 +143,8 @@ oct_status rt_codes(rt_lowering *l, int value, rt_operand **out, oct_err *err)
     if (!*codes) {
         OCT_TRY(check_type(v, err));
         OCT_TRY(new_operand(l, value, v->quant->dtype, v->quant, data_of(v->quant->codes), codes, err));
-        if (v->is_input || (v->konst && !v->quant->codes)) {
-            OCT_TRY(v->is_input ? rt_reals(l, value, &reals, err) : new_operand(l, value, v->dtype, NULL, data_of(v->konst), &reals, err));
+        if (v->is_input || (v->constant && !v->quant->codes)) {
+            OCT_TRY(v->is_input ? rt_reals(l, value, &reals, err) : new_operand(l, value, v->dtype, NULL, data_of(v->constant), &reals, err));
             OCT_TRY(change(l, true, value, reals, *codes, err));
         }
     }
@@ -187,7 +187,7 @@ oct_status rt_reals(rt_lowering *l, int value, rt_operand **out, oct_err *err)
             OCT_TRY(new_operand(l, value, v->dtype, NULL, NULL, reals, err));
             OCT_TRY(change(l, false, value, codes, *reals, err));
         } else {
-            OCT_TRY(new_operand(l, value, v->dtype, NULL, data_of(v->konst), reals, err));
+            OCT_TRY(new_operand(l, value, v->dtype, NULL, data_of(v->constant), reals, err));
         }
     }
     *out = *reals;

@@ -127,7 +127,7 @@ static bool takes(op_case *c, const oct_op *op, oct_dtype from, oct_dtype to, oc
         oct_value *v = &c->g->value[n->in[i]];
         if (!k)
             return false;
-        v->konst = k;
+        v->constant = k;
         v->dtype = t;
         in[i] = operand_of(a, t, &c->in[i], (void *)(uintptr_t)k->data, spatial && i == 0);
         in[i]->constant = i > 0;

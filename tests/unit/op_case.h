@@ -24,7 +24,7 @@ typedef struct op_case {
     oct_graph *g;
     int node;
     op_tensor in[OP_CASE_IO], out[OP_CASE_IO];
-    const oct_tensor *konst[OP_CASE_IO];
+    const oct_tensor *constant[OP_CASE_IO];
     int n_in, n_out;
     double rtol, atol;
     bool refuses;     /* must fail */

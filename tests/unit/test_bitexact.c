@@ -183,7 +183,7 @@ static void generated(void **state)
 static void make_half(oct_graph *g, oct_dtype t)
 {
     for (size_t v = 0; v < g->n_value; v++) {
-        const oct_tensor *k = g->value[v].konst;
+        const oct_tensor *k = g->value[v].constant;
         oct_tensor *half;
         if (k && k->dtype == OCT_F32) {
             GOOD(oct_tensor_new(g->arena, t, k->rank, k->dims, &half, err));

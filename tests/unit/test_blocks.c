@@ -248,7 +248,7 @@ static void dequantize_into(oct_graph *g, const work *w, const char *node)
 {
     const oct_layer_decision *d = layer(w, node);
     const qweights *q = w->job->node[d->node].weights[0];
-    const oct_tensor *matrix = g->value[q->matrix].konst;
+    const oct_tensor *matrix = g->value[q->matrix].constant;
     const bool transposed = q->quant.axis == 1;
     const oct_nbits_form form = { .n = (size_t)matrix->dims[!transposed], .k = (size_t)matrix->dims[transposed],
                                   .bits = oct_dtype_bits(q->quant.dtype), .block = (size_t)q->quant.block }, *f = &form;

@@ -227,7 +227,7 @@ static void measures_what_biases_make_up_for(void **state)
     GOOD(decide(&w, err));
     const oct_graph *g = w.m->graph;
     const int node = g->order[0];
-    const float *v = g->value[g->node[node].in[1]].konst->data;
+    const float *v = g->value[g->node[node].in[1]].constant->data;
     const qweights *q = w.c.job->node[node].weights[0];
     const double step = (double)w.c.layers[0].d.scale, sx = (double)w.c.job->value[g->node[node].in[0]].quant->scale[0];
     double sum = 0, most = 0;

@@ -504,7 +504,7 @@ static void check_blocks(int k, bool zeros)
     const oct_value *w = &c->value[mm->in[1]];
     assert_true(oct_value_by_columns(w) && w->quant->axis == 0 && w->quant->block == 16 && w->quant->n == 4 * count);
     assert_int_equal(w->quant->dtype, zeros ? OCT_U4 : OCT_S4);
-    assert_ptr_equal(w->quant->codes->data, g->value[q].konst->data);
+    assert_ptr_equal(w->quant->codes->data, g->value[q].constant->data);
     assert_true(w->quant->zp[count] == (zeros ? zero[1] & 15 : 0));
     oct_plan *p = net_plan(c, NULL, NULL);
     assert_string_equal(oct_plan_step(p, 0).scheme, "weight-only");

@@ -105,8 +105,8 @@ static void values_carry_grids(void **state)
     oct_graph *g = convs();
     float x[108], w1[108], b1[4], lo = 0, hi = 0;
     net_fill(x, 108, 1);
-    memcpy(w1, value(g, "w1")->konst->data, sizeof w1);
-    memcpy(b1, value(g, "b1")->konst->data, sizeof b1);
+    memcpy(w1, value(g, "w1")->constant->data, sizeof w1);
+    memcpy(b1, value(g, "b1")->constant->data, sizeof b1);
     work k = decide(g, "any - - - minmax\n", (oct_qjob_opts){ 0 }, x);
     GOOD(oct_qjob_annotate(k.job, err));
     GOOD(oct_graph_check(g, err));
@@ -146,7 +146,7 @@ static void values_carry_grids(void **state)
     assert_string_equal(c->name, "c_quantized");
     for (int i = 0; i < 4; i++) {
         const float real = c->quant->scale[0] * (float)(((const uint8_t *)c->quant->codes->data)[i] - c->quant->zp[0]);
-        assert_float_equal(real, ((const float *)value(g, "c")->konst->data)[i], c->quant->scale[0] * 0.501f);
+        assert_float_equal(real, ((const float *)value(g, "c")->constant->data)[i], c->quant->scale[0] * 0.501f);
     }
     assert_string_equal(input(g, net_producer(g, "z"), 1)->name, "c");
     stop(&k, g);
@@ -170,7 +170,7 @@ static oct_graph *dynamic_layers(void)
 static void dynamic_layers_carry_codes(void **state)
 {
     oct_graph *g = dynamic_layers();
-    const float *m = value(g, "m")->konst->data, *r = value(g, "r")->konst->data;
+    const float *m = value(g, "m")->constant->data, *r = value(g, "r")->constant->data;
     work k = decide(g, "any - s8/channel/sym - -\n", (oct_qjob_opts){ .scheme = OCT_SCHEME_DYNAMIC }, NULL);
     GOOD(oct_qjob_annotate(k.job, err));
     GOOD(oct_graph_check(g, err));
@@ -208,7 +208,7 @@ static void blocks_are_shared(void **state)
     net_output(g, NET_NODE(g, "MatMul", "first", "p", x, m));
     net_output(g, NET_NODE(g, "MatMul", "second", "q", NET_NODE(g, "Neg", "neg", "n", x), m));
     work k = decide(g, "any - - - -\n", (oct_qjob_opts){ .scheme = OCT_SCHEME_WEIGHT_ONLY, .block = 16 }, NULL);
-    const float *real = value(g, "m")->konst->data;
+    const float *real = value(g, "m")->constant->data;
     GOOD(oct_qjob_annotate(k.job, err));
     const oct_node *first = net_producer(g, "p");
     const oct_quant *q = input(g, first, 1)->quant;
@@ -235,7 +235,7 @@ static void halves_belong_to_it(void **state)
     const oct_node *second = &g->node[input(g, net_producer(g, "y"), 0)->producer];
     assert_string_equal(second->name, "second");
     assert_int_equal(input(g, second, 0)->dtype, OCT_F16);
-    assert_int_equal(input(g, second, 1)->konst->dtype, OCT_F16);
+    assert_int_equal(input(g, second, 1)->constant->dtype, OCT_F16);
     assert_null(input(g, second, 1)->quant);
     assert_int_equal(input(g, net_producer(g, "r"), 1)->quant->dtype, OCT_S8);
     assert_int_equal(value(g, "y")->dtype, OCT_F32);
@@ -322,8 +322,8 @@ static void activations(void **state)
         assert_string_equal(input(g, net_producer(g, *at), 1)->name, "x_scale");
         assert_string_equal(input(g, net_producer(g, *at), 2)->name, "x_zero_point");
     }
-    assert_int_equal(*(const uint8_t *)value(g, "x_zero_point")->konst->data, 7);
-    assert_int_equal(value(g, "x_scale")->konst->rank, 0);
+    assert_int_equal(*(const uint8_t *)value(g, "x_zero_point")->constant->data, 7);
+    assert_int_equal(value(g, "x_scale")->constant->rank, 0);
     float in[6];
     net_fill(in, 6, 77);
     assert_int_equal(net_run(g, got, CAP), 12);
@@ -365,8 +365,8 @@ static void wide_zero_point(void **state)
     int x = net_input(g, "x", OCT_F32, "4");
     net_output(g, NET_NODE(g, "Neg", "neg", "y", annotate(g, NET_NODE(g, "QuantizeLinear", "border", "x_quantized", x), &wide)));
     write_forms(g, false);
-    assert_int_equal(value(g, "x_zero_point")->konst->dtype, OCT_U16);
-    assert_int_equal(*(const uint16_t *)value(g, "x_zero_point")->konst->data, 40000);
+    assert_int_equal(value(g, "x_zero_point")->constant->dtype, OCT_U16);
+    assert_int_equal(*(const uint16_t *)value(g, "x_zero_point")->constant->data, 40000);
     float in[4];
     net_fill(in, 4, 77);
     assert_int_equal(net_run(g, got, CAP), 4);
@@ -427,8 +427,8 @@ static void dynamic_chain(void **state)
         assert_string_equal(g->node[g->order[i]].op, ops[i]);
     const oct_node *product = net_producer(g, "gemm_integer"), *d = net_producer(g, "gemm_input_quantized");
     assert_true(d->n_out == 3 && product->in[0] == d->out[0] && product->in[2] == d->out[2]);
-    assert_memory_equal(value(g, "w_quantized")->konst->data, ((const uint8_t[]){ 129, 132, 130, 133, 131, 134 }), 6);
-    assert_int_equal(((const uint8_t *)value(g, "w_zero_point")->konst->data)[1], 128);
+    assert_memory_equal(value(g, "w_quantized")->constant->data, ((const uint8_t[]){ 129, 132, 130, 133, 131, 134 }), 6);
+    assert_int_equal(((const uint8_t *)value(g, "w_zero_point")->constant->data)[1], 128);
     float in[3], step;
     net_fill(in, 3, 77);
     step = (fmaxf(fmaxf(in[0], in[1]), fmaxf(in[2], 0)) - fminf(fminf(in[0], in[1]), fminf(in[2], 0))) / 255;
@@ -476,7 +476,7 @@ static void blocks_in_both_orders(void **state)
         assert_int_equal(net_count(g, "DequantizeLinear"), !one);
         assert_string_equal(input(g, one ? net_producer(g, "y") : net_producer(g, "w_dequantized"), one ? 3 : 2)->name, "w_zero_point");
         if (!one)
-            assert_memory_equal(value(g, "w_quantized")->konst->data, rows, sizeof rows);
+            assert_memory_equal(value(g, "w_quantized")->constant->data, rows, sizeof rows);
         assert_int_equal(net_run(g, got, CAP), n);
         assert_memory_equal(got, want, n * sizeof *got);
         oct_graph_destroy(g);
@@ -507,14 +507,14 @@ static void lstm_is_turned(void **state)
     assert_string_equal(n->name, "lstm");
     assert_int_equal(oct_graph_opset(g, "com.microsoft"), 1);
     assert_true(n->n_in == 12 && !oct_node_attr(n, "layout") && oct_node_int(n, "hidden_size", 0) == 2);
-    const oct_tensor *t = input(g, n, 1)->konst;
+    const oct_tensor *t = input(g, n, 1)->constant;
     assert_true(t->dims[1] == 3 && t->dims[2] == 8);
     for (int i = 0; i < 24; i++)
         assert_int_equal(((const int8_t *)t->data)[i], codes[i % 8 * 3 + i / 8]);
-    assert_int_equal(input(g, n, 8)->konst->rank, 2);
-    assert_int_equal(input(g, n, 10)->konst->rank, 1);
+    assert_int_equal(input(g, n, 8)->constant->rank, 2);
+    assert_int_equal(input(g, n, 10)->constant->rank, 1);
     assert_string_equal(input(g, n, 11)->name, "r_zero_point");
-    assert_memory_equal(input(g, n, 8)->konst->data, scales, sizeof scales);
+    assert_memory_equal(input(g, n, 8)->constant->data, scales, sizeof scales);
     oct_graph_destroy(g);
 }
 
@@ -532,7 +532,7 @@ static void captured_constant(void **state)
     GOOD(oct_forms_write(g, &(oct_forms_write_opts){ 0 }, err));
     const oct_node *n = net_producer(g, "c_quantized");
     assert_true(oct_is_op(n, "DequantizeLinear"));
-    assert_int_equal(((const uint8_t *)input(g, n, 0)->konst->data)[1], 9);
+    assert_int_equal(((const uint8_t *)input(g, n, 0)->constant->data)[1], 9);
     assert_null(value(g, "c_quantized")->quant);
     oct_graph_destroy(g);
 }

@@ -307,7 +307,7 @@ static void cloning(void **state)
     assert_int_equal(copy->n_value, g->n_value);
     assert_true(copy->value[dead].dead);
     assert_int_equal(oct_graph_find(copy, "k"), k);
-    assert_ptr_equal(copy->value[k].konst->data, g->value[k].konst->data);
+    assert_ptr_equal(copy->value[k].constant->data, g->value[k].constant->data);
     /* Changing the copy leaves the original. */
     GOOD(oct_graph_set_input(copy, add, 0, x, err));
     GOOD(oct_graph_set_dims(copy, x, 2, (int64_t[]){ 9, 9 }, err));

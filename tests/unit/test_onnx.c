@@ -177,7 +177,7 @@ static void check_type_line(const oct_graph *g, char *line)
     assert_int_equal(sscanf(line, "%63s %d %63s %511s", name, &type, dims, bytes), 4);
     int v = oct_graph_find(g, name);
     assert_true(v >= 0);
-    const oct_tensor *t = g->value[v].konst;
+    const oct_tensor *t = g->value[v].constant;
     assert_non_null(t);
     assert_int_equal(t->dtype, type);
     assert_int_equal(g->value[v].dtype, type);
@@ -205,11 +205,11 @@ static void every_element_type_is_decoded(void **state)
     fclose(f);
     assert_int_equal(n, 60);
     const oct_value *s = &m->graph->value[oct_graph_find(m->graph, "STRING")];
-    assert_true(s->konst && s->konst->count == 2);
-    const oct_str *str = s->konst->data;
+    assert_true(s->constant && s->constant->count == 2);
+    const oct_str *str = s->constant->data;
     assert_true(str[0].n == 3 && memcmp(str[0].s, "a\0b", 3) == 0 && str[1].n == 1 && str[1].s[0] == '\xff');
     const oct_value *later = &m->graph->value[oct_graph_find(m->graph, "future")];
-    assert_true(!later->konst && later->dtype == OCT_UNDEFINED && later->shape.rank == 1 && later->shape.d[0].n == 4);
+    assert_true(!later->constant && later->dtype == OCT_UNDEFINED && later->shape.rank == 1 && later->shape.d[0].n == 4);
     oct_model_free(m);
 }
 
@@ -280,7 +280,7 @@ static void old_initializers_leave_the_inputs(void **state)
     oct_model *m = load(fixture("ir3.onnx"));
     oct_graph *g = m->graph;
     assert_int_equal(g->n_input, 1);
-    assert_non_null(g->value[oct_graph_find(g, "w")].konst);
+    assert_non_null(g->value[oct_graph_find(g, "w")].constant);
     g->changed = true;
     save_as(m, temp("ir4.onnx"), 0);
     oct_model_free(m);
@@ -310,7 +310,7 @@ static void changes_are_written(void **state)
     oct_node_set_ints(g, 0, "axes", v3, 3, &err);
     oct_node_set_str(g, 0, "mode", "x", &err);
     oct_node_set_float(g, 0, "alpha", 0.5f, &err);
-    oct_node_set_tensor(g, 0, "t", g->value[c].konst, &err);
+    oct_node_set_tensor(g, 0, "t", g->value[c].constant, &err);
     const float w2[2] = { 7, 8 };
     oct_tensor *t;
     assert_int_equal(oct_tensor_new(g->arena, OCT_F32, 1, &(int64_t){ 2 }, &t, &err), OCT_OK);
@@ -335,9 +335,9 @@ static void changes_are_written(void **state)
     assert_string_equal(clip->op, "Clip");
     assert_int_equal(clip->n_in, 3);
     assert_int_equal(clip->in[2], -1);
-    const oct_tensor *low = g->value[clip->in[1]].konst;
+    const oct_tensor *low = g->value[clip->in[1]].constant;
     assert_true(low && low->rank == 0 && *(const float *)low->data == -1.5f);
-    const oct_tensor *w = g->value[oct_graph_find(g, "w")].konst;
+    const oct_tensor *w = g->value[oct_graph_find(g, "w")].constant;
     assert_true(w->count == 2 && ((const float *)w->data)[1] == 8);
     int n;
     assert_true(oct_node_ints(&g->node[0], "axes", &n)[2] == 3 && n == 3);
@@ -360,7 +360,7 @@ static void copy_to(const char *from, const char *to)
 
 static void external_weights(const oct_graph *g)
 {
-    const float *w = g->value[oct_graph_find(g, "w")].konst->data;
+    const float *w = g->value[oct_graph_find(g, "w")].constant->data;
     assert_true(w[0] == 0 && w[1] == 1 && w[2] == 2);
     const float *c = oct_node_attr(&g->node[0], "value")->t->data;
     assert_true(c[0] == 8 && c[2] == 10);
@@ -435,7 +435,7 @@ static void large_models_get_a_data_file(void **state)
     assert_int_equal(st.st_size, 12288 + 12000);
     m = load(temp("big.onnx"));
     assert_int_equal(m->n_maps, 2);
-    const oct_tensor *t = m->graph->value[oct_graph_find(m->graph, "big_1")].konst;
+    const oct_tensor *t = m->graph->value[oct_graph_find(m->graph, "big_1")].constant;
     assert_memory_equal(t->data, big, 12000);
     assert_int_equal(oct_model_save(m, "-", &(oct_save_options){ 100 }, &err), OCT_EUNSUPPORTED);
     /* A save that fails after its data file was written takes that back. */
@@ -473,7 +473,7 @@ static void a_draft_changes_nothing(void **state)
         assert_int_equal(data_files(name, sizeof name), 1); /* the old one */
         assert_int_equal(oct_model_draft_load(d, &q, &err), OCT_OK);
         assert_int_equal(q->n_maps, 2);
-        const oct_tensor *t = q->graph->value[q->graph->node[0].in[2]].konst;
+        const oct_tensor *t = q->graph->value[q->graph->node[0].in[2]].constant;
         assert_memory_equal(t->data, big, sizeof big);
         oct_model_free(q);
         if (turn == 1) {
@@ -487,7 +487,7 @@ static void a_draft_changes_nothing(void **state)
         }
         assert_int_equal(data_files(name, sizeof name), 1);
         q = load(temp("big.onnx"));
-        assert_int_equal(((const float *)q->graph->value[q->graph->node[0].in[2]].konst->data)[0], 0);
+        assert_int_equal(((const float *)q->graph->value[q->graph->node[0].in[2]].constant->data)[0], 0);
         oct_model_free(q);
     }
     oct_model_free(m);
@@ -727,7 +727,7 @@ static void large_raw_data_are_views(void **state)
     const Onnx__ModelProto *p = again->proto;
     const uint8_t *raw = p->graph->initializer[1]->raw_data.data, *file = again->data;
     assert_true(raw > file && raw + bytes <= file + again->size);
-    assert_memory_equal(again->graph->value[oct_graph_find(again->graph, "big")].konst->data, big, bytes);
+    assert_memory_equal(again->graph->value[oct_graph_find(again->graph, "big")].constant->data, big, bytes);
     oct_free(big);
     oct_model_free(m);
     oct_model_free(again);

@@ -141,7 +141,7 @@ static bool check_dynamic(op_case *c, const oct_op *op)
             if (!c->in[i].present)
                 continue;
             oct_value *v = &c->g->value[c->g->node[c->node].in[i]];
-            v->konst = NULL;
+            v->constant = NULL;
             oct_dim d[OCT_MAX_RANK];
             for (int k = 0; k < c->in[i].rank; k++) {
                 char sym[24];
@@ -305,7 +305,7 @@ static bool check_raised(op_case *c, int64_t to)
     for (int i = 0; i < c->n_in; i++)
         if (c->in[i].present) {
             oct_value *v = &g->value[g->node[c->node].in[i]];
-            v->konst = c->konst[i];
+            v->constant = c->constant[i];
             v->known = NULL;
             if (oct_graph_set_dims(g, g->node[c->node].in[i], c->in[i].rank, c->in[i].dims, &err) != OCT_OK)
                 return false;
@@ -331,7 +331,7 @@ static bool check_raised(op_case *c, int64_t to)
             if (out[k] == NULL)
                 continue;
             if (id != c->node) {
-                g->value[g->node[id].out[k]].konst = out[k];
+                g->value[g->node[id].out[k]].constant = out[k];
                 continue;
             }
             if (out[k]->dtype != c->out[k].dtype || out[k]->bytes != c->out[k].bytes || out[k]->rank != c->out[k].rank)
@@ -529,7 +529,7 @@ static bool run_case(op_case *c, oct_pool *two)
     if (!check_halves(c, op) || !check_ways(c, op, two))
         return false;
     for (int i = 0; i < c->n_in; i++)
-        c->konst[i] = c->in[i].present ? c->g->value[c->g->node[c->node].in[i]].konst : NULL;
+        c->constant[i] = c->in[i].present ? c->g->value[c->g->node[c->node].in[i]].constant : NULL;
     if (!check_dynamic(c, op) || !check_propagated(c, op))
         return false;
     if (spatial || c->out[0].quantized || c->domain[0] != '\0')

@@ -38,7 +38,7 @@ static void fuse(oct_graph *g)
 static const float *const_data(const oct_graph *g, const oct_node *n, int slot)
 {
     assert_true(n->n_in > slot && n->in[slot] >= 0);
-    const oct_tensor *t = g->value[n->in[slot]].konst;
+    const oct_tensor *t = g->value[n->in[slot]].constant;
     assert_non_null(t);
     return t->data;
 }
@@ -457,7 +457,7 @@ static void folding(void **state)
     const float *v = const_data(g, add, 1);
     assert_true(v[0] == 10 && v[1] == 20 && v[2] == 30);
     assert_string_equal(g->value[add->in[1]].name, "u1");
-    const oct_tensor *shape = g->value[net_producer(g, "r1")->in[1]].konst;
+    const oct_tensor *shape = g->value[net_producer(g, "r1")->in[1]].constant;
     assert_non_null(shape);
     assert_int_equal(((const int64_t *)shape->data)[0], 2);
     assert_int_equal(((const int64_t *)shape->data)[1], 4);

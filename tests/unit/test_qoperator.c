@@ -266,7 +266,7 @@ static void conv_by_hand(void **state)
     float in[48], got[64];
     net_fill(in, 48, 77);
     assert_int_equal(net_run(g, got, 64), 64);
-    const int8_t *codes = g->value[oct_graph_find(g, "w")].konst->data;
+    const int8_t *codes = g->value[oct_graph_find(g, "w")].constant->data;
     for (int o = 0; o < 4; o++)
         for (int i = 0; i < 16; i++) {
             int32_t acc = 700 * o - 900;
@@ -296,7 +296,7 @@ static size_t conv_with(grid x, grid w, grid y, float wrong, bool lone_zero)
     oct_graph *g = net_graph(13);
     int in = quantized_input(g, "x", "1,3,6,6", x), k = weights(g, "w", "4,3,3,3", 108, 4, 0, w), b = bias(g, "b", 4, x, w, wrong);
     if (lone_zero)
-        ((uint8_t *)(uintptr_t)g->value[oct_graph_find(g, "w_zero_point")].konst->data)[2] = 1;
+        ((uint8_t *)(uintptr_t)g->value[oct_graph_find(g, "w_zero_point")].constant->data)[2] = 1;
     return made_of(g, NET_NODE(g, "Conv", "op", "y", in, k, b), y);
 }
 

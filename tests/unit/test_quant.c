@@ -134,8 +134,8 @@ static void weights_and_bias_follow_the_formula(void **state)
 {
     oct_graph *g = two_convs();
     float w[4 * 27], b[4];
-    memcpy(w, g->value[oct_graph_find(g, "w1")].konst->data, sizeof w);
-    memcpy(b, g->value[oct_graph_find(g, "b1")].konst->data, sizeof b);
+    memcpy(w, g->value[oct_graph_find(g, "w1")].constant->data, sizeof w);
+    memcpy(b, g->value[oct_graph_find(g, "b1")].constant->data, sizeof b);
     work k = start(g, NULL, "octet", false);
     GOOD(oct_qjob_decide(k.job, k.calib, err));
     const oct_quant *q = &k.job->node[0].weights[0]->quant;
@@ -159,8 +159,8 @@ static void bias_correction_restores_the_mean(void **state)
 {
     oct_graph *g = two_convs();
     float w[4 * 27], b[4];
-    memcpy(w, g->value[oct_graph_find(g, "w1")].konst->data, sizeof w);
-    memcpy(b, g->value[oct_graph_find(g, "b1")].konst->data, sizeof b);
+    memcpy(w, g->value[oct_graph_find(g, "w1")].constant->data, sizeof w);
+    memcpy(b, g->value[oct_graph_find(g, "b1")].constant->data, sizeof b);
     work k = start(g, "any - s7/tensor/sym - -\n", "octet", true);
     GOOD(oct_qjob_decide(k.job, k.calib, err));
     const oct_quant *q = &k.job->node[0].weights[0]->quant;
@@ -394,9 +394,9 @@ static void odd_groups_stay_float(void **state)
 /* Codes of one matrix, turned, against scales by row; flip: of unsigned codes. */
 static void same_codes(const oct_graph *g, const oct_node *n, int slot, int grid, const float *w, int k, int limit, int flip)
 {
-    const uint8_t *codes = g->value[n->in[slot]].konst->data;
-    const float *scale = g->value[n->in[grid]].konst->data;
-    const oct_tensor *zero = g->value[n->in[grid + 1]].konst;
+    const uint8_t *codes = g->value[n->in[slot]].constant->data;
+    const float *scale = g->value[n->in[grid]].constant->data;
+    const oct_tensor *zero = g->value[n->in[grid + 1]].constant;
     assert_int_equal(zero->count, DIRS * ROWS);
     for (int r = 0; r < DIRS * ROWS; r++) {
         float top = 0;
@@ -425,8 +425,8 @@ static void lstm_becomes_dynamic(void **state)
     for (size_t i = 0; i < OCT_COUNT(each); i++) {
         oct_graph *g = recurrent();
         const size_t n = net_run(g, want, OCT_COUNT(want));
-        memcpy(w, g->value[oct_graph_find(g, "w")].konst->data, sizeof w);
-        memcpy(r, g->value[oct_graph_find(g, "r")].konst->data, sizeof r);
+        memcpy(w, g->value[oct_graph_find(g, "w")].constant->data, sizeof w);
+        memcpy(r, g->value[oct_graph_find(g, "r")].constant->data, sizeof r);
         work k = dynamic(g, each[i].rules, each[i].target, OCT_SCHEME_DYNAMIC);
         const oct_layer_decision *d = layer(&k, "lstm");
         assert_int_equal(d->scheme, OCT_SCHEME_DYNAMIC);
@@ -536,7 +536,7 @@ static void branches_are_quantized(void **state)
     assert_false(inside(&w, "if/else_branch/", "relu")->integer);
     /* Codes of W, a constant of the graph around, by column. */
     float column[6] = { 0 };
-    const float *from = g->value[oct_graph_find(g, "W")].konst->data;
+    const float *from = g->value[oct_graph_find(g, "W")].constant->data;
     for (int i = 0; i < 48; i++)
         column[i % 6] = fmaxf(column[i % 6], fabsf(from[i]));
     oct_graph *body = (oct_graph *)(uintptr_t)then->graph;
@@ -548,9 +548,9 @@ static void branches_are_quantized(void **state)
     for (size_t i = 0; i < body->n_order; i++) {
         const oct_node *n = &body->node[body->order[i]];
         if (strcmp(n->op, "MatMulInteger") == 0)
-            codes = body->value[n->in[1]].konst;
+            codes = body->value[n->in[1]].constant;
         if (strcmp(n->op, "Mul") == 0 && !scale)
-            scale = body->value[n->in[1]].konst;
+            scale = body->value[n->in[1]].constant;
     }
     assert_int_equal(codes->count, 48);
     for (int i = 0; i < 48; i++)
@@ -590,7 +590,7 @@ static void branch_that_never_ran_stays_float(void **state)
         if (strcmp(n->op, "QuantizeLinear") != 0)
             continue;
         assert_string_equal(oct_value_name(ran, n->in[0]), "x");
-        const float scale = *(const float *)ran->value[n->in[1]].konst->data;
+        const float scale = *(const float *)ran->value[n->in[1]].constant->data;
         assert_in_range((int)(1000 * scale * 255 / (hi - lo)), 800, 1001); /* the observer may clip some */
     }
     stop(&w, g);

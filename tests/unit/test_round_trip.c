@@ -171,7 +171,7 @@ static void print_value(printer *p, int v)
     }
     p->value[v] = ++p->values;
     oct_buf_printf(p->b, "#%d", p->value[v]);
-    if (x->quant || x->konst || oct_is_half(x->dtype) || x->is_input || x->is_output)
+    if (x->quant || x->constant || oct_is_half(x->dtype) || x->is_input || x->is_output)
         oct_buf_printf(p->b, " %s", oct_dtype_name(x->dtype));
     if (x->is_input || x->is_output)
         oct_buf_printf(p->b, " %s %s", x->name, oct_shape_text(&x->shape, text, sizeof text));
@@ -182,8 +182,8 @@ static void print_value(printer *p, int v)
             oct_buf_printf(p->b, " output %d", k);
     if (x->quant)
         print_quant(p->b, x);
-    else if (x->konst)
-        oct_buf_printf(p->b, " %llx", x->konst->dtype == OCT_STRING ? 0 : (unsigned long long)oct_hash(0, x->konst->data, x->konst->bytes));
+    else if (x->constant)
+        oct_buf_printf(p->b, " %llx", x->constant->dtype == OCT_STRING ? 0 : (unsigned long long)oct_hash(0, x->constant->data, x->constant->bytes));
     oct_buf_puts(p->b, "\n");
 }
 

@@ -77,7 +77,7 @@ static void conv_ranks(void **state)
         size_t n = net_run(g, got, CAP);
         float xs[800];
         net_fill(xs, 800, 77);
-        conv_5d(xs, cases[i].xd, g->value[w].konst->data, cases[i].wd, pad, want);
+        conv_5d(xs, cases[i].xd, g->value[w].constant->data, cases[i].wd, pad, want);
         same(want, got, n);
         oct_graph_destroy(g);
     }
@@ -129,7 +129,7 @@ static void transposes(void **state)
     net_output(g, u);
     float xs[120];
     net_fill(xs, 120, 77);
-    const float *w = g->value[oct_graph_find(g, "w")].konst->data;
+    const float *w = g->value[oct_graph_find(g, "w")].constant->data;
     size_t n = net_run(g, got, CAP);
     assert_int_equal(n, 240);
     for (int i = 0; i < 40; i++)
@@ -541,7 +541,7 @@ static void float_taps(void **state)
     const char *taps[64];
     size_t n = 0;
     for (size_t i = 0; i < g->n_value; i++)
-        if (!g->value[i].konst)
+        if (!g->value[i].constant)
             taps[n++] = g->value[i].name;
     static seen s;
     s.n = 0;

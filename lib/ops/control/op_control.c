@@ -35,7 +35,7 @@ static oct_status either(const oct_infer *c, int slot, const oct_value *a, const
 static oct_status if_infer(const oct_infer *c, oct_err *err)
 {
     const oct_node *n = oct_in_node(c);
-    const oct_tensor *cond = oct_in_value(c, 0)->konst;
+    const oct_tensor *cond = oct_in_value(c, 0)->constant;
     oct_graph *branch[2];
     bool fits[2] = { true, true };
     OCT_TRY(branch_of(n, "else_branch", &branch[0], err));

@@ -44,20 +44,20 @@ int oct_in_ints(const oct_infer *c, int slot, oct_dim *d, int max)
     const oct_value *v = oct_in_value(c, slot);
     if (!v)
         return -1;
-    if (int_tensor(v->konst)) {
-        if (v->konst->count > max)
+    if (int_tensor(v->constant)) {
+        if (v->constant->count > max)
             return -1;
-        for (int64_t i = 0; i < v->konst->count; i++) {
-            int64_t n = tensor_int(v->konst, i);
+        for (int64_t i = 0; i < v->constant->count; i++) {
+            int64_t n = tensor_int(v->constant, i);
             d[i] = (oct_dim){ n, n == -1 ? oct_minus_one : NULL };
         }
-        return (int)v->konst->count;
+        return (int)v->constant->count;
     }
     if (v->known && v->n_known <= max) {
         memcpy(d, v->known, (size_t)v->n_known * sizeof *d);
         return v->n_known;
     }
-    if (!v->konst && v->shape.rank == 1 && v->shape.d[0].n >= 0 && v->shape.d[0].n <= max) {
+    if (!v->constant && v->shape.rank == 1 && v->shape.d[0].n >= 0 && v->shape.d[0].n <= max) {
         for (int64_t i = 0; i < v->shape.d[0].n; i++)
             d[i] = (oct_dim){ -1, NULL };
         return (int)v->shape.d[0].n;
@@ -70,10 +70,10 @@ int oct_in_consts(const oct_infer *c, int slot, int64_t *x, int max)
     const oct_value *v = oct_in_value(c, slot);
     if (!v)
         return -1;
-    if (int_tensor(v->konst) && v->konst->count <= max) {
-        for (int64_t i = 0; i < v->konst->count; i++)
-            x[i] = tensor_int(v->konst, i);
-        return (int)v->konst->count;
+    if (int_tensor(v->constant) && v->constant->count <= max) {
+        for (int64_t i = 0; i < v->constant->count; i++)
+            x[i] = tensor_int(v->constant, i);
+        return (int)v->constant->count;
     }
     if (!v->known || v->n_known > max)
         return -1;

@@ -161,7 +161,7 @@ static oct_status eval(oct_graph *g, int node, const results *to, const oct_run 
     for (int i = 0; i < n->n_in; i++) {
         if (n->in[i] < 0)
             continue;
-        const oct_tensor *t = g->value[n->in[i]].konst;
+        const oct_tensor *t = g->value[n->in[i]].constant;
         if (!t || !t->data)
             return oct_fail(err, OCT_EUNSUPPORTED, "input '%s' is not a constant", g->value[n->in[i]].name);
         if (!(s.in[i] = operand_of(temp, t, n->in[i])))

@@ -46,7 +46,7 @@ typedef struct question {
 static bool describe(const oct_graph *g, int value, oct_operand *t)
 {
     const oct_value *v = &g->value[value];
-    const oct_tensor *data = v->quant && v->quant->codes ? v->quant->codes : v->konst;
+    const oct_tensor *data = v->quant && v->quant->codes ? v->quant->codes : v->constant;
     *t = (oct_operand){ .dtype = v->quant ? v->quant->dtype : v->dtype, .rank = v->shape.rank, .count = 1, .q = v->quant, .value = value };
     if (t->rank < 0 || t->rank > OCT_MAX_RANK)
         return false;
@@ -107,7 +107,7 @@ static bool is_plain_gemm(const oct_node *n)
 
 bool oct_is_row(const oct_graph *g, int value, int64_t columns, int rank)
 {
-    const oct_tensor *t = value >= 0 && !g->value[value].quant ? g->value[value].konst : NULL;
+    const oct_tensor *t = value >= 0 && !g->value[value].quant ? g->value[value].constant : NULL;
     return t && t->data && t->dtype == OCT_F32 && t->rank >= 1 && t->rank <= rank && t->count == columns && t->dims[t->rank - 1] == columns;
 }
 

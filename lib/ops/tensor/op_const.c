@@ -254,10 +254,10 @@ static int64_t range_int(int64_t start, int64_t i, int64_t delta)
 static bool scalar_in(const oct_infer *c, int slot, double *v)
 {
     const oct_value *in = oct_in_value(c, slot);
-    if (in == NULL || in->konst == NULL || in->konst->data == NULL || in->konst->count != 1 ||
-        oct_dom_of(in->konst->dtype) == OCT_DOM_NONE)
+    if (in == NULL || in->constant == NULL || in->constant->data == NULL || in->constant->count != 1 ||
+        oct_dom_of(in->constant->dtype) == OCT_DOM_NONE)
         return false;
-    oct_operand t = { .dtype = in->konst->dtype, .count = 1, .data = (void *)(uintptr_t)in->konst->data };
+    oct_operand t = { .dtype = in->constant->dtype, .count = 1, .data = (void *)(uintptr_t)in->constant->data };
     *v = oct_elem_double(&t, 0);
     return true;
 }

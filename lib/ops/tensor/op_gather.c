@@ -163,8 +163,8 @@ static oct_status onehot_infer(const oct_infer *c, oct_err *err)
     if (i.rank < 0)
         return OCT_OK;
     const oct_value *v = oct_in_value(c, 1);
-    if (v != NULL && v->konst != NULL && v->konst->data != NULL && v->konst->count == 1) {
-        oct_operand t = { .dtype = v->konst->dtype, .count = 1, .data = (void *)(uintptr_t)v->konst->data };
+    if (v != NULL && v->constant != NULL && v->constant->data != NULL && v->constant->count == 1) {
+        oct_operand t = { .dtype = v->constant->dtype, .count = 1, .data = (void *)(uintptr_t)v->constant->data };
         depth.n = oct_elem_int(&t, 0);
     } else if (oct_in_consts(c, 1, &n, 1) == 1) {
         depth.n = n;

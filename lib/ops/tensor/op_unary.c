@@ -405,7 +405,7 @@ static bool bound(const oct_graph *g, const oct_node *n, int slot, float *x)
 {
     if (slot >= n->n_in || n->in[slot] < 0)
         return true;
-    const oct_tensor *t = g->value[n->in[slot]].konst;
+    const oct_tensor *t = g->value[n->in[slot]].constant;
     if (!t || t->count != 1 || !(t->dtype == OCT_F32 || oct_is_half(t->dtype)) || !t->data)
         return false;
     if (t->dtype == OCT_F32)

@@ -149,7 +149,7 @@ static oct_status resize_infer(const oct_infer *c, oct_err *err)
         return OCT_OK;
     const oct_tensor *in[4] = { NULL };
     for (int i = 1; i < 4; i++)
-        in[i] = oct_in_value(c, i) ? oct_in_value(c, i)->konst : NULL;
+        in[i] = oct_in_value(c, i) ? oct_in_value(c, i)->constant : NULL;
     /* Unknown dimensions count as 1 while the others are worked out. */
     int64_t dims[OCT_MAX_RANK];
     for (int i = 0; i < x.rank; i++)
