@@ -47,7 +47,7 @@ static oct_status count_value(void *arg, const char *value, const oct_operand *t
 static oct_status count_values(const oct_graph *g, const oct_array *sample, uint64_t *found, oct_err *err)
 {
     const char **tap = oct_calloc(g->n_value + 1, sizeof *tap);
-    oct_plan_opts opts = { .taps = tap, .hasty = true };
+    oct_plan_opts opts = { .taps = tap, .fast_pack = true };
     oct_runner *r = NULL;
     oct_plan *p;
     if (!tap)

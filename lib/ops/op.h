@@ -84,7 +84,7 @@ typedef struct oct_step {
 typedef struct oct_prep {
     oct_arena *arena; /* lives as long as the step */
     int threads;      /* size of the pool that will run it, for per-thread scratch */
-    bool hasty;       /* few runs follow: packing takes no time to find a faster order */
+    bool fast_pack;   /* few runs follow: packing takes no time to find a faster order */
     struct oct_packed_refs *packed; /* the plan's references to packed weights that plans share (core/packed.h); NULL: none are shared */
 } oct_prep;
 

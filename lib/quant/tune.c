@@ -49,8 +49,8 @@ static oct_status make(tuner *u, int i, oct_err *err)
     t->error = oct_calloc((size_t)u->samples * j->g->n_output + 1, sizeof *t->error);
     if (!t->error)
         return oct_nomem(err);
-    /* Few runs follow, so plans are made in haste. */
-    return oct_runner_create(t->g, &(oct_plan_opts){ .no_passes = true, .hasty = true }, NULL, 0, &t->runner, err);
+    /* Few runs follow, so weights are packed fast. */
+    return oct_runner_create(t->g, &(oct_plan_opts){ .no_passes = true, .fast_pack = true }, NULL, 0, &t->runner, err);
 }
 
 /* Made by the first thread that needs them, while others calibrate on. */

@@ -34,7 +34,7 @@ typedef struct oct_plan_opts {
     size_t n_taps;
     bool no_integer; /* run QuantizeLinear and DequantizeLinear as they are, the rest in float */
     bool no_passes;  /* skip the fusion passes (the graph has been through them) */
-    bool hasty;      /* few runs follow: less time is spent on arranging weights for them */
+    bool fast_pack;  /* few runs follow: less time is spent on arranging weights for them */
     int64_t max_trips; /* most iterations of one Loop; 0: OCT_MAX_TRIPS */
 } oct_plan_opts;
 

@@ -89,7 +89,7 @@ static const char *time_bytes(oct_check *t, timing *b, double seconds[FORMS - 1]
         each[i].w = w;
         each[i].packed = oct_check_buffer(t, b->q.packed_size);
         each[i].q.kernel = kernel[i];
-        each[i].q.hasty = b->computed;
+        each[i].q.fast_pack = b->computed;
         each[i].q.winograd = kernel[i]->chain ? b->q.winograd : NULL;
         oct_qconv_pack(&each[i].q, w, NULL, 0, each[i].packed);
         seconds[i] = 1e9;

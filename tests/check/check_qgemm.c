@@ -121,7 +121,7 @@ static void check_shape(oct_check *t, size_t m, size_t n, size_t k)
         t->failed++;
         return;
     }
-    p.hasty = r & 256;
+    p.fast_pack = r & 256;
     p.rows = r & 512 ? m : 0;
     p.backwards = r & 1024;
     void *packed = oct_check_buffer(t, p.packed_size), *scratch = oct_check_buffer(t, p.scratch_size);

@@ -135,7 +135,7 @@ typedef struct oct_qconv {
     const struct oct_qwinograd_kernel *winograd; /* tried when packing, where the shape suits it; or NULL */
     size_t block;
     int threads;
-    bool hasty; /* as in oct_qgemm */
+    bool fast_pack; /* as in oct_qgemm */
     bool one_row; /* a product of one row: set by preparing */
     size_t packed_size, scratch_size; /* bytes */
 } oct_qconv;

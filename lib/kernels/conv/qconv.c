@@ -97,13 +97,13 @@ void oct_qconv_pack(const oct_qconv *p, const void *w, const int32_t *zw, size_t
     const oct_conv_geom *g = &p->g;
     if (p->winograd) {
         qconv_head *head = packed;
-        *head = (qconv_head){ .winograd = !p->hasty && !has_zeros(p, zw, zw_step) && oct_qwinograd_pack(g, w, p->w_type == OCT_S8, head + 1) };
+        *head = (qconv_head){ .winograd = !p->fast_pack && !has_zeros(p, zw, zw_step) && oct_qwinograd_pack(g, w, p->w_type == OCT_S8, head + 1) };
         if (head->winograd)
             return;
         packed = head + 1;
     }
     const size_t taps = oct_conv_taps(g), ic = (size_t)(g->c / g->groups), oc = (size_t)(g->oc / g->groups);
-    oct_qsource s = { .b = w, .is_signed = p->w_type == OCT_S8, .hasty = p->hasty, .one_row = p->one_row, .taps = taps, .kc = ic,
+    oct_qsource s = { .b = w, .is_signed = p->w_type == OCT_S8, .fast_pack = p->fast_pack, .one_row = p->one_row, .taps = taps, .kc = ic,
                       .dense = p->path == OCT_CONV_GATHER, .ts = 1, .zb = zw, .zb_step = zw_step };
     s.ks = (ptrdiff_t)(g->transposed ? oc * taps : taps);
     s.ns = (ptrdiff_t)(g->transposed ? taps : ic * taps);

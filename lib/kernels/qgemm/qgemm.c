@@ -49,8 +49,8 @@ oct_status oct_qgemm_prepare(oct_qgemm *p, size_t n, size_t k, oct_dtype a_type,
 void oct_qgemm_pack(const oct_qgemm *p, const void *b, ptrdiff_t rs, ptrdiff_t cs, const int32_t *zb, size_t zb_step,
                     void *packed)
 {
-    const oct_qsource s = { .b = b, .is_signed = p->b_type == OCT_S8, .hasty = p->hasty, .one_row = p->rows == 1, .many_rows = p->rows >= OCT_QCLASS_LEAST, .taps = 1, .kc = p->k, .ks = rs, .ns = cs,
-                            .zb = zb, .zb_step = zb_step };
+    const oct_qsource s = { .b = b, .is_signed = p->b_type == OCT_S8, .fast_pack = p->fast_pack, .one_row = p->rows == 1,
+                            .many_rows = p->rows >= OCT_QCLASS_LEAST, .taps = 1, .kc = p->k, .ks = rs, .ns = cs, .zb = zb, .zb_step = zb_step };
     oct_qpack(p->kernel, &s, p->n, 0, 1, packed);
 }
 

@@ -69,7 +69,7 @@ typedef struct oct_qgemm {
     size_t n, k;
     int threads;
     /* Set them after preparing. */
-    bool hasty;     /* B is packed for one run only, so no time is spent on a faster order */
+    bool fast_pack; /* B is packed for one run only, so no time is spent on a faster order */
     size_t rows;    /* the most rows of A in any run, if known, which B is packed for; 1: always one; 0: unknown */
     bool backwards; /* one row: runs through B from its end. Alternating directions finds half of B still in the cache */
     size_t packed_size, scratch_size; /* bytes */

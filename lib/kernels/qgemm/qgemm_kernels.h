@@ -88,7 +88,7 @@ typedef struct oct_qsource {
     const uint8_t *b;
     bool is_signed;
     size_t taps, kc;      /* of the weights */
-    bool hasty;           /* take no time to find chains */
+    bool fast_pack;       /* take no time to find chains */
     bool one_row;         /* for products of one row (qrow.h); one tap and group */
     bool many_rows;       /* there are enough of them to be sorted (qclass.h); one tap and group */
     bool dense;           /* pad the whole depth to kr, not every tap (gathered rows) */

@@ -84,9 +84,9 @@ static bool pack_chains(const oct_qgemm_kernel *kn, const oct_qsource *s, size_t
     const columns c = { s, j0, nj };
     const size_t depth = s->taps * s->kc;
     uint64_t cost;
-    if (!s->hasty && depth > 0 && oct_qchain_pack(row_of, &c, depth, is_twin(nj), size, to, &cost) && cost < oct_qchain_plain_cost(depth))
+    if (!s->fast_pack && depth > 0 && oct_qchain_pack(row_of, &c, depth, is_twin(nj), size, to, &cost) && cost < oct_qchain_plain_cost(depth))
         return true;
-    if (!s->hasty)
+    if (!s->fast_pack)
         memset(to, 0, size);
     oct_qchain_panel *head = to;
     head->bytes = sizeof *head + pack_panel(kn, s, j0, nj, (int8_t *)(head + 1));
@@ -141,7 +141,7 @@ static uint64_t chains_cost(const oct_qgemm_kernel *kn, const oct_qsource *s, si
     const uint64_t plain = oct_qchain_plain_cost(s->kc);
     const size_t panels = (n + kn->nr - 1) / kn->nr, samples = panels < SAMPLES ? panels : SAMPLES;
     uint64_t sum = 0;
-    if (s->hasty)
+    if (s->fast_pack)
         return plain;
     for (size_t i = 0; i < samples; i++) {
         const size_t j = i * panels / samples * kn->nr;

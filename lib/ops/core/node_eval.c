@@ -112,7 +112,7 @@ static void take_results(const oct_step *s, void *const *plain)
 
 static oct_status prepare(oct_step *s, const oct_run *how, oct_run *r, oct_arena *temp, oct_err *err)
 {
-    oct_prep p = { temp, oct_pool_threads(how->pool), .hasty = true };
+    oct_prep p = { temp, oct_pool_threads(how->pool), .fast_pack = true };
     OCT_TRY(oct_step_prepare(s, &p, err));
     *r = *how;
     return (r->scratch = oct_arena_aligned(temp, s->scratch, 64)) ? OCT_OK : oct_nomem(err);

@@ -199,7 +199,7 @@ static oct_status prepare_integer(conv_state *c, oct_step *s, const oct_prep *p,
     c->integer = true;
     OCT_TRY(oct_qconv_prepare(&c->q, g, s->in[0]->dtype, s->in[1]->dtype, p->threads, err));
     OCT_TRY(place_weights(c, s, p, c->q.packed_size, c->q.scratch_size, err));
-    c->q.hasty = p->hasty;
+    c->q.fast_pack = p->fast_pack;
     const int32_t *zero = oct_product_zero(s->in[1]->q, &step);
     oct_qconv_pack(&c->q, s->in[1]->data, zero, step, c->weights);
     c->weights = oct_packed_done(p, c->weights, c->q.packed_size);
@@ -334,7 +334,7 @@ static oct_status conv_integer_prepare(oct_step *s, const oct_prep *p, oct_err *
     if (!(c->zero = oct_arena_calloc(p->arena, (size_t)(zw ? zw->count : 1), sizeof *c->zero)))
         return oct_nomem(err);
     c->packed = s->in[1]->constant && (!zw || zw->constant);
-    c->q.hasty = !c->packed || p->hasty;
+    c->q.fast_pack = !c->packed || p->fast_pack;
     if (c->packed) {
         OCT_TRY(place_weights(c, s, p, c->q.packed_size, c->q.scratch_size, err));
         pack_integer(c, s, c->weights);

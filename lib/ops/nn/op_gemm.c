@@ -160,7 +160,7 @@ static oct_status prepare_integer(gemm_state *g, oct_step *s, const oct_prep *p,
     if (!(g->weights = oct_packed_new(p, g->q.packed_size)))
         return oct_nomem(err);
     const int32_t *zero = oct_product_zero(s->in[1]->q, &step);
-    g->q.hasty = p->hasty;
+    g->q.fast_pack = p->fast_pack;
     oct_qgemm_pack(&g->q, s->in[1]->data, g->trans_b ? 1 : (ptrdiff_t)g->n, g->trans_b ? (ptrdiff_t)g->k : 1, zero, step,
                    g->weights);
     g->weights = oct_packed_done(p, g->weights, g->q.packed_size);

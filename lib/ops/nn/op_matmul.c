@@ -94,7 +94,7 @@ static oct_status prepare_common(matmul_state *m, oct_step *s, const oct_prep *p
     m->lane = (kernel + (fixed ? 0 : m->packed) + 63) & ~(size_t)63;
     if (!oct_mul_size(m->lane, m->apart ? (size_t)p->threads : 1, &s->scratch))
         return oct_nomem(err);
-    m->q.hasty = !fixed || p->hasty;
+    m->q.fast_pack = !fixed || p->fast_pack;
     m->q.rows = (size_t)m->g.m;
     if (!fixed)
         return OCT_OK;

@@ -88,7 +88,7 @@ static oct_status plan_memory(dyn_state *d, oct_step *s, const oct_prep *p, oct_
         return oct_nomem(err);
     d->packed = (d->q.packed_size + 63) & ~(size_t)63;
     const bool fixed = s->in[1]->constant && (!bz || bz->constant);
-    d->q.hasty = !fixed;
+    d->q.fast_pack = !fixed;
     d->q.rows = (size_t)d->g.m;
     if (fixed) {
         if (!oct_mul_size(d->packed, (size_t)d->g.n_b, &all) || !(d->weights = oct_packed_new(p, all)))

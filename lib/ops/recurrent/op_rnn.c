@@ -175,7 +175,7 @@ static oct_status rnn_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     OCT_TRY(make_mats(st, s, p, err));
     st->packed = s->in[1]->constant && s->in[2]->constant;
     for (int d = 0; d < 2; d++)
-        st->w[d].q.hasty = st->r[d].q.hasty = !st->packed;
+        st->w[d].q.fast_pack = st->r[d].q.fast_pack = !st->packed;
     for (int64_t d = 0; st->packed && d < st->g.dirs; d++) {
         char *to = oct_packed_new(p, packed_bytes(st));
         if (!to)
