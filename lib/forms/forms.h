@@ -5,7 +5,7 @@
  * one input whose parameters are those of the value that carries them:
  *   QuantizeLinear            real -> quantized: rounds;  quantized -> integers: the codes as numbers
  *   DequantizeLinear          integers -> quantized: numbers taken as codes
- *   DynamicQuantizeLinear     real -> quantized, n == 0: rounds on a grid that is found from the tensor */
+ *   DynamicQuantizeLinear     real -> quantized, n == 0: rounds by parameters that are found from the tensor */
 #ifndef OCT_FORMS_FORMS_H
 #define OCT_FORMS_FORMS_H
 

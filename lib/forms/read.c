@@ -83,36 +83,37 @@ oct_status forms_quant(forms_reader *r, const oct_quant *like, const oct_quant *
 }
 
 /* Whether constants of scales and zero points fit the shape of the codes. */
-static bool grid_fits(const forms_grid *grid, int64_t axis, const oct_tensor *s, const oct_tensor *z, const oct_value *codes)
+static bool qparams_fit(const forms_qparams *qparams, int64_t axis, const oct_tensor *s, const oct_tensor *z, const oct_value *codes)
 {
     const oct_shape *x = &codes->shape;
-    const int64_t n = grid->count;
+    const int64_t n = qparams->count;
     if (!(s->dtype == OCT_F32 || oct_is_half(s->dtype)) || s->count < 1 || s->count > INT32_MAX || n > INT32_MAX || (z && z->dtype != codes->dtype))
         return false;
     if (n)
         return (s->count == n || s->count == 1) && (!z || z->count == n || z->count == 1);
     if (z && z->count != s->count)
         return false;
-    if (grid->block == 0 && s->count == 1)
+    if (qparams->block == 0 && s->count == 1)
         return s->rank <= 1;
-    if (axis < 0 || axis >= x->rank || (grid->block == 0 && (s->rank != 1 || x->d[axis].n != s->count)))
+    if (axis < 0 || axis >= x->rank || (qparams->block == 0 && (s->rank != 1 || x->d[axis].n != s->count)))
         return false;
-    for (int i = 0; i < x->rank && grid->block > 0; i++)
-        if (s->rank != x->rank || s->dims[i] != (i == axis ? x->d[i].n / grid->block + (x->d[i].n % grid->block != 0) : x->d[i].n))
+    for (int i = 0; i < x->rank && qparams->block > 0; i++)
+        if (s->rank != x->rank || s->dims[i] != (i == axis ? x->d[i].n / qparams->block + (x->d[i].n % qparams->block != 0) : x->d[i].n))
             return false;
-    return grid->block >= 0;
+    return qparams->block >= 0;
 }
 
-oct_status forms_params(forms_reader *r, const forms_grid *grid, int codes, const oct_quant **q, oct_err *err)
+oct_status forms_params(forms_reader *r, const forms_qparams *qparams, int codes, const oct_quant **q, oct_err *err)
 {
     oct_graph *g = r->g;
     const oct_value *v = &g->value[codes];
-    const oct_tensor *s = grid->scale >= 0 ? g->value[grid->scale].constant : NULL, *z = grid->zero >= 0 ? g->value[grid->zero].constant : NULL;
-    const int64_t axis = grid->axis < 0 ? grid->axis + v->shape.rank : grid->axis;
+    const oct_tensor *s = qparams->scale >= 0 ? g->value[qparams->scale].constant : NULL,
+        *z = qparams->zero >= 0 ? g->value[qparams->zero].constant : NULL;
+    const int64_t axis = qparams->axis < 0 ? qparams->axis + v->shape.rank : qparams->axis;
     *q = NULL;
-    if (!s || !s->data || (grid->zero >= 0 && (!z || !z->data)) || !is_zero_type(v->dtype) || !grid_fits(grid, axis, s, z, v))
+    if (!s || !s->data || (qparams->zero >= 0 && (!z || !z->data)) || !is_zero_type(v->dtype) || !qparams_fit(qparams, axis, s, z, v))
         return OCT_OK;
-    const int64_t n = grid->count ? grid->count : s->count;
+    const int64_t n = qparams->count ? qparams->count : s->count;
     float *scales = oct_arena_calloc(g->arena, (size_t)n, sizeof *scales);
     int32_t *zeros = oct_arena_calloc(g->arena, (size_t)n, sizeof *zeros);
     if (!scales || !zeros)
@@ -124,22 +125,22 @@ oct_status forms_params(forms_reader *r, const forms_grid *grid, int codes, cons
     for (int64_t i = 0; i < n; i++) {
         scales[i] = scales[s->count > 1 ? i : 0];
         zeros[i] = z ? zero_at(z, z->count > 1 ? i : 0) : 0;
-        if (!isfinite(scales[i]) || (scales[i] <= 0.0f && grid->block == 0))
+        if (!isfinite(scales[i]) || (scales[i] <= 0.0f && qparams->block == 0))
             return OCT_OK; /* in blocks a scale may bring a sign */
     }
-    const bool one = n == 1 && grid->block == 0;
-    const oct_quant made = { .n = (int)n, .axis = one ? 0 : (int)axis, .scale = scales, .zp = zeros, .dtype = v->dtype, .block = grid->block };
-    forms_value *of = known(r, grid->scale);
-    if (!of || (!(of->grid && oct_quant_same(of->grid, &made)) && !(of->grid = oct_arena_memdup(g->arena, &made, sizeof made))))
+    const bool one = n == 1 && qparams->block == 0;
+    const oct_quant made = { .n = (int)n, .axis = one ? 0 : (int)axis, .scale = scales, .zp = zeros, .dtype = v->dtype, .block = qparams->block };
+    forms_value *of = known(r, qparams->scale);
+    if (!of || (!(of->qparams && oct_quant_same(of->qparams, &made)) && !(of->qparams = oct_arena_memdup(g->arena, &made, sizeof made))))
         return oct_nomem(err);
-    *q = of->grid;
+    *q = of->qparams;
     return OCT_OK;
 }
 
 oct_status forms_params_of(forms_reader *r, const oct_node *n, int codes, const oct_quant **q, oct_err *err)
 {
-    const forms_grid grid = { n->in[1], oct_input_at(n, 2), oct_node_int(n, "axis", 1), oct_node_int(n, "block_size", 0) };
-    return forms_params(r, &grid, codes, q, err);
+    const forms_qparams qparams = { n->in[1], oct_input_at(n, 2), oct_node_int(n, "axis", 1), oct_node_int(n, "block_size", 0) };
+    return forms_params(r, &qparams, codes, q, err);
 }
 
 /* ---- values of codes ---- */
@@ -229,7 +230,7 @@ oct_status forms_twin_of(forms_reader *r, int codes, const oct_quant *q, oct_dty
     OCT_TRY(quantizer_of(r, codes, &own, &id, err));
     const bool rounds = id >= 0 && oct_quant_same(own, q) && g->value[g->node[id].in[0]].dtype == real;
     if (rounds && oct_quant_same(g->value[g->node[id].in[0]].quant, q)) {
-        *v = g->node[id].in[0]; /* what is on this grid already: the codes are its numbers */
+        *v = g->node[id].in[0]; /* what is on this parameters already: the codes are its numbers */
         oct_graph_cut_inputs(g, id, 1);
         return new_twin(r, codes, *v, err);
     }

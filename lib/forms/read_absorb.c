@@ -44,7 +44,7 @@ oct_status forms_absorb(forms_reader *r, int id, oct_err *err)
         const int end = end_of(g, n, op, k), border = end >= 0 ? border_behind(g, end) : -1;
         const int q = border >= 0 ? g->node[border].out[0] : -1;
         if (q < 0 || g->value[end].quant != g->value[q].quant)
-            continue; /* was rounded before, to another grid */
+            continue; /* was rounded before, to other parameters */
         if (how != OCT_ON_CODES) {
             g->value[end].quant = NULL;
             continue;

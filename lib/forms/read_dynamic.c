@@ -7,7 +7,7 @@
 /* The nodes of a chain but for the product, and the parameters of the weights. */
 typedef struct chain {
     int quantizer, cast, mul, scales;
-    forms_grid grid;
+    forms_qparams qparams;
 } chain;
 
 static int quantizer_of(const oct_graph *g, const oct_node *mm)
@@ -27,15 +27,15 @@ static int behind(const forms_reader *r, int id, const char *op)
 }
 
 /* Scale and zero point of the weights, each one or one a column. */
-static bool find_grid(const oct_graph *g, const oct_node *mm, int scale, forms_grid *grid)
+static bool find_qparams(const oct_graph *g, const oct_node *mm, int scale, forms_qparams *qparams)
 {
     const int zero = oct_input_at(mm, 3);
     const oct_shape *b = &g->value[mm->in[1]].shape;
     const oct_tensor *s = scale >= 0 ? g->value[scale].constant : NULL, *z = zero >= 0 ? g->value[zero].constant : NULL;
     if (!s || s->dtype != OCT_F32 || s->rank > 1 || (zero >= 0 && (!z || z->rank > 1)))
         return false;
-    *grid = (forms_grid){ scale, zero, .axis = -1, .count = z && z->count > s->count ? z->count : s->count };
-    return grid->count == 1 || grid->count == b->d[b->rank - 1].n;
+    *qparams = (forms_qparams){ scale, zero, .axis = -1, .count = z && z->count > s->count ? z->count : s->count };
+    return qparams->count == 1 || qparams->count == b->d[b->rank - 1].n;
 }
 
 static bool match(const forms_reader *r, int id, chain *c)
@@ -53,7 +53,7 @@ static bool match(const forms_reader *r, int id, chain *c)
     c->scales = oct_made_by(g, scales, "Mul", 2);
     if (c->scales < 0 || forms_seen(r, scales))
         return false;
-    return find_grid(g, mm, oct_other_input(&g->node[c->scales], g->node[c->quantizer].out[1]), &c->grid);
+    return find_qparams(g, mm, oct_other_input(&g->node[c->scales], g->node[c->quantizer].out[1]), &c->qparams);
 }
 
 /* The value that carries what x is quantized to; products of one x share it. */
@@ -87,7 +87,7 @@ oct_status forms_read_dynamic(forms_reader *r, int id, oct_err *err)
     if (!match(r, id, &c))
         return OCT_OK;
     const int b = g->node[id].in[1], out = g->node[c.mul].out[0];
-    OCT_TRY(forms_params(r, &c.grid, b, &q, err));
+    OCT_TRY(forms_params(r, &c.qparams, b, &q, err));
     if (!q)
         return OCT_OK;
     OCT_TRY(quantized(r, c.quantizer, &x, err));

@@ -13,9 +13,9 @@ typedef struct forms_twin {
 
 /* What is known of a value while reading. */
 typedef struct forms_value {
-    forms_twin *twin;      /* of a value of codes */
-    int now;               /* the value that stands in its place; -1: itself */
-    const oct_quant *grid; /* of scales: what was last read with them; values that have the same share it */
+    forms_twin *twin;         /* of a value of codes */
+    int now;                  /* the value that stands in its place; -1: itself */
+    const oct_quant *qparams; /* of scales: what was last read with them; values that have the same share it */
 } forms_value;
 
 typedef struct forms_reader {
@@ -35,12 +35,12 @@ oct_status forms_replace(forms_reader *r, int from, int to, oct_err *err);
 
 /* Where parameters stand: values, zero -1: all 0. axis -1: the last; block 0: none. count: so many scales and zero points, or one for all, of
  * any shape; 0: of the shape that QuantizeLinear asks for. */
-typedef struct forms_grid {
+typedef struct forms_qparams {
     int scale, zero;
     int64_t axis, block, count;
-} forms_grid;
+} forms_qparams;
 /* What a value of codes stands for; *q is NULL when the parameters are no constants, or none that such codes can have. */
-oct_status forms_params(forms_reader *r, const forms_grid *grid, int codes, const oct_quant **q, oct_err *err);
+oct_status forms_params(forms_reader *r, const forms_qparams *qparams, int codes, const oct_quant **q, oct_err *err);
 /* The same of the codes that a QuantizeLinear makes or a DequantizeLinear reads. */
 oct_status forms_params_of(forms_reader *r, const oct_node *n, int codes, const oct_quant **q, oct_err *err);
 /* A copy in the graph's arena. */

@@ -3,12 +3,12 @@
 
 #include "passes/match.h"
 
-enum { FIRST_GRID = 8, INPUTS = 12 }; /* scale and zero point of W, then of R */
+enum { FIRST_QPARAMS = 8, INPUTS = 12 }; /* scale and zero point of W, then of R */
 
-/* The grid of the matrix at a slot, of the codes [dirs][rows][k]: a scale for each direction, or for each row of each. NULL: it is not read. */
-static oct_status grid_of(forms_reader *r, const oct_node *n, int slot, const oct_quant **q, oct_err *err)
+/* The parameters of the matrix at a slot, of the codes [dirs][rows][k]: a scale for each direction, or for each row of each. NULL: it is not read. */
+static oct_status qparams_of(forms_reader *r, const oct_node *n, int slot, const oct_quant **q, oct_err *err)
 {
-    const int codes = n->in[slot], scale = n->in[FIRST_GRID + 2 * (slot - 1)], zero = n->in[FIRST_GRID + 2 * (slot - 1) + 1];
+    const int codes = n->in[slot], scale = n->in[FIRST_QPARAMS + 2 * (slot - 1)], zero = n->in[FIRST_QPARAMS + 2 * (slot - 1) + 1];
     const oct_tensor *t = codes >= 0 && !r->g->value[codes].quant ? r->g->value[codes].constant : NULL;
     const int64_t count = scale >= 0 && r->g->value[scale].constant ? r->g->value[scale].constant->count : 0;
     *q = NULL;
@@ -17,7 +17,7 @@ static oct_status grid_of(forms_reader *r, const oct_node *n, int slot, const oc
     const bool rows = count == t->dims[0] * t->dims[2] && count != t->dims[0];
     if (!rows && count != t->dims[0])
         return OCT_OK;
-    return forms_params(r, &(forms_grid){ scale, zero, rows ? 2 : 0, rows ? t->dims[1] : 0, count }, codes, q, err);
+    return forms_params(r, &(forms_qparams){ scale, zero, rows ? 2 : 0, rows ? t->dims[1] : 0, count }, codes, q, err);
 }
 
 static oct_status take_matrix(forms_reader *r, int id, int slot, const oct_quant *q, oct_err *err)
@@ -40,11 +40,11 @@ oct_status forms_read_lstm(forms_reader *r, int id, oct_err *err)
     const oct_quant *w, *rec;
     if (!forms_is(n, "DynamicQuantizeLSTM") || n->n_in != INPUTS || n->in[0] < 0 || r->g->value[n->in[0]].dtype != OCT_F32)
         return OCT_OK;
-    OCT_TRY(grid_of(r, n, 1, &w, err));
-    OCT_TRY(grid_of(r, n, 2, &rec, err));
+    OCT_TRY(qparams_of(r, n, 1, &w, err));
+    OCT_TRY(qparams_of(r, n, 2, &rec, err));
     if (!w || !rec)
         return OCT_OK;
-    int n_in = FIRST_GRID;
+    int n_in = FIRST_QPARAMS;
     while (n->in[n_in - 1] < 0)
         n_in--;
     oct_graph_cut_inputs(r->g, id, n_in);

@@ -24,14 +24,14 @@ static oct_status read_params(forms_reader *r, const oct_node *n, qnode *x, bool
         const int slot = oct_qlinear_slot(f, i), data = at(x, slot);
         if (data < 0)
             return OCT_OK;
-        const forms_grid grid = { at(x, slot + 1), at(x, slot + 2), oct_qlinear_axis(f, n, i, r->g->value[data].shape.rank), 0 };
-        OCT_TRY(forms_params(r, &grid, data, &x->q[i], err));
+        const forms_qparams qparams = { at(x, slot + 1), at(x, slot + 2), oct_qlinear_axis(f, n, i, r->g->value[data].shape.rank), 0 };
+        OCT_TRY(forms_params(r, &qparams, data, &x->q[i], err));
         if (!x->q[i])
             return OCT_OK;
     }
-    const forms_grid grid = { at(x, f->y), at(x, f->y + 1), 0, 0 };
-    OCT_TRY(forms_params(r, &grid, n->out[0], &x->y, err));
-    *fits = x->y || (f->y_real && grid.scale < 0);
+    const forms_qparams qparams = { at(x, f->y), at(x, f->y + 1), 0, 0 };
+    OCT_TRY(forms_params(r, &qparams, n->out[0], &x->y, err));
+    *fits = x->y || (f->y_real && qparams.scale < 0);
     return OCT_OK;
 }
 

@@ -22,20 +22,20 @@ void oct_dequantize_f32(oct_pool *pool, oct_dtype t, const void *q, size_t n, fl
 void oct_dequantize_f32_axis(oct_pool *pool, oct_dtype t, const void *q, size_t outer, size_t channels, size_t inner,
                              const float *scale, const int32_t *zp, float *x);
 
-/* For choosing grids, a column each: column j's codes are 0..top, its steps d = clamp(round_half_even(x * (1 / scale)), -zero, top - zero),
+/* For choosing parameters, a column each: column j's codes are 0..top, its steps d = clamp(round_half_even(x * (1 / scale)), -zero, top - zero),
  * and what rounding leaves of them e = x * (1 / scale) - d, in steps. Sums are over the rows, in order. For these steps the scale of
  * least squared error is scale * (1 + ed / dd), and that error scale^2 * (ee - ed^2 / dd). */
-enum { OCT_GRIDS = 16 };
-typedef struct oct_grids {
-    float scale[OCT_GRIDS]; /* never 0 */
-    int32_t zero[OCT_GRIDS], top;
-    float ee[OCT_GRIDS], ed[OCT_GRIDS], dd[OCT_GRIDS]; /* sums of e e, e d, d d */
-} oct_grids;
+enum { OCT_QPARAMS_COLUMNS = 16 };
+typedef struct oct_column_qparams {
+    float scale[OCT_QPARAMS_COLUMNS]; /* never 0 */
+    int32_t zero[OCT_QPARAMS_COLUMNS], top;
+    float ee[OCT_QPARAMS_COLUMNS], ed[OCT_QPARAMS_COLUMNS], dd[OCT_QPARAMS_COLUMNS]; /* sums of e e, e d, d d */
+} oct_column_qparams;
 
-/* Sets the sums for x f32[n][OCT_GRIDS]. */
-void oct_grid_sums_f32(const float *x, size_t n, oct_grids *g);
-/* q u8[n][OCT_GRIDS] = d + zero. */
-void oct_grid_codes_f32(const float *x, size_t n, const oct_grids *g, uint8_t *q);
+/* Sets the sums for x f32[n][OCT_QPARAMS_COLUMNS]. */
+void oct_qparams_sums_f32(const float *x, size_t n, oct_column_qparams *g);
+/* q u8[n][OCT_QPARAMS_COLUMNS] = d + zero. */
+void oct_quantize_columns_f32(const float *x, size_t n, const oct_column_qparams *g, uint8_t *q);
 
 /* One value of each, the same arithmetic. */
 int32_t oct_quantize_value(float x, float scale, int32_t zp, int32_t lo, int32_t hi);

@@ -1,7 +1,7 @@
 /* lib/observers/obs_avg_minmax.c -- the mean of the samples' minima and maxima. */
 #include "observers/view.h"
 
-static void select_avg(const oct_view *v, oct_grid g, double param, oct_range *out)
+static void select_avg(const oct_view *v, oct_qrange g, double param, oct_range *out)
 {
     const oct_stats *s = v->stats;
     oct_range full = oct_view_range(v);

@@ -78,7 +78,7 @@ static double divergence(const linear *l, const int n[2], const double clipped[2
     return inside > 0 ? sum / total - oct_log(total) + oct_log(inside) : INFINITY;
 }
 
-static void select_entropy(const oct_view *v, oct_grid g, double param, oct_range *out)
+static void select_entropy(const oct_view *v, oct_qrange g, double param, oct_range *out)
 {
     static _Thread_local linear l;
     *out = oct_view_range(v);

@@ -1,7 +1,7 @@
 /* lib/observers/obs_minmax.c -- the exact range of all values. */
 #include "observers/view.h"
 
-static void select_minmax(const oct_view *v, oct_grid g, double param, oct_range *out)
+static void select_minmax(const oct_view *v, oct_qrange g, double param, oct_range *out)
 {
     *out = oct_view_range(v);
 }

@@ -24,7 +24,7 @@ static double side_cost(const oct_view *v, int side, double end, double s, doubl
     return near.s2 + (in.n - near.n) * (s * s / 12) + weight * ((clip > 0 ? clip : 0) + d->peak_count * point);
 }
 
-static double cost(const oct_view *v, oct_grid g, reach r, double weight)
+static double cost(const oct_view *v, oct_qrange g, reach r, double weight)
 {
     double levels = (double)g.qmax - g.qmin;
     double top = r.pos > r.neg ? r.pos : r.neg;
@@ -43,7 +43,7 @@ static reach scaled(reach r, double f, bool pos, bool neg, reach full)
     return r;
 }
 
-static reach descend(const oct_view *v, oct_grid g, reach r, bool pos, bool neg, reach full, double w)
+static reach descend(const oct_view *v, oct_qrange g, reach r, bool pos, bool neg, reach full, double w)
 {
     double lo = 0.5, hi = 2;
     for (int i = 0; i < 16; i++) {
@@ -63,7 +63,7 @@ static oct_range range_of(reach r)
 }
 
 /* Replaces *best when r is better by the exact cost. */
-static void try(const oct_view *v, oct_grid g, reach r, double w, oct_range *best, double *least)
+static void try(const oct_view *v, oct_qrange g, reach r, double w, oct_range *best, double *least)
 {
     oct_range range = range_of(r);
     bool exact = w == 1 && (double)g.qmax - g.qmin <= 1024; /* the exact cost is O(codes) */
@@ -74,7 +74,7 @@ static void try(const oct_view *v, oct_grid g, reach r, double w, oct_range *bes
     }
 }
 
-static void select_mse(const oct_view *v, oct_grid g, double param, oct_range *out)
+static void select_mse(const oct_view *v, oct_qrange g, double param, oct_range *out)
 {
     reach full = { v->side[0].peak, v->side[1].peak }, at = full;
     double w = param, c = cost(v, g, full, w);

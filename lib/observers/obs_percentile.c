@@ -18,8 +18,8 @@ static double cut(const oct_view *v, int side, double over)
     return hi;
 }
 
-/* Each tail may lose the share; a symmetric grid has one tail, of magnitudes. */
-static void select_percentile(const oct_view *v, oct_grid g, double param, oct_range *out)
+/* Each tail may lose the share; a symmetric range has one tail, of magnitudes. */
+static void select_percentile(const oct_view *v, oct_qrange g, double param, oct_range *out)
 {
     double over = v->count * ((100 - param) / 100) * (1 + 1e-9); /* 100 - 99.9 is a little less than 0.1 */
     if (!g.symmetric) {

@@ -1,5 +1,5 @@
-/* lib/observers/observer.h -- reduces a tensor's statistics to the real interval that the integer grid
- * will cover. One file per observer (obs_<name>.c); table: observers.c. */
+/* lib/observers/observer.h -- reduces a tensor's statistics to the real interval that the
+ * quantized integers will cover. One file per observer (obs_<name>.c); table: observers.c. */
 #ifndef OCT_OBSERVERS_OBSERVER_H
 #define OCT_OBSERVERS_OBSERVER_H
 
@@ -12,7 +12,7 @@ typedef struct oct_observer {
     const char *name, *summary;
     bool has_param; /* may be written NAME=VALUE; param is the default */
     double param, param_min, param_max;
-    void (*select)(const oct_view *v, oct_grid g, double param, oct_range *out);
+    void (*select)(const oct_view *v, oct_qrange g, double param, oct_range *out);
 } oct_observer;
 
 /* The table: 0 <= i < oct_observer_count(). */
@@ -40,8 +40,8 @@ typedef struct oct_selection {
 } oct_selection;
 
 /* OCT_ENUMERIC when no finite value was seen; OCT_ENOMEM. At most about 1 ms. */
-oct_status oct_observe(const oct_stats *s, oct_observer_spec spec, oct_grid g, oct_selection *out, oct_err *err);
+oct_status oct_observe(const oct_stats *s, oct_observer_spec spec, oct_qrange g, oct_selection *out, oct_err *err);
 /* The same costs for a range given by hand. */
-oct_status oct_observe_range(const oct_stats *s, oct_range r, oct_grid g, oct_selection *out, oct_err *err);
+oct_status oct_observe_range(const oct_stats *s, oct_range r, oct_qrange g, oct_selection *out, oct_err *err);
 
 #endif

@@ -99,7 +99,7 @@ static double outside(const oct_view *v, int side, double end)
     return d->all.n - oct_view_below(v, side, end).n + d->peak_count;
 }
 
-static void assess(const oct_view *v, oct_range r, oct_grid g, oct_selection *out)
+static void assess(const oct_view *v, oct_range r, oct_qrange g, oct_selection *out)
 {
     oct_qparams q = oct_qparams_from_range(r, g);
     double s = q.scale, signal = 0;
@@ -110,7 +110,7 @@ static void assess(const oct_view *v, oct_range r, oct_grid g, oct_selection *ou
                             .signal = signal / v->count, .clipped = clipped / v->count };
 }
 
-oct_status oct_observe(const oct_stats *s, oct_observer_spec spec, oct_grid g, oct_selection *out, oct_err *err)
+oct_status oct_observe(const oct_stats *s, oct_observer_spec spec, oct_qrange g, oct_selection *out, oct_err *err)
 {
     oct_view v;
     OCT_TRY(oct_view_init(&v, s, err));
@@ -121,7 +121,7 @@ oct_status oct_observe(const oct_stats *s, oct_observer_spec spec, oct_grid g, o
     return OCT_OK;
 }
 
-oct_status oct_observe_range(const oct_stats *s, oct_range r, oct_grid g, oct_selection *out, oct_err *err)
+oct_status oct_observe_range(const oct_stats *s, oct_range r, oct_qrange g, oct_selection *out, oct_err *err)
 {
     oct_view v;
     OCT_TRY(oct_view_init(&v, s, err));

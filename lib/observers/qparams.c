@@ -4,7 +4,7 @@
 #include <float.h>
 #include <math.h>
 
-oct_status oct_grid_of(oct_dtype t, bool symmetric, oct_grid *g, oct_err *err)
+oct_status oct_qrange_of(oct_dtype t, bool symmetric, oct_qrange *g, oct_err *err)
 {
     int bits = oct_dtype_bits(t);
     switch (t) {
@@ -12,20 +12,20 @@ oct_status oct_grid_of(oct_dtype t, bool symmetric, oct_grid *g, oct_err *err)
     case OCT_U4:
     case OCT_U8:
     case OCT_U16:
-        *g = (oct_grid){ 0, (1 << bits) - 1, symmetric };
+        *g = (oct_qrange){ 0, (1 << bits) - 1, symmetric };
         return OCT_OK;
     case OCT_S2:
     case OCT_S4:
     case OCT_S8:
     case OCT_S16:
-        *g = (oct_grid){ -(1 << (bits - 1)) + symmetric, (1 << (bits - 1)) - 1, symmetric };
+        *g = (oct_qrange){ -(1 << (bits - 1)) + symmetric, (1 << (bits - 1)) - 1, symmetric };
         return OCT_OK;
     default:
-        return oct_fail(err, OCT_EUNSUPPORTED, "no integer grid for type %s", oct_dtype_name(t));
+        return oct_fail(err, OCT_EUNSUPPORTED, "no quantized integers of type %s", oct_dtype_name(t));
     }
 }
 
-oct_qparams oct_qparams_from_range(oct_range r, oct_grid g)
+oct_qparams oct_qparams_from_range(oct_range r, oct_qrange g)
 {
     double lo = r.lo < 0 ? r.lo : 0, hi = r.hi > 0 ? r.hi : 0;
     if (g.symmetric) {

@@ -1,4 +1,4 @@
-/* lib/observers/view.c -- running moments over the histogram, and the exact cost of a grid. */
+/* lib/observers/view.c -- running moments over the histogram, and the exact cost of quantization parameters. */
 #include "observers/view.h"
 
 #include "base/mem.h"
@@ -167,7 +167,7 @@ static double side_error(const oct_view *v, int side, double s, int32_t codes)
     return sum + d->peak_count * (off * off);
 }
 
-double oct_view_error(const oct_view *v, oct_qparams q, oct_grid g)
+double oct_view_error(const oct_view *v, oct_qparams q, oct_qrange g)
 {
     return side_error(v, 0, q.scale, g.qmax - q.zero) + side_error(v, 1, q.scale, q.zero - g.qmin);
 }

@@ -113,10 +113,10 @@ typedef struct oct_exec {
 typedef enum oct_quant_trait {
     OCT_QUANT_NONE = 0, /* stays float                                                     */
     OCT_QUANT_WEIGHTED, /* Conv, Gemm, MatMul: multiply-accumulate; the weights are input 1, packed by prepare when constant */
-    OCT_QUANT_SAME,     /* moves data: output shares the grid of input 0 (MaxPool, Reshape) */
-    OCT_QUANT_JOIN,     /* all data inputs and the output may share one grid (Concat)      */
-    OCT_QUANT_ARITH,    /* arithmetic on several quantized inputs, own output grid (Add, Mul) */
-    OCT_QUANT_UNARY,    /* function of one quantized tensor, own output grid (Sigmoid, AveragePool) */
+    OCT_QUANT_SAME,     /* moves data: output has the parameters of input 0 (MaxPool, Reshape) */
+    OCT_QUANT_JOIN,     /* all data inputs and the output may share parameters (Concat)      */
+    OCT_QUANT_ARITH,    /* arithmetic on several quantized inputs, own output parameters (Add, Mul) */
+    OCT_QUANT_UNARY,    /* function of one quantized tensor, own output parameters (Sigmoid, AveragePool) */
     OCT_QUANT_RECURRENT /* LSTM, GRU, RNN: weights are inputs 1 and 2; quantized dynamically if at all */
 } oct_quant_trait;
 

@@ -1,4 +1,4 @@
-/* Grids and codes of weights in blocks. */
+/* Quantization parameters and codes of weights in blocks. */
 #include "quant/blocks.h"
 
 #include "base/mem.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Columns of a tile, which are quantized side by side, and of a work item: a row-major matrix is read by whole lines. */
-enum { TILE = OCT_GRIDS, ITEM = 4 * TILE, MOST_BLOCK = 256 };
+enum { TILE = OCT_QPARAMS_COLUMNS, ITEM = 4 * TILE, MOST_BLOCK = 256 };
 
 /* Weights below this are zeros: the reciprocal of a scale must be finite. */
 #define LEAST_SCALE 0x1p-120f
@@ -18,21 +18,21 @@ enum { TILE = OCT_GRIDS, ITEM = 4 * TILE, MOST_BLOCK = 256 };
 typedef struct tile {
     float x[MOST_BLOCK * TILE]; /* [block][TILE] */
     uint8_t codes[MOST_BLOCK * TILE];
-    oct_grids best;             /* scale and zero of the steps */
+    oct_column_qparams best;    /* scale and zero of the steps */
     float fit[TILE];            /* the scale to write */
     double error[TILE];         /* squared, with that scale */
 } tile;
 
 /* ------------------------------------------------------------------ choosing */
 
-/* Keeps the grids that are better than what is there; grids without a usable scale are marked by 0. */
-static void try_grids(tile *t, size_t block, oct_grids *g)
+/* Keeps the parameters that are better than what is there; parameters without a usable scale are marked by 0. */
+static void try_qparams(tile *t, size_t block, oct_column_qparams *g)
 {
     bool usable[TILE];
     for (size_t j = 0; j < TILE; j++)
         if (!(usable[j] = fabsf(g->scale[j]) >= LEAST_SCALE))
             g->scale[j] = 1.0f;
-    oct_grid_sums_f32(t->x, block, g);
+    oct_qparams_sums_f32(t->x, block, g);
     for (size_t j = 0; j < TILE; j++) {
         const double dd = (double)g->dd[j], ed = (double)g->ed[j], scale = (double)g->scale[j];
         const double fit = dd > 0 ? scale * (1 + ed / dd) : 0;
@@ -46,7 +46,7 @@ static void try_grids(tile *t, size_t block, oct_grids *g)
     }
 }
 
-/* The grid between the ends of each column, both including 0, and the end that is farther from it. */
+/* The parameters between the ends of each column, both including 0, and the end that is farther from it. */
 typedef struct range {
     float step[TILE], far[TILE];
     int32_t zero[TILE];
@@ -67,7 +67,7 @@ static void find_range(const float *x, size_t block, int top, range *r)
     }
 }
 
-/* Without a better grid all codes are the middle, and the error is the sum of squares. Returns that of all columns. */
+/* Without better parameters all codes are the middle, and the error is the sum of squares. Returns that of all columns. */
 static double start(tile *t, size_t block, int top)
 {
     double sum = 0;
@@ -90,7 +90,7 @@ static void choose(tile *t, size_t block, int top, bool symmetric)
     static const float cuts[] = { 1.0f, 0.95f, 0.9f, 0.85f, 0.8f };
     const int middle = (top + 1) / 2;
     range r;
-    oct_grids g = { .top = top };
+    oct_column_qparams g = { .top = top };
     find_range(t->x, block, top, &r);
     for (size_t c = 0; c < OCT_COUNT(cuts); c++) {
         for (int off = -1; off <= 1 && !symmetric; off++) {
@@ -99,14 +99,14 @@ static void choose(tile *t, size_t block, int top, bool symmetric)
                 g.zero[j] = zero < 0 ? 0 : zero > top ? top : zero;
                 g.scale[j] = r.step[j] * cuts[c];
             }
-            try_grids(t, block, &g);
+            try_qparams(t, block, &g);
         }
         for (int end = 0; end < 2; end++) {
             for (size_t j = 0; j < TILE; j++) {
                 g.zero[j] = middle;
                 g.scale[j] = r.far[j] / (float)(end ? middle - 1 : -middle) * cuts[c];
             }
-            try_grids(t, block, &g);
+            try_qparams(t, block, &g);
         }
     }
 }
@@ -180,7 +180,7 @@ static void quantize_item(const job *w, size_t item, tile *t)
             if (!isfinite(sum))
                 return;
             choose(t, f->block, top, f->zero == OCT_NBITS_MIDDLE);
-            oct_grid_codes_f32(t->x, f->block, &t->best, t->codes);
+            oct_quantize_columns_f32(t->x, f->block, &t->best, t->codes);
             store(w, t, b, first, columns);
             for (size_t j = 0; j < columns; j++)
                 w->sums[2 * item + 1] += t->error[j];

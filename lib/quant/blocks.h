@@ -1,7 +1,7 @@
 /* lib/quant/blocks.h -- weights of 4 or 8 bits with a scale for each block of values along k, without data.
  *
- * Each block takes the grid with the least squared error among twenty-five: ranges cut by 0 to 20 %, three zero points for each, and
- * the middle one from either end. For the steps that the weights take on a grid the best scale follows in closed form
+ * Each block takes the parameters with the least squared error among twenty-five: ranges cut by 0 to 20 %, three zero points for each, and
+ * the middle one from either end. For the steps that the weights take the best scale follows in closed form
  * (kernels/quantize.h), so rounding is measured with the scale that will be written. */
 #ifndef OCT_QUANT_BLOCKS_H
 #define OCT_QUANT_BLOCKS_H

@@ -145,7 +145,7 @@ static const char *lacks(const oct_conversion *c, oct_method_needs needs)
     if (needs == OCT_NEEDS_SAMPLES)
         return c->src ? oct_no_measuring(c) : "it needs samples";
     if (needs == OCT_NEEDS_STATISTICS)
-        return !c->calib ? "it needs samples or a table" : oct_qjob_has_grids(c->job) ? NULL : oct_no_ranges;
+        return !c->calib ? "it needs samples or a table" : oct_qjob_has_qparams(c->job) ? NULL : oct_no_ranges;
     return NULL;
 }
 
@@ -202,7 +202,7 @@ static oct_status decide(oct_conversion *c, oct_err *err)
 {
     if (c->src)
         OCT_TRY(oct_statistics_begin(c, err));
-    else if (c->calib && !oct_qjob_has_grids(c->job))
+    else if (c->calib && !oct_qjob_has_qparams(c->job))
         oct_statistics_warn(c);
     OCT_TRY(run_step(c, OCT_STEP_GRAPH, err));
     OCT_TRY(run_step(c, OCT_STEP_RANGES, err));

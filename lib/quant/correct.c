@@ -4,8 +4,8 @@
  * What a product should give on average is sum w E[x]; what it gives is sum wq E[xq], with xq its input in the quantized model.
  * Were xq taken from the quantized model itself, a layer would also make up for errors of the layers before it, which make
  * up for them too. So xq is taken with the products right: the float graph gets a second branch behind every product, in which
- * the product's float output is put on its grid and carried on through everything between products (Add, Concat, pools,
- * means), each result on its own grid, up to the inputs of the next products. All layers can then be corrected at once. */
+ * the product's float output is quantized and carried on through everything between products (Add, Concat, pools,
+ * means), each result with its own parameters, up to the inputs of the next products. All layers can then be corrected at once. */
 #include "forms/edit.h"
 #include "quant/convert_int.h"
 #include "quant/job.h"
@@ -20,7 +20,7 @@ typedef struct brancher {
 } brancher;
 
 /* x with the quantization parameters of value v: a border, whose readers see what rounding leaves. */
-static oct_status put_on_grid(brancher *b, int v, int x, int *out, oct_err *err)
+static oct_status fake_quantize(brancher *b, int v, int x, int *out, oct_err *err)
 {
     OCT_TRY(oct_edit_value(b->g, b->g->value[v].name, "_branch_rounded", OCT_F32, v, out, err));
     b->g->value[*out].quant = b->j->value[v].quant;
@@ -56,7 +56,7 @@ static oct_status branch(brancher *b, oct_err *err)
     for (size_t i = 0; i < j->g->n_input; i++) {
         int v = j->g->input[i];
         if (j->value[v].quant)
-            OCT_TRY(put_on_grid(b, v, v, &b->rounded[v], err));
+            OCT_TRY(fake_quantize(b, v, v, &b->rounded[v], err));
     }
     for (size_t i = 0; i < j->g->n_order; i++) {
         int id = j->g->order[i];
@@ -69,7 +69,7 @@ static oct_status branch(brancher *b, oct_err *err)
         for (int k = 0; k < n->n_out; k++) {
             int v = n->out[k];
             if (v >= 0 && j->value[v].quant)
-                OCT_TRY(put_on_grid(b, v, b->rounded[v], &b->rounded[v], err));
+                OCT_TRY(fake_quantize(b, v, b->rounded[v], &b->rounded[v], err));
         }
     }
     return oct_graph_sort(b->g, err);
@@ -169,7 +169,7 @@ static void prepare_weights(oct_qjob_opts *o)
 
 /* ---- what it gained ---- */
 
-/* Squares of what means were off by, in steps of the outputs' grids, over all channels of corrected products. */
+/* Squares of what means were off by, in steps of the outputs' scales, over all channels of corrected products. */
 static void add_up(const oct_qjob *j, qshift *sum)
 {
     for (size_t i = 0; i < j->n_layer; i++) {

@@ -184,9 +184,9 @@ const char *const *oct_qjob_values(const oct_qjob *j, const int **axes, size_t *
 oct_status oct_qjob_decide(oct_qjob *j, const oct_calib *c, oct_err *err)
 {
     /* A tensor without statistics takes its neighbours out, which may take others along: place again until none is left. */
-    OCT_TRY(oct_job_place(j, err)); /* forgets grids of an earlier decision */
+    OCT_TRY(oct_job_place(j, err)); /* forgets parameters of an earlier decision */
     for (bool changed = true; changed;) {
-        OCT_TRY(oct_choose_grids(j, c, &changed, err));
+        OCT_TRY(oct_choose_qparams(j, c, &changed, err));
         OCT_TRY(oct_half_check(j, c, &changed, err));
         if (changed)
             OCT_TRY(oct_job_place(j, err));
@@ -197,13 +197,13 @@ oct_status oct_qjob_decide(oct_qjob *j, const oct_calib *c, oct_err *err)
     return oct_bodies_decide(j, c, err);
 }
 
-bool oct_qjob_has_grids(const oct_qjob *j)
+bool oct_qjob_has_qparams(const oct_qjob *j)
 {
     for (size_t v = 0; v < j->n_values; v++)
         if (j->value[v].wanted && !j->g->value[v].constant)
             return true;
     for (size_t i = 0; i < j->n_body; i++)
-        if (oct_qjob_has_grids(j->body[i].job))
+        if (oct_qjob_has_qparams(j->body[i].job))
             return true;
     return false;
 }

@@ -1,6 +1,6 @@
 /* lib/quant/job.h -- the inside of a quantization job, shared by the files that do its steps.
  *
- * A decision has one home. place.c and half.c give each node its scheme and mark the values that need quantization parameters; grids.c
+ * A decision has one home. place.c and half.c give each node its scheme and mark the values that need quantization parameters; choose_qparams.c
  * chooses those; weights.c and block_weights.c quantize constants. All of these are kept as the oct_quant that annotate.c hangs on values. */
 #ifndef OCT_QUANT_JOB_H
 #define OCT_QUANT_JOB_H
@@ -165,8 +165,8 @@ oct_dtype oct_half_type(const oct_qjob *j, int node);
 /* dB of rounding a constant to t; NaN: not f32. */
 double oct_half_sqnr(const oct_tensor *c, oct_dtype t);
 
-/* grids.c: parameters of all wanted values. */
-oct_status oct_choose_grids(oct_qjob *j, const oct_calib *c, bool *changed, oct_err *err);
+/* choose_qparams.c: parameters of all wanted values. */
+oct_status oct_choose_qparams(oct_qjob *j, const oct_calib *c, bool *changed, oct_err *err);
 
 /* annotate.c: a copy of the graph whose values carry what is decided now, which plans run as it is; the job's own graph stays float. */
 oct_status oct_quantized_copy(oct_qjob *j, oct_graph **copy, oct_err *err);

@@ -2,9 +2,9 @@
  * to a checked file: convert.h.)
  *
  *   oct_qjob_create   prepares the graph (opset, fusion passes), places quantizers: which nodes become integer, which values
- *                     need a grid, which share one
+ *                     need parameters, which share them
  *   oct_qjob_values   names the values whose statistics are needed; calibrate them (calibrate.h), or load a table
- *   oct_qjob_decide   chooses grids from the statistics, quantizes weights and biases, proves or remedies saturation
+ *   oct_qjob_decide   chooses parameters from the statistics, quantizes weights and biases, proves or remedies saturation
  *   oct_qjob_annotate makes the graph a quantized one (forms/forms_write.h says what that is)
  *   oct_qjob_rewrite  the same, and writes it as files spell it
  *
@@ -37,7 +37,7 @@ typedef struct oct_layer_decision {
     bool per_channel;
     int block;             /* weights that share a scale; 0: not in blocks */
     const char *remedy;    /* against 16-bit saturation: "proved safe", "u8 weights", ...; NULL where it cannot happen */
-    const char *observer;  /* of the output's grid, or NULL */
+    const char *observer;  /* of the output's parameters, or NULL */
     float scale;           /* of the output; 0: real output */
     int32_t zero_point;
     double sqnr_weights;   /* dB, rounding of the weights; NaN: none */
@@ -77,9 +77,9 @@ void oct_qjob_destroy(oct_qjob *j);
  * wanted too (inputs of products), -1 the last, 0 none. Those of bodies are among them, as the runtime shows them to taps. */
 const char *const *oct_qjob_values(const oct_qjob *j, const int **axes, size_t *n);
 
-/* Whether statistics choose grids, so that there is something to tune and to correct (methods.h); else they decide about
+/* Whether statistics choose parameters, so that there is something to tune and to correct (methods.h); else they decide about
  * ranges at most. */
-bool oct_qjob_has_grids(const oct_qjob *j);
+bool oct_qjob_has_qparams(const oct_qjob *j);
 
 /* c may be NULL when nothing needs statistics. A value that the table lacks or has commented out stays float, with its
  * neighbours, and the decision says so. */

@@ -92,7 +92,7 @@ void oct_statistics_warn(const oct_conversion *c)
 
 const char *oct_no_measuring(const oct_conversion *c)
 {
-    if (!oct_qjob_has_grids(c->job))
+    if (!oct_qjob_has_qparams(c->job))
         return oct_no_ranges;
     if (!oct_runnable_whole(c->m->graph))
         return "the model has an operator that is not known here";

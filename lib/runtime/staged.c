@@ -213,7 +213,7 @@ static oct_status run_node(oct_plan *p, int id, oct_err *err)
 }
 
 /* Whether a node that runs by itself, on reals, makes what it should: quantized constants are there for plans alone, and nobody would round
- * the results, but those of a move from the same grid. */
+ * the results, but those of a move with the same parameters. */
 static bool runs_on_reals(const oct_graph *g, const oct_node *n, const oct_op *op)
 {
     const oct_quant *x = n->n_in > 0 && n->in[0] >= 0 ? g->value[n->in[0]].quant : NULL;

@@ -48,7 +48,7 @@ static oct_status taken_as(rt_lowering *l, const rt_operand *from, int value, co
 /* ---- steps between codes and reals ---- */
 
 /* Scales and zero points as inputs of QuantizeLinear and DequantizeLinear. */
-static oct_status grid_operands(rt_lowering *l, const oct_operand *x, const oct_quant *q, oct_operand **in, oct_err *err)
+static oct_status qparams_operands(rt_lowering *l, const oct_operand *x, const oct_quant *q, oct_operand **in, oct_err *err)
 {
     int64_t dims[OCT_MAX_RANK] = { q->n };
     const int rank = q->block ? x->rank : q->n > 1;
@@ -88,7 +88,7 @@ static oct_status new_change(rt_lowering *l, bool to_codes, int value, rt_operan
     (*st)->s.out[0] = &to->t;
     (*st)->scheme = oct_operand_scheme(from->t.q ? &to->t : &from->t);
     if (!v->scale)
-        return grid_operands(l, &from->t, q, (*st)->s.in, err);
+        return qparams_operands(l, &from->t, q, (*st)->s.in, err);
     (*st)->s.in[1] = &v->scale->t;
     (*st)->s.in[2] = &v->zero->t;
     return OCT_OK;

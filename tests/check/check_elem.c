@@ -234,25 +234,25 @@ static void check_quantize(oct_check *t, const oct_elem_table *ref, const oct_el
         }
 }
 
-static void check_grid(oct_check *t, const oct_elem_table *ref, const oct_elem_table *k)
+static void check_column_qparams(oct_check *t, const oct_elem_table *ref, const oct_elem_table *k)
 {
     for (size_t i = 0; i < 4 * OCT_COUNT(sizes); i++) {
         const size_t n = sizes[i % OCT_COUNT(sizes)];
-        float *x = floats(t, n * OCT_GRIDS);
-        uint8_t *want = oct_check_buffer(t, n * OCT_GRIDS), *got = oct_check_buffer(t, n * OCT_GRIDS);
-        oct_grids a = { .top = i % 2 ? 15 : 255 }, b;
-        for (size_t j = 0; j < OCT_GRIDS; j++) {
+        float *x = floats(t, n * OCT_QPARAMS_COLUMNS);
+        uint8_t *want = oct_check_buffer(t, n * OCT_QPARAMS_COLUMNS), *got = oct_check_buffer(t, n * OCT_QPARAMS_COLUMNS);
+        oct_column_qparams a = { .top = i % 2 ? 15 : 255 }, b;
+        for (size_t j = 0; j < OCT_QPARAMS_COLUMNS; j++) {
             a.scale[j] = (i & 1 ? -0.1f : 0.1f) * (0.1f + (float)oct_check_below(t, 100) * 0.02f);
             a.zero[j] = (int32_t)oct_check_below(t, (size_t)a.top + 1);
         }
         b = a;
-        oct_fill_f32(t, x, n * OCT_GRIDS);
-        ref->grid_sums(x, n, &a);
-        k->grid_sums(x, n, &b);
-        same(t, a.ee, b.ee, 3 * OCT_GRIDS, sizeof *a.ee, "grid sums", 0);
-        ref->grid_codes(x, n, &a, want);
-        k->grid_codes(x, n, &a, got);
-        same(t, want, got, n * OCT_GRIDS, 1, "grid codes", 0);
+        oct_fill_f32(t, x, n * OCT_QPARAMS_COLUMNS);
+        ref->qparams_sums(x, n, &a);
+        k->qparams_sums(x, n, &b);
+        same(t, a.ee, b.ee, 3 * OCT_QPARAMS_COLUMNS, sizeof *a.ee, "qparams sums", 0);
+        ref->quantize_columns(x, n, &a, want);
+        k->quantize_columns(x, n, &a, got);
+        same(t, want, got, n * OCT_QPARAMS_COLUMNS, 1, "quantized columns", 0);
         oct_check_release(t);
     }
 }
@@ -418,7 +418,7 @@ static void run(oct_check *t, const oct_elem_table *ref, const oct_elem_table *k
 {
     static void (*const parts[])(oct_check *, const oct_elem_table *, const oct_elem_table *) = {
         check_unary, check_binary, check_reduce, check_norms, check_quantize, check_integers, check_pool, check_moves,
-        check_half, check_grid, check_rnn,
+        check_half, check_column_qparams, check_rnn,
     };
     count_seen = 0;
     for (size_t i = 0; i < OCT_COUNT(parts); i++) {

@@ -400,30 +400,30 @@ static int32_t code_at(const void *q, oct_dtype d, size_t i)
 }
 
 /* Steps by their definition; the sums within what a chain of floats can lose. */
-static void values_grid(oct_check *t)
+static void values_column_qparams(oct_check *t)
 {
     for (int round = 0; round < 60; round++) {
         const size_t n = 1 + oct_check_below(t, 300);
-        oct_grids g = { .top = round % 2 ? 15 : 255 };
-        float *x = floats(t, n * OCT_GRIDS);
-        uint8_t *q = oct_check_buffer(t, n * OCT_GRIDS);
+        oct_column_qparams g = { .top = round % 2 ? 15 : 255 };
+        float *x = floats(t, n * OCT_QPARAMS_COLUMNS);
+        uint8_t *q = oct_check_buffer(t, n * OCT_QPARAMS_COLUMNS);
         size_t bad = 0;
-        oct_fill_f32(t, x, n * OCT_GRIDS);
-        for (size_t j = 0; j < OCT_GRIDS; j++) {
+        oct_fill_f32(t, x, n * OCT_QPARAMS_COLUMNS);
+        for (size_t j = 0; j < OCT_QPARAMS_COLUMNS; j++) {
             g.scale[j] = j % 4 ? 0.003f * (float)(1 + round) : -0.25f;
             g.zero[j] = (int32_t)oct_check_below(t, (size_t)g.top + 1);
             for (size_t i = 0; i < n; i++) /* ties where the scale is 0.25 */
-                x[i * OCT_GRIDS + j] = j % 4 ? x[i * OCT_GRIDS + j] * 5 : (float)(int)(x[i * OCT_GRIDS + j] * 99) * 0.125f;
+                x[i * OCT_QPARAMS_COLUMNS + j] = j % 4 ? x[i * OCT_QPARAMS_COLUMNS + j] * 5 : (float)(int)(x[i * OCT_QPARAMS_COLUMNS + j] * 99) * 0.125f;
         }
-        oct_grid_sums_f32(x, n, &g);
-        oct_grid_codes_f32(x, n, &g, q);
-        for (size_t j = 0; j < OCT_GRIDS; j++) {
+        oct_qparams_sums_f32(x, n, &g);
+        oct_quantize_columns_f32(x, n, &g, q);
+        for (size_t j = 0; j < OCT_QPARAMS_COLUMNS; j++) {
             double ee = 0, ed = 0, dd = 0, size = 0;
             for (size_t i = 0; i < n; i++) {
-                const float v = x[i * OCT_GRIDS + j] * (1.0f / g.scale[j]);
+                const float v = x[i * OCT_QPARAMS_COLUMNS + j] * (1.0f / g.scale[j]);
                 const int d = saturate(nearbyint((double)v), -g.zero[j], g.top - g.zero[j]);
                 const double e = (double)v - d;
-                bad += q[i * OCT_GRIDS + j] != d + g.zero[j];
+                bad += q[i * OCT_QPARAMS_COLUMNS + j] != d + g.zero[j];
                 ee += e * e;
                 ed += e * d;
                 dd += (double)d * d;
@@ -432,7 +432,7 @@ static void values_grid(oct_check *t)
             const double bound = (double)(n + 2) * 0x1p-23;
             bad += fabs(g.ee[j] - ee) > ee * bound || fabs(g.ed[j] - ed) > size * bound || g.dd[j] != (float)dd;
         }
-        oct_check_wrong(t, bad, "grids of %zu rows: %zu codes and sums differ", n, bad);
+        oct_check_wrong(t, bad, "parameters of %zu rows: %zu codes and sums differ", n, bad);
         oct_check_release(t);
     }
 }
@@ -704,7 +704,7 @@ void check_values(oct_check *t)
     values_lstm(t);
     values_norm(t);
     values_quantize(t);
-    values_grid(t);
+    values_column_qparams(t);
     values_qbinary(t);
     values_tables(t);
     values_pool(t);

@@ -26,7 +26,7 @@ static void check_reads_back(const oct_calib *c)
 
 static void choose_ranges(const oct_calib *c)
 {
-    const oct_grid g = { 0, 255, false };
+    const oct_qrange g = { 0, 255, false };
     for (size_t i = 0; i < c->n_tensors && i < 2; i++)
         for (size_t k = 0; k < oct_observer_count(); k++) {
             oct_observer_spec spec = { oct_observer_at(k), oct_observer_at(k)->param };

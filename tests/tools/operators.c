@@ -207,8 +207,8 @@ static const char *trait_name(oct_quant_trait t)
 {
     switch (t) {
     case OCT_QUANT_WEIGHTED: return "product";
-    case OCT_QUANT_SAME: return "keeps the grid";
-    case OCT_QUANT_JOIN: return "joins grids";
+    case OCT_QUANT_SAME: return "keeps the parameters";
+    case OCT_QUANT_JOIN: return "joins parameters";
     case OCT_QUANT_ARITH: return "arithmetic";
     case OCT_QUANT_UNARY: return "function";
     case OCT_QUANT_RECURRENT: return "recurrent";
@@ -304,8 +304,8 @@ int main(int argc, char **argv)
            "  are computed in float32 and rounded once.\n"
            "- *int8*: the runtime computes it on 8-bit quantized tensors, in QDQ or QLinear form.\n"
            "- *qconvert*: schemes that it can choose. `static (octet)`: for the target `octet` alone.\n"
-           "- *trait*: what quantization knows of it. A product has weights; one that keeps the grid moves codes as they are; joined\n"
-           "  grids are shared by all inputs; arithmetic and functions have a grid of their own.\n\n"
+           "- *trait*: what quantization knows of it. A product has weights; one that keeps the parameters moves codes as they are; joined\n"
+           "  parameters are shared by all inputs; arithmetic and functions have parameters of their own.\n\n"
            "An operator that is not here is passed through by `qconvert`, in float, with its neighbours.\n\n",
            n_rows);
     for (size_t i = 0; i < n_rows; i++) {

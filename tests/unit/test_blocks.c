@@ -1,4 +1,4 @@
-/* lib/quant: weights in blocks -- grids and codes against sums written out here, which layers get them, both written forms. */
+/* lib/quant: weights in blocks -- parameters and codes against sums written out here, which layers get them, both written forms. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 enum { CAP = 4096, MOST = 1 << 16 };
 static float got[CAP], want[CAP];
 
-/* ------------------------------------------------------------------ grids and codes */
+/* ------------------------------------------------------------------ parameters and codes */
 
 typedef struct result {
     uint8_t codes[MOST], zero[MOST];
@@ -55,8 +55,8 @@ static void fill(float *w, size_t n, uint32_t seed)
     }
 }
 
-/* Weights that stand on a grid come back as they are. */
-static void grids_are_found(void **state)
+/* Weights that scales hold exactly come back as they are. */
+static void qparams_are_found(void **state)
 {
     static float w[100 * 20], back[100];
     for (int form = 0; form < 8; form++) {
@@ -66,7 +66,7 @@ static void grids_are_found(void **state)
         for (size_t i = 0; i < f.k; i++)
             for (size_t j = 0; j < f.n; j++) {
                 const int zero = form & 4 ? (top + 1) / 2 : (int)((i / f.block * 5 + j * 3) % (size_t)(top + 1));
-                /* both ends of the grid are in every whole block */
+                /* both ends of the range are in every whole block */
                 const int code = i % f.block == 0 ? 0 : i % f.block == 1 ? top : (int)(net_next(&seed) % (unsigned)(top + 1));
                 w[i * f.n + j] = (float)(code - zero) * (j % 2 ? 0.125f : 0.25f);
             }
@@ -346,7 +346,7 @@ static void stays_float(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(grids_are_found), cmocka_unit_test(no_worse_than_plain), cmocka_unit_test(beyond_the_end),
+        cmocka_unit_test(qparams_are_found), cmocka_unit_test(no_worse_than_plain), cmocka_unit_test(beyond_the_end),
         cmocka_unit_test(odd_blocks),      cmocka_unit_test(same_everywhere),     cmocka_unit_test(both_forms),
         cmocka_unit_test(layers_are_told), cmocka_unit_test(stays_float),
     };

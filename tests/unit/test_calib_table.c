@@ -357,7 +357,7 @@ static void mutated(void **state)
             free(text);
             for (size_t t = 0; t < d->n_tensors && i % 16 == 0; t++) {
                 oct_selection s;
-                oct_status st = oct_observe(&d->tensors[t]->stats, oct_observer_default(), (oct_grid){ 0, 255, false }, &s, NULL);
+                oct_status st = oct_observe(&d->tensors[t]->stats, oct_observer_default(), (oct_qrange){ 0, 255, false }, &s, NULL);
                 assert_true(st != OCT_OK || (s.range.lo <= 0 && s.range.hi >= 0));
             }
             oct_calib_destroy(d);

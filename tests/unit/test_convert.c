@@ -221,7 +221,7 @@ static void measures_what_biases_make_up_for(void **state)
     work w;
     snprintf(path, sizeof path, "%s/x.npy", folder);
     write_rows(path, 6, 7);
-    set_up_for(&w, "models/conv_valid.onnx", "onnxruntime-x86"); /* it puts every output on a grid */
+    set_up_for(&w, "models/conv_valid.onnx", "onnxruntime-x86"); /* it quantizes every output */
     open_samples(&w, path, NULL, 0);
     oct_methods_drop_needing(&w.o.methods, OCT_NEEDS_SAMPLES);
     GOOD(decide(&w, err));

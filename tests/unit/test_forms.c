@@ -173,7 +173,7 @@ static void readers_of_codes(void **state)
     net_output(g, q);
     net_output(g, NET_NODE(g, "Neg", "", "n", e));
     oct_graph *c = same_when_read(g);
-    /* One value carries the codes of all that read them on one grid; another grid is another value. */
+    /* One value carries the codes of all that read them with the same parameters; other parameters are another value. */
     const int v = only(c, "Exp")->in[0], other = only(c, "Neg")->in[0];
     assert_true(quant(c, v)->scale[0] == 0.25f && quant(c, v)->zp[0] == 0 && quant(c, v)->dtype == OCT_U8);
     assert_true(quant(c, other)->scale[0] == 0.5f);
@@ -339,7 +339,7 @@ static void operators(void **state)
     assert_true(conv->domain[0] == 0 && sigmoid->domain[0] == 0 && sigmoid->n_in == 1 && conv->n_in == 3);
     assert_true(quant(c, conv->in[1])->n == 2 && quant(c, conv->in[1])->axis == 0);
     assert_true(quant(c, conv->in[2])->scale[1] == 0.0625f * 0.02f && quant(c, conv->in[2])->dtype == OCT_S32);
-    /* What stands for X_quantized is X, and keeps its grid where it is only moved. */
+    /* What stands for X_quantized is X, and keeps its parameters where it is only moved. */
     assert_string_equal(c->value[conv->out[0]].name, "c");
     assert_string_equal(c->value[pool->out[0]].name, "m");
     assert_true(oct_quant_same(quant(c, conv->out[0]), quant(c, pool->out[0])));
@@ -591,12 +591,12 @@ static void lstm(void **state)
             g[i] = net_graph(14);
             GOOD(oct_graph_set_opset(g[i], "com.microsoft", 1, err));
             int x = net_input(g[i], "x", OCT_F32, "9,2,7");
-            const char *grid = per_row ? "2,20" : "2";
+            const char *qparams = per_row ? "2,20" : "2";
             net_output(g[i], i ? NET_NODE(g[i], "LSTM", "lstm", "y", x, quantized_matrix(g[i], "w", &qw, dw), quantized_matrix(g[i], "r", &qr, dr))
                                : NET_NODE(g[i], "com.microsoft.DynamicQuantizeLSTM", "lstm", "y", x, net_const(g[i], "w", OCT_S8, "2,7,20", wt),
-                                          net_const(g[i], "r", OCT_S8, "2,5,20", rt), -1, -1, -1, -1, -1, net_const(g[i], "ws", OCT_F32, grid, ws),
-                                          net_const(g[i], "wz", OCT_S8, grid, zeros), net_const(g[i], "rs", OCT_F32, grid, rs),
-                                          net_const(g[i], "rz", OCT_S8, grid, zeros)));
+                                          net_const(g[i], "r", OCT_S8, "2,5,20", rt), -1, -1, -1, -1, -1, net_const(g[i], "ws", OCT_F32, qparams, ws),
+                                          net_const(g[i], "wz", OCT_S8, qparams, zeros), net_const(g[i], "rs", OCT_F32, qparams, rs),
+                                          net_const(g[i], "rz", OCT_S8, qparams, zeros)));
             net_int(g[i], "hidden_size", H);
             net_str(g[i], "direction", "bidirectional");
             if (i == 0) {

@@ -100,7 +100,7 @@ static oct_graph *convs(void)
     return g;
 }
 
-static void values_carry_grids(void **state)
+static void values_carry_qparams(void **state)
 {
     oct_graph *g = convs();
     float x[108], w1[108], b1[4], lo = 0, hi = 0;
@@ -139,7 +139,7 @@ static void values_carry_grids(void **state)
         for (int i = 0; i < 27; i++)
             assert_int_equal(((const int8_t *)w->quant->codes->data)[o * 27 + i], (int)rintf(w1[o * 27 + i] / s));
     }
-    /* What integer operators make carries its grid itself, the clamp's where it begins; the constant is read as codes here, as reals there. */
+    /* What integer operators make carries its parameters itself, the clamp's where it begins; the constant is read as codes here, as reals there. */
     assert_int_equal(value(g, "r")->quant->zp[0], 0);
     assert_non_null(value(g, "s")->quant);
     const oct_value *c = input(g, net_producer(g, "s"), 1);
@@ -246,7 +246,7 @@ static void halves_belong_to_it(void **state)
 
 static const float one_scale[] = { 0.125f };
 static const int32_t one_zero[] = { 7 };
-static const oct_quant GRID = { .n = 1, .scale = one_scale, .zp = one_zero, .dtype = OCT_U8 };
+static const oct_quant QPARAMS = { .n = 1, .scale = one_scale, .zp = one_zero, .dtype = OCT_U8 };
 
 static int annotate(oct_graph *g, int v, const oct_quant *q)
 {
@@ -283,26 +283,26 @@ static void write_forms(oct_graph *g, bool blocks_qdq)
     GOOD(oct_infer_shapes(g, err));
 }
 
-static float on_grid(float x)
+static float fake_quantized(float x)
 {
     const float c = rintf(x / one_scale[0]) + 7;
     return (fminf(fmaxf(c, 0), 255) - 7) * one_scale[0];
 }
 
-/* A border, a value that an operator makes on the same grid and that is an output, and one that a nested graph reads. */
+/* A border, a value that an operator makes with the same parameters and that is an output, and one that a nested graph reads. */
 static void activations(void **state)
 {
     oct_graph *g = net_graph(13);
     int x = net_input(g, "x", OCT_F32, "1,1,2,3");
-    int a = annotate(g, NET_NODE(g, "QuantizeLinear", "border", "x_quantized", x), &GRID);
-    int y = annotate(g, NET_NODE(g, "Relu", "relu", "y", a), &GRID);
-    int n = annotate(g, NET_NODE(g, "Neg", "neg", "n", y), &GRID);
+    int a = annotate(g, NET_NODE(g, "QuantizeLinear", "border", "x_quantized", x), &QPARAMS);
+    int y = annotate(g, NET_NODE(g, "Relu", "relu", "y", a), &QPARAMS);
+    int n = annotate(g, NET_NODE(g, "Neg", "neg", "n", y), &QPARAMS);
     net_output(g, y);
     int z = NET_NODE(g, "If", "if", "z", NET_NODE(g, "Greater", "more", "c", NET_F32(g, "one", "", 1), NET_F32(g, "zero", "", 0)));
     int node = net_last;
     oct_graph *then = net_nested(g), *other = net_nested(g);
     net_output(then, NET_NODE(then, "Abs", "abs", "t", net_take(then, n)));
-    then->value[oct_graph_find(then, "n")].quant = &GRID; /* as captured values take it over */
+    then->value[oct_graph_find(then, "n")].quant = &QPARAMS; /* as captured values take it over */
     net_output(other, NET_NODE(other, "Abs", "abs", "e", net_take(other, a)));
     net_give(g, node, "then_branch", then);
     net_give(g, node, "else_branch", other);
@@ -328,8 +328,8 @@ static void activations(void **state)
     net_fill(in, 6, 77);
     assert_int_equal(net_run(g, got, CAP), 12);
     for (int i = 0; i < 6; i++) {
-        assert_float_equal(got[i], on_grid(fmaxf(on_grid(in[i]), 0)), 0);
-        assert_float_equal(got[6 + i], fabsf(on_grid(-got[i])), 0);
+        assert_float_equal(got[i], fake_quantized(fmaxf(fake_quantized(in[i]), 0)), 0);
+        assert_float_equal(got[6 + i], fabsf(fake_quantized(-got[i])), 0);
     }
     oct_graph_destroy(g);
 }
@@ -339,7 +339,7 @@ static void integer_borders(void **state)
 {
     oct_graph *g = net_graph(13);
     int u = net_const(g, "u", OCT_U8, "4", (const uint8_t[]){ 0, 7, 100, 255 });
-    int a = annotate(g, NET_NODE(g, "DequantizeLinear", "in", "a", u), &GRID);
+    int a = annotate(g, NET_NODE(g, "DequantizeLinear", "in", "a", u), &QPARAMS);
     net_output(g, NET_NODE(g, "Neg", "neg", "y", a));
     int o = NET_NODE(g, "QuantizeLinear", "out", "o", a);
     g->value[o].dtype = OCT_U8;
@@ -375,13 +375,13 @@ static void wide_zero_point(void **state)
     oct_graph_destroy(g);
 }
 
-/* Two values stand for w, of two grids: names of codes stay, other names are numbered in the order of the products. */
+/* Two values stand for w, with two sets of parameters: names of codes stay, other names are numbered in the order of the products. */
 static void constants_keep_their_names(void **state)
 {
     static const float scales[] = { 0.5f, 0.25f };
     static const int32_t zeros[] = { 0, 0 };
     oct_graph *g = net_graph(13);
-    int x = net_input(g, "x", OCT_F32, "1,2"), a = annotate(g, NET_NODE(g, "QuantizeLinear", "border", "x_quantized", x), &GRID);
+    int x = net_input(g, "x", OCT_F32, "1,2"), a = annotate(g, NET_NODE(g, "QuantizeLinear", "border", "x_quantized", x), &QPARAMS);
     const int64_t dims[2] = { 2, 2 };
     const oct_tensor *codes = codes_of(g, OCT_S8, 2, dims, (const int8_t[]){ 1, 2, 3, 4 });
     const oct_quant columns = { .n = 2, .axis = 1, .scale = scales, .zp = zeros, .dtype = OCT_S8 }, whole = { .n = 1, .scale = scales, .zp = zeros, .dtype = OCT_S8 };
@@ -401,8 +401,8 @@ static void constants_keep_their_names(void **state)
     net_fill(in, 2, 77);
     net_run(g, got, CAP);
     for (int j = 0; j < 2; j++) {
-        assert_float_equal(got[j], on_grid(in[0]) * (float)(1 + j) * scales[j] + on_grid(in[1]) * (float)(3 + j) * scales[j], 1e-6);
-        assert_float_equal(got[2 + j], (on_grid(in[0]) * (float)(1 + j) + on_grid(in[1]) * (float)(3 + j)) * 0.5f, 1e-6);
+        assert_float_equal(got[j], fake_quantized(in[0]) * (float)(1 + j) * scales[j] + fake_quantized(in[1]) * (float)(3 + j) * scales[j], 1e-6);
+        assert_float_equal(got[2 + j], (fake_quantized(in[0]) * (float)(1 + j) + fake_quantized(in[1]) * (float)(3 + j)) * 0.5f, 1e-6);
     }
     oct_graph_destroy(g);
 }
@@ -523,7 +523,7 @@ static void captured_constant(void **state)
 {
     oct_graph *g = net_graph(13);
     const int64_t dims[1] = { 2 };
-    int c = coded(g, "c_quantized", 1, dims, GRID, codes_of(g, OCT_U8, 1, dims, (const uint8_t[]){ 8, 9 }));
+    int c = coded(g, "c_quantized", 1, dims, QPARAMS, codes_of(g, OCT_U8, 1, dims, (const uint8_t[]){ 8, 9 }));
     net_output(g, NET_NODE(g, "Neg", "neg", "y", c));
     int z = NET_NODE(g, "Neg", "holder", "z", c);
     net_capture(g, net_last, c);
@@ -564,7 +564,8 @@ static void half_by_node(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_carry_grids), cmocka_unit_test(dynamic_layers_carry_codes), cmocka_unit_test(blocks_are_shared), cmocka_unit_test(halves_belong_to_it),
+        cmocka_unit_test(values_carry_qparams), cmocka_unit_test(dynamic_layers_carry_codes), cmocka_unit_test(blocks_are_shared),
+            cmocka_unit_test(halves_belong_to_it),
         cmocka_unit_test(activations),        cmocka_unit_test(integer_borders),            cmocka_unit_test(constants_keep_their_names),
         cmocka_unit_test(dynamic_chain),      cmocka_unit_test(blocks_in_both_orders),      cmocka_unit_test(lstm_is_turned),
         cmocka_unit_test(wide_zero_point),    cmocka_unit_test(captured_constant),  cmocka_unit_test(half_by_node),

@@ -131,7 +131,7 @@ static void check_bins(const oct_stats *s, const float *x, size_t n)
         double w = b.hi - b.lo;
         int e;
         assert_true(w == 0 || frexp(w, &e) == 0.5);        /* a power of two */
-        assert_true(w == 0 || fmod(b.lo, w) == 0);         /* on a grid through zero */
+        assert_true(w == 0 || fmod(b.lo, w) == 0);         /* quantized through zero */
         sum += c;
     }
     assert_int_equal(sum, oct_stats_finite(s));
@@ -344,7 +344,7 @@ static void nan_changes_nothing(void **state)
     oct_stats_free(&before);
 }
 
-static oct_selection observe(const float *x, size_t n, const char *spec, oct_grid g)
+static oct_selection observe(const float *x, size_t n, const char *spec, oct_qrange g)
 {
     oct_stats s;
     oct_stats_init(&s);
@@ -359,7 +359,7 @@ static oct_selection observe(const float *x, size_t n, const char *spec, oct_gri
     return sel;
 }
 
-static double direct_mse(const float *x, size_t n, oct_qparams q, oct_grid g)
+static double direct_mse(const float *x, size_t n, oct_qparams q, oct_qrange g)
 {
     double sum = 0;
     for (size_t i = 0; i < n; i++) {
@@ -371,7 +371,7 @@ static double direct_mse(const float *x, size_t n, oct_qparams q, oct_grid g)
     return sum / (double)n;
 }
 
-static const oct_grid U8 = { 0, 255, false }, S8 = { -127, 127, true };
+static const oct_qrange U8 = { 0, 255, false }, S8 = { -127, 127, true };
 
 static void mean_error_is_that_of_the_values(void **state)
 {
@@ -385,7 +385,7 @@ static void mean_error_is_that_of_the_values(void **state)
         const char *specs[] = { "minmax", "hist-percentile=99.9", "hist-entropy", "hist-mse" };
         for (size_t k = 0; k < OCT_COUNT(specs); k++)
             for (int sym = 0; sym < 2; sym++) {
-                oct_grid g = sym ? S8 : U8;
+                oct_qrange g = sym ? S8 : U8;
                 oct_selection s = observe(x, N, specs[k], g);
                 double d = direct_mse(x, N, s.q, g);
                 assert_true(fabs(s.mse - d) <= 0.02 * d);
@@ -394,7 +394,7 @@ static void mean_error_is_that_of_the_values(void **state)
     oct_free(x);
 }
 
-/* No range of a fine two-dimensional grid is more than 1 % better. */
+/* No range of a fine two-dimensional search is more than 1 % better. */
 static void mse_finds_the_least(void **state)
 {
     enum { N = 20000 };
@@ -589,24 +589,24 @@ static void names_are_read(void **state)
 
 static void affine_parameters(void **state)
 {
-    oct_grid g;
-    assert_int_equal(oct_grid_of(OCT_U8, false, &g, NULL), OCT_OK);
+    oct_qrange g;
+    assert_int_equal(oct_qrange_of(OCT_U8, false, &g, NULL), OCT_OK);
     oct_qparams q = oct_qparams_from_range((oct_range){ -1, 3 }, g);
     assert_true(q.scale == (float)(4.0 / 255) && q.zero == 64); /* 63.75 */
     q = oct_qparams_from_range((oct_range){ 0, 6 }, g);
     assert_true(q.scale == (float)(6.0 / 255) && q.zero == 0);
     q = oct_qparams_from_range((oct_range){ -1, 1 }, g);
     assert_int_equal(q.zero, 128); /* 127.5, half to even */
-    assert_int_equal(oct_grid_of(OCT_S8, true, &g, NULL), OCT_OK);
+    assert_int_equal(oct_qrange_of(OCT_S8, true, &g, NULL), OCT_OK);
     q = oct_qparams_from_range((oct_range){ -2, 1 }, g);
     assert_true(g.qmin == -127 && q.scale == (float)(4.0 / 254) && q.zero == 0);
     q = oct_qparams_from_range((oct_range){ 0, 1e-40f }, g);
     assert_true(q.scale == 1 && q.zero == 0);
-    assert_int_equal(oct_grid_of(OCT_S8, false, &g, NULL), OCT_OK);
+    assert_int_equal(oct_qrange_of(OCT_S8, false, &g, NULL), OCT_OK);
     q = oct_qparams_from_range((oct_range){ 0, 255 }, g);
     assert_true(q.scale == 1 && q.zero == -128);
     assert_true(((float)g.qmin - (float)q.zero) * q.scale == 0 && ((float)g.qmax - (float)q.zero) * q.scale == 255);
-    assert_int_equal(oct_grid_of(OCT_F32, false, &g, NULL), OCT_EUNSUPPORTED);
+    assert_int_equal(oct_qrange_of(OCT_F32, false, &g, NULL), OCT_EUNSUPPORTED);
 }
 
 static void channels(void **state)

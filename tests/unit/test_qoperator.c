@@ -11,13 +11,13 @@
 
 enum { CAP = 1 << 14 };
 
-typedef struct grid {
+typedef struct qparams {
     oct_dtype dtype;
     float scale;
     int zero;
-} grid;
+} qparams;
 
-static const grid A = { OCT_U8, 0.02f, 100 }, B = { OCT_U8, 0.025f, 90 }, S = { OCT_S8, 0.02f, -10 };
+static const qparams A = { OCT_U8, 0.02f, 100 }, B = { OCT_U8, 0.025f, 90 }, S = { OCT_S8, 0.02f, -10 };
 
 static const char *with(oct_graph *g, const char *name, const char *suffix)
 {
@@ -26,7 +26,7 @@ static const char *with(oct_graph *g, const char *name, const char *suffix)
     return s;
 }
 
-static void grid_consts(oct_graph *g, const char *name, grid q, int *scale, int *zero)
+static void qparams_consts(oct_graph *g, const char *name, qparams q, int *scale, int *zero)
 {
     uint8_t z = (uint8_t)q.zero;
     *scale = net_const(g, with(g, name, "_scale"), OCT_F32, "", &q.scale);
@@ -34,22 +34,22 @@ static void grid_consts(oct_graph *g, const char *name, grid q, int *scale, int 
 }
 
 /* v -> QuantizeLinear -> v_quantized -> DequantizeLinear -> the value returned. */
-static int qdq(oct_graph *g, int v, grid q)
+static int qdq(oct_graph *g, int v, qparams q)
 {
     const char *name = g->value[v].name;
     int s, z;
-    grid_consts(g, name, q, &s, &z);
+    qparams_consts(g, name, q, &s, &z);
     int codes = NET_NODE(g, "QuantizeLinear", with(g, name, "_Q"), with(g, name, "_quantized"), v, s, z);
     return NET_NODE(g, "DequantizeLinear", with(g, name, "_DQ"), with(g, name, "_dequantized"), codes, s, z);
 }
 
-static int quantized_input(oct_graph *g, const char *name, const char *dims, grid q)
+static int quantized_input(oct_graph *g, const char *name, const char *dims, qparams q)
 {
     return qdq(g, net_input(g, name, OCT_F32, dims), q);
 }
 
 /* 8-bit weights, `channels` scales along axis, behind a DequantizeLinear. */
-static int weights(oct_graph *g, const char *name, const char *dims, size_t n, int channels, int axis, grid q)
+static int weights(oct_graph *g, const char *name, const char *dims, size_t n, int channels, int axis, qparams q)
 {
     uint8_t codes[256], zeros[16];
     float scales[16];
@@ -71,7 +71,7 @@ static int weights(oct_graph *g, const char *name, const char *dims, size_t n, i
 }
 
 /* int32 at sx * scale of weights(), times `wrong`. */
-static int bias(oct_graph *g, const char *name, int channels, grid x, grid w, float wrong)
+static int bias(oct_graph *g, const char *name, int channels, qparams x, qparams w, float wrong)
 {
     int32_t codes[16], zeros[16] = { 0 };
     float scales[16];
@@ -123,7 +123,7 @@ static size_t compare(oct_graph *g)
     return made;
 }
 
-static const grid W = { OCT_S8, 0.004f, 0 };
+static const qparams W = { OCT_S8, 0.004f, 0 };
 
 static oct_node *node_named(oct_graph *g, const char *name)
 {
@@ -143,7 +143,7 @@ static void is_node(oct_graph *g, const char *name, const char *domain, const ch
 }
 
 /* A net in which everything has an operator form but the last Softmax. */
-static oct_graph *make_net(grid a, grid b)
+static oct_graph *make_net(qparams a, qparams b)
 {
     oct_graph *g = net_graph(13);
     int x = quantized_input(g, "x", "2,3,8,8", a), w = weights(g, "w", "4,3,3,3", 108, 4, 0, W), y = bias(g, "b", 4, a, W, 1);
@@ -200,7 +200,7 @@ static void whole_net(void **state)
     is_node(g, "fc", "com.microsoft", "QGemm", "fc_y");
     assert_null(oct_node_attr(node_named(g, "fc"), "beta"));
     assert_int_equal(oct_node_int(node_named(g, "fc"), "transB", 0), 1);
-    assert_int_equal(node_named(g, "fc")->n_in, 7); /* a real output has no grid */
+    assert_int_equal(node_named(g, "fc")->n_in, 7); /* a real output has no parameters */
     /* Nothing is left but the quantizer of the input and what is real. */
     assert_int_equal(net_count(g, NULL), 15);
     assert_int_equal(net_count(g, "QuantizeLinear"), 1);
@@ -244,13 +244,13 @@ static void whole_net_of_values(void **state)
 
 static void signed_codes(void **state)
 {
-    oct_graph *g = make_net(S, (grid){ OCT_S8, 0.025f, 7 });
+    oct_graph *g = make_net(S, (qparams){ OCT_S8, 0.025f, 7 });
     assert_int_equal(compare(g), 13);
     oct_graph_destroy(g);
 }
 
 /* Codes of a random input as QuantizeLinear gives them. */
-static int code_of(float x, grid q)
+static int code_of(float x, qparams q)
 {
     float v = rintf(x / q.scale) + (float)q.zero;
     return v < 0 ? 0 : v > 255 ? 255 : (int)v;
@@ -281,7 +281,7 @@ static void conv_by_hand(void **state)
 }
 
 /* Builds x -> op -> y between quantizers and says how many operators were made of it. */
-static size_t made_of(oct_graph *g, int y, grid q)
+static size_t made_of(oct_graph *g, int y, qparams q)
 {
     net_output(g, q.dtype == OCT_UNDEFINED ? y : qdq(g, y, q));
     size_t made = compare(g);
@@ -291,7 +291,7 @@ static size_t made_of(oct_graph *g, int y, grid q)
     return made;
 }
 
-static size_t conv_with(grid x, grid w, grid y, float wrong, bool lone_zero)
+static size_t conv_with(qparams x, qparams w, qparams y, float wrong, bool lone_zero)
 {
     oct_graph *g = net_graph(13);
     int in = quantized_input(g, "x", "1,3,6,6", x), k = weights(g, "w", "4,3,3,3", 108, 4, 0, w), b = bias(g, "b", 4, x, w, wrong);
@@ -302,7 +302,7 @@ static size_t conv_with(grid x, grid w, grid y, float wrong, bool lone_zero)
 
 static void products_that_stay(void **state)
 {
-    const grid real = { OCT_UNDEFINED, 0, 0 }, u8 = { OCT_U8, 0.004f, 128 };
+    const qparams real = { OCT_UNDEFINED, 0, 0 }, u8 = { OCT_U8, 0.004f, 128 };
     assert_int_equal(conv_with(A, W, B, 1, false), 1);
     assert_int_equal(conv_with(A, u8, B, 1, false), 1);
     assert_int_equal(conv_with(S, W, S, 1, false), 1);
@@ -325,7 +325,7 @@ static void products_that_stay(void **state)
     assert_int_equal(made_of(g, NET_NODE(g, "MatMul", "op", "y", x, m), B), 1);
 }
 
-static size_t move(const char *op, int64_t opset, grid x, grid y, const char *mode)
+static size_t move(const char *op, int64_t opset, qparams x, qparams y, const char *mode)
 {
     oct_graph *g = net_graph(opset);
     int in = quantized_input(g, "x", "1,4,6,6", x), v;
@@ -348,7 +348,7 @@ static void moves_that_stay(void **state)
     assert_int_equal(move("Resize", 13, A, B, "nearest"), 0); /* codes would change */
     assert_int_equal(move("MaxPool", 13, A, A, NULL), 1);
     assert_int_equal(move("MaxPool", 11, A, A, NULL), 0); /* floats only */
-    assert_int_equal(move("MaxPool", 13, A, (grid){ OCT_U8, A.scale, A.zero + 1 }, NULL), 0);
+    assert_int_equal(move("MaxPool", 13, A, (qparams){ OCT_U8, A.scale, A.zero + 1 }, NULL), 0);
     assert_int_equal(move("Pad", 13, A, A, NULL), 0); /* its padding is a real number */
 }
 
@@ -369,7 +369,7 @@ static void softmax_scale(void **state)
     for (int exact = 0; exact < 2; exact++) {
         oct_graph *g = net_graph(13);
         int x = quantized_input(g, "x", "4,9", A), y = NET_NODE(g, "Softmax", "op", "y", x);
-        net_output(g, qdq(g, y, (grid){ OCT_U8, exact ? 1.0f / 256.0f : 1.0f / 255.0f, 0 }));
+        net_output(g, qdq(g, y, (qparams){ OCT_U8, exact ? 1.0f / 256.0f : 1.0f / 255.0f, 0 }));
         assert_int_equal(compare(g), exact);
         if (exact) {
             assert_int_equal(oct_node_int(node_named(g, "op"), "opset", 0), 13);

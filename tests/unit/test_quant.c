@@ -1,4 +1,4 @@
-/* lib/quant: placement, grids, weights, biases, the saturation proof and the rewritten graph, against sums written out here. */
+/* lib/quant: placement, parameters, weights, biases, the saturation proof and the rewritten graph, against sums written out here. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -193,7 +193,7 @@ static void quantizer_does_the_relu(void **state)
         GOOD(oct_qjob_decide(k.job, k.calib, err));
         const oct_layer_decision *d = layer(&k, "first");
         assert_true(d->integer);
-        const bool around_zero = i == 1; /* then the Relu stays, as the grid does not begin where it does */
+        const bool around_zero = i == 1; /* then the Relu stays, as the range does not begin where it does */
         assert_int_equal(d->zero_point, i == 2 ? -128 : 0);
         if (i)
             assert_int_equal(d->weights, OCT_S8); /* u8 would leave the layer float */
@@ -213,7 +213,7 @@ static void quantizer_does_the_relu(void **state)
     }
 }
 
-/* Concat of two Relu branches shares one grid; of a Relu and a plain branch does not, for the clamp would be lost. */
+/* Concat of two Relu branches shares parameters; of a Relu and a plain branch does not, for the clamp would be lost. */
 static void concat_shares_where_clamps_agree(void **state)
 {
     for (int mixed = 0; mixed < 2; mixed++) {
@@ -392,11 +392,11 @@ static void odd_groups_stay_float(void **state)
 }
 
 /* Codes of one matrix, turned, against scales by row; flip: of unsigned codes. */
-static void same_codes(const oct_graph *g, const oct_node *n, int slot, int grid, const float *w, int k, int limit, int flip)
+static void same_codes(const oct_graph *g, const oct_node *n, int slot, int qparams, const float *w, int k, int limit, int flip)
 {
     const uint8_t *codes = g->value[n->in[slot]].constant->data;
-    const float *scale = g->value[n->in[grid]].constant->data;
-    const oct_tensor *zero = g->value[n->in[grid + 1]].constant;
+    const float *scale = g->value[n->in[qparams]].constant->data;
+    const oct_tensor *zero = g->value[n->in[qparams + 1]].constant;
     assert_int_equal(zero->count, DIRS * ROWS);
     for (int r = 0; r < DIRS * ROWS; r++) {
         float top = 0;
@@ -564,7 +564,7 @@ static void branches_are_quantized(void **state)
     stop(&w, g);
 }
 
-/* A value that no run has shown keeps its branch float; the product that ran has the grid of what it takes from outside. */
+/* A value that no run has shown keeps its branch float; the product that ran has the parameters of what it takes from outside. */
 static void branch_that_never_ran_stays_float(void **state)
 {
     oct_graph *g = two_branches();

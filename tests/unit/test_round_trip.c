@@ -50,14 +50,14 @@ static int in_blocks(const oct_value *v, const int64_t x[2], float *scale)
     const oct_quant *q = v->quant;
     const int64_t n = x[1 - q->axis], k = x[q->axis], columns = v->shape.d[1 - q->axis].n, block = q->block;
     const int64_t blocks = (v->shape.d[q->axis].n + block - 1) / block;
-    const int64_t grid = q->axis || oct_value_by_columns(v) ? n * blocks + k / block : k / block * columns + n;
-    *scale = q->scale[grid];
+    const int64_t qparams = q->axis || oct_value_by_columns(v) ? n * blocks + k / block : k / block * columns + n;
+    *scale = q->scale[qparams];
     if (!oct_value_by_columns(v))
-        return code_at(q->codes, x[0] * v->shape.d[1].n + x[1]) - q->zp[grid];
+        return code_at(q->codes, x[0] * v->shape.d[1].n + x[1]) - q->zp[qparams];
     const int bits = oct_dtype_bits(q->dtype), per = 8 / bits;
     const bool whole = q->dtype == OCT_U2 || q->dtype == OCT_U4 || q->dtype == OCT_U8;
     const uint8_t *column = (const uint8_t *)q->codes->data + n * blocks * block / per;
-    return (column[k / per] >> k % per * bits & ((1 << bits) - 1)) - (whole ? 0 : 1 << (bits - 1)) - q->zp[grid];
+    return (column[k / per] >> k % per * bits & ((1 << bits) - 1)) - (whole ? 0 : 1 << (bits - 1)) - q->zp[qparams];
 }
 
 /* A matrix by its elements. */

@@ -747,7 +747,7 @@ static void qlinear_channels(void **state)
     oct_graph_destroy(g);
 }
 
-/* Elements 3, 0, 1, 120, 7, 2 of every type, in both layouts of [1,2,3], as numbers and through a grid per channel. */
+/* Elements 3, 0, 1, 120, 7, 2 of every type, in both layouts of [1,2,3], as numbers and through parameters per channel. */
 static void numbers_of_every_type(void **state)
 {
     static const double v[6] = { 3, 0, 1, 120, 7, 2 };
@@ -755,16 +755,16 @@ static void numbers_of_every_type(void **state)
                                        OCT_F16, OCT_BF16 };
     static const float scale[2] = { 0.5f, 2 };
     static const int32_t zp[2] = { 1, -4 };
-    const oct_quant grid = { 2, 1, scale, zp };
+    const oct_quant qparams = { 2, 1, scale, zp };
     for (size_t t = 0; t < OCT_COUNT(types); t++)
         for (int last = 0; last < 2; last++)
             for (int quantized = 0; quantized < 2; quantized++) {
                 uint64_t data[6] = { 0 };
                 float number[6];
-                const bool has_grid = types[t] == OCT_U8 || types[t] == OCT_S8 || types[t] == OCT_U16 || types[t] == OCT_S16;
+                const bool has_qparams = types[t] == OCT_U8 || types[t] == OCT_S8 || types[t] == OCT_U16 || types[t] == OCT_S16;
                 oct_operand x = { .dtype = types[t], .rank = 3, .dims = { 1, 2, 3 }, .count = 6, .data = data,
-                                  .layout = last ? OCT_LAYOUT_CHANNELS_LAST : OCT_LAYOUT_PLAIN, .q = quantized ? &grid : NULL };
-                if (quantized && !has_grid)
+                                  .layout = last ? OCT_LAYOUT_CHANNELS_LAST : OCT_LAYOUT_PLAIN, .q = quantized ? &qparams : NULL };
+                if (quantized && !has_qparams)
                     continue;
                 for (int i = 0; i < 6; i++) { /* element i of the plain order, channel i / 3 */
                     const int place = last ? i % 3 * 2 + i / 3 : i;

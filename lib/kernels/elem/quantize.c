@@ -137,12 +137,12 @@ void oct_dynamic_quantize_u8(oct_pool *pool, const float *x, size_t n, uint8_t *
     oct_quantize_f32(pool, OCT_U8, x, n, *scale, z, q);
 }
 
-void oct_grid_sums_f32(const float *x, size_t n, oct_grids *g)
+void oct_qparams_sums_f32(const float *x, size_t n, oct_column_qparams *g)
 {
-    oct_elem()->grid_sums(x, n, g);
+    oct_elem()->qparams_sums(x, n, g);
 }
 
-void oct_grid_codes_f32(const float *x, size_t n, const oct_grids *g, uint8_t *q)
+void oct_quantize_columns_f32(const float *x, size_t n, const oct_column_qparams *g, uint8_t *q)
 {
-    oct_elem()->grid_codes(x, n, g, q);
+    oct_elem()->quantize_columns(x, n, g, q);
 }

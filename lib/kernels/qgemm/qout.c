@@ -98,7 +98,7 @@ void oct_qout_range(oct_qout *o, oct_qout_kind kind, int32_t zp)
 
 void oct_qout_narrow(oct_qout *o, float scale, float lo, float hi)
 {
-    /* An interval outside the grid leaves its nearest code, as quantizing the clipped value would. */
+    /* An interval that is not representable leaves its nearest code, as quantizing the clipped value would. */
     const float a = rintf(lo / scale), b = rintf(hi / scale), least = o->lo, most = o->hi;
     if (a > o->lo)
         o->lo = a < most ? a : most;

@@ -26,9 +26,9 @@ typedef struct oct_qout {
     const float *bias; /* F32: f32[n] or NULL */
 } oct_qout;
 
-/* Sets kind, zp, lo and hi of an 8-bit output: the whole grid, no fused activation. */
+/* Sets kind, zp, lo and hi of an 8-bit output: the whole range, no fused activation. */
 void oct_qout_range(oct_qout *o, oct_qout_kind kind, int32_t zp);
-/* Narrows lo and hi to the codes of the real interval [lo, hi] on the grid of `scale`: a fused Relu is
+/* Narrows lo and hi to the codes of the real interval [lo, hi] with this scale: a fused Relu is
  * (0, INFINITY). Ends are rounded as a quantizer would round them: rint_half_even(lo / scale). */
 void oct_qout_narrow(oct_qout *o, float scale, float lo, float hi);
 

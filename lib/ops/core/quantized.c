@@ -181,7 +181,7 @@ oct_status oct_compute_of(const oct_graph *g, int node, oct_compute *how, oct_er
         return OCT_OK;
     }
     if (x->n == 0 && g->value[n->in[0]].is_input)
-        return OCT_OK; /* reals come, whose grid is not known */
+        return OCT_OK; /* reals come, whose parameters are not known */
     if (x->n == 0) {
         *how = n->n_in > 1 && n->in[1] >= 0 && is_dynamic_product(g, n) ? OCT_ON_DYNAMIC : OCT_ON_REALS;
         return OCT_OK;

@@ -15,7 +15,7 @@ typedef enum oct_compute {
 typedef enum oct_border {
     OCT_NO_BORDER = 0,
     OCT_BORDER_ROUNDS,  /* QuantizeLinear: a real becomes quantized */
-    OCT_BORDER_DYNAMIC, /* DynamicQuantizeLinear: so it does, on a grid that is found from the tensor */
+    OCT_BORDER_DYNAMIC, /* DynamicQuantizeLinear: so it does, quantized that is found from the tensor */
     OCT_BORDER_NUMBERS, /* QuantizeLinear: codes become plain numbers */
     OCT_BORDER_CODES    /* DequantizeLinear: plain numbers are taken as codes */
 } oct_border;

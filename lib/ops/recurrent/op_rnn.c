@@ -50,7 +50,7 @@ static oct_status check_weights(const oct_step *s, const rnn_state *st, int slot
 }
 
 /* Scales and zero points, `scales` and `zeros` of them: one a direction, or one a column of each. */
-static void set_grid(int64_t dirs, const float *scale, int64_t scales, const int32_t *zero, int64_t zeros, oct_rnn_mat m[2])
+static void set_qparams(int64_t dirs, const float *scale, int64_t scales, const int32_t *zero, int64_t zeros, oct_rnn_mat m[2])
 {
     for (int64_t i = 0; i < dirs; i++) {
         m[i].scale_step = scales != dirs;
@@ -61,13 +61,13 @@ static void set_grid(int64_t dirs, const float *scale, int64_t scales, const int
 }
 
 /* Those of W (slot 8) or R (slot 10), or what the weights carry. */
-static oct_status read_grid(const oct_step *s, const rnn_state *st, const oct_prep *p, int slot, oct_rnn_mat m[2], oct_err *err)
+static oct_status read_qparams(const oct_step *s, const rnn_state *st, const oct_prep *p, int slot, oct_rnn_mat m[2], oct_err *err)
 {
     const oct_operand *scale = input(s, slot), *zero = input(s, slot + 1);
     const oct_operand *w = s->in[slot == 8 ? 1 : 2];
     int64_t n = st->g.gates * st->g.hidden, d = st->g.dirs;
     if (w->q) {
-        set_grid(d, w->q->scale, w->q->n, w->q->zp, w->q->n, m);
+        set_qparams(d, w->q->scale, w->q->n, w->q->zp, w->q->n, m);
         return OCT_OK;
     }
     if (!scale || !scale->constant || (zero && !zero->constant))
@@ -80,7 +80,7 @@ static oct_status read_grid(const oct_step *s, const rnn_state *st, const oct_pr
         return oct_nomem(err);
     for (int64_t i = 0; zero && i < zero->count; i++)
         z[i] = zero->dtype == OCT_S8 ? ((const int8_t *)zero->data)[i] : ((const uint8_t *)zero->data)[i];
-    set_grid(d, scale->data, scale->count, zero ? z : NULL, zero ? zero->count : 0, m);
+    set_qparams(d, scale->data, scale->count, zero ? z : NULL, zero ? zero->count : 0, m);
     return OCT_OK;
 }
 
@@ -101,8 +101,8 @@ static oct_status make_mats(rnn_state *st, const oct_step *s, const oct_prep *p,
     }
     if (!st->dynamic)
         return OCT_OK;
-    OCT_TRY(read_grid(s, st, p, 8, st->w, err));
-    return read_grid(s, st, p, 10, st->r, err);
+    OCT_TRY(read_qparams(s, st, p, 8, st->w, err));
+    return read_qparams(s, st, p, 10, st->r, err);
 }
 
 static size_t packed_bytes(const rnn_state *st)

@@ -225,10 +225,10 @@ static oct_status qlinear_where_infer(const oct_infer *c, oct_err *err)
 }
 
 /* t with the constant scale and zero point of input `at` and the one behind it. */
-static oct_status with_grid(const oct_step *s, const oct_prep *p, const oct_operand *t, int at, oct_operand *out, oct_err *err)
+static oct_status with_qparams(const oct_step *s, const oct_prep *p, const oct_operand *t, int at, oct_operand *out, oct_err *err)
 {
     const oct_operand *scale = s->in[at], *zero = s->in[at + 1];
-    struct grid { oct_quant q; float scale; int32_t zp; } *g = oct_arena_calloc(p->arena, 1, sizeof *g);
+    struct qparams { oct_quant q; float scale; int32_t zp; } *g = oct_arena_calloc(p->arena, 1, sizeof *g);
     if (g == NULL)
         return oct_nomem(err);
     if (scale == NULL || !scale->constant || (zero != NULL && !zero->constant))
@@ -253,9 +253,9 @@ static oct_status qlinear_where_prepare(oct_step *s, const oct_prep *p, oct_err 
     s->state = w;
     if (s->in[0] == NULL || s->in[X] == NULL || s->in[Y] == NULL || s->in[0]->dtype != OCT_BOOL || s->in[X]->dtype != s->in[Y]->dtype)
         return oct_fail(err, OCT_EMALFORMED, "a condition that is no bool, or data that are missing or of two types");
-    OCT_TRY(with_grid(s, p, s->in[X], X + 1, &x, err));
-    OCT_TRY(with_grid(s, p, s->in[Y], Y + 1, &y, err));
-    OCT_TRY(with_grid(s, p, s->out[0], Z, &z, err));
+    OCT_TRY(with_qparams(s, p, s->in[X], X + 1, &x, err));
+    OCT_TRY(with_qparams(s, p, s->in[Y], Y + 1, &y, err));
+    OCT_TRY(with_qparams(s, p, s->out[0], Z, &z, err));
     OCT_TRY(oct_q8_move_table(&x, &z, p->arena, &w->tx, err));
     return oct_q8_move_table(&y, &z, p->arena, &w->ty, err);
 }

@@ -1,9 +1,9 @@
-/* lib/kernels/elem/k_grid.c -- how well a grid fits each of sixteen columns, and their codes; compiled once per instruction set. */
+/* lib/kernels/elem/k_qparams.c -- how well parameters fit each of sixteen columns, and their codes; compiled once per instruction set. */
 #include "kernels/elem/isa.h"
 
-#define N OCT_GRIDS
+#define N OCT_QPARAMS_COLUMNS
 
-void K(grid_sums)(const float *x, size_t n, oct_grids *g)
+void K(qparams_sums)(const float *x, size_t n, oct_column_qparams *g)
 {
     float inverse[N], lo[N], hi[N], ee[N] = { 0 }, ed[N] = { 0 }, dd[N] = { 0 };
     for (size_t j = 0; j < N; j++) {
@@ -27,7 +27,7 @@ void K(grid_sums)(const float *x, size_t n, oct_grids *g)
     }
 }
 
-void K(grid_codes)(const float *x, size_t n, const oct_grids *g, uint8_t *q)
+void K(quantize_columns)(const float *x, size_t n, const oct_column_qparams *g, uint8_t *q)
 {
     float inverse[N], lo[N], hi[N];
     int32_t zero[N];

@@ -42,14 +42,14 @@ static oct_status merge_stats(const oct_qjob *j, const oct_calib *c, int root, o
     return OCT_OK;
 }
 
-static oct_status select_range(const qvalue *root, const oct_stats *s, const oct_calib_tensor *pinned, oct_observer_spec spec, oct_grid grid,
+static oct_status select_range(const qvalue *root, const oct_stats *s, const oct_calib_tensor *pinned, oct_observer_spec spec, oct_qrange qrange,
                                oct_selection *sel, oct_err *err)
 {
     const float lo = root->clamp_lo, hi = root->clamp_hi;
-    OCT_TRY(pinned ? oct_observe_range(s, pinned->pin, grid, sel, err) : oct_observe(s, spec, grid, sel, err));
+    OCT_TRY(pinned ? oct_observe_range(s, pinned->pin, qrange, sel, err) : oct_observe(s, spec, qrange, sel, err));
     if (sel->range.lo >= lo && sel->range.hi <= hi)
         return OCT_OK;
-    return oct_observe_range(s, (oct_range){ fmaxf(sel->range.lo, lo), fminf(sel->range.hi, hi) }, grid, sel, err);
+    return oct_observe_range(s, (oct_range){ fmaxf(sel->range.lo, lo), fminf(sel->range.hi, hi) }, qrange, sel, err);
 }
 
 static oct_status set_parameters(oct_qjob *j, int root, oct_dtype type, const oct_selection *sel, const char *observer, oct_err *err)
@@ -77,16 +77,16 @@ static oct_status choose(oct_qjob *j, const oct_calib *c, int root, bool *change
     const oct_calib_tensor *pinned;
     int missing;
     oct_stats s;
-    oct_grid grid;
+    oct_qrange qrange;
     oct_selection sel;
-    OCT_TRY(oct_grid_of(type, j->value[root].symmetric, &grid, err));
+    OCT_TRY(oct_qrange_of(type, j->value[root].symmetric, &qrange, err));
     oct_stats_init(&s);
     oct_status st = merge_stats(j, c, root, &s, &pinned, &missing, err);
     if (st == OCT_OK && missing >= 0) {
         give_up(j, missing, "a tensor has no statistics in the calibration table");
         *changed = true;
     } else if (st == OCT_OK) {
-        st = select_range(&j->value[root], &s, pinned, spec, grid, &sel, err);
+        st = select_range(&j->value[root], &s, pinned, spec, qrange, &sel, err);
         if (st == OCT_OK)
             st = set_parameters(j, root, type, &sel, pinned ? "pinned" : spec.observer->name, err);
     }
@@ -94,7 +94,7 @@ static oct_status choose(oct_qjob *j, const oct_calib *c, int root, bool *change
     return st;
 }
 
-oct_status oct_choose_grids(oct_qjob *j, const oct_calib *c, bool *changed, oct_err *err)
+oct_status oct_choose_qparams(oct_qjob *j, const oct_calib *c, bool *changed, oct_err *err)
 {
     *changed = false;
     for (size_t v = 0; v < j->n_values; v++) {
