@@ -177,7 +177,7 @@ static const oct_node *computing_node(const oct_graph *g, int value)
             return NULL;
         const oct_node *n = &g->node[p];
         const oct_op *op = oct_op_of(g, p);
-        if (!op || !op->recodes || n->n_in < 1 || n->in[0] < 0)
+        if (!op || !op->is_qdq || n->n_in < 1 || n->in[0] < 0)
             return n;
         if (g->value[n->in[0]].producer < 0)
             return n;

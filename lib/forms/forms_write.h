@@ -1,7 +1,7 @@
 /* lib/forms/forms_write.h -- quantized values (oct_value.quant) written as files spell them.
  *
  * In a quantized graph everything that is rounded is an annotated value: activations with their scale and zero point, weights and biases
- * with their codes, too. forms.h says which borders stand where reals become such a value, and back. Files need more nodes:
+ * with their quantized values, too. forms.h says which borders stand where reals become such a value, and back. Files need more nodes:
  *
  *   activations, weights, biases    QuantizeLinear and DequantizeLinear around real operators (write_qdq.c), or operators on integers
  *                                   (write_qlinear.c)
@@ -32,7 +32,7 @@ static inline oct_dtype oct_half_of(const oct_half_opts *o, int node)
 typedef struct oct_forms_write_opts {
     bool blocks_qdq; /* weights in blocks behind DequantizeLinear, instead of in MatMulNBits */
     /* Operators on integers are written where a node has such a form, by the table of qlinear.h: QLinearConv and QLinearMatMul, and those
-     * of com.microsoft, which is then imported. Nodes that move data take codes as they are. All others stay real, and so does MatMul
+     * of com.microsoft, which is then imported. Nodes that move data take quantized values as they are. All others stay real, and so does MatMul
      * with a real output. This holds between QuantizeLinear and DequantizeLinear of the file, too. Nodes keep their names; the output is
      * X_quantized for the real X, under which the runtime still shows it to taps. Both ways compute the same integers. */
     bool operators;
@@ -40,7 +40,7 @@ typedef struct oct_forms_write_opts {
 } oct_forms_write_opts;
 
 /* Writes all annotated values of g and of the graphs that it holds; none is left. o->half is of g alone: nested graphs that have such nodes
- * are to be written before. Scales and codes of weights in blocks are not copied. */
+ * are to be written before. Scales and quantized values of weights in blocks are not copied. */
 oct_status oct_forms_write(oct_graph *g, const oct_forms_write_opts *o, oct_err *err);
 
 /* Writes the types of such nodes, and a Cast for each value and type that other nodes want. The graph must be without annotated values.

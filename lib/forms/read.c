@@ -1,4 +1,4 @@
-/* Reading forms: values of codes and what they stand for, and the walk over the graph. */
+/* Reading forms: integer values and what they stand for, and the walk over the graph. */
 #include "forms/edit.h"
 #include "forms/read_int.h"
 
@@ -82,12 +82,12 @@ oct_status forms_quant(forms_reader *r, const oct_quant *like, const oct_quant *
     return *q ? OCT_OK : oct_nomem(err);
 }
 
-/* Whether constants of scales and zero points fit the shape of the codes. */
-static bool qparams_fit(const forms_qparams *qparams, int64_t axis, const oct_tensor *s, const oct_tensor *z, const oct_value *codes)
+/* Whether constants of scales and zero points fit the shape of the quantized values. */
+static bool qparams_fit(const forms_qparams *qparams, int64_t axis, const oct_tensor *s, const oct_tensor *z, const oct_value *qvals)
 {
-    const oct_shape *x = &codes->shape;
+    const oct_shape *x = &qvals->shape;
     const int64_t n = qparams->count;
-    if (!(s->dtype == OCT_F32 || oct_is_half(s->dtype)) || s->count < 1 || s->count > INT32_MAX || n > INT32_MAX || (z && z->dtype != codes->dtype))
+    if (!(s->dtype == OCT_F32 || oct_is_half(s->dtype)) || s->count < 1 || s->count > INT32_MAX || n > INT32_MAX || (z && z->dtype != qvals->dtype))
         return false;
     if (n)
         return (s->count == n || s->count == 1) && (!z || z->count == n || z->count == 1);
@@ -103,10 +103,10 @@ static bool qparams_fit(const forms_qparams *qparams, int64_t axis, const oct_te
     return qparams->block >= 0;
 }
 
-oct_status forms_params(forms_reader *r, const forms_qparams *qparams, int codes, const oct_quant **q, oct_err *err)
+oct_status forms_params(forms_reader *r, const forms_qparams *qparams, int qvals, const oct_quant **q, oct_err *err)
 {
     oct_graph *g = r->g;
-    const oct_value *v = &g->value[codes];
+    const oct_value *v = &g->value[qvals];
     const oct_tensor *s = qparams->scale >= 0 ? g->value[qparams->scale].constant : NULL,
         *z = qparams->zero >= 0 ? g->value[qparams->zero].constant : NULL;
     const int64_t axis = qparams->axis < 0 ? qparams->axis + v->shape.rank : qparams->axis;
@@ -137,22 +137,22 @@ oct_status forms_params(forms_reader *r, const forms_qparams *qparams, int codes
     return OCT_OK;
 }
 
-oct_status forms_params_of(forms_reader *r, const oct_node *n, int codes, const oct_quant **q, oct_err *err)
+oct_status forms_params_of(forms_reader *r, const oct_node *n, int qvals, const oct_quant **q, oct_err *err)
 {
     const forms_qparams qparams = { n->in[1], oct_input_at(n, 2), oct_node_int(n, "axis", 1), oct_node_int(n, "block_size", 0) };
-    return forms_params(r, &qparams, codes, q, err);
+    return forms_params(r, &qparams, qvals, q, err);
 }
 
-/* ---- values of codes ---- */
+/* ---- integer values ---- */
 
 static bool is_needed(const oct_graph *g, int v)
 {
     return g->value[v].n_uses || g->value[v].is_output;
 }
 
-oct_status forms_add_twin(forms_reader *r, int codes, int v, oct_err *err)
+oct_status forms_add_twin(forms_reader *r, int qvals, int v, oct_err *err)
 {
-    forms_value *x = known(r, codes);
+    forms_value *x = known(r, qvals);
     forms_twin *t = x ? oct_arena_alloc(r->g->arena, sizeof *t) : NULL;
     if (!t)
         return oct_nomem(err);
@@ -161,11 +161,11 @@ oct_status forms_add_twin(forms_reader *r, int codes, int v, oct_err *err)
     return OCT_OK;
 }
 
-/* One that reading has found: v stands for the codes from now on. */
-static oct_status new_twin(forms_reader *r, int codes, int v, oct_err *err)
+/* One that reading has found: v stands for the quantized values from now on. */
+static oct_status new_twin(forms_reader *r, int qvals, int v, oct_err *err)
 {
-    OCT_TRY(forms_add_twin(r, codes, v, err));
-    return move(r, codes, v, err);
+    OCT_TRY(forms_add_twin(r, qvals, v, err));
+    return move(r, qvals, v, err);
 }
 
 oct_status forms_stem(forms_reader *r, const char *name, const char *suffix, const char *absent, const char **stem, oct_err *err)
@@ -176,20 +176,20 @@ oct_status forms_stem(forms_reader *r, const char *name, const char *suffix, con
     return *stem ? OCT_OK : oct_nomem(err);
 }
 
-/* A new value like `codes`, named as what these are codes of: X_quantized is of X. */
-static oct_status new_value(forms_reader *r, int codes, oct_dtype real, int *v, oct_err *err)
+/* A new value like `qvals`, named as what these are quantized values of: X_quantized is of X. */
+static oct_status new_value(forms_reader *r, int qvals, oct_dtype real, int *v, oct_err *err)
 {
     const oct_graph *g = r->g;
     const char *name;
-    OCT_TRY(forms_stem(r, g->value[codes].name, "_quantized", g->value[codes].name, &name, err));
-    return oct_edit_value(r->g, name, "", real, codes, v, err);
+    OCT_TRY(forms_stem(r, g->value[qvals].name, "_quantized", g->value[qvals].name, &name, err));
+    return oct_edit_value(r->g, name, "", real, qvals, v, err);
 }
 
-/* The quantizer that makes codes of reals, with what these stand for; -1: none that is read. */
-static oct_status quantizer_of(forms_reader *r, int codes, const oct_quant **q, int *id, oct_err *err)
+/* The quantizer that makes quantized values of reals, with what these stand for; -1: none that is read. */
+static oct_status quantizer_of(forms_reader *r, int qvals, const oct_quant **q, int *id, oct_err *err)
 {
     const oct_graph *g = r->g;
-    const int p = g->value[codes].producer;
+    const int p = g->value[qvals].producer;
     const oct_node *n = p >= 0 ? &g->node[p] : NULL;
     *id = -1;
     *q = NULL;
@@ -198,26 +198,26 @@ static oct_status quantizer_of(forms_reader *r, int codes, const oct_quant **q, 
     const oct_dtype real = g->value[n->in[0]].dtype;
     if (real != OCT_F32 && !oct_is_half(real))
         return OCT_OK;
-    OCT_TRY(forms_params_of(r, n, codes, q, err));
+    OCT_TRY(forms_params_of(r, n, qvals, q, err));
     *id = *q ? p : -1;
     return OCT_OK;
 }
 
-/* The quantizer makes v, and the codes are its numbers for who reads them still. */
-static oct_status make_border(forms_reader *r, int id, int codes, int v, oct_err *err)
+/* The quantizer makes v, and the quantized values are its numbers for who reads them still. */
+static oct_status make_border(forms_reader *r, int id, int qvals, int v, oct_err *err)
 {
     oct_graph *g = r->g;
     const int behind = oct_edit_after(g, id);
     oct_graph_cut_inputs(g, id, 1);
     OCT_TRY(oct_graph_set_output(g, id, 0, v, err));
-    return is_needed(g, codes) ? oct_edit_node(g, "QuantizeLinear", &v, 1, codes, behind, NULL, err) : OCT_OK;
+    return is_needed(g, qvals) ? oct_edit_node(g, "QuantizeLinear", &v, 1, qvals, behind, NULL, err) : OCT_OK;
 }
 
-oct_status forms_twin_of(forms_reader *r, int codes, const oct_quant *q, oct_dtype real, int into, int before, int *v, oct_err *err)
+oct_status forms_twin_of(forms_reader *r, int qvals, const oct_quant *q, oct_dtype real, int into, int before, int *v, oct_err *err)
 {
     oct_graph *g = r->g;
-    const oct_tensor *constant = g->value[codes].constant;
-    const forms_value *x = known(r, codes);
+    const oct_tensor *constant = g->value[qvals].constant;
+    const forms_value *x = known(r, qvals);
     const oct_quant *own;
     int id;
     if (!x)
@@ -227,70 +227,70 @@ oct_status forms_twin_of(forms_reader *r, int codes, const oct_quant *q, oct_dty
             *v = t->value;
             return OCT_OK;
         }
-    OCT_TRY(quantizer_of(r, codes, &own, &id, err));
+    OCT_TRY(quantizer_of(r, qvals, &own, &id, err));
     const bool rounds = id >= 0 && oct_quant_same(own, q) && g->value[g->node[id].in[0]].dtype == real;
     if (rounds && oct_quant_same(g->value[g->node[id].in[0]].quant, q)) {
-        *v = g->node[id].in[0]; /* what is on this parameters already: the codes are its numbers */
+        *v = g->node[id].in[0]; /* what is on this parameters already: the quantized values are its numbers */
         oct_graph_cut_inputs(g, id, 1);
-        return new_twin(r, codes, *v, err);
+        return new_twin(r, qvals, *v, err);
     }
     *v = into;
     if (into < 0)
-        OCT_TRY(new_value(r, codes, real, v, err));
+        OCT_TRY(new_value(r, qvals, real, v, err));
     g->value[*v].quant = q;
     if (constant) {
         oct_quant with = *q;
-        with.codes = constant;
+        with.qvals = constant;
         OCT_TRY(forms_quant(r, &with, &g->value[*v].quant, err));
     } else {
-        OCT_TRY(rounds ? make_border(r, id, codes, *v, err) : oct_edit_node(g, "DequantizeLinear", &codes, 1, *v, before, NULL, err));
+        OCT_TRY(rounds ? make_border(r, id, qvals, *v, err) : oct_edit_node(g, "DequantizeLinear", &qvals, 1, *v, before, NULL, err));
     }
-    return new_twin(r, codes, *v, err);
+    return new_twin(r, qvals, *v, err);
 }
 
-/* The first value that carries what codes stand for; -1: none. */
-static int first_twin(const forms_reader *r, int codes)
+/* The first value that carries what quantized values stand for; -1: none. */
+static int first_twin(const forms_reader *r, int qvals)
 {
-    const forms_twin *t = (size_t)codes < r->n_value ? r->value[codes].twin : NULL;
+    const forms_twin *t = (size_t)qvals < r->n_value ? r->value[qvals].twin : NULL;
     while (t && r->g->value[t->value].dead)
         t = t->next;
     return t ? t->value : -1;
 }
 
-oct_status forms_known(forms_reader *r, int codes, int before, int *v, oct_err *err)
+oct_status forms_known(forms_reader *r, int qvals, int before, int *v, oct_err *err)
 {
     const oct_quant *q;
     int id;
-    *v = first_twin(r, codes);
+    *v = first_twin(r, qvals);
     if (*v >= 0)
         return OCT_OK;
-    OCT_TRY(quantizer_of(r, codes, &q, &id, err));
-    return id < 0 ? OCT_OK : forms_twin_of(r, codes, q, r->g->value[r->g->node[id].in[0]].dtype, -1, before, v, err);
+    OCT_TRY(quantizer_of(r, qvals, &q, &id, err));
+    return id < 0 ? OCT_OK : forms_twin_of(r, qvals, q, r->g->value[r->g->node[id].in[0]].dtype, -1, before, v, err);
 }
 
 oct_status forms_take_output(forms_reader *r, int node, int slot, const oct_quant *q, oct_err *err)
 {
-    const int codes = r->g->node[node].out[slot], behind = oct_edit_after(r->g, node);
+    const int qvals = r->g->node[node].out[slot], behind = oct_edit_after(r->g, node);
     int v;
-    OCT_TRY(new_value(r, codes, OCT_F32, &v, err));
+    OCT_TRY(new_value(r, qvals, OCT_F32, &v, err));
     r->g->value[v].quant = q;
     OCT_TRY(oct_graph_set_output(r->g, node, slot, v, err));
-    OCT_TRY(oct_edit_node(r->g, "QuantizeLinear", &v, 1, codes, behind, NULL, err));
-    return new_twin(r, codes, v, err);
+    OCT_TRY(oct_edit_node(r->g, "QuantizeLinear", &v, 1, qvals, behind, NULL, err));
+    return new_twin(r, qvals, v, err);
 }
 
-/* Codes that nobody asks for any more become what stands for them: written again, that has its name and its place. */
-static oct_status settle(forms_reader *r, int codes, oct_err *err)
+/* Quantized values that nobody asks for any more become what stands for them: written again, that has its name and its place. */
+static oct_status settle(forms_reader *r, int qvals, oct_err *err)
 {
     oct_graph *g = r->g;
-    oct_value *c = &g->value[codes];
-    const int v = first_twin(r, codes);
-    if (v < 0 || c->dead || c->is_input || c->outer >= 0 || is_needed(g, codes) || forms_seen(r, codes))
+    oct_value *c = &g->value[qvals];
+    const int v = first_twin(r, qvals);
+    if (v < 0 || c->dead || c->is_input || c->outer >= 0 || is_needed(g, qvals) || forms_seen(r, qvals))
         return OCT_OK;
     const oct_value *x = &g->value[v];
     const int p = x->producer;
     const oct_node *n = c->producer >= 0 ? &g->node[c->producer] : NULL;
-    if (oct_edit_keeps(g, v) || !(x->quant->codes || (p >= 0 && oct_border_of(g, &g->node[p]))))
+    if (oct_edit_keeps(g, v) || !(x->quant->qvals || (p >= 0 && oct_border_of(g, &g->node[p]))))
         return OCT_OK;
     for (int k = 0; n && k < n->n_out; k++)
         if (n->out[k] >= 0 && is_needed(g, n->out[k]))
@@ -300,8 +300,8 @@ static oct_status settle(forms_reader *r, int codes, oct_err *err)
     c->dtype = x->dtype;
     c->shape = x->shape;
     c->constant = NULL;
-    r->value[codes].now = -1;
-    return forms_replace(r, v, codes, err);
+    r->value[qvals].now = -1;
+    return forms_replace(r, v, qvals, err);
 }
 
 /* Borders that were there already. */

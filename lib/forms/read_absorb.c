@@ -1,8 +1,8 @@
-/* Quantizers behind nodes that run on codes. */
+/* Quantizers behind nodes that run on quantized values. */
 #include "forms/edit.h"
 #include "forms/read_int.h"
 
-/* The border that alone reads a value and makes codes of it; -1: none. */
+/* The border that alone reads a value and makes quantized values of it; -1: none. */
 static int border_behind(const oct_graph *g, int value)
 {
     const oct_value *v = &g->value[value];
@@ -45,7 +45,7 @@ oct_status forms_absorb(forms_reader *r, int id, oct_err *err)
         const int q = border >= 0 ? g->node[border].out[0] : -1;
         if (q < 0 || g->value[end].quant != g->value[q].quant)
             continue; /* was rounded before, to other parameters */
-        if (how != OCT_ON_CODES) {
+        if (how != OCT_ON_QUANTIZED) {
             g->value[end].quant = NULL;
             continue;
         }

@@ -1,4 +1,4 @@
-/* com.microsoft.MatMulNBits: a product with a matrix in blocks, whose codes stay as they are. (DequantizeLinear in blocks: read_qdq.c) */
+/* com.microsoft.MatMulNBits: a product with a matrix in blocks, whose quantized values stay as they are. (DequantizeLinear in blocks: read_qdq.c) */
 #include "forms/read_int.h"
 
 #include "ops/core/block_matrix.h"
@@ -26,7 +26,8 @@ static bool read_form(const oct_node *n, oct_nbits_form *f)
 }
 
 /* The matrix as a value [k][n]; products of one matrix share it. */
-static oct_status matrix(forms_reader *r, int id, int codes, const oct_nbits_form *f, const oct_tensor *scale, const oct_tensor *zero, int *v, oct_err *err)
+static oct_status matrix(forms_reader *r, int id, int qvals, const oct_nbits_form *f, const oct_tensor *scale, const oct_tensor *zero, int *v,
+                         oct_err *err)
 {
     int32_t *zp = oct_arena_calloc(r->g->arena, f->n * oct_nbits_blocks(f), sizeof *zp);
     const oct_quant q = { .n = (int)(f->n * oct_nbits_blocks(f)), .scale = scale->data, .zp = zp, .dtype = oct_blocks_dtype(f),
@@ -34,7 +35,7 @@ static oct_status matrix(forms_reader *r, int id, int codes, const oct_nbits_for
     if (!zp)
         return oct_nomem(err);
     oct_blocks_zero_points(f, zero ? zero->data : NULL, zp);
-    OCT_TRY(forms_twin_of(r, codes, &q, OCT_F32, -1, id, v, err));
+    OCT_TRY(forms_twin_of(r, qvals, &q, OCT_F32, -1, id, v, err));
     return r->g->value[*v].shape.rank == 2 ? OCT_OK : oct_graph_set_dims(r->g, *v, 2, (int64_t[]){ (int64_t)f->k, (int64_t)f->n }, err);
 }
 
@@ -47,17 +48,17 @@ oct_status forms_read_blocks(forms_reader *r, int id, oct_err *err)
         g->value[n->out[0]].dtype != OCT_F32 || oct_input_at(n, IN_GROUP) >= 0 || !read_form(n, &f))
         return OCT_OK;
     const int64_t blocks = (int64_t)oct_nbits_blocks(&f), columns = (int64_t)f.n;
-    const oct_tensor *codes = constant(g, n, IN_B, OCT_U8, columns * (int64_t)oct_nbits_column_bytes(&f));
+    const oct_tensor *qvals = constant(g, n, IN_B, OCT_U8, columns * (int64_t)oct_nbits_column_bytes(&f));
     const oct_tensor *scale = constant(g, n, IN_SCALE, OCT_F32, columns * blocks);
     const oct_tensor *zero = constant(g, n, IN_ZERO, OCT_U8, columns * (int64_t)oct_nbits_zero_bytes(&f));
     const int bias = oct_input_at(n, IN_BIAS), x = n->in[0], given = n->in[IN_B];
-    if (!codes || codes->rank != 3 || codes->dims[0] != columns || codes->dims[1] != blocks || !scale || (f.zero == OCT_NBITS_WHOLE && !zero) ||
+    if (!qvals || qvals->rank != 3 || qvals->dims[0] != columns || qvals->dims[1] != blocks || !scale || (f.zero == OCT_NBITS_WHOLE && !zero) ||
         (bias >= 0 && (g->value[x].shape.rank != 2 || !constant(g, n, IN_BIAS, OCT_F32, columns) || g->value[bias].shape.rank != 1)))
         return OCT_OK;
     int w;
     OCT_TRY(matrix(r, id, given, &f, scale, zero, &w, err));
     if (g->value[w].shape.d[0].n != (int64_t)f.k)
-        return OCT_OK; /* the codes are a matrix of another depth already */
+        return OCT_OK; /* the quantized values are a matrix of another depth already */
     oct_graph_cut_inputs(g, id, 1);
     OCT_TRY(oct_graph_set_input(g, id, 1, w, err));
     if (bias >= 0)

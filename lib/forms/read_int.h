@@ -5,7 +5,7 @@
 #include "forms/forms.h"
 #include "ops/core/quantized.h"
 
-/* A value that carries what the codes of another stand for. */
+/* A value that carries what the quantized values of another stand for. */
 typedef struct forms_twin {
     int value;
     struct forms_twin *next;
@@ -13,7 +13,7 @@ typedef struct forms_twin {
 
 /* What is known of a value while reading. */
 typedef struct forms_value {
-    forms_twin *twin;         /* of a value of codes */
+    forms_twin *twin;         /* of an integer value */
     int now;                  /* the value that stands in its place; -1: itself */
     const oct_quant *qparams; /* of scales: what was last read with them; values that have the same share it */
 } forms_value;
@@ -39,25 +39,25 @@ typedef struct forms_qparams {
     int scale, zero;
     int64_t axis, block, count;
 } forms_qparams;
-/* What a value of codes stands for; *q is NULL when the parameters are no constants, or none that such codes can have. */
-oct_status forms_params(forms_reader *r, const forms_qparams *qparams, int codes, const oct_quant **q, oct_err *err);
-/* The same of the codes that a QuantizeLinear makes or a DequantizeLinear reads. */
-oct_status forms_params_of(forms_reader *r, const oct_node *n, int codes, const oct_quant **q, oct_err *err);
+/* What an integer value stands for; *q is NULL when the parameters are no constants, or none that such quantized values can have. */
+oct_status forms_params(forms_reader *r, const forms_qparams *qparams, int qvals, const oct_quant **q, oct_err *err);
+/* The same of the quantized values that a QuantizeLinear makes or a DequantizeLinear reads. */
+oct_status forms_params_of(forms_reader *r, const oct_node *n, int qvals, const oct_quant **q, oct_err *err);
 /* A copy in the graph's arena. */
 oct_status forms_quant(forms_reader *r, const oct_quant *like, const oct_quant **q, oct_err *err);
 
-/* A value of reals of type `real` that carries what `codes` stands for: found, or made before node `before`. into (-1: none): a value without
+/* A value of reals of type `real` that carries what `qvals` stands for: found, or made before node `before`. into (-1: none): a value without
  * producer that shall be it, if one must be made. */
-oct_status forms_twin_of(forms_reader *r, int codes, const oct_quant *q, oct_dtype real, int into, int before, int *v, oct_err *err);
-/* A twin that there is, or can be made since the codes are a quantizer's; -1: none. */
-oct_status forms_known(forms_reader *r, int codes, int before, int *v, oct_err *err);
-/* A new value with q beside the value of codes that output `slot` of a node makes: the node makes it, and the codes are its numbers. */
+oct_status forms_twin_of(forms_reader *r, int qvals, const oct_quant *q, oct_dtype real, int into, int before, int *v, oct_err *err);
+/* A twin that there is, or can be made since the quantized values are a quantizer's; -1: none. */
+oct_status forms_known(forms_reader *r, int qvals, int before, int *v, oct_err *err);
+/* A new value with q beside the integer value that output `slot` of a node makes: the node makes it, and the quantized values are its numbers. */
 oct_status forms_take_output(forms_reader *r, int node, int slot, const oct_quant *q, oct_err *err);
 
 /* A name without the suffix that writing puts behind it; `absent` where it has none. */
 oct_status forms_stem(forms_reader *r, const char *name, const char *suffix, const char *absent, const char **stem, oct_err *err);
-/* Value v carries what the codes stand for. */
-oct_status forms_add_twin(forms_reader *r, int codes, int v, oct_err *err);
+/* Value v carries what the quantized values stand for. */
+oct_status forms_add_twin(forms_reader *r, int qvals, int v, oct_err *err);
 
 /* The forms: each reads a node if it is of its kind. */
 oct_status forms_read_dequantize(forms_reader *r, int node, oct_err *err);
@@ -68,7 +68,7 @@ oct_status forms_read_dynamic(forms_reader *r, int node, oct_err *err);
 oct_status forms_read_lstm(forms_reader *r, int node, oct_err *err);
 /* A quantizer that none of the above has asked for. */
 oct_status forms_read_quantize(forms_reader *r, int node, oct_err *err);
-/* Quantizers behind nodes that run on codes go: these make the codes. */
+/* Quantizers behind nodes that run on quantized values go: these make the quantized values. */
 oct_status forms_absorb(forms_reader *r, int node, oct_err *err);
 
 #endif

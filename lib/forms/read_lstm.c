@@ -5,11 +5,12 @@
 
 enum { FIRST_QPARAMS = 8, INPUTS = 12 }; /* scale and zero point of W, then of R */
 
-/* The parameters of the matrix at a slot, of the codes [dirs][rows][k]: a scale for each direction, or for each row of each. NULL: it is not read. */
+/* The parameters of the matrix at a slot, of the quantized values [dirs][rows][k]: a scale for each direction, or for each row of each. NULL: it is
+ * not read. */
 static oct_status qparams_of(forms_reader *r, const oct_node *n, int slot, const oct_quant **q, oct_err *err)
 {
-    const int codes = n->in[slot], scale = n->in[FIRST_QPARAMS + 2 * (slot - 1)], zero = n->in[FIRST_QPARAMS + 2 * (slot - 1) + 1];
-    const oct_tensor *t = codes >= 0 && !r->g->value[codes].quant ? r->g->value[codes].constant : NULL;
+    const int qvals = n->in[slot], scale = n->in[FIRST_QPARAMS + 2 * (slot - 1)], zero = n->in[FIRST_QPARAMS + 2 * (slot - 1) + 1];
+    const oct_tensor *t = qvals >= 0 && !r->g->value[qvals].quant ? r->g->value[qvals].constant : NULL;
     const int64_t count = scale >= 0 && r->g->value[scale].constant ? r->g->value[scale].constant->count : 0;
     *q = NULL;
     if (!t || !t->data || (t->dtype != OCT_U8 && t->dtype != OCT_S8) || t->rank != 3 || t->count == 0)
@@ -17,21 +18,21 @@ static oct_status qparams_of(forms_reader *r, const oct_node *n, int slot, const
     const bool rows = count == t->dims[0] * t->dims[2] && count != t->dims[0];
     if (!rows && count != t->dims[0])
         return OCT_OK;
-    return forms_params(r, &(forms_qparams){ scale, zero, rows ? 2 : 0, rows ? t->dims[1] : 0, count }, codes, q, err);
+    return forms_params(r, &(forms_qparams){ scale, zero, rows ? 2 : 0, rows ? t->dims[1] : 0, count }, qvals, q, err);
 }
 
 static oct_status take_matrix(forms_reader *r, int id, int slot, const oct_quant *q, oct_err *err)
 {
     oct_graph *g = r->g;
-    const int codes = g->node[id].in[slot];
+    const int qvals = g->node[id].in[slot];
     oct_quant with = *q;
     int v;
-    OCT_TRY(oct_tensor_turned(g->arena, g->value[codes].constant, &with.codes, err));
-    OCT_TRY(oct_graph_new_value(g, g->value[codes].name, OCT_F32, &v, err));
-    OCT_TRY(oct_graph_set_dims(g, v, 3, with.codes->dims, err));
+    OCT_TRY(oct_tensor_turned(g->arena, g->value[qvals].constant, &with.qvals, err));
+    OCT_TRY(oct_graph_new_value(g, g->value[qvals].name, OCT_F32, &v, err));
+    OCT_TRY(oct_graph_set_dims(g, v, 3, with.qvals->dims, err));
     OCT_TRY(forms_quant(r, &with, &g->value[v].quant, err));
     OCT_TRY(oct_graph_set_input(g, id, slot, v, err));
-    return forms_add_twin(r, codes, v, err);
+    return forms_add_twin(r, qvals, v, err);
 }
 
 oct_status forms_read_lstm(forms_reader *r, int id, oct_err *err)

@@ -1,9 +1,9 @@
-/* Operators that move codes as they are between those that compute on them: what comes out stands for what it stood for. */
+/* Operators that move quantized values as they are between those that compute on them: what comes out stands for what it stood for. */
 #include "forms/read_int.h"
 
 #include <string.h>
 
-/* Whether the operator takes codes from input i to its outputs as they are. Pad and its like bring numbers of their own. */
+/* Whether the operator takes quantized values from input i to its outputs as they are. Pad and its like bring numbers of their own. */
 static bool carries(const oct_op *op, int i)
 {
     if (op->quant == OCT_QUANT_SAME)
@@ -23,14 +23,14 @@ static oct_status find_inputs(forms_reader *r, int id, const oct_op *op, int *to
             return OCT_OK;
         OCT_TRY(forms_known(r, n->in[i], id, &to[i], err));
         const oct_quant *q = to[i] >= 0 ? r->g->value[to[i]].quant : NULL;
-        if (!q || q->n != 1 || q->codes || r->g->value[to[i]].dtype != OCT_F32 || !oct_quant_same(q, r->g->value[to[0]].quant))
+        if (!q || q->n != 1 || q->qvals || r->g->value[to[i]].dtype != OCT_F32 || !oct_quant_same(q, r->g->value[to[0]].quant))
             return OCT_OK;
     }
     *one = true;
     return OCT_OK;
 }
 
-/* What the node reads and makes is taken for quantized, or for codes again. from: the inputs. */
+/* What the node reads and makes is taken for quantized, or for quantized values again. from: the inputs. */
 static oct_status suppose(oct_graph *g, int id, const oct_op *op, const int *in, const oct_quant *q, oct_dtype from, oct_dtype to, oct_err *err)
 {
     for (int i = 0; i < g->node[id].n_in; i++)
@@ -57,7 +57,7 @@ static oct_status try_move(forms_reader *r, int id, const oct_op *op, const int 
     const oct_quant *q = g->value[to[0]].quant;
     OCT_TRY(suppose(g, id, op, to, q, q->dtype, OCT_F32, err));
     OCT_TRY(oct_compute_of(g, id, &how, err));
-    const bool moves = how == OCT_ON_CODES;
+    const bool moves = how == OCT_ON_QUANTIZED;
     OCT_TRY(suppose(g, id, op, moves ? to : was, q, OCT_F32, q->dtype, err));
     for (int k = 0; moves && k < g->node[id].n_out; k++)
         if (g->node[id].out[k] >= 0 && g->value[g->node[id].out[k]].dtype == q->dtype)

@@ -23,20 +23,20 @@ oct_status forms_read_dequantize(forms_reader *r, int id, oct_err *err)
     const oct_quant *q;
     if (!forms_is(n, "DequantizeLinear") || n->n_in < 2 || n->n_out != 1 || n->in[0] < 0 || n->out[0] < 0 || g->value[n->in[0]].quant)
         return OCT_OK;
-    const int codes = n->in[0], d = n->out[0];
+    const int qvals = n->in[0], d = n->out[0];
     const oct_dtype real = g->value[d].dtype;
-    if ((real != OCT_F32 && !oct_is_half(real)) || (g->value[codes].constant && leaves_plans(g, d)))
+    if ((real != OCT_F32 && !oct_is_half(real)) || (g->value[qvals].constant && leaves_plans(g, d)))
         return OCT_OK;
-    OCT_TRY(forms_params_of(r, n, codes, &q, err));
-    if (!q || (q->block && !g->value[codes].constant))
+    OCT_TRY(forms_params_of(r, n, qvals, &q, err));
+    if (!q || (q->block && !g->value[qvals].constant))
         return OCT_OK;
     int v;
     OCT_TRY(oct_graph_set_output(g, id, 0, -1, err));
     oct_graph_cut_inputs(g, id, 0);
-    OCT_TRY(forms_twin_of(r, codes, q, real, d, id, &v, err));
+    OCT_TRY(forms_twin_of(r, qvals, q, real, d, id, &v, err));
     if (v != d && oct_edit_keeps(g, d) && (oct_edit_keeps(g, v) || g->value[v].producer < 0)) {
-        g->value[d].quant = q; /* a second name: the codes are taken for the same once more */
-        OCT_TRY(oct_graph_set_input(g, id, 0, codes, err));
+        g->value[d].quant = q; /* a second name: the quantized values are taken for the same once more */
+        OCT_TRY(oct_graph_set_input(g, id, 0, qvals, err));
         return oct_graph_set_output(g, id, 0, d, err);
     }
     oct_graph_remove_node(g, id);
@@ -45,7 +45,7 @@ oct_status forms_read_dequantize(forms_reader *r, int id, oct_err *err)
     if (!oct_edit_keeps(g, d))
         return forms_replace(r, d, v, err);
     OCT_TRY(forms_replace(r, v, d, err));
-    return forms_add_twin(r, codes, d, err);
+    return forms_add_twin(r, qvals, d, err);
 }
 
 oct_status forms_read_quantize(forms_reader *r, int id, oct_err *err)

@@ -20,7 +20,7 @@ const char *oct_write_base(const oct_writer *w, int value)
     return *rest || at == name ? name : oct_arena_strndup(w->g->arena, name, (size_t)(at - name));
 }
 
-oct_status oct_write_codes(oct_writer *w, int v, const oct_tensor *t, int *codes, oct_err *err)
+oct_status oct_write_qvals(oct_writer *w, int v, const oct_tensor *t, int *qvals, oct_err *err)
 {
     oct_graph *g = w->g;
     const char *name = g->value[v].name, *base = oct_write_base(w, v);
@@ -29,14 +29,14 @@ oct_status oct_write_codes(oct_writer *w, int v, const oct_tensor *t, int *codes
     if (!oct_edit_keeps(g, v))
         oct_graph_remove_value(g, v);
     const bool named = base != name && g->value[v].dead;
-    return oct_edit_refer(g, named ? name : base, named ? "" : "_quantized", t, codes, err);
+    return oct_edit_refer(g, named ? name : base, named ? "" : "_quantized", t, qvals, err);
 }
 
-oct_status oct_write_readers(oct_writer *w, int v, const int code[3], int to, oct_err *err)
+oct_status oct_write_readers(oct_writer *w, int v, const int qval[3], int to, oct_err *err)
 {
     for (size_t i = 0; i < w->g->value[v].n_uses;) {
         const oct_use u = w->g->value[v].uses[i];
-        const int in = oct_write_input_codes(w, u, code) ? code[0] : to;
+        const int in = oct_write_input_qvals(w, u, qval) ? qval[0] : to;
         if (in == v || u.slot < 0)
             i++;
         else
@@ -45,7 +45,7 @@ oct_status oct_write_readers(oct_writer *w, int v, const int code[3], int to, oc
     return OCT_OK;
 }
 
-oct_status oct_write_real(oct_writer *w, int v, const char *base, const int code[3], int *real, oct_err *err)
+oct_status oct_write_real(oct_writer *w, int v, const char *base, const int qval[3], int *real, oct_err *err)
 {
     oct_value *x = &w->g->value[v];
     x->quant = NULL;
@@ -53,7 +53,7 @@ oct_status oct_write_real(oct_writer *w, int v, const char *base, const int code
     *real = v;
     if (!oct_edit_keeps(w->g, v))
         OCT_TRY(oct_edit_value(w->g, base, "_dequantized", x->dtype, v, real, err));
-    return oct_write_readers(w, v, code, *real, err);
+    return oct_write_readers(w, v, qval, *real, err);
 }
 
 static const oct_quant *quant_at(const oct_graph *g, int node, int slot)
@@ -75,7 +75,7 @@ static oct_spelling spelling_of(const oct_graph *g, int id)
 {
     const oct_node *n = &g->node[id];
     const oct_quant *x = quant_at(g, id, 0), *w = quant_at(g, id, 1);
-    if (!w || !w->codes)
+    if (!w || !w->qvals)
         return OCT_SPELLED_REAL;
     if (oct_is_op(n, "LSTM"))
         return OCT_SPELLED_LSTM;
@@ -93,7 +93,7 @@ static oct_status write_product(oct_writer *w, int id, oct_err *err)
         return OCT_OK;
     for (int slot = 1; slot < w->g->node[id].n_in && slot < 3; slot++) {
         const oct_quant *q = quant_at(w->g, id, slot);
-        if (q && q->codes)
+        if (q && q->qvals)
             OCT_TRY(oct_write_constant(w, w->g->node[id].in[slot], id, err));
     }
     return OCT_OK;
@@ -115,7 +115,7 @@ static oct_status turn_of(const oct_writer *w, int v, turn *t, oct_err *err)
 {
     const oct_value *x = &w->g->value[v];
     *t = (turn){ v, v };
-    if (x->quant->codes) {
+    if (x->quant->qvals) {
         const char *base = oct_write_base(w, v);
         const int of = base ? oct_graph_find(w->g, base) : -1;
         t->of = of >= 0 ? of : v;
@@ -129,7 +129,7 @@ static oct_status turn_of(const oct_writer *w, int v, turn *t, oct_err *err)
 /* Whether a value is left to be written with others. */
 static bool waits(const oct_writer *w, const oct_value *x)
 {
-    return !x->dead && x->quant && x->quant->n && !(x->quant->codes && x->n_uses && w->node[x->uses[0].node].spelling >= OCT_SPELLED_DYNAMIC);
+    return !x->dead && x->quant && x->quant->n && !(x->quant->qvals && x->n_uses && w->node[x->uses[0].node].spelling >= OCT_SPELLED_DYNAMIC);
 }
 
 static oct_status write_values(oct_writer *w, oct_err *err)
@@ -143,7 +143,7 @@ static oct_status write_values(oct_writer *w, oct_err *err)
             OCT_TRY(turn_of(w, (int)v, &t[n++], err));
     qsort(t, n, sizeof *t, by_turn);
     for (size_t i = 0; i < n; i++)
-        OCT_TRY(w->g->value[t[i].value].quant->codes ? oct_write_constant(w, t[i].value, oct_edit_after(w->g, -1), err)
+        OCT_TRY(w->g->value[t[i].value].quant->qvals ? oct_write_constant(w, t[i].value, oct_edit_after(w->g, -1), err)
                                                      : oct_write_activation(w, t[i].value, err));
     return OCT_OK;
 }

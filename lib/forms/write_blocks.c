@@ -22,7 +22,7 @@ static oct_status refer(oct_graph *g, const char *base, const char *suffix, oct_
 
 /* ---- MatMulNBits ---- */
 
-/* Codes, scale and, unless they are in the middle, zero points: values that follow each other. */
+/* Quantized values, scale and, unless they are in the middle, zero points: values that follow each other. */
 static oct_status operator_constants(oct_writer *w, int b, const oct_nbits_form *f, oct_err *err)
 {
     const oct_quant *q = w->g->value[b].quant;
@@ -32,7 +32,7 @@ static oct_status operator_constants(oct_writer *w, int b, const oct_nbits_form 
     if (!base)
         return oct_nomem(err);
     OCT_TRY(oct_blocks_weights(q, f, w->g->arena, &by_columns, err));
-    OCT_TRY(oct_write_codes(w, b, q->codes, &w->value[b].blocks, err));
+    OCT_TRY(oct_write_qvals(w, b, q->qvals, &w->value[b].blocks, err));
     OCT_TRY(refer(w->g, base, "_scale", OCT_F32, f->n, oct_nbits_blocks(f), by_columns.scale, &v, err));
     return by_columns.zero ? refer(w->g, base, "_zero_point", OCT_U8, f->n, oct_nbits_zero_bytes(f), by_columns.zero, &v, err) : OCT_OK;
 }
@@ -86,7 +86,7 @@ oct_status oct_write_block_constant(oct_writer *w, int v, int before, oct_err *e
     if (!base)
         return oct_nomem(err);
     OCT_TRY(oct_blocks_elements(q, &f, g->arena, &e, err));
-    OCT_TRY(oct_write_codes(w, v, e.codes, &in[0], err));
+    OCT_TRY(oct_write_qvals(w, v, e.qvals, &in[0], err));
     OCT_TRY(refer(g, base, "_scale", OCT_F32, (size_t)e.dims[0], (size_t)e.dims[1], e.scale, &in[1], err));
     if (e.zero)
         OCT_TRY(oct_edit_refer(g, base, "_zero_point", e.zero, &in[2], err));

@@ -6,10 +6,10 @@
 
 #include <string.h>
 
-/* Codes, scale and zero point of the product's input; products that read one value share them. */
+/* Quantized values, scale and zero point of the product's input; products that read one value share them. */
 static oct_status dynamic_input(oct_graph *g, int id, const char *base, int out[3], oct_err *err)
 {
-    const int codes = g->node[id].in[0], border = g->value[codes].producer, x = g->node[border].in[0];
+    const int qvals = g->node[id].in[0], border = g->value[qvals].producer, x = g->node[border].in[0];
     for (size_t i = 0; i < g->value[x].n_uses; i++) {
         const oct_node *n = &g->node[g->value[x].uses[i].node];
         if (oct_is_op(n, "DynamicQuantizeLinear") && n->n_out == 3 && n->out[0] >= 0 && n->out[1] >= 0 && n->out[2] >= 0) {
@@ -17,16 +17,16 @@ static oct_status dynamic_input(oct_graph *g, int id, const char *base, int out[
             return OCT_OK;
         }
     }
-    g->value[codes].quant = NULL;
-    g->value[codes].dtype = OCT_U8;
-    out[0] = codes;
+    g->value[qvals].quant = NULL;
+    g->value[qvals].dtype = OCT_U8;
+    out[0] = qvals;
     OCT_TRY(oct_edit_value(g, base, "_input_scale", OCT_F32, -1, &out[1], err));
     OCT_TRY(oct_edit_value(g, base, "_input_zero_point", OCT_U8, -1, &out[2], err));
     OCT_TRY(oct_graph_set_output(g, border, 1, out[1], err));
     return oct_graph_set_output(g, border, 2, out[2], err);
 }
 
-/* in: codes, scale and zero point of the activation, then those of the weights. */
+/* in: quantized values, scale and zero point of the activation, then those of the weights. */
 static oct_status replace(oct_graph *g, int id, const char *base, const int in[6], oct_err *err)
 {
     const int y = g->node[id].out[0], bias = oct_input_at(&g->node[id], 2);
@@ -54,13 +54,13 @@ oct_status oct_write_dynamic(oct_writer *w, int id, oct_err *err)
     const oct_quant *q = g->value[b].quant;
     const char *base = n->name[0] ? n->name : g->value[n->out[0]].name, *weights = oct_write_base(w, b);
     const bool transposed = oct_is_op(n, "Gemm") && oct_node_int(n, "transB", 0);
-    const oct_tensor *codes = q->codes;
+    const oct_tensor *qvals = q->qvals;
     int in[6];
     if (!weights)
         return oct_nomem(err);
     if (transposed) /* MatMulInteger has no transposition */
-        OCT_TRY(oct_tensor_turned(g->arena, codes, &codes, err));
-    OCT_TRY(oct_write_codes(w, b, codes, &in[3], err));
+        OCT_TRY(oct_tensor_turned(g->arena, qvals, &qvals, err));
+    OCT_TRY(oct_write_qvals(w, b, qvals, &in[3], err));
     OCT_TRY(oct_write_params(w, q, weights, &in[4], &in[5], err));
     OCT_TRY(dynamic_input(g, id, base, in, err));
     return replace(g, id, base, in, err);

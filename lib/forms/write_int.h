@@ -9,7 +9,7 @@
 /* How a node is written. */
 typedef enum oct_spelling {
     OCT_SPELLED_REAL,    /* as it is, between QuantizeLinear and DequantizeLinear */
-    OCT_SPELLED_CODES,   /* as it is: it moves codes */
+    OCT_SPELLED_QVALS,   /* as it is: it moves quantized values */
     OCT_SPELLED_QLINEAR, /* as an operator on integers */
     OCT_SPELLED_DYNAMIC, /* these, by their weights, which they write themselves */
     OCT_SPELLED_LSTM,
@@ -23,8 +23,8 @@ typedef struct oct_node_plan {
 } oct_node_plan;
 
 typedef struct oct_value_plan {
-    const oct_quant *q; /* of what a file's DequantizeLinear makes, and of the codes that its QuantizeLinear makes */
-    int maker;          /* the node that makes the codes itself, or -1: a QuantizeLinear does */
+    const oct_quant *q; /* of what a file's DequantizeLinear makes, and of the quantized values that its QuantizeLinear makes */
+    int maker;          /* the node that makes the quantized values itself, or -1: a QuantizeLinear does */
     int blocks;         /* constants of the matrix in blocks, written already, or -1 */
 } oct_value_plan;
 
@@ -47,32 +47,34 @@ typedef struct oct_writer {
 /* X, for a quantized constant that is named "X_quantized" or "X_quantized_2". NULL: no memory. */
 const char *oct_write_base(const oct_writer *w, int value);
 
-/* A constant of codes in the place of annotated constant v, which is removed, but for its uses; under its name where that is of codes. */
-oct_status oct_write_codes(oct_writer *w, int v, const oct_tensor *t, int *codes, oct_err *err);
-/* Readers of annotated value v take its codes, when they can, or read the real value `to`. code: codes, scale and zero point. */
-oct_status oct_write_readers(oct_writer *w, int v, const int code[3], int to, oct_err *err);
+/* A constant of quantized values in the place of annotated constant v, which is removed, but for its uses; under its name where that is of quantized
+ * values. */
+oct_status oct_write_qvals(oct_writer *w, int v, const oct_tensor *t, int *qvals, oct_err *err);
+/* Readers of annotated value v take its quantized values, when they can, or read the real value `to`. quantized value: quantized values, scale and
+ * zero point. */
+oct_status oct_write_readers(oct_writer *w, int v, const int qval[3], int to, oct_err *err);
 /* The real value that other readers of v, which stands for `base`, have from now on; to be made by a DequantizeLinear. */
-oct_status oct_write_real(oct_writer *w, int v, const char *base, const int code[3], int *real, oct_err *err);
+oct_status oct_write_real(oct_writer *w, int v, const char *base, const int qval[3], int *real, oct_err *err);
 
 /* write_qdq.c. Constants of scale and zero point, made once for all values that share them: rank 0, or 1 per channel. */
 oct_status oct_write_params(oct_writer *w, const oct_quant *q, const char *base, int *scale, int *zero, oct_err *err);
 /* Zero points alone, in any rank. */
 oct_status oct_write_zeros(oct_graph *g, const oct_quant *q, const char *base, int rank, const int64_t *dims, int *v, oct_err *err);
-/* The codes of an annotated constant and a DequantizeLinear in front of node `before`, for all that read it. */
+/* The quantized values of an annotated constant and a DequantizeLinear in front of node `before`, for all that read it. */
 oct_status oct_write_constant(oct_writer *w, int v, int before, oct_err *err);
 /* An annotated activation, which an operator makes or the QuantizeLinear that is its border: quantized and dequantized behind that. */
 oct_status oct_write_activation(oct_writer *w, int v, oct_err *err);
 
-/* write_qlinear.c. Which nodes take codes and make codes. */
+/* write_qlinear.c. Which nodes take quantized values and make quantized values. */
 oct_status oct_write_plan_operators(oct_writer *w, oct_err *err);
-/* Whether a use is of codes; then its place in what the node becomes is filled in. */
-bool oct_write_input_codes(const oct_writer *w, oct_use u, const int code[3]);
-/* The node makes codes in the place of value `real`. */
-oct_status oct_write_output_codes(oct_writer *w, int id, int real, const int code[3], oct_err *err);
+/* Whether a use is of quantized values; then its place in what the node becomes is filled in. */
+bool oct_write_input_qvals(const oct_writer *w, oct_use u, const int qval[3]);
+/* The node makes quantized values in the place of value `real`. */
+oct_status oct_write_output_qvals(oct_writer *w, int id, int real, const int qval[3], oct_err *err);
 
 /* The same for readers and makers at each QuantizeLinear and DequantizeLinear that was in the file. order: the nodes that were. */
 oct_status oct_write_given_pairs(oct_writer *w, const int *order, size_t n, oct_err *err);
-/* A MatMul on codes with a real result: lets ONNX Runtime see that it is none of reals. */
+/* A MatMul on quantized values with a real result: lets ONNX Runtime see that it is none of reals. */
 oct_status oct_write_matmul(oct_writer *w, int id, oct_err *err);
 
 /* Nodes of the other spellings. */

@@ -3,22 +3,22 @@
 
 enum { FIRST_PARAMS = 8 }; /* scale and zero point of W, then of R */
 
-/* Codes as [dirs][k][rows], scale and zero point of one matrix at their slots, the last two from `params` on. */
+/* Quantized values as [dirs][k][rows], scale and zero point of one matrix at their slots, the last two from `params` on. */
 static oct_status set_matrix(oct_writer *w, int node, int slot, int params, oct_err *err)
 {
     oct_graph *g = w->g;
     const int value = g->node[node].in[slot];
     const oct_quant *q = g->value[value].quant;
     const char *base = oct_write_base(w, value);
-    const int64_t dirs = q->codes->dims[0], dims[2] = { dirs, q->n / dirs };
+    const int64_t dirs = q->qvals->dims[0], dims[2] = { dirs, q->n / dirs };
     const int rank = q->n > dirs ? 2 : 1;
-    const oct_tensor *codes;
+    const oct_tensor *qvals;
     int v[3];
     if (!base)
         return oct_nomem(err);
     OCT_TRY(oct_write_zeros(g, q, base, rank, dims, &v[2], err));
-    OCT_TRY(oct_tensor_turned(g->arena, q->codes, &codes, err));
-    OCT_TRY(oct_write_codes(w, value, codes, &v[0], err));
+    OCT_TRY(oct_tensor_turned(g->arena, q->qvals, &qvals, err));
+    OCT_TRY(oct_write_qvals(w, value, qvals, &v[0], err));
     OCT_TRY(oct_edit_const(g, base, "_scale", OCT_F32, rank, dims, q->scale, &v[1], err));
     OCT_TRY(oct_graph_set_input(g, node, slot, v[0], err));
     OCT_TRY(oct_graph_set_input(g, node, params, v[1], err));

@@ -49,34 +49,34 @@ oct_status oct_write_params(oct_writer *w, const oct_quant *q, const char *base,
 
 /* ---- nodes ---- */
 
-/* Gives a QuantizeLinear or DequantizeLinear its parameters: code has their constants, behind the codes. */
-static oct_status complete(oct_writer *w, int node, const int code[3], const oct_quant *q, oct_err *err)
+/* Gives a QuantizeLinear or DequantizeLinear its parameters: quantized value has their constants, behind the quantized values. */
+static oct_status complete(oct_writer *w, int node, const int qval[3], const oct_quant *q, oct_err *err)
 {
-    OCT_TRY(oct_graph_set_input(w->g, node, 1, code[1], err));
-    OCT_TRY(oct_graph_set_input(w->g, node, 2, code[2], err));
+    OCT_TRY(oct_graph_set_input(w->g, node, 1, qval[1], err));
+    OCT_TRY(oct_graph_set_input(w->g, node, 2, qval[2], err));
     return q->n > 1 ? oct_node_set_int(w->g, node, "axis", q->axis, err) : OCT_OK;
 }
 
-static oct_status add(oct_writer *w, const char *op, int from, int to, const int code[3], const oct_quant *q, int before, oct_err *err)
+static oct_status add(oct_writer *w, const char *op, int from, int to, const int qval[3], const oct_quant *q, int before, oct_err *err)
 {
     int node;
     OCT_TRY(oct_edit_node(w->g, op, &from, 1, to, before, &node, err));
-    return complete(w, node, code, q, err);
+    return complete(w, node, qval, q, err);
 }
 
 oct_status oct_write_constant(oct_writer *w, int v, int before, oct_err *err)
 {
     const oct_quant *q = w->g->value[v].quant;
     const char *base = oct_write_base(w, v);
-    int code[3], dq;
+    int qval[3], dq;
     if (!base)
         return oct_nomem(err);
     if (q->block)
         return oct_write_block_constant(w, v, before, err);
-    OCT_TRY(oct_write_codes(w, v, q->codes, &code[0], err));
-    OCT_TRY(oct_write_params(w, q, base, &code[1], &code[2], err));
-    OCT_TRY(oct_write_real(w, v, base, code, &dq, err));
-    return add(w, "DequantizeLinear", code[0], dq, code, q, before, err);
+    OCT_TRY(oct_write_qvals(w, v, q->qvals, &qval[0], err));
+    OCT_TRY(oct_write_params(w, q, base, &qval[1], &qval[2], err));
+    OCT_TRY(oct_write_real(w, v, base, qval, &dq, err));
+    return add(w, "DequantizeLinear", qval[0], dq, qval, q, before, err);
 }
 
 /* ---- products ---- */
@@ -123,47 +123,47 @@ oct_status oct_write_matmul(oct_writer *w, int id, oct_err *err)
 
 /* ---- activations ---- */
 
-/* Nodes that give the codes as numbers. */
-static oct_status complete_readers(oct_writer *w, int v, const int code[3], const oct_quant *q, oct_err *err)
+/* Nodes that give the quantized values as numbers. */
+static oct_status complete_readers(oct_writer *w, int v, const int qval[3], const oct_quant *q, oct_err *err)
 {
     for (size_t i = 0; i < w->g->value[v].n_uses; i++) {
         const int node = w->g->value[v].uses[i].node;
         if (oct_is_op(&w->g->node[node], "QuantizeLinear") && w->g->node[node].n_in == 1)
-            OCT_TRY(complete(w, node, code, q, err));
+            OCT_TRY(complete(w, node, qval, q, err));
     }
     return OCT_OK;
 }
 
-/* from -> QuantizeLinear -> codes -> DequantizeLinear -> real, behind what makes `from`: the border's input, or what the operator makes,
- * which nothing may read beside the quantizer. An operator on integers makes the codes itself. A name that is needed (graph output,
- * subgraph) stays that of the real value. code: scale and zero point; the codes are filled in. */
-static oct_status write_pair(oct_writer *w, int v, int border, int code[3], const oct_quant *q, oct_err *err)
+/* from -> QuantizeLinear -> quantized values -> DequantizeLinear -> real, behind what makes `from`: the border's input, or what the operator makes,
+ * which nothing may read beside the quantizer. An operator on integers makes the quantized values itself. A name that is needed (graph output,
+ * subgraph) stays that of the real value. quantized value: scale and zero point; the quantized values are filled in. */
+static oct_status write_pair(oct_writer *w, int v, int border, int qval[3], const oct_quant *q, oct_err *err)
 {
     oct_graph *g = w->g;
     const int p = g->value[v].producer, maker = w->value[v].maker;
     const bool keep = p >= 0 && oct_edit_keeps(g, v);
     int from = border >= 0 ? g->node[border].in[0] : v, real;
     const char *base = g->value[from].name;
-    code[0] = v;
+    qval[0] = v;
     if (keep || border < 0)
-        OCT_TRY(oct_edit_value(g, base, "_quantized", q->dtype, v, &code[0], err));
+        OCT_TRY(oct_edit_value(g, base, "_quantized", q->dtype, v, &qval[0], err));
     if (keep && border < 0 && maker < 0) {
         OCT_TRY(oct_edit_value(g, base, "_raw", g->value[v].dtype, v, &from, err));
         OCT_TRY(oct_graph_set_output(g, p, oct_edit_output_slot(g, p, v), from, err));
     }
-    OCT_TRY(oct_write_real(w, v, base, code, &real, err));
+    OCT_TRY(oct_write_real(w, v, base, qval, &real, err));
     if (border >= 0)
         oct_graph_remove_node(g, border);
-    g->value[code[0]].dtype = q->dtype;
+    g->value[qval[0]].dtype = q->dtype;
     const int before = oct_edit_after(g, g->value[from].producer);
     if (maker < 0) {
-        OCT_TRY(add(w, "QuantizeLinear", from, code[0], code, q, before, err));
+        OCT_TRY(add(w, "QuantizeLinear", from, qval[0], qval, q, before, err));
     } else {
-        OCT_TRY(oct_write_output_codes(w, maker, from, code, err));
+        OCT_TRY(oct_write_output_qvals(w, maker, from, qval, err));
         if (from != real)
             oct_graph_remove_value(g, from);
     }
-    return add(w, "DequantizeLinear", code[0], real, code, q, before, err);
+    return add(w, "DequantizeLinear", qval[0], real, qval, q, before, err);
 }
 
 oct_status oct_write_activation(oct_writer *w, int v, oct_err *err)
@@ -171,13 +171,13 @@ oct_status oct_write_activation(oct_writer *w, int v, oct_err *err)
     oct_graph *g = w->g;
     const oct_quant *q = g->value[v].quant;
     const int p = g->value[v].producer, border = p >= 0 && oct_is_op(&g->node[p], "QuantizeLinear") ? p : -1;
-    int code[3];
-    OCT_TRY(oct_write_params(w, q, g->value[border >= 0 ? g->node[p].in[0] : v].name, &code[1], &code[2], err));
-    OCT_TRY(complete_readers(w, v, code, q, err));
+    int qval[3];
+    OCT_TRY(oct_write_params(w, q, g->value[border >= 0 ? g->node[p].in[0] : v].name, &qval[1], &qval[2], err));
+    OCT_TRY(complete_readers(w, v, qval, q, err));
     g->value[v].quant = NULL; /* it is what a DequantizeLinear of integers makes, now or as it was */
     if (p < 0 || !oct_is_op(&g->node[p], "DequantizeLinear"))
-        return write_pair(w, v, border, code, q, err);
-    code[0] = g->node[p].in[0];
-    OCT_TRY(oct_write_readers(w, v, code, v, err));
-    return complete(w, p, code, q, err);
+        return write_pair(w, v, border, qval, q, err);
+    qval[0] = g->node[p].in[0];
+    OCT_TRY(oct_write_readers(w, v, qval, v, err));
+    return complete(w, p, qval, q, err);
 }

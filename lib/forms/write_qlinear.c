@@ -1,4 +1,4 @@
-/* Operators on integers, by the table of qlinear.h, and operators that move data, which take codes as they are when these mean the same
+/* Operators on integers, by the table of qlinear.h, and operators that move data, which take quantized values as they are when these mean the same
  * before and behind.
  *
  * A node is written so only when that computes what the node computes on reals between DequantizeLinear and QuantizeLinear: on the types
@@ -47,14 +47,14 @@ static oct_status note_pair(oct_writer *w, int id, oct_err *err)
     if ((!to && !oct_is_op(n, "DequantizeLinear")) || n->n_out != 1 || n->out[0] < 0 || oct_input_at(n, 0) < 0 || oct_input_at(n, 1) < 0 ||
         oct_input_at(n, 2) < 0)
         return OCT_OK;
-    const int codes = to ? n->out[0] : n->in[0], real = to ? n->in[0] : n->out[0];
+    const int qvals = to ? n->out[0] : n->in[0], real = to ? n->in[0] : n->out[0];
     if (g->value[n->in[1]].dtype != OCT_F32 || g->value[real].dtype != OCT_F32)
         return OCT_OK;
-    OCT_TRY(forms_params_of(&r, n, codes, &q, err));
+    OCT_TRY(forms_params_of(&r, n, qvals, &q, err));
     if (!q)
         return OCT_OK;
     oct_quant with = *q;
-    with.codes = g->value[codes].constant;
+    with.qvals = g->value[qvals].constant;
     return forms_quant(&r, &with, &w->value[n->out[0]].q, err);
 }
 
@@ -74,17 +74,17 @@ static const oct_quant *weights(const oct_writer *w, const oct_op *op, const oct
 {
     const oct_quant *q = quant_of(w, n->in[1]);
     const oct_shape *s = &w->g->value[n->in[1]].shape;
-    if (!q || (q->dtype != OCT_S8 && !(q->dtype == OCT_U8 && x->dtype == OCT_U8)) || !(q->codes || op->weights.computed))
+    if (!q || (q->dtype != OCT_S8 && !(q->dtype == OCT_U8 && x->dtype == OCT_U8)) || !(q->qvals || op->weights.computed))
         return NULL;
     const int axis = oct_qlinear_axis(f, n, 1, s->rank);
-    const bool fits = q->codes && (op->weights.kernel || s->rank == 2) && s->rank > axis && s->d[axis].n == q->n;
+    const bool fits = q->qvals && (op->weights.kernel || s->rank == 2) && s->rank > axis && s->d[axis].n == q->n;
     return q->n == 1 || (fits && q->axis == axis && all_equal(q)) ? q : NULL;
 }
 
 static bool is_bias(const oct_writer *w, int v, const oct_quant *x, const oct_quant *q)
 {
     const oct_quant *b = quant_of(w, v);
-    if (!b || b->dtype != OCT_S32 || !b->codes || w->g->value[v].shape.rank != 1 || b->n != q->n)
+    if (!b || b->dtype != OCT_S32 || !b->qvals || w->g->value[v].shape.rank != 1 || b->n != q->n)
         return false;
     for (int i = 0; i < b->n; i++)
         if (b->zp[i] || b->scale[i] != x->scale[0] * q->scale[i])
@@ -155,8 +155,8 @@ static int moved_inputs(const oct_node *n)
     return oct_is_op(n, "Concat") ? n->n_in : 1;
 }
 
-/* Whether codes mean the same in all that is moved, before and behind. */
-static bool moves_codes(const oct_writer *w, const oct_node *n)
+/* Whether quantized values mean the same in all that is moved, before and behind. */
+static bool moves_qvals(const oct_writer *w, const oct_node *n)
 {
     const oct_quant *x = activation(w, oct_input_at(n, 0));
     if (!x || n->n_out < 1 || !(oct_is_op(n, "Concat") || is_move(w->g, n)))
@@ -196,8 +196,8 @@ static oct_status plan_node(oct_writer *w, int id, oct_err *err)
     const int y = n->n_out == 1 ? quantized_output(w, n->out[0]) : -1;
     if (!op || oct_no_integer(op, n))
         return OCT_OK;
-    if (moves_codes(w, n)) {
-        p->spelling = OCT_SPELLED_CODES;
+    if (moves_qvals(w, n)) {
+        p->spelling = OCT_SPELLED_QVALS;
     } else if (f && n->n_out == 1 && n->out[0] >= 0 && has_form(w, op, n, f, quant_of(w, y))) {
         p->spelling = OCT_SPELLED_QLINEAR;
         p->f = f;
@@ -226,22 +226,22 @@ oct_status oct_write_plan_operators(oct_writer *w, oct_err *err)
 
 /* ---- writing ---- */
 
-bool oct_write_input_codes(const oct_writer *w, oct_use u, const int code[3])
+bool oct_write_input_qvals(const oct_writer *w, oct_use u, const int qval[3])
 {
     const oct_node_plan *p = (size_t)u.node < w->n_node ? &w->node[u.node] : NULL;
     if (!p || u.slot < 0 || p->spelling != OCT_SPELLED_QLINEAR)
-        return p && p->spelling == OCT_SPELLED_CODES && u.slot >= 0 && u.slot < moved_inputs(&w->g->node[u.node]);
+        return p && p->spelling == OCT_SPELLED_QVALS && u.slot >= 0 && u.slot < moved_inputs(&w->g->node[u.node]);
     const bool bias = p->f->n_data >= 0 && u.slot >= p->f->n_data;
-    memcpy(p->in + (bias ? p->f->bias : oct_qlinear_slot(p->f, u.slot)), code, (bias ? 1 : 3) * sizeof *code);
+    memcpy(p->in + (bias ? p->f->bias : oct_qlinear_slot(p->f, u.slot)), qval, (bias ? 1 : 3) * sizeof *qval);
     return true;
 }
 
-oct_status oct_write_output_codes(oct_writer *w, int id, int real, const int code[3], oct_err *err)
+oct_status oct_write_output_qvals(oct_writer *w, int id, int real, const int qval[3], oct_err *err)
 {
     const oct_node_plan *plan = &w->node[id];
     if (plan->spelling == OCT_SPELLED_QLINEAR)
-        memcpy(plan->in + plan->f->y, code + 1, 2 * sizeof *code);
-    return oct_graph_set_output(w->g, id, oct_edit_output_slot(w->g, id, real), code[0], err);
+        memcpy(plan->in + plan->f->y, qval + 1, 2 * sizeof *qval);
+    return oct_graph_set_output(w->g, id, oct_edit_output_slot(w->g, id, real), qval[0], err);
 }
 
 oct_status oct_write_given_pairs(oct_writer *w, const int *order, size_t n, oct_err *err)
@@ -252,12 +252,12 @@ oct_status oct_write_given_pairs(oct_writer *w, const int *order, size_t n, oct_
         const bool to = oct_is_op(x, "QuantizeLinear");
         if (x->dead || x->n_out != 1 || x->out[0] < 0 || !(to || oct_is_op(x, "DequantizeLinear")) || !w->value[x->out[0]].q)
             continue;
-        const int in = x->in[0], out = x->out[0], maker = w->value[out].maker, code[3] = { to ? out : in, x->in[1], x->in[2] };
+        const int in = x->in[0], out = x->out[0], maker = w->value[out].maker, qval[3] = { to ? out : in, x->in[1], x->in[2] };
         if (!to) {
-            OCT_TRY(oct_write_readers(w, out, code, out, err));
+            OCT_TRY(oct_write_readers(w, out, qval, out, err));
         } else if (maker >= 0) {
             oct_graph_remove_node(g, order[i]);
-            OCT_TRY(oct_write_output_codes(w, maker, in, code, err));
+            OCT_TRY(oct_write_output_qvals(w, maker, in, qval, err));
             oct_graph_remove_value(g, in);
         }
     }

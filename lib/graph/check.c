@@ -216,7 +216,7 @@ bool oct_quant_same(const oct_quant *a, const oct_quant *b)
            (n == 0 || (memcmp(a->scale, b->scale, n * sizeof *a->scale) == 0 && memcmp(a->zp, b->zp, n * sizeof *a->zp) == 0));
 }
 
-static bool is_code_type(oct_dtype t)
+static bool is_quantized_type(oct_dtype t)
 {
     static const oct_dtype types[] = { OCT_U8, OCT_S8, OCT_U16, OCT_S16, OCT_S32, OCT_U4, OCT_S4, OCT_U2, OCT_S2 };
     for (size_t i = 0; i < OCT_COUNT(types); i++)
@@ -230,7 +230,7 @@ static bool scales_fit(const oct_quant *q, const oct_shape *s)
 {
     int64_t d[OCT_MAX_RANK];
     if (q->n == 0)
-        return !q->codes && q->block == 0;
+        return !q->qvals && q->block == 0;
     if (!q->scale || !q->zp || q->n < 0 || q->block < 0)
         return false;
     if ((q->n == 1 && q->block == 0) || !oct_shape_known(s, d))
@@ -249,20 +249,21 @@ static oct_status check_quant(const oct_value *v, oct_err *err)
     const oct_quant *q = v->quant;
     int64_t d[OCT_MAX_RANK];
     const bool real = v->dtype == OCT_F32 || v->dtype == OCT_F16 || v->dtype == OCT_BF16;
-    if (!real || v->kind != OCT_VALUE_TENSOR || !is_code_type(q->dtype))
-        return oct_fail(err, OCT_EINTERNAL, "value '%s': codes of %s stand for %s", v->name, oct_dtype_name(q->dtype), oct_dtype_name(v->dtype));
+    if (!real || v->kind != OCT_VALUE_TENSOR || !is_quantized_type(q->dtype))
+        return oct_fail(err, OCT_EINTERNAL, "value '%s': quantized values of %s stand for %s", v->name, oct_dtype_name(q->dtype),
+                        oct_dtype_name(v->dtype));
     if (!scales_fit(q, &v->shape))
         return oct_fail(err, OCT_EINTERNAL, "value '%s': its %d scales do not fit its shape", v->name, q->n);
-    if (!q->codes)
+    if (!q->qvals)
         return OCT_OK;
     const bool columns = oct_value_by_columns(v);
-    bool fits = q->codes->dtype == (columns ? OCT_U8 : q->dtype) && v->producer < 0 && !v->is_input;
+    bool fits = q->qvals->dtype == (columns ? OCT_U8 : q->dtype) && v->producer < 0 && !v->is_input;
     if (oct_shape_known(&v->shape, d) && columns)
-        fits &= q->codes->dims[0] == d[1 - q->axis] && q->codes->dims[1] * q->codes->dims[0] == q->n &&
-                q->codes->dims[2] * 8 == q->block * oct_dtype_bits(q->dtype);
+        fits &= q->qvals->dims[0] == d[1 - q->axis] && q->qvals->dims[1] * q->qvals->dims[0] == q->n &&
+                q->qvals->dims[2] * 8 == q->block * oct_dtype_bits(q->dtype);
     else if (oct_shape_known(&v->shape, d))
-        fits &= q->codes->rank == v->shape.rank && memcmp(q->codes->dims, d, (size_t)v->shape.rank * sizeof *d) == 0;
-    return fits ? OCT_OK : oct_fail(err, OCT_EINTERNAL, "value '%s': its codes are another tensor's", v->name);
+        fits &= q->qvals->rank == v->shape.rank && memcmp(q->qvals->dims, d, (size_t)v->shape.rank * sizeof *d) == 0;
+    return fits ? OCT_OK : oct_fail(err, OCT_EINTERNAL, "value '%s': its quantized values are another tensor's", v->name);
 }
 
 static oct_status check_value(const oct_graph *g, int id, oct_err *err)

@@ -45,17 +45,17 @@ typedef struct oct_tensor {
     const void *data;
 } oct_tensor;
 
-/* Affine quantization: real = scale[c] * (code - zp[c]), where c is 0 (per tensor, n == 1), the index along `axis` (per channel), or
+/* Affine quantization: real = scale[c] * (q - zp[c]), where c is 0 (per tensor, n == 1), the index along `axis` (per channel), or
  * in blocks that of the block, in C order of a tensor whose dimension `axis` counts blocks. */
 typedef struct oct_quant {
     int n, axis; /* n: how many scales; 0: dynamic, computed from the tensor at run time */
     const float *scale;
     const int32_t *zp; /* never NULL but for dynamic */
-    oct_dtype dtype;   /* of the codes */
+    oct_dtype dtype;   /* of the quantized values */
     int64_t block;     /* elements along axis that share a scale; 0: not in blocks */
     /* The elements of a constant, where they are known; else NULL. Those of a matrix in blocks may lie by columns, as in MatMulNBits:
      * u8 [columns][blocks][block * bits / 8], each an unsigned number, lowest bits first. Then scale and zp are [columns][blocks]. */
-    const oct_tensor *codes;
+    const oct_tensor *qvals;
 } oct_quant;
 
 /* An input slot of a node; slot -1: captured by a subgraph of that node. */
@@ -81,8 +81,8 @@ typedef struct oct_value {
     int outer;    /* in a nested graph: the value of the graph around it that this one stands for; else -1 */
     bool is_input, is_output;
     const oct_tensor *constant; /* the constant's value, or NULL */
-    /* If set, the tensor is held as codes, and its elements are the reals, of dtype f32 or a 16-bit float, that the codes stand for: all
-     * readers of the value see the rounded numbers. NULL: elements are as dtype says. lib/forms reads and writes how files spell this. */
+    /* If set, the tensor is held as integers, and its elements are the reals, of dtype f32 or a 16-bit float, that the quantized values stand for:
+     * all readers of the value see the rounded numbers. NULL: elements are as dtype says. lib/forms reads and writes how files spell this. */
     const oct_quant *quant;
     /* Shape-value propagation: elements of a small integer tensor as far as known, n_known of them; NULL
      * when nothing is known. Constants do not need it. */
@@ -258,22 +258,22 @@ static inline bool oct_value_used_once(const oct_value *v)
     return v->n_uses == 1 && !v->is_output;
 }
 
-/* Whether the value is a constant: its elements, reals or codes, are given before a run. */
+/* Whether the value is a constant: its elements, reals or quantized values, are given before a run. */
 static inline bool oct_value_is_constant(const oct_value *v)
 {
-    return v->constant || (v->quant && v->quant->codes);
+    return v->constant || (v->quant && v->quant->qvals);
 }
 
 /* Whether a constant's elements can be read, which those of sparse constants and of unknown types cannot. */
 static inline bool oct_value_has_data(const oct_value *v)
 {
-    return (v->constant && v->constant->data) || (v->quant && v->quant->codes);
+    return (v->constant && v->constant->data) || (v->quant && v->quant->qvals);
 }
 
-/* Whether the value is a matrix in blocks whose codes lie by columns. */
+/* Whether the value is a matrix in blocks whose quantized values lie by columns. */
 static inline bool oct_value_by_columns(const oct_value *v)
 {
-    return v->quant && v->quant->block && v->quant->codes && v->shape.rank == 2 && v->quant->codes->rank == 3;
+    return v->quant && v->quant->block && v->quant->qvals && v->shape.rank == 2 && v->quant->qvals->rank == 3;
 }
 
 /* Whether a nested graph reads the value. */
@@ -292,7 +292,7 @@ oct_status oct_graph_check(const oct_graph *g, oct_err *err);
 
 /* "node 'conv1' (Conv)", or "node #17 (Conv, output 'y')" for one without a name; into dst. */
 const char *oct_node_text(const oct_graph *g, int node, char *dst, size_t size);
-/* Whether two quantizations are the same: type, scales and zero points, and where they lie. Codes do not count. */
+/* Whether two quantizations are the same: type, scales and zero points, and where they lie. Quantized values do not count. */
 bool oct_quant_same(const oct_quant *a, const oct_quant *b);
 /* Whether a node is this operator of the default domain. */
 bool oct_is_op(const oct_node *n, const char *op);

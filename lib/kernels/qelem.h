@@ -22,7 +22,7 @@ typedef struct oct_qbinary {
     oct_qbinary_op op;
     bool is_signed;
     oct_qparam a, b, y;
-    int32_t lo, hi; /* clamp of the output code, for a fused Relu or Clip: [0,255] or [-128,127] for none */
+    int32_t lo, hi; /* clamp of the quantized output, for a fused Relu or Clip: [0,255] or [-128,127] for none */
 } oct_qbinary;
 
 /* y = f(a, b) broadcast; y must not overlap an operand unless it is the same memory with the same strides. */
@@ -33,7 +33,7 @@ void oct_qbinary_8_nd(oct_pool *pool, const oct_qbinary *f, const oct_broadcast 
 void oct_lut_8(oct_pool *pool, const uint8_t table[256], const void *x, void *y, size_t n);
 
 /* table[q] = quantize(f(dequantize(q))): any unary function on integers. f NULL: requantization only. clamp to [lo, hi]
- * codes of the output. in_signed and out_signed may differ. */
+ * quantized values of the output. in_signed and out_signed may differ. */
 void oct_lut_build(const oct_unary *f, bool in_signed, oct_qparam in, bool out_signed, oct_qparam out, int32_t lo,
                    int32_t hi, uint8_t table[256]);
 

@@ -8,10 +8,10 @@
 #include "base/dtype.h"
 #include "base/pool.h"
 
-/* Smallest and largest code of u8, s8, u16, s16 (and of u4, s4 unpacked). */
+/* Smallest and largest quantized value of u8, s8, u16, s16 (and of u4, s4 unpacked). */
 void oct_quant_limits(oct_dtype t, int32_t *lo, int32_t *hi);
 
-/* q = saturate(round_half_even(x / scale) + zp), a true division. NaN gives the smallest code. x f32[n]; q t[n]. */
+/* q = saturate(round_half_even(x / scale) + zp), a true division. NaN gives the smallest quantized value. x f32[n]; q t[n]. */
 void oct_quantize_f32(oct_pool *pool, oct_dtype t, const float *x, size_t n, float scale, int32_t zp, void *q);
 /* channels = 1 (outer 1) is per tensor. zp NULL: zeros. */
 void oct_quantize_f32_axis(oct_pool *pool, oct_dtype t, const float *x, size_t outer, size_t channels, size_t inner,
@@ -22,8 +22,8 @@ void oct_dequantize_f32(oct_pool *pool, oct_dtype t, const void *q, size_t n, fl
 void oct_dequantize_f32_axis(oct_pool *pool, oct_dtype t, const void *q, size_t outer, size_t channels, size_t inner,
                              const float *scale, const int32_t *zp, float *x);
 
-/* For choosing parameters, a column each: column j's codes are 0..top, its steps d = clamp(round_half_even(x * (1 / scale)), -zero, top - zero),
- * and what rounding leaves of them e = x * (1 / scale) - d, in steps. Sums are over the rows, in order. For these steps the scale of
+/* For choosing parameters, a column each: column j's quantized values are 0..top, its steps d = clamp(round_half_even(x * (1 / scale)), -zero, top -
+ * zero), and what rounding leaves of them e = x * (1 / scale) - d, in steps. Sums are over the rows, in order. For these steps the scale of
  * least squared error is scale * (1 + ed / dd), and that error scale^2 * (ee - ed^2 / dd). */
 enum { OCT_QPARAMS_COLUMNS = 16 };
 typedef struct oct_column_qparams {
@@ -41,7 +41,7 @@ void oct_quantize_columns_f32(const float *x, size_t n, const oct_column_qparams
 int32_t oct_quantize_value(float x, float scale, int32_t zp, int32_t lo, int32_t hi);
 
 /* ONNX DynamicQuantizeLinear on f32[n], with lo and hi as oct_min_max_f32 finds them: scale = (max(0, hi) - min(0, lo)) / 255 (1 when
- * that is 0), zp = the code of zero. */
+ * that is 0), zp = zero's quantized value. */
 void oct_dynamic_quantize_u8(oct_pool *pool, const float *x, size_t n, uint8_t *q, float *scale, uint8_t *zp);
 
 #endif

@@ -66,7 +66,7 @@ static oct_range range_of(reach r)
 static void try(const oct_view *v, oct_qrange g, reach r, double w, oct_range *best, double *least)
 {
     oct_range range = range_of(r);
-    bool exact = w == 1 && (double)g.qmax - g.qmin <= 1024; /* the exact cost is O(codes) */
+    bool exact = w == 1 && (double)g.qmax - g.qmin <= 1024; /* the exact cost is O(quantized values) */
     double c = exact ? oct_view_error(v, oct_qparams_from_range(range, g), g) : cost(v, g, r, w);
     if (c < *least) {
         *least = c;

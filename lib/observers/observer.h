@@ -35,7 +35,7 @@ typedef struct oct_selection {
     oct_qparams q;      /* of that range */
     double mse;         /* expected squared error of one value, clipping included */
     double signal;      /* mean square of the values, so that SQNR = signal / mse */
-    double clipped;     /* share of values outside the codes' real interval */
+    double clipped;     /* share of values outside the quantized values' real interval */
     uint64_t excluded;  /* mask-like values and infinities that were left out of all of the above */
 } oct_selection;
 

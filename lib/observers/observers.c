@@ -90,7 +90,7 @@ oct_status oct_observer_parse(const char *text, oct_observer_spec *spec, oct_err
     return OCT_OK;
 }
 
-/* Values more than half a step outside what the codes reach. */
+/* Values more than half a step outside what the quantized values reach. */
 static double outside(const oct_view *v, int side, double end)
 {
     const oct_side *d = &v->side[side];

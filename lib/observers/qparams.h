@@ -25,7 +25,7 @@ typedef struct oct_qparams {
 } oct_qparams;
 
 /* As ONNX Runtime's quantize_static does: scale = f32((hi - lo) / (qmax - qmin)) computed in double,
- * zero = round_half_even(qmin - lo / scale) with the scale in double; a range below FLT_MIN wide per code gives scale 1
+ * zero = round_half_even(qmin - lo / scale) with the scale in double; a range below FLT_MIN wide per step gives scale 1
  * and zero point 0 (clamped to the range). A symmetric range's zero point is its middle whatever the range. The range is first widened to
  * include 0. */
 oct_qparams oct_qparams_from_range(oct_range r, oct_qrange g);

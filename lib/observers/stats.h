@@ -7,7 +7,7 @@
  * no value takes no memory. The others are ranked, per sign, from the largest magnitude down, and the
  * octave of rank r is cut into 2^b(r) bins of equal width, b(r) = min(11, max(3, 13 - r)). So every bin is
  * a power of two wide and lies on a grid through zero; a chosen range has at least 8 bins for each 8-bit
- * code while no more than two octaves hold larger values (outliers, masks); and a mask of -10000 or
+ * quantized value while no more than two octaves hold larger values (outliers, masks); and a mask of -10000 or
  * -FLT_MAX takes one octave of its own instead of stretching everybody's bins. Three mantissa bits are
  * kept of every value whatever comes, which is what decides on outliers.
  * Why it is order-free: adding values only adds octaves, so an octave's rank only grows and its bins only

@@ -147,23 +147,23 @@ static double spread(oct_moments m, double c)
     return e > 0 ? e : 0;
 }
 
-/* Each code's cell is [(k - 1/2) s, (k + 1/2) s); the last one takes all beyond. */
-static double side_error(const oct_view *v, int side, double s, int32_t codes)
+/* Each quantized value's cell is [(k - 1/2) s, (k + 1/2) s); the last one takes all beyond. */
+static double side_error(const oct_view *v, int side, double s, int32_t qvals)
 {
     const oct_side *d = &v->side[side];
     if (d->peak == 0)
         return 0;
     double sum = 0;
     oct_moments before = { 0 };
-    for (int32_t k = 0; k < codes && (k - 0.5) * s <= d->peak; k++) {
+    for (int32_t k = 0; k < qvals && (k - 0.5) * s <= d->peak; k++) {
         oct_moments to = oct_view_below(v, side, (k + 0.5) * s);
         if (to.n > before.n)
             sum += spread(minus(to, before), k * s);
         before = to;
     }
-    sum += d->all.n > before.n ? spread(minus(d->all, before), codes * s) : 0;
-    double code = rint(d->peak / s);
-    double off = d->peak - (code < codes ? code : codes) * s;
+    sum += d->all.n > before.n ? spread(minus(d->all, before), qvals * s) : 0;
+    double qval = rint(d->peak / s);
+    double off = d->peak - (qval < qvals ? qval : qvals) * s;
     return sum + d->peak_count * (off * off);
 }
 

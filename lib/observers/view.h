@@ -38,7 +38,7 @@ oct_moments oct_view_below(const oct_view *v, int side, double x);
 oct_range oct_view_range(const oct_view *v);
 float oct_view_f32(double x); /* nearest float32, at most FLT_MAX in magnitude */
 /* Sum over all values of the squared quantization error: exact but for the spread inside bins.
- * O(codes). */
+ * O(quantized values). */
 double oct_view_error(const oct_view *v, oct_qparams q, oct_qrange g);
 
 /* Natural logarithm of x > 0 within 2 ulp, from +, -, *, / alone, so the same on every machine. */

@@ -193,7 +193,7 @@ struct oct_op {
     bool draws; /* random numbers, which follow from the node's name (or its seed) and the turn: never folded */
     bool adds;     /* output 0 is the sum of the inputs (Add, Sum) */
     bool permutes; /* output 0 is input 0 with its dimensions in the order of `perm` (Transpose) */
-    bool recodes;  /* output 0 is input 0, but for rounding: quantized or back again (QuantizeLinear, DequantizeLinear) */
+    bool is_qdq;   /* output 0 is input 0, but for rounding: quantized or back again (QuantizeLinear, DequantizeLinear) */
     bool moves; /* run moves elements without reading them, so that they can be strings (oct_op_run_alone) */
 
     /* Whether a step can run on integers: shapes and attributes are in `s`, operands have dtype and q. NULL: never. */

@@ -44,7 +44,7 @@ const oct_tensor *oct_layer_bias(const oct_graph *g, int node);
 int64_t oct_layer_weight_count(const oct_graph *g, int node);
 
 /* Whether a node or a step is a layer with weights, as reports count them: a product or a recurrent layer of constant weights, be they
- * reals, codes, or in the form of an operator that computes on these by itself. */
+ * reals, quantized values, or in the form of an operator that computes on these by itself. */
 bool oct_node_has_weights(const oct_graph *g, int node);
 bool oct_step_has_weights(const oct_step *s);
 

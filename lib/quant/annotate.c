@@ -1,7 +1,7 @@
 /* From decisions to a quantized graph: values get their quantization (graph/graph.h), and where real numbers become such a value a
  * node of one input stands as a border. lib/forms writes that as files spell it.
  *
- * Codes of constants are values of their own, named X_quantized for the constant X, which others may go on reading. A clamp that a
+ * Quantized values of constants are values of their own, named X_quantized for the constant X, which others may go on reading. A clamp that a
  * quantizer does goes away; the operator before it takes over its output's name, so that layers of the float and the quantized model
  * pair by name. */
 #include "quant/job.h"
@@ -11,12 +11,12 @@
 
 #include <string.h>
 
-/* A quantized value, named after what it stands for, of the shape of value `like`, or of the codes for -1. */
+/* A quantized value, named after what it stands for, of the shape of value `like`, or of the quantized values for -1. */
 static oct_status new_value(oct_qjob *j, const char *base, const char *suffix, const oct_quant *q, int like, int *v, oct_err *err)
 {
     OCT_TRY(oct_edit_value(j->g, base, suffix, OCT_F32, like, v, err));
     j->g->value[*v].quant = q;
-    return like < 0 ? oct_graph_set_dims(j->g, *v, q->codes->rank, q->codes->dims, err) : OCT_OK;
+    return like < 0 ? oct_graph_set_dims(j->g, *v, q->qvals->rank, q->qvals->dims, err) : OCT_OK;
 }
 
 /* ---- weights and biases ---- */
@@ -87,13 +87,13 @@ static oct_status annotate_constant(oct_qjob *j, int v, const oct_quant *shared,
 {
     const oct_tensor *t = j->g->value[v].constant;
     oct_quant *q = oct_arena_memdup(j->g->arena, shared, sizeof *shared);
-    oct_tensor *codes;
+    oct_tensor *qvals;
     int to;
-    OCT_TRY(oct_tensor_new(j->g->arena, shared->dtype, t->rank, t->dims, &codes, err));
-    oct_quantize_f32(NULL, shared->dtype, t->data, (size_t)t->count, shared->scale[0], shared->zp[0], (uint8_t *)(uintptr_t)codes->data);
+    OCT_TRY(oct_tensor_new(j->g->arena, shared->dtype, t->rank, t->dims, &qvals, err));
+    oct_quantize_f32(NULL, shared->dtype, t->data, (size_t)t->count, shared->scale[0], shared->zp[0], (uint8_t *)(uintptr_t)qvals->data);
     if (!q)
         return oct_nomem(err);
-    q->codes = codes;
+    q->qvals = qvals;
     OCT_TRY(new_value(j, j->g->value[v].name, "_quantized", q, -1, &to, err));
     return redirect(j, v, to, err);
 }

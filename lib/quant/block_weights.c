@@ -59,7 +59,7 @@ oct_status oct_make_blocks(oct_qjob *j, int node, oct_pool *pool, oct_err *err)
                               .dtype = f.bits == 4 ? (whole ? OCT_U4 : OCT_S4) : whole ? OCT_U8 : OCT_S8 };
     const oct_block_matrix m = { w->data, (ptrdiff_t)l.in_step, (ptrdiff_t)l.out_step };
     const int matrix = j->g->node[node].in[1];
-    oct_tensor *codes;
+    oct_tensor *qvals;
     float *scale;
     qweights **own = &j->node[node].weights[0];
     if (*own || (*own = made_before(j, matrix, &quant)))
@@ -71,10 +71,10 @@ oct_status oct_make_blocks(oct_qjob *j, int node, oct_pool *pool, oct_err *err)
     OCT_TRY(oct_new_scales(j, &q->quant, 0, &scale, err));
     /* By columns, as MatMulNBits has them. */
     const int64_t dims[3] = { (int64_t)f.n, (int64_t)oct_nbits_blocks(&f), (int64_t)(f.block * (size_t)f.bits / 8) };
-    OCT_TRY(oct_tensor_new(j->lasting, OCT_U8, 3, dims, &codes, err));
-    memset((void *)(uintptr_t)codes->data, 0, codes->bytes);
-    q->quant.codes = codes;
-    OCT_TRY(oct_quantize_blocks(&m, &f, pool, (uint8_t *)(uintptr_t)codes->data, scale, (int32_t *)(uintptr_t)q->quant.zp, &q->sqnr, err));
+    OCT_TRY(oct_tensor_new(j->lasting, OCT_U8, 3, dims, &qvals, err));
+    memset((void *)(uintptr_t)qvals->data, 0, qvals->bytes);
+    q->quant.qvals = qvals;
+    OCT_TRY(oct_quantize_blocks(&m, &f, pool, (uint8_t *)(uintptr_t)qvals->data, scale, (int32_t *)(uintptr_t)q->quant.zp, &q->sqnr, err));
     *own = q;
     if (j->opts.forget)
         j->opts.forget(j->opts.forget_arg, w->data, w->bytes);

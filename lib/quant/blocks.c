@@ -1,4 +1,4 @@
-/* Quantization parameters and codes of weights in blocks. */
+/* Quantization parameters and quantized values of weights in blocks. */
 #include "quant/blocks.h"
 
 #include "base/mem.h"
@@ -17,7 +17,7 @@ enum { TILE = OCT_QPARAMS_COLUMNS, ITEM = 4 * TILE, MOST_BLOCK = 256 };
 /* A block of TILE columns, and what is best for each so far. */
 typedef struct tile {
     float x[MOST_BLOCK * TILE]; /* [block][TILE] */
-    uint8_t codes[MOST_BLOCK * TILE];
+    uint8_t qvals[MOST_BLOCK * TILE];
     oct_column_qparams best;    /* scale and zero of the steps */
     float fit[TILE];            /* the scale to write */
     double error[TILE];         /* squared, with that scale */
@@ -67,7 +67,7 @@ static void find_range(const float *x, size_t block, int top, range *r)
     }
 }
 
-/* Without better parameters all codes are the middle, and the error is the sum of squares. Returns that of all columns. */
+/* Without better parameters all quantized values are the middle, and the error is the sum of squares. Returns that of all columns. */
 static double start(tile *t, size_t block, int top)
 {
     double sum = 0;
@@ -116,7 +116,7 @@ static void choose(tile *t, size_t block, int top, bool symmetric)
 typedef struct job {
     const oct_block_matrix *m;
     const oct_nbits_form *f;
-    uint8_t *codes;
+    uint8_t *qvals;
     float *scale;
     int32_t *zero;
     tile *tiles;  /* [threads] */
@@ -141,9 +141,9 @@ static void gather(const job *w, size_t k0, size_t first, size_t columns, float 
 }
 
 /* Column j of a tile, packed. */
-static void put_codes(const tile *t, const oct_nbits_form *f, size_t j, uint8_t *to)
+static void put_qvals(const tile *t, const oct_nbits_form *f, size_t j, uint8_t *to)
 {
-    const uint8_t *q = t->codes + j;
+    const uint8_t *q = t->qvals + j;
     for (size_t i = 0; i < f->block; i += 2, q += 2 * TILE) {
         if (f->bits == 4) {
             *to++ = (uint8_t)(q[0] | q[TILE] << 4);
@@ -160,7 +160,7 @@ static void store(const job *w, const tile *t, size_t block, size_t first, size_
     const size_t bytes = f->block * (size_t)f->bits / 8;
     for (size_t j = 0; j < columns; j++) {
         const size_t column = first + j;
-        put_codes(t, f, j, w->codes + column * oct_nbits_column_bytes(f) + block * bytes);
+        put_qvals(t, f, j, w->qvals + column * oct_nbits_column_bytes(f) + block * bytes);
         w->scale[column * oct_nbits_blocks(f) + block] = t->fit[j];
         w->zero[column * oct_nbits_blocks(f) + block] = f->zero == OCT_NBITS_WHOLE ? t->best.zero[j] : 0;
     }
@@ -180,7 +180,7 @@ static void quantize_item(const job *w, size_t item, tile *t)
             if (!isfinite(sum))
                 return;
             choose(t, f->block, top, f->zero == OCT_NBITS_MIDDLE);
-            oct_quantize_columns_f32(t->x, f->block, &t->best, t->codes);
+            oct_quantize_columns_f32(t->x, f->block, &t->best, t->qvals);
             store(w, t, b, first, columns);
             for (size_t j = 0; j < columns; j++)
                 w->sums[2 * item + 1] += t->error[j];
@@ -204,11 +204,11 @@ static oct_status fail_at(const job *w, oct_err *err)
     return oct_fail(err, OCT_EINTERNAL, "rounding in blocks");
 }
 
-oct_status oct_quantize_blocks(const oct_block_matrix *m, const oct_nbits_form *f, oct_pool *pool, uint8_t *codes, float *scale,
+oct_status oct_quantize_blocks(const oct_block_matrix *m, const oct_nbits_form *f, oct_pool *pool, uint8_t *qvals, float *scale,
                                int32_t *zero, double *sqnr, oct_err *err)
 {
     const size_t items = (f->n + ITEM - 1) / ITEM;
-    job w = { .m = m, .f = f, .codes = codes, .zero = zero, .scale = scale };
+    job w = { .m = m, .f = f, .qvals = qvals, .zero = zero, .scale = scale };
     w.tiles = oct_calloc((size_t)oct_pool_threads(pool), sizeof *w.tiles);
     w.sums = oct_calloc(2 * items, sizeof *w.sums);
     oct_status s = w.tiles && w.sums ? OCT_OK : oct_nomem(err);

@@ -15,11 +15,11 @@ typedef struct oct_block_matrix {
     ptrdiff_t ks, ns;
 } oct_block_matrix;
 
-/* f->bits: 4 or 8. Chooses quantization parameters and codes of all columns: codes u8[n][oct_nbits_column_bytes], as oct_nbits_weights has
- * them, zeroed by the caller; scale f32[n][blocks] and zero s32[n][blocks], 0 where f->zero is MIDDLE (symmetric). Codes beyond k
- * stand for 0. *sqnr: dB of the rounding, as float weights have it. The same bytes for any pool.
+/* f->bits: 4 or 8. Chooses quantization parameters and quantized values of all columns: quantized values u8[n][oct_nbits_column_bytes], as
+ * oct_nbits_weights has them, zeroed by the caller; scale f32[n][blocks] and zero s32[n][blocks], 0 where f->zero is MIDDLE (symmetric). Quantized
+ * values beyond k stand for 0. *sqnr: dB of the rounding, as float weights have it. The same bytes for any pool.
  * OCT_ENUMERIC names the first weight that is not finite. */
-oct_status oct_quantize_blocks(const oct_block_matrix *m, const oct_nbits_form *f, oct_pool *pool, uint8_t *codes, float *scale,
+oct_status oct_quantize_blocks(const oct_block_matrix *m, const oct_nbits_form *f, oct_pool *pool, uint8_t *qvals, float *scale,
                                int32_t *zero, double *sqnr, oct_err *err);
 
 #endif

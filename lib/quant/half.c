@@ -67,7 +67,7 @@ static bool has_unknown(const oct_qjob *j, int id)
 static bool is_marked(const oct_qjob *j, int id, const bool *marks)
 {
     const oct_op *op = oct_op_of(j->g, id);
-    return marks ? marks[id] : op && op->recodes;
+    return marks ? marks[id] : op && op->is_qdq;
 }
 
 /* Whether a float tensor joins the node to one that is marked. */

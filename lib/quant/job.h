@@ -19,10 +19,10 @@ typedef struct qweights {
     const char *remedy; /* against saturation; as in oct_layer_decision */
     /* What a later decision may use again; not of weights in blocks: */
     float *largest;     /* magnitudes of the channels */
-    int limit;          /* codes lie within -limit..limit */
-    oct_tensor *codes;  /* signed, whatever quant.dtype is */
+    int limit;          /* quantized values lie within -limit..limit */
+    oct_tensor *qvals;  /* signed, whatever quant.dtype is */
     double signal, noise;
-    bool checked, safe; /* oct_pairs_safe of the codes, once asked */
+    bool checked, safe; /* oct_pairs_safe of the quantized values, once asked */
 } qweights;
 
 /* By what the means of a product's output channels were off: sums of squares over the channels. */
@@ -176,12 +176,12 @@ oct_status oct_decide_weights(oct_qjob *j, const oct_calib *c, oct_err *err);
 
 /* block_weights.c: why a product's weights cannot be in blocks, or NULL. */
 const char *oct_no_blocks(const oct_qjob *j, int node);
-/* Chooses parameters and codes of a product's weights, once: no statistics change them. */
+/* Chooses parameters and quantized values of a product's weights, once: no statistics change them. */
 oct_status oct_make_blocks(oct_qjob *j, int node, oct_pool *pool, oct_err *err);
 
-/* saturate.c: whether u8 x s8 products of two neighbouring k cannot leave 16 bits, whatever codes the activation takes:
+/* saturate.c: whether u8 x s8 products of two neighbouring k cannot leave 16 bits, whatever quantized values the activation takes:
  * in each pair the positive weights sum to at most 128, the negative ones too (255 * 128 < 2^15). Pairs are formed as
- * ONNX Runtime's kernels form them: along k = (ky, kx, ic) and along k = (ic, ky, kx). codes: of all matrices, as ONNX stores them. */
-bool oct_pairs_safe(const oct_weight_layout *l, const int8_t *codes);
+ * ONNX Runtime's kernels form them: along k = (ky, kx, ic) and along k = (ic, ky, kx). qvals: of all matrices, as ONNX stores them. */
+bool oct_pairs_safe(const oct_weight_layout *l, const int8_t *qvals);
 
 #endif

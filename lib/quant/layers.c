@@ -38,7 +38,7 @@ static oct_compute by_itself(const oct_op *op)
 /* What computes on quantized values of the file does so in the target if that runs it. read: the node's graph as it was read. */
 static oct_status keep_quantized(const oct_qjob *j, const oct_graph *read, oct_layer_decision *d, oct_err *err)
 {
-    static const oct_scheme as[] = { [OCT_ON_CODES] = OCT_SCHEME_STATIC, [OCT_ON_DYNAMIC] = OCT_SCHEME_DYNAMIC,
+    static const oct_scheme as[] = { [OCT_ON_QUANTIZED] = OCT_SCHEME_STATIC, [OCT_ON_DYNAMIC] = OCT_SCHEME_DYNAMIC,
                                      [OCT_ON_BLOCKS] = OCT_SCHEME_WEIGHT_ONLY };
     oct_compute how = by_itself(oct_op_of(read, d->node));
     const bool fixed = how != OCT_ON_REALS;
@@ -82,7 +82,7 @@ static const oct_graph *copy_of(const oct_qjob *outer, const oct_graph *copy, co
 static bool is_spelling(const oct_graph *g, const oct_graph *read, int node)
 {
     const oct_op *op = oct_op_of(g, node);
-    return read->node[node].dead || (op && op->recodes) || oct_border_of(read, &read->node[node]);
+    return read->node[node].dead || (op && op->is_qdq) || oct_border_of(read, &read->node[node]);
 }
 
 static oct_status list(const oct_qjob *j, const oct_graph *copy, oct_arena *arena, oct_layer *layers, size_t *n, oct_err *err)

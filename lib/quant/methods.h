@@ -13,7 +13,7 @@ typedef enum oct_method_step {
     OCT_STEP_RANGES,   /* how statistics become ranges */
     OCT_STEP_CHOICE,   /* which layers get which scheme or bits */
     OCT_STEP_WEIGHTS,  /* scales of weights */
-    OCT_STEP_ROUNDING, /* codes of weights */
+    OCT_STEP_ROUNDING, /* quantized values of weights */
     OCT_STEP_BIASES,   /* what biases make up for */
     OCT_STEP_COUNT
 } oct_method_step;

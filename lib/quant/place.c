@@ -276,7 +276,7 @@ static bool clamps_agree(const oct_qjob *j, const oct_node *n)
     return agree;
 }
 
-/* Parameters that must be one: data movement keeps codes. Concat shares where no input's clamp depends on its own parameters: a
+/* Parameters that must be one: data movement keeps quantized values. Concat shares where no input's clamp depends on its own parameters: a
  * quantizer that also clamps must end where the clamp does, which a wider shared range would not. */
 static void share_parameters(oct_qjob *j, oct_quant_trait trait)
 {

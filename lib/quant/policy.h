@@ -35,8 +35,8 @@ static inline bool oct_scheme_is_half(oct_scheme s)
     return s == OCT_SCHEME_FP16 || s == OCT_SCHEME_BF16;
 }
 
-/* Weights' range in codes: s8 -127..127, s7 -64..64 (stored as int8), u8 is s8's integers plus 128 with zero point 128. In blocks all
- * codes of 4 or 8 bits are used; u4 and u8 have a zero point a block, s4 and s8 the middle one. */
+/* Weights' range in quantized values: s8 -127..127, s7 -64..64 (stored as int8), u8 is s8's integers plus 128 with zero point 128. In blocks all
+ * quantized values of 4 or 8 bits are used; u4 and u8 have a zero point a block, s4 and s8 the middle one. */
 typedef enum oct_weight_type { OCT_WEIGHT_S8, OCT_WEIGHT_S7, OCT_WEIGHT_U8, OCT_WEIGHT_S4, OCT_WEIGHT_U4, OCT_WEIGHT_COUNT } oct_weight_type;
 
 /* What the table says of one node. */

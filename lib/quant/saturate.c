@@ -23,7 +23,7 @@ static bool order_safe(const int8_t *base, int64_t n, int64_t n_step, int64_t m,
     return !open || pair_safe(held, 0);
 }
 
-bool oct_pairs_safe(const oct_weight_layout *l, const int8_t *codes)
+bool oct_pairs_safe(const oct_weight_layout *l, const int8_t *qvals)
 {
     /* ONNX Runtime's depthwise kernel widens before it adds. It is for groups of one input and one output; with more outputs the taps
      * of a channel are multiplied as a matrix, in pairs. */
@@ -32,7 +32,7 @@ bool oct_pairs_safe(const oct_weight_layout *l, const int8_t *codes)
     const int64_t ins = l->ins / l->groups;
     for (int64_t g = 0; g < l->matrices * l->groups; g++)
         for (int64_t o = 0; o < l->outs / l->groups; o++) {
-            const int8_t *base = codes + g * l->group_step + o * l->out_step;
+            const int8_t *base = qvals + g * l->group_step + o * l->out_step;
             if (!order_safe(base, l->taps, 1, ins, l->in_step) || !order_safe(base, ins, l->in_step, l->taps, 1))
                 return false;
         }

@@ -1,7 +1,7 @@
 /* Quantized weights and biases.
  *
  * Weights are symmetric: w = s_w * q. Bias is int32 at s_x * s_w. Where that would overflow (a channel of tiny weights with
- * a large bias), s_w grows until the bias fits; the weights then use fewer codes, which costs nothing against their size.
+ * a large bias), s_w grows until the bias fits; the weights then use fewer quantized values, which costs nothing against their size.
  *
  * Bias correction (Nagel et al., Data-Free Quantization Through Weight Equalization and Bias Correction, 2019, section 4.2): rounding
  * the weights shifts output channel o by the sum over inputs of (wq - w)[o][c] * E[x_c]; the bias takes it back. E[x_c] comes
@@ -107,7 +107,7 @@ static void make_room(qweights *q, const float *bias, const weights_view *s, flo
     }
 }
 
-/* old: the same layer's weights of an earlier decision, or NULL; their codes stay where the scales did. */
+/* old: the same layer's weights of an earlier decision, or NULL; their quantized values stay where the scales did. */
 static oct_status round_weights(oct_qjob *j, qweights *q, const qweights *old, const weights_view *s, oct_err *err)
 {
     if (old && old->limit == q->limit && old->quant.n == q->quant.n &&
@@ -120,8 +120,8 @@ static oct_status round_weights(oct_qjob *j, qweights *q, const qweights *old, c
     }
     q->signal = q->noise = 0;
     q->checked = false;
-    OCT_TRY(oct_tensor_new(j->lasting, OCT_S8, s->w->rank, s->w->dims, &q->codes, err));
-    int8_t *codes = (int8_t *)(uintptr_t)q->codes->data;
+    OCT_TRY(oct_tensor_new(j->lasting, OCT_S8, s->w->rank, s->w->dims, &q->qvals, err));
+    int8_t *qvals = (int8_t *)(uintptr_t)q->qvals->data;
     const float *v = s->w->data, limit = (float)q->limit;
     walk x = begin(s);
     for (int64_t e = 0; e < s->w->count; e++) {
@@ -129,7 +129,7 @@ static oct_status round_weights(oct_qjob *j, qweights *q, const qweights *old, c
         const float scale = q->quant.scale[x.scale];
         float r = rintf(v[e] / scale);
         r = r > limit ? limit : r < -limit ? -limit : r;
-        codes[e] = (int8_t)r;
+        qvals[e] = (int8_t)r;
         const double d = (double)v[e] - (double)r * (double)scale;
         q->signal += (double)v[e] * (double)v[e];
         q->noise += d * d;
@@ -139,7 +139,7 @@ static oct_status round_weights(oct_qjob *j, qweights *q, const qweights *old, c
 
 /* ---- bias correction ---- */
 
-/* Means of the channels of a product's input; rounded: of what its codes stand for, NULL where that was not measured. */
+/* Means of the channels of a product's input; rounded: of what its quantized values stand for, NULL where that was not measured. */
 typedef struct means {
     double *real, *rounded;
 } means;
@@ -166,26 +166,26 @@ static oct_status find_means(const oct_qjob *j, const oct_calib *c, int value, i
  * would wait for its last addition each time. */
 static void correct_rows(const qweights *q, const weights_view *s, const double *real, const double *rounded, int64_t run, double *shift)
 {
-    const int8_t *codes = q->codes->data;
+    const int8_t *qvals = q->qvals->data;
     const float *v = s->w->data;
     for (int64_t e = 0; e < s->w->count; e += run) {
         const int64_t o = oct_output_channel(&s->l, e), in = oct_input_channel(&s->l, e);
-        double exact[4] = { 0 }, coded[4] = { 0 };
+        double exact[4] = { 0 }, quantized[4] = { 0 };
         for (int64_t c = 0; c < run / s->l.taps; c++)
             for (int64_t t = 0; t < s->l.taps; t++) {
                 const int64_t i = e + c * s->l.taps + t;
                 exact[i % 4] += (double)v[i] * real[in + c];
-                coded[i % 4] += (double)codes[i] * rounded[in + c];
+                quantized[i % 4] += (double)qvals[i] * rounded[in + c];
             }
         shift[o] += exact[0] + exact[1] + (exact[2] + exact[3]) -
-                    (coded[0] + coded[1] + (coded[2] + coded[3])) * (double)q->quant.scale[o / s->per];
+                    (quantized[0] + quantized[1] + (quantized[2] + quantized[3])) * (double)q->quant.scale[o / s->per];
     }
 }
 
 /* shift[o] = sum w * E[x] - sum wq * E[xq]: what the layer should give on average less what it gives. */
 static void correct(const qweights *q, const weights_view *s, const double *real, const double *rounded, double *shift)
 {
-    const int8_t *codes = q->codes->data;
+    const int8_t *qvals = q->qvals->data;
     const float *v = s->w->data;
     if (s->l.in_step <= s->l.out_step) {
         correct_rows(q, s, real, rounded, s->l.out_step, shift);
@@ -194,7 +194,7 @@ static void correct(const qweights *q, const weights_view *s, const double *real
     walk x = begin(s);
     for (int64_t e = 0; e < s->w->count; e++) {
         step_to(&x, e);
-        shift[x.out] += (double)v[e] * real[x.in] - (double)codes[e] * (double)q->quant.scale[x.scale] * rounded[x.in];
+        shift[x.out] += (double)v[e] * real[x.in] - (double)qvals[e] * (double)q->quant.scale[x.scale] * rounded[x.in];
     }
 }
 
@@ -222,22 +222,22 @@ static oct_status round_bias(oct_qjob *j, int id, const weights_view *s, const q
 {
     const float *bias = bias_of(j, id);
     oct_quant *b = oct_arena_calloc(j->lasting, 1, sizeof *b);
-    oct_tensor *codes;
+    oct_tensor *qvals;
     float *scale;
     if (!b)
         return oct_nomem(err);
     *b = (oct_quant){ .n = q->quant.n, .dtype = OCT_S32 };
     OCT_TRY(oct_new_scales(j, b, 0, &scale, err));
-    OCT_TRY(oct_tensor_new(j->lasting, OCT_S32, 1, &s->l.outs, &codes, err));
+    OCT_TRY(oct_tensor_new(j->lasting, OCT_S32, 1, &s->l.outs, &qvals, err));
     for (int c = 0; c < b->n; c++)
         scale[c] = sx * q->quant.scale[c];
     for (int64_t o = 0; o < s->l.outs; o++) {
         const double exact = (bias ? (double)bias[o] : 0) + (shift ? shift[o] : 0);
         const double step = (double)scale[o / s->per], r = rint(exact / step);
         j->node[id].shift.left += (exact - r * step) * (exact - r * step);
-        ((int32_t *)(uintptr_t)codes->data)[o] = r > 2147483647.0 ? INT32_MAX : r < -2147483648.0 ? INT32_MIN : (int32_t)r;
+        ((int32_t *)(uintptr_t)qvals->data)[o] = r > 2147483647.0 ? INT32_MAX : r < -2147483648.0 ? INT32_MIN : (int32_t)r;
     }
-    b->codes = codes;
+    b->qvals = qvals;
     j->node[id].bias = b;
     return OCT_OK;
 }
@@ -271,7 +271,7 @@ static bool is_safe(layer_weights *l)
     for (int i = 0; i < l->n; i++) {
         qweights *q = l->q[i];
         if (!q->checked)
-            q->safe = oct_pairs_safe(&l->s[i].l, q->codes->data);
+            q->safe = oct_pairs_safe(&l->s[i].l, q->qvals->data);
         q->checked = true;
         all &= q->safe;
     }
@@ -298,22 +298,22 @@ static const char *choose_type(const oct_qjob *j, layer_weights *l, oct_weight_t
                        : NULL;
 }
 
-/* The codes and the zero points in the type that is written; old: as in round_weights. */
-static oct_status write_codes(oct_qjob *j, qweights *q, const qweights *old, oct_err *err)
+/* The quantized values and the zero points in the type that is written; old: as in round_weights. */
+static oct_status write_qvals(oct_qjob *j, qweights *q, const qweights *old, oct_err *err)
 {
     const bool flip = q->quant.dtype == OCT_U8;
     oct_tensor *t;
     for (int i = 0; i < q->quant.n; i++)
         ((int32_t *)(uintptr_t)q->quant.zp)[i] = flip ? 128 : 0;
-    if (!flip || (old && old->codes == q->codes && old->quant.dtype == OCT_U8)) {
-        q->quant.codes = flip ? old->quant.codes : q->codes;
+    if (!flip || (old && old->qvals == q->qvals && old->quant.dtype == OCT_U8)) {
+        q->quant.qvals = flip ? old->quant.qvals : q->qvals;
         return OCT_OK;
     }
-    OCT_TRY(oct_tensor_new(j->lasting, OCT_U8, q->codes->rank, q->codes->dims, &t, err));
-    const uint8_t *from = q->codes->data;
+    OCT_TRY(oct_tensor_new(j->lasting, OCT_U8, q->qvals->rank, q->qvals->dims, &t, err));
+    const uint8_t *from = q->qvals->data;
     for (int64_t i = 0; i < t->count; i++)
         ((uint8_t *)(uintptr_t)t->data)[i] = from[i] ^ 0x80;
-    q->quant.codes = t;
+    q->quant.qvals = t;
     return OCT_OK;
 }
 
@@ -341,7 +341,7 @@ static oct_status open_weights(oct_qjob *j, int id, int slot, weights_view *s, q
     return q->largest ? oct_new_scales(j, &q->quant, 0, &(float *){ NULL }, err) : oct_nomem(err);
 }
 
-/* Scales and codes with weights within -limit..limit. */
+/* Scales and quantized values with weights within -limit..limit. */
 static oct_status quantize(oct_qjob *j, int id, layer_weights *l, int limit, float sx, oct_err *err)
 {
     for (int i = 0; i < l->n; i++) {
@@ -376,7 +376,7 @@ static oct_status quantize_layer(oct_qjob *j, const oct_calib *c, int id, oct_er
         qweights *q = l.q[i];
         q->quant.dtype = type;
         q->remedy = remedy;
-        OCT_TRY(write_codes(j, q, n->weights[i], err));
+        OCT_TRY(write_qvals(j, q, n->weights[i], err));
         signal += q->signal;
         noise += q->noise;
         n->weights[i] = q;

@@ -34,32 +34,32 @@ static void join_clamp(rt_lowering *l, rt_step *st, int *value)
     l->done[id] = true;
 }
 
-/* Output `slot` of the step added last is `value`, or what a clamp behind that makes. on_codes: it is codes where it is quantized; what is
+/* Output `slot` of the step added last is `value`, or what a clamp behind that makes. on_qvals: it is quantized values where it is quantized; what is
  * tapped before the clamp then shows the result. */
-static oct_status finish(rt_lowering *l, rt_step *st, int slot, int value, bool on_codes, oct_err *err)
+static oct_status finish(rt_lowering *l, rt_step *st, int slot, int value, bool on_qvals, oct_err *err)
 {
     rt_operand *o;
-    if (on_codes)
+    if (on_qvals)
         rt_set_tap(l, st, slot, value);
-    if (slot == 0 && (on_codes ? st->s.op->fuses_clamp : clampable(st->s.op, l->g->value[value].dtype) && !rt_is_shown(l, value)))
+    if (slot == 0 && (on_qvals ? st->s.op->fuses_clamp : clampable(st->s.op, l->g->value[value].dtype) && !rt_is_shown(l, value)))
         join_clamp(l, st, &value);
     const bool quantized = l->g->value[value].quant != NULL;
-    if (on_codes || !quantized)
+    if (on_qvals || !quantized)
         rt_set_tap(l, st, slot, value);
-    OCT_TRY(on_codes && quantized ? rt_codes(l, value, &o, err) : rt_result(l, value, &o, err));
+    OCT_TRY(on_qvals && quantized ? rt_qvals(l, value, &o, err) : rt_result(l, value, &o, err));
     st->s.out[slot] = &o->t;
     if (!quantized)
         return OCT_OK;
-    return on_codes ? rt_show_reals(l, value, err) : rt_rounded(l, value, o, err);
+    return on_qvals ? rt_show_reals(l, value, err) : rt_rounded(l, value, o, err);
 }
 
 /* ---- steps of a node's own operator ---- */
 
-/* Codes where the step computes on codes, or the input is weights that it computes on as codes. */
+/* Quantized values where the step computes on quantized values, or the input is weights that it computes on as quantized values. */
 static oct_status input_of(rt_lowering *l, const oct_op *op, oct_compute how, const oct_node *n, int i, rt_operand **o, oct_err *err)
 {
-    const bool coded = l->g->value[n->in[i]].quant && (how == OCT_ON_CODES || (how == OCT_ON_DYNAMIC && op->weights.slots >> i & 1));
-    return coded ? rt_codes(l, n->in[i], o, err) : rt_reals(l, n->in[i], o, err);
+    const bool quantized = l->g->value[n->in[i]].quant && (how == OCT_ON_QUANTIZED || (how == OCT_ON_DYNAMIC && op->weights.slots >> i & 1));
+    return quantized ? rt_qvals(l, n->in[i], o, err) : rt_reals(l, n->in[i], o, err);
 }
 
 static bool all_constant(const oct_step *s)
@@ -89,7 +89,7 @@ static oct_status lower_own(rt_lowering *l, int id, oct_compute how, oct_err *er
         st->scheme = "int8";
     else if (op->adds)
         OCT_TRY(rt_join_sum(l, n, st, err));
-    if (op->recodes && all_constant(&st->s)) {
+    if (op->is_qdq && all_constant(&st->s)) {
         OCT_TRY(rt_result(l, n->out[0], &o, err));
         st->s.out[0] = &o->t;
         return rt_run_now(l, st, o, err);
@@ -97,11 +97,11 @@ static oct_status lower_own(rt_lowering *l, int id, oct_compute how, oct_err *er
     OCT_TRY(rt_add_step(l->p, st, err));
     for (int k = 0; k < n->n_out; k++)
         if (n->out[k] >= 0)
-            OCT_TRY(finish(l, st, k, n->out[k], how == OCT_ON_CODES, err));
+            OCT_TRY(finish(l, st, k, n->out[k], how == OCT_ON_QUANTIZED, err));
     return OCT_OK;
 }
 
-/* ---- products of reals and codes ---- */
+/* ---- products of reals and quantized values ---- */
 
 /* The constant row that alone is added to a product; -1: none. It is taken in: *value moves behind it. */
 static int join_row(rt_lowering *l, int *value)
@@ -146,7 +146,7 @@ static oct_status lower_product(rt_lowering *l, int id, oct_compute how, oct_err
     const oct_shape *y = &l->g->value[n->out[0]].shape;
     const int bias = oct_input_at(n, 2);
     int end = n->out[0], row = oct_is_row(l->g, bias, y->d[y->rank - 1].n, y->rank) ? bias : -1;
-    rt_operand *a = x->codes, *b, *c = NULL;
+    rt_operand *a = x->qvals, *b, *c = NULL;
     rt_step *st = rt_new_step(l->p, op, n, op->max_in, 1);
     if (!st)
         return oct_nomem(err);
@@ -155,7 +155,7 @@ static oct_status lower_product(rt_lowering *l, int id, oct_compute how, oct_err
         row = join_row(l, &end);
     if (!x->scale) /* behind a quantizer, which the step computes */
         OCT_TRY(rt_reals(l, how == OCT_ON_DYNAMIC ? l->g->node[l->g->value[n->in[0]].producer].in[0] : n->in[0], &a, err));
-    OCT_TRY(rt_codes(l, n->in[1], &b, err));
+    OCT_TRY(rt_qvals(l, n->in[1], &b, err));
     if (row >= 0)
         OCT_TRY(rt_reals(l, row, &c, err));
     st->s.in[0] = &a->t;

@@ -1,4 +1,4 @@
-/* lib/runtime/lower_int.h -- what the files of lowering share: lower.c (nodes), values.c (operands, and steps between codes and reals),
+/* lib/runtime/lower_int.h -- what the files of lowering share: lower.c (nodes), values.c (operands, and steps between quantized values and reals),
  * sums.c (sums that become part of a product). */
 #ifndef OCT_RUNTIME_LOWER_INT_H
 #define OCT_RUNTIME_LOWER_INT_H
@@ -8,7 +8,7 @@
 
 /* What is known of a value while lowering. */
 typedef struct rt_lowered {
-    rt_operand *reals, *codes; /* made when first asked for */
+    rt_operand *reals, *qvals; /* made when first asked for */
     rt_operand *scale, *zero;  /* of what is quantized when run; else NULL */
     const char *shown; /* the name under which it is tapped as it is, or NULL */
     const char *shown_reals; /* the name under which its reals are */
@@ -23,9 +23,9 @@ typedef struct rt_lowering {
 
 /* The operand of a value as one reads it that computes on reals: of what is quantized, after a step that dequantizes it. */
 oct_status rt_reals(rt_lowering *l, int value, rt_operand **out, oct_err *err);
-/* The operand of a value's codes. */
-oct_status rt_codes(rt_lowering *l, int value, rt_operand **out, oct_err *err);
-/* What a step writes that computes value on reals; rt_rounded, after the step, makes codes of it where it is quantized. */
+/* The operand of a value's quantized values. */
+oct_status rt_qvals(rt_lowering *l, int value, rt_operand **out, oct_err *err);
+/* What a step writes that computes value on reals; rt_rounded, after the step, makes quantized values of it where it is quantized. */
 oct_status rt_result(rt_lowering *l, int value, rt_operand **out, oct_err *err);
 oct_status rt_rounded(rt_lowering *l, int value, rt_operand *result, oct_err *err);
 /* Runs a step on constants, not added to the plan, now: `out`, its output 0, is a constant. */
@@ -36,7 +36,7 @@ oct_status rt_operand_on(rt_lowering *l, oct_dtype t, int rank, const int64_t *d
 
 /* Whether a value is tapped. */
 bool rt_is_shown(const rt_lowering *l, int value);
-/* Behind the step that makes a value's codes: its reals, where these are tapped. */
+/* Behind the step that makes a value's quantized values: its reals, where these are tapped. */
 oct_status rt_show_reals(rt_lowering *l, int value, oct_err *err);
 /* Shows `value` as output `slot` of a step when it is tapped. */
 void rt_set_tap(rt_lowering *l, rt_step *st, int slot, int value);

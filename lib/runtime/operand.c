@@ -34,8 +34,8 @@ static float element(const oct_operand *t, int64_t i)
     return x;
 }
 
-/* 8-bit codes by a table of their 256 values; channels-last in tiles, so that reads and writes both stay in few lines. */
-static void read_codes(const oct_operand *t, float *dst)
+/* 8-bit values by a table of their 256 values; channels-last in tiles, so that reads and writes both stay in few lines. */
+static void read_qvals(const oct_operand *t, float *dst)
 {
     float value[256];
     const uint8_t *x = t->data;
@@ -74,7 +74,7 @@ static bool read_fast(const oct_operand *t, float *dst)
         return true;
     }
     if ((t->dtype == OCT_U8 || t->dtype == OCT_S8) && (!t->q || t->q->n == 1)) {
-        read_codes(t, dst);
+        read_qvals(t, dst);
         return true;
     }
     return false;

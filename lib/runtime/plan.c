@@ -205,10 +205,10 @@ static void name_draws(oct_graph *g)
 static oct_status find_tap(const oct_plan *p, const char *name, int *v, oct_err *err)
 {
     *v = oct_graph_find(p->g, name);
-    const char *codes = *v < 0 ? oct_arena_printf(p->arena, "%s_quantized", name) : name;
-    if (codes)
-        *v = oct_graph_find(p->g, codes);
-    return codes ? OCT_OK : oct_nomem(err);
+    const char *qvals = *v < 0 ? oct_arena_printf(p->arena, "%s_quantized", name) : name;
+    if (qvals)
+        *v = oct_graph_find(p->g, qvals);
+    return qvals ? OCT_OK : oct_nomem(err);
 }
 
 /* The graph's values carry their quantization; p->tap_at and tap_reals tell where the values are that taps ask for. */

@@ -1,8 +1,8 @@
 /* lib/runtime/plan.h -- a model compiled for given input shapes, and its execution.
  *
  * Making a plan: the graph is cloned with the concrete input shapes, folded and fused; what it spells of quantization is read
- * (forms/forms.h), unless its values carry it already; every node becomes a step, one of integers where it runs on codes; layouts are chosen
- * (channels-last inside, reorders at the borders); weights are packed; intermediate tensors are placed in one arena by
+ * (forms/forms.h), unless its values carry it already; every node becomes a step, one of integers where it runs on quantized values; layouts are
+ * chosen (channels-last inside, reorders at the borders); weights are packed; intermediate tensors are placed in one arena by
  * lifetime. A run then allocates nothing.
  *
  * Models with control flow, sequences, strings, or shapes that depend on data are run in stages: what can be planned is, as soon as

@@ -228,11 +228,11 @@ static bool runs_on_reals(const oct_graph *g, const oct_node *n, const oct_op *o
 }
 
 /* QLinear operators and what is quantized otherwise are steps of plans alone: they wait for the next stage. So do quantizers, since a
- * stage knows what to compute on the codes that they make. */
+ * stage knows what to compute on the quantized values that they make. */
 static bool runs_alone(const oct_plan *p, int id)
 {
     const oct_op *op = oct_op_of(p->g, id);
-    return (op->run || op->exec) && !op->recodes && runs_on_reals(p->g, &p->g->node[id], op);
+    return (op->run || op->exec) && !op->is_qdq && runs_on_reals(p->g, &p->g->node[id], op);
 }
 
 static oct_status run_ready(oct_plan *p, bool *any, oct_err *err)

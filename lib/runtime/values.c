@@ -1,4 +1,4 @@
-/* Operands of values, and the steps between codes and reals. */
+/* Operands of values, and the steps between quantized values and reals. */
 #include "runtime/lower_int.h"
 
 #include "ops/core/block_matrix.h"
@@ -20,7 +20,7 @@ oct_status rt_operand_on(rt_lowering *l, oct_dtype t, int rank, const int64_t *d
     return *out ? OCT_OK : oct_nomem(err);
 }
 
-/* A new operand for a value, of this type; q: what its codes stand for. constant: its data, where they are there. */
+/* A new operand for a value, of this type; q: what its quantized values stand for. constant: its data, where they are there. */
 static oct_status new_operand(rt_lowering *l, int value, oct_dtype dtype, const oct_quant *q, const void *constant, rt_operand **out, oct_err *err)
 {
     const oct_value *v = &l->g->value[value];
@@ -45,7 +45,7 @@ static oct_status taken_as(rt_lowering *l, const rt_operand *from, int value, co
     return *out ? OCT_OK : oct_nomem(err);
 }
 
-/* ---- steps between codes and reals ---- */
+/* ---- steps between quantized values and reals ---- */
 
 /* Scales and zero points as inputs of QuantizeLinear and DequantizeLinear. */
 static oct_status qparams_operands(rt_lowering *l, const oct_operand *x, const oct_quant *q, oct_operand **in, oct_err *err)
@@ -75,12 +75,12 @@ static oct_node *node_of(rt_lowering *l, const oct_op *op, int value, const oct_
     return n;
 }
 
-/* A step that makes codes of reals or reals of codes; it is not among the plan's yet. */
-static oct_status new_change(rt_lowering *l, bool to_codes, int value, rt_operand *from, rt_operand *to, rt_step **st, oct_err *err)
+/* A step that makes quantized values of reals or reals of quantized values; it is not among the plan's yet. */
+static oct_status new_change(rt_lowering *l, bool to_qvals, int value, rt_operand *from, rt_operand *to, rt_step **st, oct_err *err)
 {
     const oct_quant *q = l->g->value[value].quant;
     const rt_lowered *v = &l->value[value];
-    const oct_op *op = oct_op_between(to_codes);
+    const oct_op *op = oct_op_between(to_qvals);
     const oct_node *n = node_of(l, op, value, q);
     if (!n || !(*st = rt_new_step(l->p, op, n, 3, 1)))
         return oct_nomem(err);
@@ -113,10 +113,10 @@ oct_status rt_run_now(rt_lowering *l, rt_step *st, rt_operand *out, oct_err *err
 }
 
 /* The step is run now where it changes a constant, otherwise when the plan is. */
-static oct_status change(rt_lowering *l, bool to_codes, int value, rt_operand *from, rt_operand *to, oct_err *err)
+static oct_status change(rt_lowering *l, bool to_qvals, int value, rt_operand *from, rt_operand *to, oct_err *err)
 {
     rt_step *st;
-    OCT_TRY(new_change(l, to_codes, value, from, to, &st, err));
+    OCT_TRY(new_change(l, to_qvals, value, from, to, &st, err));
     return from->t.constant ? rt_run_now(l, st, to, err) : rt_add_step(l->p, st, err);
 }
 
@@ -136,23 +136,23 @@ static const void *data_of(const oct_tensor *t)
     return t ? t->data : NULL;
 }
 
-oct_status rt_codes(rt_lowering *l, int value, rt_operand **out, oct_err *err)
+oct_status rt_qvals(rt_lowering *l, int value, rt_operand **out, oct_err *err)
 {
     const oct_value *v = &l->g->value[value];
-    rt_operand **codes = &l->value[value].codes, *reals;
-    if (!*codes) {
+    rt_operand **qvals = &l->value[value].qvals, *reals;
+    if (!*qvals) {
         OCT_TRY(check_type(v, err));
-        OCT_TRY(new_operand(l, value, v->quant->dtype, v->quant, data_of(v->quant->codes), codes, err));
-        if (v->is_input || (v->constant && !v->quant->codes)) {
+        OCT_TRY(new_operand(l, value, v->quant->dtype, v->quant, data_of(v->quant->qvals), qvals, err));
+        if (v->is_input || (v->constant && !v->quant->qvals)) {
             OCT_TRY(v->is_input ? rt_reals(l, value, &reals, err) : new_operand(l, value, v->dtype, NULL, data_of(v->constant), &reals, err));
-            OCT_TRY(change(l, true, value, reals, *codes, err));
+            OCT_TRY(change(l, true, value, reals, *qvals, err));
         }
     }
-    *out = *codes;
+    *out = *qvals;
     return OCT_OK;
 }
 
-/* Reals of a constant matrix whose codes stand by columns, as DequantizeLinear computes them. */
+/* Reals of a constant matrix whose quantized values stand by columns, as DequantizeLinear computes them. */
 static oct_status columns_as_reals(rt_lowering *l, int value, rt_operand **out, oct_err *err)
 {
     const oct_quant *q = l->g->value[value].quant;
@@ -176,16 +176,16 @@ static oct_status columns_as_reals(rt_lowering *l, int value, rt_operand **out, 
 oct_status rt_reals(rt_lowering *l, int value, rt_operand **out, oct_err *err)
 {
     const oct_value *v = &l->g->value[value];
-    const bool coded = v->quant && !v->is_input;
-    rt_operand **reals = &l->value[value].reals, *codes;
+    const bool quantized = v->quant && !v->is_input;
+    rt_operand **reals = &l->value[value].reals, *qvals;
     if (!*reals) {
         OCT_TRY(check_type(v, err));
         if (oct_value_by_columns(v)) {
             OCT_TRY(columns_as_reals(l, value, reals, err));
-        } else if (coded) {
-            OCT_TRY(rt_codes(l, value, &codes, err));
+        } else if (quantized) {
+            OCT_TRY(rt_qvals(l, value, &qvals, err));
             OCT_TRY(new_operand(l, value, v->dtype, NULL, NULL, reals, err));
-            OCT_TRY(change(l, false, value, codes, *reals, err));
+            OCT_TRY(change(l, false, value, qvals, *reals, err));
         } else {
             OCT_TRY(new_operand(l, value, v->dtype, NULL, data_of(v->constant), reals, err));
         }
@@ -202,10 +202,10 @@ oct_status rt_result(rt_lowering *l, int value, rt_operand **out, oct_err *err)
 
 oct_status rt_rounded(rt_lowering *l, int value, rt_operand *result, oct_err *err)
 {
-    rt_operand *codes;
+    rt_operand *qvals;
     rt_step *st;
-    OCT_TRY(rt_codes(l, value, &codes, err));
-    OCT_TRY(new_change(l, true, value, result, codes, &st, err));
+    OCT_TRY(rt_qvals(l, value, &qvals, err));
+    OCT_TRY(new_change(l, true, value, result, qvals, &st, err));
     OCT_TRY(rt_add_step(l->p, st, err));
     rt_set_tap(l, st, 0, value);
     return rt_show_reals(l, value, err);
@@ -223,7 +223,7 @@ oct_status rt_show_reals(rt_lowering *l, int value, oct_err *err)
 
 /* ---- borders ---- */
 
-/* Codes, scale and zero point of what is quantized when run. */
+/* Quantized values, scale and zero point of what is quantized when run. */
 static oct_status quantized_when_run(rt_lowering *l, int id, oct_err *err)
 {
     const oct_node *n = &l->g->node[id];
@@ -233,11 +233,11 @@ static oct_status quantized_when_run(rt_lowering *l, int id, oct_err *err)
     if (!st)
         return oct_nomem(err);
     OCT_TRY(rt_reals(l, n->in[0], &x, err));
-    OCT_TRY(new_operand(l, n->out[0], OCT_U8, NULL, NULL, &y->codes, err));
+    OCT_TRY(new_operand(l, n->out[0], OCT_U8, NULL, NULL, &y->qvals, err));
     OCT_TRY(rt_operand_on(l, OCT_F32, 0, NULL, NULL, &y->scale, err));
     OCT_TRY(rt_operand_on(l, OCT_U8, 0, NULL, NULL, &y->zero, err));
     st->s.in[0] = &x->t;
-    st->s.out[0] = &y->codes->t;
+    st->s.out[0] = &y->qvals->t;
     st->s.out[1] = &y->scale->t;
     st->s.out[2] = &y->zero->t;
     return rt_add_step(l->p, st, err);
@@ -266,13 +266,13 @@ oct_status rt_lower_border(rt_lowering *l, int id, oct_border border, oct_err *e
         OCT_TRY(rt_reals(l, x, &from, err));
         return rt_rounded(l, y, from, err);
     case OCT_BORDER_NUMBERS:
-        OCT_TRY(rt_codes(l, x, &from, err));
+        OCT_TRY(rt_qvals(l, x, &from, err));
         return taken_as(l, from, y, NULL, &to->reals, err);
-    case OCT_BORDER_CODES:
+    case OCT_BORDER_QVALS:
         OCT_TRY(rt_reals(l, x, &from, err));
-        OCT_TRY(taken_as(l, from, y, l->g->value[y].quant, &to->codes, err));
+        OCT_TRY(taken_as(l, from, y, l->g->value[y].quant, &to->qvals, err));
         if (!to->shown_reals)
-            to->shown_reals = to->shown; /* no step makes the codes */
+            to->shown_reals = to->shown; /* no step makes the quantized values */
         return rt_show_reals(l, y, err);
     case OCT_BORDER_DYNAMIC:
         OCT_TRY(is_left_to_product(l, y, &left, err));

@@ -24,7 +24,7 @@ REAL = [np.bool_, D, *INTS]
 WIDE = [*REAL, np.complex64, np.complex128]
 
 
-def code_of(dt):
+def qval_of(dt):
     return dt if isinstance(dt, int) else int(helper.np_dtype_to_tensor_dtype(np.dtype(dt)))
 
 
@@ -88,7 +88,7 @@ def own(op, inputs, outputs, tol=None, opset=0, free_shape=False, **attrs):
 
 def each(op, dtypes, k=0, out=False):
     ok = allowed(op, k, out)
-    return [dt for dt in dtypes if code_of(dt) in ok]
+    return [dt for dt in dtypes if qval_of(dt) in ok]
 
 
 # ------------------------------------------------------------------ arithmetic
@@ -125,7 +125,7 @@ def unary():
         for dt in INTS:
             e = ends(dt)
             for op, f in (("Abs", np.abs), ("Neg", np.negative), ("Sign", np.sign), ("Relu", lambda v: np.maximum(v, v.dtype.type(0)))):
-                if code_of(dt) in allowed(op):
+                if qval_of(dt) in allowed(op):
                     own(op, [e], f(e))
             own("Erf", [np.array([0, 1, 2, 3, 100], dt)], np.array([0, 0, 0, 0, 1], dt))
             v = np.arange(-6 if dt in SIGNED else 0, 7).astype(dt)
@@ -153,10 +153,10 @@ def binary():
             own("Div", [n, d], wrap(trunc))
             own("Mod", [n, d], wrap([int(p) % int(q) for p, q in zip(n.flat, d.flat)]))
             own("Mod", [n, d], wrap([int(p) - int(q) * int(t) for p, q, t in zip(n.flat, d.flat, trunc)]), fmod=1)
-            if code_of(dt) in allowed("Pow"):
+            if qval_of(dt) in allowed("Pow"):
                 p, q = np.meshgrid(whole(dt, 4), np.arange(4).astype(dt))
                 own("Pow", [p, q], (p ** q).astype(dt))
-            if code_of(dt) in allowed("PRelu"):
+            if qval_of(dt) in allowed("PRelu"):
                 x, s = whole(dt, 3, 4), whole(dt, 4, lo=1, hi=4)
                 own("PRelu", [x, s], np.where(x < 0, x * s, x).astype(dt))
     for k in range(2):
@@ -181,10 +181,10 @@ def reduce():
         axes = np.array([1], np.int64)
         for op, f in (("ReduceL1", lambda v: np.abs(v).sum(1)), ("ReduceSum", lambda v: v.sum(1)), ("ReduceProd", lambda v: v.prod(1)),
                       ("ReduceSumSquare", lambda v: (v * v).sum(1))):
-            if code_of(dt) in allowed(op):
+            if qval_of(dt) in allowed(op):
                 own(op, [x, axes], f(x).astype(dt), tol=F64, keepdims=0)
         for op, f in (("ReduceMax", lambda v: v.max(1)), ("ReduceMin", lambda v: v.min(1))):
-            if code_of(dt) in allowed(op):
+            if qval_of(dt) in allowed(op):
                 e = x if dt is D else np.resize(ends(dt), (2, 3, 4))
                 own(op, [e, axes], f(e), keepdims=0)
     p = np.abs(fam.f32(2, 5).astype(D)) + 1e-10
@@ -264,28 +264,28 @@ def order():
     """What compares or counts: the ends, numbers that doubles do not hold, equal ones."""
     for dt in INTS + [D]:
         x = np.resize(ends(dt) if dt is not D else np.array([1.0, 1 + 2 ** -50, -1, -1 - 2 ** -50, 0, 1.0]), (2, 9))
-        if code_of(dt) in allowed("ArgMax"):
+        if qval_of(dt) in allowed("ArgMax"):
             own("ArgMax", [x], x.argmax(1)[:, None], axis=1)
             own("ArgMin", [x], x.shape[1] - 1 - x[:, ::-1].argmin(1)[:, None], axis=1, select_last_index=1)
-        if code_of(dt) in allowed("TopK"):
+        if qval_of(dt) in allowed("TopK"):
             at = np.argsort(x, 1, kind="stable")[:, :5]
             own("TopK", [x, fam.s64(5)], [np.take_along_axis(x, at, 1), at], axis=1, largest=0)
-        if code_of(dt) in allowed("Unique"):
+        if qval_of(dt) in allowed("Unique"):
             u, first, back, n = np.unique(x[0], return_index=True, return_inverse=True, return_counts=True)
             own("Unique", [x[0]], [u, first, back, n], free_shape=True)
-        if code_of(dt) in allowed("NonZero"):
+        if qval_of(dt) in allowed("NonZero"):
             own("NonZero", [x], np.stack(np.nonzero(x)), free_shape=True)
-        if code_of(dt) in allowed("OneHot", 2):
+        if qval_of(dt) in allowed("OneHot", 2):
             own("OneHot", [fam.s64(1, -1, 2), np.array(3, np.int64), np.array([5, 7], dt)],
                 np.where(np.array([1, 2, 2])[:, None] == np.arange(3), dt(7), dt(5)))
-        if code_of(dt) in allowed("EyeLike", 0, True):
-            own("EyeLike", [np.zeros((3, 4), np.float32)], np.eye(3, 4, 1, dtype=dt), k=1, dtype=code_of(dt))
-        if code_of(dt) in allowed("Range"):
+        if qval_of(dt) in allowed("EyeLike", 0, True):
+            own("EyeLike", [np.zeros((3, 4), np.float32)], np.eye(3, 4, 1, dtype=dt), k=1, dtype=qval_of(dt))
+        if qval_of(dt) in allowed("Range"):
             own("Range", [np.array(v, dt) for v in (3, 20, 4)], np.arange(3, 20, 4, dtype=dt))
-        if code_of(dt) in allowed("Multinomial", 0, True):
-            own("Multinomial", [np.array([[-1e30, 0, -1e30]], np.float32)], np.ones((1, 4), dt), sample_size=4, dtype=code_of(dt))
-        if code_of(dt) in allowed("Bernoulli", 0, True):
-            own("Bernoulli", [np.array([0, 1, 1, 0], np.float32)], np.array([0, 1, 1, 0], dt), dtype=code_of(dt))
+        if qval_of(dt) in allowed("Multinomial", 0, True):
+            own("Multinomial", [np.array([[-1e30, 0, -1e30]], np.float32)], np.ones((1, 4), dt), sample_size=4, dtype=qval_of(dt))
+        if qval_of(dt) in allowed("Bernoulli", 0, True):
+            own("Bernoulli", [np.array([0, 1, 1, 0], np.float32)], np.array([0, 1, 1, 0], dt), dtype=qval_of(dt))
 
 
 # ------------------------------------------------------------------ moving

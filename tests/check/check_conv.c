@@ -415,13 +415,13 @@ static void point_columns(oct_check *t, const oct_qdw_lines *l, const uint8_t *i
             table[p * 9 + i] = columns[p / l->px * l->pitch + (p % l->px * l->advance + i % 3) * 3 + i / 3];
 }
 
-/* Runs a kernel for sums, then for codes, and compares with the sums wanted. */
+/* Runs a kernel for sums, then for quantized values, and compares with the sums wanted. */
 static void compare_columns(oct_check *t, const oct_qdw_kernel *k, oct_qdw_lines *l, const int32_t *want, const char *what)
 {
     const size_t row = oct_round_up(l->c, OCT_DW_CHANNELS), ldy = l->c + l->px % 3, px = l->lines * l->px;
     int32_t *acc = oct_check_buffer(t, px * row * 4), *add = oct_check_buffer(t, l->c * 4);
     float *mult = oct_check_buffer(t, l->c * 4);
-    uint8_t *codes = oct_check_buffer(t, px * ldy), *want_codes = oct_check_buffer(t, px * ldy);
+    uint8_t *qvals = oct_check_buffer(t, px * ldy), *want_qvals = oct_check_buffer(t, px * ldy);
     l->acc = acc;
     k->columns(l);
     for (size_t p = 0; p < px; p++)
@@ -437,10 +437,10 @@ static void compare_columns(oct_check *t, const oct_qdw_kernel *k, oct_qdw_lines
         mult[i] = (float)(1 + oct_check_below(t, 1000)) * (oct_check_below(t, 10) ? 1e-5f : 0.99e-3f);
         add[i] = (int32_t)oct_check_random(t) >> (oct_check_below(t, 10) ? 15 : 0);
     }
-    l->acc = NULL, l->add = add, l->out = &o, l->y = codes, l->ldy = ldy;
-    oct_qout__ref(px, l->c, want, row, add, NULL, NULL, &o, want_codes, ldy);
+    l->acc = NULL, l->add = add, l->out = &o, l->y = qvals, l->ldy = ldy;
+    oct_qout__ref(px, l->c, want, row, add, NULL, NULL, &o, want_qvals, ldy);
     k->columns(l);
-    oct_check_same(t, want_codes, codes, px * ldy, 1, "%s columns, codes of %s", k->name, what);
+    oct_check_same(t, want_qvals, qvals, px * ldy, 1, "%s columns, quantized values of %s", k->name, what);
 }
 
 /* 3x3 kernels by columns: weights that all fit bytes in pairs, some that do not, and beyond bytes. */

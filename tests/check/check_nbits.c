@@ -24,10 +24,10 @@ static unsigned bits_at(const uint8_t *p, size_t i, int bits)
 static sample make(oct_check *t, size_t n, size_t k, int bits, size_t block, oct_nbits_zero kind, bool wild)
 {
     const size_t blocks = (k + block - 1) / block, zero_row = (blocks * (size_t)bits + 7) / 8, row = blocks * block * (size_t)bits / 8;
-    uint8_t *codes = oct_check_buffer(t, n * row), *zeros = oct_check_buffer(t, n * zero_row);
+    uint8_t *qvals = oct_check_buffer(t, n * row), *zeros = oct_check_buffer(t, n * zero_row);
     float *scale = oct_check_buffer(t, n * blocks * 4), *real = oct_check_buffer(t, n * blocks * 4);
-    sample s = { { n, k, bits, block, kind }, { codes, scale, zeros, real }, oct_check_buffer(t, k * n * 4) };
-    oct_fill_bytes(t, codes, n * row);
+    sample s = { { n, k, bits, block, kind }, { qvals, scale, zeros, real }, oct_check_buffer(t, k * n * 4) };
+    oct_fill_bytes(t, qvals, n * row);
     oct_fill_bytes(t, zeros, n * zero_row);
     wild ? oct_fill_f32_wild(t, scale, n * blocks) : oct_fill_f32(t, scale, n * blocks);
     for (size_t i = 0; i < n * blocks; i++)
@@ -35,10 +35,10 @@ static sample make(oct_check *t, size_t n, size_t k, int bits, size_t block, oct
     for (size_t j = 0; j < n; j++)
         for (size_t i = 0; i < k; i++) {
             const size_t at = j * blocks + i / block;
-            const float code = (float)bits_at(codes + j * row, i, bits);
+            const float qval = (float)bits_at(qvals + j * row, i, bits);
             const float zero = kind == OCT_NBITS_REAL ? real[at]
                                : kind == OCT_NBITS_WHOLE ? (float)bits_at(zeros + j * zero_row, i / block, bits) : bits == 2 ? 2 : bits == 4 ? 8 : 128;
-            s.w[i * n + j] = (code - zero) * scale[at];
+            s.w[i * n + j] = (qval - zero) * scale[at];
         }
     return s;
 }
@@ -149,7 +149,8 @@ static void check_dequantize(oct_check *t, size_t n, size_t k, int bits, size_t 
         s.weights.group = group;
         for (size_t i = 0; i < k; i++) {
             group[i] = (int32_t)(blocks - 1 - i / block);
-            want[i] = ((float)bits_at(s.weights.codes + j * blocks * block * (size_t)bits / 8, i, bits) - middle) * s.weights.scale[j * blocks + (size_t)group[i]];
+            want[i] = ((float)bits_at(s.weights.qvals + j * blocks * block * (size_t)bits / 8, i,
+                                      bits) - middle) * s.weights.scale[j * blocks + (size_t)group[i]];
         }
         oct_nbits_dequantize(&s.form, &s.weights, j, one);
         oct_check_same(t, want, one, k * 4, 4, "nbits dequantize by groups, k=%zu bits=%d", k, bits);

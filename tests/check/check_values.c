@@ -389,7 +389,7 @@ static int32_t saturate(double v, int32_t lo, int32_t hi)
     return v < lo ? lo : v > hi ? hi : (int32_t)v;
 }
 
-static int32_t code_at(const void *q, oct_dtype d, size_t i)
+static int32_t qval_at(const void *q, oct_dtype d, size_t i)
 {
     switch (d) {
     case OCT_U8: return ((const uint8_t *)q)[i];
@@ -432,7 +432,7 @@ static void values_column_qparams(oct_check *t)
             const double bound = (double)(n + 2) * 0x1p-23;
             bad += fabs(g.ee[j] - ee) > ee * bound || fabs(g.ed[j] - ed) > size * bound || g.dd[j] != (float)dd;
         }
-        oct_check_wrong(t, bad, "parameters of %zu rows: %zu codes and sums differ", n, bad);
+        oct_check_wrong(t, bad, "parameters of %zu rows: %zu quantized values and sums differ", n, bad);
         oct_check_release(t);
     }
 }
@@ -462,7 +462,7 @@ static void values_quantize(oct_check *t)
         size_t bad = 0;
         for (size_t i = 0; i < all; i++) {
             const size_t c = i / inner % ch;
-            const int32_t want = saturate(nearbyint((double)(x[i] / s[c])) + z[c], lo, hi), got = code_at(q, d, i);
+            const int32_t want = saturate(nearbyint((double)(x[i] / s[c])) + z[c], lo, hi), got = qval_at(q, d, i);
             bad += want != got || want != oct_quantize_value(x[i], s[c], z[c], lo, hi) || back[i] != (float)(want - z[c]) * s[c];
         }
         oct_check_wrong(t, bad, "quantize %s: %zu of %zu differ", oct_dtype_name(d), bad, all);
@@ -475,7 +475,7 @@ static void values_quantize(oct_check *t)
                     "dynamic quantization: %g %d: %d %d %d %d", (double)scale, zp, q[0], q[1], q[2], q[3]);
 }
 
-/* All pairs of codes. The fma of the definition is written out in double, which is exact for the inner product. */
+/* All pairs of quantized values. The fma of the definition is written out in double, which is exact for the inner product. */
 static void values_qbinary(oct_check *t)
 {
     for (int kind = 0; kind < 4; kind++) {
@@ -528,7 +528,7 @@ static void values_tables(oct_check *t)
             sum += exp(0.1 * x[i]);
         for (size_t i = 0; i < n; i++)
             worst = fmax(worst, fabs(fmin(256 * exp(0.1 * x[i]) / sum, 255) - y[i]));
-        oct_check_wrong(t, worst > 0.501, "softmax of %zu codes: %.3f codes off", n, worst);
+        oct_check_wrong(t, worst > 0.501, "softmax of %zu values: %.3f steps off", n, worst);
     }
 }
 

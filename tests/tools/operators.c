@@ -304,7 +304,7 @@ int main(int argc, char **argv)
            "  are computed in float32 and rounded once.\n"
            "- *int8*: the runtime computes it on 8-bit quantized tensors, in QDQ or QLinear form.\n"
            "- *qconvert*: schemes that it can choose. `static (octet)`: for the target `octet` alone.\n"
-           "- *trait*: what quantization knows of it. A product has weights; one that keeps the parameters moves codes as they are; joined\n"
+           "- *trait*: what quantization knows of it. A product has weights; one that keeps the parameters moves quantized values as they are; joined\n"
            "  parameters are shared by all inputs; arithmetic and functions have parameters of their own.\n\n"
            "An operator that is not here is passed through by `qconvert`, in float, with its neighbours.\n\n",
            n_rows);

@@ -367,8 +367,8 @@ static void models(void **state)
     assert_true(ran > 80);
 }
 
-/* Quantized models of testdata agree with ONNX Runtime code by code: their outputs are dequantized codes. */
-static void codes(void **state)
+/* Quantized models of testdata agree with ONNX Runtime value by value: their outputs are dequantized values. */
+static void qvals(void **state)
 {
     static const struct {
         const char *name, *output;
@@ -473,7 +473,7 @@ int main(void)
         cmocka_unit_test(generated), cmocka_unit_test(sixteen_bits),
         cmocka_unit_test(odd_products),
         cmocka_unit_test(models),
-        cmocka_unit_test(codes),
+        cmocka_unit_test(qvals),
         cmocka_unit_test(real_models),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

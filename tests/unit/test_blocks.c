@@ -1,4 +1,4 @@
-/* lib/quant: weights in blocks -- parameters and codes against sums written out here, which layers get them, both written forms. */
+/* lib/quant: weights in blocks -- parameters and quantized values against sums written out here, which layers get them, both written forms. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,10 +15,10 @@
 enum { CAP = 4096, MOST = 1 << 16 };
 static float got[CAP], want[CAP];
 
-/* ------------------------------------------------------------------ parameters and codes */
+/* ------------------------------------------------------------------ parameters and quantized values */
 
 typedef struct result {
-    uint8_t codes[MOST], zero[MOST];
+    uint8_t qvals[MOST], zero[MOST];
     int32_t zp[MOST];
     float scale[MOST];
     double sqnr;
@@ -31,7 +31,7 @@ static oct_status quantize(const float *w, const oct_nbits_form *f, oct_pool *po
     const oct_block_matrix m = { w, (ptrdiff_t)f->n, 1 };
     memset(r, 0, sizeof *r);
     assert_true(f->n * oct_nbits_column_bytes(f) <= MOST);
-    OCT_TRY(oct_quantize_blocks(&m, f, pool, r->codes, r->scale, r->zp, &r->sqnr, err));
+    OCT_TRY(oct_quantize_blocks(&m, f, pool, r->qvals, r->scale, r->zp, &r->sqnr, err));
     for (size_t j = 0; j < f->n; j++) /* packed, as MatMulNBits has them */
         for (size_t at = 0; f->zero == OCT_NBITS_WHOLE && at < oct_nbits_blocks(f); at++)
             r->zero[j * oct_nbits_zero_bytes(f) + at * (size_t)f->bits / 8] |=
@@ -41,7 +41,7 @@ static oct_status quantize(const float *w, const oct_nbits_form *f, oct_pool *po
 
 static oct_nbits_weights weights_of(const result *r)
 {
-    return (oct_nbits_weights){ .codes = r->codes, .scale = r->scale, .zero = r->zero };
+    return (oct_nbits_weights){ .qvals = r->qvals, .scale = r->scale, .zero = r->zero };
 }
 
 /* Bell-shaped. */
@@ -67,8 +67,8 @@ static void qparams_are_found(void **state)
             for (size_t j = 0; j < f.n; j++) {
                 const int zero = form & 4 ? (top + 1) / 2 : (int)((i / f.block * 5 + j * 3) % (size_t)(top + 1));
                 /* both ends of the range are in every whole block */
-                const int code = i % f.block == 0 ? 0 : i % f.block == 1 ? top : (int)(net_next(&seed) % (unsigned)(top + 1));
-                w[i * f.n + j] = (float)(code - zero) * (j % 2 ? 0.125f : 0.25f);
+                const int qval = i % f.block == 0 ? 0 : i % f.block == 1 ? top : (int)(net_next(&seed) % (unsigned)(top + 1));
+                w[i * f.n + j] = (float)(qval - zero) * (j % 2 ? 0.125f : 0.25f);
             }
         GOOD(quantize(w, &f, NULL, &a, err));
         const oct_nbits_weights q = weights_of(&a);
@@ -142,7 +142,7 @@ static void beyond_the_end(void **state)
     GOOD(quantize(w, &f, NULL, &a, err));
     for (size_t j = 0; j < f.n; j++)
         for (size_t i = 40; i < 64; i++)
-            assert_int_equal(a.codes[j * 32 + i / 2] >> i % 2 * 4 & 15, a.zero[j] >> 4);
+            assert_int_equal(a.qvals[j * 32 + i / 2] >> i % 2 * 4 & 15, a.zero[j] >> 4);
 }
 
 /* Zeros, one value, values too small for a scale, the largest there are. */
@@ -243,7 +243,7 @@ static oct_graph *products(void)
     return g;
 }
 
-/* The float graph whose matrices are what the codes stand for. */
+/* The float graph whose matrices are what the quantized values stand for. */
 static void dequantize_into(oct_graph *g, const work *w, const char *node)
 {
     const oct_layer_decision *d = layer(w, node);
@@ -258,9 +258,9 @@ static void dequantize_into(oct_graph *g, const work *w, const char *node)
     for (size_t j = 0; j < f->n; j++)
         for (size_t i = 0; i < f->k; i++) {
             const size_t block = j * oct_nbits_blocks(f) + i / f->block;
-            const uint8_t *codes = (const uint8_t *)q->quant.codes->data + j * oct_nbits_column_bytes(f);
-            const int code = codes[i / (size_t)per] >> i % (size_t)per * (size_t)f->bits & ((1 << f->bits) - 1);
-            to[transposed ? j * f->k + i : i * f->n + j] = (float)(code - middle - q->quant.zp[block]) * q->quant.scale[block];
+            const uint8_t *qvals = (const uint8_t *)q->quant.qvals->data + j * oct_nbits_column_bytes(f);
+            const int qval = qvals[i / (size_t)per] >> i % (size_t)per * (size_t)f->bits & ((1 << f->bits) - 1);
+            to[transposed ? j * f->k + i : i * f->n + j] = (float)(qval - middle - q->quant.zp[block]) * q->quant.scale[block];
         }
 }
 

@@ -297,7 +297,7 @@ static void shapes_from_values(void **state)
 }
 
 /* More shapes than stages are kept for, twice: those that were dropped are planned anew. y = (0, 1, .. k - 1) * 2 + v in k rows of
- * two, whole numbers that go through codes of step 1 (only a stage runs QLinear operators), and their sums. Steps are timed, also
+ * two, whole numbers that are quantized with step 1 (only a stage runs QLinear operators), and their sums. Steps are timed, also
  * those that run by themselves. */
 static void shapes_without_end(void **state)
 {
@@ -310,9 +310,9 @@ static void shapes_without_end(void **state)
     int column = NET_NODE(g, "Unsqueeze", "unsqueeze", "c", f, NET_S64(g, "axes", "1", 1));
     int added = NET_NODE(g, "Add", "plus", "p", NET_NODE(g, "Mul", "mul", "m", column, NET_F32(g, "two", "", 2)), v);
     int step = NET_F32(g, "scale", "", 1), zero = net_const(g, "zero", OCT_U8, "", (const uint8_t[]){ 0 });
-    int codes = NET_NODE(g, "com.microsoft.QLinearLeakyRelu", "leaky", "r", NET_NODE(g, "QuantizeLinear", "quantize", "q", added, step, zero), step,
+    int qvals = NET_NODE(g, "com.microsoft.QLinearLeakyRelu", "leaky", "r", NET_NODE(g, "QuantizeLinear", "quantize", "q", added, step, zero), step,
                          zero, step, zero);
-    int y = NET_NODE(g, "DequantizeLinear", "dequantize", "y", codes, step, zero);
+    int y = NET_NODE(g, "DequantizeLinear", "dequantize", "y", qvals, step, zero);
     net_output(g, y);
     net_output(g, NET_NODE(g, "ReduceSum", "sum", "s", y, NET_S64(g, "first", "1", 0)));
     oct_plan *p = net_plan(g, NULL, NULL);

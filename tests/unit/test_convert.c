@@ -118,7 +118,7 @@ static const oct_method_result *method(const work *w, const char *name)
     return NULL;
 }
 
-/* Products of g that take codes, and all that have weights. */
+/* Products of g that take quantized values, and all that have weights. */
 static void count_products(const oct_graph *g, size_t *integer, size_t *all)
 {
     *integer = *all = 0;
@@ -234,7 +234,7 @@ static void measures_what_biases_make_up_for(void **state)
     for (int o = 0; o < 4; o++) {
         double off = 0;
         for (int i = 0; i < 27; i++)
-            off += ((double)v[o * 27 + i] - ((const int8_t *)q->codes->data)[o * 27 + i] * (double)q->quant.scale[o]) * (1 + i / 9);
+            off += ((double)v[o * 27 + i] - ((const int8_t *)q->qvals->data)[o * 27 + i] * (double)q->quant.scale[o]) * (1 + i / 9);
         sum += off * off;
         most = fmax(most, sx * (double)q->quant.scale[o] / 2);
     }

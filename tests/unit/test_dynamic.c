@@ -12,13 +12,13 @@
 
 enum { M = 7, K = 37, N = 19, CAP = 4096 };
 static float got[CAP], want[CAP];
-static int8_t codes[K * N];
+static int8_t qvals[K * N];
 
-static void fill_codes(void)
+static void fill_qvals(void)
 {
     uint32_t seed = 5;
     for (size_t i = 0; i < K * N; i++)
-        codes[i] = (int8_t)(int)(net_next(&seed) & 255u);
+        qvals[i] = (int8_t)(int)(net_next(&seed) & 255u);
 }
 
 static char *unique(oct_graph *g, const char *base, int i)
@@ -55,7 +55,7 @@ static int chain(oct_graph *g, quantizer q, bool per_channel, bool bias, int i)
         scale[n] = 0.003f + 0.0007f * (float)n;
     int8_t zero[N] = { 0 };
     const char *dims = per_channel ? "19" : "";
-    int b = net_const(g, "weights", OCT_S8, "37,19", codes), s = net_const(g, "scale", OCT_F32, dims, scale);
+    int b = net_const(g, "weights", OCT_S8, "37,19", qvals), s = net_const(g, "scale", OCT_F32, dims, scale);
     int acc = NET_NODE(g, "MatMulInteger", unique(g, "product", i), unique(g, "acc", i), q.x, b, q.zero,
                        net_const(g, "zero", OCT_S8, dims, zero));
     int both = i % 2 ? NET_NODE(g, "Mul", "", unique(g, "scales", i), s, q.scale)
@@ -109,8 +109,8 @@ static void clamp_joins(void **state)
     oct_graph_destroy(g);
 }
 
-/* Codes that two products read are made once, whether the model quantizes once or for each. */
-static void shared_codes(void **state)
+/* Quantized values that two products read are made once, whether the model quantizes once or for each. */
+static void shared_qvals(void **state)
 {
     for (int twice = 0; twice < 2; twice++) {
         oct_graph *g = net_graph(13);
@@ -164,7 +164,7 @@ static void written_out(void **state)
             int sum = 0;
             for (int k = 0; k < K; k++) {
                 int q = (int)rintf(v[m * K + k] / scale) + zero;
-                sum += ((q < 0 ? 0 : q > 255 ? 255 : q) - zero) * codes[k * N + n];
+                sum += ((q < 0 ? 0 : q > 255 ? 255 : q) - zero) * qvals[k * N + n];
             }
             volatile float product = (float)sum * (scale * (0.003f + 0.0007f * (float)n));
             want[m * N + n] = product + row[n];
@@ -186,7 +186,7 @@ static void qgemm_real(void **state)
         bias[n] = 100 * n - 900;
     int xs = NET_F32(g, "xs", "", 1.0f / 128), xz = net_const(g, "xz", OCT_U8, "", &zero);
     int q = NET_NODE(g, "QuantizeLinear", "quantize", "xq", x, xs, xz);
-    net_output(g, NET_NODE(g, "com.microsoft.QGemm", "gemm", "y", q, xs, xz, net_const(g, "w", OCT_S8, "37,19", codes),
+    net_output(g, NET_NODE(g, "com.microsoft.QGemm", "gemm", "y", q, xs, xz, net_const(g, "w", OCT_S8, "37,19", qvals),
                            NET_F32(g, "ws", "", 0.01f), net_const(g, "wz", OCT_S8, "", &none), net_const(g, "b", OCT_S32, "19", bias)));
     assert_int_equal(net_run(g, got, CAP), M * N);
     float v[M * K];
@@ -195,7 +195,7 @@ static void qgemm_real(void **state)
         for (int n = 0; n < N; n++) {
             double sum = bias[n];
             for (int k = 0; k < K; k++)
-                sum += 128.0 * (double)v[m * K + k] * codes[k * N + n];
+                sum += 128.0 * (double)v[m * K + k] * qvals[k * N + n];
             assert_true(fabs((double)got[m * N + n] - sum * 0.01 / 128) <= 1e-4);
         }
     oct_graph_destroy(g);
@@ -247,7 +247,7 @@ static void recurrent_bits(void **state)
     const int8_t zero = 0;
     int s = NET_F32(g, "s", "1", 0.01f), z = net_const(g, "z", OCT_S8, "1", &zero);
     net_output(g, NET_NODE(g, "com.microsoft.DynamicQuantizeLSTM", "lstm", "y", net_input(g, "x", OCT_F32, "9,2,11"),
-                           net_const(g, "w", OCT_S8, "1,11,20", codes), net_const(g, "r", OCT_S8, "1,5,20", codes + 220),
+                           net_const(g, "w", OCT_S8, "1,11,20", qvals), net_const(g, "r", OCT_S8, "1,5,20", qvals + 220),
                            net_random(g, "b", "1,40", 3), -1, -1, -1, -1, s, z, s, z));
     net_int(g, "hidden_size", 5);
     every_way(g, 9 * 2 * 5);
@@ -280,10 +280,10 @@ static void recurrent_batches(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_step),         cmocka_unit_test(clamp_joins), cmocka_unit_test(shared_codes),
+        cmocka_unit_test(one_step),         cmocka_unit_test(clamp_joins), cmocka_unit_test(shared_qvals),
         cmocka_unit_test(seen_values_stay), cmocka_unit_test(written_out), cmocka_unit_test(qgemm_real),
         cmocka_unit_test(recurrent_bits),   cmocka_unit_test(recurrent_batches),
     };
-    fill_codes();
+    fill_qvals();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -97,8 +97,8 @@ static size_t int8_steps(const oct_graph *g)
 static int fake(oct_graph *g, int x, const char *q, const char *d, float scale, int zero_point)
 {
     int s = NET_F32(g, "s", "", scale), z = zero_point < 0 ? -1 : u8(g, "z", (uint8_t)zero_point);
-    int codes = z < 0 ? NET_NODE(g, "QuantizeLinear", "", q, x, s) : NET_NODE(g, "QuantizeLinear", "", q, x, s, z);
-    return z < 0 ? NET_NODE(g, "DequantizeLinear", "", d, codes, s) : NET_NODE(g, "DequantizeLinear", "", d, codes, s, z);
+    int qvals = z < 0 ? NET_NODE(g, "QuantizeLinear", "", q, x, s) : NET_NODE(g, "QuantizeLinear", "", q, x, s, z);
+    return z < 0 ? NET_NODE(g, "DequantizeLinear", "", d, qvals, s) : NET_NODE(g, "DequantizeLinear", "", d, qvals, s, z);
 }
 
 /* ---- QuantizeLinear and DequantizeLinear ---- */
@@ -140,10 +140,10 @@ static void convolution(void **state)
         assert_int_equal(border->in[0], find(c, "x"));
         assert_null(c->value[border->in[0]].quant);
         const oct_quant *x = quant(c, conv->in[0]), *w = quant(c, conv->in[1]), *y = quant(c, find(c, "y"));
-        assert_true(x->n == 1 && x->scale[0] == 0.0625f && x->zp[0] == 3 && x->dtype == OCT_U8 && !x->codes);
+        assert_true(x->n == 1 && x->scale[0] == 0.0625f && x->zp[0] == 3 && x->dtype == OCT_U8 && !x->qvals);
         assert_true(w->n == 2 && w->axis == 0 && w->block == 0 && w->dtype == OCT_S8);
         assert_true(w->scale[0] == 0.01f && w->scale[1] == 0.02f && w->zp[0] == 0 && w->zp[1] == 0);
-        assert_memory_equal(w->codes->data, kernel, sizeof kernel);
+        assert_memory_equal(w->qvals->data, kernel, sizeof kernel);
         /* The clamp stays, and what it makes has the output's name. */
         assert_true(y->scale[0] == 0.125f && y->zp[0] == 7);
         assert_int_equal(relu->out[0], find(c, "y"));
@@ -151,7 +151,7 @@ static void convolution(void **state)
         assert_int_equal(conv->n_in, 2 + biased);
         if (biased) {
             const oct_quant *b = quant(c, conv->in[2]);
-            assert_true(b->n == 2 && b->dtype == OCT_S32 && b->scale[1] == 0.0625f * 0.02f && ((const int32_t *)b->codes->data)[1] == -200);
+            assert_true(b->n == 2 && b->dtype == OCT_S32 && b->scale[1] == 0.0625f * 0.02f && ((const int32_t *)b->qvals->data)[1] == -200);
         }
         assert_int_equal(int8_steps(c), 1);
         assert_int_equal(int8_steps(g), 1);
@@ -160,8 +160,8 @@ static void convolution(void **state)
     }
 }
 
-/* What a quantizer's codes are read by: two DequantizeLinear, one of them a graph output, and the graph's end. */
-static void readers_of_codes(void **state)
+/* What reads the values that a quantizer makes: two DequantizeLinear, one of them a graph output, and the graph's end. */
+static void readers_of_qvals(void **state)
 {
     oct_graph *g = net_graph(13);
     int x = net_input(g, "x", OCT_F32, "4,5"), s = NET_F32(g, "s", "", 0.25f);
@@ -173,7 +173,7 @@ static void readers_of_codes(void **state)
     net_output(g, q);
     net_output(g, NET_NODE(g, "Neg", "", "n", e));
     oct_graph *c = same_when_read(g);
-    /* One value carries the codes of all that read them with the same parameters; other parameters are another value. */
+    /* One value carries the quantized values of all that read them with the same parameters; other parameters are another value. */
     const int v = only(c, "Exp")->in[0], other = only(c, "Neg")->in[0];
     assert_true(quant(c, v)->scale[0] == 0.25f && quant(c, v)->zp[0] == 0 && quant(c, v)->dtype == OCT_U8);
     assert_true(quant(c, other)->scale[0] == 0.5f);
@@ -198,9 +198,9 @@ static void integers_from_outside(void **state)
     assert_true(border->n_in == 1 && border->in[0] == x && g->value[x].quant == NULL);
     assert_true(quant(g, border->out[0])->zp[0] == 10 && quant(g, border->out[0])->scale[0] == 0.5f);
     oct_plan *p = net_plan(g, NULL, NULL);
-    const uint8_t codes[4] = { 0, 10, 11, 255 };
+    const uint8_t qvals[4] = { 0, 10, 11, 255 };
     const float y[4] = { 5.0f, -0.0f, -0.5f, -122.5f };
-    GOOD(oct_plan_run(p, (const void *[]){ codes }, err));
+    GOOD(oct_plan_run(p, (const void *[]){ qvals }, err));
     for (int i = 0; i < 4; i++)
         assert_true(((const float *)oct_plan_output(p, 0)->data)[i] == y[i]);
     oct_plan_destroy(p);
@@ -295,16 +295,16 @@ static void passes_keep_rounding(void **state)
     }
 }
 
-/* A constant may have its reals beside the codes, and codes may be missing: codes are what is read. */
+/* A constant may have its reals beside the quantized values, and quantized values may be missing: quantized values are what is read. */
 static void constants(void **state)
 {
     static const float scale = 0.5f, real[4] = { 0.3f, -0.8f, 1.0f, 100.0f }, rounded[4] = { 0.5f, -1.0f, 1.0f, 63.5f };
     static const int32_t zero = 0;
-    static const int8_t code[4] = { 1, -2, 2, 127 };
+    static const int8_t qval[4] = { 1, -2, 2, 127 };
     int64_t dims[1] = { 4 };
-    const oct_tensor codes = { OCT_S8, 1, dims, 4, 4, code };
+    const oct_tensor qvals = { OCT_S8, 1, dims, 4, 4, qval };
     for (int form = 0; form < 2; form++) {
-        const oct_quant q = { .n = 1, .scale = &scale, .zp = &zero, .dtype = OCT_S8, .codes = form ? &codes : NULL };
+        const oct_quant q = { .n = 1, .scale = &scale, .zp = &zero, .dtype = OCT_S8, .qvals = form ? &qvals : NULL };
         oct_graph *g = net_graph(13);
         int x = net_input(g, "x", OCT_F32, "4"), v = net_const(g, "v", OCT_F32, "4", real);
         g->value[v].quant = &q;
@@ -406,7 +406,7 @@ static void dynamic(void **state)
     const oct_node *mm = &c->node[c->value[v].uses[0].node];
     assert_string_equal(mm->op, "MatMul");
     const oct_quant *w = quant(c, mm->in[1]);
-    assert_true(w->n == 4 && w->axis == 1 && w->scale[2] == 0.03f && w->zp[0] == 3 && w->zp[3] == 3 && w->codes);
+    assert_true(w->n == 4 && w->axis == 1 && w->scale[2] == 0.03f && w->zp[0] == 3 && w->zp[3] == 3 && w->qvals);
     assert_int_equal(int8_steps(c), int8_steps(g));
     oct_graph_destroy(c);
     oct_graph_destroy(g);
@@ -423,8 +423,8 @@ static void dynamic_gemm(int form)
     int64_t dims[2] = { N, K };
     for (int i = 0; i < N * K; i++)
         w[i] = (int8_t)(i * 29 % 255 - 127);
-    const oct_tensor codes = { OCT_S8, 2, dims, N * K, sizeof w, w };
-    const oct_quant q = { .n = N, .axis = 0, .scale = scale, .zp = zero, .dtype = OCT_S8, .codes = &codes };
+    const oct_tensor qvals = { OCT_S8, 2, dims, N * K, sizeof w, w };
+    const oct_quant q = { .n = N, .axis = 0, .scale = scale, .zp = zero, .dtype = OCT_S8, .qvals = &qvals };
     int x = net_input(g, "x", OCT_F32, "3,32"), d = NET_NODE(g, "DynamicQuantizeLinear", "", "d", x), b, bias[3];
     GOOD(oct_graph_add_value(g, "w", OCT_F32, &b, err));
     GOOD(oct_graph_set_dims(g, b, 2, dims, err));
@@ -476,24 +476,24 @@ static void check_blocks(int k, bool zeros)
     const int count = k > 16 ? 2 : 1;
     oct_graph *g = net_graph(17);
     GOOD(oct_graph_set_opset(g, "com.microsoft", 1, err));
-    uint8_t codes[N * K / 2], zero[N];
+    uint8_t qvals[N * K / 2], zero[N];
     float scale[N * 2], reals[K * N];
     char dims[3][16];
     for (int i = 0; i < N * K / 2; i++)
-        codes[i] = (uint8_t)(i * 53 + 11);
+        qvals[i] = (uint8_t)(i * 53 + 11);
     for (int i = 0; i < N; i++)
         zero[i] = (uint8_t)(i * 31 + 5);
     for (int i = 0; i < 2 * N; i++)
         scale[i] = (i % 3 ? 0.05f : -0.03f) * (float)(i + 1);
     for (int n = 0; n < N; n++)
         for (int i = 0; i < k; i++) {
-            const int code = codes[n * count * 8 + i / 2] >> (i % 2 * 4) & 15, z = zeros ? zero[n] >> (i / 16 * 4) & 15 : 8;
-            reals[i * N + n] = (float)(code - z) * scale[n * count + i / 16];
+            const int qval = qvals[n * count * 8 + i / 2] >> (i % 2 * 4) & 15, z = zeros ? zero[n] >> (i / 16 * 4) & 15 : 8;
+            reals[i * N + n] = (float)(qval - z) * scale[n * count + i / 16];
         }
     snprintf(dims[0], sizeof dims[0], "3,%d", k);
     snprintf(dims[1], sizeof dims[1], "4,%d,8", count);
     snprintf(dims[2], sizeof dims[2], "%d", 4 * count);
-    int x = net_input(g, "x", OCT_F32, dims[0]), q = net_const(g, "q", OCT_U8, dims[1], codes), s = net_const(g, "s", OCT_F32, dims[2], scale);
+    int x = net_input(g, "x", OCT_F32, dims[0]), q = net_const(g, "q", OCT_U8, dims[1], qvals), s = net_const(g, "s", OCT_F32, dims[2], scale);
     int z = zeros ? net_const(g, "z", OCT_U8, "4", zero) : -1;
     net_output(g, NET_NODE(g, "com.microsoft.MatMulNBits", "mm", "y", x, q, s, z));
     net_int(g, "K", k);
@@ -504,7 +504,7 @@ static void check_blocks(int k, bool zeros)
     const oct_value *w = &c->value[mm->in[1]];
     assert_true(oct_value_by_columns(w) && w->quant->axis == 0 && w->quant->block == 16 && w->quant->n == 4 * count);
     assert_int_equal(w->quant->dtype, zeros ? OCT_U4 : OCT_S4);
-    assert_ptr_equal(w->quant->codes->data, g->value[q].constant->data);
+    assert_ptr_equal(w->quant->qvals->data, g->value[q].constant->data);
     assert_true(w->quant->zp[count] == (zeros ? zero[1] & 15 : 0));
     oct_plan *p = net_plan(c, NULL, NULL);
     assert_string_equal(oct_plan_step(p, 0).scheme, "weight-only");
@@ -529,13 +529,13 @@ static void blocks(void **state)
 static void dequantized_blocks(void **state)
 {
     oct_graph *g = net_graph(21);
-    uint8_t codes[K * N];
+    uint8_t qvals[K * N];
     float scale[2 * N];
     for (int i = 0; i < K * N; i++)
-        codes[i] = (uint8_t)(i * 71);
+        qvals[i] = (uint8_t)(i * 71);
     net_fill(scale, 2 * N, 4);
     int x = net_input(g, "x", OCT_F32, "3,32");
-    int w = NET_NODE(g, "DequantizeLinear", "", "w", net_const(g, "q", OCT_U8, "32,4", codes), net_const(g, "s", OCT_F32, "2,4", scale));
+    int w = NET_NODE(g, "DequantizeLinear", "", "w", net_const(g, "q", OCT_U8, "32,4", qvals), net_const(g, "s", OCT_F32, "2,4", scale));
     net_int(g, "axis", -2);
     net_int(g, "block_size", 16);
     net_output(g, NET_NODE(g, "MatMul", "mm", "y", x, w));
@@ -584,8 +584,8 @@ static void lstm(void **state)
     const oct_tensor cw = { OCT_S8, 3, dw, sizeof w, sizeof w, w }, cr = { OCT_S8, 3, dr, sizeof r, sizeof r, r };
     for (int per_row = 0; per_row < 2; per_row++) {
         const int n = per_row ? 2 * ROWS : 2;
-        const oct_quant qw = { .n = n, .axis = per_row ? 2 : 0, .block = per_row ? IN : 0, .scale = ws, .zp = none, .dtype = OCT_S8, .codes = &cw };
-        const oct_quant qr = { .n = n, .axis = per_row ? 2 : 0, .block = per_row ? H : 0, .scale = rs, .zp = none, .dtype = OCT_S8, .codes = &cr };
+        const oct_quant qw = { .n = n, .axis = per_row ? 2 : 0, .block = per_row ? IN : 0, .scale = ws, .zp = none, .dtype = OCT_S8, .qvals = &cw };
+        const oct_quant qr = { .n = n, .axis = per_row ? 2 : 0, .block = per_row ? H : 0, .scale = rs, .zp = none, .dtype = OCT_S8, .qvals = &cr };
         oct_graph *g[2];
         for (int i = 0; i < 2; i++) {
             g[i] = net_graph(14);
@@ -602,9 +602,9 @@ static void lstm(void **state)
             if (i == 0) {
                 oct_graph *c = same_when_read(g[i]);
                 const oct_quant *rw = quant(c, only(c, "LSTM")->in[1]), *rr = quant(c, only(c, "LSTM")->in[2]);
-                assert_true(oct_quant_same(rw, &qw) && oct_quant_same(rr, &qr) && rw->codes->dims[1] == ROWS && rr->codes->dims[2] == H);
-                assert_memory_equal(rw->codes->data, w, sizeof w);
-                assert_memory_equal(rr->codes->data, r, sizeof r);
+                assert_true(oct_quant_same(rw, &qw) && oct_quant_same(rr, &qr) && rw->qvals->dims[1] == ROWS && rr->qvals->dims[2] == H);
+                assert_memory_equal(rw->qvals->data, w, sizeof w);
+                assert_memory_equal(rr->qvals->data, r, sizeof r);
                 oct_graph_destroy(c);
             }
             assert_int_equal(net_run(g[i], i ? got : want, CAP), 9 * 2 * 2 * H);
@@ -623,8 +623,8 @@ static void stages(void **state)
 {
     oct_graph *g = net_graph(13);
     int x = net_input(g, "x", OCT_F32, "6,2"), s = NET_F32(g, "s", "", 0.0625f), z = u8(g, "z", 128);
-    int8_t codes[2 * 2] = { 50, -60, 70, -80 };
-    int w = NET_NODE(g, "DequantizeLinear", "", "w", net_const(g, "wq", OCT_S8, "2,2", codes), NET_F32(g, "ws", "", 0.01f), s8(g, "wz", 0));
+    int8_t qvals[2 * 2] = { 50, -60, 70, -80 };
+    int w = NET_NODE(g, "DequantizeLinear", "", "w", net_const(g, "wq", OCT_S8, "2,2", qvals), NET_F32(g, "ws", "", 0.01f), s8(g, "wz", 0));
     int d = NET_NODE(g, "DequantizeLinear", "", "d", NET_NODE(g, "QuantizeLinear", "", "q", x, s, z), s, z);
     int y = NET_NODE(g, "MatMul", "first", "y1", d, w);
     int e = NET_NODE(g, "DequantizeLinear", "", "e", NET_NODE(g, "QuantizeLinear", "", "q1", y, s, z), s, z);
@@ -743,7 +743,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(convolution),
-        cmocka_unit_test(readers_of_codes),
+        cmocka_unit_test(readers_of_qvals),
         cmocka_unit_test(integers_from_outside),
         cmocka_unit_test(reals_are_rounded),
         cmocka_unit_test(left_as_spelled),

@@ -123,29 +123,30 @@ static void values_carry_qparams(void **state)
     assert_string_equal(first->name, "first");
     assert_true(border->n_in == 1 && border->n_out == 1 && first->in[0] == border->out[0]);
     assert_int_equal(input(g, first, 0)->dtype, OCT_F32);
-    assert_true(q->n == 1 && q->dtype == OCT_U8 && q->block == 0 && !q->codes);
+    assert_true(q->n == 1 && q->dtype == OCT_U8 && q->block == 0 && !q->qvals);
     assert_float_equal(q->scale[0], (hi - lo) / 255, 1e-7);
     assert_int_equal(q->zp[0], (int)rintf(-lo / q->scale[0]));
     /* Weights by output channel, the bias at s_x * s_w. */
     const oct_value *w = input(g, first, 1), *b = input(g, first, 2);
-    assert_true(w->quant->n == 4 && w->quant->axis == 0 && w->quant->dtype == OCT_S8 && w->quant->codes->rank == 4);
+    assert_true(w->quant->n == 4 && w->quant->axis == 0 && w->quant->dtype == OCT_S8 && w->quant->qvals->rank == 4);
     assert_true(b->quant->n == 4 && b->quant->axis == 0 && b->quant->dtype == OCT_S32);
     for (int o = 0; o < 4; o++) {
         const float s = largest(w1 + o * 27, 27, 1) / 127;
         assert_float_equal(w->quant->scale[o], s, 0);
         assert_int_equal(w->quant->zp[o], 0);
         assert_float_equal(b->quant->scale[o], q->scale[0] * s, 0);
-        assert_int_equal(((const int32_t *)b->quant->codes->data)[o], (int)rint((double)b1[o] / (double)(q->scale[0] * s)));
+        assert_int_equal(((const int32_t *)b->quant->qvals->data)[o], (int)rint((double)b1[o] / (double)(q->scale[0] * s)));
         for (int i = 0; i < 27; i++)
-            assert_int_equal(((const int8_t *)w->quant->codes->data)[o * 27 + i], (int)rintf(w1[o * 27 + i] / s));
+            assert_int_equal(((const int8_t *)w->quant->qvals->data)[o * 27 + i], (int)rintf(w1[o * 27 + i] / s));
     }
-    /* What integer operators make carries its parameters itself, the clamp's where it begins; the constant is read as codes here, as reals there. */
+    /* What integer operators make carries its parameters itself, the clamp's where it begins; the constant is read as quantized values here, as reals
+     * there. */
     assert_int_equal(value(g, "r")->quant->zp[0], 0);
     assert_non_null(value(g, "s")->quant);
     const oct_value *c = input(g, net_producer(g, "s"), 1);
     assert_string_equal(c->name, "c_quantized");
     for (int i = 0; i < 4; i++) {
-        const float real = c->quant->scale[0] * (float)(((const uint8_t *)c->quant->codes->data)[i] - c->quant->zp[0]);
+        const float real = c->quant->scale[0] * (float)(((const uint8_t *)c->quant->qvals->data)[i] - c->quant->zp[0]);
         assert_float_equal(real, ((const float *)value(g, "c")->constant->data)[i], c->quant->scale[0] * 0.501f);
     }
     assert_string_equal(input(g, net_producer(g, "z"), 1)->name, "c");
@@ -167,7 +168,7 @@ static oct_graph *dynamic_layers(void)
     return g;
 }
 
-static void dynamic_layers_carry_codes(void **state)
+static void dynamic_layers_carry_qvals(void **state)
 {
     oct_graph *g = dynamic_layers();
     const float *m = value(g, "m")->constant->data, *r = value(g, "r")->constant->data;
@@ -186,15 +187,15 @@ static void dynamic_layers_carry_codes(void **state)
     for (int j = 0; j < 6; j++) {
         assert_float_equal(q->scale[j], largest(m + j, 9, 6) / 127, 0);
         for (int i = 0; i < 9; i++)
-            assert_int_equal(((const int8_t *)q->codes->data)[i * 6 + j], (int)rintf(m[i * 6 + j] / q->scale[j]));
+            assert_int_equal(((const int8_t *)q->qvals->data)[i * 6 + j], (int)rintf(m[i * 6 + j] / q->scale[j]));
     }
     /* A row of the LSTM's matrix is a block, in ONNX's order. */
     q = input(g, lstm, 2)->quant;
-    assert_true(q->n == 40 && q->axis == 2 && q->block == 5 && q->codes->rank == 3 && q->codes->dims[1] == 20);
+    assert_true(q->n == 40 && q->axis == 2 && q->block == 5 && q->qvals->rank == 3 && q->qvals->dims[1] == 20);
     for (int row = 0; row < 40; row++) {
         assert_float_equal(q->scale[row], largest(r + row * 5, 5, 1) / 127, 0);
         for (int i = 0; i < 5; i++)
-            assert_int_equal(((const int8_t *)q->codes->data)[row * 5 + i], (int)rintf(r[row * 5 + i] / q->scale[row]));
+            assert_int_equal(((const int8_t *)q->qvals->data)[row * 5 + i], (int)rintf(r[row * 5 + i] / q->scale[row]));
     }
     assert_null(input(g, lstm, 0)->quant);
     stop(&k, g);
@@ -215,11 +216,11 @@ static void blocks_are_shared(void **state)
     assert_int_equal(first->in[1], net_producer(g, "q")->in[1]);
     assert_null(input(g, first, 0)->quant);
     assert_true(q->dtype == OCT_U4 && q->axis == 0 && q->block == 16 && q->n == 48 * 3);
-    assert_true(q->codes->rank == 3 && q->codes->dims[0] == 48 && q->codes->dims[1] == 3 && q->codes->dims[2] == 8);
+    assert_true(q->qvals->rank == 3 && q->qvals->dims[0] == 48 && q->qvals->dims[1] == 3 && q->qvals->dims[2] == 8);
     for (int j = 0; j < 48; j++)
         for (int i = 0; i < 40; i++) {
-            const int code = ((const uint8_t *)q->codes->data)[j * 24 + i / 2] >> i % 2 * 4 & 15, at = j * 3 + i / 16;
-            assert_float_equal(q->scale[at] * (float)(code - q->zp[at]), real[i * 48 + j], fabsf(q->scale[at]) * 1.5f);
+            const int qval = ((const uint8_t *)q->qvals->data)[j * 24 + i / 2] >> i % 2 * 4 & 15, at = j * 3 + i / 16;
+            assert_float_equal(q->scale[at] * (float)(qval - q->zp[at]), real[i * 48 + j], fabsf(q->scale[at]) * 1.5f);
         }
     stop(&k, g);
 }
@@ -255,7 +256,7 @@ static int annotate(oct_graph *g, int v, const oct_quant *q)
     return v;
 }
 
-static oct_tensor *codes_of(oct_graph *g, oct_dtype t, int rank, const int64_t *dims, const void *data)
+static oct_tensor *qvals_of(oct_graph *g, oct_dtype t, int rank, const int64_t *dims, const void *data)
 {
     oct_tensor *x;
     GOOD(oct_tensor_new(g->arena, t, rank, dims, &x, err));
@@ -264,10 +265,10 @@ static oct_tensor *codes_of(oct_graph *g, oct_dtype t, int rank, const int64_t *
 }
 
 /* An annotated constant without real elements. */
-static int coded(oct_graph *g, const char *name, int rank, const int64_t *dims, oct_quant q, const oct_tensor *codes)
+static int quantized(oct_graph *g, const char *name, int rank, const int64_t *dims, oct_quant q, const oct_tensor *qvals)
 {
     int v;
-    q.codes = codes;
+    q.qvals = qvals;
     GOOD(oct_graph_add_value(g, name, OCT_F32, &v, err));
     GOOD(oct_graph_set_dims(g, v, rank, dims, err));
     g->value[v].quant = oct_arena_memdup(g->arena, &q, sizeof q);
@@ -334,7 +335,7 @@ static void activations(void **state)
     oct_graph_destroy(g);
 }
 
-/* Integers that become quantized values, and codes as numbers: nodes that are there lack their parameters only. */
+/* Integers that become quantized values, and quantized values as numbers: nodes that are there lack their parameters only. */
 static void integer_borders(void **state)
 {
     oct_graph *g = net_graph(13);
@@ -349,14 +350,14 @@ static void integer_borders(void **state)
     assert_int_equal(net_producer(g, "o")->n_in, 3);
     assert_int_equal(net_run(g, got, CAP), 8);
     for (int i = 0; i < 4; i++) {
-        const float code = (float[]){ 0, 7, 100, 255 }[i];
-        assert_float_equal(got[i], -(code - 7) * one_scale[0], 0);
-        assert_float_equal(got[4 + i], code, 0);
+        const float qval = (float[]){ 0, 7, 100, 255 }[i];
+        assert_float_equal(got[i], -(qval - 7) * one_scale[0], 0);
+        assert_float_equal(got[4 + i], qval, 0);
     }
     oct_graph_destroy(g);
 }
 
-/* Zero points have the type of the codes. */
+/* Zero points have the type of the quantized values. */
 static void wide_zero_point(void **state)
 {
     static const int32_t zero[] = { 40000 };
@@ -375,7 +376,7 @@ static void wide_zero_point(void **state)
     oct_graph_destroy(g);
 }
 
-/* Two values stand for w, with two sets of parameters: names of codes stay, other names are numbered in the order of the products. */
+/* Two values stand for w, with two sets of parameters: names of quantized values stay, other names are numbered in the order of the products. */
 static void constants_keep_their_names(void **state)
 {
     static const float scales[] = { 0.5f, 0.25f };
@@ -383,10 +384,10 @@ static void constants_keep_their_names(void **state)
     oct_graph *g = net_graph(13);
     int x = net_input(g, "x", OCT_F32, "1,2"), a = annotate(g, NET_NODE(g, "QuantizeLinear", "border", "x_quantized", x), &QPARAMS);
     const int64_t dims[2] = { 2, 2 };
-    const oct_tensor *codes = codes_of(g, OCT_S8, 2, dims, (const int8_t[]){ 1, 2, 3, 4 });
+    const oct_tensor *qvals = qvals_of(g, OCT_S8, 2, dims, (const int8_t[]){ 1, 2, 3, 4 });
     const oct_quant columns = { .n = 2, .axis = 1, .scale = scales, .zp = zeros, .dtype = OCT_S8 }, whole = { .n = 1, .scale = scales, .zp = zeros, .dtype = OCT_S8 };
-    net_output(g, NET_NODE(g, "MatMul", "first", "p", a, coded(g, "w_quantized_1", 2, dims, columns, codes)));
-    net_output(g, NET_NODE(g, "MatMul", "second", "q", a, coded(g, "w_quantized", 2, dims, whole, codes)));
+    net_output(g, NET_NODE(g, "MatMul", "first", "p", a, quantized(g, "w_quantized_1", 2, dims, columns, qvals)));
+    net_output(g, NET_NODE(g, "MatMul", "second", "q", a, quantized(g, "w_quantized", 2, dims, whole, qvals)));
     write_forms(g, false);
     const oct_node *p = &g->node[input(g, net_producer(g, "p"), 1)->producer], *q = &g->node[input(g, net_producer(g, "q"), 1)->producer];
     const char *const names[2][3] = { { "w_quantized_1", "w_scale", "w_zero_point" }, { "w_quantized", "w_scale_1", "w_zero_point_1" } };
@@ -407,7 +408,7 @@ static void constants_keep_their_names(void **state)
     oct_graph_destroy(g);
 }
 
-/* The chain reads the codes as [k][n]; the graph's values give way to it, and the bias is added last. */
+/* The chain reads the quantized values as [k][n]; the graph's values give way to it, and the bias is added last. */
 static void dynamic_chain(void **state)
 {
     static const oct_quant dynamic = { .dtype = OCT_U8 };
@@ -417,7 +418,7 @@ static void dynamic_chain(void **state)
     int x = net_input(g, "x", OCT_F32, "1,3"), a = annotate(g, NET_NODE(g, "DynamicQuantizeLinear", "d", "gemm_input_quantized", x), &dynamic);
     const int64_t dims[2] = { 2, 3 };
     const oct_quant q = { .n = 2, .axis = 0, .scale = scales, .zp = zeros, .dtype = OCT_U8 };
-    int w = coded(g, "w_quantized", 2, dims, q, codes_of(g, OCT_U8, 2, dims, (const uint8_t[]){ 129, 130, 131, 132, 133, 134 }));
+    int w = quantized(g, "w_quantized", 2, dims, q, qvals_of(g, OCT_U8, 2, dims, (const uint8_t[]){ 129, 130, 131, 132, 133, 134 }));
     net_output(g, NET_NODE(g, "Gemm", "gemm", "y", a, w, NET_F32(g, "bias", "2", 10, 20)));
     net_int(g, "transB", 1);
     write_forms(g, false);
@@ -442,7 +443,7 @@ static void dynamic_chain(void **state)
     oct_graph_destroy(g);
 }
 
-/* W[3][2] in blocks of 16 along k: rows, and columns, of codes are one matrix in both forms. */
+/* W[3][2] in blocks of 16 along k: rows, and columns, of quantized values are one matrix in both forms. */
 static void blocks_in_both_orders(void **state)
 {
     enum { K = 32, N = 3, BLOCKS = 2 };
@@ -451,12 +452,12 @@ static void blocks_in_both_orders(void **state)
     int32_t zero_rows[BLOCKS * N], zero_columns[N * BLOCKS];
     for (int j = 0; j < N; j++)
         for (int i = 0; i < K; i++) {
-            const int code = (i * 5 + j * 3) % 16, b = i / 16, at = i * N + j;
+            const int qval = (i * 5 + j * 3) % 16, b = i / 16, at = i * N + j;
             by_rows[b * N + j] = by_columns[j * BLOCKS + b] = 0.25f * (float)(1 + b + 2 * j);
             zero_rows[b * N + j] = zero_columns[j * BLOCKS + b] = 3 + b + j;
-            rows[at / 2] |= (uint8_t)(code << at % 2 * 4);
-            columns[(j * K + i) / 2] |= (uint8_t)(code << i % 2 * 4);
-            real[at] = (float)(code - 3 - b - j) * by_rows[b * N + j];
+            rows[at / 2] |= (uint8_t)(qval << at % 2 * 4);
+            columns[(j * K + i) / 2] |= (uint8_t)(qval << i % 2 * 4);
+            real[at] = (float)(qval - 3 - b - j) * by_rows[b * N + j];
         }
     oct_graph *f = net_graph(21);
     net_output(f, NET_NODE(f, "MatMul", "product", "y", net_input(f, "x", OCT_F32, "2,32"), net_const(f, "w", OCT_F32, "32,3", real)));
@@ -466,10 +467,10 @@ static void blocks_in_both_orders(void **state)
         oct_graph *g = net_graph(21);
         const oct_quant q = { .n = N * BLOCKS, .axis = 0, .scale = turned ? by_columns : by_rows, .zp = turned ? zero_columns : zero_rows,
                               .dtype = OCT_U4, .block = 16 };
-        const oct_tensor *codes = turned ? codes_of(g, OCT_U8, 3, (const int64_t[]){ N, BLOCKS, 8 }, columns)
-                                         : codes_of(g, OCT_U4, 2, (const int64_t[]){ K, N }, rows);
+        const oct_tensor *qvals = turned ? qvals_of(g, OCT_U8, 3, (const int64_t[]){ N, BLOCKS, 8 }, columns)
+                                         : qvals_of(g, OCT_U4, 2, (const int64_t[]){ K, N }, rows);
         int x = net_input(g, "x", OCT_F32, "2,32");
-        net_output(g, NET_NODE(g, "MatMul", "product", "y", x, coded(g, "w_quantized", 2, (const int64_t[]){ K, N }, q, codes)));
+        net_output(g, NET_NODE(g, "MatMul", "product", "y", x, quantized(g, "w_quantized", 2, (const int64_t[]){ K, N }, q, qvals)));
         write_forms(g, qdq);
         const bool one = turned && !qdq;
         assert_int_equal(net_count(g, "MatMulNBits"), one);
@@ -491,12 +492,12 @@ static void lstm_is_turned(void **state)
     static const int32_t zeros[8] = { 0 };
     oct_graph *g = net_graph(14);
     const int64_t wide[3] = { 1, 8, 3 }, square[3] = { 1, 8, 2 };
-    int8_t codes[24];
+    int8_t qvals[24];
     for (int i = 0; i < 24; i++)
-        codes[i] = (int8_t)(i - 10);
+        qvals[i] = (int8_t)(i - 10);
     const oct_quant rows = { .n = 8, .axis = 2, .block = 3, .scale = scales, .zp = zeros, .dtype = OCT_S8 }, whole = { .n = 1, .scale = scales, .zp = zeros, .dtype = OCT_S8 };
-    int x = net_input(g, "x", OCT_F32, "4,1,3"), w = coded(g, "w_quantized", 3, wide, rows, codes_of(g, OCT_S8, 3, wide, codes));
-    int r = coded(g, "r_quantized", 3, square, whole, codes_of(g, OCT_S8, 3, square, codes));
+    int x = net_input(g, "x", OCT_F32, "4,1,3"), w = quantized(g, "w_quantized", 3, wide, rows, qvals_of(g, OCT_S8, 3, wide, qvals));
+    int r = quantized(g, "r_quantized", 3, square, whole, qvals_of(g, OCT_S8, 3, square, qvals));
     net_output(g, NET_NODE(g, "LSTM", "lstm", "y", x, w, r));
     net_int(g, "hidden_size", 2);
     net_int(g, "layout", 0);
@@ -510,7 +511,7 @@ static void lstm_is_turned(void **state)
     const oct_tensor *t = input(g, n, 1)->constant;
     assert_true(t->dims[1] == 3 && t->dims[2] == 8);
     for (int i = 0; i < 24; i++)
-        assert_int_equal(((const int8_t *)t->data)[i], codes[i % 8 * 3 + i / 8]);
+        assert_int_equal(((const int8_t *)t->data)[i], qvals[i % 8 * 3 + i / 8]);
     assert_int_equal(input(g, n, 8)->constant->rank, 2);
     assert_int_equal(input(g, n, 10)->constant->rank, 1);
     assert_string_equal(input(g, n, 11)->name, "r_zero_point");
@@ -518,12 +519,12 @@ static void lstm_is_turned(void **state)
     oct_graph_destroy(g);
 }
 
-/* Codes of a constant that a body reads, too: the dequantized value has its name. */
+/* Quantized values of a constant that a body reads, too: the dequantized value has its name. */
 static void captured_constant(void **state)
 {
     oct_graph *g = net_graph(13);
     const int64_t dims[1] = { 2 };
-    int c = coded(g, "c_quantized", 1, dims, QPARAMS, codes_of(g, OCT_U8, 1, dims, (const uint8_t[]){ 8, 9 }));
+    int c = quantized(g, "c_quantized", 1, dims, QPARAMS, qvals_of(g, OCT_U8, 1, dims, (const uint8_t[]){ 8, 9 }));
     net_output(g, NET_NODE(g, "Neg", "neg", "y", c));
     int z = NET_NODE(g, "Neg", "holder", "z", c);
     net_capture(g, net_last, c);
@@ -564,7 +565,7 @@ static void half_by_node(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_carry_qparams), cmocka_unit_test(dynamic_layers_carry_codes), cmocka_unit_test(blocks_are_shared),
+        cmocka_unit_test(values_carry_qparams), cmocka_unit_test(dynamic_layers_carry_qvals), cmocka_unit_test(blocks_are_shared),
             cmocka_unit_test(halves_belong_to_it),
         cmocka_unit_test(activations),        cmocka_unit_test(integer_borders),            cmocka_unit_test(constants_keep_their_names),
         cmocka_unit_test(dynamic_chain),      cmocka_unit_test(blocks_in_both_orders),      cmocka_unit_test(lstm_is_turned),

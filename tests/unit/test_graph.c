@@ -382,9 +382,9 @@ static void quantization(void **state)
 {
     static const float scale[3] = { 1, 2, 3 };
     static const int32_t zp[3];
-    static const int8_t code[6];
+    static const int8_t qval[6];
     int64_t dims[2] = { 2, 3 };
-    const oct_tensor codes = { OCT_S8, 2, dims, 6, 6, code };
+    const oct_tensor qvals = { OCT_S8, 2, dims, 6, 6, qval };
     const oct_quant fine = { .n = 3, .axis = 1, .scale = scale, .zp = zp, .dtype = OCT_S8 };
     int x, a, b, c, w;
     oct_graph *g = chain(&x, &a, &b, &c), *copy;
@@ -412,22 +412,22 @@ static void quantization(void **state)
     GOOD(oct_graph_check(g, err)); /* found when run */
     q = fine;
     q.dtype = OCT_F16;
-    broken(g, "codes of float16");
+    broken(g, "quantized values of float16");
     q = fine;
     g->value[a].dtype = OCT_U8;
     broken(g, "stand for uint8");
     g->value[a].dtype = OCT_F32;
-    q.codes = &codes; /* what a node makes has none */
-    broken(g, "its codes are another tensor's");
-    q.codes = NULL;
+    q.qvals = &qvals; /* what a node makes has none */
+    broken(g, "its quantized values are another tensor's");
+    q.qvals = NULL;
     GOOD(oct_graph_add_value(g, "w", OCT_F32, &w, err));
     GOOD(oct_graph_set_dims(g, w, 2, dims, err));
-    constant.codes = &codes;
+    constant.qvals = &qvals;
     g->value[w].quant = &constant;
     GOOD(oct_graph_check(g, err));
     assert_true(oct_value_is_constant(&g->value[w]) && !oct_value_is_constant(&g->value[a]));
     constant.dtype = OCT_U8;
-    broken(g, "its codes are another tensor's");
+    broken(g, "its quantized values are another tensor's");
     oct_graph_destroy(g);
 }
 

@@ -13,8 +13,8 @@
 enum { K = 75, N = 70, BLOCK = 32, BLOCKS = 3, CAP = 4096 };
 static float got[CAP], want[CAP];
 
-/* Codes of any size from a fixed sequence: unsigned, [rows][cols]. */
-static unsigned code(int row, int col, int bits)
+/* Quantized values of any size from a fixed sequence: unsigned, [rows][cols]. */
+static unsigned qval(int row, int col, int bits)
 {
     uint32_t seed = (uint32_t)(row * 1009 + col * 7 + 1);
     net_next(&seed);
@@ -26,7 +26,7 @@ static float scale_of(int column, int block)
     return (column + block) % 5 == 0 ? -0.013f : 0.01f + 0.003f * (float)((column * 3 + block) % 7);
 }
 
-/* A packed tensor of codes: element i of a row-major matrix whose rows are k when `axis` is 0, else columns. */
+/* A packed tensor of quantized values: element i of a row-major matrix whose rows are k when `axis` is 0, else columns. */
 static int packed(oct_graph *g, const char *name, oct_dtype t, int n, int k, int axis, bool zeros)
 {
     const int bits = oct_dtype_bits(t), per = 8 / bits, sign = t == OCT_S8 || t == OCT_S4 ? 1 << (bits - 1) : 0;
@@ -34,7 +34,7 @@ static int packed(oct_graph *g, const char *name, oct_dtype t, int n, int k, int
     char dims[40];
     for (int i = 0; i < n * k; i++) {
         const int column = axis ? i / k : i % n, row = axis ? i % k : i / n;
-        const unsigned c = (code(zeros ? 500 + row : row, column, bits) ^ (unsigned)sign) & ((1u << bits) - 1);
+        const unsigned c = (qval(zeros ? 500 + row : row, column, bits) ^ (unsigned)sign) & ((1u << bits) - 1);
         bytes[i / per] |= (uint8_t)(c << i % per * bits);
     }
     snprintf(dims, sizeof dims, axis ? "%d,%d" : "%2$d,%1$d", n, k);
@@ -49,7 +49,7 @@ static int scales(oct_graph *g, int axis)
     return net_const(g, "scales", OCT_F32, axis ? "70,3" : "3,70", s);
 }
 
-/* x [rows][K] times DequantizeLinear of codes; axis 0: MatMul, 1: Gemm with transB and a bias. */
+/* x [rows][K] times DequantizeLinear of quantized values; axis 0: MatMul, 1: Gemm with transB and a bias. */
 static oct_graph *dequantized(const char *rows, oct_dtype t, int axis, bool zeros)
 {
     char dims[40];
@@ -129,9 +129,9 @@ static oct_graph *operator_form(const char *rows, bool computed)
     memset(z, 0, sizeof z);
     for (int j = 0; j < N; j++) {
         for (int i = 0; i < K; i++)
-            q[j * BLOCKS * BLOCK / 2 + i / 2] |= (uint8_t)(code(i, j, 4) << i % 2 * 4);
+            q[j * BLOCKS * BLOCK / 2 + i / 2] |= (uint8_t)(qval(i, j, 4) << i % 2 * 4);
         for (int i = 0; i < BLOCKS; i++)
-            z[j * 2 + i / 2] |= (uint8_t)(code(500 + i, j, 4) << i % 2 * 4);
+            z[j * 2 + i / 2] |= (uint8_t)(qval(500 + i, j, 4) << i % 2 * 4);
     }
     int x = net_input(g, "x", OCT_F32, dims), s = scales(g, 1);
     if (computed)

@@ -39,8 +39,8 @@ static int qdq(oct_graph *g, int v, qparams q)
     const char *name = g->value[v].name;
     int s, z;
     qparams_consts(g, name, q, &s, &z);
-    int codes = NET_NODE(g, "QuantizeLinear", with(g, name, "_Q"), with(g, name, "_quantized"), v, s, z);
-    return NET_NODE(g, "DequantizeLinear", with(g, name, "_DQ"), with(g, name, "_dequantized"), codes, s, z);
+    int qvals = NET_NODE(g, "QuantizeLinear", with(g, name, "_Q"), with(g, name, "_quantized"), v, s, z);
+    return NET_NODE(g, "DequantizeLinear", with(g, name, "_DQ"), with(g, name, "_dequantized"), qvals, s, z);
 }
 
 static int quantized_input(oct_graph *g, const char *name, const char *dims, qparams q)
@@ -51,19 +51,19 @@ static int quantized_input(oct_graph *g, const char *name, const char *dims, qpa
 /* 8-bit weights, `channels` scales along axis, behind a DequantizeLinear. */
 static int weights(oct_graph *g, const char *name, const char *dims, size_t n, int channels, int axis, qparams q)
 {
-    uint8_t codes[256], zeros[16];
+    uint8_t qvals[256], zeros[16];
     float scales[16];
     char text[16];
     uint32_t seed = 5;
-    assert_true(n <= sizeof codes && channels <= 16);
+    assert_true(n <= sizeof qvals && channels <= 16);
     for (size_t i = 0; i < n; i++)
-        codes[i] = (uint8_t)((int)(net_next(&seed) % 121u) - 60 + q.zero);
+        qvals[i] = (uint8_t)((int)(net_next(&seed) % 121u) - 60 + q.zero);
     for (int i = 0; i < channels; i++) {
         scales[i] = q.scale * (float)(i + 1);
         zeros[i] = (uint8_t)q.zero;
     }
     snprintf(text, sizeof text, "%d", channels);
-    int w = net_const(g, name, q.dtype, dims, codes), s = net_const(g, with(g, name, "_scale"), OCT_F32, text, scales);
+    int w = net_const(g, name, q.dtype, dims, qvals), s = net_const(g, with(g, name, "_scale"), OCT_F32, text, scales);
     int z = net_const(g, with(g, name, "_zero_point"), q.dtype, text, zeros);
     int v = NET_NODE(g, "DequantizeLinear", with(g, name, "_DQ"), with(g, name, "_dequantized"), w, s, z);
     net_int(g, "axis", axis);
@@ -73,23 +73,23 @@ static int weights(oct_graph *g, const char *name, const char *dims, size_t n, i
 /* int32 at sx * scale of weights(), times `wrong`. */
 static int bias(oct_graph *g, const char *name, int channels, qparams x, qparams w, float wrong)
 {
-    int32_t codes[16], zeros[16] = { 0 };
+    int32_t qvals[16], zeros[16] = { 0 };
     float scales[16];
     char text[16];
     for (int i = 0; i < channels; i++) {
-        codes[i] = 700 * i - 900;
+        qvals[i] = 700 * i - 900;
         scales[i] = x.scale * (w.scale * (float)(i + 1)) * wrong;
     }
     snprintf(text, sizeof text, "%d", channels);
-    int b = net_const(g, name, OCT_S32, text, codes), s = net_const(g, with(g, name, "_scale"), OCT_F32, text, scales);
+    int b = net_const(g, name, OCT_S32, text, qvals), s = net_const(g, with(g, name, "_scale"), OCT_F32, text, scales);
     int z = net_const(g, with(g, name, "_zero_point"), OCT_S32, text, zeros);
     int v = NET_NODE(g, "DequantizeLinear", with(g, name, "_DQ"), with(g, name, "_dequantized"), b, s, z);
     net_int(g, "axis", 0);
     return v;
 }
 
-/* Operators that read codes. */
-static size_t on_codes(const oct_graph *g)
+/* Operators that read quantized values. */
+static size_t on_qvals(const oct_graph *g)
 {
     size_t found = 0;
     for (size_t i = 0; i < g->n_order; i++) {
@@ -102,14 +102,14 @@ static size_t on_codes(const oct_graph *g)
     return found;
 }
 
-/* Returns the operators on codes that were made. */
+/* Returns the operators on quantized values that were made. */
 static size_t rewrite(oct_graph *g)
 {
-    const size_t before = on_codes(g);
+    const size_t before = on_qvals(g);
     GOOD(oct_infer_shapes(g, err));
     GOOD(oct_forms_write(g, &(oct_forms_write_opts){ .operators = true }, err));
     GOOD(oct_infer_shapes(g, err));
-    return on_codes(g) - before;
+    return on_qvals(g) - before;
 }
 
 /* Runs both forms of a graph and compares every bit. Returns the operators made. */
@@ -232,7 +232,7 @@ static void whole_net_of_values(void **state)
         const oct_half_opts halves = { type, OCT_COUNT(type), OCT_UNDEFINED };
         GOOD(oct_forms_write(g, &(oct_forms_write_opts){ .operators = true, .half = &halves }, err));
         GOOD(oct_infer_shapes(g, err));
-        assert_int_equal(on_codes(g), 13 - half);
+        assert_int_equal(on_qvals(g), 13 - half);
         assert_int_equal(net_count(g, "QuantizeLinear"), 1 + half);
         assert_string_equal(node_named(g, "avg")->op, half ? "AveragePool" : "QLinearAveragePool");
         is_node(g, "same", "", "Concat", "same_y_quantized");
@@ -242,15 +242,15 @@ static void whole_net_of_values(void **state)
     }
 }
 
-static void signed_codes(void **state)
+static void signed_qvals(void **state)
 {
     oct_graph *g = make_net(S, (qparams){ OCT_S8, 0.025f, 7 });
     assert_int_equal(compare(g), 13);
     oct_graph_destroy(g);
 }
 
-/* Codes of a random input as QuantizeLinear gives them. */
-static int code_of(float x, qparams q)
+/* Quantized values of a random input as QuantizeLinear gives them. */
+static int qval_of(float x, qparams q)
 {
     float v = rintf(x / q.scale) + (float)q.zero;
     return v < 0 ? 0 : v > 255 ? 255 : (int)v;
@@ -266,12 +266,12 @@ static void conv_by_hand(void **state)
     float in[48], got[64];
     net_fill(in, 48, 77);
     assert_int_equal(net_run(g, got, 64), 64);
-    const int8_t *codes = g->value[oct_graph_find(g, "w")].constant->data;
+    const int8_t *qvals = g->value[oct_graph_find(g, "w")].constant->data;
     for (int o = 0; o < 4; o++)
         for (int i = 0; i < 16; i++) {
             int32_t acc = 700 * o - 900;
             for (int c = 0; c < 3; c++)
-                acc += (code_of(in[c * 16 + i], A) - A.zero) * codes[o * 3 + c];
+                acc += (qval_of(in[c * 16 + i], A) - A.zero) * qvals[o * 3 + c];
             float m = A.scale * (W.scale * (float)(o + 1)) / B.scale, v = rintf((float)acc * m);
             int q = (int)v + B.zero;
             q = q < 0 ? 0 : q > 255 ? 255 : q;
@@ -345,7 +345,7 @@ static void moves_that_stay(void **state)
 {
     assert_int_equal(move("Resize", 13, A, A, "nearest"), 1);
     assert_int_equal(move("Resize", 13, A, A, "linear"), 0);
-    assert_int_equal(move("Resize", 13, A, B, "nearest"), 0); /* codes would change */
+    assert_int_equal(move("Resize", 13, A, B, "nearest"), 0); /* quantized values would change */
     assert_int_equal(move("MaxPool", 13, A, A, NULL), 1);
     assert_int_equal(move("MaxPool", 11, A, A, NULL), 0); /* floats only */
     assert_int_equal(move("MaxPool", 13, A, (qparams){ OCT_U8, A.scale, A.zero + 1 }, NULL), 0);
@@ -446,7 +446,7 @@ static void taps_by_real_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whole_net), cmocka_unit_test(whole_net_of_values),       cmocka_unit_test(signed_codes),    cmocka_unit_test(conv_by_hand),
+        cmocka_unit_test(whole_net), cmocka_unit_test(whole_net_of_values),       cmocka_unit_test(signed_qvals),    cmocka_unit_test(conv_by_hand),
         cmocka_unit_test(products_that_stay), cmocka_unit_test(moves_that_stay), cmocka_unit_test(shared_output),
         cmocka_unit_test(softmax_scale),   cmocka_unit_test(taps_by_real_name),
     };

@@ -139,7 +139,7 @@ static void weights_and_bias_follow_the_formula(void **state)
     work k = start(g, NULL, "octet", false);
     GOOD(oct_qjob_decide(k.job, k.calib, err));
     const oct_quant *q = &k.job->node[0].weights[0]->quant;
-    const int32_t *bias = k.job->node[0].bias->codes->data;
+    const int32_t *bias = k.job->node[0].bias->qvals->data;
     float sx = k.job->value[oct_graph_find(g, "x")].quant->scale[0];
     assert_int_equal(q->n, 4);
     for (int o = 0; o < 4; o++) {
@@ -148,7 +148,7 @@ static void weights_and_bias_follow_the_formula(void **state)
             top = fmaxf(top, fabsf(w[o * 27 + i]));
         assert_float_equal(q->scale[o], top / 127, 0);
         for (int i = 0; i < 27; i++)
-            assert_int_equal(((const int8_t *)q->codes->data)[o * 27 + i], (int)rintf(w[o * 27 + i] / q->scale[o]));
+            assert_int_equal(((const int8_t *)q->qvals->data)[o * 27 + i], (int)rintf(w[o * 27 + i] / q->scale[o]));
         assert_int_equal(bias[o], (int)rint((double)b[o] / (double)(sx * q->scale[o])));
     }
     stop(&k, g);
@@ -164,14 +164,14 @@ static void bias_correction_restores_the_mean(void **state)
     work k = start(g, "any - s7/tensor/sym - -\n", "octet", true);
     GOOD(oct_qjob_decide(k.job, k.calib, err));
     const oct_quant *q = &k.job->node[0].weights[0]->quant;
-    const int32_t *bias = k.job->node[0].bias->codes->data;
+    const int32_t *bias = k.job->node[0].bias->qvals->data;
     float sx = k.job->value[oct_graph_find(g, "x")].quant->scale[0];
     const oct_chan_stats *chan = &oct_calib_find(k.calib, "x")->chan;
     assert_int_equal(chan->channels, 3);
     for (int o = 0; o < 4; o++) {
         double want = b[o], have = (double)bias[o] * (double)(sx * q->scale[0]), raw = b[o];
         for (int i = 0; i < 27; i++) {
-            double mean = oct_chan_mean(&chan->c[i / 9]), wq = ((const int8_t *)q->codes->data)[o * 27 + i] * (double)q->scale[0];
+            double mean = oct_chan_mean(&chan->c[i / 9]), wq = ((const int8_t *)q->qvals->data)[o * 27 + i] * (double)q->scale[0];
             want += (double)w[o * 27 + i] * mean;
             have += wq * mean;
             raw += wq * mean;
@@ -266,7 +266,7 @@ static void output_that_is_read_keeps_its_name(void **state)
     stop(&k, g);
 }
 
-/* The largest 16-bit sum of a pair over all codes 0..255 is reached at 0 and 255. */
+/* The largest 16-bit sum of a pair over all quantized values 0..255 is reached at 0 and 255. */
 static bool pair_overflows(int a, int b)
 {
     int hi = (a > 0 ? a : 0) + (b > 0 ? b : 0), lo = (a < 0 ? a : 0) + (b < 0 ? b : 0);
@@ -391,10 +391,10 @@ static void odd_groups_stay_float(void **state)
     }
 }
 
-/* Codes of one matrix, turned, against scales by row; flip: of unsigned codes. */
-static void same_codes(const oct_graph *g, const oct_node *n, int slot, int qparams, const float *w, int k, int limit, int flip)
+/* Quantized values of one matrix, turned, against scales by row; flip: of unsigned quantized values. */
+static void same_qvals(const oct_graph *g, const oct_node *n, int slot, int qparams, const float *w, int k, int limit, int flip)
 {
-    const uint8_t *codes = g->value[n->in[slot]].constant->data;
+    const uint8_t *qvals = g->value[n->in[slot]].constant->data;
     const float *scale = g->value[n->in[qparams]].constant->data;
     const oct_tensor *zero = g->value[n->in[qparams + 1]].constant;
     assert_int_equal(zero->count, DIRS * ROWS);
@@ -405,8 +405,8 @@ static void same_codes(const oct_graph *g, const oct_node *n, int slot, int qpar
         assert_float_equal(scale[r], top / (float)limit, 0);
         assert_int_equal(((const uint8_t *)zero->data)[r], flip);
         for (int i = 0; i < k; i++) {
-            const int code = codes[r / ROWS * ROWS * k + i * ROWS + r % ROWS] ^ flip;
-            assert_int_equal((int8_t)code, (int)rintf(w[r * k + i] / scale[r]));
+            const int qval = qvals[r / ROWS * ROWS * k + i * ROWS + r % ROWS] ^ flip;
+            assert_int_equal((int8_t)qval, (int)rintf(w[r * k + i] / scale[r]));
         }
     }
 }
@@ -448,8 +448,8 @@ static void lstm_becomes_dynamic(void **state)
         assert_null(oct_node_attr(node, "layout"));
         assert_string_equal(oct_node_str(node, "direction", ""), "bidirectional");
         assert_float_equal(oct_node_float(node, "clip", 0), 3.0f, 0);
-        same_codes(g, node, 1, 8, w, INPUTS, each[i].limit, each[i].flip);
-        same_codes(g, node, 2, 10, r, HIDDEN, each[i].limit, each[i].flip);
+        same_qvals(g, node, 1, 8, w, INPUTS, each[i].limit, each[i].flip);
+        same_qvals(g, node, 2, 10, r, HIDDEN, each[i].limit, each[i].flip);
         assert_int_equal(net_run(g, got, OCT_COUNT(got)), n);
         assert_true(net_error(want, got, n) < 0.03);
         assert_true(net_error(want, got, n) > 0);
@@ -457,8 +457,8 @@ static void lstm_becomes_dynamic(void **state)
     }
 }
 
-/* Both products read the same codes. */
-static void products_share_codes(void **state)
+/* Both products read the same quantized values. */
+static void products_share_qvals(void **state)
 {
     oct_graph *g = recurrent();
     work k = dynamic(g, NULL, "onnxruntime-x86", OCT_SCHEME_AUTO);
@@ -534,7 +534,7 @@ static void branches_are_quantized(void **state)
     assert_ptr_not_equal(then->graph, other->graph);
     assert_non_null(strstr(inside(&w, "", "if")->why, "one by one"));
     assert_false(inside(&w, "if/else_branch/", "relu")->integer);
-    /* Codes of W, a constant of the graph around, by column. */
+    /* Quantized values of W, a constant of the graph around, by column. */
     float column[6] = { 0 };
     const float *from = g->value[oct_graph_find(g, "W")].constant->data;
     for (int i = 0; i < 48; i++)
@@ -544,17 +544,17 @@ static void branches_are_quantized(void **state)
     assert_int_equal(net_count(body, "MatMul"), 0);
     assert_int_equal(net_count(body, "MatMulInteger"), 1);
     assert_int_equal(net_count(g, "If"), 1);
-    const oct_tensor *codes = NULL, *scale = NULL;
+    const oct_tensor *qvals = NULL, *scale = NULL;
     for (size_t i = 0; i < body->n_order; i++) {
         const oct_node *n = &body->node[body->order[i]];
         if (strcmp(n->op, "MatMulInteger") == 0)
-            codes = body->value[n->in[1]].constant;
+            qvals = body->value[n->in[1]].constant;
         if (strcmp(n->op, "Mul") == 0 && !scale)
             scale = body->value[n->in[1]].constant;
     }
-    assert_int_equal(codes->count, 48);
+    assert_int_equal(qvals->count, 48);
     for (int i = 0; i < 48; i++)
-        assert_int_equal(((const int8_t *)codes->data)[i], (int)rintf(from[i] / ((const float *)scale->data)[i % 6]));
+        assert_int_equal(((const int8_t *)qvals->data)[i], (int)rintf(from[i] / ((const float *)scale->data)[i % 6]));
     for (int i = 0; i < 6; i++)
         assert_float_equal(((const float *)scale->data)[i], column[i] / 127, 0);
     const oct_node *n = net_producer(g, "y");
@@ -602,7 +602,7 @@ int main(void)
         cmocka_unit_test(branches_are_quantized),
         cmocka_unit_test(branch_that_never_ran_stays_float),
         cmocka_unit_test(lstm_becomes_dynamic),
-        cmocka_unit_test(products_share_codes),
+        cmocka_unit_test(products_share_qvals),
         cmocka_unit_test(lstm_stays_float),
         cmocka_unit_test(targets_choose_types_and_granularity), cmocka_unit_test(weights_and_bias_follow_the_formula),
         cmocka_unit_test(bias_correction_restores_the_mean),

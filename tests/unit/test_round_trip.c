@@ -21,7 +21,7 @@
 #include "quant/quant.h"
 #include "targets.h"
 
-/* ---- a graph as text: the same of equal graphs, whatever their values are called and however codes are laid out ---- */
+/* ---- a graph as text: the same of equal graphs, whatever their values are called and however quantized values are laid out ---- */
 
 typedef struct printer {
     const oct_graph *g;
@@ -53,10 +53,10 @@ static int in_blocks(const oct_value *v, const int64_t x[2], float *scale)
     const int64_t qparams = q->axis || oct_value_by_columns(v) ? n * blocks + k / block : k / block * columns + n;
     *scale = q->scale[qparams];
     if (!oct_value_by_columns(v))
-        return code_at(q->codes, x[0] * v->shape.d[1].n + x[1]) - q->zp[qparams];
+        return code_at(q->qvals, x[0] * v->shape.d[1].n + x[1]) - q->zp[qparams];
     const int bits = oct_dtype_bits(q->dtype), per = 8 / bits;
     const bool whole = q->dtype == OCT_U2 || q->dtype == OCT_U4 || q->dtype == OCT_U8;
-    const uint8_t *column = (const uint8_t *)q->codes->data + n * blocks * block / per;
+    const uint8_t *column = (const uint8_t *)q->qvals->data + n * blocks * block / per;
     return (column[k / per] >> k % per * bits & ((1 << bits) - 1)) - (whole ? 0 : 1 << (bits - 1)) - q->zp[qparams];
 }
 
@@ -70,7 +70,7 @@ static void print_matrix(oct_buf *b, const oct_value *v)
             const int64_t x[2] = { i, j };
             const int at = q->n == 1 ? 0 : (int)x[q->axis];
             float scale = q->scale[at];
-            const int code = q->block ? in_blocks(v, x, &scale) : code_at(q->codes, i * v->shape.d[1].n + j) - q->zp[at];
+            const int code = q->block ? in_blocks(v, x, &scale) : code_at(q->qvals, i * v->shape.d[1].n + j) - q->zp[at];
             h = oct_hash(oct_hash(h, &code, sizeof code), &scale, sizeof scale);
         }
     oct_buf_printf(b, " %s block %lld axis %d %llx", oct_dtype_name(q->dtype), (long long)q->block, q->n > 1 ? q->axis : 0, (unsigned long long)h);
@@ -79,15 +79,15 @@ static void print_matrix(oct_buf *b, const oct_value *v)
 static void print_quant(oct_buf *b, const oct_value *v)
 {
     const oct_quant *q = v->quant;
-    if (q->codes && v->shape.rank == 2) {
+    if (q->qvals && v->shape.rank == 2) {
         print_matrix(b, v);
         return;
     }
     uint64_t h = oct_hash(0, q->scale, q->n ? (size_t)q->n * sizeof *q->scale : 0);
     h = oct_hash(h, q->zp, q->n ? (size_t)q->n * sizeof *q->zp : 0);
     oct_buf_printf(b, " %s n %d axis %d block %lld %llx", oct_dtype_name(q->dtype), q->n, q->n > 1 ? q->axis : 0, (long long)q->block, (unsigned long long)h);
-    if (q->codes)
-        oct_buf_printf(b, " codes %llx", (unsigned long long)oct_hash(0, q->codes->data, q->codes->bytes));
+    if (q->qvals)
+        oct_buf_printf(b, " codes %llx", (unsigned long long)oct_hash(0, q->qvals->data, q->qvals->bytes));
 }
 
 static void print_attr(printer *p, const oct_attr *a)
@@ -151,10 +151,10 @@ static void print_node(printer *p, int id)
 /* Whether a node makes reals that are rounded then: reading leaves the border that annotating has put into the value. */
 static bool rounds_behind(const oct_graph *g, int node)
 {
-    oct_compute how = OCT_ON_CODES;
+    oct_compute how = OCT_ON_QUANTIZED;
     if (node >= 0 && !oct_border_of(g, &g->node[node]))
         GOOD(oct_compute_of(g, node, &how, err));
-    return how != OCT_ON_CODES;
+    return how != OCT_ON_QUANTIZED;
 }
 
 static void print_value(printer *p, int v)
@@ -201,7 +201,7 @@ static void print_graph(const oct_graph *g, const printer *outer, oct_buf *b)
 
 /* ---- what forms cannot tell apart ---- */
 
-/* The same matrix as its transpose. In blocks by columns the codes stay as they are. */
+/* The same matrix as its transpose. In blocks by columns the quantized values stay as they are. */
 static void turn(oct_graph *g, int v)
 {
     oct_value *x = &g->value[v];
@@ -212,8 +212,8 @@ static void turn(oct_graph *g, int v)
     if (!q->block) {
         GOOD(oct_tensor_new(g->arena, q->dtype, 2, (int64_t[]){ k, n }, &t, err));
         for (int64_t i = 0; i < n * k; i++)
-            ((uint8_t *)(uintptr_t)t->data)[i % k * n + i / k] = ((const uint8_t *)q->codes->data)[i];
-        q->codes = t;
+            ((uint8_t *)(uintptr_t)t->data)[i % k * n + i / k] = ((const uint8_t *)q->qvals->data)[i];
+        q->qvals = t;
     }
     x->quant = q;
     GOOD(oct_graph_set_dims(g, v, 2, (int64_t[]){ k, n }, err));

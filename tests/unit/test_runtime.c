@@ -629,7 +629,7 @@ static void integer_taps(void **state)
     assert_true(!f.quantized[fr] && f.dtype[fr] == OCT_F32);
     for (int i = 0; i < 64; i++) {
         float v = f.value[fr][i] > 255 * 0.02f ? 255 * 0.02f : f.value[fr][i];
-        assert_true(fabsf(s.value[r][i] - v) <= 0.0101f); /* half a code */
+        assert_true(fabsf(s.value[r][i] - v) <= 0.0101f); /* half a step */
     }
     assert_true(seen_at(&s, "res_q") >= 0 && seen_at(&s, "y") >= 0 && seen_at(&s, "x") >= 0);
     oct_plan_destroy(p);
@@ -661,13 +661,13 @@ static void tap_stops(void **state)
 
 static void integer_close_to_float(void **state)
 {
-    /* Whole network: integer steps against QuantizeLinear and DequantizeLinear around float ones, a few codes apart. */
+    /* Whole network: integer steps against QuantizeLinear and DequantizeLinear around float ones, a few steps apart. */
     oct_graph *g = net_cnn_make("2,3,17,13", true);
     size_t n = net_run(g, got, CAP);
     const oct_plan_opts real = { .no_integer = true };
     assert_int_equal(net_run_with(g, &real, NULL, want, CAP), n);
     for (size_t i = 0; i < 20; i++)
-        assert_true(fabsf(got[i] - want[i]) <= 0.1001f); /* fc: 2 codes of 0.05 */
+        assert_true(fabsf(got[i] - want[i]) <= 0.1001f); /* fc: 2 steps of 0.05 */
     oct_graph_destroy(g);
 }
 

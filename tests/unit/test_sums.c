@@ -299,8 +299,8 @@ static void left_alone(void **state)
     expect(g, NET_NODE(g, "Sum", "add", "y", point(g, "conv", x), x, side(g, x)), "Sum", 1, 1);
 }
 
-/* Codes are rounded between the product and the sum; and floats that a product of codes gives are added behind it. */
-static void codes(void **state)
+/* Quantized values are rounded between the product and the sum; and floats that a product of quantized values gives are added behind it. */
+static void qvals(void **state)
 {
     for (int quantized = 0; quantized < 2; quantized++) {
         int x;
@@ -367,7 +367,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_path), cmocka_unit_test(against_loops), cmocka_unit_test(which_product),
         cmocka_unit_test(one_place),  cmocka_unit_test(clamped_sums),  cmocka_unit_test(left_alone),
-        cmocka_unit_test(codes),      cmocka_unit_test(taps),          cmocka_unit_test(halves),
+        cmocka_unit_test(qvals),      cmocka_unit_test(taps),          cmocka_unit_test(halves),
     };
     two = oct_pool_create(2);
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -196,11 +196,11 @@ static void matrices_with_alpha(void **state)
 /* Of packed weights the data say how deep they are. */
 static void packed_blocks(void **state)
 {
-    uint8_t codes[3 * 2 * 8] = { 0 };
+    uint8_t qvals[3 * 2 * 8] = { 0 };
     oct_graph *g = net_graph(13);
     GOOD(oct_graph_set_opset(g, "com.microsoft", 1, err));
     net_output(g, NET_NODE(g, "com.microsoft.MatMulNBits", "mm", "y", net_input(g, "x", OCT_F32, "2,5,27"),
-                           net_const(g, "codes", OCT_U8, "3,2,8", codes), net_random(g, "scale", "6", 1)));
+                           net_const(g, "codes", OCT_U8, "3,2,8", qvals), net_random(g, "scale", "6", 1)));
     net_int(g, "K", 27);
     net_int(g, "N", 3);
     net_int(g, "bits", 4);

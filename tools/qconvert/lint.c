@@ -70,7 +70,7 @@ static void warn_depths(const linter *l)
         char text[300];
         int64_t k = x->d.integer ? oct_node_depth(x->d.graph, x->d.node) : 0;
         if (k > MOST_K)
-            oct_cli_warn(l->cli, "%s sums %lld products: with extreme codes the 32-bit sum could wrap",
+            oct_cli_warn(l->cli, "%s sums %lld products: with extreme quantized values the 32-bit sum could wrap",
                          oct_node_text(x->d.graph, x->d.node, text, sizeof text), (long long)k);
     }
 }

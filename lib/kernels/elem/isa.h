@@ -34,7 +34,7 @@ static inline float nan_min(float a, float x)
     return ((x < a) | (x != x)) ? x : a;
 }
 
-/* Round to the code range: v is clamped to [lo, hi] (NaN to lo), then rounded half to even. */
+/* Round to the range of quantized values: v is clamped to [lo, hi] (NaN to lo), then rounded half to even. */
 static inline int32_t round_clamped(float v, float lo, float hi)
 {
     v = v > lo ? v : lo;

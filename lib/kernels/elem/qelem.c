@@ -30,10 +30,10 @@ void oct_lut_build(const oct_unary *f, bool in_signed, oct_qparam in, bool out_s
     for (int i = 0; i < 256; i++) {
         const int32_t q = in_signed ? (int8_t)(uint8_t)i : i;
         const float v = (float)(q - in.zp) * in.scale;
-        int32_t code = oct_quantize_value(f ? oct_unary_value(f, v) : v, out.scale, out.zp, out_signed ? -128 : 0,
+        int32_t qval = oct_quantize_value(f ? oct_unary_value(f, v) : v, out.scale, out.zp, out_signed ? -128 : 0,
                                           out_signed ? 127 : 255);
-        code = code < lo ? lo : code > hi ? hi : code;
-        table[i] = (uint8_t)code;
+        qval = qval < lo ? lo : qval > hi ? hi : qval;
+        table[i] = (uint8_t)qval;
     }
 }
 

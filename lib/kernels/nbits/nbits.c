@@ -45,16 +45,16 @@ size_t oct_nbits_zero_bytes(const oct_nbits_form *f)
     return (oct_nbits_blocks(f) * (size_t)f->bits + 7) / 8;
 }
 
-static unsigned code_at(const uint8_t *codes, int bits, size_t i)
+static unsigned qval_at(const uint8_t *qvals, int bits, size_t i)
 {
     const size_t per = 8 / (size_t)bits;
-    return codes[i / per] >> i % per * (size_t)bits & ((1u << bits) - 1);
+    return qvals[i / per] >> i % per * (size_t)bits & ((1u << bits) - 1);
 }
 
 static float zero_of(const oct_nbits_form *f, const oct_nbits_weights *w, size_t column, size_t block)
 {
     switch (f->zero) {
-    case OCT_NBITS_WHOLE: return (float)code_at(w->zero + column * oct_nbits_zero_bytes(f), f->bits, block);
+    case OCT_NBITS_WHOLE: return (float)qval_at(w->zero + column * oct_nbits_zero_bytes(f), f->bits, block);
     case OCT_NBITS_REAL: return w->real[column * oct_nbits_blocks(f) + block];
     default: return (float)(1 << (f->bits - 1));
     }
@@ -62,11 +62,11 @@ static float zero_of(const oct_nbits_form *f, const oct_nbits_weights *w, size_t
 
 void oct_nbits_dequantize(const oct_nbits_form *f, const oct_nbits_weights *from, size_t column, float *w)
 {
-    const uint8_t *codes = from->codes + column * oct_nbits_column_bytes(f);
+    const uint8_t *qvals = from->qvals + column * oct_nbits_column_bytes(f);
     const float *scale = from->scale + column * oct_nbits_blocks(f);
     for (size_t i = 0; i < f->k; i++) {
         const size_t block = from->group ? (size_t)from->group[i] : i / f->block;
-        w[i] = ((float)code_at(codes, f->bits, i) - zero_of(f, from, column, block)) * scale[block];
+        w[i] = ((float)qval_at(qvals, f->bits, i) - zero_of(f, from, column, block)) * scale[block];
     }
 }
 
@@ -93,8 +93,8 @@ oct_status oct_nbits_prepare(oct_nbits *p, const oct_nbits_form *f, int threads,
 static void pack_column(const oct_nbits_form *f, size_t nr, const oct_nbits_weights *w, size_t column, uint8_t *panel, size_t j)
 {
     const size_t blocks = oct_nbits_blocks(f), words = f->block * (size_t)f->bits / 32;
-    const uint8_t *codes = w->codes + column * oct_nbits_column_bytes(f);
-    for (size_t b = 0; b < blocks; b++, panel += oct_nbits_block_bytes(f, nr), codes += words * 4) {
+    const uint8_t *qvals = w->qvals + column * oct_nbits_column_bytes(f);
+    for (size_t b = 0; b < blocks; b++, panel += oct_nbits_block_bytes(f, nr), qvals += words * 4) {
         memcpy(panel + j * 4, w->scale + column * blocks + b, 4);
         const float zero = zero_of(f, w, column, b);
         if (f->zero == OCT_NBITS_WHOLE)
@@ -102,7 +102,7 @@ static void pack_column(const oct_nbits_form *f, size_t nr, const oct_nbits_weig
         else if (f->zero == OCT_NBITS_REAL)
             memcpy(panel + oct_nbits_at_zero(nr) + j * 4, &zero, 4);
         for (size_t i = 0; i < words; i++)
-            memcpy(panel + oct_nbits_at_codes(f, nr) + (i * nr + j) * 4, codes + i * 4, 4);
+            memcpy(panel + oct_nbits_at_qvals(f, nr) + (i * nr + j) * 4, qvals + i * 4, 4);
     }
 }
 

@@ -1,6 +1,6 @@
 /* lib/kernels/nbits/nbits.h -- product of floats with weights of 2, 4 or 8 bits that share a scale by blocks along k,
  *
- *   w[k][n] = (code[n][k] - zero[n][k / block]) * scale[n][k / block]      each operation rounded to float
+ *   w[k][n] = (q[n][k] - zero[n][k / block]) * scale[n][k / block]      each operation rounded to float
  *   C[m][n] = clamp(sum over k of A[m][k] * w[k][n] + bias + residual)     as sgemm.h defines it
  *
  * So the result is, bit for bit, the float product with dequantized weights, on every instruction set, with any threads and
@@ -14,7 +14,7 @@
 
 typedef enum oct_nbits_zero {
     OCT_NBITS_MIDDLE, /* 2^(bits - 1) everywhere */
-    OCT_NBITS_WHOLE,  /* a code a block          */
+    OCT_NBITS_WHOLE,  /* a quantized value a block          */
     OCT_NBITS_REAL    /* a float a block         */
 } oct_nbits_zero;
 
@@ -28,9 +28,9 @@ typedef struct oct_nbits_form {
 
 /* The weights as com.microsoft.MatMulNBits has them, n rows of blocks = ceil(k / block) each. */
 typedef struct oct_nbits_weights {
-    const uint8_t *codes; /* [n][blocks][block * bits / 8], the lowest bits first; those beyond k are not used */
+    const uint8_t *qvals; /* [n][blocks][block * bits / 8], the lowest bits first; those beyond k are not used */
     const float *scale;   /* [n][blocks] */
-    const uint8_t *zero;  /* WHOLE: [n][ceil(blocks * bits / 8)], codes as above */
+    const uint8_t *zero;  /* WHOLE: [n][ceil(blocks * bits / 8)], quantized values as above */
     const float *real;    /* REAL: [n][blocks] */
     const int32_t *group; /* [k]: the block, within the column, whose scale and zero point a weight takes; NULL: its own */
 } oct_nbits_weights;
@@ -65,7 +65,7 @@ typedef struct oct_nbits {
     size_t packed_size, scratch_size; /* bytes */
 } oct_nbits;
 
-/* Bytes of codes of one column, and of its zero points where they are codes. */
+/* Bytes of quantized values of one column, and of its zero points where they are quantized values. */
 size_t oct_nbits_column_bytes(const oct_nbits_form *f);
 size_t oct_nbits_zero_bytes(const oct_nbits_form *f);
 size_t oct_nbits_blocks(const oct_nbits_form *f); /* of one column */

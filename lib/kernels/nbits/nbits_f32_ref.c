@@ -11,13 +11,13 @@ static float weight(const oct_nbits_form *f, size_t nr, const uint8_t *panel, si
     float scale, zero = (float)(1 << (f->bits - 1));
     uint32_t word;
     memcpy(&scale, block + j * sizeof scale, sizeof scale);
-    memcpy(&word, block + oct_nbits_at_codes(f, nr) + (at / per * nr + j) * sizeof word, sizeof word);
+    memcpy(&word, block + oct_nbits_at_qvals(f, nr) + (at / per * nr + j) * sizeof word, sizeof word);
     if (f->zero == OCT_NBITS_WHOLE)
         zero = zeros[j];
     else if (f->zero == OCT_NBITS_REAL)
         memcpy(&zero, zeros + j * sizeof zero, sizeof zero);
-    const uint32_t code = word >> at % per * (size_t)f->bits & ((1u << f->bits) - 1);
-    return ((float)code - zero) * scale;
+    const uint32_t qval = word >> at % per * (size_t)f->bits & ((1u << f->bits) - 1);
+    return ((float)qval - zero) * scale;
 }
 
 void oct_nbits_f32__ref_row(const oct_nbits_form *f, size_t nr, bool two, const float *a, const uint8_t *panel, float *y)

@@ -3,7 +3,7 @@
  * A panel holds nr columns, block after block along k; a block holds
  *   f32[nr]            scales
  *   u8[nr] or f32[nr]  zero points, where each block has its own (padded to whole words)
- *   u32[words][nr]     codes: a word is 32 / bits consecutive values of k of one column, the first in its lowest bits */
+ *   u32[words][nr]     quantized values: a word is 32 / bits consecutive values of k of one column, the first in its lowest bits */
 #ifndef OCT_KERNELS_NBITS_KERNELS_H
 #define OCT_KERNELS_NBITS_KERNELS_H
 
@@ -16,13 +16,13 @@
 #include "kernels/nbits/nbits.inc"
 #undef OCT_NBITS
 
-/* Bytes from a block to its zero points, to its codes, and to the next block. */
+/* Bytes from a block to its zero points, to its quantized values, and to the next block. */
 static inline size_t oct_nbits_at_zero(size_t nr)
 {
     return nr * sizeof(float);
 }
 
-static inline size_t oct_nbits_at_codes(const oct_nbits_form *f, size_t nr)
+static inline size_t oct_nbits_at_qvals(const oct_nbits_form *f, size_t nr)
 {
     const size_t zero = f->zero == OCT_NBITS_MIDDLE ? 0 : f->zero == OCT_NBITS_REAL ? nr * sizeof(float) : (nr + 3) / 4 * 4;
     return oct_nbits_at_zero(nr) + zero;
@@ -30,7 +30,7 @@ static inline size_t oct_nbits_at_codes(const oct_nbits_form *f, size_t nr)
 
 static inline size_t oct_nbits_block_bytes(const oct_nbits_form *f, size_t nr)
 {
-    return oct_nbits_at_codes(f, nr) + f->block * (size_t)f->bits / 8 * nr;
+    return oct_nbits_at_qvals(f, nr) + f->block * (size_t)f->bits / 8 * nr;
 }
 
 /* From a panel to the next one. */

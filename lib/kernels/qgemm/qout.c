@@ -28,7 +28,7 @@ static float real_of(int32_t acc, const oct_qout *o, size_t j)
     return v;
 }
 
-static uint8_t code_of(int32_t acc, const oct_qout *o, size_t j)
+static uint8_t qval_of(int32_t acc, const oct_qout *o, size_t j)
 {
     float v = (float)acc * o->mult[j];
     v = o->lo > v ? o->lo : v;
@@ -48,7 +48,7 @@ void oct_qout__ref(size_t m, size_t n, const int32_t *acc, size_t lda, const int
             else if (o->kind == OCT_QOUT_F32)
                 ((float *)c)[i * ldc + j] = real_of(v, o, j);
             else
-                ((uint8_t *)c)[i * ldc + j] = code_of(v, o, j);
+                ((uint8_t *)c)[i * ldc + j] = qval_of(v, o, j);
         }
 }
 
@@ -98,7 +98,7 @@ void oct_qout_range(oct_qout *o, oct_qout_kind kind, int32_t zp)
 
 void oct_qout_narrow(oct_qout *o, float scale, float lo, float hi)
 {
-    /* An interval that is not representable leaves its nearest code, as quantizing the clipped value would. */
+    /* An interval that is not representable leaves its nearest quantized value, as quantizing the clipped value would. */
     const float a = rintf(lo / scale), b = rintf(hi / scale), least = o->lo, most = o->hi;
     if (a > o->lo)
         o->lo = a < most ? a : most;

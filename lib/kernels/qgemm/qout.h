@@ -21,14 +21,14 @@ typedef struct oct_qout {
     float lo, hi;      /* U8, S8: in steps from the zero point (oct_qout_range); F32 with clamp: real units */
     bool clamp;        /* F32: apply lo and hi */
     int32_t zp;        /* U8, S8: zero point of the output */
-    const uint8_t *lut; /* U8, S8: table of 256 output bytes indexed by the byte of q (a s8 code by its
+    const uint8_t *lut; /* U8, S8: table of 256 output bytes indexed by the byte of q (an s8 value by its
                            two's complement), or NULL */
     const float *bias; /* F32: f32[n] or NULL */
 } oct_qout;
 
 /* Sets kind, zp, lo and hi of an 8-bit output: the whole range, no fused activation. */
 void oct_qout_range(oct_qout *o, oct_qout_kind kind, int32_t zp);
-/* Narrows lo and hi to the codes of the real interval [lo, hi] with this scale: a fused Relu is
+/* Narrows lo and hi to the quantized values of the real interval [lo, hi] with this scale: a fused Relu is
  * (0, INFINITY). Ends are rounded as a quantizer would round them: rint_half_even(lo / scale). */
 void oct_qout_narrow(oct_qout *o, float scale, float lo, float hi);
 

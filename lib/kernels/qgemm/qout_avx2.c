@@ -84,8 +84,8 @@ OCT_INLINE __m256i row_words(form f, bool wide, const int32_t *acc, const column
     return qwords(a, qsteps(f.small, v, k[1].mult, q), q);
 }
 
-/* The codes of two rows of 16 columns, each in one half. */
-OCT_INLINE __m256i codes_of(form f, __m256i a, __m256i b, const qbounds *q)
+/* The quantized values of two rows of 16 columns, each in one half. */
+OCT_INLINE __m256i qvals_of(form f, __m256i a, __m256i b, const qbounds *q)
 {
     const __m256i u = f.whole ? _mm256_packus_epi16(a, b) : qbytes(a, b, q);
     return _mm256_permutevar8x32_epi32(u, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
@@ -100,14 +100,14 @@ OCT_INLINE void store(bool wide, __m128i u, uint8_t *c)
 }
 
 /* 16 columns (wide) or 8. */
-OCT_INLINE void block_codes(form f, bool wide, size_t m, const int32_t *acc, size_t lda, const columns *k, const int32_t *rowadd, const oct_qout *o,
+OCT_INLINE void block_qvals(form f, bool wide, size_t m, const int32_t *acc, size_t lda, const columns *k, const int32_t *rowadd, const oct_qout *o,
                             uint8_t *c, size_t ldc)
 {
     const qbounds q = qbounds_of(o);
     size_t i = 0;
     for (; i + 2 <= m; i += 2, acc += 2 * lda, c += 2 * ldc) {
         const __m256i a = row_words(f, wide, acc, k, rowadd, i, &q), b = row_words(f, wide, acc + lda, k, rowadd, i + 1, &q);
-        const __m256i u = codes_of(f, a, b, &q);
+        const __m256i u = qvals_of(f, a, b, &q);
         store(wide, _mm256_castsi256_si128(u), c);
         store(wide, _mm256_extracti128_si256(u, 1), c + ldc);
         for (size_t r = 0; f.rows && o->lut && r < 2; r++)
@@ -115,7 +115,7 @@ OCT_INLINE void block_codes(form f, bool wide, size_t m, const int32_t *acc, siz
     }
     if (i < m) {
         const __m256i a = row_words(f, wide, acc, k, rowadd, i, &q);
-        store(wide, _mm256_castsi256_si128(codes_of(f, a, a, &q)), c);
+        store(wide, _mm256_castsi256_si128(qvals_of(f, a, a, &q)), c);
         if (f.rows && o->lut)
             look_up(o->lut, c, wide ? 16 : 8);
     }
@@ -126,16 +126,16 @@ OCT_INLINE void block_of(bool wide, bool small, bool add, size_t m, const int32_
 {
     const bool whole = o->kind == OCT_QOUT_U8 && (int32_t)o->lo + o->zp <= 0 && (int32_t)o->hi + o->zp >= 255;
     if (!small || rowadd || o->lut)
-        block_codes((form){ true, false, true, false }, wide, m, acc, lda, k, rowadd, o, c, ldc);
+        block_qvals((form){ true, false, true, false }, wide, m, acc, lda, k, rowadd, o, c, ldc);
     else if (add)
-        block_codes((form){ true, true, false, false }, wide, m, acc, lda, k, NULL, o, c, ldc);
+        block_qvals((form){ true, true, false, false }, wide, m, acc, lda, k, NULL, o, c, ldc);
     else if (whole)
-        block_codes((form){ false, true, false, true }, wide, m, acc, lda, k, NULL, o, c, ldc);
+        block_qvals((form){ false, true, false, true }, wide, m, acc, lda, k, NULL, o, c, ldc);
     else
-        block_codes((form){ false, true, false, false }, wide, m, acc, lda, k, NULL, o, c, ldc);
+        block_qvals((form){ false, true, false, false }, wide, m, acc, lda, k, NULL, o, c, ldc);
 }
 
-static size_t codes(size_t m, size_t n, const int32_t *acc, size_t lda, const int32_t *add, const int32_t *rowadd,
+static size_t qvals(size_t m, size_t n, const int32_t *acc, size_t lda, const int32_t *add, const int32_t *rowadd,
                     const int32_t *colmul, const oct_qout *o, uint8_t *c, size_t ldc)
 {
     size_t j = 0;
@@ -174,6 +174,6 @@ void oct_qout__avx2(size_t m, size_t n, const int32_t *acc, size_t lda, const in
 {
     const bool wide = o->kind == OCT_QOUT_S32 || o->kind == OCT_QOUT_F32;
     const size_t j = wide ? words(m, n, acc, lda, add, rowadd, colmul, o, c, ldc)
-                          : codes(m, n, acc, lda, add, rowadd, colmul, o, c, ldc);
+                          : qvals(m, n, acc, lda, add, rowadd, colmul, o, c, ldc);
     oct_qout_rest(j, m, n, acc, lda, add, rowadd, colmul, o, c, ldc);
 }

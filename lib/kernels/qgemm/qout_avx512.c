@@ -47,7 +47,7 @@ static void block_f32(size_t m, const int32_t *acc, size_t lda, const columns *w
 
 /* Clamped float steps, rounded half to even (the default mode), plus the zero point, low byte. A full
  * block stores without a mask, which is several times cheaper on some CPUs. */
-static void block_codes(size_t m, const int32_t *acc, size_t lda, const columns *w, const int32_t *rowadd, const oct_qout *o,
+static void block_qvals(size_t m, const int32_t *acc, size_t lda, const columns *w, const int32_t *rowadd, const oct_qout *o,
                         uint8_t *c, size_t ldc)
 {
     const __m512 lo = _mm512_set1_ps(o->lo), hi = _mm512_set1_ps(o->hi);
@@ -76,6 +76,6 @@ void oct_qout__avx512(size_t m, size_t n, const int32_t *acc, size_t lda, const 
         else if (o->kind == OCT_QOUT_F32)
             block_f32(m, acc + j, lda, &w, rowadd, o, (float *)c + j, ldc);
         else
-            block_codes(m, acc + j, lda, &w, rowadd, o, (uint8_t *)c + j, ldc);
+            block_qvals(m, acc + j, lda, &w, rowadd, o, (uint8_t *)c + j, ldc);
     }
 }

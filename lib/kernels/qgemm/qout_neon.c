@@ -38,33 +38,33 @@ static void block_f32(size_t m, const int32_t *acc, size_t lda, const columns *k
 }
 
 /* Clamped float steps (numbers, never NaN), rounded half to even, plus the zero point: the low 16 bits. */
-OCT_INLINE int16x4_t code_of(int32x4_t acc, const columns *k, float32x4_t lo, float32x4_t hi, int32x4_t zp)
+OCT_INLINE int16x4_t qval_of(int32x4_t acc, const columns *k, float32x4_t lo, float32x4_t hi, int32x4_t zp)
 {
     const float32x4_t v = vminq_f32(hi, vmaxq_f32(lo, vmulq_f32(vcvtq_f32_s32(acc), k->mult)));
     return vmovn_s32(vaddq_s32(vcvtnq_s32_f32(v), zp));
 }
 
-static void block_codes(size_t m, const int32_t *acc, size_t lda, const columns *k, const int32_t *rowadd, const oct_qout *o,
+static void block_qvals(size_t m, const int32_t *acc, size_t lda, const columns *k, const int32_t *rowadd, const oct_qout *o,
                         uint8_t *c, size_t ldc)
 {
     const float32x4_t lo = vdupq_n_f32(o->lo), hi = vdupq_n_f32(o->hi);
     const int32x4_t zp = vdupq_n_s32(o->zp);
     for (size_t i = 0; i < m; i++, acc += lda, c += ldc) {
-        const int16x4_t l = code_of(sum_of(acc, &k[0], rowadd, i), &k[0], lo, hi, zp);
-        const int16x4_t h = code_of(sum_of(acc + 4, &k[1], rowadd, i), &k[1], lo, hi, zp);
+        const int16x4_t l = qval_of(sum_of(acc, &k[0], rowadd, i), &k[0], lo, hi, zp);
+        const int16x4_t h = qval_of(sum_of(acc + 4, &k[1], rowadd, i), &k[1], lo, hi, zp);
         vst1_u8(c, vreinterpret_u8_s8(vmovn_s16(vcombine_s16(l, h))));
         for (size_t j = 0; o->lut && j < 8; j++)
             c[j] = o->lut[c[j]];
     }
 }
 
-static size_t codes(size_t m, size_t n, const int32_t *acc, size_t lda, const int32_t *add, const int32_t *rowadd,
+static size_t qvals(size_t m, size_t n, const int32_t *acc, size_t lda, const int32_t *add, const int32_t *rowadd,
                     const int32_t *colmul, const oct_qout *o, uint8_t *c, size_t ldc)
 {
     size_t j = 0;
     for (; j + 8 <= n; j += 8) {
         const columns k[] = { columns_at(j, add, colmul, o), columns_at(j + 4, add, colmul, o) };
-        block_codes(m, acc + j, lda, k, rowadd, o, c + j, ldc);
+        block_qvals(m, acc + j, lda, k, rowadd, o, c + j, ldc);
     }
     return j;
 }
@@ -87,6 +87,6 @@ void oct_qout__neon(size_t m, size_t n, const int32_t *acc, size_t lda, const in
                     const int32_t *colmul, const oct_qout *o, void *c, size_t ldc)
 {
     const size_t j = oct_qout_size(o->kind) == 4 ? words(m, n, acc, lda, add, rowadd, colmul, o, c, ldc)
-                                                 : codes(m, n, acc, lda, add, rowadd, colmul, o, c, ldc);
+                                                 : qvals(m, n, acc, lda, add, rowadd, colmul, o, c, ldc);
     oct_qout_rest(j, m, n, acc, lda, add, rowadd, colmul, o, c, ldc);
 }

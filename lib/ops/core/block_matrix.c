@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* What is added to codes, so that they are told from 0 up. */
+/* What is added to quantized values, so that they are told from 0 up. */
 static int middle_of(oct_dtype t)
 {
     return t == OCT_S8 || t == OCT_S4 || t == OCT_S2 ? 1 << (oct_dtype_bits(t) - 1) : 0;
@@ -20,7 +20,7 @@ oct_nbits_form oct_blocks_form(const oct_quant *q, const int64_t dims[2])
                              .block = (size_t)q->block, .zero = whole ? OCT_NBITS_WHOLE : OCT_NBITS_MIDDLE };
 }
 
-static int code_of(const oct_tensor *t, size_t i)
+static int qval_of(const oct_tensor *t, size_t i)
 {
     switch (t->dtype) {
     case OCT_U8: return ((const uint8_t *)t->data)[i];
@@ -29,42 +29,42 @@ static int code_of(const oct_tensor *t, size_t i)
     }
 }
 
-static void put_code(uint8_t *codes, int bits, size_t i, int code)
+static void put_qval(uint8_t *qvals, int bits, size_t i, int qval)
 {
     const size_t per = 8 / (size_t)bits;
-    codes[i / per] |= (uint8_t)((unsigned)code << i % per * (size_t)bits);
+    qvals[i / per] |= (uint8_t)((unsigned)qval << i % per * (size_t)bits);
 }
 
 oct_status oct_blocks_weights(const oct_quant *q, const oct_nbits_form *f, oct_arena *a, oct_nbits_weights *w, oct_err *err)
 {
     const size_t blocks = oct_nbits_blocks(f), column = oct_nbits_column_bytes(f), zero_bytes = oct_nbits_zero_bytes(f);
-    const bool given = q->codes->rank == 3, turned = given || q->axis == 1; /* codes are by columns; scales and zero points are */
+    const bool given = q->qvals->rank == 3, turned = given || q->axis == 1; /* quantized values are by columns; scales and zero points are */
     const int middle = middle_of(q->dtype);
-    uint8_t *codes = given ? NULL : oct_arena_calloc(a, f->n, column);
+    uint8_t *qvals = given ? NULL : oct_arena_calloc(a, f->n, column);
     float *scale = turned ? NULL : oct_arena_calloc(a, f->n * blocks, sizeof *scale);
     uint8_t *zero = f->zero == OCT_NBITS_WHOLE ? oct_arena_calloc(a, f->n, zero_bytes) : NULL;
-    if ((!given && !codes) || (!turned && !scale) || (f->zero == OCT_NBITS_WHOLE && !zero))
+    if ((!given && !qvals) || (!turned && !scale) || (f->zero == OCT_NBITS_WHOLE && !zero))
         return oct_nomem(err);
     for (size_t j = 0; j < f->n; j++) {
-        for (size_t i = 0; codes && i < f->k; i++)
-            put_code(codes + j * column, f->bits, i, code_of(q->codes, turned ? j * f->k + i : i * f->n + j) + middle);
+        for (size_t i = 0; qvals && i < f->k; i++)
+            put_qval(qvals + j * column, f->bits, i, qval_of(q->qvals, turned ? j * f->k + i : i * f->n + j) + middle);
         for (size_t i = 0; scale && i < blocks; i++)
             scale[j * blocks + i] = q->scale[i * f->n + j];
         for (size_t i = 0; zero && i < blocks; i++)
-            put_code(zero + j * zero_bytes, f->bits, i, q->zp[turned ? j * blocks + i : i * f->n + j] + middle);
+            put_qval(zero + j * zero_bytes, f->bits, i, q->zp[turned ? j * blocks + i : i * f->n + j] + middle);
     }
-    *w = (oct_nbits_weights){ .codes = given ? q->codes->data : codes, .scale = turned ? q->scale : scale, .zero = zero };
+    *w = (oct_nbits_weights){ .qvals = given ? q->qvals->data : qvals, .scale = turned ? q->scale : scale, .zero = zero };
     return OCT_OK;
 }
 
 /* Code i, as it is told. */
-static int get_code(const uint8_t *codes, int bits, size_t i)
+static int get_qval(const uint8_t *qvals, int bits, size_t i)
 {
     const size_t per = 8 / (size_t)bits;
-    return codes[i / per] >> i % per * (size_t)bits & ((1 << bits) - 1);
+    return qvals[i / per] >> i % per * (size_t)bits & ((1 << bits) - 1);
 }
 
-/* A packed tensor of the type of codes, all 0. */
+/* A packed tensor of the type of quantized values, all 0. */
 static oct_status new_packed(const oct_quant *q, const int64_t dims[2], oct_arena *a, const oct_tensor **t, uint8_t **bytes, oct_err *err)
 {
     oct_tensor *made;
@@ -74,15 +74,15 @@ static oct_status new_packed(const oct_quant *q, const int64_t dims[2], oct_aren
     return OCT_OK;
 }
 
-static oct_status codes_as_elements(const oct_quant *q, const oct_nbits_form *f, oct_arena *a, const oct_tensor **codes, oct_err *err)
+static oct_status qvals_as_elements(const oct_quant *q, const oct_nbits_form *f, oct_arena *a, const oct_tensor **qvals, oct_err *err)
 {
     const bool rows = q->axis == 1;
     uint8_t *to;
-    OCT_TRY(new_packed(q, (int64_t[]){ (int64_t)(rows ? f->n : f->k), (int64_t)(rows ? f->k : f->n) }, a, codes, &to, err));
+    OCT_TRY(new_packed(q, (int64_t[]){ (int64_t)(rows ? f->n : f->k), (int64_t)(rows ? f->k : f->n) }, a, qvals, &to, err));
     for (size_t j = 0; j < f->n; j++) {
-        const uint8_t *column = (const uint8_t *)q->codes->data + j * oct_nbits_column_bytes(f);
-        for (size_t i = 0; i < f->k; i++) /* the middle's bit tells signed codes from those told from 0 up */
-            put_code(to, f->bits, rows ? j * f->k + i : i * f->n + j, get_code(column, f->bits, i) ^ middle_of(q->dtype));
+        const uint8_t *column = (const uint8_t *)q->qvals->data + j * oct_nbits_column_bytes(f);
+        for (size_t i = 0; i < f->k; i++) /* the middle's bit tells signed quantized values from those told from 0 up */
+            put_qval(to, f->bits, rows ? j * f->k + i : i * f->n + j, get_qval(column, f->bits, i) ^ middle_of(q->dtype));
     }
     return OCT_OK;
 }
@@ -90,14 +90,14 @@ static oct_status codes_as_elements(const oct_quant *q, const oct_nbits_form *f,
 oct_status oct_blocks_elements(const oct_quant *q, const oct_nbits_form *f, oct_arena *a, oct_block_elements *e, oct_err *err)
 {
     const size_t n = f->n, blocks = oct_nbits_blocks(f);
-    const bool rows = q->axis == 1, given = q->codes->rank == 2, moves = !given && !rows;
+    const bool rows = q->axis == 1, given = q->qvals->rank == 2, moves = !given && !rows;
     float *scale = moves ? oct_arena_calloc(a, n * blocks, sizeof *scale) : NULL;
     uint8_t *zero = NULL;
-    *e = (oct_block_elements){ q->codes, moves ? scale : q->scale, NULL, { (int64_t)(rows ? n : blocks), (int64_t)(rows ? blocks : n) } };
+    *e = (oct_block_elements){ q->qvals, moves ? scale : q->scale, NULL, { (int64_t)(rows ? n : blocks), (int64_t)(rows ? blocks : n) } };
     if (moves && !scale)
         return oct_nomem(err);
     if (!given)
-        OCT_TRY(codes_as_elements(q, f, a, &e->codes, err));
+        OCT_TRY(qvals_as_elements(q, f, a, &e->qvals, err));
     if (f->zero == OCT_NBITS_WHOLE)
         OCT_TRY(new_packed(q, e->dims, a, &e->zero, &zero, err));
     for (size_t j = 0; j < n; j++)
@@ -106,7 +106,7 @@ oct_status oct_blocks_elements(const oct_quant *q, const oct_nbits_form *f, oct_
             if (moves)
                 scale[to] = q->scale[from];
             if (zero)
-                put_code(zero, f->bits, to, q->zp[from] & ((1 << f->bits) - 1));
+                put_qval(zero, f->bits, to, q->zp[from] & ((1 << f->bits) - 1));
         }
     return OCT_OK;
 }
@@ -122,5 +122,5 @@ void oct_blocks_zero_points(const oct_nbits_form *f, const uint8_t *packed, int3
     const size_t blocks = oct_nbits_blocks(f);
     for (size_t j = 0; j < f->n; j++)
         for (size_t i = 0; i < blocks; i++)
-            zp[j * blocks + i] = packed ? get_code(packed + j * oct_nbits_zero_bytes(f), f->bits, i) : 0;
+            zp[j * blocks + i] = packed ? get_qval(packed + j * oct_nbits_zero_bytes(f), f->bits, i) : 0;
 }

@@ -20,7 +20,7 @@ oct_qparam oct_q8_param(const oct_operand *t)
     return (oct_qparam){ t->q->scale[0], t->q->zp[0] };
 }
 
-int oct_q8_code(const oct_operand *t, float real)
+int oct_q8_quantize(const oct_operand *t, float real)
 {
     int32_t lo, hi;
     oct_quant_limits(t->dtype, &lo, &hi);
@@ -33,9 +33,9 @@ void oct_q8_clamp(const oct_operand *t, const oct_epilogue *e, int32_t *lo, int3
     if (!e->clamp)
         return;
     if (e->lo > -INFINITY)
-        *lo = oct_q8_code(t, e->lo);
+        *lo = oct_q8_quantize(t, e->lo);
     if (e->hi < INFINITY)
-        *hi = oct_q8_code(t, e->hi);
+        *hi = oct_q8_quantize(t, e->hi);
 }
 
 bool oct_q8_moves(const oct_step *s)

@@ -11,9 +11,9 @@ bool oct_q8(const oct_operand *t);
 bool oct_q8_same(const oct_operand *a, const oct_operand *b);
 /* Scale and zero point of a q8 operand. */
 oct_qparam oct_q8_param(const oct_operand *t);
-/* Code of a real value with t's parameters, as QuantizeLinear computes it. */
-int oct_q8_code(const oct_operand *t, float real);
-/* Codes of t between the bounds of a clamp: *lo..*hi; the type's limits without one. */
+/* Quantized value of a real value with t's parameters, as QuantizeLinear computes it. */
+int oct_q8_quantize(const oct_operand *t, float real);
+/* Quantized values of t between the bounds of a clamp: *lo..*hi; the type's limits without one. */
 void oct_q8_clamp(const oct_operand *t, const oct_epilogue *e, int32_t *lo, int32_t *hi);
 
 /* integer() of operators that only move data: input 0 and every output are q8. */
@@ -23,7 +23,7 @@ bool oct_q8_aliases(const oct_step *s);
 /* table[byte of in] = byte of out under f (NULL: requantization), made in the arena. */
 oct_status oct_q8_table(const oct_operand *in, const oct_operand *out, const oct_unary *f, oct_arena *a,
                         const uint8_t **table, oct_err *err);
-/* For a move from `in` to `out`: NULL when codes stay (or nothing is quantized), else such a table. */
+/* For a move from `in` to `out`: NULL when quantized values stay (or nothing is quantized), else such a table. */
 oct_status oct_q8_move_table(const oct_operand *in, const oct_operand *out, oct_arena *a, const uint8_t **table,
                              oct_err *err);
 #endif

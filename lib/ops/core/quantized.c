@@ -15,13 +15,13 @@ oct_border oct_border_of(const oct_graph *g, const oct_node *n)
     if (oct_is_op(n, "QuantizeLinear"))
         return known ? OCT_BORDER_ROUNDS : from && from->n ? OCT_BORDER_NUMBERS : OCT_NO_BORDER;
     if (oct_is_op(n, "DequantizeLinear"))
-        return known ? OCT_BORDER_CODES : OCT_NO_BORDER;
+        return known ? OCT_BORDER_QVALS : OCT_NO_BORDER;
     return to && !known && oct_is_op(n, "DynamicQuantizeLinear") ? OCT_BORDER_DYNAMIC : OCT_NO_BORDER;
 }
 
-const oct_op *oct_op_between(bool to_codes)
+const oct_op *oct_op_between(bool to_qvals)
 {
-    return oct_op_find("", to_codes ? "QuantizeLinear" : "DequantizeLinear", 21);
+    return oct_op_find("", to_qvals ? "QuantizeLinear" : "DequantizeLinear", 21);
 }
 
 int oct_clamp_behind(const oct_graph *g, int value, oct_epilogue *e)
@@ -35,7 +35,7 @@ int oct_clamp_behind(const oct_graph *g, int value, oct_epilogue *e)
     return v->uses[0].node;
 }
 
-/* ---- codes ---- */
+/* ---- quantized values ---- */
 
 /* A step as integer() is asked about it. */
 typedef struct question {
@@ -46,7 +46,7 @@ typedef struct question {
 static bool describe(const oct_graph *g, int value, oct_operand *t)
 {
     const oct_value *v = &g->value[value];
-    const oct_tensor *data = v->quant && v->quant->codes ? v->quant->codes : v->constant;
+    const oct_tensor *data = v->quant && v->quant->qvals ? v->quant->qvals : v->constant;
     *t = (oct_operand){ .dtype = v->quant ? v->quant->dtype : v->dtype, .rank = v->shape.rank, .count = 1, .q = v->quant, .value = value };
     if (t->rank < 0 || t->rank > OCT_MAX_RANK)
         return false;
@@ -57,8 +57,8 @@ static bool describe(const oct_graph *g, int value, oct_operand *t)
     return oct_count(t->dims, t->rank, &t->count);
 }
 
-/* Which inputs must be codes is for integer() to say; outputs that stay real are of products, whose sums are worth more than a code. */
-static bool runs_on_codes(const oct_graph *g, int node, question *a)
+/* Which inputs must be quantized values is for integer() to say; outputs that stay real are of products, whose sums are worth more than a step. */
+static bool runs_on_qvals(const oct_graph *g, int node, question *a)
 {
     const oct_node *n = &g->node[node];
     const oct_op *op = a->s.op;
@@ -86,7 +86,7 @@ static oct_status ask(const oct_graph *g, int node, const oct_op *op, bool *yes,
     a.operand = oct_calloc(ends + 1, sizeof *a.operand);
     const bool made = a.s.in && a.operand;
     a.s.out = a.s.in ? a.s.in + n->n_in : NULL;
-    *yes = made && runs_on_codes(g, node, &a);
+    *yes = made && runs_on_qvals(g, node, &a);
     oct_free(a.s.in);
     oct_free(a.operand);
     return made ? OCT_OK : oct_nomem(err);
@@ -119,7 +119,7 @@ static bool is_dynamic_product(const oct_graph *g, const oct_node *n)
     const oct_quant *q = w->quant;
     if ((!gemm && !oct_is_op(n, "MatMul")) || !is_byte(q) || q->n == 0 || q->block || rank < 2 || g->value[n->out[0]].dtype != OCT_F32)
         return false;
-    if ((turned && !q->codes) || (q->n > 1 && q->axis != axis))
+    if ((turned && !q->qvals) || (q->n > 1 && q->axis != axis))
         return false;
     return !gemm || is_plain_gemm(n);
 }
@@ -128,9 +128,9 @@ static bool is_dynamic_product(const oct_graph *g, const oct_node *n)
 static bool is_recurrent_matrix(const oct_value *v)
 {
     const oct_quant *q = v->quant;
-    if (!is_byte(q) || !q->codes || q->codes->rank != 3)
+    if (!is_byte(q) || !q->qvals || q->qvals->rank != 3)
         return false;
-    const int64_t *d = q->codes->dims;
+    const int64_t *d = q->qvals->dims;
     return q->block ? q->axis == 2 && q->block == d[2] && q->n == d[0] * d[1] : q->n == d[0] && (q->n == 1 || q->axis == 0);
 }
 
@@ -152,7 +152,7 @@ static bool in_blocks(const oct_graph *g, const oct_node *n)
     const oct_quant *q = w->quant;
     const int axis = gemm && oct_node_int(n, "transB", 0) ? 1 : 0;
     int64_t d[OCT_MAX_RANK];
-    if (!q || !q->block || !q->codes || w->shape.rank != 2 || !oct_shape_known(&w->shape, d) || q->axis != axis || w->dtype != OCT_F32 ||
+    if (!q || !q->block || !q->qvals || w->shape.rank != 2 || !oct_shape_known(&w->shape, d) || q->axis != axis || w->dtype != OCT_F32 ||
         (!oct_is_small_int(q->dtype) && !is_byte(q)))
         return false;
     const oct_nbits_form f = oct_blocks_form(q, d);
@@ -189,15 +189,15 @@ oct_status oct_compute_of(const oct_graph *g, int node, oct_compute *how, oct_er
     if (!op->integer)
         return OCT_OK;
     OCT_TRY(ask(g, node, op, &yes, err));
-    *how = yes ? OCT_ON_CODES : OCT_ON_REALS;
+    *how = yes ? OCT_ON_QUANTIZED : OCT_ON_REALS;
     return OCT_OK;
 }
 
-const oct_op *oct_op_computing(const oct_graph *g, int node, oct_compute how, bool from_codes)
+const oct_op *oct_op_computing(const oct_graph *g, int node, oct_compute how, bool from_qvals)
 {
     if (how == OCT_ON_BLOCKS)
         return oct_op_find("com.microsoft", "MatMulNBits", 1);
     if (how != OCT_ON_DYNAMIC || oct_is_op(&g->node[node], "LSTM"))
         return oct_op_of(g, node);
-    return oct_op_find("com.microsoft", from_codes ? "MatMulIntegerToFloat" : "DynamicQuantizeMatMul", 1);
+    return oct_op_find("com.microsoft", from_qvals ? "MatMulIntegerToFloat" : "DynamicQuantizeMatMul", 1);
 }

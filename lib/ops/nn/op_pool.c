@@ -151,8 +151,8 @@ static double to_power(double x, double p)
     return x > 0.0 ? oct_exp(p * oct_log(x)) : 0.0;
 }
 
-/* Codes are averaged as the reals that they stand for; the largest code stands for the largest real. */
-static bool averages_codes(const pool_state *st, const oct_operand *x)
+/* Quantized values are averaged as the reals that they stand for; the largest code stands for the largest real. */
+static bool averages_qvals(const pool_state *st, const oct_operand *x)
 {
     return x->q && st->kind == POOL_AVERAGE;
 }
@@ -161,7 +161,7 @@ static void begin(const pool_state *st, const oct_operand *x, int64_t c, sums *y
 {
     const bool max = st->kind == POOL_MAX;
     const oct_dtype t = x->dtype;
-    y->dom = averages_codes(st, x) ? OCT_DOM_F : oct_dom_of(t);
+    y->dom = averages_qvals(st, x) ? OCT_DOM_F : oct_dom_of(t);
     for (int64_t i = 0; i < c; i++) {
         if (y->dom == OCT_DOM_F)
             y->v.f[i] = max ? -FLT_MAX : 0.0f;
@@ -243,7 +243,7 @@ static void pool_pixel(const pool_state *st, const solid *s, const oct_operand *
         oct_chunk raw;
         const int64_t position = (p[0] * s->in[1] + p[1]) * s->in[2] + p[2];
         const void *v = oct_elem_load(x->dtype, x->data, image + position * channels + first, 1, c, &raw);
-        for (int64_t i = 0; averages_codes(st, x) && i < c; i++) /* a float takes less room than the integer it comes from */
+        for (int64_t i = 0; averages_qvals(st, x) && i < c; i++) /* a float takes less room than the integer it comes from */
             raw.f[i] = (float)(raw.i[i] - x->q->zp[0]) * x->q->scale[0];
         take_position(st, v, c, position, y, best);
         count++;
@@ -251,7 +251,7 @@ static void pool_pixel(const pool_state *st, const solid *s, const oct_operand *
     finish(st, st->include_pad ? padded : count, c, y);
 }
 
-static void round_to_codes(const oct_operand *y, int64_t c, oct_chunk *v)
+static void round_to_qvals(const oct_operand *y, int64_t c, oct_chunk *v)
 {
     const float lo = y->dtype == OCT_U8 ? 0.0f : (float)INT8_MIN, hi = y->dtype == OCT_U8 ? (float)UINT8_MAX : (float)INT8_MAX;
     for (int64_t i = c - 1; i >= 0; i--) /* an integer takes more room */
@@ -283,9 +283,9 @@ static void pool_plain(const pool_state *st, const oct_step *s)
             const int64_t part = c - first < 1024 ? c - first : 1024;
             sums p;
             pool_pixel(st, &v, x, n * size * c, first, part, at, &p, index ? index + i * c + first : NULL);
-            if (averages_codes(st, x))
-                round_to_codes(y, part, &p.v);
-            oct_elem_store(y->dtype, y->data, i * c + first, 1, part, averages_codes(st, x) ? OCT_DOM_I : p.dom, &p.v);
+            if (averages_qvals(st, x))
+                round_to_qvals(y, part, &p.v);
+            oct_elem_store(y->dtype, y->data, i * c + first, 1, part, averages_qvals(st, x) ? OCT_DOM_I : p.dom, &p.v);
         }
         if (index)
             finish_indices(&v, column_major, n, c, index + i * c);

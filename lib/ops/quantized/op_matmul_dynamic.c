@@ -20,7 +20,7 @@ typedef struct dyn_state {
     char *weights;            /* n_b packed matrices, or NULL: packed in each run */
     int32_t *zero;            /* of B; n_zero of them */
     int64_t n_zero, n_scale;  /* n_scale: of B */
-    size_t at_codes, at_mult, at_packed, at_kernel; /* parts of the scratch */
+    size_t at_qvals, at_mult, at_packed, at_kernel; /* parts of the scratch */
 } dyn_state;
 
 static oct_status real_infer(const oct_infer *c, oct_err *err)
@@ -98,7 +98,7 @@ static oct_status plan_memory(dyn_state *d, oct_step *s, const oct_prep *p, oct_
             pack(d, s->in[1], i, d->weights + (size_t)i * d->packed);
         d->weights = oct_packed_done(p, d->weights, all);
     }
-    d->at_codes = take(&at, d->quantizes ? (size_t)s->in[0]->count : 0);
+    d->at_qvals = take(&at, d->quantizes ? (size_t)s->in[0]->count : 0);
     d->at_mult = take(&at, (size_t)d->g.n * sizeof(float));
     d->at_packed = take(&at, d->weights ? 0 : d->packed);
     d->at_kernel = take(&at, d->q.scratch_size);
@@ -136,7 +136,7 @@ static oct_status dyn_prepare(oct_step *s, const oct_prep *p, oct_err *err)
 /* ------------------------------------------------------------------ running */
 
 typedef struct left {
-    const uint8_t *codes;
+    const uint8_t *qvals;
     float scale;
     int32_t zero;
 } left;
@@ -146,9 +146,9 @@ static left read_left(const dyn_state *d, const oct_step *s, const oct_run *r)
     const oct_operand *a = s->in[0], *z = input(s, d->az);
     left l = { a->data, 0, 0 };
     if (d->quantizes) {
-        uint8_t zero, *codes = (uint8_t *)r->scratch + d->at_codes;
-        oct_dynamic_quantize_u8(r->pool, a->data, (size_t)a->count, codes, &l.scale, &zero);
-        l.codes = codes;
+        uint8_t zero, *qvals = (uint8_t *)r->scratch + d->at_qvals;
+        oct_dynamic_quantize_u8(r->pool, a->data, (size_t)a->count, qvals, &l.scale, &zero);
+        l.qvals = qvals;
         l.zero = zero;
         return l;
     }
@@ -179,7 +179,7 @@ static oct_status dyn_run(const oct_step *s, const oct_run *r, oct_err *err)
         void *packed = d->weights ? d->weights + (size_t)d->g.at_b[i] * d->packed : scratch + d->at_packed;
         if (!d->weights)
             pack(d, b, d->g.at_b[i], packed);
-        oct_qgemm_run(&d->q, r->pool, (size_t)d->g.m, l.codes + d->g.at_a[i] * d->g.m * d->g.k, (size_t)d->g.k, l.zero, packed, NULL,
+        oct_qgemm_run(&d->q, r->pool, (size_t)d->g.m, l.qvals + d->g.at_a[i] * d->g.m * d->g.k, (size_t)d->g.k, l.zero, packed, NULL,
                       &out, (float *)s->out[0]->data + i * d->g.m * d->g.n, (size_t)d->g.n, scratch + d->at_kernel);
     }
     return OCT_OK;

@@ -96,7 +96,7 @@ static oct_status check_groups(const oct_step *s, const oct_nbits_form *f, oct_e
 static oct_nbits_weights weights_of(const oct_step *s, const oct_nbits_form *f)
 {
     const oct_operand *zero = input(s, IN_ZERO), *group = input(s, IN_GROUP);
-    oct_nbits_weights w = { .codes = s->in[IN_B]->data, .scale = s->in[IN_SCALE]->data, .group = group ? group->data : NULL };
+    oct_nbits_weights w = { .qvals = s->in[IN_B]->data, .scale = s->in[IN_SCALE]->data, .group = group ? group->data : NULL };
     if (zero && f->zero == OCT_NBITS_WHOLE)
         w.zero = zero->data;
     else if (zero)

@@ -17,7 +17,7 @@ typedef struct quant_state {
     int64_t block; /* elements of the axis that share a scale */
 } quant_state;
 
-/* Reals that become codes or were codes keep their type; codes as numbers have theirs. */
+/* Reals that become quantized values or were quantized values keep their type; quantized values as numbers have theirs. */
 static oct_status border_infer(const oct_infer *c, oct_err *err)
 {
     const oct_value *y = &c->g->value[oct_in_node(c)->out[0]], *from = oct_in_value(c, 0);
@@ -129,8 +129,8 @@ static oct_status quant_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     if (!st)
         return oct_nomem(err);
     s->state = st;
-    const bool coded = x->q || s->out[0]->q; /* a step between values: zero points as oct_quant has them */
-    if (zp && (zp->count != scale->count || zp->dtype != (coded ? OCT_S32 : integer)))
+    const bool quantized = x->q || s->out[0]->q; /* a step between values: zero points as oct_quant has them */
+    if (zp && (zp->count != scale->count || zp->dtype != (quantized ? OCT_S32 : integer)))
         return oct_fail(err, OCT_EMALFORMED, "the zero point does not match scale and type");
     if (!takes(integer, dequantize) || x->layout != s->out[0]->layout || real != OCT_F32 || scale->dtype != OCT_F32 || oct_node_int(s->node, "block_size", 0))
         return general_prepare(s, st, integer, real, dequantize, err);
@@ -268,7 +268,7 @@ static oct_status dynamic_prepare(oct_step *s, const oct_prep *p, oct_err *err)
 {
     if (s->in[0]->dtype != OCT_F32)
         return oct_fail(err, OCT_EUNSUPPORTED, "DynamicQuantizeLinear of %s cannot be run", oct_dtype_name(s->in[0]->dtype));
-    if (s->in[0]->layout != s->out[0]->layout) /* codes in the input's order, before they are moved */
+    if (s->in[0]->layout != s->out[0]->layout) /* quantized values in the input's order, before they are moved */
         s->scratch = (size_t)s->in[0]->count;
     return OCT_OK;
 }
@@ -278,13 +278,13 @@ static oct_status dynamic_run(const oct_step *s, const oct_run *r, oct_err *err)
     uint8_t zp;
     float scale;
     const bool moves = s->in[0]->layout != s->out[0]->layout;
-    void *codes = moves ? r->scratch : s->out[0]->data;
-    oct_dynamic_quantize_u8(r->pool, s->in[0]->data, (size_t)s->in[0]->count, codes, &scale, &zp);
+    void *qvals = moves ? r->scratch : s->out[0]->data;
+    oct_dynamic_quantize_u8(r->pool, s->in[0]->data, (size_t)s->in[0]->count, qvals, &scale, &zp);
     if (moves) {
         oct_nd d;
         oct_nd_init(&d, s->out[0]);
         oct_nd_add(&d, s->in[0]);
-        oct_nd_copy(&d, r->pool, s->out[0]->data, codes, 1, NULL);
+        oct_nd_copy(&d, r->pool, s->out[0]->data, qvals, 1, NULL);
     }
     if (s->n_out > 1 && s->out[1])
         *(float *)s->out[1]->data = scale;
@@ -295,11 +295,11 @@ static oct_status dynamic_run(const oct_step *s, const oct_run *r, oct_err *err)
 
 const oct_op oct_op_quantize_linear = {
     .type = "QuantizeLinear", .domain = "", .since = 10, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 1,
-    .infer = quantize_infer, .prepare = quant_prepare, .run = quantize_run, .layout = OCT_RULE_ANY, .recodes = true, .f16 = -1, .bf16 = -1,
+    .infer = quantize_infer, .prepare = quant_prepare, .run = quantize_run, .layout = OCT_RULE_ANY, .is_qdq = true, .f16 = -1, .bf16 = -1,
 };
 const oct_op oct_op_dequantize_linear = {
     .type = "DequantizeLinear", .domain = "", .since = 10, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 1,
-    .infer = dequantize_infer, .prepare = quant_prepare, .run = dequantize_run, .layout = OCT_RULE_ANY, .recodes = true,
+    .infer = dequantize_infer, .prepare = quant_prepare, .run = dequantize_run, .layout = OCT_RULE_ANY, .is_qdq = true,
     .f16 = -1, .bf16 = -1,
 };
 const oct_op oct_op_dynamic_quantize_linear = {

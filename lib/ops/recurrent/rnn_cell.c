@@ -48,12 +48,12 @@ void oct_rnn_mat_pack(const oct_rnn_mat *m, const void *b, ptrdiff_t rs, ptrdiff
 static void run_dynamic(const oct_rnn_mat *m, oct_pool *pool, size_t rows, const float *a, const void *packed,
                         const float *bias, const float *add, size_t lda, float *c, size_t ldc, char *scratch)
 {
-    uint8_t *codes = (uint8_t *)scratch, zero;
+    uint8_t *qvals = (uint8_t *)scratch, zero;
     float *mult = (float *)(scratch + whole(rows * m->k)), scale;
-    oct_dynamic_quantize_u8(pool, a, rows * m->k, codes, &scale, &zero);
+    oct_dynamic_quantize_u8(pool, a, rows * m->k, qvals, &scale, &zero);
     oct_binary_f32(NULL, OCT_BINARY_MUL, m->scale, (ptrdiff_t)m->scale_step, &scale, 0, mult, m->n);
     oct_qout out = { .kind = OCT_QOUT_F32, .mult = mult, .bias = rows == 1 && add ? add : bias };
-    oct_qgemm_run(&m->q, pool, rows, codes, m->k, zero, packed, NULL, &out, c, ldc, (char *)mult + whole(m->n * sizeof(float)));
+    oct_qgemm_run(&m->q, pool, rows, qvals, m->k, zero, packed, NULL, &out, c, ldc, (char *)mult + whole(m->n * sizeof(float)));
     for (size_t i = 0; add && rows > 1 && i < rows; i++)
         for (size_t j = 0; j < m->n; j++)
             c[i * ldc + j] += add[i * lda + j];

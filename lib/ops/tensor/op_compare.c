@@ -109,7 +109,7 @@ typedef struct where_walk {
     const uint8_t *cond, *x, *y;
     uint8_t *out;
     size_t size;
-    const uint8_t *tx, *ty; /* quantized: maps of codes, or NULL */
+    const uint8_t *tx, *ty; /* quantized: maps of quantized values, or NULL */
 } where_walk;
 
 static void where_row(void *arg, const int64_t *o, const int64_t *st, int64_t n)

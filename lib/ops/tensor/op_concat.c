@@ -4,7 +4,7 @@
 #include "ops/core/nd.h"
 #include "ops/core/q8.h"
 
-/* Per part (input of Concat, output of Split): the map of its codes, or NULL. */
+/* Per part (input of Concat, output of Split): the map of its quantized values, or NULL. */
 typedef struct parts {
     int axis;
     const uint8_t **table;

@@ -121,10 +121,10 @@ static oct_status fill_infer(const oct_infer *c, oct_err *err)
 }
 
 /* Elements of 2 or 4 bits, several to a byte; what is left of the last one is zero. */
-static void fill_packed(const oct_operand *y, int bits, uint8_t code)
+static void fill_packed(const oct_operand *y, int bits, uint8_t qval)
 {
     const int64_t per = 8 / bits, whole = y->count / per;
-    const unsigned most = (1u << bits) - 1, byte = (code & most) * (0xffu / most);
+    const unsigned most = (1u << bits) - 1, byte = (qval & most) * (0xffu / most);
     memset(y->data, (int)byte, (size_t)whole);
     if (y->count % per)
         ((uint8_t *)y->data)[whole] = (uint8_t)(byte & ((1u << (y->count % per * bits)) - 1));

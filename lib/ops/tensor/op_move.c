@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* state of all: the map of codes, or NULL. */
+/* state of all: the map of quantized values, or NULL. */
 static oct_status move_prepare(oct_step *s, const oct_prep *p, oct_err *err)
 {
     const uint8_t *table;

@@ -397,7 +397,7 @@ static oct_status reduce_raise(oct_graph *g, int node, int64_t from, oct_err *er
     return from == last ? oct_raise_ints(g, node, "axes", 1, err) : OCT_OK;
 }
 
-/* Extremes of codes are codes of extremes when the parameters stay. */
+/* Extremes of quantized values are quantized values of extremes when the parameters stay. */
 static bool extreme_integer(const oct_step *s)
 {
     return oct_q8(s->in[0]) && s->n_out == 1 && oct_q8(s->out[0]) && oct_q8_same(s->in[0], s->out[0]);

@@ -277,7 +277,7 @@ static void pad_value(const oct_step *s, uint8_t value[16])
             real = oct_elem_double(v, 0);
         else if (s->opset < 11)
             real = oct_node_float(s->node, "value", 0.0f);
-        value[0] = (uint8_t)oct_q8_code(y, (float)real);
+        value[0] = (uint8_t)oct_q8_quantize(y, (float)real);
     } else if (v != NULL) {
         memcpy(value, v->data, oct_elem_size(v->dtype));
     } else if (s->opset < 11) {

@@ -105,7 +105,7 @@ static bool int_of(const oct_unary *f, bool is_unsigned, int64_t x, int64_t *y)
 
 typedef struct unary {
     oct_unary f;
-    const uint8_t *table; /* quantized: the map of codes */
+    const uint8_t *table; /* quantized: the map of quantized values */
 } unary;
 
 typedef struct walk {
