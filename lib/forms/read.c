@@ -150,21 +150,21 @@ static bool is_needed(const oct_graph *g, int v)
     return g->value[v].n_uses || g->value[v].is_output;
 }
 
-oct_status forms_add_twin(forms_reader *r, int qvals, int v, oct_err *err)
+oct_status forms_add_annotated(forms_reader *r, int qvals, int v, oct_err *err)
 {
     forms_value *x = known(r, qvals);
-    forms_twin *t = x ? oct_arena_alloc(r->g->arena, sizeof *t) : NULL;
+    forms_annotated *t = x ? oct_arena_alloc(r->g->arena, sizeof *t) : NULL;
     if (!t)
         return oct_nomem(err);
-    *t = (forms_twin){ v, x->twin };
-    x->twin = t;
+    *t = (forms_annotated){ v, x->annotated };
+    x->annotated = t;
     return OCT_OK;
 }
 
 /* One that reading has found: v stands for the quantized values from now on. */
-static oct_status new_twin(forms_reader *r, int qvals, int v, oct_err *err)
+static oct_status new_annotated(forms_reader *r, int qvals, int v, oct_err *err)
 {
-    OCT_TRY(forms_add_twin(r, qvals, v, err));
+    OCT_TRY(forms_add_annotated(r, qvals, v, err));
     return move(r, qvals, v, err);
 }
 
@@ -213,7 +213,7 @@ static oct_status make_border(forms_reader *r, int id, int qvals, int v, oct_err
     return is_needed(g, qvals) ? oct_edit_node(g, "QuantizeLinear", &v, 1, qvals, behind, NULL, err) : OCT_OK;
 }
 
-oct_status forms_twin_of(forms_reader *r, int qvals, const oct_quant *q, oct_dtype real, int into, int before, int *v, oct_err *err)
+oct_status forms_annotated_of(forms_reader *r, int qvals, const oct_quant *q, oct_dtype real, int into, int before, int *v, oct_err *err)
 {
     oct_graph *g = r->g;
     const oct_tensor *constant = g->value[qvals].constant;
@@ -222,7 +222,7 @@ oct_status forms_twin_of(forms_reader *r, int qvals, const oct_quant *q, oct_dty
     int id;
     if (!x)
         return oct_nomem(err);
-    for (const forms_twin *t = x->twin; t; t = t->next)
+    for (const forms_annotated *t = x->annotated; t; t = t->next)
         if (!g->value[t->value].dead && g->value[t->value].dtype == real && oct_quant_same(g->value[t->value].quant, q)) {
             *v = t->value;
             return OCT_OK;
@@ -232,7 +232,7 @@ oct_status forms_twin_of(forms_reader *r, int qvals, const oct_quant *q, oct_dty
     if (rounds && oct_quant_same(g->value[g->node[id].in[0]].quant, q)) {
         *v = g->node[id].in[0]; /* what is on this parameters already: the quantized values are its numbers */
         oct_graph_cut_inputs(g, id, 1);
-        return new_twin(r, qvals, *v, err);
+        return new_annotated(r, qvals, *v, err);
     }
     *v = into;
     if (into < 0)
@@ -245,13 +245,13 @@ oct_status forms_twin_of(forms_reader *r, int qvals, const oct_quant *q, oct_dty
     } else {
         OCT_TRY(rounds ? make_border(r, id, qvals, *v, err) : oct_edit_node(g, "DequantizeLinear", &qvals, 1, *v, before, NULL, err));
     }
-    return new_twin(r, qvals, *v, err);
+    return new_annotated(r, qvals, *v, err);
 }
 
 /* The first value that carries what quantized values stand for; -1: none. */
-static int first_twin(const forms_reader *r, int qvals)
+static int first_annotated(const forms_reader *r, int qvals)
 {
-    const forms_twin *t = (size_t)qvals < r->n_value ? r->value[qvals].twin : NULL;
+    const forms_annotated *t = (size_t)qvals < r->n_value ? r->value[qvals].annotated : NULL;
     while (t && r->g->value[t->value].dead)
         t = t->next;
     return t ? t->value : -1;
@@ -261,11 +261,11 @@ oct_status forms_known(forms_reader *r, int qvals, int before, int *v, oct_err *
 {
     const oct_quant *q;
     int id;
-    *v = first_twin(r, qvals);
+    *v = first_annotated(r, qvals);
     if (*v >= 0)
         return OCT_OK;
     OCT_TRY(quantizer_of(r, qvals, &q, &id, err));
-    return id < 0 ? OCT_OK : forms_twin_of(r, qvals, q, r->g->value[r->g->node[id].in[0]].dtype, -1, before, v, err);
+    return id < 0 ? OCT_OK : forms_annotated_of(r, qvals, q, r->g->value[r->g->node[id].in[0]].dtype, -1, before, v, err);
 }
 
 oct_status forms_take_output(forms_reader *r, int node, int slot, const oct_quant *q, oct_err *err)
@@ -276,7 +276,7 @@ oct_status forms_take_output(forms_reader *r, int node, int slot, const oct_quan
     r->g->value[v].quant = q;
     OCT_TRY(oct_graph_set_output(r->g, node, slot, v, err));
     OCT_TRY(oct_edit_node(r->g, "QuantizeLinear", &v, 1, qvals, behind, NULL, err));
-    return new_twin(r, qvals, v, err);
+    return new_annotated(r, qvals, v, err);
 }
 
 /* Quantized values that nobody asks for any more become what stands for them: written again, that has its name and its place. */
@@ -284,7 +284,7 @@ static oct_status settle(forms_reader *r, int qvals, oct_err *err)
 {
     oct_graph *g = r->g;
     oct_value *c = &g->value[qvals];
-    const int v = first_twin(r, qvals);
+    const int v = first_annotated(r, qvals);
     if (v < 0 || c->dead || c->is_input || c->outer >= 0 || is_needed(g, qvals) || forms_seen(r, qvals))
         return OCT_OK;
     const oct_value *x = &g->value[v];
@@ -310,8 +310,8 @@ static oct_status note_border(forms_reader *r, const oct_node *n, oct_err *err)
     if (!oct_border_of(r->g, n))
         return OCT_OK;
     if (oct_is_op(n, "DequantizeLinear"))
-        return forms_add_twin(r, n->in[0], n->out[0], err);
-    return r->g->value[n->out[0]].quant ? OCT_OK : forms_add_twin(r, n->out[0], n->in[0], err);
+        return forms_add_annotated(r, n->in[0], n->out[0], err);
+    return r->g->value[n->out[0]].quant ? OCT_OK : forms_add_annotated(r, n->out[0], n->in[0], err);
 }
 
 /* ---- the walk ---- */

@@ -35,7 +35,7 @@ static oct_status matrix(forms_reader *r, int id, int qvals, const oct_nbits_for
     if (!zp)
         return oct_nomem(err);
     oct_blocks_zero_points(f, zero ? zero->data : NULL, zp);
-    OCT_TRY(forms_twin_of(r, qvals, &q, OCT_F32, -1, id, v, err));
+    OCT_TRY(forms_annotated_of(r, qvals, &q, OCT_F32, -1, id, v, err));
     return r->g->value[*v].shape.rank == 2 ? OCT_OK : oct_graph_set_dims(r->g, *v, 2, (int64_t[]){ (int64_t)f->k, (int64_t)f->n }, err);
 }
 

@@ -75,7 +75,7 @@ static oct_status quantized(forms_reader *r, int quantizer, int *v, oct_err *err
     OCT_TRY(oct_graph_add_node(g, "DynamicQuantizeLinear", "", g->node[quantizer].name, 1, 1, quantizer, &id, err));
     OCT_TRY(oct_graph_set_input(g, id, 0, x, err));
     OCT_TRY(oct_graph_set_output(g, id, 0, *v, err));
-    return forms_add_twin(r, g->node[quantizer].out[0], *v, err);
+    return forms_add_annotated(r, g->node[quantizer].out[0], *v, err);
 }
 
 oct_status forms_read_dynamic(forms_reader *r, int id, oct_err *err)
@@ -93,7 +93,7 @@ oct_status forms_read_dynamic(forms_reader *r, int id, oct_err *err)
     OCT_TRY(quantized(r, c.quantizer, &x, err));
     OCT_TRY(forms_stem(r, g->value[g->node[id].out[0]].name, "_integer", g->node[id].name, &g->node[id].name, err));
     oct_graph_cut_inputs(g, id, 0);
-    OCT_TRY(forms_twin_of(r, b, q, OCT_F32, -1, id, &w, err));
+    OCT_TRY(forms_annotated_of(r, b, q, OCT_F32, -1, id, &w, err));
     OCT_TRY(oct_graph_set_input(g, id, 0, x, err));
     OCT_TRY(oct_graph_set_input(g, id, 1, w, err));
     if (oct_only_reader(g, g->node[c.scales].out[0]) == c.mul)

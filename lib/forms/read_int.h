@@ -6,16 +6,16 @@
 #include "ops/core/quantized.h"
 
 /* A value that carries what the quantized values of another stand for. */
-typedef struct forms_twin {
+typedef struct forms_annotated {
     int value;
-    struct forms_twin *next;
-} forms_twin;
+    struct forms_annotated *next;
+} forms_annotated;
 
 /* What is known of a value while reading. */
 typedef struct forms_value {
-    forms_twin *twin;         /* of an integer value */
-    int now;                  /* the value that stands in its place; -1: itself */
-    const oct_quant *qparams; /* of scales: what was last read with them; values that have the same share it */
+    forms_annotated *annotated; /* of an integer value */
+    int now;                    /* the value that stands in its place; -1: itself */
+    const oct_quant *qparams;   /* of scales: what was last read with them; values that have the same share it */
 } forms_value;
 
 typedef struct forms_reader {
@@ -48,8 +48,8 @@ oct_status forms_quant(forms_reader *r, const oct_quant *like, const oct_quant *
 
 /* A value of reals of type `real` that carries what `qvals` stands for: found, or made before node `before`. into (-1: none): a value without
  * producer that shall be it, if one must be made. */
-oct_status forms_twin_of(forms_reader *r, int qvals, const oct_quant *q, oct_dtype real, int into, int before, int *v, oct_err *err);
-/* A twin that there is, or can be made since the quantized values are a quantizer's; -1: none. */
+oct_status forms_annotated_of(forms_reader *r, int qvals, const oct_quant *q, oct_dtype real, int into, int before, int *v, oct_err *err);
+/* An annotated value that there is, or can be made since the quantized values are a quantizer's; -1: none. */
 oct_status forms_known(forms_reader *r, int qvals, int before, int *v, oct_err *err);
 /* A new value with q beside the integer value that output `slot` of a node makes: the node makes it, and the quantized values are its numbers. */
 oct_status forms_take_output(forms_reader *r, int node, int slot, const oct_quant *q, oct_err *err);
@@ -57,7 +57,7 @@ oct_status forms_take_output(forms_reader *r, int node, int slot, const oct_quan
 /* A name without the suffix that writing puts behind it; `absent` where it has none. */
 oct_status forms_stem(forms_reader *r, const char *name, const char *suffix, const char *absent, const char **stem, oct_err *err);
 /* Value v carries what the quantized values stand for. */
-oct_status forms_add_twin(forms_reader *r, int qvals, int v, oct_err *err);
+oct_status forms_add_annotated(forms_reader *r, int qvals, int v, oct_err *err);
 
 /* The forms: each reads a node if it is of its kind. */
 oct_status forms_read_dequantize(forms_reader *r, int node, oct_err *err);

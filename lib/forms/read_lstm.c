@@ -32,7 +32,7 @@ static oct_status take_matrix(forms_reader *r, int id, int slot, const oct_quant
     OCT_TRY(oct_graph_set_dims(g, v, 3, with.qvals->dims, err));
     OCT_TRY(forms_quant(r, &with, &g->value[v].quant, err));
     OCT_TRY(oct_graph_set_input(g, id, slot, v, err));
-    return forms_add_twin(r, qvals, v, err);
+    return forms_add_annotated(r, qvals, v, err);
 }
 
 oct_status forms_read_lstm(forms_reader *r, int id, oct_err *err)

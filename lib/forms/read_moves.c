@@ -11,7 +11,7 @@ static bool carries(const oct_op *op, int i)
     return op->quant == OCT_QUANT_JOIN;
 }
 
-/* Twins of the inputs, which have the same parameters. */
+/* Annotated values of the inputs, which have the same parameters. */
 static oct_status find_inputs(forms_reader *r, int id, const oct_op *op, int *to, bool *one, oct_err *err)
 {
     const oct_node *n = &r->g->node[id];

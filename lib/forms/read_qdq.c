@@ -33,7 +33,7 @@ oct_status forms_read_dequantize(forms_reader *r, int id, oct_err *err)
     int v;
     OCT_TRY(oct_graph_set_output(g, id, 0, -1, err));
     oct_graph_cut_inputs(g, id, 0);
-    OCT_TRY(forms_twin_of(r, qvals, q, real, d, id, &v, err));
+    OCT_TRY(forms_annotated_of(r, qvals, q, real, d, id, &v, err));
     if (v != d && oct_edit_keeps(g, d) && (oct_edit_keeps(g, v) || g->value[v].producer < 0)) {
         g->value[d].quant = q; /* a second name: the quantized values are taken for the same once more */
         OCT_TRY(oct_graph_set_input(g, id, 0, qvals, err));
@@ -45,7 +45,7 @@ oct_status forms_read_dequantize(forms_reader *r, int id, oct_err *err)
     if (!oct_edit_keeps(g, d))
         return forms_replace(r, d, v, err);
     OCT_TRY(forms_replace(r, v, d, err));
-    return forms_add_twin(r, qvals, d, err);
+    return forms_add_annotated(r, qvals, d, err);
 }
 
 oct_status forms_read_quantize(forms_reader *r, int id, oct_err *err)

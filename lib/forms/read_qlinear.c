@@ -59,7 +59,7 @@ static oct_status become(forms_reader *r, int id, qnode *x, oct_err *err)
     for (int i = 0; i < x->n_data + (bias >= 0); i++) {
         const int qvals = i < x->n_data ? at(x, oct_qlinear_slot(x->f, i)) : bias;
         int v;
-        OCT_TRY(forms_twin_of(r, qvals, x->q[i], OCT_F32, -1, id, &v, err));
+        OCT_TRY(forms_annotated_of(r, qvals, x->q[i], OCT_F32, -1, id, &v, err));
         OCT_TRY(oct_graph_set_input(g, id, i, v, err));
     }
     g->node[id].op = x->f->op;

@@ -13,7 +13,7 @@ static const oct_dtype types[N_TYPES] = { OCT_F32, OCT_F16, OCT_BF16 };
 
 typedef struct half_value {
     bool ours;         /* its 16-bit type was made here */
-    int twin[N_TYPES]; /* the same in another type; -1 not made yet */
+    int cast[N_TYPES]; /* the same in another type; -1 not made yet */
 } half_value;
 
 typedef struct halver {
@@ -50,16 +50,16 @@ static oct_status grow(halver *h, oct_err *err)
 }
 
 /* A value named after v and the type, of v's shape. */
-static oct_status new_twin(halver *h, int v, oct_dtype t, int *twin, oct_err *err)
+static oct_status new_cast(halver *h, int v, oct_dtype t, int *cast, oct_err *err)
 {
     const char *suffix = oct_arena_printf(h->g->arena, "_%s", oct_dtype_name(t));
     if (!suffix)
         return oct_nomem(err);
-    OCT_TRY(oct_edit_value(h->g, h->g->value[v].name, suffix, t, v, twin, err));
+    OCT_TRY(oct_edit_value(h->g, h->g->value[v].name, suffix, t, v, cast, err));
     OCT_TRY(grow(h, err));
-    h->value[*twin].ours = t != OCT_F32;
-    h->value[v].twin[type_index(t)] = *twin;
-    h->value[*twin].twin[type_index(h->g->value[v].dtype)] = v;
+    h->value[*cast].ours = t != OCT_F32;
+    h->value[v].cast[type_index(t)] = *cast;
+    h->value[*cast].cast[type_index(h->g->value[v].dtype)] = v;
     return OCT_OK;
 }
 
@@ -101,7 +101,7 @@ static oct_status constant_in(halver *h, int v, oct_dtype t, int *out, oct_err *
         retype(h, v, t);
         *out = v;
     } else {
-        OCT_TRY(new_twin(h, v, t, out, err));
+        OCT_TRY(new_cast(h, v, t, out, err));
     }
     oct_graph_set_const(h->g, *out, half);
     return OCT_OK;
@@ -113,12 +113,12 @@ static oct_status constant_in(halver *h, int v, oct_dtype t, int *out, oct_err *
 static oct_status in_type(halver *h, int v, oct_dtype t, int before, int *out, oct_err *err)
 {
     const oct_value *x = &h->g->value[v];
-    *out = h->value[v].twin[type_index(t)];
+    *out = h->value[v].cast[type_index(t)];
     if (*out >= 0)
         return OCT_OK;
     if (x->constant && x->constant->data && x->dtype == OCT_F32)
         return constant_in(h, v, t, out, err);
-    OCT_TRY(new_twin(h, v, t, out, err));
+    OCT_TRY(new_cast(h, v, t, out, err));
     return add_cast(h, v, *out, before, err);
 }
 
@@ -148,24 +148,24 @@ static oct_status convert_inputs(halver *h, int id, oct_err *err)
 /* ---- outputs ---- */
 
 /* The node makes v in another type, and a Cast makes v from that. */
-static oct_status cast_output(halver *h, int id, int v, int twin, oct_err *err)
+static oct_status cast_output(halver *h, int id, int v, int cast, oct_err *err)
 {
-    OCT_TRY(oct_graph_set_output(h->g, id, oct_edit_output_slot(h->g, id, v), twin, err));
-    return add_cast(h, twin, v, oct_edit_after(h->g, id), err);
+    OCT_TRY(oct_graph_set_output(h->g, id, oct_edit_output_slot(h->g, id, v), cast, err));
+    return add_cast(h, cast, v, oct_edit_after(h->g, id), err);
 }
 
 /* Output v in type t. Where its name must stand for float32, that is a Cast's. */
 static oct_status output_in(halver *h, int id, int v, oct_dtype t, oct_err *err)
 {
     const oct_value *x = &h->g->value[v];
-    int twin;
+    int cast;
     if (!((x->is_output && !h->o->ends) || oct_value_is_captured(x))) {
         retype(h, v, t);
         return OCT_OK;
     }
     h->g->value[v].dtype = OCT_F32;
-    OCT_TRY(new_twin(h, v, t, &twin, err));
-    return cast_output(h, id, v, twin, err);
+    OCT_TRY(new_cast(h, v, t, &cast, err));
+    return cast_output(h, id, v, cast, err);
 }
 
 static oct_status convert_outputs(halver *h, int id, oct_err *err)
@@ -203,13 +203,13 @@ static void halve_graph_inputs(halver *h)
 static oct_status halve_graph_outputs(halver *h, oct_err *err)
 {
     for (size_t i = 0; i < h->g->n_output; i++) {
-        int v = h->g->output[i], p = h->g->value[v].producer, twin;
+        int v = h->g->output[i], p = h->g->value[v].producer, cast;
         if (p < 0 || !is_plain_float(&h->g->value[v]))
             continue;
-        OCT_TRY(new_twin(h, v, OCT_F32, &twin, err));
-        OCT_TRY(oct_graph_replace_uses(h->g, v, twin, err));
+        OCT_TRY(new_cast(h, v, OCT_F32, &cast, err));
+        OCT_TRY(oct_graph_replace_uses(h->g, v, cast, err));
         retype(h, v, h->o->ends);
-        OCT_TRY(cast_output(h, p, v, twin, err));
+        OCT_TRY(cast_output(h, p, v, cast, err));
     }
     return OCT_OK;
 }

@@ -50,7 +50,7 @@ static int mean_of(oct_graph *g, int mean, int *value, int *axis)
     return *axis >= 0 ? id : -1;
 }
 
-/* The node that squares; *d: what. Two nodes may make the same difference: *twin is the other one's value. */
+/* The node that squares; *d: what. Two nodes may make the same difference: *other is the other one's value. */
 static int square_of(const oct_graph *g, int value, int *d)
 {
     const int pow = oct_made_by(g, value, "Pow", 2), mul = oct_made_by(g, value, "Mul", 2);

@@ -178,8 +178,8 @@ static void check_quads(oct_check *t, size_t depth, const int8_t *panel)
 static void check_chain(oct_check *t, const oct_qgemm_kernel *k, size_t m, size_t depth)
 {
     enum { MR = 4, HALF = OCT_QCHAIN_COLUMNS / 2 };
-    const bool twin = oct_check_below(t, 3) == 0;
-    const size_t columns = twin ? HALF : OCT_QCHAIN_COLUMNS, tile = twin ? (m + 1) / 2 * OCT_QCHAIN_COLUMNS : m * OCT_QCHAIN_COLUMNS;
+    const bool doubled = oct_check_below(t, 3) == 0;
+    const size_t columns = doubled ? HALF : OCT_QCHAIN_COLUMNS, tile = doubled ? (m + 1) / 2 * OCT_QCHAIN_COLUMNS : m * OCT_QCHAIN_COLUMNS;
     const size_t size = 1024 + depth * 40 + (depth / OCT_QCHAIN_DEPTH + 1) * 300, padded = (depth + 15) / 16 * 16;
     const size_t pitch = padded + oct_check_below(t, 40);
     int8_t *w = oct_check_buffer(t, depth * OCT_QCHAIN_COLUMNS), *panel = oct_check_buffer(t, size);
@@ -199,7 +199,7 @@ static void check_chain(oct_check *t, const oct_qgemm_kernel *k, size_t m, size_
         rows[i] = a + i * pitch;
     for (size_t j = 0; j < OCT_QCHAIN_COLUMNS; j++)
         start[j] = j < columns ? (int32_t)oct_check_random(t) >> oct_check_below(t, 32) : start[j - columns];
-    for (size_t i = 0; twin && i < depth * OCT_QCHAIN_COLUMNS; i++)
+    for (size_t i = 0; doubled && i < depth * OCT_QCHAIN_COLUMNS; i++)
         w[i] = i % OCT_QCHAIN_COLUMNS < HALF ? w[i] : w[i - HALF];
     for (size_t i = 0; i < m; i++)
         for (size_t j = 0; j < columns; j++) {
@@ -208,7 +208,7 @@ static void check_chain(oct_check *t, const oct_qgemm_kernel *k, size_t m, size_
                 sum += (uint32_t)((rows[i][q] ^ flip) * w[q * OCT_QCHAIN_COLUMNS + j]);
             want[i * columns + j] = (int32_t)sum;
         }
-    const bool packed = oct_qchain_pack(chain_row, &c, depth, twin, size, panel, &cost);
+    const bool packed = oct_qchain_pack(chain_row, &c, depth, doubled, size, panel, &cost);
     if (packed) {
         check_quads(t, depth, panel);
         /* With several taps a row lies in as many parts. */

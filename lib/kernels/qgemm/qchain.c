@@ -9,9 +9,9 @@
 enum { LIMIT = 128, COLUMNS = OCT_QCHAIN_COLUMNS, LOADS = 4 * COLUMNS, WINDOW = OCT_QCHAIN_WINDOW, UNIT = OCT_QCHAIN_UNIT };
 
 /* Times on a Zen 3 core in picoseconds for one row (bench/notes.md): a unit of each kind, and what a panel takes beside them; a quad of the
- * plain panel, and what that takes; twins of what 16 columns take. Only the choice of the faster form depends on them. */
+ * plain panel, and what that takes; doubled panels: of what 16 columns take. Only the choice of the faster form depends on them. */
 static const uint32_t unit_cost[OCT_QCHAIN_KINDS] = { 1870, 2115, 2100, 2350, 2610, 1410, 1510, 2065, 2305, 2245, 2485, 2665, 1510, 1610 };
-enum { CHAINS_COST = 370, PLAIN_QUAD_COST = 900, PLAIN_COST = 900, TWIN_PERCENT = 60 };
+enum { CHAINS_COST = 370, PLAIN_QUAD_COST = 900, PLAIN_COST = 900, DOUBLED_PERCENT = 60 };
 
 /* Lengths of the chains of each form, the longest first. */
 static const uint8_t forms[OCT_QCHAIN_FORMS][UNIT] = { { 4 }, { 3, 1 }, { 2, 2 }, { 2, 1, 1 }, { 1, 1, 1, 1 }, { 2 }, { 1, 1 } };
@@ -479,7 +479,7 @@ static uint64_t write_segment(const segment *s, uint8_t *to)
     return cost;
 }
 
-bool oct_qchain_pack(oct_qchain_row row, const void *source, size_t depth, bool twin, size_t size, void *panel, uint64_t *cost)
+bool oct_qchain_pack(oct_qchain_row row, const void *source, size_t depth, bool doubled, size_t size, void *panel, uint64_t *cost)
 {
     if (depth > UINT32_MAX)
         return false;
@@ -504,8 +504,8 @@ bool oct_qchain_pack(oct_qchain_row row, const void *source, size_t depth, bool 
             shuffled |= s.units[i].kind >= OCT_QCHAIN_FORMS;
         to += segment_bytes(&s);
     }
-    *cost = (twin ? *cost / 100 * TWIN_PERCENT : *cost) + CHAINS_COST;
-    *head = (oct_qchain_panel){ .chained = 1, .twin = twin, .shuffled = shuffled, .bytes = (uint64_t)(to - (const uint8_t *)panel) };
+    *cost = (doubled ? *cost / 100 * DOUBLED_PERCENT : *cost) + CHAINS_COST;
+    *head = (oct_qchain_panel){ .chained = 1, .doubled = doubled, .shuffled = shuffled, .bytes = (uint64_t)(to - (const uint8_t *)panel) };
     return true;
 }
 

@@ -10,7 +10,7 @@
  * Chains are joined to units of four quads, whose weights fill 8 registers, and where two are left of two; each unit passes over all rows of a block and adds
  * its products to a tile in memory. So a unit's kind is looked at once a block, and short rows cost no more than long ones.
  *
- * The last panel may have few columns: up to 8 fill a panel twice, as twins, and each row of it is multiplied by one half.
+ * The last panel may have few columns: up to 8 fill a panel twice (it is doubled), and each row of it is multiplied by one half.
  *
  * A panel is an oct_qchain_panel, then either the plain panel (OCT_QGEMM_EVENODD), or segments of up to OCT_QCHAIN_DEPTH values
  * of k: an oct_qchain_segment, an oct_qchain_quad for each quad (rounded up to 32 bytes), weights s8[quads][16][4]; units in
@@ -36,7 +36,7 @@ enum {
 
 typedef struct oct_qchain_panel {
     uint32_t chained; /* else plain */
-    uint32_t twin;    /* at most 8 columns, twice: for two rows at a time */
+    uint32_t doubled; /* at most 8 columns, twice: for two rows at a time */
     uint64_t bytes;   /* of the panel, its padding not counted */
     uint32_t shuffled; /* some unit is: whole windows are read, else quads of the depth */
     uint32_t more[3];
@@ -66,12 +66,12 @@ static inline size_t oct_qchain_table(size_t quads)
 /* Bytes every panel gets. */
 bool oct_qchain_size(size_t depth, size_t *bytes);
 
-/* What is packed: weight k of 16 columns, zeros beyond the last one; twin: of the second 8 as of the first. */
+/* What is packed: weight k of 16 columns, zeros beyond the last one; doubled: of the second 8 as of the first. */
 typedef void (*oct_qchain_row)(const void *source, size_t k, int8_t w[OCT_QCHAIN_COLUMNS]);
 
 /* Writes a panel of `size` bytes in chains; false when it has no room (its content is then undefined).
  *   cost  picoseconds it is expected to take for a row (see oct_qchain_plain_cost) */
-bool oct_qchain_pack(oct_qchain_row row, const void *source, size_t depth, bool twin, size_t size, void *panel, uint64_t *cost);
+bool oct_qchain_pack(oct_qchain_row row, const void *source, size_t depth, bool doubled, size_t size, void *panel, uint64_t *cost);
 
 /* The same of a plain panel. */
 uint64_t oct_qchain_plain_cost(size_t depth);

@@ -43,8 +43,8 @@ typedef struct oct_qchain_rows {
 } oct_qchain_rows;
 
 /* The same for any number of rows and panels in chains.
- *   start  s32[16], what the sums of each row begin with; twins: the same twice
- *   c      s32[rows][16]; of a panel of twins (up to 8 columns): s32[rows, an even number][8] */
+ *   start  s32[16], what the sums of each row begin with; doubled: the same twice
+ *   c      s32[rows][16]; of a doubled panel (up to 8 columns): s32[rows, an even number][8] */
 typedef void (*oct_qgemm_chain_fn)(size_t rows, size_t depth, const oct_qchain_rows *a, const int8_t *panel, const int32_t *start, int32_t *c);
 
 typedef struct oct_qgemm_kernel {

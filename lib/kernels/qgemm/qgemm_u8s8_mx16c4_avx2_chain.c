@@ -15,20 +15,20 @@ OCT_INLINE __m256i spread(const uint8_t *a, const bool shuffled, __m256i pick)
     return _mm256_set1_epi32((int)oct_quad(a));
 }
 
-/* Twins: the first half by the row at `a`, the second by the row at `next`. */
-OCT_INLINE pair multiply(const bool shuffled, const bool twin, const uint8_t *a, const uint8_t *next, __m256i pick, pair b)
+/* Doubled: the first half by the row at `a`, the second by the row at `next`. */
+OCT_INLINE pair multiply(const bool shuffled, const bool doubled, const uint8_t *a, const uint8_t *next, __m256i pick, pair b)
 {
     const __m256i v = spread(a, shuffled, pick);
-    return (pair){ _mm256_maddubs_epi16(v, b.lo), _mm256_maddubs_epi16(twin ? spread(next, shuffled, pick) : v, b.hi) };
+    return (pair){ _mm256_maddubs_epi16(v, b.lo), _mm256_maddubs_epi16(doubled ? spread(next, shuffled, pick) : v, b.hi) };
 }
 
-/* The 16-bit sums of quad i of a unit, for the row r bytes from the first; twins: and the one after it. */
-#define QUAD(i) multiply(shuffled, twin, a##i + r, a##i + gap + r, pick##i, b##i)
+/* The 16-bit sums of quad i of a unit, for the row r bytes from the first; doubled: and the one after it. */
+#define QUAD(i) multiply(shuffled, doubled, a##i + r, a##i + gap + r, pick##i, b##i)
 
-/* One unit, an even number of rows for twins: rows of the tile `to` are those of `from`, `step` numbers apart, and the products. Returns nothing to wait for: a row of the
- * tile comes again only when all others have passed. */
-OCT_INLINE void pass(const size_t form, const bool shuffled, const bool twin, size_t rows, const oct_qchain_rows *a, const oct_qchain_quad *at, const int8_t *b,
-                     const int32_t *from, size_t step, int32_t *to)
+/* One unit, an even number of rows for doubled panels: rows of the tile `to` are those of `from`, `step` numbers apart, and the products. Returns
+ * nothing to wait for: a row of the tile comes again only when all others have passed. */
+OCT_INLINE void pass(const size_t form, const bool shuffled, const bool doubled, size_t rows, const oct_qchain_rows *a, const oct_qchain_quad *at,
+                     const int8_t *b, const int32_t *from, size_t step, int32_t *to)
 {
     const bool half = form >= OCT_QCHAIN_HALVES;
 #define FIND(i, q)                                                                                                                 \
@@ -37,7 +37,7 @@ OCT_INLINE void pass(const size_t form, const bool shuffled, const bool twin, si
     const __m256i pick##i = _mm256_set1_epi32((int)oct_quad(at[q].pick));
     FIND(0, 0) FIND(1, 1) FIND(2, half ? 0 : 2) FIND(3, half ? 0 : 3)
 #undef FIND
-    const size_t gap = a->row, row = twin ? 2 * gap : gap, end = rows * gap;
+    const size_t gap = a->row, row = doubled ? 2 * gap : gap, end = rows * gap;
     for (size_t r = 0; r < end; r += row, from += step, to += OCT_QCHAIN_COLUMNS) {
         pair v = QUAD(0);
         if (form == 4 || form == 6)
@@ -71,29 +71,29 @@ typedef struct place {
 } place;
 
 /* All units of one kind. */
-#define UNITS(name, form, shuffled, twin)                                                                                          \
+#define UNITS(name, form, shuffled, doubled)                                                                                       \
     static place name(size_t units, place p, size_t rows, const oct_qchain_rows *a, int32_t *c)                                    \
     {                                                                                                                              \
         const size_t quads = oct_qchain_quads(form);                                                                               \
         for (size_t i = 0; i < units; i++, p.at += quads, p.b += quads * 4 * OCT_QCHAIN_COLUMNS) {                                 \
-            pass(form, shuffled, twin, rows, a, p.at, p.b, p.from, p.step, c);                                                     \
+            pass(form, shuffled, doubled, rows, a, p.at, p.b, p.from, p.step, c);                                                  \
             p.from = c;                                                                                                            \
             p.step = OCT_QCHAIN_COLUMNS;                                                                                           \
         }                                                                                                                          \
         return p;                                                                                                                  \
     }
-#define FORMS(name, shuffled, twin)                                                                                                \
-    UNITS(name##0, 0, shuffled, twin)                                                                                              \
-    UNITS(name##1, 1, shuffled, twin)                                                                                              \
-    UNITS(name##2, 2, shuffled, twin)                                                                                              \
-    UNITS(name##3, 3, shuffled, twin)                                                                                              \
-    UNITS(name##4, 4, shuffled, twin)                                                                                              \
-    UNITS(name##5, 5, shuffled, twin)                                                                                              \
-    UNITS(name##6, 6, shuffled, twin)
+#define FORMS(name, shuffled, doubled)                                                                                             \
+    UNITS(name##0, 0, shuffled, doubled)                                                                                           \
+    UNITS(name##1, 1, shuffled, doubled)                                                                                           \
+    UNITS(name##2, 2, shuffled, doubled)                                                                                           \
+    UNITS(name##3, 3, shuffled, doubled)                                                                                           \
+    UNITS(name##4, 4, shuffled, doubled)                                                                                           \
+    UNITS(name##5, 5, shuffled, doubled)                                                                                           \
+    UNITS(name##6, 6, shuffled, doubled)
 FORMS(natural, false, false)
 FORMS(shuffled, true, false)
-FORMS(natural_twin, false, true)
-FORMS(shuffled_twin, true, true)
+FORMS(natural_doubled, false, true)
+FORMS(shuffled_doubled, true, true)
 
 typedef place (*units_fn)(size_t, place, size_t, const oct_qchain_rows *, int32_t *);
 
@@ -115,15 +115,15 @@ static void run_panel(const units_fn *kinds, size_t rows, size_t depth, const oc
 void oct_qgemm_u8s8_mx16c4__avx2_chain(size_t rows, size_t depth, const oct_qchain_rows *a, const int8_t *panel, const int32_t *start, int32_t *c)
 {
 #define KINDS(name) name##0, name##1, name##2, name##3, name##4, name##5, name##6
-    static const units_fn kinds[] = { KINDS(natural), KINDS(shuffled) }, twins[] = { KINDS(natural_twin), KINDS(shuffled_twin) };
+    static const units_fn kinds[] = { KINDS(natural), KINDS(shuffled) }, doubled_kinds[] = { KINDS(natural_doubled), KINDS(shuffled_doubled) };
 #undef KINDS
-    if (!((const oct_qchain_panel *)(const void *)panel)->twin) {
+    if (!((const oct_qchain_panel *)(const void *)panel)->doubled) {
         run_panel(kinds, rows, depth, a, panel, start, c);
         return;
     }
     const size_t even = rows / 2 * 2;
     if (even)
-        run_panel(twins, even, depth, a, panel, start, c);
+        run_panel(doubled_kinds, even, depth, a, panel, start, c);
     if (even < rows) { /* the last row, by both halves */
         const oct_qchain_rows last = { a->x + even * a->row, a->row, a->window };
         run_panel(kinds, 1, depth, &last, panel, start, c + even * (OCT_QCHAIN_COLUMNS / 2));

@@ -64,7 +64,7 @@ typedef struct columns {
     size_t j, n;
 } columns;
 
-static bool is_twin(size_t n)
+static bool is_doubled(size_t n)
 {
     return n <= OCT_QCHAIN_COLUMNS / 2;
 }
@@ -73,7 +73,7 @@ static void row_of(const void *source, size_t k, int8_t w[OCT_QCHAIN_COLUMNS])
 {
     const columns *c = source;
     for (size_t j = 0; j < OCT_QCHAIN_COLUMNS; j++) {
-        const size_t column = is_twin(c->n) ? j % (OCT_QCHAIN_COLUMNS / 2) : j;
+        const size_t column = is_doubled(c->n) ? j % (OCT_QCHAIN_COLUMNS / 2) : j;
         w[j] = column < c->n ? weight(c->s, k / c->s->kc, k % c->s->kc, c->j + column) : 0;
     }
 }
@@ -84,7 +84,7 @@ static bool pack_chains(const oct_qgemm_kernel *kn, const oct_qsource *s, size_t
     const columns c = { s, j0, nj };
     const size_t depth = s->taps * s->kc;
     uint64_t cost;
-    if (!s->fast_pack && depth > 0 && oct_qchain_pack(row_of, &c, depth, is_twin(nj), size, to, &cost) && cost < oct_qchain_plain_cost(depth))
+    if (!s->fast_pack && depth > 0 && oct_qchain_pack(row_of, &c, depth, is_doubled(nj), size, to, &cost) && cost < oct_qchain_plain_cost(depth))
         return true;
     if (!s->fast_pack)
         memset(to, 0, size);
@@ -147,7 +147,7 @@ static uint64_t chains_cost(const oct_qgemm_kernel *kn, const oct_qsource *s, si
         const size_t j = i * panels / samples * kn->nr;
         const columns c = { s, j, n - j < kn->nr ? n - j : kn->nr };
         uint64_t cost = plain;
-        sum += oct_qchain_pack(row_of, &c, s->kc, is_twin(c.n), size, room, &cost) && cost < plain ? cost : plain;
+        sum += oct_qchain_pack(row_of, &c, s->kc, is_doubled(c.n), size, room, &cost) && cost < plain ? cost : plain;
     }
     return samples ? sum / samples : plain;
 }

@@ -129,13 +129,13 @@ static void run_chains(const job *w, const scratch *s, const oct_qchain_rows *a,
 {
     enum { HALF = OCT_QCHAIN_COLUMNS / 2 };
     const oct_qtiles *t = w->t;
-    const bool twin = ((const oct_qchain_panel *)(const void *)b)->twin;
+    const bool doubled = ((const oct_qchain_panel *)(const void *)b)->doubled;
     const int32_t *add = w->add + g * t->n + j;
     int32_t twice[OCT_QCHAIN_COLUMNS];
-    for (size_t i = 0; twin && i < OCT_COUNT(twice); i++)
+    for (size_t i = 0; doubled && i < OCT_COUNT(twice); i++)
         twice[i] = add[i % HALF];
-    t->kernel->chain(rows, t->taps * t->kc, a, b, twin ? twice : add, s->tile);
-    finish(w, s, twin ? HALF : OCT_QCHAIN_COLUMNS, NULL, g, r0, rows, j, n);
+    t->kernel->chain(rows, t->taps * t->kc, a, b, doubled ? twice : add, s->tile);
+    finish(w, s, doubled ? HALF : OCT_QCHAIN_COLUMNS, NULL, g, r0, rows, j, n);
 }
 
 static void run_plain(const job *w, const scratch *s, size_t g, size_t r0, size_t rows, size_t j, size_t n, const int8_t *b)

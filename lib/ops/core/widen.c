@@ -30,7 +30,7 @@ static bool is_packed(const oct_step *s, int i)
     return i == 1 && s->op->quant == OCT_QUANT_WEIGHTED && s->in[i]->constant;
 }
 
-/* Operands of the wide step: float32 twins of 16-bit ones, the others themselves. */
+/* Operands of the wide step: float32 copies of 16-bit ones, the others themselves. */
 static oct_status wide_operands(oct_operand *const *from, int n, oct_operand **to, oct_arena *a, oct_err *err)
 {
     for (int i = 0; i < n; i++) {
@@ -53,7 +53,7 @@ static oct_status widen_constants(const oct_step *s, const oct_step *w, oct_aren
     return OCT_OK;
 }
 
-/* Bytes that float32 twins take in scratch. */
+/* Bytes that float32 copies take in scratch. */
 static oct_status scratch_of(const oct_step *s, const oct_step *w, size_t *scratch, oct_err *err)
 {
     *scratch = (w->scratch + ALIGN - 1) & ~(size_t)(ALIGN - 1);
