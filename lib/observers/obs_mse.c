@@ -4,9 +4,9 @@
 #include <math.h>
 
 /* A range as two magnitudes. */
-typedef struct reach {
+typedef struct limits {
     double pos, neg;
-} reach;
+} limits;
 
 /* Rounding noise s^2 / 12 inside, but x^2 where values round to zero; squared distance outside. The point at
  * the peak costs nothing when the range ends on it. */
@@ -24,7 +24,7 @@ static double side_cost(const oct_view *v, int side, double end, double s, doubl
     return near.s2 + (in.n - near.n) * (s * s / 12) + weight * ((clip > 0 ? clip : 0) + d->peak_count * point);
 }
 
-static double cost(const oct_view *v, oct_qrange g, reach r, double weight)
+static double cost(const oct_view *v, oct_qrange g, limits r, double weight)
 {
     double levels = (double)g.qmax - g.qmin;
     double top = r.pos > r.neg ? r.pos : r.neg;
@@ -34,7 +34,7 @@ static double cost(const oct_view *v, oct_qrange g, reach r, double weight)
 
 /* Moves one magnitude, or both with the same factor, to the least cost in [1/2, 2] of where it is: the clipping
  * error is convex in the end of the range and the rounding error quadratic, so bisection by thirds does. */
-static reach scaled(reach r, double f, bool pos, bool neg, reach full)
+static limits scaled(limits r, double f, bool pos, bool neg, limits full)
 {
     if (pos)
         r.pos = fmin(r.pos * f, full.pos);
@@ -43,7 +43,7 @@ static reach scaled(reach r, double f, bool pos, bool neg, reach full)
     return r;
 }
 
-static reach descend(const oct_view *v, oct_qrange g, reach r, bool pos, bool neg, reach full, double w)
+static limits descend(const oct_view *v, oct_qrange g, limits r, bool pos, bool neg, limits full, double w)
 {
     double lo = 0.5, hi = 2;
     for (int i = 0; i < 16; i++) {
@@ -53,17 +53,17 @@ static reach descend(const oct_view *v, oct_qrange g, reach r, bool pos, bool ne
         else
             lo = a;
     }
-    reach to = scaled(r, (lo + hi) / 2, pos, neg, full);
+    limits to = scaled(r, (lo + hi) / 2, pos, neg, full);
     return cost(v, g, to, w) < cost(v, g, r, w) ? to : r;
 }
 
-static oct_range range_of(reach r)
+static oct_range range_of(limits r)
 {
     return (oct_range){ oct_view_f32(0 - r.neg), oct_view_f32(r.pos) };
 }
 
 /* Replaces *best when r is better by the exact cost. */
-static void try(const oct_view *v, oct_qrange g, reach r, double w, oct_range *best, double *least)
+static void try(const oct_view *v, oct_qrange g, limits r, double w, oct_range *best, double *least)
 {
     oct_range range = range_of(r);
     bool exact = w == 1 && (double)g.qmax - g.qmin <= 1024; /* the exact cost is O(quantized values) */
@@ -76,12 +76,12 @@ static void try(const oct_view *v, oct_qrange g, reach r, double w, oct_range *b
 
 static void select_mse(const oct_view *v, oct_qrange g, double param, oct_range *out)
 {
-    reach full = { v->side[0].peak, v->side[1].peak }, at = full;
+    limits full = { v->side[0].peak, v->side[1].peak }, at = full;
     double w = param, c = cost(v, g, full, w);
     for (int k = 1; k <= 48; k++) { /* a first guess: both ends by the same factor, down to 2^-12 */
         static const double root[4] = { 1, 0x1.ae89f995ad3adp-1, 0x1.6a09e667f3bcdp-1, 0x1.306fe0a31b715p-1 };
         double f = ldexp(root[k % 4], -(k / 4));
-        reach r = { full.pos * f, full.neg * f };
+        limits r = { full.pos * f, full.neg * f };
         double t = cost(v, g, r, w);
         if (t < c) {
             c = t;
@@ -103,7 +103,7 @@ static void select_mse(const oct_view *v, oct_qrange g, double param, oct_range 
             if ((full.neg == 0 || full.pos == 0 || g.symmetric) && j != 0)
                 continue;
             double p = 1 + i / 64.0, n = full.pos == 0 || g.symmetric ? p : 1 + j / 32.0;
-            try(v, g, (reach){ fmin(at.pos * p, full.pos), fmin(at.neg * n, full.neg) }, w, out, &least);
+            try(v, g, (limits){ fmin(at.pos * p, full.pos), fmin(at.neg * n, full.neg) }, w, out, &least);
         }
 }
 

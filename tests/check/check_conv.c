@@ -14,9 +14,9 @@ static void random_axis(oct_check *t, int64_t *in, int64_t *out, int64_t *k, int
     *k = 1 + (int64_t)oct_check_below(t, 4);
     *s = 1 + (int64_t)oct_check_below(t, 3);
     *d = 1 + (int64_t)oct_check_below(t, 2);
-    const int64_t reach = (*k - 1) * *d + 1;
-    *p = (int64_t)oct_check_below(t, (size_t)reach);
-    *out = transposed ? (*in - 1) * *s + reach - *p : (*in + *p + (int64_t)oct_check_below(t, 2) - reach) / *s + 1;
+    const int64_t extent = (*k - 1) * *d + 1;
+    *p = (int64_t)oct_check_below(t, (size_t)extent);
+    *out = transposed ? (*in - 1) * *s + extent - *p : (*in + *p + (int64_t)oct_check_below(t, 2) - extent) / *s + 1;
     if (*out < 1)
         *out = 1;
 }

@@ -80,7 +80,7 @@ static size_t steps_to(int64_t gap, int64_t step, size_t most)
 }
 
 /* First of `len` output columns from x whose tap lies at or beyond input column `from`. */
-static size_t reach(const oct_conv_geom *g, int64_t x, int64_t kx, int64_t from, size_t len)
+static size_t first_tap(const oct_conv_geom *g, int64_t x, int64_t kx, int64_t from, size_t len)
 {
     return steps_to(from - (x * g->sw - g->pw + kx * g->dw), g->sw, len);
 }
@@ -106,7 +106,7 @@ static void point_span(const oct_rows *r, const span *s, const uint8_t *line, in
     const oct_conv_geom *g = r->g;
     size_t q = 0;
     if (line && !g->transposed) {
-        const size_t first = reach(g, s->x, kx, 0, s->len), last = reach(g, s->x, kx, g->w, s->len);
+        const size_t first = first_tap(g, s->x, kx, 0, s->len), last = first_tap(g, s->x, kx, g->w, s->len);
         for (; q < first; q++)
             put(&at, r->pad);
         const int64_t x = (s->x + (int64_t)q) * g->sw - g->pw + kx * g->dw;
@@ -145,8 +145,8 @@ static void point_pixels(const oct_rows *r, const span *s, const void **to)
     const size_t taps = oct_conv_taps(g);
     size_t first = s->len, last = first;
     if (!g->transposed && lines_inside(g, s)) {
-        first = reach(g, s->x, 0, 0, s->len);
-        last = reach(g, s->x, g->kw - 1, g->w, s->len);
+        first = first_tap(g, s->x, 0, 0, s->len);
+        last = first_tap(g, s->x, g->kw - 1, g->w, s->len);
     }
     if (last < first + 2) {
         point_taps(r, s, 0, 1, to);
@@ -306,8 +306,8 @@ static void gather_span(const oct_rows *r, const span *s, const uint8_t *line, s
     }
     size_t first = s->len, last = s->len;
     if (line && dense) {
-        first = reach(g, s->x, 0, 0, s->len);
-        last = reach(g, s->x, g->kw - 1, g->w, s->len);
+        first = first_tap(g, s->x, 0, 0, s->len);
+        last = first_tap(g, s->x, g->kw - 1, g->w, s->len);
     }
     if (last < first)
         first = last = s->len;

@@ -318,10 +318,10 @@ static oct_status plan_axis(const oct_step *s, const oct_prep *p, const resize_a
     float scale = (float)a->scale[axis];
     bool is_cubic = taps == 4, stretched = taps > 1 && scale < 1.0f && oct_node_int(s->node, "antialias", 0);
     if (stretched) {
-        float reach = ceilf((is_cubic ? 2.0f : 1.0f) / scale);
-        if (reach > 1e6f)
+        float support = ceilf((is_cubic ? 2.0f : 1.0f) / scale);
+        if (support > 1e6f)
             return oct_fail(err, OCT_EUNSUPPORTED, "Resize with antialias by a scale of %g cannot be run", (double)scale);
-        taps = 2 * (int)reach;
+        taps = 2 * (int)support;
     }
     *x = (axis_plan){ .n_in = s->in[0]->dims[axis], .n_out = a->out[axis], .axis = axis, .taps = taps };
     size_t n;
