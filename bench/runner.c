@@ -76,7 +76,7 @@ static double clock_seconds(void)
 }
 
 /* One run first, which is not timed: it brings the weights back into the caches. */
-static oct_status turn(bench *b, double seconds, oct_err *err)
+static oct_status measure(bench *b, double seconds, oct_err *err)
 {
     OCT_TRY(oct_runner_run(b->runner, b->sample.tensors, &b->plan, err));
     const double end = oct_now() + seconds;
@@ -107,7 +107,7 @@ static oct_status obey(bench *b, oct_err *err)
 {
     char line[64];
     while (fgets(line, sizeof line, stdin)) {
-        OCT_TRY(strncmp(line, "profile", 7) == 0 ? profile(b, err) : turn(b, strtod(line, NULL), err));
+        OCT_TRY(strncmp(line, "profile", 7) == 0 ? profile(b, err) : measure(b, strtod(line, NULL), err));
         fflush(stdout);
     }
     return OCT_OK;

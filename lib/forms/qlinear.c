@@ -45,8 +45,8 @@ const oct_qlinear *oct_qlinear_for(const char *op)
 int oct_qlinear_axis(const oct_qlinear *f, const oct_node *n, int i, int rank)
 {
     const oct_weights *w = &oct_op_find("", f->op, f->opset)->weights;
-    const bool turned = w->turned && oct_node_int(n, w->turned, 0);
+    const bool transposed = w->transposed && oct_node_int(n, w->transposed, 0);
     if (!(w->slots >> i & 1))
         return 0;
-    return w->kernel ? w->out : rank + (turned ? w->in : w->out);
+    return w->kernel ? w->out : rank + (transposed ? w->in : w->out);
 }

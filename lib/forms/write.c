@@ -101,20 +101,20 @@ static oct_status write_product(oct_writer *w, int id, oct_err *err)
 
 /* ---- the other values, in the order of those that they stand for ---- */
 
-typedef struct turn {
+typedef struct position {
     int of, value;
-} turn;
+} position;
 
-static int by_turn(const void *a, const void *b)
+static int by_position(const void *a, const void *b)
 {
-    const turn *x = a, *y = b;
+    const position *x = a, *y = b;
     return x->of != y->of ? (x->of > y->of) - (x->of < y->of) : (x->value > y->value) - (x->value < y->value);
 }
 
-static oct_status turn_of(const oct_writer *w, int v, turn *t, oct_err *err)
+static oct_status position_of(const oct_writer *w, int v, position *t, oct_err *err)
 {
     const oct_value *x = &w->g->value[v];
-    *t = (turn){ v, v };
+    *t = (position){ v, v };
     if (x->quant->qvals) {
         const char *base = oct_write_base(w, v);
         const int of = base ? oct_graph_find(w->g, base) : -1;
@@ -134,14 +134,14 @@ static bool waits(const oct_writer *w, const oct_value *x)
 
 static oct_status write_values(oct_writer *w, oct_err *err)
 {
-    turn *t = oct_arena_calloc(w->g->arena, w->g->n_value + 1, sizeof *t);
+    position *t = oct_arena_calloc(w->g->arena, w->g->n_value + 1, sizeof *t);
     size_t n = 0;
     if (!t)
         return oct_nomem(err);
     for (size_t v = 0; v < w->g->n_value; v++)
         if (waits(w, &w->g->value[v]))
-            OCT_TRY(turn_of(w, (int)v, &t[n++], err));
-    qsort(t, n, sizeof *t, by_turn);
+            OCT_TRY(position_of(w, (int)v, &t[n++], err));
+    qsort(t, n, sizeof *t, by_position);
     for (size_t i = 0; i < n; i++)
         OCT_TRY(w->g->value[t[i].value].quant->qvals ? oct_write_constant(w, t[i].value, oct_edit_after(w->g, -1), err)
                                                      : oct_write_activation(w, t[i].value, err));

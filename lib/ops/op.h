@@ -90,8 +90,8 @@ typedef struct oct_prep {
 
 typedef struct oct_run {
     oct_pool *pool;
-    void *scratch; /* step->scratch bytes */
-    uint64_t turn; /* of the loops around, and 0 outside of any: random numbers differ between turns */
+    void *scratch;      /* step->scratch bytes */
+    uint64_t iteration; /* counts the loops around, and is 0 outside of any: random numbers differ between iterations */
 } oct_run;
 
 /* One call of an operator that makes its results itself: control flow, sequences, optionals, strings. */
@@ -147,11 +147,11 @@ typedef enum oct_work {
 /* What is known of the weights of a linear operator, and of the data they are multiplied by. Dimensions below 0 count from the
  * last. traits.h says what follows for a node. */
 typedef struct oct_weights {
-    uint32_t slots;      /* bit i: input i holds weights */
-    int out, in;         /* their dimensions along which output and input channels lie */
-    const char *turned;  /* the attribute that exchanges the two where it is not 0, or NULL */
-    int data;            /* the dimension of input 0 along which input channels lie */
-    const char *data_turned; /* the attribute that exchanges dimensions -1 and -2 there, or NULL */
+    uint32_t slots;         /* bit i: input i holds weights */
+    int out, in;            /* their dimensions along which output and input channels lie */
+    const char *transposed; /* the attribute that exchanges the two where it is not 0, or NULL */
+    int data;               /* the dimension of input 0 along which input channels lie */
+    const char *data_transposed; /* the attribute that exchanges dimensions -1 and -2 there, or NULL */
     int bias;            /* the input that is added to the output channels; 0: there is none */
     bool kernel;         /* dimensions from 2 on are positions of a kernel, and `group` cuts dimension 0 into groups */
     bool computed;       /* need not be constant: then they are a second data input (MatMul) */
@@ -190,7 +190,7 @@ struct oct_op {
     oct_weights weights;
     int batch; /* dimension of input 0 that is the batch ... */
     const char *batch_first; /* ... or the first where this attribute is not 0; may be NULL */
-    bool draws; /* random numbers, which follow from the node's name (or its seed) and the turn: never folded */
+    bool draws; /* random numbers, which follow from the node's name (or its seed) and the iteration: never folded */
     bool adds;     /* output 0 is the sum of the inputs (Add, Sum) */
     bool permutes; /* output 0 is input 0 with its dimensions in the order of `perm` (Transpose) */
     bool is_qdq;   /* output 0 is input 0, but for rounding: quantized or back again (QuantizeLinear, DequantizeLinear) */
@@ -248,7 +248,7 @@ oct_status oct_step_prepare(oct_step *s, const oct_prep *p, oct_err *err);
 oct_status oct_step_run(const oct_step *s, const oct_run *r, oct_err *err);
 
 /* Runs a node by itself on in[n_in] (NULL: absent; tensors, of strings only for operators that move elements), whatever is known
- * of their shapes in g; out[n_out] gets new data. how: pool and turn. OCT_EUNSUPPORTED when it cannot be run. */
+ * of their shapes in g; out[n_out] gets new data. how: pool and iteration. OCT_EUNSUPPORTED when it cannot be run. */
 oct_status oct_op_run_alone(const oct_graph *g, int node, oct_datum *const *in, oct_datum **out, const oct_run *how, oct_err *err);
 
 /* Runs a node whose inputs are all constants and appends the results as tensors in `arena`: out[n_out], NULL

@@ -42,7 +42,7 @@ static bool kernel_layout(const oct_weights *w, const oct_node *n, int rank, con
 
 static bool matrix_layout(const oct_weights *w, const oct_node *n, int rank, const int64_t *dims, oct_weight_layout *l)
 {
-    const bool turned = is_set(n, w->turned);
+    const bool transposed = is_set(n, w->transposed);
     *l = (oct_weight_layout){ .out_axis = -1, .matrices = 1, .groups = 1, .outs = 1, .taps = 1, .out_step = 1, .in_step = 1 };
     if (rank < 1)
         return false;
@@ -50,8 +50,8 @@ static bool matrix_layout(const oct_weights *w, const oct_node *n, int rank, con
         l->ins = l->out_step = l->group_step = dims[0];
         return true;
     }
-    l->out_axis = rank + (turned ? w->in : w->out);
-    l->in_axis = rank + (turned ? w->out : w->in);
+    l->out_axis = rank + (transposed ? w->in : w->out);
+    l->in_axis = rank + (transposed ? w->out : w->in);
     l->matrices = product_of(dims, rank - 2);
     l->outs = dims[l->out_axis];
     l->ins = dims[l->in_axis];
@@ -161,7 +161,7 @@ const char *oct_no_integer(const oct_op *op, const oct_node *n)
 
 int oct_channel_axis(const oct_op *op, const oct_node *n)
 {
-    return is_set(n, op->weights.data_turned) ? -3 - op->weights.data : op->weights.data;
+    return is_set(n, op->weights.data_transposed) ? -3 - op->weights.data : op->weights.data;
 }
 
 /* ---- work ---- */

@@ -54,7 +54,7 @@ static oct_status transpose(oct_graph *g, int from, int to, int rank, bool to_la
 }
 
 /* next: the node behind it in the order, or -1. */
-static oct_status turn(oct_graph *g, int id, int next, oct_err *err)
+static oct_status to_channels_first(oct_graph *g, int id, int next, oct_err *err)
 {
     const int x = g->node[id].in[0], y = g->node[id].out[0], rank = g->value[x].shape.rank;
     int first = before_transpose(g, x, rank), out;
@@ -82,7 +82,7 @@ static oct_status run(oct_graph *g, const oct_pass *self, const oct_pass_log *lo
         if (!is_nhwc(g, &g->node[id]))
             continue;
         const char *was = g->node[id].op;
-        OCT_TRY(turn(g, id, next, err));
+        OCT_TRY(to_channels_first(g, id, next, err));
         oct_pass_note(log, self, was, g->node[id].name);
     }
     return OCT_OK;

@@ -113,12 +113,12 @@ static bool match_tables(oct_graph *g, rope *y)
 
 /* ------------------------------------------------------------------ the sum */
 
-static bool match_terms(oct_graph *g, int plain, int turned, rope *y)
+static bool match_terms(oct_graph *g, int plain, int rotated, rope *y)
 {
     for (int k = 0; k < 4; k++) {
-        const oct_node *p = &g->node[plain], *t = &g->node[turned];
+        const oct_node *p = &g->node[plain], *t = &g->node[rotated];
         const oct_value *x = &g->value[p->in[k & 1]];
-        y->m = (oct_match){ { y->root, plain, turned }, 3 };
+        y->m = (oct_match){ { y->root, plain, rotated }, 3 };
         y->x = p->in[k & 1];
         y->table[0] = p->in[!(k & 1)];
         y->table[1] = t->in[!(k >> 1)];

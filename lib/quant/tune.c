@@ -95,14 +95,14 @@ static oct_status try_one(trial *t, size_t sample, const oct_batch *b, const oct
 static oct_status sample(void *arg, int64_t at, const oct_batch *b, const oct_plan *real, oct_err *err)
 {
     tuner *u = arg;
-    const int64_t last = at + (int64_t)b->n - 1, turn = last / u->every;
-    if (turn * u->every < at || turn >= u->samples)
+    const int64_t last = at + (int64_t)b->n - 1, round = last / u->every;
+    if (round * u->every < at || round >= u->samples)
         return OCT_OK;
     oct_status s = make_all(u, err);
     for (int i = 0; i < N && s == OCT_OK; i++) {
-        trial *t = &u->t[(turn + i) % N];
+        trial *t = &u->t[(round + i) % N];
         pthread_mutex_lock(&t->lock);
-        s = try_one(t, (size_t)turn, b, real, err);
+        s = try_one(t, (size_t)round, b, real, err);
         pthread_mutex_unlock(&t->lock);
     }
     return s;

@@ -51,14 +51,14 @@ static oct_status find_body(oct_plan *p, int node, const char *attr, rt_body **f
     return OCT_OK;
 }
 
-/* The turn of a graph that is run for the k-th time (from 0) by a node: the first is that of the node itself, so that a branch draws
+/* The iteration of a graph that is run for the k-th time (from 0) by a node: the first is that of the node itself, so that a branch draws
  * what it would draw outside. */
-static uint64_t turn_of(const oct_plan *p, uint64_t k)
+static uint64_t iteration_of(const oct_plan *p, uint64_t k)
 {
-    uint64_t x = p->turn + (((uint64_t)p->depth << 40) + k) * 0x9e3779b97f4a7c15u;
+    uint64_t x = p->iteration + (((uint64_t)p->depth << 40) + k) * 0x9e3779b97f4a7c15u;
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
     x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return k ? x ^ x >> 31 : p->turn;
+    return k ? x ^ x >> 31 : p->iteration;
 }
 
 oct_status rt_run_body(void *arg, const char *attr, oct_datum *const *in, size_t n_in, oct_datum **out, size_t n_out, oct_err *err)
@@ -80,7 +80,7 @@ oct_status rt_run_body(void *arg, const char *attr, oct_datum *const *in, size_t
     plan->n_shown = b->n_own;
     oct_plan_set_tap(plan, p->tap, p->tap_arg);
     oct_plan_profile(plan, p->profile);
-    plan->turn = turn_of(p, c->calls++);
+    plan->iteration = iteration_of(p, c->calls++);
     OCT_TRY(oct_plan_run_data(plan, b->feed, err));
     for (size_t i = 0; i < n_out; i++)
         OCT_TRY(rt_output(plan, i, &out[i], err));

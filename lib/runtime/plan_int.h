@@ -51,7 +51,7 @@ struct oct_plan {
     bool *tap_reals;     /* by tap: it asks for what DequantizeLinear made */
     size_t n_shown;      /* inputs that taps may see: those of stages, and captured ones, have been seen */
     int depth;           /* of nested graphs */
-    uint64_t turn;       /* of this run: oct_run.turn */
+    uint64_t iteration;  /* of this run: oct_run.iteration */
     struct rt_staged *staged; /* staged.c: what cannot be planned at once; NULL: all is in `step` */
     uint8_t *memory;
     size_t memory_bytes, live_bytes, weight_bytes;

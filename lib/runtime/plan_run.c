@@ -27,7 +27,7 @@ static oct_status run_steps(oct_plan *p, const void *const *inputs, oct_err *err
         if (rt_is_tapped(p, name))
             OCT_TRY(p->tap(p->tap_arg, name, &p->input[i]->t, err));
     }
-    oct_run r = { .pool = p->opts.pool, .scratch = p->scratch, .turn = p->turn };
+    oct_run r = { .pool = p->opts.pool, .scratch = p->scratch, .iteration = p->iteration };
     for (size_t i = 0; i < p->n_step; i++) {
         rt_step *st = p->step[i];
         double begin = p->profile ? oct_now() : 0;

@@ -122,7 +122,7 @@ static oct_status run_stage(oct_plan *p, rt_stage *st, oct_err *err)
             s->feed[i] = s->datum[st->in[i]];
         oct_plan_set_tap(st->plan, p->tap, p->tap_arg);
         oct_plan_profile(st->plan, p->profile);
-        st->plan->turn = p->turn;
+        st->plan->iteration = p->iteration;
         OCT_TRY(oct_plan_run_data(st->plan, s->feed, err));
     }
     for (size_t i = 0; i < st->n_out; i++) {
@@ -162,7 +162,7 @@ static oct_status call(oct_plan *p, int id, oct_datum *const *in, oct_datum **ou
     for (int k = 0; k < n->n_out; k++)
         tensors &= n->out[k] < 0 || p->g->value[n->out[k]].dtype != OCT_STRING;
     if (!op->exec || (op->run && tensors))
-        return oct_op_run_alone(p->g, id, in, out, &(oct_run){ .pool = p->opts.pool, .turn = p->turn }, err);
+        return oct_op_run_alone(p->g, id, in, out, &(oct_run){ .pool = p->opts.pool, .iteration = p->iteration }, err);
     rt_call c = { .p = p, .node = id };
     oct_exec x = { .node = n, .opset = oct_graph_opset(p->g, n->domain), .in = in, .out = out, .pool = p->opts.pool,
                    .max_trips = p->opts.max_trips, .body = rt_run_body, .arg = &c };

@@ -21,23 +21,23 @@ static void random_axis(oct_check *t, int64_t *in, int64_t *out, int64_t *k, int
         *out = 1;
 }
 
-static oct_conv_geom random_geom(oct_check *t, size_t turn)
+static oct_conv_geom random_geom(oct_check *t, size_t round)
 {
     oct_conv_geom g;
     oct_conv_geom_init(&g);
-    g.transposed = turn % 5 == 4;
+    g.transposed = round % 5 == 4;
     g.n = 1 + (int64_t)oct_check_below(t, 2);
-    const int64_t most = turn % 3 == 0 ? 14 : 6;
-    if (turn % 4 != 3) {
+    const int64_t most = round % 3 == 0 ? 14 : 6;
+    if (round % 4 != 3) {
         random_axis(t, &g.h, &g.oh, &g.kh, &g.sh, &g.dh, &g.ph, g.transposed, most);
         random_axis(t, &g.w, &g.ow, &g.kw, &g.sw, &g.dw, &g.pw, g.transposed, most);
-        if (turn % 7 == 6)
+        if (round % 7 == 6)
             random_axis(t, &g.d, &g.od, &g.kd, &g.sd, &g.dd, &g.pd, g.transposed, 4);
     } else {
         g.h = g.oh = 1 + (int64_t)oct_check_below(t, 12);
         g.w = g.ow = 1 + (int64_t)oct_check_below(t, 12);
     }
-    const int64_t ic = 1 + (int64_t)oct_check_below(t, turn % 2 ? 40 : 6), oc = 1 + (int64_t)oct_check_below(t, 45);
+    const int64_t ic = 1 + (int64_t)oct_check_below(t, round % 2 ? 40 : 6), oc = 1 + (int64_t)oct_check_below(t, 45);
     switch (oct_check_below(t, 3)) {
     case 0:
         g.groups = 2 + (int64_t)oct_check_below(t, 60);
@@ -52,7 +52,7 @@ static oct_conv_geom random_geom(oct_check *t, size_t turn)
         g.c = ic;
         g.oc = oc;
     }
-    if (turn % 3 == 1) {
+    if (round % 3 == 1) {
         g.ldx = g.c + (int64_t)oct_check_below(t, 9);
         g.ldy = g.oc + (int64_t)oct_check_below(t, 9);
     }
@@ -60,7 +60,7 @@ static oct_conv_geom random_geom(oct_check *t, size_t turn)
 }
 
 /* Depthwise, 3x3, every width of 16 channels and more in turn. */
-static oct_conv_geom depthwise_geom(oct_check *t, size_t turn)
+static oct_conv_geom depthwise_geom(oct_check *t, size_t round)
 {
     oct_conv_geom g;
     oct_conv_geom_init(&g);
@@ -68,13 +68,13 @@ static oct_conv_geom depthwise_geom(oct_check *t, size_t turn)
     random_axis(t, &g.w, &g.ow, &g.kw, &g.sw, &g.dw, &g.pw, false, 45);
     g.kh = g.kw = 3;
     g.n = 2;
-    g.c = g.oc = g.groups = 16 + (int64_t)turn % 60;
-    g.ldx = turn % 3 ? 0 : g.c + 5;
+    g.c = g.oc = g.groups = 16 + (int64_t)round % 60;
+    g.ldx = round % 3 ? 0 : g.c + 5;
     return g;
 }
 
 /* What Winograd's way takes, with tiles that end anywhere. */
-static oct_conv_geom winograd_geom(oct_check *t, size_t turn)
+static oct_conv_geom winograd_geom(oct_check *t, size_t round)
 {
     oct_conv_geom g;
     oct_conv_geom_init(&g);
@@ -82,14 +82,14 @@ static oct_conv_geom winograd_geom(oct_check *t, size_t turn)
     g.ph = (int64_t)oct_check_below(t, 3);
     g.pw = (int64_t)oct_check_below(t, 3);
     g.h = 6 + (int64_t)oct_check_below(t, 12);
-    g.w = 6 + (int64_t)oct_check_below(t, turn % 8 ? 12 : 60);
+    g.w = 6 + (int64_t)oct_check_below(t, round % 8 ? 12 : 60);
     g.oh = g.h + g.ph - 2 + (int64_t)oct_check_below(t, 3);
     g.ow = g.w + g.pw - 2 + (int64_t)oct_check_below(t, 3);
     g.n = 1 + (int64_t)oct_check_below(t, 3);
     g.c = 16 * (1 + (int64_t)oct_check_below(t, 4));
     g.oc = 1 + (int64_t)oct_check_below(t, 70);
-    g.ldx = turn % 3 ? 0 : g.c + 5;
-    g.ldy = turn % 2 ? 0 : g.oc + 3;
+    g.ldx = round % 3 ? 0 : g.c + 5;
+    g.ldy = round % 2 ? 0 : g.oc + 3;
     return g;
 }
 
@@ -182,14 +182,14 @@ static void describe(const oct_conv_geom *g, const char *path, const char *kerne
              (int)g->ph, (int)g->pw, (int)g->groups, g->transposed ? " transposed" : "");
 }
 
-static void check_sconv_case(oct_check *t, const oct_conv_geom g, size_t turn)
+static void check_sconv_case(oct_check *t, const oct_conv_geom g, size_t round)
 {
     const size_t nx = input_size(&g), ny = output_size(&g), nw = (size_t)(g.c / g.groups * g.oc) * oct_conv_taps(&g);
     const size_t ldr = (size_t)g.oc + 2;
     float *x = oct_check_buffer(t, nx * 4), *w = oct_check_buffer(t, nw * 4), *bias = oct_check_buffer(t, (size_t)g.oc * 4);
     float *want = oct_check_buffer(t, ny * 4), *got = oct_check_buffer(t, ny * 4);
     float *res = oct_check_buffer(t, oct_conv_pixels(&g) * ldr * 4);
-    void (*fill)(oct_check *, float *, size_t) = turn % 4 == 0 ? oct_fill_f32_wild : oct_fill_f32;
+    void (*fill)(oct_check *, float *, size_t) = round % 4 == 0 ? oct_fill_f32_wild : oct_fill_f32;
     fill(t, x, nx);
     fill(t, w, nw);
     oct_fill_f32(t, bias, (size_t)g.oc);
@@ -444,11 +444,11 @@ static void compare_columns(oct_check *t, const oct_qdw_kernel *k, oct_qdw_lines
 }
 
 /* 3x3 kernels by columns: weights that all fit bytes in pairs, some that do not, and beyond bytes. */
-static void check_columns(oct_check *t, size_t line, size_t c, size_t turn)
+static void check_columns(oct_check *t, size_t line, size_t c, size_t round)
 {
-    const size_t row = oct_round_up(c, OCT_DW_CHANNELS), lines = 1 + turn % 2, px = lines * line, advance = 1 + turn % 3;
+    const size_t row = oct_round_up(c, OCT_DW_CHANNELS), lines = 1 + round % 2, px = lines * line, advance = 1 + round % 3;
     const size_t width = (line - 1) * advance + 3;
-    const oct_dw_weights w = { oct_check_buffer(t, c * 9), turn % 4 != 3, 9, oct_check_buffer(t, c * 4), 1 };
+    const oct_dw_weights w = { oct_check_buffer(t, c * 9), round % 4 != 3, 9, oct_check_buffer(t, c * 4), 1 };
     uint8_t *bytes = (uint8_t *)(uintptr_t)w.w, *image = oct_check_buffer(t, 3 * width * c), *packed;
     int32_t *zw = (int32_t *)(uintptr_t)w.zw;
     int32_t *want = oct_check_buffer(t, px * row * 4);
@@ -460,7 +460,7 @@ static void check_columns(oct_check *t, size_t line, size_t c, size_t turn)
     for (size_t i = 0; i < c; i++) {
         zw[i] = w.is_signed ? 0 : (int32_t)oct_check_below(t, 256);
         for (size_t k = 0; k < 9; k++) {
-            if (turn % 4 == 0 || (turn % 4 == 1 && oct_check_below(t, 50)))
+            if (round % 4 == 0 || (round % 4 == 1 && oct_check_below(t, 50)))
                 bytes[i * 9 + k] = (uint8_t)(int8_t)((int)oct_check_below(t, 129) - 64);
             const int v = w.is_signed ? (int8_t)bytes[i * 9 + k] : bytes[i * 9 + k];
             taps[(k / 2 * row + i) * 2 + k % 2] = (int16_t)(v - zw[i]);
@@ -469,11 +469,11 @@ static void check_columns(oct_check *t, size_t line, size_t c, size_t turn)
     packed = oct_check_buffer(t, oct_qdw_columns_size(c));
     oct_qdw_columns_pack(&w, c, packed);
     oct_qdw_lines l = { .lines = lines, .px = line, .c = c, .advance = advance, .x = columns, .pitch = width * 3,
-                        .flip = turn % 5 < 2 ? 0x80 : 0, .w = packed };
+                        .flip = round % 5 < 2 ? 0x80 : 0, .w = packed };
     point_columns(t, &l, image, width, columns, table);
     oct_qdw_u8s16__ref(px, c, 9, table, l.flip, taps, want);
     char what[80];
-    snprintf(what, sizeof what, "%zu, c=%zu turn %zu", px, c, turn);
+    snprintf(what, sizeof what, "%zu, c=%zu round %zu", px, c, round);
     size_t n;
     const oct_qdw_kernel *k = oct_qdw_kernels(&n);
     for (size_t i = 0; i < n; i++)

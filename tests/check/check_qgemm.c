@@ -442,14 +442,14 @@ void check_qgemm(oct_check *t)
             for (size_t n = 1; n <= k[i].nr; n++)
                 check_kernel(t, (kernel_case){ &k[i], m, n, 1 + (m + n) % 3, 1 + (m * 7 + n * 3) % 37 });
     for (size_t i = 0; i < count; i++)
-        for (size_t turn = 0; turn < 500 && k[i].chain && (k[i].isa & ~oct_isa_active()) == 0; turn++)
-            check_chain(t, &k[i], 1 + turn % 9, turn % 10 ? 1 + turn % 100 : 1 + oct_check_below(t, 1200));
+        for (size_t round = 0; round < 500 && k[i].chain && (k[i].isa & ~oct_isa_active()) == 0; round++)
+            check_chain(t, &k[i], 1 + round % 9, round % 10 ? 1 + round % 100 : 1 + oct_check_below(t, 1200));
     for (size_t i = 0; i < count; i++)
-        for (size_t turn = 0; turn < 400 && k[i].row && (k[i].isa & ~oct_isa_active()) == 0; turn++)
-            check_row(t, k[i].row, turn % 10 ? 1 + turn : 1 + oct_check_below(t, 2200));
+        for (size_t round = 0; round < 400 && k[i].row && (k[i].isa & ~oct_isa_active()) == 0; round++)
+            check_row(t, k[i].row, round % 10 ? 1 + round : 1 + oct_check_below(t, 2200));
     for (size_t i = 0; i < count; i++)
-        for (size_t turn = 0; turn < 600 && k[i].sorted && (k[i].isa & ~oct_isa_active()) == 0; turn++)
-            check_class(t, k[i].sorted, 1 + turn % OCT_QCLASS_ROWS, turn % 10 ? 1 + turn % 150 : 1 + oct_check_below(t, 1200));
+        for (size_t round = 0; round < 600 && k[i].sorted && (k[i].isa & ~oct_isa_active()) == 0; round++)
+            check_class(t, k[i].sorted, 1 + round % OCT_QCLASS_ROWS, round % 10 ? 1 + round % 150 : 1 + oct_check_below(t, 1200));
     static const size_t depths[] = { 0, 1, 2, 3, 4, 5, 16, 20, 31, 32, 64, 257, 1030 };
     for (size_t i = 0; i < OCT_COUNT(depths); i++)
         for (size_t n = 0; n < 60; n++)

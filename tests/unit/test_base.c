@@ -301,14 +301,14 @@ static void output_takes_its_place_last(void **state)
     assert_true(S_ISLNK(st.st_mode));
     assert_int_equal(stat(file, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0640);
-    for (int turn = 0; turn < 2; turn++) { /* the second cannot be put where a folder is by then: the first goes, if it was not there */
+    for (int round = 0; round < 2; round++) { /* the second cannot be put where a folder is by then: the first goes, if it was not there */
         assert_int_equal(oct_out_open(&p, part, &err), OCT_OK);
         assert_int_equal(oct_out_open(&o, file, &err), OCT_OK);
         unlink(file);
         assert_int_equal(mkdir(file, 0700), 0);
         assert_int_equal(oct_out_commit_both(&p, &o, &err), OCT_EIO);
         rmdir(file);
-        assert_int_equal(oct_path_exists(part), turn);
+        assert_int_equal(oct_path_exists(part), round);
         write_word(part, "there");
     }
     assert_true(oct_same_output(file, link));

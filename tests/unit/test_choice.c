@@ -70,8 +70,8 @@ static char folder[64];
 static char *in_folder(const char *name)
 {
     static char path[4][128];
-    static int turn;
-    char *p = path[turn++ & 3];
+    static int round;
+    char *p = path[round++ & 3];
     snprintf(p, sizeof path[0], "%s/%s", folder, name);
     return p;
 }

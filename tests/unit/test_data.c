@@ -77,9 +77,9 @@ static char scratch[64];
 static const char *at(const char *name)
 {
     static char path[8][512];
-    static int turn;
+    static int round;
     const char *root = getenv("OCT_SOURCE");
-    char *p = path[turn++ & 7];
+    char *p = path[round++ & 7];
     snprintf(p, sizeof path[0], "%s/testdata/data/%s", root ? root : "../..", name);
     return p;
 }
@@ -87,8 +87,8 @@ static const char *at(const char *name)
 static const char *in_scratch(const char *name)
 {
     static char path[4][512];
-    static int turn;
-    char *p = path[turn++ & 3];
+    static int round;
+    char *p = path[round++ & 3];
     snprintf(p, sizeof path[0], "%s/%s", scratch, name);
     return p;
 }

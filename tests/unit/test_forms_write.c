@@ -463,16 +463,16 @@ static void blocks_in_both_orders(void **state)
     net_output(f, NET_NODE(f, "MatMul", "product", "y", net_input(f, "x", OCT_F32, "2,32"), net_const(f, "w", OCT_F32, "32,3", real)));
     const size_t n = net_run(f, want, CAP);
     for (int form = 0; form < 4; form++) {
-        const bool turned = form & 1, qdq = form & 2;
+        const bool transposed = form & 1, qdq = form & 2;
         oct_graph *g = net_graph(21);
-        const oct_quant q = { .n = N * BLOCKS, .axis = 0, .scale = turned ? by_columns : by_rows, .zp = turned ? zero_columns : zero_rows,
+        const oct_quant q = { .n = N * BLOCKS, .axis = 0, .scale = transposed ? by_columns : by_rows, .zp = transposed ? zero_columns : zero_rows,
                               .dtype = OCT_U4, .block = 16 };
-        const oct_tensor *qvals = turned ? qvals_of(g, OCT_U8, 3, (const int64_t[]){ N, BLOCKS, 8 }, columns)
+        const oct_tensor *qvals = transposed ? qvals_of(g, OCT_U8, 3, (const int64_t[]){ N, BLOCKS, 8 }, columns)
                                          : qvals_of(g, OCT_U4, 2, (const int64_t[]){ K, N }, rows);
         int x = net_input(g, "x", OCT_F32, "2,32");
         net_output(g, NET_NODE(g, "MatMul", "product", "y", x, quantized(g, "w_quantized", 2, (const int64_t[]){ K, N }, q, qvals)));
         write_forms(g, qdq);
-        const bool one = turned && !qdq;
+        const bool one = transposed && !qdq;
         assert_int_equal(net_count(g, "MatMulNBits"), one);
         assert_int_equal(net_count(g, "DequantizeLinear"), !one);
         assert_string_equal(input(g, one ? net_producer(g, "y") : net_producer(g, "w_dequantized"), one ? 3 : 2)->name, "w_zero_point");
@@ -486,7 +486,7 @@ static void blocks_in_both_orders(void **state)
 }
 
 /* DynamicQuantizeLSTM has its matrices the other way round, under the name and with the outputs of the LSTM. */
-static void lstm_is_turned(void **state)
+static void lstm_is_transposed(void **state)
 {
     static const float scales[] = { 0.5f, 1, 2, 4, 0.25f, 1, 1, 1 };
     static const int32_t zeros[8] = { 0 };
@@ -568,7 +568,7 @@ int main(void)
         cmocka_unit_test(values_carry_qparams), cmocka_unit_test(dynamic_layers_carry_qvals), cmocka_unit_test(blocks_are_shared),
             cmocka_unit_test(halves_belong_to_it),
         cmocka_unit_test(activations),        cmocka_unit_test(integer_borders),            cmocka_unit_test(constants_keep_their_names),
-        cmocka_unit_test(dynamic_chain),      cmocka_unit_test(blocks_in_both_orders),      cmocka_unit_test(lstm_is_turned),
+        cmocka_unit_test(dynamic_chain),      cmocka_unit_test(blocks_in_both_orders),      cmocka_unit_test(lstm_is_transposed),
         cmocka_unit_test(wide_zero_point),    cmocka_unit_test(captured_constant),  cmocka_unit_test(half_by_node),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

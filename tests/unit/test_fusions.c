@@ -448,7 +448,7 @@ static int joined(oct_graph *g, int a, int b)
     return v;
 }
 
-static int turned(oct_graph *g, int x, int form)
+static int rotated(oct_graph *g, int x, int form)
 {
     if (form)
         return joined(g, op(g, "Neg", half_of(g, x, 4, INT64_MAX), -1), half_of(g, x, 0, 4));
@@ -472,7 +472,7 @@ static void rotary(void **state)
             made = 0;
             int x = input(g, "x", "2,3,5,8"), angles = input(g, "angles", batch == 2 ? "2,5,4" : "1,5,4"), both = joined(g, angles, angles);
             int c = unsqueezed(g, op(g, "Cos", both, -1)), s = unsqueezed(g, op(g, "Sin", both, -1));
-            int a = form ? op(g, "Mul", x, c) : op(g, "Mul", c, x), b = op(g, "Mul", turned(g, x, form), s);
+            int a = form ? op(g, "Mul", x, c) : op(g, "Mul", c, x), b = op(g, "Mul", rotated(g, x, form), s);
             expect(g, form ? op(g, "Add", a, b) : op(g, "Add", b, a), "RotaryEmbedding", 1, 10);
         }
     float table[40], other[40];
@@ -484,7 +484,7 @@ static void rotary(void **state)
         made = 0;
         int x = input(g, "x", "2,3,5,8"), c = net_const(g, "cos", OCT_F32, "5,8", other);
         int s = net_const(g, "sin", OCT_F32, "1,1,5,8", equal ? other : table);
-        int y = op(g, "Add", op(g, "Mul", x, c), op(g, "Mul", turned(g, x, 1), s));
+        int y = op(g, "Add", op(g, "Mul", x, c), op(g, "Mul", rotated(g, x, 1), s));
         expect(g, y, "RotaryEmbedding", (size_t)equal, equal ? 5 : 7);
     }
     oct_graph *g = net_graph(13); /* the halves the other way round */

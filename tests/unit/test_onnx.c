@@ -30,8 +30,8 @@ static const char *fixture(const char *name)
 static const char *temp(const char *name)
 {
     static char path[4][400];
-    static int turn;
-    char *p = path[turn = (turn + 1) % 4];
+    static int round;
+    char *p = path[round = (round + 1) % 4];
     snprintf(p, sizeof path[0], "%s/%s", dir, name);
     return p;
 }
@@ -461,11 +461,11 @@ static void a_draft_changes_nothing(void **state)
     int v;
     mkdir(temp("draft"), 0700);
     snprintf(dir + strlen(dir), sizeof dir - strlen(dir), "/draft"); /* a folder of its own */
-    for (int turn = 0; turn < 3; turn++) {
-        big[0] = (float)turn;
+    for (int round = 0; round < 3; round++) {
+        big[0] = (float)round;
         assert_int_equal(oct_graph_new_const_f32(m->graph, "big", 1, &(int64_t){ 3000 }, big, &v, &err), OCT_OK);
         oct_graph_set_input(m->graph, 0, 2, v, &err);
-        if (turn == 0) {
+        if (round == 0) {
             save_as(m, temp("big.onnx"), 10000);
             continue;
         }
@@ -476,7 +476,7 @@ static void a_draft_changes_nothing(void **state)
         const oct_tensor *t = q->graph->value[q->graph->node[0].in[2]].constant;
         assert_memory_equal(t->data, big, sizeof big);
         oct_model_free(q);
-        if (turn == 1) {
+        if (round == 1) {
             oct_model_draft_abort(d);
         } else { /* the last step fails when the data file is in its place */
             assert_int_equal(rename(temp("big.onnx"), temp("kept.onnx")), 0);

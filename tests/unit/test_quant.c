@@ -391,7 +391,7 @@ static void odd_groups_stay_float(void **state)
     }
 }
 
-/* Quantized values of one matrix, turned, against scales by row; flip: of unsigned quantized values. */
+/* Quantized values of one matrix, transposed, against scales by row; flip: of unsigned quantized values. */
 static void same_qvals(const oct_graph *g, const oct_node *n, int slot, int qparams, const float *w, int k, int limit, int flip)
 {
     const uint8_t *qvals = g->value[n->in[slot]].constant->data;

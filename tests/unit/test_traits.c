@@ -330,13 +330,13 @@ static void kernel_layouts(void **state)
         for (int64_t o = 0; o < OUTS; o++)
             for (int64_t c = 0; c < INS; c++)
                 for (int64_t t = 0; t < TAPS; t++) {
-                    const int64_t at = ((g * OUTS + o) * INS + c) * TAPS + t, turned = ((g * INS + c) * OUTS + o) * TAPS + t;
+                    const int64_t at = ((g * OUTS + o) * INS + c) * TAPS + t, transposed = ((g * INS + c) * OUTS + o) * TAPS + t;
                     assert_int_equal(place(&l, g, o, c, t), at);
                     assert_int_equal(oct_output_channel(&l, at), g * OUTS + o);
                     assert_int_equal(oct_input_channel(&l, at), g * INS + c);
-                    assert_int_equal(place(&m, g, o, c, t), turned);
-                    assert_int_equal(oct_output_channel(&m, turned), g * OUTS + o);
-                    assert_int_equal(oct_input_channel(&m, turned), g * INS + c);
+                    assert_int_equal(place(&m, g, o, c, t), transposed);
+                    assert_int_equal(oct_output_channel(&m, transposed), g * OUTS + o);
+                    assert_int_equal(oct_input_channel(&m, transposed), g * INS + c);
                 }
 }
 
@@ -344,11 +344,11 @@ static void matrix_layouts(void **state)
 {
     enum { OUTS = 3, INS = 4 };
     const oct_weight_layout plain = layout_of("Gemm", "transB", 0, 2, (const int64_t[]){ INS, OUTS });
-    const oct_weight_layout turned = layout_of("Gemm", "transB", 1, 2, (const int64_t[]){ OUTS, INS });
+    const oct_weight_layout transposed = layout_of("Gemm", "transB", 1, 2, (const int64_t[]){ OUTS, INS });
     const oct_weight_layout many = layout_of("MatMul", "transB", 1, 3, (const int64_t[]){ 6, INS, OUTS }); /* no attribute of MatMul */
     const oct_weight_layout lstm = layout_of("LSTM", "group", 2, 3, (const int64_t[]){ 2, OUTS, INS });
     assert_int_equal(plain.out_axis, 1);
-    assert_int_equal(turned.out_axis, 0);
+    assert_int_equal(transposed.out_axis, 0);
     assert_int_equal(many.out_axis, 2);
     assert_int_equal(many.matrices, 6);
     assert_int_equal(lstm.out_axis, 1);
@@ -356,12 +356,12 @@ static void matrix_layouts(void **state)
     for (int64_t o = 0; o < OUTS; o++)
         for (int64_t c = 0; c < INS; c++) {
             assert_int_equal(place(&plain, 0, o, c, 0), c * OUTS + o);
-            assert_int_equal(place(&turned, 0, o, c, 0), o * INS + c);
+            assert_int_equal(place(&transposed, 0, o, c, 0), o * INS + c);
             assert_int_equal(place(&many, 0, o, c, 0), c * OUTS + o);
             assert_int_equal(place(&lstm, 0, o, c, 0), o * INS + c);
             assert_int_equal(oct_output_channel(&plain, c * OUTS + o), o);
             assert_int_equal(oct_input_channel(&plain, c * OUTS + o), c);
-            assert_int_equal(oct_output_channel(&turned, o * INS + c), o);
+            assert_int_equal(oct_output_channel(&transposed, o * INS + c), o);
             assert_int_equal(oct_input_channel(&lstm, o * INS + c), c);
         }
     const oct_weight_layout vector = layout_of("MatMul", "group", 1, 1, (const int64_t[]){ INS });

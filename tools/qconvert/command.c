@@ -38,14 +38,14 @@ static void bare_name(oct_buf *b, const char *path)
     }
     char *real = NULL;
     size_t n = strlen(path);
-    for (int turn = 0; turn < 2; turn++) {
+    for (int round = 0; round < 2; round++) {
         while (n > 1 && path[n - 1] == '/')
             n--;
         size_t at = n;
         while (at > 0 && path[at - 1] != '/')
             at--;
         const bool dots = n - at <= 2 && strspn(path + at, ".") >= n - at;
-        if (!dots || turn || !(real = realpath(path, NULL))) {
+        if (!dots || round || !(real = realpath(path, NULL))) {
             oct_buf_add(b, path + at, n - at);
             break;
         }

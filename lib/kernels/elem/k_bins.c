@@ -69,7 +69,7 @@ void K(count_equal)(const float *x, size_t n, float v, size_t *count)
 static inline void bins_of(const float *x, const oct_bin_grid *g, bool positive, int32_t *bin, m8 *small)
 {
     const v8 none = { 0 };
-    const m8 turn = { 0, 1, 2, 3, 4, 5, 6, 7 }, nothing = { 0 };
+    const m8 lane = { 0, 1, 2, 3, 4, 5, 6, 7 }, nothing = { 0 };
     v8 v;
     memcpy(&v, x, sizeof v);
     const m8 neg = v < none, is_zero = v == none;
@@ -78,7 +78,7 @@ static inline void bins_of(const float *x, const oct_bin_grid *g, bool positive,
     /* The steps are a concave function of u: the least of its three lines. */
     const m8 second = 2048 + (u >> 1), third = 4096 + (u >> 2), upper = LEAST(second, third);
     const m8 on = LEAST(u, upper) + g->base[0] + (positive ? nothing : neg & (g->base[1] - g->base[0]));
-    const m8 off = SELECT(is_zero, turn + g->zero, nothing + g->small), b = SELECT(low, off, on);
+    const m8 off = SELECT(is_zero, lane + g->zero, nothing + g->small), b = SELECT(low, off, on);
     memcpy(bin, &b, sizeof b);
     *small = low & ~is_zero;
 }

@@ -77,7 +77,7 @@ typedef struct gqa {
     int64_t at_k, at_v;
     int64_t past, cache; /* length of the past and of the present tensors */
     oct_rope rope;
-    bool turns;
+    bool rotates;
     size_t total_at, offset_at, position_at, q_at, k_at;
 } gqa;
 
@@ -135,8 +135,8 @@ static oct_status read_cache(const oct_step *s, gqa *t, oct_err *err)
 static oct_status read_rope(const oct_step *s, gqa *t, oct_err *err)
 {
     const oct_operand *cos = input(s, COS), *sin = input(s, SIN), *at = input(s, POSITIONS);
-    t->turns = oct_node_int(s->node, "do_rotary", 0) != 0;
-    if (!t->turns)
+    t->rotates = oct_node_int(s->node, "do_rotary", 0) != 0;
+    if (!t->rotates)
         return OCT_OK;
     if (cos == NULL || sin == NULL || cos->rank != 2 || sin->rank != 2 || sin->count != cos->count || cos->dims[1] < 1 ||
         sin->dims[1] != cos->dims[1] || 2 * cos->dims[1] > t->q.depth)
@@ -179,8 +179,8 @@ static oct_status gqa_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     if (!oct_attn_scratch(&s->scratch, t->q.batch, 1, sizeof(int64_t), &t->total_at) ||
         !oct_attn_scratch(&s->scratch, t->q.batch, 1, sizeof(int64_t), &t->offset_at) ||
         !oct_attn_scratch(&s->scratch, tokens, 1, sizeof(int64_t), &t->position_at) ||
-        !oct_attn_scratch(&s->scratch, t->turns ? tokens : 0, t->q.heads * t->q.depth, sizeof(float), &t->q_at) ||
-        !oct_attn_scratch(&s->scratch, t->turns ? tokens : 0, t->k.heads * t->k.depth, sizeof(float), &t->k_at))
+        !oct_attn_scratch(&s->scratch, t->rotates ? tokens : 0, t->q.heads * t->q.depth, sizeof(float), &t->q_at) ||
+        !oct_attn_scratch(&s->scratch, t->rotates ? tokens : 0, t->k.heads * t->k.depth, sizeof(float), &t->k_at))
         return oct_nomem(err);
     return OCT_OK;
 }
@@ -202,7 +202,7 @@ static oct_status read_lengths(const oct_step *s, const gqa *t, int64_t *total, 
     return OCT_OK;
 }
 
-static oct_status turned(const gqa *t, const oct_step *s, const oct_run *r, const int64_t *past, oct_heads *q, oct_heads *k, oct_err *err)
+static oct_status rotated(const gqa *t, const oct_step *s, const oct_run *r, const int64_t *past, oct_heads *q, oct_heads *k, oct_err *err)
 {
     int64_t *at = (int64_t *)(void *)((char *)r->scratch + t->position_at);
     const int64_t n = t->q.length;
@@ -251,8 +251,8 @@ static oct_status gqa_run(const oct_step *s, const oct_run *r, oct_err *err)
     q.part.data = s->in[QUERY]->data;
     k.part.data = (float *)s->in[input(s, KEY) != NULL ? KEY : QUERY]->data + t->at_k;
     v.part.data = (float *)s->in[input(s, KEY) != NULL ? VALUE : QUERY]->data + t->at_v;
-    if (t->turns)
-        OCT_TRY(turned(t, s, r, past, &q, &k, err));
+    if (t->rotates)
+        OCT_TRY(rotated(t, s, r, past, &q, &k, err));
     fill_cache(t, input(s, PAST_K), &k, past, s->out[1]->data);
     fill_cache(t, input(s, PAST_V), &v, past, s->out[2]->data);
     io.q = q.part;

@@ -40,13 +40,13 @@ static oct_status check_tables(const oct_step *s, const state *t, oct_err *err)
     const oct_operand *cos = s->in[slots_of(s).cos], *sin = s->in[slots_of(s).sin], *at = positions_of(s);
     const int64_t half = t->rope.half, tokens = t->x.batch * t->x.length;
     if (half < 1 || 2 * half > t->x.depth)
-        return oct_fail(err, OCT_EMALFORMED, "%lld of %lld values of a head are to be turned", (long long)(2 * half),
+        return oct_fail(err, OCT_EMALFORMED, "%lld of %lld values of a head are to be rotated", (long long)(2 * half),
                         (long long)t->x.depth);
     for (int i = 0; i < 2; i++) {
         const oct_operand *table = i == 0 ? cos : sin;
         bool ok = table->rank == (at != NULL ? 2 : 3) && table->dims[table->rank - 1] == half && table->count == cos->count;
         if (!ok || (at == NULL && table->count != tokens * half))
-            return oct_fail(err, OCT_EMALFORMED, "the tables do not fit %lld values to be turned", (long long)(2 * half));
+            return oct_fail(err, OCT_EMALFORMED, "the tables do not fit %lld values to be rotated", (long long)(2 * half));
     }
     const bool base = s->op->domain[0] != 0 && at != NULL && at->count == 1;
     if (at != NULL && (at->dtype != OCT_S64 || (at->count != tokens && !base)))
@@ -70,11 +70,11 @@ static oct_status rope_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     OCT_TRY(oct_heads_read(s->in[0], heads_of(s, width), &t->x, err));
     if (s->in[0]->count == 0)
         return OCT_OK;
-    int64_t turned = oct_node_int(s->node, "rotary_embedding_dim", 0);
-    t->rope.half = (turned != 0 ? turned : t->x.depth) / 2;
+    int64_t rotary_dim = oct_node_int(s->node, "rotary_embedding_dim", 0);
+    t->rope.half = (rotary_dim != 0 ? rotary_dim : t->x.depth) / 2;
     t->rope.interleaved = oct_node_int(s->node, "interleaved", 0) != 0;
-    if (s->op->domain[0] != 0 && turned == 0)
-        t->rope.half = width; /* tables narrower than half a head turn a part of it */
+    if (s->op->domain[0] != 0 && rotary_dim == 0)
+        t->rope.half = width; /* tables narrower than half a head rotate a part of it */
     OCT_TRY(check_tables(s, t, err));
     t->rope.positions = oct_product(s->in[at.cos]->dims, s->in[at.cos]->rank - 1);
     if (!oct_mul_size((size_t)(t->x.batch * t->x.length), sizeof(int64_t), &s->scratch))

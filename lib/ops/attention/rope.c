@@ -10,7 +10,7 @@ typedef struct job {
     const int64_t *at;
 } job;
 
-static void turn(const oct_rope *r, const float *cos, const float *sin, const float *x, float *y, int64_t depth)
+static void rotate(const oct_rope *r, const float *cos, const float *sin, const float *x, float *y, int64_t depth)
 {
     const int64_t step = r->interleaved ? 2 : 1, other = r->interleaved ? 1 : r->half;
     for (int64_t i = 0; i < r->half; i++) {
@@ -31,7 +31,7 @@ static void rows(void *arg, size_t begin, size_t end, size_t thread)
                       b = (int64_t)item / x->heads / x->length, row = j->at[b * x->length + i] * j->r->half;
         const float *from = (const float *)x->part.data + b * x->part.batch + h * x->part.head + i * x->part.row;
         float *to = (float *)j->y.data + b * j->y.batch + h * j->y.head + i * j->y.row;
-        turn(j->r, j->r->cos + row, j->r->sin + row, from, to, x->depth);
+        rotate(j->r, j->r->cos + row, j->r->sin + row, from, to, x->depth);
     }
 }
 

@@ -38,22 +38,22 @@ static void put_qval(uint8_t *qvals, int bits, size_t i, int qval)
 oct_status oct_blocks_weights(const oct_quant *q, const oct_nbits_form *f, oct_arena *a, oct_nbits_weights *w, oct_err *err)
 {
     const size_t blocks = oct_nbits_blocks(f), column = oct_nbits_column_bytes(f), zero_bytes = oct_nbits_zero_bytes(f);
-    const bool given = q->qvals->rank == 3, turned = given || q->axis == 1; /* quantized values are by columns; scales and zero points are */
+    const bool given = q->qvals->rank == 3, transposed = given || q->axis == 1; /* quantized values are by columns; scales and zero points are */
     const int middle = middle_of(q->dtype);
     uint8_t *qvals = given ? NULL : oct_arena_calloc(a, f->n, column);
-    float *scale = turned ? NULL : oct_arena_calloc(a, f->n * blocks, sizeof *scale);
+    float *scale = transposed ? NULL : oct_arena_calloc(a, f->n * blocks, sizeof *scale);
     uint8_t *zero = f->zero == OCT_NBITS_WHOLE ? oct_arena_calloc(a, f->n, zero_bytes) : NULL;
-    if ((!given && !qvals) || (!turned && !scale) || (f->zero == OCT_NBITS_WHOLE && !zero))
+    if ((!given && !qvals) || (!transposed && !scale) || (f->zero == OCT_NBITS_WHOLE && !zero))
         return oct_nomem(err);
     for (size_t j = 0; j < f->n; j++) {
         for (size_t i = 0; qvals && i < f->k; i++)
-            put_qval(qvals + j * column, f->bits, i, qval_of(q->qvals, turned ? j * f->k + i : i * f->n + j) + middle);
+            put_qval(qvals + j * column, f->bits, i, qval_of(q->qvals, transposed ? j * f->k + i : i * f->n + j) + middle);
         for (size_t i = 0; scale && i < blocks; i++)
             scale[j * blocks + i] = q->scale[i * f->n + j];
         for (size_t i = 0; zero && i < blocks; i++)
-            put_qval(zero + j * zero_bytes, f->bits, i, q->zp[turned ? j * blocks + i : i * f->n + j] + middle);
+            put_qval(zero + j * zero_bytes, f->bits, i, q->zp[transposed ? j * blocks + i : i * f->n + j] + middle);
     }
-    *w = (oct_nbits_weights){ .qvals = given ? q->qvals->data : qvals, .scale = turned ? q->scale : scale, .zero = zero };
+    *w = (oct_nbits_weights){ .qvals = given ? q->qvals->data : qvals, .scale = transposed ? q->scale : scale, .zero = zero };
     return OCT_OK;
 }
 

@@ -114,12 +114,12 @@ bool oct_is_row(const oct_graph *g, int value, int64_t columns, int rank)
 static bool is_dynamic_product(const oct_graph *g, const oct_node *n)
 {
     const oct_value *w = &g->value[n->in[1]];
-    const bool gemm = oct_is_op(n, "Gemm"), turned = gemm && oct_node_int(n, "transB", 0);
-    const int rank = w->shape.rank, axis = turned ? 0 : rank - 1;
+    const bool gemm = oct_is_op(n, "Gemm"), transposed = gemm && oct_node_int(n, "transB", 0);
+    const int rank = w->shape.rank, axis = transposed ? 0 : rank - 1;
     const oct_quant *q = w->quant;
     if ((!gemm && !oct_is_op(n, "MatMul")) || !is_byte(q) || q->n == 0 || q->block || rank < 2 || g->value[n->out[0]].dtype != OCT_F32)
         return false;
-    if ((turned && !q->qvals) || (q->n > 1 && q->axis != axis))
+    if ((transposed && !q->qvals) || (q->n > 1 && q->axis != axis))
         return false;
     return !gemm || is_plain_gemm(n);
 }

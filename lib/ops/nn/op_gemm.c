@@ -285,7 +285,7 @@ static const char *gemm_no_integer(const oct_node *n)
     return plain ? NULL : "its transA, alpha or beta has no integer form";
 }
 
-#define GEMM_WEIGHTS { .slots = 1u << 1, .out = -1, .in = -2, .turned = "transB", .data = -1, .data_turned = "transA", .bias = 2, .blocks = true }
+#define GEMM_WEIGHTS { .slots = 1u << 1, .out = -1, .in = -2, .transposed = "transB", .data = -1, .data_transposed = "transA", .bias = 2, .blocks = true }
 
 const oct_op oct_op_gemm = {
     .type = "Gemm", .domain = "", .since = 1, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 1,

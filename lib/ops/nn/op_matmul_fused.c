@@ -37,10 +37,10 @@ static oct_status fused_infer(const oct_infer *c, oct_err *err)
     return oct_matmul_infer(c, in[0], in[1], err);
 }
 
-static oct_operand turned(const oct_operand *t, bool turn)
+static oct_operand transposed(const oct_operand *t, bool transpose)
 {
     oct_operand u = *t;
-    if (turn && t->rank >= 2) {
+    if (transpose && t->rank >= 2) {
         u.dims[t->rank - 2] = t->dims[t->rank - 1];
         u.dims[t->rank - 1] = t->dims[t->rank - 2];
     }
@@ -65,12 +65,12 @@ static oct_status fused_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     f->trans_a = flag(s->node, "transA") && s->in[0]->rank >= 2;
     f->trans_b = flag(s->node, "transB") && s->in[1]->rank >= 2;
     f->alpha = oct_node_float(s->node, "alpha", 1.0f);
-    oct_operand a = turned(s->in[0], f->trans_a), b = turned(s->in[1], f->trans_b);
+    oct_operand a = transposed(s->in[0], f->trans_a), b = transposed(s->in[1], f->trans_b);
     OCT_TRY(oct_matmul_read(&f->g, &a, &b, p->arena, err));
     OCT_TRY(oct_sgemm_prepare(&f->s, (size_t)f->g.n, (size_t)f->g.k, p->threads, err));
     f->packed = (f->s.packed_size + 63) & ~(size_t)63;
-    size_t all, turned_a = f->trans_a ? (size_t)s->in[0]->count * sizeof(float) : 0;
-    f->at_packed = (turned_a + 63) & ~(size_t)63;
+    size_t all, transposed_a = f->trans_a ? (size_t)s->in[0]->count * sizeof(float) : 0;
+    f->at_packed = (transposed_a + 63) & ~(size_t)63;
     f->at_kernel = f->at_packed + (s->in[1]->constant ? 0 : f->packed);
     s->scratch = f->at_kernel + f->s.scratch_size;
     if (!s->in[1]->constant)
@@ -110,6 +110,6 @@ static oct_status fused_run(const oct_step *s, const oct_run *r, oct_err *err)
 
 const oct_op oct_op_fused_matmul = {
     .type = "FusedMatMul", .domain = "com.microsoft", .since = 1, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
-    .work = OCT_WORK_OUTPUTS, .weights = { .data = -1, .data_turned = "transA" },
+    .work = OCT_WORK_OUTPUTS, .weights = { .data = -1, .data_transposed = "transA" },
     .infer = fused_infer, .prepare = fused_prepare, .run = fused_run, .widens = true,
 };

@@ -15,7 +15,7 @@ typedef struct dyn_state {
     oct_matmul g;
     oct_qgemm q;
     int as, az, bs, bz, bias; /* inputs; -1 none */
-    bool turned;              /* B is [n][k] */
+    bool transposed;          /* B is [n][k] */
     size_t packed;            /* bytes of one packed B, rounded */
     char *weights;            /* n_b packed matrices, or NULL: packed in each run */
     int32_t *zero;            /* of B; n_zero of them */
@@ -77,7 +77,7 @@ static void read_zeros(const dyn_state *d, const oct_step *s)
 static void pack(const dyn_state *d, const oct_operand *b, int64_t i, void *packed)
 {
     const ptrdiff_t k = (ptrdiff_t)d->g.k, n = (ptrdiff_t)d->g.n;
-    oct_qgemm_pack(&d->q, (const char *)b->data + i * k * n, d->turned ? 1 : n, d->turned ? k : 1, d->zero, d->n_zero > 1, packed);
+    oct_qgemm_pack(&d->q, (const char *)b->data + i * k * n, d->transposed ? 1 : n, d->transposed ? k : 1, d->zero, d->n_zero > 1, packed);
 }
 
 static oct_status plan_memory(dyn_state *d, oct_step *s, const oct_prep *p, oct_err *err)
@@ -119,8 +119,8 @@ static oct_status dyn_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     d->bz = d->quantizes ? 3 : 5;
     d->bias = d->quantizes ? 4 : 6;
     oct_operand b = *s->in[1];
-    d->turned = b.q && oct_node_int(s->node, "transB", 0);
-    if (d->turned) {
+    d->transposed = b.q && oct_node_int(s->node, "transB", 0);
+    if (d->transposed) {
         b.dims[0] = s->in[1]->dims[1];
         b.dims[1] = s->in[1]->dims[0];
     }
@@ -187,13 +187,13 @@ static oct_status dyn_run(const oct_step *s, const oct_run *r, oct_err *err)
 
 const oct_op oct_op_dynamic_quantize_matmul = {
     .type = "DynamicQuantizeMatMul", .domain = "com.microsoft", .since = 1, .min_in = 3, .max_in = 5, .min_out = 1, .max_out = 1,
-    .work = OCT_WORK_OUTPUTS, .weights = { .slots = 1u << 1, .out = -1, .in = -2, .turned = "transB", .data = -1 },
+    .work = OCT_WORK_OUTPUTS, .weights = { .slots = 1u << 1, .out = -1, .in = -2, .transposed = "transB", .data = -1 },
     .infer = real_infer, .prepare = dyn_prepare, .run = dyn_run, .fuses_clamp = true, .widens = true, .scheme = "int8",
     .shared_scale = true,
 };
 
 const oct_op oct_op_matmul_integer_to_float = {
     .type = "MatMulIntegerToFloat", .domain = "com.microsoft", .since = 1, .min_in = 4, .max_in = 7, .min_out = 1, .max_out = 1,
-    .work = OCT_WORK_OUTPUTS, .weights = { .slots = 1u << 1, .out = -1, .in = -2, .turned = "transB", .data = -1 },
+    .work = OCT_WORK_OUTPUTS, .weights = { .slots = 1u << 1, .out = -1, .in = -2, .transposed = "transB", .data = -1 },
     .infer = real_infer, .prepare = dyn_prepare, .run = dyn_run, .fuses_clamp = true, .widens = true, .scheme = "int8",
 };

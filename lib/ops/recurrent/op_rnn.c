@@ -8,7 +8,7 @@
 typedef struct rnn_state {
     oct_rnn g;
     bool dynamic, packed;        /* packed: W and R are constant, packed once */
-    bool turned;                 /* weights are [dirs][k][gates * hidden] */
+    bool transposed;             /* weights are [dirs][k][gates * hidden] */
     bool doubles;                /* float64 */
     int threads;                 /* ... and how many its scratch is for */
     oct_rnn_mat w[2], r[2];      /* by direction; r of a GRU: gates z and r */
@@ -40,7 +40,7 @@ static const oct_operand *input(const oct_step *s, int slot)
 static oct_status check_weights(const oct_step *s, const rnn_state *st, int slot, int64_t k, oct_err *err)
 {
     const oct_operand *w = input(s, slot);
-    int64_t n = st->g.gates * st->g.hidden, rows = st->turned ? k : n, cols = st->turned ? n : k;
+    int64_t n = st->g.gates * st->g.hidden, rows = st->transposed ? k : n, cols = st->transposed ? n : k;
     if (!w || w->rank != 3 || w->dims[0] != st->g.dirs || w->dims[1] != rows || w->dims[2] != cols)
         return oct_fail(err, OCT_EMALFORMED, "%c of %s must be [%lld,%lld,%lld]", slot == 1 ? 'W' : 'R', s->op->type,
                         (long long)st->g.dirs, (long long)rows, (long long)cols);
@@ -117,9 +117,9 @@ static void pack(const rnn_state *st, const oct_step *s, int64_t d, char *to)
     const size_t size = st->dynamic ? 1 : sizeof(float);
     const char *w = (const char *)s->in[1]->data + (size_t)(d * n * in) * size;
     const char *r = (const char *)s->in[2]->data + (size_t)(d * n * h) * size;
-    oct_rnn_mat_pack(&st->w[d], w, st->turned ? n : 1, st->turned ? 1 : in, to);
+    oct_rnn_mat_pack(&st->w[d], w, st->transposed ? n : 1, st->transposed ? 1 : in, to);
     to += st->w[d].packed_size;
-    oct_rnn_mat_pack(&st->r[d], r, st->turned ? n : 1, st->turned ? 1 : h, to);
+    oct_rnn_mat_pack(&st->r[d], r, st->transposed ? n : 1, st->transposed ? 1 : h, to);
     to += st->r[d].packed_size;
     if (st->g.kind == OCT_RNN_GRU)
         oct_rnn_mat_pack(&st->rh[d], r + (size_t)(2 * h * h) * size, 1, h, to);
@@ -165,8 +165,8 @@ static oct_status rnn_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     if (!st)
         return oct_nomem(err);
     s->state = st;
-    st->turned = strcmp(s->op->type, "DynamicQuantizeLSTM") == 0;
-    st->dynamic = st->turned || (s->n_in > 2 && s->in[1] && s->in[1]->q);
+    st->transposed = strcmp(s->op->type, "DynamicQuantizeLSTM") == 0;
+    st->dynamic = st->transposed || (s->n_in > 2 && s->in[1] && s->in[1]->q);
     OCT_TRY(oct_rnn_read(s, &st->g, err));
     OCT_TRY(check_weights(s, st, 1, st->g.inputs, err));
     OCT_TRY(check_weights(s, st, 2, st->g.hidden, err));

@@ -76,7 +76,7 @@ size_t oct_fft_scratch(const oct_fft *f)
     return f->inner == NULL ? 0 : 4 * (size_t)f->inner->n;
 }
 
-/* p values of one butterfly, turned by their roots. */
+/* p values of one butterfly, rotated by their roots. */
 static void butterfly(const oct_fft *f, int p, double sign, const double *t, double *y, int64_t step)
 {
     if (p == 2) {
@@ -120,13 +120,13 @@ static void transform(const oct_fft *f, int level, int64_t n, double sign, const
         return;
     }
     const int p = f->factor[level];
-    const int64_t m = n / p, turn = f->n / n;
+    const int64_t m = n / p, stride = f->n / n;
     for (int r = 0; r < p; r++)
         transform(f, level + 1, m, sign, x + 2 * r * step, step * p, y + 2 * r * m);
     for (int64_t k = 0; k < m; k++) {
         double t[2 * LARGEST];
         for (int r = 0; r < p; r++) {
-            const double *w = f->root + 2 * (turn * r * k), re = y[2 * (r * m + k)], im = y[2 * (r * m + k) + 1];
+            const double *w = f->root + 2 * (stride * r * k), re = y[2 * (r * m + k)], im = y[2 * (r * m + k) + 1];
             t[2 * r] = re * w[0] - sign * im * w[1];
             t[2 * r + 1] = sign * re * w[1] + im * w[0];
         }

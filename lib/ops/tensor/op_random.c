@@ -1,6 +1,6 @@
 /* lib/ops/tensor/op_random.c -- RandomUniform, RandomNormal, their Like forms, Bernoulli, Multinomial.
  *
- * Element i is a function of i, the node's seed (without a seed attribute its name is the seed) and the turn of the loops around
+ * Element i is a function of i, the node's seed (without a seed attribute its name is the seed) and the iteration of the loops around
  * it, so that every run, on any machine and with any batch, draws the same numbers, and a model and its quantized form can be
  * compared; the iterations of a loop draw different ones. */
 #include "base/io.h"
@@ -46,7 +46,7 @@ static uint64_t node_seed(const oct_node *n)
 
 static uint64_t seed_of(const oct_step *s, const oct_run *r)
 {
-    return node_seed(s->node) ^ r->turn;
+    return node_seed(s->node) ^ r->iteration;
 }
 
 /* ------------------------------------------------------------------ shapes */

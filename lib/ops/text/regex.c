@@ -605,16 +605,16 @@ static bool holds(place p, int64_t before, int64_t after)
     }
 }
 
-/* Adds a state and those it leads to without taking a character. turn: one more at each position, never 0. */
-static void add(oct_regex *re, int *list, int *n, int state, int turn, int64_t before, int64_t after)
+/* Adds a state and those it leads to without taking a character. generation: one more at each position, never 0. */
+static void add(oct_regex *re, int *list, int *n, int state, int generation, int64_t before, int64_t after)
 {
     int depth = 0;
     re->stack[depth++] = state;
     while (depth) {
         int i = re->stack[--depth];
-        if (re->seen[i] == turn)
+        if (re->seen[i] == generation)
             continue;
-        re->seen[i] = turn;
+        re->seen[i] = generation;
         const instr *c = &re->code[i];
         if (c->op == JUMP || c->op == SPLIT)
             re->stack[depth++] = c->to;
@@ -636,20 +636,20 @@ static int64_t char_at(const char *s, size_t n, size_t at, size_t *len)
 bool oct_regex_full_match(oct_regex *re, const char *s, size_t n)
 {
     size_t len, next_len;
-    int count = 0, turn = 1;
+    int count = 0, generation = 1;
     int64_t c = char_at(s, n, 0, &len);
     memset(re->seen, 0, (size_t)re->n * sizeof *re->seen);
-    add(re, re->now, &count, 0, turn, NOTHING, c);
+    add(re, re->now, &count, 0, generation, NOTHING, c);
     for (size_t at = 0; at < n && count; at += len, len = next_len) {
         int found = 0;
         int64_t next = char_at(s, n, at + len, &next_len), now = c;
-        if (++turn == INT32_MAX) {
+        if (++generation == INT32_MAX) {
             memset(re->seen, 0, (size_t)re->n * sizeof *re->seen);
-            turn = 1;
+            generation = 1;
         }
         for (int i = 0; i < count; i++)
             if (re->code[re->now[i]].op == TAKE && takes(re->code[re->now[i]].set, (uint32_t)now))
-                add(re, re->next, &found, re->now[i] + 1, turn, now, next);
+                add(re, re->next, &found, re->now[i] + 1, generation, now, next);
         int *swap = re->now;
         re->now = re->next;
         re->next = swap;
