@@ -13,26 +13,26 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* A part of the file that is mapped: blocks are cut from its beginning. Mappings are few in a process. */
-typedef struct window {
-    struct window *next;
+typedef struct mapping {
+    struct mapping *next;
     char *data;
     size_t size, used;
-} window;
+} mapping;
 
-enum { WINDOW = 64 << 20 };
+enum { MAPPING = 64 << 20 };
 
 static struct {
     int fd; /* -1: none yet; made when it is first needed */
     bool on;
     char beside[PATH_MAX];
     size_t keep, end; /* bytes that may still stay in memory; of the file */
-    window *first;
+    mapping *first;
 } spill = { .fd = -1 };
 
 void oct_spill_close(void)
 {
     pthread_mutex_lock(&lock);
-    for (window *w = spill.first, *next; w; w = next) {
+    for (mapping *w = spill.first, *next; w; w = next) {
         next = w->next;
         munmap(w->data, w->size);
         oct_free(w);
@@ -47,19 +47,19 @@ void oct_spill_close(void)
 }
 
 /* Room is reserved first: without it a write to the mapping would end the process. */
-static bool new_window(size_t size)
+static bool new_mapping(size_t size)
 {
     if (spill.fd < 0 && (spill.fd = oct_file_nameless(spill.beside)) < 0)
         return false;
     if (fallocate(spill.fd, 0, (off_t)spill.end, (off_t)size) != 0)
         return false;
-    window *w = oct_alloc(sizeof *w);
+    mapping *w = oct_alloc(sizeof *w);
     void *p = w ? mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, spill.fd, (off_t)spill.end) : MAP_FAILED;
     if (p == MAP_FAILED) {
         oct_free(w);
         return false;
     }
-    *w = (window){ .next = spill.first, .data = p, .size = size };
+    *w = (mapping){ .next = spill.first, .data = p, .size = size };
     spill.first = w;
     spill.end += size;
     return true;
@@ -67,7 +67,7 @@ static bool new_window(size_t size)
 
 static void *block_of_file(size_t size)
 {
-    if ((!spill.first || size > spill.first->size - spill.first->used) && !new_window(size > WINDOW ? size : WINDOW))
+    if ((!spill.first || size > spill.first->size - spill.first->used) && !new_mapping(size > MAPPING ? size : MAPPING))
         return NULL;
     void *p = spill.first->data + spill.first->used;
     spill.first->used += size;

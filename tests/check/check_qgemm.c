@@ -158,9 +158,9 @@ static void check_quads(oct_check *t, size_t depth, const int8_t *panel)
             for (size_t i = 0; i < s->units[kind] * oct_qchain_quads(kind); i++, n++) {
                 const bool shuffled = kind >= OCT_QCHAIN_FORMS;
                 some |= shuffled;
-                bool inside = q[n].k < depth && q[n].k % (shuffled ? OCT_QCHAIN_WINDOW : 4) == 0;
+                bool inside = q[n].k < depth && q[n].k % (shuffled ? OCT_QCHAIN_CHUNK : 4) == 0;
                 for (size_t b = 0; b < 4 && shuffled; b++)
-                    inside &= q[n].pick[b] < OCT_QCHAIN_WINDOW;
+                    inside &= q[n].pick[b] < OCT_QCHAIN_CHUNK;
                 if (!inside) {
                     printf("# FAIL quad %zu of kind %zu reads from %u of a row of %zu\n", n, kind, (unsigned)q[n].k, depth);
                     t->failed++;
@@ -218,11 +218,11 @@ static void check_chain(oct_check *t, const oct_qgemm_kernel *k, size_t m, size_
             for (size_t tap = 0; tap < taps; tap++)
                 parts[(i / MR * taps + tap) * MR + i % MR] = rows[i] + depth / taps * tap;
         oct_qchain_copy(m, MR, taps, depth / taps, parts, flip, copy);
-        k->chain(m, depth, &(oct_qchain_rows){ copy, OCT_QCHAIN_WINDOW, m * OCT_QCHAIN_WINDOW }, panel, start, got);
+        k->chain(m, depth, &(oct_qchain_rows){ copy, OCT_QCHAIN_CHUNK, m * OCT_QCHAIN_CHUNK }, panel, start, got);
         oct_check_same(t, want, got, m * columns * 4, 4, "%s m=%zu depth=%zu columns=%zu taps=%zu flip %x", k->name, m, depth, columns, taps, flip);
         for (size_t i = 0; i < m * pitch; i++)
             a[i] ^= flip;
-        k->chain(m, depth, &(oct_qchain_rows){ a, pitch, OCT_QCHAIN_WINDOW }, panel, start, got);
+        k->chain(m, depth, &(oct_qchain_rows){ a, pitch, OCT_QCHAIN_CHUNK }, panel, start, got);
         oct_check_same(t, want, got, m * columns * 4, 4, "%s m=%zu depth=%zu columns=%zu rows %zu apart", k->name, m, depth, columns, pitch);
     } else {
         printf("# FAIL %s: a panel of %zu values of k has no room\n", k->name, depth);
@@ -336,11 +336,11 @@ static void check_row(oct_check *t, const oct_qrow_kernel *k, size_t kc)
     oct_check_release(t);
 }
 
-/* Every row is sorted in once in each window, and no class is too narrow for it. */
-static bool sorted_well(const oct_qclass *c, size_t m, size_t windows)
+/* Every row is sorted in once in each chunk, and no class is too narrow for it. */
+static bool sorted_well(const oct_qclass *c, size_t m, size_t chunks)
 {
     bool ok = true;
-    for (size_t w = 0; w < windows; w++) {
+    for (size_t w = 0; w < chunks; w++) {
         bool seen[OCT_QCLASS_ROWS] = { false };
         size_t rows = 0;
         for (size_t i = 0; i < OCT_QCLASSES; i++)
@@ -359,10 +359,10 @@ static bool sorted_well(const oct_qclass *c, size_t m, size_t windows)
 static void check_class(oct_check *t, const oct_qclass_kernel *k, size_t m, size_t kc)
 {
     enum { N = OCT_QCLASS_COLUMNS };
-    const size_t windows = oct_qclass_windows(kc), kind = oct_check_below(t, 4), range = (size_t)1 << oct_check_below(t, 8);
+    const size_t chunks = oct_qclass_chunks(kc), kind = oct_check_below(t, 4), range = (size_t)1 << oct_check_below(t, 8);
     const uint8_t flip = oct_check_below(t, 2) ? 0x80 : 0, za = (uint8_t)oct_check_below(t, 256);
     int8_t *w = oct_check_buffer(t, kc * N);
-    uint8_t *a = oct_check_buffer(t, m * kc), *panel = oct_check_buffer(t, windows * OCT_QCLASS_WINDOW * N);
+    uint8_t *a = oct_check_buffer(t, m * kc), *panel = oct_check_buffer(t, chunks * OCT_QCLASS_CHUNK * N);
     const uint8_t **rows = oct_check_buffer(t, m * sizeof *rows);
     int32_t *got = oct_check_buffer(t, m * N * 4), *want = oct_check_buffer(t, m * N * 4), *sum = oct_check_buffer(t, m * 4);
     int32_t add[N];
@@ -375,7 +375,7 @@ static void check_class(oct_check *t, const oct_qclass_kernel *k, size_t m, size
     }
     for (size_t j = 0; j < N; j++)
         add[j] = (int32_t)oct_check_random(t) >> oct_check_below(t, 32);
-    memset(panel, (int)bias, windows * OCT_QCLASS_WINDOW * N);
+    memset(panel, (int)bias, chunks * OCT_QCLASS_CHUNK * N);
     for (size_t q = 0; q < kc; q++)
         for (size_t j = 0; j < N; j++)
             panel[(q / 4 * N + j) * 4 + q % 4] = (uint8_t)(w[q * N + j] + (int)bias);
@@ -401,7 +401,7 @@ static void check_class(oct_check *t, const oct_qclass_kernel *k, size_t m, size
         k->run(m, kc, bias, &c, panel, add, got);
     }
     t->cases++;
-    if (!sorted_well(&c, m, windows)) {
+    if (!sorted_well(&c, m, chunks)) {
         printf("# FAIL %s m=%zu kc=%zu: rows are lost\n", k->name, m, kc);
         t->failed++;
     }

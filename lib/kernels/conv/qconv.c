@@ -63,8 +63,8 @@ oct_status oct_qconv_prepare(oct_qconv *p, const oct_conv_geom *g, oct_dtype x_t
     p->g.ldx = g->ldx ? g->ldx : g->c;
     p->g.ldy = g->ldy ? g->ldy : g->oc;
     p->path = oct_conv_choose(&p->g);
-    /* Chains pick from windows of k, which do not cross from tap to tap. */
-    if (p->kernel->chain && p->path == OCT_CONV_INDIRECT && oct_conv_taps(&p->g) > 1 && kernel_depth(p) % OCT_QCHAIN_WINDOW)
+    /* Chains pick from chunks of k, which do not cross from tap to tap. */
+    if (p->kernel->chain && p->path == OCT_CONV_INDIRECT && oct_conv_taps(&p->g) > 1 && kernel_depth(p) % OCT_QCHAIN_CHUNK)
         p->path = OCT_CONV_GATHER;
     p->one_row = p->path == OCT_CONV_DENSE && p->g.groups == 1 && oct_conv_pixels(&p->g) == 1;
     p->winograd = oct_qwinograd_suits(&p->g) ? oct_qwinograd_select(p->kernel) : NULL;

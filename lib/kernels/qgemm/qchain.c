@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
-enum { LIMIT = 128, COLUMNS = OCT_QCHAIN_COLUMNS, LOADS = 4 * COLUMNS, WINDOW = OCT_QCHAIN_WINDOW, UNIT = OCT_QCHAIN_UNIT };
+enum { LIMIT = 128, COLUMNS = OCT_QCHAIN_COLUMNS, LOADS = 4 * COLUMNS, CHUNK = OCT_QCHAIN_CHUNK, UNIT = OCT_QCHAIN_UNIT };
 
 /* Times on a Zen 3 core in picoseconds for one row (bench/notes.md): a unit of each kind, and what a panel takes beside them; a quad of the
  * plain panel, and what that takes; doubled panels: of what 16 columns take. Only the choice of the faster form depends on them. */
@@ -139,10 +139,10 @@ static quad natural(const segment *s, size_t at)
     return q;
 }
 
-/* Pairs of a window: second is -1 where no partner was found. */
+/* Pairs of a chunk: second is -1 where no partner was found. */
 typedef struct pairing {
-    int16_t pair[WINDOW][2];
-    uint32_t load[WINDOW];
+    int16_t pair[CHUNK][2];
+    uint32_t load[CHUNK];
     size_t n;
 } pairing;
 
@@ -152,7 +152,7 @@ static uint32_t together(const segment *s, int k, int l)
     return largest(larger(add_up(load_of(s, k, 0), load_of(s, l, 0)), add_up(load_of(s, k, 1), load_of(s, l, 1))));
 }
 
-/* Members of a set of WINDOW. */
+/* Members of a set of CHUNK. */
 static inline int count(uint32_t set)
 {
     set -= set >> 1 & 0x5555;
@@ -180,8 +180,8 @@ static void find_partners(const segment *s, const int16_t *k, size_t n, uint32_t
 /* The one of a set that has the fewest partners in `left`. */
 static size_t loneliest(uint32_t set, const uint32_t *partners, uint32_t left)
 {
-    size_t best = WINDOW;
-    int least = WINDOW + 1;
+    size_t best = CHUNK;
+    int least = CHUNK + 1;
     for (; set; set &= set - 1) {
         const size_t i = (size_t)__builtin_ctz(set);
         const int n = count(partners[i] & left);
@@ -194,17 +194,17 @@ static size_t loneliest(uint32_t set, const uint32_t *partners, uint32_t left)
 /* Pairs the n values of k: each time the one with the fewest partners left, and of these the one with the fewest. */
 static void match(const segment *s, const int16_t *k, size_t n, pairing *p)
 {
-    uint32_t partners[WINDOW], left = (1u << n) - 1;
+    uint32_t partners[CHUNK], left = (1u << n) - 1;
     find_partners(s, k, n, partners);
     for (p->n = 0; left; p->n++) {
         const size_t one = loneliest(left, partners, left);
-        assert(one < WINDOW); /* of a set that is not empty */
+        assert(one < CHUNK); /* of a set that is not empty */
         left &= ~(1u << one);
         const size_t two = loneliest(left & partners[one], partners, left);
         p->pair[p->n][0] = k[one];
-        p->pair[p->n][1] = two == WINDOW ? -1 : k[two];
+        p->pair[p->n][1] = two == CHUNK ? -1 : k[two];
         p->load[p->n] = together(s, k[one], p->pair[p->n][1]);
-        if (two != WINDOW)
+        if (two != CHUNK)
             left &= ~(1u << two);
     }
 }
@@ -233,10 +233,10 @@ static void add_pairs(segment *s, size_t at, pairing *p)
     }
 }
 
-static void plan_window(segment *s, size_t at)
+static void plan_chunk(segment *s, size_t at)
 {
-    const size_t n = s->n - at < WINDOW ? s->n - at : WINDOW, begin = s->n_quads;
-    int16_t rest[WINDOW], all[WINDOW];
+    const size_t n = s->n - at < CHUNK ? s->n - at : CHUNK, begin = s->n_quads;
+    int16_t rest[CHUNK], all[CHUNK];
     size_t n_rest = 0;
     for (size_t i = 0; i < n; i++)
         all[i] = (int16_t)(at + i);
@@ -431,9 +431,9 @@ static void write_quad(const segment *s, const quad *q, bool shuffled, oct_qchai
 {
     static const int8_t zeros[COLUMNS];
     const int8_t *from[4];
-    at->k = shuffled ? q->at / WINDOW * WINDOW : q->at;
+    at->k = shuffled ? q->at / CHUNK * CHUNK : q->at;
     for (size_t b = 0; b < 4; b++) {
-        at->pick[b] = q->shuffled ? q->pick[b] : (uint8_t)(q->at % WINDOW + b);
+        at->pick[b] = q->shuffled ? q->pick[b] : (uint8_t)(q->at % CHUNK + b);
         from[b] = q->k[b] < 0 ? zeros : s->w[q->k[b]];
     }
     for (size_t j = 0; j < COLUMNS; j++, w += 4) {
@@ -493,8 +493,8 @@ bool oct_qchain_pack(oct_qchain_row row, const void *source, size_t depth, bool 
         s.n = depth - s.k0 < OCT_QCHAIN_DEPTH ? depth - s.k0 : OCT_QCHAIN_DEPTH;
         s.n_quads = 0;
         read_weights(&s, row, source);
-        for (size_t at = 0; at < s.n; at += WINDOW)
-            plan_window(&s, at);
+        for (size_t at = 0; at < s.n; at += CHUNK)
+            plan_chunk(&s, at);
         plan_chains(&s);
         plan_units(&s);
         if ((size_t)(end - to) < segment_bytes(&s))
@@ -514,7 +514,7 @@ uint64_t oct_qchain_plain_cost(size_t depth)
     return (uint64_t)((depth + 3) / 4) * PLAIN_QUAD_COST + PLAIN_COST;
 }
 
-typedef uint8_t window __attribute__((vector_size(OCT_QCHAIN_WINDOW)));
+typedef uint8_t chunk __attribute__((vector_size(OCT_QCHAIN_CHUNK)));
 
 static inline uint64_t bytes_at(const uint8_t *p, size_t n)
 {
@@ -523,11 +523,11 @@ static inline uint64_t bytes_at(const uint8_t *p, size_t n)
     return v;
 }
 
-typedef uint64_t words __attribute__((vector_size(OCT_QCHAIN_WINDOW)));
+typedef uint64_t words __attribute__((vector_size(OCT_QCHAIN_CHUNK)));
 
 /* n < 16 bytes, then zeros: a call of memcpy, which the compiler makes of a length it does not know, takes longer than all of the row.
  * Two words overlap where no multiple fits. They meet in a register: a load would wait for both to be stored. */
-static inline window part_at(const uint8_t *p, size_t n)
+static inline chunk part_at(const uint8_t *p, size_t n)
 {
     words v = { 0, 0 };
     if (n > 8)
@@ -540,13 +540,13 @@ static inline window part_at(const uint8_t *p, size_t n)
         v[0] = bytes_at(p, 2) | bytes_at(p + n - 2, 2) << 8 * (n - 2);
     else
         v[0] = bytes_at(p, n);
-    return (window)v;
+    return (chunk)v;
 }
 
-static inline void copy_window(const uint8_t *from, size_t n, window flip, uint8_t *to)
+static inline void copy_chunk(const uint8_t *from, size_t n, chunk flip, uint8_t *to)
 {
-    window v;
-    if (n >= WINDOW)
+    chunk v;
+    if (n >= CHUNK)
         memcpy(&v, from, sizeof v);
     else
         v = part_at(from, n);
@@ -555,30 +555,30 @@ static inline void copy_window(const uint8_t *from, size_t n, window flip, uint8
 }
 
 /* A line of the cache is used up at once, as rows may drive each other from it: `left` values of k, or as many of them as it holds. */
-static inline void copy_line(const uint8_t *from, size_t left, window flip, size_t gap, uint8_t *to)
+static inline void copy_line(const uint8_t *from, size_t left, chunk flip, size_t gap, uint8_t *to)
 {
-    enum { LINE = 4 * WINDOW };
+    enum { LINE = 4 * CHUNK };
     if (left >= LINE) {
-        copy_window(from, WINDOW, flip, to);
-        copy_window(from + WINDOW, WINDOW, flip, to + gap);
-        copy_window(from + 2 * WINDOW, WINDOW, flip, to + 2 * gap);
-        copy_window(from + 3 * WINDOW, WINDOW, flip, to + 3 * gap);
+        copy_chunk(from, CHUNK, flip, to);
+        copy_chunk(from + CHUNK, CHUNK, flip, to + gap);
+        copy_chunk(from + 2 * CHUNK, CHUNK, flip, to + 2 * gap);
+        copy_chunk(from + 3 * CHUNK, CHUNK, flip, to + 3 * gap);
         return;
     }
-    for (size_t w = 0; w < left; w += WINDOW)
-        copy_window(from + w, left - w, flip, to + w / WINDOW * gap);
+    for (size_t w = 0; w < left; w += CHUNK)
+        copy_chunk(from + w, left - w, flip, to + w / CHUNK * gap);
 }
 
 void oct_qchain_copy(size_t rows, size_t mr, size_t taps, size_t n, const uint8_t *const *table, uint8_t flip, uint8_t *to)
 {
-    enum { LINE = 4 * WINDOW };
-    const window f = (window){ 0 } + flip;
-    const size_t gap = rows * WINDOW;
-    for (size_t t = 0; t < taps; t++, to += oct_round_up(n, WINDOW) * rows)
+    enum { LINE = 4 * CHUNK };
+    const chunk f = (chunk){ 0 } + flip;
+    const size_t gap = rows * CHUNK;
+    for (size_t t = 0; t < taps; t++, to += oct_round_up(n, CHUNK) * rows)
         for (size_t k = 0; k < n; k += LINE) {
             const uint8_t *const *a = table + t * mr;
             for (size_t i = 0; i < rows; i += mr, a += taps * mr)
                 for (size_t j = 0; j < mr && i + j < rows; j++)
-                    copy_line(a[j] + k, n - k, f, gap, to + k * rows + (i + j) * WINDOW);
+                    copy_line(a[j] + k, n - k, f, gap, to + k * rows + (i + j) * CHUNK);
         }
 }

@@ -16,8 +16,8 @@
  * of k: an oct_qchain_segment, an oct_qchain_quad for each quad (rounded up to 32 bytes), weights s8[quads][16][4]; units in
  * the order of their kinds.
  *
- * Rows of A are read where they are, where that is whole windows near each other; else they are copied: u8[depth / 16][rows][16],
- * the last window filled up with zeros. */
+ * Rows of A are read where they are, where that is whole chunks near each other; else they are copied: u8[depth / 16][rows][16],
+ * the last chunk filled up with zeros. */
 #ifndef OCT_KERNELS_QCHAIN_H
 #define OCT_KERNELS_QCHAIN_H
 
@@ -25,8 +25,8 @@
 
 enum {
     OCT_QCHAIN_COLUMNS = 16,
-    OCT_QCHAIN_UNIT = 4,    /* quads of a unit, so of the longest chain */
-    OCT_QCHAIN_WINDOW = 16, /* values of k a shuffle picks from */
+    OCT_QCHAIN_UNIT = 4,   /* quads of a unit, so of the longest chain */
+    OCT_QCHAIN_CHUNK = 16, /* values of k a shuffle picks from */
     OCT_QCHAIN_DEPTH = 512,
     OCT_QCHAIN_FORMS = 7,   /* of a unit: chains of 4; 3, 1; 2, 2; 2, 1, 1; 1, 1, 1, 1 quads; */
     OCT_QCHAIN_HALVES = 5,  /* from here on half a unit: 2; 1, 1 */
@@ -38,7 +38,7 @@ typedef struct oct_qchain_panel {
     uint32_t chained; /* else plain */
     uint32_t doubled; /* at most 8 columns, twice: for two rows at a time */
     uint64_t bytes;   /* of the panel, its padding not counted */
-    uint32_t shuffled; /* some unit is: whole windows are read, else quads of the depth */
+    uint32_t shuffled; /* some unit is: whole chunks are read, else quads of the depth */
     uint32_t more[3];
 } oct_qchain_panel;
 
@@ -77,7 +77,7 @@ bool oct_qchain_pack(oct_qchain_row row, const void *source, size_t depth, bool 
 uint64_t oct_qchain_plain_cost(size_t depth);
 
 /* Copies rows of A for the chains: row i of tap t is at table[(i / mr * taps + t) * mr + i % mr], n bytes; n is a multiple of
- * OCT_QCHAIN_WINDOW where there are several taps. Each byte is xored with flip. */
+ * OCT_QCHAIN_CHUNK where there are several taps. Each byte is xored with flip. */
 void oct_qchain_copy(size_t rows, size_t mr, size_t taps, size_t n, const uint8_t *const *table, uint8_t flip, uint8_t *to);
 
 #endif

@@ -6,12 +6,12 @@
 
 bool oct_qclass_carve(size_t rows, size_t k, void *at, oct_qclass *c, size_t *bytes)
 {
-    const size_t windows = oct_qclass_windows(k);
+    const size_t chunks = oct_qclass_chunks(k);
     size_t each, count, x;
-    if (!oct_mul_size(windows, rows, &each) || each > SIZE_MAX / 64 || windows > SIZE_MAX / 64)
+    if (!oct_mul_size(chunks, rows, &each) || each > SIZE_MAX / 64 || chunks > SIZE_MAX / 64)
         return false;
-    x = oct_round_up(each * 2 * OCT_QCLASS_WINDOW, 64); /* all of them may be wide */
-    count = oct_round_up(windows * sizeof *c->count, 64);
+    x = oct_round_up(each * 2 * OCT_QCLASS_CHUNK, 64); /* all of them may be wide */
+    count = oct_round_up(chunks * sizeof *c->count, 64);
     if (c) {
         uint8_t *base = at;
         c->x = base;
@@ -22,12 +22,12 @@ bool oct_qclass_carve(size_t rows, size_t k, void *at, oct_qclass *c, size_t *by
     return oct_add_size(x + count, oct_round_up(each * sizeof *c->to, 64), bytes);
 }
 
-/* Measured on Zen 3 (bench/notes.md): a window where w has 8 bits and 7, and between them by the limit; sorting it, which the panels
+/* Measured on Zen 3 (bench/notes.md): a chunk where w has 8 bits and 7, and between them by the limit; sorting it, which the panels
  * share; what a panel takes beside them. */
 uint64_t oct_qclass_cost(uint32_t bias, size_t k, size_t n)
 {
     enum { EIGHT = 2250, SEVEN = 1950, SORT = 5000, PANEL = 400, LOW = 128, HIGH = 255 };
     const int limit = oct_qclass_limit(bias), at = limit > HIGH ? HIGH : limit < LOW ? LOW : limit;
-    const uint64_t window = (uint64_t)(EIGHT - (EIGHT - SEVEN) * (at - LOW) / (HIGH - LOW)) + SORT * OCT_QCLASS_COLUMNS / (n ? n : 1);
-    return oct_qclass_windows(k) * window + PANEL;
+    const uint64_t chunk = (uint64_t)(EIGHT - (EIGHT - SEVEN) * (at - LOW) / (HIGH - LOW)) + SORT * OCT_QCLASS_COLUMNS / (n ? n : 1);
+    return oct_qclass_chunks(k) * chunk + PANEL;
 }

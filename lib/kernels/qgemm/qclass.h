@@ -2,14 +2,14 @@
  *
  * As for one row (qrow.h), vpmaddubsw takes the weights as its unsigned operand, w + bias with the largest |w| as the bias, and A as the
  * signed one, x = a - za. A 16-bit sum of such products is exact for all weights where its positive x stay within `limit` together, and
- * the negative ones too: limit * 2 bias < 2^15. Most x are small where the zero point lies amid the values. So a window, 16 values of k of a
+ * the negative ones too: limit * 2 bias < 2^15. Most x are small where the zero point lies amid the values. So a chunk, 16 values of k of a
  * row, has a class: which of its four quads may be added in 16 bits.
  *   0  all four          1  two and two
  *   2  none              3  a quad is beyond the limit by itself, or an x beyond 8 bits: vpmaddwd on 16 bits
- * The rows of a block are sorted by class in each window, once for all columns. The weights of a window stay in registers while the rows of
+ * The rows of a block are sorted by class in each chunk, once for all columns. The weights of a chunk stay in registers while the rows of
  * a class pass, and their products are added where the row is in the tile. bias * sum of x is taken off where the tile starts.
  *
- * Weights: panels of 16 columns, each u8[windows][4][16][4]. Columns and k that do not exist are w = 0. */
+ * Weights: panels of 16 columns, each u8[chunks][4][16][4]. Columns and k that do not exist are w = 0. */
 #ifndef OCT_KERNELS_QCLASS_H
 #define OCT_KERNELS_QCLASS_H
 
@@ -17,7 +17,7 @@
 
 enum {
     OCT_QCLASS_COLUMNS = 16,
-    OCT_QCLASS_WINDOW = 16,
+    OCT_QCLASS_CHUNK = 16,
     OCT_QCLASSES = 4,
     OCT_QCLASS_WIDE = 3,
     OCT_QCLASS_ROWS = 128, /* of a block, at most */
@@ -26,10 +26,10 @@ enum {
 
 /* Rows of a block, sorted. */
 typedef struct oct_qclass {
-    uint16_t (*count)[OCT_QCLASSES]; /* [windows]: rows of each class */
-    uint16_t *to;   /* [windows][rows]: by rising class; bytes from the tile's start to the row */
+    uint16_t (*count)[OCT_QCLASSES]; /* [chunks]: rows of each class */
+    uint16_t *to;   /* [chunks][rows]: by rising class; bytes from the tile's start to the row */
     uint8_t *x;     /* s8[16] of rows of classes 0 to 2, in this order ... */
-    int16_t *wide;  /* ... and s16[4][4] of rows of class 3, from here downwards, a window's after those of the next: k 0, 2, 1, 3 of each quad */
+    int16_t *wide;  /* ... and s16[4][4] of rows of class 3, from here downwards, a chunk's after those of the next: k 0, 2, 1, 3 of each quad */
     int32_t *sum;   /* [rows]: of x */
 } oct_qclass;
 
@@ -43,9 +43,9 @@ struct oct_qclass_kernel {
 
 extern const oct_qclass_kernel oct_qclass_u8s8_mx16c4__avx2;
 
-static inline size_t oct_qclass_windows(size_t k)
+static inline size_t oct_qclass_chunks(size_t k)
 {
-    return (k + OCT_QCLASS_WINDOW - 1) / OCT_QCLASS_WINDOW;
+    return (k + OCT_QCLASS_CHUNK - 1) / OCT_QCLASS_CHUNK;
 }
 
 /* What the x of one sign may add up to: w + bias is 255 at most, whatever the bias. */

@@ -3,7 +3,7 @@
 #include "kernels/qgemm/qclass.h"
 #include "kernels/qgemm/quad.h"
 
-enum { WINDOW = OCT_QCLASS_WINDOW, LINE = 4 * WINDOW, PLACE = OCT_QCLASS_COLUMNS * sizeof(int32_t) };
+enum { CHUNK = OCT_QCLASS_CHUNK, LINE = 4 * CHUNK, PLACE = OCT_QCLASS_COLUMNS * sizeof(int32_t) };
 
 OCT_INLINE void store(void *p, __m256i v)
 {
@@ -12,19 +12,19 @@ OCT_INLINE void store(void *p, __m256i v)
 
 /* ------------------------------------------------------------------ sorting */
 
-/* A line of k of all rows: their windows and classes. */
+/* A line of k of all rows: their chunks and classes. */
 typedef struct line {
-    uint8_t a[4][OCT_QCLASS_ROWS + 1][WINDOW];
+    uint8_t a[4][OCT_QCLASS_ROWS + 1][CHUNK];
     uint8_t shift[4][OCT_QCLASS_ROWS + 1]; /* 16 times the class */
     uint64_t count[4];                     /* of each class, 16 bits each */
 } line;
 
 /* 16 bytes at k of a row, the zero point beyond its end. */
-OCT_INLINE __m128i window_at(const uint8_t *a, size_t k, size_t n, uint8_t flip, uint8_t za)
+OCT_INLINE __m128i chunk_at(const uint8_t *a, size_t k, size_t n, uint8_t flip, uint8_t za)
 {
-    uint8_t rest[WINDOW];
+    uint8_t rest[CHUNK];
     const uint8_t *from = a + k;
-    if (n - k < WINDOW) {
+    if (n - k < CHUNK) {
         memset(rest, za ^ flip, sizeof rest);
         from = memcpy(rest, from, n - k);
     }
@@ -47,7 +47,7 @@ OCT_INLINE uint32_t shift_of(uint32_t four, uint32_t two, uint32_t one, uint32_t
     return (c | (large ? OCT_QCLASS_WIDE : 0)) * 16;
 }
 
-/* Classes of one window of two rows, a row in each half. Sums of pairs, of the pairs of two quads, of four: of the positive x, of the
+/* Classes of one chunk of two rows, a row in each half. Sums of pairs, of the pairs of two quads, of four: of the positive x, of the
  * negative ones. */
 OCT_INLINE void class_pair(__m256i a, __m256i base, __m256i limit, line *l, size_t w, size_t row, bool two)
 {
@@ -64,7 +64,7 @@ OCT_INLINE void class_pair(__m256i a, __m256i base, __m256i limit, line *l, size
     store(l->a[w][row], a);
 }
 
-/* Rows of a window to their places. Those of wide rows are written as if they were not, where the next window's begin, and then again. */
+/* Rows of a chunk to their places. Those of wide rows are written as if they were not, where the next chunk's begin, and then again. */
 OCT_INLINE void place_rows(size_t rows, const line *l, size_t w, uint8_t za, oct_qclass *c)
 {
     const uint64_t count = l->count[w];
@@ -75,24 +75,24 @@ OCT_INLINE void place_rows(size_t rows, const line *l, size_t w, uint8_t za, oct
         const size_t at = start >> l->shift[w][i] & 0xffff;
         start += UINT64_C(1) << l->shift[w][i];
         const __m128i a = _mm_loadu_si128((const __m128i *)(const void *)l->a[w][i]);
-        _mm_storeu_si128((__m128i *)(void *)(c->x + at * WINDOW), _mm_sub_epi8(a, base));
+        _mm_storeu_si128((__m128i *)(void *)(c->x + at * CHUNK), _mm_sub_epi8(a, base));
         c->to[at] = (uint16_t)(i * PLACE);
     }
     for (size_t i = 0; i < OCT_QCLASSES; i++)
         (*c->count)[i] = (uint16_t)(count >> 16 * i);
-    c->x += narrow * WINDOW;
-    c->wide -= (rows - narrow) * WINDOW;
+    c->x += narrow * CHUNK;
+    c->wide -= (rows - narrow) * CHUNK;
     for (size_t i = narrow; i < rows; i++) {
         const uint8_t *a = l->a[w][c->to[i] / PLACE];
         const __m256i x = _mm256_sub_epi16(_mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(const void *)a)), _mm256_set1_epi16(za));
-        store(c->wide + (i - narrow) * WINDOW, _mm256_shufflehi_epi16(_mm256_shufflelo_epi16(x, 0xd8), 0xd8));
+        store(c->wide + (i - narrow) * CHUNK, _mm256_shufflehi_epi16(_mm256_shufflelo_epi16(x, 0xd8), 0xd8));
     }
     c->to += rows;
     c->count++;
 }
 
-/* Windows of a line, a pair of rows at a time: a line of a row is used up at once, for rows may drive each other from the cache. */
-OCT_INLINE void sort_line(size_t rows, size_t windows, size_t k, size_t n, const uint8_t *const *a, uint8_t flip, uint8_t za, int limit, line *l,
+/* Chunks of a line, a pair of rows at a time: a line of a row is used up at once, for rows may drive each other from the cache. */
+OCT_INLINE void sort_line(size_t rows, size_t chunks, size_t k, size_t n, const uint8_t *const *a, uint8_t flip, uint8_t za, int limit, line *l,
                           int32_t *sum)
 {
     const __m256i base = _mm256_set1_epi8((char)za), most = _mm256_set1_epi16((int16_t)limit), flips = _mm256_set1_epi8((char)flip);
@@ -100,17 +100,17 @@ OCT_INLINE void sort_line(size_t rows, size_t windows, size_t k, size_t n, const
     for (size_t i = 0; i < rows; i += 2) {
         const bool two = i + 1 < rows;
         __m256i sums = _mm256_setzero_si256();
-        for (size_t w = 0; w < windows; w++) {
-            const __m128i first = window_at(a[i], k + w * WINDOW, n, flip, za), second = window_at(a[i + two], k + w * WINDOW, n, flip, za);
+        for (size_t w = 0; w < chunks; w++) {
+            const __m128i first = chunk_at(a[i], k + w * CHUNK, n, flip, za), second = chunk_at(a[i + two], k + w * CHUNK, n, flip, za);
             const __m256i v = _mm256_xor_si256(_mm256_inserti128_si256(_mm256_castsi128_si256(first), second, 1), flips);
             sums = _mm256_add_epi64(sums, _mm256_sad_epu8(v, _mm256_setzero_si256()));
             class_pair(v, base, most, l, w, i, two);
         }
         uint64_t each[4];
         store(each, sums);
-        sum[i] += (int32_t)(each[0] + each[1]) - (int32_t)(windows * WINDOW * za);
+        sum[i] += (int32_t)(each[0] + each[1]) - (int32_t)(chunks * CHUNK * za);
         if (two)
-            sum[i + 1] += (int32_t)(each[2] + each[3]) - (int32_t)(windows * WINDOW * za);
+            sum[i + 1] += (int32_t)(each[2] + each[3]) - (int32_t)(chunks * CHUNK * za);
     }
 }
 
@@ -120,9 +120,9 @@ static void sort(size_t rows, size_t k, const uint8_t *const *a, uint8_t flip, u
     oct_qclass at = *c;
     memset(c->sum, 0, rows * sizeof *c->sum);
     for (size_t i = 0; i < k; i += LINE) {
-        const size_t windows = oct_qclass_windows(k - i < LINE ? k - i : LINE);
-        sort_line(rows, windows, i, k, a, flip, za, limit, &l, c->sum);
-        for (size_t w = 0; w < windows; w++)
+        const size_t chunks = oct_qclass_chunks(k - i < LINE ? k - i : LINE);
+        sort_line(rows, chunks, i, k, a, flip, za, limit, &l, c->sum);
+        for (size_t w = 0; w < chunks; w++)
             place_rows(rows, &l, w, za, &at);
     }
 }
@@ -146,14 +146,14 @@ OCT_INLINE void add_to(int32_t *tile, uint16_t at, pair v)
     store_pair(to, add32(v, load_pair(to)));
 }
 
-typedef struct window {
+typedef struct chunk {
     pair b0, b1, b2, b3;
-} window;
+} chunk;
 
 /* n rows of one class. */
-OCT_INLINE void pass(const int class, size_t n, window w, const uint8_t *x, const uint16_t *to, int32_t *tile)
+OCT_INLINE void pass(const int class, size_t n, chunk w, const uint8_t *x, const uint16_t *to, int32_t *tile)
 {
-    for (const uint16_t *end = to + n; to < end; to++, x += WINDOW) {
+    for (const uint16_t *end = to + n; to < end; to++, x += CHUNK) {
         pair v = multiply(x, w.b0);
         if (class == 2) {
             v = add32(widen(v), widen(multiply(x + 4, w.b1)));
@@ -184,12 +184,12 @@ OCT_INLINE pair multiply16(const int16_t *x, pair b)
     return (pair){ _mm256_madd_epi16(v, b.lo), _mm256_madd_epi16(v, b.hi) };
 }
 
-/* n rows of two quads of a window, wide. */
+/* n rows of two quads of a chunk, wide. */
 static void pass_wide(size_t n, const uint8_t *b, const int16_t *x, const uint16_t *to, int32_t *tile)
 {
     const pair w0 = load_pair(b), w1 = load_pair(b + 64);
     const pair e0 = even(w0), o0 = odd(w0), e1 = even(w1), o1 = odd(w1);
-    for (size_t i = 0; i < n; i++, x += WINDOW) {
+    for (size_t i = 0; i < n; i++, x += CHUNK) {
         const pair v = add32(multiply16(x, e0), multiply16(x + 2, o0));
         add_to(tile, to[i], add32(add32(v, multiply16(x + 4, e1)), multiply16(x + 6, o1)));
     }
@@ -210,21 +210,21 @@ static void run(size_t rows, size_t k, uint32_t bias, const oct_qclass *c, const
     const uint16_t *to = c->to;
     const int16_t *wide = c->wide;
     start_tile(rows, bias, c->sum, add, tile);
-    for (size_t i = 0; i < oct_qclass_windows(k); i++, panel += WINDOW * OCT_QCLASS_COLUMNS) {
-        const window w = { load_pair(panel), load_pair(panel + 64), load_pair(panel + 128), load_pair(panel + 192) };
+    for (size_t i = 0; i < oct_qclass_chunks(k); i++, panel += CHUNK * OCT_QCLASS_COLUMNS) {
+        const chunk w = { load_pair(panel), load_pair(panel + 64), load_pair(panel + 128), load_pair(panel + 192) };
         const size_t n0 = c->count[i][0], n1 = c->count[i][1], n2 = c->count[i][2], n3 = c->count[i][OCT_QCLASS_WIDE];
         pass(0, n0, w, x, to, tile);
-        x += n0 * WINDOW;
+        x += n0 * CHUNK;
         to += n0;
         pass(1, n1, w, x, to, tile);
-        x += n1 * WINDOW;
+        x += n1 * CHUNK;
         to += n1;
         pass(2, n2, w, x, to, tile);
-        x += n2 * WINDOW;
+        x += n2 * CHUNK;
         to += n2;
         if (n3 == 0)
             continue;
-        wide -= n3 * WINDOW;
+        wide -= n3 * CHUNK;
         pass_wide(n3, panel, wide, to, tile);
         pass_wide(n3, panel + 128, wide + 8, to, tile);
         to += n3;

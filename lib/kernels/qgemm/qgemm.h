@@ -35,11 +35,11 @@ typedef void (*oct_qgemm_fn)(size_t m, size_t n, size_t taps, size_t kc, const u
 typedef struct oct_qrow_kernel oct_qrow_kernel;     /* kernels/qgemm/qrow.h */
 typedef struct oct_qclass_kernel oct_qclass_kernel; /* kernels/qgemm/qclass.h */
 
-/* Rows of A in windows of 16 values of k: value k of row i is at x[k / 16 * window + i * row + k % 16]. Whole windows
+/* Rows of A in chunks of 16 values of k: value k of row i is at x[k / 16 * chunk + i * row + k % 16]. Whole chunks
  * are read where a unit of the panel is shuffled, else whole quads. */
 typedef struct oct_qchain_rows {
     const uint8_t *x;
-    size_t row, window; /* bytes from one to the next */
+    size_t row, chunk; /* bytes from one to the next */
 } oct_qchain_rows;
 
 /* The same for any number of rows and panels in chains.

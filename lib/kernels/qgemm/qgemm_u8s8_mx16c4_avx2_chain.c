@@ -33,7 +33,7 @@ OCT_INLINE void pass(const size_t form, const bool shuffled, const bool doubled,
     const bool half = form >= OCT_QCHAIN_HALVES;
 #define FIND(i, q)                                                                                                                 \
     const pair b##i = load_pair(b + 64 * (q));                                                                                     \
-    const uint8_t *a##i = a->x + at[q].k / OCT_QCHAIN_WINDOW * a->window + at[q].k % OCT_QCHAIN_WINDOW;                            \
+    const uint8_t *a##i = a->x + at[q].k / OCT_QCHAIN_CHUNK * a->chunk + at[q].k % OCT_QCHAIN_CHUNK;                               \
     const __m256i pick##i = _mm256_set1_epi32((int)oct_quad(at[q].pick));
     FIND(0, 0) FIND(1, 1) FIND(2, half ? 0 : 2) FIND(3, half ? 0 : 3)
 #undef FIND
@@ -125,7 +125,7 @@ void oct_qgemm_u8s8_mx16c4__avx2_chain(size_t rows, size_t depth, const oct_qcha
     if (even)
         run_panel(doubled_kinds, even, depth, a, panel, start, c);
     if (even < rows) { /* the last row, by both halves */
-        const oct_qchain_rows last = { a->x + even * a->row, a->row, a->window };
+        const oct_qchain_rows last = { a->x + even * a->row, a->row, a->chunk };
         run_panel(kinds, 1, depth, &last, panel, start, c + even * (OCT_QCHAIN_COLUMNS / 2));
     }
 }

@@ -165,7 +165,7 @@ static uint32_t class_bias(const oct_qgemm_kernel *kn, const oct_qsource *s, siz
 static size_t pack_classes(const oct_qsource *s, size_t n, uint32_t bias, uint8_t *to)
 {
     enum { WIDTH = OCT_QCLASS_COLUMNS };
-    const size_t panel = oct_qclass_windows(s->kc) * OCT_QCLASS_WINDOW * WIDTH;
+    const size_t panel = oct_qclass_chunks(s->kc) * OCT_QCLASS_CHUNK * WIDTH;
     for (size_t j0 = 0; j0 < n; j0 += WIDTH, to += panel) {
         memset(to, (int)bias, panel);
         for (size_t k = 0; k < s->kc; k++)

@@ -26,10 +26,10 @@ size_t oct_qtiles_block(const oct_qgemm_kernel *k, size_t depth, bool gather)
     return fit > USUAL ? USUAL : fit < LEAST ? LEAST : fit;
 }
 
-/* From one gathered row to the next: chains read whole windows, and room behind each row makes gathering faster. */
+/* From one gathered row to the next: chains read whole chunks, and room behind each row makes gathering faster. */
 static size_t gathered_row(const oct_qgemm_kernel *k, size_t kc)
 {
-    return k->chain ? oct_round_up(kc + OCT_ROWS_SLACK, OCT_QCHAIN_WINDOW) : kc;
+    return k->chain ? oct_round_up(kc + OCT_ROWS_SLACK, OCT_QCHAIN_CHUNK) : kc;
 }
 
 /* Of what is made of the rows of a block before the panels pass. */
@@ -38,7 +38,7 @@ static bool copy_size(const oct_qgemm_kernel *k, size_t block, size_t taps, size
     *bytes = 0;
     if (sorted && k->sorted)
         return oct_qclass_carve(block, kc, NULL, NULL, bytes);
-    return !k->chain || (oct_mul_size(oct_round_up(kc, OCT_QCHAIN_WINDOW), taps, bytes) && oct_mul_size(*bytes, block, bytes));
+    return !k->chain || (oct_mul_size(oct_round_up(kc, OCT_QCHAIN_CHUNK), taps, bytes) && oct_mul_size(*bytes, block, bytes));
 }
 
 static bool carve(const oct_qgemm_kernel *k, size_t block, size_t taps, size_t kc, bool gather, bool sorted, uint8_t *at,
@@ -173,10 +173,10 @@ static oct_qchain_rows chain_rows(const job *w, const scratch *s, const oct_rows
 {
     const oct_qtiles *t = w->t;
     if (w->direct && t->gather)
-        return (oct_qchain_rows){ s->gathered, gathered_row(t->kernel, t->kc), OCT_QCHAIN_WINDOW };
+        return (oct_qchain_rows){ s->gathered, gathered_row(t->kernel, t->kc), OCT_QCHAIN_CHUNK };
     if (w->direct)
-        return (oct_qchain_rows){ a->x + r0 * a->step, a->step, OCT_QCHAIN_WINDOW };
-    return (oct_qchain_rows){ s->copied, OCT_QCHAIN_WINDOW, rows * OCT_QCHAIN_WINDOW };
+        return (oct_qchain_rows){ a->x + r0 * a->step, a->step, OCT_QCHAIN_CHUNK };
+    return (oct_qchain_rows){ s->copied, OCT_QCHAIN_CHUNK, rows * OCT_QCHAIN_CHUNK };
 }
 
 /* Pointers to the rows of a block, or to what was gathered of them. */
@@ -232,14 +232,14 @@ static void run_items(void *arg, size_t begin, size_t end, size_t thread)
     }
 }
 
-/* Whether chains can read the rows of a block as they are: whole windows, or quads where no unit is shuffled, not many lines of the first-level
+/* Whether chains can read the rows of a block as they are: whole chunks, or quads where no unit is shuffled, not many lines of the first-level
  * cache from each other. */
 static bool is_near(const oct_qtiles *t, bool shuffled, size_t block)
 {
     enum { NEAR = 24 << 10 };
     if (t->flip || t->gather)
         return !t->flip;
-    return !t->rows.g && t->kc % (shuffled ? OCT_QCHAIN_WINDOW : 4) == 0 && t->rows.step <= NEAR / block;
+    return !t->rows.g && t->kc % (shuffled ? OCT_QCHAIN_CHUNK : 4) == 0 && t->rows.step <= NEAR / block;
 }
 
 /* Costs as measured on Zen 3. */
