@@ -27,7 +27,7 @@ static oct_status take_matrix(forms_reader *r, int id, int slot, const oct_quant
     const int qvals = g->node[id].in[slot];
     oct_quant with = *q;
     int v;
-    OCT_TRY(oct_tensor_turned(g->arena, g->value[qvals].constant, &with.qvals, err));
+    OCT_TRY(oct_tensor_transposed(g->arena, g->value[qvals].constant, &with.qvals, err));
     OCT_TRY(oct_graph_new_value(g, g->value[qvals].name, OCT_F32, &v, err));
     OCT_TRY(oct_graph_set_dims(g, v, 3, with.qvals->dims, err));
     OCT_TRY(forms_quant(r, &with, &g->value[v].quant, err));

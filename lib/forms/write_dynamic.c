@@ -59,7 +59,7 @@ oct_status oct_write_dynamic(oct_writer *w, int id, oct_err *err)
     if (!weights)
         return oct_nomem(err);
     if (transposed) /* MatMulInteger has no transposition */
-        OCT_TRY(oct_tensor_turned(g->arena, qvals, &qvals, err));
+        OCT_TRY(oct_tensor_transposed(g->arena, qvals, &qvals, err));
     OCT_TRY(oct_write_qvals(w, b, qvals, &in[3], err));
     OCT_TRY(oct_write_params(w, q, weights, &in[4], &in[5], err));
     OCT_TRY(dynamic_input(g, id, base, in, err));

@@ -17,7 +17,7 @@ static oct_status set_matrix(oct_writer *w, int node, int slot, int params, oct_
     if (!base)
         return oct_nomem(err);
     OCT_TRY(oct_write_zeros(g, q, base, rank, dims, &v[2], err));
-    OCT_TRY(oct_tensor_turned(g->arena, q->qvals, &qvals, err));
+    OCT_TRY(oct_tensor_transposed(g->arena, q->qvals, &qvals, err));
     OCT_TRY(oct_write_qvals(w, value, qvals, &v[0], err));
     OCT_TRY(oct_edit_const(g, base, "_scale", OCT_F32, rank, dims, q->scale, &v[1], err));
     OCT_TRY(oct_graph_set_input(g, node, slot, v[0], err));

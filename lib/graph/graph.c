@@ -154,7 +154,7 @@ oct_status oct_tensor_new(oct_arena *a, oct_dtype t, int rank, const int64_t *di
     return OCT_OK;
 }
 
-oct_status oct_tensor_turned(oct_arena *a, const oct_tensor *t, const oct_tensor **out, oct_err *err)
+oct_status oct_tensor_transposed(oct_arena *a, const oct_tensor *t, const oct_tensor **out, oct_err *err)
 {
     int64_t dims[OCT_MAX_RANK];
     oct_tensor *x;

@@ -219,7 +219,7 @@ void oct_graph_set_const(oct_graph *g, int value, const oct_tensor *t);
 oct_status oct_tensor_new(oct_arena *a, oct_dtype t, int rank, const int64_t *dims, oct_tensor **out, oct_err *err);
 
 /* A tensor of bytes whose last two dimensions change places. */
-oct_status oct_tensor_turned(oct_arena *a, const oct_tensor *t, const oct_tensor **out, oct_err *err);
+oct_status oct_tensor_transposed(oct_arena *a, const oct_tensor *t, const oct_tensor **out, oct_err *err);
 
 /* Copies a shape into the graph's arena and sets it. d[i].sym are kept by reference (arena or literal). OCT_EMALFORMED for a
  * dimension above OCT_MAX_DIM. */

@@ -202,7 +202,7 @@ static void print_graph(const oct_graph *g, const printer *outer, oct_buf *b)
 /* ---- what forms cannot tell apart ---- */
 
 /* The same matrix as its transpose. In blocks by columns the quantized values stay as they are. */
-static void round(oct_graph *g, int v)
+static void transpose_constant(oct_graph *g, int v)
 {
     oct_value *x = &g->value[v];
     oct_quant *q = oct_arena_memdup(g->arena, x->quant, sizeof *q);
@@ -252,7 +252,7 @@ static void plain_products(oct_graph *g)
         if (!dynamic && !oct_value_by_columns(&g->value[m->in[1]]))
             continue;
         if (w->axis == (w->block > 0) && oct_node_int(m, "transB", 0))
-            round(g, m->in[1]);
+            transpose_constant(g, m->in[1]);
         m->n_attr = 0;
         if (dynamic || oct_input_at(m, 2) < 0)
             split(g, id);
