@@ -50,6 +50,10 @@ void oct_plan_destroy(oct_plan *p);
 /* Runs on inputs[i], C order, of the type and shape of graph input i; borrowed for the call. Results stay valid until
  * the next run. */
 oct_status oct_plan_run(oct_plan *p, const void *const *inputs, oct_err *err);
+/* A run in parts: begin takes the inputs, borrowed until it has ended, and advance runs until the tap has been shown the value `until`
+ * (NULL: to the end). Between parts what was shown may be changed in place. OCT_EUNSUPPORTED for models that run in stages. */
+oct_status oct_plan_begin(oct_plan *p, const void *const *inputs, oct_err *err);
+oct_status oct_plan_advance(oct_plan *p, const char *until, bool *shown, oct_err *err);
 size_t oct_plan_n_outputs(const oct_plan *p);
 const char *oct_plan_output_name(const oct_plan *p, size_t i);
 /* Output i: plain layout, data valid after a run; so is its shape in a model that is run in stages. An output that is no tensor
@@ -60,7 +64,8 @@ const oct_operand *oct_plan_output(const oct_plan *p, size_t i);
 oct_status oct_plan_run_data(oct_plan *p, oct_datum *const *inputs, oct_err *err);
 oct_status oct_plan_output_datum(oct_plan *p, size_t i, const oct_datum **out, oct_err *err);
 
-/* Called in order of execution, with t as it lies in memory (layout, q when quantized); a failure stops the run. */
+/* Called in order of execution, with t as it lies in memory (layout, q when quantized); a failure stops the run. The
+ * tap may change the values of t, which is what the steps behind it then read; not those of a graph input, which are the caller's. */
 typedef oct_status (*oct_tap_fn)(void *arg, const char *value, const oct_operand *t, oct_err *err);
 void oct_plan_set_tap(oct_plan *p, oct_tap_fn fn, void *arg);
 /* Whether a tapped value will be shown. */

@@ -63,6 +63,7 @@ struct oct_plan {
     oct_tap_fn tap;
     void *tap_arg;
     bool profile;
+    size_t at;           /* the step that oct_plan_advance comes to next */
 };
 
 /* ---- making and running plans inside of plans ---- */

@@ -17,8 +17,9 @@ static oct_status show(const oct_plan *p, const rt_step *st, oct_err *err)
     return OCT_OK;
 }
 
-static oct_status run_steps(oct_plan *p, const void *const *inputs, oct_err *err)
+static oct_status begin_steps(oct_plan *p, const void *const *inputs, oct_err *err)
 {
+    p->at = 0;
     for (rt_operand *o = p->operand; o; o = o->next)
         if (o->input >= 0)
             o->t.data = (void *)(uintptr_t)inputs[o->input];
@@ -27,22 +28,54 @@ static oct_status run_steps(oct_plan *p, const void *const *inputs, oct_err *err
         if (rt_is_tapped(p, name))
             OCT_TRY(p->tap(p->tap_arg, name, &p->input[i]->t, err));
     }
+    return OCT_OK;
+}
+
+static oct_status run_step(oct_plan *p, rt_step *st, oct_run *r, oct_err *err)
+{
+    double begin = p->profile ? oct_now() : 0;
+    if (st->reorder) {
+        rt_run_reorder(p->opts.pool, &st->s);
+    } else if (!st->alias && oct_step_run(&st->s, r, err) != OCT_OK) {
+        return oct_within(err, "node '%s' (%s)", st->s.node->name, st->s.node->op);
+    }
+    if (p->profile) {
+        st->seconds += oct_now() - begin;
+        st->calls++;
+    }
+    return show(p, st, err);
+}
+
+static bool shows(const rt_step *st, const char *value)
+{
+    for (int k = 0; value && k < st->s.n_out; k++)
+        if (st->tap[k] && strcmp(st->tap[k], value) == 0)
+            return true;
+    return false;
+}
+
+oct_status oct_plan_begin(oct_plan *p, const void *const *inputs, oct_err *err)
+{
+    if (p->staged)
+        return oct_fail(err, OCT_EUNSUPPORTED, "the model runs in stages");
+    return begin_steps(p, inputs, err);
+}
+
+oct_status oct_plan_advance(oct_plan *p, const char *until, bool *shown, oct_err *err)
+{
     oct_run r = { .pool = p->opts.pool, .scratch = p->scratch, .iteration = p->iteration };
-    for (size_t i = 0; i < p->n_step; i++) {
-        rt_step *st = p->step[i];
-        double begin = p->profile ? oct_now() : 0;
-        if (st->reorder) {
-            rt_run_reorder(p->opts.pool, &st->s);
-        } else if (!st->alias && oct_step_run(&st->s, &r, err) != OCT_OK) {
-            return oct_within(err, "node '%s' (%s)", st->s.node->name, st->s.node->op);
-        }
-        if (p->profile) {
-            st->seconds += oct_now() - begin;
-            st->calls++;
-        }
-        OCT_TRY(show(p, st, err));
+    for (*shown = false; p->at < p->n_step && !*shown; p->at++) {
+        OCT_TRY(run_step(p, p->step[p->at], &r, err));
+        *shown = shows(p->step[p->at], until);
     }
     return OCT_OK;
+}
+
+static oct_status run_steps(oct_plan *p, const void *const *inputs, oct_err *err)
+{
+    bool shown;
+    OCT_TRY(begin_steps(p, inputs, err));
+    return oct_plan_advance(p, NULL, &shown, err);
 }
 
 /* The inputs as data, borrowed for the run. */

@@ -115,12 +115,24 @@ static oct_status convert_input(oct_runner *r, size_t i, const oct_array *x, oct
     return OCT_OK;
 }
 
-oct_status oct_runner_run(oct_runner *r, const oct_array *arrays, oct_plan **plan, oct_err *err)
+static oct_status feed(oct_runner *r, const oct_array *arrays, oct_plan **plan, oct_err *err)
 {
     OCT_TRY(oct_runner_plan(r, arrays, plan, err));
     for (size_t i = 0; i < r->n; i++)
         OCT_TRY(convert_input(r, i, &arrays[r->from[i]], err));
+    return OCT_OK;
+}
+
+oct_status oct_runner_run(oct_runner *r, const oct_array *arrays, oct_plan **plan, oct_err *err)
+{
+    OCT_TRY(feed(r, arrays, plan, err));
     return oct_plan_run(*plan, r->data, err);
+}
+
+oct_status oct_runner_begin(oct_runner *r, const oct_array *arrays, oct_plan **plan, oct_err *err)
+{
+    OCT_TRY(feed(r, arrays, plan, err));
+    return oct_plan_begin(*plan, r->data, err);
 }
 
 void oct_runner_set_tap(oct_runner *r, oct_tap_fn fn, void *arg)

@@ -20,6 +20,9 @@ oct_status oct_runner_plan(oct_runner *r, const oct_array *arrays, oct_plan **pl
  * from *plan, until the next call. */
 oct_status oct_runner_run(oct_runner *r, const oct_array *arrays, oct_plan **plan, oct_err *err);
 
+/* The same up to oct_plan_begin: *plan goes on by oct_plan_advance. The arrays are borrowed until it has ended. */
+oct_status oct_runner_begin(oct_runner *r, const oct_array *arrays, oct_plan **plan, oct_err *err);
+
 /* Shown what every plan of this runner computes (oct_plan_set_tap); fn NULL: nothing. */
 void oct_runner_set_tap(oct_runner *r, oct_tap_fn fn, void *arg);
 
