@@ -69,8 +69,7 @@ static oct_status drop_clamps(oct_qjob *j, oct_err *err)
 
 /* ---- activations ---- */
 
-/* Integer readers of v read `to`. */
-static oct_status redirect(oct_qjob *j, int v, int to, oct_err *err)
+oct_status oct_redirect(oct_qjob *j, int v, int to, oct_err *err)
 {
     for (size_t i = 0; i < j->g->value[v].n_uses;) {
         oct_use u = j->g->value[v].uses[i];
@@ -95,7 +94,7 @@ static oct_status annotate_constant(oct_qjob *j, int v, const oct_quant *shared,
         return oct_nomem(err);
     q->qvals = qvals;
     OCT_TRY(new_value(j, j->g->value[v].name, "_quantized", q, -1, &to, err));
-    return redirect(j, v, to, err);
+    return oct_redirect(j, v, to, err);
 }
 
 /* What an integer operator makes is quantized; what else does gets a border in front of its integer readers. */
@@ -108,7 +107,7 @@ static oct_status annotate_value(oct_qjob *j, int v, const oct_quant *q, oct_err
         return OCT_OK;
     }
     OCT_TRY(new_value(j, j->g->value[v].name, "_quantized", q, v, &to, err));
-    OCT_TRY(redirect(j, v, to, err));
+    OCT_TRY(oct_redirect(j, v, to, err));
     return oct_edit_node(j->g, "QuantizeLinear", &v, 1, to, before, NULL, err);
 }
 

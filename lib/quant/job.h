@@ -149,6 +149,8 @@ void oct_bodies_move(oct_qjob *j, oct_graph *g);
 
 /* place.c: schemes of nodes, wanted values, shared parameters. May be run again after more nodes were barred. */
 oct_status oct_job_place(oct_qjob *j, oct_err *err);
+/* The root of the values that share the parameters of one. */
+int oct_params_root(const oct_qjob *j, int value);
 /* How many inputs of an integer node, from the first, are activations. */
 int oct_data_inputs(const oct_qjob *j, int node);
 /* The node whose result a value is as far as quantization goes: through a clamp that goes away; or -1. */
@@ -170,6 +172,9 @@ oct_status oct_choose_qparams(oct_qjob *j, const oct_calib *c, bool *changed, oc
 
 /* annotate.c: a copy of the graph whose values carry what is decided now, which plans run as it is; the job's own graph stays float. */
 oct_status oct_quantized_copy(oct_qjob *j, oct_graph **copy, oct_err *err);
+
+/* annotate.c: nodes that read value v on integers read value `to`. */
+oct_status oct_redirect(oct_qjob *j, int v, int to, oct_err *err);
 
 /* weights.c: quantizes weights and biases as the nodes' schemes say; c (may be NULL) has the means that biases are corrected by. */
 oct_status oct_decide_weights(oct_qjob *j, const oct_calib *c, oct_err *err);

@@ -16,7 +16,7 @@ static bool is_const(const oct_qjob *j, int value)
     return value >= 0 && j->g->value[value].constant;
 }
 
-static int root_of(const oct_qjob *j, int v)
+int oct_params_root(const oct_qjob *j, int v)
 {
     while (j->value[v].same != v)
         v = j->value[v].same;
@@ -25,8 +25,8 @@ static int root_of(const oct_qjob *j, int v)
 
 static void join(oct_qjob *j, int a, int b)
 {
-    a = root_of(j, a);
-    b = root_of(j, b);
+    a = oct_params_root(j, a);
+    b = oct_params_root(j, b);
     j->value[a > b ? a : b].same = a > b ? b : a;
 }
 
@@ -267,7 +267,7 @@ static bool clamps_agree(const oct_qjob *j, const oct_node *n)
     float lo = 0, hi = 0;
     bool agree = true;
     for (int k = 0; k < n->n_in; k++) {
-        const qvalue *v = &j->value[n->in[k]], *r = &j->value[root_of(j, n->in[k])];
+        const qvalue *v = &j->value[n->in[k]], *r = &j->value[oct_params_root(j, n->in[k])];
         const float a = fmaxf(v->clamp_lo, r->clamp_lo), b = fminf(v->clamp_hi, r->clamp_hi);
         agree &= k == 0 || (a == lo && b == hi);
         lo = a;
@@ -310,7 +310,7 @@ static const oct_policy_row *reader_row(const oct_qjob *j, int value)
 static void link_groups(oct_qjob *j)
 {
     for (size_t v = j->n_values; v-- > 0;) {
-        qvalue *x = &j->value[v], *root = &j->value[root_of(j, (int)v)];
+        qvalue *x = &j->value[v], *root = &j->value[oct_params_root(j, (int)v)];
         if (!x->wanted)
             continue;
         const int p = oct_maker_node(j, (int)v);
@@ -334,7 +334,7 @@ static bool bar_clamps(oct_qjob *j)
     bool any = false;
     for (size_t i = 0; i < j->g->n_order; i++) {
         const int id = j->g->order[i];
-        if (!j->node[id].absorbed || !j->value[root_of(j, j->g->node[id].out[0])].symmetric)
+        if (!j->node[id].absorbed || !j->value[oct_params_root(j, j->g->node[id].out[0])].symmetric)
             continue;
         j->node[id].barred = "its result has a grid around zero, which does not end where it does";
         any = true;
