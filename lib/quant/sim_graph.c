@@ -1,0 +1,176 @@
+/* The graph in which parts of a job's rounding can be switched on: float nodes, constants as rounding leaves them, and values of their own
+ * for what integer operators read of values that others read as they are. */
+#include "quant/simulate.h"
+
+#include "forms/edit.h"
+#include "kernels/quantize.h"
+
+#include <string.h>
+
+/* ---- constants ---- */
+
+/* Input `slot` becomes a constant of real numbers; fill sets them. */
+static oct_status new_constant(oct_qjob *j, int id, int slot, const char *base, int rank, const int64_t *dims, const float *data, oct_err *err)
+{
+    int v;
+    OCT_TRY(oct_edit_const(j->g, base, "_rounded", OCT_F32, rank, dims, data, &v, err));
+    return oct_graph_set_input(j->g, id, slot, v, err);
+}
+
+static oct_status round_weights(oct_qjob *j, int id, const qweights *w, const oct_weight_layout *l, oct_err *err)
+{
+    const int8_t *qvals = w->qvals->data;
+    float *real = oct_calloc((size_t)w->qvals->count + 1, sizeof *real);
+    if (!real)
+        return oct_nomem(err);
+    for (int64_t e = 0; e < w->qvals->count; e++)
+        real[e] = (float)qvals[e] * w->quant.scale[w->quant.n > 1 ? oct_output_channel(l, e) : 0];
+    oct_status s = new_constant(j, id, 1, j->g->value[j->g->node[id].in[1]].name, w->qvals->rank, w->qvals->dims, real, err);
+    oct_free(real);
+    return s;
+}
+
+static oct_status round_bias(oct_qjob *j, int id, const oct_quant *bias, oct_err *err)
+{
+    const oct_tensor *t = bias->qvals;
+    const int32_t *qvals = t->data;
+    float *real = oct_calloc((size_t)t->count + 1, sizeof *real);
+    if (!real)
+        return oct_nomem(err);
+    for (int64_t o = 0; o < t->count; o++)
+        real[o] = (float)qvals[o] * bias->scale[bias->n > 1 ? o : 0];
+    oct_status s = new_constant(j, id, 2, j->g->value[j->g->node[id].out[0]].name, t->rank, t->dims, real, err);
+    oct_free(real);
+    return s;
+}
+
+bool oct_sim_rounds(const oct_qjob *j, int node)
+{
+    const bool dynamic = j->node[node].scheme == OCT_SCHEME_DYNAMIC;
+    return (oct_is_product(j, node) || dynamic) && j->node[node].weights[0] && oct_op_of(j->g, node)->quant == OCT_QUANT_WEIGHTED;
+}
+
+static oct_status round_layer(oct_qjob *j, int id, oct_err *err)
+{
+    const oct_quant *bias = j->node[id].bias;
+    oct_weight_layout l;
+    if (!oct_sim_rounds(j, id) || !oct_layer_layout(j->g, id, &l))
+        return OCT_OK;
+    OCT_TRY(round_weights(j, id, j->node[id].weights[0], &l, err));
+    return bias && oct_is_product(j, id) ? round_bias(j, id, bias, err) : OCT_OK;
+}
+
+/* A constant operand of an integer operator. */
+static oct_status round_constant(oct_qjob *j, int v, oct_err *err)
+{
+    const oct_tensor *t = j->g->value[v].constant;
+    float *real = oct_calloc((size_t)t->count + 1, sizeof *real);
+    int to;
+    if (!real)
+        return oct_nomem(err);
+    memcpy(real, t->data, (size_t)t->count * sizeof *real);
+    oct_sim_round(j, v, &(oct_operand){ .dtype = OCT_F32, .count = t->count, .data = real });
+    oct_status s = oct_edit_const(j->g, j->g->value[v].name, "_rounded", OCT_F32, t->rank, t->dims, real, &to, err);
+    oct_free(real);
+    return s == OCT_OK ? oct_redirect(j, v, to, err) : s;
+}
+
+/* ---- values ---- */
+
+/* What integer operators read of a value that they did not make: a copy, since others read the value as it is. */
+static oct_status copy_value(oct_qjob *j, int v, int *to, oct_err *err)
+{
+    static const float one = 1;
+    oct_graph *g = j->g;
+    int c;
+    OCT_TRY(oct_graph_new_const_f32(g, "one", 0, NULL, &one, &c, err));
+    OCT_TRY(oct_edit_value(g, g->value[v].name, "_rounded", OCT_F32, v, to, err));
+    OCT_TRY(oct_redirect(j, v, *to, err));
+    return oct_edit_node(g, "Mul", (int[]){ v, c }, 2, *to, oct_edit_after(g, g->value[v].producer), NULL, err);
+}
+
+static oct_status add_taps(oct_qjob *j, bool constants, oct_arena *arena, const char **tap, oct_err *err)
+{
+    for (size_t v = 0; v < j->n_values; v++) {
+        int to = (int)v;
+        tap[v] = NULL;
+        if (!j->value[v].quant || j->g->value[v].dead)
+            continue;
+        if (j->g->value[v].constant) {
+            if (constants)
+                OCT_TRY(round_constant(j, to, err));
+            continue;
+        }
+        if (!oct_is_static(j, oct_maker_node(j, to)))
+            OCT_TRY(copy_value(j, (int)v, &to, err));
+        if (!(tap[v] = oct_arena_strdup(arena, j->g->value[to].name)))
+            return oct_nomem(err);
+    }
+    return OCT_OK;
+}
+
+/* ---- outputs ---- */
+
+/* What an output is made of in front of a Softmax, a Sigmoid and the like; the output where it is none. Behind them most errors vanish,
+ * and few samples would tell of luck. */
+static int logits_of(const oct_graph *g, int v)
+{
+    int found = v;
+    for (int p = g->value[v].producer; p >= 0; p = g->value[v].producer) {
+        const oct_op *op = oct_op_of(g, p);
+        if (!op || !(op->fixed_range || op->quant == OCT_QUANT_SAME) || g->node[p].in[0] < 0)
+            break;
+        v = g->node[p].in[0];
+        if (op->fixed_range && g->value[v].producer >= 0)
+            found = v;
+    }
+    return found;
+}
+
+static void take_logits(oct_graph *g)
+{
+    for (size_t k = 0; k < g->n_output; k++)
+        g->output[k] = logits_of(g, g->output[k]);
+    for (size_t v = 0; v < g->n_value; v++)
+        g->value[v].is_output = false;
+    for (size_t k = 0; k < g->n_output; k++)
+        g->value[g->output[k]].is_output = true;
+    oct_graph_prune(g);
+}
+
+static oct_status build(oct_qjob *j, const bool *rounds, bool constants, oct_arena *arena, const char **tap, oct_err *err)
+{
+    for (size_t i = 0; i < j->n_layer; i++)
+        if (!rounds || rounds[j->layer[i]])
+            OCT_TRY(round_layer(j, j->layer[i], err));
+    OCT_TRY(add_taps(j, constants, arena, tap, err));
+    take_logits(j->g);
+    return oct_graph_sort(j->g, err);
+}
+
+oct_status oct_sim_graph(oct_qjob *j, const bool *rounds, bool constants, oct_arena *arena, oct_graph **g, const char **tap, oct_err *err)
+{
+    oct_graph *own = j->g, *copy;
+    OCT_TRY(oct_graph_clone(own, &copy, err));
+    j->g = copy; /* indices are the same in both */
+    oct_status s = build(j, rounds, constants, arena, tap, err);
+    j->g = own;
+    if (s == OCT_OK)
+        *g = copy;
+    else
+        oct_graph_destroy(copy);
+    return s;
+}
+
+void oct_sim_round(const oct_qjob *j, int v, const oct_operand *t)
+{
+    enum { PART = 1024 };
+    const oct_quant *q = j->value[v].quant;
+    uint16_t qvals[PART]; /* of 8 or 16 bits */
+    float *real = t->data;
+    for (int64_t at = 0; at < t->count; at += PART) {
+        const size_t n = (size_t)(t->count - at < PART ? t->count - at : PART);
+        oct_quantize_f32(NULL, q->dtype, real + at, n, q->scale[0], q->zp[0], qvals);
+        oct_dequantize_f32(NULL, q->dtype, qvals, n, q->scale[0], q->zp[0], real + at);
+    }
+}

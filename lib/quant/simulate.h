@@ -1,0 +1,62 @@
+/* lib/quant/simulate.h -- the float model with a part of a job's rounding put in: what each part costs at the outputs.
+ *
+ * A float plan shows the values that the job quantizes, and the tap leaves in them what rounding leaves. So one plan measures any choice of
+ * values, without rewriting and without packing weights anew. Results differ from those of integers in last places only. Rounded are
+ * the values and weights of the outermost graph that have quantization parameters; the bodies of control flow, recurrent layers and weights
+ * in blocks stay as they are.
+ *
+ * Deterministic: sums are formed sample by sample, whichever thread ran it. */
+#ifndef OCT_QUANT_SIMULATE_H
+#define OCT_QUANT_SIMULATE_H
+
+#include "quant/convert.h"
+#include "quant/job.h"
+
+typedef struct oct_sim oct_sim;
+
+/* What is rounded. value[n_values]: by the values of the job's graph; those that share parameters are asked for at their root.
+ * NULL: all of them. */
+typedef enum oct_sim_weights { OCT_SIM_FLOAT_WEIGHTS, OCT_SIM_ROUNDED_WEIGHTS, OCT_SIM_SOME_WEIGHTS } oct_sim_weights;
+typedef struct oct_sim_mask {
+    const bool *value;
+    bool no_values; /* weights alone */
+    oct_sim_weights weights;
+    const bool *layer; /* [n_nodes], of OCT_SIM_SOME_WEIGHTS: nodes whose weights and bias are rounded */
+} oct_sim_mask;
+
+/* Errors of the outputs against the float model. */
+typedef struct oct_sim_loss {
+    double noise; /* of the signal, summed over the outputs: noise of parts that are independent adds up */
+    double sqnr;  /* dB, the smallest over the outputs */
+} oct_sim_loss;
+
+/* How many samples: as many as take so many multiply-accumulates, within bounds. More for small models, where they cost little and each
+ * tells less. */
+typedef struct oct_sim_size {
+    int64_t macs, least, most;
+} oct_sim_size;
+#define OCT_SIM_FEW_RUNS ((oct_sim_size){ 3000000000, 8, 32 })   /* for what runs each a few times */
+#define OCT_SIM_MANY_RUNS ((oct_sim_size){ 1200000000, 2, 16 })  /* for what runs each a hundred times */
+
+/* Reads up to `size` of what the conversion calibrates with, of two halves the first or the second one, fewer where inputs and outputs of so many
+ * take more than some 64 MB, and runs the float model on them. The job must be decided and stay as it is until the simulation is
+ * closed. OCT_EUNSUPPORTED where the model does not run. */
+oct_status oct_sim_open(oct_conversion *c, oct_sim_size size, int half, oct_sim **sim, oct_err *err);
+void oct_sim_close(oct_sim *s); /* NULL allowed */
+
+
+oct_status oct_sim_measure(oct_sim *s, const oct_sim_mask *m, oct_sim_loss *loss, oct_err *err);
+
+/* Runs the float model on all samples and shows its values under the names of the simulation's taps, on any thread. */
+oct_status oct_sim_show(oct_sim *s, void (*show)(void *arg, size_t sample, const char *name, const oct_operand *t), void *arg, oct_err *err);
+
+/* The graph that such a plan runs: a copy of the job's, where what integer operators read of a real value is a value of its own.
+ * rounds[node]: whether the weights and bias of the node are rounded, NULL: all; constants of other operators go with `constants`.
+ * tap[v], allocated in arena: the name of the value that is to be rounded in place of v, NULL: none. */
+oct_status oct_sim_graph(oct_qjob *j, const bool *rounds, bool constants, oct_arena *arena, oct_graph **g, const char **tap, oct_err *err);
+/* Whether the weights of a node can be rounded there: the job rounds them, by channels or all of them. */
+bool oct_sim_rounds(const oct_qjob *j, int node);
+/* Puts the values of t, float32 as they lie, on the quantization parameters of value v, in place. */
+void oct_sim_round(const oct_qjob *j, int v, const oct_operand *t);
+
+#endif
