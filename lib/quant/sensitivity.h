@@ -1,0 +1,27 @@
+/* lib/quant/sensitivity.h -- what quantizing each value and each layer's weights alone costs at the model's outputs.
+ *
+ * Measured (simulate.h), not estimated from a value's own error, which finds half of the worst. Groups of neighbours are measured together
+ * first, and divided only where they matter: noise of parts that are independent adds up. */
+#ifndef OCT_QUANT_SENSITIVITY_H
+#define OCT_QUANT_SENSITIVITY_H
+
+#include "quant/simulate.h"
+
+/* One thing that is rounded. */
+typedef struct oct_site {
+    int value;    /* of the job's graph, the root of those that share parameters; -1: weights */
+    int node;     /* whose weights and bias they are; -1: a value */
+    double noise; /* at the outputs when it alone is rounded, as oct_sim_loss has it; 0: too little to be told apart */
+} oct_site;
+
+typedef struct oct_sensitivity {
+    oct_site *site; /* the worst first */
+    size_t n;
+    oct_sim_loss all, values, weights; /* everything rounded; values alone; weights alone */
+} oct_sensitivity;
+
+/* Sites that cause less than `least` (a share) of the noise of their kind are not told apart. weights: those of layers are wanted too.
+ * Allocated in arena. */
+oct_status oct_sensitivity_measure(oct_sim *s, oct_qjob *j, double least, bool weights, oct_arena *arena, oct_sensitivity *out, oct_err *err);
+
+#endif
