@@ -1,0 +1,194 @@
+/* Mixed precision: where few values cause most of the loss, the layers that make and read them stay float.
+ *
+ * Values are taken in the order of what they cost at the outputs while each still causes a good part of what is left, within a budget of
+ * multiply-accumulates. Where that does not help a model that is of little use as it is, up to four layers more may go beyond it, if
+ * they win 6 dB each: a stem can be a seventh of a network, a Fourier transform more than a third. What was chosen is measured as
+ * a whole, on other samples, and stays only where it wins. */
+#include "quant/convert_int.h"
+#include "quant/sensitivity.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define BUDGET 0.03       /* of the multiply-accumulates */
+#define GOOD_DB 30        /* expected at the outputs: more is not bought */
+#define POOR_DB 20        /* less may be mended beyond the budget */
+#define LEAST_SHARE 0.08  /* of the noise that is left when a value is taken */
+#define LEAST_GAIN 1.0    /* dB, of all together */
+#define DEAR_GAIN 6.0     /* dB, of each layer beyond the budget */
+enum { MOST_DEAR = 4 };
+
+typedef struct choice {
+    oct_qjob *j;
+    bool *floats;       /* by node: chosen to be float */
+    double macs, spent; /* of the graph; of chosen layers */
+    int dear;           /* layers chosen beyond the budget */
+} choice;
+
+/* Whether a node makes or reads one of the values that share parameters. */
+static bool touches(const oct_qjob *j, int id, int root)
+{
+    const oct_node *n = &j->g->node[id];
+    for (int k = 0; k < n->n_in; k++)
+        if (n->in[k] >= 0 && j->value[n->in[k]].wanted && oct_params_root(j, n->in[k]) == root)
+            return true;
+    for (int k = 0; k < n->n_out; k++) {
+        const int v = k == 0 ? oct_quantized_output(j, id) : n->out[k];
+        if (v >= 0 && j->value[v].wanted && oct_params_root(j, v) == root)
+            return true;
+    }
+    return false;
+}
+
+static bool would_take(const choice *x, int id, int root)
+{
+    return oct_is_static(x->j, id) && !x->floats[id] && touches(x->j, id, root);
+}
+
+/* Multiply-accumulates of the layers around a value, and how many these are. Returns the number of nodes. */
+static int cost_of(const choice *x, int root, double *macs, int *layers)
+{
+    int n = 0;
+    *macs = 0;
+    *layers = 0;
+    for (size_t i = 0; i < x->j->n_layer; i++) {
+        const int id = x->j->layer[i];
+        if (!would_take(x, id, root))
+            continue;
+        *macs += (double)oct_node_macs(x->j->g, id) / x->macs;
+        *layers += oct_is_product(x->j, id);
+        n++;
+    }
+    return n;
+}
+
+static oct_status take(choice *x, int root, double share, oct_err *err)
+{
+    const char *why = oct_arena_printf(x->j->arena, "left float: rounding '%s' alone would cause %.0f %% of the loss at the outputs",
+                                       oct_value_name(x->j->g, root), 100 * share);
+    if (!why)
+        return oct_nomem(err);
+    for (size_t i = 0; i < x->j->n_layer; i++) {
+        const int id = x->j->layer[i];
+        if (would_take(x, id, root)) {
+            x->floats[id] = true;
+            x->j->node[id].barred = why;
+        }
+    }
+    return OCT_OK;
+}
+
+/* dear: beyond the budget, too. */
+static oct_status choose(choice *x, const oct_sensitivity *s, bool dear, oct_err *err)
+{
+    double left = s->all.noise, macs;
+    int layers;
+    for (size_t i = 0; i < s->n && s->site[i].noise > 0; i++) {
+        const double share = s->site[i].noise / left;
+        if (share < LEAST_SHARE || -10 * log10(left) > (dear ? POOR_DB : GOOD_DB))
+            break;
+        if (cost_of(x, s->site[i].value, &macs, &layers) == 0)
+            continue;
+        const bool within = x->spent + macs <= BUDGET;
+        if (!within && (!dear || x->dear + layers > MOST_DEAR))
+            continue;
+        x->spent += within ? macs : 0;
+        x->dear += within ? 0 : layers;
+        OCT_TRY(take(x, s->site[i].value, s->site[i].noise / s->all.noise, err));
+        left = fmax(left - s->site[i].noise, left * 1e-3);
+    }
+    return OCT_OK;
+}
+
+static oct_status measure(oct_conversion *c, oct_sensitivity *sens, oct_sim_loss *loss, oct_arena *a, oct_err *err)
+{
+    oct_sim *s;
+    OCT_TRY(oct_conversion_settle(c, err));
+    OCT_TRY(oct_sim_open(c, OCT_SIM_MANY_RUNS, sens ? 0 : 1, &s, err));
+    oct_status st = sens ? oct_sensitivity_measure(s, c->job, LEAST_SHARE / 2, false, a, sens, err)
+                         : oct_sim_measure(s, &(oct_sim_mask){ .weights = OCT_SIM_ROUNDED_WEIGHTS }, loss, err);
+    oct_sim_close(s);
+    return st;
+}
+
+static size_t count(const choice *x)
+{
+    size_t n = 0;
+    for (size_t id = 0; id < x->j->n_nodes; id++)
+        n += x->floats[id];
+    return n;
+}
+
+static void give_back(oct_conversion *c, choice *x)
+{
+    for (size_t id = 0; id < x->j->n_nodes; id++)
+        if (x->floats[id]) {
+            x->floats[id] = false;
+            x->j->node[id].barred = NULL;
+        }
+    x->spent = 0;
+    x->dear = 0;
+    oct_conversion_changed(c);
+}
+
+/* Chooses and measures; gives back what does not win enough. */
+static oct_status attempt(oct_conversion *c, choice *x, const oct_sensitivity *s, bool dear, double before, double *after, oct_arena *a,
+                          oct_err *err)
+{
+    oct_sim_loss loss;
+    OCT_TRY(oct_conversion_settle(c, err)); /* what was given back is integer again */
+    OCT_TRY(choose(x, s, dear, err));
+    if (count(x) == 0)
+        return OCT_OK;
+    oct_conversion_changed(c);
+    OCT_TRY(measure(c, NULL, &loss, a, err));
+    *after = loss.sqnr;
+    if (!(loss.sqnr >= before + fmax(LEAST_GAIN, x->dear * DEAR_GAIN)))
+        give_back(c, x);
+    return OCT_OK;
+}
+
+static oct_status promote(oct_conversion *c, oct_method_result *r, oct_arena *a, oct_err *err)
+{
+    choice x = { .j = c->job, .macs = (double)oct_graph_macs(c->job->g) };
+    oct_sensitivity s;
+    oct_sim_loss before;
+    OCT_TRY(measure(c, &s, NULL, a, err));
+    OCT_TRY(measure(c, NULL, &before, a, err));
+    if (!(x.floats = oct_arena_calloc(a, x.j->n_nodes + 1, sizeof *x.floats)))
+        return oct_nomem(err);
+    r->measure = "output SQNR";
+    r->unit = "dB";
+    r->before = before.sqnr;
+    OCT_TRY(attempt(c, &x, &s, false, before.sqnr, &r->after, a, err));
+    const size_t within = count(&x);
+    if (before.sqnr < POOR_DB && !(within && r->after >= POOR_DB)) {
+        OCT_TRY(attempt(c, &x, &s, true, within ? r->after : before.sqnr, &r->after, a, err));
+        if (count(&x) == 0 && within)
+            OCT_TRY(attempt(c, &x, &s, false, before.sqnr, &r->after, a, err));
+    }
+    if (count(&x) == 0) {
+        r->why = "no few values cause the loss";
+        return OCT_OK;
+    }
+    snprintf(r->choice, sizeof r->choice, "%zu nodes stay float", count(&x));
+    return OCT_OK;
+}
+
+static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
+{
+    oct_arena *a = oct_arena_create();
+    const oct_status st = a ? promote(c, r, a, err) : oct_nomem(err);
+    oct_arena_destroy(a);
+    return st;
+}
+
+const oct_method oct_method_mixed_precision = {
+    .name = "mixed-precision",
+    .summary = "layers around the few values that cause most of the loss stay float",
+    .step = OCT_STEP_CHOICE,
+    .needs = OCT_NEEDS_SAMPLES,
+    .by_default = true,
+    .run = run,
+};
