@@ -1,0 +1,512 @@
+/* Weights rounded so that errors compensate each other at the layer's output, instead of each to the nearest value.
+ *
+ * With second moments H = E[x x'] of a layer's inputs the squared error of an output is (w - q)' H (w - q). Weights are rounded one input
+ * after the other; what rounding left of the inputs before is made up for by the next one as far as inputs go together: with
+ * H = (U + 1) D (U + 1)', U strictly upper, q_k = round(w_k + sum_{j<k} (w_j - q_j) U_jk) (LDLQ: Chee et al., QuIP, 2023, section 3, which
+ * equals GPTQ: Frantar et al., 2023). Inputs with the largest moments come first, and H gets a hundredth of its mean on the diagonal.
+ *
+ * Inputs are those of the float model, at positions spread over the samples by a hash. Scales stay, so decisions that are made again
+ * keep these weights (weights.c). */
+#include "quant/convert_int.h"
+#include "quant/simulate_int.h"
+
+#include "kernels/sgemm/sgemm.h"
+#include "ops/nn/window.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DAMPING 0.01
+enum { MOST_DEPTH = 2304, LEAST_ROWS = 1024, DEPTHWISE_ROWS = 512, TOGETHER = 64 };
+enum { COLLECT_BYTES = 64 << 20 }; /* of inputs that are kept at once */
+
+typedef struct rlayer {
+    int node;
+    const char *input;   /* the name that its input is shown under */
+    oct_weight_layout l;
+    oct_window window;   /* of a convolution */
+    bool kernel;
+    int axis;            /* of a matrix product's input channels */
+    int64_t depth, outs; /* of one group */
+    int64_t rows;        /* positions, of all samples */
+    float *x;            /* [groups][depth][rows], while its inputs are kept */
+    int8_t *qvals;       /* what its weights become */
+    oct_status status;
+} rlayer;
+
+typedef struct rounder {
+    oct_sim *s;
+    oct_qjob *j;
+    oct_arena *a;
+    rlayer *layer;
+    size_t n, from, to; /* those at hand */
+} rounder;
+
+/* ---- which layers ---- */
+
+static const char *shown_name(const rounder *r, int value)
+{
+    for (size_t i = 0; i < r->s->n_taps; i++)
+        if (r->s->tapped[i] == value)
+            return r->s->tap[i];
+    return NULL;
+}
+
+static bool describe(const rounder *r, int id, rlayer *x)
+{
+    const oct_graph *g = r->j->g;
+    const oct_node *n = &g->node[id];
+    const oct_op *op = oct_op_of(g, id);
+    if (!oct_is_product(r->j, id) || !oct_sim_rounds(r->j, id) || !oct_layer_layout(g, id, &x->l) || x->l.matrices != 1)
+        return false;
+    x->node = id;
+    x->input = shown_name(r, n->in[0]);
+    x->kernel = op->weights.kernel;
+    x->axis = oct_channel_axis(op, n);
+    x->depth = x->l.ins / x->l.groups * x->l.taps;
+    x->outs = x->l.outs / x->l.groups;
+    x->rows = x->l.groups > 1 ? DEPTHWISE_ROWS : x->depth < LEAST_ROWS ? LEAST_ROWS : x->depth;
+    if (x->kernel && (x->l.out_axis != 0 || oct_window_of_weights(n, g->value[n->in[1]].shape, &x->window, NULL) != OCT_OK))
+        return false; /* a transposed convolution reads its inputs otherwise */
+    return x->input && x->depth > 1 && x->depth <= MOST_DEPTH;
+}
+
+static oct_status list_layers(rounder *r, oct_err *err)
+{
+    if (!(r->layer = oct_arena_calloc(r->a, r->j->n_layer + 1, sizeof *r->layer)))
+        return oct_nomem(err);
+    for (size_t i = 0; i < r->j->n_layer; i++)
+        r->n += describe(r, r->j->layer[i], &r->layer[r->n]);
+    return OCT_OK;
+}
+
+static size_t bytes_of(const rlayer *x)
+{
+    return (size_t)(x->l.groups * x->depth * x->rows) * sizeof(float);
+}
+
+/* ---- inputs ---- */
+
+static uint64_t mix(uint64_t x) /* the finalizer of splitmix64 */
+{
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
+    return x ^ (x >> 31);
+}
+
+/* One position's inputs into column `row` of x. at: where each dimension starts; t of f32. */
+static void take_patch(const rlayer *x, const oct_operand *t, const int64_t *strides, const int64_t *at, float *to, int64_t row)
+{
+    const float *data = t->data;
+    const oct_window *w = &x->window;
+    const int64_t ins = x->l.ins / x->l.groups;
+    for (int64_t tap = 0; tap < x->l.taps; tap++) {
+        int64_t rest = tap, offset = at[0] * strides[0];
+        bool inside = true;
+        for (int d = w->n - 1; d >= 0; d--) {
+            const int64_t p = at[d + 2] + rest % w->kernel[d] * w->dilation[d];
+            rest /= w->kernel[d];
+            inside &= p >= 0 && p < t->dims[d + 2];
+            offset += p * strides[d + 2];
+        }
+        for (int64_t c = 0; c < x->l.ins; c++) {
+            const int64_t k = c / ins * x->depth + c % ins * x->l.taps + tap;
+            to[k * x->rows + row] = inside ? data[offset + c * strides[1]] : 0;
+        }
+    }
+}
+
+static bool collect_conv(const rlayer *x, const oct_operand *t, uint64_t seed, int64_t first, int64_t rows)
+{
+    int64_t strides[OCT_MAX_RANK], out[OCT_SPATIAL_MAX], positions = 1;
+    oct_window w = x->window;
+    if (t->rank != w.n + 2 || t->dims[1] != x->l.ins)
+        return false;
+    for (int d = 0; d < w.n; d++) {
+        if (oct_window_fit(&w, d, t->dims[d + 2], &out[d], NULL) != OCT_OK)
+            return false;
+        positions *= out[d];
+    }
+    oct_operand_strides(t, strides);
+    for (int64_t i = 0; i < rows; i++) {
+        int64_t at[OCT_MAX_RANK] = { 0 }, p = (int64_t)(mix(seed + (uint64_t)i) % (uint64_t)(positions * t->dims[0]));
+        for (int d = w.n - 1; d >= 0; d--) {
+            at[d + 2] = p % out[d] * w.stride[d] - w.before[d];
+            p /= out[d];
+        }
+        at[0] = p;
+        rlayer fitted = *x;
+        fitted.window = w;
+        take_patch(&fitted, t, strides, at, x->x, first + i);
+    }
+    return true;
+}
+
+static bool collect_rows(const rlayer *x, const oct_operand *t, uint64_t seed, int64_t first, int64_t rows)
+{
+    int64_t strides[OCT_MAX_RANK];
+    const int axis = x->axis < 0 ? t->rank + x->axis : x->axis;
+    const float *data = t->data;
+    if (axis < 0 || axis >= t->rank || t->dims[axis] != x->l.ins)
+        return false;
+    oct_operand_strides(t, strides);
+    for (int64_t i = 0; i < rows; i++) {
+        int64_t p = (int64_t)(mix(seed + (uint64_t)i) % (uint64_t)(t->count / t->dims[axis])), offset = 0;
+        for (int d = t->rank - 1; d >= 0; d--)
+            if (d != axis) {
+                offset += p % t->dims[d] * strides[d];
+                p /= t->dims[d];
+            }
+        for (int64_t c = 0; c < x->l.ins; c++)
+            x->x[c * x->rows + first + i] = data[offset + c * strides[axis]];
+    }
+    return true;
+}
+
+/* Shown by the simulation, sample by sample, on any thread: each has rows of its own. */
+static void collect(void *arg, size_t sample, const char *name, const oct_operand *t)
+{
+    rounder *r = arg;
+    for (size_t i = r->from; i < r->to; i++) {
+        rlayer *x = &r->layer[i];
+        if (strcmp(x->input, name) != 0 || t->dtype != OCT_F32 || t->count == 0)
+            continue;
+        const int64_t samples = (int64_t)r->s->n_samples;
+        const int64_t first = (int64_t)sample * x->rows / samples, end = ((int64_t)sample + 1) * x->rows / samples;
+        const uint64_t seed = mix((uint64_t)x->node) + ((uint64_t)sample << 32);
+        if (x->kernel)
+            collect_conv(x, t, seed, first, end - first);
+        else
+            collect_rows(x, t, seed, first, end - first);
+    }
+}
+
+/* ---- rounding ---- */
+
+typedef struct work {
+    float *moments;   /* [depth][depth] */
+    float *h;         /* [depth][depth], permuted; the lower triangle becomes U' */
+    float *w, *e;     /* [depth][outs]: weights, and what rounding left of them */
+    float *sum;       /* [TOGETHER][outs] */
+    int *order;       /* [depth] */
+    uint8_t *packed, *scratch;
+    oct_sgemm gemm;
+} work;
+
+static void free_work(work *k)
+{
+    oct_free(k->moments);
+    oct_free(k->h);
+    oct_free(k->w);
+    oct_free(k->e);
+    oct_free(k->sum);
+    oct_free(k->order);
+    oct_free(k->packed);
+    oct_free(k->scratch);
+}
+
+static oct_status open_work(work *k, const rlayer *x)
+{
+    const size_t d = (size_t)x->depth, o = (size_t)x->outs;
+    OCT_TRY(oct_sgemm_prepare(&k->gemm, d, (size_t)x->rows, 1, NULL));
+    k->moments = oct_calloc(d * d, sizeof *k->moments);
+    k->h = oct_calloc(d * d, sizeof *k->h);
+    k->w = oct_calloc(d * o, sizeof *k->w);
+    k->e = oct_calloc(d * o, sizeof *k->e);
+    k->sum = oct_calloc(TOGETHER * o, sizeof *k->sum);
+    k->order = oct_calloc(d, sizeof *k->order);
+    k->packed = oct_alloc(k->gemm.packed_size);
+    k->scratch = oct_alloc(k->gemm.scratch_size);
+    return k->moments && k->h && k->w && k->e && k->sum && k->order && k->packed && k->scratch ? OCT_OK : OCT_ENOMEM;
+}
+
+/* Largest diagonal first; equal ones by place. A simple sort: it is nothing beside the rest. */
+static void find_order(work *k, const rlayer *x)
+{
+    const size_t d = (size_t)x->depth;
+    for (size_t i = 0; i < d; i++) {
+        size_t at = i;
+        const float v = k->moments[i * d + i];
+        for (; at > 0 && k->moments[(size_t)k->order[at - 1] * (d + 1)] < v; at--)
+            k->order[at] = k->order[at - 1];
+        k->order[at] = (int)i;
+    }
+}
+
+/* Rows from..end of H become columns of U, times D: each takes from those before it in the block. False: no numbers. */
+static bool factor_block(work *k, size_t d, size_t from, size_t end)
+{
+    for (size_t n = end; n-- > from;) {
+        const float *row = k->h + n * d;
+        if (!(row[n] > 0))
+            return false;
+        for (size_t i = from; i < n; i++) {
+            const float f = row[i] / row[n];
+            float *to = k->h + i * d;
+            for (size_t j = 0; j <= i; j++)
+                to[j] -= f * row[j];
+        }
+    }
+    return true;
+}
+
+/* c[m][n] = a[m][depth] b[depth][n], the rows of b ldb apart. */
+static oct_status multiply(size_t m, size_t n, size_t depth, const float *a, size_t lda, const float *b, size_t ldb, float *c)
+{
+    oct_sgemm g;
+    OCT_TRY(oct_sgemm_prepare(&g, n, depth, 1, NULL));
+    uint8_t *packed = oct_alloc(g.packed_size), *scratch = oct_alloc(g.scratch_size);
+    const bool there = packed && scratch;
+    if (there) {
+        oct_sgemm_pack(&g, b, (ptrdiff_t)ldb, 1, packed);
+        oct_sgemm_run(&g, NULL, m, a, lda, packed, c, n, NULL, scratch);
+    }
+    oct_free(packed);
+    oct_free(scratch);
+    return there ? OCT_OK : OCT_ENOMEM;
+}
+
+/* What the rows before a block take from it. The moments are not needed any more: their place holds the product. */
+static oct_status update_rows(work *k, size_t d, size_t from, size_t end)
+{
+    const size_t n = end - from;
+    float *f = oct_calloc(from * n + 1, sizeof *f);
+    if (!f)
+        return OCT_ENOMEM;
+    for (size_t i = 0; i < from; i++)
+        for (size_t r = 0; r < n; r++)
+            f[i * n + r] = k->h[(from + r) * d + i] / k->h[(from + r) * (d + 1)];
+    const oct_status s = from ? multiply(from, from, n, f, n, k->h + from * d, d, k->moments) : OCT_OK;
+    oct_free(f);
+    for (size_t i = 0; s == OCT_OK && i < from; i++)
+        for (size_t j = 0; j <= i; j++)
+            k->h[i * d + j] -= k->moments[i * from + j];
+    return s;
+}
+
+/* H = (U + 1) D (U + 1)' from the last row on, some rows at a time; row k then holds column k of U. *good: these
+ * are numbers. */
+static oct_status factor(work *k, const rlayer *x, bool *good)
+{
+    const size_t d = (size_t)x->depth;
+    double trace = 0;
+    for (size_t i = 0; i < d; i++)
+        trace += (double)k->moments[i * d + i];
+    const double damp = DAMPING * trace / (double)d;
+    *good = damp > 0 && isfinite(damp);
+    for (size_t i = 0; i < d; i++)
+        for (size_t j = 0; j <= i; j++)
+            k->h[i * d + j] = k->moments[(size_t)k->order[i] * d + (size_t)k->order[j]] + (i == j ? (float)damp : 0);
+    for (size_t end = d, from; *good && end > 0; end = from) {
+        from = end > TOGETHER ? end - TOGETHER : 0;
+        *good = factor_block(k, d, from, end);
+        OCT_TRY(update_rows(k, d, from, end));
+        for (size_t n = from; n < end; n++)
+            for (size_t i = 0; i < n; i++)
+                k->h[n * d + i] /= k->h[n * d + n];
+    }
+    return OCT_OK;
+}
+
+static int64_t element(const rlayer *x, int64_t group, int64_t out, int64_t k)
+{
+    const oct_weight_layout *l = &x->l;
+    return group * l->group_step + out * l->out_step + k / l->taps * l->in_step + k % l->taps;
+}
+
+/* sum[n][outs]: what the weights of inputs from..from + n make up for, of those before `from`. */
+static oct_status carry_over(const rlayer *x, work *k, int64_t from, int64_t n)
+{
+    memset(k->sum, 0, (size_t)(n * x->outs) * sizeof *k->sum);
+    return from ? multiply((size_t)n, (size_t)x->outs, (size_t)from, k->h + from * x->depth, (size_t)x->depth, k->e, (size_t)x->outs, k->sum) : OCT_OK;
+}
+
+static void round_input(const rlayer *x, work *k, const qweights *q, int64_t group, int64_t i, int64_t from)
+{
+    const float limit = (float)q->limit;
+    const float *u = k->h + i * x->depth;
+    float *sum = k->sum + (i - from) * x->outs, *w = k->w + i * x->outs, *e = k->e + i * x->outs;
+    for (int64_t j = from; j < i; j++) {
+        const float f = u[j], *other = k->e + j * x->outs;
+        for (int64_t o = 0; o < x->outs; o++)
+            sum[o] += f * other[o];
+    }
+    for (int64_t o = 0; o < x->outs; o++) {
+        const float scale = q->quant.scale[q->quant.n > 1 ? group * x->outs + o : 0];
+        float r = rintf((w[o] + sum[o]) / scale);
+        r = r > limit ? limit : r < -limit ? -limit : r;
+        x->qvals[element(x, group, o, k->order[i])] = (int8_t)r;
+        e[o] = w[o] - r * scale;
+    }
+}
+
+/* Some inputs at a time, so that most of the work is matrix products. */
+static oct_status round_group(const rlayer *x, work *k, const float *weights, const qweights *q, int64_t group)
+{
+    for (int64_t i = 0; i < x->depth; i++)
+        for (int64_t o = 0; o < x->outs; o++)
+            k->w[i * x->outs + o] = weights[element(x, group, o, k->order[i])];
+    for (int64_t from = 0; from < x->depth; from += TOGETHER) {
+        const int64_t n = x->depth - from < TOGETHER ? x->depth - from : TOGETHER;
+        OCT_TRY(carry_over(x, k, from, n));
+        for (int64_t i = from; i < from + n; i++)
+            round_input(x, k, q, group, i, from);
+    }
+    return OCT_OK;
+}
+
+static oct_status round_layer(const rounder *r, const rlayer *x, work *k)
+{
+    const size_t d = (size_t)x->depth, rows = (size_t)x->rows;
+    const float *weights = oct_layer_weights(r->j->g, x->node)->data;
+    for (int64_t g = 0; g < x->l.groups; g++) {
+        const float *in = x->x + (size_t)g * d * rows;
+        oct_sgemm_pack(&k->gemm, in, 1, (ptrdiff_t)rows, k->packed);
+        oct_sgemm_run(&k->gemm, NULL, d, in, rows, k->packed, k->moments, d, NULL, k->scratch);
+        find_order(k, x);
+        bool good;
+        OCT_TRY(factor(k, x, &good));
+        if (good) {
+            OCT_TRY(round_group(x, k, weights, r->j->node[x->node].weights[0], g));
+            continue;
+        }
+        for (int64_t o = 0; o < x->outs; o++) /* inputs that were never seen: as they are */
+            for (int64_t i = 0; i < x->depth; i++) {
+                const int64_t e = element(x, g, o, i);
+                x->qvals[e] = ((const int8_t *)r->j->node[x->node].weights[0]->qvals->data)[e];
+            }
+    }
+    return OCT_OK;
+}
+
+static void round_part(void *arg, size_t begin, size_t end, size_t thread)
+{
+    rounder *r = arg;
+    (void)thread;
+    for (size_t i = begin; i < end; i++) {
+        rlayer *x = &r->layer[r->from + i];
+        work k = { .moments = NULL };
+        x->status = open_work(&k, x);
+        if (x->status == OCT_OK)
+            x->status = round_layer(r, x, &k);
+        free_work(&k);
+    }
+}
+
+/* Layers whose inputs fit into memory together. */
+static oct_status round_some(rounder *r, oct_err *err)
+{
+    oct_status st = OCT_OK;
+    for (size_t i = r->from; i < r->to && st == OCT_OK; i++) {
+        rlayer *x = &r->layer[i];
+        x->x = oct_calloc(1, bytes_of(x));
+        x->qvals = oct_arena_calloc(r->a, (size_t)r->j->node[x->node].weights[0]->qvals->count, 1);
+        st = x->x && x->qvals ? OCT_OK : oct_nomem(err);
+    }
+    if (st == OCT_OK)
+        st = oct_sim_show(r->s, collect, r, err);
+    if (st == OCT_OK)
+        oct_pool_for(r->s->pool, r->to - r->from, 1, round_part, r);
+    for (size_t i = r->from; i < r->to; i++) {
+        oct_free(r->layer[i].x);
+        r->layer[i].x = NULL;
+        if (st == OCT_OK && r->layer[i].status != OCT_OK)
+            st = oct_nomem(err);
+    }
+    return st;
+}
+
+static oct_status round_all(rounder *r, oct_err *err)
+{
+    OCT_TRY(list_layers(r, err));
+    for (r->from = 0; r->from < r->n; r->from = r->to) {
+        size_t bytes = bytes_of(&r->layer[r->from]);
+        for (r->to = r->from + 1; r->to < r->n && bytes + bytes_of(&r->layer[r->to]) <= COLLECT_BYTES; r->to++)
+            bytes += bytes_of(&r->layer[r->to]);
+        OCT_TRY(round_some(r, err));
+    }
+    return OCT_OK;
+}
+
+/* ---- in place of the nearest ones ---- */
+
+/* Exchanges the codes of a layer for others. */
+static oct_status take(oct_qjob *j, const rlayer *x, oct_err *err)
+{
+    qweights *q = j->node[x->node].weights[0];
+    const float *w = oct_layer_weights(j->g, x->node)->data;
+    oct_tensor *t;
+    q->noise = 0;
+    OCT_TRY(oct_tensor_new(j->lasting, OCT_S8, q->qvals->rank, q->qvals->dims, &t, err));
+    memcpy((void *)(uintptr_t)t->data, x->qvals, (size_t)t->count);
+    for (int64_t e = 0; e < t->count; e++) {
+        const double d = (double)w[e] - (double)x->qvals[e] * (double)q->quant.scale[q->quant.n > 1 ? oct_output_channel(&x->l, e) : 0];
+        q->noise += d * d;
+    }
+    q->qvals = t;
+    q->quant.dtype = OCT_UNDEFINED; /* to be written anew */
+    q->checked = false;
+    return OCT_OK;
+}
+
+static oct_status measure(oct_conversion *c, double *noise, double *db, oct_err *err)
+{
+    oct_sim *s;
+    oct_sim_loss loss;
+    OCT_TRY(oct_conversion_settle(c, err));
+    OCT_TRY(oct_sim_open(c, OCT_SIM_FEW_RUNS, 1, &s, err));
+    const oct_status st = oct_sim_measure(s, &(oct_sim_mask){ .weights = OCT_SIM_ROUNDED_WEIGHTS }, &loss, err);
+    oct_sim_close(s);
+    *noise = loss.noise;
+    *db = loss.sqnr;
+    return st;
+}
+
+static oct_status run_with(oct_conversion *c, oct_method_result *r, oct_arena *a, oct_err *err)
+{
+    rounder x = { .j = c->job, .a = a };
+    double before, after;
+    OCT_TRY(measure(c, &before, &r->before, err));
+    OCT_TRY(oct_sim_open(c, OCT_SIM_FEW_RUNS, 0, &x.s, err));
+    const oct_status st = round_all(&x, err);
+    oct_sim_close(x.s);
+    OCT_TRY(st);
+    qweights *kept = oct_arena_calloc(a, x.n + 1, sizeof *kept);
+    if (!kept)
+        return oct_nomem(err);
+    for (size_t i = 0; i < x.n; i++) {
+        kept[i] = *c->job->node[x.layer[i].node].weights[0];
+        OCT_TRY(take(c->job, &x.layer[i], err));
+    }
+    oct_conversion_changed(c);
+    OCT_TRY(measure(c, &after, &r->after, err));
+    r->measure = "output SQNR";
+    r->unit = "dB";
+    if (after < before)
+        return OCT_OK;
+    for (size_t i = 0; i < x.n; i++)
+        *c->job->node[x.layer[i].node].weights[0] = kept[i];
+    snprintf(r->choice, sizeof r->choice, "to the nearest value (%.1f dB)", r->after);
+    r->after = r->before;
+    oct_conversion_changed(c);
+    return OCT_OK;
+}
+
+static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
+{
+    oct_arena *a = oct_arena_create();
+    const oct_status st = a ? run_with(c, r, a, err) : oct_nomem(err);
+    oct_arena_destroy(a);
+    return st;
+}
+
+const oct_method oct_method_rounding = {
+    .name = "compensated-rounding",
+    .summary = "weights rounded so that their errors compensate each other on the layer's inputs",
+    .step = OCT_STEP_ROUNDING,
+    .needs = OCT_NEEDS_SAMPLES,
+    .by_default = true,
+    .run = run,
+};
