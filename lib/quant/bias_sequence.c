@@ -1,0 +1,431 @@
+/* Biases in the order of the layers: what each should make up for when those before it have been corrected, on inputs as the quantized
+ * model has them (after Nagel et al., Data-Free Quantization Through Weight Equalization and Bias Correction, 2019, appendix D: empirical
+ * bias correction).
+ *
+ * All samples go through the rounded model together, layer by layer: at each the means of its channels are compared with the float
+ * model's, before any clamp, and the difference goes into the bias and into the values that the next layers read. */
+#include "quant/convert_int.h"
+#include "quant/simulate_int.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+
+typedef struct sequence sequence;
+
+/* A layer whose bias is corrected. */
+typedef struct turn {
+    int node;
+    const char *name; /* of its output, before a clamp */
+    int rounded;      /* the job's value that is rounded there, or -1 */
+    int axis;         /* of its channels */
+    int64_t channels;
+    double *real;     /* [channels]: means in the float model */
+    double *shift;    /* [channels]: what the rounded model lacks */
+} turn;
+
+/* One sample in progress. */
+typedef struct lane {
+    sequence *q;
+    oct_runner *runner;
+    oct_plan *plan;
+    const oct_operand *at; /* the output of the layer at hand */
+    double *mean;          /* [most channels] */
+    size_t next;           /* tap that is shown next, most likely */
+    oct_status status;
+    oct_err err;
+} lane;
+
+struct sequence {
+    oct_sim *s;
+    oct_qjob *j;
+    oct_arena *a;
+    turn *turn;      /* in the order in which they run */
+    size_t n;
+    const char **tap;
+    int *tapped;     /* the job's value that the tap rounds, or -1 */
+    size_t n_taps;
+    int64_t most;    /* channels */
+    lane *lane;      /* one for each sample */
+    size_t n_lanes;
+    const turn *now; /* the layer at hand */
+    bool real;       /* the float model runs: nothing is rounded */
+};
+
+/* ---- layers ---- */
+
+static bool is_corrected(const oct_qjob *j, int id)
+{
+    const oct_op *op = oct_op_of(j->g, id);
+    return oct_is_product(j, id) && oct_sim_rounds(j, id) && op->weights.bias && j->value[j->g->node[id].in[0]].quant;
+}
+
+static oct_status list_layers(sequence *q, oct_err *err)
+{
+    const oct_qjob *j = q->j;
+    const oct_graph *g = q->s->rounded.g; /* has the job's nodes in the order of its plans */
+    if (!(q->turn = oct_arena_calloc(q->a, j->n_layer + 1, sizeof *q->turn)))
+        return oct_nomem(err);
+    for (size_t i = 0; i < g->n_order; i++) {
+        const int id = g->order[i];
+        oct_weight_layout l;
+        if (id >= (int)j->n_nodes || !is_corrected(j, id) || !oct_layer_layout(j->g, id, &l))
+            continue;
+        turn *t = &q->turn[q->n++];
+        const int v = j->g->node[id].out[0], rank = j->g->value[v].shape.rank;
+        *t = (turn){ .node = id, .name = oct_value_name(j->g, v), .rounded = -1, .channels = l.outs };
+        t->axis = oct_op_of(j->g, id)->weights.kernel ? 1 : rank - 1;
+        t->real = oct_arena_calloc(q->a, (size_t)l.outs, sizeof *t->real);
+        t->shift = oct_arena_calloc(q->a, (size_t)l.outs, sizeof *t->shift);
+        q->most = l.outs > q->most ? l.outs : q->most;
+        if (!t->real || !t->shift)
+            return oct_nomem(err);
+    }
+    return OCT_OK;
+}
+
+/* Values that are rounded, and outputs of layers, which may be such values. */
+static oct_status list_taps(sequence *q, oct_err *err)
+{
+    q->tap = oct_arena_calloc(q->a, q->s->n_taps + q->n + 1, sizeof *q->tap);
+    q->tapped = oct_arena_calloc(q->a, q->s->n_taps + q->n + 1, sizeof *q->tapped);
+    if (!q->tap || !q->tapped)
+        return oct_nomem(err);
+    for (size_t i = 0; i < q->s->n_taps; i++) {
+        q->tap[i] = q->s->tap[i];
+        q->tapped[i] = q->s->tapped[i];
+    }
+    q->n_taps = q->s->n_taps;
+    for (size_t k = 0; k < q->n; k++) {
+        size_t i = 0;
+        while (i < q->n_taps && strcmp(q->tap[i], q->turn[k].name) != 0)
+            i++;
+        if (i < q->s->n_taps) {
+            q->turn[k].rounded = q->tapped[i];
+            q->tapped[i] = -1; /* once it has been corrected */
+        } else if (i == q->n_taps) {
+            q->tapped[q->n_taps] = -1;
+            q->tap[q->n_taps++] = q->turn[k].name;
+        }
+    }
+    return OCT_OK;
+}
+
+/* ---- running ---- */
+
+static int find_tap(lane *w, const char *name)
+{
+    const sequence *q = w->q;
+    for (size_t k = 0; k < q->n_taps; k++) {
+        const size_t i = (w->next + k) % q->n_taps;
+        if (strcmp(q->tap[i], name) == 0) {
+            w->next = i + 1;
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+static oct_status show(void *arg, const char *name, const oct_operand *t, oct_err *err)
+{
+    lane *w = arg;
+    const sequence *q = w->q;
+    const int i = find_tap(w, name);
+    (void)err;
+    if (q->now && strcmp(name, q->now->name) == 0)
+        w->at = t;
+    if (i >= 0 && !q->real && q->tapped[i] >= 0 && t->dtype == OCT_F32)
+        oct_sim_round(q->j, q->tapped[i], t);
+    return OCT_OK;
+}
+
+/* Elements of one channel, and where they lie: positions [outer][inner] at steps of outer_step and inner_step. */
+typedef struct channel_view {
+    int64_t step;                    /* from channel to channel */
+    int64_t rank, dims[OCT_MAX_RANK], strides[OCT_MAX_RANK]; /* of the other dimensions */
+    int64_t count;
+} channel_view;
+
+static bool view_channels(const oct_operand *t, const turn *x, channel_view *v)
+{
+    int64_t strides[OCT_MAX_RANK];
+    if (!t || t->dtype != OCT_F32 || t->q || x->axis < 0 || x->axis >= t->rank || t->dims[x->axis] != x->channels)
+        return false;
+    oct_operand_strides(t, strides);
+    *v = (channel_view){ .step = strides[x->axis], .count = t->count / x->channels };
+    for (int d = 0; d < t->rank; d++)
+        if (d != x->axis) {
+            v->dims[v->rank] = t->dims[d];
+            v->strides[v->rank++] = strides[d];
+        }
+    return v->count > 0;
+}
+
+/* Element i of a channel, counted in the order of the dimensions. */
+static int64_t place_of(const channel_view *v, int64_t i)
+{
+    int64_t at = 0;
+    for (int64_t d = v->rank - 1; d >= 0; d--) {
+        at += i % v->dims[d] * v->strides[d];
+        i /= v->dims[d];
+    }
+    return at;
+}
+
+static void find_means(lane *w, const turn *x, const channel_view *v)
+{
+    const float *data = w->at->data;
+    memset(w->mean, 0, (size_t)x->channels * sizeof *w->mean);
+    for (int64_t i = 0; i < v->count; i++) {
+        const float *p = data + place_of(v, i);
+        for (int64_t c = 0; c < x->channels; c++)
+            w->mean[c] += (double)p[c * v->step];
+    }
+    for (int64_t c = 0; c < x->channels; c++)
+        w->mean[c] /= (double)v->count;
+}
+
+static void shift_values(const lane *w, const turn *x, const channel_view *v)
+{
+    float *data = w->at->data;
+    for (int64_t i = 0; i < v->count; i++) {
+        float *p = data + place_of(v, i);
+        for (int64_t c = 0; c < x->channels; c++)
+            p[c * v->step] += (float)x->shift[c];
+    }
+}
+
+static void keep_status(lane *w, oct_status s)
+{
+    if (w->status == OCT_OK)
+        w->status = s;
+}
+
+static void begin_part(void *arg, size_t begin, size_t end, size_t thread)
+{
+    sequence *q = arg;
+    (void)thread;
+    for (size_t i = begin; i < end; i++)
+        keep_status(&q->lane[i], oct_runner_begin(q->lane[i].runner, q->s->sample[i].input, &q->lane[i].plan, &q->lane[i].err));
+}
+
+static void advance_part(void *arg, size_t begin, size_t end, size_t thread)
+{
+    sequence *q = arg;
+    channel_view v;
+    (void)thread;
+    for (size_t i = begin; i < end; i++) {
+        lane *w = &q->lane[i];
+        bool found = false;
+        w->at = NULL;
+        if (w->status == OCT_OK && oct_plan_shows(w->plan, q->now->name))
+            keep_status(w, oct_plan_advance(w->plan, q->now->name, &found, &w->err));
+        if (found && view_channels(w->at, q->now, &v))
+            find_means(w, q->now, &v);
+        else
+            w->at = NULL;
+    }
+}
+
+static void correct_part(void *arg, size_t begin, size_t end, size_t thread)
+{
+    sequence *q = arg;
+    channel_view v;
+    (void)thread;
+    for (size_t i = begin; i < end; i++) {
+        lane *w = &q->lane[i];
+        if (!w->at || !view_channels(w->at, q->now, &v))
+            continue;
+        shift_values(w, q->now, &v);
+        if (q->now->rounded >= 0)
+            oct_sim_round(q->j, q->now->rounded, w->at);
+    }
+}
+
+static oct_status status_of(sequence *q, oct_err *err)
+{
+    for (size_t i = 0; i < q->n_lanes; i++)
+        if (q->lane[i].status != OCT_OK) {
+            if (err)
+                *err = q->lane[i].err;
+            return q->lane[i].status;
+        }
+    return OCT_OK;
+}
+
+/* The mean over all samples: each is one, whatever its shape. */
+static bool mean_of(const sequence *q, turn *x, double *mean)
+{
+    memset(mean, 0, (size_t)x->channels * sizeof *mean);
+    for (size_t i = 0; i < q->n_lanes; i++) {
+        if (!q->lane[i].at)
+            return false;
+        for (int64_t c = 0; c < x->channels; c++)
+            mean[c] += q->lane[i].mean[c] / (double)q->n_lanes;
+    }
+    return true;
+}
+
+static oct_status open_lanes(sequence *q, const oct_graph *g, oct_err *err)
+{
+    const oct_plan_opts o = { .taps = q->tap, .n_taps = q->n_taps, .no_passes = true, .fast_pack = true };
+    for (size_t i = 0; i < q->n_lanes; i++) {
+        OCT_TRY(oct_runner_create(g, &o, NULL, 0, &q->lane[i].runner, err));
+        oct_runner_set_tap(q->lane[i].runner, show, &q->lane[i]);
+    }
+    q->now = NULL;
+    oct_pool_for(q->s->pool, q->n_lanes, 1, begin_part, q);
+    return status_of(q, err);
+}
+
+static void close_lanes(sequence *q)
+{
+    for (size_t i = 0; i < q->n_lanes; i++) {
+        oct_runner_destroy(q->lane[i].runner);
+        q->lane[i].runner = NULL;
+    }
+}
+
+static oct_status visit(sequence *q, turn *x, double *mean, oct_err *err)
+{
+    q->now = x;
+    oct_pool_for(q->s->pool, q->n_lanes, 1, advance_part, q);
+    OCT_TRY(status_of(q, err));
+    if (!mean_of(q, x, mean) || q->real)
+        return OCT_OK;
+    for (int64_t c = 0; c < x->channels; c++)
+        x->shift[c] = x->real[c] - mean[c];
+    oct_pool_for(q->s->pool, q->n_lanes, 1, correct_part, q);
+    return OCT_OK;
+}
+
+static oct_status pass(sequence *q, const oct_graph *g, bool real, oct_err *err)
+{
+    double *mean = oct_arena_calloc(q->a, (size_t)q->most + 1, sizeof *mean);
+    q->real = real;
+    oct_status st = mean ? open_lanes(q, g, err) : oct_nomem(err);
+    for (size_t k = 0; k < q->n && st == OCT_OK; k++)
+        st = visit(q, &q->turn[k], real ? q->turn[k].real : mean, err);
+    close_lanes(q);
+    return st;
+}
+
+/* ---- biases ---- */
+
+/* The bias of a layer with what it lacks; one that had none gets one. */
+static oct_status add_shift(const sequence *q, const turn *x, oct_err *err)
+{
+    qnode *n = &q->j->node[x->node];
+    const oct_quant *w = &n->weights[0]->quant, *old = n->bias;
+    const float sx = q->j->value[q->j->g->node[x->node].in[0]].quant->scale[0];
+    oct_quant *b = oct_arena_calloc(q->j->lasting, 1, sizeof *b);
+    oct_tensor *qvals;
+    float *scale;
+    if (!b)
+        return oct_nomem(err);
+    *b = (oct_quant){ .n = w->n, .dtype = OCT_S32 };
+    OCT_TRY(oct_new_scales(q->j, b, 0, &scale, err));
+    OCT_TRY(oct_tensor_new(q->j->lasting, OCT_S32, 1, &x->channels, &qvals, err));
+    for (int i = 0; i < b->n; i++)
+        scale[i] = sx * w->scale[i];
+    for (int64_t c = 0; c < x->channels; c++) {
+        const double had = old ? ((const int32_t *)old->qvals->data)[c] : 0, r = had + rint(x->shift[c] / (double)scale[b->n > 1 ? c : 0]);
+        ((int32_t *)(uintptr_t)qvals->data)[c] = r > 2147483647.0 ? INT32_MAX : r < -2147483648.0 ? INT32_MIN : (int32_t)r;
+    }
+    b->qvals = qvals;
+    n->bias = b;
+    return OCT_OK;
+}
+
+static oct_status correct(sequence *q, oct_err *err)
+{
+    OCT_TRY(list_layers(q, err));
+    OCT_TRY(list_taps(q, err));
+    for (size_t i = 0; i < q->n_lanes; i++) {
+        q->lane[i].q = q;
+        if (!(q->lane[i].mean = oct_arena_calloc(q->a, (size_t)q->most + 1, sizeof(double))))
+            return oct_nomem(err);
+    }
+    OCT_TRY(pass(q, q->s->real.g, true, err));
+    OCT_TRY(pass(q, q->s->rounded.g, false, err));
+    for (size_t k = 0; k < q->n; k++)
+        OCT_TRY(add_shift(q, &q->turn[k], err));
+    return OCT_OK;
+}
+
+static oct_status measure(oct_conversion *c, int half, oct_sim_loss *loss, oct_err *err)
+{
+    oct_sim *s;
+    OCT_TRY(oct_sim_open(c, OCT_SIM_FEW_RUNS, half, &s, err));
+    const oct_status st = oct_sim_measure(s, &(oct_sim_mask){ .weights = OCT_SIM_ROUNDED_WEIGHTS }, loss, err);
+    oct_sim_close(s);
+    return st;
+}
+
+static const oct_quant **keep_biases(const oct_qjob *j, oct_arena *a)
+{
+    const oct_quant **kept = oct_arena_calloc(a, j->n_nodes + 1, sizeof *kept);
+    for (size_t i = 0; kept && i < j->n_nodes; i++)
+        kept[i] = j->node[i].bias;
+    return kept;
+}
+
+static oct_status correct_all(oct_conversion *c, oct_arena *a, oct_err *err)
+{
+    sequence q = { .j = c->job, .a = a };
+    oct_sim_loss loss;
+    OCT_TRY(oct_sim_open(c, OCT_SIM_FEW_RUNS, 0, &q.s, err));
+    oct_status st = oct_sim_measure(q.s, &(oct_sim_mask){ .weights = OCT_SIM_ROUNDED_WEIGHTS }, &loss, err);
+    q.n_lanes = q.s->n_samples;
+    if (st == OCT_OK && !(q.lane = oct_arena_calloc(a, q.n_lanes + 1, sizeof *q.lane)))
+        st = oct_nomem(err);
+    if (st == OCT_OK)
+        st = correct(&q, err);
+    oct_sim_close(q.s);
+    return st;
+}
+
+static oct_status run_with(oct_conversion *c, oct_method_result *r, oct_arena *a, oct_err *err)
+{
+    oct_sim_loss before, after;
+    OCT_TRY(oct_conversion_settle(c, err));
+    const oct_quant **kept = keep_biases(c->job, a);
+    if (!kept)
+        return oct_nomem(err);
+    OCT_TRY(measure(c, 1, &before, err));
+    OCT_TRY(correct_all(c, a, err));
+    OCT_TRY(measure(c, 1, &after, err));
+    r->measure = "output SQNR";
+    r->unit = "dB";
+    r->before = before.sqnr;
+    r->after = after.sqnr;
+    if (!(after.noise < before.noise)) {
+        for (size_t i = 0; i < c->job->n_nodes; i++)
+            c->job->node[i].bias = kept[i];
+        r->after = r->before;
+        snprintf(r->choice, sizeof r->choice, "biases stay as they are (%.1f dB)", after.sqnr);
+    }
+    return OCT_OK;
+}
+
+static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
+{
+    oct_arena *a = oct_arena_create();
+    oct_status st = a ? run_with(c, r, a, err) : oct_nomem(err);
+    oct_arena_destroy(a);
+    if (st != OCT_EUNSUPPORTED)
+        return st;
+    r->why = "the model runs in stages"; /* nothing was changed */
+    r->measure = NULL;
+    return OCT_OK;
+}
+
+const oct_method oct_method_bias_sequence = {
+    .name = "bias-sequence",
+    .summary = "biases corrected layer by layer, on what the quantized layers before them give",
+    .step = OCT_STEP_BIASES,
+    .needs = OCT_NEEDS_SAMPLES,
+    .by_default = true,
+    .run = run,
+};
