@@ -35,30 +35,24 @@ static bool is_needed(const oct_graph *g, int v, const bool *covered)
     return needed;
 }
 
-static bool push(oct_arena *a, int **list, size_t *n, size_t *cap, int v)
-{
-    if (!oct_arena_grow(a, (void **)list, *n, cap, sizeof **list))
-        return false;
-    (*list)[(*n)++] = v;
-    return true;
-}
-
-/* What the stage hands on: results of its nodes, and what became a constant. from: the graph before. */
+/* What the stage hands on: results of its nodes, which become its graph's outputs, and what became a constant. from: the graph before. */
 static oct_status list_results(const oct_graph *from, rt_stage *st, const bool *covered, oct_err *err)
 {
-    const oct_graph *g = st->g;
-    size_t cap = 0, cap_constant = 0;
+    oct_graph *g = st->g;
+    size_t cap = 0;
+    g->n_output = 0;
     for (size_t v = 0; v < from->n_value; v++) {
-        const oct_value *x = &g->value[v];
-        if (x->dead || !is_needed(g, (int)v, covered))
-            continue;
-        if (x->producer >= 0 && covered[x->producer]) {
-            if (!push(st->arena, &st->out, &st->n_out, &cap, (int)v))
+        oct_value *x = &g->value[v];
+        const bool needed = !x->dead && is_needed(g, (int)v, covered);
+        x->is_output = needed && x->producer >= 0 && covered[x->producer];
+        if (x->is_output) {
+            if (!OCT_GROW(g->arena, g->output, g->n_output, g->cap_output))
                 return oct_nomem(err);
-        } else if (x->constant && x->constant->data && !from->value[v].constant) {
-            if (!OCT_GROW(st->arena, st->constant, st->n_constant, cap_constant))
+            g->output[g->n_output++] = (int)v;
+        } else if (needed && x->constant && x->constant->data && !from->value[v].constant) {
+            if (!OCT_GROW(st->arena, st->constant, st->n_constant, cap))
                 return oct_nomem(err);
-            st->constant[st->n_constant++] = (rt_constant){ (int)v, x->constant };
+            st->constant[st->n_constant++] = (int)v;
         }
     }
     return OCT_OK;
@@ -67,45 +61,33 @@ static oct_status list_results(const oct_graph *from, rt_stage *st, const bool *
 /* Nodes that are done after the stage: covered ones, and those that folding made needless. */
 static oct_status list_nodes(const oct_graph *from, rt_stage *st, const bool *covered, oct_err *err)
 {
-    size_t cap = 0;
+    if (!(st->done_after = oct_arena_memdup(st->arena, st->done, from->n_node * sizeof *st->done)))
+        return oct_nomem(err);
     for (size_t i = 0; i < from->n_order; i++) {
-        int id = from->order[i];
-        if (!st->done[id] && (st->g->node[id].dead || covered[id]) && !push(st->arena, &st->node, &st->n_node, &cap, id))
-            return oct_nomem(err);
+        const int id = from->order[i];
+        if (!st->done[id] && (st->g->node[id].dead || covered[id])) {
+            st->done_after[id] = true;
+            st->n_node++;
+        }
     }
     return OCT_OK;
 }
 
 /* The covered nodes alone, with the inputs that they use. */
-static oct_status reduce(rt_stage *st, const bool *covered, oct_err *err)
+static void reduce(oct_graph *g, const bool *covered)
 {
-    oct_graph *g = st->g;
-    for (size_t i = 0; i < g->n_output; i++)
-        g->value[g->output[i]].is_output = false;
-    g->n_output = 0;
+    size_t n = 0;
     for (size_t id = 0; id < g->n_node; id++)
         if (!g->node[id].dead && !covered[id])
             oct_graph_remove_node(g, (int)id);
-    for (size_t i = 0; i < st->n_out; i++) {
-        g->value[st->out[i]].is_output = true;
-        if (!OCT_GROW(g->arena, g->output, g->n_output, g->cap_output))
-            return oct_nomem(err);
-        g->output[g->n_output++] = st->out[i];
-    }
     oct_graph_prune(g);
-    size_t n = 0, cap = 0;
     for (size_t i = 0; i < g->n_input; i++) {
-        int v = g->input[i];
-        if (!g->value[v].n_uses) {
-            g->value[v].is_input = false;
-            continue;
-        }
-        g->input[n++] = v;
-        if (!push(st->arena, &st->in, &st->n_in, &cap, v))
-            return oct_nomem(err);
+        oct_value *v = &g->value[g->input[i]];
+        v->is_input = v->n_uses > 0;
+        if (v->is_input)
+            g->input[n++] = g->input[i];
     }
     g->n_input = n;
-    return OCT_OK;
 }
 
 oct_status rt_cut(oct_plan *p, rt_stage *st, oct_err *err)
@@ -121,6 +103,6 @@ oct_status rt_cut(oct_plan *p, rt_stage *st, oct_err *err)
     rt_cover(st->g, covered, value);
     OCT_TRY(list_results(p->g, st, covered, err));
     OCT_TRY(list_nodes(p->g, st, covered, err));
-    OCT_TRY(reduce(st, covered, err));
-    return st->n_out ? rt_create(st->g, NULL, p, true, &st->plan, err) : OCT_OK;
+    reduce(st->g, covered);
+    return st->g->n_output ? rt_create(st->g, NULL, p, true, &st->plan, err) : OCT_OK;
 }

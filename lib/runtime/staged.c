@@ -118,24 +118,23 @@ static oct_status run_stage(oct_plan *p, rt_stage *st, oct_err *err)
     oct_datum *x;
     st->used = ++s->clock;
     if (st->plan) {
-        for (size_t i = 0; i < st->n_in; i++)
-            s->feed[i] = s->datum[st->in[i]];
+        for (size_t i = 0; i < st->g->n_input; i++)
+            s->feed[i] = s->datum[st->g->input[i]];
         oct_plan_set_tap(st->plan, p->tap, p->tap_arg);
         oct_plan_profile(st->plan, p->profile);
         st->plan->iteration = p->iteration;
         OCT_TRY(oct_plan_run_data(st->plan, s->feed, err));
     }
-    for (size_t i = 0; i < st->n_out; i++) {
+    for (size_t i = 0; i < st->g->n_output; i++) {
         OCT_TRY(rt_output(st->plan, i, &x, err));
-        put(s, st->out[i], x);
+        put(s, st->g->output[i], x);
     }
     for (size_t i = 0; i < st->n_constant; i++) {
-        const oct_tensor *t = st->constant[i].t;
+        const oct_tensor *t = st->g->value[st->constant[i]].constant;
         OCT_TRY(oct_datum_borrow(t->dtype, t->rank, t->dims, t->data, &x, err));
-        put(s, st->constant[i].value, x);
+        put(s, st->constant[i], x);
     }
-    for (size_t i = 0; i < st->n_node; i++)
-        s->done[st->node[i]] = true;
+    memcpy(s->done, st->done_after, p->g->n_node * sizeof *s->done);
     s->left -= st->n_node;
     return OCT_OK;
 }

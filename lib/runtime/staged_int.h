@@ -14,11 +14,6 @@ typedef struct rt_live {
     rt_input as;
 } rt_live;
 
-typedef struct rt_constant {
-    int value;
-    const oct_tensor *t;
-} rt_constant;
-
 typedef struct rt_stage {
     oct_arena *arena;
     bool ready;
@@ -28,13 +23,11 @@ typedef struct rt_stage {
     rt_live *live;
     size_t n_live;
     /* what it does */
-    oct_graph *g;   /* cut out of the plan's graph, with the same indices */
+    oct_graph *g;   /* cut out of the plan's graph, with the same indices: also of the plan's inputs and outputs */
     oct_plan *plan; /* NULL: nothing but constants */
-    int *in, *out;  /* values of the plan's inputs and outputs */
-    size_t n_in, n_out;
-    rt_constant *constant; /* computed while it was cut */
+    int *constant;  /* values that became constants while it was cut */
     size_t n_constant;
-    int *node;      /* nodes that have run after it */
+    bool *done_after; /* nodes that have run after it; n_node more than before */
     size_t n_node;
 } rt_stage;
 
