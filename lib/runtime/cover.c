@@ -28,21 +28,25 @@ static bool covers(const oct_graph *g, int id, const bool *value)
     return true;
 }
 
-bool rt_cover(const oct_graph *g, bool *node, bool *value)
+oct_status rt_cover(const oct_graph *g, oct_arena *a, bool **node, bool *all, oct_err *err)
 {
-    bool all = true;
+    bool *value = oct_arena_calloc(a, g->n_value + 1, sizeof *value);
+    *node = oct_arena_calloc(a, g->n_node + 1, sizeof **node);
+    *all = true;
+    if (!value || !*node)
+        return oct_nomem(err);
     for (size_t v = 0; v < g->n_value; v++)
         value[v] = !g->value[v].dead && g->value[v].producer < 0 && is_there(&g->value[v]);
     for (size_t i = 0; i < g->n_order; i++) {
         int id = g->order[i];
         const oct_node *n = &g->node[id];
-        node[id] = covers(g, id, value);
-        all &= node[id];
+        (*node)[id] = covers(g, id, value);
+        *all &= (*node)[id];
         for (int k = 0; k < n->n_out; k++)
             if (n->out[k] >= 0)
-                value[n->out[k]] = node[id];
+                value[n->out[k]] = (*node)[id];
     }
     for (size_t i = 0; i < g->n_output; i++)
-        all &= value[g->output[i]];
-    return all;
+        *all &= value[g->output[i]];
+    return OCT_OK;
 }

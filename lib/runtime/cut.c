@@ -96,11 +96,8 @@ oct_status rt_cut(oct_plan *p, rt_stage *st, oct_err *err)
     OCT_TRY(take_in(st->g, st, err));
     oct_forget_shapes(st->g);
     OCT_TRY(oct_fold_constants(st->g, NULL, NULL, err));
-    bool *covered = oct_arena_calloc(st->arena, st->g->n_node + 1, sizeof *covered);
-    bool *value = oct_arena_calloc(st->arena, st->g->n_value + 1, sizeof *value);
-    if (!covered || !value)
-        return oct_nomem(err);
-    rt_cover(st->g, covered, value);
+    bool *covered, all;
+    OCT_TRY(rt_cover(st->g, st->arena, &covered, &all, err));
     OCT_TRY(list_results(p->g, st, covered, err));
     OCT_TRY(list_nodes(p->g, st, covered, err));
     reduce(st->g, covered);

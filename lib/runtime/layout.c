@@ -185,7 +185,7 @@ oct_status rt_layout(oct_plan *p, oct_err *err)
         OCT_TRY(rt_add_step(p, st, err));
         OCT_TRY(prepare(p, st, err));
     }
-    for (size_t i = 0; i < p->n_output; i++) {
+    for (size_t i = 0; i < p->g->n_output; i++) {
         oct_operand *t = &p->output[i]->t;
         t->layout = p->buffer[p->output[i]->buffer].layout;
         OCT_TRY(want(p, &t, OCT_LAYOUT_PLAIN, err));

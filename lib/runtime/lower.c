@@ -228,7 +228,7 @@ static oct_status lower_all(rt_lowering *l, oct_err *err)
         if (!l->done[id] && lower_node(l, id, err) != OCT_OK)
             return oct_within(err, "%s", oct_node_text(p->g, id, text, sizeof text));
     }
-    for (size_t i = 0; i < p->n_output; i++)
+    for (size_t i = 0; i < p->g->n_output; i++)
         OCT_TRY(rt_reals(l, p->g->output[i], &p->output[i], err));
     for (size_t i = 0; i < p->n_step; i++)
         p->step[i]->macs = (uint64_t)oct_step_macs(&p->step[i]->s);
@@ -239,8 +239,7 @@ oct_status rt_lower(oct_plan *p, oct_err *err)
 {
     rt_lowering l = { p, p->g, oct_calloc(p->g->n_node + 1, sizeof(bool)), oct_calloc(p->g->n_value + 1, sizeof(rt_lowered)) };
     p->input = oct_arena_calloc(p->arena, p->g->n_input + 1, sizeof *p->input);
-    p->n_output = p->g->n_output;
-    p->output = oct_arena_calloc(p->arena, p->n_output + 1, sizeof *p->output);
+    p->output = oct_arena_calloc(p->arena, p->g->n_output + 1, sizeof *p->output);
     oct_status s = l.done && l.value && p->input && p->output ? lower_all(&l, err) : oct_nomem(err);
     oct_free(l.done);
     oct_free(l.value);

@@ -26,7 +26,7 @@ static void set_lifetimes(oct_plan *p)
                 b->last = (int)i;
         }
     }
-    for (size_t i = 0; i < p->n_output; i++) {
+    for (size_t i = 0; i < p->g->n_output; i++) {
         rt_buffer *b = &p->buffer[rt_root(p, p->output[i]->buffer)];
         b->last = INT_MAX;
         if (b->first < 0)

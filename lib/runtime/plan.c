@@ -22,7 +22,7 @@ rt_operand *rt_new_operand(oct_plan *p, const oct_operand *like, int buffer)
     rt_operand *o = oct_arena_alloc(p->arena, sizeof *o);
     if (!o)
         return NULL;
-    *o = (rt_operand){ *like, buffer, -1, p->operand };
+    *o = (rt_operand){ *like, buffer, p->operand };
     return p->operand = o;
 }
 
@@ -170,24 +170,12 @@ static oct_status allocate(oct_plan *p, oct_err *err)
                         p->scratch_bytes);
     for (rt_operand *o = p->operand; o; o = o->next) {
         const rt_buffer *b = &p->buffer[rt_root(p, o->buffer)];
-        o->input = b->input;
         if (b->placed)
             o->t.data = p->memory + b->offset;
         else if (b->constant)
             o->t.data = (void *)(uintptr_t)b->constant;
     }
     return OCT_OK;
-}
-
-/* Whether all can be planned at once. */
-static oct_status find_static(const oct_plan *p, bool *all, oct_err *err)
-{
-    bool *node = oct_calloc(p->g->n_node + 1, sizeof *node), *value = oct_calloc(p->g->n_value + 1, sizeof *value);
-    bool made = node && value;
-    *all = made && rt_cover(p->g, node, value);
-    oct_free(node);
-    oct_free(value);
-    return made ? OCT_OK : oct_nomem(err);
 }
 
 /* Random numbers follow from the name of their node, however the graph is cut: one without a name gets that of its result. */
@@ -246,17 +234,15 @@ static oct_status build(oct_plan *p, const oct_graph *g, const rt_input *in, boo
     OCT_TRY(oct_fold_constants(p->g, NULL, NULL, err));
     OCT_TRY(p->opts.no_passes ? oct_passes_flatten(p->g, err) : oct_passes_run(p->g, NULL, 0, NULL, err));
     name_draws(p->g);
-    bool all = true;
+    bool all = true, *covered;
     if (!inner)
-        OCT_TRY(find_static(p, &all, err));
+        OCT_TRY(rt_cover(p->g, p->arena, &covered, &all, err));
     if (all && !p->opts.no_passes)
         OCT_TRY(oct_passes_fuse(p->g, NULL, err));
     show_taps(p, false);
-    if (!all) { /* quantized constants must be known before stages compute them */
-        OCT_TRY(read_forms(p, err));
+    OCT_TRY(read_forms(p, err)); /* before stages compute constants: they must know which are quantized */
+    if (!all)
         return rt_stage_init(p, err);
-    }
-    OCT_TRY(read_forms(p, err));
     OCT_TRY(rt_lower(p, err));
     OCT_TRY(rt_layout(p, err));
     OCT_TRY(rt_place(p, err));

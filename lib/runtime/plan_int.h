@@ -22,7 +22,6 @@ typedef struct rt_buffer {
 typedef struct rt_operand {
     oct_operand t; /* first, so that oct_operand pointers of steps convert back */
     int buffer;
-    int input; /* graph input whose memory this is, or -1; known when the plan is made */
     struct rt_operand *next; /* of the plan's */
 } rt_operand;
 
@@ -46,7 +45,6 @@ struct oct_plan {
     size_t n_buffer, cap_buffer;
     rt_operand *operand; /* the first of all */
     rt_operand **input, **output; /* plain operands of the graph's */
-    size_t n_output;
     int *tap_at;         /* by tap: the value of g that it asks for, or -1; set before lowering */
     bool *tap_reals;     /* by tap: it asks for what DequantizeLinear made */
     size_t n_shown;      /* inputs that taps may see: those of stages, and captured ones, have been seen */
@@ -107,13 +105,13 @@ oct_status rt_stage_init(oct_plan *p, oct_err *err);
 void rt_stage_free(oct_plan *p);
 oct_status rt_stage_run(oct_plan *p, oct_datum *const *in, oct_err *err);
 oct_datum *rt_stage_output(const oct_plan *p, size_t i); /* borrowed; NULL before a run */
-/* Plans inside, in a fixed order, and nodes that run by themselves: the k-th of both lists; false behind the last. */
-bool rt_stage_plan(const oct_plan *p, size_t k, oct_plan **plan);
-bool rt_stage_node(const oct_plan *p, size_t k, oct_step_info *info);
+/* The k-th of the plans inside, in a fixed order, and behind them of the nodes that run by themselves; false behind the last. *plan is
+ * NULL for a node, of which *info tells. */
+bool rt_stage_part(const oct_plan *p, size_t k, oct_plan **plan, oct_step_info *info);
 
-/* cover.c: which nodes could run now. node[n_node], value[n_value]: filled; a value counts when it is a numeric constant, an
- * input of known type and shape, or made by such a node in a known shape. Returns whether nothing is left out. */
-bool rt_cover(const oct_graph *g, bool *node, bool *value);
+/* cover.c: which nodes could run now, (*node)[n_node] in the arena: those whose values are numeric constants, inputs of known type and
+ * shape, or made by such a node in a known shape. *all: nothing is left out. */
+oct_status rt_cover(const oct_graph *g, oct_arena *a, bool **node, bool *all, oct_err *err);
 
 /* ---- making one plan ---- */
 

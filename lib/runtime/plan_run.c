@@ -21,8 +21,8 @@ static oct_status begin_steps(oct_plan *p, const void *const *inputs, oct_err *e
 {
     p->at = 0;
     for (rt_operand *o = p->operand; o; o = o->next)
-        if (o->input >= 0)
-            o->t.data = (void *)(uintptr_t)inputs[o->input];
+        if (p->buffer[rt_root(p, o->buffer)].input >= 0)
+            o->t.data = (void *)(uintptr_t)inputs[p->buffer[rt_root(p, o->buffer)].input];
     for (size_t i = 0; i < p->n_shown && p->tap; i++) {
         const char *name = p->g->value[p->g->input[i]].name;
         if (rt_is_tapped(p, name))
@@ -136,7 +136,7 @@ oct_status oct_plan_output_datum(oct_plan *p, size_t i, const oct_datum **out, o
 
 size_t oct_plan_n_outputs(const oct_plan *p)
 {
-    return p->n_output;
+    return p->g->n_output;
 }
 
 const char *oct_plan_output_name(const oct_plan *p, size_t i)
@@ -189,10 +189,8 @@ size_t oct_plan_n_steps(const oct_plan *p)
     size_t n = p->n_step;
     oct_plan *inside;
     oct_step_info info;
-    for (size_t k = 0; p->staged && rt_stage_plan(p, k, &inside); k++)
-        n += oct_plan_n_steps(inside);
-    for (size_t k = 0; p->staged && rt_stage_node(p, k, &info); k++)
-        n++;
+    for (size_t k = 0; p->staged && rt_stage_part(p, k, &inside, &info); k++)
+        n += inside ? oct_plan_n_steps(inside) : 1;
     return n;
 }
 
@@ -219,13 +217,11 @@ oct_step_info oct_plan_step(const oct_plan *p, size_t i)
     oct_step_info info = { .name = "", .op = "", .scheme = "float" };
     if (!p->staged)
         return step_info(p->step[i]);
-    for (size_t k = 0; rt_stage_plan(p, k, &inside); k++) {
-        size_t n = oct_plan_n_steps(inside);
+    for (size_t k = 0, n; rt_stage_part(p, k, &inside, &info); k++, i -= n) {
+        n = inside ? oct_plan_n_steps(inside) : 1;
         if (i < n)
-            return oct_plan_step(inside, i);
-        i -= n;
+            return inside ? oct_plan_step(inside, i) : info;
     }
-    (void)rt_stage_node(p, i, &info);
     return info;
 }
 
@@ -233,7 +229,8 @@ oct_plan_memory oct_plan_memory_of(const oct_plan *p)
 {
     oct_plan_memory m = { p->memory_bytes, p->live_bytes, p->weight_bytes, p->scratch_bytes };
     oct_plan *inside;
-    for (size_t k = 0; p->staged && rt_stage_plan(p, k, &inside); k++) {
+    oct_step_info info;
+    for (size_t k = 0; p->staged && rt_stage_part(p, k, &inside, &info) && inside; k++) {
         oct_plan_memory part = oct_plan_memory_of(inside);
         m.arena += part.arena;
         m.live += part.live;

@@ -390,7 +390,6 @@ oct_status rt_stage_init(oct_plan *p, oct_err *err)
     s->time = oct_arena_calloc(a, g->n_node + 1, sizeof *s->time);
     s->feed = oct_arena_calloc(a, most_ends(g), sizeof *s->feed);
     s->made = oct_arena_calloc(a, most_ends(g), sizeof *s->made);
-    p->n_output = g->n_output;
     p->output = oct_arena_calloc(a, g->n_output + 1, sizeof *p->output);
     rt_operand *output = oct_arena_calloc(a, g->n_output + 1, sizeof *output);
     if (!s->datum || !s->done || !s->live || !s->time || !s->feed || !s->made || !p->output || !output)
@@ -416,33 +415,25 @@ void rt_stage_free(oct_plan *p)
 
 /* ---- what is inside ---- */
 
-bool rt_stage_plan(const oct_plan *p, size_t k, oct_plan **plan)
+bool rt_stage_part(const oct_plan *p, size_t k, oct_plan **plan, oct_step_info *info)
 {
     const rt_staged *s = p->staged;
     for (size_t i = 0; i < s->n_stage; i++)
-        if (s->stage[i]->plan && k-- == 0) {
-            *plan = s->stage[i]->plan;
+        if ((*plan = s->stage[i]->plan) && k-- == 0)
             return true;
-        }
     for (size_t i = 0; i < s->n_body; i++)
         for (size_t m = 0; m < RT_KEPT; m++)
-            if (s->body[i]->kept.of[m].plan && k-- == 0) {
-                *plan = s->body[i]->kept.of[m].plan;
+            if ((*plan = s->body[i]->kept.of[m].plan) && k-- == 0)
                 return true;
-            }
-    return false;
-}
-
-bool rt_stage_node(const oct_plan *p, size_t k, oct_step_info *info)
-{
+    *plan = NULL;
     for (size_t i = 0; i < p->g->n_order; i++) {
         int id = p->g->order[i];
         const oct_node *n = &p->g->node[id];
-        if (!p->staged->time[id].calls || k--)
+        if (!s->time[id].calls || k--)
             continue;
         const char *scheme = oct_op_of(p->g, id)->scheme;
-        *info = (oct_step_info){ .name = n->name, .op = n->op, .scheme = scheme ? scheme : "float", .seconds = p->staged->time[id].seconds,
-                                 .calls = p->staged->time[id].calls, .weighted = oct_node_has_weights(p->g, id) };
+        *info = (oct_step_info){ .name = n->name, .op = n->op, .scheme = scheme ? scheme : "float", .seconds = s->time[id].seconds,
+                                 .calls = s->time[id].calls, .weighted = oct_node_has_weights(p->g, id) };
         return true;
     }
     return false;

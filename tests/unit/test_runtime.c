@@ -353,7 +353,7 @@ static void check_places(const oct_plan *p)
             first[b] = (int)i < first[b] ? (int)i : first[b];
             last[b] = (int)i;
         }
-    for (size_t i = 0; i < p->n_output; i++)
+    for (size_t i = 0; i < p->g->n_output; i++)
         last[rt_root(p, p->output[i]->buffer)] = INT32_MAX;
     for (size_t a = 0; a < p->n_buffer; a++) {
         const rt_buffer *x = &p->buffer[a];
