@@ -364,12 +364,9 @@ static oct_status tell(forms_reader *r, size_t n, const int **now, oct_err *err)
 static oct_status walk(forms_reader *r, size_t n, const oct_read_opts *opts, oct_err *err)
 {
     oct_graph *g = r->g;
-    char text[300];
-    for (size_t i = 0; i < n; i++) {
-        oct_status s = g->node[r->at[i]].dead ? OCT_OK : read_node(r, r->at[i], opts, err);
-        if (s != OCT_OK)
-            return oct_within(err, "%s", oct_node_text(g, r->at[i], text, sizeof text)), s;
-    }
+    for (size_t i = 0; i < n; i++)
+        if (!g->node[r->at[i]].dead)
+            OCT_TRY(oct_within_node(g, r->at[i], read_node(r, r->at[i], opts, err), err));
     for (size_t i = 0; i < n && !opts->operators_only; i++)
         if (!g->node[r->at[i]].dead)
             OCT_TRY(forms_read_quantize(r, r->at[i], err));

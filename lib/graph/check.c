@@ -20,6 +20,14 @@ const char *oct_node_text(const oct_graph *g, int node, char *dst, size_t size)
     return dst;
 }
 
+oct_status oct_within_node(const oct_graph *g, int node, oct_status s, oct_err *err)
+{
+    char text[300];
+    if (s != OCT_OK)
+        oct_within(err, "%s", oct_node_text(g, node, text, sizeof text));
+    return s;
+}
+
 /* Kahn's algorithm. Ready nodes are taken in their old order: a heap of positions keeps it stable. */
 typedef struct heap {
     int *v;

@@ -292,6 +292,8 @@ oct_status oct_graph_check(const oct_graph *g, oct_err *err);
 
 /* "node 'conv1' (Conv)", or "node #17 (Conv, output 'y')" for one without a name; into dst. */
 const char *oct_node_text(const oct_graph *g, int node, char *dst, size_t size);
+/* s, what was done with a node: where that is a fault, the text of the node stands in front of err's (NULL allowed). */
+oct_status oct_within_node(const oct_graph *g, int node, oct_status s, oct_err *err);
 /* Whether two quantizations are the same: type, scales and zero points, and where they lie. Quantized values do not count. */
 bool oct_quant_same(const oct_quant *a, const oct_quant *b);
 /* Whether a node is this operator of the default domain. */

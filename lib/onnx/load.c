@@ -355,14 +355,8 @@ static oct_status add_nodes(load_graph *b)
 {
     for (size_t i = 0; i < b->p->n_node; i++)
         OCT_TRY(add_node(b, i));
-    for (size_t i = 0; i < b->g->n_node; i++) {
-        char where[300];
-        oct_status s = connect(b, (int)i);
-        if (s != OCT_OK) {
-            oct_within(b->err, "%s", oct_node_text(b->g, (int)i, where, sizeof where));
-            return s;
-        }
-    }
+    for (size_t i = 0; i < b->g->n_node; i++)
+        OCT_TRY(oct_within_node(b->g, (int)i, connect(b, (int)i), b->err));
     return is_sorted(b->g) ? OCT_OK : oct_graph_sort(b->g, b->err);
 }
 

@@ -193,11 +193,8 @@ static oct_status write_nodes(make *k)
     if (!g->node)
         return oct_nomem(k->err);
     g->n_node = k->g->n_order;
-    for (size_t i = 0; i < g->n_node; i++) {
-        char text[300];
-        if (write_node(k, &k->g->node[k->g->order[i]], &g->node[i]) != OCT_OK)
-            return oct_within(k->err, "%s", oct_node_text(k->g, k->g->order[i], text, sizeof text));
-    }
+    for (size_t i = 0; i < g->n_node; i++)
+        OCT_TRY(oct_within_node(k->g, k->g->order[i], write_node(k, &k->g->node[k->g->order[i]], &g->node[i]), k->err));
     return OCT_OK;
 }
 

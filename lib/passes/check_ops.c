@@ -13,17 +13,13 @@ typedef oct_status (*check_node)(const oct_graph *g, const oct_node *n, void *ar
 /* Each node of g and of the graphs nested in it; errors name the node. */
 static oct_status each(const oct_graph *g, check_node check, void *arg, oct_err *err)
 {
-    char text[300];
     for (size_t i = 0; i < g->n_order; i++) {
         const int id = g->order[i];
         const oct_graph *nested;
         oct_status s = check(g, &g->node[id], arg, err);
         for (size_t k = 0; s == OCT_OK && (nested = oct_node_graph_at(&g->node[id], k)); k++)
             s = each(nested, check, arg, err);
-        if (s != OCT_OK) {
-            oct_within(err, "%s", oct_node_text(g, id, text, sizeof text));
-            return s;
-        }
+        OCT_TRY(oct_within_node(g, id, s, err));
     }
     return OCT_OK;
 }

@@ -150,7 +150,6 @@ static oct_status fold_nested(oct_graph *g, int node, folding *f, int *count, oc
 static oct_status fold_graph(oct_graph *g, folding *f, int *n_folded, oct_err *err)
 {
     int count = 0;
-    char text[300];
     OCT_TRY(oct_infer_shapes(g, err));
     for (size_t i = 0; i < g->n_order; i++) {
         int id = g->order[i];
@@ -158,10 +157,7 @@ static oct_status fold_graph(oct_graph *g, folding *f, int *n_folded, oct_err *e
         oct_status s = fold_node(g, id, f, &folded, err);
         if (s == OCT_OK)
             s = fold_nested(g, id, f, &count, err);
-        if (s != OCT_OK) {
-            oct_within(err, "%s", oct_node_text(g, id, text, sizeof text));
-            return s;
-        }
+        OCT_TRY(oct_within_node(g, id, s, err));
         count += folded;
     }
     if (count) {

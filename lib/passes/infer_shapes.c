@@ -50,18 +50,13 @@ static oct_status infer_node(oct_graph *g, int id, oct_err *err)
 
 oct_status oct_infer_shapes(oct_graph *g, oct_err *err)
 {
-    char text[300];
     for (size_t i = 0; i < g->n_order; i++) {
         int id = g->order[i];
         const oct_node *n = &g->node[id];
         for (int k = 0; k < n->n_out; k++)
             if (n->out[k] >= 0)
                 g->value[n->out[k]].known = NULL;
-        oct_status s = infer_node(g, id, err);
-        if (s != OCT_OK) {
-            oct_within(err, "%s", oct_node_text(g, id, text, sizeof text));
-            return s;
-        }
+        OCT_TRY(oct_within_node(g, id, infer_node(g, id, err), err));
     }
     return OCT_OK;
 }

@@ -12,17 +12,12 @@ static bool is_early(const oct_graph *g, const oct_node *n, int64_t opset)
 static oct_status run(oct_graph *g, const oct_pass *self, const oct_pass_log *log, oct_err *err)
 {
     const int64_t opset = oct_graph_opset(g, "");
-    char text[300];
     for (size_t i = 0; opset < 7 && i < g->n_order; i++) {
         const int id = g->order[i];
         const oct_op *op = oct_op_of(g, id);
         if (op == NULL || op->raise != oct_raise_early || !is_early(g, &g->node[id], opset))
             continue;
-        const oct_status s = oct_raise_early(g, id, opset, err);
-        if (s != OCT_OK) {
-            oct_within(err, "%s", oct_node_text(g, id, text, sizeof text));
-            return s;
-        }
+        OCT_TRY(oct_within_node(g, id, oct_raise_early(g, id, opset, err), err));
         oct_pass_note(log, self, g->node[id].op, g->node[id].name);
         i++; /* the Unsqueeze stands before it */
     }

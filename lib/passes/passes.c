@@ -89,7 +89,6 @@ static oct_status run_here(oct_graph *g, const oct_pass *p, const oct_pass_log *
 /* One pass over g and the graphs nested in it. */
 static oct_status run_pass(oct_graph *g, const oct_pass *p, const oct_pass_log *log, oct_err *err)
 {
-    char text[300];
     OCT_TRY(run_here(g, p, log, err));
     for (size_t i = 0; i < g->n_order; i++) {
         int id = g->order[i];
@@ -100,10 +99,7 @@ static oct_status run_pass(oct_graph *g, const oct_pass *p, const oct_pass_log *
             oct_status s = run_pass(nested, p, log, err);
             if (s == OCT_OK)
                 s = oct_graph_sort(nested, err);
-            if (s != OCT_OK) {
-                oct_within(err, "%s", oct_node_text(g, id, text, sizeof text));
-                return s;
-            }
+            OCT_TRY(oct_within_node(g, id, s, err));
         }
     }
     return OCT_OK;

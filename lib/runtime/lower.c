@@ -217,7 +217,6 @@ static void find_shown(rt_lowering *l)
 static oct_status lower_all(rt_lowering *l, oct_err *err)
 {
     oct_plan *p = l->p;
-    char text[300];
     find_shown(l);
     for (size_t i = 0; i < p->g->n_input; i++) {
         OCT_TRY(rt_reals(l, p->g->input[i], &p->input[i], err));
@@ -225,8 +224,8 @@ static oct_status lower_all(rt_lowering *l, oct_err *err)
     }
     for (size_t i = 0; i < p->g->n_order; i++) {
         int id = p->g->order[i];
-        if (!l->done[id] && lower_node(l, id, err) != OCT_OK)
-            return oct_within(err, "%s", oct_node_text(p->g, id, text, sizeof text));
+        if (!l->done[id])
+            OCT_TRY(oct_within_node(p->g, id, lower_node(l, id, err), err));
     }
     for (size_t i = 0; i < p->g->n_output; i++)
         OCT_TRY(rt_reals(l, p->g->output[i], &p->output[i], err));
