@@ -83,6 +83,6 @@ oct_status rt_run_body(void *arg, const char *attr, oct_datum *const *in, size_t
     plan->iteration = iteration_of(p, c->calls++);
     OCT_TRY(oct_plan_run_data(plan, b->feed, err));
     for (size_t i = 0; i < n_out; i++)
-        OCT_TRY(rt_output(plan, i, &out[i], err));
+        OCT_TRY(oct_plan_output_datum(plan, i, &out[i], err));
     return OCT_OK;
 }

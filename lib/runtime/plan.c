@@ -291,7 +291,6 @@ void oct_plan_destroy(oct_plan *p)
     if (!p)
         return;
     rt_stage_free(p);
-    oct_datum_unref(p->shown);
     oct_free(p->memory);
     oct_free(p->scratch);
     oct_packed_release(&p->packed);

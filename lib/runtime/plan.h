@@ -59,17 +59,15 @@ const char *oct_plan_output_name(const oct_plan *p, size_t i);
 /* Output i: plain layout, data valid after a run; so is its shape in a model that is run in stages. An output that is no tensor
  * has type OCT_UNDEFINED. */
 const oct_operand *oct_plan_output(const oct_plan *p, size_t i);
-/* The same with data that may be sequences or empty optionals: one for each input, borrowed for the call. The datum of output i
- * is borrowed from the plan, until the next run. */
+/* The same with data that may be sequences or empty optionals: one for each input, borrowed for the call. *out is a
+ * reference to the datum of output i; what that borrows from the plan lasts until the next run. */
 oct_status oct_plan_run_data(oct_plan *p, oct_datum *const *inputs, oct_err *err);
-oct_status oct_plan_output_datum(oct_plan *p, size_t i, const oct_datum **out, oct_err *err);
+oct_status oct_plan_output_datum(const oct_plan *p, size_t i, oct_datum **out, oct_err *err);
 
 /* Called in order of execution, with t as it lies in memory (layout, q when quantized); a failure stops the run. The
  * tap may change the values of t, which is what the steps behind it then read; not those of a graph input, which are the caller's. */
 typedef oct_status (*oct_tap_fn)(void *arg, const char *value, const oct_operand *t, oct_err *err);
 void oct_plan_set_tap(oct_plan *p, oct_tap_fn fn, void *arg);
-/* Whether a tapped value will be shown. */
-bool oct_plan_shows(const oct_plan *p, const char *value);
 
 /* Profiling: seconds are gathered per step while on; turning it on starts anew. */
 void oct_plan_profile(oct_plan *p, bool on);

@@ -57,7 +57,6 @@ struct oct_plan {
     void *scratch;
     size_t scratch_bytes;
     const void **given;  /* by input: the bytes of data it runs on */
-    oct_datum *shown;    /* the output that was asked for last */
     oct_tap_fn tap;
     void *tap_arg;
     bool profile;
@@ -77,9 +76,6 @@ typedef struct rt_input {
 /* A plan for g, with the options and taps of `like`; in[i] is for g's input i, NULL: as declared. inner: all of it must be planned
  * at once. */
 oct_status rt_create(const oct_graph *g, const rt_input *in, const oct_plan *like, bool inner, oct_plan **plan, oct_err *err);
-/* A reference to the datum of output i; what is borrowed in it lasts until the next run. */
-oct_status rt_output(const oct_plan *p, size_t i, oct_datum **out, oct_err *err);
-
 rt_input rt_input_of(const oct_datum *x);
 bool rt_same_inputs(const rt_input *a, const rt_input *b, size_t n);
 

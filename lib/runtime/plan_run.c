@@ -115,7 +115,7 @@ oct_status oct_plan_run_data(oct_plan *p, oct_datum *const *in, oct_err *err)
 
 /* ---- outputs ---- */
 
-oct_status rt_output(const oct_plan *p, size_t i, oct_datum **out, oct_err *err)
+oct_status oct_plan_output_datum(const oct_plan *p, size_t i, oct_datum **out, oct_err *err)
 {
     if (p->staged) {
         *out = oct_datum_ref(rt_stage_output(p, i));
@@ -123,15 +123,6 @@ oct_status rt_output(const oct_plan *p, size_t i, oct_datum **out, oct_err *err)
     }
     const oct_operand *t = &p->output[i]->t;
     return oct_datum_borrow(t->dtype, t->rank, t->dims, t->data, out, err);
-}
-
-oct_status oct_plan_output_datum(oct_plan *p, size_t i, const oct_datum **out, oct_err *err)
-{
-    oct_datum_unref(p->shown);
-    p->shown = NULL;
-    OCT_TRY(rt_output(p, i, &p->shown, err));
-    *out = p->shown;
-    return OCT_OK;
 }
 
 size_t oct_plan_n_outputs(const oct_plan *p)
@@ -153,26 +144,6 @@ void oct_plan_set_tap(oct_plan *p, oct_tap_fn fn, void *arg)
 {
     p->tap = fn;
     p->tap_arg = arg;
-}
-
-static bool has_value(const oct_graph *g, const char *name)
-{
-    bool found = oct_graph_find(g, name) >= 0;
-    for (size_t i = 0; i < g->n_nested && !found; i++)
-        found = has_value(g->nested[i], name);
-    return found;
-}
-
-bool oct_plan_shows(const oct_plan *p, const char *value)
-{
-    if (p->staged)
-        return rt_is_tapped(p, value) && has_value(p->g, value);
-    for (size_t i = 0; i < p->n_step; i++)
-        for (int k = 0; k < p->step[i]->s.n_out; k++)
-            if (p->step[i]->tap[k] && strcmp(p->step[i]->tap[k], value) == 0)
-                return true;
-    int v = oct_graph_find(p->g, value);
-    return v >= 0 && p->g->value[v].is_input;
 }
 
 /* ---- steps ---- */

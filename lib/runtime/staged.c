@@ -126,7 +126,7 @@ static oct_status run_stage(oct_plan *p, rt_stage *st, oct_err *err)
         OCT_TRY(oct_plan_run_data(st->plan, s->feed, err));
     }
     for (size_t i = 0; i < st->g->n_output; i++) {
-        OCT_TRY(rt_output(st->plan, i, &x, err));
+        OCT_TRY(oct_plan_output_datum(st->plan, i, &x, err));
         put(s, st->g->output[i], x);
     }
     for (size_t i = 0; i < st->n_constant; i++) {
@@ -197,11 +197,7 @@ static oct_status run_node(oct_plan *p, int id, oct_err *err)
         if (st == OCT_OK && n->out[k] >= 0)
             st = show(p, n->out[k], out[k], err);
     }
-    if (st != OCT_OK) {
-        char text[300];
-        oct_within(err, "%s", oct_node_text(p->g, id, text, sizeof text));
-        return st;
-    }
+    OCT_TRY(oct_within_node(p->g, id, st, err));
     if (p->profile && !oct_node_graph_at(n, 0)) { /* the steps of nested graphs count for themselves */
         s->time[id].seconds += oct_now() - begin;
         s->time[id].calls++;
@@ -262,15 +258,13 @@ static void forget_run(oct_plan *p)
 /* Nothing could run or be planned: what waits for a plan cannot be lowered. */
 static oct_status refuse(const oct_plan *p, oct_err *err)
 {
-    char text[300];
     for (size_t i = 0; i < p->g->n_order; i++) {
         const int id = p->g->order[i];
         const oct_node *n = &p->g->node[id];
         if (p->staged->done[id] || !is_ready(p, n) || runs_alone(p, id))
             continue;
         oct_fail(err, OCT_EUNSUPPORTED, "operator %s (domain '%s') cannot be run on such inputs", n->op, n->domain);
-        oct_within(err, "%s", oct_node_text(p->g, id, text, sizeof text));
-        return OCT_EUNSUPPORTED;
+        return oct_within_node(p->g, id, OCT_EUNSUPPORTED, err);
     }
     return oct_fail(err, OCT_EINTERNAL, "no node of the graph can run");
 }
@@ -376,11 +370,8 @@ oct_status rt_stage_init(oct_plan *p, oct_err *err)
     oct_arena *a = p->arena;
     const oct_graph *g = p->g;
     OCT_TRY(check_values(g, err));
-    for (size_t i = 0; i < g->n_order; i++) {
-        char text[300];
-        if (rt_check_known(g, g->order[i], err) != OCT_OK)
-            return oct_within(err, "%s", oct_node_text(g, g->order[i], text, sizeof text));
-    }
+    for (size_t i = 0; i < g->n_order; i++)
+        OCT_TRY(oct_within_node(g, g->order[i], rt_check_known(g, g->order[i], err), err));
     rt_staged *s = p->staged = oct_arena_calloc(a, 1, sizeof *s);
     if (!s)
         return oct_nomem(err);

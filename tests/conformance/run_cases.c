@@ -191,9 +191,11 @@ static oct_status compare_data(const char *name, const oct_datum *want, const oc
 static oct_status compare(oct_plan *p, const data_set *d, const oct_check_options *o, oct_check_result *r, oct_err *err)
 {
     for (size_t i = 0; i < d->n_out && i < oct_plan_n_outputs(p); i++) {
-        const oct_datum *got;
+        oct_datum *got;
         OCT_TRY(oct_plan_output_datum(p, i, &got, err));
-        OCT_TRY(compare_data(oct_plan_output_name(p, i), d->out[i], got, o, r, err));
+        const oct_status s = compare_data(oct_plan_output_name(p, i), d->out[i], got, o, r, err);
+        oct_datum_unref(got);
+        OCT_TRY(s);
     }
     return OCT_OK;
 }
@@ -235,16 +237,18 @@ static oct_status run_once(const prepared *c, oct_pool *pool, oct_plan **p, oct_
 /* Runs once more and compares with what `first` holds. */
 static oct_status repeat(const prepared *c, oct_plan *first, const char *isa, oct_pool *pool, oct_err *err)
 {
-    const oct_datum *a, *b;
     oct_plan *p = NULL;
     oct_status s = run_once(c, pool, &p, err);
     for (size_t i = 0; s == OCT_OK && i < oct_plan_n_outputs(p); i++) {
+        oct_datum *a = NULL, *b = NULL;
         s = oct_plan_output_datum(first, i, &a, err);
         if (s == OCT_OK)
             s = oct_plan_output_datum(p, i, &b, err);
         if (s == OCT_OK && !same_bytes(a, b))
             s = oct_fail(err, OCT_EINTERNAL, "output '%s' has other bytes on %s with %d threads", oct_plan_output_name(p, i), isa,
                          pool ? 2 : 1);
+        oct_datum_unref(a);
+        oct_datum_unref(b);
     }
     oct_plan_destroy(p);
     return s;

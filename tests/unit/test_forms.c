@@ -674,7 +674,6 @@ static void taps(void **state)
         net_fill(x, 72, 77);
         s.n = 0;
         oct_plan_set_tap(p, look, &s);
-        assert_true(oct_plan_shows(p, names[i]));
         GOOD(oct_plan_run(p, (const void *[]){ x }, err));
         assert_int_equal(s.n, i < 3 ? n : 72);
         for (size_t k = 0; k < s.n; k++)

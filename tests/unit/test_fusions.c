@@ -535,7 +535,6 @@ static void taps(void **state)
     const char *names[1] = { "v2" }, *seen = NULL; /* of Erf */
     assert_string_equal(net_producer(g, "v2")->op, "Erf");
     oct_plan *p = net_plan(g, &(oct_plan_opts){ .taps = names, .n_taps = 1 }, NULL);
-    assert_true(oct_plan_shows(p, "v2"));
     oct_plan_set_tap(p, note, &seen);
     float in[240];
     net_fill(in, 240, 1);

@@ -73,7 +73,7 @@ static void sequences_grow(void **state)
     assert_int_equal(g->value[y].kind, OCT_VALUE_SEQUENCE);
     oct_plan *p = net_plan(g, NULL, NULL);
     for (int64_t trips = 3; trips > 0; trips -= 2) {
-        const oct_datum *whole;
+        oct_datum *whole;
         RUN(p, &trips, ((float[]){ 1, -2 }));
         same(p, 1, 1, (int64_t[]){ 2 * trips }, (float[]){ 0, -0.0f, 1, -2, 2, -4 });
         assert_int_equal(oct_plan_output(p, 0)->dtype, OCT_UNDEFINED);
@@ -81,6 +81,7 @@ static void sequences_grow(void **state)
         assert_true(whole->kind == OCT_DATUM_SEQUENCE && (int64_t)whole->n == trips);
         if (trips > 2)
             assert_true(((const float *)whole->at[2]->t.data)[1] == -4);
+        oct_datum_unref(whole);
     }
     oct_plan_destroy(p);
     oct_graph_destroy(g);

@@ -177,7 +177,7 @@ static int net_strings(oct_graph *g, const char *name, const char *dims, const c
 
 static void expect(oct_plan *p, size_t out, int rank, const int64_t *dims, const char *const *want)
 {
-    const oct_datum *x;
+    oct_datum *x;
     GOOD(oct_plan_output_datum(p, out, &x, err));
     assert_int_equal(x->t.dtype, OCT_STRING);
     assert_int_equal(x->t.rank, rank);
@@ -187,6 +187,7 @@ static void expect(oct_plan *p, size_t out, int rank, const int64_t *dims, const
         if (s.n != strlen(want[i]) || memcmp(s.s, want[i], s.n) != 0)
             fail_msg("output %zu, string %d: '%.*s', expected '%s'", out, (int)i, (int)s.n, s.s, want[i]);
     }
+    oct_datum_unref(x);
 }
 
 /* Gathered, joined, transposed, compared and chosen; and the number of words in between. */
