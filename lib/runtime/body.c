@@ -7,7 +7,6 @@ void rt_free_body(rt_body *b)
 {
     rt_kept_free(&b->kept);
     oct_graph_destroy(b->g);
-    oct_arena_destroy(b->arena);
 }
 
 static oct_status fill_body(rt_body *b, const oct_plan *p, oct_err *err)
@@ -18,13 +17,13 @@ static oct_status fill_body(rt_body *b, const oct_plan *p, oct_err *err)
     OCT_TRY(oct_graph_clone(nested, &b->g, err));
     size_t n = b->g->n_input;
     b->n_own = nested->n_input;
-    b->captured = oct_arena_calloc(b->arena, n + 1, sizeof *b->captured);
-    b->feed = oct_arena_calloc(b->arena, n + 1, sizeof *b->feed);
+    b->captured = oct_arena_calloc(p->arena, n + 1, sizeof *b->captured);
+    b->feed = oct_arena_calloc(p->arena, n + 1, sizeof *b->feed);
     if (!b->captured || !b->feed)
         return oct_nomem(err);
     for (size_t i = b->n_own; i < n; i++)
         b->captured[i] = nested->value[b->g->input[i]].outer;
-    return rt_kept_init(&b->kept, b->g, b->arena, err);
+    return rt_kept_init(&b->kept, b->g, p->arena, err);
 }
 
 static oct_status find_body(oct_plan *p, int node, const char *attr, rt_body **found, oct_err *err)
@@ -35,13 +34,10 @@ static oct_status find_body(oct_plan *p, int node, const char *attr, rt_body **f
             *found = s->body[i];
             return OCT_OK;
         }
-    oct_arena *a = oct_arena_create();
-    rt_body *b = a ? oct_arena_calloc(a, 1, sizeof *b) : NULL;
-    if (!b || !OCT_GROW(p->arena, s->body, s->n_body, s->cap_body)) {
-        oct_arena_destroy(a);
+    rt_body *b = oct_arena_alloc(p->arena, sizeof *b);
+    if (!b || !OCT_GROW(p->arena, s->body, s->n_body, s->cap_body))
         return oct_nomem(err);
-    }
-    *b = (rt_body){ .arena = a, .node = node, .attr = attr };
+    *b = (rt_body){ .node = node, .attr = attr };
     oct_status st = fill_body(b, p, err);
     if (st != OCT_OK) {
         rt_free_body(b);

@@ -40,7 +40,6 @@ typedef struct rt_body {
     int *captured;     /* value of the outer graph, for each of these */
     oct_datum **feed;  /* [g->n_input], of the call in progress */
     rt_kept kept;
-    oct_arena *arena;
 } rt_body;
 
 typedef struct rt_time {
