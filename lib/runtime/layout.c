@@ -1,7 +1,6 @@
 /* Layouts: channels-last where operators want it, reorders where two wants meet, then each step prepares itself. */
 #include "runtime/plan_int.h"
 
-
 /* Whether both layouts of a shape are the same bytes: one channel, or one position. */
 static bool trivial(const oct_operand *t)
 {
@@ -34,14 +33,12 @@ static oct_status reorder(oct_plan *p, rt_operand *from, oct_tensor_layout to, r
     rt_step *st = rt_new_step(p, NULL, NULL, 1, 1);
     if (!st || !(*out = rt_new_operand(p, &t, buffer)))
         return oct_nomem(err);
-    rt_buffer *of = &p->buffer[from->buffer], *b = &p->buffer[buffer];
+    rt_buffer *b = &p->buffer[buffer];
     b->layout = to;
     b->alias = same ? from->buffer : -1;
-    b->constant = same ? of->constant : NULL;
     b->other = from;
-    of->other = *out;
+    p->buffer[from->buffer].other = *out;
     st->alias = same;
-    st->reorder = !same;
     st->s.in[0] = &from->t;
     st->s.out[0] = &(*out)->t;
     return rt_add_step(p, st, err);
@@ -135,10 +132,7 @@ static oct_status lay_out(oct_plan *p, rt_step *st, oct_err *err)
 
 static void alias_output(oct_plan *p, rt_step *st)
 {
-    rt_buffer *out = &p->buffer[((rt_operand *)st->s.out[0])->buffer];
-    int in = ((rt_operand *)st->s.in[0])->buffer;
-    out->alias = in;
-    out->constant = p->buffer[in].constant;
+    p->buffer[((rt_operand *)st->s.out[0])->buffer].alias = ((rt_operand *)st->s.in[0])->buffer;
     st->alias = true;
     if (st->s.in[0]->constant) {
         st->s.out[0]->constant = true;
@@ -149,7 +143,7 @@ static void alias_output(oct_plan *p, rt_step *st)
 static oct_status prepare(oct_plan *p, rt_step *st, oct_err *err)
 {
     /* Of an alias it checks, too: a Dropout in training mode must not pass. */
-    if (st->reorder || (st->alias && !st->s.op->alias))
+    if (st->alias && !st->s.op->alias)
         return OCT_OK;
     oct_prep prep = { p->arena, oct_pool_threads(p->opts.pool), p->opts.fast_pack, &p->packed };
     size_t before = oct_arena_bytes(p->arena) + p->packed.bytes;

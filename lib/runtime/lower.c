@@ -173,15 +173,6 @@ static oct_status lower_product(rt_lowering *l, int id, oct_compute how, oct_err
 
 /* ---- nodes ---- */
 
-oct_status rt_check_known(const oct_graph *g, int node, oct_err *err)
-{
-    const oct_node *n = &g->node[node];
-    if (oct_op_of(g, node))
-        return OCT_OK;
-    return oct_fail(err, OCT_EUNSUPPORTED, "operator %s%s%s of opset %lld is unknown", n->domain, n->domain[0] ? "." : "", n->op,
-                    (long long)oct_node_opset(g, n));
-}
-
 static oct_status lower_node(rt_lowering *l, int id, oct_err *err)
 {
     const oct_border border = oct_border_of(l->g, &l->g->node[id]);

@@ -64,6 +64,31 @@ int rt_root(const oct_plan *p, int b)
     return b;
 }
 
+oct_status rt_check_known(const oct_graph *g, int node, oct_err *err)
+{
+    const oct_node *n = &g->node[node];
+    if (oct_op_of(g, node))
+        return OCT_OK;
+    return oct_fail(err, OCT_EUNSUPPORTED, "operator %s%s%s of opset %lld is unknown", n->domain, n->domain[0] ? "." : "", n->op,
+                    (long long)oct_node_opset(g, n));
+}
+
+oct_status rt_check_value(const oct_value *v, oct_err *err)
+{
+    if (v->producer >= 0 || v->is_input || oct_value_has_data(v))
+        return OCT_OK;
+    return oct_fail(err, OCT_EUNSUPPORTED, "value '%s' has no numbers here (a sparse or foreign constant)", v->name);
+}
+
+oct_status rt_borrow_input(const oct_value *v, const void *data, oct_datum **x, oct_err *err)
+{
+    int64_t dims[OCT_MAX_RANK];
+    *x = NULL;
+    if (v->dtype == OCT_UNDEFINED || !oct_shape_known(&v->shape, dims))
+        return OCT_OK;
+    return oct_datum_borrow(v->dtype, v->shape.rank, dims, data, x, err);
+}
+
 /* ---- making ---- */
 
 /* Whether what is given for an input is what the graph wants. */
@@ -153,12 +178,11 @@ static void show_taps(oct_plan *p, bool on)
 {
     for (size_t i = 0; i < p->opts.n_taps; i++) {
         int v = tapped(p, i);
-        bool real = false;
-        for (size_t k = 0; v >= 0 && k < p->g->n_output; k++)
-            real |= p->g->output[k] == v;
-        if (v >= 0 && !real)
+        if (v >= 0)
             p->g->value[v].is_output = on && !is_arithmetic_of_shapes(&p->g->value[v]);
     }
+    for (size_t k = 0; k < p->g->n_output; k++)
+        p->g->value[p->g->output[k]].is_output = true;
 }
 
 static oct_status allocate(oct_plan *p, oct_err *err)
@@ -172,8 +196,6 @@ static oct_status allocate(oct_plan *p, oct_err *err)
         const rt_buffer *b = &p->buffer[rt_root(p, o->buffer)];
         if (b->placed)
             o->t.data = p->memory + b->offset;
-        else if (b->constant)
-            o->t.data = (void *)(uintptr_t)b->constant;
     }
     return OCT_OK;
 }

@@ -14,7 +14,7 @@ typedef struct rt_buffer {
     struct rt_operand *other; /* the same in the other layout, once made */
     int input;        /* graph input whose memory this is, or -1 */
     oct_tensor_layout layout; /* of its bytes; operands follow it */
-    const void *constant; /* constant bytes, or NULL */
+    bool constant; /* operands have the bytes */
     size_t offset;    /* in the arena */
     bool placed;
 } rt_buffer;
@@ -26,8 +26,7 @@ typedef struct rt_operand {
 } rt_operand;
 
 typedef struct rt_step {
-    oct_step s;          /* out follows in in memory: in[i], i < n_in + n_out, are all operands */
-    bool reorder;        /* a change of layout: in[0] to out[0] */
+    oct_step s;          /* without an operator: a change of layout, in[0] to out[0]. out follows in in memory: in[i], i < n_in + n_out, are all operands */
     bool alias;          /* out[0] is in[0]'s memory; nothing runs */
     const char *scheme;  /* NULL: that of out[0] */
     const char **tap;    /* names to show for out[i] after the step; NULL none; n_out of them */
@@ -111,8 +110,11 @@ oct_status rt_cover(const oct_graph *g, oct_arena *a, bool **node, bool *all, oc
 
 /* ---- making one plan ---- */
 
-/* OCT_EUNSUPPORTED for a node whose operator has no record. */
+/* OCT_EUNSUPPORTED for a node whose operator has no record, and for a value that nothing makes and that has no numbers. */
 oct_status rt_check_known(const oct_graph *g, int node, oct_err *err);
+oct_status rt_check_value(const oct_value *v, oct_err *err);
+/* The datum of an input as declared, on this data; NULL where its type or shape is not known. */
+oct_status rt_borrow_input(const oct_value *v, const void *data, oct_datum **x, oct_err *err);
 /* The steps in order, operands without memory, all layouts plain. */
 oct_status rt_lower(oct_plan *p, oct_err *err);
 /* Chooses layouts and inserts reorders; then prepares every step. */

@@ -34,7 +34,7 @@ static oct_status begin_steps(oct_plan *p, const void *const *inputs, oct_err *e
 static oct_status run_step(oct_plan *p, rt_step *st, oct_run *r, oct_err *err)
 {
     double begin = p->profile ? oct_now() : 0;
-    if (st->reorder) {
+    if (!st->alias && !st->s.op) {
         rt_run_reorder(p->opts.pool, &st->s);
     } else if (!st->alias && oct_step_run(&st->s, r, err) != OCT_OK) {
         return oct_within(err, "node '%s' (%s)", st->s.node->name, st->s.node->op);
@@ -86,10 +86,9 @@ static oct_status run_stages(oct_plan *p, const void *const *inputs, oct_err *er
     oct_status s = in ? OCT_OK : oct_nomem(err);
     for (size_t i = 0; i < g->n_input && s == OCT_OK; i++) {
         const oct_value *v = &g->value[g->input[i]];
-        int64_t dims[OCT_MAX_RANK];
-        s = v->dtype != OCT_UNDEFINED && oct_shape_known(&v->shape, dims)
-                ? oct_datum_borrow(v->dtype, v->shape.rank, dims, inputs[i], &in[i], err)
-                : oct_fail(err, OCT_EUSAGE, "input '%s' is no tensor of known type", v->name);
+        s = rt_borrow_input(v, inputs[i], &in[i], err);
+        if (s == OCT_OK && !in[i])
+            s = oct_fail(err, OCT_EUSAGE, "input '%s' is no tensor of known type", v->name);
     }
     if (s == OCT_OK)
         s = rt_stage_run(p, in, err);
@@ -167,12 +166,11 @@ size_t oct_plan_n_steps(const oct_plan *p)
 
 static oct_step_info step_info(const rt_step *st)
 {
-    oct_step_info info = { .scheme = st->scheme, .seconds = st->seconds, .calls = st->calls, .macs = st->macs,
-                           .weighted = oct_step_has_weights(&st->s) };
+    const oct_node *n = st->s.node;
+    oct_step_info info = { .name = n ? n->name : "", .op = n ? n->op : "Reorder", .scheme = st->scheme, .seconds = st->seconds,
+                           .calls = st->calls, .macs = st->macs, .weighted = oct_step_has_weights(&st->s) };
     if (!info.scheme)
         info.scheme = st->s.n_out && st->s.out[0] ? oct_operand_scheme(st->s.out[0]) : "float";
-    info.name = st->s.node ? st->s.node->name : "";
-    info.op = st->s.node ? st->s.node->op : "Reorder";
     for (int k = 0; k < st->s.n_in + st->s.n_out; k++) {
         const oct_operand *t = st->s.in[k];
         size_t bytes;

@@ -333,17 +333,6 @@ static size_t most_ends(const oct_graph *g)
     return most + 1;
 }
 
-/* All that a run begins with must be there. */
-static oct_status check_values(const oct_graph *g, oct_err *err)
-{
-    for (size_t i = 0; i < g->n_value; i++) {
-        const oct_value *v = &g->value[i];
-        if (!v->dead && v->producer < 0 && !v->is_input && !oct_value_has_data(v) && (v->n_uses || v->is_output))
-            return oct_fail(err, OCT_EUNSUPPORTED, "value '%s' has no numbers here (a sparse or foreign constant)", v->name);
-    }
-    return OCT_OK;
-}
-
 /* The first stage depends on the inputs' shapes alone, which are known where inputs are tensors. */
 static oct_status plan_first(oct_plan *p, oct_err *err)
 {
@@ -351,12 +340,9 @@ static oct_status plan_first(oct_plan *p, oct_err *err)
     bool known = true;
     forget_run(p);
     for (size_t i = 0; i < p->g->n_input && st == OCT_OK; i++) {
-        const oct_value *v = &p->g->value[p->g->input[i]];
-        int64_t dims[OCT_MAX_RANK];
-        if (v->dtype == OCT_UNDEFINED || !oct_shape_known(&v->shape, dims))
-            known = false;
-        else
-            st = oct_datum_borrow(v->dtype, v->shape.rank, dims, NULL, &p->staged->datum[p->g->input[i]], err);
+        oct_datum **x = &p->staged->datum[p->g->input[i]];
+        st = rt_borrow_input(&p->g->value[p->g->input[i]], NULL, x, err);
+        known &= *x != NULL;
     }
     rt_stage *first;
     if (st == OCT_OK && known)
@@ -369,7 +355,9 @@ oct_status rt_stage_init(oct_plan *p, oct_err *err)
 {
     oct_arena *a = p->arena;
     const oct_graph *g = p->g;
-    OCT_TRY(check_values(g, err));
+    for (size_t v = 0; v < g->n_value; v++) /* all that a run begins with must be there */
+        if (!g->value[v].dead && (g->value[v].n_uses || g->value[v].is_output))
+            OCT_TRY(rt_check_value(&g->value[v], err));
     for (size_t i = 0; i < g->n_order; i++)
         OCT_TRY(oct_within_node(g, g->order[i], rt_check_known(g, g->order[i], err), err));
     rt_staged *s = p->staged = oct_arena_calloc(a, 1, sizeof *s);

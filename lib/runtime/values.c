@@ -15,7 +15,7 @@ oct_status rt_operand_on(rt_lowering *l, oct_dtype t, int rank, const int64_t *d
     if (!oct_count(dims, rank, &o.count) || !oct_dtype_bytes(t, o.count, &bytes))
         return oct_fail(err, OCT_EUNSUPPORTED, "a tensor is larger than memory can be");
     OCT_TRY(rt_new_buffer(l->p, bytes, &buffer, err));
-    l->p->buffer[buffer].constant = data;
+    l->p->buffer[buffer].constant = data != NULL;
     *out = rt_new_operand(l->p, &o, buffer);
     return *out ? OCT_OK : oct_nomem(err);
 }
@@ -108,7 +108,7 @@ oct_status rt_run_now(rt_lowering *l, rt_step *st, rt_operand *out, oct_err *err
         return oct_nomem(err);
     OCT_TRY(oct_step_run(&st->s, &(oct_run){ .scratch = scratch }, err));
     out->t.constant = true;
-    p->buffer[out->buffer].constant = data;
+    p->buffer[out->buffer].constant = true;
     return OCT_OK;
 }
 
@@ -126,9 +126,7 @@ static oct_status check_type(const oct_value *v, oct_err *err)
 {
     if (v->dtype == OCT_STRING || v->dtype == OCT_UNDEFINED)
         return oct_fail(err, OCT_EUNSUPPORTED, "value '%s' has type %s, which cannot be run", v->name, oct_dtype_name(v->dtype));
-    if (v->producer < 0 && !v->is_input && !oct_value_has_data(v))
-        return oct_fail(err, OCT_EUNSUPPORTED, "value '%s' has no numbers here (a sparse or foreign constant)", v->name);
-    return OCT_OK;
+    return rt_check_value(v, err);
 }
 
 static const void *data_of(const oct_tensor *t)
