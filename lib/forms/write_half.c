@@ -8,12 +8,9 @@
 
 #include <string.h>
 
-enum { N_TYPES = 3 };
-static const oct_dtype types[N_TYPES] = { OCT_F32, OCT_F16, OCT_BF16 };
-
 typedef struct half_value {
-    bool ours;         /* its 16-bit type was made here */
-    int cast[N_TYPES]; /* the same in another type; -1 not made yet */
+    bool ours;              /* its 16-bit type was made here */
+    int cast[OCT_BF16 + 1]; /* the same in another type, by type: float32, float16 or bfloat16; -1 not made yet */
 } half_value;
 
 typedef struct halver {
@@ -22,14 +19,6 @@ typedef struct halver {
     half_value *value; /* by value */
     size_t n_value, cap_value;
 } halver;
-
-static int type_index(oct_dtype t)
-{
-    for (int i = 0; i < N_TYPES; i++)
-        if (types[i] == t)
-            return i;
-    return -1;
-}
 
 bool oct_half_follows(const oct_node *n, int slot)
 {
@@ -44,7 +33,8 @@ static oct_status grow(halver *h, oct_err *err)
     while (h->n_value < h->g->n_value || !h->value) {
         if (!OCT_GROW(h->g->arena, h->value, h->n_value, h->cap_value))
             return oct_nomem(err);
-        h->value[h->n_value++] = (half_value){ false, { -1, -1, -1 } };
+        h->value[h->n_value].ours = false;
+        memset(h->value[h->n_value++].cast, -1, sizeof h->value->cast);
     }
     return OCT_OK;
 }
@@ -58,8 +48,8 @@ static oct_status new_cast(halver *h, int v, oct_dtype t, int *cast, oct_err *er
     OCT_TRY(oct_edit_value(h->g, h->g->value[v].name, suffix, t, v, cast, err));
     OCT_TRY(grow(h, err));
     h->value[*cast].ours = t != OCT_F32;
-    h->value[v].cast[type_index(t)] = *cast;
-    h->value[*cast].cast[type_index(h->g->value[v].dtype)] = v;
+    h->value[v].cast[t] = *cast;
+    h->value[*cast].cast[h->g->value[v].dtype] = v;
     return OCT_OK;
 }
 
@@ -94,10 +84,9 @@ static oct_status constant_in(halver *h, int v, oct_dtype t, int *out, oct_err *
 {
     const oct_tensor *k = h->g->value[v].constant;
     oct_tensor *half;
-    bool in_place = all_take(h, v, t);
     OCT_TRY(oct_tensor_new(h->g->arena, t, k->rank, k->dims, &half, err));
     oct_narrow(NULL, t, k->data, (size_t)k->count, (void *)(uintptr_t)half->data);
-    if (in_place) {
+    if (all_take(h, v, t)) {
         retype(h, v, t);
         *out = v;
     } else {
@@ -113,7 +102,7 @@ static oct_status constant_in(halver *h, int v, oct_dtype t, int *out, oct_err *
 static oct_status in_type(halver *h, int v, oct_dtype t, int before, int *out, oct_err *err)
 {
     const oct_value *x = &h->g->value[v];
-    *out = h->value[v].cast[type_index(t)];
+    *out = h->value[v].cast[t];
     if (*out >= 0)
         return OCT_OK;
     if (x->constant && x->constant->data && x->dtype == OCT_F32)
@@ -214,24 +203,19 @@ static oct_status halve_graph_outputs(halver *h, oct_err *err)
     return OCT_OK;
 }
 
-static oct_status write_all(halver *h, oct_err *err)
-{
-    OCT_TRY(grow(h, err));
-    if (h->o->ends)
-        halve_graph_inputs(h);
-    for (size_t i = 0; i < h->g->n_order; i++) {
-        int id = h->g->order[i];
-        OCT_TRY(convert_inputs(h, id, err));
-        if (oct_half_of(h->o, id))
-            OCT_TRY(convert_outputs(h, id, err));
-        while (h->g->order[i] != id) /* Casts were put before it */
-            i++;
-    }
-    return h->o->ends ? halve_graph_outputs(h, err) : OCT_OK;
-}
-
 oct_status oct_half_write(oct_graph *g, const oct_half_opts *o, oct_err *err)
 {
     halver h = { .o = o, .g = g };
-    return write_all(&h, err);
+    OCT_TRY(grow(&h, err));
+    if (o->ends)
+        halve_graph_inputs(&h);
+    for (size_t i = 0; i < g->n_order; i++) {
+        int id = g->order[i];
+        OCT_TRY(convert_inputs(&h, id, err));
+        if (oct_half_of(o, id))
+            OCT_TRY(convert_outputs(&h, id, err));
+        while (g->order[i] != id) /* Casts were put before it */
+            i++;
+    }
+    return o->ends ? halve_graph_outputs(&h, err) : OCT_OK;
 }
