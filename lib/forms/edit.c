@@ -53,12 +53,13 @@ oct_status oct_edit_node(oct_graph *g, const char *op, const int *in, int n_in, 
     return OCT_OK;
 }
 
-oct_status oct_edit_become(oct_graph *g, int node, const char *op, const char *domain, oct_err *err)
+oct_status oct_edit_become(oct_graph *g, int node, const char *op, const char *domain, int64_t opset, oct_err *err)
 {
     if (domain[0] && oct_graph_opset(g, domain) == 0)
         OCT_TRY(oct_graph_set_opset(g, domain, 1, err));
     g->node[node].op = op;
     g->node[node].domain = domain;
+    g->node[node].opset = opset;
     g->node[node].changed = g->changed = true;
     return OCT_OK;
 }

@@ -1,4 +1,5 @@
 /* com.microsoft.MatMulNBits: a product with a matrix in blocks, whose quantized values stay as they are. (DequantizeLinear in blocks: read_qdq.c) */
+#include "forms/edit.h"
 #include "forms/read_int.h"
 
 #include "ops/core/block_matrix.h"
@@ -63,9 +64,6 @@ oct_status forms_read_blocks(forms_reader *r, int id, oct_err *err)
     OCT_TRY(oct_graph_set_input(g, id, 1, w, err));
     if (bias >= 0)
         OCT_TRY(oct_graph_set_input(g, id, 2, bias, err));
-    g->node[id].op = bias >= 0 ? "Gemm" : "MatMul";
-    g->node[id].domain = "";
-    g->node[id].opset = 13;
     g->node[id].n_attr = 0;
-    return OCT_OK;
+    return oct_edit_become(g, id, bias >= 0 ? "Gemm" : "MatMul", "", 13, err);
 }

@@ -101,7 +101,5 @@ oct_status forms_read_dynamic(forms_reader *r, int id, oct_err *err)
     oct_graph_remove_node(g, c.mul);
     oct_graph_remove_node(g, c.cast);
     OCT_TRY(oct_graph_set_output(g, id, 0, out, err));
-    g->node[id].op = "MatMul";
-    g->node[id].opset = 13;
-    return OCT_OK;
+    return oct_edit_become(g, id, "MatMul", "", 13, err);
 }

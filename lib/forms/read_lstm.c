@@ -1,4 +1,5 @@
 /* com.microsoft.DynamicQuantizeLSTM is an LSTM whose W and R are quantized. */
+#include "forms/edit.h"
 #include "forms/read_int.h"
 
 #include "passes/match.h"
@@ -37,7 +38,7 @@ static oct_status take_matrix(forms_reader *r, int id, int slot, const oct_quant
 
 oct_status forms_read_lstm(forms_reader *r, int id, oct_err *err)
 {
-    oct_node *n = &r->g->node[id];
+    const oct_node *n = &r->g->node[id];
     const oct_quant *w, *rec;
     if (!forms_is(n, "DynamicQuantizeLSTM") || n->n_in != INPUTS || n->in[0] < 0 || r->g->value[n->in[0]].dtype != OCT_F32)
         return OCT_OK;
@@ -51,8 +52,5 @@ oct_status forms_read_lstm(forms_reader *r, int id, oct_err *err)
     oct_graph_cut_inputs(r->g, id, n_in);
     OCT_TRY(take_matrix(r, id, 1, w, err));
     OCT_TRY(take_matrix(r, id, 2, rec, err));
-    n->op = "LSTM";
-    n->domain = "";
-    n->opset = 14;
-    return OCT_OK;
+    return oct_edit_become(r->g, id, "LSTM", "", 14, err);
 }

@@ -1,4 +1,5 @@
 /* Reading QLinear operators, as the table tells them. */
+#include "forms/edit.h"
 #include "forms/qlinear.h"
 #include "forms/read_int.h"
 
@@ -62,9 +63,7 @@ static oct_status become(forms_reader *r, int id, qnode *x, oct_err *err)
         OCT_TRY(forms_annotated_of(r, qvals, x->q[i], OCT_F32, -1, id, &v, err));
         OCT_TRY(oct_graph_set_input(g, id, i, v, err));
     }
-    g->node[id].op = x->f->op;
-    g->node[id].domain = "";
-    g->node[id].opset = x->f->opset;
+    OCT_TRY(oct_edit_become(g, id, x->f->op, "", x->f->opset, err));
     return x->y ? forms_take_output(r, id, 0, x->y, err) : OCT_OK;
 }
 

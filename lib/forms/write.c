@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *oct_write_base(const oct_writer *w, int value)
+oct_status oct_write_base(const oct_writer *w, int value, const char **base, oct_err *err)
 {
     static const char suffix[] = "_quantized";
     const char *name = w->g->value[value].name, *at = NULL;
@@ -17,15 +17,15 @@ const char *oct_write_base(const oct_writer *w, int value)
     const char *rest = at ? at + strlen(suffix) : "-";
     if (*rest == '_' && rest[1])
         rest += 1 + strspn(rest + 1, "0123456789");
-    return *rest || at == name ? name : oct_arena_strndup(w->g->arena, name, (size_t)(at - name));
+    *base = *rest || at == name ? name : oct_arena_strndup(w->g->arena, name, (size_t)(at - name));
+    return *base ? OCT_OK : oct_nomem(err);
 }
 
 oct_status oct_write_qvals(oct_writer *w, int v, const oct_tensor *t, int *qvals, oct_err *err)
 {
     oct_graph *g = w->g;
-    const char *name = g->value[v].name, *base = oct_write_base(w, v);
-    if (!base)
-        return oct_nomem(err);
+    const char *name = g->value[v].name, *base;
+    OCT_TRY(oct_write_base(w, v, &base, err));
     if (!oct_edit_keeps(g, v))
         oct_graph_remove_value(g, v);
     const bool named = base != name && g->value[v].dead;
@@ -114,15 +114,15 @@ static int by_position(const void *a, const void *b)
 static oct_status position_of(const oct_writer *w, int v, position *t, oct_err *err)
 {
     const oct_value *x = &w->g->value[v];
-    *t = (position){ v, v };
+    const char *base;
+    int of = -1;
     if (x->quant->qvals) {
-        const char *base = oct_write_base(w, v);
-        const int of = base ? oct_graph_find(w->g, base) : -1;
-        t->of = of >= 0 ? of : v;
-        return base ? OCT_OK : oct_nomem(err);
+        OCT_TRY(oct_write_base(w, v, &base, err));
+        of = oct_graph_find(w->g, base);
+    } else if (x->producer >= 0 && oct_is_op(&w->g->node[x->producer], "QuantizeLinear")) {
+        of = w->g->node[x->producer].in[0];
     }
-    if (x->producer >= 0 && oct_is_op(&w->g->node[x->producer], "QuantizeLinear"))
-        t->of = w->g->node[x->producer].in[0];
+    *t = (position){ of >= 0 ? of : v, v };
     return OCT_OK;
 }
 

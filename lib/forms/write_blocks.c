@@ -26,11 +26,10 @@ static oct_status refer(oct_graph *g, const char *base, const char *suffix, oct_
 static oct_status operator_constants(oct_writer *w, int b, const oct_nbits_form *f, oct_err *err)
 {
     const oct_quant *q = w->g->value[b].quant;
-    const char *base = oct_write_base(w, b);
+    const char *base;
     oct_nbits_weights by_columns;
     int v;
-    if (!base)
-        return oct_nomem(err);
+    OCT_TRY(oct_write_base(w, b, &base, err));
     OCT_TRY(oct_blocks_weights(q, f, w->g->arena, &by_columns, err));
     OCT_TRY(oct_write_qvals(w, b, q->qvals, &w->value[b].blocks, err));
     OCT_TRY(refer(w->g, base, "_scale", OCT_F32, f->n, oct_nbits_blocks(f), by_columns.scale, &v, err));
@@ -70,7 +69,7 @@ static oct_status write_operator(oct_writer *w, int id, const oct_nbits_form *f,
     g->node[id].n_attr = 0; /* Gemm's */
     g->node[id].origin = NULL;
     OCT_TRY(set_sizes(g, id, f, err));
-    return oct_edit_become(g, id, "MatMulNBits", "com.microsoft", err);
+    return oct_edit_become(g, id, "MatMulNBits", "com.microsoft", 0, err);
 }
 
 /* ---- DequantizeLinear ---- */
@@ -80,11 +79,10 @@ oct_status oct_write_block_constant(oct_writer *w, int v, int before, oct_err *e
     oct_graph *g = w->g;
     const oct_quant *q = g->value[v].quant;
     const oct_nbits_form f = form_of(g, v);
-    const char *base = oct_write_base(w, v);
+    const char *base;
     oct_block_elements e;
     int in[3], real, node;
-    if (!base)
-        return oct_nomem(err);
+    OCT_TRY(oct_write_base(w, v, &base, err));
     OCT_TRY(oct_blocks_elements(q, &f, g->arena, &e, err));
     OCT_TRY(oct_write_qvals(w, v, e.qvals, &in[0], err));
     OCT_TRY(refer(g, base, "_scale", OCT_F32, (size_t)e.dims[0], (size_t)e.dims[1], e.scale, &in[1], err));

@@ -52,12 +52,11 @@ oct_status oct_write_dynamic(oct_writer *w, int id, oct_err *err)
     const oct_node *n = &g->node[id];
     const int b = n->in[1];
     const oct_quant *q = g->value[b].quant;
-    const char *base = n->name[0] ? n->name : g->value[n->out[0]].name, *weights = oct_write_base(w, b);
+    const char *base = n->name[0] ? n->name : g->value[n->out[0]].name, *weights;
     const bool transposed = oct_is_op(n, "Gemm") && oct_node_int(n, "transB", 0);
     const oct_tensor *qvals = q->qvals;
     int in[6];
-    if (!weights)
-        return oct_nomem(err);
+    OCT_TRY(oct_write_base(w, b, &weights, err));
     if (transposed) /* MatMulInteger has no transposition */
         OCT_TRY(oct_tensor_transposed(g->arena, qvals, &qvals, err));
     OCT_TRY(oct_write_qvals(w, b, qvals, &in[3], err));

@@ -44,8 +44,8 @@ typedef struct oct_writer {
     size_t n_params;
 } oct_writer;
 
-/* X, for a quantized constant that is named "X_quantized" or "X_quantized_2". NULL: no memory. */
-const char *oct_write_base(const oct_writer *w, int value);
+/* X, for a quantized constant that is named "X_quantized" or "X_quantized_2". */
+oct_status oct_write_base(const oct_writer *w, int value, const char **base, oct_err *err);
 
 /* A constant of quantized values in the place of annotated constant v, which is removed, but for its uses; under its name where that is of quantized
  * values. */

@@ -9,13 +9,12 @@ static oct_status set_matrix(oct_writer *w, int node, int slot, int params, oct_
     oct_graph *g = w->g;
     const int value = g->node[node].in[slot];
     const oct_quant *q = g->value[value].quant;
-    const char *base = oct_write_base(w, value);
+    const char *base;
     const int64_t dirs = q->qvals->dims[0], dims[2] = { dirs, q->n / dirs };
     const int rank = q->n > dirs ? 2 : 1;
     const oct_tensor *qvals;
     int v[3];
-    if (!base)
-        return oct_nomem(err);
+    OCT_TRY(oct_write_base(w, value, &base, err));
     OCT_TRY(oct_write_zeros(g, q, base, rank, dims, &v[2], err));
     OCT_TRY(oct_tensor_transposed(g->arena, q->qvals, &qvals, err));
     OCT_TRY(oct_write_qvals(w, value, qvals, &v[0], err));
@@ -32,5 +31,5 @@ oct_status oct_write_lstm(oct_writer *w, int id, oct_err *err)
     OCT_TRY(set_matrix(w, id, 2, FIRST_PARAMS + 2, err));
     oct_node_drop_attr(w->g, id, "layout"); /* 0, which is the only one there */
     w->g->node[id].origin = NULL;
-    return oct_edit_become(w->g, id, "DynamicQuantizeLSTM", "com.microsoft", err);
+    return oct_edit_become(w->g, id, "DynamicQuantizeLSTM", "com.microsoft", 0, err);
 }

@@ -67,12 +67,11 @@ static oct_status add(oct_writer *w, const char *op, int from, int to, const int
 oct_status oct_write_constant(oct_writer *w, int v, int before, oct_err *err)
 {
     const oct_quant *q = w->g->value[v].quant;
-    const char *base = oct_write_base(w, v);
+    const char *base;
     int qval[3], dq;
-    if (!base)
-        return oct_nomem(err);
     if (q->block)
         return oct_write_block_constant(w, v, before, err);
+    OCT_TRY(oct_write_base(w, v, &base, err));
     OCT_TRY(oct_write_qvals(w, v, q->qvals, &qval[0], err));
     OCT_TRY(oct_write_params(w, q, base, &qval[1], &qval[2], err));
     OCT_TRY(oct_write_real(w, v, base, qval, &dq, err));

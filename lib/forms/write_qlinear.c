@@ -172,13 +172,10 @@ static bool moves_qvals(const oct_writer *w, const oct_node *n)
     return true;
 }
 
-/* The inputs of the operator on integers: those that there are of tensor, scale and zero point follow each other. */
-static oct_status make_inputs(oct_graph *g, const oct_node *n, oct_node_plan *plan, bool quantized, oct_err *err)
+/* The inputs of the operator on integers: tensor, scale and zero point of its data, and where they do not come first what a bias and the result have. */
+static oct_status make_inputs(oct_graph *g, const oct_node *n, oct_node_plan *plan, oct_err *err)
 {
-    const oct_qlinear *f = plan->f;
-    const int n_data = f->n_data < 0 ? n->n_in : f->n_data, data = oct_qlinear_slot(f, n_data);
-    const int bias = oct_input_at(n, n_data) >= 0 ? f->bias + 1 : 0, y = quantized ? f->y + 2 : 0, most = bias > y ? bias : y;
-    plan->n_in = data > most ? data : most;
+    plan->n_in = oct_qlinear_slot(plan->f, plan->f->n_data < 0 ? n->n_in : plan->f->n_data) + 3;
     plan->in = oct_arena_alloc(g->arena, (size_t)plan->n_in * sizeof *plan->in);
     if (!plan->in)
         return oct_nomem(err);
@@ -201,7 +198,7 @@ static oct_status plan_node(oct_writer *w, int id, oct_err *err)
     } else if (f && n->n_out == 1 && n->out[0] >= 0 && has_form(w, op, n, f, quant_of(w, y))) {
         p->spelling = OCT_SPELLED_QLINEAR;
         p->f = f;
-        OCT_TRY(make_inputs(g, n, p, y >= 0, err));
+        OCT_TRY(make_inputs(g, n, p, err));
     } else {
         return OCT_OK;
     }
@@ -280,9 +277,12 @@ static oct_status fit_attributes(oct_graph *g, int id, const oct_qlinear *f, oct
 oct_status oct_write_qlinear(oct_writer *w, int id, oct_err *err)
 {
     const oct_node_plan *plan = &w->node[id];
+    int n_in = plan->n_in;
+    while (plan->in[n_in - 1] < 0)
+        n_in--;
     OCT_TRY(fit_attributes(w->g, id, plan->f, err));
     oct_graph_cut_inputs(w->g, id, 0);
-    for (int i = 0; i < plan->n_in; i++)
+    for (int i = 0; i < n_in; i++)
         OCT_TRY(oct_graph_set_input(w->g, id, i, plan->in[i], err));
-    return oct_edit_become(w->g, id, plan->f->type, plan->f->domain, err);
+    return oct_edit_become(w->g, id, plan->f->type, plan->f->domain, 0, err);
 }
