@@ -185,22 +185,17 @@ static oct_status new_value(forms_reader *r, int qvals, oct_dtype real, int *v, 
     return oct_edit_value(r->g, name, "", real, qvals, v, err);
 }
 
-/* The quantizer that makes quantized values of reals, with what these stand for; -1: none that is read. */
-static oct_status quantizer_of(forms_reader *r, int qvals, const oct_quant **q, int *id, oct_err *err)
+/* What quantized values stand for that a quantizer makes of reals; NULL: they are made otherwise, or it is not read. */
+static oct_status quantizer_of(forms_reader *r, int qvals, const oct_quant **q, oct_err *err)
 {
     const oct_graph *g = r->g;
     const int p = g->value[qvals].producer;
     const oct_node *n = p >= 0 ? &g->node[p] : NULL;
-    *id = -1;
     *q = NULL;
     if (!n || !forms_is(n, "QuantizeLinear") || n->n_in < 2 || n->n_out != 1 || n->in[0] < 0 || oct_node_int(n, "block_size", 0))
         return OCT_OK;
     const oct_dtype real = g->value[n->in[0]].dtype;
-    if (real != OCT_F32 && !oct_is_half(real))
-        return OCT_OK;
-    OCT_TRY(forms_params_of(r, n, qvals, q, err));
-    *id = *q ? p : -1;
-    return OCT_OK;
+    return real == OCT_F32 || oct_is_half(real) ? forms_params_of(r, n, qvals, q, err) : OCT_OK;
 }
 
 /* The quantizer makes v, and the quantized values are its numbers for who reads them still. */
@@ -219,7 +214,7 @@ oct_status forms_annotated_of(forms_reader *r, int qvals, const oct_quant *q, oc
     const oct_tensor *constant = g->value[qvals].constant;
     const forms_value *x = known(r, qvals);
     const oct_quant *own;
-    int id;
+    const int id = g->value[qvals].producer;
     if (!x)
         return oct_nomem(err);
     for (const forms_annotated *t = x->annotated; t; t = t->next)
@@ -227,8 +222,8 @@ oct_status forms_annotated_of(forms_reader *r, int qvals, const oct_quant *q, oc
             *v = t->value;
             return OCT_OK;
         }
-    OCT_TRY(quantizer_of(r, qvals, &own, &id, err));
-    const bool rounds = id >= 0 && oct_quant_same(own, q) && g->value[g->node[id].in[0]].dtype == real;
+    OCT_TRY(quantizer_of(r, qvals, &own, err));
+    const bool rounds = own && oct_quant_same(own, q) && g->value[g->node[id].in[0]].dtype == real;
     if (rounds && oct_quant_same(g->value[g->node[id].in[0]].quant, q)) {
         *v = g->node[id].in[0]; /* what is on this parameters already: the quantized values are its numbers */
         oct_graph_cut_inputs(g, id, 1);
@@ -260,12 +255,12 @@ static int first_annotated(const forms_reader *r, int qvals)
 oct_status forms_known(forms_reader *r, int qvals, int before, int *v, oct_err *err)
 {
     const oct_quant *q;
-    int id;
+    const int id = r->g->value[qvals].producer;
     *v = first_annotated(r, qvals);
     if (*v >= 0)
         return OCT_OK;
-    OCT_TRY(quantizer_of(r, qvals, &q, &id, err));
-    return id < 0 ? OCT_OK : forms_annotated_of(r, qvals, q, r->g->value[r->g->node[id].in[0]].dtype, -1, before, v, err);
+    OCT_TRY(quantizer_of(r, qvals, &q, err));
+    return !q ? OCT_OK : forms_annotated_of(r, qvals, q, r->g->value[r->g->node[id].in[0]].dtype, -1, before, v, err);
 }
 
 oct_status forms_take_output(forms_reader *r, int node, int slot, const oct_quant *q, oct_err *err)

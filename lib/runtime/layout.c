@@ -104,29 +104,26 @@ static bool is_packed(const oct_step *x)
     return false;
 }
 
+/* Whether input i of an operator that takes anything shall lie like the output: it is gone through beside it. */
+static bool moves_along(const oct_step *x, int i)
+{
+    const oct_operand *t = x->in[i], *y = x->out[0];
+    return t && !t->constant && y && t->rank == y->rank && t->count == y->count && !x->op->permutes;
+}
+
 static oct_status lay_out(oct_plan *p, rt_step *st, oct_err *err)
 {
     oct_step *x = &st->s;
     for (int i = 0; i < x->n_in; i++)
         if (x->in[i])
             x->in[i]->layout = p->buffer[((rt_operand *)x->in[i])->buffer].layout;
-    if (st->alias || x->op->layout == OCT_RULE_PLAIN || (x->op->layout == OCT_RULE_ANY && is_packed(x))) {
-        for (int i = 0; i < x->n_in; i++)
-            OCT_TRY(want(p, &x->in[i], OCT_LAYOUT_PLAIN, err));
-        set_out(p, x, OCT_LAYOUT_PLAIN);
-    } else if (x->op->layout == OCT_RULE_SPATIAL) {
-        OCT_TRY(want(p, &x->in[0], OCT_LAYOUT_CHANNELS_LAST, err));
-        for (int i = 1; i < x->n_in; i++)
-            OCT_TRY(want(p, &x->in[i], i == x->residual ? OCT_LAYOUT_CHANNELS_LAST : OCT_LAYOUT_PLAIN, err));
-        set_out(p, x, OCT_LAYOUT_CHANNELS_LAST);
-    } else {
-        oct_tensor_layout layout = any_layout(x);
-        for (int i = 0; i < x->n_in && !x->op->permutes; i++)
-            if (x->in[i] && !x->in[i]->constant && x->out[0] && x->in[i]->rank == x->out[0]->rank &&
-                x->in[i]->count == x->out[0]->count)
-                OCT_TRY(want(p, &x->in[i], layout, err));
-        set_out(p, x, layout);
-    }
+    const bool plain = st->alias || x->op->layout == OCT_RULE_PLAIN || (x->op->layout == OCT_RULE_ANY && is_packed(x));
+    const bool spatial = !plain && x->op->layout == OCT_RULE_SPATIAL;
+    const oct_tensor_layout layout = plain ? OCT_LAYOUT_PLAIN : spatial ? OCT_LAYOUT_CHANNELS_LAST : any_layout(x);
+    for (int i = 0; i < x->n_in; i++)
+        if (plain || spatial || moves_along(x, i))
+            OCT_TRY(want(p, &x->in[i], spatial && i && i != x->residual ? OCT_LAYOUT_PLAIN : layout, err));
+    set_out(p, x, layout);
     return OCT_OK;
 }
 

@@ -182,10 +182,11 @@ static oct_status run_node(oct_plan *p, int id, oct_err *err)
     rt_staged *s = p->staged;
     const oct_node *n = &p->g->node[id];
     double begin = p->profile ? oct_now() : 0;
-    oct_datum **in = s->feed, **out = s->made;
+    oct_datum **in = oct_calloc((size_t)(n->n_in + n->n_out) + 1, sizeof *in), **out = in ? in + n->n_in : NULL;
+    if (!in)
+        return oct_nomem(err);
     for (int i = 0; i < n->n_in; i++)
         in[i] = n->in[i] >= 0 ? s->datum[n->in[i]] : NULL;
-    memset(out, 0, (size_t)(n->n_out + 1) * sizeof *out);
     oct_status st = call(p, id, in, out, err);
     for (int k = 0; k < n->n_out; k++) {
         if (st == OCT_OK && n->out[k] >= 0 && !out[k])
@@ -197,6 +198,7 @@ static oct_status run_node(oct_plan *p, int id, oct_err *err)
         if (st == OCT_OK && n->out[k] >= 0)
             st = show(p, n->out[k], out[k], err);
     }
+    oct_free(in);
     OCT_TRY(oct_within_node(p->g, id, st, err));
     if (p->profile && !oct_node_graph_at(n, 0)) { /* the steps of nested graphs count for themselves */
         s->time[id].seconds += oct_now() - begin;
@@ -322,17 +324,6 @@ static oct_status hold_constants(oct_plan *p, oct_err *err)
     return OCT_OK;
 }
 
-static size_t most_ends(const oct_graph *g)
-{
-    size_t most = g->n_value; /* inputs of a stage */
-    for (size_t i = 0; i < g->n_order; i++) {
-        const oct_node *n = &g->node[g->order[i]];
-        size_t k = (size_t)(n->n_in > n->n_out ? n->n_in : n->n_out);
-        most = k > most ? k : most;
-    }
-    return most + 1;
-}
-
 /* The first stage depends on the inputs' shapes alone, which are known where inputs are tensors. */
 static oct_status plan_first(oct_plan *p, oct_err *err)
 {
@@ -367,11 +358,10 @@ oct_status rt_stage_init(oct_plan *p, oct_err *err)
     s->done = oct_arena_calloc(a, g->n_node + 1, sizeof *s->done);
     s->live = oct_arena_calloc(a, g->n_value + 1, sizeof *s->live);
     s->time = oct_arena_calloc(a, g->n_node + 1, sizeof *s->time);
-    s->feed = oct_arena_calloc(a, most_ends(g), sizeof *s->feed);
-    s->made = oct_arena_calloc(a, most_ends(g), sizeof *s->made);
+    s->feed = oct_arena_calloc(a, g->n_value + 1, sizeof *s->feed);
     p->output = oct_arena_calloc(a, g->n_output + 1, sizeof *p->output);
     rt_operand *output = oct_arena_calloc(a, g->n_output + 1, sizeof *output);
-    if (!s->datum || !s->done || !s->live || !s->time || !s->feed || !s->made || !p->output || !output)
+    if (!s->datum || !s->done || !s->live || !s->time || !s->feed || !p->output || !output)
         return oct_nomem(err);
     for (size_t i = 0; i < g->n_output; i++)
         p->output[i] = &output[i];

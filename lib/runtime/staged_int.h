@@ -59,7 +59,7 @@ typedef struct rt_staged {
     rt_body **body;
     size_t n_body, cap_body;
     rt_time *time;     /* by node */
-    oct_datum **feed, **made;
+    oct_datum **feed;  /* of a stage: [n_value] */
 } rt_staged;
 
 /* Fills a stage that knows what it depends on. */
