@@ -2,6 +2,7 @@
 #include "forms/edit.h"
 #include "forms/read_int.h"
 
+#include "base/array.h"
 #include "kernels/half.h"
 #include "ops/core/small.h"
 #include "passes/match.h"
@@ -64,18 +65,6 @@ static bool is_zero_type(oct_dtype t)
     return t == OCT_U8 || t == OCT_S8 || t == OCT_U16 || t == OCT_S16 || t == OCT_S32 || oct_is_small_int(t);
 }
 
-static int32_t zero_at(const oct_tensor *t, int64_t i)
-{
-    switch (t->dtype) {
-    case OCT_U8: return ((const uint8_t *)t->data)[i];
-    case OCT_S8: return ((const int8_t *)t->data)[i];
-    case OCT_U16: return ((const uint16_t *)t->data)[i];
-    case OCT_S16: return ((const int16_t *)t->data)[i];
-    case OCT_S32: return ((const int32_t *)t->data)[i];
-    default: return (int32_t)oct_small_get(t->dtype, t->data, i);
-    }
-}
-
 oct_status forms_quant(forms_reader *r, const oct_quant *like, const oct_quant **q, oct_err *err)
 {
     *q = oct_arena_memdup(r->g->arena, like, sizeof **q);
@@ -118,13 +107,14 @@ oct_status forms_params(forms_reader *r, const forms_qparams *qparams, int qvals
     int32_t *zeros = oct_arena_calloc(g->arena, (size_t)n, sizeof *zeros);
     if (!scales || !zeros)
         return oct_nomem(err);
-    if (s->dtype == OCT_F32)
-        memcpy(scales, s->data, (size_t)s->count * sizeof *scales);
-    else
-        oct_widen(NULL, s->dtype, s->data, (size_t)s->count, scales);
+    OCT_TRY(oct_array_convert(s->dtype, s->data, OCT_F32, scales, (size_t)s->count, err));
+    for (int64_t i = 0; z && oct_is_small_int(z->dtype) && i < z->count; i++)
+        zeros[i] = (int32_t)oct_small_get(z->dtype, z->data, i);
+    if (z && !oct_is_small_int(z->dtype))
+        OCT_TRY(oct_array_convert(z->dtype, z->data, OCT_S32, zeros, (size_t)z->count, err));
     for (int64_t i = 0; i < n; i++) {
         scales[i] = scales[s->count > 1 ? i : 0];
-        zeros[i] = z ? zero_at(z, z->count > 1 ? i : 0) : 0;
+        zeros[i] = zeros[z && z->count == 1 ? 0 : i];
         if (!isfinite(scales[i]) || (scales[i] <= 0.0f && qparams->block == 0))
             return OCT_OK; /* in blocks a scale may bring a sign */
     }

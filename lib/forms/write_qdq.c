@@ -2,6 +2,7 @@
  * ask. */
 #include "forms/write_int.h"
 
+#include "base/array.h"
 #include "ops/core/small.h"
 #include "passes/match.h"
 
@@ -23,13 +24,10 @@ oct_status oct_write_zeros(oct_graph *g, const oct_quant *q, const char *base, i
     oct_tensor *t;
     OCT_TRY(oct_tensor_new(g->arena, q->dtype, rank, dims, &t, err));
     void *to = memset((void *)(uintptr_t)t->data, 0, t->bytes);
-    for (int i = 0; i < q->n; i++)
-        switch (oct_dtype_bits(q->dtype)) { /* of either sign */
-        case 32: ((int32_t *)to)[i] = q->zp[i]; break;
-        case 16: ((int16_t *)to)[i] = (int16_t)q->zp[i]; break;
-        case 8: ((uint8_t *)to)[i] = (uint8_t)q->zp[i]; break;
-        default: oct_small_set_int(q->dtype, to, i, q->zp[i]); break;
-        }
+    if (!oct_is_small_int(q->dtype))
+        OCT_TRY(oct_array_convert(OCT_S32, q->zp, q->dtype, to, (size_t)q->n, err));
+    for (int i = 0; oct_is_small_int(q->dtype) && i < q->n; i++)
+        oct_small_set_int(q->dtype, to, i, q->zp[i]);
     return oct_edit_refer(g, base, "_zero_point", t, v, err);
 }
 
