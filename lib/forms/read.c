@@ -303,24 +303,25 @@ static oct_status note_border(forms_reader *r, const oct_node *n, oct_err *err)
 
 static oct_status read_graph(oct_graph *g, const oct_read_opts *opts, const int **now, oct_err *err);
 
-static oct_status read_nested(oct_graph *g, int node, const oct_read_opts *opts, oct_err *err)
+static oct_status read_nested(const forms_reader *r, int node, oct_err *err)
 {
-    oct_graph *nested;
+    const oct_read_opts opts = { .operators_only = r->opts->operators_only };
+    oct_graph *g = r->g, *nested;
     if (!oct_node_graph_at(&g->node[node], 0))
         return OCT_OK;
     OCT_TRY(oct_graph_pass_on(g, node, err));
     for (size_t k = 0; (nested = oct_node_graph_at(&g->node[node], k)); k++)
-        OCT_TRY(read_graph(nested, &(oct_read_opts){ .operators_only = opts->operators_only }, NULL, err));
+        OCT_TRY(read_graph(nested, &opts, NULL, err));
     return oct_graph_set_captures(g, node, err);
 }
 
-static oct_status read_node(forms_reader *r, int id, const oct_read_opts *opts, oct_err *err)
+static oct_status read_node(forms_reader *r, int id, oct_err *err)
 {
     bool done;
     OCT_TRY(note_border(r, &r->g->node[id], err));
     OCT_TRY(forms_read_qlinear(r, id, &done, err));
-    if (done || opts->operators_only)
-        return done ? OCT_OK : read_nested(r->g, id, opts, err);
+    if (done || r->opts->operators_only)
+        return done ? OCT_OK : read_nested(r, id, err);
     OCT_TRY(forms_read_blocks(r, id, err));
     OCT_TRY(forms_read_lstm(r, id, err));
     OCT_TRY(forms_read_dequantize(r, id, err));
@@ -328,7 +329,7 @@ static oct_status read_node(forms_reader *r, int id, const oct_read_opts *opts, 
         return OCT_OK;
     OCT_TRY(forms_read_dynamic(r, id, err));
     OCT_TRY(forms_read_move(r, id, err));
-    return read_nested(r->g, id, opts, err);
+    return read_nested(r, id, err);
 }
 
 /* Where each of n values is to be found. */
@@ -346,30 +347,24 @@ static oct_status tell(forms_reader *r, size_t n, const int **now, oct_err *err)
     return OCT_OK;
 }
 
-static oct_status walk(forms_reader *r, size_t n, const oct_read_opts *opts, oct_err *err)
-{
-    oct_graph *g = r->g;
-    for (size_t i = 0; i < n; i++)
-        if (!g->node[r->at[i]].dead)
-            OCT_TRY(oct_within_node(g, r->at[i], read_node(r, r->at[i], opts, err), err));
-    for (size_t i = 0; i < n && !opts->operators_only; i++)
-        if (!g->node[r->at[i]].dead)
-            OCT_TRY(forms_read_quantize(r, r->at[i], err));
-    for (size_t i = 0; i < n && !opts->operators_only; i++)
-        if (!g->node[r->at[i]].dead)
-            OCT_TRY(forms_absorb(r, r->at[i], err));
-    for (size_t v = 0; v < r->n_value; v++)
-        OCT_TRY(settle(r, (int)v, err));
-    return OCT_OK;
-}
-
 static oct_status read_graph(oct_graph *g, const oct_read_opts *opts, const int **now, oct_err *err)
 {
     forms_reader r = { .g = g, .opts = opts };
-    const size_t values = g->n_value, nodes = g->n_order;
-    if (!(r.at = oct_arena_memdup(g->arena, g->order, nodes * sizeof *r.at)))
+    const size_t values = g->n_value, n = g->n_order;
+    const int *at = oct_arena_memdup(g->arena, g->order, n * sizeof *at); /* the nodes that were there */
+    if (!at)
         return oct_nomem(err);
-    OCT_TRY(walk(&r, nodes, opts, err));
+    for (size_t i = 0; i < n; i++)
+        if (!g->node[at[i]].dead)
+            OCT_TRY(oct_within_node(g, at[i], read_node(&r, at[i], err), err));
+    for (size_t i = 0; i < n && !opts->operators_only; i++)
+        if (!g->node[at[i]].dead)
+            OCT_TRY(forms_read_quantize(&r, at[i], err));
+    for (size_t i = 0; i < n && !opts->operators_only; i++)
+        if (!g->node[at[i]].dead)
+            OCT_TRY(forms_absorb(&r, at[i], err));
+    for (size_t v = 0; v < r.n_value; v++)
+        OCT_TRY(settle(&r, (int)v, err));
     return now ? tell(&r, values, now, err) : OCT_OK;
 }
 

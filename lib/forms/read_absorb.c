@@ -2,25 +2,21 @@
 #include "forms/edit.h"
 #include "forms/read_int.h"
 
-/* The border that alone reads a value and makes quantized values of it; -1: none. */
-static int border_behind(const oct_graph *g, int value)
-{
-    const oct_value *v = &g->value[value];
-    if (!oct_value_used_once(v) || v->uses[0].slot != 0)
-        return -1;
-    const oct_node *n = &g->node[v->uses[0].node];
-    if (!oct_is_op(n, "QuantizeLinear") || n->n_in != 1 || n->n_out != 1 || n->out[0] < 0)
-        return -1;
-    const oct_value *to = &g->value[n->out[0]];
-    return to->quant && to->quant->n && to->dtype == v->dtype ? v->uses[0].node : -1;
-}
-
-/* Where results of output k end that the node can compute: behind a clamp. -1: there are none. */
-static int end_of(const oct_graph *g, const oct_node *n, const oct_op *op, int k)
+/* The border that alone reads output k of a node, or what a clamp makes of it that the node can compute, and makes quantized values of it; -1:
+ * none. *end: what it reads. */
+static int border_behind(const oct_graph *g, const oct_node *n, const oct_op *op, int k, int *end)
 {
     oct_epilogue e;
     const int clamp = k == 0 && op->fuses_clamp && n->out[k] >= 0 ? oct_clamp_behind(g, n->out[k], &e) : -1;
-    return clamp >= 0 ? g->node[clamp].out[0] : n->out[k];
+    *end = clamp >= 0 ? g->node[clamp].out[0] : n->out[k];
+    const oct_value *v = *end >= 0 ? &g->value[*end] : NULL;
+    if (!v || !oct_value_used_once(v) || v->uses[0].slot != 0)
+        return -1;
+    const oct_node *border = &g->node[v->uses[0].node];
+    if (!oct_is_op(border, "QuantizeLinear") || border->n_in != 1 || border->n_out != 1 || border->out[0] < 0)
+        return -1;
+    const oct_value *to = &g->value[border->out[0]];
+    return to->quant && to->quant->n && to->dtype == v->dtype ? v->uses[0].node : -1;
 }
 
 oct_status forms_absorb(forms_reader *r, int id, oct_err *err)
@@ -30,18 +26,20 @@ oct_status forms_absorb(forms_reader *r, int id, oct_err *err)
     const oct_op *op = oct_op_of(g, id);
     oct_compute how = OCT_ON_REALS;
     bool any = false;
+    int end;
     if (!op || !op->integer || n->n_in < 1 || n->in[0] < 0 || !g->value[n->in[0]].quant || n->n_out < 1)
         return OCT_OK;
     for (int k = 0; k < n->n_out; k++) {
-        const int end = end_of(g, n, op, k), border = end >= 0 && !g->value[end].quant ? border_behind(g, end) : -1;
-        if (border >= 0)
-            g->value[end].quant = g->value[g->node[border].out[0]].quant;
-        any |= border >= 0;
+        const int border = border_behind(g, n, op, k, &end);
+        if (border < 0 || g->value[end].quant)
+            continue;
+        g->value[end].quant = g->value[g->node[border].out[0]].quant;
+        any = true;
     }
     if (any)
         OCT_TRY(oct_compute_of(g, id, &how, err));
     for (int k = 0; any && k < n->n_out; k++) {
-        const int end = end_of(g, n, op, k), border = end >= 0 ? border_behind(g, end) : -1;
+        const int border = border_behind(g, n, op, k, &end);
         const int q = border >= 0 ? g->node[border].out[0] : -1;
         if (q < 0 || g->value[end].quant != g->value[q].quant)
             continue; /* was rounded before, to other parameters */

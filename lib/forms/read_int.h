@@ -23,7 +23,6 @@ typedef struct forms_reader {
     const oct_read_opts *opts;
     forms_value *value;
     size_t n_value, cap_value;
-    int *at;     /* the nodes that were there, in order */
 } forms_reader;
 
 /* Whether a node is this operator, of the default domain or com.microsoft. */

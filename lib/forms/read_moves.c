@@ -11,11 +11,11 @@ static bool carries(const oct_op *op, int i)
     return op->quant == OCT_QUANT_JOIN;
 }
 
-/* Annotated values of the inputs, which have the same parameters. */
-static oct_status find_inputs(forms_reader *r, int id, const oct_op *op, int *to, bool *one, oct_err *err)
+/* Annotated values of the inputs, which have the same parameters; *same is NULL when they have not. */
+static oct_status find_inputs(forms_reader *r, int id, const oct_op *op, int *to, const oct_quant **same, oct_err *err)
 {
     const oct_node *n = &r->g->node[id];
-    *one = false;
+    *same = NULL;
     for (int i = 0; i < n->n_in; i++) {
         if (!carries(op, i))
             continue;
@@ -26,7 +26,7 @@ static oct_status find_inputs(forms_reader *r, int id, const oct_op *op, int *to
         if (!q || q->n != 1 || q->qvals || r->g->value[to[i]].dtype != OCT_F32 || !oct_quant_same(q, r->g->value[to[0]].quant))
             return OCT_OK;
     }
-    *one = true;
+    *same = r->g->value[to[0]].quant;
     return OCT_OK;
 }
 
@@ -49,12 +49,11 @@ static oct_status suppose(oct_graph *g, int id, const oct_op *op, const int *in,
 static oct_status try_move(forms_reader *r, int id, const oct_op *op, const int *was, int *to, oct_err *err)
 {
     oct_graph *g = r->g;
-    bool one;
+    const oct_quant *q;
     oct_compute how;
-    OCT_TRY(find_inputs(r, id, op, to, &one, err));
-    if (!one)
+    OCT_TRY(find_inputs(r, id, op, to, &q, err));
+    if (!q)
         return OCT_OK;
-    const oct_quant *q = g->value[to[0]].quant;
     OCT_TRY(suppose(g, id, op, to, q, q->dtype, OCT_F32, err));
     OCT_TRY(oct_compute_of(g, id, &how, err));
     const bool moves = how == OCT_ON_QUANTIZED;

@@ -184,20 +184,6 @@ static oct_status begin(oct_writer *w, oct_err *err)
     return w->o->operators ? oct_write_plan_operators(w, err) : OCT_OK;
 }
 
-static oct_status write_graph(oct_writer *w, const int *order, size_t n, oct_err *err)
-{
-    for (size_t i = 0; i < n; i++)
-        OCT_TRY(write_product(w, order[i], err));
-    OCT_TRY(write_values(w, err));
-    if (w->o->operators)
-        OCT_TRY(oct_write_given_pairs(w, order, n, err));
-    for (size_t i = 0; i < n; i++)
-        OCT_TRY(write_spelled(w, order[i], err));
-    oct_graph_prune(w->g);
-    OCT_TRY(oct_graph_sort(w->g, err));
-    return oct_graph_check(w->g, err);
-}
-
 static oct_status write_nested(oct_graph *g, const oct_forms_write_opts *o, oct_err *err)
 {
     oct_graph *nested;
@@ -219,5 +205,14 @@ oct_status oct_forms_write(oct_graph *g, const oct_forms_write_opts *o, oct_err 
     if (!order)
         return oct_nomem(err);
     OCT_TRY(begin(&w, err));
-    return write_graph(&w, order, n, err);
+    for (size_t i = 0; i < n; i++)
+        OCT_TRY(write_product(&w, order[i], err));
+    OCT_TRY(write_values(&w, err));
+    if (o->operators)
+        OCT_TRY(oct_write_given_pairs(&w, order, n, err));
+    for (size_t i = 0; i < n; i++)
+        OCT_TRY(write_spelled(&w, order[i], err));
+    oct_graph_prune(g);
+    OCT_TRY(oct_graph_sort(g, err));
+    return oct_graph_check(g, err);
 }

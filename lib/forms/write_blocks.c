@@ -44,14 +44,6 @@ static oct_status bias_row(oct_graph *g, int bias, int64_t n, int *row, oct_err 
     return t->rank == 1 ? OCT_OK : oct_edit_const(g, g->value[bias].name, "_row", OCT_F32, 1, &n, t->data, row, err);
 }
 
-static oct_status set_sizes(oct_graph *g, int node, const oct_nbits_form *f, oct_err *err)
-{
-    OCT_TRY(oct_node_set_int(g, node, "K", (int64_t)f->k, err));
-    OCT_TRY(oct_node_set_int(g, node, "N", (int64_t)f->n, err));
-    OCT_TRY(oct_node_set_int(g, node, "bits", f->bits, err));
-    return oct_node_set_int(g, node, "block_size", (int64_t)f->block, err);
-}
-
 static oct_status write_operator(oct_writer *w, int id, const oct_nbits_form *f, oct_err *err)
 {
     oct_graph *g = w->g;
@@ -68,7 +60,10 @@ static oct_status write_operator(oct_writer *w, int id, const oct_nbits_form *f,
     }
     g->node[id].n_attr = 0; /* Gemm's */
     g->node[id].origin = NULL;
-    OCT_TRY(set_sizes(g, id, f, err));
+    OCT_TRY(oct_node_set_int(g, id, "K", (int64_t)f->k, err));
+    OCT_TRY(oct_node_set_int(g, id, "N", (int64_t)f->n, err));
+    OCT_TRY(oct_node_set_int(g, id, "bits", f->bits, err));
+    OCT_TRY(oct_node_set_int(g, id, "block_size", (int64_t)f->block, err));
     return oct_edit_become(g, id, "MatMulNBits", "com.microsoft", 0, err);
 }
 
