@@ -41,19 +41,18 @@ bool rt_same_inputs(const rt_input *a, const rt_input *b, size_t n)
 oct_status rt_kept_plan(rt_kept *k, const oct_plan *like, oct_plan **plan, oct_err *err)
 {
     size_t at = 0;
-    for (size_t i = 0; i < RT_KEPT; i++) {
-        if (k->of[i].plan && rt_same_inputs(k->of[i].in, k->want, k->g->n_input)) {
-            k->of[i].used = ++k->clock;
-            *plan = k->of[i].plan;
-            return OCT_OK;
-        }
-        if (!k->of[i].plan || (k->of[at].plan && k->of[i].used < k->of[at].used))
+    bool found = false;
+    for (size_t i = 0; i < RT_KEPT && !found; i++) {
+        found = k->of[i].plan && rt_same_inputs(k->of[i].in, k->want, k->g->n_input);
+        if (found || !k->of[i].plan || (k->of[at].plan && k->of[i].used < k->of[at].used))
             at = i;
     }
-    oct_plan_destroy(k->of[at].plan);
-    k->of[at].plan = NULL;
-    OCT_TRY(rt_create(k->g, k->want, like, false, &k->of[at].plan, err));
-    memcpy(k->of[at].in, k->want, k->g->n_input * sizeof *k->want);
+    if (!found) {
+        oct_plan_destroy(k->of[at].plan);
+        k->of[at].plan = NULL;
+        OCT_TRY(rt_create(k->g, k->want, like, false, &k->of[at].plan, err));
+        memcpy(k->of[at].in, k->want, k->g->n_input * sizeof *k->want);
+    }
     k->of[at].used = ++k->clock;
     *plan = k->of[at].plan;
     return OCT_OK;

@@ -205,33 +205,28 @@ static void find_shown(rt_lowering *l)
         }
 }
 
-static oct_status lower_all(rt_lowering *l, oct_err *err)
+oct_status rt_lower(oct_plan *p, oct_err *err)
 {
-    oct_plan *p = l->p;
-    find_shown(l);
+    rt_lowering l = { .p = p, .g = p->g };
+    l.done = oct_arena_calloc(p->arena, p->g->n_node + 1, sizeof *l.done);
+    l.value = oct_arena_calloc(p->arena, p->g->n_value + 1, sizeof *l.value);
+    p->input = oct_arena_calloc(p->arena, p->g->n_input + 1, sizeof *p->input);
+    p->output = oct_arena_calloc(p->arena, p->g->n_output + 1, sizeof *p->output);
+    if (!l.done || !l.value || !p->input || !p->output)
+        return oct_nomem(err);
+    find_shown(&l);
     for (size_t i = 0; i < p->g->n_input; i++) {
-        OCT_TRY(rt_reals(l, p->g->input[i], &p->input[i], err));
+        OCT_TRY(rt_reals(&l, p->g->input[i], &p->input[i], err));
         p->buffer[p->input[i]->buffer].input = (int)i;
     }
     for (size_t i = 0; i < p->g->n_order; i++) {
         int id = p->g->order[i];
-        if (!l->done[id])
-            OCT_TRY(oct_within_node(p->g, id, lower_node(l, id, err), err));
+        if (!l.done[id])
+            OCT_TRY(oct_within_node(p->g, id, lower_node(&l, id, err), err));
     }
     for (size_t i = 0; i < p->g->n_output; i++)
-        OCT_TRY(rt_reals(l, p->g->output[i], &p->output[i], err));
+        OCT_TRY(rt_reals(&l, p->g->output[i], &p->output[i], err));
     for (size_t i = 0; i < p->n_step; i++)
         p->step[i]->macs = (uint64_t)oct_step_macs(&p->step[i]->s);
     return OCT_OK;
-}
-
-oct_status rt_lower(oct_plan *p, oct_err *err)
-{
-    rt_lowering l = { p, p->g, oct_calloc(p->g->n_node + 1, sizeof(bool)), oct_calloc(p->g->n_value + 1, sizeof(rt_lowered)) };
-    p->input = oct_arena_calloc(p->arena, p->g->n_input + 1, sizeof *p->input);
-    p->output = oct_arena_calloc(p->arena, p->g->n_output + 1, sizeof *p->output);
-    oct_status s = l.done && l.value && p->input && p->output ? lower_all(&l, err) : oct_nomem(err);
-    oct_free(l.done);
-    oct_free(l.value);
-    return s;
 }

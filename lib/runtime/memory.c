@@ -39,11 +39,6 @@ static bool needs_place(const rt_buffer *b)
     return b->alias < 0 && b->input < 0 && !b->constant && b->first >= 0;
 }
 
-static bool overlap(const rt_buffer *a, const rt_buffer *b)
-{
-    return a->first <= b->last && b->first <= a->last;
-}
-
 /* The buffer of input i when only this step still needs it, and at that slot alone; else NULL. */
 static rt_buffer *dying(oct_plan *p, int step, int i)
 {
@@ -79,7 +74,7 @@ static size_t find_gap(const rt_buffer *b, rt_buffer *const *placed, size_t n)
 {
     size_t at = 0;
     for (size_t i = 0; i < n; i++) {
-        if (!overlap(b, placed[i]))
+        if (b->first > placed[i]->last || placed[i]->first > b->last)
             continue;
         if (placed[i]->offset >= at + rounded(b->bytes))
             break;
@@ -90,15 +85,10 @@ static size_t find_gap(const rt_buffer *b, rt_buffer *const *placed, size_t n)
     return at;
 }
 
-static bool follows(const rt_buffer *a, const rt_buffer *b, bool by_offset)
-{
-    return by_offset ? a->offset > b->offset : a->bytes < b->bytes;
-}
-
 /* Keeps a list in order, by offset or largest first: sorting anew for each buffer takes minutes where thousands live at once. */
 static void insert(rt_buffer **list, size_t n, rt_buffer *b, bool by_offset)
 {
-    for (; n && follows(list[n - 1], b, by_offset); n--)
+    for (; n && (by_offset ? list[n - 1]->offset > b->offset : list[n - 1]->bytes < b->bytes); n--)
         list[n] = list[n - 1];
     list[n] = b;
 }
@@ -106,7 +96,7 @@ static void insert(rt_buffer **list, size_t n, rt_buffer *b, bool by_offset)
 /* The most bytes that live at one step, from what begins and ends at each. */
 static oct_status find_live_peak(oct_plan *p, oct_err *err)
 {
-    size_t *change = oct_calloc(p->n_step + 1, sizeof *change), sum = 0; /* an end is a negative number, modulo 2^64 */
+    size_t *change = oct_arena_calloc(p->arena, p->n_step + 1, sizeof *change), sum = 0; /* an end is a negative number, modulo 2^64 */
     if (!change)
         return oct_nomem(err);
     for (size_t b = 0; b < p->n_buffer; b++) {
@@ -122,14 +112,19 @@ static oct_status find_live_peak(oct_plan *p, oct_err *err)
         sum += change[i];
         p->live_bytes = sum > p->live_bytes ? sum : p->live_bytes;
     }
-    oct_free(change);
     return OCT_OK;
 }
 
 /* Largest first: the usual greedy rule; small ones fill the gaps. */
-static oct_status place_all(oct_plan *p, rt_buffer **order, rt_buffer **placed, oct_err *err)
+oct_status rt_place(oct_plan *p, oct_err *err)
 {
+    rt_buffer **order = oct_arena_calloc(p->arena, p->n_buffer + 1, sizeof *order);
+    rt_buffer **placed = oct_arena_calloc(p->arena, p->n_buffer + 1, sizeof *placed);
     size_t n = 0, end;
+    if (!order || !placed)
+        return oct_nomem(err);
+    set_lifetimes(p);
+    overwrite(p);
     for (size_t i = 0; i < p->n_buffer; i++)
         if (needs_place(&p->buffer[i]))
             insert(order, n++, &p->buffer[i], false);
@@ -143,14 +138,4 @@ static oct_status place_all(oct_plan *p, rt_buffer **order, rt_buffer **placed, 
         p->memory_bytes = end > p->memory_bytes ? end : p->memory_bytes;
     }
     return find_live_peak(p, err);
-}
-
-oct_status rt_place(oct_plan *p, oct_err *err)
-{
-    set_lifetimes(p);
-    overwrite(p);
-    rt_buffer **list = oct_calloc(2 * p->n_buffer + 1, sizeof *list);
-    oct_status s = list ? place_all(p, list, list + p->n_buffer, err) : oct_nomem(err);
-    oct_free(list);
-    return s;
 }

@@ -1,6 +1,7 @@
 /* Making a plan. */
 #include "runtime/plan_int.h"
 
+#include "base/array.h"
 #include "forms/forms.h"
 #include "passes/pass.h"
 
@@ -103,12 +104,8 @@ static oct_status check_input(const oct_value *v, const rt_input *in, oct_err *e
         fits = s->d[k].n < 0 || s->d[k].n == in->dims[k];
     if (fits)
         return OCT_OK;
-    char want[128], got[128];
-    oct_dim d[OCT_MAX_RANK];
-    for (int k = 0; k < in->rank; k++)
-        d[k] = (oct_dim){ in->dims[k], NULL };
-    oct_shape have = { in->rank, d };
-    return oct_fail(err, OCT_EMALFORMED, "input '%s' is %s, but the model expects %s", v->name, oct_shape_text(&have, got, sizeof got),
+    char want[128], got[96];
+    return oct_fail(err, OCT_EMALFORMED, "input '%s' is %s, but the model expects %s", v->name, oct_dims_text(got, in->rank, in->dims),
                     oct_shape_text(s, want, sizeof want));
 }
 
@@ -160,12 +157,6 @@ static oct_status order_inputs(const oct_graph *g, const oct_input_shape *in, si
     return OCT_OK;
 }
 
-/* Shapes computed in the graph are constants once the inputs' shapes are: they fold, tapped or not. */
-static bool is_arithmetic_of_shapes(const oct_value *v)
-{
-    return v->dtype == OCT_S64 || v->dtype == OCT_S32;
-}
-
 /* The value that a tap asks for; -1: none. */
 static int tapped(const oct_plan *p, size_t tap)
 {
@@ -173,13 +164,15 @@ static int tapped(const oct_plan *p, size_t tap)
     return at >= 0 ? at : oct_graph_find(p->g, p->opts.taps[tap]);
 }
 
-/* Tapped values must outlive the fusion passes: passes keep graph outputs, so taps are outputs while they run. */
+/* Tapped values must outlive the fusion passes: passes keep graph outputs, so taps are outputs while they run. Shapes computed in the graph
+ * are constants once the inputs' shapes are: they fold, tapped or not. */
 static void show_taps(oct_plan *p, bool on)
 {
     for (size_t i = 0; i < p->opts.n_taps; i++) {
-        int v = tapped(p, i);
-        if (v >= 0)
-            p->g->value[v].is_output = on && !is_arithmetic_of_shapes(&p->g->value[v]);
+        const int at = tapped(p, i);
+        oct_value *v = at >= 0 ? &p->g->value[at] : NULL;
+        if (v)
+            v->is_output = on && v->dtype != OCT_S64 && v->dtype != OCT_S32;
     }
     for (size_t k = 0; k < p->g->n_output; k++)
         p->g->value[p->g->output[k]].is_output = true;
