@@ -114,8 +114,8 @@ static oct_status in_type(halver *h, int v, oct_dtype t, int before, int *out, o
 /* Whether a node takes its inputs in any type, and its results do not depend on which. */
 static bool takes_any(const halver *h, int id)
 {
-    const char *op = h->g->node[id].op;
-    return strcmp(op, "Shape") == 0 || strcmp(op, "Size") == 0 || (strcmp(op, "Cast") == 0 && !oct_half_of(h->o, id));
+    const oct_node *n = &h->g->node[id];
+    return !oct_half_follows(n, 0) || (strcmp(n->op, "Cast") == 0 && !oct_half_of(h->o, id));
 }
 
 static oct_status convert_inputs(halver *h, int id, oct_err *err)
@@ -179,15 +179,6 @@ static bool is_plain_float(const oct_value *v)
     return v->dtype == OCT_F32 && !v->constant && !oct_value_is_captured(v);
 }
 
-static void halve_graph_inputs(halver *h)
-{
-    for (size_t i = 0; i < h->g->n_input; i++) {
-        int v = h->g->input[i];
-        if (is_plain_float(&h->g->value[v]) && !h->g->value[v].is_output)
-            retype(h, v, h->o->ends);
-    }
-}
-
 /* Outputs that float nodes make: a Cast makes them, from a value that takes over their readers. */
 static oct_status halve_graph_outputs(halver *h, oct_err *err)
 {
@@ -207,8 +198,9 @@ oct_status oct_half_write(oct_graph *g, const oct_half_opts *o, oct_err *err)
 {
     halver h = { .o = o, .g = g };
     OCT_TRY(grow(&h, err));
-    if (o->ends)
-        halve_graph_inputs(&h);
+    for (size_t i = 0; i < g->n_input && o->ends; i++)
+        if (is_plain_float(&g->value[g->input[i]]) && !g->value[g->input[i]].is_output)
+            retype(&h, g->input[i], o->ends);
     for (size_t i = 0; i < g->n_order; i++) {
         int id = g->order[i];
         OCT_TRY(convert_inputs(&h, id, err));

@@ -37,12 +37,11 @@ static int quantized_output(const oct_writer *w, int v)
 }
 
 /* The quantization that a QuantizeLinear or DequantizeLinear of the file stands for: of its output. */
-static oct_status note_pair(oct_writer *w, int id, oct_err *err)
+static oct_status note_pair(oct_writer *w, forms_reader *r, int id, oct_err *err)
 {
     const oct_graph *g = w->g;
     const oct_node *n = &g->node[id];
     const bool to = oct_is_op(n, "QuantizeLinear");
-    forms_reader r = { .g = w->g };
     const oct_quant *q;
     if ((!to && !oct_is_op(n, "DequantizeLinear")) || n->n_out != 1 || n->out[0] < 0 || oct_input_at(n, 0) < 0 || oct_input_at(n, 1) < 0 ||
         oct_input_at(n, 2) < 0)
@@ -50,12 +49,12 @@ static oct_status note_pair(oct_writer *w, int id, oct_err *err)
     const int qvals = to ? n->out[0] : n->in[0], real = to ? n->in[0] : n->out[0];
     if (g->value[n->in[1]].dtype != OCT_F32 || g->value[real].dtype != OCT_F32)
         return OCT_OK;
-    OCT_TRY(forms_params_of(&r, n, qvals, &q, err));
+    OCT_TRY(forms_params_of(r, n, qvals, &q, err));
     if (!q)
         return OCT_OK;
     oct_quant with = *q;
     with.qvals = g->value[qvals].constant;
-    return forms_quant(&r, &with, &w->value[n->out[0]].q, err);
+    return forms_quant(r, &with, &w->value[n->out[0]].q, err);
 }
 
 /* ---- which form a node has ---- */
@@ -213,8 +212,9 @@ static oct_status plan_node(oct_writer *w, int id, oct_err *err)
 oct_status oct_write_plan_operators(oct_writer *w, oct_err *err)
 {
     const oct_graph *g = w->g;
+    forms_reader r = { .g = w->g };
     for (size_t i = 0; i < g->n_order; i++)
-        OCT_TRY(note_pair(w, g->order[i], err));
+        OCT_TRY(note_pair(w, &r, g->order[i], err));
     for (size_t i = 0; i < g->n_order; i++)
         if (w->node[g->order[i]].spelling == OCT_SPELLED_REAL && !oct_half_of(w->o->half, g->order[i]))
             OCT_TRY(plan_node(w, g->order[i], err));

@@ -8,9 +8,7 @@ static bool is_numeric(const oct_value *v)
 
 static bool is_there(const oct_value *v)
 {
-    if (oct_value_is_constant(v))
-        return is_numeric(v) && oct_value_has_data(v);
-    return v->is_input && is_numeric(v) && oct_shape_known(&v->shape, NULL);
+    return is_numeric(v) && (oct_value_is_constant(v) ? oct_value_has_data(v) : v->is_input && oct_shape_known(&v->shape, NULL));
 }
 
 static bool covers(const oct_graph *g, int id, const bool *value)

@@ -106,13 +106,11 @@ static oct_status convert_input(oct_runner *r, size_t i, const oct_array *x, oct
         oct_array_free(c);
         OCT_TRY(oct_array_create(c, v->dtype, x->rank, x->dims, err));
     }
-    oct_status s = oct_array_convert(x->dtype, x->data, v->dtype, c->data, (size_t)oct_array_count(x), err);
-    if (s != OCT_OK) {
+    const oct_status s = oct_array_convert(x->dtype, x->data, v->dtype, c->data, (size_t)oct_array_count(x), err);
+    if (s != OCT_OK)
         oct_within(err, "input '%s'", v->name);
-        return s;
-    }
     r->data[i] = c->data;
-    return OCT_OK;
+    return s;
 }
 
 static oct_status feed(oct_runner *r, const oct_array *arrays, oct_plan **plan, oct_err *err)
