@@ -54,6 +54,8 @@ oct_status oct_plan_run(oct_plan *p, const void *const *inputs, oct_err *err);
  * (NULL: to the end). Between parts what was shown may be changed in place. OCT_EUNSUPPORTED for models that run in stages. */
 oct_status oct_plan_begin(oct_plan *p, const void *const *inputs, oct_err *err);
 oct_status oct_plan_advance(oct_plan *p, const char *until, bool *shown, oct_err *err);
+/* Whether a step of such a run shows a value to the tap. */
+bool oct_plan_shows(const oct_plan *p, const char *value);
 size_t oct_plan_n_outputs(const oct_plan *p);
 const char *oct_plan_output_name(const oct_plan *p, size_t i);
 /* Output i: plain layout, data valid after a run; so is its shape in a model that is run in stages. An output that is no tensor

@@ -54,6 +54,14 @@ static bool shows(const rt_step *st, const char *value)
     return false;
 }
 
+bool oct_plan_shows(const oct_plan *p, const char *value)
+{
+    bool any = false;
+    for (size_t i = 0; i < p->n_step && !any; i++)
+        any = shows(p->step[i], value);
+    return any;
+}
+
 oct_status oct_plan_begin(oct_plan *p, const void *const *inputs, oct_err *err)
 {
     if (p->staged)
