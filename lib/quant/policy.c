@@ -6,7 +6,7 @@
 #include "ops/traits.h"
 #include "quant/policy_text.h"
 
-#include <stdio.h>
+#include <fnmatch.h>
 #include <string.h>
 
 const char *const oct_scheme_words[OCT_SCHEME_COUNT] = { "auto", "static", "dynamic", "weight-only", "fp16", "bf16", "float" };
@@ -81,62 +81,6 @@ void oct_policy_destroy(oct_policy *p)
         oct_arena_destroy(p->arena);
 }
 
-/* ---- patterns ---- */
-
-/* Reads one element of a pattern at *p and steps over it; whether c fits it. */
-static bool glob_one(const char **p, char c)
-{
-    const char *s = *p;
-    if (*s == '[') {
-        const char *q = s + 1;
-        bool negated = *q == '!' || *q == '^', fits = false;
-        q += negated;
-        for (const char *first = q; *q && (*q != ']' || q == first);) {
-            unsigned char lo = (unsigned char)*q++, hi = lo, u = (unsigned char)c;
-            if (*q == '-' && q[1] && q[1] != ']') {
-                hi = (unsigned char)q[1];
-                q += 2;
-            }
-            fits |= lo <= u && u <= hi;
-        }
-        if (*q == ']') {
-            *p = q + 1;
-            return fits != negated;
-        } /* without an end: a bracket like any other character */
-    }
-    if (*s == '\\' && s[1])
-        s++;
-    else if (*s == '?') {
-        *p = s + 1;
-        return true;
-    }
-    *p = s + 1;
-    return *s == c;
-}
-
-bool oct_glob(const char *p, const char *name)
-{
-    const char *star = NULL, *back = NULL;
-    while (*name) {
-        const char *next = p;
-        if (*p == '*') {
-            star = ++p;
-            back = name;
-        } else if (*p && glob_one(&next, *name)) {
-            p = next;
-            name++;
-        } else if (star) { /* let the last star take one more */
-            p = star;
-            name = ++back;
-        } else {
-            return false;
-        }
-    }
-    while (*p == '*')
-        p++;
-    return *p == '\0';
-}
-
 /* ---- matching ---- */
 
 const char *oct_node_label(const oct_graph *g, int node)
@@ -156,7 +100,7 @@ static bool fits_any(const oct_match *m, const oct_graph *g, int node)
 /* Whether one of the names of a match is that of the node, or of its operator. */
 static bool has_name(const oct_match *m, size_t i, const oct_graph *g, int node)
 {
-    return m->term->takes == OCT_TAKES_PATTERN ? oct_glob(m->names[i], oct_node_label(g, node)) : strcmp(m->names[i], g->node[node].op) == 0;
+    return m->term->takes == OCT_TAKES_PATTERN ? fnmatch(m->names[i], oct_node_label(g, node), 0) == 0 : strcmp(m->names[i], g->node[node].op) == 0;
 }
 
 static bool fits_name(const oct_match *m, const oct_graph *g, int node)

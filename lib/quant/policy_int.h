@@ -63,10 +63,6 @@ struct oct_policy {
     size_t n_rule, cap_rule;
 };
 
-/* Whether name fits a pattern of *, ?, [a-z], [!a-z] and \ before a character that stands for itself. Linear memory,
- * at most |name| * |pattern| steps. */
-bool oct_glob(const char *pattern, const char *name);
-
 /* policy_parse.c: appends the rules of a text. */
 oct_status oct_policy_parse(oct_policy *p, const char *text, const char *label, bool builtin, oct_err *err);
 
