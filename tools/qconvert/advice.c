@@ -5,20 +5,16 @@
 
 #include <string.h>
 
-/* A job as with samples, on a copy of the model as it is in the file. */
+/* What samples would make of the model as it is in the file. */
 static oct_status forecast(const session *s, oct_layer_count *out, oct_err *err)
 {
     oct_model *m = NULL;
     oct_qjob *job = NULL;
     oct_layer *layers = NULL;
     size_t n = 0;
-    oct_qjob_opts o = oct_conversion_job_opts(&s->c);
-    o.have_data = true;
     oct_status st = oct_model_load(s->a->model, &m, err);
     if (st == OCT_OK)
-        st = oct_qjob_create(m->graph, &o, &job, err);
-    if (st == OCT_OK)
-        st = oct_layers_list(job, s->c.arena, &layers, &n, err);
+        st = session_preview(s, m->graph, &job, &layers, &n, err);
     *out = oct_layers_count(layers, n);
     oct_qjob_destroy(job);
     oct_model_free(m);

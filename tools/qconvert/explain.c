@@ -131,6 +131,8 @@ oct_status qconvert_explain(oct_cli *cli, const convert_args *a, oct_err *err)
         return OCT_EUSAGE;
     }
     oct_status st = session_open(&s, cli, &own, err);
+    if (st == OCT_OK)
+        st = session_decide(&s, err);
     if (st == OCT_OK) {
         const oct_layer *l = find(&s, a->node);
         if (l)

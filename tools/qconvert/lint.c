@@ -10,12 +10,7 @@
 enum { MOST_K = 33025 };
 
 typedef struct linter {
-    oct_cli *cli;
-    const convert_args *a;
-    oct_model *m;
-    oct_policy *policy;
-    oct_target *target;
-    oct_arena *arena;
+    session s;
     oct_qjob *job;
     oct_layer *layers;
     size_t n;
@@ -27,8 +22,8 @@ static oct_status lint_json(const linter *l, oct_err *err)
     oct_json j = OCT_JSON_INIT(&b);
     oct_json_open(&j, NULL, '{');
     oct_json_str(&j, "schema", "octet-lint-1");
-    oct_json_str(&j, "model", l->a->model);
-    oct_json_str(&j, "target", oct_target_name(l->target));
+    oct_json_str(&j, "model", l->s.a->model);
+    oct_json_str(&j, "target", oct_target_name(l->s.target));
     oct_json_open(&j, "nodes", '[');
     for (size_t i = 0; i < l->n; i++) {
         const oct_layer *x = &l->layers[i];
@@ -43,14 +38,14 @@ static oct_status lint_json(const linter *l, oct_err *err)
     oct_json_close(&j);
     oct_json_close(&j);
     oct_buf_puts(&b, "\n");
-    oct_status s = tool_write_text(l->cli->json, &b, err);
+    oct_status s = tool_write_text(l->s.cli->json, &b, err);
     oct_buf_free(&b);
     return s;
 }
 
 static oct_status lint_table(const linter *l, oct_err *err)
 {
-    FILE *f = oct_cli_result(l->cli);
+    FILE *f = oct_cli_result(l->s.cli);
     const oct_layer_count c = oct_layers_count(l->layers, l->n);
     oct_table *t = oct_table_of("llll", (const char *[]){ "node", "op", "runs as", "why" });
     for (size_t i = 0; i < l->n; i++) {
@@ -59,7 +54,7 @@ static oct_status lint_table(const linter *l, oct_err *err)
     }
     oct_status s = oct_table_print(t, f, err);
     oct_table_destroy(t);
-    oct_print(f, "\n%zu of %zu nodes would run on integers in %s.\n", c.integer_nodes, c.nodes, oct_target_name(l->target));
+    oct_print(f, "\n%zu of %zu nodes would run on integers in %s.\n", c.integer_nodes, c.nodes, oct_target_name(l->s.target));
     return s;
 }
 
@@ -70,37 +65,22 @@ static void warn_depths(const linter *l)
         char text[300];
         int64_t k = x->d.integer ? oct_node_depth(x->d.graph, x->d.node) : 0;
         if (k > MOST_K)
-            oct_cli_warn(l->cli, "%s sums %lld products: with extreme quantized values the 32-bit sum could wrap",
+            oct_cli_warn(l->s.cli, "%s sums %lld products: with extreme quantized values the 32-bit sum could wrap",
                          oct_node_text(x->d.graph, x->d.node, text, sizeof text), (long long)k);
     }
 }
 
-static oct_status lint(linter *l, oct_err *err)
+static oct_status lint(linter *l, oct_cli *cli, const convert_args *a, oct_err *err)
 {
-    const convert_args *a = l->a;
-    const char *in[] = { a->model, a->policy, target_file(a) };
-    oct_qjob_opts o = { .have_data = true, .disabled = a->disabled.v, .n_disabled = a->disabled.n };
-    if (!oct_scheme_parse(a->scheme, &o.scheme))
-        return oct_fail(err, OCT_EUSAGE, "there is no scheme '%s'", a->scheme);
-    OCT_TRY(oct_target_open(a->target, &l->target, err));
-    oct_method_set methods;
-    OCT_TRY(method_options(a, &methods, err));
-    OCT_TRY(oct_policy_create(a->policy, &l->policy, err));
-    OCT_TRY(block_options(l->cli, a, l->policy, &o, err));
-    OCT_TRY(tool_load(l->cli, a->model, &l->m, err));
-    OCT_TRY(tool_check_output(l->cli->json, in, OCT_COUNT(in), err));
-    o.policy = l->policy;
-    o.target = l->target;
-    oct_status s = oct_qjob_create(l->m->graph, &o, &l->job, err);
-    if (s == OCT_OK)
-        s = oct_layers_list(l->job, l->arena, &l->layers, &l->n, err);
+    OCT_TRY(session_open(&l->s, cli, a, err));
+    oct_status s = session_preview(&l->s, l->s.m->graph, &l->job, &l->layers, &l->n, err);
     if (s != OCT_OK) {
         oct_within(err, "%s", a->model);
         return s;
     }
-    if (l->cli->json)
+    if (cli->json)
         OCT_TRY(lint_json(l, err));
-    if (!l->cli->quiet)
+    if (!cli->quiet)
         OCT_TRY(lint_table(l, err));
     warn_depths(l);
     return OCT_OK;
@@ -108,12 +88,11 @@ static oct_status lint(linter *l, oct_err *err)
 
 oct_status qconvert_lint(oct_cli *cli, const convert_args *a, oct_err *err)
 {
-    linter l = { .cli = cli, .a = a, .arena = oct_arena_create() };
-    oct_status s = l.arena ? lint(&l, err) : oct_nomem(err);
+    linter l = { .job = NULL };
+    convert_args own = *a;
+    own.no_save = true;
+    oct_status s = lint(&l, cli, &own, err);
     oct_qjob_destroy(l.job);
-    oct_policy_destroy(l.policy);
-    oct_target_close(l.target);
-    oct_model_free(l.m);
-    oct_arena_destroy(l.arena);
+    session_close(&l.s);
     return s;
 }

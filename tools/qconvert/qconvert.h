@@ -13,7 +13,7 @@ typedef struct convert_args {
     bool symmetric;
     oct_cli_list disabled; /* passes */
     oct_cli_list methods, no_methods;
-    bool dry_run, no_save; /* no_save: of explain */
+    bool dry_run, no_save; /* no_save: of lint and explain */
     bool print_policy, list_passes, list_targets, list_methods, bias_correction, recover, keep_io_types;
 } convert_args;
 
@@ -34,13 +34,12 @@ typedef struct session {
     oct_drop_limit limit; /* --max-drop */
 } session;
 
-/* session.c: loads, decides. close releases all, also after a failure. */
+/* session.c: options and the model, then the decisions. close releases all, also after a failure. */
 oct_status session_open(session *s, oct_cli *cli, const convert_args *a, oct_err *err);
+oct_status session_decide(session *s, oct_err *err);
 void session_close(session *s);
-/* Sets what the options say of weights in blocks; policy and the scheme in o decide whether any layer could have them, else OCT_EUSAGE. */
-oct_status block_options(oct_cli *cli, const convert_args *a, const oct_policy *policy, oct_qjob_opts *o, oct_err *err);
-/* The methods that are on. OCT_EUSAGE for a name that there is not. */
-oct_status method_options(const convert_args *a, oct_method_set *set, oct_err *err);
+/* The layers of g, which holds the session's model, as they would be with samples. *job is to be destroyed behind the layers, also after a failure. */
+oct_status session_preview(const session *s, oct_graph *g, oct_qjob **job, oct_layer **layers, size_t *n, oct_err *err);
 
 /* command.c: the command, in a form that does not depend on what cannot change the model. bare: files without their folders, for what is
  * written; else as they were given. Release with oct_buf_free. */
@@ -57,7 +56,7 @@ void verdict_difference(const oct_eval_score *x, oct_buf *b);
 oct_status report_print(const session *s, oct_err *err);
 oct_status report_json(const session *s, oct_err *err);
 
-/* advice.c: which samples to give, and what it would gain. preview: the same model's graph before any pass. */
+/* advice.c: which samples to give, and what it would gain. */
 oct_status advice_print(const session *s, oct_err *err);
 
 /* The commands. */

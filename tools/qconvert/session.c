@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-oct_status block_options(oct_cli *cli, const convert_args *a, const oct_policy *policy, oct_qjob_opts *o, oct_err *err)
+/* Sets what the options say of weights in blocks; policy and the scheme in o decide whether any layer could have them, else OCT_EUSAGE. */
+static oct_status block_options(oct_cli *cli, const convert_args *a, const oct_policy *policy, oct_qjob_opts *o, oct_err *err)
 {
     static const char *const names[] = { "bits", "block-size", "symmetric" };
     const bool any = o->scheme == OCT_SCHEME_WEIGHT_ONLY || (o->scheme == OCT_SCHEME_AUTO && oct_policy_uses(policy, OCT_SCHEME_WEIGHT_ONLY));
@@ -96,7 +97,7 @@ static void say_taken(void *cli, const oct_source *src)
 
 /* ---- options ---- */
 
-oct_status method_options(const convert_args *a, oct_method_set *set, oct_err *err)
+static oct_status method_options(const convert_args *a, oct_method_set *set, oct_err *err)
 {
     *set = oct_methods_default();
     if (!a->recover)
@@ -138,17 +139,30 @@ oct_status session_open(session *s, oct_cli *cli, const convert_args *a, oct_err
     if (!a->data.specs.n)
         spill_results(s);
     OCT_TRY(tool_load(cli, a->model, &s->m, err));
-    OCT_TRY(check_outputs(s, err));
+    return check_outputs(s, err);
+}
+
+oct_status session_decide(session *s, oct_err *err)
+{
+    const convert_args *a = s->a;
     oct_conversion_take(&s->c, s->m);
     if (a->calib) {
         OCT_TRY(oct_conversion_read_table(&s->c, a->calib, err));
-        tool_warn_incomplete(cli, a->calib, s->c.calib);
+        tool_warn_incomplete(s->cli, a->calib, s->c.calib);
     }
     tool_data d = a->data;
     d.hold = true;
     if (d.specs.n)
         OCT_TRY(tool_open_data(s->m->graph, &d, 0, &s->src, err));
     return oct_conversion_decide(&s->c, s->src, err);
+}
+
+oct_status session_preview(const session *s, oct_graph *g, oct_qjob **job, oct_layer **layers, size_t *n, oct_err *err)
+{
+    oct_qjob_opts o = oct_conversion_job_opts(&s->c);
+    o.have_data = true;
+    OCT_TRY(oct_qjob_create(g, &o, job, err));
+    return oct_layers_list(*job, s->c.arena, layers, n, err);
 }
 
 void session_close(session *s)

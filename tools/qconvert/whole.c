@@ -127,6 +127,8 @@ oct_status qconvert_run(oct_cli *cli, const convert_args *a, oct_err *err)
     session s;
     oct_status st = session_open(&s, cli, a, err);
     if (st == OCT_OK)
+        st = session_decide(&s, err);
+    if (st == OCT_OK)
         st = convert(&s, err);
     if (st == OCT_OK)
         st = goal(&s, err);
