@@ -9,24 +9,31 @@
 #include <fnmatch.h>
 #include <string.h>
 
-const char *const oct_scheme_words[OCT_SCHEME_COUNT] = { "auto", "static", "dynamic", "weight-only", "fp16", "bf16", "float" };
-const char *const oct_weight_words[OCT_WEIGHT_COUNT] = { "s8", "s7", "u8", "s4", "u4" };
-const char *const oct_symmetry_words[2] = { "asym", "sym" };
+enum { TENSOR, CHANNEL, FIRST_BLOCK }; /* granularities */
+static const char *const schemes[OCT_SCHEME_COUNT] = { "auto", "static", "dynamic", "weight-only", "fp16", "bf16", "float" };
+static const char *const weights[OCT_WEIGHT_COUNT] = { "s8", "s7", "u8", "s4", "u4" }, *const activations[] = { "u8", "s8" };
+static const char *const granularities[] = { "tensor", "channel", "block16", "block32", "block64", "block128", "block256" };
+static const char *const symmetries[] = { "asym", "sym" };
+const oct_policy_part oct_policy_parts[OCT_COLUMNS][OCT_PARTS] = {
+    { { "scheme", schemes + 1, OCT_SCHEME_COUNT - 1 } }, /* without auto */
+    { { "weight type", weights, OCT_WEIGHT_COUNT }, { "granularity", granularities, OCT_COUNT(granularities) }, { "symmetry", symmetries, 2 } },
+    { { "activation type", activations, 2 }, { "granularity of activations", granularities, 1 }, { "symmetry", symmetries, 2 } },
+};
 
-const char *oct_activation_word(oct_dtype t)
+int oct_policy_block(int granularity)
 {
-    return t == OCT_S8 ? "s8" : "u8";
+    return granularity < FIRST_BLOCK ? 0 : 16 << (granularity - FIRST_BLOCK);
 }
 
 const char *oct_scheme_name(oct_scheme s)
 {
-    return (unsigned)s < OCT_SCHEME_COUNT ? oct_scheme_words[s] : "?";
+    return (unsigned)s < OCT_SCHEME_COUNT ? schemes[s] : "?";
 }
 
 bool oct_scheme_parse(const char *text, oct_scheme *s)
 {
     for (int i = 0; i < OCT_SCHEME_COUNT; i++)
-        if (strcmp(text, oct_scheme_words[i]) == 0) {
+        if (strcmp(text, schemes[i]) == 0) {
             *s = (oct_scheme)i;
             return true;
         }
@@ -158,46 +165,41 @@ const oct_term oct_terms[OCT_TERMS] = {
     { "weights>", OCT_TAKES_NUMBER, has_weights, 1 }, { "weights<", OCT_TAKES_NUMBER, has_weights, -1 },
 };
 
-static void apply(const oct_rule *r, oct_policy_row *row)
-{
-    if (r->set & OCT_SET_SCHEME) {
-        row->scheme = r->row.scheme;
-        row->rule = r->row.rule;
-    }
-    if (r->set & OCT_SET_WEIGHTS)
-        row->weights = r->row.weights;
-    if (r->set & OCT_SET_PER) {
-        row->per_channel = r->row.per_channel;
-        row->block = r->row.block;
-    }
-    if (r->set & OCT_SET_ACTIVATIONS)
-        row->activations = r->row.activations;
-    if (r->set & OCT_SET_SYMMETRIC)
-        row->symmetric = r->row.symmetric;
-    if (r->set & OCT_SET_OBSERVER)
-        row->observer = r->row.observer;
-}
-
 bool oct_policy_uses(const oct_policy *p, oct_scheme s)
 {
     for (size_t i = 0; i < p->n_rule; i++)
-        if ((p->rule[i].set & OCT_SET_SCHEME) && p->rule[i].row.scheme == s)
+        if (p->rule[i].value[OCT_COLUMN_SCHEME][0] == (int)s - 1)
             return true;
     return false;
 }
 
+static void apply(const oct_rule *r, int value[OCT_COLUMNS][OCT_PARTS], oct_policy_row *row)
+{
+    for (int c = 0; c < OCT_COLUMNS; c++)
+        for (int i = 0; i < OCT_PARTS; i++)
+            value[c][i] = r->value[c][i] >= 0 ? r->value[c][i] : value[c][i];
+    row->rule = r->value[OCT_COLUMN_SCHEME][0] >= 0 ? r->text : row->rule;
+    row->observer = r->observer.observer ? r->observer : row->observer;
+}
+
 void oct_policy_match(const oct_policy *p, const oct_graph *g, int node, oct_policy_row *row)
 {
-    *row = (oct_policy_row){ .scheme = OCT_SCHEME_FLOAT, .weights = OCT_WEIGHT_S8, .per_channel = true, .activations = OCT_U8,
-                             .rule = "no rule matches" };
+    int value[OCT_COLUMNS][OCT_PARTS] = { { OCT_SCHEME_FLOAT - 1 }, { OCT_WEIGHT_S8, CHANNEL } };
+    *row = (oct_policy_row){ .rule = "no rule matches" };
     for (size_t i = 0; i < p->n_rule; i++) {
         const oct_rule *r = &p->rule[i];
         bool fits = true;
         for (size_t k = 0; k < r->n_match && fits; k++)
             fits = r->match[k].term->fits(&r->match[k], g, node) != r->match[k].negated;
         if (fits)
-            apply(r, row);
+            apply(r, value, row);
     }
+    row->scheme = (oct_scheme)(value[OCT_COLUMN_SCHEME][0] + 1);
+    row->weights = (oct_weight_type)value[OCT_COLUMN_WEIGHTS][0];
+    row->per_channel = value[OCT_COLUMN_WEIGHTS][1] == CHANNEL;
+    row->block = oct_policy_block(value[OCT_COLUMN_WEIGHTS][1]);
+    row->activations = value[OCT_COLUMN_ACTIVATIONS][0] ? OCT_S8 : OCT_U8;
+    row->symmetric = value[OCT_COLUMN_ACTIVATIONS][2];
 }
 
 /* ---- rules that match nothing ---- */

@@ -4,10 +4,19 @@
 
 #include "quant/policy.h"
 
-/* Words of the columns; the place of each is the value of the field: oct_scheme, oct_weight_type, symmetric. */
-extern const char *const oct_scheme_words[OCT_SCHEME_COUNT], *const oct_weight_words[OCT_WEIGHT_COUNT], *const oct_symmetry_words[2];
-/* "u8" or "s8". */
-const char *oct_activation_word(oct_dtype t);
+/* The columns of words; the observer's follows them. */
+typedef enum oct_column { OCT_COLUMN_SCHEME, OCT_COLUMN_WEIGHTS, OCT_COLUMN_ACTIVATIONS, OCT_COLUMNS } oct_column;
+
+/* A part of a column: what it says, and its words, each in the place of its value; n 0: the column has no such part. */
+typedef struct oct_policy_part {
+    const char *what;
+    const char *const *words;
+    size_t n;
+} oct_policy_part;
+enum { OCT_PARTS = 3 };
+extern const oct_policy_part oct_policy_parts[OCT_COLUMNS][OCT_PARTS];
+/* Weights that share a scale by a value of granularity; 0: those of a channel or a tensor. */
+int oct_policy_block(int granularity);
 
 typedef struct oct_match oct_match;
 
@@ -39,21 +48,12 @@ struct oct_match {
     const char *place;  /* where it stands: "rules.txt:3:4" */
 };
 
-/* Which columns a rule sets; the others are inherited. */
-enum {
-    OCT_SET_SCHEME = 1,
-    OCT_SET_WEIGHTS = 2,
-    OCT_SET_PER = 4,
-    OCT_SET_ACTIVATIONS = 8,
-    OCT_SET_SYMMETRIC = 16,
-    OCT_SET_OBSERVER = 32
-};
-
 typedef struct oct_rule {
     oct_match *match; /* all must hold */
     size_t n_match, cap_match;
-    unsigned set;
-    oct_policy_row row; /* row.rule: "op:Conv (built-in:3)" */
+    int value[OCT_COLUMNS][OCT_PARTS]; /* -1: inherited */
+    oct_observer_spec observer;        /* .observer NULL: inherited */
+    const char *text;                  /* as of oct_policy_row.rule */
     bool builtin;
 } oct_rule;
 

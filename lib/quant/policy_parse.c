@@ -114,122 +114,67 @@ static oct_status read_match(reader *r, oct_rule *rule, oct_err *err)
         r->w.at++;
         oct_words_skip(&r->w);
     }
-    rule->row.rule = oct_arena_printf(r->p->arena, "%.*s (%s:%zu)", (int)(end - start), start, r->w.label, r->w.number);
-    return rule->row.rule ? OCT_OK : oct_nomem(err);
+    rule->text = oct_arena_printf(r->p->arena, "%.*s (%s:%zu)", (int)(end - start), start, r->w.label, r->w.number);
+    return rule->text ? OCT_OK : oct_nomem(err);
 }
 
 /* ---- the columns ---- */
 
-/* The place of a word among n; what: of which kind it is. */
-static oct_status find_word(reader *r, const char *at, const char *what, const char *text, const char *const *words, size_t n, size_t *i,
-                            oct_err *err)
+static oct_status check_weights(reader *r, const char *at, const int *value, oct_err *err)
 {
-    for (*i = 0; *i < n; ++*i)
-        if (strcmp(text, words[*i]) == 0)
-            return OCT_OK;
-    return oct_words_unknown(&r->w, at, what, text, words, n, err);
-}
-
-static oct_status read_scheme(reader *r, const char *at, char *w, oct_rule *rule, oct_err *err)
-{
-    size_t i;
-    OCT_TRY(find_word(r, at, "scheme", w, oct_scheme_words + 1, OCT_SCHEME_COUNT - 1, &i, err)); /* without auto */
-    rule->row.scheme = (oct_scheme)(i + 1);
-    rule->set |= OCT_SET_SCHEME;
-    return OCT_OK;
-}
-
-/* Cuts "s8/channel/sym" at the slashes, up to three parts. */
-static size_t parts(char *w, char *part[4])
-{
-    size_t n = 0;
-    for (char *s = w; s && n < 4; n++) {
-        char *slash = strchr(s, '/');
-        part[n] = s;
-        if (slash)
-            *slash = '\0';
-        s = slash ? slash + 1 : NULL;
-    }
-    return n;
-}
-
-static oct_status read_granularity(reader *r, const char *at, const char *text, oct_rule *rule, oct_err *err)
-{
-    static const char *const per[] = { "channel", "tensor", "block32" };
-    int64_t block = 0;
-    size_t i;
-    if (strncmp(text, "block", 5) != 0)
-        OCT_TRY(find_word(r, at, "granularity", text, per, OCT_COUNT(per), &i, err));
-    else if (!read_number(text + 5, &block) || block < 16 || block > 256 || (block & (block - 1)))
-        return oct_words_fault(&r->w, at, err, "blocks are of 16, 32, 64, 128 or 256 weights, as in block32");
-    rule->row.block = (int)block;
-    rule->row.per_channel = text[0] == 'c';
-    rule->set |= OCT_SET_PER;
-    return OCT_OK;
-}
-
-static oct_status read_weights(reader *r, const char *at, char *w, oct_rule *rule, oct_err *err)
-{
-    char *part[4];
-    size_t n = parts(w, part), i;
-    OCT_TRY(find_word(r, at, "weight type", part[0], oct_weight_words, OCT_WEIGHT_COUNT, &i, err));
-    rule->row.weights = (oct_weight_type)i;
-    rule->set |= OCT_SET_WEIGHTS;
-    if (n > 1)
-        OCT_TRY(read_granularity(r, at + (part[1] - w), part[1], rule, err));
-    if (rule->row.block ? rule->row.weights == OCT_WEIGHT_S7 : part[0][1] == '4')
+    const int block = oct_policy_block(value[1]);
+    const bool whole = value[0] == OCT_WEIGHT_U4 || value[0] == OCT_WEIGHT_U8, symmetric = !block || !whole;
+    if (block ? value[0] == OCT_WEIGHT_S7 : value[0] == OCT_WEIGHT_S4 || value[0] == OCT_WEIGHT_U4)
         return oct_words_fault(&r->w, at, err, "4-bit weights are in blocks, and blocks of 4 or 8 bits, as in u4/block32/asym");
-    const char *want = rule->row.block && part[0][0] == 'u' ? "asym" : "sym";
-    if (n > 2 && strcmp(part[2], want) != 0)
-        return oct_words_fault(&r->w, at + (part[2] - w), err,
-                     want[0] == 's' ? "weights are symmetric: 'sym' is expected" : "u4 and u8 blocks have zero points: 'asym' is expected");
-    return n <= 3 ? OCT_OK : oct_words_fault(&r->w, at + (part[3] - w), err, "TYPE/channel/sym, TYPE/tensor/sym or TYPE/blockN/sym is expected");
+    if (value[2] < 0 || value[2] == symmetric)
+        return OCT_OK;
+    return oct_words_fault(&r->w, at, err, symmetric ? "weights are symmetric: 'sym' is expected"
+                                                     : "u4 and u8 blocks have zero points: 'asym' is expected");
 }
 
-static oct_status read_activations(reader *r, const char *at, char *w, oct_rule *rule, oct_err *err)
+/* Words with slashes between them, as in "s8/channel/sym". */
+static oct_status read_parts(reader *r, const char *at, char *w, oct_column column, int *value, oct_err *err)
 {
-    const char *const types[] = { oct_activation_word(OCT_U8), oct_activation_word(OCT_S8) };
-    char *part[4];
-    size_t n = parts(w, part), i;
-    OCT_TRY(find_word(r, at, "activation type", part[0], types, OCT_COUNT(types), &i, err));
-    rule->row.activations = i ? OCT_S8 : OCT_U8;
-    rule->set |= OCT_SET_ACTIVATIONS;
-    if (n > 1 && strcmp(part[1], "tensor") != 0)
-        return oct_words_fault(&r->w, at + (part[1] - w), err, "activations have one scale per tensor: 'tensor' is expected");
-    if (n > 2) {
-        OCT_TRY(find_word(r, at + (part[2] - w), "symmetry", part[2], oct_symmetry_words, OCT_COUNT(oct_symmetry_words), &i, err));
-        rule->row.symmetric = i;
-        rule->set |= OCT_SET_SYMMETRIC;
+    char *s = w;
+    for (size_t i = 0; s; i++) {
+        const char *where = at + (s - w), *text = s;
+        const oct_policy_part *p = &oct_policy_parts[column][i];
+        if ((s = strchr(s, '/')))
+            *s++ = '\0';
+        if (i == OCT_PARTS || p->n == 0)
+            return oct_words_fault(&r->w, where, err, "nothing more is expected behind the %s", p[-1].what);
+        for (size_t k = 0; k < p->n && value[i] < 0; k++)
+            if (strcmp(text, p->words[k]) == 0)
+                value[i] = (int)k;
+        if (value[i] < 0)
+            return oct_words_unknown(&r->w, where, p->what, text, p->words, p->n, err);
     }
-    return n <= 3 ? OCT_OK : oct_words_fault(&r->w, at + (part[3] - w), err, "TYPE/tensor/asym or TYPE/tensor/sym is expected");
+    return column == OCT_COLUMN_WEIGHTS ? check_weights(r, at, value, err) : OCT_OK;
 }
 
-static oct_status read_observer(reader *r, const char *at, char *w, oct_rule *rule, oct_err *err)
+static oct_status read_observer(reader *r, const char *at, const char *w, oct_rule *rule, oct_err *err)
 {
-    oct_status s = oct_observer_parse(w, &rule->row.observer, err);
+    oct_status s = oct_observer_parse(w, &rule->observer, err);
     if (s != OCT_OK) {
         oct_within(err, "%s:%zu:%zu", r->w.label, r->w.number, (size_t)(at - r->w.line) + 1);
         if (err && s == OCT_EUSAGE)
             err->status = OCT_EMALFORMED;
         return s == OCT_EUSAGE ? OCT_EMALFORMED : s;
     }
-    rule->set |= OCT_SET_OBSERVER;
     return OCT_OK;
 }
 
 static oct_status read_column(reader *r, size_t column, oct_rule *rule, oct_err *err)
 {
-    static oct_status (*const read[])(reader *r, const char *at, char *w, oct_rule *rule, oct_err *err) = { read_scheme, read_weights,
-                                                                                                          read_activations, read_observer };
     const char *at;
     char *w = word(r, false, &at);
     if (!w)
         return oct_nomem(err);
     if (strcmp(w, "-") == 0)
         return OCT_OK;
-    if (column >= OCT_COUNT(read))
+    if (column > OCT_COLUMNS)
         return oct_words_fault(&r->w, at, err, "more than five columns: match, scheme, weights, activations, observer");
-    return read[column](r, at, w, rule, err);
+    return column < OCT_COLUMNS ? read_parts(r, at, w, (oct_column)column, rule->value[column], err) : read_observer(r, at, w, rule, err);
 }
 
 static oct_status read_line(reader *r, bool builtin, oct_err *err)
@@ -238,6 +183,7 @@ static oct_status read_line(reader *r, bool builtin, oct_err *err)
     if (oct_words_done(&r->w))
         return OCT_OK;
     oct_rule rule = { .builtin = builtin };
+    memset(rule.value, -1, sizeof rule.value);
     OCT_TRY(read_match(r, &rule, err));
     if (oct_words_done(&r->w))
         return oct_words_fault(&r->w, r->w.at, err, "the rule sets nothing: a scheme is expected after the match");

@@ -48,13 +48,13 @@ static void dump_layer(oct_buf *b, const oct_conversion *c, const oct_layer *l)
     if (oct_layer_is_weight_only(l)) {
         const bool whole = l->d.weights == OCT_U4 || l->d.weights == OCT_U8;
         oct_buf_printf(b, "  weight-only  %c%d/block%d/%s  -  -", whole ? 'u' : 's', oct_dtype_bits(l->d.weights), l->d.block,
-                       oct_symmetry_words[!whole]);
+                       whole ? "asym" : "sym");
         dump_comment(b, l->d.op, "");
         return;
     }
-    oct_buf_printf(b, "  %s  %s/%s/sym  %s/tensor/%s  %s", oct_scheme_name(l->d.scheme), oct_weight_words[row.weights],
-                   row.per_channel ? "channel" : "tensor", oct_activation_word(row.activations),
-                   oct_symmetry_words[row.symmetric], o.observer->name);
+    oct_buf_printf(b, "  %s  %s/%s/sym  %s/tensor/%s  %s", oct_scheme_name(l->d.scheme), oct_policy_parts[OCT_COLUMN_WEIGHTS][0].words[row.weights],
+                   row.per_channel ? "channel" : "tensor", row.activations == OCT_S8 ? "s8" : "u8",
+                   row.symmetric ? "sym" : "asym", o.observer->name);
     if (o.observer->has_param)
         oct_buf_printf(b, "=%s", oct_f64_text(param, o.param));
     dump_comment(b, l->d.op, "");
