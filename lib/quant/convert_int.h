@@ -22,15 +22,13 @@ static inline void oct_conversion_changed(oct_conversion *c)
 /* An empty table, and which samples fill it. */
 oct_status oct_statistics_begin(oct_conversion *c, oct_err *err);
 /* A pass over part i of n of the `total` samples (n 0: all) that adds what the job wants to a table; `before` of them came in earlier
- * passes. each (may be NULL) sees the samples too. */
+ * passes. each (may be NULL) sees the samples too. most > 0: it alone sees so many of them once more, and the table gets no values. */
 typedef struct oct_gather {
-    int64_t i, n, before, total;
+    int64_t i, n, before, total, most;
     oct_sample_fn each;
     void *each_arg;
 } oct_gather;
 oct_status oct_statistics_gather(oct_conversion *c, const oct_gather *g, oct_calib *into, oct_err *err);
-/* A pass over so many of them that only shows them to `each`. */
-oct_status oct_statistics_rerun(oct_conversion *c, int64_t samples, oct_sample_fn each, void *arg, oct_err *err);
 /* c->calib has the statistics of all samples. */
 void oct_statistics_complete(oct_conversion *c);
 /* Says what a table lacks for 16-bit floats. */

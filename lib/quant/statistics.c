@@ -46,26 +46,17 @@ static void report_part(void *arg, const char *what, int64_t done, int64_t total
 oct_status oct_statistics_gather(oct_conversion *c, const oct_gather *g, oct_calib *into, oct_err *err)
 {
     part_progress p = { &c->o.listener, g->before, g->total };
-    oct_calibrate_opts o = { .threads = c->o.job.threads, .each = g->each, .each_arg = g->each_arg, .progress_arg = &p };
-    o.progress = c->o.listener.progress ? report_part : NULL;
-    o.values = oct_qjob_values(c->job, &o.axes, &o.n);
-    if (g->n)
-        OCT_TRY(oct_source_pick(c->src, &(oct_pick){ .i = g->i, .n = g->n }, err));
+    oct_calibrate_opts o = { .limit = g->most, .threads = c->o.job.threads, .each = g->each, .each_arg = g->each_arg, .progress_arg = &p };
+    if (!g->most) {
+        o.progress = c->o.listener.progress ? report_part : NULL;
+        o.values = oct_qjob_values(c->job, &o.axes, &o.n);
+    }
+    if (g->n || g->most)
+        OCT_TRY(oct_source_pick(c->src, &(oct_pick){ .i = g->i, .n = g->n, .most = g->most }, err));
     OCT_TRY(oct_calibrate(c->m->graph, c->src, &o, into, err));
-    if (!g->n && c->o.listener.taken)
+    if (!g->n && !g->most && c->o.listener.taken)
         c->o.listener.taken(c->o.listener.arg, c->src);
     return OCT_OK;
-}
-
-oct_status oct_statistics_rerun(oct_conversion *c, int64_t samples, oct_sample_fn each, void *arg, oct_err *err)
-{
-    const oct_calibrate_opts o = { .limit = samples, .threads = c->o.job.threads, .each = each, .each_arg = arg };
-    oct_calib *none = oct_calib_create();
-    oct_status st = none ? oct_source_pick(c->src, &(oct_pick){ .most = samples }, err) : oct_nomem(err);
-    if (st == OCT_OK)
-        st = oct_calibrate(c->m->graph, c->src, &o, none, err);
-    oct_calib_destroy(none);
-    return st;
 }
 
 void oct_statistics_complete(oct_conversion *c)

@@ -184,11 +184,11 @@ static oct_status by_halves(oct_conversion *c, tuner *u, oct_calib *odd, oct_err
 }
 
 /* Few samples: they are run once more, and judge the ranges that come from them. */
-static oct_status on_the_same(oct_conversion *c, tuner *u, oct_err *err)
+static oct_status on_the_same(oct_conversion *c, tuner *u, oct_calib *none, oct_err *err)
 {
     OCT_TRY(oct_statistics_gather(c, &(oct_gather){ 0 }, c->calib, err));
     start(u, c, c->calib, 0);
-    return oct_statistics_rerun(c, u->samples, sample, u, err);
+    return oct_statistics_gather(c, &(oct_gather){ .most = u->samples, .each = sample, .each_arg = u }, none, err);
 }
 
 static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
@@ -204,7 +204,7 @@ static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
     pthread_mutex_init(&u.lock, NULL);
     for (int i = 0; i < N; i++)
         pthread_mutex_init(&u.t[i].lock, NULL);
-    oct_status st = !odd ? oct_nomem(err) : split ? by_halves(c, &u, odd, err) : on_the_same(c, &u, err);
+    oct_status st = !odd ? oct_nomem(err) : split ? by_halves(c, &u, odd, err) : on_the_same(c, &u, odd, err);
     if (st == OCT_OK)
         st = choose(&u, r, err);
     end(&u);

@@ -68,6 +68,9 @@ static void add_file(oct_buf *b, const char *option, const char *path, bool bare
 void session_command(const session *s, bool bare, oct_buf *b)
 {
     const convert_args *a = s->a;
+    const struct {
+        const char *option, *value;
+    } named[] = { { "--target", a->target }, { "--scheme", a->scheme }, { "--bits", a->bits }, { "--block-size", a->block_size } };
     oct_buf_puts(b, s->cli->name);
     add_file(b, NULL, a->model, bare);
     for (size_t i = 0; i < a->data.specs.n; i++)
@@ -86,14 +89,9 @@ void session_command(const session *s, bool bare, oct_buf *b)
         add_file(b, "--policy", a->policy, bare);
     if (target_file(a))
         add_file(b, "--target", a->target, bare);
-    else if (oct_cli_given(s->cli, "target"))
-        add(b, "--target", a->target);
-    if (oct_cli_given(s->cli, "scheme"))
-        add(b, "--scheme", a->scheme);
-    if (oct_cli_given(s->cli, "bits"))
-        add(b, "--bits", a->bits);
-    if (oct_cli_given(s->cli, "block-size"))
-        add(b, "--block-size", a->block_size);
+    for (size_t i = target_file(a) ? 1 : 0; i < OCT_COUNT(named); i++)
+        if (oct_cli_given(s->cli, named[i].option + 2))
+            add(b, named[i].option, named[i].value);
     if (a->symmetric)
         oct_buf_puts(b, " --symmetric");
     if (oct_cli_given(s->cli, "format"))

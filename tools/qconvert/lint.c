@@ -1,7 +1,6 @@
 /* qconvert lint: what the target would make of each node. */
 #include "qconvert/qconvert.h"
 
-#include "base/json.h"
 #include "cli/text_table.h"
 #include "cli/textfmt.h"
 #include "ops/traits.h"
@@ -26,13 +25,7 @@ static oct_status lint_json(const linter *l, oct_err *err)
     oct_json_str(&j, "target", oct_target_name(l->s.target));
     oct_json_open(&j, "nodes", '[');
     for (size_t i = 0; i < l->n; i++) {
-        const oct_layer *x = &l->layers[i];
-        oct_json_open(&j, NULL, '{');
-        oct_json_str(&j, "name", x->name);
-        oct_json_str(&j, "op", x->d.op);
-        oct_json_str(&j, "scheme", oct_scheme_name(x->d.scheme));
-        oct_json_bool(&j, "integer", x->d.integer);
-        oct_json_str(&j, "why", x->d.why);
+        report_decision(&j, &l->layers[i]);
         oct_json_close(&j);
     }
     oct_json_close(&j);

@@ -3,8 +3,6 @@
 
 #include "eval/metric.h"
 
-#include "base/json.h"
-
 #include <math.h>
 
 static void number(oct_json *j, const char *key, double v)
@@ -16,15 +14,20 @@ static void number(oct_json *j, const char *key, double v)
         oct_json_bool(j, "exact", true);
 }
 
+void report_decision(oct_json *j, const oct_layer *l)
+{
+    oct_json_open(j, NULL, '{');
+    oct_json_str(j, "name", l->name);
+    oct_json_str(j, "op", l->d.op);
+    oct_json_str(j, "scheme", oct_scheme_name(l->d.scheme));
+    oct_json_bool(j, "integer", l->d.integer);
+    oct_json_str(j, "why", l->d.why);
+}
+
 static void put_layer(oct_json *j, const oct_layer *l)
 {
     const oct_layer_decision *d = &l->d;
-    oct_json_open(j, NULL, '{');
-    oct_json_str(j, "name", l->name);
-    oct_json_str(j, "op", d->op);
-    oct_json_str(j, "scheme", oct_scheme_name(d->scheme));
-    oct_json_bool(j, "integer", d->integer);
-    oct_json_str(j, "why", d->why);
+    report_decision(j, l);
     if (l->product)
         oct_json_int(j, "weight_count", d->weight_count);
     if (l->macs)

@@ -2,6 +2,7 @@
 #ifndef OCT_TOOLS_QCONVERT_H
 #define OCT_TOOLS_QCONVERT_H
 
+#include "base/json.h"
 #include "common/common.h"
 #include "quant/convert.h"
 
@@ -55,6 +56,8 @@ void verdict_difference(const oct_eval_score *x, oct_buf *b);
 /* report.c, print_json.c */
 oct_status report_print(const session *s, oct_err *err);
 oct_status report_json(const session *s, oct_err *err);
+/* Opens an object with what was decided for a layer; whoever asks closes it. */
+void report_decision(oct_json *j, const oct_layer *l);
 
 /* advice.c: which samples to give, and what it would gain. */
 oct_status advice_print(const session *s, oct_err *err);
