@@ -29,10 +29,9 @@ typedef struct oct_calibrate_opts {
     void *progress_arg;
 } oct_calibrate_opts;
 
-/* g: float graph; values that it does not compute (unknown names) are OCT_EUSAGE. src: positioned at the start; read to its
- * end. Adds tensors and the number of samples to c. No sample at all is OCT_EUSAGE
- * (but for a part). Where an operator is unknown, the values
- * that depend on it are left out of c; when that leaves none, no sample is read. */
+/* g: float graph; values that it does not compute (unknown names) are OCT_EUSAGE. src: positioned at the start; read to its end. Adds tensors
+ * and the number of samples to c. No sample at all is OCT_EUSAGE (but for a part). Where an operator is unknown, the values that depend on
+ * it are left out of c; when that leaves none, no sample is read. */
 oct_status oct_calibrate(const oct_graph *g, oct_source *src, const oct_calibrate_opts *opts, oct_calib *c, oct_err *err);
 
 #endif

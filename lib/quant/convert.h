@@ -1,16 +1,9 @@
 /* lib/quant/convert.h -- a conversion from model, samples and options to the graph that is written, and the record of what was done.
- *
- *   oct_conversion_open    reads the policy; oct_conversion_take gets the model, oct_conversion_read_table a table
- *   oct_conversion_decide  prepares the graph, gathers statistics, runs the methods (methods.h), decides every layer
- *   oct_conversion_make    rewrites the graph, and knows the size of what would be written
- *   oct_conversion_judge   compares the result with the float model on samples that nothing before has seen
- *   oct_conversion_write   writes the model, reads it back and checks it before it takes its place
+ * Its functions are called in the order in which they stand: open, take, read_table, decide, make, judge, write, close.
  *
  *   oct_convert_opts o = { .name = "m.onnx", .job = { .target = target }, .methods = oct_methods_default() };
  *   oct_conversion c;
  *   s = oct_conversion_open(&c, &o, err);
- *   ...
- *   oct_conversion_close(&c);
  *
  * The record is read between these steps; only the functions here change it. */
 #ifndef OCT_QUANT_CONVERT_H
@@ -96,7 +89,7 @@ void oct_conversion_close(oct_conversion *c);
 void oct_conversion_take(oct_conversion *c, oct_model *m);
 /* The calibration table at path; OCT_EUSAGE when it was made from another model. */
 oct_status oct_conversion_read_table(oct_conversion *c, const char *path, oct_err *err);
-/* Up to the decisions. src: samples, opened for the model's inputs with `hold`; borrowed; NULL: none. Errors of the model's content
+/* Prepares the graph, gathers statistics, runs the methods, decides every layer. src: samples, opened for the model's inputs with `hold`; borrowed; NULL: none. Errors of the model's content
  * name it. OCT_EUSAGE when a method that was asked for lacks what it needs. */
 oct_status oct_conversion_decide(oct_conversion *c, oct_source *src, oct_err *err);
 
@@ -105,7 +98,7 @@ oct_status oct_conversion_decide(oct_conversion *c, oct_source *src, oct_err *er
 oct_status oct_conversion_make(oct_conversion *c, const char *output, const char *command, bool judged, oct_err *err);
 /* Runs both graphs over samples; sets verdict, judged, sqnr and missed, or unjudged. */
 oct_status oct_conversion_judge(oct_conversion *c, const char *output, oct_err *err);
-/* Writes it; what does not pass the check takes no place. */
+/* Writes it, reads it back and checks it; what does not pass the check takes no place. */
 oct_status oct_conversion_write(oct_conversion *c, const char *output, oct_err *err);
 
 /* The score that counts: the metric asked for, else the first that compares with the float model; NULL: none. */

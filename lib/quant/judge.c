@@ -42,7 +42,6 @@ static int64_t enough(const oct_graph *g)
     return n < 16 ? 16 : n > 64 ? 64 : n;
 }
 
-/* The score that counts: the metric asked for, else the first that compares with the float model; NULL: none. */
 const oct_eval_score *oct_conversion_score(const oct_conversion *c)
 {
     if (!c->verdict)

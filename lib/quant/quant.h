@@ -1,18 +1,9 @@
 /* lib/quant/quant.h -- post-training quantization of a graph: place, calibrate, decide, rewrite. (A whole conversion, from a model
  * to a checked file: convert.h.)
  *
- *   oct_qjob_create   prepares the graph (opset, fusion passes), places quantizers: which nodes become integer, which values
- *                     need parameters, which share them
- *   oct_qjob_values   names the values whose statistics are needed; calibrate them (calibrate.h), or load a table
- *   oct_qjob_decide   chooses parameters from the statistics, quantizes weights and biases, proves or remedies saturation
- *   oct_qjob_annotate makes the graph a quantized one (forms/forms_write.h says what that is)
- *   oct_qjob_rewrite  the same, and writes it as files spell it
- *
  * Weight-only layers need no statistics: their weights are rounded in blocks (blocks.h), and their activations stay float.
  *
- * The bodies of If, Loop and Scan go through the same steps as the graph around them (bodies.c); what goes in and out of them stays float.
- *
- * Each step's result can be asked for: oct_qjob_layer(). */
+ * The bodies of If, Loop and Scan go through the same steps as the graph around them (bodies.c); what goes in and out of them stays float. */
 #ifndef OCT_QUANT_QUANT_H
 #define OCT_QUANT_QUANT_H
 
@@ -69,11 +60,12 @@ typedef struct oct_qjob_opts {
 
 typedef struct oct_qjob oct_qjob;
 
-/* g is changed by the passes and by rewrite; it must outlive the job. */
+/* Prepares g (opset, fusion passes) and places quantizers: which nodes become integer, which values need parameters, which share them.
+ * g is changed here and by annotate or rewrite; it must outlive the job. */
 oct_status oct_qjob_create(oct_graph *g, const oct_qjob_opts *opts, oct_qjob **job, oct_err *err);
 void oct_qjob_destroy(oct_qjob *j);
 
-/* Names of the values whose statistics decide() wants; borrowed. axes[i]: dimension along which per-channel moments are
+/* Names of the values whose statistics decide() wants, from samples (calibrate.h) or a table; borrowed. axes[i]: dimension along which per-channel moments are
  * wanted too (inputs of products), -1 the last, 0 none. Those of bodies are among them, as the runtime shows them to taps. */
 const char *const *oct_qjob_values(const oct_qjob *j, const int **axes, size_t *n);
 
@@ -81,11 +73,12 @@ const char *const *oct_qjob_values(const oct_qjob *j, const int **axes, size_t *
  * ranges at most. */
 bool oct_qjob_has_qparams(const oct_qjob *j);
 
-/* c may be NULL when nothing needs statistics. A value that the table lacks or has commented out stays float, with its
+/* Chooses parameters from the statistics, quantizes weights and biases, proves or remedies saturation. c may be NULL when nothing needs
+ * statistics. A value that the table lacks or has commented out stays float, with its
  * neighbours, and the decision says so. */
 oct_status oct_qjob_decide(oct_qjob *j, const oct_calib *c, oct_err *err);
-/* Weights in blocks are not copied: the graph then refers to memory of the job. Of annotate and rewrite one is
- * called, once. */
+/* annotate makes the graph a quantized one (forms/forms_write.h says what that is), rewrite also writes it as files spell it; one of them is
+ * called, once. Weights in blocks are not copied: the graph then refers to memory of the job. */
 oct_status oct_qjob_annotate(oct_qjob *j, oct_err *err);
 oct_status oct_qjob_rewrite(oct_qjob *j, oct_err *err);
 /* The observer of layers whose policy row names none: hist-mse, or what was found best (tune.c). */

@@ -33,30 +33,23 @@ static bool is_picture(int64_t c, int64_t h, int64_t w)
 /* What the samples are likely to be, from the shape of the first input. */
 static void guess_data(const oct_graph *g, oct_buf *b)
 {
-    if (g->n_input == 1) {
-        const oct_shape *s = &g->value[g->input[0]].shape;
-        int64_t c = s->rank == 4 ? s->d[1].n : 0, h = s->rank == 4 ? s->d[2].n : 0, w = s->rank == 4 ? s->d[3].n : 0;
-        bool last = s->rank == 4 && c != 3 && c != 1 && (w == 3 || w == 1);
-        if (last) {
-            c = w;
-            w = h;
-            h = s->d[1].n;
-        }
-        if (is_picture(c, h, w)) {
-            oct_buf_puts(b, " --data PHOTOS/ --preprocess ");
-            oct_buf_puts(b, c == 1 ? "unit:order=gray" : last ? "imagenet-tf:layout=nhwc" : h == 224 || h < 1 ? "imagenet" : "unit");
-            if (h > 0 && w > 0 && (h != 224 || w != 224 || c == 1)) {
-                if (last && c == 3)
-                    oct_buf_printf(b, ":resize=%lld:crop=%lldx%lld", (long long)((h < w ? h : w) * 256 / 224), (long long)w, (long long)h);
-                else
-                    oct_buf_printf(b, ":resize=%lldx%lld", (long long)w, (long long)h);
-            }
-            return;
-        }
-        oct_buf_puts(b, " --data SAMPLES.npy");
+    static const oct_dim none[4] = { { 0 } };
+    const oct_shape *s = g->n_input == 1 ? &g->value[g->input[0]].shape : NULL;
+    const oct_dim *d = s && s->rank == 4 ? s->d : none;
+    const bool last = d[1].n != 3 && d[1].n != 1 && (d[3].n == 3 || d[3].n == 1);
+    const int64_t c = d[last ? 3 : 1].n, h = d[last ? 1 : 2].n, w = d[last ? 2 : 3].n;
+    if (!is_picture(c, h, w)) {
+        oct_buf_puts(b, g->n_input == 1 ? " --data SAMPLES.npy" : " --data SAMPLES.npz");
         return;
     }
-    oct_buf_puts(b, " --data SAMPLES.npz");
+    oct_buf_puts(b, " --data PHOTOS/ --preprocess ");
+    oct_buf_puts(b, c == 1 ? "unit:order=gray" : last ? "imagenet-tf:layout=nhwc" : h == 224 || h < 1 ? "imagenet" : "unit");
+    if (h < 1 || w < 1 || (h == 224 && w == 224 && c != 1))
+        return;
+    if (last && c == 3)
+        oct_buf_printf(b, ":resize=%lld:crop=%lldx%lld", (long long)((h < w ? h : w) * 256 / 224), (long long)w, (long long)h);
+    else
+        oct_buf_printf(b, ":resize=%lldx%lld", (long long)w, (long long)h);
 }
 
 oct_status advice_print(const session *s, oct_err *err)
