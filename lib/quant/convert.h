@@ -89,8 +89,8 @@ void oct_conversion_close(oct_conversion *c);
 void oct_conversion_take(oct_conversion *c, oct_model *m);
 /* The calibration table at path; OCT_EUSAGE when it was made from another model. */
 oct_status oct_conversion_read_table(oct_conversion *c, const char *path, oct_err *err);
-/* Prepares the graph, gathers statistics, runs the methods, decides every layer. src: samples, opened for the model's inputs with `hold`; borrowed; NULL: none. Errors of the model's content
- * name it. OCT_EUSAGE when a method that was asked for lacks what it needs. */
+/* Prepares the graph, gathers statistics, runs the methods, decides every layer. src: samples, opened for the model's inputs with
+ * `hold`; borrowed; NULL: none. Errors of the model's content name it. OCT_EUSAGE when a method that was asked for lacks what it needs. */
 oct_status oct_conversion_decide(oct_conversion *c, oct_source *src, oct_err *err);
 
 /* Makes the model that is to be written to output, in memory. judged: where there are samples, the float graph is kept for the judge.

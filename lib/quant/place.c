@@ -6,11 +6,6 @@
 
 #include <math.h>
 
-static const oct_op *op_of(const oct_qjob *j, int node)
-{
-    return oct_op_of(j->g, node);
-}
-
 static bool is_const(const oct_qjob *j, int value)
 {
     return value >= 0 && j->g->value[value].constant;
@@ -36,7 +31,7 @@ static void join(oct_qjob *j, int a, int b)
 static bool runs(const oct_qjob *j, int id, oct_scheme scheme, const char **why)
 {
     const char *fault = scheme == OCT_SCHEME_WEIGHT_ONLY ? oct_no_blocks(j, id)
-                        : scheme == OCT_SCHEME_DYNAMIC && !op_of(j, id)->dynamic ? "no dynamic form in the target" : NULL;
+                        : scheme == OCT_SCHEME_DYNAMIC && !oct_op_of(j->g, id)->dynamic ? "no dynamic form in the target" : NULL;
     if (fault)
         *why = fault;
     return !fault && oct_target_runs(j->opts.target, j->g, id, oct_form_of(scheme), why);
@@ -46,7 +41,7 @@ static bool runs(const oct_qjob *j, int id, oct_scheme scheme, const char **why)
 static const char *no_product(const oct_qjob *j, int id)
 {
     const oct_node *n = &j->g->node[id];
-    const oct_op *op = op_of(j, id);
+    const oct_op *op = oct_op_of(j->g, id);
     const oct_tensor *w = oct_layer_weights(j->g, id);
     if (n->n_captured || !oct_is_f32(j, n->in[0]) || n->out[0] < 0 || (n->n_in > 1 && !oct_is_f32(j, n->in[1])))
         return "its tensors are not float32";
@@ -96,8 +91,8 @@ static void choose_recurrent(oct_qjob *j, int id)
         return;
     else if (!is_matrices(j, n, 1) || !is_matrices(j, n, 2)) /* and so are X and the states, all of one type */
         j->node[id].why = "its weights are not constants of float32";
-    else if (oct_no_integer(op_of(j, id), n))
-        j->node[id].why = oct_no_integer(op_of(j, id), n);
+    else if (oct_no_integer(oct_op_of(j->g, id), n))
+        j->node[id].why = oct_no_integer(oct_op_of(j->g, id), n);
     else
         oct_set_scheme(j, id, OCT_SCHEME_DYNAMIC, row->rule);
 }
@@ -113,7 +108,7 @@ static void choose_clamp(oct_qjob *j, int id)
     j->node[id].absorbed = false;
     j->node[id].scheme = OCT_SCHEME_FLOAT;
     if (!oct_is_static(j, p) || j->node[id].barred || !oct_op_clamp(j->g, id, &lo, &hi) || !(lo <= 0.0f) || !(hi >= 0.0f) ||
-        !op_of(j, p)->fuses_clamp || !oct_value_used_once(&j->g->value[n->in[0]]))
+        !oct_op_of(j->g, p)->fuses_clamp || !oct_value_used_once(&j->g->value[n->in[0]]))
         return;
     oct_set_scheme(j, id, OCT_SCHEME_STATIC, "done by the quantizer of the node before it");
     j->node[id].absorbed = true;
@@ -141,7 +136,7 @@ int oct_maker_node(const oct_qjob *j, int value)
 
 int oct_data_inputs(const oct_qjob *j, int node)
 {
-    switch (op_of(j, node)->quant) {
+    switch (oct_op_of(j->g, node)->quant) {
     case OCT_QUANT_JOIN:
     case OCT_QUANT_ARITH: return j->g->node[node].n_in;
     case OCT_QUANT_WEIGHTED: return oct_layer_weights(j->g, node) ? 1 : 2;
@@ -167,7 +162,7 @@ static bool is_read(const oct_qjob *j, int value, bool by_product)
 static bool candidate(const oct_qjob *j, int id, const char **why)
 {
     const oct_node *n = &j->g->node[id];
-    const oct_op *op = op_of(j, id);
+    const oct_op *op = oct_op_of(j->g, id);
     const oct_policy_row *row = &j->node[id].row;
     if (!op || op->quant == OCT_QUANT_NONE || oct_op_is_layer(op) || n->n_captured)
         return false;
@@ -256,7 +251,7 @@ static void want_values(oct_qjob *j)
         for (int k = 0; k < oct_data_inputs(j, id); k++)
             j->value[n->in[k]].wanted = true;
         if (oct_is_product(j, id))
-            j->value[n->in[0]].axis = oct_channel_axis(op_of(j, id), n);
+            j->value[n->in[0]].axis = oct_channel_axis(oct_op_of(j->g, id), n);
         want_output(j, id);
     }
 }
@@ -283,7 +278,7 @@ static void share_parameters(oct_qjob *j, oct_quant_trait trait)
     for (size_t i = 0; i < j->g->n_order; i++) {
         const int id = j->g->order[i];
         const oct_node *n = &j->g->node[id];
-        if (!oct_is_static(j, id) || op_of(j, id)->quant != trait)
+        if (!oct_is_static(j, id) || oct_op_of(j->g, id)->quant != trait)
             continue;
         for (int k = 0; trait == OCT_QUANT_SAME && k < n->n_out; k++)
             if (n->out[k] >= 0)
@@ -360,7 +355,7 @@ static void place(oct_qjob *j)
         j->value[v] = (qvalue){ .same = (int)v, .next = -1, .clamp_lo = -INFINITY, .clamp_hi = INFINITY, .sqnr = NAN };
     for (size_t i = 0; i < j->g->n_order; i++) {
         const int id = j->g->order[i];
-        const oct_op *op = op_of(j, id);
+        const oct_op *op = oct_op_of(j->g, id);
         j->node[id].absorbed = false;
         oct_set_scheme(j, id, OCT_SCHEME_FLOAT, without_scheme(j, id, op));
         if (op && op->quant == OCT_QUANT_WEIGHTED && !j->node[id].barred)

@@ -65,8 +65,9 @@ typedef struct oct_qjob oct_qjob;
 oct_status oct_qjob_create(oct_graph *g, const oct_qjob_opts *opts, oct_qjob **job, oct_err *err);
 void oct_qjob_destroy(oct_qjob *j);
 
-/* Names of the values whose statistics decide() wants, from samples (calibrate.h) or a table; borrowed. axes[i]: dimension along which per-channel moments are
- * wanted too (inputs of products), -1 the last, 0 none. Those of bodies are among them, as the runtime shows them to taps. */
+/* Names of the values whose statistics decide() wants, from samples (calibrate.h) or a table; borrowed. axes[i]: dimension along
+ * which per-channel moments are wanted too (inputs of products), -1 the last, 0 none. Those of bodies are among them, as the runtime shows
+ * them to taps. */
 const char *const *oct_qjob_values(const oct_qjob *j, const int **axes, size_t *n);
 
 /* Whether statistics choose parameters, so that there is something to tune and to correct (methods.h); else they decide about

@@ -39,7 +39,8 @@ typedef struct session {
 oct_status session_open(session *s, oct_cli *cli, const convert_args *a, oct_err *err);
 oct_status session_decide(session *s, oct_err *err);
 void session_close(session *s);
-/* The layers of g, which holds the session's model, as they would be with samples. *job is to be destroyed behind the layers, also after a failure. */
+/* The layers of g, which holds the session's model, as they would be with samples. They last as long as *job, which the caller destroys, also
+ * after a failure. */
 oct_status session_preview(const session *s, oct_graph *g, oct_qjob **job, oct_layer **layers, size_t *n, oct_err *err);
 
 /* command.c: the command, in a form that does not depend on what cannot change the model. bare: files without their folders, for what is

@@ -78,11 +78,6 @@ static void layer_row(oct_table *t, const oct_layer *l, notes *all)
                                          db(of_weights, d->sqnr_weights), db(of_output, d->sqnr_output), number });
 }
 
-static oct_table *layer_table(void)
-{
-    return oct_table_of("llllrrlrrr", (const char *[]){ "layer", "op", "scheme", "weights", "scale", "zero", "observer", "w dB", "out dB", "note" });
-}
-
 /* Prints and destroys it. */
 static oct_status finish_table(oct_table *t, const notes *all, FILE *f, oct_err *err)
 {
@@ -126,7 +121,8 @@ static oct_status print_layers(const session *s, FILE *f, oct_err *err)
     oct_status st = OCT_OK;
     if (n || whole) {
         notes all = { .n = 0 };
-        oct_table *t = layer_table();
+        oct_table *t = oct_table_of("llllrrlrrr", (const char *[]){ "layer", "op", "scheme", "weights", "scale", "zero", "observer", "w dB",
+                                                                    "out dB", "note" });
         const size_t shown = whole || n < WORST ? n : WORST;
         for (size_t i = 0; i < shown; i++)
             layer_row(t, order[i], &all);
@@ -258,14 +254,15 @@ static void size_clause(const session *s, oct_buf *b)
 static void layers_clause(const session *s, oct_buf *b)
 {
     const oct_layer_count n = oct_layers_count(s->c.layers, s->c.n_layers);
-    if (n.products && (n.integer || !(n.half + n.blocks4 + n.blocks8)))
-        oct_buf_printf(b, "; %zu of %zu layers with weights are int8", n.integer, n.products);
-    if (n.half)
-        oct_buf_printf(b, "; %zu of %zu layers with weights are 16-bit floats", n.half, n.products);
-    if (n.blocks4)
-        oct_buf_printf(b, "; %zu of %zu layers with weights have them in 4 bits", n.blocks4, n.products);
-    if (n.blocks8)
-        oct_buf_printf(b, "; %zu of %zu layers with weights have them in 8 bits", n.blocks8, n.products);
+    const struct {
+        size_t n;
+        const char *are;
+    } kinds[] = { { n.integer, "are int8" }, { n.half, "are 16-bit floats" }, { n.blocks4, "have them in 4 bits" },
+                  { n.blocks8, "have them in 8 bits" } };
+    const bool none = n.products && !(n.half + n.blocks4 + n.blocks8); /* of the other kinds: then int8 is named in any case */
+    for (size_t i = 0; i < OCT_COUNT(kinds); i++)
+        if (kinds[i].n || (i == 0 && none))
+            oct_buf_printf(b, "; %zu of %zu layers with weights %s", kinds[i].n, n.products, kinds[i].are);
 }
 
 static void print_sentence(const session *s, FILE *f)

@@ -9,14 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How the metric stands to --max-drop, and whether the samples can tell. */
-static void print_goal(const session *s, FILE *f)
-{
-    char text[OCT_GATE_TEXT];
-    if (s->c.verdict && s->a->max_drop)
-        oct_print(f, "goal: %s\n", oct_report_gate(text, oct_conversion_score(&s->c), &s->limit));
-}
-
 /* model.int8.onnx -> model.int8.best.onnx: where a model goes that missed its goal. NULL: no memory. */
 static char *best_name(const session *s)
 {
@@ -24,12 +16,6 @@ static char *best_name(const session *s)
     if (n > 5 && strcmp(s->output + n - 5, ".onnx") == 0)
         n -= 5;
     return oct_arena_printf(s->c.arena, "%.*s.best.onnx", (int)n, s->output);
-}
-
-static oct_status divert(session *s, oct_err *err)
-{
-    s->output = best_name(s);
-    return s->output ? OCT_OK : oct_nomem(err);
 }
 
 /* External data as oct_model_save names it after its model. */
@@ -75,8 +61,8 @@ static oct_status dump_policy(const session *s, const char *command, oct_err *er
 static oct_status save(session *s, oct_err *err)
 {
     OCT_TRY(oct_conversion_judge(&s->c, s->output, err));
-    if (s->c.missed)
-        OCT_TRY(divert(s, err));
+    if (s->c.missed && !(s->output = best_name(s)))
+        return oct_nomem(err);
     OCT_TRY(oct_conversion_write(&s->c, s->output, err));
     if (s->a->max_drop && !s->c.missed)
         remove_best(s);
@@ -98,13 +84,15 @@ static oct_status make(session *s, oct_err *err)
 
 static oct_status convert(session *s, oct_err *err)
 {
+    char text[OCT_GATE_TEXT];
     OCT_TRY(make(s, err));
     if (s->cli->json)
         OCT_TRY(report_json(s, err));
     if (s->cli->quiet)
         return OCT_OK;
     OCT_TRY(report_print(s, err));
-    print_goal(s, oct_cli_result(s->cli));
+    if (s->c.verdict && s->a->max_drop) /* how the metric stands to it, and whether the samples can tell */
+        oct_print(oct_cli_result(s->cli), "goal: %s\n", oct_report_gate(text, oct_conversion_score(&s->c), &s->limit));
     return s->c.calib ? OCT_OK : advice_print(s, err);
 }
 
