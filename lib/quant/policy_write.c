@@ -22,15 +22,6 @@ static void dump_name(oct_buf *b, const char *name)
     }
 }
 
-static void dump_comment(oct_buf *b, const char *op, const char *why)
-{
-    oct_buf_puts(b, "  # ");
-    oct_text_clean(b, op, false);
-    oct_buf_puts(b, *why ? ": " : "");
-    oct_text_clean(b, why, false);
-    oct_buf_puts(b, "\n");
-}
-
 static void dump_layer(oct_buf *b, const oct_conversion *c, const oct_layer *l)
 {
     oct_policy_row row;
@@ -40,24 +31,24 @@ static void dump_layer(oct_buf *b, const oct_conversion *c, const oct_layer *l)
     oct_policy_match(c->policy, l->d.graph, l->d.node, &row);
     oct_observer_spec o = row.observer.observer ? row.observer : oct_qjob_observer(c->job);
     dump_name(b, l->own);
-    if (!l->d.integer && !oct_layer_is_weight_only(l)) {
-        oct_buf_printf(b, "  %s  -  -  -", oct_scheme_name(l->d.scheme));
-        dump_comment(b, l->d.op, l->d.why);
-        return;
-    }
-    if (oct_layer_is_weight_only(l)) {
-        const bool whole = l->d.weights == OCT_U4 || l->d.weights == OCT_U8;
+    const bool blocks = oct_layer_is_weight_only(l), whole = l->d.weights == OCT_U4 || l->d.weights == OCT_U8;
+    const char *why = blocks || l->d.integer ? "" : l->d.why;
+    if (blocks)
         oct_buf_printf(b, "  weight-only  %c%d/block%d/%s  -  -", whole ? 'u' : 's', oct_dtype_bits(l->d.weights), l->d.block,
                        whole ? "asym" : "sym");
-        dump_comment(b, l->d.op, "");
-        return;
-    }
-    oct_buf_printf(b, "  %s  %s/%s/sym  %s/tensor/%s  %s", oct_scheme_name(l->d.scheme), oct_policy_parts[OCT_COLUMN_WEIGHTS][0].words[row.weights],
-                   row.per_channel ? "channel" : "tensor", row.activations == OCT_S8 ? "s8" : "u8",
-                   row.symmetric ? "sym" : "asym", o.observer->name);
-    if (o.observer->has_param)
+    else if (l->d.integer)
+        oct_buf_printf(b, "  %s  %s/%s/sym  %s/tensor/%s  %s", oct_scheme_name(l->d.scheme),
+                       oct_policy_parts[OCT_COLUMN_WEIGHTS][0].words[row.weights], row.per_channel ? "channel" : "tensor",
+                       row.activations == OCT_S8 ? "s8" : "u8", row.symmetric ? "sym" : "asym", o.observer->name);
+    else
+        oct_buf_printf(b, "  %s  -  -  -", oct_scheme_name(l->d.scheme));
+    if (!blocks && l->d.integer && o.observer->has_param)
         oct_buf_printf(b, "=%s", oct_f64_text(param, o.param));
-    dump_comment(b, l->d.op, "");
+    oct_buf_puts(b, "  # ");
+    oct_text_clean(b, l->d.op, false);
+    oct_buf_puts(b, *why ? ": " : "");
+    oct_text_clean(b, why, false);
+    oct_buf_puts(b, "\n");
 }
 
 void oct_conversion_put_policy(const oct_conversion *c, oct_buf *b)

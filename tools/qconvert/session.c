@@ -46,13 +46,6 @@ static oct_status name_output(session *s, oct_err *err)
     return s->output ? OCT_OK : oct_nomem(err);
 }
 
-/* Without samples nothing but the model is large: what is made of its tensors waits in a file where the output will be. */
-static void spill_results(const session *s)
-{
-    enum { IN_MEMORY = 48 << 20 }; /* small models need no file */
-    oct_spill_open(s->output, IN_MEMORY);
-}
-
 /* Every file that this run writes, against every file that it reads. */
 static oct_status check_outputs(session *s, oct_err *err)
 {
@@ -130,14 +123,15 @@ static oct_status read_options(session *s, oct_convert_opts *o, oct_err *err)
 
 oct_status session_open(session *s, oct_cli *cli, const convert_args *a, oct_err *err)
 {
+    enum { IN_MEMORY = 48 << 20 }; /* small models need no file */
     oct_convert_opts o;
     *s = (session){ .cli = cli, .a = a };
     OCT_TRY(read_options(s, &o, err));
     OCT_TRY(oct_conversion_open(&s->c, &o, err));
     OCT_TRY(block_options(cli, a, s->c.policy, &s->c.o.job, err));
     OCT_TRY(name_output(s, err));
-    if (!a->data.specs.n)
-        spill_results(s);
+    if (!a->data.specs.n) /* nothing but the model is large: what is made of its tensors waits in a file where the output will be */
+        oct_spill_open(s->output, IN_MEMORY);
     OCT_TRY(tool_load(cli, a->model, &s->m, err));
     return check_outputs(s, err);
 }
