@@ -1,0 +1,816 @@
+/* lib/quant/simulate.h and what rests on it, against plans of really quantized graphs and sums written out here. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "net.h"
+#include "onnx/model.h"
+#include "quant/convert_int.h"
+#include "quant/sensitivity.h"
+
+static char folder[] = "/tmp/octet-simulate-XXXXXX";
+
+enum { ROWS = 16, MOST = 8192 }; /* samples, of which each half has every other one; their elements */
+
+/* A conversion of a network that was built here, with all methods off but those switched on. */
+typedef struct work {
+    oct_model m;
+    char path[100];
+    size_t size; /* of a sample */
+    float x[ROWS][MOST];
+    oct_target *target;
+    oct_source *src;
+    oct_convert_opts o;
+    oct_conversion c;
+} work;
+
+static work *new_work(void)
+{
+    work *w = calloc(1, sizeof *w);
+    assert_non_null(w);
+    w->m = (oct_model){ .graph = net_graph(13), .path = "net" };
+    snprintf(w->path, sizeof w->path, "%s/x.npy", folder);
+    GOOD(oct_target_open("octet", &w->target, err));
+    w->o = (oct_convert_opts){ .name = "net", .job = { .target = w->target, .threads = 1 }, .whole = true, .observer = "minmax" };
+    return w;
+}
+
+static void set_input(work *w, const char *dims)
+{
+    oct_dim d[OCT_MAX_RANK];
+    const int rank = net_dims(w->m.graph, dims, d);
+    net_input(w->m.graph, "x", OCT_F32, dims);
+    w->size = 1;
+    for (int i = 0; i < rank; i++)
+        w->size *= (size_t)d[i].n;
+    assert_true(w->size <= MOST);
+    for (int r = 0; r < ROWS; r++)
+        net_fill(w->x[r], w->size, 100u + (uint32_t)r);
+}
+
+/* Writes the samples as they are now, shape [ROWS, dims...] of an input [1, dims...]. */
+static void write_samples(const work *w)
+{
+    const oct_shape *s = &w->m.graph->value[w->m.graph->input[0]].shape;
+    FILE *f = fopen(w->path, "wb");
+    char head[128], dims[80] = "";
+    assert_non_null(f);
+    for (int d = 1; d < s->rank; d++)
+        snprintf(dims + strlen(dims), sizeof dims - strlen(dims), "%d, ", (int)s->d[d].n);
+    memset(head, ' ', sizeof head);
+    memcpy(head, "\x93NUMPY\x01\x00\x76\x00", 10);
+    const int n = snprintf(head + 10, 118, "{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %s), }", ROWS, dims);
+    head[10 + n] = ' ';
+    head[127] = '\n';
+    fwrite(head, 1, 128, f);
+    for (int r = 0; r < ROWS; r++)
+        fwrite(w->x[r], sizeof(float), w->size, f);
+    fclose(f);
+}
+
+static void on(work *w, const char *method)
+{
+    GOOD(oct_methods_switch(&w->o.methods, method, true, err));
+}
+
+static void decide(work *w)
+{
+    const char *spec = w->path;
+    oct_input_desc *in;
+    size_t n_in;
+    write_samples(w);
+    GOOD(oct_eval_inputs(&(oct_eval_model){ "net", w->m.graph, 0 }, 1, w->m.graph->arena, &in, &n_in, err));
+    GOOD(oct_source_open(&(oct_source_options){ .specs = &spec, .n_specs = 1, .inputs = in, .n_inputs = n_in }, &w->src, err));
+    GOOD(oct_conversion_open(&w->c, &w->o, err));
+    oct_conversion_take(&w->c, &w->m);
+    GOOD(oct_conversion_decide(&w->c, w->src, err));
+}
+
+static void free_work(work *w)
+{
+    oct_conversion_close(&w->c);
+    oct_target_close(w->target);
+    oct_source_close(w->src);
+    oct_graph_destroy(w->m.graph);
+    free(w);
+}
+
+static const oct_method_result *method(const work *w, const char *name)
+{
+    for (size_t i = 0; i < w->c.n_methods; i++)
+        if (strcmp(w->c.methods[i].method->name, name) == 0)
+            return &w->c.methods[i];
+    fail_msg("no method '%s'", name);
+    return NULL;
+}
+
+static int node_named(const work *w, const char *name)
+{
+    const oct_graph *g = w->c.job->g;
+    for (size_t i = 0; i < g->n_order; i++)
+        if (strcmp(g->node[g->order[i]].name, name) == 0)
+            return g->order[i];
+    fail_msg("no node '%s'", name);
+    return -1;
+}
+
+/* ---- plans ---- */
+
+typedef struct shown {
+    const char *name;
+    float *to;
+    size_t n;
+} shown;
+
+static oct_status keep_shown(void *arg, const char *name, const oct_operand *t, oct_err *err)
+{
+    shown *s = arg;
+    if (strcmp(name, s->name) != 0)
+        return OCT_OK;
+    s->n = (size_t)t->count;
+    return oct_operand_to_f32(t, s->to, err);
+}
+
+/* Value `name` of g on a sample; returns how many numbers. */
+static size_t value_of(const oct_graph *g, const char *name, const float *x, float *to)
+{
+    const oct_plan_opts o = { .taps = &name, .n_taps = 1, .no_passes = true };
+    shown s = { name, to, 0 };
+    oct_plan *p = net_plan(g, &o, NULL);
+    oct_plan_set_tap(p, keep_shown, &s);
+    GOOD(oct_plan_run(p, (const void *[]){ x }, err));
+    oct_plan_destroy(p);
+    assert_true(s.n > 0);
+    return s.n;
+}
+
+/* Noise of the signal in a value of the really quantized model, on the samples of a half. */
+static double real_noise(work *w, const char *name, int half)
+{
+    static float y[MOST], yq[MOST];
+    double signal = 0, noise = 0;
+    oct_graph *q;
+    GOOD(oct_quantized_copy(w->c.job, &q, err));
+    for (int r = half; r < ROWS; r += 2) {
+        const size_t n = value_of(w->c.job->g, name, w->x[r], y);
+        assert_int_equal(value_of(q, name, w->x[r], yq), n);
+        for (size_t i = 0; i < n; i++) {
+            signal += (double)y[i] * (double)y[i];
+            noise += ((double)y[i] - (double)yq[i]) * ((double)y[i] - (double)yq[i]);
+        }
+    }
+    oct_graph_destroy(q);
+    return noise / signal;
+}
+
+static double to_db(double noise)
+{
+    return -10 * log10(noise);
+}
+
+static oct_sim_loss measured(work *w, int half, const oct_sim_mask *m)
+{
+    oct_sim *s;
+    oct_sim_loss loss;
+    GOOD(oct_sim_open(&w->c, ROWS / 2, half, &s, err));
+    GOOD(oct_sim_measure(s, m, &loss, err));
+    oct_sim_close(s);
+    return loss;
+}
+
+static const oct_sim_mask everything = { .weights = OCT_SIM_ROUNDED_WEIGHTS };
+
+/* ---- networks ---- */
+
+/* Two convolutions, a sum with a constant and a matrix product, then `last` (NULL: nothing). */
+static void build_mixed(work *w, const char *last)
+{
+    oct_graph *g = w->m.graph;
+    set_input(w, "1,3,6,7");
+    const int a = NET_NODE(g, "Conv", "a", "a_out", g->input[0], net_random(g, "aw", "8,3,3,3", 1), net_random(g, "ab", "8", 2));
+    const int r = NET_NODE(g, "Relu", "relu", "r", a);
+    const int b = NET_NODE(g, "Conv", "b", "b_out", r, net_random(g, "bw", "4,8,1,1", 3));
+    const int s = NET_NODE(g, "Add", "add", "s", b, net_random(g, "k", "4,1,1", 4));
+    const int f = NET_NODE(g, "Flatten", "flat", "f", s);
+    int y = NET_NODE(g, "MatMul", "product", "logits", f, net_random(g, "pw", "80,5", 6));
+    if (last)
+        y = NET_NODE(g, last, "last", "y", y);
+    net_output(g, y);
+}
+
+/* ---- simulation ---- */
+
+static void everything_rounded_is_the_quantized_model(void **state)
+{
+    for (int half = 0; half < 2; half++) {
+        work *w = new_work();
+        build_mixed(w, NULL);
+        decide(w);
+        const oct_sim_loss loss = measured(w, half, &everything);
+        const double want = real_noise(w, "logits", half);
+        assert_true(want > 1e-7 && fabs(loss.sqnr - to_db(want)) < 0.1);
+        assert_true(fabs(to_db(loss.noise) - loss.sqnr) < 1e-6);
+        free_work(w);
+    }
+}
+
+static void nothing_rounded_is_no_noise(void **state)
+{
+    work *w = new_work();
+    build_mixed(w, NULL);
+    decide(w);
+    const oct_sim_loss loss = measured(w, 0, &(oct_sim_mask){ .no_values = true, .weights = OCT_SIM_FLOAT_WEIGHTS });
+    assert_true(loss.noise == 0 && isinf(loss.sqnr) && loss.sqnr > 0);
+    free_work(w);
+}
+
+static void threads_change_no_bit(void **state)
+{
+    oct_sim_loss loss[2];
+    for (int k = 0; k < 2; k++) {
+        work *w = new_work();
+        w->o.job.threads = k ? 4 : 1;
+        build_mixed(w, NULL);
+        decide(w);
+        loss[k] = measured(w, 0, &everything);
+        free_work(w);
+    }
+    assert_true(loss[0].noise > 0);
+    assert_memory_equal(&loss[0].noise, &loss[1].noise, sizeof loss[0].noise);
+    assert_memory_equal(&loss[0].sqnr, &loss[1].sqnr, sizeof loss[0].sqnr);
+}
+
+/* Where outputs end in a Softmax or a Sigmoid its input counts. */
+static void logits_are_judged(void **state)
+{
+    static const char *const last[] = { "Softmax", "Sigmoid" };
+    for (size_t k = 0; k < OCT_COUNT(last); k++) {
+        work *w = new_work();
+        build_mixed(w, last[k]);
+        decide(w);
+        const oct_sim_loss loss = measured(w, 0, &everything);
+        assert_true(fabs(loss.sqnr - to_db(real_noise(w, "logits", 0))) < 0.1);
+        assert_true(fabs(loss.sqnr - to_db(real_noise(w, "y", 0))) > 0.5);
+        free_work(w);
+    }
+}
+
+enum { INS = 24, OUTS = 10 };
+
+static const float *build_product(work *w)
+{
+    oct_graph *g = w->m.graph;
+    set_input(w, "1,24");
+    const int m = net_random(g, "w", "24,10", 9);
+    net_output(g, NET_NODE(g, "MatMul", "product", "y", g->input[0], m));
+    return g->value[m].constant->data;
+}
+
+static double rounded(double x, double scale, int zp)
+{
+    return (fmin(fmax(rint(x / scale) + zp, 0), 255) - zp) * scale;
+}
+
+static void one_value_is_rounded_alone(void **state)
+{
+    work *w = new_work();
+    const float *m = build_product(w);
+    decide(w);
+    const oct_qjob *j = w->c.job;
+    const int x = j->g->input[0];
+    bool *on = calloc(j->n_values, sizeof *on);
+    on[oct_params_root(j, x)] = true;
+    const oct_sim_loss loss = measured(w, 1, &(oct_sim_mask){ .value = on, .weights = OCT_SIM_FLOAT_WEIGHTS });
+    const oct_quant *q = j->value[x].quant;
+    double signal = 0, noise = 0;
+    for (int r = 1; r < ROWS; r += 2)
+        for (int o = 0; o < OUTS; o++) {
+            double y = 0, e = 0;
+            for (int i = 0; i < INS; i++) {
+                const double v = (double)w->x[r][i];
+                y += v * (double)m[i * OUTS + o];
+                e += (rounded(v, (double)q->scale[0], q->zp[0]) - v) * (double)m[i * OUTS + o];
+            }
+            signal += y * y;
+            noise += e * e;
+        }
+    assert_true(noise > 0 && fabs(loss.noise - noise / signal) < 1e-3 * loss.noise);
+    free(on);
+    free_work(w);
+}
+
+/* ---- sensitivity and mixed precision ---- */
+
+/* A 1x1 layer reads an input whose first channel is `outlier` times as large and counts as much less; `wide`: it has much of the
+ * multiply-accumulates. */
+static void build_planted(work *w, float outlier, bool wide)
+{
+    oct_graph *g = w->m.graph;
+    set_input(w, "1,4,8,8");
+    for (int r = 0; r < ROWS; r++)
+        for (int i = 0; i < 64; i++)
+            w->x[r][i] *= outlier;
+    const int stem = net_random(g, "sw", wide ? "8,4,3,3" : "8,4,1,1", 11);
+    float *v = (float *)(uintptr_t)g->value[stem].constant->data;
+    const int taps = wide ? 9 : 1;
+    for (int o = 0; o < 8; o++)
+        for (int i = 0; i < taps; i++)
+            v[o * 4 * taps + i] /= outlier;
+    int y = NET_NODE(g, "Conv", "stem", "s", g->input[0], stem);
+    if (wide)
+        NET_INTS(g, "pads", 1, 1, 1, 1);
+    y = NET_NODE(g, "Conv", "body", "b", NET_NODE(g, "Relu", "r1", "r", y), net_random(g, "bw", "32,8,3,3", 12));
+    y = NET_NODE(g, "Conv", "head", "y", NET_NODE(g, "Relu", "r2", "t", y), net_random(g, "hw", "8,32,1,1", 13));
+    net_output(g, y);
+}
+
+static void planted_value_is_first(void **state)
+{
+    work *w = new_work();
+    oct_arena *a = oct_arena_create();
+    oct_sensitivity s;
+    oct_sim *sim;
+    build_planted(w, 100, false);
+    decide(w);
+    GOOD(oct_sim_open(&w->c, ROWS / 2, 0, &sim, err));
+    GOOD(oct_sensitivity_measure(sim, w->c.job, 0, true, a, &s, err));
+    oct_sim_close(sim);
+    assert_true(s.n >= 5 && s.site[0].node < 0 && s.site[0].value == w->c.job->g->input[0]);
+    double values = 0, weights = 0;
+    for (size_t i = 0; i < s.n; i++) {
+        assert_true(i == 0 || s.site[i].noise <= s.site[i - 1].noise);
+        *(s.site[i].node < 0 ? &values : &weights) += s.site[i].noise;
+    }
+    assert_true(s.site[0].noise > 0.8 * values);
+    assert_true(fabs(to_db(values) - to_db(s.values.noise)) < 1);
+    assert_true(fabs(to_db(weights) - to_db(s.weights.noise)) < 2);
+    assert_true(fabs(to_db(values + weights) - to_db(s.all.noise)) < 1);
+    oct_arena_destroy(a);
+    free_work(w);
+}
+
+static int64_t float_layers(const work *w, double *share)
+{
+    const oct_qjob *j = w->c.job;
+    int64_t n = 0;
+    *share = 0;
+    for (size_t i = 0; i < j->n_layer; i++)
+        if (j->node[j->layer[i]].scheme == OCT_SCHEME_FLOAT) {
+            *share += (double)oct_node_macs(j->g, j->layer[i]) / (double)oct_graph_macs(j->g);
+            n += oct_op_of(j->g, j->layer[i])->quant == OCT_QUANT_WEIGHTED;
+        }
+    return n;
+}
+
+static double planted(float outlier, bool wide, bool mixed, work **w)
+{
+    *w = new_work();
+    build_planted(*w, outlier, wide);
+    if (mixed)
+        on(*w, "mixed-precision");
+    decide(*w);
+    return to_db(real_noise(*w, "y", 0));
+}
+
+static void planted_cause_stays_float(void **state)
+{
+    for (int wide = 0; wide < 2; wide++) {
+        work *plain, *mixed;
+        double share;
+        const double before = planted(wide ? 400 : 100, wide, false, &plain), after = planted(wide ? 400 : 100, wide, true, &mixed);
+        const qnode *stem = &mixed->c.job->node[node_named(mixed, "stem")];
+        assert_true(stem->scheme == OCT_SCHEME_FLOAT && strstr(stem->why, "rounding 'x' alone"));
+        assert_int_equal(mixed->c.job->node[node_named(mixed, "body")].scheme, OCT_SCHEME_STATIC);
+        assert_true(float_layers(mixed, &share) <= 4 && (wide ? share > 0.03 && before < 20 : share <= 0.03));
+        assert_true(after > before + 3);
+        const oct_method_result *r = method(mixed, "mixed-precision");
+        assert_true(r->ran && r->after > r->before + 3 && strstr(r->choice, "stay float"));
+        free_work(plain);
+        free_work(mixed);
+    }
+}
+
+static void harmless_network_stays_integer(void **state)
+{
+    work *w;
+    double share;
+    planted(1, false, true, &w);
+    assert_int_equal(float_layers(w, &share), 0);
+    assert_true(strstr(method(w, "mixed-precision")->why, "no few values") != NULL);
+    free_work(w);
+}
+
+/* ---- compensated rounding ---- */
+
+enum { DEPTH = 100, NEURONS = 5, LATENT = 3 };
+
+/* Samples of few sources: inputs go together, in all halves alike. Position p of `positions` has channels by rows of one matrix. */
+static void correlate(work *w, size_t channels, size_t positions)
+{
+    uint32_t seed = 41;
+    float *mix = calloc(channels * LATENT, sizeof *mix);
+    net_fill(mix, channels * LATENT, 43);
+    for (int r = 0; r < ROWS; r++)
+        for (size_t p = 0; p < positions; p++) {
+            float z[LATENT];
+            for (int k = 0; k < LATENT; k++)
+                z[k] = (float)(net_next(&seed) % 2001) / 1000.0f - 1;
+            for (size_t c = 0; c < channels; c++) {
+                float v = 0.02f * ((float)(net_next(&seed) % 2001) / 1000.0f - 1);
+                for (int k = 0; k < LATENT; k++)
+                    v += mix[c * LATENT + (size_t)k] * z[k];
+                w->x[r][c * positions + p] = v;
+            }
+        }
+    free(mix);
+}
+
+/* x of A x = b for the n by n matrix a, which is positive definite; both are overwritten. */
+static void solve(double *a, double *b, int n)
+{
+    for (int k = 0; k < n; k++)
+        for (int i = k + 1; i < n; i++) {
+            const double f = a[i * n + k] / a[k * n + k];
+            for (int j = k; j < n; j++)
+                a[i * n + j] -= f * a[k * n + j];
+            b[i] -= f * b[k];
+        }
+    for (int k = n; k-- > 0;) {
+        for (int j = k + 1; j < n; j++)
+            b[k] -= a[k * n + j] * b[j];
+        b[k] /= a[k * n + k];
+    }
+}
+
+/* Weights w[n] of one output, moments h[n][n]: input after input in the given order, where those that are left could still be anything:
+ * the least error with the errors e of the earlier ones has H_LL d = -H_LE e for the changes d of those left. */
+static void round_by_solving(const float *w, const double *h, const int *order, int n, double scale, int limit, int *q)
+{
+    double *a = calloc((size_t)(n * n), sizeof *a), *b = calloc((size_t)n, sizeof *b), *e = calloc((size_t)n, sizeof *e);
+    for (int k = 0; k < n; k++) {
+        const int left = n - k;
+        for (int i = 0; i < left; i++) {
+            b[i] = 0;
+            for (int j = 0; j < k; j++)
+                b[i] += h[order[k + i] * n + order[j]] * e[j];
+            for (int j = 0; j < left; j++)
+                a[i * left + j] = h[order[k + i] * n + order[k + j]];
+        }
+        solve(a, b, left);
+        const double want = (double)w[order[k]] + b[0];
+        q[order[k]] = (int)fmin(fmax(rint(want / scale), -limit), limit);
+        e[k] = (double)w[order[k]] - q[order[k]] * scale;
+    }
+    free(a);
+    free(b);
+    free(e);
+}
+
+/* Samples of one position each, so that the moments are known: sum of x x', and a hundredth of the mean of its diagonal. */
+static void rounding_is_that_of_the_reference(void **state)
+{
+    work *w = new_work();
+    oct_graph *g = w->m.graph;
+    set_input(w, "1,100");
+    correlate(w, DEPTH, 1);
+    const int m = net_random(g, "w", "5,100", 17);
+    float *v = (float *)(uintptr_t)g->value[m].constant->data;
+    uint32_t seed = 19;
+    for (int i = 0; i < NEURONS * DEPTH; i++)
+        v[i] += (float)(net_next(&seed) % 1000) * 1e-5f;
+    net_output(g, NET_NODE(g, "Gemm", "layer", "y", g->input[0], m));
+    net_int(g, "transB", 1);
+    on(w, "compensated-rounding");
+    decide(w);
+    assert_string_equal(method(w, "compensated-rounding")->choice, "");
+    const int node = node_named(w, "layer");
+    const qweights *q = w->c.job->node[node].weights[0];
+    const float *real = oct_layer_weights(w->c.job->g, node)->data;
+    static double h[DEPTH * DEPTH];
+    int order[DEPTH], want[DEPTH], differ = 0, moved = 0;
+    double trace = 0;
+    memset(h, 0, sizeof h);
+    for (int r = 0; r < ROWS; r += 2)
+        for (int i = 0; i < DEPTH * DEPTH; i++)
+            h[i] += (double)w->x[r][i / DEPTH] * (double)w->x[r][i % DEPTH];
+    for (int i = 0; i < DEPTH; i++) {
+        int at = i;
+        for (; at > 0 && h[order[at - 1] * (DEPTH + 1)] < h[i * (DEPTH + 1)]; at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+        trace += h[i * (DEPTH + 1)];
+    }
+    for (int i = 0; i < DEPTH; i++)
+        h[i * (DEPTH + 1)] += 0.01 * trace / DEPTH;
+    for (int o = 0; o < NEURONS; o++) {
+        const double scale = (double)q->quant.scale[o];
+        round_by_solving(real + o * DEPTH, h, order, DEPTH, scale, q->limit, want);
+        for (int i = 0; i < DEPTH; i++) {
+            const int got = ((const int8_t *)q->qvals->data)[o * DEPTH + i];
+            differ += got != want[i];
+            moved += got != (int)rint((double)real[o * DEPTH + i] / scale);
+        }
+    }
+    assert_int_equal(differ, 0);
+    assert_true(moved > DEPTH); /* it is not the nearest value */
+    free_work(w);
+}
+
+typedef struct conv_case {
+    const char *input, *weights;
+    int group, stride, dilation, pad;
+} conv_case;
+
+/* Sum of the squares of what a convolution makes of the weights' errors, at all positions of the samples of the first half. */
+static double patch_error(const work *w, const conv_case *k, const float *real, const qweights *q)
+{
+    oct_dim in[4], kernel[4];
+    net_dims(w->m.graph, k->input, in);
+    net_dims(w->m.graph, k->weights, kernel);
+    const int ins = (int)in[1].n, high = (int)in[2].n, wide = (int)in[3].n, outs = (int)kernel[0].n, depth = (int)kernel[1].n,
+              side = (int)kernel[2].n;
+    const int reach = (side - 1) * k->dilation + 1;
+    double sum = 0;
+    assert_int_equal(depth * k->group, ins);
+    for (int r = 0; r < ROWS; r += 2)
+        for (int o = 0; o < outs; o++)
+            for (int y0 = -k->pad; y0 + reach <= high + k->pad; y0 += k->stride)
+                for (int x0 = -k->pad; x0 + reach <= wide + k->pad; x0 += k->stride) {
+                    double e = 0;
+                    for (int c = 0; c < depth; c++)
+                        for (int t = 0; t < side * side; t++) {
+                            const int at = (o * depth + c) * side * side + t, y = y0 + t / side * k->dilation, x = x0 + t % side * k->dilation;
+                            const int channel = o / (outs / k->group) * depth + c;
+                            if (y >= 0 && y < high && x >= 0 && x < wide)
+                                e += ((double)real[at] - ((const int8_t *)q->qvals->data)[at] * (double)q->quant.scale[o]) *
+                                     (double)w->x[r][(channel * high + y) * wide + x];
+                        }
+                    sum += e * e;
+                }
+    return sum;
+}
+
+static work *converted_conv(const conv_case *k, bool compensated)
+{
+    work *w = new_work();
+    oct_graph *g = w->m.graph;
+    oct_dim in[4];
+    set_input(w, k->input);
+    net_dims(g, k->input, in);
+    correlate(w, (size_t)in[1].n, (size_t)(in[2].n * in[3].n));
+    const int y = NET_NODE(g, "Conv", "layer", "y", g->input[0], net_random(g, "w", k->weights, 23));
+    net_int(g, "group", k->group);
+    NET_INTS(g, "strides", k->stride, k->stride);
+    NET_INTS(g, "dilations", k->dilation, k->dilation);
+    NET_INTS(g, "pads", k->pad, k->pad, k->pad, k->pad);
+    net_output(g, y);
+    if (compensated)
+        on(w, "compensated-rounding");
+    decide(w);
+    return w;
+}
+
+static void rounding_helps_convolutions(void **state)
+{
+    static const conv_case cases[] = {
+        { "1,12,8,8", "6,12,1,1", 1, 1, 1, 0 }, { "1,6,9,9", "8,6,3,3", 1, 1, 1, 1 },  { "1,8,9,9", "6,4,3,3", 2, 1, 1, 0 },
+        { "1,6,11,11", "6,6,3,3", 1, 2, 1, 1 }, { "1,6,11,11", "4,6,3,3", 1, 1, 2, 2 }, { "1,8,11,11", "8,2,3,3", 4, 2, 2, 1 },
+    };
+    for (size_t i = 0; i < OCT_COUNT(cases); i++) {
+        work *w[2];
+        double error[2];
+        for (int k = 0; k < 2; k++) {
+            w[k] = converted_conv(&cases[i], k);
+            const int node = node_named(w[k], "layer");
+            error[k] = patch_error(w[k], &cases[i], oct_layer_weights(w[k]->c.job->g, node)->data, w[k]->c.job->node[node].weights[0]);
+        }
+        const qweights *a = w[0]->c.job->node[node_named(w[0], "layer")].weights[0];
+        const qweights *b = w[1]->c.job->node[node_named(w[1], "layer")].weights[0];
+        if (!(error[1] < 0.7 * error[0]))
+            fail_msg("case %zu: %g of %g (%s)", i, error[1], error[0], method(w[1], "compensated-rounding")->choice);
+        assert_memory_equal(a->quant.scale, b->quant.scale, (size_t)a->quant.n * sizeof(float));
+        for (int64_t e = 0; e < b->qvals->count; e++)
+            assert_in_range(((const int8_t *)b->qvals->data)[e] + b->limit, 0, 2 * b->limit);
+        free_work(w[0]);
+        free_work(w[1]);
+    }
+}
+
+/* Each channel of a depthwise convolution alone, where neighbours are alike. */
+static void rounding_helps_depthwise(void **state)
+{
+    static const conv_case k = { "1,6,10,10", "6,1,3,3", 6, 1, 1, 1 };
+    double error[2];
+    for (int c = 0; c < 2; c++) {
+        work *w = new_work();
+        oct_graph *g = w->m.graph;
+        set_input(w, k.input);
+        for (int r = 0; r < ROWS; r++)
+            for (int i = 0; i < 600; i++)
+                w->x[r][i] = sinf(0.2f * (float)(i % 100 / 10 + r) + 0.15f * (float)(i % 10) + (float)(i / 100)) + 0.05f * w->x[r][i];
+        const int y = NET_NODE(g, "Conv", "layer", "y", g->input[0], net_random(g, "w", k.weights, 29));
+        net_int(g, "group", 6);
+        NET_INTS(g, "pads", 1, 1, 1, 1);
+        net_output(g, y);
+        if (c)
+            on(w, "compensated-rounding");
+        decide(w);
+        const int node = node_named(w, "layer");
+        error[c] = patch_error(w, &k, oct_layer_weights(w->c.job->g, node)->data, w->c.job->node[node].weights[0]);
+        free_work(w);
+    }
+    assert_true(error[1] < 0.7 * error[0]);
+}
+
+/* ---- bias sequence ---- */
+
+enum { WIDTH = 48, LEVELS = 3, SPOTS = 16 };
+
+/* 1x1 convolutions: means of outputs follow from means of inputs. `against`: the second half has the opposite sign. */
+static work *converted_chain(bool against)
+{
+    static const char *const out[] = { "y0", "y1", "y2" }, *const name[] = { "l0", "l1", "l2" }, *const weights[] = { "w0", "w1", "w2" };
+    work *w = new_work();
+    oct_graph *g = w->m.graph;
+    set_input(w, "1,48,4,4");
+    for (int r = 0; r < ROWS; r++)
+        for (size_t i = 0; i < w->size; i++)
+            w->x[r][i] = (against && r % 2 ? -1 : 1) * (1 + 0.05f * w->x[r][i]);
+    int v = g->input[0];
+    for (int k = 0; k < LEVELS; k++)
+        v = NET_NODE(g, "Conv", name[k], out[k], v, net_random(g, weights[k], "48,48,1,1", 31u + (uint32_t)k));
+    net_output(g, v);
+    on(w, "bias-sequence");
+    decide(w);
+    return w;
+}
+
+/* Means of the inputs of layer k in graph g over the first half; rounded: as integers have the input of the model. */
+static void input_means(const work *w, const oct_graph *g, int k, bool rounds, double *mean)
+{
+    static const char *const in[] = { NULL, "y0", "y1" };
+    static float v[MOST];
+    const oct_quant *q = w->c.job->value[w->c.job->g->input[0]].quant;
+    memset(mean, 0, WIDTH * sizeof *mean);
+    for (int r = 0; r < ROWS; r += 2) {
+        if (k > 0)
+            value_of(g, in[k], w->x[r], v);
+        for (int i = 0; i < WIDTH * SPOTS; i++) {
+            const double x = k > 0 ? (double)v[i] : rounds ? rounded((double)w->x[r][i], (double)q->scale[0], q->zp[0]) : (double)w->x[r][i];
+            mean[i / SPOTS] += x / (SPOTS * ROWS / 2);
+        }
+    }
+}
+
+static void biases_keep_means(void **state)
+{
+    static const char *const name[] = { "l0", "l1", "l2" };
+    work *w = converted_chain(false);
+    const oct_method_result *r = method(w, "bias-sequence");
+    const oct_qjob *j = w->c.job;
+    oct_graph *copy;
+    double worst_without = 0;
+    assert_true(r->ran && r->after > r->before && !*r->choice);
+    GOOD(oct_quantized_copy(w->c.job, &copy, err));
+    for (int k = 0; k < LEVELS; k++) {
+        double real[WIDTH], quant[WIDTH];
+        const int node = node_named(w, name[k]);
+        const qweights *q = j->node[node].weights[0];
+        const oct_quant *bias = j->node[node].bias;
+        const float *weights = oct_layer_weights(j->g, node)->data;
+        input_means(w, j->g, k, false, real);
+        input_means(w, copy, k, true, quant);
+        assert_non_null(bias);
+        for (int o = 0; o < WIDTH; o++) {
+            const double step = (double)bias->scale[bias->n > 1 ? o : 0];
+            double off = 0;
+            for (int i = 0; i < WIDTH; i++)
+                off += ((const int8_t *)q->qvals->data)[o * WIDTH + i] * (double)q->quant.scale[o] * quant[i] - (double)weights[o * WIDTH + i] * real[i];
+            worst_without = fmax(worst_without, fabs(off) / step);
+            off += ((const int32_t *)bias->qvals->data)[o] * step;
+            if (fabs(off) > step)
+                fail_msg("layer %d, channel %d: off by %g steps", k, o, off / step);
+        }
+    }
+    assert_true(worst_without > 20);
+    oct_graph_destroy(copy);
+    free_work(w);
+}
+
+static void biases_stay_where_a_check_says_so(void **state)
+{
+    work *w = converted_chain(true);
+    const oct_method_result *r = method(w, "bias-sequence");
+    assert_true(r->ran && strstr(r->choice, "biases stay") && r->after == r->before);
+    assert_null(w->c.job->node[node_named(w, "l0")].bias);
+    free_work(w);
+}
+
+/* ---- runs in parts ---- */
+
+typedef struct changer {
+    const char *name;
+    const oct_operand *at;
+    int after; /* values shown since */
+} changer;
+
+static oct_status remember(void *arg, const char *name, const oct_operand *t, oct_err *err)
+{
+    changer *c = arg;
+    c->after += c->at != NULL;
+    if (strcmp(name, c->name) == 0)
+        c->at = t;
+    return OCT_OK;
+}
+
+static void runs_go_on_in_parts(void **state)
+{
+    static const char *const taps[] = { "a", "b" };
+    const oct_plan_opts o = { .taps = taps, .n_taps = 2, .no_passes = true };
+    oct_graph *g = net_graph(13);
+    const int x = net_input(g, "x", OCT_F32, "1,12");
+    const int a = NET_NODE(g, "MatMul", "first", "a", x, net_random(g, "w", "12,7", 3));
+    const int b = NET_NODE(g, "Neg", "second", "b", a);
+    net_output(g, NET_NODE(g, "MatMul", "third", "y", b, net_random(g, "v", "7,3", 4)));
+    float in[12], want[3];
+    const void *inputs[] = { in };
+    net_fill(in, 12, 5);
+    oct_plan *p = net_plan(g, &o, NULL);
+    GOOD(oct_plan_run(p, inputs, err));
+    memcpy(want, oct_plan_output(p, 0)->data, sizeof want);
+    changer c = { "a", NULL, 0 };
+    bool seen;
+    oct_plan_set_tap(p, remember, &c);
+    GOOD(oct_plan_begin(p, inputs, err));
+    assert_null(c.at);
+    GOOD(oct_plan_advance(p, "a", &seen, err));
+    assert_true(seen && c.at && c.after == 0);
+    GOOD(oct_plan_advance(p, NULL, &seen, err));
+    assert_true(!seen && c.after == 1);
+    assert_memory_equal(want, oct_plan_output(p, 0)->data, sizeof want);
+    /* A change in between is what follows reads: a doubled, so the output is. */
+    GOOD(oct_plan_begin(p, inputs, err));
+    GOOD(oct_plan_advance(p, "a", &seen, err));
+    for (int64_t i = 0; i < c.at->count; i++)
+        ((float *)c.at->data)[i] *= 2;
+    GOOD(oct_plan_advance(p, "never shown", &seen, err));
+    assert_false(seen);
+    for (int i = 0; i < 3; i++)
+        assert_true(((const float *)oct_plan_output(p, 0)->data)[i] == 2 * want[i]);
+    oct_plan_destroy(p);
+    oct_graph_destroy(g);
+}
+
+static void stages_have_no_parts(void **state)
+{
+    char path[300];
+    oct_model *m;
+    oct_plan *p;
+    oct_err fault = OCT_ERR_INIT;
+    snprintf(path, sizeof path, "%s/testdata/models/nested_functions.onnx", getenv("OCT_SOURCE"));
+    GOOD(oct_model_load(path, &m, err));
+    p = net_plan(m->graph, NULL, (const char *const[]){ "1,3,4,4" });
+    assert_int_equal(oct_plan_begin(p, (const void *[]){ NULL }, &fault), OCT_EUNSUPPORTED);
+    assert_non_null(strstr(fault.text, "stages"));
+    oct_plan_destroy(p);
+    oct_model_free(m);
+}
+
+static int make_folder(void **state)
+{
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    char path[100];
+    snprintf(path, sizeof path, "%s/x.npy", folder);
+    unlink(path);
+    return rmdir(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(everything_rounded_is_the_quantized_model),
+        cmocka_unit_test(nothing_rounded_is_no_noise),
+        cmocka_unit_test(threads_change_no_bit),
+        cmocka_unit_test(logits_are_judged),
+        cmocka_unit_test(one_value_is_rounded_alone),
+        cmocka_unit_test(planted_value_is_first),
+        cmocka_unit_test(planted_cause_stays_float),
+        cmocka_unit_test(harmless_network_stays_integer),
+        cmocka_unit_test(rounding_is_that_of_the_reference),
+        cmocka_unit_test(rounding_helps_convolutions),
+        cmocka_unit_test(rounding_helps_depthwise),
+        cmocka_unit_test(biases_keep_means),
+        cmocka_unit_test(biases_stay_where_a_check_says_so),
+        cmocka_unit_test(runs_go_on_in_parts),
+        cmocka_unit_test(stages_have_no_parts),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
