@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-
 typedef struct sequence sequence;
 
 /* A layer whose bias is corrected. */
@@ -287,6 +286,20 @@ static void close_lanes(sequence *q)
     }
 }
 
+/* The scale of the bias of channel c. */
+static float bias_scale(const sequence *q, const turn *x, int64_t c)
+{
+    const oct_quant *w = &q->j->node[x->node].weights[0]->quant;
+    return q->j->value[q->j->g->node[x->node].in[0]].quant->scale[0] * w->scale[w->n > 1 ? c : 0];
+}
+
+/* Whole steps of the bias: what its rounding leaves is there for the layers behind it to make up for. */
+static double to_steps(const sequence *q, const turn *x, int64_t c, double shift)
+{
+    const double step = (double)bias_scale(q, x, c);
+    return rint(shift / step) * step;
+}
+
 static oct_status visit(sequence *q, turn *x, double *mean, oct_err *err)
 {
     q->now = x;
@@ -295,7 +308,7 @@ static oct_status visit(sequence *q, turn *x, double *mean, oct_err *err)
     if (!mean_of(q, x, mean) || q->real)
         return OCT_OK;
     for (int64_t c = 0; c < x->channels; c++)
-        x->shift[c] = x->real[c] - mean[c];
+        x->shift[c] = to_steps(q, x, c, x->real[c] - mean[c]);
     oct_pool_for(q->s->pool, q->n_lanes, 1, correct_part, q);
     return OCT_OK;
 }
@@ -318,7 +331,6 @@ static oct_status add_shift(const sequence *q, const turn *x, oct_err *err)
 {
     qnode *n = &q->j->node[x->node];
     const oct_quant *w = &n->weights[0]->quant, *old = n->bias;
-    const float sx = q->j->value[q->j->g->node[x->node].in[0]].quant->scale[0];
     oct_quant *b = oct_arena_calloc(q->j->lasting, 1, sizeof *b);
     oct_tensor *qvals;
     float *scale;
@@ -328,7 +340,7 @@ static oct_status add_shift(const sequence *q, const turn *x, oct_err *err)
     OCT_TRY(oct_new_scales(q->j, b, 0, &scale, err));
     OCT_TRY(oct_tensor_new(q->j->lasting, OCT_S32, 1, &x->channels, &qvals, err));
     for (int i = 0; i < b->n; i++)
-        scale[i] = sx * w->scale[i];
+        scale[i] = bias_scale(q, x, i);
     for (int64_t c = 0; c < x->channels; c++) {
         const double had = old ? ((const int32_t *)old->qvals->data)[c] : 0, r = had + rint(x->shift[c] / (double)scale[b->n > 1 ? c : 0]);
         ((int32_t *)(uintptr_t)qvals->data)[c] = r > 2147483647.0 ? INT32_MAX : r < -2147483648.0 ? INT32_MIN : (int32_t)r;
