@@ -14,7 +14,7 @@
 
 static char folder[] = "/tmp/octet-simulate-XXXXXX";
 
-enum { ROWS = 16, MOST = 8192 }; /* samples, of which each half has every other one; their elements */
+enum { ROWS = 16, MOST = 8192 }; /* samples; their elements */
 
 /* A conversion of a network that was built here, with all methods off but those switched on. */
 typedef struct work {
@@ -22,6 +22,7 @@ typedef struct work {
     char path[100];
     size_t size; /* of a sample */
     float x[ROWS][MOST];
+    int rows[2], row[2][ROWS]; /* samples of each half: those that are not kept aside */
     oct_target *target;
     oct_source *src;
     oct_convert_opts o;
@@ -88,6 +89,17 @@ static void decide(work *w)
     GOOD(oct_conversion_open(&w->c, &w->o, err));
     oct_conversion_take(&w->c, &w->m);
     GOOD(oct_conversion_decide(&w->c, w->src, err));
+    oct_batch b = OCT_BATCH_INIT;
+    for (int half = 0; half < 2; half++) {
+        GOOD(oct_source_pick(w->src, &(oct_pick){ .i = half, .n = 2 }, err));
+        do {
+            GOOD(oct_source_next(w->src, 1, &b, err));
+            if (b.n)
+                w->row[half][w->rows[half]++] = (int)b.indices[0];
+        } while (b.n);
+        assert_true(w->rows[half] > 3);
+    }
+    oct_batch_free(&b);
 }
 
 static void free_work(work *w)
@@ -155,9 +167,10 @@ static double real_noise(work *w, const char *name, int half)
     double signal = 0, noise = 0;
     oct_graph *q;
     GOOD(oct_quantized_copy(w->c.job, &q, err));
-    for (int r = half; r < ROWS; r += 2) {
-        const size_t n = value_of(w->c.job->g, name, w->x[r], y);
-        assert_int_equal(value_of(q, name, w->x[r], yq), n);
+    for (int k = 0; k < w->rows[half]; k++) {
+        const float *x = w->x[w->row[half][k]];
+        const size_t n = value_of(w->c.job->g, name, x, y);
+        assert_int_equal(value_of(q, name, x, yq), n);
         for (size_t i = 0; i < n; i++) {
             signal += (double)y[i] * (double)y[i];
             noise += ((double)y[i] - (double)yq[i]) * ((double)y[i] - (double)yq[i]);
@@ -287,11 +300,11 @@ static void one_value_is_rounded_alone(void **state)
     const oct_sim_loss loss = measured(w, 1, &(oct_sim_mask){ .value = on, .weights = OCT_SIM_FLOAT_WEIGHTS });
     const oct_quant *q = j->value[x].quant;
     double signal = 0, noise = 0;
-    for (int r = 1; r < ROWS; r += 2)
+    for (int k = 0; k < w->rows[1]; k++)
         for (int o = 0; o < OUTS; o++) {
             double y = 0, e = 0;
             for (int i = 0; i < INS; i++) {
-                const double v = (double)w->x[r][i];
+                const double v = (double)w->x[w->row[1][k]][i];
                 y += v * (double)m[i * OUTS + o];
                 e += (rounded(v, (double)q->scale[0], q->zp[0]) - v) * (double)m[i * OUTS + o];
             }
@@ -406,7 +419,7 @@ static void harmless_network_stays_integer(void **state)
 
 /* ---- compensated rounding ---- */
 
-enum { DEPTH = 100, NEURONS = 5, LATENT = 3 };
+enum { DEPTH = 100, NEURONS = 5, LATENT = 3, POSITIONS = 1024 }; /* the last: that are drawn for a layer as deep */
 
 /* Samples of few sources: inputs go together, in all halves alike. Position p of `positions` has channels by rows of one matrix. */
 static void correlate(work *w, size_t channels, size_t positions)
@@ -446,11 +459,12 @@ static void solve(double *a, double *b, int n)
     }
 }
 
-/* Weights w[n] of one output, moments h[n][n]: input after input in the given order, where those that are left could still be anything:
- * the least error with the errors e of the earlier ones has H_LL d = -H_LE e for the changes d of those left. */
-static void round_by_solving(const float *w, const double *h, const int *order, int n, double scale, int limit, int *q)
+/* How far, in steps, the rounded weights q[n] of one output are at most from what they should be, with moments h[n][n]: input after
+ * input in the given order, where those that are left could still be anything. The least error with the errors e of the earlier ones has
+ * H_LL d = H_LE e for the changes d of those left. */
+static double farthest(const float *w, const double *h, const int *order, int n, double scale, int limit, const int8_t *q)
 {
-    double *a = calloc((size_t)(n * n), sizeof *a), *b = calloc((size_t)n, sizeof *b), *e = calloc((size_t)n, sizeof *e);
+    double *a = calloc((size_t)(n * n), sizeof *a), *b = calloc((size_t)n, sizeof *b), *e = calloc((size_t)n, sizeof *e), most = 0;
     for (int k = 0; k < n; k++) {
         const int left = n - k;
         for (int i = 0; i < left; i++) {
@@ -461,16 +475,18 @@ static void round_by_solving(const float *w, const double *h, const int *order, 
                 a[i * left + j] = h[order[k + i] * n + order[k + j]];
         }
         solve(a, b, left);
-        const double want = (double)w[order[k]] + b[0];
-        q[order[k]] = (int)fmin(fmax(rint(want / scale), -limit), limit);
+        const double want = fmin(fmax(((double)w[order[k]] + b[0]) / scale, -limit), limit);
+        most = fmax(most, fabs(want - q[order[k]]));
         e[k] = (double)w[order[k]] - q[order[k]] * scale;
     }
     free(a);
     free(b);
     free(e);
+    return most;
 }
 
-/* Samples of one position each, so that the moments are known: sum of x x', and a hundredth of the mean of its diagonal. */
+/* Samples of one position each, which is drawn again and again, so that the moments are known: sum of x x', and a hundredth of the
+ * mean of its diagonal. */
 static void rounding_is_that_of_the_reference(void **state)
 {
     work *w = new_work();
@@ -491,12 +507,15 @@ static void rounding_is_that_of_the_reference(void **state)
     const qweights *q = w->c.job->node[node].weights[0];
     const float *real = oct_layer_weights(w->c.job->g, node)->data;
     static double h[DEPTH * DEPTH];
-    int order[DEPTH], want[DEPTH], differ = 0, moved = 0;
+    int order[DEPTH], moved = 0;
     double trace = 0;
     memset(h, 0, sizeof h);
-    for (int r = 0; r < ROWS; r += 2)
+    for (int k = 0; k < w->rows[0]; k++) {
+        const float *x = w->x[w->row[0][k]];
+        const int times = (k + 1) * POSITIONS / w->rows[0] - k * POSITIONS / w->rows[0];
         for (int i = 0; i < DEPTH * DEPTH; i++)
-            h[i] += (double)w->x[r][i / DEPTH] * (double)w->x[r][i % DEPTH];
+            h[i] += times * (double)x[i / DEPTH] * (double)x[i % DEPTH];
+    }
     for (int i = 0; i < DEPTH; i++) {
         int at = i;
         for (; at > 0 && h[order[at - 1] * (DEPTH + 1)] < h[i * (DEPTH + 1)]; at--)
@@ -508,15 +527,12 @@ static void rounding_is_that_of_the_reference(void **state)
         h[i * (DEPTH + 1)] += 0.01 * trace / DEPTH;
     for (int o = 0; o < NEURONS; o++) {
         const double scale = (double)q->quant.scale[o];
-        round_by_solving(real + o * DEPTH, h, order, DEPTH, scale, q->limit, want);
-        for (int i = 0; i < DEPTH; i++) {
-            const int got = ((const int8_t *)q->qvals->data)[o * DEPTH + i];
-            differ += got != want[i];
-            moved += got != (int)rint((double)real[o * DEPTH + i] / scale);
-        }
+        const int8_t *got = (const int8_t *)q->qvals->data + o * DEPTH;
+        assert_true(farthest(real + o * DEPTH, h, order, DEPTH, scale, q->limit, got) < 0.51);
+        for (int i = 0; i < DEPTH; i++)
+            moved += got[i] != (int)rint((double)real[o * DEPTH + i] / scale);
     }
-    assert_int_equal(differ, 0);
-    assert_true(moved > DEPTH); /* it is not the nearest value */
+    assert_true(moved > 20); /* from the nearest value */
     free_work(w);
 }
 
@@ -536,7 +552,7 @@ static double patch_error(const work *w, const conv_case *k, const float *real, 
     const int reach = (side - 1) * k->dilation + 1;
     double sum = 0;
     assert_int_equal(depth * k->group, ins);
-    for (int r = 0; r < ROWS; r += 2)
+    for (int n = 0; n < w->rows[0]; n++)
         for (int o = 0; o < outs; o++)
             for (int y0 = -k->pad; y0 + reach <= high + k->pad; y0 += k->stride)
                 for (int x0 = -k->pad; x0 + reach <= wide + k->pad; x0 += k->stride) {
@@ -547,7 +563,7 @@ static double patch_error(const work *w, const conv_case *k, const float *real, 
                             const int channel = o / (outs / k->group) * depth + c;
                             if (y >= 0 && y < high && x >= 0 && x < wide)
                                 e += ((double)real[at] - ((const int8_t *)q->qvals->data)[at] * (double)q->quant.scale[o]) *
-                                     (double)w->x[r][(channel * high + y) * wide + x];
+                                     (double)w->x[w->row[0][n]][(channel * high + y) * wide + x];
                         }
                     sum += e * e;
                 }
@@ -578,7 +594,7 @@ static void rounding_helps_convolutions(void **state)
 {
     static const conv_case cases[] = {
         { "1,12,8,8", "6,12,1,1", 1, 1, 1, 0 }, { "1,6,9,9", "8,6,3,3", 1, 1, 1, 1 },  { "1,8,9,9", "6,4,3,3", 2, 1, 1, 0 },
-        { "1,6,11,11", "6,6,3,3", 1, 2, 1, 1 }, { "1,6,11,11", "4,6,3,3", 1, 1, 2, 2 }, { "1,8,11,11", "8,2,3,3", 4, 2, 2, 1 },
+        { "1,6,11,11", "6,6,3,3", 1, 2, 1, 1 }, { "1,6,11,11", "4,6,3,3", 1, 1, 2, 2 }, { "1,12,11,11", "8,6,3,3", 2, 2, 2, 1 },
     };
     for (size_t i = 0; i < OCT_COUNT(cases); i++) {
         work *w[2];
@@ -656,12 +672,13 @@ static void input_means(const work *w, const oct_graph *g, int k, bool rounds, d
     static float v[MOST];
     const oct_quant *q = w->c.job->value[w->c.job->g->input[0]].quant;
     memset(mean, 0, WIDTH * sizeof *mean);
-    for (int r = 0; r < ROWS; r += 2) {
+    for (int n = 0; n < w->rows[0]; n++) {
+        const float *first = w->x[w->row[0][n]];
         if (k > 0)
-            value_of(g, in[k], w->x[r], v);
+            value_of(g, in[k], first, v);
         for (int i = 0; i < WIDTH * SPOTS; i++) {
-            const double x = k > 0 ? (double)v[i] : rounds ? rounded((double)w->x[r][i], (double)q->scale[0], q->zp[0]) : (double)w->x[r][i];
-            mean[i / SPOTS] += x / (SPOTS * ROWS / 2);
+            const double x = k > 0 ? (double)v[i] : rounds ? rounded((double)first[i], (double)q->scale[0], q->zp[0]) : (double)first[i];
+            mean[i / SPOTS] += x / (SPOTS * w->rows[0]);
         }
     }
 }
