@@ -642,6 +642,43 @@ static void rounding_helps_depthwise(void **state)
     assert_true(error[1] < 0.7 * error[0]);
 }
 
+/* Rows of a matrix with more than one dimension before its channels. */
+static void rounding_helps_products(void **state)
+{
+    enum { IN = 20, OUT = 6, ROW = 7 };
+    double error[2] = { 0, 0 };
+    for (int c = 0; c < 2; c++) {
+        work *w = new_work();
+        oct_graph *g = w->m.graph;
+        static float by_channel[ROWS][IN * ROW];
+        set_input(w, "1,7,20");
+        correlate(w, IN, ROW);
+        for (int r = 0; r < ROWS; r++) {
+            memcpy(by_channel[r], w->x[r], sizeof by_channel[r]);
+            for (int i = 0; i < IN * ROW; i++)
+                w->x[r][i] = by_channel[r][i % IN * ROW + i / IN];
+        }
+        net_output(g, NET_NODE(g, "MatMul", "layer", "y", g->input[0], net_random(g, "w", "20,6", 37)));
+        if (c)
+            on(w, "compensated-rounding");
+        decide(w);
+        const int node = node_named(w, "layer");
+        const qweights *q = w->c.job->node[node].weights[0];
+        const float *real = oct_layer_weights(w->c.job->g, node)->data;
+        for (int k = 0; k < w->rows[0] * ROW * OUT; k++) {
+            const float *x = w->x[w->row[0][k / (ROW * OUT)]] + k / OUT % ROW * IN;
+            double e = 0;
+            for (int i = 0; i < IN; i++) {
+                const int at = i * OUT + k % OUT;
+                e += ((double)real[at] - ((const int8_t *)q->qvals->data)[at] * (double)q->quant.scale[q->quant.n > 1 ? k % OUT : 0]) * (double)x[i];
+            }
+            error[c] += e * e;
+        }
+        free_work(w);
+    }
+    assert_true(error[1] < 0.7 * error[0]);
+}
+
 /* ---- bias sequence ---- */
 
 enum { WIDTH = 48, LEVELS = 3, SPOTS = 16 };
@@ -824,6 +861,7 @@ int main(void)
         cmocka_unit_test(rounding_is_that_of_the_reference),
         cmocka_unit_test(rounding_helps_convolutions),
         cmocka_unit_test(rounding_helps_depthwise),
+        cmocka_unit_test(rounding_helps_products),
         cmocka_unit_test(biases_keep_means),
         cmocka_unit_test(biases_stay_where_a_check_says_so),
         cmocka_unit_test(runs_go_on_in_parts),
