@@ -170,6 +170,7 @@ static oct_status promote(oct_conversion *c, oct_method_result *r, oct_arena *a,
     }
     if (count(&x) == 0) {
         r->why = "no few values cause the loss";
+        r->measure = NULL; /* what was tried is not what the model has */
         return OCT_OK;
     }
     snprintf(r->choice, sizeof r->choice, "%zu nodes stay float", count(&x));
