@@ -306,7 +306,9 @@ static oct_status open_sim(oct_sim *s, oct_conversion *c, oct_sim_size size, int
         return oct_nomem(err);
     for (size_t t = 0; t < s->threads; t++)
         s->worker[t].s = s;
-    OCT_TRY(oct_source_pick(c->src, &(oct_pick){ .most = 2 * samples, .i = half, .n = 2 }, err));
+    /* A half of few samples, some of them broken, may have none. */
+    const oct_pick pick = c->o.whole ? (oct_pick){ .most = samples } : (oct_pick){ .most = 2 * samples, .i = half, .n = 2 };
+    OCT_TRY(oct_source_pick(c->src, &pick, err));
     OCT_TRY(read_samples(s, c->src, samples, err));
     const bool *none = oct_arena_calloc(s->arena, s->j->n_nodes + 1, sizeof *none);
     if (!none)

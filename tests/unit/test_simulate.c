@@ -36,7 +36,7 @@ static work *new_work(void)
     w->m = (oct_model){ .graph = net_graph(13), .path = "net" };
     snprintf(w->path, sizeof w->path, "%s/x.npy", folder);
     GOOD(oct_target_open("octet", &w->target, err));
-    w->o = (oct_convert_opts){ .name = "net", .job = { .target = w->target, .threads = 1 }, .whole = true, .observer = "minmax" };
+    w->o = (oct_convert_opts){ .name = "net", .job = { .target = w->target, .threads = 1 }, .observer = "minmax" };
     return w;
 }
 
@@ -255,6 +255,19 @@ static void threads_change_no_bit(void **state)
     assert_true(loss[0].noise > 0);
     assert_memory_equal(&loss[0].noise, &loss[1].noise, sizeof loss[0].noise);
     assert_memory_equal(&loss[0].sqnr, &loss[1].sqnr, sizeof loss[0].sqnr);
+}
+
+static void undivided_samples_are_the_same_twice(void **state)
+{
+    for (int whole = 0; whole < 2; whole++) {
+        work *w = new_work();
+        w->o.whole = whole;
+        build_mixed(w, NULL);
+        decide(w);
+        const double first = measured(w, 0, &everything).noise, second = measured(w, 1, &everything).noise;
+        assert_int_equal(first == second, whole);
+        free_work(w);
+    }
 }
 
 /* Where outputs end in a Softmax or a Sigmoid its input counts. */
@@ -854,6 +867,7 @@ int main(void)
         cmocka_unit_test(everything_rounded_is_the_quantized_model),
         cmocka_unit_test(nothing_rounded_is_no_noise),
         cmocka_unit_test(threads_change_no_bit),
+        cmocka_unit_test(undivided_samples_are_the_same_twice),
         cmocka_unit_test(logits_are_judged),
         cmocka_unit_test(one_value_is_rounded_alone),
         cmocka_unit_test(planted_value_is_first),
