@@ -207,7 +207,10 @@ static void build_mixed(work *w, const char *last)
     const int a = NET_NODE(g, "Conv", "a", "a_out", g->input[0], net_random(g, "aw", "8,3,3,3", 1), net_random(g, "ab", "8", 2));
     const int r = NET_NODE(g, "Relu", "relu", "r", a);
     const int b = NET_NODE(g, "Conv", "b", "b_out", r, net_random(g, "bw", "4,8,1,1", 3));
-    const int s = NET_NODE(g, "Add", "add", "s", b, net_random(g, "k", "4,1,1", 4));
+    const int k = net_random(g, "k", "4,4,5", 4);
+    for (int i = 0; i < 80; i++)
+        ((float *)(uintptr_t)g->value[k].constant->data)[i] *= 30.3f; /* so that rounding it counts */
+    const int s = NET_NODE(g, "Add", "add", "s", b, k);
     const int f = NET_NODE(g, "Flatten", "flat", "f", s);
     int y = NET_NODE(g, "MatMul", "product", "logits", f, net_random(g, "pw", "80,5", 6));
     if (last)
