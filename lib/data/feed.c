@@ -1,5 +1,5 @@
 /* lib/data/feed.c -- which array of a set feeds which input, and what its axis 0 means. */
-#include "data/reader.h"
+#include "data/readers.h"
 
 #include "base/mem.h"
 

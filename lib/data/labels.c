@@ -2,7 +2,7 @@
 #include "data/labels.h"
 
 #include "data/csv.h"
-#include "data/reader.h"
+#include "data/readers.h"
 
 #include "base/io.h"
 

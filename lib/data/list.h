@@ -2,7 +2,7 @@
 #ifndef OCT_DATA_LIST_H
 #define OCT_DATA_LIST_H
 
-#include "data/reader.h"
+#include "data/readers.h"
 
 #include "base/mem.h"
 

@@ -3,7 +3,7 @@
 #include "data/data.h"
 
 #include "data/npy.h"
-#include "data/reader.h"
+#include "data/readers.h"
 
 #include "base/io.h"
 #include "base/mem.h"

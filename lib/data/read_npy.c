@@ -1,6 +1,6 @@
 /* lib/data/read_npy.c -- reader: one .npy file, mapped; samples along axis 0 are views. */
 #include "data/npy.h"
-#include "data/reader.h"
+#include "data/readers.h"
 
 #include "base/io.h"
 #include "base/mem.h"

@@ -1,7 +1,7 @@
 /* lib/data/read_tar.c -- reader: tar streams in the WebDataset convention, compressed or not: adjacent members with one
  * base name (up to the first dot) are a sample: NNN.jpg and NNN.cls, NNN.npy, NNN.INPUT.npy. */
 #include "data/archive.h"
-#include "data/reader.h"
+#include "data/readers.h"
 #include "data/stream.h"
 
 #include "base/io.h"

@@ -1,5 +1,5 @@
 /* lib/data/readers.c -- the table of readers, and what they share. */
-#include "data/reader.h"
+#include "data/readers.h"
 
 #include "base/mem.h"
 

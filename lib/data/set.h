@@ -2,7 +2,7 @@
 #ifndef OCT_DATA_SET_H
 #define OCT_DATA_SET_H
 
-#include "data/reader.h"
+#include "data/readers.h"
 
 /* Opens paths[i] (.npy) for input i; *self goes with the functions of oct_read_npz. */
 oct_status oct_set_open_files(const oct_feed_ctx *ctx, const char *dir, char *const *paths, void **self, oct_err *err);

@@ -5,7 +5,7 @@
 #ifndef OCT_DATA_STORE_H
 #define OCT_DATA_STORE_H
 
-#include "data/reader.h"
+#include "data/readers.h"
 
 typedef struct oct_kept {
     uint64_t hash;

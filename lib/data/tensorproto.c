@@ -1,6 +1,6 @@
 /* lib/data/tensorproto.c -- a reader of its own for ONNX TensorProto files (test cases): one flat walk over the wire
  * format, no recursion, nothing allocated before sizes are known to fit the file. */
-#include "data/reader.h"
+#include "data/readers.h"
 
 #include "base/io.h"
 #include "base/mem.h"

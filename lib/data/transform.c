@@ -2,7 +2,7 @@
  * convert, check. Runs on the decoding threads. */
 #include "data/image.h"
 #include "data/npy.h"
-#include "data/reader.h"
+#include "data/readers.h"
 
 #include "base/io.h"
 #include "base/mem.h"

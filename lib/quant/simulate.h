@@ -39,11 +39,10 @@ typedef struct oct_sim_size {
 #define OCT_SIM_MANY_RUNS ((oct_sim_size){ 1200000000, 2, 16 })  /* for what runs each a hundred times */
 
 /* Reads up to `size` of what the conversion calibrates with, of two halves the first or the second one (of all where samples are not to be
- * divided), fewer where inputs and outputs of so many take more than some 64 MB, and runs the float model on them. The job must be decided and stay as it is until the simulation is
- * closed. OCT_EUNSUPPORTED where the model does not run. */
+ * divided), fewer where inputs and outputs of so many take more than some 64 MB, and runs the float model on them. The job must be
+ * decided and stay as it is until the simulation is closed. OCT_EUNSUPPORTED where the model does not run. */
 oct_status oct_sim_open(oct_conversion *c, oct_sim_size size, int half, oct_sim **sim, oct_err *err);
 void oct_sim_close(oct_sim *s); /* NULL allowed */
-
 
 oct_status oct_sim_measure(oct_sim *s, const oct_sim_mask *m, oct_sim_loss *loss, oct_err *err);
 

@@ -4,7 +4,7 @@
 
 #include "fuzz_folder.h"
 
-#include "data/reader.h"
+#include "data/readers.h"
 
 #include "base/mem.h"
 

@@ -1,5 +1,5 @@
 /* Fuzz target: any bytes as a TensorProto of a test case. */
-#include "data/reader.h"
+#include "data/readers.h"
 
 #include "base/mem.h"
 #include "onnx/proto.h"

@@ -1,9 +1,9 @@
-/* lib/data/reader.h -- the interface of a kind of data: samples in order, undecoded. One file per kind (read_<kind>.c),
+/* lib/data/readers.h -- the interface of a kind of data: samples in order, undecoded. One file per kind (read_<kind>.c),
  * one table (readers.inc). Private to lib/data.
  *
  * A reader finds samples and names them; it does not decode pictures and does not preprocess: decoding threads do. */
-#ifndef OCT_DATA_READER_H
-#define OCT_DATA_READER_H
+#ifndef OCT_DATA_READERS_H
+#define OCT_DATA_READERS_H
 
 #include "data/data.h"
 
