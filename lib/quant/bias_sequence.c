@@ -14,7 +14,7 @@
 typedef struct sequence sequence;
 
 /* A layer whose bias is corrected. */
-typedef struct turn {
+typedef struct corrected {
     int node;
     const char *name; /* of its output, before a clamp */
     int rounded;      /* the job's value that is rounded there, or -1 */
@@ -22,7 +22,7 @@ typedef struct turn {
     int64_t channels;
     double *real;     /* [channels]: means in the float model */
     double *shift;    /* [channels]: what the rounded model lacks */
-} turn;
+} corrected;
 
 /* One sample in progress. */
 typedef struct lane {
@@ -40,7 +40,7 @@ struct sequence {
     oct_sim *s;
     oct_qjob *j;
     oct_arena *a;
-    turn *turn;      /* in the order in which they run */
+    corrected *layer; /* in the order in which they run */
     size_t n;
     const char **tap;
     int *tapped;     /* the job's value that the tap rounds, or -1 */
@@ -48,7 +48,7 @@ struct sequence {
     int64_t most;    /* channels */
     lane *lane;      /* one for each sample */
     size_t n_lanes;
-    const turn *now; /* the layer at hand */
+    const corrected *now; /* the layer at hand */
     bool real;       /* the float model runs: nothing is rounded */
 };
 
@@ -64,16 +64,16 @@ static oct_status list_layers(sequence *q, oct_err *err)
 {
     const oct_qjob *j = q->j;
     const oct_graph *g = q->s->rounded.g; /* has the job's nodes in the order of its plans */
-    if (!(q->turn = oct_arena_calloc(q->a, j->n_layer + 1, sizeof *q->turn)))
+    if (!(q->layer = oct_arena_calloc(q->a, j->n_layer + 1, sizeof *q->layer)))
         return oct_nomem(err);
     for (size_t i = 0; i < g->n_order; i++) {
         const int id = g->order[i];
         oct_weight_layout l;
         if (id >= (int)j->n_nodes || !is_corrected(j, id) || !oct_layer_layout(j->g, id, &l))
             continue;
-        turn *t = &q->turn[q->n++];
+        corrected *t = &q->layer[q->n++];
         const int v = j->g->node[id].out[0], rank = j->g->value[v].shape.rank;
-        *t = (turn){ .node = id, .name = oct_value_name(j->g, v), .rounded = -1, .channels = l.outs };
+        *t = (corrected){ .node = id, .name = oct_value_name(j->g, v), .rounded = -1, .channels = l.outs };
         t->axis = oct_op_of(j->g, id)->weights.kernel ? 1 : rank - 1;
         t->real = oct_arena_calloc(q->a, (size_t)l.outs, sizeof *t->real);
         t->shift = oct_arena_calloc(q->a, (size_t)l.outs, sizeof *t->shift);
@@ -98,14 +98,14 @@ static oct_status list_taps(sequence *q, oct_err *err)
     q->n_taps = q->s->n_taps;
     for (size_t k = 0; k < q->n; k++) {
         size_t i = 0;
-        while (i < q->n_taps && strcmp(q->tap[i], q->turn[k].name) != 0)
+        while (i < q->n_taps && strcmp(q->tap[i], q->layer[k].name) != 0)
             i++;
         if (i < q->s->n_taps) {
-            q->turn[k].rounded = q->tapped[i];
+            q->layer[k].rounded = q->tapped[i];
             q->tapped[i] = -1; /* once it has been corrected */
         } else if (i == q->n_taps) {
             q->tapped[q->n_taps] = -1;
-            q->tap[q->n_taps++] = q->turn[k].name;
+            q->tap[q->n_taps++] = q->layer[k].name;
         }
     }
     return OCT_OK;
@@ -113,24 +113,11 @@ static oct_status list_taps(sequence *q, oct_err *err)
 
 /* ---- running ---- */
 
-static int find_tap(lane *w, const char *name)
-{
-    const sequence *q = w->q;
-    for (size_t k = 0; k < q->n_taps; k++) {
-        const size_t i = (w->next + k) % q->n_taps;
-        if (strcmp(q->tap[i], name) == 0) {
-            w->next = i + 1;
-            return (int)i;
-        }
-    }
-    return -1;
-}
-
 static oct_status show(void *arg, const char *name, const oct_operand *t, oct_err *err)
 {
     lane *w = arg;
     const sequence *q = w->q;
-    const int i = find_tap(w, name);
+    const int i = oct_sim_find_tap(q->tap, q->n_taps, &w->next, name);
     (void)err;
     if (q->now && strcmp(name, q->now->name) == 0)
         w->at = t;
@@ -146,7 +133,7 @@ typedef struct channel_view {
     int64_t count;
 } channel_view;
 
-static bool view_channels(const oct_operand *t, const turn *x, channel_view *v)
+static bool view_channels(const oct_operand *t, const corrected *x, channel_view *v)
 {
     int64_t strides[OCT_MAX_RANK];
     if (!t || t->dtype != OCT_F32 || t->q || x->axis < 0 || x->axis >= t->rank || t->dims[x->axis] != x->channels)
@@ -172,7 +159,7 @@ static int64_t place_of(const channel_view *v, int64_t i)
     return at;
 }
 
-static void find_means(lane *w, const turn *x, const channel_view *v)
+static void find_means(lane *w, const corrected *x, const channel_view *v)
 {
     const float *data = w->at->data;
     memset(w->mean, 0, (size_t)x->channels * sizeof *w->mean);
@@ -185,7 +172,7 @@ static void find_means(lane *w, const turn *x, const channel_view *v)
         w->mean[c] /= (double)v->count;
 }
 
-static void shift_values(const lane *w, const turn *x, const channel_view *v)
+static void shift_values(const lane *w, const corrected *x, const channel_view *v)
 {
     float *data = w->at->data;
     for (int64_t i = 0; i < v->count; i++) {
@@ -254,7 +241,7 @@ static oct_status status_of(sequence *q, oct_err *err)
 }
 
 /* The mean over all samples: each is one, whatever its shape. */
-static bool mean_of(const sequence *q, turn *x, double *mean)
+static bool mean_of(const sequence *q, corrected *x, double *mean)
 {
     memset(mean, 0, (size_t)x->channels * sizeof *mean);
     for (size_t i = 0; i < q->n_lanes; i++) {
@@ -287,20 +274,20 @@ static void close_lanes(sequence *q)
 }
 
 /* The scale of the bias of channel c. */
-static float bias_scale(const sequence *q, const turn *x, int64_t c)
+static float bias_scale(const sequence *q, const corrected *x, int64_t c)
 {
     const oct_quant *w = &q->j->node[x->node].weights[0]->quant;
     return q->j->value[q->j->g->node[x->node].in[0]].quant->scale[0] * w->scale[w->n > 1 ? c : 0];
 }
 
 /* Whole steps of the bias: what its rounding leaves is there for the layers behind it to make up for. */
-static double to_steps(const sequence *q, const turn *x, int64_t c, double shift)
+static double to_steps(const sequence *q, const corrected *x, int64_t c, double shift)
 {
     const double step = (double)bias_scale(q, x, c);
     return rint(shift / step) * step;
 }
 
-static oct_status visit(sequence *q, turn *x, double *mean, oct_err *err)
+static oct_status visit(sequence *q, corrected *x, double *mean, oct_err *err)
 {
     q->now = x;
     oct_pool_for(q->s->pool, q->n_lanes, 1, advance_part, q);
@@ -319,7 +306,7 @@ static oct_status pass(sequence *q, const oct_graph *g, bool real, oct_err *err)
     q->real = real;
     oct_status st = mean ? open_lanes(q, g, err) : oct_nomem(err);
     for (size_t k = 0; k < q->n && st == OCT_OK; k++)
-        st = visit(q, &q->turn[k], real ? q->turn[k].real : mean, err);
+        st = visit(q, &q->layer[k], real ? q->layer[k].real : mean, err);
     close_lanes(q);
     return st;
 }
@@ -327,7 +314,7 @@ static oct_status pass(sequence *q, const oct_graph *g, bool real, oct_err *err)
 /* ---- biases ---- */
 
 /* The bias of a layer with what it lacks; one that had none gets one. */
-static oct_status add_shift(const sequence *q, const turn *x, oct_err *err)
+static oct_status add_shift(const sequence *q, const corrected *x, oct_err *err)
 {
     qnode *n = &q->j->node[x->node];
     const oct_quant *w = &n->weights[0]->quant, *old = n->bias;
@@ -362,7 +349,7 @@ static oct_status correct(sequence *q, oct_err *err)
     OCT_TRY(pass(q, q->s->real.g, true, err));
     OCT_TRY(pass(q, q->s->rounded.g, false, err));
     for (size_t k = 0; k < q->n; k++)
-        OCT_TRY(add_shift(q, &q->turn[k], err));
+        OCT_TRY(add_shift(q, &q->layer[k], err));
     return OCT_OK;
 }
 

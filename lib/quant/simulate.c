@@ -10,13 +10,12 @@ enum { SIM_BYTES = 64 << 20 }; /* inputs and outputs that are kept */
 
 /* ---- one sample ---- */
 
-static int find_tap(sim_worker *w, const char *name)
+int oct_sim_find_tap(const char *const *tap, size_t n, size_t *next, const char *name)
 {
-    const oct_sim *s = w->s;
-    for (size_t k = 0; k < s->n_taps; k++) {
-        const size_t i = (w->next + k) % s->n_taps;
-        if (strcmp(s->tap[i], name) == 0) {
-            w->next = i + 1;
+    for (size_t k = 0; k < n; k++) {
+        const size_t i = (*next + k) % n;
+        if (strcmp(tap[i], name) == 0) {
+            *next = i + 1;
             return (int)i;
         }
     }
@@ -27,7 +26,7 @@ static oct_status round_value(void *arg, const char *name, const oct_operand *t,
 {
     sim_worker *w = arg;
     const oct_sim *s = w->s;
-    const int i = find_tap(w, name);
+    const int i = oct_sim_find_tap(s->tap, s->n_taps, &w->next, name);
     (void)err;
     if (s->show) {
         s->show(s->show_arg, w->sample, name, t);

@@ -51,4 +51,7 @@ struct oct_sim {
     oct_err err;
 };
 
+/* The tap of a name, or -1; *next: where it is looked for first, as plans show values in nearly the same order. */
+int oct_sim_find_tap(const char *const *tap, size_t n, size_t *next, const char *name);
+
 #endif
