@@ -68,7 +68,7 @@ static void print_matrix(oct_buf *b, const oct_value *v)
     for (int64_t i = 0; i < v->shape.d[0].n; i++)
         for (int64_t j = 0; j < v->shape.d[1].n; j++) {
             const int64_t x[2] = { i, j };
-            const int at = q->n == 1 ? 0 : (int)x[q->axis];
+            const int at = q->n == 1 || q->block ? 0 : (int)x[q->axis];
             float scale = q->scale[at];
             const int code = q->block ? in_blocks(v, x, &scale) : code_at(q->qvals, i * v->shape.d[1].n + j) - q->zp[at];
             h = oct_hash(oct_hash(h, &code, sizeof code), &scale, sizeof scale);
