@@ -11,8 +11,6 @@ Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
 import sys
-import tempfile
-from fnmatch import fnmatch
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
@@ -22,9 +20,8 @@ packages.need("numpy", "onnx", "onnxruntime")
 sys.path.append(str(Path(__file__).resolve().parents[1] / "generate"))  # for make_zoo
 import numpy as np
 
-from pylib import digest_models, peer
+from pylib import every_model, peer
 from pylib.digest_models import Model
-from pylib.judge import Checker, options
 from pylib.plainnet import Net
 
 WAYS = {"qdq": (), "qoperator": ("--format", "qoperator"), "dynamic": ("--scheme", "dynamic")}
@@ -53,16 +50,6 @@ def dense_layers(folder):
                 yield Model(f"dense/{name}", path, path.with_suffix(".npy"))
 
 
-def models(args, folder):
-    yield from digest_models.bundled(folder)
-    yield from digest_models.small(folder, lambda _: True)
-    yield from dense_layers(folder)
-    if args.zoo:
-        yield from digest_models.networks(folder, args.zoo, 1, lambda _: True)
-    if args.shared:
-        yield from digest_models.trained(folder, args.shared, lambda _: True)
-
-
 def check(c, model, way):
     out, data = c.folder / "out.onnx", ("--data", model.data, *model.options)
     try:
@@ -77,21 +64,10 @@ def check(c, model, way):
     c.hold(f"{model.name}, {way}", run == len(said), f"{len(said)} announced, {run} run: {said[:8]}, {counts}")
 
 
-def main():
-    parser = options(__doc__)
-    parser.add_argument("--zoo", type=Path)
-    parser.add_argument("--shared", type=Path)
-    parser.add_argument("--only", action="append", metavar="GLOB")
-    args = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="octet-deployed-") as folder:
-        c, work = Checker(args, Path(folder)), Path(folder) / "models"
-        work.mkdir()
-        for m in models(args, work):
-            if m.data and (not args.only or any(fnmatch(m.name, g) for g in args.only)):
-                for way in WAYS:
-                    check(c, m, way)
-        return c.finish()
+def check_all(c, m):
+    for way in WAYS:
+        check(c, m, way)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(every_model.run(__doc__, dense_layers, check_all))

@@ -13,8 +13,6 @@ Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
 import json
 import sys
-import tempfile
-from fnmatch import fnmatch
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
@@ -25,9 +23,8 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "generate"))  # for ma
 import numpy as np
 import onnx
 
-from pylib import digest_models, singles, tool
+from pylib import every_model, singles, tool
 from pylib.digest_models import Model
-from pylib.judge import Checker, options
 
 WAYS = {
     "qdq": (), "qoperator": ("--format", "qoperator"),
@@ -122,45 +119,26 @@ def check(c, model, way):
     c.hold(f"{what}: counts", counts[0] == counts[1], f"qconvert {counts[0]}, qeval {counts[1]}")
 
 
-def models(args, folder):
-    yield from digest_models.bundled(folder)
-    yield from digest_models.small(folder, lambda _: True)
+def single_layers(folder):
     for name, make in singles.LAYERS.items():
         path, data = folder / f"{name.replace(' ', '-').replace('/', '-')}.onnx", folder / "single.npz"
         samples = make(path)
         np.savez(data, **{k: np.stack([s[k] for s in samples]) for k in samples[0]})
         yield Model(f"single/{name}", path, data)
-    if args.zoo:
-        yield from digest_models.networks(folder, args.zoo, 1, lambda _: True)
-    if args.shared and args.shared.is_dir():
-        yield from digest_models.trained(folder, args.shared, lambda _: True)
-    elif args.shared:
-        print(f"the trained models are not there ({args.shared}): skipped")
 
 
-def main():
-    parser = options(__doc__)
-    parser.add_argument("--zoo", type=Path)
-    parser.add_argument("--shared", type=Path)
-    parser.add_argument("--only", action="append", metavar="GLOB")
-    args = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="octet-integers-") as folder:
-        c, work = Checker(args, Path(folder)), Path(folder) / "models"
-        work.mkdir()
-        for m in models(args, work):
-            if not m.data or (args.only and not any(fnmatch(m.name, g) for g in args.only)):
-                continue
-            if m.name in UNFIT:
-                print(f"left out: {m.name}: {UNFIT[m.name]}")
-                continue
-            try:
-                model = Model(m.name, named(m.path, c.folder / "in.onnx"), m.data, m.options)
-                for way in WAYS:
-                    check(c, model, way)
-            except tool.ToolError as error:
-                c.hold(m.name, False, str(error))
-        return c.finish()
+def check_all(c, m):
+    """In every scheme and form."""
+    if m.name in UNFIT:
+        print(f"left out: {m.name}: {UNFIT[m.name]}")
+        return
+    try:
+        model = Model(m.name, named(m.path, c.folder / "in.onnx"), m.data, m.options)
+        for way in WAYS:
+            check(c, model, way)
+    except tool.ToolError as error:
+        c.hold(m.name, False, str(error))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(every_model.run(__doc__, single_layers, check_all))

@@ -8,7 +8,6 @@ scripts/checks/check_nasty.py converts them all and judges the result. To add a 
 the network and its input, returns the output, and says what should be to blame in n.cause (nodes) and n.parts (slices of the
 output that are judged apart, as one of them drowns the others).
 """
-import argparse
 import sys
 from pathlib import Path
 
@@ -16,7 +15,7 @@ import numpy as np
 import onnx
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
-from pylib.builder import F, Net
+from pylib.builder import F, Net, build_named
 
 COUNT = 64
 NETS = {}
@@ -355,16 +354,5 @@ def build(name, folder):
     return n
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("names", nargs="*", help="only these")
-    args = parser.parse_args()
-    args.folder.mkdir(parents=True, exist_ok=True)
-    for name in args.names or NETS:
-        build(name, args.folder)
-        print(name)
-
-
 if __name__ == "__main__":
-    main()
+    build_named(__doc__, NETS, build)

@@ -6,7 +6,6 @@
 FOLDER gets NAME.onnx, and NAME.calib.npy and NAME.eval.npy (.npz for several inputs). Seeded; nothing here is committed.
 scripts/checks/check_zoo.py converts them all and judges the result. To add a network write a function with @net(...).
 """
-import argparse
 import sys
 from pathlib import Path
 
@@ -14,7 +13,7 @@ import numpy as np
 import onnx
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
-from pylib.builder import F, Net
+from pylib.builder import F, Net, build_named
 
 CALIB, EVAL = 32, 16
 NETS = {}
@@ -687,16 +686,5 @@ def build(name, folder):
             np.save(folder / f"{name}.{part}.npy", data["image"][rows])
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("names", nargs="*", help="only these")
-    args = parser.parse_args()
-    args.folder.mkdir(parents=True, exist_ok=True)
-    for name in args.names or NETS:
-        build(name, args.folder)
-        print(name)
-
-
 if __name__ == "__main__":
-    main()
+    build_named(__doc__, NETS, build)

@@ -1,6 +1,8 @@
 """Builds ONNX networks with random but sane weights: every node is run on a few samples as it is added (numpy), so that
 batch normalisation gets the statistics that training would have left, and shapes are known."""
+import argparse
 import math
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -322,3 +324,15 @@ class Net:
                                  opset_imports=[helper.make_opsetid("", self.opset)])
         onnx.checker.check_model(made, full_check=True)
         return made
+
+
+def build_named(doc, nets, build):
+    """The program around a table of networks: build(name, folder) for those that the command line names, or for all."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("names", nargs="*", help="only these")
+    args = parser.parse_args()
+    args.folder.mkdir(parents=True, exist_ok=True)
+    for name in args.names or nets:
+        build(name, args.folder)
+        print(name)
