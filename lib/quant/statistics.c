@@ -1,6 +1,7 @@
 /* What samples or a table say of the values that a conversion wants to know. */
 #include "quant/convert_int.h"
 
+#include "observers/exercise.h"
 #include "runtime/runnable.h"
 
 const char oct_no_ranges[] = "nothing has a range to choose";
@@ -59,6 +60,16 @@ oct_status oct_statistics_gather(oct_conversion *c, const oct_gather *g, oct_cal
     return OCT_OK;
 }
 
+static void warn_unexercised(const oct_conversion *c)
+{
+    const oct_exercise x = oct_calib_exercise(c->calib);
+    oct_buf b = OCT_BUF_INIT;
+    oct_exercise_tell(&x, &b);
+    if (b.len)
+        oct_conversion_say(c, OCT_NOTE_WARNING, "%s", oct_buf_str(&b));
+    oct_buf_free(&b);
+}
+
 void oct_statistics_complete(oct_conversion *c)
 {
     size_t n;
@@ -67,6 +78,7 @@ void oct_statistics_complete(oct_conversion *c)
     if (c->calib->n_tensors < n)
         oct_conversion_say(c, OCT_NOTE_WARNING, "%zu of %zu tensors could not be calibrated: they depend on an operator that is not known here",
                            n - c->calib->n_tensors, n);
+    warn_unexercised(c);
 }
 
 /* A table made for integers need not have all values that 16-bit floats must hold. */

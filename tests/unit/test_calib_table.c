@@ -8,6 +8,7 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "observers/calib.h"
+#include "observers/exercise.h"
 #include "observers/observer.h"
 
 #include <stdio.h>
@@ -389,6 +390,58 @@ static void no_memory(void **state)
     oct_calib_destroy(o);
 }
 
+/* A tensor of eight channels with two values a sample: channel k gets k + 1, and the last `moving` ones another value in every sample. */
+static oct_calib *of_channels(int samples, int moving)
+{
+    oct_calib *c = oct_calib_create();
+    oct_calib_tensor *x;
+    assert_int_equal(OCT_OK, oct_calib_add(c, "x", &x, NULL));
+    assert_int_equal(OCT_OK, oct_chan_init(&x->chan, 8, NULL));
+    for (int i = 0; i < samples; i++) {
+        float v[16];
+        for (int k = 0; k < 16; k++)
+            v[k] = (float)(k / 2 + 1) + (k / 2 >= 8 - moving && k % 2 ? (float)(i + 1) : 0);
+        assert_int_equal(OCT_OK, oct_stats_update(&x->stats, v, 16, NULL));
+        assert_int_equal(OCT_OK, oct_chan_update(&x->chan, v, 1, 1, 2, NULL));
+    }
+    return c;
+}
+
+static void told(const oct_calib *c, const char *want)
+{
+    const oct_exercise x = oct_calib_exercise(c);
+    oct_buf b = OCT_BUF_INIT;
+    oct_exercise_tell(&x, &b);
+    assert_int_equal(b.len > 0, want != NULL);
+    if (want)
+        assert_non_null(strstr(oct_buf_str(&b), want));
+    oct_buf_free(&b);
+}
+
+static void samples_that_exercise_little(void **state)
+{
+    static const struct {
+        int samples, moving;
+        const char *want;
+    } cases[] = {
+        { 4, 8, NULL }, { 4, 4, NULL }, { 4, 3, "(5 of 8 in 'x')" }, { 4, 0, "1 of 1 ranges are the same in every sample" },
+        { 1, 8, NULL }, /* of one sample nothing can move */
+    };
+    for (size_t i = 0; i < OCT_COUNT(cases); i++) {
+        oct_calib *c = of_channels(cases[i].samples, cases[i].moving);
+        told(c, cases[i].want);
+        oct_calib_destroy(c);
+    }
+    /* A clamp that every sample reaches, each in other numbers, is no range that stays because nothing moves. */
+    oct_calib *c = oct_calib_create();
+    oct_calib_tensor *x;
+    assert_int_equal(OCT_OK, oct_calib_add(c, "clamped", &x, NULL));
+    for (size_t i = 1; i <= 4; i++)
+        assert_int_equal(OCT_OK, oct_stats_update(&x->stats, (const float[]){ 0, 6, 6, 6, 6, 1 }, 1 + i, NULL));
+    told(c, NULL);
+    oct_calib_destroy(c);
+}
+
 int main(void)
 {
     make_data();
@@ -404,6 +457,7 @@ int main(void)
         cmocka_unit_test(cut_short),
         cmocka_unit_test(mutated),
         cmocka_unit_test(no_memory),
+        cmocka_unit_test(samples_that_exercise_little),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 #include "qcalib/qcalib.h"
 
 #include "cli/textfmt.h"
+#include "observers/exercise.h"
 #include "quant/calibrate.h"
 #include "quant/quant.h"
 
@@ -63,6 +64,16 @@ static oct_status describe(const calib_args *a, const oct_model *m, const oct_so
     return s;
 }
 
+static void warn_unexercised(oct_cli *cli, const oct_calib *c)
+{
+    const oct_exercise x = oct_calib_exercise(c);
+    oct_buf b = OCT_BUF_INIT;
+    oct_exercise_tell(&x, &b);
+    if (b.len)
+        oct_cli_warn(cli, "%s", oct_buf_str(&b));
+    oct_buf_free(&b);
+}
+
 static oct_status observe(oct_cli *cli, const calib_args *a, oct_model *m, const oct_graph *g, const wanted *w, oct_err *err)
 {
     oct_source *src = NULL;
@@ -93,6 +104,7 @@ static oct_status observe(oct_cli *cli, const calib_args *a, oct_model *m, const
         if (c->n_tensors < w->n)
             oct_cli_warn(cli, "%zu of %zu tensors could not be calibrated: they depend on an operator that is not known here",
                          w->n - c->n_tensors, w->n);
+        warn_unexercised(cli, c);
         oct_cli_note(cli, 0, "%s: %zu tensors over %llu samples, %s", a->output, c->n_tensors, (unsigned long long)c->samples,
                      oct_fmt_seconds(took, oct_now() - start));
     }
