@@ -8,16 +8,29 @@
 #include <stdio.h>
 #include <string.h>
 
-void oct_conversion_say(const oct_conversion *c, int level, const char *fmt, ...)
+static void keep_warning(oct_conversion *c, const char *text)
+{
+    if (c->n_warnings == c->cap_warnings && !OCT_GROW(c->arena, c->warnings, c->n_warnings, c->cap_warnings)) {
+        c->out_of_memory = true;
+        return;
+    }
+    c->warnings[c->n_warnings++] = oct_arena_strdup(c->arena, text);
+    c->out_of_memory |= !c->warnings[c->n_warnings - 1];
+}
+
+void oct_conversion_say(oct_conversion *c, int level, const char *fmt, ...)
 {
     va_list ap, again;
     va_start(ap, fmt);
     va_copy(again, ap);
     const int n = vsnprintf(NULL, 0, fmt, ap);
-    char *text = c->o.listener.note && n >= 0 ? oct_alloc((size_t)n + 1) : NULL;
+    char *text = n >= 0 ? oct_alloc((size_t)n + 1) : NULL;
     if (text) {
         vsnprintf(text, (size_t)n + 1, fmt, again);
-        c->o.listener.note(c->o.listener.arg, level, text);
+        if (level == OCT_NOTE_WARNING)
+            keep_warning(c, text);
+        if (c->o.listener.note)
+            c->o.listener.note(c->o.listener.arg, level, text);
     }
     va_end(again);
     va_end(ap);
@@ -69,7 +82,7 @@ void oct_conversion_close(oct_conversion *c)
 }
 
 /* A float model is expected; of a quantized one little is left to do. */
-static void warn_quantized(const oct_conversion *c)
+static void warn_quantized(oct_conversion *c)
 {
     const oct_graph *g = c->m->graph;
     size_t n = 0;
@@ -183,7 +196,7 @@ static oct_status run_step(oct_conversion *c, oct_method_step step, oct_err *err
 }
 
 /* Samples that are there and cannot be run again. */
-static void say_unmeasured(const oct_conversion *c)
+static void say_unmeasured(oct_conversion *c)
 {
     const char *why = oct_no_measuring(c);
     if (why && why != oct_no_ranges && oct_methods_any_needing(&c->o.methods, OCT_NEEDS_SAMPLES))

@@ -64,7 +64,9 @@ typedef struct oct_conversion {
     oct_qjob *job;
     oct_change *changes;
     size_t n_changes, cap_changes;
-    bool out_of_memory;      /* in the log of changes */
+    const char **warnings;
+    size_t n_warnings, cap_warnings;
+    bool out_of_memory;      /* in the log of changes or warnings */
     bool gathered, decided;  /* statistics are complete; decisions are those of the job's settings */
     oct_layer *layers;
     size_t n_layers;

@@ -6,8 +6,8 @@
 #include "quant/convert.h"
 
 /* convert.c */
-/* One line to the listener; level as in oct_convert_listener. */
-void oct_conversion_say(const oct_conversion *c, int level, const char *fmt, ...) OCT_PRINTF(3, 4);
+/* One line to the listener; level as in oct_convert_listener. Warnings are kept in the record too. */
+void oct_conversion_say(oct_conversion *c, int level, const char *fmt, ...) OCT_PRINTF(3, 4);
 /* Sees that the job is decided as it is set: before decisions are looked at. */
 oct_status oct_conversion_settle(oct_conversion *c, oct_err *err);
 /* Makes the job, at first and again after a method of step `graph` has changed the graph. */
@@ -32,7 +32,7 @@ oct_status oct_statistics_gather(oct_conversion *c, const oct_gather *g, oct_cal
 /* c->calib has the statistics of all samples. */
 void oct_statistics_complete(oct_conversion *c);
 /* Says what a table lacks for 16-bit floats. */
-void oct_statistics_warn(const oct_conversion *c);
+void oct_statistics_warn(oct_conversion *c);
 /* Why nothing can be measured by running the model on samples that are there; NULL: it can. */
 const char *oct_no_measuring(const oct_conversion *c);
 extern const char oct_no_ranges[]; /* one such reason: statistics choose nothing */

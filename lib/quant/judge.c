@@ -101,7 +101,7 @@ static oct_status look_for_denormals(oct_conversion *c, bool aside, oct_err *err
 }
 
 /* No loss goes unsaid: a score that chance does not explain, or outputs that are hardly the float model's. */
-static void warn_of_loss(const oct_conversion *c)
+static void warn_of_loss(oct_conversion *c)
 {
     const oct_eval_score *x = oct_conversion_score(c);
     const char *hint = "qeval FLOAT QUANTIZED --data SPEC --layers shows where it arises, --policy FILE leaves layers float";

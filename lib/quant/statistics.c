@@ -60,7 +60,7 @@ oct_status oct_statistics_gather(oct_conversion *c, const oct_gather *g, oct_cal
     return OCT_OK;
 }
 
-static void warn_unexercised(const oct_conversion *c)
+static void warn_unexercised(oct_conversion *c)
 {
     const oct_exercise x = oct_calib_exercise(c->calib);
     oct_buf b = OCT_BUF_INIT;
@@ -82,7 +82,7 @@ void oct_statistics_complete(oct_conversion *c)
 }
 
 /* A table made for integers need not have all values that 16-bit floats must hold. */
-void oct_statistics_warn(const oct_conversion *c)
+void oct_statistics_warn(oct_conversion *c)
 {
     size_t n, missing = 0;
     const char *const *names = oct_qjob_values(c->job, NULL, &n);

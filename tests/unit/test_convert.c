@@ -306,6 +306,8 @@ static void warns_of_a_quantized_model(void **state)
     GOOD(decide(&w, err));
     assert_non_null(strstr(w.heard.notes, "-1 "));
     assert_non_null(strstr(w.heard.notes, "is quantized already ("));
+    assert_int_equal(w.c.n_warnings, 1);
+    assert_non_null(strstr(w.c.warnings[0], "is quantized already ("));
     tear_down(&w);
 }
 

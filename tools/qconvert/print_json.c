@@ -180,6 +180,10 @@ oct_status report_json(const session *s, oct_err *err)
     for (size_t i = 0; i < s->c.n_methods; i++)
         put_method(&j, &s->c.methods[i]);
     oct_json_close(&j);
+    oct_json_open(&j, "warnings", '[');
+    for (size_t i = 0; i < s->c.n_warnings; i++)
+        oct_json_str(&j, NULL, s->c.warnings[i]);
+    oct_json_close(&j);
     number(&j, "output_sqnr_db", s->c.sqnr);
     put_verdict(&j, s);
     oct_json_close(&j);
