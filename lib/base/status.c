@@ -21,10 +21,10 @@ oct_status oct_nomem(oct_err *err)
     return oct_fail(err, OCT_ENOMEM, "out of memory");
 }
 
-oct_status oct_within(oct_err *err, const char *fmt, ...)
+void oct_within(oct_err *err, const char *fmt, ...)
 {
     if (!err || err->status == OCT_OK)
-        return OCT_OK;
+        return;
     char head[sizeof err->text], all[2 * sizeof err->text + 4];
     va_list ap;
     va_start(ap, fmt);
@@ -33,7 +33,6 @@ oct_status oct_within(oct_err *err, const char *fmt, ...)
     snprintf(all, sizeof all, "%s: %s", head, err->text);
     all[sizeof err->text - 1] = 0;
     memcpy(err->text, all, sizeof err->text);
-    return err->status;
 }
 
 void oct_hint(oct_err *err, const char *fmt, ...)

@@ -44,9 +44,8 @@ oct_status oct_fail(oct_err *err, oct_status s, const char *fmt, ...) OCT_PRINTF
 /* OCT_ENOMEM with the text "out of memory". */
 oct_status oct_nomem(oct_err *err);
 
-/* Puts "<context>: " in front of the text; does nothing when err is NULL or holds no fault. Returns
- * err's status (OCT_OK when there is none). */
-oct_status oct_within(oct_err *err, const char *fmt, ...) OCT_PRINTF(2, 3);
+/* Puts "<context>: " in front of the text; does nothing when err is NULL or holds no fault. */
+void oct_within(oct_err *err, const char *fmt, ...) OCT_PRINTF(2, 3);
 
 /* Sets the remedy shown under the message. The first hint stays. */
 void oct_hint(oct_err *err, const char *fmt, ...) OCT_PRINTF(2, 3);

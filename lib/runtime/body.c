@@ -75,7 +75,7 @@ oct_status rt_run_body(void *arg, const char *attr, oct_datum *const *in, size_t
     OCT_TRY(rt_kept_plan(&b->kept, p, &plan, err));
     plan->n_shown = b->n_own;
     oct_plan_set_tap(plan, p->tap, p->tap_arg);
-    oct_plan_profile(plan, p->profile);
+    plan->profile = p->profile;
     plan->iteration = iteration_of(p, c->calls++);
     OCT_TRY(oct_plan_run_data(plan, b->feed, err));
     for (size_t i = 0; i < n_out; i++)

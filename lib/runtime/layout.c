@@ -144,8 +144,9 @@ static oct_status prepare(oct_plan *p, rt_step *st, oct_err *err)
         return OCT_OK;
     oct_prep prep = { p->arena, oct_pool_threads(p->opts.pool), p->opts.fast_pack, &p->packed };
     size_t before = oct_arena_bytes(p->arena) + p->packed.bytes;
-    if (oct_step_prepare(&st->s, &prep, err) != OCT_OK)
-        return oct_within(err, "node '%s' (%s)", st->s.node->name, st->s.node->op);
+    const oct_status s = oct_step_prepare(&st->s, &prep, err);
+    if (s != OCT_OK)
+        return oct_within(err, "node '%s' (%s)", st->s.node->name, st->s.node->op), s;
     p->weight_bytes += oct_arena_bytes(p->arena) + p->packed.bytes - before;
     if (st->s.scratch > p->scratch_bytes)
         p->scratch_bytes = st->s.scratch;

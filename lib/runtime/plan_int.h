@@ -103,6 +103,8 @@ oct_datum *rt_stage_output(const oct_plan *p, size_t i); /* borrowed; NULL befor
 /* The k-th of the plans inside, in a fixed order, and behind them of the nodes that run by themselves; false behind the last. *plan is
  * NULL for a node, of which *info tells. */
 bool rt_stage_part(const oct_plan *p, size_t k, oct_plan **plan, oct_step_info *info);
+/* Turns profiling of all inside on, from zero. */
+void rt_profile_stages(oct_plan *p);
 
 /* cover.c: which nodes could run now, (*node)[n_node] in the arena: those whose values are numeric constants, inputs of known type and
  * shape, or made by such a node in a known shape. *all: nothing is left out. */

@@ -36,8 +36,10 @@ static oct_status run_step(oct_plan *p, rt_step *st, oct_run *r, oct_err *err)
     double begin = p->profile ? oct_now() : 0;
     if (!st->alias && !st->s.op) {
         rt_run_reorder(p->opts.pool, &st->s);
-    } else if (!st->alias && oct_step_run(&st->s, r, err) != OCT_OK) {
-        return oct_within(err, "node '%s' (%s)", st->s.node->name, st->s.node->op);
+    } else if (!st->alias) {
+        const oct_status s = oct_step_run(&st->s, r, err);
+        if (s != OCT_OK)
+            return oct_within(err, "node '%s' (%s)", st->s.node->name, st->s.node->op), s;
     }
     if (p->profile) {
         st->seconds += oct_now() - begin;
@@ -158,8 +160,12 @@ void oct_plan_set_tap(oct_plan *p, oct_tap_fn fn, void *arg)
 void oct_plan_profile(oct_plan *p, bool on)
 {
     p->profile = on;
-    for (size_t i = 0; on && i < p->n_step; i++)
+    if (!on)
+        return;
+    for (size_t i = 0; i < p->n_step; i++)
         p->step[i]->seconds = 0, p->step[i]->calls = 0;
+    if (p->staged)
+        rt_profile_stages(p);
 }
 
 size_t oct_plan_n_steps(const oct_plan *p)

@@ -121,7 +121,7 @@ static oct_status run_stage(oct_plan *p, rt_stage *st, oct_err *err)
         for (size_t i = 0; i < st->g->n_input; i++)
             s->feed[i] = s->datum[st->g->input[i]];
         oct_plan_set_tap(st->plan, p->tap, p->tap_arg);
-        oct_plan_profile(st->plan, p->profile);
+        st->plan->profile = p->profile;
         st->plan->iteration = p->iteration;
         OCT_TRY(oct_plan_run_data(st->plan, s->feed, err));
     }
@@ -406,4 +406,13 @@ bool rt_stage_part(const oct_plan *p, size_t k, oct_plan **plan, oct_step_info *
         return true;
     }
     return false;
+}
+
+void rt_profile_stages(oct_plan *p)
+{
+    oct_plan *inside;
+    oct_step_info info;
+    for (size_t k = 0; rt_stage_part(p, k, &inside, &info) && inside; k++)
+        oct_plan_profile(inside, true);
+    memset(p->staged->time, 0, p->g->n_node * sizeof *p->staged->time);
 }

@@ -132,10 +132,33 @@ static void loops_without_end(void **state)
     RUN(p, &m, x); /* ends by its condition: 0 + 1 + ... + 6 = 21 */
     assert_true(floats(p, 0, 2)[0] == 21);
     assert_int_equal(oct_plan_run(p, (const void *const[]){ &m, never }, &e), OCT_EUNSUPPORTED);
+    assert_int_equal(oct_plan_run(p, (const void *const[]){ &m, never }, NULL), OCT_EUNSUPPORTED);
     assert_non_null(strstr(e.text, "'loop'"));
     assert_non_null(strstr(e.text, "100 iterations"));
     RUN(p, &m, x); /* and is as good as before */
     assert_true(floats(p, 0, 2)[0] == 21);
+    oct_plan_destroy(p);
+    oct_graph_destroy(g);
+}
+
+/* Steps of a body count over all iterations of all runs since profiling began, and from zero when it begins anew. */
+static void bodies_are_profiled(void **state)
+{
+    oct_graph *g = sums(true);
+    oct_plan *p = net_plan(g, NULL, NULL);
+    const float x[2] = { -1, 1 }; /* never ends by its condition */
+    const int64_t m = 5;
+    for (uint64_t runs = 3; runs > 1; runs--) {
+        oct_plan_profile(p, true);
+        for (uint64_t i = 0; i < runs; i++)
+            RUN(p, &m, x);
+        oct_plan_profile(p, false);
+        uint64_t most = 0;
+        for (size_t i = 0; i < oct_plan_n_steps(p); i++)
+            if (oct_plan_step(p, i).calls > most)
+                most = oct_plan_step(p, i).calls;
+        assert_int_equal(most, 5 * runs);
+    }
     oct_plan_destroy(p);
     oct_graph_destroy(g);
 }
@@ -634,6 +657,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(branches),           cmocka_unit_test(loops),      cmocka_unit_test(loops_without_end),
+        cmocka_unit_test(bodies_are_profiled),
         cmocka_unit_test(states_that_move),   cmocka_unit_test(loops_nest), cmocka_unit_test(scans),
         cmocka_unit_test(shapes_from_values), cmocka_unit_test(shapes_without_end), cmocka_unit_test(bodies_run_on_integers),
         cmocka_unit_test(iterations_draw),    cmocka_unit_test(branches_draw), cmocka_unit_test(nameless_draw), cmocka_unit_test(lowered_alone),
