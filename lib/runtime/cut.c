@@ -73,14 +73,16 @@ static oct_status list_nodes(const oct_graph *from, rt_stage *st, const bool *co
     return OCT_OK;
 }
 
-/* The covered nodes alone, with the inputs that they use. */
-static void reduce(oct_graph *g, const bool *covered)
+/* The covered nodes alone that make what is needed or looked at, with the inputs that they use. */
+static void reduce(const oct_plan *p, oct_graph *g, const bool *covered)
 {
     size_t n = 0;
     for (size_t id = 0; id < g->n_node; id++)
         if (!g->node[id].dead && !covered[id])
             oct_graph_remove_node(g, (int)id);
+    rt_show_taps(p, g, true);
     oct_graph_prune(g);
+    rt_show_taps(p, g, false);
     for (size_t i = 0; i < g->n_input; i++) {
         oct_value *v = &g->value[g->input[i]];
         v->is_input = v->n_uses > 0;
@@ -100,6 +102,6 @@ oct_status rt_cut(oct_plan *p, rt_stage *st, oct_err *err)
     OCT_TRY(rt_cover(st->g, st->arena, &covered, &all, err));
     OCT_TRY(list_results(p->g, st, covered, err));
     OCT_TRY(list_nodes(p->g, st, covered, err));
-    reduce(st->g, covered);
-    return st->g->n_output ? rt_create(st->g, NULL, p, true, &st->plan, err) : OCT_OK;
+    reduce(p, st->g, covered);
+    return st->g->n_order ? rt_create(st->g, NULL, p, true, &st->plan, err) : OCT_OK;
 }

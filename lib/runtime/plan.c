@@ -164,18 +164,16 @@ static int tapped(const oct_plan *p, size_t tap)
     return at >= 0 ? at : oct_graph_find(p->g, p->opts.taps[tap]);
 }
 
-/* Tapped values must outlive the fusion passes: passes keep graph outputs, so taps are outputs while they run. Shapes computed in the graph
- * are constants once the inputs' shapes are: they fold, tapped or not. */
-static void show_taps(oct_plan *p, bool on)
+void rt_show_taps(const oct_plan *p, oct_graph *g, bool on)
 {
     for (size_t i = 0; i < p->opts.n_taps; i++) {
         const int at = tapped(p, i);
-        oct_value *v = at >= 0 ? &p->g->value[at] : NULL;
+        oct_value *v = at >= 0 ? &g->value[at] : NULL;
         if (v)
             v->is_output = on && v->dtype != OCT_S64 && v->dtype != OCT_S32;
     }
-    for (size_t k = 0; k < p->g->n_output; k++)
-        p->g->value[p->g->output[k]].is_output = true;
+    for (size_t k = 0; k < g->n_output; k++)
+        g->value[g->output[k]].is_output = true;
 }
 
 static oct_status allocate(oct_plan *p, oct_err *err)
@@ -230,9 +228,9 @@ static oct_status read_forms(oct_plan *p, oct_err *err)
     OCT_TRY(oct_forms_read(p->g, &(oct_read_opts){ p->opts.no_integer, p->tap_at, p->opts.n_taps }, &now, err));
     for (size_t i = 0; i < p->opts.n_taps; i++)
         p->tap_at[i] = p->tap_at[i] >= 0 ? now[p->tap_at[i]] : -1;
-    show_taps(p, true);
+    rt_show_taps(p, p->g, true);
     oct_graph_prune(p->g);
-    show_taps(p, false);
+    rt_show_taps(p, p->g, false);
     return OCT_OK;
 }
 
@@ -244,8 +242,8 @@ static oct_status build(oct_plan *p, const oct_graph *g, const rt_input *in, boo
     /* Declared shapes may hold a symbolic or wrong batch: with concrete inputs everything that an operator record
      * knows is inferred afresh; the declaration stays for nodes without one. */
     oct_forget_shapes(p->g);
-    OCT_TRY(oct_infer_shapes(p->g, err)); /* types too, which show_taps asks for */
-    show_taps(p, true);
+    OCT_TRY(oct_infer_shapes(p->g, err)); /* types too, which rt_show_taps asks for */
+    rt_show_taps(p, p->g, true);
     OCT_TRY(oct_fold_constants(p->g, NULL, NULL, err));
     OCT_TRY(p->opts.no_passes ? oct_passes_flatten(p->g, err) : oct_passes_run(p->g, NULL, 0, NULL, err));
     name_draws(p->g);
@@ -254,7 +252,7 @@ static oct_status build(oct_plan *p, const oct_graph *g, const rt_input *in, boo
         OCT_TRY(rt_cover(p->g, p->arena, &covered, &all, err));
     if (all && !p->opts.no_passes)
         OCT_TRY(oct_passes_fuse(p->g, NULL, err));
-    show_taps(p, false);
+    rt_show_taps(p, p->g, false);
     OCT_TRY(read_forms(p, err)); /* before stages compute constants: they must know which are quantized */
     if (!all)
         return rt_stage_init(p, err);

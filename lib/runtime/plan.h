@@ -26,8 +26,8 @@ typedef struct oct_input_shape {
 
 typedef struct oct_plan_opts {
     oct_pool *pool; /* runs use it; NULL: the caller's thread alone. Outlives the plan. */
-    /* Values (names of the model given) to be shown to the tap after they are computed. A tapped value is not fused
-     * away, unless its operator became an integer one: then the quantized output is shown in its place. What a
+    /* Values (names of the model given) to be shown to the tap after they are computed, which they are though nothing reads them. A tapped
+     * value is not fused away, unless its operator became an integer one: then the quantized output is shown in its place. What a
      * DequantizeLinear makes is shown as reals. Computed shapes
      * (integers that follow from the inputs' shapes) still fold, and are not shown. */
     const char *const *taps;

@@ -131,6 +131,9 @@ rt_operand *rt_new_operand(oct_plan *p, const oct_operand *like, int buffer); /*
 rt_step *rt_new_step(oct_plan *p, const oct_op *op, const oct_node *n, int n_in, int n_out);
 oct_status rt_add_step(oct_plan *p, rt_step *st, oct_err *err);
 bool rt_is_tapped(const oct_plan *p, const char *name);
+/* Tapped values must outlive passes and pruning, which keep graph outputs: on: they are outputs of g, the plan's graph or one with its indices, until
+ * that is taken back. Shapes computed in the graph are constants once the inputs' shapes are: they fold, tapped or not. */
+void rt_show_taps(const oct_plan *p, oct_graph *g, bool on);
 void rt_run_reorder(oct_pool *pool, const oct_step *s); /* in[0] and out[0] in different layouts */
 int rt_root(const oct_plan *p, int buffer); /* follows aliases */
 

@@ -595,6 +595,24 @@ static void taps(void **state)
     oct_graph_destroy(g);
 }
 
+/* What nothing reads is shown, too: a value that the first stage computes, and one behind what runs by itself. */
+static void unread_taps(void **state)
+{
+    const char *names[] = { "x", "d", "t", "next" };
+    oct_plan_opts o = { .taps = names, .n_taps = 4 };
+    oct_graph *g = choose();
+    seen s = { 0 };
+    NET_NODE(g, "Abs", "abs", "next", NET_NODE(g, "Neg", "again", "hidden", oct_graph_find(g, "x")));
+    NET_NODE(g, "Abs", "behind", "t", oct_graph_find(g, "y"));
+    oct_plan *p = net_plan(g, &o, NULL);
+    oct_plan_set_tap(p, on_tap, &s);
+    const float x[6] = { 1, 2, 3, 4, 5, 6 };
+    RUN(p, &(uint8_t){ 0 }, x);
+    assert_true(s.next == 1 && s.t == 1);
+    oct_plan_destroy(p);
+    oct_graph_destroy(g);
+}
+
 static void malformed(void **state)
 {
     for (int way = 0; way < 3; way++) {
@@ -661,7 +679,7 @@ int main(void)
         cmocka_unit_test(states_that_move),   cmocka_unit_test(loops_nest), cmocka_unit_test(scans),
         cmocka_unit_test(shapes_from_values), cmocka_unit_test(shapes_without_end), cmocka_unit_test(bodies_run_on_integers),
         cmocka_unit_test(iterations_draw),    cmocka_unit_test(branches_draw), cmocka_unit_test(nameless_draw), cmocka_unit_test(lowered_alone),
-        cmocka_unit_test(taps),               cmocka_unit_test(malformed),  cmocka_unit_test(failing_allocations),
+        cmocka_unit_test(taps), cmocka_unit_test(unread_taps), cmocka_unit_test(malformed),  cmocka_unit_test(failing_allocations),
     };
     return cmocka_run_group_tests_name("control", tests, NULL, NULL);
 }
