@@ -16,6 +16,7 @@
 typedef struct brancher {
     oct_qjob *j;
     oct_graph *g;  /* a copy that grows the branches */
+    int before;    /* the node in front of which they grow: behind what they branch off, so that no value waits for long; -1: the end */
     int *rounded;  /* [n_values]: the value's counterpart in the branch, or the value itself */
 } brancher;
 
@@ -24,7 +25,7 @@ static oct_status fake_quantize(brancher *b, int v, int x, int *out, oct_err *er
 {
     OCT_TRY(oct_edit_value(b->g, b->g->value[v].name, "_branch_rounded", OCT_F32, v, out, err));
     b->g->value[*out].quant = b->j->value[v].quant;
-    return oct_edit_node(b->g, "QuantizeLinear", &x, 1, *out, -1, NULL, err);
+    return oct_edit_node(b->g, "QuantizeLinear", &x, 1, *out, b->before, NULL, err);
 }
 
 /* The node once more, on the branch's values. */
@@ -33,7 +34,7 @@ static oct_status repeat(brancher *b, int id, oct_err *err)
     oct_graph *g = b->g;
     const oct_node *n = &b->j->g->node[id];
     int copy;
-    OCT_TRY(oct_graph_add_node(g, n->op, n->domain, "", n->n_in, n->n_out, -1, &copy, err));
+    OCT_TRY(oct_graph_add_node(g, n->op, n->domain, "", n->n_in, n->n_out, b->before, &copy, err));
     g->node[copy].attr = g->node[id].attr; /* never changed here */
     g->node[copy].n_attr = g->node[copy].cap_attr = g->node[id].n_attr;
     for (int i = 0; i < n->n_in; i++)
@@ -53,6 +54,7 @@ static oct_status repeat(brancher *b, int id, oct_err *err)
 static oct_status branch(brancher *b, oct_err *err)
 {
     const oct_qjob *j = b->j;
+    b->before = j->g->n_order ? j->g->order[0] : -1;
     for (size_t i = 0; i < j->g->n_input; i++) {
         int v = j->g->input[i];
         if (j->value[v].quant)
@@ -62,6 +64,7 @@ static oct_status branch(brancher *b, oct_err *err)
         int id = j->g->order[i];
         const oct_node *n = &j->g->node[id];
         bool product = oct_is_product(j, id), moved = false;
+        b->before = i + 1 < j->g->n_order ? j->g->order[i + 1] : -1;
         for (int k = 0; k < n->n_in; k++)
             moved |= n->in[k] >= 0 && b->rounded[n->in[k]] != n->in[k];
         if (moved && !product && n->n_captured == 0)
@@ -72,7 +75,7 @@ static oct_status branch(brancher *b, oct_err *err)
                 OCT_TRY(fake_quantize(b, v, b->rounded[v], &b->rounded[v], err));
         }
     }
-    return oct_graph_sort(b->g, err);
+    return OCT_OK;
 }
 
 /* Keeps how far the means of v's channels lie apart in a table that has those of both branches. */
@@ -87,16 +90,6 @@ static oct_status keep_difference(oct_qjob *j, int v, const oct_calib *both, con
     j->moved_channels[v] = n;
     for (size_t i = 0; i < n; i++)
         j->moved[v][i] = oct_chan_mean(&b->chan.c[i]) - oct_chan_mean(&a->chan.c[i]);
-    return OCT_OK;
-}
-
-/* Where a graph runs in stages, what nothing reads is not computed. */
-static oct_status make_output(oct_graph *g, int v, oct_err *err)
-{
-    if (!OCT_GROW(g->arena, g->output, g->n_output, g->cap_output))
-        return oct_nomem(err);
-    g->output[g->n_output++] = v;
-    g->value[v].is_output = true;
     return OCT_OK;
 }
 
@@ -115,7 +108,6 @@ static oct_status gather(brancher *b, oct_conversion *c, oct_err *err)
             axes[n] = axes[n + 1] = j->value[v].axis;
             names[n++] = oct_value_name(j->g, (int)v);
             names[n++] = b->g->value[b->rounded[v]].name;
-            s = make_output(b->g, b->rounded[v], err);
         }
     const oct_calibrate_opts o = { .values = names, .axes = axes, .n = n, .moments_only = true, .limit = samples, .threads = c->o.job.threads };
     if (s == OCT_OK)
