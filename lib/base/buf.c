@@ -130,3 +130,16 @@ void oct_nearest_try(oct_nearest *n, const char *name)
     n->name[at] = name;
     n->distance[at] = d;
 }
+
+void oct_nearest_hint(const oct_nearest *n, size_t most, const char *more, oct_err *err)
+{
+    oct_buf b = OCT_BUF_INIT;
+    const size_t count = n->n < most ? n->n : most;
+    for (size_t i = 0; i < count; i++)
+        oct_buf_printf(&b, "%s'%.100s'", i == 0 ? "did you mean " : i + 1 < count ? ", " : " or ", n->name[i]);
+    oct_buf_puts(&b, count ? "?" : "");
+    oct_buf_printf(&b, "%s%s", count && more ? " " : "", more ? more : "");
+    if (b.len)
+        oct_hint(err, "%s", oct_buf_str(&b));
+    oct_buf_free(&b);
+}

@@ -37,5 +37,7 @@ typedef struct oct_nearest {
     size_t n;
 } oct_nearest;
 void oct_nearest_try(oct_nearest *n, const char *name);
+/* The hint "did you mean 'a', 'b' or 'c'?", of at most `most` names, and `more` behind it; without names `more` alone (NULL: nothing). */
+void oct_nearest_hint(const oct_nearest *n, size_t most, const char *more, oct_err *err);
 
 #endif

@@ -50,9 +50,8 @@ oct_status oct_words_unknown(const oct_words *w, const char *at, const char *wha
         oct_buf_printf(&all, "%s%s", i ? ", " : "", known[i]);
     }
     oct_words_fault(w, at, err, "there is no %s '%.100s'", what, word);
-    if (near.n && *word)
-        oct_hint(err, "did you mean '%s'?", near.name[0]);
-    else
+    oct_nearest_hint(&near, *word ? 1 : 0, NULL, err);
+    if (!near.n || !*word)
         oct_hint(err, "one of %s", oct_buf_str(&all));
     oct_buf_free(&all);
     return OCT_EMALFORMED;

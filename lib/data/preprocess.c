@@ -27,9 +27,8 @@ static void hint_nearest(oct_err *err, const char *word)
     oct_nearest near = { .word = word, .most = 3 };
     for (size_t i = 0; i < OCT_COUNT(keys) + OCT_COUNT(presets); i++)
         oct_nearest_try(&near, i < OCT_COUNT(keys) ? keys[i] : presets[i - OCT_COUNT(keys)].name);
-    if (near.n)
-        oct_hint(err, "did you mean '%s'?", near.name[0]);
-    else
+    oct_nearest_hint(&near, 1, NULL, err);
+    if (!near.n)
         oct_hint(err, "steps are resize=, interp=, crop=, order=, mean=, std=, layout=; presets are imagenet, "
                       "imagenet-tf, caffe, unit");
 }

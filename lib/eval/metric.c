@@ -278,8 +278,7 @@ oct_status oct_metric_find(const char *name, const oct_metric **m, oct_err *err)
         oct_nearest_try(&near, metrics[i].name);
     }
     oct_fail(err, OCT_EUSAGE, "unknown metric '%s'", name);
-    if (near.n)
-        oct_hint(err, "did you mean '%s'?", near.name[0]);
+    oct_nearest_hint(&near, 1, NULL, err);
     return OCT_EUSAGE;
 }
 

@@ -61,8 +61,7 @@ static oct_status unknown(const char *text, oct_err *err)
     for (size_t i = 0; i < OCT_COUNT(observers); i++)
         oct_nearest_try(&near, observers[i]->name);
     oct_status st = oct_fail(err, OCT_EUSAGE, "unknown observer '%s'; there are %s", text, oct_observer_names());
-    if (near.n)
-        oct_hint(err, "did you mean '%s'?", near.name[0]);
+    oct_nearest_hint(&near, 1, NULL, err);
     return st;
 }
 

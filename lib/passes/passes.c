@@ -45,9 +45,7 @@ static oct_status check_names(const char *const *names, size_t n, oct_err *err)
         if (near.n && near.distance[0] == 0)
             continue;
         oct_fail(err, OCT_EUSAGE, "there is no pass '%s'", names[i]);
-        if (near.n)
-            oct_hint(err, "did you mean '%s'? --list-passes shows all", near.name[0]);
-        oct_hint(err, "--list-passes shows all");
+        oct_nearest_hint(&near, 1, "--list-passes shows all", err);
         return OCT_EUSAGE;
     }
     return OCT_OK;

@@ -48,9 +48,7 @@ static oct_status unknown(const char *name, oct_err *err)
     for (size_t i = 0; i < OCT_COUNT(all); i++)
         oct_nearest_try(&near, all[i]->name);
     oct_fail(err, OCT_EUSAGE, "there is no method '%s'", name);
-    if (near.n)
-        oct_hint(err, "did you mean '%s'? --list-methods shows all", near.name[0]);
-    oct_hint(err, "--list-methods shows all");
+    oct_nearest_hint(&near, 1, "--list-methods shows all", err);
     return OCT_EUSAGE;
 }
 

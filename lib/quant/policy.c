@@ -237,9 +237,7 @@ static void consider_nodes(oct_nearest *n, const oct_graph *g, bool op)
 static oct_status no_such(const oct_match *m, const char *what, const oct_nearest *n, oct_err *err)
 {
     oct_fail(err, OCT_EUSAGE, "%s: %s '%.100s'", m->place, what, n->word);
-    if (n->n)
-        oct_hint(err, "did you mean '%.100s'%s%.100s%s%s%.100s%s?", n->name[0], n->n > 1 ? ", '" : "", n->n > 1 ? n->name[1] : "", n->n > 1 ? "'" : "",
-                 n->n > 2 ? " or '" : "", n->n > 2 ? n->name[2] : "", n->n > 2 ? "'" : "");
+    oct_nearest_hint(n, OCT_NEAREST, NULL, err);
     return OCT_EUSAGE;
 }
 

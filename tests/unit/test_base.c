@@ -488,6 +488,14 @@ static void errors_gather_context(void **state)
     assert_string_equal(n.name[0], "elu"); /* one letter away, as Relu and rely, but tried first; PRelu is two away */
     assert_string_equal(n.name[1], "Relu");
     assert_string_equal(n.name[2], "rely");
+    oct_nearest_hint(&n, OCT_NEAREST, NULL, &err);
+    assert_string_equal(err.hint, "did you mean 'elu', 'Relu' or 'rely'?");
+    oct_fail(&err, OCT_EUSAGE, "unknown");
+    oct_nearest_hint(&n, 1, "--list shows all", &err);
+    assert_string_equal(err.hint, "did you mean 'elu'? --list shows all");
+    oct_fail(&err, OCT_EUSAGE, "unknown");
+    oct_nearest_hint(&(oct_nearest){ .word = "x" }, 1, "--list shows all", &err);
+    assert_string_equal(err.hint, "--list shows all");
 }
 
 static void denormals_are_flushed_when_asked(void **state)

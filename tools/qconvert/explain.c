@@ -31,9 +31,7 @@ static oct_status no_such_node(const session *s, const char *name, oct_err *err)
     for (size_t i = 0; i < s->c.n_changes; i++)
         if (strcmp(s->c.changes[i].node, name) == 0)
             oct_hint(err, "the pass '%s' changed it: %s", s->c.changes[i].pass, s->c.changes[i].what);
-    if (near.n)
-        oct_hint(err, "near: %s%s%s%s%s", near.name[0], near.n > 1 ? ", " : "", near.n > 1 ? near.name[1] : "", near.n > 2 ? ", " : "",
-                 near.n > 2 ? near.name[2] : "");
+    oct_nearest_hint(&near, OCT_NEAREST, NULL, err);
     return OCT_EUSAGE;
 }
 
