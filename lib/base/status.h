@@ -61,6 +61,16 @@ const char *oct_status_name(oct_status s);
             return oct_try_s_;             \
     } while (0)
 
+/* The same, with where it was in front of err's text (oct_within). */
+#define OCT_TRY_WITHIN(expr, err, ...)     \
+    do {                                   \
+        oct_status oct_try_s_ = (expr);    \
+        if (oct_try_s_ != OCT_OK) {        \
+            oct_within(err, __VA_ARGS__);  \
+            return oct_try_s_;             \
+        }                                  \
+    } while (0)
+
 #define OCT_COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 #endif

@@ -140,11 +140,7 @@ oct_status oct_bodies_decide(oct_qjob *j, const oct_calib *c, oct_err *err)
     for (size_t i = 0; i < j->n_body; i++) {
         oct_qjob *b = j->body[i].job;
         b->observer = j->observer;
-        oct_status s = oct_qjob_decide(b, c, err);
-        if (s != OCT_OK) {
-            oct_within(err, "in '%s'", b->where);
-            return s;
-        }
+        OCT_TRY_WITHIN(oct_qjob_decide(b, c, err), err, "in '%s'", b->where);
     }
     return OCT_OK;
 }
@@ -160,13 +156,8 @@ oct_status oct_bodies_do(oct_qjob *j, oct_status (*step)(oct_qjob *, oct_err *),
 {
     for (size_t i = 0; i < j->n_body; i++) {
         const qbody *b = &j->body[i];
-        oct_status s = step(b->job, err);
-        if (s == OCT_OK)
-            s = oct_graph_set_captures(j->g, b->node, err);
-        if (s != OCT_OK) {
-            oct_within(err, "in '%s'", b->job->where);
-            return s;
-        }
+        OCT_TRY_WITHIN(step(b->job, err), err, "in '%s'", b->job->where);
+        OCT_TRY(oct_graph_set_captures(j->g, b->node, err));
     }
     return OCT_OK;
 }

@@ -98,13 +98,8 @@ oct_status oct_choose_qparams(oct_qjob *j, const oct_calib *c, bool *changed, oc
 {
     *changed = false;
     for (size_t v = 0; v < j->n_values; v++) {
-        if (!j->value[v].wanted || j->value[v].same != (int)v)
-            continue;
-        oct_status s = choose(j, c, (int)v, changed, err);
-        if (s != OCT_OK) {
-            oct_within(err, "value '%s'", j->g->value[v].name);
-            return s;
-        }
+        if (j->value[v].wanted && j->value[v].same == (int)v)
+            OCT_TRY_WITHIN(choose(j, c, (int)v, changed, err), err, "value '%s'", j->g->value[v].name);
     }
     return OCT_OK;
 }

@@ -411,15 +411,11 @@ static oct_status blocks_pool(const oct_qjob *j, oct_pool **pool, oct_err *err)
 
 oct_status oct_decide_weights(oct_qjob *j, const oct_calib *c, oct_err *err)
 {
-    char text[300];
     oct_pool *pool;
     OCT_TRY(blocks_pool(j, &pool, err));
     oct_status s = OCT_OK;
-    for (size_t i = 0; i < j->n_layer && s == OCT_OK; i++) {
-        s = decide(j, c, j->layer[i], pool, err);
-        if (s != OCT_OK)
-            oct_within(err, "%s", oct_node_text(j->g, j->layer[i], text, sizeof text));
-    }
+    for (size_t i = 0; i < j->n_layer && s == OCT_OK; i++)
+        s = oct_within_node(j->g, j->layer[i], decide(j, c, j->layer[i], pool, err), err);
     oct_pool_destroy(pool);
     return s;
 }

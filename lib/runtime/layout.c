@@ -144,9 +144,7 @@ static oct_status prepare(oct_plan *p, rt_step *st, oct_err *err)
         return OCT_OK;
     oct_prep prep = { p->arena, oct_pool_threads(p->opts.pool), p->opts.fast_pack, &p->packed };
     size_t before = oct_arena_bytes(p->arena) + p->packed.bytes;
-    const oct_status s = oct_step_prepare(&st->s, &prep, err);
-    if (s != OCT_OK)
-        return oct_within(err, "node '%s' (%s)", st->s.node->name, st->s.node->op), s;
+    OCT_TRY_WITHIN(oct_step_prepare(&st->s, &prep, err), err, "node '%s' (%s)", st->s.node->name, st->s.node->op);
     p->weight_bytes += oct_arena_bytes(p->arena) + p->packed.bytes - before;
     if (st->s.scratch > p->scratch_bytes)
         p->scratch_bytes = st->s.scratch;

@@ -37,9 +37,7 @@ static oct_status run_step(oct_plan *p, rt_step *st, oct_run *r, oct_err *err)
     if (!st->alias && !st->s.op) {
         rt_run_reorder(p->opts.pool, &st->s);
     } else if (!st->alias) {
-        const oct_status s = oct_step_run(&st->s, r, err);
-        if (s != OCT_OK)
-            return oct_within(err, "node '%s' (%s)", st->s.node->name, st->s.node->op), s;
+        OCT_TRY_WITHIN(oct_step_run(&st->s, r, err), err, "node '%s' (%s)", st->s.node->name, st->s.node->op);
     }
     if (p->profile) {
         st->seconds += oct_now() - begin;

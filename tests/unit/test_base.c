@@ -498,6 +498,21 @@ static void errors_gather_context(void **state)
     assert_string_equal(err.hint, "--list shows all");
 }
 
+static oct_status fails_within(oct_err *err)
+{
+    OCT_TRY_WITHIN(OCT_OK, err, "not reached");
+    OCT_TRY_WITHIN(oct_fail(err, OCT_ENUMERIC, "no number"), err, "row %d", 3);
+    return OCT_OK;
+}
+
+static void failures_are_forwarded(void **state)
+{
+    oct_err err = OCT_ERR_INIT;
+    assert_int_equal(fails_within(&err), OCT_ENUMERIC);
+    assert_string_equal(err.text, "row 3: no number");
+    assert_int_equal(fails_within(NULL), OCT_ENUMERIC); /* though there is no record that could hold it */
+}
+
 static void denormals_are_flushed_when_asked(void **state)
 {
     volatile float tiny = 1e-40f, one = 1;
@@ -550,7 +565,7 @@ int main(void)
         cmocka_unit_test(pool_covers_each_item_once),
         cmocka_unit_test(pool_takes_over_from_a_slow_thread),
         cmocka_unit_test(pool_without_threads_is_none),
-        cmocka_unit_test(errors_gather_context),
+        cmocka_unit_test(errors_gather_context), cmocka_unit_test(failures_are_forwarded),
         cmocka_unit_test(output_takes_its_place_last), /* at the end: a claim outlasts its file, whose number another may get */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

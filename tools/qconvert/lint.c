@@ -66,11 +66,7 @@ static void warn_depths(const linter *l)
 static oct_status lint(linter *l, oct_cli *cli, const convert_args *a, oct_err *err)
 {
     OCT_TRY(session_open(&l->s, cli, a, err));
-    oct_status s = session_preview(&l->s, l->s.m->graph, &l->job, &l->layers, &l->n, err);
-    if (s != OCT_OK) {
-        oct_within(err, "%s", a->model);
-        return s;
-    }
+    OCT_TRY_WITHIN(session_preview(&l->s, l->s.m->graph, &l->job, &l->layers, &l->n, err), err, "%s", a->model);
     if (cli->json)
         OCT_TRY(lint_json(l, err));
     if (!cli->quiet)
