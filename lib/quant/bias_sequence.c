@@ -6,9 +6,9 @@
  * model's, before any clamp, and the difference goes into the bias and into the values that the next layers read. */
 #include "quant/convert_int.h"
 #include "quant/simulate_int.h"
+#include "quant/trial.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 typedef struct sequence sequence;
@@ -46,6 +46,7 @@ struct sequence {
     int *tapped;     /* the job's value that the tap rounds, or -1 */
     size_t n_taps;
     int64_t most;    /* channels */
+    const oct_quant **kept; /* [n_nodes]: the biases as they were */
     lane *lane;      /* one for each sample */
     size_t n_lanes;
     const corrected *now; /* the layer at hand */
@@ -63,7 +64,7 @@ static bool is_corrected(const oct_qjob *j, int id)
 static oct_status list_layers(sequence *q, oct_err *err)
 {
     const oct_qjob *j = q->j;
-    const oct_graph *g = q->s->rounded.g; /* has the job's nodes in the order of its plans */
+    const oct_graph *g = q->s->core->graph[SIM_ROUNDED].g; /* has the job's nodes in the order of its plans */
     if (!(q->layer = oct_arena_calloc(q->a, j->n_layer + 1, sizeof *q->layer)))
         return oct_nomem(err);
     for (size_t i = 0; i < g->n_order; i++) {
@@ -87,20 +88,21 @@ static oct_status list_layers(sequence *q, oct_err *err)
 /* Values that are rounded, and outputs of layers, which may be such values. */
 static oct_status list_taps(sequence *q, oct_err *err)
 {
-    q->tap = oct_arena_calloc(q->a, q->s->n_taps + q->n + 1, sizeof *q->tap);
-    q->tapped = oct_arena_calloc(q->a, q->s->n_taps + q->n + 1, sizeof *q->tapped);
+    const oct_sim_core *s = q->s->core;
+    q->tap = oct_arena_calloc(q->a, s->n_taps + q->n + 1, sizeof *q->tap);
+    q->tapped = oct_arena_calloc(q->a, s->n_taps + q->n + 1, sizeof *q->tapped);
     if (!q->tap || !q->tapped)
         return oct_nomem(err);
-    for (size_t i = 0; i < q->s->n_taps; i++) {
-        q->tap[i] = q->s->tap[i];
-        q->tapped[i] = q->s->tapped[i];
+    for (size_t i = 0; i < s->n_taps; i++) {
+        q->tap[i] = s->tap[i];
+        q->tapped[i] = s->tapped[i];
     }
-    q->n_taps = q->s->n_taps;
+    q->n_taps = s->n_taps;
     for (size_t k = 0; k < q->n; k++) {
         size_t i = 0;
         while (i < q->n_taps && strcmp(q->tap[i], q->layer[k].name) != 0)
             i++;
-        if (i < q->s->n_taps) {
+        if (i < s->n_taps) {
             q->layer[k].rounded = q->tapped[i];
             q->tapped[i] = -1; /* once it has been corrected */
         } else if (i == q->n_taps) {
@@ -193,7 +195,7 @@ static void begin_part(void *arg, size_t begin, size_t end, size_t thread)
     sequence *q = arg;
     (void)thread;
     for (size_t i = begin; i < end; i++)
-        keep_status(&q->lane[i], oct_runner_begin(q->lane[i].runner, q->s->sample[i].input, &q->lane[i].plan, &q->lane[i].err));
+        keep_status(&q->lane[i], oct_runner_begin(q->lane[i].runner, q->s->sample[i]->input, &q->lane[i].plan, &q->lane[i].err));
 }
 
 static void advance_part(void *arg, size_t begin, size_t end, size_t thread)
@@ -261,7 +263,7 @@ static oct_status open_lanes(sequence *q, const oct_graph *g, oct_err *err)
         oct_runner_set_tap(q->lane[i].runner, show, &q->lane[i]);
     }
     q->now = NULL;
-    oct_pool_for(q->s->pool, q->n_lanes, 1, begin_part, q);
+    oct_pool_for(q->s->core->pool, q->n_lanes, 1, begin_part, q);
     return status_of(q, err);
 }
 
@@ -290,13 +292,13 @@ static double to_steps(const sequence *q, const corrected *x, int64_t c, double 
 static oct_status visit(sequence *q, corrected *x, double *mean, oct_err *err)
 {
     q->now = x;
-    oct_pool_for(q->s->pool, q->n_lanes, 1, advance_part, q);
+    oct_pool_for(q->s->core->pool, q->n_lanes, 1, advance_part, q);
     OCT_TRY(status_of(q, err));
     if (!mean_of(q, x, mean) || q->real)
         return OCT_OK;
     for (int64_t c = 0; c < x->channels; c++)
         x->shift[c] = to_steps(q, x, c, x->real[c] - mean[c]);
-    oct_pool_for(q->s->pool, q->n_lanes, 1, correct_part, q);
+    oct_pool_for(q->s->core->pool, q->n_lanes, 1, correct_part, q);
     return OCT_OK;
 }
 
@@ -339,6 +341,8 @@ static oct_status add_shift(const sequence *q, const corrected *x, oct_err *err)
 
 static oct_status correct(sequence *q, oct_err *err)
 {
+    OCT_TRY(oct_sim_make_graph(q->s->core, SIM_REAL, NULL, err));
+    OCT_TRY(oct_sim_make_graph(q->s->core, SIM_ROUNDED, NULL, err));
     OCT_TRY(list_layers(q, err));
     OCT_TRY(list_taps(q, err));
     for (size_t i = 0; i < q->n_lanes; i++) {
@@ -346,78 +350,46 @@ static oct_status correct(sequence *q, oct_err *err)
         if (!(q->lane[i].mean = oct_arena_calloc(q->a, (size_t)q->most + 1, sizeof(double))))
             return oct_nomem(err);
     }
-    OCT_TRY(pass(q, q->s->real.g, true, err));
-    OCT_TRY(pass(q, q->s->rounded.g, false, err));
+    OCT_TRY(pass(q, q->s->core->graph[SIM_REAL].g, true, err));
+    OCT_TRY(pass(q, q->s->core->graph[SIM_ROUNDED].g, false, err));
     for (size_t k = 0; k < q->n; k++)
         OCT_TRY(add_shift(q, &q->layer[k], err));
     return OCT_OK;
 }
 
-static oct_status measure(oct_conversion *c, int half, oct_sim_loss *loss, oct_err *err)
+static oct_status correct_all(oct_trial *t, oct_conversion *c, oct_method_result *r, oct_arena *a, oct_err *err)
 {
-    oct_sim *s;
-    OCT_TRY(oct_sim_open(c, OCT_SIM_FEW_RUNS, half, &s, err));
-    const oct_status st = oct_sim_measure(s, &(oct_sim_mask){ .weights = OCT_SIM_ROUNDED_WEIGHTS }, loss, err);
-    oct_sim_close(s);
-    return st;
-}
-
-static const oct_quant **keep_biases(const oct_qjob *j, oct_arena *a)
-{
-    const oct_quant **kept = oct_arena_calloc(a, j->n_nodes + 1, sizeof *kept);
-    for (size_t i = 0; kept && i < j->n_nodes; i++)
-        kept[i] = j->node[i].bias;
-    return kept;
-}
-
-static oct_status correct_all(oct_conversion *c, oct_arena *a, oct_err *err)
-{
-    sequence q = { .j = c->job, .a = a };
-    oct_sim_loss loss;
-    OCT_TRY(oct_sim_open(c, OCT_SIM_FEW_RUNS, 0, &q.s, err));
-    oct_status st = oct_sim_measure(q.s, &(oct_sim_mask){ .weights = OCT_SIM_ROUNDED_WEIGHTS }, &loss, err);
-    q.n_lanes = q.s->n_samples;
-    if (st == OCT_OK && !(q.lane = oct_arena_calloc(a, q.n_lanes + 1, sizeof *q.lane)))
-        st = oct_nomem(err);
-    if (st == OCT_OK)
-        st = correct(&q, err);
-    oct_sim_close(q.s);
-    return st;
-}
-
-static oct_status run_with(oct_conversion *c, oct_method_result *r, oct_arena *a, oct_err *err)
-{
-    oct_sim_loss before, after;
-    OCT_TRY(oct_conversion_settle(c, err));
-    const oct_quant **kept = keep_biases(c->job, a);
-    if (!kept)
+    sequence *q = t->arg;
+    *q = (sequence){ .j = c->job, .a = a };
+    OCT_TRY(oct_conversion_sim(c, OCT_SIM_FEW_RUNS, 0, &q->s, err));
+    q->n_lanes = q->s->n_samples;
+    q->lane = oct_arena_calloc(a, q->n_lanes + 1, sizeof *q->lane);
+    q->kept = oct_arena_calloc(a, q->j->n_nodes + 1, sizeof *q->kept);
+    if (!q->lane || !q->kept)
         return oct_nomem(err);
-    OCT_TRY(measure(c, 1, &before, err));
-    OCT_TRY(correct_all(c, a, err));
-    OCT_TRY(measure(c, 1, &after, err));
-    r->measure = "output SQNR";
-    r->unit = "dB";
-    r->before = before.sqnr;
-    r->after = after.sqnr;
-    if (!(after.noise < before.noise)) {
-        for (size_t i = 0; i < c->job->n_nodes; i++)
-            c->job->node[i].bias = kept[i];
-        r->after = r->before;
-        snprintf(r->choice, sizeof r->choice, "biases stay as they are (%.1f dB)", after.sqnr);
-    }
+    for (size_t i = 0; i < q->j->n_nodes; i++)
+        q->kept[i] = q->j->node[i].bias;
+    const oct_status s = correct(q, err);
+    oct_conversion_edited(c);
+    if (s != OCT_EUNSUPPORTED)
+        return s;
+    r->why = "the model runs in stages"; /* nothing was changed */
     return OCT_OK;
+}
+
+static void undo(oct_trial *t, oct_conversion *c)
+{
+    const sequence *q = t->arg;
+    for (size_t i = 0; i < q->j->n_nodes; i++)
+        q->j->node[i].bias = q->kept[i];
+    oct_conversion_edited(c);
 }
 
 static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
 {
-    oct_arena *a = oct_arena_create();
-    oct_status st = a ? run_with(c, r, a, err) : oct_nomem(err);
-    oct_arena_destroy(a);
-    if (st != OCT_EUNSUPPORTED)
-        return st;
-    r->why = "the model runs in stages"; /* nothing was changed */
-    r->measure = NULL;
-    return OCT_OK;
+    sequence q;
+    oct_trial t = { .size = OCT_SIM_FEW_RUNS, .act = correct_all, .undo = undo, .otherwise = "biases stay as they are", .arg = &q };
+    return oct_conversion_try(c, &t, r, err);
 }
 
 const oct_method oct_method_bias_sequence = {

@@ -73,6 +73,7 @@ oct_status oct_conversion_open(oct_conversion *c, const oct_convert_opts *o, oct
 void oct_conversion_close(oct_conversion *c)
 {
     oct_eval_free(c->verdict);
+    oct_conversion_end_sim(c);
     oct_qjob_destroy(c->job);
     oct_graph_destroy(c->fl);
     oct_calib_destroy(c->calib);
@@ -132,9 +133,10 @@ oct_status oct_conversion_reopen(oct_conversion *c, oct_err *err)
     oct_qjob_opts o = oct_conversion_job_opts(c);
     o.log = &log;
     o.have_data = c->src || c->calib;
+    oct_conversion_end_sim(c);
     oct_qjob_destroy(c->job);
     c->job = NULL;
-    c->decided = false;
+    oct_conversion_changed(c);
     oct_policy_note(c->policy, c->m->graph);
     OCT_TRY(oct_qjob_create(c->m->graph, &o, &c->job, err));
     return c->out_of_memory ? oct_nomem(err) : OCT_OK;
@@ -227,6 +229,7 @@ static oct_status decide(oct_conversion *c, oct_err *err)
         say_unmeasured(c);
     for (int step = OCT_STEP_RANGES + 1; step < OCT_STEP_COUNT; step++)
         OCT_TRY(run_step(c, (oct_method_step)step, err));
+    oct_conversion_end_sim(c);
     OCT_TRY(oct_conversion_settle(c, err));
     for (size_t i = 0; i < c->n_methods; i++)
         if (c->methods[i].ran && c->methods[i].method->gain)

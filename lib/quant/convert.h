@@ -68,6 +68,8 @@ typedef struct oct_conversion {
     size_t n_warnings, cap_warnings;
     bool out_of_memory;      /* in the log of changes or warnings */
     bool gathered, decided;  /* statistics are complete; decisions are those of the job's settings */
+    uint64_t revision;       /* grows with each change of decisions */
+    struct oct_sim_core *sim; /* the simulation while methods run, NULL: nobody has asked for it */
     oct_layer *layers;
     size_t n_layers;
     oct_method_result *methods; /* of the table, in its order */

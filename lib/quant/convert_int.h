@@ -16,6 +16,12 @@ oct_status oct_conversion_reopen(oct_conversion *c, oct_err *err);
 static inline void oct_conversion_changed(oct_conversion *c)
 {
     c->decided = false;
+    c->revision++;
+}
+/* Quantized values of weights or biases were changed in their place: decisions stay, but what was made of them does not. */
+static inline void oct_conversion_edited(oct_conversion *c)
+{
+    c->revision++;
 }
 
 /* statistics.c */
@@ -38,6 +44,9 @@ const char *oct_no_measuring(const oct_conversion *c);
 extern const char oct_no_ranges[]; /* one such reason: statistics choose nothing */
 /* Samples for what is measured on the whole model: more for small models, where they cost little and each tells less. */
 int64_t oct_measured_samples(const oct_conversion *c);
+
+/* simulate.c: gives back the memory of the simulation; one that is asked for again is made anew. */
+void oct_conversion_end_sim(oct_conversion *c);
 
 /* judge.c: decides whether samples are kept aside, before any are read. calibrates: whether statistics are asked of them. */
 void oct_conversion_keep_aside(oct_conversion *c, bool calibrates);

@@ -6,6 +6,7 @@
  * a whole, on other samples, and stays only where it wins. */
 #include "quant/convert_int.h"
 #include "quant/sensitivity.h"
+#include "quant/trial.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -19,9 +20,13 @@
 #define DEAR_GAIN 6.0     /* dB, of each layer beyond the budget */
 enum { MOST_DEAR = 4 };
 
+static const char nothing[] = "no few values cause the loss";
+
 typedef struct choice {
     oct_qjob *j;
-    bool *floats;       /* by node: chosen to be float */
+    const oct_sensitivity *s;
+    int *floats;        /* by node: 0, or the attempt that chose it to be float */
+    int attempt;        /* 1: within the budget, 2: beyond it, too */
     double macs, spent; /* of the graph; of chosen layers */
     int dear;           /* layers chosen beyond the budget */
 } choice;
@@ -72,16 +77,17 @@ static oct_status take(choice *x, int root, double share, oct_err *err)
     for (size_t i = 0; i < x->j->n_layer; i++) {
         const int id = x->j->layer[i];
         if (would_take(x, id, root)) {
-            x->floats[id] = true;
+            x->floats[id] = x->attempt;
             x->j->node[id].barred = why;
         }
     }
     return OCT_OK;
 }
 
-/* dear: beyond the budget, too. */
-static oct_status choose(choice *x, const oct_sensitivity *s, bool dear, oct_err *err)
+static oct_status choose(choice *x, oct_err *err)
 {
+    const oct_sensitivity *s = x->s;
+    const bool dear = x->attempt == 2;
     double left = s->all.noise, macs;
     int layers;
     for (size_t i = 0; i < s->n && s->site[i].noise > 0; i++) {
@@ -101,30 +107,33 @@ static oct_status choose(choice *x, const oct_sensitivity *s, bool dear, oct_err
     return OCT_OK;
 }
 
-static oct_status measure(oct_conversion *c, oct_sensitivity *sens, oct_sim_loss *loss, oct_arena *a, oct_err *err)
-{
-    oct_sim *s;
-    OCT_TRY(oct_conversion_settle(c, err));
-    OCT_TRY(oct_sim_open(c, OCT_SIM_MANY_RUNS, sens ? 0 : 1, &s, err));
-    oct_status st = sens ? oct_sensitivity_measure(s, c->job, LEAST_SHARE / 2, false, a, sens, err)
-                         : oct_sim_measure(s, &(oct_sim_mask){ .weights = OCT_SIM_ROUNDED_WEIGHTS }, loss, err);
-    oct_sim_close(s);
-    return st;
-}
-
-static size_t count(const choice *x)
+static size_t count(const choice *x, int attempt)
 {
     size_t n = 0;
     for (size_t id = 0; id < x->j->n_nodes; id++)
-        n += x->floats[id];
+        n += x->floats[id] == attempt;
     return n;
 }
 
-static void give_back(oct_conversion *c, choice *x)
+static oct_status take_some(oct_trial *t, oct_conversion *c, oct_method_result *r, oct_arena *a, oct_err *err)
 {
+    choice *x = t->arg;
+    (void)a;
+    OCT_TRY(choose(x, err));
+    t->gain = fmax(LEAST_GAIN, x->dear * DEAR_GAIN);
+    if (count(x, x->attempt))
+        oct_conversion_changed(c);
+    else
+        r->why = nothing;
+    return OCT_OK;
+}
+
+static void give_back(oct_trial *t, oct_conversion *c)
+{
+    choice *x = t->arg;
     for (size_t id = 0; id < x->j->n_nodes; id++)
-        if (x->floats[id]) {
-            x->floats[id] = false;
+        if (x->floats[id] == x->attempt) {
+            x->floats[id] = 0;
             x->j->node[id].barred = NULL;
         }
     x->spent = 0;
@@ -132,57 +141,35 @@ static void give_back(oct_conversion *c, choice *x)
     oct_conversion_changed(c);
 }
 
-/* Chooses and measures; gives back what does not win enough. */
-static oct_status attempt(oct_conversion *c, choice *x, const oct_sensitivity *s, bool dear, double before, double *after, oct_arena *a,
-                          oct_err *err)
+static oct_status measure(oct_conversion *c, oct_sensitivity *out, oct_err *err)
 {
-    oct_sim_loss loss;
-    OCT_TRY(oct_conversion_settle(c, err)); /* what was given back is integer again */
-    OCT_TRY(choose(x, s, dear, err));
-    if (count(x) == 0)
-        return OCT_OK;
-    oct_conversion_changed(c);
-    OCT_TRY(measure(c, NULL, &loss, a, err));
-    *after = loss.sqnr;
-    if (!(loss.sqnr >= before + fmax(LEAST_GAIN, x->dear * DEAR_GAIN)))
-        give_back(c, x);
-    return OCT_OK;
-}
-
-static oct_status promote(oct_conversion *c, oct_method_result *r, oct_arena *a, oct_err *err)
-{
-    choice x = { .j = c->job, .macs = (double)oct_graph_macs(c->job->g) };
-    oct_sensitivity s;
-    oct_sim_loss before;
-    OCT_TRY(measure(c, &s, NULL, a, err));
-    OCT_TRY(measure(c, NULL, &before, a, err));
-    if (!(x.floats = oct_arena_calloc(a, x.j->n_nodes + 1, sizeof *x.floats)))
-        return oct_nomem(err);
-    r->measure = "output SQNR";
-    r->unit = "dB";
-    r->before = before.sqnr;
-    OCT_TRY(attempt(c, &x, &s, false, before.sqnr, &r->after, a, err));
-    const size_t within = count(&x);
-    if (before.sqnr < POOR_DB && !(within && r->after >= POOR_DB)) {
-        OCT_TRY(attempt(c, &x, &s, true, within ? r->after : before.sqnr, &r->after, a, err));
-        if (count(&x) == 0 && within)
-            OCT_TRY(attempt(c, &x, &s, false, before.sqnr, &r->after, a, err));
-    }
-    if (count(&x) == 0) {
-        r->why = "no few values cause the loss";
-        r->measure = NULL; /* what was tried is not what the model has */
-        return OCT_OK;
-    }
-    snprintf(r->choice, sizeof r->choice, "%zu nodes stay float", count(&x));
-    return OCT_OK;
+    oct_sim *s;
+    OCT_TRY(oct_conversion_sim(c, OCT_SIM_MANY_RUNS, 0, &s, err));
+    return oct_sensitivity_measure(s, c->job, LEAST_SHARE / 2, false, c->arena, out, err);
 }
 
 static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
 {
-    oct_arena *a = oct_arena_create();
-    const oct_status st = a ? promote(c, r, a, err) : oct_nomem(err);
-    oct_arena_destroy(a);
-    return st;
+    oct_sensitivity s;
+    OCT_TRY(measure(c, &s, err));
+    choice x = { .j = c->job, .s = &s, .attempt = 1, .macs = (double)oct_graph_macs(c->job->g) };
+    oct_trial t = { .size = OCT_SIM_MANY_RUNS, .act = take_some, .undo = give_back, .arg = &x };
+    if (!(x.floats = oct_arena_calloc(c->arena, x.j->n_nodes + 1, sizeof *x.floats)))
+        return oct_nomem(err);
+    OCT_TRY(oct_conversion_try(c, &t, r, err));
+    const double before = r->before;
+    const bool within = t.won;
+    if (before < POOR_DB && !(within && r->after >= POOR_DB)) {
+        x.attempt = 2;
+        r->why = NULL;
+        OCT_TRY(oct_conversion_try(c, &t, r, err));
+    }
+    const size_t n = count(&x, 1) + count(&x, 2);
+    r->why = n ? NULL : nothing;
+    r->measure = n ? r->measure : NULL; /* what was tried is not what the model has */
+    r->before = before;
+    snprintf(r->choice, sizeof r->choice, n ? "%zu nodes stay float" : "", n);
+    return OCT_OK;
 }
 
 const oct_method oct_method_mixed_precision = {

@@ -9,12 +9,12 @@
  * keep these weights (weights.c). */
 #include "quant/convert_int.h"
 #include "quant/simulate_int.h"
+#include "quant/trial.h"
 
 #include "kernels/sgemm/sgemm.h"
 #include "ops/nn/window.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,18 +41,11 @@ typedef struct rounder {
     oct_qjob *j;
     oct_arena *a;
     rlayer *layer;
+    qweights *kept;     /* of the layers, as they were */
     size_t n, from, to; /* those at hand */
 } rounder;
 
 /* ---- which layers ---- */
-
-static const char *shown_name(const rounder *r, int value)
-{
-    for (size_t i = 0; i < r->s->n_taps; i++)
-        if (r->s->tapped[i] == value)
-            return r->s->tap[i];
-    return NULL;
-}
 
 static bool describe(const rounder *r, int id, rlayer *x)
 {
@@ -62,7 +55,7 @@ static bool describe(const rounder *r, int id, rlayer *x)
     if (!oct_is_product(r->j, id) || !oct_sim_rounds(r->j, id) || !oct_layer_layout(g, id, &x->l) || x->l.matrices != 1)
         return false;
     x->node = id;
-    x->input = shown_name(r, n->in[0]);
+    x->input = oct_sim_shown(r->s, n->in[0]);
     x->kernel = op->weights.kernel;
     x->axis = oct_channel_axis(op, n);
     x->depth = x->l.ins / x->l.groups * x->l.taps;
@@ -408,7 +401,7 @@ static oct_status round_some(rounder *r, oct_err *err)
     if (st == OCT_OK)
         st = oct_sim_show(r->s, collect, r, err);
     if (st == OCT_OK)
-        oct_pool_for(r->s->pool, r->to - r->from, 1, round_part, r);
+        oct_pool_for(r->s->core->pool, r->to - r->from, 1, round_part, r);
     for (size_t i = r->from; i < r->to; i++) {
         oct_free(r->layer[i].x);
         r->layer[i].x = NULL;
@@ -451,55 +444,36 @@ static oct_status take(oct_qjob *j, const rlayer *x, oct_err *err)
     return OCT_OK;
 }
 
-static oct_status measure(oct_conversion *c, double *noise, double *db, oct_err *err)
+static oct_status round_with(oct_trial *t, oct_conversion *c, oct_method_result *r, oct_arena *a, oct_err *err)
 {
-    oct_sim *s;
-    oct_sim_loss loss;
-    OCT_TRY(oct_conversion_settle(c, err));
-    OCT_TRY(oct_sim_open(c, OCT_SIM_FEW_RUNS, 1, &s, err));
-    const oct_status st = oct_sim_measure(s, &(oct_sim_mask){ .weights = OCT_SIM_ROUNDED_WEIGHTS }, &loss, err);
-    oct_sim_close(s);
-    *noise = loss.noise;
-    *db = loss.sqnr;
-    return st;
-}
-
-static oct_status run_with(oct_conversion *c, oct_method_result *r, oct_arena *a, oct_err *err)
-{
-    rounder x = { .j = c->job, .a = a };
-    double before, after;
-    OCT_TRY(measure(c, &before, &r->before, err));
-    OCT_TRY(oct_sim_open(c, OCT_SIM_FEW_RUNS, 0, &x.s, err));
-    const oct_status st = round_all(&x, err);
-    oct_sim_close(x.s);
-    OCT_TRY(st);
-    qweights *kept = oct_arena_calloc(a, x.n + 1, sizeof *kept);
-    if (!kept)
+    rounder *x = t->arg;
+    (void)r;
+    *x = (rounder){ .j = c->job, .a = a };
+    OCT_TRY(oct_conversion_sim(c, OCT_SIM_FEW_RUNS, 0, &x->s, err));
+    OCT_TRY(round_all(x, err));
+    if (!(x->kept = oct_arena_calloc(a, x->n + 1, sizeof *x->kept)))
         return oct_nomem(err);
-    for (size_t i = 0; i < x.n; i++) {
-        kept[i] = *c->job->node[x.layer[i].node].weights[0];
-        OCT_TRY(take(c->job, &x.layer[i], err));
+    for (size_t i = 0; i < x->n; i++) {
+        x->kept[i] = *c->job->node[x->layer[i].node].weights[0];
+        OCT_TRY(take(c->job, &x->layer[i], err));
     }
-    oct_conversion_changed(c);
-    OCT_TRY(measure(c, &after, &r->after, err));
-    r->measure = "output SQNR";
-    r->unit = "dB";
-    if (after < before)
-        return OCT_OK;
-    for (size_t i = 0; i < x.n; i++)
-        *c->job->node[x.layer[i].node].weights[0] = kept[i];
-    snprintf(r->choice, sizeof r->choice, "to the nearest value (%.1f dB)", r->after);
-    r->after = r->before;
     oct_conversion_changed(c);
     return OCT_OK;
 }
 
+static void undo(oct_trial *t, oct_conversion *c)
+{
+    const rounder *x = t->arg;
+    for (size_t i = 0; i < x->n; i++)
+        *c->job->node[x->layer[i].node].weights[0] = x->kept[i];
+    oct_conversion_changed(c);
+}
+
 static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
 {
-    oct_arena *a = oct_arena_create();
-    const oct_status st = a ? run_with(c, r, a, err) : oct_nomem(err);
-    oct_arena_destroy(a);
-    return st;
+    rounder x;
+    oct_trial t = { .size = OCT_SIM_FEW_RUNS, .act = round_with, .undo = undo, .otherwise = "to the nearest value", .arg = &x };
+    return oct_conversion_try(c, &t, r, err);
 }
 
 const oct_method oct_method_rounding = {

@@ -1,12 +1,10 @@
-/* Running the simulation: samples divided among threads, errors summed sample by sample. */
+/* Running the simulation: samples divided among threads, errors summed sample by sample. What decisions change is made anew. */
 #include "quant/simulate_int.h"
 
 #include "quant/convert_int.h"
 
 #include <math.h>
 #include <string.h>
-
-enum { SIM_BYTES = 64 << 20 }; /* inputs and outputs that are kept */
 
 /* ---- one sample ---- */
 
@@ -25,7 +23,7 @@ int oct_sim_find_tap(const char *const *tap, size_t n, size_t *next, const char 
 static oct_status round_value(void *arg, const char *name, const oct_operand *t, oct_err *err)
 {
     sim_worker *w = arg;
-    const oct_sim *s = w->s;
+    const oct_sim_core *s = w->s;
     const int i = oct_sim_find_tap(s->tap, s->n_taps, &w->next, name);
     (void)err;
     if (s->show) {
@@ -35,8 +33,8 @@ static oct_status round_value(void *arg, const char *name, const oct_operand *t,
     if (i < 0 || s->keep || s->mask->no_values || t->dtype != OCT_F32)
         return OCT_OK;
     const bool *on = s->mask->value;
-    if (!on || on[oct_params_root(s->j, s->tapped[i])])
-        oct_sim_round(s->j, s->tapped[i], t);
+    if (!on || on[oct_params_root(s->c->job, s->tapped[i])])
+        oct_sim_round(s->c->job, s->tapped[i], t);
     return OCT_OK;
 }
 
@@ -50,7 +48,7 @@ static oct_status reserve(sim_worker *w, int64_t n, oct_err *err)
     return w->plain ? OCT_OK : oct_nomem(err);
 }
 
-static oct_status take_output(oct_sim *s, sim_sample *x, size_t k, const oct_operand *y, oct_err *err)
+static oct_status take_output(oct_sim_core *s, sim_sample *x, size_t k, const oct_operand *y, oct_err *err)
 {
     x->count[k] = y->count;
     if (!(x->output[k] = oct_arena_calloc(s->arena, (size_t)y->count + 1, sizeof(float))))
@@ -74,7 +72,7 @@ static oct_status compare(sim_worker *w, sim_sample *x, const oct_plan *plan, oc
     return OCT_OK;
 }
 
-static oct_status make_runner(oct_sim *s, sim_graph *g, size_t thread, oct_err *err)
+oct_status oct_sim_make_runner(oct_sim_core *s, sim_graph *g, size_t thread, oct_err *err)
 {
     const oct_plan_opts o = { .taps = s->tap, .n_taps = s->n_taps, .no_passes = true, .fast_pack = true };
     if (g->runner[thread])
@@ -84,15 +82,14 @@ static oct_status make_runner(oct_sim *s, sim_graph *g, size_t thread, oct_err *
     return OCT_OK;
 }
 
-static oct_status run_sample(oct_sim *s, size_t i, size_t thread, oct_err *err)
+static oct_status run_sample(oct_sim_core *s, size_t i, size_t thread, oct_err *err)
 {
     sim_worker *w = &s->worker[thread];
-    oct_runner **r = &s->graph->runner[thread];
-    sim_sample *x = &s->sample[i];
+    sim_sample *x = s->set->sample[i];
     oct_plan *plan;
-    OCT_TRY(make_runner(s, s->graph, thread, err));
+    OCT_TRY(oct_sim_make_runner(s, s->now, thread, err));
     w->sample = i;
-    OCT_TRY(oct_runner_run(*r, x->input, &plan, err));
+    OCT_TRY(oct_runner_run(s->now->runner[thread], x->input, &plan, err));
     if (s->show)
         return OCT_OK;
     if (!s->keep)
@@ -108,7 +105,7 @@ static oct_status run_sample(oct_sim *s, size_t i, size_t thread, oct_err *err)
 
 static void run_part(void *arg, size_t begin, size_t end, size_t thread)
 {
-    oct_sim *s = arg;
+    oct_sim_core *s = arg;
     for (size_t i = begin; i < end; i++) {
         oct_err err = { 0 };
         const oct_status st = run_sample(s, i, thread, &err);
@@ -123,11 +120,12 @@ static void run_part(void *arg, size_t begin, size_t end, size_t thread)
     }
 }
 
-static oct_status run_all(oct_sim *s, sim_graph *g, oct_err *err)
+oct_status oct_sim_run(oct_sim_core *s, const oct_sim *set, sim_graph *g, oct_err *err)
 {
-    s->graph = g;
+    s->set = set;
+    s->now = g;
     s->status = OCT_OK;
-    oct_pool_for(s->pool, s->n_samples, 1, run_part, s);
+    oct_pool_for(s->pool, set->n_samples, 1, run_part, s);
     if (s->status != OCT_OK && err)
         *err = s->err;
     return s->status;
@@ -135,7 +133,7 @@ static oct_status run_all(oct_sim *s, sim_graph *g, oct_err *err)
 
 /* ---- graphs ---- */
 
-static void drop_graph(oct_sim *s, sim_graph *g)
+static void drop_graph(oct_sim_core *s, sim_graph *g)
 {
     for (size_t t = 0; g->runner && t < s->threads; t++)
         oct_runner_destroy(g->runner[t]);
@@ -144,25 +142,55 @@ static void drop_graph(oct_sim *s, sim_graph *g)
     *g = (sim_graph){ 0 };
 }
 
-static oct_status make_graph(oct_sim *s, const bool *rounds, bool constants, sim_graph *g, oct_err *err)
+static void drop_graphs(oct_sim_core *s)
 {
-    const char **tap = oct_arena_calloc(s->arena, s->j->n_values + 1, sizeof *tap);
-    g->runner = oct_calloc(s->threads, sizeof(oct_runner *));
-    if (!tap || !g->runner)
+    for (int i = 0; i < SIM_GRAPHS; i++)
+        drop_graph(s, &s->graph[i]);
+    oct_arena_destroy(s->decided);
+    s->decided = NULL;
+    s->tap = NULL;
+    s->n_taps = 0;
+}
+
+oct_status oct_sim_follow(oct_sim_core *s, oct_err *err)
+{
+    OCT_TRY(oct_conversion_settle(s->c, err));
+    if (s->decided && s->revision == s->c->revision)
+        return OCT_OK;
+    drop_graphs(s);
+    s->revision = s->c->revision;
+    return (s->decided = oct_arena_create()) ? OCT_OK : oct_nomem(err);
+}
+
+static oct_status list_taps(oct_sim_core *s, const char **name, oct_err *err)
+{
+    const size_t n = s->c->job->n_values;
+    const char **tap = oct_arena_calloc(s->decided, n + 1, sizeof *tap);
+    s->tapped = oct_arena_calloc(s->decided, n + 1, sizeof *s->tapped);
+    if (!tap || !s->tapped)
         return oct_nomem(err);
-    OCT_TRY(oct_sim_graph(s->j, rounds, constants, s->arena, &g->g, tap, err));
-    if (s->tap)
-        return OCT_OK; /* the names are the same */
-    s->tap = oct_arena_calloc(s->arena, s->j->n_values + 1, sizeof *s->tap);
-    s->tapped = oct_arena_calloc(s->arena, s->j->n_values + 1, sizeof *s->tapped);
-    if (!s->tap || !s->tapped)
-        return oct_nomem(err);
-    for (size_t v = 0; v < s->j->n_values; v++)
-        if (tap[v]) {
-            s->tap[s->n_taps] = tap[v];
+    for (size_t v = 0; v < n; v++)
+        if (name[v]) {
+            tap[s->n_taps] = name[v];
             s->tapped[s->n_taps++] = (int)v;
         }
+    s->tap = tap;
     return OCT_OK;
+}
+
+oct_status oct_sim_make_graph(oct_sim_core *s, sim_constants kind, const bool *rounds, oct_err *err)
+{
+    oct_qjob *j = s->c->job;
+    sim_graph *g = &s->graph[kind];
+    if (g->g)
+        return OCT_OK;
+    const char **tap = oct_arena_calloc(s->decided, j->n_values + 1, sizeof *tap);
+    const bool *none = oct_arena_calloc(s->decided, j->n_nodes + 1, sizeof *none);
+    g->runner = oct_calloc(s->threads, sizeof(oct_runner *));
+    if (!tap || !none || !g->runner)
+        return oct_nomem(err);
+    OCT_TRY(oct_sim_graph(j, kind == SIM_REAL ? none : rounds, kind == SIM_ROUNDED, s->decided, &g->g, tap, err));
+    return s->tap ? OCT_OK : list_taps(s, tap, err); /* the names are the same in all */
 }
 
 /* ---- measuring ---- */
@@ -170,11 +198,11 @@ static oct_status make_graph(oct_sim *s, const bool *rounds, bool constants, sim
 static oct_sim_loss sum_errors(const oct_sim *s)
 {
     oct_sim_loss loss = { 0, INFINITY };
-    for (size_t k = 0; k < s->n_outputs; k++) {
+    for (size_t k = 0; k < s->core->n_outputs; k++) {
         oct_error e = { 0 };
         for (size_t i = 0; i < s->n_samples; i++)
-            if (s->sample[i].count[k])
-                oct_error_join(&e, &s->sample[i].error[k]);
+            if (s->sample[i]->count[k])
+                oct_error_join(&e, &s->sample[i]->error[k]);
         if (e.n == 0)
             continue;
         const double db = oct_error_sqnr(&e);
@@ -186,165 +214,104 @@ static oct_sim_loss sum_errors(const oct_sim *s)
 
 oct_status oct_sim_measure(oct_sim *s, const oct_sim_mask *m, oct_sim_loss *loss, oct_err *err)
 {
-    const bool some = m->weights == OCT_SIM_SOME_WEIGHTS;
-    sim_graph *g = m->weights == OCT_SIM_FLOAT_WEIGHTS ? &s->real : some ? &s->some : &s->rounded;
-    if (some)
-        drop_graph(s, g);
-    if (!g->g)
-        OCT_TRY(make_graph(s, some ? m->layer : NULL, !some, g, err));
-    s->mask = m;
-    OCT_TRY(run_all(s, g, err));
+    static const sim_constants kinds[] = { [OCT_SIM_FLOAT_WEIGHTS] = SIM_REAL, [OCT_SIM_ROUNDED_WEIGHTS] = SIM_ROUNDED, [OCT_SIM_SOME_WEIGHTS] = SIM_SOME };
+    oct_sim_core *core = s->core;
+    const sim_constants kind = kinds[m->weights];
+    OCT_TRY(oct_sim_follow(core, err));
+    drop_graph(core, &core->graph[SIM_SOME]);
+    OCT_TRY(oct_sim_make_graph(core, kind, kind == SIM_SOME ? m->layer : NULL, err));
+    core->mask = m;
+    OCT_TRY(oct_sim_run(core, s, &core->graph[kind], err));
     *loss = sum_errors(s);
     return OCT_OK;
 }
 
+const char *oct_sim_shown(const oct_sim *s, int value)
+{
+    for (size_t i = 0; i < s->core->n_taps; i++)
+        if (s->core->tapped[i] == value)
+            return s->core->tap[i];
+    return NULL;
+}
+
 oct_status oct_sim_show(oct_sim *s, void (*show)(void *arg, size_t sample, const char *name, const oct_operand *t), void *arg, oct_err *err)
 {
-    s->show = show;
-    s->show_arg = arg;
-    const oct_status st = run_all(s, &s->real, err);
-    s->show = NULL;
+    oct_sim_core *core = s->core;
+    OCT_TRY(oct_sim_follow(core, err));
+    OCT_TRY(oct_sim_make_graph(core, SIM_REAL, NULL, err));
+    core->show = show;
+    core->show_arg = arg;
+    const oct_status st = oct_sim_run(core, s, &core->graph[SIM_REAL], err);
+    core->show = NULL;
     return st;
 }
 
-/* ---- samples ---- */
+/* ---- of a conversion ---- */
 
-/* Of the inputs of a sample, and of its outputs as far as their shapes are known. */
-static size_t bytes_of(const oct_graph *g, const oct_batch *b)
+static oct_status open_core(oct_sim_core *s, oct_err *err)
 {
-    size_t n = 0;
-    for (size_t k = 0; k < g->n_output; k++) {
-        const oct_shape *s = &g->value[g->output[k]].shape;
-        size_t count = s->rank >= 0 ? sizeof(float) : 0;
-        for (int d = 0; d < s->rank && count < SIM_BYTES; d++)
-            count *= s->d[d].n > 0 ? (size_t)s->d[d].n : 1;
-        n += count;
-    }
-    for (size_t i = 0; i < b->n_tensors; i++)
-        n += b->tensors[i].bytes;
-    return n;
-}
-
-static oct_status keep_sample(oct_sim *s, const oct_batch *b, oct_err *err)
-{
-    sim_sample *x = &s->sample[s->n_samples];
-    x->input = oct_arena_calloc(s->arena, s->n_inputs + 1, sizeof *x->input);
-    x->output = oct_arena_calloc(s->arena, s->n_outputs + 1, sizeof *x->output);
-    x->count = oct_arena_calloc(s->arena, s->n_outputs + 1, sizeof *x->count);
-    x->error = oct_arena_calloc(s->arena, s->n_outputs + 1, sizeof *x->error);
-    if (!x->input || !x->output || !x->count || !x->error)
-        return oct_nomem(err);
-    for (size_t i = 0; i < b->n_tensors; i++) {
-        x->input[i] = b->tensors[i];
-        x->input[i].owned = false;
-        if (!(x->input[i].data = oct_arena_memdup(s->arena, b->tensors[i].data, b->tensors[i].bytes)))
-            return oct_nomem(err);
-    }
-    s->n_samples++;
-    return OCT_OK;
-}
-
-static oct_status read_samples(oct_sim *s, oct_source *src, int64_t samples, oct_err *err)
-{
-    oct_batch b = OCT_BATCH_INIT;
-    oct_status st = OCT_OK;
-    size_t bytes = 0;
-    while ((int64_t)s->n_samples < samples && (bytes < SIM_BYTES || s->n_samples < 2)) {
-        st = oct_source_next(src, 1, &b, err);
-        if (st != OCT_OK || b.n == 0)
-            break;
-        bytes += bytes_of(s->j->g, &b);
-        if ((st = keep_sample(s, &b, err)) != OCT_OK)
-            break;
-    }
-    oct_batch_free(&b);
-    return st;
-}
-
-static int64_t samples_of(oct_sim_size size, int64_t macs)
-{
-    const int64_t n = size.macs / macs;
-    return n < size.least ? size.least : n > size.most ? size.most : n;
-}
-
-/* Shapes that only samples tell may make runs longer than the model's own say: then fewer samples stay, spread over those that were read. */
-static oct_status drop_samples(oct_sim *s, oct_sim_size size, oct_err *err)
-{
-    oct_plan *plan;
-    uint64_t macs = 1;
-    if (s->n_samples == 0)
-        return OCT_OK;
-    OCT_TRY(make_runner(s, &s->real, 0, err));
-    OCT_TRY(oct_runner_plan(s->real.runner[0], s->sample[0].input, &plan, err));
-    for (size_t i = 0; i < oct_plan_n_steps(plan); i++)
-        macs += oct_plan_step(plan, i).macs;
-    const size_t n = (size_t)samples_of(size, macs > INT64_MAX ? INT64_MAX : (int64_t)macs), all = s->n_samples;
-    if (n >= all)
-        return OCT_OK;
-    for (size_t i = 0; i < n; i++)
-        s->sample[i] = s->sample[i * all / n];
-    s->n_samples = n;
-    return OCT_OK;
-}
-
-static oct_status open_sim(oct_sim *s, oct_conversion *c, oct_sim_size size, int half, oct_err *err)
-{
-    const int64_t samples = samples_of(size, oct_graph_macs(c->m->graph));
-    s->j = c->job;
-    s->n_inputs = s->j->g->n_input;
-    s->n_outputs = s->j->g->n_output;
+    const oct_qjob *j = s->c->job;
+    s->n_inputs = j->g->n_input;
+    s->n_outputs = j->g->n_output;
+    s->macs = oct_graph_macs(s->c->m->graph);
     if (!(s->arena = oct_arena_create()))
         return oct_nomem(err);
-    if (!(s->pool = oct_pool_create(c->o.job.threads)))
-        return oct_pool_fail(c->o.job.threads, err);
+    if (!(s->pool = oct_pool_create(s->c->o.job.threads)))
+        return oct_pool_fail(s->c->o.job.threads, err);
     oct_pool_relax(s->pool);
     s->threads = (size_t)oct_pool_threads(s->pool);
-    s->worker = oct_arena_calloc(s->arena, s->threads, sizeof *s->worker);
-    s->sample = oct_arena_calloc(s->arena, (size_t)samples + 1, sizeof *s->sample);
-    if (!s->worker || !s->sample)
+    if (!(s->worker = oct_arena_calloc(s->arena, s->threads, sizeof *s->worker)))
         return oct_nomem(err);
     for (size_t t = 0; t < s->threads; t++)
         s->worker[t].s = s;
-    /* A half of few samples, some of them broken, may have none. */
-    const oct_pick pick = c->o.whole ? (oct_pick){ .most = samples } : (oct_pick){ .most = 2 * samples, .i = half, .n = 2 };
-    OCT_TRY(oct_source_pick(c->src, &pick, err));
-    OCT_TRY(read_samples(s, c->src, samples, err));
-    const bool *none = oct_arena_calloc(s->arena, s->j->n_nodes + 1, sizeof *none);
-    if (!none)
-        return oct_nomem(err);
-    OCT_TRY(make_graph(s, none, false, &s->real, err));
-    OCT_TRY(drop_samples(s, size, err));
-    s->keep = true;
-    OCT_TRY(run_all(s, &s->real, err));
-    s->keep = false;
     return OCT_OK;
 }
 
-oct_status oct_sim_open(oct_conversion *c, oct_sim_size size, int half, oct_sim **sim, oct_err *err)
+void oct_conversion_end_sim(oct_conversion *c)
 {
-    oct_sim *s = oct_calloc(1, sizeof *s);
-    if (!s)
-        return oct_nomem(err);
-    pthread_mutex_init(&s->lock, NULL);
-    oct_status st = open_sim(s, c, size, half, err);
-    if (st == OCT_OK)
-        *sim = s;
-    else
-        oct_sim_close(s);
-    return st;
-}
-
-void oct_sim_close(oct_sim *s)
-{
+    oct_sim_core *s = c->sim;
     if (!s)
         return;
-    drop_graph(s, &s->real);
-    drop_graph(s, &s->rounded);
-    drop_graph(s, &s->some);
+    drop_graphs(s);
     for (size_t t = 0; s->worker && t < s->threads; t++)
         oct_free(s->worker[t].plain);
     oct_pool_destroy(s->pool);
     oct_arena_destroy(s->arena);
     pthread_mutex_destroy(&s->lock);
     oct_free(s);
+    c->sim = NULL;
+}
+
+static oct_status need_core(oct_conversion *c, oct_err *err)
+{
+    if (c->sim)
+        return OCT_OK;
+    if (!(c->sim = oct_calloc(1, sizeof *c->sim)))
+        return oct_nomem(err);
+    c->sim->c = c;
+    pthread_mutex_init(&c->sim->lock, NULL);
+    const oct_status s = open_core(c->sim, err);
+    if (s != OCT_OK)
+        oct_conversion_end_sim(c);
+    return s;
+}
+
+oct_status oct_conversion_sim(oct_conversion *c, oct_sim_size size, int half, oct_sim **sim, oct_err *err)
+{
+    const int kept = c->o.whole ? 0 : half; /* halves of what is not divided are the same */
+    OCT_TRY(need_core(c, err));
+    OCT_TRY(oct_sim_follow(c->sim, err));
+    OCT_TRY(oct_sim_need_half(c->sim, kept, err));
+    OCT_TRY(oct_sim_make_graph(c->sim, SIM_REAL, NULL, err)); /* taps are there */
+    const oct_sim *all = &c->sim->half[kept];
+    const size_t n = oct_sim_samples(c->sim, size);
+    oct_sim *s = oct_arena_calloc(c->sim->arena, 1, sizeof *s);
+    if (!s || !(s->sample = oct_arena_calloc(c->sim->arena, all->n_samples + 1, sizeof *s->sample)))
+        return oct_nomem(err);
+    s->core = c->sim;
+    s->n_samples = n < all->n_samples ? n : all->n_samples;
+    for (size_t i = 0; i < s->n_samples; i++) /* spread over those that are kept */
+        s->sample[i] = all->sample[i * all->n_samples / s->n_samples];
+    *sim = s;
+    return OCT_OK;
 }

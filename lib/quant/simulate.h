@@ -30,23 +30,26 @@ typedef struct oct_sim_loss {
     double sqnr;  /* dB, the smallest over the outputs */
 } oct_sim_loss;
 
-/* How many samples: as many as take so many multiply-accumulates, within bounds. More for small models, where they cost little and each
- * tells less. */
+/* How many samples a measurement takes: as many as take so many multiply-accumulates, within bounds, and are kept. More for small models,
+ * where they cost little and each tells less. */
 typedef struct oct_sim_size {
     int64_t macs, least, most;
 } oct_sim_size;
-#define OCT_SIM_FEW_RUNS ((oct_sim_size){ 3000000000, 8, 32 })   /* for what runs each a few times */
+#define OCT_SIM_FEW_RUNS ((oct_sim_size){ 3000000000, 8, 32 })   /* for what runs each a few times: all that are kept */
 #define OCT_SIM_MANY_RUNS ((oct_sim_size){ 1200000000, 2, 16 })  /* for what runs each a hundred times */
 
-/* Reads up to `size` of what the conversion calibrates with, of two halves the first or the second one (of all where samples are not to be
- * divided), fewer where inputs and outputs of so many take more than some 64 MB, and runs the float model on them. The job must be
- * decided and stay as it is until the simulation is closed. OCT_EUNSUPPORTED where the model does not run. */
-oct_status oct_sim_open(oct_conversion *c, oct_sim_size size, int half, oct_sim **sim, oct_err *err);
-void oct_sim_close(oct_sim *s); /* NULL allowed */
+/* The simulation of a conversion on `size` samples of half 0 or 1 of those it calibrates with (of all where samples are not to be divided),
+ * fewer where inputs and outputs of so many take more than some 64 MB. At first need samples are read and run in float; they stay, with
+ * what the float model makes of them, until the graph changes (oct_conversion_reopen) or the conversion has decided, and so long *sim may be
+ * used. Each use settles the conversion and follows its decisions, where changes are told (oct_conversion_changed, oct_conversion_edited).
+ * OCT_EUNSUPPORTED where the model does not run. */
+oct_status oct_conversion_sim(oct_conversion *c, oct_sim_size size, int half, oct_sim **sim, oct_err *err);
 
 oct_status oct_sim_measure(oct_sim *s, const oct_sim_mask *m, oct_sim_loss *loss, oct_err *err);
 
-/* Runs the float model on all samples and shows its values under the names of the simulation's taps, on any thread. */
+/* The name under which a value of the job's graph is shown, NULL: it is not. Borrowed until decisions change. */
+const char *oct_sim_shown(const oct_sim *s, int value);
+/* Runs the float model on the samples and shows its values under the names of the simulation's taps, on any thread. */
 oct_status oct_sim_show(oct_sim *s, void (*show)(void *arg, size_t sample, const char *name, const oct_operand *t), void *arg, oct_err *err);
 
 /* The graph that such a plan runs: a copy of the job's, where what integer operators read of a real value is a value of its own.

@@ -7,6 +7,8 @@
 #include "quant/simulate.h"
 #include "runtime/runner.h"
 
+typedef struct oct_sim_core oct_sim_core;
+
 typedef struct sim_sample {
     oct_array *input;  /* [inputs] */
     float **output;    /* [outputs] of the float model */
@@ -15,34 +17,47 @@ typedef struct sim_sample {
 } sim_sample;
 
 /* Graphs that differ in their constants. */
+typedef enum sim_constants { SIM_REAL, SIM_ROUNDED, SIM_SOME, SIM_GRAPHS } sim_constants;
 typedef struct sim_graph {
     oct_graph *g;
     oct_runner **runner; /* [threads] */
 } sim_graph;
 
 typedef struct sim_worker {
-    struct oct_sim *s;
-    size_t next;   /* tap that is shown next, most likely */
-    size_t sample; /* at hand */
+    oct_sim_core *s;
+    size_t next;      /* tap that is shown next, most likely */
+    size_t sample;    /* at hand */
     float *plain;
     int64_t cap;
 } sim_worker;
 
+/* Some of the samples of a half. */
 struct oct_sim {
-    oct_qjob *j;
+    oct_sim_core *core;
+    sim_sample **sample;
+    size_t n_samples;
+};
+
+/* What simulations of a conversion share. */
+struct oct_sim_core {
+    oct_conversion *c;
     oct_arena *arena;
     oct_pool *pool;
     size_t threads, n_inputs, n_outputs;
     sim_worker *worker;
-    sim_sample *sample;
-    size_t n_samples;
+    oct_sim half[2];  /* all that are kept */
+    int64_t macs;     /* of a run; more than the graph says where only samples tell shapes */
+    /* what follows from decisions: */
+    uint64_t revision;
+    oct_arena *decided;
     const char **tap; /* [n_taps] */
     int *tapped;      /* the value of the job that it is */
     size_t n_taps;
-    sim_graph real, rounded, some;
-    /* the measurement in progress: */
+    sim_graph graph[SIM_GRAPHS];
+    /* the run in progress: */
+    const oct_sim *set;
     const oct_sim_mask *mask;
-    sim_graph *graph;
+    sim_graph *now;
     bool keep; /* outputs are those of the float model */
     void (*show)(void *arg, size_t sample, const char *name, const oct_operand *t); /* NULL: values are rounded */
     void *show_arg;
@@ -53,5 +68,17 @@ struct oct_sim {
 
 /* The tap of a name, or -1; *next: where it is looked for first, as plans show values in nearly the same order. */
 int oct_sim_find_tap(const char *const *tap, size_t n, size_t *next, const char *name);
+/* Settles the conversion, and drops what follows from older decisions. */
+oct_status oct_sim_follow(oct_sim_core *s, oct_err *err);
+/* The graph of a kind, and with it the taps; it is made now if it is not there. rounds: as oct_sim_graph has it, of SIM_SOME. */
+oct_status oct_sim_make_graph(oct_sim_core *s, sim_constants kind, const bool *rounds, oct_err *err);
+oct_status oct_sim_make_runner(oct_sim_core *s, sim_graph *g, size_t thread, oct_err *err);
+/* Runs a graph on samples. */
+oct_status oct_sim_run(oct_sim_core *s, const oct_sim *set, sim_graph *g, oct_err *err);
+
+/* sim_samples.c: sees that the samples of a half are kept, with the float model's outputs. */
+oct_status oct_sim_need_half(oct_sim_core *s, int half, oct_err *err);
+/* How many samples a size means. */
+size_t oct_sim_samples(const oct_sim_core *s, oct_sim_size size);
 
 #endif

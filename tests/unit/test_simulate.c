@@ -189,9 +189,8 @@ static oct_sim_loss measured(work *w, int half, const oct_sim_mask *m)
 {
     oct_sim *s;
     oct_sim_loss loss;
-    GOOD(oct_sim_open(&w->c, (oct_sim_size){ 1, ROWS / 2, ROWS / 2 }, half, &s, err));
+    GOOD(oct_conversion_sim(&w->c, (oct_sim_size){ 1, ROWS / 2, ROWS / 2 }, half, &s, err));
     GOOD(oct_sim_measure(s, m, &loss, err));
-    oct_sim_close(s);
     return loss;
 }
 
@@ -365,9 +364,8 @@ static void planted_value_is_first(void **state)
     oct_sim *sim;
     build_planted(w, 100, false);
     decide(w);
-    GOOD(oct_sim_open(&w->c, (oct_sim_size){ 1, ROWS / 2, ROWS / 2 }, 0, &sim, err));
+    GOOD(oct_conversion_sim(&w->c, (oct_sim_size){ 1, ROWS / 2, ROWS / 2 }, 0, &sim, err));
     GOOD(oct_sensitivity_measure(sim, w->c.job, 0, true, a, &s, err));
-    oct_sim_close(sim);
     assert_true(s.n >= 5 && s.site[0].node < 0 && s.site[0].value == w->c.job->g->input[0]);
     double values = 0, weights = 0;
     for (size_t i = 0; i < s.n; i++) {

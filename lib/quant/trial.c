@@ -1,0 +1,44 @@
+/* Measure, act, measure again, and keep or give back. */
+#include "quant/trial.h"
+
+#include "quant/convert_int.h"
+
+#include <stdio.h>
+
+static oct_status measure(oct_conversion *c, const oct_trial *t, oct_sim_loss *loss, oct_err *err)
+{
+    oct_sim *s;
+    OCT_TRY(oct_conversion_sim(c, t->size, 1, &s, err));
+    return oct_sim_measure(s, &(oct_sim_mask){ .weights = OCT_SIM_ROUNDED_WEIGHTS }, loss, err);
+}
+
+static oct_status try_with(oct_conversion *c, oct_trial *t, oct_method_result *r, oct_arena *a, oct_err *err)
+{
+    oct_sim_loss before, after;
+    OCT_TRY(measure(c, t, &before, err));
+    t->won = false;
+    r->before = r->after = before.sqnr;
+    OCT_TRY(t->act(t, c, r, a, err));
+    if (r->why)
+        return OCT_OK;
+    OCT_TRY(measure(c, t, &after, err));
+    t->won = t->gain > 0 ? after.sqnr >= before.sqnr + t->gain : after.noise < before.noise;
+    r->measure = "output SQNR";
+    r->unit = "dB";
+    if (t->won) {
+        r->after = after.sqnr;
+        return OCT_OK;
+    }
+    t->undo(t, c);
+    if (t->otherwise)
+        snprintf(r->choice, sizeof r->choice, "%s (%.1f dB)", t->otherwise, after.sqnr);
+    return OCT_OK;
+}
+
+oct_status oct_conversion_try(oct_conversion *c, oct_trial *t, oct_method_result *r, oct_err *err)
+{
+    oct_arena *a = oct_arena_create();
+    const oct_status s = a ? try_with(c, t, r, a, err) : oct_nomem(err);
+    oct_arena_destroy(a);
+    return s;
+}

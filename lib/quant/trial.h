@@ -1,0 +1,23 @@
+/* lib/quant/trial.h -- a change of decisions that stays only where it wins on samples that did not choose it. */
+#ifndef OCT_QUANT_TRIAL_H
+#define OCT_QUANT_TRIAL_H
+
+#include "quant/simulate.h"
+
+typedef struct oct_trial oct_trial;
+struct oct_trial {
+    oct_sim_size size;
+    /* Changes decisions and tells of it (oct_conversion_changed, oct_conversion_edited), or sets r->why: there is nothing to try. What it puts
+     * into the arena a lasts until the trial has ended. */
+    oct_status (*act)(oct_trial *t, oct_conversion *c, oct_method_result *r, oct_arena *a, oct_err *err);
+    void (*undo)(oct_trial *t, oct_conversion *c); /* and tells of that */
+    double gain;           /* dB that the smallest SQNR of an output must win; 0: the noise must fall. act may set it. */
+    const char *otherwise; /* what is chosen where it does not win; NULL: the method says it */
+    void *arg;             /* the method's own */
+    bool won;              /* the result; false also where there was nothing to try */
+};
+
+/* Measures on the second half without the change and with it, undoes what does not win, and fills r. */
+oct_status oct_conversion_try(oct_conversion *c, oct_trial *t, oct_method_result *r, oct_err *err);
+
+#endif
