@@ -278,24 +278,34 @@ static oct_status merge_chan(oct_chan_stats *s, const oct_chan_stats *o, oct_err
         return OCT_OK;
     if (s->channels == 0)
         OCT_TRY(oct_chan_init(s, o->channels, err));
-    return oct_chan_merge(s, o, err);
+    return s->channels == o->channels ? oct_chan_merge(s, o, err) : OCT_OK;
+}
+
+oct_status oct_calib_add_statistics(oct_calib *into, const oct_calib *from, oct_err *err)
+{
+    oct_calib_tensor *x;
+    for (size_t i = 0; i < from->n_tensors; i++) {
+        OCT_TRY(oct_calib_add(into, from->tensors[i]->name, &x, err));
+        OCT_TRY(oct_stats_merge(&x->stats, &from->tensors[i]->stats, err));
+        OCT_TRY(merge_chan(&x->chan, &from->tensors[i]->chan, err));
+    }
+    into->samples += from->samples;
+    return OCT_OK;
 }
 
 oct_status oct_calib_merge(oct_calib *into, const oct_calib *from, oct_err *err)
 {
     OCT_TRY(check_merge(into, from, err));
+    OCT_TRY(oct_calib_add_statistics(into, from, err));
     for (size_t i = 0; i < from->n_tensors; i++) {
         const oct_calib_tensor *y = from->tensors[i];
         oct_calib_tensor *x = oct_calib_find(into, y->name);
-        OCT_TRY(oct_stats_merge(&x->stats, &y->stats, err));
-        OCT_TRY(merge_chan(&x->chan, &y->chan, err));
         x->off |= y->off;
         if (y->pinned) {
             x->pinned = true;
             x->pin = y->pin;
         }
     }
-    into->samples += from->samples;
     for (size_t i = 0; i < from->n_shards; i++)
         OCT_TRY(oct_calib_add_shard(into, from->shards[i].set, from->shards[i].index, from->shards[i].count, err));
     return OCT_OK;

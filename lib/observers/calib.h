@@ -74,6 +74,10 @@ oct_calib_tensor *oct_calib_find(const oct_calib *c, const char *name);
 /* Finds or adds with empty statistics. OCT_ENOMEM. */
 oct_status oct_calib_add(oct_calib *c, const char *name, oct_calib_tensor **out, oct_err *err);
 
+/* Adds the statistics and the count of samples of `from`, whatever else the tables say; tensors that `into` lacks
+ * are added, too. Moments stay those of `into` where the numbers of channels differ. After OCT_ENOMEM `into` may only be destroyed. */
+oct_status oct_calib_add_statistics(oct_calib *into, const oct_calib *from, oct_err *err);
+
 /* Adds `from` to `into`. OCT_EUSAGE when the models, preprocessing, tensors or pinned ranges differ or a
  * shard is in both; `into` is then unchanged. After OCT_ENOMEM `into` may only be destroyed. */
 oct_status oct_calib_merge(oct_calib *into, const oct_calib *from, oct_err *err);

@@ -185,26 +185,6 @@ static void free_worker(worker *w)
     oct_batch_free(&w->batch);
 }
 
-static oct_status add_up(oct_calib *c, worker *w, size_t n, oct_err *err)
-{
-    for (size_t i = 0; i < n; i++) {
-        for (size_t k = 0; k < w[i].calib->n_tensors; k++) {
-            const oct_calib_tensor *from = w[i].calib->tensors[k];
-            oct_calib_tensor *to;
-            OCT_TRY(oct_calib_add(c, from->name, &to, err));
-            OCT_TRY(oct_stats_merge(&to->stats, &from->stats, err));
-            if (from->chan.channels == 0)
-                continue;
-            if (to->chan.channels == 0)
-                OCT_TRY(oct_chan_init(&to->chan, from->chan.channels, err));
-            if (to->chan.channels == from->chan.channels)
-                OCT_TRY(oct_chan_merge(&to->chan, &from->chan, err));
-        }
-        c->samples += w[i].calib->samples;
-    }
-    return OCT_OK;
-}
-
 static oct_status calibrate(const oct_graph *g, oct_source *src, const oct_calibrate_opts *opts, oct_calib *c, oct_err *err)
 {
     oct_pool *pool = oct_pool_create(opts->threads);
@@ -225,8 +205,8 @@ static oct_status calibrate(const oct_graph *g, oct_source *src, const oct_calib
         if (st != OCT_OK && err)
             *err = s.err;
     }
-    if (st == OCT_OK)
-        st = add_up(c, w, n, err);
+    for (size_t i = 0; st == OCT_OK && i < n; i++)
+        st = oct_calib_add_statistics(c, w[i].calib, err);
     if (st == OCT_OK && c->samples == 0 && !opts->part)
         st = oct_fail(err, OCT_EUSAGE, "there is no sample to calibrate with");
     for (size_t i = 0; w && i < n; i++)

@@ -179,6 +179,33 @@ static void missing_shards_are_named(void **state)
           (const uint32_t(*)[3])odd);
 }
 
+/* Parts that threads gathered, into a table that has the model alone: what it says is that of one run. */
+static void statistics_add_up(void **state)
+{
+    oct_calib *one = make(0, 1), *sum = oct_calib_create(), *part[2] = { make(0, 2), make(1, 2) };
+    assert_int_equal(oct_calib_set_model(sum, "m.onnx", 0x0123456789abcdefu, NULL), OCT_OK);
+    assert_int_equal(oct_calib_set_preprocess(sum, "imagenet", NULL), OCT_OK);
+    assert_int_equal(oct_calib_add_shard(sum, "images", 0, 1, NULL), OCT_OK);
+    part[1]->model_hash++;
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(oct_calib_add_statistics(sum, part[i], NULL), OCT_OK);
+    char *want = text_of(one), *got = text_of(sum);
+    assert_string_equal(got, want);
+    /* Channels of another number are no part of the moments. */
+    oct_calib_tensor *t = oct_calib_find(part[0], names[0]);
+    oct_chan_free(&t->chan);
+    assert_int_equal(oct_chan_init(&t->chan, 2, NULL), OCT_OK);
+    assert_int_equal(oct_calib_add_statistics(sum, part[0], NULL), OCT_OK);
+    assert_int_equal(oct_calib_find(sum, names[0])->chan.channels, 4);
+    assert_int_equal(sum->samples, SAMPLES + SAMPLES / 2);
+    free(want);
+    free(got);
+    oct_calib_destroy(one);
+    oct_calib_destroy(sum);
+    oct_calib_destroy(part[0]);
+    oct_calib_destroy(part[1]);
+}
+
 static void different_tables_do_not_merge(void **state)
 {
     oct_calib *a = make(0, 3), *b = make(1, 3);
@@ -449,6 +476,7 @@ int main(void)
         cmocka_unit_test(reads_back),
         cmocka_unit_test(shards_merge_to_one_run),
         cmocka_unit_test(missing_shards_are_named),
+        cmocka_unit_test(statistics_add_up),
         cmocka_unit_test(different_tables_do_not_merge),
         cmocka_unit_test(files),
         cmocka_unit_test(edited_by_hand),
