@@ -18,9 +18,9 @@ void rt_kept_free(rt_kept *k)
         oct_plan_destroy(k->of[i].plan);
 }
 
-rt_input rt_input_of(const oct_datum *x)
+oct_plan_input rt_input_of(const oct_datum *x)
 {
-    rt_input in = { .tensor = x->kind == OCT_DATUM_TENSOR };
+    oct_plan_input in = { .tensor = x->kind == OCT_DATUM_TENSOR };
     if (!in.tensor)
         return in;
     in.dtype = x->t.dtype;
@@ -29,7 +29,7 @@ rt_input rt_input_of(const oct_datum *x)
     return in;
 }
 
-bool rt_same_inputs(const rt_input *a, const rt_input *b, size_t n)
+bool rt_same_inputs(const oct_plan_input *a, const oct_plan_input *b, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (a[i].tensor != b[i].tensor || a[i].dtype != b[i].dtype || a[i].rank != b[i].rank ||

@@ -93,7 +93,7 @@ oct_status rt_borrow_input(const oct_value *v, const void *data, oct_datum **x, 
 /* ---- making ---- */
 
 /* Whether what is given for an input is what the graph wants. */
-static oct_status check_input(const oct_value *v, const rt_input *in, oct_err *err)
+static oct_status check_input(const oct_value *v, const oct_plan_input *in, oct_err *err)
 {
     const oct_shape *s = &v->shape;
     if (in->dtype != OCT_UNDEFINED && v->dtype != OCT_UNDEFINED && in->dtype != v->dtype)
@@ -110,7 +110,7 @@ static oct_status check_input(const oct_value *v, const rt_input *in, oct_err *e
 }
 
 /* in[i]: for input i; NULL: all as declared. */
-static oct_status set_inputs(oct_graph *g, const rt_input *in, oct_err *err)
+static oct_status set_inputs(oct_graph *g, const oct_plan_input *in, oct_err *err)
 {
     for (size_t i = 0; in && i < g->n_input; i++) {
         oct_value *v = &g->value[g->input[i]];
@@ -124,35 +124,6 @@ static oct_status set_inputs(oct_graph *g, const rt_input *in, oct_err *err)
         if (in[i].dtype != OCT_UNDEFINED)
             v->dtype = in[i].dtype;
         OCT_TRY(oct_graph_set_dims(g, g->input[i], in[i].rank, in[i].dims, err));
-    }
-    return OCT_OK;
-}
-
-/* Inputs by name, in the graph's order; those that are not named are as declared. */
-static oct_status order_inputs(const oct_graph *g, const oct_input_shape *in, size_t n_in, rt_input *out, oct_err *err)
-{
-    for (size_t k = 0; k < n_in; k++) {
-        int v = oct_graph_find(g, in[k].name);
-        if (v < 0 || !g->value[v].is_input)
-            return oct_fail(err, OCT_EUSAGE, "the model has no input '%s'", in[k].name);
-        if (in[k].rank < 0 || in[k].rank > OCT_MAX_RANK)
-            return oct_fail(err, OCT_EUSAGE, "input '%s' is given %d dimensions; at most %d are supported", in[k].name,
-                            in[k].rank, OCT_MAX_RANK);
-    }
-    for (size_t i = 0; i < g->n_input; i++) {
-        const oct_value *v = &g->value[g->input[i]];
-        char text[128];
-        size_t k = 0;
-        if (v->kind != OCT_VALUE_TENSOR)
-            continue; /* whatever comes */
-        while (k < n_in && strcmp(in[k].name, v->name) != 0)
-            k++;
-        out[i] = (rt_input){ .tensor = true, .rank = k < n_in ? in[k].rank : v->shape.rank };
-        if (k < n_in)
-            memcpy(out[i].dims, in[k].dims, sizeof out[i].dims);
-        else if (!oct_shape_known(&v->shape, out[i].dims))
-            return oct_fail(err, OCT_EUSAGE, "input '%s' has the open shape %s: concrete dimensions are needed", v->name,
-                            oct_shape_text(&v->shape, text, sizeof text));
     }
     return OCT_OK;
 }
@@ -234,7 +205,7 @@ static oct_status read_forms(oct_plan *p, oct_err *err)
     return OCT_OK;
 }
 
-static oct_status build(oct_plan *p, const oct_graph *g, const rt_input *in, bool inner, oct_err *err)
+static oct_status build(oct_plan *p, const oct_graph *g, const oct_plan_input *in, bool inner, oct_err *err)
 {
     OCT_TRY(oct_graph_clone(g, &p->g, err));
     OCT_TRY(set_inputs(p->g, in, err));
@@ -266,7 +237,7 @@ static oct_status build(oct_plan *p, const oct_graph *g, const rt_input *in, boo
 
 enum { MOST_NESTED = 64 };
 
-oct_status rt_create(const oct_graph *g, const rt_input *in, const oct_plan *like, bool inner, oct_plan **plan, oct_err *err)
+oct_status rt_create(const oct_graph *g, const oct_plan_input *in, const oct_plan *like, bool inner, oct_plan **plan, oct_err *err)
 {
     oct_arena *a = oct_arena_create();
     oct_plan *p = a ? oct_arena_calloc(a, 1, sizeof *p) : NULL;
@@ -287,16 +258,9 @@ oct_status rt_create(const oct_graph *g, const rt_input *in, const oct_plan *lik
     return OCT_OK;
 }
 
-oct_status oct_plan_create(const oct_graph *g, const oct_input_shape *in, size_t n_in, const oct_plan_opts *opts,
-                           oct_plan **plan, oct_err *err)
+oct_status oct_plan_create(const oct_graph *g, const oct_plan_input *in, const oct_plan_opts *opts, oct_plan **plan, oct_err *err)
 {
-    oct_plan like = { .opts = opts ? *opts : (oct_plan_opts){ 0 } };
-    rt_input *all = oct_calloc(g->n_input + 1, sizeof *all);
-    oct_status s = all ? order_inputs(g, in, n_in, all, err) : oct_nomem(err);
-    if (s == OCT_OK)
-        s = rt_create(g, all, &like, false, plan, err);
-    oct_free(all);
-    return s;
+    return rt_create(g, in, &(oct_plan){ .opts = opts ? *opts : (oct_plan_opts){ 0 } }, false, plan, err);
 }
 
 void oct_plan_destroy(oct_plan *p)

@@ -17,12 +17,13 @@
 
 typedef struct oct_plan oct_plan;
 
-/* Concrete dimensions for a graph input. */
-typedef struct oct_input_shape {
-    const char *name;
+/* What is given for a graph input: a tensor of known shape, or something else. */
+typedef struct oct_plan_input {
+    bool tensor;
+    oct_dtype dtype; /* OCT_UNDEFINED: as declared */
     int rank;
     int64_t dims[OCT_MAX_RANK];
-} oct_input_shape;
+} oct_plan_input;
 
 typedef struct oct_plan_opts {
     oct_pool *pool; /* runs use it; NULL: the caller's thread alone. Outlives the plan. */
@@ -41,10 +42,10 @@ typedef struct oct_plan_opts {
 /* A Loop that makes more iterations than this ends with OCT_EUNSUPPORTED: it would not end at all. */
 #define OCT_MAX_TRIPS ((int64_t)1 << 24)
 
-/* g is borrowed and must outlive the plan; it is not changed. OCT_EUNSUPPORTED names the first node without a
+/* g is borrowed and must outlive the plan; it is not changed. in[i] is for its input i; NULL: all as declared, which may be too little to plan
+ * before the first run. OCT_EUNSUPPORTED names the first node without a
  * runnable operator; OCT_EMALFORMED a shape that does not fit. What is found only when shapes are known is told by the run. */
-oct_status oct_plan_create(const oct_graph *g, const oct_input_shape *in, size_t n_in, const oct_plan_opts *opts,
-                           oct_plan **plan, oct_err *err);
+oct_status oct_plan_create(const oct_graph *g, const oct_plan_input *in, const oct_plan_opts *opts, oct_plan **plan, oct_err *err);
 void oct_plan_destroy(oct_plan *p);
 
 /* Runs on inputs[i], C order, of the type and shape of graph input i; borrowed for the call. Results stay valid until

@@ -64,28 +64,20 @@ struct oct_plan {
 
 /* ---- making and running plans inside of plans ---- */
 
-/* What is given for an input: a tensor of known type and shape, or something else. */
-typedef struct rt_input {
-    bool tensor;
-    oct_dtype dtype; /* OCT_UNDEFINED: as declared */
-    int rank;
-    int64_t dims[OCT_MAX_RANK];
-} rt_input;
-
 /* A plan for g, with the options and taps of `like`; in[i] is for g's input i, NULL: as declared. inner: all of it must be planned
  * at once. */
-oct_status rt_create(const oct_graph *g, const rt_input *in, const oct_plan *like, bool inner, oct_plan **plan, oct_err *err);
-rt_input rt_input_of(const oct_datum *x);
-bool rt_same_inputs(const rt_input *a, const rt_input *b, size_t n);
+oct_status rt_create(const oct_graph *g, const oct_plan_input *in, const oct_plan *like, bool inner, oct_plan **plan, oct_err *err);
+oct_plan_input rt_input_of(const oct_datum *x);
+bool rt_same_inputs(const oct_plan_input *a, const oct_plan_input *b, size_t n);
 
 /* kept.c: plans of a graph for the last few combinations of inputs. What it points to is in the caller's arena, but for the plans. */
 enum { RT_KEPT = 4 };
 typedef struct rt_kept {
     const oct_graph *g;
-    rt_input *want; /* [g->n_input], for the caller to set */
+    oct_plan_input *want; /* [g->n_input], for the caller to set */
     struct {
         oct_plan *plan;
-        rt_input *in;
+        oct_plan_input *in;
         uint64_t used;
     } of[RT_KEPT];
     uint64_t clock;

@@ -85,8 +85,8 @@ oct_status oct_runner_plan(oct_runner *r, const oct_array *arrays, oct_plan **pl
 {
     for (size_t i = 0; i < r->n; i++) {
         const oct_array *x = &arrays[r->from[i]];
-        rt_input *in = &r->kept.want[i];
-        *in = (rt_input){ .tensor = r->g->value[r->g->input[i]].kind == OCT_VALUE_TENSOR, .rank = x->rank };
+        oct_plan_input *in = &r->kept.want[i];
+        *in = (oct_plan_input){ .tensor = r->g->value[r->g->input[i]].kind == OCT_VALUE_TENSOR, .rank = x->rank };
         memcpy(in->dims, x->dims, (size_t)x->rank * sizeof x->dims[0]);
     }
     OCT_TRY(rt_kept_plan(&r->kept, &r->like, plan, err));

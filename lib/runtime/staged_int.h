@@ -11,7 +11,7 @@ enum { RT_STAGES = 32 };
 /* A tensor that is there. */
 typedef struct rt_live {
     int value;
-    rt_input as;
+    oct_plan_input as;
 } rt_live;
 
 typedef struct rt_stage {

@@ -221,7 +221,7 @@ static bool same_bytes(const oct_datum *a, const oct_datum *b)
 /* A case as it is run: the graph with what is left of its inputs. */
 typedef struct prepared {
     const oct_graph *g;
-    oct_input_shape shapes[MAX_TENSORS];
+    oct_plan_input shapes[MAX_TENSORS];
     const void *data[MAX_TENSORS];
     oct_datum *feed[MAX_TENSORS];
     bool by_address;
@@ -230,7 +230,7 @@ typedef struct prepared {
 static oct_status run_once(const prepared *c, oct_pool *pool, oct_plan **p, oct_err *err)
 {
     const oct_plan_opts opts = { .pool = pool };
-    OCT_TRY(oct_plan_create(c->g, c->shapes, c->g->n_input, &opts, p, err));
+    OCT_TRY(oct_plan_create(c->g, c->shapes, &opts, p, err));
     return c->by_address ? oct_plan_run(*p, c->data, err) : oct_plan_run_data(*p, c->feed, err);
 }
 
@@ -281,7 +281,7 @@ static oct_status prepare(oct_graph *g, const data_set *d, way w, prepared *c, o
     fix_inputs(g, d, w == WAY_RUN ? d->n_in : w == WAY_CONST ? 1 : 0, given);
     for (size_t i = 0; i < g->n_input; i++) {
         const oct_datum *x = d->in[given[i]];
-        c->shapes[i] = (oct_input_shape){ g->value[g->input[i]].name, x->t.rank, { 0 } };
+        c->shapes[i] = (oct_plan_input){ .tensor = g->value[g->input[i]].kind == OCT_VALUE_TENSOR, .rank = x->t.rank };
         memcpy(c->shapes[i].dims, x->dims, (size_t)x->t.rank * sizeof *x->dims);
         c->data[i] = x->t.data;
         c->feed[i] = d->in[given[i]];

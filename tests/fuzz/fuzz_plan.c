@@ -15,7 +15,7 @@ enum { MOST_INPUTS = 8, MOST_TRIPS = 20, MOST_MACS = 1 << 27, MOST_ARENA = 64 <<
 static const int64_t most_elements = 1 << 16;
 
 /* Small concrete shapes: what the model says where that is small, else 2. */
-static bool small_shapes(const oct_graph *g, oct_input_shape *in)
+static bool small_shapes(const oct_graph *g, oct_plan_input *in)
 {
     if (g->n_input > MOST_INPUTS)
         return false;
@@ -24,7 +24,7 @@ static bool small_shapes(const oct_graph *g, oct_input_shape *in)
         int64_t count;
         if (v->shape.rank > OCT_MAX_RANK)
             return false;
-        in[i] = (oct_input_shape){ .name = v->name, .rank = v->shape.rank < 0 ? 2 : v->shape.rank };
+        in[i] = (oct_plan_input){ .tensor = v->kind == OCT_VALUE_TENSOR, .rank = v->shape.rank < 0 ? 2 : v->shape.rank };
         for (int k = 0; k < in[i].rank; k++)
             in[i].dims[k] = v->shape.rank >= 0 && v->shape.d[k].n >= 0 ? v->shape.d[k].n : 2;
         if (!oct_count(in[i].dims, in[i].rank, &count) || count > most_elements)
@@ -34,7 +34,7 @@ static bool small_shapes(const oct_graph *g, oct_input_shape *in)
 }
 
 /* A tensor of small numbers, some negative, or of short strings. */
-static oct_status fill(oct_dtype type, const oct_input_shape *in, oct_datum **out, oct_err *err)
+static oct_status fill(oct_dtype type, const oct_plan_input *in, oct_datum **out, oct_err *err)
 {
     static const oct_str words[] = { { "", 0 }, { "a", 1 }, { "b c", 3 }, { "1", 1 } };
     OCT_TRY(oct_datum_tensor(type, in->rank, in->dims, out, err));
@@ -59,7 +59,7 @@ static oct_status fill(oct_dtype type, const oct_input_shape *in, oct_datum **ou
 /* A sequence of two tensors. */
 static oct_status fill_sequence(oct_dtype type, oct_datum **out, oct_err *err)
 {
-    const oct_input_shape shape = { .rank = 2, .dims = { 2, 3 } };
+    const oct_plan_input shape = { .rank = 2, .dims = { 2, 3 } };
     oct_datum *x = NULL;
     OCT_TRY(oct_datum_sequence(type, out, err));
     OCT_TRY(fill(type, &shape, &x, err));
@@ -70,7 +70,7 @@ static oct_status fill_sequence(oct_dtype type, oct_datum **out, oct_err *err)
     return s;
 }
 
-static oct_status make_input(const oct_value *v, const oct_input_shape *in, oct_datum **out, oct_err *err)
+static oct_status make_input(const oct_value *v, const oct_plan_input *in, oct_datum **out, oct_err *err)
 {
     const oct_dtype elem = v->elem == OCT_UNDEFINED ? OCT_F32 : v->elem;
     switch (v->kind) {
@@ -92,7 +92,7 @@ static bool is_affordable(const oct_plan *p)
     return macs <= MOST_MACS && oct_plan_memory_of(p).arena <= MOST_ARENA;
 }
 
-static void run(oct_plan *p, const oct_graph *g, const oct_input_shape *in)
+static void run(oct_plan *p, const oct_graph *g, const oct_plan_input *in)
 {
     oct_datum *data[MOST_INPUTS] = { NULL };
     oct_err err = OCT_ERR_INIT;
@@ -110,13 +110,13 @@ static void run(oct_plan *p, const oct_graph *g, const oct_input_shape *in)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const oct_plan_opts opts = { .max_trips = MOST_TRIPS };
-    oct_input_shape in[MOST_INPUTS];
+    oct_plan_input in[MOST_INPUTS];
     oct_err err = OCT_ERR_INIT;
     oct_model *m = NULL;
     oct_plan *p = NULL;
     if (size > (4u << 20) || oct_model_load_mem(data, size, "", &m, &err) != OCT_OK)
         return 0;
-    if (small_shapes(m->graph, in) && oct_plan_create(m->graph, in, m->graph->n_input, &opts, &p, &err) == OCT_OK) {
+    if (small_shapes(m->graph, in) && oct_plan_create(m->graph, in, &opts, &p, &err) == OCT_OK) {
         if (is_affordable(p))
             run(p, m->graph, in);
         oct_plan_destroy(p);

@@ -190,19 +190,15 @@ static inline oct_node *net_producer(const oct_graph *g, const char *out)
 static inline oct_plan *net_plan(const oct_graph *g, const oct_plan_opts *opts, const char *const *shapes)
 {
     oct_plan *p = NULL;
-    oct_input_shape in[8] = { { 0 } };
-    size_t n = 0;
+    oct_plan_input in[8] = { { 0 } };
     for (size_t i = 0; shapes && i < g->n_input; i++) {
-        if (!shapes[i])
-            continue;
+        const oct_shape *s = &g->value[g->input[i]].shape;
         oct_dim d[OCT_MAX_RANK];
-        in[n] = (oct_input_shape){ .name = g->value[g->input[i]].name };
-        in[n].rank = net_dims((oct_graph *)(uintptr_t)g, shapes[i], d);
-        for (int k = 0; k < in[n].rank; k++)
-            in[n].dims[k] = d[k].n;
-        n++;
+        in[i] = (oct_plan_input){ .tensor = true, .rank = shapes[i] ? net_dims((oct_graph *)(uintptr_t)g, shapes[i], d) : s->rank };
+        for (int k = 0; k < in[i].rank; k++)
+            in[i].dims[k] = shapes[i] ? d[k].n : s->d[k].n;
     }
-    GOOD(oct_plan_create(g, in, n, opts, &p, err));
+    GOOD(oct_plan_create(g, shapes ? in : NULL, opts, &p, err));
     return p;
 }
 

@@ -74,7 +74,7 @@ static bool stored(const store *s, const char *kind, const char *name, oct_npy *
 
 typedef struct feeds {
     const void *data[8];
-    oct_input_shape shape[8];
+    oct_plan_input shape[8];
     size_t n;
 } feeds;
 
@@ -95,7 +95,7 @@ static oct_status run(const oct_graph *g, const feeds *f, oct_pool *pool, result
     oct_plan_opts opts = { .pool = pool };
     oct_plan *p = NULL;
     *r = (result){ 0 };
-    OCT_TRY(oct_plan_create(g, f->shape, f->n, &opts, &p, err));
+    OCT_TRY(oct_plan_create(g, f->shape, &opts, &p, err));
     oct_status s = oct_plan_run(p, f->data, err);
     size_t bytes[16];
     r->n = oct_plan_n_outputs(p);
@@ -170,7 +170,7 @@ static void generated(void **state)
     net_fill(x, OCT_COUNT(x), 1);
     for (int qdq = 0; qdq < 2; qdq++) {
         oct_graph *g = net_cnn_make("N,3,H,W", qdq);
-        feeds f = { { x }, { { "x", 4, { 8, 3, 33, 29 } } }, 1 };
+        feeds f = { { x }, { { .tensor = true, .rank = 4, .dims = { 8, 3, 33, 29 } } }, 1 };
         result r;
         GOOD(run_all_ways(qdq ? "quantized" : "float", g, &f, &r, err));
         check_batches(qdq ? "quantized" : "float", g, &f, &r);
@@ -205,7 +205,7 @@ static void sixteen_bits(void **state)
     static float x[4 * 3 * 33 * 29], back[4 * 10];
     static uint16_t half[OCT_COUNT(x)];
     net_fill(x, OCT_COUNT(x), 1);
-    feeds f = { { x }, { { "x", 4, { 4, 3, 33, 29 } } }, 1 };
+    feeds f = { { x }, { { .tensor = true, .rank = 4, .dims = { 4, 3, 33, 29 } } }, 1 };
     oct_graph *g = net_cnn_make("N,3,H,W", false);
     result want, r;
     GOOD(run(g, &f, NULL, &want, err));
@@ -253,7 +253,7 @@ static void odd_products(void **state)
             int y = NET_NODE(n.g, "Gemm", "fc", "y", v, net_weights(&n, w[i], (int)rows), net_bias(&n, (int)rows, 1.0f / 64));
             net_int(n.g, "transB", 1);
             net_output(n.g, net_qdq(&n, y, 0.02f, 128));
-            feeds f = { { x }, { { "x", 2, { 19, k } } }, 1 };
+            feeds f = { { x }, { { .tensor = true, .rank = 2, .dims = { 19, k } } }, 1 };
             result r;
             GOOD(run_all_ways(w[i], n.g, &f, &r, err));
             check_batches(w[i], n.g, &f, &r);
@@ -296,7 +296,7 @@ static bool load_feeds(const oct_graph *g, const store *s, feeds *f)
         if (i >= 8 || !stored(s, "in", g->value[g->input[i]].name, &h, &data))
             return false;
         f->data[i] = data;
-        f->shape[i] = (oct_input_shape){ .name = g->value[g->input[i]].name, .rank = h.rank };
+        f->shape[i] = (oct_plan_input){ .tensor = true, .rank = h.rank };
         memcpy(f->shape[i].dims, h.dims, (size_t)h.rank * sizeof *h.dims);
     }
     return true;
@@ -429,7 +429,7 @@ static void real_models(void **state)
         }
         const oct_value *in = &m->graph->value[m->graph->input[0]];
         if (m->graph->n_input == 1 && in->dtype == OCT_F32 && in->shape.rank > 0) {
-            f.shape[0] = (oct_input_shape){ .name = in->name, .rank = in->shape.rank };
+            f.shape[0] = (oct_plan_input){ .tensor = true, .rank = in->shape.rank };
             size_t count = 1;
             for (int i = 0; i < in->shape.rank; i++) {
                 f.shape[0].dims[i] = in->shape.d[i].n > 0 ? in->shape.d[i].n : i ? 64 : 2;

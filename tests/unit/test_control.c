@@ -372,7 +372,7 @@ static void lowered_alone(void **state)
     int kept = NET_NODE(g, "Compress", "kept", "k", x, NET_NODE(g, "Cast", "mask", "m", x)); /* the scale is computed, the length too */
     GOOD(oct_node_set_int(g, g->value[oct_graph_find(g, "m")].producer, "to", OCT_BOOL, err));
     net_output(g, NET_NODE(g, "com.microsoft.QLinearSigmoid", "sigmoid", "y", kept, s, z, s, z));
-    oct_status st = oct_plan_create(g, NULL, 0, NULL, &p, &e);
+    oct_status st = oct_plan_create(g, NULL, NULL, &p, &e);
     const uint8_t in[4] = { 1, 0, 2, 3 }, zero = 0;
     const float scale = 0.5f;
     if (st == OCT_OK)
@@ -629,7 +629,7 @@ static void malformed(void **state)
         net_give(g, at, "then_branch", then);
         if (way != 0)
             net_give(g, at, "else_branch", other);
-        oct_status s = oct_plan_create(g, NULL, 0, NULL, &p, &e);
+        oct_status s = oct_plan_create(g, NULL, NULL, &p, &e);
         if (s == OCT_OK)
             s = oct_plan_run(p, (const void *const[]){ &(float){ 1 }, &(float[]){ 1, 2 } }, &e);
         assert_int_equal(s, OCT_EMALFORMED);
@@ -652,7 +652,7 @@ static void failing_allocations(void **state)
             oct_plan *p = NULL;
             oct_err e = OCT_ERR_INIT;
             oct_alloc_fail_at(n);
-            s = oct_plan_create(g, NULL, 0, NULL, &p, &e);
+            s = oct_plan_create(g, NULL, NULL, &p, &e);
             if (s == OCT_OK)
                 s = oct_plan_run(p, (const void *const[]){ way ? (const void *)&m : &yes, x }, &e);
             if (s != OCT_OK && s != OCT_ENOMEM)

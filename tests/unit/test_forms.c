@@ -695,7 +695,7 @@ static void failing_allocations(void **state)
             oct_plan *p = NULL;
             oct_err e = OCT_ERR_INIT;
             oct_alloc_fail_at(n);
-            s = oct_plan_create(g, NULL, 0, NULL, &p, &e);
+            s = oct_plan_create(g, NULL, NULL, &p, &e);
             if (s != OCT_OK && s != OCT_ENOMEM)
                 fail_msg("allocation %zu: status %d: %s", n, (int)s, e.text);
             if (s == OCT_OK)

@@ -351,7 +351,7 @@ static void labels_refused(void **state)
             NET_INTS(g, "values_int64s", 1, 2, 3);
         if (k == 2)
             NET_INTS(g, "values_int64s", 1, 2);
-        oct_status s = oct_plan_create(g, NULL, 0, NULL, &p, &e);
+        oct_status s = oct_plan_create(g, NULL, NULL, &p, &e);
         if (s == OCT_OK)
             s = oct_plan_run(p, (const void *const[]){ ((int64_t[]){ 1, 2 }) }, &e);
         assert_int_equal(s, OCT_EMALFORMED);
