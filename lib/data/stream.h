@@ -1,5 +1,4 @@
-/* lib/data/stream.h -- bytes that are read once from the beginning to the end: of a file, a descriptor or a command's output. Private to
- * lib/data. The caller says what kind it opens; nothing here interprets a path. */
+/* lib/data/stream.h -- bytes that are read once from the beginning to the end: of a file, a descriptor or a command's output. The caller says what kind it opens; nothing here interprets a path. */
 #ifndef OCT_DATA_STREAM_H
 #define OCT_DATA_STREAM_H
 

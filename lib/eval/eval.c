@@ -58,6 +58,7 @@ typedef struct subject {
     size_t n_seconds;
     double last;       /* of the last run */
     const oct_plan *plan; /* of it; only compared */
+    oct_command_run *command; /* of a metric from a command, else NULL */
 } subject;
 
 typedef struct evaluation {
@@ -75,6 +76,7 @@ typedef struct evaluation {
     size_t n_metric;
     oct_metric_case kase;
     bool decided;         /* which metrics: after the first batch */
+    bool one_number;      /* the command printed one for all samples */
     ev_floats in;
     const float *in_f32;  /* first input of the batch, when it has the shape of the first output */
     oct_array *first;     /* the first sample, for timing */
@@ -112,6 +114,8 @@ static oct_status create_subject(evaluation *e, subject *s, const oct_eval_model
     OCT_TRY(pair_outputs(e, s, err));
     oct_plan_opts opts = { .pool = e->o->pool };
     oct_status st = oct_runner_create(m->graph, &opts, e->inputs, e->n_inputs, &s->runner, err);
+    if (st == OCT_OK && e->o->command)
+        st = oct_command_open(e->models[0].graph, s->from, &s->command, err);
     if (st != OCT_OK)
         oct_within(err, "%s", m->name);
     return st;
@@ -144,6 +148,7 @@ static void teardown(evaluation *e)
 {
     for (size_t k = 0; k < e->n_subject; k++) {
         oct_runner_destroy(e->subject[k].runner);
+        oct_command_close(e->subject[k].command);
         for (size_t i = 0; e->subject[k].out && i < e->n_out; i++)
             ev_release(&e->subject[k].out[i]);
     }
@@ -180,9 +185,11 @@ static oct_status decide_metrics(evaluation *e, oct_err *err)
     while (oct_metric_at(room))
         room++;
     room = e->o->metrics ? e->o->n_metrics : room;
-    e->metric = oct_arena_calloc(e->arena, room + 1, sizeof *e->metric);
+    e->metric = oct_arena_calloc(e->arena, room + 2, sizeof *e->metric);
     if (!e->metric)
         return oct_nomem(err);
+    if (e->o->command)
+        e->metric[e->n_metric++] = oct_command_metric(e->o->command, false);
     for (size_t i = 0; i < n; i++) {
         const oct_metric *m = e->o->metrics ? e->o->metrics[i] : oct_metric_at(i);
         if (!m)
@@ -227,7 +234,7 @@ static oct_status run_subject(evaluation *e, size_t k, const oct_batch *b, int64
         OCT_TRY(ev_reserve(&s->out[i], (size_t)t->count, err));
         OCT_TRY(oct_operand_to_f32(t, s->out[i].v, err));
     }
-    return OCT_OK;
+    return s->command ? oct_command_add(s->command, *plan, e->src, b, err) : OCT_OK;
 }
 
 /* The first input as f32, for reconstruction. */
@@ -271,6 +278,15 @@ static oct_sample_view view_of(const evaluation *e, const subject *s, const oct_
     };
 }
 
+static void add_score(tally *t, double reference, double score)
+{
+    if (isnan(score))
+        return;
+    t->sum += score;
+    t->n++;
+    oct_paired_add(&t->pair, reference, score);
+}
+
 static oct_status score_sample(evaluation *e, const oct_batch *b, size_t i, oct_err *err)
 {
     int64_t label = b->labels ? b->labels[i] : -1;
@@ -288,14 +304,9 @@ static oct_status score_sample(evaluation *e, const oct_batch *b, size_t i, oct_
         for (size_t k = 0; k < e->n_subject; k++) {
             oct_sample_view v = view_of(e, &e->subject[k], b, i);
             double score = e->metric[m]->score(&v);
-            tally *t = &e->subject[k].tally[m];
             if (k == 0)
                 reference = score;
-            if (isnan(score))
-                continue;
-            t->sum += score;
-            t->n++;
-            oct_paired_add(&t->pair, reference, score);
+            add_score(&e->subject[k].tally[m], reference, score);
         }
     }
     return OCT_OK;
@@ -389,6 +400,36 @@ static oct_status run_samples(evaluation *e, oct_err *err)
     return s;
 }
 
+/* Runs the command for each model; its metric is the first. */
+static oct_status run_command(evaluation *e, oct_err *err)
+{
+    double *real = NULL, *values;
+    size_t n_real = 0, n;
+    bool proportion = true;
+    for (size_t k = 0; k < e->n_subject; k++) {
+        const oct_status s = oct_command_finish(e->subject[k].command, e->o->command->command, e->arena, &values, &n, err);
+        if (s != OCT_OK) {
+            oct_within(err, "%s", e->models[k].name);
+            return s;
+        }
+        if (k == 0) {
+            real = values;
+            n_real = n;
+        }
+        if (n != n_real)
+            return oct_fail(err, OCT_EMALFORMED, "%s: the command printed %zu numbers for %s, %zu for %s", e->o->command->command, n_real,
+                            e->models[0].name, n, e->models[k].name);
+        for (size_t i = 0; i < n; i++) {
+            proportion &= values[i] == 0 || values[i] == 1 || isnan(values[i]);
+            if (!isnan(real[i])) /* pairs alone count */
+                add_score(&e->subject[k].tally[0], real[i], values[i]);
+        }
+    }
+    e->one_number = n_real == 1;
+    e->metric[0] = oct_command_metric(e->o->command, proportion && !e->one_number);
+    return OCT_OK;
+}
+
 /* ---- results ---- */
 
 /* The interval of how much worse, from that of how much more. */
@@ -428,7 +469,7 @@ static oct_eval_score score_of(const evaluation *e, size_t k, size_t m)
         return c;
     }
     const tally *t = &s->tally[m], *ref = &e->subject[0].tally[m];
-    c.n = t->n;
+    c.n = e->one_number && m == 0 ? (uint64_t)oct_source_given(e->src) : t->n;
     c.value = t->n ? t->sum / (double)t->n : NAN;
     if (k == 0 || !ref->n)
         return c;
@@ -514,6 +555,8 @@ oct_status oct_eval(const oct_eval_model *models, size_t n_models, oct_source *s
         s = setup(&e, models, n_models, err);
     if (s == OCT_OK)
         s = run_samples(&e, err);
+    if (s == OCT_OK && o->command)
+        s = run_command(&e, err);
     if (s == OCT_OK)
         s = fill_result(&e, r, err);
     teardown(&e);

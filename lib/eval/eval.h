@@ -10,6 +10,7 @@
 #include "base/pool.h"
 #include "base/progress.h"
 #include "data/data.h"
+#include "eval/command.h"
 #include "eval/metric.h"
 #include "graph/graph.h"
 
@@ -25,6 +26,7 @@ typedef struct oct_eval_options {
     size_t batch;                    /* samples at a time; 0: 1. A batch the model fixes overrides it. */
     const oct_metric *const *metrics; /* NULL: those that apply */
     size_t n_metrics;
+    const oct_metric_command *command; /* its metric comes first; NULL: none */
     int64_t layer_samples;           /* samples over which layers are compared: 0 none, -1 all */
     double latency_seconds;          /* time to spend on timing, in all; 0: no timing */
     int latency_runs;                /* the least number of runs of each model; 0: 9 */
@@ -128,7 +130,7 @@ typedef struct oct_eval_result {
 
 /* Runs all models over all samples of src (opened for oct_eval_inputs of the same graphs). *r is to be released with
  * oct_eval_free. OCT_EMALFORMED: models whose inputs or outputs do not pair, a label beyond the classes, no samples; errors
- * of the data and of the runtime as they come, with the model's name. */
+ * of a command, of the data and of the runtime as they come, with the model's name. */
 oct_status oct_eval(const oct_eval_model *models, size_t n_models, oct_source *src, const oct_eval_options *o,
                     oct_eval_result **r, oct_err *err);
 void oct_eval_free(oct_eval_result *r); /* NULL allowed */

@@ -11,6 +11,7 @@ typedef struct qeval_args {
     tool_data data;
     oct_cli_list metrics;
     const char *max_drop;
+    oct_metric_command command; /* --metric-cmd; command NULL: none */
     int64_t batch, runs;
     bool layers, latency, profile, check;
     double rtol, atol;
