@@ -154,7 +154,7 @@ void oct_testset_free(oct_testset *t);
 typedef struct oct_npz_writer oct_npz_writer;
 oct_status oct_npz_writer_open(const char *path, const char *const *names, size_t n, oct_npz_writer **w, oct_err *err);
 /* Appends one chunk per output: chunks[i] belongs to names[i]; only the first `rows` of axis 0 are written (rows -1: all;
- * a scalar is always whole). */
+ * a scalar is always whole). One of OCT_STRING has one dimension and a `const char *const *` for data; in all chunks of its output. */
 oct_status oct_npz_writer_add(oct_npz_writer *w, const oct_array *chunks, int64_t rows, oct_err *err);
 oct_status oct_npz_writer_commit(oct_npz_writer *w, oct_err *err); /* closes w either way */
 void oct_npz_writer_abort(oct_npz_writer *w);                      /* NULL allowed; nothing is left behind */

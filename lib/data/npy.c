@@ -181,18 +181,11 @@ oct_status oct_npy_parse(const void *p, size_t n, oct_npy *h, oct_err *err)
     return OCT_OK;
 }
 
-bool oct_npy_header(oct_buf *out, oct_dtype dtype, int rank, const int64_t *dims, size_t min_size)
+static bool put_header(oct_buf *out, const char *descr, int rank, const int64_t *dims, size_t min_size)
 {
-    const char *name = NULL;
-    for (size_t i = 0; i < OCT_COUNT(descrs); i++)
-        if (descrs[i].type == dtype)
-            name = descrs[i].text;
-    if (!name)
-        return false;
     size_t start = out->len;
     oct_buf_add(out, "\x93NUMPY\x01\x00\x00\x00", 10);
-    oct_buf_printf(out, "{'descr': '%c%s', 'fortran_order': False, 'shape': (", oct_dtype_bits(dtype) == 8 ? '|' : '<',
-                   name);
+    oct_buf_printf(out, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
     for (int i = 0; i < rank; i++)
         oct_buf_printf(out, "%lld%s", (long long)dims[i], i + 1 < rank ? ", " : rank == 1 ? "," : "");
     oct_buf_puts(out, "), }");
@@ -205,6 +198,24 @@ bool oct_npy_header(oct_buf *out, oct_dtype dtype, int rank, const int64_t *dims
     out->data[start + 8] = (char)(text & 255);
     out->data[start + 9] = (char)(text >> 8);
     return true;
+}
+
+bool oct_npy_header(oct_buf *out, oct_dtype dtype, int rank, const int64_t *dims, size_t min_size)
+{
+    char descr[8];
+    for (size_t i = 0; i < OCT_COUNT(descrs); i++)
+        if (descrs[i].type == dtype) {
+            snprintf(descr, sizeof descr, "%c%s", oct_dtype_bits(dtype) == 8 ? '|' : '<', descrs[i].text);
+            return put_header(out, descr, rank, dims, min_size);
+        }
+    return false;
+}
+
+bool oct_npy_header_text(oct_buf *out, size_t width, int64_t n, size_t min_size)
+{
+    char descr[32];
+    snprintf(descr, sizeof descr, "<U%zu", width);
+    return put_header(out, descr, 1, &n, min_size);
 }
 
 void oct_npy_gather(const oct_npy *h, const uint8_t *data, int64_t index, void *dst)

@@ -26,6 +26,8 @@ oct_status oct_npy_parse(const void *p, size_t n, oct_npy *h, oct_err *err);
 /* Appends a header of format 1.0, padded so that it takes a multiple of 64 bytes and at least min_size.
  * False for a type numpy does not have. */
 bool oct_npy_header(oct_buf *out, oct_dtype dtype, int rank, const int64_t *dims, size_t min_size);
+/* The same of n texts, each `width` characters of 4 bytes, little-endian, with zeros behind the shorter ones. */
+bool oct_npy_header_text(oct_buf *out, size_t width, int64_t n, size_t min_size);
 
 /* Copies element `index` of axis 0 of Fortran-ordered data (rank >= 1) into dst, in C order. */
 void oct_npy_gather(const oct_npy *h, const uint8_t *data, int64_t index, void *dst);

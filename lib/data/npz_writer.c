@@ -7,6 +7,7 @@
 
 #include "base/io.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +33,7 @@ typedef struct output {
     size_t n, cap;
     bool ragged;
     int64_t rows;
+    size_t width; /* of texts: characters of the longest */
 } output;
 
 typedef struct member {
@@ -112,6 +114,26 @@ oct_status oct_npz_writer_open(const char *path, const char *const *names, size_
     return OCT_OK;
 }
 
+static size_t characters(const char *s)
+{
+    size_t n = 0, len;
+    for (size_t left = strlen(s); left; left -= len, s += len, n++)
+        oct_utf8_char(s, left, &len);
+    return n;
+}
+
+/* Texts wait as they are, as the longest is not known. */
+static oct_status spool_texts(oct_npz_writer *w, output *o, const char *const *text, int64_t n, oct_err *err)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const size_t bytes = strlen(text[i]) + 1, width = characters(text[i]);
+        o->width = width > o->width ? width : o->width;
+        if (fwrite(text[i], 1, bytes, o->spool) != bytes)
+            return oct_fail_errno(err, "%s: cannot write", w->path);
+    }
+    return OCT_OK;
+}
+
 static oct_status add_chunk(oct_npz_writer *w, output *o, const oct_array *a, int64_t rows, oct_err *err)
 {
     int64_t dims[OCT_ARRAY_RANK];
@@ -134,6 +156,8 @@ static oct_status add_chunk(oct_npz_writer *w, output *o, const oct_array *a, in
         o->runs[o->n] = (run){ .dtype = a->dtype, .rank = a->rank, .chunks = 1 };
         memcpy(o->runs[o->n++].dims, dims, sizeof dims);
     }
+    if (a->dtype == OCT_STRING)
+        return spool_texts(w, o, a->data, dims[0], err);
     if (bytes && fwrite(a->data, 1, bytes, o->spool) != bytes)
         return oct_fail_errno(err, "%s: cannot write", w->path);
     return OCT_OK;
@@ -187,16 +211,23 @@ static oct_status copy(oct_npz_writer *w, FILE *from, uint64_t n, uint32_t *crc,
     return s;
 }
 
-static oct_status put_member(oct_npz_writer *w, FILE *from, const char *name, const run *r, int64_t rows, oct_err *err)
+/* The header of `rows` of a run, and how many bytes they take. width: of texts. */
+static bool describe(oct_buf *head, const run *r, int64_t rows, size_t width, size_t *bytes)
 {
     int64_t dims[OCT_ARRAY_RANK], count;
-    size_t bytes;
     memcpy(dims, r->dims, sizeof dims);
     if (r->rank)
         dims[0] = rows;
+    if (r->dtype == OCT_STRING)
+        return oct_mul_size((size_t)rows, 4 * width, bytes) && oct_npy_header_text(head, width, rows, 128);
+    return oct_count(dims, r->rank, &count) && oct_dtype_bytes(r->dtype, count, bytes) && oct_npy_header(head, r->dtype, r->rank, dims, 128);
+}
+
+static oct_status put_member(oct_npz_writer *w, FILE *from, const char *name, const run *r, int64_t rows, size_t width, oct_err *err)
+{
+    size_t bytes;
     oct_buf head = OCT_BUF_INIT, zip = OCT_BUF_INIT;
-    if (!oct_count(dims, r->rank, &count) || !oct_dtype_bytes(r->dtype, count, &bytes) ||
-        !oct_npy_header(&head, r->dtype, r->rank, dims, 128)) {
+    if (!describe(&head, r, rows, width, &bytes)) {
         const bool full = head.failed;
         oct_buf_free(&head);
         if (full)
@@ -231,19 +262,56 @@ static oct_status put_member(oct_npz_writer *w, FILE *from, const char *name, co
     return s;
 }
 
+/* The next text of the spool as `width` characters. False: it ends early. */
+static bool copy_text(FILE *from, FILE *to, size_t width, oct_buf *text)
+{
+    int ch;
+    text->len = 0;
+    while ((ch = getc(from)) != EOF && ch)
+        oct_buf_add(text, &(char){ (char)ch }, 1);
+    const char *s = oct_buf_str(text);
+    size_t left = text->len, len;
+    for (size_t i = 0; i < width; i++, s += left ? len : 0, left -= left ? len : 0) {
+        const uint32_t c = left ? oct_utf8_char(s, left, &len) : 0;
+        for (int k = 0; k < 4; k++)
+            putc((int)(c >> 8 * k & 255), to);
+    }
+    return ch != EOF && !text->failed;
+}
+
+static oct_status put_texts(oct_npz_writer *w, output *o, oct_err *err)
+{
+    FILE *wide = spool_open(w->path);
+    oct_buf text = OCT_BUF_INIT;
+    if (!wide)
+        return oct_fail_errno(err, "%s: cannot create a temporary file", w->path);
+    const size_t width = o->width ? o->width : 1; /* numpy has no texts without room */
+    bool whole = true;
+    for (int64_t i = 0; i < o->rows && whole; i++)
+        whole = copy_text(o->spool, wide, width, &text);
+    oct_buf_free(&text);
+    oct_status s = whole && fflush(wide) == 0 && fseeko(wide, 0, SEEK_SET) == 0 ? OCT_OK : oct_fail_errno(err, "%s: cannot write", w->path);
+    if (s == OCT_OK)
+        s = put_member(w, wide, o->name, &o->runs[0], o->rows, width, err);
+    fclose(wide);
+    return s;
+}
+
 static oct_status put_output(oct_npz_writer *w, output *o, oct_err *err)
 {
     if (o->n == 0)
         return OCT_OK;
     if (fflush(o->spool) != 0 || fseeko(o->spool, 0, SEEK_SET) != 0)
         return oct_fail_errno(err, "%s: cannot write", w->path);
+    if (o->runs[0].dtype == OCT_STRING)
+        return put_texts(w, o, err);
     if (!o->ragged)
-        return put_member(w, o->spool, o->name, &o->runs[0], o->rows, err);
+        return put_member(w, o->spool, o->name, &o->runs[0], o->rows, 0, err);
     int64_t number = 0;
     for (size_t i = 0; i < o->n; i++)
         for (int64_t k = 0; k < o->runs[i].chunks; k++) {
             char *name = oct_strprintf("%s/%06lld", o->name, (long long)number++);
-            oct_status s = name ? put_member(w, o->spool, name, &o->runs[i], o->runs[i].dims[0], err) : oct_nomem(err);
+            oct_status s = name ? put_member(w, o->spool, name, &o->runs[i], o->runs[i].dims[0], 0, err) : oct_nomem(err);
             oct_free(name);
             OCT_TRY(s);
         }
