@@ -1,6 +1,8 @@
 /* What the records say of weights and work, for a node or a step. */
 #include "ops/traits.h"
 
+#include <math.h>
+
 enum { MOST_SLOTS = 2 }; /* inputs with weights: W and R of a recurrent operator */
 
 /* A product of sizes; INT64_MAX where it is larger. */
@@ -162,6 +164,78 @@ const char *oct_no_integer(const oct_op *op, const oct_node *n)
 int oct_channel_axis(const oct_op *op, const oct_node *n)
 {
     return is_set(n, op->weights.data_transposed) ? -3 - op->weights.data : op->weights.data;
+}
+
+/* ---- homogeneity ---- */
+
+uint32_t oct_homogeneous_in(const oct_graph *g, int node)
+{
+    const oct_op *op = oct_op_of(g, node);
+    float lo, hi;
+    if (!op)
+        return 0;
+    if (op->alias || op->permutes)
+        return 1;
+    const bool half_line = oct_op_clamp(g, node, &lo, &hi) && (lo == 0.0f || lo == -INFINITY) && (hi == 0.0f || hi == INFINITY);
+    return half_line ? 1 : op->homogeneous;
+}
+
+/* Elements behind an index of a dimension; -1: unknown. */
+static int64_t inner_of(const oct_shape *s, int axis)
+{
+    int64_t n = 1;
+    for (int d = axis + 1; d < s->rank; d++)
+        if (s->d[d].n < 0 || __builtin_mul_overflow(n, s->d[d].n, &n))
+            return -1;
+    return n;
+}
+
+/* The same bytes under other dimensions. */
+static int aliased_axis(const oct_shape *x, const oct_shape *y, int axis)
+{
+    const int64_t inner = inner_of(x, axis);
+    for (int d = 0; inner >= 0 && d < y->rank; d++)
+        if (y->d[d].n == x->d[axis].n && inner_of(y, d) == inner)
+            return d;
+    return -1;
+}
+
+static int permuted_axis(const oct_node *n, const oct_shape *x, int axis)
+{
+    int count;
+    const int64_t *perm = oct_node_ints(n, "perm", &count);
+    for (int d = 0; perm && d < count; d++)
+        if (perm[d] == axis)
+            return d;
+    return perm ? -1 : x->rank - 1 - axis;
+}
+
+/* A reduction that drops dimensions keeps the one that is told by its size: inference copies sizes that are known. */
+static int axis_of_size(const oct_shape *x, const oct_shape *y, int axis)
+{
+    int found = -1;
+    for (int d = 0; d < x->rank; d++)
+        if (d != axis && x->d[d].n == x->d[axis].n)
+            return -1;
+    for (int d = 0; d < y->rank; d++)
+        if (y->d[d].n == x->d[axis].n)
+            found = d;
+    return found;
+}
+
+int oct_kept_axis(const oct_graph *g, int node, int slot, int axis)
+{
+    const oct_node *n = &g->node[node];
+    const oct_op *op = oct_op_of(g, node);
+    if (!op || slot >= n->n_in || n->in[slot] < 0 || n->n_out < 1 || n->out[0] < 0)
+        return -1;
+    const oct_shape *x = &g->value[n->in[slot]].shape, *y = &g->value[n->out[0]].shape;
+    if (axis < 0 || axis >= x->rank || y->rank < 1 || x->d[axis].n < 1)
+        return -1;
+    const int kept = op->alias ? aliased_axis(x, y, axis)
+                     : op->permutes ? permuted_axis(n, x, axis)
+                     : y->rank < x->rank ? axis_of_size(x, y, axis) : axis + y->rank - x->rank; /* as it is broadcast */
+    return kept >= 0 && kept < y->rank && y->d[kept].n == x->d[axis].n ? kept : -1;
 }
 
 /* ---- work ---- */

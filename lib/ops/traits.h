@@ -54,6 +54,12 @@ const char *oct_no_integer(const oct_op *op, const oct_node *n);
 /* The dimension of input 0 along which a node's input channels lie; below 0: counted from the last. */
 int oct_channel_axis(const oct_op *op, const oct_node *n);
 
+/* The inputs in which output 0 of a node is positively homogeneous, as oct_op.homogeneous says, with what follows for clamps, aliases and
+ * permutations; 0: in none. */
+uint32_t oct_homogeneous_in(const oct_graph *g, int node);
+/* The dimension of output 0 that has the indices of dimension `axis` of input `slot` of such a node; -1: none that is known to. */
+int oct_kept_axis(const oct_graph *g, int node, int slot, int axis);
+
 /* The largest number of products that a node sums for one element of an output, ignoring borders; 0: unknown or none. For a recurrent
  * operator, of one of its matrices. */
 int64_t oct_node_depth(const oct_graph *g, int node);

@@ -342,12 +342,12 @@ static bool average_integer(const oct_step *s)
 const oct_op oct_op_max_pool = {
     .type = "MaxPool", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 2,
     .work = OCT_WORK_PAIRS, .infer = pool_infer, .prepare = pool_prepare, .run = pool_run, .layout = OCT_RULE_SPATIAL,
-    .integer = max_integer, .quant = OCT_QUANT_SAME, .widens = true,
+    .integer = max_integer, .quant = OCT_QUANT_SAME, .widens = true, .homogeneous = 1,
 };
 const oct_op oct_op_average_pool = {
     .type = "AveragePool", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
     .work = OCT_WORK_PAIRS, .infer = pool_infer, .prepare = pool_prepare, .run = pool_run, .layout = OCT_RULE_SPATIAL,
-    .integer = average_integer, .quant = OCT_QUANT_UNARY, .widens = true,
+    .integer = average_integer, .quant = OCT_QUANT_UNARY, .widens = true, .homogeneous = 1,
 };
 const oct_op oct_op_lp_pool = {
     .type = "LpPool", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
@@ -356,12 +356,12 @@ const oct_op oct_op_lp_pool = {
 const oct_op oct_op_global_average_pool = {
     .type = "GlobalAveragePool", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
     .infer = global_infer, .prepare = pool_prepare, .run = pool_run, .layout = OCT_RULE_SPATIAL,
-    .integer = average_integer, .quant = OCT_QUANT_UNARY, .widens = true,
+    .integer = average_integer, .quant = OCT_QUANT_UNARY, .widens = true, .homogeneous = 1,
 };
 const oct_op oct_op_global_max_pool = {
     .type = "GlobalMaxPool", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
     .infer = global_infer, .prepare = pool_prepare, .run = pool_run, .layout = OCT_RULE_SPATIAL,
-    .integer = max_integer, .quant = OCT_QUANT_SAME, .widens = true,
+    .integer = max_integer, .quant = OCT_QUANT_SAME, .widens = true, .homogeneous = 1,
 };
 const oct_op oct_op_global_lp_pool = {
     .type = "GlobalLpPool", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,

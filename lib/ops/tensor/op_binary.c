@@ -433,14 +433,15 @@ static oct_status binary_infer(const oct_infer *c, oct_err *err)
         __VA_ARGS__                                                                                        \
     }
 
-BINARY(add, "Add", 6, .adds = true, .raise = oct_raise_early, .fuses_clamp = true, .integer = quantized_integer, .quant = OCT_QUANT_ARITH);
+BINARY(add, "Add", 6, .adds = true, .homogeneous = 3, .raise = oct_raise_early, .fuses_clamp = true, .integer = quantized_integer,
+       .quant = OCT_QUANT_ARITH);
 BINARY(mul, "Mul", 6, .raise = oct_raise_early, .fuses_clamp = true, .integer = quantized_integer, .quant = OCT_QUANT_ARITH,
        .grows = OCT_GROWS_ON_ITSELF);
-BINARY(sub, "Sub", 6, .raise = oct_raise_early, .fuses_clamp = true);
+BINARY(sub, "Sub", 6, .homogeneous = 3, .raise = oct_raise_early, .fuses_clamp = true);
 BINARY(div, "Div", 6, .raise = oct_raise_early, .fuses_clamp = true);
 BINARY(pow, "Pow", 6, .raise = oct_raise_early, .grows = OCT_GROWS);
 BINARY(mod, "Mod", 10, .until = 0);
-BINARY(prelu, "PRelu", 6, .raise = oct_raise_early);
+BINARY(prelu, "PRelu", 6, .homogeneous = 1, .raise = oct_raise_early);
 BINARY(and, "And", 6, .raise = oct_raise_early);
 BINARY(or, "Or", 6, .raise = oct_raise_early);
 BINARY(xor, "Xor", 6, .raise = oct_raise_early);
@@ -448,7 +449,7 @@ BINARY(bitwise_and, "BitwiseAnd", 18, .until = 0);
 BINARY(bitwise_or, "BitwiseOr", 18, .until = 0);
 BINARY(bitwise_xor, "BitwiseXor", 18, .until = 0);
 BINARY(bit_shift, "BitShift", 11, .until = 0);
-VARIADIC(min, "Min", 6, .until = 0);
-VARIADIC(max, "Max", 6, .until = 0);
-VARIADIC(sum, "Sum", 6, .adds = true, .fuses_clamp = true);
+VARIADIC(min, "Min", 6, .homogeneous = UINT32_MAX);
+VARIADIC(max, "Max", 6, .homogeneous = UINT32_MAX);
+VARIADIC(sum, "Sum", 6, .adds = true, .homogeneous = UINT32_MAX, .fuses_clamp = true);
 VARIADIC(mean, "Mean", 6, .until = 0);

@@ -410,10 +410,10 @@ static bool extreme_integer(const oct_step *s)
         .raise = reduce_raise, __VA_ARGS__                                                                \
     }
 
-REDUCE(reduce_sum, "ReduceSum", .grows = OCT_GROWS);
-REDUCE(reduce_mean, "ReduceMean", .until = 0);
-REDUCE(reduce_max, "ReduceMax", .integer = extreme_integer, .quant = OCT_QUANT_SAME);
-REDUCE(reduce_min, "ReduceMin", .integer = extreme_integer, .quant = OCT_QUANT_SAME);
+REDUCE(reduce_sum, "ReduceSum", .grows = OCT_GROWS, .homogeneous = 1);
+REDUCE(reduce_mean, "ReduceMean", .homogeneous = 1);
+REDUCE(reduce_max, "ReduceMax", .integer = extreme_integer, .quant = OCT_QUANT_SAME, .homogeneous = 1);
+REDUCE(reduce_min, "ReduceMin", .integer = extreme_integer, .quant = OCT_QUANT_SAME, .homogeneous = 1);
 REDUCE(reduce_prod, "ReduceProd", .grows = OCT_GROWS);
 REDUCE(reduce_l1, "ReduceL1", .grows = OCT_GROWS);
 REDUCE(reduce_l2, "ReduceL2", .grows = OCT_GROWS);

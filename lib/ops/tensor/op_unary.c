@@ -433,7 +433,7 @@ static bool clip_clamp(const oct_graph *g, int node, float *lo, float *hi)
     }
 
 UNARY(relu, "Relu", 6, .clamp = relu_clamp);
-UNARY(leaky_relu, "LeakyRelu", 6, .until = 0);
+UNARY(leaky_relu, "LeakyRelu", 6, .homogeneous = 1);
 UNARY(thresholded_relu, "ThresholdedRelu", 10, .until = 0);
 UNARY(sigmoid, "Sigmoid", 6, .fixed_range = true, .range_lo = 0.0f, .range_hi = 1.0f);
 UNARY(hard_sigmoid, "HardSigmoid", 6, .fixed_range = true, .range_lo = 0.0f, .range_hi = 1.0f);
@@ -452,7 +452,7 @@ UNARY(exp, "Exp", 6, .grows = OCT_GROWS);
 UNARY(log, "Log", 6, .until = 0);
 UNARY(sqrt, "Sqrt", 6, .until = 0);
 UNARY(reciprocal, "Reciprocal", 6, .until = 0);
-UNARY(abs, "Abs", 6, .until = 0);
+UNARY(abs, "Abs", 6, .homogeneous = 1);
 UNARY(sign, "Sign", 9, .until = 0);
 UNARY(floor, "Floor", 6, .until = 0);
 UNARY(ceil, "Ceil", 6, .until = 0);
@@ -473,7 +473,7 @@ UNARY(shrink, "Shrink", 9, .bf16 = -1);
 const oct_op oct_op_neg = {
     .type = "Neg", .domain = "", .since = 6, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
     .infer = neg_infer, .prepare = unary_prepare, .run = unary_run, .layout = OCT_RULE_ANY,
-    .integer = unary_integer, .quant = OCT_QUANT_UNARY,
+    .integer = unary_integer, .quant = OCT_QUANT_UNARY, .homogeneous = 1,
 };
 
 const oct_op oct_op_clip = {
