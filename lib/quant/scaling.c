@@ -1,0 +1,215 @@
+/* Finding what takes a factor together, by walking from value to value, and giving it. */
+#include "quant/scaling.h"
+
+#include "passes/fuse.h"
+
+#include <math.h>
+
+typedef struct walk {
+    const oct_graph *g;
+    oct_scaling *s;
+    int *of;   /* [n_value]: 1 + the scaling that has the value, 0: none */
+    int mark;
+    bool ok;
+} walk;
+
+/* ---- layers ---- */
+
+/* A constant that only one node reads, which it can be changed for, and small and large enough that a factor costs no bit. */
+static bool is_own(const oct_graph *g, const oct_node *n, int slot)
+{
+    if (slot < 1 || slot >= n->n_in || n->in[slot] < 0)
+        return slot != 1; /* a bias may be absent */
+    const oct_value *v = &g->value[n->in[slot]];
+    const oct_tensor *t = v->constant;
+    if (!oct_value_used_once(v) || v->producer >= 0 || v->outer >= 0 || v->quant || !t || t->dtype != OCT_F32 || !t->data)
+        return false;
+    for (int64_t i = 0; i < t->count; i++) {
+        const float m = fabsf(((const float *)t->data)[i]);
+        if (!(m == 0 || (m > 0x1p-80f && m < 0x1p80f)))
+            return false;
+    }
+    return true;
+}
+
+static bool is_layer(const oct_graph *g, int node, oct_scaled_layer *l)
+{
+    oct_layer found;
+    if (node < 0 || !oct_layer_of(g, node, &found) || found.weights.matrices != 1 || !is_own(g, &g->node[node], 1) ||
+        !is_own(g, &g->node[node], oct_op_of(g, node)->weights.bias))
+        return false;
+    *l = (oct_scaled_layer){ node, found.weights };
+    return true;
+}
+
+/* The dimension of a layer's output that has its channels. */
+static int made_axis(const oct_graph *g, int node)
+{
+    return oct_op_of(g, node)->weights.kernel ? 1 : g->value[g->node[node].out[0]].shape.rank - 1;
+}
+
+static bool makes(const walk *w, int node, int axis, oct_scaled_layer *l)
+{
+    return is_layer(w->g, node, l) && l->weights.outs == w->s->channels && axis == made_axis(w->g, node);
+}
+
+static bool reads(const walk *w, oct_use u, int axis, int rank, oct_scaled_layer *l)
+{
+    if (u.slot != 0 || !is_layer(w->g, u.node, l) || l->weights.ins != w->s->channels)
+        return false;
+    const int along = oct_channel_axis(oct_op_of(w->g, u.node), &w->g->node[u.node]);
+    return axis == (along < 0 ? along + rank : along);
+}
+
+/* ---- values ---- */
+
+static void meet(walk *w, int v, int axis)
+{
+    const oct_value *x = v >= 0 ? &w->g->value[v] : NULL;
+    oct_scaling *s = w->s;
+    if (!x || x->dtype != OCT_F32 || x->quant || x->constant || x->is_input || x->is_output || x->outer >= 0 || axis < 0 || axis >= x->shape.rank ||
+        x->shape.d[axis].n != s->channels || (w->of[v] && w->of[v] != w->mark)) {
+        w->ok = false;
+        return;
+    }
+    for (size_t i = 0; w->of[v] && i < s->n_values; i++)
+        if (s->value[i].value == v)
+            w->ok &= s->value[i].axis == axis;
+    if (w->of[v])
+        return;
+    w->of[v] = w->mark;
+    s->value[s->n_values++] = (oct_scaled){ v, axis };
+}
+
+/* The dimension of input `slot` that output 0 keeps at `axis`; -1: none. */
+static int axis_behind(const oct_graph *g, int node, int slot, int axis)
+{
+    const int v = g->node[node].in[slot], rank = v >= 0 ? g->value[v].shape.rank : 0;
+    for (int d = 0; d < rank; d++)
+        if (oct_kept_axis(g, node, slot, d) == axis)
+            return d;
+    return -1;
+}
+
+static void meet_inputs(walk *w, int node, int axis)
+{
+    const oct_node *n = &w->g->node[node];
+    const uint32_t slots = oct_homogeneous_in(w->g, node);
+    w->ok &= slots != 0 && n->n_in <= 32;
+    for (int i = 0; w->ok && i < n->n_in; i++)
+        if (slots >> i & 1 && n->in[i] >= 0)
+            meet(w, n->in[i], axis_behind(w->g, node, i, axis));
+}
+
+/* Who makes a value, and who reads it: layers, or others that hand the factor on. */
+static void go_on(walk *w, oct_scaled at)
+{
+    const oct_value *x = &w->g->value[at.value];
+    const int rank = x->shape.rank;
+    if (makes(w, x->producer, at.axis, &w->s->maker[w->s->n_makers]))
+        w->s->n_makers++;
+    else if (x->producer >= 0 && w->g->node[x->producer].out[0] == at.value)
+        meet_inputs(w, x->producer, at.axis);
+    else
+        w->ok = false;
+    for (size_t i = 0; w->ok && i < x->n_uses; i++) {
+        const oct_use u = x->uses[i];
+        if (reads(w, u, at.axis, rank, &w->s->reader[w->s->n_readers]))
+            w->s->n_readers++;
+        else if (u.slot >= 0 && u.slot < 32 && oct_homogeneous_in(w->g, u.node) >> u.slot & 1)
+            meet(w, w->g->node[u.node].out[0], oct_kept_axis(w->g, u.node, u.slot, at.axis));
+        else
+            w->ok = false;
+    }
+}
+
+static void find_from(walk *w, int value, int axis)
+{
+    w->ok = true;
+    meet(w, value, axis);
+    for (size_t i = 0; w->ok && i < w->s->n_values; i++)
+        go_on(w, w->s->value[i]);
+    w->ok &= w->s->n_readers > 0;
+}
+
+/* ---- all of a graph ---- */
+
+/* Lists of which each scaling takes its part, so that all of them together have no more entries than there are values and uses. */
+static bool new_lists(const oct_graph *g, oct_arena *a, oct_scaling *s)
+{
+    size_t uses = 0;
+    for (size_t v = 0; v < g->n_value; v++)
+        uses += g->value[v].n_uses;
+    s->value = oct_arena_calloc(a, g->n_value + 1, sizeof *s->value);
+    s->maker = oct_arena_calloc(a, g->n_value + 1, sizeof *s->maker);
+    s->reader = oct_arena_calloc(a, uses + 1, sizeof *s->reader);
+    return s->value && s->maker && s->reader;
+}
+
+oct_status oct_scalings_find(const oct_graph *g, oct_arena *arena, oct_scaling **found, size_t *n, oct_err *err)
+{
+    walk w = { .g = g, .of = oct_arena_calloc(arena, g->n_value + 1, sizeof *w.of) };
+    oct_scaling *all = oct_arena_calloc(arena, g->n_order + 1, sizeof *all), next = { 0 };
+    *n = 0;
+    if (!w.of || !all || !new_lists(g, arena, &next))
+        return oct_nomem(err);
+    for (size_t i = 0; i < g->n_order; i++) {
+        const oct_node *node = &g->node[g->order[i]];
+        oct_scaled_layer l;
+        if (node->n_out < 1 || node->out[0] < 0 || w.of[node->out[0]] || !is_layer(g, g->order[i], &l))
+            continue;
+        oct_scaling s = next;
+        s.channels = l.weights.outs;
+        w.s = &s;
+        w.mark++;
+        find_from(&w, node->out[0], made_axis(g, l.node));
+        next.value += s.n_values; /* also of one that failed: its values are marked */
+        if (!w.ok)
+            continue;
+        next.maker += s.n_makers;
+        next.reader += s.n_readers;
+        all[(*n)++] = s;
+    }
+    *found = all;
+    return OCT_OK;
+}
+
+/* ---- factors ---- */
+
+/* inputs: by the input channels of the weights, divided. */
+static oct_status scale_weights(oct_graph *g, const oct_scaled_layer *l, const int *exponent, bool inputs, oct_err *err)
+{
+    const int v = g->node[l->node].in[1];
+    const oct_tensor *old = g->value[v].constant;
+    oct_tensor *t;
+    OCT_TRY(oct_tensor_new(g->arena, OCT_F32, old->rank, old->dims, &t, err));
+    for (int64_t e = 0; e < old->count; e++)
+        ((float *)(uintptr_t)t->data)[e] = ldexpf(((const float *)old->data)[e], inputs ? -exponent[oct_input_channel(&l->weights, e)]
+                                                                                        : exponent[oct_output_channel(&l->weights, e)]);
+    oct_graph_set_const(g, v, t);
+    return OCT_OK;
+}
+
+static oct_status scale_bias(oct_graph *g, const oct_scaled_layer *l, const int *exponent, oct_err *err)
+{
+    const oct_tensor *old = oct_layer_bias(g, l->node);
+    oct_tensor *t;
+    if (!old)
+        return OCT_OK;
+    OCT_TRY(oct_tensor_new(g->arena, OCT_F32, old->rank, old->dims, &t, err));
+    for (int64_t c = 0; c < old->count; c++)
+        ((float *)(uintptr_t)t->data)[c] = ldexpf(((const float *)old->data)[c], exponent[c]);
+    oct_graph_set_const(g, g->node[l->node].in[oct_op_of(g, l->node)->weights.bias], t);
+    return OCT_OK;
+}
+
+oct_status oct_scaling_apply(oct_graph *g, const oct_scaling *s, const int *exponent, oct_err *err)
+{
+    for (size_t i = 0; i < s->n_makers; i++) {
+        OCT_TRY(scale_weights(g, &s->maker[i], exponent, false, err));
+        OCT_TRY(scale_bias(g, &s->maker[i], exponent, err));
+    }
+    for (size_t i = 0; i < s->n_readers; i++)
+        OCT_TRY(scale_weights(g, &s->reader[i], exponent, true, err));
+    return OCT_OK;
+}

@@ -1,0 +1,35 @@
+/* lib/quant/scaling.h -- channels that layers can be scaled by without changing what the graph computes (positive homogeneity: Nagel et
+ * al., Data-Free Quantization Through Weight Equalization and Bias Correction, 2019, section 4.1).
+ *
+ * A scaling is all that must take a factor together: values that homogeneous operators join (ReLU, sums, pools), the layers that make them and
+ * those that read them. Factors are powers of two, so float results stay as they are to the bit. */
+#ifndef OCT_QUANT_SCALING_H
+#define OCT_QUANT_SCALING_H
+
+#include "ops/traits.h"
+
+typedef struct oct_scaled {
+    int value, axis; /* the dimension of its channels */
+} oct_scaled;
+
+typedef struct oct_scaled_layer {
+    int node;
+    oct_weight_layout weights;
+} oct_scaled_layer;
+
+typedef struct oct_scaling {
+    int64_t channels;
+    oct_scaled *value;
+    oct_scaled_layer *maker, *reader;
+    size_t n_values, n_makers, n_readers;
+} oct_scaling;
+
+/* Every scaling of g with at least one maker and one reader, in the order of the graph; in arena. OCT_ENOMEM. */
+oct_status oct_scalings_find(const oct_graph *g, oct_arena *arena, oct_scaling **found, size_t *n, oct_err *err);
+
+enum { OCT_SCALING_MOST = 16 }; /* bits of a factor */
+/* Multiplies channel c of what the makers make by 2^exponent[c], |exponent| <= OCT_SCALING_MOST, and divides that of what the readers multiply.
+ * The constants get new tensors in the graph's arena under their old names. OCT_ENOMEM. */
+oct_status oct_scaling_apply(oct_graph *g, const oct_scaling *s, const int *exponent, oct_err *err);
+
+#endif
