@@ -55,8 +55,7 @@ static size_t position_step(size_t positions)
     return step < 2 ? 1 : step | 1; /* odd: rows of even width are not hit at the same columns */
 }
 
-static oct_status channels(oct_calib_tensor *t, const oct_operand *x, const float *v, int64_t samples, int axis,
-                           oct_err *err)
+static oct_status channels(oct_calib_tensor *t, const oct_operand *x, const float *v, int64_t samples, int axis, bool all, oct_err *err)
 {
     if (axis < 0)
         axis = x->rank - 1;
@@ -69,7 +68,7 @@ static oct_status channels(oct_calib_tensor *t, const oct_operand *x, const floa
         OCT_TRY(oct_chan_init(&t->chan, n, err));
     if (t->chan.channels != n || count == 0)
         return OCT_OK; /* channels vary with the input: no moments */
-    size_t positions = count / n / inner / (size_t)samples, step = inner == 1 ? position_step(positions) : 1;
+    size_t positions = count / n / inner / (size_t)samples, step = inner == 1 && !all ? position_step(positions) : 1;
     for (int64_t i = 0; i < samples; i++, v += positions * n * inner)
         OCT_TRY(oct_chan_update(&t->chan, v, positions, step, inner, err));
     return OCT_OK;
@@ -86,7 +85,7 @@ static oct_status take_values(worker *w, int i, const oct_operand *x, const floa
     if (!o->moments_only)
         OCT_TRY(batched ? oct_stats_update_batch(stats, v, (size_t)rows, (size_t)per_sample, err)
                         : oct_stats_update(stats, v, (size_t)(per_sample * rows), err));
-    return o->axes[i] && (x->dtype == OCT_F32 || x->q) ? channels(w->tensor[i], x, v, rows, o->axes[i], err) : OCT_OK;
+    return o->axes[i] && (x->dtype == OCT_F32 || x->q) ? channels(w->tensor[i], x, v, rows, o->axes[i], o->all_positions, err) : OCT_OK;
 }
 
 static oct_status observe(void *arg, const char *name, const oct_operand *x, oct_err *err)

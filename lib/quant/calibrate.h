@@ -20,6 +20,7 @@ typedef struct oct_calibrate_opts {
     const int *axes;           /* [n]: dimension of channels for per-channel moments, -1 the last, 0 none; NULL: none */
     size_t n;
     bool moments_only;         /* of values with an axis; no statistics */
+    bool all_positions;        /* moments are of all positions of a sample, where else some 256 are enough */
     bool part;                 /* of a set: that it holds no sample is no error */
     int64_t limit;             /* stop after this many samples; 0: all */
     int threads;
