@@ -1,0 +1,292 @@
+/* Equalization: layers are scaled against each other so that the channels of what stands between them use the same range (Nagel et al.,
+ * Data-Free Quantization Through Weight Equalization and Bias Correction, 2019, section 4.1). Weights have a scale per output channel here, so
+ * what is gained is in the activations, which have one scale for all channels.
+ *
+ * Full strength costs where a small channel counts little, as the weights that read it become small beside others. So each set of
+ * layers gets the strength that a model of its noise finds best, and all of them stay only where the outputs of other samples become
+ * better by a margin. Factors are powers of two: the float function is the same to the bit. */
+#include "quant/convert_int.h"
+#include "quant/scaling.h"
+#include "quant/simulate.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LEAST_FALL 0.5   /* of the noise that a set's readers see, for it to be scaled */
+#define LEAST_GAIN 1.0   /* dB at the outputs, of all together */
+enum { STRENGTHS = 4, MOST_BITS = 10 };
+
+/* A set of layers with the ranges of its channels. */
+typedef struct set {
+    const oct_scaling *s;
+    float *lo, *hi; /* [channels]: of the values that are quantized */
+    int *exponent;
+} set;
+
+typedef struct work {
+    oct_conversion *c;
+    oct_arena *a;
+    set *set;
+    size_t n, chosen;
+    int64_t samples;
+} work;
+
+/* ---- statistics ---- */
+
+/* Reads some samples of the half that chooses. */
+static oct_status gather(work *w, const char *const *values, const int *axes, size_t n, bool ranges, oct_calib **into, oct_err *err)
+{
+    const oct_pick pick = w->c->o.whole ? (oct_pick){ .most = w->samples } : (oct_pick){ .most = 2 * w->samples, .n = 2 };
+    const oct_calibrate_opts o = { .values = values, .axes = axes, .n = n, .moments_only = !ranges, .all_positions = !ranges, .part = true,
+                                   .threads = w->c->o.job.threads };
+    if (!(*into = oct_calib_create()))
+        return oct_nomem(err);
+    OCT_TRY(oct_source_pick(w->c->src, &pick, err));
+    return oct_calibrate(w->c->m->graph, w->c->src, &o, *into, err);
+}
+
+static bool take_ranges(set *x, const oct_calib *c, const char *name)
+{
+    const oct_calib_tensor *t = oct_calib_find(c, name);
+    if (!t || t->chan.channels != (size_t)x->s->channels)
+        return false;
+    for (size_t k = 0; k < t->chan.channels; k++) {
+        x->lo[k] = fminf(x->lo[k], t->chan.c[k].min);
+        x->hi[k] = fmaxf(x->hi[k], t->chan.c[k].max);
+    }
+    return true;
+}
+
+/* The values that are quantized between the layers, and their ranges; sets without any have none to gain from. */
+static oct_status find_ranges(work *w, oct_err *err)
+{
+    const oct_qjob *j = w->c->job;
+    size_t n = 0;
+    const char **name = oct_arena_calloc(w->a, j->n_values + 1, sizeof *name);
+    int *axis = oct_arena_calloc(w->a, j->n_values + 1, sizeof *axis);
+    oct_calib *c = NULL;
+    if (!name || !axis)
+        return oct_nomem(err);
+    for (size_t i = 0; i < w->n; i++)
+        for (size_t k = 0; k < w->set[i].s->n_values; k++) {
+            const oct_scaled *v = &w->set[i].s->value[k];
+            if (!j->value[v->value].wanted)
+                continue;
+            name[n] = j->g->value[v->value].name;
+            axis[n++] = v->axis;
+        }
+    oct_status st = n ? gather(w, name, axis, n, false, &c, err) : OCT_OK;
+    for (size_t i = 0; st == OCT_OK && n && i < w->n; i++)
+        for (size_t k = 0; k < w->set[i].s->n_values; k++)
+            take_ranges(&w->set[i], c, j->g->value[w->set[i].s->value[k].value].name);
+    oct_calib_destroy(c);
+    return st;
+}
+
+/* ---- how strongly ---- */
+
+/* Channels that are scaled by the power `strength` of what they lack to the largest one. What never moves stays. */
+static void scale_to(const set *x, int strength, int *exponent)
+{
+    float top = 0;
+    for (int64_t c = 0; c < x->s->channels; c++)
+        top = fmaxf(top, fmaxf(x->hi[c], -x->lo[c]));
+    for (int64_t c = 0; c < x->s->channels; c++) {
+        const float own = fmaxf(x->hi[c], -x->lo[c]);
+        int have, full;
+        frexpf(own, &have);
+        frexpf(top, &full);
+        const int lacks = own > 0 ? full - have : 0;
+        exponent[c] = (lacks < MOST_BITS ? lacks : MOST_BITS) * strength / STRENGTHS;
+    }
+}
+
+/* Noise of the signal in the output channels of a reader, bounded by 1 each, on average: of the rounded input, and of the rounded weights
+ * with scales of 8 bits a channel. Channels are taken to reach four times their deviation. */
+static double noise_of(const work *w, const set *x, const oct_scaled_layer *l, const int *exponent, double *signal, double *noise, double *top)
+{
+    const oct_tensor *t = oct_layer_weights(w->c->m->graph, l->node);
+    const float *v = t->data;
+    double lo = 0, hi = 0, sum = 0;
+    int64_t n = 0;
+    for (int64_t c = 0; c < x->s->channels; c++) {
+        lo = fmin(lo, ldexp((double)x->lo[c], exponent[c]));
+        hi = fmax(hi, ldexp((double)x->hi[c], exponent[c]));
+    }
+    const double step = (hi - lo) / 255;
+    for (int64_t o = 0; o < l->weights.outs; o++)
+        signal[o] = noise[o] = top[o] = 0;
+    for (int64_t e = 0; e < t->count; e++) {
+        const int64_t o = oct_output_channel(&l->weights, e);
+        top[o] = fmax(top[o], fabs(ldexp((double)v[e], -exponent[oct_input_channel(&l->weights, e)])));
+    }
+    for (int64_t e = 0; e < t->count; e++) {
+        const int64_t o = oct_output_channel(&l->weights, e), c = oct_input_channel(&l->weights, e);
+        const double r = fmax((double)x->hi[c], -(double)x->lo[c]) / 4, power = r * r, m = (double)v[e];
+        const double scaled = ldexp(m, -exponent[c]), weight_step = top[o] / 127;
+        signal[o] += m * m * power;
+        noise[o] += (scaled * scaled * step * step + weight_step * weight_step * ldexp(power, 2 * exponent[c])) / 12;
+    }
+    for (int64_t o = 0; o < l->weights.outs; o++)
+        if (signal[o] > 0 && ++n)
+            sum += noise[o] / (noise[o] + signal[o]);
+    return n ? sum / (double)n : 0;
+}
+
+static oct_status noise_behind(const work *w, const set *x, const int *exponent, double *sum, oct_err *err)
+{
+    *sum = 0;
+    for (size_t i = 0; i < x->s->n_readers; i++) {
+        const oct_scaled_layer *l = &x->s->reader[i];
+        double *room = oct_calloc(3 * (size_t)l->weights.outs, sizeof *room);
+        if (!room)
+            return oct_nomem(err);
+        if (oct_is_product(w->c->job, l->node))
+            *sum += noise_of(w, x, l, exponent, room, room + l->weights.outs, room + 2 * l->weights.outs);
+        oct_free(room);
+    }
+    return OCT_OK;
+}
+
+static oct_status choose(const work *w, set *x, bool *chosen, oct_err *err)
+{
+    int *tried = oct_arena_calloc(w->a, (size_t)x->s->channels, sizeof *tried);
+    double best, noise;
+    if (!tried)
+        return oct_nomem(err);
+    OCT_TRY(noise_behind(w, x, x->exponent, &best, err));
+    best *= LEAST_FALL;
+    *chosen = false;
+    for (int strength = 1; strength <= STRENGTHS; strength++) {
+        scale_to(x, strength, tried);
+        OCT_TRY(noise_behind(w, x, tried, &noise, err));
+        if (!(noise < best))
+            continue;
+        memcpy(x->exponent, tried, (size_t)x->s->channels * sizeof *tried);
+        best = noise;
+        *chosen = true;
+    }
+    return OCT_OK;
+}
+
+/* ---- the check ---- */
+
+/* Decides by the ranges of a few samples, and measures on others. */
+static oct_status measure(work *w, oct_sim_loss *loss, oct_err *err)
+{
+    oct_conversion *c = w->c;
+    oct_calib *own = c->calib, *few = NULL;
+    oct_sim *s = NULL;
+    size_t n;
+    const int *axes;
+    const char *const *values = oct_qjob_values(c->job, &axes, &n);
+    oct_status st = gather(w, values, axes, n, true, &few, err);
+    c->calib = few;
+    oct_conversion_changed(c);
+    if (st == OCT_OK)
+        st = oct_conversion_settle(c, err);
+    if (st == OCT_OK)
+        st = oct_sim_open(c, OCT_SIM_MANY_RUNS, 1, &s, err);
+    if (st == OCT_OK)
+        st = oct_sim_measure(s, &(oct_sim_mask){ .weights = OCT_SIM_ROUNDED_WEIGHTS }, loss, err);
+    oct_sim_close(s);
+    oct_conversion_changed(c);
+    c->calib = own;
+    oct_calib_destroy(few);
+    return st;
+}
+
+/* Scales and measures; takes it back where that gains too little. */
+static oct_status attempt(work *w, oct_method_result *r, oct_err *err)
+{
+    oct_graph *g = w->c->m->graph;
+    const size_t n = g->n_value;
+    const oct_tensor **was = oct_arena_calloc(w->a, n, sizeof *was);
+    oct_sim_loss before, after;
+    if (!was)
+        return oct_nomem(err);
+    for (size_t v = 0; v < n; v++)
+        was[v] = g->value[v].constant;
+    OCT_TRY(measure(w, &before, err));
+    for (size_t i = 0; i < w->n; i++)
+        OCT_TRY(oct_scaling_apply(g, w->set[i].s, w->set[i].exponent, err));
+    OCT_TRY(oct_conversion_reopen(w->c, err));
+    OCT_TRY(measure(w, &after, err));
+    r->measure = "output SQNR";
+    r->unit = "dB";
+    r->before = before.sqnr;
+    r->after = after.sqnr;
+    if (after.sqnr >= before.sqnr + LEAST_GAIN)
+        return OCT_OK;
+    for (size_t v = 0; v < n; v++)
+        if (g->value[v].constant != was[v])
+            oct_graph_set_const(g, (int)v, was[v]);
+    w->chosen = 0;
+    snprintf(r->choice, sizeof r->choice, "layers stay as they are (%.1f dB)", after.sqnr);
+    r->after = r->before;
+    return oct_conversion_reopen(w->c, err);
+}
+
+/* ---- the method ---- */
+
+static oct_status open_sets(work *w, oct_err *err)
+{
+    oct_scaling *found;
+    OCT_TRY(oct_scalings_find(w->c->m->graph, w->a, &found, &w->n, err));
+    if (!(w->set = oct_arena_calloc(w->a, w->n + 1, sizeof *w->set)))
+        return oct_nomem(err);
+    for (size_t i = 0; i < w->n; i++) {
+        const size_t n = (size_t)found[i].channels;
+        w->set[i] = (set){ .s = &found[i], .lo = oct_arena_calloc(w->a, n, sizeof(float)), .hi = oct_arena_calloc(w->a, n, sizeof(float)),
+                           .exponent = oct_arena_calloc(w->a, n, sizeof(int)) };
+        if (!w->set[i].lo || !w->set[i].hi || !w->set[i].exponent)
+            return oct_nomem(err);
+    }
+    return OCT_OK;
+}
+
+static oct_status equalize(work *w, oct_method_result *r, oct_err *err)
+{
+    size_t pairs = 0;
+    OCT_TRY(open_sets(w, err));
+    if (w->n == 0) {
+        r->why = "no layers can be scaled against each other";
+        return OCT_OK;
+    }
+    OCT_TRY(find_ranges(w, err));
+    for (size_t i = 0; i < w->n; i++) {
+        bool chosen = false;
+        OCT_TRY(choose(w, &w->set[i], &chosen, err));
+        w->chosen += chosen;
+        pairs += chosen ? w->set[i].s->n_readers : 0;
+    }
+    if (w->chosen == 0) {
+        r->why = "the channels between layers have ranges that are alike enough";
+        return OCT_OK;
+    }
+    OCT_TRY(attempt(w, r, err));
+    if (w->chosen)
+        snprintf(r->choice, sizeof r->choice, "equalized %zu pair%s of layers", pairs, pairs == 1 ? "" : "s");
+    return OCT_OK;
+}
+
+static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
+{
+    const int64_t n = 1200000000 / oct_graph_macs(c->m->graph);
+    work w = { .c = c, .a = oct_arena_create(), .samples = n < 4 ? 4 : n > 16 ? 16 : n };
+    oct_status st = w.a ? equalize(&w, r, err) : oct_nomem(err);
+    if (st == OCT_OK)
+        st = oct_source_pick(c->src, &(oct_pick){ 0 }, err); /* all, for what calibrates */
+    oct_arena_destroy(w.a);
+    return st;
+}
+
+const oct_method oct_method_equalize = {
+    .name = "equalize",
+    .summary = "layers scaled against each other, so that the channels between them use the same range",
+    .step = OCT_STEP_GRAPH,
+    .needs = OCT_NEEDS_SAMPLES,
+    .by_default = true,
+    .run = run,
+};
