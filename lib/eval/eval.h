@@ -18,6 +18,7 @@ typedef struct oct_eval_model {
     const char *name;       /* shown: the path */
     const oct_graph *graph; /* borrowed; not changed */
     uint64_t size_bytes;    /* the file with its external data */
+    const char *scaled;     /* its metadata of that name (scaled.h), or NULL */
 } oct_eval_model;
 
 typedef struct oct_eval_options {

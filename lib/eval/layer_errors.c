@@ -1,5 +1,6 @@
 /* Layer by layer: the reference model's values are kept for one batch, the others' compared as they are computed. */
 #include "eval/eval_int.h"
+#include "eval/scaled.h"
 #include "ops/op.h"
 
 #include <math.h>
@@ -11,6 +12,8 @@ typedef struct side {
     oct_runner *runner;
     oct_error *error;    /* per tap */
     const char **scheme; /* per tap; NULL: never shown */
+    oct_scaled_channels *scaled; /* values whose channels are not the float model's as they are */
+    size_t n_scaled;
     ev_layers *l;
 } side;
 
@@ -77,14 +80,25 @@ static int find_tap(const ev_layers *l, const char *name)
     return -1;
 }
 
+/* A shown value as real numbers of the float model. */
+static oct_status take_value(const side *s, const char *value, const oct_operand *t, float *to, oct_err *err)
+{
+    const oct_scaled_channels *scaled = oct_scaled_find(s->scaled, s->n_scaled, value);
+    OCT_TRY(oct_operand_to_f32(t, to, err));
+    if (scaled)
+        oct_scaled_undo(scaled, t->rank, t->dims, false, to);
+    return OCT_OK;
+}
+
 static oct_status keep_value(void *arg, const char *value, const oct_operand *t, oct_err *err)
 {
-    ev_layers *l = arg;
+    side *s = arg;
+    ev_layers *l = s->l;
     int i = find_tap(l, value);
     if (i < 0)
         return OCT_OK;
     OCT_TRY(ev_reserve(&l->kept[i], (size_t)t->count, err));
-    OCT_TRY(oct_operand_to_f32(t, l->kept[i].v, err));
+    OCT_TRY(take_value(s, value, t, l->kept[i].v, err));
     l->count[i] = t->count;
     return OCT_OK;
 }
@@ -97,7 +111,7 @@ static oct_status compare_value(void *arg, const char *value, const oct_operand 
     if (i < 0 || l->count[i] != t->count)
         return OCT_OK;
     OCT_TRY(ev_reserve(&l->scratch, (size_t)t->count, err));
-    OCT_TRY(oct_operand_to_f32(t, l->scratch.v, err));
+    OCT_TRY(take_value(s, value, t, l->scratch.v, err));
     if (!s->scheme[i])
         s->scheme[i] = oct_operand_scheme(t);
     int64_t first, row = oct_row_elements(t->rank, t->dims, l->rows, &first);
@@ -118,14 +132,13 @@ static oct_status create_side(ev_layers *l, side *s, const oct_eval_model *m, oc
     s->scheme = oct_arena_calloc(l->arena, l->n_tap + 1, sizeof *s->scheme);
     if (!s->error || !s->scheme)
         return oct_nomem(err);
+    OCT_TRY(oct_scaled_read(m->scaled, l->arena, &s->scaled, &s->n_scaled, err));
     oct_plan_opts opts = { .pool = pool, .taps = l->tap, .n_taps = l->n_tap };
     oct_status st = oct_runner_create(m->graph, &opts, feed, n_feed, &s->runner, err);
     if (st != OCT_OK)
         oct_within(err, "%s", m->name);
-    else if (s == l->side)
-        oct_runner_set_tap(s->runner, keep_value, l);
     else
-        oct_runner_set_tap(s->runner, compare_value, s);
+        oct_runner_set_tap(s->runner, s == l->side ? keep_value : compare_value, s);
     return st;
 }
 

@@ -2,6 +2,7 @@
 #include "eval/eval.h"
 #include "eval/report.h"
 #include "eval/outputs.h"
+#include "eval/scaled.h"
 #include "onnx/model.h"
 
 #include <math.h>
@@ -388,6 +389,49 @@ static void speeds(void **state)
     assert_int_equal(oct_eval_speed_judge(&none), OCT_SPEED_UNKNOWN);
 }
 
+/* ---- scaled channels ---- */
+
+static void scaled_channels_are_read_back(void **state)
+{
+    const float factors[] = { 1, 0.25f, 3.14159274f }, want[] = { 2, 4, 8, 8, 64 / 3.14159274f, 128 / 3.14159274f };
+    float x[] = { 2, 4, 2, 2, 64, 128 };
+    oct_buf b = OCT_BUF_INIT;
+    oct_arena *a = oct_arena_create();
+    oct_scaled_channels *list;
+    size_t n;
+    oct_scaled_put(&b, &(oct_scaled_channels){ "a name, with 1,2 blanks", 1, 3, factors });
+    oct_scaled_put(&b, &(oct_scaled_channels){ "two\nlines", 0, 3, factors });
+    oct_scaled_put(&b, &(oct_scaled_channels){ "y", 0, 1, factors });
+    assert_string_equal(oct_buf_str(&b), "1 1,0.25,3.14159274 a name, with 1,2 blanks\n0 1 y\n");
+    assert_int_equal(oct_scaled_read(oct_buf_str(&b), a, &list, &n, NULL), OCT_OK);
+    assert_int_equal(n, 2);
+    const oct_scaled_channels *s = oct_scaled_find(list, n, "a name, with 1,2 blanks");
+    assert_true(s && s->axis == 1 && s->n == 3 && !oct_scaled_find(list, n, "z"));
+    assert_memory_equal(s->factor, factors, sizeof factors);
+    oct_scaled_undo(s, 3, (const int64_t[]){ 1, 3, 2 }, false, x);
+    assert_memory_equal(x, want, sizeof want);
+    oct_scaled_undo(s, 3, (const int64_t[]){ 1, 2, 3 }, false, x); /* other dimensions */
+    assert_memory_equal(x, want, sizeof want);
+    oct_buf_free(&b);
+    oct_arena_destroy(a);
+}
+
+static void hostile_factors_are_passed_over(void **state)
+{
+    static const char *const lines[] = { "", "\n", "1\n", "1 \n", "-1 1 y\n", "99 1 y\n", "1 1, y\n", "1 0 y\n", "1 -2 y\n", "1 nan y\n", "1 inf,1 y\n",
+                                         "1 1,2\n", "1 1,2 \n", "1 1;2 y\n", "x 1 y\n", "1 1 y" };
+    oct_arena *a = oct_arena_create();
+    oct_scaled_channels *list;
+    size_t n;
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        assert_int_equal(oct_scaled_read(lines[i], a, &list, &n, NULL), OCT_OK);
+        assert_int_equal(n, 0);
+    }
+    assert_int_equal(oct_scaled_read(NULL, a, &list, &n, NULL), OCT_OK);
+    assert_int_equal(n, 0);
+    oct_arena_destroy(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -406,6 +450,8 @@ int main(void)
         cmocka_unit_test(goals_in_words),
         cmocka_unit_test(xml_is_safe),
         cmocka_unit_test(speeds),
+        cmocka_unit_test(scaled_channels_are_read_back),
+        cmocka_unit_test(hostile_factors_are_passed_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

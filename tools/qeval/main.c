@@ -3,6 +3,7 @@
 
 #include "cli/textfmt.h"
 #include "eval/outputs.h"
+#include "eval/scaled.h"
 #include "kernels/cpu.h"
 #include "ops/op.h"
 
@@ -37,7 +38,8 @@ static oct_status load_models(session *s, oct_err *err)
     for (size_t k = 0; k < s->n_models; k++) {
         const char *path = k ? a->others.v[k - 1] : a->model;
         OCT_TRY(tool_load(s->cli, path, &s->loaded[k], err));
-        s->models[k] = (oct_eval_model){ path, s->loaded[k]->graph, oct_model_bytes(s->loaded[k]) };
+        s->models[k] = (oct_eval_model){ path, s->loaded[k]->graph, oct_model_bytes(s->loaded[k]),
+                                         oct_model_meta(s->loaded[k], OCT_SCALED_KEY) };
     }
     return OCT_OK;
 }
