@@ -2,18 +2,22 @@
 #include "quant/convert_int.h"
 
 #include "base/utf8.h"
+#include "eval/scaled.h"
 #include "passes/pass.h"
 
 #include <string.h>
 
-static oct_status set_meta(oct_model *m, const char *command, oct_err *err)
+static oct_status set_meta(const oct_conversion *c, const char *command, oct_err *err)
 {
+    oct_model *m = c->m;
     oct_buf b = OCT_BUF_INIT;
     oct_text_clean(&b, command ? command : "", false); /* paths need not be UTF-8, strings of a model must */
     oct_status st = b.failed ? oct_nomem(err) : oct_model_set_meta(m, "octet.version", OCT_VERSION, err);
     if (st == OCT_OK && command)
         st = oct_model_set_meta(m, "octet.command", oct_buf_str(&b), err);
     oct_buf_free(&b);
+    if (st == OCT_OK && c->scaled.len)
+        st = c->scaled.failed ? oct_nomem(err) : oct_model_set_meta(m, OCT_SCALED_KEY, oct_buf_str(&c->scaled), err);
     return st;
 }
 
@@ -26,7 +30,7 @@ oct_status oct_conversion_make(oct_conversion *c, const char *output, const char
     OCT_TRY(oct_infer_shapes(m->graph, err));
     if (oct_graph_opset(m->graph, "") >= 21 && m->ir_version < 10)
         m->ir_version = 10; /* the first with types of 4 bits */
-    OCT_TRY(set_meta(m, command, err));
+    OCT_TRY(set_meta(c, command, err));
     return oct_model_size(m, output, NULL, &c->size_after, err);
 }
 

@@ -74,6 +74,7 @@ void oct_conversion_close(oct_conversion *c)
 {
     oct_eval_free(c->verdict);
     oct_conversion_end_sim(c);
+    oct_buf_free(&c->scaled);
     oct_qjob_destroy(c->job);
     oct_graph_destroy(c->fl);
     oct_calib_destroy(c->calib);

@@ -5,6 +5,7 @@
  * Full strength costs where a small channel counts little, as the weights that read it become small beside others. So each set of
  * layers gets the strength that a model of its noise finds best, and all of them stay only where the outputs of other samples become
  * better by a margin. Factors are powers of two: the float function is the same to the bit. */
+#include "eval/scaled.h"
 #include "quant/convert_int.h"
 #include "quant/scaling.h"
 #include "quant/simulate.h"
@@ -22,6 +23,7 @@ typedef struct set {
     const oct_scaling *s;
     float *lo, *hi; /* [channels]: of the values that are quantized */
     int *exponent;
+    bool chosen;
 } set;
 
 typedef struct work {
@@ -149,7 +151,7 @@ static oct_status noise_behind(const work *w, const set *x, const int *exponent,
     return OCT_OK;
 }
 
-static oct_status choose(const work *w, set *x, bool *chosen, oct_err *err)
+static oct_status choose(const work *w, set *x, oct_err *err)
 {
     int *tried = oct_arena_calloc(w->a, (size_t)x->s->channels, sizeof *tried);
     double best, noise;
@@ -157,7 +159,6 @@ static oct_status choose(const work *w, set *x, bool *chosen, oct_err *err)
         return oct_nomem(err);
     OCT_TRY(noise_behind(w, x, x->exponent, &best, err));
     best *= LEAST_FALL;
-    *chosen = false;
     for (int strength = 1; strength <= STRENGTHS; strength++) {
         scale_to(x, strength, tried);
         OCT_TRY(noise_behind(w, x, tried, &noise, err));
@@ -165,7 +166,7 @@ static oct_status choose(const work *w, set *x, bool *chosen, oct_err *err)
             continue;
         memcpy(x->exponent, tried, (size_t)x->s->channels * sizeof *tried);
         best = noise;
-        *chosen = true;
+        x->chosen = true;
     }
     return OCT_OK;
 }
@@ -246,6 +247,22 @@ static oct_status open_sets(work *w, oct_err *err)
     return OCT_OK;
 }
 
+/* Comparisons with the model as it was must know of the factors. */
+static oct_status record(const work *w, const set *x, oct_err *err)
+{
+    const size_t n = (size_t)x->s->channels;
+    float *factor = oct_arena_calloc(w->a, n, sizeof *factor);
+    if (!factor)
+        return oct_nomem(err);
+    for (size_t c = 0; c < n; c++)
+        factor[c] = ldexpf(1, x->exponent[c]);
+    for (size_t k = 0; x->chosen && k < x->s->n_values; k++) {
+        const oct_scaled *v = &x->s->value[k];
+        oct_scaled_put(&w->c->scaled, &(oct_scaled_channels){ w->c->m->graph->value[v->value].name, v->axis, n, factor });
+    }
+    return w->c->scaled.failed ? oct_nomem(err) : OCT_OK;
+}
+
 static oct_status equalize(work *w, oct_method_result *r, oct_err *err)
 {
     size_t pairs = 0;
@@ -256,18 +273,20 @@ static oct_status equalize(work *w, oct_method_result *r, oct_err *err)
     }
     OCT_TRY(find_ranges(w, err));
     for (size_t i = 0; i < w->n; i++) {
-        bool chosen = false;
-        OCT_TRY(choose(w, &w->set[i], &chosen, err));
-        w->chosen += chosen;
-        pairs += chosen ? w->set[i].s->n_readers : 0;
+        OCT_TRY(choose(w, &w->set[i], err));
+        w->chosen += w->set[i].chosen;
+        pairs += w->set[i].chosen ? w->set[i].s->n_readers : 0;
     }
     if (w->chosen == 0) {
         r->why = "the channels between layers have ranges that are alike enough";
         return OCT_OK;
     }
     OCT_TRY(attempt(w, r, err));
-    if (w->chosen)
-        snprintf(r->choice, sizeof r->choice, "equalized %zu pair%s of layers", pairs, pairs == 1 ? "" : "s");
+    if (w->chosen == 0)
+        return OCT_OK;
+    snprintf(r->choice, sizeof r->choice, "equalized %zu pair%s of layers", pairs, pairs == 1 ? "" : "s");
+    for (size_t i = 0; i < w->n; i++)
+        OCT_TRY(record(w, &w->set[i], err));
     return OCT_OK;
 }
 
