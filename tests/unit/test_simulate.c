@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "net.h"
+#include "eval/scaled.h"
 #include "onnx/model.h"
 #include "quant/convert_int.h"
 #include "quant/sensitivity.h"
@@ -429,6 +430,66 @@ static void harmless_network_stays_integer(void **state)
     assert_int_equal(float_layers(w, &share), 0);
     const oct_method_result *r = method(w, "mixed-precision");
     assert_true(!r->ran && strstr(r->why, "no few values") && !r->measure);
+    free_work(w);
+}
+
+/* ---- equalization ---- */
+
+/* Channel o of what a depthwise layer reads has 2^-o of the range of the first one where `unequal`, and counts as much; else all are the
+ * same. */
+static work *converted_depthwise(bool unequal, bool equalized)
+{
+    work *w = new_work();
+    oct_graph *g = w->m.graph;
+    set_input(w, "1,4,8,8");
+    const int first = net_random(g, "aw", "8,4,1,1", 21), second = net_random(g, "bw", "8,1,3,3", 22);
+    float *a = (float *)(uintptr_t)g->value[first].constant->data, *b = (float *)(uintptr_t)g->value[second].constant->data;
+    for (int i = 0; i < 32; i++)
+        a[i] = unequal ? ldexpf(a[i], -(i / 4)) : a[i % 4];
+    for (int i = 0; i < 72; i++)
+        b[i] = unequal ? ldexpf(b[i], i / 9) : b[i % 9];
+    int y = NET_NODE(g, "LeakyRelu", "act", "r", NET_NODE(g, "Conv", "a", "a_out", g->input[0], first));
+    y = NET_NODE(g, "Conv", "b", "b_out", y, second);
+    net_int(g, "group", 8);
+    net_output(g, NET_NODE(g, "Conv", "head", "y", y, net_random(g, "hw", "4,8,1,1", 23)));
+    if (equalized)
+        on(w, "equalize");
+    decide(w);
+    return w;
+}
+
+static void unequal_channels_are_equalized(void **state)
+{
+    static float y[2][256], r[2][512];
+    work *w[2] = { converted_depthwise(true, false), converted_depthwise(true, true) };
+    const oct_method_result *m = method(w[1], "equalize");
+    const double before = to_db(real_noise(w[0], "y", 1)), after = to_db(real_noise(w[1], "y", 1));
+    assert_true(m->ran && m->after > m->before + 6 && after > before + 6);
+    assert_string_equal(m->choice, "equalized 1 pair of layers");
+    for (int k = 0; k < 2; k++) {
+        const size_t n = value_of(w[k]->c.job->g, "y", w[0]->x[0], y[k]);
+        assert_int_equal(n, 4 * 36);
+        assert_int_equal(value_of(w[k]->c.job->g, "r", w[0]->x[0], r[k]), 512);
+    }
+    assert_memory_equal(y[0], y[1], 4 * 36 * sizeof(float));
+    /* What was recorded takes the factors back. */
+    oct_scaled_channels *scaled;
+    size_t n;
+    GOOD(oct_scaled_read(oct_buf_str(&w[1]->c.scaled), w[1]->c.arena, &scaled, &n, err));
+    assert_true(n == 2 && memcmp(r[0], r[1], sizeof r[0]) != 0);
+    const oct_scaled_channels *s = oct_scaled_find(scaled, n, "r");
+    assert_true(s && s->axis == 1 && s->n == 8 && s->factor[7] / s->factor[0] >= 16);
+    oct_scaled_undo(s, 4, (const int64_t[]){ 1, 8, 8, 8 }, false, r[1]);
+    assert_memory_equal(r[0], r[1], sizeof r[0]);
+    free_work(w[0]);
+    free_work(w[1]);
+}
+
+static void equal_channels_stay(void **state)
+{
+    work *w = converted_depthwise(false, true);
+    const oct_method_result *m = method(w, "equalize");
+    assert_true(!m->ran && strstr(m->why, "alike") && w->c.scaled.len == 0);
     free_work(w);
 }
 
@@ -874,6 +935,8 @@ int main(void)
         cmocka_unit_test(planted_value_is_first),
         cmocka_unit_test(planted_cause_stays_float),
         cmocka_unit_test(harmless_network_stays_integer),
+        cmocka_unit_test(unequal_channels_are_equalized),
+        cmocka_unit_test(equal_channels_stay),
         cmocka_unit_test(rounding_is_that_of_the_reference),
         cmocka_unit_test(rounding_helps_convolutions),
         cmocka_unit_test(rounding_helps_depthwise),
