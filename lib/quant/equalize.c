@@ -8,7 +8,7 @@
 #include "eval/scaled.h"
 #include "quant/convert_int.h"
 #include "quant/scaling.h"
-#include "quant/simulate.h"
+#include "quant/trial.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -32,6 +32,9 @@ typedef struct work {
     set *set;
     size_t n, chosen;
     int64_t samples;
+    oct_calib *few; /* their ranges */
+    const oct_tensor **was; /* [n_was]: constants of the graph's values, before */
+    size_t n_was;
 } work;
 
 /* ---- statistics ---- */
@@ -173,60 +176,66 @@ static oct_status choose(const work *w, set *x, oct_err *err)
 
 /* ---- the check ---- */
 
-/* Decides by the ranges of a few samples, and measures on others. */
-static oct_status measure(work *w, oct_sim_loss *loss, oct_err *err)
+/* Decisions rest on the ranges of a few samples. */
+static oct_status settle_with_few(work *w, oct_err *err)
 {
-    oct_conversion *c = w->c;
-    oct_calib *own = c->calib, *few = NULL;
-    oct_sim *s = NULL;
     size_t n;
     const int *axes;
-    const char *const *values = oct_qjob_values(c->job, &axes, &n);
-    oct_status st = gather(w, values, axes, n, true, &few, err);
-    c->calib = few;
-    oct_conversion_changed(c);
-    if (st == OCT_OK)
-        st = oct_conversion_settle(c, err);
-    if (st == OCT_OK)
-        st = oct_sim_open(c, OCT_SIM_MANY_RUNS, 1, &s, err);
-    if (st == OCT_OK)
-        st = oct_sim_measure(s, &(oct_sim_mask){ .weights = OCT_SIM_ROUNDED_WEIGHTS }, loss, err);
-    oct_sim_close(s);
-    oct_conversion_changed(c);
-    c->calib = own;
-    oct_calib_destroy(few);
-    return st;
+    const char *const *values = oct_qjob_values(w->c->job, &axes, &n);
+    oct_calib_destroy(w->few);
+    w->few = NULL;
+    OCT_TRY(gather(w, values, axes, n, true, &w->few, err));
+    w->c->calib = w->few;
+    oct_conversion_changed(w->c);
+    return OCT_OK;
 }
 
-/* Scales and measures; takes it back where that gains too little. */
-static oct_status attempt(work *w, oct_method_result *r, oct_err *err)
+static oct_status scale(oct_trial *t, oct_conversion *c, oct_method_result *r, oct_arena *a, oct_err *err)
 {
-    oct_graph *g = w->c->m->graph;
-    const size_t n = g->n_value;
-    const oct_tensor **was = oct_arena_calloc(w->a, n, sizeof *was);
-    oct_sim_loss before, after;
-    if (!was)
-        return oct_nomem(err);
-    for (size_t v = 0; v < n; v++)
-        was[v] = g->value[v].constant;
-    OCT_TRY(measure(w, &before, err));
+    work *w = t->arg;
+    (void)r;
+    (void)a;
     for (size_t i = 0; i < w->n; i++)
-        OCT_TRY(oct_scaling_apply(g, w->set[i].s, w->set[i].exponent, err));
-    OCT_TRY(oct_conversion_reopen(w->c, err));
-    OCT_TRY(measure(w, &after, err));
-    r->measure = "output SQNR";
-    r->unit = "dB";
-    r->before = before.sqnr;
-    r->after = after.sqnr;
-    if (after.sqnr >= before.sqnr + LEAST_GAIN)
-        return OCT_OK;
-    for (size_t v = 0; v < n; v++)
-        if (g->value[v].constant != was[v])
-            oct_graph_set_const(g, (int)v, was[v]);
-    w->chosen = 0;
-    snprintf(r->choice, sizeof r->choice, "layers stay as they are (%.1f dB)", after.sqnr);
-    r->after = r->before;
-    return oct_conversion_reopen(w->c, err);
+        OCT_TRY(oct_scaling_apply(c->m->graph, w->set[i].s, w->set[i].exponent, err));
+    OCT_TRY(oct_conversion_reopen(c, err));
+    return settle_with_few(w, err);
+}
+
+/* The tensors that were there, so that what is written stays as it was. */
+static void take_back(oct_trial *t, oct_conversion *c)
+{
+    const work *w = t->arg;
+    oct_graph *g = c->m->graph;
+    for (size_t v = 0; v < w->n_was; v++)
+        if (g->value[v].constant != w->was[v])
+            oct_graph_set_const(g, (int)v, w->was[v]);
+    oct_conversion_changed(c);
+}
+
+static oct_status keep_constants(work *w, oct_err *err)
+{
+    const oct_graph *g = w->c->m->graph;
+    w->n_was = g->n_value;
+    if (!(w->was = oct_arena_calloc(w->a, g->n_value + 1, sizeof *w->was)))
+        return oct_nomem(err);
+    for (size_t v = 0; v < g->n_value; v++)
+        w->was[v] = g->value[v].constant;
+    return OCT_OK;
+}
+
+/* *won: the layers stay scaled. */
+static oct_status attempt(work *w, oct_method_result *r, bool *won, oct_err *err)
+{
+    oct_calib *own = w->c->calib;
+    oct_trial t = { .size = OCT_SIM_MANY_RUNS, .act = scale, .undo = take_back, .gain = LEAST_GAIN, .otherwise = "layers stay as they are", .arg = w };
+    OCT_TRY(keep_constants(w, err));
+    oct_status st = settle_with_few(w, err);
+    if (st == OCT_OK)
+        st = oct_conversion_try(w->c, &t, r, err);
+    w->c->calib = own;
+    oct_calib_destroy(w->few);
+    *won = t.won;
+    return st == OCT_OK ? oct_conversion_reopen(w->c, err) : st;
 }
 
 /* ---- the method ---- */
@@ -266,6 +275,7 @@ static oct_status record(const work *w, const set *x, oct_err *err)
 static oct_status equalize(work *w, oct_method_result *r, oct_err *err)
 {
     size_t pairs = 0;
+    bool won;
     OCT_TRY(open_sets(w, err));
     if (w->n == 0) {
         r->why = "no layers can be scaled against each other";
@@ -281,8 +291,8 @@ static oct_status equalize(work *w, oct_method_result *r, oct_err *err)
         r->why = "the channels between layers have ranges that are alike enough";
         return OCT_OK;
     }
-    OCT_TRY(attempt(w, r, err));
-    if (w->chosen == 0)
+    OCT_TRY(attempt(w, r, &won, err));
+    if (!won)
         return OCT_OK;
     snprintf(r->choice, sizeof r->choice, "equalized %zu pair%s of layers", pairs, pairs == 1 ? "" : "s");
     for (size_t i = 0; i < w->n; i++)
