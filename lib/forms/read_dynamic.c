@@ -61,14 +61,11 @@ static oct_status quantized(forms_reader *r, int quantizer, int *v, oct_err *err
 {
     static const oct_quant dynamic = { .dtype = OCT_U8 };
     oct_graph *g = r->g;
-    const int x = g->node[quantizer].in[0];
+    const int x = g->node[quantizer].in[0], border = oct_reader_of(g, x, "DynamicQuantizeLinear", 1);
     int id;
-    for (size_t i = 0; i < g->value[x].n_uses; i++) {
-        const oct_node *n = &g->node[g->value[x].uses[i].node];
-        if (oct_is_op(n, "DynamicQuantizeLinear") && n->n_out == 1) {
-            *v = n->out[0];
-            return OCT_OK;
-        }
+    if (border >= 0) {
+        *v = g->node[border].out[0];
+        return OCT_OK;
     }
     OCT_TRY(oct_edit_value(g, g->value[x].name, "", OCT_F32, x, v, err));
     g->value[*v].quant = &dynamic;

@@ -10,12 +10,10 @@
 static oct_status dynamic_input(oct_graph *g, int id, const char *base, int out[3], oct_err *err)
 {
     const int qvals = g->node[id].in[0], border = g->value[qvals].producer, x = g->node[border].in[0];
-    for (size_t i = 0; i < g->value[x].n_uses; i++) {
-        const oct_node *n = &g->node[g->value[x].uses[i].node];
-        if (oct_is_op(n, "DynamicQuantizeLinear") && n->n_out == 3 && n->out[0] >= 0 && n->out[1] >= 0 && n->out[2] >= 0) {
-            memcpy(out, n->out, 3 * sizeof *out);
-            return OCT_OK;
-        }
+    const int written = oct_reader_of(g, x, "DynamicQuantizeLinear", 3);
+    if (written >= 0) {
+        memcpy(out, g->node[written].out, 3 * sizeof *out);
+        return OCT_OK;
     }
     g->value[qvals].quant = NULL;
     g->value[qvals].dtype = OCT_U8;

@@ -80,10 +80,7 @@ oct_status oct_write_constant(oct_writer *w, int v, int before, oct_err *err)
 
 static bool is_rounded(const oct_graph *g, int v)
 {
-    bool rounded = g->value[v].quant != NULL;
-    for (size_t i = 0; i < g->value[v].n_uses; i++)
-        rounded |= oct_is_op(&g->node[g->value[v].uses[i].node], "QuantizeLinear");
-    return rounded;
+    return g->value[v].quant || oct_reader_of(g, v, "QuantizeLinear", 1) >= 0;
 }
 
 static bool is_row(const oct_graph *g, int v)

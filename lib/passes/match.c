@@ -38,6 +38,19 @@ int oct_only_reader(const oct_graph *g, int value)
     return !v->quant && oct_value_used_once(v) && v->uses[0].slot >= 0 ? v->uses[0].node : -1;
 }
 
+int oct_reader_of(const oct_graph *g, int value, const char *op, int n_out)
+{
+    for (size_t i = 0; i < g->value[value].n_uses; i++) {
+        const oct_node *n = &g->node[g->value[value].uses[i].node];
+        bool fits = oct_is_op(n, op) && n->n_out == n_out;
+        for (int k = 0; k < n_out && fits; k++)
+            fits = n->out[k] >= 0;
+        if (fits)
+            return g->value[value].uses[i].node;
+    }
+    return -1;
+}
+
 bool oct_number_of(const oct_graph *g, int value, double *v)
 {
     const oct_tensor *t = value >= 0 ? g->value[value].constant : NULL;

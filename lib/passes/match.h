@@ -24,6 +24,8 @@ int oct_input_at(const oct_node *n, int slot);
 int oct_other_input(const oct_node *n, int value);
 /* The only reader of a value, which reads it at one slot and not quantized, when the value is no graph output; else -1. */
 int oct_only_reader(const oct_graph *g, int value);
+/* The first node of operator `op` with n_out outputs, none absent, that reads a value; -1 where there is none. */
+int oct_reader_of(const oct_graph *g, int value, const char *op, int n_out);
 /* The number of a constant with one element, float32 or integer and not quantized; false if it is none. */
 bool oct_number_of(const oct_graph *g, int value, double *v);
 /* Whether values have the same known shape. */

@@ -8,8 +8,7 @@
 
 #include "forms/edit.h"
 #include "kernels/quantize.h"
-
-#include <string.h>
+#include "passes/match.h"
 
 /* A quantized value, named after what it stands for, of the shape of value `like`, or of the quantized values for -1. */
 static oct_status new_value(oct_qjob *j, const char *base, const char *suffix, const oct_quant *q, int like, int *v, oct_err *err)
@@ -127,13 +126,10 @@ static oct_status annotate_input(oct_qjob *j, int id, oct_err *err)
 {
     static const oct_quant dynamic = { .dtype = OCT_U8 };
     oct_graph *g = j->g;
-    const int x = g->node[id].in[0];
+    const int x = g->node[id].in[0], border = oct_reader_of(g, x, "DynamicQuantizeLinear", 1);
     int v;
-    for (size_t i = 0; i < g->value[x].n_uses; i++) {
-        const oct_node *n = &g->node[g->value[x].uses[i].node];
-        if (oct_is_op(n, "DynamicQuantizeLinear") && g->value[n->out[0]].quant)
-            return oct_graph_set_input(g, id, 0, n->out[0], err);
-    }
+    if (border >= 0)
+        return oct_graph_set_input(g, id, 0, g->node[border].out[0], err);
     OCT_TRY(new_value(j, oct_node_label(j->g, id), "_input_quantized", &dynamic, x, &v, err));
     OCT_TRY(oct_edit_node(g, "DynamicQuantizeLinear", &x, 1, v, id, NULL, err));
     return oct_graph_set_input(g, id, 0, v, err);
