@@ -211,17 +211,24 @@ char *oct_arena_strdup(oct_arena *a, const char *s)
     return oct_arena_strndup(a, s, strlen(s));
 }
 
-char *oct_arena_printf(oct_arena *a, const char *fmt, ...)
+char *oct_arena_vprintf(oct_arena *a, const char *fmt, va_list ap)
 {
-    va_list ap, again;
-    va_start(ap, fmt);
+    va_list again;
     va_copy(again, ap);
     int n = vsnprintf(NULL, 0, fmt, ap);
-    va_end(ap);
     char *q = n < 0 ? NULL : oct_arena_alloc(a, (size_t)n + 1);
     if (q)
         vsnprintf(q, (size_t)n + 1, fmt, again);
     va_end(again);
+    return q;
+}
+
+char *oct_arena_printf(oct_arena *a, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    char *q = oct_arena_vprintf(a, fmt, ap);
+    va_end(ap);
     return q;
 }
 

@@ -39,6 +39,7 @@ void *oct_arena_aligned(oct_arena *a, size_t size, size_t align); /* align a pow
 char *oct_arena_strdup(oct_arena *a, const char *s);
 char *oct_arena_strndup(oct_arena *a, const char *s, size_t n);
 char *oct_arena_printf(oct_arena *a, const char *fmt, ...) OCT_PRINTF(2, 3);
+char *oct_arena_vprintf(oct_arena *a, const char *fmt, va_list ap) OCT_PRINTF(2, 0);
 void *oct_arena_memdup(oct_arena *a, const void *p, size_t n);
 size_t oct_arena_bytes(const oct_arena *a); /* bytes handed out */
 

@@ -5,42 +5,27 @@
 #include "passes/pass.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
-
-static void keep_warning(oct_conversion *c, const char *text)
-{
-    if (c->n_warnings == c->cap_warnings && !OCT_GROW(c->arena, c->warnings, c->n_warnings, c->cap_warnings)) {
-        c->out_of_memory = true;
-        return;
-    }
-    c->warnings[c->n_warnings++] = oct_arena_strdup(c->arena, text);
-    c->out_of_memory |= !c->warnings[c->n_warnings - 1];
-}
 
 void oct_conversion_say(oct_conversion *c, int level, const char *fmt, ...)
 {
-    va_list ap, again;
+    va_list ap;
     va_start(ap, fmt);
-    va_copy(again, ap);
-    const int n = vsnprintf(NULL, 0, fmt, ap);
-    char *text = n >= 0 ? oct_alloc((size_t)n + 1) : NULL;
-    if (text) {
-        vsnprintf(text, (size_t)n + 1, fmt, again);
-        if (level == OCT_NOTE_WARNING)
-            keep_warning(c, text);
-        if (c->o.listener.note)
-            c->o.listener.note(c->o.listener.arg, level, text);
-    }
-    va_end(again);
+    const char *text = oct_arena_vprintf(c->arena, fmt, ap);
     va_end(ap);
-    oct_free(text);
+    if (text && c->o.listener.note)
+        c->o.listener.note(c->o.listener.arg, level, text);
+    if (level != OCT_NOTE_WARNING)
+        return;
+    c->out_of_memory |= !text || !OCT_GROW(c->arena, c->warnings, c->n_warnings, c->cap_warnings);
+    if (!c->out_of_memory)
+        c->warnings[c->n_warnings++] = text;
 }
 
 static void log_change(void *arg, const char *pass, const char *what, const char *node)
 {
     oct_conversion *c = arg;
-    if (c->n_changes == c->cap_changes && !OCT_GROW(c->arena, c->changes, c->n_changes, c->cap_changes)) {
+    if (!OCT_GROW(c->arena, c->changes, c->n_changes, c->cap_changes)) {
         c->out_of_memory = true;
         return;
     }
