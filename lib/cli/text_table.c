@@ -65,7 +65,7 @@ void oct_table_row(oct_table *t)
     if (!t)
         return;
     row *r = oct_arena_calloc(t->arena, 1, sizeof *r);
-    if (!r || (t->n == t->cap && !OCT_GROW(t->arena, t->rows, t->n, t->cap))) {
+    if (!r || !OCT_GROW(t->arena, t->rows, t->n, t->cap)) {
         t->failed = true;
         return;
     }

@@ -33,7 +33,7 @@ static oct_status read_ops(reader *r, const char *at, char *list, oct_match *m, 
             *comma++ = '\0';
         if (!*s)
             return oct_words_fault(&r->w, at, err, "an operator type is missing after 'op:' or ','");
-        if (m->n_names == cap && !OCT_GROW(r->p->arena, m->names, m->n_names, cap))
+        if (!OCT_GROW(r->p->arena, m->names, m->n_names, cap))
             return oct_nomem(err);
         m->names[m->n_names++] = s;
     }
@@ -98,7 +98,7 @@ static oct_status read_match(reader *r, oct_rule *rule, oct_err *err)
 {
     const char *start = r->w.at, *end;
     for (;;) {
-        if (rule->n_match == rule->cap_match && !OCT_GROW(r->p->arena, rule->match, rule->n_match, rule->cap_match))
+        if (!OCT_GROW(r->p->arena, rule->match, rule->n_match, rule->cap_match))
             return oct_nomem(err);
         oct_match *m = &rule->match[rule->n_match++];
         const char *at = r->w.at;
@@ -191,7 +191,7 @@ static oct_status read_line(reader *r, bool builtin, oct_err *err)
         OCT_TRY(read_column(r, column, &rule, err));
         oct_words_skip(&r->w);
     }
-    if (p->n_rule == p->cap_rule && !OCT_GROW(p->arena, p->rule, p->n_rule, p->cap_rule))
+    if (!OCT_GROW(p->arena, p->rule, p->n_rule, p->cap_rule))
         return oct_nomem(err);
     p->rule[p->n_rule++] = rule;
     return OCT_OK;

@@ -236,7 +236,7 @@ static oct_status set_entry(reader *r, const char *at, const oct_target_op *e, o
     if (old && old->depth == r->depth)
         return oct_words_fault(&r->w, at, err, "%s stands in two lines of this file", e->op);
     if (!old) {
-        if (t->n_op == t->cap_op && !OCT_GROW(t->arena, t->op, t->n_op, t->cap_op))
+        if (!OCT_GROW(t->arena, t->op, t->n_op, t->cap_op))
             return oct_nomem(err);
         old = &t->op[t->n_op++];
     }
