@@ -145,7 +145,7 @@ static unsigned next_call(oct_pool *p, unsigned last)
 
 static void all_finished(oct_pool *p)
 {
-    for (int i = 0; i < SPINS; i++, pause_briefly())
+    for (int i = 0; i < SPINS && !atomic_load_explicit(&p->relaxed, memory_order_relaxed); i++, pause_briefly())
         if (atomic_load_explicit(&p->working, memory_order_acquire) == 0)
             return;
     pthread_mutex_lock(&p->sleep);

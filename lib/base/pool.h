@@ -18,8 +18,8 @@ typedef struct oct_pool oct_pool;
 oct_pool *oct_pool_create(int n);
 oct_status oct_pool_fail(int n, oct_err *err); /* OCT_ENOMEM, with the message for a pool of n threads that could not be made */
 void oct_pool_destroy(oct_pool *p);
-/* Makes threads sleep between calls instead of spinning. For few, long calls: on a busy machine spinning takes time from the threads that
- * have work. */
+/* Makes threads sleep between calls, and the caller at the end of one, instead of spinning. For few, long calls: on a busy machine spinning
+ * takes time from the threads that have work. */
 void oct_pool_relax(oct_pool *p);
 int oct_pool_threads(const oct_pool *p); /* 1 for NULL */
 
