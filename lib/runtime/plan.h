@@ -57,6 +57,18 @@ oct_status oct_plan_begin(oct_plan *p, const void *const *inputs, oct_err *err);
 oct_status oct_plan_advance(oct_plan *p, const char *until, bool *shown, oct_err *err);
 /* Whether a step of such a run shows a value to the tap. */
 bool oct_plan_shows(const oct_plan *p, const char *value);
+/* Where a run in parts has come to: a copy of what the steps to come read. Begins zeroed. */
+typedef struct oct_plan_state {
+    uint8_t *data;
+    size_t at, bytes, cap;
+} oct_plan_state;
+/* Between parts, or while the tap is shown a value that it has not changed. False: the model runs in stages, or there is no memory. */
+bool oct_plan_save(const oct_plan *p, oct_plan_state *s);
+/* After oct_plan_begin with the inputs of the run that was saved, on that plan or another one of the same graph, options and input shapes:
+ * the tap is shown the values of the last step once more, and the run goes on behind it. */
+oct_status oct_plan_restore(oct_plan *p, const oct_plan_state *s, oct_err *err);
+void oct_plan_state_free(oct_plan_state *s);
+
 size_t oct_plan_n_outputs(const oct_plan *p);
 const char *oct_plan_output_name(const oct_plan *p, size_t i);
 /* Output i: plain layout, data valid after a run; so is its shape in a model that is run in stages. An output that is no tensor

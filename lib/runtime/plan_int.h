@@ -59,7 +59,7 @@ struct oct_plan {
     oct_tap_fn tap;
     void *tap_arg;
     bool profile;
-    size_t at;           /* the step that oct_plan_advance comes to next */
+    size_t at;           /* the step behind the one that runs or has run last */
 };
 
 /* ---- making and running plans inside of plans ---- */

@@ -4,7 +4,9 @@
 #include "ops/traits.h"
 
 #include "base/io.h"
+#include "base/mem.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* ---- running ---- */
@@ -72,11 +74,60 @@ oct_status oct_plan_begin(oct_plan *p, const void *const *inputs, oct_err *err)
 oct_status oct_plan_advance(oct_plan *p, const char *until, bool *shown, oct_err *err)
 {
     oct_run r = { .pool = p->opts.pool, .scratch = p->scratch, .iteration = p->iteration };
-    for (*shown = false; p->at < p->n_step && !*shown; p->at++) {
-        OCT_TRY(run_step(p, p->step[p->at], &r, err));
-        *shown = shows(p->step[p->at], until);
+    for (*shown = false; p->at < p->n_step && !*shown;) {
+        rt_step *st = p->step[p->at++];
+        OCT_TRY(run_step(p, st, &r, err));
+        *shown = shows(st, until);
     }
     return OCT_OK;
+}
+
+/* Whether bytes that steps before `at` have written are read by that one or later. */
+static bool is_live(const rt_buffer *b, size_t at)
+{
+    return b->placed && (size_t)b->first < at && b->last >= (int)at;
+}
+
+bool oct_plan_save(const oct_plan *p, oct_plan_state *s)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < p->n_buffer; i++)
+        n += is_live(&p->buffer[i], p->at) ? p->buffer[i].bytes : 0;
+    if (p->staged)
+        return false;
+    if (n > s->cap) {
+        oct_plan_state_free(s);
+        if (!(s->data = oct_alloc(n)))
+            return false;
+        s->cap = n;
+    }
+    s->at = p->at;
+    s->bytes = 0;
+    for (size_t i = 0; i < p->n_buffer; i++)
+        if (is_live(&p->buffer[i], p->at)) {
+            memcpy(s->data + s->bytes, p->memory + p->buffer[i].offset, p->buffer[i].bytes);
+            s->bytes += p->buffer[i].bytes;
+        }
+    return true;
+}
+
+oct_status oct_plan_restore(oct_plan *p, const oct_plan_state *s, oct_err *err)
+{
+    size_t n = 0;
+    p->at = s->at;
+    for (size_t i = 0; i < p->n_buffer; i++)
+        if (is_live(&p->buffer[i], p->at)) {
+            memcpy(p->memory + p->buffer[i].offset, s->data + n, p->buffer[i].bytes);
+            n += p->buffer[i].bytes;
+        }
+    assert(n == s->bytes);
+    return p->at ? show(p, p->step[p->at - 1], err) : OCT_OK;
+}
+
+void oct_plan_state_free(oct_plan_state *s)
+{
+    oct_free(s->data);
+    *s = (oct_plan_state){ .data = NULL };
 }
 
 static oct_status run_steps(oct_plan *p, const void *const *inputs, oct_err *err)
