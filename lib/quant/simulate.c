@@ -32,9 +32,12 @@ static oct_status round_value(void *arg, const char *name, const oct_operand *t,
     }
     if (i < 0 || s->keep || s->mask->no_values || t->dtype != OCT_F32)
         return OCT_OK;
-    const bool *on = s->mask->value;
-    if (!on || on[oct_params_root(s->c->job, s->tapped[i])])
-        oct_sim_round(s->c->job, s->tapped[i], t);
+    if (!oct_sim_is_on(s, (size_t)i)) {
+        oct_sim_pass(w, (size_t)i);
+        return OCT_OK;
+    }
+    oct_sim_end_real(w);
+    oct_sim_round(s->c->job, s->tapped[i], t);
     return OCT_OK;
 }
 
@@ -89,7 +92,7 @@ static oct_status run_sample(oct_sim_core *s, size_t i, size_t thread, oct_err *
     oct_plan *plan;
     OCT_TRY(oct_sim_make_runner(s, s->now, thread, err));
     w->sample = i;
-    OCT_TRY(oct_runner_run(s->now->runner[thread], x->input, &plan, err));
+    OCT_TRY(oct_sim_run_sample(w, s->now->runner[thread], &plan, err));
     if (s->show)
         return OCT_OK;
     if (!s->keep)
@@ -146,6 +149,7 @@ static void drop_graphs(oct_sim_core *s)
 {
     for (int i = 0; i < SIM_GRAPHS; i++)
         drop_graph(s, &s->graph[i]);
+    oct_sim_drop_states(s);
     oct_arena_destroy(s->decided);
     s->decided = NULL;
     s->tap = NULL;
@@ -220,6 +224,7 @@ oct_status oct_sim_measure(oct_sim *s, const oct_sim_mask *m, oct_sim_loss *loss
     OCT_TRY(oct_sim_follow(core, err));
     drop_graph(core, &core->graph[SIM_SOME]);
     OCT_TRY(oct_sim_make_graph(core, kind, kind == SIM_SOME ? m->layer : NULL, err));
+    OCT_TRY(oct_sim_need_states(core, s, err));
     core->mask = m;
     OCT_TRY(oct_sim_run(core, s, &core->graph[kind], err));
     *loss = sum_errors(s);

@@ -14,6 +14,8 @@ typedef struct sim_sample {
     float **output;    /* [outputs] of the float model */
     int64_t *count;    /* of their elements */
     oct_error *error;  /* [outputs] of the measurement in progress */
+    oct_plan_state state; /* of the float graph, up to a value that was rounded first in a measurement */
+    bool *passed;      /* [n_taps]: values shown before that */
 } sim_sample;
 
 /* Graphs that differ in their constants. */
@@ -26,6 +28,10 @@ typedef struct sim_graph {
 typedef struct sim_worker {
     oct_sim_core *s;
     size_t next;      /* tap that is shown next, most likely */
+    oct_plan *plan;   /* that runs */
+    bool real;        /* nothing has been rounded yet, and a state is wanted */
+    bool ahead;       /* of the state that is kept */
+    bool *passed;     /* [n_taps]: values shown while nothing was rounded */
     size_t sample;    /* at hand */
     float *plain;
     int64_t cap;
@@ -75,6 +81,16 @@ oct_status oct_sim_make_graph(oct_sim_core *s, sim_constants kind, const bool *r
 oct_status oct_sim_make_runner(oct_sim_core *s, sim_graph *g, size_t thread, oct_err *err);
 /* Runs a graph on samples. */
 oct_status oct_sim_run(oct_sim_core *s, const oct_sim *set, sim_graph *g, oct_err *err);
+
+/* sim_states.c. Room for states of the samples of a set: */
+oct_status oct_sim_need_states(oct_sim_core *s, const oct_sim *set, oct_err *err);
+void oct_sim_drop_states(oct_sim_core *s);
+/* Runs the worker's sample, from the state that is kept where that can be. */
+oct_status oct_sim_run_sample(sim_worker *w, oct_runner *r, oct_plan **plan, oct_err *err);
+bool oct_sim_is_on(const oct_sim_core *s, size_t tap); /* the measurement rounds it */
+/* A tap was shown and stays real; one that is on is about to be rounded. */
+void oct_sim_pass(sim_worker *w, size_t tap);
+void oct_sim_end_real(sim_worker *w);
 
 /* sim_samples.c: sees that the samples of a half are kept, with the float model's outputs. */
 oct_status oct_sim_need_half(oct_sim_core *s, int half, oct_err *err);
