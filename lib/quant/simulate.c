@@ -123,8 +123,22 @@ static void run_part(void *arg, size_t begin, size_t end, size_t thread)
     }
 }
 
+static void drop_graph(oct_sim_core *s, sim_graph *g)
+{
+    for (size_t t = 0; g->runner && t < s->threads; t++)
+        oct_runner_destroy(g->runner[t]);
+    oct_free(g->runner);
+    oct_graph_destroy(g->g);
+    *g = (sim_graph){ 0 };
+}
+
 oct_status oct_sim_run(oct_sim_core *s, const oct_sim *set, sim_graph *g, oct_err *err)
 {
+    for (int i = 0; i < SIM_GRAPHS; i++) /* plans of one graph at a time: weights and tensors of several would be the most memory */
+        if (&s->graph[i] != g)
+            drop_graph(s, &s->graph[i]);
+    if (g != &s->graph[SIM_REAL])
+        oct_sim_drop_states(s);
     s->set = set;
     s->now = g;
     s->status = OCT_OK;
@@ -135,15 +149,6 @@ oct_status oct_sim_run(oct_sim_core *s, const oct_sim *set, sim_graph *g, oct_er
 }
 
 /* ---- graphs ---- */
-
-static void drop_graph(oct_sim_core *s, sim_graph *g)
-{
-    for (size_t t = 0; g->runner && t < s->threads; t++)
-        oct_runner_destroy(g->runner[t]);
-    oct_free(g->runner);
-    oct_graph_destroy(g->g);
-    *g = (sim_graph){ 0 };
-}
 
 static void drop_graphs(oct_sim_core *s)
 {
