@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+enum { BEHIND = 16 }; /* samples that stay in memory */
+
 typedef struct npy {
     oct_map map;
     oct_npy head;
@@ -99,8 +101,11 @@ static oct_status npy_next(void *self, bool want, oct_item *item, bool *end, oct
     oct_feed_shape(&r->feed, &r->shape, &item->parts[0]);
     if (r->head.fortran && item->parts[0].array.bytes)
         return gather(r, i, &item->parts[0], err);
-    size_t at = (size_t)i * item->parts[0].array.bytes;
-    item->parts[0].array.data = (void *)(uintptr_t)(r->map.data + r->head.offset + at);
+    const size_t bytes = item->parts[0].array.bytes;
+    const uint8_t *data = r->map.data + r->head.offset + (size_t)i * bytes;
+    item->parts[0].array.data = (void *)(uintptr_t)data;
+    if (i >= BEHIND) /* whoever reads a later one has read it; if not, it is read from the file once more */
+        oct_map_forget(&r->map, data - BEHIND * bytes, bytes);
     return OCT_OK;
 }
 
