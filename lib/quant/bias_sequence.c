@@ -11,6 +11,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { LANE_BYTES = 48 << 20, LEAST_LANES = 4 }; /* of the tensors of all samples in progress */
+
 typedef struct sequence sequence;
 
 /* A layer whose bias is corrected. */
@@ -195,7 +197,7 @@ static void begin_part(void *arg, size_t begin, size_t end, size_t thread)
     sequence *q = arg;
     (void)thread;
     for (size_t i = begin; i < end; i++)
-        keep_status(&q->lane[i], oct_runner_begin(q->lane[i].runner, q->s->sample[i]->input, &q->lane[i].plan, &q->lane[i].err));
+        keep_status(&q->lane[i], oct_runner_begin(q->lane[i].runner, q->s->sample[i * q->s->n_samples / q->n_lanes]->input, &q->lane[i].plan, &q->lane[i].err));
 }
 
 static void advance_part(void *arg, size_t begin, size_t end, size_t thread)
@@ -255,9 +257,14 @@ static bool mean_of(const sequence *q, corrected *x, double *mean)
     return true;
 }
 
+static oct_plan_opts options(const sequence *q)
+{
+    return (oct_plan_opts){ .taps = q->tap, .n_taps = q->n_taps, .no_passes = true, .fast_pack = true };
+}
+
 static oct_status open_lanes(sequence *q, const oct_graph *g, oct_err *err)
 {
-    const oct_plan_opts o = { .taps = q->tap, .n_taps = q->n_taps, .no_passes = true, .fast_pack = true };
+    const oct_plan_opts o = options(q);
     for (size_t i = 0; i < q->n_lanes; i++) {
         OCT_TRY(oct_runner_create(g, &o, NULL, 0, &q->lane[i].runner, err));
         oct_runner_set_tap(q->lane[i].runner, show, &q->lane[i]);
@@ -339,12 +346,31 @@ static oct_status add_shift(const sequence *q, const corrected *x, oct_err *err)
     return OCT_OK;
 }
 
+/* Each lane has a plan of its own: as many as have room. */
+static oct_status limit_lanes(sequence *q, oct_err *err)
+{
+    const oct_plan_opts o = options(q);
+    oct_runner *r;
+    oct_plan *plan;
+    if (q->n_lanes == 0)
+        return OCT_OK;
+    OCT_TRY(oct_runner_create(q->s->core->graph[SIM_REAL].g, &o, NULL, 0, &r, err));
+    oct_status s = oct_runner_plan(r, q->s->sample[0]->input, &plan, err);
+    const size_t most = s == OCT_OK ? LANE_BYTES / (oct_plan_memory_of(plan).arena + 1) : 0;
+    oct_runner_destroy(r);
+    q->n_lanes = most < LEAST_LANES ? LEAST_LANES : most;
+    q->n_lanes = q->n_lanes < q->s->n_samples ? q->n_lanes : q->s->n_samples;
+    return s;
+}
+
 static oct_status correct(sequence *q, oct_err *err)
 {
+    oct_sim_drop_runners(q->s->core);
     OCT_TRY(oct_sim_make_graph(q->s->core, SIM_REAL, NULL, err));
     OCT_TRY(oct_sim_make_graph(q->s->core, SIM_ROUNDED, NULL, err));
     OCT_TRY(list_layers(q, err));
     OCT_TRY(list_taps(q, err));
+    OCT_TRY(limit_lanes(q, err));
     for (size_t i = 0; i < q->n_lanes; i++) {
         q->lane[i].q = q;
         if (!(q->lane[i].mean = oct_arena_calloc(q->a, (size_t)q->most + 1, sizeof(double))))

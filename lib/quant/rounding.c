@@ -20,7 +20,7 @@
 
 #define DAMPING 0.01
 enum { MOST_DEPTH = 2304, LEAST_ROWS = 1024, DEPTHWISE_ROWS = 512, TOGETHER = 64 };
-enum { COLLECT_BYTES = 64 << 20 }; /* of inputs that are kept at once */
+enum { COLLECT_BYTES = 32 << 20 }; /* of inputs that are kept at once */
 
 typedef struct rlayer {
     int node;

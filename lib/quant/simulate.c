@@ -123,10 +123,23 @@ static void run_part(void *arg, size_t begin, size_t end, size_t thread)
     }
 }
 
+static void drop_runners(oct_sim_core *s, sim_graph *g)
+{
+    for (size_t t = 0; g->runner && t < s->threads; t++) {
+        oct_runner_destroy(g->runner[t]);
+        g->runner[t] = NULL;
+    }
+}
+
+void oct_sim_drop_runners(oct_sim_core *s)
+{
+    for (int i = 0; i < SIM_GRAPHS; i++)
+        drop_runners(s, &s->graph[i]);
+}
+
 static void drop_graph(oct_sim_core *s, sim_graph *g)
 {
-    for (size_t t = 0; g->runner && t < s->threads; t++)
-        oct_runner_destroy(g->runner[t]);
+    drop_runners(s, g);
     oct_free(g->runner);
     oct_graph_destroy(g->g);
     *g = (sim_graph){ 0 };

@@ -79,6 +79,7 @@ oct_status oct_sim_follow(oct_sim_core *s, oct_err *err);
 /* The graph of a kind, and with it the taps; it is made now if it is not there. rounds: as oct_sim_graph has it, of SIM_SOME. */
 oct_status oct_sim_make_graph(oct_sim_core *s, sim_constants kind, const bool *rounds, oct_err *err);
 oct_status oct_sim_make_runner(oct_sim_core *s, sim_graph *g, size_t thread, oct_err *err);
+void oct_sim_drop_runners(oct_sim_core *s); /* for memory; they are made again when they are needed */
 /* Runs a graph on samples. */
 oct_status oct_sim_run(oct_sim_core *s, const oct_sim *set, sim_graph *g, oct_err *err);
 
