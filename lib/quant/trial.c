@@ -2,6 +2,7 @@
 #include "quant/trial.h"
 
 #include "quant/convert_int.h"
+#include "quant/simulate_int.h"
 
 #include <stdio.h>
 
@@ -39,6 +40,8 @@ oct_status oct_conversion_try(oct_conversion *c, oct_trial *t, oct_method_result
 {
     oct_arena *a = oct_arena_create();
     const oct_status s = a ? try_with(c, t, r, a, err) : oct_nomem(err);
+    if (c->sim)
+        oct_sim_drop_runners(c->sim); /* what comes next wants the memory, and mostly other graphs */
     oct_arena_destroy(a);
     return s;
 }
