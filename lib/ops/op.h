@@ -193,9 +193,10 @@ struct oct_op {
     bool draws; /* random numbers, which follow from the node's name (or its seed) and the iteration: never folded */
     bool adds;     /* output 0 is the sum of the inputs (Add, Sum) */
     /* Bit i: input i. Multiplying all these inputs by positive factors, one for each index of a dimension that stays, multiplies output 0
-     * likewise, and by powers of two to the bit; other inputs do not change that (ReLU, Add, MaxPool, the data of PRelu). Operators that
-     * alias or permute, and clamps at 0, need not say so: oct_homogeneous_in. */
+     * likewise, and by powers of two to the bit; other inputs do not change that (ReLU, Add, MaxPool, the data of PRelu, factor and shift of
+     * LayerNormalization). Operators that alias or permute, and clamps at 0, need not say so: oct_homogeneous_in. */
     uint32_t homogeneous;
+    bool multiplies; /* output 0 is the product of the two inputs (Mul), and so homogeneous in either of them alone */
     bool permutes; /* output 0 is input 0 with its dimensions in the order of `perm` (Transpose) */
     bool is_qdq;   /* output 0 is input 0, but for rounding: quantized or back again (QuantizeLinear, DequantizeLinear) */
     bool moves; /* run moves elements without reading them, so that they can be strings (oct_op_run_alone) */

@@ -435,7 +435,7 @@ static oct_status binary_infer(const oct_infer *c, oct_err *err)
 
 BINARY(add, "Add", 6, .adds = true, .homogeneous = 3, .raise = oct_raise_early, .fuses_clamp = true, .integer = quantized_integer,
        .quant = OCT_QUANT_ARITH);
-BINARY(mul, "Mul", 6, .raise = oct_raise_early, .fuses_clamp = true, .integer = quantized_integer, .quant = OCT_QUANT_ARITH,
+BINARY(mul, "Mul", 6, .multiplies = true, .raise = oct_raise_early, .fuses_clamp = true, .integer = quantized_integer, .quant = OCT_QUANT_ARITH,
        .grows = OCT_GROWS_ON_ITSELF);
 BINARY(sub, "Sub", 6, .homogeneous = 3, .raise = oct_raise_early, .fuses_clamp = true);
 BINARY(div, "Div", 6, .raise = oct_raise_early, .fuses_clamp = true);
