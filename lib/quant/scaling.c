@@ -15,12 +15,9 @@ typedef struct walk {
 
 /* ---- layers ---- */
 
-/* A constant that only one node reads, which it can be changed for, and small and large enough that a factor costs no bit. */
-static bool is_own(const oct_graph *g, const oct_node *n, int slot)
+bool oct_constant_scales(const oct_graph *g, int value)
 {
-    if (slot < 1 || slot >= n->n_in || n->in[slot] < 0)
-        return slot != 1; /* a bias may be absent */
-    const oct_value *v = &g->value[n->in[slot]];
+    const oct_value *v = &g->value[value];
     const oct_tensor *t = v->constant;
     if (!oct_value_used_once(v) || v->producer >= 0 || v->outer >= 0 || v->quant || !t || t->dtype != OCT_F32 || !t->data)
         return false;
@@ -32,11 +29,19 @@ static bool is_own(const oct_graph *g, const oct_node *n, int slot)
     return true;
 }
 
-static bool is_layer(const oct_graph *g, int node, oct_scaled_layer *l)
+/* A bias may be absent. */
+static bool bias_scales(const oct_graph *g, int node)
+{
+    const oct_node *n = &g->node[node];
+    const int slot = oct_op_of(g, node)->weights.bias;
+    return slot < 1 || slot >= n->n_in || n->in[slot] < 0 || oct_constant_scales(g, n->in[slot]);
+}
+
+bool oct_scaled_layer_of(const oct_graph *g, int node, oct_scaled_layer *l)
 {
     oct_layer found;
-    if (node < 0 || !oct_layer_of(g, node, &found) || found.weights.matrices != 1 || !is_own(g, &g->node[node], 1) ||
-        !is_own(g, &g->node[node], oct_op_of(g, node)->weights.bias))
+    if (node < 0 || !oct_layer_of(g, node, &found) || found.weights.matrices != 1 || !oct_constant_scales(g, g->node[node].in[1]) ||
+        !bias_scales(g, node))
         return false;
     *l = (oct_scaled_layer){ node, found.weights };
     return true;
@@ -50,12 +55,12 @@ static int made_axis(const oct_graph *g, int node)
 
 static bool makes(const walk *w, int node, int axis, oct_scaled_layer *l)
 {
-    return is_layer(w->g, node, l) && l->weights.outs == w->s->channels && axis == made_axis(w->g, node);
+    return oct_scaled_layer_of(w->g, node, l) && l->weights.outs == w->s->channels && axis == made_axis(w->g, node);
 }
 
 static bool reads(const walk *w, oct_use u, int axis, int rank, oct_scaled_layer *l)
 {
-    if (u.slot != 0 || !is_layer(w->g, u.node, l) || l->weights.ins != w->s->channels)
+    if (u.slot != 0 || !oct_scaled_layer_of(w->g, u.node, l) || l->weights.ins != w->s->channels)
         return false;
     const int along = oct_channel_axis(oct_op_of(w->g, u.node), &w->g->node[u.node]);
     return axis == (along < 0 ? along + rank : along);
@@ -156,7 +161,7 @@ oct_status oct_scalings_find(const oct_graph *g, oct_arena *arena, oct_scaling *
     for (size_t i = 0; i < g->n_order; i++) {
         const oct_node *node = &g->node[g->order[i]];
         oct_scaled_layer l;
-        if (node->n_out < 1 || node->out[0] < 0 || w.of[node->out[0]] || !is_layer(g, g->order[i], &l))
+        if (node->n_out < 1 || node->out[0] < 0 || w.of[node->out[0]] || !oct_scaled_layer_of(g, g->order[i], &l))
             continue;
         oct_scaling s = next;
         s.channels = l.weights.outs;
@@ -190,17 +195,25 @@ static oct_status scale_weights(oct_graph *g, const oct_scaled_layer *l, const i
     return OCT_OK;
 }
 
-static oct_status scale_bias(oct_graph *g, const oct_scaled_layer *l, const int *exponent, oct_err *err)
+oct_status oct_scale_inputs(oct_graph *g, const oct_scaled_layer *l, const int *exponent, oct_err *err)
 {
-    const oct_tensor *old = oct_layer_bias(g, l->node);
+    return scale_weights(g, l, exponent, true, err);
+}
+
+oct_status oct_scale_vector(oct_graph *g, int value, const int *exponent, oct_err *err)
+{
+    const oct_tensor *old = g->value[value].constant;
     oct_tensor *t;
-    if (!old)
-        return OCT_OK;
     OCT_TRY(oct_tensor_new(g->arena, OCT_F32, old->rank, old->dims, &t, err));
     for (int64_t c = 0; c < old->count; c++)
         ((float *)(uintptr_t)t->data)[c] = ldexpf(((const float *)old->data)[c], exponent[c]);
-    oct_graph_set_const(g, g->node[l->node].in[oct_op_of(g, l->node)->weights.bias], t);
+    oct_graph_set_const(g, value, t);
     return OCT_OK;
+}
+
+static oct_status scale_bias(oct_graph *g, const oct_scaled_layer *l, const int *exponent, oct_err *err)
+{
+    return oct_layer_bias(g, l->node) ? oct_scale_vector(g, g->node[l->node].in[oct_op_of(g, l->node)->weights.bias], exponent, err) : OCT_OK;
 }
 
 oct_status oct_scaling_apply(oct_graph *g, const oct_scaling *s, const int *exponent, oct_err *err)
@@ -210,6 +223,6 @@ oct_status oct_scaling_apply(oct_graph *g, const oct_scaling *s, const int *expo
         OCT_TRY(scale_bias(g, &s->maker[i], exponent, err));
     }
     for (size_t i = 0; i < s->n_readers; i++)
-        OCT_TRY(scale_weights(g, &s->reader[i], exponent, true, err));
+        OCT_TRY(oct_scale_inputs(g, &s->reader[i], exponent, err));
     return OCT_OK;
 }

@@ -32,4 +32,12 @@ enum { OCT_SCALING_MOST = 16 }; /* bits of a factor */
  * The constants get new tensors in the graph's arena under their old names. OCT_ENOMEM. */
 oct_status oct_scaling_apply(oct_graph *g, const oct_scaling *s, const int *exponent, oct_err *err);
 
+/* What of a graph can take such factors: a float constant that only one node reads, and whose elements are small and large enough that a
+ * factor costs no bit; a layer of such weights and bias, then *l is set. */
+bool oct_constant_scales(const oct_graph *g, int value);
+bool oct_scaled_layer_of(const oct_graph *g, int node, oct_scaled_layer *l);
+/* Divides what a layer multiplies with input channel c by 2^exponent[c]; multiplies element c of a constant by it. As oct_scaling_apply. */
+oct_status oct_scale_inputs(oct_graph *g, const oct_scaled_layer *l, const int *exponent, oct_err *err);
+oct_status oct_scale_vector(oct_graph *g, int value, const int *exponent, oct_err *err);
+
 #endif
