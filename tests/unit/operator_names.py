@@ -18,6 +18,7 @@ CEILING = {
     "lib/quant/annotate.c": (3, "puts the borders of the quantized graph, which have ONNX's names (forms/forms.h)"),
     "lib/quant/correct.c": (1, "puts borders into a copy of the graph"),
     "lib/quant/sim_graph.c": (1, "copies a value by a product with 1, which no plan leaves out"),
+    "lib/quant/smooth.c": (1, "puts a product by the factors in front of layers"),
     "lib/runtime/lower.c": (1, "what Gemm adds to a product that cannot: a step of Add"),
     "lib/runtime/plan.c": (1, "what DequantizeLinear makes is shown to taps as reals"),
     "lib/quant/convert.c": (5, "counts what stands in quantized models alone"),

@@ -1,0 +1,329 @@
+/* Smoothing: what normalization makes has channels of very unequal ranges, and one scale for all of them. So the channels are divided by
+ * factors, which the layers that read them multiply their weights by (Xiao et al., SmoothQuant, 2023): 2^k next to
+ * sqrt(max |x| / max |w|), so that activations and weights share the burden. Powers of two leave the float function as it is to the bit.
+ *
+ * Where only layers read the values, their factor and shift of the normalization (or whatever constants they are made by) take the
+ * factors. Where others read them too, such as the sum around a block, a product is put in front of the layers. */
+#include "quant/convert_int.h"
+#include "quant/scaling.h"
+#include "quant/simulate.h"
+
+#include "forms/edit.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LEAST_GAIN 0.5 /* dB at the outputs, of the smoothed values and the layers that read them alone */
+enum { MOST_CONSTANTS = 4 };
+
+typedef struct site {
+    int value;                    /* as it is made ... */
+    int read;                     /* ... and as layers read it */
+    int product;                  /* the node in between, or -1 */
+    int64_t channels;
+    int constant[MOST_CONSTANTS]; /* which make its channels what they are */
+    int n_constants;
+    bool folds;                   /* nothing but layers reads it, and the constants are its own */
+    oct_scaled_layer *reader;
+    size_t n_readers;
+    int *exponent;                /* [channels]: the values take 2^exponent */
+} site;
+
+typedef struct smoother {
+    oct_conversion *c;
+    oct_arena *a;
+    site *site;
+    size_t n;
+} smoother;
+
+/* ---- sites ---- */
+
+/* Constants of one element a channel that the channels of v are proportional to, along the last dimension; false: there are none. */
+static bool find_constants(const oct_graph *g, int v, site *x, int depth)
+{
+    const oct_tensor *t = g->value[v].constant;
+    const int p = g->value[v].producer;
+    if (t) {
+        const bool fits = t->dtype == OCT_F32 && t->count == x->channels && t->rank > 0 && t->dims[t->rank - 1] == x->channels;
+        if (fits && x->n_constants < MOST_CONSTANTS)
+            x->constant[x->n_constants++] = v;
+        x->folds &= oct_constant_scales(g, v);
+        return fits && x->n_constants <= MOST_CONSTANTS;
+    }
+    if (p < 0 || depth == 0 || g->node[p].out[0] != v)
+        return false;
+    const oct_node *n = &g->node[p];
+    const bool product = oct_op_of(g, p) && oct_op_of(g, p)->multiplies;
+    const uint32_t slots = product ? 3 : oct_homogeneous_in(g, p);
+    x->folds &= v == x->value || oct_value_used_once(&g->value[v]);
+    bool all = slots != 0 && n->n_in <= 32, any = false;
+    for (int i = 0; i < n->n_in && all && !any; i++)
+        if (slots >> i & 1 && n->in[i] >= 0) {
+            const bool found = find_constants(g, n->in[i], x, product ? 0 : depth - 1);
+            any |= product && found;
+            all &= product || found;
+        }
+    return product ? any : all;
+}
+
+/* A layer on integers that reads the last dimension of the value as its input channels. */
+static bool reads(const smoother *s, oct_use u, const site *x, oct_scaled_layer *l)
+{
+    const oct_qjob *j = s->c->job;
+    return u.slot == 0 && oct_is_product(j, u.node) && oct_channel_axis(oct_op_of(j->g, u.node), &j->g->node[u.node]) == -1 &&
+           oct_scaled_layer_of(j->g, u.node, l) && l->weights.ins == x->channels;
+}
+
+static oct_status find_readers(smoother *s, site *x, oct_err *err)
+{
+    const oct_value *v = &s->c->job->g->value[x->value];
+    bool by_products = false; /* integer layers that cannot be scaled */
+    if (!(x->reader = oct_arena_calloc(s->a, v->n_uses + 1, sizeof *x->reader)) ||
+        !(x->exponent = oct_arena_calloc(s->a, (size_t)x->channels, sizeof *x->exponent)))
+        return oct_nomem(err);
+    for (size_t i = 0; i < v->n_uses; i++) {
+        if (reads(s, v->uses[i], x, &x->reader[x->n_readers])) {
+            x->n_readers++;
+            continue;
+        }
+        x->folds = false;
+        by_products |= v->uses[i].slot >= 0 && oct_is_product(s->c->job, v->uses[i].node);
+    }
+    x->folds &= !v->is_output;
+    if (by_products)
+        x->n_readers = 0;
+    return OCT_OK;
+}
+
+static oct_status find_sites(smoother *s, oct_err *err)
+{
+    enum { DEPTH = 2 }; /* Add, Mul: how exporters spell normalization */
+    const oct_graph *g = s->c->job->g;
+    if (!(s->site = oct_arena_calloc(s->a, g->n_order + 1, sizeof *s->site)))
+        return oct_nomem(err);
+    for (size_t i = 0; i < g->n_order; i++) {
+        const int v = g->node[g->order[i]].n_out > 0 ? g->node[g->order[i]].out[0] : -1;
+        const oct_shape *shape = v >= 0 ? &g->value[v].shape : NULL;
+        if (!shape || g->value[v].dtype != OCT_F32 || g->value[v].quant || shape->rank < 2 || shape->d[shape->rank - 1].n < 2)
+            continue;
+        site *x = &s->site[s->n];
+        *x = (site){ .value = v, .read = v, .product = -1, .channels = shape->d[shape->rank - 1].n, .folds = true };
+        if (!find_constants(g, v, x, DEPTH))
+            continue;
+        OCT_TRY(find_readers(s, x, err));
+        s->n += x->n_readers > 0;
+    }
+    return OCT_OK;
+}
+
+/* ---- factors ---- */
+
+/* The largest weights by input channel. */
+static void find_largest(const oct_graph *g, const oct_scaled_layer *l, float *largest)
+{
+    const oct_tensor *t = oct_layer_weights(g, l->node);
+    const float *w = t->data;
+    for (int64_t e = 0; e < t->count; e++) {
+        float *to = &largest[oct_input_channel(&l->weights, e)];
+        *to = fmaxf(*to, fabsf(w[e]));
+    }
+}
+
+/* Around their mean, so that values keep their magnitude. Dead channels stay. Whether any does not. */
+static bool set_exponents(site *x, const oct_chan *range, const float *largest)
+{
+    double sum = 0;
+    int64_t live = 0;
+    bool any = false;
+    for (int pass = 0; pass < 2; pass++)
+        for (int64_t c = 0; c < x->channels; c++) {
+            const float top = fmaxf(range[c].max, -range[c].min);
+            if (!(top > 0) || !(largest[c] > 0))
+                continue;
+            const double half = 0.5 * (log2((double)largest[c]) - log2((double)top));
+            sum += pass ? 0 : half;
+            live += !pass;
+            const double e = pass ? rint(half - sum / (double)live) : 0;
+            x->exponent[c] = (int)fmax(-OCT_SCALING_MOST, fmin(OCT_SCALING_MOST, e));
+            any |= x->exponent[c] != 0;
+        }
+    return any;
+}
+
+/* Sites whose channels are alike drop out. */
+static oct_status choose(smoother *s, const oct_calib *c, oct_err *err)
+{
+    const oct_graph *g = s->c->job->g;
+    size_t kept = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        site *x = &s->site[i];
+        const oct_calib_tensor *t = oct_calib_find(c, oct_value_name(g, x->value));
+        float *largest = oct_arena_calloc(s->a, (size_t)x->channels, sizeof *largest);
+        if (!largest)
+            return oct_nomem(err);
+        for (size_t k = 0; k < x->n_readers; k++)
+            find_largest(g, &x->reader[k], largest);
+        if (t && t->chan.channels == (size_t)x->channels && set_exponents(x, t->chan.c, largest))
+            s->site[kept++] = *x;
+    }
+    s->n = kept;
+    return OCT_OK;
+}
+
+/* ---- applying ---- */
+
+static oct_status put_product(oct_graph *g, site *x, oct_err *err)
+{
+    float *f = oct_calloc((size_t)x->channels, sizeof *f);
+    int factor;
+    if (!f)
+        return oct_nomem(err);
+    for (int64_t c = 0; c < x->channels; c++)
+        f[c] = ldexpf(1, x->exponent[c]);
+    oct_status st = oct_edit_const(g, g->value[x->value].name, "_smoothing", OCT_F32, 1, &x->channels, f, &factor, err);
+    oct_free(f);
+    if (st == OCT_OK)
+        st = oct_edit_value(g, g->value[x->value].name, "_smoothed", OCT_F32, x->value, &x->read, err);
+    if (st == OCT_OK)
+        st = oct_edit_node(g, "Mul", (int[]){ x->value, factor }, 2, x->read, oct_edit_after(g, g->value[x->value].producer), &x->product, err);
+    for (size_t i = 0; i < x->n_readers && st == OCT_OK; i++)
+        st = oct_graph_set_input(g, x->reader[i].node, 0, x->read, err);
+    return st;
+}
+
+static oct_status apply(oct_graph *g, site *x, oct_err *err)
+{
+    for (size_t i = 0; i < x->n_readers; i++)
+        OCT_TRY(oct_scale_inputs(g, &x->reader[i], x->exponent, err));
+    for (int i = 0; x->folds && i < x->n_constants; i++)
+        OCT_TRY(oct_scale_vector(g, x->constant[i], x->exponent, err));
+    return x->folds ? OCT_OK : put_product(g, x, err);
+}
+
+static oct_status take_back(oct_graph *g, const site *x, const oct_tensor *const *was, oct_err *err)
+{
+    for (size_t i = 0; i < x->n_readers; i++) {
+        const int w = g->node[x->reader[i].node].in[1];
+        oct_graph_set_const(g, w, was[w]);
+        OCT_TRY(oct_graph_set_input(g, x->reader[i].node, 0, x->value, err));
+    }
+    for (int i = 0; x->folds && i < x->n_constants; i++)
+        oct_graph_set_const(g, x->constant[i], was[x->constant[i]]);
+    if (x->product >= 0)
+        oct_graph_remove_node(g, x->product);
+    return OCT_OK;
+}
+
+/* ---- the check ---- */
+
+static oct_status gather(const oct_conversion *c, oct_calib *into, oct_err *err)
+{
+    const int64_t n = oct_measured_samples(c) / 2;
+    const oct_pick pick = c->o.whole ? (oct_pick){ .most = n } : (oct_pick){ .most = 2 * n, .n = 2 };
+    oct_calibrate_opts o = { .part = true, .threads = c->o.job.threads };
+    o.values = oct_qjob_values(c->job, &o.axes, &o.n);
+    OCT_TRY(oct_source_pick(c->src, &pick, err));
+    return oct_calibrate(c->m->graph, c->src, &o, into, err);
+}
+
+/* What rounding the values that layers of the sites read and their weights costs at the outputs, with ranges of `few`. */
+static oct_status measure_with(smoother *s, oct_sim_loss *loss, oct_err *err)
+{
+    const oct_qjob *j = s->c->job;
+    bool *value = oct_arena_calloc(s->a, j->n_values + 1, sizeof *value), *layer = oct_arena_calloc(s->a, j->n_nodes + 1, sizeof *layer);
+    oct_sim *sim;
+    if (!value || !layer)
+        return oct_nomem(err);
+    oct_conversion_changed(s->c);
+    OCT_TRY(oct_conversion_settle(s->c, err));
+    for (size_t i = 0; i < s->n; i++) {
+        value[oct_params_root(j, s->site[i].read)] = true;
+        for (size_t k = 0; k < s->site[i].n_readers; k++)
+            layer[s->site[i].reader[k].node] = true;
+    }
+    OCT_TRY(oct_sim_open(s->c, OCT_SIM_MANY_RUNS, 1, &sim, err));
+    const oct_status st = oct_sim_measure(sim, &(oct_sim_mask){ .value = value, .weights = OCT_SIM_SOME_WEIGHTS, .layer = layer }, loss, err);
+    oct_sim_close(sim);
+    return st;
+}
+
+/* The job's decisions, from statistics of a few samples; others judge. choice: the factors are chosen from these statistics first. */
+static oct_status measure(smoother *s, bool choice, oct_sim_loss *loss, oct_err *err)
+{
+    oct_calib *own = s->c->calib, *few = oct_calib_create();
+    oct_status st = few ? gather(s->c, few, err) : oct_nomem(err);
+    if (st == OCT_OK && choice)
+        st = choose(s, few, err);
+    s->c->calib = few;
+    if (st == OCT_OK && s->n)
+        st = measure_with(s, loss, err);
+    s->c->calib = own;
+    oct_conversion_changed(s->c);
+    oct_calib_destroy(few);
+    return st;
+}
+
+static oct_status keep_or_not(smoother *s, oct_method_result *r, double before, const oct_tensor *const *was, oct_err *err)
+{
+    oct_graph *g = s->c->m->graph;
+    oct_sim_loss after;
+    OCT_TRY(measure(s, false, &after, err));
+    r->measure = "output SQNR of these values and layers alone";
+    r->unit = "dB";
+    r->before = before;
+    r->after = after.sqnr;
+    if (after.sqnr >= before + LEAST_GAIN) {
+        snprintf(r->choice, sizeof r->choice, "channels of %zu value%s smoothed", s->n, s->n == 1 ? "" : "s");
+        return OCT_OK;
+    }
+    snprintf(r->choice, sizeof r->choice, "channels stay as they are (%.1f dB)", after.sqnr);
+    r->after = before;
+    for (size_t i = 0; i < s->n; i++)
+        OCT_TRY(take_back(g, &s->site[i], was, err));
+    return oct_conversion_reopen(s->c, err);
+}
+
+static oct_status smooth(smoother *s, oct_method_result *r, oct_err *err)
+{
+    oct_graph *g = s->c->m->graph;
+    oct_sim_loss before;
+    OCT_TRY(find_sites(s, err));
+    if (s->n == 0) {
+        r->why = "no integer layer reads what a normalization scales by channels";
+        return OCT_OK;
+    }
+    OCT_TRY(measure(s, true, &before, err));
+    if (s->n == 0) {
+        r->why = "the channels that normalization makes are alike enough";
+        return OCT_OK;
+    }
+    const oct_tensor **was = oct_arena_calloc(s->a, g->n_value, sizeof *was);
+    if (!was)
+        return oct_nomem(err);
+    for (size_t v = 0; v < g->n_value; v++)
+        was[v] = g->value[v].constant;
+    for (size_t i = 0; i < s->n; i++)
+        OCT_TRY(apply(g, &s->site[i], err));
+    OCT_TRY(oct_conversion_reopen(s->c, err));
+    return keep_or_not(s, r, before.sqnr, was, err);
+}
+
+static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
+{
+    smoother s = { .c = c, .a = oct_arena_create() };
+    oct_status st = s.a ? smooth(&s, r, err) : oct_nomem(err);
+    if (st == OCT_OK)
+        st = oct_source_pick(c->src, &(oct_pick){ 0 }, err); /* all, for what calibrates */
+    oct_arena_destroy(s.a);
+    return st;
+}
+
+const oct_method oct_method_smooth = {
+    .name = "smooth",
+    .summary = "channels of what normalization makes share their range with the weights of the layers that read them",
+    .step = OCT_STEP_GRAPH,
+    .needs = OCT_NEEDS_SAMPLES,
+    .by_default = true,
+    .run = run,
+};
