@@ -21,6 +21,22 @@ static oct_status set_meta(const oct_conversion *c, const char *command, oct_err
     return st;
 }
 
+/* What the trials left float, so that the model tells how it came to be. */
+static oct_status set_trials(const oct_conversion *c, oct_err *err)
+{
+    if (c->n_trials < 2 && !c->stopped)
+        return OCT_OK;
+    size_t at = 0;
+    while (!c->trials[at].taken)
+        at++;
+    oct_buf b = OCT_BUF_INIT;
+    oct_buf_printf(&b, "%zu%s, %s: %zu layers left float", c->n_trials - 1, c->stopped ? " until the time limit" : "",
+                   c->trials[at].met ? "goal met" : "goal missed", c->trials[at].layers);
+    const oct_status s = b.failed ? oct_nomem(err) : oct_model_set_meta(c->m, "octet.trials", oct_buf_str(&b), err);
+    oct_buf_free(&b);
+    return s;
+}
+
 oct_status oct_conversion_make(oct_conversion *c, const char *output, const char *command, bool judged, oct_err *err)
 {
     oct_model *m = c->m;
@@ -31,6 +47,7 @@ oct_status oct_conversion_make(oct_conversion *c, const char *output, const char
     if (oct_graph_opset(m->graph, "") >= 21 && m->ir_version < 10)
         m->ir_version = 10; /* the first with types of 4 bits */
     OCT_TRY(set_meta(c, command, err));
+    OCT_TRY(set_trials(c, err));
     return oct_model_size(m, output, NULL, &c->size_after, err);
 }
 

@@ -1,6 +1,7 @@
 /* A conversion up to its decisions: policy, job, the methods in turn. */
 #include "quant/convert_int.h"
 
+#include "base/io.h"
 #include "base/mem.h"
 #include "passes/pass.h"
 
@@ -40,7 +41,7 @@ static void log_change(void *arg, const char *pass, const char *what, const char
 
 oct_status oct_conversion_open(oct_conversion *c, const oct_convert_opts *o, oct_err *err)
 {
-    *c = (oct_conversion){ .o = *o, .sqnr = NAN };
+    *c = (oct_conversion){ .o = *o, .sqnr = NAN, .began = oct_now() };
     if (!(c->arena = oct_arena_create()))
         return oct_nomem(err);
     OCT_TRY(oct_policy_create(o->policy, &c->policy, err));
@@ -169,7 +170,7 @@ static oct_status list_methods(oct_conversion *c, oct_err *err)
     return OCT_OK;
 }
 
-static oct_status run_step(oct_conversion *c, oct_method_step step, oct_err *err)
+oct_status oct_conversion_run_step(oct_conversion *c, oct_method_step step, oct_err *err)
 {
     for (size_t i = 0; i < c->n_methods; i++) {
         oct_method_result *r = &c->methods[i];
@@ -205,8 +206,8 @@ static oct_status decide(oct_conversion *c, oct_err *err)
         OCT_TRY(oct_statistics_begin(c, err));
     else if (c->calib && !oct_qjob_has_qparams(c->job))
         oct_statistics_warn(c);
-    OCT_TRY(run_step(c, OCT_STEP_GRAPH, err));
-    OCT_TRY(run_step(c, OCT_STEP_RANGES, err));
+    OCT_TRY(oct_conversion_run_step(c, OCT_STEP_GRAPH, err));
+    OCT_TRY(oct_conversion_run_step(c, OCT_STEP_RANGES, err));
     if (c->src && !c->gathered) { /* no method did */
         OCT_TRY(oct_statistics_gather(c, &(oct_gather){ 0 }, c->calib, err));
         oct_statistics_complete(c);
@@ -214,7 +215,9 @@ static oct_status decide(oct_conversion *c, oct_err *err)
     if (c->src)
         say_unmeasured(c);
     for (int step = OCT_STEP_RANGES + 1; step < OCT_STEP_COUNT; step++)
-        OCT_TRY(run_step(c, (oct_method_step)step, err));
+        OCT_TRY(oct_conversion_run_step(c, (oct_method_step)step, err));
+    OCT_TRY(oct_conversion_settle(c, err));
+    OCT_TRY(oct_goal_reach(c, err));
     oct_conversion_end_sim(c);
     OCT_TRY(oct_conversion_settle(c, err));
     for (size_t i = 0; i < c->n_methods; i++)

@@ -14,6 +14,7 @@
 #include "data/data.h"
 #include "eval/denormal.h"
 #include "eval/eval.h"
+#include "eval/report.h"
 #include "onnx/model.h"
 #include "quant/layers.h"
 #include "quant/methods.h"
@@ -28,6 +29,25 @@ typedef struct oct_convert_listener {
 } oct_convert_listener;
 enum { OCT_NOTE_WARNING = -1 };
 
+/* A metric that may get worse by no more than a limit. An SQNR of at least D dB is a drop of at most 10^(-D/10), an agreement of at least P
+ * one of 1 - P. */
+typedef struct oct_goal {
+    const char *option;   /* that asked for it, for messages */
+    const char *metric;   /* its name; NULL: the one that counts */
+    oct_drop_limit limit;
+} oct_goal;
+enum { OCT_GOALS_MAX = 3 };
+
+/* One measurement of the goals. The first trial of a conversion is the result of its methods, with no layer left float for the goal. */
+typedef struct oct_goal_trial {
+    size_t layers;   /* with weights, left float */
+    double macs;     /* their share of the multiply-accumulates */
+    double sqnr;     /* of the outputs, dB */
+    bool met, taken; /* all goals; this is the result */
+    uint64_t samples;
+    oct_eval_score score[OCT_GOALS_MAX]; /* by goal */
+} oct_goal_trial;
+
 /* All is borrowed until the conversion is closed. */
 typedef struct oct_convert_opts {
     const char *name;      /* what messages and records call the model */
@@ -37,7 +57,11 @@ typedef struct oct_convert_opts {
     oct_method_set methods;
     bool whole;            /* samples are not divided between what finds ranges and what compares them (some may be broken) */
     const char *metric;    /* the one that counts; NULL: the first that applies */
-    const oct_drop_limit *limit; /* what it may lose; NULL: no goal */
+    const oct_metric_command *command; /* a metric besides, which counts where `metric` is NULL; NULL: none */
+    const oct_goal *goals; /* what the result is to hold, at most OCT_GOALS_MAX */
+    size_t n_goals;
+    int trials;            /* at most so many to reach them; 0: the result is judged only */
+    double time_limit;     /* seconds after its opening, when no more trials begin; 0: none. What is written then depends on the machine. */
     oct_convert_listener listener;
 } oct_convert_opts;
 
@@ -83,7 +107,12 @@ typedef struct oct_conversion {
     bool looked_for_denormals;
     oct_denormals denormals;  /* of the float model, when they were looked for */
     const char *unjudged;     /* why there is no verdict though there are samples; NULL: nothing to say */
-    bool missed;              /* the goal */
+    bool missed;              /* a goal */
+    double began;             /* seconds, as oct_now has them */
+    oct_goal_trial *trials;        /* the first: without any; NULL where nothing was tried */
+    size_t n_trials;
+    bool stopped;             /* by the time limit */
+    bool divided;             /* of the samples kept aside one half chose among trials, and the other judges */
 } oct_conversion;
 
 /* Reads the policy. c is to be closed, also after a failure. OCT_EUSAGE, OCT_EIO, OCT_EMALFORMED. */
@@ -99,13 +128,17 @@ oct_status oct_conversion_read_table(oct_conversion *c, const char *path, oct_er
 oct_status oct_conversion_decide(oct_conversion *c, oct_source *src, oct_err *err);
 
 /* Makes the model that is to be written to output, in memory. judged: where there are samples, the float graph is kept for the judge.
- * command (may be NULL) goes into the metadata. */
+ * command (may be NULL) goes into the metadata, and so do the trials. */
 oct_status oct_conversion_make(oct_conversion *c, const char *output, const char *command, bool judged, oct_err *err);
 /* Runs both graphs over samples; sets verdict, judged, sqnr and missed, or unjudged. */
 oct_status oct_conversion_judge(oct_conversion *c, const char *output, oct_err *err);
 /* Writes it, reads it back and checks it; what does not pass the check takes no place. */
 oct_status oct_conversion_write(oct_conversion *c, const char *output, oct_err *err);
 
+/* The score of a goal in the verdict. */
+oct_eval_score oct_conversion_goal_score(const oct_conversion *c, size_t goal);
+/* "top1: 0.40 points worse (...), at most 0.50 points are allowed: met, ..."; of sqnr in dB. Returns dst. */
+const char *oct_goal_text(char dst[OCT_GATE_TEXT], const oct_goal *g, const oct_eval_score *s);
 /* The score that counts: the metric asked for, else the first that compares with the float model; NULL: none. */
 const oct_eval_score *oct_conversion_score(const oct_conversion *c);
 /* The options of a job of the run, for a forecast. */

@@ -12,6 +12,8 @@ void oct_conversion_say(oct_conversion *c, int level, const char *fmt, ...) OCT_
 oct_status oct_conversion_settle(oct_conversion *c, oct_err *err);
 /* Makes the job, at first and again after a method of step `graph` has changed the graph. */
 oct_status oct_conversion_reopen(oct_conversion *c, oct_err *err);
+/* Runs the methods of a step. */
+oct_status oct_conversion_run_step(oct_conversion *c, oct_method_step step, oct_err *err);
 /* Settings of the job were changed: it is to be decided anew. */
 static inline void oct_conversion_changed(oct_conversion *c)
 {
@@ -50,5 +52,17 @@ void oct_conversion_end_sim(oct_conversion *c);
 
 /* judge.c: decides whether samples are kept aside, before any are read. calibrates: whether statistics are asked of them. */
 void oct_conversion_keep_aside(oct_conversion *c, bool calibrates);
+/* Why the result cannot be compared with the float graph fl over the samples; NULL: it can. */
+const char *oct_conversion_unjudged(const oct_conversion *c, const oct_graph *fl);
+/* Compares two graphs by the metrics that count and those of the goals, over what the source has picked. timed: as the judge does. */
+oct_status oct_conversion_compare(oct_conversion *c, const oct_eval_model models[2], bool timed, oct_eval_result **r, oct_err *err);
+/* Finds the score of each goal among those of a comparison's second model, in its order; checks the limits. OCT_EUSAGE: it has none. */
+oct_status oct_goal_scores(const oct_conversion *c, const oct_eval_result *r, oct_eval_score *score, oct_err *err);
+
+/* goal.c */
+/* Of decisions that miss a goal, leaves float as few layers as reach it, by trials on the samples that judge: measured sensitivity orders
+ * them, doubling and bisection find how many. Where each half of the samples can decide, one half chooses and the other judges. Fills
+ * c->trials; the best of them is the result, whether it has the goal or not. */
+oct_status oct_goal_reach(oct_conversion *c, oct_err *err);
 
 #endif

@@ -15,7 +15,7 @@ enum { POOR_DB = 12 }; /* of the outputs: noise is a quarter of them in amplitud
 #define SUSPICIOUS 4 /* times faster than float: more than integers give on most CPUs */
 
 /* Whether the float model runs here whole; where it does not, the quantized one cannot be compared with it. */
-static const char *no_comparison(const oct_conversion *c, const oct_graph *fl)
+const char *oct_conversion_unjudged(const oct_conversion *c, const oct_graph *fl)
 {
     if (oct_source_is_once(c->src))
         return "the samples can be read once only (--samples N would keep some)";
@@ -24,7 +24,7 @@ static const char *no_comparison(const oct_conversion *c, const oct_graph *fl)
 
 void oct_conversion_keep_aside(oct_conversion *c, bool calibrates)
 {
-    const bool keep = calibrates && !no_comparison(c, c->m->graph);
+    const bool keep = calibrates && !oct_conversion_unjudged(c, c->m->graph);
     oct_source_hold(c->src, keep);
     if (c->o.listener.chosen)
         c->o.listener.chosen(c->o.listener.arg, c->src);
@@ -42,50 +42,79 @@ static int64_t enough(const oct_graph *g)
     return n < 16 ? 16 : n > 64 ? 64 : n;
 }
 
-const oct_eval_score *oct_conversion_score(const oct_conversion *c)
+static const oct_eval_score *find_score(const oct_eval_result *r, const char *metric)
 {
-    if (!c->verdict)
-        return NULL;
-    const oct_eval_model_result *q = &c->verdict->models[1];
-    for (size_t i = 0; i < c->verdict->n_scores; i++)
-        if (!isnan(q->scores[i].drop) && (!c->o.metric || strcmp(q->scores[i].metric->name, c->o.metric) == 0))
-            return &q->scores[i];
+    for (size_t i = 0; i < r->n_scores; i++) {
+        const oct_eval_score *s = &r->models[1].scores[i];
+        if (!isnan(s->drop) && (!metric || strcmp(s->metric->name, metric) == 0))
+            return s;
+    }
     return NULL;
 }
 
-static oct_status against_goal(oct_conversion *c, oct_err *err)
+const oct_eval_score *oct_conversion_score(const oct_conversion *c)
 {
-    const oct_eval_score *x = oct_conversion_score(c);
-    if (!x) {
-        oct_fail(err, OCT_EUSAGE, "--max-drop: no metric applies to these samples");
-        oct_hint(err, "give --metric, and --labels where the data carries none");
-        return OCT_EUSAGE;
+    return c->verdict ? find_score(c->verdict, c->o.metric) : NULL;
+}
+
+oct_eval_score oct_conversion_goal_score(const oct_conversion *c, size_t goal)
+{
+    const char *metric = c->o.goals[goal].metric;
+    return *find_score(c->verdict, metric ? metric : c->o.metric);
+}
+
+oct_status oct_goal_scores(const oct_conversion *c, const oct_eval_result *r, oct_eval_score *score, oct_err *err)
+{
+    for (size_t i = 0; i < c->o.n_goals; i++) {
+        const oct_goal *g = &c->o.goals[i];
+        const oct_eval_score *x = find_score(r, g->metric ? g->metric : c->o.metric);
+        if (!x) {
+            oct_fail(err, OCT_EUSAGE, "%s: no metric applies to these samples", g->option);
+            oct_hint(err, g->metric ? "it compares classes, and the first output has none" : "give --metric, and --labels where the data carries none");
+            return OCT_EUSAGE;
+        }
+        OCT_TRY(oct_drop_limit_check(&g->limit, x->metric, err));
+        score[i] = *x;
     }
-    OCT_TRY(oct_drop_limit_check(c->o.limit, x->metric, err));
-    c->missed = oct_eval_judge(x, c->o.limit).missed;
     return OCT_OK;
 }
 
-static oct_status measure(oct_conversion *c, const char *output, oct_err *err)
+static oct_status against_goals(oct_conversion *c, oct_err *err)
 {
-    const oct_eval_model models[2] = { { c->o.name, c->fl, c->size_before }, { output, c->m->graph, 0 } };
-    const oct_metric *metric = NULL;
+    oct_eval_score score[OCT_GOALS_MAX];
+    OCT_TRY(oct_goal_scores(c, c->verdict, score, err));
+    for (size_t i = 0; i < c->o.n_goals; i++)
+        c->missed |= oct_eval_judge(&score[i], &c->o.goals[i].limit).missed;
+    return OCT_OK;
+}
+
+/* The metric asked for and those of the goals, each once; none where those that apply are to be found. */
+static oct_status list_metrics(const oct_conversion *c, const oct_metric **metric, size_t *n, oct_err *err)
+{
+    *n = 0;
+    if (!c->o.metric)
+        return OCT_OK;
+    OCT_TRY(oct_metric_find(c->o.metric, &metric[(*n)++], err));
+    for (size_t i = 0; i < c->o.n_goals; i++)
+        if (c->o.goals[i].metric && strcmp(c->o.goals[i].metric, c->o.metric) != 0)
+            OCT_TRY(oct_metric_find(c->o.goals[i].metric, &metric[(*n)++], err));
+    return OCT_OK;
+}
+
+oct_status oct_conversion_compare(oct_conversion *c, const oct_eval_model models[2], bool timed, oct_eval_result **r, oct_err *err)
+{
+    const oct_metric *metric[1 + OCT_GOALS_MAX];
     oct_pool *side = oct_pool_create(c->o.job.threads);
     if (!side)
         return oct_pool_fail(c->o.job.threads, err);
     oct_pool_relax(side);
-    /* On one thread: few samples, and a ratio that does not depend on what else the machine does. */
-    oct_eval_options o = { .latency_seconds = TIMING_SECONDS, .time_samples = true, .side = side,
-                           .progress = c->o.listener.progress, .progress_arg = c->o.listener.arg };
-    oct_status st = c->o.metric ? oct_metric_find(c->o.metric, &metric, err) : OCT_OK;
-    if (metric) {
-        o.metrics = &metric;
-        o.n_metrics = 1;
-    }
+    /* On one thread: few samples, and a ratio that does not depend on what else the machine does. Without timing, on all. */
+    oct_eval_options o = { .latency_seconds = timed ? TIMING_SECONDS : 0, .time_samples = timed, .pool = timed ? NULL : side, .side = timed ? side : NULL,
+                           .command = c->o.command, .progress = c->o.listener.progress, .progress_arg = c->o.listener.arg };
+    oct_status st = list_metrics(c, metric, &o.n_metrics, err);
+    o.metrics = o.n_metrics ? metric : NULL;
     if (st == OCT_OK)
-        st = oct_eval(models, 2, c->src, &o, &c->verdict, err);
-    if (st == OCT_OK)
-        c->sqnr = c->verdict->models[1].sqnr_db;
+        st = oct_eval(models, 2, c->src, &o, r, err);
     oct_pool_destroy(side);
     return st;
 }
@@ -113,17 +142,19 @@ static void warn_of_loss(oct_conversion *c)
 
 oct_status oct_conversion_judge(oct_conversion *c, const char *output, oct_err *err)
 {
-    const char *why = c->src ? no_comparison(c, c->fl) : NULL;
+    const char *why = c->src ? oct_conversion_unjudged(c, c->fl) : NULL;
     if (!c->src || why) {
         c->unjudged = why;
-        return c->o.limit ? oct_fail(err, OCT_EUNSUPPORTED, "--max-drop: %s", why) : OCT_OK;
+        return c->o.n_goals ? oct_fail(err, OCT_EUNSUPPORTED, "%s: %s", c->o.goals[0].option, why) : OCT_OK;
     }
-    const oct_pick pick = { .aside = c->judged == OCT_JUDGED_OTHERS, .most = c->o.limit ? 0 : enough(c->fl) };
+    const oct_pick pick = { .aside = c->judged == OCT_JUDGED_OTHERS, .most = c->o.n_goals ? 0 : enough(c->fl), .i = c->divided, .n = c->divided ? 2 : 0 };
     OCT_TRY(oct_source_pick(c->src, &pick, err));
-    OCT_TRY(measure(c, output, err));
+    const oct_eval_model models[2] = { { c->o.name, c->fl, c->size_before }, { output, c->m->graph, 0 } };
+    OCT_TRY(oct_conversion_compare(c, models, true, &c->verdict, err));
+    c->sqnr = c->verdict->models[1].sqnr_db;
     if (c->o.listener.taken)
         c->o.listener.taken(c->o.listener.arg, c->src);
     OCT_TRY(look_for_denormals(c, pick.aside, err));
     warn_of_loss(c);
-    return c->o.limit ? against_goal(c, err) : OCT_OK;
+    return against_goals(c, err);
 }

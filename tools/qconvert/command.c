@@ -65,6 +65,35 @@ static void add_file(oct_buf *b, const char *option, const char *path, bool bare
     oct_buf_free(&name);
 }
 
+static void add_goals(const session *s, bool bare, oct_buf *b)
+{
+    const convert_args *a = s->a;
+    oct_buf words = OCT_BUF_INIT;
+    if (a->max_drop)
+        add(b, "--max-drop", a->max_drop);
+    if (oct_cli_given(s->cli, "min-sqnr"))
+        oct_buf_printf(b, " --min-sqnr %.9g", a->min_sqnr);
+    if (a->min_agreement)
+        add(b, "--min-agreement", a->min_agreement);
+    if (a->metric)
+        add(b, "--metric", a->metric);
+    if (a->command.command) {
+        if (bare)
+            bare_words(&words, a->command.command);
+        b->failed |= words.failed;
+        add(b, "--metric-cmd", bare ? oct_buf_str(&words) : a->command.command);
+        oct_buf_free(&words);
+    }
+    if (a->command.smaller_is_better)
+        oct_buf_puts(b, " --less-is-better");
+    if (a->data.labels)
+        add_file(b, "--labels", a->data.labels, bare);
+    if (oct_cli_given(s->cli, "trials"))
+        oct_buf_printf(b, " --trials %lld", (long long)a->trials);
+    if (a->time_limit > 0)
+        oct_buf_printf(b, " --time-limit %.9g", a->time_limit);
+}
+
 void session_command(const session *s, bool bare, oct_buf *b)
 {
     const convert_args *a = s->a;
@@ -104,6 +133,8 @@ void session_command(const session *s, bool bare, oct_buf *b)
         add(b, "--method", a->methods.v[i]);
     for (size_t i = 0; i < a->no_methods.n; i++)
         add(b, "--no-method", a->no_methods.v[i]);
+    if (s->n_goals && a->trials) /* what is asked of the result changes it only through trials */
+        add_goals(s, bare, b);
     if (!a->recover)
         oct_buf_puts(b, " --no-recover");
     if (!a->bias_correction)

@@ -89,7 +89,7 @@ static oct_status dispatch(oct_cli *cli, const convert_args *a, oct_err *err)
 int main(int argc, char **argv)
 {
     convert_args a = { .target = oct_target_builtin(0, NULL), .scheme = "auto", .format = "qdq", .bits = "4", .block_size = "32",
-                       .bias_correction = true, .recover = true, .keep_io_types = true };
+                       .bias_correction = true, .recover = true, .keep_io_types = true, .trials = 8 };
     char observers[200];
     snprintf(observers, sizeof observers, "how ranges are chosen, for every tensor: %s", oct_observer_names());
 #define SAMPLES                                                                                                                     \
@@ -115,8 +115,14 @@ int main(int argc, char **argv)
         SAMPLES,
         CHOICES,
         OPT_GROUP("Goal"),
-        OPT_STR(0, "max-drop", &a.max_drop, "D", "exit 1, and write OUT.best.onnx instead, when the metric drops by more: 0.01, 0.5% or 0.5r%"),
+        OPT_STR(0, "max-drop", &a.max_drop, "D", "the metric drops by no more: 0.01, 0.5% or 0.5r%"),
+        OPT_FLOAT(0, "min-sqnr", &a.min_sqnr, -100, 300, "the outputs' signal to quantization noise is at least X dB"),
+        OPT_STR(0, "min-agreement", &a.min_agreement, "P", "the largest output is the float model's for this share of samples: 0.99 or 99%"),
         OPT_ENUM(0, "metric", &a.metric, oct_metric_names, "the metric that counts [default: the first that applies]"),
+        OPT_STR(0, "metric-cmd", &a.command.command, "CMD", "a command that prints a metric of the outputs in the .npz it is given; it counts"),
+        OPT_FLAG(0, "less-is-better", &a.command.smaller_is_better, "of what the command prints"),
+        OPT_INT(0, "trials", &a.trials, 0, 1000, "try so many times to reach what was missed, by leaving layers float"),
+        OPT_FLOAT(0, "time-limit", &a.time_limit, 0, 1e9, "begin no trial X seconds after the start; then the result depends on the machine"),
         TOOL_OPT_LABELS(&a.data),
         OPT_GROUP("Output"),
         OPT_OUT('o', "output", &a.output, "the converted model; without it, MODEL.int8.onnx (.int4.onnx, .fp16.onnx) beside the input"),
@@ -129,7 +135,9 @@ int main(int argc, char **argv)
         OPT_ACTION(0, "list-passes", &a.list_passes, "print the graph passes"),
         OPT_ACTION(0, "list-targets", &a.list_targets, "print the built-in targets"),
         OPT_ACTION(0, "list-methods", &a.list_methods, "print the methods that win accuracy back"),
-        RULES, OPT_NEEDS("max-drop", "data"), OPT_NEEDS("metric", "data"), OPT_NEEDS("labels", "data"), OPT_CONFLICT("dry-run", "max-drop"),
+        RULES, OPT_NEEDS("max-drop", "data"), OPT_NEEDS("min-sqnr", "data"), OPT_NEEDS("min-agreement", "data"), OPT_NEEDS("metric", "data"),
+        OPT_NEEDS("metric-cmd", "data"), OPT_NEEDS("less-is-better", "metric-cmd"), OPT_CONFLICT("metric-cmd", "metric"),
+        OPT_CONFLICT("dry-run", "min-sqnr"), OPT_CONFLICT("dry-run", "min-agreement"),  OPT_NEEDS("labels", "data"), OPT_CONFLICT("dry-run", "max-drop"),
         OPT_CONFLICT("print-policy", "json"), OPT_CONFLICT("list-passes", "json"),
         OPT_CONFLICT("list-targets", "json"), OPT_CONFLICT("list-methods", "json"), OPT_COMMON, OPT_END,
     };

@@ -51,13 +51,64 @@ static void put_layer(oct_json *j, const oct_layer *l)
     oct_json_close(j);
 }
 
-static void put_goal(oct_json *j, const session *s)
+static void put_score(oct_json *j, const oct_goal *g, const oct_eval_score *x)
 {
-    const oct_eval_gate g = oct_eval_judge(oct_conversion_score(&s->c), &s->limit);
-    oct_json_bool(j, "goal_met", !g.missed);
-    oct_json_bool(j, "goal_unsure", g.unsure);
-    if (g.samples)
-        oct_json_int(j, "samples_needed", (int64_t)g.samples);
+    const oct_eval_gate gate = oct_eval_judge(x, &g->limit);
+    oct_json_open(j, NULL, '{');
+    oct_json_str(j, "option", g->option);
+    oct_json_str(j, "metric", x->metric->name);
+    number(j, "value", x->value);
+    number(j, "drop", x->drop);
+    number(j, "low", x->lo);
+    number(j, "high", x->hi);
+    number(j, "allowed", gate.allowed);
+    oct_json_bool(j, "met", !gate.missed);
+    oct_json_bool(j, "unsure", gate.unsure);
+    if (gate.samples)
+        oct_json_int(j, "samples_needed", (int64_t)gate.samples);
+    oct_json_close(j);
+}
+
+static void put_trial(oct_json *j, const session *s, const oct_goal_trial *t)
+{
+    oct_json_open(j, NULL, '{');
+    oct_json_int(j, "layers_left_float", (int64_t)t->layers);
+    number(j, "macs_share", t->macs);
+    number(j, "output_sqnr_db", t->sqnr);
+    oct_json_int(j, "samples", (int64_t)t->samples);
+    oct_json_bool(j, "met", t->met);
+    oct_json_bool(j, "taken", t->taken);
+    oct_json_open(j, "goals", '[');
+    for (size_t i = 0; i < s->n_goals; i++)
+        put_score(j, &s->goals[i], &t->score[i]);
+    oct_json_close(j);
+    oct_json_close(j);
+}
+
+/* The goals, how the result stands to them, and the trials on the way. */
+static void put_goals(oct_json *j, const session *s)
+{
+    uint64_t needed = 0;
+    bool unsure = false;
+    oct_json_open(j, "goals", '[');
+    for (size_t i = 0; i < s->n_goals; i++) {
+        const oct_eval_score x = oct_conversion_goal_score(&s->c, i);
+        const oct_eval_gate g = oct_eval_judge(&x, &s->goals[i].limit);
+        put_score(j, &s->goals[i], &x);
+        unsure |= g.unsure;
+        needed = g.samples > needed ? g.samples : needed;
+    }
+    oct_json_close(j);
+    oct_json_bool(j, "goal_met", !s->c.missed);
+    oct_json_bool(j, "goal_unsure", unsure);
+    if (needed)
+        oct_json_int(j, "samples_needed", (int64_t)needed);
+    oct_json_open(j, "trials", '[');
+    for (size_t i = 0; i < s->c.n_trials; i++)
+        put_trial(j, s, &s->c.trials[i]);
+    oct_json_close(j);
+    oct_json_bool(j, "trials_on_other_samples", s->c.divided);
+    oct_json_bool(j, "stopped_by_time_limit", s->c.stopped);
 }
 
 /* How many times faster, with what the runs let one say of it. */
@@ -115,8 +166,8 @@ static void put_verdict(oct_json *j, const session *s)
         oct_json_bool(j, "within_noise", x->within_noise);
         oct_json_close(j);
     }
-    if (s->a->max_drop)
-        put_goal(j, s);
+    if (s->n_goals)
+        put_goals(j, s);
 }
 
 static void put_method(oct_json *j, const oct_method_result *r)

@@ -10,6 +10,10 @@ typedef struct convert_args {
     const char *model, *output, *node;
     tool_data data;
     const char *calib, *policy, *target, *scheme, *format, *observer, *dump_policy, *max_drop, *metric;
+    const char *min_agreement;
+    double min_sqnr, time_limit;
+    int64_t trials;
+    oct_metric_command command;    /* --metric-cmd; command NULL: none */
     const char *bits, *block_size; /* of weights in blocks */
     bool symmetric;
     oct_cli_list disabled; /* passes */
@@ -32,7 +36,8 @@ typedef struct session {
     oct_target *target;
     oct_source *src;      /* NULL without --data */
     char *output;         /* path, also when nothing is written */
-    oct_drop_limit limit; /* --max-drop */
+    oct_goal goals[OCT_GOALS_MAX]; /* --max-drop, --min-sqnr, --min-agreement */
+    size_t n_goals;
 } session;
 
 /* session.c: options and the model, then the decisions. close releases all, also after a failure. */
@@ -53,6 +58,9 @@ void verdict_clause(const session *s, oct_buf *b);
 void verdict_samples(const session *s, uint64_t n, oct_buf *b);
 /* "difference -1.56 points, 95 % interval -5.81 to 2.70" */
 void verdict_difference(const oct_eval_score *x, oct_buf *b);
+
+/* "goal: ..." for each, and what the trials for them did. */
+void verdict_goals(const session *s, FILE *f);
 
 /* report.c, print_json.c */
 oct_status report_print(const session *s, oct_err *err);

@@ -3,6 +3,7 @@
 
 #include "base/spill.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,6 +105,33 @@ static oct_status method_options(const convert_args *a, oct_method_set *set, oct
     return OCT_OK;
 }
 
+static oct_goal *add_goal(session *s, const char *option, const char *metric)
+{
+    oct_goal *g = &s->goals[s->n_goals++];
+    *g = (oct_goal){ .option = option, .metric = metric };
+    return g;
+}
+
+static oct_status read_goals(session *s, oct_err *err)
+{
+    const convert_args *a = s->a;
+    oct_drop_limit share;
+    if (a->max_drop)
+        OCT_TRY(oct_drop_limit_parse(a->max_drop, &add_goal(s, "--max-drop", NULL)->limit, err));
+    if (oct_cli_given(s->cli, "min-sqnr"))
+        add_goal(s, "--min-sqnr", "sqnr")->limit.value = pow(10, -a->min_sqnr / 10);
+    if (!a->min_agreement)
+        return OCT_OK;
+    const oct_status st = oct_drop_limit_parse(a->min_agreement, &share, NULL);
+    if (st != OCT_OK || share.relative || !(share.value >= 0 && share.value <= 1)) {
+        oct_fail(err, OCT_EUSAGE, "--min-agreement: '%s' is not a share of samples", a->min_agreement);
+        oct_hint(err, "give 0.99 or 99%%");
+        return OCT_EUSAGE;
+    }
+    add_goal(s, "--min-agreement", "agreement")->limit.value = 1 - share.value;
+    return OCT_OK;
+}
+
 static oct_status read_options(session *s, oct_convert_opts *o, oct_err *err)
 {
     const convert_args *a = s->a;
@@ -115,9 +143,12 @@ static oct_status read_options(session *s, oct_convert_opts *o, oct_err *err)
     if (!oct_scheme_parse(a->scheme, &o->job.scheme))
         return oct_fail(err, OCT_EUSAGE, "there is no scheme '%s'", a->scheme);
     OCT_TRY(method_options(a, &o->methods, err));
-    if (a->max_drop)
-        OCT_TRY(oct_drop_limit_parse(a->max_drop, &s->limit, err));
-    o->limit = a->max_drop ? &s->limit : NULL;
+    OCT_TRY(read_goals(s, err));
+    o->command = a->command.command ? &a->command : NULL;
+    o->goals = s->goals;
+    o->n_goals = s->n_goals;
+    o->trials = (int)a->trials;
+    o->time_limit = a->time_limit;
     return OCT_OK;
 }
 

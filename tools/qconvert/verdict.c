@@ -31,7 +31,7 @@ void verdict_difference(const oct_eval_score *x, oct_buf *b)
     const double lo = (flip ? -x->hi : x->lo) * unit + 0.0, hi = (flip ? -x->lo : x->hi) * unit + 0.0;
     oct_buf_printf(b, points ? "difference %.2f points, " : "difference %.4g, ", d);
     if (isnan(lo) || isnan(hi))
-        oct_buf_puts(b, "too few samples for an interval");
+        oct_buf_puts(b, x->n < 2 ? "too few samples for an interval" : "without an interval");
     else
         oct_buf_printf(b, points ? "95 %% interval %.2f to %.2f" : "95 %% interval %.4g to %.4g", lo, hi);
 }
@@ -117,4 +117,32 @@ void verdict_clause(const session *s, oct_buf *b)
         oct_buf_puts(b, " on these");
     else
         verdict_samples(s, (uint64_t)s->c.verdict->samples, b);
+}
+
+/* What the trials came to. */
+static void print_trials(const session *s, FILE *f)
+{
+    const oct_conversion *c = &s->c;
+    size_t at = 0;
+    while (at < c->n_trials && !c->trials[at].taken)
+        at++;
+    if (c->n_trials < 2 && !c->stopped)
+        return;
+    const size_t n = c->n_trials - 1, layers = c->trials[at].layers;
+    oct_print(f, "%zu trial%s%s: %zu layer%s left float for the goal, with %.1f %% of the multiply-accumulates", n, n == 1 ? "" : "s",
+              c->stopped ? ", then the time limit ended them" : "", layers, layers == 1 ? "" : "s", 100 * c->trials[at].macs);
+    oct_print(f, c->divided ? "; %llu samples chose, others judge\n" : "; the samples that judge also chose (too few to decide in halves)\n",
+              (unsigned long long)c->trials[at].samples);
+}
+
+void verdict_goals(const session *s, FILE *f)
+{
+    char text[OCT_GATE_TEXT];
+    if (!s->c.verdict || !s->n_goals)
+        return;
+    print_trials(s, f);
+    for (size_t i = 0; i < s->n_goals; i++) { /* how the metric stands to it, and whether the samples can tell */
+        const oct_eval_score x = oct_conversion_goal_score(&s->c, i);
+        oct_print(f, "goal: %s\n", oct_goal_text(text, &s->goals[i], &x));
+    }
 }

@@ -64,7 +64,7 @@ static oct_status save(session *s, oct_err *err)
     if (s->c.missed && !(s->output = best_name(s)))
         return oct_nomem(err);
     OCT_TRY(oct_conversion_write(&s->c, s->output, err));
-    if (s->a->max_drop && !s->c.missed)
+    if (s->n_goals && !s->c.missed)
         remove_best(s);
     return OCT_OK;
 }
@@ -84,15 +84,13 @@ static oct_status make(session *s, oct_err *err)
 
 static oct_status convert(session *s, oct_err *err)
 {
-    char text[OCT_GATE_TEXT];
     OCT_TRY(make(s, err));
     if (s->cli->json)
         OCT_TRY(report_json(s, err));
     if (s->cli->quiet)
         return OCT_OK;
     OCT_TRY(report_print(s, err));
-    if (s->c.verdict && s->a->max_drop) /* how the metric stands to it, and whether the samples can tell */
-        oct_print(oct_cli_result(s->cli), "goal: %s\n", oct_report_gate(text, oct_conversion_score(&s->c), &s->limit));
+    verdict_goals(s, oct_cli_result(s->cli));
     return s->c.calib ? OCT_OK : advice_print(s, err);
 }
 
@@ -102,10 +100,19 @@ static oct_status goal(const session *s, oct_err *err)
     if (!s->c.missed)
         return OCT_OK;
     char text[OCT_GATE_TEXT];
-    oct_buf b = OCT_BUF_INIT;
-    verdict_samples(s, oct_conversion_score(&s->c)->n, &b);
-    oct_fail(err, OCT_EGOAL, "%s; judged%s", oct_report_gate(text, oct_conversion_score(&s->c), &s->limit), oct_buf_str(&b));
+    oct_buf b = OCT_BUF_INIT, samples = OCT_BUF_INIT;
+    uint64_t n = 0;
+    for (size_t i = 0; i < s->n_goals; i++) {
+        const oct_eval_score x = oct_conversion_goal_score(&s->c, i);
+        if (!oct_eval_judge(&x, &s->goals[i].limit).missed)
+            continue;
+        oct_buf_printf(&b, "%s%s", b.len ? "; " : "", oct_goal_text(text, &s->goals[i], &x));
+        n = x.n;
+    }
+    verdict_samples(s, n, &samples);
+    oct_fail(err, OCT_EGOAL, "%s; judged%s", oct_buf_str(&b), oct_buf_str(&samples));
     oct_buf_free(&b);
+    oct_buf_free(&samples);
     oct_hint(err, "the best that was found is in %s; the path given to -o was not touched", s->output);
     return OCT_EGOAL;
 }

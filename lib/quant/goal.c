@@ -1,0 +1,463 @@
+/* Trials that leave layers float until the result has what is asked of it.
+ *
+ * What each value and each layer's weights cost at the outputs is measured once (sensitivity.h). It orders moves, each of which leaves one
+ * layer or the layers around one value float: the most noise first, for the time that integers would have saved. A trial is a number of
+ * moves from the first on. Their number is doubled until the goals are met, and then bisected. After each, biases are made anew, as they
+ * make up for the rounding of all layers, and codes where scales have changed. */
+#include "base/io.h"
+#include "quant/convert_int.h"
+#include "quant/sensitivity.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LEAST_SHARE 0.02      /* of the noise: what causes less is not told apart */
+enum { LEAST_DIVIDED = 32 };  /* samples, where a metric has no interval */
+
+/* ---- in words ---- */
+
+const char *oct_goal_text(char dst[OCT_GATE_TEXT], const oct_goal *g, const oct_eval_score *s)
+{
+    if (!g->metric || s->metric->kind != OCT_METRIC_WHOLE)
+        return oct_report_gate(dst, s, &g->limit);
+    const bool missed = oct_eval_judge(s, &g->limit).missed;
+    char value[32] = "outputs equal to float";
+    if (isfinite(s->value))
+        snprintf(value, sizeof value, "%.1f dB", s->value);
+    snprintf(dst, OCT_GATE_TEXT, "output SQNR: %s, at least %.1f dB is asked for: %s", isnan(s->value) ? "not a number" : value,
+             -10 * oct_log10(g->limit.value), missed ? "missed" : "met");
+    return dst;
+}
+
+/* ---- the moves ---- */
+
+/* Values that share parameters, and the nodes that make or read them. */
+typedef struct place {
+    int root;
+    double noise; /* 0: does not count any more */
+    int *node;
+    size_t n;
+} place;
+
+/* Leaves float a layer, or (layer -1) all around a place. */
+typedef struct move {
+    int layer;
+    const place *at;
+} move;
+
+typedef struct tuning {
+    oct_conversion *c;
+    oct_qjob *j;
+    oct_arena *a;
+    place *place;
+    size_t n_places;
+    double *weights;     /* [n_nodes]: noise of rounding them */
+    double noise;        /* of all places and weights */
+    const char **barred; /* [n_nodes], before any trial */
+    int *moved_by;       /* [n_nodes]: the move that leaves the node float, or NONE */
+    const char **why;    /* [n_moves] */
+    int n_moves;
+    size_t products;
+    double macs;
+    bool aside;          /* samples were kept aside */
+} tuning;
+enum { NONE = -1 };
+
+static bool is_integer(const tuning *t, int id)
+{
+    return oct_is_static(t->j, id) && t->moved_by[id] == NONE;
+}
+
+static bool has(const place *p, int id)
+{
+    for (size_t i = 0; i < p->n; i++)
+        if (p->node[i] == id)
+            return true;
+    return false;
+}
+
+/* Whether nothing that stays integer would make or read the values of a place; m NULL: now. */
+static bool frees(const tuning *t, const move *m, const place *p)
+{
+    for (size_t i = 0; i < p->n; i++)
+        if (is_integer(t, p->node[i]) && !(m && (m->layer >= 0 ? p->node[i] == m->layer : has(m->at, p->node[i]))))
+            return false;
+    return true;
+}
+
+/* What leaving a node float costs: multiply-accumulates, and a part for each layer, since borders take time too. */
+static double cost_of(const tuning *t, int id)
+{
+    return (double)oct_node_macs(t->j->g, id) / t->macs + (oct_is_product(t->j, id) ? 1 : 0.1) / (double)t->products;
+}
+
+/* The noise that a move takes away. */
+static double gain_of(const tuning *t, const move *m, double *cost)
+{
+    double noise = 0;
+    *cost = 0;
+    for (size_t i = 0; i < (m->layer >= 0 ? 1 : m->at->n); i++) {
+        const int id = m->layer >= 0 ? m->layer : m->at->node[i];
+        if (!is_integer(t, id))
+            continue;
+        noise += t->weights[id];
+        *cost += cost_of(t, id);
+    }
+    for (size_t k = 0; k < t->n_places && *cost > 0; k++)
+        if (t->place[k].noise > 0 && frees(t, m, &t->place[k]))
+            noise += t->place[k].noise;
+    return noise;
+}
+
+static oct_status perform(tuning *t, const move *m, double noise, oct_err *err)
+{
+    const char *what = m->layer >= 0 ? "the weights of" : "the value", *name = m->layer >= 0 ? oct_node_label(t->j->g, m->layer)
+                                                                                            : oct_value_name(t->j->g, m->at->root);
+    const char *why = oct_arena_printf(t->j->arena, "left float to reach the goal: rounding %s '%s', and what goes with it, causes %.0f %% of the noise "
+                                                    "at the outputs", what, name, 100 * noise / t->noise);
+    if (!why)
+        return oct_nomem(err);
+    for (size_t i = 0; i < (m->layer >= 0 ? 1 : m->at->n); i++) {
+        const int id = m->layer >= 0 ? m->layer : m->at->node[i];
+        if (is_integer(t, id))
+            t->moved_by[id] = t->n_moves;
+    }
+    for (size_t k = 0; k < t->n_places; k++)
+        t->place[k].noise = frees(t, NULL, &t->place[k]) ? 0 : t->place[k].noise;
+    t->why[t->n_moves++] = why;
+    return OCT_OK;
+}
+
+static void consider(const tuning *t, const move *m, move *best, double *most, double *noise)
+{
+    double cost;
+    const double gain = gain_of(t, m, &cost);
+    if (!(gain > 0) || !(gain / cost > *most))
+        return;
+    *best = *m;
+    *most = gain / cost;
+    *noise = gain;
+}
+
+/* The moves that win most noise for the time they cost, each after those before it. */
+static oct_status order_moves(tuning *t, oct_err *err)
+{
+    for (;;) {
+        move best = { -1, NULL };
+        double most = 0, noise = 0;
+        for (size_t k = 0; k < t->n_places; k++)
+            if (t->place[k].noise > 0)
+                consider(t, &(move){ -1, &t->place[k] }, &best, &most, &noise);
+        for (size_t i = 0; i < t->j->n_layer; i++)
+            if (oct_is_product(t->j, t->j->layer[i]) && is_integer(t, t->j->layer[i]))
+                consider(t, &(move){ t->j->layer[i], NULL }, &best, &most, &noise);
+        if (!(most > 0))
+            return OCT_OK;
+        OCT_TRY(perform(t, &best, noise, err));
+    }
+}
+
+static bool touches(const oct_qjob *j, int id, int root)
+{
+    const oct_node *n = &j->g->node[id];
+    for (int k = 0; k < n->n_in + n->n_out; k++) {
+        const int v = k < n->n_in ? n->in[k] : k == n->n_in ? oct_quantized_output(j, id) : n->out[k - n->n_in];
+        if (v >= 0 && j->value[v].wanted && oct_params_root(j, v) == root)
+            return true;
+    }
+    return false;
+}
+
+static oct_status add_place(tuning *t, const oct_site *s, oct_err *err)
+{
+    place *p = &t->place[t->n_places++];
+    *p = (place){ .root = s->value, .noise = s->noise, .node = oct_arena_calloc(t->a, t->j->n_layer + 1, sizeof(int)) };
+    if (!p->node)
+        return oct_nomem(err);
+    for (size_t i = 0; i < t->j->n_layer; i++)
+        if (oct_is_static(t->j, t->j->layer[i]) && touches(t->j, t->j->layer[i], s->value))
+            p->node[p->n++] = t->j->layer[i];
+    return OCT_OK;
+}
+
+static oct_status find_sites(tuning *t, oct_err *err)
+{
+    oct_sim *sim;
+    oct_sensitivity s;
+    OCT_TRY(oct_conversion_sim(t->c, OCT_SIM_MANY_RUNS, 0, &sim, err));
+    OCT_TRY(oct_sensitivity_measure(sim, t->j, LEAST_SHARE, true, t->a, &s, err));
+    if (!(t->place = oct_arena_calloc(t->a, s.n + 1, sizeof *t->place)))
+        return oct_nomem(err);
+    for (size_t i = 0; i < s.n && s.site[i].noise > 0; i++) {
+        t->noise += s.site[i].noise;
+        if (s.site[i].node >= 0)
+            t->weights[s.site[i].node] = s.site[i].noise;
+        else
+            OCT_TRY(add_place(t, &s.site[i], err));
+    }
+    return OCT_OK;
+}
+
+static oct_status find_moves(tuning *t, oct_err *err)
+{
+    oct_qjob *j = t->j;
+    t->weights = oct_arena_calloc(t->a, j->n_nodes + 1, sizeof *t->weights);
+    t->barred = oct_arena_calloc(t->a, j->n_nodes + 1, sizeof *t->barred);
+    t->moved_by = oct_arena_calloc(t->a, j->n_nodes + 1, sizeof *t->moved_by);
+    t->why = oct_arena_calloc(t->a, j->n_nodes + 1, sizeof *t->why);
+    if (!t->weights || !t->barred || !t->moved_by || !t->why)
+        return oct_nomem(err);
+    for (size_t id = 0; id < j->n_nodes; id++) {
+        t->barred[id] = j->node[id].barred;
+        t->moved_by[id] = NONE;
+    }
+    OCT_TRY(find_sites(t, err));
+    return order_moves(t, err);
+}
+
+/* ---- one trial ---- */
+
+/* What is decided, as far as a trial changes it. All that these point at stays. */
+typedef struct decisions {
+    qnode *node;
+    qvalue *value;
+    double **moved;
+    size_t *moved_channels;
+    oct_method_result *methods;
+} decisions;
+
+static oct_status keep(const tuning *t, decisions *d, oct_err *err)
+{
+    const oct_qjob *j = t->j;
+    d->node = oct_arena_memdup(t->a, j->node, (j->n_nodes + 1) * sizeof *j->node);
+    d->value = oct_arena_memdup(t->a, j->value, (j->n_values + 1) * sizeof *j->value);
+    d->methods = oct_arena_memdup(t->a, t->c->methods, t->c->n_methods * sizeof *t->c->methods);
+    d->moved = j->moved;
+    d->moved_channels = j->moved_channels;
+    return d->node && d->value && d->methods ? OCT_OK : oct_nomem(err);
+}
+
+static void restore(tuning *t, const decisions *d)
+{
+    oct_qjob *j = t->j;
+    memcpy(j->node, d->node, j->n_nodes * sizeof *j->node);
+    memcpy(j->value, d->value, j->n_values * sizeof *j->value);
+    memcpy(t->c->methods, d->methods, t->c->n_methods * sizeof *t->c->methods);
+    j->moved = d->moved;
+    j->moved_channels = d->moved_channels;
+    t->c->decided = true;
+    oct_conversion_edited(t->c);
+}
+
+/* Whether weights that stay integer were rounded anew, to the nearest code: other neighbours gave them other scales. */
+static bool rounded_anew(const tuning *t, const decisions *before)
+{
+    for (size_t id = 0; id < t->j->n_nodes; id++) {
+        const qweights *w = t->j->node[id].weights[0], *old = before->node[id].weights[0];
+        if (oct_is_static(t->j, (int)id) && w && (!old || w->qvals != old->qvals))
+            return true;
+    }
+    return false;
+}
+
+/* Decides with the first n moves. */
+static oct_status decide(tuning *t, int n, const decisions *first, oct_err *err)
+{
+    oct_conversion *c = t->c;
+    restore(t, first);
+    for (size_t id = 0; id < t->j->n_nodes; id++)
+        t->j->node[id].barred = t->moved_by[id] != NONE && t->moved_by[id] < n ? t->why[t->moved_by[id]] : t->barred[id];
+    oct_conversion_changed(c);
+    OCT_TRY(oct_conversion_settle(c, err));
+    if (rounded_anew(t, first))
+        OCT_TRY(oct_conversion_run_step(c, OCT_STEP_ROUNDING, err));
+    OCT_TRY(oct_conversion_run_step(c, OCT_STEP_BIASES, err));
+    return oct_conversion_settle(c, err);
+}
+
+static oct_status compare(tuning *t, oct_goal_trial *x, oct_err *err)
+{
+    oct_conversion *c = t->c;
+    oct_graph *g;
+    oct_eval_result *r = NULL;
+    const oct_pick pick = { .aside = t->aside, .n = c->divided ? 2 : 0 };
+    OCT_TRY(oct_source_pick(c->src, &pick, err));
+    OCT_TRY(oct_quantized_copy(t->j, &g, err));
+    const oct_eval_model models[2] = { { c->o.name, c->m->graph, 0 }, { c->o.name, g, 0 } };
+    oct_status st = oct_conversion_compare(c, models, false, &r, err);
+    if (st == OCT_OK)
+        st = oct_goal_scores(c, r, x->score, err);
+    if (st == OCT_OK) {
+        x->sqnr = r->models[1].sqnr_db;
+        x->samples = (uint64_t)r->samples;
+        x->met = true;
+        for (size_t i = 0; i < c->o.n_goals; i++)
+            x->met &= !oct_eval_judge(&x->score[i], &c->o.goals[i].limit).missed;
+    }
+    oct_eval_free(r);
+    oct_graph_destroy(g);
+    return st;
+}
+
+static void tell(const oct_conversion *c, const oct_goal_trial *x)
+{
+    char text[OCT_GATE_TEXT];
+    oct_buf b = OCT_BUF_INIT;
+    for (size_t i = 0; i < c->o.n_goals; i++)
+        oct_buf_printf(&b, "; %s", oct_goal_text(text, &c->o.goals[i], &x->score[i]));
+    const size_t n = (size_t)(x - c->trials);
+    if (n)
+        oct_conversion_say((oct_conversion *)(uintptr_t)c, 0, "trial %zu: %zu layer%s left float, with %.1f %% of the multiply-accumulates%s", n,
+                           x->layers, x->layers == 1 ? "" : "s", 100 * x->macs, oct_buf_str(&b));
+    else
+        oct_conversion_say((oct_conversion *)(uintptr_t)c, 0, "before trials%s", oct_buf_str(&b));
+    oct_buf_free(&b);
+}
+
+static oct_status try_moves(tuning *t, int n, const decisions *first, oct_err *err)
+{
+    oct_goal_trial *x = &t->c->trials[t->c->n_trials];
+    *x = (oct_goal_trial){ .layers = 0 };
+    for (size_t id = 0; id < t->j->n_nodes; id++)
+        if (t->moved_by[id] != NONE && t->moved_by[id] < n && first->node[id].scheme == OCT_SCHEME_STATIC) {
+            x->layers += oct_op_of(t->j->g, (int)id)->quant == OCT_QUANT_WEIGHTED;
+            x->macs += (double)oct_node_macs(t->j->g, (int)id) / t->macs;
+        }
+    OCT_TRY(decide(t, n, first, err));
+    OCT_TRY(compare(t, x, err));
+    t->c->n_trials++;
+    tell(t->c, x);
+    return OCT_OK;
+}
+
+/* ---- which trial is best ---- */
+
+/* By what goals are missed, each as a share of what the first trial missed it by. */
+static double missing(const oct_conversion *c, const oct_goal_trial *x)
+{
+    double sum = 0;
+    for (size_t i = 0; i < c->o.n_goals; i++) {
+        const oct_eval_gate now = oct_eval_judge(&x->score[i], &c->o.goals[i].limit);
+        const double beyond = x->score[i].drop - now.allowed, at_first = c->trials[0].score[i].drop - now.allowed;
+        if (now.missed)
+            sum += isnan(beyond) ? INFINITY : at_first > 0 ? beyond / at_first : 1;
+    }
+    return sum;
+}
+
+/* Whether the samples do not tell two trials apart by any goal: each lies within the other's interval. */
+static bool alike(const oct_conversion *c, const oct_goal_trial *x, const oct_goal_trial *y)
+{
+    for (size_t i = 0; i < c->o.n_goals; i++) {
+        const oct_eval_score *a = &x->score[i], *b = &y->score[i];
+        if (!(a->lo <= b->drop && b->drop <= a->hi && b->lo <= a->drop && a->drop <= b->hi))
+            return false;
+    }
+    return true;
+}
+
+/* Of two that have the goals, the one with fewer layers float; of two that have not, what is nearer to them, or by the outputs' SQNR
+ * where the samples cannot tell. */
+static bool is_better(const oct_conversion *c, const oct_goal_trial *x, const oct_goal_trial *than)
+{
+    if (x->met != than->met)
+        return x->met;
+    if (x->met)
+        return x->layers < than->layers || (x->layers == than->layers && x->macs < than->macs);
+    return alike(c, x, than) ? x->sqnr > than->sqnr : missing(c, x) < missing(c, than);
+}
+
+/* ---- the search ---- */
+
+static bool may_go_on(oct_conversion *c)
+{
+    c->stopped = c->o.time_limit > 0 && oct_now() - c->began > c->o.time_limit;
+    return !c->stopped && c->n_trials <= (size_t)c->o.trials;
+}
+
+static oct_status search(tuning *t, oct_err *err)
+{
+    oct_conversion *c = t->c;
+    decisions first, best;
+    size_t at = 0;
+    OCT_TRY(keep(t, &first, err));
+    best = first;
+    for (int missed = 0, met = t->n_moves + 1, n = 1; missed + 1 < met && n <= t->n_moves && may_go_on(c);) {
+        OCT_TRY(try_moves(t, n, &first, err));
+        const size_t now = c->n_trials - 1;
+        if (is_better(c, &c->trials[now], &c->trials[at])) {
+            at = now;
+            OCT_TRY(keep(t, &best, err));
+        }
+        if (c->trials[now].met)
+            met = n;
+        else
+            missed = n;
+        n = met <= t->n_moves ? (missed + met) / 2 : missed == t->n_moves ? t->n_moves + 1 : 2 * missed < t->n_moves ? 2 * missed : t->n_moves;
+    }
+    restore(t, &best);
+    c->trials[at].taken = true;
+    return OCT_OK;
+}
+
+/* Whether half of the samples are enough to decide every goal: then those that choose need not judge. An interval of half of them is
+ * wider by the square root of 2. */
+static bool halves_decide(const oct_conversion *c, const oct_goal_trial *x)
+{
+    for (size_t i = 0; i < c->o.n_goals; i++) {
+        const oct_eval_score *s = &x->score[i];
+        const bool enough = isnan(s->lo) ? x->samples >= LEAST_DIVIDED
+                                         : (s->hi - s->lo) / sqrt(2) <= oct_drop_allowed(&c->o.goals[i].limit, s->reference);
+        if (!enough)
+            return false;
+    }
+    return true;
+}
+
+/* The result without trials, on all samples that judge, or on the half that chooses. */
+static oct_status measure_first(tuning *t, oct_err *err)
+{
+    oct_conversion *c = t->c;
+    OCT_TRY(compare(t, &c->trials[0], err));
+    if (c->trials[0].met || !t->aside || !halves_decide(c, &c->trials[0]))
+        return OCT_OK;
+    const oct_goal_trial all = c->trials[0];
+    c->divided = true;
+    OCT_TRY(compare(t, &c->trials[0], err));
+    if (!c->trials[0].met)
+        return OCT_OK;
+    c->divided = false; /* the half that chooses sees nothing to do */
+    c->trials[0] = all;
+    return OCT_OK;
+}
+
+static oct_status tune(tuning *t, oct_err *err)
+{
+    oct_conversion *c = t->c;
+    OCT_TRY(measure_first(t, err));
+    c->n_trials = 1;
+    c->trials[0].taken = true;
+    if (c->trials[0].met)
+        return OCT_OK;
+    tell(c, &c->trials[0]);
+    OCT_TRY(find_moves(t, err));
+    c->trials[0].taken = false;
+    return search(t, err);
+}
+
+oct_status oct_goal_reach(oct_conversion *c, oct_err *err)
+{
+    tuning t = { .c = c, .j = c->job, .macs = (double)oct_graph_macs(c->job->g), .aside = c->judged == OCT_JUDGED_OTHERS };
+    for (size_t i = 0; i < t.j->n_layer; i++)
+        t.products += oct_is_product(t.j, t.j->layer[i]);
+    if (!c->o.n_goals || !c->o.trials || !c->src || !t.products || oct_conversion_unjudged(c, c->job->g))
+        return OCT_OK;
+    if (!(c->trials = oct_arena_calloc(c->arena, (size_t)c->o.trials + 1, sizeof *c->trials)))
+        return oct_nomem(err);
+    if (!(t.a = oct_arena_create()))
+        return oct_nomem(err);
+    const oct_status s = tune(&t, err);
+    oct_arena_destroy(t.a);
+    return s;
+}
