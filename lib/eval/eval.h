@@ -10,7 +10,7 @@
 #include "base/pool.h"
 #include "base/progress.h"
 #include "data/data.h"
-#include "eval/command.h"
+#include "eval/metric_command.h"
 #include "eval/metric.h"
 #include "graph/graph.h"
 

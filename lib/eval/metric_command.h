@@ -1,11 +1,11 @@
-/* lib/eval/command.h -- a metric that a program of the user computes from a model's outputs.
+/* lib/eval/metric_command.h -- a metric that a program of the user computes from a model's outputs.
  *
  * The command is run by /bin/sh once for each model, with the path of an .npz behind it as its last argument: the model's outputs under the
  * names that they have in the float model, joined on the first dimension over the samples; `sample_names`, texts; `sample_labels`, int64, -1
  * where there is none. It prints either one number for all samples, or one for each sample in this order, between white space; nan leaves a
  * sample out. More is better unless said otherwise. An exit status other than 0 is a failure. The file is removed afterwards. */
-#ifndef OCT_EVAL_COMMAND_H
-#define OCT_EVAL_COMMAND_H
+#ifndef OCT_EVAL_METRIC_COMMAND_H
+#define OCT_EVAL_METRIC_COMMAND_H
 
 #include "eval/metric.h"
 #include "eval/outputs.h"

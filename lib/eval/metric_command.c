@@ -1,6 +1,6 @@
 #define _XOPEN_SOURCE 700
 /* A metric from a command: a file with the outputs, what the command prints of it. */
-#include "eval/command.h"
+#include "eval/metric_command.h"
 
 #include "base/buf.h"
 #include "base/io.h"
