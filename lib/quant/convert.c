@@ -219,7 +219,6 @@ static oct_status decide(oct_conversion *c, oct_err *err)
     OCT_TRY(oct_conversion_settle(c, err));
     OCT_TRY(oct_goal_reach(c, err));
     oct_conversion_end_sim(c);
-    OCT_TRY(oct_conversion_settle(c, err));
     for (size_t i = 0; i < c->n_methods; i++)
         if (c->methods[i].ran && c->methods[i].method->gain)
             c->methods[i].method->gain(c, &c->methods[i]);

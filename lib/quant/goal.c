@@ -189,6 +189,9 @@ static oct_status find_sites(tuning *t, oct_err *err)
     OCT_TRY(oct_sensitivity_measure(sim, t->j, LEAST_SHARE, true, t->a, &s, err));
     if (!(t->place = oct_arena_calloc(t->a, s.n + 1, sizeof *t->place)))
         return oct_nomem(err);
+    t->n_places = 0;
+    t->noise = 0;
+    memset(t->weights, 0, t->j->n_nodes * sizeof *t->weights);
     for (size_t i = 0; i < s.n && s.site[i].noise > 0; i++) {
         t->noise += s.site[i].noise;
         if (s.site[i].node >= 0)
@@ -197,6 +200,13 @@ static oct_status find_sites(tuning *t, oct_err *err)
             OCT_TRY(add_place(t, &s.site[i], err));
     }
     return OCT_OK;
+}
+
+/* Moves behind those that are there, from what is decided now. */
+static oct_status find_more(tuning *t, oct_err *err)
+{
+    OCT_TRY(find_sites(t, err));
+    return order_moves(t, err);
 }
 
 static oct_status find_moves(tuning *t, oct_err *err)
@@ -212,8 +222,7 @@ static oct_status find_moves(tuning *t, oct_err *err)
         t->barred[id] = j->node[id].barred;
         t->moved_by[id] = NONE;
     }
-    OCT_TRY(find_sites(t, err));
-    return order_moves(t, err);
+    return find_more(t, err);
 }
 
 /* ---- one trial ---- */
@@ -376,25 +385,46 @@ static bool may_go_on(oct_conversion *c)
     return !c->stopped && c->n_trials <= (size_t)c->o.trials;
 }
 
+/* How far the search has come: so many moves miss, so many are enough. */
+typedef struct bounds {
+    int missed, met; /* met 0: not known of any number */
+} bounds;
+
+/* The number of moves to try next; 0: none. */
+static oct_status next_moves(tuning *t, const bounds *b, int *n, oct_err *err)
+{
+    *n = 0;
+    if (!may_go_on(t->c) || (b->met && b->met - b->missed <= 1))
+        return OCT_OK;
+    if (b->missed == t->n_moves && b->missed > 0) /* what was too little to be told apart is not beside what has gone */
+        OCT_TRY(find_more(t, err));
+    if (b->met)
+        *n = (b->missed + b->met) / 2;
+    else if (b->missed < t->n_moves)
+        *n = b->missed == 0 ? 1 : 2 * b->missed < t->n_moves ? 2 * b->missed : t->n_moves;
+    return OCT_OK;
+}
+
 static oct_status search(tuning *t, oct_err *err)
 {
     oct_conversion *c = t->c;
     decisions first, best;
+    bounds b = { 0, 0 };
     size_t at = 0;
+    int n;
     OCT_TRY(keep(t, &first, err));
     best = first;
-    for (int missed = 0, met = t->n_moves + 1, n = 1; missed + 1 < met && n <= t->n_moves && may_go_on(c);) {
+    for (;;) {
+        OCT_TRY(next_moves(t, &b, &n, err));
+        if (!n)
+            break;
         OCT_TRY(try_moves(t, n, &first, err));
         const size_t now = c->n_trials - 1;
         if (is_better(c, &c->trials[now], &c->trials[at])) {
             at = now;
             OCT_TRY(keep(t, &best, err));
         }
-        if (c->trials[now].met)
-            met = n;
-        else
-            missed = n;
-        n = met <= t->n_moves ? (missed + met) / 2 : missed == t->n_moves ? t->n_moves + 1 : 2 * missed < t->n_moves ? 2 * missed : t->n_moves;
+        *(c->trials[now].met ? &b.met : &b.missed) = n;
     }
     restore(t, &best);
     c->trials[at].taken = true;
