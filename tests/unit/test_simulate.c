@@ -493,6 +493,69 @@ static void equal_channels_stay(void **state)
     free_work(w);
 }
 
+/* ---- goals ---- */
+
+/* A conversion of the planted network that is to reach so many dB. */
+static work *with_goal(double db, int trials, oct_goal *goal)
+{
+    work *w = new_work();
+    build_planted(w, 100, false);
+    *goal = (oct_goal){ .option = "--min-sqnr", .metric = "sqnr", .limit = { pow(10, -db / 10), false } };
+    w->o.goals = goal;
+    w->o.n_goals = 1;
+    w->o.trials = trials;
+    decide(w);
+    return w;
+}
+
+static void goal_leaves_the_culprit_float(void **state)
+{
+    oct_goal goal;
+    work *plain;
+    double share;
+    const double before = planted(100, false, false, &plain);
+    work *w = with_goal(before + 4, 8, &goal);
+    const oct_qjob *j = w->c.job;
+    assert_int_equal(w->c.n_trials, 2);
+    assert_true(!w->c.trials[0].met && !w->c.trials[0].taken && w->c.trials[1].met && w->c.trials[1].taken);
+    assert_true(fabs(w->c.trials[0].sqnr - before) < 2 && w->c.trials[1].sqnr > before + 4);
+    assert_int_equal(w->c.trials[1].layers, 1);
+    assert_int_equal(float_layers(w, &share), 1);
+    assert_true(fabs(share - w->c.trials[1].macs) < 1e-12 && share > 0);
+    assert_int_equal(j->node[node_named(w, "stem")].scheme, OCT_SCHEME_FLOAT);
+    assert_non_null(strstr(j->node[node_named(w, "stem")].why, "to reach the goal: rounding the value 'x'"));
+    assert_int_equal(j->node[node_named(w, "body")].scheme, OCT_SCHEME_STATIC);
+    assert_true(to_db(real_noise(w, "y", 0)) > before + 4); /* of other samples, by really quantized graphs */
+    free_work(w);
+    free_work(plain);
+}
+
+/* What is out of reach is left at the best that the trials found; what is reached at once takes none. */
+static void goals_end_with_their_trials(void **state)
+{
+    static const struct {
+        double db;
+        int trials;
+        size_t want;
+    } cases[] = { { 300, 0, 0 }, { 300, 1, 2 }, { 300, 8, 3 }, { -50, 8, 1 } }; /* all float is equal: the second trial */
+    for (size_t i = 0; i < OCT_COUNT(cases); i++) {
+        oct_goal goal;
+        work *w = with_goal(cases[i].db, cases[i].trials, &goal);
+        double best = -INFINITY;
+        size_t taken = 0;
+        assert_int_equal(w->c.n_trials, cases[i].want);
+        for (size_t k = 0; k < w->c.n_trials; k++) {
+            taken += w->c.trials[k].taken;
+            best = fmax(best, w->c.trials[k].sqnr);
+        }
+        assert_int_equal(taken, cases[i].want > 0);
+        for (size_t k = 0; k < w->c.n_trials; k++)
+            assert_int_equal(w->c.trials[k].taken, w->c.trials[k].sqnr == best);
+        assert_int_equal(isinf(best) && best > 0, cases[i].want == 3);
+        free_work(w);
+    }
+}
+
 /* ---- compensated rounding ---- */
 
 enum { DEPTH = 100, NEURONS = 5, LATENT = 3, POSITIONS = 1024 }; /* the last: that are drawn for a layer as deep */
@@ -1071,6 +1134,8 @@ int main(void)
         cmocka_unit_test(planted_value_is_first),
         cmocka_unit_test(planted_cause_stays_float),
         cmocka_unit_test(harmless_network_stays_integer),
+        cmocka_unit_test(goal_leaves_the_culprit_float),
+        cmocka_unit_test(goals_end_with_their_trials),
         cmocka_unit_test(unequal_channels_are_equalized),
         cmocka_unit_test(equal_channels_stay),
         cmocka_unit_test(rounding_is_that_of_the_reference),
