@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LEAST_SHARE 0.02      /* of the noise: what causes less is not told apart */
+#define LEAST_SHARE 0.02      /* of the noise: what causes less is not told apart; of the worst cause's: nor is it one */
 enum { LEAST_DIVIDED = 32 };  /* samples, where a metric has no interval */
 
 /* ---- in words ---- */
@@ -192,7 +192,7 @@ static oct_status find_sites(tuning *t, oct_err *err)
     t->n_places = 0;
     t->noise = 0;
     memset(t->weights, 0, t->j->n_nodes * sizeof *t->weights);
-    for (size_t i = 0; i < s.n && s.site[i].noise > 0; i++) {
+    for (size_t i = 0; i < s.n && s.site[i].noise > 0 && s.site[i].noise >= LEAST_SHARE * s.site[0].noise; i++) {
         t->noise += s.site[i].noise;
         if (s.site[i].node >= 0)
             t->weights[s.site[i].node] = s.site[i].noise;
