@@ -108,8 +108,11 @@ def array(data):
     """(dims, values) of an .npy's bytes."""
     size, = struct.unpack("<H", data[8:10])
     head = ast.literal_eval(data[10:10 + size].decode())
-    kind = KINDS[head["descr"]]
     body = data[10 + size:]
+    if head["descr"].startswith("<U"):
+        width = 4 * int(head["descr"][2:])
+        return head["shape"], [body[i:i + width].decode("utf-32-le").rstrip("\0") for i in range(0, len(body), width)]
+    kind = KINDS[head["descr"]]
     return head["shape"], struct.unpack(f"<{len(body) // struct.calcsize(kind)}{kind}", body)
 
 
