@@ -1,8 +1,9 @@
-/* Changing the layout of a tensor, and reading one as plain float32. */
+/* Changing the layout of a tensor, reading one as plain float32, and setting it from that. */
 #include "runtime/plan_int.h"
 
 #include "kernels/half.h"
 #include "kernels/layout.h"
+#include "kernels/quantize.h"
 #include "ops/core/elem.h"
 
 #include <string.h>
@@ -105,4 +106,38 @@ oct_status oct_operand_to_f32(const oct_operand *t, float *dst, oct_err *err)
         }
     }
     return OCT_OK;
+}
+
+/* Real numbers as t holds them, in the order they have; false: not of this kind. */
+static bool convert(const oct_operand *t, const float *src, void *dst)
+{
+    const size_t n = (size_t)t->count;
+    if (t->q && t->q->n == 1 && oct_dtype_bits(t->dtype) >= 8)
+        oct_quantize_f32(NULL, t->dtype, src, n, t->q->scale[0], t->q->zp[0], dst);
+    else if (!t->q && t->dtype == OCT_F32)
+        memcpy(dst, src, n * sizeof *src);
+    else if (!t->q && oct_is_half(t->dtype))
+        oct_narrow(NULL, t->dtype, src, n, dst);
+    else
+        return false;
+    return true;
+}
+
+oct_status oct_operand_from_f32(const oct_operand *t, const float *src, oct_err *err)
+{
+    const size_t size = (size_t)oct_dtype_bits(t->dtype) / 8;
+    if (t->count == 0)
+        return OCT_OK;
+    const bool plain = t->layout == OCT_LAYOUT_PLAIN;
+    void *dst = plain ? t->data : oct_calloc((size_t)t->count, size + 1);
+    if (!dst)
+        return oct_nomem(err);
+    const bool done = convert(t, src, dst);
+    if (!plain && done) {
+        const size_t batch = (size_t)t->dims[0], c = (size_t)t->dims[1];
+        oct_transpose_2d(NULL, dst, batch, c, (size_t)t->count / batch / c, size, t->data);
+    }
+    if (!plain)
+        oct_free(dst);
+    return done ? OCT_OK : oct_fail(err, OCT_EUNSUPPORTED, "a tensor of type %s cannot be set from real numbers", oct_dtype_name(t->dtype));
 }

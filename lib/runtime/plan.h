@@ -110,5 +110,8 @@ const char *oct_operand_scheme(const oct_operand *t);
 /* Copies an operand to plain layout as f32 (dequantized when it has q; other numeric types converted). dst holds
  * t->count values. OCT_EUNSUPPORTED for types without numbers. */
 oct_status oct_operand_to_f32(const oct_operand *t, float *dst, oct_err *err);
+/* The way back: t->count values in plain order are put into t as it lies, quantized when it has q. OCT_EUNSUPPORTED where it has scales by
+ * channel, or is neither quantized nor of floats. */
+oct_status oct_operand_from_f32(const oct_operand *t, const float *src, oct_err *err);
 
 #endif

@@ -780,10 +780,36 @@ static void numbers_of_every_type(void **state)
     assert_non_null(strstr(e.text, "complex64"));
 }
 
+/* What is set is read again: the values of the quantized types are multiples of their step. */
+static void numbers_are_set(void **state)
+{
+    static const float v[6] = { 3, 0, 1, 120, 7, -2 };
+    static const oct_dtype types[] = { OCT_F32, OCT_F16, OCT_BF16, OCT_U8, OCT_S8, OCT_U16, OCT_S16 };
+    static const float scale = 1;
+    static const int32_t zp = 4;
+    const oct_quant qparams = { 1, 0, &scale, &zp };
+    for (size_t t = 0; t < OCT_COUNT(types); t++)
+        for (int last = 0; last < 2; last++) {
+            uint64_t data[6] = { 0 };
+            float number[6];
+            const bool real = types[t] == OCT_F32 || types[t] == OCT_F16 || types[t] == OCT_BF16;
+            oct_operand x = { .dtype = types[t], .rank = 3, .dims = { 1, 2, 3 }, .count = 6, .data = data,
+                              .layout = last ? OCT_LAYOUT_CHANNELS_LAST : OCT_LAYOUT_PLAIN, .q = real ? NULL : &qparams };
+            GOOD(oct_operand_from_f32(&x, v, err));
+            if (types[t] == OCT_U8) /* the second and the fourth element trade places */
+                assert_int_equal(((uint8_t *)data)[1], last ? 124 : 4);
+            GOOD(oct_operand_to_f32(&x, number, err));
+            assert_memory_equal(number, v, sizeof v);
+        }
+    int64_t one = 0;
+    const oct_operand integer = { .dtype = OCT_S64, .count = 1, .data = &one };
+    assert_int_equal(oct_operand_from_f32(&integer, v, NULL), OCT_EUNSUPPORTED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(qlinear_channels), cmocka_unit_test(equal_packed_weights_are_kept_once),
+        cmocka_unit_test(qlinear_channels), cmocka_unit_test(numbers_are_set), cmocka_unit_test(equal_packed_weights_are_kept_once),
         cmocka_unit_test(conv_ranks),        cmocka_unit_test(concat_axes),      cmocka_unit_test(transposes),
         cmocka_unit_test(permutations),      cmocka_unit_test(aliases),          cmocka_unit_test(inputs_change),
         cmocka_unit_test(constant_dequantize), cmocka_unit_test(dynamic_shapes), cmocka_unit_test(shape_errors),
