@@ -71,8 +71,10 @@ typedef struct oct_eval_layer {
     const char *value;  /* its name */
     const char *name;   /* of the node that computes it in this model; the value's when it has none */
     const char *op, *scheme;
-    oct_error error;    /* over layer_samples */
-    double sqnr_db;
+    oct_error error;    /* over layer_samples, of everything before it too */
+    double sqnr_db;     /* of it */
+    double own_sqnr_db; /* of the layer alone: with inputs as the float model's, as far as their parameters can hold these */
+    bool has_own;       /* known, as the model does not run in stages */
 } oct_eval_layer;
 
 typedef struct oct_eval_latency {
@@ -107,7 +109,7 @@ typedef struct oct_eval_model_result {
     oct_eval_output *outputs;
     double sqnr_db;         /* the smallest of outputs */
     double agreement;       /* NaN: no classes */
-    oct_eval_layer *layers; /* worst first */
+    oct_eval_layer *layers; /* worst first, by their own error where it is known */
     size_t n_layers;
     oct_eval_latency latency;
     oct_eval_speed speed;

@@ -1,4 +1,6 @@
-/* Layer by layer: the reference model's values are kept for one batch, the others' compared as they are computed. */
+/* Layer by layer: the reference model's values are kept for one batch, the others' compared as they are computed. Each of these runs twice:
+ * once as it is, and once with the reference's values put in place of its own once they are compared. There every layer reads what the
+ * reference reads, as far as its parameters can hold it, and its error is its own. */
 #include "eval/eval_int.h"
 #include "eval/scaled.h"
 #include "ops/op.h"
@@ -10,7 +12,8 @@
 typedef struct side {
     const oct_eval_model *model;
     oct_runner *runner;
-    oct_error *error;    /* per tap */
+    oct_error *error;    /* per tap, of everything before it too */
+    oct_error *own;      /* per tap, of the layer alone */
     const char **scheme; /* per tap; NULL: never shown */
     oct_scaled_channels *scaled; /* values whose channels are not the float model's as they are */
     size_t n_scaled;
@@ -23,12 +26,15 @@ struct ev_layers {
     size_t n_tap;
     ev_floats *kept;  /* per tap: the reference's value */
     int64_t *count;   /* its elements, 0: not shown in this run */
+    bool *varies;     /* per tap: it depends on an input */
     side *side;
     size_t n_side;
     ev_floats scratch;
     int64_t rows;
     size_t n;
     bool fed;         /* the first samples have run */
+    bool replacing;   /* this run reads the reference's values */
+    bool no_own;      /* a model cannot run so */
 };
 
 /* The value of a graph that stands for a name: itself, or in operator form the integers that the runtime shows under it. -1:
@@ -55,17 +61,39 @@ static bool is_common(const ev_layers *l, const oct_eval_model *m, size_t n, con
     return false;
 }
 
+/* Which values follow from inputs. Others may lie in constants, which nobody may write to. */
+static bool *find_varying(const ev_layers *l, const oct_graph *g)
+{
+    bool *varies = oct_arena_calloc(l->arena, g->n_value + 1, sizeof *varies);
+    for (size_t k = 0; varies && k < g->n_input; k++)
+        varies[g->input[k]] = !g->value[g->input[k]].constant;
+    for (size_t i = 0; varies && i < g->n_order; i++) {
+        const oct_node *n = &g->node[g->order[i]];
+        bool any = false;
+        for (int k = 0; k < n->n_in; k++)
+            any |= n->in[k] >= 0 && varies[n->in[k]];
+        for (int k = 0; k < n->n_out; k++)
+            if (n->out[k] >= 0)
+                varies[n->out[k]] = any;
+    }
+    return varies;
+}
+
 static oct_status choose_taps(ev_layers *l, const oct_eval_model *m, size_t n, oct_err *err)
 {
     const oct_graph *g = m[0].graph;
+    const bool *varies = find_varying(l, g);
     l->tap = oct_arena_calloc(l->arena, g->n_value + 1, sizeof *l->tap);
-    if (!l->tap)
+    l->varies = oct_arena_calloc(l->arena, g->n_value + 1, sizeof *l->varies);
+    if (!l->tap || !l->varies || !varies)
         return oct_nomem(err);
     for (size_t i = 0; i < g->n_order; i++)
         for (int k = 0; k < g->node[g->order[i]].n_out; k++) {
             int v = g->node[g->order[i]].out[k];
-            if (v >= 0 && is_common(l, m, n, &g->value[v]))
-                l->tap[l->n_tap++] = g->value[v].name;
+            if (v < 0 || !is_common(l, m, n, &g->value[v]))
+                continue;
+            l->varies[l->n_tap] = varies[v];
+            l->tap[l->n_tap++] = g->value[v].name;
         }
     l->kept = oct_arena_calloc(l->arena, l->n_tap + 1, sizeof *l->kept);
     l->count = oct_arena_calloc(l->arena, l->n_tap + 1, sizeof *l->count);
@@ -103,6 +131,15 @@ static oct_status keep_value(void *arg, const char *value, const oct_operand *t,
     return OCT_OK;
 }
 
+/* What is equal stays: it may lie in the inputs of the run. */
+static oct_status replace_value(const ev_layers *l, int i, const oct_operand *t, oct_err *err)
+{
+    if (!l->varies[i] || memcmp(l->kept[i].v, l->scratch.v, (size_t)t->count * sizeof(float)) == 0)
+        return OCT_OK;
+    const oct_status st = oct_operand_from_f32(t, l->kept[i].v, err);
+    return st == OCT_EUNSUPPORTED ? OCT_OK : st; /* then the layers that read it have its error too */
+}
+
 static oct_status compare_value(void *arg, const char *value, const oct_operand *t, oct_err *err)
 {
     side *s = arg;
@@ -118,9 +155,9 @@ static oct_status compare_value(void *arg, const char *value, const oct_operand 
     for (size_t k = 0; k < l->n && (int64_t)(k + 1) * row <= t->count; k++) {
         oct_error e = { 0 };
         oct_error_add(&e, l->kept[i].v + k * (size_t)row, l->scratch.v + k * (size_t)row, (size_t)row);
-        oct_error_join(&s->error[i], &e);
+        oct_error_join(l->replacing ? &s->own[i] : &s->error[i], &e);
     }
-    return OCT_OK;
+    return l->replacing ? replace_value(l, i, t, err) : OCT_OK;
 }
 
 static oct_status create_side(ev_layers *l, side *s, const oct_eval_model *m, oct_pool *pool, const oct_input_desc *feed,
@@ -129,8 +166,9 @@ static oct_status create_side(ev_layers *l, side *s, const oct_eval_model *m, oc
     s->l = l;
     s->model = m;
     s->error = oct_arena_calloc(l->arena, l->n_tap + 1, sizeof *s->error);
+    s->own = oct_arena_calloc(l->arena, l->n_tap + 1, sizeof *s->own);
     s->scheme = oct_arena_calloc(l->arena, l->n_tap + 1, sizeof *s->scheme);
-    if (!s->error || !s->scheme)
+    if (!s->error || !s->own || !s->scheme)
         return oct_nomem(err);
     OCT_TRY(oct_scaled_read(m->scaled, l->arena, &s->scaled, &s->n_scaled, err));
     oct_plan_opts opts = { .pool = pool, .taps = l->tap, .n_taps = l->n_tap };
@@ -222,20 +260,35 @@ static void name_schemes(const ev_layers *l, side *s, const oct_plan *p)
     }
 }
 
+static oct_status run_side(ev_layers *l, side *s, const oct_array *arrays, oct_err *err)
+{
+    oct_plan *p;
+    l->replacing = false;
+    OCT_TRY(oct_runner_run(s->runner, arrays, &p, err));
+    if (!l->fed)
+        name_schemes(l, s, p);
+    if (s == l->side || l->no_own)
+        return OCT_OK;
+    l->replacing = true;
+    bool shown;
+    const oct_status st = oct_runner_begin(s->runner, arrays, &p, err);
+    if (st == OCT_OK)
+        return oct_plan_advance(p, NULL, &shown, err);
+    l->no_own = st == OCT_EUNSUPPORTED; /* it runs in stages, whose results may lie in constants */
+    return l->no_own ? OCT_OK : st;
+}
+
 oct_status ev_layers_feed(ev_layers *l, const oct_array *arrays, int64_t rows, size_t n, oct_err *err)
 {
     l->rows = rows;
     l->n = n;
     memset(l->count, 0, l->n_tap * sizeof *l->count);
     for (size_t k = 0; k < l->n_side; k++) {
-        oct_plan *p;
-        oct_status s = oct_runner_run(l->side[k].runner, arrays, &p, err);
+        const oct_status s = run_side(l, &l->side[k], arrays, err);
         if (s != OCT_OK) {
             oct_within(err, "%s", l->side[k].model->name);
             return s;
         }
-        if (!l->fed)
-            name_schemes(l, &l->side[k], p);
     }
     l->fed = true;
     return OCT_OK;
@@ -246,9 +299,13 @@ oct_status ev_layers_feed(ev_layers *l, const oct_array *arrays, int64_t rows, s
 static int worst_first(const void *x, const void *y)
 {
     const oct_eval_layer *a = x, *b = y;
-    double p = isnan(a->sqnr_db) ? -INFINITY : a->sqnr_db, q = isnan(b->sqnr_db) ? -INFINITY : b->sqnr_db;
-    if (p != q)
-        return p < q ? -1 : 1;
+    const double x_db[2] = { a->has_own ? a->own_sqnr_db : a->sqnr_db, a->sqnr_db };
+    const double y_db[2] = { b->has_own ? b->own_sqnr_db : b->sqnr_db, b->sqnr_db };
+    for (int k = 0; k < 2; k++) {
+        const double p = isnan(x_db[k]) ? -INFINITY : x_db[k], q = isnan(y_db[k]) ? -INFINITY : y_db[k];
+        if (p != q)
+            return p < q ? -1 : 1;
+    }
     return strcmp(a->value, b->value);
 }
 
@@ -271,6 +328,8 @@ oct_status ev_layers_result(const ev_layers *l, size_t k, oct_arena *arena, oct_
         e->name = node && node->name[0] ? node->name : e->value;
         e->op = node ? node->op : "";
         e->sqnr_db = oct_error_sqnr(&e->error);
+        e->has_own = !l->no_own && s->own[i].n > 0;
+        e->own_sqnr_db = e->has_own ? oct_error_sqnr(&s->own[i]) : NAN;
     }
     qsort(list, n, sizeof *list, worst_first);
     *layers = list;

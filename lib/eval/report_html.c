@@ -213,9 +213,10 @@ static void put_layers(oct_buf *b, const oct_eval_model_result *m, int64_t sampl
 {
     if (!m->n_layers)
         return;
-    oct_buf_printf(b, "<h2>Layers, worst first</h2>\n<p>%lld samples; each bar is the signal to quantization noise of a layer's "
-                      "output, with the error of everything before it. Blue runs as int8.</p>\n", (long long)samples);
-    oct_buf_puts(b, "<div class=\"wrap\"><table><tr><th>layer</th><th>op</th><th>scheme</th><th></th><th class=\"n\">SQNR</th></tr>\n");
+    oct_buf_printf(b, "<h2>Layers, worst first</h2>\n<p>%lld samples; own is the signal to quantization noise of a layer's output "
+                      "with inputs as in the float model; each bar has the error of everything before it too. Blue runs as int8.</p>\n", (long long)samples);
+    oct_buf_puts(b, "<div class=\"wrap\"><table><tr><th>layer</th><th>op</th><th>scheme</th><th></th><th class=\"n\">SQNR</th>"
+                    "<th class=\"n\">own</th></tr>\n");
     for (size_t i = 0; i < m->n_layers; i++) {
         const oct_eval_layer *l = &m->layers[i];
         oct_buf_puts(b, "<tr><td class=\"name\">");
@@ -228,6 +229,10 @@ static void put_layers(oct_buf *b, const oct_eval_model_result *m, int64_t sampl
                        strcmp(l->scheme, "int8") == 0 ? "int8" : "float", bar_width(l->sqnr_db));
         cell(b, l->sqnr_db < 10 ? "n bad" : l->sqnr_db < 20 ? "n mid" : "n");
         decibel(b, l->sqnr_db);
+        oct_buf_puts(b, "</td>");
+        cell(b, l->has_own && l->own_sqnr_db < 10 ? "n bad" : l->has_own && l->own_sqnr_db < 20 ? "n mid" : "n");
+        if (l->has_own)
+            decibel(b, l->own_sqnr_db);
         oct_buf_puts(b, "</td></tr>\n");
     }
     oct_buf_puts(b, "</table></div>\n");

@@ -70,6 +70,13 @@ static void put_outputs(oct_json *j, const oct_eval_result *r, const oct_eval_mo
     oct_json_close(j);
 }
 
+static void put_own(oct_json *j, double db)
+{
+    oct_json_num(j, "own_sqnr_db", db);
+    if (isinf(db) && db > 0)
+        oct_json_bool(j, "own_exact", true);
+}
+
 static void put_layers(oct_json *j, const oct_eval_model_result *m)
 {
     oct_json_open(j, "layers", '[');
@@ -80,6 +87,8 @@ static void put_layers(oct_json *j, const oct_eval_model_result *m)
         oct_json_str(j, "op", l->op);
         oct_json_str(j, "scheme", l->scheme);
         put_db(j, "sqnr_db", l->sqnr_db);
+        if (l->has_own)
+            put_own(j, l->own_sqnr_db);
         oct_json_str(j, "value", l->value);
         oct_json_close(j);
     }

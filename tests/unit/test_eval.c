@@ -1,5 +1,5 @@
 /* lib/eval: statistics and metrics against numbers computed elsewhere (mpmath, numpy), and whole evaluations. */
-#include "eval/eval.h"
+#include "eval/eval_int.h"
 #include "eval/report.h"
 #include "eval/outputs.h"
 #include "eval/scaled.h"
@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#include "net.h"
 
 #define NEAR(a, b, tol) assert_true(fabs((a) - (b)) <= (tol))
 
@@ -243,13 +245,14 @@ static void whole_evaluation(void **state)
     assert_true(r->models[1].integer_steps == r->models[1].weighted_steps && r->models[1].integer_steps > 0);
     assert_true(r->models[1].n_layers > 10);
     for (size_t i = 1; i < r->models[1].n_layers; i++)
-        assert_true(r->models[1].layers[i - 1].sqnr_db <= r->models[1].layers[i].sqnr_db);
+        assert_true(r->models[1].layers[i - 1].own_sqnr_db <= r->models[1].layers[i].own_sqnr_db);
     /* The batch changes nothing. */
     for (size_t i = 0; i < r->n_scores; i++)
         assert_memory_equal(&r->models[1].scores[i].value, &eight->models[1].scores[i].value, sizeof(double));
     assert_int_equal(r->models[1].n_layers, eight->models[1].n_layers);
     for (size_t i = 0; i < r->models[1].n_layers; i++)
-        assert_memory_equal(&r->models[1].layers[i].sqnr_db, &eight->models[1].layers[i].sqnr_db, sizeof(double));
+        assert_memory_equal(&r->models[1].layers[i].sqnr_db, &eight->models[1].layers[i].sqnr_db, sizeof(double)),
+            assert_memory_equal(&r->models[1].layers[i].own_sqnr_db, &eight->models[1].layers[i].own_sqnr_db, sizeof(double));
     oct_eval_free(r);
     oct_eval_free(eight);
     close_pair(&p);
@@ -308,6 +311,71 @@ static void failing_memory(void **state)
         oct_eval_free(r);
     }
     close_pair(&p);
+}
+
+/* x + 1 (1 + shift in the model that is compared), times 3, rounded there to steps of `step` by 8 bits, plus 0.5. */
+static oct_graph *chain(float shift, float step)
+{
+    oct_graph *g = net_graph(13);
+    const int x = net_input(g, "x", OCT_F32, "1,4");
+    const int a = NET_NODE(g, "Add", "n_a", "a", x, NET_F32(g, "one", "", 1 + shift));
+    int b;
+    if (step > 0) {
+        const int s = NET_F32(g, "step", "", step), z = net_const(g, "zero", OCT_U8, "", (const uint8_t[]){ 100 });
+        const int raw = NET_NODE(g, "Mul", "n_b", "b_raw", a, NET_F32(g, "three", "", 3));
+        const int q = NET_NODE(g, "QuantizeLinear", "n_q", "b_q", raw, s, z);
+        b = NET_NODE(g, "DequantizeLinear", "n_dq", "b", q, s, z);
+    } else {
+        b = NET_NODE(g, "Mul", "n_b", "b", a, NET_F32(g, "three", "", 3));
+    }
+    net_output(g, NET_NODE(g, "Add", "n_c", "c", b, NET_F32(g, "half", "", 0.5f)));
+    GOOD(oct_graph_sort(g, err));
+    return g;
+}
+
+static const oct_eval_layer *find_layer(const oct_eval_layer *l, size_t n, const char *value)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(l[i].value, value) == 0)
+            return &l[i];
+    fail_msg("no layer %s", value);
+    return NULL;
+}
+
+/* Of x = 0 1 2 4: a is 1 2 3 5 and 1.5 2.5 3.5 5.5, b 3 6 9 15 and, in steps of 2, 4 8 10 16. The layer of b alone rounds 3 6 9 15 to 4 6 8 16
+ * (halves to even), and that of c reads 3 6 9 15. */
+static void own_errors(void **state)
+{
+    oct_graph *g[2] = { chain(0, 0), chain(0.5f, 2) };
+    const oct_eval_model m[2] = { { "float", g[0], 0 }, { "quant", g[1], 0 } };
+    float x[4] = { 0, 1, 2, 4 };
+    const oct_array in = { .dtype = OCT_F32, .rank = 2, .dims = { 1, 4 }, .data = x, .bytes = sizeof x };
+    oct_arena *arena = oct_arena_create();
+    oct_input_desc *feed;
+    size_t n_feed, n;
+    ev_layers *l;
+    oct_eval_layer *list;
+    GOOD(oct_eval_inputs(m, 2, arena, &feed, &n_feed, err));
+    GOOD(ev_layers_create(m, 2, NULL, feed, n_feed, &l, err));
+    for (int k = 0; k < 2; k++) /* sums of two equal samples */
+        GOOD(ev_layers_feed(l, &in, 1, 1, err));
+    GOOD(ev_layers_result(l, 1, arena, &list, &n, err));
+    assert_int_equal(n, 3);
+    const oct_eval_layer *a = find_layer(list, n, "a"), *b = find_layer(list, n, "b"), *c = find_layer(list, n, "c");
+    assert_true(a->has_own && b->has_own && c->has_own);
+    NEAR(a->own_sqnr_db, 10 * log10((1 + 4 + 9 + 25) / (4 * 0.25)), 1e-9);
+    NEAR(a->sqnr_db, a->own_sqnr_db, 1e-9);
+    NEAR(b->own_sqnr_db, 10 * log10((9 + 36 + 81 + 225) / (1.0 + 0 + 1 + 1)), 1e-9);
+    NEAR(b->sqnr_db, 10 * log10((9 + 36 + 81 + 225) / (1.0 + 4 + 1 + 1)), 1e-9);
+    assert_true(isinf(c->own_sqnr_db) && c->own_sqnr_db > 0);
+    NEAR(c->sqnr_db, 10 * log10((3.5 * 3.5 + 6.5 * 6.5 + 9.5 * 9.5 + 15.5 * 15.5) / (1.0 + 4 + 1 + 1)), 1e-9);
+    /* By their own errors c is last, whose sum of errors is worse than that of a. */
+    assert_ptr_equal(&list[2], c);
+    assert_true(x[0] == 0 && x[1] == 1 && x[2] == 2 && x[3] == 4);
+    ev_layers_destroy(l);
+    oct_arena_destroy(arena);
+    oct_graph_destroy(g[0]);
+    oct_graph_destroy(g[1]);
 }
 
 static const oct_metric *metric_of(const char *name)
@@ -444,6 +512,7 @@ int main(void)
         cmocka_unit_test(comparing),
         cmocka_unit_test(whole_evaluation),
         cmocka_unit_test(a_model_equals_itself),
+        cmocka_unit_test(own_errors),
         cmocka_unit_test(metrics_that_cannot_be),
         cmocka_unit_test(failing_memory),
         cmocka_unit_test(differences_in_words),

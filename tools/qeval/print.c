@@ -177,12 +177,13 @@ static oct_status print_layers(const oct_eval_model_result *m, bool all, FILE *f
 {
     char db[32];
     size_t n = all || m->n_layers < WORST ? m->n_layers : WORST;
-    oct_table *t = oct_table_of("lllr", (const char *[]){ "layer", "op", "scheme", "SQNR" });
+    oct_table *t = oct_table_of("lllrr", (const char *[]){ "layer", "op", "scheme", "own", "SQNR" });
     for (size_t i = 0; i < n; i++) {
         oct_table_row(t);
         oct_table_cell(t, "%s", m->layers[i].name);
         oct_table_cell(t, "%s", m->layers[i].op);
         oct_table_cell(t, "%s", m->layers[i].scheme);
+        oct_table_cell(t, "%s", m->layers[i].has_own ? oct_fmt_db(db, m->layers[i].own_sqnr_db) : "");
         oct_table_cell(t, "%s", oct_fmt_db(db, m->layers[i].sqnr_db));
     }
     oct_status s = oct_table_print(t, f, err);
@@ -254,7 +255,7 @@ oct_status qeval_print(const oct_eval_result *r, const oct_report_context *c, bo
         }
         if (!m->n_layers)
             continue;
-        oct_print(f, "\n%s%s%s (%s samples; error of everything before included)\n", all_layers ? "layers" : "worst layers",
+        oct_print(f, "\n%s%s%s (%s samples; own: with inputs as in the float model; SQNR: with the error of everything before)\n", all_layers ? "layers" : "worst layers",
                   r->n_models > 2 ? " of " : "", r->n_models > 2 ? tool_base(m->name) : "", oct_fmt_count(count, r->layer_samples));
         OCT_TRY(print_layers(m, all_layers, f, err));
     }
