@@ -101,6 +101,45 @@ static void operators_scale_as_records_say(void **state)
     }
 }
 
+/* Normalizations take factors by their constants: of 4 channels, which are the last dimension. */
+static const struct {
+    const char *op;
+    int opset, data;
+    bool shift;
+} norms[] = {
+    { "LayerNormalization", 17, 1, true },
+    { "RMSNormalization", 23, 1, false },
+    { "com.microsoft.SkipLayerNormalization", 17, 2, true },
+    { "com.microsoft.SkipSimplifiedLayerNormalization", 17, 2, false },
+};
+
+static void run_norm(size_t i, bool scaled, float *to)
+{
+    float c[2][4];
+    oct_graph *g = net_graph(norms[i].opset);
+    GOOD(oct_graph_set_opset(g, "com.microsoft", 1, err));
+    for (int k = 0; k < 8; k++)
+        c[k / 4][k % 4] = ldexpf(1 + 0.3f * (float)k, scaled ? 3 * (k % 4) - 4 : 0);
+    const int x = net_input(g, "x", OCT_F32, "2,3,4"), y = norms[i].data > 1 ? net_input(g, "y", OCT_F32, "2,3,4") : -1;
+    const int gamma = net_const(g, "gamma", OCT_F32, "4", c[0]), beta = norms[i].shift ? net_const(g, "beta", OCT_F32, "4", c[1]) : -1;
+    net_output(g, y >= 0 ? NET_NODE(g, norms[i].op, "node", "out", x, y, gamma, beta) : NET_NODE(g, norms[i].op, "node", "out", x, gamma, beta));
+    assert_int_equal(oct_homogeneous_in(g, net_last), (norms[i].shift ? 3u : 1u) << norms[i].data);
+    assert_int_equal(net_run(g, to, MOST), 24);
+    oct_graph_destroy(g);
+}
+
+static void normalizations_scale_with_their_constants(void **state)
+{
+    for (size_t i = 0; i < OCT_COUNT(norms); i++) {
+        float plain[MOST], scaled[MOST];
+        run_norm(i, false, plain);
+        run_norm(i, true, scaled);
+        for (int e = 0; e < 24; e++)
+            if (scaled[e] != ldexpf(plain[e], 3 * (e % 4) - 4))
+                fail_msg("%s: element %d is %g of %g", norms[i].op, e, (double)scaled[e], (double)plain[e]);
+    }
+}
+
 static void every_such_record_has_a_case(void **state)
 {
     size_t n;
@@ -109,6 +148,8 @@ static void every_such_record_has_a_case(void **state)
         bool found = !all[i]->homogeneous;
         for (size_t k = 0; k < OCT_COUNT(cases); k++)
             found |= strcmp(cases[k].op, all[i]->type) == 0;
+        for (size_t k = 0; k < OCT_COUNT(norms); k++)
+            found |= strcmp(norms[k].op + (*all[i]->domain ? strlen(all[i]->domain) + 1 : 0), all[i]->type) == 0;
         if (!found)
             fail_msg("%s", all[i]->type);
     }
@@ -122,6 +163,7 @@ static void others_do_not(void **state)
     assert_int_equal(oct_homogeneous_in(g, net_last), 0);
     NET_NODE(g, "Mul", "m", "m_out", x, x);
     assert_int_equal(oct_homogeneous_in(g, net_last), 0);
+    assert_true(oct_op_of(g, net_last)->multiplies);
     NET_NODE(g, "Clip", "c", "c_out", x, least, six);
     assert_int_equal(oct_homogeneous_in(g, net_last), 0);
     NET_NODE(g, "PRelu", "p", "p_out", x, x);
@@ -304,6 +346,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(operators_scale_as_records_say), cmocka_unit_test(every_such_record_has_a_case), cmocka_unit_test(others_do_not),
+        cmocka_unit_test(normalizations_scale_with_their_constants),
         cmocka_unit_test(mixed_dimensions_are_not_kept),  cmocka_unit_test(sets_hold_all_that_takes_a_factor),
         cmocka_unit_test(factors_leave_the_function),     cmocka_unit_test(readers_that_cannot_scale_stand_in_the_way),
     };

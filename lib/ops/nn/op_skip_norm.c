@@ -231,5 +231,4 @@ const oct_op oct_op_skip_simplified_layer_norm = {
 const oct_op oct_op_embed_layer_norm = {
     .type = "EmbedLayerNormalization", .domain = "com.microsoft", .since = 1, .min_in = 1, .max_in = 9, .min_out = 1, .max_out = 3,
     .infer = embed_infer, .prepare = embed_prepare, .run = embed_run, .widens = true,
-    .homogeneous = 1 << GAMMA | 1 << BETA,
 };
