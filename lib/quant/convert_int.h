@@ -37,6 +37,14 @@ typedef struct oct_gather {
     void *each_arg;
 } oct_gather;
 oct_status oct_statistics_gather(oct_conversion *c, const oct_gather *g, oct_calib *into, oct_err *err);
+/* The same of some values over a few samples of the half that chooses, into a new table, which is the caller's also after a failure. */
+typedef struct oct_few {
+    const char *const *values; /* [n] */
+    const int *axes;           /* [n], as oct_calibrate_opts has them */
+    size_t n;
+    bool channels;             /* moments of all positions alone */
+} oct_few;
+oct_status oct_statistics_few(const oct_conversion *c, const oct_few *what, oct_calib **into, oct_err *err);
 /* c->calib has the statistics of all samples. */
 void oct_statistics_complete(oct_conversion *c);
 /* Says what a table lacks for 16-bit floats. */

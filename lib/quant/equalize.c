@@ -31,25 +31,11 @@ typedef struct work {
     oct_arena *a;
     set *set;
     size_t n, chosen;
-    int64_t samples;
-    oct_calib *few; /* their ranges */
     const oct_tensor **was; /* [n_was]: constants of the graph's values, before */
     size_t n_was;
 } work;
 
 /* ---- statistics ---- */
-
-/* Reads some samples of the half that chooses. */
-static oct_status gather(work *w, const char *const *values, const int *axes, size_t n, bool ranges, oct_calib **into, oct_err *err)
-{
-    const oct_pick pick = w->c->o.whole ? (oct_pick){ .most = w->samples } : (oct_pick){ .most = 2 * w->samples, .n = 2 };
-    const oct_calibrate_opts o = { .values = values, .axes = axes, .n = n, .moments_only = !ranges, .all_positions = !ranges, .part = true,
-                                   .threads = w->c->o.job.threads };
-    if (!(*into = oct_calib_create()))
-        return oct_nomem(err);
-    OCT_TRY(oct_source_pick(w->c->src, &pick, err));
-    return oct_calibrate(w->c->m->graph, w->c->src, &o, *into, err);
-}
 
 static bool take_ranges(set *x, const oct_calib *c, const char *name)
 {
@@ -81,7 +67,7 @@ static oct_status find_ranges(work *w, oct_err *err)
             name[n] = j->g->value[v->value].name;
             axis[n++] = v->axis;
         }
-    oct_status st = n ? gather(w, name, axis, n, false, &c, err) : OCT_OK;
+    oct_status st = n ? oct_statistics_few(w->c, &(oct_few){ name, axis, n, .channels = true }, &c, err) : OCT_OK;
     for (size_t i = 0; st == OCT_OK && n && i < w->n; i++)
         for (size_t k = 0; k < w->set[i].s->n_values; k++)
             take_ranges(&w->set[i], c, j->g->value[w->set[i].s->value[k].value].name);
@@ -176,20 +162,6 @@ static oct_status choose(const work *w, set *x, oct_err *err)
 
 /* ---- the check ---- */
 
-/* Decisions rest on the ranges of a few samples. */
-static oct_status settle_with_few(work *w, oct_err *err)
-{
-    size_t n;
-    const int *axes;
-    const char *const *values = oct_qjob_values(w->c->job, &axes, &n);
-    oct_calib_destroy(w->few);
-    w->few = NULL;
-    OCT_TRY(gather(w, values, axes, n, true, &w->few, err));
-    w->c->calib = w->few;
-    oct_conversion_changed(w->c);
-    return OCT_OK;
-}
-
 static oct_status scale(oct_trial *t, oct_conversion *c, oct_method_result *r, oct_arena *a, oct_err *err)
 {
     work *w = t->arg;
@@ -197,8 +169,7 @@ static oct_status scale(oct_trial *t, oct_conversion *c, oct_method_result *r, o
     (void)a;
     for (size_t i = 0; i < w->n; i++)
         OCT_TRY(oct_scaling_apply(c->m->graph, w->set[i].s, w->set[i].exponent, err));
-    OCT_TRY(oct_conversion_reopen(c, err));
-    return settle_with_few(w, err);
+    return oct_conversion_reopen(c, err);
 }
 
 /* The tensors that were there, so that what is written stays as it was. */
@@ -209,7 +180,6 @@ static void take_back(oct_trial *t, oct_conversion *c)
     for (size_t v = 0; v < w->n_was; v++)
         if (g->value[v].constant != w->was[v])
             oct_graph_set_const(g, (int)v, w->was[v]);
-    oct_conversion_changed(c);
 }
 
 static oct_status keep_constants(work *w, oct_err *err)
@@ -226,16 +196,12 @@ static oct_status keep_constants(work *w, oct_err *err)
 /* *won: the layers stay scaled. */
 static oct_status attempt(work *w, oct_method_result *r, bool *won, oct_err *err)
 {
-    oct_calib *own = w->c->calib;
-    oct_trial t = { .size = OCT_SIM_MANY_RUNS, .act = scale, .undo = take_back, .gain = LEAST_GAIN, .otherwise = "layers stay as they are", .arg = w };
+    oct_trial t = { .size = OCT_SIM_MANY_RUNS, .graph = true, .act = scale, .undo = take_back, .gain = LEAST_GAIN,
+                    .otherwise = "layers stay as they are", .arg = w };
     OCT_TRY(keep_constants(w, err));
-    oct_status st = settle_with_few(w, err);
-    if (st == OCT_OK)
-        st = oct_conversion_try(w->c, &t, r, err);
-    w->c->calib = own;
-    oct_calib_destroy(w->few);
+    OCT_TRY(oct_conversion_try(w->c, &t, r, err));
     *won = t.won;
-    return st == OCT_OK ? oct_conversion_reopen(w->c, err) : st;
+    return OCT_OK;
 }
 
 /* ---- the method ---- */
@@ -302,8 +268,7 @@ static oct_status equalize(work *w, oct_method_result *r, oct_err *err)
 
 static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
 {
-    const int64_t n = 1200000000 / oct_graph_macs(c->m->graph);
-    work w = { .c = c, .a = oct_arena_create(), .samples = n < 4 ? 4 : n > 16 ? 16 : n };
+    work w = { .c = c, .a = oct_arena_create() };
     oct_status st = w.a ? equalize(&w, r, err) : oct_nomem(err);
     if (st == OCT_OK)
         st = oct_source_pick(c->src, &(oct_pick){ 0 }, err); /* all, for what calibrates */

@@ -70,6 +70,18 @@ static void warn_unexercised(oct_conversion *c)
     oct_buf_free(&b);
 }
 
+oct_status oct_statistics_few(const oct_conversion *c, const oct_few *what, oct_calib **into, oct_err *err)
+{
+    const int64_t fit = 1200000000 / oct_graph_macs(c->m->graph), n = fit < 4 ? 4 : fit > 16 ? 16 : fit;
+    const oct_pick pick = c->o.whole ? (oct_pick){ .most = n } : (oct_pick){ .most = 2 * n, .n = 2 };
+    const oct_calibrate_opts o = { .values = what->values, .axes = what->axes, .n = what->n, .moments_only = what->channels,
+                                   .all_positions = what->channels, .part = true, .threads = c->o.job.threads };
+    if (!(*into = oct_calib_create()))
+        return oct_nomem(err);
+    OCT_TRY(oct_source_pick(c->src, &pick, err));
+    return oct_calibrate(c->m->graph, c->src, &o, *into, err);
+}
+
 void oct_statistics_complete(oct_conversion *c)
 {
     size_t n;

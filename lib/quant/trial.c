@@ -10,7 +10,19 @@ static oct_status measure(oct_conversion *c, const oct_trial *t, oct_sim_loss *l
 {
     oct_sim *s;
     OCT_TRY(oct_conversion_sim(c, t->size, 1, &s, err));
-    return oct_sim_measure(s, &(oct_sim_mask){ .weights = OCT_SIM_ROUNDED_WEIGHTS }, loss, err);
+    return oct_sim_measure(s, t->mask ? t->mask : &(oct_sim_mask){ .weights = OCT_SIM_ROUNDED_WEIGHTS }, loss, err);
+}
+
+static oct_status settle_with_few(oct_conversion *c, oct_err *err)
+{
+    size_t n;
+    const int *axes;
+    const char *const *values = oct_qjob_values(c->job, &axes, &n);
+    oct_calib_destroy(c->calib);
+    c->calib = NULL;
+    OCT_TRY(oct_statistics_few(c, &(oct_few){ values, axes, n }, &c->calib, err));
+    oct_conversion_changed(c);
+    return OCT_OK;
 }
 
 static oct_status try_with(oct_conversion *c, oct_trial *t, oct_method_result *r, oct_arena *a, oct_err *err)
@@ -22,6 +34,8 @@ static oct_status try_with(oct_conversion *c, oct_trial *t, oct_method_result *r
     OCT_TRY(t->act(t, c, r, a, err));
     if (r->why)
         return OCT_OK;
+    if (t->graph)
+        OCT_TRY(settle_with_few(c, err));
     OCT_TRY(measure(c, t, &after, err));
     t->won = t->gain > 0 ? after.sqnr >= before.sqnr + t->gain : after.noise < before.noise;
     r->measure = "output SQNR";
@@ -36,10 +50,23 @@ static oct_status try_with(oct_conversion *c, oct_trial *t, oct_method_result *r
     return OCT_OK;
 }
 
+/* With statistics of its own, which are few. */
+static oct_status try_graph(oct_conversion *c, oct_trial *t, oct_method_result *r, oct_arena *a, oct_err *err)
+{
+    oct_calib *own = c->calib;
+    c->calib = NULL;
+    oct_status s = settle_with_few(c, err);
+    if (s == OCT_OK)
+        s = try_with(c, t, r, a, err);
+    oct_calib_destroy(c->calib);
+    c->calib = own;
+    return s == OCT_OK ? oct_conversion_reopen(c, err) : s;
+}
+
 oct_status oct_conversion_try(oct_conversion *c, oct_trial *t, oct_method_result *r, oct_err *err)
 {
     oct_arena *a = oct_arena_create();
-    const oct_status s = a ? try_with(c, t, r, a, err) : oct_nomem(err);
+    const oct_status s = !a ? oct_nomem(err) : t->graph ? try_graph(c, t, r, a, err) : try_with(c, t, r, a, err);
     if (c->sim)
         oct_sim_drop_runners(c->sim); /* what comes next wants the memory, and mostly other graphs */
     oct_arena_destroy(a);

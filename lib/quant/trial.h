@@ -7,6 +7,10 @@
 typedef struct oct_trial oct_trial;
 struct oct_trial {
     oct_sim_size size;
+    const oct_sim_mask *mask; /* what of the rounding is measured, NULL: all. act may change it. */
+    /* What is changed is the graph, before the conversion has statistics: decisions rest on those of a few samples of the first half. act then
+     * ends with oct_conversion_reopen, and so does the trial. */
+    bool graph;
     /* Changes decisions and tells of it (oct_conversion_changed, oct_conversion_edited), or sets r->why: there is nothing to try. What it puts
      * into the arena a lasts until the trial has ended. */
     oct_status (*act)(oct_trial *t, oct_conversion *c, oct_method_result *r, oct_arena *a, oct_err *err);
