@@ -4,9 +4,10 @@
  *
  * Where only layers read the values, their factor and shift of the normalization (or whatever constants they are made by) take the
  * factors. Where others read them too, such as the sum around a block, a product is put in front of the layers. */
+#include "eval/scaled.h"
 #include "quant/convert_int.h"
 #include "quant/scaling.h"
-#include "quant/simulate.h"
+#include "quant/trial.h"
 
 #include "forms/edit.h"
 
@@ -35,6 +36,9 @@ typedef struct smoother {
     oct_arena *a;
     site *site;
     size_t n;
+    const oct_tensor **was; /* constants of the graph's values, before */
+    oct_status undone;      /* OCT_ENOMEM: it could not be */
+    oct_sim_mask mask;      /* the values that layers of the sites read, and these layers */
 } smoother;
 
 /* ---- sites ---- */
@@ -158,7 +162,7 @@ static oct_status choose(smoother *s, const oct_calib *c, oct_err *err)
     size_t kept = 0;
     for (size_t i = 0; i < s->n; i++) {
         site *x = &s->site[i];
-        const oct_calib_tensor *t = oct_calib_find(c, oct_value_name(g, x->value));
+        const oct_calib_tensor *t = oct_calib_find(c, g->value[x->value].name);
         float *largest = oct_arena_calloc(s->a, (size_t)x->channels, sizeof *largest);
         if (!largest)
             return oct_nomem(err);
@@ -169,6 +173,24 @@ static oct_status choose(smoother *s, const oct_calib *c, oct_err *err)
     }
     s->n = kept;
     return OCT_OK;
+}
+
+static oct_status find_factors(smoother *s, oct_err *err)
+{
+    const char **name = oct_arena_calloc(s->a, s->n, sizeof *name);
+    int *axis = oct_arena_calloc(s->a, s->n, sizeof *axis);
+    oct_calib *c = NULL;
+    if (!name || !axis)
+        return oct_nomem(err);
+    for (size_t i = 0; i < s->n; i++) {
+        name[i] = s->c->job->g->value[s->site[i].value].name;
+        axis[i] = -1;
+    }
+    oct_status st = oct_statistics_few(s->c, &(oct_few){ name, axis, s->n, .channels = true }, &c, err);
+    if (st == OCT_OK)
+        st = choose(s, c, err);
+    oct_calib_destroy(c);
+    return st;
 }
 
 /* ---- applying ---- */
@@ -201,112 +223,100 @@ static oct_status apply(oct_graph *g, site *x, oct_err *err)
     return x->folds ? OCT_OK : put_product(g, x, err);
 }
 
-static oct_status take_back(oct_graph *g, const site *x, const oct_tensor *const *was, oct_err *err)
+static void take_back(oct_trial *t, oct_conversion *c)
 {
-    for (size_t i = 0; i < x->n_readers; i++) {
-        const int w = g->node[x->reader[i].node].in[1];
-        oct_graph_set_const(g, w, was[w]);
-        OCT_TRY(oct_graph_set_input(g, x->reader[i].node, 0, x->value, err));
+    smoother *s = t->arg;
+    oct_graph *g = c->m->graph;
+    for (size_t i = 0; i < s->n; i++) {
+        const site *x = &s->site[i];
+        for (size_t k = 0; k < x->n_readers; k++) {
+            const int w = g->node[x->reader[k].node].in[1];
+            oct_graph_set_const(g, w, s->was[w]);
+        }
+        for (int k = 0; x->folds && k < x->n_constants; k++)
+            oct_graph_set_const(g, x->constant[k], s->was[x->constant[k]]);
+        for (size_t k = 0; x->product >= 0 && k < x->n_readers && s->undone == OCT_OK; k++)
+            s->undone = oct_graph_set_input(g, x->reader[k].node, 0, x->value, NULL);
+        if (x->product >= 0 && s->undone == OCT_OK)
+            oct_graph_remove_node(g, x->product);
     }
-    for (int i = 0; x->folds && i < x->n_constants; i++)
-        oct_graph_set_const(g, x->constant[i], was[x->constant[i]]);
-    if (x->product >= 0)
-        oct_graph_remove_node(g, x->product);
-    return OCT_OK;
 }
 
 /* ---- the check ---- */
 
-static oct_status gather(const oct_conversion *c, oct_calib *into, oct_err *err)
-{
-    const int64_t n = oct_measured_samples(c) / 2;
-    const oct_pick pick = c->o.whole ? (oct_pick){ .most = n } : (oct_pick){ .most = 2 * n, .n = 2 };
-    oct_calibrate_opts o = { .part = true, .threads = c->o.job.threads };
-    o.values = oct_qjob_values(c->job, &o.axes, &o.n);
-    OCT_TRY(oct_source_pick(c->src, &pick, err));
-    return oct_calibrate(c->m->graph, c->src, &o, into, err);
-}
-
-/* What rounding the values that layers of the sites read and their weights costs at the outputs, with ranges of `few`. */
-static oct_status measure_with(smoother *s, oct_sim_loss *loss, oct_err *err)
+static oct_status set_mask(smoother *s, oct_err *err)
 {
     const oct_qjob *j = s->c->job;
     bool *value = oct_arena_calloc(s->a, j->n_values + 1, sizeof *value), *layer = oct_arena_calloc(s->a, j->n_nodes + 1, sizeof *layer);
-    oct_sim *sim;
     if (!value || !layer)
         return oct_nomem(err);
-    oct_conversion_changed(s->c);
-    OCT_TRY(oct_conversion_settle(s->c, err));
     for (size_t i = 0; i < s->n; i++) {
         value[oct_params_root(j, s->site[i].read)] = true;
         for (size_t k = 0; k < s->site[i].n_readers; k++)
             layer[s->site[i].reader[k].node] = true;
     }
-    OCT_TRY(oct_sim_open(s->c, OCT_SIM_MANY_RUNS, 1, &sim, err));
-    const oct_status st = oct_sim_measure(sim, &(oct_sim_mask){ .value = value, .weights = OCT_SIM_SOME_WEIGHTS, .layer = layer }, loss, err);
-    oct_sim_close(sim);
-    return st;
+    s->mask = (oct_sim_mask){ .value = value, .weights = OCT_SIM_SOME_WEIGHTS, .layer = layer };
+    return OCT_OK;
 }
 
-/* The job's decisions, from statistics of a few samples; others judge. choice: the factors are chosen from these statistics first. */
-static oct_status measure(smoother *s, bool choice, oct_sim_loss *loss, oct_err *err)
+static oct_status act(oct_trial *t, oct_conversion *c, oct_method_result *r, oct_arena *a, oct_err *err)
 {
-    oct_calib *own = s->c->calib, *few = oct_calib_create();
-    oct_status st = few ? gather(s->c, few, err) : oct_nomem(err);
-    if (st == OCT_OK && choice)
-        st = choose(s, few, err);
-    s->c->calib = few;
-    if (st == OCT_OK && s->n)
-        st = measure_with(s, loss, err);
-    s->c->calib = own;
-    oct_conversion_changed(s->c);
-    oct_calib_destroy(few);
-    return st;
-}
-
-static oct_status keep_or_not(smoother *s, oct_method_result *r, double before, const oct_tensor *const *was, oct_err *err)
-{
-    oct_graph *g = s->c->m->graph;
-    oct_sim_loss after;
-    OCT_TRY(measure(s, false, &after, err));
-    r->measure = "output SQNR of these values and layers alone";
-    r->unit = "dB";
-    r->before = before;
-    r->after = after.sqnr;
-    if (after.sqnr >= before + LEAST_GAIN) {
-        snprintf(r->choice, sizeof r->choice, "channels of %zu value%s smoothed", s->n, s->n == 1 ? "" : "s");
-        return OCT_OK;
-    }
-    snprintf(r->choice, sizeof r->choice, "channels stay as they are (%.1f dB)", after.sqnr);
-    r->after = before;
+    smoother *s = t->arg;
+    (void)r;
+    (void)a;
     for (size_t i = 0; i < s->n; i++)
-        OCT_TRY(take_back(g, &s->site[i], was, err));
-    return oct_conversion_reopen(s->c, err);
+        OCT_TRY(apply(c->m->graph, &s->site[i], err));
+    OCT_TRY(oct_conversion_reopen(c, err));
+    return set_mask(s, err);
+}
+
+/* Comparisons with the model as it was must know of the factors that values themselves took. */
+static oct_status record(const smoother *s, const site *x, oct_err *err)
+{
+    float *factor = oct_arena_calloc(s->a, (size_t)x->channels, sizeof *factor);
+    const oct_value *v = &s->c->m->graph->value[x->value];
+    if (!factor)
+        return oct_nomem(err);
+    for (int64_t c = 0; c < x->channels; c++)
+        factor[c] = ldexpf(1, x->exponent[c]);
+    if (x->folds)
+        oct_scaled_put(&s->c->scaled, &(oct_scaled_channels){ v->name, v->shape.rank - 1, (size_t)x->channels, factor });
+    return s->c->scaled.failed ? oct_nomem(err) : OCT_OK;
+}
+
+static oct_status attempt(smoother *s, oct_method_result *r, oct_err *err)
+{
+    const oct_graph *g = s->c->m->graph;
+    oct_trial t = { .size = OCT_SIM_MANY_RUNS, .mask = &s->mask, .graph = true, .act = act, .undo = take_back, .gain = LEAST_GAIN,
+                    .otherwise = "channels stay as they are", .arg = s };
+    if (!(s->was = oct_arena_calloc(s->a, g->n_value, sizeof *s->was)))
+        return oct_nomem(err);
+    for (size_t v = 0; v < g->n_value; v++)
+        s->was[v] = g->value[v].constant;
+    OCT_TRY(set_mask(s, err));
+    OCT_TRY(oct_conversion_try(s->c, &t, r, err));
+    if (s->undone != OCT_OK)
+        return oct_nomem(err);
+    r->measure = "output SQNR of these values and layers alone";
+    if (!t.won)
+        return OCT_OK;
+    snprintf(r->choice, sizeof r->choice, "channels of %zu value%s smoothed", s->n, s->n == 1 ? "" : "s");
+    for (size_t i = 0; i < s->n; i++)
+        OCT_TRY(record(s, &s->site[i], err));
+    return OCT_OK;
 }
 
 static oct_status smooth(smoother *s, oct_method_result *r, oct_err *err)
 {
-    oct_graph *g = s->c->m->graph;
-    oct_sim_loss before;
     OCT_TRY(find_sites(s, err));
     if (s->n == 0) {
         r->why = "no integer layer reads what a normalization scales by channels";
         return OCT_OK;
     }
-    OCT_TRY(measure(s, true, &before, err));
-    if (s->n == 0) {
+    OCT_TRY(find_factors(s, err));
+    if (s->n == 0)
         r->why = "the channels that normalization makes are alike enough";
-        return OCT_OK;
-    }
-    const oct_tensor **was = oct_arena_calloc(s->a, g->n_value, sizeof *was);
-    if (!was)
-        return oct_nomem(err);
-    for (size_t v = 0; v < g->n_value; v++)
-        was[v] = g->value[v].constant;
-    for (size_t i = 0; i < s->n; i++)
-        OCT_TRY(apply(g, &s->site[i], err));
-    OCT_TRY(oct_conversion_reopen(s->c, err));
-    return keep_or_not(s, r, before.sqnr, was, err);
+    return s->n ? attempt(s, r, err) : OCT_OK;
 }
 
 static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
