@@ -381,6 +381,67 @@ static void planted_value_is_first(void **state)
     free_work(w);
 }
 
+/* What a measurement begins with leaves no trace: in whatever order values are measured, each gets what it gets in a new simulation. */
+static void order_changes_no_loss(void **state)
+{
+    enum { MOST_VALUES = 64 };
+    work *w = new_work();
+    oct_sim_loss alone[MOST_VALUES];
+    bool on[MOST_VALUES] = { false };
+    oct_sim *sim = NULL;
+    build_mixed(w, "Softmax");
+    decide(w);
+    const oct_qjob *j = w->c.job;
+    const oct_sim_mask m = { .value = on, .weights = OCT_SIM_FLOAT_WEIGHTS };
+    int root[MOST_VALUES], n = 0;
+    assert_true(j->n_values <= MOST_VALUES);
+    for (size_t v = 0; v < j->n_values; v++)
+        if (j->value[v].quant && !j->g->value[v].constant && j->value[v].same == (int)v)
+            root[n++] = (int)v;
+    assert_true(n > 3);
+    for (int i = 0; i < n; i++) {
+        on[root[i]] = true;
+        alone[i] = measured(w, 0, &m);
+        on[root[i]] = false;
+        assert_true(alone[i].noise > 0);
+        oct_conversion_end_sim(&w->c);
+    }
+    GOOD(oct_conversion_sim(&w->c, (oct_sim_size){ 1, ROWS / 2, ROWS / 2 }, 0, &sim, err));
+    for (int k = 0; k < 3 * n; k++) { /* upwards, downwards, and in leaps */
+        const int i = k < n ? k : k < 2 * n ? 2 * n - 1 - k : k * 5 % n;
+        oct_sim_loss loss;
+        on[root[i]] = true;
+        GOOD(oct_sim_measure(sim, &m, &loss, err));
+        on[root[i]] = false;
+        assert_true(loss.noise == alone[i].noise && loss.sqnr == alone[i].sqnr);
+    }
+    free_work(w);
+}
+
+/* A bias that is replaced is what the next measurement has, on the same samples. */
+static void simulations_follow_decisions(void **state)
+{
+    work *w = new_work();
+    build_mixed(w, "Softmax");
+    decide(w);
+    oct_qjob *j = w->c.job;
+    const oct_sim_loss before = measured(w, 0, &everything);
+    int id = -1;
+    for (size_t i = 0; i < j->n_layer && id < 0; i++)
+        id = j->node[j->layer[i]].bias ? j->layer[i] : -1;
+    assert_true(id >= 0);
+    int32_t *bias = (int32_t *)(uintptr_t)j->node[id].bias->qvals->data;
+    bias[0] += 100000;
+    oct_conversion_edited(&w->c);
+    const oct_sim_loss worse = measured(w, 0, &everything);
+    assert_true(worse.noise > 2 * before.noise);
+    bias[0] -= 100000;
+    oct_conversion_edited(&w->c);
+    const oct_sim_loss after = measured(w, 0, &everything);
+    assert_true(after.noise == before.noise && after.sqnr == before.sqnr);
+    free_work(w);
+}
+
 static int64_t float_layers(const work *w, double *share)
 {
     const oct_qjob *j = w->c.job;
@@ -1094,6 +1155,47 @@ static void runs_go_on_in_parts(void **state)
     oct_graph_destroy(g);
 }
 
+/* What is kept of a run goes on in another plan, which had another input, even when tensors of the first one have changed since. */
+static void runs_go_on_from_what_was_kept(void **state)
+{
+    static const char *const taps[] = { "a", "b" };
+    const oct_plan_opts o = { .taps = taps, .n_taps = 2, .no_passes = true };
+    oct_graph *g = net_graph(13);
+    const int x = net_input(g, "x", OCT_F32, "1,12");
+    const int a = NET_NODE(g, "MatMul", "first", "a", x, net_random(g, "w", "12,7", 3));
+    const int b = NET_NODE(g, "Neg", "second", "b", a);
+    net_output(g, NET_NODE(g, "Add", "third", "y", NET_NODE(g, "Mul", "square", "s", b, b), a)); /* a is still read later */
+    float in[12], other[12];
+    const void *inputs[] = { in }, *others[] = { other };
+    net_fill(in, 12, 5);
+    net_fill(other, 12, 6);
+    oct_plan *p = net_plan(g, &o, NULL), *q = net_plan(g, &o, NULL);
+    oct_plan_state kept = { .at = 0 };
+    changer c = { "b", NULL, 0 };
+    bool seen;
+    GOOD(oct_plan_run(q, others, err));
+    GOOD(oct_plan_begin(p, inputs, err));
+    GOOD(oct_plan_advance(p, "b", &seen, err));
+    assert_true(seen && oct_plan_save(p, &kept));
+    GOOD(oct_plan_run(p, others, err));
+    oct_plan_set_tap(q, remember, &c);
+    GOOD(oct_plan_begin(q, inputs, err));
+    GOOD(oct_plan_restore(q, &kept, err));
+    assert_true(c.at && c.after == 0); /* b is shown once more, and a is not */
+    GOOD(oct_plan_advance(q, NULL, &seen, err));
+    const float *w = g->value[oct_graph_find(g, "w")].constant->data;
+    for (int k = 0; k < 7; k++) {
+        double sum = 0;
+        for (int i = 0; i < 12; i++)
+            sum += (double)in[i] * (double)w[i * 7 + k];
+        assert_true(fabs((double)((const float *)oct_plan_output(q, 0)->data)[k] - (sum * sum + sum)) < 1e-4);
+    }
+    oct_plan_state_free(&kept);
+    oct_plan_destroy(p);
+    oct_plan_destroy(q);
+    oct_graph_destroy(g);
+}
+
 static void stages_have_no_parts(void **state)
 {
     char path[300];
@@ -1131,6 +1233,8 @@ int main(void)
         cmocka_unit_test(undivided_samples_are_the_same_twice),
         cmocka_unit_test(logits_are_judged),
         cmocka_unit_test(one_value_is_rounded_alone),
+        cmocka_unit_test(order_changes_no_loss),
+        cmocka_unit_test(simulations_follow_decisions),
         cmocka_unit_test(planted_value_is_first),
         cmocka_unit_test(planted_cause_stays_float),
         cmocka_unit_test(harmless_network_stays_integer),
@@ -1147,6 +1251,7 @@ int main(void)
         cmocka_unit_test(smoothing_shares_ranges),
         cmocka_unit_test(smoothing_stays_where_a_check_says_so),
         cmocka_unit_test(runs_go_on_in_parts),
+        cmocka_unit_test(runs_go_on_from_what_was_kept),
         cmocka_unit_test(stages_have_no_parts),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
