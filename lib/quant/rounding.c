@@ -89,31 +89,41 @@ static uint64_t mix(uint64_t x) /* the finalizer of splitmix64 */
     return x ^ (x >> 31);
 }
 
-/* One position's inputs into column `row` of x. at: where each dimension starts; t of f32. */
-static void take_patch(const rlayer *x, const oct_operand *t, const int64_t *strides, const int64_t *at, float *to, int64_t row)
+/* Some positions' inputs into columns of x from `row` on: some, since inputs of one position are far apart there. at: where each dimension
+ * starts, by position; t of f32. */
+enum { PATCHES = 16 };
+static void take_patches(const rlayer *x, const oct_window *w, const oct_operand *t, const int64_t *strides, int64_t (*at)[OCT_MAX_RANK], int n,
+                         int64_t row)
 {
-    const float *data = t->data;
-    const oct_window *w = &x->window;
+    const float *data = t->data, *from[PATCHES];
     const int64_t ins = x->l.ins / x->l.groups;
     for (int64_t tap = 0; tap < x->l.taps; tap++) {
-        int64_t rest = tap, offset = at[0] * strides[0];
-        bool inside = true;
-        for (int d = w->n - 1; d >= 0; d--) {
-            const int64_t p = at[d + 2] + rest % w->kernel[d] * w->dilation[d];
-            rest /= w->kernel[d];
-            inside &= p >= 0 && p < t->dims[d + 2];
-            offset += p * strides[d + 2];
+        for (int i = 0; i < n; i++) {
+            int64_t rest = tap, offset = at[i][0] * strides[0];
+            bool inside = true;
+            for (int d = w->n - 1; d >= 0; d--) {
+                const int64_t p = at[i][d + 2] + rest % w->kernel[d] * w->dilation[d];
+                rest /= w->kernel[d];
+                inside &= p >= 0 && p < t->dims[d + 2];
+                offset += p * strides[d + 2];
+            }
+            from[i] = inside ? data + offset : NULL;
         }
-        for (int64_t c = 0; c < x->l.ins; c++) {
-            const int64_t k = c / ins * x->depth + c % ins * x->l.taps + tap;
-            to[k * x->rows + row] = inside ? data[offset + c * strides[1]] : 0;
+        for (int64_t c = 0, at_group = 0, of_group = 0; c < x->l.ins; c++) {
+            float *to = x->x + (at_group + of_group * x->l.taps + tap) * x->rows + row;
+            for (int i = 0; i < n; i++)
+                to[i] = from[i] ? from[i][c * strides[1]] : 0;
+            if (++of_group == ins) {
+                of_group = 0;
+                at_group += x->depth;
+            }
         }
     }
 }
 
 static bool collect_conv(const rlayer *x, const oct_operand *t, uint64_t seed, int64_t first, int64_t rows)
 {
-    int64_t strides[OCT_MAX_RANK], out[OCT_SPATIAL_MAX], positions = 1;
+    int64_t strides[OCT_MAX_RANK], out[OCT_SPATIAL_MAX], at[PATCHES][OCT_MAX_RANK], positions = 1;
     oct_window w = x->window;
     if (t->rank != w.n + 2 || t->dims[1] != x->l.ins)
         return false;
@@ -124,15 +134,14 @@ static bool collect_conv(const rlayer *x, const oct_operand *t, uint64_t seed, i
     }
     oct_operand_strides(t, strides);
     for (int64_t i = 0; i < rows; i++) {
-        int64_t at[OCT_MAX_RANK] = { 0 }, p = (int64_t)(mix(seed + (uint64_t)i) % (uint64_t)(positions * t->dims[0]));
+        int64_t *to = at[i % PATCHES], p = (int64_t)(mix(seed + (uint64_t)i) % (uint64_t)(positions * t->dims[0]));
         for (int d = w.n - 1; d >= 0; d--) {
-            at[d + 2] = p % out[d] * w.stride[d] - w.before[d];
+            to[d + 2] = p % out[d] * w.stride[d] - w.before[d];
             p /= out[d];
         }
-        at[0] = p;
-        rlayer fitted = *x;
-        fitted.window = w;
-        take_patch(&fitted, t, strides, at, x->x, first + i);
+        to[0] = p;
+        if (i % PATCHES == PATCHES - 1 || i == rows - 1)
+            take_patches(x, &w, t, strides, at, (int)(i % PATCHES) + 1, first + i - i % PATCHES);
     }
     return true;
 }
