@@ -9,7 +9,7 @@
 #include <string.h>
 
 typedef struct shared {
-    const oct_graph *g;
+    const oct_graph *g, *part; /* part: of g, what can be run; NULL: all of it */
     oct_source *src;
     const oct_calibrate_opts *opts;
     pthread_mutex_t lock;
@@ -23,7 +23,7 @@ typedef struct shared {
 typedef struct worker {
     shared *s;
     oct_calib *calib;
-    oct_calib_tensor **tensor; /* [opts->n] */
+    oct_calib_tensor **tensor; /* [opts->n]; NULL: not of what can be run */
     oct_runner *runner;
     oct_batch batch;
 } worker;
@@ -85,14 +85,15 @@ static oct_status take_values(worker *w, int i, const oct_operand *x, const floa
     if (!o->moments_only)
         OCT_TRY(batched ? oct_stats_update_batch(stats, v, (size_t)rows, (size_t)per_sample, err)
                         : oct_stats_update(stats, v, (size_t)(per_sample * rows), err));
-    return o->axes[i] && (x->dtype == OCT_F32 || x->q) ? channels(w->tensor[i], x, v, rows, o->axes[i], o->all_positions, err) : OCT_OK;
+    const int axis = o->axes && (x->dtype == OCT_F32 || x->q) ? o->axes[i] : 0;
+    return axis ? channels(w->tensor[i], x, v, rows, axis, o->all_positions, err) : OCT_OK;
 }
 
 static oct_status observe(void *arg, const char *name, const oct_operand *x, oct_err *err)
 {
     worker *w = arg;
     const int i = value_index(w->s->opts, name);
-    if (i < 0 || x->count == 0)
+    if (i < 0 || !w->tensor[i] || x->count == 0)
         return OCT_OK;
     oct_operand as_it_lies = *x; /* converted element by element, in the order of its layout, in which float32 is read */
     as_it_lies.layout = OCT_LAYOUT_PLAIN;
@@ -169,10 +170,11 @@ static oct_status init_worker(worker *w, shared *s, oct_err *err)
     if (!w->calib || !w->tensor)
         return oct_nomem(err);
     oct_plan_opts plans = { .taps = o->values, .n_taps = o->n, .no_passes = true };
-    OCT_TRY(oct_runner_create(s->g, &plans, NULL, 0, &w->runner, err));
+    OCT_TRY(oct_runner_create(s->part ? s->part : s->g, &plans, NULL, 0, &w->runner, err));
     oct_runner_set_tap(w->runner, observe, w);
     for (size_t i = 0; i < o->n; i++)
-        OCT_TRY(oct_calib_add(w->calib, o->values[i], &w->tensor[i], err));
+        if (!s->part || oct_runnable_has(s->part, o->values[i]))
+            OCT_TRY(oct_calib_add(w->calib, o->values[i], &w->tensor[i], err));
     return OCT_OK;
 }
 
@@ -184,13 +186,13 @@ static void free_worker(worker *w)
     oct_batch_free(&w->batch);
 }
 
-static oct_status calibrate(const oct_graph *g, oct_source *src, const oct_calibrate_opts *opts, oct_calib *c, oct_err *err)
+static oct_status calibrate(const oct_graph *g, const oct_graph *part, oct_source *src, const oct_calibrate_opts *opts, oct_calib *c, oct_err *err)
 {
     oct_pool *pool = oct_pool_create(opts->threads);
     size_t n = (size_t)oct_pool_threads(pool);
     if (pool)
         oct_pool_relax(pool);
-    shared s = { .g = g, .src = src, .opts = opts, .total = oct_source_count(src) };
+    shared s = { .g = g, .part = part, .src = src, .opts = opts, .total = oct_source_count(src) };
     worker *w = oct_calloc(n, sizeof *w);
     oct_status st = !pool ? oct_pool_fail(opts->threads, err) : !w ? oct_nomem(err) : OCT_OK;
     if (s.total < 0)
@@ -219,28 +221,14 @@ static oct_status calibrate(const oct_graph *g, oct_source *src, const oct_calib
 oct_status oct_calibrate(const oct_graph *g, oct_source *src, const oct_calibrate_opts *opts, oct_calib *c, oct_err *err)
 {
     oct_graph *part;
-    oct_calibrate_opts o = *opts;
-    const char **values = oct_calloc(opts->n + 1, sizeof *values);
-    int *axes = oct_calloc(opts->n + 1, sizeof *axes);
-    oct_status s = values && axes ? OCT_OK : oct_nomem(err);
-    for (size_t i = 0; s == OCT_OK && i < opts->n; i++)
+    for (size_t i = 0; i < opts->n; i++)
         if (oct_graph_find(g, opts->values[i]) < 0 && !oct_runnable_has(g, opts->values[i]))
-            s = oct_fail(err, OCT_EUSAGE, "the model has no value '%s'", opts->values[i]);
-    if (s == OCT_OK)
-        s = oct_runnable_part(g, &part, err);
-    if (s == OCT_OK) {
-        o.n = 0;
-        for (size_t i = 0; i < opts->n; i++)
-            if (!part || oct_runnable_has(part, opts->values[i])) {
-                values[o.n] = opts->values[i];
-                axes[o.n++] = opts->axes ? opts->axes[i] : 0;
-            }
-        o.values = values;
-        o.axes = axes;
-        s = part && !o.n ? OCT_OK : calibrate(part ? part : g, src, &o, c, err);
-        oct_graph_destroy(part);
-    }
-    oct_free(values);
-    oct_free(axes);
+            return oct_fail(err, OCT_EUSAGE, "the model has no value '%s'", opts->values[i]);
+    OCT_TRY(oct_runnable_part(g, &part, err));
+    bool any = !part;
+    for (size_t i = 0; i < opts->n && !any; i++)
+        any = oct_runnable_has(part, opts->values[i]);
+    oct_status s = any ? calibrate(g, part, src, opts, c, err) : OCT_OK;
+    oct_graph_destroy(part);
     return s;
 }
