@@ -111,7 +111,6 @@ static void describe(oct_qjob *j, int id, bool decided)
     *d = (oct_layer_decision){ .graph = j->g, .where = j->where, .node = id, .name = n->name, .op = n->op, .why = q->why,
                                .scheme = q->scheme, .sqnr_weights = NAN, .sqnr_output = NAN };
     d->integer = q->scheme == OCT_SCHEME_STATIC || q->scheme == OCT_SCHEME_DYNAMIC;
-    d->weight_count = oct_layer_weight_count(j->g, id);
     if (decided && oct_half_type(j, id) && first && first->count) {
         d->weights = oct_half_type(j, id);
         d->sqnr_weights = oct_half_sqnr(first, d->weights);

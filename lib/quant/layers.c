@@ -62,7 +62,7 @@ static oct_status fill(oct_layer *l, const oct_qjob *j, const oct_graph *read, c
     l->name = *d->where ? oct_arena_printf(arena, "%s%s", d->where, l->own) : l->own;
     l->product = oct_node_has_weights(read, d->node);
     l->macs = layer_macs(read, d->node);
-    l->d.weight_count = oct_layer_weight_count(read, d->node);
+    l->weight_count = oct_layer_weight_count(read, d->node);
     l->d.why = l->d.why ? l->d.why : "";
     return l->name ? OCT_OK : oct_nomem(err);
 }
@@ -125,8 +125,8 @@ oct_layer_count oct_layers_count(const oct_layer *layers, size_t n)
         c.half += l->product && oct_scheme_is_half(l->d.scheme);
         c.blocks4 += bits == 4;
         c.blocks8 += bits == 8;
-        c.weights += l->product ? l->d.weight_count : 0;
-        c.integer_weights += integer ? l->d.weight_count : 0;
+        c.weights += l->product ? l->weight_count : 0;
+        c.integer_weights += integer ? l->weight_count : 0;
         c.macs += l->macs;
         c.integer_macs += integer ? l->macs : 0;
     }

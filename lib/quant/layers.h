@@ -9,6 +9,7 @@ typedef struct oct_layer {
     const char *own;      /* name of the node, or of its first output */
     const char *name;     /* the same behind the path to it: "If_3/then_branch/conv" */
     bool product;         /* Conv, Gemm, MatMul or a recurrent layer with constant weights */
+    int64_t weight_count; /* elements of all its constant weights; 0 where it has none */
     int64_t macs;         /* of one run, a free batch counting as one; 0: unknown or none */
 } oct_layer;
 

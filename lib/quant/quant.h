@@ -33,7 +33,6 @@ typedef struct oct_layer_decision {
     int32_t zero_point;
     double sqnr_weights;   /* dB, rounding of the weights; NaN: none */
     double sqnr_output;    /* dB, expected rounding and clipping of the output; NaN: unknown */
-    int64_t weight_count;  /* elements of all its constant weights; 0 where it has none */
 } oct_layer_decision;
 
 typedef struct oct_qjob_opts {

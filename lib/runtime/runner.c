@@ -137,9 +137,6 @@ void oct_runner_set_tap(oct_runner *r, oct_tap_fn fn, void *arg)
 {
     r->tap = fn;
     r->tap_arg = arg;
-    for (int k = 0; k < RT_KEPT; k++)
-        if (r->kept.of[k].plan)
-            oct_plan_set_tap(r->kept.of[k].plan, fn, arg);
 }
 
 /* ---- inputs ---- */

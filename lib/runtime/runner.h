@@ -23,7 +23,7 @@ oct_status oct_runner_run(oct_runner *r, const oct_array *arrays, oct_plan **pla
 /* The same up to oct_plan_begin: *plan goes on by oct_plan_advance. The arrays are borrowed until it has ended. */
 oct_status oct_runner_begin(oct_runner *r, const oct_array *arrays, oct_plan **plan, oct_err *err);
 
-/* Shown what every plan of this runner computes (oct_plan_set_tap); fn NULL: nothing. */
+/* Shown what every plan of this runner computes from its next run on (oct_plan_set_tap); fn NULL: nothing. */
 void oct_runner_set_tap(oct_runner *r, oct_tap_fn fn, void *arg);
 
 /* The inputs that samples must fill for all of n graphs at once: names and types of g[0], dimensions known where any

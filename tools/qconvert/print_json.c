@@ -29,7 +29,7 @@ static void put_layer(oct_json *j, const oct_layer *l)
     const oct_layer_decision *d = &l->d;
     report_decision(j, l);
     if (l->product)
-        oct_json_int(j, "weight_count", d->weight_count);
+        oct_json_int(j, "weight_count", l->weight_count);
     if (l->macs)
         oct_json_int(j, "macs", l->macs);
     if (d->weights) {

@@ -42,15 +42,9 @@ static const char *db(char dst[32], double v)
 
 static const char *type_name(oct_dtype t)
 {
-    switch (t) {
-    case OCT_S8: return "s8";
-    case OCT_U8: return "u8";
-    case OCT_S4: return "s4";
-    case OCT_U4: return "u4";
-    case OCT_F16: return "f16";
-    case OCT_BF16: return "bf16";
-    default: return t == OCT_UNDEFINED ? "" : oct_dtype_name(t);
-    }
+    static const char *const names[] = { [OCT_UNDEFINED] = "", [OCT_S8] = "s8", [OCT_U8] = "u8", [OCT_S4] = "s4", [OCT_U4] = "u4",
+                                         [OCT_F16] = "f16", [OCT_BF16] = "bf16" };
+    return (size_t)t < OCT_COUNT(names) && names[t] ? names[t] : oct_dtype_name(t);
 }
 
 /* "s8/ch", "u4/32". */
