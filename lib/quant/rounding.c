@@ -1,25 +1,18 @@
-/* Weights rounded so that errors compensate each other at the layer's output, instead of each to the nearest value.
- *
- * With second moments H = E[x x'] of a layer's inputs the squared error of an output is (w - q)' H (w - q). Weights are rounded one input
- * after the other; what rounding left of the inputs before is made up for by the next one as far as inputs go together: with
- * H = (U + 1) D (U + 1)', U strictly upper, q_k = round(w_k + sum_{j<k} (w_j - q_j) U_jk) (LDLQ: Chee et al., QuIP, 2023, section 3, which
- * equals GPTQ: Frantar et al., 2023). Inputs with the largest moments come first, and H gets a hundredth of its mean on the diagonal.
+/* Weights rounded so that errors compensate each other at the layer's output (ldlq.h), instead of each to the nearest value.
  *
  * Inputs are those of the float model, at positions spread over the samples by a hash. Scales stay, so decisions that are made again
  * keep these weights (weights.c). */
 #include "quant/convert_int.h"
+#include "quant/ldlq.h"
 #include "quant/simulate_int.h"
 #include "quant/trial.h"
 
-#include "kernels/sgemm/sgemm.h"
 #include "ops/nn/window.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define DAMPING 0.01
-enum { MOST_DEPTH = 2304, LEAST_ROWS = 1024, DEPTHWISE_ROWS = 512, TOGETHER = 64 };
+enum { MOST_DEPTH = 2304, LEAST_ROWS = 1024, DEPTHWISE_ROWS = 512 };
 enum { COLLECT_BYTES = 32 << 20 }; /* of inputs that are kept at once */
 
 typedef struct rlayer {
@@ -187,197 +180,43 @@ static void collect(void *arg, size_t sample, const char *name, const oct_operan
 
 /* ---- rounding ---- */
 
-typedef struct work {
-    float *moments;   /* [depth][depth] */
-    float *h;         /* [depth][depth], permuted; the lower triangle becomes U' */
-    float *w, *e;     /* [depth][outs]: weights, and what rounding left of them */
-    float *sum;       /* [TOGETHER][outs] */
-    int *order;       /* [depth] */
-    uint8_t *packed, *scratch;
-    oct_sgemm gemm;
-} work;
-
-static void free_work(work *k)
-{
-    oct_free(k->moments);
-    oct_free(k->h);
-    oct_free(k->w);
-    oct_free(k->e);
-    oct_free(k->sum);
-    oct_free(k->order);
-    oct_free(k->packed);
-    oct_free(k->scratch);
-}
-
-static oct_status open_work(work *k, const rlayer *x)
-{
-    const size_t d = (size_t)x->depth, o = (size_t)x->outs;
-    OCT_TRY(oct_sgemm_prepare(&k->gemm, d, (size_t)x->rows, 1, NULL));
-    k->moments = oct_calloc(d * d, sizeof *k->moments);
-    k->h = oct_calloc(d * d, sizeof *k->h);
-    k->w = oct_calloc(d * o, sizeof *k->w);
-    k->e = oct_calloc(d * o, sizeof *k->e);
-    k->sum = oct_calloc(TOGETHER * o, sizeof *k->sum);
-    k->order = oct_calloc(d, sizeof *k->order);
-    k->packed = oct_alloc(k->gemm.packed_size);
-    k->scratch = oct_alloc(k->gemm.scratch_size);
-    return k->moments && k->h && k->w && k->e && k->sum && k->order && k->packed && k->scratch ? OCT_OK : OCT_ENOMEM;
-}
-
-/* Largest diagonal first; equal ones by place. A simple sort: it is nothing beside the rest. */
-static void find_order(work *k, const rlayer *x)
-{
-    const size_t d = (size_t)x->depth;
-    for (size_t i = 0; i < d; i++) {
-        size_t at = i;
-        const float v = k->moments[i * d + i];
-        for (; at > 0 && k->moments[(size_t)k->order[at - 1] * (d + 1)] < v; at--)
-            k->order[at] = k->order[at - 1];
-        k->order[at] = (int)i;
-    }
-}
-
-/* Rows from..end of H become columns of U, times D: each takes from those before it in the block. False: no numbers. */
-static bool factor_block(work *k, size_t d, size_t from, size_t end)
-{
-    for (size_t n = end; n-- > from;) {
-        const float *row = k->h + n * d;
-        if (!(row[n] > 0))
-            return false;
-        for (size_t i = from; i < n; i++) {
-            const float f = row[i] / row[n];
-            float *to = k->h + i * d;
-            for (size_t j = 0; j <= i; j++)
-                to[j] -= f * row[j];
-        }
-    }
-    return true;
-}
-
-/* c[m][n] = a[m][depth] b[depth][n], the rows of b ldb apart. */
-static oct_status multiply(size_t m, size_t n, size_t depth, const float *a, size_t lda, const float *b, size_t ldb, float *c)
-{
-    oct_sgemm g;
-    OCT_TRY(oct_sgemm_prepare(&g, n, depth, 1, NULL));
-    uint8_t *packed = oct_alloc(g.packed_size), *scratch = oct_alloc(g.scratch_size);
-    const bool there = packed && scratch;
-    if (there) {
-        oct_sgemm_pack(&g, b, (ptrdiff_t)ldb, 1, packed);
-        oct_sgemm_run(&g, NULL, m, a, lda, packed, c, n, NULL, scratch);
-    }
-    oct_free(packed);
-    oct_free(scratch);
-    return there ? OCT_OK : OCT_ENOMEM;
-}
-
-/* What the rows before a block take from it. The moments are not needed any more: their place holds the product. */
-static oct_status update_rows(work *k, size_t d, size_t from, size_t end)
-{
-    const size_t n = end - from;
-    float *f = oct_calloc(from * n + 1, sizeof *f);
-    if (!f)
-        return OCT_ENOMEM;
-    for (size_t i = 0; i < from; i++)
-        for (size_t r = 0; r < n; r++)
-            f[i * n + r] = k->h[(from + r) * d + i] / k->h[(from + r) * (d + 1)];
-    const oct_status s = from ? multiply(from, from, n, f, n, k->h + from * d, d, k->moments) : OCT_OK;
-    oct_free(f);
-    for (size_t i = 0; s == OCT_OK && i < from; i++)
-        for (size_t j = 0; j <= i; j++)
-            k->h[i * d + j] -= k->moments[i * from + j];
-    return s;
-}
-
-/* H = (U + 1) D (U + 1)' from the last row on, some rows at a time; row k then holds column k of U. *good: these
- * are numbers. */
-static oct_status factor(work *k, const rlayer *x, bool *good)
-{
-    const size_t d = (size_t)x->depth;
-    double trace = 0;
-    for (size_t i = 0; i < d; i++)
-        trace += (double)k->moments[i * d + i];
-    const double damp = DAMPING * trace / (double)d;
-    *good = damp > 0 && isfinite(damp);
-    for (size_t i = 0; i < d; i++)
-        for (size_t j = 0; j <= i; j++)
-            k->h[i * d + j] = k->moments[(size_t)k->order[i] * d + (size_t)k->order[j]] + (i == j ? (float)damp : 0);
-    for (size_t end = d, from; *good && end > 0; end = from) {
-        from = end > TOGETHER ? end - TOGETHER : 0;
-        *good = factor_block(k, d, from, end);
-        OCT_TRY(update_rows(k, d, from, end));
-        for (size_t n = from; n < end; n++)
-            for (size_t i = 0; i < n; i++)
-                k->h[n * d + i] /= k->h[n * d + n];
-    }
-    return OCT_OK;
-}
-
 static int64_t element(const rlayer *x, int64_t group, int64_t out, int64_t k)
 {
     const oct_weight_layout *l = &x->l;
     return group * l->group_step + out * l->out_step + k / l->taps * l->in_step + k % l->taps;
 }
 
-/* sum[n][outs]: what the weights of inputs from..from + n make up for, of those before `from`. */
-static oct_status carry_over(const rlayer *x, work *k, int64_t from, int64_t n)
+static oct_status round_group(const rlayer *x, const float *weights, const qweights *q, int64_t group, float *scale, oct_ldlq *k)
 {
-    memset(k->sum, 0, (size_t)(n * x->outs) * sizeof *k->sum);
-    return from ? multiply((size_t)n, (size_t)x->outs, (size_t)from, k->h + from * x->depth, (size_t)x->depth, k->e, (size_t)x->outs, k->sum) : OCT_OK;
-}
-
-static void round_input(const rlayer *x, work *k, const qweights *q, int64_t group, int64_t i, int64_t from)
-{
-    const float limit = (float)q->limit;
-    const float *u = k->h + i * x->depth;
-    float *sum = k->sum + (i - from) * x->outs, *w = k->w + i * x->outs, *e = k->e + i * x->outs;
-    for (int64_t j = from; j < i; j++) {
-        const float f = u[j], *other = k->e + j * x->outs;
-        for (int64_t o = 0; o < x->outs; o++)
-            sum[o] += f * other[o];
-    }
-    for (int64_t o = 0; o < x->outs; o++) {
-        const float scale = q->quant.scale[q->quant.n > 1 ? group * x->outs + o : 0];
-        float r = rintf((w[o] + sum[o]) / scale);
-        r = r > limit ? limit : r < -limit ? -limit : r;
-        x->qvals[element(x, group, o, k->order[i])] = (int8_t)r;
-        e[o] = w[o] - r * scale;
-    }
-}
-
-/* Some inputs at a time, so that most of the work is matrix products. */
-static oct_status round_group(const rlayer *x, work *k, const float *weights, const qweights *q, int64_t group)
-{
+    float *w = oct_ldlq_weights(k);
+    const int8_t *rounded = oct_ldlq_qvals(k);
     for (int64_t i = 0; i < x->depth; i++)
         for (int64_t o = 0; o < x->outs; o++)
-            k->w[i * x->outs + o] = weights[element(x, group, o, k->order[i])];
-    for (int64_t from = 0; from < x->depth; from += TOGETHER) {
-        const int64_t n = x->depth - from < TOGETHER ? x->depth - from : TOGETHER;
-        OCT_TRY(carry_over(x, k, from, n));
-        for (int64_t i = from; i < from + n; i++)
-            round_input(x, k, q, group, i, from);
-    }
+            w[i * x->outs + o] = weights[element(x, group, o, i)];
+    for (int64_t o = 0; o < x->outs; o++)
+        scale[o] = q->quant.scale[q->quant.n > 1 ? group * x->outs + o : 0];
+    OCT_TRY(oct_ldlq_round(k, scale, q->limit));
+    for (int64_t i = 0; i < x->depth; i++)
+        for (int64_t o = 0; o < x->outs; o++)
+            x->qvals[element(x, group, o, i)] = rounded[i * x->outs + o];
     return OCT_OK;
 }
 
-static oct_status round_layer(const rounder *r, const rlayer *x, work *k)
+static oct_status round_layer(const rounder *r, const rlayer *x, float *scale, oct_ldlq *k)
 {
-    const size_t d = (size_t)x->depth, rows = (size_t)x->rows;
     const float *weights = oct_layer_weights(r->j->g, x->node)->data;
+    const qweights *q = r->j->node[x->node].weights[0];
     for (int64_t g = 0; g < x->l.groups; g++) {
-        const float *in = x->x + (size_t)g * d * rows;
-        oct_sgemm_pack(&k->gemm, in, 1, (ptrdiff_t)rows, k->packed);
-        oct_sgemm_run(&k->gemm, NULL, d, in, rows, k->packed, k->moments, d, NULL, k->scratch);
-        find_order(k, x);
         bool good;
-        OCT_TRY(factor(k, x, &good));
+        OCT_TRY(oct_ldlq_inputs(k, x->x + g * x->depth * x->rows, &good));
         if (good) {
-            OCT_TRY(round_group(x, k, weights, r->j->node[x->node].weights[0], g));
+            OCT_TRY(round_group(x, weights, q, g, scale, k));
             continue;
         }
         for (int64_t o = 0; o < x->outs; o++) /* inputs that were never seen: as they are */
             for (int64_t i = 0; i < x->depth; i++) {
                 const int64_t e = element(x, g, o, i);
-                x->qvals[e] = ((const int8_t *)r->j->node[x->node].weights[0]->qvals->data)[e];
+                x->qvals[e] = ((const int8_t *)q->qvals->data)[e];
             }
     }
     return OCT_OK;
@@ -389,11 +228,11 @@ static void round_part(void *arg, size_t begin, size_t end, size_t thread)
     (void)thread;
     for (size_t i = begin; i < end; i++) {
         rlayer *x = &r->layer[r->from + i];
-        work k = { .moments = NULL };
-        x->status = open_work(&k, x);
-        if (x->status == OCT_OK)
-            x->status = round_layer(r, x, &k);
-        free_work(&k);
+        oct_ldlq *k = oct_ldlq_create((size_t)x->depth, (size_t)x->outs, (size_t)x->rows);
+        float *scale = oct_calloc((size_t)x->outs, sizeof *scale);
+        x->status = k && scale ? round_layer(r, x, scale, k) : OCT_ENOMEM;
+        oct_ldlq_destroy(k);
+        oct_free(scale);
     }
 }
 

@@ -1,0 +1,29 @@
+/* lib/quant/ldlq.h -- rounding on second moments: errors of weights compensate each other where their inputs go together.
+ *
+ * With second moments H = E[x x'] of inputs the squared error of an output is (w - q)' H (w - q). Weights are rounded one input after
+ * the other; what rounding left of the inputs before is made up for by the next one as far as inputs go together: with
+ * H = (U + 1) D (U + 1)', U strictly upper, q_k = round(w_k + sum_{j<k} (w_j - q_j) U_jk) (LDLQ: Chee et al., QuIP, 2023, section 3, which
+ * equals GPTQ: Frantar et al., 2023). Inputs with the largest moments come first, and H gets a hundredth of its mean on the diagonal. */
+#ifndef OCT_QUANT_LDLQ_H
+#define OCT_QUANT_LDLQ_H
+
+#include "base/status.h"
+
+/* The work of one matrix of weights [depth][outs]; may be used for one after another of the same size. */
+typedef struct oct_ldlq oct_ldlq;
+
+/* rows: of inputs. NULL: out of memory. */
+oct_ldlq *oct_ldlq_create(size_t depth, size_t outs, size_t rows);
+void oct_ldlq_destroy(oct_ldlq *k); /* NULL allowed */
+
+/* Takes inputs x[depth][rows]. *good: their moments are numbers and not all 0, so that weights can be rounded. OCT_ENOMEM. */
+oct_status oct_ldlq_inputs(oct_ldlq *k, const float *x, bool *good);
+
+/* Where the caller puts the weights, float[depth][outs], and finds them rounded, int8_t[depth][outs]. */
+float *oct_ldlq_weights(oct_ldlq *k);
+const int8_t *oct_ldlq_qvals(const oct_ldlq *k);
+
+/* Rounds the weights to q * scale[outs], -limit <= q <= limit. OCT_ENOMEM. */
+oct_status oct_ldlq_round(oct_ldlq *k, const float *scale, int limit);
+
+#endif
