@@ -185,8 +185,13 @@ const char *oct_no_blocks(const oct_qjob *j, int node);
 oct_status oct_make_blocks(oct_qjob *j, int node, oct_pool *pool, oct_err *err);
 
 /* saturate.c: whether u8 x s8 products of two neighbouring k cannot leave 16 bits, whatever quantized values the activation takes:
- * in each pair the positive weights sum to at most 128, the negative ones too (255 * 128 < 2^15). Pairs are formed as
- * ONNX Runtime's kernels form them: along k = (ky, kx, ic) and along k = (ic, ky, kx). qvals: of all matrices, as ONNX stores them. */
+ * in each pair the positive weights sum to at most OCT_PAIR_MOST, the negative ones too (255 * 128 < 2^15). Pairs are formed as ONNX
+ * Runtime's kernels form them, along k = (ky, kx, ic). qvals: of all matrices, as ONNX stores them. */
+enum { OCT_PAIR_MOST = 128 };
 bool oct_pairs_safe(const oct_weight_layout *l, const int8_t *qvals);
+/* Whether they add pairs in 16 bits at all. */
+bool oct_adds_pairs(const oct_weight_layout *l);
+/* The weight beside which one of an output channel is added; -1: none. Both are counted within the group: ic * taps + tap. */
+int64_t oct_pair_of(const oct_weight_layout *l, int64_t k);
 
 #endif

@@ -4,37 +4,40 @@
 static bool pair_safe(int a, int b)
 {
     const int positive = (a > 0 ? a : 0) + (b > 0 ? b : 0), negative = (a < 0 ? -a : 0) + (b < 0 ? -b : 0);
-    return positive <= 128 && negative <= 128;
+    return positive <= OCT_PAIR_MOST && negative <= OCT_PAIR_MOST;
 }
 
-/* Pairs of the n * m weights of one output channel, in the order of n and then of m. */
-static bool order_safe(const int8_t *base, int64_t n, int64_t n_step, int64_t m, int64_t m_step)
+bool oct_adds_pairs(const oct_weight_layout *l)
 {
-    int held = 0;
-    bool open = false;
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t k = 0; k < m; k++) {
-            const int w = base[i * n_step + k * m_step];
-            if (open && !pair_safe(held, w))
-                return false;
-            held = w;
-            open = !open;
-        }
-    return !open || pair_safe(held, 0);
+    /* ONNX Runtime's depthwise kernel widens before it adds. It is for groups of one input and one output; with more outputs the taps
+     * of a channel are multiplied as a matrix, in pairs. */
+    return !(oct_is_depthwise(l) && l->outs == l->groups);
+}
+
+/* Convolutions are packed as matrices whose rows are (ky, kx, ic), whether they are computed as matrices or (channels by fours) directly:
+ * MlasGemmPackB behind QLinearConv's ReorderFilter, MlasConvSymPackW. */
+int64_t oct_pair_of(const oct_weight_layout *l, int64_t k)
+{
+    const int64_t ins = l->ins / l->groups, other = (k % l->taps * ins + k / l->taps) ^ 1;
+    return other < ins * l->taps ? other % ins * l->taps + other / ins : -1;
 }
 
 bool oct_pairs_safe(const oct_weight_layout *l, const int8_t *qvals)
 {
-    /* ONNX Runtime's depthwise kernel widens before it adds. It is for groups of one input and one output; with more outputs the taps
-     * of a channel are multiplied as a matrix, in pairs. */
-    if (oct_is_depthwise(l) && l->outs == l->groups)
+    const int64_t depth = l->ins / l->groups * l->taps;
+    if (!oct_adds_pairs(l))
         return true;
-    const int64_t ins = l->ins / l->groups;
-    for (int64_t g = 0; g < l->matrices * l->groups; g++)
-        for (int64_t o = 0; o < l->outs / l->groups; o++) {
-            const int8_t *base = qvals + g * l->group_step + o * l->out_step;
-            if (!order_safe(base, l->taps, 1, ins, l->in_step) || !order_safe(base, ins, l->in_step, l->taps, 1))
-                return false;
-        }
+    for (int64_t k = 0; k < depth; k++) {
+        const int64_t other = oct_pair_of(l, k), step = k / l->taps * l->in_step + k % l->taps;
+        const int64_t other_step = other / l->taps * l->in_step + other % l->taps;
+        if (other < k && other >= 0)
+            continue;
+        for (int64_t g = 0; g < l->matrices * l->groups; g++)
+            for (int64_t o = 0; o < l->outs / l->groups; o++) {
+                const int8_t *base = qvals + g * l->group_step + o * l->out_step;
+                if (!pair_safe(base[step], other >= 0 ? base[other_step] : 0))
+                    return false;
+            }
+    }
     return true;
 }

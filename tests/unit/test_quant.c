@@ -308,13 +308,20 @@ static void saturation_proof_equals_trying(void **state)
     assert_false(oct_pairs_safe(&pair, (const int8_t[]){ -128, -1 }));
 }
 
-/* Convolutions are tried in both orders of k: (ky, kx, ic) and (ic, ky, kx). */
-static void saturation_proof_covers_both_orders(void **state)
+/* Pairs of a convolution are along k = (ky, kx, ic): with an odd number of channels some are of two taps. */
+static void saturation_proof_has_channels_innermost(void **state)
 {
-    const oct_weight_layout l = layout_of("Conv", 1, 4, (const int64_t[]){ 1, 2, 1, 2 });
-    assert_false(oct_pairs_safe(&l, (const int8_t[]){ 127, 0, 127, 0 })); /* along the channels */
-    assert_false(oct_pairs_safe(&l, (const int8_t[]){ 127, 127, 0, 0 })); /* along the taps */
-    assert_true(oct_pairs_safe(&l, (const int8_t[]){ 127, 0, 0, 127 }));
+    const oct_weight_layout even = layout_of("Conv", 1, 4, (const int64_t[]){ 1, 2, 1, 2 });
+    assert_false(oct_pairs_safe(&even, (const int8_t[]){ 127, 0, 127, 0 })); /* along the channels */
+    assert_true(oct_pairs_safe(&even, (const int8_t[]){ 127, 127, 0, 0 }));  /* along the taps */
+    const oct_weight_layout odd = layout_of("Conv", 1, 4, (const int64_t[]){ 1, 3, 1, 3 });
+    static const int k[9] = { 0, 3, 6, 1, 4, 7, 2, 5, 8 }; /* where the elements stand in that order */
+    for (int a = 0; a < 9; a++)
+        for (int b = a + 1; b < 9; b++) {
+            int8_t w[9] = { 0 };
+            w[a] = w[b] = -127;
+            assert_int_equal(oct_pairs_safe(&odd, w), k[a] / 2 != k[b] / 2);
+        }
 }
 
 /* Groups of one input and one output are added wider; with two outputs they are a matrix product, in pairs of taps. */
@@ -611,7 +618,7 @@ int main(void)
         cmocka_unit_test(tensor_without_statistics_stays_float),
         cmocka_unit_test(output_that_is_read_keeps_its_name),
         cmocka_unit_test(saturation_proof_equals_trying),
-        cmocka_unit_test(saturation_proof_covers_both_orders),
+        cmocka_unit_test(saturation_proof_has_channels_innermost),
         cmocka_unit_test(saturation_proof_knows_depthwise),
         cmocka_unit_test(saturation_proof_knows_transposed),
         cmocka_unit_test(odd_groups_stay_float),
