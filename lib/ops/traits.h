@@ -25,6 +25,12 @@ bool oct_weight_layout_of(const oct_op *op, const oct_node *n, int slot, int ran
 int64_t oct_output_channel(const oct_weight_layout *l, int64_t e);
 int64_t oct_input_channel(const oct_weight_layout *l, int64_t e);
 
+/* The element of weight k = c * taps + t of output channel `out`, both counted within the group; groups of all matrices are counted on. */
+static inline int64_t oct_weight_at(const oct_weight_layout *l, int64_t group, int64_t out, int64_t k)
+{
+    return group * l->group_step + out * l->out_step + k / l->taps * l->in_step + k % l->taps;
+}
+
 /* Whether each input channel is a group of its own, as in depthwise convolutions. */
 bool oct_is_depthwise(const oct_weight_layout *l);
 

@@ -106,6 +106,7 @@ oct_qjob_opts oct_conversion_job_opts(const oct_conversion *c)
     for (size_t i = 0; i < n; i++)
         if (c->o.methods.on[i] && all[i]->prepare)
             all[i]->prepare(&o);
+    o.rounds_later &= c->src != NULL;
     return o;
 }
 

@@ -19,6 +19,7 @@ typedef struct qweights {
     const char *remedy; /* against saturation; as in oct_layer_decision */
     /* What a later decision may use again; not of weights in blocks: */
     float *largest;     /* magnitudes of the channels */
+    const float *widened; /* what the steps of the channels are multiplied by so that pairs are safe, or NULL */
     int limit;          /* quantized values lie within -limit..limit */
     oct_tensor *qvals;  /* signed, whatever quant.dtype is */
     double signal, noise;
@@ -178,6 +179,16 @@ oct_status oct_redirect(oct_qjob *j, int v, int to, oct_err *err);
 
 /* weights.c: quantizes weights and biases as the nodes' schemes say; c (may be NULL) has the means that biases are corrected by. */
 oct_status oct_decide_weights(oct_qjob *j, const oct_calib *c, oct_err *err);
+
+/* Whether pairs of a node's 8-bit weights are to be safe: where sums would saturate and u8 weights cost speed, or are not taken. */
+typedef enum oct_pair_need { OCT_PAIRS_ANY, OCT_PAIRS_SAFE_WANTED, OCT_PAIRS_SAFE_NEEDED } oct_pair_need;
+oct_pair_need oct_pairs_need(const oct_qjob *j, int node);
+/* Makes a product's pairs safe by wider steps alone, where its weights are not safe and oct_pairs_need asks for it at little cost. */
+oct_status oct_make_safe(oct_qjob *j, int node, oct_err *err);
+/* scale[], by channel that has one: the steps of a product's weights before any are widened. */
+oct_status oct_own_steps(oct_qjob *j, int node, float *scale, oct_err *err);
+/* Gives a product quantized values, as ONNX stores them, at steps widened[] times its own (NULL: as they are); both are copied. */
+oct_status oct_take_weights(oct_qjob *j, int node, const int8_t *qvals, const float *widened, oct_err *err);
 
 /* block_weights.c: why a product's weights cannot be in blocks, or NULL. */
 const char *oct_no_blocks(const oct_qjob *j, int node);

@@ -45,6 +45,8 @@ typedef struct oct_qjob_opts {
     const oct_pass_log *log;  /* of changes by passes; may be NULL */
     bool have_data;           /* statistics will come: static; else dynamic and weight-only */
     bool bias_weights;        /* biases make up for the mean error of rounded weights, as the table has the means of inputs */
+    bool safe_pairs;          /* where sums of pairs saturate, weights are made safe from it instead of u8, if that costs little ... */
+    bool rounds_later;        /* ... those of static products not until they are rounded again (rounding.c) */
     bool half_io;             /* graph inputs and outputs of float32 become 16-bit, too (--no-keep-io-types) */
     /* Weights in blocks, where the policy does not say: 4 or 8 bits (0: 4), weights that share a scale (0: 32). */
     int bits, block;

@@ -24,20 +24,15 @@ int64_t oct_pair_of(const oct_weight_layout *l, int64_t k)
 
 bool oct_pairs_safe(const oct_weight_layout *l, const int8_t *qvals)
 {
-    const int64_t depth = l->ins / l->groups * l->taps;
-    if (!oct_adds_pairs(l))
-        return true;
+    const int64_t depth = oct_adds_pairs(l) ? l->ins / l->groups * l->taps : 0;
     for (int64_t k = 0; k < depth; k++) {
-        const int64_t other = oct_pair_of(l, k), step = k / l->taps * l->in_step + k % l->taps;
-        const int64_t other_step = other / l->taps * l->in_step + other % l->taps;
-        if (other < k && other >= 0)
+        const int64_t other = oct_pair_of(l, k);
+        if (other >= 0 && other < k)
             continue;
         for (int64_t g = 0; g < l->matrices * l->groups; g++)
-            for (int64_t o = 0; o < l->outs / l->groups; o++) {
-                const int8_t *base = qvals + g * l->group_step + o * l->out_step;
-                if (!pair_safe(base[step], other >= 0 ? base[other_step] : 0))
+            for (int64_t o = 0; o < l->outs / l->groups; o++)
+                if (!pair_safe(qvals[oct_weight_at(l, g, o, k)], other >= 0 ? qvals[oct_weight_at(l, g, o, other)] : 0))
                     return false;
-            }
     }
     return true;
 }

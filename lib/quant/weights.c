@@ -2,6 +2,8 @@
  *
  * Weights are symmetric: w = s_w * q. Bias is int32 at s_x * s_w. Where that would overflow (a channel of tiny weights with
  * a large bias), s_w grows until the bias fits; the weights then use fewer quantized values, which costs nothing against their size.
+ * Where the target adds pairs in 16 bits, s_w also grows until pairs cannot saturate, if that costs little (saturate.c); rounding.c finds
+ * better ones with samples.
  *
  * Bias correction (Nagel et al., Data-Free Quantization Through Weight Equalization and Bias Correction, 2019, section 4.2): rounding
  * the weights shifts output channel o by the sum over inputs of (wq - w)[o][c] * E[x_c]; the bias takes it back. E[x_c] comes
@@ -14,6 +16,8 @@
 
 #include <math.h>
 #include <string.h>
+
+#define MOST_WIDENED 1.585 /* by how much mean squared steps may grow for safe pairs: 2 dB */
 
 /* The weights of a layer, how they lie, and which share a scale. */
 typedef struct weights_view {
@@ -61,6 +65,7 @@ static oct_status find_largest(qweights *q, const qweights *old, const weights_v
 {
     if (old && old->quant.n == q->quant.n) {
         q->largest = old->largest;
+        q->widened = old->limit == q->limit ? old->widened : NULL;
         return OCT_OK;
     }
     const float *v = s->w->data;
@@ -107,6 +112,21 @@ static void make_room(qweights *q, const float *bias, const weights_view *s, flo
     }
 }
 
+/* What weights are and what rounding left of them. */
+static void add_noise(qweights *q, const weights_view *s)
+{
+    const float *v = s->w->data;
+    const int8_t *qvals = q->qvals->data;
+    walk x = begin(s);
+    q->signal = q->noise = 0;
+    for (int64_t e = 0; e < s->w->count; e++) {
+        step_to(&x, e);
+        const double d = (double)v[e] - (double)qvals[e] * (double)q->quant.scale[x.scale];
+        q->signal += (double)v[e] * (double)v[e];
+        q->noise += d * d;
+    }
+}
+
 /* old: the same layer's weights of an earlier decision, or NULL; their quantized values stay where the scales did. */
 static oct_status round_weights(oct_qjob *j, qweights *q, const qweights *old, const weights_view *s, oct_err *err)
 {
@@ -118,7 +138,6 @@ static oct_status round_weights(oct_qjob *j, qweights *q, const qweights *old, c
         q->quant.zp = quant.zp;
         return OCT_OK;
     }
-    q->signal = q->noise = 0;
     q->checked = false;
     OCT_TRY(oct_tensor_new(j->lasting, OCT_S8, s->w->rank, s->w->dims, &q->qvals, err));
     int8_t *qvals = (int8_t *)(uintptr_t)q->qvals->data;
@@ -130,10 +149,8 @@ static oct_status round_weights(oct_qjob *j, qweights *q, const qweights *old, c
         float r = rintf(v[e] / scale);
         r = r > limit ? limit : r < -limit ? -limit : r;
         qvals[e] = (int8_t)r;
-        const double d = (double)v[e] - (double)r * (double)scale;
-        q->signal += (double)v[e] * (double)v[e];
-        q->noise += d * d;
     }
+    add_noise(q, s);
     return OCT_OK;
 }
 
@@ -278,24 +295,45 @@ static bool is_safe(layer_weights *l)
     return all;
 }
 
-/* The type of weights that the target takes beside activations of a type, and the sentence that says why, or NULL. The same integers as
- * u8 with zero point 128 are a form that ONNX Runtime multiplies without saturation; s8 that could saturate must be of 7 bits. */
-static const char *choose_type(const oct_qjob *j, layer_weights *l, oct_weight_type asked, oct_dtype activations, oct_dtype *type)
+/* The type of activations that a layer's weights are multiplied by. */
+static oct_dtype activations_of(const oct_qjob *j, int id)
+{
+    const oct_op *op = oct_op_of(j->g, id);
+    const oct_quant *x = op->quant == OCT_QUANT_RECURRENT ? NULL : j->value[j->g->node[id].in[0]].quant;
+    return x ? x->dtype : OCT_U8;
+}
+
+oct_pair_need oct_pairs_need(const oct_qjob *j, int id)
 {
     const oct_target *t = j->opts.target;
+    const oct_weight_type asked = j->node[id].row.weights;
+    const oct_dtype activations = activations_of(j, id);
     const bool takes_u8 = oct_target_takes(t, activations, OCT_U8);
+    if (!oct_target_saturates(t) || !oct_target_takes(t, activations, OCT_S8) || asked == OCT_WEIGHT_S7)
+        return OCT_PAIRS_ANY;
+    if (!takes_u8)
+        return OCT_PAIRS_SAFE_NEEDED;
+    return j->opts.safe_pairs && asked != OCT_WEIGHT_U8 ? OCT_PAIRS_SAFE_WANTED : OCT_PAIRS_ANY;
+}
+
+/* The type of weights that the target takes beside activations of a layer, and the sentence that says why, or NULL. The same integers as
+ * u8 with zero point 128 are a form that ONNX Runtime multiplies without saturation. */
+static const char *choose_type(const oct_qjob *j, int id, layer_weights *l, oct_dtype *type)
+{
+    const oct_target *t = j->opts.target;
+    const oct_dtype activations = activations_of(j, id);
     *type = OCT_U8;
-    if (asked == OCT_WEIGHT_U8 && takes_u8)
+    if (j->node[id].row.weights == OCT_WEIGHT_U8 && oct_target_takes(t, activations, OCT_U8))
         return "u8 weights, as the policy says";
     if (!oct_target_takes(t, activations, OCT_S8))
         return "u8 weights: the target takes no others";
-    const bool saturates = oct_target_saturates(t), safe = saturates && is_safe(l);
-    if (saturates && !safe && takes_u8)
+    if (oct_target_saturates(t) && !is_safe(l))
         return "u8 weights: s8 could saturate 16 bits on CPUs without VNNI";
     *type = OCT_S8;
-    return safe        ? "s8 weights, proved safe from saturation"
-           : saturates ? "7-bit weights: s8 could saturate 16 bits on CPUs without VNNI, and s8 activations rule out u8"
-                       : NULL;
+    for (int i = 0; i < l->n; i++)
+        if (l->q[i]->widened)
+            return "s8 weights, made safe from saturation";
+    return oct_target_saturates(t) ? "s8 weights, proved safe from saturation" : NULL;
 }
 
 /* The quantized values and the zero points in the type that is written; old: as in round_weights. */
@@ -334,6 +372,7 @@ static oct_status open_weights(oct_qjob *j, int id, int slot, weights_view *s, q
     if (!q)
         return oct_nomem(err);
     q->matrix = n->in[slot];
+    q->limit = j->node[id].row.weights == OCT_WEIGHT_S7 ? 64 : 127;
     q->quant.n = (int)(s->l.matrices * s->l.outs / s->per);
     q->quant.axis = !recurrent ? s->l.out_axis : each ? s->l.in_axis : 0;
     q->quant.block = recurrent && each ? s->l.ins : 0; /* a row of each direction's matrix */
@@ -341,19 +380,90 @@ static oct_status open_weights(oct_qjob *j, int id, int slot, weights_view *s, q
     return q->largest ? oct_new_scales(j, &q->quant, 0, &(float *){ NULL }, err) : oct_nomem(err);
 }
 
-/* Scales and quantized values with weights within -limit..limit. */
-static oct_status quantize(oct_qjob *j, int id, layer_weights *l, int limit, float sx, oct_err *err)
+static float input_step(const oct_qjob *j, int id)
+{
+    const oct_quant *x = oct_op_of(j->g, id)->quant == OCT_QUANT_RECURRENT ? NULL : j->value[j->g->node[id].in[0]].quant;
+    return x ? x->scale[0] : 0;
+}
+
+static void choose_steps(const oct_qjob *j, int id, const weights_view *s, qweights *q)
+{
+    const float sx = input_step(j, id);
+    choose_scales(q);
+    if (sx > 0)
+        make_room(q, bias_of(j, id), s, sx);
+    for (int c = 0; q->widened && c < q->quant.n; c++)
+        scales_of(&q->quant)[c] *= q->widened[c];
+}
+
+static oct_status quantize(oct_qjob *j, int id, layer_weights *l, oct_err *err)
 {
     for (int i = 0; i < l->n; i++) {
-        const qweights *old = j->node[id].weights[i];
-        l->q[i]->limit = limit;
-        OCT_TRY(find_largest(l->q[i], old, &l->s[i], err));
-        choose_scales(l->q[i]);
-        if (sx > 0)
-            make_room(l->q[i], bias_of(j, id), &l->s[i], sx);
-        OCT_TRY(round_weights(j, l->q[i], old, &l->s[i], err));
+        choose_steps(j, id, &l->s[i], l->q[i]);
+        OCT_TRY(round_weights(j, l->q[i], j->node[id].weights[i], &l->s[i], err));
     }
     return OCT_OK;
+}
+
+/* Steps so wide that no pair of weights of one sign adds up to more than `limit` of them, and so, rounded, to more than limit + 1; *loss:
+ * by what that multiplies their mean square. */
+static oct_status widen(oct_qjob *j, int id, const weights_view *s, qweights *q, double *loss, oct_err *err)
+{
+    const oct_weight_layout *l = &s->l;
+    const int64_t depth = l->ins / l->groups * l->taps, outs = l->outs / l->groups;
+    const float *w = s->w->data;
+    float *widened = oct_arena_calloc(j->arena, (size_t)q->quant.n, sizeof *widened);
+    double before = 0, after = 0;
+    if (!widened)
+        return oct_nomem(err);
+    for (int c = 0; c < q->quant.n; c++)
+        widened[c] = 1;
+    for (int64_t k = 0; k < depth; k++) {
+        const int64_t other = oct_pair_of(l, k);
+        for (int64_t g = 0; other > k && g < l->matrices * l->groups; g++)
+            for (int64_t o = 0; o < outs; o++) {
+                const int64_t c = (g * outs + o) / s->per;
+                const float a = w[oct_weight_at(l, g, o, k)], b = w[oct_weight_at(l, g, o, other)];
+                const float reach = q->quant.scale[c] * (float)q->limit;
+                if (a * b > 0 && fabsf(a + b) > widened[c] * reach)
+                    widened[c] = fabsf(a + b) / reach;
+            }
+    }
+    for (int c = 0; c < q->quant.n; c++)
+        before += (double)q->quant.scale[c] * (double)q->quant.scale[c];
+    q->widened = widened;
+    choose_steps(j, id, s, q);
+    for (int c = 0; c < q->quant.n; c++)
+        after += (double)q->quant.scale[c] * (double)q->quant.scale[c];
+    *loss = after / before;
+    return OCT_OK;
+}
+/* Safe pairs by wider steps alone, where the target needs them or they cost little. */
+static oct_status make_safe(oct_qjob *j, int id, layer_weights *l, oct_err *err)
+{
+    const oct_pair_need need = oct_pairs_need(j, id);
+    double worst = 1;
+    if (need == OCT_PAIRS_ANY || is_safe(l))
+        return OCT_OK;
+    for (int i = 0; i < l->n; i++) {
+        double loss = 1;
+        OCT_TRY(widen(j, id, &l->s[i], l->q[i], &loss, err));
+        worst = loss > worst ? loss : worst;
+    }
+    if (need == OCT_PAIRS_SAFE_NEEDED || worst <= MOST_WIDENED)
+        return quantize(j, id, l, err);
+    for (int i = 0; i < l->n; i++) {
+        l->q[i]->widened = NULL;
+        choose_steps(j, id, &l->s[i], l->q[i]);
+    }
+    return OCT_OK;
+}
+
+/* Whether a decision makes weights safe: the first one, or where there is no other way. */
+static bool makes_safe(const oct_qjob *j, int id)
+{
+    const bool later = j->node[id].weights[0] || (j->opts.rounds_later && oct_is_product(j, id));
+    return !later || oct_pairs_need(j, id) == OCT_PAIRS_SAFE_NEEDED;
 }
 
 /* Weights of 8 bits, and the bias where the activation has parameters before it runs. */
@@ -361,17 +471,16 @@ static oct_status quantize_layer(oct_qjob *j, const oct_calib *c, int id, oct_er
 {
     qnode *n = &j->node[id];
     layer_weights l = { .n = oct_op_of(j->g, id)->quant == OCT_QUANT_RECURRENT ? 2 : 1 };
-    const oct_quant *x = l.n == 1 ? j->value[j->g->node[id].in[0]].quant : NULL;
-    const float sx = x ? x->scale[0] : 0;
-    const oct_dtype activations = x ? x->dtype : OCT_U8;
     double signal = 0, noise = 0;
     oct_dtype type;
-    for (int i = 0; i < l.n; i++)
+    for (int i = 0; i < l.n; i++) {
         OCT_TRY(open_weights(j, id, 1 + i, &l.s[i], &l.q[i], err));
-    OCT_TRY(quantize(j, id, &l, n->row.weights == OCT_WEIGHT_S7 ? 64 : 127, sx, err));
-    const char *remedy = choose_type(j, &l, n->row.weights, activations, &type);
-    if (type == OCT_S8 && oct_target_saturates(j->opts.target) && !is_safe(&l))
-        OCT_TRY(quantize(j, id, &l, 64, sx, err));
+        OCT_TRY(find_largest(l.q[i], n->weights[i], &l.s[i], err));
+    }
+    OCT_TRY(quantize(j, id, &l, err));
+    if (makes_safe(j, id))
+        OCT_TRY(make_safe(j, id, &l, err));
+    const char *remedy = choose_type(j, id, &l, &type);
     for (int i = 0; i < l.n; i++) {
         qweights *q = l.q[i];
         q->quant.dtype = type;
@@ -384,7 +493,57 @@ static oct_status quantize_layer(oct_qjob *j, const oct_calib *c, int id, oct_er
     l.q[0]->sqnr = oct_decibels(signal, noise);
     n->bias = NULL;
     n->shift = (qshift){ 0 };
-    return n->scheme == OCT_SCHEME_STATIC ? make_bias(j, c, id, &l.s[0], l.q[0], sx, err) : OCT_OK;
+    return n->scheme == OCT_SCHEME_STATIC ? make_bias(j, c, id, &l.s[0], l.q[0], input_step(j, id), err) : OCT_OK;
+}
+
+/* ---- weights that are rounded elsewhere ---- */
+
+oct_status oct_make_safe(oct_qjob *j, int id, oct_err *err)
+{
+    layer_weights l = { .n = 1 };
+    OCT_TRY(open_weights(j, id, 1, &l.s[0], &l.q[0], err));
+    OCT_TRY(find_largest(l.q[0], j->node[id].weights[0], &l.s[0], err));
+    OCT_TRY(quantize(j, id, &l, err));
+    OCT_TRY(make_safe(j, id, &l, err));
+    j->node[id].weights[0] = l.q[0];
+    return OCT_OK;
+}
+
+/* A product's weights with steps, without quantized values. */
+static oct_status begin_weights(oct_qjob *j, int id, const float *widened, weights_view *s, qweights **q, oct_err *err)
+{
+    OCT_TRY(open_weights(j, id, 1, s, q, err));
+    OCT_TRY(find_largest(*q, j->node[id].weights[0], s, err));
+    (*q)->widened = widened;
+    choose_steps(j, id, s, *q);
+    return OCT_OK;
+}
+
+oct_status oct_own_steps(oct_qjob *j, int id, float *scale, oct_err *err)
+{
+    weights_view s;
+    qweights *q;
+    OCT_TRY(begin_weights(j, id, NULL, &s, &q, err));
+    memcpy(scale, q->quant.scale, (size_t)q->quant.n * sizeof *scale);
+    return OCT_OK;
+}
+
+oct_status oct_take_weights(oct_qjob *j, int id, const int8_t *qvals, const float *widened, oct_err *err)
+{
+    weights_view s;
+    qweights *q;
+    const size_t n = (size_t)j->node[id].weights[0]->quant.n;
+    float *copy = widened ? oct_arena_calloc(j->arena, n, sizeof *copy) : NULL;
+    if (widened && !copy)
+        return oct_nomem(err);
+    if (copy)
+        memcpy(copy, widened, n * sizeof *copy);
+    OCT_TRY(begin_weights(j, id, copy, &s, &q, err));
+    OCT_TRY(oct_tensor_new(j->lasting, OCT_S8, s.w->rank, s.w->dims, &q->qvals, err));
+    memcpy((void *)(uintptr_t)q->qvals->data, qvals, (size_t)s.w->count);
+    add_noise(q, &s);
+    j->node[id].weights[0] = q;
+    return OCT_OK;
 }
 
 static oct_status decide(oct_qjob *j, const oct_calib *c, int id, oct_pool *pool, oct_err *err)
