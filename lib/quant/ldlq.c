@@ -1,4 +1,7 @@
-/* Rounding on second moments (ldlq.h), most of it as matrix products: of some inputs at a time. */
+/* Rounding on second moments (ldlq.h), most of it as matrix products: of some inputs at a time.
+ *
+ * With H = (U + 1) D (U + 1)' the error is sum_k D_k (t_k - q_k)^2, where t_k is weight k with what it makes up for. Inputs that are
+ * added in pairs come one after the other, and of a pair that would leave its bound both weights give way by what costs least. */
 #include "quant/ldlq.h"
 
 #include "base/mem.h"
@@ -13,12 +16,13 @@ enum { TOGETHER = 64 };
 struct oct_ldlq {
     size_t depth, outs, rows;
     float *moments; /* [depth][depth] */
-    float *h;       /* [depth][depth], permuted; D on the diagonal, U' below it */
+    float *h;       /* [depth][depth], permuted; D on the diagonal, U' below it; the identity where there are no moments */
     float *given;   /* [depth][outs]: weights in the order of the inputs */
     float *w, *e;   /* [depth][outs], permuted: weights, and what rounding left of them */
     float *sum;     /* [TOGETHER][outs] */
     int8_t *qvals;  /* [depth][outs] in the order of the inputs */
     size_t *order;  /* [depth] */
+    const int64_t *pair; /* [depth], or NULL */
     uint8_t *packed, *scratch;
     oct_sgemm gemm;
 };
@@ -80,16 +84,36 @@ const int8_t *oct_ldlq_qvals(const oct_ldlq *k)
     return k->qvals;
 }
 
+/* By what an input is ordered: its diagonal, or the larger one of its pair. Unpaired ones come behind all pairs. */
+static float rank_of(const oct_ldlq *k, size_t i)
+{
+    const float own = k->moments[i * (k->depth + 1)];
+    if (!k->pair)
+        return own;
+    if (k->pair[i] < 0)
+        return -1;
+    const float other = k->moments[(size_t)k->pair[i] * (k->depth + 1)];
+    return own > other ? own : other;
+}
+
 /* Largest diagonal first; equal ones by place. A simple sort: it is nothing beside the rest. */
 static void find_order(oct_ldlq *k)
 {
-    const size_t d = k->depth;
-    for (size_t i = 0; i < d; i++) {
-        size_t at = i;
-        const float v = k->moments[i * d + i];
-        for (; at > 0 && k->moments[k->order[at - 1] * (d + 1)] < v; at--)
-            k->order[at] = k->order[at - 1];
-        k->order[at] = i;
+    size_t n = 0;
+    for (size_t i = 0; i < k->depth; i++) {
+        const size_t other = k->pair && k->pair[i] >= 0 ? (size_t)k->pair[i] : i;
+        const bool second = k->moments[other * (k->depth + 1)] > k->moments[i * (k->depth + 1)];
+        const float v = rank_of(k, i);
+        const size_t width = other == i ? 1 : 2;
+        size_t at = n;
+        if (other < i)
+            continue; /* is there, beside it */
+        for (; at > 0 && rank_of(k, k->order[at - 1]) < v; at--)
+            k->order[at - 1 + width] = k->order[at - 1];
+        k->order[at + second] = i;
+        if (other != i)
+            k->order[at + !second] = other;
+        n += width;
     }
 }
 
@@ -127,21 +151,23 @@ static oct_status multiply(size_t m, size_t n, size_t depth, const float *a, siz
     return there ? OCT_OK : OCT_ENOMEM;
 }
 
-/* What the rows before a block take from it. The moments are not needed any more: their place holds the product. */
+/* What the rows before a block take from it, some at a time. */
 static oct_status update_rows(oct_ldlq *k, size_t from, size_t end)
 {
     const size_t d = k->depth, n = end - from;
-    float *f = oct_calloc(from * n + 1, sizeof *f);
-    if (!f)
-        return OCT_ENOMEM;
-    for (size_t i = 0; i < from; i++)
-        for (size_t r = 0; r < n; r++)
-            f[i * n + r] = k->h[(from + r) * d + i] / k->h[(from + r) * (d + 1)];
-    const oct_status s = from ? multiply(from, from, n, f, n, k->h + from * d, d, k->moments) : OCT_OK;
+    float *f = oct_calloc(TOGETHER * (from + n), sizeof *f), *product = f + TOGETHER * n;
+    oct_status s = f ? OCT_OK : OCT_ENOMEM;
+    for (size_t at = 0; at < from && s == OCT_OK; at += TOGETHER) {
+        const size_t rows = from - at < TOGETHER ? from - at : TOGETHER, columns = at + rows;
+        for (size_t i = 0; i < rows; i++)
+            for (size_t r = 0; r < n; r++)
+                f[i * n + r] = k->h[(from + r) * d + at + i] / k->h[(from + r) * (d + 1)];
+        s = multiply(rows, columns, n, f, n, k->h + from * d, d, product);
+        for (size_t i = 0; i < rows && s == OCT_OK; i++)
+            for (size_t j = 0; j <= at + i; j++)
+                k->h[(at + i) * d + j] -= product[i * columns + j];
+    }
     oct_free(f);
-    for (size_t i = 0; s == OCT_OK && i < from; i++)
-        for (size_t j = 0; j <= i; j++)
-            k->h[i * d + j] -= k->moments[i * from + j];
     return s;
 }
 
@@ -169,12 +195,23 @@ static oct_status factor(oct_ldlq *k, bool *good)
     return OCT_OK;
 }
 
-oct_status oct_ldlq_inputs(oct_ldlq *k, const float *x, bool *good)
+void oct_ldlq_inputs(oct_ldlq *k, const float *x)
 {
     oct_sgemm_pack(&k->gemm, x, 1, (ptrdiff_t)k->rows, k->packed);
     oct_sgemm_run(&k->gemm, NULL, k->depth, x, k->rows, k->packed, k->moments, k->depth, NULL, k->scratch);
+}
+
+oct_status oct_ldlq_begin(oct_ldlq *k, const int64_t *pair, bool *seen)
+{
+    k->pair = pair;
     find_order(k);
-    return factor(k, good);
+    OCT_TRY(factor(k, seen));
+    if (*seen)
+        return OCT_OK;
+    memset(k->h, 0, k->depth * k->depth * sizeof *k->h);
+    for (size_t i = 0; i < k->depth; i++)
+        k->h[i * (k->depth + 1)] = 1;
+    return OCT_OK;
 }
 
 /* sum[n][outs]: what the weights of inputs from..from + n make up for, of those before `from`. */
@@ -184,43 +221,129 @@ static oct_status carry_over(oct_ldlq *k, size_t from, size_t n)
     return from ? multiply(n, k->outs, from, k->h + from * k->depth, k->depth, k->e, k->outs, k->sum) : OCT_OK;
 }
 
-/* Adds to input i's sum what it makes up for, of those from..i. */
-static void carry(oct_ldlq *k, size_t from, size_t i)
+/* Adds to input i's sum what it makes up for, of those from..end. */
+static void carry(oct_ldlq *k, size_t from, size_t end, size_t i)
 {
     const float *u = k->h + i * k->depth;
-    float *sum = k->sum + (i - from) * k->outs;
-    for (size_t j = from; j < i; j++) {
+    float *sum = k->sum + i % TOGETHER * k->outs;
+    for (size_t j = from; j < end; j++) {
         const float f = u[j], *other = k->e + j * k->outs;
         for (size_t o = 0; o < k->outs; o++)
             sum[o] += f * other[o];
     }
 }
 
-static void round_input(oct_ldlq *k, const float *scale, float limit, size_t from, size_t i)
+static inline float nearest(float v, float limit)
 {
-    const float *w = k->w + i * k->outs, *sum = k->sum + (i - from) * k->outs;
-    float *e = k->e + i * k->outs;
-    int8_t *q = k->qvals + k->order[i] * k->outs;
-    for (size_t o = 0; o < k->outs; o++) {
-        float r = rintf((w[o] + sum[o]) / scale[o]);
-        r = r > limit ? limit : r < -limit ? -limit : r;
-        q[o] = (int8_t)r;
-        e[o] = w[o] - r * scale[o];
+    const float r = rintf(v);
+    return r > limit ? limit : r < -limit ? -limit : r;
+}
+
+/* Rounds weight o of input i to q, and adds to its noise. */
+static void put(oct_ldlq *k, size_t i, size_t o, float q, float scale, double *noise)
+{
+    const float e = k->w[i * k->outs + o] - q * scale;
+    const double t = (double)e + (double)k->sum[i % TOGETHER * k->outs + o];
+    k->qvals[k->order[i] * k->outs + o] = (int8_t)q;
+    k->e[i * k->outs + o] = e;
+    *noise += t * t * (double)k->h[i * (k->depth + 1)];
+}
+
+static void round_input(oct_ldlq *k, const float *scale, float limit, size_t i, double *noise)
+{
+    const float *w = k->w + i * k->outs, *sum = k->sum + i % TOGETHER * k->outs;
+    for (size_t o = 0; o < k->outs; o++)
+        put(k, i, o, nearest((w[o] + sum[o]) / scale[o], limit), scale[o], &noise[o]);
+}
+
+/* Two weights of one input each, in steps: what they should be (the second one if the first had no error), and the first one's own value. */
+typedef struct bound_pair {
+    float first, second, own; /* positive where they would leave the bound */
+    float u, d[2];            /* what the second makes up for of the first's error; D */
+} bound_pair;
+
+static float second_of(const bound_pair *p, float first)
+{
+    return p->second + p->u * (p->own - first);
+}
+
+/* The first of two weights that add up to `most`, with least error: minimum of d0 (first - a)^2 + d1 (second_of(a) - (most - a))^2. */
+static float share(const bound_pair *p, float most)
+{
+    const float v = 1 - p->u, rest = p->second + p->u * p->own - most;
+    const float a = rintf((p->d[0] * p->first - p->d[1] * v * rest) / (p->d[0] + p->d[1] * v * v));
+    return !(a > 1) ? 1 : a > most - 1 ? most - 1 : a;
+}
+
+/* Rounds inputs i and i + 1 so that weights of one sign add up to `most` at most. */
+static void round_pair(oct_ldlq *k, const float *scale, float limit, float most, size_t i, double *noise)
+{
+    const size_t n = k->outs, at = i % TOGETHER * n;
+    const float *w = k->w + i * n;
+    bound_pair p = { .u = k->h[(i + 1) * k->depth + i], .d = { k->h[i * (k->depth + 1)], k->h[(i + 1) * (k->depth + 1)] } };
+    for (size_t o = 0; o < n; o++) {
+        p.first = (w[o] + k->sum[at + o]) / scale[o];
+        p.second = (w[n + o] + k->sum[at + n + o]) / scale[o];
+        p.own = w[o] / scale[o];
+        float a = nearest(p.first, limit), b = nearest(second_of(&p, a), limit);
+        if (a * b > 0 && fabsf(a + b) > most) {
+            const float sign = a > 0 ? 1 : -1;
+            p.first *= sign;
+            p.second *= sign;
+            p.own *= sign;
+            a = share(&p, most);
+            b = nearest(second_of(&p, a), limit);
+            b = sign * (b > most - a ? most - a : b);
+            a *= sign;
+        }
+        put(k, i, o, a, scale[o], &noise[o]);
+        k->sum[at + n + o] += p.u * k->e[i * n + o];
+        put(k, i + 1, o, b, scale[o], &noise[o]);
     }
 }
 
-oct_status oct_ldlq_round(oct_ldlq *k, const float *scale, int limit)
+/* The inputs from..end; with pairs, `from` is even, and so only an unpaired input is alone. */
+static void round_block(oct_ldlq *k, const float *scale, float limit, float most, size_t from, size_t end, double *noise)
+{
+    for (size_t i = from; i < end; i++) {
+        carry(k, from, i, i);
+        if (k->pair && k->pair[k->order[i]] >= 0) {
+            carry(k, from, i, i + 1);
+            round_pair(k, scale, limit, most, i++, noise);
+        } else {
+            round_input(k, scale, limit, i, noise);
+        }
+    }
+}
+
+oct_status oct_ldlq_round(oct_ldlq *k, const float *scale, int limit, int most, double *noise)
 {
     const size_t d = k->depth;
+    memset(noise, 0, k->outs * sizeof *noise);
     for (size_t i = 0; i < d; i++)
         memcpy(k->w + i * k->outs, k->given + k->order[i] * k->outs, k->outs * sizeof *k->w);
     for (size_t from = 0; from < d; from += TOGETHER) {
         const size_t n = d - from < TOGETHER ? d - from : TOGETHER;
         OCT_TRY(carry_over(k, from, n));
-        for (size_t i = from; i < from + n; i++) {
-            carry(k, from, i);
-            round_input(k, scale, (float)limit, from, i);
-        }
+        round_block(k, scale, (float)limit, (float)most, from, from + n, noise);
     }
     return OCT_OK;
+}
+
+void oct_ldlq_expect(const oct_ldlq *k, const float *scale, float factor, int most, double *cost)
+{
+    const size_t d = k->depth;
+    double even = 0;
+    for (size_t i = 0; i < d; i++)
+        even += (double)k->h[i * (d + 1)] / 12; /* errors of rounding are spread evenly over a step */
+    for (size_t o = 0; o < k->outs; o++)
+        cost[o] = even * (double)scale[o] * (double)scale[o] * (double)factor * (double)factor;
+    for (size_t i = 0; k->pair && i + 1 < d && k->pair[k->order[i]] >= 0; i += 2) {
+        const double a = (double)k->h[i * (d + 1)], b = (double)k->h[(i + 1) * (d + 1)], v = 1 - (double)k->h[(i + 1) * d + i];
+        const float *first = k->given + k->order[i] * k->outs, *second = k->given + k->order[i + 1] * k->outs;
+        for (size_t o = 0; o < k->outs; o++) {
+            const float over = first[o] * second[o] > 0 ? fabsf(first[o] + second[o]) - (float)most * factor * scale[o] : 0;
+            cost[o] += over > 0 ? (double)over * (double)over * a * b / (a + b * v * v) : 0; /* the least of what share() minimizes */
+        }
+    }
 }

@@ -1,7 +1,10 @@
 /* Weights rounded so that errors compensate each other at the layer's output (ldlq.h), instead of each to the nearest value.
  *
  * Inputs are those of the float model, at positions spread over the samples by a hash. Scales stay, so decisions that are made again
- * keep these weights (weights.c). */
+ * keep these weights (weights.c); or they are widened.
+ *
+ * Where the target adds pairs of products in 16 bits, weights are rounded a second time, so that no pair can saturate: at steps from one
+ * to two times their own, for each channel those with the least noise. Layers that lose little by it are taken so, unless the model loses by them. */
 #include "quant/convert_int.h"
 #include "quant/ldlq.h"
 #include "quant/simulate_int.h"
@@ -13,6 +16,12 @@
 #include <string.h>
 
 enum { MOST_DEPTH = 2304, LEAST_ROWS = 1024, DEPTHWISE_ROWS = 512 };
+/* By what safe pairs may multiply a layer's noise: 3 dB; 6 dB in a model whose weights alone leave so much that no metric tells. */
+#define MOST_LOST 2.0
+#define MOST_LOST_FINE 4.0
+#define FINE_DB 40.0
+#define MOST_LOST_DB 0.5 /* of a model that is not so fine, against weights to the nearest value */
+enum { WIDTHS = 16, TRIED_DEPTH = 256 }; /* steps between one and two times a channel's own */
 enum { COLLECT_BYTES = 32 << 20 }; /* of inputs that are kept at once */
 
 typedef struct rlayer {
@@ -24,8 +33,14 @@ typedef struct rlayer {
     int axis;            /* of a matrix product's input channels */
     int64_t depth, outs; /* of one group */
     int64_t rows;        /* positions, of all samples */
+    int limit, scales;   /* of its weights */
     float *x;            /* [groups][depth][rows], while its inputs are kept */
+    float *own;          /* steps of its weights, by channel that has one */
     int8_t *qvals;       /* what its weights become */
+    bool bound;          /* and, if pairs are to be safe: */
+    int8_t *safe_qvals;
+    float *widened;
+    double noise[2];     /* of both */
     oct_status status;
 } rlayer;
 
@@ -34,7 +49,9 @@ typedef struct rounder {
     oct_qjob *j;
     oct_arena *a;
     rlayer *layer;
-    qweights *kept;     /* of the layers, as they were */
+    qweights **before;  /* by node */
+    double most_lost;   /* by safe pairs, of a layer */
+    bool safe;          /* layers are tried with safe pairs, where that costs little */
     size_t n, from, to; /* those at hand */
 } rounder;
 
@@ -180,72 +197,179 @@ static void collect(void *arg, size_t sample, const char *name, const oct_operan
 
 /* ---- rounding ---- */
 
-static int64_t element(const rlayer *x, int64_t group, int64_t out, int64_t k)
+/* What rounding a group takes. */
+typedef struct rgroup {
+    const rlayer *x;
+    oct_ldlq *k;
+    int64_t *pair;               /* [depth] */
+    float *own, *scale;          /* [outs] steps of the weights, and those they are rounded to */
+    float *centre, *factor;      /* [outs] by which the steps are multiplied: around which and what is tried, ... */
+    float *best;                 /* ... and the best one, ... */
+    double *noise, *least;       /* ... by the noise that is expected, or was found */
+} rgroup;
+
+static void close_group(rgroup *w)
 {
-    const oct_weight_layout *l = &x->l;
-    return group * l->group_step + out * l->out_step + k / l->taps * l->in_step + k % l->taps;
+    oct_ldlq_destroy(w->k);
+    oct_free(w->pair);
+    oct_free(w->own);
+    oct_free(w->scale);
+    oct_free(w->centre);
+    oct_free(w->factor);
+    oct_free(w->best);
+    oct_free(w->noise);
+    oct_free(w->least);
 }
 
-static oct_status round_group(const rlayer *x, const float *weights, const qweights *q, int64_t group, float *scale, oct_ldlq *k)
+static bool open_group(rgroup *w, const rlayer *x)
 {
-    float *w = oct_ldlq_weights(k);
-    const int8_t *rounded = oct_ldlq_qvals(k);
-    for (int64_t i = 0; i < x->depth; i++)
-        for (int64_t o = 0; o < x->outs; o++)
-            w[i * x->outs + o] = weights[element(x, group, o, i)];
-    for (int64_t o = 0; o < x->outs; o++)
-        scale[o] = q->quant.scale[q->quant.n > 1 ? group * x->outs + o : 0];
-    OCT_TRY(oct_ldlq_round(k, scale, q->limit));
-    for (int64_t i = 0; i < x->depth; i++)
-        for (int64_t o = 0; o < x->outs; o++)
-            x->qvals[element(x, group, o, i)] = rounded[i * x->outs + o];
-    return OCT_OK;
+    const size_t outs = (size_t)x->outs;
+    *w = (rgroup){ .x = x, .k = oct_ldlq_create((size_t)x->depth, outs, (size_t)x->rows) };
+    w->pair = oct_calloc((size_t)x->depth, sizeof *w->pair);
+    w->own = oct_calloc(outs, sizeof *w->own);
+    w->scale = oct_calloc(outs, sizeof *w->scale);
+    w->centre = oct_calloc(outs, sizeof *w->centre);
+    w->factor = oct_calloc(outs, sizeof *w->factor);
+    w->best = oct_calloc(outs, sizeof *w->best);
+    w->noise = oct_calloc(outs, sizeof *w->noise);
+    w->least = oct_calloc(outs, sizeof *w->least);
+    for (int64_t i = 0; w->pair && i < x->depth; i++)
+        w->pair[i] = oct_pair_of(&x->l, i);
+    return w->k && w->pair && w->own && w->scale && w->centre && w->factor && w->best && w->noise && w->least;
 }
 
-static oct_status round_layer(const rounder *r, const rlayer *x, float *scale, oct_ldlq *k)
+/* Keeps factors with less noise than the best so far; outputs of one step have one noise. */
+static void keep_best(rgroup *w, bool first)
 {
-    const float *weights = oct_layer_weights(r->j->g, x->node)->data;
-    const qweights *q = r->j->node[x->node].weights[0];
-    for (int64_t g = 0; g < x->l.groups; g++) {
-        bool good;
-        OCT_TRY(oct_ldlq_inputs(k, x->x + g * x->depth * x->rows, &good));
-        if (good) {
-            OCT_TRY(round_group(x, weights, q, g, scale, k));
-            continue;
+    const int64_t outs = w->x->outs;
+    for (int64_t o = 1; w->x->scales == 1 && o < outs; o++)
+        w->noise[0] += w->noise[o];
+    for (int64_t o = 0; o < outs; o++) {
+        const double noise = w->noise[w->x->scales == 1 ? 0 : o];
+        if (first || noise < w->least[o]) {
+            w->least[o] = noise;
+            w->best[o] = w->factor[o];
         }
-        for (int64_t o = 0; o < x->outs; o++) /* inputs that were never seen: as they are */
-            for (int64_t i = 0; i < x->depth; i++) {
-                const int64_t e = element(x, g, o, i);
-                x->qvals[e] = ((const int8_t *)q->qvals->data)[e];
-            }
+    }
+}
+
+static oct_status round_bound(rgroup *w, const float *factor)
+{
+    for (int64_t o = 0; o < w->x->outs; o++)
+        w->scale[o] = w->own[o] * factor[o];
+    return oct_ldlq_round(w->k, w->scale, w->x->limit, OCT_PAIR_MOST, w->noise);
+}
+
+/* Factors from 1 to 2: by what is to be expected, and of layers with few inputs, where chance decides, those near by are tried. */
+static oct_status choose_steps(rgroup *w)
+{
+    const int64_t outs = w->x->outs;
+    for (int f = 0; f <= WIDTHS; f++) {
+        for (int64_t o = 0; o < outs; o++)
+            w->factor[o] = 1 + (float)f / WIDTHS;
+        oct_ldlq_expect(w->k, w->own, w->factor[0], OCT_PAIR_MOST, w->noise);
+        keep_best(w, f == 0);
+    }
+    memcpy(w->centre, w->best, (size_t)outs * sizeof *w->centre);
+    for (int f = -1; w->x->depth <= TRIED_DEPTH && f <= 3; f++) {
+        for (int64_t o = 0; o < outs; o++) {
+            const float factor = w->centre[o] + (float)f / WIDTHS;
+            w->factor[o] = factor < 1 ? 1 : factor > 2 ? 2 : factor;
+        }
+        OCT_TRY(round_bound(w, w->factor));
+        keep_best(w, f == -1);
     }
     return OCT_OK;
+}
+
+/* Takes what a group was rounded to, and its noise. */
+static void keep_rounded(const rgroup *w, int64_t group, int8_t *qvals, double *noise)
+{
+    const rlayer *x = w->x;
+    const int8_t *rounded = oct_ldlq_qvals(w->k);
+    for (int64_t i = 0; i < x->depth; i++)
+        for (int64_t o = 0; o < x->outs; o++)
+            qvals[oct_weight_at(&x->l, group, o, i)] = rounded[i * x->outs + o];
+    for (int64_t o = 0; o < x->outs; o++)
+        *noise += w->noise[o];
+}
+
+static void take_group(rgroup *w, const float *weights, int64_t group)
+{
+    const rlayer *x = w->x;
+    float *to = oct_ldlq_weights(w->k);
+    oct_ldlq_inputs(w->k, x->x + group * x->depth * x->rows);
+    for (int64_t i = 0; i < x->depth; i++)
+        for (int64_t o = 0; o < x->outs; o++)
+            to[i * x->outs + o] = weights[oct_weight_at(&x->l, group, o, i)];
+    for (int64_t o = 0; o < x->outs; o++)
+        w->own[o] = x->own[x->scales > 1 ? group * x->outs + o : 0];
+}
+
+static oct_status round_group(rgroup *w, rlayer *x, int64_t group)
+{
+    double noise[2] = { 0 };
+    bool seen;
+    OCT_TRY(oct_ldlq_begin(w->k, NULL, &seen));
+    OCT_TRY(oct_ldlq_round(w->k, w->own, x->limit, 0, w->noise));
+    keep_rounded(w, group, x->qvals, &noise[0]);
+    if (x->bound) {
+        OCT_TRY(oct_ldlq_begin(w->k, w->pair, &seen));
+        OCT_TRY(choose_steps(w));
+        OCT_TRY(round_bound(w, w->best));
+        keep_rounded(w, group, x->safe_qvals, &noise[1]);
+        memcpy(x->widened + (x->scales > 1 ? group * x->outs : 0), w->best, (size_t)(x->scales > 1 ? x->outs : 1) * sizeof *w->best);
+    }
+    for (int i = 0; i < 2 && seen; i++)
+        x->noise[i] += noise[i];
+    return OCT_OK;
+}
+
+static oct_status round_layer(const rounder *r, rlayer *x)
+{
+    const float *weights = oct_layer_weights(r->j->g, x->node)->data;
+    rgroup w;
+    oct_status s = open_group(&w, x) ? OCT_OK : OCT_ENOMEM;
+    for (int64_t g = 0; g < x->l.groups && s == OCT_OK; g++) {
+        take_group(&w, weights, g);
+        s = round_group(&w, x, g);
+    }
+    close_group(&w);
+    return s;
 }
 
 static void round_part(void *arg, size_t begin, size_t end, size_t thread)
 {
     rounder *r = arg;
     (void)thread;
-    for (size_t i = begin; i < end; i++) {
-        rlayer *x = &r->layer[r->from + i];
-        oct_ldlq *k = oct_ldlq_create((size_t)x->depth, (size_t)x->outs, (size_t)x->rows);
-        float *scale = oct_calloc((size_t)x->outs, sizeof *scale);
-        x->status = k && scale ? round_layer(r, x, scale, k) : OCT_ENOMEM;
-        oct_ldlq_destroy(k);
-        oct_free(scale);
-    }
+    for (size_t i = begin; i < end; i++)
+        r->layer[r->from + i].status = round_layer(r, &r->layer[r->from + i]);
+}
+
+static oct_status make_places(rounder *r, rlayer *x, oct_err *err)
+{
+    const qweights *q = r->j->node[x->node].weights[0];
+    const size_t weights = (size_t)q->qvals->count, scales = (size_t)q->quant.n;
+    x->limit = q->limit;
+    x->scales = q->quant.n;
+    /* Groups that share one step are rounded one after the other. */
+    x->bound = oct_pairs_need(r->j, x->node) != OCT_PAIRS_ANY && oct_adds_pairs(&x->l) && (x->scales > 1 || x->l.groups == 1);
+    x->x = oct_calloc(1, bytes_of(x));
+    x->own = oct_arena_calloc(r->a, scales, sizeof *x->own);
+    x->qvals = oct_arena_calloc(r->a, weights, 1);
+    x->safe_qvals = oct_arena_calloc(r->a, x->bound ? weights : 1, 1);
+    x->widened = oct_arena_calloc(r->a, scales, sizeof *x->widened);
+    if (!x->x || !x->own || !x->qvals || !x->safe_qvals || !x->widened)
+        return oct_nomem(err);
+    return oct_own_steps(r->j, x->node, x->own, err);
 }
 
 /* Layers whose inputs fit into memory together. */
 static oct_status round_some(rounder *r, oct_err *err)
 {
     oct_status st = OCT_OK;
-    for (size_t i = r->from; i < r->to && st == OCT_OK; i++) {
-        rlayer *x = &r->layer[i];
-        x->x = oct_calloc(1, bytes_of(x));
-        x->qvals = oct_arena_calloc(r->a, (size_t)r->j->node[x->node].weights[0]->qvals->count, 1);
-        st = x->x && x->qvals ? OCT_OK : oct_nomem(err);
-    }
+    for (size_t i = r->from; i < r->to && st == OCT_OK; i++)
+        st = make_places(r, &r->layer[i], err);
     if (st == OCT_OK)
         st = oct_sim_show(r->s, collect, r, err);
     if (st == OCT_OK)
@@ -273,38 +397,54 @@ static oct_status round_all(rounder *r, oct_err *err)
 
 /* ---- in place of the nearest ones ---- */
 
-/* Exchanges the codes of a layer for others. */
-static oct_status take(oct_qjob *j, const rlayer *x, oct_err *err)
+/* Whether safe pairs cost little enough. */
+static bool takes_safe(const rounder *r, const rlayer *x)
 {
-    qweights *q = j->node[x->node].weights[0];
-    const float *w = oct_layer_weights(j->g, x->node)->data;
-    oct_tensor *t;
-    q->noise = 0;
-    OCT_TRY(oct_tensor_new(j->lasting, OCT_S8, q->qvals->rank, q->qvals->dims, &t, err));
-    memcpy((void *)(uintptr_t)t->data, x->qvals, (size_t)t->count);
-    for (int64_t e = 0; e < t->count; e++) {
-        const double d = (double)w[e] - (double)x->qvals[e] * (double)q->quant.scale[q->quant.n > 1 ? oct_output_channel(&x->l, e) : 0];
-        q->noise += d * d;
+    return x->bound && (oct_pairs_need(r->j, x->node) == OCT_PAIRS_SAFE_NEEDED || x->noise[1] <= r->most_lost * x->noise[0]);
+}
+
+/* Exchanges the weights of all layers for compensated ones. */
+static oct_status exchange(rounder *r, oct_err *err)
+{
+    oct_qjob *j = r->j;
+    for (size_t i = 0, at = 0; i < j->n_layer; i++) {
+        const int id = j->layer[i];
+        const rlayer *x = at < r->n && r->layer[at].node == id ? &r->layer[at++] : NULL;
+        const bool safe = r->safe || oct_pairs_need(j, id) == OCT_PAIRS_SAFE_NEEDED;
+        if (x && safe && takes_safe(r, x))
+            OCT_TRY(oct_take_weights(j, id, x->safe_qvals, x->widened, err));
+        else if (x)
+            OCT_TRY(oct_take_weights(j, id, x->qvals, NULL, err));
+        else if (safe && oct_is_product(j, id) && oct_layer_weights(j->g, id))
+            OCT_TRY(oct_make_safe(j, id, err));
     }
-    q->qvals = t;
-    q->quant.dtype = OCT_UNDEFINED; /* to be written anew */
-    q->checked = false;
+    return OCT_OK;
+}
+
+static oct_status begin(rounder *r, oct_conversion *c, oct_err *err)
+{
+    oct_qjob *j = r->j;
+    OCT_TRY(oct_conversion_sim(c, OCT_SIM_FEW_RUNS, 0, &r->s, err));
+    OCT_TRY(round_all(r, err));
+    if (!(r->before = oct_arena_calloc(r->a, j->n_nodes + 1, sizeof *r->before)))
+        return oct_nomem(err);
+    for (size_t i = 0; i < j->n_nodes; i++)
+        r->before[i] = j->node[i].weights[0];
+    for (size_t i = 0; i < r->n; i++)
+        r->safe |= takes_safe(r, &r->layer[i]);
     return OCT_OK;
 }
 
 static oct_status round_with(oct_trial *t, oct_conversion *c, oct_method_result *r, oct_arena *a, oct_err *err)
 {
     rounder *x = t->arg;
-    (void)r;
-    *x = (rounder){ .j = c->job, .a = a };
-    OCT_TRY(oct_conversion_sim(c, OCT_SIM_FEW_RUNS, 0, &x->s, err));
-    OCT_TRY(round_all(x, err));
-    if (!(x->kept = oct_arena_calloc(a, x->n + 1, sizeof *x->kept)))
-        return oct_nomem(err);
-    for (size_t i = 0; i < x->n; i++) {
-        x->kept[i] = *c->job->node[x->layer[i].node].weights[0];
-        OCT_TRY(take(c->job, &x->layer[i], err));
-    }
+    (void)a;
+    x->most_lost = r->before >= FINE_DB ? MOST_LOST_FINE : MOST_LOST;
+    if (!x->before)
+        OCT_TRY(begin(x, c, err));
+    OCT_TRY(exchange(x, err));
+    t->gain = x->safe ? -MOST_LOST_DB : 0;
+    t->enough = x->safe ? FINE_DB : 0;
     oct_conversion_changed(c);
     return OCT_OK;
 }
@@ -312,16 +452,32 @@ static oct_status round_with(oct_trial *t, oct_conversion *c, oct_method_result 
 static void undo(oct_trial *t, oct_conversion *c)
 {
     const rounder *x = t->arg;
-    for (size_t i = 0; i < x->n; i++)
-        *c->job->node[x->layer[i].node].weights[0] = x->kept[i];
+    for (size_t i = 0; i < x->j->n_nodes; i++)
+        x->j->node[i].weights[0] = x->before[i];
     oct_conversion_changed(c);
 }
 
 static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
 {
-    rounder x;
-    oct_trial t = { .size = OCT_SIM_FEW_RUNS, .act = round_with, .undo = undo, .otherwise = "to the nearest value", .arg = &x };
-    return oct_conversion_try(c, &t, r, err);
+    rounder x = { .j = c->job, .a = oct_arena_create() };
+    const oct_sim_mask alone = { .no_values = true, .weights = OCT_SIM_ROUNDED_WEIGHTS }; /* rounded activations would only blur it */
+    oct_trial t = { .size = OCT_SIM_FEW_RUNS, .mask = &alone, .act = round_with, .undo = undo, .otherwise = "to the nearest value", .arg = &x };
+    oct_status s = x.a ? oct_conversion_try(c, &t, r, err) : oct_nomem(err);
+    if (s == OCT_OK && !t.won && x.safe) {
+        x.safe = false;
+        s = oct_conversion_try(c, &t, r, err);
+        if (t.won)
+            *r->choice = 0;
+    }
+    if (r->measure)
+        r->measure = "output SQNR of rounded weights alone";
+    oct_arena_destroy(x.a);
+    return s;
+}
+
+static void prepare(oct_qjob_opts *o)
+{
+    o->rounds_later = true;
 }
 
 const oct_method oct_method_rounding = {
@@ -330,5 +486,6 @@ const oct_method oct_method_rounding = {
     .step = OCT_STEP_ROUNDING,
     .needs = OCT_NEEDS_SAMPLES,
     .by_default = true,
+    .prepare = prepare,
     .run = run,
 };

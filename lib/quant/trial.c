@@ -37,7 +37,8 @@ static oct_status try_with(oct_conversion *c, oct_trial *t, oct_method_result *r
     if (t->graph)
         OCT_TRY(settle_with_few(c, err));
     OCT_TRY(measure(c, t, &after, err));
-    t->won = t->gain > 0 ? after.sqnr >= before.sqnr + t->gain : after.noise < before.noise;
+    t->won = t->gain != 0 ? after.sqnr >= before.sqnr + t->gain : after.noise < before.noise;
+    t->won |= t->enough > 0 && after.sqnr >= t->enough;
     r->measure = "output SQNR";
     r->unit = "dB";
     if (t->won) {

@@ -15,7 +15,9 @@ struct oct_trial {
      * into the arena a lasts until the trial has ended. */
     oct_status (*act)(oct_trial *t, oct_conversion *c, oct_method_result *r, oct_arena *a, oct_err *err);
     void (*undo)(oct_trial *t, oct_conversion *c); /* and tells of that */
-    double gain;           /* dB that the smallest SQNR of an output must win; 0: the noise must fall. act may set it. */
+    /* dB that the smallest SQNR of an output must win, below 0: may lose; 0: the noise must fall. act may set it. */
+    double gain;
+    double enough;         /* dB that are enough whatever they were before; 0: none are */
     const char *otherwise; /* what is chosen where it does not win; NULL: the method says it */
     void *arg;             /* the method's own */
     bool won;              /* the result; false also where there was nothing to try */
