@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 """Judges what qconvert writes on a CPU without VNNI, where ONNX Runtime adds products in 16 bits that saturate.
 
-    check_saturation.py [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
+    check_saturation.py [--shared ../shared] [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
 
 Models of one layer each, of every shape that ONNX Runtime multiplies in a way of its own, with the weights that hurt most: all at the
 end of their range, and large beside small ones in either order of the taps. They are converted for the default target. ONNX Runtime
 runs them on an emulated CPU that has AVX2 alone (qemu-x86_64), and must give what our runtime gives, which adds in 32 bits. The same
 layers converted for CPUs with VNNI must not: else nothing would have been tested.
+
+Whole networks (one with channel multipliers and correlated weights, and the trained ones of --shared, if there) are converted with samples, so that
+most of their multiply-accumulates have s8 weights, and must give the same bytes on the emulated CPU as on this one, in every tensor that
+is quantized.
 
 Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages or the emulator.
@@ -24,11 +28,14 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from pylib import tool
+from pylib import tool, zoo
 from pylib.judge import Checker, options, run_ort, sqnr
+from pylib.samples import open_samples
 
 EXACT = 45.0  # dB: a step more or less in some outputs; a saturated sum costs tens of dB
 SAMPLES = 6
+NETWORKS = ("kws_dscnn", "resnet8_cifar10")
+NETWORK_SAMPLES, SHARE = 8, 0.6
 RUN = "--run"
 
 
@@ -131,19 +138,54 @@ def save_both(path, rng):
     return samples(rng, (8, 16))
 
 
+def run_named(model):
+    """{output: array} on the samples of NAME.npy, as many at once as the model takes."""
+    g, x = onnx.load(model).graph, np.load(model.with_suffix(".npy"))
+    batch = g.input[0].type.tensor_type.shape.dim[0].dim_value or 1
+    outputs = run_ort(model, list(x.reshape(-1, batch, *x.shape[1:])))
+    return {o.name: y for o, y in zip(g.output, outputs, strict=True)}
+
+
 def emulated(folder):
-    """Runs every NAME.onnx of the folder on the samples of NAME.npy, as many at once as it takes; writes NAME.avx2.npy."""
+    """Runs every NAME.onnx of the folder on the samples of NAME.npy, as many at once as it takes; writes NAME.avx2.npz."""
     for model in sorted(Path(folder).glob("*.onnx")):
-        x, batch = np.load(model.with_suffix(".npy")), onnx.load(model).graph.input[0].type.tensor_type.shape.dim[0].dim_value
-        np.save(model.with_suffix(".avx2.npy"), run_ort(model, list(x.reshape(-1, batch, *x.shape[1:])))[0])
+        np.savez(model.with_suffix(".avx2.npz"), **run_named(model))
     return 0
+
+
+def save_multipliers(path, rng):
+    """A network whose depthwise layers have two outputs a channel, of smooth inputs, so that weights' errors compensate each other."""
+    shapes = {"w0": (16, 3, 3, 3), "w1": (32, 1, 3, 3), "w2": (24, 32, 1, 1), "w3": (48, 1, 3, 3), "w4": (10, 48)}
+    nodes = [helper.make_node("Conv", ["x", "w0"], ["c0"], name="c0"), helper.make_node("Relu", ["c0"], ["r0"], name="r0"),
+             helper.make_node("Conv", ["r0", "w1"], ["r1"], name="c1", group=16), helper.make_node("Conv", ["r1", "w2"], ["c2"], name="c2"),
+             helper.make_node("Relu", ["c2"], ["r2"], name="r2"), helper.make_node("Conv", ["r2", "w3"], ["r3"], name="c3", group=24),
+             helper.make_node("GlobalAveragePool", ["r3"], ["p"], name="p"), helper.make_node("Flatten", ["p"], ["f"], name="f"),
+             helper.make_node("Gemm", ["f", "w4"], ["y"], name="g", transB=1)]
+    g = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 20, 20])],
+                          [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+                          [numpy_helper.from_array(rng.normal(0, np.prod(s[1:]) ** -0.5, s).astype(np.float32), n) for n, s in shapes.items()])
+    onnx.save(onnx.shape_inference.infer_shapes(helper.make_model(g, ir_version=8, opset_imports=[helper.make_opsetid("", 13)])), path)
+    return list(np.cumsum(rng.normal(size=(24, 3, 20, 20)), axis=-1).astype(np.float32))
+
+
+def first_of(spec, preprocess):
+    return next(open_samples(spec, preprocess).batches(NETWORK_SAMPLES))[1]
+
+
+def show_quantized(source, path):
+    """A copy whose outputs are also all tensors behind QuantizeLinear."""
+    m = onnx.load(source)
+    there = {o.name for o in m.graph.output}
+    m.graph.output.extend(helper.make_empty_tensor_value_info(n.output[0]) for n in m.graph.node
+                          if n.op_type == "QuantizeLinear" and n.output[0] not in there)
+    onnx.save(m, path)
 
 
 class Cases:
     """Converted models in a folder, with what ours makes of them."""
 
     def __init__(self, c):
-        self.c, self.folder, self.made = c, c.folder / "run", []
+        self.c, self.folder, self.made, self.networks = c, c.folder / "run", [], []
         self.folder.mkdir()
 
     def add(self, what, source, x, *how, safe=True):
@@ -156,16 +198,37 @@ class Cases:
         ours = self.c.run_ours(at, x)[0]
         self.made.append((what, at, ours, layer.get("remedy") or layer.get("scheme") or "", safe))
 
+    def add_network(self, name, source, data, samples, *how):
+        """The quantized tensors must be the same everywhere, and most multiply-accumulates have s8 weights."""
+        at, out = self.folder / f"{name}.onnx", self.c.folder / f"{name}.onnx"
+        report = self.c.convert(source, out, "--data", data, *how)
+        show_quantized(out, at)
+        np.save(at.with_suffix(".npy"), samples)
+        layers = [v for v in report["layers"] if v.get("weights") and v["scheme"] != "float"]
+        share = next(m["after"] for m in report["methods"] if m["name"] == "safe-pairs")
+        self.c.hold(f"{name}: s8 weights", share >= SHARE, f"{share:.2f} of the multiply-accumulates of {len(layers)} layers")
+        self.networks.append((name, at))
+
+    def judge_networks(self):
+        for name, at in self.networks:
+            here = run_named(at)
+            with np.load(at.with_suffix(".avx2.npz")) as theirs:
+                integers = [n for n, y in here.items() if y.dtype.kind in "iu"]
+                wrong = [n for n in integers if not np.array_equal(here[n], theirs[n])]
+            self.c.hold(f"{name}: the same bytes without VNNI", integers and not wrong, f"{len(integers)} tensors {' '.join(wrong[:4])}")
+
     def judge(self):
         for what, at, ours, remedy, safe in self.made:
-            theirs = np.load(at.with_suffix(".avx2.npy"))
+            theirs = next(iter(np.load(at.with_suffix(".avx2.npz")).values()))
             db = sqnr([ours], [theirs])
             self.c.hold(f"{what}: {'exact' if safe else 'saturates'} without VNNI", db >= EXACT if safe else db < EXACT,
                         f"{db:.1f} dB, {remedy}")
 
 
 def main():
-    args = options(__doc__).parse_args()
+    parser = options(__doc__)
+    parser.add_argument("--shared", type=Path, default=zoo.ROOT.parent / "shared")
+    args = parser.parse_args()
     if not shutil.which("qemu-x86_64"):
         print("skipped: no qemu-x86_64 (Debian package qemu-user)")
         return 77
@@ -191,9 +254,18 @@ def main():
             x = save(source, layer, "same", np.random.default_rng(7))
             cases.add(f"{layer}, operator form", source, x, "--format", "qoperator")
             cases.add(f"{layer} for VNNI", source, x, "--target", "onnxruntime-vnni", safe=False)
+        x = save_multipliers(source, np.random.default_rng(10))
+        np.save(c.folder / "smooth.npy", np.stack(x))
+        cases.add_network("multipliers", source, c.folder / "smooth.npy", np.stack(x[:NETWORK_SAMPLES]))
+        for name in NETWORKS:
+            model, data, _, _ = zoo.MODELS[name].paths(args.shared)
+            if model.exists():
+                cases.add_network(name, model, data, first_of(data, zoo.MODELS[name].preprocess), "--samples", "64",
+                                  *(["--preprocess", zoo.MODELS[name].preprocess] if zoo.MODELS[name].preprocess else []))
         if tool.run_emulated(RUN, cases.folder):
             sys.exit("check_saturation.py: ONNX Runtime failed on the emulated CPU")
         cases.judge()
+        cases.judge_networks()
         return c.finish()
 
 
