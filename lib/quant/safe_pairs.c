@@ -10,6 +10,14 @@ static void prepare(oct_qjob_opts *o)
     o->safe_pairs = true;
 }
 
+static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
+{
+    (void)err;
+    if (!oct_target_saturates(c->o.job.target))
+        r->why = "the target adds products in 32 bits";
+    return OCT_OK;
+}
+
 /* What layers have that integers compute, and those of them with s8 weights, by themselves and as they are. */
 typedef struct extent {
     double all, before, after;
@@ -43,7 +51,7 @@ static void gain(const oct_conversion *c, oct_method_result *r)
     extent macs = { 0 }, weights = { 0 };
     add_up(c->job, &macs, &weights);
     const extent *e = macs.all > 0 ? &macs : &weights; /* shapes may be unknown */
-    if (e->all == 0 || !oct_target_saturates(c->o.job.target))
+    if (e->all == 0)
         return;
     r->measure = e == &macs ? "share of multiply-accumulates with s8 weights" : "share of s8 weights";
     r->unit = "";
@@ -58,5 +66,6 @@ const oct_method oct_method_safe_pairs = {
     .needs = OCT_NEEDS_NOTHING,
     .by_default = true,
     .prepare = prepare,
+    .run = run,
     .gain = gain,
 };
