@@ -51,8 +51,11 @@ static void gain(const oct_conversion *c, oct_method_result *r)
     extent macs = { 0 }, weights = { 0 };
     add_up(c->job, &macs, &weights);
     const extent *e = macs.all > 0 ? &macs : &weights; /* shapes may be unknown */
-    if (e->all == 0)
+    if (e->all == 0) {
+        r->ran = false;
+        r->why = "no layer has weights of 8 bits";
         return;
+    }
     r->measure = e == &macs ? "share of multiply-accumulates with s8 weights" : "share of s8 weights";
     r->unit = "";
     r->before = e->before / e->all;
