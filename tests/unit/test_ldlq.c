@@ -182,7 +182,7 @@ static void round_both(const case_of *c, double noise[3], bool at_own_steps)
     free(h);
 }
 
-/* Of odd and even depth, within a block of the work and over several: at most 3 dB more than unbound, and about what was expected; at steps
+/* Of odd and even depth, within a block of the work and over several: some 3 dB more than unbound, and about what was expected; at steps
  * that are not widened the bound costs far more. */
 static void bound_weights_lose_little(void **state)
 {
@@ -191,9 +191,9 @@ static void bound_weights_lose_little(void **state)
         double n[3], own[3];
         round_both(&cases[i], n, false);
         round_both(&cases[i], own, true);
-        assert_true(n[1] < 2 * n[0]);
+        assert_true(n[1] < 2.2 * n[0]);
         assert_true(n[2] < 1.5 * n[1] && n[1] < 1.5 * n[2]);
-        assert_true(own[1] / own[0] > 5 * n[1] / n[0]);
+        assert_true(own[1] / own[0] > 20 * n[1] / n[0]);
     }
 }
 
