@@ -373,10 +373,58 @@ static work dynamic(oct_graph *g, const char *rules, const char *target, oct_sch
     GOOD(oct_policy_create(NULL, &w.policy, err));
     if (rules)
         GOOD(oct_policy_add(w.policy, rules, "test", err));
-    oct_qjob_opts o = { .policy = w.policy, .target = target_named(target), .scheme = scheme };
+    oct_qjob_opts o = { .policy = w.policy, .target = target_named(target), .scheme = scheme, .safe_pairs = true };
     GOOD(oct_qjob_create(g, &o, &w.job, err));
     GOOD(oct_qjob_decide(w.job, NULL, err));
     return w;
+}
+
+/* x[2,4] * w[4,3]; steps grow to the largest pair of one sign, of 127 of them, where that is 2 dB at most over all channels. */
+static void steps_grow_for_safe_pairs(void **state)
+{
+    static const struct {
+        float w[12]; /* by input, pairs of which follow each other */
+        float reach[3];
+        oct_dtype type;
+    } each[] = { { { 1, 1, -1, 0.2f, 0.1f, 1, -0.5f, 0.5f, 0.3f, 0.9f, 0.25f, 0.6f }, { 1.2f, 1.1f, 1 }, OCT_S8 },
+                 { { 1, 1, 1, 0.8f, 0.7f, 0.3f, -0.5f, 0.5f, 0.5f, -0.1f, 0.25f, 0.6f }, { 1, 1, 1 }, OCT_U8 },
+                 { { 1, 1, -1, -1, -1, 1, -0.5f, 0.5f, 0.3f, 0.9f, -0.25f, 0.6f }, { 1, 1, 1 }, OCT_S8 } };
+    for (size_t i = 0; i < OCT_COUNT(each); i++) {
+        oct_graph *g = net_graph(13);
+        const int w = net_random(g, "w", "4,3", 1);
+        memcpy((void *)(uintptr_t)g->value[w].constant->data, each[i].w, sizeof each[i].w);
+        net_output(g, NET_NODE(g, "MatMul", "layer", "y", net_input(g, "x", OCT_F32, "2,4"), w));
+        work k = dynamic(g, NULL, "onnxruntime-x86", OCT_SCHEME_DYNAMIC);
+        const oct_layer_decision *d = layer(&k, "layer");
+        const qweights *q = k.job->node[d->node].weights[0];
+        assert_int_equal(d->weights, each[i].type);
+        for (int c = 0; c < 3; c++)
+            assert_float_equal(q->quant.scale[c], each[i].reach[c] / 127, 1e-8);
+        for (int e = 0; e < 12; e++)
+            assert_int_equal(((const int8_t *)q->qvals->data)[e], (int)rintf(each[i].w[e] / q->quant.scale[e % 3]));
+        const char *remedy = i == 0 ? "made safe" : i == 1 ? "u8 weights" : "proved safe";
+        assert_non_null(strstr(d->remedy, remedy));
+        stop(&k, g);
+    }
+}
+
+/* Beside s8 activations the target takes no u8 weights: steps grow as far as they must. */
+static void signed_activations_widen_all_steps(void **state)
+{
+    static const float worst[12] = { 1, -1, 0.5f, 1, -1, 0.5f, 0.3f, 0.1f, 0.2f, -0.1f, 0.25f, 0.6f };
+    oct_graph *g = net_graph(13);
+    const int w = net_random(g, "w", "4,3", 1);
+    memcpy((void *)(uintptr_t)g->value[w].constant->data, worst, sizeof worst);
+    net_output(g, NET_NODE(g, "MatMul", "layer", "y", net_input(g, "x", OCT_F32, "2,4"), w));
+    work k = start(g, "any - - s8/tensor/asym -\n", "onnxruntime-x86", false);
+    GOOD(oct_qjob_decide(k.job, k.calib, err));
+    const oct_layer_decision *d = layer(&k, "layer");
+    const oct_quant *q = &k.job->node[d->node].weights[0]->quant;
+    assert_int_equal(d->weights, OCT_S8);
+    assert_float_equal(q->scale[0], 2.0f / 127, 1e-8);
+    assert_float_equal(q->scale[1], 2.0f / 127, 1e-8);
+    assert_float_equal(q->scale[2], 1.0f / 127, 1e-8); /* 0.5 + 0.5, and not the largest, 0.6 */
+    stop(&k, g);
 }
 
 /* Where the data's shape is not known, inference leaves groups alone that do not divide the weights. */
@@ -608,6 +656,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(branches_are_quantized),
         cmocka_unit_test(branch_that_never_ran_stays_float),
+        cmocka_unit_test(steps_grow_for_safe_pairs),
+        cmocka_unit_test(signed_activations_widen_all_steps),
         cmocka_unit_test(lstm_becomes_dynamic),
         cmocka_unit_test(products_share_qvals),
         cmocka_unit_test(lstm_stays_float),
