@@ -53,6 +53,7 @@ typedef struct rounder {
     double most_lost;   /* by safe pairs, of a layer */
     bool safe;          /* layers are tried with safe pairs, where that costs little */
     size_t n, from, to; /* those at hand */
+    bool *wanted;       /* by value: what they read */
 } rounder;
 
 /* ---- which layers ---- */
@@ -76,12 +77,28 @@ static bool describe(const rounder *r, int id, rlayer *x)
     return x->input && x->depth > 1 && x->depth <= MOST_DEPTH;
 }
 
+/* In the order of the graph, but for those that read the same value, which stand together: so it is shown once. */
+static void insert(rounder *r, const rlayer *x)
+{
+    size_t at = r->n;
+    for (size_t i = 0; i < r->n; i++)
+        if (strcmp(r->layer[i].input, x->input) == 0)
+            at = i + 1;
+    memmove(r->layer + at + 1, r->layer + at, (r->n++ - at) * sizeof *r->layer);
+    r->layer[at] = *x;
+}
+
 static oct_status list_layers(rounder *r, oct_err *err)
 {
-    if (!(r->layer = oct_arena_calloc(r->a, r->j->n_layer + 1, sizeof *r->layer)))
+    r->layer = oct_arena_calloc(r->a, r->j->n_layer + 1, sizeof *r->layer);
+    r->wanted = oct_arena_calloc(r->a, r->j->n_values + 1, sizeof *r->wanted);
+    if (!r->layer || !r->wanted)
         return oct_nomem(err);
-    for (size_t i = 0; i < r->j->n_layer; i++)
-        r->n += describe(r, r->j->layer[i], &r->layer[r->n]);
+    for (size_t i = 0; i < r->j->n_layer; i++) {
+        rlayer x = { .node = -1 };
+        if (describe(r, r->j->layer[i], &x))
+            insert(r, &x);
+    }
     return OCT_OK;
 }
 
@@ -175,6 +192,14 @@ static bool collect_rows(const rlayer *x, const oct_operand *t, uint64_t seed, i
             x->x[c * x->rows + first + i] = data[offset + c * strides[axis]];
     }
     return true;
+}
+
+static const bool *want_inputs(rounder *r)
+{
+    memset(r->wanted, 0, r->j->n_values * sizeof *r->wanted);
+    for (size_t i = r->from; i < r->to; i++)
+        r->wanted[r->j->g->node[r->layer[i].node].in[0]] = true;
+    return r->wanted;
 }
 
 /* Shown by the simulation, sample by sample, on any thread: each has rows of its own. */
@@ -371,7 +396,7 @@ static oct_status round_some(rounder *r, oct_err *err)
     for (size_t i = r->from; i < r->to && st == OCT_OK; i++)
         st = make_places(r, &r->layer[i], err);
     if (st == OCT_OK)
-        st = oct_sim_show(r->s, collect, r, err);
+        st = oct_sim_show(r->s, want_inputs(r), collect, r, err);
     if (st == OCT_OK)
         oct_pool_for(r->s->core->pool, r->to - r->from, 1, round_part, r);
     for (size_t i = r->from; i < r->to; i++) {

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static bool wanted(const oct_sim_core *s)
+static bool keeps_states(const oct_sim_core *s)
 {
     return !s->keep && !s->show && s->mask->value && s->now == &s->graph[SIM_REAL];
 }
@@ -40,13 +40,50 @@ void oct_sim_drop_states(oct_sim_core *s)
         }
 }
 
-/* Whether nothing that is to be rounded was passed on the way to the state. */
+/* Whether nothing that is to be rounded or shown was passed on the way to the state. */
 static bool is_usable(const oct_sim_core *s, const sim_sample *x)
 {
     bool usable = x->state.at > 0;
     for (size_t i = 0; i < s->n_taps && usable; i++)
-        usable = !x->passed[i] || !oct_sim_is_on(s, i);
+        usable = !x->passed[i] || !(s->show ? s->wanted[s->tapped[i]] : oct_sim_is_on(s, i));
     return usable;
+}
+
+/* Puts the state back, or begins anew. */
+static oct_status begin(sim_worker *w, oct_runner *r, bool restore, oct_plan **plan, oct_err *err)
+{
+    sim_sample *x = w->s->set->sample[w->sample];
+    const size_t n = w->s->n_taps * sizeof *w->passed;
+    if (restore)
+        memcpy(w->passed, x->passed, n);
+    else
+        memset(w->passed, 0, n);
+    OCT_TRY(oct_runner_begin(r, x->input, plan, err));
+    return restore ? oct_plan_restore(*plan, &x->state, err) : OCT_OK;
+}
+
+static oct_status show_sample(sim_worker *w, oct_runner *r, oct_plan **plan, oct_err *err)
+{
+    const oct_sim_core *s = w->s;
+    sim_sample *x = s->set->sample[w->sample];
+    bool shown;
+    size_t last = s->n_taps;
+    const oct_status st = begin(w, r, is_usable(s, x), plan, err);
+    if (st == OCT_EUNSUPPORTED)
+        return oct_runner_run(r, x->input, plan, err); /* in stages, from begin to end */
+    OCT_TRY(st);
+    for (size_t i = 0; i < s->n_taps; i++)
+        if (s->wanted[s->tapped[i]] && !w->passed[i] && oct_plan_shows(*plan, s->tap[i])) {
+            OCT_TRY(oct_plan_advance(*plan, s->tap[i], &shown, err));
+            last = i;
+        }
+    if (last == s->n_taps) /* nothing was left to show */
+        return OCT_OK;
+    memcpy(x->passed, w->passed, s->n_taps * sizeof *x->passed);
+    x->passed[last] = false; /* it is shown once more from there */
+    if (!oct_plan_save(*plan, &x->state))
+        oct_plan_state_free(&x->state);
+    return OCT_OK;
 }
 
 oct_status oct_sim_run_sample(sim_worker *w, oct_runner *r, oct_plan **plan, oct_err *err)
@@ -54,18 +91,17 @@ oct_status oct_sim_run_sample(sim_worker *w, oct_runner *r, oct_plan **plan, oct
     const oct_sim_core *s = w->s;
     sim_sample *x = s->set->sample[w->sample];
     bool shown;
-    w->real = wanted(s);
+    w->real = keeps_states(s);
+    if (s->show)
+        return show_sample(w, r, plan, err);
     if (!w->real)
         return oct_runner_run(r, x->input, plan, err);
     OCT_TRY(oct_runner_plan(r, x->input, &w->plan, err));
     w->ahead = !is_usable(s, x);
-    if (w->ahead) {
-        memset(w->passed, 0, s->n_taps * sizeof *w->passed);
-        return oct_runner_run(r, x->input, plan, err);
-    }
-    memcpy(w->passed, x->passed, s->n_taps * sizeof *w->passed);
-    OCT_TRY(oct_runner_begin(r, x->input, plan, err));
-    OCT_TRY(oct_plan_restore(*plan, &x->state, err));
+    const oct_status st = begin(w, r, !w->ahead, plan, err);
+    if (st == OCT_EUNSUPPORTED)
+        return oct_runner_run(r, x->input, plan, err); /* in stages: no state is ever kept */
+    OCT_TRY(st);
     return oct_plan_advance(*plan, NULL, &shown, err);
 }
 

@@ -27,6 +27,8 @@ static oct_status round_value(void *arg, const char *name, const oct_operand *t,
     const int i = oct_sim_find_tap(s->tap, s->n_taps, &w->next, name);
     (void)err;
     if (s->show) {
+        if (i >= 0)
+            w->passed[i] = true;
         s->show(s->show_arg, w->sample, name, t);
         return OCT_OK;
     }
@@ -257,11 +259,14 @@ const char *oct_sim_shown(const oct_sim *s, int value)
     return NULL;
 }
 
-oct_status oct_sim_show(oct_sim *s, void (*show)(void *arg, size_t sample, const char *name, const oct_operand *t), void *arg, oct_err *err)
+oct_status oct_sim_show(oct_sim *s, const bool *value, void (*show)(void *arg, size_t sample, const char *name, const oct_operand *t), void *arg,
+                        oct_err *err)
 {
     oct_sim_core *core = s->core;
     OCT_TRY(oct_sim_follow(core, err));
     OCT_TRY(oct_sim_make_graph(core, SIM_REAL, NULL, err));
+    OCT_TRY(oct_sim_need_states(core, s, err));
+    core->wanted = value;
     core->show = show;
     core->show_arg = arg;
     const oct_status st = oct_sim_run(core, s, &core->graph[SIM_REAL], err);

@@ -49,8 +49,11 @@ oct_status oct_sim_measure(oct_sim *s, const oct_sim_mask *m, oct_sim_loss *loss
 
 /* The name under which a value of the job's graph is shown, NULL: it is not. Borrowed until decisions change. */
 const char *oct_sim_shown(const oct_sim *s, int value);
-/* Runs the float model on the samples and shows its values under the names of the simulation's taps, on any thread. */
-oct_status oct_sim_show(oct_sim *s, void (*show)(void *arg, size_t sample, const char *name, const oct_operand *t), void *arg, oct_err *err);
+/* Runs the float model on the samples and shows values of the job's graph (value[n_values]) under the names of the simulation's taps, and
+ * others, on any thread. The run of a sample ends with the last of them and begins where the one before ended, if that is not behind the
+ * first; so asking for some values after the other, in the order of the graph, costs one run. */
+oct_status oct_sim_show(oct_sim *s, const bool *value, void (*show)(void *arg, size_t sample, const char *name, const oct_operand *t), void *arg,
+                        oct_err *err);
 
 /* The graph that such a plan runs: a copy of the job's, where what integer operators read of a real value is a value of its own.
  * rounds[node]: whether the weights and bias of the node are rounded, NULL: all; constants of other operators go with `constants`.

@@ -14,8 +14,8 @@ typedef struct sim_sample {
     float **output;    /* [outputs] of the float model */
     int64_t *count;    /* of their elements */
     oct_error *error;  /* [outputs] of the measurement in progress */
-    oct_plan_state state; /* of the float graph, up to a value that was rounded first in a measurement */
-    bool *passed;      /* [n_taps]: values shown before that */
+    oct_plan_state state; /* of the float graph, where a measurement rounded its first value or a show ended */
+    bool *passed;      /* [n_taps]: values shown on the way there */
 } sim_sample;
 
 /* Graphs that differ in their constants. */
@@ -31,7 +31,7 @@ typedef struct sim_worker {
     oct_plan *plan;   /* that runs */
     bool real;        /* nothing has been rounded yet, and a state is wanted */
     bool ahead;       /* of the state that is kept */
-    bool *passed;     /* [n_taps]: values shown while nothing was rounded */
+    bool *passed;     /* [n_taps]: values shown so far, while nothing was rounded */
     size_t sample;    /* at hand */
     float *plain;
     int64_t cap;
@@ -67,6 +67,7 @@ struct oct_sim_core {
     bool keep; /* outputs are those of the float model */
     void (*show)(void *arg, size_t sample, const char *name, const oct_operand *t); /* NULL: values are rounded */
     void *show_arg;
+    const bool *wanted; /* by value: what is shown */
     pthread_mutex_t lock;
     oct_status status;
     oct_err err;
