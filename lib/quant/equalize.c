@@ -93,50 +93,62 @@ static void scale_to(const set *x, int strength, int *exponent)
     }
 }
 
-/* Noise of the signal in the output channels of a reader, bounded by 1 each, on average: of the rounded input, and of the rounded weights
- * with scales of 8 bits a channel. Channels are taken to reach four times their deviation. */
-static double noise_of(const work *w, const set *x, const oct_scaled_layer *l, const int *exponent, double *signal, double *noise, double *top)
+/* What an input channel adds, scaled as is tried. */
+typedef struct scaled_input {
+    double down, power, risen; /* of its weights; of its values, as they are and scaled */
+} scaled_input;
+
+/* Noise of the signal in an output channel, bounded by 1, NaN without a signal: of the input, rounded in steps of `step`, and of the weights, rounded
+ * with a scale of 8 bits. v: the channel's weights. */
+static double noise_at(const oct_weight_layout *l, const float *v, const scaled_input *in, double step)
 {
-    const oct_tensor *t = oct_layer_weights(w->c->m->graph, l->node);
-    const float *v = t->data;
+    const int64_t ins = l->ins / l->groups;
+    double top = 0, signal = 0, noise = 0;
+    for (int64_t c = 0; c < ins; c++)
+        for (int64_t t = 0; t < l->taps; t++)
+            top = fmax(top, fabs((double)v[c * l->in_step + t] * in[c].down));
+    const double weight_step = top / 127;
+    for (int64_t c = 0; c < ins; c++)
+        for (int64_t t = 0; t < l->taps; t++) {
+            const double m = (double)v[c * l->in_step + t], scaled = m * in[c].down;
+            signal += m * m * in[c].power;
+            noise += (scaled * scaled * step * step + weight_step * weight_step * in[c].risen) / 12;
+        }
+    return signal > 0 ? noise / (noise + signal) : NAN;
+}
+
+/* The same on average over the outputs of a reader. Channels are taken to reach four times their deviation. */
+static double noise_of(const work *w, const set *x, const oct_scaled_layer *l, const int *exponent, scaled_input *in)
+{
+    const oct_weight_layout *y = &l->weights;
+    const float *v = oct_layer_weights(w->c->m->graph, l->node)->data;
+    const int64_t outs = y->outs / y->groups, ins = y->ins / y->groups;
     double lo = 0, hi = 0, sum = 0;
     int64_t n = 0;
     for (int64_t c = 0; c < x->s->channels; c++) {
+        const double r = fmax((double)x->hi[c], -(double)x->lo[c]) / 4;
         lo = fmin(lo, ldexp((double)x->lo[c], exponent[c]));
         hi = fmax(hi, ldexp((double)x->hi[c], exponent[c]));
+        in[c] = (scaled_input){ ldexp(1, -exponent[c]), r * r, ldexp(r * r, 2 * exponent[c]) };
     }
-    const double step = (hi - lo) / 255;
-    for (int64_t o = 0; o < l->weights.outs; o++)
-        signal[o] = noise[o] = top[o] = 0;
-    for (int64_t e = 0; e < t->count; e++) {
-        const int64_t o = oct_output_channel(&l->weights, e);
-        top[o] = fmax(top[o], fabs(ldexp((double)v[e], -exponent[oct_input_channel(&l->weights, e)])));
+    for (int64_t o = 0; o < y->outs; o++) {
+        const double one = noise_at(y, v + o / outs * y->group_step + o % outs * y->out_step, in + o / outs * ins, (hi - lo) / 255);
+        if (!isnan(one) && ++n)
+            sum += one;
     }
-    for (int64_t e = 0; e < t->count; e++) {
-        const int64_t o = oct_output_channel(&l->weights, e), c = oct_input_channel(&l->weights, e);
-        const double r = fmax((double)x->hi[c], -(double)x->lo[c]) / 4, power = r * r, m = (double)v[e];
-        const double scaled = ldexp(m, -exponent[c]), weight_step = top[o] / 127;
-        signal[o] += m * m * power;
-        noise[o] += (scaled * scaled * step * step + weight_step * weight_step * ldexp(power, 2 * exponent[c])) / 12;
-    }
-    for (int64_t o = 0; o < l->weights.outs; o++)
-        if (signal[o] > 0 && ++n)
-            sum += noise[o] / (noise[o] + signal[o]);
     return n ? sum / (double)n : 0;
 }
 
 static oct_status noise_behind(const work *w, const set *x, const int *exponent, double *sum, oct_err *err)
 {
+    scaled_input *in = oct_calloc((size_t)x->s->channels + 1, sizeof *in);
+    if (!in)
+        return oct_nomem(err);
     *sum = 0;
-    for (size_t i = 0; i < x->s->n_readers; i++) {
-        const oct_scaled_layer *l = &x->s->reader[i];
-        double *room = oct_calloc(3 * (size_t)l->weights.outs, sizeof *room);
-        if (!room)
-            return oct_nomem(err);
-        if (oct_is_product(w->c->job, l->node))
-            *sum += noise_of(w, x, l, exponent, room, room + l->weights.outs, room + 2 * l->weights.outs);
-        oct_free(room);
-    }
+    for (size_t i = 0; i < x->s->n_readers; i++)
+        if (oct_is_product(w->c->job, x->s->reader[i].node))
+            *sum += noise_of(w, x, &x->s->reader[i], exponent, in);
+    oct_free(in);
     return OCT_OK;
 }
 
