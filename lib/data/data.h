@@ -38,6 +38,7 @@ typedef struct oct_source_options {
     size_t store_bytes;        /* for samples of a stream; 0: 256 MB */
     bool hold;                 /* leave at least a fifth unchosen, for oct_pick.aside */
     int64_t shard_i, shard_n;  /* of those chosen the ones at places p with p % shard_n == shard_i; shard_n 0: all */
+    bool synthetic;            /* the word `synthetic` among specs stands for made samples (synthetic.h) */
     int threads;               /* decoding threads; 0: two, or one on a single processor */
 } oct_source_options;
 

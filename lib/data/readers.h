@@ -58,6 +58,8 @@ extern const oct_reader oct_read_testset; /* of oct_read_folder */
 /* Streams, which are no files: only a word of the user chooses one of these (spec.c), so no name found in a folder, a
  * pattern or a list can start a command. Their path is that word: "-" or the name of a descriptor (/dev/fd/63), "pipe:" and a command. */
 extern const oct_reader oct_read_descriptor, oct_read_command;
+/* The one of made samples (synthetic.h), where the caller allows that. */
+extern const oct_reader oct_read_synthetic;
 #define OCT_PIPE "pipe:"
 
 /* The table of readers of files, in the order of asking. */

@@ -1,6 +1,7 @@
 /* lib/data/source.c -- the stream: specs to samples to batches. Decoding threads take samples from the readers one at
  * a time and in order, decode side by side, and leave them in a ring that oct_source_next empties in order. */
 #include "data/source_int.h"
+#include "data/synthetic.h"
 
 #include "base/io.h"
 #include "base/pool.h"
@@ -229,7 +230,8 @@ static oct_status set_up(oct_source *s, const oct_source_options *o, oct_err *er
     OCT_TRY(copy_inputs(s, o, err));
     OCT_TRY(parse_steps(s, o, err));
     for (size_t i = 0; i < o->n_specs; i++)
-        OCT_TRY(oct_spec_expand(o->specs[i], s->arena, &s->leaves, err));
+        OCT_TRY(o->synthetic && strcmp(o->specs[i], OCT_SYNTHETIC) == 0 ? oct_spec_synthetic(s->arena, &s->leaves, err)
+                                                                         : oct_spec_expand(o->specs[i], s->arena, &s->leaves, err));
     if (o->labels)
         OCT_TRY(oct_labels_load(o->labels, &s->labels, err));
     if (o->labels && !(s->labels_path = oct_arena_strdup(s->arena, o->labels)))

@@ -1,5 +1,6 @@
 /* lib/data/spec.c -- expansion of braces and wildcards, and the choice of a reader. */
 #include "data/spec.h"
+#include "data/synthetic.h"
 
 #include "base/io.h"
 
@@ -124,6 +125,16 @@ static oct_status add_command(const char *spec, oct_arena *arena, oct_leaves *le
         return OCT_EUSAGE;
     }
     return add_leaf(&oct_read_command, spec, arena, leaves, err);
+}
+
+oct_status oct_spec_synthetic(oct_arena *arena, oct_leaves *leaves, oct_err *err)
+{
+    if (oct_path_exists(OCT_SYNTHETIC)) {
+        oct_fail(err, OCT_EUSAGE, "%s: is a file or folder, and would be made samples", OCT_SYNTHETIC);
+        oct_hint(err, "write ./%s for what is there; made samples need another working folder", OCT_SYNTHETIC);
+        return OCT_EUSAGE;
+    }
+    return add_leaf(&oct_read_synthetic, OCT_SYNTHETIC, arena, leaves, err);
 }
 
 oct_status oct_spec_expand(const char *spec, oct_arena *arena, oct_leaves *leaves, oct_err *err)

@@ -26,6 +26,7 @@ typedef struct tool_data {
     const char *shard;    /* "i/n", "auto" or NULL */
     int64_t shard_i, shard_n;
     bool skip_bad;
+    bool synthetic;       /* samples may be made (data/synthetic.h) */
 } tool_data;
 
 /* The options that fill it, the same for every tool; d: tool_data *. Options of one tool's own follow in the group. */

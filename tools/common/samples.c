@@ -73,7 +73,7 @@ oct_status tool_open_inputs(const oct_input_desc *in, size_t n, const tool_data 
     oct_source_options o = { .specs = d->specs.v, .n_specs = d->specs.n, .preprocess = d->preprocess.v, .n_preprocess = d->preprocess.n,
                              .inputs = in, .n_inputs = n, .labels = d->labels, .skip_bad = d->skip_bad,
                              .samples = d->samples, .first = d->first, .hold = d->hold,
-                             .shard_i = d->shard_i, .shard_n = d->shard_n, .threads = threads };
+                             .shard_i = d->shard_i, .shard_n = d->shard_n, .threads = threads, .synthetic = d->synthetic };
     return oct_source_open(&o, src, err);
 }
 
