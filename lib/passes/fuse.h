@@ -28,6 +28,11 @@ bool oct_channel_const(oct_graph *g, int value, const oct_layer *l, int rank, fl
  * constants named after the old ones. Arithmetic in double, rounded once. */
 oct_status oct_layer_affine(oct_graph *g, const oct_layer *l, const float *scale, const float *shift, oct_err *err);
 
+/* How many channels, dimension 1, a BatchNormalization with constant parameters has; 0: the node is none. */
+int64_t oct_norm_channels(const oct_graph *g, int node);
+/* What it says of the data it was trained with: the mean and the deviation of each channel of its output, [channels]. */
+void oct_norm_moments(const oct_graph *g, int node, float *mean, float *deviation);
+
 /* Makes the layer produce what `tail` (a node behind it) produced, and removes tail. */
 oct_status oct_layer_absorb(oct_graph *g, int layer, int tail, oct_err *err);
 

@@ -24,6 +24,23 @@ static bool is_batchnorm(const oct_graph *g, const oct_node *n)
     return true;
 }
 
+int64_t oct_norm_channels(const oct_graph *g, int node)
+{
+    const oct_node *n = &g->node[node];
+    return is_batchnorm(g, n) && n->out[0] >= 0 ? g->value[n->in[1]].constant->count : 0;
+}
+
+void oct_norm_moments(const oct_graph *g, int node, float *mean, float *deviation)
+{
+    const oct_node *n = &g->node[node];
+    const float *gamma = g->value[n->in[1]].constant->data, *beta = g->value[n->in[2]].constant->data, *var = g->value[n->in[4]].constant->data;
+    const double eps = oct_node_float(n, "epsilon", 1e-5f);
+    for (int64_t c = 0; c < g->value[n->in[1]].constant->count; c++) {
+        mean[c] = beta[c];
+        deviation[c] = (float)(fabs((double)gamma[c]) * sqrt((double)var[c] / ((double)var[c] + eps)));
+    }
+}
+
 static oct_status affine_of(oct_graph *g, const oct_node *n, int64_t channels, float **scale, float **shift, oct_err *err)
 {
     *scale = oct_arena_calloc(g->arena, (size_t)channels, sizeof(float));
