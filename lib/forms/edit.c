@@ -53,6 +53,12 @@ oct_status oct_edit_node(oct_graph *g, const char *op, const int *in, int n_in, 
     return OCT_OK;
 }
 
+oct_status oct_edit_square(oct_graph *g, int v, int *to, oct_err *err)
+{
+    OCT_TRY(oct_edit_value(g, g->value[v].name, "_square", OCT_F32, v, to, err));
+    return oct_edit_node(g, "Mul", (int[]){ v, v }, 2, *to, oct_edit_after(g, g->value[v].producer), NULL, err);
+}
+
 oct_status oct_edit_become(oct_graph *g, int node, const char *op, const char *domain, int64_t opset, oct_err *err)
 {
     if (domain[0] && oct_graph_opset(g, domain) == 0)

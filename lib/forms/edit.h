@@ -16,6 +16,8 @@ oct_status oct_edit_refer(oct_graph *g, const char *base, const char *suffix, co
 bool oct_edit_keeps(const oct_graph *g, int v);
 /* A node of the default domain, named by what it makes, since names of values differ. node may be NULL. */
 oct_status oct_edit_node(oct_graph *g, const char *op, const int *in, int n_in, int out, int before, int *node, oct_err *err);
+/* A node behind value v that makes its squares, *to. */
+oct_status oct_edit_square(oct_graph *g, int v, int *to, oct_err *err);
 /* Makes a node another operator, under its name; op and domain are kept by reference, the domain is imported if it was not. opset 0: the graph's. */
 oct_status oct_edit_become(oct_graph *g, int node, const char *op, const char *domain, int64_t opset, oct_err *err);
 /* The slot at which a node makes a value. */
