@@ -16,6 +16,8 @@ static oct_status set_meta(const oct_conversion *c, const char *command, oct_err
     if (st == OCT_OK && command)
         st = oct_model_set_meta(m, "octet.command", oct_buf_str(&b), err);
     oct_buf_free(&b);
+    if (st == OCT_OK && c->o.synthetic)
+        st = oct_model_set_meta(m, "octet.ranges", "from synthetic data", err);
     if (st == OCT_OK && c->scaled.len)
         st = c->scaled.failed ? oct_nomem(err) : oct_model_set_meta(m, OCT_SCALED_KEY, oct_buf_str(&c->scaled), err);
     return st;

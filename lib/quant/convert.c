@@ -63,6 +63,7 @@ void oct_conversion_close(oct_conversion *c)
     oct_buf_free(&c->scaled);
     oct_qjob_destroy(c->job);
     oct_graph_destroy(c->fl);
+    oct_graph_destroy(c->like);
     oct_calib_destroy(c->calib);
     oct_policy_destroy(c->policy);
     oct_arena_destroy(c->arena);
@@ -201,6 +202,16 @@ oct_status oct_conversion_settle(oct_conversion *c, oct_err *err)
     return OCT_OK;
 }
 
+/* Made samples are taken as the data that the model was trained with. */
+static oct_status match_training(oct_conversion *c, oct_err *err)
+{
+    if (!c->o.synthetic)
+        return OCT_OK;
+    oct_conversion_say(c, 0, "ranges from synthetic data: what it costs on real data is not known");
+    OCT_TRY(oct_synthetic_graph(c->m->graph, c->target, c->n_target, c->src, c->o.job.threads, &c->like, err));
+    return oct_source_pick(c->src, &(oct_pick){ 0 }, err);
+}
+
 static oct_status decide(oct_conversion *c, oct_err *err)
 {
     if (c->src)
@@ -210,6 +221,7 @@ static oct_status decide(oct_conversion *c, oct_err *err)
     OCT_TRY(oct_conversion_run_step(c, OCT_STEP_GRAPH, err));
     OCT_TRY(oct_conversion_run_step(c, OCT_STEP_RANGES, err));
     if (c->src && !c->gathered) { /* no method did */
+        OCT_TRY(match_training(c, err));
         OCT_TRY(oct_statistics_gather(c, &(oct_gather){ 0 }, c->calib, err));
         oct_statistics_complete(c);
     }
@@ -230,6 +242,8 @@ oct_status oct_conversion_decide(oct_conversion *c, oct_source *src, oct_err *er
 {
     c->src = src;
     OCT_TRY(list_methods(c, err));
+    if (c->o.synthetic)
+        OCT_TRY(oct_norm_targets(c->m->graph, c->arena, &c->target, &c->n_target, err));
     oct_status st = open_job(c, err);
     if (st == OCT_OK)
         st = decide(c, err);

@@ -18,6 +18,7 @@
 #include "onnx/model.h"
 #include "quant/layers.h"
 #include "quant/methods.h"
+#include "quant/synthetic.h"
 
 /* How a conversion speaks while it works. Functions may be NULL. */
 typedef struct oct_convert_listener {
@@ -55,6 +56,7 @@ typedef struct oct_convert_opts {
     const char *observer;  /* how ranges are chosen, for every tensor; NULL: by the policy */
     oct_qjob_opts job;     /* target, scheme, blocks, passes, threads; the conversion sets policy, log, have_data and what methods set */
     oct_method_set methods;
+    bool synthetic;        /* samples are made (data/synthetic.h): they tell ranges, and choose nothing */
     bool whole;            /* samples are not divided between what finds ranges and what compares them (some may be broken) */
     const char *metric;    /* the one that counts; NULL: the first that applies */
     const oct_metric_command *command; /* a metric besides, which counts where `metric` is NULL; NULL: none */
@@ -85,6 +87,9 @@ typedef struct oct_conversion {
     oct_source *src;   /* borrowed; NULL without samples */
     const char *table; /* path of a table that was read, or NULL; borrowed */
     oct_calib *calib;  /* NULL without samples and table */
+    oct_norm_target *target; /* [n_target]: what the model says of the data it was trained with, where samples are made ... */
+    size_t n_target;
+    oct_graph *like;         /* ... and the graph that takes these as such data; else NULL */
     oct_qjob *job;
     oct_change *changes;
     size_t n_changes, cap_changes;

@@ -54,7 +54,7 @@ oct_status oct_statistics_gather(oct_conversion *c, const oct_gather *g, oct_cal
     }
     if (g->n || g->most)
         OCT_TRY(oct_source_pick(c->src, &(oct_pick){ .i = g->i, .n = g->n, .most = g->most }, err));
-    OCT_TRY(oct_calibrate(c->m->graph, c->src, &o, into, err));
+    OCT_TRY(oct_calibrate(c->like ? c->like : c->m->graph, c->src, &o, into, err));
     if (!g->n && !g->most && c->o.listener.taken)
         c->o.listener.taken(c->o.listener.arg, c->src);
     return OCT_OK;
@@ -109,6 +109,8 @@ const char *oct_no_measuring(const oct_conversion *c)
 {
     if (!oct_qjob_has_qparams(c->job))
         return oct_no_ranges;
+    if (c->o.synthetic)
+        return "the samples are synthetic";
     if (!oct_runnable_whole(c->m->graph))
         return "the model has an operator that is not known here";
     return oct_source_is_once(c->src) ? "the data can be read once only" : NULL;

@@ -201,6 +201,8 @@ oct_status report_json(const session *s, oct_err *err)
     oct_json_str(&j, "output", s->a->dry_run ? NULL : s->output);
     oct_json_str(&j, "target", oct_target_name(s->target));
     oct_json_int(&j, "samples", s->c.calib ? (int64_t)s->c.calib->samples : 0);
+    if (s->c.o.synthetic)
+        oct_json_bool(&j, "synthetic", true);
     oct_buf missing = OCT_BUF_INIT;
     if (s->c.calib && oct_calib_missing(s->c.calib, &missing))
         oct_json_str(&j, "missing_shards", oct_buf_str(&missing));

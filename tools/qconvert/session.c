@@ -1,6 +1,8 @@
 /* From arguments to a conversion: its options, its files, what it says. */
 #include "qconvert/qconvert.h"
 
+#include "data/synthetic.h"
+
 #include "base/spill.h"
 
 #include <math.h>
@@ -132,6 +134,23 @@ static oct_status read_goals(session *s, oct_err *err)
     return OCT_OK;
 }
 
+/* Whether samples are made, which none others may stand beside. */
+static oct_status asks_synthetic(const session *s, bool *synthetic, oct_err *err)
+{
+    const convert_args *a = s->a;
+    *synthetic = false;
+    for (size_t i = 0; i < a->data.specs.n; i++)
+        *synthetic |= strcmp(a->data.specs.v[i], OCT_SYNTHETIC) == 0;
+    if (*synthetic && (a->data.specs.n > 1 || a->data.labels))
+        return oct_fail(err, OCT_EUSAGE, "--data %s makes samples: none others can be given, nor labels", OCT_SYNTHETIC);
+    if (*synthetic && s->n_goals) {
+        oct_fail(err, OCT_EUSAGE, "%s cannot be judged on synthetic data", s->goals[0].option);
+        oct_hint(err, "give samples with --data");
+        return OCT_EUSAGE;
+    }
+    return OCT_OK;
+}
+
 static oct_status read_options(session *s, oct_convert_opts *o, oct_err *err)
 {
     const convert_args *a = s->a;
@@ -144,6 +163,7 @@ static oct_status read_options(session *s, oct_convert_opts *o, oct_err *err)
         return oct_fail(err, OCT_EUSAGE, "there is no scheme '%s'", a->scheme);
     OCT_TRY(method_options(a, &o->methods, err));
     OCT_TRY(read_goals(s, err));
+    OCT_TRY(asks_synthetic(s, &o->synthetic, err));
     o->command = a->command.command ? &a->command : NULL;
     o->goals = s->goals;
     o->n_goals = s->n_goals;
@@ -177,6 +197,7 @@ oct_status session_decide(session *s, oct_err *err)
     }
     tool_data d = a->data;
     d.hold = true;
+    d.synthetic = s->c.o.synthetic;
     if (d.specs.n)
         OCT_TRY(tool_open_data(s->m->graph, &d, 0, &s->src, err));
     return oct_conversion_decide(&s->c, s->src, err);

@@ -17,7 +17,7 @@ static void put_value(oct_buf *b, const oct_metric *m, double v)
 void verdict_samples(const session *s, uint64_t n, oct_buf *b)
 {
     const bool one = n == 1;
-    oct_buf_printf(b, " on %s%llu sample%s%s", s->c.judged == OCT_JUDGED_SAME ? "the " : "", (unsigned long long)n, one ? "" : "s",
+    oct_buf_printf(b, " on %s%llu %ssample%s%s", s->c.judged == OCT_JUDGED_SAME ? "the " : "", (unsigned long long)n, s->c.o.synthetic ? "synthetic " : "", one ? "" : "s",
                    s->c.judged == OCT_JUDGED_SAME    ? " it was calibrated with"
                    : s->c.judged == OCT_JUDGED_OTHERS ? " that calibration did not see"
                                                 : "");
