@@ -231,7 +231,6 @@ static oct_status decide(oct_conversion *c, oct_err *err)
         OCT_TRY(oct_conversion_run_step(c, (oct_method_step)step, err));
     OCT_TRY(oct_conversion_settle(c, err));
     OCT_TRY(oct_goal_reach(c, err));
-    oct_conversion_end_sim(c);
     for (size_t i = 0; i < c->n_methods; i++)
         if (c->methods[i].ran && c->methods[i].method->gain)
             c->methods[i].method->gain(c, &c->methods[i]);
@@ -249,5 +248,8 @@ oct_status oct_conversion_decide(oct_conversion *c, oct_source *src, oct_err *er
         st = decide(c, err);
     if (st == OCT_EMALFORMED || st == OCT_EUNSUPPORTED || st == OCT_ENUMERIC || st == OCT_EINTERNAL)
         oct_within(err, "%s", c->o.name);
+    if (st == OCT_OK)
+        st = oct_conversion_find_causes(c, err);
+    oct_conversion_end_sim(c);
     return st;
 }

@@ -58,6 +58,8 @@ typedef struct oct_convert_opts {
     oct_method_set methods;
     bool synthetic;        /* samples are made (data/synthetic.h): they tell ranges, and choose nothing */
     bool whole;            /* samples are not divided between what finds ranges and what compares them (some may be broken) */
+    bool sensitivity;      /* measure what each value and each layer's weights cost; else it is known of values alone, where a method measured it */
+    const char *sensitivity_file; /* keeps these measurements, and those that it has are not made again; NULL: none */
     const char *metric;    /* the one that counts; NULL: the first that applies */
     const oct_metric_command *command; /* a metric besides, which counts where `metric` is NULL; NULL: none */
     const oct_goal *goals; /* what the result is to hold, at most OCT_GOALS_MAX */
@@ -78,6 +80,28 @@ typedef enum oct_judged_on {
 typedef struct oct_change {
     const char *pass, *what, *node;
 } oct_change;
+
+/* Something that is rounded, and what that alone costs at the outputs, everything else being float. */
+typedef struct oct_cause {
+    const char *value; /* its name; NULL: the weights and the bias of the layer */
+    const char *layer; /* name of the node that makes the value; "": an input of the model makes it */
+    const char *op;    /* of the layer; "" */
+    int node;          /* the layer in the job's graph, or -1 */
+    double noise;      /* of the signal, summed over the outputs */
+    double share;      /* of what everything causes together; shares add up to 1 only where errors are independent */
+    double sqnr;       /* dB, of the outputs if nothing else were rounded */
+    double gain;       /* dB, about, that the outputs gain where it alone is left float */
+} oct_cause;
+
+/* What was found by measuring causes. */
+typedef struct oct_causes {
+    oct_cause *cause;  /* worst first */
+    size_t n, small;   /* small: things that cause less than `least` of the noise of their kind, and were not told apart */
+    double least;
+    bool weights;      /* of layers were measured too */
+    size_t samples;
+    double all, of_values, of_weights; /* dB, of the outputs with everything rounded, or one kind; NaN: not measured */
+} oct_causes;
 
 typedef struct oct_conversion {
     oct_convert_opts o;
@@ -104,6 +128,8 @@ typedef struct oct_conversion {
     oct_buf scaled;          /* what the metadata says of values whose channels a method multiplied (eval/scaled.h) */
     oct_method_result *methods; /* of the table, in its order */
     size_t n_methods;
+    const struct oct_sensitivity *sensitivity; /* of values, as a method has measured it; NULL: none has */
+    oct_causes causes;          /* n 0: not known */
     uint64_t size_before, size_after; /* with external data */
     oct_graph *fl;            /* the prepared float graph, where the result is judged */
     oct_judged_on judged;

@@ -58,6 +58,9 @@ int64_t oct_measured_samples(const oct_conversion *c);
 /* simulate.c: gives back the memory of the simulation; one that is asked for again is made anew. */
 void oct_conversion_end_sim(oct_conversion *c);
 
+/* causes.c: fills c->causes once everything is decided, from new measurements or from those of a method. */
+oct_status oct_conversion_find_causes(oct_conversion *c, oct_err *err);
+
 /* judge.c: decides whether samples are kept aside, before any are read. calibrates: whether statistics are asked of them. */
 void oct_conversion_keep_aside(oct_conversion *c, bool calibrates);
 /* Why the result cannot be compared with the float graph fl over the samples; NULL: it can. */

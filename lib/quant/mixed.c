@@ -145,14 +145,17 @@ static oct_status measure(oct_conversion *c, oct_sensitivity *out, oct_err *err)
 {
     oct_sim *s;
     OCT_TRY(oct_conversion_sim(c, OCT_SIM_MANY_RUNS, 0, &s, err));
-    return oct_sensitivity_measure(s, c->job, LEAST_SHARE / 2, false, c->arena, out, err);
+    return oct_sensitivity_measure(s, c->job, LEAST_SHARE / 2, false, NULL, c->arena, out, err);
 }
 
 static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
 {
-    oct_sensitivity s;
-    OCT_TRY(measure(c, &s, err));
-    choice x = { .j = c->job, .s = &s, .attempt = 1, .macs = (double)oct_graph_macs(c->job->g) };
+    oct_sensitivity *s = oct_arena_calloc(c->arena, 1, sizeof *s);
+    if (!s)
+        return oct_nomem(err);
+    OCT_TRY(measure(c, s, err));
+    c->sensitivity = s;
+    choice x = { .j = c->job, .s = s, .attempt = 1, .macs = (double)oct_graph_macs(c->job->g) };
     oct_trial t = { .size = OCT_SIM_MANY_RUNS, .act = take_some, .undo = give_back, .arg = &x };
     if (!(x.floats = oct_arena_calloc(c->arena, x.j->n_nodes + 1, sizeof *x.floats)))
         return oct_nomem(err);

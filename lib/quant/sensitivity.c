@@ -1,6 +1,8 @@
 /* Dividing groups of sites until those that matter stand alone. */
 #include "quant/sensitivity.h"
 
+#include "quant/simulate_int.h"
+
 #include <stdlib.h>
 
 typedef struct search {
@@ -9,11 +11,21 @@ typedef struct search {
     size_t n;
     bool *on;       /* by value or by node */
     double least;   /* noise of a group that is not divided */
+    oct_memo *memo;
 } search;
 
 static bool *flag_of(const search *x, size_t i)
 {
     return &x->on[x->site[i].value >= 0 ? x->site[i].value : x->site[i].node];
+}
+
+/* Measures what is not known yet. */
+static oct_status measure_mask(const search *x, const char *what, size_t from, size_t to, const oct_sim_mask *m, oct_sim_loss *loss, oct_err *err)
+{
+    if (x->memo && oct_memo_find(x->memo, what, from, to, loss))
+        return OCT_OK;
+    OCT_TRY(oct_sim_measure(x->s, m, loss, err));
+    return x->memo ? oct_memo_add(x->memo, what, from, to, loss, err) : OCT_OK;
 }
 
 static oct_status measure(search *x, size_t from, size_t to, double *noise, oct_err *err)
@@ -24,10 +36,10 @@ static oct_status measure(search *x, size_t from, size_t to, double *noise, oct_
         *flag_of(x, i) = true;
     const oct_sim_mask m = { .value = weights ? NULL : x->on, .no_values = weights, .layer = x->on,
                              .weights = weights ? OCT_SIM_SOME_WEIGHTS : OCT_SIM_FLOAT_WEIGHTS };
-    const oct_status s = oct_sim_measure(x->s, &m, &loss, err);
+    const oct_status s = measure_mask(x, weights ? "weights-of" : "values-of", from, to, &m, &loss, err);
     for (size_t i = from; i < to; i++)
         *flag_of(x, i) = false;
-    *noise = loss.noise;
+    *noise = s == OCT_OK ? loss.noise : 0;
     return s;
 }
 
@@ -72,16 +84,17 @@ static size_t list_layers(const oct_qjob *j, oct_site *site)
     return n;
 }
 
-oct_status oct_sensitivity_measure(oct_sim *s, oct_qjob *j, double least, bool weights, oct_arena *arena, oct_sensitivity *out, oct_err *err)
+oct_status oct_sensitivity_measure(oct_sim *s, oct_qjob *j, double least, bool weights, oct_memo *memo, oct_arena *arena,
+                                   oct_sensitivity *out, oct_err *err)
 {
     const size_t most = j->n_values + j->n_nodes;
-    search x = { .s = s, .site = oct_arena_calloc(arena, most + 1, sizeof *x.site), .on = oct_arena_calloc(arena, most + 1, sizeof *x.on) };
-    *out = (oct_sensitivity){ .site = x.site };
+    search x = { .s = s, .memo = memo, .site = oct_arena_calloc(arena, most + 1, sizeof *x.site), .on = oct_arena_calloc(arena, most + 1, sizeof *x.on) };
+    *out = (oct_sensitivity){ .site = x.site, .least = least, .of_layers = weights, .samples = s->n_samples };
     if (!x.site || !x.on)
         return oct_nomem(err);
-    OCT_TRY(oct_sim_measure(s, &(oct_sim_mask){ .weights = OCT_SIM_ROUNDED_WEIGHTS }, &out->all, err));
-    OCT_TRY(oct_sim_measure(s, &(oct_sim_mask){ .weights = OCT_SIM_ROUNDED_WEIGHTS, .no_values = true }, &out->weights, err));
-    OCT_TRY(oct_sim_measure(s, &(oct_sim_mask){ .weights = OCT_SIM_FLOAT_WEIGHTS }, &out->values, err));
+    OCT_TRY(measure_mask(&x, "all", 0, 0, &(oct_sim_mask){ .weights = OCT_SIM_ROUNDED_WEIGHTS }, &out->all, err));
+    OCT_TRY(measure_mask(&x, "weights", 0, 0, &(oct_sim_mask){ .weights = OCT_SIM_ROUNDED_WEIGHTS, .no_values = true }, &out->weights, err));
+    OCT_TRY(measure_mask(&x, "values", 0, 0, &(oct_sim_mask){ .weights = OCT_SIM_FLOAT_WEIGHTS }, &out->values, err));
     x.n = list_values(j, x.site);
     x.least = out->values.noise * least;
     if (x.n)

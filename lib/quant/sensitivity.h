@@ -5,7 +5,7 @@
 #ifndef OCT_QUANT_SENSITIVITY_H
 #define OCT_QUANT_SENSITIVITY_H
 
-#include "quant/simulate.h"
+#include "quant/memo.h"
 
 /* One thing that is rounded. */
 typedef struct oct_site {
@@ -18,10 +18,14 @@ typedef struct oct_sensitivity {
     oct_site *site; /* the worst first */
     size_t n;
     oct_sim_loss all, values, weights; /* everything rounded; values alone; weights alone */
+    double least;   /* share of the noise of a kind below which sites are not told apart */
+    bool of_layers; /* weights were measured, too */
+    size_t samples;
 } oct_sensitivity;
 
 /* Sites that cause less than `least` (a share) of the noise of their kind are not told apart. weights: those of layers are wanted too.
- * Allocated in arena. */
-oct_status oct_sensitivity_measure(oct_sim *s, oct_qjob *j, double least, bool weights, oct_arena *arena, oct_sensitivity *out, oct_err *err);
+ * What the memo (may be NULL) has is not measured again. Allocated in arena. */
+oct_status oct_sensitivity_measure(oct_sim *s, oct_qjob *j, double least, bool weights, oct_memo *memo, oct_arena *arena,
+                                   oct_sensitivity *out, oct_err *err);
 
 #endif

@@ -371,7 +371,7 @@ static void planted_value_is_first(void **state)
     build_planted(w, 100, false);
     decide(w);
     GOOD(oct_conversion_sim(&w->c, (oct_sim_size){ 1, ROWS / 2, ROWS / 2 }, 0, &sim, err));
-    GOOD(oct_sensitivity_measure(sim, w->c.job, 0, true, a, &s, err));
+    GOOD(oct_sensitivity_measure(sim, w->c.job, 0, true, NULL, a, &s, err));
     assert_true(s.n >= 5 && s.site[0].node < 0 && s.site[0].value == w->c.job->g->input[0]);
     double values = 0, weights = 0;
     for (size_t i = 0; i < s.n; i++) {
@@ -620,6 +620,97 @@ static void goals_end_with_their_trials(void **state)
         assert_int_equal(isinf(best) && best > 0, cases[i].want == 3);
         free_work(w);
     }
+}
+
+/* ---- causes in the record ---- */
+
+static oct_causes *causes_of(const char *file, float outlier, work **w)
+{
+    *w = new_work();
+    build_planted(*w, outlier, false);
+    (*w)->o.sensitivity = true;
+    (*w)->o.sensitivity_file = file;
+    decide(*w);
+    return &(*w)->c.causes;
+}
+
+static void causes_are_ranked(void **state)
+{
+    work *w;
+    const oct_causes *x = causes_of(NULL, 1, &w);
+    assert_true(x->n >= 5 && x->weights && x->samples == (size_t)w->rows[0]);
+    /* The input, whatever layer reads it; other values by their makers, and weights by their layers. */
+    bool input = false, body = false, weights = false;
+    for (size_t i = 0; i < x->n; i++) {
+        const oct_cause *k = &x->cause[i];
+        assert_true(i == 0 || k->noise <= x->cause[i - 1].noise);
+        assert_true(fabs(k->share - k->noise * pow(10, x->all / 10)) < 1e-9 && fabs(k->sqnr - to_db(k->noise)) < 1e-9);
+        assert_true(k->share >= 1 ? isinf(k->gain) : fabs(k->gain - (to_db(1 - k->share))) < 1e-9);
+        input |= k->value && strcmp(k->value, "x") == 0 && !*k->layer;
+        body |= k->value && strcmp(k->value, "t") == 0 && strcmp(k->layer, "body") == 0;
+        weights |= !k->value && strcmp(k->layer, "head") == 0 && strcmp(k->op, "Conv") == 0;
+    }
+    assert_true(input && body && weights);
+    free_work(w);
+}
+
+/* A method's measurements are recorded without weights, and without what is float now. */
+static void causes_of_a_method(void **state)
+{
+    work *w;
+    planted(100, false, true, &w);
+    const oct_causes *x = &w->c.causes;
+    assert_true(x->samples > 0 && !x->weights && x->all > 0);
+    for (size_t i = 0; i < x->n; i++)
+        assert_true(x->cause[i].value && strcmp(x->cause[i].value, "x") != 0);
+    free_work(w);
+}
+
+static void rewrite(const char *path, const char *from, const char *to)
+{
+    char text[20000];
+    FILE *f = fopen(path, "r+");
+    assert_non_null(f);
+    const size_t n = fread(text, 1, sizeof text - 1, f);
+    text[n] = '\0';
+    char *at = strstr(text, from);
+    assert_true(at && strlen(from) == strlen(to));
+    memcpy(at, to, strlen(to));
+    rewind(f);
+    assert_int_equal(fwrite(text, 1, n, f), n);
+    fclose(f);
+}
+
+static void measurements_are_kept(void **state)
+{
+    char path[100];
+    work *w;
+    snprintf(path, sizeof path, "%s/kept", folder);
+    const double all = causes_of(path, 100, &w)->all;
+    free_work(w);
+    assert_true(causes_of(path, 100, &w)->all == all);
+    free_work(w);
+    /* What the file has is taken from it; what it lacks is measured. */
+    rewrite(path, "\nall 0 0 0.", "\nall 0 0 9.");
+    assert_true(causes_of(path, 100, &w)->all < 0);
+    free_work(w);
+    rewrite(path, "\nall 0 0 9.", "\nall 9 9 9.");
+    assert_true(causes_of(path, 100, &w)->all == all);
+    free_work(w);
+    /* Another model and other samples have another key. */
+    rewrite(path, "\nall 9 9 9.", "\nall 0 0 9.");
+    const oct_causes *x = causes_of(path, 50, &w);
+    assert_true(x->all > 0 && x->all != all);
+    free_work(w);
+    rewrite(path, "octet sens", "octet sins");
+    oct_memo *m;
+    size_t known;
+    oct_err fault = OCT_ERR_INIT;
+    oct_arena *a = oct_arena_create();
+    assert_int_equal(oct_memo_open(path, 1, a, &m, &known, &fault), OCT_EMALFORMED);
+    assert_non_null(strstr(fault.text, "stays as it is"));
+    oct_arena_destroy(a);
+    unlink(path);
 }
 
 /* ---- compensated rounding ---- */
@@ -1301,6 +1392,9 @@ int main(void)
         cmocka_unit_test(goals_end_with_their_trials),
         cmocka_unit_test(unequal_channels_are_equalized),
         cmocka_unit_test(equal_channels_stay),
+        cmocka_unit_test(causes_are_ranked),
+        cmocka_unit_test(causes_of_a_method),
+        cmocka_unit_test(measurements_are_kept),
         cmocka_unit_test(rounding_is_that_of_the_reference),
         cmocka_unit_test(rounding_helps_convolutions),
         cmocka_unit_test(rounding_keeps_pairs_safe),

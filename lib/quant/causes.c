@@ -1,0 +1,99 @@
+/* What causes the loss of a conversion: sensitivities as its record has them. */
+#include "quant/convert_int.h"
+#include "quant/sensitivity.h"
+
+#include <math.h>
+
+#define LEAST 0.01 /* of the noise of a kind: what causes less is not told apart */
+
+static double decibels(double noise)
+{
+    return noise > 0 ? -10 * log10(noise) : INFINITY;
+}
+
+/* The layer of a site, or -1. */
+static int node_of(const oct_qjob *j, const oct_site *s)
+{
+    if (s->node >= 0)
+        return s->node;
+    const int maker = oct_maker_node(j, s->value);
+    return maker >= 0 ? maker : j->g->value[s->value].producer;
+}
+
+static oct_status set_cause(oct_conversion *c, const oct_site *s, double all, oct_cause *x, oct_err *err)
+{
+    const oct_qjob *j = c->job;
+    const int node = node_of(j, s);
+    *x = (oct_cause){ .layer = "", .op = "", .node = node, .noise = s->noise, .share = s->noise / all, .sqnr = decibels(s->noise) };
+    /* Names outlive the graph that is written. */
+    if (node >= 0 && (!(x->layer = oct_arena_strdup(c->arena, oct_node_label(j->g, node))) ||
+                      !(x->op = oct_arena_strdup(c->arena, j->g->node[node].op))))
+        return oct_nomem(err);
+    if (s->value >= 0 && !(x->value = oct_arena_strdup(c->arena, oct_value_name(j->g, s->value))))
+        return oct_nomem(err);
+    x->gain = x->share < 1 ? -10 * log10(1 - x->share) : INFINITY;
+    return OCT_OK;
+}
+
+/* Values that were measured and stay float after all are no causes. */
+static bool is_cause(const oct_qjob *j, const oct_site *s)
+{
+    return s->noise > 0 && (s->value < 0 || j->value[s->value].quant);
+}
+
+/* What everything that is still rounded causes: errors that are gone are taken to be independent of the others. */
+static double noise_left(const oct_qjob *j, const oct_sensitivity *s)
+{
+    double left = s->all.noise, most = 0;
+    for (size_t i = 0; i < s->n; i++)
+        if (is_cause(j, &s->site[i]))
+            most = fmax(most, s->site[i].noise);
+        else
+            left -= s->site[i].noise;
+    return fmax(left, most);
+}
+
+static oct_status record(oct_conversion *c, const oct_sensitivity *s, oct_err *err)
+{
+    oct_causes *x = &c->causes;
+    const double all = noise_left(c->job, s);
+    *x = (oct_causes){ .least = s->least, .weights = s->of_layers, .samples = s->samples, .all = decibels(all) };
+    if (!(x->cause = oct_arena_calloc(c->arena, s->n + 1, sizeof *x->cause)))
+        return oct_nomem(err);
+    for (size_t i = 0; i < s->n; i++) {
+        if (is_cause(c->job, &s->site[i]))
+            OCT_TRY(set_cause(c, &s->site[i], all, &x->cause[x->n++], err));
+        x->small += s->site[i].noise == 0;
+    }
+    x->of_values = decibels(s->values.noise);
+    x->of_weights = decibels(s->weights.noise);
+    return OCT_OK;
+}
+
+static oct_status measure_with(oct_conversion *c, oct_sensitivity *out, oct_err *err)
+{
+    oct_sim *s;
+    oct_memo *memo = NULL;
+    size_t known = 0;
+    OCT_TRY(oct_conversion_sim(c, OCT_SIM_MANY_RUNS, 0, &s, err));
+    if (c->o.sensitivity_file)
+        OCT_TRY(oct_memo_open(c->o.sensitivity_file, oct_memo_key(c, s), c->arena, &memo, &known, err));
+    if (known)
+        oct_conversion_say(c, 0, "%s: %zu measurements are taken from it", c->o.sensitivity_file, known);
+    OCT_TRY(oct_sensitivity_measure(s, c->job, LEAST, true, memo, c->arena, out, err));
+    return memo ? oct_memo_save(memo, err) : OCT_OK;
+}
+
+oct_status oct_conversion_find_causes(oct_conversion *c, oct_err *err)
+{
+    oct_sensitivity s;
+    if (!c->o.sensitivity)
+        return c->sensitivity ? record(c, c->sensitivity, err) : OCT_OK;
+    const char *why = c->src ? oct_no_measuring(c) : "there are no samples";
+    if (why) {
+        oct_conversion_say(c, OCT_NOTE_WARNING, "what each value and layer costs was not measured: %s", why);
+        return OCT_OK;
+    }
+    OCT_TRY(measure_with(c, &s, err));
+    return record(c, &s, err);
+}
