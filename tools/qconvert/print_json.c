@@ -237,6 +237,7 @@ oct_status report_json(const session *s, oct_err *err)
     for (size_t i = 0; i < s->c.n_warnings; i++)
         oct_json_str(&j, NULL, s->c.warnings[i]);
     oct_json_close(&j);
+    causes_json(&j, &s->c.causes);
     number(&j, "output_sqnr_db", s->c.sqnr);
     put_verdict(&j, s);
     oct_json_close(&j);

@@ -9,13 +9,13 @@
 typedef struct convert_args {
     const char *model, *output, *node;
     tool_data data;
-    const char *calib, *policy, *target, *scheme, *format, *observer, *dump_policy, *max_drop, *metric;
+    const char *calib, *policy, *target, *scheme, *format, *observer, *dump_policy, *max_drop, *metric, *sensitivity_file;
     const char *min_agreement;
     double min_sqnr, time_limit;
     int64_t trials;
     oct_metric_command command;    /* --metric-cmd; command NULL: none */
     const char *bits, *block_size; /* of weights in blocks */
-    bool symmetric;
+    bool symmetric, sensitivity;
     oct_cli_list disabled; /* passes */
     oct_cli_list methods, no_methods;
     bool dry_run, no_save; /* no_save: of lint and explain */
@@ -65,6 +65,9 @@ void verdict_goals(const session *s, FILE *f);
 /* report.c, print_json.c */
 oct_status report_print(const session *s, oct_err *err);
 oct_status report_json(const session *s, oct_err *err);
+/* print_causes.c: what rounding each value and each layer costs, for people and for machines. */
+oct_status causes_print(const session *s, FILE *f, oct_err *err);
+void causes_json(oct_json *j, const oct_causes *x);
 /* Opens an object with what was decided for a layer; whoever asks closes it. */
 void report_decision(oct_json *j, const oct_layer *l);
 

@@ -280,6 +280,7 @@ oct_status report_print(const session *s, oct_err *err)
     print_float(s, f);
     print_changes(s, f);
     print_methods(s, f);
+    OCT_TRY(causes_print(s, f, err));
     print_sentence(s, f);
     if (s->a->calib && oct_methods_any_needing(&s->c.o.methods, OCT_NEEDS_SAMPLES))
         fputs("From a table alone nothing could be measured; --data also finds which ranges and biases lose least.\n", f);

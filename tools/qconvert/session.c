@@ -54,11 +54,14 @@ static oct_status check_outputs(session *s, oct_err *err)
 {
     const convert_args *a = s->a;
     const char *out[] = { a->dry_run || a->no_save ? NULL : s->output, a->dump_policy, s->cli->json };
-    const char *in[] = { a->model, a->calib, a->policy, a->data.labels, target_file(a) };
+    const char *in[] = { a->model, a->calib, a->policy, a->data.labels, target_file(a), a->sensitivity_file };
     for (size_t i = 0; i < OCT_COUNT(out); i++) {
         OCT_TRY(tool_check_output(out[i], in, OCT_COUNT(in), err));
         OCT_TRY(tool_check_output(out[i], a->data.specs.v, a->data.specs.n, err));
         OCT_TRY(tool_check_model_output(out[i], s->m, err));
+        /* It is read before it is written, and written only if it was such a file. */
+        if (out[i] && a->sensitivity_file && oct_same_output(out[i], a->sensitivity_file))
+            return oct_fail(err, OCT_EUSAGE, "%s: two outputs would go there", out[i]);
         for (size_t k = 0; k < i; k++) /* the name of the model may not have been on the command line */
             if (out[i] && out[k] && oct_same_output(out[i], out[k]))
                 return oct_fail(err, OCT_EUSAGE, "%s: two outputs would go there", out[i]);
@@ -156,6 +159,7 @@ static oct_status read_options(session *s, oct_convert_opts *o, oct_err *err)
     const convert_args *a = s->a;
     OCT_TRY(oct_target_open(a->target, &s->target, err));
     *o = (oct_convert_opts){ .name = a->model, .policy = a->policy, .observer = a->observer, .whole = a->data.skip_bad, .metric = a->metric,
+                             .sensitivity = a->sensitivity || a->sensitivity_file, .sensitivity_file = a->sensitivity_file,
                              .listener = { say_progress, say_note, say_chosen, say_taken, s->cli } };
     o->job = (oct_qjob_opts){ .target = s->target, .disabled = a->disabled.v, .n_disabled = a->disabled.n,
                               .half_io = !a->keep_io_types, .operators = strcmp(a->format, "qoperator") == 0, .threads = (int)s->cli->threads };
