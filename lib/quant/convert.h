@@ -58,6 +58,7 @@ typedef struct oct_convert_opts {
     oct_method_set methods;
     bool synthetic;        /* samples are made (data/synthetic.h): they tell ranges, and choose nothing */
     bool whole;            /* samples are not divided between what finds ranges and what compares them (some may be broken) */
+    const double *budget;  /* of the multiply-accumulates, as a share: what mixed precision may leave float; NULL: 0.03, 0: none at all */
     bool sensitivity;      /* measure what each value and each layer's weights cost; else it is known of values alone, where a method measured it */
     const char *sensitivity_file; /* keeps these measurements, and those that it has are not made again; NULL: none */
     const char *metric;    /* the one that counts; NULL: the first that applies */
@@ -92,6 +93,14 @@ typedef struct oct_cause {
     double sqnr;       /* dB, of the outputs if nothing else were rounded */
     double gain;       /* dB, about, that the outputs gain where it alone is left float */
 } oct_cause;
+
+/* A node that stays float because of what rounding a value beside it would cost. */
+typedef struct oct_promotion {
+    const char *layer, *value; /* names */
+    double macs;               /* share of the multiply-accumulates */
+    double loss, gain;         /* share of the loss that the value causes; dB, about, that the outputs gain without it */
+    bool beyond_budget;
+} oct_promotion;
 
 /* What was found by measuring causes. */
 typedef struct oct_causes {
@@ -130,6 +139,8 @@ typedef struct oct_conversion {
     size_t n_methods;
     const struct oct_sensitivity *sensitivity; /* of values, as a method has measured it; NULL: none has */
     oct_causes causes;          /* n 0: not known */
+    oct_promotion *promoted;
+    size_t n_promoted;
     uint64_t size_before, size_after; /* with external data */
     oct_graph *fl;            /* the prepared float graph, where the result is judged */
     oct_judged_on judged;

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BUDGET 0.03       /* of the multiply-accumulates */
+#define BUDGET 0.03       /* of the multiply-accumulates, where no other is asked for */
 #define GOOD_DB 30        /* expected at the outputs: more is not bought */
 #define POOR_DB 20        /* less may be mended beyond the budget */
 #define LEAST_SHARE 0.08  /* of the noise that is left when a value is taken */
@@ -22,11 +22,21 @@ enum { MOST_DEAR = 4 };
 
 static const char nothing[] = "no few values cause the loss";
 
+/* Why a node stays float. */
+typedef struct reason {
+    int root;           /* the value that is the cause */
+    double share, gain; /* of the loss at the outputs; dB, of what was left when it was chosen */
+    double macs;        /* of the nodes around that value */
+    bool beyond;        /* the budget */
+} reason;
+
 typedef struct choice {
     oct_qjob *j;
     const oct_sensitivity *s;
     int *floats;        /* by node: 0, or the attempt that chose it to be float */
     int attempt;        /* 1: within the budget, 2: beyond it, too */
+    reason *reason;     /* by node */
+    double budget;
     double macs, spent; /* of the graph; of chosen layers */
     int dear;           /* layers chosen beyond the budget */
 } choice;
@@ -68,16 +78,18 @@ static int cost_of(const choice *x, int root, double *macs, int *layers)
     return n;
 }
 
-static oct_status take(choice *x, int root, double share, oct_err *err)
+static oct_status take(choice *x, const reason *r, oct_err *err)
 {
-    const char *why = oct_arena_printf(x->j->arena, "left float: rounding '%s' alone would cause %.0f %% of the loss at the outputs",
-                                       oct_value_name(x->j->g, root), 100 * share);
+    const char *why = oct_arena_printf(x->j->arena, "left float: rounding '%s' alone would cause %.0f %% of the loss at the outputs (about %.1f dB are "
+                                       "gained, for %.1f %% of the multiply-accumulates)", oct_value_name(x->j->g, r->root), 100 * r->share, r->gain,
+                                       100 * r->macs);
     if (!why)
         return oct_nomem(err);
     for (size_t i = 0; i < x->j->n_layer; i++) {
         const int id = x->j->layer[i];
-        if (would_take(x, id, root)) {
+        if (would_take(x, id, r->root)) {
             x->floats[id] = x->attempt;
+            x->reason[id] = *r;
             x->j->node[id].barred = why;
         }
     }
@@ -96,13 +108,14 @@ static oct_status choose(choice *x, oct_err *err)
             break;
         if (cost_of(x, s->site[i].value, &macs, &layers) == 0)
             continue;
-        const bool within = x->spent + macs <= BUDGET;
+        const bool within = x->spent + macs <= x->budget;
         if (!within && (!dear || x->dear + layers > MOST_DEAR))
             continue;
         x->spent += within ? macs : 0;
         x->dear += within ? 0 : layers;
-        OCT_TRY(take(x, s->site[i].value, s->site[i].noise / s->all.noise, err));
+        const double before = left;
         left = fmax(left - s->site[i].noise, left * 1e-3);
+        OCT_TRY(take(x, &(reason){ s->site[i].value, s->site[i].noise / s->all.noise, 10 * log10(before / left), macs, !within }, err));
     }
     return OCT_OK;
 }
@@ -148,6 +161,27 @@ static oct_status measure(oct_conversion *c, oct_sensitivity *out, oct_err *err)
     return oct_sensitivity_measure(s, c->job, LEAST_SHARE / 2, false, NULL, c->arena, out, err);
 }
 
+/* What stays float goes into the record, with names that outlive the graph. */
+static oct_status record(oct_conversion *c, const choice *x, oct_err *err)
+{
+    c->promoted = oct_arena_calloc(c->arena, x->j->n_layer + 1, sizeof *c->promoted);
+    if (!c->promoted)
+        return oct_nomem(err);
+    for (size_t i = 0; i < x->j->n_layer; i++) {
+        const int id = x->j->layer[i];
+        const reason *r = &x->reason[id];
+        if (!x->floats[id])
+            continue;
+        oct_promotion *p = &c->promoted[c->n_promoted++];
+        *p = (oct_promotion){ .macs = (double)oct_node_macs(x->j->g, id) / x->macs, .loss = r->share, .gain = r->gain, .beyond_budget = r->beyond };
+        p->layer = oct_arena_strdup(c->arena, oct_node_label(x->j->g, id));
+        p->value = oct_arena_strdup(c->arena, oct_value_name(x->j->g, r->root));
+        if (!p->layer || !p->value)
+            return oct_nomem(err);
+    }
+    return OCT_OK;
+}
+
 static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
 {
     oct_sensitivity *s = oct_arena_calloc(c->arena, 1, sizeof *s);
@@ -155,14 +189,16 @@ static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
         return oct_nomem(err);
     OCT_TRY(measure(c, s, err));
     c->sensitivity = s;
-    choice x = { .j = c->job, .s = s, .attempt = 1, .macs = (double)oct_graph_macs(c->job->g) };
+    choice x = { .j = c->job, .s = s, .attempt = 1, .budget = c->o.budget ? *c->o.budget : BUDGET, .macs = (double)oct_graph_macs(c->job->g) };
     oct_trial t = { .size = OCT_SIM_MANY_RUNS, .act = take_some, .undo = give_back, .arg = &x };
-    if (!(x.floats = oct_arena_calloc(c->arena, x.j->n_nodes + 1, sizeof *x.floats)))
+    x.floats = oct_arena_calloc(c->arena, x.j->n_nodes + 1, sizeof *x.floats);
+    x.reason = oct_arena_calloc(c->arena, x.j->n_nodes + 1, sizeof *x.reason);
+    if (!x.floats || !x.reason)
         return oct_nomem(err);
     OCT_TRY(oct_conversion_try(c, &t, r, err));
     const double before = r->before;
     const bool within = t.won;
-    if (before < POOR_DB && !(within && r->after >= POOR_DB)) {
+    if (x.budget > 0 && before < POOR_DB && !(within && r->after >= POOR_DB)) {
         x.attempt = 2;
         r->why = NULL;
         OCT_TRY(oct_conversion_try(c, &t, r, err));
@@ -172,7 +208,7 @@ static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
     r->measure = n ? r->measure : NULL; /* what was tried is not what the model has */
     r->before = before;
     snprintf(r->choice, sizeof r->choice, n ? "%zu nodes stay float" : "", n);
-    return OCT_OK;
+    return record(c, &x, err);
 }
 
 const oct_method oct_method_mixed_precision = {

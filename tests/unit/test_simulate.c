@@ -483,8 +483,33 @@ static void planted_cause_stays_float(void **state)
         assert_true(after > before + 3);
         const oct_method_result *r = method(mixed, "mixed-precision");
         assert_true(r->ran && r->after > r->before + 3 && strstr(r->choice, "stay float"));
+        double spent = 0;
+        for (size_t i = 0; i < mixed->c.n_promoted; i++) {
+            const oct_promotion *p = &mixed->c.promoted[i];
+            assert_true(strcmp(p->value, "x") == 0 && p->loss > 0.3 && p->gain > 1 && p->beyond_budget == (wide != 0));
+            assert_string_equal(p->layer, "stem");
+            spent += p->macs;
+        }
+        assert_true(mixed->c.n_promoted == 1 && fabs(spent - share) < 1e-12);
         free_work(plain);
         free_work(mixed);
+    }
+}
+
+/* Without a budget nothing is left float, and one that is large enough needs no exception. */
+static void budgets(void **state)
+{
+    for (int k = 0; k < 2; k++) {
+        const double budget = k;
+        work *w = new_work();
+        double share;
+        build_planted(w, 400, true);
+        w->o.budget = &budget;
+        on(w, "mixed-precision");
+        decide(w);
+        assert_int_equal(float_layers(w, &share), k);
+        assert_true(k ? w->c.n_promoted > 0 && !w->c.promoted[0].beyond_budget : w->c.n_promoted == 0);
+        free_work(w);
     }
 }
 
@@ -1387,6 +1412,7 @@ int main(void)
         cmocka_unit_test(simulations_follow_decisions),
         cmocka_unit_test(planted_value_is_first),
         cmocka_unit_test(planted_cause_stays_float),
+        cmocka_unit_test(budgets),
         cmocka_unit_test(harmless_network_stays_integer),
         cmocka_unit_test(goal_leaves_the_culprit_float),
         cmocka_unit_test(goals_end_with_their_trials),

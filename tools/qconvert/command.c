@@ -133,6 +133,8 @@ void session_command(const session *s, bool bare, oct_buf *b)
         add(b, "--method", a->methods.v[i]);
     for (size_t i = 0; i < a->no_methods.n; i++)
         add(b, "--no-method", a->no_methods.v[i]);
+    if (oct_cli_given(s->cli, "budget"))
+        oct_buf_printf(b, " --budget %.15g", a->budget);
     if (s->n_goals && a->trials) /* what is asked of the result changes it only through trials */
         add_goals(s, bare, b);
     if (!a->recover)

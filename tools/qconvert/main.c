@@ -89,7 +89,7 @@ static oct_status dispatch(oct_cli *cli, const convert_args *a, oct_err *err)
 int main(int argc, char **argv)
 {
     convert_args a = { .target = oct_target_builtin(0, NULL), .scheme = "auto", .format = "qdq", .bits = "4", .block_size = "32",
-                       .bias_correction = true, .recover = true, .keep_io_types = true, .trials = 8 };
+                       .bias_correction = true, .recover = true, .keep_io_types = true, .trials = 8, .budget = 3 };
     char observers[200];
     snprintf(observers, sizeof observers, "how ranges are chosen, for every tensor: %s", oct_observer_names());
 #define SAMPLES                                                                                                                     \
@@ -107,6 +107,7 @@ int main(int argc, char **argv)
         OPT_MULTI(0, "disable-pass", &a.disabled, "NAME", "leave out a graph pass"),                                                \
         OPT_MULTI(0, "method", &a.methods, "NAME", "use a method that wins accuracy back"),                                         \
         OPT_MULTI(0, "no-method", &a.no_methods, "NAME", "do without it"),                                                          \
+        OPT_FLOAT(0, "budget", &a.budget, 0, 100, "percent of the multiply-accumulates that mixed precision may leave float [default: 3]"),        \
         OPT_FLAG(0, "recover", &a.recover, "use methods that measure on samples (with --data)"),                                    \
         OPT_FLAG(0, "bias-correction", &a.bias_correction, "use methods that work on biases")
 #define RULES OPT_CONFLICT("data", "calib"), OPT_NEEDS("preprocess", "data"), OPT_NEEDS("samples", "data"), OPT_NEEDS("skip-bad", "data")

@@ -189,6 +189,23 @@ static void put_method(oct_json *j, const oct_method_result *r)
     oct_json_close(j);
 }
 
+static void put_promotions(oct_json *j, const oct_conversion *c)
+{
+    oct_json_open(j, "promotions", '[');
+    for (size_t i = 0; i < c->n_promoted; i++) {
+        const oct_promotion *p = &c->promoted[i];
+        oct_json_open(j, NULL, '{');
+        oct_json_str(j, "layer", p->layer);
+        oct_json_str(j, "value", p->value);
+        oct_json_num(j, "macs_share", p->macs);
+        oct_json_num(j, "loss_share", p->loss);
+        oct_json_num(j, "gain_db", p->gain);
+        oct_json_bool(j, "beyond_budget", p->beyond_budget);
+        oct_json_close(j);
+    }
+    oct_json_close(j);
+}
+
 oct_status report_json(const session *s, oct_err *err)
 {
     const oct_layer_count n = oct_layers_count(s->c.layers, s->c.n_layers);
@@ -233,6 +250,7 @@ oct_status report_json(const session *s, oct_err *err)
     for (size_t i = 0; i < s->c.n_methods; i++)
         put_method(&j, &s->c.methods[i]);
     oct_json_close(&j);
+    put_promotions(&j, &s->c);
     oct_json_open(&j, "warnings", '[');
     for (size_t i = 0; i < s->c.n_warnings; i++)
         oct_json_str(&j, NULL, s->c.warnings[i]);

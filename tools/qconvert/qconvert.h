@@ -16,6 +16,7 @@ typedef struct convert_args {
     oct_metric_command command;    /* --metric-cmd; command NULL: none */
     const char *bits, *block_size; /* of weights in blocks */
     bool symmetric, sensitivity;
+    double budget;         /* percent */
     oct_cli_list disabled; /* passes */
     oct_cli_list methods, no_methods;
     bool dry_run, no_save; /* no_save: of lint and explain */
@@ -38,6 +39,7 @@ typedef struct session {
     char *output;         /* path, also when nothing is written */
     oct_goal goals[OCT_GOALS_MAX]; /* --max-drop, --min-sqnr, --min-agreement */
     size_t n_goals;
+    double budget;        /* share */
 } session;
 
 /* session.c: options and the model, then the decisions. close releases all, also after a failure. */

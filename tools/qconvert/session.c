@@ -173,6 +173,8 @@ static oct_status read_options(session *s, oct_convert_opts *o, oct_err *err)
     o->n_goals = s->n_goals;
     o->trials = (int)a->trials;
     o->time_limit = a->time_limit;
+    s->budget = a->budget / 100;
+    o->budget = &s->budget;
     return OCT_OK;
 }
 
