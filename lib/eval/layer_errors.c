@@ -132,11 +132,17 @@ static oct_status keep_value(void *arg, const char *value, const oct_operand *t,
 }
 
 /* What is equal stays: it may lie in the inputs of the run. */
-static oct_status replace_value(const ev_layers *l, int i, const oct_operand *t, oct_err *err)
+static oct_status replace_value(const side *s, int i, const char *value, const oct_operand *t, oct_err *err)
 {
-    if (!l->varies[i] || memcmp(l->kept[i].v, l->scratch.v, (size_t)t->count * sizeof(float)) == 0)
+    const ev_layers *l = s->l;
+    const size_t bytes = (size_t)t->count * sizeof(float);
+    const oct_scaled_channels *scaled = oct_scaled_find(s->scaled, s->n_scaled, value);
+    if (!l->varies[i] || memcmp(l->kept[i].v, l->scratch.v, bytes) == 0)
         return OCT_OK;
-    const oct_status st = oct_operand_from_f32(t, l->kept[i].v, err);
+    memcpy(l->scratch.v, l->kept[i].v, bytes);
+    if (scaled)
+        oct_scaled_undo(scaled, t->rank, t->dims, true, l->scratch.v);
+    const oct_status st = oct_operand_from_f32(t, l->scratch.v, err);
     return st == OCT_EUNSUPPORTED ? OCT_OK : st; /* then the layers that read it have its error too */
 }
 
@@ -157,7 +163,7 @@ static oct_status compare_value(void *arg, const char *value, const oct_operand 
         oct_error_add(&e, l->kept[i].v + k * (size_t)row, l->scratch.v + k * (size_t)row, (size_t)row);
         oct_error_join(l->replacing ? &s->own[i] : &s->error[i], &e);
     }
-    return l->replacing ? replace_value(l, i, t, err) : OCT_OK;
+    return l->replacing ? replace_value(s, i, value, t, err) : OCT_OK;
 }
 
 static oct_status create_side(ev_layers *l, side *s, const oct_eval_model *m, oct_pool *pool, const oct_input_desc *feed,
