@@ -35,39 +35,21 @@ static oct_status set_cause(oct_conversion *c, const oct_site *s, double all, oc
     return OCT_OK;
 }
 
-/* Values that were measured and stay float after all are no causes. */
-static bool is_cause(const oct_qjob *j, const oct_site *s)
-{
-    return s->noise > 0 && (s->value < 0 || j->value[s->value].quant);
-}
-
-/* What everything that is still rounded causes: errors that are gone are taken to be independent of the others. */
-static double noise_left(const oct_qjob *j, const oct_sensitivity *s)
-{
-    double left = s->all.noise, most = 0;
-    for (size_t i = 0; i < s->n; i++)
-        if (is_cause(j, &s->site[i]))
-            most = fmax(most, s->site[i].noise);
-        else
-            left -= s->site[i].noise;
-    return fmax(left, most);
-}
-
 static oct_status record(oct_conversion *c, const oct_sensitivity *s, oct_err *err)
 {
     oct_causes *x = &c->causes;
-    const double all = noise_left(c->job, s);
+    const double all = oct_sensitivity_left(c->job, s);
     *x = (oct_causes){ .least = s->least, .weights = s->of_layers, .samples = s->samples, .all = decibels(all) };
     if (!(x->cause = oct_arena_calloc(c->arena, s->n + 1, sizeof *x->cause)))
         return oct_nomem(err);
     for (size_t i = 0; i < s->n; i++) {
-        if (is_cause(c->job, &s->site[i]))
+        if (oct_site_counts(c->job, &s->site[i]))
             OCT_TRY(set_cause(c, &s->site[i], all, &x->cause[x->n++], err));
         x->small += s->site[i].noise == 0;
     }
     x->of_values = decibels(s->values.noise);
     x->of_weights = decibels(s->weights.noise);
-    return OCT_OK;
+    return oct_conversion_find_culprits(c, s, err);
 }
 
 static oct_status measure_with(oct_conversion *c, oct_sensitivity *out, oct_err *err)

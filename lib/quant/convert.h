@@ -112,6 +112,14 @@ typedef struct oct_causes {
     double all, of_values, of_weights; /* dB, of the outputs with everything rounded, or one kind; NaN: not measured */
 } oct_causes;
 
+/* Few layers that cause most of the loss, and are not float. */
+typedef struct oct_culprits {
+    const char *names; /* of the layers, for people; NULL: there are none */
+    size_t n;
+    double macs;       /* share of the multiply-accumulates */
+    double gain;       /* dB, measured on other samples than those that found them */
+} oct_culprits;
+
 typedef struct oct_conversion {
     oct_convert_opts o;
     oct_arena *arena;
@@ -139,6 +147,7 @@ typedef struct oct_conversion {
     size_t n_methods;
     const struct oct_sensitivity *sensitivity; /* of values, as a method has measured it; NULL: none has */
     oct_causes causes;          /* n 0: not known */
+    oct_culprits culprits;
     oct_promotion *promoted;
     size_t n_promoted;
     uint64_t size_before, size_after; /* with external data */
@@ -150,6 +159,7 @@ typedef struct oct_conversion {
     oct_denormals denormals;  /* of the float model, when they were looked for */
     const char *unjudged;     /* why there is no verdict though there are samples; NULL: nothing to say */
     bool missed;              /* a goal */
+    bool lossy;               /* a warning says that more is lost than need be, or than is of use */
     double began;             /* seconds, as oct_now has them */
     oct_goal_trial *trials;        /* the first: without any; NULL where nothing was tried */
     size_t n_trials;

@@ -60,6 +60,12 @@ void oct_conversion_end_sim(oct_conversion *c);
 
 /* causes.c: fills c->causes once everything is decided, from new measurements or from those of a method. */
 oct_status oct_conversion_find_causes(oct_conversion *c, oct_err *err);
+/* loss.c */
+struct oct_sensitivity;
+/* Looks for few layers whose values and weights cause most of the loss. */
+oct_status oct_conversion_find_culprits(oct_conversion *c, const struct oct_sensitivity *s, oct_err *err);
+/* Warns of what a judged conversion has lost, and sets c->lossy. */
+void oct_conversion_warn_of_loss(oct_conversion *c);
 
 /* judge.c: decides whether samples are kept aside, before any are read. calibrates: whether statistics are asked of them. */
 void oct_conversion_keep_aside(oct_conversion *c, bool calibrates);

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #define TIMING_SECONDS 0.08
-enum { POOR_DB = 12 }; /* of the outputs: noise is a quarter of them in amplitude */
 #define SUSPICIOUS 4 /* times faster than float: more than integers give on most CPUs */
 
 /* Whether the float model runs here whole; where it does not, the quantized one cannot be compared with it. */
@@ -129,17 +128,6 @@ static oct_status look_for_denormals(oct_conversion *c, bool aside, oct_err *err
     return oct_denormals_find(c->fl, c->src, &c->denormals, err);
 }
 
-/* No loss goes unsaid: a score that chance does not explain, or outputs that are hardly the float model's. */
-static void warn_of_loss(oct_conversion *c)
-{
-    const oct_eval_score *x = oct_conversion_score(c);
-    const char *hint = "qeval FLOAT QUANTIZED --data SPEC --layers shows where it arises, --policy FILE leaves layers float";
-    if (x && !x->metric->relative && x->drop > 0 && !isnan(x->lo) && !x->within_noise)
-        oct_conversion_say(c, OCT_NOTE_WARNING, "%s is worse than the float model's, by more than chance; %s", x->metric->name, hint);
-    else if (c->sqnr < POOR_DB)
-        oct_conversion_say(c, OCT_NOTE_WARNING, "output SQNR %.1f dB is below %d: little of what the float model says is left; %s", c->sqnr, POOR_DB, hint);
-}
-
 oct_status oct_conversion_judge(oct_conversion *c, const char *output, oct_err *err)
 {
     const char *why = c->src ? oct_conversion_unjudged(c, c->fl) : NULL;
@@ -155,6 +143,6 @@ oct_status oct_conversion_judge(oct_conversion *c, const char *output, oct_err *
     if (c->o.listener.taken)
         c->o.listener.taken(c->o.listener.arg, c->src);
     OCT_TRY(look_for_denormals(c, pick.aside, err));
-    warn_of_loss(c);
+    oct_conversion_warn_of_loss(c);
     return against_goals(c, err);
 }

@@ -41,24 +41,9 @@ typedef struct choice {
     int dear;           /* layers chosen beyond the budget */
 } choice;
 
-/* Whether a node makes or reads one of the values that share parameters. */
-static bool touches(const oct_qjob *j, int id, int root)
-{
-    const oct_node *n = &j->g->node[id];
-    for (int k = 0; k < n->n_in; k++)
-        if (n->in[k] >= 0 && j->value[n->in[k]].wanted && oct_params_root(j, n->in[k]) == root)
-            return true;
-    for (int k = 0; k < n->n_out; k++) {
-        const int v = k == 0 ? oct_quantized_output(j, id) : n->out[k];
-        if (v >= 0 && j->value[v].wanted && oct_params_root(j, v) == root)
-            return true;
-    }
-    return false;
-}
-
 static bool would_take(const choice *x, int id, int root)
 {
-    return oct_is_static(x->j, id) && !x->floats[id] && touches(x->j, id, root);
+    return oct_is_static(x->j, id) && !x->floats[id] && oct_site_touches(x->j, id, root);
 }
 
 /* Multiply-accumulates of the layers around a value, and how many these are. Returns the number of nodes. */

@@ -3,6 +3,7 @@
 
 #include "quant/simulate_int.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 typedef struct search {
@@ -108,4 +109,34 @@ oct_status oct_sensitivity_measure(oct_sim *s, oct_qjob *j, double least, bool w
     out->n += x.n;
     qsort(out->site, out->n, sizeof *out->site, by_noise);
     return OCT_OK;
+}
+
+bool oct_site_touches(const oct_qjob *j, int id, int root)
+{
+    const oct_node *n = &j->g->node[id];
+    for (int k = 0; k < n->n_in; k++)
+        if (n->in[k] >= 0 && j->value[n->in[k]].wanted && oct_params_root(j, n->in[k]) == root)
+            return true;
+    for (int k = 0; k < n->n_out; k++) {
+        const int v = k == 0 ? oct_quantized_output(j, id) : n->out[k];
+        if (v >= 0 && j->value[v].wanted && oct_params_root(j, v) == root)
+            return true;
+    }
+    return false;
+}
+
+bool oct_site_counts(const oct_qjob *j, const oct_site *s)
+{
+    return s->noise > 0 && (s->value < 0 || j->value[s->value].quant);
+}
+
+double oct_sensitivity_left(const oct_qjob *j, const oct_sensitivity *s)
+{
+    double left = s->all.noise, most = 0;
+    for (size_t i = 0; i < s->n; i++)
+        if (oct_site_counts(j, &s->site[i]))
+            most = fmax(most, s->site[i].noise);
+        else
+            left -= s->site[i].noise;
+    return fmax(left, most);
 }

@@ -28,4 +28,12 @@ typedef struct oct_sensitivity {
 oct_status oct_sensitivity_measure(oct_sim *s, oct_qjob *j, double least, bool weights, oct_memo *memo, oct_arena *arena,
                                    oct_sensitivity *out, oct_err *err);
 
+/* Whether a node makes or reads one of the values that share the parameters of root: where it and all others that do are float, these are not
+ * rounded. */
+bool oct_site_touches(const oct_qjob *j, int node, int root);
+/* Whether a site matters, and is still rounded: decisions may have left a value float since it was measured. */
+bool oct_site_counts(const oct_qjob *j, const oct_site *s);
+/* The noise of all that is still rounded, where errors are independent. */
+double oct_sensitivity_left(const oct_qjob *j, const oct_sensitivity *s);
+
 #endif

@@ -509,6 +509,10 @@ static void budgets(void **state)
         decide(w);
         assert_int_equal(float_layers(w, &share), k);
         assert_true(k ? w->c.n_promoted > 0 && !w->c.promoted[0].beyond_budget : w->c.n_promoted == 0);
+        /* What may not be float is told. */
+        const oct_culprits *x = &w->c.culprits;
+        assert_true(k ? !x->names : x->names && strcmp(x->names, "stem") == 0 && x->n == 1);
+        assert_true(k || (x->gain > 6 && fabs(x->macs * (double)oct_graph_macs(w->c.job->g) - 8 * 4 * 9 * 64) < 1));
         free_work(w);
     }
 }
@@ -520,7 +524,7 @@ static void harmless_network_stays_integer(void **state)
     planted(1, false, true, &w);
     assert_int_equal(float_layers(w, &share), 0);
     const oct_method_result *r = method(w, "mixed-precision");
-    assert_true(!r->ran && strstr(r->why, "no few values") && !r->measure);
+    assert_true(!r->ran && strstr(r->why, "no few values") && !r->measure && !w->c.culprits.names);
     free_work(w);
 }
 

@@ -1,0 +1,152 @@
+/* No loss goes unsaid: scores that chance does not explain, outputs that are hardly the float model's, and few layers that cause most of it. */
+#include "quant/convert_int.h"
+#include "quant/sensitivity.h"
+
+#include <math.h>
+#include <string.h>
+
+#define GOOD_DB 30       /* of the outputs: what is lost beyond is not worth a warning */
+#define MUCH_DB 6        /* what few layers cause is */
+#define LEAST_SHARE 0.08 /* of the loss: what causes less is no suspect */
+#define LIKELY_SHARE 0.5 /* of all suspects: less is not measured */
+#define FEW 0.03         /* of the layers with weights */
+enum { POOR_DB = 12 };   /* of the outputs: noise is a quarter of them in amplitude */
+enum { LEAST_FEW = 2 };  /* layers: one that makes a value, and one that reads it */
+
+/* ---- few layers ---- */
+
+typedef struct suspects {
+    const oct_qjob *j;
+    bool *floats;  /* by node */
+    bool *rounds;  /* by node: its weights stay rounded */
+    bool *value;   /* by value: rounded */
+    size_t n;      /* layers with weights that would be float */
+    double noise;  /* what would be gone, if errors are independent */
+} suspects;
+
+static bool would_be_float(const suspects *x, const oct_site *s, int id)
+{
+    return oct_is_static(x->j, id) && !x->floats[id] && (s->node == id || (s->value >= 0 && oct_site_touches(x->j, id, s->value)));
+}
+
+/* Takes the layers around a site, if they are few enough. */
+static void suspect(suspects *x, const oct_site *s, size_t most)
+{
+    size_t more = 0;
+    for (size_t i = 0; i < x->j->n_layer; i++)
+        more += oct_is_product(x->j, x->j->layer[i]) && would_be_float(x, s, x->j->layer[i]);
+    if (x->n + more > most)
+        return;
+    for (size_t i = 0; i < x->j->n_layer; i++) {
+        const int id = x->j->layer[i];
+        if (would_be_float(x, s, id)) {
+            x->floats[id] = true;
+            x->rounds[id] = false;
+        }
+    }
+    if (s->value >= 0)
+        x->value[s->value] = false;
+    x->n += more;
+    x->noise += s->noise;
+}
+
+static size_t count_products(const oct_qjob *j)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < j->n_layer; i++)
+        n += oct_op_of(j->g, j->layer[i])->quant == OCT_QUANT_WEIGHTED;
+    return n;
+}
+
+static void suspect_worst(suspects *x, const oct_sensitivity *s)
+{
+    const size_t few = (size_t)ceil(FEW * (double)count_products(x->j)), most = few < LEAST_FEW ? LEAST_FEW : few;
+    for (size_t v = 0; v < x->j->n_values; v++)
+        x->value[v] = true;
+    for (size_t id = 0; id < x->j->n_nodes; id++)
+        x->rounds[id] = true;
+    for (size_t i = 0; i < s->n; i++)
+        if (oct_site_counts(x->j, &s->site[i]) && s->site[i].noise >= LEAST_SHARE * oct_sensitivity_left(x->j, s))
+            suspect(x, &s->site[i], most);
+}
+
+static oct_status name_culprits(oct_conversion *c, const suspects *x, double gain, oct_err *err)
+{
+    oct_buf b = OCT_BUF_INIT;
+    oct_culprits *k = &c->culprits;
+    *k = (oct_culprits){ .gain = gain };
+    for (size_t i = 0; i < x->j->n_layer; i++) {
+        const int id = x->j->layer[i];
+        if (!x->floats[id])
+            continue;
+        oct_buf_printf(&b, "%s%s", k->n++ ? ", " : "", oct_node_label(x->j->g, id));
+        k->macs += (double)oct_node_macs(x->j->g, id) / (double)oct_graph_macs(x->j->g);
+    }
+    k->names = b.failed ? NULL : oct_arena_strdup(c->arena, oct_buf_str(&b));
+    oct_buf_free(&b);
+    return k->names ? OCT_OK : oct_nomem(err);
+}
+
+/* What they gain on the other half of the samples. */
+static oct_status measure_gain(oct_conversion *c, const suspects *x, double *before, double *after, oct_err *err)
+{
+    oct_sim *s;
+    oct_sim_loss loss;
+    OCT_TRY(oct_conversion_sim(c, OCT_SIM_MANY_RUNS, 1, &s, err));
+    OCT_TRY(oct_sim_measure(s, &(oct_sim_mask){ .weights = OCT_SIM_ROUNDED_WEIGHTS }, &loss, err));
+    *before = loss.sqnr;
+    OCT_TRY(oct_sim_measure(s, &(oct_sim_mask){ .value = x->value, .layer = x->rounds, .weights = OCT_SIM_SOME_WEIGHTS }, &loss, err));
+    *after = loss.sqnr;
+    return OCT_OK;
+}
+
+oct_status oct_conversion_find_culprits(oct_conversion *c, const oct_sensitivity *s, oct_err *err)
+{
+    const oct_qjob *j = c->job;
+    suspects x = { .j = j, .floats = oct_arena_calloc(c->arena, j->n_nodes + 1, sizeof(bool)),
+                   .rounds = oct_arena_calloc(c->arena, j->n_nodes + 1, sizeof(bool)), .value = oct_arena_calloc(c->arena, j->n_values + 1, sizeof(bool)) };
+    double before, after;
+    if (!x.floats || !x.rounds || !x.value)
+        return oct_nomem(err);
+    suspect_worst(&x, s);
+    /* Large errors are not independent, so half of them may be nearly all. */
+    if (x.noise < LIKELY_SHARE * oct_sensitivity_left(j, s))
+        return OCT_OK;
+    OCT_TRY(measure_gain(c, &x, &before, &after, err));
+    return before < GOOD_DB && after > before + MUCH_DB ? name_culprits(c, &x, after - before, err) : OCT_OK;
+}
+
+/* ---- warnings ---- */
+
+/* A score of labels, or the agreement with the float model where there are none. */
+static bool is_worse(const oct_eval_score *x)
+{
+    const bool counts = x && (!x->metric->relative || x->metric->kind == OCT_METRIC_PROPORTION);
+    return counts && x->drop > 0 && !isnan(x->lo) && !x->within_noise;
+}
+
+static void warn_of_culprits(oct_conversion *c)
+{
+    const oct_culprits *k = &c->culprits;
+    const bool one = k->n == 1;
+    oct_conversion_say(c, OCT_NOTE_WARNING, "%zu node%s cause%s most of the loss: %s; with %s in float the outputs gain %.1f dB, for %.1f %% of the "
+                       "multiply-accumulates; rows \"name:NODE float\" of --policy leave %s so", k->n, one ? "" : "s", one ? "s" : "", k->names,
+                       one ? "it" : "them", k->gain, 100 * k->macs, one ? "it" : "them");
+}
+
+void oct_conversion_warn_of_loss(oct_conversion *c)
+{
+    const oct_eval_score *x = oct_conversion_score(c);
+    const oct_culprits *k = &c->culprits;
+    const char *hint = "--sensitivity shows what causes it, --policy FILE leaves layers float";
+    const bool worse = is_worse(x), poor = c->sqnr < POOR_DB;
+    if (worse && x->metric->relative)
+        oct_conversion_say(c, OCT_NOTE_WARNING, "%s with the float model is %.1f %%, below 100 %% by more than chance; %s", x->metric->name, 100 * x->value, hint);
+    else if (worse)
+        oct_conversion_say(c, OCT_NOTE_WARNING, "%s is worse than the float model's, by more than chance; %s", x->metric->name, hint);
+    else if (poor)
+        oct_conversion_say(c, OCT_NOTE_WARNING, "output SQNR %.1f dB is below %d: little of what the float model says is left; %s", c->sqnr, POOR_DB, hint);
+    if (k->names)
+        warn_of_culprits(c);
+    c->lossy = worse || poor || k->names;
+}
