@@ -125,6 +125,7 @@ int main(int argc, char **argv)
         OPT_INT(0, "trials", &a.trials, 0, 1000, "try so many times to reach what was missed, by leaving layers float"),
         OPT_FLOAT(0, "time-limit", &a.time_limit, 0, 1e9, "begin no trial X seconds after the start; then the result depends on the machine"),
         TOOL_OPT_LABELS(&a.data),
+        OPT_FLAG(0, "strict", &a.strict, "exit 1, and write OUT.best.onnx instead, when a warning says that the model has lost much"),
         OPT_GROUP("What costs accuracy"),
         OPT_FLAG(0, "sensitivity", &a.sensitivity, "measure what rounding each value and each layer alone costs at the outputs"),
         OPT_STR(0, "sensitivity-file", &a.sensitivity_file, "FILE", "the same, and keep the measurements there: those that it has are not made again"),
@@ -143,6 +144,7 @@ int main(int argc, char **argv)
         OPT_NEEDS("metric-cmd", "data"), OPT_NEEDS("less-is-better", "metric-cmd"), OPT_CONFLICT("metric-cmd", "metric"),
         OPT_CONFLICT("dry-run", "min-sqnr"), OPT_CONFLICT("dry-run", "min-agreement"), OPT_NEEDS("sensitivity", "data"),
         OPT_NEEDS("sensitivity-file", "data"), OPT_NEEDS("labels", "data"), OPT_CONFLICT("dry-run", "max-drop"),
+        OPT_NEEDS("strict", "data"), OPT_CONFLICT("dry-run", "strict"),
         OPT_CONFLICT("print-policy", "json"), OPT_CONFLICT("list-passes", "json"),
         OPT_CONFLICT("list-targets", "json"), OPT_CONFLICT("list-methods", "json"), OPT_COMMON, OPT_END,
     };

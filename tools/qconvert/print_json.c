@@ -255,6 +255,7 @@ oct_status report_json(const session *s, oct_err *err)
     for (size_t i = 0; i < s->c.n_warnings; i++)
         oct_json_str(&j, NULL, s->c.warnings[i]);
     oct_json_close(&j);
+    oct_json_bool(&j, "lossy", s->c.lossy);
     causes_json(&j, &s->c.causes);
     number(&j, "output_sqnr_db", s->c.sqnr);
     put_verdict(&j, s);

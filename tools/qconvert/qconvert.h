@@ -15,7 +15,7 @@ typedef struct convert_args {
     int64_t trials;
     oct_metric_command command;    /* --metric-cmd; command NULL: none */
     const char *bits, *block_size; /* of weights in blocks */
-    bool symmetric, sensitivity;
+    bool symmetric, sensitivity, strict;
     double budget;         /* percent */
     oct_cli_list disabled; /* passes */
     oct_cli_list methods, no_methods;

@@ -57,14 +57,20 @@ static oct_status dump_policy(const session *s, const char *command, oct_err *er
     return st;
 }
 
+/* A goal was not met, or with --strict more is lost than need be. */
+static bool is_refused(const session *s)
+{
+    return s->c.missed || (s->a->strict && (s->c.lossy || s->c.unjudged));
+}
+
 /* Judged before it is written, so that what misses its goal goes elsewhere. */
 static oct_status save(session *s, oct_err *err)
 {
     OCT_TRY(oct_conversion_judge(&s->c, s->output, err));
-    if (s->c.missed && !(s->output = best_name(s)))
+    if (is_refused(s) && !(s->output = best_name(s)))
         return oct_nomem(err);
     OCT_TRY(oct_conversion_write(&s->c, s->output, err));
-    if (s->n_goals && !s->c.missed)
+    if ((s->n_goals || s->a->strict) && !is_refused(s))
         remove_best(s);
     return OCT_OK;
 }
@@ -97,8 +103,13 @@ static oct_status convert(session *s, oct_err *err)
 /* A goal that was not met is said last, and is the exit code. */
 static oct_status goal(const session *s, oct_err *err)
 {
-    if (!s->c.missed)
+    if (!is_refused(s))
         return OCT_OK;
+    if (!s->c.missed) {
+        oct_fail(err, OCT_EGOAL, "--strict: %s", s->c.unjudged ? s->c.unjudged : "more is lost than a warning lets pass");
+        oct_hint(err, "the model is in %s; the path given to -o was not touched", s->output);
+        return OCT_EGOAL;
+    }
     char text[OCT_GATE_TEXT];
     oct_buf b = OCT_BUF_INIT, samples = OCT_BUF_INIT;
     uint64_t n = 0;
