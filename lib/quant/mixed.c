@@ -149,6 +149,7 @@ static oct_status measure(oct_conversion *c, oct_sensitivity *out, oct_err *err)
 /* What stays float goes into the record, with names that outlive the graph. */
 static oct_status record(oct_conversion *c, const choice *x, oct_err *err)
 {
+    c->n_promoted = 0;
     c->promoted = oct_arena_calloc(c->arena, x->j->n_layer + 1, sizeof *c->promoted);
     if (!c->promoted)
         return oct_nomem(err);
