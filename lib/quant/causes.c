@@ -35,6 +35,13 @@ static oct_status set_cause(oct_conversion *c, const oct_site *s, double all, oc
     return OCT_OK;
 }
 
+static void add_to_layer(oct_conversion *c, const oct_cause *x)
+{
+    for (size_t i = 0; i < c->n_layers; i++)
+        if (c->layers[i].d.graph == c->job->g && c->layers[i].d.node == x->node)
+            c->layers[i].loss += x->share;
+}
+
 static oct_status record(oct_conversion *c, const oct_sensitivity *s, oct_err *err)
 {
     oct_causes *x = &c->causes;
@@ -47,6 +54,8 @@ static oct_status record(oct_conversion *c, const oct_sensitivity *s, oct_err *e
             OCT_TRY(set_cause(c, &s->site[i], all, &x->cause[x->n++], err));
         x->small += s->site[i].noise == 0;
     }
+    for (size_t i = 0; i < x->n; i++)
+        add_to_layer(c, &x->cause[i]);
     x->of_values = decibels(s->values.noise);
     x->of_weights = decibels(s->weights.noise);
     return oct_conversion_find_culprits(c, s, err);

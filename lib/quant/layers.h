@@ -11,6 +11,7 @@ typedef struct oct_layer {
     bool product;         /* Conv, Gemm, MatMul or a recurrent layer with constant weights */
     int64_t weight_count; /* elements of all its constant weights; 0 where it has none */
     int64_t macs;         /* of one run, a free batch counting as one; 0: unknown or none */
+    double loss;          /* share of the loss at the outputs that rounding its result and its weights causes, as far as a conversion measured it; 0 */
 } oct_layer;
 
 /* All layers of the job, as they are decided now (before oct_qjob_decide: as they are meant to be), in arena. What the file has quantized

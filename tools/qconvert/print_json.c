@@ -48,6 +48,8 @@ static void put_layer(oct_json *j, const oct_layer *l)
     }
     number(j, "sqnr_weights_db", d->sqnr_weights);
     number(j, "sqnr_output_db", d->sqnr_output);
+    if (l->loss > 0)
+        oct_json_num(j, "loss_share", l->loss);
     oct_json_close(j);
 }
 

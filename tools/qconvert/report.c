@@ -57,10 +57,10 @@ static const char *weights_cell(char dst[32], const oct_layer_decision *d)
     return dst;
 }
 
-static void layer_row(oct_table *t, const oct_layer *l, notes *all)
+static void layer_row(oct_table *t, const oct_layer *l, bool with_loss, notes *all)
 {
     const oct_layer_decision *d = &l->d;
-    char weights[32], scale[32] = "", zero[32] = "", of_weights[32], of_output[32], number[32] = "";
+    char weights[32], scale[32] = "", zero[32] = "", of_weights[32], of_output[32], loss[32] = "", number[32] = "";
     const size_t why = note(all, d->remedy ? d->remedy : d->why);
     if (d->scale != 0) {
         snprintf(scale, sizeof scale, "%.4g", (double)d->scale);
@@ -68,8 +68,11 @@ static void layer_row(oct_table *t, const oct_layer *l, notes *all)
     }
     if (why)
         snprintf(number, sizeof number, "%zu", why);
-    oct_table_texts(t, (const char *[]){ l->name, d->op, oct_scheme_name(d->scheme), weights_cell(weights, d), scale, zero, d->observer,
-                                         db(of_weights, d->sqnr_weights), db(of_output, d->sqnr_output), number });
+    if (l->loss > 0)
+        snprintf(loss, sizeof loss, "%.0f %%", 100 * l->loss);
+    const char *cells[] = { l->name, d->op, oct_scheme_name(d->scheme), weights_cell(weights, d), scale, zero, d->observer,
+                            db(of_weights, d->sqnr_weights), db(of_output, d->sqnr_output), with_loss ? loss : number, number };
+    oct_table_texts(t, cells);
 }
 
 /* Prints and destroys it. */
@@ -92,14 +95,17 @@ static double worth(const oct_layer *l)
     return w < o ? w : o;
 }
 
+/* Those first that cause most of the loss, as far as that is known, then those of the lowest SQNR. */
 static int by_worth(const void *a, const void *b)
 {
     const oct_layer *x = *(const oct_layer *const *)a, *y = *(const oct_layer *const *)b;
+    if (x->loss != y->loss)
+        return x->loss > y->loss ? -1 : 1;
     double p = worth(x), q = worth(y);
     return p < q ? -1 : p > q ? 1 : x < y ? -1 : x > y;
 }
 
-/* All layers, or those with the lowest SQNR, where showing all would bury them. */
+/* All layers, or the worst ones, where showing all would bury them. */
 static oct_status print_layers(const session *s, FILE *f, oct_err *err)
 {
     const bool whole = s->c.n_layers <= ALL_BELOW || s->cli->verbose || s->a->dry_run;
@@ -108,21 +114,25 @@ static oct_status print_layers(const session *s, FILE *f, oct_err *err)
         return oct_nomem(err);
     size_t n = 0;
     for (size_t i = 0; i < s->c.n_layers; i++)
-        if (whole || (oct_layer_is_quantized(&s->c.layers[i]) && isfinite(worth(&s->c.layers[i]))))
+        if (whole || (oct_layer_is_quantized(&s->c.layers[i]) && (s->c.layers[i].loss > 0 || isfinite(worth(&s->c.layers[i])))))
             order[n++] = &s->c.layers[i];
     if (!whole)
         qsort(order, n, sizeof *order, by_worth);
     oct_status st = OCT_OK;
     if (n || whole) {
         notes all = { .n = 0 };
-        oct_table *t = oct_table_of("llllrrlrrr", (const char *[]){ "layer", "op", "scheme", "weights", "scale", "zero", "observer", "w dB",
-                                                                    "out dB", "note" });
+        const bool loss = s->c.causes.n > 0;
+        oct_table *t = oct_table_of(loss ? "llllrrlrrrr" : "llllrrlrrr", (const char *[]){ "layer", "op", "scheme", "weights", "scale", "zero", "observer",
+                                                                                          "w dB", "out dB", loss ? "loss" : "note", "note" });
         const size_t shown = whole || n < WORST ? n : WORST;
         for (size_t i = 0; i < shown; i++)
-            layer_row(t, order[i], &all);
+            layer_row(t, order[i], loss, &all);
         if (!whole)
-            oct_print(f, "%zu of %zu nodes, those with the lowest SQNR (-v shows all):\n", shown, s->c.n_layers);
+            oct_print(f, "%zu of %zu nodes, those %s (-v shows all):\n", shown, s->c.n_layers,
+                      loss ? "that cause most of the loss at the outputs" : "with the lowest SQNR");
         st = finish_table(t, &all, f, err);
+        if (loss)
+            oct_print(f, "  loss: share of what rounding costs at the outputs that is of the layer's %s\n", s->c.causes.weights ? "output and weights" : "output");
     }
     oct_free(order);
     return st;
