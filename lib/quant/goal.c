@@ -2,8 +2,9 @@
  *
  * What each value and each layer's weights cost at the outputs is measured once (sensitivity.h). It orders moves, each of which leaves one
  * layer or the layers around one value float: the most noise first, for the time that integers would have saved. A trial is a number of
- * moves from the first on. Their number is doubled until the goals are met, and then bisected. After each, biases are made anew, as they
- * make up for the rounding of all layers, and codes where scales have changed. */
+ * moves from the first on. Their number is doubled until the goals are met, and then bisected; what is left of the trials looks for moves
+ * that are not needed. After each, biases are made anew, as they make up for the rounding of all layers, and codes where scales have
+ * changed. */
 #include "base/io.h"
 #include "quant/convert_int.h"
 #include "quant/sensitivity.h"
@@ -55,33 +56,35 @@ typedef struct tuning {
     double *weights;     /* [n_nodes]: noise of rounding them */
     double noise;        /* of all places and weights */
     const char **barred; /* [n_nodes], before any trial */
-    int *moved_by;       /* [n_nodes]: the move that leaves the node float, or NONE */
+    bool *moved;         /* [n_nodes]: a move leaves the node float */
+    move *moves;
     const char **why;    /* [n_moves] */
+    int *order;          /* [n_moves]: a trial takes the first of them */
     int n_moves;
+    bool **tried;        /* [trials + 1][n_nodes]: what each left float */
     size_t products;
     double macs;
     bool aside;          /* samples were kept aside */
 } tuning;
-enum { NONE = -1 };
 
 static bool is_integer(const tuning *t, int id)
 {
-    return oct_is_static(t->j, id) && t->moved_by[id] == NONE;
+    return oct_is_static(t->j, id) && !t->moved[id];
 }
 
-static bool has(const place *p, int id)
+static bool takes(const move *m, int id)
 {
-    for (size_t i = 0; i < p->n; i++)
-        if (p->node[i] == id)
+    for (size_t i = 0; m->at && i < m->at->n; i++)
+        if (m->at->node[i] == id)
             return true;
-    return false;
+    return id == m->layer;
 }
 
 /* Whether nothing that stays integer would make or read the values of a place; m NULL: now. */
 static bool frees(const tuning *t, const move *m, const place *p)
 {
     for (size_t i = 0; i < p->n; i++)
-        if (is_integer(t, p->node[i]) && !(m && (m->layer >= 0 ? p->node[i] == m->layer : has(m->at, p->node[i]))))
+        if (is_integer(t, p->node[i]) && !(m && takes(m, p->node[i])))
             return false;
     return true;
 }
@@ -120,12 +123,14 @@ static oct_status perform(tuning *t, const move *m, double noise, oct_err *err)
         return oct_nomem(err);
     for (size_t i = 0; i < (m->layer >= 0 ? 1 : m->at->n); i++) {
         const int id = m->layer >= 0 ? m->layer : m->at->node[i];
-        if (is_integer(t, id))
-            t->moved_by[id] = t->n_moves;
+        t->moved[id] = true;
     }
     for (size_t k = 0; k < t->n_places; k++)
         t->place[k].noise = frees(t, NULL, &t->place[k]) ? 0 : t->place[k].noise;
-    t->why[t->n_moves++] = why;
+    t->moves[t->n_moves] = *m;
+    t->why[t->n_moves] = why;
+    t->order[t->n_moves] = t->n_moves;
+    t->n_moves++;
     return OCT_OK;
 }
 
@@ -214,14 +219,14 @@ static oct_status find_moves(tuning *t, oct_err *err)
     oct_qjob *j = t->j;
     t->weights = oct_arena_calloc(t->a, j->n_nodes + 1, sizeof *t->weights);
     t->barred = oct_arena_calloc(t->a, j->n_nodes + 1, sizeof *t->barred);
-    t->moved_by = oct_arena_calloc(t->a, j->n_nodes + 1, sizeof *t->moved_by);
+    t->moved = oct_arena_calloc(t->a, j->n_nodes + 1, sizeof *t->moved);
+    t->moves = oct_arena_calloc(t->a, j->n_nodes + 1, sizeof *t->moves);
+    t->order = oct_arena_calloc(t->a, j->n_nodes + 1, sizeof *t->order);
     t->why = oct_arena_calloc(t->a, j->n_nodes + 1, sizeof *t->why);
-    if (!t->weights || !t->barred || !t->moved_by || !t->why)
+    if (!t->weights || !t->barred || !t->moved || !t->moves || !t->order || !t->why)
         return oct_nomem(err);
-    for (size_t id = 0; id < j->n_nodes; id++) {
+    for (size_t id = 0; id < j->n_nodes; id++)
         t->barred[id] = j->node[id].barred;
-        t->moved_by[id] = NONE;
-    }
     return find_more(t, err);
 }
 
@@ -270,13 +275,24 @@ static bool rounded_anew(const tuning *t, const decisions *before)
     return false;
 }
 
+/* Why one of the first n moves leaves a node float; NULL: none does. */
+static const char *moved_by(const tuning *t, int n, size_t id)
+{
+    for (int i = 0; i < n; i++)
+        if (takes(&t->moves[t->order[i]], (int)id))
+            return t->why[t->order[i]];
+    return NULL;
+}
+
 /* Decides with the first n moves. */
 static oct_status decide(tuning *t, int n, const decisions *first, oct_err *err)
 {
     oct_conversion *c = t->c;
     restore(t, first);
-    for (size_t id = 0; id < t->j->n_nodes; id++)
-        t->j->node[id].barred = t->moved_by[id] != NONE && t->moved_by[id] < n ? t->why[t->moved_by[id]] : t->barred[id];
+    for (size_t id = 0; id < t->j->n_nodes; id++) {
+        const char *why = moved_by(t, n, id);
+        t->j->node[id].barred = why ? why : t->barred[id];
+    }
     oct_conversion_changed(c);
     OCT_TRY(oct_conversion_settle(c, err));
     if (rounded_anew(t, first))
@@ -324,19 +340,27 @@ static void tell(const oct_conversion *c, const oct_goal_trial *x)
     oct_buf_free(&b);
 }
 
-static oct_status try_moves(tuning *t, int n, const decisions *first, oct_err *err)
+/* *at: the trial of the first n moves, an earlier one where that left the same layers float. */
+static oct_status try_moves(tuning *t, int n, const decisions *first, size_t *at, oct_err *err)
 {
-    oct_goal_trial *x = &t->c->trials[t->c->n_trials];
+    oct_conversion *c = t->c;
+    oct_goal_trial *x = &c->trials[c->n_trials];
+    bool *set = t->tried[c->n_trials] = oct_arena_calloc(t->a, t->j->n_nodes + 1, sizeof *set);
+    if (!set)
+        return oct_nomem(err);
     *x = (oct_goal_trial){ .layers = 0 };
     for (size_t id = 0; id < t->j->n_nodes; id++)
-        if (t->moved_by[id] != NONE && t->moved_by[id] < n && first->node[id].scheme == OCT_SCHEME_STATIC) {
+        if ((set[id] = first->node[id].scheme == OCT_SCHEME_STATIC && moved_by(t, n, id))) {
             x->layers += oct_op_of(t->j->g, (int)id)->quant == OCT_QUANT_WEIGHTED;
             x->macs += (double)oct_node_macs(t->j->g, (int)id) / t->macs;
         }
+    for (*at = 1; *at < c->n_trials; ++*at)
+        if (memcmp(t->tried[*at], set, t->j->n_nodes * sizeof *set) == 0)
+            return OCT_OK;
     OCT_TRY(decide(t, n, first, err));
     OCT_TRY(compare(t, x, err));
-    t->c->n_trials++;
-    tell(t->c, x);
+    c->n_trials++;
+    tell(c, x);
     return OCT_OK;
 }
 
@@ -385,21 +409,33 @@ static bool may_go_on(oct_conversion *c)
     return !c->stopped && c->n_trials <= (size_t)c->o.trials;
 }
 
-/* How far the search has come: so many moves miss, so many are enough. */
+/* How far the search has come: so many moves miss, so many are enough; of the order's first so many each is known to be needed. */
 typedef struct bounds {
-    int missed, met; /* met 0: not known of any number */
+    int missed, met, needed; /* met 0: not known of any number */
 } bounds;
 
+/* One move less misses: so the last one is needed. It goes to the front, and the fewest of the others are looked for that it takes beside
+ * it: the order is that of what moves win for their time, and not of what the goal lacks. */
+static void keep_last(tuning *t, bounds *b)
+{
+    const int last = t->order[b->met - 1];
+    memmove(t->order + b->needed + 1, t->order + b->needed, (size_t)(b->met - 1 - b->needed) * sizeof *t->order);
+    t->order[b->needed] = last;
+    b->missed = b->needed++;
+}
+
 /* The number of moves to try next; 0: none. */
-static oct_status next_moves(tuning *t, const bounds *b, int *n, oct_err *err)
+static oct_status next_moves(tuning *t, bounds *b, int *n, oct_err *err)
 {
     *n = 0;
-    if (!may_go_on(t->c) || (b->met && b->met - b->missed <= 1))
+    if (b->met && b->met - b->missed <= 1 && b->needed < b->met)
+        keep_last(t, b);
+    if (!may_go_on(t->c) || (b->met && b->needed >= b->met))
         return OCT_OK;
     if (b->missed == t->n_moves && b->missed > 0) /* what was too little to be told apart is not beside what has gone */
         OCT_TRY(find_more(t, err));
     if (b->met)
-        *n = (b->missed + b->met) / 2;
+        *n = b->needed > b->missed ? b->needed : (b->missed + b->met) / 2;
     else if (b->missed < t->n_moves)
         *n = b->missed == 0 ? 1 : 2 * b->missed < t->n_moves ? 2 * b->missed : t->n_moves;
     return OCT_OK;
@@ -409,18 +445,19 @@ static oct_status search(tuning *t, oct_err *err)
 {
     oct_conversion *c = t->c;
     decisions first, best;
-    bounds b = { 0, 0 };
-    size_t at = 0;
+    bounds b = { 0, 0, 0 };
+    size_t at = 0, now = 0;
     int n;
+    if (!(t->tried = oct_arena_calloc(t->a, (size_t)c->o.trials + 1, sizeof *t->tried)))
+        return oct_nomem(err);
     OCT_TRY(keep(t, &first, err));
     best = first;
     for (;;) {
         OCT_TRY(next_moves(t, &b, &n, err));
         if (!n)
             break;
-        OCT_TRY(try_moves(t, n, &first, err));
-        const size_t now = c->n_trials - 1;
-        if (is_better(c, &c->trials[now], &c->trials[at])) {
+        OCT_TRY(try_moves(t, n, &first, &now, err));
+        if (now + 1 == c->n_trials && is_better(c, &c->trials[now], &c->trials[at])) {
             at = now;
             OCT_TRY(keep(t, &best, err));
         }
