@@ -18,8 +18,9 @@ void oct_ldlq_destroy(oct_ldlq *k); /* NULL allowed */
 
 /* Takes inputs x[depth][rows]. Where their moments are no numbers or all 0, weights are rounded to the nearest value. */
 void oct_ldlq_inputs(oct_ldlq *k, const float *x);
-/* Begins to round with them; *seen: there are such moments, else noise is that of the weights. pair[depth]: for each input the one beside which it is added in 16 bits or -1, each named by the other, and all
- * but one at most are in pairs; NULL: sums have 32 bits. Borrowed until the next call. OCT_ENOMEM. */
+/* Begins to round with them; *seen: there are such moments, else noise is that of the weights. pair[depth]: for each input the one beside
+ * which it is added in 16 bits or -1, each named by the other, and all but one at most are in pairs; NULL: sums have 32 bits. Borrowed until
+ * the next call. OCT_ENOMEM. */
 oct_status oct_ldlq_begin(oct_ldlq *k, const int64_t *pair, bool *seen);
 
 /* Where the caller puts the weights, float[depth][outs], and finds them rounded, int8_t[depth][outs]. */

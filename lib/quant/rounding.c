@@ -1,10 +1,11 @@
 /* Weights rounded so that errors compensate each other at the layer's output (ldlq.h), instead of each to the nearest value.
  *
- * Inputs are those of the float model, at positions spread over the samples by a hash. Scales stay, so decisions that are made again
- * keep these weights (weights.c); or they are widened.
+ * Inputs are those of the float model, at positions spread over the samples by a hash. Scales stay, but for safe pairs, and decisions that
+ * are made again keep these weights (weights.c).
  *
  * Where the target adds pairs of products in 16 bits, weights are rounded a second time, so that no pair can saturate: at steps from one
- * to two times their own, for each channel those with the least noise. Layers that lose little by it are taken so, unless the model loses by them. */
+ * to two times their own, for each channel those with the least noise. Layers that lose little by it are taken so, unless the model loses
+ * by them. */
 #include "quant/convert_int.h"
 #include "quant/ldlq.h"
 #include "quant/simulate_int.h"
