@@ -98,8 +98,11 @@ static int steps_of(const fit *f, size_t k)
 {
     const float *x = f->l->x + k * f->l->rows, power = energy(f, x) * f->scale;
     const float d = power > 0 ? rintf(-dot(f->error, x, f->rows) / power) : 0;
-    const float to = fminf(fmaxf((float)f->q[k] + d, (float)-f->l->limit), (float)f->l->limit);
-    return (int)to - f->q[k];
+    const int64_t p = f->l->pair ? f->l->pair[k] : -1;
+    const int other = p >= 0 ? f->q[p] : 0, most = p >= 0 ? f->l->most : f->l->limit;
+    const int above = most - (other > 0 ? other : 0), below = most + (other < 0 ? other : 0);
+    const float hi = (float)(above < f->l->limit ? above : f->l->limit), lo = (float)-(below < f->l->limit ? below : f->l->limit);
+    return (int)fminf(fmaxf((float)f->q[k] + d, lo), hi) - f->q[k];
 }
 
 /* Whether any weight was changed. */

@@ -21,6 +21,8 @@ typedef struct oct_learned {
     const float *scale; /* [outs], > 0 */
     float lo, hi;       /* of the clamp; -INFINITY and INFINITY where there is none */
     int limit;          /* quantized values lie within -limit..limit */
+    const int64_t *pair; /* [depth]: the other weight of a pair, or -1; NULL: there are no pairs */
+    int most;           /* what the magnitudes of a pair's weights of one sign add up to at most, where they do */
 } oct_learned;
 
 /* Improves quantized weights q[outs][depth]; an output keeps those it had where the others lose on the rows that judge. Deterministic to the

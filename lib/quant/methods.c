@@ -42,6 +42,14 @@ oct_method_set oct_methods_default(void)
     return s;
 }
 
+oct_method_set oct_methods_high(void)
+{
+    oct_method_set s = oct_methods_default();
+    for (size_t i = 0; i < OCT_COUNT(all); i++)
+        s.on[i] |= all[i]->high;
+    return s;
+}
+
 static oct_status unknown(const char *name, oct_err *err)
 {
     oct_nearest near = { .word = name, .most = 1 + (int)strlen(name) / 4 };

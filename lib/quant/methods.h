@@ -42,6 +42,7 @@ typedef struct oct_method {
     oct_method_step step;
     oct_method_needs needs;
     bool by_default;
+    bool high; /* costs so much that it is used with --effort high only */
     /* Sets what the job must know from its start. NULL: nothing. */
     void (*prepare)(struct oct_qjob_opts *o);
     /* Does the work when its step comes; what it needs is there (convert_int.h). A method of ranges may gather the statistics itself, in
@@ -61,6 +62,8 @@ typedef struct oct_method_set {
     bool on[OCT_METHODS_MAX], asked[OCT_METHODS_MAX];
 } oct_method_set;
 oct_method_set oct_methods_default(void);
+/* The same with those that cost more (--effort high). */
+oct_method_set oct_methods_high(void);
 /* Switches one by its name; an unknown name and one that was switched the other way by name are OCT_EUSAGE. */
 oct_status oct_methods_switch(oct_method_set *s, const char *name, bool on, oct_err *err);
 /* The same for all that need samples, or that work on biases: what options of older versions meant. */

@@ -8,6 +8,7 @@
  * by them. */
 #include "quant/convert_int.h"
 #include "quant/ldlq.h"
+#include "quant/learned.h"
 #include "quant/simulate_int.h"
 #include "quant/trial.h"
 
@@ -53,6 +54,7 @@ typedef struct rounder {
     qweights **before;  /* by node */
     double most_lost;   /* by safe pairs, of a layer */
     bool safe;          /* layers are tried with safe pairs, where that costs little */
+    bool learns;        /* goes on from the weights that are there */
     size_t n, from, to; /* those at hand */
     bool *wanted;       /* by value: what they read */
 } rounder;
@@ -72,7 +74,7 @@ static bool describe(const rounder *r, int id, rlayer *x)
     x->axis = oct_channel_axis(op, n);
     x->depth = x->l.ins / x->l.groups * x->l.taps;
     x->outs = x->l.outs / x->l.groups;
-    x->rows = x->l.groups > 1 ? DEPTHWISE_ROWS : x->depth < LEAST_ROWS ? LEAST_ROWS : x->depth;
+    x->rows = (x->l.groups > 1 ? DEPTHWISE_ROWS : x->depth < LEAST_ROWS ? LEAST_ROWS : x->depth) * (r->learns ? 2 : 1);
     if (x->kernel && (x->l.out_axis != 0 || oct_window_of_weights(n, g->value[n->in[1]].shape, &x->window, NULL) != OCT_OK))
         return false; /* a transposed convolution reads its inputs otherwise */
     return x->input && x->depth > 1 && x->depth <= MOST_DEPTH;
@@ -364,12 +366,79 @@ static oct_status round_layer(const rounder *r, rlayer *x)
     return s;
 }
 
+/* ---- learning ---- */
+
+/* A group of a layer, by outputs. */
+typedef struct lgroup {
+    oct_learned l;
+    float *w, *scale;
+    int8_t *q;     /* [outs][depth] */
+    int64_t *pair; /* [depth] */
+} lgroup;
+
+static void close_learning(lgroup *k)
+{
+    oct_free(k->w);
+    oct_free(k->scale);
+    oct_free(k->q);
+    oct_free(k->pair);
+}
+
+/* Pairs that are safe stay so. The last quarter of the positions, of samples of their own, judges each output. */
+static bool open_learning(lgroup *k, const rounder *r, const rlayer *x)
+{
+    const oct_qjob *j = r->j;
+    const size_t n = (size_t)(x->outs * x->depth);
+    const qvalue *v = &j->value[oct_params_root(j, oct_quantized_output(j, x->node))];
+    const qweights *had = j->node[x->node].weights[0];
+    const bool safe = x->bound && oct_pairs_safe(&x->l, had->qvals->data);
+    *k = (lgroup){ .w = oct_calloc(n, sizeof *k->w), .scale = oct_calloc((size_t)x->outs, sizeof *k->scale), .q = oct_calloc(n, 1),
+                   .pair = oct_calloc((size_t)x->depth, sizeof *k->pair) };
+    for (int64_t i = 0; k->pair && i < x->depth; i++)
+        k->pair[i] = safe ? oct_pair_of(&x->l, i) : -1;
+    k->l = (oct_learned){ .depth = (size_t)x->depth, .outs = (size_t)x->outs, .rows = (size_t)x->rows, .held = (size_t)x->rows / 4, .w = k->w,
+                          .scale = k->scale, .lo = v->clamp_lo, .hi = v->clamp_hi, .limit = x->limit, .pair = k->pair, .most = OCT_PAIR_MOST };
+    return k->w && k->scale && k->q && k->pair;
+}
+
+static void take_learning(lgroup *k, const rounder *r, const rlayer *x, int64_t group)
+{
+    const qweights *had = r->j->node[x->node].weights[0];
+    const float *weights = oct_layer_weights(r->j->g, x->node)->data;
+    const oct_tensor *bias = oct_layer_bias(r->j->g, x->node);
+    for (int64_t o = 0; o < x->outs; o++) {
+        k->scale[o] = had->quant.scale[had->quant.n > 1 ? group * x->outs + o : 0];
+        for (int64_t i = 0; i < x->depth; i++) {
+            const int64_t e = oct_weight_at(&x->l, group, o, i);
+            k->w[o * x->depth + i] = weights[e];
+            k->q[o * x->depth + i] = ((const int8_t *)had->qvals->data)[e];
+        }
+    }
+    k->l.x = x->x + group * x->depth * x->rows;
+    k->l.bias = bias && bias->dtype == OCT_F32 && bias->count == x->l.outs ? (const float *)bias->data + group * x->outs : NULL;
+}
+
+static oct_status learn_layer(const rounder *r, rlayer *x)
+{
+    lgroup k;
+    oct_status s = open_learning(&k, r, x) ? OCT_OK : OCT_ENOMEM;
+    for (int64_t g = 0; g < x->l.groups && s == OCT_OK; g++) {
+        take_learning(&k, r, x, g);
+        s = oct_learn_rounding(&k.l, k.q);
+        for (int64_t o = 0; o < x->outs; o++)
+            for (int64_t i = 0; i < x->depth; i++)
+                x->qvals[oct_weight_at(&x->l, g, o, i)] = k.q[o * x->depth + i];
+    }
+    close_learning(&k);
+    return s;
+}
+
 static void round_part(void *arg, size_t begin, size_t end, size_t thread)
 {
     rounder *r = arg;
     (void)thread;
     for (size_t i = begin; i < end; i++)
-        r->layer[r->from + i].status = round_layer(r, &r->layer[r->from + i]);
+        r->layer[r->from + i].status = (r->learns ? learn_layer : round_layer)(r, &r->layer[r->from + i]);
 }
 
 static oct_status make_places(rounder *r, rlayer *x, oct_err *err)
@@ -447,15 +516,21 @@ static oct_status exchange(rounder *r, oct_err *err)
     return OCT_OK;
 }
 
-static oct_status begin(rounder *r, oct_conversion *c, oct_err *err)
+/* Rounds, and keeps what was there. */
+static oct_status prepare_exchange(rounder *r, oct_conversion *c, oct_err *err)
 {
-    oct_qjob *j = r->j;
     OCT_TRY(oct_conversion_sim(c, OCT_SIM_FEW_RUNS, 0, &r->s, err));
     OCT_TRY(round_all(r, err));
-    if (!(r->before = oct_arena_calloc(r->a, j->n_nodes + 1, sizeof *r->before)))
+    if (!(r->before = oct_arena_calloc(r->a, r->j->n_nodes + 1, sizeof *r->before)))
         return oct_nomem(err);
-    for (size_t i = 0; i < j->n_nodes; i++)
-        r->before[i] = j->node[i].weights[0];
+    for (size_t i = 0; i < r->j->n_nodes; i++)
+        r->before[i] = r->j->node[i].weights[0];
+    return OCT_OK;
+}
+
+static oct_status begin(rounder *r, oct_conversion *c, oct_err *err)
+{
+    OCT_TRY(prepare_exchange(r, c, err));
     for (size_t i = 0; i < r->n; i++)
         r->safe |= takes_safe(r, &r->layer[i]);
     return OCT_OK;
@@ -483,10 +558,37 @@ static void undo(oct_trial *t, oct_conversion *c)
     oct_conversion_changed(c);
 }
 
+static oct_status learn_with(oct_trial *t, oct_conversion *c, oct_method_result *r, oct_arena *a, oct_err *err)
+{
+    rounder *x = t->arg;
+    (void)r;
+    (void)a;
+    OCT_TRY(prepare_exchange(x, c, err));
+    for (size_t i = 0; i < x->n; i++) {
+        const int id = x->layer[i].node;
+        OCT_TRY(oct_take_weights(x->j, id, x->layer[i].qvals, x->before[id]->widened, err));
+    }
+    oct_conversion_changed(c);
+    return OCT_OK;
+}
+
+static const oct_sim_mask alone = { .no_values = true, .weights = OCT_SIM_ROUNDED_WEIGHTS }; /* rounded activations would only blur it */
+static const char of_weights[] = "output SQNR of rounded weights alone";
+
+static oct_status run_learned(oct_conversion *c, oct_method_result *r, oct_err *err)
+{
+    rounder x = { .j = c->job, .a = oct_arena_create(), .learns = true };
+    oct_trial t = { .size = OCT_SIM_FEW_RUNS, .mask = &alone, .act = learn_with, .undo = undo, .otherwise = "weights stay as they are", .arg = &x };
+    const oct_status s = x.a ? oct_conversion_try(c, &t, r, err) : oct_nomem(err);
+    if (r->measure)
+        r->measure = of_weights;
+    oct_arena_destroy(x.a);
+    return s;
+}
+
 static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
 {
     rounder x = { .j = c->job, .a = oct_arena_create() };
-    const oct_sim_mask alone = { .no_values = true, .weights = OCT_SIM_ROUNDED_WEIGHTS }; /* rounded activations would only blur it */
     oct_trial t = { .size = OCT_SIM_FEW_RUNS, .mask = &alone, .act = round_with, .undo = undo, .otherwise = "to the nearest value", .arg = &x };
     oct_status s = x.a ? oct_conversion_try(c, &t, r, err) : oct_nomem(err);
     if (s == OCT_OK && !t.won && x.safe) {
@@ -496,7 +598,7 @@ static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
             *r->choice = 0;
     }
     if (r->measure)
-        r->measure = "output SQNR of rounded weights alone";
+        r->measure = of_weights;
     oct_arena_destroy(x.a);
     return s;
 }
@@ -514,4 +616,13 @@ const oct_method oct_method_rounding = {
     .by_default = true,
     .prepare = prepare,
     .run = run,
+};
+
+const oct_method oct_method_learned = {
+    .name = "learned-rounding",
+    .summary = "weights rounded anew where what the layer gives behind its clamp comes nearer to float",
+    .step = OCT_STEP_ROUNDING,
+    .needs = OCT_NEEDS_SAMPLES,
+    .high = true,
+    .run = run_learned,
 };

@@ -99,7 +99,8 @@ void session_command(const session *s, bool bare, oct_buf *b)
     const convert_args *a = s->a;
     const struct {
         const char *option, *value;
-    } named[] = { { "--target", a->target }, { "--scheme", a->scheme }, { "--bits", a->bits }, { "--block-size", a->block_size } };
+    } named[] = { { "--target", a->target }, { "--scheme", a->scheme }, { "--bits", a->bits }, { "--block-size", a->block_size },
+              { "--effort", a->effort } };
     oct_buf_puts(b, s->cli->name);
     add_file(b, NULL, a->model, bare);
     for (size_t i = 0; i < a->data.specs.n; i++)

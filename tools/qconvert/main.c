@@ -19,6 +19,12 @@ static const char *format_name(size_t i, const char **summary)
     return i < 2 ? names[i] : NULL;
 }
 
+static const char *effort_name(size_t i, const char **summary)
+{
+    static const char *const names[] = { "default", "high" };
+    return i < 2 ? names[i] : NULL;
+}
+
 static const char *bits_name(size_t i, const char **summary)
 {
     static const char *const names[] = { "4", "8" };
@@ -64,7 +70,7 @@ static oct_status list_methods(oct_cli *cli, oct_err *err)
     oct_table *t = oct_table_of("lllll", (const char *[]){ "method", "step", "needs", "used", "what it does" });
     for (size_t i = 0; i < n; i++)
         oct_table_texts(t, (const char *[]){ m[i]->name, oct_method_step_name(m[i]->step), oct_method_needs_name(m[i]->needs),
-                                             m[i]->by_default ? "yes" : "if asked for", m[i]->summary });
+                                             m[i]->by_default ? "yes" : m[i]->high ? "--effort high" : "if asked for", m[i]->summary });
     return print_list(cli, t, err);
 }
 
@@ -88,7 +94,7 @@ static oct_status dispatch(oct_cli *cli, const convert_args *a, oct_err *err)
 
 int main(int argc, char **argv)
 {
-    convert_args a = { .target = oct_target_builtin(0, NULL), .scheme = "auto", .format = "qdq", .bits = "4", .block_size = "32",
+    convert_args a = { .target = oct_target_builtin(0, NULL), .scheme = "auto", .format = "qdq", .bits = "4", .block_size = "32", .effort = "default",
                        .bias_correction = true, .recover = true, .keep_io_types = true, .trials = 8, .budget = 3 };
     char observers[200];
     snprintf(observers, sizeof observers, "how ranges are chosen, for every tensor: %s", oct_observer_names());
@@ -105,6 +111,7 @@ int main(int argc, char **argv)
         OPT_FLAG(0, "symmetric", &a.symmetric, "blocks have no zero points of their own (weight-only)"),                            \
         OPT_STR(0, "observer", &a.observer, "NAME", observers),                                     \
         OPT_MULTI(0, "disable-pass", &a.disabled, "NAME", "leave out a graph pass"),                                                \
+        OPT_ENUM(0, "effort", &a.effort, effort_name, "whether methods are used that cost much more time"),                          \
         OPT_MULTI(0, "method", &a.methods, "NAME", "use a method that wins accuracy back"),                                         \
         OPT_MULTI(0, "no-method", &a.no_methods, "NAME", "do without it"),                                                          \
         OPT_FLOAT(0, "budget", &a.budget, 0, 100, "percent of the multiply-accumulates that mixed precision may leave float [default: 3]"),        \

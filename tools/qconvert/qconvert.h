@@ -15,6 +15,7 @@ typedef struct convert_args {
     int64_t trials;
     oct_metric_command command;    /* --metric-cmd; command NULL: none */
     const char *bits, *block_size; /* of weights in blocks */
+    const char *effort;
     bool symmetric, sensitivity, strict;
     double budget;         /* percent */
     oct_cli_list disabled; /* passes */

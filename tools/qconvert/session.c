@@ -98,7 +98,7 @@ static void say_taken(void *cli, const oct_source *src)
 
 static oct_status method_options(const convert_args *a, oct_method_set *set, oct_err *err)
 {
-    *set = oct_methods_default();
+    *set = strcmp(a->effort, "high") == 0 ? oct_methods_high() : oct_methods_default();
     if (!a->recover)
         oct_methods_drop_needing(set, OCT_NEEDS_SAMPLES);
     if (!a->bias_correction)
