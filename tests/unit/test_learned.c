@@ -126,12 +126,41 @@ static void other_rows_judge(void **state)
     assert_true(kept > 0 && changed > 0);
 }
 
+/* Pairs of neighbours that are safe stay so, and steps are taken even so. */
+static void pairs_stay_safe(void **state)
+{
+    enum { MOST = 6 };
+    int64_t pair[DEPTH];
+    layer k;
+    make(&k, -INFINITY, INFINITY);
+    for (int i = 0; i < DEPTH; i++)
+        pair[i] = i ^ 1;
+    for (int e = 0; e < OUTS * DEPTH; e++)
+        k.q[e] = (int8_t)(k.q[e] > MOST / 2 ? MOST / 2 : k.q[e] < -MOST / 2 ? -MOST / 2 : k.q[e]);
+    int8_t q[OUTS * DEPTH], free[OUTS * DEPTH];
+    memcpy(q, k.q, sizeof q);
+    memcpy(free, k.q, sizeof free);
+    GOOD(oct_learn_rounding(&k.l, free));
+    k.l.pair = pair;
+    k.l.most = MOST;
+    GOOD(oct_learn_rounding(&k.l, q));
+    int broken = 0;
+    for (int e = 0; e < OUTS * DEPTH; e += 2) {
+        assert_true(q[e] * q[e + 1] < 0 || abs(q[e] + q[e + 1]) <= MOST);
+        broken += free[e] * free[e + 1] > 0 && abs(free[e] + free[e + 1]) > MOST;
+    }
+    for (int o = 0; o < OUTS; o++)
+        assert_true(loss(&k, q, o, 0, TRAIN) < loss(&k, k.q, o, 0, TRAIN));
+    assert_true(broken > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_step_is_left),
         cmocka_unit_test(clamps_count),
         cmocka_unit_test(other_rows_judge),
+        cmocka_unit_test(pairs_stay_safe),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
