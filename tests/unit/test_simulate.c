@@ -1058,6 +1058,83 @@ static void rounding_helps_products(void **state)
     assert_true(error[1] < 0.7 * error[0]);
 }
 
+/* ---- pixels to pixels ---- */
+
+/* Pictures: waves of long periods, as neighbouring pixels are alike. */
+static void paint(work *w, int channels, int side)
+{
+    uint32_t seed = 91;
+    for (int r = 0; r < ROWS; r++)
+        for (int c = 0; c < channels; c++) {
+            double f[6], *a = f;
+            for (int k = 0; k < 6; k++)
+                f[k] = (double)(net_next(&seed) % 1000) / 1000;
+            for (int y = 0; y < side; y++)
+                for (int x = 0; x < side; x++)
+                    w->x[r][(c * side + y) * side + x] =
+                        (float)(0.5 + 0.3 * a[0] * cos(0.3 * a[1] * x + 0.3 * a[2] * y) + 0.2 * a[3] * sin(0.5 * a[4] * x - 0.4 * a[5] * y));
+        }
+}
+
+typedef struct pixel_conv {
+    int outs, kernel;
+} pixel_conv;
+typedef struct pixel_net {
+    int channels;
+    pixel_conv conv[4];
+} pixel_net;
+
+/* What rounded weights leave at the output, with the biases corrected; compensated: and rounded so. */
+static double weight_noise(const pixel_net *net, bool compensated)
+{
+    enum { SIDE = 20 };
+    static const char *const name[] = { "c0", "c1", "c2", "c3" }, *const weights[] = { "w0", "w1", "w2", "w3" }, *const out[] = { "y0", "y1", "y2", "y3" };
+    static const char *const act[] = { "a0", "a1", "a2" }, *const relu[] = { "r0", "r1", "r2" };
+    work *w = new_work();
+    oct_graph *g = w->m.graph;
+    char dims[40];
+    snprintf(dims, sizeof dims, "1,%d,%d,%d", net->channels, SIDE, SIDE);
+    set_input(w, dims);
+    paint(w, net->channels, SIDE);
+    int v = g->input[0], ins = net->channels;
+    for (int k = 0; k < 4 && net->conv[k].outs; k++) {
+        const pixel_conv *c = &net->conv[k];
+        const int pad = c->kernel / 2;
+        snprintf(dims, sizeof dims, "%d,%d,%d,%d", c->outs, ins, c->kernel, c->kernel);
+        v = NET_NODE(g, "Conv", name[k], out[k], v, net_random(g, weights[k], dims, 95u + (uint32_t)k));
+        NET_INTS(g, "pads", pad, pad, pad, pad);
+        if (k < 3 && net->conv[k + 1].outs)
+            v = NET_NODE(g, "Relu", relu[k], act[k], v);
+        ins = c->outs;
+    }
+    net_output(g, v);
+    on(w, "bias-weights");
+    on(w, "bias-inputs");
+    on(w, "bias-sequence");
+    if (compensated)
+        on(w, "compensated-rounding");
+    decide(w);
+    const oct_sim_mask alone = { .no_values = true, .weights = OCT_SIM_ROUNDED_WEIGHTS };
+    const double noise = measured(w, 1, &alone).noise;
+    free_work(w);
+    return noise;
+}
+
+/* Of small networks that map pixels to pixels, rounded weights cost at most half of what they cost with corrected biases alone. */
+static void rounding_helps_pixels(void **state)
+{
+    static const pixel_net nets[] = {
+        { 1, { { 12, 5 }, { 8, 1 }, { 4, 3 } } },           /* super-resolution: pixels of each in four channels */
+        { 3, { { 16, 3 }, { 16, 3 }, { 3, 3 } } },          /* what a picture lacks */
+        { 1, { { 8, 3 }, { 8, 3 }, { 8, 3 }, { 2, 3 } } },  /* colours of grey pictures */
+    };
+    for (size_t i = 0; i < OCT_COUNT(nets); i++) {
+        const double with = weight_noise(&nets[i], true), without = weight_noise(&nets[i], false);
+        if (!(with <= 0.5 * without))
+            fail_msg("network %zu: %g of %g", i, with, without);
+    }
+}
+
 /* ---- bias sequence ---- */
 
 enum { WIDTH = 48, LEVELS = 3, SPOTS = 16 };
@@ -1430,6 +1507,7 @@ int main(void)
         cmocka_unit_test(rounding_keeps_pairs_safe),
         cmocka_unit_test(rounding_helps_depthwise),
         cmocka_unit_test(rounding_helps_products),
+        cmocka_unit_test(rounding_helps_pixels),
         cmocka_unit_test(biases_keep_means),
         cmocka_unit_test(biases_stay_where_a_check_says_so),
         cmocka_unit_test(smoothing_shares_ranges),
