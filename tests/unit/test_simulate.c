@@ -1135,6 +1135,50 @@ static void rounding_helps_pixels(void **state)
     }
 }
 
+/* ---- made samples ---- */
+
+/* Channels of which BatchNormalization remembers means of 0.5 k and deviations within twice what the samples give: in the copy that
+ * takes them as the training data both are restored. */
+static void remembered_moments_are_restored(void **state)
+{
+    static float y[MOST];
+    work *w = new_work();
+    oct_graph *g = w->m.graph, *like;
+    double sum[4] = { 0 }, squares[4] = { 0 };
+    oct_norm_target *t;
+    size_t n;
+    set_input(w, "1,3,6,6");
+    const int c = NET_NODE(g, "Conv", "a", "a_out", g->input[0], net_random(g, "aw", "4,3,1,1", 51));
+    const int k[] = { NET_F32(g, "gamma", "4", 0.6f, -0.8f, 1.1f, 1.4f), NET_F32(g, "beta", "4", 0, 0.5f, 1, 1.5f),
+                      NET_F32(g, "mu", "4", 0.1f, 0.2f, 0.3f, 0.4f), NET_F32(g, "var", "4", 0.8f, 0.4f, 0.4f, 0.4f) };
+    const int y0 = NET_NODE(g, "BatchNormalization", "bn", "y", c, k[0], k[1], k[2], k[3]);
+    net_float(g, "epsilon", 0.4f);
+    net_output(g, y0);
+    GOOD(oct_infer_shapes(g, err));
+    GOOD(oct_norm_targets(g, g->arena, &t, &n, err));
+    assert_true(n == 1 && strcmp(t->value, "y") == 0 && t->channels == 4);
+    assert_true(fabs((double)t->deviation[0] - 0.6 * sqrt(0.8 / 1.2)) < 1e-6 && fabs((double)t->deviation[1] - 0.8 * sqrt(0.5)) < 1e-6);
+    decide(w);
+    GOOD(oct_synthetic_graph(w->m.graph, t, n, w->src, 1, &like, err));
+    const int rows = w->rows[0] + w->rows[1];
+    for (int r = 0; r < rows; r++) {
+        const int row = r < w->rows[0] ? w->row[0][r] : w->row[1][r - w->rows[0]];
+        assert_int_equal(value_of(like, "y", w->x[row], y), 4 * 36);
+        for (int i = 0; i < 4 * 36; i++) {
+            sum[i / 36] += (double)y[i] / (36 * rows);
+            squares[i / 36] += (double)y[i] * (double)y[i] / (36 * rows);
+        }
+    }
+    for (int o = 0; o < 4; o++) {
+        assert_true(fabs(sum[o] - 0.5 * o) < 1e-3);
+        const double ratio = sqrt(squares[o] - sum[o] * sum[o]) / (double)t->deviation[o];
+        if (fabs(ratio - 1) > 1e-3)
+            fail_msg("channel %d: %g of the deviation", o, ratio);
+    }
+    oct_graph_destroy(like);
+    free_work(w);
+}
+
 /* ---- bias sequence ---- */
 
 enum { WIDTH = 48, LEVELS = 3, SPOTS = 16 };
@@ -1499,6 +1543,7 @@ int main(void)
         cmocka_unit_test(goals_end_with_their_trials),
         cmocka_unit_test(unequal_channels_are_equalized),
         cmocka_unit_test(equal_channels_stay),
+        cmocka_unit_test(remembered_moments_are_restored),
         cmocka_unit_test(causes_are_ranked),
         cmocka_unit_test(causes_of_a_method),
         cmocka_unit_test(measurements_are_kept),
