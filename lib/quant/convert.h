@@ -18,7 +18,7 @@
 #include "onnx/model.h"
 #include "quant/layers.h"
 #include "quant/methods.h"
-#include "quant/synthetic.h"
+#include "quant/norm_match.h"
 
 /* How a conversion speaks while it works. Functions may be NULL. */
 typedef struct oct_convert_listener {

@@ -1,10 +1,10 @@
-/* lib/quant/synthetic.h -- statistics from made samples: a graph that takes them as the model takes the data it was trained with.
+/* lib/quant/norm_match.h -- statistics from made samples: a graph that takes them as the model takes the data it was trained with.
  *
  * Features of made pictures are weaker than those of real ones, the more so the deeper a layer. What BatchNormalization knows of the training
  * data, the mean and the deviation of each channel behind it, tells by how much: each such layer is given the affine change of its channels
  * that restores both (the idea of matching these statistics is from ZeroQ, Cai et al., 2020, and Data-Free Quantization, Nagel et al., 2019). */
-#ifndef OCT_QUANT_SYNTHETIC_H
-#define OCT_QUANT_SYNTHETIC_H
+#ifndef OCT_QUANT_NORM_MATCH_H
+#define OCT_QUANT_NORM_MATCH_H
 
 #include "data/data.h"
 #include "graph/graph.h"

@@ -1,6 +1,6 @@
 /* Fixed-point iteration: all layers are measured in one pass, and each gets the change that would restore its own moments; as those before it
  * change too, this is repeated. */
-#include "quant/synthetic.h"
+#include "quant/norm_match.h"
 
 #include "forms/edit.h"
 #include "passes/fuse.h"
