@@ -271,3 +271,40 @@ void oct_pool_for(oct_pool *p, size_t n, size_t tile,
     all_finished(p);
     pthread_mutex_unlock(&p->busy);
 }
+
+typedef struct attempts {
+    oct_status (*fn)(void *arg, size_t item, size_t thread, oct_err *err);
+    void *arg;
+    pthread_mutex_t lock;
+    size_t failed; /* the first item that did */
+    oct_status status;
+    oct_err *err;
+} attempts;
+
+static void run_attempts(void *arg, size_t begin, size_t end, size_t thread)
+{
+    attempts *a = arg;
+    for (size_t i = begin; i < end; i++) {
+        oct_err err = OCT_ERR_INIT;
+        const oct_status s = a->fn(a->arg, i, thread, &err);
+        if (s == OCT_OK)
+            continue;
+        pthread_mutex_lock(&a->lock);
+        if (i < a->failed) {
+            a->failed = i;
+            a->status = s;
+            if (a->err)
+                *a->err = err;
+        }
+        pthread_mutex_unlock(&a->lock);
+    }
+}
+
+oct_status oct_pool_try(oct_pool *p, size_t n, oct_status (*fn)(void *arg, size_t item, size_t thread, oct_err *err), void *arg, oct_err *err)
+{
+    attempts a = { .fn = fn, .arg = arg, .failed = n, .err = err };
+    pthread_mutex_init(&a.lock, NULL);
+    oct_pool_for(p, n, 1, run_attempts, &a);
+    pthread_mutex_destroy(&a.lock);
+    return a.status;
+}

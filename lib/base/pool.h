@@ -29,5 +29,7 @@ int oct_pool_threads(const oct_pool *p); /* 1 for NULL */
  * must not call oct_pool_for itself. */
 void oct_pool_for(oct_pool *p, size_t n, size_t tile,
                   void (*fn)(void *arg, size_t begin, size_t end, size_t thread), void *arg);
+/* The same for items that may fail, one at a time: of those that did, the failure of the first in order is returned. All are tried. */
+oct_status oct_pool_try(oct_pool *p, size_t n, oct_status (*fn)(void *arg, size_t item, size_t thread, oct_err *err), void *arg, oct_err *err);
 
 #endif

@@ -13,9 +13,7 @@ typedef struct shared {
     oct_source *src;
     const oct_calibrate_opts *opts;
     pthread_mutex_t lock;
-    oct_status status; /* of the first failure */
-    oct_err err;
-    bool ended;
+    bool ended; /* also by a failure */
     int64_t done, total;
 } shared;
 
@@ -114,7 +112,7 @@ static oct_status take(worker *w, bool *more, int64_t *at, oct_err *err)
     pthread_mutex_lock(&s->lock);
     oct_status st = OCT_OK;
     s->ended |= s->opts->limit && s->done >= s->opts->limit;
-    *more = !s->ended && s->status == OCT_OK;
+    *more = !s->ended;
     if (*more) {
         st = oct_source_next(s->src, 1, &w->batch, err);
         *more = st == OCT_OK && w->batch.n > 0;
@@ -145,20 +143,14 @@ static oct_status work(worker *w, oct_err *err)
     }
 }
 
-static void run_worker(void *arg, size_t begin, size_t end, size_t thread)
+static oct_status run_worker(void *arg, size_t i, size_t thread, oct_err *err)
 {
-    worker *all = arg;
-    for (size_t i = begin; i < end; i++) {
-        shared *s = all[i].s;
-        oct_err fault = OCT_ERR_INIT;
-        const oct_status st = work(&all[i], &fault);
-        pthread_mutex_lock(&s->lock);
-        if (s->status == OCT_OK) {
-            s->status = st;
-            s->err = fault;
-        }
-        pthread_mutex_unlock(&s->lock);
-    }
+    worker *w = &((worker *)arg)[i];
+    const oct_status st = work(w, err);
+    pthread_mutex_lock(&w->s->lock);
+    w->s->ended = true; /* there are no more, or the others need not go on */
+    pthread_mutex_unlock(&w->s->lock);
+    return st;
 }
 
 static oct_status init_worker(worker *w, shared *s, oct_err *err)
@@ -200,12 +192,8 @@ static oct_status calibrate(const oct_graph *g, const oct_graph *part, oct_sourc
     pthread_mutex_init(&s.lock, NULL);
     for (size_t i = 0; st == OCT_OK && i < n; i++)
         st = init_worker(&w[i], &s, err);
-    if (st == OCT_OK) {
-        oct_pool_for(pool, n, 1, run_worker, w);
-        st = s.status;
-        if (st != OCT_OK && err)
-            *err = s.err;
-    }
+    if (st == OCT_OK)
+        st = oct_pool_try(pool, n, run_worker, w, err);
     for (size_t i = 0; st == OCT_OK && i < n; i++)
         st = oct_calib_add_statistics(c, w[i].calib, err);
     if (st == OCT_OK && c->samples == 0 && !opts->part)

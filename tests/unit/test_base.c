@@ -457,6 +457,29 @@ static size_t address_space(void)
 }
 
 /* Where there is no room for the threads' stacks there is no pool; it does not wait for them. */
+static oct_status odd_ones_fail(void *arg, size_t item, size_t thread, oct_err *err)
+{
+    ((char *)arg)[item]++;
+    return item % 2 && item > 4 ? oct_fail(err, item > 6 ? OCT_EIO : OCT_ENUMERIC, "item %zu", item) : OCT_OK;
+}
+
+/* Which of several failures is told does not depend on the threads. */
+static void pool_tells_the_first_failure(void **state)
+{
+    for (int threads = 1; threads <= 4; threads++) {
+        oct_pool *p = oct_pool_create(threads);
+        char tried[100] = { 0 };
+        oct_err err = OCT_ERR_INIT;
+        assert_int_equal(oct_pool_try(p, 100, odd_ones_fail, tried, &err), OCT_ENUMERIC);
+        assert_string_equal(err.text, "item 5");
+        for (int i = 0; i < 100; i++)
+            assert_int_equal(tried[i], 1);
+        assert_int_equal(oct_pool_try(p, 100, odd_ones_fail, tried, NULL), OCT_ENUMERIC);
+        assert_int_equal(oct_pool_try(p, 5, odd_ones_fail, tried, &err), OCT_OK);
+        oct_pool_destroy(p);
+    }
+}
+
 static void pool_without_threads_is_none(void **state)
 {
     struct rlimit was, little;
@@ -564,6 +587,7 @@ int main(void)
         cmocka_unit_test(only_files_are_opened), cmocka_unit_test(forgotten_pages_come_back), cmocka_unit_test(full_disk_is_an_error),
         cmocka_unit_test(pool_covers_each_item_once),
         cmocka_unit_test(pool_takes_over_from_a_slow_thread),
+        cmocka_unit_test(pool_tells_the_first_failure),
         cmocka_unit_test(pool_without_threads_is_none),
         cmocka_unit_test(errors_gather_context), cmocka_unit_test(failures_are_forwarded),
         cmocka_unit_test(output_takes_its_place_last), /* at the end: a claim outlasts its file, whose number another may get */
