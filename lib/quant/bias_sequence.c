@@ -34,8 +34,6 @@ typedef struct lane {
     const oct_operand *at; /* the output of the layer at hand */
     double *mean;          /* [most channels] */
     size_t next;           /* tap that is shown next, most likely */
-    oct_status status;
-    oct_err err;
 } lane;
 
 struct sequence {
@@ -186,36 +184,28 @@ static void shift_values(const lane *w, const corrected *x, const channel_view *
     }
 }
 
-static void keep_status(lane *w, oct_status s)
+static oct_status begin_lane(void *arg, size_t i, size_t thread, oct_err *err)
 {
-    if (w->status == OCT_OK)
-        w->status = s;
-}
-
-static void begin_part(void *arg, size_t begin, size_t end, size_t thread)
-{
-    sequence *q = arg;
+    const sequence *q = arg;
     (void)thread;
-    for (size_t i = begin; i < end; i++)
-        keep_status(&q->lane[i], oct_runner_begin(q->lane[i].runner, q->s->sample[i * q->s->n_samples / q->n_lanes]->input, &q->lane[i].plan, &q->lane[i].err));
+    return oct_runner_begin(q->lane[i].runner, q->s->sample[i * q->s->n_samples / q->n_lanes]->input, &q->lane[i].plan, err);
 }
 
-static void advance_part(void *arg, size_t begin, size_t end, size_t thread)
+static oct_status advance_lane(void *arg, size_t i, size_t thread, oct_err *err)
 {
-    sequence *q = arg;
+    const sequence *q = arg;
+    lane *w = &q->lane[i];
     channel_view v;
+    bool found = false;
     (void)thread;
-    for (size_t i = begin; i < end; i++) {
-        lane *w = &q->lane[i];
-        bool found = false;
+    w->at = NULL;
+    if (oct_plan_shows(w->plan, q->now->name))
+        OCT_TRY(oct_plan_advance(w->plan, q->now->name, &found, err));
+    if (found && view_channels(w->at, q->now, &v))
+        find_means(w, q->now, &v);
+    else
         w->at = NULL;
-        if (w->status == OCT_OK && oct_plan_shows(w->plan, q->now->name))
-            keep_status(w, oct_plan_advance(w->plan, q->now->name, &found, &w->err));
-        if (found && view_channels(w->at, q->now, &v))
-            find_means(w, q->now, &v);
-        else
-            w->at = NULL;
-    }
+    return OCT_OK;
 }
 
 static void correct_part(void *arg, size_t begin, size_t end, size_t thread)
@@ -231,17 +221,6 @@ static void correct_part(void *arg, size_t begin, size_t end, size_t thread)
         if (q->now->rounded >= 0)
             oct_sim_round(q->j, q->now->rounded, w->at);
     }
-}
-
-static oct_status status_of(sequence *q, oct_err *err)
-{
-    for (size_t i = 0; i < q->n_lanes; i++)
-        if (q->lane[i].status != OCT_OK) {
-            if (err)
-                *err = q->lane[i].err;
-            return q->lane[i].status;
-        }
-    return OCT_OK;
 }
 
 /* The mean over all samples: each is one, whatever its shape. */
@@ -270,8 +249,7 @@ static oct_status open_lanes(sequence *q, const oct_graph *g, oct_err *err)
         oct_runner_set_tap(q->lane[i].runner, show, &q->lane[i]);
     }
     q->now = NULL;
-    oct_pool_for(q->s->core->pool, q->n_lanes, 1, begin_part, q);
-    return status_of(q, err);
+    return oct_pool_try(q->s->core->pool, q->n_lanes, begin_lane, q, err);
 }
 
 static void close_lanes(sequence *q)
@@ -299,8 +277,7 @@ static double to_steps(const sequence *q, const corrected *x, int64_t c, double 
 static oct_status visit(sequence *q, corrected *x, double *mean, oct_err *err)
 {
     q->now = x;
-    oct_pool_for(q->s->core->pool, q->n_lanes, 1, advance_part, q);
-    OCT_TRY(status_of(q, err));
+    OCT_TRY(oct_pool_try(q->s->core->pool, q->n_lanes, advance_lane, q, err));
     if (!mean_of(q, x, mean) || q->real)
         return OCT_OK;
     for (int64_t c = 0; c < x->channels; c++)

@@ -87,8 +87,9 @@ oct_status oct_sim_make_runner(oct_sim_core *s, sim_graph *g, size_t thread, oct
     return OCT_OK;
 }
 
-static oct_status run_sample(oct_sim_core *s, size_t i, size_t thread, oct_err *err)
+static oct_status run_sample(void *arg, size_t i, size_t thread, oct_err *err)
 {
+    oct_sim_core *s = arg;
     sim_worker *w = &s->worker[thread];
     sim_sample *x = s->set->sample[i];
     oct_plan *plan;
@@ -106,23 +107,6 @@ static oct_status run_sample(oct_sim_core *s, size_t i, size_t thread, oct_err *
         st = take_output(s, x, k, oct_plan_output(plan, k), err);
     pthread_mutex_unlock(&s->lock);
     return st;
-}
-
-static void run_part(void *arg, size_t begin, size_t end, size_t thread)
-{
-    oct_sim_core *s = arg;
-    for (size_t i = begin; i < end; i++) {
-        oct_err err = { 0 };
-        const oct_status st = run_sample(s, i, thread, &err);
-        if (st == OCT_OK)
-            continue;
-        pthread_mutex_lock(&s->lock);
-        if (s->status == OCT_OK) {
-            s->status = st;
-            s->err = err;
-        }
-        pthread_mutex_unlock(&s->lock);
-    }
 }
 
 static void drop_runners(oct_sim_core *s, sim_graph *g)
@@ -156,11 +140,7 @@ oct_status oct_sim_run(oct_sim_core *s, const oct_sim *set, sim_graph *g, oct_er
         oct_sim_drop_states(s);
     s->set = set;
     s->now = g;
-    s->status = OCT_OK;
-    oct_pool_for(s->pool, set->n_samples, 1, run_part, s);
-    if (s->status != OCT_OK && err)
-        *err = s->err;
-    return s->status;
+    return oct_pool_try(s->pool, set->n_samples, run_sample, s, err);
 }
 
 /* ---- graphs ---- */

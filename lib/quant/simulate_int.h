@@ -69,8 +69,6 @@ struct oct_sim_core {
     void *show_arg;
     const bool *wanted; /* by value: what is shown */
     pthread_mutex_t lock;
-    oct_status status;
-    oct_err err;
 };
 
 /* The tap of a name, or -1; *next: where it is looked for first, as plans show values in nearly the same order. */
