@@ -69,11 +69,21 @@ static oct_status set_parameters(oct_qjob *j, int root, oct_dtype type, const oc
     return OCT_OK;
 }
 
+/* As a policy names it. */
+static oct_status observer_text(oct_qjob *j, oct_observer_spec spec, const char **text, oct_err *err)
+{
+    char param[32];
+    *text = spec.observer->name;
+    if (spec.param != spec.observer->param)
+        *text = oct_arena_printf(j->arena, "%s=%s", spec.observer->name, oct_f64_text(param, spec.param));
+    return *text ? OCT_OK : oct_nomem(err);
+}
+
 static oct_status choose(oct_qjob *j, const oct_calib *c, int root, bool *changed, oct_err *err)
 {
     const oct_policy_row *row = j->value[root].row;
     const oct_dtype type = j->opts.activations ? j->opts.activations : row && row->activations ? row->activations : OCT_U8;
-    const oct_observer_spec spec = row && row->observer.observer ? row->observer : j->observer;
+    const oct_observer_spec spec = row && row->observer.observer ? row->observer : j->chosen ? j->chosen[root] : j->observer;
     const oct_calib_tensor *pinned;
     int missing;
     oct_stats s;
@@ -86,9 +96,12 @@ static oct_status choose(oct_qjob *j, const oct_calib *c, int root, bool *change
         give_up(j, missing, "a tensor has no statistics in the calibration table");
         *changed = true;
     } else if (st == OCT_OK) {
+        const char *name = "pinned";
         st = select_range(&j->value[root], &s, pinned, spec, qrange, &sel, err);
+        if (st == OCT_OK && !pinned)
+            st = observer_text(j, spec, &name, err);
         if (st == OCT_OK)
-            st = set_parameters(j, root, type, &sel, pinned ? "pinned" : spec.observer->name, err);
+            st = set_parameters(j, root, type, &sel, name, err);
     }
     oct_stats_free(&s);
     return st;

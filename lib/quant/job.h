@@ -86,6 +86,7 @@ struct oct_qjob {
     double **moved;
     size_t *moved_channels;
     oct_observer_spec observer; /* where the policy names none */
+    oct_observer_spec *chosen;  /* [n_values]: before that, of the root of those that share parameters; NULL: of none */
     qnode *node;       /* [n_nodes], by node of g */
     qvalue *value;     /* [n_values] */
     size_t n_nodes, n_values;

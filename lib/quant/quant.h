@@ -28,7 +28,7 @@ typedef struct oct_layer_decision {
     bool per_channel;
     int block;             /* weights that share a scale; 0: not in blocks */
     const char *remedy;    /* against 16-bit saturation: "proved safe", "u8 weights", ...; NULL where it cannot happen */
-    const char *observer;  /* of the output's parameters, or NULL */
+    const char *observer;  /* of the output's parameters, as a policy names it, or "pinned"; NULL: none */
     float scale;           /* of the output; 0: real output */
     int32_t zero_point;
     double sqnr_weights;   /* dB, rounding of the weights; NaN: none */
@@ -83,7 +83,7 @@ oct_status oct_qjob_decide(oct_qjob *j, const oct_calib *c, oct_err *err);
  * called, once. Weights in blocks are not copied: the graph then refers to memory of the job. */
 oct_status oct_qjob_annotate(oct_qjob *j, oct_err *err);
 oct_status oct_qjob_rewrite(oct_qjob *j, oct_err *err);
-/* The observer of layers whose policy row names none: hist-mse, or what was found best (tune.c). */
+/* The observer of layers whose policy row names none: hist-mse, or what was found best for the whole model (tune.c). */
 oct_observer_spec oct_qjob_observer(const oct_qjob *j);
 
 /* Every node of the prepared graph that computes (constants and removed ones are not listed), in order; behind a node that holds graphs
