@@ -219,15 +219,13 @@ static oct_status decide(oct_conversion *c, oct_err *err)
     else if (c->calib && !oct_qjob_has_qparams(c->job))
         oct_statistics_warn(c);
     OCT_TRY(oct_conversion_run_step(c, OCT_STEP_GRAPH, err));
-    OCT_TRY(oct_conversion_run_step(c, OCT_STEP_RANGES, err));
-    if (c->src && !c->gathered) { /* no method did */
+    if (c->src && !c->gathered) { /* there is something to gather */
         OCT_TRY(match_training(c, err));
-        OCT_TRY(oct_statistics_gather(c, &(oct_gather){ 0 }, c->calib, err));
-        oct_statistics_complete(c);
+        OCT_TRY(oct_statistics_gather(c, err));
     }
     if (c->src)
         say_unmeasured(c);
-    for (int step = OCT_STEP_RANGES + 1; step < OCT_STEP_COUNT; step++)
+    for (int step = OCT_STEP_RANGES; step < OCT_STEP_COUNT; step++)
         OCT_TRY(oct_conversion_run_step(c, (oct_method_step)step, err));
     OCT_TRY(oct_conversion_settle(c, err));
     OCT_TRY(oct_goal_reach(c, err));

@@ -29,14 +29,8 @@ static inline void oct_conversion_edited(oct_conversion *c)
 /* statistics.c */
 /* An empty table, and which samples fill it. */
 oct_status oct_statistics_begin(oct_conversion *c, oct_err *err);
-/* A pass over part i of n of the `total` samples (n 0: all) that adds what the job wants to a table; `before` of them came in earlier
- * passes. each (may be NULL) sees the samples too. most > 0: it alone sees so many of them once more, and the table gets no values. */
-typedef struct oct_gather {
-    int64_t i, n, before, total, most;
-    oct_sample_fn each;
-    void *each_arg;
-} oct_gather;
-oct_status oct_statistics_gather(oct_conversion *c, const oct_gather *g, oct_calib *into, oct_err *err);
+/* A pass over all samples that fills the table with what the job wants. */
+oct_status oct_statistics_gather(oct_conversion *c, oct_err *err);
 /* The same of some values over a few samples of the half that chooses, into a new table, which is the caller's also after a failure. */
 typedef struct oct_few {
     const char *const *values; /* [n] */
@@ -45,8 +39,6 @@ typedef struct oct_few {
     bool channels;             /* moments of all positions alone */
 } oct_few;
 oct_status oct_statistics_few(const oct_conversion *c, const oct_few *what, oct_calib **into, oct_err *err);
-/* c->calib has the statistics of all samples. */
-void oct_statistics_complete(oct_conversion *c);
 /* Says what a table lacks for 16-bit floats. */
 void oct_statistics_warn(oct_conversion *c);
 /* Why nothing can be measured by running the model on samples that are there; NULL: it can. */

@@ -32,34 +32,6 @@ oct_status oct_statistics_begin(oct_conversion *c, oct_err *err)
     return OCT_OK;
 }
 
-/* Progress of one part of the samples as that of the whole. */
-typedef struct part_progress {
-    const oct_convert_listener *to;
-    int64_t before, total;
-} part_progress;
-
-static void report_part(void *arg, const char *what, int64_t done, int64_t total)
-{
-    const part_progress *p = arg;
-    p->to->progress(p->to->arg, what, p->before + done, p->total ? p->total : total);
-}
-
-oct_status oct_statistics_gather(oct_conversion *c, const oct_gather *g, oct_calib *into, oct_err *err)
-{
-    part_progress p = { &c->o.listener, g->before, g->total };
-    oct_calibrate_opts o = { .limit = g->most, .threads = c->o.job.threads, .each = g->each, .each_arg = g->each_arg, .progress_arg = &p };
-    if (!g->most) {
-        o.progress = c->o.listener.progress ? report_part : NULL;
-        o.values = oct_qjob_values(c->job, &o.axes, &o.n);
-    }
-    if (g->n || g->most)
-        OCT_TRY(oct_source_pick(c->src, &(oct_pick){ .i = g->i, .n = g->n, .most = g->most }, err));
-    OCT_TRY(oct_calibrate(c->like ? c->like : c->m->graph, c->src, &o, into, err));
-    if (!g->n && !g->most && c->o.listener.taken)
-        c->o.listener.taken(c->o.listener.arg, c->src);
-    return OCT_OK;
-}
-
 static void warn_unexercised(oct_conversion *c)
 {
     const oct_exercise x = oct_calib_exercise(c->calib);
@@ -82,15 +54,26 @@ oct_status oct_statistics_few(const oct_conversion *c, const oct_few *what, oct_
     return oct_calibrate(c->m->graph, c->src, &o, *into, err);
 }
 
-void oct_statistics_complete(oct_conversion *c)
+static void warn_incomplete(oct_conversion *c)
 {
     size_t n;
     oct_qjob_values(c->job, NULL, &n);
-    c->gathered = true;
     if (c->calib->n_tensors < n)
         oct_conversion_say(c, OCT_NOTE_WARNING, "%zu of %zu tensors could not be calibrated: they depend on an operator that is not known here",
                            n - c->calib->n_tensors, n);
     warn_unexercised(c);
+}
+
+oct_status oct_statistics_gather(oct_conversion *c, oct_err *err)
+{
+    oct_calibrate_opts o = { .threads = c->o.job.threads, .progress = c->o.listener.progress, .progress_arg = c->o.listener.arg };
+    o.values = oct_qjob_values(c->job, &o.axes, &o.n);
+    OCT_TRY(oct_calibrate(c->like ? c->like : c->m->graph, c->src, &o, c->calib, err));
+    c->gathered = true;
+    if (c->o.listener.taken)
+        c->o.listener.taken(c->o.listener.arg, c->src);
+    warn_incomplete(c);
+    return OCT_OK;
 }
 
 /* A table made for integers need not have all values that 16-bit floats must hold. */

@@ -1,142 +1,391 @@
-/* Which observer chooses the ranges: measured, not guessed.
+/* Which observer chooses the range of each tensor: measured, not guessed.
  *
- * The best rule differs by model: least squared error clips rare large values, which classifiers forgive and box regressions do
- * not. So the job is decided with each candidate, the quantized graphs run in our own runtime on some of the samples that a calibration
- * runs in float anyway, and the candidate whose worst output is closest to float stays. Rows of the policy that name an observer
- * keep it. */
+ * Least squared error clips rare large values, which most layers forgive and some do not. So each tensor is rounded with each candidate, and
+ * what counts is the error behind the layers that read it: the float model runs, its values are rounded as they are shown, and where the next
+ * ones are shown, they are compared with those of the float model and set back to them. So one run tells the cost of a candidate for all
+ * tensors, each on real inputs, and behind whatever activation follows.
+ *
+ * Where few tensors cause most of the loss, others of their candidates are tried at the outputs as well. In the end the choice per
+ * tensor is compared with each candidate for the whole model, on the other half of the samples, and the best stays. Rows of the policy that
+ * name an observer keep it. */
 #include "quant/convert_int.h"
-#include "quant/job.h"
-
-#include "eval/metric.h"
-#include "runtime/runner.h"
+#include "quant/simulate_int.h"
 
 #include <math.h>
-#include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Widest ranges first: among nearly equal ones that is safer for data unlike the samples. */
-static const char *const candidates[] = { "minmax", "hist-mse=4", "hist-mse" };
-enum { N = sizeof candidates / sizeof candidates[0], USUAL = N - 1 }; /* USUAL: oct_observer_default */
-#define MARGIN_DB 0.1 /* the least that counts as better */
+static const char *const candidates[] = { "minmax", "hist-mse=4", "hist-mse", "hist-percentile=99.99", "hist-percentile=99.9" };
+enum { N = sizeof candidates / sizeof candidates[0], USUAL = 2 }; /* USUAL: oct_observer_default */
+#define SAMPLES ((oct_sim_size){ 2000000000, 4, 32 }) /* of each half */
+#define CLEARLY 0.9        /* times the cost of what suits the model: less is worth another candidate for a tensor */
+#define MARGIN_DB 0.3      /* at the outputs: what another candidate for the whole model must win */
+#define NEAR 2.0           /* times the cost: other candidates of a tensor that are tried at the outputs */
+#define STEP_DB 0.05       /* that such a trial must win */
+#define TRIAL_MACS 8e9     /* that they may take together; too few of them are not begun */
+enum { LEAST_TRIALS = 8, MOST_TRIALS = 200 };
+enum { LANES = 4, LANE_BYTES = 48 << 20 }; /* samples at a time, and what each may hold of the float model's values */
 
-/* One candidate: what it makes of the graph, and its runner, for one thread at a time. */
-typedef struct trial {
-    pthread_mutex_t lock;
-    oct_graph *g;
-    oct_runner *runner;
-    oct_error *error;       /* [samples][outputs]; summed up in this order, whatever the threads do */
-} trial;
+/* A sample at hand. */
+typedef struct lane {
+    float *real;    /* values of the float model */
+    size_t used, cap;
+    int64_t *at;    /* [taps]: where in real; -1: not kept */
+    int64_t *count; /* [taps] */
+    double *signal; /* [taps] */
+    double *error;  /* [taps][N] */
+    size_t next;    /* tap that is shown next, most likely */
+    bool failed;
+} lane;
 
-typedef struct tuner {
+typedef struct search {
+    oct_conversion *c;
     oct_qjob *j;
-    const oct_calib *c;
-    pthread_mutex_t lock;   /* while the candidates are made */
-    bool made;
-    oct_status status;      /* of that */
-    oct_err err;
-    int64_t samples, every; /* so many, each of so many that pass by */
-    trial t[N];
-} tuner;
+    oct_arena *a;
+    oct_sim *half[2];
+    const oct_sim_core *core;
+    size_t taps;
+    bool *all;                 /* [n_values]: true */
+    oct_observer_spec spec[N];
+    const oct_quant **made[N]; /* [n_values]: parameters by each */
+    lane *lane;                /* [samples] */
+    size_t first;              /* sample of those at hand */
+    int now;                   /* candidate; -1: real values are kept */
+    double (*cost)[N];         /* [n_values], at the root: noise behind the readers, of the signal */
+    unsigned char *choice;     /* [n_values], at the root */
+    int suits;                 /* the candidate for all */
+} search;
 
-/* Decides with candidate i and rewrites a copy of the graph; the job's own graph stays float. */
-static oct_status make(tuner *u, int i, oct_err *err)
+/* ---- candidates ---- */
+
+static bool is_searched(const search *x, size_t v)
 {
-    oct_qjob *j = u->j;
-    trial *t = &u->t[i];
-    OCT_TRY(oct_observer_parse(candidates[i], &j->observer, err));
-    OCT_TRY(oct_qjob_decide(j, u->c, err));
-    OCT_TRY(oct_quantized_copy(j, &t->g, err));
-    t->error = oct_calloc((size_t)u->samples * j->g->n_output + 1, sizeof *t->error);
-    if (!t->error)
-        return oct_nomem(err);
-    /* Few runs follow, so weights are packed fast. */
-    return oct_runner_create(t->g, &(oct_plan_opts){ .no_passes = true, .fast_pack = true }, NULL, 0, &t->runner, err);
+    return x->j->value[v].quant && x->j->value[v].same == (int)v && !x->j->g->value[v].constant;
 }
 
-/* Made by the first thread that needs them, while others calibrate on. */
-static oct_status make_all(tuner *u, oct_err *err)
+static oct_status make_candidates(search *x, oct_err *err)
 {
-    pthread_mutex_lock(&u->lock);
-    for (int i = 0; i < N && u->status == OCT_OK && !u->made; i++)
-        u->status = make(u, i, &u->err);
-    u->made = true;
-    pthread_mutex_unlock(&u->lock);
-    if (u->status != OCT_OK && err)
-        *err = u->err;
-    return u->status;
-}
-
-/* How far a candidate's output is from the float one; what has no numbers, or another size, does not count. */
-static oct_status compare(const oct_operand *real, const oct_operand *own, oct_error *e, oct_err *err)
-{
-    const size_t n = (size_t)real->count;
-    if (own->count != real->count)
-        return OCT_OK;
-    float *x = oct_calloc(2 * n + 1, sizeof *x);
-    if (!x)
-        return oct_nomem(err);
-    if (oct_operand_to_f32(real, x, NULL) == OCT_OK && oct_operand_to_f32(own, x + n, NULL) == OCT_OK)
-        oct_error_add(e, x, x + n, n);
-    oct_free(x);
+    oct_qjob *j = x->j;
+    const oct_observer_spec usual = j->observer;
+    bool changed;
+    for (int k = 0; k < N; k++) {
+        OCT_TRY(oct_observer_parse(candidates[k], &x->spec[k], err));
+        j->observer = x->spec[k];
+        OCT_TRY(oct_choose_qparams(j, x->c->calib, &changed, err));
+        if (!(x->made[k] = oct_arena_calloc(x->a, j->n_values + 1, sizeof *x->made[k])))
+            return oct_nomem(err);
+        for (size_t v = 0; v < j->n_values; v++)
+            x->made[k][v] = j->value[v].quant;
+    }
+    j->observer = usual;
     return OCT_OK;
 }
 
-static oct_status try_one(trial *t, size_t sample, const oct_batch *b, const oct_plan *real, oct_err *err)
+/* Gives values the parameters of candidate k, or where k is N those that are chosen. */
+static void use(const search *x, int k)
 {
-    oct_plan *own;
-    OCT_TRY(oct_runner_run(t->runner, b->tensors, &own, err));
-    const size_t n = oct_plan_n_outputs(real);
-    for (size_t k = 0; k < n; k++)
-        OCT_TRY(compare(oct_plan_output(real, k), oct_plan_output(own, k), &t->error[sample * n + k], err));
+    for (size_t v = 0; v < x->j->n_values; v++)
+        x->j->value[v].quant = x->made[k < N ? k : x->choice[oct_params_root(x->j, (int)v)]][v];
+}
+
+/* ---- errors behind the readers ---- */
+
+static double power_of(const float *v, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += (double)v[i] * (double)v[i];
+    return sum;
+}
+
+static void keep(lane *w, size_t tap, const oct_operand *t)
+{
+    const size_t n = (size_t)t->count, room = LANE_BYTES / sizeof(float);
+    if (n > room - w->used)
+        return;
+    if (w->used + n > w->cap) {
+        const size_t cap = 2 * w->cap > w->used + n ? 2 * w->cap : w->used + n;
+        float *real = oct_realloc(w->real, w->cap * sizeof *real, cap * sizeof *real);
+        if (!real) {
+            w->failed = true;
+            return;
+        }
+        w->real = real;
+        w->cap = cap;
+    }
+    memcpy(w->real + w->used, t->data, n * sizeof *w->real);
+    w->at[tap] = (int64_t)w->used;
+    w->count[tap] = t->count;
+    w->signal[tap] = power_of(t->data, t->count);
+    w->used += n;
+}
+
+static void compare(const search *x, lane *w, size_t tap, const oct_operand *t)
+{
+    if (w->at[tap] < 0 || w->count[tap] != t->count)
+        return;
+    const float *real = w->real + w->at[tap];
+    float *own = t->data;
+    double sum = 0;
+    for (int64_t i = 0; i < t->count; i++) {
+        const double d = (double)own[i] - (double)real[i];
+        sum += d * d;
+    }
+    w->error[tap * N + (size_t)x->now] = sum;
+    memcpy(own, real, (size_t)t->count * sizeof *own);
+    oct_sim_round(x->j, x->core->tapped[tap], t);
+}
+
+static void show(void *arg, size_t sample, const char *name, const oct_operand *t)
+{
+    const search *x = arg;
+    lane *w = &x->lane[x->first + sample];
+    const int i = oct_sim_find_tap(x->core->tap, x->taps, &w->next, name);
+    if (i < 0 || t->dtype != OCT_F32)
+        return;
+    if (x->now < 0)
+        keep(w, (size_t)i, t);
+    else
+        compare(x, w, (size_t)i, t);
+}
+
+static oct_status open_lane(const search *x, lane *w, oct_err *err)
+{
+    w->at = oct_arena_calloc(x->a, x->taps + 1, sizeof *w->at);
+    w->count = oct_arena_calloc(x->a, x->taps + 1, sizeof *w->count);
+    w->signal = oct_arena_calloc(x->a, x->taps + 1, sizeof *w->signal);
+    w->error = oct_arena_calloc(x->a, x->taps * N + 1, sizeof *w->error);
+    if (!w->at || !w->count || !w->signal || !w->error)
+        return oct_nomem(err);
+    for (size_t i = 0; i < x->taps; i++)
+        w->at[i] = -1;
     return OCT_OK;
 }
 
-/* Threads begin with different candidates, so that they seldom wait for each other. */
-static oct_status sample(void *arg, int64_t at, const oct_batch *b, const oct_plan *real, oct_err *err)
+/* Some samples, from one on. */
+static oct_status run_lanes(search *x, oct_sim *some, oct_err *err)
 {
-    tuner *u = arg;
-    const int64_t last = at + (int64_t)b->n - 1, round = last / u->every;
-    if (round * u->every < at || round >= u->samples)
+    bool failed = false;
+    oct_status s = OCT_OK;
+    for (size_t i = 0; i < some->n_samples; i++)
+        OCT_TRY(open_lane(x, &x->lane[x->first + i], err));
+    for (x->now = -1; x->now < N && s == OCT_OK; x->now++) {
+        if (x->now >= 0)
+            use(x, x->now);
+        s = oct_sim_show(some, x->all, show, x, err);
+    }
+    for (size_t i = 0; i < some->n_samples; i++) {
+        lane *w = &x->lane[x->first + i];
+        oct_free(w->real);
+        w->real = NULL;
+        failed |= w->failed;
+    }
+    return s == OCT_OK && failed ? oct_nomem(err) : s;
+}
+
+/* Adds the noise at a tap to the cost of each tensor that it was computed from. */
+static void charge(search *x, const oct_graph *g, const int *tap_of, int v, const double *noise, bool *seen)
+{
+    const int p = g->value[v].producer;
+    for (int i = 0; p >= 0 && i < g->node[p].n_in; i++) {
+        const int u = g->node[p].in[i];
+        if (u < 0 || seen[u])
+            continue;
+        seen[u] = true;
+        if (tap_of[u] < 0) {
+            charge(x, g, tap_of, u, noise, seen);
+            continue;
+        }
+        const int root = oct_params_root(x->j, x->core->tapped[tap_of[u]]);
+        for (int k = 0; k < N; k++)
+            x->cost[root][k] += noise[k];
+    }
+}
+
+static oct_status charge_all(search *x, size_t samples, oct_err *err)
+{
+    const oct_graph *g = x->core->graph[SIM_REAL].g;
+    int *tap_of = oct_arena_calloc(x->a, g->n_value + 1, sizeof *tap_of);
+    bool *seen = oct_arena_calloc(x->a, g->n_value + 1, sizeof *seen);
+    if (!tap_of || !seen)
+        return oct_nomem(err);
+    memset(tap_of, -1, g->n_value * sizeof *tap_of);
+    for (size_t i = 0; i < x->taps; i++)
+        tap_of[oct_graph_find(g, x->core->tap[i])] = (int)i;
+    for (size_t i = 0; i < x->taps; i++) {
+        double signal = 0, noise[N] = { 0 };
+        for (size_t s = 0; s < samples; s++) {
+            signal += x->lane[s].signal[i];
+            for (int k = 0; k < N; k++)
+                noise[k] += x->lane[s].error[i * N + (size_t)k];
+        }
+        for (int k = 0; k < N; k++)
+            noise[k] = signal > 0 ? noise[k] / signal : 0;
+        memset(seen, 0, g->n_value * sizeof *seen);
+        charge(x, g, tap_of, oct_graph_find(g, x->core->tap[i]), noise, seen);
+    }
+    return OCT_OK;
+}
+
+static oct_status measure_costs(search *x, oct_sim *s, oct_err *err)
+{
+    if (!(x->lane = oct_arena_calloc(x->a, s->n_samples + 1, sizeof *x->lane)))
+        return oct_nomem(err);
+    const size_t at_once = s->core->threads < LANES ? s->core->threads : LANES;
+    for (x->first = 0; x->first < s->n_samples; x->first += at_once) {
+        const size_t left = s->n_samples - x->first;
+        oct_sim some = { s->core, s->sample + x->first, left < at_once ? left : at_once };
+        OCT_TRY(run_lanes(x, &some, err));
+    }
+    return charge_all(x, s->n_samples, err);
+}
+
+/* ---- choosing ---- */
+
+static oct_status measure(const search *x, oct_sim *s, int k, double *sqnr, oct_err *err)
+{
+    oct_sim_loss loss;
+    use(x, k);
+    OCT_TRY(oct_sim_measure(s, &(oct_sim_mask){ .weights = OCT_SIM_ROUNDED_WEIGHTS }, &loss, err));
+    *sqnr = loss.sqnr;
+    return OCT_OK;
+}
+
+/* The mean of both halves. */
+static oct_status judge(const search *x, int k, double *sqnr, oct_err *err)
+{
+    double first, second;
+    OCT_TRY(measure(x, x->half[0], k, &first, err));
+    OCT_TRY(measure(x, x->half[1], k, &second, err));
+    *sqnr = (first + second) / 2;
+    return OCT_OK;
+}
+
+/* One for all, or another where that costs a tensor clearly less. What no further layer reads is not clipped: there the largest values
+ * say most, and nothing behind averages the error. */
+static void choose_each(search *x, int usual)
+{
+    for (size_t v = 0; v < x->j->n_values; v++) {
+        const double *cost = x->cost[v];
+        int best = usual;
+        for (int k = 0; k < N; k++)
+            best = cost[k] < CLEARLY * cost[usual] && cost[k] < cost[best] ? k : best;
+        x->choice[v] = (unsigned char)(cost[best] > 0 ? best : 0);
+    }
+}
+
+/* The searched tensor of the greatest cost that is not done, or -1. */
+static int next_of(const search *x, const bool *done)
+{
+    int worst = -1;
+    for (size_t v = 0; v < x->j->n_values; v++)
+        if (!done[v] && is_searched(x, v) && (worst < 0 || x->cost[v][x->choice[v]] > x->cost[worst][x->choice[worst]]))
+            worst = (int)v;
+    return worst;
+}
+
+/* Tries other candidates of a tensor at the outputs; *runs: how many more may be. */
+static oct_status refine_one(search *x, int v, int *runs, double *best, oct_err *err)
+{
+    const double limit = NEAR * x->cost[v][x->choice[v]];
+    double tried;
+    for (int k = 0; k < N && *runs > 0; k++) {
+        const unsigned char was = x->choice[v];
+        if (k == was || x->cost[v][k] > limit)
+            continue;
+        x->choice[v] = (unsigned char)k;
+        OCT_TRY(measure(x, x->half[0], N, &tried, err));
+        --*runs;
+        if (tried >= *best + STEP_DB)
+            *best = tried;
+        else
+            x->choice[v] = was;
+    }
+    return OCT_OK;
+}
+
+/* One tensor after the other, the costliest first, on one half; the other one says whether that stays. */
+static oct_status refine(search *x, oct_err *err)
+{
+    const size_t n = x->j->n_values;
+    const double most = TRIAL_MACS / ((double)x->core->macs * (double)x->half[0]->n_samples);
+    int runs = most > MOST_TRIALS ? MOST_TRIALS : (int)most;
+    unsigned char *before = oct_arena_memdup(x->a, x->choice, n);
+    bool *done = oct_arena_calloc(x->a, n + 1, sizeof *done);
+    double at, other, refined;
+    if (!before || !done)
+        return oct_nomem(err);
+    if (runs < LEAST_TRIALS)
         return OCT_OK;
-    oct_status s = make_all(u, err);
-    for (int i = 0; i < N && s == OCT_OK; i++) {
-        trial *t = &u->t[(round + i) % N];
-        pthread_mutex_lock(&t->lock);
-        s = try_one(t, (size_t)round, b, real, err);
-        pthread_mutex_unlock(&t->lock);
+    OCT_TRY(measure(x, x->half[0], N, &at, err));
+    OCT_TRY(measure(x, x->half[1], N, &other, err));
+    for (int v = next_of(x, done); v >= 0 && runs > 0; v = next_of(x, done)) {
+        done[v] = true;
+        OCT_TRY(refine_one(x, v, &runs, &at, err));
     }
-    return s;
+    OCT_TRY(measure(x, x->half[1], N, &refined, err));
+    if (refined < other + STEP_DB)
+        memcpy(x->choice, before, n);
+    return OCT_OK;
 }
 
-/* The smallest SQNR over the outputs. */
-static double quality(const tuner *u, int i)
+static oct_status choose(search *x, oct_method_result *r, oct_err *err)
 {
-    const size_t n = u->j->g->n_output;
-    double least = INFINITY;
-    for (size_t k = 0; k < n; k++) {
-        oct_error sum = { 0 };
-        for (size_t s = 0; s < (size_t)u->samples; s++)
-            oct_error_join(&sum, &u->t[i].error[s * n + k]);
-        const double q = oct_error_sqnr(&sum);
-        least = isnan(q) ? -INFINITY : fmin(q, least);
-    }
-    return least;
-}
-
-static oct_status choose(tuner *u, oct_method_result *r, oct_err *err)
-{
-    double top = -INFINITY;
+    double sqnr[N], each;
     int best = 0;
-    for (int i = 0; i < N; i++)
-        top = fmax(top, quality(u, i));
-    while (best < N - 1 && !(quality(u, best) >= top - MARGIN_DB))
-        best++;
+    for (int k = 0; k < N; k++)
+        OCT_TRY(judge(x, k, &sqnr[k], err));
+    for (int k = 0; k < N; k++)
+        best = sqnr[k] > sqnr[best] + MARGIN_DB ? k : best;
+    choose_each(x, best);
+    OCT_TRY(judge(x, N, &each, err));
+    if (each < sqnr[best])
+        memset(x->choice, best, x->j->n_values);
+    OCT_TRY(refine(x, err));
+    x->suits = best;
     r->measure = "output SQNR";
     r->unit = "dB";
-    r->before = quality(u, USUAL);
-    r->after = quality(u, best);
-    memcpy(r->choice, candidates[best], strlen(candidates[best]) + 1);
-    return oct_observer_parse(candidates[best], &u->j->observer, err);
+    r->before = sqnr[USUAL];
+    return judge(x, N, &r->after, err);
+}
+
+static oct_status search_ranges(search *x, oct_method_result *r, oct_err *err)
+{
+    for (int h = 0; h < 2; h++)
+        OCT_TRY(oct_conversion_sim(x->c, SAMPLES, h, &x->half[h], err));
+    x->core = x->half[0]->core;
+    x->taps = x->core->n_taps;
+    x->cost = oct_arena_calloc(x->a, x->j->n_values + 1, sizeof *x->cost);
+    x->choice = oct_arena_calloc(x->a, x->j->n_values + 1, sizeof *x->choice);
+    x->all = oct_arena_calloc(x->a, x->j->n_values + 1, sizeof *x->all);
+    if (!x->cost || !x->choice || !x->all)
+        return oct_nomem(err);
+    memset(x->all, true, x->j->n_values * sizeof *x->all);
+    OCT_TRY(make_candidates(x, err));
+    OCT_TRY(measure_costs(x, x->half[0], err));
+    return choose(x, r, err);
+}
+
+/* What was chosen becomes the job's; the record has the candidate of most tensors. */
+static oct_status settle(search *x, oct_method_result *r, oct_err *err)
+{
+    oct_qjob *j = x->j;
+    size_t n = 0, count[N] = { 0 };
+    int most = x->suits;
+    if (!(j->chosen = oct_arena_calloc(j->arena, j->n_values + 1, sizeof *j->chosen)))
+        return oct_nomem(err);
+    for (size_t v = 0; v < j->n_values; v++) {
+        const int k = x->choice[oct_params_root(j, (int)v)];
+        j->chosen[v] = x->spec[k];
+        count[k] += is_searched(x, v);
+        n += is_searched(x, v);
+    }
+    j->observer = x->spec[x->suits];
+    for (int k = 0; k < N; k++)
+        most = count[k] > count[most] ? k : most;
+    snprintf(r->choice, sizeof r->choice, count[most] == n ? "%s" : "%s (%zu of %zu tensors)", candidates[most], count[most], n);
+    return OCT_OK;
 }
 
 static bool worth_it(const oct_qjob *j)
@@ -147,77 +396,24 @@ static bool worth_it(const oct_qjob *j)
     return false;
 }
 
-/* count: samples of the pass that compares; 0: it is not known how many. Their ranges come from table c, which must not hold these samples
- * where it can be helped. */
-static void start(tuner *u, oct_conversion *v, const oct_calib *c, int64_t count)
-{
-    u->j = v->job;
-    u->c = c;
-    u->samples = oct_measured_samples(v);
-    u->every = count > u->samples ? count / u->samples : 1;
-}
-
-static void end(tuner *u)
-{
-    for (int i = 0; i < N; i++) {
-        trial *t = &u->t[i];
-        oct_runner_destroy(t->runner);
-        oct_graph_destroy(t->g);
-        oct_free(t->error);
-        pthread_mutex_destroy(&t->lock);
-    }
-    pthread_mutex_destroy(&u->lock);
-}
-
-/* ---- the samples ---- */
-
-/* Ranges that are judged on the samples they come from look better the more they clip. So with enough samples candidates come
- * from a table of the odd ones, and the even ones judge them on their way into a table of their own. */
-static oct_status by_halves(oct_conversion *c, tuner *u, oct_calib *odd, oct_err *err)
-{
-    const int64_t total = oct_source_count(c->src);
-    OCT_TRY(oct_statistics_gather(c, &(oct_gather){ .i = 1, .n = 2, .total = total }, odd, err));
-    start(u, c, odd, (total + 1) / 2);
-    const oct_gather even = { .n = 2, .before = (int64_t)odd->samples, .total = total, .each = sample, .each_arg = u };
-    OCT_TRY(oct_statistics_gather(c, &even, c->calib, err));
-    return oct_calib_merge(c->calib, odd, err);
-}
-
-/* Few samples: they are run once more, and judge the ranges that come from them. */
-static oct_status on_the_same(oct_conversion *c, tuner *u, oct_calib *none, oct_err *err)
-{
-    OCT_TRY(oct_statistics_gather(c, &(oct_gather){ 0 }, c->calib, err));
-    start(u, c, c->calib, 0);
-    return oct_statistics_gather(c, &(oct_gather){ .most = u->samples, .each = sample, .each_arg = u }, none, err);
-}
-
 static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
 {
-    enum { LEAST_SPLIT = 16 }; /* fewer are not split: halves would be worse than the optimism they avoid */
-    const bool split = !c->o.whole && oct_source_count(c->src) >= LEAST_SPLIT;
     if (!worth_it(c->job)) {
         r->why = "no layer has a choice of observers";
         return OCT_OK;
     }
-    tuner u = { .c = NULL };
-    oct_calib *odd = oct_calib_create();
-    pthread_mutex_init(&u.lock, NULL);
-    for (int i = 0; i < N; i++)
-        pthread_mutex_init(&u.t[i].lock, NULL);
-    oct_status st = !odd ? oct_nomem(err) : split ? by_halves(c, &u, odd, err) : on_the_same(c, &u, odd, err);
-    if (st == OCT_OK)
-        st = choose(&u, r, err);
-    end(&u);
-    oct_calib_destroy(odd);
-    if (st == OCT_OK)
-        oct_statistics_complete(c);
+    search x = { .c = c, .j = c->job, .a = oct_arena_create() };
+    oct_status s = x.a ? search_ranges(&x, r, err) : oct_nomem(err);
+    if (s == OCT_OK)
+        s = settle(&x, r, err);
+    oct_arena_destroy(x.a);
     oct_conversion_changed(c);
-    return st;
+    return s;
 }
 
 const oct_method oct_method_observer_search = {
     .name = "observer-search",
-    .summary = "ranges by the observer that loses least of the outputs, measured, where the policy leaves a choice",
+    .summary = "ranges by the observer that loses least behind each tensor's readers, measured, where the policy leaves a choice",
     .step = OCT_STEP_RANGES,
     .needs = OCT_NEEDS_SAMPLES,
     .by_default = true,
