@@ -105,8 +105,8 @@ static oct_status observe(void *arg, const char *name, const oct_operand *x, oct
     return s;
 }
 
-/* The next batch, under the lock, and how many samples came before. *more false at the end or after a failure of any thread. */
-static oct_status take(worker *w, bool *more, int64_t *at, oct_err *err)
+/* The next batch, under the lock. *more false at the end or after a failure of any thread. */
+static oct_status take(worker *w, bool *more, oct_err *err)
 {
     shared *s = w->s;
     pthread_mutex_lock(&s->lock);
@@ -117,7 +117,6 @@ static oct_status take(worker *w, bool *more, int64_t *at, oct_err *err)
         st = oct_source_next(s->src, 1, &w->batch, err);
         *more = st == OCT_OK && w->batch.n > 0;
         s->ended |= !*more;
-        *at = s->done;
         s->done += *more ? (int64_t)w->batch.n : 0;
         if (*more && s->opts->progress)
             s->opts->progress(s->opts->progress_arg, "calibrating", s->done, s->total);
@@ -128,17 +127,13 @@ static oct_status take(worker *w, bool *more, int64_t *at, oct_err *err)
 
 static oct_status work(worker *w, oct_err *err)
 {
-    const oct_calibrate_opts *o = w->s->opts;
     oct_plan *plan;
-    int64_t at;
     bool more;
     for (;;) {
-        OCT_TRY(take(w, &more, &at, err));
+        OCT_TRY(take(w, &more, err));
         if (!more)
             return OCT_OK;
         OCT_TRY(oct_runner_run(w->runner, w->batch.tensors, &plan, err));
-        if (o->each)
-            OCT_TRY(o->each(o->each_arg, at, &w->batch, plan, err));
         w->calib->samples += w->batch.n;
     }
 }

@@ -11,10 +11,6 @@
 #include "observers/calib.h"
 #include "runtime/plan.h"
 
-/* Shown each batch after its run, by several threads at a time: `at` counts samples from the start of src, the plan holds the float
- * outputs. A failure ends the calibration. */
-typedef oct_status (*oct_sample_fn)(void *arg, int64_t at, const oct_batch *b, const oct_plan *plan, oct_err *err);
-
 typedef struct oct_calibrate_opts {
     const char *const *values; /* what to observe */
     const int *axes;           /* [n]: dimension of channels for per-channel moments, -1 the last, 0 none; NULL: none */
@@ -24,8 +20,6 @@ typedef struct oct_calibrate_opts {
     bool part;                 /* of a set: that it holds no sample is no error */
     int64_t limit;             /* stop after this many samples; 0: all */
     int threads;
-    oct_sample_fn each;        /* may be NULL */
-    void *each_arg;
     oct_progress_fn progress;  /* may be NULL */
     void *progress_arg;
 } oct_calibrate_opts;
