@@ -337,6 +337,49 @@ static void one_value_is_rounded_alone(void **state)
     free_work(w);
 }
 
+/* ---- ranges ---- */
+
+/* One value of each sample's first channel is 300 times as large as all others, and nothing reads that channel. */
+static void build_unread_peaks(work *w)
+{
+    oct_graph *g = w->m.graph;
+    set_input(w, "1,4,16,16");
+    for (int r = 0; r < ROWS; r++)
+        w->x[r][17 * r % 256] = 300;
+    const int stem = net_random(g, "aw", "8,4,1,1", 5);
+    for (int o = 0; o < 8; o++)
+        ((float *)(uintptr_t)g->value[stem].constant->data)[4 * o] = 0;
+    const int a = NET_NODE(g, "Conv", "a", "a_out", g->input[0], stem, net_random(g, "ab", "8", 6));
+    const int r = NET_NODE(g, "Relu", "relu", "r", a);
+    net_output(g, NET_NODE(g, "Conv", "b", "y", r, net_random(g, "bw", "4,8,3,3", 7)));
+}
+
+/* What a tensor's readers do not use is clipped, which by its own error no range should; no observer for the whole model is better. */
+static void unread_peaks_are_clipped(void **state)
+{
+    static const char *const observer[] = { NULL, "minmax", "hist-mse=4", "hist-mse", "hist-percentile=99.99", "hist-percentile=99.9" };
+    double noise[OCT_COUNT(observer)];
+    for (size_t k = 0; k < OCT_COUNT(observer); k++) {
+        work *w = new_work();
+        build_unread_peaks(w);
+        w->o.observer = observer[k];
+        on(w, "observer-search");
+        decide(w);
+        noise[k] = real_noise(w, "y", 0) + real_noise(w, "y", 1);
+        const oct_method_result *r = method(w, "observer-search");
+        assert_int_equal(r->ran, k == 0);
+        if (k == 0) {
+            const oct_quant *q = w->c.job->value[w->c.job->g->input[0]].quant;
+            assert_true(q->scale[0] < 4.0f / 255);
+            assert_true(r->after > r->before + 10 && fabs(r->after - to_db(noise[0] / 2)) < 1);
+        }
+        free_work(w);
+    }
+    for (size_t k = 1; k < OCT_COUNT(observer); k++)
+        assert_true(noise[0] <= 1.02 * noise[k]);
+    assert_true(100 * noise[0] < noise[1]);
+}
+
 /* ---- sensitivity and mixed precision ---- */
 
 /* A 1x1 layer reads an input whose first channel is `outlier` times as large and counts as much less; `wide`: it has much of the
@@ -1535,6 +1578,7 @@ int main(void)
         cmocka_unit_test(one_value_is_rounded_alone),
         cmocka_unit_test(order_changes_no_loss),
         cmocka_unit_test(simulations_follow_decisions),
+        cmocka_unit_test(unread_peaks_are_clipped),
         cmocka_unit_test(planted_value_is_first),
         cmocka_unit_test(planted_cause_stays_float),
         cmocka_unit_test(budgets),
