@@ -14,7 +14,7 @@ typedef struct npy {
     oct_npy head;
     oct_feed feed;
     oct_array shape;
-    int64_t count, at;
+    int64_t count, at, forgotten; /* samples before this one need not be in memory */
     size_t n_inputs;
 } npy;
 
@@ -104,14 +104,18 @@ static oct_status npy_next(void *self, bool want, oct_item *item, bool *end, oct
     const size_t bytes = item->parts[0].array.bytes;
     const uint8_t *data = r->map.data + r->head.offset + (size_t)i * bytes;
     item->parts[0].array.data = (void *)(uintptr_t)data;
-    if (i >= BEHIND) /* whoever reads a later one has read it; if not, it is read from the file once more */
-        oct_map_forget(&r->map, data - BEHIND * bytes, bytes);
+    if (i - BEHIND > r->forgotten) { /* whoever reads a later one has read them; if not, they are read from the file once more */
+        oct_map_forget(&r->map, r->map.data + r->head.offset + (size_t)r->forgotten * bytes, (size_t)(i - BEHIND - r->forgotten) * bytes);
+        r->forgotten = i - BEHIND;
+    }
     return OCT_OK;
 }
 
 static oct_status npy_rewind(void *self, oct_err *err)
 {
-    ((npy *)self)->at = 0;
+    npy *r = self;
+    r->at = r->forgotten = 0;
+    oct_map_forget(&r->map, r->map.data, r->map.size);
     return OCT_OK;
 }
 
