@@ -2,8 +2,10 @@
  *
  * Values are taken in the order of what they cost at the outputs while each still causes a good part of what is left, within a budget of
  * multiply-accumulates. Where that does not help a model that is of little use as it is, up to four layers more may go beyond it, if
- * they win 6 dB each: a stem can be a seventh of a network, a Fourier transform more than a third. What was chosen is measured as
- * a whole, on other samples, and stays only where it wins. */
+ * they win 6 dB each: a stem can be a seventh of a network, a Fourier transform more than a third. Around a value that is known to be
+ * delicate, as few of its elements are many times larger than the others, 3 dB are enough: clipping may have hidden half of the loss.
+ * What was chosen is measured as a whole, on other samples, and stays only where it wins. */
+#include "observers/observer.h"
 #include "quant/convert_int.h"
 #include "quant/sensitivity.h"
 #include "quant/trial.h"
@@ -18,6 +20,8 @@
 #define LEAST_SHARE 0.08  /* of the noise that is left when a value is taken */
 #define LEAST_GAIN 1.0    /* dB, of all together */
 #define DEAR_GAIN 6.0     /* dB, of each layer beyond the budget */
+#define DELICATE_GAIN 3.0 /* dB, of each of these around a delicate value */
+#define DELICATE 8        /* times what nine tenths of the elements stay below */
 enum { MOST_DEAR = 4 };
 
 static const char nothing[] = "no few values cause the loss";
@@ -39,6 +43,8 @@ typedef struct choice {
     double budget;
     double macs, spent; /* of the graph; of chosen layers */
     int dear;           /* layers chosen beyond the budget */
+    double must_gain;   /* dB that these must win */
+    const oct_calib *calib;
 } choice;
 
 static bool would_take(const choice *x, int id, int root)
@@ -81,23 +87,42 @@ static oct_status take(choice *x, const reason *r, oct_err *err)
     return OCT_OK;
 }
 
+/* Whether few elements of a value are many times larger than the others. */
+static oct_status is_delicate(const choice *x, int root, bool *delicate, oct_err *err)
+{
+    const oct_calib_tensor *t = oct_calib_find(x->calib, oct_value_name(x->j->g, root));
+    oct_observer_spec spec;
+    oct_selection most;
+    *delicate = false;
+    if (!t || oct_stats_finite(&t->stats) == 0)
+        return OCT_OK;
+    OCT_TRY(oct_observer_parse("hist-percentile=90", &spec, err));
+    OCT_TRY(oct_observe(&t->stats, spec, (oct_qrange){ 0, 255, false }, &most, err));
+    const float peak = fmaxf(t->stats.max, -t->stats.min), common = fmaxf(most.range.hi, -most.range.lo);
+    *delicate = peak > DELICATE * common;
+    return OCT_OK;
+}
+
 static oct_status choose(choice *x, oct_err *err)
 {
     const oct_sensitivity *s = x->s;
     const bool dear = x->attempt == 2;
     double left = s->all.noise, macs;
     int layers;
+    bool delicate;
     for (size_t i = 0; i < s->n && s->site[i].noise > 0; i++) {
         const double share = s->site[i].noise / left;
-        if (share < LEAST_SHARE || -10 * log10(left) > (dear ? POOR_DB : GOOD_DB))
+        if (share < LEAST_SHARE || -10 * log10(left) > GOOD_DB)
             break;
         if (cost_of(x, s->site[i].value, &macs, &layers) == 0)
             continue;
         const bool within = x->spent + macs <= x->budget;
         if (!within && (!dear || x->dear + layers > MOST_DEAR))
             continue;
+        OCT_TRY(is_delicate(x, s->site[i].value, &delicate, err));
         x->spent += within ? macs : 0;
         x->dear += within ? 0 : layers;
+        x->must_gain += within ? 0 : layers * (delicate ? DELICATE_GAIN : DEAR_GAIN);
         const double before = left;
         left = fmax(left - s->site[i].noise, left * 1e-3);
         OCT_TRY(take(x, &(reason){ s->site[i].value, s->site[i].noise / s->all.noise, 10 * log10(before / left), macs, !within }, err));
@@ -118,7 +143,7 @@ static oct_status take_some(oct_trial *t, oct_conversion *c, oct_method_result *
     choice *x = t->arg;
     (void)a;
     OCT_TRY(choose(x, err));
-    t->gain = fmax(LEAST_GAIN, x->dear * DEAR_GAIN);
+    t->gain = fmax(LEAST_GAIN, x->must_gain);
     if (count(x, x->attempt))
         oct_conversion_changed(c);
     else
@@ -136,6 +161,7 @@ static void give_back(oct_trial *t, oct_conversion *c)
         }
     x->spent = 0;
     x->dear = 0;
+    x->must_gain = 0;
     oct_conversion_changed(c);
 }
 
@@ -175,7 +201,7 @@ static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
         return oct_nomem(err);
     OCT_TRY(measure(c, s, err));
     c->sensitivity = s;
-    choice x = { .j = c->job, .s = s, .attempt = 1, .budget = c->o.budget ? *c->o.budget : BUDGET, .macs = (double)oct_graph_macs(c->job->g) };
+    choice x = { .j = c->job, .s = s, .attempt = 1, .calib = c->calib, .budget = c->o.budget ? *c->o.budget : BUDGET, .macs = (double)oct_graph_macs(c->job->g) };
     oct_trial t = { .size = OCT_SIM_MANY_RUNS, .act = take_some, .undo = give_back, .arg = &x };
     x.floats = oct_arena_calloc(c->arena, x.j->n_nodes + 1, sizeof *x.floats);
     x.reason = oct_arena_calloc(c->arena, x.j->n_nodes + 1, sizeof *x.reason);

@@ -21,6 +21,7 @@ enum { N = sizeof candidates / sizeof candidates[0], USUAL = 2 }; /* USUAL: oct_
 #define SAMPLES ((oct_sim_size){ 2000000000, 4, 32 }) /* of each half */
 #define CLEARLY 0.9        /* times the cost of what suits the model: less is worth another candidate for a tensor */
 #define MARGIN_DB 0.3      /* at the outputs: what another candidate for the whole model must win */
+#define EACH_DB 1.0        /* what a choice per tensor must win over that: it fits these samples more closely than others */
 #define NEAR 2.0           /* times the cost: other candidates of a tensor that are tried at the outputs */
 #define STEP_DB 0.05       /* that such a trial must win */
 #define TRIAL_MACS 8e9     /* that they may take together; too few of them are not begun */
@@ -340,7 +341,7 @@ static oct_status choose(search *x, oct_method_result *r, oct_err *err)
         best = sqnr[k] > sqnr[best] + MARGIN_DB ? k : best;
     choose_each(x, best);
     OCT_TRY(judge(x, N, &each, err));
-    if (each < sqnr[best])
+    if (each < sqnr[best] + EACH_DB)
         memset(x->choice, best, x->j->n_values);
     OCT_TRY(refine(x, err));
     x->suits = best;
