@@ -498,13 +498,21 @@ static bool takes_safe(const rounder *r, const rlayer *x)
     return x->bound && (oct_pairs_need(r->j, x->node) == OCT_PAIRS_SAFE_NEEDED || x->noise[1] <= r->most_lost * x->noise[0]);
 }
 
+static const rlayer *layer_of(const rounder *r, int node)
+{
+    for (size_t i = 0; i < r->n; i++)
+        if (r->layer[i].node == node)
+            return &r->layer[i];
+    return NULL;
+}
+
 /* Exchanges the weights of all layers for compensated ones. */
 static oct_status exchange(rounder *r, oct_err *err)
 {
     oct_qjob *j = r->j;
-    for (size_t i = 0, at = 0; i < j->n_layer; i++) {
+    for (size_t i = 0; i < j->n_layer; i++) {
         const int id = j->layer[i];
-        const rlayer *x = at < r->n && r->layer[at].node == id ? &r->layer[at++] : NULL;
+        const rlayer *x = layer_of(r, id);
         const bool safe = r->safe || oct_pairs_need(j, id) == OCT_PAIRS_SAFE_NEEDED;
         if (x && safe && takes_safe(r, x))
             OCT_TRY(oct_take_weights(j, id, x->safe_qvals, x->widened, err));
