@@ -1,3 +1,4 @@
+#define _DEFAULT_SOURCE
 #include "kernels/cpu.h"
 
 #include <stdatomic.h>
@@ -18,20 +19,47 @@ static const struct {
 #undef OCT_LEVEL
 };
 
+static _Atomic(const char *) no_amx = "this CPU has none";
+
 #if defined(OCT_SIMDE)
 /* Every instruction is there, in C. */
 static oct_isa detect(void)
 {
-    return OCT_ISA_AVX2 | OCT_ISA_AVXVNNI | OCT_ISA_AVX512 | OCT_ISA_AVX512VNNI;
+    return OCT_ISA_AVX2 | OCT_ISA_AVXVNNI | OCT_ISA_AVX512 | OCT_ISA_AVX512VNNI | OCT_ISA_AMX;
 }
 #elif defined(__x86_64__)
 #include <cpuid.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 static uint64_t xgetbv(void)
 {
     uint32_t lo, hi;
     __asm__("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
     return (uint64_t)hi << 32 | lo;
+}
+
+/* Why there is no AMX, or NULL. It takes tiles and their products of bytes and of bf16; a system that saves tiles; a palette of 8 tiles of 16 rows
+ * of 64 bytes (a hypervisor may hide it); and the system's leave, which a process asks for once (arch/x86/xstate.rst of the Linux kernel). */
+static const char *why_no_amx(uint32_t features, uint64_t os)
+{
+    enum { ALL = 1 << 22 | 1 << 24 | 1 << 25, SAVED = 3 << 17, PALETTES = 0x1d };
+    uint32_t most, tile, row, rows, x;
+    if ((features & ALL) != ALL)
+        return "this CPU has none";
+    if ((os & SAVED) != SAVED)
+        return "the system does not save its tiles";
+    if (!__get_cpuid_count(PALETTES, 0, &most, &x, &x, &x) || most < 1 || !__get_cpuid_count(PALETTES, 1, &tile, &row, &rows, &x) || tile >> 16 != 1024 ||
+        (row & 0xffff) != 64 || row >> 16 != 8 || (rows & 0xffff) != 16)
+        return "this CPU has no palette of 8 tiles of 1024 bytes";
+#if defined(__linux__) && defined(SYS_arch_prctl)
+    enum { ASK = 0x1023, TILES = 18 };
+    if (syscall(SYS_arch_prctl, ASK, TILES) == 0)
+        return NULL;
+#endif
+    return "the system refuses its tiles to this process";
 }
 
 static oct_isa detect(void)
@@ -54,6 +82,9 @@ static oct_isa detect(void)
         isa |= OCT_ISA_AVX512;
         if (c7 & 1u << 11)
             isa |= OCT_ISA_AVX512VNNI;
+        no_amx = why_no_amx(d7, os);
+        if (isa & OCT_ISA_AVX512VNNI && !no_amx)
+            isa |= OCT_ISA_AMX;
     }
     return isa;
 }
@@ -92,6 +123,11 @@ oct_isa oct_isa_detect(void)
         atomic_store_explicit(&found, isa, memory_order_relaxed);
     }
     return isa & ~known;
+}
+
+const char *oct_isa_no_amx(void)
+{
+    return oct_isa_detect() & OCT_ISA_AMX ? NULL : no_amx;
 }
 
 /* Set once, by whichever thread asks first; limited only after limit. */

@@ -29,6 +29,9 @@ enum {
 /* What the CPU and the operating system support; detected once. */
 oct_isa oct_isa_detect(void);
 
+/* Why OCT_ISA_AMX is not among them, as part of a sentence; NULL when it is. */
+const char *oct_isa_no_amx(void);
+
 /* What kernels may use: detected, narrowed by oct_isa_limit() or by OCT_ISA in the environment. */
 oct_isa oct_isa_active(void);
 
