@@ -259,14 +259,18 @@ static void check_kernel(oct_check *t, kernel_case c)
     fill_weights(t, w, c.taps * c.kc * nr);
     c.w = w;
     const int8_t *b = panel_of(t, &c);
-    for (size_t i = 0; i < mr * c.taps && t->bufs < 60; i++) {
-        /* Rows beyond m repeat one that exists, as the tile walk has it. */
-        uint8_t *row = i % mr < c.m ? oct_check_buffer(t, c.kc) : (uint8_t *)rows[i - 1];
-        if (i % mr < c.m && loud)
-            memset(row, (c.k->a == OCT_S8 ? 0x80 : 0xff) ^ flip, c.kc);
-        else if (i % mr < c.m)
-            oct_fill_extremes(t, row, c.kc);
-        rows[i] = row;
+    /* Rows of a tap equally far from each other, or one of them elsewhere; beyond m they repeat one that exists, as the tile walk has it. */
+    for (size_t p = 0; p < c.taps; p++) {
+        const size_t pitch = c.kc + oct_check_below(t, 70), odd = oct_check_below(t, 2 * mr);
+        uint8_t *block = oct_check_buffer(t, (c.m - 1) * pitch + c.kc), *apart = oct_check_buffer(t, c.kc);
+        for (size_t i = 0; i < mr; i++) {
+            uint8_t *row = i >= c.m ? (uint8_t *)rows[p * mr + i - 1] : i == odd ? apart : block + i * pitch;
+            if (i < c.m && loud)
+                memset(row, (c.k->a == OCT_S8 ? 0x80 : 0xff) ^ flip, c.kc);
+            else if (i < c.m)
+                oct_fill_extremes(t, row, c.kc);
+            rows[p * mr + i] = row;
+        }
     }
     for (size_t i = 0; i < c.m; i++)
         for (size_t j = 0; j < c.n; j++) {
@@ -440,7 +444,7 @@ void check_qgemm(oct_check *t)
     for (size_t i = 0; i < count; i++)
         for (size_t m = 1; m <= k[i].mr && (k[i].isa & ~oct_isa_active()) == 0; m++)
             for (size_t n = 1; n <= k[i].nr; n++)
-                check_kernel(t, (kernel_case){ &k[i], m, n, 1 + (m + n) % 3, 1 + (m * 7 + n * 3) % 37 });
+                check_kernel(t, (kernel_case){ &k[i], m, n, 1 + (m + n) % 3, 1 + (m * 7 + n * 3) % (n % 4 ? 37 : 211) });
     for (size_t i = 0; i < count; i++)
         for (size_t round = 0; round < 500 && k[i].chain && (k[i].isa & ~oct_isa_active()) == 0; round++)
             check_chain(t, &k[i], 1 + round % 9, round % 10 ? 1 + round % 100 : 1 + oct_check_below(t, 1200));
