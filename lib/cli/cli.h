@@ -124,6 +124,7 @@ typedef struct oct_cli {
     size_t n_commands;
     const char *examples; /* lines under "Examples:", each ending in a newline; may be NULL */
     const char *isa_text; /* what this CPU runs, for --version; may be NULL */
+    const char *isa_note; /* a line more of it, for --version --verbose; may be NULL */
     const char *isa_names; /* what --isa accepts, for --help; may be NULL */
     bool (*is_data)(const char *path); /* whether a file's name is one of samples; may be NULL */
     FILE *out, *err;      /* NULL: stdout, stderr */

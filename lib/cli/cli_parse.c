@@ -88,7 +88,7 @@ oct_status oct_cli_load(oct_cli *cli, const oct_cli_opt *opts, oct_err *err)
         { OCT_CLI_COUNT, 'v', "verbose", &cli->verbose, NULL, "say more; may be repeated" },
         OPT_CONFLICT("quiet", "verbose"),
         { OCT_CLI_ACTION, 'h', "help", &cli->help, NULL, "print this help" },
-        { OCT_CLI_ACTION, 0, "version", &cli->version, NULL, "print the version" },
+        { OCT_CLI_ACTION, 0, "version", &cli->version, NULL, "print the version; with --verbose also whether AMX is used, and why not" },
         { OCT_CLI_ACTION, 0, "help-man", &cli->help_man, NULL, NULL },
     };
     size_t n = 0;
@@ -498,6 +498,8 @@ static oct_status print_page(oct_cli *cli, oct_err *err)
     } else if (cli->version) {
         oct_buf_printf(&b, "%s %s (octet%s%s)\n", cli->name, OCT_VERSION, cli->isa_text ? "; isa: " : "",
                        cli->isa_text ? cli->isa_text : "");
+        if (cli->verbose && cli->isa_note)
+            oct_buf_printf(&b, "%s\n", cli->isa_note);
     } else {
         int w = oct_term_width(cli->out);
         oct_cli_help_text(cli, &b, w == 0 ? 80 : w < 50 ? 50 : w > 100 ? 100 : w);
@@ -517,6 +519,7 @@ static void look_for_help(parse *p)
         const char *a = p->argv[i];
         p->cli->help |= strcmp(a, "--help") == 0 || strcmp(a, "-h") == 0;
         p->cli->version |= strcmp(a, "--version") == 0;
+        p->cli->verbose += strcmp(a, "--verbose") == 0 || strcmp(a, "-v") == 0;
         p->cli->help_man |= strcmp(a, "--help-man") == 0;
     }
 }
