@@ -12,7 +12,7 @@
  *   OCT_TILES_SETTLE()                      what was written before is in memory, where tiles find it, and what they stored will be read there:
  *                                           compilers' intrinsics do not say so
  *
- * A build with OCT_SIMDE has them in C, for any machine. */
+ * A build with OCT_SIMDE has them in C, for any machine; with OCT_TILES_NATIVE they are the CPU's. */
 #ifndef OCT_KERNELS_TILES_H
 #define OCT_KERNELS_TILES_H
 
@@ -29,8 +29,9 @@
 #define oct_tile_dot_ss oct_portable_dot_ss
 #define oct_tile_dot_bf16 oct_portable_dot_bf16
 #define OCT_TILES_SETTLE() ((void)0)
-#elif defined(__AMX_TILE__)
+#elif defined(__AMX_TILE__) || defined(__AMXTILE__) /* clang before 15 has the second */
 #include <immintrin.h>
+#define OCT_TILES_NATIVE
 #define OCT_TILES_SETTLE() __asm__ volatile("" : : : "memory")
 #define oct_tiles_begin() _tile_loadconfig(&oct_tiles_whole)
 #define oct_tiles_end() _tile_release()

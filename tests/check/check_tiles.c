@@ -89,7 +89,7 @@ static bool bytes_hold(const operands *o, size_t m, size_t n, size_t k, bool is_
     return true;
 }
 
-#if defined(__AMX_TILE__)
+#if defined(OCT_TILES_NATIVE)
 static void native(const operands *o, const oct_tiles_shape *shape, int which, uint8_t *out)
 {
     memset(out, 0, 1024);
@@ -128,7 +128,7 @@ static void run(int which, size_t *wrong, size_t *other)
         (which < 2 ? fill_bytes : fill_bf16)(o.b);
         portable(&o, &shape, products[which].fn, got);
         *wrong += which < 2 && !bytes_hold(&o, m, n, k, which == 1, got);
-#if defined(__AMX_TILE__)
+#if defined(OCT_TILES_NATIVE)
         static uint8_t cpu[1024];
         if (oct_isa_detect() & OCT_ISA_AMX) {
             native(&o, &shape, which, cpu);
