@@ -30,9 +30,8 @@ enum { LANES = 4, LANE_BYTES = 48 << 20 }; /* samples at a time, and what each m
 
 /* A sample at hand. */
 typedef struct lane {
-    float *real;    /* values of the float model */
-    size_t used, cap;
-    int64_t *at;    /* [taps]: where in real; -1: not kept */
+    float **real;   /* [taps]: values of the float model; NULL: not kept */
+    size_t used;    /* of them, in all */
     int64_t *count; /* [taps] */
     double *signal; /* [taps] */
     double *error;  /* [taps][N] */
@@ -105,18 +104,12 @@ static void keep(lane *w, size_t tap, const oct_operand *t)
     const size_t n = (size_t)t->count, room = LANE_BYTES / sizeof(float);
     if (n > room - w->used)
         return;
-    if (w->used + n > w->cap) {
-        const size_t cap = 2 * w->cap > w->used + n ? 2 * w->cap : w->used + n;
-        float *real = oct_realloc(w->real, w->cap * sizeof *real, cap * sizeof *real);
-        if (!real) {
-            w->failed = true;
-            return;
-        }
-        w->real = real;
-        w->cap = cap;
+    oct_free(w->real[tap]);
+    if (!(w->real[tap] = oct_alloc(n * sizeof(float)))) {
+        w->failed = true;
+        return;
     }
-    memcpy(w->real + w->used, t->data, n * sizeof *w->real);
-    w->at[tap] = (int64_t)w->used;
+    memcpy(w->real[tap], t->data, n * sizeof(float));
     w->count[tap] = t->count;
     w->signal[tap] = power_of(t->data, t->count);
     w->used += n;
@@ -124,9 +117,9 @@ static void keep(lane *w, size_t tap, const oct_operand *t)
 
 static void compare(const search *x, lane *w, size_t tap, const oct_operand *t)
 {
-    if (w->at[tap] < 0 || w->count[tap] != t->count)
+    const float *real = w->real[tap];
+    if (!real || w->count[tap] != t->count)
         return;
-    const float *real = w->real + w->at[tap];
     float *own = t->data;
     double sum = 0;
     for (int64_t i = 0; i < t->count; i++) {
@@ -153,15 +146,18 @@ static void show(void *arg, size_t sample, const char *name, const oct_operand *
 
 static oct_status open_lane(const search *x, lane *w, oct_err *err)
 {
-    w->at = oct_arena_calloc(x->a, x->taps + 1, sizeof *w->at);
+    w->real = oct_arena_calloc(x->a, x->taps + 1, sizeof *w->real);
     w->count = oct_arena_calloc(x->a, x->taps + 1, sizeof *w->count);
     w->signal = oct_arena_calloc(x->a, x->taps + 1, sizeof *w->signal);
     w->error = oct_arena_calloc(x->a, x->taps * N + 1, sizeof *w->error);
-    if (!w->at || !w->count || !w->signal || !w->error)
-        return oct_nomem(err);
-    for (size_t i = 0; i < x->taps; i++)
-        w->at[i] = -1;
-    return OCT_OK;
+    return w->real && w->count && w->signal && w->error ? OCT_OK : oct_nomem(err);
+}
+
+static void free_values(const search *x, lane *w)
+{
+    for (size_t i = 0; w->real && i < x->taps; i++)
+        oct_free(w->real[i]);
+    w->real = NULL;
 }
 
 /* Some samples, from one on. */
@@ -178,8 +174,7 @@ static oct_status run_lanes(search *x, oct_sim *some, oct_err *err)
     }
     for (size_t i = 0; i < some->n_samples; i++) {
         lane *w = &x->lane[x->first + i];
-        oct_free(w->real);
-        w->real = NULL;
+        free_values(x, w);
         failed |= w->failed;
     }
     return s == OCT_OK && failed ? oct_nomem(err) : s;
