@@ -1,5 +1,7 @@
 #include "base/mem.h"
 
+#include "base/reuse.h"
+
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,15 +12,15 @@
 
 static atomic_size_t n_allocs, fail_at;
 
-/* Large blocks get pages of their own, which go back to the system when freed. glibc's default is to keep them once one
- * was freed, so that the peak of one phase (calibration) would add to that of the next. And threads share one heap: one for each
+/* Large blocks get pages of their own, which are used again as they are or go back to the system (reuse.h). glibc's default is to keep them once
+ * one was freed, so that the peak of one phase (calibration) would add to that of the next. And threads share one heap: one for each
  * would reserve 64 MB of address space, and they allocate little. */
 static void tune_malloc(void)
 {
 #ifdef __GLIBC__
     static atomic_flag done = ATOMIC_FLAG_INIT;
     if (!atomic_flag_test_and_set(&done)) {
-        mallopt(M_MMAP_THRESHOLD, 256 << 10);
+        mallopt(M_MMAP_THRESHOLD, OCT_REUSE_LEAST);
         mallopt(M_ARENA_MAX, 1);
     }
 #endif
@@ -52,7 +54,8 @@ void *oct_alloc(size_t size)
     size_t rounded;
     if (!oct_add_size(size ? size : 1, 63, &rounded))
         return NULL;
-    return aligned_alloc(64, rounded & ~(size_t)63);
+    rounded &= ~(size_t)63;
+    return rounded < OCT_REUSE_LEAST ? aligned_alloc(64, rounded) : oct_reuse_alloc(rounded);
 }
 
 void *oct_calloc(size_t n, size_t size)
@@ -79,7 +82,8 @@ void *oct_realloc(void *p, size_t old_size, size_t size)
 
 void oct_free(void *p)
 {
-    free(p);
+    if (p)
+        oct_reuse_free(p);
 }
 
 /* Blocks are chained; a request larger than a block gets a block of its own. */

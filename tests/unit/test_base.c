@@ -113,6 +113,77 @@ static void large_blocks_without_a_file_stay(void **state)
     oct_spill_close();
 }
 
+/* glibc's blocks alone, and not where a sanitizer looks after them. */
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+static bool blocks_wait(void)
+{
+    return true;
+}
+#else
+static bool blocks_wait(void)
+{
+    return false;
+}
+#endif
+
+static long faults(void)
+{
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    return u.ru_minflt;
+}
+
+static size_t resident_bytes(void)
+{
+    unsigned long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (f && fscanf(f, "%*u %lu", &pages) != 1)
+        pages = 0;
+    if (f)
+        fclose(f);
+    return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static void *touched(size_t size, int byte)
+{
+    void *p = oct_alloc(size);
+    assert_non_null(p);
+    memset(p, byte, size);
+    return p;
+}
+
+static void large_blocks_are_used_again(void **state)
+{
+    const size_t size = 3 << 20;
+    oct_free(touched(size, 1));
+    const long before = faults();
+    for (int i = 0; i < 50; i++)
+        oct_free(touched(size - (size_t)i * 1024, i));
+    if (blocks_wait())
+        assert_true(faults() - before < (long)(size / 4096));
+    unsigned char *a = touched(size, 2), *b = touched(size, 3);
+    for (size_t i = 0; i < size; i++)
+        assert_true(a[i] == 2 && b[i] == 3);
+    oct_free(a);
+    oct_free(b);
+}
+
+static void waiting_blocks_do_not_add_to_the_peak(void **state)
+{
+    const size_t most = 48 << 20, start = resident_bytes();
+    if (!blocks_wait() || start == 0)
+        return;
+    oct_free(touched(most, 1));
+    for (size_t parts = 2; parts <= 16; parts *= 2) {
+        void *p[16];
+        for (size_t i = 0; i < parts; i++)
+            p[i] = touched(most / parts, 2);
+        assert_true(resident_bytes() < start + most + (4 << 20));
+        for (size_t i = 0; i < parts; i++)
+            oct_free(p[i]);
+    }
+}
+
 static void failing_allocation_is_reported(void **state)
 {
     oct_alloc_fail_at(1);
@@ -579,6 +650,7 @@ int main(void)
         cmocka_unit_test(sizes_overflow),
         cmocka_unit_test(arena_aligns_and_keeps),
         cmocka_unit_test(large_blocks_leave_memory), cmocka_unit_test(large_blocks_without_a_file_stay),
+        cmocka_unit_test(large_blocks_are_used_again), cmocka_unit_test(waiting_blocks_do_not_add_to_the_peak),
         cmocka_unit_test(failing_allocation_is_reported),
         cmocka_unit_test(half_floats_round_trip), cmocka_unit_test(half_floats_are_nearest),
         cmocka_unit_test(float_text_is_shortest),
