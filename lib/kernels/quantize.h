@@ -22,6 +22,9 @@ void oct_dequantize_f32(oct_pool *pool, oct_dtype t, const void *q, size_t n, fl
 void oct_dequantize_f32_axis(oct_pool *pool, oct_dtype t, const void *q, size_t outer, size_t channels, size_t inner,
                              const float *scale, const int32_t *zp, float *x);
 
+/* What quantizing and dequantizing leave of x, bit for bit: y f32[n], which may be x. t: any type that x can be quantized to. */
+void oct_fake_quantize_f32(oct_dtype t, const float *x, size_t n, float scale, int32_t zp, float *y);
+
 /* For choosing parameters, a column each: column j's quantized values are 0..top, its steps d = clamp(round_half_even(x * (1 / scale)), -zero, top -
  * zero), and what rounding leaves of them e = x * (1 / scale) - d, in steps. Sums are over the rows, in order. For these steps the scale of
  * least squared error is scale * (1 + ed / dd), and that error scale^2 * (ee - ed^2 / dd). */

@@ -164,13 +164,6 @@ oct_status oct_sim_graph(oct_qjob *j, const bool *rounds, bool constants, oct_ar
 
 void oct_sim_round(const oct_qjob *j, int v, const oct_operand *t)
 {
-    enum { PART = 1024 };
     const oct_quant *q = j->value[v].quant;
-    uint16_t qvals[PART]; /* of 8 or 16 bits */
-    float *real = t->data;
-    for (int64_t at = 0; at < t->count; at += PART) {
-        const size_t n = (size_t)(t->count - at < PART ? t->count - at : PART);
-        oct_quantize_f32(NULL, q->dtype, real + at, n, q->scale[0], q->zp[0], qvals);
-        oct_dequantize_f32(NULL, q->dtype, qvals, n, q->scale[0], q->zp[0], real + at);
-    }
+    oct_fake_quantize_f32(q->dtype, t->data, (size_t)t->count, q->scale[0], q->zp[0], t->data);
 }

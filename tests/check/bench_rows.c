@@ -15,6 +15,7 @@ typedef struct rows {
     oct_qbinary sum;
     float *x, *b, *y, table[256];
     uint8_t *q, *p, *out;
+    int32_t bin[ROW];
 } rows;
 
 static void run_unary(void *arg)
@@ -75,6 +76,35 @@ static void run_quantize(void *arg)
     r->k->quantize(OCT_U8, r->x, N, 0.01f, 128, r->out);
 }
 
+static void run_fake_quantize(void *arg)
+{
+    rows *r = arg;
+    r->k->fake_quantize(r->x, N, 0.01f, -128, 127, r->y);
+}
+
+static void run_scan(void *arg)
+{
+    rows *r = arg;
+    oct_scan s = { .min = 0, .max = 0 };
+    r->k->scan(r->x, N, 1e-5f, &s);
+}
+
+static void run_bin_index(void *arg)
+{
+    rows *r = arg;
+    const oct_bin_grid g = { .scale = { 128, 128 }, .base = { 0, 10000 }, .zero = 20000, .small = 20008 };
+    size_t small;
+    for (size_t i = 0; i < N; i += ROW)
+        r->k->bin_index(r->x + i, ROW, &g, r->bin, &small);
+}
+
+static void run_columns(void *arg)
+{
+    rows *r = arg;
+    oct_columns c;
+    r->k->columns(r->x, N / OCT_COLUMNS, OCT_COLUMNS, &c);
+}
+
 static void run_dequantize(void *arg)
 {
     rows *r = arg;
@@ -118,6 +148,8 @@ void bench_rows(oct_check *t)
         { "softmax, rows of 512", run_softmax, N, 8 }, { "softmax, rows of 128", run_softmax_short, N, 8 }, { "layer norm, rows of 512", run_norm, N, 8 },
         { "sum, rows of 512", run_sum, N, 4 },         { "minimum and maximum", run_min_max, N, 4 },
         { "quantize u8", run_quantize, N, 5 },         { "dequantize u8", run_dequantize, N, 5 },
+        { "fake quantize", run_fake_quantize, N, 8 },   { "scan", run_scan, N, 4 },
+        { "bins", run_bin_index, N, 4 },               { "extremes, sums of columns", run_columns, N, 4 },
         { "f16 to f32", run_widen, N / 2, 6 },         { "add u8", run_qbinary, N, 3 },
         { "softmax u8, rows of 512", run_qsoftmax, N, 2 },
     };

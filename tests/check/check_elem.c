@@ -223,6 +223,9 @@ static void check_quantize(oct_check *t, const oct_elem_table *ref, const oct_el
                 ref->quantize_each(types[d], x, n, s, i % 2 ? z : NULL, want);
                 k->quantize_each(types[d], x, n, s, i % 2 ? z : NULL, got);
                 same(t, want, got, n, size, "quantize each", types[d]);
+                ref->fake_quantize(x, n, s[0], (float)(lo - z[0]), (float)(hi - z[0]), xw);
+                k->fake_quantize(x, n, s[0], (float)(lo - z[0]), (float)(hi - z[0]), xg);
+                same_f32(t, xw, xg, n, "fake quantize", types[d]);
             }
             ref->dequantize(types[d], want, n, s[0], z[0], xw);
             k->dequantize(types[d], want, n, s[0], z[0], xg);

@@ -466,6 +466,11 @@ static void values_quantize(oct_check *t)
             bad += want != got || want != oct_quantize_value(x[i], s[c], z[c], lo, hi) || back[i] != (float)(want - z[c]) * s[c];
         }
         oct_check_wrong(t, bad, "quantize %s: %zu of %zu differ", oct_dtype_name(d), bad, all);
+        memcpy(back, x, all * sizeof *back);
+        oct_fake_quantize_f32(d, back, all, s[0], z[0], back);
+        for (size_t i = bad = 0; i < all; i++)
+            bad += back[i] != (float)(saturate(nearbyint((double)(x[i] / s[0])) + z[0], lo, hi) - z[0]) * s[0];
+        oct_check_wrong(t, bad, "fake quantize %s: %zu of %zu differ", oct_dtype_name(d), bad, all);
         oct_check_release(t);
     }
     uint8_t q[4], zp;

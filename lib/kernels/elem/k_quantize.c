@@ -111,6 +111,13 @@ void K(dequantize_each)(oct_dtype t, const void *q, size_t n, const float *scale
     }
 }
 
+void K(fake_quantize)(const float *x, size_t n, float scale, float lo, float hi, float *y)
+{
+    OCT_EACH
+    for (size_t i = 0; i < n; i++)
+        y[i] = (float)round_clamped(x[i] / scale, lo, hi) * scale;
+}
+
 #define QSOFTMAX(type, qmin, qmax)                                                                             \
     static void qsoftmax_##type(const float table[256], const type *x, size_t n, float m, int32_t z, type *y)  \
     {                                                                                                          \

@@ -115,6 +115,13 @@ void oct_dequantize_f32(oct_pool *pool, oct_dtype t, const void *q, size_t n, fl
     oct_dequantize_f32_axis(pool, t, q, 1, 1, n, &scale, &zp, x);
 }
 
+void oct_fake_quantize_f32(oct_dtype t, const float *x, size_t n, float scale, int32_t zp, float *y)
+{
+    int32_t lo, hi;
+    oct_quant_limits(t, &lo, &hi);
+    oct_elem()->fake_quantize(x, n, scale, (float)(lo - zp), (float)(hi - zp), y);
+}
+
 static void dynamic_params(float lo, float hi, float *scale, int32_t *zp)
 {
     lo = lo < 0.0f ? lo : 0.0f;
