@@ -26,7 +26,7 @@ typedef struct oct_bin_grid {
 } oct_bin_grid;
 enum { OCT_ZERO_BINS = 8, OCT_GRID_TOP = 14, OCT_GRID_LEAST = 8 };
 
-/* The bins of f32[n], finite and with u < 2^14. Returns how many are small. */
+/* The bins of f32[n], finite and with u < 2^14; n < 2^31. Returns how many are small. */
 size_t oct_bin_index_f32(const float *x, size_t n, const oct_bin_grid *g, int32_t *bin);
 
 /* The first index from `at` on at which s32[n] holds v; n if there is none. */

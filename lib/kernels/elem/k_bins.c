@@ -3,55 +3,48 @@
 
 #include <string.h>
 
-#define LANES 8
-
-/* For the compiler to place in registers; with less than 256 bits it splits them. */
-typedef float v8 __attribute__((vector_size(32)));
-typedef int32_t m8 __attribute__((vector_size(32)));
-
-#define SELECT(mask, a, b) (((mask) & (a)) | (~(mask) & (b)))
-#define MAGNITUDE(v) ((v8)((m8)(v) & 0x7fffffff))
-
-typedef struct looks {
-    v8 lo, hi, tiny;
-    m8 nan, small;
-} looks;
-
-static inline void look(looks *a, const float *x)
+/* In the order of the values, -0 before 0; NaN lies outside of the infinities. */
+static inline int32_t key_of(int32_t bits)
 {
-    const v8 none = { 0 };
-    v8 v;
-    memcpy(&v, x, sizeof v);
-    a->lo = (v8)SELECT(v < a->lo, (m8)v, (m8)a->lo);
-    a->hi = (v8)SELECT(v > a->hi, (m8)v, (m8)a->hi);
-    a->nan |= v != v;
-    a->small |= (MAGNITUDE(v) < a->tiny) & (v != none);
+    return bits ^ ((bits >> 31) & 0x7fffffff);
 }
 
-/* The last values of a row, n < LANES, followed by `fill`. */
-static void load_tail(float tail[LANES], const float *x, size_t n, float fill)
+static inline float value_of(int32_t key)
 {
-    for (size_t l = 0; l < LANES; l++)
-        tail[l] = l < n ? x[l] : fill;
+    return oct_float_of(key_of(key));
 }
 
+#define LEAST(a, b) ((a) < (b) ? (a) : (b))
+#define MOST(a, b) ((a) > (b) ? (a) : (b))
+
+/* Extremes of what is no NaN. */
+static void scan_without_nan(const float *x, size_t n, oct_scan *s)
+{
+    for (size_t i = 0; i < n; i++) {
+        s->min = x[i] < s->min ? x[i] : s->min;
+        s->max = x[i] > s->max ? x[i] : s->max;
+    }
+}
+
+/* All on integers, whose extremes may be found in any order. */
 void K(scan)(const float *x, size_t n, float tiny, oct_scan *s)
 {
-    const v8 none = { 0 };
-    looks a = { none + s->min, none + s->max, none + tiny, { 0 }, { 0 } };
-    size_t i = 0;
-    for (; i + LANES <= n; i += LANES)
-        look(&a, x + i);
-    if (i < n) {
-        float tail[LANES];
-        load_tail(tail, x + i, n - i, x[i]);
-        look(&a, tail);
+    int32_t lo = INT32_MAX, hi = INT32_MIN;
+    uint32_t least = UINT32_MAX; /* magnitude less 1, so that zeros come last */
+    for (size_t i = 0; i < n; i++) {
+        const int32_t bits = oct_bits_of(x[i]), key = key_of(bits);
+        const uint32_t magnitude = ((uint32_t)bits & 0x7fffffff) - 1;
+        lo = LEAST(lo, key);
+        hi = MOST(hi, key);
+        least = LEAST(least, magnitude);
     }
-    for (size_t l = 0; l < LANES; l++) {
-        s->min = a.lo[l] < s->min ? a.lo[l] : s->min;
-        s->max = a.hi[l] > s->max ? a.hi[l] : s->max;
-        s->nan |= a.nan[l] != 0;
-        s->small |= a.small[l] != 0;
+    s->small |= tiny > 0 && n > 0 && least < (uint32_t)oct_bits_of(tiny) - 1;
+    if (n > 0 && (lo < key_of(oct_bits_of(-INFINITY)) || hi > key_of(oct_bits_of(INFINITY)))) {
+        s->nan = true;
+        scan_without_nan(x, n, s);
+    } else if (n > 0) {
+        s->min = LEAST(value_of(lo), s->min);
+        s->max = MOST(value_of(hi), s->max);
     }
 }
 
@@ -63,52 +56,39 @@ void K(count_equal)(const float *x, size_t n, float v, size_t *count)
     *count = c;
 }
 
-#define LEAST(a, b) SELECT((a) < (b), a, b)
+/* a where mask is -1, b where it is 0: written so that the compiler computes neither twice. */
+#define SELECT(mask, a, b) ((b) ^ ((mask) & ((a) ^ (b))))
 
-/* *small: -1 in the lanes whose value is small. With `positive` negative values are small, too. */
-static inline void bins_of(const float *x, const oct_bin_grid *g, bool positive, int32_t *bin, m8 *small)
+/* With `positive` negative values are small, too. */
+OCT_INLINE size_t index_row(const bool positive, const float *x, size_t n, const oct_bin_grid *g, int32_t *bin)
 {
-    const v8 none = { 0 };
-    const m8 lane = { 0, 1, 2, 3, 4, 5, 6, 7 }, nothing = { 0 };
-    v8 v;
-    memcpy(&v, x, sizeof v);
-    const m8 neg = v < none, is_zero = v == none;
-    const v8 up = none + g->scale[0], scale = (v8)SELECT(neg, (m8)(none + g->scale[1]), (m8)up);
-    const m8 u = __builtin_convertvector(positive ? v * up : MAGNITUDE(v) * scale, m8), low = u < OCT_GRID_LEAST;
-    /* The steps are a concave function of u: the least of its three lines. */
-    const m8 second = 2048 + (u >> 1), third = 4096 + (u >> 2), upper = LEAST(second, third);
-    const m8 on = LEAST(u, upper) + g->base[0] + (positive ? nothing : neg & (g->base[1] - g->base[0]));
-    const m8 off = SELECT(is_zero, lane + g->zero, nothing + g->small), b = SELECT(low, off, on);
-    memcpy(bin, &b, sizeof b);
-    *small = low & ~is_zero;
-}
-
-static inline size_t index_row(const float *x, size_t n, const oct_bin_grid *g, bool positive, int32_t *bin)
-{
-    m8 found = { 0 }, s;
-    size_t i = 0, small = 0;
-    for (; i + LANES <= n; i += LANES) {
-        bins_of(x + i, g, positive, bin + i, &s);
-        found -= s;
+    const int32_t up = oct_bits_of(g->scale[0]), down = oct_bits_of(g->scale[1]);
+    const int32_t base = g->base[0], other = g->base[1] - base, zero = g->zero - g->small, small = g->small;
+    int32_t found = 0;
+    OCT_EACH
+    for (uint32_t i = 0; i < (uint32_t)n; i++) {
+        const int32_t bits = oct_bits_of(x[i]), magnitude = bits & 0x7fffffff, neg = positive ? 0 : bits >> 31;
+        const int32_t u = (int32_t)(positive ? x[i] * g->scale[0] : oct_float_of(magnitude) * oct_float_of(SELECT(neg, down, up)));
+        /* The steps are a concave function of u: the least of its three lines. */
+        const int32_t second = 2048 + (u >> 1), third = 4096 + (u >> 2), upper = LEAST(second, third);
+        const int32_t on = LEAST(u, upper) + base + (neg & other);
+        const int32_t low = (u - OCT_GRID_LEAST) >> 31, is_zero = (magnitude - 1) >> 31;
+        const int32_t off = small + (is_zero & (zero + (int32_t)(i % OCT_ZERO_BINS)));
+        bin[i] = SELECT(low, off, on);
+        found -= low & ~is_zero;
     }
-    if (i < n) {
-        float tail[LANES];
-        int32_t last[LANES];
-        load_tail(tail, x + i, n - i, 0.0f);
-        bins_of(tail, g, positive, last, &s);
-        found -= s;
-        memcpy(bin + i, last, (n - i) * sizeof *bin);
-    }
-    for (size_t l = 0; l < LANES; l++)
-        small += (size_t)found[l];
-    return small;
+    return (size_t)found;
 }
 
-void K(bin_index)(const float *x, size_t n, const oct_bin_grid *grid, int32_t *bin, size_t *small)
+void K(bin_index)(const float *x, size_t n, const oct_bin_grid *g, int32_t *bin, size_t *small)
 {
-    const oct_bin_grid g = *grid;
-    *small = g.scale[1] > 0 ? index_row(x, n, &g, false, bin) : index_row(x, n, &g, true, bin);
+    *small = g->scale[1] > 0 ? index_row(false, x, n, g, bin) : index_row(true, x, n, g, bin);
 }
+
+#define LANES 8
+
+/* For the compiler to place in registers; with less than 256 bits it splits them. */
+typedef int32_t m8 __attribute__((vector_size(32)));
 
 void K(find)(const int32_t *x, size_t n, int32_t v, size_t *at)
 {
