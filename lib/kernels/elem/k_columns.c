@@ -11,7 +11,15 @@ typedef double d4 __attribute__((vector_size(32)));
 typedef int32_t m8 __attribute__((vector_size(32)));
 typedef int64_t l4 __attribute__((vector_size(32)));
 
+/* a where it is less (more) than b, and b where it is not or one of them is NaN. */
+#if defined(__AVX2__)
+#define LEAST(a, b) ((v8)_mm256_min_ps(a, b))
+#define MOST(a, b) ((v8)_mm256_max_ps(a, b))
+#else
 #define SELECT(mask, a, b) ((v8)(((mask) & (m8)(a)) | (~(mask) & (m8)(b))))
+#define LEAST(a, b) SELECT((a) < (b), a, b)
+#define MOST(a, b) SELECT((a) > (b), a, b)
+#endif
 
 static inline void extent(const float *x, size_t rows, size_t stride, float *min, float *max)
 {
@@ -20,8 +28,8 @@ static inline void extent(const float *x, size_t rows, size_t stride, float *min
     hi = lo;
     for (size_t i = 1; i < rows; i++) {
         memcpy(&v, x + i * stride, sizeof v);
-        lo = SELECT(v < lo, v, lo);
-        hi = SELECT(v > hi, v, hi);
+        lo = LEAST(v, lo);
+        hi = MOST(v, hi);
     }
     memcpy(min, &lo, sizeof lo);
     memcpy(max, &hi, sizeof hi);
@@ -33,8 +41,6 @@ static inline void load(const float *x, d4 *v)
     memcpy(&f, x, sizeof f);
     *v = __builtin_convertvector(f, d4);
 }
-
-#define ANY(left) (((left)[0] | (left)[1] | (left)[2] | (left)[3]) != 0)
 
 /* Sums of the first or (second, a constant once inlined) the second parts; returns whether a value has more than the parts up to it. */
 OCT_INLINE bool sum_part(const bool second, const float *x, size_t rows, size_t stride, const double magic[2], double *sum)
@@ -53,11 +59,11 @@ OCT_INLINE bool sum_part(const bool second, const float *x, size_t rows, size_t 
         const d4 p = (v + m) - m, q = (w + m) - m;
         a += p;
         b += q;
-        left |= (v != p) | (w != q);
+        left |= (l4)(v - p) | (l4)(w - q);
     }
     memcpy(sum, &a, sizeof a);
     memcpy(sum + 4, &b, sizeof b);
-    return ANY(left);
+    return ((left[0] | left[1] | left[2] | left[3]) & INT64_MAX) != 0; /* -0 less 0 is -0 */
 }
 
 void K(columns)(const float *x, size_t rows, size_t stride, oct_columns *c)
