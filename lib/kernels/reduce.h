@@ -28,6 +28,9 @@ void oct_reduce_f32(oct_pool *pool, oct_reduce_op op, const float *x, size_t out
 /* Smallest and largest of f32[n], ignoring NaN; n = 0 or all NaN gives +inf and -inf. Returns whether a NaN was seen. */
 bool oct_min_max_f32(const float *x, size_t n, float *lo, float *hi);
 
+/* The sum of (x - y)^2 over f32[n], in the same order, in double. */
+double oct_squared_error_f32(const float *x, const float *y, size_t n);
+
 /* y = exp(x - max) / sum(exp(x - max)), or with `log` x - max - log(sum(...)), along n. y may be x. */
 void oct_softmax_f32(oct_pool *pool, bool log, const float *x, size_t outer, size_t n, size_t inner, float *y);
 

@@ -162,8 +162,13 @@ oct_status oct_sim_graph(oct_qjob *j, const bool *rounds, bool constants, oct_ar
     return s;
 }
 
-void oct_sim_round(const oct_qjob *j, int v, const oct_operand *t)
+void oct_sim_round_to(const oct_qjob *j, int v, const float *x, size_t n, float *y)
 {
     const oct_quant *q = j->value[v].quant;
-    oct_fake_quantize_f32(q->dtype, t->data, (size_t)t->count, q->scale[0], q->zp[0], t->data);
+    oct_fake_quantize_f32(q->dtype, x, n, q->scale[0], q->zp[0], y);
+}
+
+void oct_sim_round(const oct_qjob *j, int v, const oct_operand *t)
+{
+    oct_sim_round_to(j, v, t->data, (size_t)t->count, t->data);
 }

@@ -63,5 +63,7 @@ oct_status oct_sim_graph(oct_qjob *j, const bool *rounds, bool constants, oct_ar
 bool oct_sim_rounds(const oct_qjob *j, int node);
 /* Puts the values of t, float32 as they lie, on the quantization parameters of value v, in place. */
 void oct_sim_round(const oct_qjob *j, int v, const oct_operand *t);
+/* Puts x f32[n] on them, into y, which may be x. */
+void oct_sim_round_to(const oct_qjob *j, int v, const float *x, size_t n, float *y);
 
 #endif

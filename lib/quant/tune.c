@@ -8,6 +8,7 @@
  * Where few tensors cause most of the loss, others of their candidates are tried at the outputs as well. In the end the choice per
  * tensor is compared with each candidate for the whole model, on the other half of the samples, and the best stays. Rows of the policy that
  * name an observer keep it. */
+#include "kernels/reduce.h"
 #include "quant/convert_int.h"
 #include "quant/simulate_int.h"
 
@@ -91,11 +92,14 @@ static void use(const search *x, int k)
 
 /* ---- errors behind the readers ---- */
 
-static double power_of(const float *v, int64_t n)
+enum { IN_CACHE = 4096 }; /* values at a time */
+
+static double power_of(const float *v, size_t n)
 {
+    static const float none[IN_CACHE];
     double sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        sum += (double)v[i] * (double)v[i];
+    for (size_t at = 0; at < n; at += IN_CACHE)
+        sum += oct_squared_error_f32(v + at, none, n - at < IN_CACHE ? n - at : IN_CACHE);
     return sum;
 }
 
@@ -111,7 +115,7 @@ static void keep(lane *w, size_t tap, const oct_operand *t)
     }
     memcpy(w->real[tap], t->data, n * sizeof(float));
     w->count[tap] = t->count;
-    w->signal[tap] = power_of(t->data, t->count);
+    w->signal[tap] = power_of(w->real[tap], n);
     w->used += n;
 }
 
@@ -122,13 +126,12 @@ static void compare(const search *x, lane *w, size_t tap, const oct_operand *t)
         return;
     float *own = t->data;
     double sum = 0;
-    for (int64_t i = 0; i < t->count; i++) {
-        const double d = (double)own[i] - (double)real[i];
-        sum += d * d;
+    for (size_t n = (size_t)t->count, at = 0; at < n; at += IN_CACHE) {
+        const size_t part = n - at < IN_CACHE ? n - at : IN_CACHE;
+        sum += oct_squared_error_f32(own + at, real + at, part);
+        oct_sim_round_to(x->j, x->core->tapped[tap], real + at, part, own + at);
     }
     w->error[tap * N + (size_t)x->now] = sum;
-    memcpy(own, real, (size_t)t->count * sizeof *own);
-    oct_sim_round(x->j, x->core->tapped[tap], t);
 }
 
 static void show(void *arg, size_t sample, const char *name, const oct_operand *t)

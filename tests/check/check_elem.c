@@ -192,6 +192,10 @@ static void check_norms(oct_check *t, const oct_elem_table *ref, const oct_elem_
             k->scale_shift(x, n, g, b, got);
             same_f32(t, want, got, n, "scale and shift", log);
             bool nan_a, nan_b;
+            double e[2];
+            ref->squared_error(x, x + n / 2, n / 2, &e[0]);
+            k->squared_error(x, x + n / 2, n / 2, &e[1]);
+            same(t, &e[0], &e[1], 1, sizeof e[0], "squared error", log);
             ref->min_max(x, n, &a[0], &a[1], &nan_a);
             k->min_max(x, n, &d[0], &d[1], &nan_b);
             a[0] += nan_a, d[0] += nan_b;

@@ -249,6 +249,23 @@ static double reduce_ref(int op, const float *x, size_t n, size_t stride)
     return of[op];
 }
 
+/* Integers, so that every sum is exact. */
+static void values_squared_error(oct_check *t)
+{
+    for (size_t n = 0; n < 300; n += 1 + n / 7) {
+        float *x = floats(t, n), *y = floats(t, n);
+        double want = 0;
+        for (size_t i = 0; i < n; i++) {
+            x[i] = (float)oct_check_below(t, 100000);
+            y[i] = -(float)oct_check_below(t, 3000);
+            want += ((double)x[i] - (double)y[i]) * ((double)x[i] - (double)y[i]);
+        }
+        const double got = oct_squared_error_f32(x, y, n);
+        oct_check_wrong(t, got != want, "squared error of %zu: %g, not %g", n, got, want);
+        oct_check_release(t);
+    }
+}
+
 static void values_reduce(oct_check *t)
 {
     static double want[400];
@@ -704,6 +721,7 @@ void check_values(oct_check *t)
     values_collapse(t);
     values_binary(t);
     values_reduce(t);
+    values_squared_error(t);
     values_softmax(t);
     values_scaled_softmax(t);
     values_lstm(t);

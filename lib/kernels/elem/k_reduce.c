@@ -222,6 +222,40 @@ void K(reduce_row)(oct_reduce_op op, const float *x, size_t n, float *y)
     *y = finish(op, row_reduce(op, x, n), n);
 }
 
+typedef float v4 __attribute__((vector_size(16)));
+typedef double d4 __attribute__((vector_size(32)));
+
+static inline void load_doubles(const float *x, d4 *v)
+{
+    v4 f;
+    memcpy(&f, x, sizeof f);
+    *v = __builtin_convertvector(f, d4);
+}
+
+static inline void add_squares(d4 sum[LANES / 4], const float *x, const float *y)
+{
+    for (size_t k = 0; k < LANES / 4; k++) {
+        d4 a, b;
+        load_doubles(x + 4 * k, &a);
+        load_doubles(y + 4 * k, &b);
+        sum[k] += (a - b) * (a - b);
+    }
+}
+
+void K(squared_error)(const float *x, const float *y, size_t n, double *sum)
+{
+    d4 s[LANES / 4] = { { 0 } };
+    float last[2][LANES] = { { 0 } };
+    const size_t whole = n - n % LANES;
+    for (size_t i = 0; i < whole; i += LANES)
+        add_squares(s, x + i, y + i);
+    memcpy(last[0], x + whole, (n - whole) * sizeof *x);
+    memcpy(last[1], y + whole, (n - whole) * sizeof *y);
+    add_squares(s, last[0], last[1]);
+    const d4 quarter = (s[0] + s[2]) + (s[1] + s[3]);
+    *sum = (quarter[0] + quarter[2]) + (quarter[1] + quarter[3]);
+}
+
 void K(min_max)(const float *x, size_t n, float *lo, float *hi, bool *nan)
 {
     float a[LANES], b[LANES];
