@@ -22,10 +22,17 @@ static double bin_edge(uint32_t e, uint32_t i, uint32_t shift)
     return f;
 }
 
+/* spread: the variance within the bin, its width squared over 12. */
+static oct_moments spread_moments(double lo, double hi, double spread, double count)
+{
+    double mid = (lo + hi) / 2;
+    return (oct_moments){ count, count * mid, count * (mid * mid + spread) };
+}
+
 static oct_moments bin_moments(double lo, double hi, double count)
 {
-    double mid = (lo + hi) / 2, w = hi - lo;
-    return (oct_moments){ count, count * mid, count * (mid * mid + w * w / 12) };
+    double w = hi - lo;
+    return spread_moments(lo, hi, w * w / 12, count);
 }
 
 static oct_moments plus(oct_moments a, oct_moments b)
@@ -49,6 +56,21 @@ static void set_peak(oct_view *v, int sign)
     }
 }
 
+/* The bins of an octave, whose sums follow sum[0]; *top: the end of the last that holds something. */
+static void add_octave(const oct_view *v, const oct_side *d, uint32_t e, oct_octave o, oct_moments *sum, double *top)
+{
+    const uint32_t n = 1u << (23 - o.shift);
+    const double begin = bin_edge(e, 0, o.shift), w = bin_edge(e, 1, o.shift) - begin, spread = w * w / 12;
+    for (uint32_t i = 0; i < n; i++) {
+        const double lo = begin + i * w, hi = lo + w; /* exactly: 24 bits are enough */
+        double c = lo < v->bound ? (double)oct_stats_count(v->stats, o.off + i) : 0;
+        *top = c > 0 ? hi : *top;
+        if (d->peak >= lo && d->peak < hi)
+            c -= d->peak_count;
+        sum[i + 1] = c == 0 ? sum[i] : plus(sum[i], spread_moments(lo, hi, spread, c));
+    }
+}
+
 static oct_status add_side(oct_view *v, int sign, oct_err *err)
 {
     const oct_stats *s = v->stats;
@@ -56,27 +78,18 @@ static oct_status add_side(oct_view *v, int sign, oct_err *err)
     const oct_octave *octave = s->octave + (sign ? 256 : 0);
     const bool *used = s->used + (sign ? 256 : 0);
     d->first = octave[0].off;
-    size_t n = octave[255].off - d->first, at = 0;
+    size_t n = octave[255].off - d->first;
     if (!sign)
         n = s->octave[256].off;
-    d->sum = oct_calloc(n + 1, sizeof *d->sum);
+    d->sum = oct_alloc((n + 1) * sizeof *d->sum);
     if (!d->sum)
         return oct_nomem(err);
+    d->sum[0] = (oct_moments){ 0 };
     set_peak(v, sign);
     double top = 0;
-    for (uint32_t e = 0; e < 255; e++) {
-        if (!used[e])
-            continue;
-        for (uint32_t i = 0; i < 1u << (23 - octave[e].shift); i++, at++) {
-            double lo = bin_edge(e, i, octave[e].shift), hi = bin_edge(e, i + 1, octave[e].shift);
-            double c = lo < v->bound ? (double)oct_stats_count(s, octave[e].off + i) : 0;
-            if (c > 0)
-                top = hi;
-            if (d->peak >= lo && d->peak < hi)
-                c -= d->peak_count;
-            d->sum[at + 1] = plus(d->sum[at], bin_moments(lo, hi, c));
-        }
-    }
+    for (uint32_t e = 0; e < 255; e++)
+        if (used[e])
+            add_octave(v, d, e, octave[e], d->sum + (octave[e].off - d->first), &top);
     if (d->peak == 0)
         d->peak = top;
     d->all = d->sum[n];
@@ -141,7 +154,7 @@ oct_moments oct_view_below(const oct_view *v, int side, double x)
 }
 
 /* Sum of (x - c)^2 from the moments of x. */
-static double spread(oct_moments m, double c)
+static double spread_around(oct_moments m, double c)
 {
     double e = m.s2 - 2 * c * m.s1 + c * c * m.n;
     return e > 0 ? e : 0;
@@ -158,10 +171,10 @@ static double side_error(const oct_view *v, int side, double s, int32_t qvals)
     for (int32_t k = 0; k < qvals && (k - 0.5) * s <= d->peak; k++) {
         oct_moments to = oct_view_below(v, side, (k + 0.5) * s);
         if (to.n > before.n)
-            sum += spread(minus(to, before), k * s);
+            sum += spread_around(minus(to, before), k * s);
         before = to;
     }
-    sum += d->all.n > before.n ? spread(minus(d->all, before), qvals * s) : 0;
+    sum += d->all.n > before.n ? spread_around(minus(d->all, before), qvals * s) : 0;
     double qval = rint(d->peak / s);
     double off = d->peak - (qval < qvals ? qval : qvals) * s;
     return sum + d->peak_count * (off * off);
