@@ -9,25 +9,27 @@
 
 /* ---- constants ---- */
 
-/* Input `slot` becomes a constant of real numbers; fill sets them. */
-static oct_status new_constant(oct_qjob *j, int id, int slot, const char *base, int rank, const int64_t *dims, const float *data, oct_err *err)
+/* What quantized weights stand for. Channels are found once a row: in it one stays, or the next one follows after each step. */
+static void to_reals(const qweights *w, const oct_weight_layout *l, float *real)
 {
-    int v;
-    OCT_TRY(oct_edit_const(j->g, base, "_rounded", OCT_F32, rank, dims, data, &v, err));
-    return oct_graph_set_input(j->g, id, slot, v, err);
+    const int8_t *qvals = w->qvals->data;
+    const int64_t row = l->in_step > l->out_step ? l->in_step : l->out_step, run = w->quant.n > 1 ? l->out_step : row;
+    for (int64_t e = 0; e < w->qvals->count;) {
+        const float *scale = w->quant.scale + (w->quant.n > 1 ? oct_output_channel(l, e) : 0);
+        for (const int64_t end = e + row; e < end; scale++)
+            for (const int64_t last = e + run; e < last; e++)
+                real[e] = (float)qvals[e] * *scale;
+    }
 }
 
 static oct_status round_weights(oct_qjob *j, int id, const qweights *w, const oct_weight_layout *l, oct_err *err)
 {
-    const int8_t *qvals = w->qvals->data;
-    float *real = oct_calloc((size_t)w->qvals->count + 1, sizeof *real);
-    if (!real)
-        return oct_nomem(err);
-    for (int64_t e = 0; e < w->qvals->count; e++)
-        real[e] = (float)qvals[e] * w->quant.scale[w->quant.n > 1 ? oct_output_channel(l, e) : 0];
-    oct_status s = new_constant(j, id, 1, j->g->value[j->g->node[id].in[1]].name, w->qvals->rank, w->qvals->dims, real, err);
-    oct_free(real);
-    return s;
+    oct_tensor *real;
+    int v;
+    OCT_TRY(oct_tensor_new(j->g->arena, OCT_F32, w->qvals->rank, w->qvals->dims, &real, err));
+    to_reals(w, l, (float *)(uintptr_t)real->data);
+    OCT_TRY(oct_edit_refer(j->g, j->g->value[j->g->node[id].in[1]].name, "_rounded", real, &v, err));
+    return oct_graph_set_input(j->g, id, 1, v, err);
 }
 
 static oct_status round_bias(oct_qjob *j, int id, const oct_quant *bias, oct_err *err)
@@ -39,9 +41,10 @@ static oct_status round_bias(oct_qjob *j, int id, const oct_quant *bias, oct_err
         return oct_nomem(err);
     for (int64_t o = 0; o < t->count; o++)
         real[o] = (float)qvals[o] * bias->scale[bias->n > 1 ? o : 0];
-    oct_status s = new_constant(j, id, 2, j->g->value[j->g->node[id].out[0]].name, t->rank, t->dims, real, err);
+    int v;
+    oct_status s = oct_edit_const(j->g, j->g->value[j->g->node[id].out[0]].name, "_rounded", OCT_F32, t->rank, t->dims, real, &v, err);
     oct_free(real);
-    return s;
+    return s == OCT_OK ? oct_graph_set_input(j->g, id, 2, v, err) : s;
 }
 
 bool oct_sim_rounds(const oct_qjob *j, int node)
