@@ -195,10 +195,19 @@ static oct_status factor(oct_ldlq *k, bool *good)
     return OCT_OK;
 }
 
+/* Moments below the diagonal, some rows at a time; those above it are the same. */
 void oct_ldlq_inputs(oct_ldlq *k, const float *x)
 {
+    const size_t d = k->depth;
+    oct_sgemm part = k->gemm;
     oct_sgemm_pack(&k->gemm, x, 1, (ptrdiff_t)k->rows, k->packed);
-    oct_sgemm_run(&k->gemm, NULL, k->depth, x, k->rows, k->packed, k->moments, k->depth, NULL, k->scratch);
+    for (size_t from = 0; from < d; from = part.n) {
+        part.n = d - from < TOGETHER ? d : from + TOGETHER; /* columns */
+        oct_sgemm_run(&part, NULL, part.n - from, x + from * k->rows, k->rows, k->packed, k->moments + from * d, d, NULL, k->scratch);
+    }
+    for (size_t i = 0; i < d; i++)
+        for (size_t j = 0; j < i; j++)
+            k->moments[j * d + i] = k->moments[i * d + j];
 }
 
 oct_status oct_ldlq_begin(oct_ldlq *k, const int64_t *pair, bool *seen)
@@ -330,20 +339,26 @@ oct_status oct_ldlq_round(oct_ldlq *k, const float *scale, int limit, int most, 
     return OCT_OK;
 }
 
-void oct_ldlq_expect(const oct_ldlq *k, const float *scale, float factor, int most, double *cost)
+void oct_ldlq_expect(const oct_ldlq *k, const float *scale, size_t n, const float *factor, int most, double *cost)
 {
     const size_t d = k->depth;
     double even = 0;
     for (size_t i = 0; i < d; i++)
         even += (double)k->h[i * (d + 1)] / 12; /* errors of rounding are spread evenly over a step */
-    for (size_t o = 0; o < k->outs; o++)
-        cost[o] = even * (double)scale[o] * (double)scale[o] * (double)factor * (double)factor;
+    for (size_t f = 0; f < n; f++)
+        for (size_t o = 0; o < k->outs; o++)
+            cost[f * k->outs + o] = even * (double)scale[o] * (double)scale[o] * (double)factor[f] * (double)factor[f];
     for (size_t i = 0; k->pair && i + 1 < d && k->pair[k->order[i]] >= 0; i += 2) {
         const double a = (double)k->h[i * (d + 1)], b = (double)k->h[(i + 1) * (d + 1)], v = 1 - (double)k->h[(i + 1) * d + i];
         const float *first = k->given + k->order[i] * k->outs, *second = k->given + k->order[i + 1] * k->outs;
         for (size_t o = 0; o < k->outs; o++) {
-            const float over = first[o] * second[o] > 0 ? fabsf(first[o] + second[o]) - (float)most * factor * scale[o] : 0;
-            cost[o] += over > 0 ? (double)over * (double)over * a * b / (a + b * v * v) : 0; /* the least of what share() minimizes */
+            const float sum = first[o] * second[o] > 0 ? fabsf(first[o] + second[o]) : 0;
+            for (size_t f = 0; f < n; f++) {
+                const float over = sum - (float)most * factor[f] * scale[o];
+                if (!(over > 0))
+                    break;
+                cost[f * k->outs + o] += (double)over * (double)over * a * b / (a + b * v * v); /* the least of what share() minimizes */
+            }
         }
     }
 }

@@ -31,7 +31,7 @@ const int8_t *oct_ldlq_qvals(const oct_ldlq *k);
  * pair, where there are pairs. noise[outs]: (w - q)' H (w - q). OCT_ENOMEM. */
 oct_status oct_ldlq_round(oct_ldlq *k, const float *scale, int limit, int most, double *noise);
 
-/* cost[outs]: about the noise of each output with weights bound in pairs by `most` at scale[outs] times factor. */
-void oct_ldlq_expect(const oct_ldlq *k, const float *scale, float factor, int most, double *cost);
+/* cost[n][outs]: about the noise of each output with weights bound in pairs by `most` at scale[outs] times each of the factors, which ascend. */
+void oct_ldlq_expect(const oct_ldlq *k, const float *scale, size_t n, const float *factor, int most, double *cost);
 
 #endif

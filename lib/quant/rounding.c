@@ -234,6 +234,7 @@ typedef struct rgroup {
     float *centre, *factor;      /* [outs] by which the steps are multiplied: around which and what is tried, ... */
     float *best;                 /* ... and the best one, ... */
     double *noise, *least;       /* ... by the noise that is expected, or was found */
+    double *expected;            /* [WIDTHS + 1][outs] */
 } rgroup;
 
 static void close_group(rgroup *w)
@@ -247,6 +248,7 @@ static void close_group(rgroup *w)
     oct_free(w->best);
     oct_free(w->noise);
     oct_free(w->least);
+    oct_free(w->expected);
 }
 
 static bool open_group(rgroup *w, const rlayer *x)
@@ -261,21 +263,22 @@ static bool open_group(rgroup *w, const rlayer *x)
     w->best = oct_calloc(outs, sizeof *w->best);
     w->noise = oct_calloc(outs, sizeof *w->noise);
     w->least = oct_calloc(outs, sizeof *w->least);
+    w->expected = oct_calloc((WIDTHS + 1) * outs, sizeof *w->expected);
     for (int64_t i = 0; w->pair && i < x->depth; i++)
         w->pair[i] = oct_pair_of(&x->l, i);
-    return w->k && w->pair && w->own && w->scale && w->centre && w->factor && w->best && w->noise && w->least;
+    return w->k && w->pair && w->own && w->scale && w->centre && w->factor && w->best && w->noise && w->least && w->expected;
 }
 
-/* Keeps factors with less noise than the best so far; outputs of one step have one noise. */
-static void keep_best(rgroup *w, bool first)
+/* Keeps factors with less noise[outs] than the best so far; outputs of one step have one noise. */
+static void keep_best(rgroup *w, double *noise, bool first)
 {
     const int64_t outs = w->x->outs;
     for (int64_t o = 1; w->x->scales == 1 && o < outs; o++)
-        w->noise[0] += w->noise[o];
+        noise[0] += noise[o];
     for (int64_t o = 0; o < outs; o++) {
-        const double noise = w->noise[w->x->scales == 1 ? 0 : o];
-        if (first || noise < w->least[o]) {
-            w->least[o] = noise;
+        const double own = noise[w->x->scales == 1 ? 0 : o];
+        if (first || own < w->least[o]) {
+            w->least[o] = own;
             w->best[o] = w->factor[o];
         }
     }
@@ -292,11 +295,14 @@ static oct_status round_bound(rgroup *w, const float *factor)
 static oct_status choose_steps(rgroup *w)
 {
     const int64_t outs = w->x->outs;
+    float width[WIDTHS + 1];
+    for (int f = 0; f <= WIDTHS; f++)
+        width[f] = 1 + (float)f / WIDTHS;
+    oct_ldlq_expect(w->k, w->own, WIDTHS + 1, width, OCT_PAIR_MOST, w->expected);
     for (int f = 0; f <= WIDTHS; f++) {
         for (int64_t o = 0; o < outs; o++)
-            w->factor[o] = 1 + (float)f / WIDTHS;
-        oct_ldlq_expect(w->k, w->own, w->factor[0], OCT_PAIR_MOST, w->noise);
-        keep_best(w, f == 0);
+            w->factor[o] = width[f];
+        keep_best(w, w->expected + f * outs, f == 0);
     }
     memcpy(w->centre, w->best, (size_t)outs * sizeof *w->centre);
     for (int f = -1; w->x->depth <= TRIED_DEPTH && f <= 3; f++) {
@@ -305,7 +311,7 @@ static oct_status choose_steps(rgroup *w)
             w->factor[o] = factor < 1 ? 1 : factor > 2 ? 2 : factor;
         }
         OCT_TRY(round_bound(w, w->factor));
-        keep_best(w, f == -1);
+        keep_best(w, w->noise, f == -1);
     }
     return OCT_OK;
 }
@@ -315,9 +321,11 @@ static void keep_rounded(const rgroup *w, int64_t group, int8_t *qvals, double *
 {
     const rlayer *x = w->x;
     const int8_t *rounded = oct_ldlq_qvals(w->k);
-    for (int64_t i = 0; i < x->depth; i++)
+    for (int64_t i = 0; i < x->depth; i++) {
+        int8_t *to = qvals + oct_weight_at(&x->l, group, 0, i);
         for (int64_t o = 0; o < x->outs; o++)
-            qvals[oct_weight_at(&x->l, group, o, i)] = rounded[i * x->outs + o];
+            to[o * x->l.out_step] = rounded[i * x->outs + o];
+    }
     for (int64_t o = 0; o < x->outs; o++)
         *noise += w->noise[o];
 }
@@ -327,9 +335,11 @@ static void take_group(rgroup *w, const float *weights, int64_t group)
     const rlayer *x = w->x;
     float *to = oct_ldlq_weights(w->k);
     oct_ldlq_inputs(w->k, x->x + group * x->depth * x->rows);
-    for (int64_t i = 0; i < x->depth; i++)
+    for (int64_t i = 0; i < x->depth; i++) {
+        const float *from = weights + oct_weight_at(&x->l, group, 0, i);
         for (int64_t o = 0; o < x->outs; o++)
-            to[i * x->outs + o] = weights[oct_weight_at(&x->l, group, o, i)];
+            to[i * x->outs + o] = from[o * x->l.out_step];
+    }
     for (int64_t o = 0; o < x->outs; o++)
         w->own[o] = x->own[x->scales > 1 ? group * x->outs + o : 0];
 }

@@ -128,7 +128,9 @@ static void round_both(const case_of *c, double noise[3], bool at_own_steps)
 {
     const int d = c->depth, outs = c->outs;
     float *x = calloc((size_t)(d * c->rows), sizeof *x), *scale = calloc((size_t)outs, sizeof *scale);
-    double *cost = calloc((size_t)outs, sizeof *cost), *least = calloc((size_t)outs, sizeof *least);
+    enum { FACTORS = 9 };
+    float factor[FACTORS];
+    double *cost = calloc((size_t)(FACTORS * outs), sizeof *cost), *least = calloc((size_t)outs, sizeof *least);
     float *best = calloc((size_t)outs, sizeof *best);
     int64_t *pair = calloc((size_t)d, sizeof *pair);
     oct_ldlq *k = oct_ldlq_create((size_t)d, (size_t)outs, (size_t)c->rows);
@@ -151,14 +153,15 @@ static void round_both(const case_of *c, double noise[3], bool at_own_steps)
     for (int o = 0; o < outs; o++)
         noise[0] += noise_of(h, w, oct_ldlq_qvals(k), (double)scale[o], d, outs, o);
     assert_int_equal(oct_ldlq_begin(k, pair, &seen), OCT_OK);
-    for (int f = 0; f <= (at_own_steps ? 0 : 8); f++) {
-        oct_ldlq_expect(k, scale, 1 + (float)f / 8, MOST, cost);
+    for (int f = 0; f < FACTORS; f++)
+        factor[f] = 1 + (float)f / 8;
+    oct_ldlq_expect(k, scale, FACTORS, factor, MOST, cost);
+    for (int f = 0; f < (at_own_steps ? 1 : FACTORS); f++)
         for (int o = 0; o < outs; o++)
-            if (f == 0 || cost[o] < least[o]) {
-                least[o] = cost[o];
-                best[o] = 1 + (float)f / 8;
+            if (f == 0 || cost[f * outs + o] < least[o]) {
+                least[o] = cost[f * outs + o];
+                best[o] = factor[f];
             }
-    }
     for (int o = 0; o < outs; o++) {
         scale[o] *= best[o];
         noise[2] += least[o];
