@@ -14,6 +14,7 @@
 
 #include "ops/nn/window.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,6 +57,8 @@ typedef struct rounder {
     bool safe;          /* layers are tried with safe pairs, where that costs little */
     bool learns;        /* goes on from the weights that are there */
     size_t n, from, to; /* those at hand */
+    size_t *queue;      /* [n]: these, the most work first, so that none is begun late that takes long */
+    atomic_size_t next; /* of the queue */
     bool *wanted;       /* by value: what they read */
 } rounder;
 
@@ -95,7 +98,8 @@ static oct_status list_layers(rounder *r, oct_err *err)
 {
     r->layer = oct_arena_calloc(r->a, r->j->n_layer + 1, sizeof *r->layer);
     r->wanted = oct_arena_calloc(r->a, r->j->n_values + 1, sizeof *r->wanted);
-    if (!r->layer || !r->wanted)
+    r->queue = oct_arena_calloc(r->a, r->j->n_layer + 1, sizeof *r->queue);
+    if (!r->layer || !r->wanted || !r->queue)
         return oct_nomem(err);
     for (size_t i = 0; i < r->j->n_layer; i++) {
         rlayer x = { .node = -1 };
@@ -443,12 +447,33 @@ static oct_status learn_layer(const rounder *r, rlayer *x)
     return s;
 }
 
+/* Moments, factors, and the rounding itself. */
+static int64_t work_of(const rlayer *x)
+{
+    return x->l.groups * x->depth * x->depth * (x->rows + x->depth + 2 * x->outs);
+}
+
+static void fill_queue(rounder *r)
+{
+    size_t n = 0;
+    for (size_t i = r->from; i < r->to; i++, n++) {
+        size_t at = n;
+        for (; at > 0 && work_of(&r->layer[r->queue[at - 1]]) < work_of(&r->layer[i]); at--)
+            r->queue[at] = r->queue[at - 1];
+        r->queue[at] = i;
+    }
+    atomic_store(&r->next, 0);
+}
+
+/* Whichever thread is free takes the next layer. */
 static void round_part(void *arg, size_t begin, size_t end, size_t thread)
 {
     rounder *r = arg;
     (void)thread;
-    for (size_t i = begin; i < end; i++)
-        r->layer[r->from + i].status = (r->learns ? learn_layer : round_layer)(r, &r->layer[r->from + i]);
+    for (size_t i = begin; i < end; i++) {
+        rlayer *x = &r->layer[r->queue[atomic_fetch_add(&r->next, 1)]];
+        x->status = (r->learns ? learn_layer : round_layer)(r, x);
+    }
 }
 
 static oct_status make_places(rounder *r, rlayer *x, oct_err *err)
@@ -477,6 +502,7 @@ static oct_status round_some(rounder *r, oct_err *err)
         st = make_places(r, &r->layer[i], err);
     if (st == OCT_OK)
         st = oct_sim_show(r->s, want_inputs(r), collect, r, err);
+    fill_queue(r);
     if (st == OCT_OK)
         oct_pool_for(r->s->core->pool, r->to - r->from, 1, round_part, r);
     for (size_t i = r->from; i < r->to; i++) {
