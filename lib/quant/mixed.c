@@ -169,7 +169,7 @@ static oct_status measure(oct_conversion *c, oct_sensitivity *out, oct_err *err)
 {
     oct_sim *s;
     OCT_TRY(oct_conversion_sim(c, OCT_SIM_MANY_RUNS, 0, &s, err));
-    return oct_sensitivity_measure(s, c->job, LEAST_SHARE / 2, false, NULL, c->arena, out, err);
+    return oct_sensitivity_find_worst(s, c->job, LEAST_SHARE, c->arena, out, err);
 }
 
 /* What stays float goes into the record, with names that outlive the graph. */

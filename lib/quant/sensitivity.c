@@ -6,11 +6,15 @@
 #include <math.h>
 #include <stdlib.h>
 
+#define MARGIN 0.75     /* of a share: groups that cause less are not divided, though noise does not add up to the last */
+#define LEAST_LEFT 1e-3 /* of the noise of all: less is not to be known without measuring anew */
+
 typedef struct search {
     oct_sim *s;
     oct_site *site; /* of one kind, in the order of the graph */
     size_t n;
     bool *on;       /* by value or by node */
+    double *known;  /* [4 n]: noise of groups, a group's halves at twice its place and behind; NAN: it was not measured */
     double least;   /* noise of a group that is not divided */
     oct_memo *memo;
 } search;
@@ -44,19 +48,36 @@ static oct_status measure(search *x, size_t from, size_t to, double *noise, oct_
     return s;
 }
 
-static oct_status divide(search *x, size_t from, size_t to, oct_err *err)
+static oct_status divide(search *x, size_t place, size_t from, size_t to, oct_err *err)
 {
-    double noise;
-    OCT_TRY(measure(x, from, to, &noise, err));
+    double *noise = &x->known[place];
+    if (isnan(*noise))
+        OCT_TRY(measure(x, from, to, noise, err));
     if (to - from == 1) {
-        x->site[from].noise = noise;
+        x->site[from].noise = *noise;
         return OCT_OK;
     }
-    if (noise < x->least)
+    if (*noise < x->least)
         return OCT_OK;
     const size_t middle = from + (to - from) / 2;
-    OCT_TRY(divide(x, from, middle, err));
-    return divide(x, middle, to, err);
+    OCT_TRY(divide(x, 2 * place, from, middle, err));
+    return divide(x, 2 * place + 1, middle, to, err);
+}
+
+/* Sites of one kind; all: the noise of all of them. */
+static oct_status open_sites(search *x, double all, oct_arena *arena, oct_err *err)
+{
+    if (!(x->known = oct_arena_calloc(arena, 4 * x->n + 2, sizeof *x->known)))
+        return oct_nomem(err);
+    for (size_t i = 0; i < 4 * x->n + 2; i++)
+        x->known[i] = NAN;
+    x->known[1] = all;
+    return OCT_OK;
+}
+
+static oct_status divide_all(search *x, oct_err *err)
+{
+    return x->n ? divide(x, 1, 0, x->n, err) : OCT_OK;
 }
 
 static int by_noise(const void *a, const void *b)
@@ -85,28 +106,71 @@ static size_t list_layers(const oct_qjob *j, oct_site *site)
     return n;
 }
 
+static oct_status measure_all(search *x, oct_sensitivity *out, oct_err *err)
+{
+    OCT_TRY(measure_mask(x, "all", 0, 0, &(oct_sim_mask){ .weights = OCT_SIM_ROUNDED_WEIGHTS }, &out->all, err));
+    OCT_TRY(measure_mask(x, "weights", 0, 0, &(oct_sim_mask){ .weights = OCT_SIM_ROUNDED_WEIGHTS, .no_values = true }, &out->weights, err));
+    return measure_mask(x, "values", 0, 0, &(oct_sim_mask){ .weights = OCT_SIM_FLOAT_WEIGHTS }, &out->values, err);
+}
+
+static oct_status begin(search *x, oct_sim *s, const oct_qjob *j, oct_memo *memo, oct_arena *arena, oct_sensitivity *out, oct_err *err)
+{
+    const size_t most = j->n_values + j->n_nodes;
+    *x = (search){ .s = s, .memo = memo, .site = oct_arena_calloc(arena, most + 1, sizeof *x->site), .on = oct_arena_calloc(arena, most + 1, sizeof *x->on) };
+    *out = (oct_sensitivity){ .site = x->site, .samples = s->n_samples };
+    if (!x->site || !x->on)
+        return oct_nomem(err);
+    OCT_TRY(measure_all(x, out, err));
+    x->n = list_values(j, x->site);
+    return open_sites(x, out->values.noise, arena, err);
+}
+
 oct_status oct_sensitivity_measure(oct_sim *s, oct_qjob *j, double least, bool weights, oct_memo *memo, oct_arena *arena,
                                    oct_sensitivity *out, oct_err *err)
 {
-    const size_t most = j->n_values + j->n_nodes;
-    search x = { .s = s, .memo = memo, .site = oct_arena_calloc(arena, most + 1, sizeof *x.site), .on = oct_arena_calloc(arena, most + 1, sizeof *x.on) };
-    *out = (oct_sensitivity){ .site = x.site, .least = least, .of_layers = weights, .samples = s->n_samples };
-    if (!x.site || !x.on)
-        return oct_nomem(err);
-    OCT_TRY(measure_mask(&x, "all", 0, 0, &(oct_sim_mask){ .weights = OCT_SIM_ROUNDED_WEIGHTS }, &out->all, err));
-    OCT_TRY(measure_mask(&x, "weights", 0, 0, &(oct_sim_mask){ .weights = OCT_SIM_ROUNDED_WEIGHTS, .no_values = true }, &out->weights, err));
-    OCT_TRY(measure_mask(&x, "values", 0, 0, &(oct_sim_mask){ .weights = OCT_SIM_FLOAT_WEIGHTS }, &out->values, err));
-    x.n = list_values(j, x.site);
+    search x;
+    OCT_TRY(begin(&x, s, j, memo, arena, out, err));
+    out->least = least;
+    out->of_layers = weights;
     x.least = out->values.noise * least;
-    if (x.n)
-        OCT_TRY(divide(&x, 0, x.n, err));
+    OCT_TRY(divide_all(&x, err));
     out->n = x.n;
     x.site += x.n;
     x.n = weights ? list_layers(j, x.site) : 0;
     x.least = out->weights.noise * least;
-    if (x.n)
-        OCT_TRY(divide(&x, 0, x.n, err));
+    OCT_TRY(open_sites(&x, NAN, arena, err)); /* constants of operators that are no layers are rounded in `weights`, too */
+    OCT_TRY(divide_all(&x, err));
     out->n += x.n;
+    qsort(out->site, out->n, sizeof *out->site, by_noise);
+    return OCT_OK;
+}
+
+/* The noise that is left without all sites that cause `share` of it or more. */
+static double left_without_worst(const search *x, double all, double share)
+{
+    for (double left = all;;) {
+        double rest = all;
+        for (size_t i = 0; i < x->n; i++)
+            rest -= x->site[i].noise >= share * left ? x->site[i].noise : 0;
+        rest = fmax(rest, LEAST_LEFT * all);
+        if (!(rest < left))
+            return left;
+        left = rest;
+    }
+}
+
+oct_status oct_sensitivity_find_worst(oct_sim *s, oct_qjob *j, double share, oct_arena *arena, oct_sensitivity *out, oct_err *err)
+{
+    search x;
+    OCT_TRY(begin(&x, s, j, NULL, arena, out, err));
+    for (double left = out->all.noise, before = INFINITY; left < before;) {
+        x.least = MARGIN * share * left;
+        OCT_TRY(divide_all(&x, err));
+        before = left;
+        left = left_without_worst(&x, out->all.noise, share);
+    }
+    out->n = x.n;
+    out->least = out->values.noise > 0 ? fmin(x.least / out->values.noise, 1) : 0;
     qsort(out->site, out->n, sizeof *out->site, by_noise);
     return OCT_OK;
 }
