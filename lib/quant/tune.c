@@ -22,6 +22,7 @@ enum { N = sizeof candidates / sizeof candidates[0], USUAL = 2 }; /* USUAL: oct_
 #define SAMPLES ((oct_sim_size){ 2000000000, 4, 32 }) /* of each half */
 #define CLEARLY 0.9        /* times the cost of what suits the model: less is worth another candidate for a tensor */
 #define MARGIN_DB 0.3      /* at the outputs: what another candidate for the whole model must win */
+#define BEHIND_DB 3.0      /* on one half: what is so far behind another candidate does not win on both */
 #define EACH_DB 1.0        /* what a choice per tensor must win over that: it fits these samples more closely than others */
 #define NEAR 2.0           /* times the cost: other candidates of a tensor that are tried at the outputs */
 #define STEP_DB 0.05       /* that such a trial must win */
@@ -261,6 +262,24 @@ static oct_status judge(const search *x, int k, double *sqnr, oct_err *err)
     return OCT_OK;
 }
 
+/* The same for each candidate for all; one that is far behind on the first half is not measured on the second, and NAN. */
+static oct_status judge_all(const search *x, double *sqnr, oct_err *err)
+{
+    double first[N], most = -INFINITY, second;
+    for (int k = 0; k < N; k++) {
+        OCT_TRY(measure(x, x->half[0], k, &first[k], err));
+        most = fmax(most, first[k]);
+    }
+    for (int k = 0; k < N; k++) {
+        sqnr[k] = NAN;
+        if (k > USUAL && first[k] < most - BEHIND_DB)
+            continue;
+        OCT_TRY(measure(x, x->half[1], k, &second, err));
+        sqnr[k] = (first[k] + second) / 2;
+    }
+    return OCT_OK;
+}
+
 /* One for all, or another where that costs a tensor clearly less. What no further layer reads is not clipped: there the largest values
  * say most, and nothing behind averages the error. */
 static void choose_each(search *x, int usual)
@@ -305,7 +324,7 @@ static oct_status refine_one(search *x, int v, int *runs, double *best, oct_err 
 }
 
 /* One tensor after the other, the costliest first, on one half; the other one says whether that stays. */
-static oct_status refine(search *x, oct_err *err)
+static oct_status refine(search *x, bool *changed, oct_err *err)
 {
     const size_t n = x->j->n_values;
     const double most = TRIAL_MACS / ((double)x->core->macs * (double)x->half[0]->n_samples);
@@ -313,6 +332,7 @@ static oct_status refine(search *x, oct_err *err)
     unsigned char *before = oct_arena_memdup(x->a, x->choice, n);
     bool *done = oct_arena_calloc(x->a, n + 1, sizeof *done);
     double at, other, refined;
+    *changed = false;
     if (!before || !done)
         return oct_nomem(err);
     if (runs < LEAST_TRIALS)
@@ -326,6 +346,7 @@ static oct_status refine(search *x, oct_err *err)
     OCT_TRY(measure(x, x->half[1], N, &refined, err));
     if (refined < other + STEP_DB)
         memcpy(x->choice, before, n);
+    *changed = memcmp(x->choice, before, n) != 0;
     return OCT_OK;
 }
 
@@ -333,20 +354,23 @@ static oct_status choose(search *x, oct_method_result *r, oct_err *err)
 {
     double sqnr[N], each;
     int best = 0;
-    for (int k = 0; k < N; k++)
-        OCT_TRY(judge(x, k, &sqnr[k], err));
+    bool refined;
+    OCT_TRY(judge_all(x, sqnr, err));
     for (int k = 0; k < N; k++)
         best = sqnr[k] > sqnr[best] + MARGIN_DB ? k : best;
     choose_each(x, best);
     OCT_TRY(judge(x, N, &each, err));
-    if (each < sqnr[best] + EACH_DB)
+    r->after = each;
+    if (each < sqnr[best] + EACH_DB) {
         memset(x->choice, best, x->j->n_values);
-    OCT_TRY(refine(x, err));
+        r->after = sqnr[best];
+    }
+    OCT_TRY(refine(x, &refined, err));
     x->suits = best;
     r->measure = "output SQNR";
     r->unit = "dB";
     r->before = sqnr[USUAL];
-    return judge(x, N, &r->after, err);
+    return refined ? judge(x, N, &r->after, err) : OCT_OK;
 }
 
 static oct_status search_ranges(search *x, oct_method_result *r, oct_err *err)
