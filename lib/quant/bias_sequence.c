@@ -2,8 +2,9 @@
  * model has them (after Nagel et al., Data-Free Quantization Through Weight Equalization and Bias Correction, 2019, appendix D: empirical
  * bias correction).
  *
- * All samples go through the rounded model together, layer by layer: at each the means of its channels are compared with the float
- * model's, before any clamp, and the difference goes into the bias and into the values that the next layers read. */
+ * The float model runs first and tells the means of each layer's channels, before any clamp. Then all samples go through the rounded model
+ * together, layer by layer: at each its means are compared with those, and the difference goes into the bias and into the values that
+ * the next layers read. */
 #include "quant/convert_int.h"
 #include "quant/simulate_int.h"
 #include "quant/trial.h"
@@ -22,9 +23,19 @@ typedef struct corrected {
     int rounded;      /* the job's value that is rounded there, or -1 */
     int axis;         /* of its channels */
     int64_t channels;
+    int64_t first;    /* of its channels among those of all layers */
     double *real;     /* [channels]: means in the float model */
+    bool known;       /* they are */
     double *shift;    /* [channels]: what the rounded model lacks */
 } corrected;
+
+/* A thread that runs the float model. */
+typedef struct reader {
+    sequence *q;
+    oct_runner *runner;
+    size_t lane; /* the sample at hand */
+    size_t next; /* layer whose output is shown next, most likely */
+} reader;
 
 /* One sample in progress. */
 typedef struct lane {
@@ -32,7 +43,8 @@ typedef struct lane {
     oct_runner *runner;
     oct_plan *plan;
     const oct_operand *at; /* the output of the layer at hand */
-    double *mean;          /* [most channels] */
+    double *mean;          /* [channels of all layers] */
+    bool *shown;           /* [layers]: means of the float model are there */
     size_t next;           /* tap that is shown next, most likely */
 } lane;
 
@@ -42,15 +54,16 @@ struct sequence {
     oct_arena *a;
     corrected *layer; /* in the order in which they run */
     size_t n;
+    const char **output; /* [n]: their names */
+    reader *reader;      /* one for each thread */
     const char **tap;
     int *tapped;     /* the job's value that the tap rounds, or -1 */
     size_t n_taps;
-    int64_t most;    /* channels */
+    int64_t channels; /* of all layers */
     const oct_quant **kept; /* [n_nodes]: the biases as they were */
     lane *lane;      /* one for each sample */
     size_t n_lanes;
     const corrected *now; /* the layer at hand */
-    bool real;       /* the float model runs: nothing is rounded */
 };
 
 /* ---- layers ---- */
@@ -65,20 +78,23 @@ static oct_status list_layers(sequence *q, oct_err *err)
 {
     const oct_qjob *j = q->j;
     const oct_graph *g = q->s->core->graph[SIM_ROUNDED].g; /* has the job's nodes in the order of its plans */
-    if (!(q->layer = oct_arena_calloc(q->a, j->n_layer + 1, sizeof *q->layer)))
+    q->layer = oct_arena_calloc(q->a, j->n_layer + 1, sizeof *q->layer);
+    q->output = oct_arena_calloc(q->a, j->n_layer + 1, sizeof *q->output);
+    if (!q->layer || !q->output)
         return oct_nomem(err);
     for (size_t i = 0; i < g->n_order; i++) {
         const int id = g->order[i];
         oct_weight_layout l;
         if (id >= (int)j->n_nodes || !is_corrected(j, id) || !oct_layer_layout(j->g, id, &l))
             continue;
-        corrected *t = &q->layer[q->n++];
+        corrected *t = &q->layer[q->n];
         const int v = j->g->node[id].out[0], rank = j->g->value[v].shape.rank;
-        *t = (corrected){ .node = id, .name = oct_value_name(j->g, v), .rounded = -1, .channels = l.outs };
+        *t = (corrected){ .node = id, .name = oct_value_name(j->g, v), .rounded = -1, .channels = l.outs, .first = q->channels };
+        q->output[q->n++] = t->name;
         t->axis = oct_op_of(j->g, id)->weights.kernel ? 1 : rank - 1;
         t->real = oct_arena_calloc(q->a, (size_t)l.outs, sizeof *t->real);
         t->shift = oct_arena_calloc(q->a, (size_t)l.outs, sizeof *t->shift);
-        q->most = l.outs > q->most ? l.outs : q->most;
+        q->channels += l.outs;
         if (!t->real || !t->shift)
             return oct_nomem(err);
     }
@@ -123,7 +139,7 @@ static oct_status show(void *arg, const char *name, const oct_operand *t, oct_er
     (void)err;
     if (q->now && strcmp(name, q->now->name) == 0)
         w->at = t;
-    if (i >= 0 && !q->real && q->tapped[i] >= 0 && t->dtype == OCT_F32)
+    if (i >= 0 && q->tapped[i] >= 0 && t->dtype == OCT_F32)
         oct_sim_round(q->j, q->tapped[i], t);
     return OCT_OK;
 }
@@ -161,17 +177,17 @@ static int64_t place_of(const channel_view *v, int64_t i)
     return at;
 }
 
-static void find_means(lane *w, const corrected *x, const channel_view *v)
+static void find_means(const oct_operand *t, const corrected *x, const channel_view *v, double *mean)
 {
-    const float *data = w->at->data;
-    memset(w->mean, 0, (size_t)x->channels * sizeof *w->mean);
+    const float *data = t->data;
+    memset(mean, 0, (size_t)x->channels * sizeof *mean);
     for (int64_t i = 0; i < v->count; i++) {
         const float *p = data + place_of(v, i);
         for (int64_t c = 0; c < x->channels; c++)
-            w->mean[c] += (double)p[c * v->step];
+            mean[c] += (double)p[c * v->step];
     }
     for (int64_t c = 0; c < x->channels; c++)
-        w->mean[c] /= (double)v->count;
+        mean[c] /= (double)v->count;
 }
 
 static void shift_values(const lane *w, const corrected *x, const channel_view *v)
@@ -184,11 +200,16 @@ static void shift_values(const lane *w, const corrected *x, const channel_view *
     }
 }
 
+static const oct_array *input_of(const sequence *q, size_t lane)
+{
+    return q->s->sample[lane * q->s->n_samples / q->n_lanes]->input;
+}
+
 static oct_status begin_lane(void *arg, size_t i, size_t thread, oct_err *err)
 {
     const sequence *q = arg;
     (void)thread;
-    return oct_runner_begin(q->lane[i].runner, q->s->sample[i * q->s->n_samples / q->n_lanes]->input, &q->lane[i].plan, err);
+    return oct_runner_begin(q->lane[i].runner, input_of(q, i), &q->lane[i].plan, err);
 }
 
 static oct_status advance_lane(void *arg, size_t i, size_t thread, oct_err *err)
@@ -202,7 +223,7 @@ static oct_status advance_lane(void *arg, size_t i, size_t thread, oct_err *err)
     if (oct_plan_shows(w->plan, q->now->name))
         OCT_TRY(oct_plan_advance(w->plan, q->now->name, &found, err));
     if (found && view_channels(w->at, q->now, &v))
-        find_means(w, q->now, &v);
+        find_means(w->at, q->now, &v, w->mean + q->now->first);
     else
         w->at = NULL;
     return OCT_OK;
@@ -224,16 +245,12 @@ static void correct_part(void *arg, size_t begin, size_t end, size_t thread)
 }
 
 /* The mean over all samples: each is one, whatever its shape. */
-static bool mean_of(const sequence *q, corrected *x, double *mean)
+static void join_means(const sequence *q, const corrected *x, double *mean)
 {
     memset(mean, 0, (size_t)x->channels * sizeof *mean);
-    for (size_t i = 0; i < q->n_lanes; i++) {
-        if (!q->lane[i].at)
-            return false;
+    for (size_t i = 0; i < q->n_lanes; i++)
         for (int64_t c = 0; c < x->channels; c++)
-            mean[c] += q->lane[i].mean[c] / (double)q->n_lanes;
-    }
-    return true;
+            mean[c] += q->lane[i].mean[x->first + c] / (double)q->n_lanes;
 }
 
 static oct_plan_opts options(const sequence *q)
@@ -276,24 +293,75 @@ static double to_steps(const sequence *q, const corrected *x, int64_t c, double 
 
 static oct_status visit(sequence *q, corrected *x, double *mean, oct_err *err)
 {
+    bool known = x->known;
     q->now = x;
     OCT_TRY(oct_pool_try(q->s->core->pool, q->n_lanes, advance_lane, q, err));
-    if (!mean_of(q, x, mean) || q->real)
+    for (size_t i = 0; i < q->n_lanes; i++)
+        known &= q->lane[i].at != NULL;
+    if (!known)
         return OCT_OK;
+    join_means(q, x, mean);
     for (int64_t c = 0; c < x->channels; c++)
         x->shift[c] = to_steps(q, x, c, x->real[c] - mean[c]);
     oct_pool_for(q->s->core->pool, q->n_lanes, 1, correct_part, q);
     return OCT_OK;
 }
 
-static oct_status pass(sequence *q, const oct_graph *g, bool real, oct_err *err)
+static oct_status run_rounded(sequence *q, oct_err *err)
 {
-    double *mean = oct_arena_calloc(q->a, (size_t)q->most + 1, sizeof *mean);
-    q->real = real;
-    oct_status st = mean ? open_lanes(q, g, err) : oct_nomem(err);
+    double *mean = oct_arena_calloc(q->a, (size_t)q->channels + 1, sizeof *mean);
+    oct_status st = mean ? open_lanes(q, q->s->core->graph[SIM_ROUNDED].g, err) : oct_nomem(err);
     for (size_t k = 0; k < q->n && st == OCT_OK; k++)
-        st = visit(q, &q->layer[k], real ? q->layer[k].real : mean, err);
+        st = visit(q, &q->layer[k], mean, err);
     close_lanes(q);
+    return st;
+}
+
+/* ---- the float model ---- */
+
+static oct_status read_means(void *arg, const char *name, const oct_operand *t, oct_err *err)
+{
+    reader *r = arg;
+    const sequence *q = r->q;
+    const int k = oct_sim_find_tap(q->output, q->n, &r->next, name);
+    channel_view v;
+    (void)err;
+    if (k < 0 || !view_channels(t, &q->layer[k], &v))
+        return OCT_OK;
+    find_means(t, &q->layer[k], &v, q->lane[r->lane].mean + q->layer[k].first);
+    q->lane[r->lane].shown[k] = true;
+    return OCT_OK;
+}
+
+static oct_status read_sample(void *arg, size_t i, size_t thread, oct_err *err)
+{
+    const sequence *q = arg;
+    reader *r = &q->reader[thread];
+    const oct_plan_opts o = { .taps = q->output, .n_taps = q->n, .no_passes = true, .fast_pack = true };
+    oct_plan *plan;
+    if (!r->runner) {
+        OCT_TRY(oct_runner_create(q->s->core->graph[SIM_REAL].g, &o, NULL, 0, &r->runner, err));
+        oct_runner_set_tap(r->runner, read_means, r);
+    }
+    r->q = arg;
+    r->lane = i;
+    return oct_runner_run(r->runner, input_of(q, i), &plan, err);
+}
+
+static oct_status run_real(sequence *q, oct_err *err)
+{
+    const size_t threads = q->s->core->threads;
+    if (!(q->reader = oct_arena_calloc(q->a, threads, sizeof *q->reader)))
+        return oct_nomem(err);
+    const oct_status st = oct_pool_try(q->s->core->pool, q->n_lanes, read_sample, q, err);
+    for (size_t t = 0; t < threads; t++)
+        oct_runner_destroy(q->reader[t].runner);
+    for (size_t k = 0; k < q->n; k++) {
+        q->layer[k].known = true;
+        for (size_t i = 0; i < q->n_lanes; i++)
+            q->layer[k].known &= q->lane[i].shown[k];
+        join_means(q, &q->layer[k], q->layer[k].real);
+    }
     return st;
 }
 
@@ -350,11 +418,13 @@ static oct_status correct(sequence *q, oct_err *err)
     OCT_TRY(limit_lanes(q, err));
     for (size_t i = 0; i < q->n_lanes; i++) {
         q->lane[i].q = q;
-        if (!(q->lane[i].mean = oct_arena_calloc(q->a, (size_t)q->most + 1, sizeof(double))))
+        q->lane[i].mean = oct_arena_calloc(q->a, (size_t)q->channels + 1, sizeof(double));
+        q->lane[i].shown = oct_arena_calloc(q->a, q->n + 1, sizeof(bool));
+        if (!q->lane[i].mean || !q->lane[i].shown)
             return oct_nomem(err);
     }
-    OCT_TRY(pass(q, q->s->core->graph[SIM_REAL].g, true, err));
-    OCT_TRY(pass(q, q->s->core->graph[SIM_ROUNDED].g, false, err));
+    OCT_TRY(run_real(q, err));
+    OCT_TRY(run_rounded(q, err));
     for (size_t k = 0; k < q->n; k++)
         OCT_TRY(add_shift(q, &q->layer[k], err));
     return OCT_OK;
