@@ -461,7 +461,7 @@ static void undo(oct_trial *t, oct_conversion *c)
 static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
 {
     sequence q;
-    oct_trial t = { .size = OCT_SIM_FEW_RUNS, .act = correct_all, .undo = undo, .otherwise = "biases stay as they are", .arg = &q };
+    oct_trial t = { .size = OCT_SIM_JUDGES, .act = correct_all, .undo = undo, .otherwise = "biases stay as they are", .arg = &q };
     return oct_conversion_try(c, &t, r, err);
 }
 

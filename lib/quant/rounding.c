@@ -622,7 +622,7 @@ static const char of_weights[] = "output SQNR of rounded weights alone";
 static oct_status run_learned(oct_conversion *c, oct_method_result *r, oct_err *err)
 {
     rounder x = { .j = c->job, .a = oct_arena_create(), .learns = true };
-    oct_trial t = { .size = OCT_SIM_FEW_RUNS, .mask = &alone, .act = learn_with, .undo = undo, .otherwise = "weights stay as they are", .arg = &x };
+    oct_trial t = { .size = OCT_SIM_JUDGES, .mask = &alone, .act = learn_with, .undo = undo, .otherwise = "weights stay as they are", .arg = &x };
     const oct_status s = x.a ? oct_conversion_try(c, &t, r, err) : oct_nomem(err);
     if (r->measure)
         r->measure = of_weights;
@@ -633,7 +633,7 @@ static oct_status run_learned(oct_conversion *c, oct_method_result *r, oct_err *
 static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
 {
     rounder x = { .j = c->job, .a = oct_arena_create() };
-    oct_trial t = { .size = OCT_SIM_FEW_RUNS, .mask = &alone, .act = round_with, .undo = undo, .otherwise = "to the nearest value", .arg = &x };
+    oct_trial t = { .size = OCT_SIM_JUDGES, .mask = &alone, .act = round_with, .undo = undo, .otherwise = "to the nearest value", .arg = &x };
     oct_status s = x.a ? oct_conversion_try(c, &t, r, err) : oct_nomem(err);
     if (s == OCT_OK && !t.won && x.safe) {
         x.safe = false;

@@ -59,7 +59,7 @@ static oct_status read_samples(oct_sim_core *s, oct_sim *h, size_t samples, oct_
 
 size_t oct_sim_samples(const oct_sim_core *s, oct_sim_size size)
 {
-    const int64_t n = size.macs / s->macs;
+    const int64_t n = size.macs / s->macs / 2 * 2;
     return (size_t)(n < size.least ? size.least : n > size.most ? size.most : n);
 }
 

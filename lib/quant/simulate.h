@@ -30,12 +30,13 @@ typedef struct oct_sim_loss {
     double sqnr;  /* dB, the smallest over the outputs */
 } oct_sim_loss;
 
-/* How many samples a measurement takes: as many as take so many multiply-accumulates, within bounds, and are kept. More for small models,
- * where they cost little and each tells less. */
+/* How many samples a measurement takes: as many as take so many multiply-accumulates, within bounds (even ones), and are kept. More for small
+ * models, where they cost little and each tells less; an even number, as two cores take as long for one sample as for two. */
 typedef struct oct_sim_size {
     int64_t macs, least, most;
 } oct_sim_size;
 #define OCT_SIM_FEW_RUNS ((oct_sim_size){ 3000000000, 8, 32 })   /* for what runs each a few times: all that are kept */
+#define OCT_SIM_JUDGES ((oct_sim_size){ 1200000000, 4, 32 })     /* for what says whether a change stays that others chose */
 #define OCT_SIM_MANY_RUNS ((oct_sim_size){ 1200000000, 2, 16 })  /* for what runs each a hundred times */
 
 /* The simulation of a conversion on `size` samples of half 0 or 1 of those it calibrates with (of all where samples are not to be divided),
