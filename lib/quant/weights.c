@@ -179,51 +179,79 @@ static oct_status find_means(const oct_qjob *j, const oct_calib *c, int value, i
     return OCT_OK;
 }
 
-/* correct() where `run` elements in a row belong to one output channel and s->l.taps to one input channel. Sums in four turns: one
- * would wait for its last addition each time. */
-static void correct_rows(const qweights *q, const weights_view *s, const double *real, const double *rounded, int64_t run, double *shift)
+/* The products of `run` weights of a row from element e on with means in double: sums in four turns, as one would wait for its last addition
+ * each time. sum: of the weights with real means, of the quantized ones with real and with rounded means. */
+static void add_products(const float *v, const int8_t *qvals, int64_t e, int64_t run, const double *real, const double *rounded, double sum[3])
 {
-    const int8_t *qvals = q->qvals->data;
-    const float *v = s->w->data;
-    for (int64_t e = 0; e < s->w->count; e += run) {
-        const int64_t o = oct_output_channel(&s->l, e), in = oct_input_channel(&s->l, e);
-        double exact[4] = { 0 }, quantized[4] = { 0 };
-        for (int64_t c = 0; c < run / s->l.taps; c++)
-            for (int64_t t = 0; t < s->l.taps; t++) {
-                const int64_t i = e + c * s->l.taps + t;
-                exact[i % 4] += (double)v[i] * real[in + c];
-                quantized[i % 4] += (double)qvals[i] * rounded[in + c];
+    double lane[3][4] = { { 0 } };
+    for (int64_t i = 0; i < run;) {
+        const int64_t first = (e + i) % 4, n = run - i < 4 - first ? run - i : 4 - first;
+        for (int64_t k = 0; k < n; k++, i++) {
+            lane[0][first + k] += (double)v[e + i] * real[i];
+            lane[1][first + k] += (double)qvals[e + i] * real[i];
+            lane[2][first + k] += (double)qvals[e + i] * rounded[i];
+        }
+        for (; i + 4 <= run; i += 4)
+            for (int k = 0; k < 4; k++) {
+                lane[0][k] += (double)v[e + i + k] * real[i + k];
+                lane[1][k] += (double)qvals[e + i + k] * real[i + k];
+                lane[2][k] += (double)qvals[e + i + k] * rounded[i + k];
             }
-        shift[o] += exact[0] + exact[1] + (exact[2] + exact[3]) -
-                    (quantized[0] + quantized[1] + (quantized[2] + quantized[3])) * (double)q->quant.scale[o / s->per];
+    }
+    for (int k = 0; k < 3; k++)
+        sum[k] = lane[k][0] + lane[k][1] + (lane[k][2] + lane[k][3]);
+}
+
+/* correct() where `run` elements in a row belong to one output channel and s->l.taps to one input channel. row: room for 2 * run. */
+static void correct_rows(const qweights *q, const weights_view *s, const double *real, const double *rounded, int64_t run, double *row,
+                         double *own, double *all)
+{
+    for (int64_t e = 0, last = -1; e < s->w->count; e += run) {
+        const int64_t o = oct_output_channel(&s->l, e), in = oct_input_channel(&s->l, e);
+        const double scale = (double)q->quant.scale[o / s->per];
+        double sum[3];
+        for (int64_t i = 0; in != last && i < run; i++) {
+            row[i] = real[in + i / s->l.taps];
+            row[run + i] = rounded[in + i / s->l.taps];
+        }
+        last = in;
+        add_products(s->w->data, q->qvals->data, e, run, row, row + run, sum);
+        own[o] += sum[0] - sum[1] * scale;
+        all[o] += sum[0] - sum[2] * scale;
     }
 }
 
-/* shift[o] = sum w * E[x] - sum wq * E[xq]: what the layer should give on average less what it gives. */
-static void correct(const qweights *q, const weights_view *s, const double *real, const double *rounded, double *shift)
+/* own[o] = sum w * E[x] - sum wq * E[x], and all[o] with E[xq] behind: what the layer should give on average less what it gives. */
+static bool correct(const qweights *q, const weights_view *s, const double *real, const double *rounded, double *own, double *all)
 {
     const int8_t *qvals = q->qvals->data;
     const float *v = s->w->data;
     if (s->l.in_step <= s->l.out_step) {
-        correct_rows(q, s, real, rounded, s->l.out_step, shift);
-        return;
+        double *row = oct_calloc(2 * (size_t)s->l.out_step, sizeof *row);
+        if (row)
+            correct_rows(q, s, real, rounded, s->l.out_step, row, own, all);
+        oct_free(row);
+        return row != NULL;
     }
     walk x = begin(s);
     for (int64_t e = 0; e < s->w->count; e++) {
         step_to(&x, e);
-        shift[x.out] += (double)v[e] * real[x.in] - (double)qvals[e] * (double)q->quant.scale[x.scale] * rounded[x.in];
+        const double exact = (double)v[e] * real[x.in], quantized = (double)qvals[e] * (double)q->quant.scale[x.scale];
+        own[x.out] += exact - quantized * real[x.in];
+        all[x.out] += exact - quantized * rounded[x.in];
     }
+    return true;
 }
 
 /* What the channels are to be shifted by: outs of them, and as many again for the work. */
 static double *find_shift(const oct_qjob *j, const qweights *q, const weights_view *s, const means *m, qshift *sums)
 {
     const int64_t outs = s->l.outs;
-    double *all = oct_calloc(2 * (size_t)outs, sizeof *all), *own = all ? all + outs : NULL;
-    if (!all)
+    double *all = oct_calloc(2 * (size_t)outs, sizeof *all), *own = all ? all + outs : NULL; /* own: by rounded weights alone */
+    if (!all || !correct(q, s, m->real, m->rounded ? m->rounded : m->real, own, all)) {
+        oct_free(all);
         return NULL;
-    correct(q, s, m->real, m->real, own); /* of rounded weights alone */
-    correct(q, s, m->real, m->rounded ? m->rounded : m->real, all);
+    }
     sums->channels = outs;
     for (int64_t o = 0; o < outs; o++) {
         const double inputs = all[o] - own[o];
