@@ -19,7 +19,7 @@
 /* Widest ranges first: among nearly equal ones that is safer for data unlike the samples. */
 static const char *const candidates[] = { "minmax", "hist-mse=4", "hist-mse", "hist-percentile=99.99", "hist-percentile=99.9" };
 enum { N = sizeof candidates / sizeof candidates[0], USUAL = 2 }; /* USUAL: oct_observer_default */
-#define SAMPLES ((oct_sim_size){ 2000000000, 4, 32 }) /* of each half */
+#define SAMPLES ((oct_sim_size){ 1200000000, 4, 32 }) /* of each half */
 #define CLEARLY 0.9        /* times the cost of what suits the model: less is worth another candidate for a tensor */
 #define MARGIN_DB 0.3      /* at the outputs: what another candidate for the whole model must win */
 #define BEHIND_DB 3.0      /* on one half: what is so far behind another candidate does not win on both */
