@@ -95,7 +95,7 @@ static oct_status observe(void *arg, const char *name, const oct_operand *x, oct
         return OCT_OK;
     oct_operand as_it_lies = *x; /* converted element by element, in the order of its layout, in which float32 is read */
     as_it_lies.layout = OCT_LAYOUT_PLAIN;
-    float *made = x->dtype == OCT_F32 ? NULL : oct_calloc((size_t)x->count, sizeof *made);
+    float *made = x->dtype == OCT_F32 ? NULL : oct_alloc((size_t)x->count * sizeof *made);
     oct_status s = x->dtype == OCT_F32 ? OCT_OK : made ? oct_operand_to_f32(&as_it_lies, made, err) : oct_nomem(err);
     if (s == OCT_OK)
         s = take_values(w, i, x, made ? made : x->data, err);

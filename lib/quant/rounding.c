@@ -38,6 +38,7 @@ typedef struct rlayer {
     int64_t rows;        /* positions, of all samples */
     int limit, scales;   /* of its weights */
     float *x;            /* [groups][depth][rows], while its inputs are kept */
+    bool *collected;     /* [samples]: the rows of a sample are there */
     float *own;          /* steps of its weights, by channel that has one */
     int8_t *qvals;       /* what its weights become */
     bool bound;          /* and, if pairs are to be safe: */
@@ -209,6 +210,14 @@ static const bool *want_inputs(rounder *r)
     return r->wanted;
 }
 
+/* The rows of a sample. */
+static void find_rows(const rounder *r, const rlayer *x, size_t sample, int64_t *first, int64_t *rows)
+{
+    const int64_t samples = (int64_t)r->s->n_samples;
+    *first = (int64_t)sample * x->rows / samples;
+    *rows = ((int64_t)sample + 1) * x->rows / samples - *first;
+}
+
 /* Shown by the simulation, sample by sample, on any thread: each has rows of its own. */
 static void collect(void *arg, size_t sample, const char *name, const oct_operand *t)
 {
@@ -217,13 +226,21 @@ static void collect(void *arg, size_t sample, const char *name, const oct_operan
         rlayer *x = &r->layer[i];
         if (strcmp(x->input, name) != 0 || t->dtype != OCT_F32 || t->count == 0)
             continue;
-        const int64_t samples = (int64_t)r->s->n_samples;
-        const int64_t first = (int64_t)sample * x->rows / samples, end = ((int64_t)sample + 1) * x->rows / samples;
+        int64_t first, rows;
         const uint64_t seed = mix((uint64_t)x->node) + ((uint64_t)sample << 32);
-        if (x->kernel)
-            collect_conv(x, t, seed, first, end - first);
-        else
-            collect_rows(x, t, seed, first, end - first);
+        find_rows(r, x, sample, &first, &rows);
+        x->collected[sample] = (x->kernel ? collect_conv : collect_rows)(x, t, seed, first, rows);
+    }
+}
+
+/* Samples that did not come by, or with other shapes. */
+static void clear_missing(const rounder *r, const rlayer *x)
+{
+    int64_t first, rows;
+    for (size_t i = 0; i < r->s->n_samples; i++) {
+        find_rows(r, x, i, &first, &rows);
+        for (int64_t c = 0; !x->collected[i] && c < x->l.groups * x->depth; c++)
+            memset(x->x + c * x->rows + first, 0, (size_t)rows * sizeof *x->x);
     }
 }
 
@@ -484,12 +501,13 @@ static oct_status make_places(rounder *r, rlayer *x, oct_err *err)
     x->scales = q->quant.n;
     /* Groups that share one step are rounded one after the other. */
     x->bound = oct_pairs_need(r->j, x->node) != OCT_PAIRS_ANY && oct_adds_pairs(&x->l) && (x->scales > 1 || x->l.groups == 1);
-    x->x = oct_calloc(1, bytes_of(x));
+    x->x = oct_alloc(bytes_of(x));
+    x->collected = oct_arena_calloc(r->a, r->s->n_samples + 1, sizeof *x->collected);
     x->own = oct_arena_calloc(r->a, scales, sizeof *x->own);
     x->qvals = oct_arena_calloc(r->a, weights, 1);
     x->safe_qvals = oct_arena_calloc(r->a, x->bound ? weights : 1, 1);
     x->widened = oct_arena_calloc(r->a, scales, sizeof *x->widened);
-    if (!x->x || !x->own || !x->qvals || !x->safe_qvals || !x->widened)
+    if (!x->x || !x->collected || !x->own || !x->qvals || !x->safe_qvals || !x->widened)
         return oct_nomem(err);
     return oct_own_steps(r->j, x->node, x->own, err);
 }
@@ -502,6 +520,8 @@ static oct_status round_some(rounder *r, oct_err *err)
         st = make_places(r, &r->layer[i], err);
     if (st == OCT_OK)
         st = oct_sim_show(r->s, want_inputs(r), collect, r, err);
+    for (size_t i = r->from; i < r->to && st == OCT_OK; i++)
+        clear_missing(r, &r->layer[i]);
     fill_queue(r);
     if (st == OCT_OK)
         oct_pool_for(r->s->core->pool, r->to - r->from, 1, round_part, r);
