@@ -429,6 +429,31 @@ static void planted_value_is_first(void **state)
     free_work(w);
 }
 
+/* What causes a share of the loss, or of what is left without that, is found with the noise that it has alone. */
+static void worst_values_are_found(void **state)
+{
+    const double share = 6.5e-4; /* of all: the planted value alone; of the rest, most of which weights cause: one more */
+    work *w = new_work();
+    oct_arena *a = oct_arena_create();
+    oct_sensitivity all, worst;
+    oct_sim *sim;
+    build_planted(w, 100, false);
+    decide(w);
+    GOOD(oct_conversion_sim(&w->c, (oct_sim_size){ 1, ROWS / 2, ROWS / 2 }, 0, &sim, err));
+    GOOD(oct_sensitivity_measure(sim, w->c.job, 0, false, NULL, a, &all, err));
+    GOOD(oct_sensitivity_find_worst(sim, w->c.job, share, a, &worst, err));
+    assert_true(all.n == worst.n && all.n >= 3 && all.all.noise == worst.all.noise);
+    double left = all.all.noise;
+    size_t n = 0;
+    for (; n < all.n && all.site[n].noise >= share * left; n++) {
+        assert_true(worst.site[n].value == all.site[n].value && worst.site[n].noise == all.site[n].noise);
+        left -= all.site[n].noise;
+    }
+    assert_true(n == 2 && n < all.n);
+    oct_arena_destroy(a);
+    free_work(w);
+}
+
 /* What a measurement begins with leaves no trace: in whatever order values are measured, each gets what it gets in a new simulation. */
 static void order_changes_no_loss(void **state)
 {
@@ -1580,6 +1605,7 @@ int main(void)
         cmocka_unit_test(simulations_follow_decisions),
         cmocka_unit_test(unread_peaks_are_clipped),
         cmocka_unit_test(planted_value_is_first),
+        cmocka_unit_test(worst_values_are_found),
         cmocka_unit_test(planted_cause_stays_float),
         cmocka_unit_test(budgets),
         cmocka_unit_test(harmless_network_stays_integer),
