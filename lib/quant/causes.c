@@ -61,7 +61,7 @@ static oct_status record(oct_conversion *c, const oct_sensitivity *s, oct_err *e
     return oct_conversion_find_culprits(c, s, err);
 }
 
-static oct_status measure_with(oct_conversion *c, oct_sensitivity *out, oct_err *err)
+oct_status oct_conversion_sensitivity(oct_conversion *c, double least, oct_sensitivity *out, oct_err *err)
 {
     oct_sim *s;
     oct_memo *memo = NULL;
@@ -71,7 +71,7 @@ static oct_status measure_with(oct_conversion *c, oct_sensitivity *out, oct_err 
         OCT_TRY(oct_memo_open(c->o.sensitivity_file, oct_memo_key(c, s), c->arena, &memo, &known, err));
     if (known)
         oct_conversion_say(c, 0, "%s: %zu measurements are taken from it", c->o.sensitivity_file, known);
-    OCT_TRY(oct_sensitivity_measure(s, c->job, LEAST, true, memo, c->arena, out, err));
+    OCT_TRY(oct_sensitivity_measure(s, c->job, least, true, memo, c->arena, out, err));
     return memo ? oct_memo_save(memo, err) : OCT_OK;
 }
 
@@ -85,6 +85,6 @@ oct_status oct_conversion_find_causes(oct_conversion *c, oct_err *err)
         oct_conversion_say(c, OCT_NOTE_WARNING, "what each value and layer costs was not measured: %s", why);
         return OCT_OK;
     }
-    OCT_TRY(measure_with(c, &s, err));
+    OCT_TRY(oct_conversion_sensitivity(c, LEAST, &s, err));
     return record(c, &s, err);
 }

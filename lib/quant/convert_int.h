@@ -52,8 +52,11 @@ void oct_conversion_end_sim(oct_conversion *c);
 
 /* causes.c: fills c->causes once everything is decided, from new measurements or from those of a method. */
 oct_status oct_conversion_find_causes(oct_conversion *c, oct_err *err);
-/* loss.c */
+/* Measures what all values and layers cost that are decided now (of sites below `least`, a share of the noise of their kind, only that they are), and
+ * keeps it in the file of the options, or takes it from there. In c's arena. */
 struct oct_sensitivity;
+oct_status oct_conversion_sensitivity(oct_conversion *c, double least, struct oct_sensitivity *out, oct_err *err);
+/* loss.c */
 /* Looks for few layers whose values and weights cause most of the loss. */
 oct_status oct_conversion_find_culprits(oct_conversion *c, const struct oct_sensitivity *s, oct_err *err);
 /* Warns of what a judged conversion has lost, and sets c->lossy. */

@@ -188,10 +188,8 @@ static oct_status add_place(tuning *t, const oct_site *s, oct_err *err)
 
 static oct_status find_sites(tuning *t, oct_err *err)
 {
-    oct_sim *sim;
     oct_sensitivity s;
-    OCT_TRY(oct_conversion_sim(t->c, OCT_SIM_MANY_RUNS, 0, &sim, err));
-    OCT_TRY(oct_sensitivity_measure(sim, t->j, LEAST_SHARE, true, NULL, t->a, &s, err));
+    OCT_TRY(oct_conversion_sensitivity(t->c, LEAST_SHARE, &s, err));
     if (!(t->place = oct_arena_calloc(t->a, s.n + 1, sizeof *t->place)))
         return oct_nomem(err);
     t->n_places = 0;

@@ -1,4 +1,5 @@
-/* Measurements as lines of text: a word, the sites from and to, noise and SQNR. */
+/* Measurements as lines of text: a word, the sites from and to, noise and SQNR; before those of the same key a line with it. A tuned conversion has
+ * two: of what was decided before trials, and of the result. */
 #include "quant/memo.h"
 
 #include "base/buf.h"
@@ -10,10 +11,11 @@
 #include <string.h>
 
 #define SAVE_SECONDS 2
-enum { MOST_BYTES = 64 << 20, WORD = 16 };
+enum { MOST_BYTES = 64 << 20, WORD = 16, KEYS = 8 };
 static const char title[] = "octet sensitivity 1\n";
 
 typedef struct entry {
+    uint64_t key;
     char what[WORD];
     size_t from, to;
     oct_sim_loss loss;
@@ -23,6 +25,8 @@ struct oct_memo {
     const char *path;
     oct_arena *arena;
     uint64_t key;
+    uint64_t others[KEYS]; /* of the file, the latest first */
+    size_t n_others;
     entry *e;
     size_t n, cap, saved;
     double when;
@@ -77,13 +81,26 @@ static oct_status append(oct_memo *m, const entry *e, oct_err *err)
     return OCT_OK;
 }
 
+static void note_key(oct_memo *m, uint64_t key)
+{
+    if (key == m->key)
+        return;
+    memmove(m->others + 1, m->others, (KEYS - 1) * sizeof *m->others);
+    m->others[0] = key;
+    m->n_others += m->n_others < KEYS;
+}
+
 static oct_status read_entries(oct_memo *m, const char *text, oct_err *err)
 {
+    uint64_t key = 0;
     for (const char *line = text; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
-        entry e;
-        if (sscanf(line, "%15s %zu %zu %lg %lg", e.what, &e.from, &e.to, &e.loss.noise, &e.loss.sqnr) != 5)
+        entry e = { .key = key };
+        if (sscanf(line, "key %" SCNx64, &key) == 1)
+            note_key(m, key);
+        else if (sscanf(line, "%15s %zu %zu %lg %lg", e.what, &e.from, &e.to, &e.loss.noise, &e.loss.sqnr) == 5)
+            OCT_TRY(append(m, &e, err));
+        else
             return oct_fail(err, OCT_EMALFORMED, "%s: a measurement has a word and four numbers, not \"%.*s\"", m->path, (int)strcspn(line, "\n"), line);
-        OCT_TRY(append(m, &e, err));
     }
     return OCT_OK;
 }
@@ -91,19 +108,20 @@ static oct_status read_entries(oct_memo *m, const char *text, oct_err *err)
 static oct_status read_file(oct_memo *m, oct_err *err)
 {
     char *text = NULL;
-    uint64_t key = 0;
-    int used = 0;
     OCT_TRY(oct_read_text(m->path, MOST_BYTES, "a file of sensitivities", &text, err));
-    oct_status s = OCT_OK;
-    if (strncmp(text, title, sizeof title - 1) != 0) {
-        oct_fail(err, OCT_EMALFORMED, "%s: this is not a file of sensitivities, and stays as it is", m->path);
-        s = OCT_EMALFORMED;
-    } else if (sscanf(text + sizeof title - 1, "key %" SCNx64 "%n", &key, &used) == 1 && key == m->key) {
-        const char *rest = text + sizeof title - 1 + used;
-        s = read_entries(m, *rest == '\n' ? rest + 1 : rest, err);
-    }
+    const oct_status s = strncmp(text, title, sizeof title - 1) == 0
+                             ? read_entries(m, text + sizeof title - 1, err)
+                             : oct_fail(err, OCT_EMALFORMED, "%s: this is not a file of sensitivities, and stays as it is", m->path);
     oct_free(text);
     return s;
+}
+
+static size_t count_entries(const oct_memo *m, uint64_t key)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < m->n; i++)
+        n += m->e[i].key == key;
+    return n;
 }
 
 oct_status oct_memo_open(const char *path, uint64_t key, oct_arena *arena, oct_memo **out, size_t *known, oct_err *err)
@@ -116,9 +134,18 @@ oct_status oct_memo_open(const char *path, uint64_t key, oct_arena *arena, oct_m
     OCT_TRY(oct_path_look(path, &kind, err));
     if (kind != OCT_PATH_NONE)
         OCT_TRY(read_file(m, err));
-    *known = m->saved = m->n;
+    m->saved = m->n;
+    *known = count_entries(m, key);
     *out = m;
     return OCT_OK;
+}
+
+static void put_entries(const oct_memo *m, uint64_t key, oct_buf *b)
+{
+    oct_buf_printf(b, "key %016" PRIx64 "\n", key);
+    for (size_t i = 0; i < m->n; i++)
+        if (m->e[i].key == key)
+            oct_buf_printf(b, "%s %zu %zu %.17g %.17g\n", m->e[i].what, m->e[i].from, m->e[i].to, m->e[i].loss.noise, m->e[i].loss.sqnr);
 }
 
 oct_status oct_memo_save(oct_memo *m, oct_err *err)
@@ -128,9 +155,9 @@ oct_status oct_memo_save(oct_memo *m, oct_err *err)
     if (m->saved == m->n)
         return OCT_OK;
     oct_buf_puts(&b, title);
-    oct_buf_printf(&b, "key %016" PRIx64 "\n", m->key);
-    for (size_t i = 0; i < m->n; i++)
-        oct_buf_printf(&b, "%s %zu %zu %.17g %.17g\n", m->e[i].what, m->e[i].from, m->e[i].to, m->e[i].loss.noise, m->e[i].loss.sqnr);
+    for (size_t k = m->n_others < KEYS ? m->n_others : KEYS - 1; k > 0; k--) /* the latest last; of too many the oldest goes */
+        put_entries(m, m->others[k - 1], &b);
+    put_entries(m, m->key, &b);
     oct_status s = b.failed ? oct_nomem(err) : oct_out_open(&o, m->path, err);
     if (s == OCT_OK) {
         oct_out_write(&o, oct_buf_str(&b), b.len);
@@ -147,7 +174,7 @@ oct_status oct_memo_save(oct_memo *m, oct_err *err)
 bool oct_memo_find(const oct_memo *m, const char *what, size_t from, size_t to, oct_sim_loss *loss)
 {
     for (size_t i = 0; i < m->n; i++)
-        if (m->e[i].from == from && m->e[i].to == to && strcmp(m->e[i].what, what) == 0) {
+        if (m->e[i].key == m->key && m->e[i].from == from && m->e[i].to == to && strcmp(m->e[i].what, what) == 0) {
             *loss = m->e[i].loss;
             return true;
         }
@@ -156,7 +183,7 @@ bool oct_memo_find(const oct_memo *m, const char *what, size_t from, size_t to, 
 
 oct_status oct_memo_add(oct_memo *m, const char *what, size_t from, size_t to, const oct_sim_loss *loss, oct_err *err)
 {
-    entry e = { .from = from, .to = to, .loss = *loss };
+    entry e = { .key = m->key, .from = from, .to = to, .loss = *loss };
     snprintf(e.what, sizeof e.what, "%s", what);
     OCT_TRY(append(m, &e, err));
     return oct_now() - m->when > SAVE_SECONDS ? oct_memo_save(m, err) : OCT_OK;

@@ -8,8 +8,8 @@ typedef struct oct_memo oct_memo;
 
 /* What measurements depend on: the model, the job's decisions, the samples of s. */
 uint64_t oct_memo_key(const oct_conversion *c, const oct_sim *s);
-/* Reads the file at path (borrowed) where there is one and it has the key; *known: how many measurements. Else it starts empty, and the first save
- * replaces the file. OCT_EMALFORMED for a file of another kind, which is left as it is; OCT_EIO. In arena. */
+/* Reads the file at path (borrowed) where there is one; *known: how many measurements of the key it has. Those of the latest few other keys stay in
+ * it. OCT_EMALFORMED for a file of another kind, which is left as it is; OCT_EIO. In arena. */
 oct_status oct_memo_open(const char *path, uint64_t key, oct_arena *arena, oct_memo **m, size_t *known, oct_err *err);
 bool oct_memo_find(const oct_memo *m, const char *what, size_t from, size_t to, oct_sim_loss *loss);
 /* what: a word that stays. Writes the file from time to time. */
