@@ -42,11 +42,21 @@ static void add_to_layer(oct_conversion *c, const oct_cause *x)
             c->layers[i].loss += x->share;
 }
 
+/* What those that count cost, each alone. It may be more than they cost together, as errors of some make up for those of others: a bias is chosen
+ * for what is rounded before it. Shares are of the larger of the two, so that they are parts of a whole. */
+static double sum_of(const oct_qjob *j, const oct_sensitivity *s)
+{
+    double sum = 0;
+    for (size_t i = 0; i < s->n; i++)
+        sum += oct_site_counts(j, &s->site[i]) ? s->site[i].noise : 0;
+    return sum;
+}
+
 static oct_status record(oct_conversion *c, const oct_sensitivity *s, oct_err *err)
 {
     oct_causes *x = &c->causes;
-    const double all = oct_sensitivity_left(c->job, s);
-    *x = (oct_causes){ .least = s->least, .weights = s->of_layers, .samples = s->samples, .all = decibels(all) };
+    const double left = oct_sensitivity_left(c->job, s), sum = sum_of(c->job, s), all = fmax(left, sum);
+    *x = (oct_causes){ .least = s->least, .weights = s->of_layers, .samples = s->samples, .all = decibels(left), .sum = decibels(sum) };
     if (!(x->cause = oct_arena_calloc(c->arena, s->n + 1, sizeof *x->cause)))
         return oct_nomem(err);
     for (size_t i = 0; i < s->n; i++) {

@@ -89,7 +89,7 @@ typedef struct oct_cause {
     const char *op;    /* of the layer; "" */
     int node;          /* the layer in the job's graph, or -1 */
     double noise;      /* of the signal, summed over the outputs */
-    double share;      /* of what everything causes together; shares add up to 1 only where errors are independent */
+    double share;      /* of what all of them cost, each alone, or together where that is more: shares add up to at most 1 */
     double sqnr;       /* dB, of the outputs if nothing else were rounded */
     double gain;       /* dB, about, that the outputs gain where it alone is left float */
 } oct_cause;
@@ -110,6 +110,7 @@ typedef struct oct_causes {
     bool weights;      /* of layers were measured too */
     size_t samples;
     double all, of_values, of_weights; /* dB, of the outputs with everything rounded, or one kind; NaN: not measured */
+    double sum;        /* dB, of the outputs if the errors of all causes were independent */
 } oct_causes;
 
 /* Few layers that cause most of the loss, and are not float. */

@@ -1,6 +1,7 @@
 /* The report for machines: schema "octet-convert-1". */
 #include "qconvert/qconvert.h"
 
+#include "common/print_causes.h"
 #include "eval/metric.h"
 
 #include <math.h>
@@ -258,7 +259,7 @@ oct_status report_json(const session *s, oct_err *err)
         oct_json_str(&j, NULL, s->c.warnings[i]);
     oct_json_close(&j);
     oct_json_bool(&j, "lossy", s->c.lossy);
-    causes_json(&j, &s->c.causes);
+    tool_json_causes(&j, &s->c.causes);
     number(&j, "output_sqnr_db", s->c.sqnr);
     put_verdict(&j, s);
     oct_json_close(&j);

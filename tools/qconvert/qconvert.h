@@ -68,9 +68,6 @@ void verdict_goals(const session *s, FILE *f);
 /* report.c, print_json.c */
 oct_status report_print(const session *s, oct_err *err);
 oct_status report_json(const session *s, oct_err *err);
-/* print_causes.c: what rounding each value and each layer costs, for people and for machines. */
-oct_status causes_print(const session *s, FILE *f, oct_err *err);
-void causes_json(oct_json *j, const oct_causes *x);
 /* Opens an object with what was decided for a layer; whoever asks closes it. */
 void report_decision(oct_json *j, const oct_layer *l);
 

@@ -1,6 +1,7 @@
 /* The report for people: layers, what stayed float and why, what the passes did, one sentence to paste. */
 #include "qconvert/qconvert.h"
 
+#include "common/print_causes.h"
 #include "cli/text_table.h"
 #include "cli/textfmt.h"
 
@@ -132,7 +133,7 @@ static oct_status print_layers(const session *s, FILE *f, oct_err *err)
                       loss ? "that cause most of the loss at the outputs" : "with the lowest SQNR");
         st = finish_table(t, &all, f, err);
         if (loss)
-            oct_print(f, "  loss: share of what rounding costs at the outputs that is of the layer's %s\n", s->c.causes.weights ? "output and weights" : "output");
+            oct_print(f, "  loss: share of what all values and layers cost at the outputs, each alone, that is of the layer's %s\n", s->c.causes.weights ? "output and weights" : "output");
     }
     oct_free(order);
     return st;
@@ -290,7 +291,8 @@ oct_status report_print(const session *s, oct_err *err)
     print_float(s, f);
     print_changes(s, f);
     print_methods(s, f);
-    OCT_TRY(causes_print(s, f, err));
+    if (s->c.o.sensitivity)
+        OCT_TRY(tool_print_causes(&s->c.causes, s->cli->verbose, f, err));
     print_sentence(s, f);
     if (s->a->calib && oct_methods_any_needing(&s->c.o.methods, OCT_NEEDS_SAMPLES))
         fputs("From a table alone nothing could be measured; --data also finds which ranges and biases lose least.\n", f);

@@ -1,5 +1,5 @@
 /* What rounding each value and each layer costs at the outputs, worst first. */
-#include "qconvert/qconvert.h"
+#include "common/print_causes.h"
 
 #include "cli/text_table.h"
 #include "cli/textfmt.h"
@@ -7,12 +7,13 @@
 #include <math.h>
 #include <string.h>
 
+#define MUCH_LESS 0.5 /* dB that are worth a word */
 enum { ROWS = 16, BAR = 20 };
 
-/* Characters of a share, one for a twentieth; a share may be above 1 where errors are not independent. */
+/* Characters of a share, one for a twentieth. */
 static const char *bar_text(char dst[BAR + 1], double share)
 {
-    const int n = share >= 1 ? BAR : (int)(share * BAR + 0.5);
+    const int n = (int)(share * BAR + 0.5);
     memset(dst, '#', (size_t)n);
     dst[n] = '\0';
     return dst;
@@ -33,13 +34,13 @@ static void print_head(const oct_causes *x, FILE *f)
               x->samples == 1 ? "" : "s", oct_fmt_db(all, x->all), oct_fmt_db(values, x->of_values), oct_fmt_db(weights, x->of_weights));
 }
 
-oct_status causes_print(const session *s, FILE *f, oct_err *err)
+oct_status tool_print_causes(const oct_causes *x, bool every, FILE *f, oct_err *err)
 {
-    const oct_causes *x = &s->c.causes;
-    if (!s->c.o.sensitivity || x->samples == 0)
+    if (x->samples == 0)
         return OCT_OK;
+    char sum[32];
     print_head(x, f);
-    const size_t shown = s->cli->verbose || x->n < ROWS ? x->n : ROWS;
+    const size_t shown = every || x->n < ROWS ? x->n : ROWS;
     oct_table *t = oct_table_of("lllrlrr", (const char *[]){ "layer", "op", "value", "share", "", "alone", "gain" });
     for (size_t i = 0; i < shown; i++)
         cause_row(t, &x->cause[i]);
@@ -49,7 +50,11 @@ oct_status causes_print(const session *s, FILE *f, oct_err *err)
         oct_print(f, "  and %zu more (-v shows them)\n", x->n - shown);
     if (x->small)
         oct_print(f, "  %zu cause less than %.0f %% of the noise of all values, or of all weights, and were not told apart\n", x->small, 100 * x->least);
-    fputs("  gain: about what leaving it float alone would gain\n", f);
+    fputs("  alone: the outputs if nothing else were rounded; share: of what all of them cost, each alone; gain: about what leaving it float alone would gain\n",
+          f);
+    if (x->sum < x->all - MUCH_LESS)
+        oct_print(f, "  independent errors would leave the outputs %s: some make up for others, as a bias does for what is rounded before it\n",
+                  oct_fmt_db(sum, x->sum));
     return st;
 }
 
@@ -59,13 +64,14 @@ static void decibels(oct_json *j, const char *key, double v)
         oct_json_num(j, key, v); /* null: nothing is lost */
 }
 
-void causes_json(oct_json *j, const oct_causes *x)
+void tool_json_causes(oct_json *j, const oct_causes *x)
 {
     if (x->samples == 0)
         return;
     oct_json_open(j, "sensitivity", '{');
     oct_json_int(j, "samples", (int64_t)x->samples);
     decibels(j, "all_db", x->all);
+    decibels(j, "sum_db", x->sum);
     decibels(j, "values_db", x->of_values);
     decibels(j, "weights_db", x->of_weights);
     oct_json_bool(j, "weights_measured", x->weights);
