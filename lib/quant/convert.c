@@ -63,6 +63,7 @@ void oct_conversion_close(oct_conversion *c)
     oct_buf_free(&c->scaled);
     oct_qjob_destroy(c->job);
     oct_graph_destroy(c->fl);
+    oct_graph_destroy(c->adopted);
     oct_graph_destroy(c->like);
     oct_calib_destroy(c->calib);
     oct_policy_destroy(c->policy);

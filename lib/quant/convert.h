@@ -121,6 +121,12 @@ typedef struct oct_culprits {
     double gain;       /* dB, measured on other samples than those that found them */
 } oct_culprits;
 
+/* What of a quantized model has a counterpart in its float model. */
+typedef struct oct_adopted {
+    size_t values, layers;             /* activations; layers with quantized weights */
+    size_t other_values, other_layers; /* those that have none, or no scales before the model runs */
+} oct_adopted;
+
 typedef struct oct_conversion {
     oct_convert_opts o;
     oct_arena *arena;
@@ -152,6 +158,7 @@ typedef struct oct_conversion {
     oct_promotion *promoted;
     size_t n_promoted;
     uint64_t size_before, size_after; /* with external data */
+    oct_graph *adopted;       /* the quantized model whose decisions were taken, or NULL */
     oct_graph *fl;            /* the prepared float graph, where the result is judged */
     oct_judged_on judged;
     oct_eval_result *verdict; /* float against quantized; NULL: not measured */
@@ -179,6 +186,10 @@ oct_status oct_conversion_read_table(oct_conversion *c, const char *path, oct_er
 /* Prepares the graph, gathers statistics, runs the methods, decides every layer. src: samples, opened for the model's inputs with
  * `hold`; borrowed; NULL: none. Errors of the model's content name it. OCT_EUSAGE when a method that was asked for lacks what it needs. */
 oct_status oct_conversion_decide(oct_conversion *c, oct_source *src, oct_err *err);
+
+/* Instead of deciding: takes the decisions of a quantized model, of any form and from any tool, that was made from this one, and measures what each
+ * costs (c->causes, c->culprits), where o.sensitivity is set. src: as in decide. OCT_EUSAGE: the two have nothing in common. */
+oct_status oct_conversion_adopt(oct_conversion *c, oct_source *src, const oct_graph *quantized, oct_adopted *found, oct_err *err);
 
 /* Makes the model that is to be written to output, in memory. judged: where there are samples, the float graph is kept for the judge.
  * command (may be NULL) goes into the metadata, and so do the trials. */

@@ -21,7 +21,7 @@ typedef struct qweights {
     float *largest;     /* magnitudes of the channels */
     const float *widened; /* what the steps of the channels are multiplied by so that pairs are safe, or NULL */
     int limit;          /* quantized values lie within -limit..limit */
-    oct_tensor *qvals;  /* signed, whatever quant.dtype is */
+    oct_tensor *qvals;  /* signed, whatever quant.dtype is; f32 where they are another model's: the real numbers */
     double signal, noise;
     bool checked, safe; /* oct_pairs_safe of the quantized values, once asked */
 } qweights;

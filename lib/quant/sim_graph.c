@@ -24,10 +24,14 @@ static void to_reals(const qweights *w, const oct_weight_layout *l, float *real)
 
 static oct_status round_weights(oct_qjob *j, int id, const qweights *w, const oct_weight_layout *l, oct_err *err)
 {
-    oct_tensor *real;
+    const oct_tensor *real = w->qvals; /* float32: what they stand for, already */
+    if (real->dtype != OCT_F32) {
+        oct_tensor *made;
+        OCT_TRY(oct_tensor_new(j->g->arena, OCT_F32, w->qvals->rank, w->qvals->dims, &made, err));
+        to_reals(w, l, (float *)(uintptr_t)made->data);
+        real = made;
+    }
     int v;
-    OCT_TRY(oct_tensor_new(j->g->arena, OCT_F32, w->qvals->rank, w->qvals->dims, &real, err));
-    to_reals(w, l, (float *)(uintptr_t)real->data);
     OCT_TRY(oct_edit_refer(j->g, j->g->value[j->g->node[id].in[1]].name, "_rounded", real, &v, err));
     return oct_graph_set_input(j->g, id, 1, v, err);
 }
