@@ -244,7 +244,7 @@ static oct_status check_cases(session *s, oct_err *err)
 /* No output may be an input; asked before the work, not after it. */
 static oct_status check_outputs(const qeval_args *a, const oct_cli *cli, oct_err *err)
 {
-    const char *const outs[] = { a->outputs, a->html, a->junit, cli->json };
+    const char *const outs[] = { a->outputs, a->html, a->junit, cli->json, a->sensitivity_file };
     const char *const one[] = { a->model, a->data.labels };
     for (size_t i = 0; i < OCT_COUNT(outs); i++) {
         OCT_TRY(tool_check_output(outs[i], one, OCT_COUNT(one), err));
@@ -256,10 +256,11 @@ static oct_status check_outputs(const qeval_args *a, const oct_cli *cli, oct_err
 
 static oct_status run(const qeval_args *a, oct_cli *cli, oct_err *err)
 {
+    OCT_TRY(check_outputs(a, cli, err));
+    if (a->sensitivity || a->sensitivity_file)
+        return qeval_sensitivity(a, cli, err);
     session s = { .a = a, .cli = cli, .arena = oct_arena_create() };
     oct_status st = s.arena ? OCT_OK : oct_nomem(err);
-    if (st == OCT_OK)
-        st = check_outputs(a, cli, err);
     if (st == OCT_OK && !(s.pool = oct_pool_create((int)cli->threads)))
         st = oct_pool_fail((int)cli->threads, err);
     if (st == OCT_OK)
@@ -295,6 +296,8 @@ int main(int argc, char **argv)
         OPT_FLAG(0, "profile", &a.profile, "print time and throughput of each step"),
         OPT_GROUP("Instead of comparing"),
         OPT_OUT(0, "outputs", &a.outputs, "write the outputs of the model for all samples into an .npz"),
+        OPT_FLAG(0, "sensitivity", &a.sensitivity, "measure what quantizing each value and each layer of QUANT alone costs at the outputs"),
+        OPT_STR(0, "sensitivity-file", &a.sensitivity_file, "FILE", "the same, and keep the measurements there: those that it has are not made again"),
         OPT_FLAG(0, "check", &a.check, "run an ONNX test case (--data DIR/test_data_set_0) and compare with its outputs"),
         OPT_FLOAT(0, "rtol", &a.rtol, 0, 1, "relative tolerance of --check"),
         OPT_FLOAT(0, "atol", &a.atol, 0, 1e9, "absolute tolerance of --check"),
@@ -306,6 +309,12 @@ int main(int argc, char **argv)
         OPT_CONFLICT("check", "html"), OPT_CONFLICT("check", "max-drop"), OPT_CONFLICT("check", "metric"), OPT_CONFLICT("check", "metric-cmd"), OPT_CONFLICT("check", "labels"),
         OPT_CONFLICT("outputs", "html"), OPT_CONFLICT("outputs", "junit"), OPT_CONFLICT("outputs", "json"), OPT_CONFLICT("outputs", "max-drop"),
         OPT_CONFLICT("outputs", "metric"), OPT_CONFLICT("outputs", "metric-cmd"), OPT_NEEDS("less-is-better", "metric-cmd"), OPT_NEEDS("rtol", "check"), OPT_NEEDS("atol", "check"),
+        OPT_CONFLICT("sensitivity", "check"), OPT_CONFLICT("sensitivity", "outputs"), OPT_CONFLICT("sensitivity", "html"), OPT_CONFLICT("sensitivity", "junit"),
+        OPT_CONFLICT("sensitivity", "max-drop"), OPT_CONFLICT("sensitivity", "metric"), OPT_CONFLICT("sensitivity", "metric-cmd"), OPT_CONFLICT("sensitivity", "labels"),
+        OPT_CONFLICT("sensitivity", "layers"), OPT_CONFLICT("sensitivity", "latency"), OPT_CONFLICT("sensitivity", "profile"), OPT_CONFLICT("sensitivity-file", "check"),
+        OPT_CONFLICT("sensitivity-file", "outputs"), OPT_CONFLICT("sensitivity-file", "html"), OPT_CONFLICT("sensitivity-file", "junit"), OPT_CONFLICT("sensitivity-file", "max-drop"),
+        OPT_CONFLICT("sensitivity-file", "metric"), OPT_CONFLICT("sensitivity-file", "metric-cmd"), OPT_CONFLICT("sensitivity-file", "labels"), OPT_CONFLICT("sensitivity-file", "layers"),
+        OPT_CONFLICT("sensitivity-file", "latency"), OPT_CONFLICT("sensitivity-file", "profile"),
         OPT_COMMON,
         OPT_END,
     };
@@ -317,7 +326,8 @@ int main(int argc, char **argv)
         .opts = opts,
         .examples = "  qeval model.onnx model.int8.onnx --data eval.csv --preprocess imagenet\n"
                     "  qeval m.onnx m.int8.onnx --data 'eval/*.npy' --labels y.npy --max-drop 0.5%\n"
-                    "  qeval model.onnx --data x.npy --outputs y.npz\n",
+                    "  qeval model.onnx --data x.npy --outputs y.npz\n"
+                    "  qeval model.onnx theirs.onnx --data x.npy --sensitivity\n",
     };
     tool_init(&cli);
     oct_status s = oct_cli_parse(&cli, argc, argv, &err);

@@ -13,12 +13,15 @@ typedef struct qeval_args {
     const char *max_drop;
     oct_metric_command command; /* --metric-cmd; command NULL: none */
     int64_t batch, runs;
-    bool layers, latency, profile, check;
+    bool layers, latency, profile, check, sensitivity;
     double rtol, atol;
-    const char *outputs, *html, *junit;
+    const char *outputs, *html, *junit, *sensitivity_file;
 } qeval_args;
 
 /* The comparison as tables. all_layers: every layer, not only the worst. */
 oct_status qeval_print(const oct_eval_result *r, const oct_report_context *c, bool all_layers, FILE *f, oct_err *err);
+
+/* rank_causes.c: measures what quantizing each value and each layer of the quantized model costs, prints it and writes the JSON. */
+oct_status qeval_sensitivity(const qeval_args *a, oct_cli *cli, oct_err *err);
 
 #endif

@@ -1,0 +1,128 @@
+/* What quantizing each value and each layer of a model costs, whichever tool made it. */
+#include "qeval.h"
+
+#include "cli/textfmt.h"
+#include "common/print_causes.h"
+#include "eval/scaled.h"
+
+typedef struct session {
+    const qeval_args *a;
+    oct_cli *cli;
+    oct_model *model, *quantized;
+    oct_target *target; /* what may run on integers does not matter, but a job has one */
+    oct_source *src;
+    oct_conversion c;
+    oct_adopted found;
+} session;
+
+static void say_progress(void *cli, const char *what, int64_t done, int64_t total)
+{
+    oct_progress_report(&((oct_cli *)cli)->progress, what, done, total);
+}
+
+static void say_note(void *cli, int level, const char *text)
+{
+    if (level == OCT_NOTE_WARNING)
+        oct_cli_warn(cli, "%s", text);
+    else
+        oct_cli_note(cli, level, "%s", text);
+}
+
+static oct_status load(session *s, oct_err *err)
+{
+    const char *path = s->a->others.v[0];
+    OCT_TRY(tool_load(s->cli, s->a->model, &s->model, err));
+    OCT_TRY(tool_load(s->cli, path, &s->quantized, err));
+    if (!oct_model_meta(s->quantized, OCT_SCALED_KEY))
+        return OCT_OK;
+    oct_fail(err, OCT_EUNSUPPORTED, "%s: channels were multiplied by factors when it was made, so its scales are not the float model's", path);
+    oct_hint(err, "qconvert --sensitivity measures it as it makes it");
+    return OCT_EUNSUPPORTED;
+}
+
+static oct_status measure(session *s, oct_err *err)
+{
+    const qeval_args *a = s->a;
+    const oct_convert_opts o = { .name = a->model, .whole = a->data.skip_bad, .sensitivity = true, .sensitivity_file = a->sensitivity_file,
+                                 .job = { .threads = (int)s->cli->threads }, .listener = { .progress = say_progress, .note = say_note, .arg = s->cli } };
+    OCT_TRY(oct_conversion_open(&s->c, &o, err));
+    OCT_TRY(oct_target_open("octet", &s->target, err));
+    s->c.o.job.target = s->target;
+    oct_conversion_take(&s->c, s->model);
+    OCT_TRY(tool_open_data(s->model->graph, &a->data, 0, &s->src, err));
+    tool_say_samples(s->cli, s->src);
+    OCT_TRY(oct_conversion_adopt(&s->c, s->src, s->quantized->graph, &s->found, err));
+    tool_say_bad(s->cli, s->src);
+    return OCT_OK;
+}
+
+static void print_found(const session *s, FILE *f)
+{
+    const oct_adopted *n = &s->found;
+    oct_print(f, "float %s\n", s->a->model);
+    oct_print(f, "quant %s\n", s->a->others.v[0]);
+    oct_print(f, "%zu quantized values and %zu layers with quantized weights are measured\n", n->values, n->layers);
+    if (n->other_values + n->other_layers)
+        oct_print(f, "%zu values and %zu layers are not: the float model has none of their names, or their scales are found when the model runs\n",
+                  n->other_values, n->other_layers);
+}
+
+static void print_culprits(const oct_culprits *k, FILE *f)
+{
+    if (k->names)
+        oct_print(f, "%zu node%s cause%s most of the loss: %s; in float the outputs gain %.1f dB, for %.1f %% of the multiply-accumulates\n", k->n,
+                  k->n == 1 ? "" : "s", k->n == 1 ? "s" : "", k->names, k->gain, 100 * k->macs);
+}
+
+static oct_status write_json(const session *s, oct_err *err)
+{
+    oct_buf b = OCT_BUF_INIT;
+    oct_json j = OCT_JSON_INIT(&b);
+    if (!s->cli->json)
+        return OCT_OK;
+    oct_json_open(&j, NULL, '{');
+    oct_json_str(&j, "schema", "octet-sensitivity-1");
+    oct_json_str(&j, "version", OCT_VERSION);
+    oct_json_str(&j, "float", s->a->model);
+    oct_json_str(&j, "quant", s->a->others.v[0]);
+    oct_json_int(&j, "values", (int64_t)s->found.values);
+    oct_json_int(&j, "layers", (int64_t)s->found.layers);
+    oct_json_int(&j, "values_without_counterpart", (int64_t)s->found.other_values);
+    oct_json_int(&j, "layers_without_counterpart", (int64_t)s->found.other_layers);
+    tool_json_causes(&j, &s->c.causes);
+    oct_json_close(&j);
+    oct_buf_puts(&b, "\n");
+    const oct_status st = tool_write_text(s->cli->json, &b, err);
+    oct_buf_free(&b);
+    return st;
+}
+
+static oct_status report(const session *s, oct_err *err)
+{
+    FILE *f = oct_cli_result(s->cli);
+    oct_progress_clear(&s->cli->progress);
+    if (!s->cli->quiet || f == s->cli->out) {
+        print_found(s, f);
+        OCT_TRY(tool_print_causes(&s->c.causes, s->cli->verbose, f, err));
+        print_culprits(&s->c.culprits, f);
+    }
+    return write_json(s, err);
+}
+
+oct_status qeval_sensitivity(const qeval_args *a, oct_cli *cli, oct_err *err)
+{
+    session s = { .a = a, .cli = cli };
+    if (a->others.n != 1)
+        return oct_fail(err, OCT_EUSAGE, "--sensitivity takes a float model and one that was quantized from it, and %zu are given", 1 + a->others.n);
+    oct_status st = load(&s, err);
+    if (st == OCT_OK)
+        st = measure(&s, err);
+    if (st == OCT_OK)
+        st = report(&s, err);
+    oct_conversion_close(&s.c);
+    oct_source_close(s.src);
+    oct_target_close(s.target);
+    oct_model_free(s.model);
+    oct_model_free(s.quantized);
+    return st;
+}
