@@ -1,6 +1,7 @@
 /* qeval: compares a float model and quantized ones: accuracy, errors, latency, memory, size. */
 #include "qeval.h"
 
+#include "base/io.h"
 #include "cli/textfmt.h"
 #include "eval/outputs.h"
 #include "eval/scaled.h"
@@ -244,12 +245,14 @@ static oct_status check_cases(session *s, oct_err *err)
 /* No output may be an input; asked before the work, not after it. */
 static oct_status check_outputs(const qeval_args *a, const oct_cli *cli, oct_err *err)
 {
-    const char *const outs[] = { a->outputs, a->html, a->junit, cli->json, a->sensitivity_file };
-    const char *const one[] = { a->model, a->data.labels };
+    const char *const outs[] = { a->outputs, a->html, a->junit, cli->json };
+    const char *const one[] = { a->model, a->data.labels, a->sensitivity_file };
     for (size_t i = 0; i < OCT_COUNT(outs); i++) {
         OCT_TRY(tool_check_output(outs[i], one, OCT_COUNT(one), err));
         OCT_TRY(tool_check_output(outs[i], a->others.v, a->others.n, err));
         OCT_TRY(tool_check_output(outs[i], a->data.specs.v, a->data.specs.n, err));
+        if (outs[i] && a->sensitivity_file && oct_same_output(outs[i], a->sensitivity_file)) /* it may not be there yet */
+            return oct_fail(err, OCT_EUSAGE, "%s: two outputs would go there", outs[i]);
     }
     return OCT_OK;
 }
