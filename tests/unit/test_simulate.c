@@ -738,17 +738,44 @@ static void causes_are_ranked(void **state)
     assert_true(x->n >= 5 && x->weights && x->samples == (size_t)w->rows[0]);
     /* The input, whatever layer reads it; other values by their makers, and weights by their layers. */
     bool input = false, body = false, weights = false;
+    double sum = 0, shares = 0;
+    for (size_t i = 0; i < x->n; i++)
+        sum += x->cause[i].noise;
+    const double whole = fmax(sum, pow(10, -x->all / 10));
+    assert_true(fabs(x->sum - to_db(sum)) < 1e-9);
     for (size_t i = 0; i < x->n; i++) {
         const oct_cause *k = &x->cause[i];
+        shares += k->share;
         assert_true(i == 0 || k->noise <= x->cause[i - 1].noise);
-        assert_true(fabs(k->share - k->noise * pow(10, x->all / 10)) < 1e-9 && fabs(k->sqnr - to_db(k->noise)) < 1e-9);
+        assert_true(fabs(k->share - k->noise / whole) < 1e-9 && fabs(k->sqnr - to_db(k->noise)) < 1e-9);
         assert_true(k->share >= 1 ? isinf(k->gain) : fabs(k->gain - (to_db(1 - k->share))) < 1e-9);
         input |= k->value && strcmp(k->value, "x") == 0 && !*k->layer;
         body |= k->value && strcmp(k->value, "t") == 0 && strcmp(k->layer, "body") == 0;
         weights |= !k->value && strcmp(k->layer, "head") == 0 && strcmp(k->op, "Conv") == 0;
     }
-    assert_true(input && body && weights);
+    assert_true(input && body && weights && shares < 1 + 1e-9);
     free_work(w);
+}
+
+/* Labels count from 0 on; other classes than float's where surely more than a tenth of the samples have them. */
+static void close_calls_are_no_loss(void **state)
+{
+    static const struct {
+        const char *metric;
+        double drop, lo, hi;
+        bool lossy;
+    } cases[] = { { "agreement", 4.0 / 64, 0.020, 0.152, false }, { "agreement", 9.0 / 64, 0.076, 0.248, false }, { "agreement", 16.0 / 64, 0.160, 0.369, true },
+                  { "top1", 0.05, 0.01, 0.09, true },             { "top1", 0.05, -0.01, 0.11, false },           { "agreement", 1, NAN, NAN, false } };
+    for (size_t i = 0; i < OCT_COUNT(cases); i++) {
+        oct_eval_score score = { .drop = cases[i].drop, .lo = cases[i].lo, .hi = cases[i].hi, .within_noise = cases[i].lo <= 0 };
+        oct_eval_model_result models[2] = { { 0 }, { .scores = &score } };
+        oct_eval_result r = { .models = models, .n_models = 2, .n_scores = 1 };
+        oct_conversion c = { .verdict = &r, .sqnr = 25, .arena = oct_arena_create() };
+        GOOD(oct_metric_find(cases[i].metric, &score.metric, err));
+        oct_conversion_warn_of_loss(&c);
+        assert_true(c.lossy == cases[i].lossy && c.n_warnings == cases[i].lossy);
+        oct_arena_destroy(c.arena);
+    }
 }
 
 /* A method's measurements are recorded without weights, and without what is float now. */
@@ -1615,6 +1642,7 @@ int main(void)
         cmocka_unit_test(equal_channels_stay),
         cmocka_unit_test(remembered_moments_are_restored),
         cmocka_unit_test(causes_are_ranked),
+        cmocka_unit_test(close_calls_are_no_loss),
         cmocka_unit_test(causes_of_a_method),
         cmocka_unit_test(measurements_are_kept),
         cmocka_unit_test(rounding_is_that_of_the_reference),
