@@ -14,6 +14,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Widest ranges first: among nearly equal ones that is safer for data unlike the samples. */
@@ -22,8 +23,11 @@ enum { N = sizeof candidates / sizeof candidates[0], USUAL = 2 }; /* USUAL: oct_
 #define SAMPLES ((oct_sim_size){ 1200000000, 4, 32 }) /* of each half */
 #define CLEARLY 0.9        /* times the cost of what suits the model: less is worth another candidate for a tensor */
 #define MARGIN_DB 0.3      /* at the outputs: what another candidate for the whole model must win */
-#define BEHIND_DB 3.0      /* on one half: what is so far behind another candidate does not win on both */
 #define EACH_DB 1.0        /* what a choice per tensor must win over that: it fits these samples more closely than others */
+#define CHANCE 2.0         /* standard errors that what a sample wins must be above 0 */
+#define FAR 4.0            /* deviations above the middle: a sample that loses so much was clipped */
+#define MUCH_DB 1.0        /* and at least that much */
+#define LITTLE 0.01        /* of the mean noise of a sample: less is not told apart */
 #define NEAR 2.0           /* times the cost: other candidates of a tensor that are tried at the outputs */
 #define STEP_DB 0.05       /* that such a trial must win */
 #define TRIAL_MACS 8e9     /* that they may take together; too few of them are not begun */
@@ -57,6 +61,8 @@ typedef struct search {
     double (*cost)[N];         /* [n_values], at the root: noise behind the readers, of the signal */
     unsigned char *choice;     /* [n_values], at the root */
     int suits;                 /* the candidate for all */
+    bool clipped;              /* another one was better and clips a sample */
+    double *db;                /* [samples of both halves]: room */
 } search;
 
 /* ---- candidates ---- */
@@ -241,42 +247,128 @@ static oct_status measure_costs(search *x, oct_sim *s, oct_err *err)
     return charge_all(x, s->n_samples, err);
 }
 
-/* ---- choosing ---- */
+/* ---- errors at the outputs ---- */
 
-static oct_status measure(const search *x, oct_sim *s, int k, double *sqnr, oct_err *err)
+/* What a choice costs at the outputs. Weights stay as they are: their noise would hide what ranges cost, and is not of their making. */
+typedef struct outcome {
+    double *noise[2]; /* of each half, [samples]: noise of the signal of the half, summed over the outputs; NULL: not measured */
+    double sqnr[2];   /* dB */
+} outcome;
+
+static void add_noise(const oct_sim *s, size_t output, double *noise)
 {
+    double signal = 0;
+    for (size_t i = 0; i < s->n_samples; i++)
+        signal += s->sample[i]->error[output].signal;
+    for (size_t i = 0; i < s->n_samples && signal > 0; i++) {
+        const oct_error *e = &s->sample[i]->error[output];
+        noise[i] += e->broken ? INFINITY : e->noise / signal;
+    }
+}
+
+static oct_status measure(const search *x, int half, int k, outcome *o, oct_err *err)
+{
+    oct_sim *s = x->half[half];
     oct_sim_loss loss;
     use(x, k);
-    OCT_TRY(oct_sim_measure(s, &(oct_sim_mask){ .weights = OCT_SIM_ROUNDED_WEIGHTS }, &loss, err));
-    *sqnr = loss.sqnr;
+    OCT_TRY(oct_sim_measure(s, &(oct_sim_mask){ .weights = OCT_SIM_FLOAT_WEIGHTS }, &loss, err));
+    o->sqnr[half] = loss.sqnr;
+    if (!(o->noise[half] = oct_arena_calloc(x->a, s->n_samples + 1, sizeof(double))))
+        return oct_nomem(err);
+    for (size_t k_out = 0; k_out < x->core->n_outputs; k_out++)
+        add_noise(s, k_out, o->noise[half]);
     return OCT_OK;
 }
 
-/* The mean of both halves. */
-static oct_status judge(const search *x, int k, double *sqnr, oct_err *err)
+static oct_status measure_both(const search *x, int k, outcome *o, oct_err *err)
 {
-    double first, second;
-    OCT_TRY(measure(x, x->half[0], k, &first, err));
-    OCT_TRY(measure(x, x->half[1], k, &second, err));
-    *sqnr = (first + second) / 2;
+    for (int h = 0; h < 2; h++)
+        if (!o->noise[h])
+            OCT_TRY(measure(x, h, k, o, err));
     return OCT_OK;
 }
 
-/* The same for each candidate for all; one that is far behind on the first half is not measured on the second, and NAN. */
-static oct_status judge_all(const search *x, double *sqnr, oct_err *err)
+static double sum_of(const search *x, int half, const outcome *o)
 {
-    double first[N], most = -INFINITY, second;
-    for (int k = 0; k < N; k++) {
-        OCT_TRY(measure(x, x->half[0], k, &first[k], err));
-        most = fmax(most, first[k]);
-    }
-    for (int k = 0; k < N; k++) {
-        sqnr[k] = NAN;
-        if (k > USUAL && first[k] < most - BEHIND_DB)
+    double sum = 0;
+    for (size_t i = 0; i < x->half[half]->n_samples; i++)
+        sum += o->noise[half][i];
+    return sum;
+}
+
+/* db[]: what each sample loses from one choice to the other, of the halves from one on that both were measured on; room for both halves.
+ * What is small beside the others' noise counts for little. Returns how many. */
+static size_t losses(const search *x, int from, const outcome *was, const outcome *now, double *db)
+{
+    size_t n = 0;
+    for (int h = from; h < 2; h++) {
+        if (!was->noise[h] || !now->noise[h])
             continue;
-        OCT_TRY(measure(x, x->half[1], k, &second, err));
-        sqnr[k] = (first[k] + second) / 2;
+        const double little = LITTLE * sum_of(x, h, was) / (double)x->half[h]->n_samples;
+        for (size_t i = 0; i < x->half[h]->n_samples; i++)
+            db[n++] = little > 0 ? 10 * log10((now->noise[h][i] + little) / (was->noise[h][i] + little)) : 0;
     }
+    return n;
+}
+
+/* Whether the noise of all samples falls by so many dB, and that of the samples by more than chance. */
+static bool wins(const search *x, int from, const outcome *was, const outcome *now, double gain)
+{
+    double before = 0, after = 0, sum = 0, squares = 0;
+    for (int h = from; h < 2; h++) {
+        before += sum_of(x, h, was);
+        after += sum_of(x, h, now);
+    }
+    const size_t n = losses(x, from, was, now, x->db);
+    for (size_t i = 0; i < n; i++)
+        sum += x->db[i];
+    const double mean = sum / (double)n;
+    for (size_t i = 0; i < n; i++)
+        squares += (x->db[i] - mean) * (x->db[i] - mean);
+    const double error = n > 1 ? sqrt(squares / (double)(n - 1) / (double)n) : 0;
+    return after * pow(10, gain / 10) <= before && -mean >= CHANCE * error;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Whether a sample loses far more from the widest ranges to these than the others do. Rounding varies by chance, to both sides alike; what
+ * stands out above was clipped, and would be more often in data unlike the samples. */
+static bool clips(const search *x, const outcome *widest, const outcome *now)
+{
+    const size_t n = losses(x, 0, widest, now, x->db);
+    if (n == 0)
+        return false;
+    qsort(x->db, n, sizeof *x->db, by_size);
+    const double middle = x->db[n / 2], spread = middle - x->db[n / 6]; /* a sixth lies below one deviation */
+    return x->db[n - 1] > MUCH_DB && x->db[n - 1] - middle > FAR * spread;
+}
+
+/* ---- choosing ---- */
+
+/* The candidate that suits the whole model: a narrower one where it wins. The second half is asked where the first one shows a gain. */
+static oct_status choose_one(search *x, outcome *o, oct_err *err)
+{
+    int best = 0;
+    OCT_TRY(measure_both(x, 0, &o[0], err));
+    OCT_TRY(measure_both(x, USUAL, &o[USUAL], err));
+    for (int k = 1; k < N; k++) {
+        if (!o[k].noise[0])
+            OCT_TRY(measure(x, 0, k, &o[k], err));
+        if (!(sum_of(x, 0, &o[k]) < sum_of(x, 0, &o[best])))
+            continue;
+        OCT_TRY(measure_both(x, k, &o[k], err));
+        if (!wins(x, 0, &o[best], &o[k], MARGIN_DB))
+            continue;
+        if (clips(x, &o[0], &o[k]))
+            x->clipped = true;
+        else
+            best = k;
+    }
+    x->suits = best;
     return OCT_OK;
 }
 
@@ -307,16 +399,16 @@ static int next_of(const search *x, const bool *done)
 static oct_status refine_one(search *x, int v, int *runs, double *best, oct_err *err)
 {
     const double limit = NEAR * x->cost[v][x->choice[v]];
-    double tried;
     for (int k = 0; k < N && *runs > 0; k++) {
         const unsigned char was = x->choice[v];
+        outcome tried = { { NULL } };
         if (k == was || x->cost[v][k] > limit)
             continue;
         x->choice[v] = (unsigned char)k;
-        OCT_TRY(measure(x, x->half[0], N, &tried, err));
+        OCT_TRY(measure(x, 0, N, &tried, err));
         --*runs;
-        if (tried >= *best + STEP_DB)
-            *best = tried;
+        if (tried.sqnr[0] >= *best + STEP_DB)
+            *best = tried.sqnr[0];
         else
             x->choice[v] = was;
     }
@@ -324,53 +416,48 @@ static oct_status refine_one(search *x, int v, int *runs, double *best, oct_err 
 }
 
 /* One tensor after the other, the costliest first, on one half; the other one says whether that stays. */
-static oct_status refine(search *x, bool *changed, oct_err *err)
+static oct_status refine(search *x, const outcome *widest, outcome *chosen, oct_err *err)
 {
     const size_t n = x->j->n_values;
     const double most = TRIAL_MACS / ((double)x->core->macs * (double)x->half[0]->n_samples);
     int runs = most > MOST_TRIALS ? MOST_TRIALS : (int)most;
     unsigned char *before = oct_arena_memdup(x->a, x->choice, n);
     bool *done = oct_arena_calloc(x->a, n + 1, sizeof *done);
-    double at, other, refined;
-    *changed = false;
+    outcome refined = { { NULL } };
     if (!before || !done)
         return oct_nomem(err);
     if (runs < LEAST_TRIALS)
         return OCT_OK;
-    OCT_TRY(measure(x, x->half[0], N, &at, err));
-    OCT_TRY(measure(x, x->half[1], N, &other, err));
+    double at = chosen->sqnr[0];
     for (int v = next_of(x, done); v >= 0 && runs > 0; v = next_of(x, done)) {
         done[v] = true;
         OCT_TRY(refine_one(x, v, &runs, &at, err));
     }
-    OCT_TRY(measure(x, x->half[1], N, &refined, err));
-    if (refined < other + STEP_DB)
+    OCT_TRY(measure_both(x, N, &refined, err));
+    if (wins(x, 1, chosen, &refined, STEP_DB) && !clips(x, widest, &refined))
+        *chosen = refined;
+    else
         memcpy(x->choice, before, n);
-    *changed = memcmp(x->choice, before, n) != 0;
     return OCT_OK;
 }
 
 static oct_status choose(search *x, oct_method_result *r, oct_err *err)
 {
-    double sqnr[N], each;
-    int best = 0;
-    bool refined;
-    OCT_TRY(judge_all(x, sqnr, err));
-    for (int k = 0; k < N; k++)
-        best = sqnr[k] > sqnr[best] + MARGIN_DB ? k : best;
-    choose_each(x, best);
-    OCT_TRY(judge(x, N, &each, err));
-    r->after = each;
-    if (each < sqnr[best] + EACH_DB) {
-        memset(x->choice, best, x->j->n_values);
-        r->after = sqnr[best];
-    }
-    OCT_TRY(refine(x, &refined, err));
-    x->suits = best;
+    outcome o[N] = { { { NULL } } }, each = { { NULL } };
+    OCT_TRY(choose_one(x, o, err));
+    outcome chosen = o[x->suits];
+    choose_each(x, x->suits);
+    OCT_TRY(measure_both(x, N, &each, err));
+    if (wins(x, 1, &chosen, &each, EACH_DB) && !clips(x, &o[0], &each))
+        chosen = each;
+    else
+        memset(x->choice, x->suits, x->j->n_values);
+    OCT_TRY(refine(x, &o[0], &chosen, err));
     r->measure = "output SQNR";
     r->unit = "dB";
-    r->before = sqnr[USUAL];
-    return refined ? judge(x, N, &r->after, err) : OCT_OK;
+    r->before = (o[USUAL].sqnr[0] + o[USUAL].sqnr[1]) / 2;
+    r->after = (chosen.sqnr[0] + chosen.sqnr[1]) / 2;
+    return OCT_OK;
 }
 
 static oct_status search_ranges(search *x, oct_method_result *r, oct_err *err)
@@ -382,7 +469,8 @@ static oct_status search_ranges(search *x, oct_method_result *r, oct_err *err)
     x->cost = oct_arena_calloc(x->a, x->j->n_values + 1, sizeof *x->cost);
     x->choice = oct_arena_calloc(x->a, x->j->n_values + 1, sizeof *x->choice);
     x->all = oct_arena_calloc(x->a, x->j->n_values + 1, sizeof *x->all);
-    if (!x->cost || !x->choice || !x->all)
+    x->db = oct_arena_calloc(x->a, x->half[0]->n_samples + x->half[1]->n_samples + 1, sizeof *x->db);
+    if (!x->cost || !x->choice || !x->all || !x->db)
         return oct_nomem(err);
     memset(x->all, true, x->j->n_values * sizeof *x->all);
     OCT_TRY(make_candidates(x, err));
