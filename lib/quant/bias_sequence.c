@@ -200,9 +200,9 @@ static void shift_values(const lane *w, const corrected *x, const channel_view *
     }
 }
 
-static const oct_array *input_of(const sequence *q, size_t lane)
+static const oct_array *input_of(const sequence *q, size_t i)
 {
-    return q->s->sample[lane * q->s->n_samples / q->n_lanes]->input;
+    return q->s->sample[i * q->s->n_samples / q->n_lanes]->input;
 }
 
 static oct_status begin_lane(void *arg, size_t i, size_t thread, oct_err *err)
