@@ -92,8 +92,9 @@ oct_status oct_source_reset(oct_source *src, oct_err *err);
 /* Which samples a pass gives. Places count from 0, in the order of the data, broken samples included. */
 typedef struct oct_pick {
     bool aside;   /* the samples that were not chosen, instead of the chosen ones */
-    int64_t most; /* at most this many of them, spread over all; 0: all. Where their number is unknown, the first ones. */
-    int64_t i, n; /* of these, the ones at places p with p % n == i; n 0: all */
+    int64_t i, n; /* of them, the ones at places p with p % n == i; n 0: all */
+    bool mixed;   /* instead, one of each n places that follow each other, by a hash: data that alternates goes to all parts */
+    int64_t most; /* at most this many of these, spread over them; 0: all. Where their number is unknown, the first ones. */
 } oct_pick;
 
 /* Sets another pick, in place of shard_i and shard_n, and goes back to its first sample. Fails as oct_source_reset does. */

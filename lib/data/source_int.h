@@ -42,11 +42,11 @@ struct oct_source {
     oct_store store;                /* of a stream */
     int64_t n_stream;               /* samples that it had; 0: there is no store */
     oct_pick pick;
-    int64_t n_side;                 /* of the side that is picked, -1 when not known */
+    int64_t n_side, n_part;         /* of the side that is picked, and of these in its part; -1: not known */
     /* The readers' side; one thread at a time. */
     size_t leaf;
     int64_t index;
-    int64_t at_side, at_most, left; /* how many of the side came by, and of those counted by pick.most; still to be given */
+    int64_t at_side, left;          /* how many of the side came by; still to be given */
     /* The ring: samples [consumed, produced) are in slots. Guarded by lock. */
     pthread_mutex_t lock;
     pthread_cond_t changed;

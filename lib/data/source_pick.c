@@ -42,21 +42,29 @@ static bool chosen(const oct_source *s, int64_t index)
     return s->first ? index < s->n_chosen : oct_spread_has(s->total, s->n_chosen, index);
 }
 
+/* Whether a place of the side is in the part that is picked: one of each n. */
+static bool is_part(const oct_pick *p, int64_t at)
+{
+    if (p->n <= 1)
+        return true;
+    const uint64_t turn = p->mixed ? oct_place_hash((uint64_t)(at / p->n)) % (uint64_t)p->n : 0;
+    return (at + (int64_t)turn) % p->n == p->i;
+}
+
 /* Whether the next sample is given; side: whether it is of the side that is picked. */
 static bool wanted(const oct_source *s, bool side)
 {
-    const int64_t most = s->pick.most;
-    if (!side || (most && s->n_side < 0 && s->at_most >= most))
+    const oct_pick *p = &s->pick;
+    if (!side || !is_part(p, s->at_side))
         return false;
-    return (s->n_side < 0 || oct_spread_has(s->n_side, most, s->at_side)) &&
-           (s->pick.n <= 1 || s->at_most % s->pick.n == s->pick.i);
+    const int64_t place = s->at_side / (p->n > 1 ? p->n : 1);
+    return s->n_part < 0 ? !p->most || place < p->most : oct_spread_has(s->n_part, p->most, place);
 }
 
 /* Goes on to the next sample. */
 static void advance(oct_source *s, bool side, bool want)
 {
     s->index++;
-    s->at_most += side && (s->n_side < 0 || oct_spread_has(s->n_side, s->pick.most, s->at_side));
     s->at_side += side;
     s->left -= want;
 }
@@ -227,14 +235,27 @@ oct_status oct_source_count_all(oct_source *s, oct_err *err)
     return s->total < 0 && spread ? gather(s, err) : OCT_OK;
 }
 
+/* Samples of the side that are in the part; -1: it is not known. */
+static int64_t count_part(const oct_source *s)
+{
+    if (s->n_side < 0 || s->pick.n <= 1)
+        return s->n_side;
+    const int64_t whole = s->n_side / s->pick.n;
+    for (int64_t at = whole * s->pick.n; at < s->n_side; at++)
+        if (is_part(&s->pick, at))
+            return whole + 1;
+    return whole;
+}
+
 /* What follows from the number of samples and the pick. */
 void oct_source_settle(oct_source *s)
 {
     s->n_chosen = s->total < 0 ? s->asked : oct_choice_count(s->total, s->asked, s->hold);
     s->n_side = s->total >= 0 ? (s->pick.aside ? s->total - s->n_chosen : s->n_chosen) : s->pick.aside && !s->asked ? 0 : -1;
+    s->n_part = count_part(s);
     if (s->n_stream)
         oct_store_close(&s->store, s->n_chosen);
-    s->at_side = s->at_most = 0;
+    s->at_side = 0;
     s->left = s->asked || s->pick.most ? oct_source_count(s) : -1;
     if (s->left < 0)
         s->left = INT64_MAX;
@@ -257,13 +278,8 @@ void oct_source_hold(oct_source *s, bool hold)
 
 int64_t oct_source_count(const oct_source *s)
 {
-    const oct_pick *p = &s->pick;
-    if (s->n_side < 0)
-        return -1;
-    int64_t n = p->most && p->most < s->n_side ? p->most : s->n_side;
-    if (p->n <= 1)
-        return n;
-    return n <= p->i ? 0 : (n - p->i - 1) / p->n + 1;
+    const int64_t n = s->n_part, most = s->pick.most;
+    return n >= 0 && most && most < n ? most : n;
 }
 
 oct_source_choice oct_source_chosen(const oct_source *s)

@@ -241,6 +241,38 @@ static void the_others_are_aside(void **state)
     }
 }
 
+/* Parts divide the samples, whichever way: one of each n that follow each other, spread where few of them are asked for. */
+static void parts_divide(void **state)
+{
+    enum { TOTAL = 101, N = 2 };
+    for (int mixed = 0; mixed < 2; mixed++) {
+        bool part[N][MOST], few[MOST];
+        int even = 0;
+        oct_source *s = open_it(npy_of(TOTAL), (oct_source_options){ .samples = 0 });
+        for (int i = 0; i < N; i++) {
+            assert_int_equal(oct_source_pick(s, &(oct_pick){ .i = i, .n = N, .mixed = mixed }, NULL), OCT_OK);
+            assert_int_equal(take_all(s, part[i]), oct_source_count(s));
+        }
+        for (int k = 0; k < TOTAL; k++) {
+            assert_true(part[0][k] != part[1][k]);
+            assert_true(k % 2 == 0 || part[0][k] != part[0][k - 1]);
+            assert_true(mixed || part[0][k] == (k % 2 == 0));
+            even += part[0][k] && k % 2 == 0;
+        }
+        assert_true(!mixed || (even > 15 && even < 36)); /* of 51 by a fair coin: 4 deviations */
+        assert_int_equal(oct_source_pick(s, &(oct_pick){ .i = 1, .n = N, .mixed = mixed, .most = 10 }, NULL), OCT_OK);
+        assert_int_equal(oct_source_count(s), 10);
+        assert_int_equal(take_all(s, few), 10);
+        int late = 0;
+        for (int k = 0; k < TOTAL; k++) {
+            assert_true(!few[k] || part[1][k]);
+            late += few[k] && k >= TOTAL / 2;
+        }
+        assert_in_range(late, 4, 6);
+        oct_source_close(s);
+    }
+}
+
 #ifdef OCT_HAVE_ARCHIVE
 /* A stream as a command gives it. */
 static const char *stream_of(int n)
@@ -360,6 +392,7 @@ int main(void)
         cmocka_unit_test(chosen_are_spread),
         cmocka_unit_test(first_are_the_first),
         cmocka_unit_test(the_others_are_aside),
+        cmocka_unit_test(parts_divide),
 #ifdef OCT_HAVE_ARCHIVE
         cmocka_unit_test(streams_by_hash),
         cmocka_unit_test(short_streams),
