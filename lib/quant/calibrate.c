@@ -119,7 +119,7 @@ static oct_status take(worker *w, bool *more, oct_err *err)
         s->ended |= !*more;
         s->done += *more ? (int64_t)w->batch.n : 0;
         if (*more && s->opts->progress)
-            s->opts->progress(s->opts->progress_arg, "calibrating", s->done, s->total);
+            s->opts->progress(s->opts->progress_arg, "calibrating", s->opts->before + s->done, s->total);
     }
     pthread_mutex_unlock(&s->lock);
     return st;
@@ -179,7 +179,7 @@ static oct_status calibrate(const oct_graph *g, const oct_graph *part, oct_sourc
     size_t n = (size_t)oct_pool_threads(pool);
     if (pool)
         oct_pool_relax(pool);
-    shared s = { .g = g, .part = part, .src = src, .opts = opts, .total = oct_source_count(src) };
+    shared s = { .g = g, .part = part, .src = src, .opts = opts, .total = opts->total ? opts->total : oct_source_count(src) };
     worker *w = oct_calloc(n, sizeof *w);
     oct_status st = !pool ? oct_pool_fail(opts->threads, err) : !w ? oct_nomem(err) : OCT_OK;
     if (s.total < 0)

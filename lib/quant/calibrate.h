@@ -19,6 +19,7 @@ typedef struct oct_calibrate_opts {
     bool all_positions;        /* moments are of all positions of a sample, where else some 256 are enough */
     bool part;                 /* of a set: that it holds no sample is no error */
     int64_t limit;             /* stop after this many samples; 0: all */
+    int64_t before, total;     /* where this is a part of a pass: samples that came before it, and all of the pass; total 0: it is all */
     int threads;
     oct_progress_fn progress;  /* may be NULL */
     void *progress_arg;

@@ -66,6 +66,8 @@ void oct_conversion_close(oct_conversion *c)
     oct_graph_destroy(c->adopted);
     oct_graph_destroy(c->like);
     oct_calib_destroy(c->calib);
+    for (int h = 0; h < 2; h++)
+        oct_calib_destroy(c->half[h]);
     oct_policy_destroy(c->policy);
     oct_arena_destroy(c->arena);
     *c = (oct_conversion){ 0 };

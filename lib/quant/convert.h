@@ -135,6 +135,7 @@ typedef struct oct_conversion {
     oct_source *src;   /* borrowed; NULL without samples */
     const char *table; /* path of a table that was read, or NULL; borrowed */
     oct_calib *calib;  /* NULL without samples and table */
+    oct_calib *half[2];      /* of calib what each half of the samples says, so that ranges are judged on others than made them; or NULL */
     oct_norm_target *target; /* [n_target]: what the model says of the data it was trained with, where samples are made ... */
     size_t n_target;
     oct_graph *like;         /* ... and the graph that takes these as such data; else NULL */

@@ -29,7 +29,7 @@ static inline void oct_conversion_edited(oct_conversion *c)
 /* statistics.c */
 /* An empty table, and which samples fill it. */
 oct_status oct_statistics_begin(oct_conversion *c, oct_err *err);
-/* A pass over all samples that fills the table with what the job wants. */
+/* A pass over all samples that fills the table with what the job wants, and tables of their halves where something will be measured. */
 oct_status oct_statistics_gather(oct_conversion *c, oct_err *err);
 /* The same of some values over a few samples of the half that chooses, into a new table, which is the caller's also after a failure. */
 typedef struct oct_few {
@@ -39,6 +39,8 @@ typedef struct oct_few {
     bool channels;             /* moments of all positions alone */
 } oct_few;
 oct_status oct_statistics_few(const oct_conversion *c, const oct_few *what, oct_calib **into, oct_err *err);
+/* The samples of half h, at most so many (0: all), of those that are chosen. */
+oct_pick oct_pick_half(const oct_conversion *c, int h, int64_t most);
 /* Says what a table lacks for 16-bit floats. */
 void oct_statistics_warn(oct_conversion *c);
 /* Why nothing can be measured by running the model on samples that are there; NULL: it can. */

@@ -71,5 +71,7 @@ void oct_methods_drop_needing(oct_method_set *s, oct_method_needs needs);
 void oct_methods_drop_step(oct_method_set *s, oct_method_step step);
 /* Whether one that is on needs as much. */
 bool oct_methods_any_needing(const oct_method_set *s, oct_method_needs needs);
+/* Whether one that is on works in that step. */
+bool oct_methods_any_in(const oct_method_set *s, oct_method_step step);
 
 #endif

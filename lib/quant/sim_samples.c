@@ -1,4 +1,5 @@
 /* The samples of a simulation: read once, and run through the float model once. */
+#include "quant/convert_int.h"
 #include "quant/simulate_int.h"
 
 enum { SIM_BYTES = 64 << 20 }; /* inputs and outputs of a half that are kept */
@@ -89,8 +90,7 @@ oct_status oct_sim_need_half(oct_sim_core *s, int half, oct_err *err)
     if (h->core)
         return OCT_OK;
     const size_t samples = oct_sim_samples(s, OCT_SIM_FEW_RUNS);
-    /* A half of few samples, some of them broken, may have none. */
-    const oct_pick pick = s->c->o.whole ? (oct_pick){ .most = (int64_t)samples } : (oct_pick){ .most = 2 * (int64_t)samples, .i = half, .n = 2 };
+    const oct_pick pick = oct_pick_half(s->c, half, (int64_t)samples);
     *h = (oct_sim){ .n_samples = 0 };
     if (!(h->sample = oct_arena_calloc(s->arena, samples + 1, sizeof *h->sample)))
         return oct_nomem(err);

@@ -42,10 +42,16 @@ static void warn_unexercised(oct_conversion *c)
     oct_buf_free(&b);
 }
 
+/* A half of few samples, some of them broken, may have none. */
+oct_pick oct_pick_half(const oct_conversion *c, int h, int64_t most)
+{
+    return c->o.whole ? (oct_pick){ .most = most } : (oct_pick){ .most = most, .i = h, .n = 2, .mixed = true };
+}
+
 oct_status oct_statistics_few(const oct_conversion *c, const oct_few *what, oct_calib **into, oct_err *err)
 {
     const int64_t fit = 1200000000 / oct_graph_macs(c->m->graph), n = fit < 4 ? 4 : fit > 16 ? 16 : fit;
-    const oct_pick pick = c->o.whole ? (oct_pick){ .most = n } : (oct_pick){ .most = 2 * n, .n = 2 };
+    const oct_pick pick = oct_pick_half(c, 0, n);
     const oct_calibrate_opts o = { .values = what->values, .axes = what->axes, .n = what->n, .moments_only = what->channels,
                                    .all_positions = what->channels, .part = true, .threads = c->o.job.threads };
     if (!(*into = oct_calib_create()))
@@ -64,11 +70,47 @@ static void warn_incomplete(oct_conversion *c)
     warn_unexercised(c);
 }
 
+/* What one half never shows is as in both. */
+static oct_status complete_half(const oct_conversion *c, oct_calib *half, oct_err *err)
+{
+    for (size_t i = 0; i < c->calib->n_tensors; i++) {
+        oct_calib_tensor *t;
+        OCT_TRY(oct_calib_add(half, c->calib->tensors[i]->name, &t, err));
+        if (oct_stats_finite(&t->stats) == 0)
+            OCT_TRY(oct_stats_merge(&t->stats, &c->calib->tensors[i]->stats, err));
+    }
+    return OCT_OK;
+}
+
+/* Whether ranges will be judged, and there are two samples to make them from others. */
+static bool wants_halves(const oct_conversion *c)
+{
+    const int64_t n = oct_source_count(c->src);
+    return oct_methods_any_in(&c->o.methods, OCT_STEP_RANGES) && !oct_no_measuring(c) && !c->o.whole && n > 1;
+}
+
+static oct_status gather_halves(oct_conversion *c, oct_calibrate_opts *o, oct_err *err)
+{
+    o->total = oct_source_count(c->src);
+    for (int h = 0; h < 2; h++) {
+        const oct_pick pick = oct_pick_half(c, h, 0);
+        if (!(c->half[h] = oct_calib_create()))
+            return oct_nomem(err);
+        OCT_TRY(oct_source_pick(c->src, &pick, err));
+        o->before = (int64_t)c->calib->samples;
+        OCT_TRY(oct_calibrate(c->m->graph, c->src, o, c->half[h], err));
+        OCT_TRY(oct_calib_add_statistics(c->calib, c->half[h], err));
+    }
+    for (int h = 0; h < 2; h++)
+        OCT_TRY(complete_half(c, c->half[h], err));
+    return oct_source_pick(c->src, &(oct_pick){ 0 }, err);
+}
+
 oct_status oct_statistics_gather(oct_conversion *c, oct_err *err)
 {
     oct_calibrate_opts o = { .threads = c->o.job.threads, .progress = c->o.listener.progress, .progress_arg = c->o.listener.arg };
     o.values = oct_qjob_values(c->job, &o.axes, &o.n);
-    OCT_TRY(oct_calibrate(c->like ? c->like : c->m->graph, c->src, &o, c->calib, err));
+    OCT_TRY(wants_halves(c) ? gather_halves(c, &o, err) : oct_calibrate(c->like ? c->like : c->m->graph, c->src, &o, c->calib, err));
     c->gathered = true;
     if (c->o.listener.taken)
         c->o.listener.taken(c->o.listener.arg, c->src);

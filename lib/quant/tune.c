@@ -5,9 +5,12 @@
  * ones are shown, they are compared with those of the float model and set back to them. So one run tells the cost of a candidate for all
  * tensors, each on real inputs, and behind whatever activation follows.
  *
- * Where few tensors cause most of the loss, others of their candidates are tried at the outputs as well. In the end the choice per
- * tensor is compared with each candidate for the whole model, on the other half of the samples, and the best stays. Rows of the policy that
- * name an observer keep it. */
+ * Ranges that are measured on one half of the samples are made from the statistics of the other: what clips the values that made it seems
+ * better than it is.
+ *
+ * Each candidate for the whole model is measured at the outputs, sample by sample: one that wins by chance is not taken. The choice per
+ * tensor is compared with the best of them on the other half of the samples. In small models others of a tensor's candidates are tried at
+ * the outputs as well, and the other half says whether that stays. Rows of the policy that name an observer keep it. */
 #include "kernels/reduce.h"
 #include "quant/convert_int.h"
 #include "quant/simulate_int.h"
@@ -25,8 +28,7 @@ enum { N = sizeof candidates / sizeof candidates[0], USUAL = 2 }; /* USUAL: oct_
 #define MARGIN_DB 0.3      /* at the outputs: what another candidate for the whole model must win */
 #define EACH_DB 1.0        /* what a choice per tensor must win over that: it fits these samples more closely than others */
 #define CHANCE 2.0         /* standard errors that what a sample wins must be above 0 */
-#define FAR 4.0            /* deviations above the middle: a sample that loses so much was clipped */
-#define MUCH_DB 1.0        /* and at least that much */
+#define OTHERS_CHANCE 1.0  /* the same of samples that did not choose */
 #define LITTLE 0.01        /* of the mean noise of a sample: less is not told apart */
 #define NEAR 2.0           /* times the cost: other candidates of a tensor that are tried at the outputs */
 #define STEP_DB 0.05       /* that such a trial must win */
@@ -54,14 +56,13 @@ typedef struct search {
     size_t taps;
     bool *all;                 /* [n_values]: true */
     oct_observer_spec spec[N];
-    const oct_quant **made[N]; /* [n_values]: parameters by each */
+    const oct_quant **made[2][N]; /* [n_values]: parameters by each, of what is judged on either half */
     lane *lane;                /* [samples] */
     size_t first;              /* sample of those at hand */
     int now;                   /* candidate; -1: real values are kept */
     double (*cost)[N];         /* [n_values], at the root: noise behind the readers, of the signal */
     unsigned char *choice;     /* [n_values], at the root */
     int suits;                 /* the candidate for all */
-    bool clipped;              /* another one was better and clips a sample */
     double *db;                /* [samples of both halves]: room */
 } search;
 
@@ -72,29 +73,39 @@ static bool is_searched(const search *x, size_t v)
     return x->j->value[v].quant && x->j->value[v].same == (int)v && !x->j->g->value[v].constant;
 }
 
-static oct_status make_candidates(search *x, oct_err *err)
+static oct_status make_candidate(search *x, int half, int k, oct_err *err)
 {
     oct_qjob *j = x->j;
-    const oct_observer_spec usual = j->observer;
+    const oct_quant **made = oct_arena_calloc(x->a, j->n_values + 1, sizeof *made);
     bool changed;
-    for (int k = 0; k < N; k++) {
-        OCT_TRY(oct_observer_parse(candidates[k], &x->spec[k], err));
-        j->observer = x->spec[k];
-        OCT_TRY(oct_choose_qparams(j, x->c->calib, &changed, err));
-        if (!(x->made[k] = oct_arena_calloc(x->a, j->n_values + 1, sizeof *x->made[k])))
-            return oct_nomem(err);
-        for (size_t v = 0; v < j->n_values; v++)
-            x->made[k][v] = j->value[v].quant;
-    }
-    j->observer = usual;
+    if (!made)
+        return oct_nomem(err);
+    OCT_TRY(oct_observer_parse(candidates[k], &x->spec[k], err));
+    j->observer = x->spec[k];
+    OCT_TRY(oct_choose_qparams(j, x->c->half[0] ? x->c->half[!half] : x->c->calib, &changed, err));
+    for (size_t v = 0; v < j->n_values; v++)
+        made[v] = j->value[v].quant;
+    x->made[half][k] = made;
     return OCT_OK;
 }
 
-/* Gives values the parameters of candidate k, or where k is N those that are chosen. */
-static void use(const search *x, int k)
+/* What is judged on a half comes from the other one, as far as there are statistics of halves: ranges that fit the very values that they are
+ * judged on seem better than they are, narrow ones most. */
+static oct_status make_candidates(search *x, oct_err *err)
+{
+    const oct_observer_spec usual = x->j->observer;
+    for (int half = 0; half < 2; half++)
+        for (int k = 0; k < N; k++)
+            OCT_TRY(make_candidate(x, half, k, err));
+    x->j->observer = usual;
+    return OCT_OK;
+}
+
+/* Gives values the parameters of candidate k, or where k is N those that are chosen, to be judged on a half. */
+static void use(const search *x, int half, int k)
 {
     for (size_t v = 0; v < x->j->n_values; v++)
-        x->j->value[v].quant = x->made[k < N ? k : x->choice[oct_params_root(x->j, (int)v)]][v];
+        x->j->value[v].quant = x->made[half][k < N ? k : x->choice[oct_params_root(x->j, (int)v)]][v];
 }
 
 /* ---- errors behind the readers ---- */
@@ -170,7 +181,7 @@ static void free_values(const search *x, lane *w)
     w->real = NULL;
 }
 
-/* Some samples, from one on. */
+/* Some samples of the first half, from one on. */
 static oct_status run_lanes(search *x, oct_sim *some, oct_err *err)
 {
     bool failed = false;
@@ -179,7 +190,7 @@ static oct_status run_lanes(search *x, oct_sim *some, oct_err *err)
         OCT_TRY(open_lane(x, &x->lane[x->first + i], err));
     for (x->now = -1; x->now < N && s == OCT_OK; x->now++) {
         if (x->now >= 0)
-            use(x, x->now);
+            use(x, 0, x->now);
         s = oct_sim_show(some, x->all, show, x, err);
     }
     for (size_t i = 0; i < some->n_samples; i++) {
@@ -270,7 +281,7 @@ static oct_status measure(const search *x, int half, int k, outcome *o, oct_err 
 {
     oct_sim *s = x->half[half];
     oct_sim_loss loss;
-    use(x, k);
+    use(x, half, k);
     OCT_TRY(oct_sim_measure(s, &(oct_sim_mask){ .weights = OCT_SIM_FLOAT_WEIGHTS }, &loss, err));
     o->sqnr[half] = loss.sqnr;
     if (!(o->noise[half] = oct_arena_calloc(x->a, s->n_samples + 1, sizeof(double))))
@@ -296,22 +307,20 @@ static double sum_of(const search *x, int half, const outcome *o)
     return sum;
 }
 
-/* db[]: what each sample loses from one choice to the other, of the halves from one on that both were measured on; room for both halves.
- * What is small beside the others' noise counts for little. Returns how many. */
-static size_t losses(const search *x, int from, const outcome *was, const outcome *now, double *db)
+/* db[]: what each sample loses from one choice to the other, of the halves from one on. What is small beside the others' noise counts for
+ * little. Returns how many. */
+static size_t losses(const search *x, int from, const outcome *was, const outcome *now)
 {
     size_t n = 0;
     for (int h = from; h < 2; h++) {
-        if (!was->noise[h] || !now->noise[h])
-            continue;
         const double little = LITTLE * sum_of(x, h, was) / (double)x->half[h]->n_samples;
         for (size_t i = 0; i < x->half[h]->n_samples; i++)
-            db[n++] = little > 0 ? 10 * log10((now->noise[h][i] + little) / (was->noise[h][i] + little)) : 0;
+            x->db[n++] = little > 0 ? 10 * log10((now->noise[h][i] + little) / (was->noise[h][i] + little)) : 0;
     }
     return n;
 }
 
-/* Whether the noise of all samples falls by so many dB, and that of the samples by more than chance. */
+/* Whether the noise of the halves from one on falls by so many dB, and that of a sample by more than chance. */
 static bool wins(const search *x, int from, const outcome *was, const outcome *now, double gain)
 {
     double before = 0, after = 0, sum = 0, squares = 0;
@@ -319,32 +328,14 @@ static bool wins(const search *x, int from, const outcome *was, const outcome *n
         before += sum_of(x, h, was);
         after += sum_of(x, h, now);
     }
-    const size_t n = losses(x, from, was, now, x->db);
+    const size_t n = losses(x, from, was, now);
     for (size_t i = 0; i < n; i++)
         sum += x->db[i];
     const double mean = sum / (double)n;
     for (size_t i = 0; i < n; i++)
         squares += (x->db[i] - mean) * (x->db[i] - mean);
     const double error = n > 1 ? sqrt(squares / (double)(n - 1) / (double)n) : 0;
-    return after * pow(10, gain / 10) <= before && -mean >= CHANCE * error;
-}
-
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Whether a sample loses far more from the widest ranges to these than the others do. Rounding varies by chance, to both sides alike; what
- * stands out above was clipped, and would be more often in data unlike the samples. */
-static bool clips(const search *x, const outcome *widest, const outcome *now)
-{
-    const size_t n = losses(x, 0, widest, now, x->db);
-    if (n == 0)
-        return false;
-    qsort(x->db, n, sizeof *x->db, by_size);
-    const double middle = x->db[n / 2], spread = middle - x->db[n / 6]; /* a sixth lies below one deviation */
-    return x->db[n - 1] > MUCH_DB && x->db[n - 1] - middle > FAR * spread;
+    return after * pow(10, gain / 10) <= before && -mean >= (from ? OTHERS_CHANCE : CHANCE) * error;
 }
 
 /* ---- choosing ---- */
@@ -361,11 +352,7 @@ static oct_status choose_one(search *x, outcome *o, oct_err *err)
         if (!(sum_of(x, 0, &o[k]) < sum_of(x, 0, &o[best])))
             continue;
         OCT_TRY(measure_both(x, k, &o[k], err));
-        if (!wins(x, 0, &o[best], &o[k], MARGIN_DB))
-            continue;
-        if (clips(x, &o[0], &o[k]))
-            x->clipped = true;
-        else
+        if (wins(x, 0, &o[best], &o[k], MARGIN_DB))
             best = k;
     }
     x->suits = best;
@@ -416,7 +403,7 @@ static oct_status refine_one(search *x, int v, int *runs, double *best, oct_err 
 }
 
 /* One tensor after the other, the costliest first, on one half; the other one says whether that stays. */
-static oct_status refine(search *x, const outcome *widest, outcome *chosen, oct_err *err)
+static oct_status refine(search *x, outcome *chosen, oct_err *err)
 {
     const size_t n = x->j->n_values;
     const double most = TRIAL_MACS / ((double)x->core->macs * (double)x->half[0]->n_samples);
@@ -434,7 +421,7 @@ static oct_status refine(search *x, const outcome *widest, outcome *chosen, oct_
         OCT_TRY(refine_one(x, v, &runs, &at, err));
     }
     OCT_TRY(measure_both(x, N, &refined, err));
-    if (wins(x, 1, chosen, &refined, STEP_DB) && !clips(x, widest, &refined))
+    if (wins(x, 1, chosen, &refined, STEP_DB))
         *chosen = refined;
     else
         memcpy(x->choice, before, n);
@@ -448,11 +435,11 @@ static oct_status choose(search *x, oct_method_result *r, oct_err *err)
     outcome chosen = o[x->suits];
     choose_each(x, x->suits);
     OCT_TRY(measure_both(x, N, &each, err));
-    if (wins(x, 1, &chosen, &each, EACH_DB) && !clips(x, &o[0], &each))
+    if (wins(x, 1, &chosen, &each, EACH_DB))
         chosen = each;
     else
         memset(x->choice, x->suits, x->j->n_values);
-    OCT_TRY(refine(x, &o[0], &chosen, err));
+    OCT_TRY(refine(x, &chosen, err));
     r->measure = "output SQNR";
     r->unit = "dB";
     r->before = (o[USUAL].sqnr[0] + o[USUAL].sqnr[1]) / 2;
