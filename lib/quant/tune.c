@@ -23,17 +23,18 @@
 /* Widest ranges first: among nearly equal ones that is safer for data unlike the samples. */
 static const char *const candidates[] = { "minmax", "hist-mse=4", "hist-mse", "hist-percentile=99.99", "hist-percentile=99.9" };
 enum { N = sizeof candidates / sizeof candidates[0], USUAL = 2 }; /* USUAL: oct_observer_default */
-#define SAMPLES ((oct_sim_size){ 1200000000, 4, 32 }) /* of each half */
+#define SAMPLES ((oct_sim_size){ 2400000000, 4, 32 }) /* of each half */
+#define BEHIND_DB 0.5      /* on one half: what is so far behind another candidate is not measured on the other */
 #define CLEARLY 0.9        /* times the cost of what suits the model: less is worth another candidate for a tensor */
 #define MARGIN_DB 0.3      /* at the outputs: what another candidate for the whole model must win */
-#define EACH_DB 1.0        /* what a choice per tensor must win over that: it fits these samples more closely than others */
-#define CHANCE 2.0         /* standard errors that what a sample wins must be above 0 */
-#define OTHERS_CHANCE 1.0  /* the same of samples that did not choose */
+#define EACH_DB 2.0        /* what a choice per tensor must win over that: it fits these samples more closely than what will come */
+#define CHANCE 1.0         /* standard errors that what a sample wins must be above 0 */
 #define LITTLE 0.01        /* of the mean noise of a sample: less is not told apart */
 #define NEAR 2.0           /* times the cost: other candidates of a tensor that are tried at the outputs */
 #define STEP_DB 0.05       /* that such a trial must win */
 #define TRIAL_MACS 8e9     /* that they may take together; too few of them are not begun */
 enum { LEAST_TRIALS = 8, MOST_TRIALS = 200 };
+enum { LEAST_JUDGES = 16 }; /* samples of a half that may say whether a choice per tensor is better: fewer tell of luck */
 enum { LANES = 4, LANE_BYTES = 48 << 20 }; /* samples at a time, and what each may hold of the float model's values */
 
 /* A sample at hand. */
@@ -335,7 +336,7 @@ static bool wins(const search *x, int from, const outcome *was, const outcome *n
     for (size_t i = 0; i < n; i++)
         squares += (x->db[i] - mean) * (x->db[i] - mean);
     const double error = n > 1 ? sqrt(squares / (double)(n - 1) / (double)n) : 0;
-    return after * pow(10, gain / 10) <= before && -mean >= (from ? OTHERS_CHANCE : CHANCE) * error;
+    return after * pow(10, gain / 10) <= before && -mean >= CHANCE * error;
 }
 
 /* ---- choosing ---- */
@@ -349,7 +350,7 @@ static oct_status choose_one(search *x, outcome *o, oct_err *err)
     for (int k = 1; k < N; k++) {
         if (!o[k].noise[0])
             OCT_TRY(measure(x, 0, k, &o[k], err));
-        if (!(sum_of(x, 0, &o[k]) < sum_of(x, 0, &o[best])))
+        if (sum_of(x, 0, &o[k]) > pow(10, BEHIND_DB / 10) * sum_of(x, 0, &o[best]))
             continue;
         OCT_TRY(measure_both(x, k, &o[k], err));
         if (wins(x, 0, &o[best], &o[k], MARGIN_DB))
@@ -428,18 +429,29 @@ static oct_status refine(search *x, outcome *chosen, oct_err *err)
     return OCT_OK;
 }
 
-static oct_status choose(search *x, oct_method_result *r, oct_err *err)
+/* A choice per tensor, where it is better than that for the whole model. */
+static oct_status choose_tensors(search *x, outcome *chosen, oct_err *err)
 {
-    outcome o[N] = { { { NULL } } }, each = { { NULL } };
-    OCT_TRY(choose_one(x, o, err));
-    outcome chosen = o[x->suits];
+    outcome each = { { NULL } };
+    OCT_TRY(measure_costs(x, x->half[0], err));
     choose_each(x, x->suits);
     OCT_TRY(measure_both(x, N, &each, err));
-    if (wins(x, 1, &chosen, &each, EACH_DB))
-        chosen = each;
+    if (wins(x, 1, chosen, &each, EACH_DB))
+        *chosen = each;
     else
         memset(x->choice, x->suits, x->j->n_values);
-    OCT_TRY(refine(x, &chosen, err));
+    return refine(x, chosen, err);
+}
+
+static oct_status choose(search *x, oct_method_result *r, oct_err *err)
+{
+    outcome o[N] = { { { NULL } } };
+    OCT_TRY(choose_one(x, o, err));
+    outcome chosen = o[x->suits];
+    if (x->half[0]->n_samples >= LEAST_JUDGES && x->half[1]->n_samples >= LEAST_JUDGES)
+        OCT_TRY(choose_tensors(x, &chosen, err));
+    else
+        memset(x->choice, x->suits, x->j->n_values);
     r->measure = "output SQNR";
     r->unit = "dB";
     r->before = (o[USUAL].sqnr[0] + o[USUAL].sqnr[1]) / 2;
@@ -461,7 +473,6 @@ static oct_status search_ranges(search *x, oct_method_result *r, oct_err *err)
         return oct_nomem(err);
     memset(x->all, true, x->j->n_values * sizeof *x->all);
     OCT_TRY(make_candidates(x, err));
-    OCT_TRY(measure_costs(x, x->half[0], err));
     return choose(x, r, err);
 }
 
