@@ -40,6 +40,11 @@ void oct_qparams_sums_f32(const float *x, size_t n, oct_column_qparams *g);
 /* q u8[n][OCT_QPARAMS_COLUMNS] = d + zero. */
 void oct_quantize_columns_f32(const float *x, size_t n, const oct_column_qparams *g, uint8_t *q);
 
+/* Quantizes a row block by block, symmetrically: scale = largest magnitude / 127, q = round_half_even(x * (127 / largest magnitude)), sum = of q. All q of a
+ * block are 0, and its scale, where none of it reaches 2^-100; where some are not finite, the scale is NaN and q are 0.
+ *   x f32[n]; q s8[blocks * block], zeros beyond n; scale f32[blocks], sum s32[blocks]; blocks = ceil(n / block) */
+void oct_quantize_blocks_s8(const float *x, size_t n, size_t block, int8_t *q, float *scale, int32_t *sum);
+
 /* One value of each, the same arithmetic. */
 int32_t oct_quantize_value(float x, float scale, int32_t zp, int32_t lo, int32_t hi);
 

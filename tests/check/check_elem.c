@@ -264,6 +264,23 @@ static void check_column_qparams(oct_check *t, const oct_elem_table *ref, const 
     }
 }
 
+static void check_blocks(oct_check *t, const oct_elem_table *ref, const oct_elem_table *k)
+{
+    for (size_t i = 0; i < 8 * OCT_COUNT(sizes); i++) {
+        const size_t n = sizes[i % OCT_COUNT(sizes)], block = (size_t)16 << i % 5, blocks = (n + block - 1) / block;
+        float *x = floats(t, n), *scale_want = floats(t, blocks), *scale = floats(t, blocks);
+        int8_t *want = oct_check_buffer(t, blocks * block), *got = oct_check_buffer(t, blocks * block);
+        int32_t *sum_want = oct_check_buffer(t, blocks * 4), *sum = oct_check_buffer(t, blocks * 4);
+        fill(t, x, n);
+        ref->quantize_blocks(x, n, block, want, scale_want, sum_want);
+        k->quantize_blocks(x, n, block, got, scale, sum);
+        same(t, want, got, blocks * block, 1, "blocks", 0);
+        same_f32(t, scale_want, scale, blocks, "scales of blocks", 0);
+        same(t, sum_want, sum, blocks, 4, "sums of blocks", 0);
+        oct_check_release(t);
+    }
+}
+
 /* Every 16-bit float; float32 at and beside every value that 16 bits hold and every middle between two, and wild ones. NaN
  * too has the same bits here: conversions are moves. */
 static void check_half(oct_check *t, const oct_elem_table *ref, const oct_elem_table *k)
@@ -425,7 +442,7 @@ static void run(oct_check *t, const oct_elem_table *ref, const oct_elem_table *k
 {
     static void (*const parts[])(oct_check *, const oct_elem_table *, const oct_elem_table *) = {
         check_unary, check_binary, check_reduce, check_norms, check_quantize, check_integers, check_pool, check_moves,
-        check_half, check_column_qparams, check_rnn,
+        check_half, check_column_qparams, check_rnn, check_blocks,
     };
     count_seen = 0;
     for (size_t i = 0; i < OCT_COUNT(parts); i++) {

@@ -454,6 +454,43 @@ static void values_column_qparams(oct_check *t)
     }
 }
 
+/* By the definition, in double where that is exact; values of all sizes, and blocks of zeros, of almost nothing, and with NaN or infinity. */
+static void values_blocks(oct_check *t)
+{
+    for (int round = 0; round < 200; round++) {
+        const size_t n = 1 + oct_check_below(t, 300), block = (size_t)16 << oct_check_below(t, 5), blocks = (n + block - 1) / block;
+        float *x = floats(t, n), *scale = floats(t, blocks);
+        int8_t *q = oct_check_buffer(t, blocks * block);
+        int32_t *sum = oct_check_buffer(t, blocks * 4);
+        oct_fill_f32(t, x, n);
+        const float size = round % 5 == 0 ? 0x1p-101f : round % 5 == 1 ? 0x1p90f : round % 5 == 2 ? 0 : 3;
+        for (size_t i = 0; i < n; i++)
+            x[i] = (x[i] > 1 ? 1 : x[i] < -1 ? -1 : x[i]) * size;
+        if (round % 7 == 0)
+            x[oct_check_below(t, n)] = round % 2 ? NAN : -INFINITY;
+        oct_quantize_blocks_s8(x, n, block, q, scale, sum);
+        size_t bad = 0;
+        for (size_t b = 0; b < blocks; b++) {
+            float most = 0;
+            bool finite = true;
+            int32_t all = 0;
+            for (size_t i = b * block; i < n && i < (b + 1) * block; i++) {
+                finite &= isfinite(x[i]) != 0;
+                most = fabsf(x[i]) > most ? fabsf(x[i]) : most;
+            }
+            const bool none = !finite || most < 0x1p-100f;
+            for (size_t i = b * block; i < (b + 1) * block; i++) {
+                const int want = none || i >= n ? 0 : (int)nearbyintf((float)((double)x[i] * (double)(127.0f / most)));
+                bad += q[i] != want;
+                all += want;
+            }
+            bad += all != sum[b] || (finite ? scale[b] != (none ? 0 : most / 127.0f) : !isnan(scale[b]));
+        }
+        oct_check_wrong(t, bad, "%zu values in blocks of %zu: %zu quantized values, sums and scales differ", n, block, bad);
+        oct_check_release(t);
+    }
+}
+
 static void values_quantize(oct_check *t)
 {
     static const oct_dtype types[] = { OCT_U8, OCT_S8, OCT_U16, OCT_S16 };
@@ -728,6 +765,7 @@ void check_values(oct_check *t)
     values_norm(t);
     values_quantize(t);
     values_column_qparams(t);
+    values_blocks(t);
     values_qbinary(t);
     values_tables(t);
     values_pool(t);
