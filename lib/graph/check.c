@@ -220,7 +220,7 @@ bool oct_quant_same(const oct_quant *a, const oct_quant *b)
     const size_t n = a && b && a->n == b->n ? (size_t)a->n : 0;
     if (a == b)
         return true;
-    return a && b && a->n == b->n && a->dtype == b->dtype && a->block == b->block && (n <= 1 || a->axis == b->axis) &&
+    return a && b && a->n == b->n && a->dtype == b->dtype && a->block == b->block && a->bytes == b->bytes && (n <= 1 || a->axis == b->axis) &&
            (n == 0 || (memcmp(a->scale, b->scale, n * sizeof *a->scale) == 0 && memcmp(a->zp, b->zp, n * sizeof *a->zp) == 0));
 }
 

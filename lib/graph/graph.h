@@ -53,6 +53,7 @@ typedef struct oct_quant {
     const int32_t *zp; /* never NULL but for dynamic */
     oct_dtype dtype;   /* of the quantized values */
     int64_t block;     /* elements along axis that share a scale; 0: not in blocks */
+    bool bytes;        /* in blocks: products may quantize their other operand by the same blocks (MatMulNBits' accuracy_level 4) */
     /* The elements of a constant, where they are known; else NULL. Those of a matrix in blocks may lie by columns, as in MatMulNBits:
      * u8 [columns][blocks][block * bits / 8], each an unsigned number, lowest bits first. Then scale and zp are [columns][blocks]. */
     const oct_tensor *qvals;

@@ -1,6 +1,7 @@
 /* tests/check/check_nbits.c -- products with blockwise weights: every kernel against dequantized weights and their chain. */
 #include "check.h"
 #include "kernels/nbits/nbits_kernels.h"
+#include "kernels/quantize.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -21,12 +22,18 @@ static unsigned bits_at(const uint8_t *p, size_t i, int bits)
     return v;
 }
 
+static unsigned zero_at(const sample *s, size_t j, size_t block)
+{
+    const oct_nbits_form *f = &s->form;
+    return f->zero == OCT_NBITS_WHOLE ? bits_at(s->weights.zero + j * oct_nbits_zero_bytes(f), block, f->bits) : 1u << (f->bits - 1);
+}
+
 static sample make(oct_check *t, size_t n, size_t k, int bits, size_t block, oct_nbits_zero kind, bool wild)
 {
     const size_t blocks = (k + block - 1) / block, zero_row = (blocks * (size_t)bits + 7) / 8, row = blocks * block * (size_t)bits / 8;
     uint8_t *qvals = oct_check_buffer(t, n * row), *zeros = oct_check_buffer(t, n * zero_row);
     float *scale = oct_check_buffer(t, n * blocks * 4), *real = oct_check_buffer(t, n * blocks * 4);
-    sample s = { { n, k, bits, block, kind }, { qvals, scale, zeros, real }, oct_check_buffer(t, k * n * 4) };
+    sample s = { { n, k, bits, block, kind, false }, { qvals, scale, zeros, real }, oct_check_buffer(t, k * n * 4) };
     oct_fill_bytes(t, qvals, n * row);
     oct_fill_bytes(t, zeros, n * zero_row);
     wild ? oct_fill_f32_wild(t, scale, n * blocks) : oct_fill_f32(t, scale, n * blocks);
@@ -86,6 +93,92 @@ static void check_product(oct_check *t, size_t m, size_t n, size_t k, int bits, 
     oct_nbits_run(&p, r & 64 ? t->pool : NULL, m, a, lda, packed, got, ldc, &o, scratch);
     oct_check_same(t, want, got, m * ldc * 4, 4, "%s m=%zu n=%zu k=%zu bits=%d block=%zu zero=%d out=%x%s", p.kernel->name, m, n, k, bits,
                    block, (int)kind, r >> 3 & 15, wild ? " wild" : "");
+    oct_check_release(t);
+}
+
+/* What a chain over blocks gives: rows of A as quantize_blocks leaves them, in numbers of 64 bits. */
+static void naive_bytes(oct_check *t, const sample *s, size_t m, const float *a, size_t lda, float *c, size_t ldc)
+{
+    const oct_nbits_form *f = &s->form;
+    const size_t blocks = oct_nbits_blocks(f);
+    int8_t *q = oct_check_buffer(t, blocks * f->block);
+    float *scale = oct_check_buffer(t, blocks * 4);
+    int32_t *sums = oct_check_buffer(t, blocks * 4);
+    for (size_t i = 0; i < m; i++) {
+        oct_quantize_blocks_s8(a + i * lda, f->k, f->block, q, scale, sums);
+        for (size_t j = 0; j < f->n; j++) {
+            float v = 0;
+            for (size_t b = 0; b < blocks; b++) {
+                int64_t sum = 0;
+                for (size_t p = b * f->block; p < f->k && p < (b + 1) * f->block; p++)
+                    sum += q[p] * ((int64_t)bits_at(s->weights.qvals + j * oct_nbits_column_bytes(f), p, f->bits) - zero_at(s, j, b));
+                v = fmaf((float)sum, scale[b] * s->weights.scale[j * blocks + b], v);
+            }
+            const uint32_t nan = 0x7fc00000;
+            if (isnan(v))
+                memcpy(&v, &nan, 4);
+            c[i * ldc + j] = v;
+        }
+    }
+}
+
+/* Products with quantized activations, by every kernel the CPU has. Extremes: every quantized value and every weight at its largest. */
+static void check_bytes(oct_check *t, const oct_nbits_bytes_kernel *kernel, size_t m, size_t n, size_t k, int bits, size_t block, oct_nbits_zero kind)
+{
+    const uint32_t r = oct_check_random(t);
+    sample s = make(t, n, k, bits, block, kind, false);
+    const size_t lda = k + oct_check_below(t, 4), ldc = n + oct_check_below(t, 4);
+    float *a = oct_check_buffer(t, m * lda * 4), *want = oct_check_buffer(t, m * ldc * 4), *got = oct_check_buffer(t, m * ldc * 4);
+    r % 5 == 0 ? oct_fill_f32_wild(t, a, m * lda) : oct_fill_f32(t, a, m * lda);
+    for (size_t i = 0; i < m * lda && r % 5 == 1; i++)
+        a[i] = i % 3 ? 1 : -1;
+    if (r % 5 == 1)
+        memset((uint8_t *)(uintptr_t)s.weights.qvals, 0xff, n * oct_nbits_column_bytes(&s.form));
+    s.form.bytes = true;
+    naive_bytes(t, &s, m, a, lda, want, ldc);
+    oct_nbits p;
+    oct_err err = OCT_ERR_INIT;
+    if (oct_check_wrong(t, oct_nbits_prepare(&p, &s.form, 2, &err) != OCT_OK, "nbits %s", err.text))
+        return;
+    p.bytes = kernel;
+    p.packed_size = (n + kernel->nr - 1) / kernel->nr * oct_nbits_panel_bytes(&s.form, kernel->nr);
+    void *packed = oct_check_buffer(t, p.packed_size), *scratch = oct_check_buffer(t, p.scratch_size);
+    oct_nbits_pack(&p, &s.weights, packed);
+    oct_nbits_run(&p, r & 64 ? t->pool : NULL, m, a, lda, packed, got, ldc, NULL, scratch);
+    oct_check_same(t, want, got, m * ldc * 4, 4, "%s m=%zu n=%zu k=%zu bits=%d block=%zu zero=%d kind %u", kernel->name, m, n, k, bits, block, (int)kind, r % 5);
+    oct_check_release(t);
+}
+
+/* Bias, residual and clamp, and the whole walk: against the same without them, and more rows than are quantized at a time. */
+static void check_bytes_out(oct_check *t)
+{
+    enum { M = 300, N = 50, K = 70 };
+    sample s = make(t, N, K, 4, 32, OCT_NBITS_WHOLE, false);
+    float *a = oct_check_buffer(t, M * K * 4), *bias = oct_check_buffer(t, N * 4), *res = oct_check_buffer(t, M * N * 4);
+    float *want = oct_check_buffer(t, M * N * 4), *got = oct_check_buffer(t, M * N * 4);
+    oct_fill_f32(t, a, M * K);
+    oct_fill_f32(t, bias, N);
+    oct_fill_f32(t, res, M * N);
+    s.form.bytes = true;
+    naive_bytes(t, &s, M, a, K, want, N);
+    oct_nbits p;
+    if (oct_check_wrong(t, oct_nbits_prepare(&p, &s.form, 2, NULL) != OCT_OK, "nbits"))
+        return;
+    void *packed = oct_check_buffer(t, p.packed_size), *scratch = oct_check_buffer(t, p.scratch_size);
+    oct_nbits_pack(&p, &s.weights, packed);
+    /* The bias begins a chain: a residual is added behind it, exactly like the first where the chain is taken alone. */
+    const oct_sout o = { .residual = res, .ldr = N, .clamp = true, .lo = -0.5f, .hi = 2 };
+    oct_nbits_run(&p, t->pool, M, a, K, packed, got, N, &o, scratch);
+    for (size_t i = 0; i < M * N; i++) {
+        const float v = want[i] + res[i];
+        want[i] = v < o.lo ? o.lo : v > o.hi ? o.hi : v;
+    }
+    oct_check_same(t, want, got, M * N * 4, 4, "%s with a residual, clamped", p.bytes->name);
+    const oct_sout begun = { .bias = bias };
+    float *one = oct_check_buffer(t, N * 4);
+    memset(a, 0, K * 4);
+    oct_nbits_run(&p, NULL, 1, a, K, packed, one, N, &begun, scratch);
+    oct_check_same(t, bias, one, N * 4, 4, "%s begins with the bias", p.bytes->name);
     oct_check_release(t);
 }
 
@@ -160,8 +253,8 @@ static void check_dequantize(oct_check *t, size_t n, size_t k, int bits, size_t 
 
 static void check_refused(oct_check *t)
 {
-    static const oct_nbits_form odd[] = { { 4, 32, 3, 32, 0 }, { 4, 32, 4, 8, 0 }, { 4, 32, 4, 512, 0 }, { 4, 32, 4, 48, 0 },
-                                          { SIZE_MAX / 8, SIZE_MAX / 8, 4, 32, 0 } };
+    static const oct_nbits_form odd[] = { { 4, 32, 3, 32, 0, 0 }, { 4, 32, 4, 8, 0, 0 }, { 4, 32, 4, 512, 0, 0 }, { 4, 32, 4, 48, 0, 0 },
+                                          { SIZE_MAX / 8, SIZE_MAX / 8, 4, 32, 0, 0 }, { 4, 32, 4, 32, OCT_NBITS_REAL, true } };
     for (size_t i = 0; i < OCT_COUNT(odd); i++) {
         oct_nbits p;
         oct_check_wrong(t, oct_nbits_prepare(&p, &odd[i], 1, NULL) == OCT_OK,
@@ -190,6 +283,12 @@ void check_nbits(oct_check *t)
         check_dequantize(t, 5, 77, bits[zero], 16, (oct_nbits_zero)zero);
         check_dequantize(t, 3, 300, bits[zero], 128, (oct_nbits_zero)((zero + 1) % 3));
     }
+    const oct_nbits_bytes_kernel *bytes = oct_nbits_bytes_kernels(&count);
+    for (size_t i = 0; i < count; i++)
+        for (size_t b = 0; b < 3 * OCT_COUNT(blocks) && (bytes[i].isa & ~oct_isa_active()) == 0; b++)
+            for (size_t d = 0; d < OCT_COUNT(depths); d++)
+                check_bytes(t, &bytes[i], 1 + (b + d) % 19, 1 + oct_check_below(t, 70), depths[d], bits[b % 3], blocks[b / 3], (oct_nbits_zero)((b + d) % 2));
+    check_bytes_out(t);
     check_refused(t);
 }
 
@@ -215,6 +314,18 @@ static void run_f32(void *arg)
     oct_sgemm_run(&b->f, NULL, b->m, b->a, b->p.form.k, b->packed_f32, b->c, b->p.form.n, NULL, b->scratch);
 }
 
+/* GMAC/s with quantized activations, 0 where zero points do not let them be. */
+static double bytes_rate(oct_check *t, timing b, sample s, double macs)
+{
+    s.form.bytes = true;
+    if (oct_nbits_prepare(&b.p, &s.form, 1, NULL) != OCT_OK)
+        return 0;
+    b.packed = oct_check_buffer(t, b.p.packed_size);
+    b.scratch = oct_check_buffer(t, b.p.scratch_size);
+    oct_nbits_pack(&b.p, &s.weights, b.packed);
+    return macs / oct_check_time(run_bits, &b);
+}
+
 static void bench(oct_check *t, size_t m, size_t n, size_t k, int bits, size_t block, oct_nbits_zero zero)
 {
     const sample s = make(t, n, k, bits, block, zero, false);
@@ -231,8 +342,8 @@ static void bench(oct_check *t, size_t m, size_t n, size_t k, int bits, size_t b
     oct_sgemm_pack(&b.f, s.w, (ptrdiff_t)n, 1, b.packed_f32);
     const double macs = (double)m * (double)n * (double)k * 1e-9, f = oct_check_time(run_f32, &b), q = oct_check_time(run_bits, &b);
     static const char *const names[] = { "middle", "whole", "real" };
-    printf("%3zux%zux%zu %d bits, blocks of %3zu, zero %-6s  f32 %6.1f  %6.1f GMAC/s  %5.1f GB/s\n", m, n, k, bits, block, names[zero],
-           macs / f, macs / q, (double)b.p.packed_size * 1e-9 / q);
+    printf("%3zux%zux%zu %d bits, blocks of %3zu, zero %-6s  f32 %6.1f  %6.1f GMAC/s  %5.1f GB/s  bytes %6.1f GMAC/s\n", m, n, k, bits, block, names[zero],
+           macs / f, macs / q, (double)b.p.packed_size * 1e-9 / q, bytes_rate(t, b, s, macs));
     oct_check_release(t);
 }
 

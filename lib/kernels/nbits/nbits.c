@@ -77,6 +77,8 @@ oct_status oct_nbits_prepare(oct_nbits *p, const oct_nbits_form *f, int threads,
     *p = (oct_nbits){ .form = *f, .sgemm = oct_sgemm_select(oct_isa_active()), .threads = threads < 1 ? 1 : threads };
     if ((f->bits != 2 && f->bits != 4 && f->bits != 8) || f->block < 16 || f->block > 256 || (f->block & (f->block - 1)))
         return oct_fail(err, OCT_EUNSUPPORTED, "weights of %d bits in blocks of %zu cannot be run", f->bits, f->block);
+    if (f->bytes)
+        return oct_nbits_bytes_prepare(p, err);
     const size_t nr = p->sgemm->nr;
     size_t bytes;
     p->kernel = oct_nbits_select(oct_isa_active(), nr);
@@ -87,6 +89,16 @@ oct_status oct_nbits_prepare(oct_nbits *p, const oct_nbits_form *f, int threads,
         !oct_mul_size(bytes, (size_t)p->threads, &p->scratch_size))
         return oct_fail(err, OCT_ENOMEM, "matrix product of depth %zu with %zu columns is too large", f->k, f->n);
     return OCT_OK;
+}
+
+/* A word of values one behind another, with value i + 4 behind value i instead. */
+static uint32_t by_fours(uint32_t word, size_t bits)
+{
+    const size_t per = 32 / bits;
+    uint32_t out = 0;
+    for (size_t i = 0; i < per; i++)
+        out |= (word >> i * bits & (uint32_t)((1u << bits) - 1)) << (i % 4 * 8 + i / 4 * bits);
+    return out;
 }
 
 /* Column j of a panel, or zeros where the last panel has none. */
@@ -101,14 +113,18 @@ static void pack_column(const oct_nbits_form *f, size_t nr, const oct_nbits_weig
             panel[oct_nbits_at_zero(nr) + j] = (uint8_t)zero;
         else if (f->zero == OCT_NBITS_REAL)
             memcpy(panel + oct_nbits_at_zero(nr) + j * 4, &zero, 4);
-        for (size_t i = 0; i < words; i++)
-            memcpy(panel + oct_nbits_at_qvals(f, nr) + (i * nr + j) * 4, qvals + i * 4, 4);
+        for (size_t i = 0; i < words; i++) {
+            uint32_t word;
+            memcpy(&word, qvals + i * 4, 4);
+            word = f->bytes && f->bits < 8 ? by_fours(word, (size_t)f->bits) : word;
+            memcpy(panel + oct_nbits_at_qvals(f, nr) + (i * nr + j) * 4, &word, 4);
+        }
     }
 }
 
 void oct_nbits_pack(const oct_nbits *p, const oct_nbits_weights *w, void *packed)
 {
-    const size_t nr = p->sgemm->nr, panel = oct_nbits_panel_bytes(&p->form, nr);
+    const size_t nr = p->bytes ? p->bytes->nr : p->sgemm->nr, panel = oct_nbits_panel_bytes(&p->form, nr);
     memset(packed, 0, p->packed_size);
     for (size_t column = 0; column < p->form.n; column++)
         pack_column(&p->form, nr, w, column, (uint8_t *)packed + column / nr * panel, column % nr);
@@ -184,6 +200,10 @@ void oct_nbits_run(const oct_nbits *p, oct_pool *pool, size_t m, const float *a,
     const oct_nbits_form *f = &p->form;
     job w = { .p = p, .packed = packed, .a = a, .m = m, .lda = lda, .c = c, .ldc = ldc, .out = out ? out : &plain };
     oct_pool *threads = oct_pool_threads(pool) > p->threads ? NULL : pool;
+    if (p->bytes) {
+        oct_nbits_bytes_run(p, threads, m, a, lda, packed, c, ldc, w.out, scratch);
+        return;
+    }
     if (m && m <= MOST_FEW) {
         const size_t columns = p->sgemm->nr * (m == 1 ? 2 : 1);
         /* Waking the threads costs more than a product this small. */

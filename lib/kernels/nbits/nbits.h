@@ -6,6 +6,10 @@
  * So the result is, bit for bit, the float product with dequantized weights, on every instruction set, with any threads and
  * rows. Weights stay packed in their few bits: up to four rows of A read them once, more unpack a panel at a time.
  *
+ * Where the form has `bytes`, activations are quantized by the weights' blocks (oct_quantize_blocks_s8), and a block is a product of integers:
+ *   C[m][n] = clamp(chain over blocks of fma((float)(sum over the block of qa[m][k] * (q[n][k] - zero)), sa[m][block] * scale[n][block]) + residual)
+ * which begins with the bias. It errs by the rounding of A, and has the same bits everywhere, too.
+ *
  * Plans, packing and memory are as in sgemm.h. */
 #ifndef OCT_KERNELS_NBITS_H
 #define OCT_KERNELS_NBITS_H
@@ -24,6 +28,7 @@ typedef struct oct_nbits_form {
     int bits;     /* 2, 4 or 8 */
     size_t block; /* values of k that share a scale: a power of two, 16 to 256 */
     oct_nbits_zero zero;
+    bool bytes; /* activations are quantized; not with REAL */
 } oct_nbits_form;
 
 /* The weights as com.microsoft.MatMulNBits has them, n rows of blocks = ceil(k / block) each. */
@@ -57,8 +62,28 @@ const oct_nbits_kernel *oct_nbits_kernels(size_t *n); /* slowest first */
 /* The fastest for panels of nr columns that needs nothing outside `have`. */
 const oct_nbits_kernel *oct_nbits_select(oct_isa have, size_t nr);
 
+/* Quantized rows of A. */
+typedef struct oct_nbits_rows {
+    const int8_t *q;    /* [m][blocks * block]: zeros beyond k */
+    const float *scale; /* [m][blocks] */
+    const int32_t *sum; /* [m][blocks], of the block's q */
+} oct_nbits_rows;
+
+/* y[i][j] continues the chain of row i < m and column j of one panel; rows of y are nr apart. */
+typedef void (*oct_nbits_bytes_fn)(const oct_nbits_form *f, size_t nr, size_t m, const oct_nbits_rows *a, const uint8_t *panel, float *y);
+
+typedef struct oct_nbits_bytes_kernel {
+    const char *name;
+    oct_isa isa;
+    oct_nbits_bytes_fn run;
+    size_t mr, nr; /* most rows, columns of a panel */
+} oct_nbits_bytes_kernel;
+
+const oct_nbits_bytes_kernel *oct_nbits_bytes_kernels(size_t *n); /* slowest first */
+
 typedef struct oct_nbits {
     oct_nbits_form form;
+    const oct_nbits_bytes_kernel *bytes; /* of a form that has them; else NULL, and the next two */
     const oct_nbits_kernel *kernel;
     const oct_sgemm_kernel *sgemm; /* for more rows; its nr is the panels' */
     int threads;
@@ -73,7 +98,7 @@ size_t oct_nbits_blocks(const oct_nbits_form *f); /* of one column */
 /* Writes w[i][column] for 0 <= i < k to w, f32[k]. For weights that cannot be packed: with groups, or known in a run only. */
 void oct_nbits_dequantize(const oct_nbits_form *f, const oct_nbits_weights *from, size_t column, float *w);
 
-/* Plans products on pools of at most `threads` threads. n, k >= 1. OCT_EUNSUPPORTED for other bits or blocks than the above,
+/* Plans products on pools of at most `threads` threads. n, k >= 1. OCT_EUNSUPPORTED for other bits, blocks or zero points than the above,
  * OCT_ENOMEM when the sizes overflow. */
 oct_status oct_nbits_prepare(oct_nbits *p, const oct_nbits_form *f, int threads, oct_err *err);
 /* w->group must be NULL. */
