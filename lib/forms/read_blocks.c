@@ -22,7 +22,8 @@ static bool read_form(const oct_node *n, oct_nbits_form *f)
     if (columns < 1 || columns > INT32_MAX || k > INT32_MAX || block < 16 || block > 256 || k < 1 || (bits != 2 && bits != 4 && bits != 8))
         return false;
     *f = (oct_nbits_form){ .n = (size_t)columns, .k = (size_t)k, .bits = (int)bits, .block = (size_t)block,
-                           .zero = oct_input_at(n, IN_ZERO) >= 0 ? OCT_NBITS_WHOLE : OCT_NBITS_MIDDLE };
+                           .zero = oct_input_at(n, IN_ZERO) >= 0 ? OCT_NBITS_WHOLE : OCT_NBITS_MIDDLE,
+                           .bytes = oct_node_int(n, "accuracy_level", 0) == 4 };
     return f->n * oct_nbits_blocks(f) <= INT32_MAX;
 }
 
@@ -32,7 +33,7 @@ static oct_status matrix(forms_reader *r, int id, int qvals, const oct_nbits_for
 {
     int32_t *zp = oct_arena_calloc(r->g->arena, f->n * oct_nbits_blocks(f), sizeof *zp);
     const oct_quant q = { .n = (int)(f->n * oct_nbits_blocks(f)), .scale = scale->data, .zp = zp, .dtype = oct_blocks_dtype(f),
-                          .block = (int64_t)f->block };
+                          .block = (int64_t)f->block, .bytes = f->bytes };
     if (!zp)
         return oct_nomem(err);
     oct_blocks_zero_points(f, zero ? zero->data : NULL, zp);

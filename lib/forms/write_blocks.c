@@ -64,6 +64,8 @@ static oct_status write_operator(oct_writer *w, int id, const oct_nbits_form *f,
     OCT_TRY(oct_node_set_int(g, id, "N", (int64_t)f->n, err));
     OCT_TRY(oct_node_set_int(g, id, "bits", f->bits, err));
     OCT_TRY(oct_node_set_int(g, id, "block_size", (int64_t)f->block, err));
+    if (f->bytes)
+        OCT_TRY(oct_node_set_int(g, id, "accuracy_level", 4, err));
     return oct_edit_become(g, id, "MatMulNBits", "com.microsoft", 0, err);
 }
 

@@ -12,7 +12,7 @@ static oct_nbits_form form_of(const oct_qjob *j, int node, oct_weight_layout *l)
     const oct_policy_row *row = &j->node[node].row;
     bool symmetric = row->block ? row->weights != OCT_WEIGHT_U4 && row->weights != OCT_WEIGHT_U8 : j->opts.symmetric;
     oct_nbits_form f = { .bits = j->opts.bits ? j->opts.bits : BITS, .block = (size_t)(j->opts.block ? j->opts.block : BLOCK),
-                         .zero = symmetric ? OCT_NBITS_MIDDLE : OCT_NBITS_WHOLE };
+                         .zero = symmetric ? OCT_NBITS_MIDDLE : OCT_NBITS_WHOLE, .bytes = j->opts.block_bytes && !j->opts.blocks_qdq };
     if (row->block) {
         f.bits = row->weights == OCT_WEIGHT_S4 || row->weights == OCT_WEIGHT_U4 ? 4 : 8;
         f.block = (size_t)row->block;
@@ -55,7 +55,7 @@ oct_status oct_make_blocks(oct_qjob *j, int node, oct_pool *pool, oct_err *err)
     oct_weight_layout l = { 0 };
     const oct_nbits_form f = form_of(j, node, &l);
     const bool whole = f.zero == OCT_NBITS_WHOLE;
-    const oct_quant quant = { .n = (int)(f.n * oct_nbits_blocks(&f)), .axis = l.in_axis, .block = (int64_t)f.block,
+    const oct_quant quant = { .n = (int)(f.n * oct_nbits_blocks(&f)), .axis = l.in_axis, .block = (int64_t)f.block, .bytes = f.bytes,
                               .dtype = f.bits == 4 ? (whole ? OCT_U4 : OCT_S4) : whole ? OCT_U8 : OCT_S8 };
     const oct_block_matrix m = { w->data, (ptrdiff_t)l.in_step, (ptrdiff_t)l.out_step };
     const int matrix = j->g->node[node].in[1];

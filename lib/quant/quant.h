@@ -51,6 +51,7 @@ typedef struct oct_qjob_opts {
     /* Weights in blocks, where the policy does not say: 4 or 8 bits (0: 4), weights that share a scale (0: 32). */
     int bits, block;
     bool symmetric;
+    bool block_bytes;         /* whoever runs such products may quantize their activations by the same blocks (accuracy_level 4) */
     bool blocks_qdq;          /* behind DequantizeLinear of opset 21, instead of in MatMulNBits */
     bool operators;           /* operators on integers, instead of QuantizeLinear and DequantizeLinear around real ones */
     int threads;              /* for rounding weights in blocks; 0: one per processor */

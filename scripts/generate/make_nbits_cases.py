@@ -18,8 +18,18 @@ def packed(codes, bits):
     return (codes.reshape(*codes.shape[:-1], -1, per) << np.arange(per) * bits).sum(-1).astype(np.uint8)
 
 
-def inputs(a, n, bits, block, zero, bias, groups):
-    """The node's inputs, and the product by its definition."""
+def in_bytes(a, block):
+    """What quantizing by block leaves of activations: 127 steps to a block's largest magnitude, in float32."""
+    k = a.shape[-1]
+    x = np.pad(a, [(0, 0)] * (a.ndim - 1) + [(0, -k % block)]).reshape(*a.shape[:-1], -1, block)
+    most = np.abs(x).max(-1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        steps = np.where(most > 0, np.rint(x * (np.float32(127) / most)), 0)
+    return (steps.astype(np.float64) * (most / np.float32(127))).reshape(*a.shape[:-1], -1)[..., :k]
+
+
+def inputs(a, n, bits, block, zero, bias, groups, in_blocks=False):
+    """The node's inputs, and the product by its definition; in_blocks: of activations as in_bytes leaves them."""
     k = a.shape[-1]
     blocks = -(-k // block)
     q = rng.integers(0, 2**bits, (n, blocks, block))
@@ -29,7 +39,7 @@ def inputs(a, n, bits, block, zero, bias, groups):
     g = rng.integers(0, blocks, k).astype(np.int32) if groups else np.arange(k) // block
     b = np.asarray(rng.standard_normal(n), np.float32) if bias else None
     w = (q.reshape(n, -1)[:, :k] - z[:, g].astype(np.float64)) * scale[:, g]
-    y = a.astype(np.float64) @ w.T + (b if bias else 0)
+    y = (in_bytes(a, block) if in_blocks else a.astype(np.float64)) @ w.T + (b if bias else 0)
     x = [a, packed(q, bits), scale, None if zero is None else z if zero == "f32" else packed(z, bits), g if groups else None, b]
     while x[-1] is None:
         x.pop()
@@ -38,7 +48,7 @@ def inputs(a, n, bits, block, zero, bias, groups):
 
 def product(shape, n, bits, block, zero=None, bias=False, groups=False, by_definition=False, **attrs):
     a = np.asarray(rng.standard_normal(shape), np.float32)
-    x, y = inputs(a, n, bits, block, zero, bias, groups)
+    x, y = inputs(a, n, bits, block, zero, bias, groups, attrs.get("accuracy_level") == 4 and zero != "f32" and not groups)
     attrs.update(K=shape[-1], N=n, bits=bits, block_size=block)
     if by_definition:
         node = helper.make_node("MatMulNBits", [f"x{i}" if v is not None else "" for i, v in enumerate(x)], ["y0"], domain=MS, **attrs)
@@ -76,6 +86,11 @@ if __name__ == "__main__":
     product((2, 50), 4, 8, 16, "u8", groups=True, bias=True, by_definition=True)
     product((2, 50), 4, 8, 32, "f32", by_definition=True)
     product((3, 64), 6, 4, 32, "u8", by_definition=True, accuracy_level=4)
+    product((1, 300), 40, 4, 32, None, bias=True, by_definition=True, accuracy_level=4)
+    product((2, 5, 70), 7, 8, 16, "u8", bias=True, by_definition=True, accuracy_level=4)
+    product((2, 130), 5, 2, 64, None, by_definition=True, accuracy_level=4)
+    product((2, 50), 4, 4, 16, "f32", by_definition=True, accuracy_level=4)
+    product((2, 50), 4, 4, 16, "u8", groups=True, by_definition=True, accuracy_level=4)
     refused()
     for f in cases.files.values():
         f.close()

@@ -17,7 +17,8 @@ oct_nbits_form oct_blocks_form(const oct_quant *q, const int64_t dims[2])
     for (int i = 0; i < q->n && !whole; i++)
         whole = q->zp[i] != 0;
     return (oct_nbits_form){ .n = (size_t)dims[1 - q->axis], .k = (size_t)dims[q->axis], .bits = oct_dtype_bits(q->dtype),
-                             .block = (size_t)q->block, .zero = whole ? OCT_NBITS_WHOLE : OCT_NBITS_MIDDLE };
+                             .block = (size_t)q->block, .zero = whole ? OCT_NBITS_WHOLE : OCT_NBITS_MIDDLE,
+                             .bytes = q->bytes };
 }
 
 static int qval_of(const oct_tensor *t, size_t i)

@@ -1,5 +1,6 @@
 /* com.microsoft.MatMulNBits: float activations times weights of 2, 4 or 8 bits with a scale a block, computed as the float product with
- * dequantized weights (accuracy_level, which allows less, is not used). B may be quantized in blocks (operand->q) instead of B, scales and
+ * dequantized weights; with accuracy_level 4 activations are quantized by the same blocks, where the weights are constant, in order (no g_idx) and have whole
+ * zero points. B may be quantized in blocks (operand->q) instead of B, scales and
  * zero points; then the node is the product as ONNX has it. */
 #include "kernels/nbits/nbits.h"
 #include "ops/core/block_matrix.h"
@@ -48,6 +49,20 @@ static bool whole(const oct_operand *o, oct_dtype t, size_t count)
     return o && o->dtype == t && o->count >= 0 && (uint64_t)o->count == count;
 }
 
+static bool constant(const oct_step *s)
+{
+    for (int i = IN_B; i <= IN_GROUP; i++)
+        if (input(s, i) && !input(s, i)->constant)
+            return false;
+    return true;
+}
+
+/* Whether weights are packed as they are, in their few bits. */
+static bool packs(const oct_step *s)
+{
+    return constant(s) && !input(s, IN_GROUP);
+}
+
 static oct_status read_form(const oct_step *s, oct_nbits_form *f, oct_err *err)
 {
     const oct_operand *zero = input(s, IN_ZERO);
@@ -59,6 +74,7 @@ static oct_status read_form(const oct_step *s, oct_nbits_form *f, oct_err *err)
     *f = (oct_nbits_form){ .n = (size_t)oct_node_int(s->node, "N", 1), .k = (size_t)oct_node_int(s->node, "K", 1),
                            .bits = bits < 0 || bits > 16 ? 0 : (int)bits, .block = block < 0 ? 0 : (size_t)block };
     f->zero = !zero ? OCT_NBITS_MIDDLE : zero->dtype == OCT_F32 ? OCT_NBITS_REAL : OCT_NBITS_WHOLE;
+    f->bytes = oct_node_int(s->node, "accuracy_level", 0) == 4 && f->zero != OCT_NBITS_REAL && packs(s);
     if (s->in[IN_A]->dtype != OCT_F32 || s->in[IN_B]->dtype != OCT_U8 || s->in[IN_SCALE]->dtype != OCT_F32 ||
         (zero && zero->dtype != OCT_F32 && zero->dtype != OCT_U8))
         return oct_fail(err, OCT_EUNSUPPORTED, "%s of %s with weights of %s and scales of %s cannot be run", s->op->type,
@@ -110,14 +126,6 @@ static oct_status read_weights(const oct_step *s, const oct_nbits_form *f, oct_a
         return oct_blocks_weights(s->in[IN_B]->q, f, made, w, err);
     *w = weights_of(s, f);
     return OCT_OK;
-}
-
-static bool constant(const oct_step *s)
-{
-    for (int i = IN_B; i <= IN_GROUP; i++)
-        if (input(s, i) && !input(s, i)->constant)
-            return false;
-    return true;
 }
 
 /* real: f32[n][k] to work in. */
@@ -181,7 +189,7 @@ static oct_status nbits_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     OCT_TRY(oct_nbits_prepare(&st->q, &f, p->threads, err));
     OCT_TRY(check_inputs(s, &f, err));
     OCT_TRY(oct_sgemm_prepare(&st->f, f.n, f.k, p->threads, err));
-    st->packs = constant(s) && !input(s, IN_GROUP);
+    st->packs = packs(s);
     st->rows = (size_t)s->in[IN_A]->count / f.k;
     if (constant(s))
         OCT_TRY(pack_once(st, s, p, err));
