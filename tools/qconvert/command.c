@@ -100,6 +100,7 @@ void session_command(const session *s, bool bare, oct_buf *b)
     const struct {
         const char *option, *value;
     } named[] = { { "--target", a->target }, { "--scheme", a->scheme }, { "--bits", a->bits }, { "--block-size", a->block_size },
+              { "--accuracy-level", a->accuracy_level },
               { "--effort", a->effort } };
     oct_buf_puts(b, s->cli->name);
     add_file(b, NULL, a->model, bare);

@@ -37,6 +37,15 @@ static const char *block_name(size_t i, const char **summary)
     return i < OCT_COUNT(names) ? names[i] : NULL;
 }
 
+static const char *level_name(size_t i, const char **summary)
+{
+    static const char *const names[] = { "0", "4" }, *const summaries[] = { "activations stay float32", "runtimes may quantize them to 8 bits by block" };
+    if (i >= OCT_COUNT(names))
+        return NULL;
+    *summary = summaries[i];
+    return names[i];
+}
+
 /* Prints and destroys it. */
 static oct_status print_list(oct_cli *cli, oct_table *t, oct_err *err)
 {
@@ -94,7 +103,7 @@ static oct_status dispatch(oct_cli *cli, const convert_args *a, oct_err *err)
 
 int main(int argc, char **argv)
 {
-    convert_args a = { .target = oct_target_builtin(0, NULL), .scheme = "auto", .format = "qdq", .bits = "4", .block_size = "32", .effort = "default",
+    convert_args a = { .target = oct_target_builtin(0, NULL), .scheme = "auto", .format = "qdq", .bits = "4", .block_size = "32", .accuracy_level = "0", .effort = "default",
                        .bias_correction = true, .recover = true, .keep_io_types = true, .trials = 8, .budget = 3 };
     char observers[200];
     snprintf(observers, sizeof observers, "how ranges are chosen, for every tensor: %s", oct_observer_names());
@@ -108,6 +117,7 @@ int main(int argc, char **argv)
         OPT_ENUM(0, "scheme", &a.scheme, scheme_name, "one scheme for all that the policy does not leave float"),                   \
         OPT_ENUM(0, "bits", &a.bits, bits_name, "of weights in blocks (weight-only)"),                                              \
         OPT_ENUM(0, "block-size", &a.block_size, block_name, "weights of a column that share a scale (weight-only)"),               \
+        OPT_ENUM(0, "accuracy-level", &a.accuracy_level, level_name, "of MatMulNBits (weight-only)"),                                \
         OPT_FLAG(0, "symmetric", &a.symmetric, "blocks have no zero points of their own (weight-only)"),                            \
         OPT_STR(0, "observer", &a.observer, "NAME", observers),                                     \
         OPT_MULTI(0, "disable-pass", &a.disabled, "NAME", "leave out a graph pass"),                                                \

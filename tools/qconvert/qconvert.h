@@ -14,7 +14,7 @@ typedef struct convert_args {
     double min_sqnr, time_limit;
     int64_t trials;
     oct_metric_command command;    /* --metric-cmd; command NULL: none */
-    const char *bits, *block_size; /* of weights in blocks */
+    const char *bits, *block_size, *accuracy_level; /* of weights in blocks */
     const char *effort;
     bool symmetric, sensitivity, strict;
     double budget;         /* percent */

@@ -12,7 +12,7 @@
 /* Sets what the options say of weights in blocks; policy and the scheme in o decide whether any layer could have them, else OCT_EUSAGE. */
 static oct_status block_options(oct_cli *cli, const convert_args *a, const oct_policy *policy, oct_qjob_opts *o, oct_err *err)
 {
-    static const char *const names[] = { "bits", "block-size", "symmetric" };
+    static const char *const names[] = { "bits", "block-size", "accuracy-level", "symmetric" };
     const bool any = o->scheme == OCT_SCHEME_WEIGHT_ONLY || (o->scheme == OCT_SCHEME_AUTO && oct_policy_uses(policy, OCT_SCHEME_WEIGHT_ONLY));
     for (size_t i = 0; i < OCT_COUNT(names); i++)
         if (!any && oct_cli_given(cli, names[i])) {
@@ -23,7 +23,10 @@ static oct_status block_options(oct_cli *cli, const convert_args *a, const oct_p
     o->bits = atoi(a->bits); /* one of the names of an option */
     o->block = atoi(a->block_size);
     o->symmetric = a->symmetric;
+    o->block_bytes = strcmp(a->accuracy_level, "4") == 0;
     o->blocks_qdq = oct_cli_given(cli, "format") && strcmp(a->format, "qdq") == 0;
+    if (o->block_bytes && o->blocks_qdq)
+        return oct_fail(err, OCT_EUSAGE, "--accuracy-level is an attribute of MatMulNBits: --format qdq has no place for it");
     return OCT_OK;
 }
 
