@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""Compares products with weights in blocks, activations in float or by block, with ONNX Runtime's of the same files.
+
+    check_blocks.py [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
+
+With accuracy_level 4 both quantize activations: what that loses must not be more than in ONNX Runtime. The loss is that of the outputs, to
+those of the same weights with float activations.
+
+Needs Python packages: runs itself with OCT_PYTHON when that is set.
+Exit: 0 when all hold, 1 when not, 77 without the packages.
+"""
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
+from pylib import packages
+
+packages.need("numpy", "onnx", "onnxruntime")
+import numpy as np
+import onnx
+
+from pylib.judge import Checker, options, run_ort, sqnr
+from pylib.plainnet import Net
+
+ROWS, WIDE, INNER = 24, 320, 144
+SLACK = 0.3   # dB
+FORMS = (["--bits", "4"], ["--bits", "4", "--symmetric"], ["--bits", "8", "--block-size", "64"], ["--bits", "8", "--block-size", "128", "--symmetric"])
+
+
+def two_products(path):
+    """Activations whose channels differ in size, a product, a Relu, a product."""
+    net = Net(4)
+    net.node("Mul", ["x", net.const("s", value=np.exp(net.rng.standard_normal(WIDE)).astype(np.float32))], "scaled")
+    net.node("MatMul", ["scaled", net.const("w1", WIDE, INNER)], "p1")
+    net.node("Relu", ["p1"], "r1")
+    net.node("MatMul", ["r1", net.const("w2", INNER, 100)], "y")
+    return net.save(path, [ROWS, WIDE])
+
+
+def levels(path):
+    return [{a.name: a.i for a in n.attribute}.get("accuracy_level", 0) for n in onnx.load(path).graph.node if n.op_type == "MatMulNBits"]
+
+
+def weights(path):
+    return [t.raw_data for t in onnx.load(path).graph.initializer]
+
+
+def compare(check, path, data, form):
+    what, outs = " ".join(form), {}
+    for level in (0, 4):
+        out = check.folder / f"level{level}.onnx"
+        check.convert(path, out, "--scheme", "weight-only", *form, "--accuracy-level", str(level))
+        check.hold(f"{what}: level {level} is written", levels(out) == [level, level], str(levels(out)))
+        outs[level] = run_ort(str(out), data), check.run_ours(out, data)
+    check.hold(f"{what}: weights are the same", weights(check.folder / "level0.onnx") == weights(check.folder / "level4.onnx"))
+    real = outs[0][0]
+    check.hold(f"{what}: float activations", sqnr(real, outs[0][1]) > 100, f"{sqnr(real, outs[0][1]):.1f} dB")
+    theirs, ours = (sqnr(real, o) for o in outs[4])
+    check.hold(f"{what}: activations by block", theirs - SLACK < ours < 60, f"{ours:.2f} dB, ONNX Runtime {theirs:.2f} dB")
+
+
+def main():
+    args = options(__doc__).parse_args()
+    rng = np.random.default_rng(8)
+    data = [rng.standard_normal((ROWS, WIDE)).astype(np.float32) for _ in range(4)]
+    with tempfile.TemporaryDirectory() as folder:
+        check = Checker(args, Path(folder))
+        path = Path(folder) / "float.onnx"
+        two_products(path)
+        for form in FORMS:
+            compare(check, path, data, form)
+        return check.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
