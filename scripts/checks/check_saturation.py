@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 """Judges what qconvert writes on a CPU without VNNI, where ONNX Runtime adds products in 16 bits that saturate.
 
-    check_saturation.py [--shared ../shared] [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
+    check_saturation.py [--shared ../shared] [--qconvert PROGRAM] [--qeval PROGRAM] [-v] [NETWORK ...]
 
 Models of one layer each, of every shape that ONNX Runtime multiplies in a way of its own, with the weights that hurt most: all at the
 end of their range, and large beside small ones in either order of the taps. They are converted for the default target. ONNX Runtime
 runs them on an emulated CPU that has AVX2 alone (qemu-x86_64), and must give what our runtime gives, which adds in 32 bits. The same
 layers converted for CPUs with VNNI must not: else nothing would have been tested.
 
-Whole networks (one with channel multipliers and correlated weights, and the trained ones of --shared, if there) are converted with samples, so that
-most of their multiply-accumulates have s8 weights, and must give the same bytes on the emulated CPU as on this one, in every tensor that
-is quantized.
+Whole networks (`multipliers`, with channel multipliers and correlated weights, and trained ones of --shared, if there) are converted with
+samples, so that most of their multiply-accumulates have s8 weights, and must give the same bytes on the emulated CPU as on this one, in every tensor
+that is quantized. Converted for CPUs with VNNI they must not. With names of networks these alone are judged.
 
 Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages or the emulator.
@@ -34,7 +34,7 @@ from pylib.samples import open_samples
 
 EXACT = 45.0  # dB: a step more or less in some outputs; a saturated sum costs tens of dB
 SAMPLES = 6
-NETWORKS = ("kws_dscnn", "resnet8_cifar10")
+NETWORKS = ("multipliers", "kws_dscnn", "resnet8_cifar10")
 NETWORK_SAMPLES, SHARE = 8, 0.6
 RUN = "--run"
 
@@ -138,11 +138,11 @@ def save_both(path, rng):
     return samples(rng, (8, 16))
 
 
-def run_named(model):
+def run_named(model, **how):
     """{output: array} on the samples of NAME.npy, as many at once as the model takes."""
     g, x = onnx.load(model).graph, np.load(model.with_suffix(".npy"))
     batch = g.input[0].type.tensor_type.shape.dim[0].dim_value or 1
-    outputs = run_ort(model, list(x.reshape(-1, batch, *x.shape[1:])))
+    outputs = run_ort(model, list(x.reshape(-1, batch, *x.shape[1:])), **how)
     return {o.name: y for o, y in zip(g.output, outputs, strict=True)}
 
 
@@ -199,23 +199,29 @@ class Cases:
         self.made.append((what, at, ours, layer.get("remedy") or layer.get("scheme") or "", safe))
 
     def add_network(self, name, source, data, samples, *how):
-        """The quantized tensors must be the same everywhere, and most multiply-accumulates have s8 weights."""
-        at, out = self.folder / f"{name}.onnx", self.c.folder / f"{name}.onnx"
-        report = self.c.convert(source, out, "--data", data, *how)
-        show_quantized(out, at)
-        np.save(at.with_suffix(".npy"), samples)
-        layers = [v for v in report["layers"] if v.get("weights") and v["scheme"] != "float"]
-        share = next(m["after"] for m in report["methods"] if m["name"] == "safe-pairs")
-        self.c.hold(f"{name}: s8 weights", share >= SHARE, f"{share:.2f} of the multiply-accumulates of {len(layers)} layers")
-        self.networks.append((name, at))
+        """Converted by default, with most multiply-accumulates on s8 weights, and for CPUs with VNNI."""
+        out = self.c.folder / f"{name}.onnx"
+        for vnni in (False, True):
+            at = self.folder / f"{name}{'.vnni' if vnni else ''}.onnx"
+            report = self.c.convert(source, out, "--data", data, *how, *(["--target", "onnxruntime-vnni"] if vnni else []))
+            show_quantized(out, at)
+            np.save(at.with_suffix(".npy"), samples)
+            self.networks.append((name, at, vnni))
+            if not vnni:
+                layers = [v for v in report["layers"] if v.get("weights") and v["scheme"] != "float"]
+                share = next(m["after"] for m in report["methods"] if m["name"] == "safe-pairs")
+                self.c.hold(f"{name}: s8 weights", share >= SHARE, f"{share:.2f} of the multiply-accumulates of {len(layers)} layers")
 
     def judge_networks(self):
-        for name, at in self.networks:
-            here = run_named(at)
+        for name, at, vnni in self.networks:
+            here = run_named(at, exact=True)  # which matters where this CPU has no VNNI either
             with np.load(at.with_suffix(".avx2.npz")) as theirs:
                 integers = [n for n, y in here.items() if y.dtype.kind in "iu"]
                 wrong = [n for n in integers if not np.array_equal(here[n], theirs[n])]
-            self.c.hold(f"{name}: the same bytes without VNNI", integers and not wrong, f"{len(integers)} tensors {' '.join(wrong[:4])}")
+            if vnni:
+                self.c.hold(f"{name} for VNNI: other bytes without VNNI", wrong, f"{len(wrong)} of {len(integers)} tensors")
+            else:
+                self.c.hold(f"{name}: the same bytes without VNNI", integers and not wrong, f"{len(integers)} tensors {' '.join(wrong[:4])}")
 
     def judge(self):
         for what, at, ours, remedy, safe in self.made:
@@ -225,43 +231,59 @@ class Cases:
                         f"{db:.1f} dB, {remedy}")
 
 
+def add_layers(cases):
+    source, signed = cases.c.folder / "source.onnx", cases.c.folder / "signed.policy"
+    signed.write_text("any - - s8/tensor/asym -\n")
+    for layer in LAYERS:
+        for order in reversed(ORDERS):  # the worst last: once more, below
+            x = save(source, layer, order, np.random.default_rng(7))
+            cases.add(f"{layer}, {order}", source, x)
+        cases.add(f"{layer}, signed activations", source, x, "--policy", signed)
+        if layer.startswith(("MatMul", "Gemm")):
+            cases.add(f"{layer}, dynamic", source, x, "--scheme", "dynamic")
+    for order in ("same", "first"):
+        x = save_lstm(source, order, np.random.default_rng(9))
+        cases.add(f"LSTM, {order}, dynamic", source, x, "--scheme", "dynamic")
+    x = save_both(source, np.random.default_rng(8))
+    cases.add("two activations", source, x)
+    cases.add("two signed activations", source, x, "--policy", signed)
+    for layer in ("conv 3x3", "groups", "MatMul", "depthwise, 2 outputs a channel"):
+        x = save(source, layer, "same", np.random.default_rng(7))
+        cases.add(f"{layer}, operator form", source, x, "--format", "qoperator")
+        cases.add(f"{layer} for VNNI", source, x, "--target", "onnxruntime-vnni", safe=False)
+
+
+def add_networks(cases, names, shared):
+    """By name; a trained one whose model is not in `shared` is left out."""
+    for name in names:
+        if name == "multipliers":
+            source, data = cases.c.folder / "source.onnx", cases.c.folder / "smooth.npy"
+            x = save_multipliers(source, np.random.default_rng(10))
+            np.save(data, np.stack(x))
+            cases.add_network(name, source, data, np.stack(x[:NETWORK_SAMPLES]))
+            continue
+        model, data, _, _ = zoo.MODELS[name].paths(shared)
+        preprocess = zoo.MODELS[name].preprocess
+        if model.exists():
+            cases.add_network(name, model, data, first_of(data, preprocess), "--samples", "64", *(["--preprocess", preprocess] if preprocess else []))
+
+
 def main():
     parser = options(__doc__)
+    parser.add_argument("networks", nargs="*", metavar="NETWORK", help="judge these, and no single layers")
     parser.add_argument("--shared", type=Path, default=zoo.ROOT.parent / "shared")
     args = parser.parse_args()
+    if unknown := set(args.networks) - {"multipliers", *zoo.MODELS}:
+        parser.error(f"no network {unknown.pop()}; there are multipliers, {', '.join(zoo.MODELS)}")
     if not shutil.which("qemu-x86_64"):
         print("skipped: no qemu-x86_64 (Debian package qemu-user)")
         return 77
     with tempfile.TemporaryDirectory() as folder:
         c = Checker(args, Path(folder))
         cases = Cases(c)
-        source, signed = c.folder / "source.onnx", c.folder / "signed.policy"
-        signed.write_text("any - - s8/tensor/asym -\n")
-        for layer in LAYERS:
-            for order in reversed(ORDERS): # the worst last: once more, below
-                x = save(source, layer, order, np.random.default_rng(7))
-                cases.add(f"{layer}, {order}", source, x)
-            cases.add(f"{layer}, signed activations", source, x, "--policy", signed)
-            if layer.startswith(("MatMul", "Gemm")):
-                cases.add(f"{layer}, dynamic", source, x, "--scheme", "dynamic")
-        for order in ("same", "first"):
-            x = save_lstm(source, order, np.random.default_rng(9))
-            cases.add(f"LSTM, {order}, dynamic", source, x, "--scheme", "dynamic")
-        x = save_both(source, np.random.default_rng(8))
-        cases.add("two activations", source, x)
-        cases.add("two signed activations", source, x, "--policy", signed)
-        for layer in ("conv 3x3", "groups", "MatMul", "depthwise, 2 outputs a channel"):
-            x = save(source, layer, "same", np.random.default_rng(7))
-            cases.add(f"{layer}, operator form", source, x, "--format", "qoperator")
-            cases.add(f"{layer} for VNNI", source, x, "--target", "onnxruntime-vnni", safe=False)
-        x = save_multipliers(source, np.random.default_rng(10))
-        np.save(c.folder / "smooth.npy", np.stack(x))
-        cases.add_network("multipliers", source, c.folder / "smooth.npy", np.stack(x[:NETWORK_SAMPLES]))
-        for name in NETWORKS:
-            model, data, _, _ = zoo.MODELS[name].paths(args.shared)
-            if model.exists():
-                cases.add_network(name, model, data, first_of(data, zoo.MODELS[name].preprocess), "--samples", "64",
-                                  *(["--preprocess", zoo.MODELS[name].preprocess] if zoo.MODELS[name].preprocess else []))
+        if not args.networks:
+            add_layers(cases)
+        add_networks(cases, args.networks or NETWORKS, args.shared)
         if tool.run_emulated(RUN, cases.folder):
             sys.exit("check_saturation.py: ONNX Runtime failed on the emulated CPU")
         cases.judge()
