@@ -1,5 +1,5 @@
-/* Additions behind products: which become part of the product's step, that they give the bits of two steps on every instruction
- * set and number of threads, and where the result lies. */
+/* Additions behind products: which become part of the product's step, that they give what loops give and the bits of two steps on every
+ * instruction set and number of threads, and where the result lies. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -111,61 +111,118 @@ static void expect(oct_graph *g, int out, const char *op, size_t all, size_t lef
 /* ------------------------------------------------------------------ joined */
 
 /* Every way a convolution is computed: dense, with its depth in parts (wide), gathered, indirect, in groups, by lines, transposed, 1-D. */
+static const struct path {
+    const char *op, *x, *w, *channels; /* channels: of the bias; NULL: none */
+    int group, stride, pad;
+} paths[] = {
+    { "Conv", "2,24,9,7", "40,24,1,1", "40", 1, 1, 0 },          { "Conv", "1,700,5,3", "24,700,1,1", "24", 1, 1, 0 },
+    { "Conv", "1,96,8,6", "19,96,3,3", "19", 1, 1, 1 },          { "Conv", "1,3,15,13", "16,3,3,3", "16", 1, 2, 1 },
+    { "Conv", "1,24,9,7", "16,12,3,3", "16", 2, 1, 1 },          { "Conv", "2,32,9,7", "32,1,3,3", "32", 32, 1, 1 },
+    { "Conv", "1,32,13,11", "32,1,5,5", "32", 32, 2, 2 },        { "Conv", "1,19,6,5", "19,1,3,3", "19", 19, 1, 1 },
+    { "ConvTranspose", "1,16,5,4", "16,24,3,3", NULL, 1, 2, 1 }, { "Conv", "2,16,33", "24,16,3", "24", 1, 1, 1 },
+    { "Conv", "1,64,1,1", "70,64,1,1", "70", 1, 1, 0 },
+};
+
+/* x and r are the inputs, and y = conv(x). */
+static oct_graph *start_path(const struct path *c, int *y, int *r)
+{
+    int x;
+    char text[80];
+    oct_graph *g = start(c->x, &x);
+    *y = conv(g, c->op, "conv", x, c->w, c->channels, c->group, c->stride, c->pad);
+    GOOD(oct_infer_shapes(g, err));
+    oct_shape_text(&g->value[*y].shape, text, sizeof text);
+    text[strlen(text) - 1] = 0;
+    *r = net_input(g, "r", OCT_F32, text + 1);
+    return g;
+}
+
 static void every_path(void **state)
 {
-    static const struct {
-        const char *op, *x, *w, *channels;
-        int group, stride, pad;
-    } cases[] = {
-        { "Conv", "2,24,9,7", "40,24,1,1", "40", 1, 1, 0 },          { "Conv", "1,700,5,3", "24,700,1,1", "24", 1, 1, 0 },
-        { "Conv", "1,96,8,6", "19,96,3,3", "19", 1, 1, 1 },          { "Conv", "1,3,15,13", "16,3,3,3", "16", 1, 2, 1 },
-        { "Conv", "1,24,9,7", "16,12,3,3", "16", 2, 1, 1 },          { "Conv", "2,32,9,7", "32,1,3,3", "32", 32, 1, 1 },
-        { "Conv", "1,32,13,11", "32,1,5,5", "32", 32, 2, 2 },        { "Conv", "1,19,6,5", "19,1,3,3", "19", 19, 1, 1 },
-        { "ConvTranspose", "1,16,5,4", "16,24,3,3", NULL, 1, 2, 1 }, { "Conv", "2,16,33", "24,16,3", "24", 1, 1, 1 },
-        { "Conv", "1,64,1,1", "70,64,1,1", "70", 1, 1, 0 },
-    };
-    for (size_t i = 0; i < 2 * OCT_COUNT(cases); i++) {
-        const size_t k = i / 2;
-        int x;
-        oct_graph *g = start(cases[k].x, &x);
-        const int y = conv(g, cases[k].op, "conv", x, cases[k].w, cases[k].channels, cases[k].group, cases[k].stride, cases[k].pad);
-        GOOD(oct_infer_shapes(g, err));
+    for (size_t i = 0; i < 2 * OCT_COUNT(paths); i++) {
+        int y, r;
+        oct_graph *g = start_path(&paths[i / 2], &y, &r);
         /* i % 2: the summand lies where the result may lie, and comes first */
-        int64_t dims[OCT_MAX_RANK];
-        char text[80];
-        assert_true(oct_shape_known(&g->value[y].shape, dims));
-        oct_shape_text(&g->value[y].shape, text, sizeof text);
-        text[strlen(text) - 1] = 0;
-        int r = net_input(g, "r", OCT_F32, text + 1);
         r = i % 2 ? side(g, r) : r;
         const int sum = i % 2 ? add(g, r, y) : add(g, y, r);
         expect(g, i % 4 < 2 ? NET_NODE(g, "Relu", "relu", "y", sum) : sum, "Add", 1, 0);
     }
 }
 
-/* One convolution with loops written out: the chain from the bias, the sum, the clamp. */
+/* ------------------------------------------------------------------ what a sum is */
+
+typedef struct extents {
+    int n, c, h, w; /* of weights: outputs, inputs of a group and taps, transposed inputs and outputs */
+} extents;
+
+static extents extents_of(const oct_shape *s)
+{
+    const oct_dim *d = s->d;
+    return (extents){ (int)d[0].n, (int)d[1].n, s->rank > 3 ? (int)d[2].n : 1, (int)d[s->rank - 1].n };
+}
+
+/* The tap at which input `in` and output `out` of an axis meet, of `taps`; none where it is outside of these. An axis of one tap has no padding. */
+static int tap_of(const struct path *c, bool transposed, int taps, int in, int out)
+{
+    const int pad = taps == 1 ? 0 : c->pad;
+    return transposed ? out - in * c->stride + pad : in - out * c->stride + pad;
+}
+
+/* Adds what input (n, i, iy, ix) gives to all outputs of its sample and group. */
+static void scatter(const struct path *c, extents xe, extents we, extents ye, float x, int i, int iy, int ix, const float *w, float *y)
+{
+    const bool transposed = strcmp(c->op, "Conv") != 0;
+    const int ic = xe.c / c->group, oc = ye.c / c->group, first = i / ic * oc;
+    for (int o = first; o < first + oc; o++)
+        for (int at = 0; at < ye.h * ye.w; at++) {
+            const int ky = tap_of(c, transposed, we.h, iy, at / ye.w), kx = tap_of(c, transposed, we.w, ix, at % ye.w);
+            const int row = transposed ? i * we.c + o : o * we.c + i % ic;
+            if (ky >= 0 && ky < we.h && kx >= 0 && kx < we.w)
+                y[o * ye.h * ye.w + at] += x * w[(row * we.h + ky) * we.w + kx];
+        }
+}
+
+/* y += conv(x) without its bias, by loops. Numbers are multiples of 1/64 in [-1, 1), so that sums in any order are exact. */
+static void by_loops(const struct path *c, extents xe, extents we, extents ye, const float *x, const float *w, float *y)
+{
+    for (int at = 0; at < xe.n * xe.c * xe.h * xe.w; at++) {
+        const int line = at / xe.w, plane = line / xe.h;
+        scatter(c, xe, we, ye, x[at], plane % xe.c, line % xe.h, at % xe.w, w, y + plane / xe.c * ye.c * ye.h * ye.w);
+    }
+}
+
+/* Every path against loops, clamped and not; the summand is an input, which stays as it is, or lies where the result may lie. */
 static void against_loops(void **state)
 {
-    enum { C = 24, PX = 12 };
-    int x;
-    oct_graph *g = start("1,24,3,4", &x);
-    const int r = net_input(g, "r", OCT_F32, "1,24,3,4"), sum = add(g, r, point(g, "conv", x));
-    net_output(g, NET_NODE(g, "Clip", "clip", "y", sum, NET_F32(g, "lo", "", -0.25f), NET_F32(g, "hi", "", 1.5f)));
-    float w[C * C], b[C], xs[C * PX], rs[C * PX];
-    net_fill(w, C * C, 5);
-    net_fill(b, C, 6);
-    net_fill(xs, C * PX, 77);
-    net_fill(rs, C * PX, 78);
-    for (int o = 0; o < C; o++)
-        for (int i = 0; i < PX; i++) {
-            float v = b[o];
-            for (int c = 0; c < C; c++)
-                v = fmaf(xs[c * PX + i], w[o * C + c], v);
-            want[o * PX + i] = fminf(fmaxf(v + rs[o * PX + i], -0.25f), 1.5f);
-        }
-    assert_int_equal(net_run(g, got, CAP), C * PX);
-    assert_memory_equal(want, got, C * PX * sizeof *got);
-    expect(g, -1, "Clip", 0, 0);
+    static float x[CAP], r[CAP], w[CAP], b[128], as_given[CAP];
+    for (size_t k = 0; k < 4 * OCT_COUNT(paths); k++) {
+        const struct path *c = &paths[k / 4];
+        int yv, rv;
+        oct_graph *g = start_path(c, &yv, &rv);
+        const extents xe = extents_of(&g->value[g->input[0]].shape), ye = extents_of(&g->value[yv].shape);
+        const extents we = extents_of(&g->value[g->node[g->value[yv].producer].in[1]].shape);
+        const int total = ye.n * ye.c * ye.h * ye.w, plane = ye.h * ye.w;
+        const int sum = k % 2 ? add(g, NET_NODE(g, "Neg", "neg", "minus", rv), yv) : add(g, yv, rv);
+        net_output(g, k % 4 < 2 ? sum : NET_NODE(g, "Clip", "clip", "y", sum, NET_F32(g, "lo", "", -0.25f), NET_F32(g, "hi", "", 1.5f)));
+        net_fill(x, (size_t)(xe.n * xe.c * xe.h * xe.w), 1);
+        net_fill(r, (size_t)total, 2);
+        net_fill(w, (size_t)(we.n * we.c * we.h * we.w), 5);
+        net_fill(b, (size_t)ye.c, 6);
+        memcpy(as_given, r, sizeof r);
+        for (int i = 0; i < total; i++)
+            want[i] = (k % 2 ? -r[i] : r[i]) + (c->channels ? b[i / plane % ye.c] : 0);
+        by_loops(c, xe, we, ye, x, w, want);
+        oct_plan *p = net_plan(g, &(oct_plan_opts){ .pool = two }, NULL);
+        assert_int_equal(count(p, "Add") + count(p, "Clip"), 0);
+        GOOD(oct_plan_run(p, (const void *const[]){ x, r }, err));
+        GOOD(oct_operand_to_f32(oct_plan_output(p, 0), got, err));
+        for (int i = 0; i < total; i++)
+            if (got[i] != (k % 4 < 2 ? want[i] : fminf(fmaxf(want[i], -0.25f), 1.5f)))
+                fail_msg("path %zu: element %d is %g of %g", k, i, got[i], want[i]);
+        assert_memory_equal(r, as_given, sizeof r);
+        oct_plan_destroy(p);
+        oct_graph_destroy(g);
+    }
 }
 
 static void which_product(void **state)
@@ -262,6 +319,25 @@ static void one_place(void **state)
         oct_graph_destroy(g);
     }
     assert_true(arena[0] < arena[1]);
+}
+
+/* A summand that a view shows behind the sum keeps its bytes. */
+static void viewed(void **state)
+{
+    enum { N = 64 };
+    int x;
+    oct_graph *g = start("1,64,1,1", &x);
+    const int r = NET_NODE(g, "Neg", "neg", "minus", x);
+    net_output(g, add(g, conv(g, "Conv", "conv", x, "64,64,1,1", "64", 1, 1, 0), r));
+    net_output(g, NET_NODE(g, "Flatten", "flat", "flat", r));
+    oct_plan *p = net_plan(g, NULL, NULL);
+    assert_int_equal(count(p, "Add"), 0);
+    oct_plan_destroy(p);
+    assert_int_equal(net_run(g, got, CAP), 2 * N);
+    net_fill(want, N, 77);
+    for (int i = 0; i < N; i++)
+        assert_true(got[N + i] == -want[i]);
+    oct_graph_destroy(g);
 }
 
 /* ------------------------------------------------------------------ left alone */
@@ -368,6 +444,7 @@ int main(void)
         cmocka_unit_test(every_path), cmocka_unit_test(against_loops), cmocka_unit_test(which_product),
         cmocka_unit_test(one_place),  cmocka_unit_test(clamped_sums),  cmocka_unit_test(left_alone),
         cmocka_unit_test(qvals),      cmocka_unit_test(taps),          cmocka_unit_test(halves),
+        cmocka_unit_test(viewed),
     };
     two = oct_pool_create(2);
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
