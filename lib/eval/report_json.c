@@ -210,7 +210,6 @@ void oct_report_json(const oct_eval_result *r, const oct_report_context *c, oct_
         oct_json_close(j);
     }
     oct_json_close(j);
-    oct_buf_puts(out, "\n");
 }
 
 void oct_check_json(const char *model, const char *dir, const oct_check_options *o, const oct_check_result *r, oct_buf *out)
@@ -229,5 +228,4 @@ void oct_check_json(const char *model, const char *dir, const oct_check_options 
     oct_json_num(j, "rtol", o->rtol);
     oct_json_num(j, "atol", o->atol);
     oct_json_close(j);
-    oct_buf_puts(out, "\n");
 }

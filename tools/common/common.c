@@ -165,6 +165,14 @@ oct_status tool_write_text(const char *path, const oct_buf *text, oct_err *err)
     return oct_out_commit(&o, err);
 }
 
+oct_status tool_write_json(const char *path, oct_json *j, oct_err *err)
+{
+    oct_json_close(j);
+    const oct_status st = tool_write_text(path, j->out, err);
+    oct_buf_free(j->out);
+    return st;
+}
+
 void tool_quote(oct_buf *b, const char *arg)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,@%+";

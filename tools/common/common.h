@@ -2,6 +2,7 @@
 #ifndef OCT_TOOLS_COMMON_H
 #define OCT_TOOLS_COMMON_H
 
+#include "base/json.h"
 #include "cli/cli.h"
 #include "data/data.h"
 #include "graph/graph.h"
@@ -63,6 +64,8 @@ oct_status tool_check_model_output(const char *out, const oct_model *m, oct_err 
 
 /* Writes a text to a file, or standard output for "-". */
 oct_status tool_write_text(const char *path, const oct_buf *text, oct_err *err);
+/* Closes the outermost level of j, writes the text so and frees it. */
+oct_status tool_write_json(const char *path, oct_json *j, oct_err *err);
 
 /* Appends an argument as a shell would need it. */
 void tool_quote(oct_buf *b, const char *arg);

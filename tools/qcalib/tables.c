@@ -210,11 +210,7 @@ oct_status qcalib_json(const char *path, const oct_calib *c, oct_err *err)
     for (size_t i = 0; i < c->n_tensors; i++)
         json_tensor(&j, c->tensors[i]);
     oct_json_close(&j);
-    oct_json_close(&j);
-    oct_buf_puts(&b, "\n");
-    oct_status s = tool_write_text(path, &b, err);
-    oct_buf_free(&b);
-    return s;
+    return tool_write_json(path, &j, err);
 }
 
 oct_status qcalib_show(oct_cli *cli, const table_args *a, oct_err *err)
@@ -282,11 +278,7 @@ static oct_status diff_json(const char *path, const table_args *a, const oct_cal
         oct_json_close(&j);
     }
     oct_json_close(&j);
-    oct_json_close(&j);
-    oct_buf_puts(&b, "\n");
-    oct_status s = tool_write_text(path, &b, err);
-    oct_buf_free(&b);
-    return s;
+    return tool_write_json(path, &j, err);
 }
 
 oct_status qcalib_diff(oct_cli *cli, const table_args *a, oct_err *err)

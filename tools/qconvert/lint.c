@@ -29,11 +29,7 @@ static oct_status lint_json(const linter *l, oct_err *err)
         oct_json_close(&j);
     }
     oct_json_close(&j);
-    oct_json_close(&j);
-    oct_buf_puts(&b, "\n");
-    oct_status s = tool_write_text(l->s.cli->json, &b, err);
-    oct_buf_free(&b);
-    return s;
+    return tool_write_json(l->s.cli->json, &j, err);
 }
 
 static oct_status lint_table(const linter *l, oct_err *err)

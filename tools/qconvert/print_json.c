@@ -262,9 +262,5 @@ oct_status report_json(const session *s, oct_err *err)
     tool_json_causes(&j, &s->c.causes);
     number(&j, "output_sqnr_db", s->c.sqnr);
     put_verdict(&j, s);
-    oct_json_close(&j);
-    oct_buf_puts(&b, "\n");
-    oct_status st = tool_write_text(s->cli->json, &b, err);
-    oct_buf_free(&b);
-    return st;
+    return tool_write_json(s->cli->json, &j, err);
 }

@@ -90,11 +90,7 @@ static oct_status write_json(const session *s, oct_err *err)
     oct_json_int(&j, "values_without_counterpart", (int64_t)s->found.other_values);
     oct_json_int(&j, "layers_without_counterpart", (int64_t)s->found.other_layers);
     tool_json_causes(&j, &s->c.causes);
-    oct_json_close(&j);
-    oct_buf_puts(&b, "\n");
-    const oct_status st = tool_write_text(s->cli->json, &b, err);
-    oct_buf_free(&b);
-    return st;
+    return tool_write_json(s->cli->json, &j, err);
 }
 
 static oct_status report(const session *s, oct_err *err)
