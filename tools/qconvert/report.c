@@ -133,7 +133,8 @@ static oct_status print_layers(const session *s, FILE *f, oct_err *err)
                       loss ? "that cause most of the loss at the outputs" : "with the lowest SQNR");
         st = finish_table(t, &all, f, err);
         if (loss)
-            oct_print(f, "  loss: share of what all values and layers cost at the outputs, each alone, that is of the layer's %s\n", s->c.causes.weights ? "output and weights" : "output");
+            oct_print(f, "  loss: of what values and layers cost at the outputs, each alone, the share of the layer's %s\n",
+                      s->c.causes.weights ? "output and weights" : "output");
     }
     oct_free(order);
     return st;
