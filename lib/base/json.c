@@ -99,3 +99,22 @@ void oct_json_null(oct_json *j, const char *key)
     item(j, key);
     oct_buf_puts(j->out, "null");
 }
+
+void oct_json_rows(oct_json *j, const char *key, const void *row, size_t n, size_t size, void (*put)(oct_json *j, const void *row))
+{
+    oct_json_open(j, key, '[');
+    for (size_t i = 0; i < n; i++) {
+        oct_json_open(j, NULL, '{');
+        put(j, (const char *)row + i * size);
+        oct_json_close(j);
+    }
+    oct_json_close(j);
+}
+
+void oct_json_texts(oct_json *j, const char *key, const char *const *text, size_t n)
+{
+    oct_json_open(j, key, '[');
+    for (size_t i = 0; i < n; i++)
+        oct_json_str(j, NULL, text[i]);
+    oct_json_close(j);
+}

@@ -31,4 +31,9 @@ void oct_json_num(oct_json *j, const char *key, double value);
 void oct_json_bool(oct_json *j, const char *key, bool value);
 void oct_json_null(oct_json *j, const char *key);
 
+/* A list of objects: for each of the n rows, `size` bytes apart, put writes the fields. */
+void oct_json_rows(oct_json *j, const char *key, const void *row, size_t n, size_t size, void (*put)(oct_json *j, const void *row));
+/* A list of texts. */
+void oct_json_texts(oct_json *j, const char *key, const char *const *text, size_t n);
+
 #endif

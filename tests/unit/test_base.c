@@ -256,6 +256,25 @@ static void json_escapes_and_nests(void **state)
     oct_buf_free(&b);
 }
 
+static void put_number(oct_json *j, const void *row)
+{
+    oct_json_int(j, "n", *(const int *)row);
+}
+
+static void json_lists(void **state)
+{
+    oct_buf b = OCT_BUF_INIT;
+    oct_json j = OCT_JSON_INIT(&b);
+    oct_json_open(&j, NULL, '{');
+    oct_json_rows(&j, "r", (const int[]){ 3, 5, 8 }, 3, sizeof(int), put_number);
+    oct_json_rows(&j, "none", NULL, 0, sizeof(int), put_number);
+    oct_json_texts(&j, "t", (const char *const[]){ "a", NULL }, 2);
+    oct_json_close(&j);
+    assert_string_equal(oct_buf_str(&b), "{\n  \"r\": [\n    {\n      \"n\": 3\n    },\n    {\n      \"n\": 5\n    },\n    {\n      \"n\": 8\n    }\n  ],\n"
+                                         "  \"none\": [],\n  \"t\": [\n    \"a\",\n    null\n  ]\n}\n");
+    oct_buf_free(&b);
+}
+
 static void json_is_utf8(void **state)
 {
     oct_buf b = OCT_BUF_INIT;
@@ -654,7 +673,7 @@ int main(void)
         cmocka_unit_test(failing_allocation_is_reported),
         cmocka_unit_test(half_floats_round_trip), cmocka_unit_test(half_floats_are_nearest),
         cmocka_unit_test(float_text_is_shortest),
-        cmocka_unit_test(json_escapes_and_nests), cmocka_unit_test(json_is_utf8), cmocka_unit_test(texts_are_cleaned),
+        cmocka_unit_test(json_escapes_and_nests), cmocka_unit_test(json_lists), cmocka_unit_test(json_is_utf8), cmocka_unit_test(texts_are_cleaned),
         cmocka_unit_test(output_appears_only_on_commit),
         cmocka_unit_test(only_files_are_opened), cmocka_unit_test(forgotten_pages_come_back), cmocka_unit_test(full_disk_is_an_error),
         cmocka_unit_test(pool_covers_each_item_once),
