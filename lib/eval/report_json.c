@@ -56,18 +56,13 @@ static void put_latency(oct_json *j, const oct_eval_latency *l)
     oct_json_close(j);
 }
 
-static void put_outputs(oct_json *j, const oct_eval_result *r, const oct_eval_model_result *m)
+static void put_output(oct_json *j, const void *row)
 {
-    oct_json_open(j, "outputs", '[');
-    for (size_t i = 0; i < r->n_outputs; i++) {
-        oct_json_open(j, NULL, '{');
-        oct_json_str(j, "name", m->outputs[i].name);
-        put_db(j, "sqnr_db", m->outputs[i].sqnr_db);
-        oct_json_num(j, "cosine", m->outputs[i].cosine);
-        oct_json_num(j, "max_abs_error", m->outputs[i].max_abs);
-        oct_json_close(j);
-    }
-    oct_json_close(j);
+    const oct_eval_output *o = row;
+    oct_json_str(j, "name", o->name);
+    put_db(j, "sqnr_db", o->sqnr_db);
+    oct_json_num(j, "cosine", o->cosine);
+    oct_json_num(j, "max_abs_error", o->max_abs);
 }
 
 static void put_own(oct_json *j, double db)
@@ -77,41 +72,32 @@ static void put_own(oct_json *j, double db)
         oct_json_bool(j, "own_exact", true);
 }
 
-static void put_layers(oct_json *j, const oct_eval_model_result *m)
+static void put_layer(oct_json *j, const void *row)
 {
-    oct_json_open(j, "layers", '[');
-    for (size_t i = 0; i < m->n_layers; i++) {
-        const oct_eval_layer *l = &m->layers[i];
-        oct_json_open(j, NULL, '{');
-        oct_json_str(j, "name", l->name);
-        oct_json_str(j, "op", l->op);
-        oct_json_str(j, "scheme", l->scheme);
-        put_db(j, "sqnr_db", l->sqnr_db);
-        if (l->has_own)
-            put_own(j, l->own_sqnr_db);
-        oct_json_str(j, "value", l->value);
-        oct_json_close(j);
-    }
-    oct_json_close(j);
+    const oct_eval_layer *l = row;
+    oct_json_str(j, "name", l->name);
+    oct_json_str(j, "op", l->op);
+    oct_json_str(j, "scheme", l->scheme);
+    put_db(j, "sqnr_db", l->sqnr_db);
+    if (l->has_own)
+        put_own(j, l->own_sqnr_db);
+    oct_json_str(j, "value", l->value);
 }
 
-static void put_profile(oct_json *j, const oct_eval_model_result *m)
+static void put_layers(oct_json *j, const oct_eval_model_result *m)
 {
-    if (!m->n_steps)
-        return;
-    oct_json_open(j, "profile", '[');
-    for (size_t i = 0; i < m->n_steps; i++) {
-        const oct_eval_step *s = &m->steps[i];
-        oct_json_open(j, NULL, '{');
-        oct_json_str(j, "name", s->name);
-        oct_json_str(j, "op", s->op);
-        oct_json_str(j, "scheme", s->scheme);
-        oct_json_num(j, "ms", s->seconds * 1e3);
-        oct_json_int(j, "macs", (int64_t)s->macs);
-        oct_json_int(j, "bytes", (int64_t)s->bytes);
-        oct_json_close(j);
-    }
-    oct_json_close(j);
+    oct_json_rows(j, "layers", m->layers, m->n_layers, sizeof *m->layers, put_layer);
+}
+
+static void put_step(oct_json *j, const void *row)
+{
+    const oct_eval_step *s = row;
+    oct_json_str(j, "name", s->name);
+    oct_json_str(j, "op", s->op);
+    oct_json_str(j, "scheme", s->scheme);
+    oct_json_num(j, "ms", s->seconds * 1e3);
+    oct_json_int(j, "macs", (int64_t)s->macs);
+    oct_json_int(j, "bytes", (int64_t)s->bytes);
 }
 
 /* The fields that compare a model with the float one. */
@@ -141,23 +127,20 @@ static void put_model(oct_json *j, const char *key, const oct_eval_result *r, si
     oct_json_int(j, "integer_layers", (int64_t)m->integer_steps);
     oct_json_bool(j, "batch_scales", m->batch_scales);
     if (k > 0)
-        put_outputs(j, r, m);
+        oct_json_rows(j, "outputs", m->outputs, r->n_outputs, sizeof *m->outputs, put_output);
     if (whole && k > 0) {
         put_comparison(j, r, m);
         put_layers(j, m);
     }
-    if (whole)
-        put_profile(j, m);
+    if (whole && m->n_steps)
+        oct_json_rows(j, "profile", m->steps, m->n_steps, sizeof *m->steps, put_step);
     oct_json_close(j);
 }
 
 static void put_context(oct_json *j, const oct_eval_result *r, const oct_report_context *c)
 {
     oct_json_str(j, "version", c->version);
-    oct_json_open(j, "data", '[');
-    for (size_t i = 0; i < c->n_data; i++)
-        oct_json_str(j, NULL, c->data[i]);
-    oct_json_close(j);
+    oct_json_texts(j, "data", c->data, c->n_data);
     oct_json_str(j, "preprocess", c->preprocess);
     oct_json_int(j, "threads", r->threads);
     oct_json_str(j, "isa", r->isa);
@@ -203,12 +186,8 @@ void oct_report_json(const oct_eval_result *r, const oct_report_context *c, oct_
     for (size_t k = 0; k < r->n_models; k++)
         put_model(j, NULL, r, k, true);
     oct_json_close(j);
-    if (c->n_bad) {
-        oct_json_open(j, "bad", '[');
-        for (size_t i = 0; i < c->n_bad; i++)
-            oct_json_str(j, NULL, c->bad[i]);
-        oct_json_close(j);
-    }
+    if (c->n_bad)
+        oct_json_texts(j, "bad", c->bad, c->n_bad);
     oct_json_close(j);
 }
 

@@ -64,6 +64,17 @@ static void decibels(oct_json *j, const char *key, double v)
         oct_json_num(j, key, v); /* null: nothing is lost */
 }
 
+static void put_cause(oct_json *j, const void *row)
+{
+    const oct_cause *c = row;
+    oct_json_str(j, "layer", c->layer);
+    oct_json_str(j, "op", c->op);
+    oct_json_str(j, "value", c->value);
+    oct_json_num(j, "share", c->share);
+    oct_json_num(j, "sqnr_db", c->sqnr);
+    oct_json_num(j, "gain_db", c->gain);
+}
+
 void tool_json_causes(oct_json *j, const oct_causes *x)
 {
     if (x->samples == 0)
@@ -77,18 +88,6 @@ void tool_json_causes(oct_json *j, const oct_causes *x)
     oct_json_bool(j, "weights_measured", x->weights);
     oct_json_num(j, "least_share", x->least);
     oct_json_int(j, "not_told_apart", (int64_t)x->small);
-    oct_json_open(j, "causes", '[');
-    for (size_t i = 0; i < x->n; i++) {
-        const oct_cause *c = &x->cause[i];
-        oct_json_open(j, NULL, '{');
-        oct_json_str(j, "layer", c->layer);
-        oct_json_str(j, "op", c->op);
-        oct_json_str(j, "value", c->value);
-        oct_json_num(j, "share", c->share);
-        oct_json_num(j, "sqnr_db", c->sqnr);
-        oct_json_num(j, "gain_db", c->gain);
-        oct_json_close(j);
-    }
-    oct_json_close(j);
+    oct_json_rows(j, "causes", x->cause, x->n, sizeof *x->cause, put_cause);
     oct_json_close(j);
 }

@@ -141,11 +141,11 @@ static oct_status show_table(oct_cli *cli, const oct_calib *c, oct_err *err)
     return s;
 }
 
-static void json_tensor(oct_json *j, const oct_calib_tensor *x)
+static void put_tensor(oct_json *j, const void *row)
 {
+    const oct_calib_tensor *x = *(oct_calib_tensor *const *)row;
     uint64_t count[COLUMNS] = { 0 };
     double lo, hi;
-    oct_json_open(j, NULL, '{');
     oct_json_str(j, "name", x->name);
     oct_json_bool(j, "off", x->off);
     oct_json_int(j, "values", (int64_t)x->stats.n);
@@ -171,21 +171,20 @@ static void json_tensor(oct_json *j, const oct_calib_tensor *x)
         oct_json_close(j);
         oct_json_close(j);
     }
-    oct_json_close(j);
+}
+
+static void put_shard(oct_json *j, const void *row)
+{
+    const oct_calib_shard *s = row;
+    oct_json_str(j, "set", s->set);
+    oct_json_int(j, "index", s->index);
+    oct_json_int(j, "count", s->count);
 }
 
 static void json_shards(oct_json *j, const oct_calib *c)
 {
     oct_buf missing = OCT_BUF_INIT;
-    oct_json_open(j, "shards", '[');
-    for (size_t i = 0; i < c->n_shards; i++) {
-        oct_json_open(j, NULL, '{');
-        oct_json_str(j, "set", c->shards[i].set);
-        oct_json_int(j, "index", c->shards[i].index);
-        oct_json_int(j, "count", c->shards[i].count);
-        oct_json_close(j);
-    }
-    oct_json_close(j);
+    oct_json_rows(j, "shards", c->shards, c->n_shards, sizeof *c->shards, put_shard);
     oct_json_str(j, "missing", oct_calib_missing(c, &missing) ? oct_buf_str(&missing) : NULL);
     j->out->failed |= missing.failed;
     oct_buf_free(&missing);
@@ -206,10 +205,7 @@ oct_status qcalib_json(const char *path, const oct_calib *c, oct_err *err)
     oct_json_str(&j, "preprocess", c->preprocess);
     oct_json_int(&j, "samples", (int64_t)c->samples);
     json_shards(&j, c);
-    oct_json_open(&j, "tensors", '[');
-    for (size_t i = 0; i < c->n_tensors; i++)
-        json_tensor(&j, c->tensors[i]);
-    oct_json_close(&j);
+    oct_json_rows(&j, "tensors", c->tensors, c->n_tensors, sizeof *c->tensors, put_tensor);
     return tool_write_json(path, &j, err);
 }
 
@@ -260,6 +256,15 @@ static oct_status diff_table(oct_cli *cli, const table_args *a, const oct_calib_
     return s;
 }
 
+static void put_difference(oct_json *j, const void *row)
+{
+    const oct_calib_change *v = row;
+    oct_json_str(j, "name", v->name);
+    oct_json_bool(j, "in_a", v->a != NULL);
+    oct_json_bool(j, "in_b", v->b != NULL);
+    oct_json_num(j, "change", v->change);
+}
+
 static oct_status diff_json(const char *path, const table_args *a, const oct_calib_change *v, size_t n, oct_err *err)
 {
     oct_buf b = OCT_BUF_INIT;
@@ -268,16 +273,7 @@ static oct_status diff_json(const char *path, const table_args *a, const oct_cal
     oct_json_str(&j, "schema", "octet-calibration-diff-1");
     oct_json_str(&j, "a", a->a);
     oct_json_str(&j, "b", a->b);
-    oct_json_open(&j, "tensors", '[');
-    for (size_t i = 0; i < n; i++) {
-        oct_json_open(&j, NULL, '{');
-        oct_json_str(&j, "name", v[i].name);
-        oct_json_bool(&j, "in_a", v[i].a != NULL);
-        oct_json_bool(&j, "in_b", v[i].b != NULL);
-        oct_json_num(&j, "change", v[i].change);
-        oct_json_close(&j);
-    }
-    oct_json_close(&j);
+    oct_json_rows(&j, "tensors", v, n, sizeof *v, put_difference);
     return tool_write_json(path, &j, err);
 }
 

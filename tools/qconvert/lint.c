@@ -23,12 +23,7 @@ static oct_status lint_json(const linter *l, oct_err *err)
     oct_json_str(&j, "schema", "octet-lint-1");
     oct_json_str(&j, "model", l->s.a->model);
     oct_json_str(&j, "target", oct_target_name(l->s.target));
-    oct_json_open(&j, "nodes", '[');
-    for (size_t i = 0; i < l->n; i++) {
-        report_decision(&j, &l->layers[i]);
-        oct_json_close(&j);
-    }
-    oct_json_close(&j);
+    oct_json_rows(&j, "nodes", l->layers, l->n, sizeof *l->layers, report_decision);
     return tool_write_json(l->s.cli->json, &j, err);
 }
 

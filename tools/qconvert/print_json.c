@@ -15,9 +15,9 @@ static void number(oct_json *j, const char *key, double v)
         oct_json_bool(j, "exact", true);
 }
 
-void report_decision(oct_json *j, const oct_layer *l)
+void report_decision(oct_json *j, const void *row)
 {
-    oct_json_open(j, NULL, '{');
+    const oct_layer *l = row;
     oct_json_str(j, "name", l->name);
     oct_json_str(j, "op", l->d.op);
     oct_json_str(j, "scheme", oct_scheme_name(l->d.scheme));
@@ -25,8 +25,9 @@ void report_decision(oct_json *j, const oct_layer *l)
     oct_json_str(j, "why", l->d.why);
 }
 
-static void put_layer(oct_json *j, const oct_layer *l)
+static void put_layer(oct_json *j, const void *row)
 {
+    const oct_layer *l = row;
     const oct_layer_decision *d = &l->d;
     report_decision(j, l);
     if (l->product)
@@ -51,7 +52,6 @@ static void put_layer(oct_json *j, const oct_layer *l)
     number(j, "sqnr_output_db", d->sqnr_output);
     if (l->loss > 0)
         oct_json_num(j, "loss_share", l->loss);
-    oct_json_close(j);
 }
 
 static void put_score(oct_json *j, const oct_goal *g, const oct_eval_score *x)
@@ -173,9 +173,9 @@ static void put_verdict(oct_json *j, const session *s)
         put_goals(j, s);
 }
 
-static void put_method(oct_json *j, const oct_method_result *r)
+static void put_method(oct_json *j, const void *row)
 {
-    oct_json_open(j, NULL, '{');
+    const oct_method_result *r = row;
     oct_json_str(j, "name", r->method->name);
     oct_json_str(j, "step", oct_method_step_name(r->method->step));
     oct_json_bool(j, "ran", r->ran);
@@ -189,24 +189,25 @@ static void put_method(oct_json *j, const oct_method_result *r)
         number(j, "before", r->before);
         number(j, "after", r->after);
     }
-    oct_json_close(j);
 }
 
-static void put_promotions(oct_json *j, const oct_conversion *c)
+static void put_promotion(oct_json *j, const void *row)
 {
-    oct_json_open(j, "promotions", '[');
-    for (size_t i = 0; i < c->n_promoted; i++) {
-        const oct_promotion *p = &c->promoted[i];
-        oct_json_open(j, NULL, '{');
-        oct_json_str(j, "layer", p->layer);
-        oct_json_str(j, "value", p->value);
-        oct_json_num(j, "macs_share", p->macs);
-        oct_json_num(j, "loss_share", p->loss);
-        oct_json_num(j, "gain_db", p->gain);
-        oct_json_bool(j, "beyond_budget", p->beyond_budget);
-        oct_json_close(j);
-    }
-    oct_json_close(j);
+    const oct_promotion *p = row;
+    oct_json_str(j, "layer", p->layer);
+    oct_json_str(j, "value", p->value);
+    oct_json_num(j, "macs_share", p->macs);
+    oct_json_num(j, "loss_share", p->loss);
+    oct_json_num(j, "gain_db", p->gain);
+    oct_json_bool(j, "beyond_budget", p->beyond_budget);
+}
+
+static void put_change(oct_json *j, const void *row)
+{
+    const oct_change *c = row;
+    oct_json_str(j, "pass", c->pass);
+    oct_json_str(j, "change", c->what);
+    oct_json_str(j, "node", c->node);
 }
 
 oct_status report_json(const session *s, oct_err *err)
@@ -232,32 +233,15 @@ oct_status report_json(const session *s, oct_err *err)
     oct_json_int(&j, "before", (int64_t)s->c.size_before);
     oct_json_int(&j, "after", (int64_t)s->c.size_after);
     oct_json_close(&j);
-    oct_json_open(&j, "layers", '[');
-    for (size_t i = 0; i < s->c.n_layers; i++)
-        put_layer(&j, &s->c.layers[i]);
-    oct_json_close(&j);
+    oct_json_rows(&j, "layers", s->c.layers, s->c.n_layers, sizeof *s->c.layers, put_layer);
     oct_json_int(&j, "layers_with_weights", (int64_t)n.products);
     oct_json_int(&j, "int8_layers", (int64_t)n.integer);
     oct_json_int(&j, "half_layers", (int64_t)n.half);
     oct_json_int(&j, "weight_only_layers", (int64_t)(n.blocks4 + n.blocks8));
-    oct_json_open(&j, "passes", '[');
-    for (size_t i = 0; i < s->c.n_changes; i++) {
-        oct_json_open(&j, NULL, '{');
-        oct_json_str(&j, "pass", s->c.changes[i].pass);
-        oct_json_str(&j, "change", s->c.changes[i].what);
-        oct_json_str(&j, "node", s->c.changes[i].node);
-        oct_json_close(&j);
-    }
-    oct_json_close(&j);
-    oct_json_open(&j, "methods", '[');
-    for (size_t i = 0; i < s->c.n_methods; i++)
-        put_method(&j, &s->c.methods[i]);
-    oct_json_close(&j);
-    put_promotions(&j, &s->c);
-    oct_json_open(&j, "warnings", '[');
-    for (size_t i = 0; i < s->c.n_warnings; i++)
-        oct_json_str(&j, NULL, s->c.warnings[i]);
-    oct_json_close(&j);
+    oct_json_rows(&j, "passes", s->c.changes, s->c.n_changes, sizeof *s->c.changes, put_change);
+    oct_json_rows(&j, "methods", s->c.methods, s->c.n_methods, sizeof *s->c.methods, put_method);
+    oct_json_rows(&j, "promotions", s->c.promoted, s->c.n_promoted, sizeof *s->c.promoted, put_promotion);
+    oct_json_texts(&j, "warnings", s->c.warnings, s->c.n_warnings);
     oct_json_bool(&j, "lossy", s->c.lossy);
     tool_json_causes(&j, &s->c.causes);
     number(&j, "output_sqnr_db", s->c.sqnr);

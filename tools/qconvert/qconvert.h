@@ -69,7 +69,7 @@ void verdict_goals(const session *s, FILE *f);
 oct_status report_print(const session *s, oct_err *err);
 oct_status report_json(const session *s, oct_err *err);
 /* Opens an object with what was decided for a layer; whoever asks closes it. */
-void report_decision(oct_json *j, const oct_layer *l);
+void report_decision(oct_json *j, const void *layer);
 
 /* advice.c: which samples to give, and what it would gain. */
 oct_status advice_print(const session *s, oct_err *err);
