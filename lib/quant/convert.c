@@ -182,8 +182,11 @@ oct_status oct_conversion_run_step(oct_conversion *c, oct_method_step step, oct_
         if (r->method->step != step)
             continue;
         r->why = c->o.methods.on[i] ? lacks(c, r->method->needs) : "switched off";
-        if (!r->why && r->method->run)
+        if (!r->why && r->method->run) {
             OCT_TRY(r->method->run(c, r, err));
+            if (step == OCT_STEP_GRAPH && c->src) /* all samples, for what calibrates */
+                OCT_TRY(oct_source_pick(c->src, &(oct_pick){ 0 }, err));
+        }
         r->ran = !r->why;
     }
     return OCT_OK;

@@ -5,7 +5,6 @@
  * Full strength costs where a small channel counts little, as the weights that read it become small beside others. So each set of
  * layers gets the strength that a model of its noise finds best, and all of them stay only where the outputs of other samples become
  * better by a margin. Factors are powers of two: the float function is the same to the bit. */
-#include "eval/scaled.h"
 #include "quant/convert_int.h"
 #include "quant/scaling.h"
 #include "quant/trial.h"
@@ -234,20 +233,11 @@ static oct_status open_sets(work *w, oct_err *err)
     return OCT_OK;
 }
 
-/* Comparisons with the model as it was must know of the factors. */
 static oct_status record(const work *w, const set *x, oct_err *err)
 {
-    const size_t n = (size_t)x->s->channels;
-    float *factor = oct_arena_calloc(w->a, n, sizeof *factor);
-    if (!factor)
-        return oct_nomem(err);
-    for (size_t c = 0; c < n; c++)
-        factor[c] = ldexpf(1, x->exponent[c]);
-    for (size_t k = 0; x->chosen && k < x->s->n_values; k++) {
-        const oct_scaled *v = &x->s->value[k];
-        oct_scaled_put(&w->c->scaled, &(oct_scaled_channels){ w->c->m->graph->value[v->value].name, v->axis, n, factor });
-    }
-    return w->c->scaled.failed ? oct_nomem(err) : OCT_OK;
+    for (size_t k = 0; x->chosen && k < x->s->n_values; k++)
+        OCT_TRY(oct_scaling_record(&w->c->scaled, w->c->m->graph, &x->s->value[k], x->s->channels, x->exponent, err));
+    return OCT_OK;
 }
 
 static oct_status equalize(work *w, oct_method_result *r, oct_err *err)
@@ -281,9 +271,7 @@ static oct_status equalize(work *w, oct_method_result *r, oct_err *err)
 static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
 {
     work w = { .c = c, .a = oct_arena_create() };
-    oct_status st = w.a ? equalize(&w, r, err) : oct_nomem(err);
-    if (st == OCT_OK)
-        st = oct_source_pick(c->src, &(oct_pick){ 0 }, err); /* all, for what calibrates */
+    const oct_status st = w.a ? equalize(&w, r, err) : oct_nomem(err);
     oct_arena_destroy(w.a);
     return st;
 }

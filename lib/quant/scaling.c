@@ -1,6 +1,7 @@
 /* Finding what takes a factor together, by walking from value to value, and giving it. */
 #include "quant/scaling.h"
 
+#include "eval/scaled.h"
 #include "passes/fuse.h"
 
 #include <math.h>
@@ -225,4 +226,16 @@ oct_status oct_scaling_apply(oct_graph *g, const oct_scaling *s, const int *expo
     for (size_t i = 0; i < s->n_readers; i++)
         OCT_TRY(oct_scale_inputs(g, &s->reader[i], exponent, err));
     return OCT_OK;
+}
+
+oct_status oct_scaling_record(oct_buf *to, const oct_graph *g, const oct_scaled *v, int64_t n, const int *exponent, oct_err *err)
+{
+    float *factor = oct_calloc((size_t)n, sizeof *factor);
+    if (!factor)
+        return oct_nomem(err);
+    for (int64_t c = 0; c < n; c++)
+        factor[c] = ldexpf(1, exponent[c]);
+    oct_scaled_put(to, &(oct_scaled_channels){ g->value[v->value].name, v->axis, (size_t)n, factor });
+    oct_free(factor);
+    return to->failed ? oct_nomem(err) : OCT_OK;
 }

@@ -6,6 +6,7 @@
 #ifndef OCT_QUANT_SCALING_H
 #define OCT_QUANT_SCALING_H
 
+#include "base/buf.h"
 #include "ops/traits.h"
 
 typedef struct oct_scaled {
@@ -31,6 +32,8 @@ enum { OCT_SCALING_MOST = 16 }; /* bits of a factor */
 /* Multiplies channel c of what the makers make by 2^exponent[c], |exponent| <= OCT_SCALING_MOST, and divides that of what the readers multiply.
  * The constants get new tensors in the graph's arena under their old names. OCT_ENOMEM. */
 oct_status oct_scaling_apply(oct_graph *g, const oct_scaling *s, const int *exponent, oct_err *err);
+/* Appends the factors 2^exponent[n] of a value to the metadata, since comparisons with the model as it was must know of them. OCT_ENOMEM. */
+oct_status oct_scaling_record(oct_buf *to, const oct_graph *g, const oct_scaled *v, int64_t n, const int *exponent, oct_err *err);
 
 /* What of a graph can take such factors: a float constant that only one node reads, and whose elements are small and large enough that a
  * factor costs no bit; a layer of such weights and bias, then *l is set. */

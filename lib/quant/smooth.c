@@ -4,7 +4,6 @@
  *
  * Where only layers read the values, their factor and shift of the normalization (or whatever constants they are made by) take the
  * factors. Where others read them too, such as the sum around a block, a product is put in front of the layers. */
-#include "eval/scaled.h"
 #include "quant/convert_int.h"
 #include "quant/scaling.h"
 #include "quant/trial.h"
@@ -270,18 +269,12 @@ static oct_status act(oct_trial *t, oct_conversion *c, oct_method_result *r, oct
     return set_mask(s, err);
 }
 
-/* Comparisons with the model as it was must know of the factors that values themselves took. */
+/* The factors that values themselves took. */
 static oct_status record(const smoother *s, const site *x, oct_err *err)
 {
-    float *factor = oct_arena_calloc(s->a, (size_t)x->channels, sizeof *factor);
-    const oct_value *v = &s->c->m->graph->value[x->value];
-    if (!factor)
-        return oct_nomem(err);
-    for (int64_t c = 0; c < x->channels; c++)
-        factor[c] = ldexpf(1, x->exponent[c]);
-    if (x->folds)
-        oct_scaled_put(&s->c->scaled, &(oct_scaled_channels){ v->name, v->shape.rank - 1, (size_t)x->channels, factor });
-    return s->c->scaled.failed ? oct_nomem(err) : OCT_OK;
+    const oct_graph *g = s->c->m->graph;
+    const oct_scaled v = { x->value, g->value[x->value].shape.rank - 1 };
+    return x->folds ? oct_scaling_record(&s->c->scaled, g, &v, x->channels, x->exponent, err) : OCT_OK;
 }
 
 static oct_status attempt(smoother *s, oct_method_result *r, oct_err *err)
@@ -322,9 +315,7 @@ static oct_status smooth(smoother *s, oct_method_result *r, oct_err *err)
 static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
 {
     smoother s = { .c = c, .a = oct_arena_create() };
-    oct_status st = s.a ? smooth(&s, r, err) : oct_nomem(err);
-    if (st == OCT_OK)
-        st = oct_source_pick(c->src, &(oct_pick){ 0 }, err); /* all, for what calibrates */
+    const oct_status st = s.a ? smooth(&s, r, err) : oct_nomem(err);
     oct_arena_destroy(s.a);
     return st;
 }
