@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "decision.h"
 #include "kernels/cpu.h"
 #include "net.h"
 #include "quant/blocks.h"
@@ -221,11 +222,7 @@ static void done(work *w, oct_graph *g)
 
 static const oct_layer_decision *layer(const work *w, const char *name)
 {
-    for (size_t i = 0; i < oct_qjob_n_layers(w->job); i++)
-        if (strcmp(oct_qjob_layer(w->job, i)->name, name) == 0)
-            return oct_qjob_layer(w->job, i);
-    fail_msg("no layer '%s'", name);
-    return NULL;
+    return decision_of(w->job, name);
 }
 
 /* x[2,3,70] -> MatMul 40 -> Relu -> MatMul of the same matrix's transpose -> Reshape -> Gemm transB with bias -> y */

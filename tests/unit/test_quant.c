@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "decision.h"
 #include "net.h"
 #include "quant/job.h"
 #include "targets.h"
@@ -74,11 +75,7 @@ static void stop(work *w, oct_graph *g)
 
 static const oct_layer_decision *layer(const work *w, const char *name)
 {
-    for (size_t i = 0; i < oct_qjob_n_layers(w->job); i++)
-        if (strcmp(oct_qjob_layer(w->job, i)->name, name) == 0)
-            return oct_qjob_layer(w->job, i);
-    fail_msg("no layer '%s'", name);
-    return NULL;
+    return decision_of(w->job, name);
 }
 
 /* x[2,3,6,6] -> Conv 4 -> Relu -> Conv 2 -> output */
