@@ -1587,19 +1587,27 @@ static oct_status remember(void *arg, const char *name, const oct_operand *t, oc
     return OCT_OK;
 }
 
+static const char *const chain_taps[] = { "a", "b" };
+static const oct_plan_opts chain_opts = { .taps = chain_taps, .n_taps = 2, .no_passes = true };
+
+/* x[1,12] -> a[1,7] = x w -> b = -a; both are shown. */
+static oct_graph *start_chain(int *a, int *b)
+{
+    oct_graph *g = net_graph(13);
+    *a = NET_NODE(g, "MatMul", "first", "a", net_input(g, "x", OCT_F32, "1,12"), net_random(g, "w", "12,7", 3));
+    *b = NET_NODE(g, "Neg", "second", "b", *a);
+    return g;
+}
+
 static void runs_go_on_in_parts(void **state)
 {
-    static const char *const taps[] = { "a", "b" };
-    const oct_plan_opts o = { .taps = taps, .n_taps = 2, .no_passes = true };
-    oct_graph *g = net_graph(13);
-    const int x = net_input(g, "x", OCT_F32, "1,12");
-    const int a = NET_NODE(g, "MatMul", "first", "a", x, net_random(g, "w", "12,7", 3));
-    const int b = NET_NODE(g, "Neg", "second", "b", a);
+    int a, b;
+    oct_graph *g = start_chain(&a, &b);
     net_output(g, NET_NODE(g, "MatMul", "third", "y", b, net_random(g, "v", "7,3", 4)));
     float in[12], want[3];
     const void *inputs[] = { in };
     net_fill(in, 12, 5);
-    oct_plan *p = net_plan(g, &o, NULL);
+    oct_plan *p = net_plan(g, &chain_opts, NULL);
     GOOD(oct_plan_run(p, inputs, err));
     memcpy(want, oct_plan_output(p, 0)->data, sizeof want);
     changer c = { "a", NULL, 0 };
@@ -1628,18 +1636,14 @@ static void runs_go_on_in_parts(void **state)
 /* What is kept of a run goes on in another plan, which had another input, even when tensors of the first one have changed since. */
 static void runs_go_on_from_what_was_kept(void **state)
 {
-    static const char *const taps[] = { "a", "b" };
-    const oct_plan_opts o = { .taps = taps, .n_taps = 2, .no_passes = true };
-    oct_graph *g = net_graph(13);
-    const int x = net_input(g, "x", OCT_F32, "1,12");
-    const int a = NET_NODE(g, "MatMul", "first", "a", x, net_random(g, "w", "12,7", 3));
-    const int b = NET_NODE(g, "Neg", "second", "b", a);
+    int a, b;
+    oct_graph *g = start_chain(&a, &b);
     net_output(g, NET_NODE(g, "Add", "third", "y", NET_NODE(g, "Mul", "square", "s", b, b), a)); /* a is still read later */
     float in[12], other[12];
     const void *inputs[] = { in }, *others[] = { other };
     net_fill(in, 12, 5);
     net_fill(other, 12, 6);
-    oct_plan *p = net_plan(g, &o, NULL), *q = net_plan(g, &o, NULL);
+    oct_plan *p = net_plan(g, &chain_opts, NULL), *q = net_plan(g, &chain_opts, NULL);
     oct_plan_state kept = { .at = 0 };
     changer c = { "b", NULL, 0 };
     bool seen;
