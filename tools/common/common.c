@@ -4,6 +4,7 @@
 
 #include "kernels/cpu.h"
 #include "passes/pass.h"
+#include "quant/convert.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -153,6 +154,19 @@ oct_status tool_check_model_output(const char *out, const oct_model *m, oct_err 
         OCT_TRY(tool_check_output(out, &path, 1, err));
     }
     return OCT_OK;
+}
+
+void tool_say_progress(void *cli, const char *what, int64_t done, int64_t total)
+{
+    oct_progress_report(&((oct_cli *)cli)->progress, what, done, total);
+}
+
+void tool_say_note(void *cli, int level, const char *text)
+{
+    if (level == OCT_NOTE_WARNING)
+        oct_cli_warn(cli, "%s", text);
+    else
+        oct_cli_note(cli, level, "%s", text);
 }
 
 oct_status tool_write_text(const char *path, const oct_buf *text, oct_err *err)

@@ -62,6 +62,10 @@ oct_status tool_check_output(const char *out, const char *const *in, size_t n, o
 /* The same against a model's files. */
 oct_status tool_check_model_output(const char *out, const oct_model *m, oct_err *err);
 
+/* An oct_conversion's listener whose argument is the oct_cli: progress, and lines by their level. */
+void tool_say_progress(void *cli, const char *what, int64_t done, int64_t total);
+void tool_say_note(void *cli, int level, const char *text);
+
 /* Writes a text to a file, or standard output for "-". */
 oct_status tool_write_text(const char *path, const oct_buf *text, oct_err *err);
 /* Closes the outermost level of j, writes the text so and frees it. */

@@ -74,19 +74,6 @@ static oct_status check_outputs(session *s, oct_err *err)
 
 /* ---- what it says ---- */
 
-static void say_progress(void *cli, const char *what, int64_t done, int64_t total)
-{
-    oct_progress_report(&((oct_cli *)cli)->progress, what, done, total);
-}
-
-static void say_note(void *cli, int level, const char *text)
-{
-    if (level == OCT_NOTE_WARNING)
-        oct_cli_warn(cli, "%s", text);
-    else
-        oct_cli_note(cli, level, "%s", text);
-}
-
 static void say_chosen(void *cli, const oct_source *src)
 {
     tool_say_samples(cli, src);
@@ -163,7 +150,7 @@ static oct_status read_options(session *s, oct_convert_opts *o, oct_err *err)
     OCT_TRY(oct_target_open(a->target, &s->target, err));
     *o = (oct_convert_opts){ .name = a->model, .policy = a->policy, .observer = a->observer, .whole = a->data.skip_bad, .metric = a->metric,
                              .sensitivity = a->sensitivity || a->sensitivity_file, .sensitivity_file = a->sensitivity_file,
-                             .listener = { say_progress, say_note, say_chosen, say_taken, s->cli } };
+                             .listener = { tool_say_progress, tool_say_note, say_chosen, say_taken, s->cli } };
     o->job = (oct_qjob_opts){ .target = s->target, .disabled = a->disabled.v, .n_disabled = a->disabled.n,
                               .half_io = !a->keep_io_types, .operators = strcmp(a->format, "qoperator") == 0, .threads = (int)s->cli->threads };
     if (!oct_scheme_parse(a->scheme, &o->job.scheme))

@@ -15,19 +15,6 @@ typedef struct session {
     oct_adopted found;
 } session;
 
-static void say_progress(void *cli, const char *what, int64_t done, int64_t total)
-{
-    oct_progress_report(&((oct_cli *)cli)->progress, what, done, total);
-}
-
-static void say_note(void *cli, int level, const char *text)
-{
-    if (level == OCT_NOTE_WARNING)
-        oct_cli_warn(cli, "%s", text);
-    else
-        oct_cli_note(cli, level, "%s", text);
-}
-
 static oct_status load(session *s, oct_err *err)
 {
     const char *path = s->a->others.v[0];
@@ -44,7 +31,7 @@ static oct_status measure(session *s, oct_err *err)
 {
     const qeval_args *a = s->a;
     const oct_convert_opts o = { .name = a->model, .whole = a->data.skip_bad, .sensitivity = true, .sensitivity_file = a->sensitivity_file,
-                                 .job = { .threads = (int)s->cli->threads }, .listener = { .progress = say_progress, .note = say_note, .arg = s->cli } };
+                                 .job = { .threads = (int)s->cli->threads }, .listener = { .progress = tool_say_progress, .note = tool_say_note, .arg = s->cli } };
     OCT_TRY(oct_conversion_open(&s->c, &o, err));
     OCT_TRY(oct_target_open("octet", &s->target, err));
     s->c.o.job.target = s->target;
