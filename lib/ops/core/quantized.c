@@ -43,15 +43,18 @@ typedef struct question {
     oct_operand *operand; /* of inputs, then of outputs */
 } question;
 
-static bool describe(const oct_graph *g, int value, oct_operand *t)
+/* rank: what is taken where the value's is not known before the model runs; negative: nothing is. */
+static bool describe(const oct_graph *g, int value, int rank, oct_operand *t)
 {
     const oct_value *v = &g->value[value];
     const oct_tensor *data = v->quant && v->quant->qvals ? v->quant->qvals : v->constant;
     *t = (oct_operand){ .dtype = v->quant ? v->quant->dtype : v->dtype, .rank = v->shape.rank, .count = 1, .q = v->quant, .value = value };
+    if (t->rank < 0)
+        t->rank = rank;
     if (t->rank < 0 || t->rank > OCT_MAX_RANK)
         return false;
     for (int i = 0; i < t->rank; i++)
-        t->dims[i] = v->shape.d[i].n < 0 ? 1 : v->shape.d[i].n;
+        t->dims[i] = i >= v->shape.rank || v->shape.d[i].n < 0 ? 1 : v->shape.d[i].n;
     t->constant = data != NULL;
     t->data = data ? (void *)(uintptr_t)data->data : NULL;
     return oct_count(t->dims, t->rank, &t->count);
@@ -62,13 +65,15 @@ static bool runs_on_qvals(const oct_graph *g, int node, question *a)
 {
     const oct_node *n = &g->node[node];
     const oct_op *op = a->s.op;
+    /* Elements of sequences have shapes that nothing says; those of a product have the rank of its weights, or one that does not matter. */
+    const int rank = op->quant == OCT_QUANT_WEIGHTED && n->n_in > 1 && n->in[1] >= 0 ? g->value[n->in[1]].shape.rank : -1;
     for (int i = 0; i < n->n_in + n->n_out; i++) {
         oct_operand **slot = i < n->n_in ? &a->s.in[i] : &a->s.out[i - n->n_in];
         int v = i < n->n_in ? n->in[i] : n->out[i - n->n_in];
         const int clamp = i == n->n_in && v >= 0 && op->fuses_clamp ? oct_clamp_behind(g, v, &a->s.epilogue) : -1;
         if (v < 0)
             continue;
-        if (!describe(g, clamp >= 0 ? g->node[clamp].out[0] : v, &a->operand[i]))
+        if (!describe(g, clamp >= 0 ? g->node[clamp].out[0] : v, rank, &a->operand[i]))
             return false;
         *slot = &a->operand[i];
         if (i >= n->n_in && !(*slot)->q && op->quant != OCT_QUANT_WEIGHTED)

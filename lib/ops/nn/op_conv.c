@@ -273,7 +273,10 @@ static bool conv_integer(const oct_step *s)
     if (!w || !w->constant || w->rank < 3)
         return false;
     /* A transposed one has all its channels along dimension 1 of the weights where there is one group; others have a scale for all. */
-    return is_transposed(s->op) ? oct_product_fits(s, s->out[0]->dims[1], 1, 2) : oct_product_fits(s, w->dims[0], 0, 2);
+    int64_t channels = 0;
+    if (is_transposed(s->op))
+        return !__builtin_mul_overflow(w->dims[1], oct_node_int(s->node, "group", 1), &channels) && oct_product_fits(s, channels, 1, 2);
+    return oct_product_fits(s, w->dims[0], 0, 2);
 }
 
 /* ------------------------------------------------------------------ ConvInteger */
