@@ -119,6 +119,11 @@ static void absent(void *arg, const char *place, const char *op)
     oct_conversion_say(arg, 1, "%s: the model has no %s", place, op);
 }
 
+static void absent_value(void *arg, const char *place, const char *pattern)
+{
+    oct_conversion_say(arg, OCT_NOTE_WARNING, "%s: no value is named '%s'", place, pattern);
+}
+
 oct_status oct_conversion_reopen(oct_conversion *c, oct_err *err)
 {
     const oct_pass_log log = { .change = log_change, .arg = c };
@@ -225,6 +230,7 @@ static oct_status decide(oct_conversion *c, oct_err *err)
     else if (c->calib && !oct_qjob_has_qparams(c->job))
         oct_statistics_warn(c);
     OCT_TRY(oct_conversion_run_step(c, OCT_STEP_GRAPH, err));
+    oct_policy_check_values(c->policy, absent_value, c); /* methods may have made some of them */
     if (c->src && !c->gathered) { /* there is something to gather */
         OCT_TRY(match_training(c, err));
         OCT_TRY(oct_statistics_gather(c, err));

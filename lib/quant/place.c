@@ -373,10 +373,39 @@ static void place(oct_qjob *j)
     link_groups(j);
 }
 
+/* What rules name as the observer of a value that no integer node makes: rules of values, else those of the node that makes it. */
+static oct_observer_spec named_observer(const oct_qjob *j, int v)
+{
+    const oct_observer_spec o = oct_policy_observer_of(j->opts.policy, j->g->value[v].name);
+    const int maker = oct_maker_node(j, v);
+    return o.observer || maker < 0 ? o : j->node[maker].row.observer;
+}
+
+/* Without such a rule its row is that of a reader, whose observer is meant for what the reader makes. */
+static oct_status name_observers(oct_qjob *j, oct_err *err)
+{
+    for (size_t v = 0; v < j->n_values; v++) {
+        qvalue *root = &j->value[oct_params_root(j, (int)v)];
+        if (!j->value[v].wanted || root->made)
+            continue;
+        const oct_observer_spec o = named_observer(j, (int)v);
+        oct_policy_row *row = o.observer ? oct_arena_calloc(j->arena, 1, sizeof *row) : NULL;
+        if (o.observer && !row)
+            return oct_nomem(err);
+        if (row) {
+            *row = root->row ? *root->row : *row;
+            row->observer = o;
+            root->row = row;
+        }
+    }
+    return OCT_OK;
+}
+
 oct_status oct_job_place(oct_qjob *j, oct_err *err)
 {
     do
         place(j);
     while (bar_clamps(j));
+    OCT_TRY(name_observers(j, err));
     return oct_half_place(j, err);
 }

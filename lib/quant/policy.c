@@ -104,10 +104,22 @@ static bool fits_any(const oct_match *m, const oct_graph *g, int node)
     return true;
 }
 
+static bool fits_pattern(const oct_match *m, const char *name)
+{
+    return fnmatch(m->names[0], name, 0) == 0;
+}
+
 /* Whether one of the names of a match is that of the node, or of its operator. */
 static bool has_name(const oct_match *m, size_t i, const oct_graph *g, int node)
 {
-    return m->term->takes == OCT_TAKES_PATTERN ? fnmatch(m->names[i], oct_node_label(g, node), 0) == 0 : strcmp(m->names[i], g->node[node].op) == 0;
+    if (m->term->takes == OCT_TAKES_TYPES)
+        return strcmp(m->names[i], g->node[node].op) == 0;
+    return m->term->takes == OCT_TAKES_PATTERN && fits_pattern(m, oct_node_label(g, node));
+}
+
+static bool fits_none(const oct_match *m, const oct_graph *g, int node)
+{
+    return false;
 }
 
 static bool fits_name(const oct_match *m, const oct_graph *g, int node)
@@ -163,6 +175,7 @@ const oct_term oct_terms[OCT_TERMS] = {
     { "last", OCT_TAKES_NOTHING, is_end, 1 },         { "io", OCT_TAKES_NOTHING, is_io, 0 },
     { "const-b", OCT_TAKES_NOTHING, has_weights, 0 }, { "depthwise", OCT_TAKES_NOTHING, is_depthwise, 0 },
     { "weights>", OCT_TAKES_NUMBER, has_weights, 1 }, { "weights<", OCT_TAKES_NUMBER, has_weights, -1 },
+    { "value:", OCT_TAKES_VALUES, fits_none, 0 },
 };
 
 bool oct_policy_uses(const oct_policy *p, oct_scheme s)
@@ -202,6 +215,20 @@ void oct_policy_match(const oct_policy *p, const oct_graph *g, int node, oct_pol
     row->symmetric = value[OCT_COLUMN_ACTIVATIONS][2];
 }
 
+static bool is_of_values(const oct_rule *r)
+{
+    return r->match[0].term->takes == OCT_TAKES_VALUES;
+}
+
+oct_observer_spec oct_policy_observer_of(const oct_policy *p, const char *value)
+{
+    oct_observer_spec o = { 0 };
+    for (size_t i = 0; i < p->n_rule; i++)
+        if (is_of_values(&p->rule[i]) && fits_pattern(&p->rule[i].match[0], value))
+            o = p->rule[i].observer;
+    return o;
+}
+
 /* ---- rules that match nothing ---- */
 
 static void note_node(oct_rule *r, const oct_graph *g, int node)
@@ -211,8 +238,16 @@ static void note_node(oct_rule *r, const oct_graph *g, int node)
             r->match[k].found[i] = r->match[k].found[i] || has_name(&r->match[k], i, g, node);
 }
 
+static void note_values(oct_rule *r, const oct_graph *g)
+{
+    for (size_t v = 0; v < g->n_value && is_of_values(r); v++)
+        r->match[0].found[0] = r->match[0].found[0] || fits_pattern(&r->match[0], g->value[v].name);
+}
+
 void oct_policy_note(oct_policy *p, const oct_graph *g)
 {
+    for (size_t k = 0; k < p->n_rule; k++)
+        note_values(&p->rule[k], g);
     for (size_t i = 0; i < g->n_order; i++) {
         const oct_graph *nested;
         for (size_t k = 0; k < p->n_rule; k++)
@@ -276,7 +311,16 @@ oct_status oct_policy_check(const oct_policy *p, const oct_graph *g, void (*fn)(
                             oct_err *err)
 {
     for (size_t i = 0; i < p->n_rule; i++)
-        for (size_t k = 0; k < p->rule[i].n_match && !p->rule[i].builtin; k++)
+        for (size_t k = 0; k < p->rule[i].n_match && !p->rule[i].builtin && !is_of_values(&p->rule[i]); k++)
             OCT_TRY(check_match(&p->rule[i].match[k], g, fn, arg, err));
     return OCT_OK;
+}
+
+void oct_policy_check_values(const oct_policy *p, void (*fn)(void *arg, const char *place, const char *pattern), void *arg)
+{
+    for (size_t i = 0; i < p->n_rule; i++) {
+        const oct_match *m = &p->rule[i].match[0];
+        if (is_of_values(&p->rule[i]) && !m->found[0])
+            fn(arg, m->place, m->names[0]);
+    }
 }

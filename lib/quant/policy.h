@@ -7,7 +7,7 @@
  *     name:head.*             float    -               -               -
  *
  * Matches, joined by '&': op:A,B,...  name:GLOB  first  last  io  const-b  depthwise  weights>N  weights<N  any.  A '!' in front
- * negates. Weights: s8, s7, u8 /channel|tensor /sym, and for weight-only s4, s8 /blockN /sym or u4, u8 /blockN /asym, where N values
+ * negates. value:GLOB, alone, is of values that no integer layer makes, such as inputs, and names their observer. Weights: s8, s7, u8 /channel|tensor /sym, and for weight-only s4, s8 /blockN /sym or u4, u8 /blockN /asym, where N values
  * along k share a scale; activations: u8, s8 /tensor /asym|sym. */
 #ifndef OCT_QUANT_POLICY_H
 #define OCT_QUANT_POLICY_H
@@ -64,6 +64,9 @@ void oct_policy_destroy(oct_policy *p);
 /* The row for a node. Unmatched nodes: float. */
 void oct_policy_match(const oct_policy *p, const oct_graph *g, int node, oct_policy_row *row);
 
+/* The observer that rules name for a value that no integer layer makes; .observer NULL: none. */
+oct_observer_spec oct_policy_observer_of(const oct_policy *p, const char *value);
+
 /* What a node is called: its name, or that of its first output. */
 const char *oct_node_label(const oct_graph *g, int node);
 
@@ -78,5 +81,7 @@ void oct_policy_note(oct_policy *p, const oct_graph *g);
  * models. The built-in rules are not asked. */
 oct_status oct_policy_check(const oct_policy *p, const oct_graph *g, void (*fn)(void *arg, const char *place, const char *op), void *arg,
                             oct_err *err);
+/* fn is told of value: patterns that were in no graph. */
+void oct_policy_check_values(const oct_policy *p, void (*fn)(void *arg, const char *place, const char *pattern), void *arg);
 
 #endif

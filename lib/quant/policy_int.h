@@ -25,6 +25,7 @@ typedef enum oct_operand_kind {
     OCT_TAKES_NOTHING,
     OCT_TAKES_TYPES,   /* operator types, with commas between them */
     OCT_TAKES_PATTERN, /* of names of nodes */
+    OCT_TAKES_VALUES,  /* a pattern of names of values: no node fits */
     OCT_TAKES_NUMBER
 } oct_operand_kind;
 
@@ -35,7 +36,7 @@ typedef struct oct_term {
     bool (*fits)(const oct_match *m, const oct_graph *g, int node);
     int arg; /* of fits */
 } oct_term;
-enum { OCT_TERMS = 10 };
+enum { OCT_TERMS = 11 };
 extern const oct_term oct_terms[OCT_TERMS];
 
 struct oct_match {

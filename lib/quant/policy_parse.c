@@ -57,10 +57,11 @@ static oct_status read_operand(reader *r, const char *at, char *text, oct_match 
     switch (m->term->takes) {
     case OCT_TAKES_TYPES: return read_ops(r, at, text, m, err);
     case OCT_TAKES_PATTERN:
+    case OCT_TAKES_VALUES:
         if (!(m->names = oct_arena_memdup(r->p->arena, &text, sizeof text)))
             return oct_nomem(err);
         m->n_names = 1;
-        return *text ? OCT_OK : oct_words_fault(&r->w, at, err, "a pattern is missing after 'name:'");
+        return *text ? OCT_OK : oct_words_fault(&r->w, at, err, "a pattern is missing after '%s'", m->term->word);
     case OCT_TAKES_NUMBER:
         return read_number(text, &m->number) ? OCT_OK : oct_words_fault(&r->w, at + strlen(m->term->word), err,
                                                                         "a number is expected, as in weights>10000 or weights>10k");
@@ -177,11 +178,27 @@ static oct_status read_column(reader *r, size_t column, oct_rule *rule, oct_err 
     return column < OCT_COLUMNS ? read_parts(r, at, w, (oct_column)column, rule->value[column], err) : read_observer(r, at, w, rule, err);
 }
 
+/* What a rule of values may not have. */
+static oct_status check_values(reader *r, const char *at, const oct_rule *rule, oct_err *err)
+{
+    bool of_values = false, sets = false;
+    for (size_t i = 0; i < rule->n_match; i++)
+        of_values |= rule->match[i].term->takes == OCT_TAKES_VALUES;
+    for (int c = 0; c < OCT_COLUMNS; c++)
+        sets |= rule->value[c][0] >= 0;
+    if (!of_values)
+        return OCT_OK;
+    if (rule->n_match > 1 || rule->match[0].negated)
+        return oct_words_fault(&r->w, at, err, "'value:' stands alone");
+    return sets ? oct_words_fault(&r->w, at, err, "a value has an observer, and '-' in the columns before it") : OCT_OK;
+}
+
 static oct_status read_line(reader *r, bool builtin, oct_err *err)
 {
     oct_policy *p = r->p;
     if (oct_words_done(&r->w))
         return OCT_OK;
+    const char *at = r->w.at;
     oct_rule rule = { .builtin = builtin };
     memset(rule.value, -1, sizeof rule.value);
     OCT_TRY(read_match(r, &rule, err));
@@ -191,6 +208,7 @@ static oct_status read_line(reader *r, bool builtin, oct_err *err)
         OCT_TRY(read_column(r, column, &rule, err));
         oct_words_skip(&r->w);
     }
+    OCT_TRY(check_values(r, at, &rule, err));
     if (!OCT_GROW(p->arena, p->rule, p->n_rule, p->cap_rule))
         return oct_nomem(err);
     p->rule[p->n_rule++] = rule;

@@ -187,6 +187,11 @@ static void faults_name_the_place(void **state)
         { "weights>x float", "t:1:9: a number is expected", NULL },
         { "weights>99999999999999999999 float", "t:1:9: a number is expected", NULL },
         { "any auto", "t:1:5: there is no scheme 'auto'", NULL },
+        { "value: - - - minmax", "t:1:1: a pattern is missing after 'value:'", NULL },
+        { "any & value:x - - - minmax", "t:1:1: 'value:' stands alone", NULL },
+        { "!value:x - - - minmax", "t:1:1: 'value:' stands alone", NULL },
+        { "value:x static - - minmax", "t:1:1: a value has an observer", NULL },
+        { "value:x - - s8 minmax", "t:1:1: a value has an observer", NULL },
     };
     for (size_t i = 0; i < OCT_COUNT(cases); i++) {
         oct_err err = OCT_ERR_INIT;
@@ -243,6 +248,31 @@ static void rules_that_match_nothing(void **state)
     }
 }
 
+/* The last rule that fits a value wins, and those of values fit no node. */
+static void observers_of_values(void **state)
+{
+    net n = make_net();
+    oct_policy *p;
+    oct_policy_row row;
+    char said[600] = "";
+    assert_int_equal(oct_policy_create(NULL, &p, NULL), OCT_OK);
+    assert_int_equal(oct_policy_add(p, "any - - - minmax\nvalue:* - - - hist-mse\nvalue:ab* - - - hist-percentile=99\nvalue:x - - - minmax", "t", NULL), OCT_OK);
+    assert_string_equal(oct_policy_observer_of(p, "other").observer->name, "hist-mse");
+    assert_string_equal(oct_policy_observer_of(p, "abc").observer->name, "hist-percentile");
+    assert_true(oct_policy_observer_of(p, "abc").param == 99);
+    assert_string_equal(oct_policy_observer_of(p, "x").observer->name, "minmax");
+    oct_policy_match(p, n.g, n.g->order[0], &row);
+    assert_string_equal(row.observer.observer->name, "minmax");
+    oct_policy_note(p, n.g);
+    oct_policy_check_values(p, absent, said);
+    assert_string_equal(said, "t:3:1 ab*;");
+    oct_policy_destroy(p);
+    assert_int_equal(oct_policy_create(NULL, &p, NULL), OCT_OK);
+    assert_null(oct_policy_observer_of(p, "x").observer);
+    oct_policy_destroy(p);
+    oct_graph_destroy(n.g);
+}
+
 static void memory_runs_out(void **state)
 {
     oct_err err = OCT_ERR_INIT;
@@ -262,7 +292,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(builtin_table), cmocka_unit_test(columns_are_inherited), cmocka_unit_test(matches),
-                cmocka_unit_test(faults_name_the_place), cmocka_unit_test(rules_that_match_nothing),
+                cmocka_unit_test(faults_name_the_place), cmocka_unit_test(rules_that_match_nothing), cmocka_unit_test(observers_of_values),
         cmocka_unit_test(memory_runs_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
