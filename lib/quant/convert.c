@@ -146,6 +146,7 @@ static oct_status open_job(oct_conversion *c, oct_err *err)
         oct_conversion_say(c, OCT_NOTE_WARNING, "the target %s has no bfloat16 kernels; --target says where else the model will run",
                            oct_target_name(c->o.job.target));
     oct_policy_note(c->policy, c->m->graph);
+    c->n_prepared = c->m->graph->n_node;
     return oct_policy_check(c->policy, c->m->graph, absent, c, err);
 }
 

@@ -140,6 +140,7 @@ typedef struct oct_conversion {
     size_t n_target;
     oct_graph *like;         /* ... and the graph that takes these as such data; else NULL */
     oct_qjob *job;
+    size_t n_prepared;       /* nodes of the graph as methods found it; those that they add stand behind these */
     oct_change *changes;
     size_t n_changes, cap_changes;
     const char **warnings;

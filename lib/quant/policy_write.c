@@ -1,14 +1,15 @@
 /* Decisions as rows of a policy table. */
 #include "quant/convert.h"
+#include "quant/job.h"
 #include "quant/policy_int.h"
 
 #include "base/utf8.h"
 
 #include <string.h>
 
-static void dump_name(oct_buf *b, const char *name)
+static void dump_name(oct_buf *b, const char *term, const char *name)
 {
-    oct_buf_puts(b, "name:");
+    oct_buf_puts(b, term);
     for (size_t n; *name; name += n) {
         const uint32_t c = oct_utf8_char(name, 4, &n);
         if (oct_char_unsafe(c)) { /* a byte that is no printed character of ASCII */
@@ -26,13 +27,13 @@ static void dump_layer(oct_buf *b, const oct_conversion *c, const oct_layer *l)
 {
     oct_policy_row row;
     char param[32];
-    if (!*l->own)
+    if (!*l->own || (l->d.graph == c->m->graph && (size_t)l->d.node >= c->n_prepared)) /* a method will add it again */
         return;
     oct_policy_match(c->policy, l->d.graph, l->d.node, &row);
     oct_observer_spec o = row.observer.observer ? row.observer : oct_qjob_observer(c->job);
     if (l->d.observer)
         oct_observer_parse(l->d.observer, &o, NULL); /* a pinned range has none: the usual one stays */
-    dump_name(b, l->own);
+    dump_name(b, "name:", l->own);
     const bool blocks = oct_layer_is_weight_only(l), whole = l->d.weights == OCT_U4 || l->d.weights == OCT_U8;
     const char *why = blocks || l->d.integer ? "" : l->d.why;
     if (blocks)
@@ -53,9 +54,25 @@ static void dump_layer(oct_buf *b, const oct_conversion *c, const oct_layer *l)
     oct_buf_puts(b, "\n");
 }
 
+/* The observers of values that no layer's row speaks of. */
+static void dump_values(oct_buf *b, const oct_qjob *j)
+{
+    for (size_t v = 0; v < j->n_values; v++) {
+        const qvalue *x = &j->value[v];
+        oct_observer_spec o;
+        if (!x->wanted || j->value[oct_params_root(j, (int)v)].made || !x->observer || oct_observer_parse(x->observer, &o, NULL) != OCT_OK)
+            continue; /* a pinned range has no observer */
+        dump_name(b, "value:", j->g->value[v].name);
+        oct_buf_printf(b, "  -  -  -  %s\n", x->observer);
+    }
+    for (size_t i = 0; i < j->n_body; i++)
+        dump_values(b, j->body[i].job);
+}
+
 void oct_conversion_put_policy(const oct_conversion *c, oct_buf *b)
 {
     oct_buf_puts(b, "# match  scheme  weights  activations  observer\n");
     for (size_t i = 0; i < c->n_layers; i++)
         dump_layer(b, c, &c->layers[i]);
+    dump_values(b, c->job);
 }

@@ -164,6 +164,49 @@ static void goes_all_the_way(void **state)
     tear_down(&w);
 }
 
+/* Converts demo.onnx by rules; what was decided is in `decisions`, the model's bytes, to be freed, in *bytes. */
+static void convert_by(const char *rules, oct_buf *decisions, char **bytes, size_t *n)
+{
+    char images[300], policy[100];
+    work w;
+    snprintf(policy, sizeof policy, "%s/policy", folder);
+    FILE *f = fopen(policy, "w");
+    assert_true(f && fputs(rules, f) >= 0 && fclose(f) == 0);
+    set_up(&w, "demo.onnx");
+    open_samples(&w, data(images, "images/calib.csv"), "mean=127.5:std=127.5", 24);
+    w.o.policy = policy;
+    GOOD(decide(&w, err));
+    oct_conversion_put_policy(&w.c, decisions);
+    GOOD(oct_conversion_make(&w.c, w.output, "by a policy", true, err));
+    GOOD(oct_conversion_judge(&w.c, w.output, err));
+    GOOD(oct_conversion_write(&w.c, w.output, err));
+    assert_non_null(f = fopen(w.output, "r"));
+    *n = (size_t)w.c.size_after;
+    assert_non_null(*bytes = oct_alloc(*n));
+    assert_int_equal(fread(*bytes, 1, *n, f), *n);
+    fclose(f);
+    tear_down(&w);
+}
+
+/* Decisions read again make the same model. The input has an observer of its own, which no layer's row tells; so has a value that a
+ * float node makes. */
+static void decisions_are_made_again(void **state)
+{
+    static const char rules[] = "value:image - - - hist-percentile=97\nname:conv1 - - - minmax\nname:add1 float\nvalue:add1_out - - - hist-percentile=98\n";
+    oct_buf decisions = OCT_BUF_INIT, again = OCT_BUF_INIT;
+    char *bytes[2];
+    size_t n[2];
+    convert_by(rules, &decisions, &bytes[0], &n[0]);
+    assert_non_null(strstr(oct_buf_str(&decisions), "\nvalue:image  -  -  -  hist-percentile=97\n"));
+    convert_by(oct_buf_str(&decisions), &again, &bytes[1], &n[1]);
+    assert_int_equal(n[0], n[1]);
+    assert_memory_equal(bytes[0], bytes[1], n[0]);
+    for (int i = 0; i < 2; i++)
+        oct_free(bytes[i]);
+    oct_buf_free(&decisions);
+    oct_buf_free(&again);
+}
+
 /* The observer that the record names gives the scale that it has, where the table's tensor alone decides. */
 static void layer_is_by_its_observer(const work *w, const oct_layer_decision *d)
 {
@@ -330,7 +373,7 @@ static int make_folder(void **state)
 
 static int remove_folder(void **state)
 {
-    static const char *const names[] = { "q.onnx", "x.npy" };
+    static const char *const names[] = { "q.onnx", "x.npy", "policy" };
     char path[100];
     for (size_t i = 0; i < OCT_COUNT(names); i++) {
         snprintf(path, sizeof path, "%s/%s", folder, names[i]);
@@ -343,6 +386,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(goes_all_the_way),
+        cmocka_unit_test(decisions_are_made_again),
         cmocka_unit_test(says_what_methods_did),
         cmocka_unit_test(measures_what_biases_make_up_for),
         cmocka_unit_test(measures_inputs_in_stages),

@@ -1550,6 +1550,11 @@ static void smoothing_shares_ranges(void **state)
         }
         if (kind == NORMED_AND_SUMMED) /* the sum reads what it read */
             assert_int_equal(g->node[node_named(w, "sum")].in[1], oct_graph_find(g, "n"));
+        oct_buf policy = OCT_BUF_INIT; /* read again it is checked before the product is there */
+        oct_conversion_put_policy(&w->c, &policy);
+        assert_true(strstr(oct_buf_str(&policy), "name:a ") && !strstr(oct_buf_str(&policy), "name:n_smoothed_Mul"));
+        assert_true(!!strstr(oct_buf_str(&policy), "value:n_smoothed ") == (kind == NORMED_AND_SUMMED));
+        oct_buf_free(&policy);
         oct_graph_destroy(before);
         free_work(w);
     }
