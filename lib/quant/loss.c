@@ -143,15 +143,17 @@ void oct_conversion_warn_of_loss(oct_conversion *c)
     const oct_eval_score *x = oct_conversion_score(c);
     const oct_culprits *k = &c->culprits;
     const char *hint = "--sensitivity shows what causes it, --policy FILE leaves layers float";
-    const bool worse = is_worse(x), poor = c->sqnr < POOR_DB;
+    const bool worse = is_worse(x), broken = c->verdict && isnan(c->sqnr), poor = c->sqnr < POOR_DB;
     if (worse && x->metric->relative)
         oct_conversion_say(c, OCT_NOTE_WARNING, "%s with the float model is %.1f %%, and below %.0f %% by more than chance; %s", x->metric->name,
                            100 * x->value, 100 * (1 - CLOSE_CALLS), hint);
     else if (worse)
         oct_conversion_say(c, OCT_NOTE_WARNING, "%s is worse than the float model's, by more than chance; %s", x->metric->name, hint);
+    else if (broken)
+        oct_conversion_say(c, OCT_NOTE_WARNING, "values of the outputs that are not finite differ from the float model's; %s", hint);
     else if (poor)
         oct_conversion_say(c, OCT_NOTE_WARNING, "output SQNR %.1f dB is below %d: little of what the float model says is left; %s", c->sqnr, POOR_DB, hint);
     if (k->names)
         warn_of_culprits(c);
-    c->lossy = worse || poor || k->names;
+    c->lossy = worse || broken || poor || k->names;
 }

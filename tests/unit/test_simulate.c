@@ -832,6 +832,28 @@ static void causes_are_ranked(void **state)
     free_work(w);
 }
 
+/* Every loss that is warned of, and nothing else, is one to --strict. */
+static void losses_are_warned_of(void **state)
+{
+    static const struct {
+        double sqnr;
+        const char *culprits, *says;
+        bool judged;
+    } cases[] = { { 25, NULL, NULL, true },      { 12, NULL, NULL, true }, { 11.9, NULL, "below 12", true }, { -INFINITY, NULL, "below 12", true },
+                  { INFINITY, NULL, NULL, true }, { NAN, NULL, "not finite", true }, { NAN, NULL, NULL, false }, { 25, "conv", "conv", true } };
+    for (size_t i = 0; i < OCT_COUNT(cases); i++) {
+        oct_eval_model_result models[2] = { { 0 } };
+        oct_eval_result r = { .models = models, .n_models = 2 };
+        oct_conversion c = { .verdict = cases[i].judged ? &r : NULL, .sqnr = cases[i].sqnr, .arena = oct_arena_create(),
+                             .culprits = { .names = cases[i].culprits, .n = 1, .gain = 7 } };
+        oct_conversion_warn_of_loss(&c);
+        assert_int_equal(c.lossy, cases[i].says != NULL);
+        assert_int_equal(c.n_warnings, cases[i].says != NULL);
+        assert_true(!cases[i].says || strstr(c.warnings[0], cases[i].says));
+        oct_arena_destroy(c.arena);
+    }
+}
+
 /* Labels count from 0 on; other classes than float's where surely more than a tenth of the samples have them. */
 static void close_calls_are_no_loss(void **state)
 {
@@ -1728,6 +1750,7 @@ int main(void)
         cmocka_unit_test(remembered_moments_are_restored),
         cmocka_unit_test(causes_are_ranked),
         cmocka_unit_test(close_calls_are_no_loss),
+        cmocka_unit_test(losses_are_warned_of),
         cmocka_unit_test(causes_of_a_method),
         cmocka_unit_test(measurements_are_kept),
         cmocka_unit_test(rounding_is_that_of_the_reference),
