@@ -50,17 +50,27 @@ static oct_status weights_rank(const oct_infer *c, oct_err *err)
     return OCT_OK;
 }
 
-static oct_status conv_infer(const oct_infer *c, oct_err *err)
+/* What all convolutions begin with: the output's type, and the window, which is known where the ranks are. */
+static oct_status find_window(const oct_infer *c, oct_dtype type, oct_window *win, bool *known, oct_err *err)
 {
-    oct_shape x = oct_in_shape(c, 0), w = oct_in_shape(c, 1);
-    oct_out_dtype(c, 0, oct_in_dtype(c, 0));
-    if (x.rank < 0 || w.rank < 0)
+    const oct_shape w = oct_in_shape(c, 1);
+    oct_out_dtype(c, 0, type);
+    *known = oct_in_shape(c, 0).rank >= 0 && w.rank >= 0;
+    if (!*known)
         return OCT_OK;
     OCT_TRY(weights_rank(c, err));
+    return oct_window_of_weights(oct_in_node(c), w, win, err);
+}
+
+static oct_status conv_infer(const oct_infer *c, oct_err *err)
+{
+    const oct_shape x = oct_in_shape(c, 0), w = oct_in_shape(c, 1);
     oct_window win;
-    const oct_node *n = oct_in_node(c);
-    OCT_TRY(oct_window_of_weights(n, w, &win, err));
-    int64_t group = oct_node_int(n, "group", 1);
+    bool known;
+    OCT_TRY(find_window(c, oct_in_dtype(c, 0), &win, &known, err));
+    if (!known)
+        return OCT_OK;
+    const int64_t group = oct_node_int(oct_in_node(c), "group", 1);
     OCT_TRY(check_channels(c, x.d[1], w.d[1], group, err));
     if (w.d[0].n >= 0 && w.d[0].n % group)
         return oct_fail(err, OCT_EMALFORMED, "%lld output channels do not divide into %lld groups", (long long)w.d[0].n,
@@ -103,15 +113,14 @@ static oct_status transposed_size(const oct_node *n, oct_window *w, int i, int64
 
 static oct_status transpose_infer(const oct_infer *c, oct_err *err)
 {
-    oct_shape x = oct_in_shape(c, 0), w = oct_in_shape(c, 1);
-    oct_out_dtype(c, 0, oct_in_dtype(c, 0));
-    if (x.rank < 0 || w.rank < 0)
-        return OCT_OK;
-    OCT_TRY(weights_rank(c, err));
-    oct_window win;
+    const oct_shape x = oct_in_shape(c, 0), w = oct_in_shape(c, 1);
     const oct_node *n = oct_in_node(c);
-    OCT_TRY(oct_window_of_weights(n, w, &win, err));
-    int64_t group = oct_node_int(n, "group", 1);
+    oct_window win;
+    bool known;
+    OCT_TRY(find_window(c, oct_in_dtype(c, 0), &win, &known, err));
+    if (!known)
+        return OCT_OK;
+    const int64_t group = oct_node_int(n, "group", 1);
     OCT_TRY(check_channels(c, x.d[1], w.d[0], 1, err));
     if (group < 1)
         return oct_fail(err, OCT_EMALFORMED, "attribute 'group' is %lld", (long long)group);
@@ -283,13 +292,12 @@ static bool conv_integer(const oct_step *s)
 
 static oct_status conv_integer_infer(const oct_infer *c, oct_err *err)
 {
-    oct_shape x = oct_in_shape(c, 0), w = oct_in_shape(c, 1);
-    oct_out_dtype(c, 0, OCT_S32);
-    if (x.rank < 0 || w.rank < 0)
-        return OCT_OK;
-    OCT_TRY(weights_rank(c, err));
+    const oct_shape x = oct_in_shape(c, 0), w = oct_in_shape(c, 1);
     oct_window win;
-    OCT_TRY(oct_window_of_weights(oct_in_node(c), w, &win, err));
+    bool known;
+    OCT_TRY(find_window(c, OCT_S32, &win, &known, err));
+    if (!known)
+        return OCT_OK;
     OCT_TRY(check_channels(c, x.d[1], w.d[1], oct_node_int(oct_in_node(c), "group", 1), err));
     return oct_window_infer(c, &win, w.d[0], 0, err);
 }
