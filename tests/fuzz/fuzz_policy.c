@@ -55,6 +55,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         oct_status s = oct_policy_check(p, g, absent, &said, &err);
         if (s != OCT_OK && s != OCT_EUSAGE)
             abort();
+        oct_policy_check_values(p, absent, &said);
+        for (size_t v = 0; v < g->n_value; v++)
+            oct_policy_observer_of(p, g->value[v].name);
     }
     oct_policy_destroy(p);
     free(text);
