@@ -2,7 +2,7 @@
  * multiply-accumulate), and which share that is of what this core can do on registers alone. */
 #include "check.h"
 #include "kernels/conv/conv.h"
-#include "kernels/qgemm/qgemm_kernels.h"
+#include "kernels/qgemm/qgemm_int.h"
 #include "peak.h"
 
 #include <inttypes.h>

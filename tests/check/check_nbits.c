@@ -1,6 +1,6 @@
 /* tests/check/check_nbits.c -- products with blockwise weights: every kernel against dequantized weights and their chain. */
 #include "check.h"
-#include "kernels/nbits/nbits_kernels.h"
+#include "kernels/nbits/nbits_int.h"
 #include "kernels/quantize.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* tests/check/check_qgemm.c -- 8-bit product and its output pipeline against loops in 64-bit integers. */
 #include "check.h"
-#include "kernels/qgemm/qgemm_kernels.h"
+#include "kernels/qgemm/qgemm_int.h"
 #include "kernels/qgemm/qchain.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* tests/check/check_sgemm.c -- float product: every kernel against the definition, the definition against double. */
 #include "check.h"
-#include "kernels/sgemm/sgemm_kernels.h"
+#include "kernels/sgemm/sgemm_int.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -13,20 +13,9 @@ from pathlib import Path
 
 from layers import INCLUDE, strip_comments
 
-PACKING = "kernels and what chooses and packs for them share one header"
 # Includes that close a circle: (who, whom) within lib/, and why. What is listed and not needed is a fault, too.
 EXCEPTIONS = {
     ("kernels/simd_portable", "kernels/simd"): "replaces intrinsics of the header that includes it",
-    ("kernels/nbits/nbits_kernels", "kernels/nbits/nbits"): PACKING,
-    ("kernels/sgemm/sgemm_kernels", "kernels/sgemm/sgemm"): PACKING,
-    ("kernels/sgemm/sout", "kernels/sgemm/sgemm"): "what a tile's store does is told in the product's header",
-    ("kernels/qgemm/qgemm_kernels", "kernels/qgemm/qgemm"): PACKING,
-    ("kernels/qgemm/qclass", "kernels/qgemm/qgemm"): PACKING,
-    ("kernels/qgemm/qrow", "kernels/qgemm/qgemm"): PACKING,
-    ("kernels/qgemm/qrow", "kernels/qgemm/qgemm_kernels"): PACKING,
-    ("kernels/qgemm/qout", "kernels/qgemm/qgemm_kernels"): PACKING,
-    ("kernels/conv/rows", "kernels/conv/conv"): "products gather rows of a convolution, which is made of products",
-    ("kernels/conv/dw", "kernels/conv/conv_kernels"): PACKING,
 }
 
 

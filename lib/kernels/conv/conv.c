@@ -2,7 +2,7 @@
 #include "kernels/conv/conv.h"
 
 #include "base/mem.h"
-#include "kernels/conv/rows.h"
+#include "kernels/rows.h"
 
 void oct_conv_geom_init(oct_conv_geom *g)
 {

@@ -10,22 +10,9 @@
 #ifndef OCT_KERNELS_CONV_H
 #define OCT_KERNELS_CONV_H
 
+#include "kernels/geometry.h"
 #include "kernels/qgemm/qgemm.h"
 #include "kernels/sgemm/sgemm.h"
-
-/* Shapes. Zero-initialise with oct_conv_geom_init, which sets the ones, then fill. */
-typedef struct oct_conv_geom {
-    int64_t n;          /* batch */
-    int64_t d, h, w, c; /* input */
-    int64_t od, oh, ow, oc; /* output; oc counts all groups */
-    int64_t kd, kh, kw; /* kernel */
-    int64_t sd, sh, sw; /* strides */
-    int64_t dd, dh, dw; /* dilations */
-    int64_t pd, ph, pw; /* padding before: front, top, left; padding after follows from od, oh, ow */
-    int64_t groups;
-    int64_t ldx, ldy;   /* elements between neighbouring pixels of input and output; 0: c, oc (dense) */
-    bool transposed;    /* ConvTranspose: y at oy = iy * sh - ph + ky * dh */
-} oct_conv_geom;
 
 /* Everything 1 but the paddings, ldx and ldy, which are 0. */
 void oct_conv_geom_init(oct_conv_geom *g);
@@ -40,6 +27,8 @@ typedef enum oct_conv_path {
     OCT_CONV_GATHER,   /* few channels: blocks of rows copied together (k dense) */
     OCT_CONV_DEPTHWISE /* one input and one output channel a group                */
 } oct_conv_path;
+/* From the shape. */
+oct_conv_path oct_conv_choose(const oct_conv_geom *g);
 const char *oct_conv_path_name(oct_conv_path p); /* "dense", ...; for profiles */
 
 /* Micro-kernel of depthwise convolution, px output pixels of c channels.

@@ -1,5 +1,5 @@
 /* lib/kernels/conv/dw.c -- lists of depthwise kernels. */
-#include "kernels/conv/conv_kernels.h"
+#include "kernels/conv/dw_int.h"
 
 #define OCT_SDW(isa, fn, lines) { #fn, OCT_ISA_##isa, fn, lines },
 static const oct_sdw_kernel sdw[] = {

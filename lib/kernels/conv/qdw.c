@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "kernels/conv/qdw_columns.h"
-#include "kernels/qgemm/qgemm_kernels.h"
+#include "kernels/qgemm/qgemm_int.h"
 
 #include <assert.h>
 #include <string.h>

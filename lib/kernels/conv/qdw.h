@@ -2,7 +2,8 @@
 #ifndef OCT_KERNELS_CONV_QDW_H
 #define OCT_KERNELS_CONV_QDW_H
 
-#include "kernels/conv/rows.h"
+#include "kernels/conv/conv.h"
+#include "kernels/rows.h"
 
 /* Sets block and packed_size, and the scratch of a thread; false when sizes overflow. */
 bool oct_qdw_sizes(oct_qconv *p, size_t *thread);

@@ -5,7 +5,7 @@
 #ifndef OCT_KERNELS_QDW_COLUMNS_H
 #define OCT_KERNELS_QDW_COLUMNS_H
 
-#include "kernels/conv/conv_kernels.h"
+#include "kernels/conv/dw_int.h"
 
 /* Bytes of a packed unit. Narrow: s8[kx][2][8] quads (w0, a, w2, w1 - a). Wide: s16[kx][2][8] pairs (w0, w2), then
  * s16[2][2][8] pairs of the middle row: (w1 of kx 0, of kx 1), (0, w1 of kx 2). */

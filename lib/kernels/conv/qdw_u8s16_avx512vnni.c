@@ -3,7 +3,7 @@
  *
  * The bytes of two taps are widened and their words interleaved within quarters of a register, as vpdpwssd wants them. So
  * `lo` holds channels 0-3, 8-11, 16-19, 24-27 and `hi` the others; weights are put into this order, and sums out of it. */
-#include "kernels/conv/conv_kernels.h"
+#include "kernels/conv/dw_int.h"
 #include "kernels/simd.h"
 
 typedef struct args {

@@ -18,7 +18,7 @@
 #ifndef OCT_KERNELS_QWINOGRAD_H
 #define OCT_KERNELS_QWINOGRAD_H
 
-#include "kernels/qgemm/qgemm_kernels.h"
+#include "kernels/qgemm/qgemm_int.h"
 
 enum {
     OCT_WINOGRAD_IN = 6,   /* pixels of a tile on either axis */

@@ -2,8 +2,8 @@
 #include "kernels/conv/conv.h"
 
 #include "base/mem.h"
-#include "kernels/conv/conv_kernels.h"
-#include "kernels/sgemm/sgemm_kernels.h"
+#include "kernels/conv/dw_int.h"
+#include "kernels/sgemm/sgemm_int.h"
 
 /* Scratch: the padding row, then a part for each thread. */
 static size_t pad_bytes(const oct_conv_geom *g)

@@ -2,8 +2,8 @@
 #include "kernels/nbits/nbits.h"
 
 #include "base/mem.h"
-#include "kernels/nbits/nbits_kernels.h"
-#include "kernels/sgemm/sgemm_kernels.h"
+#include "kernels/nbits/nbits_int.h"
+#include "kernels/sgemm/sgemm_int.h"
 
 #include <string.h>
 

@@ -40,7 +40,7 @@ typedef struct oct_nbits_weights {
     const int32_t *group; /* [k]: the block, within the column, whose scale and zero point a weight takes; NULL: its own */
 } oct_nbits_weights;
 
-/* Kernels on a packed panel of nr columns (kernels/nbits/nbits_kernels.h has its layout).
+/* Kernels on a packed panel of nr columns (kernels/nbits/nbits_int.h has its layout).
  *   row     y[j] continues its chain: y[j] = fma(a[i], w[i][j], y[j]) for each i < k, for the columns of one panel, or of two
  *           that follow each other when `two`
  *   few     the same of m (2 to 4) rows and one panel: rows of a are lda floats apart, rows of y nr

@@ -1,7 +1,7 @@
 /* lib/kernels/nbits/nbits_bytes.c -- blockwise weights and activations that are quantized by the same blocks: kernels, plans, the walk. */
 #include "base/mem.h"
-#include "kernels/conv/rows.h"
-#include "kernels/nbits/nbits_kernels.h"
+#include "kernels/rows.h"
+#include "kernels/nbits/nbits_int.h"
 #include "kernels/quantize.h"
 #include "kernels/sgemm/sout.h"
 

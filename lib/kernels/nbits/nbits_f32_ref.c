@@ -1,5 +1,5 @@
 /* lib/kernels/nbits/nbits_f32_ref.c -- one weight at a time: the definition. Panels of any width. */
-#include "kernels/nbits/nbits_kernels.h"
+#include "kernels/nbits/nbits_int.h"
 
 #include <math.h>
 #include <string.h>

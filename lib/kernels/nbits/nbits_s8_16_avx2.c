@@ -1,6 +1,6 @@
 /* lib/kernels/nbits/nbits_s8_16_avx2.c -- panels of 16 columns, 4 rows, vpmaddubsw: weights of up to 4 bits times activations within 127, two products
  * added in 16 bits and eight such pairs added: at most 8 * 2 * 15 * 127 = 30480, exact. Weights of 8 bits are two of 4. */
-#include "kernels/nbits/nbits_kernels.h"
+#include "kernels/nbits/nbits_int.h"
 #include "kernels/qgemm/quad.h"
 #include "kernels/simd.h"
 

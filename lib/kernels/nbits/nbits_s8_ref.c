@@ -1,5 +1,5 @@
 /* lib/kernels/nbits/nbits_s8_ref.c -- one row and column at a time: the definition. Panels of any width. */
-#include "kernels/nbits/nbits_kernels.h"
+#include "kernels/nbits/nbits_int.h"
 
 #include <math.h>
 #include <string.h>

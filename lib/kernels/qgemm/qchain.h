@@ -21,7 +21,7 @@
 #ifndef OCT_KERNELS_QCHAIN_H
 #define OCT_KERNELS_QCHAIN_H
 
-#include "kernels/qgemm/qgemm_kernels.h"
+#include "kernels/qgemm/qgemm_int.h"
 
 enum {
     OCT_QCHAIN_COLUMNS = 16,

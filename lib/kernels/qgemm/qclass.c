@@ -2,7 +2,7 @@
 #include "kernels/qgemm/qclass.h"
 
 #include "base/mem.h"
-#include "kernels/conv/rows.h"
+#include "kernels/rows.h"
 
 bool oct_qclass_carve(size_t rows, size_t k, void *at, oct_qclass *c, size_t *bytes)
 {

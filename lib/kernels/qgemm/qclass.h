@@ -13,7 +13,9 @@
 #ifndef OCT_KERNELS_QCLASS_H
 #define OCT_KERNELS_QCLASS_H
 
-#include "kernels/qgemm/qgemm.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 enum {
     OCT_QCLASS_COLUMNS = 16,
@@ -33,13 +35,13 @@ typedef struct oct_qclass {
     int32_t *sum;   /* [rows]: of x */
 } oct_qclass;
 
-struct oct_qclass_kernel {
+typedef struct oct_qclass_kernel {
     const char *name;
     /* Sorts rows of A, at most OCT_QCLASS_ROWS; a[i] is row i, k bytes, to be xored with flip. Fills what c points to. */
     void (*sort)(size_t rows, size_t k, const uint8_t *const *a, uint8_t flip, uint8_t za, int limit, const oct_qclass *c);
     /* tile[i][j] = add[j] + sum of x * w, s32[rows][16], wrapping. */
     void (*run)(size_t rows, size_t k, uint32_t bias, const oct_qclass *c, const uint8_t *panel, const int32_t *add, int32_t *tile);
-};
+} oct_qclass_kernel;
 
 extern const oct_qclass_kernel oct_qclass_u8s8_mx16c4__avx2;
 

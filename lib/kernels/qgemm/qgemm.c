@@ -2,7 +2,7 @@
 #include "kernels/qgemm/qgemm.h"
 
 #include "base/mem.h"
-#include "kernels/qgemm/qgemm_kernels.h"
+#include "kernels/qgemm/qgemm_int.h"
 
 #define OCT_QGEMM(isa, fn, mr, nr, kr, order, a, row) { #fn, OCT_ISA_##isa, fn, mr, nr, kr, order, a, row, NULL, NULL },
 #define OCT_QCHAIN(isa, chain, fn, mr, nr, a, row, sorted) { #chain, OCT_ISA_##isa, fn, mr, nr, 4, OCT_QGEMM_CHAINS, a, row, sorted, chain },

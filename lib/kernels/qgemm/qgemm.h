@@ -32,9 +32,6 @@ typedef enum oct_qgemm_order {
 typedef void (*oct_qgemm_fn)(size_t m, size_t n, size_t taps, size_t kc, const uint8_t *const *a, uint8_t flip,
                              const int8_t *b, int32_t *c);
 
-typedef struct oct_qrow_kernel oct_qrow_kernel;     /* kernels/qgemm/qrow.h */
-typedef struct oct_qclass_kernel oct_qclass_kernel; /* kernels/qgemm/qclass.h */
-
 /* Rows of A in chunks of 16 values of k: value k of row i is at x[k / 16 * chunk + i * row + k % 16]. Whole chunks
  * are read where a unit of the panel is shuffled, else whole quads. */
 typedef struct oct_qchain_rows {
@@ -54,8 +51,8 @@ typedef struct oct_qgemm_kernel {
     size_t mr, nr, kr;
     oct_qgemm_order order;
     oct_dtype a; /* what it reads A as: OCT_U8 or OCT_S8 */
-    const oct_qrow_kernel *row; /* of products that always have one row, or NULL: fn */
-    const oct_qclass_kernel *sorted; /* of products that have many rows, or NULL */
+    const struct oct_qrow_kernel *row; /* kernels/qgemm/qrow.h: of products that always have one row, or NULL: fn */
+    const struct oct_qclass_kernel *sorted; /* kernels/qgemm/qclass.h: of products that have many rows, or NULL */
     oct_qgemm_chain_fn chain; /* CHAINS: of panels in chains, fn is of plain ones; else NULL */
 } oct_qgemm_kernel;
 

@@ -3,7 +3,7 @@
  *
  * Two bytes of A are repeated to a register; beside them lie the two k of eight columns. */
 #include "kernels/neon.h"
-#include "kernels/qgemm/qgemm_kernels.h"
+#include "kernels/qgemm/qgemm_int.h"
 
 /* Sixteen columns of a row. */
 typedef struct sums {

@@ -1,7 +1,7 @@
 /* lib/kernels/qgemm/qgemm_s8s8_6x16c4_dotprod.c -- 6 rows by 16 columns, sdot: four products and their sum in 32 bits, exact.
  * The instruction takes both operands signed, and so this kernel takes A. */
 #include "kernels/neon.h"
-#include "kernels/qgemm/qgemm_kernels.h"
+#include "kernels/qgemm/qgemm_int.h"
 
 /* Sixteen columns of a row. */
 typedef struct sums {

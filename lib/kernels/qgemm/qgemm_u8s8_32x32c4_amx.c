@@ -1,5 +1,5 @@
 /* lib/kernels/qgemm/qgemm_u8s8_32x32c4_amx.c -- 32 rows by 32 columns in four tiles, tdpbusd: 64 products and their sum in 32 bits, wrapping, exact. */
-#include "kernels/qgemm/qgemm_kernels.h"
+#include "kernels/qgemm/qgemm_int.h"
 #include "kernels/simd.h"
 #include "kernels/tiles.h"
 

@@ -3,7 +3,7 @@
  * Four bytes of A are broadcast to every 32-bit lane; masking leaves (a0, a2) and shifting leaves (a1, a3) as
  * 16-bit pairs, and the panel holds its weights in the same order, for one vpmaddwd each. Even k go over all rows
  * before odd ones and sums are kept in order: grouped otherwise, they do not fit the registers. */
-#include "kernels/qgemm/qgemm_kernels.h"
+#include "kernels/qgemm/qgemm_int.h"
 #include "kernels/qgemm/quad.h"
 #include "kernels/simd.h"
 

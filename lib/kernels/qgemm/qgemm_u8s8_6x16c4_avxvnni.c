@@ -1,6 +1,6 @@
 /* lib/kernels/qgemm/qgemm_u8s8_6x16c4_avxvnni.c -- 6 rows by 16 columns, vpdpbusd in 256-bit registers: four products and their
  * sum in 32 bits, exact. */
-#include "kernels/qgemm/qgemm_kernels.h"
+#include "kernels/qgemm/qgemm_int.h"
 #include "kernels/qgemm/quad.h"
 #include "kernels/simd.h"
 

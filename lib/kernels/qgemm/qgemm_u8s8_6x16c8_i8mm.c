@@ -4,7 +4,7 @@
  * A register holds eight k of two rows of A, another the same k of two columns; a register of sums holds
  * row 0 (two columns), row 1. */
 #include "kernels/neon.h"
-#include "kernels/qgemm/qgemm_kernels.h"
+#include "kernels/qgemm/qgemm_int.h"
 
 /* Sums of two rows. */
 typedef struct sums {

@@ -1,6 +1,6 @@
 /* lib/kernels/qgemm/qgemm_u8s8_8x32c4_avx512.c -- 8 rows by 32 columns, vpmaddwd on bytes widened to 16 bits: the
  * AVX2 kernel's arithmetic in 512-bit registers, for CPUs without VNNI. */
-#include "kernels/qgemm/qgemm_kernels.h"
+#include "kernels/qgemm/qgemm_int.h"
 #include "kernels/qgemm/quad.h"
 #include "kernels/simd.h"
 

@@ -1,6 +1,6 @@
 /* lib/kernels/qgemm/qgemm_u8s8_8x32c4_avx512vnni.c -- 8 rows by 32 columns, vpdpbusd: four products and their sum in 32
  * bits, exact. */
-#include "kernels/qgemm/qgemm_kernels.h"
+#include "kernels/qgemm/qgemm_int.h"
 #include "kernels/qgemm/quad.h"
 #include "kernels/simd.h"
 

@@ -1,5 +1,5 @@
 /* lib/kernels/qgemm/qout.c -- the output pipeline of integer products: definition, list, ranges. */
-#include "kernels/qgemm/qgemm_kernels.h"
+#include "kernels/qgemm/qout_int.h"
 
 #include <assert.h>
 #include <math.h>

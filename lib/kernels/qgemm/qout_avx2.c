@@ -1,5 +1,5 @@
 /* lib/kernels/qgemm/qout_avx2.c -- output pipeline, 16 or 8 columns of all rows at a time. */
-#include "kernels/qgemm/qgemm_kernels.h"
+#include "kernels/qgemm/qout_int.h"
 #include "kernels/qgemm/qout_ymm.inc"
 
 /* Eight columns: what is the same for every row. */

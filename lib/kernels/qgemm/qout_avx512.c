@@ -1,5 +1,5 @@
 /* lib/kernels/qgemm/qout_avx512.c -- output pipeline, 16 columns of all rows at a time, the last ones masked. */
-#include "kernels/qgemm/qgemm_kernels.h"
+#include "kernels/qgemm/qout_int.h"
 #include "kernels/simd.h"
 
 /* Sixteen columns, of which those in k exist: what is the same for every row. */

@@ -1,6 +1,6 @@
 /* lib/kernels/qgemm/qout_neon.c -- output pipeline, 8 columns of bytes or 4 of words of all rows at a time. */
 #include "kernels/neon.h"
-#include "kernels/qgemm/qgemm_kernels.h"
+#include "kernels/qgemm/qout_int.h"
 
 /* Four columns: what is the same for every row. */
 typedef struct columns {

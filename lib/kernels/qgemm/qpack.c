@@ -1,5 +1,5 @@
 /* lib/kernels/qgemm/qpack.c -- packing of 8-bit weights: panels, sums of columns, zero points. */
-#include "kernels/qgemm/qgemm_kernels.h"
+#include "kernels/qgemm/qgemm_int.h"
 
 #include "base/mem.h"
 #include "kernels/qgemm/qchain.h"

@@ -12,7 +12,9 @@
 #ifndef OCT_KERNELS_QROW_H
 #define OCT_KERNELS_QROW_H
 
-#include "kernels/qgemm/qgemm.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 enum {
     OCT_QROW_COLUMNS = 64,
@@ -40,7 +42,7 @@ static inline size_t oct_qrow_units(bool small, size_t k)
     return (k + unit - 1) / unit;
 }
 
-struct oct_qrow_kernel {
+typedef struct oct_qrow_kernel {
     const char *name;
     /* How many parts beside the first ones k values of A need at this base. At 128 it is two a unit at most. */
     size_t (*count)(bool small, const uint8_t *a, size_t k, uint8_t flip, int32_t base);
@@ -48,7 +50,7 @@ struct oct_qrow_kernel {
     void (*split)(const uint8_t *a, size_t k, uint8_t flip, int32_t base, oct_qrow *r);
     /* c[j] = sum of x * w, j < columns, the width of the panel b. */
     void (*run)(const oct_qrow *r, size_t columns, const uint8_t *b, int32_t *c);
-};
+} oct_qrow_kernel;
 
 extern const oct_qrow_kernel oct_qrow_u8s8_1x64c4__avx2;
 

@@ -1,5 +1,5 @@
 /* lib/kernels/qgemm/qrow_u8s8_1x64c4_avx2.c -- one row by panels of 64 columns: bound by reading the weights. */
-#include "kernels/qgemm/qgemm_kernels.h"
+#include "kernels/qgemm/qgemm_int.h"
 #include "kernels/simd.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* lib/kernels/qgemm/qtiles.c -- walks the tiles of an integer product. */
-#include "kernels/qgemm/qgemm_kernels.h"
+#include "kernels/qgemm/qgemm_int.h"
 
 #include "base/mem.h"
 #include "kernels/qgemm/qchain.h"

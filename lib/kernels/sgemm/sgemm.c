@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "kernels/elem/table.h"
-#include "kernels/sgemm/sgemm_kernels.h"
+#include "kernels/sgemm/sgemm_int.h"
 
 #include <string.h>
 

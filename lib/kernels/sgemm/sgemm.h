@@ -13,18 +13,7 @@
 
 #include "base/pool.h"
 #include "kernels/cpu.h"
-
-/* Where a chain starts and what happens to its end before it is stored, in this order:
- *   v = bias[n];  v = fma(a[k], b[k], v) for each k;
- *   v = v + residual[m][n];  v = lo > v ? lo : v;  v = hi < v ? hi : v.
- * Zero-initialise it for a plain product. */
-typedef struct oct_sout {
-    const float *bias;     /* f32[n], or NULL */
-    const float *residual; /* f32[m][n] with ldr, or NULL; must not overlap the output (but oct_sconv_in_place) */
-    size_t ldr;            /* elements between rows of residual */
-    bool clamp;            /* apply lo and hi: Relu is (0, INFINITY), Relu6 is (0, 6) */
-    float lo, hi;
-} oct_sout;
+#include "kernels/sgemm/sout.h"
 
 /* A micro-kernel: m (1 to mr) rows by nr columns.
  *   n      columns that matter, 1 to nr; c has room for nr columns in each row, and the kernel may

@@ -1,5 +1,5 @@
 /* lib/kernels/sgemm/sgemm_f32_1x1_ref.c -- one output at a time: the definition of the float product. */
-#include "kernels/sgemm/sgemm_kernels.h"
+#include "kernels/sgemm/sgemm_int.h"
 
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* lib/kernels/sgemm/sgemm_f32_6x16_avx2.c -- 6 rows by 16 columns in 12 accumulators; one row by 64 columns in 8. */
-#include "kernels/sgemm/sgemm_kernels.h"
+#include "kernels/sgemm/sgemm_int.h"
 #include "kernels/simd.h"
 
 typedef struct pair {

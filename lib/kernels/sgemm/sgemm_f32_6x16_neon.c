@@ -1,6 +1,6 @@
 /* lib/kernels/sgemm/sgemm_f32_6x16_neon.c -- 6 rows by 16 columns in 24 accumulators. */
 #include "kernels/neon.h"
-#include "kernels/sgemm/sgemm_kernels.h"
+#include "kernels/sgemm/sgemm_int.h"
 
 /* Sixteen columns of a row. */
 typedef struct row {

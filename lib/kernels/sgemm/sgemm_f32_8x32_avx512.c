@@ -1,5 +1,5 @@
 /* lib/kernels/sgemm/sgemm_f32_8x32_avx512.c -- 8 rows by 32 columns in 16 accumulators. */
-#include "kernels/sgemm/sgemm_kernels.h"
+#include "kernels/sgemm/sgemm_int.h"
 #include "kernels/simd.h"
 
 /* oct_sout_apply on 16 columns from j of row i. max and min return their second operand when one is NaN. */

@@ -1,10 +1,23 @@
-/* lib/kernels/sgemm/sout.h -- the start and the output pipeline of one float chain: the definition. Internal. */
+/* lib/kernels/sgemm/sout.h -- the start and the output pipeline of one float chain: the definition. */
 #ifndef OCT_KERNELS_SOUT_H
 #define OCT_KERNELS_SOUT_H
 
-#include "kernels/sgemm/sgemm.h"
-
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
+
+/* Where a chain starts and what happens to its end before it is stored, in this order:
+ *   v = bias[n];  v = fma(a[k], b[k], v) for each k;
+ *   v = v + residual[m][n];  v = lo > v ? lo : v;  v = hi < v ? hi : v.
+ * Zero-initialise it for a plain product. */
+typedef struct oct_sout {
+    const float *bias;     /* f32[n], or NULL */
+    const float *residual; /* f32[m][n] with ldr, or NULL; must not overlap the output (but oct_sconv_in_place) */
+    size_t ldr;            /* elements between rows of residual */
+    bool clamp;            /* apply lo and hi: Relu is (0, INFINITY), Relu6 is (0, 6) */
+    float lo, hi;
+} oct_sout;
 
 /* Which NaN an fma returns depends on the order of its operands, which compilers choose. So one NaN. */
 static inline float oct_one_nan(float v)

@@ -1,5 +1,5 @@
 /* lib/kernels/sgemm/stiles.c -- walks the tiles of a float product. */
-#include "kernels/sgemm/sgemm_kernels.h"
+#include "kernels/sgemm/sgemm_int.h"
 
 #include "base/mem.h"
 #include "kernels/items.h"

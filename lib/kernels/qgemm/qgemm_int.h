@@ -1,8 +1,8 @@
-/* lib/kernels/qgemm/qgemm_kernels.h -- prototypes of the kernels in qgemm.inc and qout.inc, and the tile walk. Internal. */
-#ifndef OCT_KERNELS_QGEMM_KERNELS_H
-#define OCT_KERNELS_QGEMM_KERNELS_H
+/* lib/kernels/qgemm/qgemm_int.h -- prototypes of the kernels in qgemm.inc, and the tile walk. Internal. */
+#ifndef OCT_KERNELS_QGEMM_INT_H
+#define OCT_KERNELS_QGEMM_INT_H
 
-#include "kernels/conv/rows.h"
+#include "kernels/rows.h"
 #include "kernels/items.h"
 #include "kernels/qgemm/qclass.h"
 #include "kernels/qgemm/qgemm.h"
@@ -15,11 +15,6 @@
 #include "kernels/qgemm/qgemm.inc"
 #undef OCT_QGEMM
 #undef OCT_QCHAIN
-#define OCT_QOUT(isa, fn)                                                                                              \
-    void fn(size_t, size_t, const int32_t *, size_t, const int32_t *, const int32_t *, const int32_t *, const oct_qout *, \
-            void *, size_t);
-#include "kernels/qgemm/qout.inc"
-#undef OCT_QOUT
 
 /* Packed weights of all groups: the header, s32[2][groups * n] (sums of columns, then minus the zero points),
  * then the panels of each group. */

@@ -1,9 +1,11 @@
-/* lib/kernels/conv/rows.h -- finds the rows of A for a product: plain rows of a matrix, or the input
+/* lib/kernels/rows.h -- finds the rows of A for a product: plain rows of a matrix, or the input
  * pixels under each tap of a convolution. Works on bytes, so float and 8-bit share it. Internal. */
 #ifndef OCT_KERNELS_ROWS_H
 #define OCT_KERNELS_ROWS_H
 
-#include "kernels/conv/conv.h"
+#include "kernels/geometry.h"
+
+#include <stddef.h>
 
 typedef struct oct_rows {
     const uint8_t *x;       /* first row, or first pixel (at the first channel of the group) */
@@ -18,8 +20,6 @@ typedef struct oct_rows {
 size_t oct_conv_taps(const oct_conv_geom *g);
 /* Output pixels: n * od * oh * ow. */
 size_t oct_conv_pixels(const oct_conv_geom *g);
-/* Chooses the path from the shape. */
-oct_conv_path oct_conv_choose(const oct_conv_geom *g);
 
 /* Pointers to n rows from `begin`, in tiles of mr: table[(tile * taps + t) * mr + i]. Rows beyond the n of
  * the last tile repeat its last one. */

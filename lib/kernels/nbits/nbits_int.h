@@ -1,4 +1,4 @@
-/* lib/kernels/nbits/nbits_kernels.h -- the packed panel, and prototypes of the kernels in nbits.inc. Internal.
+/* lib/kernels/nbits/nbits_int.h -- the packed panel, and prototypes of the kernels in nbits.inc. Internal.
  *
  * A panel holds nr columns, block after block along k; a block holds
  *   f32[nr]            scales
@@ -6,8 +6,8 @@
  *   u32[words][nr]     quantized values: a word is 32 / bits consecutive values of k of one column, the first in its lowest bits;
  *                      of forms that have `bytes`, byte i of a word has value i, then i + 4, ... from its lowest bits on, so that a shift and a mask
  *                      leave four consecutive values */
-#ifndef OCT_KERNELS_NBITS_KERNELS_H
-#define OCT_KERNELS_NBITS_KERNELS_H
+#ifndef OCT_KERNELS_NBITS_INT_H
+#define OCT_KERNELS_NBITS_INT_H
 
 #include "kernels/nbits/nbits.h"
 

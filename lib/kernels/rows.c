@@ -1,5 +1,5 @@
-/* lib/kernels/conv/rows.c -- input pixels under the taps of a convolution. */
-#include "kernels/conv/rows.h"
+/* lib/kernels/rows.c -- input pixels under the taps of a convolution. */
+#include "kernels/rows.h"
 
 #include <string.h>
 

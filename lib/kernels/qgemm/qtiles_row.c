@@ -1,5 +1,5 @@
-/* lib/kernels/qgemm/qrow.c -- runs products of a single row: parts of A, blocks of columns, the last step. */
-#include "kernels/qgemm/qgemm_kernels.h"
+/* lib/kernels/qgemm/qtiles_row.c -- runs products of a single row: parts of A, blocks of columns, the last step. */
+#include "kernels/qgemm/qgemm_int.h"
 
 #include "base/mem.h"
 

@@ -1,8 +1,9 @@
-/* lib/kernels/conv/conv_kernels.h -- prototypes of the depthwise kernels in dw.inc. Internal. */
-#ifndef OCT_KERNELS_CONV_KERNELS_H
-#define OCT_KERNELS_CONV_KERNELS_H
+/* lib/kernels/conv/dw_int.h -- prototypes of the depthwise kernels in dw.inc. Internal. */
+#ifndef OCT_KERNELS_DW_INT_H
+#define OCT_KERNELS_DW_INT_H
 
-#include "kernels/conv/rows.h"
+#include "kernels/conv/conv.h"
+#include "kernels/rows.h"
 
 #define OCT_SDW(isa, fn, lines) \
     void fn(size_t, size_t, size_t, const float *const *, const float *, float *, size_t, const oct_sout *);

@@ -1,9 +1,9 @@
-/* lib/kernels/sgemm/sgemm_kernels.h -- prototypes of the kernels in sgemm.inc, and the tile walk. Internal. */
-#ifndef OCT_KERNELS_SGEMM_KERNELS_H
-#define OCT_KERNELS_SGEMM_KERNELS_H
+/* lib/kernels/sgemm/sgemm_int.h -- prototypes of the kernels in sgemm.inc, and the tile walk. Internal. */
+#ifndef OCT_KERNELS_SGEMM_INT_H
+#define OCT_KERNELS_SGEMM_INT_H
 
-#include "kernels/conv/rows.h"
-#include "kernels/sgemm/sout.h"
+#include "kernels/rows.h"
+#include "kernels/sgemm/sgemm.h"
 
 #define OCT_SGEMM(isa, fn, mr, nr, row)                                                                         \
     void fn(size_t, size_t, size_t, size_t, const float *const *, const float *, float *, size_t, bool, bool,   \
