@@ -1,0 +1,42 @@
+/* lib/kernels/cost.h -- chooses among kernel records by what they are expected to take on a CPU of this class (costs.inc). Results do not
+ * depend on the choice. Internal.
+ *
+ * A record computes tiles of rows by columns in steps of some values of the depth. What it takes is the sum of four terms, each a number that
+ * follows from the shape times picoseconds that were measured: tiles; rows of tiles; steps of tiles; steps of rows. The last tiles have
+ * fewer rows, and as many units of columns as are needed: they count as parts. */
+#ifndef OCT_KERNELS_COST_H
+#define OCT_KERNELS_COST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A product, as far as costs depend on it. */
+typedef struct oct_extent {
+    size_t rows, n, depth; /* rows 0: unknown */
+} oct_extent;
+
+/* A tile, as far as costs depend on it: rows, columns of it and of a unit, values of the depth a step. */
+typedef struct oct_cost_tile {
+    size_t mr, nr, unit, kr;
+} oct_cost_tile;
+
+enum { OCT_COST_TERMS = 4 };
+
+/* The best of the records offered so far; begins as zeros. */
+typedef struct oct_choice {
+    const void *record;
+    double cost; /* picoseconds; 0: the table does not know the record */
+    bool wanted;
+} oct_choice;
+
+/* Offers a record that may run. The cheapest stays; one that the table does not know is taken to be better than those offered before it. */
+void oct_choice_offer(oct_choice *p, const void *record, const char *name, const oct_extent *e, oct_cost_tile t);
+
+/* For measuring: the record of that name is chosen wherever it may run, and its numbers go to `terms` when it is offered. name NULL: by cost
+ * again. terms may be NULL. Not while plans are made on other threads. */
+void oct_choice_want(const char *name, double terms[OCT_COST_TERMS]);
+
+/* The class of this CPU, whatever it is narrowed to: its highest level. */
+const char *oct_cost_class(void);
+
+#endif
