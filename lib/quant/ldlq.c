@@ -68,7 +68,7 @@ oct_ldlq *oct_ldlq_create(size_t depth, size_t outs, size_t rows)
     k->depth = depth;
     k->outs = outs;
     k->rows = rows;
-    if (oct_sgemm_prepare(&k->gemm, depth, rows, 1, NULL) == OCT_OK && allocate(k))
+    if (oct_sgemm_prepare(&k->gemm, 0, depth, rows, 1, NULL) == OCT_OK && allocate(k))
         return k;
     oct_ldlq_destroy(k);
     return NULL;
@@ -139,7 +139,7 @@ static bool factor_block(oct_ldlq *k, size_t from, size_t end)
 static oct_status multiply(size_t m, size_t n, size_t depth, const float *a, size_t lda, const float *b, size_t ldb, float *c)
 {
     oct_sgemm g;
-    OCT_TRY(oct_sgemm_prepare(&g, n, depth, 1, NULL));
+    OCT_TRY(oct_sgemm_prepare(&g, 0, n, depth, 1, NULL));
     uint8_t *packed = oct_alloc(g.packed_size), *scratch = oct_alloc(g.scratch_size);
     const bool there = packed && scratch;
     if (there) {

@@ -33,6 +33,12 @@ void oct_check_same(oct_check *t, const void *want, const void *got, size_t size
 /* Counts a case; when it is wrong, prints the text. Returns `wrong`. */
 bool oct_check_wrong(oct_check *t, bool wrong, const char *fmt, ...) OCT_PRINTF(3, 4);
 
+/* Names of the records of all families, of floats or of bytes, that may run at the level in use; returns how many. */
+enum { OCT_CHECK_RECORDS = 32 };
+size_t oct_check_records(bool bytes, const char *names[OCT_CHECK_RECORDS]);
+/* Plans take one of them by chance, or choose by cost, until oct_choice_want(NULL, NULL). */
+void oct_check_want_any(oct_check *t, bool bytes);
+
 /* Calls fn(arg) often enough to time it; returns seconds of this thread's CPU a call (best of some). */
 double oct_check_time(void (*fn)(void *), void *arg);
 

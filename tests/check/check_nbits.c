@@ -330,7 +330,7 @@ static void bench(oct_check *t, size_t m, size_t n, size_t k, int bits, size_t b
 {
     const sample s = make(t, n, k, bits, block, zero, false);
     timing b = { .m = m };
-    if (oct_nbits_prepare(&b.p, &s.form, 1, NULL) != OCT_OK || oct_sgemm_prepare(&b.f, n, k, 1, NULL) != OCT_OK)
+    if (oct_nbits_prepare(&b.p, &s.form, 1, NULL) != OCT_OK || oct_sgemm_prepare(&b.f, m, n, k, 1, NULL) != OCT_OK)
         return;
     b.a = oct_check_buffer(t, m * k * 4);
     b.c = oct_check_buffer(t, m * n * 4);
@@ -349,7 +349,7 @@ static void bench(oct_check *t, size_t m, size_t n, size_t k, int bits, size_t b
 
 void bench_nbits(oct_check *t)
 {
-    printf("\n%s, one thread\n", oct_nbits_select(oct_isa_active(), oct_sgemm_select(oct_isa_active())->nr)->name);
+    printf("\n%s, one thread\n", oct_nbits_select(oct_isa_active(), oct_sgemm_select(oct_isa_active(), &(oct_extent){ .n = 1024, .depth = 1024 })->nr)->name);
     static const size_t rows[] = { 1, 2, 4, 16, 128 };
     for (size_t i = 0; i < OCT_COUNT(rows); i++)
         bench(t, rows[i], 2048, 2048, 4, 32, OCT_NBITS_WHOLE);

@@ -54,8 +54,7 @@ oct_status oct_qconv_prepare(oct_qconv *p, const oct_conv_geom *g, oct_dtype x_t
                              oct_err *err)
 {
     const oct_isa isa = oct_isa_active();
-    *p = (oct_qconv){ .g = *g, .x_type = x_type, .w_type = w_type, .kernel = oct_qgemm_select(isa), .dw = oct_qdw_select(isa),
-                      .qout = oct_qout_select(isa), .threads = threads < 1 ? 1 : threads };
+    *p = (oct_qconv){ .g = *g, .x_type = x_type, .w_type = w_type, .qout = oct_qout_select(isa), .threads = threads < 1 ? 1 : threads };
     if ((x_type != OCT_U8 && x_type != OCT_S8) || (w_type != OCT_U8 && w_type != OCT_S8))
         return oct_fail(err, OCT_EUNSUPPORTED, "integer convolution of %s and %s", oct_dtype_name(x_type),
                         oct_dtype_name(w_type));
@@ -63,11 +62,15 @@ oct_status oct_qconv_prepare(oct_qconv *p, const oct_conv_geom *g, oct_dtype x_t
     p->g.ldx = g->ldx ? g->ldx : g->c;
     p->g.ldy = g->ldy ? g->ldy : g->oc;
     p->path = oct_conv_choose(&p->g);
+    const oct_extent e = { oct_conv_pixels(g), (size_t)(g->oc / g->groups), oct_conv_taps(g) * (size_t)(g->c / g->groups) };
+    const oct_choice pick = oct_qgemm_choose(isa, &e);
+    p->kernel = pick.record;
+    p->dw = oct_qdw_select(isa);
     /* Chains pick from chunks of k, which do not cross from tap to tap. */
     if (p->kernel->chain && p->path == OCT_CONV_INDIRECT && oct_conv_taps(&p->g) > 1 && kernel_depth(p) % OCT_QCHAIN_CHUNK)
         p->path = OCT_CONV_GATHER;
     p->one_row = p->path == OCT_CONV_DENSE && p->g.groups == 1 && oct_conv_pixels(&p->g) == 1;
-    p->winograd = oct_qwinograd_suits(&p->g) ? oct_qwinograd_select(p->kernel) : NULL;
+    p->winograd = oct_qwinograd_select(isa, &p->g, pick);
     size_t thread, shared, row, all;
     if (!(p->path == OCT_CONV_DEPTHWISE ? oct_qdw_sizes(p, &thread) : sizes_product(p, &thread)) ||
         (p->winograd && !sizes_winograd(p, &thread)) ||

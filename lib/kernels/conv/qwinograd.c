@@ -18,15 +18,6 @@ enum {
     CACHE = 320 << 10 /* bytes of transformed pixels of an item */
 };
 
-const oct_qwinograd_kernel *oct_qwinograd_select(const oct_qgemm_kernel *product)
-{
-#if defined(OCT_KERNELS_X86)
-    return product->chain ? &oct_qwinograd__avx2 : NULL;
-#else
-    return NULL;
-#endif
-}
-
 static size_t tiles_along(int64_t pixels)
 {
     return ((size_t)pixels + OUT - 1) / OUT;
@@ -54,17 +45,24 @@ static size_t panels(const oct_conv_geom *g)
     return ((size_t)g->oc + COLUMNS - 1) / COLUMNS;
 }
 
-bool oct_qwinograd_suits(const oct_conv_geom *g)
+static bool suits(const oct_conv_geom *g)
 {
-    if (g->kd != 1 || g->kh != 3 || g->kw != 3 || g->sh != 1 || g->sw != 1 || g->dh != 1 || g->dw != 1 || g->d != 1 || g->od != 1 ||
-        g->pd != 0 || g->groups != 1 || g->transposed || g->c % COLUMNS || all_tiles(g) == 0)
-        return false;
-    /* Cycles of a Zen 3 core: products at their rates, the steps around them, and weights that come from afar for each block. */
-    const double tiles = (double)all_tiles(g), c = (double)g->c, oc = (double)g->oc, pixels = (double)g->n * (double)(g->oh * g->ow);
-    const double blocks = tiles / (double)block_tiles(g);
-    const double direct = pixels * 9 * c * oc / 34;
-    const double here = tiles * (POINTS * c * oc / 23 + oc * 25 + c * 7) + blocks * POINTS * 2 * c * oc / 8;
-    return here < direct;
+    const bool taps = g->kd == 1 && g->kh == 3 && g->kw == 3 && g->sh == 1 && g->sw == 1 && g->dh == 1 && g->dw == 1;
+    return taps && g->d == 1 && g->od == 1 && g->pd == 0 && g->groups == 1 && !g->transposed && g->c % COLUMNS == 0 && all_tiles(g) > 0;
+}
+
+const oct_qwinograd_kernel *oct_qwinograd_select(oct_isa have, const oct_conv_geom *g, oct_choice p)
+{
+#if defined(OCT_KERNELS_X86)
+    const oct_qwinograd_kernel *k = &oct_qwinograd__avx2;
+    if ((k->isa & ~have) == 0 && suits(g)) {
+        /* A row is a tile of pixels here; each block of them fetches all weights. */
+        const oct_extent e = { all_tiles(g), (size_t)g->oc, (size_t)g->c };
+        oct_choice_offer(&p, k, k->name, &e, (oct_cost_tile){ .mr = block_tiles(g), .nr = COLUMNS, .unit = COLUMNS, .kr = GROUP });
+        return p.record == k ? k : NULL;
+    }
+#endif
+    return NULL;
 }
 
 /* Scratch of a thread, carved: pixels and products of the points, sums of the pixels. */

@@ -34,18 +34,17 @@ enum {
  *   product  one point, 16 output channels: m[tile][16] = sum over c of v[c / 8][tile][8] * u[c / 2][16][2]
  *   output   one tile, 16 output channels: point p at m + p * point; line i of the sums, [4][16], goes to acc + i * line */
 typedef struct oct_qwinograd_kernel {
+    const char *name;
     oct_isa isa;
     void (*input)(size_t channels, const uint8_t *const *x, uint8_t flip, int16_t *v, size_t point, size_t group);
     void (*product)(size_t tiles, size_t channels, const int16_t *v, const int16_t *u, int32_t *m);
     void (*output)(const int32_t *m, size_t point, int32_t *acc, size_t line);
 } oct_qwinograd_kernel;
 
+#define OCT_QWINOGRAD_NAME "oct_qwinograd__avx2"
 extern const oct_qwinograd_kernel oct_qwinograd__avx2;
-/* The kernel of a machine that adds 8-bit products in chains; NULL elsewhere, where products are as fast. */
-const oct_qwinograd_kernel *oct_qwinograd_select(const oct_qgemm_kernel *product);
-
-/* Whether a convolution of this shape is likely faster this way than through chains. */
-bool oct_qwinograd_suits(const oct_conv_geom *g);
+/* The kernel for a convolution, where it suits the shape and is expected to be faster than the product's record in p; else NULL. */
+const oct_qwinograd_kernel *oct_qwinograd_select(oct_isa have, const oct_conv_geom *g, oct_choice p);
 /* Bytes of packed weights and of a thread's scratch; false when they overflow. */
 bool oct_qwinograd_sizes(const oct_conv_geom *g, size_t *packed, size_t *thread);
 

@@ -131,4 +131,4 @@ static void output(const int32_t *m, size_t point, int32_t *acc, size_t line)
     }
 }
 
-const oct_qwinograd_kernel oct_qwinograd__avx2 = { OCT_ISA_AVX2, input, product, output };
+const oct_qwinograd_kernel oct_qwinograd__avx2 = { OCT_QWINOGRAD_NAME, OCT_ISA_AVX2, input, product, output };

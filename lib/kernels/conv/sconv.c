@@ -60,7 +60,8 @@ oct_status oct_sconv_prepare(oct_sconv *p, const oct_conv_geom *g, int threads, 
     p->g.ldx = g->ldx ? g->ldx : g->c;
     p->g.ldy = g->ldy ? g->ldy : g->oc;
     p->path = oct_conv_choose(&p->g);
-    p->kernel = oct_sgemm_select(oct_isa_active());
+    p->kernel = oct_sgemm_select(oct_isa_active(), &(oct_extent){ oct_conv_pixels(g), (size_t)(g->oc / g->groups),
+                                                                 oct_conv_taps(g) * (size_t)(g->c / g->groups) });
     p->dw = oct_sdw_select(oct_isa_active());
     size_t thread, all;
     if (!(p->path == OCT_CONV_DEPTHWISE ? sizes_depthwise(p, &thread) : sizes_product(p, &thread)) ||

@@ -2,6 +2,7 @@
 #include "kernels/qgemm/qgemm.h"
 
 #include "base/mem.h"
+#include "kernels/qgemm/qchain.h"
 #include "kernels/qgemm/qgemm_int.h"
 
 #define OCT_QGEMM(isa, fn, mr, nr, kr, order, a, row) { #fn, OCT_ISA_##isa, fn, mr, nr, kr, order, a, row, NULL, NULL },
@@ -18,20 +19,27 @@ const oct_qgemm_kernel *oct_qgemm_kernels(size_t *n)
     return kernels;
 }
 
-const oct_qgemm_kernel *oct_qgemm_select(oct_isa have)
+/* Kernels compute 16 columns at least, chains of a doubled panel 8. */
+static oct_cost_tile tile_of(const oct_qgemm_kernel *k)
 {
-    const oct_qgemm_kernel *best = &kernels[0];
-    for (size_t i = 1; i < OCT_COUNT(kernels); i++)
-        if ((kernels[i].isa & ~have) == 0)
-            best = &kernels[i];
-    return best;
+    return (oct_cost_tile){ k->mr, k->nr, k->chain ? OCT_QCHAIN_COLUMNS / 2 : k->nr < 16 ? k->nr : 16, k->kr };
 }
 
-oct_status oct_qgemm_prepare(oct_qgemm *p, size_t n, size_t k, oct_dtype a_type, oct_dtype b_type, int threads,
+oct_choice oct_qgemm_choose(oct_isa have, const oct_extent *e)
+{
+    oct_choice p = { 0 };
+    for (size_t i = 0; i < OCT_COUNT(kernels); i++)
+        if ((kernels[i].isa & ~have) == 0)
+            oct_choice_offer(&p, &kernels[i], kernels[i].name, e, tile_of(&kernels[i]));
+    return p;
+}
+
+oct_status oct_qgemm_prepare(oct_qgemm *p, size_t rows, size_t n, size_t k, oct_dtype a_type, oct_dtype b_type, int threads,
                              oct_err *err)
 {
-    *p = (oct_qgemm){ .kernel = oct_qgemm_select(oct_isa_active()), .qout = oct_qout_select(oct_isa_active()),
-                      .a_type = a_type, .b_type = b_type, .n = n, .k = k, .threads = threads < 1 ? 1 : threads };
+    const oct_extent e = { rows, n, k };
+    *p = (oct_qgemm){ .kernel = oct_qgemm_choose(oct_isa_active(), &e).record, .qout = oct_qout_select(oct_isa_active()),
+                      .a_type = a_type, .b_type = b_type, .rows = rows, .n = n, .k = k, .threads = threads < 1 ? 1 : threads };
     if ((a_type != OCT_U8 && a_type != OCT_S8) || (b_type != OCT_U8 && b_type != OCT_S8))
         return oct_fail(err, OCT_EUNSUPPORTED, "integer matrix product of %s and %s", oct_dtype_name(a_type),
                         oct_dtype_name(b_type));

@@ -14,6 +14,7 @@
 
 #include "base/dtype.h"
 #include "base/pool.h"
+#include "kernels/cost.h"
 #include "kernels/qgemm/qout.h"
 
 /* Order of a packed panel: groups of kr values of k, the k of every tap padded to whole groups with zeros. */
@@ -56,24 +57,25 @@ typedef struct oct_qgemm_kernel {
     oct_qgemm_chain_fn chain; /* CHAINS: of panels in chains, fn is of plain ones; else NULL */
 } oct_qgemm_kernel;
 
-const oct_qgemm_kernel *oct_qgemm_kernels(size_t *n); /* slowest first */
-const oct_qgemm_kernel *oct_qgemm_select(oct_isa have);
+const oct_qgemm_kernel *oct_qgemm_kernels(size_t *n);
+/* The cheapest, and its cost. */
+oct_choice oct_qgemm_choose(oct_isa have, const oct_extent *e);
 
 typedef struct oct_qgemm {
     const oct_qgemm_kernel *kernel;
     const oct_qout_kernel *qout;
     oct_dtype a_type, b_type;
-    size_t n, k;
+    size_t rows, n, k;
     int threads;
     /* Set them after preparing. */
     bool fast_pack; /* B is packed for one run only, so no time is spent on a faster order */
-    size_t rows;    /* the most rows of A in any run, if known, which B is packed for; 1: always one; 0: unknown */
     bool backwards; /* one row: runs through B from its end. Alternating directions finds half of B still in the cache */
     size_t packed_size, scratch_size; /* bytes */
 } oct_qgemm;
 
-/* Plans products of a_type x b_type (each OCT_U8 or OCT_S8) with B of k x n. OCT_ENOMEM when sizes overflow. */
-oct_status oct_qgemm_prepare(oct_qgemm *p, size_t n, size_t k, oct_dtype a_type, oct_dtype b_type, int threads,
+/* Plans products of a_type x b_type (each OCT_U8 or OCT_S8) with B of k x n. rows: the most rows of A in any run, if known, which the
+ * kernel is chosen and B is packed for; 1: always one; 0: unknown. OCT_ENOMEM when sizes overflow. */
+oct_status oct_qgemm_prepare(oct_qgemm *p, size_t rows, size_t n, size_t k, oct_dtype a_type, oct_dtype b_type, int threads,
                              oct_err *err);
 
 /* Packs B, element (i, j) being b[i * rs + j * cs].

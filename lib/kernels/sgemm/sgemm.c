@@ -19,13 +19,13 @@ const oct_sgemm_kernel *oct_sgemm_kernels(size_t *n)
     return kernels;
 }
 
-const oct_sgemm_kernel *oct_sgemm_select(oct_isa have)
+const oct_sgemm_kernel *oct_sgemm_select(oct_isa have, const oct_extent *e)
 {
-    const oct_sgemm_kernel *best = &kernels[0];
-    for (size_t i = 1; i < OCT_COUNT(kernels); i++)
+    oct_choice p = { 0 };
+    for (size_t i = 0; i < OCT_COUNT(kernels); i++)
         if ((kernels[i].isa & ~have) == 0)
-            best = &kernels[i];
-    return best;
+            oct_choice_offer(&p, &kernels[i], kernels[i].name, e, (oct_cost_tile){ kernels[i].mr, kernels[i].nr, kernels[i].nr < 16 ? 1 : 16, 1 });
+    return p.record;
 }
 
 bool oct_spack_size(const oct_sgemm_kernel *k, size_t depth, size_t n, size_t *floats)
@@ -60,9 +60,10 @@ void oct_spack(const oct_sgemm_kernel *kn, const float *b, size_t taps, size_t k
             pack_part(e, b + (ptrdiff_t)t * ts + (ptrdiff_t)j0 * ns, kc, n - j0 < nr ? n - j0 : nr, nr, ks, ns, packed);
 }
 
-oct_status oct_sgemm_prepare(oct_sgemm *p, size_t n, size_t k, int threads, oct_err *err)
+oct_status oct_sgemm_prepare(oct_sgemm *p, size_t rows, size_t n, size_t k, int threads, oct_err *err)
 {
-    *p = (oct_sgemm){ .kernel = oct_sgemm_select(oct_isa_active()), .n = n, .k = k, .threads = threads < 1 ? 1 : threads };
+    const oct_extent e = { rows, n, k };
+    *p = (oct_sgemm){ .kernel = oct_sgemm_select(oct_isa_active(), &e), .n = n, .k = k, .threads = threads < 1 ? 1 : threads };
     size_t floats, bytes;
     if (!oct_spack_size(p->kernel, k, n, &floats) ||
         !oct_stiles_scratch(p->kernel, oct_rows_block(0, false), 1, k, false, false, &bytes) ||

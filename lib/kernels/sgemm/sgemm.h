@@ -12,6 +12,7 @@
 #define OCT_KERNELS_SGEMM_H
 
 #include "base/pool.h"
+#include "kernels/cost.h"
 #include "kernels/cpu.h"
 #include "kernels/sgemm/sout.h"
 
@@ -42,10 +43,10 @@ typedef struct oct_sgemm_kernel {
     oct_sgemm_row_fn row; /* or NULL: fn */
 } oct_sgemm_kernel;
 
-/* All kernels, slowest first; *n is their number. */
+/* All kernels; *n is their number. */
 const oct_sgemm_kernel *oct_sgemm_kernels(size_t *n);
-/* The fastest kernel that needs nothing outside `have`. */
-const oct_sgemm_kernel *oct_sgemm_select(oct_isa have);
+/* The kernel that needs nothing outside `have` and is expected to be the fastest. */
+const oct_sgemm_kernel *oct_sgemm_select(oct_isa have, const oct_extent *e);
 
 typedef struct oct_sgemm {
     const oct_sgemm_kernel *kernel;
@@ -55,9 +56,9 @@ typedef struct oct_sgemm {
     size_t scratch_size; /* bytes of scratch for a run */
 } oct_sgemm;
 
-/* Plans products with B of k x n on pools of at most `threads` threads, with the kernel of
- * oct_isa_active(). n, k >= 1 (k == 0 is allowed and gives bias alone). OCT_ENOMEM when the sizes overflow. */
-oct_status oct_sgemm_prepare(oct_sgemm *p, size_t n, size_t k, int threads, oct_err *err);
+/* Plans products of up to `rows` rows (0: unknown) with B of k x n on pools of at most `threads` threads, with the kernel
+ * of oct_isa_active() that is expected to be the fastest. n, k >= 1 (k == 0 is allowed and gives bias alone). OCT_ENOMEM when the sizes overflow. */
+oct_status oct_sgemm_prepare(oct_sgemm *p, size_t rows, size_t n, size_t k, int threads, oct_err *err);
 
 /* Packs B, element (i, j) being b[i * rs + j * cs]: row-major B has (n, 1), a transposed one (1, k). */
 void oct_sgemm_pack(const oct_sgemm *p, const float *b, ptrdiff_t rs, ptrdiff_t cs, void *packed);

@@ -45,8 +45,8 @@ oct_status oct_attn_prepare(oct_attn *a, int threads, size_t *scratch, oct_err *
     a->packed_k = a->packed_v = a->kernel = a->slot = 0;
     if (a->type == OCT_F32 && groups > 0) {
         const int inside = a->by_head ? 1 : a->threads;
-        OCT_TRY(oct_sgemm_prepare(&a->qk, (size_t)a->keys, (size_t)a->depth, inside, err));
-        OCT_TRY(oct_sgemm_prepare(&a->pv, (size_t)a->depth_v, (size_t)a->keys, inside, err));
+        OCT_TRY(oct_sgemm_prepare(&a->qk, (size_t)a->rows, (size_t)a->keys, (size_t)a->depth, inside, err));
+        OCT_TRY(oct_sgemm_prepare(&a->pv, (size_t)a->rows, (size_t)a->depth_v, (size_t)a->keys, inside, err));
         size_t kernel = a->qk.scratch_size > a->pv.scratch_size ? a->qk.scratch_size : a->pv.scratch_size;
         if (!add_bytes(&a->slot, 1, (int64_t)a->qk.packed_size, 1, &a->packed_k) ||
             !add_bytes(&a->slot, 1, (int64_t)a->pv.packed_size, 1, &a->packed_v) ||

@@ -429,7 +429,7 @@ static oct_status projected_prepare(oct_step *s, const oct_prep *p, oct_err *err
         t->m.a.keys += past->dims[3];
     }
     OCT_TRY(merged_prepare(&t->m, input(s, X_MASK), input(s, X_SCORES), &s->scratch, p, err));
-    OCT_TRY(oct_sgemm_prepare(&t->gemm, (size_t)columns, (size_t)w->dims[0], p->threads, err));
+    OCT_TRY(oct_sgemm_prepare(&t->gemm, 0, (size_t)columns, (size_t)w->dims[0], p->threads, err));
     if (w->constant && (t->weights = oct_arena_aligned(p->arena, t->gemm.packed_size + 1, 64)) == NULL)
         return oct_nomem(err);
     if (w->constant)

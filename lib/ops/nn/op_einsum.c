@@ -302,7 +302,7 @@ static oct_status prepare_gemm(einsum *s, stage *g, int threads, oct_err *err)
 {
     if (s->type != OCT_F32 || (g->m == 1 && g->n == 1 && g->k == 1))
         return OCT_OK;
-    OCT_TRY(oct_sgemm_prepare(&g->gemm, (size_t)g->n, (size_t)g->k, threads, err));
+    OCT_TRY(oct_sgemm_prepare(&g->gemm, (size_t)g->m, (size_t)g->n, (size_t)g->k, threads, err));
     g->packed = (g->gemm.packed_size + 63) & ~(size_t)63;
     OCT_TRY(take_scratch(s, 1, g->packed, &g->packed_at, err));
     return take_scratch(s, 1, g->gemm.scratch_size, &g->kernel_at, err);

@@ -81,11 +81,11 @@ static oct_status prepare_common(matmul_state *m, oct_step *s, const oct_prep *p
     m->apart = apart(&m->g, p->threads);
     const int threads = m->apart ? 1 : p->threads;
     if (m->kind == MATMUL_F32) {
-        OCT_TRY(oct_sgemm_prepare(&m->s, (size_t)m->g.n, (size_t)m->g.k, threads, err));
+        OCT_TRY(oct_sgemm_prepare(&m->s, (size_t)m->g.m, (size_t)m->g.n, (size_t)m->g.k, threads, err));
         size = m->s.packed_size;
         kernel = m->s.scratch_size;
     } else {
-        OCT_TRY(oct_qgemm_prepare(&m->q, (size_t)m->g.n, (size_t)m->g.k, a->dtype, b->dtype, threads, err));
+        OCT_TRY(oct_qgemm_prepare(&m->q, (size_t)m->g.m, (size_t)m->g.n, (size_t)m->g.k, a->dtype, b->dtype, threads, err));
         size = m->q.packed_size;
         kernel = m->q.scratch_size;
     }
@@ -95,7 +95,6 @@ static oct_status prepare_common(matmul_state *m, oct_step *s, const oct_prep *p
     if (!oct_mul_size(m->lane, m->apart ? (size_t)p->threads : 1, &s->scratch))
         return oct_nomem(err);
     m->q.fast_pack = !fixed || p->fast_pack;
-    m->q.rows = (size_t)m->g.m;
     if (!fixed)
         return OCT_OK;
     size_t all;

@@ -67,7 +67,7 @@ static oct_status fused_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     f->alpha = oct_node_float(s->node, "alpha", 1.0f);
     oct_operand a = transposed(s->in[0], f->trans_a), b = transposed(s->in[1], f->trans_b);
     OCT_TRY(oct_matmul_read(&f->g, &a, &b, p->arena, err));
-    OCT_TRY(oct_sgemm_prepare(&f->s, (size_t)f->g.n, (size_t)f->g.k, p->threads, err));
+    OCT_TRY(oct_sgemm_prepare(&f->s, (size_t)f->g.m, (size_t)f->g.n, (size_t)f->g.k, p->threads, err));
     f->packed = (f->s.packed_size + 63) & ~(size_t)63;
     size_t all, transposed_a = f->trans_a ? (size_t)s->in[0]->count * sizeof(float) : 0;
     f->at_packed = (transposed_a + 63) & ~(size_t)63;

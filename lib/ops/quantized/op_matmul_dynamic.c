@@ -89,7 +89,6 @@ static oct_status plan_memory(dyn_state *d, oct_step *s, const oct_prep *p, oct_
     d->packed = (d->q.packed_size + 63) & ~(size_t)63;
     const bool fixed = s->in[1]->constant && (!bz || bz->constant);
     d->q.fast_pack = !fixed;
-    d->q.rows = (size_t)d->g.m;
     if (fixed) {
         if (!oct_mul_size(d->packed, (size_t)d->g.n_b, &all) || !(d->weights = oct_packed_new(p, all)))
             return oct_nomem(err);
@@ -129,7 +128,7 @@ static oct_status dyn_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     d->n_zero = b.q ? b.q->n : input(s, d->bz) ? input(s, d->bz)->count : 1;
     OCT_TRY(check(d, s, err));
     oct_dtype a = d->quantizes ? OCT_U8 : s->in[0]->dtype;
-    OCT_TRY(oct_qgemm_prepare(&d->q, (size_t)d->g.n, (size_t)d->g.k, a, s->in[1]->dtype, p->threads, err));
+    OCT_TRY(oct_qgemm_prepare(&d->q, (size_t)d->g.m, (size_t)d->g.n, (size_t)d->g.k, a, s->in[1]->dtype, p->threads, err));
     return plan_memory(d, s, p, err);
 }
 

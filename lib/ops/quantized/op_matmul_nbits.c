@@ -188,7 +188,7 @@ static oct_status nbits_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     OCT_TRY(read_form(s, &f, err));
     OCT_TRY(oct_nbits_prepare(&st->q, &f, p->threads, err));
     OCT_TRY(check_inputs(s, &f, err));
-    OCT_TRY(oct_sgemm_prepare(&st->f, f.n, f.k, p->threads, err));
+    OCT_TRY(oct_sgemm_prepare(&st->f, 0, f.n, f.k, p->threads, err));
     st->packs = packs(s);
     st->rows = (size_t)s->in[IN_A]->count / f.k;
     if (constant(s))

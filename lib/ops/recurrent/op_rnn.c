@@ -94,10 +94,10 @@ static oct_status make_mats(rnn_state *st, const oct_step *s, const oct_prep *p,
             OCT_TRY(oct_rnn_mat_dynamic(&st->r[d], n, h, (size_t)g->batch, s->in[2]->dtype, p->threads, err));
             continue;
         }
-        OCT_TRY(oct_rnn_mat_f32(&st->w[d], n, in, p->threads, err));
-        OCT_TRY(oct_rnn_mat_f32(&st->r[d], g->kind == OCT_RNN_GRU ? 2 * h : n, h, p->threads, err));
+        OCT_TRY(oct_rnn_mat_f32(&st->w[d], n, in, rows, p->threads, err));
+        OCT_TRY(oct_rnn_mat_f32(&st->r[d], g->kind == OCT_RNN_GRU ? 2 * h : n, h, (size_t)g->batch, p->threads, err));
         if (g->kind == OCT_RNN_GRU)
-            OCT_TRY(oct_rnn_mat_f32(&st->rh[d], h, h, p->threads, err));
+            OCT_TRY(oct_rnn_mat_f32(&st->rh[d], h, h, (size_t)g->batch, p->threads, err));
     }
     if (!st->dynamic)
         return OCT_OK;

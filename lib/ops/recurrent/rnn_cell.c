@@ -15,10 +15,10 @@ static size_t whole(size_t bytes)
     return (bytes + 63) & ~(size_t)63;
 }
 
-oct_status oct_rnn_mat_f32(oct_rnn_mat *m, size_t n, size_t k, int threads, oct_err *err)
+oct_status oct_rnn_mat_f32(oct_rnn_mat *m, size_t n, size_t k, size_t rows, int threads, oct_err *err)
 {
     *m = (oct_rnn_mat){ .n = n, .k = k };
-    OCT_TRY(oct_sgemm_prepare(&m->s, n, k, threads, err));
+    OCT_TRY(oct_sgemm_prepare(&m->s, rows, n, k, threads, err));
     m->packed_size = whole(m->s.packed_size);
     m->scratch_size = whole(m->s.scratch_size);
     return OCT_OK;
@@ -28,8 +28,7 @@ oct_status oct_rnn_mat_dynamic(oct_rnn_mat *m, size_t n, size_t k, size_t rows, 
 {
     size_t bytes;
     *m = (oct_rnn_mat){ .n = n, .k = k, .dynamic = true };
-    OCT_TRY(oct_qgemm_prepare(&m->q, n, k, OCT_U8, type, threads, err));
-    m->q.rows = rows;
+    OCT_TRY(oct_qgemm_prepare(&m->q, rows, n, k, OCT_U8, type, threads, err));
     if (!oct_mul_size(rows, k, &bytes) || bytes > SIZE_MAX / 4)
         return oct_nomem(err);
     m->packed_size = whole(m->q.packed_size);

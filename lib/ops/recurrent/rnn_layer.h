@@ -52,7 +52,7 @@ typedef struct oct_rnn_mat {
 } oct_rnn_mat;
 
 /* rows: the most rows of a run. */
-oct_status oct_rnn_mat_f32(oct_rnn_mat *m, size_t n, size_t k, int threads, oct_err *err);
+oct_status oct_rnn_mat_f32(oct_rnn_mat *m, size_t n, size_t k, size_t rows, int threads, oct_err *err);
 oct_status oct_rnn_mat_dynamic(oct_rnn_mat *m, size_t n, size_t k, size_t rows, oct_dtype type, int threads, oct_err *err);
 /* Element (i, j) at b[i * rs + j * cs], in elements. */
 void oct_rnn_mat_pack(const oct_rnn_mat *m, const void *b, ptrdiff_t rs, ptrdiff_t cs, void *packed);

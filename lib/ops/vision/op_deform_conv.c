@@ -126,7 +126,7 @@ static oct_status deform_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     const int64_t depth = d->taps * d->channels;
     size_t row;
     d->threads = p->threads;
-    OCT_TRY(oct_sgemm_prepare(&d->gemm, (size_t)d->outputs, (size_t)depth, 1, err));
+    OCT_TRY(oct_sgemm_prepare(&d->gemm, 0, (size_t)d->outputs, (size_t)depth, 1, err));
     d->packed = (d->gemm.packed_size + 63) & ~(size_t)63;
     if (s->in[W]->constant)
         OCT_TRY(pack_weights(s, d, p, err));
