@@ -74,19 +74,19 @@ typedef void (*oct_qdw_columns_fn)(const oct_qdw_lines *l);
 typedef struct oct_sdw_kernel {
     const char *name;
     oct_isa isa;
-    oct_sdw_fn fn;
-    oct_sdw_lines_fn lines; /* or NULL */
+    oct_sdw_fn fn;          /* of any pixels; or NULL: */
+    oct_sdw_lines_fn lines; /* by lines, of kernels of 3 taps along them */
 } oct_sdw_kernel;
 typedef struct oct_qdw_kernel {
     const char *name;
     oct_isa isa;
-    oct_qdw_fn fn;
-    oct_qdw_columns_fn columns; /* or NULL */
+    oct_qdw_fn fn;              /* of any pixels; or NULL: */
+    oct_qdw_columns_fn columns; /* by columns, of 3x3 taps */
 } oct_qdw_kernel;
-const oct_sdw_kernel *oct_sdw_kernels(size_t *n); /* slowest first */
-const oct_sdw_kernel *oct_sdw_select(oct_isa have);
+const oct_sdw_kernel *oct_sdw_kernels(size_t *n);
+const oct_sdw_kernel *oct_sdw_select(oct_isa have, const oct_conv_geom *g);
 const oct_qdw_kernel *oct_qdw_kernels(size_t *n);
-const oct_qdw_kernel *oct_qdw_select(oct_isa have);
+const oct_qdw_kernel *oct_qdw_select(oct_isa have, const oct_conv_geom *g);
 
 /* ---- float ---- */
 typedef struct oct_sconv {

@@ -1,30 +1,29 @@
-/* lib/kernels/conv/dw.c -- lists of depthwise kernels. */
+/* lib/kernels/conv/dw.c -- lists of depthwise kernels, and the choice among them. */
 #include "kernels/conv/dw_int.h"
 
-#define OCT_SDW(isa, fn, lines) { #fn, OCT_ISA_##isa, fn, lines },
+#define OCT_SDW(isa, fn) { #fn, OCT_ISA_##isa, fn, NULL },
+#define OCT_SDW_LINES(isa, fn) { #fn, OCT_ISA_##isa, NULL, fn },
+#define OCT_QDW(isa, fn)
+#define OCT_QDW_COLUMNS(isa, fn)
 static const oct_sdw_kernel sdw[] = {
 #include "kernels/conv/dw.inc"
 };
 #undef OCT_SDW
-#define OCT_QDW(isa, fn, columns) { #fn, OCT_ISA_##isa, fn, columns },
+#undef OCT_SDW_LINES
+#undef OCT_QDW
+#undef OCT_QDW_COLUMNS
+#define OCT_SDW(isa, fn)
+#define OCT_SDW_LINES(isa, fn)
+#define OCT_QDW(isa, fn) { #fn, OCT_ISA_##isa, fn, NULL },
+#define OCT_QDW_COLUMNS(isa, fn) { #fn, OCT_ISA_##isa, NULL, fn },
 static const oct_qdw_kernel qdw[] = {
 #include "kernels/conv/dw.inc"
 };
-#undef OCT_QDW
 
 const oct_sdw_kernel *oct_sdw_kernels(size_t *n)
 {
     *n = OCT_COUNT(sdw);
     return sdw;
-}
-
-const oct_sdw_kernel *oct_sdw_select(oct_isa have)
-{
-    const oct_sdw_kernel *best = &sdw[0];
-    for (size_t i = 1; i < OCT_COUNT(sdw); i++)
-        if ((sdw[i].isa & ~have) == 0)
-            best = &sdw[i];
-    return best;
 }
 
 const oct_qdw_kernel *oct_qdw_kernels(size_t *n)
@@ -33,13 +32,37 @@ const oct_qdw_kernel *oct_qdw_kernels(size_t *n)
     return qdw;
 }
 
-const oct_qdw_kernel *oct_qdw_select(oct_isa have)
+/* A tile is a pixel, a row of it some of its channels. */
+static void offer(oct_choice *p, const void *record, const char *name, const oct_conv_geom *g, size_t channels)
 {
-    const oct_qdw_kernel *best = &qdw[0];
-    for (size_t i = 1; i < OCT_COUNT(qdw); i++)
-        if ((qdw[i].isa & ~have) == 0)
-            best = &qdw[i];
-    return best;
+    const size_t rows = ((size_t)g->c + channels - 1) / channels;
+    const oct_extent e = { rows, oct_conv_pixels(g), oct_conv_taps(g) };
+    oct_choice_offer(p, record, name, &e, (oct_cost_tile){ .mr = rows, .nr = 1, .unit = 1, .kr = 1 });
+}
+
+/* Kernels of 3 taps along the line that slide along it. */
+static bool suits_lines(const oct_conv_geom *g)
+{
+    return g->kw == 3 && g->kd == 1 && g->c % 8 == 0 && g->ow >= 4 && g->ow <= OCT_SDW_LINE && oct_rows_advance(g) < 3;
+}
+
+const oct_sdw_kernel *oct_sdw_select(oct_isa have, const oct_conv_geom *g)
+{
+    oct_choice p = { 0 };
+    for (size_t i = 0; i < OCT_COUNT(sdw); i++)
+        if ((sdw[i].isa & ~have) == 0 && (!sdw[i].lines || suits_lines(g)))
+            offer(&p, &sdw[i], sdw[i].name, g, sdw[i].lines ? 8 : OCT_DW_CHANNELS);
+    return p.record;
+}
+
+const oct_qdw_kernel *oct_qdw_select(oct_isa have, const oct_conv_geom *g)
+{
+    const bool columns = g->kh == 3 && g->kw == 3 && g->kd == 1 && g->c >= 16;
+    oct_choice p = { 0 };
+    for (size_t i = 0; i < OCT_COUNT(qdw); i++)
+        if ((qdw[i].isa & ~have) == 0 && (!qdw[i].columns || columns))
+            offer(&p, &qdw[i], qdw[i].name, g, OCT_DW_CHANNELS);
+    return p.record;
 }
 
 /* About 16k channel values an item, a bounded table of pointers. */

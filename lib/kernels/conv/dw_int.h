@@ -5,15 +5,16 @@
 #include "kernels/conv/conv.h"
 #include "kernels/rows.h"
 
-#define OCT_SDW(isa, fn, lines) \
+#define OCT_SDW(isa, fn) \
     void fn(size_t, size_t, size_t, const float *const *, const float *, float *, size_t, const oct_sout *);
-#define OCT_QDW(isa, fn, columns) void fn(size_t, size_t, size_t, const uint8_t *const *, uint8_t, const int16_t *, int32_t *);
+#define OCT_SDW_LINES(isa, fn) void fn(const oct_sdw_lines *);
+#define OCT_QDW(isa, fn) void fn(size_t, size_t, size_t, const uint8_t *const *, uint8_t, const int16_t *, int32_t *);
+#define OCT_QDW_COLUMNS(isa, fn) void fn(const oct_qdw_lines *);
 #include "kernels/conv/dw.inc"
 #undef OCT_SDW
+#undef OCT_SDW_LINES
 #undef OCT_QDW
-void oct_sdw_lines_f32__avx2(const oct_sdw_lines *);
-void oct_qdw_columns__avx2(const oct_qdw_lines *);
-void oct_qdw_columns__avxvnni(const oct_qdw_lines *);
+#undef OCT_QDW_COLUMNS
 
 /* Channels of a packed depthwise row: a multiple of this. */
 enum { OCT_DW_CHANNELS = 16 };
@@ -34,6 +35,8 @@ static inline int oct_dw_weight(const oct_dw_weights *w, size_t c, size_t tap)
     const int v = w->is_signed ? ((const int8_t *)w->w)[at] : ((const uint8_t *)w->w)[at];
     return v - (w->zw ? w->zw[c * w->zw_step] : 0);
 }
+
+enum { OCT_SDW_LINE = 1024 }; /* pixels of a line that goes through a kernel by lines as a whole, at most */
 
 /* Output pixels of a work item of a depthwise convolution. */
 size_t oct_dw_block(size_t c);

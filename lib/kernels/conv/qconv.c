@@ -65,7 +65,7 @@ oct_status oct_qconv_prepare(oct_qconv *p, const oct_conv_geom *g, oct_dtype x_t
     const oct_extent e = { oct_conv_pixels(g), (size_t)(g->oc / g->groups), oct_conv_taps(g) * (size_t)(g->c / g->groups) };
     const oct_choice pick = oct_qgemm_choose(isa, &e);
     p->kernel = pick.record;
-    p->dw = oct_qdw_select(isa);
+    p->dw = oct_qdw_select(isa, g);
     /* Chains pick from chunks of k, which do not cross from tap to tap. */
     if (p->kernel->chain && p->path == OCT_CONV_INDIRECT && oct_conv_taps(&p->g) > 1 && kernel_depth(p) % OCT_QCHAIN_CHUNK)
         p->path = OCT_CONV_GATHER;

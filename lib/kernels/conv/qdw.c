@@ -18,12 +18,6 @@ static size_t row_of(const oct_conv_geom *g)
     return row;
 }
 
-/* 3x3 kernels slide along the lines of the image, where the machine has a kernel that does. */
-static bool by_columns(const oct_qconv *p)
-{
-    return p->dw->columns && p->g.kh == 3 && p->g.kw == 3 && p->g.kd == 1 && p->g.c >= 16;
-}
-
 /* Multiples of 8, 8 at least. */
 static size_t fit(size_t sums, size_t most, const oct_conv_geom *g)
 {
@@ -34,7 +28,7 @@ static size_t fit(size_t sums, size_t most, const oct_conv_geom *g)
 /* Pixels that go through the kernel together: a line, or even parts of it; or of a table of taps. */
 static size_t pixels_of(const oct_qconv *p)
 {
-    if (!by_columns(p))
+    if (!p->dw->columns)
         return fit(SUMS, PIXELS, &p->g);
     const size_t ow = (size_t)p->g.ow, most = fit(LINE_SUMS, LINE_PIXELS, &p->g), parts = (ow + most - 1) / most;
     return (ow + parts - 1) / parts;
@@ -45,7 +39,7 @@ static size_t pixels_of(const oct_qconv *p)
 static size_t block_of(const oct_qconv *p)
 {
     const size_t block = oct_dw_block((size_t)p->g.c), ow = (size_t)p->g.ow;
-    if (!by_columns(p))
+    if (!p->dw->columns)
         return block;
     const size_t near = NEAR / ((size_t)p->g.w * 64), most = near > 3 ? (near - 3) / (size_t)p->g.sh + 1 : 1, lines = (block + ow - 1) / ow;
     return (lines < most ? lines : most) * ow;
@@ -55,7 +49,7 @@ static size_t block_of(const oct_qconv *p)
 static size_t table_bytes(const oct_qconv *p)
 {
     const size_t whole = oct_conv_taps(&p->g) * p->block, part = oct_conv_taps(&p->g) * pixels_of(p);
-    return oct_round_up((by_columns(p) && pixels_of(p) < (size_t)p->g.ow ? part : whole) * sizeof(void *), 64);
+    return oct_round_up((p->dw->columns && pixels_of(p) < (size_t)p->g.ow ? part : whole) * sizeof(void *), 64);
 }
 
 static size_t thread_bytes(const oct_qconv *p)
@@ -72,7 +66,7 @@ bool oct_qdw_sizes(oct_qconv *p, size_t *thread)
     size_t values;
     if (!oct_mul_size(taps, row, &values) || values > SIZE_MAX / 16 || taps > SIZE_MAX / 16 / p->block)
         return false;
-    p->packed_size = row * sizeof(int32_t) + (by_columns(p) ? oct_qdw_columns_size((size_t)p->g.c) : values * sizeof(int16_t));
+    p->packed_size = row * sizeof(int32_t) + (p->dw->columns ? oct_qdw_columns_size((size_t)p->g.c) : values * sizeof(int16_t));
     *thread = thread_bytes(p);
     return true;
 }
@@ -94,7 +88,7 @@ void oct_qdw_pack(const oct_qconv *p, const void *w, const int32_t *zw, size_t z
     for (size_t i = 0; i < c; i++)
         for (size_t t = 0; t < from.taps; t++)
             sums[i] += oct_dw_weight(&from, i, t);
-    if (by_columns(p))
+    if (p->dw->columns)
         oct_qdw_columns_pack(&from, c, sums + row);
     else
         pack_taps(&from, c, (int16_t *)(void *)(sums + row));
@@ -182,5 +176,5 @@ void oct_qdw_run(const oct_qconv *p, oct_pool *pool, const oct_rows *rows, uint8
         add[i] = (int32_t)((bias ? (uint32_t)bias[i] : 0) - (uint32_t)za * (uint32_t)sums[i]);
     const job w = { p, rows, flip, sums + row_of(&p->g), add, out, !flip && oct_qout_is_plain(out, c), y, (uint8_t *)scratch + shared,
                     oct_round_up(thread_bytes(p), 64) };
-    oct_pool_for(pool, rows->count, p->block, by_columns(p) ? run_lines : run_pixels, (void *)(uintptr_t)&w);
+    oct_pool_for(pool, rows->count, p->block, p->dw->columns ? run_lines : run_pixels, (void *)(uintptr_t)&w);
 }

@@ -22,21 +22,12 @@ static size_t kernel_depth(const oct_sconv *p)
     return p->path == OCT_CONV_GATHER ? oct_conv_taps(&p->g) * ic : ic;
 }
 
-enum { LINE_PIXELS = 1024 }; /* of a line that goes through the kernel as a whole, at most */
-
-/* Kernels of 3 taps along the line slide along it, where the machine has a kernel that does. */
-static bool by_lines(const oct_sconv *p)
-{
-    const oct_conv_geom *g = &p->g;
-    return p->dw->lines && g->kw == 3 && g->kd == 1 && g->c % 8 == 0 && g->ow >= 4 && g->ow <= LINE_PIXELS && oct_rows_advance(g) < 3;
-}
-
 /* Items of lines are whole ones. A thread has pointers of one line, or of an item. */
 static bool sizes_depthwise(oct_sconv *p, size_t *thread)
 {
     const size_t taps = oct_conv_taps(&p->g), row = oct_round_up((size_t)p->g.c, OCT_DW_CHANNELS) * sizeof(float);
     const size_t block = oct_dw_block((size_t)p->g.c), ow = (size_t)p->g.ow;
-    const bool lines = by_lines(p);
+    const bool lines = p->dw->lines != NULL;
     p->block = lines ? (block + ow - 1) / ow * ow : block;
     return oct_mul_size(taps, row, &p->packed_size) && oct_mul_size(taps, (lines ? ow : block) * sizeof(void *), thread);
 }
@@ -62,7 +53,7 @@ oct_status oct_sconv_prepare(oct_sconv *p, const oct_conv_geom *g, int threads, 
     p->path = oct_conv_choose(&p->g);
     p->kernel = oct_sgemm_select(oct_isa_active(), &(oct_extent){ oct_conv_pixels(g), (size_t)(g->oc / g->groups),
                                                                  oct_conv_taps(g) * (size_t)(g->c / g->groups) });
-    p->dw = oct_sdw_select(oct_isa_active());
+    p->dw = oct_sdw_select(oct_isa_active(), g);
     size_t thread, all;
     if (!(p->path == OCT_CONV_DEPTHWISE ? sizes_depthwise(p, &thread) : sizes_product(p, &thread)) ||
         !oct_mul_size(oct_round_up(thread, 64), (size_t)p->threads, &all) ||
@@ -157,7 +148,7 @@ void oct_sconv_run(const oct_sconv *p, oct_pool *pool, const float *x, const voi
     if (oct_pool_threads(pool) > p->threads)
         pool = NULL;
     if (p->path == OCT_CONV_DEPTHWISE) {
-        const bool lines = by_lines(p);
+        const bool lines = p->dw->lines != NULL;
         dw_job w = { p, rows, packed, y, o, parts, oct_round_up(oct_conv_taps(g) * (lines ? (size_t)g->ow : p->block) * sizeof(void *), 64) };
         oct_pool_for(pool, pixels, p->block, lines ? run_dw_lines : run_dw_item, &w);
         return;
