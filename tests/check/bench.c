@@ -2,6 +2,7 @@
  * multiply-accumulate), and which share that is of what this core can do on registers alone. */
 #include "check.h"
 #include "kernels/conv/conv.h"
+#include "kernels/conv/qwinograd.h"
 #include "kernels/qgemm/qgemm_int.h"
 #include "peak.h"
 
@@ -296,5 +297,258 @@ bool bench_plan(char **files, int n)
             printf(" %6.2f", seconds[0] / seconds[k]);
         printf("\n");
     }
+    return true;
+}
+
+/* ---- choice among records ---- */
+
+/* The float or the 8-bit form of a layer, computed by the record of that name. */
+typedef struct candidate {
+    const char *name;
+    timing b;
+    double seconds, terms[OCT_COST_TERMS];
+} candidate;
+
+enum { CANDIDATES = 16 };
+
+static const char *record_of(const timing *b, bool bytes)
+{
+    if (bytes)
+        return b->q.path == OCT_CONV_DEPTHWISE ? b->q.dw->name : b->q.winograd ? b->q.winograd->name : b->q.kernel->name;
+    return b->s.path == OCT_CONV_DEPTHWISE ? b->s.dw->name : b->s.kernel->name;
+}
+
+/* With the record of that name, if it may run; NULL: the one chosen by cost. */
+static oct_status plan(const oct_conv_geom *g, bool bytes, const char *want, double terms[OCT_COST_TERMS], timing *b, oct_err *err)
+{
+    oct_choice_want(want, terms);
+    const oct_status s = bytes ? oct_qconv_prepare(&b->q, g, OCT_U8, OCT_S8, 1, err) : oct_sconv_prepare(&b->s, g, 1, err);
+    oct_choice_want(NULL, NULL);
+    return s;
+}
+
+/* What a form of a layer runs on. */
+static timing operands(oct_check *t, const layer *l, bool bytes)
+{
+    const oct_conv_geom *g = &l->g;
+    const size_t nx = (size_t)(g->h * g->w * g->c), ny = (size_t)(g->oh * g->ow * g->oc), oc = (size_t)g->oc;
+    const size_t n = (size_t)(g->c / g->groups * g->kh * g->kw);
+    float *mult = oct_check_buffer(t, oc * 4);
+    void *w = oct_check_buffer(t, n * oc * 4);
+    timing b = { .x = oct_check_buffer(t, nx * 4), .y = oct_check_buffer(t, ny * 4), .w = w, .computed = l->computed };
+    for (size_t i = 0; i < oc; i++)
+        mult[i] = 1e-4f;
+    b.sout = (oct_sout){ .bias = mult, .clamp = true, .hi = 6 };
+    b.out = (oct_qout){ .mult = mult };
+    oct_qout_range(&b.out, OCT_QOUT_U8, 128);
+    if (bytes) {
+        oct_fill_bytes(t, b.x, nx);
+        fill_bell(t, w, oc, n, 127);
+    } else {
+        oct_fill_f32(t, b.x, nx);
+        oct_fill_f32(t, w, n * oc);
+    }
+    return b;
+}
+
+static void get_ready(oct_check *t, candidate *c, bool bytes)
+{
+    timing *b = &c->b;
+    b->packed = oct_check_buffer(t, bytes ? b->q.packed_size : b->s.packed_size);
+    b->scratch = oct_check_buffer(t, bytes ? b->q.scratch_size : b->s.scratch_size);
+    b->q.fast_pack = b->computed;
+    if (bytes)
+        oct_qconv_pack(&b->q, b->w, NULL, 0, b->packed);
+    else
+        oct_sconv_pack(&b->s, b->w, b->packed);
+    c->seconds = 1e9;
+}
+
+/* The records that may compute a form of a layer but the reference, each ready to run. */
+static oct_status find_candidates(oct_check *t, const layer *l, bool bytes, candidate c[CANDIDATES], size_t *n, oct_err *err)
+{
+    const timing b = operands(t, l, bytes);
+    const char *names[OCT_CHECK_RECORDS];
+    const size_t all = oct_check_records(bytes, names);
+    *n = 0;
+    for (size_t i = 0; i < all && *n < CANDIDATES; i++) {
+        candidate *to = &c[*n];
+        *to = (candidate){ .name = names[i], .b = b };
+        OCT_TRY(plan(&l->g, bytes, names[i], to->terms, &to->b, err));
+        if (strcmp(record_of(&to->b, bytes), names[i]) == 0 && !strstr(names[i], "__ref")) {
+            get_ready(t, to, bytes);
+            ++*n;
+        }
+    }
+    return OCT_OK;
+}
+
+/* The fastest of rounds in turn, so that other work on the machine disturbs all alike. */
+static void time_candidates(candidate *c, size_t n, bool bytes, int rounds)
+{
+    for (int round = 0; round < rounds; round++)
+        for (size_t i = 0; i < n; i++) {
+            const double s = oct_check_time_once(bytes ? run_q : run_s, &c[i].b);
+            c[i].seconds = s < c[i].seconds ? s : c[i].seconds;
+        }
+}
+
+typedef struct order {
+    oct_check *t;
+    size_t layers, wrong;
+} order;
+
+/* Compares what is chosen for a form of a layer with the fastest. One that seems wrong is measured again, longer. */
+static bool order_form(order *o, const layer *l, bool bytes, oct_err *err)
+{
+    candidate c[CANDIDATES];
+    size_t n, chosen = 0, best = 0;
+    timing b = { 0 };
+    if (find_candidates(o->t, l, bytes, c, &n, err) != OCT_OK || plan(&l->g, bytes, NULL, NULL, &b, err) != OCT_OK)
+        return false;
+    o->layers += n > 0;
+    for (int rounds = 4; rounds <= 64 && n > 0; rounds *= 4) {
+        time_candidates(c, n, bytes, rounds);
+        for (size_t i = 0; i < n; i++) {
+            chosen = strcmp(c[i].name, record_of(&b, bytes)) == 0 ? i : chosen;
+            best = c[i].seconds < c[best].seconds ? i : best;
+        }
+        if (c[chosen].seconds <= 1.1 * c[best].seconds)
+            return true;
+    }
+    if (n > 0) {
+        char name[80];
+        layer_name(l, name, sizeof name);
+        printf("%-34s %s %9.1f us, %s %9.1f us: %.2f\n", name, c[chosen].name, c[chosen].seconds * 1e6, c[best].name, c[best].seconds * 1e6,
+               c[chosen].seconds / c[best].seconds);
+        fflush(stdout);
+        o->wrong++;
+    }
+    return true;
+}
+
+static bool order_layer(void *arg, const layer *l, oct_err *err)
+{
+    order *o = arg;
+    bool ok = true;
+    for (int bytes = 0; bytes < 2 && ok; bytes++) {
+        ok = order_form(o, l, bytes, err);
+        oct_check_release(o->t);
+    }
+    return ok;
+}
+
+bool bench_order(oct_check *t, char **files, int n)
+{
+    order o = { .t = t };
+    for (int i = 0; i < n; i++)
+        if (!each_layer(files[i], order_layer, &o))
+            return false;
+    printf("%s of class %s: %zu products, %zu not by the fastest kernel\n", oct_isa_name(oct_isa_active()), oct_cost_class(), o.layers, o.wrong);
+    return o.wrong == 0;
+}
+
+/* ---- the table of costs ---- */
+
+enum { RECORDS = 2 * CANDIDATES, PARTS = OCT_COST_TERMS };
+
+/* Least squares of the relative errors: sums over layers of products of terms / seconds, and of each. */
+typedef struct fit {
+    const char *name;
+    double square[PARTS][PARTS], right[PARTS];
+} fit;
+
+typedef struct table {
+    oct_check *t;
+    fit fit[RECORDS];
+    size_t n;
+} table;
+
+static void add_sample(table *to, const candidate *c)
+{
+    size_t at = 0;
+    while (at < to->n && strcmp(to->fit[at].name, c->name) != 0)
+        at++;
+    fit *f = &to->fit[at];
+    if (at == to->n) {
+        *f = (fit){ .name = c->name };
+        to->n++;
+    }
+    for (size_t i = 0; i < PARTS; i++) {
+        for (size_t j = 0; j < PARTS; j++)
+            f->square[i][j] += c->terms[i] / c->seconds * c->terms[j] / c->seconds;
+        f->right[i] += c->terms[i] / c->seconds;
+    }
+}
+
+/* Solves for the terms of the set by elimination; the others are 0. False where one is not above 0. */
+static bool solve(const fit *f, unsigned set, double x[PARTS])
+{
+    double a[PARTS][PARTS + 1];
+    for (size_t i = 0; i < PARTS; i++) {
+        for (size_t j = 0; j < PARTS; j++)
+            a[i][j] = set >> i & set >> j & 1 ? f->square[i][j] : i == j;
+        a[i][PARTS] = set >> i & 1 ? f->right[i] : 0;
+    }
+    for (size_t k = 0; k < PARTS; k++)
+        for (size_t i = 0; i < PARTS; i++) {
+            const double by = i == k ? 0 : a[i][k] / a[k][k];
+            for (size_t j = k; j <= PARTS && i != k; j++)
+                a[i][j] -= by * a[k][j];
+        }
+    bool positive = true;
+    for (size_t i = 0; i < PARTS; i++) {
+        x[i] = a[i][PARTS] / a[i][i];
+        positive &= !(set >> i & 1) || x[i] > 0;
+    }
+    return positive;
+}
+
+/* The best fit without negative costs, of all sets of terms. */
+static void print_cost(const fit *f)
+{
+    double best[PARTS] = { 0 }, least = 0;
+    for (unsigned set = 1; set < 1u << PARTS; set++) {
+        double x[PARTS], error = 0;
+        if (!solve(f, set, x))
+            continue;
+        for (size_t i = 0; i < PARTS; i++) {
+            for (size_t j = 0; j < PARTS; j++)
+                error += x[i] * x[j] * f->square[i][j];
+            error -= 2 * x[i] * f->right[i];
+        }
+        if (error < least) {
+            least = error;
+            memcpy(best, x, sizeof best);
+        }
+    }
+    printf("OCT_COST(\"%s\", \"%s\", %.0f, %.0f, %.1f, %.2f)\n", oct_cost_class(), f->name, best[0] * 1e12, best[1] * 1e12, best[2] * 1e12, best[3] * 1e12);
+    fflush(stdout);
+}
+
+static bool cost_layer(void *arg, const layer *l, oct_err *err)
+{
+    table *to = arg;
+    bool ok = true;
+    for (int bytes = 0; bytes < 2 && ok && !l->computed; bytes++) {
+        candidate c[CANDIDATES];
+        size_t n = 0;
+        ok = find_candidates(to->t, l, bytes, c, &n, err) == OCT_OK;
+        time_candidates(c, n, bytes, 12);
+        for (size_t i = 0; i < n; i++)
+            add_sample(to, &c[i]);
+        oct_check_release(to->t);
+    }
+    return ok;
+}
+
+bool bench_costs(oct_check *t, char **files, int n)
+{
+    table to = { .t = t };
+    for (int i = 0; i < n; i++)
+        if (!each_layer(files[i], cost_layer, &to))
+            return false;
+    for (size_t i = 0; i < to.n; i++)
+        print_cost(&to.fit[i]);
     return true;
 }

@@ -41,6 +41,8 @@ void oct_check_want_any(oct_check *t, bool bytes);
 
 /* Calls fn(arg) often enough to time it; returns seconds of this thread's CPU a call (best of some). */
 double oct_check_time(void (*fn)(void *), void *arg);
+/* The same, once: of 0.5 ms at least. */
+double oct_check_time_once(void (*fn)(void *), void *arg);
 
 void check_sgemm(oct_check *t);
 void check_qgemm(oct_check *t);
@@ -58,6 +60,11 @@ void check_items(oct_check *t);
 bool bench_products(oct_check *t, char **files, int n);
 /* What the cost model of work items expects of more threads, for the 8-bit products of n files. */
 bool bench_plan(char **files, int n);
+/* Measures every record that may compute the layers of n files, and lists where the one chosen takes 10 % longer than the fastest; false when
+ * there is one. */
+bool bench_order(oct_check *t, char **files, int n);
+/* Measures the same and prints what fits it best, the lines of kernels/costs.inc for this CPU; false when a file cannot be read. */
+bool bench_costs(oct_check *t, char **files, int n);
 void bench_rows(oct_check *t);
 void bench_nbits(oct_check *t);
 void print_bits(oct_check *t);

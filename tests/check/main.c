@@ -140,20 +140,30 @@ void oct_check_same(oct_check *t, const void *want, const void *got, size_t size
         exit(1);
 }
 
+static double time_for(void (*fn)(void *), void *arg, double least)
+{
+    size_t calls = 0;
+    const double start = oct_peak_seconds();
+    double took;
+    do {
+        fn(arg);
+        calls++;
+    } while ((took = oct_peak_seconds() - start) < least);
+    return took / (double)calls;
+}
+
+double oct_check_time_once(void (*fn)(void *), void *arg)
+{
+    return time_for(fn, arg, 0.0005);
+}
+
 double oct_check_time(void (*fn)(void *), void *arg)
 {
     double best = 1e9;
     fn(arg);
     for (int round = 0; round < 25; round++) {
-        size_t calls = 0;
-        const double start = oct_peak_seconds();
-        double took;
-        do {
-            fn(arg);
-            calls++;
-        } while ((took = oct_peak_seconds() - start) < 0.002);
-        if (took / (double)calls < best)
-            best = took / (double)calls;
+        const double s = time_for(fn, arg, 0.002);
+        best = s < best ? s : best;
     }
     return best;
 }
@@ -197,7 +207,7 @@ static int run_checks(oct_check *t, char *const *names, int n)
 {
     bool chosen[OCT_COUNT(checks)];
     if (!choose(names, n, chosen)) {
-        printf("Bail out! usage: check_kernels [--bench [FILE...] | --plan FILE... | --bits | CHECK...]\n");
+        printf("Bail out! usage: check_kernels [--bench [FILE...] | --order FILE... | --costs FILE... | --plan FILE... | --bits | CHECK...]\n");
         return 2;
     }
     int count = 0, number = 0;
@@ -231,6 +241,10 @@ int main(int argc, char **argv)
         }
     } else if (argc >= 3 && strcmp(argv[1], "--plan") == 0) {
         status = !bench_plan(argv + 2, argc - 2);
+    } else if (argc >= 3 && strcmp(argv[1], "--order") == 0) {
+        status = !bench_order(&t, argv + 2, argc - 2);
+    } else if (argc >= 3 && strcmp(argv[1], "--costs") == 0) {
+        status = !bench_costs(&t, argv + 2, argc - 2);
     } else if (argc == 2 && strcmp(argv[1], "--bits") == 0) {
         print_bits(&t);
     } else {
