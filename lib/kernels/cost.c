@@ -78,7 +78,7 @@ void oct_choice_offer(oct_choice *p, const void *record, const char *name, const
         sum += terms[i] * line->term[i];
     if (is_wanted && wanted_terms)
         memcpy(wanted_terms, terms, sizeof terms);
-    if (p->wanted || (!is_wanted && p->cost > 0 && sum > p->cost))
+    if (p->wanted || (!is_wanted && p->cost > 0 && (!line || sum > p->cost)))
         return;
     *p = (oct_choice){ record, sum, is_wanted };
 }

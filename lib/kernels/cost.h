@@ -29,7 +29,7 @@ typedef struct oct_choice {
     bool wanted;
 } oct_choice;
 
-/* Offers a record that may run. The cheapest stays; one that the table does not know is taken to be better than those offered before it. */
+/* Offers a record that may run. The cheapest stays; of those that the table does not know the last, where it knows none. */
 void oct_choice_offer(oct_choice *p, const void *record, const char *name, const oct_extent *e, oct_cost_tile t);
 
 /* For measuring: the record of that name is chosen wherever it may run, and its numbers go to `terms` when it is offered. name NULL: by cost

@@ -242,7 +242,7 @@ bool bench_products(oct_check *t, char **files, int n)
 {
     static char *selection[] = { OCT_SHAPES };
     const oct_isa isa = oct_isa_active();
-    const oct_qgemm_kernel *kernel = oct_qgemm_choose(isa, &(oct_extent){ .n = 256, .depth = 256 }).record;
+    const oct_qgemm_kernel *kernel = oct_qgemm_choose(isa, &(oct_extent){ .n = 256, .depth = 256 }, true).record;
     const double f32 = oct_peak_of(OCT_PEAK_FLOAT, isa) * 2e-9, bytes = oct_peak_of(OCT_PEAK_BYTES, isa) * 2e-9;
     const double plain = kernel == plain_kernel(kernel) ? bytes : oct_peak_of(OCT_PEAK_WIDE, isa) * 2e-9;
     const double peak[FORMS] = { f32, bytes, bytes, plain };
@@ -267,7 +267,7 @@ static bool plan_layer(void *arg, const layer *l, oct_err *err)
     double *seconds = arg;
     const oct_conv_geom *g = &l->g;
     const size_t groups = (size_t)g->groups, depth = (size_t)(g->c / g->groups * g->kh * g->kw), rows = (size_t)(g->oh * g->ow);
-    const oct_qgemm_kernel *k = oct_qgemm_choose(oct_isa_active(), &(oct_extent){ rows, (size_t)(g->oc / g->groups), depth }).record;
+    const oct_qgemm_kernel *k = oct_qgemm_choose(oct_isa_active(), &(oct_extent){ rows, (size_t)(g->oc / g->groups), depth }, true).record;
     if (g->groups == g->c && g->c > 1)
         return true; /* depthwise: thousands of small items */
     const oct_work w = oct_qtiles_work(k, rows, (size_t)(g->oc / g->groups), groups, oct_qtiles_block(k, depth, false), true);

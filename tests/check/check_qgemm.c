@@ -444,7 +444,7 @@ void check_qgemm(oct_check *t)
     size_t count;
     const oct_qgemm_kernel *k = oct_qgemm_kernels(&count);
     for (size_t i = 0; i < count; i++)
-        for (size_t m = 1; m <= k[i].mr && (k[i].isa & ~oct_isa_active()) == 0; m++)
+        for (size_t m = 1; k[i].fn && m <= k[i].mr && (k[i].isa & ~oct_isa_active()) == 0; m++)
             for (size_t n = 1; n <= k[i].nr; n++)
                 check_kernel(t, (kernel_case){ &k[i], m, n, 1 + (m + n) % 3, 1 + (m * 7 + n * 3) % (n % 4 ? 37 : 211) });
     for (size_t i = 0; i < count; i++)

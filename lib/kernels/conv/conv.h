@@ -125,7 +125,6 @@ typedef struct oct_qconv {
     size_t block;
     int threads;
     bool fast_pack; /* as in oct_qgemm */
-    bool one_row; /* a product of one row: set by preparing */
     size_t packed_size, scratch_size; /* bytes */
 } oct_qconv;
 

@@ -63,13 +63,12 @@ oct_status oct_qconv_prepare(oct_qconv *p, const oct_conv_geom *g, oct_dtype x_t
     p->g.ldy = g->ldy ? g->ldy : g->oc;
     p->path = oct_conv_choose(&p->g);
     const oct_extent e = { oct_conv_pixels(g), (size_t)(g->oc / g->groups), oct_conv_taps(g) * (size_t)(g->c / g->groups) };
-    const oct_choice pick = oct_qgemm_choose(isa, &e);
+    const oct_choice pick = oct_qgemm_choose(isa, &e, p->path == OCT_CONV_DENSE);
     p->kernel = pick.record;
     p->dw = oct_qdw_select(isa, g);
     /* Chains pick from chunks of k, which do not cross from tap to tap. */
     if (p->kernel->chain && p->path == OCT_CONV_INDIRECT && oct_conv_taps(&p->g) > 1 && kernel_depth(p) % OCT_QCHAIN_CHUNK)
         p->path = OCT_CONV_GATHER;
-    p->one_row = p->path == OCT_CONV_DENSE && p->g.groups == 1 && oct_conv_pixels(&p->g) == 1;
     p->winograd = oct_qwinograd_select(isa, &p->g, pick);
     size_t thread, shared, row, all;
     if (!(p->path == OCT_CONV_DEPTHWISE ? oct_qdw_sizes(p, &thread) : sizes_product(p, &thread)) ||
@@ -77,7 +76,7 @@ oct_status oct_qconv_prepare(oct_qconv *p, const oct_conv_geom *g, oct_dtype x_t
         !oct_qtiles_shared((size_t)g->oc, &shared) || !oct_mul_size(oct_round_up(thread, 64), (size_t)p->threads, &all) ||
         !oct_add_size(all, shared + pad_bytes(g), &p->scratch_size) || !oct_qrow_scratch((size_t)g->c, (size_t)g->oc, &row))
         return oct_fail(err, OCT_ENOMEM, "convolution: weights or scratch memory are too large");
-    if (p->one_row && p->scratch_size < row + pad_bytes(g))
+    if (p->kernel->row && p->scratch_size < row + pad_bytes(g))
         p->scratch_size = row + pad_bytes(g);
     return OCT_OK;
 }
@@ -106,7 +105,7 @@ void oct_qconv_pack(const oct_qconv *p, const void *w, const int32_t *zw, size_t
         packed = head + 1;
     }
     const size_t taps = oct_conv_taps(g), ic = (size_t)(g->c / g->groups), oc = (size_t)(g->oc / g->groups);
-    oct_qsource s = { .b = w, .is_signed = p->w_type == OCT_S8, .fast_pack = p->fast_pack, .one_row = p->one_row, .taps = taps, .kc = ic,
+    oct_qsource s = { .b = w, .is_signed = p->w_type == OCT_S8, .fast_pack = p->fast_pack, .taps = taps, .kc = ic,
                       .dense = p->path == OCT_CONV_GATHER, .ts = 1, .zb = zw, .zb_step = zw_step };
     s.ks = (ptrdiff_t)(g->transposed ? oc * taps : taps);
     s.ns = (ptrdiff_t)(g->transposed ? taps : ic * taps);
@@ -154,6 +153,6 @@ void oct_qconv_run(const oct_qconv *p, oct_pool *pool, const void *x, int32_t zx
     const oct_qtiles t = { .kernel = p->kernel, .qout = p->qout, .rows = rows, .gather = p->path == OCT_CONV_GATHER,
                            .taps = kernel_taps(p), .kc = kernel_depth(p), .n = (size_t)(g->oc / g->groups),
                            .groups = (size_t)g->groups, .flip = flip, .za = za, .packed = packed, .bias = bias, .out = out,
-                           .c = y, .ldc = (size_t)g->ldy, .block = p->block, .one_row = p->one_row, .scratch = rest };
+                           .c = y, .ldc = (size_t)g->ldy, .block = p->block, .scratch = rest };
     oct_qtiles_run(&t, pool);
 }

@@ -5,13 +5,15 @@
 #include "kernels/qgemm/qchain.h"
 #include "kernels/qgemm/qgemm_int.h"
 
-#define OCT_QGEMM(isa, fn, mr, nr, kr, order, a, row) { #fn, OCT_ISA_##isa, fn, mr, nr, kr, order, a, row, NULL, NULL },
-#define OCT_QCHAIN(isa, chain, fn, mr, nr, a, row, sorted) { #chain, OCT_ISA_##isa, fn, mr, nr, 4, OCT_QGEMM_CHAINS, a, row, sorted, chain },
+#define OCT_QGEMM(isa, fn, mr, nr, kr, order, a) { #fn, OCT_ISA_##isa, fn, mr, nr, kr, order, a, NULL, NULL, NULL },
+#define OCT_QCHAIN(isa, chain, fn, mr, nr, a, sorted) { #chain, OCT_ISA_##isa, fn, mr, nr, 4, OCT_QGEMM_CHAINS, a, NULL, sorted, chain },
+#define OCT_QROW(isa, row) { #row, OCT_ISA_##isa, NULL, 1, OCT_QROW_COLUMNS, 4, OCT_QGEMM_ROW, OCT_U8, &row, NULL, NULL },
 static const oct_qgemm_kernel kernels[] = {
 #include "kernels/qgemm/qgemm.inc"
 };
 #undef OCT_QGEMM
 #undef OCT_QCHAIN
+#undef OCT_QROW
 
 const oct_qgemm_kernel *oct_qgemm_kernels(size_t *n)
 {
@@ -25,11 +27,11 @@ static oct_cost_tile tile_of(const oct_qgemm_kernel *k)
     return (oct_cost_tile){ k->mr, k->nr, k->chain ? OCT_QCHAIN_COLUMNS / 2 : k->nr < 16 ? k->nr : 16, k->kr };
 }
 
-oct_choice oct_qgemm_choose(oct_isa have, const oct_extent *e)
+oct_choice oct_qgemm_choose(oct_isa have, const oct_extent *e, bool is_matrix)
 {
     oct_choice p = { 0 };
     for (size_t i = 0; i < OCT_COUNT(kernels); i++)
-        if ((kernels[i].isa & ~have) == 0)
+        if ((kernels[i].isa & ~have) == 0 && (!kernels[i].row || (is_matrix && e->rows == 1)))
             oct_choice_offer(&p, &kernels[i], kernels[i].name, e, tile_of(&kernels[i]));
     return p;
 }
@@ -38,7 +40,7 @@ oct_status oct_qgemm_prepare(oct_qgemm *p, size_t rows, size_t n, size_t k, oct_
                              oct_err *err)
 {
     const oct_extent e = { rows, n, k };
-    *p = (oct_qgemm){ .kernel = oct_qgemm_choose(oct_isa_active(), &e).record, .qout = oct_qout_select(oct_isa_active()),
+    *p = (oct_qgemm){ .kernel = oct_qgemm_choose(oct_isa_active(), &e, true).record, .qout = oct_qout_select(oct_isa_active()),
                       .a_type = a_type, .b_type = b_type, .rows = rows, .n = n, .k = k, .threads = threads < 1 ? 1 : threads };
     if ((a_type != OCT_U8 && a_type != OCT_S8) || (b_type != OCT_U8 && b_type != OCT_S8))
         return oct_fail(err, OCT_EUNSUPPORTED, "integer matrix product of %s and %s", oct_dtype_name(a_type),
@@ -50,14 +52,14 @@ oct_status oct_qgemm_prepare(oct_qgemm *p, size_t rows, size_t n, size_t k, oct_
         !oct_mul_size(thread > sorted ? thread : sorted, (size_t)p->threads, &all) || !oct_add_size(all, shared, &p->scratch_size) ||
         !oct_qrow_scratch(k, n, &row))
         return oct_fail(err, OCT_ENOMEM, "matrix product of depth %zu with %zu columns is too large", k, n);
-    p->scratch_size = p->scratch_size > row ? p->scratch_size : row;
+    p->scratch_size = p->kernel->row ? row : p->scratch_size;
     return OCT_OK;
 }
 
 void oct_qgemm_pack(const oct_qgemm *p, const void *b, ptrdiff_t rs, ptrdiff_t cs, const int32_t *zb, size_t zb_step,
                     void *packed)
 {
-    const oct_qsource s = { .b = b, .is_signed = p->b_type == OCT_S8, .fast_pack = p->fast_pack, .one_row = p->rows == 1,
+    const oct_qsource s = { .b = b, .is_signed = p->b_type == OCT_S8, .fast_pack = p->fast_pack,
                             .many_rows = p->rows >= OCT_QCLASS_LEAST, .taps = 1, .kc = p->k, .ks = rs, .ns = cs, .zb = zb, .zb_step = zb_step };
     oct_qpack(p->kernel, &s, p->n, 0, 1, packed);
 }
@@ -70,7 +72,7 @@ void oct_qgemm_run(const oct_qgemm *p, oct_pool *pool, size_t m, const void *a, 
         .rows = { .x = a, .step = lda, .run = p->k, .count = m },
         .taps = 1, .kc = p->k, .n = p->n, .groups = 1, .flip = oct_qflip(p->a_type, p->kernel->a),
         .za = oct_qzero(za, p->a_type, p->kernel->a), .packed = packed, .bias = bias, .out = out, .c = c, .ldc = ldc,
-        .block = oct_qtiles_block(p->kernel, p->k, false), .one_row = p->rows == 1, .backwards = p->backwards, .scratch = scratch,
+        .block = oct_qtiles_block(p->kernel, p->k, false), .backwards = p->backwards, .scratch = scratch,
     };
     oct_qtiles_run(&t, oct_pool_threads(pool) > p->threads ? NULL : pool);
 }

@@ -21,7 +21,8 @@
 typedef enum oct_qgemm_order {
     OCT_QGEMM_PLAIN,   /* s8[k / kr][nr][kr]                                              */
     OCT_QGEMM_EVENODD, /* kr = 4: s8[k / 4][2][nr][2], k of {0, 2} first, then of {1, 3}  */
-    OCT_QGEMM_CHAINS   /* kr = 4, nr = 16: k in an order of its own (kernels/qgemm/qchain.h), or EVENODD */
+    OCT_QGEMM_CHAINS,  /* kr = 4, nr = 16: k in an order of its own (kernels/qgemm/qchain.h), or EVENODD */
+    OCT_QGEMM_ROW      /* kernels/qgemm/qrow.h */
 } oct_qgemm_order;
 
 /* A micro-kernel: c[i][j] = sum of u8 * s8 (or s8 * s8), for i < m (1 to mr) and all nr columns; rows up to mr may be
@@ -48,18 +49,18 @@ typedef void (*oct_qgemm_chain_fn)(size_t rows, size_t depth, const oct_qchain_r
 typedef struct oct_qgemm_kernel {
     const char *name;
     oct_isa isa;
-    oct_qgemm_fn fn;
+    oct_qgemm_fn fn; /* NULL where `row` is not */
     size_t mr, nr, kr;
     oct_qgemm_order order;
     oct_dtype a; /* what it reads A as: OCT_U8 or OCT_S8 */
-    const struct oct_qrow_kernel *row; /* kernels/qgemm/qrow.h: of products that always have one row, or NULL: fn */
+    const struct oct_qrow_kernel *row; /* kernels/qgemm/qrow.h: of products that always have one row; else NULL */
     const struct oct_qclass_kernel *sorted; /* kernels/qgemm/qclass.h: of products that have many rows, or NULL */
     oct_qgemm_chain_fn chain; /* CHAINS: of panels in chains, fn is of plain ones; else NULL */
 } oct_qgemm_kernel;
 
 const oct_qgemm_kernel *oct_qgemm_kernels(size_t *n);
-/* The cheapest, and its cost. */
-oct_choice oct_qgemm_choose(oct_isa have, const oct_extent *e);
+/* The cheapest, and its cost. is_matrix: A is one, no image; a single row of it has kernels of its own. */
+oct_choice oct_qgemm_choose(oct_isa have, const oct_extent *e, bool is_matrix);
 
 typedef struct oct_qgemm {
     const oct_qgemm_kernel *kernel;

@@ -8,13 +8,15 @@
 #include "kernels/qgemm/qgemm.h"
 #include "kernels/qgemm/qrow.h"
 
-#define OCT_QGEMM(isa, fn, mr, nr, kr, order, a, row)                                                                  \
+#define OCT_QGEMM(isa, fn, mr, nr, kr, order, a) \
     void fn(size_t, size_t, size_t, size_t, const uint8_t *const *, uint8_t, const int8_t *, int32_t *);
-#define OCT_QCHAIN(isa, chain, fn, mr, nr, a, row, sorted) \
+#define OCT_QCHAIN(isa, chain, fn, mr, nr, a, sorted) \
     void chain(size_t, size_t, const oct_qchain_rows *, const int8_t *, const int32_t *, int32_t *);
+#define OCT_QROW(isa, row)
 #include "kernels/qgemm/qgemm.inc"
 #undef OCT_QGEMM
 #undef OCT_QCHAIN
+#undef OCT_QROW
 
 /* Packed weights of all groups: the header, s32[2][groups * n] (sums of columns, then minus the zero points),
  * then the panels of each group. */
@@ -52,7 +54,7 @@ typedef struct oct_qtiles {
     const oct_qout *out;
     void *c;
     size_t ldc, block;
-    bool one_row, backwards; /* oct_qgemm.rows is 1; as there */
+    bool backwards;     /* as in oct_qgemm */
     uint8_t *scratch;   /* oct_qtiles_shared bytes, then oct_qtiles_scratch a thread */
 } oct_qtiles;
 
@@ -84,7 +86,6 @@ typedef struct oct_qsource {
     bool is_signed;
     size_t taps, kc;      /* of the weights */
     bool fast_pack;       /* take no time to find chains */
-    bool one_row;         /* for products of one row (qrow.h); one tap and group */
     bool many_rows;       /* there are enough of them to be sorted (qclass.h); one tap and group */
     bool dense;           /* pad the whole depth to kr, not every tap (gathered rows) */
     ptrdiff_t ts, ks, ns;

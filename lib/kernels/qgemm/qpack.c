@@ -23,12 +23,14 @@ static size_t columns_bytes(size_t columns)
 bool oct_qpack_size(const oct_qgemm_kernel *k, size_t taps, size_t kc, size_t n, size_t groups, size_t *bytes)
 {
     size_t panel, all, columns;
+    if (k->row)
+        return n <= SIZE_MAX / 64 && kc <= SIZE_MAX / 64 && oct_mul_size(oct_round_up(kc, OCT_QROW_UNIT_K), oct_round_up(n, OCT_QROW_STEP), &all) &&
+               oct_add_size(sizeof(oct_qpacked) + 2 * columns_bytes(n), all, bytes);
     if (n > SIZE_MAX / 64 || !oct_qpack_panel(k, taps, kc, &panel) ||
         !oct_mul_size(panel, oct_round_up(n, k->nr) / k->nr, &all) || !oct_mul_size(all, groups, &all) ||
         !oct_mul_size(n, groups, &columns) || columns > SIZE_MAX / 64 || all > SIZE_MAX / 2)
         return false;
-    const size_t row = k->row && taps * groups == 1 ? oct_round_up(kc, OCT_QROW_UNIT_K) * oct_round_up(n, OCT_QROW_STEP) : 0;
-    return oct_add_size(sizeof(oct_qpacked) + 2 * columns_bytes(columns), all > row ? all : row, bytes);
+    return oct_add_size(sizeof(oct_qpacked) + 2 * columns_bytes(columns), all, bytes);
 }
 
 /* Where value k (0 to kr - 1) of column j stands in its group. */
@@ -198,7 +200,7 @@ void oct_qpack(const oct_qgemm_kernel *kn, const oct_qsource *s, size_t n, size_
         head->has_zb |= zb != 0;
     }
     int8_t *const panels = (int8_t *)(colmul + columns_bytes(n * groups) / sizeof *colmul);
-    if (s->one_row && kn->row) {
+    if (kn->row) {
         head->small = largest(s, n) <= 64;
         pack_row(s, n, head->small, (uint8_t *)panels);
         return;

@@ -253,7 +253,7 @@ void oct_qtiles_run(const oct_qtiles *t, oct_pool *pool)
 {
     if (t->rows.count == 0 || t->n == 0)
         return;
-    if (t->one_row && t->kernel->row) {
+    if (t->kernel->row) {
         oct_qrow_run(t, pool);
         return;
     }
