@@ -22,6 +22,8 @@ typedef struct layer {
 typedef struct timing {
     oct_sconv s;
     oct_qconv q;
+    oct_qgemm m;  /* instead of q, where it is a product: what a convolution is not told */
+    size_t rows;  /* of the product; else 0 */
     void *x, *y, *packed, *scratch;
     const void *w;
     bool computed;
@@ -37,9 +39,26 @@ static void run_s(void *arg)
     oct_sconv_run(&b->s, NULL, b->x, b->packed, b->y, &b->sout, b->scratch);
 }
 
+static void pack_product(const timing *b)
+{
+    oct_qgemm_pack(&b->m, b->w, 1, (ptrdiff_t)b->m.k, NULL, 0, b->packed);
+}
+
+/* Values lie around their zero point, as those that are not rectified do. */
+static void run_product(const timing *b)
+{
+    if (b->computed)
+        pack_product(b);
+    oct_qgemm_run(&b->m, NULL, b->rows, b->x, b->m.k, 128, b->packed, NULL, &b->out, b->y, b->m.n, b->scratch);
+}
+
 static void run_q(void *arg)
 {
     timing *b = arg;
+    if (b->rows) {
+        run_product(b);
+        return;
+    }
     if (b->computed)
         oct_qconv_pack(&b->q, b->w, NULL, 0, b->packed);
     oct_qconv_run(&b->q, NULL, b->x, 3, b->packed, NULL, &b->out, b->y, b->scratch);
@@ -313,6 +332,8 @@ enum { CANDIDATES = 16 };
 
 static const char *record_of(const timing *b, bool bytes)
 {
+    if (bytes && b->rows)
+        return b->m.kernel->name;
     if (bytes)
         return b->q.path == OCT_CONV_DEPTHWISE ? b->q.dw->name : b->q.winograd ? b->q.winograd->name : b->q.kernel->name;
     return b->s.path == OCT_CONV_DEPTHWISE ? b->s.dw->name : b->s.kernel->name;
@@ -322,7 +343,9 @@ static const char *record_of(const timing *b, bool bytes)
 static oct_status plan(const oct_conv_geom *g, bool bytes, const char *want, double terms[OCT_COST_TERMS], timing *b, oct_err *err)
 {
     oct_choice_want(want, terms);
-    const oct_status s = bytes ? oct_qconv_prepare(&b->q, g, OCT_U8, OCT_S8, 1, err) : oct_sconv_prepare(&b->s, g, 1, err);
+    const oct_status s = bytes && b->rows ? oct_qgemm_prepare(&b->m, b->rows, (size_t)g->oc, (size_t)g->c, OCT_U8, OCT_S8, 1, err)
+                         : bytes          ? oct_qconv_prepare(&b->q, g, OCT_U8, OCT_S8, 1, err)
+                                          : oct_sconv_prepare(&b->s, g, 1, err);
     oct_choice_want(NULL, NULL);
     return s;
 }
@@ -341,7 +364,13 @@ static timing operands(oct_check *t, const layer *l, bool bytes)
     b.sout = (oct_sout){ .bias = mult, .clamp = true, .hi = 6 };
     b.out = (oct_qout){ .mult = mult };
     oct_qout_range(&b.out, OCT_QOUT_U8, 128);
-    if (bytes) {
+    if (bytes && !strstr(l->op, "Conv")) {
+        b.rows = (size_t)(g->h * g->w);
+        fill_bell(t, b.x, b.rows, n, 127);
+        for (size_t i = 0; i < nx; i++)
+            ((uint8_t *)b.x)[i] ^= 0x80;
+        fill_bell(t, w, oc, n, 127);
+    } else if (bytes) {
         oct_fill_bytes(t, b.x, nx);
         fill_bell(t, w, oc, n, 127);
     } else {
@@ -354,10 +383,13 @@ static timing operands(oct_check *t, const layer *l, bool bytes)
 static void get_ready(oct_check *t, candidate *c, bool bytes)
 {
     timing *b = &c->b;
-    b->packed = oct_check_buffer(t, bytes ? b->q.packed_size : b->s.packed_size);
-    b->scratch = oct_check_buffer(t, bytes ? b->q.scratch_size : b->s.scratch_size);
-    b->q.fast_pack = b->computed;
-    if (bytes)
+    const bool product = bytes && b->rows;
+    b->packed = oct_check_buffer(t, product ? b->m.packed_size : bytes ? b->q.packed_size : b->s.packed_size);
+    b->scratch = oct_check_buffer(t, product ? b->m.scratch_size : bytes ? b->q.scratch_size : b->s.scratch_size);
+    b->q.fast_pack = b->m.fast_pack = b->computed;
+    if (product)
+        pack_product(b);
+    else if (bytes)
         oct_qconv_pack(&b->q, b->w, NULL, 0, b->packed);
     else
         oct_sconv_pack(&b->s, b->w, b->packed);
@@ -403,7 +435,7 @@ static bool order_form(order *o, const layer *l, bool bytes, oct_err *err)
 {
     candidate c[CANDIDATES];
     size_t n, chosen = 0, best = 0;
-    timing b = { 0 };
+    timing b = operands(o->t, l, bytes);
     if (find_candidates(o->t, l, bytes, c, &n, err) != OCT_OK || plan(&l->g, bytes, NULL, NULL, &b, err) != OCT_OK)
         return false;
     o->layers += n > 0;

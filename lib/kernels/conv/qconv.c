@@ -31,7 +31,7 @@ static bool sizes_product(oct_qconv *p, size_t *thread)
     const bool gather = p->path == OCT_CONV_GATHER;
     p->block = oct_qtiles_block(p->kernel, taps * depth, gather);
     return oct_qpack_size(p->kernel, taps, depth, (size_t)p->g.oc / groups, groups, &p->packed_size) &&
-           oct_qtiles_scratch(p->kernel, p->block, taps, depth, gather, false, thread);
+           oct_qtiles_scratch(p->kernel, p->block, taps, depth, gather, thread);
 }
 
 /* Where Winograd's way is tried, packed weights begin with whether it is taken. */

@@ -6,13 +6,15 @@
 #include "kernels/qgemm/qgemm_int.h"
 
 #define OCT_QGEMM(isa, fn, mr, nr, kr, order, a) { #fn, OCT_ISA_##isa, fn, mr, nr, kr, order, a, NULL, NULL, NULL },
-#define OCT_QCHAIN(isa, chain, fn, mr, nr, a, sorted) { #chain, OCT_ISA_##isa, fn, mr, nr, 4, OCT_QGEMM_CHAINS, a, NULL, sorted, chain },
+#define OCT_QCHAIN(isa, chain, fn, mr, nr, a) { #chain, OCT_ISA_##isa, fn, mr, nr, 4, OCT_QGEMM_CHAINS, a, NULL, NULL, chain },
+#define OCT_QSORTED(isa, sorted, chain, fn, mr, nr, a) { #sorted, OCT_ISA_##isa, fn, mr, nr, 4, OCT_QGEMM_CHAINS, a, NULL, &sorted, chain },
 #define OCT_QROW(isa, row) { #row, OCT_ISA_##isa, NULL, 1, OCT_QROW_COLUMNS, 4, OCT_QGEMM_ROW, OCT_U8, &row, NULL, NULL },
 static const oct_qgemm_kernel kernels[] = {
 #include "kernels/qgemm/qgemm.inc"
 };
 #undef OCT_QGEMM
 #undef OCT_QCHAIN
+#undef OCT_QSORTED
 #undef OCT_QROW
 
 const oct_qgemm_kernel *oct_qgemm_kernels(size_t *n)
@@ -27,11 +29,16 @@ static oct_cost_tile tile_of(const oct_qgemm_kernel *k)
     return (oct_cost_tile){ k->mr, k->nr, k->chain ? OCT_QCHAIN_COLUMNS / 2 : k->nr < 16 ? k->nr : 16, k->kr };
 }
 
+static bool suits(const oct_qgemm_kernel *k, const oct_extent *e, bool is_matrix)
+{
+    return (!k->row || (is_matrix && e->rows == 1)) && (!k->sorted || (is_matrix && e->rows >= OCT_QCLASS_LEAST));
+}
+
 oct_choice oct_qgemm_choose(oct_isa have, const oct_extent *e, bool is_matrix)
 {
     oct_choice p = { 0 };
     for (size_t i = 0; i < OCT_COUNT(kernels); i++)
-        if ((kernels[i].isa & ~have) == 0 && (!kernels[i].row || (is_matrix && e->rows == 1)))
+        if ((kernels[i].isa & ~have) == 0 && suits(&kernels[i], e, is_matrix))
             oct_choice_offer(&p, &kernels[i], kernels[i].name, e, tile_of(&kernels[i]));
     return p;
 }
@@ -45,11 +52,10 @@ oct_status oct_qgemm_prepare(oct_qgemm *p, size_t rows, size_t n, size_t k, oct_
     if ((a_type != OCT_U8 && a_type != OCT_S8) || (b_type != OCT_U8 && b_type != OCT_S8))
         return oct_fail(err, OCT_EUNSUPPORTED, "integer matrix product of %s and %s", oct_dtype_name(a_type),
                         oct_dtype_name(b_type));
-    size_t thread, sorted, shared, row, all;
+    size_t thread, shared, row, all;
     const size_t block = oct_qtiles_block(p->kernel, k, false);
     if (!oct_qpack_size(p->kernel, 1, k, n, 1, &p->packed_size) || !oct_qtiles_shared(n, &shared) ||
-        !oct_qtiles_scratch(p->kernel, block, 1, k, false, false, &thread) || !oct_qtiles_scratch(p->kernel, block, 1, k, false, true, &sorted) ||
-        !oct_mul_size(thread > sorted ? thread : sorted, (size_t)p->threads, &all) || !oct_add_size(all, shared, &p->scratch_size) ||
+        !oct_qtiles_scratch(p->kernel, block, 1, k, false, &thread) || !oct_mul_size(thread, (size_t)p->threads, &all) || !oct_add_size(all, shared, &p->scratch_size) ||
         !oct_qrow_scratch(k, n, &row))
         return oct_fail(err, OCT_ENOMEM, "matrix product of depth %zu with %zu columns is too large", k, n);
     p->scratch_size = p->kernel->row ? row : p->scratch_size;
@@ -59,8 +65,7 @@ oct_status oct_qgemm_prepare(oct_qgemm *p, size_t rows, size_t n, size_t k, oct_
 void oct_qgemm_pack(const oct_qgemm *p, const void *b, ptrdiff_t rs, ptrdiff_t cs, const int32_t *zb, size_t zb_step,
                     void *packed)
 {
-    const oct_qsource s = { .b = b, .is_signed = p->b_type == OCT_S8, .fast_pack = p->fast_pack,
-                            .many_rows = p->rows >= OCT_QCLASS_LEAST, .taps = 1, .kc = p->k, .ks = rs, .ns = cs, .zb = zb, .zb_step = zb_step };
+    const oct_qsource s = { .b = b, .is_signed = p->b_type == OCT_S8, .fast_pack = p->fast_pack, .taps = 1, .kc = p->k, .ks = rs, .ns = cs, .zb = zb, .zb_step = zb_step };
     oct_qpack(p->kernel, &s, p->n, 0, 1, packed);
 }
 

@@ -54,12 +54,12 @@ typedef struct oct_qgemm_kernel {
     oct_qgemm_order order;
     oct_dtype a; /* what it reads A as: OCT_U8 or OCT_S8 */
     const struct oct_qrow_kernel *row; /* kernels/qgemm/qrow.h: of products that always have one row; else NULL */
-    const struct oct_qclass_kernel *sorted; /* kernels/qgemm/qclass.h: of products that have many rows, or NULL */
+    const struct oct_qclass_kernel *sorted; /* kernels/qgemm/qclass.h: of weights for which that is faster than chains; else NULL */
     oct_qgemm_chain_fn chain; /* CHAINS: of panels in chains, fn is of plain ones; else NULL */
 } oct_qgemm_kernel;
 
 const oct_qgemm_kernel *oct_qgemm_kernels(size_t *n);
-/* The cheapest, and its cost. is_matrix: A is one, no image; a single row of it has kernels of its own. */
+/* The cheapest, and its cost. is_matrix: A is one, no image; a single row of it, and many, have kernels of their own. */
 oct_choice oct_qgemm_choose(oct_isa have, const oct_extent *e, bool is_matrix);
 
 typedef struct oct_qgemm {

@@ -10,12 +10,14 @@
 
 #define OCT_QGEMM(isa, fn, mr, nr, kr, order, a) \
     void fn(size_t, size_t, size_t, size_t, const uint8_t *const *, uint8_t, const int8_t *, int32_t *);
-#define OCT_QCHAIN(isa, chain, fn, mr, nr, a, sorted) \
+#define OCT_QCHAIN(isa, chain, fn, mr, nr, a) \
     void chain(size_t, size_t, const oct_qchain_rows *, const int8_t *, const int32_t *, int32_t *);
+#define OCT_QSORTED(isa, sorted, chain, fn, mr, nr, a)
 #define OCT_QROW(isa, row)
 #include "kernels/qgemm/qgemm.inc"
 #undef OCT_QGEMM
 #undef OCT_QCHAIN
+#undef OCT_QSORTED
 #undef OCT_QROW
 
 /* Packed weights of all groups: the header, s32[2][groups * n] (sums of columns, then minus the zero points),
@@ -62,8 +64,7 @@ typedef struct oct_qtiles {
 size_t oct_qtiles_block(const oct_qgemm_kernel *k, size_t depth, bool gather);
 /* Bytes of scratch all threads share (a number a column, and of columns that fill the last panel); false when they overflow. */
 bool oct_qtiles_shared(size_t columns, size_t *bytes);
-/* sorted: with memory for rows by class; one tap. */
-bool oct_qtiles_scratch(const oct_qgemm_kernel *k, size_t block, size_t taps, size_t kc, bool gather, bool sorted, size_t *bytes);
+bool oct_qtiles_scratch(const oct_qgemm_kernel *k, size_t block, size_t taps, size_t kc, bool gather, size_t *bytes);
 /* How a product is cut for threads; copies: rows of A are. */
 oct_work oct_qtiles_work(const oct_qgemm_kernel *k, size_t rows, size_t n, size_t groups, size_t block, bool copies);
 void oct_qtiles_run(const oct_qtiles *t, oct_pool *pool);
@@ -86,7 +87,6 @@ typedef struct oct_qsource {
     bool is_signed;
     size_t taps, kc;      /* of the weights */
     bool fast_pack;       /* take no time to find chains */
-    bool many_rows;       /* there are enough of them to be sorted (qclass.h); one tap and group */
     bool dense;           /* pad the whole depth to kr, not every tap (gathered rows) */
     ptrdiff_t ts, ks, ns;
     const int32_t *zb;

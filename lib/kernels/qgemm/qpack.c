@@ -157,7 +157,7 @@ static uint64_t chains_cost(const oct_qgemm_kernel *kn, const oct_qsource *s, si
 /* The bias of panels for rows by class, 0 where chains are expected to be faster. */
 static uint32_t class_bias(const oct_qgemm_kernel *kn, const oct_qsource *s, size_t n, size_t size, void *room)
 {
-    if (!s->many_rows || !kn->sorted || s->kc == 0)
+    if (!kn->sorted || s->kc == 0)
         return 0;
     const uint32_t most = largest(s, n), bias = most ? most : 1;
     return oct_qclass_cost(bias, s->kc, n) < chains_cost(kn, s, n, size, room) ? bias : 0;

@@ -32,20 +32,23 @@ static size_t gathered_row(const oct_qgemm_kernel *k, size_t kc)
     return k->chain ? oct_round_up(kc + OCT_ROWS_SLACK, OCT_QCHAIN_CHUNK) : kc;
 }
 
-/* Of what is made of the rows of a block before the panels pass. */
-static bool copy_size(const oct_qgemm_kernel *k, size_t block, size_t taps, size_t kc, bool sorted, size_t *bytes)
+/* Of what is made of the rows of a block before the panels pass: chains' copy, or sorted rows, as the weights were packed. */
+static bool copy_size(const oct_qgemm_kernel *k, size_t block, size_t taps, size_t kc, size_t *bytes)
 {
+    size_t sorted = 0;
     *bytes = 0;
-    if (sorted && k->sorted)
-        return oct_qclass_carve(block, kc, NULL, NULL, bytes);
-    return !k->chain || (oct_mul_size(oct_round_up(kc, OCT_QCHAIN_CHUNK), taps, bytes) && oct_mul_size(*bytes, block, bytes));
+    if ((k->sorted && !oct_qclass_carve(block, kc, NULL, NULL, &sorted)) ||
+        (k->chain && (!oct_mul_size(oct_round_up(kc, OCT_QCHAIN_CHUNK), taps, bytes) || !oct_mul_size(*bytes, block, bytes))))
+        return false;
+    *bytes = sorted > *bytes ? sorted : *bytes;
+    return true;
 }
 
-static bool carve(const oct_qgemm_kernel *k, size_t block, size_t taps, size_t kc, bool gather, bool sorted, uint8_t *at,
+static bool carve(const oct_qgemm_kernel *k, size_t block, size_t taps, size_t kc, bool gather, uint8_t *at,
                   scratch *s, size_t *bytes)
 {
     size_t table, rows = 0, copy;
-    if (kc > SIZE_MAX / 2 || !oct_mul_size(oct_round_up(block, k->mr) * sizeof(void *), taps, &table) || !copy_size(k, block, taps, kc, sorted, &copy) ||
+    if (kc > SIZE_MAX / 2 || !oct_mul_size(oct_round_up(block, k->mr) * sizeof(void *), taps, &table) || !copy_size(k, block, taps, kc, &copy) ||
         (gather && !oct_mul_size(block, gathered_row(k, kc), &rows)) || table > SIZE_MAX / 8 || rows > SIZE_MAX / 8 || copy > SIZE_MAX / 8)
         return false;
     const size_t sizes[] = { sizeof(size_t), table, rows, copy, oct_round_up(block, k->mr) * k->nr * sizeof(int32_t),
@@ -59,15 +62,15 @@ static bool carve(const oct_qgemm_kernel *k, size_t block, size_t taps, size_t k
     if (s)
         *s = (scratch){ (const uint8_t **)(void *)part[1], part[2], part[3], (int32_t *)(void *)part[4], (int32_t *)(void *)part[5],
                         (size_t *)(void *)part[0], { .sum = (int32_t *)(void *)part[5] } };
-    if (s && sorted)
+    if (s && k->sorted)
         oct_qclass_carve(block, kc, s->copied, &s->sorted, &copy);
     *bytes = used;
     return true;
 }
 
-bool oct_qtiles_scratch(const oct_qgemm_kernel *k, size_t block, size_t taps, size_t kc, bool gather, bool sorted, size_t *bytes)
+bool oct_qtiles_scratch(const oct_qgemm_kernel *k, size_t block, size_t taps, size_t kc, bool gather, size_t *bytes)
 {
-    return carve(k, block, taps, kc, gather, sorted, NULL, NULL, bytes);
+    return carve(k, block, taps, kc, gather, NULL, NULL, bytes);
 }
 
 bool oct_qtiles_shared(size_t columns, size_t *bytes)
@@ -225,7 +228,7 @@ static void run_items(void *arg, size_t begin, size_t end, size_t thread)
     const oct_qtiles *t = w->t;
     scratch s = { 0 };
     size_t bytes;
-    carve(t->kernel, t->block, t->taps, t->kc, t->gather, w->bias != 0, w->parts + thread * w->thread_bytes, &s, &bytes);
+    carve(t->kernel, t->block, t->taps, t->kc, t->gather, w->parts + thread * w->thread_bytes, &s, &bytes);
     for (size_t i = begin; i < end; i++) {
         const oct_item item = oct_item_at(&w->items, i);
         run_item(w, &item, &s);
@@ -279,7 +282,7 @@ void oct_qtiles_run(const oct_qtiles *t, oct_pool *pool)
     work.row = w.bias ? SORTING : work.row;
     w.items = oct_items_cut(&work, threads);
     w.direct = w.chains && is_near(t, head->has_shuffled, w.items.rows);
-    oct_qtiles_scratch(t->kernel, t->block, t->taps, t->kc, t->gather, head->bias != 0, &w.thread_bytes);
+    oct_qtiles_scratch(t->kernel, t->block, t->taps, t->kc, t->gather, &w.thread_bytes);
     for (size_t i = 0; i < threads; i++)
         *(size_t *)(void *)(w.parts + i * w.thread_bytes) = SIZE_MAX;
     oct_pool_for(small ? NULL : pool, w.items.n, 1, run_items, &w);
