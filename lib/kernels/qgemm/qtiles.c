@@ -27,9 +27,9 @@ size_t oct_qtiles_block(const oct_qgemm_kernel *k, size_t depth, bool gather)
 }
 
 /* From one gathered row to the next: chains read whole chunks, and room behind each row makes gathering faster. */
-static size_t gathered_row(const oct_qgemm_kernel *k, size_t kc)
+static size_t gathered_row(size_t kc)
 {
-    return k->chain ? oct_round_up(kc + OCT_ROWS_SLACK, OCT_QCHAIN_CHUNK) : kc;
+    return oct_round_up(kc + OCT_ROWS_SLACK, OCT_QCHAIN_CHUNK);
 }
 
 /* Of what is made of the rows of a block before the panels pass: chains' copy, or sorted rows, as the weights were packed. */
@@ -49,7 +49,7 @@ static bool carve(const oct_qgemm_kernel *k, size_t block, size_t taps, size_t k
 {
     size_t table, rows = 0, copy;
     if (kc > SIZE_MAX / 2 || !oct_mul_size(oct_round_up(block, k->mr) * sizeof(void *), taps, &table) || !copy_size(k, block, taps, kc, &copy) ||
-        (gather && !oct_mul_size(block, gathered_row(k, kc), &rows)) || table > SIZE_MAX / 8 || rows > SIZE_MAX / 8 || copy > SIZE_MAX / 8)
+        (gather && !oct_mul_size(block, gathered_row(kc), &rows)) || table > SIZE_MAX / 8 || rows > SIZE_MAX / 8 || copy > SIZE_MAX / 8)
         return false;
     const size_t sizes[] = { sizeof(size_t), table, rows, copy, oct_round_up(block, k->mr) * k->nr * sizeof(int32_t),
                              oct_round_up(block, k->mr) * sizeof(int32_t) };
@@ -176,7 +176,7 @@ static oct_qchain_rows chain_rows(const job *w, const scratch *s, const oct_rows
 {
     const oct_qtiles *t = w->t;
     if (w->direct && t->gather)
-        return (oct_qchain_rows){ s->gathered, gathered_row(t->kernel, t->kc), OCT_QCHAIN_CHUNK };
+        return (oct_qchain_rows){ s->gathered, gathered_row(t->kc), OCT_QCHAIN_CHUNK };
     if (w->direct)
         return (oct_qchain_rows){ a->x + r0 * a->step, a->step, OCT_QCHAIN_CHUNK };
     return (oct_qchain_rows){ s->copied, OCT_QCHAIN_CHUNK, rows * OCT_QCHAIN_CHUNK };
@@ -186,7 +186,7 @@ static oct_qchain_rows chain_rows(const job *w, const scratch *s, const oct_rows
 static void point(const job *w, const scratch *s, const oct_rows *a, size_t r0, size_t rows)
 {
     const oct_qtiles *t = w->t;
-    const oct_rows gathered = { .x = s->gathered, .step = gathered_row(t->kernel, t->kc), .count = rows };
+    const oct_rows gathered = { .x = s->gathered, .step = gathered_row(t->kc), .count = rows };
     if (t->gather)
         oct_rows_point(&gathered, 0, rows, t->kernel->mr, (const void **)s->table);
     else
@@ -198,7 +198,7 @@ static void get_ready(const job *w, const scratch *s, const oct_rows *a, const o
 {
     const oct_qtiles *t = w->t;
     if (t->gather)
-        oct_rows_gather(a, i->row, i->rows, gathered_row(t->kernel, t->kc), s->gathered);
+        oct_rows_gather(a, i->row, i->rows, gathered_row(t->kc), s->gathered);
     if (w->plain || w->rowsums || !w->direct)
         point(w, s, a, i->row, i->rows);
     if (w->bias)
