@@ -61,11 +61,12 @@ static void count_terms(const oct_extent *e, oct_cost_tile t, double terms[OCT_C
 {
     enum { USUAL = 128 }; /* rows, where they are unknown */
     const size_t rows = e->rows ? e->rows : USUAL;
-    const double panels = (double)((e->n + t.unit - 1) / t.unit * t.unit) / (double)t.nr, steps = (double)((e->depth + t.kr - 1) / t.kr);
-    terms[0] = (double)((rows + t.mr - 1) / t.mr) * panels;
-    terms[1] = (double)rows * panels;
-    terms[2] = terms[0] * steps;
-    terms[3] = terms[1] * steps;
+    const double whole = (double)((e->n + t.nr - 1) / t.nr), parts = (double)((e->n + t.unit - 1) / t.unit * t.unit) / (double)t.nr;
+    const double high = (double)((rows + t.mr - 1) / t.mr), steps = (double)((e->depth + t.kr - 1) / t.kr);
+    terms[0] = high * whole;
+    terms[1] = (double)rows * parts;
+    terms[2] = high * parts * steps;
+    terms[3] = (double)rows * parts * steps;
 }
 
 void oct_choice_offer(oct_choice *p, const void *record, const char *name, const oct_extent *e, oct_cost_tile t)

@@ -3,7 +3,7 @@
  *
  * A record computes tiles of rows by columns in steps of some values of the depth. What it takes is the sum of four terms, each a number that
  * follows from the shape times picoseconds that were measured: tiles; rows of tiles; steps of tiles; steps of rows. The last tiles have
- * fewer rows, and as many units of columns as are needed: they count as parts. */
+ * fewer rows, and as many units of columns as are needed: but for the first term they count as parts. */
 #ifndef OCT_KERNELS_COST_H
 #define OCT_KERNELS_COST_H
 
