@@ -7,11 +7,13 @@
 
 #include <string.h>
 
-#define OCT_SGEMM(isa, fn, mr, nr, row) { #fn, OCT_ISA_##isa, fn, mr, nr, row },
+#define OCT_SGEMM(isa, fn, mr, nr) { #fn, OCT_ISA_##isa, fn, mr, nr, NULL },
+#define OCT_SROW(isa, row, fn, mr, nr) { #row, OCT_ISA_##isa, fn, mr, nr, row },
 static const oct_sgemm_kernel kernels[] = {
 #include "kernels/sgemm/sgemm.inc"
 };
 #undef OCT_SGEMM
+#undef OCT_SROW
 
 const oct_sgemm_kernel *oct_sgemm_kernels(size_t *n)
 {
@@ -23,7 +25,7 @@ const oct_sgemm_kernel *oct_sgemm_select(oct_isa have, const oct_extent *e)
 {
     oct_choice p = { 0 };
     for (size_t i = 0; i < OCT_COUNT(kernels); i++)
-        if ((kernels[i].isa & ~have) == 0)
+        if ((kernels[i].isa & ~have) == 0 && (!kernels[i].row || e->rows == 1))
             oct_choice_offer(&p, &kernels[i], kernels[i].name, e, (oct_cost_tile){ kernels[i].mr, kernels[i].nr, kernels[i].nr < 16 ? 1 : 16, 1 });
     return p.record;
 }

@@ -40,7 +40,7 @@ typedef struct oct_sgemm_kernel {
     oct_isa isa;
     oct_sgemm_fn fn;
     size_t mr, nr;
-    oct_sgemm_row_fn row; /* or NULL: fn */
+    oct_sgemm_row_fn row; /* of products that always have one row; else NULL */
 } oct_sgemm_kernel;
 
 /* All kernels; *n is their number. */

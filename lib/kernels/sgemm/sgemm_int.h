@@ -5,12 +5,13 @@
 #include "kernels/rows.h"
 #include "kernels/sgemm/sgemm.h"
 
-#define OCT_SGEMM(isa, fn, mr, nr, row)                                                                         \
+#define OCT_SGEMM(isa, fn, mr, nr)                                                                              \
     void fn(size_t, size_t, size_t, size_t, const float *const *, const float *, float *, size_t, bool, bool,   \
             const oct_sout *);
+#define OCT_SROW(isa, row, fn, mr, nr) void row(size_t, size_t, const float *, const float *, size_t, float *, const oct_sout *);
 #include "kernels/sgemm/sgemm.inc"
 #undef OCT_SGEMM
-void oct_sgemm_f32_1x16__avx2(size_t, size_t, const float *, const float *, size_t, float *, const oct_sout *);
+#undef OCT_SROW
 
 /* A product cut into work items: groups x blocks of rows x blocks of columns. */
 typedef struct oct_stiles {
