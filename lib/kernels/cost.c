@@ -10,7 +10,7 @@ typedef struct cost {
     double term[OCT_COST_TERMS];
 } cost;
 
-#define OCT_COST(class, record, tile, row, step, row_step) { class, record, { tile, row, step, row_step } },
+#define OCT_COST(class, record, call, tile, narrow, row, step, row_step) { class, record, { call, tile, narrow, row, step, row_step } },
 static const cost costs[] = {
 #include "kernels/costs.inc"
 };
@@ -61,12 +61,14 @@ static void count_terms(const oct_extent *e, oct_cost_tile t, double terms[OCT_C
 {
     enum { USUAL = 128 }; /* rows, where they are unknown */
     const size_t rows = e->rows ? e->rows : USUAL;
-    const double whole = (double)((e->n + t.nr - 1) / t.nr), parts = (double)((e->n + t.unit - 1) / t.unit * t.unit) / (double)t.nr;
+    const double parts = (double)((e->n + t.unit - 1) / t.unit * t.unit) / (double)t.nr;
     const double high = (double)((rows + t.mr - 1) / t.mr), steps = (double)((e->depth + t.kr - 1) / t.kr);
-    terms[0] = high * whole;
-    terms[1] = (double)rows * parts;
-    terms[2] = high * parts * steps;
-    terms[3] = (double)rows * parts * steps;
+    terms[0] = 1;
+    terms[1] = high * (double)(e->n / t.nr);
+    terms[2] = e->n % t.nr ? high : 0;
+    terms[3] = (double)rows * parts;
+    terms[4] = high * parts * steps;
+    terms[5] = (double)rows * parts * steps;
 }
 
 void oct_choice_offer(oct_choice *p, const void *record, const char *name, const oct_extent *e, oct_cost_tile t)

@@ -1,9 +1,9 @@
 /* lib/kernels/cost.h -- chooses among kernel records by what they are expected to take on a CPU of this class (costs.inc). Results do not
  * depend on the choice. Internal.
  *
- * A record computes tiles of rows by columns in steps of some values of the depth. What it takes is the sum of four terms, each a number that
- * follows from the shape times picoseconds that were measured: tiles; rows of tiles; steps of tiles; steps of rows. The last tiles have
- * fewer rows, and as many units of columns as are needed: but for the first term they count as parts. */
+ * A record computes tiles of rows by columns in steps of some values of the depth. What it takes is the sum of terms, each a number that
+ * follows from the shape times picoseconds that were measured: 1; whole tiles; those with fewer columns; rows of tiles; steps of tiles; steps of
+ * rows. In the last three a tile with fewer columns counts as a part, of as many units as it needs. */
 #ifndef OCT_KERNELS_COST_H
 #define OCT_KERNELS_COST_H
 
@@ -20,7 +20,7 @@ typedef struct oct_cost_tile {
     size_t mr, nr, unit, kr;
 } oct_cost_tile;
 
-enum { OCT_COST_TERMS = 4 };
+enum { OCT_COST_TERMS = 6 };
 
 /* The best of the records offered so far; begins as zeros. */
 typedef struct oct_choice {

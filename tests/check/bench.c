@@ -554,7 +554,8 @@ static void print_cost(const fit *f)
             memcpy(best, x, sizeof best);
         }
     }
-    printf("OCT_COST(\"%s\", \"%s\", %.0f, %.0f, %.1f, %.2f)\n", oct_cost_class(), f->name, best[0] * 1e12, best[1] * 1e12, best[2] * 1e12, best[3] * 1e12);
+    printf("OCT_COST(\"%s\", \"%s\", %.0f, %.0f, %.0f, %.0f, %.1f, %.2f)\n", oct_cost_class(), f->name, best[0] * 1e12, best[1] * 1e12, best[2] * 1e12,
+           best[3] * 1e12, best[4] * 1e12, best[5] * 1e12);
     fflush(stdout);
 }
 
@@ -566,7 +567,7 @@ static bool cost_layer(void *arg, const layer *l, oct_err *err)
         candidate c[CANDIDATES];
         size_t n = 0;
         ok = find_candidates(to->t, l, bytes, c, &n, err) == OCT_OK;
-        time_candidates(c, n, bytes, 12);
+        time_candidates(c, n, bytes, 24);
         for (size_t i = 0; i < n; i++)
             add_sample(to, &c[i]);
         oct_check_release(to->t);
