@@ -63,7 +63,8 @@ oct_status oct_qconv_prepare(oct_qconv *p, const oct_conv_geom *g, oct_dtype x_t
     p->g.ldy = g->ldy ? g->ldy : g->oc;
     p->path = oct_conv_choose(&p->g);
     const oct_extent e = { oct_conv_pixels(g), (size_t)(g->oc / g->groups), oct_conv_taps(g) * (size_t)(g->c / g->groups) };
-    const oct_choice pick = oct_qgemm_choose(isa, &e, p->path == OCT_CONV_DENSE);
+    /* Sorting pays where values lie around their zero point; those of convolutions, mostly rectified, do not. */
+    const oct_choice pick = oct_qgemm_choose(isa, &e, p->path == OCT_CONV_DENSE && e.rows == 1);
     p->kernel = pick.record;
     p->dw = oct_qdw_select(isa, g);
     /* Chains pick from chunks of k, which do not cross from tap to tap. */
