@@ -10,7 +10,7 @@ enum { ROWS = 128, MOST_ROWS = 8, MOST_COLUMNS = 32 };
 
 #define OCT_NBITS_BYTES(isa, name, mr, nr) { #name, OCT_ISA_##isa, name, mr, nr },
 static const oct_nbits_bytes_kernel kernels[] = {
-#include "kernels/nbits/nbits_bytes.inc"
+#include "kernels/nbits/nbits_s8.inc"
 };
 #undef OCT_NBITS_BYTES
 

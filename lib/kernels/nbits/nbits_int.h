@@ -19,7 +19,7 @@
 #undef OCT_NBITS
 
 #define OCT_NBITS_BYTES(isa, name, mr, nr) void name(const oct_nbits_form *, size_t, size_t, const oct_nbits_rows *, const uint8_t *, float *);
-#include "kernels/nbits/nbits_bytes.inc"
+#include "kernels/nbits/nbits_s8.inc"
 #undef OCT_NBITS_BYTES
 
 /* nbits_bytes.c: products of forms that have `bytes`, as oct_nbits_prepare and oct_nbits_run. */
