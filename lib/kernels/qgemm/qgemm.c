@@ -2,7 +2,6 @@
 #include "kernels/qgemm/qgemm.h"
 
 #include "base/mem.h"
-#include "kernels/qgemm/qchain.h"
 #include "kernels/qgemm/qgemm_int.h"
 
 #define OCT_QGEMM(isa, fn, mr, nr, kr, order, a) { #fn, OCT_ISA_##isa, fn, mr, nr, kr, order, a, NULL, NULL, NULL },
@@ -23,10 +22,10 @@ const oct_qgemm_kernel *oct_qgemm_kernels(size_t *n)
     return kernels;
 }
 
-/* Kernels compute 16 columns at least, chains of a doubled panel 8. */
+/* Kernels compute 16 columns at least, chains half a panel. */
 static oct_cost_tile tile_of(const oct_qgemm_kernel *k)
 {
-    return (oct_cost_tile){ k->mr, k->nr, k->chain ? OCT_QCHAIN_COLUMNS / 2 : k->nr < 16 ? k->nr : 16, k->kr };
+    return (oct_cost_tile){ k->mr, k->nr, k->chain ? k->nr / 2 : k->nr < 16 ? k->nr : 16, k->kr };
 }
 
 static void offer(oct_choice *c, const oct_qgemm_kernel *k, const oct_extent *e)
