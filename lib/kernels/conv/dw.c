@@ -32,11 +32,11 @@ const oct_qdw_kernel *oct_qdw_kernels(size_t *n)
     return qdw;
 }
 
-/* A tile is a pixel, a row of it some of its channels. */
-static void offer(oct_choice *p, const void *record, const char *name, const oct_conv_geom *g, size_t channels)
+/* A tile is a pixel, a row of it some of its channels. A step is a tap, for records that slide one that the pixel before does not have. */
+static void offer(oct_choice *p, const void *record, const char *name, const oct_conv_geom *g, size_t channels, bool slides)
 {
     const size_t rows = ((size_t)g->c + channels - 1) / channels;
-    const oct_extent e = { rows, oct_conv_pixels(g), oct_conv_taps(g) };
+    const oct_extent e = { rows, oct_conv_pixels(g), slides ? (size_t)g->kh * oct_rows_advance(g) : oct_conv_taps(g) };
     oct_choice_offer(p, record, name, &e, (oct_cost_tile){ .mr = rows, .nr = 1, .unit = 1, .kr = 1 });
 }
 
@@ -51,7 +51,7 @@ const oct_sdw_kernel *oct_sdw_select(oct_isa have, const oct_conv_geom *g)
     oct_choice p = { 0 };
     for (size_t i = 0; i < OCT_COUNT(sdw); i++)
         if ((sdw[i].isa & ~have) == 0 && (!sdw[i].lines || suits_lines(g)))
-            offer(&p, &sdw[i], sdw[i].name, g, sdw[i].lines ? 8 : OCT_DW_CHANNELS);
+            offer(&p, &sdw[i], sdw[i].name, g, sdw[i].lines ? 8 : OCT_DW_CHANNELS, sdw[i].lines != NULL);
     return p.record;
 }
 
@@ -61,7 +61,7 @@ const oct_qdw_kernel *oct_qdw_select(oct_isa have, const oct_conv_geom *g)
     oct_choice p = { 0 };
     for (size_t i = 0; i < OCT_COUNT(qdw); i++)
         if ((qdw[i].isa & ~have) == 0 && (!qdw[i].columns || columns))
-            offer(&p, &qdw[i], qdw[i].name, g, OCT_DW_CHANNELS);
+            offer(&p, &qdw[i], qdw[i].name, g, OCT_DW_CHANNELS, qdw[i].columns != NULL);
     return p.record;
 }
 
