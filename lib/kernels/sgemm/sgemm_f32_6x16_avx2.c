@@ -110,7 +110,8 @@ OCT_INLINE void panels_of_row(const size_t n, size_t kc, const float *a, const f
 #define PANEL(i)                                        \
     if (n > i) {                                        \
         oct_sout o = *out;                              \
-        o.residual += out->residual ? 16 * i : 0;       \
+        if (o.residual)                                 \
+            o.residual += 16 * i;                       \
         const pair y = finish(v##i, &o, 0);             \
         _mm256_storeu_ps(c + 16 * i, y.lo);             \
         _mm256_storeu_ps(c + 16 * i + 8, y.hi);         \
@@ -131,7 +132,9 @@ void oct_sgemm_f32_1x16__avx2(size_t panels, size_t kc, const float *a, const fl
         p += n;
         b += n * panel;
         c += n * 16;
-        o.bias += o.bias ? n * 16 : 0;
-        o.residual += o.residual ? n * 16 : 0;
+        if (o.bias)
+            o.bias += n * 16;
+        if (o.residual)
+            o.residual += n * 16;
     }
 }
