@@ -59,18 +59,19 @@ static int64_t synthetic_count(void *self)
     return OCT_SYNTHETIC_COUNT;
 }
 
-static oct_status make_part(const oct_input_desc *in, uint64_t index, oct_part *part, oct_err *err)
+static oct_status make_part(const oct_feed_ctx *ctx, uint64_t sample, size_t i, oct_part *part, oct_err *err)
 {
+    const oct_input_desc *in = &ctx->inputs[i];
     int h, w, c;
     part->kind = OCT_PART_ROW;
     if (oct_synthetic_is_picture(in, &h, &w, &c)) {
         OCT_TRY(oct_array_create(&part->array, OCT_U8, 3, (const int64_t[]){ h, w, c }, err));
-        oct_synthetic_picture(index, h, w, c, part->array.data);
+        oct_synthetic_picture(sample * ctx->n + i, h, w, c, part->array.data);
         return OCT_OK;
     }
     const size_t n = (size_t)row_elements(in), length = in->rank > 1 ? (size_t)in->dims[in->rank - 1] : 1;
     OCT_TRY(oct_array_create(&part->array, OCT_F32, in->rank - 1, in->dims + 1, err));
-    oct_synthetic_row(index, n, length, part->array.data);
+    oct_synthetic_row(sample / 2 * ctx->n + i, sample % 2 != 0, n, length, part->array.data);
     return OCT_OK;
 }
 
@@ -85,7 +86,7 @@ static oct_status synthetic_next(void *self, bool want, oct_item *item, bool *en
     if (!(item->name = oct_strprintf(OCT_SYNTHETIC "[%lld]", (long long)at)))
         return oct_nomem(err);
     for (size_t i = 0; want && i < m->ctx->n; i++)
-        OCT_TRY(make_part(&m->ctx->inputs[i], (uint64_t)at * m->ctx->n + i, &item->parts[i], err));
+        OCT_TRY(make_part(m->ctx, (uint64_t)at, i, &item->parts[i], err));
     return OCT_OK;
 }
 

@@ -17,7 +17,8 @@ enum { OCT_SYNTHETIC_COUNT = 80 };
 bool oct_synthetic_is_picture(const oct_input_desc *in, int *h, int *w, int *c);
 /* Picture `index`: u8 [h][w][c], values 0 to 255. */
 void oct_synthetic_picture(uint64_t index, int h, int w, int c, uint8_t *pixels);
-/* Row `index`: x[n], along the last dimension of `length` neighbours are alike. */
-void oct_synthetic_row(uint64_t index, size_t n, size_t length, float *x);
+/* Row `index`: x[n], along the last dimension of `length` neighbours are alike; mirrored: with the other sign, so that a row and its mirror
+ * image have mean 0. */
+void oct_synthetic_row(uint64_t index, bool mirrored, size_t n, size_t length, float *x);
 
 #endif
