@@ -2,6 +2,7 @@
 #include "quant/convert_int.h"
 
 #include "observers/exercise.h"
+#include "quant/norm_draw.h"
 #include "runtime/runnable.h"
 
 const char oct_no_ranges[] = "nothing has a range to choose";
@@ -106,6 +107,29 @@ static oct_status gather_halves(oct_conversion *c, oct_calibrate_opts *o, oct_er
     return oct_source_pick(c->src, &(oct_pick){ 0 }, err);
 }
 
+/* What follows from the moments that the model remembers, in place of what made samples say. */
+static oct_status draw_remembered(oct_conversion *c, const oct_calibrate_opts *o, oct_err *err)
+{
+    const oct_norm_draw_opts what = { .values = o->values, .axes = o->axes, .n = o->n, .threads = o->threads };
+    oct_calib *drawn = oct_calib_create();
+    oct_status s = drawn ? oct_norm_draw(c->m->graph, c->target, c->n_target, &what, drawn, err) : oct_nomem(err);
+    for (size_t i = 0; s == OCT_OK && i < drawn->n_tensors; i++) {
+        oct_calib_tensor *from = drawn->tensors[i], *to;
+        s = oct_calib_add(c->calib, from->name, &to, err);
+        if (s != OCT_OK)
+            break;
+        const oct_calib_tensor made = *to;
+        to->stats = from->stats;
+        to->chan = from->chan;
+        from->stats = made.stats;
+        from->chan = made.chan;
+    }
+    if (s == OCT_OK)
+        oct_conversion_say(c, 0, "%zu of %zu tensors follow from BatchNormalization", drawn->n_tensors, o->n);
+    oct_calib_destroy(drawn);
+    return s;
+}
+
 oct_status oct_statistics_gather(oct_conversion *c, oct_err *err)
 {
     oct_calibrate_opts o = { .threads = c->o.job.threads, .progress = c->o.listener.progress, .progress_arg = c->o.listener.arg };
@@ -114,6 +138,8 @@ oct_status oct_statistics_gather(oct_conversion *c, oct_err *err)
     c->gathered = true;
     if (c->o.listener.taken)
         c->o.listener.taken(c->o.listener.arg, c->src);
+    if (c->o.synthetic)
+        OCT_TRY(draw_remembered(c, &o, err));
     warn_incomplete(c);
     return OCT_OK;
 }

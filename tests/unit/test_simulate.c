@@ -11,6 +11,7 @@
 #include "eval/scaled.h"
 #include "onnx/model.h"
 #include "quant/convert_int.h"
+#include "quant/norm_draw.h"
 #include "quant/sensitivity.h"
 
 static char folder[] = "/tmp/octet-simulate-XXXXXX";
@@ -1371,6 +1372,88 @@ static void remembered_moments_are_restored(void **state)
     free_work(w);
 }
 
+/* A normalized layer y, what follows from it (r, its positive part; s, the sum of both; p, means over the positions) and what does not: z, which
+ * a layer without a normalization makes, and a sum with that. */
+static work *new_normalized(oct_norm_target **t, size_t *n)
+{
+    work *w = new_work();
+    oct_graph *g = w->m.graph;
+    set_input(w, "1,3,8,8");
+    const int c = NET_NODE(g, "Conv", "a", "a_out", g->input[0], net_random(g, "aw", "3,3,1,1", 61));
+    const int k[] = { NET_F32(g, "gamma", "3", 2, 0.5f, 1), NET_F32(g, "beta", "3", 0, 4, -8), NET_F32(g, "mu", "3", 0.1f, 0.2f, 0.3f),
+                      NET_F32(g, "var", "3", 1, 1, 1) };
+    const int y = NET_NODE(g, "BatchNormalization", "bn", "y", c, k[0], k[1], k[2], k[3]);
+    net_float(g, "epsilon", 0);
+    const int r = NET_NODE(g, "Relu", "relu", "r", y), s = NET_NODE(g, "Add", "add", "s", y, r);
+    const int p = NET_NODE(g, "GlobalAveragePool", "pool", "p", r);
+    const int z = NET_NODE(g, "Conv", "b", "z", s, net_random(g, "bw", "3,3,1,1", 62));
+    net_output(g, NET_NODE(g, "Add", "end", "u", z, s));
+    net_output(g, p);
+    GOOD(oct_infer_shapes(g, err));
+    GOOD(oct_norm_targets(g, g->arena, t, n, err));
+    decide(w); /* folds the normalization */
+    return w;
+}
+
+/* Means behind clamps are those of the drawn distribution: amplitudes are uniform in 0.4 to 1.497, so that of the positive part of a channel with
+ * mean 0 is its deviation times 0.9485 / sqrt(2 pi). Numbers stay below six amplitudes. */
+static void drawn_numbers_follow_the_graph(void **state)
+{
+    static const char *const names[] = { "x", "y", "r", "s", "p", "z", "u" };
+    static const int axes[OCT_COUNT(names)] = { 0, 1, 1, 1, 1, 1, 1 };
+    static const double beta[] = { 0, 4, -8 }, gamma[] = { 2, 0.5, 1 };
+    const oct_norm_draw_opts o = { .values = names, .axes = axes, .n = OCT_COUNT(names), .threads = 2 };
+    oct_norm_target *t;
+    size_t n;
+    work *w = new_normalized(&t, &n);
+    oct_calib *drawn = oct_calib_create();
+    GOOD(oct_norm_draw(w->m.graph, t, n, &o, drawn, err));
+    assert_int_equal(drawn->n_tensors, 4);
+    assert_null(oct_calib_find(drawn, "x"));
+    assert_null(oct_calib_find(drawn, "z"));
+    assert_null(oct_calib_find(drawn, "u"));
+    const oct_calib_tensor *y = oct_calib_find(drawn, "y"), *r = oct_calib_find(drawn, "r"), *s = oct_calib_find(drawn, "s"), *p = oct_calib_find(drawn, "p");
+    const double clamped[] = { 2 * 0.9485 * 0.39894, 4, 0 };
+    for (int i = 0; i < 3; i++) {
+        const double mean = oct_chan_mean(&y->chan.c[i]), positive = oct_chan_mean(&r->chan.c[i]);
+        assert_true(fabs(mean - beta[i]) < 1e-4 * gamma[i]);
+        assert_true(fabs(positive - clamped[i]) < 0.2 * gamma[i]);
+        assert_true(fabs(oct_chan_mean(&s->chan.c[i]) - mean - positive) < 1e-4);
+        assert_true(fabs(oct_chan_mean(&p->chan.c[i]) - positive) < 1e-4);
+        assert_true((double)y->chan.c[i].max > beta[i] + 2 * gamma[i] && (double)y->chan.c[i].max < beta[i] + 6 * 1.5 * gamma[i]);
+        assert_true((double)y->chan.c[i].min < beta[i] - 2 * gamma[i] && (double)y->chan.c[i].min > beta[i] - 6 * 1.5 * gamma[i]);
+    }
+    assert_true(p->chan.c[0].max < r->chan.c[0].max && p->chan.c[0].max > 2 * p->chan.c[0].min);
+    oct_calib_destroy(drawn);
+    free_work(w);
+}
+
+/* The same bits from one thread and from several; nothing where nothing is remembered. */
+static void drawn_numbers_are_the_same(void **state)
+{
+    static const char *const names[] = { "y", "s" };
+    static const int axes[] = { 1, 1 };
+    oct_norm_draw_opts o = { .values = names, .axes = axes, .n = 2, .threads = 1 };
+    oct_calib *c[3];
+    oct_norm_target *t;
+    size_t n;
+    work *w = new_normalized(&t, &n);
+    for (int i = 0; i < 3; i++, o.threads = 3) {
+        c[i] = oct_calib_create();
+        GOOD(oct_norm_draw(w->m.graph, t, i < 2 ? n : 0, &o, c[i], err));
+    }
+    assert_int_equal(c[2]->n_tensors, 0);
+    for (size_t i = 0; i < 2; i++) {
+        const oct_calib_tensor *a = oct_calib_find(c[0], names[i]), *b = oct_calib_find(c[1], names[i]);
+        assert_true(oct_stats_equal(&a->stats, &b->stats));
+        for (int k = 0; k < 3; k++)
+            assert_true(oct_chan_mean(&a->chan.c[k]) == oct_chan_mean(&b->chan.c[k]));
+    }
+    for (int i = 0; i < 3; i++)
+        oct_calib_destroy(c[i]);
+    free_work(w);
+}
+
 /* ---- bias sequence ---- */
 
 enum { WIDTH = 48, LEVELS = 3, SPOTS = 16 };
@@ -1748,6 +1831,8 @@ int main(void)
         cmocka_unit_test(unequal_channels_are_equalized),
         cmocka_unit_test(equal_channels_stay),
         cmocka_unit_test(remembered_moments_are_restored),
+        cmocka_unit_test(drawn_numbers_follow_the_graph),
+        cmocka_unit_test(drawn_numbers_are_the_same),
         cmocka_unit_test(causes_are_ranked),
         cmocka_unit_test(close_calls_are_no_loss),
         cmocka_unit_test(losses_are_warned_of),
