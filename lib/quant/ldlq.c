@@ -16,14 +16,14 @@ enum { TOGETHER = 64 };
 struct oct_ldlq {
     size_t depth, outs, rows;
     float *moments; /* [depth][depth] */
-    float *h;       /* [depth][depth], permuted; D on the diagonal, U' below it; the identity where there are no moments */
+    float *h;       /* [depth][depth], permuted; D on the diagonal, U' below it; the identity where there are no moments; before: packed inputs */
     float *given;   /* [depth][outs]: weights in the order of the inputs */
     float *w, *e;   /* [depth][outs], permuted: weights, and what rounding left of them */
     float *sum;     /* [TOGETHER][outs] */
     int8_t *qvals;  /* [depth][outs] in the order of the inputs */
     size_t *order;  /* [depth] */
     const int64_t *pair; /* [depth], or NULL */
-    uint8_t *packed, *scratch;
+    uint8_t *scratch;
     oct_sgemm gemm;
 };
 
@@ -39,7 +39,6 @@ void oct_ldlq_destroy(oct_ldlq *k)
     oct_free(k->sum);
     oct_free(k->qvals);
     oct_free(k->order);
-    oct_free(k->packed);
     oct_free(k->scratch);
     oct_free(k);
 }
@@ -48,16 +47,15 @@ static bool allocate(oct_ldlq *k)
 {
     const size_t d = k->depth, o = k->outs;
     k->moments = oct_calloc(d * d, sizeof *k->moments);
-    k->h = oct_calloc(d * d, sizeof *k->h);
+    k->h = oct_alloc(d * d * sizeof *k->h > k->gemm.packed_size ? d * d * sizeof *k->h : k->gemm.packed_size);
     k->given = oct_calloc(d * o, sizeof *k->given);
     k->w = oct_calloc(d * o, sizeof *k->w);
     k->e = oct_calloc(d * o, sizeof *k->e);
     k->sum = oct_calloc(TOGETHER * o, sizeof *k->sum);
     k->qvals = oct_calloc(d * o, sizeof *k->qvals);
     k->order = oct_calloc(d, sizeof *k->order);
-    k->packed = oct_alloc(k->gemm.packed_size);
     k->scratch = oct_alloc(k->gemm.scratch_size);
-    return k->moments && k->h && k->given && k->w && k->e && k->sum && k->qvals && k->order && k->packed && k->scratch;
+    return k->moments && k->h && k->given && k->w && k->e && k->sum && k->qvals && k->order && k->scratch;
 }
 
 oct_ldlq *oct_ldlq_create(size_t depth, size_t outs, size_t rows)
@@ -151,24 +149,34 @@ static oct_status multiply(size_t m, size_t n, size_t depth, const float *a, siz
     return there ? OCT_OK : OCT_ENOMEM;
 }
 
-/* What the rows before a block take from it, some at a time. */
+/* What the rows before a block take from it, some at a time, up to the diagonal. */
 static oct_status update_rows(oct_ldlq *k, size_t from, size_t end)
 {
     const size_t d = k->depth, n = end - from;
+    oct_sgemm g;
+    if (from == 0)
+        return OCT_OK;
+    OCT_TRY(oct_sgemm_prepare(&g, TOGETHER, from, n, 1, NULL));
     float *f = oct_calloc(TOGETHER * (from + n), sizeof *f), *product = f + TOGETHER * n;
-    oct_status s = f ? OCT_OK : OCT_ENOMEM;
-    for (size_t at = 0; at < from && s == OCT_OK; at += TOGETHER) {
-        const size_t rows = from - at < TOGETHER ? from - at : TOGETHER, columns = at + rows;
-        for (size_t i = 0; i < rows; i++)
-            for (size_t r = 0; r < n; r++)
+    uint8_t *packed = oct_alloc(g.packed_size), *scratch = oct_alloc(g.scratch_size);
+    const bool there = f && packed && scratch;
+    if (there)
+        oct_sgemm_pack(&g, k->h + from * d, (ptrdiff_t)d, 1, packed);
+    for (size_t at = 0; there && at < from; at += TOGETHER) {
+        const size_t rows = from - at < TOGETHER ? from - at : TOGETHER;
+        g.n = at + rows; /* columns */
+        for (size_t r = 0; r < n; r++)
+            for (size_t i = 0; i < rows; i++)
                 f[i * n + r] = k->h[(from + r) * d + at + i] / k->h[(from + r) * (d + 1)];
-        s = multiply(rows, columns, n, f, n, k->h + from * d, d, product);
-        for (size_t i = 0; i < rows && s == OCT_OK; i++)
+        oct_sgemm_run(&g, NULL, rows, f, n, packed, product, g.n, NULL, scratch);
+        for (size_t i = 0; i < rows; i++)
             for (size_t j = 0; j <= at + i; j++)
-                k->h[(at + i) * d + j] -= product[i * columns + j];
+                k->h[(at + i) * d + j] -= product[i * g.n + j];
     }
     oct_free(f);
-    return s;
+    oct_free(packed);
+    oct_free(scratch);
+    return there ? OCT_OK : OCT_ENOMEM;
 }
 
 /* H = (U + 1) D (U + 1)' from the last row on, some rows at a time; row k then holds column k of U. *good: these
@@ -200,10 +208,10 @@ void oct_ldlq_inputs(oct_ldlq *k, const float *x)
 {
     const size_t d = k->depth;
     oct_sgemm part = k->gemm;
-    oct_sgemm_pack(&k->gemm, x, 1, (ptrdiff_t)k->rows, k->packed);
+    oct_sgemm_pack(&k->gemm, x, 1, (ptrdiff_t)k->rows, k->h);
     for (size_t from = 0; from < d; from = part.n) {
         part.n = d - from < TOGETHER ? d : from + TOGETHER; /* columns */
-        oct_sgemm_run(&part, NULL, part.n - from, x + from * k->rows, k->rows, k->packed, k->moments + from * d, d, NULL, k->scratch);
+        oct_sgemm_run(&part, NULL, part.n - from, x + from * k->rows, k->rows, k->h, k->moments + from * d, d, NULL, k->scratch);
     }
     for (size_t i = 0; i < d; i++)
         for (size_t j = 0; j < i; j++)

@@ -16,7 +16,7 @@ typedef struct oct_ldlq oct_ldlq;
 oct_ldlq *oct_ldlq_create(size_t depth, size_t outs, size_t rows);
 void oct_ldlq_destroy(oct_ldlq *k); /* NULL allowed */
 
-/* Takes inputs x[depth][rows]. Where their moments are no numbers or all 0, weights are rounded to the nearest value. */
+/* Takes inputs x[depth][rows], from when on it must begin to round anew. Where their moments are no numbers or all 0, weights are rounded to the nearest value. */
 void oct_ldlq_inputs(oct_ldlq *k, const float *x);
 /* Begins to round with them; *seen: there are such moments, else noise is that of the weights. pair[depth]: for each input the one beside
  * which it is added in 16 bits or -1, each named by the other, and all but one at most are in pairs; NULL: sums have 32 bits. Borrowed until
@@ -27,8 +27,9 @@ oct_status oct_ldlq_begin(oct_ldlq *k, const int64_t *pair, bool *seen);
 float *oct_ldlq_weights(oct_ldlq *k);
 const int8_t *oct_ldlq_qvals(const oct_ldlq *k);
 
+enum { OCT_LDLQ_UNBOUND = 254 };
 /* Rounds the weights to q * scale[outs], -limit <= q <= limit. most: what the magnitudes of two weights of one sign add up to at most in a
- * pair, where there are pairs. noise[outs]: (w - q)' H (w - q). OCT_ENOMEM. */
+ * pair, where there are pairs; OCT_LDLQ_UNBOUND: anything. noise[outs]: (w - q)' H (w - q). OCT_ENOMEM. */
 oct_status oct_ldlq_round(oct_ldlq *k, const float *scale, int limit, int most, double *noise);
 
 /* cost[n][outs]: about the noise of each output with weights bound in pairs by `most` at scale[outs] times each of the factors, which ascend. */

@@ -25,7 +25,7 @@ enum { MOST_DEPTH = 2304, LEAST_ROWS = 1024, DEPTHWISE_ROWS = 512 };
 #define FINE_DB 40.0
 #define MOST_LOST_DB 0.5 /* of a model that is not so fine, against weights to the nearest value */
 enum { WIDTHS = 16, TRIED_DEPTH = 256 }; /* steps between one and two times a channel's own */
-enum { COLLECT_BYTES = 32 << 20 }; /* of inputs that are kept at once */
+enum { COLLECT_BYTES = 48 << 20 }; /* of inputs that are kept at once */
 
 typedef struct rlayer {
     int node;
@@ -369,11 +369,10 @@ static oct_status round_group(rgroup *w, rlayer *x, int64_t group)
 {
     double noise[2] = { 0 };
     bool seen;
-    OCT_TRY(oct_ldlq_begin(w->k, NULL, &seen));
-    OCT_TRY(oct_ldlq_round(w->k, w->own, x->limit, 0, w->noise));
+    OCT_TRY(oct_ldlq_begin(w->k, x->bound ? w->pair : NULL, &seen));
+    OCT_TRY(oct_ldlq_round(w->k, w->own, x->limit, OCT_LDLQ_UNBOUND, w->noise));
     keep_rounded(w, group, x->qvals, &noise[0]);
     if (x->bound) {
-        OCT_TRY(oct_ldlq_begin(w->k, w->pair, &seen));
         OCT_TRY(choose_steps(w));
         OCT_TRY(round_bound(w, w->best));
         keep_rounded(w, group, x->safe_qvals, &noise[1]);
