@@ -8,6 +8,14 @@
 
 #define MARGIN 0.75     /* of a share: groups that cause less are not divided, though noise does not add up to the last */
 #define LEAST_LEFT 1e-3 /* of the noise of all: less is not to be known without measuring anew */
+#define MOST_MACS 6e11  /* of a search for the worst */
+enum { LEAST_WIDTH = 4 };
+
+/* Neighbours that are measured together. */
+typedef struct group {
+    size_t place, from, to; /* in `known`; sites */
+    double noise;
+} group;
 
 typedef struct search {
     oct_sim *s;
@@ -15,7 +23,10 @@ typedef struct search {
     size_t n;
     bool *on;       /* by value or by node */
     double *known;  /* [4 n]: noise of groups, a group's halves at twice its place and behind; NAN: it was not measured */
+    group *group;   /* [2 n + 2] */
     double least;   /* noise of a group that is not divided */
+    size_t width;   /* groups of a level that are divided at most, those with the most noise */
+    double untold;  /* the most noise of a group that was not divided for that */
     oct_memo *memo;
 } search;
 
@@ -48,36 +59,72 @@ static oct_status measure(search *x, size_t from, size_t to, double *noise, oct_
     return s;
 }
 
-static oct_status divide(search *x, size_t place, size_t from, size_t to, oct_err *err)
+static int by_place(const void *a, const void *b)
 {
-    double *noise = &x->known[place];
-    if (isnan(*noise))
-        OCT_TRY(measure(x, from, to, noise, err));
-    if (to - from == 1) {
-        x->site[from].noise = *noise;
-        return OCT_OK;
+    const group *p = a, *q = b;
+    return (p->from > q->from) - (p->from < q->from);
+}
+
+static int largest_first(const void *a, const void *b)
+{
+    const group *p = a, *q = b;
+    return p->noise != q->noise ? (p->noise < q->noise ? 1 : -1) : by_place(a, b);
+}
+
+/* Leaves of groups those that are to be divided, in the order of the graph. */
+static size_t choose_groups(search *x, group *g, size_t n)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < n; i++)
+        if (g[i].to - g[i].from > 1 && g[i].noise >= x->least)
+            g[left++] = g[i];
+    if (left <= x->width)
+        return left;
+    qsort(g, left, sizeof *g, largest_first);
+    x->untold = fmax(x->untold, g[x->width].noise);
+    qsort(g, x->width, sizeof *g, by_place);
+    return x->width;
+}
+
+/* A level after the other, each in the order of the graph, so that a measurement goes on where the one before began to round. */
+static oct_status divide_all(search *x, oct_err *err)
+{
+    size_t n = x->n ? 1 : 0;
+    group *g = x->group;
+    g[0] = (group){ 1, 0, x->n, 0 };
+    x->untold = x->least;
+    while (n > 0) {
+        for (size_t i = 0; i < n; i++) {
+            double *noise = &x->known[g[i].place];
+            if (isnan(*noise))
+                OCT_TRY(measure(x, g[i].from, g[i].to, noise, err));
+            g[i].noise = *noise;
+            if (g[i].to - g[i].from == 1)
+                x->site[g[i].from].noise = *noise;
+        }
+        n = choose_groups(x, g, n);
+        for (size_t i = n; i-- > 0;) {
+            const group whole = g[i];
+            const size_t middle = whole.from + (whole.to - whole.from) / 2;
+            g[2 * i] = (group){ 2 * whole.place, whole.from, middle, 0 };
+            g[2 * i + 1] = (group){ 2 * whole.place + 1, middle, whole.to, 0 };
+        }
+        n *= 2;
     }
-    if (*noise < x->least)
-        return OCT_OK;
-    const size_t middle = from + (to - from) / 2;
-    OCT_TRY(divide(x, 2 * place, from, middle, err));
-    return divide(x, 2 * place + 1, middle, to, err);
+    return OCT_OK;
 }
 
 /* Sites of one kind; all: the noise of all of them. */
 static oct_status open_sites(search *x, double all, oct_arena *arena, oct_err *err)
 {
-    if (!(x->known = oct_arena_calloc(arena, 4 * x->n + 2, sizeof *x->known)))
+    x->known = oct_arena_calloc(arena, 4 * x->n + 2, sizeof *x->known);
+    x->group = oct_arena_calloc(arena, 2 * x->n + 2, sizeof *x->group);
+    if (!x->known || !x->group)
         return oct_nomem(err);
     for (size_t i = 0; i < 4 * x->n + 2; i++)
         x->known[i] = NAN;
     x->known[1] = all;
     return OCT_OK;
-}
-
-static oct_status divide_all(search *x, oct_err *err)
-{
-    return x->n ? divide(x, 1, 0, x->n, err) : OCT_OK;
 }
 
 static int by_noise(const void *a, const void *b)
@@ -133,10 +180,11 @@ oct_status oct_sensitivity_measure(oct_sim *s, oct_qjob *j, double least, bool w
     out->least = least;
     out->of_layers = weights;
     x.least = out->values.noise * least;
+    x.width = x.n;
     OCT_TRY(divide_all(&x, err));
     out->n = x.n;
     x.site += x.n;
-    x.n = weights ? list_layers(j, x.site) : 0;
+    x.n = x.width = weights ? list_layers(j, x.site) : 0;
     x.least = out->weights.noise * least;
     OCT_TRY(open_sites(&x, NAN, arena, err)); /* constants of operators that are no layers are rounded in `weights`, too */
     OCT_TRY(divide_all(&x, err));
@@ -159,10 +207,21 @@ static double left_without_worst(const search *x, double all, double share)
     }
 }
 
+/* So that all takes about MOST_MACS, but for a few groups that must be. */
+static size_t width_of(const search *x)
+{
+    double levels = 1;
+    for (size_t n = x->n; n > 1; n = (n + 1) / 2)
+        levels++;
+    const double width = MOST_MACS / (2 * levels * (double)x->s->core->macs * (double)x->s->n_samples);
+    return width < LEAST_WIDTH ? LEAST_WIDTH : width < (double)x->n ? (size_t)width : x->n;
+}
+
 oct_status oct_sensitivity_find_worst(oct_sim *s, oct_qjob *j, double share, oct_arena *arena, oct_sensitivity *out, oct_err *err)
 {
     search x;
     OCT_TRY(begin(&x, s, j, NULL, arena, out, err));
+    x.width = width_of(&x);
     for (double left = out->all.noise, before = INFINITY; left < before;) {
         x.least = MARGIN * share * left;
         OCT_TRY(divide_all(&x, err));
@@ -170,7 +229,7 @@ oct_status oct_sensitivity_find_worst(oct_sim *s, oct_qjob *j, double share, oct
         left = left_without_worst(&x, out->all.noise, share);
     }
     out->n = x.n;
-    out->least = out->values.noise > 0 ? fmin(x.least / out->values.noise, 1) : 0;
+    out->least = out->values.noise > 0 ? fmin(x.untold / out->values.noise, 1) : 0;
     qsort(out->site, out->n, sizeof *out->site, by_noise);
     return OCT_OK;
 }

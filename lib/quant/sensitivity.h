@@ -29,7 +29,8 @@ oct_status oct_sensitivity_measure(oct_sim *s, oct_qjob *j, double least, bool w
                                    oct_sensitivity *out, oct_err *err);
 
 /* Values alone, and of these only what causes `share` or more of the noise of all that is rounded, or of what is left of it without those that
- * cause more. Many fewer measurements. Allocated in arena. */
+ * cause more. Many fewer measurements; of large models only the groups with the most noise are divided, and out->least says what was not
+ * told apart. Allocated in arena. */
 oct_status oct_sensitivity_find_worst(oct_sim *s, oct_qjob *j, double share, oct_arena *arena, oct_sensitivity *out, oct_err *err);
 
 /* Whether a node makes or reads one of the values that share the parameters of root: where it and all others that do are float, these are not
