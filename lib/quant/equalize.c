@@ -101,18 +101,20 @@ typedef struct scaled_input {
  * with a scale of 8 bits. v: the channel's weights. */
 static double noise_at(const oct_weight_layout *l, const float *v, const scaled_input *in, double step)
 {
-    const int64_t ins = l->ins / l->groups;
-    double top = 0, signal = 0, noise = 0;
-    for (int64_t c = 0; c < ins; c++)
-        for (int64_t t = 0; t < l->taps; t++)
-            top = fmax(top, fabs((double)v[c * l->in_step + t] * in[c].down));
-    const double weight_step = top / 127;
-    for (int64_t c = 0; c < ins; c++)
+    double top = 0, signal = 0, spread = 0, risen = 0;
+    for (int64_t c = 0; c < l->ins / l->groups; c++) {
+        double largest = 0, squares = 0;
         for (int64_t t = 0; t < l->taps; t++) {
-            const double m = (double)v[c * l->in_step + t], scaled = m * in[c].down;
-            signal += m * m * in[c].power;
-            noise += (scaled * scaled * step * step + weight_step * weight_step * in[c].risen) / 12;
+            const double m = fabs((double)v[c * l->in_step + t]);
+            largest = m > largest ? m : largest;
+            squares += m * m;
         }
+        top = largest * in[c].down > top ? largest * in[c].down : top;
+        signal += squares * in[c].power;
+        spread += squares * in[c].down * in[c].down;
+        risen += in[c].risen;
+    }
+    const double weight_step = top / 127, noise = (spread * step * step + (double)l->taps * risen * weight_step * weight_step) / 12;
     return signal > 0 ? noise / (noise + signal) : NAN;
 }
 
@@ -153,7 +155,8 @@ static oct_status noise_behind(const work *w, const set *x, const int *exponent,
 
 static oct_status choose(const work *w, set *x, oct_err *err)
 {
-    int *tried = oct_arena_calloc(w->a, (size_t)x->s->channels, sizeof *tried);
+    const size_t channels = (size_t)x->s->channels, bytes = channels * sizeof(int);
+    int *tried = oct_arena_calloc(w->a, 2 * channels, sizeof *tried), *last = tried + channels;
     double best, noise;
     if (!tried)
         return oct_nomem(err);
@@ -161,10 +164,13 @@ static oct_status choose(const work *w, set *x, oct_err *err)
     best *= LEAST_FALL;
     for (int strength = 1; strength <= STRENGTHS; strength++) {
         scale_to(x, strength, tried);
+        if (memcmp(tried, last, bytes) == 0)
+            continue; /* steps of a power of two may be too coarse to differ */
+        memcpy(last, tried, bytes);
         OCT_TRY(noise_behind(w, x, tried, &noise, err));
         if (!(noise < best))
             continue;
-        memcpy(x->exponent, tried, (size_t)x->s->channels * sizeof *tried);
+        memcpy(x->exponent, tried, bytes);
         best = noise;
         x->chosen = true;
     }
