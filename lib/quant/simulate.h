@@ -31,7 +31,8 @@ typedef struct oct_sim_loss {
 } oct_sim_loss;
 
 /* How many samples a measurement takes: as many as take so many multiply-accumulates, within bounds (even ones), and are kept. More for small
- * models, where they cost little and each tells less; an even number, as two cores take as long for one sample as for two. */
+ * models, where they cost little and each tells less; an even number, as two cores take as long for one sample as for two. `least` is halved where
+ * it would take more than three times `macs`. */
 typedef struct oct_sim_size {
     int64_t macs, least, most;
 } oct_sim_size;
