@@ -31,15 +31,21 @@ static inline void extent(const float *x, size_t rows, size_t stride, float *min
         lo = LEAST(v, lo);
         hi = MOST(v, hi);
     }
-    memcpy(min, &lo, sizeof lo);
-    memcpy(max, &hi, sizeof hi);
+    for (int k = 0; k < N; k++) { /* (Copied as bytes they would stay in memory in GCC's loop.) */
+        min[k] = lo[k];
+        max[k] = hi[k];
+    }
 }
 
 static inline void load(const float *x, d4 *v)
 {
+#if defined(__AVX2__) /* (GCC converts halves one by one.) */
+    *v = (d4)_mm256_cvtps_pd(_mm_loadu_ps(x));
+#else
     v4 f;
     memcpy(&f, x, sizeof f);
     *v = __builtin_convertvector(f, d4);
+#endif
 }
 
 /* Sums of the first or (second, a constant once inlined) the second parts; returns whether a value has more than the parts up to it. */
