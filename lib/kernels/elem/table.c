@@ -13,6 +13,11 @@ static const oct_elem_table tables[] = {
 #include "kernels/elem/elem.inc"
 #undef OCT_K
     },
+    { "avx512", OCT_ISA_AVX512,
+#define OCT_K(name, args) oct_##name##__avx512,
+#include "kernels/elem/elem.inc"
+#undef OCT_K
+    },
 #endif
 };
 

@@ -22,7 +22,7 @@ typedef struct oct_elem_table {
 #undef OCT_K
 } oct_elem_table;
 
-#define OCT_K(name, args) void oct_##name##__ref args; void oct_##name##__avx2 args;
+#define OCT_K(name, args) void oct_##name##__ref args; void oct_##name##__avx2 args; void oct_##name##__avx512 args;
 #include "kernels/elem/elem.inc"
 #undef OCT_K
 
