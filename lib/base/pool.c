@@ -93,6 +93,7 @@ struct worker {
 
 struct oct_pool {
     int threads;
+    bool alone;
     atomic_bool relaxed;
     struct lane *lanes;     /* one a thread, of the call that holds `busy` */
     struct worker *workers; /* one for each of the threads but the caller's */
@@ -249,6 +250,12 @@ int oct_pool_threads(const oct_pool *p)
     return p ? p->threads : 1;
 }
 
+void oct_pool_alone(oct_pool *p, bool alone)
+{
+    if (p)
+        p->alone = alone;
+}
+
 void oct_pool_for(oct_pool *p, size_t n, size_t tile,
                   void (*fn)(void *arg, size_t begin, size_t end, size_t thread), void *arg)
 {
@@ -256,7 +263,7 @@ void oct_pool_for(oct_pool *p, size_t n, size_t tile,
         return;
     const size_t tiles = (n - 1) / tile + 1;
     job j = { .fn = fn, .arg = arg, .n = n, .tile = tile };
-    if (!p || p->threads == 1 || tiles == 1) {
+    if (!p || p->threads == 1 || p->alone || tiles == 1) {
         for (size_t i = 0; i < tiles; i++)
             run_tile(&j, i, 0);
         return;

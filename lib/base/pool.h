@@ -22,6 +22,8 @@ void oct_pool_destroy(oct_pool *p);
  * takes time from the threads that have work. */
 void oct_pool_relax(oct_pool *p);
 int oct_pool_threads(const oct_pool *p); /* 1 for NULL */
+/* While `alone`, calls run on the caller's thread alone, which is then to be timed. NULL allowed. */
+void oct_pool_alone(oct_pool *p, bool alone);
 
 /* Calls fn(arg, begin, end, thread) over tiles of [0, n), each at most `tile` items (tile >= 1), and
  * returns when all are done. Each thread takes consecutive tiles, and then those that slower threads have left, from the last one on.

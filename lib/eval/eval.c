@@ -76,6 +76,8 @@ typedef struct evaluation {
     size_t n_metric;
     oct_metric_case kase;
     bool decided;         /* which metrics: after the first batch */
+    bool timed;           /* enough runs were */
+    double seconds;       /* of these, in all */
     bool one_number;      /* the command printed one for all samples */
     ev_floats in;
     const float *in_f32;  /* first input of the batch, when it has the shape of the first output */
@@ -345,14 +347,30 @@ static void make_first(void *arg, size_t begin, size_t end, size_t thread)
     }
 }
 
+/* Of the runs in which no model made a plan. With times of samples further ones need not run on one thread. */
+static void take_times(evaluation *e)
+{
+    const size_t least = (size_t)(e->o->latency_runs > 0 ? e->o->latency_runs : EV_LEAST_RUNS);
+    for (size_t k = 0; k < e->n_subject; k++) {
+        subject *s = &e->subject[k];
+        s->seconds[s->n_seconds++] = s->last;
+        e->seconds += s->last;
+    }
+    e->timed = e->subject[0].n_seconds == EV_MOST_RUNS || (e->subject[0].n_seconds >= least && e->seconds >= e->o->latency_seconds);
+    if (e->timed)
+        oct_pool_alone(e->o->pool, false);
+}
+
 static oct_status run_batch(evaluation *e, const oct_batch *b, oct_err *err)
 {
     const int64_t rows = oct_batch_rows(e->src, b);
     e->most_rows = rows > e->most_rows ? rows : e->most_rows;
     oct_plan *reference = NULL, *p;
     bool steady = true;
-    if (!e->decided && e->o->side)
-        oct_pool_for(e->o->side, e->n_subject, 1, make_first, &(first_plans){ e, b });
+    if (!e->decided) {
+        oct_pool_for(e->o->pool, e->n_subject, 1, make_first, &(first_plans){ e, b });
+        oct_pool_alone(e->o->pool, e->o->time_samples);
+    }
     for (size_t k = 0; k < e->n_subject; k++) {
         oct_status s = run_subject(e, k, b, rows, &p, &steady, err);
         if (s != OCT_OK) {
@@ -361,8 +379,8 @@ static oct_status run_batch(evaluation *e, const oct_batch *b, oct_err *err)
         }
         reference = k == 0 ? p : reference;
     }
-    for (size_t k = 0; k < e->n_subject && steady && e->subject[k].n_seconds < EV_MOST_RUNS; k++)
-        e->subject[k].seconds[e->subject[k].n_seconds++] = e->subject[k].last;
+    if (steady && !e->timed && e->o->time_samples)
+        take_times(e);
     const oct_operand *out = oct_plan_output(reference, 0);
     OCT_TRY(take_input(e, b, out, err));
     if (!e->decided) {
@@ -521,6 +539,7 @@ static oct_status time_models(evaluation *e, oct_eval_result *r, oct_err *err)
         const bool enough = o->time_samples && o->latency_seconds > 0 && s->n_seconds > 0 && s->n_seconds >= (size_t)o->latency_runs;
         t[k] = (ev_timed){ s->model->name, s->runner, s->seconds, enough ? s->n_seconds : 0 };
     }
+    oct_pool_alone(o->pool, o->time_samples);
     return ev_time_models(t, e->n_subject, e->first, e->first_rows, o, r, err);
 }
 
@@ -534,7 +553,7 @@ static oct_status fill_result(evaluation *e, oct_eval_result *r, oct_err *err)
     r->layer_samples = e->layer_samples;
     const int64_t fixed = oct_source_fixed_batch(e->src);
     r->batch = fixed > 1 ? (size_t)fixed : e->o->batch ? e->o->batch : 1;
-    r->threads = oct_pool_threads(e->o->pool);
+    r->threads = e->o->time_samples ? 1 : oct_pool_threads(e->o->pool);
     if (!(r->models = oct_arena_calloc(r->arena, r->n_models, sizeof *r->models)))
         return oct_nomem(err);
     for (size_t k = 0; k < e->n_subject; k++)
@@ -560,6 +579,7 @@ oct_status oct_eval(const oct_eval_model *models, size_t n_models, oct_source *s
     if (s == OCT_OK)
         s = fill_result(&e, r, err);
     teardown(&e);
+    oct_pool_alone(o->pool, false);
     if (s != OCT_OK) {
         oct_arena_destroy(a);
         return s;

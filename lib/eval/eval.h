@@ -23,7 +23,6 @@ typedef struct oct_eval_model {
 
 typedef struct oct_eval_options {
     oct_pool *pool;
-    oct_pool *side;                  /* makes the models' plans for the first batch, one per thread; NULL: one after the other */
     size_t batch;                    /* samples at a time; 0: 1. A batch the model fixes overrides it. */
     const oct_metric *const *metrics; /* NULL: those that apply */
     size_t n_metrics;
@@ -31,8 +30,8 @@ typedef struct oct_eval_options {
     int64_t layer_samples;           /* samples over which layers are compared: 0 none, -1 all */
     double latency_seconds;          /* time to spend on timing, in all; 0: no timing */
     int latency_runs;                /* the least number of runs of each model; 0: 9 */
-    bool time_samples;               /* use the times of the runs over the samples, except runs that made plans, if there are at least
-                                      * latency_runs of them */
+    bool time_samples;               /* use the times of runs over the samples, except runs that made plans: of the first ones, which run on one
+                                      * thread until latency_runs and latency_seconds are reached, if there are latency_runs in all */
     bool profile;                    /* gather oct_eval_model_result.steps */
     oct_progress_fn progress;        /* may be NULL */
     void *progress_arg;

@@ -29,7 +29,7 @@ oct_status ev_layers_result(const ev_layers *l, size_t k, oct_arena *arena, oct_
 /* ---- latency.c ---- */
 
 /* The largest number of runs that are timed. */
-enum { EV_MOST_RUNS = 1000 };
+enum { EV_LEAST_RUNS = 9, EV_MOST_RUNS = 1000 };
 
 /* A model and the seconds of its runs, which alternate with those of the other models. */
 typedef struct ev_timed {

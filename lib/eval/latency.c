@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { WARM_UP = 3, LEAST = 9, FEWEST_PAIRS = 5 };
+enum { WARM_UP = 3, FEWEST_PAIRS = 5 };
 static const double WIDEST = 1.5; /* quartiles of pairs further apart say nothing */
 
 static oct_status run_once(ev_timed *t, const oct_array *arrays, double *seconds, oct_err *err)
@@ -22,7 +22,7 @@ static oct_status run_once(ev_timed *t, const oct_array *arrays, double *seconds
 
 static oct_status run_rounds(ev_timed *t, size_t n, const oct_array *arrays, const oct_eval_options *o, oct_err *err)
 {
-    const int least = o->latency_runs <= 0 ? LEAST : o->latency_runs < EV_MOST_RUNS ? o->latency_runs : EV_MOST_RUNS;
+    const int least = o->latency_runs <= 0 ? EV_LEAST_RUNS : o->latency_runs < EV_MOST_RUNS ? o->latency_runs : EV_MOST_RUNS;
     double begin = oct_now();
     for (int i = -WARM_UP; i < EV_MOST_RUNS && (i < least || oct_now() - begin < o->latency_seconds); i++) {
         double seconds;

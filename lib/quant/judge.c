@@ -103,18 +103,17 @@ static oct_status list_metrics(const oct_conversion *c, const oct_metric **metri
 oct_status oct_conversion_compare(oct_conversion *c, const oct_eval_model models[2], bool timed, oct_eval_result **r, oct_err *err)
 {
     const oct_metric *metric[1 + OCT_GOALS_MAX];
-    oct_pool *side = oct_pool_create(c->o.job.threads);
-    if (!side)
+    oct_pool *pool = oct_pool_create(c->o.job.threads);
+    if (!pool)
         return oct_pool_fail(c->o.job.threads, err);
-    oct_pool_relax(side);
-    /* On one thread: few samples, and a ratio that does not depend on what else the machine does. Without timing, on all. */
-    oct_eval_options o = { .latency_seconds = timed ? TIMING_SECONDS : 0, .time_samples = timed, .pool = timed ? NULL : side, .side = timed ? side : NULL,
+    oct_pool_relax(pool);
+    oct_eval_options o = { .latency_seconds = timed ? TIMING_SECONDS : 0, .time_samples = timed, .pool = pool,
                            .command = c->o.command, .progress = c->o.listener.progress, .progress_arg = c->o.listener.arg };
     oct_status st = list_metrics(c, metric, &o.n_metrics, err);
     o.metrics = o.n_metrics ? metric : NULL;
     if (st == OCT_OK)
         st = oct_eval(models, 2, c->src, &o, r, err);
-    oct_pool_destroy(side);
+    oct_pool_destroy(pool);
     return st;
 }
 
