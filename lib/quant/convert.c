@@ -65,6 +65,7 @@ void oct_conversion_close(oct_conversion *c)
     oct_graph_destroy(c->fl);
     oct_graph_destroy(c->adopted);
     oct_graph_destroy(c->like);
+    oct_arena_destroy(c->equalized);
     oct_calib_destroy(c->calib);
     for (int h = 0; h < 2; h++)
         oct_calib_destroy(c->half[h]);

@@ -31,6 +31,7 @@ typedef struct work {
     set *set;
     size_t n, chosen;
     const oct_tensor **was; /* [n_was]: constants of the graph's values, before */
+    oct_arena *scaled;      /* those after */
     size_t n_was;
 } work;
 
@@ -185,7 +186,7 @@ static oct_status scale(oct_trial *t, oct_conversion *c, oct_method_result *r, o
     (void)r;
     (void)a;
     for (size_t i = 0; i < w->n; i++)
-        OCT_TRY(oct_scaling_apply(c->m->graph, w->set[i].s, w->set[i].exponent, err));
+        OCT_TRY(oct_scaling_apply(&(oct_scaler){ c->m->graph, w->scaled, w->was }, w->set[i].s, w->set[i].exponent, err));
     return oct_conversion_reopen(c, err);
 }
 
@@ -265,9 +266,13 @@ static oct_status equalize(work *w, oct_method_result *r, oct_err *err)
         r->why = "the channels between layers have ranges that are alike enough";
         return OCT_OK;
     }
+    if (!(w->scaled = oct_arena_create()))
+        return oct_nomem(err);
     OCT_TRY(attempt(w, r, &won, err));
     if (!won)
         return OCT_OK;
+    w->c->equalized = w->scaled;
+    w->scaled = NULL;
     snprintf(r->choice, sizeof r->choice, "equalized %zu pair%s of layers", pairs, pairs == 1 ? "" : "s");
     for (size_t i = 0; i < w->n; i++)
         OCT_TRY(record(w, &w->set[i], err));
@@ -278,6 +283,7 @@ static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
 {
     work w = { .c = c, .a = oct_arena_create() };
     const oct_status st = w.a ? equalize(&w, r, err) : oct_nomem(err);
+    oct_arena_destroy(w.scaled);
     oct_arena_destroy(w.a);
     return st;
 }

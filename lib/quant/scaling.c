@@ -182,49 +182,61 @@ oct_status oct_scalings_find(const oct_graph *g, oct_arena *arena, oct_scaling *
 
 /* ---- factors ---- */
 
+/* The tensor that takes the scaled elements of a value's constant; it may be that constant. */
+static oct_status scaled_tensor(const oct_scaler *k, int value, float **to, oct_err *err)
+{
+    const oct_tensor *old = k->g->value[value].constant;
+    oct_tensor *t;
+    *to = (float *)(uintptr_t)old->data;
+    if (k->was && k->was[value] != old)
+        return OCT_OK;
+    OCT_TRY(oct_tensor_new(k->arena, OCT_F32, old->rank, old->dims, &t, err));
+    *to = (float *)(uintptr_t)t->data;
+    oct_graph_set_const(k->g, value, t);
+    return OCT_OK;
+}
+
 /* inputs: by the input channels of the weights, divided. */
-static oct_status scale_weights(oct_graph *g, const oct_scaled_layer *l, const int *exponent, bool inputs, oct_err *err)
+static oct_status scale_weights(const oct_scaler *k, const oct_scaled_layer *l, const int *exponent, bool inputs, oct_err *err)
 {
-    const int v = g->node[l->node].in[1];
-    const oct_tensor *old = g->value[v].constant;
-    oct_tensor *t;
-    OCT_TRY(oct_tensor_new(g->arena, OCT_F32, old->rank, old->dims, &t, err));
+    const int v = k->g->node[l->node].in[1];
+    const oct_tensor *old = k->g->value[v].constant;
+    float *to;
+    OCT_TRY(scaled_tensor(k, v, &to, err));
     for (int64_t e = 0; e < old->count; e++)
-        ((float *)(uintptr_t)t->data)[e] = ldexpf(((const float *)old->data)[e], inputs ? -exponent[oct_input_channel(&l->weights, e)]
-                                                                                        : exponent[oct_output_channel(&l->weights, e)]);
-    oct_graph_set_const(g, v, t);
+        to[e] = ldexpf(((const float *)old->data)[e], inputs ? -exponent[oct_input_channel(&l->weights, e)] : exponent[oct_output_channel(&l->weights, e)]);
     return OCT_OK;
 }
 
-oct_status oct_scale_inputs(oct_graph *g, const oct_scaled_layer *l, const int *exponent, oct_err *err)
+oct_status oct_scale_inputs(const oct_scaler *k, const oct_scaled_layer *l, const int *exponent, oct_err *err)
 {
-    return scale_weights(g, l, exponent, true, err);
+    return scale_weights(k, l, exponent, true, err);
 }
 
-oct_status oct_scale_vector(oct_graph *g, int value, const int *exponent, oct_err *err)
+oct_status oct_scale_vector(const oct_scaler *k, int value, const int *exponent, oct_err *err)
 {
-    const oct_tensor *old = g->value[value].constant;
-    oct_tensor *t;
-    OCT_TRY(oct_tensor_new(g->arena, OCT_F32, old->rank, old->dims, &t, err));
+    const oct_tensor *old = k->g->value[value].constant;
+    float *to;
+    OCT_TRY(scaled_tensor(k, value, &to, err));
     for (int64_t c = 0; c < old->count; c++)
-        ((float *)(uintptr_t)t->data)[c] = ldexpf(((const float *)old->data)[c], exponent[c]);
-    oct_graph_set_const(g, value, t);
+        to[c] = ldexpf(((const float *)old->data)[c], exponent[c]);
     return OCT_OK;
 }
 
-static oct_status scale_bias(oct_graph *g, const oct_scaled_layer *l, const int *exponent, oct_err *err)
+static oct_status scale_bias(const oct_scaler *k, const oct_scaled_layer *l, const int *exponent, oct_err *err)
 {
-    return oct_layer_bias(g, l->node) ? oct_scale_vector(g, g->node[l->node].in[oct_op_of(g, l->node)->weights.bias], exponent, err) : OCT_OK;
+    const oct_graph *g = k->g;
+    return oct_layer_bias(g, l->node) ? oct_scale_vector(k, g->node[l->node].in[oct_op_of(g, l->node)->weights.bias], exponent, err) : OCT_OK;
 }
 
-oct_status oct_scaling_apply(oct_graph *g, const oct_scaling *s, const int *exponent, oct_err *err)
+oct_status oct_scaling_apply(const oct_scaler *k, const oct_scaling *s, const int *exponent, oct_err *err)
 {
     for (size_t i = 0; i < s->n_makers; i++) {
-        OCT_TRY(scale_weights(g, &s->maker[i], exponent, false, err));
-        OCT_TRY(scale_bias(g, &s->maker[i], exponent, err));
+        OCT_TRY(scale_weights(k, &s->maker[i], exponent, false, err));
+        OCT_TRY(scale_bias(k, &s->maker[i], exponent, err));
     }
     for (size_t i = 0; i < s->n_readers; i++)
-        OCT_TRY(oct_scale_inputs(g, &s->reader[i], exponent, err));
+        OCT_TRY(oct_scale_inputs(k, &s->reader[i], exponent, err));
     return OCT_OK;
 }
 

@@ -28,10 +28,18 @@ typedef struct oct_scaling {
 /* Every scaling of g with at least one maker and one reader, in the order of the graph; in arena. OCT_ENOMEM. */
 oct_status oct_scalings_find(const oct_graph *g, oct_arena *arena, oct_scaling **found, size_t *n, oct_err *err);
 
+/* Where scaled constants go: tensors in arena, which must outlive g or what it has then. was[n_value], or NULL: constants of g that stay as they
+ * are; a value that has another one by now is scaled in place. */
+typedef struct oct_scaler {
+    oct_graph *g;
+    oct_arena *arena;
+    const oct_tensor *const *was;
+} oct_scaler;
+
 enum { OCT_SCALING_MOST = 16 }; /* bits of a factor */
 /* Multiplies channel c of what the makers make by 2^exponent[c], |exponent| <= OCT_SCALING_MOST, and divides that of what the readers multiply.
- * The constants get new tensors in the graph's arena under their old names. OCT_ENOMEM. */
-oct_status oct_scaling_apply(oct_graph *g, const oct_scaling *s, const int *exponent, oct_err *err);
+ * Names stay. OCT_ENOMEM. */
+oct_status oct_scaling_apply(const oct_scaler *k, const oct_scaling *s, const int *exponent, oct_err *err);
 /* Appends the factors 2^exponent[n] of a value to the metadata, since comparisons with the model as it was must know of them. OCT_ENOMEM. */
 oct_status oct_scaling_record(oct_buf *to, const oct_graph *g, const oct_scaled *v, int64_t n, const int *exponent, oct_err *err);
 
@@ -40,7 +48,7 @@ oct_status oct_scaling_record(oct_buf *to, const oct_graph *g, const oct_scaled 
 bool oct_constant_scales(const oct_graph *g, int value);
 bool oct_scaled_layer_of(const oct_graph *g, int node, oct_scaled_layer *l);
 /* Divides what a layer multiplies with input channel c by 2^exponent[c]; multiplies element c of a constant by it. As oct_scaling_apply. */
-oct_status oct_scale_inputs(oct_graph *g, const oct_scaled_layer *l, const int *exponent, oct_err *err);
-oct_status oct_scale_vector(oct_graph *g, int value, const int *exponent, oct_err *err);
+oct_status oct_scale_inputs(const oct_scaler *k, const oct_scaled_layer *l, const int *exponent, oct_err *err);
+oct_status oct_scale_vector(const oct_scaler *k, int value, const int *exponent, oct_err *err);
 
 #endif

@@ -215,10 +215,11 @@ static oct_status put_product(oct_graph *g, site *x, oct_err *err)
 
 static oct_status apply(oct_graph *g, site *x, oct_err *err)
 {
+    const oct_scaler k = { g, g->arena, NULL };
     for (size_t i = 0; i < x->n_readers; i++)
-        OCT_TRY(oct_scale_inputs(g, &x->reader[i], x->exponent, err));
+        OCT_TRY(oct_scale_inputs(&k, &x->reader[i], x->exponent, err));
     for (int i = 0; x->folds && i < x->n_constants; i++)
-        OCT_TRY(oct_scale_vector(g, x->constant[i], x->exponent, err));
+        OCT_TRY(oct_scale_vector(&k, x->constant[i], x->exponent, err));
     return x->folds ? OCT_OK : put_product(g, x, err);
 }
 

@@ -196,7 +196,7 @@ static oct_sim_loss measured(work *w, int half, const oct_sim_mask *m)
 {
     oct_sim *s;
     oct_sim_loss loss;
-    GOOD(oct_conversion_sim(&w->c, (oct_sim_size){ 1, ROWS / 2, ROWS / 2 }, half, &s, err));
+    GOOD(oct_conversion_sim(&w->c, (oct_sim_size){ 1 << 30, ROWS / 2, ROWS / 2 }, half, &s, err));
     GOOD(oct_sim_measure(s, m, &loss, err));
     return loss;
 }
@@ -489,7 +489,7 @@ static void planted_value_is_first(void **state)
     oct_sim *sim;
     build_planted(w, 100, false);
     decide(w);
-    GOOD(oct_conversion_sim(&w->c, (oct_sim_size){ 1, ROWS / 2, ROWS / 2 }, 0, &sim, err));
+    GOOD(oct_conversion_sim(&w->c, (oct_sim_size){ 1 << 30, ROWS / 2, ROWS / 2 }, 0, &sim, err));
     GOOD(oct_sensitivity_measure(sim, w->c.job, 0, true, NULL, a, &s, err));
     assert_true(s.n >= 5 && s.site[0].node < 0 && s.site[0].value == w->c.job->g->input[0]);
     double values = 0, weights = 0;
@@ -515,7 +515,7 @@ static void worst_values_are_found(void **state)
     oct_sim *sim;
     build_planted(w, 100, false);
     decide(w);
-    GOOD(oct_conversion_sim(&w->c, (oct_sim_size){ 1, ROWS / 2, ROWS / 2 }, 0, &sim, err));
+    GOOD(oct_conversion_sim(&w->c, (oct_sim_size){ 1 << 30, ROWS / 2, ROWS / 2 }, 0, &sim, err));
     GOOD(oct_sensitivity_measure(sim, w->c.job, 0, false, NULL, a, &all, err));
     GOOD(oct_sensitivity_find_worst(sim, w->c.job, share, a, &worst, err));
     assert_true(all.n == worst.n && all.n >= 3 && all.all.noise == worst.all.noise);
@@ -555,7 +555,7 @@ static void order_changes_no_loss(void **state)
         assert_true(alone[i].noise > 0);
         oct_conversion_end_sim(&w->c);
     }
-    GOOD(oct_conversion_sim(&w->c, (oct_sim_size){ 1, ROWS / 2, ROWS / 2 }, 0, &sim, err));
+    GOOD(oct_conversion_sim(&w->c, (oct_sim_size){ 1 << 30, ROWS / 2, ROWS / 2 }, 0, &sim, err));
     for (int k = 0; k < 3 * n; k++) { /* upwards, downwards, and in leaps */
         const int i = k < n ? k : k < 2 * n ? 2 * n - 1 - k : k * 5 % n;
         oct_sim_loss loss;
