@@ -66,6 +66,7 @@ void oct_conversion_close(oct_conversion *c)
     oct_graph_destroy(c->adopted);
     oct_graph_destroy(c->like);
     oct_arena_destroy(c->equalized);
+    oct_arena_destroy(c->lasting);
     oct_calib_destroy(c->calib);
     for (int h = 0; h < 2; h++)
         oct_calib_destroy(c->half[h]);
@@ -133,7 +134,10 @@ oct_status oct_conversion_reopen(oct_conversion *c, oct_err *err)
     o.have_data = c->src || c->calib;
     oct_conversion_end_sim(c);
     oct_qjob_destroy(c->job);
+    oct_arena_destroy(c->lasting);
     c->job = NULL;
+    if (!(c->lasting = o.lasting = oct_arena_create()))
+        return oct_nomem(err);
     oct_conversion_changed(c);
     oct_policy_note(c->policy, c->m->graph);
     OCT_TRY(oct_qjob_create(c->m->graph, &o, &c->job, err));

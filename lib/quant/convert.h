@@ -151,6 +151,7 @@ typedef struct oct_conversion {
     struct oct_sim_core *sim; /* the simulation while methods run, NULL: nobody has asked for it */
     oct_layer *layers;
     size_t n_layers;
+    oct_arena *lasting;      /* of the job's decisions */
     oct_arena *equalized;    /* constants of the graph that were scaled, or NULL */
     oct_buf scaled;          /* what the metadata says of values whose channels a method multiplied (eval/scaled.h) */
     oct_method_result *methods; /* of the table, in its order */

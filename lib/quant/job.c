@@ -137,7 +137,7 @@ oct_status oct_job_open(oct_arena *a, oct_graph *g, const oct_qjob_opts *opts, c
     j->arena = a;
     j->where = where;
     j->g = g;
-    j->lasting = g->arena;
+    j->lasting = opts->lasting ? opts->lasting : g->arena;
     j->opts = *opts;
     j->observer = oct_observer_default();
     OCT_TRY(allocate(j, err));

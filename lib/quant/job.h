@@ -80,7 +80,7 @@ struct oct_qjob {
     qbody *body;       /* of nodes in order */
     size_t n_body, cap_body;
     oct_graph *g;
-    oct_arena *lasting; /* of the graph that the job was made for: outlives its copies, and has all that values carry */
+    oct_arena *lasting; /* outlives the graph's copies, and has all that values carry */
     oct_qjob_opts opts;
     /* By value: what rounding did to the means of its channels on measured samples, [moved_channels[v]]; NULL: not measured. */
     double **moved;

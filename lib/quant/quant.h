@@ -55,6 +55,7 @@ typedef struct oct_qjob_opts {
     bool blocks_qdq;          /* behind DequantizeLinear of opset 21, instead of in MatMulNBits */
     bool operators;           /* operators on integers, instead of QuantizeLinear and DequantizeLinear around real ones */
     int threads;              /* for rounding weights in blocks; 0: one per processor */
+    oct_arena *lasting;       /* takes the weights and parameters that are decided, which the graph refers to from then on; NULL: the graph's arena */
     /* Told of weights that have been rounded in blocks and are not read again soon; NULL: nobody is. */
     void (*forget)(void *arg, const void *bytes, size_t n);
     void *forget_arg;
