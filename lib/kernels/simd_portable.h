@@ -54,6 +54,32 @@ OCT_PORTABLE __m128i oct_mm_maskz_loadu_epi8(__mmask16 k, const void *p)
     return _mm_loadu_si128((const __m128i *)(const void *)x);
 }
 
+OCT_PORTABLE __m512i oct_mm512_maskz_loadu_epi8(uint64_t k, const void *p)
+{
+    uint8_t x[64];
+    for (int i = 0; i < 64; i++)
+        x[i] = k >> i & 1 ? ((const uint8_t *)p)[i] : 0;
+    return _mm512_loadu_si512(x);
+}
+
+OCT_PORTABLE int32_t oct_mm512_reduce_add_epi32(__m512i v)
+{
+    uint32_t x[16], sum = 0;
+    _mm512_storeu_si512(x, v);
+    for (int i = 0; i < 16; i++)
+        sum += x[i];
+    return (int32_t)sum;
+}
+
+OCT_PORTABLE void oct_mm256_mask_storeu_epi8(void *p, __mmask32 k, __m256i v)
+{
+    uint8_t x[32];
+    _mm256_storeu_si256((__m256i *)(void *)x, v);
+    for (int i = 0; i < 32; i++)
+        if (k >> i & 1)
+            ((uint8_t *)p)[i] = x[i];
+}
+
 OCT_PORTABLE void oct_mm_mask_storeu_epi8(void *p, __mmask16 k, __m128i v)
 {
     uint8_t x[16];
@@ -155,6 +181,9 @@ OCT_PORTABLE __m512i oct_mm512_cvtps_epi32(__m512 v)
 #undef _mm256_maskz_loadu_epi8
 #undef _mm_maskz_loadu_epi8
 #undef _mm_mask_storeu_epi8
+#undef _mm256_mask_storeu_epi8
+#undef _mm512_maskz_loadu_epi8
+#undef _mm512_reduce_add_epi32
 #undef _mm512_maskz_loadu_epi32
 #undef _mm512_mask_storeu_epi32
 #undef _mm512_maskz_loadu_ps
@@ -167,6 +196,9 @@ OCT_PORTABLE __m512i oct_mm512_cvtps_epi32(__m512 v)
 #define _mm256_maskz_loadu_epi8 oct_mm256_maskz_loadu_epi8
 #define _mm_maskz_loadu_epi8 oct_mm_maskz_loadu_epi8
 #define _mm_mask_storeu_epi8 oct_mm_mask_storeu_epi8
+#define _mm256_mask_storeu_epi8 oct_mm256_mask_storeu_epi8
+#define _mm512_maskz_loadu_epi8 oct_mm512_maskz_loadu_epi8
+#define _mm512_reduce_add_epi32 oct_mm512_reduce_add_epi32
 #define _mm512_maskz_loadu_epi32 oct_mm512_maskz_loadu_epi32
 #define _mm512_mask_storeu_epi32 oct_mm512_mask_storeu_epi32
 #define _mm512_maskz_loadu_ps oct_mm512_maskz_loadu_ps

@@ -3,8 +3,9 @@
  *
  *   oct_tiles_begin(), oct_tiles_end()      this thread's tiles are 16 rows of 64 bytes; are no more. What has begun ends before its thread does
  *                                           anything else
+ *   oct_tiles_begin_shape(shape)            this thread's tiles are of other shapes, below
  *   oct_tile_zero(t)
- *   oct_tile_load(t, p, stride)             row i is the 64 bytes at p + i * stride; a stride of 0 is the same row 16 times
+ *   oct_tile_load(t, p, stride)             row i is the bytes at p + i * stride; a stride of 0 is the same row 16 times
  *   oct_tile_store(t, p, stride)
  *   oct_tile_dot_us(c, a, b), _ss           c[m][n] += sum of a[m][k] * b[k / 4][n][k % 4], k < 64, in int32, wrapping: a of u8 or s8, b of s8
  *   oct_tile_dot_bf16(c, a, b)              the same of bf16, k < 32, pairs instead of quads: c[m][n] = c[m][n] + (even + odd), each a chain of fma
@@ -21,6 +22,7 @@
 #if defined(OCT_SIMDE)
 #include "kernels/tiles_portable.h"
 #define oct_tiles_begin() oct_portable_tiles(&oct_tiles_whole)
+#define oct_tiles_begin_shape(shape) oct_portable_tiles(shape)
 #define oct_tiles_end() oct_portable_tiles(NULL)
 #define oct_tile_zero oct_portable_zero
 #define oct_tile_load oct_portable_load
@@ -34,6 +36,11 @@
 #define OCT_TILES_NATIVE
 #define OCT_TILES_SETTLE() __asm__ volatile("" : : : "memory")
 #define oct_tiles_begin() _tile_loadconfig(&oct_tiles_whole)
+#define oct_tiles_begin_shape(shape) \
+    do {                              \
+        OCT_TILES_SETTLE();           \
+        _tile_loadconfig(shape);      \
+    } while (0)
 #define oct_tiles_end() _tile_release()
 #define oct_tile_zero(t) _tile_zero(t)
 #define oct_tile_load(t, p, stride) _tile_loadd(t, p, stride)
