@@ -82,7 +82,8 @@ static void fill_near(oct_check *t, uint8_t *a, size_t n, int32_t middle, size_t
         a[i] = (uint8_t)((uint32_t)middle + (oct_check_random(t) >> 8) % (1u << spread) - (1u << spread) / 2) ^ flip;
 }
 
-static void check_shape(oct_check *t, size_t m, size_t n, size_t k)
+/* By the kernel of that name, or by any. */
+static void check_shape(oct_check *t, const char *kernel, size_t m, size_t n, size_t k)
 {
     const uint32_t r = oct_check_random(t);
     const oct_dtype at = r & 1 ? OCT_S8 : OCT_U8, bt = r & 2 ? OCT_S8 : OCT_U8;
@@ -116,7 +117,10 @@ static void check_shape(oct_check *t, size_t m, size_t n, size_t k)
         }
     oct_qgemm p;
     oct_err err = OCT_ERR_INIT;
-    oct_check_want_any(t, true);
+    if (kernel)
+        oct_choice_want(kernel, NULL);
+    else
+        oct_check_want_any(t, true);
     const oct_status s = oct_qgemm_prepare(&p, r & 512 ? m : 0, n, k, at, bt, 2, &err);
     oct_choice_want(NULL, NULL);
     if (s != OCT_OK) {
@@ -456,10 +460,14 @@ void check_qgemm(oct_check *t)
     for (size_t i = 0; i < count; i++)
         for (size_t round = 0; round < 600 && k[i].sorted && (k[i].isa & ~oct_isa_active()) == 0; round++)
             check_class(t, k[i].sorted, 1 + round % OCT_QCLASS_ROWS, round % 10 ? 1 + round % 150 : 1 + oct_check_below(t, 1200));
+    /* Every number of tiles, their heights, and steps of k with what is left of the last. */
+    for (size_t i = 0; i < count; i++)
+        for (size_t m = 1; m <= 100 && k[i].block && (k[i].isa & ~oct_isa_active()) == 0; m++)
+            check_shape(t, k[i].name, m, 1 + oct_check_below(t, m % 4 ? 40 : 100), oct_check_below(t, m % 3 ? 70 : 400));
     static const size_t depths[] = { 0, 1, 2, 3, 4, 5, 16, 20, 31, 32, 64, 257, 1030 };
     for (size_t i = 0; i < OCT_COUNT(depths); i++)
         for (size_t n = 0; n < 60; n++)
-            check_shape(t, n % 4 == 1 ? 1 : 1 + oct_check_below(t, n % 8 == 0 ? 220 : 17), 1 + (n < 50 ? n : oct_check_below(t, 150)), depths[i]);
+            check_shape(t, NULL, n % 4 == 1 ? 1 : 1 + oct_check_below(t, n % 8 == 0 ? 220 : 17), 1 + (n < 50 ? n : oct_check_below(t, 150)), depths[i]);
 }
 
 /* Pipelines on accumulators of every size, against finish(). */

@@ -67,8 +67,9 @@ oct_status oct_qconv_prepare(oct_qconv *p, const oct_conv_geom *g, oct_dtype x_t
     const oct_choice pick = oct_qgemm_choose(isa, &e, p->path == OCT_CONV_DENSE && e.rows == 1);
     p->kernel = pick.record;
     p->dw = oct_qdw_select(isa, g);
-    /* Chains pick from chunks of k, which do not cross from tap to tap. */
-    if (p->kernel->chain && p->path == OCT_CONV_INDIRECT && oct_conv_taps(&p->g) > 1 && kernel_depth(p) % OCT_QCHAIN_CHUNK)
+    /* Chains pick from chunks of k, which do not cross from tap to tap; kernels of blocks take rows that lie equally far from each other. */
+    const bool crossing = p->kernel->chain && oct_conv_taps(&p->g) > 1 && kernel_depth(p) % OCT_QCHAIN_CHUNK;
+    if (p->path == OCT_CONV_INDIRECT && (crossing || p->kernel->block))
         p->path = OCT_CONV_GATHER;
     p->winograd = oct_qwinograd_select(isa, &p->g, pick);
     size_t thread, shared, row, all;
@@ -107,7 +108,7 @@ void oct_qconv_pack(const oct_qconv *p, const void *w, const int32_t *zw, size_t
     }
     const size_t taps = oct_conv_taps(g), ic = (size_t)(g->c / g->groups), oc = (size_t)(g->oc / g->groups);
     oct_qsource s = { .b = w, .is_signed = p->w_type == OCT_S8, .fast_pack = p->fast_pack, .taps = taps, .kc = ic,
-                      .dense = p->path == OCT_CONV_GATHER, .ts = 1, .zb = zw, .zb_step = zw_step };
+                      .fold = p->path == OCT_CONV_GATHER ? taps : 1, .ts = 1, .zb = zw, .zb_step = zw_step };
     s.ks = (ptrdiff_t)(g->transposed ? oc * taps : taps);
     s.ns = (ptrdiff_t)(g->transposed ? taps : ic * taps);
     for (size_t i = 0; i < (size_t)g->groups; i++, s.b += oc * ic * taps)
@@ -129,7 +130,7 @@ void oct_qconv_run(const oct_qconv *p, oct_pool *pool, const void *x, int32_t zx
 {
     const oct_conv_geom *g = &p->g;
     const size_t pad = pad_bytes(g), pixels = oct_conv_pixels(g);
-    const oct_dtype as = p->path == OCT_CONV_DEPTHWISE ? OCT_U8 : p->kernel->a;
+    const oct_dtype as = p->path == OCT_CONV_DEPTHWISE ? OCT_U8 : oct_qreads(p->kernel, p->x_type);
     const oct_rows rows = { .x = x, .step = (size_t)g->ldx, .run = (size_t)(g->c / g->groups),
                             .g = p->path == OCT_CONV_DENSE ? NULL : g, .pad = scratch, .count = pixels };
     const uint8_t flip = oct_qflip(p->x_type, as);
@@ -153,7 +154,7 @@ void oct_qconv_run(const oct_qconv *p, oct_pool *pool, const void *x, int32_t zx
         packed = (const qconv_head *)packed + 1;
     const oct_qtiles t = { .kernel = p->kernel, .qout = p->qout, .rows = rows, .gather = p->path == OCT_CONV_GATHER,
                            .taps = kernel_taps(p), .kc = kernel_depth(p), .n = (size_t)(g->oc / g->groups),
-                           .groups = (size_t)g->groups, .flip = flip, .za = za, .packed = packed, .bias = bias, .out = out,
+                           .groups = (size_t)g->groups, .is_signed = as == OCT_S8, .flip = flip, .za = za, .packed = packed, .bias = bias, .out = out,
                            .c = y, .ldc = (size_t)g->ldy, .block = p->block, .scratch = rest };
     oct_qtiles_run(&t, pool);
 }

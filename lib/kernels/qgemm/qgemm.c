@@ -4,10 +4,12 @@
 #include "base/mem.h"
 #include "kernels/qgemm/qgemm_int.h"
 
-#define OCT_QGEMM(isa, fn, mr, nr, kr, order, a) { #fn, OCT_ISA_##isa, fn, mr, nr, kr, order, a, NULL, NULL, NULL },
-#define OCT_QCHAIN(isa, chain, fn, mr, nr, a) { #chain, OCT_ISA_##isa, fn, mr, nr, 4, OCT_QGEMM_CHAINS, a, NULL, NULL, chain },
-#define OCT_QSORTED(isa, sorted, chain, fn, mr, nr, a) { #sorted, OCT_ISA_##isa, fn, mr, nr, 4, OCT_QGEMM_CHAINS, a, NULL, &sorted, chain },
-#define OCT_QROW(isa, row) { #row, OCT_ISA_##isa, NULL, 1, OCT_QROW_COLUMNS, 4, OCT_QGEMM_ROW, OCT_U8, &row, NULL, NULL },
+#define OCT_QGEMM(isa, fn, mr, nr, kr, order, a) { #fn, OCT_ISA_##isa, fn, mr, nr, kr, order, a, NULL, NULL, NULL, NULL },
+#define OCT_QCHAIN(isa, chain, fn, mr, nr, a) { #chain, OCT_ISA_##isa, fn, mr, nr, 4, OCT_QGEMM_CHAINS, a, NULL, NULL, chain, NULL },
+#define OCT_QSORTED(isa, sorted, chain, fn, mr, nr, a) { #sorted, OCT_ISA_##isa, fn, mr, nr, 4, OCT_QGEMM_CHAINS, a, NULL, &sorted, chain, NULL },
+#define OCT_QROW(isa, row) { #row, OCT_ISA_##isa, NULL, 1, OCT_QROW_COLUMNS, 4, OCT_QGEMM_ROW, OCT_U8, &row, NULL, NULL, NULL },
+#define OCT_QBLOCK(isa, name, mr, nr) \
+    { #name, OCT_ISA_##isa, NULL, mr, nr, OCT_QBLOCK_STEP, OCT_QGEMM_TILES, OCT_U8, NULL, NULL, NULL, &(const oct_qblock_kernel){ name##_run, name##_sums } },
 static const oct_qgemm_kernel kernels[] = {
 #include "kernels/qgemm/qgemm.inc"
 };
@@ -15,6 +17,7 @@ static const oct_qgemm_kernel kernels[] = {
 #undef OCT_QCHAIN
 #undef OCT_QSORTED
 #undef OCT_QROW
+#undef OCT_QBLOCK
 
 const oct_qgemm_kernel *oct_qgemm_kernels(size_t *n)
 {
@@ -74,18 +77,19 @@ oct_status oct_qgemm_prepare(oct_qgemm *p, size_t rows, size_t n, size_t k, oct_
 void oct_qgemm_pack(const oct_qgemm *p, const void *b, ptrdiff_t rs, ptrdiff_t cs, const int32_t *zb, size_t zb_step,
                     void *packed)
 {
-    const oct_qsource s = { .b = b, .is_signed = p->b_type == OCT_S8, .fast_pack = p->fast_pack, .taps = 1, .kc = p->k, .ks = rs, .ns = cs, .zb = zb, .zb_step = zb_step };
+    const oct_qsource s = { .b = b, .is_signed = p->b_type == OCT_S8, .fast_pack = p->fast_pack, .taps = 1, .kc = p->k, .fold = 1, .ks = rs, .ns = cs, .zb = zb, .zb_step = zb_step };
     oct_qpack(p->kernel, &s, p->n, 0, 1, packed);
 }
 
 void oct_qgemm_run(const oct_qgemm *p, oct_pool *pool, size_t m, const void *a, size_t lda, int32_t za, const void *packed,
                    const int32_t *bias, const oct_qout *out, void *c, size_t ldc, void *scratch)
 {
+    const oct_dtype as = oct_qreads(p->kernel, p->a_type);
     const oct_qtiles t = {
         .kernel = p->kernel, .qout = p->qout,
         .rows = { .x = a, .step = lda, .run = p->k, .count = m },
-        .taps = 1, .kc = p->k, .n = p->n, .groups = 1, .flip = oct_qflip(p->a_type, p->kernel->a),
-        .za = oct_qzero(za, p->a_type, p->kernel->a), .packed = packed, .bias = bias, .out = out, .c = c, .ldc = ldc,
+        .taps = 1, .kc = p->k, .n = p->n, .groups = 1, .is_signed = as == OCT_S8, .flip = oct_qflip(p->a_type, as),
+        .za = oct_qzero(za, p->a_type, as), .packed = packed, .bias = bias, .out = out, .c = c, .ldc = ldc,
         .block = oct_qtiles_block(p->kernel, p->k, false), .backwards = p->backwards, .scratch = scratch,
     };
     oct_qtiles_run(&t, oct_pool_threads(pool) > p->threads ? NULL : pool);

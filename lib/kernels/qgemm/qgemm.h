@@ -22,6 +22,7 @@ typedef enum oct_qgemm_order {
     OCT_QGEMM_PLAIN,   /* s8[k / kr][nr][kr]                                              */
     OCT_QGEMM_EVENODD, /* kr = 4: s8[k / 4][2][nr][2], k of {0, 2} first, then of {1, 3}  */
     OCT_QGEMM_CHAINS,  /* kr = 4, nr = 16: k in an order of its own (kernels/qgemm/qchain.h), or EVENODD */
+    OCT_QGEMM_TILES,   /* kr = 64: s8[k / 64][nr / 16][16][16][4], tiles of 16 quads of k by 16 columns */
     OCT_QGEMM_ROW      /* kernels/qgemm/qrow.h */
 } oct_qgemm_order;
 
@@ -49,13 +50,14 @@ typedef void (*oct_qgemm_chain_fn)(size_t rows, size_t depth, const oct_qchain_r
 typedef struct oct_qgemm_kernel {
     const char *name;
     oct_isa isa;
-    oct_qgemm_fn fn; /* NULL where `row` is not */
+    oct_qgemm_fn fn; /* NULL where `row` or `block` is not */
     size_t mr, nr, kr;
     oct_qgemm_order order;
     oct_dtype a; /* what it reads A as: OCT_U8 or OCT_S8 */
     const struct oct_qrow_kernel *row; /* kernels/qgemm/qrow.h: of products that always have one row; else NULL */
     const struct oct_qclass_kernel *sorted; /* kernels/qgemm/qclass.h: of weights for which that is faster than chains; else NULL */
     oct_qgemm_chain_fn chain; /* CHAINS: of panels in chains, fn is of plain ones; else NULL */
+    const struct oct_qblock_kernel *block; /* kernels/qgemm/qblock.h: TILES, of blocks of rows, and of A of either type; else NULL */
 } oct_qgemm_kernel;
 
 const oct_qgemm_kernel *oct_qgemm_kernels(size_t *n);

@@ -4,6 +4,7 @@
 
 #include "kernels/rows.h"
 #include "kernels/items.h"
+#include "kernels/qgemm/qblock.h"
 #include "kernels/qgemm/qclass.h"
 #include "kernels/qgemm/qgemm.h"
 #include "kernels/qgemm/qrow.h"
@@ -14,11 +15,15 @@
     void chain(size_t, size_t, const oct_qchain_rows *, const int8_t *, const int32_t *, int32_t *);
 #define OCT_QSORTED(isa, sorted, chain, fn, mr, nr, a)
 #define OCT_QROW(isa, row)
+#define OCT_QBLOCK(isa, name, mr, nr)        \
+    void name##_run(const oct_qblock *);     \
+    void name##_sums(const oct_qblock *, int32_t *);
 #include "kernels/qgemm/qgemm.inc"
 #undef OCT_QGEMM
 #undef OCT_QCHAIN
 #undef OCT_QSORTED
 #undef OCT_QROW
+#undef OCT_QBLOCK
 
 /* Packed weights of all groups: the header, s32[2][groups * n] (sums of columns, then minus the zero points),
  * then the panels of each group. */
@@ -32,6 +37,11 @@ typedef struct oct_qpacked {
     uint32_t more[8];
 } oct_qpacked;
 
+/* What a kernel reads A of that type as. */
+static inline oct_dtype oct_qreads(const oct_qgemm_kernel *k, oct_dtype type)
+{
+    return k->block ? type : k->a;
+}
 /* A of one type read as another: its bytes xored with this, its zero point z moved. */
 static inline uint8_t oct_qflip(oct_dtype type, oct_dtype as)
 {
@@ -42,13 +52,21 @@ static inline int32_t oct_qzero(int32_t z, oct_dtype type, oct_dtype as)
     return type == as ? z : as == OCT_U8 ? z + 128 : z - 128;
 }
 
+/* Convolutions for kernels of blocks: rows are positions in a copy of the image, of which only some are output pixels. */
+typedef struct oct_qflat {
+    const size_t *tap;  /* where in the copy each tap begins, from the row's place on */
+    size_t line, width; /* positions of an output line, and pixels: its first ones */
+} oct_qflat;
+
 typedef struct oct_qtiles {
     const oct_qgemm_kernel *kernel;
     const oct_qout_kernel *qout;
     oct_rows rows;      /* of group 0 */
     bool gather;
+    const oct_qflat *flat; /* or NULL */
     size_t taps, kc;    /* as the kernel sees them */
     size_t n, groups;
+    bool is_signed;     /* A, as the kernel sees it */
     uint8_t flip;       /* as the kernel takes it */
     int32_t za;         /* zero point of A as the kernel sees it */
     const void *packed;
@@ -87,7 +105,7 @@ typedef struct oct_qsource {
     bool is_signed;
     size_t taps, kc;      /* of the weights */
     bool fast_pack;       /* take no time to find chains */
-    bool dense;           /* pad the whole depth to kr, not every tap (gathered rows) */
+    size_t fold;          /* taps that follow each other before the depth is padded to kr: 1, or all of gathered rows */
     ptrdiff_t ts, ks, ns;
     const int32_t *zb;
     size_t zb_step;

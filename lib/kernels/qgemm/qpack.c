@@ -36,6 +36,9 @@ bool oct_qpack_size(const oct_qgemm_kernel *k, size_t taps, size_t kc, size_t n,
 /* Where value k (0 to kr - 1) of column j stands in its group. */
 static size_t place(const oct_qgemm_kernel *kn, size_t k, size_t j)
 {
+    enum { TILE = 16 };
+    if (kn->order == OCT_QGEMM_TILES)
+        return (j / TILE * TILE + k / 4) * (TILE * 4) + j % TILE * 4 + k % 4;
     return kn->order == OCT_QGEMM_PLAIN ? j * kn->kr + k : (k & 1) * kn->nr * 2 + j * 2 + (k >> 1);
 }
 
@@ -55,7 +58,7 @@ static size_t pack_panel(const oct_qgemm_kernel *kn, const oct_qsource *s, size_
             for (size_t j = 0; j < nj; j++)
                 group[place(kn, at % kn->kr, j)] = weight(s, t, k, j0 + j);
         }
-        if (!s->dense)
+        if ((t + 1) % s->fold == 0)
             at = oct_round_up(at, kn->kr);
     }
     return oct_round_up(at, kn->kr) * kn->nr;
@@ -206,7 +209,7 @@ void oct_qpack(const oct_qgemm_kernel *kn, const oct_qsource *s, size_t n, size_
         return;
     }
     size_t panel = 0;
-    oct_qpack_panel(kn, s->dense ? 1 : s->taps, s->dense ? s->taps * s->kc : s->kc, &panel);
+    oct_qpack_panel(kn, s->taps / s->fold, s->fold * s->kc, &panel);
     assert(panel > 0 || kn->order != OCT_QGEMM_CHAINS); /* chains have a head, also where the depth is 0 */
     const size_t bytes = panel * (oct_round_up(n, kn->nr) / kn->nr);
     int8_t *const first = panels + g * bytes, *to = first;

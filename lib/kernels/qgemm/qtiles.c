@@ -7,17 +7,29 @@
 /* A thread's scratch, carved. */
 typedef struct scratch {
     const uint8_t **table;
+    uint8_t **to; /* of kernels of blocks, in place of the table */
+    size_t *at;   /* likewise, in place of what is copied */
     uint8_t *gathered, *copied;
     int32_t *tile, *rowsum;
     size_t *ready; /* the block whose rows are ready; the scratch begins with it */
     oct_qclass sorted;
 } scratch;
 
+/* Kernels of blocks fetch each panel once a block, at more than the price of many rows: a block fills half of the second-level cache. */
+static size_t block_rows(const oct_qgemm_kernel *k, size_t depth)
+{
+    enum { MOST = 512, LEAST = 64, CACHE = 1 << 20 };
+    const size_t fit = depth ? CACHE / depth / k->mr * k->mr : MOST;
+    return fit > MOST ? MOST : fit < LEAST ? LEAST : fit;
+}
+
 /* Rows copied for chains stay in the second-level cache while the panels pass; few rows would look at each unit for too little. More of them
  * are better as long as the first-level cache holds them beside the tile. */
 size_t oct_qtiles_block(const oct_qgemm_kernel *k, size_t depth, bool gather)
 {
     enum { MOST = 128, USUAL = 64, LEAST = 24, CACHE = 320 << 10, NEAR = 16 << 10 };
+    if (k->block)
+        return block_rows(k, depth);
     if (!k->chain)
         return oct_rows_block(depth, gather);
     if (depth <= NEAR / USUAL)
@@ -26,17 +38,25 @@ size_t oct_qtiles_block(const oct_qgemm_kernel *k, size_t depth, bool gather)
     return fit > USUAL ? USUAL : fit < LEAST ? LEAST : fit;
 }
 
-/* From one gathered row to the next: chains read whole chunks, and room behind each row makes gathering faster. */
-static size_t gathered_row(size_t kc)
+/* From one gathered row to the next: chains read whole chunks, kernels of blocks whole steps, and room behind each row makes gathering faster. */
+static size_t gathered_row(const oct_qgemm_kernel *k, size_t kc)
 {
-    return oct_round_up(kc + OCT_ROWS_SLACK, OCT_QCHAIN_CHUNK);
+    return oct_round_up(kc + OCT_ROWS_SLACK, k->block ? OCT_QBLOCK_STEP : OCT_QCHAIN_CHUNK);
 }
 
-/* Of what is made of the rows of a block before the panels pass: chains' copy, or sorted rows, as the weights were packed. */
+static size_t block_steps(size_t taps, size_t kc)
+{
+    return taps * (oct_round_up(kc, OCT_QBLOCK_STEP) / OCT_QBLOCK_STEP);
+}
+
+/* Of what is made of the rows of a block before the panels pass: chains' copy, or sorted rows, as the weights were packed; of kernels of blocks
+ * where the steps of k begin. */
 static bool copy_size(const oct_qgemm_kernel *k, size_t block, size_t taps, size_t kc, size_t *bytes)
 {
     size_t sorted = 0;
     *bytes = 0;
+    if (k->block)
+        return oct_mul_size(taps, kc + OCT_QBLOCK_STEP, &sorted) && oct_mul_size(block_steps(taps, kc), sizeof(size_t), bytes);
     if ((k->sorted && !oct_qclass_carve(block, kc, NULL, NULL, &sorted)) ||
         (k->chain && (!oct_mul_size(oct_round_up(kc, OCT_QCHAIN_CHUNK), taps, bytes) || !oct_mul_size(*bytes, block, bytes))))
         return false;
@@ -48,10 +68,10 @@ static bool carve(const oct_qgemm_kernel *k, size_t block, size_t taps, size_t k
                   scratch *s, size_t *bytes)
 {
     size_t table, rows = 0, copy;
-    if (kc > SIZE_MAX / 2 || !oct_mul_size(oct_round_up(block, k->mr) * sizeof(void *), taps, &table) || !copy_size(k, block, taps, kc, &copy) ||
-        (gather && !oct_mul_size(block, gathered_row(kc), &rows)) || table > SIZE_MAX / 8 || rows > SIZE_MAX / 8 || copy > SIZE_MAX / 8)
+    if (kc > SIZE_MAX / 2 || !oct_mul_size(oct_round_up(block, k->mr) * sizeof(void *), k->block ? 1 : taps, &table) || !copy_size(k, block, taps, kc, &copy) ||
+        (gather && !oct_mul_size(block, gathered_row(k, kc), &rows)) || table > SIZE_MAX / 8 || rows > SIZE_MAX / 8 || copy > SIZE_MAX / 8)
         return false;
-    const size_t sizes[] = { sizeof(size_t), table, rows, copy, oct_round_up(block, k->mr) * k->nr * sizeof(int32_t),
+    const size_t sizes[] = { sizeof(size_t), table, rows, copy, k->block ? 0 : oct_round_up(block, k->mr) * k->nr * sizeof(int32_t),
                              oct_round_up(block, k->mr) * sizeof(int32_t) };
     uint8_t *part[OCT_COUNT(sizes)];
     size_t used = 0;
@@ -60,7 +80,7 @@ static bool carve(const oct_qgemm_kernel *k, size_t block, size_t taps, size_t k
         used += oct_round_up(sizes[i], 64);
     }
     if (s)
-        *s = (scratch){ (const uint8_t **)(void *)part[1], part[2], part[3], (int32_t *)(void *)part[4], (int32_t *)(void *)part[5],
+        *s = (scratch){ (const uint8_t **)(void *)part[1], (uint8_t **)(void *)part[1], (size_t *)(void *)part[3], part[2], part[3], (int32_t *)(void *)part[4], (int32_t *)(void *)part[5],
                         (size_t *)(void *)part[0], { .sum = (int32_t *)(void *)part[5] } };
     if (s && k->sorted)
         oct_qclass_carve(block, kc, s->copied, &s->sorted, &copy);
@@ -176,7 +196,7 @@ static oct_qchain_rows chain_rows(const job *w, const scratch *s, const oct_rows
 {
     const oct_qtiles *t = w->t;
     if (w->direct && t->gather)
-        return (oct_qchain_rows){ s->gathered, gathered_row(t->kc), OCT_QCHAIN_CHUNK };
+        return (oct_qchain_rows){ s->gathered, gathered_row(t->kernel, t->kc), OCT_QCHAIN_CHUNK };
     if (w->direct)
         return (oct_qchain_rows){ a->x + r0 * a->step, a->step, OCT_QCHAIN_CHUNK };
     return (oct_qchain_rows){ s->copied, OCT_QCHAIN_CHUNK, rows * OCT_QCHAIN_CHUNK };
@@ -186,11 +206,64 @@ static oct_qchain_rows chain_rows(const job *w, const scratch *s, const oct_rows
 static void point(const job *w, const scratch *s, const oct_rows *a, size_t r0, size_t rows)
 {
     const oct_qtiles *t = w->t;
-    const oct_rows gathered = { .x = s->gathered, .step = gathered_row(t->kc), .count = rows };
+    const oct_rows gathered = { .x = s->gathered, .step = gathered_row(t->kernel, t->kc), .count = rows };
     if (t->gather)
         oct_rows_point(&gathered, 0, rows, t->kernel->mr, (const void **)s->table);
     else
         oct_rows_point(a, r0, rows, t->kernel->mr, (const void **)s->table);
+}
+
+/* An item of a kernel of blocks, as far as it depends on its rows. Of the last ones of a matrix a last step would read beyond it. */
+static oct_qblock block_of(const job *w, const scratch *s, const oct_rows *a, const oct_item *i)
+{
+    const oct_qtiles *t = w->t;
+    const size_t depth = oct_round_up(t->kc, OCT_QBLOCK_STEP), beyond = depth - t->kc;
+    oct_qblock b = { .rows = i->rows, .x = t->gather ? s->gathered : a->x + i->row * a->step, .step = t->gather ? gathered_row(t->kernel, t->kc) : a->step,
+                     .at = s->at, .steps = block_steps(t->taps, t->kc), .run = t->kc, .whole = i->rows, .is_signed = t->is_signed, .to = s->to };
+    if (!t->gather && !t->flat && beyond) {
+        const size_t unsafe = (beyond + a->step - 1) / a->step, safe = a->count > unsafe ? a->count - unsafe : 0;
+        b.whole = safe < i->row ? 0 : safe - i->row < i->rows ? safe - i->row : i->rows;
+    }
+    return b;
+}
+
+/* Where the rows of an item go, where the steps of k begin, and sums of rows. */
+static void ready_block(const job *w, const scratch *s, const oct_rows *a, const oct_item *i)
+{
+    const oct_qtiles *t = w->t;
+    const size_t line = t->flat ? t->flat->line : SIZE_MAX, width = t->flat ? t->flat->width : SIZE_MAX, steps = block_steps(1, t->kc);
+    size_t y = i->row / line, x = i->row % line;
+    for (size_t r = 0; r < i->rows; r++) {
+        const size_t pixel = t->flat ? y * width + x : i->row + r;
+        s->to[r] = x < width ? (uint8_t *)t->c + (pixel * t->ldc + i->group * t->n) * w->elem : NULL;
+        if (++x == line)
+            x = 0, y++;
+    }
+    for (size_t tap = 0; tap < t->taps; tap++)
+        for (size_t k = 0; k < steps; k++)
+            s->at[tap * steps + k] = (t->flat ? t->flat->tap[tap] : 0) + k * OCT_QBLOCK_STEP;
+    const oct_qblock b = block_of(w, s, a, i);
+    if (w->rowsums)
+        t->kernel->block->sums(&b, s->rowsum);
+}
+
+static void run_block(const job *w, const scratch *s, const oct_rows *a, const oct_item *i)
+{
+    const oct_qtiles *t = w->t;
+    const size_t nr = t->kernel->nr, j = i->panel * nr, col = i->group * t->n;
+    oct_qout o = *t->out;
+    o.mult = o.mult ? o.mult + col : NULL;
+    o.bias = o.bias ? o.bias + col : NULL;
+    oct_qblock b = block_of(w, s, a, i);
+    b.b = panel_at(w, i->group, j);
+    b.panel = w->panel;
+    b.from = j;
+    b.n = t->n - j < i->panels * nr ? t->n : j + i->panels * nr;
+    b.add = w->add + col;
+    b.colmul = w->colmul + col;
+    b.rowsum = w->rowsums ? s->rowsum : NULL;
+    b.out = &o;
+    t->kernel->block->run(&b);
 }
 
 /* What an item's panels need of its rows, in scratch. */
@@ -198,14 +271,16 @@ static void get_ready(const job *w, const scratch *s, const oct_rows *a, const o
 {
     const oct_qtiles *t = w->t;
     if (t->gather)
-        oct_rows_gather(a, i->row, i->rows, gathered_row(t->kc), s->gathered);
-    if (w->plain || w->rowsums || !w->direct)
+        oct_rows_gather(a, i->row, i->rows, gathered_row(t->kernel, t->kc), s->gathered);
+    if (t->kernel->block)
+        ready_block(w, s, a, i);
+    else if (w->plain || w->rowsums || !w->direct)
         point(w, s, a, i->row, i->rows);
     if (w->bias)
         t->kernel->sorted->sort(i->rows, t->kc, s->table, t->flip, (uint8_t)t->za, oct_qclass_limit(w->bias), &s->sorted);
     if (w->chains && !w->direct)
         oct_qchain_copy(i->rows, t->kernel->mr, t->taps, t->kc, s->table, t->flip, s->copied);
-    if (w->rowsums && !w->bias)
+    if (w->rowsums && !w->bias && !t->kernel->block)
         sum_rows(w, s, i->rows);
     *s->ready = i->block;
 }
@@ -217,6 +292,10 @@ static void run_item(const job *w, const oct_item *i, const scratch *s)
     a.x += i->group * a.run;
     if (*s->ready != i->block)
         get_ready(w, s, &a, i);
+    if (t->kernel->block) {
+        run_block(w, s, &a, i);
+        return;
+    }
     const oct_qchain_rows in = chain_rows(w, s, &a, i->row, i->rows);
     for (size_t p = i->panel; p < i->panel + i->panels; p++)
         run_panel(w, s, &in, i->group, i->row, i->rows, p * t->kernel->nr);

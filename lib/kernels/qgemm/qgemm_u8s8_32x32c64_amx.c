@@ -1,0 +1,288 @@
+/* lib/kernels/qgemm/qgemm_u8s8_32x32c64_amx.c -- 32 rows by 32 columns in 2x2 tiles, tdpbusd and tdpbssd: 64 products and their sum in 32 bits,
+ * wrapping, exact. All of k in one pass; the last step of 32 by 32 sums is spread over the products of the next. */
+#include "kernels/qgemm/qgemm_int.h"
+#include "kernels/simd.h"
+#include "kernels/tiles.h"
+
+#include <string.h>
+
+enum { HALF = OCT_TILE_ROWS, WIDTH = 2 * HALF, TILE = 1024, LINE = 64 };
+
+/* Rows of sums that await the last step. */
+typedef struct pending {
+    const int32_t *sums;    /* s32[end][WIDTH] */
+    uint8_t *const *to;     /* of these rows */
+    const int32_t *rowsum;  /* likewise, or NULL */
+    size_t row, end;        /* those that are left */
+    size_t column, n;       /* of the block, and how many */
+    const oct_qblock *block;
+} pending;
+
+/* The next two rows that go somewhere; of a single one twice the same. */
+typedef struct pair {
+    size_t row[2];
+} pair;
+
+OCT_INLINE bool take(pending *p, pair *q)
+{
+    size_t n = 0;
+    for (; n < 2 && p->row < p->end; p->row++)
+        if (p->to[p->row])
+            q->row[n++] = p->row;
+    q->row[1] = n == 1 ? q->row[0] : q->row[1];
+    return n > 0;
+}
+
+/* What is the same for all rows of 32 columns, 16 at a time. */
+typedef struct columns {
+    __mmask16 k[2];
+    __m512i colmul[2];
+    __m512 mult[2];
+} columns;
+
+OCT_INLINE columns columns_of(const pending *p)
+{
+    const oct_qblock *b = p->block;
+    columns c;
+#pragma GCC unroll 2
+    for (int v = 0; v < 2; v++) {
+        const size_t left = p->n > (size_t)v * HALF ? p->n - (size_t)v * HALF : 0;
+        c.k[v] = left >= HALF ? 0xffff : (__mmask16)((1u << left) - 1);
+        c.colmul[v] = p->rowsum ? _mm512_maskz_loadu_epi32(c.k[v], b->colmul + p->column + v * HALF) : _mm512_setzero_si512();
+        c.mult[v] = b->out->mult ? _mm512_maskz_loadu_ps(c.k[v], b->out->mult + p->column + v * HALF) : _mm512_setzero_ps();
+    }
+    return c;
+}
+
+OCT_INLINE __m512i sum_at(const pending *p, const columns *c, size_t row, int v)
+{
+    const __m512i sum = _mm512_loadu_si512(p->sums + row * WIDTH + v * HALF);
+    return p->rowsum ? _mm512_add_epi32(sum, _mm512_mullo_epi32(_mm512_set1_epi32(p->rowsum[row]), c->colmul[v])) : sum;
+}
+
+static void finish_s32(pending *p, size_t pairs)
+{
+    const columns c = columns_of(p);
+    pair q;
+    for (; pairs && take(p, &q); pairs--)
+        for (int i = 0; i < 2; i++)
+            for (int v = 0; v < 2; v++)
+                _mm512_mask_storeu_epi32((int32_t *)(void *)p->to[q.row[i]] + p->column + v * HALF, c.k[v], sum_at(p, &c, q.row[i], v));
+}
+
+static void finish_f32(pending *p, size_t pairs)
+{
+    const oct_qout *o = p->block->out;
+    const columns c = columns_of(p);
+    const __m512 lo = _mm512_set1_ps(o->lo), hi = _mm512_set1_ps(o->hi);
+    pair q;
+    for (; pairs && take(p, &q); pairs--)
+        for (int i = 0; i < 2; i++)
+            for (int v = 0; v < 2; v++) {
+                const size_t at = p->column + (size_t)v * HALF;
+                __m512 y = _mm512_mul_ps(_mm512_cvtepi32_ps(sum_at(p, &c, q.row[i], v)), c.mult[v]);
+                if (o->bias)
+                    y = _mm512_add_ps(y, _mm512_maskz_loadu_ps(c.k[v], o->bias + at));
+                if (o->clamp)
+                    y = _mm512_min_ps(hi, _mm512_max_ps(lo, y));
+                _mm512_mask_storeu_ps((float *)(void *)p->to[q.row[i]] + at, c.k[v], y);
+            }
+}
+
+/* The bytes of a table that those of v name: its halves of 128, by their low seven bits. */
+OCT_INLINE __m512i look_up(const uint8_t *lut, __m512i v)
+{
+    const __m512i low = _mm512_permutex2var_epi8(_mm512_loadu_si512(lut), v, _mm512_loadu_si512(lut + 64));
+    const __m512i high = _mm512_permutex2var_epi8(_mm512_loadu_si512(lut + 128), v, _mm512_loadu_si512(lut + 192));
+    return _mm512_mask_blend_epi8(_mm512_movepi8_mask(v), low, high);
+}
+
+/* Values are clamped to the range of the output, so nothing saturates in packing: from the zero point they take 9 bits and a sign. */
+static void finish_bytes(pending *p, size_t pairs)
+{
+    static const int32_t order[] = { 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15 };
+    const oct_qout *o = p->block->out;
+    const columns c = columns_of(p);
+    const __m512 lo = _mm512_set1_ps(o->lo), hi = _mm512_set1_ps(o->hi);
+    const __m512i zp = _mm512_set1_epi16((short)o->zp), in_order = _mm512_loadu_si512(order);
+    const __mmask32 some = (__mmask32)(c.k[0] | (uint32_t)c.k[1] << HALF);
+    pair q;
+    for (; pairs && take(p, &q); pairs--) {
+        __m512i v[2][2];
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; i++) {
+            const __m512 y = _mm512_mul_ps(_mm512_cvtepi32_ps(sum_at(p, &c, q.row[i / 2], i % 2)), c.mult[i % 2]);
+            v[i / 2][i % 2] = _mm512_cvtps_epi32(_mm512_min_ps(hi, _mm512_max_ps(lo, y)));
+        }
+        const __m512i first = _mm512_add_epi16(_mm512_packs_epi32(v[0][0], v[0][1]), zp);
+        const __m512i second = _mm512_add_epi16(_mm512_packs_epi32(v[1][0], v[1][1]), zp);
+        const __m512i packed = o->kind == OCT_QOUT_U8 ? _mm512_packus_epi16(first, second) : _mm512_packs_epi16(first, second);
+        __m512i all = _mm512_permutexvar_epi32(in_order, packed);
+        all = o->lut ? look_up(o->lut, all) : all;
+        uint8_t *to[] = { p->to[q.row[0]] + p->column, p->to[q.row[1]] + p->column };
+        if (p->n == WIDTH) { /* a store without a mask is several times cheaper on some CPUs */
+            _mm256_storeu_si256((__m256i *)(void *)to[0], _mm512_castsi512_si256(all));
+            _mm256_storeu_si256((__m256i *)(void *)to[1], _mm512_extracti64x4_epi64(all, 1));
+        } else {
+            _mm256_mask_storeu_epi8(to[0], some, _mm512_castsi512_si256(all));
+            _mm256_mask_storeu_epi8(to[1], some, _mm512_extracti64x4_epi64(all, 1));
+        }
+    }
+}
+
+typedef void (*finish_fn)(pending *p, size_t pairs);
+
+static finish_fn finish_of(oct_qout_kind kind)
+{
+    return kind == OCT_QOUT_S32 ? finish_s32 : kind == OCT_QOUT_F32 ? finish_f32 : finish_bytes;
+}
+
+/* Rows of a tile: where they lie, and a copy of what they have under the last step where not all of it may be read. */
+typedef struct rows {
+    const uint8_t *x;
+    bool copied;
+    uint8_t copy[HALF][LINE];
+} rows;
+
+static void find(const oct_qblock *b, size_t row, size_t height, rows *r)
+{
+    const size_t left = b->run % LINE;
+    r->x = b->x + row * b->step;
+    r->copied = row + height > b->whole && b->steps;
+    if (!r->copied)
+        return;
+    memset(r->copy, 0, sizeof r->copy);
+    for (size_t i = 0; i < height; i++)
+        memcpy(r->copy[i], r->x + i * b->step + b->at[b->steps - 1], left);
+}
+
+#define LOAD_ROWS(t, r, s)                                                   \
+    do {                                                                     \
+        if ((r)->copied && (s) + 1 == b->steps)                              \
+            oct_tile_load(t, (r)->copy, LINE);                               \
+        else                                                                 \
+            oct_tile_load(t, (r)->x + b->at[s], b->step);                    \
+    } while (0)
+#define DOT(c, a, w)                 \
+    do {                             \
+        if (is_signed)               \
+            oct_tile_dot_ss(c, a, w); \
+        else                         \
+            oct_tile_dot_us(c, a, w); \
+    } while (0)
+
+/* Lines of the panel that comes next, to be fetched in each step: from one on, how many. */
+typedef struct ahead {
+    const int8_t *panel; /* NULL: none */
+    size_t line, lines;
+} ahead;
+
+/* The products of two tiles of rows (one, unless tall) and two of columns (likewise): tiles 0 to 3 are the sums, 4 and 5 rows, 6 and 7 columns. */
+OCT_INLINE void products(const bool tall, const bool wide, const bool is_signed, const oct_qblock *b, const rows *r, const int8_t *w, const int32_t *add,
+                         ahead next, finish_fn finish, pending *p)
+{
+    const size_t pairs = b->steps ? ((p->end - p->row + 1) / 2 + b->steps - 1) / b->steps : 0;
+    oct_tile_load(0, add, 0);
+    if (wide)
+        oct_tile_load(1, add + HALF, 0);
+    if (tall)
+        oct_tile_load(2, add, 0);
+    if (tall && wide)
+        oct_tile_load(3, add + HALF, 0);
+    for (size_t s = 0; s < b->steps; s++, w += 2 * TILE) {
+        LOAD_ROWS(4, &r[0], s);
+        oct_tile_load(6, w, LINE);
+        DOT(0, 4, 6);
+        if (wide) {
+            oct_tile_load(7, w + TILE, LINE);
+            DOT(1, 4, 7);
+        }
+        if (tall) {
+            LOAD_ROWS(5, &r[1], s);
+            DOT(2, 5, 6);
+            if (wide)
+                DOT(3, 5, 7);
+        }
+        for (size_t i = 0; next.panel && i < next.lines; i++)
+            __builtin_prefetch(next.panel + s * 2 * TILE + (next.line + i) * LINE, 0, 2);
+        if (p->row < p->end)
+            finish(p, pairs);
+    }
+    if (p->row < p->end)
+        finish(p, WIDTH);
+}
+
+static void products_of(bool tall, bool wide, const oct_qblock *b, const rows *r, const int8_t *w, const int32_t *add, ahead next, finish_fn finish,
+                        pending *p)
+{
+    if (b->is_signed)
+        tall ? (wide ? products(true, true, true, b, r, w, add, next, finish, p) : products(true, false, true, b, r, w, add, next, finish, p))
+             : (wide ? products(false, true, true, b, r, w, add, next, finish, p) : products(false, false, true, b, r, w, add, next, finish, p));
+    else
+        tall ? (wide ? products(true, true, false, b, r, w, add, next, finish, p) : products(true, false, false, b, r, w, add, next, finish, p))
+             : (wide ? products(false, true, false, b, r, w, add, next, finish, p) : products(false, false, false, b, r, w, add, next, finish, p));
+}
+
+/* The second tile's rows may have some in common with the first's: they are stored at their place, `apart` rows on. */
+static void store_sums(bool tall, bool wide, size_t apart, int32_t *to)
+{
+    oct_tile_store(0, to, WIDTH * sizeof *to);
+    if (wide)
+        oct_tile_store(1, to + HALF, WIDTH * sizeof *to);
+    if (tall)
+        oct_tile_store(2, to + apart * WIDTH, WIDTH * sizeof *to);
+    if (tall && wide)
+        oct_tile_store(3, to + apart * WIDTH + HALF, WIDTH * sizeof *to);
+    OCT_TILES_SETTLE();
+}
+
+/* Tiles are as many as the rows need, all of one height; the last begins earlier where they have more rows than there are. */
+void oct_qgemm_u8s8_32x32c64__amx_run(const oct_qblock *b)
+{
+    const size_t tiles = (b->rows + HALF - 1) / HALF, height = (b->rows + tiles - 1) / tiles, last = b->rows - height, parts = (tiles + 1) / 2;
+    const size_t share = (2 * TILE / LINE + parts - 1) / parts;
+    const finish_fn finish = finish_of(b->out->kind);
+    int32_t sums[2][WIDTH * WIDTH], add[WIDTH];
+    pending p = { .block = b };
+    rows r[2];
+    oct_tiles_shape shape = oct_tiles_whole;
+    for (size_t i = 0; i < 6; i++)
+        shape.rows[i] = (uint8_t)height;
+    oct_tiles_begin_shape(&shape);
+    for (size_t j = b->from, which = 0; j < b->n; j += WIDTH) {
+        const size_t n = b->n - j < WIDTH ? b->n - j : WIDTH;
+        const int8_t *w = b->b + (j - b->from) / WIDTH * b->panel;
+        memset(add, 0, sizeof add);
+        memcpy(add, b->add + j, n * sizeof *add);
+        for (size_t i = 0, done = 0; i < tiles; i += 2, which ^= 1) {
+            const bool tall = i + 1 < tiles;
+            const size_t at = i * height < last ? i * height : last, apart = tall ? ((i + 1) * height < last ? (i + 1) * height : last) - at : 0;
+            find(b, at, height, &r[0]);
+            if (tall)
+                find(b, at + apart, height, &r[1]);
+            OCT_TILES_SETTLE();
+            products_of(tall, n > HALF, b, r, w, add, (ahead){ j + WIDTH < b->n ? w + b->panel : NULL, i / 2 * share, share }, finish, &p);
+            store_sums(tall, n > HALF, apart, sums[which]);
+            p = (pending){ .sums = sums[which], .to = b->to + at, .rowsum = b->rowsum ? b->rowsum + at : NULL, .row = done - at,
+                           .end = apart + height, .column = j, .n = n, .block = b };
+            done = at + p.end;
+        }
+    }
+    oct_tiles_end();
+    finish(&p, WIDTH);
+}
+
+void oct_qgemm_u8s8_32x32c64__amx_sums(const oct_qblock *b, int32_t *rowsum)
+{
+    const size_t per = (b->run + LINE - 1) / LINE, left = b->run % LINE;
+    const __m512i ones = _mm512_set1_epi8(1);
+    for (size_t i = 0; i < b->rows; i++) {
+        __m512i sum = _mm512_setzero_si512();
+        for (size_t s = 0; s < b->steps; s++) {
+            const bool part = left && (s + 1) % per == 0;
+            const __m512i a = _mm512_maskz_loadu_epi8(part ? (UINT64_C(1) << left) - 1 : ~UINT64_C(0), b->x + i * b->step + b->at[s]);
+            sum = b->is_signed ? _mm512_dpbusd_epi32(sum, ones, a) : _mm512_dpbusd_epi32(sum, a, ones);
+        }
+        rowsum[i] = _mm512_reduce_add_epi32(sum);
+    }
+}
