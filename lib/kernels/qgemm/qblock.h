@@ -27,10 +27,4 @@ typedef struct oct_qblock {
     uint8_t *const *to; /* where column 0 of row i goes; NULL: nowhere */
 } oct_qblock;
 
-typedef struct oct_qblock_kernel {
-    void (*run)(const oct_qblock *b);
-    /* rowsum[i] = sum of the values of row i of A. */
-    void (*sums)(const oct_qblock *b, int32_t *rowsum);
-} oct_qblock_kernel;
-
 #endif

@@ -8,8 +8,7 @@
 #define OCT_QCHAIN(isa, chain, fn, mr, nr, a) { #chain, OCT_ISA_##isa, fn, mr, nr, 4, OCT_QGEMM_CHAINS, a, NULL, NULL, chain, NULL },
 #define OCT_QSORTED(isa, sorted, chain, fn, mr, nr, a) { #sorted, OCT_ISA_##isa, fn, mr, nr, 4, OCT_QGEMM_CHAINS, a, NULL, &sorted, chain, NULL },
 #define OCT_QROW(isa, row) { #row, OCT_ISA_##isa, NULL, 1, OCT_QROW_COLUMNS, 4, OCT_QGEMM_ROW, OCT_U8, &row, NULL, NULL, NULL },
-#define OCT_QBLOCK(isa, name, mr, nr) \
-    { #name, OCT_ISA_##isa, NULL, mr, nr, OCT_QBLOCK_STEP, OCT_QGEMM_TILES, OCT_U8, NULL, NULL, NULL, &(const oct_qblock_kernel){ name##_run, name##_sums } },
+#define OCT_QBLOCK(isa, block, mr, nr) { #block, OCT_ISA_##isa, NULL, mr, nr, OCT_QBLOCK_STEP, OCT_QGEMM_TILES, OCT_U8, NULL, NULL, NULL, block },
 static const oct_qgemm_kernel kernels[] = {
 #include "kernels/qgemm/qgemm.inc"
 };

@@ -47,6 +47,9 @@ typedef struct oct_qchain_rows {
  *   c      s32[rows][16]; of a doubled panel (up to 8 columns): s32[rows, an even number][8] */
 typedef void (*oct_qgemm_chain_fn)(size_t rows, size_t depth, const oct_qchain_rows *a, const int8_t *panel, const int32_t *start, int32_t *c);
 
+struct oct_qblock;
+typedef void (*oct_qgemm_block_fn)(const struct oct_qblock *b); /* kernels/qgemm/qblock.h */
+
 typedef struct oct_qgemm_kernel {
     const char *name;
     oct_isa isa;
@@ -57,7 +60,7 @@ typedef struct oct_qgemm_kernel {
     const struct oct_qrow_kernel *row; /* kernels/qgemm/qrow.h: of products that always have one row; else NULL */
     const struct oct_qclass_kernel *sorted; /* kernels/qgemm/qclass.h: of weights for which that is faster than chains; else NULL */
     oct_qgemm_chain_fn chain; /* CHAINS: of panels in chains, fn is of plain ones; else NULL */
-    const struct oct_qblock_kernel *block; /* kernels/qgemm/qblock.h: TILES, of blocks of rows, and of A of either type; else NULL */
+    oct_qgemm_block_fn block; /* kernels/qgemm/qblock.h: TILES, of blocks of rows, and of A of either type; else NULL */
 } oct_qgemm_kernel;
 
 const oct_qgemm_kernel *oct_qgemm_kernels(size_t *n);

@@ -5,6 +5,7 @@
 #include "kernels/rows.h"
 #include "kernels/items.h"
 #include "kernels/qgemm/qblock.h"
+#include "kernels/qgemm/qbytes.h"
 #include "kernels/qgemm/qclass.h"
 #include "kernels/qgemm/qgemm.h"
 #include "kernels/qgemm/qrow.h"
@@ -15,9 +16,7 @@
     void chain(size_t, size_t, const oct_qchain_rows *, const int8_t *, const int32_t *, int32_t *);
 #define OCT_QSORTED(isa, sorted, chain, fn, mr, nr, a)
 #define OCT_QROW(isa, row)
-#define OCT_QBLOCK(isa, name, mr, nr)        \
-    void name##_run(const oct_qblock *);     \
-    void name##_sums(const oct_qblock *, int32_t *);
+#define OCT_QBLOCK(isa, block, mr, nr) void block(const oct_qblock *);
 #include "kernels/qgemm/qgemm.inc"
 #undef OCT_QGEMM
 #undef OCT_QCHAIN

@@ -237,7 +237,7 @@ static void store_sums(bool tall, bool wide, size_t apart, int32_t *to)
 }
 
 /* Tiles are as many as the rows need, all of one height; the last begins earlier where they have more rows than there are. */
-void oct_qgemm_u8s8_32x32c64__amx_run(const oct_qblock *b)
+void oct_qgemm_u8s8_32x32c64__amx(const oct_qblock *b)
 {
     const size_t tiles = (b->rows + HALF - 1) / HALF, height = (b->rows + tiles - 1) / tiles, last = b->rows - height, parts = (tiles + 1) / 2;
     const size_t share = (2 * TILE / LINE + parts - 1) / parts;
@@ -270,19 +270,4 @@ void oct_qgemm_u8s8_32x32c64__amx_run(const oct_qblock *b)
     }
     oct_tiles_end();
     finish(&p, WIDTH);
-}
-
-void oct_qgemm_u8s8_32x32c64__amx_sums(const oct_qblock *b, int32_t *rowsum)
-{
-    const size_t per = (b->run + LINE - 1) / LINE, left = b->run % LINE;
-    const __m512i ones = _mm512_set1_epi8(1);
-    for (size_t i = 0; i < b->rows; i++) {
-        __m512i sum = _mm512_setzero_si512();
-        for (size_t s = 0; s < b->steps; s++) {
-            const bool part = left && (s + 1) % per == 0;
-            const __m512i a = _mm512_maskz_loadu_epi8(part ? (UINT64_C(1) << left) - 1 : ~UINT64_C(0), b->x + i * b->step + b->at[s]);
-            sum = b->is_signed ? _mm512_dpbusd_epi32(sum, ones, a) : _mm512_dpbusd_epi32(sum, a, ones);
-        }
-        rowsum[i] = _mm512_reduce_add_epi32(sum);
-    }
 }

@@ -64,6 +64,22 @@ static size_t pack_panel(const oct_qgemm_kernel *kn, const oct_qsource *s, size_
     return oct_round_up(at, kn->kr) * kn->nr;
 }
 
+/* The same of a row-major matrix, by vectors, with the sums of its columns; of orders in quads. */
+static void pack_quads(const oct_qgemm_kernel *kn, const oct_qbytes *vectors, const oct_qsource *s, size_t j0, size_t nj, int8_t *to, int32_t *sums)
+{
+    enum { WIDTH = OCT_QBYTES_COLUMNS };
+    const bool tiles = kn->order == OCT_QGEMM_TILES;
+    const size_t most = tiles ? kn->kr : s->kc, pitch = 4 * (tiles ? WIDTH : kn->nr);
+    for (size_t j = 0; j < nj; j += WIDTH) {
+        const size_t n = nj - j < WIDTH ? nj - j : WIDTH;
+        int32_t sum[WIDTH] = { 0 };
+        for (size_t k = 0; k < s->kc; k += most)
+            vectors->quads(s->b + k * (size_t)s->ks + j0 + j, (size_t)s->ks, s->kc - k < most ? s->kc - k : most, n, s->is_signed ? 0 : 0x80, pitch,
+                           to + k * kn->nr + (tiles ? j * most : j * 4), sum);
+        memcpy(sums + j0 + j, sum, n * sizeof *sum);
+    }
+}
+
 typedef struct columns {
     const oct_qsource *s;
     size_t j, n;
@@ -191,6 +207,9 @@ static int32_t sum_column(const oct_qsource *s, size_t j)
 
 void oct_qpack(const oct_qgemm_kernel *kn, const oct_qsource *s, size_t n, size_t g, size_t groups, void *packed)
 {
+    const oct_qbytes *vectors = oct_qbytes_select(oct_isa_active());
+    const bool in_quads = kn->order == OCT_QGEMM_TILES || (kn->order == OCT_QGEMM_PLAIN && kn->kr == 4 && kn->nr % OCT_QBYTES_COLUMNS == 0);
+    const bool by_vectors = vectors->quads && in_quads && s->taps == 1 && s->ns == 1 && s->ks >= 0;
     oct_qpacked *head = packed;
     int32_t *sums = (int32_t *)(void *)((uint8_t *)packed + sizeof *head);
     int32_t *colmul = sums + columns_bytes(n * groups) / sizeof *sums;
@@ -199,7 +218,8 @@ void oct_qpack(const oct_qgemm_kernel *kn, const oct_qsource *s, size_t n, size_
     for (size_t j = 0; j < n; j++) {
         const int32_t zb = s->zb ? s->zb[(g * n + j) * s->zb_step] - (s->is_signed ? 0 : 128) : s->is_signed ? 0 : -128;
         colmul[g * n + j] = -zb;
-        sums[g * n + j] = sum_column(s, j);
+        if (!by_vectors)
+            sums[g * n + j] = sum_column(s, j);
         head->has_zb |= zb != 0;
     }
     int8_t *const panels = (int8_t *)(colmul + columns_bytes(n * groups) / sizeof *colmul);
@@ -221,7 +241,9 @@ void oct_qpack(const oct_qgemm_kernel *kn, const oct_qsource *s, size_t n, size_
     for (size_t j = 0; j < n; j += kn->nr, to += panel) {
         const size_t nj = n - j < kn->nr ? n - j : kn->nr;
         const bool chains = kn->order == OCT_QGEMM_CHAINS && pack_chains(kn, s, j, nj, panel, to);
-        if (kn->order != OCT_QGEMM_CHAINS)
+        if (by_vectors)
+            pack_quads(kn, vectors, s, j, nj, to, sums + g * n);
+        else if (kn->order != OCT_QGEMM_CHAINS)
             pack_panel(kn, s, j, nj, to);
         head->has_chains |= chains;
         head->has_plain |= !chains;

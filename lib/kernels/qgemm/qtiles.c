@@ -103,6 +103,7 @@ bool oct_qtiles_shared(size_t columns, size_t *bytes)
 
 typedef struct job {
     const oct_qtiles *t;
+    const oct_qbytes *bytes;
     const int32_t *add, *colmul;
     const int8_t *panels;
     bool chains, plain; /* some panel is in chains, is not */
@@ -114,17 +115,22 @@ typedef struct job {
     size_t thread_bytes, panel, group, elem;
 } job;
 
+/* What a row has under one tap: signed values with their top bit flipped, minus 128 each. */
+static uint32_t sum_run(const job *w, const uint8_t *a)
+{
+    const oct_qtiles *t = w->t;
+    const uint8_t flip = t->is_signed ? 0x80 : 0;
+    return w->bytes->sum(a, t->kc, t->flip ^ flip) - (uint32_t)flip * (uint32_t)t->kc;
+}
+
 static void sum_rows(const job *w, const scratch *s, size_t rows)
 {
     const oct_qtiles *t = w->t;
     const size_t mr = t->kernel->mr;
     for (size_t i = 0; i < rows; i++) {
         uint32_t sum = 0;
-        for (size_t tap = 0; tap < t->taps; tap++) {
-            const uint8_t *a = s->table[(i / mr * t->taps + tap) * mr + i % mr];
-            for (size_t k = 0; k < t->kc; k++)
-                sum += (uint32_t)(t->kernel->a == OCT_S8 ? (int8_t)(a[k] ^ t->flip) : a[k] ^ t->flip);
-        }
+        for (size_t tap = 0; tap < t->taps; tap++)
+            sum += sum_run(w, s->table[(i / mr * t->taps + tap) * mr + i % mr]);
         s->rowsum[i] = (int32_t)sum;
     }
 }
@@ -243,8 +249,12 @@ static void ready_block(const job *w, const scratch *s, const oct_rows *a, const
         for (size_t k = 0; k < steps; k++)
             s->at[tap * steps + k] = (t->flat ? t->flat->tap[tap] : 0) + k * OCT_QBLOCK_STEP;
     const oct_qblock b = block_of(w, s, a, i);
-    if (w->rowsums)
-        t->kernel->block->sums(&b, s->rowsum);
+    for (size_t r = 0; r < i->rows && w->rowsums; r++) {
+        uint32_t sum = 0;
+        for (size_t tap = 0; tap < t->taps; tap++)
+            sum += sum_run(w, b.x + r * b.step + s->at[tap * steps]);
+        s->rowsum[r] = (int32_t)sum;
+    }
 }
 
 static void run_block(const job *w, const scratch *s, const oct_rows *a, const oct_item *i)
@@ -263,7 +273,7 @@ static void run_block(const job *w, const scratch *s, const oct_rows *a, const o
     b.colmul = w->colmul + col;
     b.rowsum = w->rowsums ? s->rowsum : NULL;
     b.out = &o;
-    t->kernel->block->run(&b);
+    t->kernel->block(&b);
 }
 
 /* What an item's panels need of its rows, in scratch. */
@@ -345,7 +355,7 @@ void oct_qtiles_run(const oct_qtiles *t, oct_pool *pool)
     const int32_t *sums = (const int32_t *)(const void *)((const uint8_t *)t->packed + sizeof *head);
     size_t shared = 0;
     oct_qtiles_shared(columns, &shared);
-    job w = { .t = t, .add = (int32_t *)(void *)t->scratch, .colmul = sums + column_words, .chains = head->has_chains, .plain = head->has_plain,
+    job w = { .t = t, .bytes = oct_qbytes_select(oct_isa_active()), .add = (int32_t *)(void *)t->scratch, .colmul = sums + column_words, .chains = head->has_chains, .plain = head->has_plain,
               .rowsums = head->has_zb, .bias = head->bias,
               .parts = t->scratch + shared, .elem = oct_qout_size(t->out->kind) };
     oct_qfold(columns, t->bias, sums, w.colmul, head->bias ? 0 : t->za, depth, (int32_t *)(void *)t->scratch);

@@ -1,0 +1,27 @@
+/* lib/kernels/qgemm/qbytes.h -- what a run does to the bytes of its operands beside their product: B known in the run only is packed, rows of A are
+ * summed where B has zero points. Internal. */
+#ifndef OCT_KERNELS_QGEMM_QBYTES_H
+#define OCT_KERNELS_QGEMM_QBYTES_H
+
+#include "kernels/cpu.h"
+
+#include <stddef.h>
+
+enum { OCT_QBYTES_COLUMNS = 16 };
+
+typedef struct oct_qbytes {
+    /* Sum of n bytes, u8 after each was xored with flip. */
+    uint32_t (*sum)(const uint8_t *a, size_t n, uint8_t flip);
+    /* Columns, up to OCT_QBYTES_COLUMNS of them, of k rows of B, `step` bytes apart, xored with flip and then s8: to[q * pitch + j * 4 + i] is column j
+     * of row 4 q + i, or 0 in the last quad beyond k; and sums[j] grows by the column. Columns beyond n are undefined in both. NULL: none. */
+    void (*quads)(const uint8_t *b, size_t step, size_t k, size_t n, uint8_t flip, size_t pitch, int8_t *to, int32_t sums[OCT_QBYTES_COLUMNS]);
+} oct_qbytes;
+
+/* The fastest that needs nothing outside `have`. */
+const oct_qbytes *oct_qbytes_select(oct_isa have);
+
+#if defined(OCT_KERNELS_X86)
+extern const oct_qbytes oct_qbytes__avx512;
+#endif
+
+#endif
