@@ -1,6 +1,7 @@
 /* tests/check/records.c -- names of kernel records, and the choice of one of them by chance. */
 #include "check.h"
 #include "kernels/conv/conv.h"
+#include "kernels/conv/qflat.h"
 #include "kernels/conv/qwinograd.h"
 #include "kernels/qgemm/qgemm.h"
 #include "kernels/sgemm/sgemm.h"
@@ -25,8 +26,10 @@ size_t oct_check_records(bool bytes, const char *names[OCT_CHECK_RECORDS])
     for (size_t i = 0; i < count[3] && bytes; i++)
         if ((qd[i].isa & ~have) == 0)
             names[n++] = qd[i].name;
-    if (bytes)
+    if (bytes) {
         names[n++] = OCT_QWINOGRAD_NAME;
+        names[n++] = OCT_QFLAT_NAME;
+    }
     return n;
 }
 

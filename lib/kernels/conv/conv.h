@@ -25,9 +25,10 @@ typedef enum oct_conv_path {
     OCT_CONV_DENSE,    /* 1x1, stride 1: a plain product over pixels              */
     OCT_CONV_INDIRECT, /* pointers to the input pixel of every tap                */
     OCT_CONV_GATHER,   /* few channels: blocks of rows copied together (k dense) */
+    OCT_CONV_FLAT,     /* 8-bit: a copy of the image with its padding (qflat.h)   */
     OCT_CONV_DEPTHWISE /* one input and one output channel a group                */
 } oct_conv_path;
-/* From the shape. */
+/* From the shape alone. */
 oct_conv_path oct_conv_choose(const oct_conv_geom *g);
 const char *oct_conv_path_name(oct_conv_path p); /* "dense", ...; for profiles */
 

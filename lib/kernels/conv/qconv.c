@@ -3,26 +3,42 @@
 
 #include "base/mem.h"
 #include "kernels/conv/qdw.h"
+#include "kernels/conv/qflat.h"
 #include "kernels/conv/qwinograd.h"
 #include "kernels/qgemm/qchain.h"
 
 #include <string.h>
 
-/* Scratch: the padding row, a number a column, then a part for each thread. */
+/* Scratch: the padding row, a copy of an image, a number a column, then a part for each thread. */
 static size_t pad_bytes(const oct_conv_geom *g)
 {
     return oct_round_up((size_t)g->c, 64);
 }
 
+/* Taps that the kernel sees as one. */
+static size_t folded(const oct_qconv *p)
+{
+    oct_qflat_plan flat;
+    if (p->path == OCT_CONV_FLAT && oct_qflat_plan_of(&p->g, &flat))
+        return flat.fold;
+    return p->path == OCT_CONV_GATHER ? oct_conv_taps(&p->g) : 1;
+}
+
 static size_t kernel_taps(const oct_qconv *p)
 {
-    return p->path == OCT_CONV_GATHER ? 1 : oct_conv_taps(&p->g);
+    return oct_conv_taps(&p->g) / folded(p);
 }
 
 static size_t kernel_depth(const oct_qconv *p)
 {
-    const size_t ic = (size_t)(p->g.c / p->g.groups);
-    return p->path == OCT_CONV_GATHER ? oct_conv_taps(&p->g) * ic : ic;
+    return folded(p) * (size_t)(p->g.c / p->g.groups);
+}
+
+/* Scratch of the copy of an image. */
+static size_t copy_bytes(const oct_qconv *p)
+{
+    oct_qflat_plan flat;
+    return p->path == OCT_CONV_FLAT && oct_qflat_plan_of(&p->g, &flat) ? oct_qflat_scratch(&flat) : 0;
 }
 
 static bool sizes_product(oct_qconv *p, size_t *thread)
@@ -64,9 +80,13 @@ oct_status oct_qconv_prepare(oct_qconv *p, const oct_conv_geom *g, oct_dtype x_t
     p->path = oct_conv_choose(&p->g);
     const oct_extent e = { oct_conv_pixels(g), (size_t)(g->oc / g->groups), oct_conv_taps(g) * (size_t)(g->c / g->groups) };
     /* Sorting pays where values lie around their zero point; those of convolutions, mostly rectified, do not. */
-    const oct_choice pick = oct_qgemm_choose(isa, &e, p->path == OCT_CONV_DENSE && e.rows == 1);
+    oct_choice pick = oct_qgemm_choose(isa, &e, p->path == OCT_CONV_DENSE && e.rows == 1);
     p->kernel = pick.record;
     p->dw = oct_qdw_select(isa, g);
+    if ((p->path == OCT_CONV_INDIRECT || p->path == OCT_CONV_GATHER) && oct_qflat_select(isa, &p->g, &pick)) {
+        p->kernel = pick.record;
+        p->path = OCT_CONV_FLAT;
+    }
     /* Chains pick from chunks of k, which do not cross from tap to tap; kernels of blocks take rows that lie equally far from each other. */
     const bool crossing = p->kernel->chain && oct_conv_taps(&p->g) > 1 && kernel_depth(p) % OCT_QCHAIN_CHUNK;
     if (p->path == OCT_CONV_INDIRECT && (crossing || p->kernel->block))
@@ -76,7 +96,7 @@ oct_status oct_qconv_prepare(oct_qconv *p, const oct_conv_geom *g, oct_dtype x_t
     if (!(p->path == OCT_CONV_DEPTHWISE ? oct_qdw_sizes(p, &thread) : sizes_product(p, &thread)) ||
         (p->winograd && !sizes_winograd(p, &thread)) ||
         !oct_qtiles_shared((size_t)g->oc, &shared) || !oct_mul_size(oct_round_up(thread, 64), (size_t)p->threads, &all) ||
-        !oct_add_size(all, shared + pad_bytes(g), &p->scratch_size) || !oct_qrow_scratch((size_t)g->c, (size_t)g->oc, &row))
+        !oct_add_size(all, shared + pad_bytes(g), &p->scratch_size) || !oct_add_size(p->scratch_size, copy_bytes(p), &p->scratch_size) || !oct_qrow_scratch((size_t)g->c, (size_t)g->oc, &row))
         return oct_fail(err, OCT_ENOMEM, "convolution: weights or scratch memory are too large");
     if (p->kernel->row && p->scratch_size < row + pad_bytes(g))
         p->scratch_size = row + pad_bytes(g);
@@ -108,7 +128,7 @@ void oct_qconv_pack(const oct_qconv *p, const void *w, const int32_t *zw, size_t
     }
     const size_t taps = oct_conv_taps(g), ic = (size_t)(g->c / g->groups), oc = (size_t)(g->oc / g->groups);
     oct_qsource s = { .b = w, .is_signed = p->w_type == OCT_S8, .fast_pack = p->fast_pack, .taps = taps, .kc = ic,
-                      .fold = p->path == OCT_CONV_GATHER ? taps : 1, .ts = 1, .zb = zw, .zb_step = zw_step };
+                      .fold = folded(p), .ts = 1, .zb = zw, .zb_step = zw_step };
     s.ks = (ptrdiff_t)(g->transposed ? oc * taps : taps);
     s.ns = (ptrdiff_t)(g->transposed ? taps : ic * taps);
     for (size_t i = 0; i < (size_t)g->groups; i++, s.b += oc * ic * taps)
@@ -129,13 +149,13 @@ void oct_qconv_run(const oct_qconv *p, oct_pool *pool, const void *x, int32_t zx
                    const oct_qout *out, void *y, void *scratch)
 {
     const oct_conv_geom *g = &p->g;
-    const size_t pad = pad_bytes(g), pixels = oct_conv_pixels(g);
+    const size_t pad = pad_bytes(g), pixels = oct_conv_pixels(g), copy = copy_bytes(p);
     const oct_dtype as = p->path == OCT_CONV_DEPTHWISE ? OCT_U8 : oct_qreads(p->kernel, p->x_type);
     const oct_rows rows = { .x = x, .step = (size_t)g->ldx, .run = (size_t)(g->c / g->groups),
                             .g = p->path == OCT_CONV_DENSE ? NULL : g, .pad = scratch, .count = pixels };
     const uint8_t flip = oct_qflip(p->x_type, as);
     const int32_t za = oct_qzero(zx, p->x_type, as);
-    uint8_t *rest = (uint8_t *)scratch + pad;
+    uint8_t *rest = (uint8_t *)scratch + pad + copy;
     memset(scratch, (uint8_t)zx, pad);
     if (oct_pool_threads(pool) > p->threads)
         pool = NULL;
@@ -156,5 +176,8 @@ void oct_qconv_run(const oct_qconv *p, oct_pool *pool, const void *x, int32_t zx
                            .taps = kernel_taps(p), .kc = kernel_depth(p), .n = (size_t)(g->oc / g->groups),
                            .groups = (size_t)g->groups, .is_signed = as == OCT_S8, .flip = flip, .za = za, .packed = packed, .bias = bias, .out = out,
                            .c = y, .ldc = (size_t)g->ldy, .block = p->block, .scratch = rest };
-    oct_qtiles_run(&t, pool);
+    if (p->path == OCT_CONV_FLAT)
+        oct_qflat_run(g, &t, pool, x, (uint8_t)zx, (uint8_t *)scratch + pad);
+    else
+        oct_qtiles_run(&t, pool);
 }
