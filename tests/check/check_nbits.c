@@ -141,6 +141,7 @@ static void check_bytes(oct_check *t, const oct_nbits_bytes_kernel *kernel, size
     if (oct_check_wrong(t, oct_nbits_prepare(&p, &s.form, 2, &err) != OCT_OK, "nbits %s", err.text))
         return;
     p.bytes = kernel;
+    p.many = NULL;
     p.packed_size = (n + kernel->nr - 1) / kernel->nr * oct_nbits_panel_bytes(&s.form, kernel->nr);
     void *packed = oct_check_buffer(t, p.packed_size), *scratch = oct_check_buffer(t, p.scratch_size);
     oct_nbits_pack(&p, &s.weights, packed);
@@ -284,6 +285,9 @@ void check_nbits(oct_check *t)
         check_dequantize(t, 3, 300, bits[zero], 128, (oct_nbits_zero)((zero + 1) % 3));
     }
     const oct_nbits_bytes_kernel *bytes = oct_nbits_bytes_kernels(&count);
+    for (size_t i = 0; i < count; i++) /* tiles of every height and number */
+        for (size_t m = 10; m <= bytes[i].mr && (bytes[i].isa & ~oct_isa_active()) == 0; m += m < 50 ? 1 : 13)
+            check_bytes(t, &bytes[i], m, 1 + oct_check_below(t, 40), 1 + oct_check_below(t, 100), bits[m % 3], blocks[m % 5], (oct_nbits_zero)(m % 2));
     for (size_t i = 0; i < count; i++)
         for (size_t b = 0; b < 3 * OCT_COUNT(blocks) && (bytes[i].isa & ~oct_isa_active()) == 0; b++)
             for (size_t d = 0; d < OCT_COUNT(depths); d++)

@@ -77,13 +77,15 @@ typedef struct oct_nbits_bytes_kernel {
     oct_isa isa;
     oct_nbits_bytes_fn run;
     size_t mr, nr; /* most rows, columns of a panel */
+    size_t least;  /* rows from which on it is taken in place of the one before it, where the panels are the same */
 } oct_nbits_bytes_kernel;
 
 const oct_nbits_bytes_kernel *oct_nbits_bytes_kernels(size_t *n); /* slowest first */
 
 typedef struct oct_nbits {
     oct_nbits_form form;
-    const oct_nbits_bytes_kernel *bytes; /* of a form that has them; else NULL, and the next two */
+    const oct_nbits_bytes_kernel *bytes; /* of a form that has them; else NULL, and the last two */
+    const oct_nbits_bytes_kernel *many;  /* of as many rows as it says and more, with the same panels; or NULL */
     const oct_nbits_kernel *kernel;
     const oct_sgemm_kernel *sgemm; /* for more rows; its nr is the panels' */
     int threads;

@@ -6,9 +6,9 @@
 #include "kernels/sgemm/sout.h"
 
 /* Rows that are quantized at a time, so that weights are read once for so many; the most rows and columns of a tile. */
-enum { ROWS = 128, MOST_ROWS = 8, MOST_COLUMNS = 32 };
+enum { ROWS = 128, MOST_ROWS = 128, MOST_COLUMNS = 32 };
 
-#define OCT_NBITS_BYTES(isa, name, mr, nr) { #name, OCT_ISA_##isa, name, mr, nr },
+#define OCT_NBITS_BYTES(isa, name, mr, nr, least) { #name, OCT_ISA_##isa, name, mr, nr, least },
 static const oct_nbits_bytes_kernel kernels[] = {
 #include "kernels/nbits/nbits_s8.inc"
 };
@@ -46,8 +46,10 @@ oct_status oct_nbits_bytes_prepare(oct_nbits *p, oct_err *err)
         return oct_fail(err, OCT_EUNSUPPORTED, "activations cannot be quantized where zero points of weights are real numbers");
     p->bytes = &kernels[0];
     for (size_t i = 1; i < OCT_COUNT(kernels); i++)
-        if ((kernels[i].isa & ~oct_isa_active()) == 0)
+        if ((kernels[i].isa & ~oct_isa_active()) == 0 && kernels[i].least == 1)
             p->bytes = &kernels[i];
+        else if ((kernels[i].isa & ~oct_isa_active()) == 0 && kernels[i].nr == p->bytes->nr)
+            p->many = &kernels[i];
     const size_t nr = p->bytes->nr;
     if (f->k > SIZE_MAX / 64 / nr || f->n > SIZE_MAX / 64 || !oct_mul_size(oct_nbits_panel_bytes(f, nr), (f->n + nr - 1) / nr, &p->packed_size) ||
         p->packed_size > SIZE_MAX / 2 || !part(f, ROWS, &scratch))
@@ -58,6 +60,7 @@ oct_status oct_nbits_bytes_prepare(oct_nbits *p, oct_err *err)
 
 typedef struct job {
     const oct_nbits *p;
+    const oct_nbits_bytes_kernel *kernel;
     const float *a;
     const uint8_t *packed;
     size_t m, lda, ldc;
@@ -81,14 +84,14 @@ static void quantize_rows(void *arg, size_t begin, size_t end, size_t thread)
 static void run_tile(const job *w, const uint8_t *panel, size_t i, size_t m, size_t j, size_t n)
 {
     const oct_nbits_form *f = &w->p->form;
-    const size_t nr = w->p->bytes->nr, blocks = oct_nbits_blocks(f);
+    const size_t nr = w->kernel->nr, blocks = oct_nbits_blocks(f);
     const oct_nbits_rows a = { (const int8_t *)w->scratch + i * blocks * f->block, (const float *)(const void *)(w->scratch + w->at.scale) + i * blocks,
                                (const int32_t *)(const void *)(w->scratch + w->at.sum) + i * blocks };
     float y[MOST_ROWS * MOST_COLUMNS];
     for (size_t r = 0; r < m; r++)
         for (size_t q = 0; q < nr; q++)
             y[r * nr + q] = q < n ? oct_sout_start(&w->out, j + q) : 0.0f;
-    w->p->bytes->run(f, nr, m, &a, panel, y);
+    w->kernel->run(f, nr, m, &a, panel, y);
     for (size_t r = 0; r < m; r++) {
         const float *residual = w->out.residual ? w->out.residual + (i + r) * w->out.ldr : NULL;
         for (size_t q = 0; q < n; q++)
@@ -100,7 +103,7 @@ static void run_panels(void *arg, size_t begin, size_t end, size_t thread)
 {
     const job *w = arg;
     const oct_nbits_form *f = &w->p->form;
-    const size_t nr = w->p->bytes->nr, mr = w->p->bytes->mr;
+    const size_t nr = w->kernel->nr, mr = w->kernel->mr;
     for (size_t p = begin; p < end; p++)
         for (size_t i = 0; i < w->m; i += mr)
             run_tile(w, w->packed + p * oct_nbits_panel_bytes(f, nr), i, w->m - i < mr ? w->m - i : mr, p * nr, f->n - p * nr < nr ? f->n - p * nr : nr);
@@ -114,6 +117,7 @@ void oct_nbits_bytes_run(const oct_nbits *p, oct_pool *pool, size_t m, const flo
     for (size_t i = 0; i < m; i += ROWS) {
         job w = { .p = p, .a = a + i * lda, .packed = packed, .m = m - i < ROWS ? m - i : ROWS, .lda = lda, .ldc = ldc, .c = c + i * ldc,
                   .out = *out, .scratch = scratch };
+        w.kernel = p->many && w.m >= p->many->least ? p->many : p->bytes;
         if (w.out.residual)
             w.out.residual += i * w.out.ldr;
         part(f, w.m, &w.at);
