@@ -2,6 +2,7 @@
  * multiply-accumulate), and which share that is of what this core can do on registers alone. */
 #include "check.h"
 #include "kernels/conv/conv.h"
+#include "kernels/conv/qflat.h"
 #include "kernels/conv/qwinograd.h"
 #include "kernels/qgemm/qgemm_int.h"
 #include "peak.h"
@@ -334,6 +335,8 @@ static const char *record_of(const timing *b, bool bytes)
 {
     if (bytes && b->rows)
         return b->m.kernel->name;
+    if (bytes && b->q.path != OCT_CONV_DEPTHWISE && b->q.kernel->block) /* what gathering takes is no part of a record's cost */
+        return b->q.path == OCT_CONV_FLAT ? OCT_QFLAT_NAME : b->q.path == OCT_CONV_GATHER ? "" : b->q.kernel->name;
     if (bytes)
         return b->q.path == OCT_CONV_DEPTHWISE ? b->q.dw->name : b->q.winograd ? b->q.winograd->name : b->q.kernel->name;
     return b->s.path == OCT_CONV_DEPTHWISE ? b->s.dw->name : b->s.kernel->name;

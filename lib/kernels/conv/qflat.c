@@ -43,12 +43,12 @@ bool oct_qflat_plan_of(const oct_conv_geom *g, oct_qflat_plan *p)
     return true;
 }
 
-/* Picoseconds for gathering the rows that such a kernel needs otherwise, as measured with 16 to 512 channels on a Xeon of the class avx512vnni. The
- * copy of the image takes no more than a tenth of that. */
+/* Picoseconds for gathering the rows that such a kernel needs otherwise, as measured on a Xeon of the class avx512vnni: a line of taps, a byte. The
+ * copy of the image takes a tenth of that. */
 static double gathering(const oct_conv_geom *g)
 {
-    enum { ROW = 3000, BYTE = 45 };
-    return (double)oct_conv_pixels(g) * (ROW + BYTE * (double)oct_conv_taps(g) * (double)g->c);
+    enum { LINE = 1000, BYTE = 45 };
+    return (double)oct_conv_pixels(g) * (double)g->kh * (LINE + BYTE * (double)g->kw * (double)g->c);
 }
 
 bool oct_qflat_select(oct_isa have, const oct_conv_geom *g, oct_choice *pick)
