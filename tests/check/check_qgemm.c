@@ -36,8 +36,10 @@ static void random_out(oct_check *t, size_t n, size_t k, oct_qout *o)
     uint8_t *lut = oct_check_buffer(t, 256);
     oct_fill_f32(t, bias, n);
     oct_fill_bytes(t, lut, 256);
+    /* Up to the largest below 1, where values pass 16 bits and not 32; or beyond. */
+    const size_t size = oct_check_below(t, 8);
     for (size_t j = 0; j < n; j++)
-        mult[j] = (float)(1 + oct_check_below(t, 1000)) * 1e-5f / (float)(k + 1);
+        mult[j] = size == 0 ? nextafterf(1, 0) : size == 1 ? (float)(j % 9) * 0.5f : (float)(1 + oct_check_below(t, 1000)) * 1e-5f / (float)(k + 1);
     const uint32_t r = oct_check_random(t);
     *o = (oct_qout){ .mult = mult };
     switch (r % 4) {

@@ -97,8 +97,22 @@ OCT_INLINE __m512i look_up(const uint8_t *lut, __m512i v)
     return _mm512_mask_blend_epi8(_mm512_movepi8_mask(v), low, high);
 }
 
-/* Values are clamped to the range of the output, so nothing saturates in packing: from the zero point they take 9 bits and a sign. */
-static void finish_bytes(pending *p, size_t pairs)
+/* Whether the output has its whole range and no value passes 32 bits: saturation then clamps. */
+static bool is_whole(const oct_qblock *b)
+{
+    const oct_qout *o = b->out;
+    const int32_t least = o->kind == OCT_QOUT_U8 ? 0 : -128;
+    bool whole = o->lo <= (float)(least - o->zp) && o->hi >= (float)(least + 255 - o->zp);
+    for (size_t j = b->from; j < b->n && whole; j += HALF) {
+        const __mmask16 k = b->n - j < HALF ? (__mmask16)((1u << (b->n - j)) - 1) : 0xffff;
+        const __m512 size = _mm512_abs_ps(_mm512_maskz_loadu_ps(k, o->mult + j));
+        whole = _mm512_cmp_ps_mask(size, _mm512_set1_ps(1), _CMP_LT_OQ) == 0xffff;
+    }
+    return whole;
+}
+
+/* Clamped values take 9 bits and a sign from the zero point, so packing leaves them as they are. */
+OCT_INLINE void finish_bytes(const bool whole, pending *p, size_t pairs)
 {
     static const int32_t order[] = { 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15 };
     const oct_qout *o = p->block->out;
@@ -112,10 +126,10 @@ static void finish_bytes(pending *p, size_t pairs)
 #pragma GCC unroll 4
         for (int i = 0; i < 4; i++) {
             const __m512 y = _mm512_mul_ps(_mm512_cvtepi32_ps(sum_at(p, &c, q.row[i / 2], i % 2)), c.mult[i % 2]);
-            v[i / 2][i % 2] = _mm512_cvtps_epi32(_mm512_min_ps(hi, _mm512_max_ps(lo, y)));
+            v[i / 2][i % 2] = _mm512_cvtps_epi32(whole ? y : _mm512_min_ps(hi, _mm512_max_ps(lo, y)));
         }
-        const __m512i first = _mm512_add_epi16(_mm512_packs_epi32(v[0][0], v[0][1]), zp);
-        const __m512i second = _mm512_add_epi16(_mm512_packs_epi32(v[1][0], v[1][1]), zp);
+        const __m512i first = _mm512_adds_epi16(_mm512_packs_epi32(v[0][0], v[0][1]), zp);
+        const __m512i second = _mm512_adds_epi16(_mm512_packs_epi32(v[1][0], v[1][1]), zp);
         const __m512i packed = o->kind == OCT_QOUT_U8 ? _mm512_packus_epi16(first, second) : _mm512_packs_epi16(first, second);
         __m512i all = _mm512_permutexvar_epi32(in_order, packed);
         all = o->lut ? look_up(o->lut, all) : all;
@@ -130,11 +144,22 @@ static void finish_bytes(pending *p, size_t pairs)
     }
 }
 
+static void finish_clamped(pending *p, size_t pairs)
+{
+    finish_bytes(false, p, pairs);
+}
+
+static void finish_whole(pending *p, size_t pairs)
+{
+    finish_bytes(true, p, pairs);
+}
+
 typedef void (*finish_fn)(pending *p, size_t pairs);
 
-static finish_fn finish_of(oct_qout_kind kind)
+static finish_fn finish_of(const oct_qblock *b)
 {
-    return kind == OCT_QOUT_S32 ? finish_s32 : kind == OCT_QOUT_F32 ? finish_f32 : finish_bytes;
+    const oct_qout_kind kind = b->out->kind;
+    return kind == OCT_QOUT_S32 ? finish_s32 : kind == OCT_QOUT_F32 ? finish_f32 : is_whole(b) ? finish_whole : finish_clamped;
 }
 
 /* Rows of a tile: where they lie, and a copy of what they have under the last step where not all of it may be read. */
@@ -241,7 +266,7 @@ void oct_qgemm_u8s8_32x32c64__amx(const oct_qblock *b)
 {
     const size_t tiles = (b->rows + HALF - 1) / HALF, height = (b->rows + tiles - 1) / tiles, last = b->rows - height, parts = (tiles + 1) / 2;
     const size_t share = (2 * TILE / LINE + parts - 1) / parts;
-    const finish_fn finish = finish_of(b->out->kind);
+    const finish_fn finish = finish_of(b);
     int32_t sums[2][WIDTH * WIDTH], add[WIDTH];
     pending p = { .block = b };
     rows r[2];
