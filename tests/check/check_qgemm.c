@@ -465,7 +465,7 @@ void check_qgemm(oct_check *t)
     /* Every number of tiles, their heights, and steps of k with what is left of the last. */
     for (size_t i = 0; i < count; i++)
         for (size_t m = 1; m <= 100 && k[i].block && (k[i].isa & ~oct_isa_active()) == 0; m++)
-            check_shape(t, k[i].name, m, 1 + oct_check_below(t, m % 4 ? 40 : 100), oct_check_below(t, m % 3 ? 70 : 400));
+            check_shape(t, k[i].name, m, 1 + oct_check_below(t, m > 16 && m % 4 ? 40 : 150), oct_check_below(t, m % 3 ? 70 : 400));
     static const size_t depths[] = { 0, 1, 2, 3, 4, 5, 16, 20, 31, 32, 64, 257, 1030 };
     for (size_t i = 0; i < OCT_COUNT(depths); i++)
         for (size_t n = 0; n < 60; n++)

@@ -248,6 +248,77 @@ static void products_of(bool tall, bool wide, const oct_qblock *b, const rows *r
              : (wide ? products(false, true, false, b, r, w, add, next, finish, p) : products(false, false, false, b, r, w, add, next, finish, p));
 }
 
+/* The same of one tile of rows and up to four of columns, so that as many sums hide each other's latency: tiles 0 to 3 are the sums, 4 rows, 5 to 7
+ * columns. w: their panels. */
+OCT_INLINE void products_row(const bool is_signed, size_t across, const oct_qblock *b, const rows *r, const int8_t *w, const int32_t *add, const int8_t *next,
+                             finish_fn finish, pending p[2])
+{
+    const size_t pairs = b->steps ? (p[0].end - p[0].row + p[1].end - p[1].row + b->steps - 1) / b->steps / 2 + 1 : 0;
+    oct_tile_load(0, add, 0);
+    oct_tile_load(1, add + HALF, 0);
+    oct_tile_load(2, add + WIDTH, 0);
+    oct_tile_load(3, add + WIDTH + HALF, 0);
+    for (size_t s = 0; s < b->steps; s++, w += 2 * TILE) {
+        LOAD_ROWS(4, r, s);
+        oct_tile_load(5, w, LINE);
+        DOT(0, 4, 5);
+        if (across > 1) {
+            oct_tile_load(6, w + TILE, LINE);
+            DOT(1, 4, 6);
+        }
+        if (across > 2) {
+            oct_tile_load(7, w + b->panel, LINE);
+            DOT(2, 4, 7);
+        }
+        if (across > 3) {
+            oct_tile_load(5, w + b->panel + TILE, LINE);
+            DOT(3, 4, 5);
+        }
+        for (size_t i = 0; next && i < 2 * TILE; i += LINE) {
+            __builtin_prefetch(next + s * 2 * TILE + i, 0, 2);
+            __builtin_prefetch(next + b->panel + s * 2 * TILE + i, 0, 2);
+        }
+        pending *const which = p[0].row < p[0].end ? &p[0] : &p[1];
+        if (which->row < which->end)
+            finish(which, pairs);
+    }
+    for (size_t i = 0; i < 2; i++)
+        if (p[i].row < p[i].end)
+            finish(&p[i], WIDTH);
+}
+
+/* Up to 16 rows: by two panels. */
+static void run_row(const oct_qblock *b, finish_fn finish)
+{
+    enum { WIDE = 2 * WIDTH };
+    int32_t sums[2][2][HALF * WIDTH], add[WIDE];
+    pending p[2] = { { .block = b }, { .block = b } };
+    rows r;
+    find(b, 0, b->rows, &r);
+    for (size_t j = b->from, which = 0; j < b->n; j += WIDE, which ^= 1) {
+        const size_t n = b->n - j < WIDE ? b->n - j : WIDE, across = (n + HALF - 1) / HALF;
+        const int8_t *w = b->b + (j - b->from) / WIDTH * b->panel, *next = j + WIDE < b->n ? w + 2 * b->panel : NULL;
+        memset(add, 0, sizeof add);
+        memcpy(add, b->add + j, n * sizeof *add);
+        OCT_TILES_SETTLE();
+        if (b->is_signed)
+            products_row(true, across, b, &r, w, add, next, finish, p);
+        else
+            products_row(false, across, b, &r, w, add, next, finish, p);
+        oct_tile_store(0, sums[which][0], WIDTH * sizeof(int32_t));
+        oct_tile_store(1, sums[which][0] + HALF, WIDTH * sizeof(int32_t));
+        oct_tile_store(2, sums[which][1], WIDTH * sizeof(int32_t));
+        oct_tile_store(3, sums[which][1] + HALF, WIDTH * sizeof(int32_t));
+        OCT_TILES_SETTLE();
+        for (size_t i = 0; i < 2; i++)
+            p[i] = (pending){ .sums = sums[which][i], .to = b->to, .rowsum = b->rowsum, .end = i * WIDTH < n ? b->rows : 0, .column = j + i * WIDTH,
+                              .n = i * WIDTH < n ? n - i * WIDTH < WIDTH ? n - i * WIDTH : WIDTH : 0, .block = b };
+    }
+    for (size_t i = 0; i < 2; i++)
+        if (p[i].row < p[i].end)
+            finish(&p[i], WIDTH);
+}
+
 /* The second tile's rows may have some in common with the first's: they are stored at their place, `apart` rows on. */
 static void store_sums(bool tall, bool wide, size_t apart, int32_t *to)
 {
@@ -271,9 +342,14 @@ void oct_qgemm_u8s8_32x32c64__amx(const oct_qblock *b)
     pending p = { .block = b };
     rows r[2];
     oct_tiles_shape shape = oct_tiles_whole;
-    for (size_t i = 0; i < 6; i++)
+    for (size_t i = 0; i < (tiles == 1 ? 5 : 6); i++)
         shape.rows[i] = (uint8_t)height;
     oct_tiles_begin_shape(&shape);
+    if (tiles == 1) {
+        run_row(b, finish);
+        oct_tiles_end();
+        return;
+    }
     for (size_t j = b->from, which = 0; j < b->n; j += WIDTH) {
         const size_t n = b->n - j < WIDTH ? b->n - j : WIDTH;
         const int8_t *w = b->b + (j - b->from) / WIDTH * b->panel;
