@@ -25,12 +25,16 @@ typedef struct pair {
 
 OCT_INLINE bool take(pending *p, pair *q)
 {
-    size_t n = 0;
-    for (; n < 2 && p->row < p->end; p->row++)
-        if (p->to[p->row])
-            q->row[n++] = p->row;
-    q->row[1] = n == 1 ? q->row[0] : q->row[1];
-    return n > 0;
+    while (p->row < p->end && !p->to[p->row])
+        p->row++;
+    if (p->row == p->end)
+        return false;
+    q->row[0] = q->row[1] = p->row++;
+    while (p->row < p->end && !p->to[p->row])
+        p->row++;
+    if (p->row < p->end)
+        q->row[1] = p->row++;
+    return true;
 }
 
 /* What is the same for all rows of 32 columns, 16 at a time. */
@@ -60,18 +64,22 @@ OCT_INLINE __m512i sum_at(const pending *p, const columns *c, size_t row, int v)
     return p->rowsum ? _mm512_add_epi32(sum, _mm512_mullo_epi32(_mm512_set1_epi32(p->rowsum[row]), c->colmul[v])) : sum;
 }
 
-static void finish_s32(pending *p, size_t pairs)
+/* The last step of some pairs of rows. What is written to them cannot be told from *p: its fields are kept apart. */
+static void finish_s32(pending *of, size_t pairs)
 {
+    pending now = *of, *const p = &now;
     const columns c = columns_of(p);
     pair q;
     for (; pairs && take(p, &q); pairs--)
         for (int i = 0; i < 2; i++)
             for (int v = 0; v < 2; v++)
                 _mm512_mask_storeu_epi32((int32_t *)(void *)p->to[q.row[i]] + p->column + v * HALF, c.k[v], sum_at(p, &c, q.row[i], v));
+    of->row = p->row;
 }
 
-static void finish_f32(pending *p, size_t pairs)
+static void finish_f32(pending *of, size_t pairs)
 {
+    pending now = *of, *const p = &now;
     const oct_qout *o = p->block->out;
     const columns c = columns_of(p);
     const __m512 lo = _mm512_set1_ps(o->lo), hi = _mm512_set1_ps(o->hi);
@@ -87,6 +95,7 @@ static void finish_f32(pending *p, size_t pairs)
                     y = _mm512_min_ps(hi, _mm512_max_ps(lo, y));
                 _mm512_mask_storeu_ps((float *)(void *)p->to[q.row[i]] + at, c.k[v], y);
             }
+    of->row = p->row;
 }
 
 /* The bytes of a table that those of v name: its halves of 128, by their low seven bits. */
@@ -112,10 +121,13 @@ static bool is_whole(const oct_qblock *b)
 }
 
 /* Clamped values take 9 bits and a sign from the zero point, so packing leaves them as they are. */
-OCT_INLINE void finish_bytes(const bool whole, pending *p, size_t pairs)
+OCT_INLINE void finish_bytes(const bool whole, pending *of, size_t pairs)
 {
+    pending now = *of, *const p = &now;
     static const int32_t order[] = { 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15 };
     const oct_qout *o = p->block->out;
+    const uint8_t *const lut = o->lut;
+    const bool is_u8 = o->kind == OCT_QOUT_U8;
     const columns c = columns_of(p);
     const __m512 lo = _mm512_set1_ps(o->lo), hi = _mm512_set1_ps(o->hi);
     const __m512i zp = _mm512_set1_epi16((short)o->zp), in_order = _mm512_loadu_si512(order);
@@ -130,9 +142,9 @@ OCT_INLINE void finish_bytes(const bool whole, pending *p, size_t pairs)
         }
         const __m512i first = _mm512_adds_epi16(_mm512_packs_epi32(v[0][0], v[0][1]), zp);
         const __m512i second = _mm512_adds_epi16(_mm512_packs_epi32(v[1][0], v[1][1]), zp);
-        const __m512i packed = o->kind == OCT_QOUT_U8 ? _mm512_packus_epi16(first, second) : _mm512_packs_epi16(first, second);
+        const __m512i packed = is_u8 ? _mm512_packus_epi16(first, second) : _mm512_packs_epi16(first, second);
         __m512i all = _mm512_permutexvar_epi32(in_order, packed);
-        all = o->lut ? look_up(o->lut, all) : all;
+        all = lut ? look_up(lut, all) : all;
         uint8_t *to[] = { p->to[q.row[0]] + p->column, p->to[q.row[1]] + p->column };
         if (p->n == WIDTH) { /* a store without a mask is several times cheaper on some CPUs */
             _mm256_storeu_si256((__m256i *)(void *)to[0], _mm512_castsi512_si256(all));
@@ -142,6 +154,7 @@ OCT_INLINE void finish_bytes(const bool whole, pending *p, size_t pairs)
             _mm256_mask_storeu_epi8(to[1], some, _mm512_extracti64x4_epi64(all, 1));
         }
     }
+    of->row = p->row;
 }
 
 static void finish_clamped(pending *p, size_t pairs)
