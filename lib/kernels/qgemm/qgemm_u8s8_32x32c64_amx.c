@@ -70,10 +70,13 @@ static void finish_s32(pending *of, size_t pairs)
     pending now = *of, *const p = &now;
     const columns c = columns_of(p);
     pair q;
-    for (; pairs && take(p, &q); pairs--)
+    for (; pairs && take(p, &q); pairs--) {
+#pragma GCC unroll 2
         for (int i = 0; i < 2; i++)
+#pragma GCC unroll 2
             for (int v = 0; v < 2; v++)
                 _mm512_mask_storeu_epi32((int32_t *)(void *)p->to[q.row[i]] + p->column + v * HALF, c.k[v], sum_at(p, &c, q.row[i], v));
+    }
     of->row = p->row;
 }
 
@@ -84,8 +87,10 @@ static void finish_f32(pending *of, size_t pairs)
     const columns c = columns_of(p);
     const __m512 lo = _mm512_set1_ps(o->lo), hi = _mm512_set1_ps(o->hi);
     pair q;
-    for (; pairs && take(p, &q); pairs--)
+    for (; pairs && take(p, &q); pairs--) {
+#pragma GCC unroll 2
         for (int i = 0; i < 2; i++)
+#pragma GCC unroll 2
             for (int v = 0; v < 2; v++) {
                 const size_t at = p->column + (size_t)v * HALF;
                 __m512 y = _mm512_mul_ps(_mm512_cvtepi32_ps(sum_at(p, &c, q.row[i], v)), c.mult[v]);
@@ -95,6 +100,7 @@ static void finish_f32(pending *of, size_t pairs)
                     y = _mm512_min_ps(hi, _mm512_max_ps(lo, y));
                 _mm512_mask_storeu_ps((float *)(void *)p->to[q.row[i]] + at, c.k[v], y);
             }
+    }
     of->row = p->row;
 }
 
