@@ -1,4 +1,4 @@
-/* lib/kernels/conv/qflat.h -- 8-bit convolution for kernels of blocks (qgemm/qblock.h), which take rows that lie equally far from each other. Internal.
+/* lib/kernels/conv/qflat.h -- 8-bit convolution for kernels of blocks (kernels/qgemm/qblock.h), which take rows that lie equally far from each other. Internal.
  *
  * The image is copied with its padding, line after line. What lies under a tap of neighbouring output pixels is then equally far apart, from the
  * last pixel of a line to the first of the next, too, where the line has as many positions as the copy; positions that are no pixels are computed
