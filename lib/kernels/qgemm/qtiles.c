@@ -251,8 +251,8 @@ static void ready_block(const job *w, const scratch *s, const oct_rows *a, const
     const oct_qblock b = block_of(w, s, a, i);
     for (size_t r = 0; r < i->rows && w->rowsums; r++) {
         uint32_t sum = 0;
-        for (size_t tap = 0; tap < t->taps; tap++)
-            sum += sum_run(w, b.x + r * b.step + s->at[tap * steps]);
+        for (size_t step = 0; step < b.steps; step += steps)
+            sum += sum_run(w, b.x + r * b.step + s->at[step]);
         s->rowsum[r] = (int32_t)sum;
     }
 }
