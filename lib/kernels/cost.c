@@ -75,7 +75,7 @@ void oct_choice_offer(oct_choice *p, const void *record, const char *name, const
 {
     const bool is_wanted = wanted && strcmp(name, wanted) == 0;
     const cost *line = line_of(name);
-    double terms[OCT_COST_TERMS], sum = 0;
+    double terms[OCT_COST_TERMS], sum = line ? e->more : 0;
     count_terms(e, t, terms);
     for (size_t i = 0; i < OCT_COST_TERMS && line; i++)
         sum += terms[i] * line->term[i];

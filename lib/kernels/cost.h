@@ -13,6 +13,7 @@
 /* A product, as far as costs depend on it. */
 typedef struct oct_extent {
     size_t rows, n, depth; /* rows 0: unknown */
+    double more;           /* picoseconds of what a record does beside the product; known to its caller */
 } oct_extent;
 
 /* A tile, as far as costs depend on it: rows, columns of it and of a unit, values of the depth a step. */

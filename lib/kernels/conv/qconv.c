@@ -66,6 +66,13 @@ static bool sizes_winograd(oct_qconv *p, size_t *thread)
     return true;
 }
 
+/* Picoseconds for gathering the rows of a group, as measured on a Xeon of the class avx512vnni: a line of taps, a byte. */
+static double gathering(const oct_conv_geom *g)
+{
+    enum { LINE = 1000, BYTE = 45 };
+    return (double)oct_conv_pixels(g) * (double)(g->kd * g->kh) * (LINE + BYTE * (double)(g->kw * (g->c / g->groups)));
+}
+
 oct_status oct_qconv_prepare(oct_qconv *p, const oct_conv_geom *g, oct_dtype x_type, oct_dtype w_type, int threads,
                              oct_err *err)
 {
@@ -78,10 +85,12 @@ oct_status oct_qconv_prepare(oct_qconv *p, const oct_conv_geom *g, oct_dtype x_t
     p->g.ldx = g->ldx ? g->ldx : g->c;
     p->g.ldy = g->ldy ? g->ldy : g->oc;
     p->path = oct_conv_choose(&p->g);
-    const oct_extent e = { oct_conv_pixels(g), (size_t)(g->oc / g->groups), oct_conv_taps(g) * (size_t)(g->c / g->groups) };
+    const oct_extent e = { oct_conv_pixels(g), (size_t)(g->oc / g->groups), oct_conv_taps(g) * (size_t)(g->c / g->groups),
+                           p->path == OCT_CONV_INDIRECT ? gathering(g) : 0 };
     /* Sorting pays where values lie around their zero point; those of convolutions, mostly rectified, do not. */
     oct_choice pick = oct_qgemm_choose(isa, &e, p->path == OCT_CONV_DENSE && e.rows == 1);
     p->kernel = pick.record;
+    pick.cost += p->path == OCT_CONV_GATHER && pick.cost > 0 ? gathering(g) : 0; /* by every kernel */
     p->dw = oct_qdw_select(isa, g);
     if ((p->path == OCT_CONV_INDIRECT || p->path == OCT_CONV_GATHER) && oct_qflat_select(isa, &p->g, &pick)) {
         p->kernel = pick.record;
@@ -96,7 +105,8 @@ oct_status oct_qconv_prepare(oct_qconv *p, const oct_conv_geom *g, oct_dtype x_t
     if (!(p->path == OCT_CONV_DEPTHWISE ? oct_qdw_sizes(p, &thread) : sizes_product(p, &thread)) ||
         (p->winograd && !sizes_winograd(p, &thread)) ||
         !oct_qtiles_shared((size_t)g->oc, &shared) || !oct_mul_size(oct_round_up(thread, 64), (size_t)p->threads, &all) ||
-        !oct_add_size(all, shared + pad_bytes(g), &p->scratch_size) || !oct_add_size(p->scratch_size, copy_bytes(p), &p->scratch_size) || !oct_qrow_scratch((size_t)g->c, (size_t)g->oc, &row))
+        !oct_add_size(all, shared + pad_bytes(g), &p->scratch_size) || !oct_add_size(p->scratch_size, copy_bytes(p), &p->scratch_size) ||
+        !oct_qrow_scratch((size_t)g->c, (size_t)g->oc, &row))
         return oct_fail(err, OCT_ENOMEM, "convolution: weights or scratch memory are too large");
     if (p->kernel->row && p->scratch_size < row + pad_bytes(g))
         p->scratch_size = row + pad_bytes(g);

@@ -43,14 +43,6 @@ bool oct_qflat_plan_of(const oct_conv_geom *g, oct_qflat_plan *p)
     return true;
 }
 
-/* Picoseconds for gathering the rows that such a kernel needs otherwise, as measured on a Xeon of the class avx512vnni: a line of taps, a byte. The
- * copy of the image takes a tenth of that. */
-static double gathering(const oct_conv_geom *g)
-{
-    enum { LINE = 1000, BYTE = 45 };
-    return (double)oct_conv_pixels(g) * (double)g->kh * (LINE + BYTE * (double)g->kw * (double)g->c);
-}
-
 bool oct_qflat_select(oct_isa have, const oct_conv_geom *g, oct_choice *pick)
 {
     size_t n;
@@ -58,11 +50,9 @@ bool oct_qflat_select(oct_isa have, const oct_conv_geom *g, oct_choice *pick)
     oct_qflat_plan p;
     if (!oct_qflat_plan_of(g, &p))
         return false;
-    if (((const oct_qgemm_kernel *)pick->record)->block)
-        pick->cost += gathering(g);
     for (size_t i = 0; i < n; i++)
         if (k[i].block && (k[i].isa & ~have) == 0) {
-            const oct_extent e = { p.positions * (size_t)g->n, (size_t)g->oc, p.taps * oct_round_up(p.fold * (size_t)g->c, k[i].kr) };
+            const oct_extent e = { p.positions * (size_t)g->n, (size_t)g->oc, p.taps * oct_round_up(p.fold * (size_t)g->c, k[i].kr), 0 };
             oct_choice_offer(pick, &p, OCT_QFLAT_NAME, &e, (oct_cost_tile){ .mr = k[i].mr, .nr = k[i].nr, .unit = k[i].nr / 2, .kr = k[i].kr });
             if (pick->record == &p) {
                 pick->record = &k[i];

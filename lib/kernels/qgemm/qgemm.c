@@ -36,7 +36,8 @@ static void offer(oct_choice *c, const oct_qgemm_kernel *k, const oct_extent *e)
         const size_t rows = (e->n + OCT_QROW_STEP - 1) / OCT_QROW_STEP;
         oct_choice_offer(c, k, k->name, &(oct_extent){ rows, 1, e->depth }, (oct_cost_tile){ .mr = rows, .nr = 1, .unit = 1, .kr = k->kr });
     } else {
-        oct_choice_offer(c, k, k->name, e, tile_of(k));
+        const oct_extent own = { e->rows, e->n, e->depth, k->block ? e->more : 0 };
+        oct_choice_offer(c, k, k->name, &own, tile_of(k));
     }
 }
 

@@ -64,7 +64,8 @@ typedef struct oct_qgemm_kernel {
 } oct_qgemm_kernel;
 
 const oct_qgemm_kernel *oct_qgemm_kernels(size_t *n);
-/* The cheapest, and its cost. is_matrix: A is one, no image; a single row of it, and many, have kernels of their own. */
+/* The cheapest, and its cost. is_matrix: A is one, no image; a single row of it, and many, have kernels of their own. What e says that there is to do
+ * beside the product kernels of blocks have to do: gathering A. */
 oct_choice oct_qgemm_choose(oct_isa have, const oct_extent *e, bool is_matrix);
 
 typedef struct oct_qgemm {
