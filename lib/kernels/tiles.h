@@ -36,10 +36,11 @@
 #define OCT_TILES_NATIVE
 #define OCT_TILES_SETTLE() __asm__ volatile("" : : : "memory")
 #define oct_tiles_begin() _tile_loadconfig(&oct_tiles_whole)
-#define oct_tiles_begin_shape(shape) \
-    do {                              \
-        OCT_TILES_SETTLE();           \
-        _tile_loadconfig(shape);      \
+/* gcc's intrinsic names but the first 8 bytes of the shape: the others are written because their address is given away before. */
+#define oct_tiles_begin_shape(shape)                        \
+    do {                                                    \
+        __asm__ volatile("" : : "r"(shape) : "memory");     \
+        _tile_loadconfig(shape);                            \
     } while (0)
 #define oct_tiles_end() _tile_release()
 #define oct_tile_zero(t) _tile_zero(t)

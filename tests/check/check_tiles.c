@@ -93,8 +93,7 @@ static bool bytes_hold(const operands *o, size_t m, size_t n, size_t k, bool is_
 static void native(const operands *o, const oct_tiles_shape *shape, int which, uint8_t *out)
 {
     memset(out, 0, 1024);
-    OCT_TILES_SETTLE();
-    _tile_loadconfig(shape);
+    oct_tiles_begin_shape(shape);
     oct_tile_load(0, o->c, 64);
     oct_tile_load(1, o->a, 64);
     oct_tile_load(2, o->b, 64);

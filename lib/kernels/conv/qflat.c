@@ -36,7 +36,8 @@ bool oct_qflat_plan_of(const oct_conv_geom *g, oct_qflat_plan *p)
     p->taps = (size_t)(g->kh * g->kw) / p->fold;
     p->positions = (size_t)(g->oh - 1) * (p->columns / p->advance) + (size_t)g->ow;
     size_t line, all;
-    if (!oct_mul_size(p->columns, (size_t)g->c, &line) || !oct_mul_size(line, p->lines * p->parts, &all) || all > SIZE_MAX / 8 || p->lines > SIZE_MAX / 8 / p->parts)
+    if (!oct_mul_size(p->columns, (size_t)g->c, &line) || !oct_mul_size(line, p->lines * p->parts, &all) || all > SIZE_MAX / 8 ||
+        p->lines > SIZE_MAX / 8 / p->parts)
         return false;
     /* Behind the last line: its padding on the right, and what loads of whole steps reach. */
     p->bytes = oct_round_up(all + ((size_t)left + (size_t)(g->kw * g->dw)) * (size_t)g->c + ROOM, 64);
