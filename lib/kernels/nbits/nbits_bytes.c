@@ -87,7 +87,7 @@ static void run_tile(const job *w, const uint8_t *panel, size_t i, size_t m, siz
     const size_t nr = w->kernel->nr, blocks = oct_nbits_blocks(f);
     const oct_nbits_rows a = { (const int8_t *)w->scratch + i * blocks * f->block, (const float *)(const void *)(w->scratch + w->at.scale) + i * blocks,
                                (const int32_t *)(const void *)(w->scratch + w->at.sum) + i * blocks };
-    float y[MOST_ROWS * MOST_COLUMNS];
+    _Alignas(64) float y[MOST_ROWS * MOST_COLUMNS];
     for (size_t r = 0; r < m; r++)
         for (size_t q = 0; q < nr; q++)
             y[r * nr + q] = q < n ? oct_sout_start(&w->out, j + q) : 0.0f;

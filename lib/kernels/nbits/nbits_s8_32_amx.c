@@ -12,7 +12,7 @@ enum { HALF = OCT_TILE_ROWS, WIDTH = 2 * HALF, TILE = 1024, LINE = 64, MOST_BLOC
 typedef struct blocks {
     size_t n, first;             /* 1 or 2 of them, the number of the first */
     const uint8_t *panel[2];
-    int8_t w[2][MOST_BLOCK * WIDTH];
+    _Alignas(LINE) int8_t w[2][MOST_BLOCK * WIDTH];
 } blocks;
 
 /* Sums of those for some rows. */
@@ -146,7 +146,7 @@ void oct_nbits_s8_32__amx(const oct_nbits_form *f, size_t nr, size_t m, const oc
 {
     const size_t all = oct_nbits_blocks(f), pitch = all * f->block, bytes = oct_nbits_block_bytes(f, nr), step = f->block < LINE ? f->block : LINE;
     const size_t tiles = (m + HALF - 1) / HALF, height = (m + tiles - 1) / tiles, last = m - height;
-    int32_t sums[2][2][WIDTH * WIDTH];
+    _Alignas(LINE) int32_t sums[2][2][WIDTH * WIDTH];
     pending p = { 0 };
     blocks b;
     oct_tiles_shape shape = oct_tiles_whole;

@@ -183,9 +183,9 @@ static finish_fn finish_of(const oct_qblock *b)
 
 /* Rows of a tile: where they lie, and a copy of what they have under the last step where not all of it may be read. */
 typedef struct rows {
+    _Alignas(LINE) uint8_t copy[HALF][LINE];
     const uint8_t *x;
     bool copied;
-    uint8_t copy[HALF][LINE];
 } rows;
 
 static void find(const oct_qblock *b, size_t row, size_t height, rows *r)
@@ -310,7 +310,7 @@ OCT_INLINE void products_row(const bool is_signed, size_t across, const oct_qblo
 static void run_row(const oct_qblock *b, finish_fn finish)
 {
     enum { WIDE = 2 * WIDTH };
-    int32_t sums[2][2][HALF * WIDTH], add[WIDE];
+    _Alignas(LINE) int32_t sums[2][2][HALF * WIDTH], add[WIDE];
     pending p[2] = { { .block = b }, { .block = b } };
     rows r;
     find(b, 0, b->rows, &r);
@@ -357,7 +357,7 @@ void oct_qgemm_u8s8_32x32c64__amx(const oct_qblock *b)
     const size_t tiles = (b->rows + HALF - 1) / HALF, height = (b->rows + tiles - 1) / tiles, last = b->rows - height, parts = (tiles + 1) / 2;
     const size_t share = (2 * TILE / LINE + parts - 1) / parts;
     const finish_fn finish = finish_of(b);
-    int32_t sums[2][WIDTH * WIDTH], add[WIDTH];
+    _Alignas(LINE) int32_t sums[2][WIDTH * WIDTH], add[WIDTH];
     pending p = { .block = b };
     rows r[2];
     oct_tiles_shape shape = oct_tiles_whole;
