@@ -8,100 +8,100 @@
 
 enum { HALF = OCT_TILE_ROWS, WIDTH = 2 * HALF, TILE = 1024, LINE = 64 };
 
+/* What is the same for all rows of 32 columns, 16 at a time. */
+typedef struct columns {
+    __m512i colmul[2];
+    __m512 mult[2], bias[2];
+    size_t from, n; /* the first of them, and how many */
+    __mmask16 k[2];
+} columns;
+
 /* Rows of sums that await the last step. */
 typedef struct pending {
     const int32_t *sums;    /* s32[end][WIDTH] */
     uint8_t *const *to;     /* of these rows */
     const int32_t *rowsum;  /* likewise, or NULL */
     size_t row, end;        /* those that are left */
-    size_t column, n;       /* of the block, and how many */
-    const oct_qblock *block;
+    const columns *columns;
+    const oct_qout *out;
 } pending;
 
-/* The next two rows that go somewhere; of a single one twice the same. */
-typedef struct pair {
-    size_t row[2];
-} pair;
-
-OCT_INLINE bool take(pending *p, pair *q)
+static void find_columns(const oct_qblock *b, size_t from, size_t n, columns *c)
 {
-    while (p->row < p->end && !p->to[p->row])
-        p->row++;
-    if (p->row == p->end)
-        return false;
-    q->row[0] = q->row[1] = p->row++;
-    while (p->row < p->end && !p->to[p->row])
-        p->row++;
-    if (p->row < p->end)
-        q->row[1] = p->row++;
-    return true;
-}
-
-/* What is the same for all rows of 32 columns, 16 at a time. */
-typedef struct columns {
-    __mmask16 k[2];
-    __m512i colmul[2];
-    __m512 mult[2];
-} columns;
-
-OCT_INLINE columns columns_of(const pending *p)
-{
-    const oct_qblock *b = p->block;
-    columns c;
-#pragma GCC unroll 2
-    for (int v = 0; v < 2; v++) {
-        const size_t left = p->n > (size_t)v * HALF ? p->n - (size_t)v * HALF : 0;
-        c.k[v] = left >= HALF ? 0xffff : (__mmask16)((1u << left) - 1);
-        c.colmul[v] = p->rowsum ? _mm512_maskz_loadu_epi32(c.k[v], b->colmul + p->column + v * HALF) : _mm512_setzero_si512();
-        c.mult[v] = b->out->mult ? _mm512_maskz_loadu_ps(c.k[v], b->out->mult + p->column + v * HALF) : _mm512_setzero_ps();
+    const oct_qout *o = b->out;
+    c->from = from;
+    c->n = n;
+    for (size_t v = 0; v < 2; v++) {
+        const size_t at = v * HALF, left = n > at ? n - at : 0;
+        c->k[v] = left >= HALF ? 0xffff : (__mmask16)((1u << left) - 1);
+        c->colmul[v] = b->rowsum ? _mm512_maskz_loadu_epi32(c->k[v], b->colmul + from + at) : _mm512_setzero_si512();
+        c->mult[v] = o->mult ? _mm512_maskz_loadu_ps(c->k[v], o->mult + from + at) : _mm512_setzero_ps();
+        c->bias[v] = o->bias ? _mm512_maskz_loadu_ps(c->k[v], o->bias + from + at) : _mm512_setzero_ps();
     }
-    return c;
 }
 
-OCT_INLINE __m512i sum_at(const pending *p, const columns *c, size_t row, int v)
+/* The rows that a call finishes. What is written to them cannot be told from *pending, so its fields are read once. */
+typedef struct part {
+    const int32_t *sums, *rowsum;
+    uint8_t *const *to;
+    size_t rows, from;
+} part;
+
+OCT_INLINE part part_of(pending *p, size_t rows)
 {
-    const __m512i sum = _mm512_loadu_si512(p->sums + row * WIDTH + v * HALF);
-    return p->rowsum ? _mm512_add_epi32(sum, _mm512_mullo_epi32(_mm512_set1_epi32(p->rowsum[row]), c->colmul[v])) : sum;
+    const size_t row = p->row, n = p->end - row < rows ? p->end - row : rows;
+    p->row = row + n;
+    return (part){ .sums = p->sums + row * WIDTH, .rowsum = p->rowsum ? p->rowsum + row : NULL, .to = p->to + row, .rows = n, .from = p->columns->from };
 }
 
-/* The last step of some pairs of rows. What is written to them cannot be told from *p: its fields are kept apart. */
-static void finish_s32(pending *of, size_t pairs)
+OCT_INLINE __m512i sum_at(const part *a, const __m512i colmul[2], size_t row, size_t v)
 {
-    pending now = *of, *const p = &now;
-    const columns c = columns_of(p);
-    pair q;
-    for (; pairs && take(p, &q); pairs--) {
+    const __m512i sum = _mm512_loadu_si512(a->sums + row * WIDTH + v * HALF);
+    return a->rowsum ? _mm512_add_epi32(sum, _mm512_mullo_epi32(_mm512_set1_epi32(a->rowsum[row]), colmul[v])) : sum;
+}
+
+/* The last step of that many rows. */
+static void finish_s32(pending *p, size_t rows)
+{
+    const columns *c = p->columns;
+    const __mmask16 k[] = { c->k[0], c->k[1] };
+    const __m512i colmul[] = { c->colmul[0], c->colmul[1] };
+    const part a = part_of(p, rows);
+    for (size_t row = 0; row < a.rows; row++)
+        if (a.to[row]) {
+            int32_t *to = (int32_t *)(void *)a.to[row] + a.from;
+            _mm512_mask_storeu_epi32(to, k[0], sum_at(&a, colmul, row, 0));
+            _mm512_mask_storeu_epi32(to + HALF, k[1], sum_at(&a, colmul, row, 1));
+        }
+}
+
+OCT_INLINE void finish_real(const bool biased, const bool clamped, pending *p, size_t rows)
+{
+    const columns *c = p->columns;
+    const __mmask16 k[] = { c->k[0], c->k[1] };
+    const __m512i colmul[] = { c->colmul[0], c->colmul[1] };
+    const __m512 mult[] = { c->mult[0], c->mult[1] }, bias[] = { c->bias[0], c->bias[1] };
+    const __m512 lo = _mm512_set1_ps(p->out->lo), hi = _mm512_set1_ps(p->out->hi);
+    const part a = part_of(p, rows);
+    for (size_t row = 0; row < a.rows; row++) {
+        if (!a.to[row])
+            continue;
+        float *to = (float *)(void *)a.to[row] + a.from;
 #pragma GCC unroll 2
-        for (int i = 0; i < 2; i++)
-#pragma GCC unroll 2
-            for (int v = 0; v < 2; v++)
-                _mm512_mask_storeu_epi32((int32_t *)(void *)p->to[q.row[i]] + p->column + v * HALF, c.k[v], sum_at(p, &c, q.row[i], v));
+        for (size_t v = 0; v < 2; v++) {
+            __m512 y = _mm512_mul_ps(_mm512_cvtepi32_ps(sum_at(&a, colmul, row, v)), mult[v]);
+            y = biased ? _mm512_add_ps(y, bias[v]) : y;
+            _mm512_mask_storeu_ps(to + v * HALF, k[v], clamped ? _mm512_min_ps(hi, _mm512_max_ps(lo, y)) : y);
+        }
     }
-    of->row = p->row;
 }
 
-static void finish_f32(pending *of, size_t pairs)
+static void finish_f32(pending *p, size_t rows)
 {
-    pending now = *of, *const p = &now;
-    const oct_qout *o = p->block->out;
-    const columns c = columns_of(p);
-    const __m512 lo = _mm512_set1_ps(o->lo), hi = _mm512_set1_ps(o->hi);
-    pair q;
-    for (; pairs && take(p, &q); pairs--) {
-#pragma GCC unroll 2
-        for (int i = 0; i < 2; i++)
-#pragma GCC unroll 2
-            for (int v = 0; v < 2; v++) {
-                const size_t at = p->column + (size_t)v * HALF;
-                __m512 y = _mm512_mul_ps(_mm512_cvtepi32_ps(sum_at(p, &c, q.row[i], v)), c.mult[v]);
-                if (o->bias)
-                    y = _mm512_add_ps(y, _mm512_maskz_loadu_ps(c.k[v], o->bias + at));
-                if (o->clamp)
-                    y = _mm512_min_ps(hi, _mm512_max_ps(lo, y));
-                _mm512_mask_storeu_ps((float *)(void *)p->to[q.row[i]] + at, c.k[v], y);
-            }
-    }
-    of->row = p->row;
+    if (p->out->bias)
+        p->out->clamp ? finish_real(true, true, p, rows) : finish_real(true, false, p, rows);
+    else
+        p->out->clamp ? finish_real(false, true, p, rows) : finish_real(false, false, p, rows);
 }
 
 /* The bytes of a table that those of v name: its halves of 128, by their low seven bits. */
@@ -126,69 +126,101 @@ static bool is_whole(const oct_qblock *b)
     return whole;
 }
 
-/* Clamped values take 9 bits and a sign from the zero point, so packing leaves them as they are. */
-OCT_INLINE void finish_bytes(const bool whole, pending *of, size_t pairs)
+/* Two rows of sums, bytes: clamped values take 9 bits and a sign from the zero point, so packing leaves them as they are. */
+OCT_INLINE __m512i bytes_of(const bool whole, const bool is_u8, const __m512i v[4], const __m512 mult[2], __m512 lo, __m512 hi, __m512i zp)
 {
-    pending now = *of, *const p = &now;
-    static const int32_t order[] = { 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15 };
-    const oct_qout *o = p->block->out;
-    const uint8_t *const lut = o->lut;
-    const bool is_u8 = o->kind == OCT_QOUT_U8;
-    const columns c = columns_of(p);
-    const __m512 lo = _mm512_set1_ps(o->lo), hi = _mm512_set1_ps(o->hi);
-    const __m512i zp = _mm512_set1_epi16((short)o->zp), in_order = _mm512_loadu_si512(order);
-    const __mmask32 some = (__mmask32)(c.k[0] | (uint32_t)c.k[1] << HALF);
-    pair q;
-    for (; pairs && take(p, &q); pairs--) {
-        __m512i v[2][2];
+    const __m512i in_order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    __m512i w[4];
 #pragma GCC unroll 4
-        for (int i = 0; i < 4; i++) {
-            const __m512 y = _mm512_mul_ps(_mm512_cvtepi32_ps(sum_at(p, &c, q.row[i / 2], i % 2)), c.mult[i % 2]);
-            v[i / 2][i % 2] = _mm512_cvtps_epi32(whole ? y : _mm512_min_ps(hi, _mm512_max_ps(lo, y)));
-        }
-        const __m512i first = _mm512_adds_epi16(_mm512_packs_epi32(v[0][0], v[0][1]), zp);
-        const __m512i second = _mm512_adds_epi16(_mm512_packs_epi32(v[1][0], v[1][1]), zp);
-        const __m512i packed = is_u8 ? _mm512_packus_epi16(first, second) : _mm512_packs_epi16(first, second);
-        __m512i all = _mm512_permutexvar_epi32(in_order, packed);
-        all = lut ? look_up(lut, all) : all;
-        uint8_t *to[] = { p->to[q.row[0]] + p->column, p->to[q.row[1]] + p->column };
-        if (p->n == WIDTH) { /* a store without a mask is several times cheaper on some CPUs */
+    for (size_t q = 0; q < 4; q++) {
+        const __m512 y = _mm512_mul_ps(_mm512_cvtepi32_ps(v[q]), mult[q % 2]);
+        w[q] = _mm512_cvtps_epi32(whole ? y : _mm512_min_ps(hi, _mm512_max_ps(lo, y)));
+    }
+    const __m512i first = _mm512_adds_epi16(_mm512_packs_epi32(w[0], w[1]), zp), second = _mm512_adds_epi16(_mm512_packs_epi32(w[2], w[3]), zp);
+    return _mm512_permutexvar_epi32(in_order, is_u8 ? _mm512_packus_epi16(first, second) : _mm512_packs_epi16(first, second));
+}
+
+/* Where a row that goes nowhere is written to. */
+OCT_INLINE uint8_t *place_of(uint8_t *to, size_t from, uint8_t *nowhere)
+{
+    return to ? to + from : nowhere;
+}
+
+/* By two rows; a last one twice. full: whole panels. */
+OCT_INLINE void finish_bytes(const bool whole, const bool is_u8, const bool full, const uint8_t *lut, pending *p, size_t rows)
+{
+    const columns *c = p->columns;
+    const __mmask32 k = (__mmask32)(c->k[0] | (uint32_t)c->k[1] << HALF);
+    const __m512i colmul[] = { c->colmul[0], c->colmul[1] };
+    const __m512 mult[] = { c->mult[0], c->mult[1] };
+    const __m512 lo = _mm512_set1_ps(p->out->lo), hi = _mm512_set1_ps(p->out->hi);
+    const __m512i zp = _mm512_set1_epi16((short)p->out->zp);
+    const part a = part_of(p, rows);
+    uint8_t nowhere[WIDTH];
+    for (size_t row = 0; row < a.rows; row += 2) {
+        const size_t other = row + (row + 1 < a.rows);
+        const __m512i v[] = { sum_at(&a, colmul, row, 0), sum_at(&a, colmul, row, 1), sum_at(&a, colmul, other, 0), sum_at(&a, colmul, other, 1) };
+        const __m512i bytes = bytes_of(whole, is_u8, v, mult, lo, hi, zp), all = lut ? look_up(lut, bytes) : bytes;
+        uint8_t *const to[] = { place_of(a.to[row], a.from, nowhere), place_of(a.to[other], a.from, nowhere) };
+        if (full) { /* a store without a mask is several times cheaper on some CPUs */
             _mm256_storeu_si256((__m256i *)(void *)to[0], _mm512_castsi512_si256(all));
             _mm256_storeu_si256((__m256i *)(void *)to[1], _mm512_extracti64x4_epi64(all, 1));
         } else {
-            _mm256_mask_storeu_epi8(to[0], some, _mm512_castsi512_si256(all));
-            _mm256_mask_storeu_epi8(to[1], some, _mm512_extracti64x4_epi64(all, 1));
+            _mm256_mask_storeu_epi8(to[0], k, _mm512_castsi512_si256(all));
+            _mm256_mask_storeu_epi8(to[1], k, _mm512_extracti64x4_epi64(all, 1));
         }
     }
-    of->row = p->row;
 }
 
-static void finish_clamped(pending *p, size_t pairs)
+OCT_INLINE void finish_any(const bool whole, const uint8_t *lut, pending *p, size_t rows)
 {
-    finish_bytes(false, p, pairs);
+    const bool full = p->columns->n == WIDTH;
+    if (p->out->kind == OCT_QOUT_U8)
+        full ? finish_bytes(whole, true, true, lut, p, rows) : finish_bytes(whole, true, false, lut, p, rows);
+    else
+        full ? finish_bytes(whole, false, true, lut, p, rows) : finish_bytes(whole, false, false, lut, p, rows);
 }
 
-static void finish_whole(pending *p, size_t pairs)
+static void finish_clamped(pending *p, size_t rows)
 {
-    finish_bytes(true, p, pairs);
+    finish_any(false, NULL, p, rows);
 }
 
-typedef void (*finish_fn)(pending *p, size_t pairs);
+static void finish_whole(pending *p, size_t rows)
+{
+    finish_any(true, NULL, p, rows);
+}
+
+static void finish_table(pending *p, size_t rows)
+{
+    finish_any(false, p->out->lut, p, rows);
+}
+
+static void finish_whole_table(pending *p, size_t rows)
+{
+    finish_any(true, p->out->lut, p, rows);
+}
+
+typedef void (*finish_fn)(pending *p, size_t rows);
 
 static finish_fn finish_of(const oct_qblock *b)
 {
     const oct_qout_kind kind = b->out->kind;
-    return kind == OCT_QOUT_S32 ? finish_s32 : kind == OCT_QOUT_F32 ? finish_f32 : is_whole(b) ? finish_whole : finish_clamped;
+    if (kind == OCT_QOUT_S32 || kind == OCT_QOUT_F32)
+        return kind == OCT_QOUT_S32 ? finish_s32 : finish_f32;
+    if (is_whole(b))
+        return b->out->lut ? finish_whole_table : finish_whole;
+    return b->out->lut ? finish_table : finish_clamped;
 }
 
 /* Rows of a tile: where they lie, and a copy of what they have under the last step where not all of it may be read. */
-typedef struct rows {
+typedef struct tile_rows {
     _Alignas(LINE) uint8_t copy[HALF][LINE];
     const uint8_t *x;
     bool copied;
-} rows;
+} tile_rows;
 
-static void find(const oct_qblock *b, size_t row, size_t height, rows *r)
+static void find_rows(const oct_qblock *b, size_t row, size_t height, tile_rows *r)
 {
     const size_t left = b->run % LINE;
     r->x = b->x + row * b->step;
@@ -221,11 +253,17 @@ typedef struct ahead {
     size_t line, lines;
 } ahead;
 
+/* Rows that are finished behind a step: an even number, so that all are by the last. */
+static size_t share_of(size_t rows, size_t steps)
+{
+    return steps ? ((rows + 1) / 2 + steps - 1) / steps * 2 : 0;
+}
+
 /* The products of two tiles of rows (one, unless tall) and two of columns (likewise): tiles 0 to 3 are the sums, 4 and 5 rows, 6 and 7 columns. */
-OCT_INLINE void products(const bool tall, const bool wide, const bool is_signed, const oct_qblock *b, const rows *r, const int8_t *w, const int32_t *add,
+OCT_INLINE void products(const bool tall, const bool wide, const bool is_signed, const oct_qblock *b, const tile_rows *r, const int8_t *w, const int32_t *add,
                          ahead next, finish_fn finish, pending *p)
 {
-    const size_t pairs = b->steps ? ((p->end - p->row + 1) / 2 + b->steps - 1) / b->steps : 0;
+    const size_t share = share_of(p->end - p->row, b->steps);
     oct_tile_load(0, add, 0);
     if (wide)
         oct_tile_load(1, add + HALF, 0);
@@ -250,13 +288,13 @@ OCT_INLINE void products(const bool tall, const bool wide, const bool is_signed,
         for (size_t i = 0; next.panel && i < next.lines; i++)
             __builtin_prefetch(next.panel + s * 2 * TILE + (next.line + i) * LINE, 0, 2);
         if (p->row < p->end)
-            finish(p, pairs);
+            finish(p, share);
     }
     if (p->row < p->end)
         finish(p, WIDTH);
 }
 
-static void products_of(bool tall, bool wide, const oct_qblock *b, const rows *r, const int8_t *w, const int32_t *add, ahead next, finish_fn finish,
+static void products_of(bool tall, bool wide, const oct_qblock *b, const tile_rows *r, const int8_t *w, const int32_t *add, ahead next, finish_fn finish,
                         pending *p)
 {
     if (b->is_signed)
@@ -269,10 +307,10 @@ static void products_of(bool tall, bool wide, const oct_qblock *b, const rows *r
 
 /* The same of one tile of rows and up to four of columns, so that as many sums hide each other's latency: tiles 0 to 3 are the sums, 4 rows, 5 to 7
  * columns. w: their panels. */
-OCT_INLINE void products_row(const bool is_signed, size_t across, const oct_qblock *b, const rows *r, const int8_t *w, const int32_t *add, const int8_t *next,
+OCT_INLINE void products_row(const bool is_signed, size_t across, const oct_qblock *b, const tile_rows *r, const int8_t *w, const int32_t *add, const int8_t *next,
                              finish_fn finish, pending p[2])
 {
-    const size_t pairs = b->steps ? (p[0].end - p[0].row + p[1].end - p[1].row + b->steps - 1) / b->steps / 2 + 1 : 0;
+    const size_t share = share_of(p[0].end - p[0].row + p[1].end - p[1].row, b->steps);
     oct_tile_load(0, add, 0);
     oct_tile_load(1, add + HALF, 0);
     oct_tile_load(2, add + WIDTH, 0);
@@ -299,7 +337,7 @@ OCT_INLINE void products_row(const bool is_signed, size_t across, const oct_qblo
         }
         pending *const which = p[0].row < p[0].end ? &p[0] : &p[1];
         if (which->row < which->end)
-            finish(which, pairs);
+            finish(which, share);
     }
     for (size_t i = 0; i < 2; i++)
         if (p[i].row < p[i].end)
@@ -311,9 +349,10 @@ static void run_row(const oct_qblock *b, finish_fn finish)
 {
     enum { WIDE = 2 * WIDTH };
     _Alignas(LINE) int32_t sums[2][2][HALF * WIDTH], add[WIDE];
-    pending p[2] = { { .block = b }, { .block = b } };
-    rows r;
-    find(b, 0, b->rows, &r);
+    columns c[2][2];
+    pending p[2] = { { 0 }, { 0 } };
+    tile_rows r;
+    find_rows(b, 0, b->rows, &r);
     for (size_t j = b->from, which = 0; j < b->n; j += WIDE, which ^= 1) {
         const size_t n = b->n - j < WIDE ? b->n - j : WIDE, across = (n + HALF - 1) / HALF;
         const int8_t *w = b->b + (j - b->from) / WIDTH * b->panel, *next = j + WIDE < b->n ? w + 2 * b->panel : NULL;
@@ -329,9 +368,11 @@ static void run_row(const oct_qblock *b, finish_fn finish)
         oct_tile_store(2, sums[which][1], WIDTH * sizeof(int32_t));
         oct_tile_store(3, sums[which][1] + HALF, WIDTH * sizeof(int32_t));
         OCT_TILES_SETTLE();
-        for (size_t i = 0; i < 2; i++)
-            p[i] = (pending){ .sums = sums[which][i], .to = b->to, .rowsum = b->rowsum, .end = i * WIDTH < n ? b->rows : 0, .column = j + i * WIDTH,
-                              .n = i * WIDTH < n ? n - i * WIDTH < WIDTH ? n - i * WIDTH : WIDTH : 0, .block = b };
+        for (size_t i = 0; i < 2; i++) {
+            const size_t at = i * WIDTH, left = n > at ? n - at : 0;
+            find_columns(b, j + at, left < WIDTH ? left : WIDTH, &c[which][i]);
+            p[i] = (pending){ .sums = sums[which][i], .to = b->to, .rowsum = b->rowsum, .end = left ? b->rows : 0, .columns = &c[which][i], .out = b->out };
+        }
     }
     for (size_t i = 0; i < 2; i++)
         if (p[i].row < p[i].end)
@@ -358,8 +399,9 @@ void oct_qgemm_u8s8_32x32c64__amx(const oct_qblock *b)
     const size_t share = (2 * TILE / LINE + parts - 1) / parts;
     const finish_fn finish = finish_of(b);
     _Alignas(LINE) int32_t sums[2][WIDTH * WIDTH], add[WIDTH];
-    pending p = { .block = b };
-    rows r[2];
+    columns c[2];
+    pending p = { 0 };
+    tile_rows r[2];
     oct_tiles_shape shape = oct_tiles_whole;
     for (size_t i = 0; i < (tiles == 1 ? 5 : 6); i++)
         shape.rows[i] = (uint8_t)height;
@@ -374,17 +416,19 @@ void oct_qgemm_u8s8_32x32c64__amx(const oct_qblock *b)
         const int8_t *w = b->b + (j - b->from) / WIDTH * b->panel;
         memset(add, 0, sizeof add);
         memcpy(add, b->add + j, n * sizeof *add);
+        columns *const now = &c[(j - b->from) / WIDTH % 2];
+        find_columns(b, j, n, now);
         for (size_t i = 0, done = 0; i < tiles; i += 2, which ^= 1) {
             const bool tall = i + 1 < tiles;
             const size_t at = i * height < last ? i * height : last, apart = tall ? ((i + 1) * height < last ? (i + 1) * height : last) - at : 0;
-            find(b, at, height, &r[0]);
+            find_rows(b, at, height, &r[0]);
             if (tall)
-                find(b, at + apart, height, &r[1]);
+                find_rows(b, at + apart, height, &r[1]);
             OCT_TILES_SETTLE();
             products_of(tall, n > HALF, b, r, w, add, (ahead){ j + WIDTH < b->n ? w + b->panel : NULL, i / 2 * share, share }, finish, &p);
             store_sums(tall, n > HALF, apart, sums[which]);
             p = (pending){ .sums = sums[which], .to = b->to + at, .rowsum = b->rowsum ? b->rowsum + at : NULL, .row = done - at,
-                           .end = apart + height, .column = j, .n = n, .block = b };
+                           .end = apart + height, .columns = now, .out = b->out };
             done = at + p.end;
         }
     }
