@@ -41,15 +41,19 @@ OCT_INLINE void unpack(const int bits, const oct_nbits_form *f, const uint8_t *p
     const size_t step = f->block < LINE ? f->block : LINE, tile = step / 4 * LINE;
     const __m512i mask = _mm512_set1_epi8((char)((1 << bits) - 1)), middle = _mm512_set1_epi8((char)(1 << (bits - 1)));
     const bool own = bits < 8 && f->zero == OCT_NBITS_WHOLE;
-    for (size_t v = 0; v < 2; v++) {
-        const __m512i zero = own ? in_bytes(zeros(panel + oct_nbits_at_zero(WIDTH) + v * HALF)) : middle;
-        for (size_t quad = 0; quad < f->block / 4; quad++) {
-            const size_t per = 8 / (size_t)bits; /* quads of a word */
-            const __m512i words = _mm512_loadu_si512((const void *)(word + (quad / per * 2 + v) * LINE));
-            const __m512i w = _mm512_and_si512(_mm512_srli_epi32(words, (unsigned)(quad % per * (size_t)bits)), mask);
-            _mm512_storeu_si512(to + (quad * 4 / step * 2 + v) * tile + quad * 4 % step / 4 * LINE, _mm512_sub_epi8(w, zero));
-        }
-    }
+    const __m512i zero[] = { own ? in_bytes(zeros(panel + oct_nbits_at_zero(WIDTH))) : middle,
+                             own ? in_bytes(zeros(panel + oct_nbits_at_zero(WIDTH) + HALF)) : middle };
+    for (size_t k = 0; k < f->block; k += step, to += 2 * tile)
+        for (size_t quad = 0; quad < step / 4; quad += 8 / bits, word += 2 * LINE) /* those of a word */
+#pragma GCC unroll 2
+            for (size_t v = 0; v < 2; v++) {
+                const __m512i words = _mm512_loadu_si512((const void *)(word + v * LINE));
+#pragma GCC unroll 4
+                for (int i = 0; i < 8 / bits; i++) {
+                    const __m512i w = bits == 8 ? words : _mm512_and_si512(_mm512_srli_epi32(words, (unsigned)(i * bits)), mask);
+                    _mm512_storeu_si512(to + v * tile + (quad + (size_t)i) * LINE, _mm512_sub_epi8(w, zero[v]));
+                }
+            }
 }
 
 static void unpack_blocks(const oct_nbits_form *f, blocks *b)
