@@ -224,6 +224,7 @@ struct oct_op {
     oct_quant_trait quant;
     bool fixed_range;           /* the output's range does not depend on data (Sigmoid, Softmax, Tanh) ... */
     float range_lo, range_hi;   /* ... and is this */
+    bool competes;              /* elements along an axis share what there is: the same added to all of them changes nothing (Softmax) */
     bool fuses_clamp;           /* run applies step->epilogue */
     bool fuses_sum;             /* run adds input step->residual, which follows the operator's own inputs: its slot is max_in */
     /* Whether a node is a clamp with constant bounds, which may become an epilogue; sets the bounds it has. NULL: never. See oct_op_clamp. */

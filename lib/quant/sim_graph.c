@@ -119,15 +119,19 @@ static oct_status add_taps(oct_qjob *j, bool constants, oct_arena *arena, const 
 /* ---- outputs ---- */
 
 /* What an output is made of in front of a Softmax, a Sigmoid and the like; the output where it is none. Behind them most errors vanish,
- * and few samples would tell of luck. */
+ * and few samples would tell of luck. Not so behind the Sigmoid of a map: its values are many, and most of them so far from 0 in front of it
+ * that they would drown the few that matter. */
 static int logits_of(const oct_graph *g, int v)
 {
+    const bool map = g->value[v].shape.rank > 3;
     int found = v;
     for (int p = g->value[v].producer; p >= 0; p = g->value[v].producer) {
         const oct_op *op = oct_op_of(g, p);
         if (!op || !(op->fixed_range || op->quant == OCT_QUANT_SAME) || g->node[p].in[0] < 0)
             break;
         v = g->node[p].in[0];
+        if (op->fixed_range && !op->competes && map)
+            break;
         if (op->fixed_range && g->value[v].producer >= 0)
             found = v;
     }

@@ -294,6 +294,24 @@ static void logits_are_judged(void **state)
     }
 }
 
+/* A Sigmoid's map counts as it is, a Softmax's by what it compares. */
+static void maps_of_a_sigmoid_are_judged_as_they_are(void **state)
+{
+    static const char *const last[] = { "Softmax", "Sigmoid" };
+    for (size_t k = 0; k < OCT_COUNT(last); k++) {
+        work *w = new_work();
+        oct_graph *g = w->m.graph;
+        set_input(w, "1,3,6,7");
+        const int a = NET_NODE(g, "Conv", "a", "logits", g->input[0], net_random(g, "aw", "5,3,3,3", 1), net_random(g, "ab", "5", 2));
+        net_output(g, NET_NODE(g, last[k], "last", "y", a));
+        decide(w);
+        const oct_sim_loss loss = measured(w, 0, &everything);
+        assert_true(fabs(loss.sqnr - to_db(real_noise(w, k ? "y" : "logits", 0))) < 0.1);
+        assert_true(fabs(loss.sqnr - to_db(real_noise(w, k ? "logits" : "y", 0))) > 0.5);
+        free_work(w);
+    }
+}
+
 enum { INS = 24, OUTS = 10 };
 
 static const float *build_product(work *w)
@@ -1816,6 +1834,7 @@ int main(void)
         cmocka_unit_test(threads_change_no_bit),
         cmocka_unit_test(undivided_samples_are_the_same_twice),
         cmocka_unit_test(logits_are_judged),
+        cmocka_unit_test(maps_of_a_sigmoid_are_judged_as_they_are),
         cmocka_unit_test(one_value_is_rounded_alone),
         cmocka_unit_test(order_changes_no_loss),
         cmocka_unit_test(simulations_follow_decisions),

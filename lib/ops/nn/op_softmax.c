@@ -272,7 +272,7 @@ static oct_status softmax_raise(oct_graph *g, int node, int64_t from, oct_err *e
 const oct_op oct_op_softmax = {
     .type = "Softmax", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
     .infer = softmax_infer, .prepare = softmax_prepare, .run = softmax_run, .layout = OCT_RULE_ANY,
-    .integer = softmax_integer, .quant = OCT_QUANT_UNARY, .fixed_range = true, .range_lo = 0.0f, .range_hi = 1.0f,
+    .integer = softmax_integer, .quant = OCT_QUANT_UNARY, .fixed_range = true, .range_lo = 0.0f, .range_hi = 1.0f, .competes = true,
     .raise = softmax_raise,
 };
 
