@@ -4,7 +4,11 @@
  * multiply-accumulates. Where that does not help a model that is of little use as it is, up to four layers more may go beyond it, if
  * they win 6 dB each: a stem can be a seventh of a network, a Fourier transform more than a third. Around a value that is known to be
  * delicate, as few of its elements are many times larger than the others, 3 dB are enough: clipping may have hidden half of the loss.
- * What was chosen is measured as a whole, on other samples, and stays only where it wins. */
+ * What was chosen is measured, on other samples, and stays only where it wins: all within the budget as a whole, and then the values beyond it
+ * one by one, each with what it leaves within the budget to be worth taking.
+ *
+ * A value that causes nearly all of the loss hides what others cause. So once such a one is gone, ranges are chosen and everything is measured
+ * anew, and more is chosen by that. */
 #include "observers/observer.h"
 #include "quant/convert_int.h"
 #include "quant/sensitivity.h"
@@ -21,8 +25,12 @@
 #define LEAST_GAIN 1.0    /* dB, of all together */
 #define DEAR_GAIN 6.0     /* dB, of each layer beyond the budget */
 #define DELICATE_GAIN 3.0 /* dB, of each of these around a delicate value */
+#define HIDING_DB 3.0     /* won: loss that hid what the choice of ranges costs elsewhere, so that is made again */
 #define DELICATE 8        /* times what nine tenths of the elements stay below */
-enum { MOST_DEAR = 4 };
+enum {
+    MOST_DEAR = 4, /* layers beyond the budget */
+    MOST_TRIES = 6 /* of values beyond the budget */
+};
 
 static const char nothing[] = "no few values cause the loss";
 
@@ -38,13 +46,19 @@ typedef struct choice {
     oct_qjob *j;
     const oct_sensitivity *s;
     int *floats;        /* by node: 0, or the attempt that chose it to be float */
-    int attempt;        /* 1: within the budget, 2: beyond it, too */
+    int attempt;        /* from 1 on */
+    bool beyond;        /* one value more may go beyond the budget */
     reason *reason;     /* by node */
     double budget;
-    double macs, spent; /* of the graph; of chosen layers */
+    double macs;        /* of the graph */
+    double spent;       /* of chosen layers within the budget */
     int dear;           /* layers chosen beyond the budget */
-    double must_gain;   /* dB that these must win */
     const oct_calib *calib;
+    struct {
+        double spent, must_gain; /* dB */
+        int dear, value;         /* beyond the budget, or -1 */
+    } now;                       /* of this attempt */
+    bool *refused;      /* by value: beyond the budget, and did not win what it must */
 } choice;
 
 static bool would_take(const choice *x, int id, int root)
@@ -103,38 +117,59 @@ static oct_status is_delicate(const choice *x, int root, bool *delicate, oct_err
     return OCT_OK;
 }
 
+/* Whether the layers around a value are within what may still be spent; those that are not are taken one value an attempt. */
+static oct_status may_take(choice *x, int root, double macs, int layers, bool *may, oct_err *err)
+{
+    *may = x->spent + x->now.spent + macs <= x->budget;
+    if (*may) {
+        x->now.spent += macs;
+        return OCT_OK;
+    }
+    if (!x->beyond || x->now.value >= 0 || x->refused[root] || x->dear + layers > MOST_DEAR)
+        return OCT_OK;
+    bool delicate;
+    OCT_TRY(is_delicate(x, root, &delicate, err));
+    *may = true;
+    x->now.value = root;
+    x->now.dear = layers;
+    x->now.must_gain = layers * (delicate ? DELICATE_GAIN : DEAR_GAIN);
+    return OCT_OK;
+}
+
 static oct_status choose(choice *x, oct_err *err)
 {
     const oct_sensitivity *s = x->s;
-    const bool dear = x->attempt == 2;
-    double left = s->all.noise, macs;
+    double left = oct_sensitivity_left(x->j, s), macs;
     int layers;
-    bool delicate;
+    bool may;
+    x->now.spent = x->now.must_gain = 0;
+    x->now.dear = 0;
+    x->now.value = -1;
     for (size_t i = 0; i < s->n && s->site[i].noise > 0; i++) {
-        const double share = s->site[i].noise / left;
-        if (share < LEAST_SHARE || -10 * log10(left) > GOOD_DB)
+        if (!oct_site_counts(x->j, &s->site[i]))
+            continue;
+        if (s->site[i].noise < LEAST_SHARE * left || -10 * log10(left) > GOOD_DB)
             break;
         if (cost_of(x, s->site[i].value, &macs, &layers) == 0)
             continue;
-        const bool within = x->spent + macs <= x->budget;
-        if (!within && (!dear || x->dear + layers > MOST_DEAR))
+        OCT_TRY(may_take(x, s->site[i].value, macs, layers, &may, err));
+        if (!may)
             continue;
-        OCT_TRY(is_delicate(x, s->site[i].value, &delicate, err));
-        x->spent += within ? macs : 0;
-        x->dear += within ? 0 : layers;
-        x->must_gain += within ? 0 : layers * (delicate ? DELICATE_GAIN : DEAR_GAIN);
-        const double before = left;
-        left = fmax(left - s->site[i].noise, left * 1e-3);
-        OCT_TRY(take(x, &(reason){ s->site[i].value, s->site[i].noise / s->all.noise, 10 * log10(before / left), macs, !within }, err));
+        /* Errors need not add up, as where two values clip the same elements: what is left is no less than the next value causes. */
+        const double next = i + 1 < s->n ? s->site[i + 1].noise : 0, before = left;
+        left = fmax(fmax(left - s->site[i].noise, left * 1e-3), next);
+        OCT_TRY(take(x, &(reason){ s->site[i].value, s->site[i].noise / s->all.noise, 10 * log10(before / left), macs,
+                                   x->now.value == s->site[i].value }, err));
     }
     return OCT_OK;
 }
 
+/* Nodes that an attempt chose; 0: that any did. */
 static size_t count(const choice *x, int attempt)
 {
     size_t n = 0;
     for (size_t id = 0; id < x->j->n_nodes; id++)
-        n += x->floats[id] == attempt;
+        n += attempt ? x->floats[id] == attempt : x->floats[id] != 0;
     return n;
 }
 
@@ -143,8 +178,8 @@ static oct_status take_some(oct_trial *t, oct_conversion *c, oct_method_result *
     choice *x = t->arg;
     (void)a;
     OCT_TRY(choose(x, err));
-    t->gain = fmax(LEAST_GAIN, x->must_gain);
-    if (count(x, x->attempt))
+    t->gain = fmax(LEAST_GAIN, x->now.must_gain);
+    if (x->beyond ? x->now.value >= 0 : count(x, x->attempt) > 0)
         oct_conversion_changed(c);
     else
         r->why = nothing;
@@ -159,9 +194,6 @@ static void give_back(oct_trial *t, oct_conversion *c)
             x->floats[id] = 0;
             x->j->node[id].barred = NULL;
         }
-    x->spent = 0;
-    x->dear = 0;
-    x->must_gain = 0;
     oct_conversion_changed(c);
 }
 
@@ -194,31 +226,65 @@ static oct_status record(oct_conversion *c, const choice *x, oct_err *err)
     return OCT_OK;
 }
 
-static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
+static oct_status attempt(oct_conversion *c, oct_trial *t, oct_method_result *r, oct_err *err)
 {
+    choice *x = t->arg;
+    x->attempt++;
+    r->why = NULL;
+    OCT_TRY(oct_conversion_try(c, t, r, err));
+    if (t->won) {
+        x->spent += x->now.spent;
+        x->dear += x->now.dear;
+    } else if (x->now.value >= 0) {
+        x->refused[x->now.value] = true;
+    }
+    return OCT_OK;
+}
+
+/* What is left measured, and attempts made on that. r->before: as it was before the first. */
+static oct_status attempt_all(oct_conversion *c, oct_trial *t, oct_method_result *r, oct_err *err)
+{
+    choice *x = t->arg;
     oct_sensitivity *s = oct_arena_calloc(c->arena, 1, sizeof *s);
     if (!s)
         return oct_nomem(err);
     OCT_TRY(measure(c, s, err));
-    c->sensitivity = s;
-    choice x = { .j = c->job, .s = s, .attempt = 1, .calib = c->calib, .budget = c->o.budget ? *c->o.budget : BUDGET, .macs = (double)oct_graph_macs(c->job->g) };
+    x->s = c->sensitivity = s;
+    x->beyond = false;
+    OCT_TRY(attempt(c, t, r, err));
+    const double before = r->before;
+    x->beyond = x->budget > 0;
+    for (int n = 0; x->beyond && n < MOST_TRIES && r->after < POOR_DB && (n == 0 || x->now.value >= 0); n++)
+        OCT_TRY(attempt(c, t, r, err));
+    r->before = before;
+    return OCT_OK;
+}
+
+static oct_status choose_floats(oct_conversion *c, oct_trial *t, oct_method_result *r, oct_err *err)
+{
+    OCT_TRY(attempt_all(c, t, r, err));
+    if (r->after < r->before + HIDING_DB)
+        return OCT_OK;
+    const double before = r->before;
+    OCT_TRY(oct_conversion_run_step(c, OCT_STEP_RANGES, err));
+    OCT_TRY(attempt_all(c, t, r, err));
+    r->before = before;
+    return OCT_OK;
+}
+
+static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
+{
+    choice x = { .j = c->job, .calib = c->calib, .budget = c->o.budget ? *c->o.budget : BUDGET, .macs = (double)oct_graph_macs(c->job->g) };
     oct_trial t = { .size = OCT_SIM_MANY_RUNS, .act = take_some, .undo = give_back, .arg = &x };
     x.floats = oct_arena_calloc(c->arena, x.j->n_nodes + 1, sizeof *x.floats);
     x.reason = oct_arena_calloc(c->arena, x.j->n_nodes + 1, sizeof *x.reason);
-    if (!x.floats || !x.reason)
+    x.refused = oct_arena_calloc(c->arena, x.j->n_values + 1, sizeof *x.refused);
+    if (!x.floats || !x.reason || !x.refused)
         return oct_nomem(err);
-    OCT_TRY(oct_conversion_try(c, &t, r, err));
-    const double before = r->before;
-    const bool within = t.won;
-    if (x.budget > 0 && before < POOR_DB && !(within && r->after >= POOR_DB)) {
-        x.attempt = 2;
-        r->why = NULL;
-        OCT_TRY(oct_conversion_try(c, &t, r, err));
-    }
-    const size_t n = count(&x, 1) + count(&x, 2);
+    OCT_TRY(choose_floats(c, &t, r, err));
+    const size_t n = count(&x, 0);
     r->why = n ? NULL : nothing;
     r->measure = n ? r->measure : NULL; /* what was tried is not what the model has */
-    r->before = before;
     snprintf(r->choice, sizeof r->choice, n ? "%zu nodes stay float" : "", n);
     return record(c, &x, err);
 }

@@ -511,6 +511,7 @@ static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
         r->why = "no layer has a choice of observers";
         return OCT_OK;
     }
+    c->job->chosen = NULL; /* of an earlier search */
     search x = { .c = c, .j = c->job, .a = oct_arena_create() };
     oct_status s = x.a ? search_ranges(&x, r, err) : oct_nomem(err);
     if (s == OCT_OK)

@@ -658,6 +658,55 @@ static void planted_cause_stays_float(void **state)
     }
 }
 
+static float *weights_in(const work *w, const char *name)
+{
+    return (float *)(uintptr_t)w->m.graph->value[oct_graph_find(w->m.graph, name)].constant->data;
+}
+
+/* Two values beyond the budget. The first, the input, causes nearly all of the loss; the second, behind the stem, has a channel `wide` times
+ * larger than the others. The weights of the head are rounded by a channel that is all but 0, but has `large` weights. */
+static work *converted_with_two_causes(float wide, float large)
+{
+    work *w = new_work();
+    build_planted(w, 400, true);
+    float *stem = weights_in(w, "sw"), *body = weights_in(w, "bw"), *head = weights_in(w, "hw");
+    for (int i = 0; i < 4 * 9; i++)
+        stem[i] *= wide;
+    for (int i = 0; i < 32 * 9; i++)
+        body[i / 9 * 72 + i % 9] /= wide;
+    for (int i = 0; i < 8 * 9; i++)
+        body[i] *= 1e-6f;
+    for (int o = 0; o < 8; o++)
+        head[o * 32] = large;
+    on(w, "mixed-precision");
+    decide(w);
+    return w;
+}
+
+/* Each must win on its own: the second does not where the weights of the head cost more than it does. */
+static void values_beyond_the_budget_win_alone(void **state)
+{
+    work *w = converted_with_two_causes(64, 80);
+    const oct_method_result *r = method(w, "mixed-precision");
+    assert_true(w->c.n_promoted == 1 && w->c.promoted[0].beyond_budget);
+    assert_string_equal(w->c.promoted[0].value, "x");
+    assert_int_equal(w->c.job->node[node_named(w, "body")].scheme, OCT_SCHEME_STATIC);
+    assert_true(r->ran && r->after > r->before + 6 && r->after < 20);
+    free_work(w);
+}
+
+/* Beside the first the second causes too little to be seen; without it, nearly all. */
+static void hidden_cause_stays_float(void **state)
+{
+    work *w = converted_with_two_causes(40, 1);
+    const oct_method_result *r = method(w, "mixed-precision");
+    assert_int_equal(w->c.n_promoted, 2);
+    assert_string_equal(w->c.promoted[0].value, "x");
+    assert_string_equal(w->c.promoted[1].value, "r");
+    assert_true(r->ran && r->after > 40 && fabs(r->after - to_db(real_noise(w, "y", 1))) < 1);
+    free_work(w);
+}
+
 /* Without a budget nothing is left float, and one that is large enough needs no exception. */
 static void budgets(void **state)
 {
@@ -1843,6 +1892,8 @@ int main(void)
         cmocka_unit_test(planted_value_is_first),
         cmocka_unit_test(worst_values_are_found),
         cmocka_unit_test(planted_cause_stays_float),
+        cmocka_unit_test(values_beyond_the_budget_win_alone),
+        cmocka_unit_test(hidden_cause_stays_float),
         cmocka_unit_test(budgets),
         cmocka_unit_test(harmless_network_stays_integer),
         cmocka_unit_test(goal_leaves_the_culprit_float),
