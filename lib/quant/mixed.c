@@ -66,7 +66,8 @@ static bool would_take(const choice *x, int id, int root)
     return oct_is_static(x->j, id) && !x->floats[id] && oct_site_touches(x->j, id, root);
 }
 
-/* Multiply-accumulates of the layers around a value, and how many these are. Returns the number of nodes. */
+/* Multiply-accumulates of the layers around a value, and how many these are. Returns the number of nodes; 0 where the policy wants one of them
+ * on integers by its name, as the value would be rounded all the same. */
 static int cost_of(const choice *x, int root, double *macs, int *layers)
 {
     int n = 0;
@@ -76,6 +77,8 @@ static int cost_of(const choice *x, int root, double *macs, int *layers)
         const int id = x->j->layer[i];
         if (!would_take(x, id, root))
             continue;
+        if (x->j->node[id].row.named)
+            return 0;
         *macs += (double)oct_node_macs(x->j->g, id) / x->macs;
         *layers += oct_is_product(x->j, id);
         n++;

@@ -186,12 +186,23 @@ bool oct_policy_uses(const oct_policy *p, oct_scheme s)
     return false;
 }
 
+static bool is_by_name(const oct_rule *r)
+{
+    for (size_t k = 0; k < r->n_match; k++)
+        if (r->match[k].term->takes == OCT_TAKES_PATTERN && !r->match[k].negated)
+            return true;
+    return false;
+}
+
 static void apply(const oct_rule *r, int value[OCT_COLUMNS][OCT_PARTS], oct_policy_row *row)
 {
     for (int c = 0; c < OCT_COLUMNS; c++)
         for (int i = 0; i < OCT_PARTS; i++)
             value[c][i] = r->value[c][i] >= 0 ? r->value[c][i] : value[c][i];
-    row->rule = r->value[OCT_COLUMN_SCHEME][0] >= 0 ? r->text : row->rule;
+    if (r->value[OCT_COLUMN_SCHEME][0] >= 0) {
+        row->rule = r->text;
+        row->named = !r->builtin && is_by_name(r);
+    }
     row->observer = r->observer.observer ? r->observer : row->observer;
 }
 

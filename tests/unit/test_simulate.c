@@ -728,6 +728,36 @@ static void budgets(void **state)
     }
 }
 
+/* What is written as decisions is decided again, as its rules say by name what a layer is. */
+static void layers_with_rules_of_their_own_are_left_alone(void **state)
+{
+    const double none = 0;
+    char path[sizeof folder + 8];
+    double share;
+    oct_buf rows = OCT_BUF_INIT;
+    work *w = new_work();
+    snprintf(path, sizeof path, "%s/p.txt", folder);
+    for (int again = 0; again < 2; again++) {
+        build_planted(w, 400, true);
+        w->o.budget = again ? NULL : &none;
+        w->o.policy = again ? path : NULL;
+        on(w, "mixed-precision");
+        decide(w);
+        assert_int_equal(float_layers(w, &share), 0);
+        if (!again) {
+            oct_conversion_put_policy(&w->c, &rows);
+            FILE *f = fopen(path, "w");
+            assert_true(f && fputs(oct_buf_str(&rows), f) >= 0 && fclose(f) == 0);
+            free_work(w);
+            w = new_work();
+        }
+    }
+    assert_int_equal(w->c.n_promoted, 0);
+    unlink(path);
+    oct_buf_free(&rows);
+    free_work(w);
+}
+
 static void harmless_network_stays_integer(void **state)
 {
     work *w;
@@ -1895,6 +1925,7 @@ int main(void)
         cmocka_unit_test(values_beyond_the_budget_win_alone),
         cmocka_unit_test(hidden_cause_stays_float),
         cmocka_unit_test(budgets),
+        cmocka_unit_test(layers_with_rules_of_their_own_are_left_alone),
         cmocka_unit_test(harmless_network_stays_integer),
         cmocka_unit_test(goal_leaves_the_culprit_float),
         cmocka_unit_test(goals_end_with_their_trials),
