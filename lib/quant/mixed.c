@@ -5,7 +5,8 @@
  * they win 6 dB each: a stem can be a seventh of a network, a Fourier transform more than a third. Around a value that is known to be
  * delicate, as few of its elements are many times larger than the others, 3 dB are enough: clipping may have hidden half of the loss.
  * What was chosen is measured, on other samples, and stays only where it wins: all within the budget as a whole, and then the values beyond it
- * one by one, each with what it leaves within the budget to be worth taking.
+ * one by one, each with what it leaves within the budget to be worth taking. Those that do not win alone may win together: where two clip the
+ * same elements, as along a power spectrum, one alone gains nothing.
  *
  * A value that causes nearly all of the loss hides what others cause. So once such a one is gone, ranges are chosen and everything is measured
  * anew, and more is chosen by that. */
@@ -42,12 +43,19 @@ typedef struct reason {
     bool beyond;        /* the budget */
 } reason;
 
+/* What an attempt may take. */
+typedef enum extent {
+    WITHIN_BUDGET,
+    ONE_BEYOND, /* one value that was not refused */
+    ALL_BEYOND
+} extent;
+
 typedef struct choice {
     oct_qjob *j;
     const oct_sensitivity *s;
     int *floats;        /* by node: 0, or the attempt that chose it to be float */
     int attempt;        /* from 1 on */
-    bool beyond;        /* one value more may go beyond the budget */
+    extent extent;
     reason *reason;     /* by node */
     double budget;
     double macs;        /* of the graph */
@@ -56,9 +64,9 @@ typedef struct choice {
     const oct_calib *calib;
     struct {
         double spent, must_gain; /* dB */
-        int dear, value;         /* beyond the budget, or -1 */
+        int dear, value;         /* beyond the budget: layers, and the last value, or -1 */
     } now;                       /* of this attempt */
-    bool *refused;      /* by value: beyond the budget, and did not win what it must */
+    bool *refused;      /* by value: alone beyond the budget, and did not win what it must */
 } choice;
 
 static bool would_take(const choice *x, int id, int root)
@@ -120,22 +128,23 @@ static oct_status is_delicate(const choice *x, int root, bool *delicate, oct_err
     return OCT_OK;
 }
 
-/* Whether the layers around a value are within what may still be spent; those that are not are taken one value an attempt. */
-static oct_status may_take(choice *x, int root, double macs, int layers, bool *may, oct_err *err)
+/* Whether a value may be taken, and whether it is beyond the budget. */
+static oct_status may_take(choice *x, int root, double macs, int layers, bool *may, bool *beyond, oct_err *err)
 {
-    *may = x->spent + x->now.spent + macs <= x->budget;
-    if (*may) {
+    *beyond = x->spent + x->now.spent + macs > x->budget;
+    *may = !*beyond || (x->dear + x->now.dear + layers <= MOST_DEAR &&
+                        (x->extent == ALL_BEYOND || (x->extent == ONE_BEYOND && x->now.value < 0 && !x->refused[root])));
+    if (!*may)
+        return OCT_OK;
+    if (!*beyond) {
         x->now.spent += macs;
         return OCT_OK;
     }
-    if (!x->beyond || x->now.value >= 0 || x->refused[root] || x->dear + layers > MOST_DEAR)
-        return OCT_OK;
     bool delicate;
     OCT_TRY(is_delicate(x, root, &delicate, err));
-    *may = true;
     x->now.value = root;
-    x->now.dear = layers;
-    x->now.must_gain = layers * (delicate ? DELICATE_GAIN : DEAR_GAIN);
+    x->now.dear += layers;
+    x->now.must_gain += layers * (delicate ? DELICATE_GAIN : DEAR_GAIN);
     return OCT_OK;
 }
 
@@ -144,7 +153,7 @@ static oct_status choose(choice *x, oct_err *err)
     const oct_sensitivity *s = x->s;
     double left = oct_sensitivity_left(x->j, s), macs;
     int layers;
-    bool may;
+    bool may, beyond;
     x->now.spent = x->now.must_gain = 0;
     x->now.dear = 0;
     x->now.value = -1;
@@ -155,14 +164,14 @@ static oct_status choose(choice *x, oct_err *err)
             break;
         if (cost_of(x, s->site[i].value, &macs, &layers) == 0)
             continue;
-        OCT_TRY(may_take(x, s->site[i].value, macs, layers, &may, err));
+        OCT_TRY(may_take(x, s->site[i].value, macs, layers, &may, &beyond, err));
         if (!may)
             continue;
-        /* Errors need not add up, as where two values clip the same elements: what is left is no less than the next value causes. */
+        /* Errors need not add up: what is left is no less than the next value causes. */
         const double next = i + 1 < s->n ? s->site[i + 1].noise : 0, before = left;
         left = fmax(fmax(left - s->site[i].noise, left * 1e-3), next);
-        OCT_TRY(take(x, &(reason){ s->site[i].value, s->site[i].noise / s->all.noise, 10 * log10(before / left), macs,
-                                   x->now.value == s->site[i].value }, err));
+        const double share = fmin(1, s->site[i].noise / s->all.noise);
+        OCT_TRY(take(x, &(reason){ s->site[i].value, share, 10 * log10(before / left), macs, beyond }, err));
     }
     return OCT_OK;
 }
@@ -182,7 +191,7 @@ static oct_status take_some(oct_trial *t, oct_conversion *c, oct_method_result *
     (void)a;
     OCT_TRY(choose(x, err));
     t->gain = fmax(LEAST_GAIN, x->now.must_gain);
-    if (x->beyond ? x->now.value >= 0 : count(x, x->attempt) > 0)
+    if (x->extent == WITHIN_BUDGET ? count(x, x->attempt) > 0 : x->now.value >= 0)
         oct_conversion_changed(c);
     else
         r->why = nothing;
@@ -229,10 +238,11 @@ static oct_status record(oct_conversion *c, const choice *x, oct_err *err)
     return OCT_OK;
 }
 
-static oct_status attempt(oct_conversion *c, oct_trial *t, oct_method_result *r, oct_err *err)
+static oct_status attempt(oct_conversion *c, oct_trial *t, extent most, oct_method_result *r, oct_err *err)
 {
     choice *x = t->arg;
     x->attempt++;
+    x->extent = most;
     r->why = NULL;
     OCT_TRY(oct_conversion_try(c, t, r, err));
     if (t->won) {
@@ -253,12 +263,16 @@ static oct_status attempt_all(oct_conversion *c, oct_trial *t, oct_method_result
         return oct_nomem(err);
     OCT_TRY(measure(c, s, err));
     x->s = c->sensitivity = s;
-    x->beyond = false;
-    OCT_TRY(attempt(c, t, r, err));
+    memset(x->refused, 0, x->j->n_values * sizeof *x->refused);
+    OCT_TRY(attempt(c, t, WITHIN_BUDGET, r, err));
     const double before = r->before;
-    x->beyond = x->budget > 0;
-    for (int n = 0; x->beyond && n < MOST_TRIES && r->after < POOR_DB && (n == 0 || x->now.value >= 0); n++)
-        OCT_TRY(attempt(c, t, r, err));
+    int refused = 0;
+    for (int n = 0; x->budget > 0 && n < MOST_TRIES && r->after < POOR_DB && (n == 0 || x->now.value >= 0); n++) {
+        OCT_TRY(attempt(c, t, ONE_BEYOND, r, err));
+        refused += x->now.value >= 0 && !t->won;
+    }
+    if (refused > 1 && r->after < POOR_DB)
+        OCT_TRY(attempt(c, t, ALL_BEYOND, r, err));
     r->before = before;
     return OCT_OK;
 }

@@ -707,6 +707,47 @@ static void hidden_cause_stays_float(void **state)
     free_work(w);
 }
 
+/* A Conv of 4 channels to 4 that does not mix the first one with the others. */
+static int keep_first_apart(oct_graph *g, const char *name, const char *weights, const char *out, int x)
+{
+    const int w = net_random(g, weights, "4,4,3,3", 5);
+    float *v = (float *)(uintptr_t)g->value[w].constant->data;
+    for (int i = 0; i < 16; i++)
+        for (int k = 0; k < 9 && (i / 4 == 0) != (i % 4 == 0); k++)
+            v[i * 9 + k] = 0;
+    const int y = NET_NODE(g, "Conv", name, out, x, w);
+    NET_INTS(g, "pads", 1, 1, 1, 1);
+    return y;
+}
+
+/* Three values in a row have the same channel, far larger than the others, beside which those are lost in each: none wins alone. */
+static void values_win_together(void **state)
+{
+    enum { LARGE = 400 };
+    work *w = new_work();
+    oct_graph *g = w->m.graph;
+    set_input(w, "1,4,8,8");
+    for (int r = 0; r < ROWS; r++)
+        for (int i = 0; i < 64; i++)
+            w->x[r][i] *= LARGE;
+    const int stem = net_random(g, "sw", "8,4,3,3", 11);
+    for (int o = 0; o < 8; o++)
+        for (int i = 0; i < 9; i++)
+            ((float *)(uintptr_t)g->value[stem].constant->data)[o * 36 + i] /= LARGE;
+    int y = keep_first_apart(g, "second", "w2", "v", keep_first_apart(g, "first", "w1", "u", g->input[0]));
+    y = NET_NODE(g, "Conv", "stem", "s", y, stem);
+    y = NET_NODE(g, "Conv", "body", "b", NET_NODE(g, "Relu", "r1", "r", y), net_random(g, "bw", "32,8,3,3", 12));
+    net_output(g, y);
+    on(w, "mixed-precision");
+    decide(w);
+    const oct_method_result *r = method(w, "mixed-precision");
+    assert_int_equal(w->c.n_promoted, 3);
+    for (int k = 0; k < 3; k++)
+        assert_true(strcmp(w->c.promoted[k].layer, ((const char *const[]){ "first", "second", "stem" })[k]) == 0 && w->c.promoted[k].beyond_budget);
+    assert_true(r->ran && r->before < 15 && r->after > 30);
+    free_work(w);
+}
+
 /* Without a budget nothing is left float, and one that is large enough needs no exception. */
 static void budgets(void **state)
 {
@@ -1924,6 +1965,7 @@ int main(void)
         cmocka_unit_test(planted_cause_stays_float),
         cmocka_unit_test(values_beyond_the_budget_win_alone),
         cmocka_unit_test(hidden_cause_stays_float),
+        cmocka_unit_test(values_win_together),
         cmocka_unit_test(budgets),
         cmocka_unit_test(layers_with_rules_of_their_own_are_left_alone),
         cmocka_unit_test(harmless_network_stays_integer),
