@@ -367,9 +367,9 @@ void check_sconv(oct_check *t)
 {
     for (size_t i = 0; i < 400; i++)
         check_sconv_case(t, random_geom(t, i), i);
-    for (size_t i = 0; i < 80; i++) { /* whole registers of channels, any rows of taps: by lines */
+    for (size_t i = 0; i < 80; i++) { /* whole registers of channels and parts of them, any rows of taps: by lines */
         oct_conv_geom g = depthwise_geom(t, i);
-        g.c = g.oc = g.groups = 8 + 8 * (int64_t)(i % 7);
+        g.c = g.oc = g.groups = 8 + 8 * (int64_t)(i % 7) + (int64_t)(i % 4 == 3 ? i % 8 : 0);
         g.kh = 1 + (int64_t)i % 4;
         g.ldx = g.ldy = i % 3 ? 0 : g.c + 5;
         check_sconv_case(t, g, i);

@@ -39,7 +39,7 @@ const char *oct_conv_path_name(oct_conv_path p); /* "dense", ...; for profiles *
  *        residual f32[px][c] with ldr */
 typedef void (*oct_sdw_fn)(size_t px, size_t c, size_t taps, const float *const *x, const float *w, float *y, size_t ldy,
                            const oct_sout *out);
-/* The same for kernels of 3 taps along the line: px >= 4 pixels of one output line, c a multiple of 8. */
+/* The same for kernels of 3 taps along the line: px >= 4 pixels of one output line, c a multiple of the record's. */
 typedef struct oct_sdw_lines {
     size_t px, c, rows;    /* rows of taps: kh */
     size_t advance;        /* columns from one pixel to the next: 1 or 2 */
@@ -77,6 +77,8 @@ typedef struct oct_sdw_kernel {
     oct_isa isa;
     oct_sdw_fn fn;          /* of any pixels; or NULL: */
     oct_sdw_lines_fn lines; /* by lines, of kernels of 3 taps along them */
+    size_t channels;        /* a register's: what takes fewer takes as long */
+    size_t multiple;        /* channels by lines are a multiple of this */
 } oct_sdw_kernel;
 typedef struct oct_qdw_kernel {
     const char *name;

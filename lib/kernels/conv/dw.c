@@ -1,8 +1,8 @@
 /* lib/kernels/conv/dw.c -- lists of depthwise kernels, and the choice among them. */
 #include "kernels/conv/dw_int.h"
 
-#define OCT_SDW(isa, fn) { #fn, OCT_ISA_##isa, fn, NULL },
-#define OCT_SDW_LINES(isa, fn) { #fn, OCT_ISA_##isa, NULL, fn },
+#define OCT_SDW(isa, fn) { #fn, OCT_ISA_##isa, fn, NULL, OCT_DW_CHANNELS, 1 },
+#define OCT_SDW_LINES(isa, fn, channels, multiple) { #fn, OCT_ISA_##isa, NULL, fn, channels, multiple },
 #define OCT_QDW(isa, fn)
 #define OCT_QDW_COLUMNS(isa, fn)
 static const oct_sdw_kernel sdw[] = {
@@ -13,7 +13,7 @@ static const oct_sdw_kernel sdw[] = {
 #undef OCT_QDW
 #undef OCT_QDW_COLUMNS
 #define OCT_SDW(isa, fn)
-#define OCT_SDW_LINES(isa, fn)
+#define OCT_SDW_LINES(isa, fn, channels, multiple)
 #define OCT_QDW(isa, fn) { #fn, OCT_ISA_##isa, fn, NULL },
 #define OCT_QDW_COLUMNS(isa, fn) { #fn, OCT_ISA_##isa, NULL, fn },
 static const oct_qdw_kernel qdw[] = {
@@ -41,17 +41,17 @@ static void offer(oct_choice *p, const void *record, const char *name, const oct
 }
 
 /* Kernels of 3 taps along the line that slide along it. */
-static bool suits_lines(const oct_conv_geom *g)
+static bool suits_lines(const oct_sdw_kernel *k, const oct_conv_geom *g)
 {
-    return g->kw == 3 && g->kd == 1 && g->c % 8 == 0 && g->ow >= 4 && g->ow <= OCT_SDW_LINE && oct_rows_advance(g) < 3;
+    return g->kw == 3 && g->kd == 1 && (size_t)g->c % k->multiple == 0 && g->ow >= 4 && g->ow <= OCT_SDW_LINE && oct_rows_advance(g) < 3;
 }
 
 const oct_sdw_kernel *oct_sdw_select(oct_isa have, const oct_conv_geom *g)
 {
     oct_choice p = { 0 };
     for (size_t i = 0; i < OCT_COUNT(sdw); i++)
-        if ((sdw[i].isa & ~have) == 0 && (!sdw[i].lines || suits_lines(g)))
-            offer(&p, &sdw[i], sdw[i].name, g, sdw[i].lines ? 8 : OCT_DW_CHANNELS, sdw[i].lines != NULL);
+        if ((sdw[i].isa & ~have) == 0 && (!sdw[i].lines || suits_lines(&sdw[i], g)))
+            offer(&p, &sdw[i], sdw[i].name, g, sdw[i].channels, sdw[i].lines != NULL);
     return p.record;
 }
 
