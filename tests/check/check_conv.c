@@ -502,7 +502,6 @@ static void check_columns(oct_check *t, size_t line, size_t c, size_t round)
         }
     }
     packed = oct_check_buffer(t, oct_qdw_columns_size(c));
-    oct_qdw_columns_pack(&w, c, packed);
     oct_qdw_lines l = { .lines = lines, .px = line, .c = c, .advance = advance, .x = columns, .pitch = width * 3,
                         .flip = round % 5 < 2 ? 0x80 : 0, .w = packed };
     point_columns(t, &l, image, width, columns, table);
@@ -512,12 +511,15 @@ static void check_columns(oct_check *t, size_t line, size_t c, size_t round)
     size_t n;
     const oct_qdw_kernel *k = oct_qdw_kernels(&n);
     for (size_t i = 0; i < n; i++)
-        if (k[i].columns && (k[i].isa & ~oct_isa_active()) == 0)
+        if (k[i].columns && (k[i].isa & ~oct_isa_active()) == 0) {
+            oct_qdw_columns_pack(&w, c, k[i].exact, packed);
             compare_columns(t, &k[i], &l, want, what);
+        }
     oct_check_release(t);
 }
 
-/* The packer takes the narrow form exactly where both pairs of a column stay within 128: weights of 64 always do. */
+/* The packer takes the narrow form exactly where both pairs of a column stay within 128 (weights of 64 always do), and for kernels that add
+ * four products in 32 bits. */
 static void check_columns_narrow(oct_check *t)
 {
     int8_t w[16 * 9];
@@ -532,8 +534,10 @@ static void check_columns_narrow(oct_check *t)
         memset(w, 0, sizeof w);
         for (size_t y = 0; y < 3; y++)
             w[(i % 16) * 9 + y * 3 + i % 3] = cases[i].column[y];
-        oct_qdw_columns_pack(&from, 16, packed);
+        oct_qdw_columns_pack(&from, 16, false, packed);
         oct_check_same(t, &cases[i].wide, packed, 1, 1, "form of column weights, case %zu", i);
+        oct_qdw_columns_pack(&from, 16, true, packed);
+        oct_check_same(t, &(uint8_t){ 0 }, packed, 1, 1, "form of column weights of exact kernels, case %zu", i);
         oct_check_release(t);
     }
 }

@@ -85,6 +85,7 @@ typedef struct oct_qdw_kernel {
     oct_isa isa;
     oct_qdw_fn fn;              /* of any pixels; or NULL: */
     oct_qdw_columns_fn columns; /* by columns, of 3x3 taps */
+    bool exact;                 /* by columns: adds four products in 32 bits, whatever the weights */
 } oct_qdw_kernel;
 const oct_sdw_kernel *oct_sdw_kernels(size_t *n);
 const oct_sdw_kernel *oct_sdw_select(oct_isa have, const oct_conv_geom *g);

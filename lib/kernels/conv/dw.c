@@ -4,7 +4,7 @@
 #define OCT_SDW(isa, fn) { #fn, OCT_ISA_##isa, fn, NULL, OCT_DW_CHANNELS, 1 },
 #define OCT_SDW_LINES(isa, fn, channels, multiple) { #fn, OCT_ISA_##isa, NULL, fn, channels, multiple },
 #define OCT_QDW(isa, fn)
-#define OCT_QDW_COLUMNS(isa, fn)
+#define OCT_QDW_COLUMNS(isa, fn, exact)
 static const oct_sdw_kernel sdw[] = {
 #include "kernels/conv/dw.inc"
 };
@@ -14,8 +14,8 @@ static const oct_sdw_kernel sdw[] = {
 #undef OCT_QDW_COLUMNS
 #define OCT_SDW(isa, fn)
 #define OCT_SDW_LINES(isa, fn, channels, multiple)
-#define OCT_QDW(isa, fn) { #fn, OCT_ISA_##isa, fn, NULL },
-#define OCT_QDW_COLUMNS(isa, fn) { #fn, OCT_ISA_##isa, NULL, fn },
+#define OCT_QDW(isa, fn) { #fn, OCT_ISA_##isa, fn, NULL, false },
+#define OCT_QDW_COLUMNS(isa, fn, exact) { #fn, OCT_ISA_##isa, NULL, fn, exact },
 static const oct_qdw_kernel qdw[] = {
 #include "kernels/conv/dw.inc"
 };

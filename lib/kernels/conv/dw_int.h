@@ -9,7 +9,7 @@
     void fn(size_t, size_t, size_t, const float *const *, const float *, float *, size_t, const oct_sout *);
 #define OCT_SDW_LINES(isa, fn, channels, multiple) void fn(const oct_sdw_lines *);
 #define OCT_QDW(isa, fn) void fn(size_t, size_t, size_t, const uint8_t *const *, uint8_t, const int16_t *, int32_t *);
-#define OCT_QDW_COLUMNS(isa, fn) void fn(const oct_qdw_lines *);
+#define OCT_QDW_COLUMNS(isa, fn, exact) void fn(const oct_qdw_lines *);
 #include "kernels/conv/dw.inc"
 #undef OCT_SDW
 #undef OCT_SDW_LINES

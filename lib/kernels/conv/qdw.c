@@ -89,7 +89,7 @@ void oct_qdw_pack(const oct_qconv *p, const void *w, const int32_t *zw, size_t z
         for (size_t t = 0; t < from.taps; t++)
             sums[i] += oct_dw_weight(&from, i, t);
     if (p->dw->columns)
-        oct_qdw_columns_pack(&from, c, sums + row);
+        oct_qdw_columns_pack(&from, c, p->dw->exact, sums + row);
     else
         pack_taps(&from, c, (int16_t *)(void *)(sums + row));
 }

@@ -15,14 +15,20 @@ static int beside(int w, int other)
     return w > room ? w : room;
 }
 
-/* Narrow quad of a column's weights: the middle one is shared between both pairs. False when they have no room for it. */
-static bool quad(int w0, int w1, int w2, int8_t to[4])
+static bool is_byte(int w)
 {
-    if (w0 < -128 || w0 > 127 || w2 < -128 || w2 > 127)
+    return w >= -128 && w <= 127;
+}
+
+/* Narrow quad of a column's weights: the middle one is shared between both pairs where these are added in 16 bits. False when they have no
+ * room for it. */
+static bool quad(bool exact, int w0, int w1, int w2, int8_t to[4])
+{
+    if (!is_byte(w0) || !is_byte(w2) || (exact && !is_byte(w1)))
         return false;
-    const int first = beside(w1, w0), second = w1 - first;
+    const int first = exact ? w1 : beside(w1, w0), second = w1 - first;
     to[0] = (int8_t)w0, to[1] = (int8_t)first, to[2] = (int8_t)w2, to[3] = (int8_t)second;
-    return beside(second, w2) == second;
+    return exact || beside(second, w2) == second;
 }
 
 /* Channel of a unit in lane i of register k. */
@@ -31,13 +37,13 @@ static size_t channel(oct_qdw_unit u, size_t k, size_t i)
     return u.at + i / 4 * u.gap + k * 4 + i % 4;
 }
 
-static bool pack_narrow(const oct_dw_weights *w, oct_qdw_unit u, int8_t *to)
+static bool pack_narrow(const oct_dw_weights *w, oct_qdw_unit u, bool exact, int8_t *to)
 {
     for (size_t kx = 0; kx < 3; kx++)
         for (size_t k = 0; k < 2; k++)
             for (size_t i = 0; i < 8; i++, to += 4) {
                 const size_t c = channel(u, k, i);
-                if (!quad(oct_dw_weight(w, c, kx), oct_dw_weight(w, c, kx + 3), oct_dw_weight(w, c, kx + 6), to))
+                if (!quad(exact, oct_dw_weight(w, c, kx), oct_dw_weight(w, c, kx + 3), oct_dw_weight(w, c, kx + 6), to))
                     return false;
             }
     return true;
@@ -60,13 +66,13 @@ static void pack_wide(const oct_dw_weights *w, oct_qdw_unit u, int16_t *to)
         }
 }
 
-void oct_qdw_columns_pack(const oct_dw_weights *w, size_t c, void *packed)
+void oct_qdw_columns_pack(const oct_dw_weights *w, size_t c, bool exact, void *packed)
 {
     uint8_t *wide = packed, *to = wide + oct_qdw_columns_flags(c);
     memset(packed, 0, oct_qdw_columns_size(c));
     for (size_t i = 0; i < oct_qdw_units(c); i++, to += OCT_QDW_UNIT) {
         const oct_qdw_unit u = oct_qdw_unit_at(c, i);
-        wide[i] = !pack_narrow(w, u, (int8_t *)to);
+        wide[i] = !pack_narrow(w, u, exact, (int8_t *)to);
         if (wide[i])
             pack_wide(w, u, (int16_t *)(void *)to);
     }

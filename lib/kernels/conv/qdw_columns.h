@@ -7,7 +7,7 @@
 
 #include "kernels/conv/dw_int.h"
 
-/* Bytes of a packed unit. Narrow: s8[kx][2][8] quads (w0, a, w2, w1 - a). Wide: s16[kx][2][8] pairs (w0, w2), then
+/* Bytes of a packed unit. Narrow: s8[kx][2][8] quads (w0, a, w2, w1 - a), for exact kernels (w0, w1, w2, 0). Wide: s16[kx][2][8] pairs (w0, w2), then
  * s16[2][2][8] pairs of the middle row: (w1 of kx 0, of kx 1), (0, w1 of kx 2). */
 enum { OCT_QDW_UNIT = 320, OCT_QDW_MIDDLE = 192 };
 
@@ -41,7 +41,7 @@ static inline size_t oct_qdw_columns_size(size_t c)
     return oct_qdw_columns_flags(c) + oct_qdw_units(c) * OCT_QDW_UNIT;
 }
 
-/* w: 9 taps of c >= 16 channels; packed: oct_qdw_columns_size(c) bytes, 64-byte aligned. */
-void oct_qdw_columns_pack(const oct_dw_weights *w, size_t c, void *packed);
+/* w: 9 taps of c >= 16 channels; exact: as the kernel's record says; packed: oct_qdw_columns_size(c) bytes, 64-byte aligned. */
+void oct_qdw_columns_pack(const oct_dw_weights *w, size_t c, bool exact, void *packed);
 
 #endif
