@@ -16,6 +16,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 from octbench import race  # noqa: E402
+from octbench import places  # noqa: E402,F401
+from pylib import cost  # noqa: E402
 
 RUNNER, CHECK = sys.argv[1:3]
 # Layers of testdata/demo.onnx: output pixels, outputs, products of each.
@@ -92,6 +94,28 @@ class Answers(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "missing.onnx"):
             runner.turn(0)
         runner.close()
+
+
+class Cost(unittest.TestCase):
+    def test_peak_is_of_the_command_alone(self):
+        ballast = bytearray(b"x") * (200 << 20)
+        _, peak, _ = cost.measured(["true"])
+        self.assertLess(peak, 50)
+        del ballast
+        _, peak, _ = cost.measured([sys.executable, "-c", "x = bytearray(b'x') * (100 << 20)"])
+        self.assertGreater(peak, 100)
+        self.assertLess(peak, 180)
+
+    def test_processor_time_is_of_the_command(self):
+        _, _, processor = cost.measured([sys.executable, "-c", "import time\nwhile time.process_time() < 0.3: pass"])
+        self.assertGreater(processor, 0.3)
+        self.assertLess(processor, 2)
+
+    def test_failures_have_their_words(self):
+        with self.assertRaisesRegex(cost.CommandError, "(?s)exit 3: .*no such thing"):
+            cost.measured([sys.executable, "-c", "import sys; print('no such thing', file=sys.stderr); sys.exit(3)"])
+        with self.assertRaisesRegex(cost.CommandError, "exit 127: missing-program"):
+            cost.measured(["missing-program"])
 
 
 class Shapes(unittest.TestCase):

@@ -2,6 +2,7 @@
 import os
 import platform
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -10,16 +11,39 @@ class CommandError(Exception):
     pass
 
 
+# Runs a command and writes what it cost to the descriptor named first: status, peak in KB, processor seconds.
+_WATCH = """
+import os, sys
+child = os.fork()
+if not child:
+    os.close(int(sys.argv[1]))
+    try:
+        os.execvp(sys.argv[2], sys.argv[2:])
+    except OSError as why:
+        os.write(2, f"{sys.argv[2]}: {why.strerror}".encode())
+        os._exit(127)
+_, status, usage = os.wait4(child, 0)
+os.write(int(sys.argv[1]), f"{os.waitstatus_to_exitcode(status)} {usage.ru_maxrss} {usage.ru_utime + usage.ru_stime}".encode())
+"""
+
+
 def measured(command, **more):
-    """Runs it; (seconds, peak memory in MB, processor seconds). CommandError with its last words when it fails."""
+    """Runs it; (seconds, peak memory in MB, processor seconds). CommandError with its last words when it fails.
+
+    The peak that the kernel reports of a process is never below that of the one which started it, at that moment. So a small process
+    starts the command, and peaks below its 10 MB are not seen."""
+    answer, told = os.pipe()
     start = time.monotonic()
-    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, **more)
-    said = child.stderr.read()
-    _, status, usage = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode:
-        raise CommandError(f"{' '.join(map(str, command))}\nexit {child.returncode}: {said.strip()[-2000:]}")
-    return time.monotonic() - start, usage.ru_maxrss * 1024 / 1e6, usage.ru_utime + usage.ru_stime
+    with subprocess.Popen([sys.executable, "-I", "-S", "-c", _WATCH, str(told), *map(str, command)], stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, text=True, pass_fds=[told], **more) as watch:
+        os.close(told)
+        said = watch.stderr.read()
+    seconds = time.monotonic() - start
+    with open(answer) as file:
+        status, kilobytes, processor = file.read().split()
+    if int(status):
+        raise CommandError(f"{' '.join(map(str, command))}\nexit {status}: {said.strip()[-2000:]}")
+    return seconds, int(kilobytes) * 1024 / 1e6, float(processor)
 
 
 def _cpuinfo(*keys):
