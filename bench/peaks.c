@@ -1,8 +1,13 @@
-/* bench/peaks.c -- prints what one core of this machine can do at most; start it pinned: taskset -c 0 build/bench/peaks */
+/* bench/peaks.c -- prints what one core of this machine can do at most; start it pinned: taskset -c 0 build/bench/peaks
+ *
+ * With --kinds: a line each, a tab between name and value, for programs: the class of the CPU, its clock in GHz, and the peaks in GMAC/s of
+ * float32 and of bytes that OCT_ISA leaves; 0 where there is none. */
 #include "base/dtype.h"
+#include "kernels/cost.h"
 #include "peak.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static void print_loads(void)
 {
@@ -14,7 +19,14 @@ static void print_loads(void)
         printf("%-32s %9.1f\n", blocks[i].name, oct_peak_load(blocks[i].kb << 10) * 1e-9);
 }
 
-int main(void)
+static void print_kinds(void)
+{
+    const oct_isa isa = oct_isa_active();
+    printf("class\t%s\nclock\t%.3f\n", oct_cost_class(), oct_peak_clock() * 1e-9);
+    printf("float\t%.1f\nbytes\t%.1f\n", oct_peak_of(OCT_PEAK_FLOAT, isa) * 1e-9, oct_peak_of(OCT_PEAK_BYTES, isa) * 1e-9);
+}
+
+static void print_all(void)
 {
     static const char *const kinds[] = { "f32", "bytes, exact", "bytes, exact where weights allow", "" };
     const oct_isa have = oct_isa_detect();
@@ -29,5 +41,17 @@ int main(void)
         printf("%-32s %9.1f %9.1f  %s\n", p[i].name, rate * 1e-9, clock > 0 ? rate / clock : 0, kinds[p[i].kind]);
     }
     print_loads();
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 2 || (argc == 2 && strcmp(argv[1], "--kinds") != 0)) {
+        fprintf(stderr, "usage: peaks [--kinds]\n");
+        return OCT_EUSAGE;
+    }
+    if (argc == 2)
+        print_kinds();
+    else
+        print_all();
     return 0;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests of what measures: turns and ratios, the runner's answers, files of shapes. Needs nothing beside Python.
 
-    test_bench.py RUNNER CHECK_KERNELS
+    test_bench.py RUNNER CHECK_KERNELS PEAKS
 """
 import array
 import csv
@@ -19,7 +19,7 @@ from octbench import race  # noqa: E402
 from octbench import places  # noqa: E402,F401
 from pylib import cost  # noqa: E402
 
-RUNNER, CHECK = sys.argv[1:3]
+RUNNER, CHECK, PEAKS = sys.argv[1:4]
 # Layers of testdata/demo.onnx: output pixels, outputs, products of each.
 DEMO = [(1024, 16, 27), (256, 48, 16), (256, 48, 9), (256, 16, 48), (256, 48, 16), (64, 48, 9), (64, 32, 48), (64, 24, 288),
         (64, 24, 32), (64, 48, 432), (64, 64, 48), (1, 10, 64)]
@@ -116,6 +116,24 @@ class Cost(unittest.TestCase):
             cost.measured([sys.executable, "-c", "import sys; print('no such thing', file=sys.stderr); sys.exit(3)"])
         with self.assertRaisesRegex(cost.CommandError, "exit 127: missing-program"):
             cost.measured(["missing-program"])
+
+
+class Peaks(unittest.TestCase):
+    def kinds(self, **env):
+        done = subprocess.run([PEAKS, "--kinds"], env=os.environ | env, capture_output=True, text=True, check=True)
+        return dict(line.split("\t") for line in done.stdout.splitlines())
+
+    def test_clock_is_one_that_there_is(self):
+        """No CPU has reached 7 GHz without liquid gases."""
+        clock = float(self.kinds()["clock"])
+        self.assertTrue(clock == 0 or 0.3 < clock < 7, clock)
+
+    def test_narrowed(self):
+        native, scalar = self.kinds(), self.kinds(OCT_ISA="scalar")
+        self.assertEqual(native["class"], scalar["class"])
+        self.assertEqual((float(scalar["float"]), float(scalar["bytes"])), (0, 0))
+        if native["class"] != "scalar":
+            self.assertGreater(float(native["bytes"]), float(native["float"]))
 
 
 class Shapes(unittest.TestCase):
