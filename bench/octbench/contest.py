@@ -41,6 +41,23 @@ BASE = "ort-float"
 # Which packages a kind of worker needs (venv.py).
 PEERS = {"ort": "onnxruntime", "ort-exact": "onnxruntime", "openvino": "openvino", "litert": "litert"}
 
+# What narrows a kind of worker to one of our instruction sets: the name that its variables take. OpenVINO needs both: its plugin asks
+# OV_CPU_MAX_ISA (bf16 is chosen by that), and oneDNN inside it ONEDNN_MAX_CPU_ISA.
+NARROWING = {
+    "openvino": (("OV_CPU_MAX_ISA", "ONEDNN_MAX_CPU_ISA"), {
+        "avx2": "AVX2", "avxvnni": "AVX2_VNNI", "avx512": "AVX512_CORE", "avx512vnni": "AVX512_CORE_VNNI", "amx": "AVX512_CORE_AMX"}),
+}
+
+
+def narrowed(kind, isa):
+    """Variables that narrow a kind of worker to an instruction set ("": to none); None where it cannot be."""
+    if not isa:
+        return {}
+    if kind == "octet":
+        return {"OCT_ISA": isa}
+    variables, values = NARROWING.get(kind, ((), {}))
+    return dict.fromkeys(variables, values[isa]) if isa in values else None
+
 
 def peer_of(name):
     """The group of packages a runner needs, or None for ours."""
@@ -49,9 +66,9 @@ def peer_of(name):
 
 
 def names(model, patterns, isas):
-    """The runners of a model that match one of the patterns. Ours also come narrowed to each of `isas`, as NAME@ISA."""
+    """The runners of a model that match one of the patterns. Those that can be narrowed to one of `isas` come as NAME@ISA, too."""
     each = [n for n, (_, _, models) in RUNNERS.items() if model in models]
-    each += [f"{n}@{isa}" for n in each for isa in isas if peer_of(n) is None]
+    each += [f"{n}@{isa}" for n in each for isa in isas if narrowed(RUNNERS[n][0], isa) is not None]
     return [n for n in each if n == BASE or any(fnmatch.fnmatch(n, p) for p in patterns)]
 
 
@@ -66,4 +83,4 @@ def start(name, model, threads, cpus, clock="wall"):
         command = [sys.executable, "-m", "octbench.worker", kind, path, data, threads]
     env = {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads), "TF_CPP_MIN_LOG_LEVEL": "3",
            "OCT_BENCH_CLOCK": clock}
-    return Runner(command, cpus, env | ({"OCT_ISA": isa} if isa else {}), cwd=BENCH)
+    return Runner(command, cpus, env | narrowed(kind, isa), cwd=BENCH)
