@@ -15,8 +15,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-from octbench import race  # noqa: E402
-from octbench import places  # noqa: E402,F401
+from octbench import race, results  # noqa: E402
 from pylib import cost  # noqa: E402
 
 RUNNER, CHECK, PEAKS = sys.argv[1:4]
@@ -56,6 +55,30 @@ class Race(unittest.TestCase):
         # The machine is ten times slower in the last round; medians of turns 2, 4, 50 against 4, 4, 40.
         ours, base = [[2, 1, 9], [4, 4, 4], [50, 50]], [[4, 4], [4, 5, 3], [40, 40]]
         self.assertEqual(race.ratios(ours, base), (1.0, 0.5, 1.25))
+
+    def test_fastest_of_all_rounds(self):
+        self.assertEqual(race.fastest_ratio([[3, 2], [9, 4]], [[5], [4, 8]]), 0.5)
+
+
+class Kept(unittest.TestCase):
+    """Rows of results; results.py asks for the class of this CPU only when it is measured."""
+
+    def row(self, model, ms, kind):
+        return {"model": model, "ms": ms, "date": "2026-11-23", "cpu": "Some CPU", "class": kind, "features": ""}
+
+    def test_machines_stay_side_by_side(self):
+        with tempfile.TemporaryDirectory() as folder:
+            kept = results.Results(Path(folder) / "r.csv", ("model", "ms"), ("model",), lambda r: r["model"])
+            kept.keep([self.row("b", "1", "avx2"), self.row("a", "2", "avx2")])
+            kept.keep([self.row("a", "3", "avx512vnni")])
+            kept.keep([self.row("a", "4", "avx2")])
+            self.assertEqual([(r["class"], r["model"], r["ms"]) for r in kept.read()],
+                             [("avx2", "a", "4"), ("avx2", "b", "1"), ("avx512vnni", "a", "3")])
+
+    def test_every_row_has_its_class(self):
+        for name in ("results.csv", "convert.csv"):
+            with open(HERE / name, newline="") as file:
+                self.assertTrue(all(r["class"] for r in csv.DictReader(file)), name)
 
 
 class Answers(unittest.TestCase):

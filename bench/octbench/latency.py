@@ -7,10 +7,10 @@ import sys
 
 from octbench import contest, forms, models, networks, tools
 from octbench.places import BENCH
-from octbench.race import race, ratios
+from octbench.race import fastest_ratio, race, ratios
 from octbench.results import Results, machine, version
 
-FIELDS = ("model", "threads", "runner", "ratio", "ratio_low", "ratio_high", "median_ms", "fastest_ms", "runs", "rounds", "clock",
+FIELDS = ("model", "threads", "runner", "ratio", "ratio_low", "ratio_high", "fastest_ratio", "median_ms", "fastest_ms", "runs", "rounds", "clock",
           "load", "version")
 RANK = list(contest.RUNNERS)
 RESULTS = Results(BENCH / "results.csv", FIELDS, ("threads", "model", "runner"), lambda r: (
@@ -19,20 +19,22 @@ SETTLE_SECONDS = 0.1
 
 
 def table(rows):
-    """Prints Markdown: a table for each machine and number of threads, a column for each network."""
+    """Prints Markdown: a table for each machine and number of threads, a column for each network; ratios of the fastest runs, then of the
+    medians with their range."""
     groups = collections.defaultdict(dict)
     for row in rows:
-        groups[row["cpu"], row["features"], int(row["threads"])][row["runner"], row["model"]] = row
-    for (cpu, features, threads), cells in groups.items():
+        groups[row["cpu"], row["class"], int(row["threads"])][row["runner"], row["model"]] = row
+    for (cpu, kind, threads), cells in groups.items():
         columns = [m for m in networks.ALL if any(m == model for _, model in cells)]
         days = sorted({r["date"] for r in cells.values()})
         loads = [float(r["load"]) for r in cells.values()]
-        print(f"\n{cpu} ({features}); {threads} thread{'s' * (threads > 1)}; {' to '.join(dict.fromkeys((days[0], days[-1])))}; "
+        print(f"\n{cpu} ({kind}); {threads} thread{'s' * (threads > 1)}; {' to '.join(dict.fromkeys((days[0], days[-1])))}; "
               f"load {min(loads):.1f} to {max(loads):.1f}; {' and '.join(sorted({r['clock'] for r in cells.values()}))} time\n")
         print("| runner | " + " | ".join(columns) + " |\n|---|" + "---:|" * len(columns))
         for runner in dict.fromkeys(r for r, _ in cells):
             line = [cells.get((runner, m)) for m in columns]
-            text = [f"{float(c['ratio']):.2f} ({float(c['ratio_low']):.2f}-{float(c['ratio_high']):.2f})" if c else "" for c in line]
+            text = [f"{float(c['fastest_ratio'] or 'nan'):.2f}, {float(c['ratio']):.2f} ({float(c['ratio_low']):.2f}-{float(c['ratio_high']):.2f})"
+                    if c else "" for c in line]
             print(f"| {runner} | {' | '.join(text)} |")
 
 
@@ -90,13 +92,14 @@ def measure(args, model, threads, have):
     for runner in runners.values():
         runner.close()
     rows = []
-    print(f"\n{model}, {threads} thread{'s' * (threads > 1)}, load {load:.1f}   {'median ms':>21} {'fastest':>9}   ratio (range over rounds)")
+    print(f"\n{model}, {threads} thread{'s' * (threads > 1)}, load {load:.1f}   {'median ms':>21} {'fastest':>9}   ratio (range over rounds), of the fastest")
     for name in turns:
         ratio, low, high = ratios(turns[name], turns[contest.BASE])
+        fastest = fastest_ratio(turns[name], turns[contest.BASE])
         runs = [t for turn in turns[name] for t in turn]
-        print(f"  {name:32s} {statistics.median(runs):16.2f} {min(runs):9.2f}   {ratio:.3f} ({low:.3f}-{high:.3f})", flush=True)
+        print(f"  {name:32s} {statistics.median(runs):16.2f} {min(runs):9.2f}   {ratio:.3f} ({low:.3f}-{high:.3f})  {fastest:.3f}", flush=True)
         rows.append({"model": model, "threads": threads, "runner": name, "ratio": f"{ratio:.4f}", "ratio_low": f"{low:.4f}",
-                     "ratio_high": f"{high:.4f}", "median_ms": f"{statistics.median(runs):.4g}", "fastest_ms": f"{min(runs):.4g}",
+                     "ratio_high": f"{high:.4f}", "fastest_ratio": f"{fastest:.4f}", "median_ms": f"{statistics.median(runs):.4g}", "fastest_ms": f"{min(runs):.4g}",
                      "runs": len(runs), "rounds": args.rounds, "clock": args.clock, "load": f"{load:.1f}",
                      "version": version(contest.peer_of(name)), **machine()})
     return rows

@@ -62,3 +62,8 @@ def ratios(turns, base):
     """(median, lowest, highest) over the rounds of (median of the turn / median of the base's turn)."""
     each = [statistics.median(t) / statistics.median(b) for t, b in zip(turns, base)]
     return statistics.median(each), min(each), max(each)
+
+
+def fastest_ratio(turns, base):
+    """Fastest run / the base's fastest: what others on the machine disturb least."""
+    return min(map(min, turns)) / min(map(min, base))

@@ -4,15 +4,17 @@ import datetime
 import importlib.metadata
 import subprocess
 
+from octbench import tools
 from octbench.places import ROOT
 from pylib import cost
 
-MACHINE = ("date", "cpu", "features")
+MACHINE = ("date", "cpu", "class", "features")
 PACKAGE = {"onnxruntime": "onnxruntime", "openvino": "openvino", "torch": "torch", "litert": "ai-edge-litert"}
 
 
 def machine():
-    return {"date": datetime.date.today().isoformat(), "cpu": cost.cpu_name(), "features": " ".join(cost.cpu_features())}
+    """Of this machine. Virtual CPUs hide their names, so its class, the highest instruction set that our kernels know, is part of it."""
+    return {"date": datetime.date.today().isoformat(), "cpu": cost.cpu_name(), "class": tools.peaks()["class"], "features": " ".join(cost.cpu_features())}
 
 
 def version(peer):
@@ -25,8 +27,8 @@ def version(peer):
 
 class Results:
     def __init__(self, path, fields, key, rank):
-        """key: fields that say what a row is of, beside the CPU. rank(row): where it stands among those of its CPU."""
-        self.path, self.fields, self.key, self.rank = path, (*fields, *MACHINE), ("cpu", *key), rank
+        """key: fields that say what a row is of, beside the CPU and its class. rank(row): where it stands among those of its CPU."""
+        self.path, self.fields, self.key, self.rank = path, (*fields, *MACHINE), ("cpu", "class", *key), rank
 
     def read(self):
         if not self.path.exists():
@@ -40,7 +42,7 @@ class Results:
     def keep(self, rows):
         new = {self._key(r) for r in rows}
         both = [r for r in self.read() if self._key(r) not in new] + rows
-        both.sort(key=lambda r: (r["cpu"], self.rank(r)))
+        both.sort(key=lambda r: (r["cpu"], r["class"], self.rank(r)))
         with open(self.path, "w", newline="") as file:
             out = csv.DictWriter(file, self.fields, lineterminator="\n")
             out.writeheader()

@@ -1,4 +1,5 @@
 """Our programs, built for measuring."""
+import functools
 import os
 import subprocess
 from pathlib import Path
@@ -6,7 +7,7 @@ from pathlib import Path
 from octbench.places import BUILD, ROOT
 
 BUILT = Path(os.environ.get("OCT_BUILD", BUILD))
-OURS = {"qconvert": BUILT / "tools/qconvert/qconvert", "runner": BUILT / "bench/runner"}
+OURS = {"qconvert": BUILT / "tools/qconvert/qconvert", "runner": BUILT / "bench/runner", "peaks": BUILT / "bench/peaks"}
 
 
 def build():
@@ -17,3 +18,12 @@ def build():
         subprocess.run(["meson", "setup", BUILD, ROOT, "--buildtype=release"], check=True, stdout=subprocess.DEVNULL)
     subprocess.run(["ninja", "-C", BUILD, *(str(p.relative_to(BUILD)) for p in OURS.values())], check=True,
                    stdout=subprocess.DEVNULL)
+
+
+@functools.cache
+def peaks(isa=""):
+    """{"class": of this CPU, "clock": GHz, "float" and "bytes": GMAC/s of one core}, narrowed to an instruction set."""
+    said = subprocess.run([OURS["peaks"], "--kinds"], env=os.environ | ({"OCT_ISA": isa} if isa else {}), check=True, capture_output=True,
+                          text=True)
+    values = dict(line.split("\t") for line in said.stdout.splitlines())
+    return {name: value if name == "class" else float(value) for name, value in values.items()}
