@@ -15,7 +15,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-from octbench import race, results  # noqa: E402
+from octbench import layers, race, results  # noqa: E402
 from pylib import cost  # noqa: E402
 
 RUNNER, CHECK, PEAKS = sys.argv[1:4]
@@ -58,6 +58,27 @@ class Race(unittest.TestCase):
 
     def test_fastest_of_all_rounds(self):
         self.assertEqual(race.fastest_ratio([[3, 2], [9, 4]], [[5], [4, 8]]), 0.5)
+
+
+class Layers(unittest.TestCase):
+    def test_classes(self):
+        for want, op, weight, groups in (("conv 1x1", "Conv", [64, 16, 1, 1], 1), ("first layer 7x7", "Conv", [64, 3, 7, 7], 1),
+                                         ("depthwise 3x3", "Conv", [32, 1, 3, 3], 32), ("grouped 3x3", "Conv", [32, 8, 3, 3], 4),
+                                         ("Conv", "Conv", None, 1), ("product", "MatMulInteger", [8, 8], 1),
+                                         ("product of activations", "MatMul", None, 1), ("recurrent", "LSTM", [1, 8, 2], 1),
+                                         ("Relu", "Relu", None, 1)):
+            self.assertEqual(layers.class_of(op, weight, groups), want)
+
+    def test_rates_and_shares(self):
+        steps = [("a", "Conv", "int8", 2.0, 40e6, 0), ("b", "Conv", "int8", 3.0, 60e6, 0), ("c", "Conv", "float", 1.0, 5e6, 0),
+                 ("", "Reorder", "int8", 0.5, 0, 0), ("d", "Relu", "float", 0.25, 0, 0)]
+        found = layers.summed(steps, {"a": "conv 1x1", "b": "conv 1x1", "c": "conv 3x3"}, {"float": 10, "bytes": 80})
+        self.assertEqual(found, [("conv 1x1", "int8", 2, 5.0, 20.0, 0.25), ("conv 3x3", "float", 1, 1.0, 5.0, 0.5),
+                                 ("other steps", "", 2, 0.75, 0.0, None)])
+
+    def test_least_of_profiles(self):
+        self.assertEqual(layers.least([[("a", "Conv", "int8", 3.0, 1, 2)], [("a", "Conv", "int8", 2.0, 1, 2)]]),
+                         [("a", "Conv", "int8", 2.0, 1, 2)])
 
 
 class Kept(unittest.TestCase):

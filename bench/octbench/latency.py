@@ -5,7 +5,7 @@ import os
 import statistics
 import sys
 
-from octbench import contest, forms, models, networks, tools
+from octbench import contest, forms, layers, models, networks, tools
 from octbench.places import BENCH
 from octbench.race import fastest_ratio, race, ratios
 from octbench.results import Results, machine, version
@@ -89,6 +89,7 @@ def measure(args, model, threads, have):
     runners = contenders(args, model, threads, cpus, have)
     turns = race(runners, args.rounds, args.seconds)
     load = os.getloadavg()[0]
+    profiles = {name: profiled(r, BRIEF) for name, r in runners.items() if contest.peer_of(name) is None}
     for runner in runners.values():
         runner.close()
     rows = []
@@ -102,25 +103,38 @@ def measure(args, model, threads, have):
                      "ratio_high": f"{high:.4f}", "fastest_ratio": f"{fastest:.4f}", "median_ms": f"{statistics.median(runs):.4g}", "fastest_ms": f"{min(runs):.4g}",
                      "runs": len(runs), "rounds": args.rounds, "clock": args.clock, "load": f"{load:.1f}",
                      "version": version(contest.peer_of(name)), **machine()})
+    for name, nodes in profiles.items():
+        show_classes(name, nodes, networks.model_file(model), threads)
     return rows
 
 
 # ---- profiles
 
-PROFILES = 25
+PROFILES, BRIEF = 25, 5
 
 
 def profile(args, model, name, threads):
     runner = contest.start(name, model, threads, cpus_for(args, threads))
-    show_profile(f"{model} {name}, {threads} thread{'s' * (threads > 1)}", runner, args.nodes)
+    nodes = show_profile(f"{model} {name}, {threads} thread{'s' * (threads > 1)}", runner, args.nodes)
+    show_classes(name, nodes, networks.model_file(model), threads)
     runner.close()
 
 
+def show_classes(title, nodes, model, threads):
+    """Rates of the classes of layers, and what share of all threads' peak they are. Names of nodes are those of the float model."""
+    print(f"  {title}, by class of layers")
+    peaks = {kind: rate * threads for kind, rate in tools.peaks(title.partition("@")[2]).items() if kind in ("float", "bytes")}
+    layers.show(layers.summed(nodes, layers.of_model(model), peaks))
+
+
+def profiled(runner, times):
+    return layers.least([runner.profile() for _ in range(times)])
+
+
 def show_profile(title, runner, most):
-    """Time by operator and of the slowest nodes; the least of several profiles, node by node."""
+    """Time by operator and of the slowest nodes; the least of several profiles, node by node. Returns those."""
     runner.turn(SETTLE_SECONDS)
-    each = [runner.profile() for _ in range(PROFILES)]
-    nodes = [(*n[0][:3], min(x[3] for x in n), *n[0][4:]) for n in zip(*each)]
+    nodes = profiled(runner, PROFILES)
     total = sum(n[3] for n in nodes)
     print(f"\n{title}: {total:.4g} ms")
     kinds = collections.defaultdict(list)
@@ -136,6 +150,7 @@ def show_profile(title, runner, most):
             line(f"{op} {scheme} x{len(of)}", of)
     for node in sorted(nodes, key=lambda n: -n[3])[:most]:
         line(f"    {node[0][:30]} {node[1]}", [node])
+    return nodes
 
 
 def main(args, have):
