@@ -2,7 +2,6 @@
 import fnmatch
 import sys
 
-from octbench import forms
 from octbench.networks import ALL, ENCODERS, VISION, WORDS, data_file
 from octbench.places import BENCH
 from octbench.race import Runner
@@ -66,14 +65,15 @@ def peer_of(name):
 
 
 def names(model, patterns, isas):
-    """The runners of a model that match one of the patterns. Those that can be narrowed to one of `isas` come as NAME@ISA, too."""
+    """The runners of a model that match one of the patterns, with @ISA or without. Those that can be narrowed to one of `isas` come as NAME@ISA, too."""
     each = [n for n, (_, _, models) in RUNNERS.items() if model in models]
     each += [f"{n}@{isa}" for n in each for isa in isas if narrowed(RUNNERS[n][0], isa) is not None]
-    return [n for n in each if n == BASE or any(fnmatch.fnmatch(n, p) for p in patterns)]
+    return [n for n in each if n == BASE or any(fnmatch.fnmatch(name, p) for p in patterns for name in (n, n.partition("@")[0]))]
 
 
 def start(name, model, threads, cpus, clock="wall"):
     """A Runner, its set-up begun. forms.Failed when the peer cannot make its form of the model."""
+    from octbench import forms      # here, since the table alone needs no numpy
     plain, _, isa = name.partition("@")
     kind, form, _ = RUNNERS[plain]
     path, data = forms.form(form, model), data_file(model)
