@@ -15,7 +15,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-from octbench import layers, race, results  # noqa: E402
+from octbench import contest, layers, race, results  # noqa: E402
 from pylib import cost  # noqa: E402
 
 RUNNER, CHECK, PEAKS = sys.argv[1:4]
@@ -58,6 +58,29 @@ class Race(unittest.TestCase):
 
     def test_fastest_of_all_rounds(self):
         self.assertEqual(race.fastest_ratio([[3, 2], [9, 4]], [[5], [4, 8]]), 0.5)
+
+    def test_means_are_over_what_was_timed(self):
+        wanted = (("a/b", "a", "b"), ("c/b", "c", "b"))
+        each = [race.quotients({"a": 2, "b": 1, "c": 4}, wanted), race.quotients({"a": 1, "b": 2}, wanted), race.quotients({"c": 1}, wanted)]
+        self.assertEqual(each, [{"a/b": 2, "c/b": 4}, {"a/b": 0.5}, {}])
+        means = race.means(each)
+        self.assertAlmostEqual(means["a/b"], 1)
+        self.assertAlmostEqual(means["c/b"], 4)
+
+
+class Narrowed(unittest.TestCase):
+    def test_variables(self):
+        self.assertEqual(contest.narrowed("octet", "avx2"), {"OCT_ISA": "avx2"})
+        self.assertEqual(contest.narrowed("openvino", "avx512vnni"),
+                         {"OV_CPU_MAX_ISA": "AVX512_CORE_VNNI", "ONEDNN_MAX_CPU_ISA": "AVX512_CORE_VNNI"})
+        self.assertEqual(contest.narrowed("openvino", ""), {})
+        self.assertIsNone(contest.narrowed("openvino", "scalar"))
+        self.assertIsNone(contest.narrowed("ort", "avx2"))
+
+    def test_only_those_that_can_be_come_narrowed(self):
+        named = contest.names("mobilenetv2", ["o*-float", "octet-static", "torch-*"], ["avx2"])
+        self.assertEqual([n for n in named if "@" in n], ["openvino-float@avx2", "octet-float@avx2", "octet-static@avx2"])
+        self.assertEqual(contest.names("lstm_tagger", ["*@avx2"], ["avx2"])[:2], ["ort-float", "openvino-float@avx2"])
 
 
 class Layers(unittest.TestCase):

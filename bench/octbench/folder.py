@@ -1,13 +1,14 @@
-"""bench/models: float models in our runtime and in ONNX Runtime."""
+"""bench/models: models in float and int8, in our runtime and in ONNX Runtime."""
 import fnmatch
 import statistics
+import subprocess
 import sys
 
 import numpy as np
 
 from octbench import latency, tools
 from octbench.places import BENCH, OUT, ROOT
-from octbench.race import Runner, race
+from octbench.race import Runner, means, quotients, race
 
 
 def found(args):
@@ -32,34 +33,73 @@ def feeds(model, sizes):
     return made
 
 
+def converted(model, data):
+    """The model in int8, calibrated with what it is timed with; None, and a line, where qconvert cannot."""
+    out = OUT / "models" / f"{model.stem}.int8.onnx"
+    done = subprocess.run([tools.OURS["qconvert"], model, "--data", data, "--samples", "1", "--no-recover", "-q", "-o", out],
+                          capture_output=True, text=True, check=False)
+    if done.returncode:
+        print(f"{model.stem}: no int8: {(done.stderr.strip().splitlines() or ['no message'])[-1][:200]}", file=sys.stderr)
+    return None if done.returncode else out
+
+
 def started(args, model):
+    """{name: Runner}: both runtimes on the float file and on our int8 file; only ours to profile."""
     data = OUT / "models" / f"{model.stem}.npz"
     data.parent.mkdir(parents=True, exist_ok=True)
     np.savez(data, **feeds(model, dict(args.dim)))
-    cpus = latency.cpus_for(args, args.threads)
-    ours = Runner([tools.OURS["runner"], model.resolve(), data, args.threads], cpus)
-    if args.profile:
-        return {"octet": ours}
-    peer = [sys.executable, "-m", "octbench.worker", "ort-whole", model.resolve(), data, args.threads]
-    return {"octet": ours, "ort": Runner(peer, cpus, {"OMP_NUM_THREADS": str(args.threads)}, cwd=BENCH)}
+    cpus, int8 = latency.cpus_for(args, args.threads), converted(model, data)
+    runners = {}
+    for form, path in (("float", model.resolve()), ("int8", int8)):
+        if path:
+            runners[f"octet-{form}"] = Runner([tools.OURS["runner"], path, data, args.threads], cpus)
+        if path and not args.profile:
+            peer = [sys.executable, "-m", "octbench.worker", "ort-whole", path, data, args.threads]
+            runners[f"ort-{form}"] = Runner(peer, cpus, {"OMP_NUM_THREADS": str(args.threads)}, cwd=BENCH)
+    return runners
+
+
+# Quotients of fastest times that are printed: title, above, below.
+QUOTIENTS = (("float/ORT", "octet-float", "ort-float"), ("int8/ORT float", "octet-int8", "ort-float"),
+             ("int8/own float", "octet-int8", "octet-float"), ("int8/ORT int8", "octet-int8", "ort-int8"))
+TIMES = ("ort-float", "octet-float", "ort-int8", "octet-int8")
+
+
+def timed(args, runners):
+    """{runner: the least of its times} of those that answer; says which do not."""
+    alive = {}
+    for name, runner in runners.items():
+        try:
+            runner.turn(0)
+            alive[name] = runner
+        except RuntimeError as why:
+            print(f"  {name}: {why}", file=sys.stderr)
+    return {name: min(map(min, turns)) for name, turns in race(alive, args.rounds, args.seconds).items()} if alive else {}
+
+
+def line(name, least, ratios):
+    cells = [f"{least[t]:10.4f}" if t in least else f"{'-':>10s}" for t in TIMES]
+    cells += [f"{ratios[q]:{len(q)}.3f}" if q in ratios else f"{'-':>{len(q)}s}" for q, _, _ in QUOTIENTS]
+    print(f"{name:24s} {'  '.join(cells)}", flush=True)
 
 
 def main(args):
     tools.build()
-    ratios = []
+    each = []
+    if not args.profile:
+        print(f"{'fastest, ms':24s} {'  '.join(f'{t:>10s}' for t in TIMES)}  {'  '.join(q for q, _, _ in QUOTIENTS)}")
     for model in found(args):
         runners = started(args, model)
-        try:
-            if args.profile:
-                latency.show_profile(f"{model.stem}, {args.threads} threads", runners["octet"], 10)
-            else:
-                least = {name: min(min(t) for t in turns) for name, turns in race(runners, args.rounds, args.seconds).items()}
-                ratios.append(least["octet"] / least["ort"])
-                print(f"{model.stem:28s} {least['ort']:10.4f} ms {least['octet']:10.4f} ms {ratios[-1]:8.3f}", flush=True)
-        except RuntimeError as why:
-            print(f"{model.stem}: {why}", file=sys.stderr)
+        if args.profile:
+            for name, runner in runners.items():
+                nodes = latency.show_profile(f"{model.stem} {name}, {args.threads} threads", runner, 10)
+                latency.show_classes(name, nodes, model, args.threads)
+        else:
+            least = timed(args, runners)
+            each.append(quotients(least, QUOTIENTS))
+            line(model.stem, least, each[-1])
         for runner in runners.values():
             runner.close()
-    if ratios:
-        print(f"{'geometric mean':28s} {'':29s} {statistics.geometric_mean(ratios):8.3f}")
+    if each:
+        line("geometric mean", {}, means(each))
     return 0

@@ -67,3 +67,14 @@ def ratios(turns, base):
 def fastest_ratio(turns, base):
     """Fastest run / the base's fastest: what others on the machine disturb least."""
     return min(map(min, turns)) / min(map(min, base))
+
+
+def quotients(least, wanted):
+    """{title: quotient} of {runner: time} for each wanted (title, above, below) of which both were timed."""
+    return {title: least[above] / least[below] for title, above, below in wanted if above in least and below in least}
+
+
+def means(each):
+    """{title: geometric mean} of several {title: quotient}, over those that have it."""
+    titles = dict.fromkeys(title for found in each for title in found)
+    return {title: statistics.geometric_mean([found[title] for found in each if title in found]) for title in titles}
