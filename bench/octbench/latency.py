@@ -18,6 +18,12 @@ RESULTS = Results(BENCH / "results.csv", FIELDS, ("threads", "model", "runner"),
 SETTLE_SECONDS = 0.1
 
 
+def cell(row):
+    """Ratio of the fastest runs, where the base is of the same run, and of the medians with its range."""
+    fastest = f"{float(row['fastest_ratio']):.2f}, " if row["fastest_ratio"] else ""
+    return f"{fastest}{float(row['ratio']):.2f} ({float(row['ratio_low']):.2f}-{float(row['ratio_high']):.2f})"
+
+
 def table(rows):
     """Prints Markdown: a table for each machine and number of threads, a column for each network; ratios of the fastest runs, then of the
     medians with their range."""
@@ -33,9 +39,7 @@ def table(rows):
         print("| runner | " + " | ".join(columns) + " |\n|---|" + "---:|" * len(columns))
         for runner in dict.fromkeys(r for r, _ in cells):
             line = [cells.get((runner, m)) for m in columns]
-            text = [f"{float(c['fastest_ratio'] or 'nan'):.2f}, {float(c['ratio']):.2f} ({float(c['ratio_low']):.2f}-{float(c['ratio_high']):.2f})"
-                    if c else "" for c in line]
-            print(f"| {runner} | {' | '.join(text)} |")
+            print(f"| {runner} | {' | '.join(cell(c) if c else '' for c in line)} |")
 
 
 # ---- measuring
