@@ -68,6 +68,22 @@ LOOP(chain4_zmm, "zmm", CHAIN4_BODY)
 LOOP(dot_ymm, "ymm", DOT_BODY)
 LOOP(dot_zmm, "zmm", DOT_BODY)
 
+/* Products of 16 rows of 64 bytes and 16 columns; loading the configuration clears the tiles. */
+#define TILES(name, op)                                                                                                        \
+    static void name(long n)                                                                                                   \
+    {                                                                                                                          \
+        __asm__ volatile("ldtilecfg %1\n .p2align 5\n 1:\n" op " %%tmm7,%%tmm6,%%tmm0\n" op " %%tmm7,%%tmm6,%%tmm1\n" op     \
+                         " %%tmm7,%%tmm6,%%tmm2\n" op " %%tmm7,%%tmm6,%%tmm3\n" op " %%tmm7,%%tmm6,%%tmm4\n" op               \
+                         " %%tmm7,%%tmm6,%%tmm5\n dec %0\n jnz 1b\n tilerelease\n" : "+r"(n) : "m"(whole_tiles) : "cc");        \
+    }
+static const struct {
+    uint8_t palette, start_row, reserved[14];
+    uint16_t row_bytes[16];
+    uint8_t rows[16];
+} whole_tiles = { .palette = 1, .row_bytes = { 64, 64, 64, 64, 64, 64, 64, 64 }, .rows = { 16, 16, 16, 16, 16, 16, 16, 16 } };
+TILES(dot_tiles, "tdpbusd")
+TILES(bf16_tiles, "tdpbf16ps")
+
 static const oct_peak peaks[] = {
     { "fma ymm", OCT_PEAK_FLOAT, OCT_ISA_AVX2, 12 * 8, fma_ymm },
     { "maddwd+add ymm", OCT_PEAK_WIDE, OCT_ISA_AVX2, 6 * 16, madd_ymm },
@@ -83,6 +99,8 @@ static const oct_peak peaks[] = {
     { "4 maddubs in 16 bits zmm", OCT_PEAK_BYTES, OCT_ISA_AVX512, 6 * 256, chain4_zmm },
     { "dpbusd ymm", OCT_PEAK_WIDE, OCT_ISA_AVX512VNNI, 12 * 32, dot_ymm },
     { "dpbusd zmm", OCT_PEAK_WIDE, OCT_ISA_AVX512VNNI, 12 * 64, dot_zmm },
+    { "tdpbusd", OCT_PEAK_WIDE, OCT_ISA_AMX, 6 * 16 * 16 * 64, dot_tiles },
+    { "tdpbf16ps", OCT_PEAK_BF16, OCT_ISA_AMX, 6 * 16 * 16 * 32, bf16_tiles },
 };
 
 /* 8 loads of 32 bytes a step; bytes is a multiple of 256. */

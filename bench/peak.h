@@ -12,6 +12,7 @@ typedef enum oct_peak_kind {
     OCT_PEAK_FLOAT, /* f32 fused multiply-add                                                              */
     OCT_PEAK_WIDE,  /* exact products of bytes for all operands: widened to 16 bits, or a dot instruction  */
     OCT_PEAK_BYTES, /* the fastest exact mix for weights that allow it: sums in 16 bits, or as OCT_PEAK_WIDE */
+    OCT_PEAK_BF16,  /* products of bf16, summed in float32                                                 */
     OCT_PEAK_OTHER, /* for comparison only: saturates, or is exact for small operands only                  */
 } oct_peak_kind;
 

@@ -1,7 +1,7 @@
 /* bench/peaks.c -- prints what one core of this machine can do at most; start it pinned: taskset -c 0 build/bench/peaks
  *
  * With --kinds: a line each, a tab between name and value, for programs: the class of the CPU, its clock in GHz, and the peaks in GMAC/s of
- * float32 and of bytes that OCT_ISA leaves; 0 where there is none. */
+ * float32, of bytes and of bf16 that OCT_ISA leaves; 0 where there is none. */
 #include "base/dtype.h"
 #include "kernels/cost.h"
 #include "peak.h"
@@ -24,11 +24,12 @@ static void print_kinds(void)
     const oct_isa isa = oct_isa_active();
     printf("class\t%s\nclock\t%.3f\n", oct_cost_class(), oct_peak_clock() * 1e-9);
     printf("float\t%.1f\nbytes\t%.1f\n", oct_peak_of(OCT_PEAK_FLOAT, isa) * 1e-9, oct_peak_of(OCT_PEAK_BYTES, isa) * 1e-9);
+    printf("bf16\t%.1f\n", oct_peak_of(OCT_PEAK_BF16, isa) * 1e-9);
 }
 
 static void print_all(void)
 {
-    static const char *const kinds[] = { "f32", "bytes, exact", "bytes, exact where weights allow", "" };
+    static const char *const kinds[] = { "f32", "bytes, exact", "bytes, exact where weights allow", "bf16", "" };
     const oct_isa have = oct_isa_detect();
     const double clock = oct_peak_clock();
     size_t n;

@@ -127,7 +127,7 @@ def profile(args, model, name, threads):
 def show_classes(title, nodes, model, threads):
     """Rates of the classes of layers, and what share of all threads' peak they are. Names of nodes are those of the float model."""
     print(f"  {title}, by class of layers")
-    peaks = {kind: rate * threads for kind, rate in tools.peaks(title.partition("@")[2]).items() if kind in ("float", "bytes")}
+    peaks = {kind: rate * threads for kind, rate in tools.peaks(title.partition("@")[2]).items() if kind in layers.PEAK.values()}
     layers.show(layers.summed(nodes, layers.of_model(model), peaks))
 
 

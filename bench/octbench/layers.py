@@ -5,7 +5,7 @@ PRODUCTS = ("MatMul", "Gemm", "MatMulInteger", "QLinearMatMul")
 RECURRENT = ("LSTM", "GRU", "RNN")
 FEW_CHANNELS = 4      # a first layer folds its taps into the depth
 # Which peak of bench/peaks a step is compared with, by its scheme; the others have none.
-PEAK = {"float": "float", "weight-only": "float", "fp16": "float", "int8": "bytes"}
+PEAK = {"float": "float", "weight-only": "float", "fp16": "float", "int8": "bytes", "bf16": "bf16"}
 
 
 def class_of(op, weight, groups=1):

@@ -22,7 +22,7 @@ def build():
 
 @functools.cache
 def peaks(isa=""):
-    """{"class": of this CPU, "clock": GHz, "float" and "bytes": GMAC/s of one core}, narrowed to an instruction set."""
+    """{"class": of this CPU, "clock": GHz, "float", "bytes" and "bf16": GMAC/s of one core}, narrowed to an instruction set."""
     said = subprocess.run([OURS["peaks"], "--kinds"], env=os.environ | ({"OCT_ISA": isa} if isa else {}), check=True, capture_output=True,
                           text=True)
     values = dict(line.split("\t") for line in said.stdout.splitlines())
