@@ -3,10 +3,8 @@
 #ifndef OCT_KERNELS_TILES_PORTABLE_H
 #define OCT_KERNELS_TILES_PORTABLE_H
 
+#include "kernels/flush.h"
 #include "kernels/tiles_shape.h"
-
-#include <math.h>
-#include <string.h>
 
 #define OCT_PORTABLE_TILE static __attribute__((noinline, unused))
 
@@ -108,17 +106,6 @@ OCT_PORTABLE_TILE void oct_portable_dot_ss(int c, int a, int b)
     oct_portable_dot(c, a, b, 1);
 }
 
-/* Denormal numbers are zeros of their sign. */
-static inline float oct_portable_flushed(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    if (!(bits & 0x7f800000u))
-        bits &= 0x80000000u;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
 static inline float oct_portable_bf16(const uint8_t *p)
 {
     uint16_t half;
@@ -126,7 +113,7 @@ static inline float oct_portable_bf16(const uint8_t *p)
     const uint32_t bits = (uint32_t)half << 16;
     float x;
     memcpy(&x, &bits, sizeof x);
-    return oct_portable_flushed(x);
+    return x;
 }
 
 OCT_PORTABLE_TILE void oct_portable_dot_bf16(int c, int a, int b)
@@ -138,10 +125,10 @@ OCT_PORTABLE_TILE void oct_portable_dot_bf16(int c, int a, int b)
             float chain[2] = { 0, 0 }, sum;
             for (size_t k = 0; k < 2 * p.k; k++) {
                 const float x = oct_portable_bf16(&oct_portable.tile[a][m][2 * k]), y = oct_portable_bf16(&oct_portable.tile[b][k / 2][4 * n + k % 2 * 2]);
-                chain[k % 2] = oct_portable_flushed(fmaf(x, y, chain[k % 2]));
+                chain[k % 2] = oct_flushed_fma(x, y, chain[k % 2]);
             }
             memcpy(&sum, &oct_portable.tile[c][m][4 * n], sizeof sum);
-            sum = oct_portable_flushed(oct_portable_flushed(sum) + oct_portable_flushed(chain[0] + chain[1]));
+            sum = oct_flushed_add(sum, oct_flushed_add(chain[0], chain[1]));
             memcpy(&out[m][4 * n], &sum, sizeof sum);
         }
     memcpy(oct_portable.tile[c], out, sizeof out);

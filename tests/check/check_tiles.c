@@ -157,9 +157,28 @@ static bool bf16_by_hand(void)
     return sum == 16777218.0f;
 }
 
+/* 2^-126 - 1.5 * 2^-151, of two even k, is below 2^-126 once rounded to 24 bits, and so is zero; as a denormal number it would round up to 2^-126.
+ * With 2^-151 it is halfway, to even 2^-126. */
+static bool bf16_is_flushed(void)
+{
+    static const uint16_t a[2][4] = { { 0x2000, 0, 0x99c0, 0 }, { 0x2000, 0, 0x9980, 0 } }, b[4] = { 0x2000, 0, 0x1a00, 0 }; /* 2^-63; 2^-76, 2^-75 */
+    static operands o;
+    static uint8_t got[1024];
+    memcpy(o.a, a[0], sizeof a[0]);
+    memcpy(o.a + 64, a[1], sizeof a[1]);
+    memcpy(o.b, b, 4);
+    memcpy(o.b + 64, b + 2, 4);
+    const oct_tiles_shape shape = shape_of(2, 1, 2);
+    portable(&o, &shape, oct_portable_dot_bf16, got);
+    float sum[2];
+    memcpy(&sum[0], got, sizeof sum[0]);
+    memcpy(&sum[1], got + 64, sizeof sum[1]);
+    return sum[0] == 0 && sum[1] == 0x1p-126f;
+}
+
 int main(void)
 {
-    printf("1..6\n");
+    printf("1..7\n");
     int number = 0, failed = 0;
     for (int which = 0; which < 3; which++) {
         size_t wrong = 0, other = 0;
@@ -172,8 +191,9 @@ int main(void)
         else
             printf("%sok %d - tiles in C, %s: the CPU's, %zu of %d differ\n", other ? "not " : "", ++number, products[which].name, other, ROUNDS);
     }
-    const bool holds = bf16_by_hand();
-    failed += !holds;
+    const bool holds = bf16_by_hand(), flushed = bf16_is_flushed();
+    failed += !holds + !flushed;
     printf("%sok %d - tiles in C, bf16: two chains, then their sum\n", holds ? "" : "not ", ++number);
+    printf("%sok %d - tiles in C, bf16: what rounds below the least normal number is zero\n", flushed ? "" : "not ", ++number);
     return failed != 0;
 }
