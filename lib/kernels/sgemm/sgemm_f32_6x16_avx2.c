@@ -1,33 +1,6 @@
 /* lib/kernels/sgemm/sgemm_f32_6x16_avx2.c -- 6 rows by 16 columns in 12 accumulators; one row by 64 columns in 8. */
 #include "kernels/sgemm/sgemm_int.h"
-#include "kernels/simd.h"
-
-typedef struct pair {
-    __m256 lo, hi;
-} pair;
-
-/* oct_sout_apply on 16 columns of row i. max and min return their second operand when one is NaN. */
-OCT_INLINE pair finish(pair v, const oct_sout *o, size_t i)
-{
-    if (o->residual) {
-        v.lo = _mm256_add_ps(v.lo, _mm256_loadu_ps(o->residual + i * o->ldr));
-        v.hi = _mm256_add_ps(v.hi, _mm256_loadu_ps(o->residual + i * o->ldr + 8));
-    }
-    if (o->clamp) {
-        const __m256 lo = _mm256_set1_ps(o->lo), hi = _mm256_set1_ps(o->hi);
-        v.lo = _mm256_min_ps(hi, _mm256_max_ps(lo, v.lo));
-        v.hi = _mm256_min_ps(hi, _mm256_max_ps(lo, v.hi));
-    }
-    const __m256 nan = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fc00000));
-    v.lo = _mm256_blendv_ps(v.lo, nan, _mm256_cmp_ps(v.lo, v.lo, _CMP_UNORD_Q));
-    v.hi = _mm256_blendv_ps(v.hi, nan, _mm256_cmp_ps(v.hi, v.hi, _CMP_UNORD_Q));
-    return v;
-}
-
-OCT_INLINE pair load(const float *p)
-{
-    return (pair){ _mm256_loadu_ps(p), _mm256_loadu_ps(p + 8) };
-}
+#include "kernels/sgemm/sout_ymm.inc"
 
 /* ROW(i) expands to the statement for row i where the tile has it; m is a constant once inlined, and so is narrow: 8 columns will do. */
 #define ROWS ROW(0) ROW(1) ROW(2) ROW(3) ROW(4) ROW(5)

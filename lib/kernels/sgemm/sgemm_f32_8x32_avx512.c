@@ -1,17 +1,6 @@
 /* lib/kernels/sgemm/sgemm_f32_8x32_avx512.c -- 8 rows by 32 columns in 16 accumulators. */
 #include "kernels/sgemm/sgemm_int.h"
-#include "kernels/simd.h"
-
-/* oct_sout_apply on 16 columns from j of row i. max and min return their second operand when one is NaN. */
-OCT_INLINE __m512 finish(__m512 v, const oct_sout *o, size_t i, size_t j)
-{
-    if (o->residual)
-        v = _mm512_add_ps(v, _mm512_loadu_ps(o->residual + i * o->ldr + j));
-    if (o->clamp)
-        v = _mm512_min_ps(_mm512_set1_ps(o->hi), _mm512_max_ps(_mm512_set1_ps(o->lo), v));
-    const __m512 nan = _mm512_castsi512_ps(_mm512_set1_epi32(0x7fc00000));
-    return _mm512_mask_mov_ps(v, _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q), nan);
-}
+#include "kernels/sgemm/sout_zmm.inc"
 
 /* ROW(i) expands to the statement for row i where the tile has it; m and wide (columns 16 to 31 matter)
  * are constants once inlined. */
