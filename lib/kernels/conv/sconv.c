@@ -36,9 +36,9 @@ static bool sizes_product(oct_sconv *p, size_t *thread)
 {
     const size_t taps = kernel_taps(p), depth = kernel_depth(p), groups = (size_t)p->g.groups;
     const bool gather = p->path == OCT_CONV_GATHER;
-    size_t floats, all;
+    size_t floats;
     p->block = oct_rows_block(depth * sizeof(float), gather);
-    if (!oct_mul_size(taps, depth, &all) || !oct_spack_size(p->kernel, all, (size_t)p->g.oc / groups, &floats) ||
+    if (!oct_spack_size(p->kernel, taps, depth, (size_t)p->g.oc / groups, &floats) ||
         !oct_mul_size(floats, groups * sizeof(float), &p->packed_size))
         return false;
     return oct_stiles_scratch(p->kernel, p->block, taps, depth, gather, false, thread);
@@ -84,13 +84,12 @@ void oct_sconv_pack(const oct_sconv *p, const float *w, void *packed)
     }
     const oct_conv_geom *g = &p->g;
     const size_t taps = oct_conv_taps(g), ic = (size_t)(g->c / g->groups), oc = (size_t)(g->oc / g->groups);
-    /* [oc][ic][taps], or [ic][oc][taps] transposed; the panels of a gathered product are the same bytes,
-     * for its depth runs over (tap, ic) too. */
+    /* [oc][ic][taps], or [ic][oc][taps] transposed. */
     const ptrdiff_t ks = (ptrdiff_t)(g->transposed ? oc * taps : taps), ns = (ptrdiff_t)(g->transposed ? taps : ic * taps);
     size_t floats = 0;
-    oct_spack_size(p->kernel, taps * ic, oc, &floats);
+    oct_spack_size(p->kernel, kernel_taps(p), kernel_depth(p), oc, &floats);
     for (size_t i = 0; i < (size_t)g->groups; i++)
-        oct_spack(p->kernel, w + i * oc * ic * taps, taps, ic, oc, 1, ks, ns, (float *)packed + i * floats);
+        oct_spack(p->kernel, w + i * oc * ic * taps, taps, ic, oc, 1, ks, ns, p->path == OCT_CONV_GATHER, (float *)packed + i * floats);
 }
 
 typedef struct dw_job {

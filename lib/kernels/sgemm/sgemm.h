@@ -35,12 +35,20 @@ typedef void (*oct_sgemm_fn)(size_t m, size_t n, size_t taps, size_t kc, const f
 typedef void (*oct_sgemm_row_fn)(size_t panels, size_t kc, const float *a, const float *b, size_t panel, float *c,
                                  const oct_sout *out);
 
+/* How B is kept in panels. Those of bf16 are rounded to it, half to even. */
+typedef enum oct_spanel {
+    OCT_SPANEL_F32 = 0,
+    OCT_SPANEL_BF16, /* in float32 */
+    OCT_SPANEL_PAIRS /* bf16[kc / 32][16][nr][2], zeros behind the kc values of a tap */
+} oct_spanel;
+
 typedef struct oct_sgemm_kernel {
     const char *name;
     oct_isa isa;
     oct_sgemm_fn fn;
     size_t mr, nr;
     oct_sgemm_row_fn row; /* of products that always have one row; else NULL */
+    oct_spanel panel;
 } oct_sgemm_kernel;
 
 /* All kernels; *n is their number. */

@@ -38,10 +38,19 @@ bool oct_stiles_scratch(const oct_sgemm_kernel *k, size_t block, size_t taps, si
 bool oct_stiles_whole(const oct_sgemm_kernel *k, size_t taps, size_t kc);
 void oct_stiles_run(const oct_stiles *t, oct_pool *pool);
 
-/* Floats of the packed panels of a depth x n matrix. */
-bool oct_spack_size(const oct_sgemm_kernel *k, size_t depth, size_t n, size_t *floats);
-/* Packs element (tap, k, j) = b[tap * ts + k * ks + j * ns]. */
+/* Plans with that kernel, as oct_sgemm_prepare does. */
+oct_status oct_sgemm_plan(oct_sgemm *p, const oct_sgemm_kernel *kernel, size_t n, size_t k, int threads, oct_err *err);
+
+/* Floats that kc values of a tap, for all columns of a panel, take in it; where a part of them ends before the last, kc is a multiple of 32. */
+static inline size_t oct_spanel_floats(const oct_sgemm_kernel *k, size_t kc)
+{
+    return (k->panel == OCT_SPANEL_PAIRS ? oct_round_up(kc, 32) / 2 : kc) * k->nr;
+}
+
+/* Floats of the packed panels of a matrix of n columns; false when they overflow. */
+bool oct_spack_size(const oct_sgemm_kernel *k, size_t taps, size_t kc, size_t n, size_t *floats);
+/* Packs element (tap, k, j) = b[tap * ts + k * ks + j * ns]. joined: as one tap of taps * kc values, which their size is of, too. */
 void oct_spack(const oct_sgemm_kernel *kn, const float *b, size_t taps, size_t kc, size_t n, ptrdiff_t ts, ptrdiff_t ks,
-               ptrdiff_t ns, float *packed);
+               ptrdiff_t ns, bool joined, float *packed);
 
 #endif

@@ -133,7 +133,7 @@ static void run_columns(const oct_stiles *t, const scratch *s, tile e, const flo
             t->unpack(t->unpack_arg, e.j0 / nr, at, len, s->panel);
             e.b = s->panel;
         } else {
-            e.b = panel + (t->taps > 1 ? at * t->kc : at) * nr;
+            e.b = panel + (t->taps > 1 ? at * oct_spanel_floats(t->kernel, t->kc) : oct_spanel_floats(t->kernel, at));
         }
         e.first = at == 0;
         e.last = at + len == all;
@@ -210,7 +210,7 @@ void oct_stiles_run(const oct_stiles *t, oct_pool *pool)
     if (t->rows.count == 0 || t->n == 0)
         return;
     const size_t nr = t->kernel->nr, depth = t->taps * t->kc;
-    job w = { .t = t, .panel = depth * nr };
+    job w = { .t = t, .panel = t->taps * oct_spanel_floats(t->kernel, t->kc) };
     w.group = w.panel * ((t->n + nr - 1) / nr);
     oct_stiles_scratch(t->kernel, t->block, t->taps, t->kc, t->gather, t->unpack != NULL, &w.thread_bytes);
     /* Waking the threads costs more than a product this small. */
