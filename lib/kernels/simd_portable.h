@@ -4,10 +4,8 @@
 #define OCT_KERNELS_SIMD_PORTABLE_H
 
 #if defined(OCT_SIMDE)
+#include "kernels/flush.h"
 #include "kernels/simd.h"
-
-#include <math.h>
-#include <stdint.h>
 
 /* A call each, as SIMDe's are then: inlined in their hundreds they take minutes to compile. */
 #define OCT_PORTABLE static __attribute__((noinline, unused))
@@ -36,6 +34,49 @@ OCT_PORTABLE __m512 oct_mm512_fmadd_ps(__m512 a, __m512 b, __m512 c)
     for (int i = 0; i < 16; i++)
         z[i] = fmaf(x[i], y[i], z[i]);
     return _mm512_loadu_ps(z);
+}
+
+/* With what it lacks the mode for (bgemm/flushing.h). */
+OCT_PORTABLE __m256 oct_flushed_fma256(__m256 a, __m256 b, __m256 c)
+{
+    float x[8], y[8], z[8];
+    _mm256_storeu_ps(x, a);
+    _mm256_storeu_ps(y, b);
+    _mm256_storeu_ps(z, c);
+    for (int i = 0; i < 8; i++)
+        z[i] = oct_flushed_fma(x[i], y[i], z[i]);
+    return _mm256_loadu_ps(z);
+}
+
+OCT_PORTABLE __m256 oct_flushed_add256(__m256 a, __m256 b)
+{
+    float x[8], y[8];
+    _mm256_storeu_ps(x, a);
+    _mm256_storeu_ps(y, b);
+    for (int i = 0; i < 8; i++)
+        x[i] = oct_flushed_add(x[i], y[i]);
+    return _mm256_loadu_ps(x);
+}
+
+OCT_PORTABLE __m512 oct_flushed_fma512(__m512 a, __m512 b, __m512 c)
+{
+    float x[16], y[16], z[16];
+    _mm512_storeu_ps(x, a);
+    _mm512_storeu_ps(y, b);
+    _mm512_storeu_ps(z, c);
+    for (int i = 0; i < 16; i++)
+        z[i] = oct_flushed_fma(x[i], y[i], z[i]);
+    return _mm512_loadu_ps(z);
+}
+
+OCT_PORTABLE __m512 oct_flushed_add512(__m512 a, __m512 b)
+{
+    float x[16], y[16];
+    _mm512_storeu_ps(x, a);
+    _mm512_storeu_ps(y, b);
+    for (int i = 0; i < 16; i++)
+        x[i] = oct_flushed_add(x[i], y[i]);
+    return _mm512_loadu_ps(x);
 }
 
 OCT_PORTABLE __m256i oct_mm256_maskz_loadu_epi8(__mmask32 k, const void *p)

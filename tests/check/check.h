@@ -45,6 +45,7 @@ double oct_check_time(void (*fn)(void *), void *arg);
 double oct_check_time_once(void (*fn)(void *), void *arg);
 
 void check_sgemm(oct_check *t);
+void check_bgemm(oct_check *t);
 void check_qgemm(oct_check *t);
 void check_qout(oct_check *t);
 void check_dw(oct_check *t);

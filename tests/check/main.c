@@ -172,7 +172,7 @@ static const struct {
     const char *name;
     void (*fn)(oct_check *);
 } checks[] = {
-    { "sgemm", check_sgemm }, { "qgemm", check_qgemm }, { "qout", check_qout },
+    { "sgemm", check_sgemm }, { "bgemm", check_bgemm }, { "qgemm", check_qgemm }, { "qout", check_qout },
     { "depthwise", check_dw }, { "sconv", check_sconv }, { "qconv", check_qconv }, { "nbits", check_nbits },
     { "elem", check_elem }, { "count", check_count }, { "math", check_math }, { "values", check_values },
     { "items", check_items },

@@ -1,0 +1,91 @@
+/* lib/kernels/bgemm/bgemm_f32_6x32_avx512.c -- 6 rows by 32 columns: both chains of each output in 24 accumulators; sums in memory. */
+#include "kernels/bgemm/bgemm_int.h"
+#include "kernels/bgemm/flushing.h"
+#include "kernels/sgemm/sout_zmm.inc"
+
+/* ROW(i) expands to the statement for row i where the tile has it; m and wide (columns 16 to 31 matter)
+ * are constants once inlined. */
+#define ROWS ROW(0) ROW(1) ROW(2) ROW(3) ROW(4) ROW(5)
+
+/* Up to 32 values of k from `from` on. */
+OCT_INLINE void block(const size_t m, const bool wide, size_t n, const float *const *a, size_t from, const float *b, float *c, size_t ldc)
+{
+    const __m512 zero = _mm512_setzero_ps();
+#define ROW(i)                                                    \
+    const float *a##i = a[m > i ? i : 0] + from;                  \
+    __m512 v##i = zero, w##i = zero, odd_v##i = zero, odd_w##i = zero;
+    ROWS
+#undef ROW
+    size_t k = 0;
+    for (; k + 1 < n; k += 2, b += 64) {
+        const __m512 b0 = _mm512_loadu_ps(b), b1 = wide ? _mm512_loadu_ps(b + 16) : b0;
+#define ROW(i)                                        \
+    if (m > i) {                                      \
+        const __m512 x = _mm512_set1_ps(a##i[k]);     \
+        v##i = OCT_FMA512(x, b0, v##i);               \
+        if (wide)                                     \
+            w##i = OCT_FMA512(x, b1, w##i);           \
+    }
+        ROWS
+#undef ROW
+        const __m512 c0 = _mm512_loadu_ps(b + 32), c1 = wide ? _mm512_loadu_ps(b + 48) : c0;
+#define ROW(i)                                          \
+    if (m > i) {                                        \
+        const __m512 x = _mm512_set1_ps(a##i[k + 1]);   \
+        odd_v##i = OCT_FMA512(x, c0, odd_v##i);         \
+        if (wide)                                       \
+            odd_w##i = OCT_FMA512(x, c1, odd_w##i);     \
+    }
+        ROWS
+#undef ROW
+    }
+    if (k < n) {
+        const __m512 b0 = _mm512_loadu_ps(b), b1 = wide ? _mm512_loadu_ps(b + 16) : b0;
+#define ROW(i)                                        \
+    if (m > i) {                                      \
+        const __m512 x = _mm512_set1_ps(a##i[k]);     \
+        v##i = OCT_FMA512(x, b0, v##i);               \
+        if (wide)                                     \
+            w##i = OCT_FMA512(x, b1, w##i);           \
+    }
+        ROWS
+#undef ROW
+    }
+#define ROW(i)                                                                                                              \
+    if (m > i) {                                                                                                            \
+        _mm512_storeu_ps(c + i * ldc, OCT_ADD512(_mm512_loadu_ps(c + i * ldc), OCT_ADD512(v##i, odd_v##i)));                \
+        if (wide)                                                                                                           \
+            _mm512_storeu_ps(c + i * ldc + 16, OCT_ADD512(_mm512_loadu_ps(c + i * ldc + 16), OCT_ADD512(w##i, odd_w##i)));  \
+    }
+    ROWS
+#undef ROW
+}
+
+OCT_INLINE void blocks(const size_t m, const bool wide, size_t taps, size_t kc, const float *const *a, const float *b, float *c, size_t ldc)
+{
+    for (size_t t = 0; t < taps; t++, a += 6, b += kc * 32)
+        for (size_t k = 0; k < kc; k += OCT_BGEMM_BLOCK)
+            block(m, wide, kc - k < OCT_BGEMM_BLOCK ? kc - k : OCT_BGEMM_BLOCK, a, k, b + k * 32, c, ldc);
+}
+
+#define CASE(m) case m: wide ? blocks(m, true, taps, kc, a, b, c, ldc) : blocks(m, false, taps, kc, a, b, c, ldc); break;
+
+OCT_OUTLINE void sums(size_t m, bool wide, size_t taps, size_t kc, const float *const *a, const float *b, float *c, size_t ldc)
+{
+    switch (m) {
+        CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6)
+    }
+}
+
+void oct_bgemm_f32_6x32__avx512(size_t m, size_t n, size_t taps, size_t kc, const float *const *a, const float *b, float *c,
+                                size_t ldc, bool first, bool last, const oct_sout *out)
+{
+    const size_t width = n > 16 ? 32 : 16;
+    for (size_t i = 0; i < m && first; i++)
+        for (size_t j = 0; j < width; j += 16)
+            _mm512_storeu_ps(c + i * ldc + j, out->bias ? _mm512_loadu_ps(out->bias + j) : _mm512_setzero_ps());
+    OCT_FLUSHING(sums(m, n > 16, taps, kc, a, b, c, ldc));
+    for (size_t i = 0; i < m && last; i++)
+        for (size_t j = 0; j < width; j += 16)
+            _mm512_storeu_ps(c + i * ldc + j, finish(_mm512_loadu_ps(c + i * ldc + j), out, i, j));
+}
