@@ -14,5 +14,7 @@ static inline bool oct_is_half(oct_dtype t)
 void oct_widen(oct_pool *pool, oct_dtype t, const void *x, size_t n, float *y);
 /* y[i] = x[i] rounded half to even, denormals included; beyond the largest value to infinity. A NaN stays a NaN. y u16[n]. */
 void oct_narrow(oct_pool *pool, oct_dtype t, const float *x, size_t n, void *y);
+/* The same, kept in float32. */
+void oct_round_half(oct_pool *pool, oct_dtype t, const float *x, size_t n, float *y);
 
 #endif

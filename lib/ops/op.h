@@ -85,6 +85,7 @@ typedef struct oct_prep {
     oct_arena *arena; /* lives as long as the step */
     int threads;      /* size of the pool that will run it, for per-thread scratch */
     bool fast_pack;   /* few runs follow: packing takes no time to find a faster order */
+    bool bf16;        /* float32 inputs 0 and 1 of OCT_QUANT_WEIGHTED are to be of bf16, and what has a product of bf16 (kernels/bgemm) takes it */
     struct oct_packed_refs *packed; /* the plan's references to packed weights that plans share (core/packed.h); NULL: none are shared */
 } oct_prep;
 
@@ -249,7 +250,8 @@ bool oct_op_clamp(const oct_graph *g, int node, float *lo, float *hi);
 
 /* prepare and run of a step's record. Where the record `widens` and operands are 16-bit floats, both see float32 in their place:
  * inputs are converted to scratch before a run, outputs rounded half to even after it; constants are converted once, into the
- * arena (a constant weight of OCT_QUANT_WEIGHTED for the time of prepare only, which packs it). */
+ * arena (a constant weight of OCT_QUANT_WEIGHTED for the time of prepare only, which packs it). Such records see p->bf16 where their inputs are of
+ * it; where p asks for it, float32 ones are rounded likewise. */
 oct_status oct_step_prepare(oct_step *s, const oct_prep *p, oct_err *err);
 oct_status oct_step_run(const oct_step *s, const oct_run *r, oct_err *err);
 

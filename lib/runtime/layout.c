@@ -142,7 +142,7 @@ static oct_status prepare(oct_plan *p, rt_step *st, oct_err *err)
     /* Of an alias it checks, too: a Dropout in training mode must not pass. */
     if (st->alias && !st->s.op->alias)
         return OCT_OK;
-    oct_prep prep = { p->arena, oct_pool_threads(p->opts.pool), p->opts.fast_pack, &p->packed };
+    oct_prep prep = { p->arena, oct_pool_threads(p->opts.pool), p->opts.fast_pack, p->opts.bf16, &p->packed };
     size_t before = oct_arena_bytes(p->arena) + p->packed.bytes;
     OCT_TRY_WITHIN(oct_step_prepare(&st->s, &prep, err), err, "node '%s' (%s)", st->s.node->name, st->s.node->op);
     p->weight_bytes += oct_arena_bytes(p->arena) + p->packed.bytes - before;

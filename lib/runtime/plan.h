@@ -36,6 +36,7 @@ typedef struct oct_plan_opts {
     bool no_integer; /* run QuantizeLinear and DequantizeLinear as they are, the rest in float */
     bool no_passes;  /* skip the fusion passes (the graph has been through them) */
     bool fast_pack;  /* few runs follow: less time is spent on arranging weights for them */
+    bool bf16;       /* MatMul, Gemm, Conv and ConvTranspose on float32 round their operands to bf16 and multiply them as such (kernels/bgemm) */
     int64_t max_trips; /* most iterations of one Loop; 0: OCT_MAX_TRIPS */
 } oct_plan_opts;
 

@@ -128,7 +128,7 @@ static oct_status time_layer(oct_check *t, const layer *l, double seconds[FORMS]
 {
     const oct_conv_geom *g = &l->g;
     timing b = { .computed = l->computed };
-    OCT_TRY(oct_sconv_prepare(&b.s, g, 1, err));
+    OCT_TRY(oct_sconv_prepare(&b.s, g, false, 1, err));
     OCT_TRY(oct_qconv_prepare(&b.q, g, OCT_U8, OCT_S8, 1, err));
     const size_t nx = (size_t)(g->h * g->w * g->c), ny = (size_t)(g->oh * g->ow * g->oc);
     const size_t nw = (size_t)(g->c / g->groups * g->oc * g->kh * g->kw);
@@ -348,7 +348,7 @@ static oct_status plan(const oct_conv_geom *g, bool bytes, const char *want, dou
     oct_choice_want(want, terms);
     const oct_status s = bytes && b->rows ? oct_qgemm_prepare(&b->m, b->rows, (size_t)g->oc, (size_t)g->c, OCT_U8, OCT_S8, 1, err)
                          : bytes          ? oct_qconv_prepare(&b->q, g, OCT_U8, OCT_S8, 1, err)
-                                          : oct_sconv_prepare(&b->s, g, 1, err);
+                                          : oct_sconv_prepare(&b->s, g, false, 1, err);
     oct_choice_want(NULL, NULL);
     return s;
 }

@@ -1,6 +1,7 @@
 /* tests/check/check_bgemm.c -- product of bf16: every kernel against the definition, which is written down here in double. */
 #include "check.h"
 #include "kernels/bgemm/bgemm.h"
+#include "kernels/conv/conv.h"
 #include "kernels/sgemm/sgemm_int.h"
 
 #include <math.h>
@@ -147,6 +148,49 @@ static void check_shape(oct_check *t, size_t m, size_t n, size_t k)
     oct_check_release(t);
 }
 
+/* An output of a 3x3 convolution with padding of 1: the taps of an image of 16 channels and more have blocks of their own, fewer are joined. */
+static float convolved(const oct_conv_geom *g, const float *x, const float *w, size_t at, size_t o)
+{
+    const size_t c = (size_t)(g->c / g->groups), group = o / (size_t)(g->oc / g->groups);
+    const int64_t oy = (int64_t)at / g->ow, ox = (int64_t)at % g->ow;
+    float a[9 * 64], b[9 * 64], v = 0;
+    for (size_t t = 0; t < 9; t++) {
+        const int64_t y = oy * g->sh - 1 + (int64_t)t / 3, z = ox * g->sw - 1 + (int64_t)t % 3;
+        const bool inside = y >= 0 && y < g->h && z >= 0 && z < g->w;
+        for (size_t i = 0; i < c; i++) {
+            a[t * c + i] = inside ? x[(y * g->w + z) * g->c + (int64_t)(group * c + i)] : 0;
+            b[t * c + i] = w[(o * c + i) * 9 + t];
+        }
+    }
+    for (size_t t = 0; t < 9 && c >= 16; t++)
+        v = naive(v, c, a + t * c, b + t * c, 1);
+    return c >= 16 ? v : naive(v, 9 * c, a, b, 1);
+}
+
+static void check_conv(oct_check *t, int64_t channels, int64_t groups, int64_t stride)
+{
+    oct_conv_geom g;
+    oct_conv_geom_init(&g);
+    g.h = 5, g.w = 7, g.c = channels * groups, g.oc = 3 * groups, g.kh = g.kw = 3, g.sh = g.sw = stride, g.ph = g.pw = 1, g.groups = groups;
+    g.oh = (g.h - 1) / stride + 1, g.ow = (g.w - 1) / stride + 1;
+    const size_t pixels = (size_t)(g.oh * g.ow), oc = (size_t)g.oc, nx = (size_t)(g.h * g.w * g.c), nw = oc * (size_t)channels * 9;
+    float *x = oct_check_buffer(t, nx * 4), *w = oct_check_buffer(t, nw * 4), *want = oct_check_buffer(t, pixels * oc * 4), *got = oct_check_buffer(t, pixels * oc * 4);
+    fill(t, x, nx, false);
+    fill(t, w, nw, false);
+    const oct_sout none = { 0 };
+    for (size_t i = 0; i < pixels * oc; i++)
+        want[i] = finished(convolved(&g, x, w, i / oc, i % oc), &none, 0, 0);
+    oct_sconv p;
+    if (oct_check_wrong(t, oct_sconv_prepare(&p, &g, true, 2, NULL) != OCT_OK, "convolution of bf16"))
+        return;
+    void *packed = oct_check_buffer(t, p.packed_size), *scratch = oct_check_buffer(t, p.scratch_size);
+    oct_sconv_pack(&p, w, packed);
+    oct_sconv_run(&p, t->pool, x, packed, got, NULL, scratch);
+    oct_check_same(t, want, got, pixels * oc * 4, 4, "%s, 3x3 of %lld channels, %lld groups, stride %lld", p.kernel->name, (long long)channels, (long long)groups,
+                   (long long)stride);
+    oct_check_release(t);
+}
+
 /* 2^-126 - 1.5 * 2^-151: what a CPU takes to be zero, and what rounds to 2^-126 as a denormal number. */
 static void check_least(oct_check *t)
 {
@@ -175,5 +219,8 @@ void check_bgemm(oct_check *t)
     for (size_t i = 0; i < OCT_COUNT(deep); i++)
         for (size_t n = 1; n < 40; n += 1 + n / 4)
             check_shape(t, 1 + oct_check_below(t, 40), n, deep[i]);
+    for (int64_t c = 1; c < 60; c += 1 + c / 3)
+        for (int64_t groups = 1; groups < 3; groups++)
+            check_conv(t, c, groups, 1 + c % 2);
     check_least(t);
 }

@@ -223,7 +223,7 @@ static void check_sconv_case(oct_check *t, const oct_conv_geom g, size_t round)
     oct_sconv p;
     oct_err err = OCT_ERR_INIT;
     oct_check_want_any(t, false);
-    const oct_status s = oct_sconv_prepare(&p, &g, 2, &err);
+    const oct_status s = oct_sconv_prepare(&p, &g, false, 2, &err);
     oct_choice_want(NULL, NULL);
     if (oct_check_wrong(t, s != OCT_OK, "sconv: %s", err.text))
         return;

@@ -2,6 +2,7 @@
 #include "kernels/conv/conv.h"
 
 #include "base/mem.h"
+#include "kernels/bgemm/bgemm.h"
 #include "kernels/conv/dw_int.h"
 #include "kernels/sgemm/sgemm_int.h"
 
@@ -44,15 +45,15 @@ static bool sizes_product(oct_sconv *p, size_t *thread)
     return oct_stiles_scratch(p->kernel, p->block, taps, depth, gather, false, thread);
 }
 
-oct_status oct_sconv_prepare(oct_sconv *p, const oct_conv_geom *g, int threads, oct_err *err)
+oct_status oct_sconv_prepare(oct_sconv *p, const oct_conv_geom *g, bool bf16, int threads, oct_err *err)
 {
     *p = (oct_sconv){ .g = *g, .threads = threads < 1 ? 1 : threads };
     OCT_TRY(oct_conv_geom_check(g, err));
     p->g.ldx = g->ldx ? g->ldx : g->c;
     p->g.ldy = g->ldy ? g->ldy : g->oc;
     p->path = oct_conv_choose(&p->g);
-    p->kernel = oct_sgemm_select(oct_isa_active(), &(oct_extent){ oct_conv_pixels(g), (size_t)(g->oc / g->groups),
-                                                                 oct_conv_taps(g) * (size_t)(g->c / g->groups) });
+    const oct_extent e = { oct_conv_pixels(g), (size_t)(g->oc / g->groups), oct_conv_taps(g) * (size_t)(g->c / g->groups) };
+    p->kernel = bf16 ? oct_bgemm_select(oct_isa_active(), &e) : oct_sgemm_select(oct_isa_active(), &e);
     p->dw = oct_sdw_select(oct_isa_active(), g);
     size_t thread, all;
     if (!(p->path == OCT_CONV_DEPTHWISE ? sizes_depthwise(p, &thread) : sizes_product(p, &thread)) ||
@@ -62,10 +63,10 @@ oct_status oct_sconv_prepare(oct_sconv *p, const oct_conv_geom *g, int threads, 
     return OCT_OK;
 }
 
-/* Lines of a depthwise convolution may be cut so that pixels are computed twice. */
+/* Lines of a depthwise convolution may be cut so that pixels are computed twice. Sums of bf16 are kept in y. */
 bool oct_sconv_in_place(const oct_sconv *p)
 {
-    return p->path != OCT_CONV_DEPTHWISE && oct_stiles_whole(p->kernel, kernel_taps(p), kernel_depth(p));
+    return p->path != OCT_CONV_DEPTHWISE && p->kernel->panel == OCT_SPANEL_F32 && oct_stiles_whole(p->kernel, kernel_taps(p), kernel_depth(p));
 }
 
 static void pack_depthwise(const oct_sconv *p, const float *w, float *packed)

@@ -35,3 +35,17 @@ void oct_narrow(oct_pool *pool, oct_dtype t, const float *x, size_t n, void *y)
     half_job j = { oct_elem(), t, x, y };
     oct_pool_for(pool, n, TILE, narrow_tile, &j);
 }
+
+static void round_tile(void *arg, size_t begin, size_t end, size_t thread)
+{
+    const half_job *j = arg;
+    uint16_t half[TILE];
+    j->k->narrow(j->t, (const float *)j->x + begin, end - begin, half);
+    j->k->widen(j->t, half, end - begin, (float *)j->y + begin);
+}
+
+void oct_round_half(oct_pool *pool, oct_dtype t, const float *x, size_t n, float *y)
+{
+    half_job j = { oct_elem(), t, x, y };
+    oct_pool_for(pool, n, TILE, round_tile, &j);
+}

@@ -239,7 +239,7 @@ static oct_status conv_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     c->g = g;
     if (c->doubles)
         return OCT_OK;
-    OCT_TRY(oct_sconv_prepare(&c->s, &g, p->threads, err));
+    OCT_TRY(oct_sconv_prepare(&c->s, &g, p->bf16, p->threads, err));
     OCT_TRY(place_weights(c, s, p, c->s.packed_size, c->s.scratch_size, err));
     if (c->weights) {
         oct_sconv_pack(&c->s, s->in[1]->data, c->weights);

@@ -1,4 +1,5 @@
 /* Gemm: Y = alpha * A' * B' + beta * C, float and 8-bit. */
+#include "kernels/bgemm/bgemm.h"
 #include "kernels/qgemm/qgemm.h"
 #include "kernels/sgemm/sgemm.h"
 #include "ops/core/anyprod.h"
@@ -127,7 +128,7 @@ static oct_status prepare_float(gemm_state *g, oct_step *s, const oct_prep *p, o
         return prepare_any(g, s, err);
     OCT_TRY(oct_step_types(s, OCT_F32, 0, err));
     OCT_TRY(check_c(g, s, err));
-    OCT_TRY(oct_sgemm_prepare(&g->s, (size_t)g->m, (size_t)g->n, (size_t)g->k, p->threads, err));
+    OCT_TRY((p->bf16 ? oct_bgemm_prepare : oct_sgemm_prepare)(&g->s, (size_t)g->m, (size_t)g->n, (size_t)g->k, p->threads, err));
     OCT_TRY(prepare_bias(g, s, p, err));
     size_t size = 0, scaled = g->alpha != 1.0f ? (size_t)(g->k * g->n) * sizeof(float) : 0;
     if (s->in[1]->constant) {

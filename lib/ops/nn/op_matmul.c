@@ -1,4 +1,5 @@
 /* MatMul (float and 8-bit) and MatMulInteger, with NumPy's broadcasting of leading dimensions. */
+#include "kernels/bgemm/bgemm.h"
 #include "kernels/qgemm/qgemm.h"
 #include "kernels/sgemm/sgemm.h"
 #include "ops/core/anyprod.h"
@@ -81,7 +82,7 @@ static oct_status prepare_common(matmul_state *m, oct_step *s, const oct_prep *p
     m->apart = apart(&m->g, p->threads);
     const int threads = m->apart ? 1 : p->threads;
     if (m->kind == MATMUL_F32) {
-        OCT_TRY(oct_sgemm_prepare(&m->s, (size_t)m->g.m, (size_t)m->g.n, (size_t)m->g.k, threads, err));
+        OCT_TRY((p->bf16 ? oct_bgemm_prepare : oct_sgemm_prepare)(&m->s, (size_t)m->g.m, (size_t)m->g.n, (size_t)m->g.k, threads, err));
         size = m->s.packed_size;
         kernel = m->s.scratch_size;
     } else {
