@@ -76,6 +76,7 @@ typedef struct feeds {
     const void *data[8];
     oct_plan_input shape[8];
     size_t n;
+    bool bf16; /* products of float32 are computed in bf16 */
 } feeds;
 
 typedef struct result {
@@ -92,7 +93,7 @@ static void free_result(result *r)
 
 static oct_status run(const oct_graph *g, const feeds *f, oct_pool *pool, result *r, oct_err *err)
 {
-    oct_plan_opts opts = { .pool = pool };
+    oct_plan_opts opts = { .pool = pool, .bf16 = f->bf16 };
     oct_plan *p = NULL;
     *r = (result){ 0 };
     OCT_TRY(oct_plan_create(g, f->shape, &opts, &p, err));
@@ -225,7 +226,40 @@ static void sixteen_bits(void **state)
         free_result(&r);
         oct_graph_destroy(h);
     }
+    f.data[0] = x;
+    f.bf16 = true;
+    GOOD(run_all_ways("products in bf16", g, &f, &r, err));
+    check_batches("products in bf16", g, &f, &r);
+    const double error = net_error(want.t[0].data, r.t[0].data, OCT_COUNT(back));
+    assert_true(error > 0 && error < types[1].near);
+    free_result(&r);
     free_result(&want);
+    oct_graph_destroy(g);
+}
+
+/* The first block of 32 is 2^-8 + 1, of even k, and 2^24 + 1, which is halfway, to even 2^24: together 2^24 + 2. The second takes 2^24 away. One
+ * chain over all k would end at 0. */
+static void chains_of_bf16(void **state)
+{
+    static const float x[33] = { 0x1p-8f, 0x1p24f, 1, 1, [32] = -0x1p24f };
+    static uint16_t half[OCT_COUNT(x)];
+    oct_graph *g = net_graph(22);
+    float ones[OCT_COUNT(x)], got;
+    for (size_t i = 0; i < OCT_COUNT(ones); i++)
+        ones[i] = 1 + 0x1p-10f; /* rounded to 1 */
+    net_output(g, NET_NODE(g, "MatMul", "product", "y", net_input(g, "x", OCT_F32, "N,33"), net_const(g, "w", OCT_F32, "33,1", ones)));
+    feeds f = { { x }, { { .tensor = true, .rank = 2, .dims = { 1, 33 } } }, 1, .bf16 = true };
+    result r;
+    GOOD(run_all_ways("chains of bf16", g, &f, &r, err));
+    assert_true(*(float *)r.t[0].data == 2);
+    free_result(&r);
+    make_half(g, OCT_BF16);
+    oct_narrow(NULL, OCT_BF16, x, OCT_COUNT(x), half);
+    f = (feeds){ { half }, { f.shape[0] }, 1 };
+    GOOD(run_all_ways("chains of bf16", g, &f, &r, err));
+    GOOD(oct_operand_to_f32(&r.t[0], &got, err));
+    assert_true(got == 2);
+    free_result(&r);
     oct_graph_destroy(g);
 }
 
@@ -470,7 +504,7 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(generated), cmocka_unit_test(sixteen_bits),
+        cmocka_unit_test(generated), cmocka_unit_test(sixteen_bits), cmocka_unit_test(chains_of_bf16),
         cmocka_unit_test(odd_products),
         cmocka_unit_test(models),
         cmocka_unit_test(qvals),

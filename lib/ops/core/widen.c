@@ -1,4 +1,4 @@
-/* Steps with 16-bit floats, for operators that compute in float32: conversion around prepare and run. */
+/* Steps with 16-bit floats, for operators that compute in float32: conversion around prepare and run. Rounding to bf16, where it is asked for. */
 #include "kernels/half.h"
 #include "ops/op.h"
 
@@ -12,6 +12,22 @@ static bool has_half(oct_operand *const *t, int n)
     return false;
 }
 
+/* The inputs that are multiplied as bf16: 0 and 1, of it or to be rounded to it. */
+static bool in_bf16(const oct_step *s, const oct_prep *p)
+{
+    const oct_operand *x = s->op->quant == OCT_QUANT_WEIGHTED && s->op->widens ? s->in[0] : NULL;
+    return x && !x->q && (x->dtype == OCT_BF16 || (p->bf16 && x->dtype == OCT_F32));
+}
+
+/* Float32 values of 16-bit ones, or those that are rounded to bf16. */
+static void convert(oct_pool *pool, oct_dtype from, const void *x, int64_t n, float *y)
+{
+    if (from == OCT_F32)
+        oct_round_half(pool, OCT_BF16, x, (size_t)n, y);
+    else
+        oct_widen(pool, from, x, (size_t)n, y);
+}
+
 /* A constant's float32 values, in `a`. */
 static oct_status widen_constant(const oct_operand *from, oct_operand *to, oct_arena *a, oct_err *err)
 {
@@ -19,7 +35,7 @@ static oct_status widen_constant(const oct_operand *from, oct_operand *to, oct_a
     float *v = oct_dtype_bytes(OCT_F32, from->count, &bytes) ? oct_arena_aligned(a, bytes + 1, ALIGN) : NULL;
     if (!v)
         return oct_nomem(err);
-    oct_widen(NULL, from->dtype, from->data, (size_t)from->count, v);
+    convert(NULL, from->dtype, from->data, from->count, v);
     to->data = v;
     return OCT_OK;
 }
@@ -30,12 +46,12 @@ static bool is_packed(const oct_step *s, int i)
     return i == 1 && s->op->quant == OCT_QUANT_WEIGHTED && s->in[i]->constant;
 }
 
-/* Operands of the wide step: float32 copies of 16-bit ones, the others themselves. */
-static oct_status wide_operands(oct_operand *const *from, int n, oct_operand **to, oct_arena *a, oct_err *err)
+/* Operands of the wide step: float32 copies of 16-bit ones, and of the first `rounded`; the others themselves. */
+static oct_status wide_operands(oct_operand *const *from, int n, int rounded, oct_operand **to, oct_arena *a, oct_err *err)
 {
     for (int i = 0; i < n; i++) {
         to[i] = from[i];
-        if (!from[i] || !oct_is_half(from[i]->dtype))
+        if (!from[i] || !(oct_is_half(from[i]->dtype) || (i < rounded && from[i]->dtype == OCT_F32)))
             continue;
         if (!(to[i] = oct_arena_memdup(a, from[i], sizeof *from[i])))
             return oct_nomem(err);
@@ -71,16 +87,19 @@ static oct_status scratch_of(const oct_step *s, const oct_step *w, size_t *scrat
 
 static oct_status prepare_wide(oct_step *s, oct_step *w, const oct_prep *p, oct_arena *temp, oct_err *err)
 {
+    enum { FACTORS = 2 };
+    oct_prep with = *p;
+    with.bf16 = in_bf16(s, p);
     *w = *s;
     w->in = oct_arena_calloc(p->arena, (size_t)s->n_in + 1, sizeof(oct_operand *));
     w->out = oct_arena_calloc(p->arena, (size_t)s->n_out + 1, sizeof(oct_operand *));
     if (!w->in || !w->out)
         return oct_nomem(err);
-    OCT_TRY(wide_operands(s->in, s->n_in, w->in, p->arena, err));
-    OCT_TRY(wide_operands(s->out, s->n_out, w->out, p->arena, err));
+    OCT_TRY(wide_operands(s->in, s->n_in, with.bf16 ? FACTORS : 0, w->in, p->arena, err));
+    OCT_TRY(wide_operands(s->out, s->n_out, 0, w->out, p->arena, err));
     OCT_TRY(widen_constants(s, w, p->arena, temp, err));
     if (s->op->prepare)
-        OCT_TRY(s->op->prepare(w, p, err));
+        OCT_TRY(s->op->prepare(w, &with, err));
     for (int i = 0; i < s->n_in; i++)
         if (w->in[i] != s->in[i] && is_packed(s, i))
             w->in[i]->data = NULL;
@@ -91,7 +110,7 @@ static oct_status prepare_wide(oct_step *s, oct_step *w, const oct_prep *p, oct_
 
 oct_status oct_step_prepare(oct_step *s, const oct_prep *p, oct_err *err)
 {
-    if (!s->op->widens || !(has_half(s->in, s->n_in) || has_half(s->out, s->n_out)))
+    if (!s->op->widens || !(in_bf16(s, p) || has_half(s->in, s->n_in) || has_half(s->out, s->n_out)))
         return s->op->prepare ? s->op->prepare(s, p, err) : OCT_OK;
     oct_step *w = oct_arena_calloc(p->arena, 1, sizeof *w);
     oct_arena *temp = w ? oct_arena_create() : NULL;
@@ -117,7 +136,7 @@ oct_status oct_step_run(const oct_step *s, const oct_run *r, oct_err *err)
         if (w->in[i] == s->in[i] || s->in[i]->constant)
             continue;
         w->in[i]->data = take(&at, s->in[i]->count);
-        oct_widen(r->pool, s->in[i]->dtype, s->in[i]->data, (size_t)s->in[i]->count, w->in[i]->data);
+        convert(r->pool, s->in[i]->dtype, s->in[i]->data, s->in[i]->count, w->in[i]->data);
     }
     for (int k = 0; k < s->n_out; k++)
         if (w->out[k] != s->out[k])
