@@ -38,10 +38,14 @@ void oct_narrow(oct_pool *pool, oct_dtype t, const float *x, size_t n, void *y)
 
 static void round_tile(void *arg, size_t begin, size_t end, size_t thread)
 {
+    enum { SOME = 1024 };
     const half_job *j = arg;
-    uint16_t half[TILE];
-    j->k->narrow(j->t, (const float *)j->x + begin, end - begin, half);
-    j->k->widen(j->t, half, end - begin, (float *)j->y + begin);
+    uint16_t half[SOME];
+    for (size_t n; begin < end; begin += n) {
+        n = end - begin < SOME ? end - begin : SOME;
+        j->k->narrow(j->t, (const float *)j->x + begin, n, half);
+        j->k->widen(j->t, half, n, (float *)j->y + begin);
+    }
 }
 
 void oct_round_half(oct_pool *pool, oct_dtype t, const float *x, size_t n, float *y)

@@ -12,11 +12,12 @@ static bool has_half(oct_operand *const *t, int n)
     return false;
 }
 
-/* The inputs that are multiplied as bf16: 0 and 1, of it or to be rounded to it. */
+/* Whether inputs 0 and 1 are multiplied as bf16, of it or rounded to it. Convolutions with one input channel a group are no products of matrices. */
 static bool in_bf16(const oct_step *s, const oct_prep *p)
 {
-    const oct_operand *x = s->op->quant == OCT_QUANT_WEIGHTED && s->op->widens ? s->in[0] : NULL;
-    return x && !x->q && (x->dtype == OCT_BF16 || (p->bf16 && x->dtype == OCT_F32));
+    const oct_operand *x = s->op->quant == OCT_QUANT_WEIGHTED && s->op->widens ? s->in[0] : NULL, *w = x ? s->in[1] : NULL;
+    const int64_t groups = w && s->op->weights.kernel ? oct_node_int(s->node, "group", 1) : 1;
+    return x && !x->q && !(groups > 1 && x->rank > 1 && x->dims[1] == groups) && (x->dtype == OCT_BF16 || (p->bf16 && x->dtype == OCT_F32));
 }
 
 /* Float32 values of 16-bit ones, or those that are rounded to bf16. */
