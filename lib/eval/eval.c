@@ -114,7 +114,7 @@ static oct_status create_subject(evaluation *e, subject *s, const oct_eval_model
     if (!s->from || !s->out || !s->total || !s->sample || !s->seconds)
         return oct_nomem(err);
     OCT_TRY(pair_outputs(e, s, err));
-    oct_plan_opts opts = { .pool = e->o->pool };
+    oct_plan_opts opts = { .pool = e->o->pool, .bf16 = m->bf16 };
     oct_status st = oct_runner_create(m->graph, &opts, e->inputs, e->n_inputs, &s->runner, err);
     if (st == OCT_OK && e->o->command)
         st = oct_command_open(e->models[0].graph, s->from, &s->command, err);

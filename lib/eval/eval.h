@@ -19,6 +19,7 @@ typedef struct oct_eval_model {
     const oct_graph *graph; /* borrowed; not changed */
     uint64_t size_bytes;    /* the file with its external data */
     const char *scaled;     /* its metadata of that name (scaled.h), or NULL */
+    bool bf16;              /* run as oct_plan_opts.bf16 says */
 } oct_eval_model;
 
 typedef struct oct_eval_options {

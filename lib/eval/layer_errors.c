@@ -177,7 +177,7 @@ static oct_status create_side(ev_layers *l, side *s, const oct_eval_model *m, oc
     if (!s->error || !s->own || !s->scheme)
         return oct_nomem(err);
     OCT_TRY(oct_scaled_read(m->scaled, l->arena, &s->scaled, &s->n_scaled, err));
-    oct_plan_opts opts = { .pool = pool, .taps = l->tap, .n_taps = l->n_tap };
+    oct_plan_opts opts = { .pool = pool, .taps = l->tap, .n_taps = l->n_tap, .bf16 = m->bf16 };
     oct_status st = oct_runner_create(m->graph, &opts, feed, n_feed, &s->runner, err);
     if (st != OCT_OK)
         oct_within(err, "%s", m->name);

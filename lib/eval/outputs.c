@@ -110,24 +110,24 @@ static oct_status run_all(oct_output_writer *w, oct_runner *runner, oct_source *
     return s;
 }
 
-static oct_status make_runner(const oct_graph *g, oct_pool *pool, oct_runner **r, oct_err *err)
+static oct_status make_runner(const oct_graph *g, bool bf16, oct_pool *pool, oct_runner **r, oct_err *err)
 {
     oct_input_desc *inputs;
     size_t n;
     oct_arena *a = oct_arena_create();
     oct_status s = a ? oct_inputs_describe(&g, 1, a, &inputs, &n, err) : oct_nomem(err);
     if (s == OCT_OK)
-        s = oct_runner_create(g, &(oct_plan_opts){ .pool = pool }, inputs, n, r, err);
+        s = oct_runner_create(g, &(oct_plan_opts){ .pool = pool, .bf16 = bf16 }, inputs, n, r, err);
     oct_arena_destroy(a);
     return s;
 }
 
-oct_status oct_write_outputs(const oct_graph *g, oct_source *src, const char *path, size_t batch, oct_pool *pool,
+oct_status oct_write_outputs(const oct_graph *g, oct_source *src, const char *path, size_t batch, bool bf16, oct_pool *pool,
                              oct_progress_fn progress, void *progress_arg, int64_t *samples, oct_err *err)
 {
     oct_runner *runner = NULL;
     oct_output_writer *w = NULL;
-    oct_status s = make_runner(g, pool, &runner, err);
+    oct_status s = make_runner(g, bf16, pool, &runner, err);
     if (s == OCT_OK)
         s = oct_output_writer_open(g, NULL, path, false, &w, err);
     if (s == OCT_OK) {

@@ -28,21 +28,31 @@ typedef struct session {
 
 /* ---- models ---- */
 
+/* The float model in bf16: beside itself, where models are compared; else in its place. */
+static oct_status add_bf16(session *s, oct_err *err)
+{
+    oct_eval_model *m = &s->models[s->a->outputs ? 0 : s->n_models++];
+    *m = s->models[0];
+    m->bf16 = true;
+    m->name = oct_arena_printf(s->arena, "%s in bf16", s->a->model);
+    return m->name ? OCT_OK : oct_nomem(err);
+}
+
 static oct_status load_models(session *s, oct_err *err)
 {
     const qeval_args *a = s->a;
     s->n_models = 1 + a->others.n;
-    s->loaded = oct_arena_calloc(s->arena, s->n_models, sizeof *s->loaded);
-    s->models = oct_arena_calloc(s->arena, s->n_models, sizeof *s->models);
+    s->loaded = oct_arena_calloc(s->arena, s->n_models + 1, sizeof *s->loaded);
+    s->models = oct_arena_calloc(s->arena, s->n_models + 1, sizeof *s->models);
     if (!s->loaded || !s->models)
         return oct_nomem(err);
     for (size_t k = 0; k < s->n_models; k++) {
         const char *path = k ? a->others.v[k - 1] : a->model;
         OCT_TRY(tool_load(s->cli, path, &s->loaded[k], err));
         s->models[k] = (oct_eval_model){ path, s->loaded[k]->graph, oct_model_bytes(s->loaded[k]),
-                                         oct_model_meta(s->loaded[k], OCT_SCALED_KEY) };
+                                         oct_model_meta(s->loaded[k], OCT_SCALED_KEY), false };
     }
-    return OCT_OK;
+    return a->compute ? add_bf16(s, err) : OCT_OK;
 }
 
 /* ---- data ---- */
@@ -197,7 +207,7 @@ static oct_status write_outputs(session *s, oct_err *err)
     const bool shares = oct_op_shares_scales(s->models[0].graph);
     const size_t batch = s->a->batch ? (size_t)s->a->batch : shares ? 1 : OUTPUTS_BATCH;
     int64_t samples;
-    oct_status st = oct_write_outputs(s->models[0].graph, s->src, s->a->outputs, batch, s->pool, oct_progress_report,
+    oct_status st = oct_write_outputs(s->models[0].graph, s->src, s->a->outputs, batch, s->models[0].bf16, s->pool, oct_progress_report,
                                       &s->cli->progress, &samples, err);
     if (st == OCT_EUNSUPPORTED || st == OCT_ENUMERIC)
         oct_within(err, "%s", s->a->model);
@@ -278,6 +288,12 @@ static oct_status run(const qeval_args *a, oct_cli *cli, oct_err *err)
     return st;
 }
 
+static const char *compute_name(size_t i, const char **summary)
+{
+    *summary = i == 0 ? "products of bfloat16, as AMX computes them; sums, biases and all else are float32" : NULL;
+    return i == 0 ? "bf16" : NULL;
+}
+
 int main(int argc, char **argv)
 {
     qeval_args a = { .rtol = 1e-3, .atol = 1e-5 };
@@ -287,6 +303,7 @@ int main(int argc, char **argv)
         TOOL_OPT_DATA(&a.data),
         TOOL_OPT_LABELS(&a.data),
         OPT_INT(0, "batch", &a.batch, 1, 4096, "samples at a time; only models that quantize dynamically depend on it [default: 1; with --outputs 8, or 1 for these]"),
+        OPT_ENUM(0, "compute", &a.compute, compute_name, "run the float model so as well, and compare it like a quantized one; with --outputs, in place of float32"),
         OPT_GROUP("Comparison"),
         OPT_ENUMS(0, "metric", &a.metrics, oct_metric_names, "metrics to compute [default: those that apply]; 'help' lists them"),
         OPT_STR(0, "metric-cmd", &a.command.command, "CMD", "a command that prints a metric of the outputs in the .npz it is given; it comes first"),
@@ -310,6 +327,7 @@ int main(int argc, char **argv)
         OPT_REQUIRED("data"),
         OPT_CONFLICT("check", "outputs"),
         OPT_CONFLICT("check", "html"), OPT_CONFLICT("check", "max-drop"), OPT_CONFLICT("check", "metric"), OPT_CONFLICT("check", "metric-cmd"), OPT_CONFLICT("check", "labels"),
+        OPT_CONFLICT("check", "compute"), OPT_CONFLICT("sensitivity", "compute"), OPT_CONFLICT("sensitivity-file", "compute"),
         OPT_CONFLICT("outputs", "html"), OPT_CONFLICT("outputs", "junit"), OPT_CONFLICT("outputs", "json"), OPT_CONFLICT("outputs", "max-drop"),
         OPT_CONFLICT("outputs", "metric"), OPT_CONFLICT("outputs", "metric-cmd"), OPT_NEEDS("less-is-better", "metric-cmd"), OPT_NEEDS("rtol", "check"), OPT_NEEDS("atol", "check"),
         OPT_CONFLICT("sensitivity", "check"), OPT_CONFLICT("sensitivity", "outputs"), OPT_CONFLICT("sensitivity", "html"), OPT_CONFLICT("sensitivity", "junit"),

@@ -13,6 +13,7 @@ typedef struct qeval_args {
     const char *max_drop;
     oct_metric_command command; /* --metric-cmd; command NULL: none */
     int64_t batch, runs;
+    const char *compute;     /* "bf16", or NULL */
     bool layers, latency, profile, check, sensitivity;
     double rtol, atol;
     const char *outputs, *html, *junit, *sensitivity_file;
