@@ -4,7 +4,7 @@
 #define OCT_KERNELS_SIMD_PORTABLE_H
 
 #if defined(OCT_SIMDE)
-#include "kernels/flush.h"
+#include "kernels/denormals.h"
 #include "kernels/simd.h"
 
 /* A call each, as SIMDe's are then: inlined in their hundreds they take minutes to compile. */

@@ -3,7 +3,7 @@
 #ifndef OCT_KERNELS_TILES_PORTABLE_H
 #define OCT_KERNELS_TILES_PORTABLE_H
 
-#include "kernels/flush.h"
+#include "kernels/denormals.h"
 #include "kernels/tiles_shape.h"
 
 #define OCT_PORTABLE_TILE static __attribute__((noinline, unused))

@@ -1,7 +1,7 @@
 /* lib/kernels/bgemm/bgemm.h -- the matrix product of sgemm.h in the arithmetic of AMX's tiles of bf16.
  *
  * A sum begins at the bias. To it are added, in order, blocks of 32 values of k (fewer in the last): in each two chains of fused multiply-adds from
- * +0, of even and of odd k, then their sum. Denormal numbers are zero before and after each of these operations (flush.h); what follows is sgemm.h's
+ * +0, of even and of odd k, then their sum. Denormal numbers are zero before and after each of these operations (denormals.h); what follows is sgemm.h's
  * output pipeline. Results are the same bits on every instruction set.
  *
  * A and B are float32: A holds values of bf16, B is rounded to bf16 when it is packed. */

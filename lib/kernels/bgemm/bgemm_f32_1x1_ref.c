@@ -1,6 +1,6 @@
 /* lib/kernels/bgemm/bgemm_f32_1x1_ref.c -- one output at a time: the definition of the bf16 product. */
 #include "kernels/bgemm/bgemm_int.h"
-#include "kernels/flush.h"
+#include "kernels/denormals.h"
 
 void oct_bgemm_f32_1x1__ref(size_t m, size_t n, size_t taps, size_t kc, const float *const *a, const float *b, float *c,
                             size_t ldc, bool first, bool last, const oct_sout *out)

@@ -1,4 +1,4 @@
-/* lib/kernels/bgemm/flushing.h -- the mode of an x86 CPU in which vector instructions treat denormal numbers as flush.h says (FTZ and DAZ). What is to
+/* lib/kernels/bgemm/flushing.h -- the mode of an x86 CPU in which vector instructions treat denormal numbers as denormals.h says (FTZ and DAZ). What is to
  * be computed in it stands in a function that is not inlined: compilers move arithmetic across changes of the mode, but not across calls. Over SIMDe,
  * which has no such mode, the four macros are functions that flush. Internal. */
 #ifndef OCT_KERNELS_FLUSHING_H

@@ -1,7 +1,7 @@
-/* lib/kernels/flush.h -- float32 as products of bf16 compute it: denormal numbers are zeros of their sign before and after each operation. A result is
+/* lib/kernels/denormals.h -- float32 as products of bf16 compute it: denormal numbers are zeros of their sign before and after each operation. A result is
  * one when it is below 2^-126 once rounded to 24 bits, as if exponents had no bound (x86's FTZ and DAZ). Internal. */
-#ifndef OCT_KERNELS_FLUSH_H
-#define OCT_KERNELS_FLUSH_H
+#ifndef OCT_KERNELS_DENORMALS_H
+#define OCT_KERNELS_DENORMALS_H
 
 #include <math.h>
 #include <stdint.h>
