@@ -25,29 +25,38 @@ static oct_status settle_with_few(oct_conversion *c, oct_err *err)
     return OCT_OK;
 }
 
-static oct_status try_with(oct_conversion *c, oct_trial *t, oct_method_result *r, oct_arena *a, oct_err *err)
+/* One attempt, which is undone where it does not win. */
+static oct_status attempt(oct_conversion *c, oct_trial *t, double before, double noise, oct_method_result *r, oct_arena *a, oct_err *err)
 {
-    oct_sim_loss before, after;
-    OCT_TRY(measure(c, t, &before, err));
-    t->won = false;
-    r->before = r->after = before.sqnr;
+    oct_sim_loss after;
+    *r->choice = 0;
     OCT_TRY(t->act(t, c, r, a, err));
     if (r->why)
         return OCT_OK;
     if (t->graph)
         OCT_TRY(settle_with_few(c, err));
     OCT_TRY(measure(c, t, &after, err));
-    t->won = t->gain != 0 ? after.sqnr >= before.sqnr + t->gain : after.noise < before.noise;
+    t->won = t->gain != 0 ? after.sqnr >= before + t->gain : after.noise < noise;
     t->won |= t->enough > 0 && after.sqnr >= t->enough;
     r->measure = "output SQNR";
     r->unit = "dB";
-    if (t->won) {
+    if (t->won)
         r->after = after.sqnr;
-        return OCT_OK;
-    }
-    t->undo(t, c);
-    if (t->otherwise)
+    else
+        t->undo(t, c);
+    if (!t->won && t->otherwise)
         snprintf(r->choice, sizeof r->choice, "%s (%.1f dB)", t->otherwise, after.sqnr);
+    return OCT_OK;
+}
+
+static oct_status try_with(oct_conversion *c, oct_trial *t, oct_method_result *r, oct_arena *a, oct_err *err)
+{
+    oct_sim_loss before;
+    OCT_TRY(measure(c, t, &before, err));
+    t->won = false;
+    r->before = r->after = before.sqnr;
+    for (t->attempt = 0; !t->won && !r->why && (t->attempt == 0 || t->attempt < t->attempts); t->attempt++)
+        OCT_TRY(attempt(c, t, before.sqnr, before.noise, r, a, err));
     return OCT_OK;
 }
 

@@ -18,12 +18,14 @@ struct oct_trial {
     /* dB that the smallest SQNR of an output must win, below 0: may lose; 0: the noise must fall. act may set it. */
     double gain;
     double enough;         /* dB that are enough whatever they were before; 0: none are */
+    int attempts;          /* how often act is called until it wins, 0: once. act may lower it. */
+    int attempt;           /* which of them it is, from 0 */
     const char *otherwise; /* what is chosen where it does not win; NULL: the method says it */
     void *arg;             /* the method's own */
     bool won;              /* the result; false also where there was nothing to try */
 };
 
-/* Measures on the second half without the change and with it, undoes what does not win, and fills r. */
+/* Measures on the second half without the change and with it, undoes what does not win, and tries the next attempt; fills r. */
 oct_status oct_conversion_try(oct_conversion *c, oct_trial *t, oct_method_result *r, oct_err *err);
 
 #endif
