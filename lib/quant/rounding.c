@@ -14,6 +14,7 @@
 
 #include "ops/nn/window.h"
 
+#include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,7 @@ enum { MOST_DEPTH = 2304, LEAST_ROWS = 1024, DEPTHWISE_ROWS = 512 };
 /* By what safe pairs may multiply a layer's noise: 3 dB; 6 dB in a model whose weights alone leave so much that no metric tells. */
 #define MOST_LOST 2.0
 #define MOST_LOST_FINE 4.0
+static const double share[] = { 1, 0.85, 0.7 }; /* of the multiply-accumulates of these layers, in each attempt those that lose least; at last none */
 #define FINE_DB 40.0
 #define MOST_LOST_DB 0.5 /* of a model that is not so fine, against weights to the nearest value */
 enum { WIDTHS = 16, TRIED_DEPTH = 256 }; /* steps between one and two times a channel's own */
@@ -547,10 +549,16 @@ static oct_status round_all(rounder *r, oct_err *err)
 
 /* ---- in place of the nearest ones ---- */
 
-/* Whether safe pairs cost little enough. */
+/* By what safe pairs multiply its noise. */
+static double loss_of(const rlayer *x)
+{
+    return x->noise[0] > 0 ? x->noise[1] / x->noise[0] : x->noise[1] > 0 ? INFINITY : 1;
+}
+
+/* Whether that is little enough. */
 static bool takes_safe(const rounder *r, const rlayer *x)
 {
-    return x->bound && (oct_pairs_need(r->j, x->node) == OCT_PAIRS_SAFE_NEEDED || x->noise[1] <= r->most_lost * x->noise[0]);
+    return x->bound && (oct_pairs_need(r->j, x->node) == OCT_PAIRS_SAFE_NEEDED || loss_of(x) <= r->most_lost);
 }
 
 static const rlayer *layer_of(const rounder *r, int node)
@@ -591,11 +599,32 @@ static oct_status prepare_exchange(rounder *r, oct_conversion *c, oct_err *err)
     return OCT_OK;
 }
 
-static oct_status begin(rounder *r, oct_conversion *c, oct_err *err)
+static int by_loss(const void *a, const void *b)
 {
-    OCT_TRY(prepare_exchange(r, c, err));
+    const double x = loss_of(*(rlayer *const *)a), y = loss_of(*(rlayer *const *)b);
+    return (x > y) - (x < y);
+}
+
+/* Of the layers that lose no more than `most`, those that lose least, as many as have that share of their multiply-accumulates. */
+static oct_status choose_safe(rounder *r, double most, double part, oct_err *err)
+{
+    const rlayer **x = oct_arena_calloc(r->a, r->n + 1, sizeof *x);
+    size_t n = 0;
+    double all = 0, sum = 0;
+    if (!x)
+        return oct_nomem(err);
+    r->most_lost = most;
     for (size_t i = 0; i < r->n; i++)
-        r->safe |= takes_safe(r, &r->layer[i]);
+        if (takes_safe(r, &r->layer[i])) {
+            x[n++] = &r->layer[i];
+            all += (double)oct_node_macs(r->j->g, r->layer[i].node);
+        }
+    qsort(x, n, sizeof *x, by_loss);
+    r->most_lost = 0;
+    for (size_t i = 0; i < n && (sum += (double)oct_node_macs(r->j->g, x[i]->node)) <= part * all; i++) {
+        r->most_lost = loss_of(x[i]);
+        r->safe = true;
+    }
     return OCT_OK;
 }
 
@@ -603,9 +632,12 @@ static oct_status round_with(oct_trial *t, oct_conversion *c, oct_method_result 
 {
     rounder *x = t->arg;
     (void)a;
-    x->most_lost = r->before >= FINE_DB ? MOST_LOST_FINE : MOST_LOST;
     if (!x->before)
-        OCT_TRY(begin(x, c, err));
+        OCT_TRY(prepare_exchange(x, c, err));
+    x->safe = false;
+    if (t->attempt < (int)OCT_COUNT(share))
+        OCT_TRY(choose_safe(x, r->before >= FINE_DB ? MOST_LOST_FINE : MOST_LOST, share[t->attempt], err));
+    t->attempts = x->safe ? (int)OCT_COUNT(share) + 1 : 0;
     OCT_TRY(exchange(x, err));
     t->gain = x->safe ? -MOST_LOST_DB : 0;
     t->enough = x->safe ? FINE_DB : 0;
@@ -653,13 +685,7 @@ static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
 {
     rounder x = { .j = c->job, .a = oct_arena_create() };
     oct_trial t = { .size = OCT_SIM_JUDGES, .mask = &alone, .act = round_with, .undo = undo, .otherwise = "to the nearest value", .arg = &x };
-    oct_status s = x.a ? oct_conversion_try(c, &t, r, err) : oct_nomem(err);
-    if (s == OCT_OK && !t.won && x.safe) {
-        x.safe = false;
-        s = oct_conversion_try(c, &t, r, err);
-        if (t.won)
-            *r->choice = 0;
-    }
+    const oct_status s = x.a ? oct_conversion_try(c, &t, r, err) : oct_nomem(err);
     if (r->measure)
         r->measure = of_weights;
     oct_arena_destroy(x.a);
