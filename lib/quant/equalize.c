@@ -23,6 +23,7 @@ typedef struct set {
     float *lo, *hi; /* [channels]: of the values that are quantized */
     int *exponent;
     bool chosen;
+    double noise[2]; /* that its readers see, in parts of their signal: unscaled, and as chosen */
 } set;
 
 typedef struct work {
@@ -158,11 +159,11 @@ static oct_status choose(const work *w, set *x, oct_err *err)
 {
     const size_t channels = (size_t)x->s->channels, bytes = channels * sizeof(int);
     int *tried = oct_arena_calloc(w->a, 2 * channels, sizeof *tried), *last = tried + channels;
-    double best, noise;
+    double noise;
     if (!tried)
         return oct_nomem(err);
-    OCT_TRY(noise_behind(w, x, x->exponent, &best, err));
-    best *= LEAST_FALL;
+    OCT_TRY(noise_behind(w, x, x->exponent, &x->noise[0], err));
+    double best = LEAST_FALL * x->noise[0];
     for (int strength = 1; strength <= STRENGTHS; strength++) {
         scale_to(x, strength, tried);
         if (memcmp(tried, last, bytes) == 0)
@@ -175,7 +176,18 @@ static oct_status choose(const work *w, set *x, oct_err *err)
         best = noise;
         x->chosen = true;
     }
+    x->noise[1] = x->chosen ? best : x->noise[0];
     return OCT_OK;
+}
+
+/* Whether what all sets see falls by as much as the outputs would have to win. */
+static bool promises(const work *w)
+{
+    double noise[2] = { 0 };
+    for (size_t i = 0; i < w->n; i++)
+        for (int k = 0; k < 2; k++)
+            noise[k] += w->set[i].noise[k];
+    return 10 * log10(noise[0] / noise[1]) >= LEAST_GAIN;
 }
 
 /* ---- the check ---- */
@@ -262,8 +274,8 @@ static oct_status equalize(work *w, oct_method_result *r, oct_err *err)
         w->chosen += w->set[i].chosen;
         pairs += w->set[i].chosen ? w->set[i].s->n_readers : 0;
     }
-    if (w->chosen == 0) {
-        r->why = "the channels between layers have ranges that are alike enough";
+    if (w->chosen == 0 || !promises(w)) {
+        r->why = w->chosen == 0 ? "the channels between layers have ranges that are alike enough" : "too few layers would gain by it";
         return OCT_OK;
     }
     if (!(w->scaled = oct_arena_create()))
