@@ -2,7 +2,7 @@
 #include "kernels/bgemm/bgemm_int.h"
 #include "kernels/sgemm/sgemm_int.h"
 
-#define OCT_BGEMM(isa, fn, mr, nr, panel) { #fn, OCT_ISA_##isa, fn, mr, nr, NULL, OCT_SPANEL_##panel },
+#define OCT_BGEMM(isa, fn, mr, nr, panel) { #fn, OCT_ISA_##isa, fn, mr, nr, NULL, OCT_SPANEL_##panel, false },
 static const oct_sgemm_kernel kernels[] = {
 #include "kernels/bgemm/bgemm.inc"
 };

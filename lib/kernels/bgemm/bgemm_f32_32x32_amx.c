@@ -65,6 +65,6 @@ void oct_bgemm_f32_32x32__amx(size_t m, size_t n, size_t taps, size_t kc, const 
     for (size_t i = 0; i < m; i++)
         for (size_t j = 0; j < WIDTH; j += HALF) {
             const __m512 v = _mm512_loadu_ps(sums + i * WIDTH + j);
-            _mm512_storeu_ps(c + i * ldc + j, last ? finish(v, out, i, j) : v);
+            _mm512_storeu_ps(c + i * ldc + j, last ? finish(v, out, i, j, 0xffff) : v);
         }
 }

@@ -87,5 +87,5 @@ void oct_bgemm_f32_6x32__avx512(size_t m, size_t n, size_t taps, size_t kc, cons
     OCT_FLUSHING(sums(m, n > 16, taps, kc, a, b, c, ldc));
     for (size_t i = 0; i < m && last; i++)
         for (size_t j = 0; j < width; j += 16)
-            _mm512_storeu_ps(c + i * ldc + j, finish(_mm512_loadu_ps(c + i * ldc + j), out, i, j));
+            _mm512_storeu_ps(c + i * ldc + j, finish(_mm512_loadu_ps(c + i * ldc + j), out, i, j, 0xffff));
 }

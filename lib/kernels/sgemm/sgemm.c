@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-#define OCT_SGEMM(isa, fn, mr, nr) { #fn, OCT_ISA_##isa, fn, mr, nr, NULL, OCT_SPANEL_F32 },
-#define OCT_SROW(isa, row, fn, mr, nr) { #row, OCT_ISA_##isa, fn, mr, nr, row, OCT_SPANEL_F32 },
+#define OCT_SGEMM(isa, fn, mr, nr, masks) { #fn, OCT_ISA_##isa, fn, mr, nr, NULL, OCT_SPANEL_F32, masks },
+#define OCT_SROW(isa, row, fn, mr, nr) { #row, OCT_ISA_##isa, fn, mr, nr, row, OCT_SPANEL_F32, false },
 static const oct_sgemm_kernel kernels[] = {
 #include "kernels/sgemm/sgemm.inc"
 };

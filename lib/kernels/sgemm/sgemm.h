@@ -24,7 +24,7 @@
  *   first  start the chain at the bias, else at what c holds (an earlier part of k)
  *   last   finish, else store the chain as it is (a later part of k follows)
  *   out    never NULL; its bias (read when first) and residual (read when last) point at this tile's first
- *          column and have room for nr columns */
+ *          column and have room for nr columns, as c has, unless the kernel masks */
 typedef void (*oct_sgemm_fn)(size_t m, size_t n, size_t taps, size_t kc, const float *const *a, const float *b, float *c,
                              size_t ldc, bool first, bool last, const oct_sout *out);
 
@@ -49,6 +49,7 @@ typedef struct oct_sgemm_kernel {
     size_t mr, nr;
     oct_sgemm_row_fn row; /* of products that always have one row; else NULL */
     oct_spanel panel;
+    bool masks;           /* touches no columns beyond n */
 } oct_sgemm_kernel;
 
 /* All kernels; *n is their number. */

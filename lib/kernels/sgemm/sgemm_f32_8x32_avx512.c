@@ -3,17 +3,18 @@
 #include "kernels/sgemm/sout_zmm.inc"
 
 /* ROW(i) expands to the statement for row i where the tile has it; m and wide (columns 16 to 31 matter)
- * are constants once inlined. */
+ * are constants once inlined. low and high: the columns that there are. */
 #define ROWS ROW(0) ROW(1) ROW(2) ROW(3) ROW(4) ROW(5) ROW(6) ROW(7)
 
-OCT_INLINE void tile(const size_t m, const bool wide, size_t taps, size_t kc, const float *const *a, const float *b, float *c,
+OCT_INLINE void tile(const size_t m, const bool wide, size_t n, size_t taps, size_t kc, const float *const *a, const float *b, float *c,
                      size_t ldc, bool first, bool last, const oct_sout *out)
 {
+    const __mmask16 low = wide ? 0xffff : (__mmask16)(0xffff >> (16 - n)), high = wide ? (__mmask16)(0xffff >> (32 - n)) : 0;
     __m512 start_v = _mm512_setzero_ps(), start_w = start_v;
     if (first && out->bias) {
-        start_v = _mm512_loadu_ps(out->bias);
+        start_v = _mm512_maskz_loadu_ps(low, out->bias);
         if (wide)
-            start_w = _mm512_loadu_ps(out->bias + 16);
+            start_w = _mm512_maskz_loadu_ps(high, out->bias + 16);
     }
 #define ROW(i) __m512 v##i = start_v, w##i = start_w;
     ROWS
@@ -21,9 +22,9 @@ OCT_INLINE void tile(const size_t m, const bool wide, size_t taps, size_t kc, co
     if (!first) {
 #define ROW(i)                                          \
     if (m > i) {                                        \
-        v##i = _mm512_loadu_ps(c + i * ldc);            \
+        v##i = _mm512_maskz_loadu_ps(low, c + i * ldc);            \
         if (wide)                                       \
-            w##i = _mm512_loadu_ps(c + i * ldc + 16);   \
+            w##i = _mm512_maskz_loadu_ps(high, c + i * ldc + 16);   \
     }
         ROWS
 #undef ROW
@@ -47,16 +48,16 @@ OCT_INLINE void tile(const size_t m, const bool wide, size_t taps, size_t kc, co
     }
 #define ROW(i)                                                                             \
     if (m > i) {                                                                           \
-        _mm512_storeu_ps(c + i * ldc, last ? finish(v##i, out, i, 0) : v##i);               \
+        _mm512_mask_storeu_ps(c + i * ldc, low, last ? finish(v##i, out, i, 0, low) : v##i);               \
         if (wide)                                                                          \
-            _mm512_storeu_ps(c + i * ldc + 16, last ? finish(w##i, out, i, 16) : w##i);     \
+            _mm512_mask_storeu_ps(c + i * ldc + 16, high, last ? finish(w##i, out, i, 16, high) : w##i);     \
     }
     ROWS
 #undef ROW
 }
 
 #define CASE(m) \
-    case m: wide ? tile(m, true, taps, kc, a, b, c, ldc, first, last, out) : tile(m, false, taps, kc, a, b, c, ldc, first, last, out); break;
+    case m: wide ? tile(m, true, n, taps, kc, a, b, c, ldc, first, last, out) : tile(m, false, n, taps, kc, a, b, c, ldc, first, last, out); break;
 
 void oct_sgemm_f32_8x32__avx512(size_t m, size_t n, size_t taps, size_t kc, const float *const *a, const float *b, float *c,
                                 size_t ldc, bool first, bool last, const oct_sout *out)

@@ -5,7 +5,7 @@
 #include "kernels/rows.h"
 #include "kernels/sgemm/sgemm.h"
 
-#define OCT_SGEMM(isa, fn, mr, nr)                                                                              \
+#define OCT_SGEMM(isa, fn, mr, nr, masks)                                                                             \
     void fn(size_t, size_t, size_t, size_t, const float *const *, const float *, float *, size_t, bool, bool,   \
             const oct_sout *);
 #define OCT_SROW(isa, row, fn, mr, nr) void row(size_t, size_t, const float *, const float *, size_t, float *, const oct_sout *);

@@ -50,7 +50,7 @@ typedef struct tile {
     bool first, last;
 } tile;
 
-/* Kernels write whole panels: the last columns go through a tile of their own. */
+/* Kernels that do not mask write whole panels: the last columns go through a tile of their own. */
 static void run_edge(const oct_stiles *t, const scratch *s, const tile *e, const oct_sout *out)
 {
     const size_t nr = t->kernel->nr, j = e->g * t->n + e->j0;
@@ -80,7 +80,7 @@ static void run_tile(const oct_stiles *t, const scratch *s, const tile *e)
         o.bias += j;
     if (o.residual)
         o.residual += e->r0 * o.ldr + j;
-    if (e->n < t->kernel->nr)
+    if (e->n < t->kernel->nr && !t->kernel->masks)
         run_edge(t, s, e, &o);
     else
         t->kernel->fn(e->m, e->n, e->taps, e->kc, e->a, e->b, t->c + e->r0 * t->ldc + j, t->ldc, e->first,
