@@ -57,6 +57,6 @@ oct_conv_path oct_conv_choose(const oct_conv_geom *g)
 
 const char *oct_conv_path_name(oct_conv_path p)
 {
-    static const char *const names[] = { "dense", "indirect", "gather", "flat", "depthwise" };
+    static const char *const names[] = { "dense", "indirect", "gather", "folded", "flat", "depthwise" };
     return names[p];
 }

@@ -25,6 +25,7 @@ typedef enum oct_conv_path {
     OCT_CONV_DENSE,    /* 1x1, stride 1: a plain product over pixels              */
     OCT_CONV_INDIRECT, /* pointers to the input pixel of every tap                */
     OCT_CONV_GATHER,   /* few channels: blocks of rows copied together (k dense) */
+    OCT_CONV_FOLDED,   /* float, few channels: a copy of the image with its padding, where the taps of a line are one */
     OCT_CONV_FLAT,     /* 8-bit: a copy of the image with its padding (qflat.h)   */
     OCT_CONV_DEPTHWISE /* one input and one output channel a group                */
 } oct_conv_path;
@@ -95,6 +96,8 @@ const oct_qdw_kernel *oct_qdw_select(oct_isa have, const oct_conv_geom *g);
 /* ---- float ---- */
 typedef struct oct_sconv {
     oct_conv_geom g;
+    oct_conv_geom folded; /* OCT_CONV_FOLDED: of the copy, a line's taps as one */
+    size_t copied;        /* its bytes; 0: x serves as it lies */
     oct_conv_path path;
     const oct_sgemm_kernel *kernel;
     const oct_sdw_kernel *dw;
