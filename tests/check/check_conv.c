@@ -363,10 +363,35 @@ static void check_winograd_bound(oct_check *t)
     }
 }
 
+/* Few channels a pixel and stride 1 along lines that are multiples of 8: neighbours fill registers together. */
+static oct_conv_geom narrow_geom(oct_check *t, size_t round)
+{
+    static const int64_t channels[] = { 1, 2, 3, 4, 6, 8, 12, 15 };
+    oct_conv_geom g = depthwise_geom(t, round);
+    g.c = g.oc = g.groups = channels[round % OCT_COUNT(channels)];
+    g.kh = 1 + (int64_t)oct_check_below(t, 3);
+    g.kw = round % 3 ? 3 : 1 + (int64_t)oct_check_below(t, 5);
+    g.sw = g.dw = 1;
+    g.ow = 8 * (1 + (int64_t)oct_check_below(t, 6));
+    g.ldx = round % 5 ? 0 : g.c + 5;
+    g.pw = round % 2 ? (int64_t)oct_check_below(t, 3) : 0;
+    g.w = g.ow + g.kw - 1 - g.pw - (int64_t)oct_check_below(t, 2);
+    return g;
+}
+
 void check_sconv(oct_check *t)
 {
     for (size_t i = 0; i < 400; i++)
         check_sconv_case(t, random_geom(t, i), i);
+    for (size_t i = 0; i < 100; i++) {
+        oct_conv_geom g = narrow_geom(t, i); /* and first layers, whose lines of taps are read as one */
+        if (i % 2) {
+            g.groups = 1;
+            g.oc = 1 + (int64_t)oct_check_below(t, 40);
+            g.sw = 1 + (int64_t)oct_check_below(t, 3);
+        }
+        check_sconv_case(t, g, i);
+    }
     for (size_t i = 0; i < 80; i++) { /* whole registers of channels and parts of them, any rows of taps: by lines */
         oct_conv_geom g = depthwise_geom(t, i);
         g.c = g.oc = g.groups = 8 + 8 * (int64_t)(i % 7) + (int64_t)(i % 4 == 3 ? i % 8 : 0);
@@ -382,6 +407,8 @@ void check_qconv(oct_check *t)
         check_qconv_case(t, NULL, random_geom(t, i), false);
     for (size_t i = 0; i < 120; i++)
         check_qconv_case(t, NULL, depthwise_geom(t, i), false);
+    for (size_t i = 0; i < 160; i++)
+        check_qconv_case(t, NULL, narrow_geom(t, i), false);
     for (size_t i = 0; i < 120; i++)
         check_qconv_case(t, NULL, winograd_geom(t, i), i % 8 > 0);
     for (size_t i = 0; i < 150; i++)
@@ -483,7 +510,7 @@ static void check_columns(oct_check *t, size_t line, size_t c, size_t round)
 {
     const size_t row = oct_round_up(c, OCT_DW_CHANNELS), lines = 1 + round % 2, px = lines * line, advance = 1 + round % 3;
     const size_t width = (line - 1) * advance + 3;
-    const oct_dw_weights w = { oct_check_buffer(t, c * 9), round % 4 != 3, 9, oct_check_buffer(t, c * 4), 1 };
+    const oct_dw_weights w = { oct_check_buffer(t, c * 9), round % 4 != 3, c, 9, oct_check_buffer(t, c * 4), 1 };
     uint8_t *bytes = (uint8_t *)(uintptr_t)w.w, *image = oct_check_buffer(t, 3 * width * c), *packed;
     int32_t *zw = (int32_t *)(uintptr_t)w.zw;
     int32_t *want = oct_check_buffer(t, px * row * 4);
@@ -523,7 +550,7 @@ static void check_columns(oct_check *t, size_t line, size_t c, size_t round)
 static void check_columns_narrow(oct_check *t)
 {
     int8_t w[16 * 9];
-    const oct_dw_weights from = { w, true, 9, NULL, 0 };
+    const oct_dw_weights from = { w, true, 16, 9, NULL, 0 };
     static const struct { int8_t column[3]; uint8_t wide; } cases[] = {
         { { 64, 64, 64 }, 0 },      { { -64, -64, -64 }, 0 },   { { 100, 56, 100 }, 0 },  { { 100, 57, 100 }, 1 },
         { { 127, 2, 127 }, 0 },     { { 127, 3, 127 }, 1 },     { { -128, 0, -128 }, 0 }, { { -128, -1, -128 }, 1 },

@@ -10,7 +10,7 @@
 #ifndef OCT_KERNELS_CONV_H
 #define OCT_KERNELS_CONV_H
 
-#include "kernels/geometry.h"
+#include "kernels/conv/padded.h"
 #include "kernels/qgemm/qgemm.h"
 #include "kernels/sgemm/sgemm.h"
 
@@ -96,8 +96,8 @@ const oct_qdw_kernel *oct_qdw_select(oct_isa have, const oct_conv_geom *g);
 /* ---- float ---- */
 typedef struct oct_sconv {
     oct_conv_geom g;
-    oct_conv_geom folded; /* OCT_CONV_FOLDED: of the copy, a line's taps as one */
-    size_t copied;        /* its bytes; 0: x serves as it lies */
+    oct_padded padded;
+    oct_conv_geom folded; /* OCT_CONV_FOLDED: of the padded copy, a line's taps as one */
     oct_conv_path path;
     const oct_sgemm_kernel *kernel;
     const oct_sdw_kernel *dw;
@@ -129,6 +129,9 @@ typedef struct oct_qconv {
     const oct_qdw_kernel *dw;
     const oct_qout_kernel *qout;
     const struct oct_qwinograd_kernel *winograd; /* tried when packing, where the shape suits it; or NULL */
+    oct_padded padded;
+    oct_conv_geom lanes; /* OCT_CONV_DEPTHWISE: as the kernel sees it, */
+    size_t joined;       /* `joined` pixels side by side being the channels of one */
     size_t block;
     int threads;
     bool fast_pack; /* as in oct_qgemm */

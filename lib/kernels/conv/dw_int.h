@@ -21,16 +21,17 @@ enum { OCT_DW_CHANNELS = 16 };
 
 /* Depthwise weights as given; zw NULL for zero points of 0. */
 typedef struct oct_dw_weights {
-    const void *w; /* s8 or u8 [c][taps] */
+    const void *w; /* s8 or u8 [channels][taps] */
     bool is_signed;
-    size_t taps;
+    size_t channels, taps;
     const int32_t *zw;
     size_t zw_step;
 } oct_dw_weights;
 
-/* Without its zero point: -255..255. */
+/* Without its zero point: -255..255. c: beyond the channels of the weights they are repeated. */
 static inline int oct_dw_weight(const oct_dw_weights *w, size_t c, size_t tap)
 {
+    c %= w->channels;
     const size_t at = c * w->taps + tap;
     const int v = w->is_signed ? ((const int8_t *)w->w)[at] : ((const uint8_t *)w->w)[at];
     return v - (w->zw ? w->zw[c * w->zw_step] : 0);

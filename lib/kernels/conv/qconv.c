@@ -38,7 +38,7 @@ static size_t kernel_depth(const oct_qconv *p)
 static size_t copy_bytes(const oct_qconv *p)
 {
     oct_qflat_plan flat;
-    return p->path == OCT_CONV_FLAT && oct_qflat_plan_of(&p->g, &flat) ? oct_qflat_scratch(&flat) : 0;
+    return p->path == OCT_CONV_FLAT && oct_qflat_plan_of(&p->g, &flat) ? oct_qflat_scratch(&flat) : oct_round_up(p->padded.bytes, 64);
 }
 
 static bool sizes_product(oct_qconv *p, size_t *thread)
@@ -91,7 +91,10 @@ oct_status oct_qconv_prepare(oct_qconv *p, const oct_conv_geom *g, oct_dtype x_t
     oct_choice pick = oct_qgemm_choose(isa, &e, p->path == OCT_CONV_DENSE && e.rows == 1);
     p->kernel = pick.record;
     pick.cost += p->path == OCT_CONV_GATHER && pick.cost > 0 ? gathering(g) : 0; /* by every kernel */
-    p->dw = oct_qdw_select(isa, g);
+    if (p->path == OCT_CONV_DEPTHWISE) {
+        oct_qdw_join(p);
+        p->dw = oct_qdw_select(isa, &p->lanes);
+    }
     if ((p->path == OCT_CONV_INDIRECT || p->path == OCT_CONV_GATHER) && oct_qflat_select(isa, &p->g, &pick)) {
         p->kernel = pick.record;
         p->path = OCT_CONV_FLAT;
@@ -161,8 +164,8 @@ void oct_qconv_run(const oct_qconv *p, oct_pool *pool, const void *x, int32_t zx
     const oct_conv_geom *g = &p->g;
     const size_t pad = pad_bytes(g), pixels = oct_conv_pixels(g), copy = copy_bytes(p);
     const oct_dtype as = p->path == OCT_CONV_DEPTHWISE ? OCT_U8 : oct_qreads(p->kernel, p->x_type);
-    const oct_rows rows = { .x = x, .step = (size_t)g->ldx, .run = (size_t)(g->c / g->groups),
-                            .g = p->path == OCT_CONV_DENSE ? NULL : g, .pad = scratch, .count = pixels };
+    oct_rows rows = { .x = x, .step = (size_t)g->ldx, .run = (size_t)(g->c / g->groups),
+                      .g = p->path == OCT_CONV_DENSE ? NULL : g, .pad = scratch, .count = pixels };
     const uint8_t flip = oct_qflip(p->x_type, as);
     const int32_t za = oct_qzero(zx, p->x_type, as);
     uint8_t *rest = (uint8_t *)scratch + pad + copy;
@@ -170,6 +173,11 @@ void oct_qconv_run(const oct_qconv *p, oct_pool *pool, const void *x, int32_t zx
     if (oct_pool_threads(pool) > p->threads)
         pool = NULL;
     if (p->path == OCT_CONV_DEPTHWISE) {
+        if (p->padded.bytes)
+            oct_padded_copy(&p->padded, g, pool, 1, (uint8_t)zx, x, (uint8_t *)scratch + pad);
+        if (p->joined > 1)
+            rows = (oct_rows){ .x = p->padded.bytes ? (uint8_t *)scratch + pad : x, .step = (size_t)g->c, .run = (size_t)p->lanes.c, .g = &p->lanes,
+                               .pad = scratch, .count = pixels / p->joined };
         oct_qdw_run(p, pool, &rows, flip, za, packed, bias, out, y, rest);
         return;
     }

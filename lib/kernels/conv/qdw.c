@@ -18,6 +18,31 @@ static size_t row_of(const oct_conv_geom *g)
     return row;
 }
 
+/* Pixels of few channels: as many as fill registers, where their taps and outputs stand side by side. */
+void oct_qdw_join(oct_qconv *p)
+{
+    enum { MOST = 64 };
+    const oct_conv_geom *g = &p->g;
+    p->lanes = *g;
+    p->joined = 1;
+    if (g->c >= OCT_DW_CHANNELS || g->sw != 1 || g->dw != 1 || g->ldy != g->c || !oct_padded_plan(g, 1, &p->padded))
+        return;
+    for (int64_t n = MOST / g->c; n > 1 && p->joined == 1; n--)
+        if (n * g->c % OCT_DW_CHANNELS == 0 && g->ow % n == 0)
+            p->joined = (size_t)n;
+    if (p->joined == 1) {
+        p->padded.bytes = 0;
+        return;
+    }
+    p->lanes.h = p->padded.h;
+    p->lanes.w = p->padded.w;
+    p->lanes.ldx = g->c;
+    p->lanes.ph = p->lanes.pw = 0;
+    p->lanes.sw = (int64_t)p->joined;
+    p->lanes.ow /= (int64_t)p->joined;
+    p->lanes.c = p->lanes.oc = p->lanes.groups = g->c * (int64_t)p->joined;
+}
+
 /* Multiples of 8, 8 at least. */
 static size_t fit(size_t sums, size_t most, const oct_conv_geom *g)
 {
@@ -29,8 +54,8 @@ static size_t fit(size_t sums, size_t most, const oct_conv_geom *g)
 static size_t pixels_of(const oct_qconv *p)
 {
     if (!p->dw->columns)
-        return fit(SUMS, PIXELS, &p->g);
-    const size_t ow = (size_t)p->g.ow, most = fit(LINE_SUMS, LINE_PIXELS, &p->g), parts = (ow + most - 1) / most;
+        return fit(SUMS, PIXELS, &p->lanes);
+    const size_t ow = (size_t)p->lanes.ow, most = fit(LINE_SUMS, LINE_PIXELS, &p->lanes), parts = (ow + most - 1) / most;
     return (ow + parts - 1) / parts;
 }
 
@@ -38,35 +63,35 @@ static size_t pixels_of(const oct_qconv *p)
  * unit of channels takes some) in the first-level cache. */
 static size_t block_of(const oct_qconv *p)
 {
-    const size_t block = oct_dw_block((size_t)p->g.c), ow = (size_t)p->g.ow;
+    const size_t block = oct_dw_block((size_t)p->lanes.c), ow = (size_t)p->lanes.ow;
     if (!p->dw->columns)
         return block;
-    const size_t near = NEAR / ((size_t)p->g.w * 64), most = near > 3 ? (near - 3) / (size_t)p->g.sh + 1 : 1, lines = (block + ow - 1) / ow;
+    const size_t near = NEAR / ((size_t)p->lanes.w * 64), most = near > 3 ? (near - 3) / (size_t)p->lanes.sh + 1 : 1, lines = (block + ow - 1) / ow;
     return (lines < most ? lines : most) * ow;
 }
 
 /* Pointers: those of a whole item, or of a part of a line. */
 static size_t table_bytes(const oct_qconv *p)
 {
-    const size_t whole = oct_conv_taps(&p->g) * p->block, part = oct_conv_taps(&p->g) * pixels_of(p);
-    return oct_round_up((p->dw->columns && pixels_of(p) < (size_t)p->g.ow ? part : whole) * sizeof(void *), 64);
+    const size_t whole = oct_conv_taps(&p->lanes) * p->block, part = oct_conv_taps(&p->lanes) * pixels_of(p);
+    return oct_round_up((p->dw->columns && pixels_of(p) < (size_t)p->lanes.ow ? part : whole) * sizeof(void *), 64);
 }
 
 static size_t thread_bytes(const oct_qconv *p)
 {
-    return table_bytes(p) + pixels_of(p) * row_of(&p->g) * sizeof(int32_t);
+    return table_bytes(p) + pixels_of(p) * row_of(&p->lanes) * sizeof(int32_t);
 }
 
 /* Weights: s32 sums of channels, then s16 pairs of taps, or what qdw_columns.h says, with the zero point taken off. */
 bool oct_qdw_sizes(oct_qconv *p, size_t *thread)
 {
-    const size_t taps = oct_round_up(oct_conv_taps(&p->g), 2), row = row_of(&p->g);
+    const size_t taps = oct_round_up(oct_conv_taps(&p->lanes), 2), row = row_of(&p->lanes);
     p->block = block_of(p);
     assert(p->block > 0);
     size_t values;
     if (!oct_mul_size(taps, row, &values) || values > SIZE_MAX / 16 || taps > SIZE_MAX / 16 / p->block)
         return false;
-    p->packed_size = row * sizeof(int32_t) + (p->dw->columns ? oct_qdw_columns_size((size_t)p->g.c) : values * sizeof(int16_t));
+    p->packed_size = row * sizeof(int32_t) + (p->dw->columns ? oct_qdw_columns_size((size_t)p->lanes.c) : values * sizeof(int16_t));
     *thread = thread_bytes(p);
     return true;
 }
@@ -81,8 +106,8 @@ static void pack_taps(const oct_dw_weights *w, size_t c, int16_t *to)
 
 void oct_qdw_pack(const oct_qconv *p, const void *w, const int32_t *zw, size_t zw_step, void *packed)
 {
-    const oct_dw_weights from = { w, p->w_type == OCT_S8, oct_conv_taps(&p->g), zw, zw_step };
-    const size_t c = (size_t)p->g.c, row = row_of(&p->g);
+    const oct_dw_weights from = { w, p->w_type == OCT_S8, (size_t)p->g.c, oct_conv_taps(&p->g), zw, zw_step };
+    const size_t c = (size_t)p->lanes.c, row = row_of(&p->lanes);
     int32_t *sums = packed;
     memset(packed, 0, p->packed_size);
     for (size_t i = 0; i < c; i++)
@@ -117,15 +142,15 @@ static int32_t *carve(const job *w, size_t thread, const void ***table)
 static void finish(const job *w, size_t begin, size_t px, const int32_t *acc)
 {
     const oct_conv_geom *g = &w->p->g;
-    const size_t ldy = (size_t)g->ldy;
-    w->p->qout->fn(px, (size_t)g->c, acc, row_of(g), w->add, NULL, NULL, w->out, w->y + begin * ldy * oct_qout_size(w->out->kind),
-                   ldy);
+    const size_t ldy = (size_t)g->ldy, joined = w->p->joined;
+    w->p->qout->fn(px * joined, (size_t)g->c, acc, row_of(&w->p->lanes) / joined, w->add, NULL, NULL, w->out,
+                   w->y + begin * joined * ldy * oct_qout_size(w->out->kind), ldy);
 }
 
 /* Lines of one kernel call, into the table: as many as there are where the kernel finishes them and takes whole ones. */
 static void point_lines(const job *w, size_t begin, size_t end, const void **table, oct_qdw_lines *l)
 {
-    const size_t ow = (size_t)w->p->g.ow, most = pixels_of(w->p);
+    const size_t ow = (size_t)w->p->lanes.ow, most = pixels_of(w->p);
     l->px = oct_rows_slide(w->rows, begin, end - begin < most ? end - begin : most, table);
     l->pitch = ((l->px - 1) * l->advance + 3) * 3;
     l->lines = w->plain && l->px == ow ? (end - begin) / ow : 1;
@@ -136,7 +161,7 @@ static void point_lines(const job *w, size_t begin, size_t end, const void **tab
 static void run_lines(void *arg, size_t begin, size_t end, size_t thread)
 {
     const job *w = arg;
-    const oct_conv_geom *g = &w->p->g;
+    const oct_conv_geom *g = &w->p->lanes;
     const void **table;
     int32_t *acc = carve(w, thread, &table);
     oct_qdw_lines l = { .c = (size_t)g->c, .advance = oct_rows_advance(g), .x = (const uint8_t *const *)table, .flip = w->flip,
@@ -153,13 +178,13 @@ static void run_lines(void *arg, size_t begin, size_t end, size_t thread)
 static void run_pixels(void *arg, size_t begin, size_t end, size_t thread)
 {
     const job *w = arg;
-    const size_t taps = oct_conv_taps(&w->p->g), most = pixels_of(w->p);
+    const size_t taps = oct_conv_taps(&w->p->lanes), most = pixels_of(w->p);
     const void **table;
     int32_t *acc = carve(w, thread, &table);
     oct_rows_point(w->rows, begin, end - begin, 1, table);
     for (size_t i = begin; i < end; i += most) {
         const size_t px = end - i < most ? end - i : most;
-        w->p->dw->fn(px, (size_t)w->p->g.c, taps, (const uint8_t *const *)table + (i - begin) * taps, w->flip, w->w, acc);
+        w->p->dw->fn(px, (size_t)w->p->lanes.c, taps, (const uint8_t *const *)table + (i - begin) * taps, w->flip, w->w, acc);
         finish(w, i, px, acc);
     }
 }
@@ -174,7 +199,7 @@ void oct_qdw_run(const oct_qconv *p, oct_pool *pool, const oct_rows *rows, uint8
     oct_qtiles_shared(c, &shared);
     for (size_t i = 0; i < c; i++)
         add[i] = (int32_t)((bias ? (uint32_t)bias[i] : 0) - (uint32_t)za * (uint32_t)sums[i]);
-    const job w = { p, rows, flip, sums + row_of(&p->g), add, out, !flip && oct_qout_is_plain(out, c), y, (uint8_t *)scratch + shared,
+    const job w = { p, rows, flip, sums + row_of(&p->lanes), add, out, p->joined == 1 && !flip && oct_qout_is_plain(out, c), y, (uint8_t *)scratch + shared,
                     oct_round_up(thread_bytes(p), 64) };
     oct_pool_for(pool, rows->count, p->block, p->dw->columns ? run_lines : run_pixels, (void *)(uintptr_t)&w);
 }

@@ -6,7 +6,6 @@
 #include "kernels/conv/dw_int.h"
 #include "kernels/sgemm/sgemm_int.h"
 
-enum { COPIED_LINES = 16 };
 enum { LEAST_FOLDED = 3 }; /* floats of a line of taps: with fewer, pointers to them take longer than copies */
 
 /* Scratch: the padding row, the copy, then a part for each thread. */
@@ -25,65 +24,20 @@ static size_t kernel_depth(const oct_sconv *p)
     return oct_conv_taps(&p->g) / kernel_taps(p) * (size_t)(p->g.c / p->g.groups);
 }
 
-/* ---- lines of taps as one ---- */
-
 /* Whether the taps of a line are neighbours in x, or in a copy of it with its padding. */
 static bool fold(oct_sconv *p)
 {
     const oct_conv_geom *g = &p->g;
-    oct_conv_geom f = *g;
-    if (g->transposed || g->groups != 1 || g->dw != 1 || g->kd != 1 || g->d != 1 || g->od != 1 || g->pd != 0 || g->kw * g->c < LEAST_FOLDED)
+    if (g->groups != 1 || g->dw != 1 || g->kw * g->c < LEAST_FOLDED || !oct_padded_plan(g, sizeof(float), &p->padded))
         return false;
-    const int64_t h = (g->oh - 1) * g->sh + (g->kh - 1) * g->dh + 1, w = (g->ow - 1) * g->sw + g->kw;
-    const bool lies = g->ldx == g->c && g->ph == 0 && g->pw == 0 && h <= g->h && w <= g->w;
-    size_t bytes = sizeof(float);
-    if (!lies) {
-        const int64_t sizes[] = { g->n, h, w, g->c };
-        for (size_t i = 0; i < OCT_COUNT(sizes); i++)
-            if (!oct_mul_size(bytes, (size_t)sizes[i], &bytes))
-                return false;
-        f.h = h;
-        f.w = w;
-        f.ldx = g->c;
-        f.ph = f.pw = 0;
-    }
-    f.kw = 1;
-    p->folded = f;
-    p->copied = lies ? 0 : bytes;
+    p->folded = *g;
+    p->folded.h = p->padded.h;
+    p->folded.w = p->padded.w;
+    p->folded.ldx = g->c;
+    p->folded.kw = 1;
+    p->folded.ph = p->folded.pw = 0;
     return true;
 }
-
-typedef struct copy_job {
-    const oct_sconv *p;
-    const float *x;
-    float *to;
-} copy_job;
-
-/* Lines of the copy. */
-static void copy_lines(void *arg, size_t begin, size_t end, size_t thread)
-{
-    const copy_job *w = arg;
-    const oct_conv_geom *g = &w->p->g, *f = &w->p->folded;
-    const int64_t from = g->pw < 0 ? 0 : g->pw < f->w ? g->pw : f->w, there = g->w + g->pw, until = there < from ? from : there < f->w ? there : f->w;
-    const size_t c = (size_t)g->c, ldx = (size_t)g->ldx;
-    for (size_t i = begin; i < end; i++) {
-        const int64_t y = (int64_t)i % f->h - g->ph;
-        float *to = w->to + i * (size_t)f->w * c;
-        if (y < 0 || y >= g->h) {
-            memset(to, 0, (size_t)f->w * c * sizeof *to);
-            continue;
-        }
-        const float *line = w->x + (size_t)(((int64_t)i / f->h * g->h + y) * g->w + (from - g->pw)) * ldx;
-        memset(to, 0, (size_t)from * c * sizeof *to);
-        for (size_t k = 0; ldx != c && k < (size_t)(until - from); k++)
-            memcpy(to + ((size_t)from + k) * c, line + k * ldx, c * sizeof *to);
-        if (ldx == c)
-            memcpy(to + (size_t)from * c, line, (size_t)(until - from) * c * sizeof *to);
-        memset(to + (size_t)until * c, 0, (size_t)(f->w - until) * c * sizeof *to);
-    }
-}
-
-/* ---- plan ---- */
 
 /* Items of lines are whole ones. A thread has pointers of one line, or of an item. */
 static bool sizes_depthwise(oct_sconv *p, size_t *thread)
@@ -122,7 +76,8 @@ oct_status oct_sconv_prepare(oct_sconv *p, const oct_conv_geom *g, bool bf16, in
     size_t thread, all;
     if (!(p->path == OCT_CONV_DEPTHWISE ? sizes_depthwise(p, &thread) : sizes_product(p, &thread)) ||
         !oct_mul_size(oct_round_up(thread, 64), (size_t)p->threads, &all) ||
-        !oct_add_size(all, pad_bytes(g), &all) || p->copied > SIZE_MAX - 64 || !oct_add_size(all, oct_round_up(p->copied, 64), &p->scratch_size))
+        !oct_add_size(all, pad_bytes(g), &all) || p->padded.bytes > SIZE_MAX - 64 ||
+        !oct_add_size(all, oct_round_up(p->padded.bytes, 64), &p->scratch_size))
         return oct_fail(err, OCT_ENOMEM, "convolution: weights or scratch memory are too large");
     return OCT_OK;
 }
@@ -206,13 +161,12 @@ void oct_sconv_run(const oct_sconv *p, oct_pool *pool, const float *x, const voi
     const bool folded = p->path == OCT_CONV_FOLDED;
     const oct_sout o = out ? *out : (oct_sout){ 0 };
     float *copy = (float *)(void *)((uint8_t *)scratch + pad);
-    uint8_t *parts = (uint8_t *)scratch + pad + oct_round_up(p->copied, 64);
+    uint8_t *parts = (uint8_t *)scratch + pad + oct_round_up(p->padded.bytes, 64);
     memset(scratch, 0, pad);
     if (oct_pool_threads(pool) > p->threads)
         pool = NULL;
-    if (p->copied) {
-        copy_job w = { p, x, copy };
-        oct_pool_for(pool, (size_t)(g->n * p->folded.h), COPIED_LINES, copy_lines, &w);
+    if (p->padded.bytes) {
+        oct_padded_copy(&p->padded, g, pool, sizeof *x, 0, x, copy);
         x = copy;
     }
     const oct_rows rows = { .x = (const uint8_t *)x, .step = (size_t)(folded ? p->folded.ldx : g->ldx) * sizeof *x,
