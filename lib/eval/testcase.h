@@ -7,7 +7,7 @@
 #include "graph/graph.h"
 
 typedef struct oct_check_options {
-    double rtol, atol; /* |got - want| <= atol + rtol |want| */
+    double rtol, atol; /* |got - want| <= atol + rtol |want|; rtol of 16-bit floats is two units in the last place at least */
     oct_pool *pool;
 } oct_check_options;
 

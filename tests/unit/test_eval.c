@@ -162,6 +162,37 @@ static void comparing(void **state)
     assert_string_equal(r.first, "output 'y' is float32[1,4], expected float32[2,2]");
 }
 
+/* 1.0, 1.125 and NaN in float8e4m3fn; 3 and -2 in int4; 16-bit floats within two units in the last place. */
+static void comparing_small(void **state)
+{
+    uint8_t want[] = { 0x38, 0x39, 0x7f }, got[] = { 0x38, 0x39, 0x7f }, packed[] = { 0xe3 }, other[] = { 0xd3 };
+    oct_array w = { .dtype = OCT_F8E4M3FN, .rank = 1, .dims = { 3 }, .data = want }, g = w;
+    g.data = got;
+    oct_check_options o = { .rtol = 1e-3 };
+    oct_check_result r = { 0 };
+    assert_int_equal(oct_check_compare("y", &w, &g, &o, &r, NULL), OCT_OK);
+    assert_string_equal(r.first, "");
+    got[1] = 0x3a;
+    assert_int_equal(oct_check_compare("y", &w, &g, &o, &r, NULL), OCT_OK);
+    assert_string_equal(r.first, "output 'y'[1] is 1.25, expected 1.125");
+    r = (oct_check_result){ 0 };
+    w = (oct_array){ .dtype = OCT_S4, .rank = 1, .dims = { 2 }, .data = packed };
+    g = w;
+    g.data = other;
+    assert_int_equal(oct_check_compare("y", &w, &g, &o, &r, NULL), OCT_OK);
+    assert_string_equal(r.first, "output 'y'[1] is -3, expected -2");
+    uint16_t one[] = { 0x3f80 }, near[] = { 0x3f82 }, far[] = { 0x3f83 }; /* of bfloat16: 1, 1 + 2^-6 and half as much more */
+    r = (oct_check_result){ 0 };
+    w = (oct_array){ .dtype = OCT_BF16, .rank = 1, .dims = { 1 }, .data = one };
+    g = w;
+    g.data = near;
+    assert_int_equal(oct_check_compare("y", &w, &g, &o, &r, NULL), OCT_OK);
+    assert_string_equal(r.first, "");
+    g.data = far;
+    assert_int_equal(oct_check_compare("y", &w, &g, &o, &r, NULL), OCT_OK);
+    assert_int_equal(r.differ, 1);
+}
+
 /* ---- the bundled model ---- */
 
 static char paths[8][512];
@@ -520,7 +551,7 @@ int main(void)
         cmocka_unit_test(errors),
         cmocka_unit_test(scores),
         cmocka_unit_test(limits),
-        cmocka_unit_test(comparing),
+        cmocka_unit_test(comparing), cmocka_unit_test(comparing_small),
         cmocka_unit_test(whole_evaluation),
         cmocka_unit_test(a_model_equals_itself),
         cmocka_unit_test(own_errors),
