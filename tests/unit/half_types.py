@@ -12,6 +12,7 @@ from pathlib import Path
 
 LEAST = {"float16": 13, "bfloat16": 22}
 QUANTIZERS = {"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul"}
+BITS = {"BitCast"}  # in another type they would be others
 ANY_TYPE = {("Resize", "roi"), ("Resize", "scales"), ("Upsample", "scales"), ("Dropout", "ratio")}  # stay float32
 
 
@@ -36,7 +37,7 @@ def main():
                 table.setdefault(name[1], {})[kind] = max(0, int(first[1]))
     ops = {name for name in re.findall(r'"([A-Z]\w+)"', text) if defs.has(name)} | set(table)
     wrong, compared = [], 0
-    for op in sorted(ops - QUANTIZERS):
+    for op in sorted(ops - QUANTIZERS - BITS):
         if op.startswith("Optional") or ("Sequence" in op and op != "ReverseSequence"):
             continue
         for kind, least in LEAST.items():
