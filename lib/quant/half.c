@@ -96,6 +96,9 @@ static const char *no_half(const oct_qjob *j, int id, bool bf16)
         return "the type of an input is not known";
     if (touches(j, id, NULL))
         return "it is quantized already";
+    const char *trap = oct_target_trap(j->opts.target, j->g, id);
+    if (trap)
+        return trap;
     return takes(j, id, bf16) ? NULL : bf16 ? "the operator takes no bfloat16" : "the operator takes no float16";
 }
 

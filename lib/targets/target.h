@@ -59,6 +59,11 @@ bool oct_target_per_channel(const oct_target *t, const char *op);
 bool oct_target_takes(const oct_target *t, oct_dtype activations, oct_dtype weights);
 /* Whether sums of two products of u8 activations and s8 weights saturate at 16 bits on some of its CPUs. */
 bool oct_target_saturates(const oct_target *t);
+/* Why the target cannot be given a node of g that computes on 16-bit floats, though the operator takes them: a trap that its file names. NULL: it
+ * can. */
+const char *oct_target_trap(const oct_target *t, const oct_graph *g, int node);
+/* The i-th trap that a file may name (traps.inc); NULL beyond the last. */
+const char *oct_target_trap_name(size_t i);
 /* Whether it has bfloat16 kernels. */
 bool oct_target_bfloat16(const oct_target *t);
 

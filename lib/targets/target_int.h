@@ -22,6 +22,7 @@ struct oct_target {
     oct_arena *arena;
     const char *name, *summary;
     bool saturates, bfloat16, runs_all;
+    uint32_t traps; /* bit i: of oct_target_trap_name(i) */
     bool takes[2][2]; /* activations, weights: 0 u8, 1 s8 */
     oct_target_op *op;
     size_t n_op, cap_op;

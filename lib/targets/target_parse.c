@@ -259,10 +259,25 @@ static oct_status read_op(reader *r, oct_err *err)
     return OCT_OK;
 }
 
+static oct_status read_trap(reader *r, oct_err *err)
+{
+    const char *at, *word, *names[32];
+    size_t n = 0, i = 0;
+    while (n < OCT_COUNT(names) && (names[n] = oct_target_trap_name(n)))
+        n++;
+    OCT_TRY(next(r, &word, &at, err));
+    while (i < n && strcmp(word, names[i]) != 0)
+        i++;
+    if (i == n)
+        return oct_words_unknown(&r->w, at, "trap", word, names, n, err);
+    r->t->traps |= UINT32_C(1) << i;
+    return end_of_line(r, err);
+}
+
 /* ---- the whole ---- */
 
-static const char *const keys[] = { "name", "summary", "inherits", "types", "pair-sums", "bfloat16", "quantized", "op" };
-enum { NAME, SUMMARY, INHERITS, TYPES, PAIR_SUMS, BFLOAT16, QUANTIZED, OP };
+static const char *const keys[] = { "name", "summary", "inherits", "types", "pair-sums", "bfloat16", "quantized", "trap", "op" };
+enum { NAME, SUMMARY, INHERITS, TYPES, PAIR_SUMS, BFLOAT16, QUANTIZED, TRAP, OP };
 
 static oct_status read_line(reader *r, oct_err *err)
 {
@@ -274,7 +289,7 @@ static oct_status read_line(reader *r, oct_err *err)
         i++;
     if (i == OCT_COUNT(keys))
         return oct_words_unknown(&r->w, at, "key", word, keys, OCT_COUNT(keys), err);
-    if (i != OP && (r->given >> i & 1))
+    if (i != OP && i != TRAP && (r->given >> i & 1))
         return oct_words_fault(&r->w, at, err, "'%s' stands in two lines of this file", word);
     if (i == INHERITS && r->given >> INHERITS)
         return oct_words_fault(&r->w, at, err, "'inherits' comes before what the target changes");
@@ -287,6 +302,7 @@ static oct_status read_line(reader *r, oct_err *err)
     case PAIR_SUMS: return read_choice(r, "kind of sums", sums, &r->t->saturates, err);
     case BFLOAT16: return read_choice(r, "answer", answers, &r->t->bfloat16, err);
     case QUANTIZED: return read_choice(r, "extent", extents, &r->t->runs_all, err);
+    case TRAP: return read_trap(r, err);
     default: return read_op(r, err);
     }
 }

@@ -7,6 +7,7 @@
 
 #include "net.h"
 #include "ops/op.h"
+#include "passes/pass.h"
 #include "targets.h"
 
 #include <unistd.h>
@@ -109,6 +110,31 @@ static void a_node_runs_or_there_is_a_reason(void **state)
     oct_graph_destroy(g);
 }
 
+/* A Transpose that makes the first dimension the last but one, before a product: where the operands' ranks differ. */
+static void traps_are_found_where_they_are(void **state)
+{
+    static const struct {
+        int64_t perm[3];
+        const char *shape;
+        bool trap;
+    } each[] = { { { 1, 0, 2 }, "4,4", true },  { { 1, 2, 0 }, "4,4", true },  { { 0, 2, 1 }, "4,4", false },
+                 { { 2, 0, 1 }, "4,4", false }, { { 2, 1, 0 }, "4,4", false }, { { 1, 0, 2 }, "4,4,4", false } };
+    for (size_t i = 0; i < OCT_COUNT(each); i++)
+        for (int passed = 0; passed < 2; passed++) {
+            oct_graph *g = net_graph(18);
+            int v = NET_NODE(g, "Transpose", "turn", "t", net_input(g, "x", OCT_F32, "4,4,4"));
+            const int turn = net_last;
+            GOOD(oct_node_set_ints(g, turn, "perm", each[i].perm, 3, err));
+            v = passed ? NET_NODE(g, "Identity", "", "same", v) : v;
+            NET_NODE(g, "MatMul", "product", "y", v, net_random(g, "w", each[i].shape, 1));
+            GOOD(oct_infer_shapes(g, err));
+            assert_int_equal(oct_target_trap(target_named("onnxruntime-vnni"), g, turn) != NULL, each[i].trap);
+            assert_null(oct_target_trap(target_named("octet"), g, turn));
+            assert_null(oct_target_trap(target_named("onnxruntime-vnni"), g, net_last));
+            oct_graph_destroy(g);
+        }
+}
+
 static void conditions_compare_attributes(void **state)
 {
     oct_target *t = parsed(HEAD "op Gather static if axis=0,-2 else it gathers rows alone\nop Concat static if axis=1,absent else no\n");
@@ -155,7 +181,8 @@ static void faults_name_place_and_remedy(void **state)
         const char *text, *says, *hint;
     } each[] = {
         { HEAD "sumary x", "t:4:1: there is no key 'sumary'", "did you mean 'summary'?" },
-        { HEAD "elephant", "t:4:1: there is no key 'elephant'", "one of name, summary, inherits, types, pair-sums, bfloat16, quantized, op" },
+        { HEAD "elephant", "t:4:1: there is no key 'elephant'", "one of name, summary, inherits, types, pair-sums, bfloat16, quantized, trap, op" },
+        { HEAD "trap mouse", "t:4:6: there is no trap 'mouse'", "one of float16-turned-batch, float16-mean-variance" },
         { HEAD "name two", "t:4:1: 'name' stands in two lines of this file", "" },
         { "name", "t:1:5: a name of up to 64 characters is missing", "" },
         { "name a/b", "t:1:7: a name is of letters, digits, '-', '.' and '_'", "" },
@@ -249,7 +276,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(builtin_targets_have_their_names), cmocka_unit_test(builtin_targets_run),
-        cmocka_unit_test(a_node_runs_or_there_is_a_reason), cmocka_unit_test(conditions_compare_attributes),
+        cmocka_unit_test(a_node_runs_or_there_is_a_reason), cmocka_unit_test(traps_are_found_where_they_are),
+        cmocka_unit_test(conditions_compare_attributes),
         cmocka_unit_test(a_target_changes_what_it_inherits), cmocka_unit_test(faults_name_place_and_remedy),
         cmocka_unit_test(files_are_read), cmocka_unit_test(memory_runs_out),
     };
