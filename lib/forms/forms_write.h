@@ -21,9 +21,12 @@ typedef struct oct_half_opts {
     const oct_dtype *type; /* by node: OCT_F16 or OCT_BF16; OCT_UNDEFINED, and nodes from n_types on: the node computes on what it did */
     size_t n_types;
     oct_dtype ends;        /* what graph inputs and outputs of float32 become; OCT_UNDEFINED: they stay */
+    bool bf16_stored;      /* of OCT_BF16: nodes compute on float32, and their large constants stand in 16 bits with a Cast behind */
 } oct_half_opts;
 
-/* The type that a node computes on; o may be NULL. */
+enum { OCT_HALF_TABLE = 1024 }; /* elements from which a constant is worth storing in 16 bits */
+
+/* The type that a node is given; o may be NULL. */
 static inline oct_dtype oct_half_of(const oct_half_opts *o, int node)
 {
     return o && (size_t)node < o->n_types ? o->type[node] : OCT_UNDEFINED;

@@ -10,6 +10,7 @@
 
 typedef struct half_value {
     bool ours;              /* its 16-bit type was made here */
+    int stored;             /* of a constant: what its 16-bit form is in float32; -1 not made yet */
     int cast[OCT_BF16 + 1]; /* the same in another type, by type: float32, float16 or bfloat16; -1 not made yet */
 } half_value;
 
@@ -27,6 +28,13 @@ bool oct_half_follows(const oct_node *n, int slot)
     return strcmp(n->op, "Shape") != 0 && strcmp(n->op, "Size") != 0;
 }
 
+/* The 16-bit type that a node computes on. */
+static oct_dtype computes_on(const halver *h, int id)
+{
+    const oct_dtype t = oct_half_of(h->o, id);
+    return t == OCT_BF16 && h->o->bf16_stored ? OCT_UNDEFINED : t;
+}
+
 /* An entry for every value of the graph. */
 static oct_status grow(halver *h, oct_err *err)
 {
@@ -34,6 +42,7 @@ static oct_status grow(halver *h, oct_err *err)
         if (!OCT_GROW(h->g->arena, h->value, h->n_value, h->cap_value))
             return oct_nomem(err);
         h->value[h->n_value].ours = false;
+        h->value[h->n_value].stored = -1;
         memset(h->value[h->n_value++].cast, -1, sizeof h->value->cast);
     }
     return OCT_OK;
@@ -75,17 +84,23 @@ static bool all_take(const halver *h, int v, oct_dtype t)
     bool all = !x->is_output && !x->is_input && x->outer < 0;
     for (size_t i = 0; i < x->n_uses; i++) {
         oct_use u = x->uses[i];
-        all &= u.slot >= 0 && oct_half_of(h->o, u.node) == t && oct_half_follows(&h->g->node[u.node], u.slot);
+        all &= u.slot >= 0 && computes_on(h, u.node) == t && oct_half_follows(&h->g->node[u.node], u.slot);
     }
     return all;
 }
 
-static oct_status constant_in(halver *h, int v, oct_dtype t, int *out, oct_err *err)
+static oct_status narrowed(const halver *h, int v, oct_dtype t, oct_tensor **half, oct_err *err)
 {
     const oct_tensor *k = h->g->value[v].constant;
+    OCT_TRY(oct_tensor_new(h->g->arena, t, k->rank, k->dims, half, err));
+    oct_narrow(NULL, t, k->data, (size_t)k->count, (void *)(uintptr_t)(*half)->data);
+    return OCT_OK;
+}
+
+static oct_status constant_in(halver *h, int v, oct_dtype t, int *out, oct_err *err)
+{
     oct_tensor *half;
-    OCT_TRY(oct_tensor_new(h->g->arena, t, k->rank, k->dims, &half, err));
-    oct_narrow(NULL, t, k->data, (size_t)k->count, (void *)(uintptr_t)half->data);
+    OCT_TRY(narrowed(h, v, t, &half, err));
     if (all_take(h, v, t)) {
         retype(h, v, t);
         *out = v;
@@ -93,6 +108,34 @@ static oct_status constant_in(halver *h, int v, oct_dtype t, int *out, oct_err *
         OCT_TRY(new_cast(h, v, t, out, err));
     }
     oct_graph_set_const(h->g, *out, half);
+    return OCT_OK;
+}
+
+/* A constant in type t, and a Cast of it back to float32, which is what readers get. */
+static oct_status store(halver *h, int v, oct_dtype t, int before, oct_err *err)
+{
+    int half, wide;
+    oct_tensor *k;
+    OCT_TRY(narrowed(h, v, t, &k, err));
+    OCT_TRY(new_cast(h, v, t, &half, err));
+    oct_graph_set_const(h->g, half, k);
+    OCT_TRY(oct_edit_value(h->g, h->g->value[half].name, "_float32", OCT_F32, v, &wide, err));
+    OCT_TRY(grow(h, err));
+    h->value[v].stored = wide;
+    return add_cast(h, half, wide, before, err);
+}
+
+static oct_status store_constants(halver *h, int id, oct_err *err)
+{
+    for (int i = 0; i < h->g->node[id].n_in; i++) {
+        const int v = h->g->node[id].in[i];
+        const oct_tensor *k = v >= 0 ? h->g->value[v].constant : NULL;
+        if (!k || !k->data || k->dtype != OCT_F32 || k->count < OCT_HALF_TABLE || !oct_half_follows(&h->g->node[id], i))
+            continue;
+        if (h->value[v].stored < 0)
+            OCT_TRY(store(h, v, oct_half_of(h->o, id), id, err));
+        OCT_TRY(oct_graph_set_input(h->g, id, i, h->value[v].stored, err));
+    }
     return OCT_OK;
 }
 
@@ -115,12 +158,12 @@ static oct_status in_type(halver *h, int v, oct_dtype t, int before, int *out, o
 static bool takes_any(const halver *h, int id)
 {
     const oct_node *n = &h->g->node[id];
-    return !oct_half_follows(n, 0) || (strcmp(n->op, "Cast") == 0 && !oct_half_of(h->o, id));
+    return !oct_half_follows(n, 0) || (strcmp(n->op, "Cast") == 0 && !computes_on(h, id));
 }
 
 static oct_status convert_inputs(halver *h, int id, oct_err *err)
 {
-    const oct_dtype half = oct_half_of(h->o, id);
+    const oct_dtype half = computes_on(h, id);
     for (int i = 0; i < h->g->node[id].n_in && !takes_any(h, id); i++) {
         const int v = h->g->node[id].in[i];
         const oct_dtype have = v >= 0 ? h->g->value[v].dtype : OCT_UNDEFINED;
@@ -204,8 +247,10 @@ oct_status oct_half_write(oct_graph *g, const oct_half_opts *o, oct_err *err)
     for (size_t i = 0; i < g->n_order; i++) {
         int id = g->order[i];
         OCT_TRY(convert_inputs(&h, id, err));
-        if (oct_half_of(o, id))
+        if (computes_on(&h, id))
             OCT_TRY(convert_outputs(&h, id, err));
+        else if (oct_half_of(o, id))
+            OCT_TRY(store_constants(&h, id, err));
         while (g->order[i] != id) /* Casts were put before it */
             i++;
     }

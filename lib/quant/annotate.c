@@ -179,7 +179,7 @@ static oct_status half_opts(const oct_qjob *j, oct_half_opts *o, bool *any, oct_
         return oct_nomem(err);
     for (size_t i = 0; i < j->n_nodes; i++)
         *any |= (type[i] = oct_half_type(j, (int)i)) != OCT_UNDEFINED;
-    *o = (oct_half_opts){ type, j->n_nodes, j->opts.half_io ? ends : OCT_UNDEFINED };
+    *o = (oct_half_opts){ type, j->n_nodes, j->opts.half_io ? ends : OCT_UNDEFINED, !oct_target_bfloat16(j->opts.target) };
     return OCT_OK;
 }
 

@@ -149,7 +149,8 @@ static oct_status open_job(oct_conversion *c, oct_err *err)
 {
     OCT_TRY(oct_conversion_reopen(c, err));
     if (c->o.job.scheme == OCT_SCHEME_BF16 && !oct_target_bfloat16(c->o.job.target))
-        oct_conversion_say(c, OCT_NOTE_WARNING, "the target %s has no bfloat16 kernels; --target says where else the model will run",
+        oct_conversion_say(c, OCT_NOTE_WARNING, "the target %s has no bfloat16 kernels: weights are stored in bfloat16, and all is computed in "
+                           "float32; --target says where else the model will run",
                            oct_target_name(c->o.job.target));
     oct_policy_note(c->policy, c->m->graph);
     c->n_prepared = c->m->graph->n_node;

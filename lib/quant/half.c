@@ -85,6 +85,16 @@ static bool touches(const oct_qjob *j, int id, const bool *marks)
     return any;
 }
 
+/* Whether it reads a constant that is worth storing in 16 bits. */
+static bool has_table(const oct_qjob *j, int id)
+{
+    const oct_node *n = &j->g->node[id];
+    bool table = false;
+    for (int i = 0; i < n->n_in; i++)
+        table |= oct_is_f32(j, n->in[i]) && j->g->value[n->in[i]].constant && j->g->value[n->in[i]].constant->count >= OCT_HALF_TABLE;
+    return table;
+}
+
 /* Why a node that is asked to compute on 16-bit floats cannot, or NULL. */
 static const char *no_half(const oct_qjob *j, int id, bool bf16)
 {
@@ -92,6 +102,8 @@ static const char *no_half(const oct_qjob *j, int id, bool bf16)
         return "control flow: its graphs take and give float32";
     if (!computes_floats(j, id))
         return "it computes no floats";
+    if (bf16 && !oct_target_bfloat16(j->opts.target))
+        return has_table(j, id) ? NULL : "the target has no bfloat16 kernels, and it has no constant large enough to be stored so";
     if (has_unknown(j, id))
         return "the type of an input is not known";
     if (touches(j, id, NULL))
@@ -145,15 +157,9 @@ static void keep_counts(oct_qjob *j, bool *exact)
 
 /* ---- islands ---- */
 
-enum { TABLE = 1024 }; /* elements from which a constant is worth storing in 16 bits */
-
 static bool has_weights(const oct_qjob *j, int id)
 {
-    const oct_node *n = &j->g->node[id];
-    bool table = oct_op_is_layer(oct_op_of(j->g, id));
-    for (int i = 0; i < n->n_in; i++)
-        table |= oct_is_f32(j, n->in[i]) && j->g->value[n->in[i]].constant && j->g->value[n->in[i]].constant->count >= TABLE;
-    return table;
+    return oct_op_is_layer(oct_op_of(j->g, id)) || has_table(j, id);
 }
 
 static bool spread(const oct_qjob *j, int id, bool *reached)

@@ -12,7 +12,7 @@
 static int64_t least_opset(const oct_qjob_opts *o)
 {
     if (o->scheme == OCT_SCHEME_BF16)
-        return 22;
+        return oct_target_bfloat16(o->target) ? 22 : 13;
     if (o->scheme == OCT_SCHEME_WEIGHT_ONLY && !o->blocks_qdq)
         return 0;
     bool blocks = o->scheme == OCT_SCHEME_WEIGHT_ONLY || (o->scheme == OCT_SCHEME_AUTO && oct_policy_uses(o->policy, OCT_SCHEME_WEIGHT_ONLY));
