@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,6 +40,17 @@ const oct_signature *oct_signature_find(const char *domain, const char *op, int6
         if (s->since <= opset)
             found = s;
     return found;
+}
+
+char oct_signature_letter(const char *list, int i)
+{
+    const size_t n = strlen(list);
+    if (!n)
+        return 0;
+    const char end = list[n - 1];
+    if (isalpha((unsigned char)end))
+        return (size_t)i < n ? list[i] : 0;
+    return (size_t)i + 2 < n ? list[i] : end == '*' ? list[n - 2] : 0;
 }
 
 int64_t oct_signature_newest(void)

@@ -16,6 +16,8 @@ typedef struct oct_signature {
 
 /* The signature of an operator of the default domain or of com.microsoft in an opset; NULL: there is no such operator. */
 const oct_signature *oct_signature_find(const char *domain, const char *op, int64_t opset);
+/* The letter of operand i in a signature's list; 0: it may have any type. */
+char oct_signature_letter(const char *list, int i);
 /* The newest opset of the default domain whose operators are all known. */
 int64_t oct_signature_newest(void);
 /* The first opset of the default domain that has the operator; 0: none has. */

@@ -4,7 +4,6 @@
 #include "ops/op.h"
 #include "ops/signature.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -65,18 +64,6 @@ typedef struct binding {
     const char *name[24];
 } binding;
 
-/* The letter of operand i in a list, 0: any type. */
-static char letter(const char *list, int i)
-{
-    const size_t n = strlen(list);
-    if (!n)
-        return 0;
-    const char end = list[n - 1];
-    if (isalpha((unsigned char)end))
-        return (size_t)i < n ? list[i] : 0;
-    return (size_t)i + 2 < n ? list[i] : end == '*' ? list[n - 2] : 0;
-}
-
 static oct_status bind(binding *b, char which, int value, const char *what, oct_err *err)
 {
     const oct_value *v = value >= 0 ? &b->g->value[value] : NULL;
@@ -105,9 +92,9 @@ static oct_status has_types(const oct_graph *g, const oct_node *n, void *arg, oc
     if (!b.sig || (!n->domain[0] && opset > oct_signature_newest()))
         return OCT_OK;
     for (int i = 0; i < n->n_in; i++)
-        OCT_TRY(bind(&b, letter(b.sig->in, i), n->in[i], "input", err));
+        OCT_TRY(bind(&b, oct_signature_letter(b.sig->in, i), n->in[i], "input", err));
     for (int k = 0; k < n->n_out; k++)
-        OCT_TRY(bind(&b, letter(b.sig->out, k), n->out[k], "output", err));
+        OCT_TRY(bind(&b, oct_signature_letter(b.sig->out, k), n->out[k], "output", err));
     return OCT_OK;
 }
 

@@ -2,6 +2,7 @@
 #include "passes/pass.h"
 
 #include "ops/core/quantized.h"
+#include "passes/infer_types.h"
 
 oct_status oct_check_arity(const oct_graph *g, int id, const oct_op *op, oct_err *err)
 {
@@ -48,7 +49,7 @@ static oct_status infer_node(oct_graph *g, int id, oct_err *err)
     return op->infer ? op->infer(&c, err) : OCT_OK;
 }
 
-oct_status oct_infer_shapes(oct_graph *g, oct_err *err)
+static oct_status infer_forward(oct_graph *g, oct_err *err)
 {
     for (size_t i = 0; i < g->n_order; i++) {
         int id = g->order[i];
@@ -59,6 +60,12 @@ oct_status oct_infer_shapes(oct_graph *g, oct_err *err)
         OCT_TRY(oct_within_node(g, id, infer_node(g, id, err), err));
     }
     return OCT_OK;
+}
+
+oct_status oct_infer_shapes(oct_graph *g, oct_err *err)
+{
+    OCT_TRY(infer_forward(g, err));
+    return oct_infer_types(g) ? infer_forward(g, err) : OCT_OK; /* more may follow from types than from none */
 }
 
 void oct_forget_shapes(oct_graph *g)

@@ -53,7 +53,8 @@ oct_status oct_check_operators(const oct_graph *g, const char **newer, oct_err *
 oct_status oct_check_types(const oct_graph *g, oct_err *err);
 
 /* Shape inference over the whole graph and those nested in it: element types, shapes and known values of every operator
- * that has a record. Shapes declared in the model fill what cannot be inferred. Nodes without a record leave their outputs as declared.
+ * that has a record. Shapes declared in the model fill what cannot be inferred. Nodes without a record leave their outputs as declared,
+ * but for types that follow from the operators that read them.
  * Errors name the node. */
 oct_status oct_infer_shapes(oct_graph *g, oct_err *err);
 /* Clears the shapes of the outputs of nodes with a record: shapes that were declared, or inferred for other inputs, may not hold. */

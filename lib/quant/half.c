@@ -100,12 +100,15 @@ static const char *no_half(const oct_qjob *j, int id, bool bf16)
 {
     if (oct_node_graph_at(&j->g->node[id], 0) || j->g->node[id].n_captured)
         return "control flow: its graphs take and give float32";
-    if (!computes_floats(j, id))
-        return "it computes no floats";
-    if (bf16 && !oct_target_bfloat16(j->opts.target))
-        return has_table(j, id) ? NULL : "the target has no bfloat16 kernels, and it has no constant large enough to be stored so";
+    const bool stored = bf16 && !oct_target_bfloat16(j->opts.target);
+    if (stored && has_table(j, id))
+        return NULL;
     if (has_unknown(j, id))
         return "the type of an input is not known";
+    if (!computes_floats(j, id))
+        return "it computes no floats";
+    if (stored)
+        return "the target has no bfloat16 kernels, and it has no constant large enough to be stored so";
     if (touches(j, id, NULL))
         return "it is quantized already";
     const char *trap = oct_target_trap(j->opts.target, j->g, id);

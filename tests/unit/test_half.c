@@ -418,8 +418,8 @@ static void out_of_memory_is_reported(void **state)
     }
 }
 
-/* What an operator of another domain makes has no type here: beside it everything stays float32, as no Cast can stand between. */
-static void unknown_types_stay_float(void **state)
+/* What an operator of another domain makes is float32 where that follows from what reads it; it gets what it got, and Casts stand around it. */
+static void types_follow_from_readers(void **state)
 {
     for (int bf16 = 0; bf16 < 2; bf16++) {
         oct_graph *g = net_graph(22);
@@ -427,18 +427,37 @@ static void unknown_types_stay_float(void **state)
         int x = net_input(g, "x", OCT_F32, "4,64");
         int a = NET_NODE(g, "MatMul", "first", "a", x, net_random(g, "w1", "64,64", 1));
         int b = NET_NODE(g, "mine.Swirl", "swirl", "b", a);
-        int c = NET_NODE(g, "Add", "sum", "c", NET_NODE(g, "MatMul", "second", "d", b, net_random(g, "w2", "64,64", 2)), b);
-        net_output(g, NET_NODE(g, "MatMul", "third", "y", c, net_random(g, "w3", "64,64", 3)));
+        int r = NET_NODE(g, "Neg", "minus", "r", b);
+        net_output(g, NET_NODE(g, "MatMul", "second", "y", r, net_random(g, "w2", "64,64", 2)));
         work w = start_with(g, bf16 ? OCT_SCHEME_BF16 : OCT_SCHEME_FP16, NULL, false);
         finish(&w, NULL, 0);
-        SAYS(&w, "second", "type of an input is not known");
-        SAYS(&w, "third", "type of an input is not known");
-        assert_int_equal(type_of(&w, "w2"), OCT_F32);
-        assert_int_equal(g->value[net_producer(g, "b")->in[0]].dtype, OCT_F32); /* and the operator gets what it got */
-        assert_int_equal(type_of(&w, "w1"), bf16 ? OCT_BF16 : OCT_F16);
+        assert_int_equal(type_of(&w, "b"), OCT_F32);
+        assert_int_equal(g->value[net_producer(g, "b")->in[0]].dtype, OCT_F32);
+        assert_int_equal(type_of(&w, "w2"), bf16 ? OCT_BF16 : OCT_F16);
+        assert_int_equal(type_of(&w, "r"), bf16 ? OCT_BF16 : OCT_F16);
+        assert_int_equal(net_count(g, "Cast"), 4); /* behind x, around the operator, in front of y */
         GOOD(oct_check_types(g, err));
         stop(&w);
     }
+}
+
+/* Where nothing says what it makes, all beside it stays float32, as no Cast can stand between. */
+static void unknown_types_stay_float(void **state)
+{
+    oct_graph *g = net_graph(22);
+    GOOD(oct_graph_set_opset(g, "mine", 1, err));
+    int x = net_input(g, "x", OCT_F32, "64,64");
+    int a = NET_NODE(g, "MatMul", "first", "a", x, net_random(g, "w1", "64,64", 1));
+    int b = NET_NODE(g, "mine.Swirl", "swirl", "b", a);
+    int y = NET_NODE(g, "MatMul", "square", "y", NET_NODE(g, "Neg", "minus", "r", b), b);
+    net_output(g, y);
+    work w = start(g);
+    finish(&w, NULL, 0);
+    SAYS(&w, "square", "type of an input is not known");
+    assert_int_equal(g->value[net_producer(g, "b")->in[0]].dtype, OCT_F32);
+    assert_int_equal(type_of(&w, "w1"), OCT_F16);
+    assert_int_equal(type_of(&w, "y"), OCT_UNDEFINED);
+    stop(&w);
 }
 
 int main(void)
@@ -458,6 +477,7 @@ int main(void)
         cmocka_unit_test(rules_mix_types),
         cmocka_unit_test(recurrent_layers),
         cmocka_unit_test(quantized_layers_stay),
+        cmocka_unit_test(types_follow_from_readers),
         cmocka_unit_test(unknown_types_stay_float),
         cmocka_unit_test(out_of_memory_is_reported),
     };
