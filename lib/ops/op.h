@@ -124,8 +124,11 @@ typedef enum oct_quant_trait {
 /* Whether results leave float16's range where inputs do not, so that without statistics they are not taken to fit. */
 typedef enum oct_growth {
     OCT_GROWS_NOT = 0,
+    OCT_GROWS_SUMS,       /* with the number of elements */
     OCT_GROWS,
-    OCT_GROWS_ON_ITSELF /* where both inputs are one (x * x) */
+    OCT_GROWS_ON_ITSELF,  /* where both inputs are one (x * x) */
+    OCT_GROWS_BY_DIVISOR, /* where input 1 is computed */
+    OCT_GROWS_BY_POWER    /* unless input 1 is a constant from 0 to 1 */
 } oct_growth;
 
 /* ------------------------------------------------------------------ the record */
@@ -221,6 +224,9 @@ struct oct_op {
     uint32_t counts;  /* bit i: input i counts or is a place, where 16 bits round too much (Range, the sizes of Resize) */
     bool converts;    /* output 0 is input 0 in another type (Cast) */
     oct_growth grows;
+    uint32_t delicate; /* bit i: small values of input i decide: what is rounded to 0 makes results infinite or NaN (Log, the divisor of Div) */
+    bool settles;      /* results are of moderate size whatever that of the inputs (Log, Sqrt, normalizations) */
+    bool reduces;      /* output 0 joins elements of input 0 along dimensions (ReduceMean) */
 
     oct_quant_trait quant;
     bool fixed_range;           /* the output's range does not depend on data (Sigmoid, Softmax, Tanh) ... */

@@ -54,6 +54,15 @@ int64_t oct_layer_weight_count(const oct_graph *g, int node);
 bool oct_node_has_weights(const oct_graph *g, int node);
 bool oct_step_has_weights(const oct_step *s);
 
+/* Whether a node's results leave the range of its inputs: OCT_GROWS_NOT, OCT_GROWS_SUMS or OCT_GROWS. */
+oct_growth oct_node_growth(const oct_graph *g, int node);
+/* Whether its results are of moderate size whatever that of its inputs: by its operator, or as it divides something by what was reduced from it
+ * (x / sqrt(mean(x * x)), e / sum(e)). */
+bool oct_node_settles(const oct_graph *g, int node);
+
+/* Bit i: small values of input i decide about its results (oct_op.delicate, but for powers of a constant from 0 on). */
+uint32_t oct_node_delicate(const oct_graph *g, int node);
+
 /* Why a node has no integer form with its attributes, in one clause; NULL: it has one. */
 const char *oct_no_integer(const oct_op *op, const oct_node *n);
 

@@ -177,10 +177,10 @@ static oct_status norm_run(const oct_step *s, const oct_run *r, oct_err *err)
 
 const oct_op oct_op_layer_norm = {
     .type = "LayerNormalization", .domain = "", .since = 17, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 3,
-    .infer = norm_infer, .prepare = norm_prepare, .run = norm_run, .homogeneous = 1 << 1 | 1 << 2,
+    .infer = norm_infer, .prepare = norm_prepare, .run = norm_run, .homogeneous = 1 << 1 | 1 << 2, .settles = true,
 };
 
 const oct_op oct_op_rms_norm = {
     .type = "RMSNormalization", .domain = "", .since = 23, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
-    .infer = norm_infer, .prepare = norm_prepare, .run = norm_run, .homogeneous = 1 << 1,
+    .infer = norm_infer, .prepare = norm_prepare, .run = norm_run, .homogeneous = 1 << 1, .settles = true,
 };

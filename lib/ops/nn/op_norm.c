@@ -286,7 +286,7 @@ const oct_op oct_op_batch_norm = {
 const oct_op oct_op_instance_norm = {
     .type = "InstanceNormalization", .domain = "", .since = 1, .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1,
     .infer = oct_infer_like, .prepare = instance_prepare, .run = instance_run, .layout = OCT_RULE_SPATIAL,
-    .widens = true,
+    .widens = true, .settles = true,
 };
 const oct_op oct_op_lrn = {
     .type = "LRN", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,

@@ -220,15 +220,15 @@ static oct_status embed_run(const oct_step *s, const oct_run *r, oct_err *err)
 
 const oct_op oct_op_skip_layer_norm = {
     .type = "SkipLayerNormalization", .domain = "com.microsoft", .since = 1, .min_in = 3, .max_in = 5, .min_out = 1, .max_out = 4,
-    .infer = skip_infer, .prepare = skip_prepare, .run = skip_run, .widens = true, .homogeneous = 1 << 2 | 1 << 3,
+    .infer = skip_infer, .prepare = skip_prepare, .run = skip_run, .widens = true, .homogeneous = 1 << 2 | 1 << 3, .settles = true,
 };
 
 const oct_op oct_op_skip_simplified_layer_norm = {
     .type = "SkipSimplifiedLayerNormalization", .domain = "com.microsoft", .since = 1, .min_in = 3, .max_in = 4, .min_out = 1,
-    .max_out = 4, .infer = skip_infer, .prepare = skip_prepare, .run = skip_run, .widens = true, .homogeneous = 1 << 2,
+    .max_out = 4, .infer = skip_infer, .prepare = skip_prepare, .run = skip_run, .widens = true, .homogeneous = 1 << 2, .settles = true,
 };
 
 const oct_op oct_op_embed_layer_norm = {
     .type = "EmbedLayerNormalization", .domain = "com.microsoft", .since = 1, .min_in = 1, .max_in = 9, .min_out = 1, .max_out = 3,
-    .infer = embed_infer, .prepare = embed_prepare, .run = embed_run, .widens = true,
+    .infer = embed_infer, .prepare = embed_prepare, .run = embed_run, .widens = true, .settles = true,
 };

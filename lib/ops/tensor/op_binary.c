@@ -438,8 +438,8 @@ BINARY(add, "Add", 6, .adds = true, .homogeneous = 3, .raise = oct_raise_early, 
 BINARY(mul, "Mul", 6, .multiplies = true, .raise = oct_raise_early, .fuses_clamp = true, .integer = quantized_integer, .quant = OCT_QUANT_ARITH,
        .grows = OCT_GROWS_ON_ITSELF);
 BINARY(sub, "Sub", 6, .homogeneous = 3, .raise = oct_raise_early, .fuses_clamp = true);
-BINARY(div, "Div", 6, .raise = oct_raise_early, .fuses_clamp = true);
-BINARY(pow, "Pow", 6, .raise = oct_raise_early, .grows = OCT_GROWS);
+BINARY(div, "Div", 6, .raise = oct_raise_early, .fuses_clamp = true, .grows = OCT_GROWS_BY_DIVISOR, .delicate = 2);
+BINARY(pow, "Pow", 6, .raise = oct_raise_early, .grows = OCT_GROWS_BY_POWER, .delicate = 1);
 BINARY(mod, "Mod", 10, .until = 0);
 BINARY(prelu, "PRelu", 6, .homogeneous = 1, .raise = oct_raise_early);
 BINARY(and, "And", 6, .raise = oct_raise_early);

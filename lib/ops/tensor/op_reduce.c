@@ -407,19 +407,19 @@ static bool extreme_integer(const oct_step *s)
     const oct_op oct_op_##name = {                                                                        \
         .type = onnx, .domain = "", .since = 1, .min_in = 1, .max_in = 2, .min_out = 1, .max_out = 1,     \
         .infer = reduce_infer, .prepare = rows_prepare, .run = reduce_run, .layout = OCT_RULE_ANY,        \
-        .raise = reduce_raise, __VA_ARGS__                                                                \
+        .raise = reduce_raise, .reduces = true, __VA_ARGS__                                               \
     }
 
-REDUCE(reduce_sum, "ReduceSum", .grows = OCT_GROWS, .homogeneous = 1);
+REDUCE(reduce_sum, "ReduceSum", .grows = OCT_GROWS_SUMS, .homogeneous = 1);
 REDUCE(reduce_mean, "ReduceMean", .homogeneous = 1);
 REDUCE(reduce_max, "ReduceMax", .integer = extreme_integer, .quant = OCT_QUANT_SAME, .homogeneous = 1);
 REDUCE(reduce_min, "ReduceMin", .integer = extreme_integer, .quant = OCT_QUANT_SAME, .homogeneous = 1);
 REDUCE(reduce_prod, "ReduceProd", .grows = OCT_GROWS);
-REDUCE(reduce_l1, "ReduceL1", .grows = OCT_GROWS);
-REDUCE(reduce_l2, "ReduceL2", .grows = OCT_GROWS);
+REDUCE(reduce_l1, "ReduceL1", .grows = OCT_GROWS_SUMS);
+REDUCE(reduce_l2, "ReduceL2", .grows = OCT_GROWS_SUMS);
 REDUCE(reduce_sum_square, "ReduceSumSquare", .grows = OCT_GROWS);
-REDUCE(reduce_log_sum, "ReduceLogSum", .until = 0);
-REDUCE(reduce_log_sum_exp, "ReduceLogSumExp", .until = 0);
+REDUCE(reduce_log_sum, "ReduceLogSum", .delicate = 1, .settles = true);
+REDUCE(reduce_log_sum_exp, "ReduceLogSumExp", .settles = true);
 
 /* ------------------------------------------------------------------ ArgMax, ArgMin */
 

@@ -205,7 +205,7 @@ static oct_status cumulate_run(const oct_step *s, const oct_run *r, oct_err *err
 
 const oct_op oct_op_cumsum = {
     .type = "CumSum", .domain = "", .since = 11, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
-    .infer = oct_infer_like, .prepare = numeric_prepare, .run = cumulate_run, .f16 = 14, .bf16 = 14, .grows = OCT_GROWS,
+    .infer = oct_infer_like, .prepare = numeric_prepare, .run = cumulate_run, .f16 = 14, .bf16 = 14, .grows = OCT_GROWS_SUMS,
 };
 const oct_op oct_op_cumprod = {
     .type = "CumProd", .domain = "", .since = 26, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
