@@ -1,21 +1,11 @@
 /* Which nodes compute on 16-bit floats.
  *
  * The policy asks for it; a node stays float32 where its operator does not take the type, where its result becomes integers
- * (positions: 2049 is 2048 in float16), where a constant or a value seen on the samples does not fit, and where it stands among
+ * (positions: 2049 is 2048 in float16), where float16 would not hold what it reads or makes (half_range.c), and where it stands among
  * float32 nodes with no weights near, so that it would only cost conversions. */
 #include "quant/job.h"
 
-#include "eval/summary.h"
 #include "forms/forms_write.h"
-#include "kernels/half.h"
-
-#include <math.h>
-#include <string.h>
-
-#define LARGEST_F16 65504.0
-#define LARGEST_BF16 3.3895313892515355e38
-#define HEADROOM 2     /* samples are not all inputs: float16 needs a bit to spare */
-#define LEAST_DB 30.0  /* of constants: denormals and zeros where there was an epsilon */
 
 oct_dtype oct_half_type(const oct_qjob *j, int node)
 {
@@ -33,8 +23,7 @@ static bool takes(const oct_qjob *j, int id, bool bf16)
     return !j->g->node[id].domain[0] && !container && first >= 0 && oct_graph_opset(j->g, "") >= first;
 }
 
-/* The i-th of the tensors, outputs behind inputs, whose type is that of the computation, if it is float32; else -1. */
-static int float_at(const oct_qjob *j, int id, int i)
+int oct_half_operand(const oct_qjob *j, int id, int i)
 {
     const oct_node *n = &j->g->node[id];
     const int v = i < n->n_in ? (oct_half_follows(n, i) ? n->in[i] : -1) : n->out[i - n->n_in];
@@ -47,7 +36,7 @@ static bool computes_floats(const oct_qjob *j, int id)
     const bool out = oct_op_of(j->g, id)->converts;
     bool any = false;
     for (int i = out ? n->n_in : 0; i < (out ? n->n_in + n->n_out : n->n_in); i++)
-        any |= float_at(j, id, i) >= 0;
+        any |= oct_half_operand(j, id, i) >= 0;
     return any;
 }
 
@@ -192,7 +181,7 @@ static void drop_islands(oct_qjob *j, bool *reached)
 static void want_ranges(oct_qjob *j, int id)
 {
     for (int i = 0; i < j->g->node[id].n_in + j->g->node[id].n_out; i++) {
-        const int v = float_at(j, id, i);
+        const int v = oct_half_operand(j, id, i);
         if (v >= 0 && !j->g->value[v].constant)
             j->value[v].ranged = true;
     }
@@ -216,103 +205,5 @@ oct_status oct_half_place(oct_qjob *j, oct_err *err)
     for (size_t i = 0; i < j->g->n_order; i++)
         if (oct_half_type(j, j->g->order[i]) == OCT_F16)
             want_ranges(j, j->g->order[i]);
-    return OCT_OK;
-}
-
-/* ---- what does not fit ---- */
-
-/* The signal to rounding noise in dB, and the largest finite magnitude, of a constant in 16 bits. */
-static double measure(const oct_tensor *c, oct_dtype t, double *largest)
-{
-    enum { CHUNK = 1024 };
-    const float *x = c->data;
-    uint16_t h[CHUNK];
-    float y[CHUNK];
-    double signal = 0, noise = 0;
-    *largest = 0;
-    for (int64_t at = 0; at < c->count; at += CHUNK) {
-        size_t n = c->count - at < CHUNK ? (size_t)(c->count - at) : CHUNK;
-        oct_narrow(NULL, t, x + at, n, h);
-        oct_widen(NULL, t, h, n, y);
-        for (size_t i = 0; i < n; i++) {
-            const double a = x[at + (int64_t)i], d = a - (double)y[i];
-            if (!isfinite(a))
-                continue; /* infinities and NaN stay what they are */
-            *largest = fmax(*largest, fabs(a));
-            signal += a * a;
-            noise += d * d;
-        }
-    }
-    return oct_decibels(signal, noise);
-}
-
-double oct_half_sqnr(const oct_tensor *c, oct_dtype t)
-{
-    return c && c->dtype == OCT_F32 && c->data ? measure(c, t, &(double){ 0 }) : NAN;
-}
-
-static oct_status bar(oct_qjob *j, int id, const char *why, bool *changed, oct_err *err)
-{
-    j->node[id].barred = why;
-    *changed = true;
-    return why ? OCT_OK : oct_nomem(err);
-}
-
-static oct_status check_constant(oct_qjob *j, int id, int value, bool *changed, oct_err *err)
-{
-    const oct_dtype t = oct_half_type(j, id);
-    const char *name = j->g->value[value].name, *type = oct_dtype_name(t);
-    double largest, most = t == OCT_F16 ? LARGEST_F16 : LARGEST_BF16, db = measure(j->g->value[value].constant, t, &largest);
-    if (largest > most)
-        return bar(j, id, oct_arena_printf(j->arena, "its constant '%s' reaches %.4g, beyond the %.4g of %s", name, largest, most, type), changed,
-                   err);
-    if (db < LEAST_DB)
-        return bar(j, id, oct_arena_printf(j->arena, "its constant '%s' is too small for %s (SQNR %.0f dB)", name, type, db), changed, err);
-    return OCT_OK;
-}
-
-static bool grows(const oct_qjob *j, int value)
-{
-    const int p = j->g->value[value].producer;
-    const oct_op *op = p >= 0 ? oct_op_of(j->g, p) : NULL;
-    return op && (op->grows == OCT_GROWS || (op->grows == OCT_GROWS_ON_ITSELF && j->g->node[p].in[0] == j->g->node[p].in[1]));
-}
-
-static oct_status check_range(oct_qjob *j, int id, int value, const oct_calib *c, bool *changed, oct_err *err)
-{
-    const char *name = j->g->value[value].name;
-    const oct_calib_tensor *s = c ? oct_calib_find(c, oct_value_name(j->g, value)) : NULL;
-    if (oct_half_type(j, id) != OCT_F16 || (!s && !grows(j, value)))
-        return OCT_OK;
-    if (!s)
-        return bar(j, id, oct_arena_printf(j->arena, "without samples it is not known whether float16 holds '%s'", name), changed, err);
-    if (s->off)
-        return bar(j, id, oct_arena_printf(j->arena, "'%s' is commented out in the table", name), changed, err);
-    double lo = s->pinned ? s->pin.lo : s->stats.min, hi = s->pinned ? s->pin.hi : s->stats.max;
-    double largest = fmax(fabs(lo), fabs(hi));
-    if (largest <= LARGEST_F16 / (s->pinned ? 1 : HEADROOM))
-        return OCT_OK;
-    return bar(j, id, oct_arena_printf(j->arena, "'%s' reaches %.4g, %s the 65504 of float16", name, largest,
-                                       largest > LARGEST_F16 ? "beyond" : "too near"), changed, err);
-}
-
-static oct_status check_node(oct_qjob *j, int id, const oct_calib *c, bool *changed, oct_err *err)
-{
-    for (int i = 0; i < j->g->node[id].n_in + j->g->node[id].n_out && !j->node[id].barred; i++) {
-        const int v = float_at(j, id, i);
-        const oct_tensor *k = v >= 0 ? j->g->value[v].constant : NULL;
-        if (k && k->data)
-            OCT_TRY(check_constant(j, id, v, changed, err));
-        else if (v >= 0)
-            OCT_TRY(check_range(j, id, v, c, changed, err));
-    }
-    return OCT_OK;
-}
-
-oct_status oct_half_check(oct_qjob *j, const oct_calib *c, bool *changed, oct_err *err)
-{
-    for (size_t i = 0; i < j->g->n_order; i++)
-        if (oct_half_type(j, j->g->order[i]))
-            OCT_TRY(check_node(j, j->g->order[i], c, changed, err));
     return OCT_OK;
 }

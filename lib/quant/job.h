@@ -162,7 +162,9 @@ int oct_quantized_output(const oct_qjob *j, int node);
 
 /* half.c: after other schemes are chosen, the nodes that compute on 16-bit floats, and the values whose range must be known for it. */
 oct_status oct_half_place(oct_qjob *j, oct_err *err);
-/* Bars nodes with a constant or (c not NULL) a value that the type does not hold; *changed is set where one was barred. */
+/* The i-th of a node's tensors, outputs behind inputs, whose type is that of the computation, if it is float32; else -1. */
+int oct_half_operand(const oct_qjob *j, int id, int i);
+/* half_range.c: bars nodes with a constant or (c not NULL) a value that the type does not hold; *changed is set where one was barred. */
 oct_status oct_half_check(oct_qjob *j, const oct_calib *c, bool *changed, oct_err *err);
 /* The type that a node computes on, or OCT_UNDEFINED: not on 16-bit floats. Nodes added since the job was made have none. */
 oct_dtype oct_half_type(const oct_qjob *j, int node);

@@ -166,7 +166,7 @@ static void bfloat16_may_be_stored_alone(void **state)
     stop(&w);
 }
 
-/* A constant that float16 does not hold keeps its node in float32, and nothing else. */
+/* A constant that float16 does not hold keeps its node in float32, and a large one all behind it, until something settles its size. */
 static void constants_that_do_not_fit(void **state)
 {
     oct_graph *g = net_graph(13);
@@ -176,18 +176,24 @@ static void constants_that_do_not_fit(void **state)
     int c = NET_NODE(g, "Mul", "mask", "c", b, NET_F32(g, "huge", "", -1e9f));
     int d = NET_NODE(g, "Where", "choose", "d", NET_NODE(g, "Less", "less", "neg", a, NET_F32(g, "zero", "", 0.0f)),
                      NET_F32(g, "minus_inf", "", -INFINITY), c);
-    net_output(g, NET_NODE(g, "MatMul", "n", "y", d, net_random(g, "v", "4,4", 5)));
+    int e = NET_NODE(g, "Sigmoid", "settled", "e", NET_NODE(g, "MatMul", "wide", "f", d, net_random(g, "u", "4,4", 6)));
+    int i = NET_NODE(g, "Max", "floor", "i", e, NET_F32(g, "minus_infinity", "", -INFINITY));
+    net_output(g, NET_NODE(g, "MatMul", "n", "y", i, net_random(g, "v", "4,4", 5)));
     work w = start(g);
     finish(&w, NULL, 0);
     SAYS(&w, "epsilon", "too small for float16");
     SAYS(&w, "mask", "'huge' reaches 1e+09");
-    assert_int_equal(layer(&w, "choose")->scheme, OCT_SCHEME_FP16); /* infinity is exact */
+    SAYS(&w, "choose", "whether float16 holds 'c'");
+    SAYS(&w, "wide", "whether float16 holds 'd'");
+    SAYS(&w, "settled", "whether float16 holds 'f'");
+    assert_int_equal(layer(&w, "floor")->scheme, OCT_SCHEME_FP16); /* infinity is exact */
     assert_int_equal(layer(&w, "m")->scheme, OCT_SCHEME_FP16);
+    assert_int_equal(layer(&w, "n")->scheme, OCT_SCHEME_FP16);
     assert_int_equal(type_of(&w, "eps"), OCT_F32);
-    assert_int_equal(type_of(&w, "minus_inf"), OCT_F16);
+    assert_int_equal(type_of(&w, "minus_infinity"), OCT_F16);
     assert_int_equal(type_of(&w, "a"), OCT_F16);
     assert_int_equal(type_of(&w, "a_float32"), OCT_F32);
-    assert_int_equal(net_count(g, "Cast"), 4); /* of x, a, c and y */
+    assert_int_equal(net_count(g, "Cast"), 4); /* of x, a, e and y */
     stop(&w);
 }
 
@@ -217,23 +223,82 @@ static void ranges_that_do_not_fit(void **state)
     }
 }
 
-/* Without statistics squares are not taken to fit, nor is what reads them. */
+/* Without statistics squares are not taken to fit, nor what follows from them; x / sqrt(mean(x * x) + eps) is of moderate size again. */
 static void squares_of_unknown_range(void **state)
 {
+    for (int multiplied = 0; multiplied < 2; multiplied++) {
+        oct_graph *g = net_graph(13);
+        int x = net_input(g, "x", OCT_F32, "2,4");
+        int a = NET_NODE(g, "MatMul", "m", "a", x, net_random(g, "w", "4,4", 3));
+        int b = NET_NODE(g, "Pow", "square", "b", a, NET_F32(g, "two", "", 2));
+        int c = NET_NODE(g, "ReduceMean", "mean", "c", b);
+        int d = NET_NODE(g, "Sqrt", "root", "d", NET_NODE(g, "Add", "epsilon", "c1", c, NET_F32(g, "eps", "", 1e-3f)));
+        int e = multiplied ? NET_NODE(g, "Mul", "div", "e", a, NET_NODE(g, "Reciprocal", "turned", "r", d)) : NET_NODE(g, "Div", "div", "e", a, d);
+        net_output(g, NET_NODE(g, "MatMul", "n", "y", e, net_random(g, "v", "4,4", 5)));
+        work w = start(g);
+        finish(&w, NULL, 0);
+        SAYS(&w, "square", "without samples");
+        SAYS(&w, "mean", "whether float16 holds 'b'");
+        SAYS(&w, "epsilon", "whether float16 holds 'c'");
+        SAYS(&w, "root", "whether float16 holds 'c1'");
+        SAYS(&w, "div", multiplied ? "whether float16 holds 'r'" : "small values of 'd'");
+        assert_int_equal(layer(&w, "m")->scheme, OCT_SCHEME_FP16);
+        assert_int_equal(layer(&w, "n")->scheme, OCT_SCHEME_FP16);
+        assert_int_equal(net_count(g, "Cast"), 4); /* of x, a, e and y */
+        stop(&w);
+    }
+}
+
+/* What a Log or a divisor reads is made in float32, unless samples show that it has no small values; a layer that makes it, too. */
+static void small_values_that_decide(void **state)
+{
+    static const struct {
+        float least; /* seen; 0: there are no samples */
+        oct_scheme scheme;
+        const char *why;
+    } cases[] = { { 0, OCT_SCHEME_FLOAT, "without samples" }, { 1e-6f, OCT_SCHEME_FLOAT, "has values down to" }, { 1e-3f, OCT_SCHEME_FP16, "" } };
+    for (size_t i = 0; i < OCT_COUNT(cases); i++)
+        for (int divides = 0; divides < 2; divides++) {
+            oct_graph *g = net_graph(13);
+            int a = NET_NODE(g, "MatMul", "mel", "a", net_input(g, "x", OCT_F32, "2,4"), net_random(g, "w", "4,4", 3));
+            int b = NET_NODE(g, "Abs", "size", "b", a);
+            int c = divides ? NET_NODE(g, "Div", "last", "c", a, b) : NET_NODE(g, "Log", "last", "c", b);
+            net_output(g, NET_NODE(g, "MatMul", "n", "y", NET_NODE(g, "Tanh", "tanh", "t", c), net_random(g, "v", "4,4", 5)));
+            work w = start(g);
+            oct_calib *table = oct_calib_create();
+            static const char *const seen[] = { "x", "a", "b", "c", "t", "y" };
+            for (size_t k = 0; k < OCT_COUNT(seen) && cases[i].least > 0; k++) {
+                oct_calib_tensor *t;
+                GOOD(oct_calib_add(table, seen[k], &t, err));
+                GOOD(oct_stats_update(&t->stats, (const float[]){ cases[i].least, 2.0f }, 2, err));
+            }
+            GOOD(oct_qjob_decide(w.job, table, err));
+            for (size_t k = 0; k < 3; k++) {
+                const oct_layer_decision *d = layer(&w, (const char *const[]){ "last", "size", "mel" }[k]);
+                assert_int_equal(d->scheme, cases[i].scheme);
+                assert_non_null(strstr(d->why, cases[i].why));
+            }
+            assert_int_equal(layer(&w, "n")->scheme, OCT_SCHEME_FP16);
+            oct_calib_destroy(table);
+            stop(&w);
+        }
+}
+
+/* What samples show to be tiny throughout. */
+static void tiny_values(void **state)
+{
     oct_graph *g = net_graph(13);
-    int x = net_input(g, "x", OCT_F32, "2,4");
-    int a = NET_NODE(g, "MatMul", "m", "a", x, net_random(g, "w", "4,4", 3));
-    int b = NET_NODE(g, "Pow", "square", "b", a, NET_F32(g, "two", "", 2));
-    int c = NET_NODE(g, "ReduceMean", "mean", "c", b);
-    int d = NET_NODE(g, "Sqrt", "root", "d", c);
-    net_output(g, NET_NODE(g, "Div", "div", "y", a, d));
+    int a = NET_NODE(g, "MatMul", "m", "a", net_input(g, "x", OCT_F32, "2,4"), net_random(g, "w", "4,4", 3));
+    net_output(g, NET_NODE(g, "MatMul", "n", "y", a, net_random(g, "v", "4,4", 5)));
     work w = start(g);
-    finish(&w, NULL, 0);
-    SAYS(&w, "square", "without samples");
-    SAYS(&w, "mean", "whether float16 holds 'b'");
-    assert_int_equal(layer(&w, "root")->scheme, OCT_SCHEME_FP16);
-    assert_int_equal(layer(&w, "div")->scheme, OCT_SCHEME_FP16);
-    assert_int_equal(net_count(g, "Cast"), 4); /* of x and a, of c, of y */
+    oct_calib *table = oct_calib_create();
+    oct_calib_tensor *t;
+    GOOD(oct_calib_add(table, "a", &t, err));
+    GOOD(oct_stats_update(&t->stats, (const float[]){ -1e-6f, 1e-6f }, 2, err));
+    GOOD(oct_qjob_decide(w.job, table, err));
+    SAYS(&w, "m", "stays below 1e-06");
+    SAYS(&w, "n", "stays below 1e-06");
+    oct_calib_destroy(table);
     stop(&w);
 }
 
@@ -470,6 +535,8 @@ int main(void)
         cmocka_unit_test(constants_that_do_not_fit),
         cmocka_unit_test(ranges_that_do_not_fit),
         cmocka_unit_test(squares_of_unknown_range),
+        cmocka_unit_test(small_values_that_decide),
+        cmocka_unit_test(tiny_values),
         cmocka_unit_test(casts_are_shared),
         cmocka_unit_test(positions_stay_float),
         cmocka_unit_test(islands_stay_float),

@@ -1,0 +1,260 @@
+/* What 16-bit floats do not hold: constants, values seen on samples, and without samples values of which too little is known.
+ *
+ * float16 reaches from 6e-8 to 65504. A value is wide where it leaves that at the top: squares, powers, what is divided by something computed, and all
+ * that follows from it until something settles its size (a root, a logarithm, a normalization). Of other values small magnitudes decide: Log and Div
+ * make infinity of what is rounded to 0. Nodes that touch the former, and those that read or make the latter, stay float32. bfloat16 has the range of
+ * float32, so constants alone are checked. */
+#include "quant/job.h"
+
+#include "eval/summary.h"
+#include "kernels/half.h"
+
+#include <math.h>
+#include <string.h>
+
+#define LARGEST_F16 65504.0
+#define LARGEST_BF16 3.3895313892515355e38
+#define HEADROOM 2     /* samples are not all inputs: float16 needs a bit to spare */
+#define LEAST_DB 30.0  /* of constants: denormals and zeros where there was an epsilon */
+#define NORMAL_F16 0x1p-14 /* below it float16 loses digits */
+#define TINY_F16 0x1p-19   /* what stays below has less than about 30 dB */
+
+/* ---- constants ---- */
+
+/* The signal to rounding noise in dB, and the largest finite magnitude, of a constant in 16 bits. */
+static double measure(const oct_tensor *c, oct_dtype t, double *largest)
+{
+    enum { CHUNK = 1024 };
+    const float *x = c->data;
+    uint16_t h[CHUNK];
+    float y[CHUNK];
+    double signal = 0, noise = 0;
+    *largest = 0;
+    for (int64_t at = 0; at < c->count; at += CHUNK) {
+        size_t n = c->count - at < CHUNK ? (size_t)(c->count - at) : CHUNK;
+        oct_narrow(NULL, t, x + at, n, h);
+        oct_widen(NULL, t, h, n, y);
+        for (size_t i = 0; i < n; i++) {
+            const double a = x[at + (int64_t)i], d = a - (double)y[i];
+            if (!isfinite(a))
+                continue; /* infinities and NaN stay what they are */
+            *largest = fmax(*largest, fabs(a));
+            signal += a * a;
+            noise += d * d;
+        }
+    }
+    return oct_decibels(signal, noise);
+}
+
+double oct_half_sqnr(const oct_tensor *c, oct_dtype t)
+{
+    return c && c->dtype == OCT_F32 && c->data ? measure(c, t, &(double){ 0 }) : NAN;
+}
+
+/* ---- values ---- */
+
+/* What the statistics say of a value. */
+typedef struct fact {
+    bool known, off, pinned;
+    double largest, least; /* magnitudes; least of those that are not 0, by its power of two */
+} fact;
+
+/* The least power of two at or below a magnitude seen; 0: none was seen. */
+static double least_octave(const oct_stats *s)
+{
+    int least = 0x100;
+    for (int i = 0; i < 512; i++)
+        if (s->used[i] && (i & 0xff) < least)
+            least = i & 0xff;
+    return least == 0x100 ? 0 : ldexp(1.0, least - 127);
+}
+
+static fact fact_of(const oct_qjob *j, const oct_calib *c, int value)
+{
+    const oct_calib_tensor *s = c ? oct_calib_find(c, oct_value_name(j->g, value)) : NULL;
+    if (!s)
+        return (fact){ .known = false };
+    const double lo = s->pinned ? s->pin.lo : s->stats.min, hi = s->pinned ? s->pin.hi : s->stats.max;
+    return (fact){ true, s->off, s->pinned, fmax(fabs(lo), fabs(hi)), least_octave(&s->stats) };
+}
+
+/* By value: what is too large, or not known not to be; and what small magnitudes decide of. */
+typedef enum width { FITS = 0, WIDE_HERE, WIDE } width; /* WIDE_HERE: nothing follows from it for what is made of it */
+typedef enum smallness { NOT_SMALL = 0, SMALL_TO_SUM, SMALL } smallness; /* SMALL_TO_SUM: nothing follows for what it is a sum or mean of */
+
+typedef struct ranges {
+    oct_qjob *j;
+    const oct_calib *c;
+    width *wide;
+    smallness *small;
+    bool *changed;
+} ranges;
+
+static bool is_variable(const oct_qjob *j, int value)
+{
+    return oct_is_f32(j, value) && !j->g->value[value].constant;
+}
+
+/* Whether the node reads something wide, or a small constant beyond float16. */
+static bool reads_wide(const ranges *r, int id)
+{
+    enum { MOST = 1 << 20 }; /* weights are no masks */
+    const oct_node *n = &r->j->g->node[id];
+    for (int i = 0; i < n->n_in; i++) {
+        const oct_tensor *k = oct_is_f32(r->j, n->in[i]) ? r->j->g->value[n->in[i]].constant : NULL;
+        double largest = 0;
+        if (k && k->data && k->count <= MOST)
+            measure(k, OCT_F16, &largest);
+        if (largest > LARGEST_F16 || (is_variable(r->j, n->in[i]) && r->wide[n->in[i]] == WIDE))
+            return true;
+    }
+    return false;
+}
+
+static void find_wide(ranges *r, int id)
+{
+    const oct_node *n = &r->j->g->node[id];
+    const oct_growth growth = oct_node_growth(r->j->g, id);
+    const width made = growth == OCT_GROWS || (oct_op_of(r->j->g, id) && reads_wide(r, id)) ? WIDE : growth == OCT_GROWS_SUMS ? WIDE_HERE : FITS;
+    for (int k = 0; k < n->n_out; k++) {
+        if (!oct_is_f32(r->j, n->out[k]))
+            continue;
+        const fact f = fact_of(r->j, r->c, n->out[k]);
+        const width follows = k == 0 && oct_node_settles(r->j->g, id) ? FITS : made;
+        r->wide[n->out[k]] = !f.known ? follows : f.largest > LARGEST_F16 / (f.pinned ? 1 : HEADROOM) ? WIDE : FITS;
+    }
+}
+
+/* Whether small inputs make small outputs, so that what is lost of one is lost of the other. */
+static bool carries_small(const oct_qjob *j, int id)
+{
+    const oct_op *op = oct_op_of(j->g, id);
+    float lo, hi;
+    return op && !oct_op_is_layer(op) && (op->homogeneous || op->multiplies || op->alias || op->permutes || op->moves || op->reduces || op->delicate || op->settles ||
+                                          oct_op_clamp(j->g, id, &lo, &hi));
+}
+
+/* What is asked of a node's inputs by those who read its results. */
+static smallness asked_of(const ranges *r, int id)
+{
+    const oct_node *n = &r->j->g->node[id];
+    smallness asked = NOT_SMALL;
+    for (int k = 0; k < n->n_out; k++)
+        if (n->out[k] >= 0 && r->small[n->out[k]] > asked)
+            asked = r->small[n->out[k]];
+    if (!carries_small(r->j, id) || (asked == SMALL_TO_SUM && oct_op_of(r->j->g, id)->reduces))
+        return NOT_SMALL;
+    return asked;
+}
+
+/* A logarithm tells small values apart however they come about; a divisor must only not be 0. */
+static void find_small(ranges *r, int id)
+{
+    const oct_node *n = &r->j->g->node[id];
+    const oct_op *op = oct_op_of(r->j->g, id);
+    const smallness asked = asked_of(r, id);
+    for (int i = 0; i < n->n_in; i++) {
+        const bool delicate = i < 32 && oct_node_delicate(r->j->g, id) >> i & 1;
+        const smallness wants = !delicate ? asked : op->settles ? SMALL : asked > SMALL_TO_SUM ? asked : SMALL_TO_SUM;
+        if (!is_variable(r->j, n->in[i]) || wants <= r->small[n->in[i]])
+            continue;
+        const fact f = fact_of(r->j, r->c, n->in[i]);
+        if (!f.known || (f.least > 0 && f.least < NORMAL_F16))
+            r->small[n->in[i]] = wants;
+    }
+}
+
+/* ---- nodes ---- */
+
+static oct_status bar(const ranges *r, int id, const char *why, oct_err *err)
+{
+    r->j->node[id].barred = why;
+    *r->changed = true;
+    return why ? OCT_OK : oct_nomem(err);
+}
+
+static oct_status check_constant(const ranges *r, int id, int value, oct_err *err)
+{
+    const oct_dtype t = oct_half_type(r->j, id);
+    const oct_value *v = &r->j->g->value[value];
+    const char *type = oct_dtype_name(t);
+    double largest, most = t == OCT_F16 ? LARGEST_F16 : LARGEST_BF16, db = measure(v->constant, t, &largest);
+    if (largest > most)
+        return bar(r, id, oct_arena_printf(r->j->arena, "its constant '%s' reaches %.4g, beyond the %.4g of %s", v->name, largest, most, type), err);
+    if (db < LEAST_DB)
+        return bar(r, id, oct_arena_printf(r->j->arena, "its constant '%s' is too small for %s (SQNR %.0f dB)", v->name, type, db), err);
+    return OCT_OK;
+}
+
+static oct_status check_seen(const ranges *r, int id, int value, const fact *f, oct_err *err)
+{
+    const char *name = r->j->g->value[value].name;
+    if (f->off)
+        return bar(r, id, oct_arena_printf(r->j->arena, "'%s' is commented out in the table", name), err);
+    if (r->wide[value])
+        return bar(r, id, oct_arena_printf(r->j->arena, "'%s' reaches %.4g, %s the 65504 of float16", name, f->largest,
+                                           f->largest > LARGEST_F16 ? "beyond" : "too near"), err);
+    if (f->largest > 0 && f->largest < TINY_F16)
+        return bar(r, id, oct_arena_printf(r->j->arena, "'%s' stays below %.2g, too small for float16", name, f->largest), err);
+    return OCT_OK;
+}
+
+/* A value that the node reads (slot) or makes (slot -1). */
+static oct_status check_value(const ranges *r, int id, int value, int slot, oct_err *err)
+{
+    const char *name = r->j->g->value[value].name;
+    const fact f = fact_of(r->j, r->c, value);
+    if (f.known)
+        OCT_TRY(check_seen(r, id, value, &f, err));
+    else if (r->wide[value])
+        return bar(r, id, oct_arena_printf(r->j->arena, "without samples it is not known whether float16 holds '%s'", name), err);
+    const bool decides = r->small[value] && (slot < 0 || (slot < 32 && oct_node_delicate(r->j->g, id) >> slot & 1));
+    if (r->j->node[id].barred || !decides)
+        return OCT_OK;
+    return bar(r, id, f.known ? oct_arena_printf(r->j->arena, "'%s' has values down to %.2g that decide, which float16 does not hold", name, f.least)
+                              : oct_arena_printf(r->j->arena, "without samples it is not known whether float16 holds the small values of '%s' that decide",
+                                                 name), err);
+}
+
+static oct_status check_node(const ranges *r, int id, oct_err *err)
+{
+    const oct_node *n = &r->j->g->node[id];
+    for (int i = 0; i < n->n_in + n->n_out && !r->j->node[id].barred; i++) {
+        const int v = oct_half_operand(r->j, id, i);
+        const oct_tensor *k = v >= 0 ? r->j->g->value[v].constant : NULL;
+        if (k && k->data)
+            OCT_TRY(check_constant(r, id, v, err));
+        else if (v >= 0 && oct_half_type(r->j, id) == OCT_F16)
+            OCT_TRY(check_value(r, id, v, i < n->n_in ? i : -1, err));
+    }
+    return OCT_OK;
+}
+
+static oct_status check_all(ranges *r, oct_err *err)
+{
+    const oct_graph *g = r->j->g;
+    for (size_t i = 0; i < g->n_order; i++)
+        find_wide(r, g->order[i]);
+    for (size_t i = g->n_order; i-- > 0;)
+        find_small(r, g->order[i]);
+    for (size_t i = 0; i < g->n_order; i++)
+        if (oct_half_type(r->j, g->order[i]))
+            OCT_TRY(check_node(r, g->order[i], err));
+    return OCT_OK;
+}
+
+oct_status oct_half_check(oct_qjob *j, const oct_calib *c, bool *changed, oct_err *err)
+{
+    ranges r = { .j = j, .c = c, .changed = changed };
+    bool any = false;
+    for (size_t i = 0; i < j->g->n_order; i++)
+        any |= oct_half_type(j, j->g->order[i]) != OCT_UNDEFINED;
+    if (!any)
+        return OCT_OK;
+    r.wide = oct_calloc(j->g->n_value + 1, sizeof *r.wide);
+    r.small = oct_calloc(j->g->n_value + 1, sizeof *r.small);
+    oct_status s = r.wide && r.small ? check_all(&r, err) : oct_nomem(err);
+    oct_free(r.wide);
+    oct_free(r.small);
+    return s;
+}
