@@ -79,7 +79,12 @@ static fact fact_of(const oct_qjob *j, const oct_calib *c, int value)
 }
 
 /* By value: what is too large, or not known not to be; and what small magnitudes decide of. */
-typedef enum width { FITS = 0, WIDE_HERE, WIDE } width; /* WIDE_HERE: nothing follows from it for what is made of it */
+typedef enum width {
+    FITS = 0,
+    SETTLED,   /* it fits, and follows from what was wide */
+    WIDE_HERE, /* it may not fit, from which nothing follows for what is made of it */
+    WIDE
+} width;
 typedef enum smallness { NOT_SMALL = 0, SMALL_TO_SUM, SMALL } smallness; /* SMALL_TO_SUM: nothing follows for what it is a sum or mean of */
 
 typedef struct ranges {
@@ -95,43 +100,64 @@ static bool is_variable(const oct_qjob *j, int value)
     return oct_is_f32(j, value) && !j->g->value[value].constant;
 }
 
-/* Whether the node reads something wide, or a small constant beyond float16. */
-static bool reads_wide(const ranges *r, int id)
+/* The widest that a node reads, constants included. */
+static width widest_read(const ranges *r, int id)
 {
     enum { MOST = 1 << 20 }; /* weights are no masks */
     const oct_node *n = &r->j->g->node[id];
+    width widest = FITS;
     for (int i = 0; i < n->n_in; i++) {
         const oct_tensor *k = oct_is_f32(r->j, n->in[i]) ? r->j->g->value[n->in[i]].constant : NULL;
         double largest = 0;
         if (k && k->data && k->count <= MOST)
             measure(k, OCT_F16, &largest);
-        if (largest > LARGEST_F16 || (is_variable(r->j, n->in[i]) && r->wide[n->in[i]] == WIDE))
-            return true;
+        const width w = largest > LARGEST_F16 ? WIDE : is_variable(r->j, n->in[i]) ? r->wide[n->in[i]] : FITS;
+        widest = w > widest ? w : widest;
     }
-    return false;
+    return widest;
+}
+
+/* How wide the results of a node are as far as its operator says. */
+static width width_made(const ranges *r, int id)
+{
+    const oct_growth growth = oct_node_growth(r->j->g, id);
+    const oct_op *op = oct_op_of(r->j->g, id);
+    const width read = op ? widest_read(r, id) : FITS;
+    if (growth == OCT_GROWS || read == WIDE)
+        return WIDE;
+    return growth == OCT_GROWS_SUMS ? WIDE_HERE : read == SETTLED && !oct_op_is_layer(op) ? SETTLED : FITS;
 }
 
 static void find_wide(ranges *r, int id)
 {
     const oct_node *n = &r->j->g->node[id];
-    const oct_growth growth = oct_node_growth(r->j->g, id);
-    const width made = growth == OCT_GROWS || (oct_op_of(r->j->g, id) && reads_wide(r, id)) ? WIDE : growth == OCT_GROWS_SUMS ? WIDE_HERE : FITS;
+    const width made = width_made(r, id);
     for (int k = 0; k < n->n_out; k++) {
         if (!oct_is_f32(r->j, n->out[k]))
             continue;
         const fact f = fact_of(r->j, r->c, n->out[k]);
-        const width follows = k == 0 && oct_node_settles(r->j->g, id) ? FITS : made;
+        const width follows = k > 0 || !oct_node_settles(r->j->g, id) ? made : made == WIDE ? SETTLED : FITS;
         r->wide[n->out[k]] = !f.known ? follows : f.largest > LARGEST_F16 / (f.pinned ? 1 : HEADROOM) ? WIDE : FITS;
     }
 }
 
-/* Whether small inputs make small outputs, so that what is lost of one is lost of the other. */
-static bool carries_small(const oct_qjob *j, int id)
+/* Whether a layer reads a spectrum: powers, or their roots. */
+static bool reads_spectrum(const ranges *r, int id)
 {
-    const oct_op *op = oct_op_of(j->g, id);
+    const width read = widest_read(r, id);
+    return read == WIDE || read == SETTLED;
+}
+
+/* Whether small inputs make small outputs, so that what is lost of one is lost of the other. Of layers those do that filter a spectrum, so that
+ * what feeds a spectrum and a logarithm is found. */
+static bool carries_small(const ranges *r, int id)
+{
+    const oct_op *op = oct_op_of(r->j->g, id);
     float lo, hi;
-    return op && !oct_op_is_layer(op) && (op->homogeneous || op->multiplies || op->alias || op->permutes || op->moves || op->reduces || op->delicate || op->settles ||
-                                          oct_op_clamp(j->g, id, &lo, &hi));
+    if (!op || oct_op_is_layer(op))
+        return op && reads_spectrum(r, id);
+    return op->homogeneous || op->multiplies || op->alias || op->permutes || op->moves || op->reduces || op->delicate || op->settles ||
+           oct_op_clamp(r->j->g, id, &lo, &hi);
 }
 
 /* What is asked of a node's inputs by those who read its results. */
@@ -142,7 +168,7 @@ static smallness asked_of(const ranges *r, int id)
     for (int k = 0; k < n->n_out; k++)
         if (n->out[k] >= 0 && r->small[n->out[k]] > asked)
             asked = r->small[n->out[k]];
-    if (!carries_small(r->j, id) || (asked == SMALL_TO_SUM && oct_op_of(r->j->g, id)->reduces))
+    if (!carries_small(r, id) || (asked == SMALL_TO_SUM && oct_op_of(r->j->g, id)->reduces))
         return NOT_SMALL;
     return asked;
 }
@@ -191,7 +217,7 @@ static oct_status check_seen(const ranges *r, int id, int value, const fact *f, 
     const char *name = r->j->g->value[value].name;
     if (f->off)
         return bar(r, id, oct_arena_printf(r->j->arena, "'%s' is commented out in the table", name), err);
-    if (r->wide[value])
+    if (r->wide[value] > SETTLED)
         return bar(r, id, oct_arena_printf(r->j->arena, "'%s' reaches %.4g, %s the 65504 of float16", name, f->largest,
                                            f->largest > LARGEST_F16 ? "beyond" : "too near"), err);
     if (f->largest > 0 && f->largest < TINY_F16)
@@ -206,7 +232,7 @@ static oct_status check_value(const ranges *r, int id, int value, int slot, oct_
     const fact f = fact_of(r->j, r->c, value);
     if (f.known)
         OCT_TRY(check_seen(r, id, value, &f, err));
-    else if (r->wide[value])
+    else if (r->wide[value] > SETTLED)
         return bar(r, id, oct_arena_printf(r->j->arena, "without samples it is not known whether float16 holds '%s'", name), err);
     const bool decides = r->small[value] && (slot < 0 || (slot < 32 && oct_node_delicate(r->j->g, id) >> slot & 1));
     if (r->j->node[id].barred || !decides)

@@ -284,6 +284,28 @@ static void small_values_that_decide(void **state)
         }
 }
 
+/* A spectrum whose powers, or the roots of these, are filtered before a Log: what makes it stays float32, and what comes behind the Log does not. */
+static void spectra_stay_float(void **state)
+{
+    for (int root = 0; root < 2; root++) {
+        oct_graph *g = net_graph(13);
+        int a = NET_NODE(g, "MatMul", "dft", "a", net_input(g, "x", OCT_F32, "4,4"), net_random(g, "w", "4,4", 3));
+        int p = NET_NODE(g, "Mul", "power", "p", a, a);
+        int b = NET_NODE(g, "MatMul", "mel", "b", net_random(g, "u", "4,4", 4), root ? NET_NODE(g, "Sqrt", "root", "r", p) : p);
+        int c = NET_NODE(g, "Log", "log", "c", NET_NODE(g, "Abs", "size", "e", b));
+        net_output(g, NET_NODE(g, "MatMul", "n", "y", c, net_random(g, "v", "4,4", 5)));
+        work w = start(g);
+        finish(&w, NULL, 0);
+        static const char *const floats[] = { "dft", "power", "mel", "size", "log" };
+        for (size_t i = 0; i < OCT_COUNT(floats); i++)
+            assert_int_equal(layer(&w, floats[i])->scheme, OCT_SCHEME_FLOAT);
+        SAYS(&w, "dft", "small values of 'a'");
+        assert_int_equal(layer(&w, "n")->scheme, OCT_SCHEME_FP16);
+        assert_int_equal(net_count(g, "Cast"), 2); /* of c and y */
+        stop(&w);
+    }
+}
+
 /* What samples show to be tiny throughout. */
 static void tiny_values(void **state)
 {
@@ -536,6 +558,7 @@ int main(void)
         cmocka_unit_test(ranges_that_do_not_fit),
         cmocka_unit_test(squares_of_unknown_range),
         cmocka_unit_test(small_values_that_decide),
+        cmocka_unit_test(spectra_stay_float),
         cmocka_unit_test(tiny_values),
         cmocka_unit_test(casts_are_shared),
         cmocka_unit_test(positions_stay_float),
