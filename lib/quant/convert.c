@@ -248,6 +248,7 @@ static oct_status decide(oct_conversion *c, oct_err *err)
     for (int step = OCT_STEP_RANGES; step < OCT_STEP_COUNT; step++)
         OCT_TRY(oct_conversion_run_step(c, (oct_method_step)step, err));
     OCT_TRY(oct_conversion_settle(c, err));
+    OCT_TRY(oct_half_try(c, err));
     OCT_TRY(oct_goal_reach(c, err));
     for (size_t i = 0; i < c->n_methods; i++)
         if (c->methods[i].ran && c->methods[i].method->gain)

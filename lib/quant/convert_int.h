@@ -49,6 +49,10 @@ extern const char oct_no_ranges[]; /* one such reason: statistics choose nothing
 /* Samples for what is measured on the whole model: more for small models, where they cost little and each tells less. */
 int64_t oct_measured_samples(const oct_conversion *c);
 
+/* half_trial.c: runs the decided graph on a few samples; what makes values in float16 that are infinite or NaN there and finite in float stays
+ * float32. */
+oct_status oct_half_try(oct_conversion *c, oct_err *err);
+
 /* simulate.c: gives back the memory of the simulation; one that is asked for again is made anew. */
 void oct_conversion_end_sim(oct_conversion *c);
 

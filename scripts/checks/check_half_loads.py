@@ -30,7 +30,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "generate"))  # for make_zoo
 from pylib import digest_models, mixes, peer, tool
-from pylib.judge import Checker, options
+from pylib.judge import Checker, options, sqnr
 
 WAYS = (("fp16",), ("fp16", "--no-keep-io-types"), ("bf16",), ("bf16", "--no-keep-io-types"))
 REFUSED = (4, 5)  # exit codes: nothing is written
@@ -123,6 +123,17 @@ def check_mix(c, loader, seed, samples, data):
             c.hold(f"mix {seed} {' '.join(way[:2])}: finite", not lost, f"{lost} elements are not")
 
 
+def check_cancelling(c, samples, data):
+    """With samples what is lost in float16, though it holds all values, is found and stays float32."""
+    model, out = c.folder / "cancelling.onnx", c.folder / "cancelling-half.onnx"
+    onnx.save(mixes.cancelling(), model)
+    report = c.convert(model, out, "--scheme", "fp16", "--data", data)
+    float32 = {layer["op"] for layer in report["layers"] if "is not finite for a sample" in layer["why"]}
+    c.hold("cancelling: Sub and Div stay float32", {"Sub", "Div"} <= float32, f"{float32}")
+    found = sqnr(outputs(model, samples), outputs(out, samples))
+    c.hold("cancelling: SQNR", found > 60, f"{found:.1f} dB")
+
+
 # ---- traps
 
 def _model(nodes, shape, constants=(), opset=17):
@@ -180,6 +191,7 @@ def main():
         for seed in range(args.mixes):
             if fnmatch(f"mix/{seed}", args.only):
                 check_mix(c, loader, seed, samples, data)
+        check_cancelling(c, samples, data)
         check_traps(c, loader)
         return c.finish()
 

@@ -212,6 +212,17 @@ def make(seed):
     return helper.make_model(graph, opset_imports=domains, ir_version=8 if net.opset < 21 else 10)
 
 
+def cancelling():
+    """Divides by a difference of numbers around 1000: float16 holds all of its values, and loses the difference."""
+    net = Net(np.random.default_rng(0), 17, None, ["x"])
+    size = net.node("MatMul", ["x", net.weights()])[0]
+    high = net.node("Add", [net.node("Sigmoid", [size])[0], net.const(1000.0)])[0]
+    ratio = net.node("Div", [size, net.node("Sub", [high, net.const(999.9)])[0]])[0]
+    y = net.node("MatMul", [net.node("Tanh", [ratio])[0], net.weights()])[0]
+    graph = net.graph([helper.make_tensor_value_info("x", F32, SHAPE)], [helper.make_tensor_value_info(y, F32, SHAPE)])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", net.opset)], ir_version=8)
+
+
 def samples(count, seed=0):
     rng = np.random.default_rng(seed)
     return [rng.standard_normal(SHAPE).astype(np.float32) for _ in range(count)]
