@@ -59,6 +59,13 @@ void oct_buf_printf(oct_buf *b, const char *fmt, ...)
     va_end(again);
 }
 
+void oct_buf_cut(oct_buf *b, size_t n)
+{
+    b->len = n;
+    if (b->data)
+        b->data[n] = 0;
+}
+
 void oct_buf_free(oct_buf *b)
 {
     oct_free(b->data);

@@ -16,6 +16,8 @@ typedef struct oct_buf {
 void oct_buf_add(oct_buf *b, const void *p, size_t n);
 void oct_buf_puts(oct_buf *b, const char *s);
 void oct_buf_printf(oct_buf *b, const char *fmt, ...) OCT_PRINTF(2, 3);
+/* Takes all behind the first n bytes away; n is at most len. */
+void oct_buf_cut(oct_buf *b, size_t n);
 void oct_buf_free(oct_buf *b);
 /* The text; "" when empty or failed. Borrowed until the next change. */
 const char *oct_buf_str(const oct_buf *b);
