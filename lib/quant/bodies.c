@@ -7,17 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "If_3/then_branch/" of the k-th graph that a node holds, behind where the node itself is. */
+/* The path to the k-th graph that a node holds; NULL: out of memory. */
 static const char *place_name(const oct_qjob *j, int id, size_t k)
 {
-    const oct_node *n = &j->g->node[id];
-    for (size_t i = 0; i < n->n_attr; i++) {
-        const oct_attr *a = &n->attr[i];
-        if (a->graphs && k < (size_t)a->n)
-            return oct_arena_printf(j->arena, "%s%s/%s/", j->where, oct_node_label(j->g, id), a->name);
-        k -= a->graphs ? (size_t)a->n : 0;
-    }
-    return NULL;
+    oct_buf b = OCT_BUF_INIT;
+    oct_buf_puts(&b, j->where);
+    oct_node_put_place(j->g, id, k, &b);
+    const char *name = b.failed ? NULL : oct_arena_strdup(j->arena, oct_buf_str(&b));
+    oct_buf_free(&b);
+    return name;
 }
 
 static oct_status open_bodies(oct_qjob *j, int id, oct_err *err)

@@ -139,7 +139,7 @@ oct_status oct_conversion_reopen(oct_conversion *c, oct_err *err)
     if (!(c->lasting = o.lasting = oct_arena_create()))
         return oct_nomem(err);
     oct_conversion_changed(c);
-    oct_policy_note(c->policy, c->m->graph);
+    OCT_TRY(oct_policy_note(c->policy, c->m->graph, err));
     OCT_TRY(oct_qjob_create(c->m->graph, &o, &c->job, err));
     oct_model_forget_all(c->m); /* what passes read, too */
     return c->out_of_memory ? oct_nomem(err) : OCT_OK;
@@ -152,7 +152,7 @@ static oct_status open_job(oct_conversion *c, oct_err *err)
         oct_conversion_say(c, OCT_NOTE_WARNING, "the target %s has no bfloat16 kernels: weights are stored in bfloat16, and all is computed in "
                            "float32; --target says where else the model will run",
                            oct_target_name(c->o.job.target));
-    oct_policy_note(c->policy, c->m->graph);
+    OCT_TRY(oct_policy_note(c->policy, c->m->graph, err));
     c->n_prepared = c->m->graph->n_node;
     return oct_policy_check(c->policy, c->m->graph, absent, c, err);
 }

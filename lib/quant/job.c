@@ -81,14 +81,17 @@ static void fit_target(const oct_qjob *j, const oct_op *op, oct_policy_row *row)
     }
 }
 
-static void read_policy(oct_qjob *j)
+static oct_status read_policy(oct_qjob *j, oct_err *err)
 {
     const char *asked = oct_arena_printf(j->arena, "scheme:%s (asked for)", oct_scheme_name(j->opts.scheme));
     for (size_t i = 0; i < j->g->n_order; i++) {
         int id = j->g->order[i];
         oct_policy_row *row = &j->node[id].row;
         const oct_op *op = oct_op_of(j->g, id);
-        oct_policy_match(j->opts.policy, j->g, id, row);
+        const char *path = *j->where ? oct_arena_printf(j->arena, "%s%s", j->where, oct_node_label(j->g, id)) : NULL;
+        if (*j->where && !path)
+            return oct_nomem(err);
+        oct_policy_match(j->opts.policy, j->g, id, path, row);
         if (j->opts.scheme != OCT_SCHEME_AUTO && row->scheme != OCT_SCHEME_FLOAT) {
             bool no_form = op && op->quant == OCT_QUANT_RECURRENT && j->opts.scheme != OCT_SCHEME_DYNAMIC && !oct_scheme_is_half(j->opts.scheme);
             row->scheme = no_form ? OCT_SCHEME_FLOAT : j->opts.scheme;
@@ -97,6 +100,7 @@ static void read_policy(oct_qjob *j)
         fit_target(j, op, row);
         j->layer[j->n_layer++] = id;
     }
+    return OCT_OK;
 }
 
 /* What a layer is meant to be, as statistics may still keep it float, or (decided) what it is. */
@@ -141,7 +145,7 @@ oct_status oct_job_open(oct_arena *a, oct_graph *g, const oct_qjob_opts *opts, c
     j->opts = *opts;
     j->observer = oct_observer_default();
     OCT_TRY(allocate(j, err));
-    read_policy(j);
+    OCT_TRY(read_policy(j, err));
     OCT_TRY(oct_job_place(j, err));
     for (size_t i = 0; i < j->n_layer; i++)
         describe(j, j->layer[i], false);

@@ -99,7 +99,20 @@ const char *oct_node_label(const oct_graph *g, int node)
     return n->name;
 }
 
-static bool fits_any(const oct_match *m, const oct_graph *g, int node)
+void oct_node_put_place(const oct_graph *g, int node, size_t k, oct_buf *b)
+{
+    const oct_node *n = &g->node[node];
+    for (size_t i = 0; i < n->n_attr; i++) {
+        const size_t graphs = n->attr[i].graphs ? (size_t)n->attr[i].n : 0;
+        if (k < graphs) {
+            oct_buf_printf(b, "%s/%s/", oct_node_label(g, node), n->attr[i].name);
+            return;
+        }
+        k -= graphs;
+    }
+}
+
+static bool fits_any(const oct_match *m, const oct_graph *g, int node, const char *path)
 {
     return true;
 }
@@ -110,28 +123,28 @@ static bool fits_pattern(const oct_match *m, const char *name)
 }
 
 /* Whether one of the names of a match is that of the node, or of its operator. */
-static bool has_name(const oct_match *m, size_t i, const oct_graph *g, int node)
+static bool has_name(const oct_match *m, size_t i, const oct_graph *g, int node, const char *path)
 {
     if (m->term->takes == OCT_TAKES_TYPES)
         return strcmp(m->names[i], g->node[node].op) == 0;
-    return m->term->takes == OCT_TAKES_PATTERN && fits_pattern(m, oct_node_label(g, node));
+    return m->term->takes == OCT_TAKES_PATTERN && (fits_pattern(m, oct_node_label(g, node)) || (path && fits_pattern(m, path)));
 }
 
-static bool fits_none(const oct_match *m, const oct_graph *g, int node)
+static bool fits_none(const oct_match *m, const oct_graph *g, int node, const char *path)
 {
     return false;
 }
 
-static bool fits_name(const oct_match *m, const oct_graph *g, int node)
+static bool fits_name(const oct_match *m, const oct_graph *g, int node, const char *path)
 {
     bool fits = false;
     for (size_t i = 0; i < m->n_names && !fits; i++)
-        fits = has_name(m, i, g, node);
+        fits = has_name(m, i, g, node, path);
     return fits;
 }
 
 /* Whether no layer with constant weights stands before the node; with term->arg 1: after it. */
-static bool is_end(const oct_match *m, const oct_graph *g, int node)
+static bool is_end(const oct_match *m, const oct_graph *g, int node, const char *path)
 {
     if (g->outer || !oct_layer_weights(g, node))
         return false;
@@ -143,7 +156,7 @@ static bool is_end(const oct_match *m, const oct_graph *g, int node)
     return false;
 }
 
-static bool is_io(const oct_match *m, const oct_graph *g, int node)
+static bool is_io(const oct_match *m, const oct_graph *g, int node, const char *path)
 {
     const oct_node *n = &g->node[node];
     bool any = false;
@@ -155,7 +168,7 @@ static bool is_io(const oct_match *m, const oct_graph *g, int node)
 }
 
 /* Whether the second input is a constant; with term->arg 1 of more, with -1 of fewer elements than the number. */
-static bool has_weights(const oct_match *m, const oct_graph *g, int node)
+static bool has_weights(const oct_match *m, const oct_graph *g, int node, const char *path)
 {
     const oct_node *n = &g->node[node];
     const oct_tensor *w = n->n_in > 1 && n->in[1] >= 0 ? g->value[n->in[1]].constant : NULL;
@@ -163,7 +176,7 @@ static bool has_weights(const oct_match *m, const oct_graph *g, int node)
     return w && (!m->term->arg || more == m->term->arg);
 }
 
-static bool is_depthwise(const oct_match *m, const oct_graph *g, int node)
+static bool is_depthwise(const oct_match *m, const oct_graph *g, int node, const char *path)
 {
     oct_weight_layout l;
     return oct_layer_layout(g, node, &l) && oct_is_depthwise(&l);
@@ -206,7 +219,7 @@ static void apply(const oct_rule *r, int value[OCT_COLUMNS][OCT_PARTS], oct_poli
     row->observer = r->observer.observer ? r->observer : row->observer;
 }
 
-void oct_policy_match(const oct_policy *p, const oct_graph *g, int node, oct_policy_row *row)
+void oct_policy_match(const oct_policy *p, const oct_graph *g, int node, const char *path, oct_policy_row *row)
 {
     int value[OCT_COLUMNS][OCT_PARTS] = { { OCT_SCHEME_FLOAT - 1 }, { OCT_WEIGHT_S8, CHANNEL } };
     *row = (oct_policy_row){ .rule = "no rule matches" };
@@ -214,7 +227,7 @@ void oct_policy_match(const oct_policy *p, const oct_graph *g, int node, oct_pol
         const oct_rule *r = &p->rule[i];
         bool fits = true;
         for (size_t k = 0; k < r->n_match && fits; k++)
-            fits = r->match[k].term->fits(&r->match[k], g, node) != r->match[k].negated;
+            fits = r->match[k].term->fits(&r->match[k], g, node, path) != r->match[k].negated;
         if (fits)
             apply(r, value, row);
     }
@@ -242,11 +255,11 @@ oct_observer_spec oct_policy_observer_of(const oct_policy *p, const char *value)
 
 /* ---- rules that match nothing ---- */
 
-static void note_node(oct_rule *r, const oct_graph *g, int node)
+static void note_node(oct_rule *r, const oct_graph *g, int node, const char *path)
 {
     for (size_t k = 0; k < r->n_match; k++)
         for (size_t i = 0; i < r->match[k].n_names; i++)
-            r->match[k].found[i] = r->match[k].found[i] || has_name(&r->match[k], i, g, node);
+            r->match[k].found[i] = r->match[k].found[i] || has_name(&r->match[k], i, g, node, path);
 }
 
 static void note_values(oct_rule *r, const oct_graph *g)
@@ -255,18 +268,35 @@ static void note_values(oct_rule *r, const oct_graph *g)
         r->match[0].found[0] = r->match[0].found[0] || fits_pattern(&r->match[0], g->value[v].name);
 }
 
-void oct_policy_note(oct_policy *p, const oct_graph *g)
+/* where: the path to g, with room for those to its nodes; it is given back as it was. */
+static void note_graph(oct_policy *p, const oct_graph *g, oct_buf *where)
 {
+    const size_t here = where->len;
     for (size_t k = 0; k < p->n_rule; k++)
         note_values(&p->rule[k], g);
     for (size_t i = 0; i < g->n_order; i++) {
         const oct_graph *nested;
+        const int id = g->order[i];
+        oct_buf_puts(where, oct_node_label(g, id));
         for (size_t k = 0; k < p->n_rule; k++)
             if (!p->rule[k].builtin)
-                note_node(&p->rule[k], g, g->order[i]);
-        for (size_t k = 0; (nested = oct_node_graph_at(&g->node[g->order[i]], k)); k++)
-            oct_policy_note(p, nested);
+                note_node(&p->rule[k], g, id, oct_buf_str(where));
+        oct_buf_cut(where, here);
+        for (size_t k = 0; (nested = oct_node_graph_at(&g->node[id], k)); k++) {
+            oct_node_put_place(g, id, k, where);
+            note_graph(p, nested, where);
+            oct_buf_cut(where, here);
+        }
     }
+}
+
+oct_status oct_policy_note(oct_policy *p, const oct_graph *g, oct_err *err)
+{
+    oct_buf where = OCT_BUF_INIT;
+    note_graph(p, g, &where);
+    const bool failed = where.failed;
+    oct_buf_free(&where);
+    return failed ? oct_nomem(err) : OCT_OK;
 }
 
 static void consider_nodes(oct_nearest *n, const oct_graph *g, bool op)

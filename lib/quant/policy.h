@@ -12,6 +12,7 @@
 #ifndef OCT_QUANT_POLICY_H
 #define OCT_QUANT_POLICY_H
 
+#include "base/buf.h"
 #include "graph/graph.h"
 #include "observers/observer.h"
 
@@ -62,21 +63,24 @@ oct_status oct_policy_create(const char *file, oct_policy **p, oct_err *err);
 oct_status oct_policy_add(oct_policy *p, const char *text, const char *label, oct_err *err);
 void oct_policy_destroy(oct_policy *p);
 
-/* The row for a node. Unmatched nodes: float. */
-void oct_policy_match(const oct_policy *p, const oct_graph *g, int node, oct_policy_row *row);
+/* The row for a node. Unmatched nodes: float. path: its name behind the path to its graph ("If_3/then_branch/conv"), which name: patterns fit as
+ * well as the name alone; NULL: there is none. */
+void oct_policy_match(const oct_policy *p, const oct_graph *g, int node, const char *path, oct_policy_row *row);
 
 /* The observer that rules name for a value that no integer layer makes; .observer NULL: none. */
 oct_observer_spec oct_policy_observer_of(const oct_policy *p, const char *value);
 
 /* What a node is called: its name, or that of its first output. */
 const char *oct_node_label(const oct_graph *g, int node);
+/* Adds the way from the graph of a node into the k-th graph that it holds: "If_3/then_branch/". */
+void oct_node_put_place(const oct_graph *g, int node, size_t k, oct_buf *b);
 
 /* Whether a rule sets this scheme. */
 bool oct_policy_uses(const oct_policy *p, oct_scheme s);
 
 /* Notes which of the names and operator types that rules ask for are in a graph, nested ones included. For the model as it is loaded and as it
  * is quantized: passes take nodes away and add others. */
-void oct_policy_note(oct_policy *p, const oct_graph *g);
+oct_status oct_policy_note(oct_policy *p, const oct_graph *g, oct_err *err);
 /* Of what was noted: a name: pattern that no node has, or an op: type that is in no graph and that ONNX and Octet do not know, is a mistake:
  * OCT_EUSAGE with its place and the nearest names of g. fn is told of operator types that exist but were in no graph, as in a table for many
  * models. The built-in rules are not asked. */

@@ -33,7 +33,7 @@ typedef enum oct_operand_kind {
 typedef struct oct_term {
     const char *word;
     oct_operand_kind takes;
-    bool (*fits)(const oct_match *m, const oct_graph *g, int node);
+    bool (*fits)(const oct_match *m, const oct_graph *g, int node, const char *path);
     int arg; /* of fits */
 } oct_term;
 enum { OCT_TERMS = 11 };

@@ -29,11 +29,11 @@ static void dump_layer(oct_buf *b, const oct_conversion *c, const oct_layer *l)
     char param[32];
     if (!*l->own || (l->d.graph == c->m->graph && (size_t)l->d.node >= c->n_prepared)) /* a method will add it again */
         return;
-    oct_policy_match(c->policy, l->d.graph, l->d.node, &row);
+    oct_policy_match(c->policy, l->d.graph, l->d.node, l->name, &row);
     oct_observer_spec o = row.observer.observer ? row.observer : oct_qjob_observer(c->job);
     if (l->d.observer)
         oct_observer_parse(l->d.observer, &o, NULL); /* a pinned range has none: the usual one stays */
-    dump_name(b, "name:", l->own);
+    dump_name(b, "name:", l->name);
     const bool blocks = oct_layer_is_weight_only(l), whole = l->d.weights == OCT_U4 || l->d.weights == OCT_U8;
     const char *why = blocks || l->d.integer ? "" : l->d.why;
     if (blocks)

@@ -61,7 +61,7 @@ static oct_policy_row row_of(const net *n, int node, const char *text)
     assert_int_equal(oct_policy_create(NULL, &p, &err), OCT_OK);
     if (oct_policy_add(p, text, "t", &err) != OCT_OK)
         fail_msg("%s", err.text);
-    oct_policy_match(p, n->g, node, &row);
+    oct_policy_match(p, n->g, node, NULL, &row);
     row.rule = NULL;
     oct_policy_destroy(p);
     return row;
@@ -74,7 +74,7 @@ static void builtin_table(void **state)
     oct_policy *p;
     oct_policy_row row;
     assert_int_equal(oct_policy_create(NULL, &p, &err), OCT_OK);
-    oct_policy_match(p, n.g, n.conv, &row);
+    oct_policy_match(p, n.g, n.conv, NULL, &row);
     assert_int_equal(row.scheme, OCT_SCHEME_STATIC);
     assert_int_equal(row.weights, OCT_WEIGHT_S8);
     assert_true(row.per_channel);
@@ -82,7 +82,7 @@ static void builtin_table(void **state)
     assert_false(row.symmetric);
     assert_null(row.observer.observer); /* measured by the job */
     assert_non_null(strstr(row.rule, "any (built-in:"));
-    oct_policy_match(p, n.g, n.soft, &row);
+    oct_policy_match(p, n.g, n.soft, NULL, &row);
     assert_int_equal(row.scheme, OCT_SCHEME_FLOAT);
     assert_non_null(strstr(row.rule, "op:Softmax"));
     oct_policy_destroy(p);
@@ -236,7 +236,7 @@ static void rules_that_match_nothing(void **state)
         char said[600] = "";
         assert_int_equal(oct_policy_create(NULL, &p, &err), OCT_OK);
         assert_int_equal(oct_policy_add(p, cases[i].rules, "t", &err), OCT_OK);
-        oct_policy_note(p, n.g);
+        assert_int_equal(oct_policy_note(p, n.g, NULL), OCT_OK);
         assert_int_equal(oct_policy_check(p, n.g, absent, said, &err), cases[i].text ? OCT_EUSAGE : OCT_OK);
         if (cases[i].text && !strstr(err.text, cases[i].text))
             fail_msg("%s: %s", cases[i].rules, err.text);
@@ -261,9 +261,9 @@ static void observers_of_values(void **state)
     assert_string_equal(oct_policy_observer_of(p, "abc").observer->name, "hist-percentile");
     assert_true(oct_policy_observer_of(p, "abc").param == 99);
     assert_string_equal(oct_policy_observer_of(p, "x").observer->name, "minmax");
-    oct_policy_match(p, n.g, n.g->order[0], &row);
+    oct_policy_match(p, n.g, n.g->order[0], NULL, &row);
     assert_string_equal(row.observer.observer->name, "minmax");
-    oct_policy_note(p, n.g);
+    assert_int_equal(oct_policy_note(p, n.g, NULL), OCT_OK);
     oct_policy_check_values(p, absent, said);
     assert_string_equal(said, "t:3:1 ab*;");
     oct_policy_destroy(p);

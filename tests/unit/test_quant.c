@@ -616,6 +616,29 @@ static void branches_are_quantized(void **state)
     stop(&w, g);
 }
 
+/* Rules name nodes of bodies as reports do; both branches call their product p. */
+static void rules_reach_into_branches(void **state)
+{
+    static const struct {
+        const char *rule;
+        bool then, other;
+    } cases[] = {
+        { "name:if/then_branch/p float - - -", false, true },
+        { "name:if/*/p float - - -", false, false },
+        { "name:p float - - -", false, false },
+        { "name:then_branch/p float - - -", true, true },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        oct_graph *g = two_branches();
+        work w = dynamic(g, cases[i].rule, "octet", OCT_SCHEME_DYNAMIC);
+        assert_int_equal(inside(&w, "if/then_branch/", "p")->integer, cases[i].then);
+        assert_int_equal(inside(&w, "if/else_branch/", "p")->integer, cases[i].other);
+        GOOD(oct_policy_note(w.policy, g, err));
+        assert_int_equal(oct_policy_check(w.policy, g, NULL, NULL, NULL), cases[i].then && cases[i].other ? OCT_EUSAGE : OCT_OK);
+        stop(&w, g);
+    }
+}
+
 /* A value that no run has shown keeps its branch float; the product that ran has the parameters of what it takes from outside. */
 static void branch_that_never_ran_stays_float(void **state)
 {
@@ -652,6 +675,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(branches_are_quantized),
+        cmocka_unit_test(rules_reach_into_branches),
         cmocka_unit_test(branch_that_never_ran_stays_float),
         cmocka_unit_test(steps_grow_for_safe_pairs),
         cmocka_unit_test(signed_activations_widen_all_steps),

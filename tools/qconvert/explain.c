@@ -83,7 +83,7 @@ static void put_decision(FILE *f, const session *s, const oct_layer *l)
     const oct_layer_decision *d = &l->d;
     oct_policy_row row;
     char text[32], grain[32];
-    oct_policy_match(s->c.policy, d->graph, d->node, &row);
+    oct_policy_match(s->c.policy, d->graph, d->node, l->name, &row);
     oct_print(f, "decision   %s%s\n", oct_scheme_name(d->scheme), d->integer ? ", runs on integers" : "");
     oct_print(f, "why        %s\n", d->why);
     oct_print(f, "policy     %s, set by %s\n", oct_scheme_name(row.scheme), row.rule ? row.rule : "no rule");
@@ -112,7 +112,7 @@ static void put(const session *s, const oct_layer *l)
     put_attributes(f, n);
     put_decision(f, s, l);
     for (size_t i = 0; i < s->c.n_changes; i++)
-        if (*s->c.changes[i].node && strcmp(s->c.changes[i].node, l->name) == 0)
+        if (*s->c.changes[i].node && strcmp(s->c.changes[i].node, l->own) == 0)
             oct_print(f, "changed    %s: %s\n", s->c.changes[i].pass, s->c.changes[i].what);
     if (!s->c.calib)
         fputs("           without samples; add --data or --calib for scales\n", f);
