@@ -5,16 +5,26 @@
 
 #include <math.h>
 
-/* Forces the nodes that would quantize value to float, with the reason. */
-static void give_up(oct_qjob *j, int value, const char *why)
+/* Keeps a node from a form that needs the range of a value: a product may still quantize its input when it runs, unless a person took the value
+ * out of the table. */
+static void give_up_node(oct_qjob *j, int node, bool taken_out)
+{
+    if (oct_is_product(j, node) && !taken_out)
+        j->node[node].rangeless = true;
+    else
+        j->node[node].barred = "a tensor has no statistics in the calibration table";
+}
+
+/* Does so for the nodes that would quantize a value. */
+static void give_up(oct_qjob *j, int value, bool taken_out)
 {
     const oct_value *v = &j->g->value[value];
     const int p = oct_maker_node(j, value);
     if (p >= 0)
-        j->node[p].barred = why;
+        give_up_node(j, p, taken_out);
     for (size_t i = 0; i < v->n_uses; i++)
         if (oct_is_static(j, v->uses[i].node))
-            j->node[v->uses[i].node].barred = why;
+            give_up_node(j, v->uses[i].node, taken_out);
 }
 
 /* Statistics of all that share the parameters, merged. Those that only move another one's data are the same values again, which
@@ -93,7 +103,8 @@ static oct_status choose(oct_qjob *j, const oct_calib *c, int root, bool *change
     oct_stats_init(&s);
     oct_status st = merge_stats(j, c, root, &s, &pinned, &missing, err);
     if (st == OCT_OK && missing >= 0) {
-        give_up(j, missing, "a tensor has no statistics in the calibration table");
+        const oct_calib_tensor *t = c ? oct_calib_find(c, oct_value_name(j->g, missing)) : NULL;
+        give_up(j, missing, t && t->off);
         *changed = true;
     } else if (st == OCT_OK) {
         const char *name = "pinned";

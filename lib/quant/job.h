@@ -39,6 +39,7 @@ typedef struct qnode {
     bool absorbed;         /* a clamp that goes away, because the quantizer of the integer node before it clamps */
     const char *why;
     const char *barred;    /* found while deciding: keeps the node float */
+    bool rangeless;        /* found while deciding: a value that it reads or makes has no statistics */
     qweights *weights[2];  /* of inputs 1 and 2 (W and R of an LSTM), or NULL; products of one matrix in blocks share them */
     const oct_quant *bias; /* s32 at s_x * s_w, or NULL */
     qshift shift;

@@ -58,10 +58,18 @@ static const char *no_product(const oct_qjob *j, int id)
     return n->n_in > 2 && n->in[2] >= 0 && !is_const(j, n->in[2]) ? "its bias is not constant" : NULL;
 }
 
+/* What is said of a product that would have ranges, and does not. */
+static const char *no_ranges(const oct_qjob *j, int id, bool dynamic)
+{
+    if (j->node[id].rangeless)
+        return dynamic ? "no statistics of its values: activations are quantized when it runs" : "a tensor has no statistics in the calibration table";
+    return dynamic ? "no data: activations are quantized when it runs" : "no data for the ranges of its activations";
+}
+
 static void choose_product(oct_qjob *j, int id)
 {
     const oct_policy_row *row = &j->node[id].row;
-    const bool data = j->opts.have_data, half = oct_scheme_is_half(row->scheme);
+    const bool data = j->opts.have_data && !j->node[id].rangeless, half = oct_scheme_is_half(row->scheme);
     const oct_scheme scheme = row->scheme == OCT_SCHEME_STATIC && !data ? OCT_SCHEME_DYNAMIC : row->scheme;
     const char *why = row->scheme == OCT_SCHEME_FLOAT ? row->rule : no_product(j, id);
     if (!why && row->block && scheme != OCT_SCHEME_WEIGHT_ONLY)
@@ -69,9 +77,9 @@ static void choose_product(oct_qjob *j, int id)
     if (why || half)
         oct_set_scheme(j, id, OCT_SCHEME_FLOAT, why ? why : row->rule);
     else if (runs(j, id, scheme, &j->node[id].why))
-        oct_set_scheme(j, id, scheme, scheme == OCT_SCHEME_DYNAMIC && !data ? "no data: activations are quantized when it runs" : row->rule);
+        oct_set_scheme(j, id, scheme, scheme == OCT_SCHEME_DYNAMIC && !data ? no_ranges(j, id, true) : row->rule);
     else if (scheme == OCT_SCHEME_DYNAMIC && !data)
-        j->node[id].why = "no data for the ranges of its activations";
+        j->node[id].why = no_ranges(j, id, false);
 }
 
 static bool is_matrices(const oct_qjob *j, const oct_node *n, int slot)

@@ -639,19 +639,21 @@ static void rules_reach_into_branches(void **state)
     }
 }
 
-/* A value that no run has shown keeps its branch float; the product that ran has the parameters of what it takes from outside. */
-static void branch_that_never_ran_stays_float(void **state)
+/* What no run has shown has no range: its product quantizes its input when it runs. The one that ran has the parameters of what it takes from
+ * outside. */
+static void branch_that_never_ran_is_dynamic(void **state)
 {
     oct_graph *g = two_branches();
     work w = start(g, NULL, "octet", false);
     GOOD(oct_qjob_decide(w.job, w.calib, err));
     const oct_layer_decision *then = inside(&w, "if/then_branch/", "p"), *other = inside(&w, "if/else_branch/", "p");
-    assert_false(then->integer);
-    assert_non_null(strstr(then->why, "no statistics"));
-    assert_true(other->integer);
+    assert_int_equal(then->scheme, OCT_SCHEME_DYNAMIC);
+    assert_non_null(strstr(then->why, "no statistics of its values"));
+    assert_int_equal(other->scheme, OCT_SCHEME_STATIC);
     oct_graph *ran = (oct_graph *)(uintptr_t)other->graph, *never = (oct_graph *)(uintptr_t)then->graph;
     GOOD(oct_qjob_rewrite(w.job, err));
     assert_int_equal(net_count(never, "QuantizeLinear"), 0);
+    assert_int_equal(net_count(never, "MatMulInteger"), 1);
     assert_int_equal(net_count(ran, "QuantizeLinear"), 1);
     assert_int_equal(net_count(ran, "DequantizeLinear"), 2);
     float x[32], lo = 0, hi = 0;
@@ -676,7 +678,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(branches_are_quantized),
         cmocka_unit_test(rules_reach_into_branches),
-        cmocka_unit_test(branch_that_never_ran_stays_float),
+        cmocka_unit_test(branch_that_never_ran_is_dynamic),
         cmocka_unit_test(steps_grow_for_safe_pairs),
         cmocka_unit_test(signed_activations_widen_all_steps),
         cmocka_unit_test(lstm_becomes_dynamic),
