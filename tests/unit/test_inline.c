@@ -348,11 +348,78 @@ static void branch_by_shape(void **state)
     }
 }
 
+/* ---- what a loop only hands on ---- */
+
+static int left_behind(oct_graph *g, int node, int slot, const char *name)
+{
+    int v;
+    GOOD(oct_graph_add_value(g, name, OCT_F32, &v, err));
+    GOOD(oct_graph_set_output(g, node, slot, v, err));
+    return v;
+}
+
+/* Three times sum' = (sum + x) w, for the states w, which goes through Identity, sum, and x, which the body hands on as it is. What is left of x
+ * is shown under its name where `shown`. Outputs: sum w, what each iteration began with, perhaps x. */
+static oct_graph *handing_loop(bool shown)
+{
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, "3"), id;
+    GOOD(oct_graph_add_node(g, "Loop", "", "loop", 5, 4, -1, &id, err));
+    const int in[] = { NET_S64(g, "three", "", 3), -1, NET_F32(g, "w", "3", 1, 2, -1), NET_F32(g, "zero", "3", 0, 0, 0), x };
+    for (int i = 0; i < 5; i++)
+        GOOD(oct_graph_set_input(g, id, i, in[i], err));
+    oct_graph *b = net_nested(g);
+    net_input(b, "i", OCT_S64, "");
+    int go = net_input(b, "go", OCT_BOOL, ""), w = net_input(b, "wb", OCT_F32, "3"), sum = net_input(b, "sum", OCT_F32, "3");
+    int xb = net_input(b, "xb", OCT_F32, "3");
+    net_output(b, go);
+    net_output(b, NET_NODE(b, "Identity", "keep", "w_next", w));
+    net_output(b, NET_NODE(b, "Mul", "mul", "sum_next", NET_NODE(b, "Add", "add", "more", sum, xb), w));
+    net_output(b, xb);
+    net_output(b, NET_NODE(b, "Identity", "show", "began", sum));
+    net_give(g, id, "body", b);
+    int w_left = left_behind(g, id, 0, "w_left"), sum_left = left_behind(g, id, 1, "sum_left"), x_left = left_behind(g, id, 2, "x_left");
+    int all = left_behind(g, id, 3, "all");
+    net_output(g, NET_NODE(g, "Mul", "end", "y", sum_left, w_left));
+    net_output(g, all);
+    if (shown)
+        net_output(g, x_left);
+    return g;
+}
+
+static void loop_hands_on(void **state)
+{
+    for (int shown = 0; shown < 2; shown++) {
+        static const float w[3] = { 1, 2, -1 };
+        oct_graph *g = handing_loop(shown);
+        float in[3], want[15] = { 0 };
+        numbers(in, 3);
+        for (int k = 0; k < 3; k++) {
+            float sum = 0;
+            for (int i = 0; i < 3; i++) {
+                want[3 + 3 * i + k] = sum;
+                sum = (sum + in[k]) * w[k];
+            }
+            want[k] = sum * w[k];
+            want[12 + k] = in[k];
+        }
+        assert_int_equal(flat(g), shown ? 15 : 12);
+        assert_memory_equal(got, want, (shown ? 15u : 12u) * sizeof *want);
+        const oct_node *loop = net_producer(g, "all");
+        const oct_graph *b = oct_node_graph(loop, "body");
+        assert_int_equal(loop->n_in, 3);
+        assert_int_equal(b->n_input, 3);
+        const int v = oct_graph_find(b, "w"); /* a constant in the body, too */
+        assert_true(v >= 0 && b->value[v].constant && b->value[v].outer >= 0);
+        oct_graph_destroy(g);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_nest),    cmocka_unit_test(odd_ends),     cmocka_unit_test(branches_in_functions),
-        cmocka_unit_test(endless_calls), cmocka_unit_test(other_opsets), cmocka_unit_test(branch_by_shape),
+        cmocka_unit_test(endless_calls), cmocka_unit_test(other_opsets), cmocka_unit_test(branch_by_shape), cmocka_unit_test(loop_hands_on),
         cmocka_unit_test(bombs),
     };
     return cmocka_run_group_tests_name("inline", tests, NULL, NULL);
