@@ -19,7 +19,9 @@ static oct_status fill_body(rt_body *b, const oct_plan *p, oct_err *err)
     b->n_own = nested->n_input;
     b->captured = oct_arena_calloc(p->arena, n + 1, sizeof *b->captured);
     b->feed = oct_arena_calloc(p->arena, n + 1, sizeof *b->feed);
-    if (!b->captured || !b->feed)
+    b->was = oct_arena_calloc(p->arena, b->n_own + 1, sizeof *b->was);
+    b->varies = oct_arena_calloc(p->arena, b->n_own + 1, sizeof *b->varies);
+    if (!b->captured || !b->feed || !b->was || !b->varies)
         return oct_nomem(err);
     for (size_t i = b->n_own; i < n; i++)
         b->captured[i] = nested->value[b->g->input[i]].outer;
@@ -57,6 +59,19 @@ static uint64_t iteration_of(const oct_plan *p, uint64_t k)
     return k ? x ^ x >> 31 : p->iteration;
 }
 
+/* A state that grows with each iteration would ask for a plan each time: in the plan for those after the first it has no shape. What earlier
+ * calls have seen does not count, so that a result depends on its call alone. */
+static void find_varying(rt_body *b, bool first)
+{
+    for (size_t i = 0; i < b->n_own; i++) {
+        oct_plan_input *in = &b->kept.want[i];
+        const bool same = first || !in->tensor || rt_same_inputs(in, &b->was[i], 1);
+        b->was[i] = *in;
+        b->varies[i] = !same || (!first && b->varies[i]);
+        in->varies = b->varies[i];
+    }
+}
+
 oct_status rt_run_body(void *arg, const char *attr, oct_datum *const *in, size_t n_in, oct_datum **out, size_t n_out, oct_err *err)
 {
     rt_call *c = arg;
@@ -72,6 +87,7 @@ oct_status rt_run_body(void *arg, const char *attr, oct_datum *const *in, size_t
             return oct_fail(err, OCT_EINTERNAL, "graph '%s' runs before what it uses", attr);
         b->kept.want[i] = rt_input_of(b->feed[i]);
     }
+    find_varying(b, c->calls == 0);
     OCT_TRY(rt_kept_plan(&b->kept, p, &plan, err));
     plan->n_shown = b->n_own;
     oct_plan_set_tap(plan, p->tap, p->tap_arg);

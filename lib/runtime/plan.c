@@ -119,11 +119,14 @@ static oct_status set_inputs(oct_graph *g, const oct_plan_input *in, oct_err *er
             v->shape.rank = -1;
             continue;
         }
-        OCT_TRY(check_input(v, &in[i], err));
+        if (!in[i].varies)
+            OCT_TRY(check_input(v, &in[i], err));
         v->kind = OCT_VALUE_TENSOR; /* an optional that holds one */
         if (in[i].dtype != OCT_UNDEFINED)
             v->dtype = in[i].dtype;
         OCT_TRY(oct_graph_set_dims(g, g->input[i], in[i].rank, in[i].dims, err));
+        for (int k = 0; in[i].varies && k < in[i].rank; k++)
+            v->shape.d[k] = (oct_dim){ -1, NULL };
     }
     return OCT_OK;
 }
@@ -221,12 +224,14 @@ static oct_status build(oct_plan *p, const oct_graph *g, const oct_plan_input *i
     bool all = true, *covered;
     if (!inner)
         OCT_TRY(rt_cover(p->g, p->arena, &covered, &all, err));
+    for (size_t i = 0; in && i < p->g->n_input; i++)
+        all &= !in[i].varies;
     if (all && !p->opts.no_passes)
         OCT_TRY(oct_passes_fuse(p->g, NULL, err));
     rt_show_taps(p, p->g, false);
     OCT_TRY(read_forms(p, err)); /* before stages compute constants: they must know which are quantized */
     if (!all)
-        return rt_stage_init(p, err);
+        return rt_stage_init(p, in, err);
     OCT_TRY(rt_lower(p, err));
     OCT_TRY(rt_layout(p, err));
     OCT_TRY(rt_place(p, err));

@@ -23,6 +23,7 @@ typedef struct oct_plan_input {
     oct_dtype dtype; /* OCT_UNDEFINED: as declared */
     int rank;
     int64_t dims[OCT_MAX_RANK];
+    bool varies; /* dims are those of the first run alone: others may follow, of the same rank */
 } oct_plan_input;
 
 typedef struct oct_plan_opts {

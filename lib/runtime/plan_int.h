@@ -88,7 +88,7 @@ void rt_kept_free(rt_kept *k);
 oct_status rt_kept_plan(rt_kept *k, const oct_plan *like, oct_plan **plan, oct_err *err);
 
 /* staged.c: graphs with parts that can be planned only when other parts have run. */
-oct_status rt_stage_init(oct_plan *p, oct_err *err);
+oct_status rt_stage_init(oct_plan *p, const oct_plan_input *in, oct_err *err);
 void rt_stage_free(oct_plan *p);
 oct_status rt_stage_run(oct_plan *p, oct_datum *const *in, oct_err *err);
 oct_datum *rt_stage_output(const oct_plan *p, size_t i); /* borrowed; NULL before a run */

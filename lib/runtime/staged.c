@@ -36,7 +36,7 @@ static void list_live(oct_plan *p)
     s->n_live = 0;
     for (size_t v = 0; v < p->g->n_value; v++) {
         const oct_datum *x = s->datum[v];
-        if (!is_plannable(x) || p->g->value[v].constant || !is_wanted(p, (int)v))
+        if (!is_plannable(x) || p->g->value[v].constant || !is_wanted(p, (int)v) || (s->varies[v] && !s->all_in))
             continue;
         s->live[s->n_live++] = (rt_live){ (int)v, rt_input_of(x) };
     }
@@ -224,11 +224,21 @@ static bool runs_on_reals(const oct_graph *g, const oct_node *n, const oct_op *o
     return fits;
 }
 
+static bool reads_varying(const oct_plan *p, const oct_node *n)
+{
+    bool any = false;
+    for (int i = 0; i < n->n_in && !p->staged->all_in; i++)
+        any |= n->in[i] >= 0 && p->staged->varies[n->in[i]];
+    return any;
+}
+
 /* QLinear operators and what is quantized otherwise are steps of plans alone: they wait for the next stage. So do quantizers, since a
- * stage knows what to compute on the quantized values that they make. */
+ * stage knows what to compute on the quantized values that they make; and layers with weights, which a plan packs once. */
 static bool runs_alone(const oct_plan *p, int id)
 {
     const oct_op *op = oct_op_of(p->g, id);
+    if (oct_node_has_weights(p->g, id) && reads_varying(p, &p->g->node[id]))
+        return false;
     return (op->run || op->exec) && !op->is_qdq && runs_on_reals(p->g, &p->g->node[id], op);
 }
 
@@ -254,6 +264,7 @@ static void forget_run(oct_plan *p)
             put(s, (int)v, NULL);
     memset(s->done, 0, p->g->n_node * sizeof *s->done);
     s->left = p->g->n_order;
+    s->all_in = false;
     s->began = ++s->clock;
 }
 
@@ -286,8 +297,9 @@ oct_status rt_stage_run(oct_plan *p, oct_datum *const *in, oct_err *err)
         bool any = st->n_node > 0;
         OCT_TRY(run_stage(p, st, err));
         OCT_TRY(run_ready(p, &any, err));
-        if (!any)
+        if (!any && s->all_in)
             return refuse(p, err);
+        s->all_in |= !any;
     }
     for (size_t i = 0; i < p->g->n_output; i++)
         p->output[i]->t = rt_operand_of(s->datum[p->g->output[i]]);
@@ -342,7 +354,22 @@ static oct_status plan_first(oct_plan *p, oct_err *err)
     return st;
 }
 
-oct_status rt_stage_init(oct_plan *p, oct_err *err)
+/* Inputs whose shape varies, and what is made from them in shapes that are not known without them. */
+static void list_varying(oct_plan *p, const oct_plan_input *in)
+{
+    bool *varies = p->staged->varies;
+    for (size_t i = 0; in && i < p->g->n_input; i++)
+        varies[p->g->input[i]] = in[i].varies;
+    for (size_t i = 0; i < p->g->n_order; i++) {
+        const oct_node *n = &p->g->node[p->g->order[i]];
+        const bool any = reads_varying(p, n);
+        for (int k = 0; k < n->n_out; k++)
+            if (n->out[k] >= 0)
+                varies[n->out[k]] = any && !oct_shape_known(&p->g->value[n->out[k]].shape, NULL);
+    }
+}
+
+oct_status rt_stage_init(oct_plan *p, const oct_plan_input *in, oct_err *err)
 {
     oct_arena *a = p->arena;
     const oct_graph *g = p->g;
@@ -356,15 +383,17 @@ oct_status rt_stage_init(oct_plan *p, oct_err *err)
         return oct_nomem(err);
     s->datum = oct_arena_calloc(a, g->n_value + 1, sizeof *s->datum);
     s->done = oct_arena_calloc(a, g->n_node + 1, sizeof *s->done);
+    s->varies = oct_arena_calloc(a, g->n_value + 1, sizeof *s->varies);
     s->live = oct_arena_calloc(a, g->n_value + 1, sizeof *s->live);
     s->time = oct_arena_calloc(a, g->n_node + 1, sizeof *s->time);
     s->feed = oct_arena_calloc(a, g->n_value + 1, sizeof *s->feed);
     p->output = oct_arena_calloc(a, g->n_output + 1, sizeof *p->output);
     rt_operand *output = oct_arena_calloc(a, g->n_output + 1, sizeof *output);
-    if (!s->datum || !s->done || !s->live || !s->time || !s->feed || !p->output || !output)
+    if (!s->datum || !s->done || !s->varies || !s->live || !s->time || !s->feed || !p->output || !output)
         return oct_nomem(err);
     for (size_t i = 0; i < g->n_output; i++)
         p->output[i] = &output[i];
+    list_varying(p, in);
     OCT_TRY(hold_constants(p, err));
     return plan_first(p, err);
 }

@@ -39,6 +39,8 @@ typedef struct rt_body {
     size_t n_own;      /* inputs of its own; captured ones follow */
     int *captured;     /* value of the outer graph, for each of these */
     oct_datum **feed;  /* [g->n_input], of the call in progress */
+    oct_plan_input *was; /* [n_own], in the iteration before */
+    bool *varies;      /* [n_own]: its shape is not what it was in an iteration of the call in progress */
     rt_kept kept;
 } rt_body;
 
@@ -50,6 +52,8 @@ typedef struct rt_time {
 typedef struct rt_staged {
     oct_datum **datum; /* by value of the plan's graph: what the run in progress has; constants always */
     bool *done;        /* by node */
+    bool *varies;      /* by value: its shape changes from run to run. It is in no stage until there is nothing else to do. */
+    bool all_in;       /* from there on */
     size_t left;       /* nodes */
     uint64_t clock, began;
     rt_live *live;

@@ -121,6 +121,68 @@ static void loops(void **state)
     oct_graph_destroy(g);
 }
 
+/* h' = h w, and all rows of h so far are kept in a state that grows; deep: its last row comes of a layer that reads all of them, and what is left
+ * of it is a matrix. Inputs: trips, h. */
+static oct_graph *growing(bool deep)
+{
+    oct_graph *g = net_graph(13);
+    int m = scalar_input(g, "m", OCT_S64), h = net_input(g, "h", OCT_F32, "1,2"), none = NET_F32(g, "none", "0,2", 0);
+    int y = NET_NODE(g, "Loop", "loop", "y", m, -1, h, none), at = net_last;
+    oct_graph *b = net_nested(g);
+    net_input(b, "i", OCT_S64, "");
+    int go = net_input(b, "go", OCT_BOOL, ""), row = net_input(b, "row", OCT_F32, "1,2"), rows = net_input(b, "rows", OCT_F32, "?,2");
+    int w = NET_F32(b, "w", "2,2", 1, 2, -1, 1);
+    int next = NET_NODE(b, "MatMul", "mm", "next", row, w);
+    int both = NET_NODE(b, "Concat", "cat", "both", rows, next);
+    net_int(b, "axis", 0);
+    net_output(b, go);
+    net_output(b, next);
+    net_output(b, deep ? NET_NODE(b, "MatMul", "deep", "all", both, w) : both);
+    net_give(g, at, "body", b);
+    net_output(g, y);
+    net_output(g, output_named(g, at, 1, "all_rows"));
+    return g;
+}
+
+static void times_w(float x[2])
+{
+    const float a = x[0] - x[1], b = 2 * x[0] + x[1];
+    x[0] = a;
+    x[1] = b;
+}
+
+static size_t steps_named(const oct_plan *p, const char *name)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < oct_plan_n_steps(p); i++)
+        n += strcmp(oct_plan_step(p, i).name, name) == 0;
+    return n;
+}
+
+/* A state whose shape is another in each iteration does not ask for a plan each time. */
+static void states_grow(void **state)
+{
+    for (int deep = 0; deep < 2; deep++) {
+        oct_graph *g = growing(deep);
+        oct_plan *p = net_plan(g, NULL, NULL);
+        for (int64_t m = 9; m > 0; m -= 4) {
+            float h[2] = { 0.5f, -1 }, rows[9][2];
+            RUN(p, &m, h);
+            for (int i = 0; i < m; i++) {
+                times_w(h);
+                memcpy(rows[i], h, sizeof h);
+                for (int k = 0; k <= i && deep; k++)
+                    times_w(rows[k]);
+            }
+            assert_memory_equal(floats(p, 0, 2), h, sizeof h);
+            assert_memory_equal(floats(p, 1, 2 * m), rows, (size_t)m * sizeof h);
+        }
+        assert_int_equal(steps_named(p, "mm"), 2); /* of the first iteration, whose shapes are not known to change, and of the others */
+        oct_plan_destroy(p);
+        oct_graph_destroy(g);
+    }
+}
+
 static void loops_without_end(void **state)
 {
     oct_graph *g = sums(false);
@@ -675,6 +737,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(branches),           cmocka_unit_test(loops),      cmocka_unit_test(loops_without_end),
+        cmocka_unit_test(states_grow),
         cmocka_unit_test(bodies_are_profiled),
         cmocka_unit_test(states_that_move),   cmocka_unit_test(loops_nest), cmocka_unit_test(scans),
         cmocka_unit_test(shapes_from_values), cmocka_unit_test(shapes_without_end), cmocka_unit_test(bodies_run_on_integers),
