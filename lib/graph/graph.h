@@ -315,6 +315,9 @@ oct_status oct_graph_set_captures(oct_graph *g, int node, oct_err *err);
 /* Passes on what is known of captured values (type, shape, elements, constant, quantization) to the values that stand for them in the
  * graphs that node holds. */
 oct_status oct_graph_pass_on(oct_graph *g, int node, oct_err *err);
+/* Constants of nested graphs, of at least so many bytes, that equal others of the nest are taken from the outermost graph g, which gets them where
+ * it does not have them. */
+oct_status oct_graph_share_constants(oct_graph *g, size_t least, oct_err *err);
 /* The name under which a file knows a value: of a captured one, that of the value it stands for. */
 const char *oct_value_name(const oct_graph *g, int value);
 /* Whether the graph or one nested in it was changed since it was loaded. */
