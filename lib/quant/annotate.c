@@ -211,11 +211,16 @@ oct_status oct_qjob_annotate(oct_qjob *j, oct_err *err)
     return halve(j, err);
 }
 
+/* Bodies that take one matrix from outside have quantized it each for itself. */
+enum { LEAST_SHARED = 256 };
+
 oct_status oct_qjob_rewrite(oct_qjob *j, oct_err *err)
 {
     OCT_TRY(annotate(j, err));
     OCT_TRY(write_forms(j, err));
-    return halve(j, err); /* between written quantizers: Casts are named after what these make */
+    OCT_TRY(halve(j, err)); /* between written quantizers: Casts are named after what these make */
+    OCT_TRY(oct_graph_share_constants(j->g, LEAST_SHARED, err));
+    return oct_graph_check(j->g, err);
 }
 
 oct_status oct_quantized_copy(oct_qjob *j, oct_graph **copy, oct_err *err)

@@ -639,6 +639,58 @@ static void rules_reach_into_branches(void **state)
     }
 }
 
+/* y = x > 0 ? x W : (if x > 0 then x W else -x W), all of one W outside. */
+static oct_graph *one_matrix(void)
+{
+    oct_graph *g = net_graph(13), *inner[4];
+    int x = net_input(g, "x", OCT_F32, "1,16"), w = net_random(g, "W", "16,32", 7);
+    int mean = NET_NODE(g, "ReduceMean", "mean", "m", x);
+    net_int(g, "keepdims", 0);
+    int c = NET_NODE(g, "Greater", "high", "c", mean, NET_F32(g, "most", "", 0)), y = NET_NODE(g, "If", "if", "y", c), at = net_last;
+    inner[0] = net_nested(g);
+    inner[1] = net_nested(g);
+    net_output(inner[0], NET_NODE(inner[0], "MatMul", "p", "y0", net_take(inner[0], x), net_take(inner[0], w)));
+    int deep = NET_NODE(inner[1], "If", "deep", "y1", net_take(inner[1], c)), there = net_last;
+    for (int k = 2; k < 4; k++) {
+        oct_graph *b = inner[k] = net_nested(inner[1]);
+        int in = net_take(b, net_take(inner[1], x));
+        in = k == 2 ? in : NET_NODE(b, "Neg", "neg", "n", in);
+        net_output(b, NET_NODE(b, "MatMul", "p", k == 2 ? "y2" : "y3", in, net_take(b, net_take(inner[1], w))));
+    }
+    net_give(inner[1], there, "then_branch", inner[2]);
+    net_give(inner[1], there, "else_branch", inner[3]);
+    net_output(inner[1], deep);
+    net_give(g, at, "then_branch", inner[0]);
+    net_give(g, at, "else_branch", inner[1]);
+    net_output(g, y);
+    return g;
+}
+
+/* What bodies quantize each for itself is written once. */
+static void bodies_share_a_matrix(void **state)
+{
+    oct_graph *g = one_matrix();
+    work w = dynamic(g, NULL, "octet", OCT_SCHEME_DYNAMIC);
+    const oct_graph *body[3] = { inside(&w, "if/then_branch/", "p")->graph, inside(&w, "if/else_branch/deep/then_branch/", "p")->graph,
+                                 inside(&w, "if/else_branch/deep/else_branch/", "p")->graph };
+    GOOD(oct_qjob_rewrite(w.job, err));
+    const char *name = NULL;
+    for (int k = 0; k < 3; k++) {
+        const oct_node *n = NULL;
+        for (size_t i = 0; i < body[k]->n_order; i++)
+            if (strcmp(body[k]->node[body[k]->order[i]].op, "MatMulInteger") == 0)
+                n = &body[k]->node[body[k]->order[i]];
+        assert_non_null(n);
+        assert_true(body[k]->value[n->in[1]].outer >= 0 && body[k]->value[n->in[1]].constant);
+        name = name ? name : oct_value_name(body[k], n->in[1]);
+        assert_string_equal(oct_value_name(body[k], n->in[1]), name);
+    }
+    const int v = oct_graph_find(g, name);
+    assert_true(v >= 0 && g->value[v].constant->bytes == 512 && g->value[v].producer < 0);
+    assert_int_equal(oct_graph_find(g, "W"), -1);
+    stop(&w, g);
+}
+
 /* What no run has shown has no range: its product quantizes its input when it runs. The one that ran has the parameters of what it takes from
  * outside. */
 static void branch_that_never_ran_is_dynamic(void **state)
@@ -678,6 +730,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(branches_are_quantized),
         cmocka_unit_test(rules_reach_into_branches),
+        cmocka_unit_test(bodies_share_a_matrix),
         cmocka_unit_test(branch_that_never_ran_is_dynamic),
         cmocka_unit_test(steps_grow_for_safe_pairs),
         cmocka_unit_test(signed_activations_widen_all_steps),
