@@ -2,11 +2,34 @@
 #include "qconvert/qconvert.h"
 
 #include "cli/textfmt.h"
+#include "ops/traits.h"
 
 #include <string.h>
 
+/* Whether an integer layer before this one has the same weights, as those of several bodies may. */
+static bool has_counted(const oct_layer *layers, size_t i)
+{
+    const oct_tensor *w = oct_layer_weights(layers[i].d.graph, layers[i].d.node);
+    for (size_t k = 0; k < i && w; k++) {
+        const oct_tensor *other = layers[k].d.integer ? oct_layer_weights(layers[k].d.graph, layers[k].d.node) : NULL;
+        if (other && other->data == w->data)
+            return true;
+    }
+    return false;
+}
+
+/* Bytes by which the file shrinks when integer layers have a byte a weight. */
+static uint64_t saved_bytes(const oct_layer *layers, size_t n)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < n; i++)
+        if (layers[i].product && layers[i].d.integer && !has_counted(layers, i))
+            bytes += 3 * (uint64_t)layers[i].weight_count;
+    return bytes;
+}
+
 /* What samples would make of the model as it is in the file. */
-static oct_status forecast(const session *s, oct_layer_count *out, oct_err *err)
+static oct_status forecast(const session *s, oct_layer_count *out, uint64_t *saved, oct_err *err)
 {
     oct_model *m = NULL;
     oct_qjob *job = NULL;
@@ -16,6 +39,7 @@ static oct_status forecast(const session *s, oct_layer_count *out, oct_err *err)
     if (st == OCT_OK)
         st = session_preview(s, m->graph, &job, &layers, &n, err);
     *out = oct_layers_count(layers, n);
+    *saved = st == OCT_OK ? saved_bytes(layers, n) : 0;
     oct_qjob_destroy(job);
     oct_model_free(m);
     return st;
@@ -67,7 +91,8 @@ oct_status advice_print(const session *s, oct_err *err)
               "On CPUs float16 halves the file and is not faster than float32; 8 bits are.\n", f);
         return OCT_OK;
     }
-    OCT_TRY(forecast(s, &n, err));
+    uint64_t saved;
+    OCT_TRY(forecast(s, &n, &saved, err));
     if (n.integer == 0)
         return OCT_OK;
     oct_print(f, "\nThere were no samples: %zu of %zu layers with weights %s float%s.\n", n.products - now, n.products,
@@ -82,8 +107,9 @@ oct_status advice_print(const session *s, oct_err *err)
               oct_fmt_percent(text, n.weights ? (double)n.integer_weights / (double)n.weights : 0));
     if (n.macs)
         oct_print(f, ", %s of the multiplications", oct_fmt_percent(part, (double)n.integer_macs / (double)n.macs));
-    uint64_t saved = (uint64_t)n.integer_weights * 3;
-    oct_print(f, ", a file of about %s.\n", oct_fmt_bytes(text, saved < s->c.size_before ? s->c.size_before - saved : 0));
+    if (saved < s->c.size_before) /* weights that the file does not hold as floats may be more */
+        oct_print(f, ", a file of about %s", oct_fmt_bytes(text, s->c.size_before - saved));
+    fputs(".\n", f);
     if (s->m->graph->n_input > 1) {
         oct_print(f, "The .npz holds an array per input:");
         for (size_t i = 0; i < s->m->graph->n_input; i++)
