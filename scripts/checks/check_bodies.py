@@ -4,7 +4,7 @@
     check_bodies.py [--qconvert PROGRAM] [--qeval PROGRAM] [--shared FOLDER] [-v]
 
 Small networks with random weights are made: both branches of an If (once with the same names in both), a Loop, a Scan, an LSTM
-inside an If inside a Loop; with --shared also silero_vad_16k. Each is converted by every scheme. The output must pass the ONNX checker, its
+inside an If inside a Loop, an LSTM spelled out in a Loop, branches that read one matrix; with --shared also silero_vad_16k. Each is converted by every scheme. The output must pass the ONNX checker, its
 bodies must hold the operators of the scheme, and no product in them may have kept float weights that the scheme quantizes; the report
 must list every node of every body; ONNX Runtime's outputs must be near to those of the float model, and ours to ONNX Runtime's; the
 file must not depend on the number of threads.
@@ -53,6 +53,15 @@ NETS = {
         "fp16": {"MatMul": 1, "LSTM": 1}, "bf16": {"MatMul": 1, "LSTM": 1}, "static": {"MatMul": 1, "LSTM": 1},
         "operators": {"QuantizeLinear": 1, "LSTM": 1}}),
 }
+NETS["lstm"] = (bodies.lstm, {
+    "dynamic": {"MatMulInteger": 2, "MatMul": 0}, "weight-only": {"MatMulNBits": 2, "MatMul": 0}, "fp16": {"MatMul": 2}, "bf16": {"MatMul": 2},
+    "static": {"MatMul": 0, "Gemm": 2}, "operators": {"MatMul": 0, "Gemm": 0}})
+NETS["one matrix"] = (bodies.one_matrix, {
+    "dynamic": {"MatMulInteger": 2, "MatMul": 0}, "weight-only": {"MatMulNBits": 2, "MatMul": 0}, "fp16": {"MatMul": 2}, "bf16": {"MatMul": 2},
+    "static": {"MatMul": 2}, "operators": {"MatMul": 2}})
+# The largest file, of the float one's: no matrix lies beside its quantized values, and none is quantized twice.
+LARGEST = {"lstm": 0.45, "one matrix": 0.4}
+SMALL = {"dynamic", "weight-only", "static", "operators"}
 NETS["same names"] = (lambda path: bodies.branches(path, same_names=True, seed=15), NETS["branches"][1])
 
 
@@ -111,6 +120,9 @@ def check(c, name, make, expected):
         c.convert(model, again, *how, "--threads", "2")
         made = onnx.load(out)
         onnx.checker.check_model(made, full_check=not any(n.domain for _, n in bodies.each_node(made.graph)))
+        if name in LARGEST and scheme in SMALL:
+            share = out.stat().st_size / model.stat().st_size
+            c.hold(f"{name} {scheme}: size", share < LARGEST[name], f"{share:.2f} of the float file")
         counts = collections.Counter(n.op_type for _, n in in_bodies(made))
         for op, count in expected[scheme].items():
             c.hold(f"{name} {scheme}: {op} in bodies", counts[op] == count, f"{counts[op]}, expected {count}")

@@ -128,6 +128,47 @@ def nested(path, seed=14):
     return _samples(n, 24, 6, 1, 32)
 
 
+def _loop_inputs(*states):
+    return [helper.make_tensor_value_info("i", TensorProto.INT64, []), helper.make_tensor_value_info("go", BOOL, []), *states]
+
+
+def lstm(path, seed=16):
+    """An LSTM spelled out in a Loop, whose matrices go round as states, and whose results are appended to one. Samples float32[12][48]."""
+    n = Outer(seed)
+    b = Body(n, "loop/")
+    gates = b.node("Add", [b.node("MatMul", [b.node("Gather", ["x", "i"], axis=0), "w"], "in"), b.node("MatMul", ["h", "r"], "hidden")])
+    gates = b.node("Split", [b.node("Add", [gates, b.const(b.small(256))])], outputs=4, axis=1)
+    let_in, forget, out = (b.node("Sigmoid", [gates[k]]) for k in (0, 1, 3))
+    c = b.node("Add", [b.node("Mul", [forget, "c"]), b.node("Mul", [let_in, b.node("Tanh", [gates[2]])])])
+    h = b.node("Mul", [out, b.node("Tanh", [c])])
+    rows = b.node("Concat", ["rows", h], axis=0)
+    body = b.graph(_loop_inputs(floats("h", 1, 64), floats("c", 1, 64), floats("w", 48, 256), floats("r", 64, 256), floats("rows", "n", 64)),
+                   [(b.node("Identity", ["go"]), BOOL, []), (h, F32, [1, 64]), (c, F32, [1, 64]), (b.node("Identity", ["w"]), F32, [48, 256]),
+                    (b.node("Identity", ["r"]), F32, [64, 256]), (rows, F32, ["m", 64])])
+    zero = n.const(np.zeros((1, 64), np.float32))
+    rounds = [n.const(np.int64(12)), "", zero, zero, n.const(n.weights(48, 256)), n.const(n.weights(64, 256)), n.const(np.zeros((0, 64), np.float32))]
+    steps = n.node("Unsqueeze", ["x_all", n.const(np.array([1]))])
+    n.nodes.append(helper.make_node("Identity", [steps], ["x"]))
+    n.nodes.append(helper.make_node("Loop", rounds, ["last", "cell", "w_left", "r_left", "each"], "steps", body=body))
+    n.save_shaped(path, [floats("x_all", 12, 48)], [("each", ["m", 64]), ("last", [1, 64])])
+    return _samples(n, 24, 12, 48)
+
+
+def one_matrix(path, seed=17):
+    """A Loop of an If both of whose branches read one matrix outside of all. Samples float32[1][96]."""
+    n = Outer(seed)
+    w = n.const(n.weights(96, 96), "all.weight")
+    b, then, other = Body(n, "loop/"), Body(n, "then/"), Body(n, "else/")
+    first = then.graph([], [(then.node("Tanh", [then.node("MatMul", ["h", w], "p")]), F32, [1, 96])])
+    second = other.graph([], [(other.node("Tanh", [other.node("Neg", [other.node("MatMul", ["h", w], "p")])]), F32, [1, 96])])
+    odd = b.node("Equal", [b.node("Mod", ["i", b.const(np.int64(2))]), b.const(np.int64(1))])
+    y = b.node("If", [odd], "choose", then_branch=first, else_branch=second)
+    body = b.graph(_loop_inputs(floats("h", 1, 96)), [(b.node("Identity", ["go"]), BOOL, []), (y, F32, [1, 96])])
+    y = n.node("Loop", [n.const(np.int64(4)), "", "x"], "steps", body=body)
+    n.save_shaped(path, [floats("x", 1, 96)], [(y, [1, 96])])
+    return _samples(n, 24, 1, 96)
+
+
 def each_node(graph, path=""):
     """(path of the graph, node) of a graph and those nested in it."""
     for node in graph.node:
