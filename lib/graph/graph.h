@@ -10,6 +10,7 @@
 #ifndef OCT_GRAPH_GRAPH_H
 #define OCT_GRAPH_GRAPH_H
 
+#include "base/buf.h"
 #include "base/dtype.h"
 #include "base/mem.h"
 
@@ -291,6 +292,10 @@ oct_status oct_graph_sort(oct_graph *g, oct_err *err);
 /* Verifies the invariants; OCT_EINTERNAL names the first that does not hold. Linear time. */
 oct_status oct_graph_check(const oct_graph *g, oct_err *err);
 
+/* What a node is called: its name, or that of its first output. */
+const char *oct_node_label(const oct_graph *g, int node);
+/* Adds the way from the graph of a node into the k-th graph that it holds: "If_3/then_branch/". */
+void oct_node_put_place(const oct_graph *g, int node, size_t k, oct_buf *b);
 /* "node 'conv1' (Conv)", or "node #17 (Conv, output 'y')" for one without a name; into dst. */
 const char *oct_node_text(const oct_graph *g, int node, char *dst, size_t size);
 /* s, what was done with a node: where that is a fault, the text of the node stands in front of err's (NULL allowed). */

@@ -23,6 +23,28 @@ oct_graph *oct_node_graph(const oct_node *n, const char *attr)
     return a && a->type == OCT_ATTR_GRAPH && a->graphs ? a->graphs[0] : NULL;
 }
 
+const char *oct_node_label(const oct_graph *g, int node)
+{
+    const oct_node *n = &g->node[node];
+    for (int i = 0; !n->name[0] && i < n->n_out; i++)
+        if (n->out[i] >= 0)
+            return g->value[n->out[i]].name;
+    return n->name;
+}
+
+void oct_node_put_place(const oct_graph *g, int node, size_t k, oct_buf *b)
+{
+    const oct_node *n = &g->node[node];
+    for (size_t i = 0; i < n->n_attr; i++) {
+        const size_t graphs = n->attr[i].graphs ? (size_t)n->attr[i].n : 0;
+        if (k < graphs) {
+            oct_buf_printf(b, "%s/%s/", oct_node_label(g, node), n->attr[i].name);
+            return;
+        }
+        k -= graphs;
+    }
+}
+
 oct_status oct_graph_new_nested(oct_graph *outer, oct_graph **nested, oct_err *err)
 {
     oct_graph *g = oct_arena_calloc(outer->arena, 1, sizeof *g);

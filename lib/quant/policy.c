@@ -90,28 +90,6 @@ void oct_policy_destroy(oct_policy *p)
 
 /* ---- matching ---- */
 
-const char *oct_node_label(const oct_graph *g, int node)
-{
-    const oct_node *n = &g->node[node];
-    for (int i = 0; !n->name[0] && i < n->n_out; i++)
-        if (n->out[i] >= 0)
-            return g->value[n->out[i]].name;
-    return n->name;
-}
-
-void oct_node_put_place(const oct_graph *g, int node, size_t k, oct_buf *b)
-{
-    const oct_node *n = &g->node[node];
-    for (size_t i = 0; i < n->n_attr; i++) {
-        const size_t graphs = n->attr[i].graphs ? (size_t)n->attr[i].n : 0;
-        if (k < graphs) {
-            oct_buf_printf(b, "%s/%s/", oct_node_label(g, node), n->attr[i].name);
-            return;
-        }
-        k -= graphs;
-    }
-}
-
 static bool fits_any(const oct_match *m, const oct_graph *g, int node, const char *path)
 {
     return true;

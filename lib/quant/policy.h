@@ -12,7 +12,6 @@
 #ifndef OCT_QUANT_POLICY_H
 #define OCT_QUANT_POLICY_H
 
-#include "base/buf.h"
 #include "graph/graph.h"
 #include "observers/observer.h"
 
@@ -69,11 +68,6 @@ void oct_policy_match(const oct_policy *p, const oct_graph *g, int node, const c
 
 /* The observer that rules name for a value that no integer layer makes; .observer NULL: none. */
 oct_observer_spec oct_policy_observer_of(const oct_policy *p, const char *value);
-
-/* What a node is called: its name, or that of its first output. */
-const char *oct_node_label(const oct_graph *g, int node);
-/* Adds the way from the graph of a node into the k-th graph that it holds: "If_3/then_branch/". */
-void oct_node_put_place(const oct_graph *g, int node, size_t k, oct_buf *b);
 
 /* Whether a rule sets this scheme. */
 bool oct_policy_uses(const oct_policy *p, oct_scheme s);
