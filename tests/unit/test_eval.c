@@ -542,6 +542,54 @@ static void hostile_factors_are_passed_over(void **state)
     oct_arena_destroy(a);
 }
 
+/* Three times h' = 2 h + by, in a Loop. */
+static oct_graph *rounds(float by)
+{
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, "1,2"), y = NET_NODE(g, "Loop", "loop", "y", NET_S64(g, "three", "", 3), -1, x), at = net_last;
+    oct_graph *b = net_nested(g);
+    net_input(b, "i", OCT_S64, "");
+    int go = net_input(b, "go", OCT_BOOL, ""), h = net_input(b, "h", OCT_F32, "1,2");
+    int twice = NET_NODE(b, "Mul", "double", "twice", h, NET_F32(b, "two", "", 2));
+    net_output(b, go);
+    net_output(b, NET_NODE(b, "Add", "add", "next", twice, NET_F32(b, "by", "", by)));
+    net_give(g, at, "body", b);
+    net_output(g, y);
+    GOOD(oct_infer_shapes(g, err));
+    return g;
+}
+
+/* From x = 1 2: a body's values are 2 4, 6 10, 14 22, then 3 5, 7 11, 15 23, against 2 4, 7 11, 17 25 and 3.5 5.5, 8.5 12.5, 18.5 26.5. */
+static void layers_of_bodies(void **state)
+{
+    oct_graph *g[2] = { rounds(1), rounds(1.5f) };
+    const oct_eval_model m[2] = { { .name = "float", .graph = g[0] }, { .name = "quant", .graph = g[1] } };
+    float x[2] = { 1, 2 };
+    const oct_array in = { .dtype = OCT_F32, .rank = 2, .dims = { 1, 2 }, .data = x, .bytes = sizeof x };
+    oct_arena *arena = oct_arena_create();
+    oct_input_desc *feed;
+    size_t n_feed, n;
+    ev_layers *l;
+    oct_eval_layer *list;
+    GOOD(oct_eval_inputs(m, 2, arena, &feed, &n_feed, err));
+    GOOD(ev_layers_create(m, 2, NULL, feed, n_feed, &l, err));
+    for (int k = 0; k < 2; k++)
+        GOOD(ev_layers_feed(l, &in, 1, 1, err));
+    GOOD(ev_layers_result(l, 1, arena, &list, &n, err));
+    assert_int_equal(n, 3);
+    const oct_eval_layer *twice = find_layer(list, n, "twice"), *next = find_layer(list, n, "next");
+    assert_string_equal(twice->name, "loop/body/double");
+    assert_string_equal(next->name, "loop/body/add");
+    assert_false(next->has_own);
+    NEAR(twice->sqnr_db, 10 * log10((4 + 16 + 36 + 100 + 196 + 484) / (2 * (0 + 1 + 9.0))), 1e-9);
+    NEAR(next->sqnr_db, 10 * log10((9 + 25 + 49 + 121 + 225 + 529) / (2 * (0.25 + 2.25 + 12.25))), 1e-9);
+    assert_string_equal(find_layer(list, n, "y")->name, "loop");
+    ev_layers_destroy(l);
+    oct_arena_destroy(arena);
+    oct_graph_destroy(g[0]);
+    oct_graph_destroy(g[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -555,6 +603,7 @@ int main(void)
         cmocka_unit_test(whole_evaluation),
         cmocka_unit_test(a_model_equals_itself),
         cmocka_unit_test(own_errors),
+        cmocka_unit_test(layers_of_bodies),
         cmocka_unit_test(metrics_that_cannot_be),
         cmocka_unit_test(failing_memory),
         cmocka_unit_test(differences_in_words),
