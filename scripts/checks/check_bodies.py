@@ -13,6 +13,7 @@ Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
 import collections
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -140,6 +141,18 @@ def check(c, name, make, expected):
         c.hold(f"{name} {scheme}: ours", sqnr(got, ours) > agree, f"{sqnr(got, ours):.1f} dB")
 
 
+def check_forecast(c):
+    """Without samples the size with them is foretold: a matrix that two branches read is counted once."""
+    model, out = c.folder / "one matrix.onnx", c.folder / "forecast.onnx"
+    samples = bodies.one_matrix(model)
+    np.save(c.folder / "calibration.npy", np.stack(samples[:16]))
+    said = tool.run([c.qconvert, model, "-o", out])
+    found = re.search(r"a file of about ([\d.]+) kB", said)
+    c.convert(model, out, "--data", c.folder / "calibration.npy")
+    size = out.stat().st_size / 1000
+    c.hold("forecast of the size", found and abs(float(found[1]) / size - 1) < 0.25, f"{found and found[0]}, it is {size:.1f} kB")
+
+
 def check_silero(c, path):
     """A detector of voices: its LSTM is outside, its Ifs choose between forms of shapes."""
     rng = np.random.default_rng(5)
@@ -168,6 +181,7 @@ def main():
         c = Checker(args, Path(folder))
         for name, (make, expected) in NETS.items():
             check(c, name, make, expected)
+        check_forecast(c)
         silero = args.shared / "models" / "silero_vad_16k.onnx"
         if silero.exists():
             check_silero(c, silero)
