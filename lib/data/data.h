@@ -21,6 +21,9 @@
 #include "data/array_files.h"
 #include "data/preprocess.h"
 
+/* Whether pictures for an input have their channels last: layout= decides; else whether its last dimension alone can be channels. */
+bool oct_input_is_nhwc(const oct_input_desc *in, const oct_steps *s);
+
 /* All strings and arrays are borrowed for the call of oct_source_open only. */
 typedef struct oct_source_options {
     const char *const *specs; /* read in this order */

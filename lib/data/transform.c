@@ -25,8 +25,7 @@ static bool channels_like(int64_t c)
     return c == 1 || c == 3 || c == 4;
 }
 
-/* layout= decides; else an input whose last dimension alone can be channels is NHWC. */
-static bool is_nhwc(const oct_input_desc *in, const oct_steps *s)
+bool oct_input_is_nhwc(const oct_input_desc *in, const oct_steps *s)
 {
     if (s->has_layout)
         return s->layout == OCT_LAYOUT_NHWC;
@@ -459,7 +458,7 @@ oct_status oct_part_decode(const oct_input_desc *in, const oct_steps *steps, con
                            bool *stack, bool *setup, oct_err *err)
 {
     *out = (oct_array){ 0 };
-    const target t = { in, steps, is_nhwc(in, steps), setup };
+    const target t = { in, steps, oct_input_is_nhwc(in, steps), setup };
     *stack = *setup = false;
     oct_status s = decode(&t, part, out, stack, err);
     if (s == OCT_OK) {
