@@ -27,6 +27,7 @@ static oct_status open_bodies(oct_qjob *j, int id, oct_err *err)
         qbody *b = &j->body[j->n_body];
         *b = (qbody){ .node = id, .at = k };
         oct_qjob_opts o = j->opts;
+        o.n_given = 0;
         o.half_io = false;
         const char *where = place_name(j, id, k);
         if (!where)

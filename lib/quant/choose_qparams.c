@@ -89,8 +89,19 @@ static oct_status observer_text(oct_qjob *j, oct_observer_spec spec, const char 
     return *text ? OCT_OK : oct_nomem(err);
 }
 
+/* The parameters that are given for one of the values that share theirs, or NULL. */
+static const oct_given_params *given_params(const oct_qjob *j, int root)
+{
+    for (int v = root; v >= 0; v = j->value[v].next)
+        for (size_t i = 0; i < j->opts.n_given; i++)
+            if (j->opts.given[i].value == v && !j->opts.given[i].range_alone)
+                return &j->opts.given[i];
+    return NULL;
+}
+
 static oct_status choose(oct_qjob *j, const oct_calib *c, int root, bool *changed, oct_err *err)
 {
+    const oct_given_params *given = given_params(j, root);
     const oct_policy_row *row = j->value[root].row;
     const oct_dtype type = j->opts.activations ? j->opts.activations : row && row->activations ? row->activations : OCT_U8;
     const oct_observer_spec spec = row && row->observer.observer ? row->observer : j->chosen ? j->chosen[root] : j->observer;
@@ -99,6 +110,8 @@ static oct_status choose(oct_qjob *j, const oct_calib *c, int root, bool *change
     oct_stats s;
     oct_qrange qrange;
     oct_selection sel;
+    if (given) /* they are exact */
+        return set_parameters(j, root, type, &(oct_selection){ .q = { given->scale, given->zero - (type == OCT_S8 ? 128 : 0) }, .signal = 1 }, "given", err);
     OCT_TRY(oct_qrange_of(type, j->value[root].symmetric, &qrange, err));
     oct_stats_init(&s);
     oct_status st = merge_stats(j, c, root, &s, &pinned, &missing, err);

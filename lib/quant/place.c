@@ -414,6 +414,8 @@ oct_status oct_job_place(oct_qjob *j, oct_err *err)
     do
         place(j);
     while (bar_clamps(j));
+    for (size_t i = 0; i < j->opts.n_given; i++)
+        j->value[j->opts.given[i].value].ranged |= j->opts.given[i].range_alone;
     OCT_TRY(name_observers(j, err));
     return oct_half_place(j, err);
 }

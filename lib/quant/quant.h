@@ -35,6 +35,14 @@ typedef struct oct_layer_decision {
     double sqnr_output;    /* dB, expected rounding and clipping of the output; NaN: unknown */
 } oct_layer_decision;
 
+/* Quantization parameters of a value that are known before any statistics, as of pixels: of u8, and of s8 with a zero point that is 128 less. */
+typedef struct oct_given_params {
+    int value;        /* in the outermost graph */
+    float scale;
+    int32_t zero;
+    bool range_alone; /* none are given: the value's statistics are asked for */
+} oct_given_params;
+
 typedef struct oct_qjob_opts {
     const oct_policy *policy; /* borrowed */
     const oct_target *target; /* borrowed */
@@ -54,6 +62,8 @@ typedef struct oct_qjob_opts {
     bool block_bytes;         /* whoever runs such products may quantize their activations by the same blocks (accuracy_level 4) */
     bool blocks_qdq;          /* behind DequantizeLinear of opset 21, instead of in MatMulNBits */
     bool operators;           /* operators on integers, instead of QuantizeLinear and DequantizeLinear around real ones */
+    const oct_given_params *given; /* [n_given]; not of bodies */
+    size_t n_given;
     int threads;              /* for rounding weights in blocks; 0: one per processor */
     oct_arena *lasting;       /* takes the weights and parameters that are decided, which the graph refers to from then on; NULL: the graph's arena */
     /* Told of weights that have been rounded in blocks and are not read again soon; NULL: nobody is. */
