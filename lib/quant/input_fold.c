@@ -1,0 +1,268 @@
+/* Preprocessing of pixels as part of the first convolutions. */
+#include "quant/input_fold.h"
+
+#include "forms/edit.h"
+#include "passes/match.h"
+#include "passes/opset.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { CHANNELS = 4, PIXEL_MAX = 255 };
+#define LOSS_DB 0.5 /* that rounded weights may cost more than without folding, at the first layer */
+
+typedef struct folder {
+    oct_graph *g;
+    int v, n; /* channels */
+    double mean[CHANNELS], std[CHANNELS], common; /* of the float model's channels; the std of all */
+    int zero;
+    bool flip;
+} folder;
+
+static int64_t clamp_pixel(double x)
+{
+    return x < 0 ? 0 : x > PIXEL_MAX ? PIXEL_MAX : (int64_t)rint(x);
+}
+
+/* Spreads the steps over channels, and finds what they have in common. *alike: they need no folding. */
+static void read_steps(folder *f, const oct_steps *s, bool *alike)
+{
+    double mean = 0, std = 0;
+    *alike = true;
+    for (int c = 0; c < f->n; c++) {
+        f->mean[c] = s->n_mean ? (double)s->mean[s->n_mean > 1 ? c : 0] : 0;
+        f->std[c] = s->n_std ? (double)s->std[s->n_std > 1 ? c : 0] : 1;
+        mean += f->mean[c] / f->n;
+        std += f->std[c] / f->n;
+        *alike &= f->mean[c] == f->mean[0] && f->std[c] == f->std[0];
+    }
+    f->zero = (int)clamp_pixel(*alike ? f->mean[0] : mean);
+    f->common = *alike ? f->std[0] : std;
+    f->flip = s->has_order && s->order == OCT_ORDER_BGR && f->n > 1;
+    *alike &= f->zero == f->mean[0] && !f->flip;
+}
+
+/* ---- whether it can be done ---- */
+
+static const oct_tensor *reals(const oct_graph *g, int v)
+{
+    const oct_tensor *t = v >= 0 ? g->value[v].constant : NULL;
+    return t && t->data && t->dtype == OCT_F32 ? t : NULL;
+}
+
+static bool is_padded(const oct_node *n)
+{
+    int count;
+    bool any = false;
+    const int64_t *pads = oct_node_ints(n, "pads", &count);
+    for (int i = 0; pads && i < count; i++)
+        any |= pads[i] != 0;
+    return any;
+}
+
+/* Why a reader cannot take the steps over, or NULL. */
+static const char *no_fold(const folder *f, oct_use u)
+{
+    const oct_node *n = &f->g->node[u.node];
+    if (!oct_is_op(n, "Conv") || u.slot != 0)
+        return "something else than a convolution reads it";
+    const oct_tensor *w = reals(f->g, n->in[1]);
+    const int64_t groups = oct_node_int(n, "group", 1);
+    if (!w || (n->n_in > 2 && n->in[2] >= 0 && !reals(f->g, n->in[2])))
+        return "the convolution's weights are not constant";
+    if (w->rank < 3 || groups < 1 || w->dims[0] % groups || w->dims[1] * groups != f->n)
+        return "its channels are not those of the steps";
+    if (f->flip && groups > 1)
+        return "the convolution has groups of channels, whose order is that of its outputs";
+    const char *pad = oct_node_str(n, "auto_pad", "NOTSET");
+    return strcmp(pad, "NOTSET") == 0 || strcmp(pad, "VALID") == 0 ? NULL : "the convolution's padding is not written out";
+}
+
+/* The channel of the float model that kernel row `at` of w, an output and one of its inputs, reads. */
+static int channel_of(const oct_tensor *w, int64_t groups, int64_t at)
+{
+    const int64_t out = at / w->dims[1];
+    return (int)(out / (w->dims[0] / groups) * w->dims[1] + at % w->dims[1]);
+}
+
+/* Noise of a convolution's outputs for pixels of all values alike, by the rules of uniform rounding: of what it reads, and of weights rounded to 8 bits by
+ * output. folded: pixels are exact, and weights hold the channels' std. */
+static double noise_of(const folder *f, const oct_node *n, bool folded)
+{
+    const oct_tensor *w = reals(f->g, n->in[1]);
+    const int64_t groups = oct_node_int(n, "group", 1), taps = w->count / (w->dims[0] * w->dims[1]);
+    const float *x = w->data;
+    double lo = 0, hi = 0, noise = 0;
+    for (int c = 0; c < f->n; c++) {
+        lo = fmin(lo, -f->mean[c] / f->std[c]);
+        hi = fmax(hi, (PIXEL_MAX - f->mean[c]) / f->std[c]);
+    }
+    const double step = folded ? 0 : (hi - lo) / PIXEL_MAX;
+    for (int64_t o = 0; o < w->dims[0]; o++) {
+        double largest = 0, power = 0, weights = 0;
+        for (int64_t i = 0; i < w->dims[1]; i++) {
+            const int c = channel_of(w, groups, o * w->dims[1] + i);
+            const double by = folded ? f->common / f->std[c] : 1, std = folded ? f->common : f->std[c], off = PIXEL_MAX / 2.0 - (folded ? f->zero : f->mean[c]);
+            power += (double)taps * (PIXEL_MAX * PIXEL_MAX / 12.0 + off * off) / (std * std);
+            for (int64_t t = 0; t < taps; t++, x++) {
+                largest = fmax(largest, fabs(*x * by));
+                weights += (double)*x * *x;
+            }
+        }
+        noise += step * step / 12 * weights + largest * largest / (127.0 * 127.0 * 12) * power;
+    }
+    return noise;
+}
+
+static const char *find_fault(const folder *f)
+{
+    const oct_value *v = &f->g->value[f->v];
+    double folded = 0, own = 0;
+    if (v->is_output || v->n_uses == 0)
+        return "something else than a convolution reads it";
+    for (size_t i = 0; i < v->n_uses; i++) {
+        const char *why = no_fold(f, v->uses[i]);
+        if (why)
+            return why;
+        folded += noise_of(f, &f->g->node[v->uses[i].node], true);
+        own += noise_of(f, &f->g->node[v->uses[i].node], false);
+    }
+    return folded <= own * pow(10, LOSS_DB / 10) ? NULL : "its channels differ so much that rounded weights would lose more than 0.5 dB";
+}
+
+/* ---- folding ---- */
+
+/* W'[c] = W[c] * common / std[c], in the order of the pixels; each output gets sum W[c] * (zero - mean[c]) / std[c]. */
+static oct_status fold_conv(const folder *f, int id, oct_err *err)
+{
+    const oct_node *n = &f->g->node[id];
+    const oct_tensor *w = reals(f->g, n->in[1]), *b = n->n_in > 2 ? reals(f->g, n->in[2]) : NULL;
+    const int64_t groups = oct_node_int(n, "group", 1), rows = w->dims[0] * w->dims[1], taps = w->count / rows;
+    const char *name = f->g->value[n->in[1]].name;
+    oct_tensor *to, *bias;
+    int value;
+    OCT_TRY(oct_tensor_new(f->g->arena, OCT_F32, w->rank, w->dims, &to, err));
+    OCT_TRY(oct_tensor_new(f->g->arena, OCT_F32, 1, w->dims, &bias, err));
+    float *y = (float *)(uintptr_t)to->data, *shift = (float *)(uintptr_t)bias->data;
+    for (int64_t o = 0; o < w->dims[0]; o++) {
+        double sum = b ? (double)((const float *)b->data)[o] : 0;
+        for (int64_t i = 0; i < w->dims[1]; i++) {
+            const int64_t row = o * w->dims[1] + i, into = f->flip ? o * w->dims[1] + w->dims[1] - 1 - i : row;
+            const int c = channel_of(w, groups, row);
+            for (int64_t t = 0; t < taps; t++) {
+                const double x = (double)((const float *)w->data)[row * taps + t];
+                y[into * taps + t] = (float)(x * (f->common / f->std[c]));
+                sum += x * (f->zero - f->mean[c]) / f->std[c];
+            }
+        }
+        shift[o] = (float)sum;
+    }
+    OCT_TRY(oct_edit_refer(f->g, name, "_folded", to, &value, err));
+    OCT_TRY(oct_graph_set_input(f->g, id, 1, value, err));
+    OCT_TRY(oct_edit_refer(f->g, name, "_folded_bias", bias, &value, err));
+    return oct_graph_set_input(f->g, id, 2, value, err);
+}
+
+/* The pads of a convolution, as Pad has them of a tensor of that rank. */
+static oct_status pad_const(const folder *f, int id, int rank, int *v, oct_err *err)
+{
+    int64_t pads[2 * OCT_MAX_RANK] = { 0 };
+    int count;
+    const int64_t *own = oct_node_ints(&f->g->node[id], "pads", &count);
+    for (int i = 0; i < rank - 2; i++) {
+        pads[2 + i] = own[i];
+        pads[rank + 2 + i] = own[rank - 2 + i];
+    }
+    return oct_edit_const(f->g, f->g->value[f->v].name, "_pads", OCT_S64, 1, (const int64_t[]){ 2 * rank }, pads, v, err);
+}
+
+/* Split, a Pad for each channel, Concat: *to has a border of each channel's mean. */
+static oct_status pad_channels(const folder *f, int id, int *to, oct_err *err)
+{
+    oct_graph *g = f->g;
+    const char *name = g->value[f->v].name;
+    const int rank = reals(g, g->node[id].in[1])->rank;
+    const int64_t ones[CHANNELS] = { 1, 1, 1, 1 }, n = f->n;
+    int split[2] = { f->v, -1 }, part[CHANNELS], node, pads;
+    OCT_TRY(pad_const(f, id, rank, &pads, err));
+    OCT_TRY(oct_edit_const(g, name, "_split", OCT_S64, 1, &n, ones, &split[1], err));
+    OCT_TRY(oct_graph_add_node(g, "Split", "", oct_arena_printf(g->arena, "%s_Split", name), 2, f->n, id, &node, err));
+    OCT_TRY(oct_node_set_int(g, node, "axis", 1, err));
+    for (int i = 0; i < 2; i++)
+        OCT_TRY(oct_graph_set_input(g, node, i, split[i], err));
+    for (int c = 0; c < f->n; c++) {
+        const int like = f->flip ? f->n - 1 - c : c;
+        const float fill = (float)(((double)clamp_pixel(f->mean[like]) - f->zero) / f->common);
+        int in[3] = { -1, pads, -1 };
+        OCT_TRY(oct_edit_value(g, name, "_channel", OCT_F32, -1, &part[c], err));
+        OCT_TRY(oct_graph_set_output(g, node, c, part[c], err));
+        in[0] = part[c];
+        OCT_TRY(oct_edit_const(g, name, "_border", OCT_F32, 0, NULL, &fill, &in[2], err));
+        OCT_TRY(oct_edit_value(g, name, "_padded", OCT_F32, -1, &part[c], err));
+        OCT_TRY(oct_edit_node(g, "Pad", in, 3, part[c], id, NULL, err));
+    }
+    OCT_TRY(oct_edit_value(g, name, "_with_border", OCT_F32, -1, to, err));
+    OCT_TRY(oct_edit_node(g, "Concat", part, f->n, *to, id, &node, err));
+    return oct_node_set_int(g, node, "axis", 1, err);
+}
+
+static bool means_differ(const folder *f)
+{
+    bool differ = false;
+    for (int c = 0; c < f->n; c++)
+        differ |= clamp_pixel(f->mean[c]) != f->zero;
+    return differ;
+}
+
+static oct_status fold_all(const folder *f, oct_input_fold *r, oct_err *err)
+{
+    oct_graph *g = f->g;
+    oct_use *use = oct_arena_memdup(g->arena, g->value[f->v].uses, g->value[f->v].n_uses * sizeof *use);
+    r->n_reads = g->value[f->v].n_uses;
+    if (!use || !(r->reads = oct_arena_calloc(g->arena, r->n_reads, sizeof *r->reads)))
+        return oct_nomem(err);
+    for (size_t i = 0; i < r->n_reads; i++) {
+        OCT_TRY(fold_conv(f, use[i].node, err));
+        r->reads[i] = f->v;
+        if (!means_differ(f) || !is_padded(&g->node[use[i].node]))
+            continue;
+        OCT_TRY(pad_channels(f, use[i].node, &r->reads[i], err));
+        OCT_TRY(oct_graph_set_input(g, use[i].node, 0, r->reads[i], err));
+        oct_node_drop_attr(g, use[i].node, "pads");
+    }
+    oct_graph_prune(g);
+    OCT_TRY(oct_infer_shapes(g, err));
+    return oct_graph_check(g, err);
+}
+
+oct_status oct_input_fold_steps(oct_graph *g, int v, int channels, oct_steps *s, oct_input_fold *r, oct_err *err)
+{
+    enum { PADS_ARE_INPUTS = 13 };
+    const oct_shape *shape = &g->value[v].shape;
+    folder f = { .g = g, .v = v };
+    bool alike;
+    f.n = channels >= 0 && channels < shape->rank && shape->d[channels].n > 0 && shape->d[channels].n <= CHANNELS ? (int)shape->d[channels].n : 1;
+    *r = (oct_input_fold){ 0 };
+    read_steps(&f, s, &alike);
+    r->std = (float)f.common;
+    r->zero = f.zero;
+    if (alike) {
+        r->n_reads = 1;
+        r->reads = oct_arena_memdup(g->arena, &v, sizeof v);
+        return r->reads ? OCT_OK : oct_nomem(err);
+    }
+    r->why_not = channels != 1 ? "its channels are not dimension 1" : find_fault(&f);
+    if (r->why_not)
+        return OCT_OK;
+    if (oct_graph_opset(g, "") < PADS_ARE_INPUTS) {
+        OCT_TRY(oct_infer_shapes(g, err));
+        OCT_TRY(oct_raise_opset(g, PADS_ARE_INPUTS, err));
+    }
+    OCT_TRY(fold_all(&f, r, err));
+    s->n_mean = s->n_std = 1;
+    s->mean[0] = (float)f.zero;
+    s->std[0] = r->std;
+    if (f.flip)
+        s->order = OCT_ORDER_RGB;
+    return OCT_OK;
+}

@@ -1,0 +1,24 @@
+/* lib/quant/input_fold.h -- preprocessing of pixels, (x - mean) / std and the order of channels, as part of a float model.
+ *
+ * What the model reads becomes p = (pixel - zero) / std with one std and a whole zero for all channels, so that a byte holds it exactly. Where the
+ * steps have these already the model stays as it is. Else the convolutions that read the input take over what differs between channels: in their
+ * weights, their biases, and where they pad, in a Pad of each channel with its own mean, which stands in for the zeros around the normalised picture. */
+#ifndef OCT_QUANT_INPUT_FOLD_H
+#define OCT_QUANT_INPUT_FOLD_H
+
+#include "data/preprocess.h"
+#include "graph/graph.h"
+
+typedef struct oct_input_fold {
+    const char *why_not; /* the graph and the steps stay as they were, because of this; NULL: folded */
+    float std;           /* one for all channels */
+    int32_t zero;        /* 0..255 */
+    int *reads;          /* values that hold such numbers and that the convolutions read, or the input; in g's arena */
+    size_t n_reads;
+} oct_input_fold;
+
+/* Folds the mean, std and order of s, which are there, into what reads input v of g; channels: the dimension of the channels. s becomes the steps that are left:
+ * one mean and std, RGB. */
+oct_status oct_input_fold_steps(oct_graph *g, int v, int channels, oct_steps *s, oct_input_fold *f, oct_err *err);
+
+#endif
