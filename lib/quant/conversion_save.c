@@ -73,6 +73,9 @@ static oct_status check(const oct_conversion *c, const char *output, const oct_m
 oct_status oct_conversion_write(oct_conversion *c, const char *output, oct_err *err)
 {
     oct_model_draft *d;
+    OCT_TRY(oct_conversion_close_ends(c, err));
+    if (c->n_end)
+        OCT_TRY(oct_model_size(c->m, output, NULL, &c->size_after, err));
     OCT_TRY(oct_model_write(c->m, output, NULL, &d, err));
     oct_status st = check(c, output, d, err);
     if (st == OCT_OK)

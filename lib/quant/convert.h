@@ -15,6 +15,7 @@
 #include "eval/denormal.h"
 #include "eval/eval.h"
 #include "eval/report.h"
+#include "forms/ends.h"
 #include "onnx/model.h"
 #include "quant/layers.h"
 #include "quant/methods.h"
@@ -49,6 +50,21 @@ typedef struct oct_goal_trial {
     oct_eval_score score[OCT_GOALS_MAX]; /* by goal */
 } oct_goal_trial;
 
+/* An input or output that is to have another type than float32. */
+typedef struct oct_end_ask {
+    const char *name; /* NULL: each that has no other one */
+    oct_dtype type;   /* OCT_U8, OCT_S8, OCT_F16 */
+    bool output;
+} oct_end_ask;
+
+/* What became of it. */
+typedef struct oct_conversion_end {
+    oct_end record;  /* what the file says of it */
+    oct_end close;   /* how the graph gets it, when everything else is done */
+    const char *how; /* for people: how the type is reached, or why it is not; once the model is written */
+    bool reached;
+} oct_conversion_end;
+
 /* All is borrowed until the conversion is closed. */
 typedef struct oct_convert_opts {
     const char *name;      /* what messages and records call the model */
@@ -63,6 +79,9 @@ typedef struct oct_convert_opts {
     const char *sensitivity_file; /* keeps these measurements, and those that it has are not made again; NULL: none */
     const char *metric;    /* the one that counts; NULL: the first that applies */
     const oct_metric_command *command; /* a metric besides, which counts where `metric` is NULL; NULL: none */
+    const oct_end_ask *ends; /* [n_ends]: types of inputs and outputs */
+    size_t n_ends;
+    bool nhwc;             /* such inputs of pictures have their channels last */
     const oct_goal *goals; /* what the result is to hold, at most OCT_GOALS_MAX */
     size_t n_goals;
     int trials;            /* at most so many to reach them; 0: the result is judged only */
@@ -139,6 +158,9 @@ typedef struct oct_conversion {
     oct_norm_target *target; /* [n_target]: what the model says of the data it was trained with, where samples are made ... */
     size_t n_target;
     oct_graph *like;         /* ... and the graph that takes these as such data; else NULL */
+    oct_conversion_end *end;
+    size_t n_end;
+    oct_given_params *given; /* of the job's options */
     oct_qjob *job;
     size_t n_prepared;       /* nodes of the graph as methods found it; those that they add stand behind these */
     oct_change *changes;
@@ -187,6 +209,10 @@ void oct_conversion_close(oct_conversion *c);
 void oct_conversion_take(oct_conversion *c, oct_model *m);
 /* The calibration table at path; OCT_EUSAGE when it was made from another model. */
 oct_status oct_conversion_read_table(oct_conversion *c, const char *path, oct_err *err);
+/* Behind take and read_table, and before samples are opened: what inputs and outputs are to be, where the options ask for it. steps: the preprocessing
+ * of each input of the model; those of inputs that hold pixels become what is left of them once mean, std and order are folded into the model.
+ * OCT_EUSAGE: there is no such input or output, or none that the options are about. */
+oct_status oct_conversion_take_ends(oct_conversion *c, oct_steps *steps, oct_err *err);
 /* Prepares the graph, gathers statistics, runs the methods, decides every layer. src: samples, opened for the model's inputs with
  * `hold`; borrowed; NULL: none. Errors of the model's content name it. OCT_EUSAGE when a method that was asked for lacks what it needs. */
 oct_status oct_conversion_decide(oct_conversion *c, oct_source *src, oct_err *err);

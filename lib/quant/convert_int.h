@@ -26,6 +26,9 @@ static inline void oct_conversion_edited(oct_conversion *c)
     c->revision++;
 }
 
+/* types_of_ends.c: gives inputs and outputs their types, in the model as it will be written. */
+oct_status oct_conversion_close_ends(oct_conversion *c, oct_err *err);
+
 /* statistics.c */
 /* An empty table, and which samples fill it. */
 oct_status oct_statistics_begin(oct_conversion *c, oct_err *err);

@@ -143,6 +143,12 @@ void session_command(const session *s, bool bare, oct_buf *b)
         oct_buf_puts(b, " --no-recover");
     if (!a->bias_correction)
         oct_buf_puts(b, " --no-bias-correction");
+    for (size_t i = 0; i < a->input_types.n; i++)
+        add(b, "--input-type", a->input_types.v[i]);
+    for (size_t i = 0; i < a->output_types.n; i++)
+        add(b, "--output-type", a->output_types.v[i]);
+    if (a->input_layout)
+        add(b, "--input-layout", a->input_layout);
     if (!a->keep_io_types)
         oct_buf_puts(b, " --no-keep-io-types");
 }

@@ -46,6 +46,15 @@ static const char *level_name(size_t i, const char **summary)
     return names[i];
 }
 
+static const char *layout_name(size_t i, const char **summary)
+{
+    static const char *const names[] = { "keep", "nhwc" }, *const summaries[] = { "the float model's", "channels last, as cameras give them" };
+    if (i >= OCT_COUNT(names))
+        return NULL;
+    *summary = summaries[i];
+    return names[i];
+}
+
 /* Prints and destroys it. */
 static oct_status print_list(oct_cli *cli, oct_table *t, oct_err *err)
 {
@@ -150,6 +159,9 @@ int main(int argc, char **argv)
         OPT_OUT('o', "output", &a.output, "the converted model; without it, MODEL.int8.onnx (.int4.onnx, .fp16.onnx) beside the input"),
         OPT_ENUM(0, "format", &a.format, format_name,
                  "how integer operators are written; weights in blocks are MatMulNBits unless qdq is asked for"),
+        OPT_MULTI(0, "input-type", &a.input_types, "[NAME=]TYPE", "the model's inputs (or one) are u8, s8 or fp16; of pixels, mean, std and order of --preprocess become part of the model"),
+        OPT_MULTI(0, "output-type", &a.output_types, "[NAME=]TYPE", "its outputs (or one) are u8, s8 or fp16"),
+        OPT_ENUM(0, "input-layout", &a.input_layout, layout_name, "order of the axes of inputs that --input-type is about, where they are pictures"),
         OPT_FLAG(0, "keep-io-types", &a.keep_io_types, "with fp16 and bf16, inputs and outputs of the model stay float32"),
         OPT_FLAG(0, "dry-run", &a.dry_run, "print the decision for every node and why; write nothing"),
         OPT_OUT(0, "dump-policy", &a.dump_policy, "the decisions as a policy table"),
@@ -159,7 +171,7 @@ int main(int argc, char **argv)
         OPT_ACTION(0, "list-methods", &a.list_methods, "print the methods that win accuracy back"),
         RULES, OPT_NEEDS("max-drop", "data"), OPT_NEEDS("min-sqnr", "data"), OPT_NEEDS("min-agreement", "data"), OPT_NEEDS("metric", "data"),
         OPT_NEEDS("metric-cmd", "data"), OPT_NEEDS("less-is-better", "metric-cmd"), OPT_CONFLICT("metric-cmd", "metric"),
-        OPT_CONFLICT("dry-run", "min-sqnr"), OPT_CONFLICT("dry-run", "min-agreement"), OPT_NEEDS("sensitivity", "data"),
+        OPT_NEEDS("input-layout", "input-type"), OPT_CONFLICT("dry-run", "min-sqnr"), OPT_CONFLICT("dry-run", "min-agreement"), OPT_NEEDS("sensitivity", "data"),
         OPT_NEEDS("sensitivity-file", "data"), OPT_NEEDS("labels", "data"), OPT_CONFLICT("dry-run", "max-drop"),
         OPT_NEEDS("strict", "data"), OPT_CONFLICT("dry-run", "strict"),
         OPT_CONFLICT("print-policy", "json"), OPT_CONFLICT("list-passes", "json"),

@@ -210,6 +210,17 @@ static void put_change(oct_json *j, const void *row)
     oct_json_str(j, "node", c->node);
 }
 
+/* An input or output whose type was asked for. */
+static void put_end(oct_json *j, const void *row)
+{
+    const oct_conversion_end *e = row;
+    oct_json_str(j, "name", e->close.name);
+    oct_json_bool(j, "output", e->close.output);
+    oct_json_str(j, "type", e->reached ? oct_dtype_name(e->close.type) : "float32");
+    oct_json_bool(j, "nhwc", e->reached && e->close.nhwc);
+    oct_json_str(j, "how", e->how);
+}
+
 oct_status report_json(const session *s, oct_err *err)
 {
     const oct_layer_count n = oct_layers_count(s->c.layers, s->c.n_layers);
@@ -241,6 +252,8 @@ oct_status report_json(const session *s, oct_err *err)
     oct_json_rows(&j, "passes", s->c.changes, s->c.n_changes, sizeof *s->c.changes, put_change);
     oct_json_rows(&j, "methods", s->c.methods, s->c.n_methods, sizeof *s->c.methods, put_method);
     oct_json_rows(&j, "promotions", s->c.promoted, s->c.n_promoted, sizeof *s->c.promoted, put_promotion);
+    if (s->c.n_end)
+        oct_json_rows(&j, "ends", s->c.end, s->c.n_end, sizeof *s->c.end, put_end);
     oct_json_texts(&j, "warnings", s->c.warnings, s->c.n_warnings);
     oct_json_bool(&j, "lossy", s->c.lossy);
     tool_json_causes(&j, &s->c.causes);

@@ -20,6 +20,8 @@ typedef struct convert_args {
     double budget;         /* percent */
     oct_cli_list disabled; /* passes */
     oct_cli_list methods, no_methods;
+    oct_cli_list input_types, output_types; /* [NAME=]TYPE */
+    const char *input_layout;
     bool dry_run, no_save; /* no_save: of lint and explain */
     bool print_policy, list_passes, list_targets, list_methods, bias_correction, recover, keep_io_types;
 } convert_args;

@@ -100,6 +100,45 @@ static oct_status method_options(const convert_args *a, oct_method_set *set, oct
     return OCT_OK;
 }
 
+/* "[NAME=]TYPE"; names may hold the sign themselves. */
+static oct_status read_end(session *s, const char *option, const char *text, bool output, oct_end_ask *a, oct_err *err)
+{
+    static const struct {
+        const char *name;
+        oct_dtype type;
+    } types[] = { { "u8", OCT_U8 }, { "s8", OCT_S8 }, { "fp16", OCT_F16 } };
+    const char *eq = strrchr(text, '='), *type = eq ? eq + 1 : text;
+    *a = (oct_end_ask){ .output = output };
+    for (size_t i = 0; i < OCT_COUNT(types); i++)
+        if (strcmp(type, types[i].name) == 0)
+            a->type = types[i].type;
+    if (eq && !(a->name = oct_arena_strndup(s->c.arena, text, (size_t)(eq - text))))
+        return oct_nomem(err);
+    if (a->type)
+        return OCT_OK;
+    oct_fail(err, OCT_EUSAGE, "--%s: '%s' is no type", option, type);
+    oct_hint(err, "give u8, s8 or fp16, or NAME=u8");
+    return OCT_EUSAGE;
+}
+
+static oct_status read_ends(session *s, oct_err *err)
+{
+    const oct_cli_list *in = &s->a->input_types, *out = &s->a->output_types;
+    oct_convert_opts *o = &s->c.o;
+    if (!s->a->keep_io_types && in->n + out->n)
+        return oct_fail(err, OCT_EUSAGE, "--no-keep-io-types gives all inputs and outputs a type: --input-type and --output-type have nothing to add");
+    oct_end_ask *ends = oct_arena_calloc(s->c.arena, in->n + out->n + 1, sizeof *ends);
+    if (!ends)
+        return oct_nomem(err);
+    o->ends = ends;
+    o->nhwc = s->a->input_layout && strcmp(s->a->input_layout, "nhwc") == 0;
+    for (size_t i = 0; i < in->n; i++)
+        OCT_TRY(read_end(s, "input-type", in->v[i], false, &ends[o->n_ends++], err));
+    for (size_t i = 0; i < out->n; i++)
+        OCT_TRY(read_end(s, "output-type", out->v[i], true, &ends[o->n_ends++], err));
+    return OCT_OK;
+}
+
 static oct_goal *add_goal(session *s, const char *option, const char *metric)
 {
     oct_goal *g = &s->goals[s->n_goals++];
@@ -175,12 +214,45 @@ oct_status session_open(session *s, oct_cli *cli, const convert_args *a, oct_err
     *s = (session){ .cli = cli, .a = a };
     OCT_TRY(read_options(s, &o, err));
     OCT_TRY(oct_conversion_open(&s->c, &o, err));
+    OCT_TRY(read_ends(s, err));
     OCT_TRY(block_options(cli, a, s->c.policy, &s->c.o.job, err));
     OCT_TRY(name_output(s, err));
     if (!a->data.specs.n) /* nothing but the model is large: what is made of its tensors waits in a file where the output will be */
         oct_spill_open(s->output, IN_MEMORY);
     OCT_TRY(tool_load(cli, a->model, &s->m, err));
     return check_outputs(s, err);
+}
+
+/* Preprocessing that becomes part of the model is taken from the samples: steps that override it stand behind the user's. */
+static oct_status take_ends(session *s, oct_cli_list *preprocess, oct_err *err)
+{
+    const oct_graph *g = s->m->graph;
+    oct_steps *steps = oct_arena_calloc(s->c.arena, g->n_input + 1, sizeof *steps), *own;
+    const char **names = oct_arena_calloc(s->c.arena, g->n_input + 1, sizeof *names), **texts = oct_arena_calloc(s->c.arena, preprocess->n + g->n_input + 1, sizeof *texts);
+    if (!steps || !names || !texts)
+        return oct_nomem(err);
+    for (size_t i = 0; i < g->n_input; i++)
+        names[i] = g->value[g->input[i]].name;
+    if (s->c.calib)
+        OCT_TRY(oct_steps_parse(s->c.calib->preprocess, names, g->n_input, steps, err));
+    for (size_t i = 0; i < preprocess->n; i++)
+        OCT_TRY(oct_steps_parse(texts[i] = preprocess->v[i], names, g->n_input, steps, err));
+    if (!(own = oct_arena_memdup(s->c.arena, steps, (g->n_input + 1) * sizeof *steps)))
+        return oct_nomem(err);
+    OCT_TRY(oct_conversion_take_ends(&s->c, steps, err));
+    for (size_t i = 0; i < g->n_input; i++) {
+        oct_buf b = OCT_BUF_INIT;
+        if (memcmp(&own[i], &steps[i], sizeof *own) == 0)
+            continue;
+        const char *prefix = oct_arena_printf(s->c.arena, "%s/", names[i]);
+        oct_steps_text(&steps[i], prefix ? prefix : "", &b);
+        texts[preprocess->n] = b.failed ? NULL : oct_arena_strdup(s->c.arena, oct_buf_str(&b));
+        oct_buf_free(&b);
+        if (!prefix || !texts[preprocess->n++])
+            return oct_nomem(err);
+    }
+    preprocess->v = texts;
+    return OCT_OK;
 }
 
 oct_status session_decide(session *s, oct_err *err)
@@ -194,6 +266,8 @@ oct_status session_decide(session *s, oct_err *err)
     tool_data d = a->data;
     d.hold = true;
     d.synthetic = s->c.o.synthetic;
+    if (s->c.o.n_ends)
+        OCT_TRY(take_ends(s, &d.preprocess, err));
     if (d.specs.n)
         OCT_TRY(tool_open_data(s->m->graph, &d, 0, &s->src, err));
     return oct_conversion_decide(&s->c, s->src, err);
