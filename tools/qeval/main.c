@@ -5,6 +5,7 @@
 #include "cli/textfmt.h"
 #include "eval/outputs.h"
 #include "eval/scaled.h"
+#include "forms/ends.h"
 #include "kernels/cpu.h"
 #include "ops/op.h"
 
@@ -38,6 +39,21 @@ static oct_status add_bf16(session *s, oct_err *err)
     return m->name ? OCT_OK : oct_nomem(err);
 }
 
+/* A model whose inputs or outputs have other types than the first one's gets nodes around it that give them these, as its metadata say. */
+static oct_status match_ends(session *s, size_t k, oct_err *err)
+{
+    const oct_graph *first = s->models[0].graph;
+    oct_end *end;
+    size_t n;
+    OCT_TRY(oct_ends_read(oct_model_meta(s->loaded[k], OCT_ENDS_KEY), s->arena, &end, &n, err));
+    for (size_t i = 0; i < n; i++) {
+        const int v = oct_graph_find(first, end[i].name);
+        if (v >= 0 && (end[i].output ? first->value[v].is_output : first->value[v].is_input) && first->value[v].dtype == OCT_F32)
+            OCT_TRY_WITHIN(oct_end_reopen(s->loaded[k]->graph, &end[i], err), err, "%s", s->models[k].name);
+    }
+    return OCT_OK;
+}
+
 static oct_status load_models(session *s, oct_err *err)
 {
     const qeval_args *a = s->a;
@@ -51,6 +67,8 @@ static oct_status load_models(session *s, oct_err *err)
         OCT_TRY(tool_load(s->cli, path, &s->loaded[k], err));
         s->models[k] = (oct_eval_model){ path, s->loaded[k]->graph, oct_model_bytes(s->loaded[k]),
                                          oct_model_meta(s->loaded[k], OCT_SCALED_KEY), false };
+        if (k)
+            OCT_TRY(match_ends(s, k, err));
     }
     return a->compute ? add_bf16(s, err) : OCT_OK;
 }
