@@ -14,10 +14,15 @@ static bool is_row(const oct_graph *g, int value, int64_t n)
     return g->value[value].dtype == OCT_F32 && s->rank == 1 && s->d[0].n == n;
 }
 
+static bool is_rms(const oct_node *n)
+{
+    return oct_is_op(n, "RMSNormalization") || oct_is_op(n, "SimplifiedLayerNormalization");
+}
+
 /* A normalisation of rows by one scale (and shift) each. */
 static bool is_row_norm(const oct_graph *g, const oct_node *n)
 {
-    const bool rms = oct_is_op(n, "RMSNormalization");
+    const bool rms = is_rms(n);
     if ((!rms && !oct_is_op(n, "LayerNormalization")) || n->n_in < 2 || n->n_out < 1 || n->out[0] < 0 || n->in[0] < 0 || n->in[1] < 0)
         return false;
     for (int k = 1; k < n->n_out; k++)
@@ -51,7 +56,7 @@ static bool match(const oct_graph *g, int id, skip *s)
 static oct_status fuse(oct_graph *g, const skip *s, const oct_pass *self, const oct_pass_log *log, oct_err *err)
 {
     const oct_node *n = &g->node[s->norm];
-    const bool rms = oct_is_op(n, "RMSNormalization");
+    const bool rms = is_rms(n);
     const int sum = n->in[0], shift = rms ? -1 : oct_input_at(n, 2);
     const float eps = oct_node_float(n, "epsilon", 1e-5f);
     const bool seen = !oct_value_used_once(&g->value[sum]);

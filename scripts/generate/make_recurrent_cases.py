@@ -145,6 +145,8 @@ def fused():
     contrib("SkipLayerNormalization", [x, skip, gamma, beta, bias], n_out=4, tol=(1e-4, 1e-5))
     contrib("SkipSimplifiedLayerNormalization", [x, skip, gamma, bias], tol=(1e-4, 1e-5))
     contrib("SkipSimplifiedLayerNormalization", [x, skip, gamma], tol=(1e-4, 1e-5), epsilon=1e-3)
+    cases.case("contrib", "SimplifiedLayerNormalization", 17, [x, gamma], tol=(1e-4, 1e-5), epsilon=1e-3)
+    cases.case("contrib", "SimplifiedLayerNormalization", 17, [x, gamma], n_out=2, tol=(1e-4, 1e-5), axis=-1, stash_type=1)
     ids, seg = rng.integers(0, 11, (2, 5)).astype(np.int32), rng.integers(0, 2, (2, 5)).astype(np.int32)
     word, pos, typ = f32(11, 8), f32(9, 8), f32(2, 8)
     mask = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]], np.int32)

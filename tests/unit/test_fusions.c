@@ -289,17 +289,17 @@ static void no_layer_norm(void **state)
 static int norm(oct_graph *g, const char *type, int x)
 {
     int gamma = net_random(g, "gamma", "48", 3);
-    return strcmp(type, "RMSNormalization") == 0 ? NET_NODE(g, type, "norm", "normed", x, gamma)
+    return strcmp(type, "LayerNormalization") != 0 ? NET_NODE(g, type, "norm", "normed", x, gamma)
                                                  : NET_NODE(g, type, "norm", "normed", x, gamma, net_random(g, "beta", "48", 4));
 }
 
 static void skips(void **state)
 {
-    static const char *const types[] = { "LayerNormalization", "RMSNormalization" };
-    static const char *const fused[] = { "SkipLayerNormalization", "SkipSimplifiedLayerNormalization" };
+    static const char *const types[] = { "LayerNormalization", "RMSNormalization", "SimplifiedLayerNormalization" };
+    static const char *const fused[] = { "SkipLayerNormalization", "SkipSimplifiedLayerNormalization", "SkipSimplifiedLayerNormalization" };
     oct_graph *g;
     int x, sum;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         g = start(23, "2,5,48", &x);
         expect(g, norm(g, types[i], op(g, "Add", x, net_input(g, "y", OCT_F32, "2,5,48"))), fused[i], 1, 2);
         g = start(23, "2,5,48", &x); /* others read the sum */

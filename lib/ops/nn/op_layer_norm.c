@@ -1,4 +1,5 @@
-/* lib/ops/nn/op_layer_norm.c -- LayerNormalization and RMSNormalization over the axes from `axis` on. */
+/* lib/ops/nn/op_layer_norm.c -- LayerNormalization and RMSNormalization over the axes from `axis` on, and SimplifiedLayerNormalization, by
+ * which ONNX Runtime spelled the latter before it had a standard: its second output is the factor of each row. */
 #include "kernels/reduce.h"
 #include "ops/core/args.h"
 #include "ops/core/elem.h"
@@ -6,6 +7,16 @@
 
 #include <math.h>
 #include <string.h>
+
+static bool is_simplified(const oct_step *s)
+{
+    return s->op->type[0] == 'S';
+}
+
+static bool is_rms(const oct_step *s)
+{
+    return s->op->type[0] == 'R' || is_simplified(s);
+}
 
 static oct_status norm_infer(const oct_infer *c, oct_err *err)
 {
@@ -125,7 +136,8 @@ static void run_f64(const oct_step *s, const oct_run *r, int axis, int64_t rows,
     const double *x = s->in[0]->data, eps = (double)oct_node_float(s->node, "epsilon", 1e-5f);
     double *y = s->out[0]->data, *rest = r->scratch;
     const double *gamma = factor(s, 1, axis, OCT_F64, rest, r), *beta = factor(s, 2, axis, OCT_F64, rest + n, r);
-    const bool rms = s->op->type[0] == 'R';
+    const bool rms = is_rms(s);
+    const int rate_at = is_simplified(s) ? 1 : 2;
     for (int64_t row = 0; row < rows; row++, x += n, y += n) {
         double mean = 0.0, var = 0.0;
         for (int64_t i = 0; i < n && !rms; i++)
@@ -135,8 +147,9 @@ static void run_f64(const oct_step *s, const oct_run *r, int axis, int64_t rows,
         const double rate = 1.0 / sqrt(var + eps);
         for (int64_t i = 0; i < n; i++)
             y[i] = (x[i] - mean) * rate * (gamma != NULL ? gamma[i] : 1.0) + (beta != NULL ? beta[i] : 0.0);
-        put(s, 1, row, mean);
-        put(s, 2, row, rate);
+        if (!is_simplified(s))
+            put(s, 1, row, mean);
+        put(s, rate_at, row, rate);
     }
 }
 
@@ -155,7 +168,7 @@ static oct_status norm_run(const oct_step *s, const oct_run *r, oct_err *err)
     float *gamma = r->scratch, *beta = gamma + n, *wide = beta + n;
     bool direct = x->dtype == OCT_F32 && y->dtype == OCT_F32;
     oct_layer_norm p = { .rows = (size_t)rows, .n = (size_t)n, .eps = oct_node_float(s->node, "epsilon", 1e-5f),
-                         .rms = s->op->type[0] == 'R' };
+                         .rms = is_rms(s) };
     p.gamma = factor(s, 1, axis, OCT_F32, gamma, r);
     p.beta = factor(s, 2, axis, OCT_F32, beta, r);
     const float *from = x->data;
@@ -167,8 +180,9 @@ static oct_status norm_run(const oct_step *s, const oct_run *r, oct_err *err)
         }
         from = wide;
     }
-    float *mean = s->n_out > 1 && s->out[1] != NULL ? s->out[1]->data : NULL;
-    float *rstd = s->n_out > 2 && s->out[2] != NULL ? s->out[2]->data : NULL;
+    const int rate_at = is_simplified(s) ? 1 : 2;
+    float *mean = !is_simplified(s) && s->n_out > 1 && s->out[1] != NULL ? s->out[1]->data : NULL;
+    float *rstd = s->n_out > rate_at && s->out[rate_at] != NULL ? s->out[rate_at]->data : NULL;
     oct_layer_norm_f32(r->pool, &p, from, direct ? y->data : wide, mean, rstd);
     if (!direct)
         oct_elem_store(y->dtype, y->data, 0, 1, y->count, OCT_DOM_F, wide);
@@ -183,4 +197,9 @@ const oct_op oct_op_layer_norm = {
 const oct_op oct_op_rms_norm = {
     .type = "RMSNormalization", .domain = "", .since = 23, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
     .infer = norm_infer, .prepare = norm_prepare, .run = norm_run, .homogeneous = 1 << 1, .settles = true,
+};
+
+const oct_op oct_op_simplified_layer_norm = {
+    .type = "SimplifiedLayerNormalization", .domain = "", .since = 1, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 2,
+    .infer = norm_infer, .prepare = norm_prepare, .run = norm_run, .homogeneous = 1 << 1,
 };
