@@ -196,6 +196,40 @@ static oct_status write_nested(oct_graph *g, const oct_forms_write_opts *o, oct_
     return OCT_OK;
 }
 
+/* ---- constants that are written once ---- */
+
+static int by_data(const void *a, const void *b)
+{
+    const oct_tensor *x = (*(const oct_value *const *)a)->constant, *y = (*(const oct_value *const *)b)->constant;
+    return ((uintptr_t)x->data > (uintptr_t)y->data) - ((uintptr_t)x->data < (uintptr_t)y->data);
+}
+
+static bool same_tensor(const oct_tensor *a, const oct_tensor *b)
+{
+    return a->data == b->data && a->dtype == b->dtype && a->rank == b->rank && memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0;
+}
+
+/* Quantized values that a product and a table have in common; values of the file stay as they are. */
+static oct_status share_constants(oct_graph *g, oct_err *err)
+{
+    const oct_value **made = oct_arena_calloc(g->arena, g->n_value + 1, sizeof *made);
+    size_t n = 0;
+    if (!made)
+        return oct_nomem(err);
+    for (size_t v = 0; v < g->n_value; v++) {
+        const oct_value *x = &g->value[v];
+        if (!x->dead && x->constant && x->constant->data && x->constant->bytes && !x->origin && !oct_edit_keeps(g, (int)v))
+            made[n++] = x;
+    }
+    qsort(made, n, sizeof *made, by_data);
+    for (size_t i = 1; i < n; i++)
+        if (same_tensor(made[i - 1]->constant, made[i]->constant)) {
+            OCT_TRY(oct_graph_replace_uses(g, (int)(made[i] - g->value), (int)(made[i - 1] - g->value), err));
+            made[i] = made[i - 1];
+        }
+    return OCT_OK;
+}
+
 oct_status oct_forms_write(oct_graph *g, const oct_forms_write_opts *o, oct_err *err)
 {
     OCT_TRY(write_nested(g, o, err));
@@ -212,6 +246,7 @@ oct_status oct_forms_write(oct_graph *g, const oct_forms_write_opts *o, oct_err 
         OCT_TRY(oct_write_given_pairs(&w, order, n, err));
     for (size_t i = 0; i < n; i++)
         OCT_TRY(write_spelled(&w, order[i], err));
+    OCT_TRY(share_constants(g, err));
     oct_graph_prune(g);
     OCT_TRY(oct_graph_sort(g, err));
     return oct_graph_check(g, err);

@@ -203,6 +203,7 @@ struct oct_op {
     bool multiplies; /* output 0 is the product of the two inputs (Mul), and so homogeneous in either of them alone */
     bool permutes; /* output 0 is input 0 with its dimensions in the order of `perm` (Transpose) */
     bool is_qdq;   /* output 0 is input 0, but for rounding: quantized or back again (QuantizeLinear, DequantizeLinear) */
+    bool picks; /* output 0 has the elements of input 0 that input 1 names along `axis` (Gather): rows of a table, for axis 0 */
     bool moves; /* run moves elements without reading them, so that they can be strings (oct_op_run_alone) */
 
     /* Whether a step can run on integers: shapes and attributes are in `s`, operands have dtype and q. NULL: never. */

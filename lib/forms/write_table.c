@@ -1,0 +1,62 @@
+/* A table of rows of reals becomes one of quantized values with a scale a row (or one for all), in operators of the default domain: the
+ * quantized rows and their scales are picked alike, and what was picked is made real. So no runtime makes the whole table real. */
+#include "forms/edit.h"
+#include "forms/forms_write.h"
+
+#include "passes/match.h"
+
+/* A node of the default domain in front of `before` that makes a new value named after y; out may be where the input stands. */
+static oct_status step(oct_graph *g, const char *op, const char *suffix, oct_dtype t, int y, const int *in, int n_in, int before, int *node, int *out,
+                       oct_err *err)
+{
+    int made;
+    OCT_TRY(oct_edit_value(g, g->value[y].name, suffix, t, -1, &made, err));
+    OCT_TRY(oct_edit_node(g, op, in, n_in, made, before, node, err));
+    *out = made;
+    return OCT_OK;
+}
+
+/* The quantized rows, whose dimension stands last. */
+static oct_status pick(oct_graph *g, int id, const oct_quant *q, bool by_rows, int *rows, oct_err *err)
+{
+    const int table = g->node[id].in[0], ids = g->node[id].in[1], y = g->node[id].out[0];
+    const int rank = g->value[ids].shape.rank;
+    int64_t perm[OCT_MAX_RANK + 1];
+    int codes, node;
+    OCT_TRY(oct_edit_refer(g, g->value[table].name, "_quantized", q->qvals, &codes, err));
+    OCT_TRY(step(g, "Gather", "_quantized", q->dtype, y, (const int[]){ codes, ids }, 2, id, &node, rows, err));
+    if (by_rows)
+        return OCT_OK;
+    OCT_TRY(oct_node_set_int(g, node, "axis", 1, err));
+    for (int i = 0; i <= rank; i++)
+        perm[i] = i < rank ? i + 1 : 0;
+    OCT_TRY(step(g, "Transpose", "_rows", q->dtype, y, rows, 1, id, &node, rows, err));
+    return oct_node_set_ints(g, node, "perm", perm, rank + 1, err);
+}
+
+static oct_status scale_of(oct_graph *g, int id, const oct_quant *q, int *scale, oct_err *err)
+{
+    const int table = g->node[id].in[0], y = g->node[id].out[0];
+    const int64_t dims[2] = { q->n, 1 };
+    int all, node;
+    OCT_TRY(oct_edit_const(g, g->value[table].name, "_scale", OCT_F32, q->n > 1 ? 2 : 0, dims, q->scale, &all, err));
+    *scale = all;
+    return q->n > 1 ? step(g, "Gather", "_scale", OCT_F32, y, (const int[]){ all, g->node[id].in[1] }, 2, id, &node, scale, err) : OCT_OK;
+}
+
+oct_status oct_write_table(oct_graph *g, int id, const oct_quant *q, bool by_rows, oct_err *err)
+{
+    const int table = g->node[id].in[0], y = g->node[id].out[0], after = oct_graph_next(g, id);
+    const float zero = (float)q->zp[0];
+    int rows, real, scale, node, middle;
+    OCT_TRY(pick(g, id, q, by_rows, &rows, err));
+    OCT_TRY(step(g, "Cast", "_numbers", OCT_F32, y, &rows, 1, id, &node, &real, err));
+    OCT_TRY(oct_node_set_int(g, node, "to", OCT_F32, err));
+    if (zero != 0.0f) {
+        OCT_TRY(oct_edit_const(g, g->value[table].name, "_middle", OCT_F32, 0, NULL, &zero, &middle, err));
+        OCT_TRY(step(g, "Sub", "_steps", OCT_F32, y, (const int[]){ real, middle }, 2, id, &node, &real, err));
+    }
+    OCT_TRY(scale_of(g, id, q, &scale, err));
+    oct_graph_remove_node(g, id);
+    return oct_edit_node(g, "Mul", (const int[]){ real, scale }, 2, y, after, NULL, err);
+}
