@@ -33,6 +33,15 @@ typedef struct qshift {
     int64_t channels;       /* 0: not corrected */
 } qshift;
 
+/* The table whose rows a node picks (oct_op.picks), with quantized rows. */
+typedef struct qtable {
+    int tied;                 /* the product that multiplies by the same numbers, whose quantized weights serve both; -1: none */
+    const oct_tensor *with;   /* the tensor of its weights when that was found */
+    bool by_rows;             /* a row of the table is one of the quantized values, not a column */
+    oct_quant quant;          /* where it is not tied: s8 with a scale a row */
+    double sqnr;
+} qtable;
+
 typedef struct qnode {
     oct_policy_row row;    /* what the policy asks for */
     oct_scheme scheme;     /* what the node gets */
@@ -41,6 +50,9 @@ typedef struct qnode {
     const char *barred;    /* found while deciding: keeps the node float */
     bool rangeless;        /* found while deciding: a value that it reads or makes has no statistics */
     qweights *weights[2];  /* of inputs 1 and 2 (W and R of an LSTM), or NULL; products of one matrix in blocks share them */
+    qtable *table;         /* what is picked from, or NULL */
+    const oct_tensor *checked; /* the table of which is known ... */
+    bool finite;               /* ... whether all of it is finite */
     const oct_quant *bias; /* s32 at s_x * s_w, or NULL */
     qshift shift;
     oct_layer_decision decision;
@@ -183,6 +195,13 @@ oct_status oct_redirect(oct_qjob *j, int v, int to, oct_err *err);
 
 /* weights.c: quantizes weights and biases as the nodes' schemes say; c (may be NULL) has the means that biases are corrected by. */
 oct_status oct_decide_weights(oct_qjob *j, const oct_calib *c, oct_err *err);
+
+/* tables.c: why rows that a node picks are not quantized, or NULL; *is_table: whether it picks from a table of reals at all. */
+const char *oct_no_table(const oct_qjob *j, int node, bool *is_table);
+/* Quantizes all tables, after the products' weights, whose quantized values serve where they are the same numbers. */
+oct_status oct_decide_tables(oct_qjob *j, oct_err *err);
+/* In the graph that is being annotated. */
+oct_status oct_annotate_tables(oct_qjob *j, oct_err *err);
 
 /* Whether pairs of a node's 8-bit weights are to be safe: where sums would saturate and u8 weights cost speed, or are not taken. */
 typedef enum oct_pair_need { OCT_PAIRS_ANY, OCT_PAIRS_SAFE_WANTED, OCT_PAIRS_SAFE_NEEDED } oct_pair_need;

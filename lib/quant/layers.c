@@ -117,7 +117,7 @@ oct_layer_count oct_layers_count(const oct_layer *layers, size_t n)
     oct_layer_count c = { .nodes = n };
     for (size_t i = 0; i < n; i++) {
         const oct_layer *l = &layers[i];
-        const int bits = oct_layer_is_weight_only(l) ? oct_dtype_bits(l->d.weights) : 0;
+        const int bits = l->product && oct_layer_is_weight_only(l) ? oct_dtype_bits(l->d.weights) : 0;
         const bool integer = l->product && l->d.integer;
         c.integer_nodes += l->d.integer;
         c.products += l->product;

@@ -105,6 +105,22 @@ static void choose_recurrent(oct_qjob *j, int id)
         oct_set_scheme(j, id, OCT_SCHEME_DYNAMIC, row->rule);
 }
 
+/* Rows of a table are kept in 8 bits; what is picked of them is real. */
+static void choose_table(oct_qjob *j, int id)
+{
+    const oct_policy_row *row = &j->node[id].row;
+    bool is_table;
+    const char *why = oct_no_table(j, id, &is_table);
+    if (!is_table || oct_scheme_is_half(row->scheme))
+        return;
+    if (row->scheme == OCT_SCHEME_FLOAT)
+        j->node[id].why = row->rule;
+    else if (why)
+        j->node[id].why = why;
+    else
+        oct_set_scheme(j, id, OCT_SCHEME_WEIGHT_ONLY, "rows of a table are stored in 8 bits");
+}
+
 /* ---- clamps ---- */
 
 /* A clamp behind an integer node joins its quantizer when nothing else sees the unclamped value. */
@@ -370,6 +386,8 @@ static void place(oct_qjob *j)
             choose_product(j, id);
         if (op && op->quant == OCT_QUANT_RECURRENT)
             choose_recurrent(j, id);
+        if (op && op->picks && !j->node[id].barred)
+            choose_table(j, id);
         if (j->node[id].barred)
             j->node[id].why = j->node[id].barred;
     }

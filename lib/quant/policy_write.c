@@ -34,7 +34,7 @@ static void dump_layer(oct_buf *b, const oct_conversion *c, const oct_layer *l)
     if (l->d.observer)
         oct_observer_parse(l->d.observer, &o, NULL); /* a pinned range has none: the usual one stays */
     dump_name(b, "name:", l->name);
-    const bool blocks = oct_layer_is_weight_only(l), whole = l->d.weights == OCT_U4 || l->d.weights == OCT_U8;
+    const bool blocks = oct_layer_is_weight_only(l) && l->d.block, whole = l->d.weights == OCT_U4 || l->d.weights == OCT_U8;
     const char *why = blocks || l->d.integer ? "" : l->d.why;
     if (blocks)
         oct_buf_printf(b, "  weight-only  %c%d/block%d/%s  -  -", whole ? 'u' : 's', oct_dtype_bits(l->d.weights), l->d.block,

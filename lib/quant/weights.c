@@ -578,7 +578,7 @@ static oct_status decide(oct_qjob *j, const oct_calib *c, int id, oct_pool *pool
 {
     const oct_scheme scheme = j->node[id].scheme;
     if (scheme == OCT_SCHEME_WEIGHT_ONLY)
-        return oct_make_blocks(j, id, pool, err);
+        return !oct_layer_weights(j->g, id) ? OCT_OK : oct_make_blocks(j, id, pool, err);
     /* Without weights both operands are activations. */
     const bool layer = (scheme == OCT_SCHEME_STATIC || scheme == OCT_SCHEME_DYNAMIC) && oct_layer_weights(j->g, id);
     return layer ? quantize_layer(j, c, id, err) : OCT_OK;
@@ -604,5 +604,5 @@ oct_status oct_decide_weights(oct_qjob *j, const oct_calib *c, oct_err *err)
     for (size_t i = 0; i < j->n_layer && s == OCT_OK; i++)
         s = oct_within_node(j->g, j->layer[i], decide(j, c, j->layer[i], pool, err), err);
     oct_pool_destroy(pool);
-    return s;
+    return s == OCT_OK ? oct_decide_tables(j, err) : s;
 }

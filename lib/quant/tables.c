@@ -1,0 +1,162 @@
+/* Tables of which nodes pick rows, such as embeddings: 8 bits with a scale a row, whatever the scheme, as nothing is computed on them. Where a
+ * product multiplies by the same numbers (tied embeddings) its quantized weights are the table, so that they are stored once. */
+#include "quant/job.h"
+
+#include "eval/summary.h"
+#include "forms/forms_write.h"
+#include "kernels/quantize.h"
+#include "passes/match.h"
+
+#include <math.h>
+
+/* What smaller tables save is not worth the nodes. */
+enum { LEAST = 1 << 14 };
+
+static const oct_tensor *table_of(const oct_qjob *j, int node)
+{
+    return j->g->value[j->g->node[node].in[0]].constant;
+}
+
+static bool is_finite(const oct_tensor *t)
+{
+    bool all = true;
+    for (int64_t i = 0; i < t->count && all; i++)
+        all = isfinite(((const float *)t->data)[i]);
+    return all;
+}
+
+const char *oct_no_table(const oct_qjob *j, int node, bool *is_table)
+{
+    const oct_node *n = &j->g->node[node];
+    const int v = oct_input_at(n, 0);
+    const oct_tensor *t = v >= 0 ? j->g->value[v].constant : NULL;
+    *is_table = t && t->data && t->dtype == OCT_F32 && t->rank == 2 && oct_node_int(n, "axis", 0) == 0 && n->out[0] >= 0 &&
+                !j->g->value[v].quant;
+    if (!*is_table)
+        return NULL;
+    if (t->count < LEAST)
+        return "its table is small";
+    qnode *q = &j->node[node];
+    if (q->checked != t)
+        q->finite = is_finite(t);
+    q->checked = t;
+    return q->finite ? NULL : "its table has values that are not finite";
+}
+
+/* ---- products by the same numbers ---- */
+
+static bool same_numbers(const oct_qjob *j, int product, const oct_tensor *t)
+{
+    const oct_tensor *w = oct_layer_weights(j->g, product);
+    oct_weight_layout l;
+    if (!w || w->rank != 2 || w->dtype != OCT_F32 || !w->data || !oct_layer_layout(j->g, product, &l) || l.outs != t->dims[0] || l.ins != t->dims[1])
+        return false;
+    const float *a = t->data, *b = w->data;
+    for (int64_t o = 0; o < l.outs; o++)
+        for (int64_t k = 0; k < l.ins; k++)
+            if (a[o * l.ins + k] != b[o * l.out_step + k * l.in_step])
+                return false;
+    return true;
+}
+
+/* Whether a product's quantized weights can be picked from by the indices that a node has. */
+static bool serves(const oct_qjob *j, int product, int node)
+{
+    const qweights *w = j->node[product].weights[0];
+    const oct_scheme scheme = j->node[product].scheme;
+    oct_weight_layout l;
+    return w && (scheme == OCT_SCHEME_STATIC || scheme == OCT_SCHEME_DYNAMIC) && !w->quant.block && oct_layer_layout(j->g, product, &l) &&
+           (l.out_axis == 0 || j->g->value[j->g->node[node].in[1]].shape.rank >= 0);
+}
+
+static int tied_product(const oct_qjob *j, int node)
+{
+    const qtable *before = j->node[node].table;
+    if (before && before->tied >= 0 && serves(j, before->tied, node) && before->with == oct_layer_weights(j->g, before->tied))
+        return before->tied;
+    for (size_t i = 0; i < j->n_layer; i++)
+        if (oct_op_is_layer(oct_op_of(j->g, j->layer[i])) && serves(j, j->layer[i], node) && same_numbers(j, j->layer[i], table_of(j, node)))
+            return j->layer[i];
+    return -1;
+}
+
+/* ---- tables of their own ---- */
+
+/* A row at a time: the largest magnitude becomes 127. */
+static oct_status quantize_rows(oct_qjob *j, const oct_tensor *t, qtable *x, oct_err *err)
+{
+    const size_t columns = (size_t)t->dims[1];
+    double signal = 0, noise = 0;
+    oct_tensor *qvals;
+    float *scale;
+    x->quant = (oct_quant){ .n = (int)t->dims[0], .dtype = OCT_S8 };
+    OCT_TRY(oct_new_scales(j, &x->quant, 0, &scale, err));
+    OCT_TRY(oct_tensor_new(j->lasting, OCT_S8, 2, t->dims, &qvals, err));
+    for (int64_t r = 0; r < t->dims[0]; r++) {
+        const float *row = (const float *)t->data + (size_t)r * columns;
+        int8_t *q = (int8_t *)(uintptr_t)qvals->data + (size_t)r * columns;
+        float largest = 0;
+        for (size_t k = 0; k < columns; k++)
+            largest = fmaxf(largest, fabsf(row[k]));
+        scale[r] = largest / 127.0f > 0 ? largest / 127.0f : 1.0f;
+        oct_quantize_f32(NULL, OCT_S8, row, columns, scale[r], 0, (uint8_t *)q);
+        for (size_t k = 0; k < columns; k++) {
+            const double d = (double)row[k] - (double)scale[r] * q[k];
+            signal += (double)row[k] * (double)row[k];
+            noise += d * d;
+        }
+    }
+    x->quant.qvals = qvals;
+    x->sqnr = oct_decibels(signal, noise);
+    return OCT_OK;
+}
+
+/* Of another node that picks from it, or NULL. */
+static qtable *made_before(const oct_qjob *j, int node)
+{
+    for (size_t i = 0; i < j->n_layer && j->layer[i] != node; i++) {
+        qtable *x = j->node[j->layer[i]].table;
+        if (x && x->quant.qvals && table_of(j, j->layer[i]) == table_of(j, node))
+            return x;
+    }
+    return NULL;
+}
+
+static oct_status decide(oct_qjob *j, int node, oct_err *err)
+{
+    const int tied = tied_product(j, node);
+    qtable *x = j->node[node].table;
+    oct_weight_layout l;
+    if (!x && !(x = made_before(j, node)) && !(x = oct_arena_calloc(j->arena, 1, sizeof *x)))
+        return oct_nomem(err);
+    j->node[node].table = x;
+    x->tied = tied;
+    x->with = tied >= 0 ? oct_layer_weights(j->g, tied) : NULL;
+    x->by_rows = tied < 0 || (oct_layer_layout(j->g, tied, &l) && l.out_axis == 0);
+    return tied >= 0 || x->quant.qvals ? OCT_OK : quantize_rows(j, table_of(j, node), x, err);
+}
+
+static bool has_table(const oct_qjob *j, int node)
+{
+    const oct_op *op = oct_op_of(j->g, node);
+    return op && op->picks && j->node[node].scheme == OCT_SCHEME_WEIGHT_ONLY;
+}
+
+oct_status oct_decide_tables(oct_qjob *j, oct_err *err)
+{
+    for (size_t i = 0; i < j->n_layer; i++)
+        if (has_table(j, j->layer[i]))
+            OCT_TRY(oct_within_node(j->g, j->layer[i], decide(j, j->layer[i], err), err));
+    return OCT_OK;
+}
+
+oct_status oct_annotate_tables(oct_qjob *j, oct_err *err)
+{
+    for (size_t i = 0; i < j->n_layer; i++) {
+        const int id = j->layer[i];
+        const qtable *x = has_table(j, id) ? j->node[id].table : NULL;
+        if (x)
+            OCT_TRY(oct_write_table(j->g, id, x->tied >= 0 ? &j->node[x->tied].weights[0]->quant : &x->quant, x->by_rows, err));
+    }
+    return OCT_OK;
+}
