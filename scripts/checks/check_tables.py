@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""Compares models whose embeddings are stored in 8 bits with what NumPy makes of the same numbers, and with ONNX Runtime.
+
+    check_tables.py [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
+
+A table by itself, and one that a product multiplies by, too (tied embeddings), behind a Transpose or as Gemm has it, which must be stored once.
+
+Needs Python packages: runs itself with OCT_PYTHON when that is set.
+Exit: 0 when all hold, 1 when not, 77 without the packages.
+"""
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
+from pylib import packages
+
+packages.need("numpy", "onnx", "onnxruntime")
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from pylib.judge import Checker, options, run_ort, sqnr
+
+ROWS, WIDE, LENGTH = 700, 96, 9
+
+
+def model(path, tied, table):
+    """The rows of a table, and with tied a product by all of them."""
+    nodes = [helper.make_node("Gather", ["table", "ids"], ["rows"])]
+    outputs = [("rows", [LENGTH, WIDE])]
+    if tied:
+        outputs = [("logits", [LENGTH, ROWS])]
+        nodes.append(helper.make_node("Tanh", ["rows"], ["y"]))
+    if tied == "Gemm":
+        nodes.append(helper.make_node("Gemm", ["y", "table"], ["logits"], transB=1))
+    elif tied:
+        nodes += [helper.make_node("Transpose", ["table"], ["turned"], perm=[1, 0]), helper.make_node("MatMul", ["y", "turned"], ["logits"])]
+    infos = [helper.make_tensor_value_info(n, TensorProto.FLOAT, d) for n, d in outputs]
+    graph = helper.make_graph(nodes, "tables", [helper.make_tensor_value_info("ids", TensorProto.INT64, [LENGTH])], infos,
+                              [numpy_helper.from_array(table, "table")])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
+
+
+def stored(path):
+    return sum(len(numpy_helper.to_array(t).tobytes()) for t in onnx.load(path).graph.initializer if numpy_helper.to_array(t).size >= ROWS * WIDE)
+
+
+def check_one(check, scheme, tied, table, ids):
+    what, path, out = f"{scheme}, tied by {tied}", check.folder / "float.onnx", check.folder / "out.onnx"
+    model(path, tied, table)
+    check.convert(path, out, "--scheme", scheme, *(["--data", check.folder / "ids.npy"] if scheme == "static" else []))
+    onnx.checker.check_model(onnx.load(out), full_check=True)
+    check.hold(f"{what}: quantized, once", stored(out) == ROWS * WIDE, f"{stored(out)} bytes")
+    want, theirs, ours = run_ort(str(path), [ids]), run_ort(str(out), [ids]), check.run_ours(out, [ids])
+    check.hold(f"{what}: as in ONNX Runtime", sqnr(theirs, ours) > 55, f"{sqnr(theirs, ours):.1f} dB")
+    check.hold(f"{what}: near the float model", sqnr(want, theirs) > 25, f"{sqnr(want, theirs):.1f} dB")
+    if not tied:
+        step = np.abs(table).max(1, keepdims=True) / np.float32(127)
+        rows = (np.rint(table / step) * step)[ids]
+        check.hold(f"{what}: rows as NumPy rounds them", np.array_equal(rows, theirs[0][0]) and np.array_equal(rows, ours[0].reshape(rows.shape)))
+
+
+def main():
+    args = options(__doc__).parse_args()
+    rng = np.random.default_rng(11)
+    table = (rng.standard_normal((ROWS, WIDE)) * np.exp(rng.standard_normal((ROWS, 1)))).astype(np.float32)
+    ids = np.array([0, ROWS - 1, 3, -1, 3, 77, 512, 6, -ROWS], np.int64)
+    with tempfile.TemporaryDirectory() as folder:
+        check = Checker(args, Path(folder))
+        np.save(check.folder / "ids.npy", rng.integers(0, ROWS, (24, LENGTH)))
+        for scheme, tied in (("dynamic", None), ("weight-only", None), ("dynamic", "Transpose"), ("static", "Transpose"), ("static", "Gemm")):
+            check_one(check, scheme, tied, table, ids)
+    return check.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
