@@ -156,6 +156,29 @@ def fused():
     contrib("EmbedLayerNormalization", [ids, seg, word, pos, typ, gamma, beta, mask, place], n_out=2, tol=(1e-4, 1e-5))
 
 
+def blocks():
+    ids, scale = np.array([[1, 9, -1], [0, 4, 4]], np.int64), f32(10, 2)
+    for bits, per in ((4, 2), (8, 1)):
+        data, zero = codes(np.uint8, 10, 64 // per), codes(np.uint8, 10, 2 // per)
+        kw = {"gather_axis": 0, "quantize_axis": 1, "block_size": 32, "bits": bits}
+        contrib("GatherBlockQuantized", [data, ids, scale], **kw)
+        contrib("GatherBlockQuantized", [data, ids.astype(np.int32), scale, zero], **kw)
+    contrib("GatherBlockQuantized", [codes(np.uint8, 6, 3, 8), ids[0] % 6, f32(6, 3, 1), codes(np.uint8, 6, 3, 1)], gather_axis=0, quantize_axis=2,
+            block_size=16, bits=4)
+
+
+def linear():
+    """4 and 16 bits of com.microsoft."""
+    x, s = f32(3, 4, 5, scale=3.0), np.abs(f32(4)) + np.float32(0.01)
+    for t in (np.uint8, np.int8, np.uint16, np.int16):
+        lo, hi = (0, 256) if np.iinfo(t).bits == 8 else (0, 30000)
+        z = rng.integers(lo, hi, 4).astype(t)
+        contrib("QuantizeLinear", [x, s, z], axis=1)
+        contrib("QuantizeLinear", [x, np.array(s[0]), np.array(z[0])])
+        contrib("DequantizeLinear", [codes(t, 3, 4, 5) if np.iinfo(t).bits == 8 else rng.integers(lo, hi, (3, 4, 5)).astype(t), s, z], axis=1)
+    contrib("DequantizeLinear", [codes(np.uint8, 3, 5, 4), s, rng.integers(0, 256, 4).astype(np.uint8)], axis=2)
+
+
 def refused():
     """What must fail: a careless plan would read or write beyond a tensor, or compute something else."""
     def no(family, op, opset, x, y, domain="", **attrs):
@@ -197,6 +220,8 @@ if __name__ == "__main__":
     dynamic_lstm()
     fused()
     refused()
+    blocks()
+    linear()
     for f in cases.files.values():
         f.close()
     print(cases.counts)

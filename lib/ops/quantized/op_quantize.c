@@ -60,6 +60,12 @@ static bool takes(oct_dtype t, bool dequantize)
     return t == OCT_U8 || t == OCT_S8 || t == OCT_U16 || t == OCT_S16 || (dequantize && t == OCT_S32);
 }
 
+/* Before opset 13 there was one axis; com.microsoft counts opsets of its own. */
+static bool axis_is_fixed(const oct_step *s)
+{
+    return s->opset < 13 && !s->op->domain[0];
+}
+
 /* [outer][channels][inner] of x as it lies in memory. */
 static oct_status spread(const oct_step *s, quant_state *st, oct_err *err)
 {
@@ -69,7 +75,7 @@ static oct_status spread(const oct_step *s, quant_state *st, oct_err *err)
     if (scale->count == 1)
         return OCT_OK;
     int axis;
-    OCT_TRY(oct_axis(s->opset < 13 ? 1 : oct_node_int(s->node, "axis", 1), x->rank, &axis, err));
+    OCT_TRY(oct_axis(axis_is_fixed(s) ? 1 : oct_node_int(s->node, "axis", 1), x->rank, &axis, err));
     if (scale->rank != 1 || x->rank == 0 || scale->count != x->dims[axis])
         return oct_fail(err, OCT_EMALFORMED, "%lld scales for %lld channels", (long long)scale->count,
                         (long long)(x->rank ? x->dims[axis] : 1));
@@ -116,7 +122,7 @@ static oct_status general_prepare(const oct_step *s, quant_state *st, oct_dtype 
         return read_blocks(s, st, err);
     OCT_TRY(spread(s, st, err));
     if (scale->count != 1)
-        OCT_TRY(oct_axis(s->opset < 13 ? 1 : oct_node_int(s->node, "axis", 1), s->in[0]->rank, &st->axis, err));
+        OCT_TRY(oct_axis(axis_is_fixed(s) ? 1 : oct_node_int(s->node, "axis", 1), s->in[0]->rank, &st->axis, err));
     return OCT_OK;
 }
 
@@ -299,6 +305,16 @@ const oct_op oct_op_quantize_linear = {
 };
 const oct_op oct_op_dequantize_linear = {
     .type = "DequantizeLinear", .domain = "", .since = 10, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 1,
+    .infer = dequantize_infer, .prepare = quant_prepare, .run = dequantize_run, .layout = OCT_RULE_ANY, .is_qdq = true,
+    .f16 = -1, .bf16 = -1,
+};
+/* ONNX Runtime had 4 and 16 bits here before the default domain did. */
+const oct_op oct_op_quantize_linear_ms = {
+    .type = "QuantizeLinear", .domain = "com.microsoft", .since = 1, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 1,
+    .infer = quantize_infer, .prepare = quant_prepare, .run = quantize_run, .layout = OCT_RULE_ANY, .is_qdq = true, .f16 = -1, .bf16 = -1,
+};
+const oct_op oct_op_dequantize_linear_ms = {
+    .type = "DequantizeLinear", .domain = "com.microsoft", .since = 1, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 1,
     .infer = dequantize_infer, .prepare = quant_prepare, .run = dequantize_run, .layout = OCT_RULE_ANY, .is_qdq = true,
     .f16 = -1, .bf16 = -1,
 };
