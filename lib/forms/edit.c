@@ -33,6 +33,16 @@ oct_status oct_edit_refer(oct_graph *g, const char *base, const char *suffix, co
     return OCT_OK;
 }
 
+oct_status oct_edit_refer_matrix(oct_graph *g, const char *base, const char *suffix, oct_dtype t, size_t rows, size_t columns, const void *data,
+                                 int *v, oct_err *err)
+{
+    const int64_t dims[2] = { (int64_t)rows, (int64_t)columns };
+    const oct_tensor made = { .dtype = t, .rank = 2, .dims = oct_arena_memdup(g->arena, dims, sizeof dims), .count = dims[0] * dims[1],
+                              .bytes = rows * columns * (size_t)oct_dtype_bits(t) / 8, .data = data };
+    const oct_tensor *kept = made.dims ? oct_arena_memdup(g->arena, &made, sizeof made) : NULL;
+    return kept ? oct_edit_refer(g, base, suffix, kept, v, err) : oct_nomem(err);
+}
+
 bool oct_edit_keeps(const oct_graph *g, int v)
 {
     return g->value[v].is_output || oct_value_is_captured(&g->value[v]);

@@ -12,6 +12,9 @@ oct_status oct_edit_const(oct_graph *g, const char *base, const char *suffix, oc
                           int *v, oct_err *err);
 /* The same, of a tensor that is referred to instead of copied. */
 oct_status oct_edit_refer(oct_graph *g, const char *base, const char *suffix, const oct_tensor *t, int *v, oct_err *err);
+/* The same, of rank 2, of these bytes. */
+oct_status oct_edit_refer_matrix(oct_graph *g, const char *base, const char *suffix, oct_dtype t, size_t rows, size_t columns, const void *data,
+                                 int *v, oct_err *err);
 /* Whether the name of a value is known outside of its graph, or in one that a node holds. */
 bool oct_edit_keeps(const oct_graph *g, int v);
 /* A node of the default domain, named by what it makes, since names of values differ. node may be NULL. */

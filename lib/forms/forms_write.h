@@ -49,6 +49,8 @@ oct_status oct_forms_write(oct_graph *g, const oct_forms_write_opts *o, oct_err 
 /* Has node id, which picks rows of a table by its input 1 (oct_op.picks), pick quantized rows: q->qvals is [rows][columns], or the other way
  * round without by_rows (then the rank of input 1 must be known), of 8 bits; q->n: rows or 1; zero points are all equal. qvals are not copied. */
 oct_status oct_write_table(oct_graph *g, int id, const oct_quant *q, bool by_rows, oct_err *err);
+/* The same from a matrix in blocks along the columns of the table, whose quantized values lie as MatMulNBits has them, in whole blocks. */
+oct_status oct_write_block_table(oct_graph *g, int id, const oct_quant *q, oct_err *err);
 
 /* Writes the types of such nodes, and a Cast for each value and type that other nodes want. The graph must be without annotated values.
  * Graphs that nodes hold are left alone. */

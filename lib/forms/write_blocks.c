@@ -10,16 +10,6 @@ static oct_nbits_form form_of(const oct_graph *g, int v)
     return oct_blocks_form(g->value[v].quant, (int64_t[]){ d[0].n, d[1].n });
 }
 
-/* A constant of rank 2 that refers to these bytes. */
-static oct_status refer(oct_graph *g, const char *base, const char *suffix, oct_dtype t, size_t rows, size_t columns, const void *data, int *v, oct_err *err)
-{
-    const int64_t dims[2] = { (int64_t)rows, (int64_t)columns };
-    const oct_tensor made = { .dtype = t, .rank = 2, .dims = oct_arena_memdup(g->arena, dims, sizeof dims), .count = dims[0] * dims[1],
-                              .bytes = rows * columns * (size_t)oct_dtype_bits(t) / 8, .data = data };
-    const oct_tensor *kept = made.dims ? oct_arena_memdup(g->arena, &made, sizeof made) : NULL;
-    return kept ? oct_edit_refer(g, base, suffix, kept, v, err) : oct_nomem(err);
-}
-
 /* ---- MatMulNBits ---- */
 
 /* Quantized values, scale and, unless they are in the middle, zero points: values that follow each other. */
@@ -32,8 +22,8 @@ static oct_status operator_constants(oct_writer *w, int b, const oct_nbits_form 
     OCT_TRY(oct_write_base(w, b, &base, err));
     OCT_TRY(oct_blocks_weights(q, f, w->g->arena, &by_columns, err));
     OCT_TRY(oct_write_qvals(w, b, q->qvals, &w->value[b].blocks, err));
-    OCT_TRY(refer(w->g, base, "_scale", OCT_F32, f->n, oct_nbits_blocks(f), by_columns.scale, &v, err));
-    return by_columns.zero ? refer(w->g, base, "_zero_point", OCT_U8, f->n, oct_nbits_zero_bytes(f), by_columns.zero, &v, err) : OCT_OK;
+    OCT_TRY(oct_edit_refer_matrix(w->g, base, "_scale", OCT_F32, f->n, oct_nbits_blocks(f), by_columns.scale, &v, err));
+    return by_columns.zero ? oct_edit_refer_matrix(w->g, base, "_zero_point", OCT_U8, f->n, oct_nbits_zero_bytes(f), by_columns.zero, &v, err) : OCT_OK;
 }
 
 /* The bias as a row of n values. */
@@ -82,7 +72,7 @@ oct_status oct_write_block_constant(oct_writer *w, int v, int before, oct_err *e
     OCT_TRY(oct_write_base(w, v, &base, err));
     OCT_TRY(oct_blocks_elements(q, &f, g->arena, &e, err));
     OCT_TRY(oct_write_qvals(w, v, e.qvals, &in[0], err));
-    OCT_TRY(refer(g, base, "_scale", OCT_F32, (size_t)e.dims[0], (size_t)e.dims[1], e.scale, &in[1], err));
+    OCT_TRY(oct_edit_refer_matrix(g, base, "_scale", OCT_F32, (size_t)e.dims[0], (size_t)e.dims[1], e.scale, &in[1], err));
     if (e.zero)
         OCT_TRY(oct_edit_refer(g, base, "_zero_point", e.zero, &in[2], err));
     OCT_TRY(oct_write_real(w, v, base, in, &real, err));

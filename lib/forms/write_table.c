@@ -1,8 +1,10 @@
 /* A table of rows of reals becomes one of quantized values with a scale a row (or one for all), in operators of the default domain: the
- * quantized rows and their scales are picked alike, and what was picked is made real. So no runtime makes the whole table real. */
+ * quantized rows and their scales are picked alike, and what was picked is made real. So no runtime makes the whole table real. Of a matrix in blocks com.microsoft.GatherBlockQuantized
+ * does this, on what MatMulNBits has. */
 #include "forms/edit.h"
 #include "forms/forms_write.h"
 
+#include "ops/core/block_matrix.h"
 #include "passes/match.h"
 
 /* A node of the default domain in front of `before` that makes a new value named after y; out may be where the input stands. */
@@ -59,4 +61,31 @@ oct_status oct_write_table(oct_graph *g, int id, const oct_quant *q, bool by_row
     OCT_TRY(scale_of(g, id, q, &scale, err));
     oct_graph_remove_node(g, id);
     return oct_edit_node(g, "Mul", (const int[]){ real, scale }, 2, y, after, NULL, err);
+}
+
+oct_status oct_write_block_table(oct_graph *g, int id, const oct_quant *q, oct_err *err)
+{
+    const int y = g->node[id].out[0];
+    const int64_t *rows = g->value[g->node[id].in[0]].constant->dims;
+    const oct_nbits_form f = oct_blocks_form(q, q->axis == 0 ? (int64_t[]){ rows[1], rows[0] } : (int64_t[]){ rows[0], rows[1] });
+    const int64_t dims[2] = { rows[0], (int64_t)oct_nbits_column_bytes(&f) }, two = 2;
+    const char *table = g->value[g->node[id].in[0]].name;
+    oct_nbits_weights w;
+    int codes, shape, in[4] = { -1, g->node[id].in[1], -1, -1 }, node;
+    OCT_TRY(oct_blocks_weights(q, &f, g->arena, &w, err));
+    OCT_TRY(oct_edit_refer(g, table, "_quantized", q->qvals, &codes, err));
+    OCT_TRY(oct_edit_const(g, table, "_shape", OCT_S64, 1, &two, dims, &shape, err));
+    OCT_TRY(step(g, "Reshape", "_table", OCT_U8, y, (const int[]){ codes, shape }, 2, id, &node, &in[0], err));
+    OCT_TRY(oct_edit_refer_matrix(g, table, "_scale", OCT_F32, f.n, oct_nbits_blocks(&f), w.scale, &in[2], err));
+    if (w.zero)
+        OCT_TRY(oct_edit_refer_matrix(g, table, "_zero_point", OCT_U8, f.n, oct_nbits_zero_bytes(&f), w.zero, &in[3], err));
+    for (int i = 0; i < (w.zero ? 4 : 3); i++)
+        OCT_TRY(oct_graph_set_input(g, id, i, in[i], err));
+    g->node[id].n_attr = 0;
+    g->node[id].origin = NULL;
+    OCT_TRY(oct_node_set_int(g, id, "gather_axis", 0, err));
+    OCT_TRY(oct_node_set_int(g, id, "quantize_axis", 1, err));
+    OCT_TRY(oct_node_set_int(g, id, "block_size", (int64_t)f.block, err));
+    OCT_TRY(oct_node_set_int(g, id, "bits", f.bits, err));
+    return oct_edit_become(g, id, "GatherBlockQuantized", "com.microsoft", 0, err);
 }

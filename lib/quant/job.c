@@ -128,7 +128,8 @@ static void describe(oct_qjob *j, int id, bool decided)
     if (q->table && q->scheme != OCT_SCHEME_FLOAT) {
         const qweights *tied = q->table->tied >= 0 ? j->node[q->table->tied].weights[0] : NULL;
         d->weights = tied ? tied->quant.dtype : OCT_S8;
-        d->per_channel = tied ? tied->quant.n > 1 : true;
+        d->block = tied ? (int)tied->quant.block : 0;
+        d->per_channel = !d->block && (!tied || tied->quant.n > 1);
         d->sqnr_weights = tied ? tied->sqnr : q->table->sqnr;
     }
     if (v >= 0 && j->value[v].quant && d->integer && !q->absorbed) {

@@ -196,7 +196,7 @@ oct_status oct_redirect(oct_qjob *j, int v, int to, oct_err *err);
 /* weights.c: quantizes weights and biases as the nodes' schemes say; c (may be NULL) has the means that biases are corrected by. */
 oct_status oct_decide_weights(oct_qjob *j, const oct_calib *c, oct_err *err);
 
-/* tables.c: why rows that a node picks are not quantized, or NULL; *is_table: whether it picks from a table of reals at all. */
+/* row_tables.c: why rows that a node picks are not quantized, or NULL; *is_table: whether it picks from a table of reals at all. */
 const char *oct_no_table(const oct_qjob *j, int node, bool *is_table);
 /* Quantizes all tables, after the products' weights, whose quantized values serve where they are the same numbers. */
 oct_status oct_decide_tables(oct_qjob *j, oct_err *err);

@@ -65,7 +65,11 @@ static bool serves(const oct_qjob *j, int product, int node)
     const qweights *w = j->node[product].weights[0];
     const oct_scheme scheme = j->node[product].scheme;
     oct_weight_layout l;
-    return w && (scheme == OCT_SCHEME_STATIC || scheme == OCT_SCHEME_DYNAMIC) && !w->quant.block && oct_layer_layout(j->g, product, &l) &&
+    if (!w || !oct_layer_layout(j->g, product, &l))
+        return false;
+    if (scheme == OCT_SCHEME_WEIGHT_ONLY)
+        return w->quant.block && l.ins % w->quant.block == 0 && !j->opts.blocks_qdq;
+    return (scheme == OCT_SCHEME_STATIC || scheme == OCT_SCHEME_DYNAMIC) && !w->quant.block &&
            (l.out_axis == 0 || j->g->value[j->g->node[node].in[1]].shape.rank >= 0);
 }
 
@@ -155,8 +159,10 @@ oct_status oct_annotate_tables(oct_qjob *j, oct_err *err)
     for (size_t i = 0; i < j->n_layer; i++) {
         const int id = j->layer[i];
         const qtable *x = has_table(j, id) ? j->node[id].table : NULL;
-        if (x)
-            OCT_TRY(oct_write_table(j->g, id, x->tied >= 0 ? &j->node[x->tied].weights[0]->quant : &x->quant, x->by_rows, err));
+        if (!x)
+            continue;
+        const oct_quant *q = x->tied >= 0 ? &j->node[x->tied].weights[0]->quant : &x->quant;
+        OCT_TRY(q->block ? oct_write_block_table(j->g, id, q, err) : oct_write_table(j->g, id, q, x->by_rows, err));
     }
     return OCT_OK;
 }
