@@ -198,10 +198,12 @@ static oct_status write_nested(oct_graph *g, const oct_forms_write_opts *o, oct_
 
 /* ---- constants that are written once ---- */
 
+/* Values of the same numbers side by side, in the order of the graph. */
 static int by_data(const void *a, const void *b)
 {
-    const oct_tensor *x = (*(const oct_value *const *)a)->constant, *y = (*(const oct_value *const *)b)->constant;
-    return ((uintptr_t)x->data > (uintptr_t)y->data) - ((uintptr_t)x->data < (uintptr_t)y->data);
+    const oct_value *x = *(const oct_value *const *)a, *y = *(const oct_value *const *)b;
+    const uintptr_t p = (uintptr_t)x->constant->data, q = (uintptr_t)y->constant->data;
+    return p != q ? (p > q) - (p < q) : (x > y) - (x < y);
 }
 
 static bool same_tensor(const oct_tensor *a, const oct_tensor *b)
