@@ -376,7 +376,8 @@ static void wide_zero_point(void **state)
     oct_graph_destroy(g);
 }
 
-/* Two values stand for w, with two sets of parameters: names of quantized values stay, other names are numbered in the order of the products. */
+/* Two values stand for w, with two sets of parameters: the integers are the same, and stored once under the first name; other names are numbered in the
+ * order of the products. */
 static void constants_keep_their_names(void **state)
 {
     static const float scales[] = { 0.5f, 0.25f };
@@ -390,7 +391,7 @@ static void constants_keep_their_names(void **state)
     net_output(g, NET_NODE(g, "MatMul", "second", "q", a, quantized(g, "w_quantized", 2, dims, whole, qvals)));
     write_forms(g, false);
     const oct_node *p = &g->node[input(g, net_producer(g, "p"), 1)->producer], *q = &g->node[input(g, net_producer(g, "q"), 1)->producer];
-    const char *const names[2][3] = { { "w_quantized_1", "w_scale", "w_zero_point" }, { "w_quantized", "w_scale_1", "w_zero_point_1" } };
+    const char *const names[2][3] = { { "w_quantized_1", "w_scale", "w_zero_point" }, { "w_quantized_1", "w_scale_1", "w_zero_point_1" } };
     for (int i = 0; i < 3; i++) {
         assert_string_equal(input(g, p, i)->name, names[0][i]);
         assert_string_equal(input(g, q, i)->name, names[1][i]);

@@ -110,6 +110,7 @@ static const struct {
 } norms[] = {
     { "LayerNormalization", 17, 1, true },
     { "RMSNormalization", 23, 1, false },
+    { "SimplifiedLayerNormalization", 17, 1, false },
     { "com.microsoft.SkipLayerNormalization", 17, 2, true },
     { "com.microsoft.SkipSimplifiedLayerNormalization", 17, 2, false },
 };
