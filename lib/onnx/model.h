@@ -100,6 +100,20 @@ oct_status oct_model_draft_load(const oct_model_draft *d, oct_model **m, oct_err
 oct_status oct_model_draft_commit(oct_model_draft *d, oct_err *err);
 void oct_model_draft_abort(oct_model_draft *d); /* NULL allowed */
 
+/* A value in a file of its own, as those of an ONNX test case (input_0.pb). */
+typedef struct oct_stored_value {
+    const char *name;  /* "" where the file has none */
+    bool sequence;     /* its tensors are t[n]; else it is a tensor (n is 1) or an optional that holds nothing (n is 0) */
+    oct_tensor **t;
+    size_t n;
+    oct_dtype elem;    /* of a sequence: the type of its tensors, OCT_UNDEFINED where it is not stated */
+} oct_stored_value;
+
+/* Reads a serialised TensorProto, SequenceProto or OptionalProto, as the kind says, into the arena, data included. Sequences are of
+ * tensors: OCT_EUNSUPPORTED for other ones, for sparse tensors, and for element types that have no name here. OCT_EMALFORMED when the
+ * file holds something else. Other errors as oct_model_load. */
+oct_status oct_value_load_pb(const char *path, oct_value_kind kind, oct_arena *a, oct_stored_value *v, oct_err *err);
+
 /* Reads a serialised TensorProto (input_0.pb of an ONNX test case) into the arena, data included. Errors as
  * oct_model_load. */
 oct_status oct_tensor_load_pb(const char *path, oct_arena *a, oct_tensor **t, oct_err *err);

@@ -737,16 +737,49 @@ static void tensor_files_are_read(void **state)
 {
     oct_err err = OCT_ERR_INIT;
     oct_arena *a = oct_arena_create();
-    oct_tensor *t = NULL;
-    assert_int_equal(oct_tensor_load_pb(fixture("tensor.pb"), a, &t, &err), OCT_OK);
+    oct_stored_value v;
+    assert_int_equal(oct_value_load_pb(fixture("tensor.pb"), OCT_VALUE_TENSOR, a, &v, &err), OCT_OK);
+    assert_true(v.n == 1 && !v.sequence);
+    const oct_tensor *t = v.t[0];
     assert_true(t->dtype == OCT_F32 && t->rank == 2 && t->dims[1] == 3 && t->bytes == 24);
     size_t n;
     char *file = read_file(fixture("tensor.pb"), &n);
     assert_memory_equal(t->data, file + n - 24, 24); /* raw_data is the file's last field */
     write_file(temp("cut.pb"), file, n - 5);
-    assert_int_equal(oct_tensor_load_pb(temp("cut.pb"), a, &t, &err), OCT_EMALFORMED);
+    assert_int_equal(oct_value_load_pb(temp("cut.pb"), OCT_VALUE_TENSOR, a, &v, &err), OCT_EMALFORMED);
     assert_non_null(strstr(err.text, "cut.pb"));
     oct_free(file);
+    oct_arena_destroy(a);
+}
+
+/* Of int32 [2]: SequenceProto and OptionalProto around TensorProto, by the wire format. */
+#define INTS "\x08\x02\x10\x06\x4a\x08\x05\0\0\0\xfe\xff\xff\xff" /* dims 2, data_type 6, raw_data 5 and -2 */
+
+static void stored_values_are_read(void **state)
+{
+    static const char sequence[] = "\x0a\x01s\x10\x01\x1a\x0e" INTS "\x1a\x0e" INTS, some[] = "\x0a\x01o\x10\x01\x1a\x0e" INTS;
+    static const char nested[] = "\x10\x02\x2a\x02\x10\x01", filled[] = "\x10\x02\x2a\x12\x10\x01\x1a\x0e" INTS;
+    oct_arena *a = oct_arena_create();
+    oct_err err = OCT_ERR_INIT;
+    oct_stored_value v;
+    const char *file = temp("value.pb");
+    write_file(file, sequence, sizeof sequence - 1);
+    assert_int_equal(oct_value_load_pb(file, OCT_VALUE_SEQUENCE, a, &v, &err), OCT_OK);
+    assert_string_equal(v.name, "s");
+    assert_true(v.sequence && v.n == 2 && v.elem == OCT_S32);
+    assert_int_equal(((const int32_t *)v.t[1]->data)[1], -2);
+    write_file(file, some, sizeof some - 1);
+    assert_int_equal(oct_value_load_pb(file, OCT_VALUE_OPTIONAL, a, &v, &err), OCT_OK);
+    assert_true(!v.sequence && v.n == 1 && ((const int32_t *)v.t[0]->data)[0] == 5);
+    write_file(file, filled, sizeof filled - 1);
+    assert_int_equal(oct_value_load_pb(file, OCT_VALUE_OPTIONAL_SEQUENCE, a, &v, &err), OCT_OK);
+    assert_true(v.sequence && v.n == 1);
+    write_file(file, "", 0);
+    assert_int_equal(oct_value_load_pb(file, OCT_VALUE_OPTIONAL, a, &v, &err), OCT_OK);
+    assert_true(!v.sequence && v.n == 0);
+    write_file(file, nested, sizeof nested - 1); /* a sequence of sequences */
+    assert_int_equal(oct_value_load_pb(file, OCT_VALUE_SEQUENCE, a, &v, &err), OCT_EUNSUPPORTED);
+    assert_non_null(strstr(err.text, "value.pb"));
     oct_arena_destroy(a);
 }
 
@@ -815,7 +848,7 @@ int main(void)
         cmocka_unit_test(hints_name_the_real_format),
         cmocka_unit_test(a_missing_file_is_exit_3),
         cmocka_unit_test(large_raw_data_are_views),
-        cmocka_unit_test(tensor_files_are_read),
+        cmocka_unit_test(tensor_files_are_read), cmocka_unit_test(stored_values_are_read),
         cmocka_unit_test(allocations_may_fail),
     };
     return cmocka_run_group_tests_name("onnx", tests, set_up, tear_down);
