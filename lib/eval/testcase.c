@@ -1,9 +1,9 @@
 /* ONNX test cases. */
 #include "eval/testcase.h"
 
-#include "data/data.h"
+#include "base/array.h"
+#include "onnx/model.h"
 #include "ops/core/small.h"
-#include "runtime/runner.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,19 +11,20 @@
 
 /* ---- comparing ---- */
 
-static void note(oct_check_result *r, const char *name, const oct_array *a, int64_t at, double got, double want)
+/* "[0,3]" of element `at`; "" of a scalar. */
+static const char *index_text(char text[96], const oct_tensor *t, int64_t at)
 {
-    char index[96] = "";
     size_t len = 0;
-    int64_t rest = at, below = oct_array_count(a);
-    for (int k = 0; k < a->rank && len + 24 < sizeof index; k++) {
-        below /= a->dims[k];
-        len += (size_t)snprintf(index + len, sizeof index - len, "%s%lld", k ? "," : "[", (long long)(rest / below));
+    int64_t rest = at, below = t->count;
+    text[0] = 0;
+    for (int k = 0; k < t->rank && len + 24 < 96; k++) {
+        below /= t->dims[k];
+        len += (size_t)snprintf(text + len, 96 - len, "%s%lld", k ? "," : "[", (long long)(rest / below));
         rest %= below;
     }
     if (len)
-        snprintf(index + len, sizeof index - len, "]");
-    snprintf(r->first, sizeof r->first, "output '%.120s'%s is %.9g, expected %.9g", name, index, got, want);
+        snprintf(text + len, 96 - len, "]");
+    return text;
 }
 
 static bool close_to(double got, double want, const oct_check_options *o)
@@ -35,9 +36,10 @@ static bool close_to(double got, double want, const oct_check_options *o)
     return fabs(got - want) <= o->atol + o->rtol * fabs(want);
 }
 
-static void compare_values(const char *name, const oct_array *want, const double *w, const double *g, size_t n,
+static void compare_values(const char *name, const oct_tensor *want, const double *w, const double *g, size_t n,
                            const oct_check_options *o, oct_check_result *r)
 {
+    char index[96];
     for (size_t i = 0; i < n; i++) {
         double d = fabs(g[i] - w[i]);
         if (isfinite(d) && d > r->max_abs)
@@ -46,17 +48,17 @@ static void compare_values(const char *name, const oct_array *want, const double
             continue;
         r->differ++;
         if (!r->first[0])
-            note(r, name, want, (int64_t)i, g[i], w[i]);
+            snprintf(r->first, sizeof r->first, "output '%.120s'%s is %.9g, expected %.9g", name, index_text(index, want, (int64_t)i), g[i], w[i]);
     }
 }
 
 /* As numbers; those of less than 16 bits as what they stand for. */
-static oct_status to_doubles(const oct_array *a, double *v, size_t n, oct_err *err)
+static oct_status to_doubles(const oct_tensor *t, double *v, oct_err *err)
 {
-    if (!oct_is_small(a->dtype))
-        return oct_array_convert(a->dtype, a->data, OCT_F64, v, n, err);
-    for (size_t i = 0; i < n; i++)
-        v[i] = (double)oct_small_get(a->dtype, a->data, (int64_t)i);
+    if (!oct_is_small(t->dtype))
+        return oct_array_convert(t->dtype, t->data, OCT_F64, v, (size_t)t->count, err);
+    for (int64_t i = 0; i < t->count; i++)
+        v[i] = (double)oct_small_get(t->dtype, t->data, i);
     return OCT_OK;
 }
 
@@ -69,14 +71,47 @@ static oct_check_options tolerance(oct_dtype t, const oct_check_options *given)
     return o;
 }
 
-oct_status oct_check_compare(const char *name, const oct_array *want, const oct_array *got, const oct_check_options *o,
-                             oct_check_result *r, oct_err *err)
+static oct_status compare_numbers(const char *name, const oct_tensor *want, const oct_tensor *got, const oct_check_options *o,
+                                  oct_check_result *r, oct_err *err)
+{
+    if (want->bytes == 0 || memcmp(want->data, got->data, want->bytes) == 0)
+        return OCT_OK;
+    const size_t n = (size_t)want->count;
+    double *w = oct_calloc(n + 1, sizeof *w), *g = oct_calloc(n + 1, sizeof *g);
+    oct_status s = w && g ? OCT_OK : oct_nomem(err);
+    if (s == OCT_OK)
+        s = to_doubles(want, w, err);
+    if (s == OCT_OK)
+        s = to_doubles(got, g, err);
+    const oct_check_options within = tolerance(want->dtype, o);
+    if (s == OCT_OK)
+        compare_values(name, want, w, g, n, &within, r);
+    else
+        oct_within(err, "output '%s'", name);
+    oct_free(w);
+    oct_free(g);
+    return s;
+}
+
+static void compare_strings(const char *name, const oct_tensor *want, const oct_tensor *got, oct_check_result *r)
+{
+    const oct_str *w = want->data, *g = got->data;
+    char index[96];
+    for (int64_t i = 0; i < want->count; i++) {
+        if (w[i].n == g[i].n && memcmp(w[i].s, g[i].s, w[i].n) == 0)
+            continue;
+        r->differ++;
+        if (!r->first[0])
+            snprintf(r->first, sizeof r->first, "output '%.80s'%s is '%.*s', expected '%.*s'", name, index_text(index, want, i),
+                     g[i].n < 40 ? (int)g[i].n : 40, g[i].s, w[i].n < 40 ? (int)w[i].n : 40, w[i].s);
+    }
+}
+
+static oct_status compare_tensors(const char *name, const oct_tensor *want, const oct_tensor *got, const oct_check_options *o,
+                                  oct_check_result *r, oct_err *err)
 {
     char a[96], b[96];
-    bool same = want->rank == got->rank;
-    for (int k = 0; same && k < want->rank; k++)
-        same = want->dims[k] == got->dims[k];
-    r->outputs++;
+    const bool same = want->rank == got->rank && memcmp(want->dims, got->dims, (size_t)want->rank * sizeof *want->dims) == 0;
     if (want->dtype != got->dtype || !same) {
         r->differ++;
         if (!r->first[0])
@@ -84,133 +119,234 @@ oct_status oct_check_compare(const char *name, const oct_array *want, const oct_
                      oct_dims_text(a, got->rank, got->dims), oct_dtype_name(want->dtype), oct_dims_text(b, want->rank, want->dims));
         return OCT_OK;
     }
-    size_t n = (size_t)oct_array_count(want);
-    double *w = oct_calloc(n + 1, sizeof *w), *g = oct_calloc(n + 1, sizeof *g);
-    oct_status s = w && g ? OCT_OK : oct_nomem(err);
-    if (s == OCT_OK)
-        s = to_doubles(want, w, n, err);
-    if (s == OCT_OK)
-        s = to_doubles(got, g, n, err);
-    const oct_check_options within = tolerance(want->dtype, o);
-    if (s == OCT_OK)
-        compare_values(name, want, w, g, n, &within, r);
+    r->values += (uint64_t)want->count;
+    if (want->dtype != OCT_STRING)
+        return compare_numbers(name, want, got, o, r, err);
+    compare_strings(name, want, got, r);
+    return OCT_OK;
+}
+
+static const char *kind_text(char text[48], const oct_datum *x)
+{
+    if (x->kind == OCT_DATUM_SEQUENCE)
+        snprintf(text, 48, "a sequence of %zu tensors", x->n);
     else
-        oct_within(err, "output '%s'", name);
-    r->values += n;
-    oct_free(w);
-    oct_free(g);
-    return s;
+        snprintf(text, 48, "%s", x->kind == OCT_DATUM_TENSOR ? "a tensor" : "an empty optional");
+    return text;
+}
+
+static oct_status compare_data(const char *name, const oct_datum *want, const oct_datum *got, const oct_check_options *o,
+                               oct_check_result *r, oct_err *err)
+{
+    if (want->kind == OCT_DATUM_TENSOR && got->kind == OCT_DATUM_TENSOR)
+        return compare_tensors(name, &want->t, &got->t, o, r, err);
+    if (want->kind != got->kind || want->n != got->n) {
+        char a[48], b[48];
+        r->differ++;
+        if (!r->first[0])
+            snprintf(r->first, sizeof r->first, "output '%.100s' is %s, expected %s", name, kind_text(a, got), kind_text(b, want));
+        return OCT_OK;
+    }
+    for (size_t i = 0; i < want->n; i++) {
+        char element[128];
+        snprintf(element, sizeof element, "%.100s/%zu", name, i);
+        OCT_TRY(compare_data(element, want->at[i], got->at[i], o, r, err));
+    }
+    return OCT_OK;
+}
+
+oct_status oct_check_compare(const char *name, const oct_datum *want, const oct_datum *got, const oct_check_options *o,
+                             oct_check_result *r, oct_err *err)
+{
+    r->outputs++;
+    return compare_data(name, want, got, o, r, err);
+}
+
+oct_status oct_case_compare(const oct_plan *p, oct_datum *const *want, const oct_check_options *o, oct_check_result *r, oct_err *err)
+{
+    for (size_t i = 0; i < oct_plan_n_outputs(p); i++) {
+        oct_datum *got;
+        if (!want[i])
+            continue;
+        OCT_TRY(oct_plan_output_datum(p, i, &got, err));
+        const oct_status s = oct_check_compare(oct_plan_output_name(p, i), want[i], got, o, r, err);
+        oct_datum_unref(got);
+        OCT_TRY(s);
+    }
+    return OCT_OK;
+}
+
+/* ---- the values of a case ---- */
+
+static oct_status sequence_of(const oct_stored_value *v, oct_datum **x, oct_err *err)
+{
+    OCT_TRY(oct_datum_sequence(v->elem, x, err));
+    for (size_t i = 0; i < v->n; i++) {
+        oct_datum *element;
+        OCT_TRY(oct_datum_borrow(v->t[i]->dtype, v->t[i]->rank, v->t[i]->dims, v->t[i]->data, &element, err));
+        const oct_status s = oct_datum_push(*x, element, err);
+        oct_datum_unref(element);
+        OCT_TRY(s);
+    }
+    return OCT_OK;
+}
+
+static oct_status datum_of(const oct_stored_value *v, oct_datum **x, oct_err *err)
+{
+    if (v->sequence)
+        return sequence_of(v, x, err);
+    return v->n ? oct_datum_borrow(v->t[0]->dtype, v->t[0]->rank, v->t[0]->dims, v->t[0]->data, x, err) : oct_datum_none(x, err);
+}
+
+/* The values in a folder's files of a kind, by number; NULL where there is no file. */
+typedef struct files {
+    oct_stored_value **v;
+    size_t n;
+} files;
+
+static oct_status load_file(const oct_graph *g, const int *value, size_t n, const char *path, size_t k, oct_arena *a, files *f, oct_err *err)
+{
+    if (!(f->v[k] = oct_arena_calloc(a, 1, sizeof *f->v[k])))
+        return oct_nomem(err);
+    return oct_value_load_pb(path, k < n ? g->value[value[k]].kind : OCT_VALUE_TENSOR, a, f->v[k], err);
+}
+
+/* Files beyond the n values of the model are there where an initializer is an input too. */
+static oct_status load_files(const oct_graph *g, const int *value, size_t n, const char *dir, const char *kind, oct_arena *a, files *f, oct_err *err)
+{
+    size_t cap = 0;
+    for (size_t k = 0;; k++) {
+        oct_path_kind there;
+        const char *path = oct_arena_printf(a, "%s/%s_%zu.pb", dir, kind, k);
+        if (!path || !OCT_GROW(a, f->v, f->n, cap))
+            return oct_nomem(err);
+        f->v[k] = NULL;
+        OCT_TRY(oct_path_look(path, &there, err));
+        if (there == OCT_PATH_NONE && k >= n)
+            return OCT_OK;
+        if (there != OCT_PATH_NONE)
+            OCT_TRY(load_file(g, value, n, path, k, a, f, err));
+        f->n++;
+    }
+}
+
+static const oct_stored_value *named(const files *f, const char *name)
+{
+    for (size_t k = 0; k < f->n; k++)
+        if (f->v[k] && strcmp(f->v[k]->name, name) == 0)
+            return f->v[k];
+    return NULL;
+}
+
+oct_status oct_case_load(const oct_graph *g, const int *value, size_t n, const char *dir, const char *kind, oct_arena *a, oct_datum **x, oct_err *err)
+{
+    files f = { 0 };
+    bool by_name = false;
+    OCT_TRY(load_files(g, value, n, dir, kind, a, &f, err));
+    for (size_t i = 0; i < n; i++)
+        by_name |= named(&f, g->value[value[i]].name) != NULL;
+    for (size_t i = 0; i < n; i++) {
+        const oct_stored_value *v = by_name ? named(&f, g->value[value[i]].name) : f.v[i];
+        if (v)
+            OCT_TRY(datum_of(v, &x[i], err));
+    }
+    return OCT_OK;
+}
+
+void oct_case_free(oct_datum **x, size_t n)
+{
+    for (size_t i = 0; x && i < n; i++)
+        oct_datum_unref(x[i]);
 }
 
 /* ---- running a case ---- */
 
-/* The array for a name, else the i-th when no array of the set has a name of this model. */
-static const oct_array *find_array(const oct_testset *t, const char *name, size_t i, bool by_name)
+oct_status oct_case_inputs(const oct_graph *g, oct_datum *const *x, oct_plan_input *in, oct_err *err)
 {
-    for (size_t k = 0; by_name && k < t->n; k++)
-        if (t->names[k] && strcmp(t->names[k], name) == 0)
-            return &t->arrays[k];
-    return !by_name && i < t->n ? &t->arrays[i] : NULL;
-}
-
-static bool any_named(const oct_graph *g, const int *values, size_t n, const oct_testset *t)
-{
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < t->n; k++)
-            if (t->names[k] && strcmp(t->names[k], g->value[values[i]].name) == 0)
-                return true;
-    return false;
-}
-
-static oct_status collect_inputs(const oct_graph *g, const oct_testset *t, oct_array *in, oct_err *err)
-{
-    bool by_name = any_named(g, g->input, g->n_input, t);
     for (size_t i = 0; i < g->n_input; i++) {
-        const oct_array *a = find_array(t, g->value[g->input[i]].name, i, by_name);
-        if (!a || a->dtype == OCT_UNDEFINED)
-            return oct_fail(err, OCT_EMALFORMED, "the test case has no array for input '%s'", g->value[g->input[i]].name);
-        in[i] = *a;
-    }
-    return OCT_OK;
-}
-
-static oct_status compare_outputs(const oct_graph *g, const oct_plan *p, const oct_testset *want, const oct_check_options *o,
-                                  oct_check_result *r, oct_err *err)
-{
-    bool by_name = any_named(g, g->output, g->n_output, want);
-    for (size_t i = 0; i < g->n_output; i++) {
-        const char *name = g->value[g->output[i]].name;
-        const oct_array *w = find_array(want, name, i, by_name);
-        if (!w || w->dtype == OCT_UNDEFINED)
+        const oct_value *v = &g->value[g->input[i]];
+        if (!x[i])
+            return oct_fail(err, OCT_EMALFORMED, "no input_%zu.pb for input '%s'", i, v->name);
+        in[i] = (oct_plan_input){ .tensor = v->kind == OCT_VALUE_TENSOR };
+        if (!in[i].tensor)
             continue;
-        const oct_operand *t = oct_plan_output(p, i);
-        oct_array got = { .dtype = t->dtype, .rank = t->rank, .data = t->data };
-        memcpy(got.dims, t->dims, (size_t)t->rank * sizeof t->dims[0]);
-        OCT_TRY(oct_check_compare(name, w, &got, o, r, err));
+        in[i].dtype = x[i]->t.dtype;
+        in[i].rank = x[i]->t.rank;
+        memcpy(in[i].dims, x[i]->dims, (size_t)in[i].rank * sizeof *in[i].dims);
     }
-    if (r->outputs == 0)
-        return oct_fail(err, OCT_EMALFORMED, "the test case has no expected output of this model");
     return OCT_OK;
 }
 
-enum { SHAPE_ELEMENTS = 64 };
+/* Says what a case is made of, where something of it is missing. */
+static oct_status incomplete(const char *dir, oct_err *err)
+{
+    oct_within(err, "%s", dir);
+    oct_hint(err, "a test case is a folder like test_data_set_0, with a file for each input and output of the model: input_0.pb, output_0.pb");
+    return OCT_EMALFORMED;
+}
 
-/* A copy of g in which small inputs of rank 0 and 1 (shapes, axes, scales) are constants: plans need to know them. */
-static oct_status settle_inputs(const oct_graph *g, const oct_array *x, oct_graph **copy, oct_err *err)
+static oct_status run_graph(const oct_graph *g, const oct_plan_input *shapes, oct_datum *const *in, oct_datum *const *want,
+                            const oct_check_options *o, oct_check_result *r, oct_err *err)
+{
+    oct_plan *p = NULL;
+    oct_status s = oct_plan_create(g, shapes, &(oct_plan_opts){ .pool = o->pool }, &p, err);
+    if (s == OCT_OK)
+        s = oct_plan_run_data(p, in, err);
+    if (s == OCT_OK)
+        s = oct_case_compare(p, want, o, r, err);
+    oct_plan_destroy(p);
+    return s;
+}
+
+enum { SETTLED_ELEMENTS = 64 };
+
+/* A copy of g in which small inputs of rank 0 and 1 are constants, as the scales of quantized operators have to be; shapes and in: of the
+ * inputs that are left. */
+static oct_status settle_inputs(const oct_graph *g, oct_plan_input *shapes, oct_datum **in, oct_graph **copy, oct_err *err)
 {
     OCT_TRY(oct_graph_clone(g, copy, err));
     oct_graph *c = *copy;
     size_t kept = 0;
     for (size_t i = 0; i < g->n_input; i++) {
-        int v = g->input[i];
-        if (x[i].rank > 1 || oct_array_count(&x[i]) > SHAPE_ELEMENTS) {
+        const int v = g->input[i];
+        if (!shapes[i].tensor || shapes[i].rank > 1 || in[i]->t.count > SETTLED_ELEMENTS) {
+            shapes[kept] = shapes[i];
+            in[kept] = in[i];
             c->input[kept++] = v;
             continue;
         }
-        oct_tensor *t;
-        OCT_TRY(oct_tensor_new(c->arena, x[i].dtype, x[i].rank, x[i].dims, &t, err));
-        memcpy((void *)(uintptr_t)t->data, x[i].data, t->bytes);
         c->value[v].is_input = false;
-        oct_graph_set_const(c, v, t);
+        oct_graph_set_const(c, v, &in[i]->t);
     }
     c->n_input = kept;
     return OCT_OK;
 }
 
-static oct_status run_graph(const oct_graph *g, const oct_input_desc *d, size_t n, const oct_array *x, const oct_testset *want,
-                            const oct_check_options *o, oct_check_result *r, oct_err *err)
+static oct_status run_settled(const oct_graph *g, oct_plan_input *shapes, oct_datum *const *in, oct_datum *const *want,
+                              const oct_check_options *o, oct_arena *a, oct_check_result *r, oct_err *err)
 {
-    oct_plan_opts opts = { .pool = o->pool };
-    oct_runner *runner = NULL;
-    oct_plan *p;
-    oct_status s = oct_runner_create(g, &opts, d, n, &runner, err);
+    oct_graph *settled = NULL;
+    oct_datum **rest = oct_arena_memdup(a, in, g->n_input * sizeof *rest);
+    oct_status s = rest ? settle_inputs(g, shapes, rest, &settled, err) : oct_nomem(err);
     if (s == OCT_OK)
-        s = oct_runner_run(runner, x, &p, err);
-    if (s == OCT_OK)
-        s = compare_outputs(g, p, want, o, r, err);
-    oct_runner_destroy(runner);
+        s = run_graph(settled, shapes, rest, want, o, r, err);
+    oct_graph_destroy(settled);
     return s;
 }
 
-static oct_status run_case(const oct_graph *g, const oct_testset *in, const oct_testset *want, const oct_check_options *o,
+static oct_status run_case(const oct_graph *g, const char *dir, oct_datum *const *in, oct_datum *const *want, const oct_check_options *o,
                            oct_arena *a, oct_check_result *r, oct_err *err)
 {
-    oct_array *x = oct_arena_calloc(a, g->n_input + 1, sizeof *x);
-    oct_input_desc *d;
-    size_t n;
-    if (!x)
+    oct_plan_input *shapes = oct_arena_calloc(a, g->n_input + 1, sizeof *shapes);
+    if (!shapes)
         return oct_nomem(err);
-    OCT_TRY(collect_inputs(g, in, x, err));
-    OCT_TRY(oct_inputs_describe(&g, 1, a, &d, &n, err));
+    if (oct_case_inputs(g, in, shapes, err) != OCT_OK)
+        return incomplete(dir, err);
     oct_err first = OCT_ERR_INIT, second = OCT_ERR_INIT;
-    oct_status s = run_graph(g, d, n, x, want, o, r, &first);
-    if (s == OCT_EUNSUPPORTED) {
-        oct_graph *settled = NULL;
-        oct_status again = settle_inputs(g, x, &settled, &second);
-        if (again == OCT_OK)
-            again = run_graph(settled, d, n, x, want, o, r, &second);
-        oct_graph_destroy(settled);
-        /* If it is still unsupported, the error of the original model is reported. */
+    oct_status s = run_graph(g, shapes, in, want, o, r, &first);
+    if (s == OCT_EUNSUPPORTED && g->n_input) {
+        const oct_status again = run_settled(g, shapes, in, want, o, a, r, &second);
+        /* If it is still unsupported, the error of the model as it is is reported. */
         if (again != OCT_EUNSUPPORTED) {
             first = second;
             s = again;
@@ -218,21 +354,35 @@ static oct_status run_case(const oct_graph *g, const oct_testset *in, const oct_
     }
     if (s != OCT_OK && err)
         *err = first;
-    return s;
+    if (s != OCT_OK || r->outputs)
+        return s;
+    oct_fail(err, OCT_EMALFORMED, "no output_*.pb for an output of the model");
+    return incomplete(dir, err);
+}
+
+static oct_status check_folder(const char *dir, oct_err *err)
+{
+    oct_path_kind there;
+    OCT_TRY(oct_path_look(dir, &there, err));
+    return there == OCT_PATH_FOLDER ? OCT_OK : oct_fail(err, OCT_EIO, "%s: %s", dir, there == OCT_PATH_NONE ? "no such folder" : "not a folder");
 }
 
 oct_status oct_check_case(const oct_graph *g, const char *dir, const oct_check_options *o, oct_check_result *r, oct_err *err)
 {
     *r = (oct_check_result){ 0 };
-    oct_testset in = { 0 }, want = { 0 };
     oct_arena *a = oct_arena_create();
-    oct_status s = a ? oct_testset_load(dir, "input", &in, err) : oct_nomem(err);
+    if (!a)
+        return oct_nomem(err);
+    oct_datum **in = oct_arena_calloc(a, g->n_input + 1, sizeof *in), **want = oct_arena_calloc(a, g->n_output + 1, sizeof *want);
+    oct_status s = in && want ? check_folder(dir, err) : oct_nomem(err);
     if (s == OCT_OK)
-        s = oct_testset_load(dir, "output", &want, err);
+        s = oct_case_load(g, g->input, g->n_input, dir, "input", a, in, err);
     if (s == OCT_OK)
-        s = run_case(g, &in, &want, o, a, r, err);
-    oct_testset_free(&in);
-    oct_testset_free(&want);
+        s = oct_case_load(g, g->output, g->n_output, dir, "output", a, want, err);
+    if (s == OCT_OK)
+        s = run_case(g, dir, in, want, o, a, r, err);
+    oct_case_free(in, g->n_input);
+    oct_case_free(want, g->n_output);
     oct_arena_destroy(a);
     return s;
 }

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Runs the test cases of the `onnx` package and compares with what is kept:
+"""Runs the test cases of the `onnx` package with `qeval --check` and compares with what is kept:
 
-    conformance.py RUNNER SOURCE CACHE [--write] [--list] [--op NAME]
+    conformance.py QEVAL RUNNER SOURCE CACHE [--write] [--list] [--op NAME]
 
 RUNNER is run_cases, SOURCE the source folder, CACHE where the cases are made (scripts/checks/make_conformance.py, by the Python that
 $OCT_PYTHON names; without it the test is skipped). Every case passes but those of tests/conformance/exceptions.txt: a case that is
 listed there and passes is an error, as is one that does not pass and is not listed (for the version of the package that the list
-names; another one may bring other cases, which are printed). --write rewrites docs/conformance.md. --list prints what does not
-pass, --op one operator's.
+names; another one may bring other cases, which are printed). A case passes when the tool ends with 0 for each of its data sets and
+the runner finds nothing wrong with it. --write rewrites docs/conformance.md. --list prints what does not pass, --op one operator's.
 """
 import argparse
 import collections
@@ -45,9 +45,28 @@ def exceptions(path):
     return version, names
 
 
-def run(runner, cache, todo):
-    """name -> (result, ways, reason). A case that ends the runner is a failure; the rest goes on without it."""
-    got = {}
+UNSUPPORTED = 5  # the tool's exit status
+
+
+def check(qeval, cache, case):
+    """(result, reason) of a case by the tool."""
+    name, _, rtol, atol = case
+    folder = os.path.join(cache, name)
+    for data in sorted(d for d in os.listdir(folder) if d.startswith("test_data_set_")):
+        args = [qeval, os.path.join(folder, "model.onnx"), "--data", os.path.join(folder, data), "--check", "--rtol", rtol, "--atol", atol, "--quiet"]
+        try:
+            p = subprocess.run(args, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=300)
+        except subprocess.TimeoutExpired:
+            return "fail", "it took more than 300 seconds"
+        if p.returncode:
+            lines = p.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
+            return "unsupported" if p.returncode == UNSUPPORTED else "fail", "exit %d: %s" % (p.returncode, lines[0])
+    return "pass", ""
+
+
+def run_ways(runner, cache, todo):
+    """name -> what is wrong with the ways that the tool has not run. A case that ends the runner is wrong; the rest goes on without it."""
+    wrong = {}
     while todo:
         part = todo[:PER_CALL]
         args = [x for c in part for x in (c[0], c[2], c[3])]
@@ -57,16 +76,24 @@ def run(runner, cache, todo):
             crash = "the runner ended with %d" % end
         except subprocess.TimeoutExpired as e:
             end, text, crash = -1, e.stdout or b"", "it took more than 300 seconds"
-        lines = [x.split("\t") for x in text.decode(errors="replace").splitlines() if x.count("\t") == 3]
-        for name, result, ways, reason in lines:
-            got[name] = (result, ways, reason)
+        lines = [x.split("\t") for x in text.decode(errors="replace").splitlines() if x.count("\t") == 2]
+        wrong.update((name, reason) for name, result, reason in lines if result != "pass")
         if len(lines) < len(part):
-            got[part[len(lines)][0]] = ("fail", "", crash)
+            wrong[part[len(lines)][0]] = crash
             todo = todo[len(lines) + 1:]
         else:
             todo = todo[PER_CALL:]
         if end == 2:
             sys.exit("the runner did not take its arguments")
+    return wrong
+
+
+def run(qeval, runner, cache, todo):
+    """name -> (result, reason)."""
+    got = {c[0]: check(qeval, cache, c) for c in todo}
+    for name, reason in run_ways(runner, cache, todo).items():
+        if got[name][0] == "pass":
+            got[name] = ("fail", reason)
     return got
 
 
@@ -115,12 +142,12 @@ def page(version, all_cases, got, listed, operators):
     ops = sorted(table(all_cases, got, operator_of))
     total = [sum(r[k] for r in ops) for k in (1, 2, 3)]
     out = ["# Conformance", "",
-           "Written by `tests/conformance/conformance.py --write`: the test cases of the `onnx` package (%s), through the runtime." % version,
-           "Each case is run with its inputs given when running, with all but the first constant, and with all constant. It passes",
-           "when at least one of these can be run, none gives a wrong result, and the result has the same bytes on every instruction",
-           "set, with one thread and with two; it is not supported when the library says so (an unknown operator, a type, a shape that",
-           "depends on data) for each of them. 16-bit floats may differ by two units in the last place: the expected values are rounded",
-           "at each step inside an operator, ours after it.", "",
+           "Written by `tests/conformance/conformance.py --write`: the test cases of the `onnx` package (%s), by `qeval --check`, with the" % version,
+           "tolerances that the package gives them. A case passes when the tool ends with 0, and is not supported when it ends with 5",
+           "(an unknown operator, a type, a shape that depends on data). Beside that no case may give a wrong result with all inputs but the",
+           "first constant, nor with all constant, and results have the same bytes on every instruction set, with one thread and with two.",
+           "16-bit floats may differ by two units in the last place: the expected values are rounded at each step inside an operator,",
+           "ours after it.", "",
            "%d cases: %d passed, %d failed, %d not supported: %.1f %% are exceptions." % (len(all_cases), *total, 100 * (total[1] + total[2]) / len(all_cases)),
            "", "| kind | what | passed | failed | not supported |", "|---|---|---|---|---|"]
     out += ["| %s | %s | %d | %d | %d |" % (r[0], KINDS[r[0]], *r[1:]) for r in sorted(table(all_cases, got, kind_of), key=lambda r: list(KINDS).index(r[0]))]
@@ -128,7 +155,7 @@ def page(version, all_cases, got, listed, operators):
     reasons = collections.defaultdict(list)
     for name, *_ in all_cases:
         if got[name][0] != "pass":
-            reasons[listed.get(name, got[name][2])].append(name)
+            reasons[listed.get(name, got[name][1])].append(name)
     for reason, names in sorted(reasons.items(), key=lambda x: (-len(x[1]), x[0])):
         failed = sum(got[n][0] == "fail" for n in names)
         what = "failed" if failed == len(names) else "not supported" if not failed else "%d failed, the others not supported" % failed
@@ -145,13 +172,13 @@ def faults(version, chosen, got, listed_for, listed):
     out = ["passes, but is an exception of the list: " + n for n in listed if n in names and got[n][0] == "pass"]
     if version != listed_for:
         return out
-    out += ["does not pass, and is not in the list: %s: %s" % (n, got[n][2]) for n in sorted(names) if got[n][0] != "pass" and n not in listed]
+    out += ["does not pass, and is not in the list: %s: %s" % (n, got[n][1]) for n in sorted(names) if got[n][0] != "pass" and n not in listed]
     return out
 
 
 def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    p.add_argument("runner"), p.add_argument("source"), p.add_argument("cache")
+    p.add_argument("qeval"), p.add_argument("runner"), p.add_argument("source"), p.add_argument("cache")
     p.add_argument("--write", action="store_true"), p.add_argument("--list", action="store_true"), p.add_argument("--op")
     a = p.parse_args()
     python = os.environ.get("OCT_PYTHON")
@@ -160,17 +187,17 @@ def main():
         return 77
     made = subprocess.run([python, os.path.join(a.source, "scripts", "checks", "make_conformance.py"), a.cache])
     if made.returncode:
-        print("skipped: the cases could not be made")
-        return 77
+        print("the cases could not be made" if made.returncode != 77 else "skipped: $OCT_PYTHON has no onnx package")
+        return made.returncode
     version, every = cases(a.cache)
     listed_for, listed = exceptions(os.path.join(a.source, "tests", "conformance", "exceptions.txt"))
     chosen = [c for c in every if not a.op or c[1] == a.op]
-    got = run(a.runner, a.cache, chosen)
+    got = run(a.qeval, a.runner, a.cache, chosen)
     for row in sorted(table(chosen, got, operator_of)):
         print("%-28s %4d passed %4d failed %4d not supported" % row)
     for name, *_ in chosen:
         if got[name][0] != "pass" and (a.list or version != listed_for):
-            print("%s: %s: %s" % (name, got[name][0], got[name][2]))
+            print("%s: %s: %s" % (name, *got[name]))
     operators = package_operators(a.cache, a.source)
     if a.write and not a.op:
         with open(os.path.join(a.source, "docs", "conformance.md"), "w") as f:

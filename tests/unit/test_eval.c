@@ -140,57 +140,104 @@ static void limits(void **state)
 
 /* ---- test cases ---- */
 
+/* Compares two arrays of a type and shape. */
+static oct_check_result compared(oct_dtype t, int rank, const int64_t *dims, const void *want, const void *got)
+{
+    const oct_check_options o = { .rtol = 1e-3 };
+    oct_check_result r = { 0 };
+    oct_datum *w, *g;
+    assert_int_equal(oct_datum_borrow(t, rank, dims, want, &w, NULL), OCT_OK);
+    assert_int_equal(oct_datum_borrow(t, rank, dims, got, &g, NULL), OCT_OK);
+    assert_int_equal(oct_check_compare("y", w, g, &o, &r, NULL), OCT_OK);
+    oct_datum_unref(w);
+    oct_datum_unref(g);
+    return r;
+}
+
 static void comparing(void **state)
 {
     float want[] = { 1, 2, INFINITY, NAN }, got[] = { 1, 2.001f, INFINITY, NAN };
-    oct_array w = { .dtype = OCT_F32, .rank = 2, .dims = { 2, 2 }, .data = want }, g = w;
-    g.data = got;
-    oct_check_options o = { .rtol = 1e-3 };
-    oct_check_result r = { 0 };
-    assert_int_equal(oct_check_compare("y", &w, &g, &o, &r, NULL), OCT_OK);
+    const int64_t dims[] = { 2, 2 }, flat[] = { 1, 4 };
+    oct_check_result r = compared(OCT_F32, 2, dims, want, got);
     assert_string_equal(r.first, "");
     got[1] = 2.5f;
     got[2] = 7;
-    assert_int_equal(oct_check_compare("y", &w, &g, &o, &r, NULL), OCT_OK);
+    r = compared(OCT_F32, 2, dims, want, got);
     assert_string_equal(r.first, "output 'y'[0,1] is 2.5, expected 2");
     assert_int_equal(r.differ, 2);
     NEAR(r.max_abs, 0.5, 0);
+    const oct_check_options o = { .rtol = 1e-3 };
+    oct_datum *w, *g;
+    assert_int_equal(oct_datum_borrow(OCT_F32, 2, dims, want, &w, NULL), OCT_OK);
+    assert_int_equal(oct_datum_borrow(OCT_F32, 2, flat, want, &g, NULL), OCT_OK);
     r = (oct_check_result){ 0 };
-    g.dims[0] = 1;
-    g.dims[1] = 4;
-    assert_int_equal(oct_check_compare("y", &w, &g, &o, &r, NULL), OCT_OK);
+    assert_int_equal(oct_check_compare("y", w, g, &o, &r, NULL), OCT_OK);
     assert_string_equal(r.first, "output 'y' is float32[1,4], expected float32[2,2]");
+    oct_datum_unref(w);
+    oct_datum_unref(g);
 }
 
 /* 1.0, 1.125 and NaN in float8e4m3fn; 3 and -2 in int4; 16-bit floats within two units in the last place. */
 static void comparing_small(void **state)
 {
     uint8_t want[] = { 0x38, 0x39, 0x7f }, got[] = { 0x38, 0x39, 0x7f }, packed[] = { 0xe3 }, other[] = { 0xd3 };
-    oct_array w = { .dtype = OCT_F8E4M3FN, .rank = 1, .dims = { 3 }, .data = want }, g = w;
-    g.data = got;
-    oct_check_options o = { .rtol = 1e-3 };
-    oct_check_result r = { 0 };
-    assert_int_equal(oct_check_compare("y", &w, &g, &o, &r, NULL), OCT_OK);
-    assert_string_equal(r.first, "");
+    const int64_t three = 3, two = 2, single = 1;
+    assert_string_equal(compared(OCT_F8E4M3FN, 1, &three, want, got).first, "");
     got[1] = 0x3a;
-    assert_int_equal(oct_check_compare("y", &w, &g, &o, &r, NULL), OCT_OK);
-    assert_string_equal(r.first, "output 'y'[1] is 1.25, expected 1.125");
-    r = (oct_check_result){ 0 };
-    w = (oct_array){ .dtype = OCT_S4, .rank = 1, .dims = { 2 }, .data = packed };
-    g = w;
-    g.data = other;
-    assert_int_equal(oct_check_compare("y", &w, &g, &o, &r, NULL), OCT_OK);
-    assert_string_equal(r.first, "output 'y'[1] is -3, expected -2");
+    assert_string_equal(compared(OCT_F8E4M3FN, 1, &three, want, got).first, "output 'y'[1] is 1.25, expected 1.125");
+    assert_string_equal(compared(OCT_S4, 1, &two, packed, other).first, "output 'y'[1] is -3, expected -2");
     uint16_t one[] = { 0x3f80 }, near[] = { 0x3f82 }, far[] = { 0x3f83 }; /* of bfloat16: 1, 1 + 2^-6 and half as much more */
-    r = (oct_check_result){ 0 };
-    w = (oct_array){ .dtype = OCT_BF16, .rank = 1, .dims = { 1 }, .data = one };
-    g = w;
-    g.data = near;
-    assert_int_equal(oct_check_compare("y", &w, &g, &o, &r, NULL), OCT_OK);
-    assert_string_equal(r.first, "");
-    g.data = far;
-    assert_int_equal(oct_check_compare("y", &w, &g, &o, &r, NULL), OCT_OK);
+    assert_string_equal(compared(OCT_BF16, 1, &single, one, near).first, "");
+    assert_int_equal(compared(OCT_BF16, 1, &single, one, far).differ, 1);
+}
+
+static void comparing_strings(void **state)
+{
+    const oct_str want[] = { { "a", 1 }, { "bc", 2 } }, got[] = { { "a", 1 }, { "bcd", 3 } };
+    const int64_t two = 2;
+    assert_string_equal(compared(OCT_STRING, 1, &two, want, want).first, "");
+    oct_check_result r = compared(OCT_STRING, 1, &two, want, got);
+    assert_string_equal(r.first, "output 'y'[1] is 'bcd', expected 'bc'");
+    assert_int_equal(r.values, 2);
     assert_int_equal(r.differ, 1);
+}
+
+/* A sequence of n scalars 0, 1, ... */
+static oct_datum *counted(const float *v, size_t n)
+{
+    oct_datum *s, *x;
+    assert_int_equal(oct_datum_sequence(OCT_F32, &s, NULL), OCT_OK);
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(oct_datum_borrow(OCT_F32, 0, NULL, &v[i], &x, NULL), OCT_OK);
+        assert_int_equal(oct_datum_push(s, x, NULL), OCT_OK);
+        oct_datum_unref(x);
+    }
+    return s;
+}
+
+static void comparing_sequences(void **state)
+{
+    const float a[] = { 0, 1, 2 }, b[] = { 0, 3, 2 };
+    const oct_check_options o = { .rtol = 1e-3 };
+    oct_datum *three = counted(a, 3), *two = counted(a, 2), *other = counted(b, 3), *none;
+    assert_int_equal(oct_datum_none(&none, NULL), OCT_OK);
+    const struct { const oct_datum *want, *got; const char *text; } cases[] = {
+        { three, three, "" },
+        { three, other, "output 'y/1' is 3, expected 1" },
+        { three, two, "output 'y' is a sequence of 2 tensors, expected a sequence of 3 tensors" },
+        { none, two, "output 'y' is a sequence of 2 tensors, expected an empty optional" },
+        { none, none, "" },
+    };
+    for (size_t i = 0; i < OCT_COUNT(cases); i++) {
+        oct_check_result r = { 0 };
+        assert_int_equal(oct_check_compare("y", cases[i].want, cases[i].got, &o, &r, NULL), OCT_OK);
+        assert_string_equal(r.first, cases[i].text);
+        assert_int_equal(r.outputs, 1);
+    }
+    oct_datum_unref(three);
+    oct_datum_unref(two);
+    oct_datum_unref(other);
+    oct_datum_unref(none);
 }
 
 /* ---- the bundled model ---- */
@@ -599,7 +646,7 @@ int main(void)
         cmocka_unit_test(errors),
         cmocka_unit_test(scores),
         cmocka_unit_test(limits),
-        cmocka_unit_test(comparing), cmocka_unit_test(comparing_small),
+        cmocka_unit_test(comparing), cmocka_unit_test(comparing_small), cmocka_unit_test(comparing_strings), cmocka_unit_test(comparing_sequences),
         cmocka_unit_test(whole_evaluation),
         cmocka_unit_test(a_model_equals_itself),
         cmocka_unit_test(own_errors),
