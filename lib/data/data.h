@@ -143,16 +143,6 @@ const char *oct_source_preprocess_words(const oct_source *src);
 /* Whether a path that is not an ONNX model looks like data (for "quote the pattern" hints). */
 bool oct_looks_like_data(const char *path);
 
-/* The tensors of an ONNX test case: kind is "input" or "output", arrays[i] comes from <dir>/<kind>_<i>.pb (or the one
- * whose name is names[i] when names is given). Gaps leave a zeroed array. Released by oct_testset_free. */
-typedef struct oct_testset {
-    oct_array *arrays;
-    char **names;
-    size_t n;
-} oct_testset;
-oct_status oct_testset_load(const char *dir, const char *kind, oct_testset *t, oct_err *err);
-void oct_testset_free(oct_testset *t);
-
 /* Writes arrays into an .npz (stored, zip64 where needed), one per output, joined on axis 0, with nothing kept in
  * memory: each array goes to a temporary file beside the target until the end. The header is padded and patched.
  * When the rows of an output differ in shape or type, its chunks become NAME/000000, NAME/000001, ... */

@@ -1,4 +1,4 @@
-/* lib/data/read_testset.c -- reader: ONNX test cases, folders of input_N.pb; and loading one with its outputs. */
+/* lib/data/read_testset.c -- reader: ONNX test cases, folders of input_N.pb. */
 #include "data/list.h"
 
 #include "base/io.h"
@@ -8,14 +8,13 @@
 
 enum { MAX_TENSORS = 4096 };
 
-/* N of "<kind>_N.pb", or -1. */
-static int tensor_number(const char *file, const char *kind)
+/* N of "input_N.pb", or -1. */
+static int input_number(const char *file)
 {
-    size_t n = strlen(kind);
-    if (strncmp(file, kind, n) != 0 || file[n] != '_' || file[n + 1] < '0' || file[n + 1] > '9')
+    if (strncmp(file, "input_", 6) != 0 || file[6] < '0' || file[6] > '9')
         return -1;
     char *end;
-    long v = strtol(file + n + 1, &end, 10);
+    long v = strtol(file + 6, &end, 10);
     return strcmp(end, ".pb") == 0 && v < MAX_TENSORS ? (int)v : -1;
 }
 
@@ -29,7 +28,7 @@ static int by_number(const void *a, const void *b)
 
 static bool is_input(const char *name)
 {
-    return tensor_number(name, "input") >= 0;
+    return input_number(name) >= 0;
 }
 
 static bool is_set_name(const char *name)
@@ -76,7 +75,7 @@ static oct_status add_set(const oct_feed_ctx *ctx, oct_list *l, const char *dir,
     if (!e)
         return oct_nomem(err);
     for (size_t i = 0; i < names.n; i++) {
-        int number = tensor_number(names.v[i], "input");
+        int number = input_number(names.v[i]);
         if (number < 0)
             continue;
         char *path = oct_arena_printf(l->arena, "%s/%s", dir, names.v[i]);
@@ -130,56 +129,3 @@ const oct_reader oct_read_testset = {
     .rewind = oct_list_rewind,
     .close = oct_list_close,
 };
-
-static oct_status load_all(const char *dir, const char *kind, const oct_names *names, oct_testset *t, oct_err *err)
-{
-    int n = 0;
-    for (size_t i = 0; i < names->n; i++) {
-        int k = tensor_number(names->v[i], kind);
-        n = k >= n ? k + 1 : n;
-    }
-    t->arrays = oct_calloc((size_t)n + 1, sizeof *t->arrays);
-    t->names = oct_calloc((size_t)n + 1, sizeof *t->names);
-    if (!t->arrays || !t->names)
-        return oct_nomem(err);
-    t->n = (size_t)n;
-    for (size_t i = 0; i < names->n; i++) {
-        int k = tensor_number(names->v[i], kind);
-        if (k < 0 || t->names[k])
-            continue;
-        char *path = oct_strprintf("%s/%s", dir, names->v[i]);
-        if (!path)
-            return oct_nomem(err);
-        oct_status s = oct_pb_load(path, &t->arrays[k], &t->names[k], err);
-        oct_free(path);
-        OCT_TRY(s);
-    }
-    return OCT_OK;
-}
-
-oct_status oct_testset_load(const char *dir, const char *kind, oct_testset *t, oct_err *err)
-{
-    *t = (oct_testset){ 0 };
-    oct_arena *a = oct_arena_create();
-    if (!a)
-        return oct_nomem(err);
-    oct_names names;
-    oct_status s = oct_list_dir(dir, a, &names, err);
-    if (s == OCT_OK)
-        s = load_all(dir, kind, &names, t, err);
-    oct_arena_destroy(a);
-    if (s != OCT_OK)
-        oct_testset_free(t);
-    return s;
-}
-
-void oct_testset_free(oct_testset *t)
-{
-    for (size_t i = 0; i < t->n; i++) {
-        oct_array_free(&t->arrays[i]);
-        oct_free(t->names[i]);
-    }
-    oct_free(t->arrays);
-    oct_free(t->names);
-    *t = (oct_testset){ 0 };
-}

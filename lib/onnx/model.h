@@ -114,8 +114,4 @@ typedef struct oct_stored_value {
  * file holds something else. Other errors as oct_model_load. */
 oct_status oct_value_load_pb(const char *path, oct_value_kind kind, oct_arena *a, oct_stored_value *v, oct_err *err);
 
-/* Reads a serialised TensorProto (input_0.pb of an ONNX test case) into the arena, data included. Errors as
- * oct_model_load. */
-oct_status oct_tensor_load_pb(const char *path, oct_arena *a, oct_tensor **t, oct_err *err);
-
 #endif

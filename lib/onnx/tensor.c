@@ -216,25 +216,3 @@ oct_status oct_tensor_encode(oct_arena *a, const char *name, const oct_tensor *t
     p->raw_data = (ProtobufCBinaryData){ t->bytes, (uint8_t *)(uintptr_t)t->data };
     return OCT_OK;
 }
-
-oct_status oct_tensor_load_pb(const char *path, oct_arena *a, oct_tensor **t, oct_err *err)
-{
-    oct_map map;
-    OCT_TRY(oct_map_open(&map, path, err));
-    oct_arena *own = oct_arena_create();
-    void *msg = NULL;
-    oct_tensor_kind kind;
-    oct_status s = !own ? oct_nomem(err)
-                   : !map.size
-                       ? oct_fail(err, OCT_EMALFORMED, "the file is empty")
-                       : oct_proto_unpack(map.data, map.size, &onnx__tensor_proto__descriptor, own, &msg, err);
-    if (s == OCT_OK)
-        s = oct_tensor_decode(NULL, a, msg, true, t, &kind, err);
-    if (s == OCT_OK && kind == OCT_TENSOR_OPAQUE)
-        s = oct_fail(err, OCT_EUNSUPPORTED, "element type %d", (int)((Onnx__TensorProto *)msg)->data_type);
-    if (s != OCT_OK)
-        oct_within(err, "%s", path);
-    oct_arena_destroy(own);
-    oct_map_close(&map);
-    return s;
-}

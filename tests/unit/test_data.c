@@ -507,15 +507,6 @@ static void test_cases(void **state)
         assert_true(((float *)b.tensors[0].data)[i] == (float)(i / 6 * 10 + i % 6));
     oct_batch_free(&b);
     oct_source_close(s);
-    oct_testset t;
-    oct_err err = OCT_ERR_INIT;
-    assert_int_equal(oct_testset_load(at("case/test_data_set_1"), "output", &t, &err), OCT_OK);
-    assert_int_equal(t.n, 1);
-    assert_string_equal(t.names[0], "y");
-    assert_int_equal(t.arrays[0].dtype, OCT_S64);
-    assert_int_equal(((int64_t *)t.arrays[0].data)[0], -1);
-    assert_int_equal(((int64_t *)t.arrays[0].data)[1], 300);
-    oct_testset_free(&t);
 }
 
 static void bad_samples_are_counted(void **state)
