@@ -129,7 +129,7 @@ static oct_status compare_tensors(const char *name, const oct_tensor *want, cons
 static const char *kind_text(char text[48], const oct_datum *x)
 {
     if (x->kind == OCT_DATUM_SEQUENCE)
-        snprintf(text, 48, "a sequence of %zu tensors", x->n);
+        snprintf(text, 48, "a sequence of %zu tensor%s", x->n, x->n == 1 ? "" : "s");
     else
         snprintf(text, 48, "%s", x->kind == OCT_DATUM_TENSOR ? "a tensor" : "an empty optional");
     return text;
