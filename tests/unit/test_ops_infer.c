@@ -162,6 +162,9 @@ static void contradictions(void **state)
     node(g, "Reshape", input(g, "x", OCT_F32, "2,3"), VEC(g, 4, 2), -1);
     refuse(g, "cannot be reshaped");
     g = graph(13);
+    node(g, "Reshape", input(g, "x", OCT_F32, "2,3"), VEC(g, 4, -1), -1);
+    refuse(g, "6 elements are no multiple of the 4");
+    g = graph(13);
     node(g, "Reshape", input(g, "x", OCT_F32, "2,3"), VEC(g, -1, -1), -1);
     refuse(g, "-1 twice");
     g = graph(13);

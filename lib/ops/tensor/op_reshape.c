@@ -94,6 +94,18 @@ static oct_status check_volume(const oct_shape *in, const oct_dim *out, int rank
     return OCT_OK;
 }
 
+static oct_status check_fill(const oct_shape *in, const oct_dim *out, int rank, int fill, oct_err *err)
+{
+    if (in->rank < 0)
+        return OCT_OK;
+    const volume a = volume_of(in->d, in->rank, -1), b = volume_of(out, rank, fill);
+    char text[128];
+    if (a.valid && b.valid && a.n_open == 0 && b.n_open == 0 && b.known > 0 && a.known % b.known != 0)
+        return oct_fail(err, OCT_EMALFORMED, "input of shape %s cannot be reshaped: its %lld elements are no multiple of the %lld that the "
+                        "target shape holds beside its -1", oct_shape_text(in, text, sizeof text), (long long)a.known, (long long)b.known);
+    return OCT_OK;
+}
+
 static oct_status reshape_infer(const oct_infer *c, oct_err *err)
 {
     oct_shape in = oct_in_shape(c, 0);
@@ -121,6 +133,8 @@ static oct_status reshape_infer(const oct_infer *c, oct_err *err)
             n_open++;
         }
     }
+    if (fill >= 0)
+        OCT_TRY(check_fill(&in, t, n, fill, err));
     if (fill >= 0)
         t[fill] = missing_dim(&in, t, n, fill);
     else if (n_open == 1)
