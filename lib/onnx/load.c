@@ -415,7 +415,7 @@ oct_status load_build(load_graph *b)
     return OCT_OK;
 }
 
-/* A word about files that are often given by mistake. */
+/* A word about files that are often given by mistake; the first hint counts. */
 static void hint_format(const uint8_t *p, size_t n, oct_err *err)
 {
     static const struct {
@@ -426,12 +426,16 @@ static void hint_format(const uint8_t *p, size_t n, oct_err *err)
         { "\211HDF", "this is an HDF5 file (Keras?): export it to ONNX first" },
         { "\x1f\x8b", "this is gzip-compressed: unpack it first" },
         { "<", "this is HTML or XML: was the download redirected?" },
+        { "{", "this is JSON: give the model in ONNX's binary format" },
     };
     for (size_t i = 0; i < OCT_COUNT(known); i++)
         if (n >= strlen(known[i].start) && memcmp(p, known[i].start, strlen(known[i].start)) == 0)
             oct_hint(err, "%s", known[i].hint);
     if (n > 8 && memcmp(p + 4, "TFL3", 4) == 0)
         oct_hint(err, "this is a TensorFlow Lite file: convert it to ONNX first");
+    if (n > 8 && memcmp(p + 4, "ORTM", 4) == 0)
+        oct_hint(err, "this is a model in ONNX Runtime's own format: give the .onnx file that it was made from");
+    oct_hint(err, "if this was an ONNX model, it is damaged or cut short: copy or export it again");
 }
 
 static oct_status unpack(oct_model *m, oct_err *err)
@@ -457,7 +461,7 @@ static oct_status unpack(oct_model *m, oct_err *err)
 static oct_status load(oct_model *m, oct_err *err)
 {
     oct_status s = unpack(m, err);
-    if (s != OCT_OK && m->data)
+    if (s == OCT_EMALFORMED)
         hint_format(m->data, m->size, err);
     OCT_TRY(s);
     const Onnx__ModelProto *p = m->proto;
