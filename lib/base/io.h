@@ -120,7 +120,7 @@ bool oct_same_file(const char *a, const char *b);
 bool oct_path_exists(const char *path);
 bool oct_path_is_dir(const char *path);
 typedef enum oct_path_kind { OCT_PATH_NONE, OCT_PATH_FOLDER, OCT_PATH_OTHER } oct_path_kind;
-/* What a path leads to; OCT_PATH_NONE: nothing. Fails with OCT_EIO where that cannot be found out, so that a failed look is not taken for
+/* What a path leads to; OCT_PATH_NONE: nothing, and errno says why. Fails with OCT_EIO where that cannot be found out, so that a failed look is not taken for
  * "nothing". */
 oct_status oct_path_look(const char *path, oct_path_kind *kind, oct_err *err);
 

@@ -277,11 +277,15 @@ oct_status oct_case_inputs(const oct_graph *g, oct_datum *const *x, oct_plan_inp
     return OCT_OK;
 }
 
-/* Says what a case is made of, where something of it is missing. */
+static void hint_case(oct_err *err)
+{
+    oct_hint(err, "a test case is a folder like test_data_set_0, with a file for each input and output of the model: input_0.pb, output_0.pb");
+}
+
 static oct_status incomplete(const char *dir, oct_err *err)
 {
     oct_within(err, "%s", dir);
-    oct_hint(err, "a test case is a folder like test_data_set_0, with a file for each input and output of the model: input_0.pb, output_0.pb");
+    hint_case(err);
     return OCT_EMALFORMED;
 }
 
@@ -364,7 +368,14 @@ static oct_status check_folder(const char *dir, oct_err *err)
 {
     oct_path_kind there;
     OCT_TRY(oct_path_look(dir, &there, err));
-    return there == OCT_PATH_FOLDER ? OCT_OK : oct_fail(err, OCT_EIO, "%s: %s", dir, there == OCT_PATH_NONE ? "no such folder" : "not a folder");
+    if (there == OCT_PATH_FOLDER)
+        return OCT_OK;
+    if (there == OCT_PATH_NONE)
+        oct_fail_errno(err, "%s", dir);
+    else
+        oct_fail(err, OCT_EIO, "%s: not a folder", dir);
+    hint_case(err);
+    return OCT_EIO;
 }
 
 oct_status oct_check_case(const oct_graph *g, const char *dir, const oct_check_options *o, oct_check_result *r, oct_err *err)
