@@ -134,6 +134,8 @@ int64_t oct_source_bad_count(const oct_source *src);
 const char *oct_source_bad_text(const oct_source *src, size_t i); /* NULL beyond; borrowed */
 
 int64_t oct_source_given(const oct_source *src); /* samples given so far */
+/* The error of who needs a sample where the source has given none: OCT_EMALFORMED, with the name of the data. */
+oct_status oct_source_none(const oct_source *src, oct_err *err);
 
 /* The preprocessing of all inputs in canonical form ("" when there is none): reads back to the same steps, goes
  * into calibration tables; and in words, a line per input. Borrowed, valid until close. */

@@ -137,8 +137,11 @@ oct_status oct_npy_parse(const void *p, size_t n, oct_npy *h, oct_err *err)
 {
     *h = (oct_npy){ 0 };
     size_t size = oct_npy_header_size(p, n);
-    if (size == 0)
-        return oct_fail(err, OCT_EMALFORMED, n == 0 ? "empty, expected an .npy file" : "not an .npy file");
+    if (size == 0) {
+        oct_fail(err, OCT_EMALFORMED, n == 0 ? "empty, expected an .npy file" : "not an .npy file");
+        oct_hint(err, "numpy.save writes such files");
+        return OCT_EMALFORMED;
+    }
     if (n < size)
         return oct_fail(err, OCT_EMALFORMED, "cut short in the .npy header");
     const char *b = p;

@@ -102,11 +102,12 @@ static oct_status broken(tar *r, oct_err *err)
         return oct_fail(err, OCT_EIO, "%s: %s", r->path, strerror(r->in.error));
     if (r->la->archive_errno(r->a) == ENOMEM || !why) /* libarchive says nothing where it could not even keep a message */
         return oct_nomem(err);
-    if (r->seen || !other)
+    if (r->seen)
         return oct_fail(err, OCT_EMALFORMED, "%s: %s", r->path, why);
-    oct_fail(err, OCT_EUNSUPPORTED, "%s: is %s, which is not read here", r->path, other);
+    const oct_status s = other ? oct_fail(err, OCT_EUNSUPPORTED, "%s: is %s, which is not read here", r->path, other)
+                               : oct_fail(err, OCT_EMALFORMED, "%s: %s", r->path, why);
     oct_hint(err, "archives are tar, plain or compressed with gzip, bzip2, xz, zstd or lz4; " OCT_PIPE "CMD reads what a command unpacks");
-    return OCT_EUNSUPPORTED;
+    return s;
 }
 
 static la_ssize_t on_read(struct archive *a, void *self, const void **block)

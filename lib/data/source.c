@@ -212,8 +212,11 @@ static oct_status make_ring(oct_source *s, oct_err *err)
 
 static oct_status set_up(oct_source *s, const oct_source_options *o, oct_err *err)
 {
-    if (o->n_inputs == 0)
-        return oct_fail(err, OCT_EUSAGE, "the model has no inputs to feed");
+    if (o->n_inputs == 0) {
+        oct_fail(err, OCT_EUSAGE, "the model has no inputs to feed");
+        oct_hint(err, "what it computes is constant: leave out the data");
+        return OCT_EUSAGE;
+    }
     if (o->n_specs == 0)
         return oct_fail(err, OCT_EUSAGE, "no data is given");
     if (o->samples < 0 || o->shard_n < 0 || (o->shard_n > 0 && (o->shard_i < 0 || o->shard_i >= o->shard_n)))
@@ -330,6 +333,17 @@ const char *oct_source_bad_text(const oct_source *s, size_t i)
 int64_t oct_source_given(const oct_source *s)
 {
     return s->given;
+}
+
+oct_status oct_source_none(const oct_source *s, oct_err *err)
+{
+    const oct_leaves *l = &s->leaves;
+    if (oct_source_bad_count(s) > 0)
+        oct_fail(err, OCT_EMALFORMED, "%s: every sample is broken", l->v[0].path);
+    else
+        oct_fail(err, OCT_EMALFORMED, l->n > 1 ? "%s and what else is given hold no sample" : "%s: holds no sample", l->v[0].path);
+    oct_hint(err, "give data with at least one sample to --data");
+    return OCT_EMALFORMED;
 }
 
 const char *oct_source_preprocess(const oct_source *s)

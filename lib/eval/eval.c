@@ -414,7 +414,7 @@ static oct_status run_samples(evaluation *e, oct_err *err)
     }
     oct_batch_free(&b);
     if (s == OCT_OK && !e->decided)
-        return oct_fail(err, OCT_EMALFORMED, "there is not one sample to run");
+        return oct_source_none(e->src, err);
     return s;
 }
 

@@ -133,7 +133,7 @@ oct_status oct_write_outputs(const oct_graph *g, oct_source *src, const char *pa
     if (s == OCT_OK) {
         s = run_all(w, runner, src, batch, progress, progress_arg, err);
         if (s == OCT_OK && oct_source_given(src) == 0)
-            s = oct_fail(err, OCT_EMALFORMED, "there is not one sample to run");
+            s = oct_source_none(src, err);
         if (s == OCT_OK)
             s = oct_output_writer_commit(w, err);
         else

@@ -192,7 +192,7 @@ static oct_status calibrate(const oct_graph *g, const oct_graph *part, oct_sourc
     for (size_t i = 0; st == OCT_OK && i < n; i++)
         st = oct_calib_add_statistics(c, w[i].calib, err);
     if (st == OCT_OK && c->samples == 0 && !opts->part)
-        st = oct_fail(err, OCT_EUSAGE, "there is no sample to calibrate with");
+        st = oct_source_none(src, err);
     for (size_t i = 0; w && i < n; i++)
         free_worker(&w[i]);
     oct_free(w);
