@@ -150,13 +150,33 @@ void rt_show_taps(const oct_plan *p, oct_graph *g, bool on)
         g->value[g->output[k]].is_output = true;
 }
 
+/* Says how much is wanted, and which node makes the largest part of it. */
+static oct_status no_room(const oct_plan *p, oct_err *err)
+{
+    const rt_operand *largest = NULL;
+    size_t most = 0;
+    char node[160], shape[96];
+    for (const rt_operand *o = p->operand; o; o = o->next) {
+        const rt_buffer *b = &p->buffer[rt_root(p, o->buffer)];
+        if (b->placed && b->bytes > most && o->t.value >= 0 && p->g->value[o->t.value].producer >= 0) {
+            largest = o;
+            most = b->bytes;
+        }
+    }
+    oct_fail(err, OCT_ENOMEM, "out of memory: %zu bytes for intermediate tensors, %zu of scratch", p->memory_bytes, p->scratch_bytes);
+    if (largest)
+        oct_within(err, "%s makes %s", oct_node_text(p->g, p->g->value[largest->t.value].producer, node, sizeof node),
+                   oct_dims_text(shape, largest->t.rank, largest->t.dims));
+    oct_hint(err, "smaller inputs or fewer samples at a time take less");
+    return OCT_ENOMEM;
+}
+
 static oct_status allocate(oct_plan *p, oct_err *err)
 {
     p->memory = oct_alloc(p->memory_bytes);
     p->scratch = oct_alloc(p->scratch_bytes);
     if (!p->memory || !p->scratch)
-        return oct_fail(err, OCT_ENOMEM, "out of memory: %zu bytes for intermediate tensors, %zu of scratch", p->memory_bytes,
-                        p->scratch_bytes);
+        return no_room(p, err);
     for (rt_operand *o = p->operand; o; o = o->next) {
         const rt_buffer *b = &p->buffer[rt_root(p, o->buffer)];
         if (b->placed)

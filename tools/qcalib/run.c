@@ -143,8 +143,10 @@ static oct_status with_graphs(oct_cli *cli, const calib_args *a, oct_model *m, o
     if (s == OCT_OK) {
         add_wanted(&w, job);
         add_wanted(&w, most);
-        if (w.n == 0)
+        if (w.n == 0) {
             s = oct_fail(err, OCT_EUNSUPPORTED, "nothing in the model can be quantized with calibrated ranges");
+            oct_hint(err, "'qconvert MODEL --dry-run' says of every layer why");
+        }
     }
     if (s == OCT_OK)
         s = observe(cli, a, m, m->graph, &w, err);
