@@ -338,10 +338,7 @@ int64_t oct_source_given(const oct_source *s)
 oct_status oct_source_none(const oct_source *s, oct_err *err)
 {
     const oct_leaves *l = &s->leaves;
-    if (oct_source_bad_count(s) > 0)
-        oct_fail(err, OCT_EMALFORMED, "%s: every sample is broken", l->v[0].path);
-    else
-        oct_fail(err, OCT_EMALFORMED, l->n > 1 ? "%s and what else is given hold no sample" : "%s: holds no sample", l->v[0].path);
+    oct_fail(err, OCT_EMALFORMED, l->n > 1 ? "%s and what else is given hold no sample" : "%s: holds no sample", l->v[0].path);
     oct_hint(err, "give data with at least one sample to --data");
     return OCT_EMALFORMED;
 }

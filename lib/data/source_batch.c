@@ -259,6 +259,8 @@ static oct_status fill(oct_source *s, size_t max, oct_batch *b, bool *stack, siz
                 return OCT_OK; /* it stays in the ring, for the next call */
             if (err)
                 *err = t->err;
+            if (oct_sample_is_broken(t->status, t->setup))
+                oct_hint(err, "--skip-bad leaves such samples out, and names them");
             return t->status;
         }
         if (b->n == 0) {

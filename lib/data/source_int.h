@@ -85,7 +85,9 @@ oct_status oct_source_count_all(oct_source *s, oct_err *err);
 void oct_source_settle(oct_source *s);
 /* The next sample that is wanted into the slot; faults are the slot's. One thread at a time. */
 void oct_source_fetch(oct_source *s, oct_slot *t);
-/* Whether a sample that failed so is left out. setup: as in oct_part_decode. */
+/* Whether a sample that failed so is at fault itself. setup: as in oct_part_decode. */
+bool oct_sample_is_broken(oct_status st, bool setup);
+/* Whether it is left out. */
 bool oct_source_skips(const oct_source *s, oct_status st, bool setup);
 
 #endif

@@ -160,9 +160,14 @@ static oct_status walk(oct_source *s, oct_err *err)
 }
 
 /* Lack of memory is no sample's fault, nor is what the user asked for (setup). */
+bool oct_sample_is_broken(oct_status st, bool setup)
+{
+    return !setup && (st == OCT_EMALFORMED || st == OCT_EIO || st == OCT_EUNSUPPORTED || st == OCT_ENUMERIC);
+}
+
 bool oct_source_skips(const oct_source *s, oct_status st, bool setup)
 {
-    return s->skip_bad && !setup && (st == OCT_EMALFORMED || st == OCT_EIO || st == OCT_EUNSUPPORTED || st == OCT_ENUMERIC);
+    return s->skip_bad && oct_sample_is_broken(st, setup);
 }
 
 /* The samples of one leaf into the store. What ends it early is an error, or a broken sample in the place of the rest. */
