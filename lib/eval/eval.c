@@ -375,6 +375,8 @@ static oct_status run_batch(evaluation *e, const oct_batch *b, oct_err *err)
         oct_status s = run_subject(e, k, b, rows, &p, &steady, err);
         if (s != OCT_OK) {
             oct_within(err, "%s", e->models[k].name);
+            if (k && s == OCT_EMALFORMED)
+                oct_hint(err, "models are compared on the samples that the first one takes: the others' inputs must be of the same shapes");
             return s;
         }
         reference = k == 0 ? p : reference;
