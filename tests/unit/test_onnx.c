@@ -777,6 +777,11 @@ static void stored_values_are_read(void **state)
     write_file(file, "", 0);
     assert_int_equal(oct_value_load_pb(file, OCT_VALUE_OPTIONAL, a, &v, &err), OCT_OK);
     assert_true(!v.sequence && v.n == 0);
+    for (size_t n = 1; n < sizeof sequence - 1; n++) { /* cut short: what is left, or an error that names the file */
+        write_file(file, sequence, n);
+        err = (oct_err)OCT_ERR_INIT;
+        assert_true(oct_value_load_pb(file, OCT_VALUE_SEQUENCE, a, &v, &err) == OCT_OK ? v.n < 2 : strstr(err.text, "value.pb") != NULL);
+    }
     write_file(file, nested, sizeof nested - 1); /* a sequence of sequences */
     assert_int_equal(oct_value_load_pb(file, OCT_VALUE_SEQUENCE, a, &v, &err), OCT_EUNSUPPORTED);
     assert_non_null(strstr(err.text, "value.pb"));
