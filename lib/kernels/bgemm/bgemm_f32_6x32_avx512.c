@@ -7,6 +7,15 @@
  * are constants once inlined. */
 #define ROWS ROW(0) ROW(1) ROW(2) ROW(3) ROW(4) ROW(5)
 
+/* Value `at` of row i in the chains v and w. */
+#define STEP(i, at, v, w, b0, b1)                     \
+    if (m > i) {                                      \
+        const __m512 x = _mm512_set1_ps(a##i[at]);    \
+        v = OCT_FMA512(x, b0, v);                     \
+        if (wide)                                     \
+            w = OCT_FMA512(x, b1, w);                 \
+    }
+
 /* Up to 32 values of k from `from` on. */
 OCT_INLINE void block(const size_t m, const bool wide, size_t n, const float *const *a, size_t from, const float *b, float *c, size_t ldc)
 {
@@ -19,35 +28,17 @@ OCT_INLINE void block(const size_t m, const bool wide, size_t n, const float *co
     size_t k = 0;
     for (; k + 1 < n; k += 2, b += 64) {
         const __m512 b0 = _mm512_loadu_ps(b), b1 = wide ? _mm512_loadu_ps(b + 16) : b0;
-#define ROW(i)                                        \
-    if (m > i) {                                      \
-        const __m512 x = _mm512_set1_ps(a##i[k]);     \
-        v##i = OCT_FMA512(x, b0, v##i);               \
-        if (wide)                                     \
-            w##i = OCT_FMA512(x, b1, w##i);           \
-    }
+#define ROW(i) STEP(i, k, v##i, w##i, b0, b1)
         ROWS
 #undef ROW
         const __m512 c0 = _mm512_loadu_ps(b + 32), c1 = wide ? _mm512_loadu_ps(b + 48) : c0;
-#define ROW(i)                                          \
-    if (m > i) {                                        \
-        const __m512 x = _mm512_set1_ps(a##i[k + 1]);   \
-        odd_v##i = OCT_FMA512(x, c0, odd_v##i);         \
-        if (wide)                                       \
-            odd_w##i = OCT_FMA512(x, c1, odd_w##i);     \
-    }
+#define ROW(i) STEP(i, k + 1, odd_v##i, odd_w##i, c0, c1)
         ROWS
 #undef ROW
     }
     if (k < n) {
         const __m512 b0 = _mm512_loadu_ps(b), b1 = wide ? _mm512_loadu_ps(b + 16) : b0;
-#define ROW(i)                                        \
-    if (m > i) {                                      \
-        const __m512 x = _mm512_set1_ps(a##i[k]);     \
-        v##i = OCT_FMA512(x, b0, v##i);               \
-        if (wide)                                     \
-            w##i = OCT_FMA512(x, b1, w##i);           \
-    }
+#define ROW(i) STEP(i, k, v##i, w##i, b0, b1)
         ROWS
 #undef ROW
     }
