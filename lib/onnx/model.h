@@ -51,6 +51,7 @@ void oct_model_free(oct_model *m);
 
 /* Tells the loader that a constant's bytes will not be read soon: where they are mapped, their pages leave memory until they are read. */
 void oct_model_forget(const oct_model *m, const void *p, size_t n);
+/* The same of all constants. */
 void oct_model_forget_all(const oct_model *m);
 
 /* FNV-1a of the model file's bytes and then of each mapped external data file in order of first use. Reads all

@@ -106,7 +106,8 @@ typedef struct oct_sconv {
     size_t packed_size, scratch_size; /* bytes */
 } oct_sconv;
 
-/* Plans for pools of at most `threads` threads. bf16: as bgemm.h computes, the input being of bf16; depthwise ones are float32 all the same. Fails as oct_conv_geom_check, OCT_ENOMEM when sizes overflow. */
+/* Plans for pools of at most `threads` threads. bf16: as bgemm.h computes, the input being of bf16; depthwise ones are float32 all the same.
+ * Fails as oct_conv_geom_check, OCT_ENOMEM when sizes overflow. */
 oct_status oct_sconv_prepare(oct_sconv *p, const oct_conv_geom *g, bool bf16, int threads, oct_err *err);
 
 /* w: f32[oc][c / groups][kd][kh][kw], transposed: f32[c][oc / groups][kd][kh][kw] (as ONNX stores them). */
