@@ -379,8 +379,27 @@ static oct_conv_geom narrow_geom(oct_check *t, size_t round)
     return g;
 }
 
+/* Taps that stand 2^30 pixels apart, all but some of them on padding: a copy of what they reach would be as large. */
+static oct_conv_geom distant_geom(bool depthwise)
+{
+    oct_conv_geom g;
+    oct_conv_geom_init(&g);
+    g.h = g.w = 8;
+    g.oh = g.kh = 3;
+    g.ow = 8;
+    g.kw = 3;
+    g.pw = 1;
+    g.sh = g.ph = 1 << 30;
+    g.c = 8;
+    g.groups = depthwise ? 8 : 1;
+    g.oc = depthwise ? 8 : 5;
+    return g;
+}
+
 void check_sconv(oct_check *t)
 {
+    for (size_t i = 0; i < 2; i++)
+        check_sconv_case(t, distant_geom(i), i);
     for (size_t i = 0; i < 400; i++)
         check_sconv_case(t, random_geom(t, i), i);
     for (size_t i = 0; i < 100; i++) {
@@ -403,6 +422,8 @@ void check_sconv(oct_check *t)
 
 void check_qconv(oct_check *t)
 {
+    for (size_t i = 0; i < 2; i++)
+        check_qconv_case(t, NULL, distant_geom(i), false);
     for (size_t i = 0; i < 400; i++)
         check_qconv_case(t, NULL, random_geom(t, i), false);
     for (size_t i = 0; i < 120; i++)

@@ -1,24 +1,23 @@
 /* lib/kernels/conv/padded.c -- a copy of an image with its padding. */
 #include "kernels/conv/padded.h"
 
-#include "base/mem.h"
-
 #include <string.h>
+
+/* What taps reach of an image with wide padding and strides may be any size. */
+enum { MOST_TIMES = 2, SMALL = 1 << 20 };
 
 bool oct_padded_plan(const oct_conv_geom *g, size_t size, oct_padded *p)
 {
     if (g->transposed || g->kd != 1 || g->d != 1 || g->od != 1 || g->pd != 0)
         return false;
-    const int64_t h = (g->oh - 1) * g->sh + (g->kh - 1) * g->dh + 1, w = (g->ow - 1) * g->sw + (g->kw - 1) * g->dw + 1;
-    if (g->ldx == g->c && g->ph == 0 && g->pw == 0 && h <= g->h && w <= g->w) {
-        *p = (oct_padded){ g->h, g->w, 0 };
-        return true;
-    }
-    const int64_t sizes[] = { g->n, h, w, g->c };
-    for (size_t i = 0; i < OCT_COUNT(sizes); i++)
-        if (!oct_mul_size(size, (size_t)sizes[i], &size))
-            return false;
-    *p = (oct_padded){ h, w, size };
+    const double reach_h = (double)(g->oh - 1) * (double)g->sh + (double)(g->kh - 1) * (double)g->dh + 1;
+    const double reach_w = (double)(g->ow - 1) * (double)g->sw + (double)(g->kw - 1) * (double)g->dw + 1;
+    const double pixel = (double)(g->n ? g->n : 1) * (double)g->c * (double)size;
+    if (pixel * reach_h * reach_w > MOST_TIMES * pixel * (double)g->h * (double)g->w + SMALL)
+        return false;
+    const int64_t h = (int64_t)reach_h, w = (int64_t)reach_w;
+    const bool lies = g->ldx == g->c && g->ph == 0 && g->pw == 0 && h <= g->h && w <= g->w;
+    *p = lies ? (oct_padded){ g->h, g->w, 0 } : (oct_padded){ h, w, (size_t)g->n * (size_t)h * (size_t)w * (size_t)g->c * size };
     return true;
 }
 
