@@ -4,11 +4,12 @@
 #include "base/mem.h"
 #include "kernels/qgemm/qgemm_int.h"
 
-#define OCT_QGEMM(isa, fn, mr, nr, kr, order, a) { #fn, OCT_ISA_##isa, fn, mr, nr, kr, order, a, NULL, NULL, NULL, NULL },
-#define OCT_QCHAIN(isa, chain, fn, mr, nr, a) { #chain, OCT_ISA_##isa, fn, mr, nr, 4, OCT_QGEMM_CHAINS, a, NULL, NULL, chain, NULL },
-#define OCT_QSORTED(isa, sorted, chain, fn, mr, nr, a) { #sorted, OCT_ISA_##isa, fn, mr, nr, 4, OCT_QGEMM_CHAINS, a, NULL, &sorted, chain, NULL },
-#define OCT_QROW(isa, row) { #row, OCT_ISA_##isa, NULL, 1, OCT_QROW_COLUMNS, 4, OCT_QGEMM_ROW, OCT_U8, &row, NULL, NULL, NULL },
-#define OCT_QBLOCK(isa, block, mr, nr) { #block, OCT_ISA_##isa, NULL, mr, nr, OCT_QBLOCK_STEP, OCT_QGEMM_TILES, OCT_U8, NULL, NULL, NULL, block },
+#define OCT_QGEMM(isa, fn, mr, nr, kr, order, a) { #fn, OCT_ISA_##isa, fn, mr, nr, kr, order, a, NULL, NULL, NULL, NULL, NULL },
+#define OCT_QCHAIN(isa, chain, fn, mr, nr, a) { #chain, OCT_ISA_##isa, fn, mr, nr, 4, OCT_QGEMM_CHAINS, a, NULL, NULL, chain, NULL, NULL },
+#define OCT_QSORTED(isa, sorted, chain, fn, mr, nr, a) { #sorted, OCT_ISA_##isa, fn, mr, nr, 4, OCT_QGEMM_CHAINS, a, NULL, &sorted, chain, NULL, NULL },
+#define OCT_QROW(isa, row) { #row, OCT_ISA_##isa, NULL, 1, OCT_QROW_COLUMNS, 4, OCT_QGEMM_ROW, OCT_U8, &row, NULL, NULL, NULL, NULL },
+#define OCT_QBLOCK(isa, block, mr, nr) { #block, OCT_ISA_##isa, NULL, mr, nr, OCT_QBLOCK_STEP, OCT_QGEMM_TILES, OCT_U8, NULL, NULL, NULL, block, NULL },
+#define OCT_QFUSED(isa, fn, fused, mr, nr, kr, order, a) { #fn, OCT_ISA_##isa, fn, mr, nr, kr, order, a, NULL, NULL, NULL, NULL, fused },
 static const oct_qgemm_kernel kernels[] = {
 #include "kernels/qgemm/qgemm.inc"
 };
@@ -17,6 +18,7 @@ static const oct_qgemm_kernel kernels[] = {
 #undef OCT_QSORTED
 #undef OCT_QROW
 #undef OCT_QBLOCK
+#undef OCT_QFUSED
 
 const oct_qgemm_kernel *oct_qgemm_kernels(size_t *n)
 {

@@ -50,6 +50,9 @@ typedef void (*oct_qgemm_chain_fn)(size_t rows, size_t depth, const oct_qchain_r
 struct oct_qblock;
 typedef void (*oct_qgemm_block_fn)(const struct oct_qblock *b); /* kernels/qgemm/qblock.h */
 
+struct oct_qfused;
+typedef void (*oct_qgemm_fused_fn)(const struct oct_qfused *f); /* kernels/qgemm/qfused.h */
+
 typedef struct oct_qgemm_kernel {
     const char *name;
     oct_isa isa;
@@ -61,6 +64,7 @@ typedef struct oct_qgemm_kernel {
     const struct oct_qclass_kernel *sorted; /* kernels/qgemm/qclass.h: of weights for which that is faster than chains; else NULL */
     oct_qgemm_chain_fn chain; /* CHAINS: of panels in chains, fn is of plain ones; else NULL */
     oct_qgemm_block_fn block; /* kernels/qgemm/qblock.h: TILES, of blocks of rows, and of A of either type; else NULL */
+    oct_qgemm_fused_fn fused; /* kernels/qgemm/qfused.h: what fn computes, with the last step; else NULL */
 } oct_qgemm_kernel;
 
 const oct_qgemm_kernel *oct_qgemm_kernels(size_t *n);

@@ -7,6 +7,7 @@
 #include "kernels/qgemm/qblock.h"
 #include "kernels/qgemm/qbytes.h"
 #include "kernels/qgemm/qclass.h"
+#include "kernels/qgemm/qfused.h"
 #include "kernels/qgemm/qgemm.h"
 #include "kernels/qgemm/qrow.h"
 
@@ -17,12 +18,16 @@
 #define OCT_QSORTED(isa, sorted, chain, fn, mr, nr, a)
 #define OCT_QROW(isa, row)
 #define OCT_QBLOCK(isa, block, mr, nr) void block(const oct_qblock *);
+#define OCT_QFUSED(isa, fn, fused, mr, nr, kr, order, a) \
+    OCT_QGEMM(isa, fn, mr, nr, kr, order, a) \
+    void fused(const oct_qfused *);
 #include "kernels/qgemm/qgemm.inc"
 #undef OCT_QGEMM
 #undef OCT_QCHAIN
 #undef OCT_QSORTED
 #undef OCT_QROW
 #undef OCT_QBLOCK
+#undef OCT_QFUSED
 
 /* Packed weights of all groups: the header, s32[2][groups * n] (sums of columns, then minus the zero points),
  * then the panels of each group. */

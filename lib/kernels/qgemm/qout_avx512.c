@@ -1,6 +1,7 @@
 /* lib/kernels/qgemm/qout_avx512.c -- output pipeline, 16 columns of all rows at a time, the last ones masked; 8-bit values 64 or 32
  * where there are as many. */
 #include "kernels/qgemm/qout_int.h"
+#include "kernels/qgemm/qlast_zmm.inc"
 #include "kernels/simd.h"
 
 /* Sixteen columns, of which those in k exist: what is the same for every row. */
@@ -67,33 +68,19 @@ static void block_qvals(size_t m, const int32_t *acc, size_t lda, const columns 
     }
 }
 
-/* Sixteen columns of steps, bounded as floats only above, where they could leave int32. */
-OCT_INLINE __m512i steps_of(const int32_t *acc, const columns *w, const int32_t *rowadd, size_t i, __m512 top)
-{
-    const __m512 v = _mm512_mul_ps(_mm512_cvtepi32_ps(sum_of(acc, w, rowadd, i)), w->mult);
-    return _mm512_cvtps_epi32(_mm512_min_ps(top, v));
-}
-
-/* 64 or 32 columns from j: bounds and zero point follow in 16 and 8 bits, where packing saturates; s8 is computed as u8 and turned back. */
+/* 64 or 32 columns from j. */
 OCT_INLINE void wide_qvals(const size_t width, size_t m, size_t j, const int32_t *acc, size_t lda, const int32_t *add, const int32_t *rowadd,
                            const int32_t *colmul, const oct_qout *o, uint8_t *c, size_t ldc)
 {
-    const int32_t flip = o->kind == OCT_QOUT_S8 ? 128 : 0, zp = o->zp + flip;
-    const __m512 top = _mm512_set1_ps(o->hi);
-    const __m512i zero = _mm512_set1_epi16((int16_t)zp), sign = _mm512_set1_epi8((char)flip);
-    const __m512i lo = _mm512_set1_epi8((char)((int32_t)o->lo + zp)), hi = _mm512_set1_epi8((char)((int32_t)o->hi + zp));
-    /* Packing leaves four bytes of each block in turn. */
-    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    const oct_qlast last = oct_qlast_of(o);
     const columns w0 = columns_at(j, j + 16, add, colmul, o), w1 = columns_at(j + 16, j + 32, add, colmul, o);
     const columns w2 = width == 64 ? columns_at(j + 32, j + 48, add, colmul, o) : w0;
     const columns w3 = width == 64 ? columns_at(j + 48, j + 64, add, colmul, o) : w1;
+    const __m512 mult[] = { w0.mult, w1.mult, w2.mult, w3.mult };
     for (size_t i = 0; i < m; i++, acc += lda, c += ldc) {
-        const __m512i a = _mm512_adds_epi16(
-            _mm512_packs_epi32(steps_of(acc, &w0, rowadd, i, top), steps_of(acc + 16, &w1, rowadd, i, top)), zero);
-        const __m512i b = width == 32 ? a : _mm512_adds_epi16(
-            _mm512_packs_epi32(steps_of(acc + 32, &w2, rowadd, i, top), steps_of(acc + 48, &w3, rowadd, i, top)), zero);
-        __m512i q = _mm512_min_epu8(_mm512_max_epu8(_mm512_packus_epi16(a, b), lo), hi);
-        q = _mm512_permutexvar_epi32(order, _mm512_xor_si512(q, sign));
+        const __m512i s0 = sum_of(acc, &w0, rowadd, i), s1 = sum_of(acc + 16, &w1, rowadd, i);
+        const __m512i sums[] = { s0, s1, width == 64 ? sum_of(acc + 32, &w2, rowadd, i) : s0, width == 64 ? sum_of(acc + 48, &w3, rowadd, i) : s1 };
+        const __m512i q = oct_qlast_bytes(false, &last, sums, mult);
         if (width == 64)
             _mm512_storeu_si512(c, q);
         else

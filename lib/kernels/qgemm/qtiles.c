@@ -107,6 +107,7 @@ typedef struct job {
     const int32_t *add, *colmul;
     const int8_t *panels;
     bool chains, plain; /* some panel is in chains, is not */
+    bool fused;         /* plain panels have their last step in registers */
     bool direct;        /* chains read A where it is */
     bool rowsums; /* rows are summed: some zero point of B is not zero */
     uint32_t bias; /* not 0: rows are sorted by class, and summed without the zero point */
@@ -140,18 +141,26 @@ static const int8_t *panel_at(const job *w, size_t g, size_t j)
     return w->panels + g * w->group + j / w->t->kernel->nr * w->panel;
 }
 
+static oct_qout out_at(const oct_qtiles *t, size_t column)
+{
+    oct_qout o = *t->out;
+    o.mult = o.mult ? o.mult + column : NULL;
+    o.bias = o.bias ? o.bias + column : NULL;
+    return o;
+}
+
+static void *place_at(const job *w, size_t row, size_t column)
+{
+    return (uint8_t *)w->t->c + (row * w->t->ldc + column) * w->elem;
+}
+
 /* The last step of n columns from j, whose sums are in the tile, `pitch` numbers a row; add: what they did not begin with, or NULL. */
 static void finish(const job *w, const scratch *s, size_t pitch, const int32_t *add, size_t g, size_t r0, size_t rows, size_t j, size_t n)
 {
     const oct_qtiles *t = w->t;
     const size_t col = g * t->n + j;
-    oct_qout o = *t->out;
-    if (o.mult)
-        o.mult += col;
-    if (o.bias)
-        o.bias += col;
-    t->qout->fn(rows, n, s->tile, pitch, add, w->rowsums ? s->rowsum : NULL, w->colmul + col, &o,
-                (uint8_t *)t->c + (r0 * t->ldc + col) * w->elem, t->ldc);
+    const oct_qout o = out_at(t, col);
+    t->qout->fn(rows, n, s->tile, pitch, add, w->rowsums ? s->rowsum : NULL, w->colmul + col, &o, place_at(w, r0, col), t->ldc);
 }
 
 static void run_chains(const job *w, const scratch *s, const oct_qchain_rows *a, size_t g, size_t r0, size_t rows, size_t j, size_t n, const int8_t *b)
@@ -171,6 +180,13 @@ static void run_plain(const job *w, const scratch *s, size_t g, size_t r0, size_
 {
     const oct_qtiles *t = w->t;
     const size_t mr = t->kernel->mr, nr = t->kernel->nr;
+    if (w->fused && rows > 1) {
+        const oct_qout o = out_at(t, g * t->n + j);
+        const oct_qfused f = { .rows = rows, .n = n, .taps = t->taps, .kc = t->kc, .a = s->table, .flip = t->flip, .b = b, .add = w->add + g * t->n + j,
+                               .out = &o, .c = place_at(w, r0, g * t->n + j), .ldc = t->ldc };
+        t->kernel->fused(&f);
+        return;
+    }
     for (size_t i = 0; i < rows; i += mr)
         t->kernel->fn(rows - i < mr ? rows - i : mr, n, t->taps, t->kc, s->table + i * t->taps, t->flip, b, s->tile + i * nr);
     finish(w, s, nr, w->add + g * t->n + j, g, r0, rows, j, n);
@@ -261,9 +277,7 @@ static void run_block(const job *w, const scratch *s, const oct_rows *a, const o
 {
     const oct_qtiles *t = w->t;
     const size_t nr = t->kernel->nr, j = i->panel * nr, col = i->group * t->n;
-    oct_qout o = *t->out;
-    o.mult = o.mult ? o.mult + col : NULL;
-    o.bias = o.bias ? o.bias + col : NULL;
+    const oct_qout o = out_at(t, col);
     oct_qblock b = block_of(w, s, a, i);
     b.b = panel_at(w, i->group, j);
     b.panel = w->panel;
@@ -360,6 +374,7 @@ void oct_qtiles_run(const oct_qtiles *t, oct_pool *pool)
     job w = { .t = t, .bytes = oct_qbytes_select(oct_isa_active()), .add = (int32_t *)(void *)t->scratch, .colmul = sums + column_words, .chains = head->has_chains, .plain = head->has_plain,
               .rowsums = head->has_zb, .bias = head->bias,
               .parts = t->scratch + shared, .elem = oct_qout_size(t->out->kind) };
+    w.fused = t->kernel->fused && !w.rowsums && (t->out->kind == OCT_QOUT_F32 || oct_qout_is_plain(t->out, columns));
     oct_qfold(columns, t->bias, sums, w.colmul, head->bias ? 0 : t->za, depth, (int32_t *)(void *)t->scratch);
     w.panels = (const int8_t *)(sums + 2 * column_words);
     oct_qpack_panel(t->kernel, t->taps, t->kc, &w.group);
