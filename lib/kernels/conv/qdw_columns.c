@@ -66,6 +66,16 @@ static void pack_wide(const oct_dw_weights *w, oct_qdw_unit u, int16_t *to)
         }
 }
 
+/* Channels from `from` on; blocks with weights that are no bytes are not read. */
+static void pack_block(const oct_dw_weights *w, size_t from, size_t channels, int8_t *to)
+{
+    for (size_t kx = 0; kx < 3; kx++)
+        for (size_t i = 0; i < OCT_QDW_BLOCK; i++, to += 4) {
+            const size_t c = from + (i % 16 / 4 * 16 + i / 16 * 4 + i % 4) % channels;
+            quad(true, oct_dw_weight(w, c, kx), oct_dw_weight(w, c, kx + 3), oct_dw_weight(w, c, kx + 6), to);
+        }
+}
+
 void oct_qdw_columns_pack(const oct_dw_weights *w, size_t c, bool exact, void *packed)
 {
     uint8_t *wide = packed, *to = wide + oct_qdw_columns_flags(c);
@@ -76,4 +86,6 @@ void oct_qdw_columns_pack(const oct_dw_weights *w, size_t c, bool exact, void *p
         if (wide[i])
             pack_wide(w, u, (int16_t *)(void *)to);
     }
+    for (size_t at = 0; exact && at < oct_qdw_blocks(c) * OCT_QDW_BLOCK; at += OCT_QDW_BLOCK, to += OCT_QDW_BLOCK_BYTES)
+        pack_block(w, at, c - at < OCT_QDW_BLOCK ? OCT_QDW_BLOCK / 2 : OCT_QDW_BLOCK, (int8_t *)to);
 }

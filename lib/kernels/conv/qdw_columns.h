@@ -11,6 +11,15 @@
  * s16[2][2][8] pairs of the middle row: (w1 of kx 0, of kx 1), (0, w1 of kx 2). */
 enum { OCT_QDW_UNIT = 320, OCT_QDW_MIDDLE = 192 };
 
+/* Of exact kernels narrow units are packed as blocks, too, of 64 channels, the last of 32 where there are as many left: s8[kx][4][4][4] quads, of
+ * register i the channels 4 * i.. of each 16; 32 channels twice. */
+enum { OCT_QDW_BLOCK = 64, OCT_QDW_BLOCK_BYTES = 3 * 4 * OCT_QDW_BLOCK };
+
+static inline size_t oct_qdw_blocks(size_t c)
+{
+    return (c + OCT_QDW_BLOCK / 2) / OCT_QDW_BLOCK;
+}
+
 /* Channels at..at+7 and at+gap..at+gap+7. */
 typedef struct oct_qdw_unit {
     size_t at, gap;
@@ -30,15 +39,21 @@ static inline oct_qdw_unit oct_qdw_unit_at(size_t c, size_t u)
     return (oct_qdw_unit){ u * 16 + 16 <= c ? u * 16 : c - 16, 8 };
 }
 
-/* Packed: a byte a unit, 1 where it is wide, then the units. */
+/* Packed: a byte a unit, 1 where it is wide, then the units, then blocks. */
 static inline size_t oct_qdw_columns_flags(size_t c)
 {
     return oct_round_up(oct_qdw_units(c), 64);
 }
 
-static inline size_t oct_qdw_columns_size(size_t c)
+/* Bytes of flags and units. */
+static inline size_t oct_qdw_columns_units(size_t c)
 {
     return oct_qdw_columns_flags(c) + oct_qdw_units(c) * OCT_QDW_UNIT;
+}
+
+static inline size_t oct_qdw_columns_size(size_t c)
+{
+    return oct_qdw_columns_units(c) + oct_qdw_blocks(c) * OCT_QDW_BLOCK_BYTES;
 }
 
 /* w: 9 taps of c >= 16 channels; exact: as the kernel's record says; packed: oct_qdw_columns_size(c) bytes, 64-byte aligned. */
