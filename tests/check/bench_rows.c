@@ -123,6 +123,12 @@ static void run_qbinary(void *arg)
     r->k->qbinary(&r->sum, r->q, 1, r->p, 1, r->out, 1, N);
 }
 
+static void run_look_up(void *arg)
+{
+    rows *r = arg;
+    r->k->look_up((const uint8_t *)r->table, r->q, N, r->out);
+}
+
 static void run_qsoftmax(void *arg)
 {
     rows *r = arg;
@@ -151,7 +157,7 @@ void bench_rows(oct_check *t)
         { "fake quantize", run_fake_quantize, N, 8 },   { "scan", run_scan, N, 4 },
         { "bins", run_bin_index, N, 4 },               { "extremes, sums of columns", run_columns, N, 4 },
         { "f16 to f32", run_widen, N / 2, 6 },         { "add u8", run_qbinary, N, 3 },
-        { "softmax u8, rows of 512", run_qsoftmax, N, 2 },
+        { "softmax u8, rows of 512", run_qsoftmax, N, 2 }, { "table of bytes", run_look_up, N, 2 },
     };
     rows r = { .k = oct_elem(), .sum = { OCT_QBINARY_ADD, false, { 0.02f, 100 }, { 0.05f, 17 }, { 0.06f, 130 }, 0, 255 } };
     r.x = oct_check_buffer(t, N * 4);

@@ -338,6 +338,13 @@ static void check_integers(oct_check *t, const oct_elem_table *ref, const oct_el
             float table[256];
             for (int c = 0; c < 256; c++)
                 table[c] = 1.0f / (float)(256 - c);
+            uint8_t bytes[256];
+            for (size_t c = 0; c < sizeof bytes; c++)
+                bytes[c] = (uint8_t)(c * 167 + 13);
+            for (size_t c = 0; c < n; c++)
+                want[c] = bytes[a[c]];
+            k->look_up(bytes, a, n, got);
+            same(t, want, got, n, 1, "look_up", kind);
             ref->qsoftmax_row(sgn, table, a, n, 256.0f, sgn ? -128 : 0, want);
             k->qsoftmax_row(sgn, table, a, n, 256.0f, sgn ? -128 : 0, got);
             same(t, want, got, n, 1, "qsoftmax", sgn);

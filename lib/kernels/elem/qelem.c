@@ -14,8 +14,7 @@ typedef struct lut_job {
 static void lut_tile(void *arg, size_t begin, size_t end, size_t thread)
 {
     const lut_job *j = arg;
-    for (size_t i = begin; i < end; i++)
-        j->y[i] = j->table[j->x[i]];
+    oct_elem()->look_up(j->table, j->x + begin, end - begin, j->y + begin);
 }
 
 void oct_lut_8(oct_pool *pool, const uint8_t table[256], const void *x, void *y, size_t n)
