@@ -69,12 +69,66 @@ static inline size_t tap_offset(const oct_pool2d *g, const window *w, size_t i, 
     for (size_t i = (w).v.first; i < (w).v.last; i++) \
         for (size_t j = (w).h.first; j < (w).h.last; j++)
 
+/* Pixels of few values go by lines: the largest of each column of taps, for as many neighbouring columns as LINE values are, then of each pixel's
+ * columns, at all places, of which the stride takes some. Pixels whose taps are partly outside go one by one, as those of many values do. */
+enum { LINE = 4096, FEW = 256 }; /* values; bytes of a pixel */
+
+/* Output pixels whose taps along the line are all inside: [first, last). */
+static taps whole_windows(const oct_pool2d *g)
+{
+    const size_t reach = (g->kw - 1) * g->dw + 1, first = (g->pl + g->sw - 1) / g->sw;
+    const size_t last = g->w + g->pl < reach ? 0 : (g->w + g->pl - reach) / g->sw + 1;
+    return (taps){ first, last < first ? first : last < g->ow ? last : g->ow };
+}
+
+/* Pixels that are taken together; 0: one by one. */
+static size_t pixels_together(const oct_pool2d *g, size_t size)
+{
+    const size_t reach = (g->kw - 1) * g->dw + 1, columns = g->c ? LINE / g->c : 0;
+    return g->c > FEW / size || g->kw < 2 || g->sw > g->kw || columns < 2 * reach ? 0 : (columns - reach) / g->sw + 1;
+}
+
+#define LARGEST(type, larger)                                                                                       \
+    static inline void larger_##type(const type *a, const type *b, size_t n, type *y)                               \
+    {                                                                                                               \
+        OCT_EACH                                                                                                    \
+        for (size_t i = 0; i < n; i++)                                                                              \
+            y[i] = larger(a[i], b[i]);                                                                              \
+    }                                                                                                               \
+    /* n pixels whose taps start at column `from`, and whose rows of taps are v, one at least. */                   \
+    static void pool_line_##type(const oct_pool2d *g, const type *x, ptrdiff_t top, taps v, size_t from, size_t n, type *y) \
+    {                                                                                                               \
+        type line[LINE], largest[LINE];                                                                             \
+        const size_t c = g->c, places = (n - 1) * g->sw + 1, columns = places + (g->kw - 1) * g->dw;                \
+        for (size_t i = v.first; i < v.last; i++) {                                                                 \
+            const type *row = x + ((size_t)(top + (ptrdiff_t)(i * g->dh)) * g->w + from) * c;                       \
+            if (i == v.first)                                                                                       \
+                memcpy(line, row, columns * c * sizeof *line);                                                      \
+            else                                                                                                    \
+                larger_##type(line, row, columns * c, line);                                                        \
+        }                                                                                                           \
+        larger_##type(line, line + g->dw * c, places * c, largest);                                                 \
+        for (size_t j = 2; j < g->kw; j++)                                                                          \
+            larger_##type(largest, line + j * g->dw * c, places * c, largest);                                      \
+        for (size_t i = 0; i < n; i++)                                                                              \
+            memcpy(y + i * c, largest + i * g->sw * c, c * sizeof *y);                                              \
+    }
+
 #define MAX_POOL(name, type, lowest, larger)                                        \
+    LARGEST(type, larger)                                                           \
     void K(name)(const oct_pool2d *g, const type *x, size_t oy, type *y)            \
     {                                                                               \
         const size_t ch = g->c; /* bytes written to y might be g's, for all C knows */\
+        const size_t most = pixels_together(g, sizeof *y);                          \
+        const taps whole = whole_windows(g);                                        \
         for (size_t ox = 0; ox < g->ow; ox++, y += ch) {                            \
             const window w = window_at(g, oy, ox);                                  \
+            if (most && ox >= whole.first && ox < whole.last && w.v.first < w.v.last) { \
+                const size_t n = whole.last - ox < most ? whole.last - ox : most;   \
+                pool_line_##type(g, x, w.y, w.v, (size_t)w.x, n, y);                \
+                ox += n - 1, y += (n - 1) * ch;                                     \
+                continue;                                                           \
+            }                                                                       \
             bool first = true;                                                      \
             EACH_TAP(w) {                                                           \
                 const type *p = x + tap_offset(g, &w, i, j);                        \
