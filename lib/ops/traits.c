@@ -123,9 +123,20 @@ bool oct_layer_layout(const oct_graph *g, int node, oct_weight_layout *l)
     return w && oct_weight_layout_of(op, &g->node[node], __builtin_ctz(op->weights.slots), w->rank, w->dims, l);
 }
 
+static bool is_constant_at(const oct_graph *g, const oct_node *n, int slot)
+{
+    return slot < n->n_in && n->in[slot] >= 0 && oct_value_is_constant(&g->value[n->in[slot]]);
+}
+
+/* Whether the constant factor of a product whose weights may be computed is the first one. */
+static bool is_turned(const oct_graph *g, const oct_node *n, const oct_op *op)
+{
+    return op->weights.computed && is_constant_at(g, n, 0) && !is_constant_at(g, n, __builtin_ctz(op->weights.slots));
+}
+
 int64_t oct_layer_weight_count(const oct_graph *g, int node)
 {
-    const uint32_t slots = layer_slots(g, node);
+    const uint32_t own = layer_slots(g, node), slots = own && is_turned(g, &g->node[node], oct_op_of(g, node)) ? 1 : own;
     int64_t count = 0;
     for (int i = 0; i < 32; i++) {
         const int v = slots >> i & 1 && i < g->node[node].n_in ? g->node[node].in[i] : -1;
@@ -146,14 +157,15 @@ static int counted_slot(const oct_op *op)
 bool oct_node_has_weights(const oct_graph *g, int node)
 {
     const oct_node *n = &g->node[node];
-    const int slot = counted_slot(oct_op_of(g, node));
-    return slot >= 0 && slot < n->n_in && n->in[slot] >= 0 && oct_value_is_constant(&g->value[n->in[slot]]);
+    const oct_op *op = oct_op_of(g, node);
+    const int slot = counted_slot(op);
+    return slot >= 0 && (is_constant_at(g, n, slot) || (op->weights.slots && is_turned(g, n, op)));
 }
 
 bool oct_step_has_weights(const oct_step *s)
 {
     const int slot = counted_slot(s->op);
-    return slot >= 0 && slot < s->n_in && s->in[slot] && s->in[slot]->constant;
+    return slot >= 0 && slot < s->n_in && s->in[slot] && (s->in[slot]->constant || (s->op->weights.computed && s->in[0] && s->in[0]->constant));
 }
 
 const char *oct_no_integer(const oct_op *op, const oct_node *n)

@@ -45,7 +45,7 @@ static const char *no_product(const oct_qjob *j, int id)
     const oct_tensor *w = oct_layer_weights(j->g, id);
     if (n->n_captured || !oct_is_f32(j, n->in[0]) || n->out[0] < 0 || (n->n_in > 1 && !oct_is_f32(j, n->in[1])))
         return "its tensors are not float32";
-    if (is_const(j, n->in[0]))
+    if (is_const(j, n->in[0]) && (w || !op->weights.computed)) /* else both factors are data, of which one happens to be known */
         return "its data input is a constant";
     if (!op->weights.computed && !w)
         return "its weights are not constant";
