@@ -724,6 +724,45 @@ static void flex_attention(void **state)
     oct_graph_destroy(g);
 }
 
+static oct_graph *einsum_net(const char *equation, const char *x, const char *w, bool first)
+{
+    oct_graph *g = net_graph(17);
+    const int data = net_input(g, "x", OCT_F32, x), weights = net_random(g, "w", w, 9);
+    const int y = first ? NET_NODE(g, "Einsum", "einsum", "y", weights, data) : NET_NODE(g, "Einsum", "einsum", "y", data, weights);
+    GOOD(oct_node_set_str(g, net_last, "equation", equation, err));
+    net_output(g, y);
+    GOOD(oct_infer_shapes(g, err));
+    return g;
+}
+
+/* Those that are products with one matrix become it, with what they computed; the others stay. */
+static void einsum_is_matmul(void **state)
+{
+    static const struct { const char *equation, *x, *w; bool first; size_t products, moves; } cases[] = {
+        { "bsd,dhk->bshk", "2,3,8", "8,2,5", false, 1, 0 },  { "bshk,hkd->bsd", "2,3,2,4", "2,4,5", false, 1, 0 },
+        { "dk,bds->bsk", "2,8,3", "8,5", true, 1, 1 },       { "bhsk,hdk->bds", "2,3,4,5", "3,6,5", false, 1, 2 },
+        { "bsd,dk->kbs", "2,3,8", "8,5", false, 1, 1 },      { "...d,dk->...k", "2,3,8", "8,5", false, 1, 0 },
+        { "bhs,hsd->bhd", "2,3,4", "3,4,5", false, 0, 0 },   { "bsd,dk->bk", "2,3,8", "8,5", false, 0, 0 },
+        { "bsd,dk->bs", "2,3,8", "8,5", false, 0, 0 },       { "bdd,dk->bk", "2,8,8", "8,5", false, 0, 0 },
+        { "bsd,dk->bsk", "2,3,D", "8,5", false, 0, 0 },
+    };
+    for (size_t i = 0; i < OCT_COUNT(cases); i++) {
+        oct_graph *g = einsum_net(cases[i].equation, cases[i].x, cases[i].w, cases[i].first);
+        float want[240], got[240];
+        const bool open = strchr(cases[i].x, 'D');
+        const size_t n = open ? 0 : net_run(g, want, OCT_COUNT(want));
+        GOOD(oct_passes_run(g, NULL, 0, NULL, err));
+        assert_int_equal(net_count(g, "MatMul"), cases[i].products);
+        assert_int_equal(net_count(g, "Einsum"), !cases[i].products);
+        assert_int_equal(net_count(g, "Transpose"), cases[i].moves);
+        if (!open) {
+            assert_int_equal(net_run(g, got, OCT_COUNT(got)), n);
+            assert_true(n > 0 && net_error(want, got, n) < 1e-6);
+        }
+        oct_graph_destroy(g);
+    }
+}
+
 static void raising_refuses(void **state)
 {
     oct_err e = OCT_ERR_INIT;
@@ -806,7 +845,7 @@ int main(void)
         cmocka_unit_test(identity_of_output), cmocka_unit_test(captured_identity), cmocka_unit_test(folding),
         cmocka_unit_test(folding_has_an_end), cmocka_unit_test(long_work_stays), cmocka_unit_test(weights_stay_small), cmocka_unit_test(disabling),         cmocka_unit_test(raising),
         cmocka_unit_test(raising_refuses),   cmocka_unit_test(early_operands),    cmocka_unit_test(early_unknown),
-        cmocka_unit_test(fused_conv_stays),  cmocka_unit_test(flex_attention),    cmocka_unit_test(operators_are_known), cmocka_unit_test(types_must_fit),
+        cmocka_unit_test(fused_conv_stays),  cmocka_unit_test(flex_attention), cmocka_unit_test(einsum_is_matmul),    cmocka_unit_test(operators_are_known), cmocka_unit_test(types_must_fit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
