@@ -24,6 +24,7 @@ typedef struct worker {
     oct_calib_tensor **tensor; /* [opts->n]; NULL: not of what can be run */
     oct_runner *runner;
     oct_batch batch;
+    int64_t rows; /* oct_batch_rows */
 } worker;
 
 static int value_index(const oct_calibrate_opts *o, const char *name)
@@ -34,12 +35,12 @@ static int value_index(const oct_calibrate_opts *o, const char *name)
     return -1;
 }
 
-/* Rows that count: a model with a fixed batch gets its last sample repeated. */
+/* Rows that count: a model with a fixed batch gets its last sample repeated, where samples are its rows. */
 static int64_t counted(const worker *w, const oct_operand *t)
 {
     int64_t rows = t->rank ? t->dims[0] : 1;
     const oct_array *first = &w->batch.tensors[0];
-    bool batched = first->rank && rows == first->dims[0] && (int64_t)w->batch.n < rows;
+    bool batched = first->rank && rows == first->dims[0] && (int64_t)w->batch.n < rows && w->rows;
     return batched ? (int64_t)w->batch.n : rows;
 }
 
@@ -133,6 +134,7 @@ static oct_status work(worker *w, oct_err *err)
         OCT_TRY(take(w, &more, err));
         if (!more)
             return OCT_OK;
+        w->rows = oct_batch_rows(w->s->src, &w->batch);
         OCT_TRY(oct_runner_run(w->runner, w->batch.tensors, &plan, err));
         w->calib->samples += w->batch.n;
     }

@@ -37,7 +37,7 @@ void oct_conversion_keep_aside(oct_conversion *c, bool calibrates)
  * must not depend on how busy the machine is. */
 static int64_t enough(const oct_graph *g)
 {
-    const int64_t n = 100000000000 / oct_graph_macs(g);
+    const int64_t n = 100000000000 / oct_sample_macs(g);
     return n < 16 ? 16 : n > 64 ? 64 : n;
 }
 

@@ -26,7 +26,12 @@ int64_t oct_graph_macs(const oct_graph *g)
     for (size_t i = 0; i < g->n_order; i++)
         if (__builtin_add_overflow(macs, layer_macs(g, g->order[i]), &macs))
             return INT64_MAX;
-    return macs / samples_of_run(g) + 1;
+    return macs ? macs : 1;
+}
+
+int64_t oct_sample_macs(const oct_graph *g)
+{
+    return oct_graph_macs(g) / samples_of_run(g) + 1;
 }
 
 /* What an operator that is one of integers, or of weights in blocks, computes on wherever it runs. */

@@ -261,7 +261,7 @@ static oct_status open_core(oct_sim_core *s, oct_err *err)
     const oct_qjob *j = s->c->job;
     s->n_inputs = j->g->n_input;
     s->n_outputs = j->g->n_output;
-    s->macs = oct_graph_macs(s->c->m->graph);
+    s->macs = oct_sample_macs(s->c->m->graph);
     if (!(s->arena = oct_arena_create()))
         return oct_nomem(err);
     if (!(s->pool = oct_pool_create(s->c->o.job.threads)))

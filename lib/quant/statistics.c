@@ -51,7 +51,7 @@ oct_pick oct_pick_half(const oct_conversion *c, int h, int64_t most)
 
 oct_status oct_statistics_few(const oct_conversion *c, const oct_few *what, oct_calib **into, oct_err *err)
 {
-    const int64_t fit = 1200000000 / oct_graph_macs(c->m->graph), n = fit < 4 ? 4 : fit > 16 ? 16 : fit;
+    const int64_t fit = 1200000000 / oct_sample_macs(c->m->graph), n = fit < 4 ? 4 : fit > 16 ? 16 : fit;
     const oct_pick pick = oct_pick_half(c, 0, n);
     const oct_calibrate_opts o = { .values = what->values, .axes = what->axes, .n = what->n, .moments_only = what->channels,
                                    .all_positions = what->channels, .part = true, .threads = c->o.job.threads };
@@ -169,6 +169,6 @@ const char *oct_no_measuring(const oct_conversion *c)
 
 int64_t oct_measured_samples(const oct_conversion *c)
 {
-    const int64_t n = 2000000000 / oct_graph_macs(c->m->graph);
+    const int64_t n = 2000000000 / oct_sample_macs(c->m->graph);
     return n < 8 ? 8 : n > 64 ? 64 : n;
 }

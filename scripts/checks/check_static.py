@@ -115,6 +115,17 @@ def left(path):
     return net.save(path, [1, 16, 12])
 
 
+def left_gemm(path):
+    """The same of Gemm, with a bias of rows, and turned."""
+    net = Net(12)
+    net.node("Reshape", ["x", net.const("shape", value=np.array([16, 12]))], "m")
+    net.node("Relu", [net.node("Gemm", [net.const("w1", 9, 16, scale=0.3), "m", net.const("b1", 9, 1)], "a")], "r")
+    net.node("Relu", [net.node("Gemm", [net.const("w2", 9, 7, scale=0.3), "r"], "b", transA=1)], "s")
+    net.node("MatMul", ["s", net.const("w3", 12, 6, scale=0.3)], "z")
+    net.node("Reshape", ["z", net.const("back", value=np.array([1, 42]))], "y")
+    return net.save(path, [1, 192])
+
+
 def equations(path):
     """Einsum with a constant, as attention has it."""
     net = Net(11)
@@ -201,11 +212,24 @@ def check(c, name, make, least):
             c.hold(f"{what}: layers", integer and all(integer), f"{sum(integer)} of {len(integer)} on integers")
             if form == "qdq":
                 worst, seen = worst_code(out, floats)
-                merged = name == "equations"  # constants of other shapes, under other names
+                merged = name in ("equations", "left_gemm")  # constants of other shapes, under other names
                 c.hold(f"{what}: codes", worst <= 0.5001 and (merged or len(seen) >= len(integer)), f"{worst:.3f} steps, of {sorted(seen)}")
             theirs, ours = run_ort(out, [s[None] for s in samples], exact=True), c.run_ours(out, samples)
             c.hold(f"{what}: near float", sqnr(want, theirs) > least, f"{sqnr(want, theirs):.1f} dB")
             c.hold(f"{what}: ours", sqnr(theirs, ours) > NEAR, f"{sqnr(theirs, ours):.1f} dB")
+
+
+def check_whole(c):
+    """A first dimension that is fixed and no batch: all rows of a sample count."""
+    model, out = c.folder / "whole.onnx", c.folder / "out.onnx"
+    net = Net(13)
+    net.node("MatMul", ["x", net.const("w", 12, 9, scale=0.3)], "y")
+    net.save(model, [64, 12])
+    samples = net.rng.standard_normal((10, 64, 12)).astype(np.float32)
+    np.save(c.folder / "x.npy", samples)
+    c.convert(model, out, "--data", c.folder / "x.npy", "--no-recover")
+    quality = sqnr(run_ort(model, list(samples)), run_ort(out, list(samples), exact=True))
+    c.hold("samples that are no rows: near float", quality > 35.0, f"{quality:.1f} dB")
 
 
 def main():
@@ -213,9 +237,10 @@ def main():
     with tempfile.TemporaryDirectory(prefix="octet-static-") as folder:
         c = Checker(args, Path(folder))
         for name, make, least in (("constants", constants, 30.0), ("clamped", clamped, 30.0), ("transposed", transposed, 30.0), ("wide_bias", wide_bias, 40.0), ("axes", axes, 30.0),
-                                  ("line", line, 30.0), ("solid", solid, 30.0), ("left", left, 30.0), ("equations", equations, 30.0)):
+                                  ("line", line, 30.0), ("solid", solid, 30.0), ("left", left, 30.0), ("left_gemm", left_gemm, 30.0), ("equations", equations, 30.0)):
             check(c, name, make, least)
         check_symmetric(c)
+        check_whole(c)
         return c.finish()
 
 
