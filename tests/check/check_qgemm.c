@@ -470,6 +470,9 @@ void check_qgemm(oct_check *t)
     for (size_t i = 0; i < OCT_COUNT(depths); i++)
         for (size_t n = 0; n < 60; n++)
             check_shape(t, NULL, n % 4 == 1 ? 1 : 1 + oct_check_below(t, n % 8 == 0 ? 220 : 17), 1 + (n < 50 ? n : oct_check_below(t, 150)), depths[i]);
+    /* One row whose columns take several tiles, from either end. */
+    for (size_t i = 0; i < 60; i++)
+        check_shape(t, NULL, 1, 1 + oct_check_below(t, 1200), oct_check_below(t, 150));
 }
 
 /* Pipelines on accumulators of every size, against finish(). */

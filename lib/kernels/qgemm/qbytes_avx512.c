@@ -1,4 +1,4 @@
-/* lib/kernels/qgemm/qbytes_avx512.c -- 64 bytes at a time. */
+/* lib/kernels/qgemm/qbytes_avx512.c -- 64 bytes or 16 columns at a time. */
 #include "kernels/qgemm/qbytes.h"
 #include "kernels/simd.h"
 
@@ -46,4 +46,17 @@ static void quads(const uint8_t *b, size_t step, size_t k, size_t n, uint8_t fli
     _mm512_storeu_si512(sums, sum);
 }
 
-const oct_qbytes oct_qbytes__avx512 = { sum, quads };
+static void fold(size_t n, const int32_t *bias, const int32_t *sums, const int32_t *colmul, int32_t za, size_t depth, int32_t *add)
+{
+    const __m512i zero = _mm512_setzero_si512();
+    const __m512i by_sum = _mm512_set1_epi32(za), by_zero = _mm512_set1_epi32((int32_t)((uint32_t)depth * (uint32_t)za));
+    for (size_t j = 0; j < n; j += 16) {
+        const __mmask16 k = n - j < 16 ? (__mmask16)((1u << (n - j)) - 1) : 0xffff;
+        const __m512i s = _mm512_mullo_epi32(by_sum, _mm512_maskz_loadu_epi32(k, sums + j));
+        const __m512i z = colmul ? _mm512_mullo_epi32(by_zero, _mm512_maskz_loadu_epi32(k, colmul + j)) : zero;
+        const __m512i b = bias ? _mm512_maskz_loadu_epi32(k, bias + j) : zero;
+        _mm512_mask_storeu_epi32(add + j, k, _mm512_sub_epi32(_mm512_sub_epi32(b, s), z));
+    }
+}
+
+const oct_qbytes oct_qbytes__avx512 = { sum, quads, fold };

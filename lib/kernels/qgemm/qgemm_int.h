@@ -95,10 +95,6 @@ void oct_qtiles_run(const oct_qtiles *t, oct_pool *pool);
 bool oct_qrow_scratch(size_t k, size_t n, size_t *bytes);
 void oct_qrow_run(const oct_qtiles *t, oct_pool *pool);
 
-/* add[j] = bias[j] - za * sums[j] + depth * za * zb[j], where colmul = -zb. */
-void oct_qfold(size_t n, const int32_t *bias, const int32_t *sums, const int32_t *colmul, int32_t za, size_t depth,
-               int32_t *add);
-
 /* Bytes of one panel; taps and kc as the kernel sees them. False when they overflow. */
 bool oct_qpack_panel(const oct_qgemm_kernel *k, size_t taps, size_t kc, size_t *bytes);
 /* Bytes of the packed weights of all groups. */

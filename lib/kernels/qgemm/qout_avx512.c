@@ -36,12 +36,13 @@ static void block_s32(size_t m, const int32_t *acc, size_t lda, const columns *w
 static void block_f32(size_t m, const int32_t *acc, size_t lda, const columns *w, const int32_t *rowadd, const oct_qout *o,
                       float *c, size_t ldc)
 {
+    const bool biased = o->bias, clamped = o->clamp; /* not read again after each store */
     const __m512 lo = _mm512_set1_ps(o->lo), hi = _mm512_set1_ps(o->hi);
     for (size_t i = 0; i < m; i++) {
         __m512 v = _mm512_mul_ps(_mm512_cvtepi32_ps(sum_of(acc + i * lda, w, rowadd, i)), w->mult);
-        if (o->bias)
+        if (biased)
             v = _mm512_add_ps(v, w->bias);
-        if (o->clamp)
+        if (clamped)
             v = _mm512_min_ps(hi, _mm512_max_ps(lo, v));
         _mm512_mask_storeu_ps(c + i * ldc, w->k, v);
     }

@@ -251,11 +251,3 @@ void oct_qpack(const oct_qgemm_kernel *kn, const oct_qsource *s, size_t n, size_
     }
     head->panel = kn->order == OCT_QGEMM_CHAINS && groups == 1 ? close_up(first, bytes / panel, panel) : panel;
 }
-
-void oct_qfold(size_t n, const int32_t *bias, const int32_t *sums, const int32_t *colmul, int32_t za, size_t depth,
-               int32_t *add)
-{
-    for (size_t j = 0; j < n; j++)
-        add[j] = (int32_t)((bias ? (uint32_t)bias[j] : 0) - (uint32_t)za * (uint32_t)sums[j] -
-                           (uint32_t)depth * (uint32_t)za * (uint32_t)colmul[j]);
-}

@@ -192,6 +192,20 @@ static void run_plain(const job *w, const scratch *s, size_t g, size_t r0, size_
     finish(w, s, nr, w->add + g * t->n + j, g, r0, rows, j, n);
 }
 
+/* A single row: the tile has room for as many panels as it has rows, and one last step serves all of them. */
+static void run_single(const job *w, const scratch *s, const oct_item *i)
+{
+    const oct_qtiles *t = w->t;
+    const size_t nr = t->kernel->nr, wide = t->kernel->mr * nr, begin = i->panel * nr, end = begin + i->panels * nr;
+    const size_t columns = (end < t->n ? end : t->n) - begin, blocks = (columns + wide - 1) / wide;
+    for (size_t b = 0; b < blocks; b++) {
+        const size_t at = (t->backwards ? blocks - 1 - b : b) * wide, n = columns - at < wide ? columns - at : wide, from = begin + at;
+        for (size_t j = 0; j < n; j += nr)
+            t->kernel->fn(1, n - j < nr ? n - j : nr, t->taps, t->kc, s->table, t->flip, panel_at(w, i->group, from + j), s->tile + j);
+        finish(w, s, wide, w->add + i->group * t->n + from, i->group, i->row, 1, from, n);
+    }
+}
+
 static void run_sorted(const job *w, const scratch *s, size_t g, size_t r0, size_t rows, size_t j, size_t n, const int8_t *b)
 {
     const oct_qtiles *t = w->t;
@@ -320,6 +334,10 @@ static void run_item(const job *w, const oct_item *i, const scratch *s)
         run_block(w, s, &a, i);
         return;
     }
+    if (i->rows == 1 && !t->kernel->chain) {
+        run_single(w, s, i);
+        return;
+    }
     const oct_qchain_rows in = chain_rows(w, s, &a, i->row, i->rows);
     for (size_t p = i->panel; p < i->panel + i->panels; p++)
         run_panel(w, s, &in, i->group, i->row, i->rows, p * t->kernel->nr);
@@ -333,7 +351,7 @@ static void run_items(void *arg, size_t begin, size_t end, size_t thread)
     size_t bytes;
     carve(t->kernel, t->block, t->taps, t->kc, t->gather, w->parts + thread * w->thread_bytes, &s, &bytes);
     for (size_t i = begin; i < end; i++) {
-        const oct_item item = oct_item_at(&w->items, i);
+        const oct_item item = oct_item_at(&w->items, t->backwards ? w->items.n - 1 - i : i);
         run_item(w, &item, &s);
     }
 }
@@ -375,7 +393,7 @@ void oct_qtiles_run(const oct_qtiles *t, oct_pool *pool)
               .rowsums = head->has_zb, .bias = head->bias,
               .parts = t->scratch + shared, .elem = oct_qout_size(t->out->kind) };
     w.fused = t->kernel->fused && !w.rowsums && (t->out->kind == OCT_QOUT_F32 || oct_qout_is_plain(t->out, columns));
-    oct_qfold(columns, t->bias, sums, w.colmul, head->bias ? 0 : t->za, depth, (int32_t *)(void *)t->scratch);
+    w.bytes->fold(columns, t->bias, sums, head->has_zb ? w.colmul : NULL, head->bias ? 0 : t->za, depth, (int32_t *)(void *)t->scratch);
     w.panels = (const int8_t *)(sums + 2 * column_words);
     oct_qpack_panel(t->kernel, t->taps, t->kc, &w.group);
     w.group *= (t->n + nr - 1) / nr;
