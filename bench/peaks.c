@@ -1,9 +1,9 @@
 /* bench/peaks.c -- prints what one core of this machine can do at most; start it pinned: taskset -c 0 build/bench/peaks
  *
- * With --kinds: a line each, a tab between name and value, for programs: the class of the CPU, its clock in GHz, and the peaks in GMAC/s of
+ * With --kinds: a line each, a tab between name and value, for programs: the highest level of the CPU, its clock in GHz, and the peaks in GMAC/s of
  * float32, of bytes and of bf16 that OCT_ISA leaves; 0 where there is none. */
 #include "base/dtype.h"
-#include "kernels/cost.h"
+#include "kernels/cpu.h"
 #include "peak.h"
 
 #include <stdio.h>
@@ -22,7 +22,7 @@ static void print_loads(void)
 static void print_kinds(void)
 {
     const oct_isa isa = oct_isa_active();
-    printf("class\t%s\nclock\t%.3f\n", oct_cost_class(), oct_peak_clock() * 1e-9);
+    printf("class\t%s\nclock\t%.3f\n", oct_isa_name(oct_isa_detect()), oct_peak_clock() * 1e-9);
     printf("float\t%.1f\nbytes\t%.1f\n", oct_peak_of(OCT_PEAK_FLOAT, isa) * 1e-9, oct_peak_of(OCT_PEAK_BYTES, isa) * 1e-9);
     printf("bf16\t%.1f\n", oct_peak_of(OCT_PEAK_BF16, isa) * 1e-9);
 }

@@ -3,6 +3,7 @@
 
 #include "kernels/cpu.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 typedef struct cost {
@@ -25,20 +26,46 @@ void oct_choice_want(const char *name, double terms[OCT_COST_TERMS])
     wanted_terms = terms;
 }
 
-const char *oct_cost_class(void)
+/* Classes: each level, plain and of AMD. */
+static const char *const classes[][2] = {
+    { "scalar", "scalar-amd" },
+#define OCT_LEVEL(bit, name, below) { name, name "-amd" },
+#include "kernels/isas.inc"
+#undef OCT_LEVEL
+};
+
+/* Where a class stands: 2 * level + whether it is AMD's. */
+static size_t place_of(const char *class)
 {
-    return oct_isa_name(oct_isa_detect());
+    for (size_t i = 0; i < 2 * OCT_COUNT(classes); i++)
+        if (strcmp(class, classes[i / 2][i % 2]) == 0)
+            return i;
+    return 0;
 }
 
-/* Levels between two classes. */
-static size_t distance(const char *a, const char *b)
+/* cpuid is slow: asked once. Threads that race store the same value. */
+static size_t place_of_this(void)
 {
-    size_t at[2] = { 0 };
-    for (size_t i = 0; oct_isa_level(i); i++) {
-        at[0] = strcmp(a, oct_isa_level(i)) == 0 ? i : at[0];
-        at[1] = strcmp(b, oct_isa_level(i)) == 0 ? i : at[1];
+    static atomic_size_t known; /* plus 1 */
+    size_t place = atomic_load_explicit(&known, memory_order_relaxed);
+    if (!place) {
+        place = place_of(oct_isa_name(oct_isa_detect())) + oct_cpu_is_amd() + 1;
+        atomic_store_explicit(&known, place, memory_order_relaxed);
     }
-    return at[0] > at[1] ? at[0] - at[1] : at[1] - at[0];
+    return place - 1;
+}
+
+const char *oct_cost_class(void)
+{
+    const size_t place = place_of_this();
+    return classes[place / 2][place % 2];
+}
+
+/* How unlike two classes are: levels between them count before the maker. */
+static size_t distance(size_t a, size_t b)
+{
+    const size_t levels = a / 2 > b / 2 ? a / 2 - b / 2 : b / 2 - a / 2;
+    return 2 * levels + (a % 2 != b % 2);
 }
 
 /* The line of a record that was measured on the class nearest to this CPU's; NULL: on none. */
@@ -48,7 +75,7 @@ static const cost *line_of(const char *name)
     size_t least = 0;
     for (size_t i = 0; i < OCT_COUNT(costs); i++)
         if (strcmp(costs[i].record, name) == 0) {
-            const size_t far = distance(costs[i].class, oct_cost_class());
+            const size_t far = distance(place_of(costs[i].class), place_of_this());
             if (!best || far < least) {
                 best = &costs[i];
                 least = far;

@@ -37,7 +37,7 @@ void oct_choice_offer(oct_choice *p, const void *record, const char *name, const
  * again. terms may be NULL. Not while plans are made on other threads. */
 void oct_choice_want(const char *name, double terms[OCT_COST_TERMS]);
 
-/* The class of this CPU, whatever it is narrowed to: its highest level. */
+/* The class of this CPU, whatever it is narrowed to: its highest level, with "-amd" behind it on AMD's. */
 const char *oct_cost_class(void);
 
 #endif

@@ -118,6 +118,16 @@ static oct_isa detect(void)
 }
 #endif
 
+bool oct_cpu_is_amd(void)
+{
+#if defined(__x86_64__) && !defined(OCT_SIMDE)
+    uint32_t most, name[3];
+    return __get_cpuid(0, &most, &name[0], &name[2], &name[1]) && memcmp(name, "AuthenticAMD", sizeof name) == 0;
+#else
+    return false;
+#endif
+}
+
 /* cpuid is slow, and a trap in virtual machines: asked once. Threads that race store the same value. */
 oct_isa oct_isa_detect(void)
 {

@@ -44,6 +44,8 @@ oct_status oct_isa_limit(const char *name, oct_err *err);
 const char *oct_isa_name(oct_isa isa);
 /* Name of the i-th level, "scalar" first; NULL behind the last. */
 const char *oct_isa_level(size_t i);
+/* Whether AMD made this CPU: the same instructions take other times than on Intel's. */
+bool oct_cpu_is_amd(void);
 /* "native, scalar, avx2, ...", for --help. */
 const char *oct_isa_names(void);
 
