@@ -15,7 +15,30 @@
             for (size_t i = 0; i < TILE; i++)                                                                  \
                 y[j * ys + i] = t[j][i];                                                                       \
     }
+#if defined(__AVX2__)
+/* Bytes of two rows side by side, then of four, then of eight: two columns a register. */
+static inline void tile_uint8_t(const uint8_t *x, size_t xs, uint8_t *y, size_t ys)
+{
+    __m128i two[4], four[4];
+    for (size_t i = 0; i < 4; i++) {
+        const __m128i a = _mm_loadl_epi64((const __m128i *)(const void *)(x + 2 * i * xs));
+        const __m128i b = _mm_loadl_epi64((const __m128i *)(const void *)(x + (2 * i + 1) * xs));
+        two[i] = _mm_unpacklo_epi8(a, b);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        four[i] = _mm_unpacklo_epi16(two[2 * i], two[2 * i + 1]); /* columns 0 to 3 of four rows */
+        four[2 + i] = _mm_unpackhi_epi16(two[2 * i], two[2 * i + 1]);
+    }
+    for (size_t i = 0; i < 4; i++) {
+        const __m128i first = four[i / 2 * 2], last = four[i / 2 * 2 + 1];
+        const __m128i v = i % 2 ? _mm_unpackhi_epi32(first, last) : _mm_unpacklo_epi32(first, last);
+        _mm_storel_epi64((__m128i *)(void *)(y + 2 * i * ys), v);
+        _mm_storeh_pd((double *)(void *)(y + (2 * i + 1) * ys), _mm_castsi128_pd(v));
+    }
+}
+#else
 TRANSPOSE_TILE(uint8_t)
+#endif
 TRANSPOSE_TILE(uint16_t)
 TRANSPOSE_TILE(uint64_t)
 #if defined(__AVX2__)
