@@ -8,6 +8,7 @@
 #include "net.h"
 #include "net_cnn.h"
 #include "ops/core/elem.h"
+#include "ops/core/nd.h"
 #include "runtime/plan_int.h"
 
 enum { CAP = 1 << 16 };
@@ -806,6 +807,38 @@ static void numbers_are_set(void **state)
     assert_int_equal(oct_operand_from_f32(&integer, v, NULL), OCT_EUNSUPPORTED);
 }
 
+/* A block of an image, channels last in x and first in y, with or without a table: element by element. */
+static void channels_change_places(void **state)
+{
+    enum { H = 13, C = 21, ALL = 40 * C * H * 16 };
+    static const size_t sizes[] = { 1, 2, 4, 8, 16 };
+    static const int64_t widths[] = { 1, 3, 8, 40 };
+    uint8_t *x = oct_alloc(ALL), *y = oct_alloc(ALL), *turned = oct_alloc(ALL), table[256];
+    assert_true(x && y && turned);
+    for (size_t i = 0; i < ALL; i++)
+        x[i] = (uint8_t)(i * 31 + i / 251);
+    for (size_t i = 0; i < sizeof table; i++)
+        table[i] = (uint8_t)(77 * i + 5);
+    for (size_t k = 0; k < 2 * OCT_COUNT(sizes) * OCT_COUNT(widths); k++) {
+        const bool through = k % 2 && k / 2 % OCT_COUNT(sizes) == 0;
+        const size_t size = sizes[k / 2 % OCT_COUNT(sizes)];
+        const int64_t w = widths[k / 2 / OCT_COUNT(sizes)], first = k % 2, n = C - 2 * first; /* all channels, or all but the outer ones */
+        oct_nd d = { .rank = 3, .arrays = 2, .dims = { n, H, w }, .stride = { { H * w, w, 1 }, { 1, w * C, C } } };
+        memset(y, 0xee, ALL);
+        memset(turned, 0xee, ALL);
+        for (int64_t c = 0; c < n; c++)
+            for (int64_t at = 0; at < H * w * (int64_t)size; at++) {
+                const uint8_t v = x[(at / (int64_t)size * C + c + first) * (int64_t)size + at % (int64_t)size];
+                turned[c * H * w * (int64_t)size + at] = through ? table[v] : v;
+            }
+        oct_nd_copy(&d, NULL, y, x + first * (int64_t)size, size, through ? table : NULL);
+        assert_memory_equal(y, turned, ALL);
+    }
+    oct_free(x);
+    oct_free(y);
+    oct_free(turned);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -818,6 +851,7 @@ int main(void)
         cmocka_unit_test(failing_allocations), cmocka_unit_test(float_taps),     cmocka_unit_test(integer_taps),
         cmocka_unit_test(tapped_shapes),      cmocka_unit_test(profile_starts_anew),
         cmocka_unit_test(tap_stops),         cmocka_unit_test(integer_close_to_float), cmocka_unit_test(dropout_mask),
+        cmocka_unit_test(channels_change_places),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -161,6 +161,27 @@ static int unit_dim(const int64_t *s, int rank)
     return -1;
 }
 
+/* Tiles of the dimension col, contiguous in x, and the last one, contiguous in y. */
+static void transpose_box(oct_pool *pool, box b, int col, size_t size, const void *x, void *y)
+{
+    copy_job j = { .k = oct_elem(), .size = size, .x = x, .y = y };
+    box_take(&b, b.rank - 1, &j.rows, &j.row_x, &j.row_y);
+    box_take(&b, col, &j.n, &j.sx, &j.sy);
+    j.outer = b;
+    j.tiles = (((size_t)j.rows + TILE - 1) / TILE) * (((size_t)j.n + TILE - 1) / TILE);
+    const size_t side_r = j.rows < TILE ? (size_t)j.rows : TILE, side_c = j.n < TILE ? (size_t)j.n : TILE;
+    oct_pool_for(pool, box_count(&b) * j.tiles, tile_of(side_r * side_c * size), transpose_tile, &j);
+}
+
+void oct_transpose_box(oct_pool *pool, int rank, const int64_t *dims, const int64_t *sx, const int64_t *sy, size_t size, const void *x, void *y)
+{
+    box b = { .rank = rank };
+    memcpy(b.dims, dims, (size_t)rank * sizeof *dims);
+    memcpy(b.sx, sx, (size_t)rank * sizeof *sx);
+    memcpy(b.sy, sy, (size_t)rank * sizeof *sy);
+    transpose_box(pool, b, unit_dim(sx, rank), size, x, y);
+}
+
 void oct_transpose(oct_pool *pool, const void *x, const int64_t *dims, const int *perm, int rank, size_t size, void *y)
 {
     box b = { .rank = rank };
@@ -179,17 +200,10 @@ void oct_transpose(oct_pool *pool, const void *x, const int64_t *dims, const int
     if (!box_collapse(&b))
         return;
     const int col = unit_dim(b.sx, b.rank), row = unit_dim(b.sy, b.rank);
-    if (col < 0 || row != b.rank - 1 || col == row) {
+    if (col < 0 || row != b.rank - 1 || col == row)
         copy_box(pool, b, x, y, size);
-        return;
-    }
-    copy_job j = { .k = oct_elem(), .size = size, .x = x, .y = y };
-    box_take(&b, row, &j.rows, &j.row_x, &j.row_y); /* the last: y is contiguous */
-    box_take(&b, col, &j.n, &j.sx, &j.sy);
-    j.outer = b;
-    j.tiles = (((size_t)j.rows + TILE - 1) / TILE) * (((size_t)j.n + TILE - 1) / TILE);
-    const size_t side_r = j.rows < TILE ? (size_t)j.rows : TILE, side_c = j.n < TILE ? (size_t)j.n : TILE;
-    oct_pool_for(pool, box_count(&b) * j.tiles, tile_of(side_r * side_c * size), transpose_tile, &j);
+    else
+        transpose_box(pool, b, col, size, x, y);
 }
 
 void oct_transpose_2d(oct_pool *pool, const void *x, size_t batch, size_t rows, size_t cols, size_t size, void *y)

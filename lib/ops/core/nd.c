@@ -1,6 +1,7 @@
 /* lib/ops/core/nd.c -- walking strided arrays. */
 #include "ops/core/nd.h"
 
+#include "kernels/layout.h"
 #include "kernels/qelem.h"
 
 #include <string.h>
@@ -163,6 +164,10 @@ typedef struct unit16 {
 static void copy_row(void *arg, const int64_t *o, const int64_t *s, int64_t n)
 {
     const copy *c = arg;
+    if (c->table != NULL && s[0] == 1 && s[1] == 1) {
+        oct_lut_8(NULL, c->table, c->src + o[1], c->dst + o[0], (size_t)n);
+        return;
+    }
     if (c->table != NULL) {
         uint8_t *dst = c->dst + o[0];
         const uint8_t *src = c->src + o[1];
@@ -186,8 +191,30 @@ static void copy_row(void *arg, const int64_t *o, const int64_t *s, int64_t n)
     }
 }
 
+/* Whether a simplified walk turns rows of src into columns of dst, enough of both for tiles to be faster. */
+static bool is_transposition(const oct_nd *d, size_t size)
+{
+    enum { LEAST = 8 };
+    const int last = d->rank - 1;
+    bool turned = false;
+    for (int i = 0; i < last; i++)
+        turned |= d->stride[1][i] == 1 && d->stride[0][i] > 0 && d->dims[i] >= LEAST;
+    return turned && size <= 8 && d->rank <= OCT_LAYOUT_RANK && d->stride[0][last] == 1 && d->stride[1][last] > 1 && d->dims[last] >= LEAST;
+}
+
 void oct_nd_copy(oct_nd *d, oct_pool *pool, void *dst, const void *src, size_t size, const uint8_t *table)
 {
     copy c = { dst, src, size, table };
+    for (int i = 0; i < d->rank; i++)
+        if (d->dims[i] == 0)
+            return;
+    simplify(d);
+    if (is_transposition(d, size)) {
+        oct_transpose_box(pool, d->rank, d->dims, d->stride[1], d->stride[0], size, src, dst);
+        if (!table)
+            return;
+        memcpy(d->stride[1], d->stride[0], sizeof d->stride[1]);
+        c.src = dst;
+    }
     oct_nd_run(d, pool, copy_row, &c);
 }
