@@ -18,16 +18,17 @@ static size_t row_of(const oct_conv_geom *g)
     return row;
 }
 
+enum { MOST_LANES = 64 };
+
 /* Pixels of few channels: as many as fill registers, where their taps and outputs stand side by side. */
 void oct_qdw_join(oct_qconv *p)
 {
-    enum { MOST = 64 };
     const oct_conv_geom *g = &p->g;
     p->lanes = *g;
     p->joined = 1;
     if (g->c >= OCT_DW_CHANNELS || g->sw != 1 || g->dw != 1 || g->ldy != g->c || !oct_padded_plan(g, 1, &p->padded))
         return;
-    for (int64_t n = MOST / g->c; n > 1 && p->joined == 1; n--)
+    for (int64_t n = MOST_LANES / g->c; n > 1 && p->joined == 1; n--)
         if (n * g->c % OCT_DW_CHANNELS == 0 && g->ow % n == 0)
             p->joined = (size_t)n;
     if (p->joined == 1) {
@@ -40,7 +41,7 @@ void oct_qdw_join(oct_qconv *p)
     p->lanes.ph = p->lanes.pw = 0;
     p->lanes.sw = (int64_t)p->joined;
     p->lanes.ow /= (int64_t)p->joined;
-    p->lanes.c = p->lanes.oc = p->lanes.groups = g->c * (int64_t)p->joined;
+    p->lanes.c = p->lanes.oc = p->lanes.groups = p->lanes.ldy = g->c * (int64_t)p->joined;
 }
 
 /* Multiples of 8, 8 at least. */
@@ -199,7 +200,18 @@ void oct_qdw_run(const oct_qconv *p, oct_pool *pool, const oct_rows *rows, uint8
     oct_qtiles_shared(c, &shared);
     for (size_t i = 0; i < c; i++)
         add[i] = (int32_t)((bias ? (uint32_t)bias[i] : 0) - (uint32_t)za * (uint32_t)sums[i]);
-    const job w = { p, rows, flip, sums + row_of(&p->lanes), add, out, p->joined == 1 && !flip && oct_qout_is_plain(out, c), y, (uint8_t *)scratch + shared,
+    oct_qout of_lanes = *out;
+    int32_t lane_add[MOST_LANES];
+    float lane_mult[MOST_LANES];
+    if (p->joined > 1) {
+        for (size_t i = 0; i < (size_t)p->lanes.c; i++) {
+            lane_add[i] = add[i % c];
+            lane_mult[i] = out->mult ? out->mult[i % c] : 0;
+        }
+        add = lane_add;
+        of_lanes.mult = out->mult ? lane_mult : NULL;
+    }
+    const job w = { p, rows, flip, sums + row_of(&p->lanes), add, &of_lanes, !flip && oct_qout_is_plain(out, c), y, (uint8_t *)scratch + shared,
                     oct_round_up(thread_bytes(p), 64) };
     oct_pool_for(pool, rows->count, p->block, p->dw->columns ? run_lines : run_pixels, (void *)(uintptr_t)&w);
 }
