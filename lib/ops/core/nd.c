@@ -171,11 +171,8 @@ static void copy_row(void *arg, const int64_t *o, const int64_t *s, int64_t n)
     if (c->table != NULL) {
         uint8_t *dst = c->dst + o[0];
         const uint8_t *src = c->src + o[1];
-        if (s[0] == 1 && s[1] == 1)
-            oct_lut_8(NULL, c->table, src, dst, (size_t)n);
-        else
-            for (int64_t i = 0; i < n; i++)
-                dst[i * s[0]] = c->table[src[i * s[1]]];
+        for (int64_t i = 0; i < n; i++)
+            dst[i * s[0]] = c->table[src[i * s[1]]];
         return;
     }
     if ((s[0] == 1 && s[1] == 1) || n == 1) {
