@@ -173,7 +173,7 @@ static oct_status begin(oct_writer *w, oct_err *err)
     if (!w->node || !w->value || !w->params)
         return oct_nomem(err);
     for (size_t v = 0; v < g->n_value; v++)
-        w->value[v] = (oct_value_plan){ NULL, -1, -1 };
+        w->value[v] = (oct_value_plan){ NULL, -1, { -1, -1 } };
     for (size_t v = 0; v < g->n_value; v++)
         if (g->value[v].outer >= 0)
             g->value[v].quant = NULL; /* files have reals outside */

@@ -21,7 +21,7 @@ static oct_status operator_constants(oct_writer *w, int b, const oct_nbits_form 
     int v;
     OCT_TRY(oct_write_base(w, b, &base, err));
     OCT_TRY(oct_blocks_weights(q, f, w->g->arena, &by_columns, err));
-    OCT_TRY(oct_write_qvals(w, b, q->qvals, &w->value[b].blocks, err));
+    OCT_TRY(oct_write_qvals(w, b, q->qvals, &w->value[b].written[0], err));
     OCT_TRY(oct_edit_refer_matrix(w->g, base, "_scale", OCT_F32, f->n, oct_nbits_blocks(f), by_columns.scale, &v, err));
     return by_columns.zero ? oct_edit_refer_matrix(w->g, base, "_zero_point", OCT_U8, f->n, oct_nbits_zero_bytes(f), by_columns.zero, &v, err) : OCT_OK;
 }
@@ -39,11 +39,11 @@ static oct_status write_operator(oct_writer *w, int id, const oct_nbits_form *f,
     oct_graph *g = w->g;
     const int b = g->node[id].in[1], bias = oct_input_at(&g->node[id], 2), n_const = f->zero == OCT_NBITS_WHOLE ? 3 : 2;
     int row;
-    if (w->value[b].blocks < 0)
+    if (w->value[b].written[0] < 0)
         OCT_TRY(operator_constants(w, b, f, err));
     oct_graph_cut_inputs(g, id, 1);
     for (int i = 0; i < n_const; i++)
-        OCT_TRY(oct_graph_set_input(g, id, 1 + i, w->value[b].blocks + i, err));
+        OCT_TRY(oct_graph_set_input(g, id, 1 + i, w->value[b].written[0] + i, err));
     if (bias >= 0) {
         OCT_TRY(bias_row(g, bias, (int64_t)f->n, &row, err));
         OCT_TRY(oct_graph_set_input(g, id, 5, row, err));

@@ -44,21 +44,29 @@ static oct_status replace(oct_graph *g, int id, const char *base, const int in[6
     return bias >= 0 ? oct_edit_node(g, "Add", (int[]){ out, bias }, 2, y, before, NULL, err) : OCT_OK;
 }
 
+/* Those of the weights, as products that have these in common share them; MatMulInteger has no transposition. */
+static oct_status weights_of(oct_writer *w, int b, bool transposed, int out[3], oct_err *err)
+{
+    const oct_quant *q = w->g->value[b].quant;
+    const oct_tensor *qvals = q->qvals;
+    int *written = &w->value[b].written[transposed];
+    const char *base;
+    OCT_TRY(oct_write_base(w, b, &base, err));
+    if (transposed && *written < 0)
+        OCT_TRY(oct_tensor_transposed(w->g->arena, qvals, &qvals, err));
+    if (*written < 0)
+        OCT_TRY(oct_write_qvals(w, b, qvals, written, err));
+    out[0] = *written;
+    return oct_write_params(w, q, base, &out[1], &out[2], err);
+}
+
 oct_status oct_write_dynamic(oct_writer *w, int id, oct_err *err)
 {
     oct_graph *g = w->g;
     const oct_node *n = &g->node[id];
-    const int b = n->in[1];
-    const oct_quant *q = g->value[b].quant;
-    const char *base = n->name[0] ? n->name : g->value[n->out[0]].name, *weights;
-    const bool transposed = oct_is_op(n, "Gemm") && oct_node_int(n, "transB", 0);
-    const oct_tensor *qvals = q->qvals;
+    const char *base = n->name[0] ? n->name : g->value[n->out[0]].name;
     int in[6];
-    OCT_TRY(oct_write_base(w, b, &weights, err));
-    if (transposed) /* MatMulInteger has no transposition */
-        OCT_TRY(oct_tensor_transposed(g->arena, qvals, &qvals, err));
-    OCT_TRY(oct_write_qvals(w, b, qvals, &in[3], err));
-    OCT_TRY(oct_write_params(w, q, weights, &in[4], &in[5], err));
+    OCT_TRY(weights_of(w, n->in[1], oct_is_op(n, "Gemm") && oct_node_int(n, "transB", 0), in + 3, err));
     OCT_TRY(dynamic_input(g, id, base, in, err));
     return replace(g, id, base, in, err);
 }

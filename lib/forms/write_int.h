@@ -25,7 +25,7 @@ typedef struct oct_node_plan {
 typedef struct oct_value_plan {
     const oct_quant *q; /* of what a file's DequantizeLinear makes, and of the quantized values that its QuantizeLinear makes */
     int maker;          /* the node that makes the quantized values itself, or -1: a QuantizeLinear does */
-    int blocks;         /* constants of the matrix in blocks, written already, or -1 */
+    int written[2];     /* constants of the matrix in blocks, or of one for MatMulInteger, as it is and transposed, that are written already, or -1 */
 } oct_value_plan;
 
 /* The constants of scales and zero points. */

@@ -196,6 +196,12 @@ oct_status oct_redirect(oct_qjob *j, int v, int to, oct_err *err);
 /* weights.c: quantizes weights and biases as the nodes' schemes say; c (may be NULL) has the means that biases are corrected by. */
 oct_status oct_decide_weights(oct_qjob *j, const oct_calib *c, oct_err *err);
 
+/* The type of activations that a layer's weights are multiplied by. */
+oct_dtype oct_activations_of(const oct_qjob *j, int node);
+/* shared_weights.c: of the layers that have their 8-bit weights in common with a node, itself among them, the first with an index above `after`; -1:
+ * none. The one behind -1 has the weights; the others take them. */
+int oct_weights_next(const oct_qjob *j, int node, int after);
+
 /* row_tables.c: why rows that a node picks are not quantized, or NULL; *is_table: whether it picks from a table of reals at all. */
 const char *oct_no_table(const oct_qjob *j, int node, bool *is_table);
 /* Quantizes all tables, after the products' weights, whose quantized values serve where they are the same numbers. */

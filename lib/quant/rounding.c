@@ -83,6 +83,8 @@ static bool describe(const rounder *r, int id, rlayer *x)
     x->rows = (x->l.groups > 1 ? DEPTHWISE_ROWS : x->depth < LEAST_ROWS ? LEAST_ROWS : x->depth) * (r->learns ? 2 : 1);
     if (x->kernel && (x->l.out_axis != 0 || oct_window_of_weights(n, g->value[n->in[1]].shape, &x->window, NULL) != OCT_OK))
         return false; /* a transposed convolution reads its inputs otherwise */
+    if (oct_weights_next(r->j, id, oct_weights_next(r->j, id, -1)) >= 0)
+        return false; /* layers that have weights in common read other inputs */
     return x->input && x->depth > 1 && x->depth <= MOST_DEPTH;
 }
 

@@ -323,8 +323,7 @@ static bool is_safe(layer_weights *l)
     return all;
 }
 
-/* The type of activations that a layer's weights are multiplied by. */
-static oct_dtype activations_of(const oct_qjob *j, int id)
+oct_dtype oct_activations_of(const oct_qjob *j, int id)
 {
     const oct_op *op = oct_op_of(j->g, id);
     const oct_quant *x = op->quant == OCT_QUANT_RECURRENT ? NULL : j->value[j->g->node[id].in[0]].quant;
@@ -335,7 +334,7 @@ oct_pair_need oct_pairs_need(const oct_qjob *j, int id)
 {
     const oct_target *t = j->opts.target;
     const oct_weight_type asked = j->node[id].row.weights;
-    const oct_dtype activations = activations_of(j, id);
+    const oct_dtype activations = oct_activations_of(j, id);
     const bool takes_u8 = oct_target_takes(t, activations, OCT_U8);
     if (!oct_target_saturates(t) || !oct_target_takes(t, activations, OCT_S8) || asked == OCT_WEIGHT_S7)
         return OCT_PAIRS_ANY;
@@ -349,7 +348,7 @@ oct_pair_need oct_pairs_need(const oct_qjob *j, int id)
 static const char *choose_type(const oct_qjob *j, int id, layer_weights *l, oct_dtype *type)
 {
     const oct_target *t = j->opts.target;
-    const oct_dtype activations = activations_of(j, id);
+    const oct_dtype activations = oct_activations_of(j, id);
     *type = OCT_U8;
     if (j->node[id].row.weights == OCT_WEIGHT_U8 && oct_target_takes(t, activations, OCT_U8))
         return "u8 weights, as the policy says";
@@ -385,17 +384,24 @@ static oct_status write_qvals(oct_qjob *j, qweights *q, const qweights *old, oct
 
 /* ---- layers ---- */
 
-static oct_status open_weights(oct_qjob *j, int id, int slot, weights_view *s, qweights **out, oct_err *err)
+static oct_status view_weights(const oct_qjob *j, int id, int slot, weights_view *s, oct_err *err)
 {
     const oct_node *n = &j->g->node[id];
-    const oct_op *op = oct_op_of(j->g, id);
-    const bool recurrent = op->quant == OCT_QUANT_RECURRENT;
     s->w = j->g->value[n->in[slot]].constant;
-    if (!oct_weight_layout_of(op, n, slot, s->w->rank, s->w->dims, &s->l))
+    if (!oct_weight_layout_of(oct_op_of(j->g, id), n, slot, s->w->rank, s->w->dims, &s->l))
         return oct_fail(err, OCT_EINTERNAL, "weights of %d dimensions", s->w->rank);
     /* Where groups share indices of this dimension, its scales would not tell their channels apart. */
     const bool each = j->node[id].row.per_channel && s->l.outs == s->w->dims[s->l.out_axis];
     s->per = each ? 1 : s->l.outs;
+    return OCT_OK;
+}
+
+static oct_status open_weights(oct_qjob *j, int id, int slot, weights_view *s, qweights **out, oct_err *err)
+{
+    const oct_node *n = &j->g->node[id];
+    const bool recurrent = oct_op_of(j->g, id)->quant == OCT_QUANT_RECURRENT;
+    OCT_TRY(view_weights(j, id, slot, s, err));
+    const bool each = s->per == 1;
     qweights *q = *out = oct_arena_calloc(j->arena, 1, sizeof *q);
     if (!q)
         return oct_nomem(err);
@@ -416,10 +422,12 @@ static float input_step(const oct_qjob *j, int id)
 
 static void choose_steps(const oct_qjob *j, int id, const weights_view *s, qweights *q)
 {
-    const float sx = input_step(j, id);
     choose_scales(q);
-    if (sx > 0)
-        make_room(q, bias_of(j, id), s, sx);
+    for (int of = -1; (of = oct_weights_next(j, id, of)) >= 0;) {
+        const float sx = input_step(j, of);
+        if (sx > 0)
+            make_room(q, bias_of(j, of), s, sx);
+    }
     for (int c = 0; q->widened && c < q->quant.n; c++)
         scales_of(&q->quant)[c] *= q->widened[c];
 }
@@ -494,8 +502,8 @@ static bool makes_safe(const oct_qjob *j, int id)
     return !later || oct_pairs_need(j, id) == OCT_PAIRS_SAFE_NEEDED;
 }
 
-/* Weights of 8 bits, and the bias where the activation has parameters before it runs. */
-static oct_status quantize_layer(oct_qjob *j, const oct_calib *c, int id, oct_err *err)
+/* Weights of 8 bits. */
+static oct_status quantize_layer(oct_qjob *j, int id, oct_err *err)
 {
     qnode *n = &j->node[id];
     layer_weights l = { .n = oct_op_of(j->g, id)->quant == OCT_QUANT_RECURRENT ? 2 : 1 };
@@ -519,9 +527,20 @@ static oct_status quantize_layer(oct_qjob *j, const oct_calib *c, int id, oct_er
         n->weights[i] = q;
     }
     l.q[0]->sqnr = oct_decibels(signal, noise);
+    return OCT_OK;
+}
+
+/* Of a layer with quantized weights, where the activation has parameters before it runs. */
+static oct_status quantize_bias(oct_qjob *j, const oct_calib *c, int id, oct_err *err)
+{
+    qnode *n = &j->node[id];
+    weights_view s;
     n->bias = NULL;
     n->shift = (qshift){ 0 };
-    return n->scheme == OCT_SCHEME_STATIC ? make_bias(j, c, id, &l.s[0], l.q[0], input_step(j, id), err) : OCT_OK;
+    if (n->scheme != OCT_SCHEME_STATIC)
+        return OCT_OK;
+    OCT_TRY(view_weights(j, id, 1, &s, err));
+    return make_bias(j, c, id, &s, n->weights[0], input_step(j, id), err);
 }
 
 /* ---- weights that are rounded elsewhere ---- */
@@ -574,14 +593,27 @@ oct_status oct_take_weights(oct_qjob *j, int id, const int8_t *qvals, const floa
     return OCT_OK;
 }
 
-static oct_status decide(oct_qjob *j, const oct_calib *c, int id, oct_pool *pool, oct_err *err)
+static bool is_8bit_layer(const oct_qjob *j, int id)
+{
+    const oct_scheme scheme = j->node[id].scheme;
+    return (scheme == OCT_SCHEME_STATIC || scheme == OCT_SCHEME_DYNAMIC) && oct_layer_weights(j->g, id); /* without, both operands are activations */
+}
+
+static oct_status decide(oct_qjob *j, int id, oct_pool *pool, oct_err *err)
 {
     const oct_scheme scheme = j->node[id].scheme;
     if (scheme == OCT_SCHEME_WEIGHT_ONLY)
         return !oct_layer_weights(j->g, id) ? OCT_OK : oct_make_blocks(j, id, pool, err);
-    /* Without weights both operands are activations. */
-    const bool layer = (scheme == OCT_SCHEME_STATIC || scheme == OCT_SCHEME_DYNAMIC) && oct_layer_weights(j->g, id);
-    return layer ? quantize_layer(j, c, id, err) : OCT_OK;
+    return is_8bit_layer(j, id) && oct_weights_next(j, id, -1) == id ? quantize_layer(j, id, err) : OCT_OK;
+}
+
+/* What rests on the weights of the first of the layers that have them in common. */
+static oct_status follow(oct_qjob *j, const oct_calib *c, int id, oct_err *err)
+{
+    if (!is_8bit_layer(j, id))
+        return OCT_OK;
+    j->node[id].weights[0] = j->node[oct_weights_next(j, id, -1)].weights[0];
+    return quantize_bias(j, c, id, err);
 }
 
 /* Threads for rounding in blocks; NULL when no layer needs them. */
@@ -602,7 +634,9 @@ oct_status oct_decide_weights(oct_qjob *j, const oct_calib *c, oct_err *err)
     OCT_TRY(blocks_pool(j, &pool, err));
     oct_status s = OCT_OK;
     for (size_t i = 0; i < j->n_layer && s == OCT_OK; i++)
-        s = oct_within_node(j->g, j->layer[i], decide(j, c, j->layer[i], pool, err), err);
+        s = oct_within_node(j->g, j->layer[i], decide(j, j->layer[i], pool, err), err);
+    for (size_t i = 0; i < j->n_layer && s == OCT_OK; i++)
+        s = oct_within_node(j->g, j->layer[i], follow(j, c, j->layer[i], err), err);
     oct_pool_destroy(pool);
     return s == OCT_OK ? oct_decide_tables(j, err) : s;
 }

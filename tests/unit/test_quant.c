@@ -152,6 +152,37 @@ static void weights_and_bias_follow_the_formula(void **state)
 }
 
 /* The corrected bias gives back the mean: sum w E[x] + b against sum wq E[x] + b', within half a step of the bias. */
+/* Two convolutions by one kernel, the second with a bias that needs wider steps: they have the weights in common, and each a bias of its own. */
+static void a_kernel_is_quantized_once(void **state)
+{
+    oct_graph *g = net_graph(13);
+    const float large[2] = { 0, 4e6f };
+    int x = net_input(g, "x", OCT_F32, "1,2,5,5"), w = net_random(g, "w", "2,2,3,3", 1);
+    int a = NET_NODE(g, "Conv", "a", "ya", x, w, net_random(g, "b", "2", 2));
+    net_output(g, NET_NODE(g, "Conv", "b", "yb", NET_NODE(g, "Tanh", "t", "yt", a), w, net_const(g, "c", OCT_F32, "2", large)));
+    work k = start(g, NULL, "onnxruntime-vnni", false);
+    GOOD(oct_qjob_decide(k.job, k.calib, err));
+    GOOD(oct_qjob_rewrite(k.job, err));
+    const oct_node *ca = NULL, *cb = NULL;
+    for (size_t i = 0; i < g->n_order; i++) {
+        const oct_node *n = &g->node[g->order[i]];
+        ca = strcmp(n->name, "a") == 0 ? n : ca;
+        cb = strcmp(n->name, "b") == 0 ? n : cb;
+    }
+    assert_non_null(ca);
+    assert_non_null(cb);
+    assert_int_equal(ca->in[1], cb->in[1]);
+    assert_int_not_equal(ca->in[2], cb->in[2]);
+    const oct_node *dq = &g->node[g->value[cb->in[1]].producer], *bias = &g->node[g->value[cb->in[2]].producer];
+    const float *scale = g->value[dq->in[1]].constant->data;
+    assert_int_equal(g->value[dq->in[1]].constant->count, 2);
+    assert_true(scale[1] > 0.1f); /* far wider than weights below 1 ask for: the bias fits */
+    const int32_t *q = g->value[bias->in[0]].constant->data;
+    const float *step = g->value[bias->in[1]].constant->data;
+    assert_true(fabs((double)q[1] * (double)step[1] - 4e6) < 1.0);
+    stop(&k, g);
+}
+
 static void bias_correction_restores_the_mean(void **state)
 {
     oct_graph *g = two_convs();
@@ -738,7 +769,7 @@ int main(void)
         cmocka_unit_test(products_share_qvals),
         cmocka_unit_test(lstm_stays_float),
         cmocka_unit_test(targets_choose_types_and_granularity), cmocka_unit_test(weights_and_bias_follow_the_formula),
-        cmocka_unit_test(bias_correction_restores_the_mean),
+        cmocka_unit_test(a_kernel_is_quantized_once), cmocka_unit_test(bias_correction_restores_the_mean),
         cmocka_unit_test(quantizer_does_the_relu),
         cmocka_unit_test(concat_shares_where_clamps_agree),
         cmocka_unit_test(tensor_without_statistics_stays_float),
