@@ -59,6 +59,49 @@ bool oct_channel_const(oct_graph *g, int value, const oct_layer *l, int rank, fl
     return true;
 }
 
+enum { SMALL_WEIGHTS = 4096 }; /* bytes */
+
+/* Whether two nodes of one operator compute the same of their first inputs. */
+static bool same_but_input(const oct_graph *g, int a, int b)
+{
+    const oct_node *x = &g->node[a], *y = &g->node[b];
+    bool same = a == b || (strcmp(x->op, y->op) == 0 && x->n_in == y->n_in && x->n_attr == y->n_attr &&
+                           oct_node_float(x, "epsilon", 0) == oct_node_float(y, "epsilon", 0));
+    for (int i = 1; i < x->n_in && same; i++)
+        same = x->in[i] == y->in[i];
+    return same;
+}
+
+/* Whether graphs around g read a value of them, too, that one of g stands for. */
+static bool read_outside(const oct_graph *g, int value)
+{
+    bool read = false;
+    for (int v = value, outer; (outer = g->value[v].outer) >= 0 && !read; v = outer) {
+        g = g->outer;
+        read = !oct_value_used_once(&g->value[outer]);
+    }
+    return read;
+}
+
+/* The node that alone reads what a layer makes from its weights; -1: there is none, or the use is no such one. */
+static int tail_of(const oct_graph *g, oct_use u)
+{
+    int slot;
+    return u.slot == 1 && g->node[u.node].n_out == 1 && g->node[u.node].out[0] >= 0 ? oct_sole_reader(g, g->node[u.node].out[0], &slot) : -1;
+}
+
+bool oct_layer_scalable(const oct_graph *g, const oct_layer *l, int tail)
+{
+    const int v = g->node[l->node].in[1];
+    const oct_value *w = &g->value[v];
+    bool alone = !w->is_output && !read_outside(g, v);
+    for (size_t i = 0; i < w->n_uses && alone; i++) {
+        const int other = tail_of(g, w->uses[i]);
+        alone = w->uses[i].node == l->node || (tail >= 0 && other >= 0 && same_but_input(g, other, tail));
+    }
+    return alone || w->constant->bytes < SMALL_WEIGHTS;
+}
+
 static oct_status scaled_weights(oct_graph *g, const oct_layer *l, const float *scale, oct_err *err)
 {
     const oct_value *old = &g->value[g->node[l->node].in[1]];

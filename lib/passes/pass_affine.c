@@ -41,7 +41,7 @@ static oct_status run(oct_graph *g, const oct_pass *self, const oct_pass_log *lo
         int tail;
         while ((tail = oct_sole_reader(g, g->node[id].out[0], &slot)) >= 0 && affine_of(g, &l, tail, slot, &a)) {
             /* A MatMul has no bias; the shift is for the pass that makes it a Gemm. */
-            if (a.shift && strcmp(g->node[id].op, "MatMul") == 0)
+            if (a.shift ? strcmp(g->node[id].op, "MatMul") == 0 : !oct_layer_scalable(g, &l, tail))
                 break;
             oct_pass_note(log, self, g->node[tail].op, g->node[tail].name);
             OCT_TRY(oct_layer_affine(g, &l, a.scale, a.shift, err));

@@ -72,6 +72,8 @@ static oct_status after_layer(oct_graph *g, int bn, bool *fused, oct_err *err)
         return OCT_OK;
     if (strcmp(g->node[p].op, "MatMul") == 0)
         return OCT_OK; /* has no bias; becomes a Gemm first */
+    if (!oct_layer_scalable(g, &l, bn))
+        return OCT_OK;
     float *scale, *shift;
     OCT_TRY(affine_of(g, n, l.channels, &scale, &shift, err));
     OCT_TRY(oct_layer_affine(g, &l, scale, shift, err));
@@ -127,7 +129,7 @@ static oct_status before_conv(oct_graph *g, int bn, bool *fused, oct_err *err)
     if (id < 0 || slot != 0 || !oct_layer_of(g, id, &l) || strcmp(g->node[id].op, "Conv") != 0 || reads_padding(&g->node[id]))
         return OCT_OK;
     const int64_t c = g->value[n->in[1]].constant->count;
-    if (l.weights.ins != c)
+    if (l.weights.ins != c || !oct_layer_scalable(g, &l, -1))
         return OCT_OK;
     float *scale, *shift;
     int x = n->in[0], y = n->out[0];

@@ -179,6 +179,24 @@ static void shared_weights(void **state)
     oct_graph_destroy(g);
 }
 
+/* A kernel of 16 x 16 x 3 x 3 in two convolutions: what differs behind them stays; the same norm goes into both, and their kernel stays one. */
+static void shared_kernel(void **state)
+{
+    for (int same = 0; same < 2; same++) {
+        oct_graph *g = net_graph(17);
+        int w = net_random(g, "w", "16,16,3,3", 1), x = net_input(g, "x", OCT_F32, "1,16,6,6");
+        int na = batchnorm(g, "norm_a", "na", NET_NODE(g, "Conv", "conv_a", "a", x, w), "16", 5), b = NET_NODE(g, "Conv", "conv_b", "b", na, w);
+        const int *in = net_producer(g, "na")->in;
+        net_output(g, same ? NET_NODE(g, "BatchNormalization", "norm_b", "nb", b, in[1], in[2], in[3], in[4])
+                           : batchnorm(g, "norm_b", "nb", b, "16", 9));
+        fuse(g);
+        assert_int_equal(net_count(g, "BatchNormalization"), same ? 0 : 2);
+        const oct_node *first = net_producer(g, same ? "na" : "a"), *second = net_producer(g, same ? "nb" : "b");
+        assert_int_equal(first->in[1], second->in[1]);
+        oct_graph_destroy(g);
+    }
+}
+
 static void gemm_bn(void **state)
 {
     for (int trans = 0; trans < 2; trans++) {
@@ -838,7 +856,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(conv_bn_numbers),   cmocka_unit_test(conv_bn_kinds),     cmocka_unit_test(bn_before_conv),
-        cmocka_unit_test(bn_stays),          cmocka_unit_test(shared_weights),    cmocka_unit_test(gemm_bn),
+        cmocka_unit_test(bn_stays),          cmocka_unit_test(shared_weights),    cmocka_unit_test(shared_kernel),    cmocka_unit_test(gemm_bn),
         cmocka_unit_test(affine_numbers),    cmocka_unit_test(affine_stays),      cmocka_unit_test(affine_div_zero),
         cmocka_unit_test(gemm_alpha_beta),   cmocka_unit_test(chains),            cmocka_unit_test(matmul_rank),
         cmocka_unit_test(pads),              cmocka_unit_test(pad_used_twice),    cmocka_unit_test(identities),
