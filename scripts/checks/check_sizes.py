@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""Converts models whose files could grow, by every scheme, and sees that none is larger than the float model.
+
+    check_sizes.py [--only GLOB] [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
+
+Models: constants that several layers share (pylib/sized.py). What is written must pass the
+ONNX checker, load in ONNX Runtime and in ours and give the same there, be near the float model, and take no more bytes than it, but for its metadata.
+
+Needs Python packages: runs itself with OCT_PYTHON when that is set.
+Exit: 0 when all hold, 1 when not, 77 without the packages.
+"""
+import sys
+import tempfile
+from fnmatch import fnmatch
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
+from pylib import packages
+
+packages.need("numpy", "onnx", "onnxruntime")
+import numpy as np
+import onnx
+
+from pylib import sized
+from pylib.judge import Checker, options, run_ort, sqnr
+
+# Options, and the least SQNR to the float model.
+WAYS = {
+    "static": (["--scheme", "static"], 18),
+    "QOperator": (["--scheme", "static", "--format", "qoperator"], 18),
+    "dynamic": (["--scheme", "dynamic"], 18),
+    "4 bits": (["--scheme", "weight-only"], 12),
+    "8 bits": (["--scheme", "weight-only", "--bits", "8"], 30),
+    "blocks QDQ": (["--scheme", "weight-only", "--format", "qdq"], 12),
+    "fp16": (["--scheme", "fp16"], 45),
+    "bf16": (["--scheme", "bf16"], 20),
+    "float": (["--scheme", "float"], 90),
+}
+LEAST = 64 << 10  # bytes of floats, from which on a file must not grow
+
+
+def file_bytes(path):
+    """Without what tells where the model is from."""
+    return path.stat().st_size - sum(2 + entry.ByteSize() for entry in onnx.load(path).metadata_props)
+
+
+def check_one(c, name, path, model, way):
+    more, least = WAYS[way]
+    what, out, data = f"{name}, {way}", c.folder / "out.onnx", c.folder / "data.npy"
+    inputs = sized.samples(model)
+    np.save(data, inputs)
+    report = c.convert(path, out, *more, *(["--data", data] if "static" in more else []))
+    onnx.checker.check_model(onnx.load(out), full_check=True)
+    before, after = file_bytes(path), file_bytes(out)
+    c.hold(f"{what}: size", after <= before or sized.float_bytes(model) < LEAST, f"{after / before:.3f} of the float file")
+    want, theirs, ours = run_ort(path, inputs), run_ort(out, inputs), c.run_ours(out, list(inputs))
+    c.hold(f"{what}: as in ONNX Runtime", sqnr(theirs, ours) > 30, f"{sqnr(theirs, ours):.1f} dB")
+    c.hold(f"{what}: near the float model", sqnr(want, theirs) > least, f"{sqnr(want, theirs):.1f} dB")
+    return report
+
+
+def main():
+    parser = options(__doc__)
+    parser.add_argument("--only", default="*", help="models whose names match")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        c = Checker(args, Path(folder))
+        for name in sized.MODELS:
+            path = c.folder / "float.onnx"
+            for way in WAYS if fnmatch(name, args.only) else ():
+                check_one(c, name, path, sized.save(name, path), way)
+    return c.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

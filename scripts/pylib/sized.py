@@ -1,0 +1,110 @@
+"""Models whose conversion may make them larger: constants that several layers share."""
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+
+class Net:
+    """Nodes from input x on; constants get names."""
+    def __init__(self, seed, *shape):
+        self.rng, self.shape = np.random.default_rng(seed), shape
+        self.nodes, self.constants, self.outputs = [], [], {}
+
+    def const(self, value, name=None):
+        value = np.asarray(value)
+        value = value.astype(np.float32) if value.dtype == np.float64 else value
+        name = name or f"c{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(value.copy(), name))
+        return name
+
+    def weight(self, *dims, scale=None):
+        return self.const(self.rng.standard_normal(dims) * (scale or 1 / np.sqrt(np.prod(dims[1:]))))
+
+    def op(self, kind, *inputs, **attributes):
+        out = f"t{len(self.nodes)}"
+        self.nodes.append(helper.make_node(kind, list(inputs), [out], f"{kind.lower()}{len(self.nodes)}", **attributes))
+        return out
+
+    def ints(self, *values):
+        return self.const(np.array(values, np.int64))
+
+    def show(self, value, *dims):
+        self.outputs[value] = dims
+
+    def model(self):
+        infos = [helper.make_tensor_value_info(n, TensorProto.FLOAT, d) for n, d in self.outputs.items()]
+        graph = helper.make_graph(self.nodes, "sized", [helper.make_tensor_value_info("x", TensorProto.FLOAT, self.shape)], infos, self.constants)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+
+
+# ---- constants that several layers have
+
+def shared_conv(norms=False, biases=True):
+    """One kernel in six convolutions: each with a bias of its own, a BatchNormalization of its own, or neither."""
+    n = Net(1, 1, 64, 8, 8)
+    w, y, c = n.weight(64, 64, 3, 3), "x", 64
+    for _ in range(6):
+        own = [n.weight(c, scale=0.1)] if biases else []
+        y = n.op("Conv", y, w, *own, pads=[1, 1, 1, 1])
+        if norms:
+            y = n.op("BatchNormalization", y, n.const(n.rng.uniform(0.5, 1.5, c)), n.weight(c, scale=0.1), n.weight(c, scale=0.1),
+                     n.const(n.rng.uniform(0.5, 1.5, c)))
+        y = n.op("Relu", y)
+    n.show(y, 1, 64, 8, 8)
+    return n.model()
+
+
+def shared_product(kind):
+    """One matrix in five products."""
+    wide = 128
+    n = Net(2, *([1, 9, wide] if kind == "MatMul" else [9, wide]))
+    w, y = n.weight(wide, wide), "x"
+    for _ in range(5):
+        bias = n.weight(wide, scale=0.1)
+        if kind == "Gemm":
+            y = n.op("Gemm", y, w, bias, transB=1)
+        else:
+            y = n.op("MatMul", y, w)
+            y = n.op("Add", y, bias) if kind != "plain" else y
+        y = n.op("Tanh", y)
+    n.show(y, *n.shape)
+    return n.model()
+
+
+def scaled_product():
+    """One matrix in five products, each of which scales its channels: as one product each that would be five matrices."""
+    n = Net(3, 9, 128)
+    w, y = n.weight(128, 128), "x"
+    for _ in range(5):
+        y = n.op("Tanh", n.op("Mul", n.op("MatMul", y, w), n.const(n.rng.uniform(0.5, 1.5, 128))))
+    n.show(y, 9, 128)
+    return n.model()
+
+
+MODELS = {
+    "one kernel, biases": shared_conv,
+    "one kernel, no biases": lambda: shared_conv(biases=False),
+    "one kernel, norms": lambda: shared_conv(norms=True),
+    "one matrix, MatMul": lambda: shared_product("MatMul"),
+    "one matrix, 2-D MatMul": lambda: shared_product("2-D"),
+    "one matrix, no biases": lambda: shared_product("plain"),
+    "one matrix, Gemm": lambda: shared_product("Gemm"),
+    "one matrix, scaled": scaled_product,
+}
+
+
+def float_bytes(model):
+    """Bytes of a model's constants of floats."""
+    arrays = [numpy_helper.to_array(t) for t in model.graph.initializer]
+    return sum(a.nbytes for a in arrays if a.dtype.kind == "f")
+
+
+def samples(model, count=8, seed=0):
+    dims = [d.dim_value for d in model.graph.input[0].type.tensor_type.shape.dim]
+    return np.random.default_rng(seed).standard_normal((count, *dims)).astype(np.float32)
+
+
+def save(name, path):
+    model = MODELS[name]()
+    onnx.save(model, path)
+    return model
