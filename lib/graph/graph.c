@@ -176,6 +176,7 @@ void oct_graph_set_const(oct_graph *g, int value, const oct_tensor *t)
 {
     oct_value *v = &g->value[value];
     v->constant = t;
+    v->recipe = NULL;
     v->dtype = t->dtype;
     v->known = NULL;
     v->n_known = 0;

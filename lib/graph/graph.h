@@ -90,6 +90,8 @@ typedef struct oct_value {
      * when nothing is known. Constants do not need it. */
     const oct_dim *known;
     int n_known;
+    const struct oct_recipe *recipe; /* of a constant that folding made: what computed it, as its output made_slot; else NULL */
+    int made_slot;
     oct_use *uses;
     size_t n_uses, cap_uses;
     const void *origin; /* the loader's record (initializer or value_info), or NULL */
@@ -144,6 +146,14 @@ typedef struct oct_node {
     bool changed;       /* differs from origin: save writes it anew */
     bool dead;
 } oct_node;
+
+/* A node that folding removed. */
+typedef struct oct_recipe {
+    oct_node node;                 /* inputs are values of the graph, which may have gone since; no outputs */
+    const oct_tensor *const *from; /* [node.n_in]: the constants that these were; NULL: absent */
+    const oct_tensor *const *made; /* [node.n_out]: what came of them; NULL: an output that was absent */
+    int64_t opset;                 /* of the graph */
+} oct_recipe;
 
 typedef struct oct_opset {
     const char *domain;
@@ -341,6 +351,30 @@ const oct_function *oct_graph_function(const oct_graph *g, const char *domain, c
 typedef oct_status (*oct_fill_attr)(void *arg, oct_attr *a, oct_err *err);
 oct_status oct_graph_splice(oct_graph *g, int before, const oct_graph *src, const char *prefix, int *map, oct_fill_attr fill,
                             void *arg, oct_err *err);
+
+/* --- constants that folding made (recipe.c) --- */
+/* Notes how node, whose inputs are constants, made its outputs, for oct_value.recipe; made: [n_out]. To be called while the node has its inputs. */
+oct_status oct_graph_note_recipe(oct_graph *g, int node, const oct_tensor *const *made, const oct_recipe **recipe, oct_err *err);
+
+enum { OCT_RECIPE_NODES = 64 };
+/* The constants that nodes of recipes read and that were not computed themselves, once each. */
+typedef struct oct_sources {
+    const oct_tensor *of[OCT_RECIPE_NODES];
+    size_t n, bytes, nodes; /* how many, what they hold together, and how many nodes compute with them */
+} oct_sources;
+/* Those of a constant with a recipe. False where it cannot be computed again: that would take more than OCT_RECIPE_NODES nodes or constants, or
+ * the operators have other versions since. */
+bool oct_graph_sources(const oct_graph *g, int value, oct_sources *s);
+
+/* Constants become values that nodes compute, by their recipes. An unfolding knows what was made for that, so that several share it. */
+typedef struct oct_unfolding oct_unfolding;
+oct_unfolding *oct_unfolding_create(void); /* NULL: out of memory */
+void oct_unfolding_destroy(oct_unfolding *u);
+/* For a constant of which oct_graph_sources tells. Nodes are put in front of all others: once all is done the graph and those around it are to be
+ * sorted, and what they capture is to be settled (oct_graph_settle). */
+oct_status oct_graph_unfold(oct_graph *g, int value, oct_unfolding *u, oct_err *err);
+/* Sets the captures of all nodes of g and of its nested graphs, and passes on what is known of the values. */
+oct_status oct_graph_settle(oct_graph *g, oct_err *err);
 
 /* --- attributes --- */
 const oct_attr *oct_node_attr(const oct_node *n, const char *name); /* NULL if absent */

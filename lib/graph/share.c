@@ -115,6 +115,12 @@ static oct_status pass_all_on(oct_graph *g, oct_err *err)
     return OCT_OK;
 }
 
+oct_status oct_graph_settle(oct_graph *g, oct_err *err)
+{
+    OCT_TRY(set_all_captures(g, err));
+    return pass_all_on(g, err);
+}
+
 oct_status oct_graph_share_constants(oct_graph *g, size_t least, oct_err *err)
 {
     shared_list l = { .arena = oct_arena_create() };
@@ -123,7 +129,5 @@ oct_status oct_graph_share_constants(oct_graph *g, size_t least, oct_err *err)
         if (l.of[i].g->outer)
             s = share_one(g, &l, &l.of[i], err);
     oct_arena_destroy(l.arena);
-    if (s == OCT_OK)
-        s = set_all_captures(g, err);
-    return s == OCT_OK ? pass_all_on(g, err) : s;
+    return s == OCT_OK ? oct_graph_settle(g, err) : s;
 }
