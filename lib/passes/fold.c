@@ -26,13 +26,15 @@ static bool foldable(const oct_graph *g, const oct_node *n, const oct_op *op)
 }
 
 /* Replaces a produced value by a constant: its producer loses it, so that pruning can remove the node. */
-static void make_constant(oct_graph *g, int node, int slot, const oct_tensor *t)
+static void make_constant(oct_graph *g, int node, int slot, const oct_tensor *t, const oct_recipe *recipe)
 {
     int v = g->node[node].out[slot];
     g->value[v].producer = -1;
     g->node[node].out[slot] = -1;
     g->node[node].changed = true;
     oct_graph_set_const(g, v, t);
+    g->value[v].recipe = recipe;
+    g->value[v].made_slot = slot;
 }
 
 static oct_status fold_known(oct_graph *g, int node, bool *folded, oct_err *err)
@@ -56,7 +58,7 @@ static oct_status fold_known(oct_graph *g, int node, bool *folded, oct_err *err)
         else
             ((int32_t *)(uintptr_t)t->data)[i] = (int32_t)v->known[i].n;
     }
-    make_constant(g, node, 0, t);
+    make_constant(g, node, 0, t, NULL);
     *folded = true;
     return OCT_OK;
 }
@@ -122,9 +124,11 @@ static oct_status fold_node(oct_graph *g, int node, folding *f, bool *folded, oc
             *err = why;
         return s;
     }
+    const oct_recipe *recipe;
+    OCT_TRY(oct_graph_note_recipe(g, node, (const oct_tensor *const *)out, &recipe, err));
     for (int k = 0; k < n->n_out; k++)
         if (n->out[k] >= 0)
-            make_constant(g, node, k, out[k]);
+            make_constant(g, node, k, out[k], recipe);
     *folded = true;
     return OCT_OK;
 }
