@@ -94,7 +94,8 @@ bool oct_layer_scalable(const oct_graph *g, const oct_layer *l, int tail)
 {
     const int v = g->node[l->node].in[1];
     const oct_value *w = &g->value[v];
-    bool alone = !w->is_output && !read_outside(g, v);
+    oct_sources from;
+    bool alone = !w->is_output && !read_outside(g, v) && !(oct_graph_sources(g, v, &from) && from.bytes < w->constant->bytes);
     for (size_t i = 0; i < w->n_uses && alone; i++) {
         const int other = tail_of(g, w->uses[i]);
         alone = w->uses[i].node == l->node || (tail >= 0 && other >= 0 && same_but_input(g, other, tail));

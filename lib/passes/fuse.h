@@ -24,7 +24,8 @@ int oct_sole_reader(const oct_graph *g, int value, int *slot);
  * v[channels] (allocated in the graph's arena). rank: of the layer's output. False otherwise. */
 bool oct_channel_const(oct_graph *g, int value, const oct_layer *l, int rank, float **v);
 
-/* Whether the layer's weights may be multiplied: not those that other layers have, too, which would be stored once for each, unless they are small or
+/* Whether the layer's weights may be multiplied: not those that were computed from smaller constants, and not those that other layers have, too, which
+ * would be stored once for each, unless they are small or
  * `tail`, a node behind the layer that multiplies what it makes (-1: none does), has its like behind each of them. */
 bool oct_layer_scalable(const oct_graph *g, const oct_layer *l, int tail);
 
