@@ -89,6 +89,18 @@ static bool all_take(const halver *h, int v, oct_dtype t)
     return all;
 }
 
+/* Whether a large constant is read as it is, too: then a Cast makes the other form of it. (Nested graphs that capture it tell by what stands for it.) */
+static bool stays_wide(const halver *h, int v, oct_dtype t)
+{
+    const oct_value *x = &h->g->value[v];
+    bool wide = x->is_output;
+    for (size_t i = 0; i < x->n_uses; i++) {
+        const oct_use u = x->uses[i];
+        wide |= u.slot >= 0 && (computes_on(h, u.node) != t || !oct_half_follows(&h->g->node[u.node], u.slot));
+    }
+    return wide && x->constant->count >= OCT_HALF_TABLE;
+}
+
 static oct_status narrowed(const halver *h, int v, oct_dtype t, oct_tensor **half, oct_err *err)
 {
     const oct_tensor *k = h->g->value[v].constant;
@@ -148,7 +160,7 @@ static oct_status in_type(halver *h, int v, oct_dtype t, int before, int *out, o
     *out = h->value[v].cast[t];
     if (*out >= 0)
         return OCT_OK;
-    if (x->constant && x->constant->data && x->dtype == OCT_F32)
+    if (x->constant && x->constant->data && x->dtype == OCT_F32 && !stays_wide(h, v, t))
         return constant_in(h, v, t, out, err);
     OCT_TRY(new_cast(h, v, t, out, err));
     return add_cast(h, v, *out, before, err);
