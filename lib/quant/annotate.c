@@ -54,7 +54,7 @@ static oct_status drop_clamps(oct_qjob *j, oct_err *err)
     oct_graph *g = j->g;
     for (size_t i = 0; i < g->n_order;) {
         const int id = g->order[i];
-        if (!j->node[id].absorbed) {
+        if (id >= (int)j->n_nodes || !j->node[id].absorbed) {
             i++;
             continue;
         }
@@ -116,7 +116,7 @@ static oct_status annotate_values(oct_qjob *j, oct_err *err)
         const oct_quant *q = j->value[v].quant;
         if (!q || j->g->value[v].dead)
             continue;
-        OCT_TRY(j->g->value[v].constant ? annotate_constant(j, (int)v, q, err) : annotate_value(j, (int)v, q, err));
+        OCT_TRY(j->g->value[v].constant && !oct_operand_stays_real(j, (int)v) ? annotate_constant(j, (int)v, q, err) : annotate_value(j, (int)v, q, err));
     }
     return OCT_OK;
 }
@@ -217,6 +217,7 @@ enum { LEAST_SHARED = 256 };
 
 oct_status oct_qjob_rewrite(oct_qjob *j, oct_err *err)
 {
+    OCT_TRY(oct_job_unfold(j, err));
     OCT_TRY(annotate(j, err));
     OCT_TRY(write_forms(j, err));
     OCT_TRY(halve(j, err)); /* between written quantizers: Casts are named after what these make */

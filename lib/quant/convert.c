@@ -128,9 +128,9 @@ static void absent_value(void *arg, const char *place, const char *pattern)
 
 oct_status oct_conversion_reopen(oct_conversion *c, oct_err *err)
 {
-    const oct_pass_log log = { .change = log_change, .arg = c };
     oct_qjob_opts o = oct_conversion_job_opts(c);
-    o.log = &log;
+    c->log = (oct_pass_log){ .change = log_change, .arg = c };
+    o.log = &c->log;
     o.have_data = c->src || c->calib;
     oct_conversion_end_sim(c);
     oct_qjob_destroy(c->job);

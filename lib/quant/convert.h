@@ -170,6 +170,7 @@ typedef struct oct_conversion {
     bool out_of_memory;      /* in the log of changes or warnings */
     bool gathered, decided;  /* statistics are complete; decisions are those of the job's settings */
     uint64_t revision;       /* grows with each change of decisions */
+    oct_pass_log log;         /* into `changes` */
     struct oct_sim_core *sim; /* the simulation while methods run, NULL: nobody has asked for it */
     oct_layer *layers;
     size_t n_layers;

@@ -19,6 +19,16 @@ static int64_t least_opset(const oct_qjob_opts *o)
     return o->blocks_qdq && blocks ? 21 : 13;
 }
 
+/* Says in the log what was not folded after all. */
+static void say_unfolded(const oct_pass_log *log, size_t n, size_t saved)
+{
+    char text[96];
+    snprintf(text, sizeof text, "%zu constant%s computed by the model after all: %.1f kB less in the file", n, n > 1 ? "s are" : " is",
+             (double)saved / 1000);
+    if (n && log && log->change)
+        log->change(log->arg, "fold", text, "");
+}
+
 static oct_status prepare_graph(oct_graph *g, const oct_qjob_opts *o, oct_err *err)
 {
     const int64_t least = least_opset(o);
@@ -33,7 +43,21 @@ static oct_status prepare_graph(oct_graph *g, const oct_qjob_opts *o, oct_err *e
             o->log->change(o->log->arg, "opset", text, "");
         }
     }
-    return oct_passes_run(g, o->disabled, o->n_disabled, o->log, err);
+    OCT_TRY(oct_passes_run(g, o->disabled, o->n_disabled, o->log, err));
+    if (!oct_scheme_is_half(o->scheme))
+        return OCT_OK;
+    size_t n, saved;
+    OCT_TRY(oct_unfold_half(g, &n, &saved, err));
+    say_unfolded(o->log, n, saved);
+    return OCT_OK;
+}
+
+oct_status oct_job_unfold(oct_qjob *j, oct_err *err)
+{
+    size_t n, saved;
+    OCT_TRY(oct_unfold_constants(j, &n, &saved, err));
+    say_unfolded(j->opts.log, n, saved);
+    return OCT_OK;
 }
 
 static oct_status allocate(oct_qjob *j, oct_err *err)

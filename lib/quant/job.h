@@ -150,6 +150,8 @@ static inline bool oct_is_observed(const oct_qjob *j, int value)
 
 /* job.c: a job of a prepared graph, with those of its bodies. */
 oct_status oct_job_open(oct_arena *a, oct_graph *g, const oct_qjob_opts *opts, const char *where, oct_qjob **job, oct_err *err);
+/* Undoes folding where that makes the file smaller, and says so in the log. */
+oct_status oct_job_unfold(oct_qjob *j, oct_err *err);
 /* Gives q, whose n is set, n scales of 0, to be filled in, and n zero points; in memory that lasts as long as what carries it. */
 oct_status oct_new_scales(oct_qjob *j, oct_quant *q, int32_t zero, float **scale, oct_err *err);
 
@@ -201,6 +203,16 @@ oct_dtype oct_activations_of(const oct_qjob *j, int node);
 /* shared_weights.c: of the layers that have their 8-bit weights in common with a node, itself among them, the first with an index above `after`; -1:
  * none. The one behind -1 has the weights; the others take them. */
 int oct_weights_next(const oct_qjob *j, int node, int after);
+
+/* unfold_constants.c: constants that folding made become values that are computed, where the file gets smaller by that; called when all is decided,
+ * before annotating. *n, *saved: as in oct_unfold. */
+oct_status oct_unfold_constants(oct_qjob *j, size_t *n, size_t *saved, oct_err *err);
+/* The same before nodes are given 16-bit floats, so that these nodes get them, too. */
+oct_status oct_unfold_half(oct_graph *g, size_t *n, size_t *saved, oct_err *err);
+/* Whether a product's weights, a constant, were computed from so much less that they grow the file even when quantized. */
+bool oct_weights_grow(const oct_qjob *j, int node, int bits);
+/* Whether a large constant stands in the file as it is, beside what integer operators read of it: then these read what a quantizer makes of it. */
+bool oct_operand_stays_real(const oct_qjob *j, int value);
 
 /* row_tables.c: why rows that a node picks are not quantized, or NULL; *is_table: whether it picks from a table of reals at all. */
 const char *oct_no_table(const oct_qjob *j, int node, bool *is_table);

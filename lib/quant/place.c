@@ -74,6 +74,8 @@ static void choose_product(oct_qjob *j, int id)
     const char *why = row->scheme == OCT_SCHEME_FLOAT ? row->rule : no_product(j, id);
     if (!why && row->block && scheme != OCT_SCHEME_WEIGHT_ONLY)
         why = "weights in blocks are for the scheme weight-only";
+    if (!why && !half && oct_layer_weights(j->g, id) && oct_weights_grow(j, id, scheme == OCT_SCHEME_WEIGHT_ONLY && j->opts.bits != 8 ? 4 : 8))
+        why = "its weights are computed from fewer bytes than they would take in integers";
     if (why || half)
         oct_set_scheme(j, id, OCT_SCHEME_FLOAT, why ? why : row->rule);
     else if (runs(j, id, scheme, &j->node[id].why))

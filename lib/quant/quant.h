@@ -50,7 +50,7 @@ typedef struct oct_qjob_opts {
     oct_dtype activations;    /* OCT_U8 or OCT_S8 overriding the policy; OCT_UNDEFINED: by the policy */
     const char *const *disabled; /* passes */
     size_t n_disabled;
-    const oct_pass_log *log;  /* of changes by passes; may be NULL */
+    const oct_pass_log *log;  /* of changes by passes, until the job goes; may be NULL */
     bool have_data;           /* statistics will come: static; else dynamic and weight-only */
     bool bias_weights;        /* biases make up for the mean error of rounded weights, as the table has the means of inputs */
     bool safe_pairs;          /* where sums of pairs saturate, weights are made safe from it instead of u8, if that costs little ... */
