@@ -3,8 +3,9 @@
 
     check_sizes.py [--only GLOB] [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
 
-Models: constants that several layers share (pylib/sized.py). What is written must pass the
-ONNX checker, load in ONNX Runtime and in ours and give the same there, be near the float model, and take no more bytes than it, but for its metadata.
+Models: constants that several layers share, and constants that the graph computes from smaller ones (pylib/sized.py). What is written must pass the
+ONNX checker, load in ONNX Runtime and in ours and give the same there, be near the float model, and take no more bytes than it, but for
+its metadata and a few nodes.
 
 Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
@@ -21,7 +22,7 @@ packages.need("numpy", "onnx", "onnxruntime")
 import numpy as np
 import onnx
 
-from pylib import sized
+from pylib import sized, tool
 from pylib.judge import Checker, options, run_ort, sqnr
 
 # Options, and the least SQNR to the float model.
@@ -37,6 +38,7 @@ WAYS = {
     "float": (["--scheme", "float"], 90),
 }
 LEAST = 64 << 10  # bytes of floats, from which on a file must not grow
+NODES = 1.005     # some Casts, where there is nothing to win
 
 
 def file_bytes(path):
@@ -49,14 +51,17 @@ def check_one(c, name, path, model, way):
     what, out, data = f"{name}, {way}", c.folder / "out.onnx", c.folder / "data.npy"
     inputs = sized.samples(model)
     np.save(data, inputs)
-    report = c.convert(path, out, *more, *(["--data", data] if "static" in more else []))
+    try:
+        c.convert(path, out, *more, *(["--data", data] if "static" in more else []))
+    except tool.ToolError as error:
+        c.hold(f"{what}: converts", False, str(error))
+        return
     onnx.checker.check_model(onnx.load(out), full_check=True)
     before, after = file_bytes(path), file_bytes(out)
-    c.hold(f"{what}: size", after <= before or sized.float_bytes(model) < LEAST, f"{after / before:.3f} of the float file")
+    c.hold(f"{what}: size", after <= before * NODES or sized.float_bytes(model) < LEAST, f"{after / before:.3f} of the float file")
     want, theirs, ours = run_ort(path, inputs), run_ort(out, inputs), c.run_ours(out, list(inputs))
     c.hold(f"{what}: as in ONNX Runtime", sqnr(theirs, ours) > 30, f"{sqnr(theirs, ours):.1f} dB")
     c.hold(f"{what}: near the float model", sqnr(want, theirs) > least, f"{sqnr(want, theirs):.1f} dB")
-    return report
 
 
 def main():

@@ -1,4 +1,4 @@
-"""Models whose conversion may make them larger: constants that several layers share."""
+"""Models whose conversion may make them larger: constants that several layers share, and constants that the graph computes from smaller ones."""
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
@@ -81,6 +81,85 @@ def scaled_product():
     return n.model()
 
 
+# ---- constants that the graph computes
+
+def repeated(how):
+    """A product by a matrix that repeats a smaller one."""
+    n = Net(4, 9, 192)
+    w = n.weight(192, 96)
+    if how == "Tile":
+        big = n.op("Tile", w, n.ints(1, 4))
+    elif how == "Concat":
+        big = n.op("Concat", w, w, w, w, axis=1)
+    else:
+        wide = n.op("Expand", n.op("Unsqueeze", w, n.ints(1)), n.ints(192, 4, 96))
+        big = n.op("Reshape", wide, n.ints(192, 384))
+    y = n.op("MatMul", n.op("MatMul", "x", n.weight(192, 192)), big)
+    n.show(y, 9, 384)
+    return n.model()
+
+
+def filled():
+    """Sums with what ConstantOfShape, Expand and Range make, and one layer."""
+    n = Net(5, 1, 400, 96)
+    y = n.op("MatMul", "x", n.weight(96, 192))
+    shape = n.ints(400, 192)
+    y = n.op("Add", y, n.op("ConstantOfShape", shape, value=numpy_helper.from_array(np.array([0.25], np.float32))))
+    y = n.op("Mul", y, n.op("Expand", n.const(n.rng.uniform(0.5, 1.5, (1, 192))), shape))
+    places = n.op("Range", n.const(np.float32(0)), n.const(np.float32(400)), n.const(np.float32(1)))
+    angles = n.op("Mul", n.op("Reshape", places, n.ints(400, 1)), n.const(np.exp(-np.arange(192) / 20).reshape(1, 192)))
+    y = n.op("Add", n.op("Add", y, n.op("Sin", angles)), n.op("Cos", angles))
+    n.show(y, 1, 400, 192)
+    return n.model()
+
+
+def one_table(layer=True, kept=False):
+    """Several functions of one table; kept: what reads the table itself reads it, too."""
+    n = Net(6, 1, 256, 128)
+    t = n.const(n.rng.uniform(0.5, 2, (256, 128)), "table")
+    y = n.op("MatMul", "x", n.weight(128, 128)) if layer else "x"
+    for kind in ("Neg", "Exp", "Sqrt", "Log"):
+        y = n.op("Add", y, n.op(kind, t))
+    y = n.op("Mul", y, t) if kept else y
+    n.show(y, 1, 256, 128)
+    return n.model()
+
+
+def widened():
+    """Weights that are stored in 16 bits and cast, in two layers and a sum."""
+    n = Net(7, 1, 200, 128)
+    half = lambda *dims: n.op("Cast", n.const((n.rng.standard_normal(dims) / 12).astype(np.float16)), to=TensorProto.FLOAT)
+    y = n.op("Add", "x", half(200, 128))
+    y = n.op("MatMul", n.op("Relu", n.op("MatMul", y, half(128, 128))), half(128, 128))
+    n.show(y, 1, 200, 128)
+    return n.model()
+
+
+def turned():
+    """One matrix as it is and transposed, as layers whose weights are tied have it; and a folded product of two thin ones."""
+    n = Net(8, 9, 256)
+    w = n.weight(256, 256)
+    y = n.op("Relu", n.op("MatMul", "x", w))
+    y = n.op("Relu", n.op("MatMul", y, n.op("Transpose", w, perm=[1, 0])))
+    y = n.op("MatMul", y, n.op("MatMul", n.weight(256, 16), n.weight(16, 256)))
+    n.show(y, 9, 256)
+    return n.model()
+
+
+def branches(kinds=("Neg", "Exp")):
+    """If whose branches compute constants from a table outside."""
+    n = Net(9, 1, 128, 128)
+    t, y = n.const(n.rng.uniform(0.5, 2, (128, 128)), "table"), n.op("MatMul", "x", n.weight(128, 128))
+    cond = n.op("Greater", n.op("ReduceSum", y, keepdims=0), n.const(np.float32(0)))
+    graphs = []
+    for kind in kinds:
+        nodes = [helper.make_node(kind, [t], [f"{kind}_made"]), helper.make_node("MatMul", [y, f"{kind}_made"], [f"{kind}_out"])]
+        graphs.append(helper.make_graph(nodes, kind, [], [helper.make_tensor_value_info(f"{kind}_out", TensorProto.FLOAT, [1, 128, 128])]))
+    y = n.op("If", cond, then_branch=graphs[0], else_branch=graphs[1])
+    n.show(y, 1, 128, 128)
+    return n.model()
+
+
 MODELS = {
     "one kernel, biases": shared_conv,
     "one kernel, no biases": lambda: shared_conv(biases=False),
@@ -90,6 +169,16 @@ MODELS = {
     "one matrix, no biases": lambda: shared_product("plain"),
     "one matrix, Gemm": lambda: shared_product("Gemm"),
     "one matrix, scaled": scaled_product,
+    "Tile": lambda: repeated("Tile"),
+    "Concat": lambda: repeated("Concat"),
+    "Expand": lambda: repeated("Expand"),
+    "filled": filled,
+    "one table": one_table,
+    "one table, read": lambda: one_table(kept=True),
+    "one table, no layer": lambda: one_table(layer=False),
+    "16-bit weights": widened,
+    "transposed": turned,
+    "branches": branches,
 }
 
 
