@@ -114,10 +114,10 @@ static int remembered(const oct_unfolding *u, const oct_graph *g, const oct_tens
 
 static oct_status add_again(oct_graph *g, const oct_recipe *r, int slot, int value, oct_unfolding *u, oct_err *err);
 
-/* A new value for what value v was, constant t. */
-static oct_status make_again(oct_graph *g, int v, const oct_tensor *t, oct_unfolding *u, int *out, oct_err *err)
+/* A new value for what value v was, constant t; computed: by its recipe, if it has one. */
+static oct_status make_again(oct_graph *g, int v, const oct_tensor *t, bool computed, oct_unfolding *u, int *out, oct_err *err)
 {
-    const oct_recipe *r = g->value[v].recipe;
+    const oct_recipe *r = computed ? g->value[v].recipe : NULL;
     const int slot = g->value[v].made_slot;
     OCT_TRY(oct_graph_new_value(g, g->value[v].name, t->dtype, out, err));
     OCT_TRY(oct_graph_set_dims(g, *out, t->rank, t->dims, err));
@@ -128,21 +128,22 @@ static oct_status make_again(oct_graph *g, int v, const oct_tensor *t, oct_unfol
     return OCT_OK;
 }
 
-/* The value that holds t, which was constant v: v itself, where it is what the file had, else what stands for it. */
-static oct_status source_of(oct_graph *g, int v, const oct_tensor *t, oct_unfolding *u, int *out, oct_err *err)
+/* The value that holds t, which was constant v: v itself, where it is what the file had, else what stands for it. Graphs around g have t as a
+ * constant: oct_graph_sources has not asked how they computed it. */
+static oct_status source_of(oct_graph *g, int v, const oct_tensor *t, bool around, oct_unfolding *u, int *out, oct_err *err)
 {
     const oct_value *x = &g->value[v];
     *out = remembered(u, g, t);
     if (*out >= 0)
         return OCT_OK;
-    if (!x->dead && x->constant == t && !x->recipe) {
+    if (!x->dead && x->constant == t && (around || !x->recipe)) {
         *out = v;
         return OCT_OK;
     }
     if (x->outer < 0)
-        return make_again(g, v, t, u, out, err);
+        return make_again(g, v, t, !around, u, out, err);
     int outer;
-    OCT_TRY(source_of(g->outer, x->outer, t, u, &outer, err));
+    OCT_TRY(source_of(g->outer, x->outer, t, true, u, &outer, err));
     OCT_TRY(oct_graph_capture(g, outer, out, err));
     return remember(u, g, t, *out, err);
 }
@@ -168,7 +169,7 @@ static oct_status add_again(oct_graph *g, const oct_recipe *r, int slot, int val
     }
     for (int i = 0; i < was->n_in; i++)
         if (r->from[i]) {
-            OCT_TRY(source_of(g, was->in[i], r->from[i], u, &v, err));
+            OCT_TRY(source_of(g, was->in[i], r->from[i], false, u, &v, err));
             OCT_TRY(oct_graph_set_input(g, id, i, v, err));
         }
     return OCT_OK;
