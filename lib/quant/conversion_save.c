@@ -53,6 +53,23 @@ oct_status oct_conversion_make(oct_conversion *c, const char *output, const char
     return oct_model_size(m, output, NULL, &c->size_after, err);
 }
 
+/* ---- what is won ---- */
+
+enum { LEAST_SIZE = 64 << 10 }; /* bytes; below, what belongs to nodes weighs more than weights */
+#define SMALLER 0.995
+
+const char *oct_conversion_no_gain(const oct_conversion *c)
+{
+    const oct_layer_count n = oct_layers_count(c->layers, c->n_layers);
+    const oct_speed_verdict speed = c->verdict ? oct_eval_speed_judge(&c->verdict->models[1].speed) : OCT_SPEED_UNKNOWN;
+    if (c->o.job.scheme == OCT_SCHEME_FLOAT || c->size_before < LEAST_SIZE || (double)c->size_after < SMALLER * (double)c->size_before ||
+        speed == OCT_SPEED_FASTER)
+        return NULL;
+    if (speed != OCT_SPEED_UNKNOWN || n.integer_nodes + n.half == 0)
+        return "it is neither smaller nor faster than the model it was made from";
+    return "it is not smaller than the model it was made from, and whether it is faster was not measured";
+}
+
 /* Reads back what was written, before it replaces anything: what does not load, or has operands of types that operators do not take, is no
  * model (OCT_ENUMERIC). A stream cannot be read back. */
 static oct_status check(const oct_conversion *c, const char *output, const oct_model_draft *d, oct_err *err)
@@ -76,6 +93,8 @@ oct_status oct_conversion_write(oct_conversion *c, const char *output, oct_err *
     OCT_TRY(oct_conversion_close_ends(c, err));
     if (c->n_end)
         OCT_TRY(oct_model_size(c->m, output, NULL, &c->size_after, err));
+    if (oct_conversion_no_gain(c))
+        oct_conversion_say(c, OCT_NOTE_WARNING, "%s: %s", output, oct_conversion_no_gain(c));
     OCT_TRY(oct_model_write(c->m, output, NULL, &d, err));
     oct_status st = check(c, output, d, err);
     if (st == OCT_OK)

@@ -227,7 +227,10 @@ oct_status oct_conversion_adopt(oct_conversion *c, oct_source *src, const oct_gr
 oct_status oct_conversion_make(oct_conversion *c, const char *output, const char *command, bool judged, oct_err *err);
 /* Runs both graphs over samples; sets verdict, judged, sqnr and missed, or unjudged. */
 oct_status oct_conversion_judge(oct_conversion *c, const char *output, oct_err *err);
-/* Writes it, reads it back and checks it; what does not pass the check takes no place. */
+/* Why the result, made and judged, is of little use: it is not smaller than the model and, as far as is known, not faster. NULL: it is one of the two, or
+ * the model is so small (64 kB) that nodes weigh more than weights, or nothing was to be quantized. */
+const char *oct_conversion_no_gain(const oct_conversion *c);
+/* Writes it, with a warning where nothing is gained, reads it back and checks it; what does not pass the check takes no place. */
 oct_status oct_conversion_write(oct_conversion *c, const char *output, oct_err *err);
 
 /* The score of a goal in the verdict. */

@@ -5,7 +5,7 @@
 
 Models: constants that several layers share, and constants that the graph computes from smaller ones (pylib/sized.py). What is written must pass the
 ONNX checker, load in ONNX Runtime and in ours and give the same there, be near the float model, and take no more bytes than it, but for
-its metadata and a few nodes.
+its metadata and a few nodes. A result that is no smaller says so.
 
 Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
@@ -38,6 +38,7 @@ WAYS = {
     "float": (["--scheme", "float"], 90),
 }
 LEAST = 64 << 10  # bytes of floats, from which on a file must not grow
+SMALLER = 0.995   # less than that is said to be smaller
 NODES = 1.005     # some Casts, where there is nothing to win
 
 
@@ -52,13 +53,17 @@ def check_one(c, name, path, model, way):
     inputs = sized.samples(model)
     np.save(data, inputs)
     try:
-        c.convert(path, out, *more, *(["--data", data] if "static" in more else []))
+        report = c.convert(path, out, *more, *(["--data", data] if "static" in more else []))
     except tool.ToolError as error:
         c.hold(f"{what}: converts", False, str(error))
         return
     onnx.checker.check_model(onnx.load(out), full_check=True)
     before, after = file_bytes(path), file_bytes(out)
     c.hold(f"{what}: size", after <= before * NODES or sized.float_bytes(model) < LEAST, f"{after / before:.3f} of the float file")
+    if "static" not in more and way != "float":
+        said = any("neither smaller nor faster" in w or "not smaller" in w for w in report["warnings"])
+        grown = path.stat().st_size >= LEAST and out.stat().st_size >= SMALLER * path.stat().st_size
+        c.hold(f"{what}: says that nothing is gained", said == grown, f"{report['warnings']}")
     want, theirs, ours = run_ort(path, inputs), run_ort(out, inputs), c.run_ours(out, list(inputs))
     c.hold(f"{what}: as in ONNX Runtime", sqnr(theirs, ours) > 30, f"{sqnr(theirs, ours):.1f} dB")
     c.hold(f"{what}: near the float model", sqnr(want, theirs) > least, f"{sqnr(want, theirs):.1f} dB")

@@ -277,6 +277,8 @@ static void print_sentence(const session *s, FILE *f)
     size_clause(s, &b);
     layers_clause(s, &b);
     verdict_clause(s, &b);
+    if (oct_conversion_no_gain(&s->c))
+        oct_buf_printf(&b, "; %s", oct_conversion_no_gain(&s->c));
     float_clause(s, &b);
     oct_buf_puts(&b, ".");
     int width = oct_term_width(f);
