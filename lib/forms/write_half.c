@@ -101,11 +101,15 @@ static bool stays_wide(const halver *h, int v, oct_dtype t)
     return wide && x->constant->count >= OCT_HALF_TABLE;
 }
 
+/* Denormal numbers of float32, which bfloat16 holds in part, are zeros: float32 computes with what is stored, and slowly with these. */
 static oct_status narrowed(const halver *h, int v, oct_dtype t, oct_tensor **half, oct_err *err)
 {
     const oct_tensor *k = h->g->value[v].constant;
     OCT_TRY(oct_tensor_new(h->g->arena, t, k->rank, k->dims, half, err));
-    oct_narrow(NULL, t, k->data, (size_t)k->count, (void *)(uintptr_t)(*half)->data);
+    uint16_t *to = (uint16_t *)(uintptr_t)(*half)->data;
+    oct_narrow(NULL, t, k->data, (size_t)k->count, to);
+    for (int64_t i = 0; t == OCT_BF16 && i < k->count; i++)
+        to[i] = to[i] & 0x7f80 ? to[i] : to[i] & 0x8000;
     return OCT_OK;
 }
 

@@ -11,6 +11,7 @@
 
 /* What smaller tables save is not worth the nodes. */
 enum { LEAST = 1 << 14 };
+#define LEAST_SCALE 0x1p-120f /* of a row; smaller rows are zeros */
 
 static const oct_tensor *table_of(const oct_qjob *j, int node)
 {
@@ -102,7 +103,7 @@ static oct_status quantize_rows(oct_qjob *j, const oct_tensor *t, qtable *x, oct
         float largest = 0;
         for (size_t k = 0; k < columns; k++)
             largest = fmaxf(largest, fabsf(row[k]));
-        scale[r] = largest / 127.0f > 0 ? largest / 127.0f : 1.0f;
+        scale[r] = largest / 127.0f >= LEAST_SCALE ? largest / 127.0f : 1.0f;
         oct_quantize_f32(NULL, OCT_S8, row, columns, scale[r], 0, (uint8_t *)q);
         for (size_t k = 0; k < columns; k++) {
             const double d = (double)row[k] - (double)scale[r] * q[k];
