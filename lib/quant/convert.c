@@ -253,7 +253,8 @@ static oct_status decide(oct_conversion *c, oct_err *err)
     for (size_t i = 0; i < c->n_methods; i++)
         if (c->methods[i].ran && c->methods[i].method->gain)
             c->methods[i].method->gain(c, &c->methods[i]);
-    return oct_layers_list(c->job, c->arena, &c->layers, &c->n_layers, err);
+    OCT_TRY(oct_layers_list(c->job, c->arena, &c->layers, &c->n_layers, err));
+    return oct_conversion_find_denormals(c, err);
 }
 
 oct_status oct_conversion_decide(oct_conversion *c, oct_source *src, oct_err *err)

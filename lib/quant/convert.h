@@ -65,6 +65,14 @@ typedef struct oct_conversion_end {
     bool reached;
 } oct_conversion_end;
 
+/* Denormal numbers among a layer's weights; layers that have these weights in common with one are not listed again. */
+typedef struct oct_layer_denormals {
+    const char *layer, *op;
+    const void *first; /* the weights */
+    uint64_t n, of;    /* denormal numbers, and all weights */
+    bool zeros;        /* the layer is quantized, or 16-bit: they are written as zeros */
+} oct_layer_denormals;
+
 /* All is borrowed until the conversion is closed. */
 typedef struct oct_convert_opts {
     const char *name;      /* what messages and records call the model */
@@ -190,6 +198,8 @@ typedef struct oct_conversion {
     oct_judged_on judged;
     oct_eval_result *verdict; /* float against quantized; NULL: not measured */
     double sqnr;              /* of the outputs on the samples of the verdict; NaN: not measured */
+    oct_layer_denormals *denormal; /* of layers that have any */
+    size_t n_denormal;
     bool looked_for_denormals;
     oct_denormals denormals;  /* of the float model, when they were looked for */
     const char *unjudged;     /* why there is no verdict though there are samples; NULL: nothing to say */

@@ -5,7 +5,8 @@
 
 Models: constants that several layers share, and constants that the graph computes from smaller ones (pylib/sized.py). What is written must pass the
 ONNX checker, load in ONNX Runtime and in ours and give the same there, be near the float model, and take no more bytes than it, but for
-its metadata and a few nodes. A result that is no smaller says so.
+its metadata and a few nodes. A result that is no smaller says so. Denormal weights are counted,
+and zeros where a layer is quantized.
 
 Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
@@ -21,6 +22,7 @@ from pylib import packages
 packages.need("numpy", "onnx", "onnxruntime")
 import numpy as np
 import onnx
+from onnx import numpy_helper
 
 from pylib import sized, tool
 from pylib.judge import Checker, options, run_ort, sqnr
@@ -47,6 +49,15 @@ def file_bytes(path):
     return path.stat().st_size - sum(2 + entry.ByteSize() for entry in onnx.load(path).metadata_props)
 
 
+def check_denormals(c, what, model, written, report):
+    """Counted as NumPy counts them; none is left where all layers are quantized."""
+    rows = report.get("denormal_weights", [])
+    had = sum(sized.denormals(a) for t in model.graph.initializer if (a := numpy_helper.to_array(t)).dtype == np.float32)
+    left = sum(sized.denormals(a) for t in written.graph.initializer if (a := numpy_helper.to_array(t)).dtype == np.float32)
+    kept = sum(row["denormal"] for row in rows if not row["zeros"])
+    c.hold(f"{what}: denormal weights", sum(row["denormal"] for row in rows) == had and left == kept, f"{had}, {kept} stay, {left} left")
+
+
 def check_one(c, name, path, model, way):
     more, least = WAYS[way]
     what, out, data = f"{name}, {way}", c.folder / "out.onnx", c.folder / "data.npy"
@@ -64,6 +75,7 @@ def check_one(c, name, path, model, way):
         said = any("neither smaller nor faster" in w or "not smaller" in w for w in report["warnings"])
         grown = path.stat().st_size >= LEAST and out.stat().st_size >= SMALLER * path.stat().st_size
         c.hold(f"{what}: says that nothing is gained", said == grown, f"{report['warnings']}")
+    check_denormals(c, what, model, onnx.load(out), report)
     want, theirs, ours = run_ort(path, inputs), run_ort(out, inputs), c.run_ours(out, list(inputs))
     c.hold(f"{what}: as in ONNX Runtime", sqnr(theirs, ours) > 30, f"{sqnr(theirs, ours):.1f} dB")
     c.hold(f"{what}: near the float model", sqnr(want, theirs) > least, f"{sqnr(want, theirs):.1f} dB")

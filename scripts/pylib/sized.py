@@ -1,4 +1,4 @@
-"""Models whose conversion may make them larger: constants that several layers share, and constants that the graph computes from smaller ones."""
+"""Models whose weights are stored in unusual ways: constants that several layers share, or that the graph computes from smaller ones; denormal numbers."""
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
@@ -160,6 +160,23 @@ def branches(kinds=("Neg", "Exp")):
     return n.model()
 
 
+# ---- weights that are denormal numbers
+
+def denormal():
+    """Half of one matrix and a column of it, every other row of another one, and the weights of an LSTM."""
+    n = Net(10, 9, 1, 128)
+    draw = lambda *dims: (n.rng.standard_normal(dims) / 11).astype(np.float32)
+    w, v, r = draw(128, 128), draw(128, 128), draw(1, 512, 128)
+    w[n.rng.random(w.shape) < 0.5] = 3e-41
+    w[:, 7] = 2e-40
+    v[::2] = -1e-42
+    r[..., ::3] = 1e-39
+    y = n.op("MatMul", n.op("Relu", n.op("MatMul", "x", n.const(w))), n.const(v))
+    y = n.op("LSTM", y, n.const(draw(1, 512, 128)), n.const(r), hidden_size=128)
+    n.show(y, 9, 1, 1, 128)
+    return n.model()
+
+
 MODELS = {
     "one kernel, biases": shared_conv,
     "one kernel, no biases": lambda: shared_conv(biases=False),
@@ -179,6 +196,7 @@ MODELS = {
     "16-bit weights": widened,
     "transposed": turned,
     "branches": branches,
+    "denormal": denormal,
 }
 
 
@@ -186,6 +204,10 @@ def float_bytes(model):
     """Bytes of a model's constants of floats."""
     arrays = [numpy_helper.to_array(t) for t in model.graph.initializer]
     return sum(a.nbytes for a in arrays if a.dtype.kind == "f")
+
+
+def denormals(array):
+    return int(np.count_nonzero((np.abs(array) < np.finfo(array.dtype).tiny) & (array != 0)))
 
 
 def samples(model, count=8, seed=0):

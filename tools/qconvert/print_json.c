@@ -210,6 +210,15 @@ static void put_change(oct_json *j, const void *row)
     oct_json_str(j, "node", c->node);
 }
 
+static void put_denormal(oct_json *j, const void *row)
+{
+    const oct_layer_denormals *d = row;
+    oct_json_str(j, "layer", d->layer);
+    oct_json_int(j, "denormal", (int64_t)d->n);
+    oct_json_int(j, "weights", (int64_t)d->of);
+    oct_json_bool(j, "zeros", d->zeros);
+}
+
 /* An input or output whose type was asked for. */
 static void put_end(oct_json *j, const void *row)
 {
@@ -254,6 +263,8 @@ oct_status report_json(const session *s, oct_err *err)
     oct_json_rows(&j, "promotions", s->c.promoted, s->c.n_promoted, sizeof *s->c.promoted, put_promotion);
     if (s->c.n_end)
         oct_json_rows(&j, "ends", s->c.end, s->c.n_end, sizeof *s->c.end, put_end);
+    if (s->c.n_denormal)
+        oct_json_rows(&j, "denormal_weights", s->c.denormal, s->c.n_denormal, sizeof *s->c.denormal, put_denormal);
     oct_json_texts(&j, "warnings", s->c.warnings, s->c.n_warnings);
     oct_json_bool(&j, "lossy", s->c.lossy);
     tool_json_causes(&j, &s->c.causes);

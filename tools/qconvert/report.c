@@ -176,6 +176,30 @@ static void print_float(const session *s, FILE *f)
         oct_print(f, "  and %zu more reasons (-v shows them)\n", hidden);
 }
 
+/* Layers with denormal weights, and what becomes of these. */
+static void print_denormals(const session *s, FILE *f)
+{
+    uint64_t n = 0, of = 0, zeros = 0;
+    for (size_t i = 0; i < s->c.n_denormal; i++) {
+        const oct_layer_denormals *d = &s->c.denormal[i];
+        n += d->n;
+        of += d->of;
+        zeros += d->zeros ? d->n : 0;
+    }
+    if (!n)
+        return;
+    oct_print(f, "\nDenormal weights, with which many CPUs are slow: %llu of %llu, %llu of them written as zeros\n", (unsigned long long)n,
+              (unsigned long long)of, (unsigned long long)zeros);
+    for (size_t i = 0; i < s->c.n_denormal; i++) {
+        const oct_layer_denormals *d = &s->c.denormal[i];
+        if (i < REASONS || s->cli->verbose)
+            oct_print(f, "  %s (%s): %llu of %llu%s\n", d->layer, d->op, (unsigned long long)d->n, (unsigned long long)d->of,
+                      d->zeros ? "" : ", which stay, as the layer does");
+    }
+    if (s->c.n_denormal > REASONS && !s->cli->verbose)
+        oct_print(f, "  and %zu more layers (-v shows them)\n", s->c.n_denormal - REASONS);
+}
+
 static void print_changes(const session *s, FILE *f)
 {
     fputs(s->c.n_changes ? "\nChanged before quantizing:\n" : "", f);
@@ -292,6 +316,7 @@ oct_status report_print(const session *s, oct_err *err)
     FILE *f = oct_cli_result(s->cli);
     OCT_TRY(print_layers(s, f, err));
     print_float(s, f);
+    print_denormals(s, f);
     print_changes(s, f);
     print_methods(s, f);
     if (s->c.o.sensitivity)
