@@ -4,22 +4,41 @@
 
 #include <string.h>
 
-enum { BITS = 4, BLOCK = 32 };
+enum { BITS = 4, BLOCK = 32, LARGEST_BLOCK = 128 };
+
+/* Bytes of a column. */
+static size_t column_bytes(const oct_nbits_form *f)
+{
+    return oct_nbits_column_bytes(f) + oct_nbits_blocks(f) * sizeof(float) + oct_nbits_zero_bytes(f);
+}
+
+/* Where nobody says how large blocks are: of 8 bits, which lose little in any, those that take least, as scales are a tenth of it in small ones, and the
+ * last block of a column may be mostly empty in large ones. */
+static size_t block_of(oct_nbits_form f)
+{
+    size_t best = BLOCK;
+    for (size_t block = BLOCK; f.bits == 8 && block <= LARGEST_BLOCK; block *= 2) {
+        oct_nbits_form least = f;
+        least.block = best;
+        f.block = block;
+        best = column_bytes(&f) < column_bytes(&least) ? block : best;
+    }
+    return best;
+}
 
 /* How the policy, or else the job, wants the matrix of a node. */
 static oct_nbits_form form_of(const oct_qjob *j, int node, oct_weight_layout *l)
 {
     const oct_policy_row *row = &j->node[node].row;
     bool symmetric = row->block ? row->weights != OCT_WEIGHT_U4 && row->weights != OCT_WEIGHT_U8 : j->opts.symmetric;
-    oct_nbits_form f = { .bits = j->opts.bits ? j->opts.bits : BITS, .block = (size_t)(j->opts.block ? j->opts.block : BLOCK),
+    oct_nbits_form f = { .bits = j->opts.bits ? j->opts.bits : BITS,
                          .zero = symmetric ? OCT_NBITS_MIDDLE : OCT_NBITS_WHOLE, .bytes = j->opts.block_bytes && !j->opts.blocks_qdq };
-    if (row->block) {
+    if (row->block)
         f.bits = row->weights == OCT_WEIGHT_S4 || row->weights == OCT_WEIGHT_U4 ? 4 : 8;
-        f.block = (size_t)row->block;
-    }
     oct_layer_layout(j->g, node, l);
     f.n = (size_t)l->outs;
     f.k = (size_t)l->ins;
+    f.block = row->block ? (size_t)row->block : j->opts.block ? (size_t)j->opts.block : block_of(f);
     return f;
 }
 
@@ -34,7 +53,7 @@ const char *oct_no_blocks(const oct_qjob *j, int node)
     const oct_nbits_form f = form_of(j, node, &l);
     if (bias && bias->count != (int64_t)f.n)
         return "its bias is not one value a column";
-    const double bytes = (double)f.n * (double)(oct_nbits_column_bytes(&f) + oct_nbits_blocks(&f) * sizeof(float) + oct_nbits_zero_bytes(&f));
+    const double bytes = (double)f.n * (double)column_bytes(&f);
     return bytes < (double)w->count * sizeof(float) ? NULL : "its columns are shorter than a block: nothing would be saved";
 }
 

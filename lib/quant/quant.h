@@ -56,7 +56,8 @@ typedef struct oct_qjob_opts {
     bool safe_pairs;          /* where sums of pairs saturate, weights are made safe from it instead of u8, if that costs little ... */
     bool rounds_later;        /* ... those of static products not until they are rounded again (rounding.c) */
     bool half_io;             /* graph inputs and outputs of float32 become 16-bit, too (--no-keep-io-types) */
-    /* Weights in blocks, where the policy does not say: 4 or 8 bits (0: 4), weights that share a scale (0: 32). */
+    /* Weights in blocks, where the policy does not say: 4 or 8 bits (0: 4), weights that share a scale (0: 32; of 8 bits 32 to 128, whichever takes
+     * least). */
     int bits, block;
     bool symmetric;
     bool block_bytes;         /* whoever runs such products may quantize their activations by the same blocks (accuracy_level 4) */

@@ -21,7 +21,7 @@ static oct_status block_options(oct_cli *cli, const convert_args *a, const oct_p
             return OCT_EUSAGE;
         }
     o->bits = atoi(a->bits); /* one of the names of an option */
-    o->block = atoi(a->block_size);
+    o->block = a->block_size ? atoi(a->block_size) : 0;
     o->symmetric = a->symmetric;
     o->block_bytes = strcmp(a->accuracy_level, "4") == 0;
     o->blocks_qdq = oct_cli_given(cli, "format") && strcmp(a->format, "qdq") == 0;
