@@ -1,4 +1,5 @@
-"""Models whose weights are stored in unusual ways: constants that several layers share, or that the graph computes from smaller ones; denormal numbers."""
+"""Models whose weights are stored in unusual ways: constants that several layers share, or that the graph computes from smaller ones; denormal
+numbers; tables of words."""
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
@@ -31,9 +32,9 @@ class Net:
     def show(self, value, *dims):
         self.outputs[value] = dims
 
-    def model(self):
+    def model(self, dtype=TensorProto.FLOAT):
         infos = [helper.make_tensor_value_info(n, TensorProto.FLOAT, d) for n, d in self.outputs.items()]
-        graph = helper.make_graph(self.nodes, "sized", [helper.make_tensor_value_info("x", TensorProto.FLOAT, self.shape)], infos, self.constants)
+        graph = helper.make_graph(self.nodes, "sized", [helper.make_tensor_value_info("x", dtype, self.shape)], infos, self.constants)
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
 
 
@@ -177,6 +178,65 @@ def denormal():
     return n.model()
 
 
+# ---- language models, small ones of the usual shape
+
+def attention(n, y, heads, turn=lambda v: v, linear=None):
+    """Over [1, length, wide]; turn: what is done to queries and keys; linear: a layer of n, from and to wide."""
+    length, wide = n.shape[1], n.wide
+    split = lambda v: n.op("Transpose", n.op("Reshape", v, n.ints(1, length, heads, wide // heads)), perm=[0, 2, 1, 3])
+    q, k, v = (split(linear(y, wide, wide)) for _ in range(3))
+    scores = n.op("Div", n.op("MatMul", turn(q), n.op("Transpose", turn(k), perm=[0, 1, 3, 2])), n.const(np.float32(np.sqrt(wide // heads))))
+    mixed = n.op("MatMul", n.op("Softmax", scores, axis=-1), v)
+    return linear(n.op("Reshape", n.op("Transpose", mixed, perm=[0, 2, 1, 3]), n.ints(1, length, wide)), wide, wide)
+
+
+def llama(layers=2, wide=256, inner=768, words=6000, heads=4, length=12):
+    """RMS normalization, turned queries and keys, gated layers, and a last product by the table of words."""
+    n = Net(11, 1, length)
+    n.wide = wide
+    half = wide // heads // 2
+    table = n.const(n.rng.standard_normal((words, wide)) / 16, "words")
+    places = n.op("Reshape", n.op("Range", *(n.const(np.float32(v)) for v in (0, length, 1))), n.ints(length, 1))
+    angles = n.op("Mul", places, n.const(1e4 ** (-np.arange(half) / half)))
+    cos, sin = (n.op("Concat", n.op(kind, angles), n.op(kind, angles), axis=1) for kind in ("Cos", "Sin"))
+    linear = lambda v, ins, outs: n.op("MatMul", v, n.weight(ins, outs))
+
+    def norm(v):
+        mean = n.op("ReduceMean", n.op("Mul", v, v), axes=[-1], keepdims=1)
+        return n.op("Mul", n.op("Div", v, n.op("Sqrt", n.op("Add", mean, n.const(np.float32(1e-6))))), n.const(n.rng.uniform(0.5, 1.5, wide)))
+
+    def turn(v):
+        low, high = (n.op("Slice", v, n.ints(a), n.ints(b), n.ints(3)) for a, b in ((0, half), (half, 2 * half)))
+        return n.op("Add", n.op("Mul", v, cos), n.op("Mul", n.op("Concat", n.op("Neg", high), low, axis=3), sin))
+
+    y = n.op("Gather", table, "x")
+    for _ in range(layers):
+        y = n.op("Add", y, attention(n, norm(y), heads, turn, linear))
+        z = norm(y)
+        gate = linear(z, wide, inner)
+        y = n.op("Add", y, linear(n.op("Mul", n.op("Mul", gate, n.op("Sigmoid", gate)), linear(z, wide, inner)), inner, wide))
+    n.show(n.op("MatMul", norm(y), n.op("Transpose", table, perm=[1, 0])), 1, length, words)
+    return n.model(TensorProto.INT64)
+
+
+def bert(layers=2, wide=384, inner=1536, words=5000, heads=12, length=12):
+    """Two tables, layer normalization, GELU: MiniLM's shapes, with fewer words and layers."""
+    n = Net(12, 1, length)
+    n.wide = wide
+    linear = lambda v, ins, outs: n.op("Add", n.op("MatMul", v, n.weight(ins, outs)), n.weight(outs, scale=0.02))
+    norm = lambda v: n.op("LayerNormalization", v, n.const(n.rng.uniform(0.5, 1.5, wide)), n.weight(wide, scale=0.02), axis=-1)
+    places = n.op("Gather", n.const(n.rng.standard_normal((512, wide)) / 20), n.ints(*range(length)))
+    y = norm(n.op("Add", n.op("Gather", n.const(n.rng.standard_normal((words, wide)) / 20), "x"), places))
+    for _ in range(layers):
+        y = norm(n.op("Add", y, attention(n, y, heads, linear=linear)))
+        up = linear(y, wide, inner)
+        gelu = n.op("Mul", n.op("Mul", up, n.op("Add", n.op("Erf", n.op("Div", up, n.const(np.float32(2**0.5)))), n.const(np.float32(1)))),
+                    n.const(np.float32(0.5)))
+        y = norm(n.op("Add", y, linear(gelu, inner, wide)))
+    n.show(y, 1, length, wide)
+    return n.model(TensorProto.INT64)
+
+
 MODELS = {
     "one kernel, biases": shared_conv,
     "one kernel, no biases": lambda: shared_conv(biases=False),
@@ -197,6 +257,8 @@ MODELS = {
     "transposed": turned,
     "branches": branches,
     "denormal": denormal,
+    "Llama": llama,
+    "BERT": bert,
 }
 
 
@@ -211,8 +273,9 @@ def denormals(array):
 
 
 def samples(model, count=8, seed=0):
-    dims = [d.dim_value for d in model.graph.input[0].type.tensor_type.shape.dim]
-    return np.random.default_rng(seed).standard_normal((count, *dims)).astype(np.float32)
+    given = model.graph.input[0].type.tensor_type
+    dims, rng = (count, *(d.dim_value for d in given.shape.dim)), np.random.default_rng(seed)
+    return rng.integers(0, 5000, dims) if given.elem_type == TensorProto.INT64 else rng.standard_normal(dims).astype(np.float32)
 
 
 def save(name, path):
