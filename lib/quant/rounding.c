@@ -29,18 +29,25 @@ static const double share[] = { 1, 0.85, 0.7 }; /* of the multiply-accumulates o
 enum { WIDTHS = 16, TRIED_DEPTH = 256 }; /* steps between one and two times a channel's own */
 enum { COLLECT_BYTES = 48 << 20 }; /* of inputs that are kept at once */
 
-typedef struct rlayer {
+/* One of the layers that have their weights in common. */
+typedef struct rmember {
     int node;
-    const char *input;   /* the name that its input is shown under */
+    const char *input; /* the name that its input is shown under */
+    oct_window window; /* of a convolution */
+    int axis;          /* of a matrix product's input channels */
+} rmember;
+
+typedef struct rlayer {
+    int node;            /* the first member, which has the weights */
+    rmember *member;     /* each gives a part of the positions */
+    size_t n_member;
     oct_weight_layout l;
-    oct_window window;   /* of a convolution */
     bool kernel;
-    int axis;            /* of a matrix product's input channels */
     int64_t depth, outs; /* of one group */
     int64_t rows;        /* positions, of all samples */
     int limit, scales;   /* of its weights */
     float *x;            /* [groups][depth][rows], while its inputs are kept */
-    bool *collected;     /* [samples]: the rows of a sample are there */
+    bool *collected;     /* [samples * n_member]: the rows of a sample are there */
     float *own;          /* steps of its weights, by channel that has one */
     int8_t *qvals;       /* what its weights become */
     bool bound;          /* and, if pairs are to be safe: */
@@ -67,25 +74,34 @@ typedef struct rounder {
 
 /* ---- which layers ---- */
 
-static bool describe(const rounder *r, int id, rlayer *x)
+static bool describe_member(const rounder *r, int id, bool kernel, rmember *m)
 {
     const oct_graph *g = r->j->g;
     const oct_node *n = &g->node[id];
-    const oct_op *op = oct_op_of(g, id);
-    if (!oct_is_product(r->j, id) || !oct_sim_rounds(r->j, id) || !oct_layer_layout(g, id, &x->l) || x->l.matrices != 1)
+    *m = (rmember){ .node = id, .input = oct_sim_shown(r->s, n->in[0]), .axis = oct_channel_axis(oct_op_of(g, id), n) };
+    return m->input && (!kernel || oct_window_of_weights(n, g->value[n->in[1]].shape, &m->window, NULL) == OCT_OK);
+}
+
+/* Layers that have their weights in common are one; what each gives behind its own clamp is not learned together. x->member: room for all. */
+static bool describe(const rounder *r, int id, rlayer *x)
+{
+    const oct_graph *g = r->j->g;
+    if (!oct_is_product(r->j, id) || !oct_sim_rounds(r->j, id) || !oct_layer_layout(g, id, &x->l) || x->l.matrices != 1 ||
+        oct_weights_next(r->j, id, -1) != id)
         return false;
     x->node = id;
-    x->input = oct_sim_shown(r->s, n->in[0]);
-    x->kernel = op->weights.kernel;
-    x->axis = oct_channel_axis(op, n);
+    x->kernel = oct_op_of(g, id)->weights.kernel;
     x->depth = x->l.ins / x->l.groups * x->l.taps;
     x->outs = x->l.outs / x->l.groups;
     x->rows = (x->l.groups > 1 ? DEPTHWISE_ROWS : x->depth < LEAST_ROWS ? LEAST_ROWS : x->depth) * (r->learns ? 2 : 1);
-    if (x->kernel && (x->l.out_axis != 0 || oct_window_of_weights(n, g->value[n->in[1]].shape, &x->window, NULL) != OCT_OK))
+    if (x->kernel && x->l.out_axis != 0)
         return false; /* a transposed convolution reads its inputs otherwise */
-    if (oct_weights_next(r->j, id, oct_weights_next(r->j, id, -1)) >= 0)
-        return false; /* layers that have weights in common read other inputs */
-    return x->input && x->depth > 1 && x->depth <= MOST_DEPTH;
+    size_t n = 0;
+    for (int of = -1; (of = oct_weights_next(r->j, id, of)) >= 0; n++)
+        if (!describe_member(r, of, x->kernel, &x->member[n]))
+            return false;
+    x->n_member = n;
+    return x->depth > 1 && x->depth <= MOST_DEPTH && !(r->learns && x->n_member > 1);
 }
 
 /* In the order of the graph, but for those that read the same value, which stand together: so it is shown once. */
@@ -93,7 +109,7 @@ static void insert(rounder *r, const rlayer *x)
 {
     size_t at = r->n;
     for (size_t i = 0; i < r->n; i++)
-        if (strcmp(r->layer[i].input, x->input) == 0)
+        if (strcmp(r->layer[i].member->input, x->member->input) == 0)
             at = i + 1;
     memmove(r->layer + at + 1, r->layer + at, (r->n++ - at) * sizeof *r->layer);
     r->layer[at] = *x;
@@ -108,6 +124,11 @@ static oct_status list_layers(rounder *r, oct_err *err)
         return oct_nomem(err);
     for (size_t i = 0; i < r->j->n_layer; i++) {
         rlayer x = { .node = -1 };
+        size_t most = 1;
+        for (int of = -1; (of = oct_weights_next(r->j, r->j->layer[i], of)) >= 0;)
+            most++;
+        if (!(x.member = oct_arena_calloc(r->a, most, sizeof *x.member)))
+            return oct_nomem(err);
         if (describe(r, r->j->layer[i], &x))
             insert(r, &x);
     }
@@ -160,10 +181,10 @@ static void take_patches(const rlayer *x, const oct_window *w, const oct_operand
     }
 }
 
-static bool collect_conv(const rlayer *x, const oct_operand *t, uint64_t seed, int64_t first, int64_t rows)
+static bool collect_conv(const rlayer *x, const rmember *m, const oct_operand *t, uint64_t seed, int64_t first, int64_t rows)
 {
     int64_t strides[OCT_MAX_RANK], out[OCT_SPATIAL_MAX], at[PATCHES][OCT_MAX_RANK], positions = 1;
-    oct_window w = x->window;
+    oct_window w = m->window;
     if (t->rank != w.n + 2 || t->dims[1] != x->l.ins)
         return false;
     for (int d = 0; d < w.n; d++) {
@@ -185,10 +206,10 @@ static bool collect_conv(const rlayer *x, const oct_operand *t, uint64_t seed, i
     return true;
 }
 
-static bool collect_rows(const rlayer *x, const oct_operand *t, uint64_t seed, int64_t first, int64_t rows)
+static bool collect_rows(const rlayer *x, const rmember *m, const oct_operand *t, uint64_t seed, int64_t first, int64_t rows)
 {
     int64_t strides[OCT_MAX_RANK];
-    const int axis = x->axis < 0 ? t->rank + x->axis : x->axis;
+    const int axis = m->axis < 0 ? t->rank + m->axis : m->axis;
     const float *data = t->data;
     if (axis < 0 || axis >= t->rank || t->dims[axis] != x->l.ins)
         return false;
@@ -210,16 +231,17 @@ static const bool *want_inputs(rounder *r)
 {
     memset(r->wanted, 0, r->j->n_values * sizeof *r->wanted);
     for (size_t i = r->from; i < r->to; i++)
-        r->wanted[r->j->g->node[r->layer[i].node].in[0]] = true;
+        for (size_t k = 0; k < r->layer[i].n_member; k++)
+            r->wanted[r->j->g->node[r->layer[i].member[k].node].in[0]] = true;
     return r->wanted;
 }
 
-/* The rows of a sample. */
-static void find_rows(const rounder *r, const rlayer *x, size_t sample, int64_t *first, int64_t *rows)
+/* The rows of the part-th of all parts: member k of sample i has part i * n_member + k. */
+static void find_rows(const rounder *r, const rlayer *x, size_t part, int64_t *first, int64_t *rows)
 {
-    const int64_t samples = (int64_t)r->s->n_samples;
-    *first = (int64_t)sample * x->rows / samples;
-    *rows = ((int64_t)sample + 1) * x->rows / samples - *first;
+    const int64_t parts = (int64_t)(r->s->n_samples * x->n_member);
+    *first = (int64_t)part * x->rows / parts;
+    *rows = ((int64_t)part + 1) * x->rows / parts - *first;
 }
 
 /* Shown by the simulation, sample by sample, on any thread: each has rows of its own. */
@@ -228,12 +250,16 @@ static void collect(void *arg, size_t sample, const char *name, const oct_operan
     rounder *r = arg;
     for (size_t i = r->from; i < r->to; i++) {
         rlayer *x = &r->layer[i];
-        if (strcmp(x->input, name) != 0 || t->dtype != OCT_F32 || t->count == 0)
-            continue;
-        int64_t first, rows;
-        const uint64_t seed = mix((uint64_t)x->node) + ((uint64_t)sample << 32);
-        find_rows(r, x, sample, &first, &rows);
-        x->collected[sample] = (x->kernel ? collect_conv : collect_rows)(x, t, seed, first, rows);
+        for (size_t k = 0; k < x->n_member; k++) {
+            const rmember *m = &x->member[k];
+            const size_t part = sample * x->n_member + k;
+            if (strcmp(m->input, name) != 0 || t->dtype != OCT_F32 || t->count == 0)
+                continue;
+            int64_t first, rows;
+            const uint64_t seed = mix((uint64_t)m->node) + ((uint64_t)sample << 32);
+            find_rows(r, x, part, &first, &rows);
+            x->collected[part] = (x->kernel ? collect_conv : collect_rows)(x, m, t, seed, first, rows);
+        }
     }
 }
 
@@ -241,7 +267,7 @@ static void collect(void *arg, size_t sample, const char *name, const oct_operan
 static void clear_missing(const rounder *r, const rlayer *x)
 {
     int64_t first, rows;
-    for (size_t i = 0; i < r->s->n_samples; i++) {
+    for (size_t i = 0; i < r->s->n_samples * x->n_member; i++) {
         find_rows(r, x, i, &first, &rows);
         for (int64_t c = 0; !x->collected[i] && c < x->l.groups * x->depth; c++)
             memset(x->x + c * x->rows + first, 0, (size_t)rows * sizeof *x->x);
@@ -505,7 +531,7 @@ static oct_status make_places(rounder *r, rlayer *x, oct_err *err)
     /* Groups that share one step are rounded one after the other. */
     x->bound = oct_pairs_need(r->j, x->node) != OCT_PAIRS_ANY && oct_adds_pairs(&x->l) && (x->scales > 1 || x->l.groups == 1);
     x->x = oct_alloc(bytes_of(x));
-    x->collected = oct_arena_calloc(r->a, r->s->n_samples + 1, sizeof *x->collected);
+    x->collected = oct_arena_calloc(r->a, r->s->n_samples * x->n_member + 1, sizeof *x->collected);
     x->own = oct_arena_calloc(r->a, scales, sizeof *x->own);
     x->qvals = oct_arena_calloc(r->a, weights, 1);
     x->safe_qvals = oct_arena_calloc(r->a, x->bound ? weights : 1, 1);
@@ -571,7 +597,7 @@ static const rlayer *layer_of(const rounder *r, int node)
     return NULL;
 }
 
-/* Exchanges the weights of all layers for compensated ones. */
+/* Exchanges the weights of all layers for compensated ones; those that take another one's follow when all is decided anew. */
 static oct_status exchange(rounder *r, oct_err *err)
 {
     oct_qjob *j = r->j;
@@ -583,7 +609,7 @@ static oct_status exchange(rounder *r, oct_err *err)
             OCT_TRY(oct_take_weights(j, id, x->safe_qvals, x->widened, err));
         else if (x)
             OCT_TRY(oct_take_weights(j, id, x->qvals, NULL, err));
-        else if (safe && oct_is_product(j, id) && oct_layer_weights(j->g, id))
+        else if (safe && oct_is_product(j, id) && oct_layer_weights(j->g, id) && oct_weights_next(j, id, -1) == id)
             OCT_TRY(oct_make_safe(j, id, err));
     }
     return OCT_OK;
