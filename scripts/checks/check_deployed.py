@@ -19,6 +19,7 @@ from pylib import packages
 packages.need("numpy", "onnx", "onnxruntime")
 sys.path.append(str(Path(__file__).resolve().parents[1] / "generate"))  # for make_zoo
 import numpy as np
+import onnx
 
 from pylib import every_model, peer
 from pylib.digest_models import Model
@@ -50,6 +51,12 @@ def dense_layers(folder):
                 yield Model(f"dense/{name}", path, path.with_suffix(".npy"))
 
 
+def twins(path):
+    """How many products have the operands of another one: ONNX Runtime computes these once."""
+    operands = [tuple(n.input) for n in onnx.load(path).graph.node if n.op_type == "MatMulInteger"]
+    return len(operands) - len(set(operands))
+
+
 def check(c, model, way):
     out, data = c.folder / "out.onnx", ("--data", model.data, *model.options)
     try:
@@ -61,7 +68,7 @@ def check(c, model, way):
         return
     said = [x["name"] for x in report["layers"] if x["integer"] and x["op"] in ANNOUNCED]
     run = sum(n for op, n in counts.items() if op in INTEGER)
-    c.hold(f"{model.name}, {way}", run == len(said), f"{len(said)} announced, {run} run: {said[:8]}, {counts}")
+    c.hold(f"{model.name}, {way}", len(said) - twins(out) <= run <= len(said), f"{len(said)} announced, {run} run: {said[:8]}, {counts}")
 
 
 def check_all(c, m):
