@@ -1,6 +1,7 @@
 /* tests/check/bench.c -- times products and convolutions on layers of real networks, one thread: GOP/s (two operations a
  * multiply-accumulate), and which share that is of what this core can do on registers alone. */
 #include "check.h"
+#include "fit.h"
 #include "kernels/conv/conv.h"
 #include "kernels/conv/qflat.h"
 #include "kernels/conv/qwinograd.h"
@@ -485,94 +486,23 @@ bool bench_order(oct_check *t, char **files, int n)
 
 /* ---- the table of costs ---- */
 
-enum { RECORDS = 2 * CANDIDATES, PARTS = OCT_COST_TERMS };
-
-/* Least squares of the relative errors: sums over layers of products of terms / seconds, and of each. */
-typedef struct fit {
-    const char *name;
-    double square[PARTS][PARTS], right[PARTS];
-} fit;
-
 typedef struct table {
     oct_check *t;
-    fit fit[RECORDS];
-    size_t n;
+    fit *fit;
+    size_t products;
 } table;
-
-static void add_sample(table *to, const candidate *c)
-{
-    size_t at = 0;
-    while (at < to->n && strcmp(to->fit[at].name, c->name) != 0)
-        at++;
-    fit *f = &to->fit[at];
-    if (at == to->n) {
-        *f = (fit){ .name = c->name };
-        to->n++;
-    }
-    for (size_t i = 0; i < PARTS; i++) {
-        for (size_t j = 0; j < PARTS; j++)
-            f->square[i][j] += c->terms[i] / c->seconds * c->terms[j] / c->seconds;
-        f->right[i] += c->terms[i] / c->seconds;
-    }
-}
-
-/* Solves for the terms of the set by elimination; the others are 0. False where one is not above 0. */
-static bool solve(const fit *f, unsigned set, double x[PARTS])
-{
-    double a[PARTS][PARTS + 1];
-    for (size_t i = 0; i < PARTS; i++) {
-        for (size_t j = 0; j < PARTS; j++)
-            a[i][j] = set >> i & set >> j & 1 ? f->square[i][j] : i == j;
-        a[i][PARTS] = set >> i & 1 ? f->right[i] : 0;
-    }
-    for (size_t k = 0; k < PARTS; k++)
-        for (size_t i = 0; i < PARTS; i++) {
-            const double by = i == k ? 0 : a[i][k] / a[k][k];
-            for (size_t j = k; j <= PARTS && i != k; j++)
-                a[i][j] -= by * a[k][j];
-        }
-    bool positive = true;
-    for (size_t i = 0; i < PARTS; i++) {
-        x[i] = a[i][PARTS] / a[i][i];
-        positive &= !(set >> i & 1) || x[i] > 0;
-    }
-    return positive;
-}
-
-/* The best fit without negative costs, of all sets of terms. */
-static void print_cost(const fit *f)
-{
-    double best[PARTS] = { 0 }, least = 0;
-    for (unsigned set = 1; set < 1u << PARTS; set++) {
-        double x[PARTS], error = 0;
-        if (!solve(f, set, x))
-            continue;
-        for (size_t i = 0; i < PARTS; i++) {
-            for (size_t j = 0; j < PARTS; j++)
-                error += x[i] * x[j] * f->square[i][j];
-            error -= 2 * x[i] * f->right[i];
-        }
-        if (error < least) {
-            least = error;
-            memcpy(best, x, sizeof best);
-        }
-    }
-    printf("OCT_COST(\"%s\", \"%s\", %.0f, %.0f, %.0f, %.0f, %.1f, %.2f)\n", oct_cost_class(), f->name, best[0] * 1e12, best[1] * 1e12, best[2] * 1e12,
-           best[3] * 1e12, best[4] * 1e12, best[5] * 1e12);
-    fflush(stdout);
-}
 
 static bool cost_layer(void *arg, const layer *l, oct_err *err)
 {
     table *to = arg;
     bool ok = true;
-    for (int bytes = 0; bytes < 2 && ok && !l->computed; bytes++) {
+    for (int bytes = 0; bytes < 2 && ok && !l->computed; bytes++, to->products++) {
         candidate c[CANDIDATES];
         size_t n = 0;
         ok = find_candidates(to->t, l, bytes, c, &n, err) == OCT_OK;
         time_candidates(c, n, bytes, 24);
-        for (size_t i = 0; i < n; i++)
-            add_sample(to, &c[i]);
+        for (size_t i = 0; i < n && ok; i++)
+            ok = fit_add(to->fit, to->products, c[i].name, c[i].terms, c[i].seconds);
         oct_check_release(to->t);
     }
     return ok;
@@ -580,11 +510,17 @@ static bool cost_layer(void *arg, const layer *l, oct_err *err)
 
 bool bench_costs(oct_check *t, char **files, int n)
 {
-    table to = { .t = t };
+    static fit costs;
+    table to = { .t = t, .fit = &costs };
     for (int i = 0; i < n; i++)
         if (!each_layer(files[i], cost_layer, &to))
             return false;
-    for (size_t i = 0; i < to.n; i++)
-        print_cost(&to.fit[i]);
+    const size_t wrong = fit_solve(&costs);
+    for (size_t i = 0; i < costs.n_records; i++) {
+        const double *x = costs.records[i].cost;
+        printf("OCT_COST(\"%s\", \"%s\", %.0f, %.0f, %.0f, %.0f, %.1f, %.2f)\n", oct_cost_class(), costs.records[i].name, x[0] * 1e12, x[1] * 1e12, x[2] * 1e12,
+               x[3] * 1e12, x[4] * 1e12, x[5] * 1e12);
+    }
+    printf("/* of %zu products %zu are not by the fastest kernel */\n", to.products, wrong);
     return true;
 }
