@@ -165,6 +165,7 @@ static oct_status annotate(oct_qjob *j, oct_err *err)
     OCT_TRY(annotate_values(j, err));
     OCT_TRY(annotate_layers(j, false, err));
     OCT_TRY(oct_annotate_tables(j, err));
+    OCT_TRY(oct_annotate_stored(j, err));
     return oct_graph_sort(j->g, err);
 }
 

@@ -117,7 +117,7 @@ static oct_status read_policy(oct_qjob *j, oct_err *err)
             return oct_nomem(err);
         oct_policy_match(j->opts.policy, j->g, id, path, row);
         if (j->opts.scheme != OCT_SCHEME_AUTO && row->scheme != OCT_SCHEME_FLOAT) {
-            bool no_form = op && op->quant == OCT_QUANT_RECURRENT && j->opts.scheme != OCT_SCHEME_DYNAMIC && !oct_scheme_is_half(j->opts.scheme);
+            bool no_form = op && op->quant == OCT_QUANT_RECURRENT && j->opts.scheme == OCT_SCHEME_STATIC && !oct_scheme_is_half(j->opts.scheme);
             row->scheme = no_form ? OCT_SCHEME_FLOAT : j->opts.scheme;
             row->rule = asked ? asked : row->rule;
         }
@@ -155,6 +155,11 @@ static void describe(oct_qjob *j, int id, bool decided)
         d->block = tied ? (int)tied->quant.block : 0;
         d->per_channel = !d->block && (!tied || tied->quant.n > 1);
         d->sqnr_weights = tied ? tied->sqnr : q->table->sqnr;
+    }
+    if (q->stored && q->scheme == OCT_SCHEME_WEIGHT_ONLY) {
+        d->weights = OCT_S8;
+        d->per_channel = true;
+        d->sqnr_weights = q->stored->sqnr;
     }
     if (v >= 0 && j->value[v].quant && d->integer && !q->absorbed) {
         d->observer = j->value[v].observer;

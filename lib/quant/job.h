@@ -42,6 +42,12 @@ typedef struct qtable {
     double sqnr;
 } qtable;
 
+/* The matrices of a recurrent layer that computes on reals (stored_matrices.c). */
+typedef struct qstored {
+    oct_quant quant[2]; /* of inputs 1 and 2: s8 with a scale a row */
+    double sqnr;
+} qstored;
+
 typedef struct qnode {
     oct_policy_row row;    /* what the policy asks for */
     oct_scheme scheme;     /* what the node gets */
@@ -51,6 +57,7 @@ typedef struct qnode {
     bool rangeless;        /* found while deciding: a value that it reads or makes has no statistics */
     qweights *weights[2];  /* of inputs 1 and 2 (W and R of an LSTM), or NULL; products of one matrix in blocks share them */
     qtable *table;         /* what is picked from, or NULL */
+    qstored *stored;       /* or NULL */
     const oct_tensor *checked; /* the table of which is known ... */
     bool finite;               /* ... whether all of it is finite */
     const oct_quant *bias; /* s32 at s_x * s_w, or NULL */
@@ -220,6 +227,14 @@ const char *oct_no_table(const oct_qjob *j, int node, bool *is_table);
 oct_status oct_decide_tables(oct_qjob *j, oct_err *err);
 /* In the graph that is being annotated. */
 oct_status oct_annotate_tables(oct_qjob *j, oct_err *err);
+bool oct_tensor_is_finite(const oct_tensor *t);
+/* A float32 tensor in s8 with a scale for each row along its last dimension; adds the squares of its values and of what they are off by. */
+oct_status oct_quantize_rows(oct_qjob *j, const oct_tensor *t, oct_quant *quant, double *signal, double *noise, oct_err *err);
+
+/* Matrices of recurrent layers that are stored in 8 bits (stored_matrices.c): why not, or NULL; what they become; and the nodes that make them real. */
+const char *oct_no_stored(const oct_qjob *j, int node);
+oct_status oct_decide_stored(oct_qjob *j, int node, oct_err *err);
+oct_status oct_annotate_stored(oct_qjob *j, oct_err *err);
 
 /* Whether pairs of a node's 8-bit weights are to be safe: where sums would saturate and u8 weights cost speed, or are not taken. */
 typedef enum oct_pair_need { OCT_PAIRS_ANY, OCT_PAIRS_SAFE_WANTED, OCT_PAIRS_SAFE_NEEDED } oct_pair_need;

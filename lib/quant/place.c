@@ -89,16 +89,27 @@ static bool is_matrices(const oct_qjob *j, const oct_node *n, int slot)
     return slot < n->n_in && is_const(j, n->in[slot]) && oct_is_f32(j, n->in[slot]) && j->g->value[n->in[slot]].constant->rank == 3;
 }
 
+/* What computes on reals has its matrices in 8 bits in the file. */
+static void choose_stored(oct_qjob *j, int id)
+{
+    const bool asked = j->node[id].row.scheme == OCT_SCHEME_WEIGHT_ONLY;
+    const char *why = oct_no_stored(j, id);
+    if (!why)
+        oct_set_scheme(j, id, OCT_SCHEME_WEIGHT_ONLY, asked ? "its matrices are stored in 8 bits" : "stored in 8 bits: the target has no integer form of it");
+    else if (asked)
+        j->node[id].why = why;
+}
+
 static void choose_recurrent(oct_qjob *j, int id)
 {
     const oct_policy_row *row = &j->node[id].row;
     const oct_node *n = &j->g->node[id];
     if (row->scheme == OCT_SCHEME_FLOAT)
         j->node[id].why = row->rule;
-    else if (row->scheme != OCT_SCHEME_DYNAMIC)
+    else if (row->scheme != OCT_SCHEME_DYNAMIC && row->scheme != OCT_SCHEME_WEIGHT_ONLY)
         j->node[id].why = "recurrent layers are quantized dynamically or not at all";
-    else if (!runs(j, id, OCT_SCHEME_DYNAMIC, &j->node[id].why))
-        return;
+    else if (row->scheme == OCT_SCHEME_WEIGHT_ONLY || !runs(j, id, OCT_SCHEME_DYNAMIC, &j->node[id].why))
+        choose_stored(j, id);
     else if (!is_matrices(j, n, 1) || !is_matrices(j, n, 2)) /* and so are X and the states, all of one type */
         j->node[id].why = "its weights are not constants of float32";
     else if (oct_no_integer(oct_op_of(j->g, id), n))

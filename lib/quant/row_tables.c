@@ -18,7 +18,7 @@ static const oct_tensor *table_of(const oct_qjob *j, int node)
     return j->g->value[j->g->node[node].in[0]].constant;
 }
 
-static bool is_finite(const oct_tensor *t)
+bool oct_tensor_is_finite(const oct_tensor *t)
 {
     bool all = true;
     for (int64_t i = 0; i < t->count && all; i++)
@@ -39,7 +39,7 @@ const char *oct_no_table(const oct_qjob *j, int node, bool *is_table)
         return "its table is small";
     qnode *q = &j->node[node];
     if (q->checked != t)
-        q->finite = is_finite(t);
+        q->finite = oct_tensor_is_finite(t);
     q->checked = t;
     return q->finite ? NULL : "its table has values that are not finite";
 }
@@ -88,30 +88,36 @@ static int tied_product(const oct_qjob *j, int node)
 /* ---- tables of their own ---- */
 
 /* A row at a time: the largest magnitude becomes 127. */
-static oct_status quantize_rows(oct_qjob *j, const oct_tensor *t, qtable *x, oct_err *err)
+oct_status oct_quantize_rows(oct_qjob *j, const oct_tensor *t, oct_quant *quant, double *signal, double *noise, oct_err *err)
 {
-    const size_t columns = (size_t)t->dims[1];
-    double signal = 0, noise = 0;
+    const int64_t columns = t->dims[t->rank - 1], rows = columns ? t->count / columns : 0;
     oct_tensor *qvals;
     float *scale;
-    x->quant = (oct_quant){ .n = (int)t->dims[0], .dtype = OCT_S8 };
-    OCT_TRY(oct_new_scales(j, &x->quant, 0, &scale, err));
-    OCT_TRY(oct_tensor_new(j->lasting, OCT_S8, 2, t->dims, &qvals, err));
-    for (int64_t r = 0; r < t->dims[0]; r++) {
-        const float *row = (const float *)t->data + (size_t)r * columns;
-        int8_t *q = (int8_t *)(uintptr_t)qvals->data + (size_t)r * columns;
+    *quant = (oct_quant){ .n = (int)rows, .dtype = OCT_S8 };
+    OCT_TRY(oct_new_scales(j, quant, 0, &scale, err));
+    OCT_TRY(oct_tensor_new(j->lasting, OCT_S8, t->rank, t->dims, &qvals, err));
+    for (int64_t r = 0; r < rows; r++) {
+        const float *row = (const float *)t->data + r * columns;
+        int8_t *q = (int8_t *)(uintptr_t)qvals->data + r * columns;
         float largest = 0;
-        for (size_t k = 0; k < columns; k++)
+        for (int64_t k = 0; k < columns; k++)
             largest = fmaxf(largest, fabsf(row[k]));
         scale[r] = largest / 127.0f >= LEAST_SCALE ? largest / 127.0f : 1.0f;
-        oct_quantize_f32(NULL, OCT_S8, row, columns, scale[r], 0, (uint8_t *)q);
-        for (size_t k = 0; k < columns; k++) {
+        oct_quantize_f32(NULL, OCT_S8, row, (size_t)columns, scale[r], 0, (uint8_t *)q);
+        for (int64_t k = 0; k < columns; k++) {
             const double d = (double)row[k] - (double)scale[r] * q[k];
-            signal += (double)row[k] * (double)row[k];
-            noise += d * d;
+            *signal += (double)row[k] * (double)row[k];
+            *noise += d * d;
         }
     }
-    x->quant.qvals = qvals;
+    quant->qvals = qvals;
+    return OCT_OK;
+}
+
+static oct_status quantize_table(oct_qjob *j, const oct_tensor *t, qtable *x, oct_err *err)
+{
+    double signal = 0, noise = 0;
+    OCT_TRY(oct_quantize_rows(j, t, &x->quant, &signal, &noise, err));
     x->sqnr = oct_decibels(signal, noise);
     return OCT_OK;
 }
@@ -138,7 +144,7 @@ static oct_status decide(oct_qjob *j, int node, oct_err *err)
     x->tied = tied;
     x->with = tied >= 0 ? oct_layer_weights(j->g, tied) : NULL;
     x->by_rows = tied < 0 || (oct_layer_layout(j->g, tied, &l) && l.out_axis == 0);
-    return tied >= 0 || x->quant.qvals ? OCT_OK : quantize_rows(j, table_of(j, node), x, err);
+    return tied >= 0 || x->quant.qvals ? OCT_OK : quantize_table(j, table_of(j, node), x, err);
 }
 
 static bool has_table(const oct_qjob *j, int node)

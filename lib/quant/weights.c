@@ -602,6 +602,8 @@ static bool is_8bit_layer(const oct_qjob *j, int id)
 static oct_status decide(oct_qjob *j, int id, oct_pool *pool, oct_err *err)
 {
     const oct_scheme scheme = j->node[id].scheme;
+    if (scheme == OCT_SCHEME_WEIGHT_ONLY && oct_op_of(j->g, id)->quant == OCT_QUANT_RECURRENT)
+        return oct_decide_stored(j, id, err);
     if (scheme == OCT_SCHEME_WEIGHT_ONLY)
         return !oct_layer_weights(j->g, id) ? OCT_OK : oct_make_blocks(j, id, pool, err);
     return is_8bit_layer(j, id) && oct_weights_next(j, id, -1) == id ? quantize_layer(j, id, err) : OCT_OK;

@@ -178,6 +178,21 @@ def denormal():
     return n.model()
 
 
+# ---- recurrent layers that have no integer form
+
+def recurrent(kind, gates, hidden=96, inputs=64, length=9):
+    """Forwards and backwards, then one more."""
+    n = Net(12, 1, length, inputs)
+    y, wide = n.op("Transpose", "x", perm=[1, 0, 2]), inputs
+    for directions, attributes in ((2, {"direction": "bidirectional"}), (1, {})):
+        y = n.op(kind, y, n.weight(directions, gates * hidden, wide, scale=0.1), n.weight(directions, gates * hidden, hidden, scale=0.1),
+                 n.weight(directions, 2 * gates * hidden, scale=0.1), hidden_size=hidden, **attributes)
+        wide = directions * hidden
+        y = n.op("Reshape", n.op("Transpose", y, perm=[0, 2, 1, 3]), n.ints(length, 1, wide))
+    n.show(y, length, 1, wide)
+    return n.model()
+
+
 # ---- language models, small ones of the usual shape
 
 def attention(n, y, heads, turn=lambda v: v, linear=None):
@@ -257,6 +272,8 @@ MODELS = {
     "transposed": turned,
     "branches": branches,
     "denormal": denormal,
+    "GRU": lambda: recurrent("GRU", 3),
+    "RNN": lambda: recurrent("RNN", 1),
     "Llama": llama,
     "BERT": bert,
 }
