@@ -189,8 +189,9 @@ static oct_status norm_run(const oct_step *s, const oct_run *r, oct_err *err)
     return OCT_OK;
 }
 
+/* ONNX has it from opset 17 on; ONNX Runtime, whose optimizer writes it into models of older opsets, from 1 on. */
 const oct_op oct_op_layer_norm = {
-    .type = "LayerNormalization", .domain = "", .since = 17, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 3,
+    .type = "LayerNormalization", .domain = "", .since = 1, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 3,
     .infer = norm_infer, .prepare = norm_prepare, .run = norm_run, .homogeneous = 1 << 1 | 1 << 2, .settles = true,
 };
 
