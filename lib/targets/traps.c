@@ -1,4 +1,4 @@
-/* What a target does not load, though it is valid. */
+/* What a target does not load or run, though it is valid. */
 #include "targets/target_int.h"
 
 #include <string.h>
@@ -60,6 +60,13 @@ static bool is_mean_variance(const oct_graph *g, const oct_node *n)
 {
     (void)g;
     return !n->domain[0] && strcmp(n->op, "MeanVarianceNormalization") == 0;
+}
+
+static bool is_scatter_reduction(const oct_graph *g, const oct_node *n)
+{
+    (void)g;
+    return !n->domain[0] && (strcmp(n->op, "ScatterND") == 0 || strcmp(n->op, "ScatterElements") == 0) &&
+           strcmp(oct_node_str(n, "reduction", "none"), "none") != 0;
 }
 
 static const struct {

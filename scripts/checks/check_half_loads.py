@@ -148,6 +148,8 @@ TRAPS = {
                                            [4, 8, 16], [("w", np.ones((16, 16), np.float16))]),
     "float16-mean-variance": lambda: _model([helper.make_node("MeanVarianceNormalization", ["x"], ["n"]), helper.make_node("MatMul", ["n", "w"], ["y"])],
                                             [2, 3, 4, 16], [("w", np.ones((16, 16), np.float16))], opset=13),
+    "float16-scatter-reduction": lambda: _model([helper.make_node("ScatterND", ["x", "at", "x"], ["y"], reduction="add")], [2, 3],
+                                                [("at", np.array([[0], [0]]))]),
 }
 
 

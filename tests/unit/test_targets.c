@@ -135,6 +135,21 @@ static void traps_are_found_where_they_are(void **state)
         }
 }
 
+static void reductions_of_scatters_are_traps(void **state)
+{
+    static const char *const ops[] = { "ScatterND", "ScatterElements" }, *const how[] = { NULL, "none", "add", "max" };
+    for (size_t i = 0; i < OCT_COUNT(ops) * OCT_COUNT(how); i++) {
+        oct_graph *g = net_graph(18);
+        const int x = net_input(g, "x", OCT_F32, "4,4"), at = net_input(g, "at", OCT_S64, "4,4"), reduction = (int)(i / OCT_COUNT(ops));
+        NET_NODE(g, ops[i % OCT_COUNT(ops)], "scatter", "y", x, at, x);
+        if (how[reduction])
+            GOOD(oct_node_set_str(g, net_last, "reduction", how[reduction], err));
+        assert_int_equal(oct_target_trap(target_named("onnxruntime-x86"), g, net_last) != NULL, reduction > 1);
+        assert_null(oct_target_trap(target_named("octet"), g, net_last));
+        oct_graph_destroy(g);
+    }
+}
+
 static void conditions_compare_attributes(void **state)
 {
     oct_target *t = parsed(HEAD "op Gather static if axis=0,-2 else it gathers rows alone\nop Concat static if axis=1,absent else no\n");
@@ -182,7 +197,7 @@ static void faults_name_place_and_remedy(void **state)
     } each[] = {
         { HEAD "sumary x", "t:4:1: there is no key 'sumary'", "did you mean 'summary'?" },
         { HEAD "elephant", "t:4:1: there is no key 'elephant'", "one of name, summary, inherits, types, pair-sums, bfloat16, quantized, trap, op" },
-        { HEAD "trap mouse", "t:4:6: there is no trap 'mouse'", "one of float16-turned-batch, float16-mean-variance" },
+        { HEAD "trap mouse", "t:4:6: there is no trap 'mouse'", "one of float16-turned-batch, float16-mean-variance, float16-scatter-reduction" },
         { HEAD "name two", "t:4:1: 'name' stands in two lines of this file", "" },
         { "name", "t:1:5: a name of up to 64 characters is missing", "" },
         { "name a/b", "t:1:7: a name is of letters, digits, '-', '.' and '_'", "" },
@@ -277,6 +292,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(builtin_targets_have_their_names), cmocka_unit_test(builtin_targets_run),
         cmocka_unit_test(a_node_runs_or_there_is_a_reason), cmocka_unit_test(traps_are_found_where_they_are),
+        cmocka_unit_test(reductions_of_scatters_are_traps),
         cmocka_unit_test(conditions_compare_attributes),
         cmocka_unit_test(a_target_changes_what_it_inherits), cmocka_unit_test(faults_name_place_and_remedy),
         cmocka_unit_test(files_are_read), cmocka_unit_test(memory_runs_out),
