@@ -269,6 +269,10 @@ class Net:
         if kind == "gelu":
             y = self.op("Add", self.op("Erf", self.op("Div", x, self.const(math.sqrt(2)))), self.const(1))
             return self.op("Mul", self.op("Mul", x, y), self.const(0.5))
+        if kind == "gelu_tanh":
+            y = self.op("Add", x, self.op("Mul", self.op("Pow", x, self.const(3)), self.const(0.044715)))
+            y = self.op("Add", self.op("Tanh", self.op("Mul", y, self.const(math.sqrt(2 / math.pi)))), self.const(1))
+            return self.op("Mul", self.op("Mul", x, y), self.const(0.5))
         if kind == "mish":
             return self.op("Mul", x, self.op("Tanh", self.op("Softplus", x)))
         return self.op({"relu": "Relu", "tanh": "Tanh", "elu": "Elu", "sigmoid": "Sigmoid"}[kind], x)

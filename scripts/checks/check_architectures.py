@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+"""Converts small networks of many architectures in every scheme that applies, and judges them with ONNX Runtime.
+
+    check_architectures.py [--only GLOB] [--all] [--models FOLDER] [--json FILE] [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
+
+Networks: those of pylib/architectures.py, each in a third of the schemes; --all: in all; --models: NAME.onnx with its samples
+NAME.npz in a folder instead (scripts/development/export_architectures.py fills one).
+
+Our float outputs must be those of ONNX Runtime. What is written must pass the ONNX checker where the model does, load in ONNX Runtime, stay
+finite and be no larger than the float file where float weights exceed 64 kB; where no layer is converted it may have 1 kB more, as it says what made it.
+
+Our runtime and ONNX Runtime's exact kernels must agree: their distance must be 20 dB (dynamic: 10) below that of the converted model to the float
+one, or below what moves ONNX Runtime's own outputs when inputs are multiplied by 1 + 2e-7. Where static ones do not, since a code that a last bit of
+float parts moves by one moves others behind it, scripts/development/agree must find no layer that differs. In 16 bits, where runtimes round at
+different places, 40 dB do, or twice the distance to the float model.
+
+Static 8 bits must keep 20 dB, or as much as ONNX Runtime's quantize_static does. Networks with operators that our runtime does not know are
+judged by ONNX Runtime alone.
+
+Needs Python packages: runs itself with OCT_PYTHON when that is set.
+Exit: 0 when all hold, 1 when not, 77 without the packages.
+"""
+import json
+import subprocess
+import sys
+import tempfile
+from fnmatch import fnmatch
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
+from pylib import packages
+
+packages.need("numpy", "onnx", "onnxruntime")
+import numpy as np
+import onnx
+
+from pylib import architectures, peer, tool
+from pylib.judge import Checker, options, sqnr
+
+CALIB = 16        # of the samples calibrate, the others judge
+LARGE = 64 << 10  # bytes of float weights from which on a file may not grow
+STATIC = ("static", "static-operators", "static-s8")
+SCHEMES = {
+    "static": [],
+    "dynamic": ["--scheme", "dynamic"],
+    "fp16": ["--scheme", "fp16"],
+    "static-operators": ["--format", "qoperator"],
+    "weights-4": ["--scheme", "weight-only", "--bits", "4"],
+    "bf16": ["--scheme", "bf16"],
+    "static-s8": ["--policy", "s8.policy"],
+    "weights-8": ["--scheme", "weight-only", "--bits", "8"],
+}
+POLICIES = {"s8.policy": "any - - s8/tensor/sym -\n"}
+MADE_BY = 1 << 10  # bytes of metadata
+UNLIKE = 40.0     # dB: bf16 and fp16 differ by this where runtimes round at different places
+
+
+def why_not(act):
+    try:
+        act()
+    except Exception as error:
+        return " ".join(str(error).split())[:250] or type(error).__name__
+    return ""
+
+
+def constants(graph):
+    for node in graph.node:
+        for a in node.attribute:
+            if a.HasField("t"):
+                yield a.t
+            if a.HasField("g"):
+                yield from constants(a.g)
+    yield from graph.initializer
+
+
+def float_bytes(path):
+    return sum(4 * int(np.prod(t.dims)) for t in constants(onnx.load(path).graph) if t.data_type == onnx.TensorProto.FLOAT)
+
+
+def batch_of(path):
+    """Whether the first axis of the inputs is of samples; otherwise a sample is the whole input."""
+    dims = onnx.load(path, load_external_data=False).graph.input[0].type.tensor_type.shape.dim
+    return not dims or not dims[0].HasField("dim_value") or dims[0].dim_value == 1
+
+
+def run_ort(model, data, batched, factor=None):
+    """[array of all samples] of the outputs of floats."""
+    session = peer.session(model, exact=True)
+    names = [i.name for i in session.get_inputs()]
+    rows = []
+    for i in range(len(data[names[0]])):
+        x = {k: data[k][i:i + 1] if batched else data[k][i] for k in names}
+        if factor:
+            x = {k: v * factor if v.dtype == np.float32 else v for k, v in x.items()}
+        rows.append(session.run(None, x))
+    return {o.name: np.stack([np.asarray(r[k]) for r in rows]) for k, o in enumerate(session.get_outputs()) if "float" in o.type}
+
+
+def run_ours(c, model, data, like):
+    rows = c.folder / "rows.npz"
+    np.savez(rows, **data)
+    got = tool.run_qeval(c.qeval, model, rows, c.folder / "out.npz")
+    return {k: got[k].reshape(v.shape) for k, v in like.items()}
+
+
+def unknown(c, model, rows):
+    """What our runtime says of an operator that it does not know, "" if there is none."""
+    np.savez(c.folder / "rows.npz", **rows)
+    said = why_not(lambda: tool.run_qeval(c.qeval, model, c.folder / "rows.npz", c.folder / "out.npz"))
+    return said if said.endswith("is unknown") else ""
+
+
+def apart(c, model, rows):
+    """The first layers that differ where each gets the same inputs, "" if none."""
+    np.savez(c.folder / "rows.npz", **rows)
+    found = c.folder / "agree.json"
+    found.unlink(missing_ok=True)
+    agree = tool.ROOT / "scripts/development/agree"
+    done = subprocess.run([sys.executable, agree, model, "--data", c.folder / "rows.npz", "--samples", "4", "--json", found], capture_output=True,
+                          text=True, check=False)
+    if done.returncode not in (0, 1) or not found.exists():
+        return "agree: " + " ".join(done.stderr.split())[-200:]
+    return "; ".join(f"{p['op'][:40]} at {p['name']}" for p in json.loads(found.read_text()) if not p["agrees"])
+
+
+class Rows:
+    """Calibration samples as peer.quantize reads them."""
+
+    def __init__(self, data, batched):
+        self.data, self.batched, self.count = data, batched, len(next(iter(data.values())))
+
+    def get(self, i):
+        return {k: v[i:i + 1] if self.batched else v[i] for k, v in self.data.items()}
+
+
+def theirs(c, model, calib, rows, batched, want):
+    """dB of what ONNX Runtime's quantizer makes of it, None where it fails."""
+    out = c.folder / "theirs.onnx"
+    try:
+        peer.quantize(model, out, Rows(calib, batched), CALIB, whole=True)
+        return sqnr(want, run_ort(out, rows, batched))
+    except Exception:
+        return None
+
+
+def check(c, name, model, data, schemes, table):
+    batched = batch_of(model)
+    calib, rows = ({k: v[part] for k, v in data.items()} for part in (slice(0, CALIB), slice(CALIB, None)))
+    want = run_ort(model, rows, batched)
+    moved = sqnr(want, run_ort(model, rows, batched, np.float32(1 + 2e-7)))
+    foreign = unknown(c, model, rows)
+    if not foreign:
+        ours = sqnr(want, run_ours(c, model, rows, want))
+        c.hold(f"{name}: float", ours > min(80, moved - 6), f"{ours:.0f} dB, ONNX Runtime with moved inputs {moved:.0f}")
+    loose = why_not(lambda: onnx.checker.check_model(str(model), full_check=True))
+    large, before = float_bytes(model) > LARGE, model.stat().st_size
+    np.savez(c.folder / "calib.npz", **calib)
+    out = c.folder / "out.onnx"
+    for scheme in schemes:
+        what = f"{name} {scheme}"
+        more = [c.folder / m if m in POLICIES else m for m in SCHEMES[scheme]]
+        more += ["--data", c.folder / "calib.npz"] if scheme in STATIC else []
+        report = []
+        failed = why_not(lambda more=more, report=report: report.append(c.convert(model, out, *more)))
+        c.hold(f"{what}: converts", not failed, failed)
+        if failed:
+            table.append({"name": name, "scheme": scheme, "failed": failed})
+            continue
+        bad = "" if loose else why_not(lambda: onnx.checker.check_model(str(out), full_check=True))
+        c.hold(f"{what}: checker", not bad, bad)
+        bad = why_not(lambda: peer.session(out))
+        c.hold(f"{what}: loads", not bad, bad)
+        row = {"name": name, "scheme": scheme, "ratio": round(out.stat().st_size / before, 3)}
+        table.append(row)
+        none = not any(layer["scheme"] != "float" for layer in report[0]["layers"])
+        most = before + (MADE_BY if none else 0)
+        c.hold(f"{what}: size", not large or out.stat().st_size <= most, f"{row['ratio']:.3f} of the float file")
+        if bad:
+            row["failed"] = bad
+            continue
+        deployed = run_ort(out, rows, batched)
+        row["kept"] = sqnr(want, deployed)
+        c.hold(f"{what}: finite", row["kept"] > -200, "")
+        if foreign:
+            continue
+        bad = why_not(lambda: row.update(ours=run_ours(c, out, rows, deployed)))
+        c.hold(f"{what}: runs in ours", not bad, bad)
+        if bad:
+            row["failed"] = bad
+            continue
+        row["same"] = sqnr(deployed, row.pop("ours"))
+        apart_by = {"dynamic": 10, "fp16": -6, "bf16": -6}.get(scheme, 20)
+        enough = min(row["kept"] + apart_by, UNLIKE if scheme in ("fp16", "bf16") else 60, moved - 6)
+        if row["same"] <= enough:  # integers that a last bit moves by one may move others behind them
+            shifted = sqnr(deployed, run_ort(out, rows, batched, np.float32(1 + 2e-7)))
+            enough = min(enough, shifted - 6)
+        bad = "" if row["same"] > enough or scheme not in STATIC else apart(c, out, rows)
+        good = row["same"] > enough or (scheme in STATIC and not bad)
+        c.hold(f"{what}: the same in both", good, f"{row['same']:.1f} dB, {row['kept']:.1f} to float, {enough:.1f} needed {bad}")
+        if scheme == "static" and row["kept"] < 20:
+            row["theirs"] = theirs(c, model, calib, rows, batched, want)
+            c.hold(f"{what}: keeps enough", row["theirs"] is not None and row["kept"] >= row["theirs"] - 0.5, f"{row['kept']:.1f} dB, theirs {row['theirs']}")
+
+
+def networks(args, folder):
+    """(name, model, samples) of each."""
+    if args.models:
+        for model in sorted(args.models.glob("*.onnx")):
+            if fnmatch(model.stem, args.only):
+                with np.load(model.with_suffix(".npz")) as arrays:
+                    yield model.stem, model, dict(arrays)
+        return
+    for name, write in architectures.ALL.items():
+        if fnmatch(name, args.only):
+            model = folder / f"{name}.onnx"
+            yield name, model, write(model)
+
+
+def main():
+    parser = options(__doc__)
+    parser.add_argument("--only", metavar="GLOB", default="*")
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--models", type=Path)
+    parser.add_argument("--json", type=Path)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="octet-architectures-") as folder:
+        c, table = Checker(args, Path(folder)), []
+        for name, text in POLICIES.items():
+            (c.folder / name).write_text(text)
+        for number, (name, model, data) in enumerate(networks(args, c.folder)):
+            schemes = list(SCHEMES) if args.all or args.models else list(SCHEMES)[number % 3::3]
+            bad = why_not(lambda name=name, model=model, data=data, schemes=schemes: check(c, name, model, data, schemes, table))
+            c.hold(f"{name}: checked", not bad, bad)
+        if args.json:
+            args.json.write_text(json.dumps(table, indent=1) + "\n")
+        return c.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
