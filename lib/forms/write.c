@@ -168,12 +168,9 @@ static oct_status begin(oct_writer *w, oct_err *err)
         w->n_params *= 2;
     w->n_node = g->n_node;
     w->node = oct_arena_calloc(g->arena, g->n_node + 1, sizeof *w->node);
-    w->value = oct_arena_calloc(g->arena, g->n_value + 1, sizeof *w->value);
     w->params = oct_arena_calloc(g->arena, w->n_params, sizeof *w->params);
-    if (!w->node || !w->value || !w->params)
+    if (!w->node || !w->params)
         return oct_nomem(err);
-    for (size_t v = 0; v < g->n_value; v++)
-        w->value[v] = (oct_value_plan){ NULL, -1, { -1, -1 } };
     for (size_t v = 0; v < g->n_value; v++)
         if (g->value[v].outer >= 0)
             g->value[v].quant = NULL; /* files have reals outside */
@@ -181,6 +178,11 @@ static oct_status begin(oct_writer *w, oct_err *err)
         w->node[g->order[i]].spelling = spelling_of(g, g->order[i]);
     for (size_t i = 0; i < g->n_order; i++) /* it may become another operator, which has a form on integers */
         OCT_TRY(oct_write_matmul(w, g->order[i], err));
+    w->value = oct_arena_calloc(g->arena, g->n_value + 1, sizeof *w->value); /* those that were made here, too */
+    if (!w->value)
+        return oct_nomem(err);
+    for (size_t v = 0; v < g->n_value; v++)
+        w->value[v] = (oct_value_plan){ NULL, -1, { -1, -1 } };
     return w->o->operators ? oct_write_plan_operators(w, err) : OCT_OK;
 }
 
