@@ -4,6 +4,9 @@
 oct_status oct_graph_note_recipe(oct_graph *g, int node, const oct_tensor *const *made, const oct_recipe **recipe, oct_err *err)
 {
     const oct_node *n = &g->node[node];
+    *recipe = NULL;
+    if (!n->n_in) /* it holds what it makes */
+        return OCT_OK;
     oct_recipe *r = oct_arena_calloc(g->arena, 1, sizeof *r);
     const oct_tensor **from = oct_arena_calloc(g->arena, (size_t)n->n_in + 1, sizeof *from);
     if (!r || !from)

@@ -27,8 +27,9 @@ static void add_form(const oct_qjob *j, int v, oct_use u, wanted_forms *f)
         return; /* what stands for it in the nested graph tells */
     if (quantized && oct_is_static(j, u.node) && u.slot < oct_data_inputs(j, u.node) && v < (int)j->n_values && j->value[v].quant)
         f->operand = true;
-    else if (quantized && ((u.slot > 0 && u.slot < 3 && n->weights[u.slot - 1]) || (u.slot == 2 && n->bias) || (u.slot == 0 && n->table)))
-        f->other = true;
+    else if (quantized && ((u.slot > 0 && u.slot < 3 && (n->weights[u.slot - 1] || n->stored)) || (u.slot == 2 && (n->bias || n->scheme == OCT_SCHEME_WEIGHT_ONLY)) ||
+                           (u.slot == 0 && n->table)))
+        f->other = true; /* matrices in blocks have a constant bias */
     else if (oct_half_type(j, u.node) && oct_half_follows(&j->g->node[u.node], u.slot) && oct_is_f32(j, v))
         f->half = true;
     else
