@@ -17,6 +17,35 @@ INTEGER = {"QLinearConv", "QGemm", "QLinearMatMul", "MatMulIntegerToFloat", "Dyn
 FLOAT = {"Conv", "FusedConv", "NhwcFusedConv", "Gemm", "FusedGemm", "MatMul", "FusedMatMul", "ConvTranspose"}
 
 
+def unshared(path):
+    """The model with quantized weights of its own for each layer, or None: with x64quantprecision ONNX Runtime 1.32 turns those of a layer, and their
+    zero points, into u8 under names made of theirs, and refuses a model where several layers have them."""
+    model = onnx.load_from_string(path) if isinstance(path, bytes) else onnx.load(path)
+    tensors, nodes, seen = {t.name: t for t in model.graph.initializer}, list(model.graph.node), set()
+    makers = {n.output[0]: n for n in nodes if n.op_type == "DequantizeLinear" and n.input[0] in tensors and len(tensors[n.input[0]].dims) > 1}
+
+    def copy_of(name, reader):
+        own = model.graph.initializer.add()
+        own.CopyFrom(tensors[name])
+        own.name = f"{name}_of_{reader.output[0]}"
+        return own.name
+
+    for node in nodes:
+        for i, name in enumerate(node.input):
+            if name not in makers:
+                continue
+            maker = makers[name]
+            if maker.input[0] in seen:
+                real = f"{name}_of_{node.output[0]}"
+                inputs = [copy_of(maker.input[0], node), maker.input[1], *(copy_of(zero, node) for zero in maker.input[2:])]
+                again = onnx.helper.make_node("DequantizeLinear", inputs, [real])
+                again.attribute.extend(maker.attribute)
+                model.graph.node.insert(0, again)
+                node.input[i] = real
+            seen.add(maker.input[0])
+    return model if len(tensors) < len(model.graph.initializer) else None
+
+
 def session(path, exact=False, optimized=None, threads=1, optimize=True):
     """optimized: a file for the graph as its optimizer leaves it."""
     options = ort.SessionOptions()
@@ -29,7 +58,8 @@ def session(path, exact=False, optimized=None, threads=1, optimize=True):
     if not optimize:
         options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "1")  # float sums
-    source = path if isinstance(path, bytes) else str(path)
+    own = unshared(path) if exact else None
+    source = own.SerializeToString() if own else path if isinstance(path, bytes) else str(path)
     return ort.InferenceSession(source, options, providers=["CPUExecutionProvider"])
 
 

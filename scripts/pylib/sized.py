@@ -178,6 +178,15 @@ def denormal():
     return n.model()
 
 
+def held():
+    """Weights and biases as nodes that hold them, as some exporters write all constants."""
+    n = Net(13, 1, 128)
+    hold = lambda *dims: n.op("Constant", value=numpy_helper.from_array((n.rng.standard_normal(dims) / np.sqrt(dims[0])).astype(np.float32)))
+    y = n.op("Relu", n.op("Gemm", "x", hold(128, 256), hold(256)))
+    n.show(n.op("Gemm", y, hold(256, 128), hold(128)), 1, 128)
+    return n.model()
+
+
 # ---- recurrent layers that have no integer form
 
 def recurrent(kind, gates, hidden=96, inputs=64, length=9):
@@ -272,6 +281,7 @@ MODELS = {
     "transposed": turned,
     "branches": branches,
     "denormal": denormal,
+    "held by nodes": held,
     "GRU": lambda: recurrent("GRU", 3),
     "RNN": lambda: recurrent("RNN", 1),
     "Llama": llama,
