@@ -33,7 +33,7 @@ static inline void tile_uint8_t(const uint8_t *x, size_t xs, uint8_t *y, size_t 
         const __m128i first = four[i / 2 * 2], last = four[i / 2 * 2 + 1];
         const __m128i v = i % 2 ? _mm_unpackhi_epi32(first, last) : _mm_unpacklo_epi32(first, last);
         _mm_storel_epi64((__m128i *)(void *)(y + 2 * i * ys), v);
-        _mm_storeh_pd((double *)(void *)(y + (2 * i + 1) * ys), _mm_castsi128_pd(v));
+        _mm_storel_epi64((__m128i *)(void *)(y + (2 * i + 1) * ys), _mm_unpackhi_epi64(v, v));
     }
 }
 #else
