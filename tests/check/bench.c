@@ -264,11 +264,12 @@ bool bench_products(oct_check *t, char **files, int n)
     static char *selection[] = { OCT_SHAPES };
     const oct_isa isa = oct_isa_active();
     const oct_qgemm_kernel *kernel = oct_qgemm_choose(isa, &(oct_extent){ .n = 256, .depth = 256 }, true).record;
+    const oct_sgemm_kernel *sgemm = oct_sgemm_choose(isa, &(oct_extent){ .n = 256, .depth = 256 }).record;
     const double f32 = oct_peak_of(OCT_PEAK_FLOAT, isa) * 2e-9, bytes = oct_peak_of(OCT_PEAK_BYTES, isa) * 2e-9;
     const double plain = kernel == plain_kernel(kernel) ? bytes : oct_peak_of(OCT_PEAK_WIDE, isa) * 2e-9;
     const double peak[FORMS] = { f32, bytes, bytes, plain };
     printf("%s, float %s, int8 %s; GOP/s, one thread, and the share of the peak: f32 %.1f, bytes %.1f, plain %.1f\n", oct_isa_name(isa),
-           oct_sgemm_select(isa, &(oct_extent){ .n = 256, .depth = 256 })->name, kernel->name, f32, bytes, plain);
+           sgemm->name, kernel->name, f32, bytes, plain);
     printf("%-34s %-9s %9s %12s %12s %12s %12s\n", "layer", "path", "MOP", "f32", "8-bit", "7-bit", "plain");
     bool ok = true;
     for (int i = 0; i < (n ? n : 1) && ok; i++)

@@ -353,7 +353,8 @@ static void bench(oct_check *t, size_t m, size_t n, size_t k, int bits, size_t b
 
 void bench_nbits(oct_check *t)
 {
-    printf("\n%s, one thread\n", oct_nbits_select(oct_isa_active(), oct_sgemm_select(oct_isa_active(), &(oct_extent){ .n = 1024, .depth = 1024 })->nr)->name);
+    const oct_sgemm_kernel *sgemm = oct_sgemm_choose(oct_isa_active(), &(oct_extent){ .n = 1024, .depth = 1024 }).record;
+    printf("\n%s, one thread\n", oct_nbits_select(oct_isa_active(), sgemm->nr)->name);
     static const size_t rows[] = { 1, 2, 4, 16, 128 };
     for (size_t i = 0; i < OCT_COUNT(rows); i++)
         bench(t, rows[i], 2048, 2048, 4, 32, OCT_NBITS_WHOLE);

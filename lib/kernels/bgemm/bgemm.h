@@ -14,8 +14,8 @@ enum { OCT_BGEMM_BLOCK = 32 };
 
 /* All kernels; *n is their number. Parts of k that a kernel is called with are whole blocks, but for the last of a tap. */
 const oct_sgemm_kernel *oct_bgemm_kernels(size_t *n);
-/* The kernel that needs nothing outside `have` and is expected to be the fastest. */
-const oct_sgemm_kernel *oct_bgemm_select(oct_isa have, const oct_extent *e);
+/* The kernel (oct_sgemm_kernel) that needs nothing outside `have` and is expected to be the fastest. */
+oct_choice oct_bgemm_choose(oct_isa have, const oct_extent *e);
 
 /* As oct_sgemm_prepare; packed and run by the functions of sgemm.h. */
 oct_status oct_bgemm_prepare(oct_sgemm *p, size_t rows, size_t n, size_t k, int threads, oct_err *err);

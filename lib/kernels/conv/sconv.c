@@ -71,7 +71,7 @@ oct_status oct_sconv_prepare(oct_sconv *p, const oct_conv_geom *g, bool bf16, in
     if (p->path == OCT_CONV_GATHER && !bf16 && fold(p))
         p->path = OCT_CONV_FOLDED;
     const oct_extent e = { oct_conv_pixels(g), (size_t)(g->oc / g->groups), oct_conv_taps(g) * (size_t)(g->c / g->groups) };
-    p->kernel = bf16 ? oct_bgemm_select(oct_isa_active(), &e) : oct_sgemm_select(oct_isa_active(), &e);
+    p->kernel = (bf16 ? oct_bgemm_choose : oct_sgemm_choose)(oct_isa_active(), &e).record;
     p->dw = oct_sdw_select(oct_isa_active(), g);
     size_t thread, all;
     if (!(p->path == OCT_CONV_DEPTHWISE ? sizes_depthwise(p, &thread) : sizes_product(p, &thread)) ||

@@ -74,7 +74,7 @@ void oct_nbits_dequantize(const oct_nbits_form *f, const oct_nbits_weights *from
 
 oct_status oct_nbits_prepare(oct_nbits *p, const oct_nbits_form *f, int threads, oct_err *err)
 {
-    *p = (oct_nbits){ .form = *f, .sgemm = oct_sgemm_select(oct_isa_active(), &(oct_extent){ .n = f->n, .depth = f->k }), .threads = threads < 1 ? 1 : threads };
+    *p = (oct_nbits){ .form = *f, .sgemm = oct_sgemm_choose(oct_isa_active(), &(oct_extent){ .n = f->n, .depth = f->k }).record, .threads = threads < 1 ? 1 : threads };
     if ((f->bits != 2 && f->bits != 4 && f->bits != 8) || f->block < 16 || f->block > 256 || (f->block & (f->block - 1)))
         return oct_fail(err, OCT_EUNSUPPORTED, "weights of %d bits in blocks of %zu cannot be run", f->bits, f->block);
     if (f->bytes)

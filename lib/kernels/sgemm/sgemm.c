@@ -21,13 +21,13 @@ const oct_sgemm_kernel *oct_sgemm_kernels(size_t *n)
     return kernels;
 }
 
-const oct_sgemm_kernel *oct_sgemm_select(oct_isa have, const oct_extent *e)
+oct_choice oct_sgemm_choose(oct_isa have, const oct_extent *e)
 {
     oct_choice p = { 0 };
     for (size_t i = 0; i < OCT_COUNT(kernels); i++)
         if ((kernels[i].isa & ~have) == 0 && (!kernels[i].row || e->rows == 1))
             oct_choice_offer(&p, &kernels[i], kernels[i].name, e, (oct_cost_tile){ kernels[i].mr, kernels[i].nr, kernels[i].nr < 16 ? 1 : 16, 1 });
-    return p.record;
+    return p;
 }
 
 bool oct_spack_size(const oct_sgemm_kernel *k, size_t taps, size_t kc, size_t n, size_t *floats)
@@ -110,7 +110,7 @@ oct_status oct_sgemm_plan(oct_sgemm *p, const oct_sgemm_kernel *kernel, size_t n
 oct_status oct_sgemm_prepare(oct_sgemm *p, size_t rows, size_t n, size_t k, int threads, oct_err *err)
 {
     const oct_extent e = { rows, n, k };
-    return oct_sgemm_plan(p, oct_sgemm_select(oct_isa_active(), &e), n, k, threads, err);
+    return oct_sgemm_plan(p, oct_sgemm_choose(oct_isa_active(), &e).record, n, k, threads, err);
 }
 
 void oct_sgemm_pack(const oct_sgemm *p, const float *b, ptrdiff_t rs, ptrdiff_t cs, void *packed)

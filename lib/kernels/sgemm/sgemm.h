@@ -54,8 +54,8 @@ typedef struct oct_sgemm_kernel {
 
 /* All kernels; *n is their number. */
 const oct_sgemm_kernel *oct_sgemm_kernels(size_t *n);
-/* The kernel that needs nothing outside `have` and is expected to be the fastest. */
-const oct_sgemm_kernel *oct_sgemm_select(oct_isa have, const oct_extent *e);
+/* The kernel (oct_sgemm_kernel) that needs nothing outside `have` and is expected to be the fastest. */
+oct_choice oct_sgemm_choose(oct_isa have, const oct_extent *e);
 
 typedef struct oct_sgemm {
     const oct_sgemm_kernel *kernel;
