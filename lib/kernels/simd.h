@@ -26,7 +26,7 @@
 #define OCT_RELOAD(p) ((void)(p))
 #include "kernels/simd_portable.h"
 #else
-#define OCT_KEEP(v) __asm__("" : "+x"(v))
+#define OCT_KEEP(v) __asm__("" : "+v"(v))
 #define OCT_RELOAD(p) __asm__("" : "+r"(p))
 #endif
 

@@ -141,7 +141,7 @@ static void check_bytes(oct_check *t, const oct_nbits_bytes_kernel *kernel, size
     if (oct_check_wrong(t, oct_nbits_prepare(&p, &s.form, 2, &err) != OCT_OK, "nbits %s", err.text))
         return;
     p.bytes = kernel;
-    p.many = NULL;
+    p.more[0] = NULL;
     p.packed_size = (n + kernel->nr - 1) / kernel->nr * oct_nbits_panel_bytes(&s.form, kernel->nr);
     void *packed = oct_check_buffer(t, p.packed_size), *scratch = oct_check_buffer(t, p.scratch_size);
     oct_nbits_pack(&p, &s.weights, packed);

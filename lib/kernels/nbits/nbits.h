@@ -62,11 +62,11 @@ const oct_nbits_kernel *oct_nbits_kernels(size_t *n); /* slowest first */
 /* The fastest for panels of nr columns that needs nothing outside `have`. */
 const oct_nbits_kernel *oct_nbits_select(oct_isa have, size_t nr);
 
-/* Quantized rows of A. */
+/* Quantized rows of A. Some of them, G, may lie together: their quads of k by turns. */
 typedef struct oct_nbits_rows {
-    const int8_t *q;    /* [m][blocks * block]: zeros beyond k */
-    const float *scale; /* [m][blocks] */
-    const int32_t *sum; /* [m][blocks], of the block's q */
+    const int8_t *q;    /* [m / G][blocks * block / 4][G][4]: zeros beyond k; with G == 1, [m][blocks * block] */
+    const float *scale; /* [m / G][blocks][G] */
+    const int32_t *sum; /* [m / G][blocks][G], of the block's q */
 } oct_nbits_rows;
 
 /* y[i][j] continues the chain of row i < m and column j of one panel; rows of y are nr apart. */
@@ -78,14 +78,15 @@ typedef struct oct_nbits_bytes_kernel {
     oct_nbits_bytes_fn run;
     size_t mr, nr; /* most rows, columns of a panel */
     size_t least;  /* rows from which on it is taken in place of the one before it, where the panels are the same */
+    size_t group;  /* G: rows that lie together */
 } oct_nbits_bytes_kernel;
 
 const oct_nbits_bytes_kernel *oct_nbits_bytes_kernels(size_t *n); /* slowest first */
 
 typedef struct oct_nbits {
     oct_nbits_form form;
-    const oct_nbits_bytes_kernel *bytes; /* of a form that has them; else NULL, and the last two */
-    const oct_nbits_bytes_kernel *many;  /* of as many rows as it says and more, with the same panels; or NULL */
+    const oct_nbits_bytes_kernel *bytes;   /* of a form that has them; else NULL, and the last two */
+    const oct_nbits_bytes_kernel *more[2]; /* of as many rows as they say and more, with the same panels; or NULL */
     const oct_nbits_kernel *kernel;
     const oct_sgemm_kernel *sgemm; /* for more rows; its nr is the panels' */
     int threads;

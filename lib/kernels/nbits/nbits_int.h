@@ -18,7 +18,7 @@
 #include "kernels/nbits/nbits.inc"
 #undef OCT_NBITS
 
-#define OCT_NBITS_BYTES(isa, name, mr, nr, least) void name(const oct_nbits_form *, size_t, size_t, const oct_nbits_rows *, const uint8_t *, float *);
+#define OCT_NBITS_BYTES(isa, name, mr, nr, least, group) void name(const oct_nbits_form *, size_t, size_t, const oct_nbits_rows *, const uint8_t *, float *);
 #include "kernels/nbits/nbits_s8.inc"
 #undef OCT_NBITS_BYTES
 

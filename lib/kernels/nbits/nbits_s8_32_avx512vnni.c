@@ -1,8 +1,8 @@
-/* lib/kernels/nbits/nbits_s8_32_avx512vnni.c -- panels of 32 columns, vectors of 16, 8 rows. */
+/* lib/kernels/nbits/nbits_s8_32_avx512vnni.c -- panels of 32 columns, vectors of 16, 4 rows. */
 #include "kernels/simd.h"
 
 #define W 16
-#define MR 8
+#define MR 4
 #define VF __m512
 #define VI __m512i
 #define NAME oct_nbits_s8_32__avx512vnni
