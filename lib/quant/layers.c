@@ -66,6 +66,7 @@ static oct_status fill(oct_layer *l, const oct_qjob *j, const oct_graph *read, c
     l->own = oct_node_label(d->graph, d->node);
     l->name = *d->where ? oct_arena_printf(arena, "%s%s", d->where, l->own) : l->own;
     l->product = oct_node_has_weights(read, d->node);
+    l->depth = oct_node_depth(read, d->node);
     l->macs = layer_macs(read, d->node);
     l->weight_count = oct_layer_weight_count(read, d->node);
     l->d.why = l->d.why ? l->d.why : "";

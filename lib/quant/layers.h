@@ -10,6 +10,7 @@ typedef struct oct_layer {
     const char *name;     /* the same behind the path to it: "If_3/then_branch/conv" */
     bool product;         /* Conv, Gemm, MatMul or a recurrent layer with constant weights */
     int64_t weight_count; /* elements of all its constant weights; 0 where it has none */
+    int64_t depth;        /* oct_node_depth: products summed for an element; 0: unknown or none */
     int64_t macs;         /* of one run, a free batch counting as one; 0: unknown or none */
     double loss;          /* share of the loss at the outputs that rounding its result and its weights causes, as far as a conversion measured it; 0 */
 } oct_layer;

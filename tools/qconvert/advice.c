@@ -1,8 +1,11 @@
-/* After a conversion without samples: the command to try, and what it would gain. */
+/* After a conversion: what to try instead, and what it would gain. Without samples, the command with some; for a target with bfloat16, where that
+ * is expected to beat what was decided. */
 #include "qconvert/qconvert.h"
 
 #include "cli/textfmt.h"
+#include "kernels/cost.h"
 #include "ops/traits.h"
+#include "quant/expected.h"
 
 #include <string.h>
 
@@ -76,7 +79,7 @@ static void guess_data(const oct_graph *g, oct_buf *b)
         oct_buf_printf(b, ":resize=%lldx%lld", (long long)w, (long long)h);
 }
 
-oct_status advice_print(const session *s, oct_err *err)
+static oct_status ask_for_samples(const session *s, oct_err *err)
 {
     FILE *f = oct_cli_result(s->cli);
     oct_layer_count n;
@@ -117,4 +120,23 @@ oct_status advice_print(const session *s, oct_err *err)
         fputc('\n', f);
     }
     return OCT_OK;
+}
+
+/* Where products in bf16 are expected to take less time here than what was decided. */
+static void prefer_bf16(const session *s)
+{
+    enum { WORTH_SAYING = 95 }; /* percent of the time */
+    const oct_expected t = oct_expected_times(s->c.layers, s->c.n_layers, oct_isa_active());
+    if (!oct_target_bfloat16(s->target) || oct_scheme_is_half(s->c.o.job.scheme) || t.bf16 * 100 >= t.decided * WORTH_SAYING)
+        return;
+    char text[32];
+    oct_print(oct_cli_result(s->cli), "\nOn this CPU (%s) the products of these layers are expected to take %s of the time in bf16, which needs no samples:\n"
+              "try --scheme bf16, or qeval --compute bf16 for what it would lose.\n",
+              oct_cost_class(), oct_fmt_percent(text, t.bf16 / t.decided));
+}
+
+oct_status advice_print(const session *s, oct_err *err)
+{
+    prefer_bf16(s);
+    return s->c.calib ? OCT_OK : ask_for_samples(s, err);
 }

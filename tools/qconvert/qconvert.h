@@ -73,7 +73,7 @@ oct_status report_json(const session *s, oct_err *err);
 /* Opens an object with what was decided for a layer; whoever asks closes it. */
 void report_decision(oct_json *j, const void *layer);
 
-/* advice.c: which samples to give, and what it would gain. */
+/* advice.c: what to try instead, samples or bf16, and what it would gain. */
 oct_status advice_print(const session *s, oct_err *err);
 
 /* The commands. */

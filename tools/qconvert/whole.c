@@ -97,7 +97,7 @@ static oct_status convert(session *s, oct_err *err)
         return OCT_OK;
     OCT_TRY(report_print(s, err));
     verdict_goals(s, oct_cli_result(s->cli));
-    return s->c.calib ? OCT_OK : advice_print(s, err);
+    return advice_print(s, err);
 }
 
 /* A goal that was not met is said last, and is the exit code. */
