@@ -51,12 +51,28 @@ static bool is_own_domain(oct_dtype t)
         }                                                   \
     } while (0)
 
+/* Repeats the first element. */
+static void fill(oct_dom dom, int64_t n, oct_chunk *buf)
+{
+    if (dom == OCT_DOM_F)
+        for (int64_t k = 1; k < n; k++)
+            buf->f[k] = buf->f[0];
+    else
+        for (int64_t k = 1; k < n; k++)
+            buf->u[k] = buf->u[0]; /* of 64 bits, as doubles and signed integers are */
+}
+
 const void *oct_elem_load(oct_dtype t, const void *base, int64_t offset, int64_t stride, int64_t n, oct_chunk *buf)
 {
     if (stride == 1 && is_own_domain(t))
         return (const uint8_t *)base + offset * (int64_t)oct_elem_size(t);
     if (stride == 1 && oct_is_half(t)) {
         oct_widen(NULL, t, (const uint16_t *)base + offset, (size_t)n, buf->f);
+        return buf;
+    }
+    if (stride == 0 && n > 1) { /* one element many times: converted once */
+        oct_elem_load(t, base, offset, 0, 1, buf);
+        fill(oct_dom_of(t), n, buf);
         return buf;
     }
     switch (t) {
