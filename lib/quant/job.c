@@ -2,6 +2,7 @@
 #include "quant/job.h"
 
 #include "passes/opset.h"
+#include "passes/to_float32.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -29,6 +30,24 @@ static void say_unfolded(const oct_pass_log *log, size_t n, size_t saved)
         log->change(log->arg, "fold", text, "");
 }
 
+/* Reads a model of other floats as one of float32, so that its layers are found and can be quantized. Its functions become nodes first, and what is constant
+ * is computed in its own type. */
+static oct_status widen_floats(oct_graph *g, const oct_qjob_opts *o, oct_err *err)
+{
+    oct_widened w;
+    if (o->scheme == OCT_SCHEME_FLOAT || !oct_has_narrow_floats(g))
+        return OCT_OK;
+    OCT_TRY(oct_passes_flatten(g, err));
+    OCT_TRY(oct_infer_shapes(g, err));
+    OCT_TRY(oct_widen_floats(g, &w, err));
+    if (w.widest && o->log && o->log->change) {
+        char text[96];
+        snprintf(text, sizeof text, "%s is read as float32: %zu constants of %lld elements", oct_dtype_name(w.widest), w.constants, (long long)w.elements);
+        o->log->change(o->log->arg, "widen", text, "");
+    }
+    return oct_infer_shapes(g, err);
+}
+
 static oct_status prepare_graph(oct_graph *g, const oct_qjob_opts *o, oct_err *err)
 {
     const int64_t least = least_opset(o);
@@ -43,6 +62,7 @@ static oct_status prepare_graph(oct_graph *g, const oct_qjob_opts *o, oct_err *e
             o->log->change(o->log->arg, "opset", text, "");
         }
     }
+    OCT_TRY(widen_floats(g, o, err));
     OCT_TRY(oct_passes_run(g, o->disabled, o->n_disabled, o->log, err));
     if (!oct_scheme_is_half(o->scheme))
         return OCT_OK;

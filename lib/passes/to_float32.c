@@ -1,0 +1,223 @@
+/* lib/passes/to_float32.c -- types of values, constants, attributes; Casts at the ends. */
+#include "passes/to_float32.h"
+
+#include "ops/core/elem.h"
+
+#include <float.h>
+#include <string.h>
+
+enum { CHUNK = OCT_COUNT(((oct_chunk *)0)->f) }; /* elements that are converted at a time */
+
+static bool is_narrow(oct_dtype t)
+{
+    return t == OCT_F16 || t == OCT_BF16 || t == OCT_F64;
+}
+
+/* ---- what there is ---- */
+
+static void look(const oct_graph *g, oct_widened *w, bool *others)
+{
+    for (size_t i = 0; i < g->n_value; i++) {
+        const oct_value *v = &g->value[i];
+        if (v->dead)
+            continue;
+        *others |= v->kind != OCT_VALUE_TENSOR && is_narrow(v->elem);
+        if (is_narrow(v->dtype) && w->widest != OCT_F64 && (v->dtype == OCT_F64 || w->widest != OCT_BF16))
+            w->widest = v->dtype;
+    }
+    for (size_t i = 0; i < g->n_order; i++) {
+        const oct_graph *nested;
+        for (size_t k = 0; (nested = oct_node_graph_at(&g->node[g->order[i]], k)); k++)
+            look(nested, w, others);
+    }
+}
+
+/* ---- constants ---- */
+
+/* Doubles as floats; what is finite stays so. */
+static void round_doubles(const double *x, int64_t n, float *y)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const float f = (float)x[i];
+        y[i] = f > FLT_MAX && x[i] <= DBL_MAX ? FLT_MAX : f < -FLT_MAX && x[i] >= -DBL_MAX ? -FLT_MAX : f;
+    }
+}
+
+static oct_status wide_tensor(oct_arena *a, const oct_tensor *t, const oct_tensor **out, oct_err *err)
+{
+    oct_tensor *wide;
+    if (!t->data)
+        return oct_fail(err, OCT_EUNSUPPORTED, "a constant of %s whose elements cannot be read", oct_dtype_name(t->dtype));
+    OCT_TRY(oct_tensor_new(a, OCT_F32, t->rank, t->dims, &wide, err));
+    for (int64_t i = 0, n; i < t->count; i += n) {
+        oct_chunk part;
+        n = t->count - i < CHUNK ? t->count - i : CHUNK;
+        const void *from = oct_elem_load(t->dtype, t->data, i, 1, n, &part);
+        float *to = (float *)(uintptr_t)wide->data + i;
+        if (t->dtype == OCT_F64)
+            round_doubles(from, n, to);
+        else
+            memcpy(to, from, (size_t)n * sizeof *to);
+    }
+    *out = wide;
+    return OCT_OK;
+}
+
+static bool is_end(const oct_graph *g, int v)
+{
+    return !g->outer && (g->value[v].is_input || g->value[v].is_output);
+}
+
+static oct_status widen_values(oct_graph *g, oct_widened *w, oct_err *err)
+{
+    for (size_t i = 0; i < g->n_value; i++) {
+        oct_value *v = &g->value[i];
+        if (v->dead || v->kind != OCT_VALUE_TENSOR || !is_narrow(v->dtype) || is_end(g, (int)i))
+            continue;
+        if (v->constant && v->outer < 0) {
+            const oct_tensor *wide;
+            OCT_TRY(wide_tensor(g->arena, v->constant, &wide, err));
+            w->constants++;
+            w->elements += wide->count;
+            oct_graph_set_const(g, (int)i, wide);
+            v->recipe = NULL;
+        }
+        v->dtype = OCT_F32;
+        v->origin = NULL;
+    }
+    g->changed = true;
+    return OCT_OK;
+}
+
+/* ---- attributes ---- */
+
+/* An attribute that names an element type by its number. */
+static bool names_type(const oct_attr *a)
+{
+    static const char *const names[] = { "to", "dtype", "output_dtype", "output_datatype", "precision", "softmax_precision", "stash_type" };
+    for (size_t i = 0; i < OCT_COUNT(names); i++)
+        if (a->type == OCT_ATTR_INT && strcmp(a->name, names[i]) == 0)
+            return is_narrow((oct_dtype)a->i);
+    return false;
+}
+
+static oct_status widen_attributes(oct_graph *g, int id, oct_err *err)
+{
+    for (size_t i = 0; i < g->node[id].n_attr; i++) {
+        const oct_attr *a = &g->node[id].attr[i];
+        const oct_tensor *wide;
+        if (names_type(a))
+            OCT_TRY(oct_node_set_int(g, id, a->name, OCT_F32, err));
+        else if (a->type == OCT_ATTR_TENSOR && a->t && is_narrow(a->t->dtype)) {
+            OCT_TRY(wide_tensor(g->arena, a->t, &wide, err));
+            OCT_TRY(oct_node_set_tensor(g, id, a->name, wide, err));
+        }
+    }
+    return OCT_OK;
+}
+
+/* ---- the ends ---- */
+
+static oct_status add_cast(oct_graph *g, int from, int to, int before, oct_err *err)
+{
+    int id;
+    OCT_TRY(oct_graph_add_node(g, "Cast", "", oct_arena_printf(g->arena, "%s_Cast", g->value[to].name), 1, 1, before, &id, err));
+    OCT_TRY(oct_graph_set_input(g, id, 0, from, err));
+    OCT_TRY(oct_graph_set_output(g, id, 0, to, err));
+    return oct_node_set_int(g, id, "to", g->value[to].dtype, err);
+}
+
+/* A value of float32 with the shape of v, named after it. */
+static oct_status wide_value(oct_graph *g, int v, int *wide, oct_err *err)
+{
+    const char *name = oct_arena_printf(g->arena, "%s_float32", g->value[v].name);
+    if (!name)
+        return oct_nomem(err);
+    OCT_TRY(oct_graph_new_value(g, name, OCT_F32, wide, err));
+    const oct_shape s = g->value[v].shape;
+    return s.rank < 0 ? OCT_OK : oct_graph_set_shape(g, *wide, s.rank, s.d, err);
+}
+
+static oct_status keep_input(oct_graph *g, int v, oct_err *err)
+{
+    int wide;
+    OCT_TRY(wide_value(g, v, &wide, err));
+    OCT_TRY(oct_graph_replace_uses(g, v, wide, err));
+    return add_cast(g, v, wide, g->n_order ? g->order[0] : -1, err);
+}
+
+/* Whoever makes an output makes it in float32; readers take that. A constant is there twice. */
+static oct_status keep_output(oct_graph *g, int v, oct_err *err)
+{
+    const int p = g->value[v].producer;
+    const oct_tensor *t;
+    int wide, slot = 0;
+    OCT_TRY(wide_value(g, v, &wide, err));
+    OCT_TRY(oct_graph_replace_uses(g, v, wide, err));
+    if (g->value[v].constant) {
+        OCT_TRY(wide_tensor(g->arena, g->value[v].constant, &t, err));
+        oct_graph_set_const(g, wide, t);
+        return OCT_OK;
+    }
+    while (g->node[p].out[slot] != v)
+        slot++;
+    OCT_TRY(oct_graph_set_output(g, p, slot, wide, err));
+    return add_cast(g, wide, v, -1, err);
+}
+
+/* Inputs and outputs of the outermost graph that have one of the types. An output stays as it is that is an input, or what a Cast or a constant gives to nobody else. */
+static oct_status keep_ends(oct_graph *g, oct_err *err)
+{
+    for (size_t i = 0; i < g->n_input; i++)
+        if (is_narrow(g->value[g->input[i]].dtype))
+            OCT_TRY(keep_input(g, g->input[i], err));
+    for (size_t i = 0; i < g->n_output; i++) {
+        const oct_value *v = &g->value[g->output[i]];
+        const bool made = v->producer >= 0 || (v->constant && !v->is_input);
+        const bool plain = v->constant || (v->producer >= 0 && oct_is_op(&g->node[v->producer], "Cast"));
+        if (is_narrow(v->dtype) && made && !(plain && v->n_uses == 0))
+            OCT_TRY(keep_output(g, g->output[i], err));
+    }
+    return OCT_OK;
+}
+
+/* ---- all of it ---- */
+
+static oct_status widen(oct_graph *g, oct_widened *w, oct_err *err)
+{
+    const size_t n = g->n_order;
+    for (size_t i = 0; i < n; i++) {
+        const int id = g->order[i];
+        const oct_node *node = &g->node[id];
+        const bool end = oct_is_op(node, "Cast") && node->n_out && node->out[0] >= 0 && is_end(g, node->out[0]);
+        oct_graph *nested;
+        if (!end)
+            OCT_TRY(oct_within_node(g, id, widen_attributes(g, id, err), err));
+        for (size_t k = 0; (nested = oct_node_graph_at(&g->node[id], k)); k++)
+            OCT_TRY(widen(nested, w, err));
+    }
+    return widen_values(g, w, err);
+}
+
+bool oct_has_narrow_floats(const oct_graph *g)
+{
+    oct_widened w = { 0 };
+    bool others = false;
+    look(g, &w, &others);
+    return w.widest && !others;
+}
+
+oct_status oct_widen_floats(oct_graph *g, oct_widened *done, oct_err *err)
+{
+    bool others = false;
+    *done = (oct_widened){ 0 };
+    look(g, done, &others);
+    if (others)
+        done->widest = OCT_UNDEFINED;
+    if (!done->widest)
+        return OCT_OK;
+    OCT_TRY(keep_ends(g, err));
+    OCT_TRY(widen(g, done, err));
+    OCT_TRY(oct_graph_sort(g, err));
+    return oct_graph_settle(g, err);
+}
