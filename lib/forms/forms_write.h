@@ -60,4 +60,9 @@ oct_status oct_half_write(oct_graph *g, const oct_half_opts *o, oct_err *err);
 /* Whether input `slot` has the type that the operator computes on, as Resize's scales have not. */
 bool oct_half_follows(const oct_node *n, int slot);
 
+/* Constants of g and of its nested graphs, of float32 and 128 elements or more, become Casts of the same numbers in a 16-bit type, that of the
+ * model that they come from: so what it keeps as it was takes no more room than it did. Numbers that passes have made since are rounded to it, where the
+ * type holds them. Runtimes compute the Cast once. */
+oct_status oct_source_write(oct_graph *g, oct_dtype type, oct_err *err);
+
 #endif

@@ -223,6 +223,8 @@ oct_status oct_qjob_rewrite(oct_qjob *j, oct_err *err)
     OCT_TRY(write_forms(j, err));
     OCT_TRY(halve(j, err)); /* between written quantizers: Casts are named after what these make */
     OCT_TRY(oct_graph_share_constants(j->g, LEAST_SHARED, err));
+    if (j->opts.source == OCT_F16 || j->opts.source == OCT_BF16)
+        OCT_TRY(oct_source_write(j->g, j->opts.source, err));
     return oct_graph_check(j->g, err);
 }
 

@@ -141,6 +141,7 @@ oct_status oct_conversion_reopen(oct_conversion *c, oct_err *err)
     oct_conversion_changed(c);
     OCT_TRY(oct_policy_note(c->policy, c->m->graph, err));
     OCT_TRY(oct_qjob_create(c->m->graph, &o, &c->job, err));
+    c->o.job.source = oct_qjob_source(c->job);
     oct_model_forget_all(c->m); /* what passes read, too */
     return c->out_of_memory ? oct_nomem(err) : OCT_OK;
 }

@@ -32,7 +32,7 @@ static void say_unfolded(const oct_pass_log *log, size_t n, size_t saved)
 
 /* Reads a model of other floats as one of float32, so that its layers are found and can be quantized. Its functions become nodes first, and what is constant
  * is computed in its own type. */
-static oct_status widen_floats(oct_graph *g, const oct_qjob_opts *o, oct_err *err)
+static oct_status widen_floats(oct_graph *g, const oct_qjob_opts *o, oct_dtype *source, oct_err *err)
 {
     oct_widened w;
     if (o->scheme == OCT_SCHEME_FLOAT || !oct_has_narrow_floats(g))
@@ -40,6 +40,7 @@ static oct_status widen_floats(oct_graph *g, const oct_qjob_opts *o, oct_err *er
     OCT_TRY(oct_passes_flatten(g, err));
     OCT_TRY(oct_infer_shapes(g, err));
     OCT_TRY(oct_widen_floats(g, &w, err));
+    *source = *source ? *source : w.widest;
     if (w.widest && o->log && o->log->change) {
         char text[96];
         snprintf(text, sizeof text, "%s is read as float32: %zu constants of %lld elements", oct_dtype_name(w.widest), w.constants, (long long)w.elements);
@@ -48,7 +49,7 @@ static oct_status widen_floats(oct_graph *g, const oct_qjob_opts *o, oct_err *er
     return oct_infer_shapes(g, err);
 }
 
-static oct_status prepare_graph(oct_graph *g, const oct_qjob_opts *o, oct_err *err)
+static oct_status prepare_graph(oct_graph *g, const oct_qjob_opts *o, oct_dtype *source, oct_err *err)
 {
     const int64_t least = least_opset(o);
     OCT_TRY(oct_infer_shapes(g, err));
@@ -62,7 +63,7 @@ static oct_status prepare_graph(oct_graph *g, const oct_qjob_opts *o, oct_err *e
             o->log->change(o->log->arg, "opset", text, "");
         }
     }
-    OCT_TRY(widen_floats(g, o, err));
+    OCT_TRY(widen_floats(g, o, source, err));
     OCT_TRY(oct_passes_run(g, o->disabled, o->n_disabled, o->log, err));
     if (!oct_scheme_is_half(o->scheme))
         return OCT_OK;
@@ -211,7 +212,8 @@ oct_status oct_job_open(oct_arena *a, oct_graph *g, const oct_qjob_opts *opts, c
 
 oct_status oct_qjob_create(oct_graph *g, const oct_qjob_opts *opts, oct_qjob **job, oct_err *err)
 {
-    OCT_TRY(prepare_graph(g, opts, err));
+    oct_dtype source = opts->source;
+    OCT_TRY(prepare_graph(g, opts, &source, err));
     oct_arena *a = oct_arena_create();
     oct_qjob *j;
     if (!a)
@@ -219,11 +221,18 @@ oct_status oct_qjob_create(oct_graph *g, const oct_qjob_opts *opts, oct_qjob **j
     oct_status s = oct_job_open(a, g, opts, "", &j, err);
     if (s == OCT_OK)
         s = oct_bodies_list(j, err);
-    if (s == OCT_OK)
+    if (s == OCT_OK) {
+        j->opts.source = source;
         *job = j;
-    else
+    } else {
         oct_arena_destroy(a);
+    }
     return s;
+}
+
+oct_dtype oct_qjob_source(const oct_qjob *j)
+{
+    return j->opts.source;
 }
 
 void oct_qjob_destroy(oct_qjob *j)

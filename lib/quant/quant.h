@@ -66,6 +66,7 @@ typedef struct oct_qjob_opts {
     const oct_given_params *given; /* [n_given]; not of bodies */
     size_t n_given;
     int threads;              /* for rounding weights in blocks; 0: one per processor */
+    oct_dtype source;         /* what the model's floats were before an earlier job read them as float32 (oct_qjob_source); else OCT_UNDEFINED */
     oct_arena *lasting;       /* takes the weights and parameters that are decided, which the graph refers to from then on; NULL: the graph's arena */
     /* Told of weights that have been rounded in blocks and are not read again soon; NULL: nobody is. */
     void (*forget)(void *arg, const void *bytes, size_t n);
@@ -78,6 +79,9 @@ typedef struct oct_qjob oct_qjob;
  * g is changed here and by annotate or rewrite; it must outlive the job. */
 oct_status oct_qjob_create(oct_graph *g, const oct_qjob_opts *opts, oct_qjob **job, oct_err *err);
 void oct_qjob_destroy(oct_qjob *j);
+
+/* OCT_F16, OCT_BF16 or OCT_F64: the floats of the model, which are read as float32. OCT_UNDEFINED: they are. */
+oct_dtype oct_qjob_source(const oct_qjob *j);
 
 /* Names of the values whose statistics decide() wants, from samples (calibrate.h) or a table; borrowed. axes[i]: dimension along
  * which per-channel moments are wanted too (inputs of products), -1 the last, 0 none. Those of bodies are among them, as the runtime shows
