@@ -306,6 +306,9 @@ static void check_half(oct_check *t, const oct_elem_table *ref, const oct_elem_t
         ref->narrow(types[d], x, SIDES * ALL, hw);
         k->narrow(types[d], x, SIDES * ALL, hg);
         same(t, hw, hg, SIDES * ALL, sizeof *hw, "narrow", types[d]);
+        k->widen(types[d], hw, ALL, want); /* rounding in float32 is both */
+        k->round_half(types[d], x, ALL, got);
+        same(t, want, got, ALL, sizeof *want, "round_half", types[d]);
         for (size_t i = 0; i < OCT_COUNT(sizes); i++) {
             fill(t, x, sizes[i]);
             ref->narrow(types[d], x, sizes[i], hw);

@@ -38,14 +38,8 @@ void oct_narrow(oct_pool *pool, oct_dtype t, const float *x, size_t n, void *y)
 
 static void round_tile(void *arg, size_t begin, size_t end, size_t thread)
 {
-    enum { SOME = 1024 };
     const half_job *j = arg;
-    uint16_t half[SOME];
-    for (size_t n; begin < end; begin += n) {
-        n = end - begin < SOME ? end - begin : SOME;
-        j->k->narrow(j->t, (const float *)j->x + begin, n, half);
-        j->k->widen(j->t, half, n, (float *)j->y + begin);
-    }
+    j->k->round_half(j->t, (const float *)j->x + begin, end - begin, (float *)j->y + begin);
 }
 
 void oct_round_half(oct_pool *pool, oct_dtype t, const float *x, size_t n, float *y)

@@ -53,13 +53,17 @@ static void widen_bf16(const uint16_t *x, size_t n, float *y)
         y[i] = float_of((uint32_t)x[i] << 16);
 }
 
+/* The upper half of what a float32 becomes, its lower half being anything. */
+static inline uint32_t round_bf16(uint32_t u)
+{
+    return (u & 0x7fffffffu) > 0x7f800000u ? u | 0x400000u : u + 0x7fffu + ((u >> 16) & 1);
+}
+
 static void narrow_bf16(const float *x, size_t n, uint16_t *y)
 {
     OCT_EACH
-    for (size_t i = 0; i < n; i++) {
-        const uint32_t u = bits_of(x[i]), rounded = (u + 0x7fffu + ((u >> 16) & 1)) >> 16, nan = (u >> 16) | 0x40;
-        y[i] = (uint16_t)((u & 0x7fffffffu) > 0x7f800000u ? nan : rounded);
-    }
+    for (size_t i = 0; i < n; i++)
+        y[i] = (uint16_t)(round_bf16(bits_of(x[i])) >> 16);
 }
 
 void K(widen)(oct_dtype t, const void *x, size_t n, float *y)
@@ -76,4 +80,30 @@ void K(narrow)(oct_dtype t, const float *x, size_t n, void *y)
         narrow_f16(x, n, y);
     else
         narrow_bf16(x, n, y);
+}
+
+static void round_f16(const float *x, size_t n, float *y)
+{
+    enum { SOME = 1024 };
+    uint16_t half[SOME];
+    for (size_t i = 0, some; i < n; i += some) {
+        some = n - i < SOME ? n - i : SOME;
+        narrow_f16(x + i, some, half);
+        widen_f16(half, some, y + i);
+    }
+}
+
+static void round_to_bf16(const float *x, size_t n, float *y)
+{
+    OCT_EACH
+    for (size_t i = 0; i < n; i++)
+        y[i] = float_of(round_bf16(bits_of(x[i])) & 0xffff0000u);
+}
+
+void K(round_half)(oct_dtype t, const float *x, size_t n, float *y)
+{
+    if (t == OCT_F16)
+        round_f16(x, n, y);
+    else
+        round_to_bf16(x, n, y);
 }
