@@ -79,6 +79,7 @@ typedef struct oct_step {
     size_t scratch; /* bytes that run needs, 64-byte aligned; set by prepare */
     uint32_t overwrites; /* set by prepare; bit i: output 0 may share the memory of input i, if no other step reads that then or later */
     struct oct_step *wide; /* the same call on float32, set by oct_step_prepare where 16-bit floats are converted; else NULL */
+    bool in_bf16;          /* set with it: a product whose factors are of bf16 */
 } oct_step;
 
 typedef struct oct_prep {

@@ -19,10 +19,16 @@ static bool bias_fits(const oct_graph *g, const oct_node *n, int slot, int64_t c
 
 bool oct_layer_of(const oct_graph *g, int node, oct_layer *l)
 {
+    const oct_tensor *w = oct_layer_weights(g, node);
+    return w && w->dtype == OCT_F32 && oct_biased_layer_of(g, node, l);
+}
+
+bool oct_biased_layer_of(const oct_graph *g, int node, oct_layer *l)
+{
     const oct_node *n = &g->node[node];
     const oct_op *op = oct_op_of(g, node);
     const oct_tensor *w = oct_layer_weights(g, node);
-    if (!w || op->quant != OCT_QUANT_WEIGHTED || w->dtype != OCT_F32 || !w->data || n->n_out < 1 || n->out[0] < 0)
+    if (!w || op->quant != OCT_QUANT_WEIGHTED || (w->dtype != OCT_F32 && w->dtype != OCT_BF16) || !w->data || n->n_out < 1 || n->out[0] < 0)
         return false;
     *l = (oct_layer){ .node = node, .conv = op->weights.kernel };
     if ((l->conv ? w->rank < 3 : w->rank != 2) || !w->count || !oct_layer_layout(g, node, &l->weights))

@@ -16,6 +16,8 @@ typedef struct oct_layer {
 /* Whether node is such a layer, its weights constant f32 of known shape, and its bias absent or constant f32[channels]
  * (Gemm: beta 1 or no bias, alpha 1). */
 bool oct_layer_of(const oct_graph *g, int node, oct_layer *l);
+/* The same where its weights may be bf16, too: then its bias alone can change. */
+bool oct_biased_layer_of(const oct_graph *g, int node, oct_layer *l);
 
 /* The only reader of value: a node that reads it once, at `slot`, where nothing else shows the value; -1 otherwise. */
 int oct_sole_reader(const oct_graph *g, int value, int *slot);

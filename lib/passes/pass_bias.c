@@ -13,7 +13,7 @@ static bool match(oct_graph *g, int id, product *y)
     oct_layer l;
     int64_t d[OCT_MAX_RANK], rows;
     float *shift;
-    if (!oct_is_op(&g->node[id], "MatMul") || !oct_layer_of(g, id, &l) || g->node[id].in[0] < 0)
+    if (!oct_is_op(&g->node[id], "MatMul") || !oct_biased_layer_of(g, id, &l) || g->node[id].in[0] < 0)
         return false;
     const oct_value *x = &g->value[g->node[id].in[0]], *out = &g->value[g->node[id].out[0]];
     const int rank = x->shape.rank, add = oct_only_reader(g, g->node[id].out[0]);
@@ -36,7 +36,7 @@ static oct_status fuse(oct_graph *g, const product *y, const oct_pass *self, con
     OCT_TRY(oct_match_value(g, sum, 2, (const int64_t[]){ y->rows, y->columns }, &own, err));
     OCT_TRY(oct_match_reshape(g, x, flat, y->mul, err));
     OCT_TRY(oct_match_reshape(g, own, sum, y->add, err));
-    oct_layer_of(g, gemm, &l);
+    oct_biased_layer_of(g, gemm, &l);
     if (!oct_channel_const(g, oct_other_input(&g->node[y->add], g->node[gemm].out[0]), &l, g->value[x].shape.rank, &shift))
         return oct_nomem(err);
     oct_graph_remove_node(g, y->add);

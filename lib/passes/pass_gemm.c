@@ -16,7 +16,7 @@ static oct_status to_gemm(oct_graph *g, int id, const oct_pass *self, const oct_
     oct_layer l;
     int slot, tail;
     float *shift;
-    if (!oct_is_op(&g->node[id], "MatMul") || !oct_layer_of(g, id, &l) || g->node[id].in[0] < 0 ||
+    if (!oct_is_op(&g->node[id], "MatMul") || !oct_biased_layer_of(g, id, &l) || g->node[id].in[0] < 0 ||
         g->value[g->node[id].in[0]].shape.rank != 2 || g->value[g->node[id].out[0]].dtype != OCT_F32)
         return OCT_OK;
     tail = oct_sole_reader(g, g->node[id].out[0], &slot);

@@ -2,6 +2,7 @@
 #include "passes/to_float32.h"
 
 #include "ops/core/elem.h"
+#include "ops/op.h"
 
 #include <float.h>
 #include <string.h>
@@ -68,11 +69,23 @@ static bool is_end(const oct_graph *g, int v)
     return !g->outer && (g->value[v].is_input || g->value[v].is_output);
 }
 
-static oct_status widen_values(oct_graph *g, oct_widened *w, oct_err *err)
+/* Whether a constant is the second factor of products and nothing else. */
+static bool is_weights(const oct_graph *g, int v)
+{
+    const oct_value *x = &g->value[v];
+    bool all = x->constant && x->dtype == OCT_BF16 && x->outer < 0 && x->n_uses;
+    for (size_t i = 0; i < x->n_uses && all; i++) {
+        const oct_op *op = x->uses[i].slot == 1 ? oct_op_of(g, x->uses[i].node) : NULL;
+        all = op && op->quant == OCT_QUANT_WEIGHTED && op->widens;
+    }
+    return all;
+}
+
+static oct_status widen_values(oct_graph *g, bool keeps_weights, oct_widened *w, oct_err *err)
 {
     for (size_t i = 0; i < g->n_value; i++) {
         oct_value *v = &g->value[i];
-        if (v->dead || v->kind != OCT_VALUE_TENSOR || !is_narrow(v->dtype) || is_end(g, (int)i))
+        if (v->dead || v->kind != OCT_VALUE_TENSOR || !is_narrow(v->dtype) || is_end(g, (int)i) || (keeps_weights && is_weights(g, (int)i)))
             continue;
         if (v->constant && v->outer < 0) {
             const oct_tensor *wide;
@@ -183,7 +196,7 @@ static oct_status keep_ends(oct_graph *g, oct_err *err)
 
 /* ---- all of it ---- */
 
-static oct_status widen(oct_graph *g, oct_widened *w, oct_err *err)
+static oct_status widen(oct_graph *g, bool keeps_weights, oct_widened *w, oct_err *err)
 {
     const size_t n = g->n_order;
     for (size_t i = 0; i < n; i++) {
@@ -194,9 +207,9 @@ static oct_status widen(oct_graph *g, oct_widened *w, oct_err *err)
         if (!end)
             OCT_TRY(oct_within_node(g, id, widen_attributes(g, id, err), err));
         for (size_t k = 0; (nested = oct_node_graph_at(&g->node[id], k)); k++)
-            OCT_TRY(widen(nested, w, err));
+            OCT_TRY(widen(nested, keeps_weights, w, err));
     }
-    return widen_values(g, w, err);
+    return widen_values(g, keeps_weights, w, err);
 }
 
 bool oct_has_narrow_floats(const oct_graph *g)
@@ -207,7 +220,7 @@ bool oct_has_narrow_floats(const oct_graph *g)
     return w.widest && !others;
 }
 
-oct_status oct_widen_floats(oct_graph *g, oct_widened *done, oct_err *err)
+oct_status oct_widen_floats(oct_graph *g, bool keeps_weights, oct_widened *done, oct_err *err)
 {
     bool others = false;
     *done = (oct_widened){ 0 };
@@ -217,7 +230,7 @@ oct_status oct_widen_floats(oct_graph *g, oct_widened *done, oct_err *err)
     if (!done->widest)
         return OCT_OK;
     OCT_TRY(keep_ends(g, err));
-    OCT_TRY(widen(g, done, err));
+    OCT_TRY(widen(g, keeps_weights, done, err));
     OCT_TRY(oct_graph_sort(g, err));
     return oct_graph_settle(g, err);
 }

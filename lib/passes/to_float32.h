@@ -17,8 +17,8 @@ typedef struct oct_widened {
  *
  * The numbers of 16-bit floats are float32's, so constants stay as they are; those of float64 are rounded, what is finite stays so. Results are
  * not those of the types: each operation is rounded to 24 bits, so 16-bit ones become more exact, and what goes beyond float16's 65504 is no longer
- * infinite. Where the graph holds sequences or optionals of such types, nothing changes. */
-oct_status oct_widen_floats(oct_graph *g, oct_widened *done, oct_err *err);
+ * infinite. keeps_weights: constant second factors of products, in bfloat16, stay so: for runs alone, since no operator takes two types. Where the graph holds sequences or optionals of such types, nothing changes. */
+oct_status oct_widen_floats(oct_graph *g, bool keeps_weights, oct_widened *done, oct_err *err);
 
 /* Whether that would change anything. */
 bool oct_has_narrow_floats(const oct_graph *g);

@@ -39,7 +39,7 @@ static oct_status widen_floats(oct_graph *g, const oct_qjob_opts *o, oct_dtype *
         return OCT_OK;
     OCT_TRY(oct_passes_flatten(g, err));
     OCT_TRY(oct_infer_shapes(g, err));
-    OCT_TRY(oct_widen_floats(g, &w, err));
+    OCT_TRY(oct_widen_floats(g, false, &w, err));
     *source = *source ? *source : w.widest;
     if (w.widest && o->log && o->log->change) {
         char text[96];

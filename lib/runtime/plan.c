@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "forms/forms.h"
 #include "passes/pass.h"
+#include "passes/to_float32.h"
 
 #include <string.h>
 
@@ -228,6 +229,36 @@ static oct_status read_forms(oct_plan *p, oct_err *err)
     return OCT_OK;
 }
 
+/* Whether all products of g and of the graphs in it, at least one, are of bfloat16. */
+static bool all_bf16(const oct_graph *g, bool *any)
+{
+    for (size_t i = 0; i < g->n_order; i++) {
+        const oct_node *n = &g->node[g->order[i]];
+        const oct_op *op = oct_op_of(g, g->order[i]);
+        const oct_graph *nested;
+        for (size_t k = 0; (nested = oct_node_graph_at(n, k)); k++)
+            if (!all_bf16(nested, any))
+                return false;
+        if (!op || op->quant != OCT_QUANT_WEIGHTED || n->n_in < 1 || n->in[0] < 0)
+            continue;
+        if (g->value[n->in[0]].dtype != OCT_BF16)
+            return false;
+        *any = true;
+    }
+    return true;
+}
+
+static oct_status widen_bf16(oct_plan *p, bool inner, oct_err *err)
+{
+    oct_widened w;
+    bool any = false;
+    if (inner || !all_bf16(p->g, &any) || !any)
+        return OCT_OK;
+    OCT_TRY(oct_widen_floats(p->g, true, &w, err));
+    p->opts.bf16 |= w.widest == OCT_BF16;
+    return oct_infer_shapes(p->g, err);
+}
+
 static oct_status build(oct_plan *p, const oct_graph *g, const oct_plan_input *in, bool inner, oct_err *err)
 {
     OCT_TRY(oct_graph_clone(g, &p->g, err));
@@ -237,6 +268,7 @@ static oct_status build(oct_plan *p, const oct_graph *g, const oct_plan_input *i
      * knows is inferred afresh; the declaration stays for nodes without one. */
     oct_forget_shapes(p->g);
     OCT_TRY(oct_infer_shapes(p->g, err)); /* types too, which rt_show_taps asks for */
+    OCT_TRY(widen_bf16(p, inner, err));
     rt_show_taps(p, p->g, true);
     OCT_TRY(oct_fold_constants(p->g, NULL, NULL, err));
     OCT_TRY(p->opts.no_passes ? oct_passes_flatten(p->g, err) : oct_passes_run(p->g, NULL, 0, NULL, err));

@@ -233,7 +233,7 @@ static oct_step_info step_info(const rt_step *st)
     oct_step_info info = { .name = n ? n->name : "", .op = n ? n->op : "Reorder", .scheme = st->scheme, .seconds = st->seconds,
                            .calls = st->calls, .macs = st->macs, .weighted = oct_step_has_weights(&st->s) };
     if (!info.scheme)
-        info.scheme = st->s.n_out && st->s.out[0] ? oct_operand_scheme(st->s.out[0]) : "float";
+        info.scheme = st->s.in_bf16 ? "bf16" : st->s.n_out && st->s.out[0] ? oct_operand_scheme(st->s.out[0]) : "float";
     for (int k = 0; k < st->s.n_in + st->s.n_out; k++) {
         const oct_operand *t = st->s.in[k];
         size_t bytes;

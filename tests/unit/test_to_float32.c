@@ -62,7 +62,7 @@ static void check_type(oct_dtype t)
 {
     oct_graph *g = make(t);
     oct_widened w;
-    GOOD(oct_widen_floats(g, &w, err));
+    GOOD(oct_widen_floats(g, false, &w, err));
     assert_int_equal(w.widest, t);
     assert_int_equal(w.constants, 1);
     assert_int_equal(w.elements, 3);
@@ -105,7 +105,7 @@ static void doubles(void **state)
     net_output(g, NET_NODE(g, "Mul", "mul", "y", x, k));
     GOOD(oct_infer_shapes(g, err));
     oct_widened w;
-    GOOD(oct_widen_floats(g, &w, err));
+    GOOD(oct_widen_floats(g, false, &w, err));
     const float *v = g->value[oct_graph_find(g, "k")].constant->data;
     assert_true(v[0] == FLT_MAX && v[1] == -FLT_MAX && v[2] == INFINITY && v[3] == 0.1f);
     oct_graph_destroy(g);
@@ -120,7 +120,7 @@ static void nothing(void **state)
     oct_widened w;
     const size_t values = g->n_value;
     assert_false(oct_has_narrow_floats(g));
-    GOOD(oct_widen_floats(g, &w, err));
+    GOOD(oct_widen_floats(g, false, &w, err));
     assert_int_equal(w.widest, OCT_UNDEFINED);
     assert_int_equal(g->n_value, values);
     oct_graph_destroy(g);

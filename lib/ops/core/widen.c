@@ -17,7 +17,7 @@ static bool in_bf16(const oct_step *s, const oct_prep *p)
 {
     const oct_operand *x = s->op->quant == OCT_QUANT_WEIGHTED && s->op->widens ? s->in[0] : NULL, *w = x ? s->in[1] : NULL;
     const int64_t groups = w && s->op->weights.kernel ? oct_node_int(s->node, "group", 1) : 1;
-    return x && !x->q && !(groups > 1 && x->rank > 1 && x->dims[1] == groups) && (x->dtype == OCT_BF16 || (p->bf16 && x->dtype == OCT_F32));
+    return x && !x->q && !(groups > 1 && x->rank > 1 && x->dims[1] == groups) && (x->dtype == OCT_BF16 || (x->dtype == OCT_F32 && (p->bf16 || (w && w->dtype == OCT_BF16))));
 }
 
 /* Float32 values of 16-bit ones, or those that are rounded to bf16. */
@@ -106,6 +106,7 @@ static oct_status prepare_wide(oct_step *s, oct_step *w, const oct_prep *p, oct_
             w->in[i]->data = NULL;
     OCT_TRY(scratch_of(s, w, &s->scratch, err));
     s->wide = w;
+    s->in_bf16 = with.bf16;
     return OCT_OK;
 }
 
