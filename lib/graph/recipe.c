@@ -151,7 +151,7 @@ static oct_status source_of(oct_graph *g, int v, const oct_tensor *t, bool aroun
     return remember(u, g, t, *out, err);
 }
 
-/* The node of a recipe; value becomes its output `slot`, and others that nothing reads. */
+/* The node of a recipe; value becomes its output `slot`. New values become the others, and stand for what these were. */
 static oct_status add_again(oct_graph *g, const oct_recipe *r, int slot, int value, oct_unfolding *u, oct_err *err)
 {
     const oct_node *was = &r->node;
@@ -166,8 +166,10 @@ static oct_status add_again(oct_graph *g, const oct_recipe *r, int slot, int val
         v = value;
         if (k != slot && !r->made[k])
             continue;
-        if (k != slot)
+        if (k != slot) {
             OCT_TRY(oct_graph_new_value(g, g->value[value].name, r->made[k]->dtype, &v, err));
+            OCT_TRY(remember(u, g, r->made[k], v, err));
+        }
         OCT_TRY(oct_graph_set_output(g, id, k, v, err));
     }
     for (int i = 0; i < was->n_in; i++)

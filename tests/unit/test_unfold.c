@@ -133,6 +133,25 @@ static void parts(void **state)
     oct_graph_destroy(g);
 }
 
+/* Both parts of a Split are read, and come from one node. */
+static void both_parts(void **state)
+{
+    int x, t, second;
+    size_t saved;
+    oct_graph *g = net(&x, &t);
+    const int twice = NET_NODE(g, "Concat", "", "twice", t, t);
+    net_int(g, "axis", 0);
+    const int first = NET_NODE(g, "Split", "split", "first", twice);
+    net_int(g, "axis", 0);
+    GOOD(oct_graph_add_value(g, "second", OCT_F32, &second, err));
+    GOOD(oct_graph_set_output(g, net_last, 1, second, err));
+    const int y = sum(g, NET_NODE(g, "Mul", "", "product", x, first), NET_NODE(g, "Exp", "", "power", sum(g, x, second)));
+    assert_int_equal(unfold(g, sum(g, y, t), &saved), 2);
+    assert_int_equal(net_count(g, "Split"), 1);
+    assert_int_equal(net_count(g, "Concat"), 1);
+    oct_graph_destroy(g);
+}
+
 /* The branches of an If compute from a table outside, which only they read. */
 static void nested(void **state)
 {
@@ -159,7 +178,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(together), cmocka_unit_test(alone), cmocka_unit_test(repeated),
-        cmocka_unit_test(chain),    cmocka_unit_test(parts), cmocka_unit_test(nested),
+        cmocka_unit_test(chain),    cmocka_unit_test(parts), cmocka_unit_test(both_parts), cmocka_unit_test(nested),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
