@@ -412,6 +412,28 @@ oct_status oct_end_reopen(oct_graph *g, const oct_end *e, oct_err *err)
     return finish(g, err);
 }
 
+/* ---- the float model of other inputs ---- */
+
+oct_status oct_input_scale(oct_graph *g, const char *input, bool reversed, int n, const float *factor, const float *term, oct_err *err)
+{
+    const int v = oct_graph_find(g, input);
+    const size_t n_uses = g->value[v].n_uses;
+    const oct_use *use = oct_arena_memdup(g->arena, g->value[v].uses, n_uses * sizeof *use);
+    oct_end e = { .name = input, .axis = 1, .n = n };
+    int in[2] = { v, -1 };
+    if (!use)
+        return oct_nomem(err);
+    if (reversed)
+        OCT_TRY(reverse_channels(g, &in[0], &e, 1, input, err));
+    OCT_TRY(channel_const(g, &e, "_factor", factor, g->value[v].shape.rank, &in[1], err));
+    OCT_TRY(add(g, "Mul", in, 2, input, OCT_F32, v, NULL, &in[0], err));
+    OCT_TRY(channel_const(g, &e, "_term", term, g->value[v].shape.rank, &in[1], err));
+    OCT_TRY(add(g, "Add", in, 2, input, OCT_F32, v, NULL, &in[0], err));
+    for (size_t i = 0; i < n_uses; i++)
+        OCT_TRY(oct_graph_set_input(g, use[i].node, use[i].slot, in[0], err));
+    return finish(g, err);
+}
+
 /* ---- the metadata ---- */
 
 static void put_floats(oct_buf *b, const float *x, int n)

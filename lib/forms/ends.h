@@ -35,6 +35,10 @@ oct_status oct_end_close(oct_graph *g, const oct_end *e, oct_err *err);
  * the graph has no such end it stays as it is. */
 oct_status oct_end_reopen(oct_graph *g, const oct_end *e, oct_err *err);
 
+/* What reads an input of a graph reads factor[c] * x + term[c] instead, of each of its n channels, dimension 1, after these were put in the opposite order
+ * where `reversed`. */
+oct_status oct_input_scale(oct_graph *g, const char *input, bool reversed, int n, const float *factor, const float *term, oct_err *err);
+
 /* Appends a line of the metadata. Check b->failed. */
 void oct_end_put(oct_buf *b, const oct_end *e);
 /* Reads the metadata's text (NULL: none) into arena; lines that are not understood are passed over. OCT_ENOMEM. */

@@ -65,6 +65,7 @@ void oct_conversion_close(oct_conversion *c)
     oct_graph_destroy(c->fl);
     oct_graph_destroy(c->adopted);
     oct_graph_destroy(c->like);
+    oct_graph_destroy(c->from_pixels);
     oct_arena_destroy(c->equalized);
     oct_arena_destroy(c->lasting);
     oct_calib_destroy(c->calib);
@@ -250,6 +251,9 @@ static oct_status decide(oct_conversion *c, oct_err *err)
         OCT_TRY(oct_conversion_run_step(c, (oct_method_step)step, err));
     OCT_TRY(oct_conversion_settle(c, err));
     OCT_TRY(oct_half_try(c, err));
+    OCT_TRY(oct_fold_try(c, err));
+    if (c->fold_lost)
+        return OCT_OK;
     OCT_TRY(oct_goal_reach(c, err));
     for (size_t i = 0; i < c->n_methods; i++)
         if (c->methods[i].ran && c->methods[i].method->gain)
@@ -269,7 +273,7 @@ oct_status oct_conversion_decide(oct_conversion *c, oct_source *src, oct_err *er
         st = decide(c, err);
     if (st == OCT_EMALFORMED || st == OCT_EUNSUPPORTED || st == OCT_ENUMERIC || st == OCT_EINTERNAL)
         oct_within(err, "%s", c->o.name);
-    if (st == OCT_OK)
+    if (st == OCT_OK && !c->fold_lost)
         st = oct_conversion_find_causes(c, err);
     oct_conversion_end_sim(c);
     return st;

@@ -62,7 +62,7 @@ typedef struct oct_conversion_end {
     oct_end record;  /* what the file says of it */
     oct_end close;   /* how the graph gets it, when everything else is done */
     const char *how; /* for people: how the type is reached, or why it is not; once the model is written */
-    bool reached;
+    bool reached, compared; /* compared: whether pixels are folded is chosen by what outputs lose */
 } oct_conversion_end;
 
 /* Denormal numbers among a layer's weights; layers that have these weights in common with one are not listed again. */
@@ -90,6 +90,8 @@ typedef struct oct_convert_opts {
     const oct_end_ask *ends; /* [n_ends]: types of inputs and outputs */
     size_t n_ends;
     bool nhwc;             /* such inputs of pictures have their channels last */
+    bool unfolded;         /* pixels are normalised in front of the model where layers that take that over would round otherwise */
+    const double *other_db; /* by output: the methods_db of a conversion that does the other thing, with which this one is compared, as many; or NULL */
     const oct_goal *goals; /* what the result is to hold, at most OCT_GOALS_MAX */
     size_t n_goals;
     int trials;            /* at most so many to reach them; 0: the result is judged only */
@@ -168,6 +170,13 @@ typedef struct oct_conversion {
     oct_graph *like;         /* ... and the graph that takes these as such data; else NULL */
     oct_conversion_end *end;
     size_t n_end;
+    oct_graph *from_pixels;   /* the float model as it was, of what layers that took over preprocessing read now, where they round otherwise for it; else
+                               * NULL */
+    double *methods_db;       /* [n_methods_db], by output: the SQNR of what the methods gave, on the samples that judge; or NULL: only o.unfolded and
+                               * o.other_db ask for it */
+    size_t n_methods_db, worst_db; /* worst_db: the output at which folding costs most */
+    const char *worst_output; /* its name */
+    bool fold_lost;           /* an output lost more by folding than it may (o.other_db): the conversion was given up, and is to be made again with o.unfolded */
     oct_given_params *given; /* of the job's options */
     oct_qjob *job;
     size_t n_prepared;       /* nodes of the graph as methods found it; those that they add stand behind these */
@@ -224,7 +233,7 @@ oct_status oct_conversion_read_table(oct_conversion *c, const char *path, oct_er
  * of each input of the model; those of inputs that hold pixels become what is left of them once mean, std and order are folded into the model.
  * OCT_EUSAGE: there is no such input or output, or none that the options are about. */
 oct_status oct_conversion_take_ends(oct_conversion *c, oct_steps *steps, oct_err *err);
-/* Prepares the graph, gathers statistics, runs the methods, decides every layer. src: samples, opened for the model's inputs with
+/* Prepares the graph, gathers statistics, runs the methods, decides every layer; or sets fold_lost. src: samples, opened for the model's inputs with
  * `hold`; borrowed; NULL: none. Errors of the model's content name it. OCT_EUSAGE when a method that was asked for lacks what it needs. */
 oct_status oct_conversion_decide(oct_conversion *c, oct_source *src, oct_err *err);
 

@@ -28,6 +28,8 @@ static inline void oct_conversion_edited(oct_conversion *c)
 
 /* types_of_ends.c: gives inputs and outputs their types, in the model as it will be written. */
 oct_status oct_conversion_close_ends(oct_conversion *c, oct_err *err);
+/* fold_trial.c: once the methods have decided, fills methods_db where that is wanted, and sets fold_lost. */
+oct_status oct_fold_try(oct_conversion *c, oct_err *err);
 
 /* statistics.c */
 /* An empty table, and which samples fill it. */
@@ -76,6 +78,8 @@ void oct_conversion_warn_of_loss(oct_conversion *c);
 
 /* judge.c: decides whether samples are kept aside, before any are read. calibrates: whether statistics are asked of them. */
 void oct_conversion_keep_aside(oct_conversion *c, bool calibrates);
+/* The samples that judge where no goal is set, for float graph fl: those kept aside, if there are any. */
+oct_pick oct_pick_judging(const oct_conversion *c, const oct_graph *fl);
 /* Why the result cannot be compared with the float graph fl over the samples; NULL: it can. */
 const char *oct_conversion_unjudged(const oct_conversion *c, const oct_graph *fl);
 /* Compares two graphs by the metrics that count and those of the goals, over what the source has picked. timed: as the judge does. */

@@ -2,6 +2,7 @@
 #include "quant/input_fold.h"
 
 #include "forms/edit.h"
+#include "forms/ends.h"
 #include "passes/match.h"
 #include "passes/opset.h"
 
@@ -9,7 +10,6 @@
 #include <string.h>
 
 enum { CHANNELS = 4, PIXEL_MAX = 255 };
-#define LOSS_DB 0.5 /* that rounded weights may cost more than without folding, at the first layer */
 
 typedef struct folder {
     oct_graph *g;
@@ -127,7 +127,7 @@ static const char *find_fault(const folder *f)
         folded += noise_of(f, &f->g->node[v->uses[i].node], true);
         own += noise_of(f, &f->g->node[v->uses[i].node], false);
     }
-    return folded <= own * pow(10, LOSS_DB / 10) ? NULL : "its channels differ so much that rounded weights would lose more than 0.5 dB";
+    return folded <= own * pow(10, OCT_FOLD_LOSS / 10) ? NULL : "its channels differ so much that rounded weights would lose more than 0.5 dB";
 }
 
 /* ---- folding ---- */
@@ -206,6 +206,17 @@ static oct_status pad_channels(const folder *f, int id, int *to, oct_err *err)
     return oct_node_set_int(g, node, "axis", 1, err);
 }
 
+/* What the input held in a graph as it was, from what it will hold: common / std[c] times it plus (zero - mean[c]) / std[c]. */
+static oct_status read_pixels(const folder *f, oct_graph *g, oct_err *err)
+{
+    float by[CHANNELS], plus[CHANNELS];
+    for (int c = 0; c < f->n; c++) {
+        by[c] = (float)(f->common / f->std[c]);
+        plus[c] = (float)((f->zero - f->mean[c]) / f->std[c]);
+    }
+    return oct_input_scale(g, f->g->value[f->v].name, f->flip, f->n, by, plus, err);
+}
+
 static bool means_differ(const folder *f)
 {
     bool differ = false;
@@ -235,7 +246,7 @@ static oct_status fold_all(const folder *f, oct_input_fold *r, oct_err *err)
     return oct_graph_check(g, err);
 }
 
-oct_status oct_input_fold_steps(oct_graph *g, int v, int channels, oct_steps *s, oct_input_fold *r, oct_err *err)
+oct_status oct_input_fold_steps(oct_graph *g, int v, int channels, oct_steps *s, const char *not_so, oct_graph **before, oct_input_fold *r, oct_err *err)
 {
     enum { PADS_ARE_INPUTS = 13 };
     const oct_shape *shape = &g->value[v].shape;
@@ -246,14 +257,19 @@ oct_status oct_input_fold_steps(oct_graph *g, int v, int channels, oct_steps *s,
     read_steps(&f, s, &alike);
     r->std = (float)f.common;
     r->zero = f.zero;
+    r->exact = alike;
     if (alike) {
         r->n_reads = 1;
         r->reads = oct_arena_memdup(g->arena, &v, sizeof v);
         return r->reads ? OCT_OK : oct_nomem(err);
     }
     r->why_not = channels != 1 ? "its channels are not dimension 1" : find_fault(&f);
+    r->why_not = r->why_not ? r->why_not : not_so;
     if (r->why_not)
         return OCT_OK;
+    if (!*before)
+        OCT_TRY(oct_graph_clone(g, before, err));
+    OCT_TRY(read_pixels(&f, *before, err));
     if (oct_graph_opset(g, "") < PADS_ARE_INPUTS) {
         OCT_TRY(oct_infer_shapes(g, err));
         OCT_TRY(oct_raise_opset(g, PADS_ARE_INPUTS, err));

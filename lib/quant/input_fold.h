@@ -9,8 +9,11 @@
 #include "data/preprocess.h"
 #include "graph/graph.h"
 
+#define OCT_FOLD_LOSS 0.5 /* dB: what folding may cost, at each output where that is measured, else at the first layer by the rules of uniform rounding */
+
 typedef struct oct_input_fold {
     const char *why_not; /* the graph and the steps stay as they were, because of this; NULL: folded */
+    bool exact;          /* the layers that read the pixels round as those of the float model's own input do */
     float std;           /* one for all channels */
     int32_t zero;        /* 0..255 */
     int *reads;          /* values that hold such numbers and that the convolutions read, or the input; in g's arena */
@@ -18,7 +21,8 @@ typedef struct oct_input_fold {
 } oct_input_fold;
 
 /* Folds the mean, std and order of s, which are there, into what reads input v of g; channels: the dimension of the channels. s becomes the steps that are left:
- * one mean and std, RGB. */
-oct_status oct_input_fold_steps(oct_graph *g, int v, int channels, oct_steps *s, oct_input_fold *f, oct_err *err);
+ * one mean and std, RGB. Where that changes what is rounded, *before becomes (a clone, if it is NULL) g as it was, with nodes that make what the input held of
+ * what it holds now; to be destroyed by the caller, also after a failure. not_so: why that is not wanted, or NULL. */
+oct_status oct_input_fold_steps(oct_graph *g, int v, int channels, oct_steps *s, const char *not_so, oct_graph **before, oct_input_fold *f, oct_err *err);
 
 #endif

@@ -41,6 +41,11 @@ static int64_t enough(const oct_graph *g)
     return n < 16 ? 16 : n > 64 ? 64 : n;
 }
 
+oct_pick oct_pick_judging(const oct_conversion *c, const oct_graph *fl)
+{
+    return (oct_pick){ .aside = c->judged == OCT_JUDGED_OTHERS, .most = enough(fl) };
+}
+
 static const oct_eval_score *find_score(const oct_eval_result *r, const char *metric)
 {
     for (size_t i = 0; i < r->n_scores; i++) {
@@ -134,7 +139,9 @@ oct_status oct_conversion_judge(oct_conversion *c, const char *output, oct_err *
         c->unjudged = why;
         return c->o.n_goals ? oct_fail(err, OCT_EUNSUPPORTED, "%s: %s", c->o.goals[0].option, why) : OCT_OK;
     }
-    const oct_pick pick = { .aside = c->judged == OCT_JUDGED_OTHERS, .most = c->o.n_goals ? 0 : enough(c->fl), .i = c->divided, .n = c->divided ? 2 : 0 };
+    oct_pick pick = oct_pick_judging(c, c->fl);
+    if (c->o.n_goals)
+        pick = (oct_pick){ .aside = pick.aside, .i = c->divided, .n = c->divided ? 2 : 0 };
     OCT_TRY(oct_source_pick(c->src, &pick, err));
     const oct_eval_model models[2] = { { c->o.name, c->fl, c->size_before }, { output, c->m->graph, 0 } };
     OCT_TRY(oct_conversion_compare(c, models, true, &c->verdict, err));

@@ -7,6 +7,7 @@
 #include <string.h>
 
 static const char as_it_is[] = "its numbers as they are";
+static const char lost[] = "layers that do it lose more than 0.5 dB of the output SQNR";
 
 static bool is_end(const oct_graph *g, int v)
 {
@@ -87,15 +88,16 @@ static oct_status give(oct_conversion *c, oct_given_params p, oct_err *err)
 /* An input of pixels: what can be is folded; else its reals are computed from it. */
 static oct_status take_pixels(oct_conversion *c, oct_conversion_end *x, int v, int channels, oct_steps *s, oct_err *err)
 {
-    oct_input_fold f;
+    oct_input_fold f = { 0 };
     oct_steps left = *s;
     record_steps(&x->record, s, channels);
     x->close = x->record;
     const bool table = c->calib && (x->record.n > 1 || x->record.reversed);
     if (!table)
-        OCT_TRY(oct_input_fold_steps(c->m->graph, v, channels, &left, &f, err));
+        OCT_TRY(oct_input_fold_steps(c->m->graph, v, channels, &left, c->o.unfolded ? lost : NULL, &c->from_pixels, &f, err));
     const char *why = table ? "the table's ranges are of the float model's own input" : f.why_not;
     x->close.computed = why != NULL;
+    x->compared = why ? why == lost : !f.exact;
     x->how = why ? oct_arena_printf(c->arena, "its pixels are normalised in front of the model, as %s", why)
                  : "its pixels go in as they are, and mean, std and order of channels are in the layers that read them";
     if (!x->how)
@@ -191,6 +193,20 @@ static oct_status find_params(const oct_conversion *c, oct_conversion_end *x, oc
     return OCT_OK;
 }
 
+/* What either choice costs, at the output where folding costs most. */
+static oct_status add_comparison(const oct_conversion *c, oct_conversion_end *x, oct_err *err)
+{
+    if (!x->compared)
+        return OCT_OK;
+    if (!c->methods_db || !c->o.other_db) {
+        x->how = oct_arena_printf(c->arena, "%s; what that costs was not measured, and is at most %g dB at the first layer, by its weights", x->how, OCT_FOLD_LOSS);
+        return x->how ? OCT_OK : oct_nomem(err);
+    }
+    x->how = oct_arena_printf(c->arena, "%s; '%s' has an SQNR of %.2f dB so, and of %.2f dB with preprocessing %s", x->how, c->worst_output,
+                              c->methods_db[c->worst_db], c->o.other_db[c->worst_db], c->o.unfolded ? "in these layers" : "in front of the model");
+    return x->how ? OCT_OK : oct_nomem(err);
+}
+
 static oct_status close_end(oct_conversion *c, oct_conversion_end *x, oct_buf *b, oct_err *err)
 {
     const char *what = x->close.output ? "output" : "input", *type = oct_dtype_name(x->close.type);
@@ -209,6 +225,7 @@ static oct_status close_end(oct_conversion *c, oct_conversion_end *x, oct_buf *b
         *err = fault;
         return st;
     }
+    OCT_TRY(add_comparison(c, x, err));
     oct_conversion_say(c, 0, "%s '%s' is %s%s: %s", what, x->close.name, type, x->close.nhwc ? ", NHWC" : "", x->how);
     oct_end_put(b, &x->record);
     return OCT_OK;

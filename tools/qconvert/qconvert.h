@@ -43,15 +43,22 @@ typedef struct session {
     oct_goal goals[OCT_GOALS_MAX]; /* --max-drop, --min-sqnr, --min-agreement */
     size_t n_goals;
     double budget;        /* share */
+    double *other_db;     /* of the conversion that this one is compared with (fold_choice.c); or NULL */
 } session;
 
-/* session.c: options and the model, then the decisions. close releases all, also after a failure. */
+/* session.c: options and the model, the samples, then the decisions. close releases all, also after a failure. */
 oct_status session_open(session *s, oct_cli *cli, const convert_args *a, oct_err *err);
+oct_status session_take(session *s, oct_err *err); /* part of decide */
 oct_status session_decide(session *s, oct_err *err);
 void session_close(session *s);
 /* The layers of g, which holds the session's model, as they would be with samples. They last as long as *job, which the caller destroys, also
  * after a failure. */
 oct_status session_preview(const session *s, oct_graph *g, oct_qjob **job, oct_layer **layers, size_t *n, oct_err *err);
+
+/* fold_choice.c: for decide, where preprocessing is to be part of layers that round otherwise for it (--input-type). Before: has a conversion without that
+ * measured on the samples. After: makes the conversion without it, in a session opened anew, where an output lost more than it may. */
+oct_status fold_measure(session *s, oct_err *err);
+oct_status fold_take_back(session *s, oct_err *err);
 
 /* command.c: the command, in a form that does not depend on what cannot change the model. bare: files without their folders, for what is
  * written; else as they were given. Release with oct_buf_free. */

@@ -255,7 +255,7 @@ static oct_status take_ends(session *s, oct_cli_list *preprocess, oct_err *err)
     return OCT_OK;
 }
 
-oct_status session_decide(session *s, oct_err *err)
+oct_status session_take(session *s, oct_err *err)
 {
     const convert_args *a = s->a;
     oct_conversion_take(&s->c, s->m);
@@ -268,9 +268,15 @@ oct_status session_decide(session *s, oct_err *err)
     d.synthetic = s->c.o.synthetic;
     if (s->c.o.n_ends)
         OCT_TRY(take_ends(s, &d.preprocess, err));
-    if (d.specs.n)
-        OCT_TRY(tool_open_data(s->m->graph, &d, 0, &s->src, err));
-    return oct_conversion_decide(&s->c, s->src, err);
+    return d.specs.n ? tool_open_data(s->m->graph, &d, 0, &s->src, err) : OCT_OK;
+}
+
+oct_status session_decide(session *s, oct_err *err)
+{
+    OCT_TRY(session_take(s, err));
+    OCT_TRY(fold_measure(s, err));
+    OCT_TRY(oct_conversion_decide(&s->c, s->src, err));
+    return s->c.fold_lost ? fold_take_back(s, err) : OCT_OK;
 }
 
 oct_status session_preview(const session *s, oct_graph *g, oct_qjob **job, oct_layer **layers, size_t *n, oct_err *err)
@@ -287,5 +293,6 @@ void session_close(session *s)
     oct_source_close(s->src);
     oct_target_close(s->target);
     oct_model_free(s->m);
+    oct_free(s->other_db);
     oct_spill_close();
 }

@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""Converts networks of pictures to models that take a camera's bytes, and holds what folded preprocessing costs to half a decibel.
+
+    check_ends.py [--shared FOLDER] [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
+
+Networks: the demo and small ones with random weights, on its pictures; with --shared also the trained ones there, on theirs. Each is
+converted as it is and with --input-type u8. Where mean and std are whole and equal in all channels, both must compute the same; elsewhere each output
+of the second may have 0.5 dB less than the first, or it must be the first with Sub and Div in front of it. That holds on the samples that the report was
+made from (its figures), and, as samples differ, on others: to 0.5 dB and twice the standard error of the difference. Both in our runtime and
+in ONNX Runtime's exact kernels, where the float model gets preprocessed pictures and the converted one gets bytes.
+
+Needs Python packages: runs itself with OCT_PYTHON when that is set.
+Exit: 0 when all hold, 1 when not, 77 without the packages.
+"""
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
+from pylib import packages
+
+packages.need("numpy", "onnx", "onnxruntime", "PIL")
+import numpy as np
+import onnx
+
+from pylib import peer, tool, zoo
+from pylib.builder import Net
+from pylib.judge import Checker, options
+from pylib.samples import open_samples, parse_steps
+
+MOST_LOSS = 0.5
+EVALUATED = 96   # pictures that judge
+MEASURED = re.compile(r"SQNR of ([-\d.]+|inf) dB so, and of ([-\d.]+|inf) dB with")
+STEPS = {
+    "exact": "mean=128:std=64",
+    "half": "mean=127.5:std=127.5",
+    "caffe": "order=bgr:mean=104,117,123:std=1",
+    "imagenet": "mean=123.675,116.28,103.53:std=58.395,57.12,57.375",
+    "spread": "order=bgr:mean=90,120,150:std=40,60,100",
+}
+TRAINED = ("squeezenet_v10_227", "mobilenet_v1_025_224", "nanodet_m_416", "ultraface_rfb_320", "resnet8_cifar10", "vww_mobilenet_96")
+
+
+# ---- networks
+
+def plain(n, x):
+    y = n.conv(x, 16, 3, 2, act="relu")
+    return n.conv(n.conv(y, 24, 3, 2, act="relu"), 32, 3, act="relu")
+
+
+def unpadded(n, x):
+    y = n.op("Relu", n.op("Conv", x, n.const(n.weight(16, 3, 5, 5) / 4), kernel_shape=[5, 5], auto_pad="VALID"))
+    return n.conv(y, 24, 3, 2, act="relu6")
+
+
+def two_stems(n, x):
+    y = n.op("Concat", n.conv(x, 8, 3, 2, act="relu"), n.conv(x, 8, 1, 2, act="relu"), axis=1)
+    return n.op("Add", y, n.conv(y, 16, 3, act="relu"))
+
+
+NETS = {"plain": plain, "unpadded": unpadded, "two_stems": two_stems}
+
+
+def write(name, pictures, path):
+    n = Net(name, 13)
+    y = NETS[name](n, n.input("image", pictures))
+    n.output(n.fc(n.op("Flatten", n.gap(y)), 8, deviation=3))
+    graph = onnx.helper.make_graph(n.nodes, name, n.inputs, n.outputs, n.inits)
+    onnx.save(onnx.helper.make_model(graph, ir_version=8, opset_imports=[onnx.helper.make_opsetid("", 13)]), path)
+
+
+# ---- judging
+
+def squares(want, got):
+    """[samples] of the signal and of the noise."""
+    want, got = (np.asarray(x, np.float64).reshape(len(x), -1) for x in (want, got))
+    return (want ** 2).sum(1), ((want - got) ** 2).sum(1)
+
+
+def loss(want, plain, folded):
+    """dB that an output has less when preprocessing is folded, and the standard error of that, by a paired bootstrap."""
+    _, a = squares(want, plain)
+    _, b = squares(want, folded)
+    if a.sum() == 0 or b.sum() == 0:
+        return 0.0 if b.sum() == 0 else np.inf, 0.0
+    draws = np.random.default_rng(1).integers(0, len(a), (1000, len(a)))
+    return 10 * np.log10(b.sum() / a.sum()), float(np.std(10 * np.log10(b[draws].sum(1) / a[draws].sum(1))))
+
+
+def in_ort(model, samples):
+    session = peer.session(model, exact=True)
+    runs = [session.run(None, {session.get_inputs()[0].name: x[None]}) for x in samples]
+    return [np.concatenate(part) for part in zip(*runs, strict=True)]
+
+
+def raw_of(steps):
+    """The same without what becomes part of the model."""
+    return ":".join(f"{k}={v}" for k, v in parse_steps(steps).items() if k in ("resize", "crop", "interp"))
+
+
+def is_exact(steps):
+    s = parse_steps(steps)
+    means, stds = (set(s.get(k, d).split(",")) for k, d in (("mean", "0"), ("std", "1")))
+    return len(means) == len(stds) == 1 and float(*means).is_integer() and s.get("order") != "bgr"
+
+
+def check(c, name, model, calib, data, steps, more=()):
+    one, two = c.folder / "float_ends.onnx", c.folder / "bytes.onnx"
+    c.convert(model, one, "--data", calib, "-p", steps, *more)
+    (end,) = c.convert(model, two, "--data", calib, "-p", steps, "--input-type", "u8", *more)["ends"]
+    folded = "go in as they are" in end["how"]
+    found = MEASURED.search(end["how"])
+    c.hold(f"{name}: compared", is_exact(steps) or found or "normalised in front" in end["how"], end["how"])
+    if found:
+        so, other = (float(x) for x in found.groups())
+        c.hold(f"{name}: chosen by what outputs lose", (so >= other - MOST_LOSS or so >= 90) == folded if folded else other < so - MOST_LOSS, end["how"])
+    real, raw = open_samples(data, steps), open_samples(data, raw_of(steps))
+    count = min(EVALUATED, real.count)
+    real, raw = ([s.get(i) for i in range(count)] for s in (real, raw))
+    extra = ("--samples", count, "--first")
+    ours = [list(tool.run_qeval(c.qeval, m, data, c.folder / "y.npz", p, extra).values()) for m, p in ((model, steps), (one, steps), (two, raw_of(steps)))]
+    theirs = [in_ort(m, x) for m, x in ((model, real), (one, real), (two, [np.rint(x).astype(np.uint8) for x in raw]))]
+    for where, (want, plain_, bytes_) in (("ours", ours), ("ONNX Runtime", theirs)):
+        for i, (w, p, b) in enumerate(zip(want, plain_, bytes_, strict=True)):
+            lost, error = loss(w, p, b)
+            if not folded or is_exact(steps):
+                same = np.array_equal(p, b) if where == "ours" else abs(lost) < 0.05
+                c.hold(f"{name}, {where}, output {i}: the same without folding", same, f"{lost:.3f} dB")
+            else:
+                c.hold(f"{name}, {where}, output {i}: folded", lost <= MOST_LOSS + 2 * error, f"{lost:.2f} dB lost, standard error {error:.2f}")
+
+
+def main():
+    parser = options(__doc__)
+    parser.add_argument("--shared", type=Path)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        c = Checker(args, Path(folder))
+        demo, calib, data, _ = zoo.MODELS["demo"].paths(None)
+        for step, text in STEPS.items():
+            check(c, f"demo, {step}", demo, calib, data, text)
+        for name in NETS:
+            for step in ("caffe", "imagenet", "spread"):
+                shown = open_samples(calib, STEPS[step])
+                write(name, np.stack([shown.get(i) for i in range(8)]), c.folder / "m.onnx")
+                check(c, f"{name}, {step}", c.folder / "m.onnx", calib, data, STEPS[step])
+        for name in TRAINED if args.shared else ():
+            model, calib, data, _ = zoo.MODELS[name].paths(args.shared)
+            check(c, name, model, calib, data, zoo.MODELS[name].preprocess)
+        return c.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
