@@ -12,6 +12,7 @@ from pylib import bodies, peer
 from pylib.builder import F, Net
 
 COUNT = 24  # samples of each
+DOMAINS = {"ai.onnx.ml": 3, "com.microsoft": 1}
 NETS = {}
 
 
@@ -53,14 +54,14 @@ class Built(Net):
         infos = [helper.make_tensor_value_info(i, helper.np_dtype_to_tensor_dtype(self.value[i].dtype), self.value[i].shape)
                  for i in dict.fromkeys(i for i in inputs if i)]
         graph = helper.make_graph([node], "one", infos, [helper.make_empty_tensor_value_info(o) for o in node.output])
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset), helper.make_opsetid("ai.onnx.ml", 3)],
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset), *(helper.make_opsetid(d, v) for d, v in DOMAINS.items())],
                                   ir_version=self.ir)
         return peer.session(model.SerializeToString(), optimize=False).run(None, {i: self.value[i] for i in inputs if i})
 
     def done(self):
         graph = helper.make_graph(self.nodes, self.name, self.inputs, self.outputs, self.inits)
         domains = sorted({node.domain for node in self.nodes} - {""})
-        imports = [helper.make_opsetid("", self.opset), *(helper.make_opsetid(d, 3) for d in domains)]
+        imports = [helper.make_opsetid("", self.opset), *(helper.make_opsetid(d, DOMAINS[d]) for d in domains)]
         made = helper.make_model(graph, ir_version=self.ir, producer_name="octet architectures", opset_imports=imports)
         onnx.checker.check_model(made, full_check=True)
         return made
@@ -314,6 +315,20 @@ def bert(n, ids, kinds, mask):
         x = layer_norm(n, n.op("Add", x, perceptron(n, x, 160)), "parts")
     first = n.op("Gather", x, n.const(0, np.int64), axis=1)
     return [x, n.op("Tanh", n.fc(first, 64))]
+
+
+@net(17, ids=Input((16,), 100), mask=Input((16,), make=lambda rng, k: (np.arange(k) < rng.integers(8, k + 1)).astype(np.int32)))
+def packed_attention(n, ids, mask):
+    """What ONNX Runtime's transformer tools make of an encoder: com.microsoft's Attention with the weights of queries, keys and values, the second with
+    sizes of its own and causal."""
+    x = n.op("Gather", table(n, 100, 64), ids)
+    for sizes, more in ([64, 64, 64], {}), ([32, 32, 64], {"unidirectional": 1, "scale": 0.3}):
+        w = n.const(n.rng.normal(0, 0.15, (64, sum(sizes))))
+        y = n.op("Attention", layer_norm(n, x), w, n.const(n.rng.normal(0, 0.2, sum(sizes))), mask, domain="com.microsoft", num_heads=4,
+                 qkv_hidden_sizes=sizes, **more)
+        x = n.op("Add", x, n.matmul(y, 64))
+        x = n.op("Add", x, perceptron(n, layer_norm(n, x), 160))
+    return [x]
 
 
 @net(17, ids=Input((6,), 200), past_key=Input((4, 10, 16)), past_value=Input((4, 10, 16)))

@@ -781,6 +781,49 @@ static void einsum_is_matmul(void **state)
     }
 }
 
+/* Attention of two heads; `stays` in one of the ways in which it does. */
+enum { PLAIN, SIZES, CAUSAL, WITH_PAST, ROTATED, OLD_OPSET, STARTS };
+
+static oct_graph *attention_net(int how)
+{
+    oct_graph *g = net_graph(how == OLD_OPSET ? 12 : 17);
+    GOOD(oct_graph_set_opset(g, "com.microsoft", 1, err));
+    const int x = net_input(g, "x", OCT_F32, "2,3,4"), columns = how == SIZES ? 8 : 12;
+    const int w = net_random(g, "w", columns == 8 ? "4,8" : "4,12", 3), b = net_random(g, "b", columns == 8 ? "8" : "12", 4);
+    const int32_t lengths[] = { 3, 2, 0, 0 };
+    const int mask = net_const(g, "mask", OCT_S32, how == STARTS ? "4" : "2", lengths);
+    const int y = how == WITH_PAST ? NET_NODE(g, "com.microsoft.Attention", "attn", "y", x, w, b, mask, net_random(g, "past", "2,2,2,1,2", 5))
+                                   : NET_NODE(g, "com.microsoft.Attention", "attn", "y", x, w, b, mask);
+    net_int(g, "num_heads", 2);
+    if (how == SIZES)
+        NET_INTS(g, "qkv_hidden_sizes", 2, 2, 4);
+    if (how == CAUSAL)
+        net_int(g, "unidirectional", 1);
+    if (how == ROTATED)
+        net_int(g, "do_rotary", 1);
+    net_output(g, y);
+    return g;
+}
+
+static void attention_apart(void **state)
+{
+    for (int how = PLAIN; how <= CAUSAL; how++) {
+        oct_graph *g = attention_net(how);
+        fuse(g);
+        assert_int_equal(net_count(g, "Attention"), 0);
+        assert_int_equal(net_count(g, "MatMul"), 1);
+        assert_int_equal(net_count(g, "MultiHeadAttention"), 1);
+        oct_graph_destroy(g);
+    }
+    for (int how = WITH_PAST; how <= STARTS; how++) {
+        oct_graph *g = attention_net(how);
+        GOOD(oct_infer_shapes(g, err));
+        GOOD(oct_passes_run(g, NULL, 0, NULL, err));
+        assert_int_equal(net_count(g, "Attention"), 1);
+        oct_graph_destroy(g);
+    }
+}
+
 static void raising_refuses(void **state)
 {
     oct_err e = OCT_ERR_INIT;
@@ -863,7 +906,7 @@ int main(void)
         cmocka_unit_test(identity_of_output), cmocka_unit_test(captured_identity), cmocka_unit_test(folding),
         cmocka_unit_test(folding_has_an_end), cmocka_unit_test(long_work_stays), cmocka_unit_test(weights_stay_small), cmocka_unit_test(disabling),         cmocka_unit_test(raising),
         cmocka_unit_test(raising_refuses),   cmocka_unit_test(early_operands),    cmocka_unit_test(early_unknown),
-        cmocka_unit_test(fused_conv_stays),  cmocka_unit_test(flex_attention), cmocka_unit_test(einsum_is_matmul),    cmocka_unit_test(operators_are_known), cmocka_unit_test(types_must_fit),
+        cmocka_unit_test(fused_conv_stays),  cmocka_unit_test(flex_attention), cmocka_unit_test(einsum_is_matmul), cmocka_unit_test(attention_apart),    cmocka_unit_test(operators_are_known), cmocka_unit_test(types_must_fit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
