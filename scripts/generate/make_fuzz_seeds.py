@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Makes the first inputs of fuzz targets whose input is a model: testdata/fuzz/external/ and testdata/fuzz/functions/.
+"""Makes the first inputs of fuzz targets whose input is a message: testdata/fuzz/external/, functions/ and stored/.
 
 No file depends on the date or the machine. tests/fuzz/fuzz_external.c says how a model tells what files lie beside it."""
 from pathlib import Path
 
-from onnx import AttributeProto, TensorProto, helper
+import numpy as np
+from onnx import AttributeProto, OptionalProto, SequenceProto, TensorProto, helper, numpy_helper
 
 OUT = Path(__file__).resolve().parents[2] / "testdata" / "fuzz"
 F32 = TensorProto.FLOAT
@@ -41,7 +42,26 @@ def outside(name, files, *tensors):
     save(f"external/{name}.onnx", model)
 
 
+def stored():
+    """Values of test cases."""
+    tensor = numpy_helper.from_array(np.arange(6, dtype=np.float32).reshape(2, 3), "t")
+    numbers = [numpy_helper.from_array(np.arange(n), f"t{n}") for n in (0, 1, 3)]
+    typed = helper.make_tensor("typed", TensorProto.FLOAT16, [3], [1, 2, 3])
+    packed = helper.make_tensor("packed", TensorProto.INT4, [3], [1, -2, 3])
+    words = helper.make_tensor("words", TensorProto.STRING, [2], [b"a", b""])
+    sequence = SequenceProto(name="s", elem_type=SequenceProto.TENSOR, tensor_values=numbers)
+    files = {"tensor": tensor, "typed": typed, "packed": packed, "words": words, "sequence": sequence,
+             "mixed": SequenceProto(name="m", elem_type=SequenceProto.TENSOR, tensor_values=[tensor, typed, packed, words]),
+             "nested": SequenceProto(name="n", elem_type=SequenceProto.SEQUENCE, sequence_values=[sequence, sequence]),
+             "nothing": OptionalProto(name="o", elem_type=OptionalProto.TENSOR),
+             "optional": OptionalProto(name="o", elem_type=OptionalProto.TENSOR, tensor_value=tensor),
+             "optional_sequence": OptionalProto(name="o", elem_type=OptionalProto.SEQUENCE, sequence_value=sequence)}
+    for name, value in files.items():
+        save(f"stored/{name}.pb", value)
+
+
 def main():
+    stored()
     outside("two", {"w.bin": "64", "v.bin": "32"}, weights("a", [4], location="w.bin", offset=0, length=16),
             weights("b", [4], location="v.bin", offset=16, length=16))
     outside("short", {"w.bin": "8"}, weights("a", [4], location="w.bin", length=16))
