@@ -39,7 +39,7 @@ STEPS = {
     "imagenet": "mean=123.675,116.28,103.53:std=58.395,57.12,57.375",
     "spread": "order=bgr:mean=90,120,150:std=40,60,100",
 }
-TRAINED = ("squeezenet_v10_227", "mobilenet_v1_025_224", "nanodet_m_416", "ultraface_rfb_320", "resnet8_cifar10", "vww_mobilenet_96")
+TRAINED = ("squeezenet_v10_227", "mobilenet_v1_025_224", "mobilenet_v2_100_224", "nanodet_m_416", "ultraface_rfb_320", "resnet8_cifar10", "vww_mobilenet_96")
 
 
 # ---- networks
