@@ -264,7 +264,8 @@ static void want_output(oct_qjob *j, int id)
 {
     const oct_node *n = &j->g->node[id];
     const int v = oct_quantized_output(j, id);
-    if (!oct_is_product(j, id) || oct_target_needs_output(j->opts.target, n->op) || is_read(j, v, false)) {
+    const bool clamped = v != n->out[0] && oct_value_used_once(&j->g->value[v]);
+    if (!oct_is_product(j, id) || oct_target_needs_output(j->opts.target, n->op, clamped) || is_read(j, v, false)) {
         j->value[v].wanted = true;
     } else if (v != n->out[0]) { /* without a quantizer the clamp has to stay */
         const int clamp = j->g->value[v].producer;

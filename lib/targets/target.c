@@ -138,10 +138,10 @@ bool oct_target_keeps(const oct_target *t, const oct_graph *g, int node, oct_tar
     return t->runs_all || oct_target_runs(t, g, node, form, why);
 }
 
-bool oct_target_needs_output(const oct_target *t, const char *op)
+bool oct_target_needs_output(const oct_target *t, const char *op, bool clamped)
 {
     const oct_target_op *e = oct_target_entry(t, op);
-    return e && e->needs_output;
+    return e && (e->needs_output || (clamped && e->clamp_needs_output));
 }
 
 bool oct_target_per_channel(const oct_target *t, const char *op)

@@ -51,8 +51,9 @@ bool oct_target_keeps(const oct_target *t, const oct_graph *g, int node, oct_tar
 /* Whether it runs nodes of an operator type in a form, if only under a condition. */
 bool oct_target_lists(const oct_target *t, const char *op, oct_target_form form);
 
-/* Whether an operator runs on integers only with a quantizer behind its output. */
-bool oct_target_needs_output(const oct_target *t, const char *op);
+/* Whether an operator runs on integers only with a quantizer behind its output; clamped: behind a Relu or Clip that alone reads it, and that one
+ * node alone reads. */
+bool oct_target_needs_output(const oct_target *t, const char *op, bool clamped);
 /* Whether an operator's weights may have a scale per output channel. */
 bool oct_target_per_channel(const oct_target *t, const char *op);
 /* Whether operators with weights take this pair of types, OCT_U8 or OCT_S8 each. */

@@ -8,7 +8,7 @@
 typedef struct oct_target_op {
     const char *op;
     unsigned forms; /* oct_target_form; 0: float */
-    bool needs_output, per_tensor;
+    bool needs_output, clamp_needs_output, per_tensor;
     /* The condition: the attribute has one of the values, or is absent where that is allowed. attr NULL: none. */
     const char *attr;
     const char **value;

@@ -193,7 +193,7 @@ static oct_status read_condition(reader *r, oct_target_op *e, oct_err *err)
 /* The words behind the operators. */
 static oct_status read_forms(reader *r, oct_target_op *e, oct_err *err)
 {
-    static const char *const known[] = { "static", "dynamic", "weight-only", "float", "per-tensor", "needs-output", "if" };
+    static const char *const known[] = { "static", "dynamic", "weight-only", "float", "per-tensor", "needs-output", "clamp-needs-output", "if" };
     const char *at, *word, *is_float = NULL;
     while (!oct_words_done(&r->w)) {
         size_t i = 0;
@@ -207,11 +207,12 @@ static oct_status read_forms(reader *r, oct_target_op *e, oct_err *err)
         case 3: is_float = at; break;
         case 4: e->per_tensor = true; break;
         case 5: e->needs_output = true; break;
-        case 6: OCT_TRY(read_condition(r, e, err)); break;
+        case 6: e->clamp_needs_output = true; break;
+        case 7: OCT_TRY(read_condition(r, e, err)); break;
         default: return oct_words_unknown(&r->w, at, "form or property", word, known, OCT_COUNT(known), err);
         }
     }
-    if (is_float && (e->forms || e->per_tensor || e->needs_output || e->attr))
+    if (is_float && (e->forms || e->per_tensor || e->needs_output || e->clamp_needs_output || e->attr))
         return oct_words_fault(&r->w, is_float, err, "'float' stands alone");
     return is_float || e->forms ? OCT_OK : oct_words_fault(&r->w, r->w.at, err, "static, dynamic, weight-only or float is expected");
 }

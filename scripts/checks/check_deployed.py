@@ -41,7 +41,23 @@ def dense(path, rank, act, row):
     return net.save(path, [1, 24] if rank == 2 else [1, 5, 24])
 
 
+def clamped(path, act, readers):
+    """A product behind which a clamp stands that nothing reads as integers."""
+    net = Net(3)
+    y = net.node("MatMul", ["x", net.const("w", 24, 16, scale=0.2)], "a")
+    y = net.node(act, [y, *([net.const("least", value=np.float32(0)), net.const("most", value=np.float32(6))] if act == "Clip" else [])], "b")
+    z = net.node("Exp", [y], "c" if readers > 1 else "y")
+    if readers > 1:
+        net.node("Sub", [z, y], "y")
+    return net.save(path, [1, 24])
+
+
 def dense_layers(folder):
+    for act in ("Relu", "Clip"):
+        for readers in (1, 2):
+            path = folder / f"clamped{act}{readers}.onnx"
+            np.save(path.with_suffix(".npy"), np.stack(clamped(path, act, readers)))
+            yield Model(f"dense/{act}, {readers} readers", path, path.with_suffix(".npy"))
     for rank in (2, 3):
         for act in (None, "Relu", "Sigmoid", "Tanh"):
             for row in (False, True):

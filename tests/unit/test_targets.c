@@ -64,7 +64,8 @@ static void builtin_targets_run(void **state)
             assert_int_equal(oct_target_lists(t, op, OCT_TARGET_STATIC), strstr(each[i].listed, word) != NULL);
             assert_int_equal(oct_target_lists(t, op, OCT_TARGET_DYNAMIC), matrix || strcmp(op, "LSTM") == 0);
             assert_int_equal(oct_target_lists(t, op, OCT_TARGET_WEIGHT_ONLY), matrix);
-            assert_int_equal(oct_target_needs_output(t, op), each[i].needs && strcmp(op, "Conv") == 0);
+            assert_int_equal(oct_target_needs_output(t, op, false), each[i].needs && strcmp(op, "Conv") == 0);
+            assert_int_equal(oct_target_needs_output(t, op, true), each[i].needs && (strcmp(op, "Conv") == 0 || matrix));
             assert_true(oct_target_per_channel(t, op));
         }
     }
@@ -180,7 +181,7 @@ static void a_target_changes_what_it_inherits(void **state)
     assert_string_equal(oct_target_name(t), "mine");
     assert_true(oct_target_lists(t, "Softmax", OCT_TARGET_STATIC) && oct_target_lists(t, "Add", OCT_TARGET_STATIC));
     assert_false(oct_target_lists(t, "MaxPool", OCT_TARGET_STATIC));
-    assert_false(oct_target_needs_output(t, "Conv")); /* a line replaces all that was said of the operator */
+    assert_false(oct_target_needs_output(t, "Conv", false)); /* a line replaces all that was said of the operator */
     assert_false(oct_target_per_channel(t, "Conv"));
     assert_true(oct_target_per_channel(t, "Gemm"));
     assert_false(oct_target_saturates(t) || oct_target_takes(t, OCT_U8, OCT_S8));
