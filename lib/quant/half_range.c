@@ -1,9 +1,12 @@
-/* What 16-bit floats do not hold: constants, values seen on samples, and without samples values of which too little is known.
+/* What 16-bit floats and 8 bits do not hold: constants, values seen on samples, and without samples values of which too little is known.
  *
  * float16 reaches from 6e-8 to 65504. A value is wide where it leaves that at the top: squares, powers, what is divided by something computed, and all
  * that follows from it until something settles its size (a root, a logarithm, a normalization). Of other values small magnitudes decide: Log and Div
  * make infinity of what is rounded to 0. Nodes that touch the former, and those that read or make the latter, stay float32. bfloat16 has the range of
- * float32, so constants alone are checked. */
+ * float32, so constants alone are checked.
+ *
+ * 8 bits have one step from 0 to the largest value, so what makes values of which small magnitudes decide does not compute on them: a Fourier transform
+ * in front of powers, the filters behind these, a running mean that is divided by. Unless the values were seen, and none was below that step. */
 #include "quant/job.h"
 
 #include "eval/summary.h"
@@ -18,6 +21,8 @@
 #define LEAST_DB 30.0  /* of constants: denormals and zeros where there was an epsilon */
 #define NORMAL_F16 0x1p-14 /* below it float16 loses digits */
 #define TINY_F16 0x1p-19   /* what stays below has less than about 30 dB */
+#define DIGITS_F16 0x1p11
+#define CODES 255          /* of 8 bits, from 0 to the largest value */
 
 /* ---- constants ---- */
 
@@ -90,7 +95,9 @@ typedef enum smallness { NOT_SMALL = 0, SMALL_TO_SUM, SMALL } smallness; /* SMAL
 typedef struct ranges {
     oct_qjob *j;
     const oct_calib *c;
+    bool bytes; /* of 8 bits, not of 16-bit floats */
     width *wide;
+    width *powers; /* what would be wide without samples: it tells a spectrum, however loud it was on samples */
     smallness *small;
     bool *changed;
 } ranges;
@@ -100,8 +107,8 @@ static bool is_variable(const oct_qjob *j, int value)
     return oct_is_f32(j, value) && !j->g->value[value].constant;
 }
 
-/* The widest that a node reads, constants included. */
-static width widest_read(const ranges *r, int id)
+/* The widest that a node reads, constants included; wide: by value. */
+static width widest_read(const ranges *r, int id, const width *wide)
 {
     enum { MOST = 1 << 20 }; /* weights are no masks */
     const oct_node *n = &r->j->g->node[id];
@@ -111,53 +118,53 @@ static width widest_read(const ranges *r, int id)
         double largest = 0;
         if (k && k->data && k->count <= MOST)
             measure(k, OCT_F16, &largest);
-        const width w = largest > LARGEST_F16 ? WIDE : is_variable(r->j, n->in[i]) ? r->wide[n->in[i]] : FITS;
+        const width w = largest > LARGEST_F16 ? WIDE : is_variable(r->j, n->in[i]) ? wide[n->in[i]] : FITS;
         widest = w > widest ? w : widest;
     }
     return widest;
 }
 
 /* How wide the results of a node are as far as its operator says. */
-static width width_made(const ranges *r, int id)
+static width width_made(const ranges *r, int id, const width *wide)
 {
     const oct_growth growth = oct_node_growth(r->j->g, id);
     const oct_op *op = oct_op_of(r->j->g, id);
-    const width read = op ? widest_read(r, id) : FITS;
+    const width read = op ? widest_read(r, id, wide) : FITS;
     if (growth == OCT_GROWS || read == WIDE)
         return WIDE;
     return growth == OCT_GROWS_SUMS ? WIDE_HERE : read == SETTLED && !oct_op_is_layer(op) ? SETTLED : FITS;
 }
 
-static void find_wide(ranges *r, int id)
+static void find_wide(const ranges *r, int id, const oct_calib *c, width *wide)
 {
     const oct_node *n = &r->j->g->node[id];
-    const width made = width_made(r, id);
+    const width made = width_made(r, id, wide);
     for (int k = 0; k < n->n_out; k++) {
         if (!oct_is_f32(r->j, n->out[k]))
             continue;
-        const fact f = fact_of(r->j, r->c, n->out[k]);
+        const fact f = fact_of(r->j, c, n->out[k]);
         const width follows = k > 0 || !oct_node_settles(r->j->g, id) ? made : made == WIDE ? SETTLED : FITS;
-        r->wide[n->out[k]] = !f.known ? follows : f.largest > LARGEST_F16 / (f.pinned ? 1 : HEADROOM) ? WIDE : FITS;
+        wide[n->out[k]] = !f.known ? follows : f.largest > LARGEST_F16 / (f.pinned ? 1 : HEADROOM) ? WIDE : FITS;
     }
 }
 
 /* Whether a layer reads a spectrum: powers, or their roots. */
 static bool reads_spectrum(const ranges *r, int id)
 {
-    const width read = widest_read(r, id);
+    const width read = widest_read(r, id, r->powers);
     return read == WIDE || read == SETTLED;
 }
 
 /* Whether small inputs make small outputs, so that what is lost of one is lost of the other. Of layers those do that filter a spectrum, so that
- * what feeds a spectrum and a logarithm is found. */
+ * what feeds a spectrum and a logarithm is found; of operators that settle sizes those that do it to each element (Sqrt, not Softmax). */
 static bool carries_small(const ranges *r, int id)
 {
     const oct_op *op = oct_op_of(r->j->g, id);
     float lo, hi;
     if (!op || oct_op_is_layer(op))
         return op && reads_spectrum(r, id);
-    return op->homogeneous || op->multiplies || op->alias || op->permutes || op->moves || op->reduces || op->delicate || op->settles ||
-           oct_op_clamp(r->j->g, id, &lo, &hi);
+    return op->homogeneous || op->multiplies || op->alias || op->permutes || op->moves || op->reduces || op->delicate ||
+           (op->settles && op->quant == OCT_QUANT_UNARY) || oct_op_clamp(r->j->g, id, &lo, &hi);
 }
 
 /* What is asked of a node's inputs by those who read its results. */
@@ -173,6 +180,12 @@ static smallness asked_of(const ranges *r, int id)
     return asked;
 }
 
+/* Smaller ones are lost. A layer's results are off by the rounding of what it reads, which is relative to the largest. */
+static double least_held(const ranges *r, const fact *f)
+{
+    return r->bytes ? f->largest / CODES : fmax(NORMAL_F16, f->largest / DIGITS_F16);
+}
+
 /* A logarithm tells small values apart however they come about; a divisor must only not be 0. */
 static void find_small(ranges *r, int id)
 {
@@ -185,7 +198,7 @@ static void find_small(ranges *r, int id)
         if (!is_variable(r->j, n->in[i]) || wants <= r->small[n->in[i]])
             continue;
         const fact f = fact_of(r->j, r->c, n->in[i]);
-        if (!f.known || (f.least > 0 && f.least < NORMAL_F16))
+        if (!f.known || (f.least > 0 && f.least < least_held(r, &f)))
             r->small[n->in[i]] = wants;
     }
 }
@@ -237,7 +250,8 @@ static oct_status check_value(const ranges *r, int id, int value, int slot, oct_
     const bool decides = r->small[value] && (slot < 0 || (slot < 32 && oct_node_delicate(r->j->g, id) >> slot & 1));
     if (r->j->node[id].barred || !decides)
         return OCT_OK;
-    return bar(r, id, f.known ? oct_arena_printf(r->j->arena, "'%s' has values down to %.2g that decide, which float16 does not hold", name, f.least)
+    return bar(r, id, f.known ? oct_arena_printf(r->j->arena, "'%s' has values down to %.2g beside %.2g that decide, which float16 does not hold", name,
+                                                 f.least, f.largest)
                               : oct_arena_printf(r->j->arena, "without samples it is not known whether float16 holds the small values of '%s' that decide",
                                                  name), err);
 }
@@ -256,17 +270,79 @@ static oct_status check_node(const ranges *r, int id, oct_err *err)
     return OCT_OK;
 }
 
-static oct_status check_all(ranges *r, oct_err *err)
+static oct_status check_all(const ranges *r, oct_err *err)
 {
     const oct_graph *g = r->j->g;
-    for (size_t i = 0; i < g->n_order; i++)
-        find_wide(r, g->order[i]);
-    for (size_t i = g->n_order; i-- > 0;)
-        find_small(r, g->order[i]);
     for (size_t i = 0; i < g->n_order; i++)
         if (oct_half_type(r->j, g->order[i]))
             OCT_TRY(check_node(r, g->order[i], err));
     return OCT_OK;
+}
+
+/* ---- 8 bits ---- */
+
+/* Which output of an integer layer, or of what stands between them, has small values that decide; -1: none. A layer that the policy names is as it says. */
+static int deciding_output(const ranges *r, int id)
+{
+    const qnode *q = &r->j->node[id];
+    const oct_node *n = &r->j->g->node[id];
+    if ((q->scheme != OCT_SCHEME_STATIC && q->scheme != OCT_SCHEME_DYNAMIC) || q->absorbed || q->row.named)
+        return -1;
+    for (int k = 0; k < n->n_out; k++)
+        if (n->out[k] >= 0 && r->small[n->out[k]])
+            return n->out[k];
+    return -1;
+}
+
+static oct_status check_bytes(const ranges *r, oct_err *err)
+{
+    const oct_graph *g = r->j->g;
+    for (size_t i = 0; i < g->n_order; i++) {
+        const int v = deciding_output(r, g->order[i]);
+        if (v < 0)
+            continue;
+        const fact f = fact_of(r->j, r->c, v);
+        const char *name = g->value[v].name;
+        OCT_TRY(bar(r, g->order[i], f.known ? oct_arena_printf(r->j->arena, "'%s' has values down to %.2g of %.2g that decide about a logarithm or a quotient, "
+                                                               "which 8 bits round to 0", name, f.least, f.largest)
+                                            : oct_arena_printf(r->j->arena, "small values of '%s' decide about a logarithm or a quotient, and may be more than 8 "
+                                                               "bits hold", name), err));
+    }
+    return OCT_OK;
+}
+
+static oct_status find_ranges(ranges *r, oct_err *err)
+{
+    const oct_graph *g = r->j->g;
+    r->wide = oct_calloc(g->n_value + 1, sizeof *r->wide);
+    r->powers = oct_calloc(g->n_value + 1, sizeof *r->powers);
+    r->small = oct_calloc(g->n_value + 1, sizeof *r->small);
+    if (!r->wide || !r->powers || !r->small)
+        return oct_nomem(err);
+    for (size_t i = 0; i < g->n_order; i++) {
+        find_wide(r, g->order[i], NULL, r->powers);
+        find_wide(r, g->order[i], r->c, r->wide);
+    }
+    for (size_t i = g->n_order; i-- > 0;)
+        find_small(r, g->order[i]);
+    return OCT_OK;
+}
+
+static void free_ranges(ranges *r)
+{
+    oct_free(r->wide);
+    oct_free(r->powers);
+    oct_free(r->small);
+}
+
+oct_status oct_bytes_check(oct_qjob *j, const oct_calib *c, bool *changed, oct_err *err)
+{
+    ranges r = { .j = j, .c = c, .bytes = true, .changed = changed };
+    oct_status s = find_ranges(&r, err);
+    if (s == OCT_OK)
+        s = check_bytes(&r, err);
+    free_ranges(&r);
+    return s;
 }
 
 oct_status oct_half_check(oct_qjob *j, const oct_calib *c, bool *changed, oct_err *err)
@@ -277,10 +353,9 @@ oct_status oct_half_check(oct_qjob *j, const oct_calib *c, bool *changed, oct_er
         any |= oct_half_type(j, j->g->order[i]) != OCT_UNDEFINED;
     if (!any)
         return OCT_OK;
-    r.wide = oct_calloc(j->g->n_value + 1, sizeof *r.wide);
-    r.small = oct_calloc(j->g->n_value + 1, sizeof *r.small);
-    oct_status s = r.wide && r.small ? check_all(&r, err) : oct_nomem(err);
-    oct_free(r.wide);
-    oct_free(r.small);
+    oct_status s = find_ranges(&r, err);
+    if (s == OCT_OK)
+        s = check_all(&r, err);
+    free_ranges(&r);
     return s;
 }

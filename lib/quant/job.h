@@ -188,6 +188,8 @@ oct_status oct_half_place(oct_qjob *j, oct_err *err);
 int oct_half_operand(const oct_qjob *j, int id, int i);
 /* half_range.c: bars nodes with a constant or (c not NULL) a value that the type does not hold; *changed is set where one was barred. */
 oct_status oct_half_check(oct_qjob *j, const oct_calib *c, bool *changed, oct_err *err);
+/* The same of nodes on 8 bits that make values of which small ones decide (Log, divisors), where these are not known to be held. */
+oct_status oct_bytes_check(oct_qjob *j, const oct_calib *c, bool *changed, oct_err *err);
 /* The type that a node computes on, or OCT_UNDEFINED: not on 16-bit floats. Nodes added since the job was made have none. */
 oct_dtype oct_half_type(const oct_qjob *j, int node);
 /* dB of rounding a constant to t; NaN: not f32. */

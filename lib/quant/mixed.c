@@ -96,9 +96,12 @@ static int cost_of(const choice *x, int root, double *macs, int *layers)
 
 static oct_status take(choice *x, const reason *r, oct_err *err)
 {
-    const char *why = oct_arena_printf(x->j->arena, "left float: rounding '%s' alone would cause %.0f %% of the loss at the outputs (about %.1f dB are "
-                                       "gained, for %.1f %% of the multiply-accumulates)", oct_value_name(x->j->g, r->root), 100 * r->share, r->gain,
-                                       100 * r->macs);
+    const char *name = oct_value_name(x->j->g, r->root);
+    const char *why = isfinite(r->gain) ? oct_arena_printf(x->j->arena, "left float: rounding '%s' alone would cause %.0f %% of the loss at the outputs (about "
+                                                           "%.1f dB are gained, for %.1f %% of the multiply-accumulates)", name, 100 * r->share, r->gain,
+                                                           100 * r->macs)
+                                        : oct_arena_printf(x->j->arena, "left float: rounding '%s' alone would make outputs that are infinite or no numbers",
+                                                           name);
     if (!why)
         return oct_nomem(err);
     for (size_t i = 0; i < x->j->n_layer; i++) {
@@ -169,9 +172,9 @@ static oct_status choose(choice *x, oct_err *err)
             continue;
         /* Errors need not add up: what is left is no less than the next value causes. */
         const double next = i + 1 < s->n ? s->site[i + 1].noise : 0, before = left;
-        left = fmax(fmax(left - s->site[i].noise, left * 1e-3), next);
-        const double share = fmin(1, s->site[i].noise / s->all.noise);
-        OCT_TRY(take(x, &(reason){ s->site[i].value, share, 10 * log10(before / left), macs, beyond }, err));
+        left = isinf(left) ? next : fmax(fmax(left - s->site[i].noise, left * 1e-3), next);
+        const double share = isinf(before) ? 1 : fmin(1, s->site[i].noise / s->all.noise);
+        OCT_TRY(take(x, &(reason){ s->site[i].value, share, isinf(before) ? INFINITY : 10 * log10(before / left), macs, beyond }, err));
     }
     return OCT_OK;
 }
