@@ -194,6 +194,8 @@ static oct_status make_border(forms_reader *r, int id, int qvals, int v, oct_err
     oct_graph *g = r->g;
     const int behind = oct_edit_after(g, id);
     oct_graph_cut_inputs(g, id, 1);
+    if (g->node[id].domain[0]) /* within the graph a border is of ONNX's domain */
+        OCT_TRY(oct_edit_become(g, id, "QuantizeLinear", "", 0, err));
     OCT_TRY(oct_graph_set_output(g, id, 0, v, err));
     return is_needed(g, qvals) ? oct_edit_node(g, "QuantizeLinear", &v, 1, qvals, behind, NULL, err) : OCT_OK;
 }

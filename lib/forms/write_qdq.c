@@ -47,11 +47,19 @@ oct_status oct_write_params(oct_writer *w, const oct_quant *q, const char *base,
 
 /* ---- nodes ---- */
 
+/* 16 and 4 bits came to both operators with opset 21; those of com.microsoft have them before. */
+static bool is_foreign(const oct_graph *g, oct_dtype t)
+{
+    return (oct_dtype_bits(t) == 16 || oct_dtype_bits(t) == 4) && oct_graph_opset(g, "") < 21;
+}
+
 /* Gives a QuantizeLinear or DequantizeLinear its parameters: quantized value has their constants, behind the quantized values. */
 static oct_status complete(oct_writer *w, int node, const int qval[3], const oct_quant *q, oct_err *err)
 {
     OCT_TRY(oct_graph_set_input(w->g, node, 1, qval[1], err));
     OCT_TRY(oct_graph_set_input(w->g, node, 2, qval[2], err));
+    if (is_foreign(w->g, q->dtype))
+        OCT_TRY(oct_edit_become(w->g, node, w->g->node[node].op, "com.microsoft", 0, err));
     return q->n > 1 ? oct_node_set_int(w->g, node, "axis", q->axis, err) : OCT_OK;
 }
 

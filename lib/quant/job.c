@@ -103,8 +103,24 @@ oct_status oct_new_scales(oct_qjob *j, oct_quant *q, int32_t zero, float **scale
 
 static void add_to_rule(const oct_qjob *j, oct_policy_row *row, const char *clause)
 {
-    const char *rule = oct_arena_printf(j->arena, "%s; %s", row->rule, clause);
+    const char *rule = clause ? oct_arena_printf(j->arena, "%s; %s", row->rule, clause) : NULL;
     row->rule = rule ? rule : row->rule;
+}
+
+static bool takes(const oct_target *t, oct_dtype activations)
+{
+    return oct_target_takes(t, activations, OCT_U8) || oct_target_takes(t, activations, OCT_S8);
+}
+
+/* The type of activations that stands for one that the target does not take: of as many bits, else of others. */
+static oct_dtype taken_instead(const oct_target *t, oct_dtype asked)
+{
+    static const oct_dtype narrow[] = { OCT_U8, OCT_S8, OCT_U16, OCT_S16 }, wide[] = { OCT_U16, OCT_S16, OCT_U8, OCT_S8 };
+    const oct_dtype *type = oct_dtype_bits(asked) == 8 ? narrow : wide;
+    size_t i = 0;
+    while (i + 1 < OCT_COUNT(narrow) && !takes(t, type[i]))
+        i++;
+    return type[i];
 }
 
 /* Activations and granularity that the target never takes give way to those that it takes, and the rule says so. (Types of weights follow
@@ -112,13 +128,12 @@ static void add_to_rule(const oct_qjob *j, oct_policy_row *row, const char *clau
 static void fit_target(const oct_qjob *j, const oct_op *op, oct_policy_row *row)
 {
     const oct_target *t = j->opts.target;
-    const bool takes = oct_target_takes(t, row->activations, OCT_U8) || oct_target_takes(t, row->activations, OCT_S8);
     const bool on_integers = row->scheme == OCT_SCHEME_STATIC || row->scheme == OCT_SCHEME_DYNAMIC;
     if (!op || op->quant == OCT_QUANT_NONE || !on_integers)
         return;
-    if (row->scheme == OCT_SCHEME_STATIC && !takes) {
-        row->activations = row->activations == OCT_U8 ? OCT_S8 : OCT_U8;
-        add_to_rule(j, row, row->activations == OCT_S8 ? "the target takes s8 activations" : "the target takes u8 activations");
+    if (row->scheme == OCT_SCHEME_STATIC && !takes(t, row->activations)) {
+        row->activations = taken_instead(t, row->activations);
+        add_to_rule(j, row, oct_arena_printf(j->arena, "the target takes %s activations", oct_policy_activations(row->activations)));
     }
     if (row->per_channel && !oct_target_per_channel(t, op->type)) {
         row->per_channel = false;

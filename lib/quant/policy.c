@@ -11,14 +11,23 @@
 
 enum { TENSOR, CHANNEL, FIRST_BLOCK }; /* granularities */
 static const char *const schemes[OCT_SCHEME_COUNT] = { "auto", "static", "dynamic", "weight-only", "fp16", "bf16", "float" };
-static const char *const weights[OCT_WEIGHT_COUNT] = { "s8", "s7", "u8", "s4", "u4" }, *const activations[] = { "u8", "s8" };
+static const char *const weights[OCT_WEIGHT_COUNT] = { "s8", "s7", "u8", "s4", "u4" }, *const activations[] = { "u8", "s8", "u16", "s16" };
+static const oct_dtype activation_types[OCT_COUNT(activations)] = { OCT_U8, OCT_S8, OCT_U16, OCT_S16 };
 static const char *const granularities[] = { "tensor", "channel", "block16", "block32", "block64", "block128", "block256" };
 static const char *const symmetries[] = { "asym", "sym" };
 const oct_policy_part oct_policy_parts[OCT_COLUMNS][OCT_PARTS] = {
     { { "scheme", schemes + 1, OCT_SCHEME_COUNT - 1 } }, /* without auto */
     { { "weight type", weights, OCT_WEIGHT_COUNT }, { "granularity", granularities, OCT_COUNT(granularities) }, { "symmetry", symmetries, 2 } },
-    { { "activation type", activations, 2 }, { "granularity of activations", granularities, 1 }, { "symmetry", symmetries, 2 } },
+    { { "activation type", activations, OCT_COUNT(activations) }, { "granularity of activations", granularities, 1 }, { "symmetry", symmetries, 2 } },
 };
+
+const char *oct_policy_activations(oct_dtype t)
+{
+    size_t i = 0;
+    while (i + 1 < OCT_COUNT(activations) && activation_types[i] != t)
+        i++;
+    return activations[i];
+}
 
 int oct_policy_block(int granularity)
 {
@@ -213,7 +222,7 @@ void oct_policy_match(const oct_policy *p, const oct_graph *g, int node, const c
     row->weights = (oct_weight_type)value[OCT_COLUMN_WEIGHTS][0];
     row->per_channel = value[OCT_COLUMN_WEIGHTS][1] == CHANNEL;
     row->block = oct_policy_block(value[OCT_COLUMN_WEIGHTS][1]);
-    row->activations = value[OCT_COLUMN_ACTIVATIONS][0] ? OCT_S8 : OCT_U8;
+    row->activations = activation_types[value[OCT_COLUMN_ACTIVATIONS][0]];
     row->symmetric = value[OCT_COLUMN_ACTIVATIONS][2];
 }
 

@@ -8,7 +8,7 @@
  *
  * Matches, joined by '&': op:A,B,...  name:GLOB  first  last  io  const-b  depthwise  weights>N  weights<N  any.  A '!' in front
  * negates. value:GLOB, alone, is of values that no integer layer makes, such as inputs, and names their observer. Weights: s8, s7, u8 /channel|tensor /sym, and for weight-only s4, s8 /blockN /sym or u4, u8 /blockN /asym, where N values
- * along k share a scale; activations: u8, s8 /tensor /asym|sym. */
+ * along k share a scale; activations: u8, s8, u16, s16 /tensor /asym|sym. */
 #ifndef OCT_QUANT_POLICY_H
 #define OCT_QUANT_POLICY_H
 
@@ -45,7 +45,7 @@ typedef struct oct_policy_row {
     oct_weight_type weights;
     bool per_channel;
     int block;                 /* weights that share a scale; 0: no rule asks for blocks */
-    oct_dtype activations;     /* OCT_U8 or OCT_S8 */
+    oct_dtype activations;     /* OCT_U8, OCT_S8, OCT_U16 or OCT_S16 */
     bool symmetric;            /* activations */
     oct_observer_spec observer; /* .observer NULL: no rule names one; left to the job (quant/tune.c) */
     bool named;                /* a rule of the user's set the scheme of nodes of this name: it is not for mixed precision to change */
@@ -53,6 +53,9 @@ typedef struct oct_policy_row {
 } oct_policy_row;
 
 typedef struct oct_policy oct_policy;
+
+/* The table's word for a type of activations: "u8", "s8", "u16", "s16". */
+const char *oct_policy_activations(oct_dtype t);
 
 /* The built-in table (share/policy.txt), as text and parsed. */
 const char *oct_policy_builtin(void);

@@ -42,7 +42,7 @@ static void dump_layer(oct_buf *b, const oct_conversion *c, const oct_layer *l)
     else if (l->d.integer)
         oct_buf_printf(b, "  %s  %s/%s/sym  %s/tensor/%s  %s", oct_scheme_name(l->d.scheme),
                        oct_policy_parts[OCT_COLUMN_WEIGHTS][0].words[row.weights], row.per_channel ? "channel" : "tensor",
-                       row.activations == OCT_S8 ? "s8" : "u8", row.symmetric ? "sym" : "asym", o.observer->name);
+                       oct_policy_activations(row.activations), row.symmetric ? "sym" : "asym", o.observer->name);
     else
         oct_buf_printf(b, "  %s  -  -  -", oct_scheme_name(l->d.scheme));
     if (!blocks && l->d.integer && o.observer->has_param)

@@ -330,13 +330,19 @@ oct_dtype oct_activations_of(const oct_qjob *j, int id)
     return x ? x->dtype : OCT_U8;
 }
 
+/* Whether sums of pairs of products with these activations saturate: 16 bits of an activation are not multiplied so. */
+static bool saturates(const oct_target *t, oct_dtype activations)
+{
+    return oct_target_saturates(t) && oct_dtype_bits(activations) == 8;
+}
+
 oct_pair_need oct_pairs_need(const oct_qjob *j, int id)
 {
     const oct_target *t = j->opts.target;
     const oct_weight_type asked = j->node[id].row.weights;
     const oct_dtype activations = oct_activations_of(j, id);
     const bool takes_u8 = oct_target_takes(t, activations, OCT_U8);
-    if (!oct_target_saturates(t) || !oct_target_takes(t, activations, OCT_S8) || asked == OCT_WEIGHT_S7)
+    if (!saturates(t, activations) || !oct_target_takes(t, activations, OCT_S8) || asked == OCT_WEIGHT_S7)
         return OCT_PAIRS_ANY;
     if (!takes_u8)
         return OCT_PAIRS_SAFE_NEEDED;
@@ -354,13 +360,13 @@ static const char *choose_type(const oct_qjob *j, int id, layer_weights *l, oct_
         return "u8 weights, as the policy says";
     if (!oct_target_takes(t, activations, OCT_S8))
         return "u8 weights: the target takes no others";
-    if (oct_target_saturates(t) && !is_safe(l))
+    if (saturates(t, activations) && !is_safe(l))
         return "u8 weights: s8 could saturate 16 bits on CPUs without VNNI";
     *type = OCT_S8;
     for (int i = 0; i < l->n; i++)
         if (l->q[i]->widened)
             return "s8 weights, made safe from saturation";
-    return oct_target_saturates(t) ? "s8 weights, proved safe from saturation" : NULL;
+    return saturates(t, activations) ? "s8 weights, proved safe from saturation" : NULL;
 }
 
 /* The quantized values and the zero points in the type that is written; old: as in round_weights. */

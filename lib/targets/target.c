@@ -152,7 +152,8 @@ bool oct_target_per_channel(const oct_target *t, const char *op)
 
 bool oct_target_takes(const oct_target *t, oct_dtype activations, oct_dtype weights)
 {
-    return t->takes[activations == OCT_S8][weights == OCT_S8];
+    const int a = activations == OCT_U8 ? 0 : activations == OCT_S8 ? 1 : activations == OCT_U16 ? 2 : 3;
+    return t->takes[a][weights == OCT_S8];
 }
 
 bool oct_target_saturates(const oct_target *t)

@@ -56,7 +56,7 @@ bool oct_target_lists(const oct_target *t, const char *op, oct_target_form form)
 bool oct_target_needs_output(const oct_target *t, const char *op, bool clamped);
 /* Whether an operator's weights may have a scale per output channel. */
 bool oct_target_per_channel(const oct_target *t, const char *op);
-/* Whether operators with weights take this pair of types, OCT_U8 or OCT_S8 each. */
+/* Whether operators with weights take this pair of types: activations OCT_U8, OCT_S8, OCT_U16 or OCT_S16, weights OCT_U8 or OCT_S8. */
 bool oct_target_takes(const oct_target *t, oct_dtype activations, oct_dtype weights);
 /* Whether sums of two products of u8 activations and s8 weights saturate at 16 bits on some of its CPUs. */
 bool oct_target_saturates(const oct_target *t);

@@ -4,6 +4,8 @@
 
 #include "targets/target.h"
 
+enum { OCT_TARGET_ACTIVATIONS = 4 }; /* types of activations: u8, s8, u16, s16 */
+
 /* What a line says of one operator. */
 typedef struct oct_target_op {
     const char *op;
@@ -23,7 +25,7 @@ struct oct_target {
     const char *name, *summary;
     bool saturates, bfloat16, runs_all;
     uint32_t traps; /* bit i: of oct_target_trap_name(i) */
-    bool takes[2][2]; /* activations, weights: 0 u8, 1 s8 */
+    bool takes[OCT_TARGET_ACTIVATIONS][2]; /* activations; weights: 0 u8, 1 s8 */
     oct_target_op *op;
     size_t n_op, cap_op;
 };

@@ -98,7 +98,7 @@ static oct_status read_choice(reader *r, const char *what, const char *const wor
 
 static oct_status read_types(reader *r, oct_err *err)
 {
-    static const char *const pairs[] = { "u8*u8", "u8*s8", "s8*u8", "s8*s8" };
+    static const char *const pairs[] = { "u8*u8", "u8*s8", "s8*u8", "s8*s8", "u16*u8", "u16*s8", "s16*u8", "s16*s8" };
     const char *at, *word;
     memset(r->t->takes, 0, sizeof r->t->takes);
     if (oct_words_done(&r->w))
@@ -320,7 +320,7 @@ static oct_status check(const reader *r, oct_err *err)
 {
     const oct_target *t = r->t;
     bool dynamic = false, any = false;
-    for (int a = 0; a < 2; a++)
+    for (int a = 0; a < OCT_TARGET_ACTIVATIONS; a++)
         any |= t->takes[a][0] || t->takes[a][1];
     for (size_t i = 0; i < t->n_op; i++)
         dynamic |= (t->op[i].forms & OCT_TARGET_DYNAMIC) != 0;

@@ -40,7 +40,7 @@ from pylib.judge import Checker, options, sqnr
 
 TURNS = 3         # a third of the samples judges, the others calibrate
 LARGE = 64 << 10  # bytes of float weights from which on a file may not grow
-STATIC = ("static", "static-operators", "static-s8")
+STATIC = ("static", "static-operators", "static-s8", "static-16")
 SCHEMES = {
     "static": [],
     "dynamic": ["--scheme", "dynamic"],
@@ -50,8 +50,13 @@ SCHEMES = {
     "bf16": ["--scheme", "bf16"],
     "static-s8": ["--policy", "s8.policy"],
     "weights-8": ["--scheme", "weight-only", "--bits", "8"],
+    "static-16": ["--policy", "u16.policy", "--target", "wide.target"],
 }
-POLICIES = {"s8.policy": "any - - s8/tensor/sym -\n"}
+FILES = {
+    "s8.policy": "any - - s8/tensor/sym -\n",
+    "u16.policy": "any - - u16/tensor/asym -\n",
+    "wide.target": "name wide\nsummary activations of 16 bits\ninherits onnxruntime-x86\ntypes u8*u8 u8*s8 s8*s8 u16*s8\n",
+}
 MADE_BY = 1 << 10  # bytes of metadata
 UNLIKE = 40.0     # dB: bf16 and fp16 differ by this where runtimes round at different places
 
@@ -184,7 +189,7 @@ def check(c, name, model, data, schemes, table):
     out = c.folder / "out.onnx"
     for scheme in schemes:
         what = f"{name} {scheme}"
-        more = [c.folder / m if m in POLICIES else m for m in SCHEMES[scheme]]
+        more = [c.folder / m if m in FILES else m for m in SCHEMES[scheme]]
         more += ["--data", c.folder / "calib.npz"] if scheme in STATIC else []
         report = []
         failed = why_not(lambda more=more, report=report: report.append(c.convert(model, out, *more)))
@@ -254,7 +259,7 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="octet-architectures-") as folder:
         c, table = Checker(args, Path(folder)), []
-        for name, text in POLICIES.items():
+        for name, text in FILES.items():
             (c.folder / name).write_text(text)
         for number, (name, model, data) in enumerate(networks(args, c.folder)):
             schemes = list(SCHEMES) if args.all or args.models else list(SCHEMES)[number % 3::3]

@@ -21,6 +21,7 @@ from pylib import packages
 packages.need("numpy", "onnx", "onnxruntime")
 import numpy as np
 import onnx
+import onnx.version_converter
 from onnx import numpy_helper
 
 from pylib.judge import Checker, options, run_ort, sqnr
@@ -219,6 +220,55 @@ def check(c, name, make, least):
             c.hold(f"{what}: ours", sqnr(theirs, ours) > NEAR, f"{sqnr(theirs, ours):.1f} dB")
 
 
+def of_range(lo, hi, dtype):
+    """(scale, zero point) of a range in an integer type, as the specification of QuantizeLinear has them."""
+    ends = np.iinfo(dtype)
+    scale = (max(hi, 0.0) - min(lo, 0.0)) / (int(ends.max) - int(ends.min))
+    return np.float32(scale), int(np.rint(ends.min - min(lo, 0.0) / scale))
+
+
+def check_wide(c):
+    """Activations of 16 bits: their grids by NumPy from what ONNX Runtime's float run gives, codes of ONNX Runtime by these, domains by the opset."""
+    for opset, dtype in ((13, np.uint16), (13, np.int16), (21, np.uint16), (21, np.int16)):
+        word = {np.uint16: "u16", np.int16: "s16"}[dtype]
+        what, model, out = f"{word}, opset {opset}", c.folder / "wide.onnx", c.folder / "out.onnx"
+        samples = clamped(model)
+        for s in samples:  # whichever of them calibrate
+            s[0, 0, :2] = -4, 5
+        made = onnx.version_converter.convert_version(onnx.load(model), opset) if opset != 13 else onnx.load(model)
+        onnx.save(made, model)
+        np.save(c.folder / "x.npy", np.stack(samples))
+        (c.folder / "wide.policy").write_text(f"any - - {word} minmax\n")
+        (c.folder / "wide.target").write_text(f"name wide\nsummary 16 bits\ninherits onnxruntime-x86\ntypes u8*s8 u8*u8 {word}*s8\n")
+        report = c.convert(model, out, "--data", c.folder / "x.npy", "--policy", c.folder / "wide.policy", "--target", c.folder / "wide.target", *NEAREST)
+        onnx.checker.check_model(str(out), full_check=True)
+        integer = [x["integer"] for x in report["layers"] if x.get("weights")]
+        c.hold(f"{what}: layers", len(integer) == 3 and all(integer), f"{sum(integer)} of {len(integer)} on integers")
+        quantized = onnx.load(out)
+        have = {t.name: numpy_helper.to_array(t) for t in quantized.graph.initializer}
+        wide = [n for n in quantized.graph.node if n.op_type in ("QuantizeLinear", "DequantizeLinear") and have[n.input[2]].dtype == dtype]
+        domains = {n.domain for n in wide}
+        c.hold(f"{what}: domain", wide and domains == {"com.microsoft" if opset < 21 else ""}, f"{domains}")
+        others = {n.domain for n in quantized.graph.node if n.op_type == "DequantizeLinear" and n not in wide}
+        c.hold(f"{what}: domain of weights", others == {""}, f"{others}")
+        first = next(n for n in wide if n.op_type == "QuantizeLinear" and n.input[0] == "x")
+        x = np.stack(samples)
+        scale, zero = of_range(float(x.min()), float(x.max()), dtype)
+        got = have[first.input[1]], int(have[first.input[2]])
+        c.hold(f"{what}: grid of the input", np.isclose(got[0], scale, rtol=1e-6) and got[1] == zero, f"{got} for {scale}, {zero}")
+        quantized.graph.output.append(onnx.helper.make_tensor_value_info(first.output[0], onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), None))
+        onnx.save(quantized, c.folder / "shown.onnx")
+        ends = np.iinfo(dtype)
+        codes = np.clip(np.rint(x[:, None] / got[0]) + got[1], ends.min, ends.max)
+        shown = run_ort(c.folder / "shown.onnx", list(x[:, None]), optimize=False)[-1]
+        c.hold(f"{what}: codes of the input", shown.dtype == dtype and np.array_equal(shown, codes), "")
+        worst, _ = worst_code(out, {t.name: numpy_helper.to_array(t).astype(np.float64) for t in made.graph.initializer})
+        c.hold(f"{what}: codes of constants", worst <= 0.5001, f"{worst:.3f} steps")
+        want, theirs, ours = run_ort(model, list(x[:, None])), run_ort(out, list(x[:, None]), exact=True), c.run_ours(out, samples)
+        c.hold(f"{what}: near float", sqnr(want, theirs) > 38.0, f"{sqnr(want, theirs):.1f} dB")
+        c.hold(f"{what}: ours", sqnr(theirs, ours) > NEAR, f"{sqnr(theirs, ours):.1f} dB")
+
+
 def check_whole(c):
     """A first dimension that is fixed and no batch: all rows of a sample count."""
     model, out = c.folder / "whole.onnx", c.folder / "out.onnx"
@@ -240,6 +290,7 @@ def main():
                                   ("line", line, 30.0), ("solid", solid, 30.0), ("left", left, 30.0), ("left_gemm", left_gemm, 30.0), ("equations", equations, 30.0)):
             check(c, name, make, least)
         check_symmetric(c)
+        check_wide(c)
         check_whole(c)
         return c.finish()
 

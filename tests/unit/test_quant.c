@@ -104,6 +104,10 @@ static void targets_choose_types_and_granularity(void **state)
           "any (built-in:7); the target takes u8 activations; the target takes one scale for all weights", NULL, OCT_U8, OCT_S8, false },
         { "types u8*u8\nop Conv static\n", NULL, "any (built-in:7)", "u8 weights: the target takes no others", OCT_U8, OCT_U8, true },
         { "types u8*u8 s8*s8\nop Conv static\n", "any - - s8 -\n", "any (built-in:7)", NULL, OCT_S8, OCT_S8, true },
+        { "types u8*s8\nop Conv static\n", "any - - u16 -\n", "any (built-in:7); the target takes u8 activations", NULL, OCT_U8, OCT_S8, true },
+        { "types u8*s8 s16*s8\nop Conv static\n", "any - - u16 -\n", "any (built-in:7); the target takes s16 activations", NULL, OCT_S16, OCT_S8,
+          true },
+        { "types u8*u8 u8*s8 u16*s8\npair-sums saturate\nop Conv static\n", "any - - u16 -\n", "any (built-in:7)", NULL, OCT_U16, OCT_S8, true },
         { "types u8*s8 s8*u8\nop Conv static\n", "any - - s8 -\n", "any (built-in:7)", "u8 weights: the target takes no others", OCT_S8,
           OCT_U8, true },
     };
