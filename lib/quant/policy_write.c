@@ -45,7 +45,7 @@ static void dump_layer(oct_buf *b, const oct_conversion *c, const oct_layer *l)
                        oct_policy_activations(row.activations), row.symmetric ? "sym" : "asym", o.observer->name);
     else
         oct_buf_printf(b, "  %s  -  -  -", oct_scheme_name(l->d.scheme));
-    if (!blocks && l->d.integer && o.observer->has_param)
+    if (!blocks && l->d.integer && o.param != o.observer->param)
         oct_buf_printf(b, "=%s", oct_f64_text(param, o.param));
     oct_buf_puts(b, "  # ");
     oct_text_clean(b, l->d.op, false);

@@ -6,7 +6,7 @@
  * tensors, each on real inputs, and behind whatever activation follows.
  *
  * Ranges that are measured on one half of the samples are made from the statistics of the other: what clips the values that made it seems
- * better than it is.
+ * better than it is. 16 bits have room for what lies beyond all samples: there twice their range is taken where no other wins.
  *
  * Each candidate for the whole model is measured at the outputs, sample by sample: one that wins by chance is not taken. The choice per
  * tensor is compared with the best of them on the other half of the samples. In small models others of a tensor's candidates are tried at
@@ -20,9 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Widest ranges first: among nearly equal ones that is safer for data unlike the samples. */
-static const char *const candidates[] = { "minmax", "hist-mse=4", "hist-mse", "hist-percentile=99.99", "hist-percentile=99.9" };
-enum { N = sizeof candidates / sizeof candidates[0], USUAL = 2 }; /* USUAL: oct_observer_default */
+/* Widest ranges first: among nearly equal ones that is safer for data unlike the samples. The last one is wider still, for 16 bits alone. */
+static const char *const candidates[] = { "minmax", "hist-mse=4", "hist-mse", "hist-percentile=99.99", "hist-percentile=99.9", "minmax=2" };
+enum { N = sizeof candidates / sizeof candidates[0], ROOMY = N - 1, USUAL = 2 }; /* USUAL: oct_observer_default */
 #define SAMPLES ((oct_sim_size){ 2400000000, 4, 32 }) /* of each half */
 #define BEHIND_DB 0.5      /* on one half: what is so far behind another candidate is not measured on the other */
 #define CLEARLY 0.9        /* times the cost of what suits the model: less is worth another candidate for a tensor */
@@ -55,6 +55,7 @@ typedef struct search {
     oct_sim *half[2];
     const oct_sim_core *core;
     size_t taps;
+    int n;                     /* candidates that this job has */
     bool *all;                 /* [n_values]: true */
     oct_observer_spec spec[N];
     const oct_quant **made[2][N]; /* [n_values]: parameters by each, of what is judged on either half */
@@ -90,13 +91,22 @@ static oct_status make_candidate(search *x, int half, int k, oct_err *err)
     return OCT_OK;
 }
 
+/* Whether a value has 16 bits, once there are candidates. */
+static bool has_room(const oct_qjob *j)
+{
+    for (size_t v = 0; v < j->n_values; v++)
+        if (j->value[v].quant && oct_dtype_bits(j->value[v].quant->dtype) == 16)
+            return true;
+    return false;
+}
+
 /* What is judged on a half comes from the other one, as far as there are statistics of halves: ranges that fit the very values that they are
  * judged on seem better than they are, narrow ones most. */
 static oct_status make_candidates(search *x, oct_err *err)
 {
     const oct_observer_spec usual = x->j->observer;
-    for (int half = 0; half < 2; half++)
-        for (int k = 0; k < N; k++)
+    for (int k = 0; k < N && (k < ROOMY || has_room(x->j)); x->n = ++k)
+        for (int half = 0; half < 2; half++)
             OCT_TRY(make_candidate(x, half, k, err));
     x->j->observer = usual;
     return OCT_OK;
@@ -189,7 +199,7 @@ static oct_status run_lanes(search *x, oct_sim *some, oct_err *err)
     oct_status s = OCT_OK;
     for (size_t i = 0; i < some->n_samples; i++)
         OCT_TRY(open_lane(x, &x->lane[x->first + i], err));
-    for (x->now = -1; x->now < N && s == OCT_OK; x->now++) {
+    for (x->now = -1; x->now < x->n && s == OCT_OK; x->now++) {
         if (x->now >= 0)
             use(x, 0, x->now);
         s = oct_sim_show(some, x->all, show, x, err);
@@ -341,13 +351,21 @@ static bool wins(const search *x, int from, const outcome *was, const outcome *n
 
 /* ---- choosing ---- */
 
+/* The candidate of the widest ranges. */
+static int widest(const search *x)
+{
+    return x->n > ROOMY ? ROOMY : 0;
+}
+
 /* The candidate that suits the whole model: a narrower one where it wins. The second half is asked where the first one shows a gain. */
 static oct_status choose_one(search *x, outcome *o, oct_err *err)
 {
-    int best = 0;
-    OCT_TRY(measure_both(x, 0, &o[0], err));
+    int best = widest(x);
+    OCT_TRY(measure_both(x, best, &o[best], err));
     OCT_TRY(measure_both(x, USUAL, &o[USUAL], err));
-    for (int k = 1; k < N; k++) {
+    for (int k = 0; k < ROOMY; k++) {
+        if (k == best)
+            continue;
         if (!o[k].noise[0])
             OCT_TRY(measure(x, 0, k, &o[k], err));
         if (sum_of(x, 0, &o[k]) > pow(10, BEHIND_DB / 10) * sum_of(x, 0, &o[best]))
@@ -367,9 +385,9 @@ static void choose_each(search *x, int usual)
     for (size_t v = 0; v < x->j->n_values; v++) {
         const double *cost = x->cost[v];
         int best = usual;
-        for (int k = 0; k < N; k++)
+        for (int k = 0; k < x->n; k++)
             best = cost[k] < CLEARLY * cost[usual] && cost[k] < cost[best] ? k : best;
-        x->choice[v] = (unsigned char)(cost[best] > 0 ? best : 0);
+        x->choice[v] = (unsigned char)(cost[best] > 0 ? best : widest(x));
     }
 }
 
@@ -387,7 +405,7 @@ static int next_of(const search *x, const bool *done)
 static oct_status refine_one(search *x, int v, int *runs, double *best, oct_err *err)
 {
     const double limit = NEAR * x->cost[v][x->choice[v]];
-    for (int k = 0; k < N && *runs > 0; k++) {
+    for (int k = 0; k < x->n && *runs > 0; k++) {
         const unsigned char was = x->choice[v];
         outcome tried = { { NULL } };
         if (k == was || x->cost[v][k] > limit)

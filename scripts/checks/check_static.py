@@ -267,6 +267,11 @@ def check_wide(c):
         want, theirs, ours = run_ort(model, list(x[:, None])), run_ort(out, list(x[:, None]), exact=True), c.run_ours(out, samples)
         c.hold(f"{what}: near float", sqnr(want, theirs) > 38.0, f"{sqnr(want, theirs):.1f} dB")
         c.hold(f"{what}: ours", sqnr(theirs, ours) > NEAR, f"{sqnr(theirs, ours):.1f} dB")
+        (c.folder / "wide.policy").write_text(f"any - - {word}/tensor/asym -\n")
+        c.convert(model, out, "--data", c.folder / "x.npy", "--policy", c.folder / "wide.policy", "--target", c.folder / "wide.target", *NEAREST)
+        x = x * np.float32(1.5)
+        got = sqnr(run_ort(model, list(x[:, None])), run_ort(out, list(x[:, None]), exact=True))
+        c.hold(f"{what}: beyond the samples", got > 34.0, f"{got:.1f} dB")
 
 
 def check_whole(c):

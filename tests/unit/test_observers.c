@@ -566,6 +566,8 @@ static void masks_are_left_out(void **state)
     float wide[4] = { 0.5f, 3000, 60000, -20 }; /* large but positive: not a mask */
     oct_selection s = observe(wide, 4, "minmax", U8);
     assert_true(s.range.hi == 60000 && s.excluded == 0);
+    s = observe(wide, 4, "minmax=2", U8);
+    assert_true(s.range.lo == -40 && s.range.hi == 120000);
     float only[2] = { 0, -10000 }; /* the mask itself */
     s = observe(only, 2, "minmax", U8);
     assert_true(s.range.lo == -10000 && s.excluded == 0);
@@ -579,7 +581,8 @@ static void names_are_read(void **state)
     assert_non_null(strstr(err.hint, "hist-mse"));
     assert_int_equal(oct_observer_parse("hist-percentile=12", &o, &err), OCT_EUSAGE);
     assert_int_equal(oct_observer_parse("hist-percentile=nan", &o, &err), OCT_EUSAGE);
-    assert_int_equal(oct_observer_parse("minmax=3", &o, &err), OCT_EUSAGE);
+    assert_int_equal(oct_observer_parse("avg-minmax=3", &o, &err), OCT_EUSAGE);
+    assert_int_equal(oct_observer_parse("minmax=0.5", &o, &err), OCT_EUSAGE);
     assert_int_equal(oct_observer_parse("hist-percentile", &o, &err), OCT_OK);
     assert_true(o.param == 99.99);
     assert_string_equal(oct_observer_default().observer->name, "hist-mse");
