@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import onnx
 from onnx import helper, shape_inference
 
+CODES = (onnx.TensorProto.UINT8, onnx.TensorProto.INT8, onnx.TensorProto.UINT16, onnx.TensorProto.INT16)
+
 
 def makes_integers(node):
     return node.op_type in ("QuantizeLinear", "QGemm", "ConvInteger", "MatMulInteger") or node.op_type.startswith("QLinear")
@@ -63,7 +65,7 @@ class Cutter:
         node = self.producer[name]
         last = node.input[2] if node.op_type == "QuantizeLinear" and len(node.input) > 2 else node.input[-1]
         kind = self.inits[last].data_type if last in self.inits else onnx.TensorProto.UINT8
-        return kind if kind in (onnx.TensorProto.INT8, onnx.TensorProto.UINT8) else onnx.TensorProto.UINT8
+        return kind if kind in CODES else onnx.TensorProto.UINT8
 
     def piece(self, target):
         stop = set(self.integers) | set(self.inputs)
