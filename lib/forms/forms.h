@@ -26,4 +26,9 @@ typedef struct oct_read_opts {
  * only its quantizer read it. Nodes that nothing reads any more are left for oct_graph_prune. */
 oct_status oct_forms_read(oct_graph *g, const oct_read_opts *opts, const int **now, oct_err *err);
 
+/* For a runtime, behind reading: QLinear operators that were left, as their scales or zero points are made when the model runs, become the operator on
+ * reals between DequantizeLinear and QuantizeLinear, in nested graphs too. Their products are sums of float32: a code may differ by one from that
+ * of exact sums. */
+oct_status oct_forms_take_apart(oct_graph *g, oct_err *err);
+
 #endif

@@ -274,6 +274,53 @@ def check_wide(c):
         c.hold(f"{what}: beyond the samples", got > 34.0, f"{got:.1f} dB")
 
 
+def given_scales(path):
+    """Operators on integers whose scales the model makes from its input; {output: the value that has its scale}."""
+    net = Net(17)
+    ms, zero, middle = {"domain": "com.microsoft"}, net.const("zero", value=np.int8(0)), net.const("middle", value=np.uint8(128))
+    net.node("ReduceMax", [net.node("Abs", ["x"], "size")], "most", keepdims=0)
+    sx = net.node("Div", ["most", net.const("codes", value=np.float32(127))], "sx")
+    sy = net.node("Mul", [sx, net.const("wider", value=np.float32(2.9))], "sy")
+    q = net.node("QuantizeLinear", ["x", sx, middle], "q")
+    w = net.const("w", value=net.rng.integers(-127, 128, (6, 3, 3, 3)).astype(np.int8))
+    sw = net.node("Mul", [net.const("ratio", value=np.linspace(0.004, 0.012, 6).astype(np.float32)), net.node("Div", [sx, sx], "one")], "sw")
+    zeros = net.const("zeros", value=np.zeros(6, np.int8))
+    bias = net.const("b", value=net.rng.integers(-9000, 9000, 6).astype(np.int32))
+    conv = net.node("QLinearConv", [q, sx, middle, w, sw, zeros, sy, middle, bias], "conv", pads=[1, 1, 1, 1])
+    pool = net.node("QLinearAveragePool", [q, sx, middle, sy, middle], "pool", kernel_shape=[2, 2], strides=[2, 2], **ms)
+    add = net.node("QLinearAdd", [q, sx, middle, q, sy, middle, sy, middle], "add", **ms)
+    unit = net.const("unit", value=np.float32(1 / 256))
+    soft = net.node("QLinearSigmoid", [q, sx, middle, unit, net.const("low", value=np.uint8(0))], "soft", **ms)
+    join = net.node("QLinearConcat", [sy, middle, q, sx, middle, q, sy, middle], "join", axis=1, **ms)
+    flat = net.node("Flatten", [q], "flat")
+    m = net.const("m", value=net.rng.integers(-20, 21, (3 * 8 * 8, 5)).astype(np.int8))
+    product = net.node("QLinearMatMul", [flat, sx, middle, m, net.const("sm", value=np.float32(0.01)), zero, sy, middle], "product")
+    gemm = net.node("QGemm", [flat, sx, middle, net.const("n", value=net.rng.integers(-20, 21, (4, 3 * 8 * 8)).astype(np.int8)), net.const("sn", value=np.float32(0.01)),
+                              zero, net.const("bn", value=net.rng.integers(-500, 500, 4).astype(np.int32)), sy, middle], "gemm", transB=1, **ms)
+    scales = {conv: sy, pool: sy, add: sy, soft: unit, join: sy, product: sy, gemm: sy}
+    made = onnx.helper.make_model(onnx.helper.make_graph(
+        net.nodes, "net", [onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [1, 3, 8, 8])],
+        [onnx.helper.make_tensor_value_info(v, onnx.TensorProto.UINT8, None) for v in scales], net.inits), ir_version=8,
+        opset_imports=[onnx.helper.make_opsetid("", 13), onnx.helper.make_opsetid("com.microsoft", 1)])
+    onnx.save(made, path)
+    return net.rng.standard_normal((6, 1, 3, 8, 8)).astype(np.float32)
+
+
+def check_given_scales(c):
+    model, out = c.folder / "given.onnx", c.folder / "out.onnx"
+    samples = given_scales(model)
+    names = [o.name for o in onnx.load(model).graph.output]
+    want, ours = run_ort(model, list(samples)), c.run_ours(model, [s[0] for s in samples])
+    for name, theirs, got in zip(names, want, ours, strict=True):
+        apart = np.abs(theirs.reshape(got.shape).astype(int) - got)
+        c.hold(f"scales that are made, {name}: codes", apart.max() <= 1 and (apart > 0).mean() < 0.02 and np.ptp(theirs) > 30,
+               f"{apart.max()} apart, {(apart > 0).mean():.3f} not the same, over {np.ptp(theirs)}")
+    np.save(c.folder / "x.npy", samples[:, 0])
+    c.convert(model, out, "--data", c.folder / "x.npy")
+    kept = run_ort(out, list(samples))
+    c.hold("scales that are made: converted", all(np.array_equal(a, b) for a, b in zip(want, kept, strict=True)))
+
+
 def check_whole(c):
     """A first dimension that is fixed and no batch: all rows of a sample count."""
     model, out = c.folder / "whole.onnx", c.folder / "out.onnx"
@@ -296,6 +343,7 @@ def main():
             check(c, name, make, least)
         check_symmetric(c)
         check_wide(c)
+        check_given_scales(c)
         check_whole(c)
         return c.finish()
 

@@ -423,6 +423,28 @@ static void shapes_without_end(void **state)
 
 /* ---- what else plans promise ---- */
 
+/* A length and a scale that are known when the model runs: a form that is taken apart. */
+static void scales_that_are_made(void **state)
+{
+    oct_graph *g = net_graph(17);
+    oct_plan *p = NULL;
+    GOOD(oct_graph_set_opset(g, "com.microsoft", 1, err));
+    int x = net_input(g, "x", OCT_U8, "4"), s = net_input(g, "s", OCT_F32, ""), z = net_input(g, "z", OCT_U8, "");
+    int kept = NET_NODE(g, "Compress", "kept", "k", x, NET_NODE(g, "Cast", "mask", "m", x));
+    GOOD(oct_node_set_int(g, g->value[oct_graph_find(g, "m")].producer, "to", OCT_BOOL, err));
+    net_output(g, NET_NODE(g, "com.microsoft.QLinearSigmoid", "sigmoid", "y", kept, s, z, s, z));
+    GOOD(oct_plan_create(g, NULL, NULL, &p, err));
+    const uint8_t in[4] = { 1, 0, 2, 3 }, zero = 0;
+    const float scale = 0.5f;
+    RUN(p, in, &scale, &zero);
+    assert_int_equal(oct_plan_output(p, 0)->dims[0], 3);
+    const uint8_t *y = oct_plan_output(p, 0)->data;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(y[i], (int)lrint(1 / (1 + exp(-0.5 * (i + 1))) / 0.5));
+    oct_plan_destroy(p);
+    oct_graph_destroy(g);
+}
+
 /* What only plans run, and no plan can: an error that names it. */
 static void lowered_alone(void **state)
 {
@@ -430,17 +452,21 @@ static void lowered_alone(void **state)
     oct_plan *p = NULL;
     oct_err e = OCT_ERR_INIT;
     GOOD(oct_graph_set_opset(g, "com.microsoft", 1, err));
-    int x = net_input(g, "x", OCT_U8, "4"), s = net_input(g, "s", OCT_F32, ""), z = net_input(g, "z", OCT_U8, "");
-    int kept = NET_NODE(g, "Compress", "kept", "k", x, NET_NODE(g, "Cast", "mask", "m", x)); /* the scale is computed, the length too */
-    GOOD(oct_node_set_int(g, g->value[oct_graph_find(g, "m")].producer, "to", OCT_BOOL, err));
-    net_output(g, NET_NODE(g, "com.microsoft.QLinearSigmoid", "sigmoid", "y", kept, s, z, s, z));
+    int x = net_input(g, "x", OCT_U8, "2,2"), m = net_input(g, "m", OCT_BOOL, "2"), s = net_input(g, "s", OCT_F32, "");
+    int z = net_input(g, "z", OCT_U8, ""), b = net_input(g, "b", OCT_S32, "2");
+    int kept = NET_NODE(g, "Compress", "kept", "k", x, m); /* the scale is computed, the length too */
+    GOOD(oct_node_set_int(g, g->value[kept].producer, "axis", 0, err));
+    int y = NET_NODE(g, "com.microsoft.QGemm", "gemm", "y", kept, s, z, x, s, z, b, s, z); /* alpha: the bias has another scale */
+    GOOD(oct_node_set_float(g, g->value[y].producer, "alpha", 2.0f, err));
+    net_output(g, y);
     oct_status st = oct_plan_create(g, NULL, NULL, &p, &e);
     const uint8_t in[4] = { 1, 0, 2, 3 }, zero = 0;
+    const int32_t bias[2] = { 0 };
     const float scale = 0.5f;
     if (st == OCT_OK)
-        st = oct_plan_run(p, (const void *const[]){ in, &scale, &zero }, &e);
+        st = oct_plan_run(p, (const void *const[]){ in, (const bool[]){ true, true }, &scale, &zero, bias }, &e);
     assert_int_equal(st, OCT_EUNSUPPORTED);
-    assert_non_null(strstr(e.text, "'sigmoid'"));
+    assert_non_null(strstr(e.text, "'gemm'"));
     oct_plan_destroy(p);
     oct_graph_destroy(g);
 }
@@ -741,6 +767,7 @@ int main(void)
         cmocka_unit_test(bodies_are_profiled),
         cmocka_unit_test(states_that_move),   cmocka_unit_test(loops_nest), cmocka_unit_test(scans),
         cmocka_unit_test(shapes_from_values), cmocka_unit_test(shapes_without_end), cmocka_unit_test(bodies_run_on_integers),
+        cmocka_unit_test(scales_that_are_made),
         cmocka_unit_test(iterations_draw),    cmocka_unit_test(branches_draw), cmocka_unit_test(nameless_draw), cmocka_unit_test(lowered_alone),
         cmocka_unit_test(taps), cmocka_unit_test(unread_taps), cmocka_unit_test(malformed),  cmocka_unit_test(failing_allocations),
     };
