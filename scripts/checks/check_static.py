@@ -321,6 +321,34 @@ def check_given_scales(c):
     c.hold("scales that are made: converted", all(np.array_equal(a, b) for a, b in zip(want, kept, strict=True)))
 
 
+def check_domain(c):
+    """QuantizeLinear and DequantizeLinear of com.microsoft in each of their types, per tensor and per channel, by NumPy."""
+    kinds, T = {}, onnx.TensorProto
+    for kind, lo, hi in ((T.UINT4, 0, 15), (T.INT4, -8, 7), (T.UINT8, 0, 255), (T.INT8, -128, 127), (T.UINT16, 0, 65535), (T.INT16, -32768, 32767)):
+        kinds[kind] = lo, hi
+    rng, model = np.random.default_rng(8), c.folder / "domain.onnx"
+    x = rng.standard_normal((4, 3, 5)).astype(np.float32)
+    for kind, (lo, hi) in kinds.items():
+        for axis in (None, 1):
+            count = () if axis is None else (3,)
+            scale = (rng.uniform(0.5, 1, count) * 4 / (hi - lo)).astype(np.float32)
+            zero = rng.integers((3 * lo + hi) // 4, (lo + 3 * hi) // 4 + 1, count)
+            inits = [numpy_helper.from_array(np.asarray(scale), "s"), onnx.helper.make_tensor("z", kind, zero.shape, np.atleast_1d(zero).tolist())]
+            along = {} if axis is None else {"axis": axis}
+            nodes = [onnx.helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"], domain="com.microsoft", **along),
+                     onnx.helper.make_node("DequantizeLinear", ["q", "s", "z"], ["y"], domain="com.microsoft", **along)]
+            ends = [[onnx.helper.make_tensor_value_info(v, T.FLOAT, ["n", 3, 5])] for v in ("x", "y")]
+            onnx.save(onnx.helper.make_model(onnx.helper.make_graph(nodes, "net", *ends, inits), ir_version=10, opset_imports=[
+                onnx.helper.make_opsetid("", 17), onnx.helper.make_opsetid("com.microsoft", 1)]), model)
+            s, z = (scale, zero) if axis is None else (scale[:, None], zero[:, None])
+            want = ((np.clip(np.rint(x / s) + z, lo, hi) - z) * s).astype(np.float32)
+            what = f"com.microsoft, {T.DataType.Name(kind)}, {'tensor' if axis is None else 'channel'}"
+            (ours,) = c.run_ours(model, list(x))
+            c.hold(f"{what}: ours", np.array_equal(ours, want), f"{np.abs(ours - want).max()}")
+            (theirs,) = run_ort(model, [x])
+            c.hold(f"{what}: ONNX Runtime", np.array_equal(theirs[0], want), f"{np.abs(theirs[0] - want).max()}")
+
+
 def check_whole(c):
     """A first dimension that is fixed and no batch: all rows of a sample count."""
     model, out = c.folder / "whole.onnx", c.folder / "out.onnx"
@@ -344,6 +372,7 @@ def main():
         check_symmetric(c)
         check_wide(c)
         check_given_scales(c)
+        check_domain(c)
         check_whole(c)
         return c.finish()
 
