@@ -38,6 +38,7 @@ typedef struct oct_operand {
     int64_t dims[OCT_MAX_RANK];
     int64_t count; /* elements */
     oct_tensor_layout layout;
+    int64_t pitch;   /* channels last: elements from one position to the next, where the channels are some of a wider tensor's; 0: as many as channels */
     void *data;      /* at prepare time NULL unless constant */
     bool constant;   /* data is fixed: may be packed at prepare time */
     const oct_quant *q; /* quantization: the integers stand for reals; NULL: plain numbers */
@@ -205,6 +206,8 @@ struct oct_op {
     bool permutes; /* output 0 is input 0 with its dimensions in the order of `perm` (Transpose) */
     bool is_qdq;   /* output 0 is input 0, but for rounding: quantized or back again (QuantizeLinear, DequantizeLinear) */
     bool picks; /* output 0 has the elements of input 0 that input 1 names along `axis` (Gather): rows of a table, for axis 0 */
+    bool joins; /* output 0 is the inputs side by side along `axis`; those that have a pitch lie there already (Concat) */
+    bool pitched; /* output 0 may have a pitch where it is float32 or of 8 bits with one scale */
     bool moves; /* run moves elements without reading them, so that they can be strings (oct_op_run_alone) */
 
     /* Whether a step can run on integers: shapes and attributes are in `s`, operands have dtype and q. NULL: never. */

@@ -140,7 +140,7 @@ static void alias_output(oct_plan *p, rt_step *st)
 static oct_status prepare(oct_plan *p, rt_step *st, oct_err *err)
 {
     /* Of an alias it checks, too: a Dropout in training mode must not pass. */
-    if (st->alias && !st->s.op->alias)
+    if (!st->s.op || (st->alias && !st->s.op->alias))
         return OCT_OK;
     oct_prep prep = { p->arena, oct_pool_threads(p->opts.pool), p->opts.fast_pack, p->opts.bf16, &p->packed };
     size_t before = oct_arena_bytes(p->arena) + p->packed.bytes;
@@ -173,7 +173,6 @@ oct_status rt_layout(oct_plan *p, oct_err *err)
         if (st->alias || (st->s.op->permutes && keeps_order(&st->s, st->s.out[0]->layout)))
             alias_output(p, st);
         OCT_TRY(rt_add_step(p, st, err));
-        OCT_TRY(prepare(p, st, err));
     }
     for (size_t i = 0; i < p->g->n_output; i++) {
         oct_operand *t = &p->output[i]->t;
@@ -181,5 +180,8 @@ oct_status rt_layout(oct_plan *p, oct_err *err)
         OCT_TRY(want(p, &t, OCT_LAYOUT_PLAIN, err));
         p->output[i] = (rt_operand *)t;
     }
+    OCT_TRY(rt_join_parts(p, err));
+    for (size_t i = 0; i < p->n_step; i++)
+        OCT_TRY(prepare(p, p->step[i], err));
     return OCT_OK;
 }

@@ -66,6 +66,14 @@ int rt_root(const oct_plan *p, int b)
     return b;
 }
 
+size_t rt_offset(const oct_plan *p, int b)
+{
+    size_t at = 0;
+    for (; p->buffer[b].alias >= 0; b = p->buffer[b].alias)
+        at += p->buffer[b].at;
+    return at;
+}
+
 oct_status rt_check_known(const oct_graph *g, int node, oct_err *err)
 {
     const oct_node *n = &g->node[node];
@@ -181,7 +189,7 @@ static oct_status allocate(oct_plan *p, oct_err *err)
     for (rt_operand *o = p->operand; o; o = o->next) {
         const rt_buffer *b = &p->buffer[rt_root(p, o->buffer)];
         if (b->placed)
-            o->t.data = p->memory + b->offset;
+            o->t.data = p->memory + b->offset + rt_offset(p, o->buffer);
     }
     return OCT_OK;
 }

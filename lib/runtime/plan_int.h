@@ -11,6 +11,7 @@ typedef struct rt_buffer {
     size_t bytes;
     int first, last;  /* steps: written in, last read in; last == INT32_MAX for outputs */
     int alias;        /* buffer whose bytes these are, or -1 */
+    size_t at;        /* where they begin in it */
     struct rt_operand *other; /* the same in the other layout, once made */
     int input;        /* graph input whose memory this is, or -1 */
     oct_tensor_layout layout; /* of its bytes; operands follow it */
@@ -113,6 +114,8 @@ oct_status rt_borrow_input(const oct_value *v, const void *data, oct_datum **x, 
 oct_status rt_lower(oct_plan *p, oct_err *err);
 /* Chooses layouts and inserts reorders; then prepares every step. */
 oct_status rt_layout(oct_plan *p, oct_err *err);
+/* parts.c: between the two halves of rt_layout. */
+oct_status rt_join_parts(oct_plan *p, oct_err *err);
 /* Sets offsets of all buffers and p->memory_bytes. */
 oct_status rt_place(oct_plan *p, oct_err *err);
 
@@ -128,5 +131,6 @@ bool rt_is_tapped(const oct_plan *p, const char *name);
 void rt_show_taps(const oct_plan *p, oct_graph *g, bool on);
 void rt_run_reorder(oct_pool *pool, const oct_step *s); /* in[0] and out[0] in different layouts */
 int rt_root(const oct_plan *p, int buffer); /* follows aliases */
+size_t rt_offset(const oct_plan *p, int buffer); /* where a buffer begins in the memory of its root */
 
 #endif

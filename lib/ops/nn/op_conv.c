@@ -158,6 +158,7 @@ static oct_status geometry(const oct_step *s, oct_conv_geom *g, oct_err *err)
     g->n = x->dims[0];
     g->c = x->dims[1];
     g->oc = y->dims[1];
+    g->ldy = y->pitch;
     g->groups = oct_node_int(s->node, "group", 1);
     g->transposed = transposed;
     OCT_TRY(check_weights(w, g, err));
@@ -380,7 +381,7 @@ const oct_op oct_op_conv_integer = {
 const oct_op oct_op_conv = {
     .type = "Conv", .domain = "", .since = 1, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 1,
     .work = OCT_WORK_OUTPUTS, .weights = CONV_WEIGHTS, .infer = conv_infer, .prepare = conv_prepare, .run = conv_run, .layout = OCT_RULE_SPATIAL,
-    .integer = conv_integer, .quant = OCT_QUANT_WEIGHTED, .fuses_clamp = true, .fuses_sum = true, .widens = true,
+    .integer = conv_integer, .quant = OCT_QUANT_WEIGHTED, .fuses_clamp = true, .fuses_sum = true, .widens = true, .pitched = true,
 };
 
 /* By shape inference alone: a pass takes it apart (passes/pass_split.c). */
@@ -393,5 +394,5 @@ const oct_op oct_op_conv_transpose = {
     .type = "ConvTranspose", .domain = "", .since = 1, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 1,
     .work = OCT_WORK_INPUTS, .weights = { .slots = 1u << 1, .out = 1, .in = 0, .data = 1, .kernel = true, .bias = 2 },
     .infer = transpose_infer, .prepare = conv_prepare, .run = conv_run, .layout = OCT_RULE_SPATIAL,
-    .integer = conv_integer, .quant = OCT_QUANT_WEIGHTED, .fuses_clamp = true, .fuses_sum = true, .widens = true,
+    .integer = conv_integer, .quant = OCT_QUANT_WEIGHTED, .fuses_clamp = true, .fuses_sum = true, .widens = true, .pitched = true,
 };

@@ -113,7 +113,9 @@ static oct_status concat_run(const oct_step *s, const oct_run *r, oct_err *err)
     size_t size = oct_elem_size(y->dtype);
     int64_t at = 0, strides[OCT_MAX_RANK] = { 0 };
     oct_operand_strides(y, strides);
-    for (int i = 0; i < s->n_in; i++) {
+    for (int i = 0; i < s->n_in; at += s->in[i++]->dims[x->axis]) {
+        if (s->in[i]->pitch)
+            continue;
         oct_nd d;
         oct_nd_init(&d, y);
         d.dims[x->axis] = s->in[i]->dims[x->axis];
@@ -122,7 +124,6 @@ static oct_status concat_run(const oct_step *s, const oct_run *r, oct_err *err)
         oct_nd_add_strides(&d, from);
         oct_nd_copy(&d, r->pool, (uint8_t *)y->data + (size_t)(at * strides[x->axis]) * size, s->in[i]->data, size,
                     x->table[i]);
-        at += s->in[i]->dims[x->axis];
     }
     return OCT_OK;
 }
@@ -137,7 +138,7 @@ static bool concat_integer(const oct_step *s)
 
 const oct_op oct_op_concat = {
     .type = "Concat", .domain = "", .since = 4, .min_in = 1, .max_in = -1, .min_out = 1, .max_out = 1,
-    .infer = concat_infer, .prepare = concat_prepare, .run = concat_run, .moves = true, .layout = OCT_RULE_ANY,
+    .infer = concat_infer, .prepare = concat_prepare, .run = concat_run, .moves = true, .joins = true, .pitched = true, .layout = OCT_RULE_ANY,
     .integer = concat_integer, .quant = OCT_QUANT_JOIN,
 };
 
