@@ -8,7 +8,7 @@
 
 enum { LIMIT = 128, COLUMNS = OCT_QCHAIN_COLUMNS, LOADS = 4 * COLUMNS, CHUNK = OCT_QCHAIN_CHUNK, UNIT = OCT_QCHAIN_UNIT };
 
-/* Times on a Zen 3 core in picoseconds for one row (bench/notes.md): a unit of each kind, and what a panel takes beside them; a quad of the
+/* Times on a Zen 3 core in picoseconds for one row (docs/kernels-lab.md): a unit of each kind, and what a panel takes beside them; a quad of the
  * plain panel, and what that takes; doubled panels: of what 16 columns take. Only the choice of the faster form depends on them. */
 static const uint32_t unit_cost[OCT_QCHAIN_KINDS] = { 1870, 2115, 2100, 2350, 2610, 1410, 1510, 2065, 2305, 2245, 2485, 2665, 1510, 1610 };
 enum { CHAINS_COST = 370, PLAIN_QUAD_COST = 900, PLAIN_COST = 900, DOUBLED_PERCENT = 60 };

@@ -22,7 +22,7 @@ bool oct_qclass_carve(size_t rows, size_t k, void *at, oct_qclass *c, size_t *by
     return oct_add_size(x + count, oct_round_up(each * sizeof *c->to, 64), bytes);
 }
 
-/* Measured on Zen 3 (bench/notes.md): a chunk where w has 8 bits and 7, and between them by the limit; sorting it, which the panels
+/* Measured on Zen 3 (docs/kernels-lab.md): a chunk where w has 8 bits and 7, and between them by the limit; sorting it, which the panels
  * share; what a panel takes beside them. */
 uint64_t oct_qclass_cost(uint32_t bias, size_t k, size_t n)
 {
