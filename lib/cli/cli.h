@@ -56,6 +56,7 @@ typedef enum oct_cli_kind {
     OCT_CLI_REQUIRED,
     OCT_CLI_CONFLICT,
     OCT_CLI_NEEDS,
+    OCT_CLI_USUAL,
     OCT_CLI_COMMON,
 } oct_cli_kind;
 
@@ -104,7 +105,10 @@ typedef struct oct_cli_opt {
 #define OPT_REQUIRED(nm) { OCT_CLI_REQUIRED, 0, nm }
 #define OPT_CONFLICT(a, b) { OCT_CLI_CONFLICT, 0, a, NULL, b } /* not both */
 #define OPT_NEEDS(a, b) { OCT_CLI_NEEDS, 0, a, NULL, b }       /* a only with b */
-/* -q -v --threads --isa --json --progress --help --version: the fields of oct_cli. */
+/* The options that --help shows, by long name without dashes, with spaces between; --help-all shows the others, too. A table without it,
+ * whose page is short, shows all. --help shows of a text those clauses (they end in "; ", ": " or " [") that fit in a line. */
+#define OPT_USUAL(names) { OCT_CLI_USUAL, 0, names }
+/* -q -v --threads --isa --json --progress --help --help-all --version: the fields of oct_cli. */
 #define OPT_COMMON { OCT_CLI_COMMON }
 #define OPT_END { OCT_CLI_END }
 
@@ -141,7 +145,7 @@ typedef struct oct_cli {
     oct_progress progress; /* give libraries oct_progress_report and &cli.progress */
 
     /* Private. */
-    bool show_progress, help, version, help_man;
+    bool show_progress, help, help_all, version, help_man;
     oct_arena *arena;
     struct oct_cli_live *live;
     size_t n_live;

@@ -54,16 +54,39 @@ void oct_cli_full_help(const oct_cli *cli, const oct_cli_live *l, oct_buf *b)
         oct_buf_printf(b, ": %s", cli->isa_names);
 }
 
-static bool shown(const oct_cli_live *l, bool positional)
+/* What --help shows alone: the names of OPT_USUAL, or NULL: all. */
+static const char *usual_names(const oct_cli *cli)
 {
-    return l->o.help && (positional ? oct_cli_is_positional(l) : oct_cli_is_option(l));
+    for (size_t i = 0; i < cli->n_live; i++)
+        if (cli->live[i].o.kind == OCT_CLI_USUAL)
+            return cli->live[i].o.name;
+    return NULL;
 }
 
-static int tag_column(const oct_cli *cli)
+static bool has_word(const char *words, const char *word)
+{
+    const size_t n = strlen(word);
+    for (const char *w = words; w; w = strchr(w, ' ')) {
+        w += *w == ' ';
+        if (strncmp(w, word, n) == 0 && (w[n] == ' ' || !w[n]))
+            return true;
+    }
+    return false;
+}
+
+/* usual: names that are shown alone, or NULL. */
+static bool shown(const oct_cli_live *l, bool positional, const char *usual)
+{
+    if (!l->o.help || !(positional ? oct_cli_is_positional(l) : oct_cli_is_option(l)))
+        return false;
+    return positional || !usual || has_word(usual, l->o.name);
+}
+
+static int tag_column(const oct_cli *cli, const char *usual)
 {
     int w = 0;
     for (size_t i = 0; i < cli->n_live; i++) {
-        if (!shown(&cli->live[i], true) && !shown(&cli->live[i], false))
+        if (!shown(&cli->live[i], true, usual) && !shown(&cli->live[i], false, usual))
             continue;
         oct_buf tag = OCT_BUF_INIT;
         tag_text(&cli->live[i], &tag);
@@ -87,11 +110,42 @@ static void entry(oct_buf *b, const char *tag, const char *text, int column, int
     oct_buf_puts(b, "\n");
 }
 
-static void option_entry(const oct_cli *cli, const oct_cli_live *l, oct_buf *b, int column, int width)
+/* Length of the longest start of a text that ends where a clause does and takes at most `room` columns; of the first clause, if none does. */
+static size_t clauses(const char *text, size_t room)
+{
+    size_t best = 0;
+    bool inside = false;
+    for (size_t n = 1;; n++) {
+        inside = (inside || text[n] == '[') && text[n] != ']';
+        const bool ends = !text[n] || (!inside && strchr(";:", text[n]) && text[n + 1] == ' ') || (text[n] == ' ' && text[n + 1] == '[');
+        if (ends && (best == 0 || n <= room))
+            best = n;
+        if (!text[n])
+            return best;
+    }
+}
+
+/* Whole clauses that fit in a line, and the names where there is room for them. */
+static void short_help(const oct_cli_live *l, oct_buf *b, size_t room)
+{
+    oct_buf names = OCT_BUF_INIT;
+    oct_buf_add(b, l->o.help, clauses(l->o.help, room));
+    if (l->o.names)
+        few_names(l, &names);
+    if (l->o.names && *oct_buf_str(&names) == ':' && b->len + names.len <= room)
+        oct_buf_puts(b, oct_buf_str(&names));
+    b->failed |= names.failed;
+    oct_buf_free(&names);
+}
+
+static void option_entry(const oct_cli *cli, const oct_cli_live *l, oct_buf *b, int column, int width, bool brief)
 {
     oct_buf tag = OCT_BUF_INIT, text = OCT_BUF_INIT;
     tag_text(l, &tag);
-    oct_cli_full_help(cli, l, &text);
+    if (brief)
+        short_help(l, &text, (size_t)(width - column));
+    else
+        oct_cli_full_help(cli, l, &text);
     b->failed |= tag.failed || text.failed;
     entry(b, oct_buf_str(&tag), oct_buf_str(&text), column, width);
     oct_buf_free(&tag);
@@ -140,33 +194,46 @@ static void positionals(const oct_cli *cli, oct_buf *b, int column, int width)
 {
     bool any = false;
     for (size_t i = 0; i < cli->n_live; i++) {
-        if (!shown(&cli->live[i], true))
+        if (!shown(&cli->live[i], true, NULL))
             continue;
         oct_buf_puts(b, any ? "" : "\nArguments:\n");
         any = true;
-        option_entry(cli, &cli->live[i], b, column, width);
+        option_entry(cli, &cli->live[i], b, column, width, false);
     }
 }
 
-static void options(const oct_cli *cli, oct_buf *b, int column, int width)
+static void all_options(const oct_cli *cli, oct_buf *b, int column, int width)
 {
     const char *group = "Options";
     for (size_t i = 0; i < cli->n_live; i++) {
         const oct_cli_live *l = &cli->live[i];
         if (l->o.kind == OCT_CLI_GROUP)
             group = l->o.name;
-        if (!shown(l, false))
+        if (!shown(l, false, NULL))
             continue;
         if (group)
             oct_buf_printf(b, "\n%s:\n", group);
         group = NULL;
-        option_entry(cli, l, b, column, width);
+        option_entry(cli, l, b, column, width, false);
     }
 }
 
-void oct_cli_help_text(const oct_cli *cli, oct_buf *b, int width)
+static void usual_options(const oct_cli *cli, oct_buf *b, int column, int width, const char *usual)
 {
-    int column = tag_column(cli);
+    size_t all = 0;
+    for (size_t i = 0; i < cli->n_live; i++)
+        all += shown(&cli->live[i], false, NULL);
+    oct_buf_printf(b, "\nOptions used most ('%s%s%s --help-all' shows all %zu):\n", cli->name, cli->command ? " " : "",
+                   cli->command ? cli->command->name : "", all);
+    for (size_t i = 0; i < cli->n_live; i++)
+        if (shown(&cli->live[i], false, usual))
+            option_entry(cli, &cli->live[i], b, column, width, true);
+}
+
+void oct_cli_help_text(const oct_cli *cli, oct_buf *b, int width, bool all)
+{
+    const char *usual = all ? NULL : usual_names(cli);
+    int column = tag_column(cli, usual);
     const char *summary = cli->command ? cli->command->summary : cli->summary;
     const char *examples = cli->command ? cli->command->examples : cli->examples;
     usage_line(cli, b, width);
@@ -181,7 +248,10 @@ void oct_cli_help_text(const oct_cli *cli, oct_buf *b, int width)
             entry(b, cli->commands[i].name, cli->commands[i].summary, column, width);
     }
     positionals(cli, b, column, width);
-    options(cli, b, column, width);
+    if (usual)
+        usual_options(cli, b, column, width, usual);
+    else
+        all_options(cli, b, column, width);
     if (examples)
         oct_buf_printf(b, "\nExamples:\n%s", examples);
     oct_buf_printf(b, "\nThe manual, %s(1), says more and lists the exit codes.\n", cli->name);

@@ -87,7 +87,8 @@ oct_status oct_cli_load(oct_cli *cli, const oct_cli_opt *opts, oct_err *err)
         { OCT_CLI_FLAG, 'q', "quiet", &cli->quiet, NULL, "print results, warnings and errors only" },
         { OCT_CLI_COUNT, 'v', "verbose", &cli->verbose, NULL, "say more; may be repeated" },
         OPT_CONFLICT("quiet", "verbose"),
-        { OCT_CLI_ACTION, 'h', "help", &cli->help, NULL, "print this help" },
+        { OCT_CLI_ACTION, 'h', "help", &cli->help, NULL, "print the options used most" },
+        { OCT_CLI_ACTION, 0, "help-all", &cli->help_all, NULL, "print all options" },
         { OCT_CLI_ACTION, 0, "version", &cli->version, NULL, "print the version; with --verbose also whether AMX is used, and why not" },
         { OCT_CLI_ACTION, 0, "help-man", &cli->help_man, NULL, NULL },
     };
@@ -502,7 +503,7 @@ static oct_status print_page(oct_cli *cli, oct_err *err)
             oct_buf_printf(&b, "%s\n", cli->isa_note);
     } else {
         int w = oct_term_width(cli->out);
-        oct_cli_help_text(cli, &b, w == 0 ? 80 : w < 50 ? 50 : w > 100 ? 100 : w);
+        oct_cli_help_text(cli, &b, w == 0 ? 80 : w < 50 ? 50 : w > 100 ? 100 : w, cli->help_all);
     }
     if (s == OCT_OK && b.failed)
         s = oct_nomem(err);
@@ -518,6 +519,7 @@ static void look_for_help(parse *p)
     for (int i = p->i; i < p->argc && strcmp(p->argv[i], "--") != 0; i++) {
         const char *a = p->argv[i];
         p->cli->help |= strcmp(a, "--help") == 0 || strcmp(a, "-h") == 0;
+        p->cli->help_all |= strcmp(a, "--help-all") == 0;
         p->cli->version |= strcmp(a, "--version") == 0;
         p->cli->verbose += strcmp(a, "--verbose") == 0 || strcmp(a, "-v") == 0;
         p->cli->help_man |= strcmp(a, "--help-man") == 0;
@@ -545,12 +547,12 @@ oct_status oct_cli_parse(oct_cli *cli, int argc, char **argv, oct_err *err)
     choose_command(&p);
     OCT_TRY(oct_cli_load(cli, cli->command ? cli->command->opts : cli->opts, err));
     look_for_help(&p);
-    if (cli->help || cli->version || cli->help_man)
+    if (cli->help || cli->help_all || cli->version || cli->help_man)
         return print_page(cli, err);
     OCT_TRY(read_arguments(&p, err));
     if (cli->done)
         return OCT_OK;
-    if (cli->help || cli->version)
+    if (cli->help || cli->help_all || cli->version)
         return print_page(cli, err);
     OCT_TRY(give_positionals(&p, err));
     OCT_TRY(check_rules(cli, err));

@@ -287,6 +287,40 @@ static void help_goes_to_stdout(void **state)
     assert_string_equal(t.out, "minmax    the whole range\naverage   mean of each sample's range\nhist-mse  least squared error\n");
 }
 
+static void short_help_shows_usual_options(void **state)
+{
+    int64_t n = 0;
+    bool rare = false;
+    const char *said = NULL;
+    const oct_cli_opt opts[] = {
+        OPT_INT('n', "samples", &n, 1, 9, "stop after so many; all: without it"),
+        OPT_FLAG(0, "rare", &rare, "for few"),
+        OPT_STR(0, "say", &said, "TEXT", "words of no importance at all that reach beyond the end of one line: but not this clause [default: none]"),
+        OPT_COMMON, OPT_USUAL("samples say quiet"), OPT_END,
+    };
+    static const char *const pages[2][3] = {
+        { "\nOptions used most ('qtest --help-all' shows all 12):\n  -n, --samples N  stop after so many; all: without it\n      --say TEXT   words of no",
+          "  -q, --quiet      print results, warnings and errors only\n", "beyond the end of\n                   one line\n" },
+        { "\nOptions:\n  -n, --samples N  ", "      --rare ", "[default: none]\n" },
+    };
+    for (int all = 0; all < 2; all++) {
+        char text[4000], *argv[] = { "qtest", all ? "--help-all" : "--help", NULL };
+        oct_err err = OCT_ERR_INIT;
+        oct_cli cli = { .name = "qtest", .opts = opts, .out = tmpfile(), .err = tmpfile() };
+        FILE *out = cli.out, *errors = cli.err;
+        assert_int_equal(oct_cli_parse(&cli, 2, argv, &err), OCT_OK);
+        rewind(out);
+        text[fread(text, 1, sizeof text - 1, out)] = 0;
+        for (int i = 0; i < 3; i++)
+            if (!strstr(text, pages[all][i]))
+                fail_msg("no '%s' in:\n%s", pages[all][i], text);
+        assert_true(all == (strstr(text, "--rare") != NULL));
+        oct_cli_finish(&cli, OCT_OK, &err);
+        fclose(out);
+        fclose(errors);
+    }
+}
+
 static void manual_is_mdoc(void **state)
 {
     tool t;
@@ -520,7 +554,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_arrive),        cmocka_unit_test(defaults_stay),
         cmocka_unit_test(commands_have_tables), cmocka_unit_test(a_name_or_a_file), cmocka_unit_test(mistakes_are_explained),
-        cmocka_unit_test(help_goes_to_stdout),  cmocka_unit_test(manual_is_mdoc),
+        cmocka_unit_test(help_goes_to_stdout),  cmocka_unit_test(short_help_shows_usual_options),  cmocka_unit_test(manual_is_mdoc),
         cmocka_unit_test(messages_are_safe),    cmocka_unit_test(printing_is_safe), cmocka_unit_test(full_disk_is_an_error),
         cmocka_unit_test(no_memory_is_an_error), cmocka_unit_test(progress_is_limited),
         cmocka_unit_test(tables_align_and_fit), cmocka_unit_test(charts),

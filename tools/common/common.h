@@ -33,9 +33,9 @@ typedef struct tool_data {
 /* The options that fill it, the same for every tool; d: tool_data *. Options of one tool's own follow in the group. */
 #define TOOL_OPT_DATA(d)                                                                                                      \
     OPT_GROUP("Samples"),                                                                                                     \
-        OPT_MULTI(0, "data", &(d)->specs, "SPEC", "samples: a folder, .csv, .npy, .npz, tar shard, test set or quoted "         \
+        OPT_MULTI(0, "data", &(d)->specs, "SPEC", "samples: a folder, .csv, .npy, .npz or tar shard; a test set or quoted "     \
                                                 "pattern; - and pipe:CMD are tar streams"),                                    \
-        OPT_MULTI('p', "preprocess", &(d)->preprocess, "STEPS", "what is done to each, as imagenet or resize=256:crop=224"),   \
+        OPT_MULTI('p', "preprocess", &(d)->preprocess, "STEPS", "steps on each, as imagenet or resize=256:crop=224"),   \
         OPT_INT('n', "samples", &(d)->samples, 1, INT64_MAX, "use N samples, spread over all"),                               \
         OPT_FLAG(0, "first", &(d)->first, "use the first N instead"), OPT_NEEDS("first", "samples"),                         \
         OPT_FLAG(0, "skip-bad", &(d)->skip_bad, "count and name broken samples instead of stopping")

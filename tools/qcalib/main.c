@@ -11,7 +11,8 @@ int main(int argc, char **argv)
         OPT_STR(0, "shard", &c.data.shard, "I/N", "use only part I of N, counted from 0; auto asks the job's environment"),
         OPT_GROUP("Output"),
         OPT_OUT('o', "output", &c.output, "the table; compressed when the name ends in .gz"),
-        OPT_REQUIRED("data"), OPT_REQUIRED("output"), OPT_COMMON, OPT_END,
+        OPT_REQUIRED("data"), OPT_REQUIRED("output"), OPT_COMMON,
+        OPT_USUAL("data preprocess samples shard output json threads quiet verbose"), OPT_END,
     };
     const oct_cli_opt merge[] = {
         OPT_POSITIONALS("TABLE", &t.tables, 2, "tables of parts of the samples"),

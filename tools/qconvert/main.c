@@ -123,7 +123,7 @@ int main(int argc, char **argv)
     OPT_GROUP("What becomes of each layer"),                                                                                        \
         OPT_FILE(0, "policy", &a.policy, "policy table; its rules come after the built-in ones"),                                   \
         OPT_ENUM_OR_FILE(0, "target", &a.target, oct_target_builtin, "where the model will run"),                                   \
-        OPT_ENUM(0, "scheme", &a.scheme, scheme_name, "one scheme for all that the policy does not leave float"),                   \
+        OPT_ENUM(0, "scheme", &a.scheme, scheme_name, "one scheme, but for what the policy leaves float"),                   \
         OPT_ENUM(0, "bits", &a.bits, bits_name, "of weights in blocks (weight-only)"),                                              \
         OPT_ENUM(0, "block-size", &a.block_size, block_name, "weights of a column that share a scale (weight-only); 32, or of 8 bits what takes least, unless told"), \
         OPT_ENUM(0, "accuracy-level", &a.accuracy_level, level_name, "of MatMulNBits (weight-only)"),                                \
@@ -175,13 +175,16 @@ int main(int argc, char **argv)
         OPT_NEEDS("sensitivity-file", "data"), OPT_NEEDS("labels", "data"), OPT_CONFLICT("dry-run", "max-drop"),
         OPT_NEEDS("strict", "data"), OPT_CONFLICT("dry-run", "strict"),
         OPT_CONFLICT("print-policy", "json"), OPT_CONFLICT("list-passes", "json"),
-        OPT_CONFLICT("list-targets", "json"), OPT_CONFLICT("list-methods", "json"), OPT_COMMON, OPT_END,
+        OPT_CONFLICT("list-targets", "json"), OPT_CONFLICT("list-methods", "json"), OPT_COMMON,
+        OPT_USUAL("data preprocess samples calib policy target scheme max-drop metric labels output format dry-run json threads quiet"),
+        OPT_END,
     };
-    const oct_cli_opt lint[] = { OPT_POSITIONAL("MODEL", &a.model, "ONNX model"), CHOICES, OPT_COMMON, OPT_END };
+    const oct_cli_opt lint[] = { OPT_POSITIONAL("MODEL", &a.model, "ONNX model"), CHOICES, OPT_COMMON,
+                                 OPT_USUAL("policy target scheme json quiet"), OPT_END };
     const oct_cli_opt explain[] = {
         OPT_POSITIONAL("MODEL", &a.model, "ONNX model"),
         OPT_POSITIONAL("NODE", &a.node, "name of a node, or of one of its outputs"),
-        SAMPLES, CHOICES, RULES, OPT_COMMON, OPT_END,
+        SAMPLES, CHOICES, RULES, OPT_COMMON, OPT_USUAL("data preprocess calib policy target scheme json"), OPT_END,
     };
     const oct_cli_command commands[] = {
         { "lint", "say of each node whether the target runs it on integers, and why not", lint, "  qconvert lint m.onnx --target octet\n" },

@@ -354,6 +354,7 @@ int main(int argc, char **argv)
         OPT_CONFLICT("sensitivity-file", "outputs"), OPT_CONFLICT("sensitivity-file", "html"), OPT_CONFLICT("sensitivity-file", "junit"), OPT_CONFLICT("sensitivity-file", "max-drop"),
         OPT_CONFLICT("sensitivity-file", "metric"), OPT_CONFLICT("sensitivity-file", "metric-cmd"), OPT_CONFLICT("sensitivity-file", "labels"), OPT_CONFLICT("sensitivity-file", "layers"),
         OPT_CONFLICT("sensitivity-file", "latency"), OPT_CONFLICT("sensitivity-file", "profile"),
+        OPT_USUAL("data preprocess samples labels metric max-drop layers latency outputs check html junit json threads quiet verbose"),
         OPT_COMMON,
         OPT_END,
     };
