@@ -108,7 +108,7 @@ typedef struct oct_cli_opt {
 /* The options that --help shows, by long name without dashes, with spaces between; --help-all shows the others, too. A table without it,
  * whose page is short, shows all. --help shows of a text those clauses (they end in "; ", ": " or " [") that fit in a line. */
 #define OPT_USUAL(names) { OCT_CLI_USUAL, 0, names }
-/* -q -v --threads --isa --json --progress --help --help-all --version: the fields of oct_cli. */
+/* -q -v --threads --isa --json --progress --help --help-all --completion --version: the fields of oct_cli. */
 #define OPT_COMMON { OCT_CLI_COMMON }
 #define OPT_END { OCT_CLI_END }
 
@@ -146,6 +146,7 @@ typedef struct oct_cli {
 
     /* Private. */
     bool show_progress, help, help_all, version, help_man;
+    const char *completion; /* a shell, or NULL */
     oct_arena *arena;
     struct oct_cli_live *live;
     size_t n_live;

@@ -33,4 +33,9 @@ void oct_cli_full_help(const oct_cli *cli, const oct_cli_live *l, oct_buf *b);
 /* mdoc of the OPTIONS section: the tool's options, then each command's. */
 oct_status oct_cli_man_text(oct_cli *cli, oct_buf *b, oct_err *err);
 
+/* The i-th shell that oct_cli_completion knows; NULL beyond the last. */
+const char *oct_cli_shell(size_t i, const char **summary);
+/* A script for one of them, from the tables of the tool and of its commands; afterwards the last of these is loaded. */
+oct_status oct_cli_completion(oct_cli *cli, const char *shell, oct_buf *b, oct_err *err);
+
 #endif

@@ -89,6 +89,7 @@ oct_status oct_cli_load(oct_cli *cli, const oct_cli_opt *opts, oct_err *err)
         OPT_CONFLICT("quiet", "verbose"),
         { OCT_CLI_ACTION, 'h', "help", &cli->help, NULL, "print the options used most" },
         { OCT_CLI_ACTION, 0, "help-all", &cli->help_all, NULL, "print all options" },
+        { OCT_CLI_ENUM, 0, "completion", &cli->completion, "SHELL", "print a script by which a shell completes command lines", 0, 0, 0, 0, oct_cli_shell },
         { OCT_CLI_ACTION, 0, "version", &cli->version, NULL, "print the version; with --verbose also whether AMX is used, and why not" },
         { OCT_CLI_ACTION, 0, "help-man", &cli->help_man, NULL, NULL },
     };
@@ -496,6 +497,8 @@ static oct_status print_page(oct_cli *cli, oct_err *err)
     cli->done = true;
     if (cli->help_man) {
         s = oct_cli_man_text(cli, &b, err);
+    } else if (cli->completion) {
+        s = oct_cli_completion(cli, cli->completion, &b, err);
     } else if (cli->version) {
         oct_buf_printf(&b, "%s %s (octet%s%s)\n", cli->name, OCT_VERSION, cli->isa_text ? "; isa: " : "",
                        cli->isa_text ? cli->isa_text : "");
@@ -552,7 +555,7 @@ oct_status oct_cli_parse(oct_cli *cli, int argc, char **argv, oct_err *err)
     OCT_TRY(read_arguments(&p, err));
     if (cli->done)
         return OCT_OK;
-    if (cli->help || cli->help_all || cli->version)
+    if (cli->help || cli->help_all || cli->version || cli->completion)
         return print_page(cli, err);
     OCT_TRY(give_positionals(&p, err));
     OCT_TRY(check_rules(cli, err));
