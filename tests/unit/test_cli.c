@@ -270,9 +270,9 @@ static void help_goes_to_stdout(void **state)
     assert_string_equal(t.said, "");
     assert_true(t.cli.done);
     const char *lines[] = { "Usage: qtest MODEL [options]\n       qtest COMMAND ...\n", "\nTests the command line.\n",
-                            "  merge                  joins tables\n", "\nArguments:\n  MODEL ", "\nTuning:\n",
-                            "  -n, --samples N        stop after", "      --[no-]fuse  ",
-                            ": minmax, average, hist-mse\n                         [default: minmax]\n", "\nExamples:\n  qtest m.onnx\n" };
+                            "  merge                   joins tables\n", "\nArguments:\n  MODEL ", "\nTuning:\n",
+                            "  -n, --samples N         stop after", "      --[no-]fuse  ",
+                            ": minmax, average, hist-mse\n                          [default: minmax]\n", "\nExamples:\n  qtest m.onnx\n" };
     for (size_t i = 0; i < OCT_COUNT(lines); i++)
         if (!strstr(t.out, lines[i]))
             fail_msg("no '%s' in:\n%s", lines[i], t.out);
@@ -299,7 +299,7 @@ static void short_help_shows_usual_options(void **state)
         OPT_COMMON, OPT_USUAL("samples say quiet"), OPT_END,
     };
     static const char *const pages[2][3] = {
-        { "\nOptions used most ('qtest --help-all' shows all 12):\n  -n, --samples N  stop after so many; all: without it\n      --say TEXT   words of no",
+        { "\nOptions used most ('qtest --help-all' shows all 13):\n  -n, --samples N  stop after so many; all: without it\n      --say TEXT   words of no",
           "  -q, --quiet      print results, warnings and errors only\n", "beyond the end of\n                   one line\n" },
         { "\nOptions:\n  -n, --samples N  ", "      --rare ", "[default: none]\n" },
     };
