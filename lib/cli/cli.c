@@ -15,7 +15,7 @@ bool oct_cli_given(const oct_cli *cli, const char *name)
     return l && l->times > 0;
 }
 
-/* A line to standard error. */
+/* What is printed after the progress line is gone. */
 static void say(oct_cli *cli, const char *fmt, ...) OCT_PRINTF(2, 3);
 static void say(oct_cli *cli, const char *fmt, ...)
 {
@@ -26,11 +26,21 @@ static void say(oct_cli *cli, const char *fmt, ...)
     va_end(ap);
 }
 
-static void vsay(oct_cli *cli, const char *head, const char *fmt, va_list ap)
+/* "qcalib: warning: ", the tool's name and the word in a style. */
+static void say_head(oct_cli *cli, const char *word, oct_style style)
+{
+    FILE *f = cli->err ? cli->err : stderr;
+    oct_progress_clear(&cli->progress);
+    oct_term_style(f, style);
+    oct_print(f, "%s: %s", cli->name, word);
+    oct_term_style(f, OCT_STYLE_NONE);
+}
+
+static void vsay(oct_cli *cli, const char *fmt, va_list ap)
 {
     char text[1600];
     vsnprintf(text, sizeof text, fmt, ap);
-    say(cli, "%s%s\n", head, text);
+    say(cli, "%s\n", text);
 }
 
 void oct_cli_note(oct_cli *cli, int level, const char *fmt, ...)
@@ -39,17 +49,16 @@ void oct_cli_note(oct_cli *cli, int level, const char *fmt, ...)
         return;
     va_list ap;
     va_start(ap, fmt);
-    vsay(cli, "", fmt, ap);
+    vsay(cli, fmt, ap);
     va_end(ap);
 }
 
 void oct_cli_warn(oct_cli *cli, const char *fmt, ...)
 {
-    char head[64];
     va_list ap;
     va_start(ap, fmt);
-    snprintf(head, sizeof head, "%s: warning: ", cli->name);
-    vsay(cli, head, fmt, ap);
+    say_head(cli, "warning: ", OCT_STYLE_WARNING);
+    vsay(cli, fmt, ap);
     va_end(ap);
 }
 
@@ -81,7 +90,8 @@ void oct_cli_pattern_hint(const oct_cli *cli, const char *option, const char *pa
 static void say_error(oct_cli *cli, oct_status s, const oct_err *err)
 {
     const char *text = err && err->status != OCT_OK && err->text[0] ? err->text : oct_status_name(s);
-    say(cli, "%s: %s\n", cli->name, text);
+    say_head(cli, "", OCT_STYLE_ERROR);
+    say(cli, "%s\n", text);
     if (err && err->status != OCT_OK && err->hint[0])
         say(cli, "  hint: %s\n", err->hint);
     else if (s == OCT_EUSAGE)

@@ -490,6 +490,22 @@ static oct_status check_outputs(const oct_cli *cli, oct_err *err)
     return OCT_OK;
 }
 
+/* Headings are the lines that begin with a letter and end in a colon. */
+static void print_help(FILE *f, const char *text)
+{
+    for (size_t n; *text; text += n) {
+        n = strcspn(text, "\n");
+        const bool heading = n > 1 && *text != ' ' && text[n - 1] == ':';
+        if (heading)
+            oct_term_style(f, OCT_STYLE_BOLD);
+        fwrite(text, 1, n, f);
+        if (heading)
+            oct_term_style(f, OCT_STYLE_NONE);
+        n += text[n] == '\n';
+        fputs(text[n - 1] == '\n' ? "\n" : "", f);
+    }
+}
+
 static oct_status print_page(oct_cli *cli, oct_err *err)
 {
     oct_buf b = OCT_BUF_INIT;
@@ -510,7 +526,9 @@ static oct_status print_page(oct_cli *cli, oct_err *err)
     }
     if (s == OCT_OK && b.failed)
         s = oct_nomem(err);
-    if (s == OCT_OK)
+    if (s == OCT_OK && (cli->help || cli->help_all))
+        print_help(cli->out, oct_buf_str(&b));
+    else if (s == OCT_OK)
         fwrite(oct_buf_str(&b), 1, b.len, cli->out);
     oct_buf_free(&b);
     return s;

@@ -223,8 +223,13 @@ oct_status oct_table_print(oct_table *t, FILE *f, oct_err *err)
     if (t && !t->failed && oct_term_ascii(f))
         to_ascii(t);
     oct_status s = oct_table_write(t, &b, oct_term_width(f), oct_term_utf8(f), err);
-    if (s == OCT_OK)
-        fwrite(oct_buf_str(&b), 1, b.len, f);
+    if (s == OCT_OK) {
+        const size_t titles = strcspn(oct_buf_str(&b), "\n");
+        oct_term_style(f, OCT_STYLE_BOLD);
+        fwrite(oct_buf_str(&b), 1, titles, f);
+        oct_term_style(f, OCT_STYLE_NONE);
+        fwrite(oct_buf_str(&b) + titles, 1, b.len - titles, f);
+    }
     oct_buf_free(&b);
     return s;
 }

@@ -180,6 +180,14 @@ bool oct_term_ascii(FILE *f)
     return f && isatty(fileno(f)) && !utf8_locale();
 }
 
+void oct_term_style(FILE *f, oct_style style)
+{
+    static const char *const codes[] = { "\033[0m", "\033[1m", "\033[1;33m", "\033[1;31m" };
+    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+    if (f && isatty(fileno(f)) && !(no && *no) && term && strcmp(term, "dumb") != 0)
+        fputs(codes[style], f);
+}
+
 static const char *not_finite(char dst[32], double x)
 {
     snprintf(dst, 32, "%s", isnan(x) ? "nan" : x > 0 ? "inf" : "-inf");

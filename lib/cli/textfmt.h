@@ -36,6 +36,12 @@ int oct_term_width(FILE *f);
 bool oct_term_utf8(FILE *f);
 bool oct_term_ascii(FILE *f);
 
+/* How a text stands out on a terminal. */
+typedef enum oct_style { OCT_STYLE_NONE, OCT_STYLE_BOLD, OCT_STYLE_WARNING, OCT_STYLE_ERROR } oct_style;
+/* Prints what begins a style, or ends all (OCT_STYLE_NONE). Nothing where f is no terminal, TERM is "dumb" or absent, or NO_COLOR is set and not
+ * empty (no-color.org). */
+void oct_term_style(FILE *f, oct_style style);
+
 /* Numbers for people; each writes into dst and returns it. NaN and infinities give "nan", "inf". */
 const char *oct_fmt_bytes(char dst[32], uint64_t bytes);     /* "512 B", "14.2 MB" (1 MB = 1000000 bytes) */
 const char *oct_fmt_seconds(char dst[32], double seconds);   /* "83 us", "4.21 ms", "1.50 s", "2 min 05 s" */
