@@ -171,24 +171,30 @@ static oct_status down(oct_image *im, int h, const taps *t, oct_err *err)
     return OCT_OK;
 }
 
-static oct_status antialias(oct_image *im, int w, int h, double half, double (*filter)(double), oct_err *err)
+typedef struct filter {
+    double half; /* its width without shrinking, halved */
+    double (*at)(double);
+} filter;
+
+static oct_status antialias_side(oct_image *im, int to, bool vertical, const filter *f, oct_err *err)
 {
     taps t;
-    if (w != im->w) {
-        if (!antialiased(&t, im->w, w, half, filter))
-            return oct_nomem(err);
-        oct_status s = across(im, w, &t, err);
-        taps_free(&t);
-        OCT_TRY(s);
-    }
-    if (h != im->h) {
-        if (!antialiased(&t, im->h, h, half, filter))
-            return oct_nomem(err);
-        oct_status s = down(im, h, &t, err);
-        taps_free(&t);
-        OCT_TRY(s);
-    }
-    return OCT_OK;
+    if (to == (vertical ? im->h : im->w))
+        return OCT_OK;
+    if (!antialiased(&t, vertical ? im->h : im->w, to, f->half, f->at))
+        return oct_nomem(err);
+    oct_status s = vertical ? down(im, to, &t, err) : across(im, to, &t, err);
+    taps_free(&t);
+    return s;
+}
+
+/* The picture between the passes is rounded, so their order shows. Pillow 13 begins with the columns where lines are to go, and more than
+ * twice as many as columns; earlier ones did nearly never (found by its results for pictures of 2 to 300 pixels a side). */
+static oct_status antialias(oct_image *im, int w, int h, const filter *f, oct_err *err)
+{
+    const bool down_first = h < im->h && im->h - h > 2 * (im->w - w);
+    OCT_TRY(antialias_side(im, down_first ? h : w, down_first, f, err));
+    return antialias_side(im, down_first ? w : h, !down_first, f, err);
 }
 
 /* A row of `linear` in the horizontal direction: 8-bit values times 2048 as integers, or floats. */
@@ -239,22 +245,31 @@ static oct_status linear(oct_image *im, int w, int h, oct_err *err)
     return s;
 }
 
+/* The source position of each of n results: the sum of steps begins in the middle of the first, and is rounded as it grows, as Pillow's is. */
+static int *nearest_positions(int in, int n)
+{
+    int *at = oct_alloc((size_t)n * sizeof *at);
+    const double step = (double)in / n;
+    double x = step * 0.5;
+    for (int i = 0; at && i < n; i++, x += step)
+        at[i] = x >= in ? in - 1 : (int)x;
+    return at;
+}
+
 static oct_status nearest(oct_image *im, int w, int h, oct_err *err)
 {
-    oct_image to;
-    OCT_TRY(oct_image_create(&to, w, h, im->c, im->f32, err));
-    const double sx = (double)im->w / w, sy = (double)im->h / h;
+    oct_image to = { 0 };
+    int *u = nearest_positions(im->w, w), *v = nearest_positions(im->h, h);
+    oct_status s = u && v ? oct_image_create(&to, w, h, im->c, im->f32, err) : oct_nomem(err);
     const size_t size = (size_t)im->c * (im->f32 ? 4 : 1);
-    for (int y = 0; y < h; y++) {
-        int v = (int)((y + 0.5) * sy);
-        v = v >= im->h ? im->h - 1 : v;
-        for (int x = 0; x < w; x++) {
-            int u = (int)((x + 0.5) * sx);
-            u = u >= im->w ? im->w - 1 : u;
+    for (int y = 0; s == OCT_OK && y < h; y++)
+        for (int x = 0; x < w; x++)
             memcpy((char *)to.data + ((size_t)y * (size_t)w + (size_t)x) * size,
-                   (const char *)im->data + ((size_t)v * (size_t)im->w + (size_t)u) * size, size);
-        }
-    }
+                   (const char *)im->data + ((size_t)v[y] * (size_t)im->w + (size_t)u[x]) * size, size);
+    oct_free(u);
+    oct_free(v);
+    if (s != OCT_OK)
+        return s;
     oct_image_free(im);
     *im = to;
     return OCT_OK;
@@ -267,7 +282,7 @@ oct_status oct_image_resize(oct_image *im, int w, int h, oct_interp interp, oct_
     switch (interp) {
     case OCT_INTERP_NEAREST: return nearest(im, w, h, err);
     case OCT_INTERP_LINEAR: return linear(im, w, h, err);
-    case OCT_INTERP_BICUBIC: return antialias(im, w, h, 2.0, cubic, err);
-    default: return antialias(im, w, h, 1.0, triangle, err);
+    case OCT_INTERP_BICUBIC: return antialias(im, w, h, &(filter){ 2.0, cubic }, err);
+    default: return antialias(im, w, h, &(filter){ 1.0, triangle }, err);
     }
 }

@@ -35,7 +35,7 @@ def pictures():
     npy("rgb.npy", rgb)
     filters = {"bilinear": Image.BILINEAR, "bicubic": Image.BICUBIC, "nearest": Image.NEAREST}
     for name, f in filters.items():
-        for size in ((16, 11), (37, 12), (50, 61), (9, 40)):
+        for size in ((16, 11), (37, 12), (50, 61), (9, 40), (34, 20), (50, 20)):
             npy(f"rgb.{name}.{size[0]}x{size[1]}.npy", np.asarray(im.resize(size, f)))
     npy("rgb.gray.npy", np.asarray(im.convert("L")))
     f32 = Image.fromarray(rgb[..., 0].astype(np.float32) / 3, mode="F")

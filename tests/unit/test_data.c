@@ -327,7 +327,7 @@ static void pictures_equal_pillow(void **state)
 {
 #ifdef OCT_HAVE_PNG
     static const char *const filters[] = { "bilinear", "bicubic", "nearest" };
-    static const char *const sizes[] = { "16x11", "37x12", "50x61", "9x40" };
+    static const char *const sizes[] = { "16x11", "37x12", "50x61", "9x40", "34x20", "50x20" };
     same_picture("rgb.png", NULL, "rgb.npy", 0);
     same_picture("rgba.png", NULL, "rgb.npy", 0);
     same_picture("palette.png", NULL, "palette.npy", 0);
