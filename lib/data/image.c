@@ -28,6 +28,32 @@ void oct_image_free(oct_image *im)
     *im = (oct_image){ 0 };
 }
 
+static void fill(oct_image *im, int value)
+{
+    const size_t n = (size_t)im->w * (size_t)im->h * (size_t)im->c;
+    if (!im->f32)
+        memset(im->data, value, n);
+    for (size_t i = 0; im->f32 && i < n; i++)
+        ((float *)im->data)[i] = (float)value;
+}
+
+oct_status oct_image_window(oct_image *im, int x, int y, int w, int h, int pad, oct_err *err)
+{
+    oct_image to;
+    OCT_TRY(oct_image_create(&to, w, h, im->c, im->f32, err));
+    const size_t size = (size_t)im->c * (im->f32 ? 4 : 1);
+    const int left = x < 0 ? -x : 0, right = im->w - x < w ? im->w - x : w;
+    if (left > 0 || right < w || y < 0 || im->h - y < h)
+        fill(&to, pad);
+    for (int i = 0; i < h && left < right; i++)
+        if (y + i >= 0 && y + i < im->h)
+            memcpy((char *)to.data + ((size_t)i * (size_t)w + (size_t)left) * size,
+                   (const char *)im->data + ((size_t)(y + i) * (size_t)im->w + (size_t)(x + left)) * size, (size_t)(right - left) * size);
+    oct_image_free(im);
+    *im = to;
+    return OCT_OK;
+}
+
 static bool is_jpeg(const uint8_t *p, size_t n)
 {
     return n >= 3 && p[0] == 0xff && p[1] == 0xd8 && p[2] == 0xff;

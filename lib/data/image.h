@@ -28,4 +28,7 @@ oct_status oct_png_decode(const uint8_t *p, size_t n, oct_image *im, oct_err *er
 /* Replaces the picture by one of w x h. 8-bit bilinear, bicubic and nearest equal Pillow's bit for bit. */
 oct_status oct_image_resize(oct_image *im, int w, int h, oct_interp interp, oct_err *err);
 
+/* Replaces the picture by w x h of it whose first pixel is (x, y). A part outside is `pad`; x and y may be negative. */
+oct_status oct_image_window(oct_image *im, int x, int y, int w, int h, int pad, oct_err *err);
+
 #endif

@@ -18,7 +18,7 @@ static const struct {
 static const char *const interp_names[] = { "bilinear", "linear", "bicubic", "nearest" };
 static const char *const order_names[] = { "rgb", "bgr", "gray" };
 static const char *const layout_names[] = { "nchw", "nhwc" };
-static const char *const keys[] = { "resize", "interp", "crop", "order", "mean", "std", "layout" };
+static const char *const keys[] = { "resize", "interp", "crop", "order", "mean", "std", "layout", "precrop", "letterbox", "pad" };
 
 enum { MAX_SIDE = 1 << 15 };
 
@@ -29,7 +29,7 @@ static void hint_nearest(oct_err *err, const char *word)
         oct_nearest_try(&near, i < OCT_COUNT(keys) ? keys[i] : presets[i - OCT_COUNT(keys)].name);
     oct_nearest_hint(&near, 1, NULL, err);
     if (!near.n)
-        oct_hint(err, "steps are resize=, interp=, crop=, order=, mean=, std=, layout=; presets are imagenet, "
+        oct_hint(err, "steps are precrop=, resize=, letterbox=, pad=, interp=, crop=, order=, mean=, std=, layout=; presets are imagenet, "
                       "imagenet-tf, caffe, unit");
 }
 
@@ -88,7 +88,7 @@ static bool set_resize(oct_steps *s, const char *value)
 {
     int w, h;
     bool both;
-    s->resize_short = s->resize_w = s->resize_h = 0;
+    s->resize_short = s->resize_w = s->resize_h = s->letter_w = s->letter_h = 0;
     if (strcmp(value, "none") == 0)
         return true;
     if (!parse_size(value, &w, &h, &both))
@@ -107,6 +107,41 @@ static bool set_crop(oct_steps *s, const char *value)
     bool both;
     s->crop_w = s->crop_h = 0;
     return strcmp(value, "none") == 0 || parse_size(value, &s->crop_w, &s->crop_h, &both);
+}
+
+/* 224, 320x240, or a share of both sides: 0.875. */
+static bool set_precrop(oct_steps *s, const char *value)
+{
+    bool both;
+    char *end;
+    s->precrop_w = s->precrop_h = 0;
+    s->precrop = 0;
+    if (strcmp(value, "none") == 0)
+        return true;
+    if (!strchr(value, '.'))
+        return parse_size(value, &s->precrop_w, &s->precrop_h, &both);
+    const double share = strtod(value, &end);
+    if (value[strspn(value, "0123456789.e-")] || end == value || *end || !(share > 0 && share <= 1))
+        return false;
+    s->precrop = share;
+    return true;
+}
+
+static bool set_letterbox(oct_steps *s, const char *value)
+{
+    bool both;
+    s->resize_short = s->resize_w = s->resize_h = s->letter_w = s->letter_h = 0;
+    return strcmp(value, "none") == 0 || parse_size(value, &s->letter_w, &s->letter_h, &both);
+}
+
+static bool set_pad(oct_steps *s, const char *value)
+{
+    char *end;
+    const long v = strtol(value, &end, 10);
+    if (*value < '0' || *value > '9' || *end || v > 255)
+        return false;
+    s->pad = (int)v;
+    return s->has_pad = true;
 }
 
 static bool set_std(oct_steps *s, const char *value)
@@ -137,6 +172,9 @@ static bool set_key(oct_steps *s, int key, const char *value)
         return at >= 0;
     case 4: return parse_floats(value, s->mean, &s->n_mean);
     case 5: return set_std(s, value);
+    case 7: return set_precrop(s, value);
+    case 8: return set_letterbox(s, value);
+    case 9: return set_pad(s, value);
     default:
         if ((at = find_name(value, layout_names, OCT_COUNT(layout_names))) >= 0) {
             s->layout = (oct_layout)at;
@@ -154,6 +192,9 @@ static const char *const expected[] = {
     "mean=M or one number per channel, as mean=104,117,123",
     "std=S or one number per channel, above zero",
     "layout=nchw or nhwc",
+    "precrop=224, precrop=WxH, precrop=0.875 (of each side) or precrop=none",
+    "letterbox=640, letterbox=WxH or letterbox=none, sides 1 to 32768",
+    "pad=V, 0 to 255",
 };
 
 static oct_status one_step(char *step, oct_steps *s, oct_err *err)
@@ -227,9 +268,14 @@ oct_status oct_steps_parse(const char *text, const char *const *names, size_t n,
     return OCT_OK;
 }
 
+int oct_steps_pad(const oct_steps *s)
+{
+    return s->has_pad ? s->pad : 114;
+}
+
 bool oct_steps_any(const oct_steps *s)
 {
-    return s->resize_short || s->resize_w || s->crop_w || s->has_order || s->n_mean || s->n_std || s->has_layout;
+    return s->precrop_w || s->precrop > 0 || s->letter_w || s->resize_short || s->resize_w || s->crop_w || s->has_order || s->n_mean || s->n_std || s->has_layout;
 }
 
 static void put(oct_buf *out, const char *prefix, const char *key, bool *first)
@@ -245,6 +291,14 @@ static void put_floats(oct_buf *out, const float *v, int n)
         oct_buf_printf(out, "%s%s", i ? "," : "", oct_f32_text(t, v[i]));
 }
 
+/* With a point, as a share is told from a side by it. */
+static void put_share(oct_buf *out, double share)
+{
+    char t[32];
+    oct_f64_text(t, share);
+    oct_buf_printf(out, "%s%s", t, strchr(t, '.') ? "" : ".0");
+}
+
 static void put_size(oct_buf *out, int w, int h)
 {
     oct_buf_printf(out, "%dx%d", w, h);
@@ -253,14 +307,25 @@ static void put_size(oct_buf *out, int w, int h)
 void oct_steps_text(const oct_steps *s, const char *prefix, oct_buf *out)
 {
     bool first = true;
-    if (s->resize_short || s->resize_w) {
-        put(out, prefix, "resize", &first);
+    if (s->precrop_w || s->precrop > 0) {
+        put(out, prefix, "precrop", &first);
+        if (s->precrop_w)
+            put_size(out, s->precrop_w, s->precrop_h);
+        else
+            put_share(out, s->precrop);
+    }
+    if (s->resize_short || s->resize_w || s->letter_w) {
+        put(out, prefix, s->letter_w ? "letterbox" : "resize", &first);
         if (s->resize_short)
             oct_buf_printf(out, "%d", s->resize_short);
         else
-            put_size(out, s->resize_w, s->resize_h);
+            put_size(out, s->letter_w ? s->letter_w : s->resize_w, s->letter_w ? s->letter_h : s->resize_h);
         put(out, prefix, "interp", &first);
         oct_buf_puts(out, interp_names[s->interp]);
+    }
+    if (s->letter_w) {
+        put(out, prefix, "pad", &first);
+        oct_buf_printf(out, "%d", oct_steps_pad(s));
     }
     if (s->crop_w) {
         put(out, prefix, "crop", &first);
@@ -290,6 +355,15 @@ void oct_steps_words(const oct_steps *s, oct_buf *out)
         oct_buf_puts(out, "values as they are (pictures: RGB, 0..255)");
         return;
     }
+    if (s->precrop_w)
+        oct_buf_printf(out, "centre %dx%d, ", s->precrop_w, s->precrop_h);
+    if (s->precrop > 0) {
+        oct_buf_puts(out, "centre ");
+        put_share(out, s->precrop);
+        oct_buf_puts(out, " of each side, ");
+    }
+    if (s->letter_w)
+        oct_buf_printf(out, "fitted into %dx%d on %d (%s), ", s->letter_w, s->letter_h, oct_steps_pad(s), interp_names[s->interp]);
     if (s->resize_short)
         oct_buf_printf(out, "shorter side to %d (%s), ", s->resize_short, interp_names[s->interp]);
     if (s->resize_w)

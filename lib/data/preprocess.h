@@ -1,8 +1,8 @@
 /* lib/data/preprocess.h -- the steps between a stored picture or array and a model's input.
  *
- *   [PRESET:]resize=256:interp=bilinear:crop=224:order=rgb:mean=0:std=255:layout=nchw
+ *   [PRESET:]precrop=0.875:resize=256:interp=bilinear:crop=224:order=rgb:mean=0:std=255:layout=nchw
  *
- * The order of the steps is fixed, whatever their order in the text: resize, crop, order, (x - mean) / std, layout.
+ * The order of the steps is fixed, whatever their order in the text: precrop, resize or letterbox, crop, order, (x - mean) / std, layout.
  * mean and std are on pixel values 0..255 and in the order of channels that `order` gives. Later keys override. */
 #ifndef OCT_DATA_PREPROCESS_H
 #define OCT_DATA_PREPROCESS_H
@@ -21,6 +21,11 @@ typedef enum oct_layout { OCT_LAYOUT_NCHW, OCT_LAYOUT_NHWC } oct_layout;
 
 /* The steps of one input. Zeroed: none; pictures become RGB, 0..255, NCHW. */
 typedef struct oct_steps {
+    int precrop_w, precrop_h; /* centre, before resizing, 0: none */
+    double precrop;           /* the same as a share of each side, rounded to the nearest pixel, halves to even; 0: none */
+    int letter_w, letter_h;   /* the whole picture within this, its shape kept, centred; 0: none */
+    int pad;                  /* what stands around it, 0..255 */
+    bool has_pad;             /* else 114 */
     int resize_short;       /* shorter side, 0: none */
     int resize_w, resize_h; /* stretch, 0: none */
     oct_interp interp;
@@ -38,6 +43,7 @@ typedef struct oct_steps {
 oct_status oct_steps_parse(const char *text, const char *const *names, size_t n, oct_steps *steps, oct_err *err);
 
 bool oct_steps_any(const oct_steps *s);
+int oct_steps_pad(const oct_steps *s); /* what stands around a letterboxed picture */
 void oct_steps_text(const oct_steps *s, const char *prefix, oct_buf *out);  /* canonical; prefix "" or "INPUT/" */
 void oct_steps_words(const oct_steps *s, oct_buf *out); /* "shorter side to 256 (bilinear), centre crop 224x224, ..." */
 

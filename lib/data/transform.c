@@ -8,6 +8,7 @@
 #include "base/mem.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -67,8 +68,41 @@ static oct_status check_size(const target *t, int w, int h, oct_err *err)
     return OCT_EMALFORMED;
 }
 
+static oct_status too_small(const oct_image *im, const char *step, int w, int h, oct_err *err)
+{
+    return oct_fail(err, OCT_EMALFORMED, "picture is %dx%d (width x height), smaller than %s=%dx%d", im->w, im->h, step, w, h);
+}
+
+static int share_of(int side, double share)
+{
+    const int n = (int)rint(side * share);
+    return n < 1 ? 1 : n;
+}
+
+/* The centre of the picture as it is stored. */
+static oct_status precrop(const oct_steps *s, oct_image *im, oct_err *err)
+{
+    const int w = s->precrop_w ? s->precrop_w : share_of(im->w, s->precrop), h = s->precrop_w ? s->precrop_h : share_of(im->h, s->precrop);
+    if (w > im->w || h > im->h)
+        return too_small(im, "precrop", w, h, err);
+    return oct_image_window(im, centre(im->w, w), centre(im->h, h), w, h, 0, err);
+}
+
+/* Scaled by one factor until a side fits, sides rounded to the nearest, halves to even; an odd margin is larger behind. */
+static oct_status letterbox(const oct_steps *s, oct_image *im, oct_err *err)
+{
+    const double r = fmin((double)s->letter_w / im->w, (double)s->letter_h / im->h);
+    const int w = (int)rint(im->w * r), h = (int)rint(im->h * r);
+    OCT_TRY(oct_image_resize(im, w < 1 ? 1 : w, h < 1 ? 1 : h, s->interp, err));
+    return oct_image_window(im, -centre(s->letter_w, im->w), -centre(s->letter_h, im->h), s->letter_w, s->letter_h, oct_steps_pad(s), err);
+}
+
 static oct_status geometry(const oct_steps *s, oct_image *im, int *x0, int *y0, int *w, int *h, oct_err *err)
 {
+    if (s->precrop_w || s->precrop > 0)
+        OCT_TRY(precrop(s, im, err));
+    if (s->letter_w)
+        OCT_TRY(letterbox(s, im, err));
     int rw = s->resize_w, rh = s->resize_h;
     if (s->resize_short) {
         int n = s->resize_short;
@@ -85,7 +119,7 @@ static oct_status geometry(const oct_steps *s, oct_image *im, int *x0, int *y0, 
     *w = s->crop_w ? s->crop_w : im->w;
     *h = s->crop_h ? s->crop_h : im->h;
     if (*w > im->w || *h > im->h) {
-        oct_fail(err, OCT_EMALFORMED, "picture is %dx%d (width x height), smaller than crop=%dx%d", im->w, im->h, *w, *h);
+        too_small(im, "crop", *w, *h, err);
         oct_hint(err, "add resize=%d in front of crop", *w > *h ? *w : *h);
         return OCT_EMALFORMED;
     }
@@ -254,7 +288,7 @@ static int picture_form(const target *t, int rank, const int64_t *d)
 static bool needs_picture(const target *t, int form)
 {
     const oct_steps *s = t->steps;
-    return s->resize_short || s->resize_w || s->crop_w || s->has_order ||
+    return s->precrop_w || s->precrop > 0 || s->letter_w || s->resize_short || s->resize_w || s->crop_w || s->has_order ||
            form == (t->nhwc ? ROW_CHW : ROW_HWC);
 }
 

@@ -67,6 +67,22 @@ def shortest_sides():
     npy("rgb_f32.gray.npy", (f.astype(np.float64) @ [0.299, 0.587, 0.114]).astype(np.float32))
 
 
+def windows():
+    """precrop=0.875:resize=14x15, precrop=20x10, letterbox=30x40:pad=9 of a wide and of a tall picture, by Pillow."""
+    wide = Image.open(OUT / "rgb.png")
+    for name, im in (("rgb", wide), ("tall", Image.open(OUT / "tall.png"))):
+        def middle(w, h):
+            x, y = (im.width - w) // 2, (im.height - h) // 2
+            return im.crop((x, y, x + w, y + h))
+        npy(f"{name}.precrop.14x15.npy", np.asarray(middle(round(im.width * 0.875), round(im.height * 0.875)).resize((14, 15), Image.BILINEAR)))
+        npy(f"{name}.precrop20x10.npy", np.asarray(middle(20, 10)))
+        r = min(30 / im.width, 40 / im.height)
+        small = im.resize((round(im.width * r), round(im.height * r)), Image.BILINEAR)
+        box = Image.new("RGB", (30, 40), (9, 9, 9))
+        box.paste(small, ((30 - small.width) // 2, (40 - small.height) // 2))
+        npy(f"{name}.letterbox.30x40.npy", np.asarray(box))
+
+
 def arrays():
     values = np.arange(24).reshape(4, 3, 2)
     for t in ("f2", "f4", "f8", "u1", "i1", "i2", "i4", "i8", "u2", "u4", "u8", "b1"):
@@ -132,6 +148,7 @@ def main():
     OUT.mkdir(parents=True, exist_ok=True)
     pictures()
     shortest_sides()
+    windows()
     arrays()
     protos()
     shard("shard-000.tar", "w")

@@ -335,6 +335,12 @@ static void pictures_equal_pillow(void **state)
     same_picture("rgb.png", "order=gray", "rgb.gray.npy", 0);
     same_picture("rgb.png", "resize=12:crop=7x9", "rgb.short12.crop7x9.npy", 0);
     same_picture("tall.png", "resize=12:crop=9x7", "tall.short12.crop9x7.npy", 0);
+    for (int tall = 0; tall < 2; tall++) {
+        const char *from = tall ? "tall.png" : "rgb.png";
+        same_picture(from, "precrop=0.875:resize=14x15", tall ? "tall.precrop.14x15.npy" : "rgb.precrop.14x15.npy", 0);
+        same_picture(from, "precrop=20x10", tall ? "tall.precrop20x10.npy" : "rgb.precrop20x10.npy", 0);
+        same_picture(from, "letterbox=30x40:pad=9", tall ? "tall.letterbox.30x40.npy" : "rgb.letterbox.30x40.npy", 0);
+    }
     for (size_t f = 0; f < OCT_COUNT(filters); f++)
         for (size_t k = 0; k < OCT_COUNT(sizes); k++) {
             char steps[64], want[64];
@@ -419,6 +425,7 @@ static void steps_apply_in_order(void **state)
     oct_array_free(&w);
     fails(at("rgb.png"), NULL, input(OCT_F32, 4, (int64_t[]){ -1, 3, 24, 24 }), OCT_EMALFORMED, "crop=24x24");
     fails(at("rgb.png"), "crop=64", input(OCT_F32, 4, nchw), OCT_EMALFORMED, "resize=64");
+    fails(at("rgb.png"), "precrop=64", input(OCT_F32, 4, nchw), OCT_EMALFORMED, "smaller than precrop=64x64");
     fails(at("rgb.png"), "mean=1,2", input(OCT_F32, 4, nchw), OCT_EUSAGE, "2 numbers");
     fails(at("rgb.png"), "unit", input(OCT_U8, 4, nchw), OCT_EUSAGE, "uint8");
     fails(at("rgb.png"), NULL, input(OCT_F32, 4, gray_nchw), OCT_EMALFORMED, "order=gray");
@@ -436,9 +443,19 @@ static void texts_of_steps(void **state)
     assert_string_equal(oct_buf_str(&b), "resize=256:interp=bilinear:crop=7x9:order=bgr:mean=104,117,123:std=0.1");
     assert_int_equal(oct_steps_parse(oct_buf_str(&b), NULL, 1, again, &err), OCT_OK);
     assert_memory_equal(&again[0], &st[0], sizeof again[0]);
+    b.len = 0;
+    memset(again, 0, sizeof again);
+    memset(st, 0, sizeof st);
+    assert_int_equal(oct_steps_parse("resize=5:precrop=1.:letterbox=8x9", NULL, 1, st, &err), OCT_OK);
+    oct_steps_text(&st[0], "", &b);
+    assert_string_equal(oct_buf_str(&b), "precrop=1.0:letterbox=8x9:interp=bilinear:pad=114");
+    assert_int_equal(oct_steps_parse(oct_buf_str(&b), NULL, 1, again, &err), OCT_OK);
+    assert_true(again->precrop == 1 && again->letter_w == 8 && again->letter_h == 9 && again->pad == 114 && !again->resize_short);
     oct_buf_free(&b);
+    memset(st, 0, sizeof st);
     static const char *const wrong[] = { "resize", "resize=0", "resize=99999", "resize=3x", "mean=", "mean=1,2,3,4,5", "mean=nan",
-                                         "std=0", "std=-1", "crop=a", "order=rbg", "layout=chw", "c/mean=3", "imagnet", "interp=1" };
+                                         "std=0", "std=-1", "crop=a", "order=rbg", "layout=chw", "c/mean=3", "imagnet", "interp=1",
+                                         "precrop=0", "precrop=1.5", "precrop=.", "precrop=0.5.", "precrop=inf.", "letterbox=0.5", "pad=256", "pad=-1", "pad=" };
     for (size_t i = 0; i < OCT_COUNT(wrong); i++)
         if (oct_steps_parse(wrong[i], names, 2, st, &err) != OCT_EUSAGE)
             fail_msg("accepted: %s", wrong[i]);
