@@ -17,6 +17,7 @@ typedef struct side {
     oct_error *error;    /* per tap, of everything before it too */
     oct_error *own;      /* per tap, of the layer alone */
     const char **scheme; /* per tap; NULL: never shown */
+    bool news;           /* this run has shown taps that none before it has */
     size_t *shown;       /* per tap: how often in this run */
     oct_scaled_channels *scaled; /* values whose channels are not the float model's as they are */
     size_t n_scaled;
@@ -46,7 +47,6 @@ struct ev_layers {
     ev_floats scratch;
     int64_t rows;
     size_t n;
-    bool fed;         /* the first samples have run */
     bool replacing;   /* this run reads the reference's values */
     bool no_own;      /* a model cannot run so */
 };
@@ -242,8 +242,10 @@ static oct_status compare_value(void *arg, const char *value, const oct_operand 
         return OCT_OK;
     OCT_TRY(ev_reserve(&l->scratch, (size_t)t->count, err));
     OCT_TRY(take_value(s, value, t, l->scratch.v, err));
-    if (!s->scheme[i])
+    if (!s->scheme[i]) {
         s->scheme[i] = oct_operand_scheme(t);
+        s->news = true;
+    }
     int64_t first, row = oct_row_elements(t->rank, t->dims, l->rows, &first);
     for (size_t k = 0; k < l->n && (int64_t)(k + 1) * row <= t->count; k++) {
         oct_error e = { 0 };
@@ -342,7 +344,7 @@ static const char *step_scheme(const oct_plan *p, const char *name)
     return NULL;
 }
 
-/* A layer is what its step computes on, and its value what that leaves: integers make real results, too. */
+/* A layer is what its step computes on, and its value what that leaves: integers make real results, too. A branch has steps once it has been taken. */
 static void name_schemes(const ev_layers *l, side *s, const oct_plan *p)
 {
     for (size_t i = 0; i < l->n_tap; i++) {
@@ -351,6 +353,7 @@ static void name_schemes(const ev_layers *l, side *s, const oct_plan *p)
         const char *own = n ? step_scheme(p, n->name) : NULL;
         s->scheme[i] = own ? own : s->scheme[i];
     }
+    s->news = false;
 }
 
 static oct_status run_side(ev_layers *l, side *s, const oct_array *arrays, oct_err *err)
@@ -359,7 +362,7 @@ static oct_status run_side(ev_layers *l, side *s, const oct_array *arrays, oct_e
     l->replacing = false;
     memset(s->shown, 0, l->n_tap * sizeof *s->shown);
     OCT_TRY(oct_runner_run(s->runner, arrays, &p, err));
-    if (!l->fed)
+    if (s->news)
         name_schemes(l, s, p);
     if (s == l->side || l->no_own)
         return OCT_OK;
@@ -389,7 +392,6 @@ oct_status ev_layers_feed(ev_layers *l, const oct_array *arrays, int64_t rows, s
             return s;
         }
     }
-    l->fed = true;
     return OCT_OK;
 }
 

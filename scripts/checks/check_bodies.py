@@ -13,6 +13,7 @@ Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
 import collections
+import json
 import re
 import sys
 import tempfile
@@ -153,6 +154,35 @@ def check_forecast(c):
     c.hold("forecast of the size", found and abs(float(found[1]) / size - 1) < 0.25, f"{found and found[0]}, it is {size:.1f} kB")
 
 
+def check_inside(c):
+    """Reports, rules and evaluations name the nodes of bodies alike, and a branch counts that few samples take."""
+    model, out, rules, data = c.folder / "inside.onnx", c.folder / "inside.q.onnx", c.folder / "rules.txt", c.folder / "inside.npy"
+    samples = np.stack(bodies.branches(model))
+    means = samples.mean(axis=(1, 2, 3, 4), keepdims=True)
+    for count, taken in ((15, 2), (16, 1), (17, 2), (24, 2), (16, 0)):  # samples that take the branch `then`, all in front
+        side = np.where(np.arange(24) < taken, np.float32(0.2), np.float32(-0.2)).reshape(-1, 1, 1, 1, 1)
+        np.save(data, (samples - means + side)[:count])
+        layers = {layer["name"]: layer for layer in c.convert(model, out, "--data", data)["layers"]}
+        schemes = [layers[f"choose/{branch}"]["scheme"] for branch in ("then_branch/a/conv", "then_branch/a/fc", "else_branch/b/conv", "else_branch/b/fc")]
+        want = ["static"] * 4 if taken else ["float", "dynamic", "static", "static"]  # a convolution has no dynamic form
+        c.hold(f"inside: {taken} of {count} samples", schemes == want, f"{schemes}")
+    np.save(data, samples)
+    rules.write_text("# octet policy 1\nname:choose/then_branch/a/conv float - - -\nname:choose/else_branch/* dynamic - - -\n")
+    layers = {layer["name"]: layer for layer in c.convert(model, out, "--data", data, "--policy", rules)["layers"]}
+    got = [layers[f"choose/{n}"]["scheme"] for n in ("then_branch/a/conv", "then_branch/a/fc", "else_branch/b/fc")]
+    c.hold("inside: rules by name", got == ["float", "static", "dynamic"], f"{got}")
+    c.convert(model, out, "--data", data)
+    report = c.folder / "layers.json"
+    tool.run([c.qeval, model, out, "--data", data, "--layers", "-q", "--json", report])
+    found = {layer["name"]: layer["scheme"] for m in json.loads(report.read_text())["models"] for layer in m.get("layers", [])}
+    for name in ("then_branch/a/conv", "then_branch/a/fc", "else_branch/b/conv", "else_branch/b/fc"):
+        c.hold(f"inside: qeval --layers of {name}", found.get(f"choose/{name}") == "int8", f"{found.get(f'choose/{name}')}")
+        said = tool.run([c.qconvert, "explain", out, f"choose/{name}"])
+        c.hold(f"inside: explain {name}", re.search(r"^decision +static, runs on integers", said, re.MULTILINE), said)
+    said = tool.run([c.qconvert, model, "-o", out])
+    c.hold("inside: hint of the size", re.search(r"a file of about [1-9][\d.]* kB", said), said[-300:])
+
+
 def check_silero(c, path):
     """A detector of voices: its LSTM is outside, its Ifs choose between forms of shapes."""
     rng = np.random.default_rng(5)
@@ -182,6 +212,7 @@ def main():
         for name, (make, expected) in NETS.items():
             check(c, name, make, expected)
         check_forecast(c)
+        check_inside(c)
         silero = args.shared / "models" / "silero_vad_16k.onnx"
         if silero.exists():
             check_silero(c, silero)
