@@ -37,6 +37,14 @@ static bool runs(const oct_qjob *j, int id, oct_scheme scheme, const char **why)
     return !fault && oct_target_runs(j->opts.target, j->g, id, oct_form_of(scheme), why);
 }
 
+/* Whether a value is what integers in the file stand for. */
+static bool has_integers(const oct_qjob *j, int value)
+{
+    const int p = j->g->value[value].producer;
+    const oct_op *op = p >= 0 ? oct_op_of(j->g, p) : NULL;
+    return op && op->is_qdq && is_const(j, j->g->node[p].in[0]);
+}
+
 /* Why a product can be quantized in no scheme, or NULL. */
 static const char *no_product(const oct_qjob *j, int id)
 {
@@ -48,7 +56,7 @@ static const char *no_product(const oct_qjob *j, int id)
     if (is_const(j, n->in[0]) && (w || !op->weights.computed)) /* else both factors are data, of which one happens to be known */
         return "its data input is a constant";
     if (!op->weights.computed && !w)
-        return "its weights are not constant";
+        return n->n_in > 1 && has_integers(j, n->in[1]) ? "its weights are integers, and its input is not" : "its weights are not constant";
     if (w && !op->weights.kernel && w->rank != 2)
         return "its weights are not one matrix";
     if (w && !oct_layer_layout(j->g, id, &(oct_weight_layout){ 0 }))

@@ -824,6 +824,37 @@ static void attention_apart(void **state)
     }
 }
 
+/* A quantizer whose scale and zero point have one dimension of one element. Between these stands a constant of one channel, and one of four. */
+static void scalars_per_tensor(void **state)
+{
+    static const int8_t data[8] = { 1, 2, 3, 4, -5, -6, -7, -8 };
+    const uint8_t zero[1] = { 128 };
+    oct_graph *g = net_graph(17);
+    const int x = net_input(g, "x", OCT_F32, "1,2,2,2"), s = NET_F32(g, "s", "1", 0.05f), z = net_const(g, "z", OCT_U8, "1", zero);
+    const int q = NET_NODE(g, "QuantizeLinear", "q", "x_q", x, s, z);
+    net_int(g, "axis", 0);
+    const int d = NET_NODE(g, "DequantizeLinear", "dq", "x_dq", q, s, z);
+    const int one = NET_NODE(g, "DequantizeLinear", "one", "w1", net_const(g, "w1_q", OCT_S8, "1,2,2,2", data), NET_F32(g, "s1", "1", 0.5f));
+    net_int(g, "axis", 0);
+    const int all = NET_NODE(g, "DequantizeLinear", "all", "w2", net_const(g, "w2_q", OCT_S8, "1,2,2,2", data), NET_F32(g, "s2", "1", 0.25f));
+    const int each = NET_NODE(g, "DequantizeLinear", "each", "w3", net_const(g, "w3_q", OCT_S8, "1,2,2,2", data), NET_F32(g, "s3", "2", 0.5f, 0.25f));
+    net_output(g, NET_NODE(g, "Sum", "sum", "y", d, one, all, each));
+    net_output(g, NET_NODE(g, "Mul", "scaled", "y2", x, s)); /* reads the scale as it is */
+    fuse(g);
+    static const struct {
+        const char *made;
+        int rank;
+    } want[] = { { "x_q", 0 }, { "x_dq", 0 }, { "w1", 1 }, { "w2", 0 }, { "w3", 1 } };
+    for (size_t i = 0; i < OCT_COUNT(want); i++) {
+        const oct_node *n = net_producer(g, want[i].made);
+        for (int slot = 1; slot < n->n_in; slot++)
+            assert_int_equal(g->value[n->in[slot]].constant->rank, want[i].rank);
+    }
+    assert_int_equal(net_producer(g, "x_q")->in[1], net_producer(g, "x_dq")->in[1]); /* still one */
+    assert_int_equal(g->value[net_producer(g, "y2")->in[1]].constant->rank, 1);
+    oct_graph_destroy(g);
+}
+
 static void raising_refuses(void **state)
 {
     oct_err e = OCT_ERR_INIT;
@@ -906,7 +937,8 @@ int main(void)
         cmocka_unit_test(identity_of_output), cmocka_unit_test(captured_identity), cmocka_unit_test(folding),
         cmocka_unit_test(folding_has_an_end), cmocka_unit_test(long_work_stays), cmocka_unit_test(weights_stay_small), cmocka_unit_test(disabling),         cmocka_unit_test(raising),
         cmocka_unit_test(raising_refuses),   cmocka_unit_test(early_operands),    cmocka_unit_test(early_unknown),
-        cmocka_unit_test(fused_conv_stays),  cmocka_unit_test(flex_attention), cmocka_unit_test(einsum_is_matmul), cmocka_unit_test(attention_apart),    cmocka_unit_test(operators_are_known), cmocka_unit_test(types_must_fit),
+        cmocka_unit_test(fused_conv_stays),  cmocka_unit_test(flex_attention), cmocka_unit_test(einsum_is_matmul), cmocka_unit_test(attention_apart),
+        cmocka_unit_test(scalars_per_tensor), cmocka_unit_test(operators_are_known), cmocka_unit_test(types_must_fit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""Converts and runs models that come quantized, in the spellings of those that train or quantize elsewhere, and judges them with ONNX Runtime.
+
+    check_trained.py [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
+
+Torch's QAT export: fake quantization becomes pairs of QuantizeLinear and DequantizeLinear whose scales per tensor have one dimension of one element. What is
+written has scalars, says so in the report, loads in ONNX Runtime in every opset, runs there on as many integers as with scalars from the start, and gives
+what the model itself gives.
+
+Needs Python packages: runs itself with OCT_PYTHON when that is set.
+Exit: 0 when all hold, 1 when not, 77 without the packages.
+"""
+import collections
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
+from pylib import packages
+
+packages.need("numpy", "onnx", "onnxruntime")
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+
+from pylib.judge import Checker, options, run_ort, sqnr
+
+
+class Trained:
+    """A network between fake quantizers. row: scales of activations, of weights are of one dimension; channels: weights have a scale a channel."""
+
+    def __init__(self, row=(True, True), channels=False, axis=None):
+        self.rng = np.random.default_rng(4)
+        self.nodes, self.constants = [], []
+        self.row, self.channels, self.axis = row, channels, axis
+
+    def const(self, name, array):
+        self.constants.append(numpy_helper.from_array(np.asarray(array), name))
+        return name
+
+    def rounded(self, x, scale, zero, row, **more):
+        scale = np.asarray(scale, np.float32)
+        scale = scale.reshape(1) if row and scale.ndim == 0 else scale
+        ends = [self.const(f"{x}.scale", scale), self.const(f"{x}.zero", np.full_like(scale, zero, dtype=np.int8 if zero == 0 and more.get("signed") else np.uint8))]
+        axis = more.get("axis", self.axis)
+        how = {} if axis is None else {"axis": axis}
+        self.nodes.append(helper.make_node("QuantizeLinear", [x, *ends], [f"{x}.q"], f"{x}.quant", **how))
+        self.nodes.append(helper.make_node("DequantizeLinear", [f"{x}.q", *ends], [f"{x}.dq"], f"{x}.dequant", **how))
+        return f"{x}.dq"
+
+    def weights(self, name, *dims):
+        w = np.asarray(self.rng.standard_normal(dims) / np.sqrt(np.prod(dims[1:])), np.float32)
+        self.const(name, w)
+        largest = np.abs(w).reshape(dims[0], -1).max(1) if self.channels else np.abs(w).max()
+        return self.rounded(name, largest / 127, 0, self.row[1], signed=True, axis=0 if self.channels else self.axis)
+
+    def act(self, x, scale, zero):
+        return self.rounded(x, scale, zero, self.row[0])
+
+    def conv(self, x, name, outs, ins):
+        bias = self.const(f"{name}.bias", np.asarray(self.rng.standard_normal(outs) * 0.1, np.float32))
+        self.nodes.append(helper.make_node("Conv", [x, self.weights(f"{name}.weight", outs, ins, 3, 3), bias], [name], name, kernel_shape=[3, 3], pads=[1] * 4))
+        return name
+
+    def save(self, path, opset):
+        x = self.act("x", 0.03, 128)
+        self.nodes.append(helper.make_node("Relu", [self.conv(x, "first", 16, 3)], ["r"], "relu"))
+        x = self.act("r", 0.02, 0)
+        other = self.act(self.conv(x, "second", 16, 16), 0.03, 128)
+        self.nodes.append(helper.make_node("Add", [x, other], ["sum"], "sum"))
+        self.nodes.append(helper.make_node("GlobalAveragePool", [self.act("sum", 0.04, 100)], ["mean"], "mean"))
+        x = self.act("mean", 0.01, 128)
+        self.conv(x, "last", 1 if self.channels else 10, 16)  # one channel keeps its scale
+        self.nodes.append(helper.make_node("Identity", [self.act("last", 0.02, 128)], ["y"]))
+        ends = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 16, 16])], [helper.make_empty_tensor_value_info("y")]
+        graph = helper.make_graph(self.nodes, "trained", *ends, self.constants)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+        onnx.save(onnx.shape_inference.infer_shapes(model), path)
+
+
+def operators(c, path):
+    """Counts of what ONNX Runtime runs; the fault where it refuses the model."""
+    how = onnxruntime.SessionOptions()
+    how.log_severity_level, how.optimized_model_filepath = 4, str(c.folder / "optimized.onnx")
+    try:
+        onnxruntime.InferenceSession(str(path), how, providers=["CPUExecutionProvider"])
+    except Exception as fault:  # its exceptions have no common class
+        return str(fault)
+    return collections.Counter(n.op_type for n in onnx.load(how.optimized_model_filepath).graph.node)
+
+
+def per_tensor(model):
+    """Dimensions of the scales and zero points of one element, by the names of the nodes that read them."""
+    dims = {t.name: list(t.dims) for t in model.graph.initializer}
+    return {n.name: [dims[i] for i in n.input[1:] if i in dims] for n in model.graph.node if n.op_type in ("QuantizeLinear", "DequantizeLinear")}
+
+
+def check_qat(c):
+    samples = [np.asarray(np.random.default_rng(k).standard_normal((1, 3, 16, 16)), np.float32) for k in range(6)]
+    model, out = c.folder / "qat.onnx", c.folder / "qat.out.onnx"
+    Trained(row=(False, False)).save(model, 13)
+    best = operators(c, model)
+    for what, how, opset in (("all", {}, 13), ("of activations", {"row": (True, False)}, 13), ("of weights", {"row": (False, True)}, 13),
+                             ("opset 10", {}, 10), ("axis 0", {"axis": 0}, 17), ("channels", {"channels": True}, 13)):
+        Trained(**how).save(model, opset)
+        if what == "opset 10":
+            c.hold("qat: the trap is there, opset 10 is refused", isinstance(operators(c, model), str))
+        ours = c.run_ours(model, samples)
+        for form in ("qdq", "qoperator"):
+            report = c.convert(model, out, "--format", form)
+            made = onnx.load(out)
+            onnx.checker.check_model(made)
+            ranks = {name: d for name, d in per_tensor(made).items() if [1] in d}
+            c.hold(f"qat {what}, {form}: scalars", set(ranks) <= ({"last.weight.dequant"} if what == "channels" else set()), f"{ranks}")
+            c.hold(f"qat {what}, {form}: the report says it", any(p["pass"] == "scalar" for p in report["passes"]), f"{report.get('passes')}")
+            found = operators(c, out)
+            fused = {op: n for op, n in best.items() if op.startswith("QLinear")}
+            c.hold(f"qat {what}, {form}: integers in ONNX Runtime", not isinstance(found, str) and all(found[op] >= n for op, n in fused.items()), f"{found}")
+            if not isinstance(found, str):
+                theirs = run_ort(out, samples)
+                c.hold(f"qat {what}, {form}: as the model itself", sqnr(ours, theirs) > 60, f"{sqnr(ours, theirs):.1f} dB")
+
+
+def main():
+    args = options(__doc__).parse_args()
+    with tempfile.TemporaryDirectory(prefix="octet-trained-") as folder:
+        c = Checker(args, Path(folder))
+        check_qat(c)
+    return c.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
