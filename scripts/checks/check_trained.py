@@ -7,10 +7,14 @@ Torch's QAT export: fake quantization becomes pairs of QuantizeLinear and Dequan
 written has scalars, says so in the report, loads in ONNX Runtime in every opset, runs there on as many integers as with scalars from the start, and gives
 what the model itself gives.
 
+ONNX Runtime's quantizer makes QAttention of the Attention that its optimizer has fused, with a scale that the model makes or, written here, a constant one. Ours
+runs it as ONNX Runtime does, and every scheme keeps it and quantizes what stands around it.
+
 Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
 import collections
+import logging
 import sys
 import tempfile
 from pathlib import Path
@@ -23,6 +27,7 @@ import numpy as np
 import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
+from onnxruntime.quantization import QuantType, quantize_dynamic
 
 from pylib.judge import Checker, options, run_ort, sqnr
 
@@ -122,11 +127,72 @@ def check_qat(c):
                 c.hold(f"qat {what}, {form}: as the model itself", sqnr(ours, theirs) > 60, f"{sqnr(ours, theirs):.1f} dB")
 
 
+def attention_net(path):
+    """Two layers of an encoder over float32[1][12][64], whose attention is one node. Samples."""
+    rng, wide, n = np.random.default_rng(6), 64, 12
+    nodes, constants, x = [], [], "x"
+
+    def weights(name, *dims):
+        constants.append(numpy_helper.from_array(np.asarray(rng.standard_normal(dims) / np.sqrt(dims[0]), np.float32), name))
+        return name
+
+    for k in range(2):
+        bias = weights(f"{k}.bias", 3 * wide)
+        nodes.append(helper.make_node("Attention", [x, weights(f"{k}.qkv", wide, 3 * wide), bias], [f"{k}.a"], f"{k}.attention", domain="com.microsoft", num_heads=4))
+        nodes.append(helper.make_node("MatMul", [f"{k}.a", weights(f"{k}.out", wide, wide)], [f"{k}.o"], f"{k}.out"))
+        nodes.append(helper.make_node("Add", [f"{k}.o", x], [f"{k}.sum"], f"{k}.sum"))
+        nodes.append(helper.make_node("LayerNormalization", [f"{k}.sum", weights(f"{k}.gamma", wide)], [f"{k}.y"], f"{k}.norm"))
+        x = f"{k}.y"
+    nodes.append(helper.make_node("MatMul", [x, weights("head", wide, 20)], ["y"], "head"))
+    ends = [[helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, n, d])] for name, d in (("x", wide), ("y", 20))]
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    onnx.save(helper.make_model(helper.make_graph(nodes, "encoder", *ends, constants), opset_imports=imports, ir_version=8), path)
+    return [np.asarray(rng.standard_normal((1, n, wide)), np.float32) for _ in range(24)]
+
+
+def with_constants(model):
+    """Constant parameters where the model has those of the tensor that runs."""
+    for node in model.graph.node:
+        if node.op_type == "DynamicQuantizeLinear":
+            qvals, scale, zero = node.output
+            model.graph.initializer.extend([numpy_helper.from_array(np.array(0.035, np.float32), scale), numpy_helper.from_array(np.array(120, np.uint8), zero)])
+            node.CopyFrom(helper.make_node("QuantizeLinear", [node.input[0], scale, zero], [qvals], node.name))
+    return model
+
+
+def check_attention(c):
+    logging.disable(logging.WARNING)  # ONNX Runtime's quantizer wishes for another tool before it
+    model, source, out = c.folder / "attention.onnx", c.folder / "qattention.onnx", c.folder / "qattention.out.onnx"
+    samples = attention_net(model)
+    np.save(c.folder / "data.npy", np.stack(samples))
+    want, tests = run_ort(model, samples[:6]), samples[:6]
+    for what, how in (("per tensor", {}), ("per channel", {"per_channel": True, "weight_type": QuantType.QInt8}), ("constant scales", {})):
+        quantize_dynamic(model, source, op_types_to_quantize=["Attention"], extra_options={"DefaultTensorType": TensorProto.FLOAT}, **how)
+        if what == "constant scales":
+            onnx.save(with_constants(onnx.load(source)), source)
+        theirs = run_ort(source, tests)
+        c.hold(f"qattention {what}: near the float model", sqnr(want, theirs) > 25, f"{sqnr(want, theirs):.1f} dB")
+        ours = c.run_ours(source, tests)
+        c.hold(f"qattention {what}: as ONNX Runtime", sqnr(theirs, ours) > 100, f"{sqnr(theirs, ours):.1f} dB")
+        for scheme, least in (("dynamic", 25), ("static", 25), ("weight-only", 12), ("fp16", 50), ("float", 190)):
+            report = c.convert(source, out, "--scheme", scheme, *(["--data", c.folder / "data.npy"] if scheme == "static" else []))
+            made = onnx.load(out)
+            kept = [n for n in made.graph.node if n.op_type == "QAttention"]
+            types = {t.name: t.data_type for t in made.graph.initializer}
+            c.hold(f"qattention {what}, {scheme}: kept", len(kept) == 2 and all(types[n.input[1]] in (TensorProto.UINT8, TensorProto.INT8) for n in kept))
+            around = {layer["name"]: layer["scheme"] for layer in report["layers"] if layer["op"] in ("MatMul", "Gemm")}
+            c.hold(f"qattention {what}, {scheme}: what is around", around == dict.fromkeys(("0.out", "1.out", "head"), scheme), f"{around}")
+            got, again = run_ort(out, tests), c.run_ours(out, tests)
+            c.hold(f"qattention {what}, {scheme}: near the source", sqnr(theirs, got) > least, f"{sqnr(theirs, got):.1f} dB")
+            c.hold(f"qattention {what}, {scheme}: ours as theirs", sqnr(got, again) > (45 if scheme in ("static", "fp16") else 90), f"{sqnr(got, again):.1f} dB")
+
+
 def main():
     args = options(__doc__).parse_args()
     with tempfile.TemporaryDirectory(prefix="octet-trained-") as folder:
         c = Checker(args, Path(folder))
         check_qat(c)
+        check_attention(c)
     return c.finish()
 
 

@@ -863,7 +863,41 @@ def softmax8():
             cases.quantized(family, "Softmax", opset, [x], [(0.04, zero)], (1 / 256, least), dtype=dt, tol=1, axis=axis)
 
 
-FAMILIES = [softmax8, basic, noise, loss, ngrams, signal, select, vision, attention, heads, einsum, math, bits, arrange, matrix, recurrent64, trees, where8]
+def heads8():
+    """Attention on integers, as ONNX Runtime's quantizer writes it: QAttention."""
+    B, S, N, D, K = 2, 4, 3, 8, 10
+    W = N * D
+    tol = {"tol": (1e-4, 1e-5), **MS}
+    s32 = lambda *v: np.array(v, np.int32)  # noqa: E731
+    scale, one, each = np.array(0.02, np.float32), np.array(0.003, np.float32), np.abs(f32(3 * W, scale=0.002)) + np.float32(0.001)
+    x = {np.uint8: ints(B, S, K, lo=0, hi=256, dtype=np.uint8), np.int8: ints(B, S, K, lo=-128, hi=128, dtype=np.int8)}
+    # Weights of half the range: what ONNX Runtime's kernels for AVX2 add in 16 bits does not saturate.
+    w = {np.uint8: ints(K, 3 * W, lo=64, hi=192, dtype=np.uint8), np.int8: ints(K, 3 * W, lo=-64, hi=64, dtype=np.int8)}
+    b, z = f32(3 * W), {np.uint8: 128, np.int8: -3}
+    zeros = lambda kx, kw: [np.array(z[kx], kx), np.array(z[kw], kw)]  # noqa: E731
+    for kw in w:
+        ort("QAttention", 1, [x[np.uint8], w[kw], b, scale, one, None, *zeros(np.uint8, kw)], num_heads=N, **tol)
+    real = [(a[np.int8].astype(np.float32) - z[np.int8]) * k for a, k in ((x, scale), (w, one))] + [b]  # it takes no int8 there
+    want = cases.session([node_of("Attention", real, 1, "com.microsoft", num_heads=N)], real, 1, 1).run(None, {f"x{i}": a for i, a in enumerate(real)})
+    own("QAttention", 1, [x[np.int8], w[np.int8], b, scale, one, None, *zeros(np.int8, np.int8)], want, tol=(1e-4, 1e-5), num_heads=N, **MS)
+    u, s, zu = x[np.uint8], w[np.int8], zeros(np.uint8, np.int8)
+    ort("QAttention", 1, [u, s, b, scale, one], num_heads=N, **tol)
+    ort("QAttention", 1, [u, s, b, scale, each, None, zu[0], np.zeros(3 * W, np.int8)], num_heads=N, **tol)
+    ort("QAttention", 1, [u, s, b, scale, each, s32(3, 4), zu[0]], num_heads=N, unidirectional=1, **tol)
+    ort("QAttention", 1, [u, s, b, scale, one, ints(B, S, lo=0, hi=2, dtype=np.int32), *zu], num_heads=N, mask_filter_value=-50.0, **tol)
+    ort("QAttention", 1, [u, s, b, scale, one, None, *zu, f32(2, B, N, 3, D)], 2, num_heads=N, unidirectional=1, **tol)
+    y, present = f32(B, S, W), f32(2, B, N, 7, D)
+    no("QAttention", 1, [u, s, b[1:], scale, one], y, num_heads=N, **MS)
+    no("QAttention", 1, [u, s[1:], b, scale, one], y, num_heads=N, **MS)
+    no("QAttention", 1, [u, s, b, scale, each[1:]], y, num_heads=N, **MS)
+    no("QAttention", 1, [u, s, b, f32(2), one], y, num_heads=N, **MS)
+    no("QAttention", 1, [u, s, b, scale, one, None, np.array(3, np.int8)], y, num_heads=N, **MS)
+    no("QAttention", 1, [u, s, b, scale, one, None, zu[0], np.zeros(5, np.int8)], y, num_heads=N, **MS)
+    no("QAttention", 1, [u, s, b, scale, one, None, *zu, f32(2, B, N, 3, D + 1)], [y, present], num_heads=N, **MS)
+    no("QAttention", 1, [u, s, b, scale, one], y, num_heads=7, **MS)
+
+
+FAMILIES = [softmax8, heads8, basic, noise, loss, ngrams, signal, select, vision, attention, heads, einsum, math, bits, arrange, matrix, recurrent64, trees, where8]
 
 
 if __name__ == "__main__":
