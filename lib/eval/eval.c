@@ -59,6 +59,8 @@ typedef struct subject {
     double last;       /* of the last run */
     const oct_plan *plan; /* of it; only compared */
     oct_command_run *command; /* of a metric from a command, else NULL */
+    oct_input_fit *fit;
+    size_t n_fit;
 } subject;
 
 typedef struct evaluation {
@@ -140,6 +142,7 @@ static oct_status setup(evaluation *e, const oct_eval_model *models, size_t n, o
     for (size_t k = 0; k < n; k++) {
         e->n_subject++;
         OCT_TRY(create_subject(e, &e->subject[k], &models[k], err));
+        OCT_TRY(oct_input_fit_find(models[k].graph, e->inputs, e->n_inputs, e->arena, &e->subject[k].fit, &e->subject[k].n_fit, err));
     }
     if (e->o->layer_samples != 0 && n > 1)
         OCT_TRY(ev_layers_create(models, n, e->o->pool, e->inputs, e->n_inputs, &e->layers, err));
@@ -372,6 +375,7 @@ static oct_status run_batch(evaluation *e, const oct_batch *b, oct_err *err)
         oct_pool_alone(e->o->pool, e->o->time_samples);
     }
     for (size_t k = 0; k < e->n_subject; k++) {
+        oct_input_fit_add(e->subject[k].fit, e->subject[k].n_fit, b->tensors);
         oct_status s = run_subject(e, k, b, rows, &p, &steady, err);
         if (s != OCT_OK) {
             oct_within(err, "%s", e->models[k].name);
@@ -520,6 +524,11 @@ static oct_status fill_model(const evaluation *e, size_t k, oct_eval_result *r, 
         return oct_nomem(err);
     for (size_t i = 0; i < e->n_metric; i++)
         m->scores[i] = score_of(e, k, i);
+    m->n_fit = s->n_fit;
+    m->fit = oct_arena_alloc(r->arena, (s->n_fit + 1) * sizeof *m->fit);
+    if (!m->fit)
+        return oct_nomem(err);
+    memcpy(m->fit, s->fit, s->n_fit * sizeof *m->fit);
     m->agreement = agreement_of(e, k);
     m->sqnr_db = oct_metric_sqnr(s->total, e->n_out);
     for (size_t i = 0; i < e->n_out; i++)

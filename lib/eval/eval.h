@@ -10,6 +10,7 @@
 #include "base/pool.h"
 #include "base/progress.h"
 #include "data/data.h"
+#include "eval/input_fit.h"
 #include "eval/metric_command.h"
 #include "eval/metric.h"
 #include "graph/graph.h"
@@ -118,6 +119,8 @@ typedef struct oct_eval_model_result {
     size_t integer_steps, weighted_steps; /* weighted: layers with constant weights; integer: those that run as int8 */
     oct_eval_step *steps;
     size_t n_steps;
+    oct_input_fit *fit;     /* its quantized inputs, and the values they were fed */
+    size_t n_fit;
     bool batch_scales;      /* it quantized several samples with scales that they share */
 } oct_eval_model_result;
 

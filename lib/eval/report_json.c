@@ -65,6 +65,19 @@ static void put_output(oct_json *j, const void *row)
     oct_json_num(j, "max_abs_error", o->max_abs);
 }
 
+static void put_fit(oct_json *j, const void *row)
+{
+    static const char *const names[] = { "good", "outside", "narrow" };
+    const oct_input_fit *f = row;
+    oct_json_str(j, "name", f->input);
+    oct_json_num(j, "range_lo", f->lo);
+    oct_json_num(j, "range_hi", f->hi);
+    oct_json_num(j, "seen_min", f->min);
+    oct_json_num(j, "seen_max", f->max);
+    oct_json_num(j, "outside", f->n ? (double)f->outside / (double)f->n : 0);
+    oct_json_str(j, "fit", names[oct_input_fit_judge(f)]);
+}
+
 static void put_own(oct_json *j, double db)
 {
     oct_json_num(j, "own_sqnr_db", db);
@@ -132,6 +145,8 @@ static void put_model(oct_json *j, const char *key, const oct_eval_result *r, si
         put_comparison(j, r, m);
         put_layers(j, m);
     }
+    if (m->n_fit)
+        oct_json_rows(j, "inputs", m->fit, m->n_fit, sizeof *m->fit, put_fit);
     if (whole && m->n_steps)
         oct_json_rows(j, "profile", m->steps, m->n_steps, sizeof *m->steps, put_step);
     oct_json_close(j);

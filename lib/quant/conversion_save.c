@@ -16,6 +16,9 @@ static oct_status set_meta(const oct_conversion *c, const char *command, oct_err
     if (st == OCT_OK && command)
         st = oct_model_set_meta(m, "octet.command", oct_buf_str(&b), err);
     oct_buf_free(&b);
+    const char *steps = c->src ? oct_source_preprocess(c->src) : c->calib ? c->calib->preprocess : "";
+    if (st == OCT_OK && *steps)
+        st = oct_model_set_meta(m, "octet.preprocess", steps, err);
     if (st == OCT_OK && c->o.synthetic)
         st = oct_model_set_meta(m, "octet.ranges", "from synthetic data", err);
     if (st == OCT_OK && c->scaled.len)

@@ -103,6 +103,36 @@ static oct_status collect_bad(session *s, const char ***bad, size_t *n, oct_err 
     return OCT_OK;
 }
 
+/* ---- whether samples are what the models were calibrated for ---- */
+
+static void warn_of_fit(const session *s, const char *model, const oct_input_fit *f)
+{
+    const oct_fit fit = oct_input_fit_judge(f);
+    if (fit == OCT_FIT_OUTSIDE)
+        oct_cli_warn(s->cli, "%s: input '%s' holds %.4g to %.4g, and %.0f %% of the samples' values (%.4g to %.4g) lie outside: is --preprocess that of its calibration?",
+                     model, f->input, f->lo, f->hi, 100 * (double)f->outside / (double)f->n, f->min, f->max);
+    else if (fit == OCT_FIT_NARROW)
+        oct_cli_warn(s->cli, "%s: input '%s' holds %.4g to %.4g, and the samples' values take %.4g to %.4g of it alone: is --preprocess that of its calibration?",
+                     model, f->input, f->lo, f->hi, f->min, f->max);
+}
+
+/* The steps that a model was calibrated with, where they are known and others. A model of pixels has them inside. */
+static void warn_of_steps(const session *s, size_t k)
+{
+    const char *was = oct_model_meta(s->loaded[k], "octet.preprocess"), *is = oct_source_preprocess(s->src);
+    if (was && is && *was && *is && strcmp(was, is) != 0 && !oct_model_meta(s->loaded[k], OCT_ENDS_KEY))
+        oct_cli_warn(s->cli, "%s was calibrated with --preprocess %s, and these samples are prepared with %s", s->models[k].name, was, is);
+}
+
+static void warn_of_samples(const session *s, const oct_eval_result *r)
+{
+    for (size_t k = 0; k < r->n_models && !s->models[k].bf16; k++) {
+        warn_of_steps(s, k);
+        for (size_t i = 0; i < r->models[k].n_fit; i++)
+            warn_of_fit(s, r->models[k].name, &r->models[k].fit[i]);
+    }
+}
+
 /* ---- the goal ---- */
 
 /* The metric that --max-drop is about: the first asked for, else the first that applies; whether any model is beyond it. */
@@ -205,6 +235,7 @@ static oct_status compare(session *s, oct_err *err)
     r->isa = oct_isa_name(oct_isa_active());
     c.preprocess = oct_source_preprocess(s->src);
     tool_say_bad(s->cli, s->src);
+    warn_of_samples(s, r);
     oct_status st = collect_bad(s, &bad, &c.n_bad, err);
     c.bad = bad;
     if (st == OCT_OK)
