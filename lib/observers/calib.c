@@ -244,13 +244,26 @@ bool oct_calib_missing(const oct_calib *c, oct_buf *b)
     return any;
 }
 
+bool oct_calib_same_pin(const oct_calib_tensor *a, const oct_calib_tensor *b)
+{
+    if (!a->pinned || !b->pinned)
+        return a->pinned == b->pinned;
+    return a->pin.lo == b->pin.lo && a->pin.hi == b->pin.hi && a->exact.bits == b->exact.bits && a->exact.scale == b->exact.scale &&
+           a->exact.zero == b->exact.zero;
+}
+
+oct_range oct_calib_range(const oct_calib_tensor *t)
+{
+    return t->pinned ? t->pin : (oct_range){ t->stats.min, t->stats.max };
+}
+
 static oct_status check_tensors(const oct_calib *a, const oct_calib *b, oct_err *err)
 {
     for (size_t i = 0; i < b->n_tensors; i++) {
         const oct_calib_tensor *y = b->tensors[i], *x = oct_calib_find(a, y->name);
         if (!x)
             return oct_fail(err, OCT_EUSAGE, "tensor '%s' is in one of the tables only", y->name);
-        if (x->pinned && y->pinned && (x->pin.lo != y->pin.lo || x->pin.hi != y->pin.hi))
+        if (x->pinned && y->pinned && !oct_calib_same_pin(x, y))
             return oct_fail(err, OCT_EUSAGE, "tensor '%s' is pinned to different ranges", y->name);
         if (x->stats.n && y->stats.n && x->chan.channels != y->chan.channels)
             return oct_fail(err, OCT_EUSAGE, "tensor '%s' has %zu channels in one table, %zu in the other", y->name,
@@ -304,6 +317,7 @@ oct_status oct_calib_merge(oct_calib *into, const oct_calib *from, oct_err *err)
         if (y->pinned) {
             x->pinned = true;
             x->pin = y->pin;
+            x->exact = y->exact;
         }
     }
     for (size_t i = 0; i < from->n_shards; i++)
@@ -325,23 +339,16 @@ static bool same_chan(const oct_chan_stats *a, const oct_chan_stats *b)
 
 static bool same_tensor(const oct_calib_tensor *a, const oct_calib_tensor *b)
 {
-    if (a->off != b->off || a->pinned != b->pinned)
-        return false;
-    if (a->pinned && (a->pin.lo != b->pin.lo || a->pin.hi != b->pin.hi))
+    if (a->off != b->off || !oct_calib_same_pin(a, b))
         return false;
     return oct_stats_equal(&a->stats, &b->stats) && same_chan(&a->chan, &b->chan);
-}
-
-static oct_range range_of(const oct_calib_tensor *t)
-{
-    return t->pinned ? t->pin : (oct_range){ t->stats.min, t->stats.max };
 }
 
 static double change_of(const oct_calib_tensor *a, const oct_calib_tensor *b)
 {
     if (!a || !b)
         return 1;
-    oct_range x = range_of(a), y = range_of(b);
+    oct_range x = oct_calib_range(a), y = oct_calib_range(b);
     double move = fmax(fabs((double)x.lo - y.lo), fabs((double)x.hi - y.hi));
     double width = fmax((double)x.hi - x.lo, (double)y.hi - y.lo);
     return move == 0 ? 0 : width > 0 ? move / width : 1;

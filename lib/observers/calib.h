@@ -17,7 +17,7 @@
  *
  * Lines that begin with a space belong to the tensor above: one per octave of the histogram (sign, exponent,
  * counts) and per channel. `#` begins a comment; a tensor line commented out is remembered as "stays
- * float". `pin lo hi` at the end of a tensor's line fixes its range. lib/observers/README.md describes
+ * float". `pin lo hi` at the end of a tensor's line fixes its range, `as u8 scale zero` behind it also its parameters. lib/observers/README.md describes
  * every line. */
 #ifndef OCT_OBSERVERS_CALIB_H
 #define OCT_OBSERVERS_CALIB_H
@@ -26,11 +26,19 @@
 #include "observers/qparams.h"
 #include "observers/stats.h"
 
+/* Parameters that are given, not chosen: real = scale * (q - zero), 0 <= q < 2^bits. A signed type has the same less 2^(bits - 1). */
+typedef struct oct_calib_exact {
+    int bits; /* 8 or 16; 0: none are given */
+    int32_t zero;
+    float scale;
+} oct_calib_exact;
+
 typedef struct oct_calib_tensor {
     char *name;   /* owned by the table */
     bool off;     /* commented out: stays float */
-    bool pinned;  /* range fixed by hand */
+    bool pinned;  /* range fixed by hand, or by another tool; then there need not be statistics */
     oct_range pin;
+    oct_calib_exact exact; /* of pinned ones: parameters to take as they are, where the quantized type has as many bits */
     oct_stats stats;
     oct_chan_stats chan; /* channels == 0: none kept */
 } oct_calib_tensor;
@@ -68,6 +76,11 @@ oct_status oct_calib_add_shard(oct_calib *c, const char *set, uint32_t index, ui
 /* Appends the shards that the table lacks of sets that it holds in part, "shards 0/7, 3/7 to 5/7 of 'images'". Returns whether there are any.
  * Set names are as in the table: not safe to print. */
 bool oct_calib_missing(const oct_calib *c, oct_buf *b);
+
+/* The range that a tensor has, pinned or as wide as what was seen. */
+oct_range oct_calib_range(const oct_calib_tensor *t);
+/* Whether two tensors are pinned alike, or neither is. */
+bool oct_calib_same_pin(const oct_calib_tensor *a, const oct_calib_tensor *b);
 
 /* NULL when there is none. */
 oct_calib_tensor *oct_calib_find(const oct_calib *c, const char *name);

@@ -5,6 +5,7 @@
 #include "base/io.h"
 #include "base/mem.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -361,6 +362,30 @@ static oct_status finish_tensor(reader *r, oct_err *err)
     return OCT_OK;
 }
 
+/* "as u8 SCALE ZERO", or nothing. */
+static oct_status read_exact(reader *r, oct_calib_exact *x, oct_err *err)
+{
+    size_t n;
+    const char *w = word(r, &n), *at;
+    uint64_t zero;
+    if (n == 0 || *w == '#')
+        return OCT_OK;
+    if (!is_word(w, n, "as"))
+        return bad_at(r, w, err, "expected 'as TYPE SCALE ZERO' or the end of the line");
+    w = word(r, &n);
+    x->bits = is_word(w, n, "u8") ? 8 : is_word(w, n, "u16") ? 16 : 0;
+    if (!x->bits)
+        return bad_at(r, w, err, "expected 'u8' or 'u16'");
+    skip_blanks(r);
+    at = r->p;
+    OCT_TRY(read_f32(r, &x->scale, err));
+    if (!(x->scale >= FLT_MIN))
+        return bad_at(r, at, err, "a scale must be positive, and not denormal");
+    OCT_TRY(read_u64(r, (1u << x->bits) - 1, &zero, err));
+    x->zero = (int32_t)zero;
+    return expect_end(r, err);
+}
+
 static oct_status read_pin(reader *r, oct_calib_tensor *t, oct_err *err)
 {
     size_t n;
@@ -372,10 +397,10 @@ static oct_status read_pin(reader *r, oct_calib_tensor *t, oct_err *err)
         return bad_at(r, w, err, "expected 'pin LO HI' or the end of the line");
     OCT_TRY(read_f32(r, &t->pin.lo, err));
     OCT_TRY(read_f32(r, &t->pin.hi, err));
-    if (!(t->pin.lo <= 0 && t->pin.hi >= 0 && t->pin.lo < t->pin.hi))
-        return bad_at(r, at, err, "a pinned range must include 0 and not be empty");
+    if (!(t->pin.lo <= 0 && t->pin.hi >= 0))
+        return bad_at(r, at, err, "a pinned range must include 0");
     t->pinned = true;
-    return expect_end(r, err);
+    return read_exact(r, &t->exact, err);
 }
 
 static oct_status read_stats(reader *r, oct_stats *s, oct_err *err)

@@ -133,6 +133,11 @@ static void put_tensor(oct_buf *b, const oct_calib_tensor *t)
         oct_buf_puts(b, " pin");
         put_f32(b, t->pin.lo);
         put_f32(b, t->pin.hi);
+        if (t->exact.bits) {
+            oct_buf_printf(b, " as u%d", t->exact.bits);
+            put_f32(b, t->exact.scale);
+            oct_buf_printf(b, " %d", (int)t->exact.zero);
+        }
     }
     oct_buf_add(b, "\n", 1);
     put_octaves(b, s);

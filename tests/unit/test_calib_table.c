@@ -301,6 +301,34 @@ static void all_lines_commented_out(void **state)
     oct_calib_destroy(d);
 }
 
+#define NO_VALUES " n 0 zeros 0 inf 0 0 min 0 0 max 0 0 avg 0 0p0 0p0"
+
+/* Ranges that another tool has found: without statistics, and with its parameters. */
+static void pinned_without_values(void **state)
+{
+    oct_calib *c = parse("octet-calibration 1\nmodel \"m\" 0000000000000000\ntensor \"x\"" NO_VALUES " pin -1.25 6 as u8 0.03125 40\n"
+                         "tensor \"y\"" NO_VALUES " pin 0 0\ntensor \"z\"" NO_VALUES " pin -1 1 as u16 3.0517578e-05 32768 # theirs\nend\n");
+    const oct_calib_tensor *x = oct_calib_find(c, "x"), *y = oct_calib_find(c, "y"), *z = oct_calib_find(c, "z");
+    assert_true(x->pinned && x->pin.lo == -1.25f && x->pin.hi == 6 && x->exact.bits == 8 && x->exact.scale == 0.03125f && x->exact.zero == 40);
+    assert_true(y->pinned && y->exact.bits == 0 && z->exact.bits == 16 && z->exact.zero == 32768);
+    char *a = text_of(c);
+    oct_calib *d = parse(a);
+    char *b = text_of(d);
+    assert_string_equal(a, b);
+    assert_int_equal(oct_calib_merge(c, d, NULL), OCT_OK);
+    oct_calib_find(d, "x")->exact.zero = 41;
+    assert_int_equal(oct_calib_merge(c, d, NULL), OCT_EUSAGE);
+    oct_calib_change *diff;
+    size_t n;
+    assert_int_equal(oct_calib_diff(c, d, &diff, &n, NULL), OCT_OK);
+    assert_true(n == 1 && strcmp(diff[0].name, "x") == 0);
+    oct_free(diff);
+    free(a);
+    free(b);
+    oct_calib_destroy(c);
+    oct_calib_destroy(d);
+}
+
 #define HEAD "octet-calibration 1\nmodel \"m\" 0000000000000000\n"
 #define STATS "n 2 zeros 0 inf 0 0 min 1 1 max 2 1 avg 1 1p0 2p0"
 
@@ -322,6 +350,11 @@ static void errors_name_the_place(void **state)
         { HEAD "tensor \"x\nend\n", "closing quote" },
         { HEAD "tensor \"x\\q\" " STATS "\nend\n", "escape" },
         { HEAD "tensor \"x\" " STATS " pin 1 2\n + 1 1\n + 0 1\nend\n", "include 0" },
+        { HEAD "tensor \"x\" " STATS " pin 0 1 u8\n + 1 1\n + 0 1\nend\n", "'as TYPE SCALE ZERO'" },
+        { HEAD "tensor \"x\" " STATS " pin 0 1 as s8 1 0\n + 1 1\n + 0 1\nend\n", "'u8' or 'u16'" },
+        { HEAD "tensor \"x\" " STATS " pin 0 1 as u8 0 0\n + 1 1\n + 0 1\nend\n", "t:3:76:" },
+        { HEAD "tensor \"x\" " STATS " pin 0 1 as u8 1 256\n + 1 1\n + 0 1\nend\n", "up to 255" },
+        { HEAD "tensor \"x\" " STATS " pin 0 1 as u16 1e-39 0\n + 1 1\n + 0 1\nend\n", "denormal" },
         { HEAD "tensor \"x\" " STATS " pin 0\n + 1 1\n + 0 1\nend\n", "t:3:67:" },
         { HEAD "tensor \"x\" " STATS "\n + 0 1\n + 1 1\nend\n", "largest exponent" },
         { HEAD "tensor \"x\" " STATS "\n + 1 1\n + 0 2\nend\n", "sum of" },
@@ -480,7 +513,7 @@ int main(void)
         cmocka_unit_test(different_tables_do_not_merge),
         cmocka_unit_test(files),
         cmocka_unit_test(edited_by_hand),
-        cmocka_unit_test(all_lines_commented_out),
+        cmocka_unit_test(all_lines_commented_out), cmocka_unit_test(pinned_without_values),
         cmocka_unit_test(errors_name_the_place),
         cmocka_unit_test(cut_short),
         cmocka_unit_test(mutated),
