@@ -27,13 +27,36 @@ static void give_up(oct_qjob *j, int value, bool taken_out)
             give_up_node(j, v->uses[i].node, taken_out);
 }
 
-/* Statistics of all that share the parameters, merged. Those that only move another one's data are the same values again, which
- * changes no range. *missing: one without statistics, or -1. */
-static oct_status merge_stats(const oct_qjob *j, const oct_calib *c, int root, oct_stats *s, const oct_calib_tensor **pinned, int *missing,
-                              oct_err *err)
+/* What the table pins of the values that share parameters. */
+typedef struct pins {
+    bool any, differ;      /* differ: in what they are to be taken as */
+    oct_range range;       /* holds all of theirs */
+    oct_calib_exact exact; /* of the first that has it */
+} pins;
+
+static pins find_pins(const oct_qjob *j, const oct_calib *c, int root)
 {
-    *pinned = NULL;
+    pins p = { 0 };
+    for (int v = root; c && v >= 0; v = j->value[v].next) {
+        const oct_calib_tensor *t = oct_calib_find(c, oct_value_name(j->g, v));
+        if (!t || !t->pinned)
+            continue;
+        p.any = true;
+        p.range = (oct_range){ fminf(p.range.lo, t->pin.lo), fmaxf(p.range.hi, t->pin.hi) };
+        if (!p.exact.bits)
+            p.exact = t->exact;
+        else
+            p.differ |= t->exact.bits && (t->exact.bits != p.exact.bits || t->exact.scale != p.exact.scale || t->exact.zero != p.exact.zero);
+    }
+    return p;
+}
+
+/* Statistics of all that share the parameters, merged. Those that only move another one's data are the same values again, which
+ * changes no range. *missing: one without statistics that no pin speaks for, or that was taken out, or -1. *whole: all have statistics. */
+static oct_status merge_stats(const oct_qjob *j, const oct_calib *c, int root, bool pinned, oct_stats *s, bool *whole, int *missing, oct_err *err)
+{
     *missing = -1;
+    *whole = true;
     for (int v = root; v >= 0; v = j->value[v].next) {
         const oct_tensor *constant = j->g->value[v].constant;
         if (constant) {
@@ -41,25 +64,61 @@ static oct_status merge_stats(const oct_qjob *j, const oct_calib *c, int root, o
             continue;
         }
         const oct_calib_tensor *t = c ? oct_calib_find(c, oct_value_name(j->g, v)) : NULL;
-        if (!t || t->off || oct_stats_finite(&t->stats) == 0) {
+        const bool none = !t || oct_stats_finite(&t->stats) == 0;
+        if ((t && t->off) || (none && !pinned)) {
             *missing = v;
             return OCT_OK;
         }
-        if (t->pinned)
-            *pinned = t;
-        OCT_TRY(oct_stats_merge(s, &t->stats, err));
+        *whole &= !none;
+        if (!none)
+            OCT_TRY(oct_stats_merge(s, &t->stats, err));
     }
     return OCT_OK;
 }
 
-static oct_status select_range(const qvalue *root, const oct_stats *s, const oct_calib_tensor *pinned, oct_observer_spec spec, oct_qrange qrange,
-                               oct_selection *sel, oct_err *err)
+static oct_range clamped(const qvalue *root, oct_range r)
 {
-    const float lo = root->clamp_lo, hi = root->clamp_hi;
-    OCT_TRY(pinned ? oct_observe_range(s, pinned->pin, qrange, sel, err) : oct_observe(s, spec, qrange, sel, err));
-    if (sel->range.lo >= lo && sel->range.hi <= hi)
+    return (oct_range){ fmaxf(r.lo, root->clamp_lo), fminf(r.hi, root->clamp_hi) };
+}
+
+static oct_status select_range(const qvalue *root, const oct_stats *s, oct_observer_spec spec, oct_qrange qrange, oct_selection *sel, oct_err *err)
+{
+    OCT_TRY(oct_observe(s, spec, qrange, sel, err));
+    const oct_range r = clamped(root, sel->range);
+    if (r.lo == sel->range.lo && r.hi == sel->range.hi)
         return OCT_OK;
-    return oct_observe_range(s, (oct_range){ fmaxf(sel->range.lo, lo), fminf(sel->range.hi, hi) }, qrange, sel, err);
+    return oct_observe_range(s, r, qrange, sel, err);
+}
+
+/* Why parameters that are given cannot be a value's as they are; NULL: they can. A quantizer that also clamps must end where the clamp does, to half
+ * a step. */
+static const char *misfit_of(const qvalue *root, const pins *p, oct_dtype type)
+{
+    const oct_calib_exact *x = &p->exact;
+    const double step = (double)x->scale, lo = -x->zero * step, hi = ((1 << x->bits) - 1 - x->zero) * step;
+    if (p->differ)
+        return "it shares its parameters with a tensor that has others";
+    if (x->bits != oct_dtype_bits(type))
+        return "they are of another number of bits";
+    if (root->symmetric && x->zero != 1 << (x->bits - 1))
+        return "the policy asks for parameters around zero";
+    if (lo < (double)root->clamp_lo - step / 2 || hi > (double)root->clamp_hi + step / 2)
+        return "its quantizer is a clamp as well, which ends elsewhere";
+    return NULL;
+}
+
+/* A range that the table fixes, and where it can be what is given for it. */
+static oct_status select_pinned(qvalue *root, const oct_stats *s, bool whole, const pins *p, oct_dtype type, oct_qrange qrange, oct_selection *sel,
+                                oct_err *err)
+{
+    const oct_range r = clamped(root, p->range);
+    *sel = (oct_selection){ .range = r, .q = oct_qparams_from_range(r, qrange), .mse = NAN, .signal = NAN };
+    if (whole)
+        OCT_TRY(oct_observe_range(s, r, qrange, sel, err));
+    root->misfit = p->exact.bits ? misfit_of(root, p, type) : NULL;
+    if (p->exact.bits && !root->misfit)
+        sel->q = (oct_qparams){ p->exact.scale, p->exact.zero - (qrange.qmin < 0 ? 1 << (p->exact.bits - 1) : 0) };
+    return OCT_OK;
 }
 
 static oct_status set_parameters(oct_qjob *j, int root, oct_dtype type, const oct_selection *sel, const char *observer, oct_err *err)
@@ -74,6 +133,7 @@ static oct_status set_parameters(oct_qjob *j, int root, oct_dtype type, const oc
     for (int v = root; v >= 0; v = j->value[v].next) {
         j->value[v].quant = q;
         j->value[v].observer = observer;
+        j->value[v].misfit = j->value[root].misfit;
         j->value[v].sqnr = oct_decibels(sel->signal, sel->mse);
     }
     return OCT_OK;
@@ -105,7 +165,8 @@ static oct_status choose(oct_qjob *j, const oct_calib *c, int root, bool *change
     const oct_policy_row *row = j->value[root].row;
     const oct_dtype type = j->opts.activations ? j->opts.activations : row && row->activations ? row->activations : OCT_U8;
     const oct_observer_spec spec = row && row->observer.observer ? row->observer : j->chosen ? j->chosen[root] : j->observer;
-    const oct_calib_tensor *pinned;
+    const pins pinned = find_pins(j, c, root);
+    bool whole;
     int missing;
     oct_stats s;
     oct_qrange qrange;
@@ -114,15 +175,16 @@ static oct_status choose(oct_qjob *j, const oct_calib *c, int root, bool *change
         return set_parameters(j, root, type, &(oct_selection){ .q = { given->scale, given->zero - (type == OCT_S8 ? 128 : 0) }, .signal = 1 }, "given", err);
     OCT_TRY(oct_qrange_of(type, j->value[root].symmetric, &qrange, err));
     oct_stats_init(&s);
-    oct_status st = merge_stats(j, c, root, &s, &pinned, &missing, err);
+    oct_status st = merge_stats(j, c, root, pinned.any, &s, &whole, &missing, err);
     if (st == OCT_OK && missing >= 0) {
         const oct_calib_tensor *t = c ? oct_calib_find(c, oct_value_name(j->g, missing)) : NULL;
         give_up(j, missing, t && t->off);
         *changed = true;
     } else if (st == OCT_OK) {
         const char *name = "pinned";
-        st = select_range(&j->value[root], &s, pinned, spec, qrange, &sel, err);
-        if (st == OCT_OK && !pinned)
+        st = pinned.any ? select_pinned(&j->value[root], &s, whole, &pinned, type, qrange, &sel, err)
+                        : select_range(&j->value[root], &s, spec, qrange, &sel, err);
+        if (st == OCT_OK && !pinned.any)
             st = observer_text(j, spec, &name, err);
         if (st == OCT_OK)
             st = set_parameters(j, root, type, &sel, name, err);

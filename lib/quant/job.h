@@ -79,6 +79,7 @@ typedef struct qvalue {
     /* decided: */
     const oct_quant *quant;   /* one for all that share it; NULL: not yet */
     const char *observer;
+    const char *misfit; /* why parameters that the table gives are not taken as they are; NULL: they are, or it gives none */
     double sqnr;      /* dB of rounding and clipping, expected */
 } qvalue;
 

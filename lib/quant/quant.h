@@ -94,7 +94,7 @@ bool oct_qjob_has_qparams(const oct_qjob *j);
 
 /* Chooses parameters from the statistics, quantizes weights and biases, proves or remedies saturation. c may be NULL when nothing needs
  * statistics. A value that the table lacks or has commented out stays float, with its
- * neighbours, and the decision says so. */
+ * neighbours, and the decision says so; one that shares its parameters with a pinned value has these. */
 oct_status oct_qjob_decide(oct_qjob *j, const oct_calib *c, oct_err *err);
 /* annotate makes the graph a quantized one (forms/forms_write.h says what that is), rewrite also writes it as files spell it; one of them is
  * called, once. Weights in blocks are not copied: the graph then refers to memory of the job. */

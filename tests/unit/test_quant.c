@@ -284,6 +284,52 @@ static void tensor_without_statistics_stays_float(void **state)
     stop(&k, g);
 }
 
+/* Ranges without statistics, and parameters that are taken as they are where the type, the policy and the clamp allow it; else the range is. */
+static void pins_give_ranges_and_parameters(void **state)
+{
+    static const struct {
+        const char *rules, *value;
+        oct_calib_exact exact;
+        float lo, hi;
+        const char *misfit; /* NULL: exact */
+        float scale;
+        int zero;
+    } each[] = {
+        { NULL, "x", { 8, 100, 0.02f }, -2, 3.1f, NULL, 0.02f, 100 },
+        { NULL, "x", { 0 }, -1, 1.55f, NULL, 0.01f, 100 },
+        { NULL, "x", { 16, 100, 0.02f }, -1, 1.55f, "number of bits", 0.01f, 100 },
+        { NULL, "r", { 8, 0, 0.03f }, 0, 7.65f, NULL, 0.03f, 0 },
+        { NULL, "r", { 8, 128, 0.03f }, -3.84f, 2.55f, "ends elsewhere", 0.01f, 0 },
+        { NULL, "r", { 0 }, -2.55f, 2.55f, NULL, 0.01f, 0 },
+        { "any - - s8/tensor/sym -\n", "x", { 8, 128, 0.02f }, -2.54f, 2.54f, NULL, 0.02f, 0 },
+        { "any - - s8/tensor/sym -\n", "r", { 8, 128, 0.03f }, -3.81f, 3.81f, NULL, 0.03f, 0 },
+        { "any - - s8/tensor/sym -\n", "x", { 8, 100, 0.02f }, -1.27f, 0.5f, "around zero", 0.01f, 0 },
+        { "any - - s8/tensor/asym -\n", "x", { 8, 100, 0.02f }, -2, 3.1f, NULL, 0.02f, -28 },
+    };
+    for (size_t i = 0; i < OCT_COUNT(each); i++) {
+        oct_graph *g = two_convs();
+        work k = start(g, each[i].rules, "octet", false);
+        oct_calib *c = oct_calib_create();
+        for (size_t t = 0; t < k.calib->n_tensors; t++) {
+            oct_calib_tensor *x;
+            GOOD(oct_calib_add(c, k.calib->tensors[t]->name, &x, err));
+            x->pinned = true;
+            x->pin = strcmp(x->name, each[i].value) == 0 ? (oct_range){ each[i].lo, each[i].hi } : (oct_range){ -1, 1 };
+            x->exact = strcmp(x->name, each[i].value) == 0 ? each[i].exact : (oct_calib_exact){ 0 };
+        }
+        GOOD(oct_qjob_decide(k.job, c, err));
+        const qvalue *v = &k.job->value[oct_graph_find(g, each[i].value)];
+        assert_true(layer(&k, "first")->integer && layer(&k, "second")->integer);
+        assert_float_equal(v->quant->scale[0], each[i].scale, each[i].exact.bits && !each[i].misfit ? 0 : 1e-9);
+        assert_int_equal(v->quant->zp[0], each[i].zero);
+        assert_string_equal(v->observer, "pinned");
+        each[i].misfit ? assert_non_null(strstr(v->misfit, each[i].misfit)) : assert_null(v->misfit);
+        assert_true(isnan(v->sqnr));
+        oct_calib_destroy(c);
+        stop(&k, g);
+    }
+}
+
 /* A value that is a graph output and read by a layer: its name stays with the output, dequantized. */
 static void output_that_is_read_keeps_its_name(void **state)
 {
@@ -777,6 +823,7 @@ int main(void)
         cmocka_unit_test(quantizer_does_the_relu),
         cmocka_unit_test(concat_shares_where_clamps_agree),
         cmocka_unit_test(tensor_without_statistics_stays_float),
+        cmocka_unit_test(pins_give_ranges_and_parameters),
         cmocka_unit_test(output_that_is_read_keeps_its_name),
         cmocka_unit_test(saturation_proof_equals_trying),
         cmocka_unit_test(saturation_proof_has_channels_innermost),
