@@ -29,26 +29,43 @@ static void give_up(oct_qjob *j, int value, bool taken_out)
 
 /* What the table pins of the values that share parameters. */
 typedef struct pins {
-    bool any, differ;      /* differ: in what they are to be taken as */
+    bool any;
     oct_range range;       /* holds all of theirs */
-    oct_calib_exact exact; /* of the first that has it */
+    oct_calib_exact exact; /* of one that has this range */
 } pins;
+
+static const oct_calib_tensor *pinned_tensor(const oct_qjob *j, const oct_calib *c, int v)
+{
+    const oct_calib_tensor *t = c ? oct_calib_find(c, oct_value_name(j->g, v)) : NULL;
+    return t && t->pinned ? t : NULL;
+}
 
 static pins find_pins(const oct_qjob *j, const oct_calib *c, int root)
 {
     pins p = { 0 };
-    for (int v = root; c && v >= 0; v = j->value[v].next) {
-        const oct_calib_tensor *t = oct_calib_find(c, oct_value_name(j->g, v));
-        if (!t || !t->pinned)
+    for (int v = root; v >= 0; v = j->value[v].next) {
+        const oct_calib_tensor *t = pinned_tensor(j, c, v);
+        if (!t)
             continue;
         p.any = true;
-        p.range = (oct_range){ fminf(p.range.lo, t->pin.lo), fmaxf(p.range.hi, t->pin.hi) };
-        if (!p.exact.bits)
+        if (t->pin.lo <= p.range.lo && t->pin.hi >= p.range.hi && t->exact.bits)
             p.exact = t->exact;
-        else
-            p.differ |= t->exact.bits && (t->exact.bits != p.exact.bits || t->exact.scale != p.exact.scale || t->exact.zero != p.exact.zero);
+        else if (t->pin.lo < p.range.lo || t->pin.hi > p.range.hi)
+            p.exact.bits = 0;
+        p.range = (oct_range){ fminf(p.range.lo, t->pin.lo), fmaxf(p.range.hi, t->pin.hi) };
     }
     return p;
+}
+
+/* Says of each value with parameters of its own why they are not taken. */
+static void tell_misfits(oct_qjob *j, const oct_calib *c, int root, const pins *p, const char *misfit)
+{
+    for (int v = root; v >= 0; v = j->value[v].next) {
+        const oct_calib_tensor *t = pinned_tensor(j, c, v);
+        const oct_calib_exact *x = t ? &t->exact : NULL;
+        const bool same = x && x->bits == p->exact.bits && x->scale == p->exact.scale && x->zero == p->exact.zero;
+        j->value[v].misfit = !x || !x->bits ? NULL : same ? misfit : "it shares its parameters with a tensor that has others";
+    }
 }
 
 /* Statistics of all that share the parameters, merged. Those that only move another one's data are the same values again, which
@@ -96,8 +113,6 @@ static const char *misfit_of(const qvalue *root, const pins *p, oct_dtype type)
 {
     const oct_calib_exact *x = &p->exact;
     const double step = (double)x->scale, lo = -x->zero * step, hi = ((1 << x->bits) - 1 - x->zero) * step;
-    if (p->differ)
-        return "it shares its parameters with a tensor that has others";
     if (x->bits != oct_dtype_bits(type))
         return "they are of another number of bits";
     if (root->symmetric && x->zero != 1 << (x->bits - 1))
@@ -108,15 +123,15 @@ static const char *misfit_of(const qvalue *root, const pins *p, oct_dtype type)
 }
 
 /* A range that the table fixes, and where it can be what is given for it. */
-static oct_status select_pinned(qvalue *root, const oct_stats *s, bool whole, const pins *p, oct_dtype type, oct_qrange qrange, oct_selection *sel,
-                                oct_err *err)
+static oct_status select_pinned(const qvalue *root, const oct_stats *s, bool whole, const pins *p, oct_dtype type, oct_qrange qrange,
+                                oct_selection *sel, const char **misfit, oct_err *err)
 {
     const oct_range r = clamped(root, p->range);
     *sel = (oct_selection){ .range = r, .q = oct_qparams_from_range(r, qrange), .mse = NAN, .signal = NAN };
     if (whole)
         OCT_TRY(oct_observe_range(s, r, qrange, sel, err));
-    root->misfit = p->exact.bits ? misfit_of(root, p, type) : NULL;
-    if (p->exact.bits && !root->misfit)
+    *misfit = p->exact.bits ? misfit_of(root, p, type) : NULL;
+    if (p->exact.bits && !*misfit)
         sel->q = (oct_qparams){ p->exact.scale, p->exact.zero - (qrange.qmin < 0 ? 1 << (p->exact.bits - 1) : 0) };
     return OCT_OK;
 }
@@ -133,7 +148,6 @@ static oct_status set_parameters(oct_qjob *j, int root, oct_dtype type, const oc
     for (int v = root; v >= 0; v = j->value[v].next) {
         j->value[v].quant = q;
         j->value[v].observer = observer;
-        j->value[v].misfit = j->value[root].misfit;
         j->value[v].sqnr = oct_decibels(sel->signal, sel->mse);
     }
     return OCT_OK;
@@ -181,13 +195,14 @@ static oct_status choose(oct_qjob *j, const oct_calib *c, int root, bool *change
         give_up(j, missing, t && t->off);
         *changed = true;
     } else if (st == OCT_OK) {
-        const char *name = "pinned";
-        st = pinned.any ? select_pinned(&j->value[root], &s, whole, &pinned, type, qrange, &sel, err)
+        const char *name = "pinned", *misfit = NULL;
+        st = pinned.any ? select_pinned(&j->value[root], &s, whole, &pinned, type, qrange, &sel, &misfit, err)
                         : select_range(&j->value[root], &s, spec, qrange, &sel, err);
         if (st == OCT_OK && !pinned.any)
             st = observer_text(j, spec, &name, err);
         if (st == OCT_OK)
             st = set_parameters(j, root, type, &sel, name, err);
+        tell_misfits(j, c, root, &pinned, misfit);
     }
     oct_stats_free(&s);
     return st;
