@@ -15,16 +15,19 @@ static void give_up_node(oct_qjob *j, int node, bool taken_out)
         j->node[node].barred = "a tensor has no statistics in the calibration table";
 }
 
-/* Does so for the nodes that would quantize a value. */
+/* Does so for the nodes that would quantize a value. A product may leave its result real, so where nobody took the value out only its readers are given up. */
 static void give_up(oct_qjob *j, int value, bool taken_out)
 {
     const oct_value *v = &j->g->value[value];
     const int p = oct_maker_node(j, value);
-    if (p >= 0)
-        give_up_node(j, p, taken_out);
+    bool any = false;
     for (size_t i = 0; i < v->n_uses; i++)
-        if (oct_is_static(j, v->uses[i].node))
+        if (oct_is_static(j, v->uses[i].node)) {
             give_up_node(j, v->uses[i].node, taken_out);
+            any = true;
+        }
+    if (p >= 0 && (taken_out || !any || !oct_is_product(j, p) || oct_target_needs_output(j->opts.target, j->g->node[p].op, j->g->node[p].out[0] != value)))
+        give_up_node(j, p, taken_out);
 }
 
 /* What the table pins of the values that share parameters. */
