@@ -1,0 +1,206 @@
+/* lib/encodings/encodings.c -- the table of forms, and what they share. */
+#include "encodings/encodings_int.h"
+
+#include "base/mem.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OCT_ENCODING(f) extern const oct_encoding_form oct_encoding_##f;
+#include "encodings/encodings.inc"
+#undef OCT_ENCODING
+
+static const oct_encoding_form *const forms[] = {
+#define OCT_ENCODING(f) &oct_encoding_##f,
+#include "encodings/encodings.inc"
+#undef OCT_ENCODING
+};
+
+size_t oct_encoding_form_count(void)
+{
+    return OCT_COUNT(forms);
+}
+
+const oct_encoding_form *oct_encoding_form_at(size_t i)
+{
+    return forms[i];
+}
+
+const char *oct_encoding_form_name(const oct_encoding_form *f)
+{
+    return f->name;
+}
+
+const char *oct_encoding_form_summary(const oct_encoding_form *f)
+{
+    return f->summary;
+}
+
+bool oct_encoding_form_needs_model(const oct_encoding_form *f)
+{
+    return f->by_layer;
+}
+
+const char *oct_encoding_form_names(void)
+{
+    static _Thread_local char text[128];
+    size_t len = 0;
+    text[0] = 0;
+    for (size_t i = 0; i < OCT_COUNT(forms); i++)
+        if (forms[i]->write && len < sizeof text)
+            len += (size_t)snprintf(text + len, sizeof text - len, "%s%s", len ? ", " : "", forms[i]->name);
+    return text;
+}
+
+const oct_encoding_form *oct_encoding_form_find(const char *name)
+{
+    for (size_t i = 0; i < OCT_COUNT(forms); i++)
+        if (forms[i]->write && strcmp(forms[i]->name, name) == 0)
+            return forms[i];
+    return NULL;
+}
+
+const oct_encoding_form *oct_encoding_form_of(const void *data, size_t size)
+{
+    static const char table[] = "octet-calibration";
+    const uint8_t *b = data;
+    if (size == 0 || (size >= 2 && b[0] == 0x1f && b[1] == 0x8b) || (size >= sizeof table - 1 && memcmp(b, table, sizeof table - 1) == 0))
+        return NULL;
+    for (size_t i = 0; i < OCT_COUNT(forms); i++)
+        if (forms[i]->claims && forms[i]->claims(data, size))
+            return forms[i];
+    return NULL;
+}
+
+oct_status oct_encodings_parse(const void *data, size_t size, const char *label, oct_encodings *e, oct_err *err)
+{
+    *e = (oct_encodings){ .form = oct_encoding_form_of(data, size) };
+    if (!e->form) {
+        oct_fail(err, OCT_EMALFORMED, "%s: ranges in no form that is known", label);
+        oct_hint(err, "known are calibration tables and %s", oct_encoding_form_names());
+        return OCT_EMALFORMED;
+    }
+    if (!(e->ranges = oct_calib_create()))
+        return oct_nomem(err);
+    return e->form->read(e, data, size, label, err);
+}
+
+void oct_encodings_free(oct_encodings *e)
+{
+    oct_calib_destroy(e->ranges);
+    e->ranges = NULL;
+}
+
+/* ---- entries ---- */
+
+oct_status oct_encodings_add(oct_encodings *e, const char *name, size_t n, oct_calib_tensor **t, oct_err *err)
+{
+    char *copy = oct_alloc(n + 1);
+    if (!copy)
+        return oct_nomem(err);
+    memcpy(copy, name, n);
+    copy[n] = 0;
+    oct_status s = OCT_OK;
+    if (n == 0 || memchr(name, 0, n))
+        s = oct_fail(err, OCT_EMALFORMED, "a name is empty or holds a NUL");
+    else if (oct_calib_find(e->ranges, copy))
+        s = oct_fail(err, OCT_EMALFORMED, "'%.200s' is there twice", copy);
+    else
+        s = oct_calib_add(e->ranges, copy, t, err);
+    oct_free(copy);
+    return s;
+}
+
+bool oct_encodings_pin(oct_calib_tensor *t, double lo, double hi)
+{
+    if (!(lo <= hi) || !(lo >= -FLT_MAX) || !(hi <= FLT_MAX))
+        return false;
+    t->pinned = true;
+    t->pin = (oct_range){ (float)fmin(lo, 0) + 0.0f, (float)fmax(hi, 0) + 0.0f };
+    return true;
+}
+
+bool oct_encodings_pin_exact(oct_calib_tensor *t, int bits, double scale, double zero)
+{
+    const double top = ldexp(1, bits) - 1;
+    if (scale == 0)
+        return oct_encodings_pin(t, 0, 0);
+    if (!(scale >= (double)FLT_MIN && scale <= (double)FLT_MAX) || !(zero >= 0 && zero <= top) || zero != rint(zero))
+        return false;
+    if (!oct_encodings_pin(t, -zero * scale, (top - zero) * scale))
+        return false;
+    if (bits == 8 || bits == 16)
+        t->exact = (oct_calib_exact){ bits, (int32_t)zero, (float)scale };
+    return true;
+}
+
+/* ---- text ---- */
+
+bool oct_encoding_next(oct_encoding_line *l)
+{
+    while (l->next < l->limit) {
+        const char *nl = memchr(l->next, '\n', (size_t)(l->limit - l->next));
+        l->at = l->next;
+        l->end = nl ? nl : l->limit;
+        l->next = nl ? nl + 1 : l->limit;
+        l->number++;
+        while (l->end > l->at && (l->end[-1] == '\r' || l->end[-1] == ' ' || l->end[-1] == '\t'))
+            l->end--;
+        if (l->at < l->end)
+            return true;
+    }
+    return false;
+}
+
+oct_status oct_encoding_fault(const oct_encoding_line *l, oct_err *err, const char *fmt, ...)
+{
+    char text[300];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    return oct_fail(err, OCT_EMALFORMED, "%s:%zu: %s", l->label, l->number, text);
+}
+
+bool oct_encoding_number(const char *w, size_t n, double *v)
+{
+    char text[64], *stop;
+    if (n == 0 || n >= sizeof text || memchr(w, 0, n))
+        return false;
+    memcpy(text, w, n);
+    text[n] = 0;
+    *v = strtod(text, &stop);
+    return stop == text + n && isfinite(*v) && !strpbrk(text, "xXnN \t");
+}
+
+oct_status oct_encoding_check_name(const char *name, const char *separators, oct_err *err)
+{
+    for (const char *p = name; *p; p++)
+        if ((unsigned char)*p < 0x20 || strchr(separators, *p))
+            return oct_fail(err, OCT_EUSAGE, "the name '%.200s' has no place in this form, because of a character in it", name);
+    return OCT_OK;
+}
+
+bool oct_encoding_is_json(const char *text, size_t size)
+{
+    size_t i = 0;
+    while (i < size && (text[i] == ' ' || text[i] == '\t' || text[i] == '\r' || text[i] == '\n'))
+        i++;
+    return i < size && text[i] == '{';
+}
+
+bool oct_encoding_holds(const char *text, size_t size, const char *word)
+{
+    const size_t n = strlen(word);
+    for (const char *p = text, *end = text + size; (size_t)(end - p) >= n; p++) {
+        p = memchr(p, word[0], (size_t)(end - p) - n + 1);
+        if (!p)
+            return false;
+        if (memcmp(p, word, n) == 0)
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,110 @@
+/* lib/encodings/take.c -- from the entries of a file to a calibration table of a model. */
+#include "encodings/encodings_int.h"
+
+#include "base/io.h"
+#include "base/mem.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The first input of a layer, which is known by its name, or where it has none by its first result; -1: there is no such layer. */
+static int input_of_layer(const oct_graph *g, const char *name)
+{
+    for (size_t i = 0; i < g->n_order; i++) {
+        const oct_node *n = &g->node[g->order[i]];
+        const char *own = *n->name || n->n_out == 0 || n->out[0] < 0 ? n->name : g->value[n->out[0]].name;
+        if (n->n_in > 0 && *own && strcmp(own, name) == 0)
+            return n->in[0];
+    }
+    return -1;
+}
+
+/* A second entry about one tensor widens its range, and its parameters are kept where they are the same. */
+static void pin_also(oct_calib_tensor *to, const oct_calib_tensor *from)
+{
+    const bool first = !to->pinned, same = to->exact.bits == from->exact.bits && to->exact.scale == from->exact.scale && to->exact.zero == from->exact.zero;
+    to->off |= from->off;
+    to->pinned |= from->pinned;
+    to->pin = (oct_range){ fminf(to->pin.lo, from->pin.lo), fmaxf(to->pin.hi, from->pin.hi) };
+    to->exact = first || same ? from->exact : (oct_calib_exact){ 0 };
+}
+
+static oct_status take_entry(const oct_encodings *e, const oct_calib_tensor *t, const oct_graph *g, oct_calib *into, oct_encodings_match *m, oct_err *err)
+{
+    const int v = e->form->by_layer ? input_of_layer(g, t->name) : oct_graph_find(g, t->name);
+    oct_calib_tensor *to;
+    if (v < 0) {
+        m->others++;
+        return OCT_OK;
+    }
+    if (g->value[v].constant) {
+        m->weights++;
+        return OCT_OK;
+    }
+    OCT_TRY(oct_calib_add(into, g->value[v].name, &to, err));
+    pin_also(to, t);
+    m->taken++;
+    return OCT_OK;
+}
+
+/* The first name in the file, and what in the model comes nearest. */
+static oct_status none_taken(const oct_encodings *e, const char *label, const oct_graph *g, oct_err *err)
+{
+    const char *name = e->ranges->n_tensors ? e->ranges->tensors[0]->name : NULL;
+    oct_nearest near = { .word = name ? name : "", .most = 3 };
+    if (!name)
+        return oct_fail(err, OCT_EUSAGE, "%s: it has no range of a tensor", label);
+    oct_fail(err, OCT_EUSAGE, "%s: made for another model: none of its %zu names, the first being '%.100s', is that of a %s of this one", label,
+             e->ranges->n_tensors, name, e->form->by_layer ? "layer" : "tensor");
+    for (size_t v = 0; v < g->n_value; v++)
+        if (!g->value[v].dead && !g->value[v].constant)
+            oct_nearest_try(&near, g->value[v].name);
+    oct_nearest_hint(&near, 3, "make the file from this model, or rename what is in it", err);
+    return OCT_EUSAGE;
+}
+
+oct_status oct_encodings_take(const oct_encodings *e, const char *label, const oct_graph *g, oct_calib *into, oct_encodings_match *m, oct_err *err)
+{
+    *m = (oct_encodings_match){ .form = e->form, .weights = e->weights };
+    for (size_t i = 0; i < e->ranges->n_tensors; i++)
+        OCT_TRY(take_entry(e, e->ranges->tensors[i], g, into, m, err));
+    return m->taken ? OCT_OK : none_taken(e, label, g, err);
+}
+
+/* ---- files ---- */
+
+static oct_status from_bytes(const void *data, size_t size, const char *label, const oct_graph *g, oct_calib **out, oct_encodings_match *m, oct_err *err)
+{
+    oct_encodings e;
+    *m = (oct_encodings_match){ 0 };
+    if (!oct_encoding_form_of(data, size))
+        return oct_calib_parse(data, size, label, out, err);
+    oct_calib *c = oct_calib_create();
+    oct_status s = oct_encodings_parse(data, size, label, &e, err);
+    if (s == OCT_OK)
+        s = c ? oct_encodings_take(&e, label, g, c, m, err) : oct_nomem(err);
+    oct_encodings_free(&e);
+    if (s == OCT_OK)
+        *out = c;
+    else
+        oct_calib_destroy(c);
+    return s;
+}
+
+oct_status oct_encodings_load(const char *path, const oct_graph *g, oct_calib **out, oct_encodings_match *m, oct_err *err)
+{
+    enum { MOST = 512 << 20 };
+    oct_map map;
+    if (strcmp(path, "-") == 0) {
+        char *data;
+        size_t size;
+        OCT_TRY(oct_read_all(path, MOST, &data, &size, err));
+        const oct_status s = from_bytes(data, size, "standard input", g, out, m, err);
+        oct_free(data);
+        return s;
+    }
+    OCT_TRY(oct_map_open(&map, path, err));
+    const oct_status s = from_bytes(map.data, map.size, path, g, out, m, err);
+    oct_map_close(&map);
+    return s;
+}
