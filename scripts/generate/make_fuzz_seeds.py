@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Makes the first inputs of fuzz targets whose input is a message: testdata/fuzz/external/, functions/ and stored/.
+"""Makes the first inputs of fuzz targets whose input is a message, and of ranges in other tools' forms: testdata/fuzz/external/, functions/,
+stored/ and encodings/.
 
 No file depends on the date or the machine. tests/fuzz/fuzz_external.c says how a model tells what files lie beside it."""
+import json
 from pathlib import Path
 
 import numpy as np
@@ -60,8 +62,34 @@ def stored():
         save(f"stored/{name}.pb", value)
 
 
+def encodings():
+    """Ranges of testdata/demo.onnx, as other tools write them."""
+    def array(v):
+        return {"data": v, "dtype": "float32", "CLS": "numpy.array"}
+
+    ort = {n: {"lowest": array(lo), "highest": array(hi), "CLS": "TensorData"} for n, lo, hi in (("image", -1.0, [0.5]), ("relu1_out", 0, 4.5))}
+    method = {"CLS": "CalibrationMethod", "value": "CalibrationMethod.MinMax"}
+    old = {"image": [{"bitwidth": 8, "dtype": "int", "is_symmetric": "False", "max": 1.0, "min": -1.0, "offset": -128, "scale": 0.0078125}],
+           "clip1_out": [{"bitwidth": 16, "is_symmetric": "True", "offset": -32767, "scale": 0.001}], "relu1_out": [{"bitwidth": 16, "dtype": "float"}],
+           "relu2_out": [{"bitwidth": 4, "min": -1, "max": 2}] * 2}
+    first = [{"name": "image", "dtype": "INT", "enc_type": "PER_TENSOR", "bw": 8, "is_sym": True, "scale": [0.5], "offset": [-128]},
+             {"name": "relu1_out", "dtype": "INT", "enc_type": "PER_CHANNEL", "bw": 8, "is_sym": False, "scale": [0.5, 0.25], "offset": [0, -3]}]
+    second = [{"name": "image", "output_dtype": "int8", "y_scale": 0.5, "y_zero_point": -3}, {"name": "relu1_out", "output_dtype": "float16"}]
+    texts = {"ort.json": json.dumps(ort), "ort_data.json": json.dumps({"CLS": "TensorsData", "data": ort, "calibration_method": method}),
+             "aimet_0_6_1.json": json.dumps({"version": "0.6.1", "activation_encodings": old, "param_encodings": {"conv1_w": []}}),
+             "aimet_1_0_0.json": json.dumps({"version": "1.0.0", "activation_encodings": first, "param_encodings": []}),
+             "aimet_2_0_0.json": json.dumps({"version": "2.0.0", "encodings": second}),
+             "ort.cache": "image 1.0\nrelu1_out 4.5\n", "tensorrt.cache": "TRT-8601-EntropyCalibration2\nimage: 3c010204\nrelu1_out: 3d03f043\n",
+             "ncnn.table": "conv1_param_0 12.5 127.0 \nfc_param_0 1 2\nconv1 127.0 \n#conv2 30.5\nfc 52.781685 26 \n"}
+    for name, text in texts.items():
+        path = OUT / "encodings" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
 def main():
     stored()
+    encodings()
     outside("two", {"w.bin": "64", "v.bin": "32"}, weights("a", [4], location="w.bin", offset=0, length=16),
             weights("b", [4], location="v.bin", offset=16, length=16))
     outside("short", {"w.bin": "8"}, weights("a", [4], location="w.bin", length=16))
