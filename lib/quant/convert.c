@@ -259,6 +259,7 @@ static oct_status decide(oct_conversion *c, oct_err *err)
         if (c->methods[i].ran && c->methods[i].method->gain)
             c->methods[i].method->gain(c, &c->methods[i]);
     OCT_TRY(oct_layers_list(c->job, c->arena, &c->layers, &c->n_layers, err));
+    OCT_TRY(oct_conversion_find_pinned(c, err));
     return oct_conversion_find_denormals(c, err);
 }
 

@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/progress.h"
 #include "data/data.h"
+#include "encodings/encodings.h"
 #include "eval/denormal.h"
 #include "eval/eval.h"
 #include "eval/report.h"
@@ -156,6 +157,19 @@ typedef struct oct_adopted {
     size_t other_values, other_layers; /* those that have none, or no scales before the model runs */
 } oct_adopted;
 
+/* A tensor for which the table gives parameters that could not be taken as they are; its range was. */
+typedef struct oct_misfit {
+    const char *tensor, *why; /* why: one clause */
+} oct_misfit;
+
+/* What became of a table whose ranges other tools have found. */
+typedef struct oct_pinned {
+    size_t ranges, exact; /* tensors with such a range; of those the ones with the scale and zero point that the table gives */
+    oct_misfit *misfit;
+    size_t n_misfit;
+    size_t missing;       /* tensors that lack a range, and so stayed real */
+} oct_pinned;
+
 typedef struct oct_conversion {
     oct_convert_opts o;
     oct_arena *arena;
@@ -164,6 +178,8 @@ typedef struct oct_conversion {
     oct_source *src;   /* borrowed; NULL without samples */
     const char *table; /* path of a table that was read, or NULL; borrowed */
     oct_calib *calib;  /* NULL without samples and table */
+    oct_encodings_match match; /* form NULL: the table is one of our own, or there is none */
+    oct_pinned pinned;
     oct_calib *half[2];      /* of calib what each half of the samples says, so that ranges are judged on others than made them; or NULL */
     oct_norm_target *target; /* [n_target]: what the model says of the data it was trained with, where samples are made ... */
     size_t n_target;
@@ -227,7 +243,7 @@ void oct_conversion_close(oct_conversion *c);
 
 /* The model, as it was loaded: borrowed, and its graph is changed from here on. */
 void oct_conversion_take(oct_conversion *c, oct_model *m);
-/* The calibration table at path; OCT_EUSAGE when it was made from another model. */
+/* The calibration table at path, or ranges in a form of another tool (encodings/encodings.h); OCT_EUSAGE when it was made from another model. */
 oct_status oct_conversion_read_table(oct_conversion *c, const char *path, oct_err *err);
 /* Behind take and read_table, and before samples are opened: what inputs and outputs are to be, where the options ask for it. steps: the preprocessing
  * of each input of the model; those of inputs that hold pixels become what is left of them once mean, std and order are folded into the model.

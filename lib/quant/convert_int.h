@@ -62,6 +62,8 @@ oct_status oct_half_try(oct_conversion *c, oct_err *err);
 void oct_conversion_end_sim(oct_conversion *c);
 
 /* denormal_layers.c: fills c->denormal once everything is decided. O(weights). */
+/* What became of ranges that the table fixes, said and kept in c->pinned. */
+oct_status oct_conversion_find_pinned(oct_conversion *c, oct_err *err);
 oct_status oct_conversion_find_denormals(oct_conversion *c, oct_err *err);
 
 /* causes.c: fills c->causes once everything is decided, from new measurements or from those of a method. */

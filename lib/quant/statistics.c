@@ -7,10 +7,24 @@
 
 const char oct_no_ranges[] = "nothing has a range to choose";
 
+static void say_match(oct_conversion *c)
+{
+    const oct_encodings_match *m = &c->match;
+    oct_conversion_say(c, 0, "%s: %zu ranges (%s)", c->table, m->taken, oct_encoding_form_summary(m->form));
+    if (m->weights)
+        oct_conversion_say(c, 0, "%zu entries of weights are not taken: weights are rounded from what the model holds", m->weights);
+    if (m->others)
+        oct_conversion_say(c, 1, "%zu entries are of nothing that the model has", m->others);
+}
+
 oct_status oct_conversion_read_table(oct_conversion *c, const char *path, oct_err *err)
 {
     c->table = path;
-    OCT_TRY(oct_calib_load(path, &c->calib, err));
+    OCT_TRY(oct_encodings_load(path, c->m->graph, &c->calib, &c->match, err));
+    if (c->match.form) {
+        say_match(c);
+        return OCT_OK;
+    }
     const uint64_t hash = oct_model_hash(c->m);
     if (c->calib->model_hash == hash)
         return OCT_OK;
