@@ -524,8 +524,11 @@ static oct_status read_version(reader *r, oct_err *err)
     if (!next_line(r))
         return oct_fail(err, OCT_EMALFORMED, "%s: an empty file is no calibration table", r->label);
     const char *w = word(r, &n);
-    if (!is_word(w, n, "octet-calibration"))
-        return bad_at(r, w, err, "not a calibration table: the first line must be 'octet-calibration 1'");
+    if (!is_word(w, n, "octet-calibration")) {
+        fault_at(r, w, err, "not a calibration table: the first line must be 'octet-calibration 1'");
+        oct_hint(err, "'qcalib import' makes one of ranges that another tool has found");
+        return OCT_EMALFORMED;
+    }
     w = word(r, &n);
     uint64_t version;
     if (!decimal(w, n, UINT32_MAX, &version))
