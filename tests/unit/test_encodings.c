@@ -274,11 +274,41 @@ static void names_without_a_place(void **state)
     }
 }
 
+/* Each allocation fails in turn. */
+static void no_memory(void **state)
+{
+    static const char text[] = "TRT-1\nx: 3c010a14\nr: 3d000000\n";
+    oct_graph *g = layers();
+    for (size_t i = 0; i < oct_encoding_form_count(); i++) {
+        bool done = false;
+        for (size_t k = 1; !done; k++) {
+            oct_encodings e;
+            oct_encodings_match m;
+            oct_buf b = OCT_BUF_INIT;
+            size_t n;
+            oct_alloc_fail_at(k);
+            oct_calib *c = oct_calib_create();
+            oct_status s = oct_encodings_parse(text, sizeof text - 1, "t", &e, NULL);
+            if (s == OCT_OK)
+                s = c ? oct_encodings_take(&e, "t", g, c, &m, NULL) : OCT_ENOMEM;
+            if (s == OCT_OK)
+                s = oct_encodings_text(oct_encoding_form_at(i), c, oct_observer_default(), g, &b, &n, NULL);
+            oct_alloc_fail_at(0);
+            assert_true(s == OCT_OK || s == OCT_ENOMEM);
+            done = s == OCT_OK;
+            oct_buf_free(&b);
+            oct_encodings_free(&e);
+            oct_calib_destroy(c);
+        }
+    }
+    oct_graph_destroy(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(forms_say_the_same), cmocka_unit_test(floats_stay), cmocka_unit_test(written_and_read),
-        cmocka_unit_test(weights_have_scales), cmocka_unit_test(errors_name_the_place), cmocka_unit_test(names_without_a_place),
+        cmocka_unit_test(weights_have_scales), cmocka_unit_test(errors_name_the_place), cmocka_unit_test(names_without_a_place), cmocka_unit_test(no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
