@@ -1,10 +1,16 @@
 /* qcalib: records the values that a model's tensors take. */
 #include "qcalib/qcalib.h"
 
+#include "encodings/encodings.h"
+
 int main(int argc, char **argv)
 {
     calib_args c = { 0 };
     table_args t = { 0 };
+    foreign_args f = { 0 };
+    char formats[120], observers[160];
+    snprintf(formats, sizeof formats, "what to write: %s", oct_encoding_form_names());
+    snprintf(observers, sizeof observers, "how ranges are chosen that are not pinned: %s", oct_observer_names());
     const oct_cli_opt run[] = {
         OPT_POSITIONAL("MODEL", &c.model, "float ONNX model"),
         TOOL_OPT_DATA(&c.data),
@@ -23,10 +29,23 @@ int main(int argc, char **argv)
     const oct_cli_opt diff[] = {
         OPT_POSITIONAL("A", &t.a, "calibration table"), OPT_POSITIONAL("B", &t.b, "the other one"), OPT_COMMON, OPT_END,
     };
+    const oct_cli_opt import[] = {
+        OPT_POSITIONAL("FILE", &f.file, "ranges that another tool has found; their form is known by what is in them"),
+        OPT_FILE(0, "model", &f.model, "the float model that they are of"), OPT_OUT('o', "output", &f.output, "the table"),
+        OPT_REQUIRED("model"), OPT_REQUIRED("output"), OPT_COMMON, OPT_END,
+    };
+    const oct_cli_opt export[] = {
+        OPT_POSITIONAL("TABLE", &f.table, "calibration table"),
+        OPT_STR(0, "format", &f.format, "NAME", formats), OPT_STR(0, "observer", &f.observer, "NAME", observers),
+        OPT_FILE(0, "model", &f.model, "the float model, whose layers and weights ncnn's table names"),
+        OPT_OUT('o', "output", &f.output, "the file"), OPT_REQUIRED("format"), OPT_REQUIRED("output"), OPT_COMMON, OPT_END,
+    };
     const oct_cli_command commands[] = {
         { "merge", "join the tables of parts into that of the whole", merge, "  qcalib merge a.calib b.calib -o m.calib\n" },
         { "show", "draw ranges and histograms", show, "  qcalib show m.calib\n" },
         { "diff", "compare two tables", diff, "  qcalib diff old.calib new.calib\n" },
+        { "import", "make a table of ranges that another tool has found", import, "  qcalib import calibration.json --model m.onnx -o m.calib\n" },
+        { "export", "write a table's ranges as another tool has them", export, "  qcalib export m.calib --format tensorrt -o m.cache\n" },
     };
     oct_err err = OCT_ERR_INIT;
     oct_cli cli = {
@@ -43,6 +62,8 @@ int main(int argc, char **argv)
         s = !cli.command                  ? qcalib_run(&cli, &c, &err)
             : cli.command == &commands[0] ? qcalib_merge(&cli, &t, &err)
             : cli.command == &commands[1] ? qcalib_show(&cli, &t, &err)
-                                          : qcalib_diff(&cli, &t, &err);
+            : cli.command == &commands[2] ? qcalib_diff(&cli, &t, &err)
+            : cli.command == &commands[3] ? qcalib_import(&cli, &f, &err)
+                                          : qcalib_export(&cli, &f, &err);
     return oct_cli_finish(&cli, s, &err);
 }

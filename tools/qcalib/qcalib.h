@@ -15,10 +15,16 @@ typedef struct table_args {
     bool partial;
 } table_args;
 
+typedef struct foreign_args {
+    const char *file, *table, *model, *format, *observer, *output;
+} foreign_args;
+
 oct_status qcalib_run(oct_cli *cli, calib_args *a, oct_err *err);
 oct_status qcalib_merge(oct_cli *cli, const table_args *a, oct_err *err);
 oct_status qcalib_show(oct_cli *cli, const table_args *a, oct_err *err);
 oct_status qcalib_diff(oct_cli *cli, const table_args *a, oct_err *err);
+oct_status qcalib_import(oct_cli *cli, const foreign_args *a, oct_err *err);
+oct_status qcalib_export(oct_cli *cli, const foreign_args *a, oct_err *err);
 /* Writes a table as JSON; a path of NULL: nowhere. */
 oct_status qcalib_json(const char *path, const oct_calib *c, oct_err *err);
 

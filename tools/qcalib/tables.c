@@ -86,6 +86,16 @@ static void drawn_range(const oct_stats *s, double *lo, double *hi)
     *hi = fmin(*hi, fmax((double)s->max, 0));
 }
 
+static void pin_cell(oct_table *t, const oct_calib_tensor *x)
+{
+    char scale[32];
+    if (x->exact.bits)
+        oct_table_cell(t, "pinned %.5g .. %.5g, scale %s, zero point %d of u%d", (double)x->pin.lo, (double)x->pin.hi, oct_f32_text(scale, x->exact.scale),
+                       (int)x->exact.zero, x->exact.bits);
+    else
+        oct_table_cell(t, "pinned %.5g .. %.5g", (double)x->pin.lo, (double)x->pin.hi);
+}
+
 static void show_row(oct_table *t, const oct_calib_tensor *x, bool utf8)
 {
     uint64_t finite = oct_stats_finite(&x->stats), count[COLUMNS] = { 0 };
@@ -95,7 +105,11 @@ static void show_row(oct_table *t, const oct_calib_tensor *x, bool utf8)
     oct_table_row(t);
     oct_table_cell(t, "%s", x->name);
     if (x->off || finite == 0) {
-        oct_table_cell(t, "%s", x->off ? "off" : "no values");
+        oct_table_cell(t, "%s", x->off ? "off" : x->pinned ? "" : "no values");
+        for (int i = 0; x->pinned && !x->off && i < 3; i++)
+            oct_table_cell(t, "%s", "");
+        if (x->pinned && !x->off)
+            pin_cell(t, x);
         return;
     }
     oct_table_cell(t, "%.5g", (double)x->stats.min);
@@ -108,7 +122,7 @@ static void show_row(oct_table *t, const oct_calib_tensor *x, bool utf8)
     oct_table_cell(t, "%s", oct_buf_str(&line));
     oct_buf_free(&line);
     if (x->pinned)
-        oct_table_cell(t, "pinned %.5g .. %.5g", (double)x->pin.lo, (double)x->pin.hi);
+        pin_cell(t, x);
     else if (x->stats.inf[0] || x->stats.inf[1])
         oct_table_cell(t, "%llu infinite", (unsigned long long)x->stats.inf[0] + (unsigned long long)x->stats.inf[1]);
 }
@@ -157,6 +171,13 @@ static void put_tensor(oct_json *j, const void *row)
         oct_json_open(j, "pin", '[');
         oct_json_num(j, NULL, (double)x->pin.lo);
         oct_json_num(j, NULL, (double)x->pin.hi);
+        oct_json_close(j);
+    }
+    if (x->pinned && x->exact.bits) {
+        oct_json_open(j, "exact", '{');
+        oct_json_int(j, "bits", x->exact.bits);
+        oct_json_num(j, "scale", (double)x->exact.scale);
+        oct_json_int(j, "zero_point", x->exact.zero);
         oct_json_close(j);
     }
     drawn_range(&x->stats, &lo, &hi);

@@ -118,7 +118,7 @@ int main(int argc, char **argv)
     snprintf(observers, sizeof observers, "how ranges are chosen, for every tensor: %s", oct_observer_names());
 #define SAMPLES                                                                                                                     \
     TOOL_OPT_DATA(&a.data),                                                                                                         \
-        OPT_FILE(0, "calib", &a.calib, "calibration table of qcalib, instead of samples")
+        OPT_FILE(0, "calib", &a.calib, "calibration table of qcalib, or ranges of another tool, instead of samples")
 #define CHOICES                                                                                                                     \
     OPT_GROUP("What becomes of each layer"),                                                                                        \
         OPT_FILE(0, "policy", &a.policy, "policy table; its rules come after the built-in ones"),                                   \

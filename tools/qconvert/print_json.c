@@ -230,6 +230,29 @@ static void put_end(oct_json *j, const void *row)
     oct_json_str(j, "how", e->how);
 }
 
+static void put_misfit(oct_json *j, const void *row)
+{
+    const oct_misfit *m = row;
+    oct_json_str(j, "tensor", m->tensor);
+    oct_json_str(j, "why", m->why);
+}
+
+/* Ranges that another tool has found. */
+static void put_pinned(oct_json *j, const oct_conversion *c)
+{
+    const oct_pinned *p = &c->pinned;
+    if (!p->ranges && !c->match.form)
+        return;
+    oct_json_open(j, "pinned", '{');
+    if (c->match.form)
+        oct_json_str(j, "form", oct_encoding_form_name(c->match.form));
+    oct_json_int(j, "ranges", (int64_t)p->ranges);
+    oct_json_int(j, "exact", (int64_t)p->exact);
+    oct_json_int(j, "missing", (int64_t)p->missing);
+    oct_json_rows(j, "nearest", p->misfit, p->n_misfit, sizeof *p->misfit, put_misfit);
+    oct_json_close(j);
+}
+
 oct_status report_json(const session *s, oct_err *err)
 {
     const oct_layer_count n = oct_layers_count(s->c.layers, s->c.n_layers);
@@ -249,6 +272,7 @@ oct_status report_json(const session *s, oct_err *err)
         oct_json_str(&j, "missing_shards", oct_buf_str(&missing));
     b.failed |= missing.failed;
     oct_buf_free(&missing);
+    put_pinned(&j, &s->c);
     oct_json_open(&j, "size_bytes", '{');
     oct_json_int(&j, "before", (int64_t)s->c.size_before);
     oct_json_int(&j, "after", (int64_t)s->c.size_after);
