@@ -61,9 +61,10 @@ oct_status oct_half_try(oct_conversion *c, oct_err *err);
 /* simulate.c: gives back the memory of the simulation; one that is asked for again is made anew. */
 void oct_conversion_end_sim(oct_conversion *c);
 
-/* denormal_layers.c: fills c->denormal once everything is decided. O(weights). */
-/* What became of ranges that the table fixes, said and kept in c->pinned. */
+/* pinned.c: what became of ranges that the table fixes, said and kept in c->pinned. */
 oct_status oct_conversion_find_pinned(oct_conversion *c, oct_err *err);
+
+/* denormal_layers.c: fills c->denormal once everything is decided. O(weights). */
 oct_status oct_conversion_find_denormals(oct_conversion *c, oct_err *err);
 
 /* causes.c: fills c->causes once everything is decided, from new measurements or from those of a method. */
