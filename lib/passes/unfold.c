@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST = 256, NODE_BYTES = 100, MOST_ROUNDS = 16 };
+enum { NODE_BYTES = 100, MOST_ROUNDS = 16 };
 
 /* A constant that others are computed from. */
 typedef struct source {
@@ -70,7 +70,7 @@ static oct_status list_constants(unfolder *u, oct_graph *g, oct_err *err)
         if (x->dead || !x->constant || !x->constant->data || (!x->n_uses && !x->is_output))
             continue;
         const oct_stored s = u->o->stored(u->o->arg, g, (int)v);
-        if (x->recipe && !s.needed && x->constant->bytes >= LEAST && !x->is_output && !oct_value_is_captured(x)) {
+        if (x->recipe && !s.needed && x->constant->bytes >= OCT_UNFOLD_LEAST && !x->is_output && !oct_value_is_captured(x)) {
             OCT_TRY(add_item(u, g, (int)v, s.bytes, err));
         } else if (s.real) {
             if (!OCT_GROW(u->arena, u->real, u->n_real, u->cap_real))
@@ -215,6 +215,14 @@ static oct_status sort_all(oct_graph *g, oct_err *err)
     return oct_graph_sort(g, err);
 }
 
+oct_status oct_settle_unfolded(oct_graph *g, oct_err *err)
+{
+    OCT_TRY(oct_graph_settle(g, err));
+    OCT_TRY(sort_all(g, err));
+    OCT_TRY(oct_graph_settle(g, err));
+    return oct_infer_shapes(g, err);
+}
+
 static oct_status apply(unfolder *u, oct_graph *g, size_t *n, oct_err *err)
 {
     oct_unfolding *how = oct_unfolding_create();
@@ -226,12 +234,7 @@ static oct_status apply(unfolder *u, oct_graph *g, size_t *n, oct_err *err)
             ++*n;
         }
     oct_unfolding_destroy(how);
-    if (s != OCT_OK || !*n)
-        return s;
-    OCT_TRY(oct_graph_settle(g, err));
-    OCT_TRY(sort_all(g, err));
-    OCT_TRY(oct_graph_settle(g, err));
-    return oct_infer_shapes(g, err);
+    return s == OCT_OK && *n ? oct_settle_unfolded(g, err) : s;
 }
 
 static oct_status choose(unfolder *u, oct_graph *g, size_t *saved, oct_err *err)

@@ -4,6 +4,8 @@
 
 #include "graph/graph.h"
 
+enum { OCT_UNFOLD_LEAST = 256 }; /* bytes of a constant */
+
 /* What becomes of a constant in the file that will be written. */
 typedef struct oct_stored {
     size_t bytes; /* in all forms together */
@@ -21,5 +23,12 @@ typedef struct oct_unfold_opts {
  * anyway does not count, and what several are computed from counts once. Values of fewer than 256 bytes, of graph outputs and those that nested graphs
  * capture stay. *n: how many; *saved: bytes, less some for nodes. Shapes are inferred again. */
 oct_status oct_unfold(oct_graph *g, const oct_unfold_opts *o, size_t *n, size_t *saved, oct_err *err);
+
+/* Makes constants that hold the numbers of another one, moved (Transpose, Reshape), values that nodes compute, with the same exceptions: what changes types of
+ * constants then changes one, and folding afterwards knows again where they come from. */
+oct_status oct_unfold_moves(oct_graph *g, oct_err *err);
+
+/* To be called once oct_graph_unfold is done in g and its nested graphs: sorts them, settles captures, infers shapes. */
+oct_status oct_settle_unfolded(oct_graph *g, oct_err *err);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "passes/opset.h"
 #include "passes/to_float32.h"
+#include "passes/unfold.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -39,6 +40,7 @@ static oct_status widen_floats(oct_graph *g, const oct_qjob_opts *o, oct_dtype *
         return OCT_OK;
     OCT_TRY(oct_passes_flatten(g, err));
     OCT_TRY(oct_infer_shapes(g, err));
+    OCT_TRY(oct_unfold_moves(g, err)); /* a table and its transpose stay one */
     OCT_TRY(oct_widen_floats(g, false, &w, err));
     *source = *source ? *source : w.widest;
     if (w.widest && o->log && o->log->change) {

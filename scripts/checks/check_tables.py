@@ -3,7 +3,8 @@
 
     check_tables.py [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
 
-A table by itself, and one that a product multiplies by, too (tied embeddings), behind a Transpose or as Gemm has it, which must be stored once.
+A table by itself, and one that a product multiplies by, too (tied embeddings), behind a Transpose or as Gemm has it, which must be stored once, also by
+conversions to 16-bit floats and of models of other floats.
 
 Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
@@ -26,7 +27,8 @@ ROWS, WIDE, LENGTH = 700, 96, 9
 
 
 def model(path, tied, table):
-    """The rows of a table, and with tied a product by all of them."""
+    """The rows of a table, and with tied a product by all of them, in the table's type."""
+    kind = helper.np_dtype_to_tensor_dtype(table.dtype)
     nodes = [helper.make_node("Gather", ["table", "ids"], ["rows"])]
     outputs = [("rows", [LENGTH, WIDE])]
     if tied:
@@ -36,7 +38,7 @@ def model(path, tied, table):
         nodes.append(helper.make_node("Gemm", ["y", "table"], ["logits"], transB=1))
     elif tied:
         nodes += [helper.make_node("Transpose", ["table"], ["turned"], perm=[1, 0]), helper.make_node("MatMul", ["y", "turned"], ["logits"])]
-    infos = [helper.make_tensor_value_info(n, TensorProto.FLOAT, d) for n, d in outputs]
+    infos = [helper.make_tensor_value_info(n, kind, d) for n, d in outputs]
     graph = helper.make_graph(nodes, "tables", [helper.make_tensor_value_info("ids", TensorProto.INT64, [LENGTH])], infos,
                               [numpy_helper.from_array(table, "table")])
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
@@ -62,6 +64,14 @@ def check_one(check, scheme, tied, table, ids):
         check.hold(f"{what}: rows as NumPy rounds them", np.array_equal(rows, theirs[0][0]) and np.array_equal(rows, ours[0].reshape(rows.shape)))
 
 
+def check_types(check, kind, table):
+    path, out = check.folder / "typed.onnx", check.folder / "typed.out.onnx"
+    model(path, "Transpose", table.astype(kind))
+    for scheme, item in (("fp16", 2), ("bf16", 2), ("dynamic", 1)):
+        check.convert(path, out, "--scheme", scheme)
+        check.hold(f"{kind.__name__} to {scheme}: once", stored(out) == ROWS * WIDE * item, f"{stored(out) / ROWS / WIDE:.2f} bytes an element")
+
+
 def main():
     args = options(__doc__).parse_args()
     rng = np.random.default_rng(11)
@@ -73,6 +83,8 @@ def main():
         for scheme, tied in (("dynamic", None), ("weight-only", None), ("dynamic", "Transpose"), ("static", "Transpose"), ("static", "Gemm"),
                              ("weight-only", "Transpose"), ("weight-only", "Gemm")):
             check_one(check, scheme, tied, table, ids)
+        for kind in (np.float16, np.float32, np.float64):
+            check_types(check, kind, table)
     return check.finish()
 
 
