@@ -2,6 +2,7 @@
  *
  * Products are chosen by the policy and the target. Other operators follow from them: one runs on integers when its inputs are
  * there as integers anyway and its output is wanted as integers, so that no quantizer is placed that only costs. */
+#include "forms/qlinear.h"
 #include "quant/job.h"
 
 #include <math.h>
@@ -392,6 +393,8 @@ static const char *without_scheme(const oct_qjob *j, int id, const oct_op *op)
         return "control flow: the nodes of its graphs are decided one by one";
     if (j->node[id].row.scheme == OCT_SCHEME_WEIGHT_ONLY)
         return "weight-only rounds the weights of products";
+    if (oct_qlinear_of(&j->g->node[id]))
+        return "its scales are no constants: Octet computes it on real numbers";
     return op->integer && !j->opts.have_data ? "no data for the range of its result" : "no integer form";
 }
 

@@ -29,6 +29,7 @@ import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 from onnxruntime.quantization import QuantType, quantize_dynamic
 
+from pylib import tool
 from pylib.judge import Checker, options, run_ort, sqnr
 
 
@@ -187,12 +188,32 @@ def check_attention(c):
             c.hold(f"qattention {what}, {scheme}: ours as theirs", sqnr(got, again) > (45 if scheme in ("static", "fp16") else 90), f"{sqnr(got, again):.1f} dB")
 
 
+def check_inputs(c):
+    """QLinearConv whose scales are inputs of the model."""
+    rng, model, data = np.random.default_rng(8), c.folder / "inputs.onnx", c.folder / "inputs.npz"
+    constants = {"xz": np.uint8(120), "w": rng.integers(-100, 100, (8, 3, 3, 3)).astype(np.int8), "wz": np.int8(0), "yz": np.uint8(128)}
+    scales = {"xs": 0.02, "ws": 0.01, "ys": 0.2}
+    node = helper.make_node("QLinearConv", ["x", "xs", "xz", "w", "ws", "wz", "ys", "yz"], ["y"], "conv", pads=[1] * 4)
+    inputs = [helper.make_tensor_value_info("x", TensorProto.UINT8, [1, 3, 8, 8]), *(helper.make_tensor_value_info(n, TensorProto.FLOAT, [1]) for n in scales)]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.UINT8, [1, 8, 8, 8])]
+    graph = helper.make_graph([node], "inputs", inputs, outputs, [numpy_helper.from_array(np.asarray(v), n) for n, v in constants.items()])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), model)
+    feeds = [{"x": rng.integers(0, 256, (1, 3, 8, 8)).astype(np.uint8)} | {n: np.full(1, s * k, np.float32) for n, s in scales.items()} for k in (0.5, 1, 2)]
+    np.savez(data, **{n: np.stack([f[n] for f in feeds]) for n in feeds[0]})
+    theirs = run_ort(model, feeds)[0]
+    ours = tool.run_qeval(c.qeval, model, data, c.folder / "inputs.out.npz", extra=["--batch", "1"])["y"].reshape(theirs.shape)
+    apart = np.abs(ours.astype(int) - theirs.astype(int))
+    c.hold("scales as inputs: codes as ONNX Runtime's", apart.max() <= 1 and (apart > 0).mean() < 0.01, f"{apart.max()}, {(apart > 0).mean():.4f} of them")
+    c.hold("scales as inputs: the reason", "its scales are no constants" in tool.run([c.qconvert, "lint", model]))
+
+
 def main():
     args = options(__doc__).parse_args()
     with tempfile.TemporaryDirectory(prefix="octet-trained-") as folder:
         c = Checker(args, Path(folder))
         check_qat(c)
         check_attention(c)
+        check_inputs(c)
     return c.finish()
 
 
