@@ -63,6 +63,8 @@ bool oct_target_saturates(const oct_target *t);
 /* Why the target cannot be given a node of g that computes on 16-bit floats, though the operator takes them: a trap that its file names. NULL: it
  * can. */
 const char *oct_target_trap(const oct_target *t, const oct_graph *g, int node);
+/* Why the target does not load the graph g of a file as it stands, because of this node: a trap that its file names. NULL: it is none. */
+const char *oct_target_refuses(const oct_target *t, const oct_graph *g, int node);
 /* The i-th trap that a file may name (traps.inc); NULL beyond the last. */
 const char *oct_target_trap_name(size_t i);
 /* Whether it has bfloat16 kernels. */

@@ -11,6 +11,11 @@ typedef struct oct_target_op {
     const char *op;
     unsigned forms; /* oct_target_form; 0: float */
     bool needs_output, clamp_needs_output, per_tensor;
+    bool crossed;   /* quantizers before and behind it are moved over it */
+    bool rounds;    /* constant weights and biases that a file has as reals are quantized when it is loaded */
+    bool joins_sum; /* with the sum of a constant that alone reads it, it is made one node before quantizers are looked for */
+    bool scalars;   /* its scales must be of rank 0 */
+    bool kept;      /* of `keeps`: on integers in files that have it so, never placed */
     /* The condition: the attribute has one of the values, or is absent where that is allowed. attr NULL: none. */
     const char *attr;
     const char **value;
@@ -23,7 +28,7 @@ typedef struct oct_target_op {
 struct oct_target {
     oct_arena *arena;
     const char *name, *summary;
-    bool saturates, bfloat16, runs_all;
+    bool saturates, bfloat16, runs_all, signs_free;
     uint32_t traps; /* bit i: of oct_target_trap_name(i) */
     bool takes[OCT_TARGET_ACTIVATIONS][2]; /* activations; weights: 0 u8, 1 s8 */
     oct_target_op *op;

@@ -193,7 +193,8 @@ static oct_status read_condition(reader *r, oct_target_op *e, oct_err *err)
 /* The words behind the operators. */
 static oct_status read_forms(reader *r, oct_target_op *e, oct_err *err)
 {
-    static const char *const known[] = { "static", "dynamic", "weight-only", "float", "per-tensor", "needs-output", "clamp-needs-output", "if" };
+    static const char *const known[] = { "static", "dynamic", "weight-only", "float", "per-tensor", "needs-output", "clamp-needs-output",
+                                        "crossed", "rounds-constants", "joins-sum", "scalar-scales", "if" };
     const char *at, *word, *is_float = NULL;
     while (!oct_words_done(&r->w)) {
         size_t i = 0;
@@ -208,11 +209,16 @@ static oct_status read_forms(reader *r, oct_target_op *e, oct_err *err)
         case 4: e->per_tensor = true; break;
         case 5: e->needs_output = true; break;
         case 6: e->clamp_needs_output = true; break;
-        case 7: OCT_TRY(read_condition(r, e, err)); break;
+        case 7: e->crossed = true; break;
+        case 8: e->rounds = true; break;
+        case 9: e->joins_sum = true; break;
+        case 10: e->scalars = true; break;
+        case 11: OCT_TRY(read_condition(r, e, err)); break;
         default: return oct_words_unknown(&r->w, at, "form or property", word, known, OCT_COUNT(known), err);
         }
     }
-    if (is_float && (e->forms || e->per_tensor || e->needs_output || e->clamp_needs_output || e->attr))
+    const bool property = e->per_tensor || e->needs_output || e->clamp_needs_output || e->crossed || e->rounds || e->joins_sum || e->scalars;
+    if (is_float && (e->forms || property || e->attr))
         return oct_words_fault(&r->w, is_float, err, "'float' stands alone");
     return is_float || e->forms ? OCT_OK : oct_words_fault(&r->w, r->w.at, err, "static, dynamic, weight-only or float is expected");
 }
@@ -230,7 +236,7 @@ static oct_status set_entry(reader *r, const char *at, const oct_target_op *e, o
     bool clamp;
     const unsigned forms = forms_of(e->op, &clamp);
     oct_target_op *old = oct_target_entry(t, e->op);
-    if (!forms)
+    if (e->kept ? !oct_signature_first(e->op) : !forms)
         return no_operator(r, at, e->op, clamp, err);
     if (e->forms & ~forms)
         return oct_words_fault(&r->w, at, err, "%s has no %s form", e->op, form_name(e->forms & ~forms));
@@ -260,6 +266,21 @@ static oct_status read_op(reader *r, oct_err *err)
     return OCT_OK;
 }
 
+/* keeps OPERATORS */
+static oct_status read_keeps(reader *r, oct_err *err)
+{
+    oct_target_op e = { .kept = true, .depth = r->depth };
+    const char *list, *at, **name;
+    size_t n;
+    OCT_TRY(next(r, &list, &at, err));
+    OCT_TRY(split(r, at, list, "an operator", &name, &n, err));
+    for (size_t i = 0, column = 0; i < n; column += strlen(name[i++]) + 1) {
+        e.op = name[i];
+        OCT_TRY(set_entry(r, at + column, &e, err));
+    }
+    return end_of_line(r, err);
+}
+
 static oct_status read_trap(reader *r, oct_err *err)
 {
     const char *at, *word, *names[32];
@@ -277,12 +298,13 @@ static oct_status read_trap(reader *r, oct_err *err)
 
 /* ---- the whole ---- */
 
-static const char *const keys[] = { "name", "summary", "inherits", "types", "pair-sums", "bfloat16", "quantized", "trap", "op" };
-enum { NAME, SUMMARY, INHERITS, TYPES, PAIR_SUMS, BFLOAT16, QUANTIZED, TRAP, OP };
+static const char *const keys[] = { "name", "summary", "inherits", "types", "pair-sums", "bfloat16", "quantized", "signs", "trap", "keeps", "op" };
+enum { NAME, SUMMARY, INHERITS, TYPES, PAIR_SUMS, BFLOAT16, QUANTIZED, SIGNS, TRAP, KEEPS, OP };
 
 static oct_status read_line(reader *r, oct_err *err)
 {
     static const char *const sums[2] = { "exact", "saturate" }, *const answers[2] = { "no", "yes" }, *const extents[2] = { "listed", "all" };
+    static const char *const signs[2] = { "kept", "free" };
     const char *word, *at;
     unsigned i = 0;
     OCT_TRY(next(r, &word, &at, err));
@@ -290,7 +312,7 @@ static oct_status read_line(reader *r, oct_err *err)
         i++;
     if (i == OCT_COUNT(keys))
         return oct_words_unknown(&r->w, at, "key", word, keys, OCT_COUNT(keys), err);
-    if (i != OP && i != TRAP && (r->given >> i & 1))
+    if (i != OP && i != TRAP && i != KEEPS && (r->given >> i & 1))
         return oct_words_fault(&r->w, at, err, "'%s' stands in two lines of this file", word);
     if (i == INHERITS && r->given >> INHERITS)
         return oct_words_fault(&r->w, at, err, "'inherits' comes before what the target changes");
@@ -303,7 +325,9 @@ static oct_status read_line(reader *r, oct_err *err)
     case PAIR_SUMS: return read_choice(r, "kind of sums", sums, &r->t->saturates, err);
     case BFLOAT16: return read_choice(r, "answer", answers, &r->t->bfloat16, err);
     case QUANTIZED: return read_choice(r, "extent", extents, &r->t->runs_all, err);
+    case SIGNS: return read_choice(r, "answer", signs, &r->t->signs_free, err);
     case TRAP: return read_trap(r, err);
+    case KEEPS: return read_keeps(r, err);
     default: return read_op(r, err);
     }
 }

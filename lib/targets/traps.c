@@ -69,13 +69,33 @@ static bool is_scatter_reduction(const oct_graph *g, const oct_node *n)
            strcmp(oct_node_str(n, "reduction", "none"), "none") != 0;
 }
 
+static bool is_list(const oct_graph *g, int value)
+{
+    return value >= 0 && g->value[value].constant && g->value[value].constant->rank > 0;
+}
+
+/* AveragePool between quantizers of which one has its scale as a list of one number. */
+static bool is_pool_of_lists(const oct_graph *g, const oct_node *n)
+{
+    if (n->domain[0] || strcmp(n->op, "AveragePool") != 0 || n->in[0] < 0 || n->out[0] < 0)
+        return false;
+    const int p = g->value[n->in[0]].producer;
+    const oct_value *y = &g->value[n->out[0]];
+    const oct_node *from = p >= 0 ? &g->node[p] : NULL, *to = oct_value_used_once(y) ? &g->node[y->uses[0].node] : NULL;
+    return from && to && strcmp(from->op, "DequantizeLinear") == 0 && strcmp(to->op, "QuantizeLinear") == 0 && from->n_in > 1 && to->n_in > 1 &&
+           (is_list(g, from->in[1]) || is_list(g, to->in[1]));
+}
+
 static const struct {
     const char *name, *why;
     bool (*is)(const oct_graph *g, const oct_node *n);
+    bool half; /* if it computed on 16-bit floats; else as it stands */
 } all[] = {
-#define OCT_TRAP(name, versions, what, why, is) { name, why, is },
+#define OCT_TRAP(name, versions, what, why, is) { name, why, is, true },
+#define OCT_TRAP_AS_IT_STANDS(name, versions, what, why, is) { name, why, is, false },
 #include "targets/traps.inc"
 #undef OCT_TRAP
+#undef OCT_TRAP_AS_IT_STANDS
 };
 
 const char *oct_target_trap_name(size_t i)
@@ -86,7 +106,19 @@ const char *oct_target_trap_name(size_t i)
 const char *oct_target_trap(const oct_target *t, const oct_graph *g, int node)
 {
     for (size_t i = 0; i < OCT_COUNT(all); i++)
-        if (t->traps >> i & 1 && all[i].is(g, &g->node[node]))
+        if (all[i].half && t->traps >> i & 1 && all[i].is(g, &g->node[node]))
+            return all[i].why;
+    return NULL;
+}
+
+const char *oct_target_refuses(const oct_target *t, const oct_graph *g, int node)
+{
+    const oct_node *n = &g->node[node];
+    const oct_dtype type = n->n_in > 0 && n->in[0] >= 0 ? g->value[n->in[0]].dtype : OCT_UNDEFINED;
+    if (n->n_in < 1 || n->n_out < 1 || n->in[0] < 0 || n->out[0] < 0)
+        return NULL;
+    for (size_t i = 0; i < OCT_COUNT(all); i++)
+        if (t->traps >> i & 1 && (!all[i].half || type == OCT_F16) && all[i].is(g, n))
             return all[i].why;
     return NULL;
 }

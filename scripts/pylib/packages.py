@@ -1,6 +1,7 @@
 """The Python packages that a script needs. Imports none of them itself."""
 import importlib
 import importlib.metadata
+import importlib.util
 import os
 import sys
 
@@ -22,3 +23,8 @@ def need(*names):
 
 def version(name):
     return importlib.metadata.version(name)
+
+
+def has(name):
+    """Whether a package that only some machines have is there."""
+    return importlib.util.find_spec(name) is not None

@@ -165,23 +165,24 @@ def one_thread():
         ort.SessionOptions = options
 
 
-def quantize(model, out, samples, limit, method="minmax", whole=False):
+def quantize(model, out, samples, limit, method="minmax", whole=False, operators=False):
     """ONNX Runtime's documented way: quant_pre_process, then quantize_static (QDQ, u8 x s8, per channel).
     Where that fails, once more without the pre-processing. method: minmax, entropy, percentile; or dynamic, for its quantize_dynamic
-    (s8 weights per channel), which needs no samples."""
+    (s8 weights per channel), which needs no samples. operators: QLinear operators instead of QDQ."""
     from onnxruntime.quantization import (CalibrationMethod, QuantFormat, QuantType, quant_pre_process, quantize_dynamic,
                                           quantize_static)
     methods = {"minmax": CalibrationMethod.MinMax, "entropy": CalibrationMethod.Entropy,
                "percentile": CalibrationMethod.Percentile}
     name = session(model).get_inputs()[0].name
     # Eight samples at a time bound the memory of its histograms; the result is the merged one.
-    options = {"CalibStridedMinMax": 8} if min(limit, samples.count) % 8 == 0 and method != "minmax" else {}
+    options = {"CalibStridedMinMax": 8} if samples and min(limit, samples.count) % 8 == 0 and method != "minmax" else {}
 
     def convert(source):
         if method == "dynamic":
             quantize_dynamic(str(source), str(out), per_channel=True, weight_type=QuantType.QInt8)
             return
-        quantize_static(str(source), str(out), reader(samples, limit, name, whole), quant_format=QuantFormat.QDQ, per_channel=True,
+        quantize_static(str(source), str(out), reader(samples, limit, name, whole),
+                        quant_format=QuantFormat.QOperator if operators else QuantFormat.QDQ, per_channel=True,
                         activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8,
                         calibrate_method=methods[method], extra_options=options)
 

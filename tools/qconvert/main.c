@@ -179,8 +179,9 @@ int main(int argc, char **argv)
         OPT_USUAL("data preprocess samples calib policy target scheme max-drop metric labels output format dry-run json threads quiet"),
         OPT_END,
     };
-    const oct_cli_opt lint[] = { OPT_POSITIONAL("MODEL", &a.model, "ONNX model"), CHOICES, OPT_COMMON,
-                                 OPT_USUAL("policy target scheme json quiet"), OPT_END };
+    const oct_cli_opt lint[] = { OPT_POSITIONAL("MODEL", &a.model, "ONNX model"),
+                                 OPT_FILE(0, "calib", &a.calib, "calibration table of qcalib, for the ranges of its tensors"), CHOICES, OPT_COMMON,
+                                 OPT_USUAL("calib policy target scheme json quiet"), OPT_END };
     const oct_cli_opt explain[] = {
         OPT_POSITIONAL("MODEL", &a.model, "ONNX model"),
         OPT_POSITIONAL("NODE", &a.node, "name of a node, or of one of its outputs"),

@@ -1,0 +1,131 @@
+/* What goes wrong in a quantized model whatever runs it: grids that are too wide for what lies on them, sums that wrap. */
+#include "quant/job.h"
+#include "quant/examine.h"
+
+#include "ops/traits.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { LEAST_LEVELS = 16 }; /* numbers of its grid that a range should reach: 4 of 8 bits */
+
+const char *oct_finding_name(oct_finding_kind kind)
+{
+    static const char *const names[] = { "trap", "collapse", "wraps", "saturates" };
+    return names[kind];
+}
+
+static oct_status add(oct_lint *l, oct_finding_kind kind, const oct_graph *g, int node, const char *where, const char *text, oct_err *err)
+{
+    if (!text || !OCT_GROW(l->arena, l->finding, l->n_finding, l->cap_finding))
+        return oct_nomem(err);
+    const char *name = oct_arena_printf(l->arena, "%s%s", where, oct_node_label(g, node));
+    l->finding[l->n_finding++] = (oct_finding){ kind, name, g->node[node].op, text };
+    return name ? OCT_OK : oct_nomem(err);
+}
+
+/* ---- grids ---- */
+
+/* The quantization of a value, also where a border behind it alone makes it. */
+static const oct_quant *grid_behind(const oct_graph *g, int value)
+{
+    const oct_value *v = &g->value[value];
+    if (v->quant || !oct_value_used_once(v))
+        return v->quant;
+    const oct_node *n = &g->node[v->uses[0].node];
+    return oct_border_of(g, n) == OCT_BORDER_ROUNDS ? g->value[n->out[0]].quant : NULL;
+}
+
+static bool collapses(oct_span s, double step)
+{
+    return s.known && isfinite(s.lo) && isfinite(s.hi) && s.hi > s.lo && (s.hi - s.lo) / step < LEAST_LEVELS;
+}
+
+static oct_status say_collapse(oct_lint *l, const oct_graph *g, int node, int value, const char *where, oct_span s, double step, bool would, oct_err *err)
+{
+    return add(l, OCT_FINDING_COLLAPSE, g, node, where,
+               oct_arena_printf(l->arena, "'%s' is from %.4g to %.4g, and a step of the scale that it %s is %.3g: %d of 256 numbers are left for it",
+                                oct_value_name(g, value), s.lo, s.hi, would ? "would share" : "has", step, (int)floor((s.hi - s.lo) / step) + 1),
+               err);
+}
+
+/* Tensors side by side on one grid: by its scale, or before it is quantized by the range of all of them. */
+static oct_status look_at_join(oct_lint *l, const oct_graph *g, int id, const char *where, const oct_span *span, oct_err *err)
+{
+    const oct_node *n = &g->node[id];
+    const oct_quant *q = grid_behind(g, n->out[0]);
+    const oct_span all = span[n->out[0]];
+    const bool would = !q && !l->quantized && all.known && g->value[n->out[0]].dtype == OCT_F32;
+    const double step = q && q->n == 1 ? (double)q->scale[0] : would ? (all.hi - all.lo) / 255 : 0;
+    for (int i = 0; i < n->n_in && step > 0; i++)
+        if (n->in[i] >= 0 && !oct_value_is_constant(&g->value[n->in[i]]) && collapses(span[n->in[i]], step))
+            OCT_TRY(say_collapse(l, g, id, n->in[i], where, span[n->in[i]], step, would, err));
+    return OCT_OK;
+}
+
+/* What is rounded to a grid that is far wider. */
+static oct_status look_at_grid(oct_lint *l, const oct_graph *g, int id, const char *where, const oct_span *span, oct_err *err)
+{
+    const oct_node *n = &g->node[id];
+    const int from = oct_border_of(g, n) == OCT_BORDER_ROUNDS ? n->in[0] : n->n_out > 0 ? n->out[0] : -1;
+    const oct_quant *q = n->n_out > 0 && n->out[0] >= 0 ? g->value[n->out[0]].quant : NULL;
+    if (!q || q->n != 1 || (q->dtype != OCT_U8 && q->dtype != OCT_S8) || from < 0 || oct_value_is_constant(&g->value[from]) ||
+        !collapses(span[from], (double)q->scale[0]))
+        return OCT_OK;
+    return say_collapse(l, g, id, from, where, span[from], (double)q->scale[0], false, err);
+}
+
+/* ---- sums ---- */
+
+/* The largest sum of products of one output channel: every activation at its farthest from the zero point. */
+static int64_t largest_sum(const oct_weight_layout *l, const oct_quant *w, int farthest)
+{
+    const int64_t depth = l->ins / l->groups * l->taps;
+    int64_t most = 0;
+    for (int64_t g = 0; g < l->matrices * l->groups; g++)
+        for (int64_t o = 0; o < l->outs / l->groups; o++) {
+            int64_t sum = 0;
+            for (int64_t k = 0; k < depth; k++) {
+                const int64_t at = oct_weight_at(l, g, o, k);
+                const int code = w->dtype == OCT_S8 ? ((const int8_t *)w->qvals->data)[at] : ((const uint8_t *)w->qvals->data)[at];
+                sum += abs(code - w->zp[w->n > 1 ? (g % l->groups * (l->outs / l->groups) + o) % w->n : 0]);
+            }
+            most = sum > most ? sum : most;
+        }
+    return most * farthest;
+}
+
+static oct_status look_at_sums(oct_lint *l, const oct_graph *g, int id, const char *where, oct_err *err)
+{
+    const oct_node *n = &g->node[id];
+    const oct_op *op = oct_op_of(g, id);
+    const oct_quant *x = n->n_in > 1 && n->in[0] >= 0 ? g->value[n->in[0]].quant : NULL;
+    const oct_quant *w = n->n_in > 1 && n->in[1] >= 0 ? g->value[n->in[1]].quant : NULL;
+    oct_weight_layout lay;
+    if (!op || op->quant != OCT_QUANT_WEIGHTED || !x || !w || w->block || !w->qvals || !w->qvals->data || (w->dtype != OCT_S8 && w->dtype != OCT_U8) ||
+        x->n > 1 || !oct_weight_layout_of(op, n, 1, w->qvals->rank, w->qvals->dims, &lay))
+        return OCT_OK;
+    if (w->dtype == OCT_S8 && (x->n == 0 || x->dtype == OCT_U8 || x->dtype == OCT_S8) && !oct_pairs_safe(&lay, w->qvals->data))
+        OCT_TRY(add(l, OCT_FINDING_SATURATES, g, id, where, "sums of two of its products can leave 16 bits, where they are added so", err));
+    const int64_t most = largest_sum(&lay, w, 255);
+    if (most > INT32_MAX)
+        return add(l, OCT_FINDING_WRAPS, g, id, where,
+                   oct_arena_printf(l->arena, "with extreme quantized values its sum can reach %lld, and wraps at 2^31", (long long)most), err);
+    return OCT_OK;
+}
+
+oct_status oct_hazards_find(oct_lint *l, const oct_graph *g, const char *where, oct_err *err)
+{
+    oct_span *span;
+    OCT_TRY(oct_spans_find(g, l->table, l->arena, &span, err));
+    for (size_t i = 0; i < g->n_order; i++) {
+        const int id = g->order[i];
+        const oct_op *op = oct_op_of(g, id);
+        if (op && op->quant == OCT_QUANT_JOIN && g->node[id].n_in > 1 && g->node[id].out[0] >= 0)
+            OCT_TRY(look_at_join(l, g, id, where, span, err));
+        else
+            OCT_TRY(look_at_grid(l, g, id, where, span, err));
+        OCT_TRY(look_at_sums(l, g, id, where, err));
+    }
+    return OCT_OK;
+}

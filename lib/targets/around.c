@@ -1,0 +1,394 @@
+/* Targets that find operators by the quantizers around them, as ONNX Runtime does: DequantizeLinear before every input, QuantizeLinear behind every
+ * output, of types and parameters that the operator on integers takes. */
+#include "targets/around.h"
+
+#include "forms/qlinear.h"
+#include "ops/op.h"
+#include "ops/signature.h"
+#include "passes/match.h"
+#include "targets/target_int.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The quantizer or dequantizer beside a value; NULL: there is none. */
+typedef struct finder {
+    const oct_target *t;
+    const oct_graph *g;
+    const oct_node **from; /* [n_value]: what dequantizes it, also where the target moves that behind what moves data */
+    const oct_node **to;   /* [n_value]: what alone reads it, and quantizes it */
+    bool *found;           /* [n_value]: `to` is known */
+    oct_stand *stand;
+} finder;
+
+/* ---- parameters ---- */
+
+static const oct_tensor *constant_of(const oct_graph *g, int value)
+{
+    const oct_tensor *c = value >= 0 ? g->value[value].constant : NULL;
+    return c && c->data ? c : NULL;
+}
+
+static bool is_linear(const oct_graph *g, const oct_node *n, const char *op)
+{
+    const oct_tensor *s = n->n_in > 1 ? constant_of(g, n->in[1]) : NULL;
+    return strcmp(n->op, op) == 0 && n->in[0] >= 0 && n->n_out == 1 && n->out[0] >= 0 && s && s->count > 0 &&
+           (n->n_in < 3 || n->in[2] < 0 || constant_of(g, n->in[2]));
+}
+
+static float scale_at(const oct_graph *g, const oct_node *q, int64_t i)
+{
+    const oct_tensor *s = constant_of(g, q->in[1]);
+    return s->dtype != OCT_F32 ? NAN : ((const float *)s->data)[s->count > 1 ? i : 0];
+}
+
+static oct_dtype code_type(const oct_graph *g, const oct_node *q)
+{
+    return g->value[strcmp(q->op, "QuantizeLinear") == 0 ? q->out[0] : q->in[0]].dtype;
+}
+
+/* The first zero point, of 8 bits; that of other types is not asked for. */
+static int zero_of(const oct_graph *g, const oct_node *q)
+{
+    const oct_tensor *z = q->n_in > 2 ? constant_of(g, q->in[2]) : NULL;
+    return !z ? 0 : z->dtype == OCT_U8 ? *(const uint8_t *)z->data : z->dtype == OCT_S8 ? *(const int8_t *)z->data : 0;
+}
+
+static bool is_single(const oct_graph *g, const oct_node *q)
+{
+    return constant_of(g, q->in[1])->count == 1;
+}
+
+static bool same_parameters(const oct_graph *g, const oct_node *a, const oct_node *b)
+{
+    return is_single(g, a) && is_single(g, b) && scale_at(g, a, 0) == scale_at(g, b, 0) && zero_of(g, a) == zero_of(g, b) &&
+           code_type(g, a) == code_type(g, b);
+}
+
+/* ---- quantizers beside values ---- */
+
+static const oct_node *only_reader(const oct_graph *g, int value)
+{
+    const oct_value *v = &g->value[value];
+    return oct_value_used_once(v) && v->uses[0].slot == 0 ? &g->node[v->uses[0].node] : NULL;
+}
+
+static const oct_target_op *line_of(const oct_target *t, const oct_node *n)
+{
+    return n->domain[0] ? NULL : oct_target_entry(t, n->op);
+}
+
+/* Whether the operator takes bytes in the node's opset, as ONNX has it. */
+static bool takes_bytes(const oct_graph *g, const oct_node *n)
+{
+    const oct_signature *s = oct_signature_find(n->domain, n->op, oct_node_opset(g, n));
+    const char letter = s ? oct_signature_letter(s->in, 0) : 0;
+    const uint32_t set = letter ? s->set[letter - 'A'] : 0;
+    return !set || set >> OCT_U8 & 1;
+}
+
+/* Whether the target moves quantizers over the node. */
+static bool is_crossed(const finder *f, const oct_node *n)
+{
+    const oct_target_op *e = line_of(f->t, n);
+    return e && e->crossed && n->n_out >= 1 && n->out[0] >= 0 && n->in[0] >= 0 && takes_bytes(f->g, n);
+}
+
+static const oct_node *quantizer_behind(finder *f, int value)
+{
+    const oct_node *n = only_reader(f->g, value);
+    if (f->found[value])
+        return f->to[value];
+    f->found[value] = true; /* a graph has no circles, but hostile files may be deep: one visit for each value */
+    if (n && is_linear(f->g, n, "QuantizeLinear"))
+        f->to[value] = n;
+    else if (n && is_crossed(f, n) && f->found[n->out[0]] && f->to[n->out[0]] && is_single(f->g, f->to[n->out[0]]))
+        f->to[value] = f->to[n->out[0]];
+    return f->to[value];
+}
+
+/* From the end, so that what is behind is known; then from the start. */
+static void find(finder *f)
+{
+    const oct_graph *g = f->g;
+    for (size_t i = g->n_order; i-- > 0;) {
+        const oct_node *n = &g->node[g->order[i]];
+        for (int k = 0; k < n->n_out; k++)
+            if (n->out[k] >= 0)
+                quantizer_behind(f, n->out[k]);
+    }
+    for (size_t i = 0; i < g->n_input; i++)
+        quantizer_behind(f, g->input[i]);
+    for (size_t i = 0; i < g->n_order; i++) {
+        const oct_node *n = &g->node[g->order[i]];
+        if (is_linear(g, n, "DequantizeLinear"))
+            f->from[n->out[0]] = n;
+        if (!is_crossed(f, n))
+            continue;
+        if (f->to[n->out[0]] && f->to[n->in[0]] == f->to[n->out[0]] && !f->from[n->in[0]])
+            f->from[n->in[0]] = f->to[n->in[0]]; /* the quantizer went before the node, and what dequantizes behind it */
+        if (f->from[n->in[0]] && is_single(g, f->from[n->in[0]])) {
+            const oct_node *q = only_reader(g, n->out[0]);
+            if (!q || strcmp(q->op, "QuantizeLinear") != 0)
+                f->from[n->out[0]] = f->from[n->in[0]];
+        }
+    }
+}
+
+/* ---- what stands behind a node ---- */
+
+/* A clamp that alone reads the node's result and is read once; -1: none. */
+static int clamp_behind(const oct_graph *g, int value)
+{
+    const oct_value *v = &g->value[value];
+    const int id = oct_value_used_once(v) && v->uses[0].slot == 0 ? v->uses[0].node : -1;
+    const oct_op *op = id >= 0 ? oct_op_of(g, id) : NULL;
+    return op && op->clamp && oct_value_used_once(&g->value[g->node[id].out[0]]) ? id : -1;
+}
+
+/* Whether the quantizer's own limits are within those of the clamp. */
+static bool covers(const oct_graph *g, const oct_node *q, int clamp)
+{
+    const bool s8 = code_type(g, q) == OCT_S8;
+    const float s = scale_at(g, q, 0);
+    float lo, hi;
+    return is_single(g, q) && oct_op_clamp(g, clamp, &lo, &hi) && s * (float)((s8 ? -128 : 0) - zero_of(g, q)) >= lo &&
+           s * (float)((s8 ? 127 : 255) - zero_of(g, q)) <= hi;
+}
+
+/* The quantizer of output `value`, also behind a clamp; *why: the clamp is in the way. */
+static const oct_node *output_quantizer(finder *f, int value, const char **why)
+{
+    const int clamp = clamp_behind(f->g, value);
+    if (clamp < 0)
+        return f->to[value];
+    const oct_node *q = f->to[f->g->node[clamp].out[0]];
+    if (!q || !covers(f->g, q, clamp)) {
+        *why = q ? "the grid of its result goes beyond the Relu or Clip behind it" : "a Relu or Clip without a quantizer stands behind it";
+        return NULL;
+    }
+    return q;
+}
+
+/* ---- rules ---- */
+
+static int type_row(const oct_target *t, oct_dtype type)
+{
+    return type == OCT_U8 || (type == OCT_S8 && t->signs_free) ? 0 : type == OCT_S8 ? 1 : type == OCT_U16 ? 2 : type == OCT_S16 ? 3 : -1;
+}
+
+static bool same_type(const oct_target *t, oct_dtype a, oct_dtype b)
+{
+    return type_row(t, a) >= 0 && type_row(t, a) == type_row(t, b);
+}
+
+/* Types and ranks of scales, of inputs and output alike. */
+static const char *unequal(const finder *f, const oct_target_op *e, const oct_node *first, const oct_node *other)
+{
+    if (type_row(f->t, code_type(f->g, first)) > 1 || !same_type(f->t, code_type(f->g, first), code_type(f->g, other)))
+        return "the target wants its inputs and results in one type of 8 bits";
+    if (!is_single(f->g, first) || !is_single(f->g, other))
+        return "a scale is not one number";
+    if (e && e->scalars && (constant_of(f->g, first->in[1])->rank || constant_of(f->g, other->in[1])->rank))
+        return "a scale is a list of one number, where the target wants a number";
+    return NULL;
+}
+
+/* The bias of a product: none, int32 on the scales' product, or a constant that the target rounds. */
+static const char *bad_bias(const finder *f, const oct_node *n, int slot, bool rounds)
+{
+    const int b = oct_input_at(n, slot);
+    const oct_node *d = b >= 0 ? f->from[b] : NULL;
+    if (b < 0)
+        return NULL;
+    if (!d)
+        return rounds && constant_of(f->g, b) ? NULL : "its bias is not quantized";
+    if (code_type(f->g, d) != OCT_S32)
+        return "its bias is not of int32";
+    const oct_node *x = f->from[n->in[0]], *w = f->from[n->in[1]];
+    const int64_t count = constant_of(f->g, d->in[1])->count;
+    for (int64_t i = 0; w && i < count; i++) {
+        const float want = scale_at(f->g, x, 0) * scale_at(f->g, w, constant_of(f->g, w->in[1])->count > i ? i : 0);
+        if (fabsf(scale_at(f->g, d, i) - want) > 0.01f * want)
+            return "the scale of its bias is not the product of those of input and weights";
+    }
+    return NULL;
+}
+
+static const char *product(finder *f, const oct_target_op *e, const oct_node *n, int bias, const oct_node *to, bool clamped, bool gemm)
+{
+    const oct_node *x = f->from[n->in[0]], *w = n->n_in > 1 && n->in[1] >= 0 ? f->from[n->in[1]] : NULL;
+    const bool rounds = (e->rounds || gemm) && to;
+    if (!x)
+        return "its input is not quantized";
+    if (!w && !(rounds && !gemm && constant_of(f->g, n->in[1])))
+        return "its weights are not quantized";
+    if (e->needs_output && !to && !clamped)
+        return "nothing quantizes its result";
+    const int a = type_row(f->t, code_type(f->g, x));
+    const oct_dtype b = w ? code_type(f->g, w) : OCT_S8;
+    if (a < 0 || (b != OCT_U8 && b != OCT_S8) || !f->t->takes[a][b == OCT_S8])
+        return "the target does not multiply these types";
+    if (to && !same_type(f->t, code_type(f->g, x), code_type(f->g, to)))
+        return "its result has another type than its input";
+    if (!is_single(f->g, x))
+        return "a scale of its input is not one number";
+    if (w && e->per_tensor && !is_single(f->g, w))
+        return "the target takes one scale for all its weights";
+    return bias ? bad_bias(f, n, bias, rounds) : NULL;
+}
+
+static const char *moves(finder *f, const oct_node *n)
+{
+    const oct_node *from = f->from[n->in[0]];
+    bool crossed = is_crossed(f, n);
+    if (!from)
+        return "its input is not quantized";
+    if (!takes_bytes(f->g, n))
+        return "the operator takes no bytes in this opset";
+    for (int k = 0; k < n->n_out; k++) {
+        const oct_node *to = n->out[k] >= 0 ? f->to[n->out[k]] : NULL;
+        if (n->out[k] < 0 || (!to && crossed && k == 0 && f->from[n->out[0]]))
+            continue;
+        if (!to)
+            return "nothing quantizes its result";
+        if (!same_parameters(f->g, from, to))
+            return "scale and zero point of its result are not those of its input";
+    }
+    return NULL;
+}
+
+/* All real inputs and the output are of one type. */
+static const char *functions(finder *f, const oct_target_op *e, const oct_node *n, const oct_node *to)
+{
+    const oct_node *first = NULL;
+    const char *why = NULL;
+    for (int i = 0; i < n->n_in && !why; i++) {
+        if (n->in[i] < 0 || f->g->value[n->in[i]].dtype != OCT_F32)
+            continue;
+        const oct_node *from = f->from[n->in[i]];
+        if (!from)
+            return "its inputs are not all quantized";
+        first = first ? first : from;
+        why = unequal(f, e, first, from);
+    }
+    if (!first)
+        return "its input is not quantized";
+    return why ? why : to ? unequal(f, e, first, to) : "nothing quantizes its result";
+}
+
+/* ---- nodes ---- */
+
+/* Weights that alone are quantized: a product of real numbers. */
+static bool is_blocks(const finder *f, const oct_node *n, const oct_op *op)
+{
+    const oct_node *w = n->n_in > 1 && n->in[1] >= 0 ? f->from[n->in[1]] : NULL;
+    return op->weights.blocks && w && !f->from[n->in[0]] && constant_of(f->g, w->in[0]) && f->g->value[w->in[0]].shape.rank == 2 &&
+           oct_target_lists(f->t, n->op, OCT_TARGET_WEIGHT_ONLY) && !f->to[n->out[0]];
+}
+
+/* The sum of a constant that alone reads a product of matrices, and becomes one operator with it before quantizers are looked for; -1: none. */
+static int joined_sum(const finder *f, const oct_target_op *e, const oct_node *n, const oct_tensor **row)
+{
+    const oct_graph *g = f->g;
+    const oct_value *v = &g->value[n->out[0]];
+    const int id = e->joins_sum && oct_value_used_once(v) ? v->uses[0].node : -1;
+    const oct_op *op = id >= 0 ? oct_op_of(g, id) : NULL;
+    const int other = op && op->adds && g->node[id].n_in == 2 ? oct_other_input(&g->node[id], n->out[0]) : -1;
+    const oct_shape *b = &g->value[n->in[1]].shape;
+    *row = other >= 0 ? constant_of(g, other) : NULL;
+    return *row && b->rank == 2 && b->d[1].n > 0 && (*row)->count == b->d[1].n && g->value[other].dtype == OCT_F32 ? id : -1;
+}
+
+static void settle(finder *f, int id, const char *why)
+{
+    f->stand[id].kind = why ? OCT_STANDS_FLOAT : OCT_STANDS_INTEGER;
+    f->stand[id].why = why ? why : "quantized in the model";
+}
+
+static void judge_product(finder *f, const oct_target_op *e, int id, const oct_op *op)
+{
+    const oct_node *n = &f->g->node[id];
+    const oct_tensor *row = NULL;
+    const char *why = NULL;
+    const int sum = joined_sum(f, e, n, &row), end = sum >= 0 && (row->rank == 1 || f->g->value[n->in[0]].shape.rank == 2) ? sum : id;
+    const oct_node *to = output_quantizer(f, f->g->node[end].out[0], &why);
+    const bool clamped = why != NULL;
+    if (is_blocks(f, n, op)) {
+        f->stand[id].kind = OCT_STANDS_BLOCKS;
+        f->stand[id].why = "its weights are stored in few bits";
+        return;
+    }
+    if (end != id && !why && (row->rank != 1 || !to))
+        why = row->rank != 1 ? "the constant that is added to it is no vector" : "nothing quantizes its sum with the bias behind it";
+    if (clamped && !e->needs_output && !e->clamp_needs_output)
+        why = NULL;
+    const char *other = product(f, e, n, op->weights.bias, to, clamped, end != id);
+    settle(f, id, other ? other : why);
+    if (end != id) {
+        f->stand[end] = f->stand[id];
+        f->stand[end].with = id;
+    }
+}
+
+/* The bias behind an operator on integers that is scaled by a product: part of it. */
+static void join_bias(finder *f, int id)
+{
+    static const char *const path[] = { "Cast", "Mul", "Add" };
+    const oct_graph *g = f->g;
+    const oct_op *op = oct_op_of(g, id);
+    int v = g->node[id].n_out > 0 ? g->node[id].out[0] : -1, at = id;
+    if (!op || !op->scheme || strcmp(op->type, "MatMulInteger") != 0)
+        return;
+    for (size_t i = 0; i < OCT_COUNT(path); i++) {
+        at = v >= 0 && oct_value_used_once(&g->value[v]) ? g->value[v].uses[0].node : -1;
+        if (at < 0 || !oct_is_op(&g->node[at], path[i]))
+            return;
+        const int other = i == 2 ? oct_other_input(&g->node[at], v) : -1;
+        if (i == 2 && (other < 0 || !constant_of(g, other) || constant_of(g, other)->rank != 1))
+            return;
+        v = g->node[at].out[0];
+    }
+    f->stand[at] = (oct_stand){ OCT_STANDS_INTEGER, "part of the product before it", id };
+}
+
+static void judge(finder *f, int id)
+{
+    const oct_node *n = &f->g->node[id];
+    const oct_op *op = oct_op_of(f->g, id);
+    const oct_target_op *e = op ? line_of(f->t, n) : NULL;
+    const char *why = NULL;
+    if (f->stand[id].kind == OCT_STANDS_INTEGER)
+        join_bias(f, id);
+    if (f->stand[id].kind != OCT_STANDS_FLOAT || f->stand[id].with >= 0 || !op || n->n_in < 1 || n->in[0] < 0 || n->n_out < 1 || n->out[0] < 0)
+        return;
+    if (!e || !(e->forms & OCT_TARGET_STATIC || e->kept) || (op->integer && !e->kept && !oct_target_runs(f->t, f->g, id, OCT_TARGET_STATIC, &why))) {
+        f->stand[id].why = why ? why : "the target runs this operator in float";
+        return;
+    }
+    if (op->quant == OCT_QUANT_WEIGHTED) {
+        judge_product(f, e, id, op);
+        return;
+    }
+    if (op->quant == OCT_QUANT_SAME) {
+        settle(f, id, moves(f, n));
+        return;
+    }
+    const oct_node *to = output_quantizer(f, n->out[0], &why);
+    const char *other = functions(f, e, n, to);
+    settle(f, id, why ? why : other);
+}
+
+oct_status oct_target_stand_around(const oct_target *t, const oct_graph *g, oct_arena *arena, oct_stand *stand, oct_err *err)
+{
+    finder f = { .t = t, .g = g, .stand = stand };
+    f.from = oct_arena_calloc(arena, g->n_value + 1, sizeof *f.from);
+    f.to = oct_arena_calloc(arena, g->n_value + 1, sizeof *f.to);
+    f.found = oct_arena_calloc(arena, g->n_value + 1, sizeof *f.found);
+    if (!f.from || !f.to || !f.found)
+        return oct_nomem(err);
+    find(&f);
+    for (size_t i = 0; i < g->n_order; i++)
+        judge(&f, g->order[i]);
+    return OCT_OK;
+}

@@ -1,0 +1,138 @@
+/* How nodes stand in targets that look for quantizers around operators, and in those that compute wherever values are quantized. */
+#include "targets/stand.h"
+
+#include "forms/forms.h"
+#include "forms/qlinear.h"
+#include "targets/around.h"
+#include "targets/target_int.h"
+
+#include <string.h>
+
+/* ---- operators that are of quantized values themselves ---- */
+
+/* What an operator that is one of integers, or of weights in blocks, computes on wherever it runs. */
+static oct_compute by_itself(const oct_op *op)
+{
+    return !op || !op->scheme ? OCT_ON_REALS : strcmp(op->scheme, "int8") == 0 ? OCT_ON_DYNAMIC : OCT_ON_BLOCKS;
+}
+
+static bool has_quantized(const oct_graph *g, const oct_node *n, const oct_op *op)
+{
+    const oct_graph *nested;
+    if ((op && (op->is_qdq || op->scheme)) || oct_qlinear_of(n) || strcmp(n->op, "DynamicQuantizeLinear") == 0)
+        return true;
+    for (size_t k = 0; (nested = oct_node_graph_at(n, k)); k++)
+        if (oct_has_quantized(nested))
+            return true;
+    (void)g;
+    return false;
+}
+
+bool oct_has_quantized(const oct_graph *g)
+{
+    for (size_t i = 0; i < g->n_order; i++)
+        if (has_quantized(g, &g->node[g->order[i]], oct_op_of(g, g->order[i])))
+            return true;
+    return false;
+}
+
+/* ---- targets that run what our own operators can ---- */
+
+oct_status oct_target_computes(const oct_target *t, const oct_graph *read, int node, oct_compute *how, const char **why, oct_err *err)
+{
+    static const oct_target_form as[] = { [OCT_ON_QUANTIZED] = OCT_TARGET_STATIC, [OCT_ON_DYNAMIC] = OCT_TARGET_DYNAMIC,
+                                          [OCT_ON_BLOCKS] = OCT_TARGET_WEIGHT_ONLY };
+    *how = by_itself(oct_op_of(read, node));
+    if (*how != OCT_ON_REALS)
+        return OCT_OK;
+    OCT_TRY(oct_compute_of(read, node, how, err));
+    if (*how != OCT_ON_REALS && !oct_target_keeps(t, read, node, as[*how], why))
+        *how = OCT_ON_REALS;
+    return OCT_OK;
+}
+
+/* What spells quantized values: it went when the graph was read, or became a border. */
+static bool is_spelling(const oct_graph *g, const oct_graph *read, int node)
+{
+    const oct_op *op = oct_op_of(g, node);
+    return read->node[node].dead || (op && op->is_qdq) || oct_border_of(read, &read->node[node]);
+}
+
+static oct_status stand_read(const oct_target *t, const oct_graph *g, const oct_graph *read, oct_stand *stand, oct_err *err)
+{
+    for (size_t i = 0; i < g->n_order; i++) {
+        const int id = g->order[i];
+        const char *why = "its values are not quantized, or not as its integer form needs it";
+        oct_compute how;
+        if (is_spelling(g, read, id) || stand[id].kind == OCT_STANDS_APART) {
+            stand[id] = (oct_stand){ OCT_STANDS_APART, "it spells quantized values", -1 };
+            continue;
+        }
+        oct_target_runs(t, g, id, OCT_TARGET_STATIC, &why);
+        OCT_TRY(oct_target_computes(t, read, id, &how, &why, err));
+        stand[id].kind = how == OCT_ON_REALS ? OCT_STANDS_FLOAT : how == OCT_ON_BLOCKS ? OCT_STANDS_BLOCKS : OCT_STANDS_INTEGER;
+        stand[id].why = how == OCT_ON_REALS ? why : "quantized in the model";
+    }
+    return OCT_OK;
+}
+
+static oct_status stand_runtime(const oct_target *t, const oct_graph *g, oct_stand *stand, oct_err *err)
+{
+    oct_graph *read = NULL;
+    OCT_TRY(oct_graph_clone(g, &read, err));
+    oct_status s = oct_forms_read(read, NULL, NULL, err);
+    if (s == OCT_OK) {
+        oct_graph_prune(read);
+        s = stand_read(t, g, read, stand, err);
+    }
+    oct_graph_destroy(read);
+    return s;
+}
+
+/* ---- all ---- */
+
+static bool is_real(const oct_graph *g, int value)
+{
+    const oct_dtype t = value >= 0 ? g->value[value].dtype : OCT_UNDEFINED;
+    return t == OCT_F32 || t == OCT_F16 || t == OCT_BF16 || t == OCT_F64;
+}
+
+/* What is known without the quantizers around: operators of quantized values, and those that have to do with no real numbers. */
+static oct_stand first_look(const oct_target *t, const oct_graph *g, int id)
+{
+    const oct_node *n = &g->node[id];
+    const oct_op *op = oct_op_of(g, id);
+    const oct_compute how = by_itself(op);
+    bool real = false, byte = false;
+    if (oct_node_graph_at(n, 0))
+        return (oct_stand){ OCT_STANDS_APART, "the nodes of its graphs are judged one by one", -1 };
+    if (how == OCT_ON_BLOCKS)
+        return (oct_stand){ OCT_STANDS_BLOCKS, "its weights are stored in few bits", -1 };
+    if (how == OCT_ON_DYNAMIC || oct_qlinear_of(n))
+        return (oct_stand){ OCT_STANDS_INTEGER, "an operator on integers", -1 };
+    if ((op && op->is_qdq) || strcmp(n->op, "DynamicQuantizeLinear") == 0)
+        return (oct_stand){ OCT_STANDS_APART, "it spells quantized values", -1 };
+    for (int i = 0; i < n->n_in; i++)
+        real |= is_real(g, n->in[i]);
+    for (int k = 0; k < n->n_out; k++) {
+        const oct_dtype type = n->out[k] >= 0 ? g->value[n->out[k]].dtype : OCT_UNDEFINED;
+        real |= is_real(g, n->out[k]) || type == OCT_UNDEFINED;
+        byte |= type == OCT_U8 || type == OCT_S8;
+    }
+    if (!real && byte && op && op->quant != OCT_QUANT_NONE && oct_target_lists(t, n->op, OCT_TARGET_STATIC))
+        return (oct_stand){ OCT_STANDS_INTEGER, "it moves bytes", -1 };
+    if (!real)
+        return (oct_stand){ OCT_STANDS_APART, "it has no real numbers", -1 };
+    return (oct_stand){ OCT_STANDS_FLOAT, op ? "nothing is quantized around it" : "the operator is unknown", -1 };
+}
+
+oct_status oct_target_stands(const oct_target *t, const oct_graph *g, oct_arena *arena, oct_stand **stand, oct_err *err)
+{
+    oct_stand *s = oct_arena_calloc(arena, g->n_node + 1, sizeof *s);
+    if (!s)
+        return oct_nomem(err);
+    for (size_t i = 0; i < g->n_order; i++)
+        s[g->order[i]] = first_look(t, g, g->order[i]);
+    *stand = s;
+    return t->runs_all ? stand_runtime(t, g, s, err) : oct_target_stand_around(t, g, arena, s, err);
+}

@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""Compares what qconvert lint says of each node of a file, integer or float, with the graph that ONNX Runtime's optimizer leaves.
+
+    check_lint.py [--all] [--zoo FOLDER] [--shared FOLDER] [--only GLOB]... [--kind KIND]... [--qconvert PROGRAM] [-v]
+
+Each model is taken as it is, as qconvert writes it (QDQ, operators on integers, dynamic), as ONNX Runtime's quantizer does (QDQ, operators on
+integers, dynamic), and as NNCF does where that is installed. Conv, Gemm, MatMul, LSTM, pooling and Add are compared, in nested graphs too. Quick: the
+bundled model and small networks; --all: all that tests hold and what make_zoo.py makes; --shared: the trained models too. It also holds
+that lint names models that ONNX Runtime does not load for a reason that is known (lib/targets/traps.inc).
+
+Needs Python packages: runs itself with OCT_PYTHON when that is set.
+Exit: 0 when at least 99 % are right, 1 when not, 77 without the packages.
+"""
+import argparse
+import json
+import sys
+import tempfile
+from collections import Counter
+from fnmatch import fnmatch
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
+from pylib import packages
+
+packages.need("numpy", "onnx", "onnxruntime")
+sys.path.append(str(Path(__file__).resolve().parents[1] / "generate"))  # for make_zoo
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from pylib import digest_models, peer, stands, tool
+
+LEAST = 0.99
+OURS = {"ours, QDQ": (), "ours, operators": ("--format", "qoperator"), "ours, dynamic": ("--scheme", "dynamic")}
+THEIRS = {"ORT, QDQ": "qdq", "ORT, operators": "qoperator", "ORT, dynamic": "dynamic"}
+KINDS = ("float", *OURS, *THEIRS, "NNCF")
+
+
+class Rows:
+    """Samples for ONNX Runtime's calibration: all inputs of a run each."""
+
+    def __init__(self, model):
+        with np.load(model.data) if model.data.suffix == ".npz" else open(model.data, "rb") as f:
+            arrays = {k: f[k] for k in f.files} if model.data.suffix == ".npz" else {"": np.load(f)}
+        inputs = peer.session(model.path).get_inputs()
+        if "" in arrays:
+            arrays = {inputs[0].name: arrays[""]}
+        self.arrays, self.ranks = arrays, {i.name: len(i.shape) for i in inputs}
+        self.types = {i.name: np.float32 if i.type == "tensor(float)" else None for i in inputs}
+        self.count = min(len(a) for a in arrays.values())
+
+    def get(self, i):
+        def one(name):
+            row = self.arrays[name][i]
+            row = row if row.ndim == self.ranks[name] else row[None]
+            return row.astype(self.types[name]) if self.types[name] else row
+        return {name: one(name) for name in self.ranks}
+
+
+def nncf_model(model, out):
+    import nncf
+    nncf.set_log_level(50)
+    rows = Rows(model)
+    made = peer.modern(model.path)
+    onnx.save(nncf.quantize(made, nncf.Dataset([rows.get(i) for i in range(min(4, rows.count))]), subset_size=4), out)
+
+
+def make(args, model, kind, out):
+    """Writes the model as `kind` says."""
+    if kind == "float":
+        return model.path
+    if kind in OURS:
+        data = ("--data", model.data, *model.options) if kind != "ours, dynamic" else ()
+        tool.run([args.qconvert, model.path, "-o", out, "-q", "--no-recover", *OURS[kind], *data])
+    elif kind in THEIRS:
+        peer.quantize(model.path, out, None if kind == "ORT, dynamic" else Rows(model), 4, "dynamic" if kind == "ORT, dynamic" else "minmax", whole=True,
+                      operators=kind == "ORT, operators")
+    else:
+        nncf_model(model, out)
+    return out
+
+
+def lint(args, path, folder, target="onnxruntime-x86"):
+    report = folder / "lint.json"
+    tool.run([args.qconvert, "lint", path, "--target", target, "-q", "--json", report])
+    return json.loads(report.read_text())
+
+
+class Figures:
+    def __init__(self):
+        self.right, self.all, self.gone, self.wrong, self.skipped = Counter(), Counter(), Counter(), [], []
+
+    def add(self, kind, what, said, is_so):
+        self.all[kind] += 1
+        self.right[kind] += said["runs"] == is_so
+        if said["runs"] != is_so:
+            self.wrong.append(f"{what}: lint says {said['runs']} ({said['why']}), it is {is_so}")
+
+    def print(self):
+        for kind in KINDS:
+            if self.all[kind]:
+                print(f"{kind:18} {100 * self.right[kind] / self.all[kind]:6.2f} % of {self.all[kind]:6} nodes; {self.gone[kind]} went")
+        share = sum(self.right.values()) / max(1, sum(self.all.values()))
+        print(f"{'all':18} {100 * share:6.2f} % of {sum(self.all.values()):6} nodes; {len(self.skipped)} files could not be made or loaded")
+        return share
+
+
+def compare(args, figures, model, kind, path, folder):
+    opt = stands.optimized(path)
+    said = {x["name"]: x for x in lint(args, path, folder)["nodes"]}
+    graph = onnx.load(path, load_external_data=False).graph
+    readers = stands.readers_of(graph)
+    for name, node, _ in stands.walk(graph):
+        if node.op_type not in stands.KINDS or name not in said:
+            continue
+        found = opt.of(node, readers)
+        if found is None:
+            figures.gone[kind] += 1
+        else:
+            figures.add(kind, f"{model.name}, {kind}: {name} ({node.op_type} -> {found.op_type})", said[name], opt.runs(found))
+
+
+def check_model(args, figures, model, kinds, folder):
+    for kind in kinds:
+        if not model.data and kind not in ("float", "ours, dynamic", "ORT, dynamic"):
+            continue
+        out = folder / "made.onnx"
+        try:
+            path = make(args, model, kind, out)
+            compare(args, figures, model, kind, path, folder)
+        except Exception as error:  # one of the tools refuses it: there is nothing to compare
+            figures.skipped.append(f"{model.name}, {kind}: {type(error).__name__}: {str(error)[:200]}")
+        for rest in folder.glob("made.onnx*"):
+            rest.unlink()
+
+
+def pool_of_lists(path):
+    """A model that lib/targets/traps.inc calls pool-of-lists."""
+    one, zero = np.array([0.02], np.float32), np.array([0], np.uint8)
+    nodes = [helper.make_node("QuantizeLinear", ["x", "s", "z"], ["a"]), helper.make_node("DequantizeLinear", ["a", "s", "z"], ["b"]),
+             helper.make_node("AveragePool", ["b"], ["c"], name="pool", kernel_shape=[2, 2]), helper.make_node("QuantizeLinear", ["c", "s", "z"], ["d"]),
+             helper.make_node("DequantizeLinear", ["d", "s", "z"], ["y"])]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 4, 8, 8])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], [numpy_helper.from_array(one, "s"), numpy_helper.from_array(zero, "z")])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path)
+    return path
+
+
+def check_traps(args, folder):
+    """Whether ONNX Runtime refuses the model and lint says so."""
+    path = pool_of_lists(folder / "trap.onnx")
+    report = lint(args, path, folder)
+    fits = {t["name"]: t["fits"] for t in report["targets"]}
+    try:
+        peer.session(path)
+        loads = True
+    except Exception:
+        loads = False
+    ok = not loads and [t["node"] for t in report["traps"]] == ["pool"] and not fits["onnxruntime-x86"]
+    print(f"{'ok' if ok else 'FAILED'}  pool-of-lists: ONNX Runtime {'loads' if loads else 'refuses'} it, lint names {report['traps']}")
+    return ok
+
+
+def models(args, folder):
+    yield from (m for m in digest_models.bundled(folder) if args.all or m.name == "demo")
+    yield from digest_models.small(folder, lambda _: True)
+    if args.all or args.zoo:
+        yield from digest_models.networks(folder, args.zoo, 1, lambda _: True)
+    if args.shared and args.shared.is_dir():
+        yield from digest_models.trained(folder, args.shared, lambda _: True)
+    elif args.shared:
+        print(f"the trained models are not there ({args.shared}): skipped")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--qconvert", default=tool.find("qconvert"))
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--zoo", type=Path)
+    parser.add_argument("--shared", type=Path)
+    parser.add_argument("--only", action="append", metavar="GLOB")
+    parser.add_argument("--kind", action="append", choices=KINDS)
+    parser.add_argument("-v", "--verbose", action="store_true")
+    args = parser.parse_args()
+    figures, kinds = Figures(), args.kind or [k for k in KINDS if k != "NNCF" or packages.has("nncf")]
+    with tempfile.TemporaryDirectory(prefix="octet-lint-") as folder:
+        work = Path(folder) / "models"
+        work.mkdir()
+        traps = check_traps(args, Path(folder))
+        for m in models(args, work):
+            if not args.only or any(fnmatch(m.name, g) for g in args.only):
+                check_model(args, figures, m, kinds, Path(folder))
+    share = figures.print()
+    for line in (figures.wrong + figures.skipped) if args.verbose else figures.wrong[:20]:
+        print(line)
+    return 0 if share >= LEAST and traps and sum(figures.all.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
