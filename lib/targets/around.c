@@ -170,22 +170,46 @@ static const oct_node *output_quantizer(finder *f, int value, const char **why)
     return q;
 }
 
-/* ---- rules ---- */
-
-static int type_row(const oct_target *t, oct_dtype type)
+/* Whether a quantizer behind a value is not its only reader. */
+static bool is_shared(const oct_graph *g, int value)
 {
-    return type == OCT_U8 || (type == OCT_S8 && t->signs_free) ? 0 : type == OCT_S8 ? 1 : type == OCT_U16 ? 2 : type == OCT_S16 ? 3 : -1;
+    const oct_value *v = &g->value[value];
+    for (size_t i = 0; i < v->n_uses && !oct_value_used_once(v); i++)
+        if (v->uses[i].slot == 0 && strcmp(g->node[v->uses[i].node].op, "QuantizeLinear") == 0)
+            return true;
+    return false;
 }
 
-static bool same_type(const oct_target *t, oct_dtype a, oct_dtype b)
+/* ---- rules ---- */
+
+/* Whether one dequantizer alone reads what a quantizer makes, and one node that. */
+static bool is_lone_pair(const oct_graph *g, const oct_node *q)
 {
-    return type_row(t, a) >= 0 && type_row(t, a) == type_row(t, b);
+    const bool quantizer = strcmp(q->op, "QuantizeLinear") == 0;
+    const int codes = quantizer ? q->out[0] : q->in[0];
+    const oct_node *d = quantizer ? only_reader(g, codes) : q;
+    const int p = g->value[codes].producer;
+    return d && is_linear(g, d, "DequantizeLinear") && p >= 0 && is_linear(g, &g->node[p], "QuantizeLinear") && oct_value_used_once(&g->value[codes]) &&
+           oct_value_used_once(&g->value[d->out[0]]);
+}
+
+/* The row of the target's types that a quantizer or dequantizer of activations has there; -1: none. */
+static int type_row(const finder *f, const oct_node *q)
+{
+    const oct_dtype type = code_type(f->g, q);
+    const bool becomes_u8 = type == OCT_S8 && f->t->signs_free && is_lone_pair(f->g, q);
+    return type == OCT_U8 || becomes_u8 ? 0 : type == OCT_S8 ? 1 : type == OCT_U16 ? 2 : type == OCT_S16 ? 3 : -1;
+}
+
+static bool same_type(const finder *f, const oct_node *a, const oct_node *b)
+{
+    return type_row(f, a) >= 0 && type_row(f, a) == type_row(f, b);
 }
 
 /* Types and ranks of scales, of inputs and output alike. */
 static const char *unequal(const finder *f, const oct_target_op *e, const oct_node *first, const oct_node *other)
 {
-    if (type_row(f->t, code_type(f->g, first)) > 1 || !same_type(f->t, code_type(f->g, first), code_type(f->g, other)))
+    if (type_row(f, first) > 1 || !same_type(f, first, other))
         return "the target wants its inputs and results in one type of 8 bits";
     if (!is_single(f->g, first) || !is_single(f->g, other))
         return "a scale is not one number";
@@ -225,11 +249,13 @@ static const char *product(finder *f, const oct_target_op *e, const oct_node *n,
         return "its weights are not quantized";
     if (e->needs_output && !to && !clamped)
         return "nothing quantizes its result";
-    const int a = type_row(f->t, code_type(f->g, x));
+    const int a = type_row(f, x);
     const oct_dtype b = w ? code_type(f->g, w) : OCT_S8;
     if (a < 0 || (b != OCT_U8 && b != OCT_S8) || !f->t->takes[a][b == OCT_S8])
         return "the target does not multiply these types";
-    if (to && !same_type(f->t, code_type(f->g, x), code_type(f->g, to)))
+    if (a == 1 && f->t->signs_free && !e->signs && !gemm)
+        return "activations of s8 stay so where a quantizer has several readers, and the target takes u8";
+    if (to && !same_type(f, x, to))
         return "its result has another type than its input";
     if (!is_single(f->g, x))
         return "a scale of its input is not one number";
@@ -283,21 +309,34 @@ static const char *functions(finder *f, const oct_target_op *e, const oct_node *
 static bool is_blocks(const finder *f, const oct_node *n, const oct_op *op)
 {
     const oct_node *w = n->n_in > 1 && n->in[1] >= 0 ? f->from[n->in[1]] : NULL;
-    return op->weights.blocks && w && !f->from[n->in[0]] && constant_of(f->g, w->in[0]) && f->g->value[w->in[0]].shape.rank == 2 &&
+    const char *transposed = op->weights.transposed;
+    return op->weights.blocks && w && !f->from[n->in[0]] && !(transposed && oct_node_int(n, transposed, 0)) && constant_of(f->g, w->in[0]) && f->g->value[w->in[0]].shape.rank == 2 &&
            oct_target_lists(f->t, n->op, OCT_TARGET_WEIGHT_ONLY) && !f->to[n->out[0]];
 }
 
-/* The sum of a constant that alone reads a product of matrices, and becomes one operator with it before quantizers are looked for; -1: none. */
-static int joined_sum(const finder *f, const oct_target_op *e, const oct_node *n, const oct_tensor **row)
+static bool same_dim(const oct_dim *a, const oct_dim *b)
+{
+    return a->n >= 0 ? a->n == b->n : b->n < 0 && a->sym && b->sym && strcmp(a->sym, b->sym) == 0;
+}
+
+/* The sum that alone reads a product of matrices, and becomes one operator with it before quantizers are looked for; -1: none. *vector: what
+ * is added is a constant row. */
+static int joined_sum(const finder *f, const oct_target_op *e, const oct_node *n, bool *vector)
 {
     const oct_graph *g = f->g;
     const oct_value *v = &g->value[n->out[0]];
     const int id = e->joins_sum && oct_value_used_once(v) ? v->uses[0].node : -1;
     const oct_op *op = id >= 0 ? oct_op_of(g, id) : NULL;
     const int other = op && op->adds && g->node[id].n_in == 2 ? oct_other_input(&g->node[id], n->out[0]) : -1;
-    const oct_shape *b = &g->value[n->in[1]].shape;
-    *row = other >= 0 ? constant_of(g, other) : NULL;
-    return *row && b->rank == 2 && b->d[1].n > 0 && (*row)->count == b->d[1].n && g->value[other].dtype == OCT_F32 ? id : -1;
+    const oct_shape *a = &g->value[n->in[0]].shape, *b = &g->value[n->in[1]].shape, *c = other >= 0 ? &g->value[other].shape : NULL;
+    if (!c || g->value[other].dtype != OCT_F32 || a->rank < 1 || b->rank != 2 || (c->rank != 1 && (c->rank != 2 || a->rank != 2)))
+        return -1;
+    *vector = c->rank == 1 && constant_of(g, other);
+    if (!same_dim(&c->d[c->rank - 1], &b->d[1]))
+        return -1;
+    if (a->rank != 2)
+        return oct_shape_known(a, NULL) && oct_shape_known(b, NULL) ? id : -1;
+    return c->rank == 1 || c->d[0].n == 1 || same_dim(&c->d[0], &a->d[0]) ? id : -1;
 }
 
 static void settle(finder *f, int id, const char *why)
@@ -309,23 +348,25 @@ static void settle(finder *f, int id, const char *why)
 static void judge_product(finder *f, const oct_target_op *e, int id, const oct_op *op)
 {
     const oct_node *n = &f->g->node[id];
-    const oct_tensor *row = NULL;
+    bool vector = false;
     const char *why = NULL;
-    const int sum = joined_sum(f, e, n, &row), end = sum >= 0 && (row->rank == 1 || f->g->value[n->in[0]].shape.rank == 2) ? sum : id;
-    const oct_node *to = output_quantizer(f, f->g->node[end].out[0], &why);
+    const int sum = joined_sum(f, e, n, &vector), end = sum >= 0 ? sum : id, value = f->g->node[end].out[0];
+    const oct_node *to = output_quantizer(f, value, &why);
     const bool clamped = why != NULL;
     if (is_blocks(f, n, op)) {
         f->stand[id].kind = OCT_STANDS_BLOCKS;
         f->stand[id].why = "its weights are stored in few bits";
         return;
     }
-    if (end != id && !why && (row->rank != 1 || !to))
-        why = row->rank != 1 ? "the constant that is added to it is no vector" : "nothing quantizes its sum with the bias behind it";
     if (clamped && !e->needs_output && !e->clamp_needs_output)
         why = NULL;
-    const char *other = product(f, e, n, op->weights.bias, to, clamped, end != id);
+    if (!why && !to && is_shared(f->g, value))
+        why = "its result has other readers beside the quantizer";
+    if (!why && sum >= 0 && (!vector || !to))
+        why = vector ? "nothing quantizes its sum with the bias behind it" : "what is added to it is no constant row";
+    const char *other = product(f, e, n, op->weights.bias, to, clamped, sum >= 0);
     settle(f, id, other ? other : why);
-    if (end != id) {
+    if (sum >= 0) {
         f->stand[end] = f->stand[id];
         f->stand[end].with = id;
     }
@@ -345,7 +386,9 @@ static void join_bias(finder *f, int id)
         if (at < 0 || !oct_is_op(&g->node[at], path[i]))
             return;
         const int other = i == 2 ? oct_other_input(&g->node[at], v) : -1;
-        if (i == 2 && (other < 0 || !constant_of(g, other) || constant_of(g, other)->rank != 1))
+        const oct_tensor *row = other >= 0 ? constant_of(g, other) : NULL;
+        const oct_shape *y = &g->value[v].shape;
+        if (i == 2 && (!row || row->rank != 1 || (y->rank > 0 && y->d[y->rank - 1].n >= 0 && y->d[y->rank - 1].n != row->count)))
             return;
         v = g->node[at].out[0];
     }

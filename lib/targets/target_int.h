@@ -15,6 +15,7 @@ typedef struct oct_target_op {
     bool rounds;    /* constant weights and biases that a file has as reals are quantized when it is loaded */
     bool joins_sum; /* with the sum of a constant that alone reads it, it is made one node before quantizers are looked for */
     bool scalars;   /* its scales must be of rank 0 */
+    bool signs;     /* takes s8 activations also where `signs free` has all others become u8 */
     bool kept;      /* of `keeps`: on integers in files that have it so, never placed */
     /* The condition: the attribute has one of the values, or is absent where that is allowed. attr NULL: none. */
     const char *attr;

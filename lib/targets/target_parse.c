@@ -194,7 +194,7 @@ static oct_status read_condition(reader *r, oct_target_op *e, oct_err *err)
 static oct_status read_forms(reader *r, oct_target_op *e, oct_err *err)
 {
     static const char *const known[] = { "static", "dynamic", "weight-only", "float", "per-tensor", "needs-output", "clamp-needs-output",
-                                        "crossed", "rounds-constants", "joins-sum", "scalar-scales", "if" };
+                                        "crossed", "rounds-constants", "joins-sum", "scalar-scales", "signed", "if" };
     const char *at, *word, *is_float = NULL;
     while (!oct_words_done(&r->w)) {
         size_t i = 0;
@@ -213,11 +213,13 @@ static oct_status read_forms(reader *r, oct_target_op *e, oct_err *err)
         case 8: e->rounds = true; break;
         case 9: e->joins_sum = true; break;
         case 10: e->scalars = true; break;
-        case 11: OCT_TRY(read_condition(r, e, err)); break;
+        case 11: e->signs = true; break;
+        case 12: OCT_TRY(read_condition(r, e, err)); break;
         default: return oct_words_unknown(&r->w, at, "form or property", word, known, OCT_COUNT(known), err);
         }
     }
-    const bool property = e->per_tensor || e->needs_output || e->clamp_needs_output || e->crossed || e->rounds || e->joins_sum || e->scalars;
+    const bool property = e->per_tensor || e->needs_output || e->clamp_needs_output || e->crossed || e->rounds || e->joins_sum || e->scalars ||
+                          e->signs;
     if (is_float && (e->forms || property || e->attr))
         return oct_words_fault(&r->w, is_float, err, "'float' stands alone");
     return is_float || e->forms ? OCT_OK : oct_words_fault(&r->w, r->w.at, err, "static, dynamic, weight-only or float is expected");

@@ -15,6 +15,9 @@ ADDS = {"Add", "QLinearAdd", "SkipLayerNormalization", "SkipSimplifiedLayerNorma
 ALIKE = {"Conv": CONVS, "Gemm": PRODUCTS, "MatMul": PRODUCTS, "LSTM": {"LSTM", "DynamicQuantizeLSTM"}, "Add": ADDS | PRODUCTS | CONVS,
          "MaxPool": {"MaxPool", "NhwcMaxPool"}, "AveragePool": {"AveragePool", "QLinearAveragePool"},
          "GlobalAveragePool": {"GlobalAveragePool", "QLinearGlobalAveragePool"}, "GlobalMaxPool": {"GlobalMaxPool"}}
+# What one becomes part of that stands before it.
+JOINED_SUM = {"Relu", "Clip", "QuantizeLinear"}
+JOINED = JOINED_SUM | {"Add", "Cast", "Mul", "BatchNormalization", "Sigmoid", "Tanh", "LeakyRelu", "HardSigmoid"}
 # Operators on integers, by the operator that they compute.
 KINDS = {op: op for op in ALIKE} | {
     "QLinearConv": "Conv", "ConvInteger": "Conv", "QGemm": "Gemm", "QLinearMatMul": "MatMul", "MatMulInteger": "MatMul", "MatMulNBits": "MatMul",
@@ -58,7 +61,7 @@ class Optimized:
         for node in graph.node:
             for name in {node.name, TOKEN.sub("", node.name)} - {""}:
                 self.by_name.setdefault(name, []).append(node)
-            for o in node.output:
+            for o in (*node.output, node.name.removesuffix("_nchwc")):
                 self.by_output[o] = node
             moved = node.op_type in MOVES and any(i in self.bytes for i in node.input)
             if moved or (node.op_type in {"QuantizeLinear", "DynamicQuantizeLinear"}) or node.op_type.startswith("QLinear"):
@@ -83,8 +86,8 @@ class Optimized:
             found = self.by_output.get(value)
             if found is not None and found.op_type in alike:
                 return found
-            if len(readers.get(value, ())) != 1 or not readers[value][0].output or readers[value][0].op_type in KINDS and node.op_type != "MatMul" and \
-                    node.op_type != "MatMulInteger":
+            them = readers.get(value, ())
+            if len(them) != 1 or not them[0].output or them[0].op_type not in (JOINED_SUM if node.op_type in ("Add", "QLinearAdd") else JOINED):
                 return None
             value = readers[value][0].output[0]
         return None
