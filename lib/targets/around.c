@@ -182,34 +182,49 @@ static bool is_shared(const oct_graph *g, int value)
 
 /* ---- rules ---- */
 
-/* Whether one dequantizer alone reads what a quantizer makes, and one node that. */
-static bool is_lone_pair(const oct_graph *g, const oct_node *q)
+static bool read_once(const oct_graph *g, int value)
 {
-    const bool quantizer = strcmp(q->op, "QuantizeLinear") == 0;
-    const int codes = quantizer ? q->out[0] : q->in[0];
-    const oct_node *d = quantizer ? only_reader(g, codes) : q;
-    const int p = g->value[codes].producer;
-    return d && is_linear(g, d, "DequantizeLinear") && p >= 0 && is_linear(g, &g->node[p], "QuantizeLinear") && oct_value_used_once(&g->value[codes]) &&
-           oct_value_used_once(&g->value[d->out[0]]);
+    return g->value[value].n_uses + g->value[value].is_output <= 1;
 }
 
-/* The row of the target's types that a quantizer or dequantizer of activations has there; -1: none. */
-static int type_row(const finder *f, const oct_node *q)
+/* Whether quantizer, dequantizer and reader follow each other alone at a value that `from` dequantizes: where it is not what that makes, the target
+ * puts a pair there of its own. */
+static bool is_lone_input(const oct_graph *g, const oct_node *from, int value)
 {
-    const oct_dtype type = code_type(f->g, q);
-    const bool becomes_u8 = type == OCT_S8 && f->t->signs_free && is_lone_pair(f->g, q);
+    const bool own = from->out[0] == value && strcmp(from->op, "DequantizeLinear") == 0;
+    const int codes = own ? from->in[0] : -1;
+    return read_once(g, value) && (!own || (g->value[codes].producer >= 0 && read_once(g, codes)));
+}
+
+/* The same of a quantizer behind a node. */
+static bool is_lone_output(const oct_graph *g, const oct_node *to)
+{
+    const oct_node *d = only_reader(g, to->out[0]);
+    return d && is_linear(g, d, "DequantizeLinear") && read_once(g, d->out[0]);
+}
+
+/* The row of the target's types for a type of activations; -1: none. */
+static int row_of(const finder *f, oct_dtype type, bool lone)
+{
+    const bool becomes_u8 = type == OCT_S8 && f->t->signs_free && lone;
     return type == OCT_U8 || becomes_u8 ? 0 : type == OCT_S8 ? 1 : type == OCT_U16 ? 2 : type == OCT_S16 ? 3 : -1;
 }
 
-static bool same_type(const finder *f, const oct_node *a, const oct_node *b)
+/* Of a value that is dequantized. */
+static int input_row(const finder *f, int value)
 {
-    return type_row(f, a) >= 0 && type_row(f, a) == type_row(f, b);
+    return row_of(f, code_type(f->g, f->from[value]), is_lone_input(f->g, f->from[value], value));
+}
+
+static int output_row(const finder *f, const oct_node *to)
+{
+    return row_of(f, code_type(f->g, to), is_lone_output(f->g, to));
 }
 
 /* Types and ranks of scales, of inputs and output alike. */
-static const char *unequal(const finder *f, const oct_target_op *e, const oct_node *first, const oct_node *other)
+static const char *unequal(const finder *f, const oct_target_op *e, const oct_node *first, int row, const oct_node *other, int other_row)
 {
-    if (type_row(f, first) > 1 || !same_type(f, first, other))
+    if (row < 0 || row > 1 || row != other_row)
         return "the target wants its inputs and results in one type of 8 bits";
     if (!is_single(f->g, first) || !is_single(f->g, other))
         return "a scale is not one number";
@@ -249,13 +264,13 @@ static const char *product(finder *f, const oct_target_op *e, const oct_node *n,
         return "its weights are not quantized";
     if (e->needs_output && !to && !clamped)
         return "nothing quantizes its result";
-    const int a = type_row(f, x);
+    const int a = input_row(f, n->in[0]);
     const oct_dtype b = w ? code_type(f->g, w) : OCT_S8;
     if (a < 0 || (b != OCT_U8 && b != OCT_S8) || !f->t->takes[a][b == OCT_S8])
         return "the target does not multiply these types";
     if (a == 1 && f->t->signs_free && !e->signs && !gemm)
         return "activations of s8 stay so where a quantizer has several readers, and the target takes u8";
-    if (to && !same_type(f, x, to))
+    if (to && a != output_row(f, to))
         return "its result has another type than its input";
     if (!is_single(f->g, x))
         return "a scale of its input is not one number";
@@ -274,12 +289,17 @@ static const char *moves(finder *f, const oct_node *n)
         return "the operator takes no bytes in this opset";
     for (int k = 0; k < n->n_out; k++) {
         const oct_node *to = n->out[k] >= 0 ? f->to[n->out[k]] : NULL;
-        if (n->out[k] < 0 || (!to && crossed && k == 0 && f->from[n->out[0]]))
+        if (n->out[k] < 0)
             continue;
+        if (!to && crossed && k == 0 && f->from[n->out[0]]) {
+            if (input_row(f, n->in[0]) != input_row(f, n->out[0]))
+                return "activations of s8 stay so where a quantizer has several readers, and become u8 behind it";
+            continue;
+        }
         if (!to)
             return "nothing quantizes its result";
-        if (!same_parameters(f->g, from, to))
-            return "scale and zero point of its result are not those of its input";
+        if (!same_parameters(f->g, from, to) || input_row(f, n->in[0]) != output_row(f, to))
+            return "scale, zero point or type of its result are not those of its input";
     }
     return NULL;
 }
@@ -289,18 +309,20 @@ static const char *functions(finder *f, const oct_target_op *e, const oct_node *
 {
     const oct_node *first = NULL;
     const char *why = NULL;
+    int row = -1;
     for (int i = 0; i < n->n_in && !why; i++) {
         if (n->in[i] < 0 || f->g->value[n->in[i]].dtype != OCT_F32)
             continue;
         const oct_node *from = f->from[n->in[i]];
         if (!from)
             return "its inputs are not all quantized";
+        row = first ? row : input_row(f, n->in[i]);
         first = first ? first : from;
-        why = unequal(f, e, first, from);
+        why = unequal(f, e, first, row, from, input_row(f, n->in[i]));
     }
     if (!first)
         return "its input is not quantized";
-    return why ? why : to ? unequal(f, e, first, to) : "nothing quantizes its result";
+    return why ? why : to ? unequal(f, e, first, row, to, output_row(f, to)) : "nothing quantizes its result";
 }
 
 /* ---- nodes ---- */
@@ -353,7 +375,7 @@ static void judge_product(finder *f, const oct_target_op *e, int id, const oct_o
     const int sum = joined_sum(f, e, n, &vector), end = sum >= 0 ? sum : id, value = f->g->node[end].out[0];
     const oct_node *to = output_quantizer(f, value, &why);
     const bool clamped = why != NULL;
-    if (is_blocks(f, n, op)) {
+    if (!clamped && is_blocks(f, n, op)) {
         f->stand[id].kind = OCT_STANDS_BLOCKS;
         f->stand[id].why = "its weights are stored in few bits";
         return;
