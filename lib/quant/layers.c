@@ -5,6 +5,7 @@
 #include "ops/core/quantized.h"
 #include "ops/traits.h"
 #include "quant/job.h"
+#include "targets/stand.h"
 
 #include <string.h>
 
@@ -34,24 +35,16 @@ int64_t oct_sample_macs(const oct_graph *g)
     return oct_graph_macs(g) / samples_of_run(g) + 1;
 }
 
-/* What an operator that is one of integers, or of weights in blocks, computes on wherever it runs. */
-static oct_compute by_itself(const oct_op *op)
-{
-    return !op || !op->scheme ? OCT_ON_REALS : strcmp(op->scheme, "int8") == 0 ? OCT_ON_DYNAMIC : OCT_ON_BLOCKS;
-}
-
 /* What computes on quantized values of the file does so in the target if that runs it. read: the node's graph as it was read. */
 static oct_status keep_quantized(const oct_qjob *j, const oct_graph *read, oct_layer_decision *d, oct_err *err)
 {
     static const oct_scheme as[] = { [OCT_ON_QUANTIZED] = OCT_SCHEME_STATIC, [OCT_ON_DYNAMIC] = OCT_SCHEME_DYNAMIC,
                                      [OCT_ON_BLOCKS] = OCT_SCHEME_WEIGHT_ONLY };
-    oct_compute how = by_itself(oct_op_of(read, d->node));
-    const bool fixed = how != OCT_ON_REALS;
+    oct_compute how;
     if (d->scheme != OCT_SCHEME_FLOAT)
         return OCT_OK;
-    if (!fixed)
-        OCT_TRY(oct_compute_of(read, d->node, &how, err));
-    if (how == OCT_ON_REALS || (!fixed && !oct_target_keeps(j->opts.target, read, d->node, oct_form_of(as[how]), &d->why)))
+    OCT_TRY(oct_target_computes(j->opts.target, read, d->node, &how, &d->why, err));
+    if (how == OCT_ON_REALS)
         return OCT_OK;
     d->integer = how != OCT_ON_BLOCKS;
     d->scheme = as[how];
