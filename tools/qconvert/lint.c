@@ -104,10 +104,12 @@ static void print_count(const linter *x, FILE *f)
         oct_print(f, "\nA float model: %zu of %zu nodes would run on integers in %s.\n", c.integer_nodes, c.nodes, x->v.target);
 }
 
-static void print_findings(FILE *f, const oct_finding *finding, size_t n)
+/* Sums of two matter in the target only where it adds them in 16 bits. */
+static void print_findings(const linter *x, FILE *f, const oct_finding *finding, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        oct_print(f, "%s: '%s' (%s): %s\n", oct_finding_name(finding[i].kind), finding[i].name, finding[i].op, finding[i].text);
+        if (finding[i].kind != OCT_FINDING_SATURATES || oct_target_saturates(x->s.target))
+            oct_print(f, "%s: '%s' (%s): %s\n", oct_finding_name(finding[i].kind), finding[i].name, finding[i].op, finding[i].text);
 }
 
 static void print_misfit(FILE *f, const oct_lint_verdict *v)
@@ -140,8 +142,8 @@ static oct_status print(const linter *x, oct_err *err)
     FILE *f = oct_cli_result(x->s.cli);
     OCT_TRY(print_table(x, f, err));
     print_count(x, f);
-    print_findings(f, x->v.trap, x->v.n_trap);
-    print_findings(f, x->l->finding, x->l->n_finding);
+    print_findings(x, f, x->v.trap, x->v.n_trap);
+    print_findings(x, f, x->l->finding, x->l->n_finding);
     print_fits(x, f);
     return OCT_OK;
 }
@@ -162,9 +164,12 @@ static oct_status judge_all(linter *x, oct_err *err)
         const oct_status s = oct_lint_judge(x->l, t, &x->all[x->n_all], err);
         oct_lint_verdict *v = &x->all[x->n_all];
         v->target = oct_target_builtin(x->n_all, NULL);
-        v->first_why = v->first_why ? oct_arena_strdup(x->l->arena, v->first_why) : NULL; /* of the target, which goes; nodes are not read again */
+        const char *why = v->first_why ? v->first_why : "";
+        v->first_why = oct_arena_strdup(x->l->arena, why); /* of the target, which goes; its nodes are not read again */
         oct_target_close(t);
         OCT_TRY(s);
+        if (!v->first_why)
+            return oct_nomem(err);
     }
     return OCT_OK;
 }

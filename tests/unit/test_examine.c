@@ -1,0 +1,184 @@
+/* lib/quant: what goes wrong in models as they stand, and which targets they fit. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "net.h"
+#include "quant/examine.h"
+#include "targets.h"
+
+static int real(oct_graph *g, const char *name, float v)
+{
+    return net_const(g, name, OCT_F32, "", &v);
+}
+
+static int code(oct_graph *g, const char *name, int8_t v)
+{
+    return net_const(g, name, OCT_S8, "", &v);
+}
+
+static oct_lint *examined(const oct_graph *g, const oct_calib *table)
+{
+    oct_lint *l;
+    GOOD(oct_lint_open(g, table, &l, err));
+    return l;
+}
+
+static const oct_finding *only(const oct_lint *l, oct_finding_kind kind)
+{
+    const oct_finding *found = NULL;
+    for (size_t i = 0; i < l->n_finding; i++) {
+        if (l->finding[i].kind != kind)
+            continue;
+        assert_null(found);
+        found = &l->finding[i];
+    }
+    return found;
+}
+
+/* ---- shared scales ---- */
+
+/* A detector's head: boxes up to `most` and scores side by side, as a float model. */
+static oct_graph *head(float most)
+{
+    oct_graph *g = net_graph(13);
+    const int x = net_input(g, "x", OCT_F32, "1,4,8");
+    const int scores = NET_NODE(g, "Sigmoid", "sigmoid", "scores", x);
+    const int boxes = NET_NODE(g, "Mul", "mul", "boxes", NET_NODE(g, "Sigmoid", "other", "share", net_input(g, "z", OCT_F32, "1,4,8")), real(g, "size", most));
+    net_output(g, NET_NODE(g, "Concat", "cat", "y", boxes, scores));
+    net_int(g, "axis", 1);
+    return g;
+}
+
+static void float_head_would_collapse(void **state)
+{
+    oct_graph *g = head(640);
+    oct_lint *l = examined(g, NULL);
+    const oct_finding *f = only(l, OCT_FINDING_COLLAPSE);
+    assert_false(l->quantized);
+    assert_non_null(f);
+    assert_string_equal(f->name, "cat");
+    assert_non_null(strstr(f->text, "'scores' is from 0 to 1"));
+    assert_non_null(strstr(f->text, "would share is 2.51: 1 of 256")); /* 640 / 255 */
+    oct_lint_close(l);
+    oct_graph_destroy(g);
+    l = examined(g = head(4), NULL);
+    assert_null(only(l, OCT_FINDING_COLLAPSE)); /* 64 of 256 are enough */
+    oct_lint_close(l);
+    oct_graph_destroy(g);
+}
+
+static void put_range(oct_calib *c, const char *name, float lo, float hi)
+{
+    oct_calib_tensor *t;
+    assert_non_null(c);
+    GOOD(oct_calib_add(c, name, &t, err));
+    GOOD(oct_stats_update(&t->stats, (const float[]){ lo, hi }, 2, err));
+}
+
+/* Without what is known of their range, nothing is said; a table says it. */
+static void tables_have_ranges(void **state)
+{
+    oct_graph *g = net_graph(13);
+    const int x = net_input(g, "x", OCT_F32, "1,4,8"), z = net_input(g, "z", OCT_F32, "1,4,8");
+    net_output(g, NET_NODE(g, "Concat", "cat", "y", x, z));
+    net_int(g, "axis", 1);
+    oct_lint *l = examined(g, NULL);
+    assert_int_equal(l->n_finding, 0);
+    oct_lint_close(l);
+    oct_calib *table = oct_calib_create();
+    put_range(table, "x", 0, 640);
+    put_range(table, "z", -0.5f, 0.5f);
+    l = examined(g, table);
+    assert_non_null(only(l, OCT_FINDING_COLLAPSE));
+    assert_non_null(strstr(l->finding[0].text, "'z' is from -0.5 to 0.5"));
+    oct_lint_close(l);
+    oct_calib_destroy(table);
+    oct_graph_destroy(g);
+}
+
+static int quantized(oct_graph *g, int value, const char *name, float scale)
+{
+    char a[40], b[40], c[40];
+    snprintf(a, sizeof a, "%s_scale", name);
+    snprintf(b, sizeof b, "%s_codes", name);
+    snprintf(c, sizeof c, "%s_zero", name);
+    const int s = real(g, a, scale), z = code(g, c, -128);
+    return NET_NODE(g, "DequantizeLinear", name, name, NET_NODE(g, "QuantizeLinear", b, b, value, s, z), s, z);
+}
+
+static void quantized_scores_collapse(void **state)
+{
+    oct_graph *g = net_graph(13);
+    const int scores = NET_NODE(g, "Sigmoid", "sigmoid", "scores", net_input(g, "x", OCT_F32, "1,4,8"));
+    net_output(g, quantized(g, scores, "wide", 2.5f));
+    net_output(g, quantized(g, NET_NODE(g, "Tanh", "tanh", "t", net_input(g, "z", OCT_F32, "1,4,8")), "narrow", 2.0f / 255));
+    oct_lint *l = examined(g, NULL);
+    const oct_finding *f = only(l, OCT_FINDING_COLLAPSE);
+    assert_true(l->quantized);
+    assert_non_null(f);
+    assert_non_null(strstr(f->text, "'scores' is from 0 to 1, and a step of the scale that it has is 2.5: 1 of 256"));
+    oct_lint_close(l);
+    oct_graph_destroy(g);
+}
+
+/* ---- sums, and what fits ---- */
+
+/* A product of so many terms whose weights are all `w`, between quantizers. */
+static oct_graph *product(int depth, int8_t w)
+{
+    char dims[30];
+    oct_graph *g = net_graph(13);
+    int8_t *codes = oct_arena_alloc(g->arena, (size_t)depth);
+    const uint8_t zero = 0;
+    assert_non_null(codes);
+    memset(codes, w, (size_t)depth);
+    const int s = real(g, "s", 0.02f), z = net_const(g, "zero", OCT_U8, "", &zero);
+    snprintf(dims, sizeof dims, "1,%d", depth);
+    const int x = NET_NODE(g, "DequantizeLinear", "xr", "xr", NET_NODE(g, "QuantizeLinear", "xq", "xq", net_input(g, "x", OCT_F32, dims), s, z), s, z);
+    snprintf(dims, sizeof dims, "%d,1", depth);
+    const int m = NET_NODE(g, "DequantizeLinear", "wr", "wr", net_const(g, "w", OCT_S8, dims, codes), real(g, "ws", 0.1f), code(g, "wz", 0));
+    const int y = NET_NODE(g, "MatMul", "product", "m", x, m);
+    net_output(g, NET_NODE(g, "DequantizeLinear", "yr", "yr", NET_NODE(g, "QuantizeLinear", "yq", "yq", y, s, z), s, z));
+    return g;
+}
+
+static void sums_wrap_and_saturate(void **state)
+{
+    static const struct {
+        int depth;
+        int8_t w;
+        bool wraps, saturates;
+    } each[] = {
+        { 8, 64, false, false },      /* 255 * (64 + 64) = 32640 */
+        { 8, 65, false, true },       /* 33150 is beyond 32767 */
+        { 66311, 127, false, true },  /* 66311 * 127 * 255 = 2147481735, just below 2^31 */
+        { 66312, 127, true, true },
+    };
+    for (size_t i = 0; i < OCT_COUNT(each); i++) {
+        oct_graph *g = product(each[i].depth, each[i].w);
+        oct_lint *l = examined(g, NULL);
+        oct_lint_verdict v;
+        assert_int_equal(only(l, OCT_FINDING_WRAPS) != NULL, each[i].wraps);
+        assert_int_equal(only(l, OCT_FINDING_SATURATES) != NULL, each[i].saturates);
+        GOOD(oct_lint_judge(l, target_named("onnxruntime-x86"), &v, err));
+        assert_int_equal(v.fits, !each[i].saturates);
+        GOOD(oct_lint_judge(l, target_named("onnxruntime-vnni"), &v, err));
+        assert_true(v.fits && v.layers == 1 && v.lost == 0 && v.integer == 1);
+        oct_lint_close(l);
+        oct_graph_destroy(g);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(float_head_would_collapse),
+        cmocka_unit_test(tables_have_ranges),
+        cmocka_unit_test(quantized_scores_collapse),
+        cmocka_unit_test(sums_wrap_and_saturate),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,233 @@
+/* lib/targets: how nodes of a file stand in a target. What ONNX Runtime 1.32 makes of each case was seen in its optimized graphs. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "net.h"
+#include "passes/pass.h"
+#include "targets.h"
+#include "targets/stand.h"
+
+static oct_arena *arena;
+static oct_graph *g;
+
+static void open_graph(void)
+{
+    arena = oct_arena_create();
+    g = net_graph(13);
+}
+
+static void close_graph(void)
+{
+    oct_graph_destroy(g);
+    oct_arena_destroy(arena);
+}
+
+/* How the node of that name stands; *why may be NULL. */
+static oct_stand_kind kind_of(const char *target, const char *name, const char **why)
+{
+    const oct_target *t = target_named(target);
+    oct_stand *stand;
+    GOOD(oct_infer_shapes(g, err));
+    GOOD(oct_target_stands(t, g, arena, &stand, err));
+    for (size_t i = 0; i < g->n_order; i++)
+        if (strcmp(oct_node_label(g, g->order[i]), name) == 0) {
+            assert_non_null(stand[g->order[i]].why);
+            if (why)
+                *why = oct_arena_strdup(arena, stand[g->order[i]].why);
+            return stand[g->order[i]].kind;
+        }
+    fail_msg("there is no node '%s'", name);
+    return OCT_STANDS_APART;
+}
+
+/* ---- files in QDQ form ---- */
+
+static int number(float v, bool list)
+{
+    static int n;
+    char name[20];
+    snprintf(name, sizeof name, "s%d", n++);
+    return net_const(g, name, OCT_F32, list ? "1" : "", &v);
+}
+
+static int zero(oct_dtype t, int v)
+{
+    static int n;
+    char name[20];
+    const int8_t byte = (int8_t)v;
+    snprintf(name, sizeof name, "z%d", n++);
+    return net_const(g, name, t, "", &byte);
+}
+
+/* Quantized and back again, under `name`. */
+typedef struct grid {
+    float scale;
+    oct_dtype type;
+    int zero;
+    bool list;
+} grid;
+static int rounded(int value, const char *name, grid q)
+{
+    char codes[60];
+    snprintf(codes, sizeof codes, "%s_codes", name);
+    const int s = number(q.scale, q.list), z = zero(q.type, q.zero);
+    const int c = net_node(g, "QuantizeLinear", codes, codes, value, s, z, NET_END);
+    return net_node(g, "DequantizeLinear", name, name, c, s, z, NET_END);
+}
+
+static int weights(const char *name, const char *dims, const void *bytes)
+{
+    char codes[60];
+    snprintf(codes, sizeof codes, "%s_codes", name);
+    const int w = net_const(g, codes, OCT_S8, dims, bytes);
+    return net_node(g, "DequantizeLinear", name, name, w, number(0.1f, false), zero(OCT_S8, 0), NET_END);
+}
+
+static const grid fine = { 0.02f, OCT_U8, 0, false };
+static const int8_t ones[256] = { 1, 1, 1 };
+
+/* x -> Conv [-> Relu] -> out, with and without a quantizer behind. */
+static void conv(const grid *out, bool relu)
+{
+    open_graph();
+    const int x = rounded(net_input(g, "x", OCT_F32, "1,4,8,8"), "xr", fine);
+    int y = net_node(g, "Conv", "conv", "c", x, weights("w", "4,4,1,1", ones), NET_END);
+    if (relu)
+        y = net_node(g, "Relu", "relu", "r", y, NET_END);
+    net_output(g, out ? rounded(y, "y", *out) : y);
+}
+
+static void conv_needs_a_quantizer(void **state)
+{
+    static const struct {
+        grid q;
+        bool none, relu, integer;
+    } each[] = {
+        { { 0.02f, OCT_U8, 0, false }, false, false, true },     { .none = true },
+        { { 0.02f, OCT_U8, 0, false }, false, true, true },      { { 0.02f, OCT_U8, 3, false }, false, true, false },
+        { { 0.02f, OCT_S8, -128, false }, false, true, true },   { { 0.02f, OCT_S8, 0, false }, false, true, false },
+    };
+    for (size_t i = 0; i < OCT_COUNT(each); i++) {
+        conv(each[i].none ? NULL : &each[i].q, each[i].relu);
+        assert_int_equal(kind_of("onnxruntime-x86", "conv", NULL), each[i].integer ? OCT_STANDS_INTEGER : OCT_STANDS_FLOAT);
+        assert_int_equal(kind_of("onnxruntime-x86", "xr", NULL), OCT_STANDS_APART);
+        close_graph();
+    }
+}
+
+static void reasons_name_what_is_missing(void **state)
+{
+    const char *why;
+    conv(NULL, false);
+    assert_int_equal(kind_of("onnxruntime-x86", "conv", &why), OCT_STANDS_FLOAT);
+    assert_string_equal(why, "nothing quantizes its result");
+    assert_int_equal(kind_of("octet", "conv", NULL), OCT_STANDS_INTEGER); /* ours makes reals of its sums */
+    close_graph();
+    conv(&(grid){ 0.02f, OCT_U8, 3, false }, true);
+    assert_int_equal(kind_of("onnxruntime-x86", "conv", &why), OCT_STANDS_FLOAT);
+    assert_string_equal(why, "the grid of its result goes beyond the Relu or Clip behind it");
+    close_graph();
+}
+
+/* A product with a bias that is added behind it. */
+static void product(const char *dims, const char *bias, bool quantized)
+{
+    static const float b[16] = { 1 };
+    open_graph();
+    const int x = rounded(net_input(g, "x", OCT_F32, dims), "xr", fine);
+    const int m = net_node(g, "MatMul", "product", "m", x, weights("w", "16,8", ones), NET_END);
+    const int y = net_node(g, "Add", "sum", "a", m, net_const(g, "b", OCT_F32, bias, b), NET_END);
+    net_output(g, quantized ? rounded(y, "y", fine) : y);
+}
+
+static void sums_join_products(void **state)
+{
+    static const struct {
+        const char *dims, *bias;
+        bool quantized;
+        oct_stand_kind product, sum;
+    } each[] = {
+        { "1,16", "8", false, OCT_STANDS_FLOAT, OCT_STANDS_FLOAT },      { "1,16", "8", true, OCT_STANDS_INTEGER, OCT_STANDS_INTEGER },
+        { "1,16", "1,8", true, OCT_STANDS_FLOAT, OCT_STANDS_FLOAT },     { "2,3,16", "8", false, OCT_STANDS_FLOAT, OCT_STANDS_FLOAT },
+        { "2,3,16", "8", true, OCT_STANDS_INTEGER, OCT_STANDS_INTEGER }, { "2,3,16", "1,8", true, OCT_STANDS_INTEGER, OCT_STANDS_FLOAT },
+        { "N,3,16", "8", false, OCT_STANDS_INTEGER, OCT_STANDS_FLOAT },
+    };
+    for (size_t i = 0; i < OCT_COUNT(each); i++) {
+        product(each[i].dims, each[i].bias, each[i].quantized);
+        assert_int_equal(kind_of("onnxruntime-x86", "product", NULL), each[i].product);
+        assert_int_equal(kind_of("onnxruntime-x86", "sum", NULL), each[i].sum);
+        close_graph();
+    }
+}
+
+/* One operator between quantizers. */
+static oct_stand_kind between(const char *op, int inputs, grid in, grid out)
+{
+    open_graph();
+    const int x = rounded(net_input(g, "x", OCT_F32, "1,4,8,8"), "xr", in);
+    const int z = rounded(net_input(g, "z", OCT_F32, "1,4,8,8"), "zr", in);
+    const int y = inputs == 2 ? net_node(g, op, "node", "n", x, z, NET_END) : net_node(g, op, "node", "n", x, NET_END);
+    if (strstr(op, "axPool") && strncmp(op, "Global", 6) != 0)
+        NET_INTS(g, "kernel_shape", 2, 2);
+    if (strcmp(op, "DepthToSpace") == 0)
+        net_int(g, "blocksize", 2);
+    net_output(g, rounded(y, "y", out));
+    net_output(g, z);
+    const oct_stand_kind kind = kind_of("onnxruntime-x86", "node", NULL);
+    close_graph();
+    return kind;
+}
+
+static void operators_between_quantizers(void **state)
+{
+    const grid other = { 0.03f, OCT_U8, 0, false }, list = { 0.02f, OCT_U8, 0, true }, s8 = { 0.02f, OCT_S8, 0, false };
+    assert_int_equal(between("Add", 2, fine, other), OCT_STANDS_INTEGER);
+    assert_int_equal(between("Add", 2, list, list), OCT_STANDS_FLOAT);
+    assert_int_equal(between("Sigmoid", 1, list, list), OCT_STANDS_INTEGER);
+    assert_int_equal(between("Softmax", 1, fine, other), OCT_STANDS_INTEGER); /* it keeps what others have placed */
+    assert_int_equal(between("Tanh", 1, fine, other), OCT_STANDS_FLOAT);
+    assert_int_equal(between("MaxPool", 1, fine, fine), OCT_STANDS_INTEGER);
+    assert_int_equal(between("MaxPool", 1, fine, other), OCT_STANDS_FLOAT);
+    assert_int_equal(between("MaxPool", 1, s8, s8), OCT_STANDS_INTEGER);
+    assert_int_equal(between("DepthToSpace", 1, fine, fine), OCT_STANDS_INTEGER);
+    assert_int_equal(between("GlobalMaxPool", 1, fine, fine), OCT_STANDS_FLOAT);
+}
+
+/* Quantizers are moved over what moves data: the pool between a convolution and its quantizer, also behind a Relu. */
+static void quantizers_are_moved(void **state)
+{
+    open_graph();
+    const int x = rounded(net_input(g, "x", OCT_F32, "1,4,8,8"), "xr", fine);
+    const int c = net_node(g, "Conv", "conv", "c", x, weights("w", "4,4,1,1", ones), NET_END);
+    const int p = net_node(g, "MaxPool", "pool", "p", net_node(g, "Relu", "relu", "r", c, NET_END), NET_END);
+    NET_INTS(g, "kernel_shape", 2, 2);
+    net_output(g, rounded(p, "y", fine));
+    assert_int_equal(kind_of("onnxruntime-x86", "conv", NULL), OCT_STANDS_INTEGER);
+    assert_int_equal(kind_of("onnxruntime-x86", "pool", NULL), OCT_STANDS_INTEGER);
+    close_graph();
+}
+
+static void files_are_quantized_or_not(void **state)
+{
+    open_graph();
+    net_output(g, net_node(g, "Relu", "relu", "y", net_input(g, "x", OCT_F32, "4"), NET_END));
+    assert_false(oct_has_quantized(g));
+    assert_int_equal(kind_of("onnxruntime-x86", "relu", NULL), OCT_STANDS_FLOAT);
+    close_graph();
+    conv(&fine, false);
+    assert_true(oct_has_quantized(g));
+    close_graph();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(conv_needs_a_quantizer),      cmocka_unit_test(reasons_name_what_is_missing),
+        cmocka_unit_test(sums_join_products),          cmocka_unit_test(operators_between_quantizers),
+        cmocka_unit_test(quantizers_are_moved),        cmocka_unit_test(files_are_quantized_or_not),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
