@@ -1,6 +1,6 @@
 /* Targets that find operators by the quantizers around them, as ONNX Runtime does: DequantizeLinear before every input, QuantizeLinear behind every
  * output, of types and parameters that the operator on integers takes. */
-#include "targets/around.h"
+#include "targets/stand_int.h"
 
 #include "forms/qlinear.h"
 #include "ops/op.h"

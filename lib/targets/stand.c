@@ -3,7 +3,7 @@
 
 #include "forms/forms.h"
 #include "forms/qlinear.h"
-#include "targets/around.h"
+#include "targets/stand_int.h"
 #include "targets/target_int.h"
 
 #include <string.h>

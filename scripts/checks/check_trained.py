@@ -204,7 +204,7 @@ def check_inputs(c):
     ours = tool.run_qeval(c.qeval, model, data, c.folder / "inputs.out.npz", extra=["--batch", "1"])["y"].reshape(theirs.shape)
     apart = np.abs(ours.astype(int) - theirs.astype(int))
     c.hold("scales as inputs: codes as ONNX Runtime's", apart.max() <= 1 and (apart > 0).mean() < 0.01, f"{apart.max()}, {(apart > 0).mean():.4f} of them")
-    c.hold("scales as inputs: the reason", "its scales are no constants" in tool.run([c.qconvert, "lint", model]))
+    c.hold("scales as inputs: the reason", "its scales are no constants" in tool.run([c.qconvert, "explain", model, "conv"]))
 
 
 def main():

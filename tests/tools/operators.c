@@ -274,7 +274,7 @@ static void print_rows(const char *domain)
     printf("| operator | opsets | element types | int8 | qconvert | trait |\n|---|---|---|---|---|---|\n");
     for (size_t i = 0; i < n_rows; i++) {
         const oct_op *op = rows[i].op;
-        char types[400], schemes[80], until[16] = "";
+        char types[400], schemes[180], until[16] = "";
         if (strcmp(op->domain, domain) != 0)
             continue;
         if (op->until)

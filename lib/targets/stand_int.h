@@ -1,6 +1,6 @@
-/* lib/targets/around.h -- targets that find operators by the quantizers around them (inside lib/targets only). */
-#ifndef OCT_TARGETS_AROUND_H
-#define OCT_TARGETS_AROUND_H
+/* lib/targets/stand_int.h -- within lib/targets: targets that find operators by the quantizers around them (around.c). */
+#ifndef OCT_TARGETS_STAND_INT_H
+#define OCT_TARGETS_STAND_INT_H
 
 #include "targets/stand.h"
 
