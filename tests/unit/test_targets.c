@@ -197,8 +197,8 @@ static void faults_name_place_and_remedy(void **state)
         const char *text, *says, *hint;
     } each[] = {
         { HEAD "sumary x", "t:4:1: there is no key 'sumary'", "did you mean 'summary'?" },
-        { HEAD "elephant", "t:4:1: there is no key 'elephant'", "one of name, summary, inherits, types, pair-sums, bfloat16, quantized, trap, op" },
-        { HEAD "trap mouse", "t:4:6: there is no trap 'mouse'", "one of float16-turned-batch, float16-mean-variance, float16-scatter-reduction" },
+        { HEAD "elephant", "t:4:1: there is no key 'elephant'", "one of name, summary, inherits, types, pair-sums, bfloat16, quantized, signs, trap, keeps, op" },
+        { HEAD "trap mouse", "t:4:6: there is no trap 'mouse'", "one of float16-turned-batch, float16-mean-variance, float16-scatter-reduction, pool-of-lists" },
         { HEAD "name two", "t:4:1: 'name' stands in two lines of this file", "" },
         { "name", "t:1:5: a name of up to 64 characters is missing", "" },
         { "name a/b", "t:1:7: a name is of letters, digits, '-', '.' and '_'", "" },
@@ -211,6 +211,11 @@ static void faults_name_place_and_remedy(void **state)
         { "pair-sums saturates", "t:1:11: there is no kind of sums 'saturates'", "did you mean 'saturate'?" },
         { "quantized some", "t:1:11: there is no extent 'some'", "one of listed, all" },
         { "bfloat16 maybe", "t:1:10: there is no answer 'maybe'", "one of no, yes" },
+        { "signs fre", "t:1:7: there is no answer 'fre'", "did you mean 'free'?" },
+        { "keeps", "t:1:6: an operator is missing", "" },
+        { "keeps Softmax static", "t:1:15: the end of the line is expected", "" },
+        { "keeps Xyzzyplugh", "t:1:7: there is no operator 'Xyzzyplugh'", "operators are named as in ONNX, and joined by commas without blanks" },
+        { "op Add float crossed", "t:1:8: 'float' stands alone", "" },
         { "op", "t:1:3: an operator is missing", "" },
         { "op Conv,,Add static", "t:1:9: an operator is missing", "" },
         { "op Add,Conf static", "t:1:8: there is no operator 'Conf'", "did you mean 'Conv'?" },
