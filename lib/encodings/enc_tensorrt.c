@@ -27,7 +27,7 @@ static bool hex_float(const char *w, size_t n, float *v)
 
 static oct_status read_line(oct_encodings *e, const oct_encoding_line *l, oct_err *err)
 {
-    const char *colon = l->end;
+    const char *colon = l->end - 1; /* a line is not empty */
     oct_calib_tensor *t;
     float scale;
     while (colon > l->at && *colon != ':')
