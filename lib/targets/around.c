@@ -254,10 +254,16 @@ static const char *bad_bias(const finder *f, const oct_node *n, int slot, bool r
     return NULL;
 }
 
+/* Whether the operator makes reals of its sums whatever is behind it; then real biases do not matter, either. */
+static bool real_results(const oct_target_op *e)
+{
+    return !e->needs_output && !e->clamp_needs_output;
+}
+
 static const char *product(finder *f, const oct_target_op *e, const oct_node *n, int bias, const oct_node *to, bool clamped, bool gemm)
 {
     const oct_node *x = f->from[n->in[0]], *w = n->n_in > 1 && n->in[1] >= 0 ? f->from[n->in[1]] : NULL;
-    const bool rounds = (e->rounds || gemm) && to;
+    const bool rounds = (e->rounds || gemm) && (to || real_results(e));
     if (!x)
         return "its input is not quantized";
     if (!w && !(rounds && !gemm && constant_of(f->g, n->in[1])))
@@ -270,7 +276,7 @@ static const char *product(finder *f, const oct_target_op *e, const oct_node *n,
         return "the target does not multiply these types";
     if (a == 1 && f->t->signs_free && !e->signs && !gemm)
         return "activations of s8 stay so where a quantizer has several readers, and the target takes u8";
-    if (to && a != output_row(f, to))
+    if (to && !real_results(e) && a != output_row(f, to))
         return "its result has another type than its input";
     if (!is_single(f->g, x))
         return "a scale of its input is not one number";
@@ -356,6 +362,8 @@ static int joined_sum(const finder *f, const oct_target_op *e, const oct_node *n
     *vector = c->rank == 1 && constant_of(g, other);
     if (!same_dim(&c->d[c->rank - 1], &b->d[1]))
         return -1;
+    if (real_results(e))
+        return *vector ? id : -1;
     if (a->rank != 2)
         return oct_shape_known(a, NULL) && oct_shape_known(b, NULL) ? id : -1;
     return c->rank == 1 || c->d[0].n == 1 || same_dim(&c->d[0], &a->d[0]) ? id : -1;
@@ -380,11 +388,11 @@ static void judge_product(finder *f, const oct_target_op *e, int id, const oct_o
         f->stand[id].why = "its weights are stored in few bits";
         return;
     }
-    if (clamped && !e->needs_output && !e->clamp_needs_output)
+    if (clamped && real_results(e))
         why = NULL;
-    if (!why && !to && is_shared(f->g, value))
+    if (!why && !to && is_shared(f->g, value) && !real_results(e))
         why = "its result has other readers beside the quantizer";
-    if (!why && sum >= 0 && (!vector || !to))
+    if (!why && sum >= 0 && (!vector || (!to && !real_results(e))))
         why = vector ? "nothing quantizes its sum with the bias behind it" : "what is added to it is no constant row";
     const char *other = product(f, e, n, op->weights.bias, to, clamped, sum >= 0);
     settle(f, id, other ? other : why);

@@ -97,6 +97,15 @@ static bool is_real(const oct_graph *g, int value)
     return t == OCT_F32 || t == OCT_F16 || t == OCT_BF16 || t == OCT_F64;
 }
 
+/* Whether it runs any operator on integers whose scales are found when it runs. */
+static bool has_dynamic(const oct_target *t)
+{
+    for (size_t i = 0; i < t->n_op; i++)
+        if (t->op[i].forms & OCT_TARGET_DYNAMIC)
+            return true;
+    return false;
+}
+
 /* What is known without the quantizers around: operators of quantized values, and those that have to do with no real numbers. */
 static oct_stand first_look(const oct_target *t, const oct_graph *g, int id)
 {
@@ -108,6 +117,8 @@ static oct_stand first_look(const oct_target *t, const oct_graph *g, int id)
         return (oct_stand){ OCT_STANDS_APART, "the nodes of its graphs are judged one by one", -1 };
     if (how == OCT_ON_BLOCKS)
         return (oct_stand){ OCT_STANDS_BLOCKS, "its weights are stored in few bits", -1 };
+    if (how == OCT_ON_DYNAMIC && !has_dynamic(t))
+        return (oct_stand){ OCT_STANDS_FLOAT, "the target quantizes nothing when it runs", -1 };
     if (how == OCT_ON_DYNAMIC || oct_qlinear_of(n))
         return (oct_stand){ OCT_STANDS_INTEGER, "an operator on integers", -1 };
     if ((op && op->is_qdq) || strcmp(n->op, "DynamicQuantizeLinear") == 0)
