@@ -15,8 +15,10 @@ static ones do not, since a code that a last bit of float parts moves by one mov
 that differs. In 16 bits, where runtimes round at different places, 40 dB do, or twice the distance to the float model.
 
 Static 8 bits must keep 20 dB, or as much as ONNX Runtime's quantize_static does: the mean of three turns, in each of which another third of the
-samples judges and the others calibrate. (One turn says little: of networks of random weights that keep 5 to 10 dB it is 2 dB off.) Networks with
-operators that our runtime does not know are judged by ONNX Runtime alone.
+samples judges and the others calibrate. (One turn says little: of networks of random weights that keep 5 to 10 dB it is 2 dB off.) It may be below
+theirs by 0.5 dB, or by as much as theirs moves, up or down, when the samples that calibrate it are multiplied by 1 + 2e-7: in chaotic networks a
+last bit of a scale moves codes, each layer behind moves more of them, and what is kept is luck within these bounds. Networks with operators that
+our runtime does not know are judged by ONNX Runtime alone.
 
 Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
@@ -38,6 +40,8 @@ import onnx
 from pylib import architectures, peer, tool
 from pylib.judge import Checker, options, sqnr
 
+MOVED = np.float32(1 + 2e-7)
+CLOSE = 0.5       # dB: as much as ONNX Runtime's quantizer
 TURNS = 3         # a third of the samples judges, the others calibrate
 LARGE = 64 << 10  # bytes of float weights from which on a file may not grow
 STATIC = ("static", "static-operators", "static-s8", "static-16")
@@ -89,6 +93,11 @@ def batch_of(path):
     return not dims or not dims[0].HasField("dim_value") or dims[0].dim_value == 1
 
 
+def times(data, factor):
+    """The inputs of floats multiplied."""
+    return {k: v * factor if v.dtype == np.float32 else v for k, v in data.items()}
+
+
 def run_ort(model, data, batched, factor=None, optimize=True):
     """[array of all samples] of the outputs of floats."""
     session = peer.session(model, exact=True, optimize=optimize)
@@ -97,7 +106,7 @@ def run_ort(model, data, batched, factor=None, optimize=True):
     for i in range(len(data[names[0]])):
         x = {k: data[k][i:i + 1] if batched else data[k][i] for k in names}
         if factor:
-            x = {k: v * factor if v.dtype == np.float32 else v for k, v in x.items()}
+            x = times(x, factor)
         rows.append(session.run(None, x))
     return {o.name: np.stack([np.asarray(r[k]) for r in rows]) for k, o in enumerate(session.get_outputs()) if "float" in o.type}
 
@@ -154,31 +163,42 @@ def parts(data, turn):
     return {k: v[~judges] for k, v in data.items()}, {k: v[judges] for k, v in data.items()}
 
 
-def ours_and_theirs(c, model, data, batched):
-    """Mean dB of the turns, of the defaults and of ONNX Runtime's quantizer; None for what fails in one."""
-    kept = ([], [])
+def kept_by(c, model, data, batched, make):
+    """dB of each turn, as make(calibration samples, out) quantizes the model; None where one fails."""
+    kept, out = [], c.folder / "turn.onnx"
     for turn in range(TURNS):
         calib, rows = parts(data, turn)
-        want = run_ort(model, rows, batched)
-        samples = Rows(calib, batched)
+        try:
+            make(calib, out)
+            kept.append(sqnr(run_ort(model, rows, batched), run_exact(out, rows, batched)))
+        except Exception:
+            return None
+    return np.array(kept)
+
+
+def ours_and_theirs(c, model, data, batched):
+    """What is kept with the defaults and with ONNX Runtime's quantizer, means of the turns in dB or None, and how far ours may be below theirs."""
+    def ours(calib, out):
         np.savez(c.folder / "calib.npz", **calib)
-        makers = (lambda out: c.convert(model, out, "--data", c.folder / "calib.npz"),
-                  lambda out, samples=samples: peer.quantize(model, out, samples, samples.count, whole=True))
-        for made, make in zip(kept, makers, strict=True):
-            out = c.folder / "turn.onnx"
-            try:
-                make(out)
-                made.append(sqnr(want, run_exact(out, rows, batched)))
-            except Exception:
-                break
-    return [float(np.mean(made)) if len(made) == TURNS else None for made in kept]
+        c.convert(model, out, "--data", c.folder / "calib.npz")
+
+    def theirs(calib, out):
+        samples = Rows(calib, batched)
+        peer.quantize(model, out, samples, samples.count, whole=True)
+
+    kept = [kept_by(c, model, data, batched, make) for make in (ours, theirs)]
+    mean = [None if k is None else float(k.mean()) for k in kept]
+    if None in mean or mean[0] >= mean[1] - CLOSE:
+        return *mean, CLOSE
+    moved = kept_by(c, model, data, batched, lambda calib, out: theirs(times(calib, MOVED), out))
+    return *mean, CLOSE if moved is None else max(CLOSE, float(np.abs(moved - kept[1]).mean()))
 
 
 def check(c, name, model, data, schemes, table):
     batched = batch_of(model)
     calib, rows = parts(data, 0)
     want = run_ort(model, rows, batched)
-    moved = sqnr(want, run_ort(model, rows, batched, np.float32(1 + 2e-7)))
+    moved = sqnr(want, run_ort(model, rows, batched, MOVED))
     foreign = unknown(c, model, rows)
     if not foreign:
         ours = sqnr(want, run_ours(c, model, rows, want))
@@ -223,7 +243,7 @@ def check(c, name, model, data, schemes, table):
         apart_by = {"dynamic": 10, "fp16": -6, "bf16": -6}.get(scheme, 20)
         enough = min(row["kept"] + apart_by, UNLIKE if scheme in ("fp16", "bf16") else 60, moved - 6)
         if row["same"] <= enough:  # integers that a last bit moves by one may move others behind them
-            shifted = sqnr(deployed, run_ort(out, rows, batched, np.float32(1 + 2e-7)))
+            shifted = sqnr(deployed, run_ort(out, rows, batched, MOVED))
             if scheme == "dynamic":
                 shifted = min(shifted, sqnr(deployed, run_ort(out, rows, batched, optimize=False)))
             enough = min(enough, shifted - 6)
@@ -231,9 +251,9 @@ def check(c, name, model, data, schemes, table):
         good = row["same"] > enough or (scheme in STATIC and not bad)
         c.hold(f"{what}: the same in both", good, f"{row['same']:.1f} dB, {row['kept']:.1f} to float, {enough:.1f} needed {bad}")
         if scheme == "static" and row["kept"] < 20:
-            row["turns"], row["theirs"] = ours_and_theirs(c, model, data, batched)
-            enough = row["theirs"] is not None and row["turns"] >= row["theirs"] - 0.5
-            c.hold(f"{what}: keeps enough", enough, f"{row['turns']:.1f} dB, theirs {row['theirs']}")
+            row["turns"], row["theirs"], row["below"] = ours_and_theirs(c, model, data, batched)
+            enough = None not in (row["turns"], row["theirs"]) and row["turns"] >= row["theirs"] - row["below"]
+            c.hold(f"{what}: keeps enough", enough, f"{row['turns']} dB, theirs {row['theirs']}, may be {row['below']:.1f} below")
 
 
 def networks(args, folder):
