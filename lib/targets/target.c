@@ -107,6 +107,8 @@ static const char *no_form(oct_target_form form)
     switch (form) {
     case OCT_TARGET_DYNAMIC: return "no dynamic form in the target";
     case OCT_TARGET_WEIGHT_ONLY: return "the target takes no weights in blocks here";
+    case OCT_TARGET_ROUNDED: return "the target wants no quantizers around it";
+    case OCT_TARGET_RESIDUAL: return "no layer adds it up in the target";
     default: return "the target runs this operator in float";
     }
 }
@@ -122,7 +124,7 @@ bool oct_target_runs(const oct_target *t, const oct_graph *g, int node, oct_targ
     const oct_op *op = oct_op_of(g, node);
     const oct_target_op *e = n->domain[0] ? NULL : oct_target_entry(t, n->op);
     const char *reason = NULL;
-    if (!op || !e || !(e->forms & form) || (form == OCT_TARGET_STATIC && !op->integer))
+    if (!e || !(e->forms & form) || (!op && form != OCT_TARGET_ROUNDED) || (form == OCT_TARGET_STATIC && !op->integer))
         reason = no_form(form);
     else if (form == OCT_TARGET_DYNAMIC && op->quant == OCT_QUANT_WEIGHTED && !weights_are_constant(g, n))
         reason = no_form(form);
@@ -150,6 +152,29 @@ bool oct_target_per_channel(const oct_target *t, const char *op)
     return !e || !e->per_tensor;
 }
 
+bool oct_target_shares_inputs(const oct_target *t, const char *op)
+{
+    const oct_target_op *e = oct_target_entry(t, op);
+    return e && e->shared_inputs;
+}
+
+bool oct_target_keeps_scale(const oct_target *t, const char *op)
+{
+    const oct_target_op *e = oct_target_entry(t, op);
+    return e && e->same_scale;
+}
+
+bool oct_target_scale_of(const oct_target *t, const char *op, oct_dtype type, float *scale, int32_t *zero)
+{
+    for (size_t i = 0; i < t->n_scale; i++)
+        if (t->scale[i].type == type && strcmp(t->scale[i].op, op) == 0) {
+            *scale = t->scale[i].scale;
+            *zero = t->scale[i].zero;
+            return true;
+        }
+    return false;
+}
+
 bool oct_target_takes(const oct_target *t, oct_dtype activations, oct_dtype weights)
 {
     const int a = activations == OCT_U8 ? 0 : activations == OCT_S8 ? 1 : activations == OCT_U16 ? 2 : 3;
@@ -164,4 +189,49 @@ bool oct_target_saturates(const oct_target *t)
 bool oct_target_bfloat16(const oct_target *t)
 {
     return t->bfloat16;
+}
+
+bool oct_target_symmetric(const oct_target *t)
+{
+    return t->symmetric;
+}
+
+bool oct_target_float_bias(const oct_target *t)
+{
+    return t->float_bias;
+}
+
+bool oct_target_powers_of_two(const oct_target *t)
+{
+    return t->powers_of_two;
+}
+
+bool oct_target_static_shapes(const oct_target *t)
+{
+    return t->static_shapes;
+}
+
+bool oct_target_onnx_alone(const oct_target *t)
+{
+    return t->onnx_alone;
+}
+
+bool oct_target_everywhere(const oct_target *t)
+{
+    return t->everywhere;
+}
+
+bool oct_target_own_quantizers(const oct_target *t)
+{
+    return t->own_quantizers;
+}
+
+bool oct_target_own_dequantizers(const oct_target *t)
+{
+    return t->own_dequantizers;
+}
+
+bool oct_target_untested(const oct_target *t)
+{
+    return t->untested;
 }

@@ -24,7 +24,9 @@
 typedef enum oct_target_form {
     OCT_TARGET_STATIC = 1,     /* on integers whose scales the model has */
     OCT_TARGET_DYNAMIC = 2,    /* on integers; the scale of the activation is found when it runs */
-    OCT_TARGET_WEIGHT_ONLY = 4 /* on float activations, with weights in blocks */
+    OCT_TARGET_WEIGHT_ONLY = 4, /* on float activations, with weights in blocks */
+    OCT_TARGET_ROUNDED = 8,    /* between DequantizeLinear and QuantizeLinear, whatever it computes on */
+    OCT_TARGET_RESIDUAL = 16   /* a sum, computed with the product that makes one input; the other one is quantized */
 } oct_target_form;
 
 typedef struct oct_target oct_target;
@@ -56,6 +58,11 @@ bool oct_target_lists(const oct_target *t, const char *op, oct_target_form form)
 bool oct_target_needs_output(const oct_target *t, const char *op, bool clamped);
 /* Whether an operator's weights may have a scale per output channel. */
 bool oct_target_per_channel(const oct_target *t, const char *op);
+/* Whether an operator's inputs share their parameters, and whether its output has those of input 0. */
+bool oct_target_shares_inputs(const oct_target *t, const char *op);
+bool oct_target_keeps_scale(const oct_target *t, const char *op);
+/* Whether the result of an operator has given parameters where it is of a type. */
+bool oct_target_scale_of(const oct_target *t, const char *op, oct_dtype type, float *scale, int32_t *zero);
 /* Whether operators with weights take this pair of types: activations OCT_U8, OCT_S8, OCT_U16 or OCT_S16, weights OCT_U8 or OCT_S8. */
 bool oct_target_takes(const oct_target *t, oct_dtype activations, oct_dtype weights);
 /* Whether sums of two products of u8 activations and s8 weights saturate at 16 bits on some of its CPUs. */
@@ -69,5 +76,24 @@ const char *oct_target_refuses(const oct_target *t, const oct_graph *g, int node
 const char *oct_target_trap_name(size_t i);
 /* Whether it has bfloat16 kernels. */
 bool oct_target_bfloat16(const oct_target *t);
+/* Whether all activations have the zero point 0 (of u8 and u16: the middle), also behind a Relu. */
+bool oct_target_symmetric(const oct_target *t);
+/* Whether biases of layers on integers are float32, not int32. */
+bool oct_target_float_bias(const oct_target *t);
+/* Whether scales of activations and weights are powers of two. */
+bool oct_target_powers_of_two(const oct_target *t);
+/* Whether all inputs of a model must have fixed dimensions. */
+bool oct_target_static_shapes(const oct_target *t);
+/* Whether it has operators of ONNX's own domain alone, none of com.microsoft. */
+bool oct_target_onnx_alone(const oct_target *t);
+/* Whether operators are quantized wherever they have a form, and not only between others on integers. */
+bool oct_target_everywhere(const oct_target *t);
+/* Whether each reader of a value has a QuantizeLinear (and so a DequantizeLinear), or a DequantizeLinear, of its own. */
+bool oct_target_own_quantizers(const oct_target *t);
+bool oct_target_own_dequantizers(const oct_target *t);
+/* Whether nobody has run what is made for it on its device: its rules were read in documents. */
+bool oct_target_untested(const oct_target *t);
+/* The built-in target of the machine that this runs on. */
+const char *oct_target_here(void);
 
 #endif

@@ -10,7 +10,7 @@ enum { OCT_TARGET_ACTIVATIONS = 4 }; /* types of activations: u8, s8, u16, s16 *
 typedef struct oct_target_op {
     const char *op;
     unsigned forms; /* oct_target_form; 0: float */
-    bool needs_output, clamp_needs_output, per_tensor;
+    bool needs_output, clamp_needs_output, per_tensor, shared_inputs, same_scale;
     bool crossed;   /* quantizers before and behind it are moved over it */
     bool rounds;    /* constant weights and biases that a file has as reals are quantized when it is loaded */
     bool joins_sum; /* with the sum of a constant that alone reads it, it is made one node before quantizers are looked for */
@@ -26,10 +26,21 @@ typedef struct oct_target_op {
     int depth;             /* 0: of the file itself, 1: of the target that it inherits, ... */
 } oct_target_op;
 
+/* The parameters that the result of an operator has, where it is of a type. */
+typedef struct oct_target_scale {
+    const char *op;
+    oct_dtype type;
+    float scale;
+    int32_t zero;
+} oct_target_scale;
+
 struct oct_target {
     oct_arena *arena;
     const char *name, *summary;
-    bool saturates, bfloat16, runs_all, signs_free;
+    bool saturates, bfloat16, runs_all, signs_free, symmetric, float_bias, powers_of_two, static_shapes, onnx_alone, everywhere, untested;
+    bool own_quantizers, own_dequantizers;
+    oct_target_scale *scale;
+    size_t n_scale, cap_scale;
     uint32_t traps; /* bit i: of oct_target_trap_name(i) */
     bool takes[OCT_TARGET_ACTIVATIONS][2]; /* activations; weights: 0 u8, 1 s8 */
     oct_target_op *op;

@@ -6,6 +6,10 @@
 #include "ops/signature.h"
 
 #include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_DEPTH = 8 };
@@ -15,7 +19,7 @@ typedef struct reader {
     oct_target *t;
     oct_words w;
     int depth;      /* 1: the text is that of an inherited target, ... */
-    unsigned given; /* keys that the text has, bit by place in `keys` */
+    unsigned given; /* keys that the text has, bit by place */
 } reader;
 
 static oct_status parse(oct_target *t, const char *text, const char *label, int depth, oct_err *err);
@@ -85,14 +89,34 @@ static oct_status read_inherits(reader *r, oct_err *err)
     return end_of_line(r, err);
 }
 
-/* One of two words. */
-static oct_status read_choice(reader *r, const char *what, const char *const words[2], bool *second, oct_err *err)
+/* Keys whose value is one of two words, of which the second sets a member. */
+static const struct {
+    const char *key, *what, *words[2];
+    size_t member;
+} choices[] = {
+    { "pair-sums", "kind of sums", { "exact", "saturate" }, offsetof(oct_target, saturates) },
+    { "bfloat16", "answer", { "no", "yes" }, offsetof(oct_target, bfloat16) },
+    { "quantized", "extent", { "listed", "all" }, offsetof(oct_target, runs_all) },
+    { "signs", "answer", { "kept", "free" }, offsetof(oct_target, signs_free) },
+    { "activations", "kind of zero points", { "any", "symmetric" }, offsetof(oct_target, symmetric) },
+    { "biases", "type of biases", { "int32", "float" }, offsetof(oct_target, float_bias) },
+    { "scales", "kind of scales", { "any", "powers-of-two" }, offsetof(oct_target, powers_of_two) },
+    { "shapes", "kind of shapes", { "any", "static" }, offsetof(oct_target, static_shapes) },
+    { "placement", "placement", { "paying", "everywhere" }, offsetof(oct_target, everywhere) },
+    { "quantizers", "number", { "shared", "one-each" }, offsetof(oct_target, own_quantizers) },
+    { "dequantizers", "number", { "shared", "one-each" }, offsetof(oct_target, own_dequantizers) },
+    { "com.microsoft", "answer", { "yes", "no" }, offsetof(oct_target, onnx_alone) },
+    { "device", "state", { "tested", "untested" }, offsetof(oct_target, untested) },
+};
+
+static oct_status read_choice(reader *r, size_t i, oct_err *err)
 {
     const char *at, *word;
     OCT_TRY(next(r, &word, &at, err));
-    *second = strcmp(word, words[1]) == 0;
-    if (!*second && strcmp(word, words[0]) != 0)
-        return oct_words_unknown(&r->w, at, what, word, words, 2, err);
+    const bool second = strcmp(word, choices[i].words[1]) == 0;
+    if (!second && strcmp(word, choices[i].words[0]) != 0)
+        return oct_words_unknown(&r->w, at, choices[i].what, word, choices[i].words, 2, err);
+    *(bool *)((char *)r->t + choices[i].member) = second;
     return end_of_line(r, err);
 }
 
@@ -117,8 +141,8 @@ static oct_status read_types(reader *r, oct_err *err)
 
 /* ---- operators ---- */
 
-/* Forms that some record of an operator type could be given. 0: the type is unknown, no record quantizes it, or (*clamp) the quantizer of
- * the operator before it does its work. */
+/* Forms that some record of an operator type could be given, beside quantizers around it. 0: the type is unknown, no record quantizes it, or
+ * (*clamp) the quantizer of the operator before it does its work. */
 static unsigned forms_of(const char *type, bool *clamp)
 {
     size_t n;
@@ -132,7 +156,7 @@ static unsigned forms_of(const char *type, bool *clamp)
         *clamp |= op->clamp != NULL;
         const bool weighted = op->quant == OCT_QUANT_WEIGHTED, recurrent = op->quant == OCT_QUANT_RECURRENT;
         forms |= (!recurrent && op->integer ? OCT_TARGET_STATIC : 0) | (weighted || recurrent ? OCT_TARGET_DYNAMIC : 0) |
-                 (weighted ? OCT_TARGET_WEIGHT_ONLY : 0);
+                 (weighted ? OCT_TARGET_WEIGHT_ONLY : 0) | (op->adds ? OCT_TARGET_RESIDUAL : 0);
     }
     return *clamp ? 0 : forms;
 }
@@ -193,8 +217,9 @@ static oct_status read_condition(reader *r, oct_target_op *e, oct_err *err)
 /* The words behind the operators. */
 static oct_status read_forms(reader *r, oct_target_op *e, oct_err *err)
 {
-    static const char *const known[] = { "static", "dynamic", "weight-only", "float", "per-tensor", "needs-output", "clamp-needs-output",
-                                        "crossed", "rounds-constants", "joins-sum", "scalar-scales", "signed", "if" };
+    static const char *const known[] = { "static", "dynamic", "weight-only", "rounded", "residual", "float", "per-tensor", "needs-output",
+                                         "clamp-needs-output", "crossed", "rounds-constants", "joins-sum", "scalar-scales", "signed",
+                                         "shared-inputs", "same-scale", "if" };
     const char *at, *word, *is_float = NULL;
     while (!oct_words_done(&r->w)) {
         size_t i = 0;
@@ -205,30 +230,36 @@ static oct_status read_forms(reader *r, oct_target_op *e, oct_err *err)
         case 0: e->forms |= OCT_TARGET_STATIC; break;
         case 1: e->forms |= OCT_TARGET_DYNAMIC; break;
         case 2: e->forms |= OCT_TARGET_WEIGHT_ONLY; break;
-        case 3: is_float = at; break;
-        case 4: e->per_tensor = true; break;
-        case 5: e->needs_output = true; break;
-        case 6: e->clamp_needs_output = true; break;
-        case 7: e->crossed = true; break;
-        case 8: e->rounds = true; break;
-        case 9: e->joins_sum = true; break;
-        case 10: e->scalars = true; break;
-        case 11: e->signs = true; break;
-        case 12: OCT_TRY(read_condition(r, e, err)); break;
+        case 3: e->forms |= OCT_TARGET_ROUNDED; break;
+        case 4: e->forms |= OCT_TARGET_RESIDUAL; break;
+        case 5: is_float = at; break;
+        case 6: e->per_tensor = true; break;
+        case 7: e->needs_output = true; break;
+        case 8: e->clamp_needs_output = true; break;
+        case 9: e->crossed = true; break;
+        case 10: e->rounds = true; break;
+        case 11: e->joins_sum = true; break;
+        case 12: e->scalars = true; break;
+        case 13: e->signs = true; break;
+        case 14: e->shared_inputs = true; break;
+        case 15: e->same_scale = true; break;
+        case 16: OCT_TRY(read_condition(r, e, err)); break;
         default: return oct_words_unknown(&r->w, at, "form or property", word, known, OCT_COUNT(known), err);
         }
     }
     const bool property = e->per_tensor || e->needs_output || e->clamp_needs_output || e->crossed || e->rounds || e->joins_sum || e->scalars ||
-                          e->signs;
+                          e->signs || e->shared_inputs || e->same_scale;
     if (is_float && (e->forms || property || e->attr))
         return oct_words_fault(&r->w, is_float, err, "'float' stands alone");
-    return is_float || e->forms ? OCT_OK : oct_words_fault(&r->w, r->w.at, err, "static, dynamic, weight-only or float is expected");
+    if (e->forms & OCT_TARGET_ROUNDED && e->forms != OCT_TARGET_ROUNDED)
+        return oct_words_fault(&r->w, r->w.at, err, "'rounded' and another form stand together");
+    return is_float || e->forms ? OCT_OK : oct_words_fault(&r->w, r->w.at, err, "static, dynamic, weight-only, rounded, residual or float is expected");
 }
 
 /* The first of some forms. */
 static const char *form_name(unsigned forms)
 {
-    return forms & OCT_TARGET_STATIC ? "static" : forms & OCT_TARGET_DYNAMIC ? "dynamic" : "weight-only";
+    return forms & OCT_TARGET_STATIC ? "static" : forms & OCT_TARGET_DYNAMIC ? "dynamic" : forms & OCT_TARGET_WEIGHT_ONLY ? "weight-only" : "residual";
 }
 
 /* What a text says of an operator replaces what an inherited one said. */
@@ -236,8 +267,10 @@ static oct_status set_entry(reader *r, const char *at, const oct_target_op *e, o
 {
     oct_target *t = r->t;
     bool clamp;
-    const unsigned forms = forms_of(e->op, &clamp);
+    unsigned forms = forms_of(e->op, &clamp);
     oct_target_op *old = oct_target_entry(t, e->op);
+    if (e->forms == OCT_TARGET_ROUNDED && oct_signature_first(e->op))
+        forms = OCT_TARGET_ROUNDED;
     if (e->kept ? !oct_signature_first(e->op) : !forms)
         return no_operator(r, at, e->op, clamp, err);
     if (e->forms & ~forms)
@@ -298,39 +331,105 @@ static oct_status read_trap(reader *r, oct_err *err)
     return end_of_line(r, err);
 }
 
+/* ---- scales that an operator's result has ---- */
+
+/* N or N/D, above 0. */
+static oct_status read_number(reader *r, float *value, oct_err *err)
+{
+    const char *at, *word;
+    OCT_TRY(next(r, &word, &at, err));
+    char *end;
+    const double n = strtod(word, &end), d = *end == '/' ? strtod(end + 1, &end) : 1;
+    *value = (float)(n / d);
+    if (end == word || *end || !(*value >= 0x1p-120f) || !isfinite(*value))
+        return oct_words_fault(&r->w, at, err, "a scale is expected, as in 1/256");
+    return OCT_OK;
+}
+
+static oct_status read_zero(reader *r, oct_dtype type, int32_t *zero, oct_err *err)
+{
+    const char *at, *word;
+    OCT_TRY(next(r, &word, &at, err));
+    const bool is_signed = type == OCT_S8 || type == OCT_S16;
+    const long steps = 1L << oct_dtype_bits(type), low = is_signed ? -steps / 2 : 0;
+    char *end;
+    errno = 0;
+    const long n = strtol(word, &end, 10);
+    if (end == word || *end || errno || n < low || n >= low + steps)
+        return oct_words_fault(&r->w, at, err, "a zero point of %s is expected, %ld to %ld", oct_dtype_name(type), low, low + steps - 1);
+    *zero = (int32_t)n;
+    return OCT_OK;
+}
+
+/* OP TYPE SCALE ZERO */
+static oct_status read_scale(reader *r, oct_err *err)
+{
+    static const char *const names[] = { "u8", "s8", "u16", "s16" };
+    static const oct_dtype types[] = { OCT_U8, OCT_S8, OCT_U16, OCT_S16 };
+    oct_target_scale e;
+    const char *at, *word;
+    size_t i = 0, k = 0;
+    OCT_TRY(next(r, &e.op, &at, err));
+    if (!oct_signature_first(e.op))
+        return no_operator(r, at, e.op, false, err);
+    OCT_TRY(next(r, &word, &at, err));
+    while (i < OCT_COUNT(names) && strcmp(word, names[i]) != 0)
+        i++;
+    if (i == OCT_COUNT(names))
+        return oct_words_unknown(&r->w, at, "type of activations", word, names, OCT_COUNT(names), err);
+    e.type = types[i];
+    OCT_TRY(read_number(r, &e.scale, err));
+    OCT_TRY(read_zero(r, e.type, &e.zero, err));
+    oct_target *t = r->t;
+    while (k < t->n_scale && (t->scale[k].type != e.type || strcmp(t->scale[k].op, e.op) != 0)) /* one that was inherited gives way */
+        k++;
+    if (k == t->n_scale && !OCT_GROW(t->arena, t->scale, t->n_scale, t->cap_scale))
+        return oct_nomem(err);
+    t->n_scale += k == t->n_scale;
+    t->scale[k] = e;
+    return end_of_line(r, err);
+}
+
 /* ---- the whole ---- */
 
-static const char *const keys[] = { "name", "summary", "inherits", "types", "pair-sums", "bfloat16", "quantized", "signs", "trap", "keeps", "op" };
-enum { NAME, SUMMARY, INHERITS, TYPES, PAIR_SUMS, BFLOAT16, QUANTIZED, SIGNS, TRAP, KEEPS, OP };
+enum { NAME, SUMMARY, INHERITS, TYPES, TRAP, KEEPS, SCALE, OP, OTHERS };
+static const char *const others[OTHERS] = { "name", "summary", "inherits", "types", "trap", "keeps", "scale", "op" };
 
-static oct_status read_line(reader *r, oct_err *err)
+static oct_status read_key(reader *r, unsigned *key, oct_err *err)
 {
-    static const char *const sums[2] = { "exact", "saturate" }, *const answers[2] = { "no", "yes" }, *const extents[2] = { "listed", "all" };
-    static const char *const signs[2] = { "kept", "free" };
-    const char *word, *at;
+    const char *word, *at, *keys[OTHERS + OCT_COUNT(choices)];
     unsigned i = 0;
+    memcpy(keys, others, sizeof others);
+    for (size_t k = 0; k < OCT_COUNT(choices); k++)
+        keys[OTHERS + k] = choices[k].key;
     OCT_TRY(next(r, &word, &at, err));
     while (i < OCT_COUNT(keys) && strcmp(word, keys[i]) != 0)
         i++;
     if (i == OCT_COUNT(keys))
         return oct_words_unknown(&r->w, at, "key", word, keys, OCT_COUNT(keys), err);
-    if (i != OP && i != TRAP && i != KEEPS && (r->given >> i & 1))
+    if (i != OP && i != TRAP && i != KEEPS && i != SCALE && (r->given >> i & 1))
         return oct_words_fault(&r->w, at, err, "'%s' stands in two lines of this file", word);
     if (i == INHERITS && r->given >> INHERITS)
         return oct_words_fault(&r->w, at, err, "'inherits' comes before what the target changes");
     r->given |= 1u << i;
-    switch (i) {
+    *key = i;
+    return OCT_OK;
+}
+
+static oct_status read_line(reader *r, oct_err *err)
+{
+    unsigned key = OTHERS;
+    OCT_TRY(read_key(r, &key, err));
+    switch (key) {
     case NAME: return read_name(r, err);
     case SUMMARY: return rest(r, "the summary", &r->t->summary, err);
     case INHERITS: return read_inherits(r, err);
     case TYPES: return read_types(r, err);
-    case PAIR_SUMS: return read_choice(r, "kind of sums", sums, &r->t->saturates, err);
-    case BFLOAT16: return read_choice(r, "answer", answers, &r->t->bfloat16, err);
-    case QUANTIZED: return read_choice(r, "extent", extents, &r->t->runs_all, err);
-    case SIGNS: return read_choice(r, "answer", signs, &r->t->signs_free, err);
     case TRAP: return read_trap(r, err);
     case KEEPS: return read_keeps(r, err);
-    default: return read_op(r, err);
+    case SCALE: return read_scale(r, err);
+    case OP: return read_op(r, err);
+    default: return read_choice(r, key - OTHERS, err);
     }
 }
 
@@ -357,6 +456,8 @@ static oct_status check(const reader *r, oct_err *err)
     if (dynamic && !t->takes[0][0] && !t->takes[0][1])
         return whole_fault(r, err, "dynamic quantization makes u8 activations, which the target does not take",
                            "add u8*s8 or u8*u8 to the line 'types', or leave 'dynamic' out");
+    if (t->powers_of_two && !t->symmetric)
+        return whole_fault(r, err, "scales that are powers of two do not end where clamps do", "add a line 'activations symmetric'");
     /* Weights that could saturate are written as u8. */
     if (t->saturates && t->takes[0][1] && !t->takes[0][0])
         return whole_fault(r, err, "pair sums saturate, and the target takes no u8 weights in their place",

@@ -31,7 +31,7 @@ static void builtin_targets_have_their_names(void **state)
         assert_string_equal(oct_target_name(target_named(name)), name);
         assert_true(strlen(summary) > 10);
     }
-    assert_int_equal(n, 3);
+    assert_int_equal(n, 11);
     assert_string_equal(oct_target_builtin(0, NULL), "onnxruntime-x86");
     oct_target_builtin(1, &summary);
     assert_string_equal(summary, "ONNX Runtime on CPUs with AVX-512 VNNI or AVX-VNNI, and on ARM");
@@ -189,6 +189,28 @@ static void a_target_changes_what_it_inherits(void **state)
     oct_target_close(t);
 }
 
+static void properties_are_what_a_file_says(void **state)
+{
+    static bool (*const asked[])(const oct_target *) = { oct_target_symmetric, oct_target_float_bias, oct_target_powers_of_two,
+                                                         oct_target_static_shapes, oct_target_everywhere, oct_target_own_quantizers,
+                                                         oct_target_own_dequantizers, oct_target_onnx_alone, oct_target_untested };
+    oct_target *none = parsed(HEAD), *all = parsed(HEAD "activations symmetric\nbiases float\nscales powers-of-two\nshapes static\nplacement everywhere\n"
+                                                  "quantizers one-each\ndequantizers one-each\ncom.microsoft no\ndevice untested\n");
+    for (size_t i = 0; i < OCT_COUNT(asked); i++)
+        assert_true(!asked[i](none) && asked[i](all));
+    oct_target_close(none);
+    oct_target_close(all);
+    oct_target *t = parsed(HEAD "op Mul,Add static shared-inputs\nop AveragePool static same-scale\nop LayerNormalization,Relu rounded\nscale Tanh u16 1/32768 32768\n");
+    float scale = 0;
+    int32_t zero = 0;
+    assert_true(oct_target_shares_inputs(t, "Mul") && !oct_target_shares_inputs(t, "AveragePool") && !oct_target_shares_inputs(t, "Sub"));
+    assert_true(oct_target_keeps_scale(t, "AveragePool") && !oct_target_keeps_scale(t, "Add"));
+    assert_true(oct_target_lists(t, "Relu", OCT_TARGET_ROUNDED) && !oct_target_lists(t, "Relu", OCT_TARGET_STATIC));
+    assert_true(oct_target_scale_of(t, "Tanh", OCT_U16, &scale, &zero) && scale == 0x1p-15f && zero == 32768);
+    assert_false(oct_target_scale_of(t, "Tanh", OCT_U8, &scale, &zero) || oct_target_scale_of(t, "Sigmoid", OCT_U16, &scale, &zero));
+    oct_target_close(t);
+}
+
 /* ---- mistakes ---- */
 
 static void faults_name_place_and_remedy(void **state)
@@ -197,7 +219,8 @@ static void faults_name_place_and_remedy(void **state)
         const char *text, *says, *hint;
     } each[] = {
         { HEAD "sumary x", "t:4:1: there is no key 'sumary'", "did you mean 'summary'?" },
-        { HEAD "elephant", "t:4:1: there is no key 'elephant'", "one of name, summary, inherits, types, pair-sums, bfloat16, quantized, signs, trap, keeps, op" },
+        { HEAD "elephant", "t:4:1: there is no key 'elephant'", "one of name, summary, inherits, types, trap, keeps, scale, op, pair-sums, bfloat16, quantized, signs, activations, biases, scales, shapes, placement, "
+          "quantizers, dequantizers, com.microsoft, device" },
         { HEAD "trap mouse", "t:4:6: there is no trap 'mouse'", "one of float16-turned-batch, float16-mean-variance, float16-scatter-reduction, pool-of-lists" },
         { HEAD "name two", "t:4:1: 'name' stands in two lines of this file", "" },
         { "name", "t:1:5: a name of up to 64 characters is missing", "" },
@@ -216,6 +239,20 @@ static void faults_name_place_and_remedy(void **state)
         { "keeps Softmax static", "t:1:15: the end of the line is expected", "" },
         { "keeps Xyzzyplugh", "t:1:7: there is no operator 'Xyzzyplugh'", "operators are named as in ONNX, and joined by commas without blanks" },
         { "op Add float crossed", "t:1:8: 'float' stands alone", "" },
+        { "activations symetric", "t:1:13: there is no kind of zero points 'symetric'", "did you mean 'symmetric'?" },
+        { "biases none", "t:1:8: there is no type of biases 'none'", "one of int32, float" },
+        { "shapes static static", "t:1:15: the end of the line is expected", "" },
+        { "scale", "t:1:6: there is no operator ''", "operators are named as in ONNX, and joined by commas without blanks" },
+        { "scale Tanhh u8 1/128 128", "t:1:7: there is no operator 'Tanhh'", "did you mean 'Tanh'?" },
+        { "scale Tanh u9 1/128 128", "t:1:12: there is no type of activations 'u9'", "did you mean 'u8'?" },
+        { "scale Tanh u8 1/0 128", "t:1:15: a scale is expected, as in 1/256", "" },
+        { "scale Tanh u8 -1 128", "t:1:15: a scale is expected, as in 1/256", "" },
+        { "scale Tanh s8 1/128 128", "t:1:21: a zero point of int8 is expected, -128 to 127", "" },
+        { "scale Tanh u16 1/128 x", "t:1:22: a zero point of uint16 is expected, 0 to 65535", "" },
+        { "scale Tanh u8 1/128 128 1", "t:1:25: the end of the line is expected", "" },
+        { "op Mul residual", "t:1:4: Mul has no residual form", "" },
+        { "op Mul rounded static", "t:1:22: 'rounded' and another form stand together", "" },
+        { HEAD "scales powers-of-two", "t: scales that are powers of two do not end where clamps do", "add a line 'activations symmetric'" },
         { "op", "t:1:3: an operator is missing", "" },
         { "op Conv,,Add static", "t:1:9: an operator is missing", "" },
         { "op Add,Conf static", "t:1:8: there is no operator 'Conf'", "did you mean 'Conv'?" },
@@ -226,7 +263,7 @@ static void faults_name_place_and_remedy(void **state)
         { "op Add dynamic", "t:1:4: Add has no dynamic form", "" },
         { "op Add static weight-only", "t:1:4: Add has no weight-only form", "" },
         { "op Conv statik", "t:1:9: there is no form or property 'statik'", "did you mean 'static'?" },
-        { "op Conv per-tensor", "t:1:19: static, dynamic, weight-only or float is expected", "" },
+        { "op Conv per-tensor", "t:1:19: static, dynamic, weight-only, rounded, residual or float is expected", "" },
         { "op Conv static float", "t:1:16: 'float' stands alone", "" },
         { "op Add static\nop Mul,Add static", "t:2:8: Add stands in two lines of this file", "" },
         { "op Add,Add static", "t:1:8: Add stands in two lines of this file", "" },
@@ -300,7 +337,7 @@ int main(void)
         cmocka_unit_test(a_node_runs_or_there_is_a_reason), cmocka_unit_test(traps_are_found_where_they_are),
         cmocka_unit_test(reductions_of_scatters_are_traps),
         cmocka_unit_test(conditions_compare_attributes),
-        cmocka_unit_test(a_target_changes_what_it_inherits), cmocka_unit_test(faults_name_place_and_remedy),
+        cmocka_unit_test(a_target_changes_what_it_inherits), cmocka_unit_test(properties_are_what_a_file_says), cmocka_unit_test(faults_name_place_and_remedy),
         cmocka_unit_test(files_are_read), cmocka_unit_test(memory_runs_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
