@@ -46,6 +46,10 @@ typedef struct oct_forms_write_opts {
  * are to be written before. Scales and quantized values of weights in blocks are not copied. */
 oct_status oct_forms_write(oct_graph *g, const oct_forms_write_opts *o, oct_err *err);
 
+/* In a written graph: a DequantizeLinear for each reader of a quantized activation and, where asked, a QuantizeLinear before each of them. Graphs that nodes
+ * hold are left alone. */
+oct_status oct_dedicate_pairs(oct_graph *g, bool quantizers, oct_err *err);
+
 /* Has node id, which picks rows of a table by its input 1 (oct_op.picks), pick quantized rows: q->qvals is [rows][columns], or the other way
  * round without by_rows (then the rank of input 1 must be known), of 8 bits; q->n: rows or 1; zero points are all equal. qvals are not copied. */
 oct_status oct_write_table(oct_graph *g, int id, const oct_quant *q, bool by_rows, oct_err *err);
