@@ -10,6 +10,8 @@
 #include "kernels/quantize.h"
 #include "passes/match.h"
 
+#include <math.h>
+
 /* A quantized value, named after what it stands for, of the shape of value `like`, or of the quantized values for -1. */
 static oct_status new_value(oct_qjob *j, const char *base, const char *suffix, const oct_quant *q, int like, int *v, oct_err *err)
 {
@@ -33,6 +35,31 @@ static oct_status annotate_weights(oct_qjob *j, int id, oct_err *err)
     return OCT_OK;
 }
 
+/* The bias as reals, for targets that take no others: as it was, but where a correction has moved it. */
+static oct_status annotate_real_bias(oct_qjob *j, int id, const char *base, oct_err *err)
+{
+    const oct_quant *b = j->node[id].bias;
+    const oct_tensor *old = oct_layer_bias(j->g, id);
+    const int32_t *q = b->qvals->data;
+    const int64_t outs = b->qvals->count;
+    float *real = oct_arena_calloc(j->g->arena, (size_t)outs + 1, sizeof *real);
+    bool moved = !old || old->dtype != OCT_F32 || old->count != outs;
+    int v;
+    if (!real)
+        return oct_nomem(err);
+    for (int64_t o = 0; o < outs; o++) {
+        const float scale = b->scale[b->n > 1 ? o * b->n / outs : 0], is = old && !moved ? ((const float *)old->data)[o] : 0;
+        const bool same = old && fabsf(is - (float)q[o] * scale) <= scale;
+        real[o] = same ? is : (float)q[o] * scale;
+    }
+    for (int64_t o = 0; old && !moved && o < outs; o++)
+        moved = ((const float *)old->data)[o] != real[o];
+    if (!moved)
+        return OCT_OK;
+    OCT_TRY(oct_graph_new_const_f32(j->g, base, 1, &outs, real, &v, err));
+    return oct_graph_set_input(j->g, id, 2, v, err);
+}
+
 static oct_status annotate_bias(oct_qjob *j, int id, oct_err *err)
 {
     const oct_node *n = &j->g->node[id];
@@ -43,6 +70,8 @@ static oct_status annotate_bias(oct_qjob *j, int id, oct_err *err)
         return OCT_OK;
     if (!base)
         return oct_nomem(err);
+    if (oct_target_float_bias(j->opts.target))
+        return annotate_real_bias(j, id, base, err);
     OCT_TRY(new_value(j, base, "_quantized", j->node[id].bias, -1, &v, err));
     return oct_graph_set_input(j->g, id, 2, v, err);
 }
@@ -68,16 +97,22 @@ static oct_status drop_clamps(oct_qjob *j, oct_err *err)
 
 /* ---- activations ---- */
 
-oct_status oct_redirect(oct_qjob *j, int v, int to, oct_err *err)
+/* Nodes that read value v quantized by the parameters q (NULL: any) read value `to`. */
+static oct_status redirect_as(oct_qjob *j, int v, const oct_quant *q, int to, oct_err *err)
 {
     for (size_t i = 0; i < j->g->value[v].n_uses;) {
         oct_use u = j->g->value[v].uses[i];
-        if (u.slot >= 0 && oct_is_static(j, u.node) && u.slot < oct_data_inputs(j, u.node))
+        if (oct_reads_quantized(j, u.node, u.slot) && (!q || oct_read_as(j, u.node, v) == q))
             OCT_TRY(oct_graph_set_input(j->g, u.node, u.slot, to, err));
         else
             i++;
     }
     return OCT_OK;
+}
+
+oct_status oct_redirect(oct_qjob *j, int v, int to, oct_err *err)
+{
+    return redirect_as(j, v, NULL, to, err);
 }
 
 /* A constant operand of an integer operator. */
@@ -93,21 +128,52 @@ static oct_status annotate_constant(oct_qjob *j, int v, const oct_quant *shared,
         return oct_nomem(err);
     q->qvals = qvals;
     OCT_TRY(new_value(j, j->g->value[v].name, "_quantized", q, -1, &to, err));
-    return oct_redirect(j, v, to, err);
+    return redirect_as(j, v, shared, to, err);
+}
+
+static bool any_reads_as(const oct_qjob *j, int v, const oct_quant *q)
+{
+    bool any = false;
+    for (size_t i = 0; i < j->g->value[v].n_uses && !any; i++) {
+        const oct_use u = j->g->value[v].uses[i];
+        any = oct_reads_quantized(j, u.node, u.slot) && oct_read_as(j, u.node, v) == q;
+    }
+    return any;
+}
+
+/* A border behind v, in front of those that read it so. */
+static oct_status add_border(oct_qjob *j, int v, const oct_quant *q, oct_err *err)
+{
+    const int before = oct_edit_after(j->g, j->g->value[v].producer);
+    int to;
+    OCT_TRY(new_value(j, j->g->value[v].name, "_quantized", q, v, &to, err));
+    OCT_TRY(redirect_as(j, v, q, to, err));
+    return oct_edit_node(j->g, "QuantizeLinear", &v, 1, to, before, NULL, err);
 }
 
 /* What an integer operator makes is quantized; what else does gets a border in front of its integer readers. */
 static oct_status annotate_value(oct_qjob *j, int v, const oct_quant *q, oct_err *err)
 {
-    const int p = j->g->value[v].producer, before = oct_edit_after(j->g, p);
-    int to;
-    if (oct_is_static(j, p)) {
+    if (oct_makes_quantized(j, j->g->value[v].producer)) {
         j->g->value[v].quant = q;
         return OCT_OK;
     }
-    OCT_TRY(new_value(j, j->g->value[v].name, "_quantized", q, v, &to, err));
-    OCT_TRY(oct_redirect(j, v, to, err));
-    return oct_edit_node(j->g, "QuantizeLinear", &v, 1, to, before, NULL, err);
+    return any_reads_as(j, v, q) ? add_border(j, v, q, err) : OCT_OK;
+}
+
+/* The same for readers that compute on other types. */
+static oct_status annotate_conversions(oct_qjob *j, int v, oct_err *err)
+{
+    for (size_t k = 0; k < OCT_COUNT(j->value[v].as); k++) {
+        const oct_quant *q = j->value[v].as[k];
+        if (!q || !any_reads_as(j, v, q))
+            continue;
+        if (j->g->value[v].constant && !oct_operand_stays_real(j, v))
+            OCT_TRY(annotate_constant(j, v, q, err));
+        else
+            OCT_TRY(add_border(j, v, q, err));
+    }
+    return OCT_OK;
 }
 
 static oct_status annotate_values(oct_qjob *j, oct_err *err)
@@ -116,6 +182,7 @@ static oct_status annotate_values(oct_qjob *j, oct_err *err)
         const oct_quant *q = j->value[v].quant;
         if (!q || j->g->value[v].dead)
             continue;
+        OCT_TRY(annotate_conversions(j, (int)v, err));
         OCT_TRY(j->g->value[v].constant && !oct_operand_stays_real(j, (int)v) ? annotate_constant(j, (int)v, q, err) : annotate_value(j, (int)v, q, err));
     }
     return OCT_OK;
@@ -204,7 +271,10 @@ static oct_status write_forms(oct_qjob *j, oct_err *err)
     bool any;
     OCT_TRY(oct_bodies_do(j, write_forms, err));
     OCT_TRY(half_opts(j, &half, &any, err));
-    return oct_forms_write(j->g, &(oct_forms_write_opts){ j->opts.blocks_qdq, j->opts.operators, &half }, err);
+    OCT_TRY(oct_forms_write(j->g, &(oct_forms_write_opts){ j->opts.blocks_qdq, j->opts.operators, &half }, err));
+    const bool quantizers = oct_target_own_quantizers(j->opts.target);
+    const bool each = quantizers || oct_target_own_dequantizers(j->opts.target);
+    return each && !j->opts.operators ? oct_dedicate_pairs(j->g, quantizers, err) : OCT_OK;
 }
 
 oct_status oct_qjob_annotate(oct_qjob *j, oct_err *err)

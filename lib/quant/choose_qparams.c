@@ -22,7 +22,7 @@ static void give_up(oct_qjob *j, int value, bool taken_out)
     const int p = oct_maker_node(j, value);
     bool any = false;
     for (size_t i = 0; i < v->n_uses; i++)
-        if (oct_is_static(j, v->uses[i].node)) {
+        if (oct_is_static(j, v->uses[i].node) || j->node[v->uses[i].node].rounds) {
             give_up_node(j, v->uses[i].node, taken_out);
             any = true;
         }
@@ -139,15 +139,22 @@ static oct_status select_pinned(const qvalue *root, const oct_stats *s, bool who
     return OCT_OK;
 }
 
-static oct_status set_parameters(oct_qjob *j, int root, oct_dtype type, const oct_selection *sel, const char *observer, oct_err *err)
+static oct_status new_parameters(oct_qjob *j, oct_dtype type, oct_qparams p, oct_quant **out, oct_err *err)
 {
-    oct_quant *q = oct_arena_calloc(j->lasting, 1, sizeof *q);
+    oct_quant *q = *out = oct_arena_calloc(j->lasting, 1, sizeof *q);
     float *scale;
     if (!q)
         return oct_nomem(err);
     *q = (oct_quant){ .n = 1, .dtype = type };
-    OCT_TRY(oct_new_scales(j, q, sel->q.zero, &scale, err));
-    *scale = sel->q.scale;
+    OCT_TRY(oct_new_scales(j, q, p.zero, &scale, err));
+    *scale = p.scale;
+    return OCT_OK;
+}
+
+static oct_status set_parameters(oct_qjob *j, int root, oct_dtype type, const oct_selection *sel, const char *observer, oct_err *err)
+{
+    oct_quant *q;
+    OCT_TRY(new_parameters(j, type, sel->q, &q, err));
     for (int v = root; v >= 0; v = j->value[v].next) {
         j->value[v].quant = q;
         j->value[v].observer = observer;
@@ -176,21 +183,96 @@ static const oct_given_params *given_params(const oct_qjob *j, int root)
     return NULL;
 }
 
+/* The parameters that the target has for the result of an operator which makes one of the values that share them. */
+static bool fixed_params(const oct_qjob *j, int root, oct_dtype type, oct_qparams *q)
+{
+    for (int v = root; v >= 0; v = j->value[v].next) {
+        const int p = oct_maker_node(j, v);
+        if (oct_makes_quantized(j, p) && oct_target_scale_of(j->opts.target, j->g->node[p].op, type, &q->scale, &q->zero))
+            return true;
+    }
+    return false;
+}
+
+/* The power of two above a scale or below it, whichever costs less by the statistics; whole: there are some of all values, else the one above. */
+static oct_status round_scale(const oct_stats *s, bool whole, oct_qrange qrange, oct_selection *sel, oct_err *err)
+{
+    int exponent;
+    oct_selection each[2];
+    if (frexpf(sel->q.scale, &exponent) == 0.5f)
+        return OCT_OK;
+    for (int i = 0; whole && i < 2; i++) {
+        const float scale = ldexpf(1.0f, exponent - i), by = scale / sel->q.scale;
+        OCT_TRY(oct_observe_range(s, (oct_range){ sel->range.lo * by, sel->range.hi * by }, qrange, &each[i], err));
+        each[i].q.scale = scale;
+    }
+    if (whole)
+        *sel = each[each[1].mse < each[0].mse];
+    else
+        sel->q.scale = ldexpf(1.0f, exponent);
+    return OCT_OK;
+}
+
+/* What the target has for the operator, what the table pins, or what an observer chooses. */
+static oct_status select_params(oct_qjob *j, int root, oct_dtype type, const oct_stats *s, bool whole, const pins *pinned, oct_selection *sel,
+                                const char **misfit, oct_err *err)
+{
+    const oct_policy_row *row = j->value[root].row;
+    const oct_observer_spec spec = row && row->observer.observer ? row->observer : j->chosen ? j->chosen[root] : j->observer;
+    oct_qparams fixed;
+    oct_qrange qrange;
+    OCT_TRY(oct_qrange_of(type, j->value[root].symmetric, &qrange, err));
+    if (fixed_params(j, root, type, &fixed)) {
+        const oct_range all = { (float)(qrange.qmin - fixed.zero) * fixed.scale, (float)(qrange.qmax - fixed.zero) * fixed.scale };
+        *sel = (oct_selection){ .range = all, .mse = NAN, .signal = NAN };
+        if (whole)
+            OCT_TRY(oct_observe_range(s, all, qrange, sel, err));
+        sel->q = fixed;
+        return OCT_OK;
+    }
+    OCT_TRY(pinned->any ? select_pinned(&j->value[root], s, whole, pinned, type, qrange, sel, misfit, err)
+                        : select_range(&j->value[root], s, spec, qrange, sel, err));
+    return oct_target_powers_of_two(j->opts.target) ? round_scale(s, whole, qrange, sel, err) : OCT_OK;
+}
+
+oct_dtype oct_asked_activations(const oct_qjob *j, const oct_policy_row *row)
+{
+    return j->opts.activations ? j->opts.activations : row && row->activations ? row->activations : OCT_U8;
+}
+
+oct_status oct_params_as(oct_qjob *j, const oct_calib *c, int root, oct_dtype type, const oct_quant **q, oct_err *err)
+{
+    const pins pinned = find_pins(j, c, root);
+    const char *misfit = NULL;
+    bool whole;
+    int missing;
+    oct_stats s;
+    oct_selection sel;
+    oct_quant *own = NULL;
+    oct_stats_init(&s);
+    oct_status st = merge_stats(j, c, root, pinned.any, &s, &whole, &missing, err);
+    if (st == OCT_OK && missing < 0)
+        st = select_params(j, root, type, &s, whole, &pinned, &sel, &misfit, err);
+    if (st == OCT_OK && missing < 0)
+        st = new_parameters(j, type, sel.q, &own, err);
+    oct_stats_free(&s);
+    *q = own;
+    return st;
+}
+
 static oct_status choose(oct_qjob *j, const oct_calib *c, int root, bool *changed, oct_err *err)
 {
     const oct_given_params *given = given_params(j, root);
     const oct_policy_row *row = j->value[root].row;
-    const oct_dtype type = j->opts.activations ? j->opts.activations : row && row->activations ? row->activations : OCT_U8;
+    const oct_dtype type = oct_asked_activations(j, row);
     const oct_observer_spec spec = row && row->observer.observer ? row->observer : j->chosen ? j->chosen[root] : j->observer;
     const pins pinned = find_pins(j, c, root);
     bool whole;
     int missing;
     oct_stats s;
-    oct_qrange qrange;
     oct_selection sel;
     if (given) /* they are exact */
         return set_parameters(j, root, type, &(oct_selection){ .q = { given->scale, given->zero - (type == OCT_S8 ? 128 : 0) }, .signal = 1 }, "given", err);
-    OCT_TRY(oct_qrange_of(type, j->value[root].symmetric, &qrange, err));
     oct_stats_init(&s);
     oct_status st = merge_stats(j, c, root, pinned.any, &s, &whole, &missing, err);
     if (st == OCT_OK && missing >= 0) {
@@ -199,8 +281,7 @@ static oct_status choose(oct_qjob *j, const oct_calib *c, int root, bool *change
         *changed = true;
     } else if (st == OCT_OK) {
         const char *name = "pinned", *misfit = NULL;
-        st = pinned.any ? select_pinned(&j->value[root], &s, whole, &pinned, type, qrange, &sel, &misfit, err)
-                        : select_range(&j->value[root], &s, spec, qrange, &sel, err);
+        st = select_params(j, root, type, &s, whole, &pinned, &sel, &misfit, err);
         if (st == OCT_OK && !pinned.any)
             st = observer_text(j, spec, &name, err);
         if (st == OCT_OK)

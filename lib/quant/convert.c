@@ -147,6 +147,26 @@ oct_status oct_conversion_reopen(oct_conversion *c, oct_err *err)
     return c->out_of_memory ? oct_nomem(err) : OCT_OK;
 }
 
+/* What the target asks of the whole model, and how far it is known. */
+static void say_target(oct_conversion *c)
+{
+    const oct_graph *g = c->m->graph;
+    const oct_target *t = c->o.job.target;
+    if (oct_target_untested(t))
+        oct_conversion_say(c, 0, "the target %s is untested on the device: its rules were read in documents and sources", oct_target_name(t));
+    for (size_t i = 0; oct_target_static_shapes(t) && i < g->n_input; i++) {
+        const oct_value *v = &g->value[g->input[i]];
+        int d = 0;
+        while (d < v->shape.rank && v->shape.d[d].n >= 0)
+            d++;
+        if (v->shape.rank >= 0 && d == v->shape.rank)
+            continue;
+        oct_conversion_say(c, OCT_NOTE_WARNING, "the target %s wants fixed shapes, and dimension %d of input '%s' is not fixed: export the model with "
+                           "whole numbers for all dimensions of its inputs",
+                           oct_target_name(t), d, v->name);
+    }
+}
+
 static oct_status open_job(oct_conversion *c, oct_err *err)
 {
     OCT_TRY(oct_conversion_reopen(c, err));
@@ -156,6 +176,7 @@ static oct_status open_job(oct_conversion *c, oct_err *err)
                            oct_target_name(c->o.job.target));
     OCT_TRY(oct_policy_note(c->policy, c->m->graph, err));
     c->n_prepared = c->m->graph->n_node;
+    say_target(c);
     return oct_policy_check(c->policy, c->m->graph, absent, c, err);
 }
 

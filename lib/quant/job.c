@@ -130,10 +130,11 @@ static oct_dtype taken_instead(const oct_target *t, oct_dtype asked)
 static void fit_target(const oct_qjob *j, const oct_op *op, oct_policy_row *row)
 {
     const oct_target *t = j->opts.target;
-    const bool on_integers = row->scheme == OCT_SCHEME_STATIC || row->scheme == OCT_SCHEME_DYNAMIC;
-    if (!op || op->quant == OCT_QUANT_NONE || !on_integers)
+    const bool rounded = op && oct_target_lists(t, op->type, OCT_TARGET_ROUNDED), fixed = row->scheme == OCT_SCHEME_STATIC || rounded;
+    if (!op || (op->quant == OCT_QUANT_NONE && !rounded) || !(fixed || row->scheme == OCT_SCHEME_DYNAMIC))
         return;
-    if (row->scheme == OCT_SCHEME_STATIC && !takes(t, row->activations)) {
+    row->symmetric |= oct_target_symmetric(t);
+    if (fixed && !takes(t, row->activations)) {
         row->activations = taken_instead(t, row->activations);
         add_to_rule(j, row, oct_arena_printf(j->arena, "the target takes %s activations", oct_policy_activations(row->activations)));
     }
@@ -277,6 +278,7 @@ oct_status oct_qjob_decide(oct_qjob *j, const oct_calib *c, oct_err *err)
         if (changed)
             OCT_TRY(oct_job_place(j, err));
     }
+    OCT_TRY(oct_choose_conversions(j, c, err));
     OCT_TRY(oct_decide_weights(j, c, err));
     for (size_t i = 0; i < j->n_layer; i++)
         describe(j, j->layer[i], true);

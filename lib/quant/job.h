@@ -54,6 +54,9 @@ typedef struct qnode {
     bool absorbed;         /* a clamp that goes away, because the quantizer of the integer node before it clamps */
     const char *why;
     const char *barred;    /* found while deciding: keeps the node float */
+    uint32_t rounds;       /* bit i: input i is read quantized, though the node computes on reals (place_around.c) */
+    bool rounds_outputs;   /* and so are its results */
+    oct_dtype activations; /* that it computes on, decided (types_meet.c) */
     bool rangeless;        /* found while deciding: a value that it reads or makes has no statistics */
     qweights *weights[2];  /* of inputs 1 and 2 (W and R of an LSTM), or NULL; products of one matrix in blocks share them */
     qtable *table;         /* what is picked from, or NULL */
@@ -74,10 +77,12 @@ typedef struct qvalue {
     float clamp_lo, clamp_hi; /* of the clamp that its quantizer does, at the root of all that share; -inf, inf */
     /* at the root: */
     bool symmetric;   /* a rule asks so for one of those that share; then their quantizers do no clamp */
+    bool apart;       /* the target wants one scale for values whose clamps differ */
     bool made;        /* an integer node makes one of them */
     const oct_policy_row *row; /* speaks for all; or NULL */
     /* decided: */
     const oct_quant *quant;   /* one for all that share it; NULL: not yet */
+    const oct_quant *as[4];   /* u8, s8, u16, s16: what readers have that compute on another type; NULL: none does */
     const char *observer;
     const char *misfit; /* why parameters that the table gives are not taken as they are; NULL: they are, or it gives none */
     double sqnr;      /* dB of rounding and clipping, expected */
@@ -150,6 +155,14 @@ static inline bool oct_is_f32(const oct_qjob *j, int value)
     return value >= 0 && j->g->value[value].dtype == OCT_F32;
 }
 
+/* Whether a node reads an input as integers, or as what a quantizer leaves of it: its data, if it runs on integers. */
+bool oct_reads_quantized(const oct_qjob *j, int node, int slot);
+/* Whether the quantizer behind a node makes its results: of one that runs on integers, or between quantizers. */
+static inline bool oct_makes_quantized(const oct_qjob *j, int node)
+{
+    return oct_is_static(j, node) || (node >= 0 && node < (int)j->n_nodes && j->node[node].rounds_outputs);
+}
+
 /* Whether statistics of a value are asked for. */
 static inline bool oct_is_observed(const oct_qjob *j, int value)
 {
@@ -172,6 +185,8 @@ oct_status oct_bodies_do(oct_qjob *j, oct_status (*step)(oct_qjob *, oct_err *),
 /* Lets the job and its bodies' jobs work on g, a copy of its graph. */
 void oct_bodies_move(oct_qjob *j, oct_graph *g);
 
+/* place_around.c: after other schemes are chosen, quantizers around nodes that compute on reals, as the target wants them. */
+void oct_place_around(oct_qjob *j);
 /* place.c: schemes of nodes, wanted values, shared parameters. May be run again after more nodes were barred. */
 oct_status oct_job_place(oct_qjob *j, oct_err *err);
 /* The root of the values that share the parameters of one. */
@@ -198,6 +213,15 @@ double oct_half_sqnr(const oct_tensor *c, oct_dtype t);
 
 /* choose_qparams.c: parameters of all wanted values. */
 oct_status oct_choose_qparams(oct_qjob *j, const oct_calib *c, bool *changed, oct_err *err);
+
+/* types_meet.c: parameters of the same values in the types of those that read them, where these differ from that of what makes them. */
+oct_status oct_choose_conversions(oct_qjob *j, const oct_calib *c, oct_err *err);
+/* What a node has of a value that it reads quantized: the value's own parameters or those of its conversion; NULL: none. */
+const oct_quant *oct_read_as(const oct_qjob *j, int node, int value);
+/* Parameters of a type for statistics of the values that share those of `root`, as an observer chooses them. */
+oct_status oct_params_as(oct_qjob *j, const oct_calib *c, int root, oct_dtype type, const oct_quant **q, oct_err *err);
+/* The type of activations that a policy row asks for. */
+oct_dtype oct_asked_activations(const oct_qjob *j, const oct_policy_row *row);
 
 /* annotate.c: a copy of the graph whose values carry what is decided now, which plans run as it is; the job's own graph stays float. */
 oct_status oct_quantized_copy(oct_qjob *j, oct_graph **copy, oct_err *err);

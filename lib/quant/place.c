@@ -235,12 +235,13 @@ static const char *does_not_pay(const oct_qjob *j, int id)
     const oct_node *n = &j->g->node[id];
     bool any = false, read = false;
     for (int i = 0; i < oct_data_inputs(j, id); i++) {
-        if (!is_const(j, n->in[i]) && !oct_is_static(j, oct_maker_node(j, n->in[i])) && !is_read(j, n->in[i], true))
+        if (!oct_target_everywhere(j->opts.target) && !is_const(j, n->in[i]) && !oct_is_static(j, oct_maker_node(j, n->in[i])) && !is_read(j, n->in[i], true))
             return "an input is not there as integers";
         any |= !is_const(j, n->in[i]);
     }
     for (int k = 0; k < n->n_out; k++)
         read |= n->out[k] >= 0 && is_read(j, n->out[k], false);
+    read |= oct_target_everywhere(j->opts.target);
     return !read ? "nothing reads its result as integers" : any ? NULL : "all its inputs are constants";
 }
 
@@ -274,7 +275,8 @@ static void want_output(oct_qjob *j, int id)
     const oct_node *n = &j->g->node[id];
     const int v = oct_quantized_output(j, id);
     const bool clamped = v != n->out[0] && oct_value_used_once(&j->g->value[v]);
-    if (!oct_is_product(j, id) || oct_target_needs_output(j->opts.target, n->op, clamped) || is_read(j, v, false)) {
+    const bool needs = oct_target_everywhere(j->opts.target) || oct_target_needs_output(j->opts.target, n->op, clamped);
+    if (!oct_is_product(j, id) || needs || is_read(j, v, false) || j->value[v].wanted) {
         j->value[v].wanted = true;
     } else if (v != n->out[0]) { /* without a quantizer the clamp has to stay */
         const int clamp = j->g->value[v].producer;
@@ -318,6 +320,24 @@ static bool clamps_agree(const oct_qjob *j, const oct_node *n)
     return agree;
 }
 
+/* Those that the target wants to be one beside: of inputs, and of a result with its first input. */
+static void share_as_asked(oct_qjob *j)
+{
+    for (size_t i = 0; i < j->g->n_order; i++) {
+        const int id = j->g->order[i];
+        const oct_node *n = &j->g->node[id];
+        if (!oct_is_static(j, id) && !j->node[id].rounds_outputs)
+            continue;
+        const bool shares = oct_target_shares_inputs(j->opts.target, n->op), apart = shares && !clamps_agree(j, n);
+        for (int k = 1; shares && k < n->n_in; k++)
+            if (oct_reads_quantized(j, id, k) && oct_reads_quantized(j, id, 0))
+                join(j, n->in[0], n->in[k]);
+        j->value[oct_params_root(j, n->in[0])].apart |= apart;
+        if (oct_target_keeps_scale(j->opts.target, n->op) && oct_reads_quantized(j, id, 0))
+            join(j, n->in[0], n->out[0]);
+    }
+}
+
 /* Parameters that must be one: data movement keeps quantized values. Concat shares where no input's clamp depends on its own parameters: a
  * quantizer that also clamps must end where the clamp does, which a wider shared range would not. */
 static void share_parameters(oct_qjob *j, oct_quant_trait trait)
@@ -341,7 +361,7 @@ static const oct_policy_row *reader_row(const oct_qjob *j, int value)
 {
     const oct_value *v = &j->g->value[value];
     for (size_t i = 0; i < v->n_uses; i++)
-        if (j->node[v->uses[i].node].scheme != OCT_SCHEME_FLOAT)
+        if (j->node[v->uses[i].node].scheme != OCT_SCHEME_FLOAT || j->node[v->uses[i].node].rounds)
             return &j->node[v->uses[i].node].row;
     return NULL;
 }
@@ -356,9 +376,10 @@ static void link_groups(oct_qjob *j)
         if (!x->wanted)
             continue;
         const int p = oct_maker_node(j, (int)v);
-        const bool made = oct_is_static(j, p);
+        const bool made = oct_makes_quantized(j, p);
         const oct_policy_row *row = made ? &j->node[p].row : reader_row(j, (int)v);
         root->symmetric |= row && row->symmetric;
+        root->apart |= x->apart;
         root->row = row && (made || !root->made) ? row : root->row;
         root->made |= made;
         root->clamp_lo = fmaxf(root->clamp_lo, x->clamp_lo);
@@ -376,9 +397,11 @@ static bool bar_clamps(oct_qjob *j)
     bool any = false;
     for (size_t i = 0; i < j->g->n_order; i++) {
         const int id = j->g->order[i];
-        if (!j->node[id].absorbed || !j->value[oct_params_root(j, j->g->node[id].out[0])].symmetric)
+        const qvalue *root = &j->value[oct_params_root(j, j->g->node[id].out[0])];
+        if (!j->node[id].absorbed || !(root->symmetric || root->apart))
             continue;
-        j->node[id].barred = "its result has a grid around zero, which does not end where it does";
+        j->node[id].barred = root->symmetric ? "its result has a grid around zero, which does not end where it does"
+                                             : "its result has the scale of another value, which does not end where it does";
         any = true;
     }
     return any;
@@ -418,8 +441,10 @@ static void place(oct_qjob *j)
     }
     if (j->opts.have_data)
         choose_others(j);
+    oct_place_around(j);
     want_values(j);
     share_parameters(j, OCT_QUANT_SAME);
+    share_as_asked(j);
     share_parameters(j, OCT_QUANT_JOIN);
     link_groups(j);
 }

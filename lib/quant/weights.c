@@ -326,7 +326,7 @@ static bool is_safe(layer_weights *l)
 oct_dtype oct_activations_of(const oct_qjob *j, int id)
 {
     const oct_op *op = oct_op_of(j->g, id);
-    const oct_quant *x = op->quant == OCT_QUANT_RECURRENT ? NULL : j->value[j->g->node[id].in[0]].quant;
+    const oct_quant *x = op->quant == OCT_QUANT_RECURRENT ? NULL : oct_read_as(j, id, j->g->node[id].in[0]);
     return x ? x->dtype : OCT_U8;
 }
 
@@ -422,8 +422,15 @@ static oct_status open_weights(oct_qjob *j, int id, int slot, weights_view *s, q
 
 static float input_step(const oct_qjob *j, int id)
 {
-    const oct_quant *x = oct_op_of(j->g, id)->quant == OCT_QUANT_RECURRENT ? NULL : j->value[j->g->node[id].in[0]].quant;
+    const oct_quant *x = oct_op_of(j->g, id)->quant == OCT_QUANT_RECURRENT ? NULL : oct_read_as(j, id, j->g->node[id].in[0]);
     return x ? x->scale[0] : 0;
+}
+
+/* The least power of two that is not below a scale. */
+static float power_above(float scale)
+{
+    int exponent;
+    return frexpf(scale, &exponent) == 0.5f ? scale : ldexpf(1.0f, exponent);
 }
 
 static void choose_steps(const oct_qjob *j, int id, const weights_view *s, qweights *q)
@@ -436,6 +443,8 @@ static void choose_steps(const oct_qjob *j, int id, const weights_view *s, qweig
     }
     for (int c = 0; q->widened && c < q->quant.n; c++)
         scales_of(&q->quant)[c] *= q->widened[c];
+    for (int c = 0; oct_target_powers_of_two(j->opts.target) && c < q->quant.n; c++)
+        scales_of(&q->quant)[c] = power_above(scales_of(&q->quant)[c]);
 }
 
 static oct_status quantize(oct_qjob *j, int id, layer_weights *l, oct_err *err)
