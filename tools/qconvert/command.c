@@ -99,7 +99,7 @@ void session_command(const session *s, bool bare, oct_buf *b)
     const convert_args *a = s->a;
     const struct {
         const char *option, *value;
-    } named[] = { { "--target", a->target }, { "--scheme", a->scheme }, { "--bits", a->bits }, { "--block-size", a->block_size },
+    } named[] = { { "--target", target_word(a) }, { "--scheme", a->scheme }, { "--bits", a->bits }, { "--block-size", a->block_size },
               { "--accuracy-level", a->accuracy_level },
               { "--effort", a->effort } };
     oct_buf_puts(b, s->cli->name);

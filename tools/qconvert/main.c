@@ -63,6 +63,21 @@ static oct_status print_list(oct_cli *cli, oct_table *t, oct_err *err)
     return s;
 }
 
+/* The built-in targets, and "auto". */
+static const char *target_name(size_t i, const char **summary)
+{
+    size_t n = 0;
+    while (n < i && oct_target_builtin(n, NULL))
+        n++;
+    const char *name = oct_target_builtin(n, summary);
+    if (!name && n == i) {
+        if (summary)
+            *summary = "that of this machine; the record of the conversion names it";
+        name = "auto";
+    }
+    return name;
+}
+
 static const char *pass_name(size_t i, const char **summary)
 {
     size_t n;
@@ -78,6 +93,23 @@ static oct_status list(oct_cli *cli, const char *what, const char *meaning, oct_
     oct_table *t = oct_table_of("ll", (const char *[]){ what, meaning });
     for (size_t i = 0; (name = names(i, &summary)); i++)
         oct_table_texts(t, (const char *[]){ name, summary });
+    return print_list(cli, t, err);
+}
+
+static oct_status list_targets(oct_cli *cli, oct_err *err)
+{
+    const char *name, *summary;
+    oct_table *t = oct_table_of("lll", (const char *[]){ "target", "what it is", "device" });
+    for (size_t i = 0; (name = oct_target_builtin(i, &summary)); i++) {
+        oct_target *target;
+        oct_status s = oct_target_open(name, &target, err);
+        if (s != OCT_OK) {
+            oct_table_destroy(t);
+            return s;
+        }
+        oct_table_texts(t, (const char *[]){ name, summary, oct_target_untested(target) ? "untested on the device" : "" });
+        oct_target_close(target);
+    }
     return print_list(cli, t, err);
 }
 
@@ -106,7 +138,7 @@ static oct_status dispatch(oct_cli *cli, const convert_args *a, oct_err *err)
     if (a->list_passes)
         return list(cli, "pass", "what it does", pass_name, err);
     if (a->list_targets)
-        return list(cli, "target", "what it is", oct_target_builtin, err);
+        return list_targets(cli, err);
     return a->list_methods ? list_methods(cli, err) : qconvert_run(cli, a, err);
 }
 
@@ -122,7 +154,7 @@ int main(int argc, char **argv)
 #define CHOICES                                                                                                                     \
     OPT_GROUP("What becomes of each layer"),                                                                                        \
         OPT_FILE(0, "policy", &a.policy, "policy table; its rules come after the built-in ones"),                                   \
-        OPT_ENUM_OR_FILE(0, "target", &a.target, oct_target_builtin, "where the model will run"),                                   \
+        OPT_ENUM_OR_FILE(0, "target", &a.target, target_name, "where the model will run"),                                   \
         OPT_ENUM(0, "scheme", &a.scheme, scheme_name, "one scheme, but for what the policy leaves float"),                   \
         OPT_ENUM(0, "bits", &a.bits, bits_name, "of weights in blocks (weight-only)"),                                              \
         OPT_ENUM(0, "block-size", &a.block_size, block_name, "weights of a column that share a scale (weight-only); 32, or of 8 bits what takes least, unless told"), \

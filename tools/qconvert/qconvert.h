@@ -6,6 +6,8 @@
 #include "common/common.h"
 #include "quant/convert.h"
 
+#include <string.h>
+
 typedef struct convert_args {
     const char *model, *output, *node;
     tool_data data;
@@ -30,6 +32,12 @@ typedef struct convert_args {
 static inline const char *target_file(const convert_args *a)
 {
     return oct_target_is_file(a->target) ? a->target : NULL;
+}
+
+/* The target's name, where --target auto is that of this machine, or its file. */
+static inline const char *target_word(const convert_args *a)
+{
+    return strcmp(a->target, "auto") == 0 ? oct_target_here() : a->target;
 }
 
 typedef struct session {

@@ -24,7 +24,7 @@ static oct_status block_options(oct_cli *cli, const convert_args *a, const oct_p
     o->block = a->block_size ? atoi(a->block_size) : 0;
     o->symmetric = a->symmetric;
     o->block_bytes = strcmp(a->accuracy_level, "4") == 0;
-    o->blocks_qdq = oct_cli_given(cli, "format") && strcmp(a->format, "qdq") == 0;
+    o->blocks_qdq = (oct_cli_given(cli, "format") && strcmp(a->format, "qdq") == 0) || oct_target_onnx_alone(o->target);
     if (o->block_bytes && o->blocks_qdq)
         return oct_fail(err, OCT_EUSAGE, "--accuracy-level is an attribute of MatMulNBits: --format qdq has no place for it");
     return OCT_OK;
@@ -186,7 +186,7 @@ static oct_status asks_synthetic(const session *s, bool *synthetic, oct_err *err
 static oct_status read_options(session *s, oct_convert_opts *o, oct_err *err)
 {
     const convert_args *a = s->a;
-    OCT_TRY(oct_target_open(a->target, &s->target, err));
+    OCT_TRY(oct_target_open(target_word(a), &s->target, err));
     *o = (oct_convert_opts){ .name = a->model, .policy = a->policy, .observer = a->observer, .whole = a->data.skip_bad, .metric = a->metric,
                              .sensitivity = a->sensitivity || a->sensitivity_file, .sensitivity_file = a->sensitivity_file,
                              .listener = { tool_say_progress, tool_say_note, say_chosen, say_taken, s->cli } };
