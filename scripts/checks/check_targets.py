@@ -1,0 +1,323 @@
+#!/usr/bin/env python3
+"""Checks models made for each built-in target against rules of its runtime, written down here apart from the target files.
+
+    check_targets.py [--qconvert PROGRAM] [--qeval PROGRAM] [--all] [-v]
+
+Small networks (convolutions with a residual sum, depthwise ones with a clamp, pooling with Concat and Resize, an encoder, a perceptron) are
+converted for each target; --all adds recurrent networks, weights in blocks and 16 bits. Each model passes the ONNX checker. RULES has what the
+runtimes' documents and sources say of types, zero points, granularity, biases, where quantizers stand, domains and shapes.
+
+Models for ONNX Runtime run there, and outputs are near ours; those for OpenVINO run in OpenVINO where its package is installed: layers run on
+integers by its execution graph. Outputs of every model are near those of the float model.
+
+Needs Python packages: runs itself with OCT_PYTHON when that is set.
+Exit: 0 when all hold, 1 when not, 77 without the packages.
+"""
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
+from pylib import packages
+
+packages.need("numpy", "onnx", "onnxruntime")
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from pylib import smallnets
+from pylib.judge import Checker, options, run_ort, sqnr
+
+WEIGHTED = {"Conv", "ConvTranspose", "Gemm", "MatMul"}
+RUNS_IN_ORT = {"onnxruntime-x86", "onnxruntime-vnni", "onnxruntime-arm64", "generic"}
+
+# act: types of activations; w: of weights; middle: zero points in the middle of the type; bias: int32 or float; pc: operators whose weights may have a
+# scale per channel; output: operators with a quantizer behind each result; after: whether products may have a quantizer straight behind them;
+# readers: at most so many readers of a DequantizeLinear of activations; foreign: whether com.microsoft may be used; all: no float operator
+# between these stands without quantizers on both sides; one: operators whose inputs share a scale.
+ORT = {"act": {"uint8", "int8"}, "w": {"uint8", "int8"}, "bias": "int32", "pc": WEIGHTED, "output": {"Conv"}, "foreign": True}
+RULES = {
+    "onnxruntime-x86": ORT,
+    "onnxruntime-vnni": ORT,
+    "onnxruntime-arm64": ORT | {"w": {"int8"}},
+    "openvino": {"act": {"uint8", "int8"}, "w": {"int8"}, "bias": "float", "pc": WEIGHTED, "foreign": False},
+    "openvino-npu": {"act": {"uint8", "int8"}, "w": {"int8"}, "bias": "float", "pc": WEIGHTED, "foreign": False, "one": {"Add", "Mul"}},
+    "tensorrt": {"act": {"int8"}, "w": {"int8"}, "middle": True, "bias": "float", "pc": WEIGHTED, "foreign": False, "readers": 1, "residual": True,
+                 "own_quantizer": True},
+    "qnn": {"act": {"uint8", "uint16"}, "w": {"uint8", "int8"}, "bias": "int32", "pc": {"Conv", "ConvTranspose"},
+            "output": WEIGHTED | {"Add", "Mul", "Concat", "Resize", "Softmax", "Sigmoid", "LayerNormalization", "MaxPool", "AveragePool"},
+            "foreign": True, "around": True},
+    "xnnpack": {"act": {"int8"}, "w": {"int8"}, "bias": "int32", "pc": WEIGHTED, "output": {"Conv"}, "foreign": False, "readers": 1},
+    "octet": ORT | {"output": set()},
+    "octet-avx2": ORT | {"output": set()},
+    "generic": {"act": {"uint8"}, "w": {"int8"}, "bias": "int32", "pc": {"Conv"}, "output": {"Conv", "Gemm", "MatMul"}, "foreign": False},
+}
+
+
+# ---- networks
+
+def fixed(shape):
+    return [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)]
+
+
+def pictures(n, shape):
+    return [n.rng.standard_normal(shape).astype(np.float32) for _ in range(24)]
+
+
+def conv(n, x, ic, oc, k=3, group=1, stride=1, name=None):
+    w = n.weights(oc, ic // group, k, k, fan=ic // group * k * k)
+    return n.node("Conv", [x, n.const(w), n.const(n.small(oc))], name, pads=[k // 2] * 4, group=group, strides=[stride] * 2)
+
+
+def residual(path):
+    n = smallnets.Net(11)
+    x = n.node("Relu", [conv(n, "x", 3, 16)])
+    for _ in range(2):
+        y = n.node("Relu", [conv(n, x, 16, 16)])
+        x = n.node("Relu", [n.node("Add", [conv(n, y, 16, 16), x])])
+    x = n.node("Relu", [n.node("Add", [conv(n, x, 16, 32, stride=2), conv(n, x, 16, 32, k=1, stride=2)])])
+    x = n.node("Flatten", [n.node("GlobalAveragePool", [x])])
+    n.save(path, fixed([1, 3, 16, 16]), [n.node("Gemm", [x, n.const(n.weights(32, 10)), n.const(n.small(10))])])
+    return pictures(n, (1, 3, 16, 16))
+
+
+def depthwise(path):
+    n = smallnets.Net(12)
+    six = [n.const(np.float32(v)) for v in (0, 6)]
+    x = n.node("Clip", [conv(n, "x", 3, 16), *six])
+    for _ in range(2):
+        y = n.node("Clip", [conv(n, x, 16, 48, k=1), *six])
+        y = n.node("Clip", [conv(n, y, 48, 48, group=48), *six])
+        x = n.node("Add", [conv(n, y, 48, 16, k=1), x])
+    n.save(path, fixed([1, 3, 16, 16]), [conv(n, x, 16, 8, k=1)])
+    return pictures(n, (1, 3, 16, 16))
+
+
+def pooled(path):
+    n = smallnets.Net(13)
+    x = n.node("Relu", [conv(n, "x", 3, 16)])
+    small = n.node("MaxPool", [x], kernel_shape=[2, 2], strides=[2, 2])
+    a, b = n.node("Relu", [conv(n, small, 16, 8)]), n.node("Sigmoid", [conv(n, small, 16, 8)])
+    x = n.node("Concat", [a, b], axis=1)
+    x = n.node("Resize", [x, "", n.const(np.array([1, 1, 2, 2], np.float32))], mode="nearest", coordinate_transformation_mode="asymmetric",
+               nearest_mode="floor")
+    x = n.node("AveragePool", [n.node("Relu", [conv(n, x, 16, 16)])], kernel_shape=[2, 2], strides=[2, 2])
+    n.save(path, fixed([1, 3, 16, 16]), [conv(n, x, 16, 8, k=1)])
+    return pictures(n, (1, 3, 16, 16))
+
+
+def encoder(path):
+    return smallnets.encoder(path) * 6
+
+
+def perceptron(path):
+    return smallnets.perceptron(path)
+
+
+NETS = {"residual": residual, "depthwise": depthwise, "pooled": pooled, "encoder": encoder, "perceptron": perceptron}
+MORE = {"recurrent": smallnets.recurrent}
+
+
+# ---- what stands in a model
+
+class Model:
+    def __init__(self, path):
+        self.proto = onnx.load(path)
+        onnx.checker.check_model(self.proto, full_check=True)
+        g = self.proto.graph
+        self.constants = {t.name: numpy_helper.to_array(t) for t in g.initializer}
+        self.maker = {o: n for n in g.node for o in n.output if o}
+        self.readers = {}
+        for n in g.node:
+            for i in n.input:
+                self.readers.setdefault(i, []).append(n)
+        self.outputs = {o.name for o in g.output}
+        self.nodes = list(g.node)
+
+    def dequantized(self, value):
+        """The DequantizeLinear that makes a value, or None."""
+        n = self.maker.get(value)
+        return n if n is not None and n.op_type == "DequantizeLinear" else None
+
+    def weights(self, node):
+        d = self.dequantized(node.input[1]) if len(node.input) > 1 else None
+        return d if d is not None and d.input[0] in self.constants else None
+
+    def on_integers(self, node):
+        d = self.dequantized(node.input[0])
+        return d is not None and d.input[0] not in self.constants and (node.op_type not in WEIGHTED or self.dequantized(node.input[1]) is not None)
+
+    def quantized(self, value):
+        """Whether nothing but quantizers reads a value."""
+        readers = self.readers.get(value, [])
+        return bool(readers) and all(r.op_type == "QuantizeLinear" for r in readers)
+
+
+def through_clamp(m, value):
+    """Where a Relu or Clip alone reads it, what that makes."""
+    readers = m.readers.get(value, [])
+    return readers[0].output[0] if len(readers) == 1 and readers[0].op_type in ("Relu", "Clip") else value
+
+
+def check_quantizers(c, what, m, rule):
+    bad = {k: [] for k in ("type", "zero", "scale", "readers", "domain")}
+    for n in m.nodes:
+        if n.op_type not in ("QuantizeLinear", "DequantizeLinear"):
+            continue
+        zero, scale = m.constants[n.input[2]], m.constants[n.input[1]]
+        constant = n.op_type == "DequantizeLinear" and n.input[0] in m.constants
+        kind = str(zero.dtype)
+        if constant:  # weights, biases, or operands of arithmetic
+            continue
+        if kind not in rule["act"]:
+            bad["type"].append((n.name, kind))
+        if rule.get("middle") and int(zero) != (0 if kind.startswith("i") else 1 << (zero.dtype.itemsize * 8 - 1)):
+            bad["zero"].append((n.name, int(zero)))
+        if scale.ndim or zero.ndim or not scale > 0:
+            bad["scale"].append(n.name)
+        if n.op_type == "DequantizeLinear" and len(m.readers.get(n.output[0], [])) > rule.get("readers", 1 << 30):
+            bad["readers"].append(n.name)
+        if n.op_type == "QuantizeLinear" and rule.get("own_quantizer") and len(m.readers.get(n.output[0], [])) > 1:
+            bad["readers"].append(n.name)
+    for key, found in bad.items():
+        c.hold(f"{what}: {key} of quantizers", not found, found[:3])
+
+
+def check_layer(m, rule, n):
+    """What is wrong with a layer on integers."""
+    w = m.weights(n)
+    if w is None:
+        return None
+    q, scale, zero = (m.constants[i] for i in w.input)
+    axis = {"Conv": 0, "ConvTranspose": 1, "MatMul": 1}.get(n.op_type, None)
+    if n.op_type == "Gemm":
+        axis = 0 if any(a.name == "transB" and a.i for a in n.attribute) else 1
+    if str(q.dtype) not in rule["w"]:
+        return f"weights are {q.dtype}"
+    if str(m.constants[m.dequantized(n.input[0]).input[2]].dtype) == "int8" and q.dtype != np.int8:
+        return "u8 weights beside s8 activations"
+    middle = 0 if q.dtype == np.int8 else 128
+    if (zero != middle).any() or abs(q.astype(int) - middle).max() > 127:
+        return "weights are not narrow around the middle"
+    if scale.ndim == 1:
+        stated = next((a.i for a in w.attribute if a.name == "axis"), 1)
+        if n.op_type not in rule["pc"] or stated % q.ndim != axis or len(scale) != q.shape[axis]:
+            return f"scales of axis {stated}"
+    return check_bias(m, rule, n, scale)
+
+
+def check_bias(m, rule, n, scale):
+    if len(n.input) < 3 or not n.input[2]:
+        return None
+    if rule["bias"] == "float":
+        return None if n.input[2] in m.constants and m.constants[n.input[2]].dtype == np.float32 else "the bias is not float"
+    b = m.dequantized(n.input[2])
+    if b is None or m.constants[b.input[0]].dtype != np.int32:
+        return "the bias is not int32"
+    sx = m.constants[m.dequantized(n.input[0]).input[1]]
+    return None if (m.constants[b.input[1]] == sx * scale).all() and not m.constants[b.input[2]].any() else "the bias has another scale"
+
+
+def check_placement(c, what, m, rule):
+    bare, apart, sums, around = [], [], [], []
+    for n in m.nodes:
+        runs = m.on_integers(n) or (rule.get("around") and n.op_type not in WEIGHTED)
+        if n.op_type in rule.get("output", ()) and runs and not m.quantized(through_clamp(m, n.output[0])):
+            bare.append(n.name)
+        if n.op_type in rule.get("one", ()) and m.on_integers(n):
+            d = [m.dequantized(i) for i in n.input]
+            if all(d) and len({(float(m.constants[x.input[1]]), int(m.constants[x.input[2]])) for x in d}) > 1:
+                apart.append(n.name)
+        if rule.get("residual") and n.op_type == "Add":
+            layers = [m.maker.get(i) is not None and m.maker[i].op_type == "Conv" for i in n.input]
+            if any(layers) and sum(m.dequantized(i) is not None for i in n.input) != 1:
+                sums.append(n.name)
+        if rule.get("around") and n.op_type in rule["output"] and m.maker.get(n.input[0]) is not None and not m.on_integers(n):
+            around.append(n.name)
+    c.hold(f"{what}: quantizers behind results", not bare, bare[:3])
+    c.hold(f"{what}: one scale for inputs", not apart, apart[:3])
+    c.hold(f"{what}: sums have one quantized input", not sums, sums[:3])
+    c.hold(f"{what}: quantizers before operators", not around, around[:3])
+
+
+def check_model(c, what, path, rule):
+    m = Model(path)
+    layers = [n for n in m.nodes if n.op_type in WEIGHTED and m.on_integers(n)]
+    wrong = [(n.name, w) for n in layers if (w := check_layer(m, rule, n))]
+    c.hold(f"{what}: layers on integers", len(layers) > 0)
+    c.hold(f"{what}: weights and biases", not wrong, wrong[:3])
+    domains = {o.domain for o in m.proto.opset_import} - {"", "ai.onnx"}
+    c.hold(f"{what}: domains", rule["foreign"] or not domains, domains)
+    check_quantizers(c, what, m, rule)
+    check_placement(c, what, m, rule)
+    return m
+
+
+# ---- runtimes
+
+def run_openvino(path, samples):
+    """The outputs, and [(type, precision)] of the layers that its execution graph has."""
+    import openvino as ov
+
+    compiled = ov.Core().compile_model(path, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    info = [op.get_rt_info() for op in compiled.get_runtime_model().get_ops()]
+    kinds = [(str(i["layerType"].astype(str) if hasattr(i["layerType"], "astype") else i["layerType"]),
+              str(i["runtimePrecision"].astype(str) if hasattr(i["runtimePrecision"], "astype") else i["runtimePrecision"])) for i in info]
+    runs = [list(compiled([x]).values()) for x in samples]
+    return [np.stack(part) for part in zip(*runs, strict=True)], kinds
+
+
+def check_openvino(c, what, path, samples, ours, layers):
+    got, kinds = run_openvino(path, samples)
+    products = [p for t, p in kinds if t in ("Convolution", "FullyConnected", "MatMul", "Deconvolution")]
+    integers = sum(p.lower() in ("i8", "u8") for p in products)
+    c.hold(f"{what}: {integers} of {layers} layers on integers in OpenVINO", integers >= layers, products)
+    for a, b in zip(got, ours, strict=True):
+        near = sqnr(a, b)
+        c.hold(f"{what}: ours and OpenVINO's outputs", near > 25, f"{near:.1f} dB")
+
+
+def check_target(c, target, nets, openvino):
+    for name, (path, samples, data) in nets.items():
+        what, out = f"{target}: {name}", c.folder / f"{target}-{name}.onnx"
+        report = c.convert(path, out, "--target", target, "--data", data)
+        c.hold(f"{what}: the report names it", report["target"] == target)
+        if name == "recurrent" or not report["int8_layers"]:
+            onnx.checker.check_model(onnx.load(out))
+            continue
+        m = check_model(c, what, out, RULES[target])
+        some = samples[:4]
+        floats, ours = run_ort(path, some), c.run_ours(out, some)
+        for a, b in zip(floats, ours, strict=True):
+            c.hold(f"{what}: near float", sqnr(a, b) > 15, f"{sqnr(a, b):.1f} dB")
+        if target in RUNS_IN_ORT:
+            for a, b in zip(run_ort(out, some), ours, strict=True):
+                c.hold(f"{what}: ours and ONNX Runtime's outputs", sqnr(a, b) > 25, f"{sqnr(a, b):.1f} dB")
+        if target == "openvino" and openvino:
+            check_openvino(c, what, out, some, ours, sum(n.op_type in ("Conv", "Gemm") and m.on_integers(n) for n in m.nodes))
+
+
+def main():
+    parser = options(__doc__)
+    parser.add_argument("--all", action="store_true", help="all networks")
+    args = parser.parse_args()
+    try:
+        import openvino
+    except ImportError:
+        openvino = None
+        print("skipped: the package openvino is not installed")
+    with tempfile.TemporaryDirectory() as folder:
+        c = Checker(args, Path(folder))
+        nets = {}
+        for name, make in (NETS | (MORE if args.all else {})).items():
+            path, data = c.folder / f"{name}.onnx", c.folder / f"{name}.npy"
+            samples = make(path)
+            np.save(data, np.stack(samples))
+            nets[name] = path, samples, data
+        for target in RULES:
+            check_target(c, target, nets, openvino)
+        return c.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
