@@ -18,7 +18,8 @@ static int64_t least_opset(const oct_qjob_opts *o)
     if (o->scheme == OCT_SCHEME_WEIGHT_ONLY && !o->blocks_qdq)
         return 0;
     bool blocks = o->scheme == OCT_SCHEME_WEIGHT_ONLY || (o->scheme == OCT_SCHEME_AUTO && oct_policy_uses(o->policy, OCT_SCHEME_WEIGHT_ONLY));
-    return o->blocks_qdq && blocks ? 21 : 13;
+    const bool wide = oct_target_onnx_alone(o->target) && oct_policy_uses_16_bits(o->policy);
+    return (o->blocks_qdq && blocks) || wide ? 21 : 13;
 }
 
 /* Says in the log what was not folded after all. */

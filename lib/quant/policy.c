@@ -186,6 +186,14 @@ bool oct_policy_uses(const oct_policy *p, oct_scheme s)
     return false;
 }
 
+bool oct_policy_uses_16_bits(const oct_policy *p)
+{
+    bool any = false;
+    for (size_t i = 0; i < p->n_rule; i++)
+        any |= p->rule[i].value[OCT_COLUMN_ACTIVATIONS][0] >= 2; /* u16, s16 */
+    return any;
+}
+
 static bool is_by_name(const oct_rule *r)
 {
     for (size_t k = 0; k < r->n_match; k++)

@@ -74,6 +74,8 @@ oct_observer_spec oct_policy_observer_of(const oct_policy *p, const char *value)
 
 /* Whether a rule sets this scheme. */
 bool oct_policy_uses(const oct_policy *p, oct_scheme s);
+/* Whether some rule asks for activations of 16 bits. */
+bool oct_policy_uses_16_bits(const oct_policy *p);
 
 /* Notes which of the names and operator types that rules ask for are in a graph, nested ones included. For the model as it is loaded and as it
  * is quantized: passes take nodes away and add others. */
