@@ -129,6 +129,7 @@ static oct_status list_values(oct_qjob *j, mentions *all, oct_err *err)
 oct_status oct_bodies_list(oct_qjob *j, oct_err *err)
 {
     mentions all = { .arena = j->arena };
+    j->n_all = j->n_all_wanted = 0;
     OCT_TRY(list_layers(j, j, err));
     OCT_TRY(mention_values(&all, j, err));
     return list_values(j, &all, err);

@@ -45,6 +45,11 @@ oct_status oct_conversion_open(oct_conversion *c, const oct_convert_opts *o, oct
     if (!(c->arena = oct_arena_create()))
         return oct_nomem(err);
     OCT_TRY(oct_policy_create(o->policy, &c->policy, err));
+    for (size_t i = 0; i < o->n_rules; i++) {
+        const oct_status s = oct_policy_set(c->policy, o->rules[i], "--set", i + 1, err);
+        if (s != OCT_OK)
+            return err && s == OCT_EMALFORMED ? err->status = OCT_EUSAGE : s;
+    }
     if (!o->observer)
         return OCT_OK;
     oct_observer_spec spec;
@@ -108,6 +113,7 @@ oct_qjob_opts oct_conversion_job_opts(const oct_conversion *c)
     const oct_method *const *all = oct_method_all(&n);
     oct_qjob_opts o = c->o.job;
     o.policy = c->policy;
+    o.calib = c->calib;
     o.forget = forget;
     o.forget_arg = c->m;
     for (size_t i = 0; i < n; i++)
@@ -284,9 +290,21 @@ static oct_status decide(oct_conversion *c, oct_err *err)
     return oct_conversion_find_denormals(c, err);
 }
 
+/* Rules about statistics need some. */
+static oct_status check_measured(const oct_conversion *c, oct_err *err)
+{
+    const char *place = oct_policy_measured(c->policy);
+    if (!place || c->src || c->calib)
+        return OCT_OK;
+    oct_fail(err, OCT_EUSAGE, "%s: the rule asks for what statistics of values tell, and there are none", place);
+    oct_hint(err, "give samples with --data, or a table with --calib");
+    return OCT_EUSAGE;
+}
+
 oct_status oct_conversion_decide(oct_conversion *c, oct_source *src, oct_err *err)
 {
     c->src = src;
+    OCT_TRY(check_measured(c, err));
     OCT_TRY(list_methods(c, err));
     if (c->o.synthetic)
         OCT_TRY(oct_norm_targets(c->m->graph, c->arena, &c->target, &c->n_target, err));

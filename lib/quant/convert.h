@@ -78,6 +78,8 @@ typedef struct oct_layer_denormals {
 typedef struct oct_convert_opts {
     const char *name;      /* what messages and records call the model */
     const char *policy;    /* file of rules behind the built-in ones, or NULL */
+    const char *const *rules; /* [n_rules]: one rule each, 'MATCH=COLUMNS', behind those of the file (--set) */
+    size_t n_rules;
     const char *observer;  /* how ranges are chosen, for every tensor; NULL: by the policy */
     oct_qjob_opts job;     /* target, scheme, blocks, passes, threads; the conversion sets policy, log, have_data and what methods set */
     oct_method_set methods;

@@ -145,17 +145,31 @@ static void fit_target(const oct_qjob *j, const oct_op *op, oct_policy_row *row)
     }
 }
 
+int64_t oct_graph_macs(const oct_graph *g)
+{
+    int64_t macs = 0;
+    for (size_t i = 0; i < g->n_order; i++)
+        if (oct_node_has_weights(g, g->order[i]) && __builtin_add_overflow(macs, oct_node_macs(g, g->order[i]), &macs))
+            return INT64_MAX;
+    return macs ? macs : 1;
+}
+
 static oct_status read_policy(oct_qjob *j, oct_err *err)
 {
+    const oct_graph *whole = j->g;
+    while (whole->outer)
+        whole = whole->outer;
+    oct_policy_facts facts = { .calib = j->opts.calib, .macs = oct_graph_macs(whole) };
+    j->n_layer = 0;
     const char *asked = oct_arena_printf(j->arena, "scheme:%s (asked for)", oct_scheme_name(j->opts.scheme));
     for (size_t i = 0; i < j->g->n_order; i++) {
         int id = j->g->order[i];
         oct_policy_row *row = &j->node[id].row;
         const oct_op *op = oct_op_of(j->g, id);
-        const char *path = *j->where ? oct_arena_printf(j->arena, "%s%s", j->where, oct_node_label(j->g, id)) : NULL;
-        if (*j->where && !path)
+        facts.path = *j->where ? oct_arena_printf(j->arena, "%s%s", j->where, oct_node_label(j->g, id)) : NULL;
+        if (*j->where && !facts.path)
             return oct_nomem(err);
-        oct_policy_match(j->opts.policy, j->g, id, path, row);
+        oct_policy_match(j->opts.policy, j->g, id, &facts, row);
         if (j->opts.scheme != OCT_SCHEME_AUTO && row->scheme != OCT_SCHEME_FLOAT) {
             bool no_form = op && op->quant == OCT_QUANT_RECURRENT && j->opts.scheme == OCT_SCHEME_STATIC && !oct_scheme_is_half(j->opts.scheme);
             row->scheme = no_form ? OCT_SCHEME_FLOAT : j->opts.scheme;
@@ -177,7 +191,7 @@ static void describe(oct_qjob *j, int id, bool decided)
     const int v = oct_quantized_output(j, id);
     oct_layer_decision *d = &j->node[id].decision;
     *d = (oct_layer_decision){ .graph = j->g, .where = j->where, .node = id, .name = n->name, .op = n->op, .why = q->why,
-                               .scheme = q->scheme, .sqnr_weights = NAN, .sqnr_output = NAN };
+                               .scheme = q->scheme, .sqnr_weights = NAN, .sqnr_output = NAN, .row = &q->row };
     d->integer = q->scheme == OCT_SCHEME_STATIC || q->scheme == OCT_SCHEME_DYNAMIC;
     if (decided && oct_half_type(j, id) && first && first->count) {
         d->weights = oct_half_type(j, id);
@@ -247,6 +261,24 @@ oct_status oct_qjob_create(oct_graph *g, const oct_qjob_opts *opts, oct_qjob **j
         oct_arena_destroy(a);
     }
     return s;
+}
+
+static oct_status reread(oct_qjob *j, const oct_calib *c, oct_err *err)
+{
+    j->opts.calib = c;
+    OCT_TRY(read_policy(j, err));
+    OCT_TRY(oct_job_place(j, err));
+    for (size_t i = 0; i < j->n_layer; i++)
+        describe(j, j->layer[i], false);
+    for (size_t i = 0; i < j->n_body; i++)
+        OCT_TRY(reread(j->body[i].job, c, err));
+    return OCT_OK;
+}
+
+oct_status oct_qjob_reread(oct_qjob *j, const oct_calib *c, oct_err *err)
+{
+    OCT_TRY(reread(j, c, err));
+    return oct_bodies_list(j, err);
 }
 
 oct_dtype oct_qjob_source(const oct_qjob *j)

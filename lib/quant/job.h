@@ -71,6 +71,7 @@ typedef struct qnode {
 typedef struct qvalue {
     bool wanted;      /* a quantizer stands on it */
     bool ranged;      /* its range decides whether 16-bit floats hold it */
+    bool asked;       /* a rule may ask for its statistics, or make a node integer that needs them */
     int axis;         /* dimension of channels for per-channel moments; -1 the last, 0 none */
     int same;         /* value whose parameters it shares (union-find parent); itself at the root */
     int next;         /* from the root on: the next wanted value that shares the parameters, or -1 */
@@ -166,7 +167,7 @@ static inline bool oct_makes_quantized(const oct_qjob *j, int node)
 /* Whether statistics of a value are asked for. */
 static inline bool oct_is_observed(const oct_qjob *j, int value)
 {
-    return j->value[value].ranged || (j->value[value].wanted && !j->g->value[value].constant);
+    return j->value[value].ranged || j->value[value].asked || (j->value[value].wanted && !j->g->value[value].constant);
 }
 
 /* job.c: a job of a prepared graph, with those of its bodies. */

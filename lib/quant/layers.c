@@ -21,15 +21,6 @@ static int64_t samples_of_run(const oct_graph *g)
     return s && s->rank > 1 && s->d[0].n > 0 ? s->d[0].n : 1;
 }
 
-int64_t oct_graph_macs(const oct_graph *g)
-{
-    int64_t macs = 0;
-    for (size_t i = 0; i < g->n_order; i++)
-        if (__builtin_add_overflow(macs, layer_macs(g, g->order[i]), &macs))
-            return INT64_MAX;
-    return macs ? macs : 1;
-}
-
 int64_t oct_sample_macs(const oct_graph *g)
 {
     return oct_graph_macs(g) / samples_of_run(g) + 1;

@@ -29,9 +29,7 @@ typedef struct oct_layer_count {
 } oct_layer_count;
 oct_layer_count oct_layers_count(const oct_layer *layers, size_t n);
 
-/* Multiplications of all layers of g in one run, a free batch counting as one, as oct_node_macs has them; 1 where none is known. */
-int64_t oct_graph_macs(const oct_graph *g);
-/* The same of one sample, that is, a row of a batch that is fixed; 1 or more. */
+/* What oct_graph_macs says of one sample, that is, a row of a batch that is fixed; 1 or more. */
 int64_t oct_sample_macs(const oct_graph *g);
 
 static inline bool oct_layer_is_quantized(const oct_layer *l)

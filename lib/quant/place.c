@@ -477,11 +477,20 @@ static oct_status name_observers(oct_qjob *j, oct_err *err)
     return OCT_OK;
 }
 
+/* With rules about statistics, those of all real values are gathered. */
+static void ask_values(oct_qjob *j)
+{
+    for (size_t v = 0; v < j->n_values && oct_policy_measured(j->opts.policy); v++)
+        j->value[v].asked = oct_is_f32(j, (int)v) && !j->g->value[v].constant && !j->g->value[v].dead &&
+                            (j->g->value[v].producer >= 0 || j->g->value[v].is_input);
+}
+
 oct_status oct_job_place(oct_qjob *j, oct_err *err)
 {
     do
         place(j);
     while (bar_clamps(j));
+    ask_values(j);
     for (size_t i = 0; i < j->opts.n_given; i++)
         j->value[j->opts.given[i].value].ranged |= j->opts.given[i].range_alone;
     OCT_TRY(name_observers(j, err));

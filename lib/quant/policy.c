@@ -2,11 +2,10 @@
 #include "quant/policy_int.h"
 
 #include "base/io.h"
+#include "ops/op.h"
 #include "ops/signature.h"
-#include "ops/traits.h"
 #include "quant/policy_text.h"
 
-#include <fnmatch.h>
 #include <string.h>
 
 enum { TENSOR, CHANNEL, FIRST_BLOCK }; /* granularities */
@@ -99,84 +98,14 @@ void oct_policy_destroy(oct_policy *p)
 
 /* ---- matching ---- */
 
-static bool fits_any(const oct_match *m, const oct_graph *g, int node, const char *path)
+const char *oct_policy_measured(const oct_policy *p)
 {
-    return true;
+    for (size_t i = 0; i < p->n_rule; i++)
+        for (size_t k = 0; k < p->rule[i].n_match; k++)
+            if (p->rule[i].match[k].term->takes == OCT_TAKES_MEASURE)
+                return p->rule[i].match[k].place;
+    return NULL;
 }
-
-static bool fits_pattern(const oct_match *m, const char *name)
-{
-    return fnmatch(m->names[0], name, 0) == 0;
-}
-
-/* Whether one of the names of a match is that of the node, or of its operator. */
-static bool has_name(const oct_match *m, size_t i, const oct_graph *g, int node, const char *path)
-{
-    if (m->term->takes == OCT_TAKES_TYPES)
-        return strcmp(m->names[i], g->node[node].op) == 0;
-    return m->term->takes == OCT_TAKES_PATTERN && (fits_pattern(m, oct_node_label(g, node)) || (path && fits_pattern(m, path)));
-}
-
-static bool fits_none(const oct_match *m, const oct_graph *g, int node, const char *path)
-{
-    return false;
-}
-
-static bool fits_name(const oct_match *m, const oct_graph *g, int node, const char *path)
-{
-    bool fits = false;
-    for (size_t i = 0; i < m->n_names && !fits; i++)
-        fits = has_name(m, i, g, node, path);
-    return fits;
-}
-
-/* Whether no layer with constant weights stands before the node; with term->arg 1: after it. */
-static bool is_end(const oct_match *m, const oct_graph *g, int node, const char *path)
-{
-    if (g->outer || !oct_layer_weights(g, node))
-        return false;
-    for (size_t k = 0; k < g->n_order; k++) {
-        int id = g->order[m->term->arg ? g->n_order - 1 - k : k];
-        if (oct_layer_weights(g, id))
-            return id == node;
-    }
-    return false;
-}
-
-static bool is_io(const oct_match *m, const oct_graph *g, int node, const char *path)
-{
-    const oct_node *n = &g->node[node];
-    bool any = false;
-    for (int i = 0; i < n->n_in; i++)
-        any |= n->in[i] >= 0 && g->value[n->in[i]].is_input && !g->value[n->in[i]].constant;
-    for (int i = 0; i < n->n_out; i++)
-        any |= n->out[i] >= 0 && g->value[n->out[i]].is_output;
-    return any && !g->outer;
-}
-
-/* Whether the second input is a constant; with term->arg 1 of more, with -1 of fewer elements than the number. */
-static bool has_weights(const oct_match *m, const oct_graph *g, int node, const char *path)
-{
-    const oct_node *n = &g->node[node];
-    const oct_tensor *w = n->n_in > 1 && n->in[1] >= 0 ? g->value[n->in[1]].constant : NULL;
-    const int more = w ? (w->count > m->number) - (w->count < m->number) : 0;
-    return w && (!m->term->arg || more == m->term->arg);
-}
-
-static bool is_depthwise(const oct_match *m, const oct_graph *g, int node, const char *path)
-{
-    oct_weight_layout l;
-    return oct_layer_layout(g, node, &l) && oct_is_depthwise(&l);
-}
-
-const oct_term oct_terms[OCT_TERMS] = {
-    { "any", OCT_TAKES_NOTHING, fits_any, 0 },        { "op:", OCT_TAKES_TYPES, fits_name, 0 },
-    { "name:", OCT_TAKES_PATTERN, fits_name, 0 },     { "first", OCT_TAKES_NOTHING, is_end, 0 },
-    { "last", OCT_TAKES_NOTHING, is_end, 1 },         { "io", OCT_TAKES_NOTHING, is_io, 0 },
-    { "const-b", OCT_TAKES_NOTHING, has_weights, 0 }, { "depthwise", OCT_TAKES_NOTHING, is_depthwise, 0 },
-    { "weights>", OCT_TAKES_NUMBER, has_weights, 1 }, { "weights<", OCT_TAKES_NUMBER, has_weights, -1 },
-    { "value:", OCT_TAKES_VALUES, fits_none, 0 },
-};
 
 bool oct_policy_uses(const oct_policy *p, oct_scheme s)
 {
@@ -197,7 +126,7 @@ bool oct_policy_uses_16_bits(const oct_policy *p)
 static bool is_by_name(const oct_rule *r)
 {
     for (size_t k = 0; k < r->n_match; k++)
-        if (r->match[k].term->takes == OCT_TAKES_PATTERN && !r->match[k].negated)
+        if (oct_term_names(r->match[k].term) && !r->match[k].negated)
             return true;
     return false;
 }
@@ -214,16 +143,23 @@ static void apply(const oct_rule *r, int value[OCT_COLUMNS][OCT_PARTS], oct_poli
     row->observer = r->observer.observer ? r->observer : row->observer;
 }
 
-void oct_policy_match(const oct_policy *p, const oct_graph *g, int node, const char *path, oct_policy_row *row)
+static bool fits(const oct_match *m, const oct_graph *g, int node, const oct_policy_facts *f)
 {
+    const oct_fit fit = m->term->fits(m, g, node, f);
+    return fit != OCT_FITS_UNKNOWN && (fit == OCT_FITS) != m->negated;
+}
+
+void oct_policy_match(const oct_policy *p, const oct_graph *g, int node, const oct_policy_facts *facts, oct_policy_row *row)
+{
+    static const oct_policy_facts none;
     int value[OCT_COLUMNS][OCT_PARTS] = { { OCT_SCHEME_FLOAT - 1 }, { OCT_WEIGHT_S8, CHANNEL } };
     *row = (oct_policy_row){ .rule = "no rule matches" };
     for (size_t i = 0; i < p->n_rule; i++) {
         const oct_rule *r = &p->rule[i];
-        bool fits = true;
-        for (size_t k = 0; k < r->n_match && fits; k++)
-            fits = r->match[k].term->fits(&r->match[k], g, node, path) != r->match[k].negated;
-        if (fits)
+        bool all = true;
+        for (size_t k = 0; k < r->n_match && all; k++)
+            all = fits(&r->match[k], g, node, facts ? facts : &none);
+        if (all)
             apply(r, value, row);
     }
     row->scheme = (oct_scheme)(value[OCT_COLUMN_SCHEME][0] + 1);
@@ -243,7 +179,7 @@ oct_observer_spec oct_policy_observer_of(const oct_policy *p, const char *value)
 {
     oct_observer_spec o = { 0 };
     for (size_t i = 0; i < p->n_rule; i++)
-        if (is_of_values(&p->rule[i]) && fits_pattern(&p->rule[i].match[0], value))
+        if (is_of_values(&p->rule[i]) && oct_match_has_value(&p->rule[i].match[0], value))
             o = p->rule[i].observer;
     return o;
 }
@@ -254,13 +190,13 @@ static void note_node(oct_rule *r, const oct_graph *g, int node, const char *pat
 {
     for (size_t k = 0; k < r->n_match; k++)
         for (size_t i = 0; i < r->match[k].n_names; i++)
-            r->match[k].found[i] = r->match[k].found[i] || has_name(&r->match[k], i, g, node, path);
+            r->match[k].found[i] = r->match[k].found[i] || oct_match_has_name(&r->match[k], i, g, node, path);
 }
 
 static void note_values(oct_rule *r, const oct_graph *g)
 {
     for (size_t v = 0; v < g->n_value && is_of_values(r); v++)
-        r->match[0].found[0] = r->match[0].found[0] || fits_pattern(&r->match[0], g->value[v].name);
+        r->match[0].found[0] = r->match[0].found[0] || oct_match_has_value(&r->match[0], g->value[v].name);
 }
 
 /* where: the path to g, with room for those to its nodes; it is given back as it was. */
@@ -338,7 +274,7 @@ static oct_status check_match(const oct_match *m, const oct_graph *g, void (*fn)
         consider_nodes(&n, g, types);
         if (known)
             oct_nearest_try(&n, known);
-        return no_such(m, types ? "there is no operator" : "no node is named", &n, err);
+        return no_such(m, types ? "there is no operator" : m->regex ? "no node has a name like" : "no node is named", &n, err);
     }
     return OCT_OK;
 }

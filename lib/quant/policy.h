@@ -6,13 +6,17 @@
  *     op:MatMul & const-b     dynamic  s8/channel/sym  u8/tensor/asym  -
  *     name:head.*             float    -               -               -
  *
- * Matches, joined by '&': op:A,B,...  name:GLOB  first  last  io  const-b  depthwise  weights>N  weights<N  any.  A '!' in front
- * negates. value:GLOB, alone, is of values that no integer layer makes, such as inputs, and names their observer. Weights: s8, s7, u8 /channel|tensor /sym, and for weight-only s4, s8 /blockN /sym or u4, u8 /blockN /asym, where N values
+ * Matches, joined by '&': op:A,B,...  name:GLOB  name~REGEX (RE2's syntax; the whole name)  first  last  io  const-b  depthwise  any;
+ * weights>N  weights<N (elements: 10000, 10k, 2M); rank>N  rank<N  rank=N (of the first input); macs>N  macs>P%  macs< (multiply-accumulates of a
+ * run, or their share of the model's); and of what the node makes, as samples or a table say: range>X  range< (the largest magnitude),
+ * sqnr<X  sqnr> (dB, of 8 bits with the range that hist-mse finds). A '!' in front negates; what is not known, as the rank where shapes are not or
+ * statistics of a tensor that has none, fits neither way. value:GLOB, alone, is of values that no integer layer makes, such as inputs, and names their observer. Weights: s8, s7, u8 /channel|tensor /sym, and for weight-only s4, s8 /blockN /sym or u4, u8 /blockN /asym, where N values
  * along k share a scale; activations: u8, s8, u16, s16 /tensor /asym|sym. */
 #ifndef OCT_QUANT_POLICY_H
 #define OCT_QUANT_POLICY_H
 
 #include "graph/graph.h"
+#include "observers/calib.h"
 #include "observers/observer.h"
 
 typedef enum oct_scheme {
@@ -63,11 +67,22 @@ const char *oct_policy_builtin(void);
 oct_status oct_policy_create(const char *file, oct_policy **p, oct_err *err);
 /* Adds rules from text; label names it in messages. */
 oct_status oct_policy_add(oct_policy *p, const char *text, const char *label, oct_err *err);
+/* Adds a rule as a command line has it, 'MATCH=COLUMNS', the number-th: the columns follow the first '=' behind which a scheme or a '-' stands. Faults
+ * are at "<label>:<number>:<column>". */
+oct_status oct_policy_set(oct_policy *p, const char *text, const char *label, size_t number, oct_err *err);
 void oct_policy_destroy(oct_policy *p);
 
-/* The row for a node. Unmatched nodes: float. path: its name behind the path to its graph ("If_3/then_branch/conv"), which name: patterns fit as
- * well as the name alone; NULL: there is none. */
-void oct_policy_match(const oct_policy *p, const oct_graph *g, int node, const char *path, oct_policy_row *row);
+/* What rules may ask for besides the node itself. */
+typedef struct oct_policy_facts {
+    const char *path;       /* the node's name behind the path to its graph ("If_3/then_branch/conv"), which names fit as well; NULL: there is none */
+    const oct_calib *calib; /* statistics, or NULL */
+    int64_t macs;           /* of the whole model; 0: unknown */
+} oct_policy_facts;
+
+/* The row for a node. Unmatched nodes: float. facts NULL: none are known. */
+void oct_policy_match(const oct_policy *p, const oct_graph *g, int node, const oct_policy_facts *facts, oct_policy_row *row);
+/* The place of a rule that asks for what statistics tell; NULL: none does. */
+const char *oct_policy_measured(const oct_policy *p);
 
 /* The observer that rules name for a value that no integer layer makes; .observer NULL: none. */
 oct_observer_spec oct_policy_observer_of(const oct_policy *p, const char *value);

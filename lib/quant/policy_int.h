@@ -2,6 +2,7 @@
 #ifndef OCT_QUANT_POLICY_INT_H
 #define OCT_QUANT_POLICY_INT_H
 
+#include "ops/text/regex.h"
 #include "quant/policy.h"
 
 /* The columns of words; the observer's follows them. */
@@ -25,29 +26,44 @@ typedef enum oct_operand_kind {
     OCT_TAKES_NOTHING,
     OCT_TAKES_TYPES,   /* operator types, with commas between them */
     OCT_TAKES_PATTERN, /* of names of nodes */
+    OCT_TAKES_REGEX,   /* an expression, of names of nodes */
     OCT_TAKES_VALUES,  /* a pattern of names of values: no node fits */
-    OCT_TAKES_NUMBER
+    OCT_TAKES_NUMBER,  /* a whole number */
+    OCT_TAKES_SHARE,   /* a whole number, or percent of the model's */
+    OCT_TAKES_MEASURE  /* a number, of what only statistics tell */
 } oct_operand_kind;
+
+/* What is unknown fits neither a term nor its negation. */
+typedef enum oct_fit { OCT_FITS_NOT, OCT_FITS, OCT_FITS_UNKNOWN } oct_fit;
 
 /* A term of a match: its word, what the word is followed by, and whether a node fits (before a '!' is taken into account). */
 typedef struct oct_term {
     const char *word;
     oct_operand_kind takes;
-    bool (*fits)(const oct_match *m, const oct_graph *g, int node, const char *path);
-    int arg; /* of fits */
+    oct_fit (*fits)(const oct_match *m, const oct_graph *g, int node, const oct_policy_facts *f);
+    int arg; /* of fits; of numbers: 1 above, -1 below, 0 equal */
 } oct_term;
-enum { OCT_TERMS = 11 };
+enum { OCT_TERMS = 21 };
 extern const oct_term oct_terms[OCT_TERMS];
 
 struct oct_match {
     const oct_term *term;
     bool negated;
-    const char **names; /* operator types, or one pattern */
+    const char **names; /* operator types, or one pattern or expression */
     size_t n_names;
-    int64_t number;
+    oct_regex *regex;   /* that expression, or NULL */
+    double number;
+    bool percent;
     bool *found;        /* of each name: a graph had it (oct_policy_note) */
     const char *place;  /* where it stands: "rules.txt:3:4" */
 };
+
+/* policy_terms.c: whether a term is about names of nodes. */
+bool oct_term_names(const oct_term *t);
+/* Whether the name of a value fits the pattern. */
+bool oct_match_has_value(const oct_match *m, const char *value);
+/* Whether the i-th name of a match is that of the node, or of its operator; path may be NULL. */
+bool oct_match_has_name(const oct_match *m, size_t i, const oct_graph *g, int node, const char *path);
 
 typedef struct oct_rule {
     oct_match *match; /* all must hold */

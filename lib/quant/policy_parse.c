@@ -4,6 +4,7 @@
 #include "base/words.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,15 +41,49 @@ static oct_status read_ops(reader *r, const char *at, char *list, oct_match *m, 
     return OCT_OK;
 }
 
-/* 1000, 10k, 2M */
-static bool read_number(const char *s, int64_t *n)
+/* 1000, 10k, 2M; where share is not NULL also 2.5% */
+static bool read_whole(const char *s, double *n, bool *share)
 {
     char *end;
     errno = 0;
-    long long v = strtoll(s, &end, 10);
-    int64_t unit = *end == 'k' ? 1000 : *end == 'M' ? 1000000 : 1;
+    const long long v = strtoll(s, &end, 10);
+    const int64_t unit = *end == 'k' ? 1000 : *end == 'M' ? 1000000 : *end == 'G' ? 1000000000 : 1;
+    int64_t all;
+    if (errno || end == s || *s < '0' || *s > '9')
+        return false;
+    if (share && (*end == '%' || *end == '.')) {
+        *share = true;
+        *n = strtod(s, &end);
+        return strcmp(end, "%") == 0 && *n <= 100;
+    }
     end += unit > 1;
-    return errno == 0 && end != s && *end == '\0' && *s >= '0' && *s <= '9' && !__builtin_mul_overflow(v, unit, n);
+    if (*end || __builtin_mul_overflow(v, unit, &all))
+        return false;
+    *n = (double)all;
+    return true;
+}
+
+static oct_status read_number(reader *r, const char *at, const char *text, oct_match *m, oct_err *err)
+{
+    static const char *const wanted[] = { [OCT_TAKES_NUMBER] = "a number is expected, as in weights>10000 or weights>10k",
+                                          [OCT_TAKES_SHARE] = "a number or a share is expected, as in macs>10M or macs>1%",
+                                          [OCT_TAKES_MEASURE] = "a number is expected, as in range>100 or sqnr<20" };
+    const oct_operand_kind takes = m->term->takes;
+    bool good = takes != OCT_TAKES_MEASURE && read_whole(text, &m->number, takes == OCT_TAKES_SHARE ? &m->percent : NULL);
+    if (takes == OCT_TAKES_MEASURE) {
+        char *end;
+        m->number = strtod(text, &end);
+        good = end != text && !*end && isfinite(m->number);
+    }
+    return good ? OCT_OK : oct_words_fault(&r->w, at + strlen(m->term->word), err, "%s", wanted[takes]);
+}
+
+/* In its place it is said what of the expression is wrong. */
+static oct_status read_regex(reader *r, const char *at, const char *text, oct_match *m, oct_err *err)
+{
+    oct_err why = OCT_ERR_INIT;
+    const oct_status s = oct_regex_compile(r->p->arena, text, strlen(text), &m->regex, &why);
+    return s == OCT_OK ? OCT_OK : s == OCT_ENOMEM ? oct_nomem(err) : oct_words_fault(&r->w, at + strlen(m->term->word), err, "%s", why.text);
 }
 
 /* What stands in a term behind its word. */
@@ -57,14 +92,17 @@ static oct_status read_operand(reader *r, const char *at, char *text, oct_match 
     switch (m->term->takes) {
     case OCT_TAKES_TYPES: return read_ops(r, at, text, m, err);
     case OCT_TAKES_PATTERN:
+    case OCT_TAKES_REGEX:
     case OCT_TAKES_VALUES:
         if (!(m->names = oct_arena_memdup(r->p->arena, &text, sizeof text)))
             return oct_nomem(err);
         m->n_names = 1;
-        return *text ? OCT_OK : oct_words_fault(&r->w, at, err, "a pattern is missing after '%s'", m->term->word);
+        if (!*text)
+            return oct_words_fault(&r->w, at, err, "a pattern is missing after '%s'", m->term->word);
+        return m->term->takes == OCT_TAKES_REGEX ? read_regex(r, at, text, m, err) : OCT_OK;
     case OCT_TAKES_NUMBER:
-        return read_number(text, &m->number) ? OCT_OK : oct_words_fault(&r->w, at + strlen(m->term->word), err,
-                                                                        "a number is expected, as in weights>10000 or weights>10k");
+    case OCT_TAKES_SHARE:
+    case OCT_TAKES_MEASURE: return read_number(r, at, text, m, err);
     default: return OCT_OK;
     }
 }
@@ -213,6 +251,45 @@ static oct_status read_line(reader *r, bool builtin, oct_err *err)
         return oct_nomem(err);
     p->rule[p->n_rule++] = rule;
     return OCT_OK;
+}
+
+/* The '=' of 'MATCH=COLUMNS', or NULL: of those that no backslash precedes, the first with a scheme or '-' behind it, as names may have some. */
+static char *columns_of(char *text)
+{
+    for (char *s = text; *s; s++) {
+        if (*s == '\\' && s[1]) {
+            s++;
+            continue;
+        }
+        const size_t n = *s == '=' ? strcspn(s + 1, " \t") : 0;
+        bool word = n == 1 && s[1] == '-';
+        for (size_t k = 0; k < oct_policy_parts[OCT_COLUMN_SCHEME][0].n && n; k++) {
+            const char *scheme = oct_policy_parts[OCT_COLUMN_SCHEME][0].words[k];
+            word |= strlen(scheme) == n && memcmp(scheme, s + 1, n) == 0;
+        }
+        if (word)
+            return s;
+    }
+    return NULL;
+}
+
+oct_status oct_policy_set(oct_policy *p, const char *text, const char *label, size_t number, oct_err *err)
+{
+    char *line = oct_arena_strdup(p->arena, text);
+    if (!line)
+        return oct_nomem(err);
+    reader r = { .p = p, .w = { .label = label, .number = number, .line = line, .at = line, .end = line + strlen(line) } };
+    char *equals = columns_of(line), *first = strchr(line, '=');
+    if (strchr(line, '\n'))
+        return oct_words_fault(&r.w, strchr(line, '\n'), err, "one rule is expected, on one line");
+    if (!equals) { /* the fault is that of what stands behind the first one */
+        const char *word = first ? first + 1 : r.w.end;
+        const oct_policy_part *schemes = &oct_policy_parts[OCT_COLUMN_SCHEME][0];
+        char *copy = oct_arena_strndup(p->arena, word, strcspn(word, " \t"));
+        return copy ? oct_words_unknown(&r.w, word, "scheme", copy, schemes->words, schemes->n, err) : oct_nomem(err);
+    }
+    *equals = ' ';
+    return read_line(&r, false, err);
 }
 
 oct_status oct_policy_parse(oct_policy *p, const char *text, const char *label, bool builtin, oct_err *err)

@@ -25,11 +25,10 @@ static void dump_name(oct_buf *b, const char *term, const char *name)
 
 static void dump_layer(oct_buf *b, const oct_conversion *c, const oct_layer *l)
 {
-    oct_policy_row row;
+    const oct_policy_row row = *l->d.row;
     char param[32];
     if (!*l->own || (l->d.graph == c->m->graph && (size_t)l->d.node >= c->n_prepared)) /* a method will add it again */
         return;
-    oct_policy_match(c->policy, l->d.graph, l->d.node, l->name, &row);
     oct_observer_spec o = row.observer.observer ? row.observer : oct_qjob_observer(c->job);
     if (l->d.observer)
         oct_observer_parse(l->d.observer, &o, NULL); /* a pinned range has none: the usual one stays */

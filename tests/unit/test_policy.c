@@ -5,12 +5,13 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "passes/pass.h"
 #include "quant/policy_int.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* x -> Conv /a/conv -> depthwise Conv /b/dw -> MatMul /head/fc -> Softmax, and an unnamed Relu (output r) of x. */
+/* x [1,3,5,10] -> Conv /a/conv (1200 multiply-accumulates) -> depthwise Conv /b/dw (1728) -> MatMul /head/fc (19200) -> Softmax, and an unnamed Relu (output r) of x. */
 typedef struct net {
     oct_graph *g;
     int conv, dw, fc, soft, relu;
@@ -39,6 +40,7 @@ static net make_net(void)
     assert_int_equal(oct_graph_set_opset(n.g, "", 17, &err), OCT_OK);
     assert_int_equal(oct_graph_add_value(n.g, "x", OCT_F32, &x, &err), OCT_OK);
     n.g->value[x].is_input = true;
+    assert_int_equal(oct_graph_set_shape(n.g, x, 4, (oct_dim[]){ { 1, NULL }, { 3, NULL }, { 5, NULL }, { 10, NULL } }, &err), OCT_OK);
     assert_int_equal(oct_graph_new_const_f32(n.g, "wc", 4, (int64_t[]){ 8, 3, 1, 1 }, zeros, &wc, &err), OCT_OK);
     assert_int_equal(oct_graph_new_const_f32(n.g, "wd", 4, (int64_t[]){ 8, 1, 3, 3 }, zeros, &wd, &err), OCT_OK);
     assert_int_equal(oct_graph_new_const_f32(n.g, "wm", 2, (int64_t[]){ 8, 100 }, zeros, &wm, &err), OCT_OK);
@@ -49,6 +51,7 @@ static net make_net(void)
     n.soft = add(n.g, "Softmax", "soft max", c, -1, "d", &d);
     n.relu = add(n.g, "Relu", "", x, -1, "r", &r);
     n.g->value[d].is_output = true;
+    assert_int_equal(oct_infer_shapes(n.g, &err), OCT_OK);
     return n;
 }
 
@@ -61,7 +64,7 @@ static oct_policy_row row_of(const net *n, int node, const char *text)
     assert_int_equal(oct_policy_create(NULL, &p, &err), OCT_OK);
     if (oct_policy_add(p, text, "t", &err) != OCT_OK)
         fail_msg("%s", err.text);
-    oct_policy_match(p, n->g, node, NULL, &row);
+    oct_policy_match(p, n->g, node, &(oct_policy_facts){ .macs = 1200 + 1728 + 19200 }, &row);
     row.rule = NULL;
     oct_policy_destroy(p);
     return row;
@@ -144,6 +147,22 @@ static void matches(void **state)
         { "name:\\*", 0, 0, 0, 0, 0 },
         { "name:soft[^!-~]max", 0, 0, 0, 1, 0 },
         { "name:*a*a*a*a*a*a*a*a*a*a*b", 0, 0, 0, 0, 0 },
+        { "name~/[ab]/(conv|dw)", 1, 1, 0, 0, 0 },
+        { "name~conv", 0, 0, 0, 0, 0 },
+        { "name~.*\\ .*", 0, 0, 0, 1, 0 },
+        { "!name~/.*", 0, 0, 0, 1, 1 },
+        { "name~(?i)/A/CONV & op:Conv", 1, 0, 0, 0, 0 },
+        { "rank=4", 1, 1, 1, 1, 1 },
+        { "rank>3", 1, 1, 1, 1, 1 },
+        { "rank<4", 0, 0, 0, 0, 0 },
+        { "!rank=4", 0, 0, 0, 0, 0 },
+        { "macs>1200", 0, 1, 1, 0, 0 },
+        { "macs<2k", 1, 1, 0, 1, 1 },
+        { "macs>7.5%", 0, 1, 1, 0, 0 },
+        { "macs<8% & const-b", 1, 1, 0, 0, 0 },
+        { "range>0", 0, 0, 0, 0, 0 }, /* there are no statistics */
+        { "!range>0", 0, 0, 0, 0, 0 },
+        { "!sqnr<0", 0, 0, 0, 0, 0 },
     };
     for (size_t i = 0; i < OCT_COUNT(cases); i++) {
         char text[100];
@@ -185,6 +204,14 @@ static void faults_name_the_place(void **state)
         { "op:A & ", "t:1:8: a match is missing", NULL },
         { "name: float", "t:1:1: a pattern is missing", NULL },
         { "weights>x float", "t:1:9: a number is expected", NULL },
+        { "weights>1% float", "t:1:9: a number is expected", NULL },
+        { "rank=4.5 float", "t:1:6: a number is expected", NULL },
+        { "macs>101% float", "t:1:6: a number or a share is expected", NULL },
+        { "macs>-1 float", "t:1:6: a number or a share is expected", NULL },
+        { "any & range>nan float", "t:1:13: a number is expected", NULL },
+        { "sqnr<20dB float", "t:1:6: a number is expected", NULL },
+        { "name~ float", "t:1:1: a pattern is missing after 'name~'", NULL },
+        { "name~a(b float", "t:1:6: pattern: ", NULL },
         { "weights>99999999999999999999 float", "t:1:9: a number is expected", NULL },
         { "any auto", "t:1:5: there is no scheme 'auto'", NULL },
         { "value: - - - minmax", "t:1:1: a pattern is missing after 'value:'", NULL },
@@ -207,6 +234,85 @@ static void faults_name_the_place(void **state)
     oct_err err = OCT_ERR_INIT;
     oct_policy *p;
     assert_int_equal(oct_policy_create("/nonexistent", &p, &err), OCT_EIO);
+}
+
+/* What statistics say of /a/conv's result alone: 4096 values in equal steps from 0 to 1, whose SQNR in 8 bits is 10 log10(4 * 255^2) = 54.2 dB. */
+static void measured_properties(void **state)
+{
+    enum { N = 4096 };
+    static float values[N];
+    static const struct {
+        const char *match;
+        bool conv, dw;
+    } cases[] = { { "range>0.9", 1, 0 }, { "range>1.1", 0, 0 }, { "!range>1.1", 1, 0 }, { "range<1.1", 1, 0 },
+                  { "sqnr>53.5", 1, 0 }, { "sqnr<53.5", 0, 0 }, { "sqnr<55 & op:Conv", 1, 0 }, { "!sqnr<20", 1, 0 } };
+    net n = make_net();
+    oct_err err = OCT_ERR_INIT;
+    oct_calib *c = oct_calib_create();
+    oct_calib_tensor *t;
+    assert_non_null(c);
+    assert_int_equal(oct_calib_add(c, "a", &t, &err), OCT_OK);
+    for (int i = 0; i < N; i++)
+        values[i] = (float)i / (N - 1);
+    assert_int_equal(oct_stats_update(&t->stats, values, N, &err), OCT_OK);
+    for (size_t i = 0; i < OCT_COUNT(cases); i++) {
+        oct_policy *p;
+        oct_policy_row row;
+        char text[64];
+        snprintf(text, sizeof text, "any static\n%s float\n", cases[i].match);
+        assert_int_equal(oct_policy_create(NULL, &p, &err), OCT_OK);
+        assert_null(oct_policy_measured(p));
+        assert_int_equal(oct_policy_add(p, text, "t", &err), OCT_OK);
+        assert_string_equal(oct_policy_measured(p), "t:2:1");
+        const oct_policy_facts facts = { .calib = c };
+        oct_policy_match(p, n.g, n.conv, &facts, &row);
+        if ((row.scheme == OCT_SCHEME_FLOAT) != cases[i].conv)
+            fail_msg("%s: conv", cases[i].match);
+        oct_policy_match(p, n.g, n.dw, &facts, &row);
+        if ((row.scheme == OCT_SCHEME_FLOAT) != cases[i].dw)
+            fail_msg("%s: dw", cases[i].match);
+        oct_policy_destroy(p);
+    }
+    oct_calib_destroy(c);
+    oct_graph_destroy(n.g);
+}
+
+/* Rules of a command line: the columns stand behind '='. */
+static void rules_of_options(void **state)
+{
+    static const struct {
+        const char *text, *fault, *hint;
+    } cases[] = {
+        { "op:Conv=dynamic", NULL, NULL },
+        { "name:/a/conv = dynamic", "--set:7:15: there is no scheme ''", NULL },
+        { "rank=4 & name:/a/*=dynamic s8/tensor", NULL, NULL },
+        { "name~/[a=]/conv=dynamic - s8/tensor/sym", NULL, NULL },
+        { "op:Conv=dynamc", "--set:7:9: there is no scheme 'dynamc'", "did you mean 'dynamic'?" },
+        { "op:Conv=dynamic s8/tensr", "--set:7:20: there is no granularity 'tensr'", "did you mean 'tensor'?" },
+        { "opConv=dynamic", "--set:7:1: there is no match 'opConv'", NULL },
+        { "op:Conv", "--set:7:8: there is no scheme ''", NULL },
+        { "op:Conv=dynamic\nany=float", "--set:7:16: one rule is expected", NULL },
+        { "=float", "--set:7:2: there is no match 'float'", NULL },
+    };
+    net n = make_net();
+    for (size_t i = 0; i < OCT_COUNT(cases); i++) {
+        oct_err err = OCT_ERR_INIT;
+        oct_policy *p;
+        oct_policy_row row;
+        assert_int_equal(oct_policy_create(NULL, &p, &err), OCT_OK);
+        const oct_status s = oct_policy_set(p, cases[i].text, "--set", 7, &err);
+        if ((s == OCT_OK) != !cases[i].fault || (s != OCT_OK && strncmp(err.text, cases[i].fault, strlen(cases[i].fault)) != 0))
+            fail_msg("%s: %s", cases[i].text, err.text);
+        if (cases[i].hint)
+            assert_string_equal(err.hint, cases[i].hint);
+        oct_policy_match(p, n.g, n.conv, NULL, &row);
+        if (s == OCT_OK && !strstr(cases[i].text, "rank"))
+            assert_int_equal(row.scheme, OCT_SCHEME_DYNAMIC);
+        if (s == OCT_OK)
+            assert_non_null(strstr(row.rule, "(--set:7)"));
+        oct_policy_destroy(p);
+    }
+    oct_graph_destroy(n.g);
 }
 
 static void absent(void *arg, const char *place, const char *op)
@@ -292,7 +398,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(builtin_table), cmocka_unit_test(columns_are_inherited), cmocka_unit_test(matches),
-                cmocka_unit_test(faults_name_the_place), cmocka_unit_test(rules_that_match_nothing), cmocka_unit_test(observers_of_values),
+        cmocka_unit_test(faults_name_the_place), cmocka_unit_test(measured_properties), cmocka_unit_test(rules_of_options),
+        cmocka_unit_test(rules_that_match_nothing), cmocka_unit_test(observers_of_values),
         cmocka_unit_test(memory_runs_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

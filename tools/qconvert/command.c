@@ -118,6 +118,8 @@ void session_command(const session *s, bool bare, oct_buf *b)
         add_file(b, "--calib", a->calib, bare);
     if (a->policy)
         add_file(b, "--policy", a->policy, bare);
+    for (size_t i = 0; i < a->rules.n; i++)
+        add(b, "--set", a->rules.v[i]);
     if (target_file(a))
         add_file(b, "--target", a->target, bare);
     for (size_t i = target_file(a) ? 1 : 0; i < OCT_COUNT(named); i++)

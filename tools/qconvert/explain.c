@@ -83,7 +83,8 @@ static void put_decision(FILE *f, const session *s, const oct_layer *l)
     const oct_layer_decision *d = &l->d;
     oct_policy_row row;
     char text[32], grain[32];
-    oct_policy_match(s->c.policy, d->graph, d->node, l->name, &row);
+    const oct_policy_facts facts = { l->name, s->c.calib, oct_graph_macs(s->m->graph) };
+    oct_policy_match(s->c.policy, d->graph, d->node, &facts, &row);
     oct_print(f, "decision   %s%s\n", oct_scheme_name(d->scheme), d->integer ? ", runs on integers" : "");
     oct_print(f, "why        %s\n", d->why);
     oct_print(f, "policy     %s, set by %s\n", oct_scheme_name(row.scheme), row.rule ? row.rule : "no rule");

@@ -154,6 +154,7 @@ int main(int argc, char **argv)
 #define CHOICES                                                                                                                     \
     OPT_GROUP("What becomes of each layer"),                                                                                        \
         OPT_FILE(0, "policy", &a.policy, "policy table; its rules come after the built-in ones"),                                   \
+        OPT_MULTI(0, "set", &a.rules, "MATCH=COLUMNS", "one rule of a policy table, behind those of --policy: 'op:MatMul=dynamic'"),  \
         OPT_ENUM_OR_FILE(0, "target", &a.target, target_name, "where the model will run"),                                   \
         OPT_ENUM(0, "scheme", &a.scheme, scheme_name, "one scheme, but for what the policy leaves float"),                   \
         OPT_ENUM(0, "bits", &a.bits, bits_name, "of weights in blocks (weight-only)"),                                              \

@@ -21,7 +21,7 @@ typedef struct convert_args {
     bool symmetric, sensitivity, strict;
     double budget;         /* percent */
     oct_cli_list disabled; /* passes */
-    oct_cli_list methods, no_methods;
+    oct_cli_list methods, no_methods, rules; /* rules: --set */
     oct_cli_list input_types, output_types; /* [NAME=]TYPE */
     const char *input_layout;
     bool dry_run, no_save; /* no_save: of lint and explain */

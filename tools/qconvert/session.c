@@ -187,7 +187,7 @@ static oct_status read_options(session *s, oct_convert_opts *o, oct_err *err)
 {
     const convert_args *a = s->a;
     OCT_TRY(oct_target_open(target_word(a), &s->target, err));
-    *o = (oct_convert_opts){ .name = a->model, .policy = a->policy, .observer = a->observer, .whole = a->data.skip_bad, .metric = a->metric,
+    *o = (oct_convert_opts){ .name = a->model, .policy = a->policy, .rules = a->rules.v, .n_rules = a->rules.n, .observer = a->observer, .whole = a->data.skip_bad, .metric = a->metric,
                              .sensitivity = a->sensitivity || a->sensitivity_file, .sensitivity_file = a->sensitivity_file,
                              .listener = { tool_say_progress, tool_say_note, say_chosen, say_taken, s->cli } };
     o->job = (oct_qjob_opts){ .target = s->target, .disabled = a->disabled.v, .n_disabled = a->disabled.n,
