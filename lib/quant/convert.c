@@ -272,9 +272,16 @@ static oct_status decide(oct_conversion *c, oct_err *err)
         OCT_TRY(match_training(c, err));
         OCT_TRY(oct_statistics_gather(c, err));
     }
+    if (oct_policy_waits(c->policy)) {
+        OCT_TRY(oct_qjob_reread(c->job, c->calib, err));
+        oct_conversion_changed(c);
+    }
     if (c->src)
         say_unmeasured(c);
-    for (int step = OCT_STEP_RANGES; step < OCT_STEP_COUNT; step++)
+    for (int step = OCT_STEP_RANGES; step <= OCT_STEP_CHOICE; step++)
+        OCT_TRY(oct_conversion_run_step(c, (oct_method_step)step, err));
+    OCT_TRY(oct_goal_prepare(c, err));
+    for (int step = OCT_STEP_CHOICE + 1; step < OCT_STEP_COUNT; step++)
         OCT_TRY(oct_conversion_run_step(c, (oct_method_step)step, err));
     OCT_TRY(oct_conversion_settle(c, err));
     OCT_TRY(oct_half_try(c, err));

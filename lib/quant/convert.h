@@ -233,6 +233,7 @@ typedef struct oct_conversion {
     bool missed;              /* a goal */
     bool lossy;               /* a warning says that more is lost than need be, or than is of use */
     double began;             /* seconds, as oct_now has them */
+    struct oct_decisions *before_rounding; /* of trials (goal.c); NULL: there will be none */
     oct_goal_trial *trials;        /* the first: without any; NULL where nothing was tried */
     size_t n_trials;
     bool stopped;             /* by the time limit */

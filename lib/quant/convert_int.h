@@ -91,6 +91,8 @@ oct_status oct_conversion_compare(oct_conversion *c, const oct_eval_model models
 oct_status oct_goal_scores(const oct_conversion *c, const oct_eval_result *r, oct_eval_score *score, oct_err *err);
 
 /* goal.c */
+/* Between the choice of schemes and the rounding of weights: keeps what trials begin with, where there may be any. */
+oct_status oct_goal_prepare(oct_conversion *c, oct_err *err);
 /* Of decisions that miss a goal, leaves float as few layers as reach it, by trials on the samples that judge: measured sensitivity orders
  * them, doubling and bisection find how many. Where each half of the samples can decide, one half chooses and the other judges. Fills
  * c->trials; the best of them is the result, whether it has the goal or not. */

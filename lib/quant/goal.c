@@ -3,8 +3,8 @@
  * What each value and each layer's weights cost at the outputs is measured once (sensitivity.h). It orders moves, each of which leaves one
  * layer or the layers around one value float: the most noise first, for the time that integers would have saved. A trial is a number of
  * moves from the first on. Their number is doubled until the goals are met, and then bisected; what is left of the trials looks for moves
- * that are not needed. After each, biases are made anew, as they make up for the rounding of all layers, and codes where scales have
- * changed. */
+ * that are not needed. Each begins where schemes were chosen, and rounds anew, so that it is what a conversion would be whose policy leaves those
+ * layers float. */
 #include "base/io.h"
 #include "quant/convert_int.h"
 #include "quant/sensitivity.h"
@@ -231,7 +231,7 @@ static oct_status find_moves(tuning *t, oct_err *err)
 /* ---- one trial ---- */
 
 /* What is decided, as far as a trial changes it. All that these point at stays. */
-typedef struct decisions {
+typedef struct oct_decisions {
     qnode *node;
     qvalue *value;
     double **moved;
@@ -239,12 +239,12 @@ typedef struct decisions {
     oct_method_result *methods;
 } decisions;
 
-static oct_status keep(const tuning *t, decisions *d, oct_err *err)
+static oct_status keep(const oct_conversion *c, oct_arena *a, decisions *d, oct_err *err)
 {
-    const oct_qjob *j = t->j;
-    d->node = oct_arena_memdup(t->a, j->node, (j->n_nodes + 1) * sizeof *j->node);
-    d->value = oct_arena_memdup(t->a, j->value, (j->n_values + 1) * sizeof *j->value);
-    d->methods = oct_arena_memdup(t->a, t->c->methods, t->c->n_methods * sizeof *t->c->methods);
+    const oct_qjob *j = c->job;
+    d->node = oct_arena_memdup(a, j->node, (j->n_nodes + 1) * sizeof *j->node);
+    d->value = oct_arena_memdup(a, j->value, (j->n_values + 1) * sizeof *j->value);
+    d->methods = oct_arena_memdup(a, c->methods, c->n_methods * sizeof *c->methods);
     d->moved = j->moved;
     d->moved_channels = j->moved_channels;
     return d->node && d->value && d->methods ? OCT_OK : oct_nomem(err);
@@ -262,15 +262,19 @@ static void restore(tuning *t, const decisions *d)
     oct_conversion_edited(t->c);
 }
 
-/* Whether weights that stay integer were rounded anew, to the nearest code: other neighbours gave them other scales. */
-static bool rounded_anew(const tuning *t, const decisions *before)
+static bool has_trials(const oct_conversion *c)
 {
-    for (size_t id = 0; id < t->j->n_nodes; id++) {
-        const qweights *w = t->j->node[id].weights[0], *old = before->node[id].weights[0];
-        if (oct_is_static(t->j, (int)id) && w && (!old || w->qvals != old->qvals))
-            return true;
-    }
-    return false;
+    return c->o.n_goals && c->o.trials && c->src;
+}
+
+oct_status oct_goal_prepare(oct_conversion *c, oct_err *err)
+{
+    if (!has_trials(c))
+        return OCT_OK;
+    OCT_TRY(oct_conversion_settle(c, err));
+    decisions *d = oct_arena_calloc(c->arena, 1, sizeof *d);
+    c->before_rounding = d;
+    return d ? keep(c, c->arena, d, err) : oct_nomem(err);
 }
 
 /* Why one of the first n moves leaves a node float; NULL: none does. */
@@ -283,19 +287,18 @@ static const char *moved_by(const tuning *t, int n, size_t id)
 }
 
 /* Decides with the first n moves. */
-static oct_status decide(tuning *t, int n, const decisions *first, oct_err *err)
+static oct_status decide(tuning *t, int n, oct_err *err)
 {
     oct_conversion *c = t->c;
-    restore(t, first);
+    restore(t, c->before_rounding);
     for (size_t id = 0; id < t->j->n_nodes; id++) {
         const char *why = moved_by(t, n, id);
         t->j->node[id].barred = why ? why : t->barred[id];
     }
     oct_conversion_changed(c);
     OCT_TRY(oct_conversion_settle(c, err));
-    if (rounded_anew(t, first))
-        OCT_TRY(oct_conversion_run_step(c, OCT_STEP_ROUNDING, err));
-    OCT_TRY(oct_conversion_run_step(c, OCT_STEP_BIASES, err));
+    for (int step = OCT_STEP_CHOICE + 1; step < OCT_STEP_COUNT; step++)
+        OCT_TRY(oct_conversion_run_step(c, (oct_method_step)step, err));
     return oct_conversion_settle(c, err);
 }
 
@@ -355,7 +358,7 @@ static oct_status try_moves(tuning *t, int n, const decisions *first, size_t *at
     for (*at = 1; *at < c->n_trials; ++*at)
         if (memcmp(t->tried[*at], set, t->j->n_nodes * sizeof *set) == 0)
             return OCT_OK;
-    OCT_TRY(decide(t, n, first, err));
+    OCT_TRY(decide(t, n, err));
     OCT_TRY(compare(t, x, err));
     c->n_trials++;
     tell(c, x);
@@ -448,7 +451,7 @@ static oct_status search(tuning *t, oct_err *err)
     int n;
     if (!(t->tried = oct_arena_calloc(t->a, (size_t)c->o.trials + 1, sizeof *t->tried)))
         return oct_nomem(err);
-    OCT_TRY(keep(t, &first, err));
+    OCT_TRY(keep(c, t->a, &first, err));
     best = first;
     for (;;) {
         OCT_TRY(next_moves(t, &b, &n, err));
@@ -457,7 +460,7 @@ static oct_status search(tuning *t, oct_err *err)
         OCT_TRY(try_moves(t, n, &first, &now, err));
         if (now + 1 == c->n_trials && is_better(c, &c->trials[now], &c->trials[at])) {
             at = now;
-            OCT_TRY(keep(t, &best, err));
+            OCT_TRY(keep(c, t->a, &best, err));
         }
         *(c->trials[now].met ? &b.met : &b.missed) = n;
     }
@@ -516,7 +519,7 @@ oct_status oct_goal_reach(oct_conversion *c, oct_err *err)
     tuning t = { .c = c, .j = c->job, .macs = (double)oct_graph_macs(c->job->g), .aside = c->judged == OCT_JUDGED_OTHERS };
     for (size_t i = 0; i < t.j->n_layer; i++)
         t.products += oct_is_product(t.j, t.j->layer[i]);
-    if (!c->o.n_goals || !c->o.trials || !c->src || !t.products || oct_conversion_unjudged(c, c->job->g))
+    if (!has_trials(c) || !t.products || oct_conversion_unjudged(c, c->job->g))
         return OCT_OK;
     if (!(c->trials = oct_arena_calloc(c->arena, (size_t)c->o.trials + 1, sizeof *c->trials)))
         return oct_nomem(err);

@@ -159,7 +159,7 @@ static oct_status read_policy(oct_qjob *j, oct_err *err)
     const oct_graph *whole = j->g;
     while (whole->outer)
         whole = whole->outer;
-    oct_policy_facts facts = { .calib = j->opts.calib, .macs = oct_graph_macs(whole) };
+    oct_policy_facts facts = { .calib = j->opts.calib, .macs = oct_graph_macs(whole), .late = j->opts.late };
     j->n_layer = 0;
     const char *asked = oct_arena_printf(j->arena, "scheme:%s (asked for)", oct_scheme_name(j->opts.scheme));
     for (size_t i = 0; i < j->g->n_order; i++) {
@@ -191,7 +191,7 @@ static void describe(oct_qjob *j, int id, bool decided)
     const int v = oct_quantized_output(j, id);
     oct_layer_decision *d = &j->node[id].decision;
     *d = (oct_layer_decision){ .graph = j->g, .where = j->where, .node = id, .name = n->name, .op = n->op, .why = q->why,
-                               .scheme = q->scheme, .sqnr_weights = NAN, .sqnr_output = NAN, .row = &q->row };
+                               .scheme = q->scheme, .sqnr_weights = NAN, .sqnr_output = NAN, .row = &q->row, .barred = q->barred != NULL };
     d->integer = q->scheme == OCT_SCHEME_STATIC || q->scheme == OCT_SCHEME_DYNAMIC;
     if (decided && oct_half_type(j, id) && first && first->count) {
         d->weights = oct_half_type(j, id);
@@ -266,6 +266,7 @@ oct_status oct_qjob_create(oct_graph *g, const oct_qjob_opts *opts, oct_qjob **j
 static oct_status reread(oct_qjob *j, const oct_calib *c, oct_err *err)
 {
     j->opts.calib = c;
+    j->opts.late = true;
     OCT_TRY(read_policy(j, err));
     OCT_TRY(oct_job_place(j, err));
     for (size_t i = 0; i < j->n_layer; i++)

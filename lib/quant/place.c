@@ -452,7 +452,7 @@ static void place(oct_qjob *j)
 /* What rules name as the observer of a value that no integer node makes: rules of values, else those of the node that makes it. */
 static oct_observer_spec named_observer(const oct_qjob *j, int v)
 {
-    const oct_observer_spec o = oct_policy_observer_of(j->opts.policy, j->g->value[v].name);
+    const oct_observer_spec o = oct_policy_observer_of(j->opts.policy, j->g->value[v].name, j->opts.late);
     const int maker = oct_maker_node(j, v);
     return o.observer || maker < 0 ? o : j->node[maker].row.observer;
 }

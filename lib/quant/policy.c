@@ -175,11 +175,27 @@ static bool is_of_values(const oct_rule *r)
     return r->match[0].term->takes == OCT_TAKES_VALUES;
 }
 
-oct_observer_spec oct_policy_observer_of(const oct_policy *p, const char *value)
+static bool is_late(const oct_rule *r)
+{
+    for (size_t k = 0; k < r->n_match; k++)
+        if (r->match[k].term->word == oct_term_late && !r->match[k].negated)
+            return true;
+    return false;
+}
+
+bool oct_policy_waits(const oct_policy *p)
+{
+    for (size_t i = 0; i < p->n_rule; i++)
+        if (is_late(&p->rule[i]))
+            return true;
+    return oct_policy_measured(p) != NULL;
+}
+
+oct_observer_spec oct_policy_observer_of(const oct_policy *p, const char *value, bool late)
 {
     oct_observer_spec o = { 0 };
     for (size_t i = 0; i < p->n_rule; i++)
-        if (is_of_values(&p->rule[i]) && oct_match_has_value(&p->rule[i].match[0], value))
+        if (is_of_values(&p->rule[i]) && (late || !is_late(&p->rule[i])) && oct_match_has_value(&p->rule[i].match[0], value))
             o = p->rule[i].observer;
     return o;
 }

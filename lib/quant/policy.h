@@ -10,7 +10,8 @@
  * weights>N  weights<N (elements: 10000, 10k, 2M); rank>N  rank<N  rank=N (of the first input); macs>N  macs>P%  macs< (multiply-accumulates of a
  * run, or their share of the model's); and of what the node makes, as samples or a table say: range>X  range< (the largest magnitude),
  * sqnr<X  sqnr> (dB, of 8 bits with the range that hist-mse finds). A '!' in front negates; what is not known, as the rank where shapes are not or
- * statistics of a tensor that has none, fits neither way. value:GLOB, alone, is of values that no integer layer makes, such as inputs, and names their observer. Weights: s8, s7, u8 /channel|tensor /sym, and for weight-only s4, s8 /blockN /sym or u4, u8 /blockN /asym, where N values
+ * statistics of a tensor that has none, fits neither way. late: from when statistics are there and ranges are chosen; what is done to the graph before
+ * that sees nodes as other rules have them, so that a table of decisions does not change what these rested on. value:GLOB, alone or with late, is of values that no integer layer makes, such as inputs, and names their observer. Weights: s8, s7, u8 /channel|tensor /sym, and for weight-only s4, s8 /blockN /sym or u4, u8 /blockN /asym, where N values
  * along k share a scale; activations: u8, s8, u16, s16 /tensor /asym|sym. */
 #ifndef OCT_QUANT_POLICY_H
 #define OCT_QUANT_POLICY_H
@@ -77,6 +78,7 @@ typedef struct oct_policy_facts {
     const char *path;       /* the node's name behind the path to its graph ("If_3/then_branch/conv"), which names fit as well; NULL: there is none */
     const oct_calib *calib; /* statistics, or NULL */
     int64_t macs;           /* of the whole model; 0: unknown */
+    bool late;              /* rules that are late hold */
 } oct_policy_facts;
 
 /* The row for a node. Unmatched nodes: float. facts NULL: none are known. */
@@ -84,8 +86,10 @@ void oct_policy_match(const oct_policy *p, const oct_graph *g, int node, const o
 /* The place of a rule that asks for what statistics tell; NULL: none does. */
 const char *oct_policy_measured(const oct_policy *p);
 
-/* The observer that rules name for a value that no integer layer makes; .observer NULL: none. */
-oct_observer_spec oct_policy_observer_of(const oct_policy *p, const char *value);
+/* The observer that rules name for a value that no integer layer makes; .observer NULL: none. late: those that are late, too. */
+oct_observer_spec oct_policy_observer_of(const oct_policy *p, const char *value, bool late);
+/* Whether a rule waits for statistics: it is late, or asks for what they tell. */
+bool oct_policy_waits(const oct_policy *p);
 
 /* Whether a rule sets this scheme. */
 bool oct_policy_uses(const oct_policy *p, oct_scheme s);

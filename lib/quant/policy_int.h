@@ -43,7 +43,8 @@ typedef struct oct_term {
     oct_fit (*fits)(const oct_match *m, const oct_graph *g, int node, const oct_policy_facts *f);
     int arg; /* of fits; of numbers: 1 above, -1 below, 0 equal */
 } oct_term;
-enum { OCT_TERMS = 21 };
+extern const char oct_term_late[]; /* the word of the term */
+enum { OCT_TERMS = 22 };
 extern const oct_term oct_terms[OCT_TERMS];
 
 struct oct_match {

@@ -226,8 +226,9 @@ static oct_status check_values(reader *r, const char *at, const oct_rule *rule, 
         sets |= rule->value[c][0] >= 0;
     if (!of_values)
         return OCT_OK;
-    if (rule->n_match > 1 || rule->match[0].negated)
-        return oct_words_fault(&r->w, at, err, "'value:' stands alone");
+    const bool late = rule->n_match == 2 && rule->match[1].term->word == oct_term_late && !rule->match[1].negated;
+    if ((rule->n_match > 1 && !late) || rule->match[0].negated)
+        return oct_words_fault(&r->w, at, err, "'value:' stands alone, or with 'late' behind it");
     return sets ? oct_words_fault(&r->w, at, err, "a value has an observer, and '-' in the columns before it") : OCT_OK;
 }
 

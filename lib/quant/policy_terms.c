@@ -23,6 +23,11 @@ static oct_fit fits_none(const oct_match *m, const oct_graph *g, int node, const
     return OCT_FITS_NOT;
 }
 
+static oct_fit is_late(const oct_match *m, const oct_graph *g, int node, const oct_policy_facts *f)
+{
+    return fit_if(f->late);
+}
+
 /* ---- names ---- */
 
 bool oct_term_names(const oct_term *t)
@@ -154,12 +159,14 @@ static oct_fit sqnr_is(const oct_match *m, const oct_graph *g, int node, const o
     return compare(m, oct_decibels(sel.signal, sel.mse));
 }
 
+const char oct_term_late[] = "late";
 const oct_term oct_terms[OCT_TERMS] = {
     { "any", OCT_TAKES_NOTHING, fits_any, 0 },        { "op:", OCT_TAKES_TYPES, fits_name, 0 },
     { "name:", OCT_TAKES_PATTERN, fits_name, 0 },     { "name~", OCT_TAKES_REGEX, fits_name, 0 },
     { "first", OCT_TAKES_NOTHING, is_end, 0 },        { "last", OCT_TAKES_NOTHING, is_end, 1 },
     { "io", OCT_TAKES_NOTHING, is_io, 0 },            { "const-b", OCT_TAKES_NOTHING, has_weights, 0 },
     { "depthwise", OCT_TAKES_NOTHING, is_depthwise, 0 }, { "value:", OCT_TAKES_VALUES, fits_none, 0 },
+    { oct_term_late, OCT_TAKES_NOTHING, is_late, 0 },
     { "weights>", OCT_TAKES_NUMBER, weights_are, 1 }, { "weights<", OCT_TAKES_NUMBER, weights_are, -1 },
     { "rank>", OCT_TAKES_NUMBER, rank_is, 1 },        { "rank<", OCT_TAKES_NUMBER, rank_is, -1 },
     { "rank=", OCT_TAKES_NUMBER, rank_is, 0 },        { "macs>", OCT_TAKES_SHARE, macs_are, 1 },

@@ -23,34 +23,54 @@ static void dump_name(oct_buf *b, const char *term, const char *name)
     }
 }
 
-static void dump_layer(oct_buf *b, const oct_conversion *c, const oct_layer *l)
+static void put_observer(oct_buf *b, oct_observer_spec o)
 {
-    const oct_policy_row row = *l->d.row;
     char param[32];
-    if (!*l->own || (l->d.graph == c->m->graph && (size_t)l->d.node >= c->n_prepared)) /* a method will add it again */
+    oct_buf_puts(b, o.observer ? o.observer->name : "-");
+    if (o.observer && o.param != o.observer->param)
+        oct_buf_printf(b, "=%s", oct_f64_text(param, o.param));
+}
+
+/* The observer that was found for what a layer makes, where no rule named it. */
+static void dump_observer(oct_buf *b, const oct_conversion *c, const oct_layer *l)
+{
+    oct_observer_spec o = oct_qjob_observer(c->job);
+    if (l->d.row->observer.observer)
         return;
-    oct_observer_spec o = row.observer.observer ? row.observer : oct_qjob_observer(c->job);
     if (l->d.observer)
         oct_observer_parse(l->d.observer, &o, NULL); /* a pinned range has none: the usual one stays */
     dump_name(b, "name:", l->name);
+    oct_buf_puts(b, " & late  -  -  -  ");
+    put_observer(b, o);
+    oct_buf_puts(b, "\n");
+}
+
+static void dump_layer(oct_buf *b, const oct_conversion *c, const oct_layer *l)
+{
+    const oct_policy_row *row = l->d.row;
+    if (!*l->own || (l->d.graph == c->m->graph && (size_t)l->d.node >= c->n_prepared)) /* a method will add it again */
+        return;
     const bool blocks = oct_layer_is_weight_only(l) && l->d.block, whole = l->d.weights == OCT_U4 || l->d.weights == OCT_U8;
     const char *why = blocks || l->d.integer ? "" : l->d.why;
+    dump_name(b, "name:", l->name);
+    oct_buf_puts(b, l->d.barred ? " & late" : "");
     if (blocks)
         oct_buf_printf(b, "  weight-only  %c%d/block%d/%s  -  -", whole ? 'u' : 's', oct_dtype_bits(l->d.weights), l->d.block,
                        whole ? "asym" : "sym");
     else if (l->d.integer)
-        oct_buf_printf(b, "  %s  %s/%s/sym  %s/tensor/%s  %s", oct_scheme_name(l->d.scheme),
-                       oct_policy_parts[OCT_COLUMN_WEIGHTS][0].words[row.weights], row.per_channel ? "channel" : "tensor",
-                       oct_policy_activations(row.activations), row.symmetric ? "sym" : "asym", o.observer->name);
+        oct_buf_printf(b, "  %s  %s/%s/sym  %s/tensor/%s  ", oct_scheme_name(l->d.scheme), oct_policy_parts[OCT_COLUMN_WEIGHTS][0].words[row->weights],
+                       row->per_channel ? "channel" : "tensor", oct_policy_activations(row->activations), row->symmetric ? "sym" : "asym");
     else
         oct_buf_printf(b, "  %s  -  -  -", oct_scheme_name(l->d.scheme));
-    if (!blocks && l->d.integer && o.param != o.observer->param)
-        oct_buf_printf(b, "=%s", oct_f64_text(param, o.param));
+    if (!blocks && l->d.integer)
+        put_observer(b, row->observer);
     oct_buf_puts(b, "  # ");
     oct_text_clean(b, l->d.op, false);
     oct_buf_puts(b, *why ? ": " : "");
     oct_text_clean(b, why, false);
     oct_buf_puts(b, "\n");
+    if (!blocks && l->d.integer)
+        dump_observer(b, c, l);
 }
 
 /* The observers of values that no layer's row speaks of. */
@@ -62,7 +82,7 @@ static void dump_values(oct_buf *b, const oct_qjob *j)
         if (!x->wanted || j->value[oct_params_root(j, (int)v)].made || !x->observer || oct_observer_parse(x->observer, &o, NULL) != OCT_OK)
             continue; /* a pinned range has no observer */
         dump_name(b, "value:", j->g->value[v].name);
-        oct_buf_printf(b, "  -  -  -  %s\n", x->observer);
+        oct_buf_printf(b, " & late  -  -  -  %s\n", x->observer);
     }
     for (size_t i = 0; i < j->n_body; i++)
         dump_values(b, j->body[i].job);

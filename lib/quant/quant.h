@@ -33,6 +33,7 @@ typedef struct oct_layer_decision {
     int32_t zero_point;
     double sqnr_weights;   /* dB, rounding of the weights; NaN: none */
     double sqnr_output;    /* dB, expected rounding and clipping of the output; NaN: unknown */
+    bool barred;           /* float, though no rule says so: that was found while deciding */
     const oct_policy_row *row; /* what the policy asks for, as far as the target takes it */
 } oct_layer_decision;
 
@@ -48,6 +49,7 @@ typedef struct oct_qjob_opts {
     const oct_policy *policy; /* borrowed */
     const oct_target *target; /* borrowed */
     const oct_calib *calib;   /* statistics that rules ask for, or NULL; borrowed */
+    bool late;                /* rules that are late hold from the start */
     oct_scheme scheme;        /* OCT_SCHEME_AUTO: by the policy */
     oct_dtype activations;    /* OCT_U8 or OCT_S8 overriding the policy; OCT_UNDEFINED: by the policy */
     const char *const *disabled; /* passes */
@@ -82,7 +84,7 @@ typedef struct oct_qjob oct_qjob;
 oct_status oct_qjob_create(oct_graph *g, const oct_qjob_opts *opts, oct_qjob **job, oct_err *err);
 void oct_qjob_destroy(oct_qjob *j);
 
-/* Reads the policy again, by statistics (NULL: none) that rules ask for. What is wanted may change; decisions are to be made anew. */
+/* Reads the policy again, with late rules, by statistics (NULL: none) that rules ask for. What is wanted may change; decisions are to be made anew. */
 oct_status oct_qjob_reread(oct_qjob *j, const oct_calib *c, oct_err *err);
 /* Multiplications of all layers of g in one run, a free batch counting as one, as oct_node_macs has them; 1 where none is known. */
 int64_t oct_graph_macs(const oct_graph *g);

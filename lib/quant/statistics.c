@@ -155,10 +155,7 @@ oct_status oct_statistics_gather(oct_conversion *c, oct_err *err)
     if (c->o.synthetic)
         OCT_TRY(draw_remembered(c, &o, err));
     warn_incomplete(c);
-    if (!oct_policy_measured(c->policy))
-        return OCT_OK;
-    oct_conversion_changed(c); /* rules that ask for statistics can be asked now */
-    return oct_qjob_reread(c->job, c->calib, err);
+    return OCT_OK;
 }
 
 /* A table made for integers need not have all values that 16-bit floats must hold. */

@@ -216,6 +216,7 @@ static void faults_name_the_place(void **state)
         { "any auto", "t:1:5: there is no scheme 'auto'", NULL },
         { "value: - - - minmax", "t:1:1: a pattern is missing after 'value:'", NULL },
         { "any & value:x - - - minmax", "t:1:1: 'value:' stands alone", NULL },
+        { "value:x & !late - - - minmax", "t:1:1: 'value:' stands alone", NULL },
         { "!value:x - - - minmax", "t:1:1: 'value:' stands alone", NULL },
         { "value:x static - - minmax", "t:1:1: a value has an observer", NULL },
         { "value:x - - s8 minmax", "t:1:1: a value has an observer", NULL },
@@ -363,10 +364,10 @@ static void observers_of_values(void **state)
     char said[600] = "";
     assert_int_equal(oct_policy_create(NULL, &p, NULL), OCT_OK);
     assert_int_equal(oct_policy_add(p, "any - - - minmax\nvalue:* - - - hist-mse\nvalue:ab* - - - hist-percentile=99\nvalue:x - - - minmax", "t", NULL), OCT_OK);
-    assert_string_equal(oct_policy_observer_of(p, "other").observer->name, "hist-mse");
-    assert_string_equal(oct_policy_observer_of(p, "abc").observer->name, "hist-percentile");
-    assert_true(oct_policy_observer_of(p, "abc").param == 99);
-    assert_string_equal(oct_policy_observer_of(p, "x").observer->name, "minmax");
+    assert_string_equal(oct_policy_observer_of(p, "other", false).observer->name, "hist-mse");
+    assert_string_equal(oct_policy_observer_of(p, "abc", false).observer->name, "hist-percentile");
+    assert_true(oct_policy_observer_of(p, "abc", false).param == 99);
+    assert_string_equal(oct_policy_observer_of(p, "x", false).observer->name, "minmax");
     oct_policy_match(p, n.g, n.g->order[0], NULL, &row);
     assert_string_equal(row.observer.observer->name, "minmax");
     assert_int_equal(oct_policy_note(p, n.g, NULL), OCT_OK);
@@ -374,7 +375,7 @@ static void observers_of_values(void **state)
     assert_string_equal(said, "t:3:1 ab*;");
     oct_policy_destroy(p);
     assert_int_equal(oct_policy_create(NULL, &p, NULL), OCT_OK);
-    assert_null(oct_policy_observer_of(p, "x").observer);
+    assert_null(oct_policy_observer_of(p, "x", false).observer);
     oct_policy_destroy(p);
     oct_graph_destroy(n.g);
 }

@@ -282,7 +282,7 @@ oct_status session_decide(session *s, oct_err *err)
 oct_status session_preview(const session *s, oct_graph *g, oct_qjob **job, oct_layer **layers, size_t *n, oct_err *err)
 {
     oct_qjob_opts o = oct_conversion_job_opts(&s->c);
-    o.have_data = true;
+    o.have_data = o.late = true;
     OCT_TRY(oct_qjob_create(g, &o, job, err));
     return oct_layers_list(*job, s->c.arena, layers, n, err);
 }
