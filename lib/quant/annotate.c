@@ -298,16 +298,30 @@ oct_status oct_qjob_rewrite(oct_qjob *j, oct_err *err)
     return oct_graph_check(j->g, err);
 }
 
-oct_status oct_quantized_copy(oct_qjob *j, oct_graph **copy, oct_err *err)
+static oct_status make_copy(oct_qjob *j, oct_status (*make)(oct_qjob *, oct_err *), oct_graph **copy, oct_err *err)
 {
     oct_graph *own = j->g, *c;
     OCT_TRY(oct_graph_clone(own, &c, err));
     oct_bodies_move(j, c); /* indices are the same in both */
-    oct_status s = oct_qjob_annotate(j, err);
+    oct_status s = make(j, err);
     oct_bodies_move(j, own);
     if (s != OCT_OK)
         oct_graph_destroy(c);
     else
         *copy = c;
+    return s;
+}
+
+oct_status oct_quantized_copy(oct_qjob *j, oct_graph **copy, oct_err *err)
+{
+    return make_copy(j, oct_qjob_annotate, copy, err);
+}
+
+oct_status oct_written_copy(oct_qjob *j, oct_graph **copy, oct_err *err)
+{
+    const oct_pass_log *log = j->opts.log;
+    j->opts.log = NULL; /* it will be told when it is done */
+    const oct_status s = make_copy(j, oct_qjob_rewrite, copy, err);
+    j->opts.log = log;
     return s;
 }

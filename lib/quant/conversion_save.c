@@ -4,6 +4,7 @@
 #include "base/utf8.h"
 #include "eval/scaled.h"
 #include "passes/pass.h"
+#include "quant/job.h"
 
 #include <string.h>
 
@@ -39,6 +40,32 @@ static oct_status set_trials(const oct_conversion *c, oct_err *err)
                    c->trials[at].met ? "goal met" : "goal missed", c->trials[at].layers);
     const oct_status s = b.failed ? oct_nomem(err) : oct_model_set_meta(c->m, "octet.trials", oct_buf_str(&b), err);
     oct_buf_free(&b);
+    return s;
+}
+
+static oct_status count_copy(oct_conversion *c, oct_graph *copy, uint64_t *bytes, oct_err *err)
+{
+    oct_model *m = c->m;
+    oct_graph *own = m->graph;
+    const int64_t ir = m->ir_version;
+    OCT_TRY(oct_infer_shapes(copy, err));
+    m->graph = copy;
+    if (oct_graph_opset(copy, "") >= 21 && m->ir_version < 10)
+        m->ir_version = 10;
+    oct_status s = set_meta(c, c->o.made_by, err);
+    if (s == OCT_OK)
+        s = oct_model_size(m, "", NULL, bytes, err);
+    m->graph = own;
+    m->ir_version = ir;
+    return s;
+}
+
+oct_status oct_conversion_size(oct_conversion *c, uint64_t *bytes, oct_err *err)
+{
+    oct_graph *copy;
+    OCT_TRY(oct_written_copy(c->job, &copy, err));
+    const oct_status s = count_copy(c, copy, bytes, err);
+    oct_graph_destroy(copy);
     return s;
 }
 

@@ -280,6 +280,7 @@ static oct_status decide(oct_conversion *c, oct_err *err)
         say_unmeasured(c);
     for (int step = OCT_STEP_RANGES; step <= OCT_STEP_CHOICE; step++)
         OCT_TRY(oct_conversion_run_step(c, (oct_method_step)step, err));
+    OCT_TRY(oct_size_choose(c, err));
     OCT_TRY(oct_goal_prepare(c, err));
     for (int step = OCT_STEP_CHOICE + 1; step < OCT_STEP_COUNT; step++)
         OCT_TRY(oct_conversion_run_step(c, (oct_method_step)step, err));
@@ -289,6 +290,7 @@ static oct_status decide(oct_conversion *c, oct_err *err)
     if (c->fold_lost)
         return OCT_OK;
     OCT_TRY(oct_goal_reach(c, err));
+    OCT_TRY(oct_size_hold(c, err));
     for (size_t i = 0; i < c->n_methods; i++)
         if (c->methods[i].ran && c->methods[i].method->gain)
             c->methods[i].method->gain(c, &c->methods[i]);

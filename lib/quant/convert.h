@@ -74,6 +74,15 @@ typedef struct oct_layer_denormals {
     bool zeros;        /* the layer is quantized, or 16-bit: they are written as zeros */
 } oct_layer_denormals;
 
+/* A size that the file may have. */
+typedef struct oct_size_limit {
+    uint64_t bytes; /* at most; or ... */
+    double share;   /* ... of the float file; or ... */
+    double bits;    /* ... of a weight of the layers that can be chosen, scales included, on average; all 0: no limit */
+} oct_size_limit;
+/* "25%", "12MB", "1.5GiB", "80000": OCT_EUSAGE names the option. */
+oct_status oct_size_limit_parse(const char *option, const char *text, oct_size_limit *l, oct_err *err);
+
 /* All is borrowed until the conversion is closed. */
 typedef struct oct_convert_opts {
     const char *name;      /* what messages and records call the model */
@@ -88,6 +97,8 @@ typedef struct oct_convert_opts {
     const double *budget;  /* of the multiply-accumulates, as a share: what mixed precision may leave float; NULL: 0.03, 0: none at all */
     bool sensitivity;      /* measure what each value and each layer's weights cost; else it is known of values alone, where a method measured it */
     const char *sensitivity_file; /* keeps these measurements, and those that it has are not made again; NULL: none */
+    oct_size_limit size;   /* schemes are chosen for it, by loss for bytes, among all that the target runs */
+    const char *made_by;   /* the command that will be recorded, as it counts; may be NULL */
     const char *metric;    /* the one that counts; NULL: the first that applies */
     const oct_metric_command *command; /* a metric besides, which counts where `metric` is NULL; NULL: none */
     const oct_end_ask *ends; /* [n_ends]: types of inputs and outputs */
@@ -101,6 +112,23 @@ typedef struct oct_convert_opts {
     double time_limit;     /* seconds after its opening, when no more trials begin; 0: none. What is written then depends on the machine. */
     oct_convert_listener listener;
 } oct_convert_opts;
+
+/* A point of the curve of size against loss: what the one before has, and one layer in more bytes. */
+typedef struct oct_size_point {
+    const char *layer, *form; /* the layer, and what it becomes: "u4/block32", "8 bits" (as without a limit), "fp16", "float"; the first: "", "" */
+    double bytes, sqnr;       /* of the file, about; dB expected at the outputs, or without samples of all weights */
+    bool taken;               /* the result has the layer so, or in more bytes */
+} oct_size_point;
+
+/* What was chosen for a size. */
+typedef struct oct_size_choice {
+    uint64_t limit, least; /* bytes; 0: there is none; least: the smallest that was found */
+    oct_size_point *point; /* [n] */
+    size_t n;
+    double sqnr;           /* expected of what was chosen */
+    bool measured;         /* loss is measured on samples; else it is that of the weights alone */
+    bool missed;           /* nothing is so small */
+} oct_size_choice;
 
 /* Which samples a conversion is judged on. */
 typedef enum oct_judged_on {
@@ -220,6 +248,8 @@ typedef struct oct_conversion {
     oct_promotion *promoted;
     size_t n_promoted;
     uint64_t size_before, size_after; /* with external data */
+    oct_size_choice size;     /* what was chosen for o.size */
+    struct oct_size_units *size_units; /* while schemes may still change for it */
     oct_graph *adopted;       /* the quantized model whose decisions were taken, or NULL */
     oct_graph *fl;            /* the prepared float graph, where the result is judged */
     oct_judged_on judged;

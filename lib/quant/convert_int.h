@@ -90,6 +90,14 @@ oct_status oct_conversion_compare(oct_conversion *c, const oct_eval_model models
 /* Finds the score of each goal among those of a comparison's second model, in its order; checks the limits. OCT_EUSAGE: it has none. */
 oct_status oct_goal_scores(const oct_conversion *c, const oct_eval_result *r, oct_eval_score *score, oct_err *err);
 
+/* size_choice.c. Behind the choice of schemes: chooses them for o.size, and sets c->size. */
+oct_status oct_size_choose(oct_conversion *c, oct_err *err);
+/* When all is decided: the file that will be written is counted, and where it is larger than it may be schemes are chosen for less. */
+oct_status oct_size_hold(oct_conversion *c, oct_err *err);
+
+/* conversion_save.c: what the metadata will say; bytes that the file takes as it is decided now. */
+oct_status oct_conversion_size(oct_conversion *c, uint64_t *bytes, oct_err *err);
+
 /* goal.c */
 /* Between the choice of schemes and the rounding of weights: keeps what trials begin with, where there may be any. */
 oct_status oct_goal_prepare(oct_conversion *c, oct_err *err);

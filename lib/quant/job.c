@@ -17,7 +17,7 @@ static int64_t least_opset(const oct_qjob_opts *o)
         return oct_target_bfloat16(o->target) ? 22 : 13;
     if (o->scheme == OCT_SCHEME_WEIGHT_ONLY && !o->blocks_qdq)
         return 0;
-    bool blocks = o->scheme == OCT_SCHEME_WEIGHT_ONLY || (o->scheme == OCT_SCHEME_AUTO && oct_policy_uses(o->policy, OCT_SCHEME_WEIGHT_ONLY));
+    bool blocks = o->may_block || o->scheme == OCT_SCHEME_WEIGHT_ONLY || (o->scheme == OCT_SCHEME_AUTO && oct_policy_uses(o->policy, OCT_SCHEME_WEIGHT_ONLY));
     const bool wide = oct_target_onnx_alone(o->target) && oct_policy_uses_16_bits(o->policy);
     return (o->blocks_qdq && blocks) || wide ? 21 : 13;
 }

@@ -112,6 +112,7 @@ struct oct_qjob {
     /* By value: what rounding did to the means of its channels on measured samples, [moved_channels[v]]; NULL: not measured. */
     double **moved;
     size_t *moved_channels;
+    bool sim_blocks;   /* the simulation rounds weights in blocks, too */
     oct_observer_spec observer; /* where the policy names none */
     oct_observer_spec *chosen;  /* [n_values]: before that, of the root of those that share parameters; NULL: of none */
     qnode *node;       /* [n_nodes], by node of g */
@@ -226,6 +227,9 @@ oct_dtype oct_asked_activations(const oct_qjob *j, const oct_policy_row *row);
 
 /* annotate.c: a copy of the graph whose values carry what is decided now, which plans run as it is; the job's own graph stays float. */
 oct_status oct_quantized_copy(oct_qjob *j, oct_graph **copy, oct_err *err);
+
+/* The same as oct_qjob_rewrite makes it, to be counted. */
+oct_status oct_written_copy(oct_qjob *j, oct_graph **copy, oct_err *err);
 
 /* annotate.c: nodes that read value v on integers read value `to`. */
 oct_status oct_redirect(oct_qjob *j, int v, int to, oct_err *err);

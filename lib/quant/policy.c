@@ -138,7 +138,8 @@ static void apply(const oct_rule *r, int value[OCT_COLUMNS][OCT_PARTS], oct_poli
             value[c][i] = r->value[c][i] >= 0 ? r->value[c][i] : value[c][i];
     if (r->value[OCT_COLUMN_SCHEME][0] >= 0) {
         row->rule = r->text;
-        row->named = !r->builtin && is_by_name(r);
+        row->asked = !r->builtin;
+        row->named = row->asked && is_by_name(r);
     }
     row->observer = r->observer.observer ? r->observer : row->observer;
 }

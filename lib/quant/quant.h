@@ -65,6 +65,7 @@ typedef struct oct_qjob_opts {
     int bits, block;
     bool symmetric;
     bool block_bytes;         /* whoever runs such products may quantize their activations by the same blocks (accuracy_level 4) */
+    bool may_block;           /* layers may get weights in blocks though no rule says so */
     bool blocks_qdq;          /* behind DequantizeLinear of opset 21, instead of in MatMulNBits */
     bool operators;           /* operators on integers, instead of QuantizeLinear and DequantizeLinear around real ones */
     const oct_given_params *given; /* [n_given]; not of bodies */

@@ -22,10 +22,29 @@ static void to_reals(const qweights *w, const oct_weight_layout *l, float *real)
     }
 }
 
+/* The same of blocks: by columns of whole blocks, the lowest bits first. */
+static void blocks_to_reals(const qweights *w, const oct_weight_layout *l, float *real)
+{
+    const bool four = oct_dtype_bits(w->quant.dtype) == 4, middle = w->quant.dtype == OCT_S4 || w->quant.dtype == OCT_S8;
+    const int64_t block = w->quant.block, blocks = (l->ins + block - 1) / block;
+    const uint8_t *qvals = w->quant.qvals->data;
+    for (int64_t o = 0; o < l->outs; o++)
+        for (int64_t k = 0; k < l->ins; k++) {
+            const int64_t at = (o * blocks) * block + k, of = o * blocks + k / block;
+            const int code = four ? (qvals[at / 2] >> (at % 2 ? 4 : 0)) & 15 : qvals[at];
+            real[o * l->out_step + k * l->in_step] = (float)(code - (middle ? (four ? 8 : 128) : w->quant.zp[of])) * w->quant.scale[of];
+        }
+}
+
 static oct_status round_weights(oct_qjob *j, int id, const qweights *w, const oct_weight_layout *l, oct_err *err)
 {
-    const oct_tensor *real = w->qvals; /* float32: what they stand for, already */
-    if (real->dtype != OCT_F32) {
+    const oct_tensor *real = w->qvals, *whole = oct_layer_weights(j->g, id); /* float32: what they stand for, already */
+    if (w->quant.block) {
+        oct_tensor *made;
+        OCT_TRY(oct_tensor_new(j->g->arena, OCT_F32, whole->rank, whole->dims, &made, err));
+        blocks_to_reals(w, l, (float *)(uintptr_t)made->data);
+        real = made;
+    } else if (real->dtype != OCT_F32) {
         oct_tensor *made;
         OCT_TRY(oct_tensor_new(j->g->arena, OCT_F32, w->qvals->rank, w->qvals->dims, &made, err));
         to_reals(w, l, (float *)(uintptr_t)made->data);
@@ -53,8 +72,9 @@ static oct_status round_bias(oct_qjob *j, int id, const oct_quant *bias, oct_err
 
 bool oct_sim_rounds(const oct_qjob *j, int node)
 {
-    const bool dynamic = j->node[node].scheme == OCT_SCHEME_DYNAMIC;
-    return (oct_is_product(j, node) || dynamic) && j->node[node].weights[0] && oct_op_of(j->g, node)->quant == OCT_QUANT_WEIGHTED;
+    const oct_scheme scheme = j->node[node].scheme;
+    const bool dynamic = scheme == OCT_SCHEME_DYNAMIC, blocks = scheme == OCT_SCHEME_WEIGHT_ONLY && j->sim_blocks;
+    return (oct_is_product(j, node) || dynamic || blocks) && j->node[node].weights[0] && oct_op_of(j->g, node)->quant == OCT_QUANT_WEIGHTED;
 }
 
 static oct_status round_layer(oct_qjob *j, int id, oct_err *err)

@@ -138,5 +138,6 @@ static void prefer_bf16(const session *s)
 oct_status advice_print(const session *s, oct_err *err)
 {
     prefer_bf16(s);
-    return s->c.calib ? OCT_OK : ask_for_samples(s, err);
+    /* for a size, samples change what is chosen, and not how much */
+    return s->c.calib || s->c.size.n ? OCT_OK : ask_for_samples(s, err);
 }

@@ -139,6 +139,10 @@ void session_command(const session *s, bool bare, oct_buf *b)
         add(b, "--no-method", a->no_methods.v[i]);
     if (oct_cli_given(s->cli, "budget"))
         oct_buf_printf(b, " --budget %.15g", a->budget);
+    if (a->target_size)
+        add(b, "--target-size", a->target_size);
+    if (oct_cli_given(s->cli, "target-bits"))
+        oct_buf_printf(b, " --target-bits %.9g", a->target_bits);
     if (s->n_goals && a->trials) /* what is asked of the result changes it only through trials */
         add_goals(s, bare, b);
     if (!a->recover)

@@ -285,6 +285,7 @@ oct_status report_json(const session *s, oct_err *err)
     oct_json_int(&j, "weight_only_layers", (int64_t)(n.blocks4 + n.blocks8));
     oct_json_rows(&j, "passes", s->c.changes, s->c.n_changes, sizeof *s->c.changes, put_change);
     oct_json_rows(&j, "methods", s->c.methods, s->c.n_methods, sizeof *s->c.methods, put_method);
+    size_report_json(&j, s);
     oct_json_rows(&j, "promotions", s->c.promoted, s->c.n_promoted, sizeof *s->c.promoted, put_promotion);
     if (s->c.n_end)
         oct_json_rows(&j, "ends", s->c.end, s->c.n_end, sizeof *s->c.end, put_end);

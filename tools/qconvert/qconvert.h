@@ -12,8 +12,8 @@ typedef struct convert_args {
     const char *model, *output, *node;
     tool_data data;
     const char *calib, *policy, *target, *scheme, *format, *observer, *dump_policy, *max_drop, *metric, *sensitivity_file;
-    const char *min_agreement;
-    double min_sqnr, time_limit;
+    const char *min_agreement, *target_size;
+    double target_bits, min_sqnr, time_limit;
     int64_t trials;
     oct_metric_command command;    /* --metric-cmd; command NULL: none */
     const char *bits, *block_size, *accuracy_level; /* of weights in blocks */
@@ -51,6 +51,7 @@ typedef struct session {
     oct_goal goals[OCT_GOALS_MAX]; /* --max-drop, --min-sqnr, --min-agreement */
     size_t n_goals;
     double budget;        /* share */
+    oct_buf made_by;      /* the command as it will be recorded, as its length counts */
     double *other_db;     /* of the conversion that this one is compared with (fold_choice.c); or NULL */
 } session;
 
@@ -87,6 +88,10 @@ oct_status report_print(const session *s, oct_err *err);
 oct_status report_json(const session *s, oct_err *err);
 /* Opens an object with what was decided for a layer; whoever asks closes it. */
 void report_decision(oct_json *j, const void *layer);
+
+/* size_report.c: the curve of size against loss, where schemes were chosen for a size; else nothing. */
+oct_status size_report_print(const session *s, FILE *f, oct_err *err);
+void size_report_json(oct_json *j, const session *s);
 
 /* advice.c: what to try instead, samples or bf16, and what it would gain. */
 oct_status advice_print(const session *s, oct_err *err);

@@ -319,6 +319,7 @@ oct_status report_print(const session *s, oct_err *err)
     print_denormals(s, f);
     print_changes(s, f);
     print_methods(s, f);
+    OCT_TRY(size_report_print(s, f, err));
     if (s->c.o.sensitivity)
         OCT_TRY(tool_print_causes(&s->c.causes, s->cli->verbose, f, err));
     print_sentence(s, f);

@@ -13,7 +13,7 @@
 static oct_status block_options(oct_cli *cli, const convert_args *a, const oct_policy *policy, oct_qjob_opts *o, oct_err *err)
 {
     static const char *const names[] = { "bits", "block-size", "accuracy-level", "symmetric" };
-    const bool any = o->scheme == OCT_SCHEME_WEIGHT_ONLY || (o->scheme == OCT_SCHEME_AUTO && oct_policy_uses(policy, OCT_SCHEME_WEIGHT_ONLY));
+    const bool any = o->may_block || o->scheme == OCT_SCHEME_WEIGHT_ONLY || (o->scheme == OCT_SCHEME_AUTO && oct_policy_uses(policy, OCT_SCHEME_WEIGHT_ONLY));
     for (size_t i = 0; i < OCT_COUNT(names); i++)
         if (!any && oct_cli_given(cli, names[i])) {
             oct_fail(err, OCT_EUSAGE, "--%s is for weights in blocks, which no layer gets", names[i]);
@@ -183,6 +183,23 @@ static oct_status asks_synthetic(const session *s, bool *synthetic, oct_err *err
     return OCT_OK;
 }
 
+/* A size leaves no bytes for layers that other options would leave float. */
+static oct_status size_options(const session *s, oct_convert_opts *o, oct_err *err)
+{
+    const convert_args *a = s->a;
+    if (a->target_size)
+        OCT_TRY(oct_size_limit_parse("--target-size", a->target_size, &o->size, err));
+    if (oct_cli_given(s->cli, "target-bits"))
+        o->size.bits = a->target_bits;
+    if (!a->target_size && !(o->size.bits > 0))
+        return OCT_OK;
+    o->trials = 0;
+    o->job.may_block = true;
+    if (oct_cli_given(s->cli, "trials") && a->trials)
+        return oct_fail(err, OCT_EUSAGE, "--trials leave layers float, for which --target-%s has no bytes", a->target_size ? "size" : "bits");
+    return oct_methods_switch(&o->methods, "mixed-precision", false, err);
+}
+
 static oct_status read_options(session *s, oct_convert_opts *o, oct_err *err)
 {
     const convert_args *a = s->a;
@@ -204,7 +221,7 @@ static oct_status read_options(session *s, oct_convert_opts *o, oct_err *err)
     o->time_limit = a->time_limit;
     s->budget = a->budget / 100;
     o->budget = &s->budget;
-    return OCT_OK;
+    return size_options(s, o, err);
 }
 
 oct_status session_open(session *s, oct_cli *cli, const convert_args *a, oct_err *err)
@@ -259,6 +276,10 @@ oct_status session_take(session *s, oct_err *err)
 {
     const convert_args *a = s->a;
     oct_conversion_take(&s->c, s->m);
+    session_command(s, true, &s->made_by);
+    if (s->made_by.failed)
+        return oct_nomem(err);
+    s->c.o.made_by = oct_buf_str(&s->made_by);
     if (a->calib) {
         OCT_TRY(oct_conversion_read_table(&s->c, a->calib, err));
         tool_warn_incomplete(s->cli, a->calib, s->c.calib);
@@ -294,5 +315,6 @@ void session_close(session *s)
     oct_target_close(s->target);
     oct_model_free(s->m);
     oct_free(s->other_db);
+    oct_buf_free(&s->made_by);
     oct_spill_close();
 }

@@ -128,12 +128,29 @@ static oct_status goal(const session *s, oct_err *err)
     return OCT_EGOAL;
 }
 
+/* A size that no choice of schemes has: nothing is written. */
+static oct_status size_reached(const session *s, oct_err *err)
+{
+    const oct_size_choice *x = &s->c.size;
+    char least[32];
+    if (!x->missed)
+        return OCT_OK;
+    if (s->cli->json)
+        OCT_TRY(report_json(s, err));
+    oct_fail(err, OCT_EGOAL, "the file cannot be so small: %llu bytes are allowed, and the fewest that were found are %llu (%s, %.1f %% of the float file)",
+             (unsigned long long)x->limit, (unsigned long long)x->least, oct_fmt_bytes(least, x->least), 100 * (double)x->least / (double)s->c.size_before);
+    oct_hint(err, "allow as much, or take rules away that keep layers as they are; nothing was written");
+    return OCT_EGOAL;
+}
+
 oct_status qconvert_run(oct_cli *cli, const convert_args *a, oct_err *err)
 {
     session s;
     oct_status st = session_open(&s, cli, a, err);
     if (st == OCT_OK)
         st = session_decide(&s, err);
+    if (st == OCT_OK)
+        st = size_reached(&s, err);
     if (st == OCT_OK)
         st = convert(&s, err);
     if (st == OCT_OK)

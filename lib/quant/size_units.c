@@ -1,0 +1,336 @@
+/* What each unit of a model takes and costs in each form.
+ *
+ * The whole model is decided once a form. What the weights of a layer cost at the outputs is measured where samples are: of blocks of 4 bits, and of
+ * the policy's 8 bits with the values around. Other forms follow from these, as noise at the outputs goes with that of the weights. Without samples all
+ * layers count alike, so that the relative error of the weights is what they cost. */
+#include "quant/size_choice_int.h"
+
+#include "data/data.h"
+#include "ops/op.h"
+#include "quant/sensitivity.h"
+#include "quant/simulate_int.h"
+#include "runtime/runnable.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { FLOAT, HALF, POLICY, PROBE = 5, DYNAMIC = 9 };
+const oct_size_form oct_size_forms[OCT_SIZE_FORMS] = {
+    [FLOAT] = { "float", OCT_SCHEME_FLOAT, 0, 0 },
+    [HALF] = { "fp16", OCT_SCHEME_FP16, 0, 0 },
+    [POLICY] = { "8 bits", OCT_SCHEME_AUTO, 0, 0 },
+    { "u8/block32", OCT_SCHEME_WEIGHT_ONLY, OCT_WEIGHT_U8, 32 },
+    { "u8/block128", OCT_SCHEME_WEIGHT_ONLY, OCT_WEIGHT_U8, 128 },
+    [PROBE] = { "u4/block32", OCT_SCHEME_WEIGHT_ONLY, OCT_WEIGHT_U4, 32 },
+    { "u4/block16", OCT_SCHEME_WEIGHT_ONLY, OCT_WEIGHT_U4, 16 },
+    { "u4/block64", OCT_SCHEME_WEIGHT_ONLY, OCT_WEIGHT_U4, 64 },
+    { "u4/block128", OCT_SCHEME_WEIGHT_ONLY, OCT_WEIGHT_U4, 128 },
+    [DYNAMIC] = { "dynamic", OCT_SCHEME_DYNAMIC, OCT_WEIGHT_S8, 0 },
+};
+
+#define LEAST 1e-3          /* of the noise: what layers cause less is not told apart */
+#define INPUT_NOISE 8.2e-5  /* of 8 bits over eight standard deviations: (8 / 255)^2 / 12, where quantizing an input when it runs is not measured */
+enum { NODE_BYTES = 200 };  /* what a form adds to the graph, about */
+
+/* ---- which ---- */
+
+static const oct_tensor *numbers_of(const oct_qjob *j, int id)
+{
+    const oct_op *op = oct_op_of(j->g, id);
+    bool is_table;
+    if (op && (op->quant == OCT_QUANT_WEIGHTED || op->quant == OCT_QUANT_RECURRENT))
+        return oct_layer_weights(j->g, id);
+    if (!op || !op->picks)
+        return NULL;
+    return oct_no_table(j, id, &is_table) || !is_table ? NULL : j->g->value[j->g->node[id].in[0]].constant;
+}
+
+static bool is_free(const oct_size_units *u, int id)
+{
+    const oct_policy_row *row = &u->node[id].row;
+    return !row->asked && row->scheme != OCT_SCHEME_FLOAT && !u->node[id].barred && numbers_of(u->j, id);
+}
+
+static oct_status join_unit(oct_size_units *u, int id, const oct_tensor *t, oct_err *err)
+{
+    oct_size_unit *x = NULL;
+    for (size_t i = 0; i < u->n && !x; i++)
+        x = numbers_of(u->j, u->unit[i].first) == t ? &u->unit[i] : NULL;
+    if (!x) {
+        x = &u->unit[u->n++];
+        *x = (oct_size_unit){ .first = id, .elements = (double)t->count, .at = FLOAT };
+        if (!(x->node = oct_arena_calloc(u->a, u->j->n_layer + 1, sizeof *x->node)))
+            return oct_nomem(err);
+    }
+    x->node[x->n++] = id;
+    return OCT_OK;
+}
+
+static oct_size_unit *unit_of(oct_size_units *u, int id)
+{
+    for (size_t i = 0; i < u->n; i++)
+        for (size_t k = 0; k < u->unit[i].n && !u->unit[i].aside; k++)
+            if (u->unit[i].node[k] == id)
+                return &u->unit[i];
+    return NULL;
+}
+
+/* A table that is tied to a product goes with it; its numbers are the product's, and in the float file, too, computed from these. */
+static void join_tied(oct_size_units *u)
+{
+    for (size_t i = 0; i < u->n; i++) {
+        oct_size_unit *x = &u->unit[i];
+        const qtable *t = u->j->node[x->first].table;
+        oct_size_unit *with = t && t->tied >= 0 && u->j->node[x->first].scheme != OCT_SCHEME_FLOAT ? unit_of(u, t->tied) : NULL;
+        if (!with || with == x)
+            continue;
+        for (size_t k = 0; k < x->n; k++)
+            with->node[with->n++] = x->node[k];
+        x->aside = true;
+    }
+}
+
+/* ---- decisions ---- */
+
+void oct_size_restore(oct_size_units *u)
+{
+    memcpy(u->j->node, u->node, u->j->n_nodes * sizeof *u->node);
+    memcpy(u->j->value, u->value, u->j->n_values * sizeof *u->value);
+    u->c->decided = true;
+    oct_conversion_edited(u->c);
+}
+
+static const char *rule_of(const oct_size_form *f)
+{
+    switch (f->scheme) {
+    case OCT_SCHEME_FLOAT: return "float, for the size that was asked for";
+    case OCT_SCHEME_FP16: return "16-bit floats, for the size that was asked for";
+    case OCT_SCHEME_DYNAMIC: return "8 bits, for the size that was asked for";
+    default: return f->weights == OCT_WEIGHT_U4 ? "weights in 4 bits, for the size that was asked for" : "weights in 8 bits, for the size that was asked for";
+    }
+}
+
+/* Products of activations have no weights: integers would cost accuracy and save no bytes. */
+static void free_products(oct_size_units *u)
+{
+    for (size_t i = 0; i < u->j->n_layer; i++) {
+        const int id = u->j->layer[i];
+        const oct_op *op = oct_op_of(u->j->g, id);
+        qnode *q = &u->j->node[id];
+        if (!op || op->quant != OCT_QUANT_WEIGHTED || oct_layer_weights(u->j->g, id) || q->row.asked)
+            continue;
+        q->row.scheme = OCT_SCHEME_FLOAT;
+        q->row.rule = "it has no weights, which the size that was asked for is about";
+    }
+}
+
+static void set_form(oct_size_units *u, const oct_size_unit *x, int form)
+{
+    const oct_size_form *f = &oct_size_forms[form];
+    for (size_t k = 0; k < x->n; k++) {
+        qnode *q = &u->j->node[x->node[k]];
+        q->weights[0] = q->weights[1] = NULL;
+        q->table = NULL;
+        q->stored = NULL;
+        q->bias = NULL;
+        if (f->scheme == OCT_SCHEME_AUTO)
+            continue;
+        q->row.scheme = f->scheme;
+        q->row.rule = rule_of(f);
+        if (f->scheme == OCT_SCHEME_WEIGHT_ONLY) {
+            q->row.weights = f->weights;
+            q->row.block = f->block;
+        }
+    }
+}
+
+oct_status oct_size_apply(oct_size_units *u, oct_err *err)
+{
+    oct_size_restore(u);
+    free_products(u);
+    for (size_t i = 0; i < u->n; i++)
+        if (!u->unit[i].aside)
+            set_form(u, &u->unit[i], u->unit[i].at);
+    oct_conversion_changed(u->c);
+    return oct_conversion_settle(u->c, err);
+}
+
+/* ---- what a unit takes ---- */
+
+static double bytes_of(const oct_quant *q, const oct_tensor *qvals)
+{
+    const bool zeros = q->dtype == OCT_U4 || q->dtype == OCT_U8, blocks = q->block > 0;
+    const double values = (double)(qvals ? qvals->bytes : 0), zero = blocks ? (zeros ? oct_dtype_bits(q->dtype) / 8.0 : 0) : 1;
+    return values + (double)q->n * (sizeof(float) + zero);
+}
+
+/* Adds what a node has of its own; *error: of its weights. */
+static double node_bytes(const oct_qjob *j, int id, const qweights **last, double *sqnr)
+{
+    const qnode *q = &j->node[id];
+    const qweights *w = q->weights[0];
+    double bytes = 0;
+    if (q->table && q->table->tied < 0)
+        bytes += bytes_of(&q->table->quant, q->table->quant.qvals);
+    if (q->table && isnan(*sqnr))
+        *sqnr = q->table->sqnr;
+    for (int k = 0; q->stored && k < 2; k++)
+        bytes += bytes_of(&q->stored->quant[k], q->stored->quant[k].qvals);
+    if (q->stored)
+        *sqnr = q->stored->sqnr;
+    for (int k = 0; k < 2 && q->weights[k]; k++)
+        if (q->weights[k] != *last)
+            bytes += bytes_of(&q->weights[k]->quant, q->weights[k]->quant.qvals ? q->weights[k]->quant.qvals : q->weights[k]->qvals);
+    if (q->bias)
+        bytes += 2.0 * sizeof(float) * q->bias->n;
+    *last = w ? w : *last;
+    if (w)
+        *sqnr = w->sqnr;
+    return bytes + NODE_BYTES;
+}
+
+static void collect(oct_size_units *u, int form)
+{
+    for (size_t i = 0; i < u->n; i++) {
+        oct_size_unit *x = &u->unit[i];
+        oct_size_option *o = &x->option[form];
+        const qweights *last = NULL;
+        double sqnr = NAN, halves = 0;
+        bool real = false;
+        *o = (oct_size_option){ .there = !x->aside };
+        for (size_t k = 0; k < x->n && o->there; k++) {
+            const int id = x->node[k];
+            const bool half = oct_half_type(u->j, id) != OCT_UNDEFINED;
+            real |= u->j->node[id].scheme == OCT_SCHEME_FLOAT && !half;
+            halves += half;
+            if (half && isnan(sqnr))
+                sqnr = oct_half_sqnr(numbers_of(u->j, id), OCT_F16);
+            if (!real && !half)
+                o->bytes += node_bytes(u->j, id, &last, &sqnr);
+        }
+        if (form == FLOAT)
+            *o = (oct_size_option){ !x->aside, x->elements * sizeof(float), 0, 0 };
+        else
+            o->there &= !real && !isnan(sqnr);
+        if (o->there && form != FLOAT) {
+            o->bytes = halves > 0 ? x->elements * 2 + NODE_BYTES * halves : o->bytes;
+            o->error = pow(10, -sqnr / 10);
+            o->there = o->bytes < x->elements * sizeof(float);
+        }
+    }
+}
+
+/* ---- what it costs ---- */
+
+static bool can_measure(const oct_conversion *c)
+{
+    return c->src && !c->o.synthetic && oct_runnable_whole(c->m->graph) && !oct_source_is_once(c->src);
+}
+
+/* A value's noise goes to the layers around it in equal parts. */
+static void add_value(oct_size_units *u, const oct_site *s, int form)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < u->j->n_layer; i++)
+        n += unit_of(u, u->j->layer[i]) && oct_is_static(u->j, u->j->layer[i]) && oct_site_touches(u->j, u->j->layer[i], s->value);
+    for (size_t i = 0; i < u->j->n_layer; i++)
+        if (unit_of(u, u->j->layer[i]) && oct_is_static(u->j, u->j->layer[i]) && oct_site_touches(u->j, u->j->layer[i], s->value))
+            unit_of(u, u->j->layer[i])->option[form].noise += s->noise / (double)n;
+}
+
+/* What was not told apart is there, too: together units cost as much as all that is rounded. */
+static void raise_to(oct_size_units *u, int form, double all)
+{
+    double sum = 0;
+    for (size_t i = 0; i < u->n; i++)
+        sum += u->unit[i].aside ? 0 : u->unit[i].option[form].noise;
+    for (size_t i = 0; i < u->n && sum > 0 && sum < all && isfinite(all); i++)
+        u->unit[i].option[form].noise *= all / sum;
+}
+
+/* Noise of all units in a form. */
+static oct_status measure(oct_size_units *u, int form, oct_err *err)
+{
+    oct_sim *sim;
+    oct_sensitivity s;
+    OCT_TRY(oct_conversion_sim(u->c, OCT_SIM_MANY_RUNS, 0, &sim, err));
+    OCT_TRY(oct_sensitivity_measure(sim, u->j, LEAST, true, NULL, u->a, &s, err));
+    u->measured = true;
+    for (size_t i = 0; i < u->n; i++)
+        u->unit[i].option[form].noise = u->unit[i].option[form].there ? LEAST / 4 * s.weights.noise : 0; /* what was too little to be told apart */
+    for (size_t i = 0; i < s.n; i++) {
+        oct_size_unit *x = s.site[i].node >= 0 ? unit_of(u, s.site[i].node) : NULL;
+        if (x) {
+            x->option[form].noise += s.site[i].noise;
+            x->told = true;
+        } else if (s.site[i].value >= 0 && s.site[i].noise > 0)
+            add_value(u, &s.site[i], form);
+    }
+    raise_to(u, form, s.all.noise);
+    return OCT_OK;
+}
+
+/* What was not measured follows from the errors of the weights. */
+static void expect(const oct_size_units *u, oct_size_unit *x)
+{
+    const oct_size_option *probe = x->option[PROBE].there ? &x->option[PROBE] : &x->option[POLICY];
+    const bool known = x->told && probe->there && probe->error > 0 && probe->noise > 0;
+    const double gain = known ? probe->noise / probe->error : 1;
+    const bool dynamic = u->node[x->first].scheme == OCT_SCHEME_DYNAMIC;
+    for (int f = 0; f < OCT_SIZE_FORMS; f++) {
+        oct_size_option *o = &x->option[f];
+        if (f != PROBE && (f != POLICY || !x->told))
+            o->noise = gain * o->error;
+        else if (!known)
+            o->noise = o->error;
+        if ((f == POLICY && dynamic) || f == DYNAMIC)
+            o->noise += gain * INPUT_NOISE;
+    }
+}
+
+static oct_status try_form(oct_size_units *u, int form, oct_err *err)
+{
+    oct_qjob *j = u->j;
+    oct_arena *lasting = j->lasting;
+    if (!(j->lasting = oct_arena_create())) {
+        j->lasting = lasting;
+        return oct_nomem(err);
+    }
+    for (size_t i = 0; i < u->n; i++)
+        u->unit[i].at = form;
+    oct_status s = oct_size_apply(u, err);
+    if (s == OCT_OK && form == POLICY)
+        join_tied(u);
+    if (s == OCT_OK)
+        collect(u, form);
+    if (s == OCT_OK && (form == PROBE || form == POLICY) && can_measure(u->c)) {
+        j->sim_blocks = true;
+        s = measure(u, form, err);
+        j->sim_blocks = false;
+    }
+    oct_size_restore(u);
+    oct_arena_destroy(j->lasting);
+    j->lasting = lasting;
+    return s;
+}
+
+oct_status oct_size_list(oct_conversion *c, oct_arena *a, oct_size_units *u, oct_err *err)
+{
+    static const int order[OCT_SIZE_FORMS] = { POLICY, FLOAT, HALF, PROBE, 3, 4, 6, 7, 8, DYNAMIC };
+    oct_qjob *j = c->job;
+    *u = (oct_size_units){ .c = c, .j = j, .a = a };
+    OCT_TRY(oct_conversion_settle(c, err));
+    u->unit = oct_arena_calloc(a, j->n_layer + 1, sizeof *u->unit);
+    u->node = oct_arena_memdup(a, j->node, (j->n_nodes + 1) * sizeof *j->node);
+    u->value = oct_arena_memdup(a, j->value, (j->n_values + 1) * sizeof *j->value);
+    if (!u->unit || !u->node || !u->value)
+        return oct_nomem(err);
+    for (size_t i = 0; i < j->n_layer; i++)
+        if (is_free(u, j->layer[i]))
+            OCT_TRY(join_unit(u, j->layer[i], numbers_of(j, j->layer[i]), err));
+    for (size_t i = 0; i < OCT_SIZE_FORMS; i++)
+        OCT_TRY(try_form(u, order[i], err));
+    for (size_t i = 0; i < u->n; i++)
+        expect(u, &u->unit[i]);
+    return OCT_OK;
+}
