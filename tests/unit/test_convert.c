@@ -197,7 +197,7 @@ static void decisions_are_made_again(void **state)
     char *bytes[2];
     size_t n[2];
     convert_by(rules, &decisions, &bytes[0], &n[0]);
-    assert_non_null(strstr(oct_buf_str(&decisions), "\nvalue:image  -  -  -  hist-percentile=97\n"));
+    assert_non_null(strstr(oct_buf_str(&decisions), "\nvalue:image & late  -  -  -  hist-percentile=97\n"));
     convert_by(oct_buf_str(&decisions), &again, &bytes[1], &n[1]);
     assert_int_equal(n[0], n[1]);
     assert_memory_equal(bytes[0], bytes[1], n[0]);
@@ -354,6 +354,66 @@ static void needs_are_met_or_said(void **state)
     tear_down(&w);
 }
 
+static void sizes_are_read(void **state)
+{
+    static const struct {
+        const char *text;
+        double share;
+        uint64_t bytes;
+    } good[] = { { "25%", 0.25, 0 }, { "12.5%", 0.125, 0 }, { "12MB", 0, 12000000 }, { "1.5kB", 0, 1500 }, { "2KiB", 0, 2048 }, { "80000", 0, 80000 } };
+    static const char *const bad[] = { "", "x", "0", "-3MB", "25 %", "3TB", "nan%", "1e300", "0.5B", "2000%" };
+    oct_size_limit l;
+    for (size_t i = 0; i < OCT_COUNT(good); i++) {
+        GOOD(oct_size_limit_parse("--target-size", good[i].text, &l, err));
+        assert_true(l.share == good[i].share && l.bytes == good[i].bytes && l.bits == 0);
+    }
+    for (size_t i = 0; i < OCT_COUNT(bad); i++) {
+        oct_err err = OCT_ERR_INIT;
+        if (oct_size_limit_parse("--target-size", bad[i], &l, &err) != OCT_EUSAGE)
+            fail_msg("'%s'", bad[i]);
+        assert_non_null(strstr(err.text, "--target-size"));
+    }
+}
+
+/* Bytes of the file that is written within a share of the float one; 0: none is so small. */
+static uint64_t size_within(double share, double *sqnr)
+{
+    char images[300];
+    struct stat st = { 0 };
+    work w;
+    set_up_for(&w, "demo.onnx", "onnxruntime-x86");
+    w.o.size.share = share;
+    w.o.made_by = "convert it";
+    w.o.job.may_block = true;
+    open_samples(&w, data(images, "images/calib.csv"), "mean=127.5:std=127.5", 8);
+    GOOD(decide(&w, err));
+    const oct_size_choice *x = &w.c.size;
+    assert_true(x->measured && x->n > 1 && x->point[0].taken && !*x->point[0].layer);
+    for (size_t i = 1; i < x->n; i++)
+        assert_true(x->point[i].bytes > x->point[i - 1].bytes && x->point[i].sqnr > x->point[i - 1].sqnr);
+    *sqnr = x->sqnr;
+    assert_true(x->missed == (x->least > x->limit));
+    if (!x->missed) {
+        GOOD(oct_conversion_make(&w.c, w.output, "convert it", false, err));
+        GOOD(oct_conversion_write(&w.c, w.output, err));
+        assert_int_equal(stat(w.output, &st), 0);
+        assert_true((double)st.st_size <= share * (double)w.c.size_before);
+    }
+    tear_down(&w);
+    return (uint64_t)st.st_size;
+}
+
+/* More bytes lose less; all float is the end of the curve. */
+static void sizes_are_kept(void **state)
+{
+    double sqnr[4];
+    assert_int_equal(size_within(0.02, &sqnr[0]), 0);
+    const uint64_t small = size_within(0.5, &sqnr[1]), large = size_within(0.8, &sqnr[2]);
+    assert_true(small > 0 && small < large && sqnr[1] < sqnr[2]);
+    size_within(3, &sqnr[3]);
+    assert_true(sqnr[3] > 1e9);
+}
+
 static void warns_of_a_quantized_model(void **state)
 {
     work w;
@@ -392,6 +452,8 @@ int main(void)
         cmocka_unit_test(measures_inputs_in_stages),
         cmocka_unit_test(methods_are_switched_by_name),
         cmocka_unit_test(needs_are_met_or_said),
+        cmocka_unit_test(sizes_are_read),
+        cmocka_unit_test(sizes_are_kept),
         cmocka_unit_test(warns_of_a_quantized_model),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""Reads dumped policies back, and asks for sizes.
+
+    check_policy.py [--only GLOB] [--all] [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
+
+Networks: those of pylib/architectures.py, each in one way or two; --all: in all.
+
+--dump-policy must make the same bytes when it is read back with --policy on the same samples with the same options, goals apart, but for octet.command and
+octet.trials of the metadata. The size that --dry-run foretells must be that of the file.
+
+--target-size: the file must not be larger, must load in ONNX Runtime, and at the size of 4 and of 8 bits in blocks a Llama-like network must
+lose no more than they do; twice the same bytes; what cannot be reached is exit 1, and a file of the least size that it names can be asked for.
+--target-bits: 8 times the file's growth from 4 to 6 bits must be 2 bits a weight.
+
+Needs Python packages: runs itself with OCT_PYTHON when that is set.
+Exit: 0 when all hold, 1 when not, 77 without the packages.
+"""
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from fnmatch import fnmatch
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
+from pylib import packages
+
+packages.need("numpy", "onnx", "onnxruntime")
+import numpy as np
+import onnx
+
+from pylib import architectures, sized
+from pylib.judge import Checker, options, run_ort, sqnr
+
+SHRINKS = ["--scheme", "weight-only", "--bits"]
+# Options, whether samples are given, and the options with which the table is read back.
+WAYS = {
+    "static": ([], True, []),
+    "dynamic": (["--scheme", "dynamic"], False, ["--scheme", "dynamic"]),
+    "QOperator": (["--format", "qoperator"], True, ["--format", "qoperator"]),
+    "4 bits": ([*SHRINKS, "4"], False, [*SHRINKS, "4"]),
+    "goal": (["--min-sqnr", "60", "--trials", "3"], True, []),
+    "8 bits": ([*SHRINKS, "8"], False, [*SHRINKS, "8"]),
+    "fp16": (["--scheme", "fp16"], True, ["--scheme", "fp16"]),
+    "high": (["--effort", "high"], True, ["--effort", "high"]),
+    "bf16": (["--scheme", "bf16"], False, ["--scheme", "bf16"]),
+}
+THIN = 6
+ORIGIN = ("octet.command", "octet.trials")
+
+
+def run(c, *args):
+    return subprocess.run([c.qconvert, *map(str, args)], capture_output=True, text=True, timeout=300)
+
+
+def without_origin(path):
+    m = onnx.load(path)
+    kept = [p for p in m.metadata_props if p.key not in ORIGIN]
+    del m.metadata_props[:]
+    m.metadata_props.extend(kept)
+    return m.SerializeToString(deterministic=True)
+
+
+def made(c, what, out, *args):
+    """Whether there is a file; one that missed its goal is one, too."""
+    best = out.with_suffix(".best.onnx")
+    for path in (out, best):
+        path.unlink(missing_ok=True)
+    r = run(c, *args, "-o", out, "-q")
+    if r.returncode == 1 and best.exists():
+        best.rename(out)
+    c.hold(f"{what}: converts", out.exists(), r.stderr[-300:])
+    return out.exists()
+
+
+def check_round_trip(c, name, model, data, way):
+    what, (more, samples, again) = f"{name}, {way}", WAYS[way]
+    a, b, policy, report = (c.folder / f for f in ("a.onnx", "b.onnx", "p.txt", "r.json"))
+    data = ["--data", data] if samples else []
+    if not made(c, what, a, model, *data, *more, "--dump-policy", policy) or not made(c, f"{what}, read back", b, model, *data, *again, "--policy", policy):
+        return
+    c.hold(f"{what}: the same bytes", without_origin(a) == without_origin(b))
+    if way != "goal":
+        r = run(c, model, *data, *more, "--dry-run", "--json", report, "-o", a, "--dump-policy", policy, "-q")
+        told = json.loads(report.read_text())["size_bytes"]["after"] if r.returncode == 0 else r.stderr
+        c.hold(f"{what}: a dry run tells the size", told == a.stat().st_size, f"{told}, {a.stat().st_size}")
+
+
+def files(path):
+    return sum(f.stat().st_size for f in path.parent.glob(path.name + "*") if not f.name.endswith(".json"))
+
+
+def check_sizes(c, name, model, data, inputs):
+    want, sizes = run_ort(model, inputs), {}
+    for bits in ("4", "8"):
+        for samples in ([], ["--data", data]):
+            uniform, mixed = c.folder / "u.onnx", c.folder / "m.onnx"
+            what = f"{name}, size of {bits} bits" + (", samples" if samples else "")
+            if not made(c, what, uniform, model, *samples, *SHRINKS, bits) or not made(c, what, mixed, model, *samples, "--target-size", files(uniform)):
+                continue
+            c.hold(f"{what}: is kept", files(mixed) <= files(uniform), f"{files(mixed)} of {files(uniform)}")
+            least, got = (sqnr(want, run_ort(m, inputs)) for m in (uniform, mixed))
+            c.hold(f"{what}: loses no more", got >= least - 0.5, f"{got:.2f} dB, all alike {least:.2f} dB")
+    for bits in (4, 6):
+        if made(c, f"{name}, {bits} bits a weight", c.folder / "m.onnx", model, "--target-bits", bits):
+            sizes[bits] = files(c.folder / "m.onnx")
+    r = run(c, model, "--target-size", "1kB", "-o", c.folder / "none.onnx")
+    least = re.search(r"fewest that were found are (\d+)", r.stderr)
+    c.hold(f"{name}: what cannot be reached", r.returncode == 1 and least and not (c.folder / "none.onnx").exists(), r.stderr)
+    if least:
+        small, twice = c.folder / "m.onnx", c.folder / "n.onnx"
+        size = int(least[1]) + 64  # the command in the metadata is longer
+        good = made(c, name, small, model, "--target-size", size) and made(c, name, twice, model, "--target-size", size)
+        c.hold(f"{name}: the least size is reached", good and files(small) <= size and small.read_bytes() == twice.read_bytes())
+    weights = sum(np.prod(t.dims) for t in onnx.load(model).graph.initializer if len(t.dims) == 2)
+    if len(sizes) == 2:
+        grown = 8 * (sizes[6] - sizes[4]) / float(weights)
+        c.hold(f"{name}: bits a weight", 1.7 < grown < 2.3, f"{grown:.2f} more")
+
+
+def main():
+    parser = options(__doc__)
+    parser.add_argument("--only", default="*", help="networks whose names match")
+    parser.add_argument("--all", action="store_true", help="each in all ways")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        c = Checker(args, Path(folder))
+        for i, name in enumerate(architectures.NETS):
+            if not fnmatch(name, args.only):
+                continue
+            model, data = c.folder / f"{name}.onnx", c.folder / f"{name}.npz"
+            np.savez(data, **architectures.write(name, model))
+            for k, way in enumerate(WAYS):
+                if args.all or (i + k) % THIN == 0:
+                    check_round_trip(c, name, model, data, way)
+        if fnmatch("Llama", args.only):
+            model, data = c.folder / "llama.onnx", c.folder / "rows.npy"
+            inputs = sized.samples(sized.save("Llama", model), 16)
+            np.save(data, inputs)
+            check_sizes(c, "Llama", model, data, inputs)
+    return c.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
