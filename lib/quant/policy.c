@@ -146,8 +146,8 @@ static void apply(const oct_rule *r, int value[OCT_COLUMNS][OCT_PARTS], oct_poli
 
 static bool fits(const oct_match *m, const oct_graph *g, int node, const oct_policy_facts *f)
 {
-    const oct_fit fit = m->term->fits(m, g, node, f);
-    return fit != OCT_FITS_UNKNOWN && (fit == OCT_FITS) != m->negated;
+    const oct_policy_fit fit = m->term->fits(m, g, node, f);
+    return fit != OCT_RULE_FITS_UNKNOWN && (fit == OCT_RULE_FITS) != m->negated;
 }
 
 void oct_policy_match(const oct_policy *p, const oct_graph *g, int node, const oct_policy_facts *facts, oct_policy_row *row)

@@ -34,13 +34,13 @@ typedef enum oct_operand_kind {
 } oct_operand_kind;
 
 /* What is unknown fits neither a term nor its negation. */
-typedef enum oct_fit { OCT_FITS_NOT, OCT_FITS, OCT_FITS_UNKNOWN } oct_fit;
+typedef enum oct_policy_fit { OCT_RULE_FITS_NOT, OCT_RULE_FITS, OCT_RULE_FITS_UNKNOWN } oct_policy_fit;
 
 /* A term of a match: its word, what the word is followed by, and whether a node fits (before a '!' is taken into account). */
 typedef struct oct_term {
     const char *word;
     oct_operand_kind takes;
-    oct_fit (*fits)(const oct_match *m, const oct_graph *g, int node, const oct_policy_facts *f);
+    oct_policy_fit (*fits)(const oct_match *m, const oct_graph *g, int node, const oct_policy_facts *f);
     int arg; /* of fits; of numbers: 1 above, -1 below, 0 equal */
 } oct_term;
 extern const char oct_term_late[]; /* the word of the term */

@@ -8,22 +8,22 @@
 #include <math.h>
 #include <string.h>
 
-static oct_fit fit_if(bool fits)
+static oct_policy_fit fit_if(bool fits)
 {
-    return fits ? OCT_FITS : OCT_FITS_NOT;
+    return fits ? OCT_RULE_FITS : OCT_RULE_FITS_NOT;
 }
 
-static oct_fit fits_any(const oct_match *m, const oct_graph *g, int node, const oct_policy_facts *f)
+static oct_policy_fit fits_any(const oct_match *m, const oct_graph *g, int node, const oct_policy_facts *f)
 {
-    return OCT_FITS;
+    return OCT_RULE_FITS;
 }
 
-static oct_fit fits_none(const oct_match *m, const oct_graph *g, int node, const oct_policy_facts *f)
+static oct_policy_fit fits_none(const oct_match *m, const oct_graph *g, int node, const oct_policy_facts *f)
 {
-    return OCT_FITS_NOT;
+    return OCT_RULE_FITS_NOT;
 }
 
-static oct_fit is_late(const oct_match *m, const oct_graph *g, int node, const oct_policy_facts *f)
+static oct_policy_fit is_late(const oct_match *m, const oct_graph *g, int node, const oct_policy_facts *f)
 {
     return fit_if(f->late);
 }
@@ -52,7 +52,7 @@ bool oct_match_has_name(const oct_match *m, size_t i, const oct_graph *g, int no
     return oct_term_names(m->term) && (is_like(m, oct_node_label(g, node)) || (path && is_like(m, path)));
 }
 
-static oct_fit fits_name(const oct_match *m, const oct_graph *g, int node, const oct_policy_facts *f)
+static oct_policy_fit fits_name(const oct_match *m, const oct_graph *g, int node, const oct_policy_facts *f)
 {
     bool fits = false;
     for (size_t i = 0; i < m->n_names && !fits; i++)
@@ -63,19 +63,19 @@ static oct_fit fits_name(const oct_match *m, const oct_graph *g, int node, const
 /* ---- places ---- */
 
 /* Whether no layer with constant weights stands before the node; with term->arg 1: after it. */
-static oct_fit is_end(const oct_match *m, const oct_graph *g, int node, const oct_policy_facts *f)
+static oct_policy_fit is_end(const oct_match *m, const oct_graph *g, int node, const oct_policy_facts *f)
 {
     if (g->outer || !oct_layer_weights(g, node))
-        return OCT_FITS_NOT;
+        return OCT_RULE_FITS_NOT;
     for (size_t k = 0; k < g->n_order; k++) {
         int id = g->order[m->term->arg ? g->n_order - 1 - k : k];
         if (oct_layer_weights(g, id))
             return fit_if(id == node);
     }
-    return OCT_FITS_NOT;
+    return OCT_RULE_FITS_NOT;
 }
 
-static oct_fit is_io(const oct_match *m, const oct_graph *g, int node, const oct_policy_facts *f)
+static oct_policy_fit is_io(const oct_match *m, const oct_graph *g, int node, const oct_policy_facts *f)
 {
     const oct_node *n = &g->node[node];
     bool any = false;
@@ -86,7 +86,7 @@ static oct_fit is_io(const oct_match *m, const oct_graph *g, int node, const oct
     return fit_if(any && !g->outer);
 }
 
-static oct_fit is_depthwise(const oct_match *m, const oct_graph *g, int node, const oct_policy_facts *f)
+static oct_policy_fit is_depthwise(const oct_match *m, const oct_graph *g, int node, const oct_policy_facts *f)
 {
     oct_weight_layout l;
     return fit_if(oct_layer_layout(g, node, &l) && oct_is_depthwise(&l));
@@ -95,7 +95,7 @@ static oct_fit is_depthwise(const oct_match *m, const oct_graph *g, int node, co
 /* ---- numbers ---- */
 
 /* The sign of term->arg says which side of the match's number x is to be on. */
-static oct_fit compare(const oct_match *m, double x)
+static oct_policy_fit compare(const oct_match *m, double x)
 {
     return fit_if((x > m->number) - (x < m->number) == m->term->arg);
 }
@@ -106,32 +106,32 @@ static const oct_tensor *second_constant(const oct_graph *g, int node)
     return n->n_in > 1 && n->in[1] >= 0 ? g->value[n->in[1]].constant : NULL;
 }
 
-static oct_fit has_weights(const oct_match *m, const oct_graph *g, int node, const oct_policy_facts *f)
+static oct_policy_fit has_weights(const oct_match *m, const oct_graph *g, int node, const oct_policy_facts *f)
 {
     return fit_if(second_constant(g, node) != NULL);
 }
 
-static oct_fit weights_are(const oct_match *m, const oct_graph *g, int node, const oct_policy_facts *f)
+static oct_policy_fit weights_are(const oct_match *m, const oct_graph *g, int node, const oct_policy_facts *f)
 {
     const oct_tensor *w = second_constant(g, node);
-    return w ? compare(m, (double)w->count) : OCT_FITS_NOT;
+    return w ? compare(m, (double)w->count) : OCT_RULE_FITS_NOT;
 }
 
-static oct_fit rank_is(const oct_match *m, const oct_graph *g, int node, const oct_policy_facts *f)
+static oct_policy_fit rank_is(const oct_match *m, const oct_graph *g, int node, const oct_policy_facts *f)
 {
     const oct_node *n = &g->node[node];
     const int rank = n->n_in > 0 && n->in[0] >= 0 ? g->value[n->in[0]].shape.rank : -1;
-    return rank < 0 ? OCT_FITS_UNKNOWN : compare(m, rank);
+    return rank < 0 ? OCT_RULE_FITS_UNKNOWN : compare(m, rank);
 }
 
-static oct_fit macs_are(const oct_match *m, const oct_graph *g, int node, const oct_policy_facts *f)
+static oct_policy_fit macs_are(const oct_match *m, const oct_graph *g, int node, const oct_policy_facts *f)
 {
     const double macs = (double)oct_node_macs(g, node);
     if (macs <= 0 && oct_op_of(g, node) && oct_op_is_layer(oct_op_of(g, node)))
-        return OCT_FITS_UNKNOWN; /* a layer of unknown shape */
+        return OCT_RULE_FITS_UNKNOWN; /* a layer of unknown shape */
     if (!m->percent)
         return compare(m, macs);
-    return f->macs > 0 ? compare(m, 100 * macs / (double)f->macs) : OCT_FITS_UNKNOWN;
+    return f->macs > 0 ? compare(m, 100 * macs / (double)f->macs) : OCT_RULE_FITS_UNKNOWN;
 }
 
 /* The statistics of what a node makes; NULL: not known. */
@@ -142,20 +142,20 @@ static const oct_stats *stats_of(const oct_graph *g, int node, const oct_policy_
     return t && !t->off && oct_stats_finite(&t->stats) ? &t->stats : NULL;
 }
 
-static oct_fit range_is(const oct_match *m, const oct_graph *g, int node, const oct_policy_facts *f)
+static oct_policy_fit range_is(const oct_match *m, const oct_graph *g, int node, const oct_policy_facts *f)
 {
     const oct_stats *s = stats_of(g, node, f);
-    return s ? compare(m, fmax(fabs((double)s->min), fabs((double)s->max))) : OCT_FITS_UNKNOWN;
+    return s ? compare(m, fmax(fabs((double)s->min), fabs((double)s->max))) : OCT_RULE_FITS_UNKNOWN;
 }
 
 /* What 8 bits without clipping by hand would make of it: the usual type and the usual observer, whatever the layer gets. */
-static oct_fit sqnr_is(const oct_match *m, const oct_graph *g, int node, const oct_policy_facts *f)
+static oct_policy_fit sqnr_is(const oct_match *m, const oct_graph *g, int node, const oct_policy_facts *f)
 {
     const oct_stats *s = stats_of(g, node, f);
     oct_qrange bytes;
     oct_selection sel;
     if (!s || oct_qrange_of(OCT_U8, false, &bytes, NULL) != OCT_OK || oct_observe(s, oct_observer_default(), bytes, &sel, NULL) != OCT_OK)
-        return OCT_FITS_UNKNOWN;
+        return OCT_RULE_FITS_UNKNOWN;
     return compare(m, oct_decibels(sel.signal, sel.mse));
 }
 
