@@ -174,7 +174,7 @@ int main(int argc, char **argv)
         OPT_POSITIONAL("MODEL", &a.model, "float ONNX model"),
         SAMPLES,
         CHOICES,
-        OPT_GROUP("Size"),
+        OPT_GROUP("File size"),
         OPT_STR(0, "target-size", &a.target_size, "SIZE", "choose schemes by loss for bytes, so that the file has at most 25% of the float one, or 12MB"),
         OPT_FLOAT(0, "target-bits", &a.target_bits, 0.5, 32, "the same, so that a weight takes X bits on average, scales included"),
         OPT_GROUP("Goal"),
