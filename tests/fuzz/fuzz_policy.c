@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             abort();
         oct_policy_check_values(p, absent, &said);
         for (size_t v = 0; v < g->n_value; v++)
-            oct_policy_observer_of(p, g->value[v].name);
+            oct_policy_observer_of(p, g->value[v].name, v % 2);
     }
     oct_policy_destroy(p);
     free(text);
