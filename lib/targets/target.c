@@ -13,6 +13,25 @@ static const struct {
 #include "targets/builtin.inc"
 };
 
+static const struct {
+    const char *name, *text;
+} tables[] = {
+#include "targets/builtin_costs.inc"
+};
+
+const char *oct_costs_builtin(size_t i)
+{
+    return i < OCT_COUNT(tables) ? tables[i].name : NULL;
+}
+
+const char *oct_costs_text(const char *name)
+{
+    for (size_t i = 0; i < OCT_COUNT(tables); i++)
+        if (strcmp(tables[i].name, name) == 0)
+            return tables[i].text;
+    return NULL;
+}
+
 const char *oct_target_builtin(size_t i, const char **summary)
 {
     if (i >= OCT_COUNT(builtin))

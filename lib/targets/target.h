@@ -96,4 +96,28 @@ bool oct_target_untested(const oct_target *t);
 /* The built-in target of the machine that this runs on. */
 const char *oct_target_here(void);
 
+/* ---- costs (costs.c): what operators take, by tables that bench/ measured once; the same on every machine ----
+ *
+ * A table is of one class of CPUs and one thread. A target names those of the CPUs that it stands for, or has lines of its own; docs/formats.md has the
+ * format. What a table has no line for is unknown. */
+
+enum { OCT_COST_TABLES = 4 }; /* of one target, at most */
+
+/* How a node runs. */
+typedef enum oct_cost_how { OCT_COST_FLOAT, OCT_COST_STATIC, OCT_COST_DYNAMIC, OCT_COST_HOWS } oct_cost_how;
+
+/* What becomes of a value between nodes. */
+typedef enum oct_cost_border { OCT_COST_QUANTIZE, OCT_COST_DEQUANTIZE } oct_cost_border;
+
+/* How many tables a target has. */
+size_t oct_target_n_costs(const oct_target *t);
+/* The name of the i-th, as "onnxruntime-avx2"; lasts as long as the target. */
+const char *oct_target_costs_name(const oct_target *t, size_t i);
+
+/* Nanoseconds that node of g takes by the i-th table, whose quantizers do not count; NaN: its kind has no line there, or its shapes are not known. A
+ * product of the dynamic form is counted with what quantizes its input. */
+double oct_target_cost(const oct_target *t, size_t i, const oct_graph *g, int node, oct_cost_how how);
+/* Nanoseconds of a border on a value of g; 0 where nothing is known of it. */
+double oct_target_border_cost(const oct_target *t, size_t i, const oct_graph *g, int value, oct_cost_border border);
+
 #endif

@@ -2,6 +2,7 @@
 #ifndef OCT_TARGETS_TARGET_INT_H
 #define OCT_TARGETS_TARGET_INT_H
 
+#include "base/words.h"
 #include "targets/target.h"
 
 enum { OCT_TARGET_ACTIVATIONS = 4 }; /* types of activations: u8, s8, u16, s16 */
@@ -34,6 +35,23 @@ typedef struct oct_target_scale {
     int32_t zero;
 } oct_target_scale;
 
+/* Picoseconds: of a call, and for each multiply-accumulate, element of the outputs, element that is read, and element of the weights. */
+typedef struct oct_cost_line {
+    const char *kind; /* "conv-1x1", or the operator's name */
+    oct_cost_how how;
+    double call, mac, out, in, weight;
+} oct_cost_line;
+
+typedef struct oct_cost_table {
+    const char *name;
+    oct_cost_line *line;
+    size_t n, cap;
+} oct_cost_table;
+
+typedef struct oct_cost_work {
+    double macs, out, in, weights;
+} oct_cost_work;
+
 struct oct_target {
     oct_arena *arena;
     const char *name, *summary;
@@ -43,12 +61,21 @@ struct oct_target {
     size_t n_scale, cap_scale;
     uint32_t traps; /* bit i: of oct_target_trap_name(i) */
     bool takes[OCT_TARGET_ACTIVATIONS][2]; /* activations; weights: 0 u8, 1 s8 */
+    oct_cost_table costs[OCT_COST_TABLES];
+    size_t n_costs;
+    int costs_depth; /* of the file whose tables these are */
     oct_target_op *op;
     size_t n_op, cap_op;
 };
 
 /* The text of a built-in target, or NULL. */
 const char *oct_target_text(const char *name);
+/* The text of a built-in table of costs, or NULL; the i-th table's name, NULL beyond the last. */
+const char *oct_costs_text(const char *name);
+const char *oct_costs_builtin(size_t i);
+/* What follows the word `cost` in a line, added to a table; a whole table, named by its label. Strings are in the arena. */
+oct_status oct_cost_read(oct_words *w, oct_arena *a, oct_cost_table *t, oct_err *err);
+oct_status oct_costs_parse(const char *text, const char *label, oct_arena *a, oct_cost_table *t, oct_err *err);
 /* What is said of an operator, or NULL. */
 oct_target_op *oct_target_entry(const oct_target *t, const char *op);
 

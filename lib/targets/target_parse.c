@@ -1,7 +1,6 @@
 /* Reads the text of a target file. */
 #include "targets/target_int.h"
 
-#include "base/words.h"
 #include "ops/op.h"
 #include "ops/signature.h"
 
@@ -390,10 +389,57 @@ static oct_status read_scale(reader *r, oct_err *err)
     return end_of_line(r, err);
 }
 
+/* ---- costs ---- */
+
+/* Tables that a file names, or has, take the place of those that it inherits. */
+static void begin_costs(reader *r)
+{
+    if (r->t->n_costs && r->t->costs_depth != r->depth)
+        r->t->n_costs = 0;
+    r->t->costs_depth = r->depth;
+}
+
+static oct_status read_costs(reader *r, oct_err *err)
+{
+    const char *at, *word, *names[32], *text;
+    size_t n = 0;
+    while (n < OCT_COUNT(names) && (names[n] = oct_costs_builtin(n)))
+        n++;
+    if (oct_words_done(&r->w))
+        return oct_words_fault(&r->w, r->w.at, err, "names of tables of costs, or 'none', are missing");
+    begin_costs(r);
+    while (!oct_words_done(&r->w)) {
+        OCT_TRY(next(r, &word, &at, err));
+        if (strcmp(word, "none") == 0)
+            continue;
+        if (!(text = oct_costs_text(word)))
+            return oct_words_unknown(&r->w, at, "table of costs", word, names, n, err);
+        if (r->t->n_costs == OCT_COST_TABLES)
+            return oct_words_fault(&r->w, at, err, "a target has at most %d tables of costs", OCT_COST_TABLES);
+        OCT_TRY(oct_costs_parse(text, word, r->t->arena, &r->t->costs[r->t->n_costs++], err));
+    }
+    return OCT_OK;
+}
+
+/* A line of a table that is in the target file itself. */
+static oct_status read_cost(reader *r, oct_err *err)
+{
+    static const char own[] = "its own";
+    begin_costs(r);
+    oct_cost_table *last = r->t->n_costs ? &r->t->costs[r->t->n_costs - 1] : NULL;
+    if (!last || last->name != own) {
+        if (r->t->n_costs == OCT_COST_TABLES)
+            return oct_words_fault(&r->w, r->w.at, err, "a target has at most %d tables of costs", OCT_COST_TABLES);
+        last = &r->t->costs[r->t->n_costs++];
+        *last = (oct_cost_table){ .name = own };
+    }
+    return oct_cost_read(&r->w, r->t->arena, last, err);
+}
+
 /* ---- the whole ---- */
 
-enum { NAME, SUMMARY, INHERITS, TYPES, TRAP, KEEPS, SCALE, OP, OTHERS };
-static const char *const others[OTHERS] = { "name", "summary", "inherits", "types", "trap", "keeps", "scale", "op" };
+enum { NAME, SUMMARY, INHERITS, TYPES, TRAP, KEEPS, SCALE, OP, COSTS, COST, OTHERS };
+static const char *const others[OTHERS] = { "name", "summary", "inherits", "types", "trap", "keeps", "scale", "op", "costs", "cost" };
 
 static oct_status read_key(reader *r, unsigned *key, oct_err *err)
 {
@@ -407,7 +453,7 @@ static oct_status read_key(reader *r, unsigned *key, oct_err *err)
         i++;
     if (i == OCT_COUNT(keys))
         return oct_words_unknown(&r->w, at, "key", word, keys, OCT_COUNT(keys), err);
-    if (i != OP && i != TRAP && i != KEEPS && i != SCALE && (r->given >> i & 1))
+    if (i != OP && i != TRAP && i != KEEPS && i != SCALE && i != COST && (r->given >> i & 1))
         return oct_words_fault(&r->w, at, err, "'%s' stands in two lines of this file", word);
     if (i == INHERITS && r->given >> INHERITS)
         return oct_words_fault(&r->w, at, err, "'inherits' comes before what the target changes");
@@ -429,6 +475,8 @@ static oct_status read_line(reader *r, oct_err *err)
     case KEEPS: return read_keeps(r, err);
     case SCALE: return read_scale(r, err);
     case OP: return read_op(r, err);
+    case COSTS: return read_costs(r, err);
+    case COST: return read_cost(r, err);
     default: return read_choice(r, key - OTHERS, err);
     }
 }
