@@ -191,8 +191,10 @@ static void describe(oct_qjob *j, int id, bool decided)
     const int v = oct_quantized_output(j, id);
     oct_layer_decision *d = &j->node[id].decision;
     *d = (oct_layer_decision){ .graph = j->g, .where = j->where, .node = id, .name = n->name, .op = n->op, .why = q->why,
-                               .scheme = q->scheme, .sqnr_weights = NAN, .sqnr_output = NAN, .row = &q->row, .barred = q->barred != NULL };
+                               .scheme = q->scheme, .on_floats = NAN, .expected = NAN, .sqnr_weights = NAN, .sqnr_output = NAN, .row = &q->row,
+                               .barred = q->barred != NULL };
     d->integer = q->scheme == OCT_SCHEME_STATIC || q->scheme == OCT_SCHEME_DYNAMIC;
+    oct_expect_node(j, id, &d->on_floats, &d->expected);
     if (decided && oct_half_type(j, id) && first && first->count) {
         d->weights = oct_half_type(j, id);
         d->sqnr_weights = oct_half_sqnr(first, d->weights);
@@ -237,6 +239,7 @@ oct_status oct_job_open(oct_arena *a, oct_graph *g, const oct_qjob_opts *opts, c
     OCT_TRY(allocate(j, err));
     OCT_TRY(read_policy(j, err));
     OCT_TRY(oct_job_place(j, err));
+    OCT_TRY(oct_choose_by_cost(j, err));
     for (size_t i = 0; i < j->n_layer; i++)
         describe(j, j->layer[i], false);
     *job = j;
@@ -314,6 +317,7 @@ oct_status oct_qjob_decide(oct_qjob *j, const oct_calib *c, oct_err *err)
     }
     OCT_TRY(oct_choose_conversions(j, c, err));
     OCT_TRY(oct_decide_weights(j, c, err));
+    oct_expect(j);
     for (size_t i = 0; i < j->n_layer; i++)
         describe(j, j->layer[i], true);
     return oct_bodies_decide(j, c, err);
@@ -328,6 +332,11 @@ bool oct_qjob_has_qparams(const oct_qjob *j)
         if (oct_qjob_has_qparams(j->body[i].job))
             return true;
     return false;
+}
+
+oct_target_times oct_qjob_expected(const oct_qjob *j)
+{
+    return j->expected;
 }
 
 oct_observer_spec oct_qjob_observer(const oct_qjob *j)

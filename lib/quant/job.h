@@ -57,6 +57,7 @@ typedef struct qnode {
     uint32_t rounds;       /* bit i: input i is read quantized, though the node computes on reals (place_around.c) */
     bool rounds_outputs;   /* and so are its results */
     oct_dtype activations; /* that it computes on, decided (types_meet.c) */
+    oct_scheme by_cost;    /* what the target's costs chose instead (by_cost.c): OCT_SCHEME_DYNAMIC or OCT_SCHEME_FLOAT; OCT_SCHEME_AUTO: nothing */
     bool rangeless;        /* found while deciding: a value that it reads or makes has no statistics */
     qweights *weights[2];  /* of inputs 1 and 2 (W and R of an LSTM), or NULL; products of one matrix in blocks share them */
     qtable *table;         /* what is picked from, or NULL */
@@ -113,6 +114,8 @@ struct oct_qjob {
     double **moved;
     size_t *moved_channels;
     bool sim_blocks;   /* the simulation rounds weights in blocks, too */
+    struct oct_job_costs *costs; /* of by_cost.c; NULL: none are known */
+    oct_target_times expected; /* as it is placed */
     oct_observer_spec observer; /* where the policy names none */
     oct_observer_spec *chosen;  /* [n_values]: before that, of the root of those that share parameters; NULL: of none */
     qnode *node;       /* [n_nodes], by node of g */
@@ -199,6 +202,17 @@ int oct_data_inputs(const oct_qjob *j, int node);
 int oct_maker_node(const oct_qjob *j, int value);
 /* The value on which the quantizer behind node's output 0 stands: the output, or that of the clamp it does; or -1. */
 int oct_quantized_output(const oct_qjob *j, int node);
+
+/* by_cost.c: schemes by what layers take in the target, as its tables of costs tell: no clock, and no question to the CPU that converts, so choices are
+ * the same everywhere. */
+/* Chooses, once nodes are placed, which of them leave the scheme of the policy: products become dynamic or stay float, other operators stay float. Layers of
+ * which a rule of the user's sets the scheme stay as it says. Places anew where something was chosen. */
+oct_status oct_choose_by_cost(oct_qjob *j, oct_err *err);
+
+/* What is expected of the job as it is placed now, into j->expected. */
+void oct_expect(oct_qjob *j);
+/* Of one node, by the table under which the model gains least: nanoseconds on floats, and as it is decided. NaN: unknown. */
+void oct_expect_node(const oct_qjob *j, int node, double *on_floats, double *decided);
 
 /* half.c: after other schemes are chosen, the nodes that compute on 16-bit floats, and the values whose range must be known for it. */
 oct_status oct_half_place(oct_qjob *j, oct_err *err);

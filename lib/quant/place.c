@@ -75,12 +75,15 @@ static const char *no_ranges(const oct_qjob *j, int id, bool dynamic)
     return dynamic ? "no data: activations are quantized when it runs" : "no data for the ranges of its activations";
 }
 
+static const char slower[] = "by cost: on integers the target would be slower", cheaper[] = "by cost: the target is faster so than with given ranges";
+
 static void choose_product(oct_qjob *j, int id)
 {
     const oct_policy_row *row = &j->node[id].row;
     const bool data = j->opts.have_data && !j->node[id].rangeless, half = oct_scheme_is_half(row->scheme);
-    const oct_scheme scheme = row->scheme == OCT_SCHEME_STATIC && !data ? OCT_SCHEME_DYNAMIC : row->scheme;
-    const char *why = row->scheme == OCT_SCHEME_FLOAT ? row->rule : no_product(j, id);
+    const bool costs = j->node[id].by_cost == OCT_SCHEME_DYNAMIC;
+    const oct_scheme scheme = costs || (row->scheme == OCT_SCHEME_STATIC && !data) ? OCT_SCHEME_DYNAMIC : row->scheme;
+    const char *why = row->scheme == OCT_SCHEME_FLOAT ? row->rule : j->node[id].by_cost == OCT_SCHEME_FLOAT ? slower : no_product(j, id);
     if (!why && row->block && scheme != OCT_SCHEME_WEIGHT_ONLY)
         why = "weights in blocks are for the scheme weight-only";
     if (!why && !half && oct_layer_weights(j->g, id) && oct_weights_grow(j, id, scheme == OCT_SCHEME_WEIGHT_ONLY && j->opts.bits != 8 ? 4 : 8))
@@ -88,7 +91,7 @@ static void choose_product(oct_qjob *j, int id)
     if (why || half)
         oct_set_scheme(j, id, OCT_SCHEME_FLOAT, why ? why : row->rule);
     else if (runs(j, id, scheme, &j->node[id].why))
-        oct_set_scheme(j, id, scheme, scheme == OCT_SCHEME_DYNAMIC && !data ? no_ranges(j, id, true) : row->rule);
+        oct_set_scheme(j, id, scheme, scheme == OCT_SCHEME_DYNAMIC && !data ? no_ranges(j, id, true) : costs ? cheaper : row->rule);
     else if (scheme == OCT_SCHEME_DYNAMIC && !data)
         j->node[id].why = no_ranges(j, id, false);
 }
@@ -214,6 +217,10 @@ static bool candidate(const oct_qjob *j, int id, const char **why)
         return false;
     if (row->scheme == OCT_SCHEME_FLOAT)
         *why = row->rule;
+    if (j->node[id].by_cost == OCT_SCHEME_FLOAT) {
+        *why = slower;
+        return false;
+    }
     if ((row->scheme != OCT_SCHEME_STATIC && row->scheme != OCT_SCHEME_DYNAMIC) ||
         !oct_target_runs(j->opts.target, j->g, id, OCT_TARGET_STATIC, why))
         return false;

@@ -53,7 +53,7 @@ typedef struct oct_policy_row {
     oct_dtype activations;     /* OCT_U8, OCT_S8, OCT_U16 or OCT_S16 */
     bool symmetric;            /* activations */
     oct_observer_spec observer; /* .observer NULL: no rule names one; left to the job (quant/tune.c) */
-    bool asked;                /* a rule of the user's set the scheme */
+    bool asked;                /* a rule of the user's set the scheme: it is not for costs to change */
     bool named;                /* a rule of the user's set the scheme of nodes of this name: it is not for mixed precision to change */
     const char *rule;          /* text and place of the rule that set the scheme: "op:Conv (built-in:3)" */
 } oct_policy_row;

@@ -32,6 +32,7 @@ typedef struct oct_layer_decision {
     float scale;           /* of the output; 0: real output */
     int32_t zero_point;
     double sqnr_weights;   /* dB, rounding of the weights; NaN: none */
+    double on_floats, expected; /* ns of the node alone, by the table under which the model gains least: on floats, and as decided; NaN: unknown */
     double sqnr_output;    /* dB, expected rounding and clipping of the output; NaN: unknown */
     bool barred;           /* float, though no rule says so: that was found while deciding */
     const oct_policy_row *row; /* what the policy asks for, as far as the target takes it */
@@ -78,6 +79,14 @@ typedef struct oct_qjob_opts {
     void *forget_arg;
 } oct_qjob_opts;
 
+/* What a run of the model takes in the target, one thread, by each of its tables of costs (targets/target.h): nanoseconds on floats, and as it is
+ * decided. What no table knows is in neither. Dimensions that are not known count as one sample and as 128. */
+typedef struct oct_target_times {
+    size_t n;     /* tables; 0: the target has none */
+    size_t least; /* the one under which the model gains least */
+    double on_floats[4], decided[4];
+} oct_target_times;
+
 typedef struct oct_qjob oct_qjob;
 
 /* Prepares g (opset, fusion passes) and places quantizers: which nodes become integer, which values need parameters, which share them.
@@ -112,6 +121,9 @@ oct_status oct_qjob_annotate(oct_qjob *j, oct_err *err);
 oct_status oct_qjob_rewrite(oct_qjob *j, oct_err *err);
 /* The observer of layers whose policy row names none: hist-mse, or what was found best for the whole model (tune.c). */
 oct_observer_spec oct_qjob_observer(const oct_qjob *j);
+
+/* What is expected now. */
+oct_target_times oct_qjob_expected(const oct_qjob *j);
 
 /* Every node of the prepared graph that computes (constants and removed ones are not listed), in order; behind a node that holds graphs
  * those of its graphs. Before oct_qjob_decide a layer is what it is meant to be: what decide will make of it when all statistics are

@@ -48,6 +48,10 @@ static void put_layer(oct_json *j, const void *row)
         oct_json_num(j, "scale", (double)d->scale);
         oct_json_int(j, "zero_point", d->zero_point);
     }
+    if (!isnan(d->on_floats)) {
+        oct_json_num(j, "expected_float_us", d->on_floats / 1e3);
+        oct_json_num(j, "expected_us", d->expected / 1e3);
+    }
     number(j, "sqnr_weights_db", d->sqnr_weights);
     number(j, "sqnr_output_db", d->sqnr_output);
     if (l->loss > 0)
@@ -253,6 +257,21 @@ static void put_pinned(oct_json *j, const oct_conversion *c)
     oct_json_close(j);
 }
 
+/* By each table of the target's. */
+static void put_expected(oct_json *j, const session *s)
+{
+    const oct_target_times x = oct_qjob_expected(s->c.job);
+    oct_json_open(j, "expected", '[');
+    for (size_t i = 0; i < x.n; i++) {
+        oct_json_open(j, NULL, '{');
+        oct_json_str(j, "costs", oct_target_costs_name(s->target, i));
+        oct_json_num(j, "float_us", x.on_floats[i] / 1e3);
+        oct_json_num(j, "us", x.decided[i] / 1e3);
+        oct_json_close(j);
+    }
+    oct_json_close(j);
+}
+
 oct_status report_json(const session *s, oct_err *err)
 {
     const oct_layer_count n = oct_layers_count(s->c.layers, s->c.n_layers);
@@ -291,6 +310,7 @@ oct_status report_json(const session *s, oct_err *err)
         oct_json_rows(&j, "ends", s->c.end, s->c.n_end, sizeof *s->c.end, put_end);
     if (s->c.n_denormal)
         oct_json_rows(&j, "denormal_weights", s->c.denormal, s->c.n_denormal, sizeof *s->c.denormal, put_denormal);
+    put_expected(&j, s);
     oct_json_texts(&j, "warnings", s->c.warnings, s->c.n_warnings);
     oct_json_bool(&j, "lossy", s->c.lossy);
     tool_json_causes(&j, &s->c.causes);

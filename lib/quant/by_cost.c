@@ -1,0 +1,396 @@
+/* The choice by cost: a least cut between the nodes that run on integers and those that do not.
+ *
+ * Each node has a price on either side, and so has each border between them: an island of integers pays for the quantizers around it. A product on the real
+ * side may be dynamic, whichever is cheaper. Weights left float have a price, too, as the file grows by them: at first so high that only what is far
+ * from paying changes, and accuracy is that of the policy; then a share of the model's time for each share of its weights, then less, until the model is slower neither than float nor than all of it static or dynamic. Where a
+ * target stands for several classes of CPUs, prices are the mean of the shares of float's time, and each class must hold.
+ *
+ * What no table knows costs the same on both sides. Models of which a run is so short that calls decide are left alone, unless they lose much. */
+#include "quant/job.h"
+
+#include "ops/traits.h"
+#include "passes/pass.h"
+#include "quant/least_cut.h"
+
+#include <math.h>
+#include <string.h>
+
+#define SHORT_RUN 500e3  /* ns in float: below, what a table says of calls is most of it ... */
+#define SHORT_LOSS 50e3  /* ... and as much may be lost */
+#define MARGIN 0.05      /* of an integer node's time, which leaving integers must win at least: tables are not better than that ... */
+#define WIDE_MARGIN 0.2  /* ... and a product, where the model would do as it is, this much more, also for a dynamic form */
+#define USUAL 128        /* of a dimension that is not known, such as a sequence's */
+enum { MOST_NODES = 1 << 16, MANY = OCT_COST_TABLES };
+
+/* The costs of all nodes, by how they run; what is unknown is the same in each way. */
+struct oct_job_costs {
+    size_t n;                                     /* tables */
+    double (*node)[MANY][OCT_COST_HOWS];          /* by node; ns */
+    bool *known, *dynamic;                        /* by node: on floats and in another way, or dynamically, in each table */
+    double (*border)[MANY][2];                    /* by value; ns */
+    double on_floats[MANY];                       /* the whole model */
+};
+
+/* ---- costs ---- */
+
+static bool shapes_are_known(const oct_graph *g)
+{
+    for (size_t i = 0; i < g->n_order; i++) {
+        const oct_node *n = &g->node[g->order[i]];
+        for (int k = 0; k < n->n_out; k++) {
+            const oct_shape *s = n->out[k] >= 0 ? &g->value[n->out[k]].shape : NULL;
+            for (int d = 0; s && d < s->rank; d++)
+                if (s->d[d].n < 0)
+                    return false;
+        }
+    }
+    return true;
+}
+
+/* The graph with one sample and usual sizes in place of open dimensions of its inputs. */
+static oct_status settle_shapes(oct_graph *g, oct_err *err)
+{
+    for (size_t i = 0; i < g->n_input; i++) {
+        oct_dim d[OCT_MAX_RANK];
+        const oct_shape *s = &g->value[g->input[i]].shape;
+        const int rank = s->rank;
+        for (int k = 0; k < rank && k < OCT_MAX_RANK; k++)
+            d[k] = (oct_dim){ .n = s->d[k].n >= 0 ? s->d[k].n : k ? USUAL : 1 };
+        if (rank > 0 && rank <= OCT_MAX_RANK)
+            OCT_TRY(oct_graph_set_shape(g, g->input[i], rank, d, err));
+    }
+    return oct_infer_shapes(g, err);
+}
+
+static void fill_node(const oct_qjob *j, const oct_graph *g, int id, struct oct_job_costs *c)
+{
+    c->known[id] = c->dynamic[id] = true;
+    for (size_t t = 0; t < c->n; t++) {
+        double *cost = c->node[id][t];
+        for (int how = 0; how < OCT_COST_HOWS; how++)
+            cost[how] = oct_target_cost(j->opts.target, t, g, id, (oct_cost_how)how);
+        const double known = isnan(cost[OCT_COST_FLOAT]) ? 0 : cost[OCT_COST_FLOAT];
+        c->known[id] &= !isnan(cost[OCT_COST_FLOAT]) && (!isnan(cost[OCT_COST_STATIC]) || !isnan(cost[OCT_COST_DYNAMIC]));
+        c->dynamic[id] &= !isnan(cost[OCT_COST_FLOAT]) && !isnan(cost[OCT_COST_DYNAMIC]);
+        for (int how = 0; how < OCT_COST_HOWS; how++)
+            cost[how] = isnan(cost[how]) || isnan(cost[OCT_COST_FLOAT]) ? known : cost[how];
+        c->on_floats[t] += known;
+    }
+}
+
+static oct_status fill_costs(const oct_qjob *j, const oct_graph *g, struct oct_job_costs *c, oct_err *err)
+{
+    c->n = oct_target_n_costs(j->opts.target);
+    c->node = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *c->node);
+    c->known = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *c->known);
+    c->dynamic = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *c->dynamic);
+    c->border = oct_arena_calloc(j->arena, j->n_values + 1, sizeof *c->border);
+    if (!c->node || !c->known || !c->dynamic || !c->border)
+        return oct_nomem(err);
+    for (size_t i = 0; i < j->g->n_order; i++)
+        if (!g->node[j->g->order[i]].dead)
+            fill_node(j, g, j->g->order[i], c);
+    for (size_t v = 0; v < j->n_values; v++)
+        for (size_t t = 0; t < c->n; t++)
+            for (int b = 0; b < 2; b++)
+                c->border[v][t][b] = oct_target_border_cost(j->opts.target, t, g, (int)v, (oct_cost_border)b);
+    return OCT_OK;
+}
+
+static oct_status find_costs(oct_qjob *j, oct_err *err)
+{
+    struct oct_job_costs *c = j->costs = oct_arena_calloc(j->arena, 1, sizeof *c);
+    oct_graph *copy = NULL;
+    oct_err ignored = { 0 };
+    if (!c)
+        return oct_nomem(err);
+    if (shapes_are_known(j->g))
+        return fill_costs(j, j->g, c, err);
+    OCT_TRY(oct_graph_clone(j->g, &copy, err));
+    /* Sizes that do not go together are no fault of the model's: then what is known counts. */
+    const bool settled = settle_shapes(copy, &ignored) == OCT_OK;
+    const oct_status s = fill_costs(j, settled ? copy : j->g, c, err);
+    oct_graph_destroy(copy);
+    return s;
+}
+
+/* ---- what is expected ---- */
+
+static oct_cost_how how_of(const oct_qjob *j, int id)
+{
+    return oct_is_static(j, id) ? OCT_COST_STATIC : j->node[id].scheme == OCT_SCHEME_DYNAMIC ? OCT_COST_DYNAMIC : OCT_COST_FLOAT;
+}
+
+/* Whether a use reads the reals of a value: all but integer nodes, and clamps that go away. */
+static bool reads_reals(const oct_qjob *j, const oct_use *u)
+{
+    return u->slot < 0 || (!j->node[u->node].absorbed && !(oct_is_static(j, u->node) && u->slot < oct_data_inputs(j, u->node)));
+}
+
+static bool has_real_reader(const oct_qjob *j, int value)
+{
+    const oct_value *v = &j->g->value[value];
+    bool any = v->is_output;
+    for (size_t i = 0; i < v->n_uses; i++)
+        any |= reads_reals(j, &v->uses[i]);
+    return any;
+}
+
+void oct_expect(oct_qjob *j)
+{
+    const struct oct_job_costs *c = j->costs;
+    if (!c)
+        return;
+    for (size_t t = 0; t < c->n; t++) {
+        double sum = 0;
+        for (size_t i = 0; i < j->g->n_order; i++) {
+            const int id = j->g->order[i];
+            if (id < (int)j->n_nodes && !j->node[id].absorbed)
+                sum += c->node[id][t][how_of(j, id)];
+        }
+        for (size_t v = 0; v < j->n_values; v++) {
+            if (!j->value[v].wanted || j->g->value[v].constant || j->g->value[v].dead)
+                continue;
+            const bool made = oct_is_static(j, oct_maker_node(j, (int)v));
+            sum += !made ? c->border[v][t][OCT_COST_QUANTIZE] : has_real_reader(j, (int)v) ? c->border[v][t][OCT_COST_DEQUANTIZE] : 0;
+        }
+        j->expected.on_floats[t] = c->on_floats[t];
+        j->expected.decided[t] = sum;
+    }
+    j->expected.n = c->n;
+    j->expected.least = 0;
+    for (size_t t = 1; t < c->n; t++)
+        if (j->expected.decided[t] * c->on_floats[j->expected.least] > j->expected.decided[j->expected.least] * c->on_floats[t])
+            j->expected.least = t;
+}
+
+void oct_expect_node(const oct_qjob *j, int id, double *on_floats, double *decided)
+{
+    const struct oct_job_costs *c = j->costs;
+    *on_floats = *decided = NAN;
+    if (!c || !c->n || id >= (int)j->n_nodes || !c->known[id] || j->node[id].absorbed)
+        return;
+    *on_floats = c->node[id][j->expected.least][OCT_COST_FLOAT];
+    *decided = c->node[id][j->expected.least][how_of(j, id)];
+}
+
+/* ---- choices ---- */
+
+typedef struct chooser {
+    oct_qjob *j;
+    const struct oct_job_costs *c;
+    oct_arena *arena;
+    bool *could;             /* by node: on integers by the policy, so that there is a choice */
+    bool *product;           /* ... and it may be dynamic */
+    double weights;          /* elements of all of them */
+    oct_scheme *best;        /* by node */
+    double limit[MANY];      /* what each table must hold */
+    double excess;           /* of the best: the largest share beyond a limit; below 0: none */
+} chooser;
+
+/* Mean share of float's time. */
+static double share(const chooser *x, const double cost[MANY][OCT_COST_HOWS], oct_cost_how how)
+{
+    double sum = 0;
+    for (size_t t = 0; t < x->c->n; t++)
+        sum += x->c->on_floats[t] > 0 ? cost[t][how] / x->c->on_floats[t] : 0;
+    return sum / (double)x->c->n;
+}
+
+static double border_share(const chooser *x, int value, oct_cost_border border)
+{
+    double sum = 0;
+    for (size_t t = 0; t < x->c->n; t++)
+        sum += x->c->on_floats[t] > 0 ? x->c->border[value][t][border] / x->c->on_floats[t] : 0;
+    return sum / (double)x->c->n;
+}
+
+static bool may_be_dynamic(const oct_qjob *j, int id)
+{
+    const oct_op *op = oct_op_of(j->g, id);
+    return op->quant == OCT_QUANT_WEIGHTED && op->dynamic && oct_layer_weights(j->g, id) &&
+           oct_target_runs(j->opts.target, j->g, id, OCT_TARGET_DYNAMIC, NULL);
+}
+
+static oct_status open_choice(chooser *x, oct_qjob *j, oct_err *err)
+{
+    *x = (chooser){ .j = j, .c = j->costs, .arena = oct_arena_create(), .excess = INFINITY };
+    if (!x->arena)
+        return oct_nomem(err);
+    x->could = oct_arena_calloc(x->arena, j->n_nodes + 1, sizeof *x->could);
+    x->product = oct_arena_calloc(x->arena, j->n_nodes + 1, sizeof *x->product);
+    x->best = oct_arena_calloc(x->arena, j->n_nodes + 1, sizeof *x->best);
+    if (!x->could || !x->product || !x->best)
+        return oct_nomem(err);
+    for (size_t i = 0; i < j->g->n_order; i++) {
+        const int id = j->g->order[i];
+        const oct_tensor *w = oct_layer_weights(j->g, id);
+        x->weights += w ? (double)w->count : 0;
+        x->could[id] = (oct_is_static(j, id) || (j->node[id].scheme == OCT_SCHEME_DYNAMIC && x->c->known[id])) && !j->node[id].row.asked;
+        x->product[id] = x->could[id] && x->c->dynamic[id] && may_be_dynamic(j, id);
+    }
+    return OCT_OK;
+}
+
+/* What a node costs as reals, with a price of its weights, and whether dynamically. */
+static double real_price(const chooser *x, int id, double per_share, bool *dynamic)
+{
+    const oct_tensor *w = oct_layer_weights(x->j->g, id);
+    const double larger = w && x->weights > 0 ? 0.75 * (double)w->count / x->weights : 0; /* a float is four times as large */
+    const double plain = share(x, x->c->node[id], OCT_COST_FLOAT) + per_share * larger;
+    const double quantized = x->product[id] ? share(x, x->c->node[id], OCT_COST_DYNAMIC) * (1 + WIDE_MARGIN * per_share) : INFINITY;
+    *dynamic = quantized < plain;
+    return fmin(plain, quantized);
+}
+
+/* Borders of a value: things n + 2v and n + 2v + 1 stand for "some reader reads reals" and "some reader reads integers". */
+static oct_status price_borders(const chooser *x, oct_cut *cut, int value, const bool *on_integers, oct_err *err)
+{
+    const oct_qjob *j = x->j;
+    const oct_value *v = &j->g->value[value];
+    const int maker = oct_maker_node(j, value), real = (int)j->n_nodes + 2 * value, integer = real + 1;
+    const bool made = maker >= 0 && on_integers[maker];
+    /* A product that needs no quantizer behind it gives reals at no cost. */
+    const bool free_reals = made && oct_is_product(j, maker) && !oct_target_needs_output(j->opts.target, j->g->node[maker].op, false);
+    if (made && !free_reals)
+        OCT_TRY(oct_cut_split(cut, maker, real, border_share(x, value, OCT_COST_DEQUANTIZE), err));
+    if (made)
+        OCT_TRY(oct_cut_split(cut, integer, maker, border_share(x, value, OCT_COST_QUANTIZE), err));
+    else
+        OCT_TRY(oct_cut_pay(cut, integer, border_share(x, value, OCT_COST_QUANTIZE), 0, err));
+    if (v->is_output)
+        OCT_TRY(oct_cut_pay(cut, real, INFINITY, 0, err));
+    for (size_t i = 0; i < v->n_uses; i++) {
+        const oct_use *u = &v->uses[i];
+        if (u->slot >= 0 && on_integers[u->node] && !reads_reals(j, u)) {
+            OCT_TRY(oct_cut_split(cut, real, u->node, INFINITY, err));
+            OCT_TRY(oct_cut_split(cut, u->node, integer, INFINITY, err));
+            if (made && !oct_is_product(j, u->node)) /* others follow from what is before them */
+                OCT_TRY(oct_cut_split(cut, u->node, maker, INFINITY, err));
+        } else if (reads_reals(j, u)) {
+            OCT_TRY(oct_cut_pay(cut, real, INFINITY, 0, err));
+        }
+    }
+    return OCT_OK;
+}
+
+/* The least cut from the state that the policy gives, which j is in. */
+static oct_status choose(const chooser *x, double per_share, oct_scheme *chosen, oct_err *err)
+{
+    const oct_qjob *j = x->j;
+    const size_t things = j->n_nodes + 2 * j->n_values;
+    bool dynamic, *on_integers = oct_arena_calloc(x->arena, j->n_nodes + 1, sizeof *on_integers), *first = oct_arena_calloc(x->arena, things + 1, 1);
+    oct_cut *cut;
+    if (!on_integers || !first)
+        return oct_nomem(err);
+    OCT_TRY(oct_cut_create(x->arena, things, &cut, err));
+    for (size_t id = 0; id < j->n_nodes; id++) {
+        if (!(on_integers[id] = oct_is_static(j, (int)id)))
+            continue;
+        const double here = share(x, x->c->node[id], OCT_COST_STATIC);
+        const double margin = MARGIN + (oct_is_product(j, (int)id) ? WIDE_MARGIN * per_share : 0);
+        const double there = x->could[id] ? real_price(x, (int)id, per_share, &dynamic) + margin * here : INFINITY;
+        OCT_TRY(oct_cut_pay(cut, (int)id, here, there, err));
+    }
+    for (size_t v = 0; v < j->n_values; v++)
+        if (j->value[v].wanted && !j->g->value[v].constant && !j->g->value[v].dead)
+            OCT_TRY(price_borders(x, cut, (int)v, on_integers, err));
+    oct_cut_solve(cut, first);
+    for (size_t id = 0; id < j->n_nodes; id++) {
+        chosen[id] = OCT_SCHEME_AUTO;
+        if (!x->could[id] || (on_integers[id] && first[id]))
+            continue;
+        const bool is_dynamic = j->node[id].scheme == OCT_SCHEME_DYNAMIC;
+        (void)real_price(x, (int)id, per_share, &dynamic);
+        chosen[id] = !dynamic ? OCT_SCHEME_FLOAT : is_dynamic ? OCT_SCHEME_AUTO : OCT_SCHEME_DYNAMIC;
+    }
+    return OCT_OK;
+}
+
+static oct_status place_as(const chooser *x, const oct_scheme *chosen, oct_err *err)
+{
+    for (size_t id = 0; id < x->j->n_nodes; id++)
+        x->j->node[id].by_cost = chosen ? chosen[id] : OCT_SCHEME_AUTO;
+    OCT_TRY(oct_job_place(x->j, err));
+    oct_expect(x->j);
+    return OCT_OK;
+}
+
+/* Places a choice and keeps it where it is the first that holds all limits, or the one that misses them least. */
+static oct_status weigh(chooser *x, const oct_scheme *chosen, oct_err *err)
+{
+    double excess = -INFINITY;
+    OCT_TRY(place_as(x, chosen, err));
+    for (size_t t = 0; t < x->c->n; t++)
+        excess = fmax(excess, x->limit[t] > 0 ? x->j->expected.decided[t] / x->limit[t] - 1 : 0);
+    excess = excess <= 1e-9 ? 0 : excess;
+    if (excess < x->excess) {
+        x->excess = excess;
+        memcpy(x->best, chosen, x->j->n_nodes * sizeof *chosen);
+    }
+    return OCT_OK;
+}
+
+/* The limits: float, and all of it as the policy says or dynamic. uniform[2]: these two as choices. */
+static oct_status set_limits(chooser *x, oct_scheme *uniform[2], oct_err *err)
+{
+    for (int i = 0; i < 2; i++) {
+        if (!(uniform[i] = oct_arena_calloc(x->arena, x->j->n_nodes + 1, sizeof **uniform)))
+            return oct_nomem(err);
+        for (size_t id = 0; id < x->j->n_nodes && i == 1; id++)
+            uniform[i][id] = x->product[id] ? OCT_SCHEME_DYNAMIC : x->could[id] ? OCT_SCHEME_FLOAT : OCT_SCHEME_AUTO;
+        OCT_TRY(place_as(x, uniform[i], err));
+        for (size_t t = 0; t < x->c->n; t++)
+            x->limit[t] = fmin(i ? x->limit[t] : x->c->on_floats[t], x->j->expected.decided[t]);
+    }
+    return place_as(x, NULL, err);
+}
+
+static oct_status choose_best(chooser *x, oct_err *err)
+{
+    static const double prices[] = { 16, 1, 0.25, 0.0625, 0 };
+    oct_scheme *uniform[2], *each[OCT_COUNT(prices)];
+    OCT_TRY(set_limits(x, uniform, err));
+    for (size_t i = 0; i < OCT_COUNT(prices); i++) {
+        if (!(each[i] = oct_arena_calloc(x->arena, x->j->n_nodes + 1, sizeof **each)))
+            return oct_nomem(err);
+        OCT_TRY(choose(x, prices[i], each[i], err));
+    }
+    for (size_t i = 0; i < OCT_COUNT(prices) && x->excess > 0; i++)
+        OCT_TRY(weigh(x, each[i], err));
+    for (int i = 0; i < 2 && x->excess > 0; i++)
+        OCT_TRY(weigh(x, uniform[i], err));
+    for (size_t id = 0; id < x->j->n_nodes; id++) /* all float */
+        each[0][id] = x->could[id] ? OCT_SCHEME_FLOAT : OCT_SCHEME_AUTO;
+    if (x->excess > 0)
+        OCT_TRY(weigh(x, each[0], err));
+    return place_as(x, x->best, err);
+}
+
+/* Whether what the policy gives is no slower than float by any table, or loses little of a run so short that calls are most of it. It is kept then: tables
+ * tell well what is slower than float, and less well which of two good choices is better (a single row of a product waits for memory, in them it does not). */
+static bool does_well(const oct_qjob *j)
+{
+    bool all = true;
+    for (size_t t = 0; t < j->costs->n; t++) {
+        const double room = j->expected.on_floats[t] < SHORT_RUN ? SHORT_LOSS : 0;
+        all &= j->expected.on_floats[t] <= 0 || j->expected.decided[t] <= j->expected.on_floats[t] + room;
+    }
+    return all;
+}
+
+oct_status oct_choose_by_cost(oct_qjob *j, oct_err *err)
+{
+    chooser x;
+    if (*j->where || oct_target_n_costs(j->opts.target) == 0 || j->n_nodes > MOST_NODES)
+        return OCT_OK;
+    OCT_TRY(find_costs(j, err));
+    oct_expect(j);
+    if (j->opts.scheme != OCT_SCHEME_AUTO || does_well(j))
+        return OCT_OK;
+    oct_status s = open_choice(&x, j, err);
+    if (s == OCT_OK)
+        s = choose_best(&x, err);
+    oct_arena_destroy(x.arena);
+    return s;
+}

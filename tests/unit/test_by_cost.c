@@ -1,0 +1,233 @@
+/* lib/quant: the least cut, and schemes chosen by a target's costs, with tables made by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "net.h"
+#include "quant/least_cut.h"
+#include "quant/quant.h"
+
+/* ---- the least cut ---- */
+
+enum { THINGS = 8, PAIRS = 14 };
+
+/* What each choice costs, by trying all of them. */
+static double least_of_all(const double pay[THINGS][2], const int pair[PAIRS][2], const double price[PAIRS])
+{
+    double least = INFINITY;
+    for (unsigned first = 0; first < 1u << THINGS; first++) {
+        double sum = 0;
+        for (int i = 0; i < THINGS; i++)
+            sum += pay[i][!(first >> i & 1)];
+        for (int k = 0; k < PAIRS; k++)
+            sum += (first >> pair[k][0] & 1) && !(first >> pair[k][1] & 1) ? price[k] : 0;
+        least = fmin(least, sum);
+    }
+    return least;
+}
+
+static void cuts_are_the_least(void **state)
+{
+    uint32_t seed = 5;
+    for (int n = 0; n < 200; n++) {
+        oct_arena *a = oct_arena_create();
+        oct_cut *c;
+        double pay[THINGS][2], price[PAIRS], sum = 0;
+        int pair[PAIRS][2];
+        bool first[THINGS];
+        GOOD(oct_cut_create(a, THINGS, &c, err));
+        for (int i = 0; i < THINGS; i++) {
+            for (int s = 0; s < 2; s++)
+                pay[i][s] = net_next(&seed) % 8;
+            GOOD(oct_cut_pay(c, i, pay[i][0], pay[i][1], err));
+        }
+        for (int k = 0; k < PAIRS; k++) {
+            pair[k][0] = (int)(net_next(&seed) % THINGS);
+            pair[k][1] = (int)(net_next(&seed) % THINGS);
+            price[k] = net_next(&seed) % 5 ? net_next(&seed) % 6 : INFINITY;
+            GOOD(oct_cut_split(c, pair[k][0], pair[k][1], price[k], err));
+        }
+        oct_cut_solve(c, first);
+        for (int i = 0; i < THINGS; i++)
+            sum += pay[i][!first[i]];
+        for (int k = 0; k < PAIRS; k++)
+            sum += first[pair[k][0]] && !first[pair[k][1]] ? price[k] : 0;
+        assert_float_equal(sum, least_of_all(pay, pair, price), 1e-9);
+        oct_arena_destroy(a);
+    }
+}
+
+/* ---- choices ---- */
+
+#define TARGET "name mine\nsummary a board\ntypes u8*s8 u8*u8\nop MatMul static dynamic\nop Sigmoid static\n"
+#define BORDERS "cost quantize float call=1e8\ncost dequantize float call=1e8\n" /* 0.1 ms each */
+
+typedef struct made {
+    oct_target *target;
+    oct_policy *policy;
+    oct_graph *g;
+    oct_qjob *job;
+} made;
+
+/* x[4][8] -> MatMul a -> Sigmoid s -> MatMul b -> y. */
+static made make(const char *costs, const char *rules, oct_scheme scheme, const char *rows)
+{
+    made m;
+    char text[1000];
+    snprintf(text, sizeof text, "%s%s", TARGET, costs);
+    GOOD(oct_target_parse(text, "t", &m.target, err));
+    GOOD(oct_policy_create(NULL, &m.policy, err));
+    if (rules)
+        GOOD(oct_policy_add(m.policy, rules, "test", err));
+    oct_graph *g = m.g = net_graph(17);
+    int v = net_input(g, "x", OCT_F32, rows);
+    v = NET_NODE(g, "MatMul", "a", "va", v, net_random(g, "wa", "8,8", 1));
+    v = NET_NODE(g, "Sigmoid", "s", "vs", v);
+    v = NET_NODE(g, "MatMul", "b", "vb", v, net_random(g, "wb", "8,8", 2));
+    net_output(g, v);
+    const oct_qjob_opts o = { .policy = m.policy, .target = m.target, .have_data = true, .scheme = scheme };
+    GOOD(oct_qjob_create(g, &o, &m.job, err));
+    return m;
+}
+
+static void drop(made *m)
+{
+    oct_qjob_destroy(m->job);
+    oct_policy_destroy(m->policy);
+    oct_target_close(m->target);
+    oct_graph_destroy(m->g);
+}
+
+static const oct_layer_decision *layer(const made *m, const char *name)
+{
+    for (size_t i = 0; i < oct_qjob_n_layers(m->job); i++)
+        if (strcmp(oct_qjob_layer(m->job, i)->name, name) == 0)
+            return oct_qjob_layer(m->job, i);
+    fail_msg("no layer '%s'", name);
+    return NULL;
+}
+
+static void becomes(const char *costs, const char *rules, oct_scheme asked, oct_scheme a, oct_scheme s, oct_scheme b)
+{
+    made m = make(costs, rules, asked, "4,8");
+    assert_int_equal(layer(&m, "a")->scheme, a);
+    assert_int_equal(layer(&m, "s")->scheme, s);
+    assert_int_equal(layer(&m, "b")->scheme, b);
+    drop(&m);
+}
+
+#define FLOAT OCT_SCHEME_FLOAT
+#define STATIC OCT_SCHEME_STATIC
+#define DYNAMIC OCT_SCHEME_DYNAMIC
+#define AUTO OCT_SCHEME_AUTO
+
+static void the_cheapest_wins(void **state)
+{
+    /* 1 ms on floats; half of that on integers */
+    becomes(BORDERS "cost product float call=1e9\ncost product static call=5e8\ncost product dynamic call=9e8\n", NULL, AUTO, STATIC, STATIC, STATIC);
+    becomes(BORDERS "cost product float call=1e9\ncost product static call=2e9\ncost product dynamic call=3e9\n", NULL, AUTO, FLOAT, FLOAT, FLOAT);
+    becomes(BORDERS "cost product float call=1e9\ncost product static call=9.9e8\ncost product dynamic call=5e8\n", NULL, AUTO, DYNAMIC, FLOAT, DYNAMIC);
+    /* What is no slower than float is kept. */
+    becomes(BORDERS "cost product float call=1e9\ncost product static call=9e8\ncost product dynamic call=5e8\n", NULL, AUTO, STATIC, STATIC, STATIC);
+    becomes("", NULL, AUTO, STATIC, STATIC, STATIC);                        /* nothing is known */
+    becomes("cost quantize float call=1e9\n", NULL, AUTO, STATIC, STATIC, STATIC);
+}
+
+/* Both quantizers around the first product and those behind it cost 0.1 ms each. */
+static void borders_count(void **state)
+{
+#define PRODUCTS BORDERS "cost product float call=1e9\ncost product static call=5e8\n"
+    becomes(PRODUCTS "cost Sigmoid float call=1e8\ncost Sigmoid static call=1.5e8\n", NULL, AUTO, STATIC, STATIC, STATIC); /* 0.05 ms are less than a border */
+    becomes(PRODUCTS "cost Sigmoid float call=1e8\ncost Sigmoid static call=1.2e9\n", NULL, AUTO, STATIC, FLOAT, STATIC);
+    /* Products that win less than their borders cost. */
+    becomes(BORDERS "cost product float call=1e9\ncost product static call=9.9e8\ncost Sigmoid float call=1e8\ncost Sigmoid static call=9e8\n", NULL, AUTO,
+            FLOAT, FLOAT, FLOAT);
+}
+
+static void what_is_asked_for_stays(void **state)
+{
+#define SLOW BORDERS "cost product float call=1e9\ncost product static call=2e9\ncost product dynamic call=3e9\n"
+    becomes(SLOW, "op:MatMul static - - -\n", AUTO, STATIC, STATIC, STATIC);
+    becomes(SLOW, "name:a static - - -\n", AUTO, STATIC, FLOAT, FLOAT);
+    becomes(SLOW, "name:a - - s8/tensor/sym -\n", AUTO, FLOAT, FLOAT, FLOAT); /* says nothing of the scheme */
+    becomes(SLOW, NULL, STATIC, STATIC, STATIC, STATIC);
+    becomes(SLOW, NULL, DYNAMIC, DYNAMIC, FLOAT, DYNAMIC);
+}
+
+static void short_runs_are_left_alone(void **state)
+{
+    becomes("cost product float call=1e8\ncost product static call=1.2e8\n", NULL, AUTO, STATIC, STATIC, STATIC);
+    becomes("cost product float call=1e8\ncost product static call=1.5e8\n", NULL, AUTO, FLOAT, FLOAT, FLOAT);
+}
+
+/* Nanoseconds, by hand: 4 rows of 8 by 8 are 256 multiply-accumulates, 32 outputs, 32 inputs, 64 weights. */
+static void times_are_those_of_the_table(void **state)
+{
+    made m = make("cost quantize float out=1000\ncost product float call=1e9\ncost product static call=2000 mac=1000 out=100 in=10 weight=1\n", NULL, AUTO, "4,8");
+    const oct_target_times t = oct_qjob_expected(m.job);
+    const double one = 2 + 256 + 3.2 + 0.32 + 0.064;
+    assert_int_equal(t.n, 1);
+    assert_float_equal(t.on_floats[0], 2e6, 1e-6);
+    assert_float_equal(t.decided[0], 2 * one + 32, 1e-6); /* with the quantizer of x; b needs none behind it */
+    assert_float_equal(layer(&m, "a")->expected, one, 1e-6);
+    assert_float_equal(layer(&m, "a")->on_floats, 1e6, 1e-6);
+    assert_true(isnan(layer(&m, "s")->expected));
+    drop(&m);
+    m = make("cost product float out=1000\ncost product static out=500\n", NULL, AUTO, "?,8"); /* one sample */
+    assert_float_equal(oct_qjob_expected(m.job).on_floats[0], 16, 1e-9);
+    drop(&m);
+}
+
+/* Two classes of CPUs: neither may lose. */
+static void each_class_must_hold(void **state)
+{
+    oct_target *t;
+    GOOD(oct_target_open("onnxruntime-x86", &t, err));
+    assert_int_equal(oct_target_n_costs(t), 2);
+    assert_string_equal(oct_target_costs_name(t, 0), "onnxruntime-avx2");
+    oct_target_close(t);
+    GOOD(oct_target_open("onnxruntime-vnni", &t, err));
+    assert_int_equal(oct_target_n_costs(t), 1); /* in place of those that it inherits */
+    oct_target_close(t);
+    GOOD(oct_target_parse("name m\nsummary s\ninherits onnxruntime-vnni\ncosts none\n", "t", &t, err));
+    assert_int_equal(oct_target_n_costs(t), 0);
+    oct_target_close(t);
+}
+
+static void faults_are_told(void **state)
+{
+    static const struct {
+        const char *line, *says;
+    } each[] = { { "cost prodct float call=1", "there is no kind of operator 'prodct'" },
+                 { "cost product quick call=1", "there is no way to run it 'quick'" },
+                 { "cost product float", "a term and its picoseconds are missing" },
+                 { "cost product float call", "a term and its picoseconds are expected" },
+                 { "cost product float mac=1 mac=2", "'mac' stands twice in this line" },
+                 { "cost product float mac=-1", "a number from 0 to 1e15 is expected" },
+                 { "cost product float mac=inf", "a number from 0 to 1e15 is expected" },
+                 { "cost product float mac=1e16", "a number from 0 to 1e15 is expected" },
+                 { "cost product float mac=", "a number from 0 to 1e15 is expected" },
+                 { "cost product float mac=1\ncost product float out=1", "product float stands in two lines of this table" },
+                 { "costs", "names of tables of costs, or 'none', are missing" },
+                 { "costs onnxruntime-avx3", "there is no table of costs 'onnxruntime-avx3'" } };
+    for (size_t i = 0; i < OCT_COUNT(each); i++) {
+        oct_err err = OCT_ERR_INIT;
+        char text[400];
+        oct_target *t = NULL;
+        snprintf(text, sizeof text, "%s%s\n", TARGET, each[i].line);
+        assert_int_equal(oct_target_parse(text, "t", &t, &err), OCT_EMALFORMED);
+        if (!strstr(err.text, each[i].says))
+            fail_msg("'%s': %s", each[i].line, err.text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(cuts_are_the_least),          cmocka_unit_test(the_cheapest_wins),
+                                        cmocka_unit_test(borders_count),               cmocka_unit_test(what_is_asked_for_stays),
+                                        cmocka_unit_test(short_runs_are_left_alone),   cmocka_unit_test(times_are_those_of_the_table),
+                                        cmocka_unit_test(each_class_must_hold),        cmocka_unit_test(faults_are_told) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
