@@ -227,6 +227,21 @@ static bool lists(const char *target, const char *op, oct_target_form form)
     return found;
 }
 
+/* "static", or, where the default target has no such form, "static (tensorrt, qnn)"; nothing where no target has. */
+static void add_scheme(const oct_op *op, const char *scheme, oct_target_form form, char *text, size_t size)
+{
+    char one[400], names[300] = "";
+    const char *name;
+    for (size_t i = 0; (name = oct_target_builtin(i, NULL)); i++)
+        if (lists(name, op->type, form))
+            add(names, sizeof names, name);
+    if (!*names)
+        return;
+    const bool always = lists(oct_target_builtin(0, NULL), op->type, form);
+    snprintf(one, sizeof one, always ? "%s" : "%s (%s)", scheme, names);
+    add(text, size, one);
+}
+
 /* Schemes in which qconvert quantizes the operator for some target. */
 static const char *schemes_text(const oct_op *op, char *text, size_t size)
 {
@@ -235,19 +250,8 @@ static const char *schemes_text(const oct_op *op, char *text, size_t size)
         oct_target_form form;
     } schemes[] = { { "static", OCT_TARGET_STATIC }, { "dynamic", OCT_TARGET_DYNAMIC }, { "weight-only", OCT_TARGET_WEIGHT_ONLY } };
     *text = 0;
-    for (size_t s = 0; s < OCT_COUNT(schemes) && !op->domain[0]; s++) {
-        const char *name, *last = NULL;
-        char one[100];
-        size_t n = 0;
-        for (size_t i = 0; (name = oct_target_builtin(i, NULL)); i++)
-            if (lists(name, op->type, schemes[s].form)) {
-                last = name;
-                n++;
-            }
-        snprintf(one, sizeof one, n == 1 ? "%s (%s)" : "%s", schemes[s].name, last ? last : "");
-        if (n)
-            add(text, size, one);
-    }
+    for (size_t s = 0; s < OCT_COUNT(schemes) && !op->domain[0]; s++)
+        add_scheme(op, schemes[s].name, schemes[s].form, text, size);
     return text;
 }
 
@@ -274,7 +278,7 @@ static void print_rows(const char *domain)
     printf("| operator | opsets | element types | int8 | qconvert | trait |\n|---|---|---|---|---|---|\n");
     for (size_t i = 0; i < n_rows; i++) {
         const oct_op *op = rows[i].op;
-        char types[400], schemes[180], until[16] = "";
+        char types[400], schemes[500], until[16] = "";
         if (strcmp(op->domain, domain) != 0)
             continue;
         if (op->until)
@@ -303,7 +307,7 @@ int main(int argc, char **argv)
            "  `testdata/ops`. `float` is float16, bfloat16, float32 and float64; `int` and `uint` are of 8 to 64 bits. 16-bit floats\n"
            "  are computed in float32 and rounded once.\n"
            "- *int8*: the runtime computes it on 8-bit quantized tensors, in QDQ or QLinear form.\n"
-           "- *qconvert*: schemes that it can choose. `static (octet)`: for the target `octet` alone.\n"
+           "- *qconvert*: schemes that it can choose. `static (octet)`: for this target, and not for the default one.\n"
            "- *trait*: what quantization knows of it. A product has weights; one that keeps the parameters moves quantized values as they are; joined\n"
            "  parameters are shared by all inputs; arithmetic and functions have parameters of their own.\n\n"
            "An operator that is not here is passed through by `qconvert`, in float, with its neighbours.\n\n",
