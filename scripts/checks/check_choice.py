@@ -37,7 +37,7 @@ def faults(name, reports):
     expected = {way: r["expected"] for way, r in reports.items()}
     chose = any(layer["why"].startswith("by cost") for layer in reports["default"]["layers"])
     for i, own in enumerate(expected["default"]):
-        limit = min(own["float_us"], *(expected[way][i]["us"] for way in expected if chose))
+        limit = min([own["float_us"], *(expected[way][i]["us"] for way in expected if chose)])
         room = LOSS if own["float_us"] < SHORT else 0
         if own["us"] > limit * (1 + 1e-6) + room:
             yield f"{name}: {own['us']:.0f} us are expected by {own['costs']}, {limit:.0f} us are possible"
