@@ -1,7 +1,9 @@
 /* One pass over the samples: all models run each batch; scores and errors are gathered sample by sample. */
 #include "eval/eval_int.h"
+#include "eval/tokens.h"
 
 #include "base/io.h"
+#include "kernels/math.h"
 
 #include <math.h>
 #include <string.h>
@@ -43,6 +45,7 @@ oct_status oct_eval_inputs(const oct_eval_model *models, size_t n_models, oct_ar
 typedef struct tally {
     oct_paired pair; /* against the reference model */
     double sum;
+    double weight; /* tokens that the scores are of, where they are sums over tokens */
     uint64_t n;
 } tally;
 
@@ -77,6 +80,8 @@ typedef struct evaluation {
     const oct_metric **metric;
     size_t n_metric;
     oct_metric_case kase;
+    bool of_tokens;       /* a metric is about them */
+    oct_tokens tokens;    /* of the batch */
     bool decided;         /* which metrics: after the first batch */
     bool timed;           /* enough runs were */
     double seconds;       /* of these, in all */
@@ -160,6 +165,7 @@ static void teardown(evaluation *e)
     for (size_t i = 0; e->first && i < e->n_inputs; i++)
         oct_array_free(&e->first[i]);
     ev_release(&e->in);
+    oct_tokens_free(&e->tokens);
     ev_layers_destroy(e->layers);
     oct_arena_destroy(e->arena);
 }
@@ -206,6 +212,7 @@ static oct_status decide_metrics(evaluation *e, oct_err *err)
             return oct_fail(err, OCT_EUSAGE, "metric '%s' needs labels, and the data has none", m->name);
         if (m->relative && !e->kase.compared)
             return oct_fail(err, OCT_EUSAGE, "metric '%s' compares two models, and there is one", m->name);
+        e->of_tokens |= m->kind == OCT_METRIC_TOKENS;
         e->metric[e->n_metric++] = m;
     }
     for (size_t k = 0; k < e->n_subject; k++)
@@ -280,6 +287,8 @@ static oct_sample_view view_of(const evaluation *e, const subject *s, const oct_
         .errors = s->sample,
         .n_errors = e->n_out,
         .label = b->labels ? b->labels[i] : -1,
+        .next = e->of_tokens ? e->tokens.next + i * e->tokens.length : NULL,
+        .tokens = e->of_tokens ? e->tokens.length : 0,
     };
 }
 
@@ -311,10 +320,25 @@ static oct_status score_sample(evaluation *e, const oct_batch *b, size_t i, oct_
             double score = e->metric[m]->score(&v);
             if (k == 0)
                 reference = score;
+            if (e->metric[m]->weight && !isnan(score))
+                e->subject[k].tally[m].weight += e->metric[m]->weight(&v);
             add_score(&e->subject[k].tally[m], reference, score);
         }
     }
     return OCT_OK;
+}
+
+/* What the logits foretell, where a metric is about it. */
+static oct_status take_tokens(evaluation *e, const oct_batch *b, const oct_operand *out, oct_err *err)
+{
+    if (!e->of_tokens)
+        return OCT_OK;
+    OCT_TRY(oct_tokens_take(&e->tokens, e->inputs, b, out->rank, out->dims, err));
+    if (e->tokens.length && (e->by_row[0] || b->n == 1))
+        return OCT_OK;
+    oct_fail(err, OCT_EUSAGE, "perplexity is of token models, and the first output is no logits of such inputs");
+    oct_hint(err, "it takes logits [N, L, V] and an input of token ids [N, L], int64 or int32");
+    return OCT_EUSAGE;
 }
 
 /* Keeps the first sample alone, for timing. */
@@ -396,6 +420,7 @@ static oct_status run_batch(evaluation *e, const oct_batch *b, oct_err *err)
         OCT_TRY(keep_first(e, b, rows, err));
         e->decided = true;
     }
+    OCT_TRY(take_tokens(e, b, out, err));
     for (size_t i = 0; i < b->n; i++)
         OCT_TRY(score_sample(e, b, i, err));
     int64_t want = e->o->layer_samples;
@@ -456,10 +481,23 @@ static oct_status run_command(evaluation *e, oct_err *err)
 
 /* ---- results ---- */
 
+static double risen(double more, const oct_eval_score *c)
+{
+    return c->reference * oct_expm1(more / c->per_sample);
+}
+
+/* The interval of the mean difference of logarithms over samples, as that of a factor of the reference. */
+static oct_interval as_factors(const oct_interval *d, const oct_eval_score *c)
+{
+    return (oct_interval){ risen(d->mean, c), risen(d->lo, c), risen(d->hi, c) };
+}
+
 /* The interval of how much worse, from that of how much more. */
 static void set_drop(oct_eval_score *c, const oct_paired *p)
 {
     oct_interval d = c->metric->kind == OCT_METRIC_PROPORTION ? oct_paired_proportion(p) : oct_paired_mean(p);
+    if (c->metric->kind == OCT_METRIC_TOKENS)
+        d = as_factors(&d, c);
     bool flip = c->metric->larger_is_better;
     c->drop = (flip ? -d.mean : d.mean) + 0.0; /* no -0 */
     c->lo = (flip ? -d.hi : d.lo) + 0.0;
@@ -479,6 +517,13 @@ oct_eval_gate oct_eval_judge(const oct_eval_score *s, const oct_drop_limit *limi
     return g;
 }
 
+static double value_of(const oct_metric *m, const tally *t)
+{
+    const bool tokens = m->kind == OCT_METRIC_TOKENS;
+    const double mean = t->n ? t->sum / (tokens ? t->weight : (double)t->n) : NAN;
+    return tokens ? oct_exp(mean) : mean;
+}
+
 static oct_eval_score score_of(const evaluation *e, size_t k, size_t m)
 {
     const oct_metric *metric = e->metric[m];
@@ -494,10 +539,11 @@ static oct_eval_score score_of(const evaluation *e, size_t k, size_t m)
     }
     const tally *t = &s->tally[m], *ref = &e->subject[0].tally[m];
     c.n = e->one_number && m == 0 ? (uint64_t)oct_source_given(e->src) : t->n;
-    c.value = t->n ? t->sum / (double)t->n : NAN;
+    c.value = value_of(metric, t);
     if (k == 0 || !ref->n)
         return c;
-    c.reference = ref->sum / (double)ref->n;
+    c.reference = value_of(metric, ref);
+    c.per_sample = t->weight / (double)t->n;
     set_drop(&c, &t->pair);
     return c;
 }

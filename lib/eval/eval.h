@@ -49,6 +49,7 @@ typedef struct oct_eval_score {
     const char *method; /* of the interval, for people; NULL: none */
     bool within_noise; /* the interval holds 0 */
     uint64_t n;        /* samples that counted */
+    double per_sample; /* tokens of each, on average, where scores are of tokens */
 } oct_eval_score;
 
 /* How a score compares with a limit of its drop. The estimate decides whether the limit is met, the interval whether there are enough

@@ -2,6 +2,7 @@
 #include "eval/metric.h"
 
 #include "base/buf.h"
+#include "kernels/math.h"
 
 #include <float.h>
 #include <math.h>
@@ -176,6 +177,44 @@ static double score_cosine(const oct_sample_view *s)
     return least;
 }
 
+/* -log of the share that softmax gives to one of n values; INFINITY where it is none, or a value is NaN. */
+static double surprise(const float *v, size_t n, int64_t at)
+{
+    float most = -INFINITY;
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (isnan(v[i]))
+            return INFINITY;
+        most = v[i] > most ? v[i] : most;
+    }
+    if (!isfinite(most) || (uint64_t)at >= n)
+        return INFINITY;
+    for (size_t i = 0; i < n; i++)
+        sum += oct_exp((double)v[i] - (double)most);
+    return oct_log(sum) + ((double)most - (double)v[at]);
+}
+
+static double score_tokens(const oct_sample_view *s)
+{
+    double sum = 0, counted = 0;
+    const size_t n = s->tokens ? s->n_out / s->tokens : 0;
+    for (size_t t = 0; t < s->tokens; t++) {
+        if (s->next[t] < 0)
+            continue;
+        sum += surprise(s->out + t * n, n, s->next[t]);
+        counted++;
+    }
+    return counted > 0 ? sum : NAN;
+}
+
+static double count_tokens(const oct_sample_view *s)
+{
+    double counted = 0;
+    for (size_t t = 0; t < s->tokens; t++)
+        counted += s->next[t] >= 0;
+    return counted;
+}
+
 double oct_metric_sqnr(const oct_error *outputs, size_t n)
 {
     double least = INFINITY;
@@ -231,6 +270,13 @@ static bool is_reconstruction(const oct_metric_case *c)
     return c->reconstruction && !c->labels;
 }
 
+/* Whether outputs foretell the next token cannot be seen: only who asks for it gets it. */
+static bool is_asked(const oct_metric_case *c)
+{
+    (void)c;
+    return false;
+}
+
 static bool is_compared(const oct_metric_case *c)
 {
     return c->compared;
@@ -248,8 +294,10 @@ static const oct_metric metrics[] = {
     { "cosine", "cosine to the float outputs, the smallest over the outputs, mean over samples", "", OCT_METRIC_MEAN, true,
       true, is_compared, score_cosine, NULL },
     { "sqnr", "signal to quantization noise of the outputs over the whole set, the smallest over the outputs; its drop is the share of "
-      "the signal that is noise (0.01 at 20 dB)", "dB", OCT_METRIC_WHOLE, true, true, is_compared, NULL, oct_metric_sqnr, noise_share, "of the signal is noise" },
-    { "maxerr", "largest absolute difference to the float outputs", "", OCT_METRIC_WHOLE, false, true, is_compared, NULL,
+      "the signal that is noise (0.01 at 20 dB)", "dB", OCT_METRIC_WHOLE, true, true, is_compared, NULL, NULL, oct_metric_sqnr, noise_share, "of the signal is noise" },
+    { "perplexity", "exp of the mean negative log-likelihood that the first output, logits, gives to the next token, where only tokens whose "
+      "attention_mask is not 0 count", "", OCT_METRIC_TOKENS, false, false, is_asked, score_tokens, count_tokens },
+    { "maxerr", "largest absolute difference to the float outputs", "", OCT_METRIC_WHOLE, false, true, is_compared, NULL, NULL,
       whole_max, whole_max, "between some value and float's" },
 };
 

@@ -37,6 +37,8 @@ typedef struct oct_sample_view {
     const oct_error *errors; /* one per output, of this sample */
     size_t n_errors;
     int64_t label;       /* -1: none */
+    const int64_t *next; /* [tokens]: the token that each position's values, n_out / tokens of them, foretell; -1: none that counts */
+    size_t tokens;       /* 0: the outputs are not of tokens */
 } oct_sample_view;
 
 /* What decides which metrics apply. */
@@ -50,6 +52,7 @@ typedef struct oct_metric_case {
 typedef enum oct_metric_kind {
     OCT_METRIC_PROPORTION, /* scores 0 or 1; value in 0..1, shown in percent */
     OCT_METRIC_MEAN,
+    OCT_METRIC_TOKENS,     /* scores are sums of logarithms over tokens; the value is exp of their mean over the tokens of all samples */
     OCT_METRIC_WHOLE       /* no score; of the whole set */
 } oct_metric_kind;
 
@@ -61,6 +64,8 @@ typedef struct oct_metric {
     bool (*applies)(const oct_metric_case *c);
     /* NaN: the sample does not count (no label). */
     double (*score)(const oct_sample_view *s);
+    /* Of OCT_METRIC_TOKENS: how many tokens the score is of. */
+    double (*weight)(const oct_sample_view *s);
     /* Of OCT_METRIC_WHOLE: the value, smallest or largest over the outputs; its drop (0: outputs equal, INFINITY: values that
      * are not finite differ), and what a number before it says: "0.01 of the signal is noise". */
     double (*whole)(const oct_error *outputs, size_t n);

@@ -637,6 +637,25 @@ static void layers_of_bodies(void **state)
     oct_graph_destroy(g[1]);
 }
 
+/* Sums of -log of shares, by the C library; what does not count is left out, and a token that cannot be is infinite. */
+static void tokens_are_surprising(void **state)
+{
+    const float logits[] = { 1, 2, 3, 0.5f, 0.25f, -1, 4, 4, 4, 0, 0, 0 };
+    const int64_t next[] = { 2, 0, -1, -1 };
+    oct_sample_view v = { .out = logits, .ref = logits, .n_out = OCT_COUNT(logits), .next = next, .tokens = 4 };
+    const double sum[2] = { exp(1.0) + exp(2.0) + exp(3.0), exp(0.5) + exp(0.25) + exp(-1.0) };
+    const oct_metric *m;
+    assert_int_equal(oct_metric_find("perplexity", &m, NULL), OCT_OK);
+    assert_float_equal(m->score(&v), log(sum[0]) - 3 + log(sum[1]) - 0.5, 1e-12);
+    assert_true(m->weight(&v) == 2 && m->kind == OCT_METRIC_TOKENS && !m->larger_is_better);
+    v.next = (const int64_t[]){ -1, -1, -1, -1 };
+    assert_true(isnan(m->score(&v)) && m->weight(&v) == 0);
+    v.next = (const int64_t[]){ 3, -1, -1, -1 };
+    assert_true(isinf(m->score(&v)));
+    v.tokens = 0;
+    assert_true(isnan(m->score(&v)));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -656,6 +675,7 @@ int main(void)
         cmocka_unit_test(differences_in_words),
         cmocka_unit_test(goals_in_words),
         cmocka_unit_test(xml_is_safe),
+        cmocka_unit_test(tokens_are_surprising),
         cmocka_unit_test(speeds),
         cmocka_unit_test(scaled_channels_are_read_back),
         cmocka_unit_test(hostile_factors_are_passed_over),
