@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { BITS = 4, BLOCK = 32, LARGEST_BLOCK = 128 };
+enum { BITS = 4, HEAD_BITS = 8, BLOCK = 32, LARGEST_BLOCK = 128 };
 
 /* Bytes of a column. */
 static size_t column_bytes(const oct_nbits_form *f)
@@ -26,12 +26,35 @@ static size_t block_of(oct_nbits_form f)
     return best;
 }
 
+/* Whether rows are picked from tables: the model is of tokens, or the like. */
+static bool picks_rows(const oct_qjob *j)
+{
+    bool is_table = false;
+    for (size_t i = 0; i < j->n_layer && !is_table; i++)
+        if (oct_op_of(j->g, j->layer[i]) && oct_op_of(j->g, j->layer[i])->picks)
+            (void)oct_no_table(j, j->layer[i], &is_table);
+    return is_table;
+}
+
+/* Whether a token model's output is what a product makes, as its logits are. Not one that is tied to a table: each bit of that is two. */
+static bool is_head(const oct_qjob *j, int node)
+{
+    int v = j->g->node[node].out[0];
+    for (const oct_value *x = &j->g->value[v]; !x->is_output; x = &j->g->value[v]) {
+        const oct_op *op = x->n_uses == 1 && x->uses[0].slot == 0 ? oct_op_of(j->g, x->uses[0].node) : NULL;
+        if (!op || !(op->quant == OCT_QUANT_SAME || op->fixed_range))
+            return false;
+        v = j->g->node[x->uses[0].node].out[0];
+    }
+    return picks_rows(j) && !oct_is_tied(j, node);
+}
+
 /* How the policy, or else the job, wants the matrix of a node. */
 static oct_nbits_form form_of(const oct_qjob *j, int node, oct_weight_layout *l)
 {
     const oct_policy_row *row = &j->node[node].row;
     bool symmetric = row->block ? row->weights != OCT_WEIGHT_U4 && row->weights != OCT_WEIGHT_U8 : j->opts.symmetric;
-    oct_nbits_form f = { .bits = j->opts.bits ? j->opts.bits : BITS,
+    oct_nbits_form f = { .bits = j->opts.bits ? j->opts.bits : is_head(j, node) ? HEAD_BITS : BITS,
                          .zero = symmetric ? OCT_NBITS_MIDDLE : OCT_NBITS_WHOLE, .bytes = j->opts.block_bytes && !j->opts.blocks_qdq };
     if (row->block)
         f.bits = row->weights == OCT_WEIGHT_S4 || row->weights == OCT_WEIGHT_U4 ? 4 : 8;

@@ -189,8 +189,11 @@ static oct_status open_job(oct_conversion *c, oct_err *err)
 /* ---- methods ---- */
 
 /* What a method needs and cannot have; NULL: nothing. */
-static const char *lacks(const oct_conversion *c, oct_method_needs needs)
+static const char *lacks(const oct_conversion *c, const oct_method *m)
 {
+    const oct_method_needs needs = m->needs;
+    if (m->of_blocks)
+        return !oct_qjob_has_blocks(c->job) ? "no layer has weights in blocks" : c->src ? oct_no_running(c) : "it needs samples";
     if (needs == OCT_NEEDS_SAMPLES)
         return c->src ? oct_no_measuring(c) : "it needs samples";
     if (needs == OCT_NEEDS_STATISTICS)
@@ -223,7 +226,7 @@ oct_status oct_conversion_run_step(oct_conversion *c, oct_method_step step, oct_
         oct_method_result *r = &c->methods[i];
         if (r->method->step != step)
             continue;
-        r->why = c->o.methods.on[i] ? lacks(c, r->method->needs) : "switched off";
+        r->why = c->o.methods.on[i] ? lacks(c, r->method) : "switched off";
         if (!r->why && r->method->run) {
             OCT_TRY(r->method->run(c, r, err));
             if (step == OCT_STEP_GRAPH && c->src) /* all samples, for what calibrates */

@@ -50,6 +50,8 @@ oct_pick oct_pick_half(const oct_conversion *c, int h, int64_t most);
 void oct_statistics_warn(oct_conversion *c);
 /* Why nothing can be measured by running the model on samples that are there; NULL: it can. */
 const char *oct_no_measuring(const oct_conversion *c);
+/* The same of weights alone, for which nothing has a range. */
+const char *oct_no_running(const oct_conversion *c);
 extern const char oct_no_ranges[]; /* one such reason: statistics choose nothing */
 /* Samples for what is measured on the whole model: more for small models, where they cost little and each tells less. */
 int64_t oct_measured_samples(const oct_conversion *c);

@@ -339,6 +339,14 @@ oct_target_times oct_qjob_expected(const oct_qjob *j)
     return j->expected;
 }
 
+bool oct_qjob_has_blocks(const oct_qjob *j)
+{
+    bool any = false;
+    for (size_t i = 0; i < j->n_layer && !any; i++)
+        any = j->node[j->layer[i]].scheme == OCT_SCHEME_WEIGHT_ONLY && oct_op_of(j->g, j->layer[i])->weights.blocks;
+    return any;
+}
+
 oct_observer_spec oct_qjob_observer(const oct_qjob *j)
 {
     return j->observer;

@@ -113,7 +113,6 @@ struct oct_qjob {
     /* By value: what rounding did to the means of its channels on measured samples, [moved_channels[v]]; NULL: not measured. */
     double **moved;
     size_t *moved_channels;
-    bool sim_blocks;   /* the simulation rounds weights in blocks, too */
     struct oct_job_costs *costs; /* of by_cost.c; NULL: none are known */
     oct_target_times expected; /* as it is placed */
     oct_observer_spec observer; /* where the policy names none */
@@ -269,6 +268,8 @@ bool oct_operand_stays_real(const oct_qjob *j, int value);
 
 /* row_tables.c: why rows that a node picks are not quantized, or NULL; *is_table: whether it picks from a table of reals at all. */
 const char *oct_no_table(const oct_qjob *j, int node, bool *is_table);
+/* Whether a product multiplies by the numbers of such a table. */
+bool oct_is_tied(const oct_qjob *j, int product);
 /* Quantizes all tables, after the products' weights, whose quantized values serve where they are the same numbers. */
 oct_status oct_decide_tables(oct_qjob *j, oct_err *err);
 /* In the graph that is being annotated. */

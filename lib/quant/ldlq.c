@@ -2,30 +2,14 @@
  *
  * With H = (U + 1) D (U + 1)' the error is sum_k D_k (t_k - q_k)^2, where t_k is weight k with what it makes up for. Inputs that are
  * added in pairs come one after the other, and of a pair that would leave its bound both weights give way by what costs least. */
-#include "quant/ldlq.h"
+#include "quant/ldlq_int.h"
 
 #include "base/mem.h"
-#include "kernels/sgemm/sgemm.h"
 
 #include <math.h>
 #include <string.h>
 
 #define DAMPING 0.01
-enum { TOGETHER = 64 };
-
-struct oct_ldlq {
-    size_t depth, outs, rows;
-    float *moments; /* [depth][depth] */
-    float *h;       /* [depth][depth], permuted; D on the diagonal, U' below it; the identity where there are no moments; before: packed inputs */
-    float *given;   /* [depth][outs]: weights in the order of the inputs */
-    float *w, *e;   /* [depth][outs], permuted: weights, and what rounding left of them */
-    float *sum;     /* [TOGETHER][outs] */
-    int8_t *qvals;  /* [depth][outs] in the order of the inputs */
-    size_t *order;  /* [depth] */
-    const int64_t *pair; /* [depth], or NULL */
-    uint8_t *scratch;
-    oct_sgemm gemm;
-};
 
 void oct_ldlq_destroy(oct_ldlq *k)
 {
@@ -51,7 +35,7 @@ static bool allocate(oct_ldlq *k)
     k->given = oct_calloc(d * o, sizeof *k->given);
     k->w = oct_calloc(d * o, sizeof *k->w);
     k->e = oct_calloc(d * o, sizeof *k->e);
-    k->sum = oct_calloc(TOGETHER * o, sizeof *k->sum);
+    k->sum = oct_calloc(OCT_LDLQ_TOGETHER * o, sizeof *k->sum);
     k->qvals = oct_calloc(d * o, sizeof *k->qvals);
     k->order = oct_calloc(d, sizeof *k->order);
     k->scratch = oct_alloc(k->gemm.scratch_size);
@@ -134,7 +118,7 @@ static bool factor_block(oct_ldlq *k, size_t from, size_t end)
 }
 
 /* c[m][n] = a[m][depth] b[depth][n], the rows of b ldb apart. */
-static oct_status multiply(size_t m, size_t n, size_t depth, const float *a, size_t lda, const float *b, size_t ldb, float *c)
+oct_status oct_ldlq_multiply(size_t m, size_t n, size_t depth, const float *a, size_t lda, const float *b, size_t ldb, float *c)
 {
     oct_sgemm g;
     OCT_TRY(oct_sgemm_prepare(&g, 0, n, depth, 1, NULL));
@@ -156,14 +140,14 @@ static oct_status update_rows(oct_ldlq *k, size_t from, size_t end)
     oct_sgemm g;
     if (from == 0)
         return OCT_OK;
-    OCT_TRY(oct_sgemm_prepare(&g, TOGETHER, from, n, 1, NULL));
-    float *f = oct_calloc(TOGETHER * (from + n), sizeof *f), *product = f + TOGETHER * n;
+    OCT_TRY(oct_sgemm_prepare(&g, OCT_LDLQ_TOGETHER, from, n, 1, NULL));
+    float *f = oct_calloc(OCT_LDLQ_TOGETHER * (from + n), sizeof *f), *product = f + OCT_LDLQ_TOGETHER * n;
     uint8_t *packed = oct_alloc(g.packed_size), *scratch = oct_alloc(g.scratch_size);
     const bool there = f && packed && scratch;
     if (there)
         oct_sgemm_pack(&g, k->h + from * d, (ptrdiff_t)d, 1, packed);
-    for (size_t at = 0; there && at < from; at += TOGETHER) {
-        const size_t rows = from - at < TOGETHER ? from - at : TOGETHER;
+    for (size_t at = 0; there && at < from; at += OCT_LDLQ_TOGETHER) {
+        const size_t rows = from - at < OCT_LDLQ_TOGETHER ? from - at : OCT_LDLQ_TOGETHER;
         g.n = at + rows; /* columns */
         for (size_t r = 0; r < n; r++)
             for (size_t i = 0; i < rows; i++)
@@ -193,7 +177,7 @@ static oct_status factor(oct_ldlq *k, bool *good)
         for (size_t j = 0; j <= i; j++)
             k->h[i * d + j] = k->moments[k->order[i] * d + k->order[j]] + (i == j ? (float)damp : 0);
     for (size_t end = d, from; *good && end > 0; end = from) {
-        from = end > TOGETHER ? end - TOGETHER : 0;
+        from = end > OCT_LDLQ_TOGETHER ? end - OCT_LDLQ_TOGETHER : 0;
         *good = factor_block(k, from, end);
         OCT_TRY(update_rows(k, from, end));
         for (size_t n = from; n < end; n++)
@@ -210,7 +194,7 @@ void oct_ldlq_inputs(oct_ldlq *k, const float *x)
     oct_sgemm part = k->gemm;
     oct_sgemm_pack(&k->gemm, x, 1, (ptrdiff_t)k->rows, k->h);
     for (size_t from = 0; from < d; from = part.n) {
-        part.n = d - from < TOGETHER ? d : from + TOGETHER; /* columns */
+        part.n = d - from < OCT_LDLQ_TOGETHER ? d : from + OCT_LDLQ_TOGETHER; /* columns */
         oct_sgemm_run(&part, NULL, part.n - from, x + from * k->rows, k->rows, k->h, k->moments + from * d, d, NULL, k->scratch);
     }
     for (size_t i = 0; i < d; i++)
@@ -232,17 +216,17 @@ oct_status oct_ldlq_begin(oct_ldlq *k, const int64_t *pair, bool *seen)
 }
 
 /* sum[n][outs]: what the weights of inputs from..from + n make up for, of those before `from`. */
-static oct_status carry_over(oct_ldlq *k, size_t from, size_t n)
+oct_status oct_ldlq_carry_over(oct_ldlq *k, size_t from, size_t n)
 {
     memset(k->sum, 0, n * k->outs * sizeof *k->sum);
-    return from ? multiply(n, k->outs, from, k->h + from * k->depth, k->depth, k->e, k->outs, k->sum) : OCT_OK;
+    return from ? oct_ldlq_multiply(n, k->outs, from, k->h + from * k->depth, k->depth, k->e, k->outs, k->sum) : OCT_OK;
 }
 
 /* Adds to input i's sum what it makes up for, of those from..end. */
-static void carry(oct_ldlq *k, size_t from, size_t end, size_t i)
+void oct_ldlq_carry(oct_ldlq *k, size_t from, size_t end, size_t i)
 {
     const float *u = k->h + i * k->depth;
-    float *sum = k->sum + i % TOGETHER * k->outs;
+    float *sum = k->sum + i % OCT_LDLQ_TOGETHER * k->outs;
     for (size_t j = from; j < end; j++) {
         const float f = u[j], *other = k->e + j * k->outs;
         for (size_t o = 0; o < k->outs; o++)
@@ -260,7 +244,7 @@ static inline float nearest(float v, float limit)
 static void put(oct_ldlq *k, size_t i, size_t o, float q, float scale, double *noise)
 {
     const float e = k->w[i * k->outs + o] - q * scale;
-    const double t = (double)e + (double)k->sum[i % TOGETHER * k->outs + o];
+    const double t = (double)e + (double)k->sum[i % OCT_LDLQ_TOGETHER * k->outs + o];
     k->qvals[k->order[i] * k->outs + o] = (int8_t)q;
     k->e[i * k->outs + o] = e;
     *noise += t * t * (double)k->h[i * (k->depth + 1)];
@@ -268,7 +252,7 @@ static void put(oct_ldlq *k, size_t i, size_t o, float q, float scale, double *n
 
 static void round_input(oct_ldlq *k, const float *scale, float limit, size_t i, double *noise)
 {
-    const float *w = k->w + i * k->outs, *sum = k->sum + i % TOGETHER * k->outs;
+    const float *w = k->w + i * k->outs, *sum = k->sum + i % OCT_LDLQ_TOGETHER * k->outs;
     for (size_t o = 0; o < k->outs; o++)
         put(k, i, o, nearest((w[o] + sum[o]) / scale[o], limit), scale[o], &noise[o]);
 }
@@ -295,7 +279,7 @@ static float share(const bound_pair *p, float most)
 /* Rounds inputs i and i + 1 so that weights of one sign add up to `most` at most. */
 static void round_pair(oct_ldlq *k, const float *scale, float limit, float most, size_t i, double *noise)
 {
-    const size_t n = k->outs, at = i % TOGETHER * n;
+    const size_t n = k->outs, at = i % OCT_LDLQ_TOGETHER * n;
     const float *w = k->w + i * n;
     bound_pair p = { .u = k->h[(i + 1) * k->depth + i], .d = { k->h[i * (k->depth + 1)], k->h[(i + 1) * (k->depth + 1)] } };
     for (size_t o = 0; o < n; o++) {
@@ -323,9 +307,9 @@ static void round_pair(oct_ldlq *k, const float *scale, float limit, float most,
 static void round_block(oct_ldlq *k, const float *scale, float limit, float most, size_t from, size_t end, double *noise)
 {
     for (size_t i = from; i < end; i++) {
-        carry(k, from, i, i);
+        oct_ldlq_carry(k, from, i, i);
         if (k->pair && k->pair[k->order[i]] >= 0) {
-            carry(k, from, i, i + 1);
+            oct_ldlq_carry(k, from, i, i + 1);
             round_pair(k, scale, limit, most, i++, noise);
         } else {
             round_input(k, scale, limit, i, noise);
@@ -339,9 +323,9 @@ oct_status oct_ldlq_round(oct_ldlq *k, const float *scale, int limit, int most, 
     memset(noise, 0, k->outs * sizeof *noise);
     for (size_t i = 0; i < d; i++)
         memcpy(k->w + i * k->outs, k->given + k->order[i] * k->outs, k->outs * sizeof *k->w);
-    for (size_t from = 0; from < d; from += TOGETHER) {
-        const size_t n = d - from < TOGETHER ? d - from : TOGETHER;
-        OCT_TRY(carry_over(k, from, n));
+    for (size_t from = 0; from < d; from += OCT_LDLQ_TOGETHER) {
+        const size_t n = d - from < OCT_LDLQ_TOGETHER ? d - from : OCT_LDLQ_TOGETHER;
+        OCT_TRY(oct_ldlq_carry_over(k, from, n));
         round_block(k, scale, (float)limit, (float)most, from, from + n, noise);
     }
     return OCT_OK;

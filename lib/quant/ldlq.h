@@ -32,6 +32,20 @@ enum { OCT_LDLQ_UNBOUND = 254 };
  * pair, where there are pairs; OCT_LDLQ_UNBOUND: anything. noise[outs]: (w - q)' H (w - q). OCT_ENOMEM. */
 oct_status oct_ldlq_round(oct_ldlq *k, const float *scale, int limit, int most, double *noise);
 
+/* Before rounding, replaces the weights by those that make of the inputs what these make of other[depth][rows], by least squares (GPTAQ: Li et al.,
+ * 2025). x: as given to oct_ldlq_inputs. Does nothing without moments. OCT_ENOMEM. */
+oct_status oct_ldlq_aim(oct_ldlq *k, const float *x, const float *other);
+
+/* Quantized values of weights in blocks along the inputs: scale and zero point [outs][blocks] of input i are those of block i / block. */
+typedef struct oct_ldlq_blocks {
+    const float *scale;
+    const int32_t *zero; /* the quantized value that stands for 0; NULL: middle */
+    size_t block, blocks;
+    int top, middle;     /* the largest quantized value, from 0 on */
+} oct_ldlq_blocks;
+/* Rounds the weights to (q - zero) * scale; quantized values are then bytes. noise: as oct_ldlq_round. OCT_ENOMEM. */
+oct_status oct_ldlq_round_blocks(oct_ldlq *k, const oct_ldlq_blocks *b, double *noise);
+
 /* cost[n][outs]: about the noise of each output with weights bound in pairs by `most` at scale[outs] times each of the factors, which ascend. */
 void oct_ldlq_expect(const oct_ldlq *k, const float *scale, size_t n, const float *factor, int most, double *cost);
 

@@ -42,6 +42,7 @@ typedef struct oct_method {
     oct_method_step step;
     oct_method_needs needs;
     bool by_default;
+    bool of_blocks; /* works on weights in blocks, for which nothing has a range */
     bool high; /* costs so much that it is used with --effort high only */
     /* Sets what the job must know from its start. NULL: nothing. */
     void (*prepare)(struct oct_qjob_opts *o);

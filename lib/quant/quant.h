@@ -111,6 +111,9 @@ const char *const *oct_qjob_values(const oct_qjob *j, const int **axes, size_t *
  * ranges at most. */
 bool oct_qjob_has_qparams(const oct_qjob *j);
 
+/* Whether a layer of the outermost graph is to have weights in blocks. */
+bool oct_qjob_has_blocks(const oct_qjob *j);
+
 /* Chooses parameters from the statistics, quantizes weights and biases, proves or remedies saturation. c may be NULL when nothing needs
  * statistics. A value that the table lacks or has commented out stays float, with its
  * neighbours, and the decision says so; one that shares its parameters with a pinned value has these. */

@@ -60,6 +60,17 @@ static bool same_numbers(const oct_qjob *j, int product, const oct_tensor *t)
     return true;
 }
 
+bool oct_is_tied(const oct_qjob *j, int product)
+{
+    bool tied = false, is_table;
+    for (size_t i = 0; i < j->n_layer && !tied; i++) {
+        const int id = j->layer[i];
+        const oct_op *op = oct_op_of(j->g, id);
+        tied = op && op->picks && !oct_no_table(j, id, &is_table) && is_table && same_numbers(j, product, table_of(j, id));
+    }
+    return tied;
+}
+
 /* Whether a product's quantized weights can be picked from by the indices that a node has. */
 static bool serves(const oct_qjob *j, int product, int node)
 {

@@ -4,6 +4,7 @@
 
 #include "forms/edit.h"
 #include "kernels/quantize.h"
+#include "ops/core/block_matrix.h"
 
 #include <string.h>
 
@@ -22,32 +23,33 @@ static void to_reals(const qweights *w, const oct_weight_layout *l, float *real)
     }
 }
 
-/* The same of blocks: by columns of whole blocks, the lowest bits first. */
-static void blocks_to_reals(const qweights *w, const oct_weight_layout *l, float *real)
+/* The same of weights in blocks, which lie by columns. */
+static oct_status blocks_to_reals(const oct_qjob *j, int id, const qweights *w, const oct_weight_layout *l, float *real, oct_err *err)
 {
-    const bool four = oct_dtype_bits(w->quant.dtype) == 4, middle = w->quant.dtype == OCT_S4 || w->quant.dtype == OCT_S8;
-    const int64_t block = w->quant.block, blocks = (l->ins + block - 1) / block;
-    const uint8_t *qvals = w->quant.qvals->data;
-    for (int64_t o = 0; o < l->outs; o++)
-        for (int64_t k = 0; k < l->ins; k++) {
-            const int64_t at = (o * blocks) * block + k, of = o * blocks + k / block;
-            const int code = four ? (qvals[at / 2] >> (at % 2 ? 4 : 0)) & 15 : qvals[at];
-            real[o * l->out_step + k * l->in_step] = (float)(code - (middle ? (four ? 8 : 128) : w->quant.zp[of])) * w->quant.scale[of];
-        }
+    const oct_nbits_form f = oct_blocks_form(&w->quant, oct_layer_weights(j->g, id)->dims);
+    oct_nbits_weights from;
+    float *column = oct_arena_alloc(j->g->arena, f.k * sizeof *column + 1);
+    if (!column)
+        return oct_nomem(err);
+    OCT_TRY(oct_blocks_weights(&w->quant, &f, j->g->arena, &from, err));
+    for (size_t o = 0; o < f.n; o++) {
+        oct_nbits_dequantize(&f, &from, o, column);
+        for (size_t k = 0; k < f.k; k++)
+            real[(int64_t)o * l->out_step + (int64_t)k * l->in_step] = column[k];
+    }
+    return OCT_OK;
 }
 
 static oct_status round_weights(oct_qjob *j, int id, const qweights *w, const oct_weight_layout *l, oct_err *err)
 {
-    const oct_tensor *real = w->qvals, *whole = oct_layer_weights(j->g, id); /* float32: what they stand for, already */
-    if (w->quant.block) {
+    const oct_tensor *own = oct_layer_weights(j->g, id), *real = w->qvals; /* float32: what they stand for, already */
+    if (!real || real->dtype != OCT_F32) {
         oct_tensor *made;
-        OCT_TRY(oct_tensor_new(j->g->arena, OCT_F32, whole->rank, whole->dims, &made, err));
-        blocks_to_reals(w, l, (float *)(uintptr_t)made->data);
-        real = made;
-    } else if (real->dtype != OCT_F32) {
-        oct_tensor *made;
-        OCT_TRY(oct_tensor_new(j->g->arena, OCT_F32, w->qvals->rank, w->qvals->dims, &made, err));
-        to_reals(w, l, (float *)(uintptr_t)made->data);
+        OCT_TRY(oct_tensor_new(j->g->arena, OCT_F32, own->rank, own->dims, &made, err));
+        if (w->quant.block)
+            OCT_TRY(blocks_to_reals(j, id, w, l, (float *)(uintptr_t)made->data, err));
+        else
+            to_reals(w, l, (float *)(uintptr_t)made->data);
         real = made;
     }
     int v;
@@ -73,8 +75,8 @@ static oct_status round_bias(oct_qjob *j, int id, const oct_quant *bias, oct_err
 bool oct_sim_rounds(const oct_qjob *j, int node)
 {
     const oct_scheme scheme = j->node[node].scheme;
-    const bool dynamic = scheme == OCT_SCHEME_DYNAMIC, blocks = scheme == OCT_SCHEME_WEIGHT_ONLY && j->sim_blocks;
-    return (oct_is_product(j, node) || dynamic || blocks) && j->node[node].weights[0] && oct_op_of(j->g, node)->quant == OCT_QUANT_WEIGHTED;
+    const bool blocks = scheme == OCT_SCHEME_WEIGHT_ONLY && j->node[node].weights[0] && j->node[node].weights[0]->quant.block;
+    return (oct_is_product(j, node) || scheme == OCT_SCHEME_DYNAMIC || blocks) && j->node[node].weights[0] && oct_op_of(j->g, node)->quant == OCT_QUANT_WEIGHTED;
 }
 
 static oct_status round_layer(oct_qjob *j, int id, oct_err *err)

@@ -303,11 +303,8 @@ static oct_status try_form(oct_size_units *u, int form, oct_err *err)
         join_tied(u);
     if (s == OCT_OK)
         collect(u, form);
-    if (s == OCT_OK && (form == PROBE || form == POLICY) && can_measure(u->c)) {
-        j->sim_blocks = true;
+    if (s == OCT_OK && (form == PROBE || form == POLICY) && can_measure(u->c))
         s = measure(u, form, err);
-        j->sim_blocks = false;
-    }
     oct_size_restore(u);
     oct_arena_destroy(j->lasting);
     j->lasting = lasting;

@@ -34,6 +34,15 @@ oct_status oct_conversion_read_table(oct_conversion *c, const char *path, oct_er
     return OCT_EUSAGE;
 }
 
+/* Whether samples choose how weights in blocks are rounded. */
+static bool rounds_blocks(const oct_conversion *c)
+{
+    bool any = false;
+    for (size_t i = 0; i < c->n_methods; i++)
+        any |= c->o.methods.on[i] && c->methods[i].method->of_blocks;
+    return any && oct_qjob_has_blocks(c->job) && !oct_no_running(c);
+}
+
 oct_status oct_statistics_begin(oct_conversion *c, oct_err *err)
 {
     size_t n;
@@ -42,7 +51,7 @@ oct_status oct_statistics_begin(oct_conversion *c, oct_err *err)
         return oct_nomem(err);
     if (*oct_source_preprocess_words(c->src))
         oct_conversion_say(c, 0, "preprocessing: %s", oct_source_preprocess_words(c->src));
-    oct_conversion_keep_aside(c, n > 0);
+    oct_conversion_keep_aside(c, n > 0 || rounds_blocks(c));
     c->gathered = n == 0;
     return OCT_OK;
 }
@@ -172,8 +181,11 @@ void oct_statistics_warn(oct_conversion *c)
 
 const char *oct_no_measuring(const oct_conversion *c)
 {
-    if (!oct_qjob_has_qparams(c->job))
-        return oct_no_ranges;
+    return oct_qjob_has_qparams(c->job) ? oct_no_running(c) : oct_no_ranges;
+}
+
+const char *oct_no_running(const oct_conversion *c)
+{
     if (c->o.synthetic)
         return "the samples are synthetic";
     if (!oct_runnable_whole(c->m->graph))

@@ -223,12 +223,128 @@ static void unseen_inputs_round_to_the_nearest(void **state)
     oct_ldlq_destroy(k);
 }
 
+/* ---- blocks ---- */
+
+enum { DEPTH = 70, OUTS = 9, BROWS = 400, BLOCK = 32, BLOCKS = 3, TOP = 15 };
+
+/* Scales and zero points between the ends of each block. */
+static void fill_blocks(const float *w, float *scale, int32_t *zero)
+{
+    for (int o = 0; o < OUTS; o++)
+        for (int b = 0; b < BLOCKS; b++) {
+            float lo = 0, hi = 0;
+            for (int i = b * BLOCK; i < (b + 1) * BLOCK && i < DEPTH; i++) {
+                lo = fminf(lo, w[i * OUTS + o]);
+                hi = fmaxf(hi, w[i * OUTS + o]);
+            }
+            scale[o * BLOCKS + b] = (hi - lo) / TOP;
+            zero[o * BLOCKS + b] = (int32_t)rintf(-lo / scale[o * BLOCKS + b]);
+        }
+}
+
+static double block_noise(const double *h, const float *w, const uint8_t *q, const float *scale, const int32_t *zero, int o)
+{
+    double e[DEPTH], sum = 0;
+    for (int i = 0; i < DEPTH; i++) {
+        const int b = o * BLOCKS + i / BLOCK;
+        e[i] = (double)w[i * OUTS + o] - (q[i * OUTS + o] - zero[b]) * (double)scale[b];
+    }
+    for (int i = 0; i < DEPTH; i++)
+        for (int j = 0; j < DEPTH; j++)
+            sum += e[i] * h[i * DEPTH + j] * e[j];
+    return sum;
+}
+
+static void blocks_lose_less_than_to_the_nearest(void **state)
+{
+    static float x[DEPTH * BROWS], scale[OUTS * BLOCKS];
+    static int32_t zero[OUTS * BLOCKS];
+    static uint8_t near[DEPTH * OUTS];
+    double noise[OUTS], all[2] = { 0 };
+    bool seen;
+    oct_ldlq *k = oct_ldlq_create(DEPTH, OUTS, BROWS);
+    float *w = oct_ldlq_weights(k);
+    fill_inputs(x, DEPTH, BROWS);
+    double *h = moments(x, DEPTH, BROWS);
+    for (int i = 0; i < DEPTH * OUTS; i++)
+        w[i] = uniform();
+    fill_blocks(w, scale, zero);
+    for (int i = 0; i < DEPTH * OUTS; i++) {
+        const int b = i % OUTS * BLOCKS + i / OUTS / BLOCK;
+        near[i] = (uint8_t)fmaxf(0, fminf(TOP, rintf(w[i] / scale[b]) + (float)zero[b]));
+    }
+    oct_ldlq_inputs(k, x);
+    assert_int_equal(oct_ldlq_begin(k, NULL, &seen), OCT_OK);
+    const oct_ldlq_blocks blocks = { scale, zero, BLOCK, BLOCKS, TOP, 8 };
+    assert_int_equal(oct_ldlq_round_blocks(k, &blocks, noise), OCT_OK);
+    const uint8_t *q = (const uint8_t *)oct_ldlq_qvals(k);
+    for (int i = 0; i < DEPTH * OUTS; i++)
+        assert_true(q[i] <= TOP);
+    for (int o = 0; o < OUTS; o++) {
+        const double n = block_noise(h, w, q, scale, zero, o);
+        assert_float_equal(noise[o], n, 2e-3 * n);
+        all[0] += block_noise(h, w, near, scale, zero, o);
+        all[1] += n;
+    }
+    assert_true(all[1] < 0.5 * all[0]);
+    free(h);
+    oct_ldlq_destroy(k);
+}
+
+/* What the weights make of the inputs, less what `real` makes of the other ones; the damping's share with it. */
+static double distance(const float *w, const float *real, const float *x, const float *other, double damp, int o)
+{
+    double sum = 0;
+    for (int r = 0; r < BROWS; r++) {
+        double y = 0;
+        for (int i = 0; i < DEPTH; i++)
+            y += (double)w[i * OUTS + o] * (double)x[i * BROWS + r] - (double)real[i * OUTS + o] * (double)other[i * BROWS + r];
+        sum += y * y;
+    }
+    for (int i = 0; i < DEPTH; i++)
+        sum += damp * ((double)w[i * OUTS + o] - (double)real[i * OUTS + o]) * ((double)w[i * OUTS + o] - (double)real[i * OUTS + o]);
+    return sum;
+}
+
+/* No other weights near by come nearer, and the old ones do not. */
+static void weights_aim_at_what_float_inputs_give(void **state)
+{
+    static float x[DEPTH * BROWS], other[DEPTH * BROWS], real[DEPTH * OUTS], moved[DEPTH * OUTS];
+    bool seen;
+    double trace = 0;
+    oct_ldlq *k = oct_ldlq_create(DEPTH, OUTS, BROWS);
+    float *w = oct_ldlq_weights(k);
+    fill_inputs(other, DEPTH, BROWS);
+    for (int i = 0; i < DEPTH * BROWS; i++) {
+        x[i] = 0.8f * other[i] + 0.2f * uniform() + 0.1f * other[(i + BROWS) % (DEPTH * BROWS)];
+        trace += (double)x[i] * (double)x[i];
+    }
+    for (int i = 0; i < DEPTH * OUTS; i++)
+        w[i] = real[i] = uniform();
+    oct_ldlq_inputs(k, x);
+    assert_int_equal(oct_ldlq_begin(k, NULL, &seen), OCT_OK);
+    assert_int_equal(oct_ldlq_aim(k, x, other), OCT_OK);
+    for (int o = 0; o < OUTS; o++) {
+        const double damp = 0.01 * trace / DEPTH, least = distance(w, real, x, other, damp, o);
+        assert_true(least < 0.7 * distance(real, real, x, other, damp, o));
+        for (int i = 0; i < DEPTH; i += 9)
+            for (int sign = -1; sign < 2; sign += 2) {
+                memcpy(moved, w, sizeof moved);
+                moved[i * OUTS + o] += 0.02f * (float)sign;
+                assert_true(distance(moved, real, x, other, damp, o) > least);
+            }
+    }
+    oct_ldlq_destroy(k);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_pair_gives_way_where_it_costs_least),
         cmocka_unit_test(bound_weights_lose_little),
         cmocka_unit_test(unseen_inputs_round_to_the_nearest),
+        cmocka_unit_test(blocks_lose_less_than_to_the_nearest),
+        cmocka_unit_test(weights_aim_at_what_float_inputs_give),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
