@@ -144,7 +144,7 @@ static oct_status dispatch(oct_cli *cli, const convert_args *a, oct_err *err)
 
 int main(int argc, char **argv)
 {
-    convert_args a = { .target = oct_target_builtin(0, NULL), .scheme = "auto", .format = "qdq", .bits = "4", .accuracy_level = "0", .effort = "default",
+    convert_args a = { .target = oct_target_builtin(0, NULL), .scheme = "auto", .format = "qdq", .accuracy_level = "0", .effort = "default",
                        .bias_correction = true, .recover = true, .keep_io_types = true, .trials = 8, .budget = 3 };
     char observers[200];
     snprintf(observers, sizeof observers, "how ranges are chosen, for every tensor: %s", oct_observer_names());
@@ -157,7 +157,7 @@ int main(int argc, char **argv)
         OPT_MULTI(0, "set", &a.rules, "MATCH=COLUMNS", "one rule of a policy table, behind those of --policy: 'op:MatMul=dynamic'"),  \
         OPT_ENUM_OR_FILE(0, "target", &a.target, target_name, "where the model will run"),                                   \
         OPT_ENUM(0, "scheme", &a.scheme, scheme_name, "one scheme, but for what the policy leaves float"),                   \
-        OPT_ENUM(0, "bits", &a.bits, bits_name, "of weights in blocks (weight-only)"),                                              \
+        OPT_ENUM(0, "bits", &a.bits, bits_name, "of weights in blocks (weight-only); 4, and 8 of a token model's head, unless told"), \
         OPT_ENUM(0, "block-size", &a.block_size, block_name, "weights of a column that share a scale (weight-only); 32, or of 8 bits what takes least, unless told"), \
         OPT_ENUM(0, "accuracy-level", &a.accuracy_level, level_name, "of MatMulNBits (weight-only)"),                                \
         OPT_FLAG(0, "symmetric", &a.symmetric, "blocks have no zero points of their own (weight-only)"),                            \

@@ -20,7 +20,7 @@ static oct_status block_options(oct_cli *cli, const convert_args *a, const oct_p
             oct_hint(err, "add --scheme weight-only, or a policy rule with that scheme");
             return OCT_EUSAGE;
         }
-    o->bits = atoi(a->bits); /* one of the names of an option */
+    o->bits = a->bits ? atoi(a->bits) : 0; /* one of the names of an option */
     o->block = a->block_size ? atoi(a->block_size) : 0;
     o->symmetric = a->symmetric;
     o->block_bytes = strcmp(a->accuracy_level, "4") == 0;
@@ -46,7 +46,7 @@ static oct_status name_output(session *s, oct_err *err)
         size_t n = strlen(model);
         if (n > 5 && strcmp(model + n - 5, ".onnx") == 0)
             n -= 5;
-        bool four = s->c.o.job.scheme == OCT_SCHEME_WEIGHT_ONLY && strcmp(s->a->bits, "4") == 0;
+        bool four = s->c.o.job.scheme == OCT_SCHEME_WEIGHT_ONLY && (!s->a->bits || strcmp(s->a->bits, "4") == 0);
         s->output = oct_arena_printf(s->c.arena, "%.*s.%s.onnx", (int)n, model, half ? oct_scheme_name(s->c.o.job.scheme) : four ? "int4" : "int8");
     }
     return s->output ? OCT_OK : oct_nomem(err);

@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""Converts the token models of testdata/tokens to weights in blocks, and holds what that costs in perplexity.
+
+    check_tokens.py [--qconvert PROGRAM] [--qeval PROGRAM] [--models FOLDER] [-v]
+
+Perplexities come from qeval and, of the logits of ONNX Runtime on the same file, from NumPy: they must be the same to the digits that qeval prints.
+With samples 4 bits may cost at most half of what they cost to the nearest value: of our own conversion without samples, and of plain rounding between the
+smallest and the largest weight of each block, made here.
+
+Needs Python packages: runs itself with OCT_PYTHON when that is set.
+Exit: 0 when all hold, 1 when not, 77 without the packages.
+"""
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
+from pylib import packages
+
+packages.need("numpy", "onnx", "onnxruntime")
+import numpy as np
+import onnx
+
+from pylib import peer, tokenmodel, tokennet, tool
+from pylib.judge import Checker, options
+
+FORMS = {"llama": (["--format", "qdq"], ["--bits", "4"]),
+         "gpt": (["--bits", "4"], ["--bits", "4", "--symmetric", "--block-size", "64"], ["--bits", "8"])}
+BLOCK = 32
+
+
+def theirs(model, data):
+    """Perplexity of ONNX Runtime's logits."""
+    session = peer.session(str(model))
+    named = {i.name: data[i.name] for i in session.get_inputs()}
+    return tokennet.perplexity(session.run(None, named)[0], data["input_ids"], data["attention_mask"])
+
+
+def ours(check, models, data, *more):
+    """By qeval, a model each."""
+    report = check.folder / "eval.json"
+    tool.run([check.qeval, *models, "--data", data, "--metric", "perplexity", "-q", "--json", report, *(more or ["--batch", "16", "--threads", "1"])])
+    return [m["metrics"]["perplexity"] for m in json.loads(report.read_text())["models"]]
+
+
+def plainly_rounded(path, out):
+    """Every matrix of a product in 4 bits between the ends of each block along its rows."""
+    model = onnx.load(path)
+    consts = {t.name: t for t in model.graph.initializer}
+    for node in model.graph.node:
+        t = consts.get(node.input[1]) if node.op_type == "MatMul" else None
+        if t is None:
+            continue
+        w = onnx.numpy_helper.to_array(t).copy()
+        for at in range(0, len(w), BLOCK):
+            b = w[at:at + BLOCK]
+            lo, hi = np.minimum(b.min(0), 0), np.maximum(b.max(0), 0)
+            step = np.maximum((hi - lo) / 15, 1e-20)
+            zero = np.rint(-lo / step)
+            w[at:at + BLOCK] = (np.clip(np.rint(b / step) + zero, 0, 15) - zero) * step
+        t.CopyFrom(onnx.numpy_helper.from_array(w.astype(np.float32), t.name))
+    onnx.save(model, out)
+
+
+def same(printed, value):
+    return f"{printed:.6g}" == f"{value:.6g}" or abs(printed - value) < 5e-6 * value
+
+
+def agree(check, what, model, score, data):
+    check.hold(f"{what}: perplexity is that of ONNX Runtime's logits", same(score, theirs(model, data)), f"{score:.7g}, {theirs(model, data):.7g}")
+
+
+def convert(check, path, calib, form):
+    """(nearest, compensated, report of the second)"""
+    made = [check.folder / f"{kind}.onnx" for kind in ("nearest", "compensated")]
+    check.convert(path, made[0], "--scheme", "weight-only", *form)
+    report = check.convert(path, made[1], "--scheme", "weight-only", *form, "--data", calib)
+    return *made, report
+
+
+def compare(check, path, folder, data, form):
+    what = f"{path.stem} {' '.join(form)}".strip()
+    nearest, compensated, report = convert(check, path, folder / "calib.npz", form)
+    real, near, comp = ours(check, (path, nearest, compensated), folder / "eval.npz")
+    for kind, model, score in (("float", path, real), ("nearest", nearest, near), ("compensated", compensated, comp)):
+        agree(check, f"{what}: {kind}", model, score, data)
+    method = {m["name"]: m for m in report["methods"]}["block-rounding"]
+    check.hold(f"{what}: the method says what it won", method["ran"] and method["after"] > method["before"] + 2, str(method))
+    detail = f"nearest {near - real:+.4f}, compensated {comp - real:+.4f}"
+    if form[-2:] == ["--bits", "8"]:
+        check.hold(f"{what}: hardly anything is lost", comp - real < 0.002, detail)
+        return
+    check.hold(f"{what}: at most half is lost", near - real > 0.01 and comp - real <= 0.5 * (near - real), detail)
+    if form == ["--bits", "4"]:
+        plain = check.folder / "plain.onnx"
+        plainly_rounded(path, plain)
+        lost = theirs(plain, data) - real
+        check.hold(f"{what}: at most half of plain rounding's", comp - real <= 0.5 * lost, f"plain {lost:+.4f}, {detail}")
+
+
+def bits_of(model):
+    nodes = [n for n in onnx.load(model).graph.node if n.op_type == "MatMulNBits"]
+    return [next(a.i for a in n.attribute if a.name == "bits") for n in nodes]
+
+
+def heads(check, folder):
+    """A head of its own has 8 bits unless told; one whose numbers are a quantized table, too, has 4, and serves as that table, so it is not compensated."""
+    out, wide = check.folder / "head.onnx", check.folder / "wide.onnx"
+    check.convert(folder / "llama.onnx", out, "--scheme", "weight-only")
+    check.hold("a head of its own", bits_of(out)[-1] == 8 and set(bits_of(out)[:-1]) == {4}, str(bits_of(out)))
+    net = tokennet.Gpt(3, 512, 64)
+    onnx.save(tokenmodel.Writer(net).model(), wide)
+    ids = np.random.default_rng(4).integers(0, 512, (24, 64))
+    np.savez(check.folder / "wide.npz", **tokenmodel.arrays(net, ids))
+    check.convert(wide, check.folder / "near.onnx", "--scheme", "weight-only")
+    check.convert(wide, out, "--scheme", "weight-only", "--data", check.folder / "wide.npz")
+    made = [onnx.load(m) for m in (check.folder / "near.onnx", out)]
+    head = [[n for n in m.graph.node if n.op_type == "MatMulNBits"][-1].input[1] for m in made]
+    stored = [next(t.raw_data for t in m.graph.initializer if t.name == name) for m, name in zip(made, head)]
+    picks = any(n.op_type == "GatherBlockQuantized" for n in made[1].graph.node)
+    check.hold("a tied head", set(bits_of(out)) == {4} and picks and stored[0] == stored[1], str(bits_of(out)))
+    session = peer.session(str(out))
+    got = session.run(None, {k: v for k, v in tokenmodel.arrays(net, ids).items() if k in {i.name for i in session.get_inputs()}})[0]
+    said = ours(check, (out,), check.folder / "wide.npz")[0]
+    check.hold("a tied head in ONNX Runtime", same(said, tokennet.perplexity(got, ids)), f"{said:.7g}")
+
+
+def batches_and_threads(check, path, folder):
+    """The same digits, and the same bytes."""
+    scores = [ours(check, (path,), folder / "eval.npz", *more)[0] for more in ([], ["--batch", "7"], ["--batch", "64", "--threads", "2"])]
+    check.hold(f"{path.stem}: perplexity is the same however it is run", len(set(scores)) == 1, str(scores))
+    made = set()
+    for more in ([], ["--threads", "1"], ["--isa", "scalar"]):
+        check.convert(path, check.folder / "same.onnx", "--scheme", "weight-only", "--data", folder / "calib.npz", "--samples", "16", *more)
+        made.add(b"".join(t.raw_data for t in onnx.load(check.folder / "same.onnx").graph.initializer))
+    check.hold(f"{path.stem}: the same weights on any threads and instruction set", len(made) == 1)
+
+
+def main():
+    parser = options(__doc__)
+    parser.add_argument("--models", type=Path, default=tool.ROOT / "testdata" / "tokens", help="folder of make_token_models.py")
+    args = parser.parse_args()
+    with np.load(args.models / "eval.npz") as arrays:
+        data = dict(arrays)
+    with tempfile.TemporaryDirectory() as folder:
+        check = Checker(args, Path(folder))
+        for name, forms in FORMS.items():
+            for form in forms:
+                compare(check, args.models / f"{name}.onnx", args.models, data, form)
+        batches_and_threads(check, args.models / "llama.onnx", args.models)
+        heads(check, args.models)
+        return check.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
