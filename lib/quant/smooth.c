@@ -16,6 +16,7 @@
 
 #define LEAST_GAIN 0.5 /* dB at the outputs, of the smoothed values and the layers that read them alone */
 enum { MOST_CONSTANTS = 4 };
+static const double shares[] = { 0.5, 0.25, 0.75 }; /* exponents that are tried of weights in blocks */
 
 typedef struct site {
     int value;                    /* as it is made ... */
@@ -28,10 +29,12 @@ typedef struct site {
     oct_scaled_layer *reader;
     size_t n_readers;
     int *exponent;                /* [channels]: the values take 2^exponent */
+    float *top;                   /* [channels]: their largest magnitudes; of weights in blocks */
 } site;
 
 typedef struct smoother {
     oct_conversion *c;
+    bool blocks;            /* layers are those with weights in blocks, which alone are rounded */
     oct_arena *a;
     site *site;
     size_t n;
@@ -70,11 +73,20 @@ static bool find_constants(const oct_graph *g, int v, site *x, int depth)
     return product ? any : all;
 }
 
-/* A layer on integers that reads the last dimension of the value as its input channels. */
+/* A layer on integers; or with weights in blocks. */
+static bool is_rounded(const smoother *s, int node)
+{
+    const oct_qjob *j = s->c->job;
+    if (!s->blocks)
+        return oct_is_product(j, node);
+    return node < (int)j->n_nodes && j->node[node].scheme == OCT_SCHEME_WEIGHT_ONLY && oct_op_of(j->g, node)->weights.blocks;
+}
+
+/* A layer that is rounded and reads the last dimension of the value as its input channels. */
 static bool reads(const smoother *s, oct_use u, const site *x, oct_scaled_layer *l)
 {
     const oct_qjob *j = s->c->job;
-    return u.slot == 0 && oct_is_product(j, u.node) && oct_channel_axis(oct_op_of(j->g, u.node), &j->g->node[u.node]) == -1 &&
+    return u.slot == 0 && is_rounded(s, u.node) && oct_channel_axis(oct_op_of(j->g, u.node), &j->g->node[u.node]) == -1 &&
            oct_scaled_layer_of(j->g, u.node, l) && l->weights.ins == x->channels;
 }
 
@@ -91,10 +103,10 @@ static oct_status find_readers(smoother *s, site *x, oct_err *err)
             continue;
         }
         x->folds = false;
-        by_products |= v->uses[i].slot >= 0 && oct_is_product(s->c->job, v->uses[i].node);
+        by_products |= v->uses[i].slot >= 0 && is_rounded(s, v->uses[i].node);
     }
     x->folds &= !v->is_output;
-    if (by_products)
+    if (by_products || (s->blocks && !x->folds)) /* a product in front of weights in blocks would cost more than it wins */
         x->n_readers = 0;
     return OCT_OK;
 }
@@ -154,6 +166,35 @@ static bool set_exponents(site *x, const oct_chan *range, const float *largest)
     return any;
 }
 
+/* Activation-aware (AWQ: Lin et al., 2023, section 3.2): weights take the `share`-th power of their inputs' magnitudes, around the mean, so that those whose
+ * errors count most have the finest steps. Whether any is not 1. */
+static bool set_by_inputs(site *x, double share)
+{
+    double sum = 0;
+    int64_t live = 0;
+    bool any = false;
+    for (int pass = 0; pass < 2; pass++)
+        for (int64_t c = 0; c < x->channels; c++) {
+            if (!(x->top[c] > 0))
+                continue;
+            sum += pass ? 0 : log2((double)x->top[c]);
+            live += !pass;
+            const double e = pass ? rint(-share * (log2((double)x->top[c]) - sum / (double)live)) : 0;
+            x->exponent[c] = (int)fmax(-OCT_SCALING_MOST, fmin(OCT_SCALING_MOST, e));
+            any |= x->exponent[c] != 0;
+        }
+    return any;
+}
+
+static oct_status keep_tops(smoother *s, site *x, const oct_chan *range, oct_err *err)
+{
+    if (!(x->top = oct_arena_calloc(s->a, (size_t)x->channels, sizeof *x->top)))
+        return oct_nomem(err);
+    for (int64_t c = 0; c < x->channels; c++)
+        x->top[c] = fmaxf(range[c].max, -range[c].min);
+    return OCT_OK;
+}
+
 /* Sites whose channels are alike drop out. */
 static oct_status choose(smoother *s, const oct_calib *c, oct_err *err)
 {
@@ -167,7 +208,11 @@ static oct_status choose(smoother *s, const oct_calib *c, oct_err *err)
             return oct_nomem(err);
         for (size_t k = 0; k < x->n_readers; k++)
             find_largest(g, &x->reader[k], largest);
-        if (t && t->chan.channels == (size_t)x->channels && set_exponents(x, t->chan.c, largest))
+        if (!t || t->chan.channels != (size_t)x->channels)
+            continue;
+        if (s->blocks)
+            OCT_TRY(keep_tops(s, x, t->chan.c, err));
+        if (s->blocks ? set_by_inputs(x, shares[0]) : set_exponents(x, t->chan.c, largest))
             s->site[kept++] = *x;
     }
     s->n = kept;
@@ -255,7 +300,7 @@ static oct_status set_mask(smoother *s, oct_err *err)
         for (size_t k = 0; k < s->site[i].n_readers; k++)
             layer[s->site[i].reader[k].node] = true;
     }
-    s->mask = (oct_sim_mask){ .value = value, .weights = OCT_SIM_SOME_WEIGHTS, .layer = layer };
+    s->mask = (oct_sim_mask){ .value = value, .no_values = s->blocks, .weights = OCT_SIM_SOME_WEIGHTS, .layer = layer };
     return OCT_OK;
 }
 
@@ -264,6 +309,8 @@ static oct_status act(oct_trial *t, oct_conversion *c, oct_method_result *r, oct
     smoother *s = t->arg;
     (void)r;
     (void)a;
+    for (size_t i = 0; s->blocks && i < s->n; i++)
+        set_by_inputs(&s->site[i], shares[t->attempt]);
     for (size_t i = 0; i < s->n; i++)
         OCT_TRY(apply(c->m->graph, &s->site[i], err));
     OCT_TRY(oct_conversion_reopen(c, err));
@@ -281,7 +328,7 @@ static oct_status record(const smoother *s, const site *x, oct_err *err)
 static oct_status attempt(smoother *s, oct_method_result *r, oct_err *err)
 {
     const oct_graph *g = s->c->m->graph;
-    oct_trial t = { .size = OCT_SIM_MANY_RUNS, .mask = &s->mask, .graph = true, .act = act, .undo = take_back, .gain = LEAST_GAIN,
+    oct_trial t = { .size = OCT_SIM_MANY_RUNS, .mask = &s->mask, .attempts = s->blocks ? (int)OCT_COUNT(shares) : 1, .graph = true, .act = act, .undo = take_back, .gain = LEAST_GAIN,
                     .otherwise = "channels stay as they are", .arg = s };
     if (!(s->was = oct_arena_calloc(s->a, g->n_value, sizeof *s->was)))
         return oct_nomem(err);
@@ -291,10 +338,10 @@ static oct_status attempt(smoother *s, oct_method_result *r, oct_err *err)
     OCT_TRY(oct_conversion_try(s->c, &t, r, err));
     if (s->undone != OCT_OK)
         return oct_nomem(err);
-    r->measure = "output SQNR of these values and layers alone";
+    r->measure = s->blocks ? "output SQNR of these layers alone" : "output SQNR of these values and layers alone";
     if (!t.won)
         return OCT_OK;
-    snprintf(r->choice, sizeof r->choice, "channels of %zu value%s smoothed", s->n, s->n == 1 ? "" : "s");
+    snprintf(r->choice, sizeof r->choice, "channels of %zu value%s %s", s->n, s->n == 1 ? "" : "s", s->blocks ? "scaled" : "smoothed");
     for (size_t i = 0; i < s->n; i++)
         OCT_TRY(record(s, &s->site[i], err));
     return OCT_OK;
@@ -304,7 +351,8 @@ static oct_status smooth(smoother *s, oct_method_result *r, oct_err *err)
 {
     OCT_TRY(find_sites(s, err));
     if (s->n == 0) {
-        r->why = "no integer layer reads what a normalization scales by channels";
+        r->why = s->blocks ? "only layers with weights in blocks may read what a normalization scales by channels, and nothing is read so"
+                           : "no integer layer reads what a normalization scales by channels";
         return OCT_OK;
     }
     OCT_TRY(find_factors(s, err));
@@ -313,12 +361,22 @@ static oct_status smooth(smoother *s, oct_method_result *r, oct_err *err)
     return s->n ? attempt(s, r, err) : OCT_OK;
 }
 
-static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
+static oct_status run_with(oct_conversion *c, bool blocks, oct_method_result *r, oct_err *err)
 {
-    smoother s = { .c = c, .a = oct_arena_create() };
+    smoother s = { .c = c, .blocks = blocks, .a = oct_arena_create() };
     const oct_status st = s.a ? smooth(&s, r, err) : oct_nomem(err);
     oct_arena_destroy(s.a);
     return st;
+}
+
+static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
+{
+    return run_with(c, false, r, err);
+}
+
+static oct_status run_blocks(oct_conversion *c, oct_method_result *r, oct_err *err)
+{
+    return run_with(c, true, r, err);
 }
 
 const oct_method oct_method_smooth = {
@@ -328,4 +386,14 @@ const oct_method oct_method_smooth = {
     .needs = OCT_NEEDS_SAMPLES,
     .by_default = true,
     .run = run,
+};
+
+const oct_method oct_method_block_scaling = {
+    .name = "block-scaling",
+    .summary = "weights in blocks take more of the channels whose inputs are large, and what normalization makes takes less",
+    .step = OCT_STEP_GRAPH,
+    .needs = OCT_NEEDS_SAMPLES,
+    .by_default = true,
+    .of_blocks = true,
+    .run = run_blocks,
 };

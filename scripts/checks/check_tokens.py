@@ -126,6 +126,35 @@ def heads(check, folder):
     check.hold("a tied head in ONNX Runtime", same(said, tokennet.perplexity(got, ids)), f"{said:.7g}")
 
 
+def stand_out(source, out):
+    """The same function, with a tenth of the normalized channels 32 times larger, and the weights that read them smaller."""
+    model, rng = onnx.load(source), np.random.default_rng(6)
+    consts = {t.name: t for t in model.graph.initializer}
+
+    def scale(name, by):
+        consts[name].CopyFrom(onnx.numpy_helper.from_array((onnx.numpy_helper.to_array(consts[name]) * by).astype(np.float32), name))
+
+    for norm, layers in ((f"{i}.{n}", [f"{i}.{w}" for w in ws]) for i in range(2) for n, ws in (("norm1", "qkv"), ("norm2", ("gate", "up")))):
+        factor = np.exp2(np.where(rng.random(64) < 0.1, 5, 0))
+        scale(f"{norm}.gain", factor)
+        for w in layers:
+            scale(w, 1 / factor[:, None])
+    onnx.save(model, out)
+
+
+def channels_that_stand_out(check, folder, data):
+    """Scales by what the inputs are, alone and with rounding."""
+    source, out, lost = check.folder / "out.onnx", check.folder / "scaled.onnx", {}
+    stand_out(folder / "llama.onnx", source)
+    real = theirs(source, data)
+    check.hold("channels that stand out: the same function", abs(real - theirs(folder / "llama.onnx", data)) < 1e-4, f"{real:.6g}")
+    for what, without in (("none", ("block-scaling", "block-rounding")), ("scaling", ("block-rounding",)), ("rounding", ("block-scaling",)), ("both", ())):
+        methods = [w for m in without for w in ("--no-method", m)]
+        check.convert(source, out, "--scheme", "weight-only", "--bits", "4", "--data", folder / "calib.npz", *methods)
+        lost[what] = theirs(out, data) - real
+    check.hold("channels that stand out", lost["scaling"] < 0.5 * lost["none"] and lost["both"] < 0.6 * min(lost["scaling"], lost["rounding"]), str(lost))
+
+
 def batches_and_threads(check, path, folder):
     """The same digits, and the same bytes."""
     scores = [ours(check, (path,), folder / "eval.npz", *more)[0] for more in ([], ["--batch", "7"], ["--batch", "64", "--threads", "2"])]
@@ -150,6 +179,7 @@ def main():
                 compare(check, args.models / f"{name}.onnx", args.models, data, form)
         batches_and_threads(check, args.models / "llama.onnx", args.models)
         heads(check, args.models)
+        channels_that_stand_out(check, args.models, data)
         return check.finish()
 
 
