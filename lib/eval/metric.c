@@ -355,6 +355,18 @@ oct_status oct_drop_limit_parse(const char *text, oct_drop_limit *d, oct_err *er
     return OCT_OK;
 }
 
+oct_status oct_agreement_parse(const char *option, const char *text, oct_drop_limit *d, oct_err *err)
+{
+    const oct_status st = oct_drop_limit_parse(text, d, NULL);
+    if (st == OCT_OK && !d->relative && d->value >= 0 && d->value <= 1) {
+        d->value = 1 - d->value;
+        return OCT_OK;
+    }
+    oct_fail(err, OCT_EUSAGE, "%s: '%s' is not a share of samples", option, text);
+    oct_hint(err, "give 0.99 or 99%%");
+    return OCT_EUSAGE;
+}
+
 oct_status oct_drop_limit_check(const oct_drop_limit *d, const oct_metric *m, oct_err *err)
 {
     if (!d->relative || m->kind != OCT_METRIC_WHOLE)

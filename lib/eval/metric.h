@@ -88,6 +88,8 @@ typedef struct oct_drop_limit {
     bool relative;
 } oct_drop_limit;
 oct_status oct_drop_limit_parse(const char *text, oct_drop_limit *d, oct_err *err);
+/* "0.99", "99%": the share of samples that agree at least, as the limit of agreement's drop. OCT_EUSAGE names the option. */
+oct_status oct_agreement_parse(const char *option, const char *text, oct_drop_limit *d, oct_err *err);
 /* Whether the limit can be asked of the metric: OCT_EUSAGE for a relative one where float has no value. */
 oct_status oct_drop_limit_check(const oct_drop_limit *d, const oct_metric *m, oct_err *err);
 /* The limit as a drop. */

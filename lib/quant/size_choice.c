@@ -6,6 +6,7 @@
  * and no file system is asked. */
 #include "quant/size_choice_int.h"
 
+#include "base/size_text.h"
 #include "eval/summary.h"
 
 #include <math.h>
@@ -18,20 +19,8 @@ enum { MOST_ROUNDS = 16, END_BYTES = 1 << 10 }; /* END_BYTES: what types of an i
 
 oct_status oct_size_limit_parse(const char *option, const char *text, oct_size_limit *l, oct_err *err)
 {
-    static const struct {
-        const char *unit;
-        double bytes;
-    } units[] = { { "", 1 }, { "B", 1 }, { "kB", 1e3 }, { "MB", 1e6 }, { "GB", 1e9 }, { "KiB", 1024 }, { "MiB", 1048576 }, { "GiB", 1073741824 } };
-    char *end;
-    const double x = strtod(text, &end);
-    const bool number = end != text && x > 0 && x <= 1e15;
     *l = (oct_size_limit){ 0 };
-    if (number && strcmp(end, "%") == 0 && x <= 1000)
-        l->share = x / 100;
-    for (size_t i = 0; i < OCT_COUNT(units) && number; i++)
-        if (strcmp(end, units[i].unit) == 0 && x * units[i].bytes >= 1)
-            l->bytes = (uint64_t)(x * units[i].bytes);
-    if (l->share > 0 || l->bytes)
+    if (oct_size_text(text, &l->bytes, &l->share))
         return OCT_OK;
     oct_fail(err, OCT_EUSAGE, "%s: '%.100s' is no size", option, text);
     oct_hint(err, "give a share of the float file, as 25%%, or bytes, as 12MB or 800kB");

@@ -149,20 +149,15 @@ static oct_goal *add_goal(session *s, const char *option, const char *metric)
 static oct_status read_goals(session *s, oct_err *err)
 {
     const convert_args *a = s->a;
-    oct_drop_limit share;
+    oct_drop_limit least;
     if (a->max_drop)
         OCT_TRY(oct_drop_limit_parse(a->max_drop, &add_goal(s, "--max-drop", NULL)->limit, err));
     if (oct_cli_given(s->cli, "min-sqnr"))
         add_goal(s, "--min-sqnr", "sqnr")->limit.value = pow(10, -a->min_sqnr / 10);
     if (!a->min_agreement)
         return OCT_OK;
-    const oct_status st = oct_drop_limit_parse(a->min_agreement, &share, NULL);
-    if (st != OCT_OK || share.relative || !(share.value >= 0 && share.value <= 1)) {
-        oct_fail(err, OCT_EUSAGE, "--min-agreement: '%s' is not a share of samples", a->min_agreement);
-        oct_hint(err, "give 0.99 or 99%%");
-        return OCT_EUSAGE;
-    }
-    add_goal(s, "--min-agreement", "agreement")->limit.value = 1 - share.value;
+    OCT_TRY(oct_agreement_parse("--min-agreement", a->min_agreement, &least, err));
+    add_goal(s, "--min-agreement", "agreement")->limit = least;
     return OCT_OK;
 }
 
