@@ -189,32 +189,50 @@ static bool same_shape(const oct_array *a, const oct_operand *t)
     return a->rank == t->rank && memcmp(a->dims, t->dims, (size_t)a->rank * sizeof a->dims[0]) == 0;
 }
 
+/* Takes a metric that was asked for, once. */
+static oct_status take_metric(evaluation *e, const oct_metric *m, oct_err *err)
+{
+    for (size_t i = 0; i < e->n_metric; i++)
+        if (e->metric[i] == m)
+            return OCT_OK;
+    if (strncmp(m->name, "top", 3) == 0 && !e->kase.labels)
+        return oct_fail(err, OCT_EUSAGE, "metric '%s' needs labels, and the data has none", m->name);
+    if (m->relative && !e->kase.compared)
+        return oct_fail(err, OCT_EUSAGE, "metric '%s' compares two models, and there is one", m->name);
+    e->metric[e->n_metric++] = m;
+    return OCT_OK;
+}
+
+/* A gate on which class is chosen says nothing where outputs are no classes. */
+static oct_status take_needed(evaluation *e, const oct_metric *m, oct_err *err)
+{
+    if (m->kind != OCT_METRIC_PROPORTION || !m->relative || e->kase.classes >= 2)
+        return take_metric(e, m, err);
+    oct_fail(err, OCT_EUSAGE, "%s is of classes, and the first output is no list of them for each sample", m->name);
+    oct_hint(err, "--min-sqnr and --max-drop cosine=D judge any output");
+    return OCT_EUSAGE;
+}
+
 static oct_status decide_metrics(evaluation *e, oct_err *err)
 {
-    const size_t n = e->o->metrics ? e->o->n_metrics : SIZE_MAX;
+    const oct_eval_options *o = e->o;
     size_t room = 0;
     while (oct_metric_at(room))
         room++;
-    room = e->o->metrics ? e->o->n_metrics : room;
-    e->metric = oct_arena_calloc(e->arena, room + 2, sizeof *e->metric);
+    e->metric = oct_arena_calloc(e->arena, room + o->n_metrics + o->n_needed + 2, sizeof *e->metric);
     if (!e->metric)
         return oct_nomem(err);
-    if (e->o->command)
-        e->metric[e->n_metric++] = oct_command_metric(e->o->command, false);
-    for (size_t i = 0; i < n; i++) {
-        const oct_metric *m = e->o->metrics ? e->o->metrics[i] : oct_metric_at(i);
-        if (!m)
-            break;
-        bool needs_labels = strncmp(m->name, "top", 3) == 0;
-        if (!e->o->metrics && !m->applies(&e->kase))
-            continue;
-        if (needs_labels && !e->kase.labels)
-            return oct_fail(err, OCT_EUSAGE, "metric '%s' needs labels, and the data has none", m->name);
-        if (m->relative && !e->kase.compared)
-            return oct_fail(err, OCT_EUSAGE, "metric '%s' compares two models, and there is one", m->name);
-        e->of_tokens |= m->kind == OCT_METRIC_TOKENS;
-        e->metric[e->n_metric++] = m;
-    }
+    if (o->command)
+        e->metric[e->n_metric++] = oct_command_metric(o->command, false);
+    for (size_t i = 0; o->metrics && i < o->n_metrics; i++)
+        OCT_TRY(take_metric(e, o->metrics[i], err));
+    for (size_t i = 0; !o->metrics && i < room; i++)
+        if (oct_metric_at(i)->applies(&e->kase))
+            e->metric[e->n_metric++] = oct_metric_at(i);
+    for (size_t i = 0; i < o->n_needed; i++)
+        OCT_TRY(take_needed(e, o->needed[i], err));
+    for (size_t i = 0; i < e->n_metric; i++)
+        e->of_tokens |= e->metric[i]->kind == OCT_METRIC_TOKENS;
     for (size_t k = 0; k < e->n_subject; k++)
         if (!(e->subject[k].tally = oct_arena_calloc(e->arena, e->n_metric + 1, sizeof(tally))))
             return oct_nomem(err);
@@ -625,6 +643,7 @@ oct_status oct_eval(const oct_eval_model *models, size_t n_models, oct_source *s
     oct_arena *a = oct_arena_create();
     oct_eval_result *r = a ? oct_arena_calloc(a, 1, sizeof *r) : NULL;
     oct_status s = r && e.arena ? OCT_OK : oct_nomem(err);
+    const double began = oct_now();
     if (r)
         r->arena = a;
     if (s == OCT_OK)
@@ -635,6 +654,8 @@ oct_status oct_eval(const oct_eval_model *models, size_t n_models, oct_source *s
         s = run_command(&e, err);
     if (s == OCT_OK)
         s = fill_result(&e, r, err);
+    if (r)
+        r->seconds = oct_now() - began;
     teardown(&e);
     oct_pool_alone(o->pool, false);
     if (s != OCT_OK) {

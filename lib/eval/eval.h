@@ -28,6 +28,8 @@ typedef struct oct_eval_options {
     size_t batch;                    /* samples at a time; 0: 1. A batch the model fixes overrides it. */
     const oct_metric *const *metrics; /* NULL: those that apply */
     size_t n_metrics;
+    const oct_metric *const *needed;  /* n_needed metrics more, which gates ask for; those that are there already count once */
+    size_t n_needed;
     const oct_metric_command *command; /* its metric comes first; NULL: none */
     int64_t layer_samples;           /* samples over which layers are compared: 0 none, -1 all */
     double latency_seconds;          /* time to spend on timing, in all; 0: no timing */
@@ -132,6 +134,7 @@ typedef struct oct_eval_result {
     int64_t samples, bad_samples, layer_samples;
     size_t batch; /* samples at a time: what was asked for, or the models fix */
     int threads;
+    double seconds;  /* that it took in all */
     const char *isa; /* set by the caller, for the report; may be NULL */
 } oct_eval_result;
 
