@@ -62,6 +62,15 @@ void oct_cli_warn(oct_cli *cli, const char *fmt, ...)
     va_end(ap);
 }
 
+void oct_cli_fault(oct_cli *cli, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    say_head(cli, "", OCT_STYLE_ERROR);
+    vsay(cli, fmt, ap);
+    va_end(ap);
+}
+
 FILE *oct_cli_result(oct_cli *cli)
 {
     oct_place p;

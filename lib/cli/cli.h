@@ -166,6 +166,8 @@ int oct_cli_finish(oct_cli *cli, oct_status s, oct_err *err);
  * level n > 0 with n times -v; a warning ("qcalib: warning: ...") always shows. No newline in fmt. */
 void oct_cli_note(oct_cli *cli, int level, const char *fmt, ...) OCT_PRINTF(3, 4);
 void oct_cli_warn(oct_cli *cli, const char *fmt, ...) OCT_PRINTF(2, 3);
+/* The same as the line of oct_cli_finish ("qcalib: ..."), of faults that are several: all but the last, which ends the run. */
+void oct_cli_fault(oct_cli *cli, const char *fmt, ...) OCT_PRINTF(2, 3);
 
 /* The stream for the result people read: standard output, or standard error when --json or another OPT_OUT
  * takes standard output. Erases the progress line. Print to it with oct_print (textfmt.h) and tables. */

@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "eval/testcase.h"
 #include "eval/eval.h"
+#include "eval/gates.h"
 
 /* The number of the JSON's form; grows when a field changes its meaning. */
 enum { OCT_REPORT_SCHEMA = 1 };
@@ -15,15 +16,15 @@ typedef struct oct_report_context {
     const char *preprocess;   /* canonical text */
     const char *const *data;  /* the SPECs */
     size_t n_data;
-    const oct_metric *goal;   /* --max-drop's metric, or NULL */
-    oct_drop_limit limit;
-    bool missed;              /* the goal was not met by every model */
+    const oct_gate_result *gates; /* n_gates of them, model by model */
+    size_t n_gates;
     const char *const *bad;   /* messages of samples that were skipped */
     size_t n_bad;
 } oct_report_context;
 
 void oct_report_json(const oct_eval_result *r, const oct_report_context *c, oct_buf *out);
-/* JUnit XML: a test case for each model and metric with a goal, and one for the samples. */
+/* JUnit XML: a suite for each quantized model (or the only model), with the environment as properties, a test case for the samples, for each
+ * metric and for each gate; a gate that is missed is a failure. */
 void oct_report_junit(const oct_eval_result *r, const oct_report_context *c, oct_buf *out);
 /* One page, complete in itself: no scripts, no links; light and dark. */
 void oct_report_html(const oct_eval_result *r, const oct_report_context *c, oct_buf *out);
@@ -36,11 +37,17 @@ const char *oct_report_drop(char dst[OCT_DROP_TEXT], const oct_eval_score *s);
  * and 400 samples cannot tell; about 14000 would". Returns dst. */
 const char *oct_report_gate(char dst[OCT_GATE_TEXT], const oct_eval_score *s, const oct_drop_limit *limit);
 
+/* The same of any gate: "size: 25123 bytes, at most 20000 are allowed: missed". Returns dst. */
+const char *oct_report_gate_result(char dst[OCT_GATE_TEXT], const oct_gate_result *g);
+/* "max-drop top1", "max-size": the gate's name, with its metric where it is about a drop. Returns dst. */
+enum { OCT_GATE_TITLE = 64 };
+const char *oct_report_gate_title(char dst[OCT_GATE_TITLE], const oct_gate_result *g);
+/* Whether all gates of models[k] are met; k 0: of all models. */
+bool oct_report_met(const oct_report_context *c, size_t k);
+
 /* "quantizes dynamically, with scales of 8 samples together: its results depend on the batch"; NULL when it does not. Returns dst. */
 enum { OCT_BATCH_TEXT = 120 };
 const char *oct_report_batch(char dst[OCT_BATCH_TEXT], const oct_eval_result *r, size_t k);
-/* The score of the metric of the goal in models[k]; NULL: none. */
-const oct_eval_score *oct_report_goal(const oct_eval_result *r, const oct_report_context *c, size_t k);
 
 /* JSON and JUnit of an ONNX test case. */
 void oct_check_json(const char *model, const char *dir, const oct_check_options *o, const oct_check_result *r, oct_buf *out);

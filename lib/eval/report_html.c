@@ -264,18 +264,16 @@ static void put_steps(oct_buf *b, const oct_eval_model_result *m)
 }
 
 /* Green and red say what is certain. */
-static void put_goal(oct_buf *b, const oct_eval_result *r, const oct_report_context *c, size_t k)
+static void put_gate(oct_buf *b, const oct_eval_result *r, const oct_gate_result *g)
 {
-    const oct_eval_score *s = oct_report_goal(r, c, k);
-    const oct_eval_gate g = oct_eval_judge(s, &c->limit);
     char words[OCT_GATE_TEXT];
-    oct_buf_printf(b, "<p class=\"%s\">goal", g.unsure ? "mid" : g.missed ? "bad" : "good");
+    oct_buf_printf(b, "<p class=\"%s\">goal", g->unsure ? "mid" : g->met ? "good" : "bad");
     if (r->n_models > 2) {
         oct_buf_puts(b, " of ");
-        text(b, base_name(r->models[k].name));
+        text(b, base_name(r->models[g->model].name));
     }
     oct_buf_puts(b, ": ");
-    text(b, oct_report_gate(words, s, &c->limit));
+    text(b, oct_report_gate_result(words, g));
     oct_buf_puts(b, "</p>\n");
 }
 
@@ -312,8 +310,8 @@ static void put_title(oct_buf *b, const oct_eval_result *r, const oct_report_con
             text(b, base_name(r->models[k].name));
             oct_buf_printf(b, " %s</p>\n", shared);
         }
-    for (size_t k = 1; c->goal && k < r->n_models; k++)
-        put_goal(b, r, c, k);
+    for (size_t i = 0; i < c->n_gates; i++)
+        put_gate(b, r, &c->gates[i]);
 }
 
 void oct_report_html(const oct_eval_result *r, const oct_report_context *c, oct_buf *out)

@@ -159,24 +159,75 @@ static void put_context(oct_json *j, const oct_eval_result *r, const oct_report_
     oct_json_str(j, "preprocess", c->preprocess);
     oct_json_int(j, "threads", r->threads);
     oct_json_str(j, "isa", r->isa);
-    if (!c->goal)
+}
+
+/* The first drop that was asked, over all models; `gates` has all. */
+static void put_goal(oct_json *j, const oct_report_context *c)
+{
+    const oct_gate_result *first = NULL;
+    bool met = true, unsure = false;
+    uint64_t samples = 0;
+    for (size_t i = 0; i < c->n_gates; i++) {
+        const oct_gate_result *g = &c->gates[i];
+        first = !first && g->gate->kind == OCT_GATE_DROP ? g : first;
+        if (!first || g->gate != first->gate)
+            continue;
+        met &= g->met;
+        unsure |= g->unsure;
+        samples = g->samples_needed > samples ? g->samples_needed : samples;
+    }
+    if (!first)
         return;
     oct_json_open(j, "goal", '{');
-    oct_json_str(j, "metric", c->goal->name);
-    oct_json_num(j, "max_drop", c->limit.value);
-    oct_json_bool(j, "relative", c->limit.relative);
-    oct_json_bool(j, "met", !c->missed);
-    bool unsure = false;
-    uint64_t samples = 0;
-    for (size_t k = 1; k < r->n_models; k++) {
-        const oct_eval_gate g = oct_eval_judge(oct_report_goal(r, c, k), &c->limit);
-        unsure |= g.unsure;
-        samples = g.samples > samples ? g.samples : samples;
-    }
+    oct_json_str(j, "metric", first->score->metric->name);
+    oct_json_num(j, "max_drop", first->gate->limit.value);
+    oct_json_bool(j, "relative", first->gate->limit.relative);
+    oct_json_bool(j, "met", met);
     oct_json_bool(j, "unsure", unsure);
     if (samples)
         oct_json_int(j, "samples_needed", (int64_t)samples);
     oct_json_close(j);
+}
+
+static void put_interval(oct_json *j, const oct_gate_result *g)
+{
+    if (isnan(g->lo)) {
+        oct_json_null(j, "interval");
+        return;
+    }
+    oct_json_open(j, "interval", '{');
+    oct_json_num(j, "low", g->lo);
+    oct_json_num(j, "high", g->hi);
+    oct_json_str(j, "method", g->method);
+    oct_json_close(j);
+}
+
+static void put_gates(oct_json *j, const oct_eval_result *r, const oct_report_context *c)
+{
+    char words[OCT_GATE_TEXT];
+    if (!c->n_gates)
+        return;
+    oct_json_open(j, "gates", '[');
+    for (size_t i = 0; i < c->n_gates; i++) {
+        const oct_gate_result *g = &c->gates[i];
+        oct_json_open(j, NULL, '{');
+        oct_json_str(j, "gate", oct_gate_name(g->gate->kind));
+        oct_json_str(j, "metric", g->score ? g->score->metric->name : NULL);
+        oct_json_str(j, "model", r->models[g->model].name);
+        put_db(j, "estimate", g->estimate);
+        put_interval(j, g);
+        oct_json_num(j, "limit", g->limit);
+        oct_json_bool(j, "met", g->met);
+        oct_json_bool(j, "unsure", g->unsure);
+        if (g->samples_needed)
+            oct_json_int(j, "samples_needed", (int64_t)g->samples_needed);
+        else
+            oct_json_null(j, "samples_needed");
+        oct_json_str(j, "text", oct_report_gate_result(words, g));
+        oct_json_close(j);
+    }
+    oct_json_close(j);
+    oct_json_bool(j, "gates_met", oct_report_met(c, 0));
 }
 
 void oct_report_json(const oct_eval_result *r, const oct_report_context *c, oct_buf *out)
@@ -185,6 +236,8 @@ void oct_report_json(const oct_eval_result *r, const oct_report_context *c, oct_
     oct_json_open(j, NULL, '{');
     oct_json_int(j, "schema", OCT_REPORT_SCHEMA);
     put_context(j, r, c);
+    put_goal(j, c);
+    put_gates(j, r, c);
     oct_json_int(j, "samples", r->samples);
     oct_json_int(j, "bad_samples", r->bad_samples);
     oct_json_int(j, "layer_samples", r->layer_samples);

@@ -41,14 +41,6 @@ const char *oct_report_batch(char dst[OCT_BATCH_TEXT], const oct_eval_result *r,
     return dst;
 }
 
-const oct_eval_score *oct_report_goal(const oct_eval_result *r, const oct_report_context *c, size_t k)
-{
-    for (size_t i = 0; k > 0 && c->goal && i < r->n_scores; i++)
-        if (r->models[k].scores[i].metric == c->goal)
-            return &r->models[k].scores[i];
-    return NULL;
-}
-
 /* What follows "met" or "missed": whether the samples can tell. */
 static const char *certainty(char dst[120], const oct_eval_score *s, const oct_eval_gate *g)
 {
@@ -74,5 +66,75 @@ const char *oct_report_gate(char dst[OCT_GATE_TEXT], const oct_eval_score *s, co
     else
         snprintf(dst, OCT_GATE_TEXT, "%s: %s, at most %s allowed: %s%s", s->metric->name, oct_report_drop(drop, s), allowed,
              g.missed ? "missed" : "met", certainty(sure, s, &g));
+    return dst;
+}
+
+/* ---- gates ---- */
+
+const char *oct_report_gate_title(char dst[OCT_GATE_TITLE], const oct_gate_result *g)
+{
+    const bool drop = g->gate->kind == OCT_GATE_DROP;
+    snprintf(dst, OCT_GATE_TITLE, "%s%s%s", oct_gate_name(g->gate->kind), drop ? " " : "", drop ? g->score->metric->name : "");
+    return dst;
+}
+
+bool oct_report_met(const oct_report_context *c, size_t k)
+{
+    for (size_t i = 0; i < c->n_gates; i++)
+        if (!c->gates[i].met && (k == 0 || c->gates[i].model == k))
+            return false;
+    return true;
+}
+
+/* Whether what was measured can tell. */
+static const char *doubt(const oct_gate_result *g)
+{
+    if (!g->unsure)
+        return "";
+    if (isnan(g->estimate))
+        return ", as it was not timed";
+    return g->lo < g->limit && g->limit < g->hi ? ", but the limit lies between the quartiles: the runs cannot tell"
+                                                 : ", but the times are few or spread too widely to tell";
+}
+
+/* The number of a gate that is about no drop, with its interval, and what is asked. */
+static int put_estimate(char *dst, const oct_gate_result *g)
+{
+    const int size = OCT_GATE_TEXT;
+    switch (g->gate->kind) {
+    case OCT_GATE_SQNR:
+        return isinf(g->estimate) && g->estimate > 0 ? snprintf(dst, size, "sqnr: outputs are equal, at least %.6g dB are asked", g->limit)
+                                                     : snprintf(dst, size, "sqnr: %.2f dB, at least %.6g dB are asked", g->estimate, g->limit);
+    case OCT_GATE_SPEEDUP:
+        return snprintf(dst, size, "speed: %.3g times float's (quartiles: %.3g to %.3g), at least %.6g times is asked", g->estimate, g->lo, g->hi, g->limit);
+    case OCT_GATE_LATENCY:
+        return snprintf(dst, size, "latency: %.4g ms (quartiles: %.4g to %.4g), at most %.6g ms is allowed", g->estimate, g->lo, g->hi, g->limit);
+    default:
+        return snprintf(dst, size, "%s: %.0f bytes, at most %.0f are allowed", g->gate->kind == OCT_GATE_SIZE ? "size" : "memory", g->estimate, g->limit);
+    }
+}
+
+/* "agreement: 98.50 % (95 %: 96.10 to 99.60, n = 400), at least 99 % is asked: missed, ..." */
+static void put_agreement(char *dst, const oct_gate_result *g)
+{
+    const oct_eval_gate j = { .missed = !g->met, .unsure = g->unsure, .samples = g->samples_needed };
+    char sure[120], interval[80] = "";
+    if (!isnan(g->lo))
+        snprintf(interval, sizeof interval, " (95 %%: %.2f to %.2f, n = %llu)", 100 * g->lo, 100 * g->hi, (unsigned long long)g->score->n);
+    snprintf(dst, OCT_GATE_TEXT, "agreement: %.2f %%%s, at least %.6g %% is asked: %s%s", 100 * g->estimate, interval, 100 * g->limit,
+             g->met ? "met" : "missed", certainty(sure, g->score, &j));
+}
+
+const char *oct_report_gate_result(char dst[OCT_GATE_TEXT], const oct_gate_result *g)
+{
+    if (g->gate->kind == OCT_GATE_DROP)
+        return oct_report_gate(dst, g->score, &g->gate->limit);
+    if (g->gate->kind == OCT_GATE_AGREEMENT) {
+        put_agreement(dst, g);
+        return dst;
+    }
+    const int n = put_estimate(dst, g);
+    if (n > 0 && n < OCT_GATE_TEXT)
+        snprintf(dst + n, (size_t)(OCT_GATE_TEXT - n), ": %s%s", g->met ? "met" : "missed", doubt(g));
     return dst;
 }

@@ -9,7 +9,6 @@
 #include "kernels/cpu.h"
 #include "ops/op.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { CHEAP_LAYER_SAMPLES = 16, OUTPUTS_BATCH = 8 };
@@ -25,6 +24,7 @@ typedef struct session {
     oct_eval_model *models;
     size_t n_models;
     oct_source *src;
+    oct_gates gates;
 } session;
 
 /* ---- models ---- */
@@ -133,37 +133,6 @@ static void warn_of_samples(const session *s, const oct_eval_result *r)
     }
 }
 
-/* ---- the goal ---- */
-
-/* The metric that --max-drop is about: the first asked for, else the first that applies; whether any model is beyond it. */
-static oct_status judge(const session *s, const oct_eval_result *r, oct_report_context *c, oct_err *err)
-{
-    if (!s->a->max_drop)
-        return OCT_OK;
-    size_t at = 0;
-    while (at < r->n_scores && isnan(r->models[r->n_models - 1].scores[at].drop))
-        at++;
-    if (at == r->n_scores) {
-        oct_fail(err, OCT_EUSAGE, "no metric here has a drop");
-        oct_hint(err, "--max-drop needs a float and a quantized model, and a metric such as top1, mse, agreement or cosine");
-        return OCT_EUSAGE;
-    }
-    c->goal = r->models[0].scores[at].metric;
-    OCT_TRY(oct_drop_limit_check(&c->limit, c->goal, err));
-    for (size_t k = 1; k < r->n_models; k++)
-        c->missed |= oct_eval_judge(&r->models[k].scores[at], &c->limit).missed;
-    return OCT_OK;
-}
-
-static oct_status goal_error(const oct_eval_result *r, const oct_report_context *c, oct_err *err)
-{
-    char text[OCT_GATE_TEXT];
-    for (size_t k = 1; c->missed && k < r->n_models; k++)
-        if (oct_eval_judge(oct_report_goal(r, c, k), &c->limit).missed)
-            return oct_fail(err, OCT_EGOAL, "%s: %s", r->models[k].name, oct_report_gate(text, oct_report_goal(r, c, k), &c->limit));
-    return OCT_OK;
-}
-
 /* ---- writing ---- */
 
 typedef void (*report_fn)(const oct_eval_result *r, const oct_report_context *c, oct_buf *out);
@@ -206,24 +175,26 @@ static oct_status pick_metrics(const session *s, const oct_metric ***metrics, oc
 static oct_status compare(session *s, oct_err *err)
 {
     const qeval_args *a = s->a;
-    /* Asking for one of the dear parts leaves out the other; asking for neither gives a little of both. */
-    const bool asked = a->layers || a->latency;
+    /* Asking for one of the dear parts leaves out the other; asking for neither gives a little of both. Gates of times are worth long ones. */
+    const bool timed = oct_gates_timed(&s->gates), asked = a->layers || a->latency;
     const bool no_latency = oct_cli_given(s->cli, "latency") && !a->latency;
     const bool no_layers = oct_cli_given(s->cli, "layers") && !a->layers;
     oct_report_context c = { .version = "octet " OCT_VERSION, .data = a->data.specs.v, .n_data = a->data.specs.n };
-    if (a->max_drop)
-        OCT_TRY(oct_drop_limit_parse(a->max_drop, &c.limit, err));
-    const oct_metric **metrics;
+    const oct_metric **metrics, **needed;
+    size_t n_needed;
     OCT_TRY(pick_metrics(s, &metrics, err));
+    OCT_TRY(oct_gates_metrics(&s->gates, &needed, &n_needed, err));
     OCT_TRY(open_data(s, err));
     oct_eval_options o = {
         .pool = s->pool,
         .batch = (size_t)a->batch,
         .metrics = a->metrics.n ? metrics : NULL,
         .n_metrics = a->metrics.n,
+        .needed = needed,
+        .n_needed = n_needed,
         .command = a->command.command ? &a->command : NULL,
         .layer_samples = a->layers ? -1 : asked || no_layers ? 0 : CHEAP_LAYER_SAMPLES,
-        .latency_seconds = a->latency ? FULL_SECONDS : asked || no_latency ? 0 : CHEAP_SECONDS,
+        .latency_seconds = a->latency || timed ? FULL_SECONDS : asked || no_latency ? 0 : CHEAP_SECONDS,
         .latency_runs = (int)a->runs,
         .profile = a->profile,
         .progress = oct_progress_report,
@@ -239,11 +210,11 @@ static oct_status compare(session *s, oct_err *err)
     oct_status st = collect_bad(s, &bad, &c.n_bad, err);
     c.bad = bad;
     if (st == OCT_OK)
-        st = judge(s, r, &c, err);
+        st = oct_gates_judge(&s->gates, r, &c.gates, &c.n_gates, err);
     if (st == OCT_OK)
         st = write_reports(s, r, &c, a->layers, err);
     if (st == OCT_OK)
-        st = goal_error(r, &c, err);
+        st = qeval_judge_gates(s->cli, r, &c, err);
     oct_eval_free(r);
     return st;
 }
@@ -305,7 +276,7 @@ static oct_status check_cases(session *s, oct_err *err)
 static oct_status check_outputs(const qeval_args *a, const oct_cli *cli, oct_err *err)
 {
     const char *const outs[] = { a->outputs, a->html, a->junit, cli->json };
-    const char *const one[] = { a->model, a->data.labels, a->sensitivity_file };
+    const char *const one[] = { a->model, a->data.labels, a->sensitivity_file, a->gates };
     for (size_t i = 0; i < OCT_COUNT(outs); i++) {
         OCT_TRY(tool_check_output(outs[i], one, OCT_COUNT(one), err));
         OCT_TRY(tool_check_output(outs[i], a->others.v, a->others.n, err));
@@ -322,7 +293,7 @@ static oct_status run(const qeval_args *a, oct_cli *cli, oct_err *err)
     if (a->sensitivity || a->sensitivity_file)
         return qeval_sensitivity(a, cli, err);
     session s = { .a = a, .cli = cli, .arena = oct_arena_create() };
-    oct_status st = s.arena ? OCT_OK : oct_nomem(err);
+    oct_status st = s.arena ? qeval_read_gates(a, cli, &s.gates, err) : oct_nomem(err);
     if (st == OCT_OK && !(s.pool = oct_pool_create((int)cli->threads)))
         st = oct_pool_fail((int)cli->threads, err);
     if (st == OCT_OK)
@@ -333,6 +304,7 @@ static oct_status run(const qeval_args *a, oct_cli *cli, oct_err *err)
     for (size_t k = 0; s.loaded && k < s.n_models; k++)
         oct_model_free(s.loaded[k]);
     oct_pool_destroy(s.pool);
+    oct_gates_free(&s.gates);
     oct_arena_destroy(s.arena);
     return st;
 }
@@ -357,12 +329,20 @@ int main(int argc, char **argv)
         OPT_ENUMS(0, "metric", &a.metrics, oct_metric_names, "metrics to compute [default: those that apply]; 'help' lists them"),
         OPT_STR(0, "metric-cmd", &a.command.command, "CMD", "a command that prints a metric of the outputs in the .npz it is given; it comes first"),
         OPT_FLAG(0, "less-is-better", &a.command.smaller_is_better, "of what the command prints"),
-        OPT_STR(0, "max-drop", &a.max_drop, "D",
-                "exit 1 when the first metric gets worse by more: 0.01 in its own units, 0.5% is 0.005, 0.5r% relative to float"),
         OPT_FLAG(0, "layers", &a.layers, "compare all layers over all samples"),
         OPT_FLAG(0, "latency", &a.latency, "time the models longer, in turn on one sample"),
         OPT_INT(0, "runs", &a.runs, 1, 1000, "time at least N runs of each model"),
         OPT_FLAG(0, "profile", &a.profile, "print time and throughput of each step"),
+        OPT_GROUP("Gates: exit 1 when a quantized model does not meet one"),
+        OPT_MULTI(0, "max-drop", &a.max_drop, "[M=]D",
+                  "how much worse metric M (else the first) may be: 0.01 in its own units, 0.5% is 0.005, 0.5r% relative to float"),
+        OPT_STR(0, "min-agreement", &a.gate[OCT_GATE_AGREEMENT], "SHARE", "samples on which the largest output is the float model's: 99%, 0.99"),
+        OPT_STR(0, "min-sqnr", &a.gate[OCT_GATE_SQNR], "DB", "signal to quantization noise of the worst output"),
+        OPT_STR(0, "min-speedup", &a.gate[OCT_GATE_SPEEDUP], "R", "times as fast as the float model"),
+        OPT_STR(0, "max-latency", &a.gate[OCT_GATE_LATENCY], "MS", "milliseconds for one sample, the median"),
+        OPT_STR(0, "max-size", &a.gate[OCT_GATE_SIZE], "SIZE", "of the file: 12MB, 800kB, bytes, or 25% of the float model's"),
+        OPT_STR(0, "max-memory", &a.gate[OCT_GATE_MEMORY], "SIZE", "of weights and intermediate tensors for one sample, in the same words"),
+        OPT_FILE(0, "gates", &a.gates, "a file with such gates, one a line: max-drop top1 0.5%"),
         OPT_GROUP("Instead of comparing"),
         OPT_OUT(0, "outputs", &a.outputs, "write the outputs of the model for all samples into an .npz"),
         OPT_FLAG(0, "sensitivity", &a.sensitivity, "measure what quantizing each value and each layer of QUANT alone costs at the outputs"),
@@ -385,7 +365,7 @@ int main(int argc, char **argv)
         OPT_CONFLICT("sensitivity-file", "outputs"), OPT_CONFLICT("sensitivity-file", "html"), OPT_CONFLICT("sensitivity-file", "junit"), OPT_CONFLICT("sensitivity-file", "max-drop"),
         OPT_CONFLICT("sensitivity-file", "metric"), OPT_CONFLICT("sensitivity-file", "metric-cmd"), OPT_CONFLICT("sensitivity-file", "labels"), OPT_CONFLICT("sensitivity-file", "layers"),
         OPT_CONFLICT("sensitivity-file", "latency"), OPT_CONFLICT("sensitivity-file", "profile"),
-        OPT_USUAL("data preprocess samples labels metric max-drop layers latency outputs check html junit json threads quiet verbose"),
+        OPT_USUAL("data preprocess samples labels metric max-drop gates layers latency outputs check html junit json threads quiet verbose"),
         OPT_COMMON,
         OPT_END,
     };

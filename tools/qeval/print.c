@@ -64,13 +64,17 @@ static void print_drops(const oct_eval_result *r, FILE *f)
         }
 }
 
-/* How each model stands to --max-drop. */
-static void print_goal(const oct_eval_result *r, const oct_report_context *c, FILE *f)
+/* A line for each gate, model by model: a mark, and the words. */
+static void print_gates(const oct_eval_result *r, const oct_report_context *c, FILE *f)
 {
     char text[OCT_GATE_TEXT];
-    for (size_t k = 1; c->goal && k < r->n_models; k++)
-        oct_print(f, k == 1 ? "\ngoal%s%s: %s\n" : "goal%s%s: %s\n", r->n_models > 2 ? " of " : "",
-                  r->n_models > 2 ? tool_base(r->models[k].name) : "", oct_report_gate(text, oct_report_goal(r, c, k), &c->limit));
+    for (size_t i = 0; i < c->n_gates; i++) {
+        const oct_gate_result *g = &c->gates[i];
+        const bool first = i == 0 || c->gates[i - 1].model != g->model;
+        if (first)
+            oct_print(f, r->n_models > 2 ? "\ngates of %s\n" : "\ngates\n", tool_base(r->models[g->model].name));
+        oct_print(f, "  %-7s %s\n", g->unsure ? g->met ? "met?" : "MISSED?" : g->met ? "met" : "MISSED", oct_report_gate_result(text, g));
+    }
 }
 
 /* What the intervals are, where there are any. */
@@ -246,7 +250,7 @@ oct_status qeval_print(const oct_eval_result *r, const oct_report_context *c, bo
     OCT_TRY(print_summary(r, f, err));
     print_drops(r, f);
     print_method(r, f);
-    print_goal(r, c, f);
+    print_gates(r, c, f);
     for (size_t k = 1; k < r->n_models; k++) {
         const oct_eval_model_result *m = &r->models[k];
         if (r->n_outputs > 1) {

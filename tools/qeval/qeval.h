@@ -10,7 +10,9 @@ typedef struct qeval_args {
     oct_cli_list others;     /* quantized models */
     tool_data data;
     oct_cli_list metrics;
-    const char *max_drop;
+    oct_cli_list max_drop;
+    const char *gate[OCT_GATE_KINDS]; /* the values of the other gates' options, by kind; NULL: not asked */
+    const char *gates;                /* a file of them, or NULL */
     oct_metric_command command; /* --metric-cmd; command NULL: none */
     int64_t batch, runs;
     const char *compute;     /* "bf16", or NULL */
@@ -21,6 +23,11 @@ typedef struct qeval_args {
 
 /* The comparison as tables. all_layers: every layer, not only the worst. */
 oct_status qeval_print(const oct_eval_result *r, const oct_report_context *c, bool all_layers, FILE *f, oct_err *err);
+
+/* gate_options.c: gates of options and of --gates; OCT_EUSAGE where it is clear beforehand that one cannot be judged. */
+oct_status qeval_read_gates(const qeval_args *a, const oct_cli *cli, oct_gates *g, oct_err *err);
+/* OCT_EGOAL with a line for each gate that was missed; all but the last are printed. */
+oct_status qeval_judge_gates(oct_cli *cli, const oct_eval_result *r, const oct_report_context *c, oct_err *err);
 
 /* rank_causes.c: measures what quantizing each value and each layer of the quantized model costs, prints it and writes the JSON. */
 oct_status qeval_sensitivity(const qeval_args *a, oct_cli *cli, oct_err *err);
