@@ -124,8 +124,7 @@ oct_status oct_gates_add(oct_gates *g, const char *name, const char *value, oct_
     OCT_TRY(read_value(g, &one, err));
     for (size_t i = 0; i < g->n; i++)
         if (same_subject(&g->v[i], &one))
-            return oct_fail(err, OCT_EUSAGE, "--%s is given twice%s%s: %s and %s", name, one.metric ? " for " : "", one.metric ? one.metric->name : "",
-                            g->v[i].text, value);
+            return oct_fail(err, OCT_EUSAGE, "--%s is given twice: %s and %s", name, g->v[i].text, value);
     g->v[g->n++] = one;
     return OCT_OK;
 }
@@ -167,14 +166,18 @@ static oct_status read_line(oct_gates *g, oct_words *w, oct_err *err)
     if (!*value)
         return oct_words_fault(w, value_at, err, "the value of %s is missing", name);
     OCT_TRY(next(g, w, &more, &more_at, err));
+    oct_err what = OCT_ERR_INIT;
     if (*more && strcmp(name, names[OCT_GATE_DROP]) == 0 && !strchr(value, '=')) {
+        const oct_metric *m;
+        if (strcmp(value, "command") != 0 && oct_metric_find(value, &m, &what) != OCT_OK)
+            return misplaced(w, value_at, what.status, &what, err);
+        value_at = more_at;
         if (!(value = oct_arena_printf(g->arena, "%s=%s", value, more)))
             return oct_nomem(err);
         OCT_TRY(next(g, w, &more, &more_at, err));
     }
     if (*more)
         return oct_words_fault(w, more_at, err, "the end of the line is expected");
-    oct_err what = OCT_ERR_INIT;
     const oct_status s = oct_gates_add(g, name, value, &what);
     return s == OCT_OK ? OCT_OK : misplaced(w, value_at, s, &what, err);
 }

@@ -1,0 +1,206 @@
+/* Gates: how they are read, and how results made by hand are judged. */
+#include "base/size_text.h"
+#include "eval/gates.h"
+#include "eval/report.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const oct_metric *metric_of(const char *name)
+{
+    const oct_metric *m;
+    assert_int_equal(oct_metric_find(name, &m, NULL), OCT_OK);
+    return m;
+}
+
+static void sizes(void **state)
+{
+    static const struct {
+        const char *text;
+        uint64_t bytes;
+        double share;
+    } good[] = { { "80000", 80000, 0 }, { "12MB", 12000000, 0 }, { "1.5KiB", 1536, 0 }, { "25%", 0, 0.25 }, { "1B", 1, 0 } };
+    static const char *const bad[] = { "", "x", "0", "-1", "5mb", "0.5", "nan", "1e16", "1001%", "0%", "12 MB", "5%%" };
+    uint64_t bytes;
+    double share;
+    for (size_t i = 0; i < OCT_COUNT(good); i++) {
+        assert_true(oct_size_text(good[i].text, &bytes, &share));
+        assert_true(bytes == good[i].bytes && share == good[i].share);
+    }
+    for (size_t i = 0; i < OCT_COUNT(bad); i++)
+        assert_false(oct_size_text(bad[i], &bytes, &share));
+}
+
+static void reading(void **state)
+{
+    oct_gates g = { 0 };
+    oct_err err = OCT_ERR_INIT;
+    assert_int_equal(oct_gates_read(&g, "# what ships\r\n\nmax-drop top1 0.5%  # a comment\r\nmax-drop mse=10r%\nmax-drop 0.1\nmax-drop command 2\n"
+                                        "min-agreement 99%\nmin-sqnr -3dB\nmin-speedup 1.2\nmax-latency 4.5ms\nmax-size 25%\n\tmax-memory 12MB", "g", &err), OCT_OK);
+    assert_int_equal(g.n, 10);
+    assert_true(g.v[0].metric == metric_of("top1") && g.v[0].limit.value == 0.005 && !g.v[0].limit.relative);
+    assert_true(g.v[1].metric == metric_of("mse") && g.v[1].limit.value == 0.1 && g.v[1].limit.relative);
+    assert_true(!g.v[2].metric && !g.v[2].command && g.v[2].limit.value == 0.1);
+    assert_true(!g.v[3].metric && g.v[3].command && g.v[3].limit.value == 2);
+    assert_true(g.v[4].metric == metric_of("agreement") && fabs(g.v[4].limit.value - 0.01) < 1e-15);
+    assert_true(g.v[5].kind == OCT_GATE_SQNR && g.v[5].value == -3);
+    assert_true(g.v[6].value == 1.2 && g.v[7].value == 4.5 && g.v[8].share == 0.25 && g.v[9].value == 12e6);
+    assert_string_equal(oct_gates_timed(&g), "min-speedup");
+    const oct_metric **needed;
+    size_t n;
+    assert_int_equal(oct_gates_metrics(&g, &needed, &n, &err), OCT_OK);
+    assert_true(n == 4 && needed[0] == metric_of("top1") && needed[3] == metric_of("sqnr"));
+    oct_gates_free(&g);
+}
+
+static void mistakes(void **state)
+{
+    static const struct {
+        const char *text, *place, *words;
+    } bad[] = { { "max-drop top1 0.5%\n  min-spedup 2", "g:2:3: ", "no gate 'min-spedup'" },   { "min-sqnr", "g:1:9: ", "missing" },
+                { "min-sqnr 30 dB", "g:1:13: ", "end of the line" },                          { "max-drop top9 1%", "g:1:10: ", "'top9'" },
+                { "max-drop top1 1 2", "g:1:17: ", "end of the line" },                       { "max-drop top1=1 2", "g:1:17: ", "end of the line" },
+                { "max-drop top1 x", "g:1:15: ", "not a drop" },                              { "max-drop sqnr 1r%", "g:1:15: ", "relative" },
+                { "min-agreement 101%", "g:1:15: ", "share of samples" },                     { "min-speedup 0", "g:1:13: ", "above 0" },
+                { "min-speedup 0x2", "g:1:13: ", "above 0" },                                 { "max-latency -1", "g:1:13: ", "above 0" },
+                { "min-sqnr inf", "g:1:10: ", "no number" },                                  { "max-size 5mb", "g:1:10: ", "no size" },
+                { "\nmin-sqnr 3\nmin-sqnr 4", "g:3:10: ", "given twice: 3 and 4" },           { "max-drop top1 1\nmax-drop top1 1", "g:2:15: ", "given twice: top1=1 and top1=1" } };
+    for (size_t i = 0; i < OCT_COUNT(bad); i++) {
+        oct_gates g = { 0 };
+        oct_err err = OCT_ERR_INIT;
+        assert_int_equal(oct_gates_read(&g, bad[i].text, "g", &err), OCT_EMALFORMED);
+        assert_int_equal(strncmp(err.text, bad[i].place, strlen(bad[i].place)), 0);
+        assert_non_null(strstr(err.text, bad[i].words));
+        oct_gates_free(&g);
+    }
+}
+
+/* A float model and a quantized one, by hand. */
+typedef struct results {
+    oct_eval_result r;
+    oct_eval_model_result m[2];
+    oct_eval_score s[2][2];
+} results;
+
+static void make(results *x)
+{
+    *x = (results){ .r = { .arena = oct_arena_create(), .models = x->m, .n_models = 2, .n_scores = 2, .samples = 400 } };
+    x->m[0] = (oct_eval_model_result){ .name = "f", .scores = x->s[0], .size_bytes = 1001, .peak_bytes = 4000 };
+    x->m[1] = (oct_eval_model_result){ .name = "q", .scores = x->s[1], .size_bytes = 250, .peak_bytes = 3000,
+                                       .speed = { 1.5, 1.4, 1.6, 40 }, .latency = { 0.004, 0.0039, 0.0042, 40 } };
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < 2; i++)
+            x->s[k][i] = (oct_eval_score){ .metric = metric_of(i ? "sqnr" : "agreement"), .value = NAN, .reference = NAN, .drop = NAN, .lo = NAN, .hi = NAN };
+    x->s[1][0] = (oct_eval_score){ .metric = metric_of("agreement"), .value = 0.99, .reference = 1, .drop = 0.01, .lo = -0.002, .hi = 0.03, .n = 400 };
+    x->s[1][1].value = 31;
+    x->s[1][1].drop = 1e-3;
+    assert_non_null(x->r.arena);
+}
+
+static oct_gate_result judged(results *x, const char *name, const char *value, char words[OCT_GATE_TEXT])
+{
+    static oct_gates g; /* results point into it */
+    const oct_gate_result *found;
+    size_t n;
+    oct_gates_free(&g);
+    assert_int_equal(oct_gates_add(&g, name, value, NULL), OCT_OK);
+    assert_int_equal(oct_gates_judge(&g, &x->r, &found, &n, NULL), OCT_OK);
+    assert_true(n == 1 && found->model == 1);
+    oct_report_gate_result(words, found);
+    return *found;
+}
+
+static void judging(void **state)
+{
+    static const struct {
+        const char *name, *value;
+        double estimate, limit;
+        bool met, unsure;
+        const char *words;
+    } cases[] = {
+        { "min-sqnr", "31", 31, 31, true, false, "sqnr: 31.00 dB, at least 31 dB are asked: met" },
+        { "min-sqnr", "31.5", 31, 31.5, false, false, "missed" },
+        { "max-size", "25%", 250, 250, true, false, "size: 250 bytes, at most 250 are allowed: met" }, /* 250.25, rounded down */
+        { "max-size", "249", 250, 249, false, false, "size: 250 bytes, at most 249 are allowed: missed" },
+        { "max-memory", "75%", 3000, 3000, true, false, "memory" },
+        { "max-memory", "2.9kB", 3000, 2900, false, false, "memory: 3000 bytes, at most 2900 are allowed: missed" },
+        { "min-speedup", "1.3", 1.5, 1.3, true, false, "speed: 1.5 times float's (quartiles: 1.4 to 1.6), at least 1.3 times is asked: met" },
+        { "min-speedup", "1.45", 1.5, 1.45, true, true, "met, but the limit lies between the quartiles" },
+        { "min-speedup", "1.55", 1.5, 1.55, false, true, "missed, but the limit lies between the quartiles" },
+        { "min-speedup", "2", 1.5, 2, false, false, "missed" },
+        { "max-latency", "4.5", 4, 4.5, true, false, "latency: 4 ms (quartiles: 3.9 to 4.2), at most 4.5 ms is allowed: met" },
+        { "max-latency", "3.95", 4, 3.95, false, true, "between the quartiles" },
+        { "min-agreement", "98%", 0.99, 0.98, true, true, "agreement: 99.00 % (95 %: 97.00 to 100.00, n = 400), at least 98 % is asked: met, but" },
+        { "min-agreement", "0.995", 0.99, 0.995, false, true, "400 samples cannot tell, about 2400 would" }, /* 400 (0.012 / 0.005)^2 = 2304 */
+        { "min-agreement", "0.9", 0.99, 0.9, true, false, "the whole interval is within the limit" },
+        { "max-drop", "0.5%", 0.01, 0.005, false, true, "agreement: 1.00 points worse" },
+        { "max-drop", "sqnr=0.2%", 1e-3, 2e-3, true, false, "sqnr: 0.001 of the signal is noise" },
+    };
+    char words[OCT_GATE_TEXT];
+    results x;
+    make(&x);
+    for (size_t i = 0; i < OCT_COUNT(cases); i++) {
+        const oct_gate_result g = judged(&x, cases[i].name, cases[i].value, words);
+        assert_true(fabs(g.estimate - cases[i].estimate) < 1e-12 && fabs(g.limit - cases[i].limit) < 1e-12);
+        assert_true(g.met == cases[i].met && g.unsure == cases[i].unsure);
+        if (!strstr(words, cases[i].words))
+            fail_msg("'%s' is not in '%s'", cases[i].words, words);
+    }
+    oct_arena_destroy(x.r.arena);
+}
+
+/* What was not measured, or too widely, is never met by silence. */
+static void unknown(void **state)
+{
+    char words[OCT_GATE_TEXT];
+    results x;
+    make(&x);
+    x.m[1].speed = (oct_eval_speed){ 1.5, 0.9, 2.1, 40 };
+    oct_gate_result g = judged(&x, "min-speedup", "0.5", words);
+    assert_true(g.met && g.unsure && strstr(words, "spread too widely"));
+    x.m[1].speed = (oct_eval_speed){ 0 };
+    x.m[1].latency = (oct_eval_latency){ 0 };
+    g = judged(&x, "min-speedup", "0.5", words);
+    assert_true(!g.met && g.unsure && strstr(words, "not timed"));
+    g = judged(&x, "max-latency", "1000", words);
+    assert_true(!g.met && g.unsure);
+    x.s[1][1].value = NAN;
+    assert_false(judged(&x, "min-sqnr", "-1000", words).met);
+    x.s[1][1].value = INFINITY;
+    assert_true(judged(&x, "min-sqnr", "1000", words).met && strstr(words, "equal"));
+    x.s[1][0].drop = x.s[1][0].value = NAN;
+    assert_false(judged(&x, "min-agreement", "0", words).met);
+    oct_arena_destroy(x.r.arena);
+}
+
+static void nothing_to_judge(void **state)
+{
+    const oct_gate_result *found;
+    size_t n;
+    oct_gates g = { 0 };
+    results x;
+    make(&x);
+    assert_int_equal(oct_gates_judge(&g, &x.r, &found, &n, NULL), OCT_OK);
+    assert_true(n == 0 && !found);
+    assert_int_equal(oct_gates_add(&g, "max-drop", "1%", NULL), OCT_OK);
+    x.r.n_models = 1;
+    assert_int_equal(oct_gates_judge(&g, &x.r, &found, &n, NULL), OCT_EUSAGE);
+    x.r.n_models = 2;
+    x.s[1][0].drop = x.s[1][1].drop = NAN;
+    assert_int_equal(oct_gates_judge(&g, &x.r, &found, &n, NULL), OCT_EUSAGE);
+    oct_gates_free(&g);
+    oct_arena_destroy(x.r.arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sizes),   cmocka_unit_test(reading), cmocka_unit_test(mistakes),         cmocka_unit_test(judging),
+        cmocka_unit_test(unknown), cmocka_unit_test(nothing_to_judge),
+    };
+    return cmocka_run_group_tests_name("gates", tests, NULL, NULL);
+}
