@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the first inputs of fuzz targets whose input is a message, and of ranges in other tools' forms: testdata/fuzz/external/, functions/,
+"""Makes the first inputs of fuzz targets whose input is a message, of files of gates, and of ranges in other tools' forms: testdata/fuzz/external/, functions/, gates/,
 stored/ and encodings/.
 
 No file depends on the date or the machine. tests/fuzz/fuzz_external.c says how a model tells what files lie beside it."""
@@ -87,9 +87,21 @@ def encodings():
         path.write_text(text)
 
 
+def gates():
+    """Files of gates: every kind, values at the edges of what is read, and mistakes."""
+    texts = {"all": "# what ships\nmax-drop top1 0.5%\nmax-drop mse=10r%\nmax-drop 0.1\nmin-agreement 99%\nmin-sqnr 30dB\nmin-speedup 1.2\n"
+                    "max-latency 4.5ms\nmax-size 25%\nmax-memory 12MB\n",
+             "edges": "max-drop -1e308\r\nmax-drop sqnr 1e-320\r\nmin-sqnr -1e308\r\nmax-size 1e15\nmax-memory 1000%\nmin-speedup 1e-300\nmin-agreement 0",
+             "twice": "min-sqnr 3\nmin-sqnr 4\n", "unknown": "min-spedup 2\n", "missing": "max-drop", "more": "max-drop top1 1 2\n", "metric": "max-drop top9 1%\n"}
+    (OUT / "gates").mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        (OUT / "gates" / name).write_bytes(text.encode())
+
+
 def main():
     stored()
     encodings()
+    gates()
     outside("two", {"w.bin": "64", "v.bin": "32"}, weights("a", [4], location="w.bin", offset=0, length=16),
             weights("b", [4], location="v.bin", offset=16, length=16))
     outside("short", {"w.bin": "8"}, weights("a", [4], location="w.bin", length=16))
