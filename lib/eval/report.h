@@ -26,6 +26,9 @@ void oct_report_json(const oct_eval_result *r, const oct_report_context *c, oct_
 /* JUnit XML: a suite for each quantized model (or the only model), with the environment as properties, a test case for the samples, for each
  * metric and for each gate; a gate that is missed is a failure. */
 void oct_report_junit(const oct_eval_result *r, const oct_report_context *c, oct_buf *out);
+/* Markdown for the summary of a job: for each quantized model, or the only one, a table of measurements and one of gates with marks. Names are
+ * escaped. */
+void oct_report_markdown(const oct_eval_result *r, const oct_report_context *c, oct_buf *out);
 /* One page, complete in itself: no scripts, no links; light and dark. */
 void oct_report_html(const oct_eval_result *r, const oct_report_context *c, oct_buf *out);
 

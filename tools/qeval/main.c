@@ -157,6 +157,7 @@ static oct_status write_reports(session *s, oct_eval_result *r, const oct_report
         OCT_TRY(qeval_print(r, c, all_layers, f, err));
     OCT_TRY(write_report(s->cli->json, oct_report_json, r, c, err));
     OCT_TRY(write_report(s->a->html, oct_report_html, r, c, err));
+    OCT_TRY(write_report(s->a->markdown, oct_report_markdown, r, c, err));
     return write_report(s->a->junit, oct_report_junit, r, c, err);
 }
 
@@ -275,7 +276,7 @@ static oct_status check_cases(session *s, oct_err *err)
 /* No output may be an input; asked before the work, not after it. */
 static oct_status check_outputs(const qeval_args *a, const oct_cli *cli, oct_err *err)
 {
-    const char *const outs[] = { a->outputs, a->html, a->junit, cli->json };
+    const char *const outs[] = { a->outputs, a->html, a->junit, a->markdown, cli->json };
     const char *const one[] = { a->model, a->data.labels, a->sensitivity_file, a->gates };
     for (size_t i = 0; i < OCT_COUNT(outs); i++) {
         OCT_TRY(tool_check_output(outs[i], one, OCT_COUNT(one), err));
@@ -353,9 +354,11 @@ int main(int argc, char **argv)
         OPT_GROUP("Reports"),
         OPT_OUT(0, "html", &a.html, "write a page for the browser"),
         OPT_OUT(0, "junit", &a.junit, "write JUnit XML, for CI"),
+        OPT_OUT(0, "markdown", &a.markdown, "write short tables in Markdown; for the summary of a CI job"),
         OPT_REQUIRED("data"),
         OPT_CONFLICT("check", "outputs"),
-        OPT_CONFLICT("check", "html"), OPT_CONFLICT("check", "max-drop"), OPT_CONFLICT("check", "metric"), OPT_CONFLICT("check", "metric-cmd"), OPT_CONFLICT("check", "labels"),
+        OPT_CONFLICT("check", "html"), OPT_CONFLICT("check", "markdown"), OPT_CONFLICT("outputs", "markdown"), OPT_CONFLICT("sensitivity", "markdown"),
+        OPT_CONFLICT("sensitivity-file", "markdown"), OPT_CONFLICT("check", "max-drop"), OPT_CONFLICT("check", "metric"), OPT_CONFLICT("check", "metric-cmd"), OPT_CONFLICT("check", "labels"),
         OPT_CONFLICT("check", "compute"), OPT_CONFLICT("sensitivity", "compute"), OPT_CONFLICT("sensitivity-file", "compute"),
         OPT_CONFLICT("outputs", "html"), OPT_CONFLICT("outputs", "junit"), OPT_CONFLICT("outputs", "json"), OPT_CONFLICT("outputs", "max-drop"),
         OPT_CONFLICT("outputs", "metric"), OPT_CONFLICT("outputs", "metric-cmd"), OPT_NEEDS("less-is-better", "metric-cmd"), OPT_NEEDS("rtol", "check"), OPT_NEEDS("atol", "check"),
@@ -365,7 +368,7 @@ int main(int argc, char **argv)
         OPT_CONFLICT("sensitivity-file", "outputs"), OPT_CONFLICT("sensitivity-file", "html"), OPT_CONFLICT("sensitivity-file", "junit"), OPT_CONFLICT("sensitivity-file", "max-drop"),
         OPT_CONFLICT("sensitivity-file", "metric"), OPT_CONFLICT("sensitivity-file", "metric-cmd"), OPT_CONFLICT("sensitivity-file", "labels"), OPT_CONFLICT("sensitivity-file", "layers"),
         OPT_CONFLICT("sensitivity-file", "latency"), OPT_CONFLICT("sensitivity-file", "profile"),
-        OPT_USUAL("data preprocess samples labels metric max-drop gates layers latency outputs check html junit json threads quiet verbose"),
+        OPT_USUAL("data preprocess samples labels metric max-drop gates layers latency outputs check html junit markdown json threads quiet verbose"),
         OPT_COMMON,
         OPT_END,
     };

@@ -18,7 +18,7 @@ typedef struct qeval_args {
     const char *compute;     /* "bf16", or NULL */
     bool layers, latency, profile, check, sensitivity;
     double rtol, atol;
-    const char *outputs, *html, *junit, *sensitivity_file;
+    const char *outputs, *html, *junit, *markdown, *sensitivity_file;
 } qeval_args;
 
 /* The comparison as tables. all_layers: every layer, not only the worst. */

@@ -1,0 +1,140 @@
+/* Markdown, for the summary of a job: a table of measurements and one of gates for each model. */
+#include "eval/report.h"
+
+#include "base/utf8.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Text that neither Markdown nor the HTML in it takes for anything else: marks as numbered entities, what cannot be seen as in oct_char_clean. */
+static void put_text(oct_buf *b, const char *s)
+{
+    char one[12];
+    while (s && *s) {
+        s += oct_char_clean(one, s, false);
+        if (!one[1] && strchr("\\`*_{}[]()<>#!|~&\"'@:$^", *one))
+            oct_buf_printf(b, "&#%d;", *one);
+        else
+            oct_buf_puts(b, one);
+    }
+}
+
+static void put_value(oct_buf *b, const oct_metric *m, double v)
+{
+    if (isnan(v))
+        return;
+    if (m->kind == OCT_METRIC_PROPORTION)
+        oct_buf_printf(b, "%.2f %%", 100 * v);
+    else if (isinf(v))
+        oct_buf_puts(b, v > 0 && m->larger_is_better ? "equal" : "not finite");
+    else
+        oct_buf_printf(b, "%.6g%s%s", v, *m->unit ? " " : "", m->unit);
+}
+
+static void put_scores(oct_buf *b, const oct_eval_result *r, size_t k)
+{
+    char words[OCT_DROP_TEXT];
+    for (size_t i = 0; i < r->n_scores; i++) {
+        const oct_eval_score *s = &r->models[k].scores[i];
+        if (isnan(s->value))
+            continue;
+        oct_buf_printf(b, "| %s | ", s->metric->name);
+        if (k) {
+            put_value(b, s->metric, r->models[0].scores[i].value);
+            oct_buf_puts(b, " | ");
+        }
+        put_value(b, s->metric, s->value);
+        oct_buf_puts(b, k ? " | " : "");
+        if (k)
+            oct_buf_puts(b, oct_report_drop(words, s));
+        oct_buf_puts(b, " |\n");
+    }
+}
+
+/* What is said of a speed, which makes no claim where times spread widely. */
+static void put_speed(oct_buf *b, const oct_eval_speed *s)
+{
+    const oct_speed_verdict v = oct_eval_speed_judge(s);
+    if (v == OCT_SPEED_UNKNOWN)
+        oct_buf_puts(b, "times are few or spread too widely to tell");
+    else if (v == OCT_SPEED_SAME)
+        oct_buf_puts(b, "as fast");
+    else
+        oct_buf_printf(b, "%.2f times as fast (quartiles: %.2f to %.2f)", s->median, s->q1, s->q3);
+}
+
+/* Of the only model. */
+static void put_own_costs(oct_buf *b, const oct_eval_model_result *m)
+{
+    if (m->latency.runs)
+        oct_buf_printf(b, "| latency | %.4g ms |\n", m->latency.median * 1e3);
+    oct_buf_printf(b, "| size | %.4g MB |\n| memory | %.4g MB |\n", (double)m->size_bytes * 1e-6, (double)m->peak_bytes * 1e-6);
+}
+
+static void put_costs(oct_buf *b, const oct_eval_result *r, size_t k)
+{
+    const oct_eval_model_result *f = &r->models[0], *m = &r->models[k];
+    if (m->latency.runs) {
+        oct_buf_printf(b, "| latency | %.4g ms | %.4g ms | ", f->latency.median * 1e3, m->latency.median * 1e3);
+        put_speed(b, &m->speed);
+        oct_buf_puts(b, " |\n");
+    }
+    for (int row = 0; row < 2; row++) {
+        const uint64_t was = row ? f->peak_bytes : f->size_bytes, is = row ? m->peak_bytes : m->size_bytes;
+        oct_buf_printf(b, "| %s | %.4g MB | %.4g MB | ", row ? "memory" : "size", (double)was * 1e-6, (double)is * 1e-6);
+        if (was)
+            oct_buf_printf(b, "%.1f %%", 100 * (double)is / (double)was);
+        oct_buf_puts(b, " |\n");
+    }
+}
+
+static const char *mark(const oct_gate_result *g)
+{
+    return !g->met ? "\xe2\x9d\x8c" : g->unsure ? "\xe2\x9a\xa0\xef\xb8\x8f" : "\xe2\x9c\x85";
+}
+
+static void put_gates(oct_buf *b, const oct_report_context *c, size_t k)
+{
+    char title[OCT_GATE_TITLE], words[OCT_GATE_TEXT];
+    bool any = false;
+    for (size_t i = 0; i < c->n_gates; i++) {
+        const oct_gate_result *g = &c->gates[i];
+        if (g->model != k)
+            continue;
+        oct_buf_puts(b, any ? "" : "\n| gate | | |\n| --- | --- | --- |\n");
+        any = true;
+        oct_buf_printf(b, "| %s | %s | %s |\n", oct_report_gate_title(title, g), mark(g), oct_report_gate_result(words, g));
+    }
+}
+
+static void put_model(oct_buf *b, const oct_eval_result *r, const oct_report_context *c, size_t k)
+{
+    size_t own = 0;
+    for (size_t i = 0; i < c->n_gates; i++)
+        own += c->gates[i].model == k;
+    oct_buf_printf(b, "### %s", !own ? "" : oct_report_met(c, k) ? "\xe2\x9c\x85 " : "\xe2\x9d\x8c ");
+    put_text(b, r->models[k].name);
+    oct_buf_puts(b, k ? "\n\n| | float | quantized | |\n| --- | ---: | ---: | --- |\n" : "\n\n| | |\n| --- | ---: |\n");
+    put_scores(b, r, k);
+    if (k)
+        put_costs(b, r, k);
+    else
+        put_own_costs(b, &r->models[0]);
+    put_gates(b, c, k);
+    oct_buf_puts(b, "\n");
+}
+
+void oct_report_markdown(const oct_eval_result *r, const oct_report_context *c, oct_buf *out)
+{
+    for (size_t k = r->n_models > 1 ? 1 : 0; k < r->n_models; k++)
+        put_model(out, r, c, k);
+    oct_buf_printf(out, "%lld samples", (long long)r->samples);
+    if (r->bad_samples)
+        oct_buf_printf(out, ", %lld broken and left out", (long long)r->bad_samples);
+    oct_buf_printf(out, "; %d thread%s; ", r->threads, r->threads == 1 ? "" : "s");
+    put_text(out, r->isa ? r->isa : "");
+    oct_buf_puts(out, r->isa ? "; " : "");
+    put_text(out, c->version);
+    oct_buf_puts(out, "\n");
+}
