@@ -13,7 +13,7 @@ static const char *const names[OCT_GATE_KINDS] = { [OCT_GATE_DROP] = "max-drop",
 
 const char *oct_gate_name(size_t kind)
 {
-    return kind < OCT_GATE_KINDS ? names[kind] : NULL;
+    return kind < OCT_GATE_KINDS ? names[kind] : kind == OCT_GATE_BASELINE ? "baseline" : NULL;
 }
 
 void oct_gates_free(oct_gates *g)

@@ -15,7 +15,8 @@ typedef enum oct_gate_kind {
     OCT_GATE_LATENCY,   /* max-latency: milliseconds for one sample */
     OCT_GATE_SIZE,      /* max-size: bytes of the file, or a share of the float one's: "25%", "12MB" */
     OCT_GATE_MEMORY,    /* max-memory: the same of the arena and weights for one sample */
-    OCT_GATE_KINDS
+    OCT_GATE_KINDS,
+    OCT_GATE_BASELINE = OCT_GATE_KINDS /* not to be worse than in an earlier report (baseline.h) */
 } oct_gate_kind;
 
 typedef struct oct_gate {
@@ -36,7 +37,7 @@ typedef struct oct_gates {
 } oct_gates;
 void oct_gates_free(oct_gates *g);
 
-/* The name of the i-th kind, "max-drop"; NULL beyond the last. */
+/* The name of the i-th kind, "max-drop", or "baseline"; NULL beyond. */
 const char *oct_gate_name(size_t kind);
 /* Adds a gate by its name and value. OCT_EUSAGE: a value that is none, an unknown metric, a gate that was given before. */
 oct_status oct_gates_add(oct_gates *g, const char *name, const char *value, oct_err *err);
@@ -54,6 +55,8 @@ typedef struct oct_gate_result {
     size_t model;                /* of oct_eval_result.models, from 1 */
     const oct_eval_score *score; /* of the metric; NULL: it is about none */
     double estimate, limit;      /* in the units of the gate: drop, share, dB, times, ms, bytes */
+    const char *subject;         /* of a baseline: "top1", "sqnr", "size", "memory"; else NULL */
+    double before;               /* of a baseline: the old estimate, from which the limit follows */
     double lo, hi;               /* NaN: there is no interval */
     const char *method;          /* of the interval; NULL: none */
     bool met, unsure;

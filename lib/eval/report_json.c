@@ -202,6 +202,13 @@ static void put_interval(oct_json *j, const oct_gate_result *g)
     oct_json_close(j);
 }
 
+static void put_before(oct_json *j, const oct_gate_result *g)
+{
+    oct_json_num(j, "before", g->before);
+    if (isinf(g->before) && g->before > 0)
+        oct_json_bool(j, "before_exact", true);
+}
+
 static void put_gates(oct_json *j, const oct_eval_result *r, const oct_report_context *c)
 {
     char words[OCT_GATE_TEXT];
@@ -212,11 +219,13 @@ static void put_gates(oct_json *j, const oct_eval_result *r, const oct_report_co
         const oct_gate_result *g = &c->gates[i];
         oct_json_open(j, NULL, '{');
         oct_json_str(j, "gate", oct_gate_name(g->gate->kind));
-        oct_json_str(j, "metric", g->score ? g->score->metric->name : NULL);
+        oct_json_str(j, "metric", g->score ? g->score->metric->name : g->subject);
         oct_json_str(j, "model", r->models[g->model].name);
         put_db(j, "estimate", g->estimate);
         put_interval(j, g);
         oct_json_num(j, "limit", g->limit);
+        if (g->subject)
+            put_before(j, g);
         oct_json_bool(j, "met", g->met);
         oct_json_bool(j, "unsure", g->unsure);
         if (g->samples_needed)

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 /* "0.40 points worse", or what else is said before the interval. */
 static int put_drop(char *dst, size_t size, const oct_eval_score *s)
@@ -73,8 +74,8 @@ const char *oct_report_gate(char dst[OCT_GATE_TEXT], const oct_eval_score *s, co
 
 const char *oct_report_gate_title(char dst[OCT_GATE_TITLE], const oct_gate_result *g)
 {
-    const bool drop = g->gate->kind == OCT_GATE_DROP;
-    snprintf(dst, OCT_GATE_TITLE, "%s%s%s", oct_gate_name(g->gate->kind), drop ? " " : "", drop ? g->score->metric->name : "");
+    const char *of = g->subject ? g->subject : g->gate->kind == OCT_GATE_DROP ? g->score->metric->name : NULL;
+    snprintf(dst, OCT_GATE_TITLE, "%s%s%s", oct_gate_name(g->gate->kind), of ? " " : "", of ? of : "");
     return dst;
 }
 
@@ -125,8 +126,32 @@ static void put_agreement(char *dst, const oct_gate_result *g)
              g->met ? "met" : "missed", certainty(sure, g->score, &j));
 }
 
+/* "top1: 1.00 points worse (95 %: ...), 0.25 points worse last time: met, as it is within noise". */
+static void put_drop_before(char *dst, const oct_gate_result *g)
+{
+    char now[OCT_DROP_TEXT], was[OCT_DROP_TEXT];
+    const oct_eval_score old = { .metric = g->score->metric, .drop = g->before, .lo = NAN, .hi = NAN };
+    snprintf(dst, OCT_GATE_TEXT, "%s: %s; %s last time: %s%s", g->subject, oct_report_drop(now, g->score), oct_report_drop(was, &old),
+             g->met ? "met" : "missed", g->unsure ? ", as the interval holds that" : g->met || isnan(g->lo) ? "" : ", and the whole interval is worse");
+}
+
+static void put_before(char *dst, const oct_gate_result *g)
+{
+    const char *verdict = g->met ? "met" : "missed";
+    if (g->score)
+        put_drop_before(dst, g);
+    else if (strcmp(g->subject, "sqnr") == 0)
+        snprintf(dst, OCT_GATE_TEXT, "sqnr: %.2f dB, %.2f last time: %s", g->estimate, g->before, verdict);
+    else
+        snprintf(dst, OCT_GATE_TEXT, "%s: %.0f bytes, %.0f last time: %s", g->subject, g->estimate, g->before, verdict);
+}
+
 const char *oct_report_gate_result(char dst[OCT_GATE_TEXT], const oct_gate_result *g)
 {
+    if (g->subject) {
+        put_before(dst, g);
+        return dst;
+    }
     if (g->gate->kind == OCT_GATE_DROP)
         return oct_report_gate(dst, g->score, &g->gate->limit);
     if (g->gate->kind == OCT_GATE_AGREEMENT) {

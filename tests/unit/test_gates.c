@@ -1,5 +1,6 @@
 /* Gates: how they are read, and how results made by hand are judged. */
 #include "base/size_text.h"
+#include "eval/baseline.h"
 #include "eval/gates.h"
 #include "eval/report.h"
 
@@ -196,11 +197,84 @@ static void nothing_to_judge(void **state)
     oct_arena_destroy(x.r.arena);
 }
 
+/* ---- an earlier report ---- */
+
+#define MODEL(path, size, drop) "{\"path\": \"" path "\", \"size_bytes\": " size ", \"peak_bytes\": 3000, \"output_sqnr_db\": 31.05, " \
+                                "\"drop\": {\"agreement\": {\"value\": " drop "}, \"none\": {\"value\": 1}, \"mse\": {\"value\": null}}}"
+#define REPORT(models) "{\"schema\": 1, \"samples\": 400, \"models\": [{}, " models "]}"
+
+static oct_status read_baseline(const char *text, oct_arena *a, oct_baseline **b, oct_err *err)
+{
+    *b = NULL;
+    return oct_baseline_read(text, strlen(text), "old.json", a, b, err);
+}
+
+static void held_against_before(void **state)
+{
+    static const struct {
+        const char *text;
+        bool met[4], unsure; /* agreement, sqnr, size, memory */
+    } cases[] = {
+        { REPORT(MODEL("q", "250", "0.01")), { true, true, true, true }, false },
+        { REPORT(MODEL("d/q", "248", "0.005")), { true, true, true, true }, true },   /* 0.01 is worse, but the interval begins at -0.002 */
+        { REPORT(MODEL("other", "247", "-0.003")), { false, true, false, true }, false }, /* 247 * 1.01 = 249.47 */
+        { REPORT(MODEL("other", "1", "0") ", " MODEL("q", "1000", "0.5")), { true, true, true, true }, false },
+    };
+    oct_err err = OCT_ERR_INIT;
+    char words[OCT_GATE_TEXT];
+    results x;
+    oct_baseline *b;
+    make(&x);
+    x.m[1].sqnr_db = 31; /* 0.05 less */
+    for (size_t i = 0; i < OCT_COUNT(cases); i++) {
+        const oct_gate_result *found = NULL;
+        size_t n = 0;
+        if (read_baseline(cases[i].text, x.r.arena, &b, &err) == OCT_EUNSUPPORTED)
+            skip(); /* a build without jansson */
+        assert_non_null(b);
+        assert_int_equal(oct_baseline_judge(b, &x.r, &found, &n, &err), OCT_OK);
+        assert_int_equal(n, 4);
+        for (size_t k = 0; k < n; k++) {
+            assert_int_equal(found[k].met, cases[i].met[k]);
+            assert_non_null(strstr(oct_report_gate_result(words, &found[k]), "last time"));
+        }
+        assert_int_equal(found[0].unsure, cases[i].unsure);
+    }
+    assert_int_equal(read_baseline(REPORT(MODEL("a", "1", "0") ", " MODEL("b", "1", "0")), x.r.arena, &b, &err), OCT_OK);
+    const oct_gate_result *found = NULL;
+    size_t n = 0;
+    assert_int_equal(oct_baseline_judge(b, &x.r, &found, &n, &err), OCT_EUSAGE);
+    assert_non_null(strstr(err.text, "no model in it is 'q'"));
+    oct_arena_destroy(x.r.arena);
+}
+
+static void hostile_reports(void **state)
+{
+    static const char *const bad[] = {
+        "", "[]", "{", "{}", "{\"schema\": 1}", "{\"schema\": 2, \"models\": [{}, {}]}", "{\"schema\": \"octet-sensitivity-1\", \"models\": [{}, {}]}",
+        "{\"schema\": 1, \"models\": {}}", "{\"schema\": 1, \"models\": [{}]}", "{\"schema\": 1, \"models\": [{}, 5]}", "{\"schema\": 1, \"schema\": 1}",
+        REPORT("{\"path\": 3}"), REPORT("{\"path\": \"q\"}"), REPORT("{\"path\": \"q\", \"size_bytes\": -1, \"peak_bytes\": 1}"),
+        REPORT("{\"path\": \"q\", \"size_bytes\": 1, \"peak_bytes\": \"1\"}"), REPORT("{\"path\": \"q\", \"size_bytes\": 1e999, \"peak_bytes\": 1}"),
+    };
+    oct_arena *a = oct_arena_create();
+    oct_baseline *b;
+    for (size_t i = 0; i < OCT_COUNT(bad); i++) {
+        oct_err err = OCT_ERR_INIT;
+        const oct_status s = read_baseline(bad[i], a, &b, &err);
+        if (s == OCT_EUNSUPPORTED)
+            break;
+        if (s != OCT_EMALFORMED || strncmp(err.text, "old.json:", 9) != 0)
+            fail_msg("%s: status %d, '%s'", bad[i], (int)s, err.text);
+    }
+    oct_arena_destroy(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes),   cmocka_unit_test(reading), cmocka_unit_test(mistakes),         cmocka_unit_test(judging),
         cmocka_unit_test(unknown), cmocka_unit_test(nothing_to_judge),
+        cmocka_unit_test(held_against_before), cmocka_unit_test(hostile_reports),
     };
     return cmocka_run_group_tests_name("gates", tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 
 #include "base/io.h"
 
-enum { MOST_TEXT = 1 << 20 };
+enum { MOST_TEXT = 1 << 20, MOST_REPORT = 1 << 26 };
 
 static oct_status read_file(const char *path, oct_gates *g, oct_err *err)
 {
@@ -53,6 +53,22 @@ oct_status qeval_read_gates(const qeval_args *a, const oct_cli *cli, oct_gates *
 {
     OCT_TRY(read_all(a, g, err));
     return check(a, cli, g, err);
+}
+
+oct_status qeval_read_baseline(const qeval_args *a, oct_arena *arena, oct_baseline **b, oct_err *err)
+{
+    char *text;
+    size_t size;
+    if (!a->baseline)
+        return OCT_OK;
+    if (!a->others.n && !a->compute)
+        return reject("baseline", "is about quantized models, and none is given", "name one behind the float model", err);
+    OCT_TRY(oct_read_all(a->baseline, MOST_REPORT, &text, &size, err));
+    const oct_status s = oct_baseline_read(text, size, a->baseline, arena, b, err);
+    oct_free(text);
+    if (s == OCT_EUNSUPPORTED)
+        oct_within(err, "--baseline");
+    return s;
 }
 
 oct_status qeval_judge_gates(oct_cli *cli, const oct_eval_result *r, const oct_report_context *c, oct_err *err)

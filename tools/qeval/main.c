@@ -9,6 +9,7 @@
 #include "kernels/cpu.h"
 #include "ops/op.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { CHEAP_LAYER_SAMPLES = 16, OUTPUTS_BATCH = 8 };
@@ -25,6 +26,7 @@ typedef struct session {
     size_t n_models;
     oct_source *src;
     oct_gates gates;
+    oct_baseline *baseline; /* NULL: none */
 } session;
 
 /* ---- models ---- */
@@ -133,6 +135,18 @@ static void warn_of_samples(const session *s, const oct_eval_result *r)
     }
 }
 
+/* ---- gates ---- */
+
+static oct_status judge(const session *s, oct_eval_result *r, oct_report_context *c, oct_err *err)
+{
+    OCT_TRY(oct_gates_judge(&s->gates, r, &c->gates, &c->n_gates, err));
+    if (!s->baseline)
+        return OCT_OK;
+    if (!isnan(s->baseline->samples) && s->baseline->samples != (double)r->samples)
+        oct_cli_warn(s->cli, "%s is of %.0f samples, and these are %lld", s->baseline->label, s->baseline->samples, (long long)r->samples);
+    return oct_baseline_judge(s->baseline, r, &c->gates, &c->n_gates, err);
+}
+
 /* ---- writing ---- */
 
 typedef void (*report_fn)(const oct_eval_result *r, const oct_report_context *c, oct_buf *out);
@@ -211,7 +225,7 @@ static oct_status compare(session *s, oct_err *err)
     oct_status st = collect_bad(s, &bad, &c.n_bad, err);
     c.bad = bad;
     if (st == OCT_OK)
-        st = oct_gates_judge(&s->gates, r, &c.gates, &c.n_gates, err);
+        st = judge(s, r, &c, err);
     if (st == OCT_OK)
         st = write_reports(s, r, &c, a->layers, err);
     if (st == OCT_OK)
@@ -277,7 +291,7 @@ static oct_status check_cases(session *s, oct_err *err)
 static oct_status check_outputs(const qeval_args *a, const oct_cli *cli, oct_err *err)
 {
     const char *const outs[] = { a->outputs, a->html, a->junit, a->markdown, cli->json };
-    const char *const one[] = { a->model, a->data.labels, a->sensitivity_file, a->gates };
+    const char *const one[] = { a->model, a->data.labels, a->sensitivity_file, a->gates, a->baseline };
     for (size_t i = 0; i < OCT_COUNT(outs); i++) {
         OCT_TRY(tool_check_output(outs[i], one, OCT_COUNT(one), err));
         OCT_TRY(tool_check_output(outs[i], a->others.v, a->others.n, err));
@@ -295,6 +309,8 @@ static oct_status run(const qeval_args *a, oct_cli *cli, oct_err *err)
         return qeval_sensitivity(a, cli, err);
     session s = { .a = a, .cli = cli, .arena = oct_arena_create() };
     oct_status st = s.arena ? qeval_read_gates(a, cli, &s.gates, err) : oct_nomem(err);
+    if (st == OCT_OK)
+        st = qeval_read_baseline(a, s.arena, &s.baseline, err);
     if (st == OCT_OK && !(s.pool = oct_pool_create((int)cli->threads)))
         st = oct_pool_fail((int)cli->threads, err);
     if (st == OCT_OK)
@@ -344,6 +360,7 @@ int main(int argc, char **argv)
         OPT_STR(0, "max-size", &a.gate[OCT_GATE_SIZE], "SIZE", "of the file: 12MB, 800kB, bytes, or 25% of the float model's"),
         OPT_STR(0, "max-memory", &a.gate[OCT_GATE_MEMORY], "SIZE", "of weights and intermediate tensors for one sample, in the same words"),
         OPT_FILE(0, "gates", &a.gates, "a file with such gates, one a line: max-drop top1 0.5%"),
+        OPT_FILE(0, "baseline", &a.baseline, "an earlier --json report: what became worse than noise explains; sizes by more than 1 %"),
         OPT_GROUP("Instead of comparing"),
         OPT_OUT(0, "outputs", &a.outputs, "write the outputs of the model for all samples into an .npz"),
         OPT_FLAG(0, "sensitivity", &a.sensitivity, "measure what quantizing each value and each layer of QUANT alone costs at the outputs"),
@@ -358,7 +375,8 @@ int main(int argc, char **argv)
         OPT_REQUIRED("data"),
         OPT_CONFLICT("check", "outputs"),
         OPT_CONFLICT("check", "html"), OPT_CONFLICT("check", "markdown"), OPT_CONFLICT("outputs", "markdown"), OPT_CONFLICT("sensitivity", "markdown"),
-        OPT_CONFLICT("sensitivity-file", "markdown"), OPT_CONFLICT("check", "max-drop"), OPT_CONFLICT("check", "metric"), OPT_CONFLICT("check", "metric-cmd"), OPT_CONFLICT("check", "labels"),
+        OPT_CONFLICT("sensitivity-file", "markdown"), OPT_CONFLICT("baseline", "check"), OPT_CONFLICT("baseline", "outputs"), OPT_CONFLICT("baseline", "sensitivity"),
+        OPT_CONFLICT("baseline", "sensitivity-file"), OPT_CONFLICT("check", "max-drop"), OPT_CONFLICT("check", "metric"), OPT_CONFLICT("check", "metric-cmd"), OPT_CONFLICT("check", "labels"),
         OPT_CONFLICT("check", "compute"), OPT_CONFLICT("sensitivity", "compute"), OPT_CONFLICT("sensitivity-file", "compute"),
         OPT_CONFLICT("outputs", "html"), OPT_CONFLICT("outputs", "junit"), OPT_CONFLICT("outputs", "json"), OPT_CONFLICT("outputs", "max-drop"),
         OPT_CONFLICT("outputs", "metric"), OPT_CONFLICT("outputs", "metric-cmd"), OPT_NEEDS("less-is-better", "metric-cmd"), OPT_NEEDS("rtol", "check"), OPT_NEEDS("atol", "check"),

@@ -3,6 +3,7 @@
 #define OCT_TOOLS_QEVAL_H
 
 #include "common/common.h"
+#include "eval/baseline.h"
 #include "eval/report.h"
 
 typedef struct qeval_args {
@@ -12,6 +13,7 @@ typedef struct qeval_args {
     oct_cli_list metrics;
     oct_cli_list max_drop;
     const char *gate[OCT_GATE_KINDS]; /* the values of the other gates' options, by kind; NULL: not asked */
+    const char *baseline;             /* an earlier report, or NULL */
     const char *gates;                /* a file of them, or NULL */
     oct_metric_command command; /* --metric-cmd; command NULL: none */
     int64_t batch, runs;
@@ -26,6 +28,8 @@ oct_status qeval_print(const oct_eval_result *r, const oct_report_context *c, bo
 
 /* gate_options.c: gates of options and of --gates; OCT_EUSAGE where it is clear beforehand that one cannot be judged. */
 oct_status qeval_read_gates(const qeval_args *a, const oct_cli *cli, oct_gates *g, oct_err *err);
+/* The report of --baseline, in arena; *b stays NULL where none is asked for. */
+oct_status qeval_read_baseline(const qeval_args *a, oct_arena *arena, oct_baseline **b, oct_err *err);
 /* OCT_EGOAL with a line for each gate that was missed; all but the last are printed. */
 oct_status qeval_judge_gates(oct_cli *cli, const oct_eval_result *r, const oct_report_context *c, oct_err *err);
 
