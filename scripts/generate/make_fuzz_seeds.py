@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Makes the first inputs of fuzz targets whose input is a message, of files of gates, and of ranges in other tools' forms: testdata/fuzz/external/, functions/, gates/,
-stored/ and encodings/.
+"""Makes the first inputs of fuzz targets whose input is a message, of files of gates, of earlier reports, and of ranges in other tools' forms: testdata/fuzz/baseline/, external/,
+functions/, gates/, stored/ and encodings/.
 
 No file depends on the date or the machine. tests/fuzz/fuzz_external.c says how a model tells what files lie beside it."""
 import json
@@ -98,10 +98,24 @@ def gates():
         (OUT / "gates" / name).write_bytes(text.encode())
 
 
+def baselines():
+    """Reports of earlier runs: whole, with numbers that JSON cannot hold, of several models, and cut short."""
+    def model(path, **more):
+        return {"path": path, "size_bytes": 1000, "peak_bytes": 5000, "output_sqnr_db": 30.5, "drop": {"top1": {"value": 0.01}, "top5": {"value": None}}, **more}
+    whole = {"schema": 1, "samples": 400, "models": [model("m.onnx"), model("d/q.onnx")]}
+    texts = {"whole": json.dumps(whole), "cut": json.dumps(whole)[:150], "exact": json.dumps({**whole, "models": [{}, model("q.onnx", output_sqnr_db=None, exact=True)]}),
+             "several": json.dumps({**whole, "models": [{}, model("a"), model("q.onnx", size_bytes=10 ** 300), model("b", drop=[])]}),
+             "types": json.dumps({"schema": 1, "samples": "x", "models": [1, {"path": 1}]})}
+    (OUT / "baseline").mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        (OUT / "baseline" / name).write_text(text)
+
+
 def main():
     stored()
     encodings()
     gates()
+    baselines()
     outside("two", {"w.bin": "64", "v.bin": "32"}, weights("a", [4], location="w.bin", offset=0, length=16),
             weights("b", [4], location="v.bin", offset=16, length=16))
     outside("short", {"w.bin": "8"}, weights("a", [4], location="w.bin", length=16))
