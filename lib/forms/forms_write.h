@@ -69,4 +69,10 @@ bool oct_half_follows(const oct_node *n, int slot);
  * type holds them. Runtimes compute the Cast once. */
 oct_status oct_source_write(oct_graph *g, oct_dtype type, oct_err *err);
 
+/* Whether a node is a product W X of a constant float32 matrix and float32 data of known rank. */
+bool oct_may_turn(const oct_graph *g, int node);
+/* Makes such a node X^T W^T, a Transpose before it and one behind. turned: by value that is there before the first such call, its transposed form, where
+ * one was made; else 0. Products of one value share it. What is unused then is left to be pruned. */
+oct_status oct_turn_product(oct_graph *g, int node, int *turned, oct_err *err);
+
 #endif

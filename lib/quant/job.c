@@ -236,8 +236,14 @@ oct_status oct_job_open(oct_arena *a, oct_graph *g, const oct_qjob_opts *opts, c
     j->lasting = opts->lasting ? opts->lasting : g->arena;
     j->opts = *opts;
     j->observer = oct_observer_default();
+    bool turned;
     OCT_TRY(allocate(j, err));
     OCT_TRY(read_policy(j, err));
+    OCT_TRY(oct_turn_products(j, &turned, err));
+    if (turned) { /* there are more nodes and values now */
+        OCT_TRY(allocate(j, err));
+        OCT_TRY(read_policy(j, err));
+    }
     OCT_TRY(oct_job_place(j, err));
     OCT_TRY(oct_choose_by_cost(j, err));
     for (size_t i = 0; i < j->n_layer; i++)
