@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Compares what qconvert lint says of each node of a file, integer or float, with the graph that ONNX Runtime's optimizer leaves.
+"""Compares what qconvert lint says of each node of a file, integer or float, with the graph that ONNX Runtime's optimizer leaves, and with
+OpenVINO's execution graph where its package is installed.
 
-    check_lint.py [--all] [--zoo FOLDER] [--shared FOLDER] [--only GLOB]... [--kind KIND]... [--qconvert PROGRAM] [-v]
+    check_lint.py [--all] [--zoo FOLDER] [--shared FOLDER] [--only GLOB]... [--kind KIND]... [--runtime onnxruntime|openvino] [--qconvert PROGRAM] [-v]
 
 Each model is taken as it is, as qconvert writes it (QDQ, operators on integers, dynamic), as ONNX Runtime's quantizer does (QDQ, operators on
-integers, dynamic), and as NNCF does where that is installed. Conv, Gemm, MatMul, LSTM, pooling and Add are compared, in nested graphs too. Quick: the
+integers, dynamic), and as NNCF does where that is installed; for OpenVINO as it is, as qconvert writes it for both runtimes' targets, and as the others
+write QDQ. Conv, Gemm, MatMul, LSTM, pooling and Add are compared, in nested graphs too. Quick: the
 bundled model and small networks; --all: all that tests hold and what make_zoo.py makes; --shared: the trained models too. It also holds
 that lint names models that ONNX Runtime does not load for a reason that is known (lib/targets/traps.inc).
 
@@ -34,6 +36,10 @@ LEAST = 0.99
 OURS = {"ours, QDQ": (), "ours, operators": ("--format", "qoperator"), "ours, dynamic": ("--scheme", "dynamic")}
 THEIRS = {"ORT, QDQ": "qdq", "ORT, operators": "qoperator", "ORT, dynamic": "dynamic"}
 KINDS = ("float", *OURS, *THEIRS, "NNCF")
+# For OpenVINO: it reads few of the other operators on integers.
+FOR_OPENVINO = {"ours, openvino": ("--target", "openvino")}
+OURS_IN = OURS | FOR_OPENVINO
+KINDS_IN_OPENVINO = ("float", *FOR_OPENVINO, "ours, QDQ", "ORT, QDQ", "NNCF")
 
 
 class Rows:
@@ -69,9 +75,9 @@ def make(args, model, kind, out):
     """Writes the model as `kind` says."""
     if kind == "float":
         return model.path
-    if kind in OURS:
+    if kind in OURS_IN:
         data = ("--data", model.data, *model.options) if kind != "ours, dynamic" else ()
-        tool.run([args.qconvert, model.path, "-o", out, "-q", "--no-recover", *OURS[kind], *data])
+        tool.run([args.qconvert, model.path, "-o", out, "-q", "--no-recover", *OURS_IN[kind], *data])
     elif kind in THEIRS:
         peer.quantize(model.path, out, None if kind == "ORT, dynamic" else Rows(model), 4, "dynamic" if kind == "ORT, dynamic" else "minmax", whole=True,
                       operators=kind == "ORT, operators")
@@ -97,12 +103,28 @@ class Figures:
             self.wrong.append(f"{what}: lint says {said['runs']} ({said['why']}), it is {is_so}")
 
     def print(self):
-        for kind in KINDS:
+        for kind in dict.fromkeys((*KINDS, *KINDS_IN_OPENVINO)):
             if self.all[kind]:
                 print(f"{kind:18} {100 * self.right[kind] / self.all[kind]:6.2f} % of {self.all[kind]:6} nodes; {self.gone[kind]} went")
         share = sum(self.right.values()) / max(1, sum(self.all.values()))
         print(f"{'all':18} {100 * share:6.2f} % of {sum(self.all.values()):6} nodes; {len(self.skipped)} files could not be made or loaded")
         return share
+
+
+def compare_openvino(args, figures, model, kind, path, folder):
+    from pylib.execution import Execution
+
+    made = Execution(path)
+    said = {x["name"]: x for x in lint(args, path, folder, "openvino")["nodes"]}
+    for name, node, _ in stands.walk(onnx.load(path, load_external_data=False).graph):
+        if node.op_type not in stands.KINDS or name not in said:
+            continue
+        is_so = made.of(node)
+        if is_so is None:
+            figures.gone[kind] += 1
+        else:
+            runs = "float" if said[name]["runs"] == "blocks" else said[name]["runs"]
+            figures.add(kind, f"{model.name}, {kind}: {name} ({node.op_type} -> {sorted(made.found(node))})", said[name] | {"runs": runs}, is_so)
 
 
 def compare(args, figures, model, kind, path, folder):
@@ -120,7 +142,7 @@ def compare(args, figures, model, kind, path, folder):
             figures.add(kind, f"{model.name}, {kind}: {name} ({node.op_type} -> {found.op_type})", said[name], opt.runs(found))
 
 
-def check_model(args, figures, model, kinds, folder):
+def check_model(args, figures, model, kinds, folder, compare):
     for kind in kinds:
         if not model.data and kind not in ("float", "ours, dynamic", "ORT, dynamic"):
             continue
@@ -172,6 +194,19 @@ def models(args, folder):
         print(f"the trained models are not there ({args.shared}): skipped")
 
 
+def check_runtime(args, runtime, kinds, how, them, folder):
+    """Whether lint is right of enough nodes of all models."""
+    figures = Figures()
+    kinds = [k for k in kinds if k in (args.kind or kinds) and (k != "NNCF" or packages.has("nncf"))]
+    for m in them:
+        check_model(args, figures, m, kinds, folder, how)
+    print(f"-- {runtime}")
+    share = figures.print()
+    for line in (figures.wrong + figures.skipped) if args.verbose else figures.wrong[:20]:
+        print(line)
+    return share >= LEAST and sum(figures.all.values()) > 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--qconvert", default=tool.find("qconvert"))
@@ -179,21 +214,23 @@ def main():
     parser.add_argument("--zoo", type=Path)
     parser.add_argument("--shared", type=Path)
     parser.add_argument("--only", action="append", metavar="GLOB")
-    parser.add_argument("--kind", action="append", choices=KINDS)
+    parser.add_argument("--kind", action="append", choices=(*KINDS, *FOR_OPENVINO))
+    parser.add_argument("--runtime", choices=("onnxruntime", "openvino"), help="with this alone")
     parser.add_argument("-v", "--verbose", action="store_true")
     args = parser.parse_args()
-    figures, kinds = Figures(), args.kind or [k for k in KINDS if k != "NNCF" or packages.has("nncf")]
     with tempfile.TemporaryDirectory(prefix="octet-lint-") as folder:
         work = Path(folder) / "models"
         work.mkdir()
-        traps = check_traps(args, Path(folder))
-        for m in models(args, work):
-            if not args.only or any(fnmatch(m.name, g) for g in args.only):
-                check_model(args, figures, m, kinds, Path(folder))
-    share = figures.print()
-    for line in (figures.wrong + figures.skipped) if args.verbose else figures.wrong[:20]:
-        print(line)
-    return 0 if share >= LEAST and traps and sum(figures.all.values()) else 1
+        them = [m for m in models(args, work) if not args.only or any(fnmatch(m.name, g) for g in args.only)]
+        ok = check_traps(args, Path(folder))
+        for runtime, kinds, how in (("onnxruntime", KINDS, compare), ("openvino", KINDS_IN_OPENVINO, compare_openvino)):
+            if args.runtime not in (None, runtime):
+                continue
+            if packages.has(runtime):
+                ok &= check_runtime(args, runtime, kinds, how, them, Path(folder))
+            else:
+                print(f"skipped: the package {runtime} is not installed")
+    return 0 if ok else 1
 
 
 if __name__ == "__main__":
