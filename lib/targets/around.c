@@ -23,46 +23,21 @@ typedef struct finder {
 
 /* ---- parameters ---- */
 
-static const oct_tensor *constant_of(const oct_graph *g, int value)
-{
-    const oct_tensor *c = value >= 0 ? g->value[value].constant : NULL;
-    return c && c->data ? c : NULL;
-}
-
-static bool is_linear(const oct_graph *g, const oct_node *n, const char *op)
-{
-    const oct_tensor *s = n->n_in > 1 ? constant_of(g, n->in[1]) : NULL;
-    return strcmp(n->op, op) == 0 && n->in[0] >= 0 && n->n_out == 1 && n->out[0] >= 0 && s && s->count > 0 &&
-           (n->n_in < 3 || n->in[2] < 0 || constant_of(g, n->in[2]));
-}
-
 static float scale_at(const oct_graph *g, const oct_node *q, int64_t i)
 {
-    const oct_tensor *s = constant_of(g, q->in[1]);
+    const oct_tensor *s = oct_linear_constant(g, q->in[1]);
     return s->dtype != OCT_F32 ? NAN : ((const float *)s->data)[s->count > 1 ? i : 0];
-}
-
-static oct_dtype code_type(const oct_graph *g, const oct_node *q)
-{
-    return g->value[strcmp(q->op, "QuantizeLinear") == 0 ? q->out[0] : q->in[0]].dtype;
-}
-
-/* The first zero point, of 8 bits; that of other types is not asked for. */
-static int zero_of(const oct_graph *g, const oct_node *q)
-{
-    const oct_tensor *z = q->n_in > 2 ? constant_of(g, q->in[2]) : NULL;
-    return !z ? 0 : z->dtype == OCT_U8 ? *(const uint8_t *)z->data : z->dtype == OCT_S8 ? *(const int8_t *)z->data : 0;
 }
 
 static bool is_single(const oct_graph *g, const oct_node *q)
 {
-    return constant_of(g, q->in[1])->count == 1;
+    return oct_linear_constant(g, q->in[1])->count == 1;
 }
 
 static bool same_parameters(const oct_graph *g, const oct_node *a, const oct_node *b)
 {
-    return is_single(g, a) && is_single(g, b) && scale_at(g, a, 0) == scale_at(g, b, 0) && zero_of(g, a) == zero_of(g, b) &&
-           code_type(g, a) == code_type(g, b);
+    return is_single(g, a) && is_single(g, b) && scale_at(g, a, 0) == scale_at(g, b, 0) && oct_linear_zero(g, a) == oct_linear_zero(g, b) &&
+           oct_linear_type(g, a) == oct_linear_type(g, b);
 }
 
 /* ---- quantizers beside values ---- */
@@ -100,7 +75,7 @@ static const oct_node *quantizer_behind(finder *f, int value)
     if (f->found[value])
         return f->to[value];
     f->found[value] = true; /* a graph has no circles, but hostile files may be deep: one visit for each value */
-    if (n && is_linear(f->g, n, "QuantizeLinear"))
+    if (n && oct_linear_is(f->g, n, "QuantizeLinear"))
         f->to[value] = n;
     else if (n && is_crossed(f, n) && f->found[n->out[0]] && f->to[n->out[0]] && is_single(f->g, f->to[n->out[0]]))
         f->to[value] = f->to[n->out[0]];
@@ -121,7 +96,7 @@ static void find(finder *f)
         quantizer_behind(f, g->input[i]);
     for (size_t i = 0; i < g->n_order; i++) {
         const oct_node *n = &g->node[g->order[i]];
-        if (is_linear(g, n, "DequantizeLinear"))
+        if (oct_linear_is(g, n, "DequantizeLinear"))
             f->from[n->out[0]] = n;
         if (!is_crossed(f, n))
             continue;
@@ -149,11 +124,11 @@ static int clamp_behind(const oct_graph *g, int value)
 /* Whether the quantizer's own limits are within those of the clamp. */
 static bool covers(const oct_graph *g, const oct_node *q, int clamp)
 {
-    const bool s8 = code_type(g, q) == OCT_S8;
+    const bool s8 = oct_linear_type(g, q) == OCT_S8;
     const float s = scale_at(g, q, 0);
     float lo, hi;
-    return is_single(g, q) && oct_op_clamp(g, clamp, &lo, &hi) && s * (float)((s8 ? -128 : 0) - zero_of(g, q)) >= lo &&
-           s * (float)((s8 ? 127 : 255) - zero_of(g, q)) <= hi;
+    return is_single(g, q) && oct_op_clamp(g, clamp, &lo, &hi) && s * (float)((s8 ? -128 : 0) - oct_linear_zero(g, q)) >= lo &&
+           s * (float)((s8 ? 127 : 255) - oct_linear_zero(g, q)) <= hi;
 }
 
 /* The quantizer of output `value`, also behind a clamp; *why: the clamp is in the way. */
@@ -200,7 +175,7 @@ static bool is_lone_input(const oct_graph *g, const oct_node *from, int value)
 static bool is_lone_output(const oct_graph *g, const oct_node *to)
 {
     const oct_node *d = only_reader(g, to->out[0]);
-    return d && is_linear(g, d, "DequantizeLinear") && read_once(g, d->out[0]);
+    return d && oct_linear_is(g, d, "DequantizeLinear") && read_once(g, d->out[0]);
 }
 
 /* The row of the target's types for a type of activations; -1: none. */
@@ -213,12 +188,12 @@ static int row_of(const finder *f, oct_dtype type, bool lone)
 /* Of a value that is dequantized. */
 static int input_row(const finder *f, int value)
 {
-    return row_of(f, code_type(f->g, f->from[value]), is_lone_input(f->g, f->from[value], value));
+    return row_of(f, oct_linear_type(f->g, f->from[value]), is_lone_input(f->g, f->from[value], value));
 }
 
 static int output_row(const finder *f, const oct_node *to)
 {
-    return row_of(f, code_type(f->g, to), is_lone_output(f->g, to));
+    return row_of(f, oct_linear_type(f->g, to), is_lone_output(f->g, to));
 }
 
 /* Types and ranks of scales, of inputs and output alike. */
@@ -228,7 +203,7 @@ static const char *unequal(const finder *f, const oct_target_op *e, const oct_no
         return "the target wants its inputs and results in one type of 8 bits";
     if (!is_single(f->g, first) || !is_single(f->g, other))
         return "a scale is not one number";
-    if (e && e->scalars && (constant_of(f->g, first->in[1])->rank || constant_of(f->g, other->in[1])->rank))
+    if (e && e->scalars && (oct_linear_constant(f->g, first->in[1])->rank || oct_linear_constant(f->g, other->in[1])->rank))
         return "a scale is a list of one number, where the target wants a number";
     return NULL;
 }
@@ -241,13 +216,13 @@ static const char *bad_bias(const finder *f, const oct_node *n, int slot, bool r
     if (b < 0)
         return NULL;
     if (!d)
-        return rounds && constant_of(f->g, b) ? NULL : "its bias is not quantized";
-    if (code_type(f->g, d) != OCT_S32)
+        return rounds && oct_linear_constant(f->g, b) ? NULL : "its bias is not quantized";
+    if (oct_linear_type(f->g, d) != OCT_S32)
         return "its bias is not of int32";
     const oct_node *x = f->from[n->in[0]], *w = f->from[n->in[1]];
-    const int64_t count = constant_of(f->g, d->in[1])->count;
+    const int64_t count = oct_linear_constant(f->g, d->in[1])->count;
     for (int64_t i = 0; w && i < count; i++) {
-        const float want = scale_at(f->g, x, 0) * scale_at(f->g, w, constant_of(f->g, w->in[1])->count > i ? i : 0);
+        const float want = scale_at(f->g, x, 0) * scale_at(f->g, w, oct_linear_constant(f->g, w->in[1])->count > i ? i : 0);
         if (fabsf(scale_at(f->g, d, i) - want) > 0.01f * want)
             return "the scale of its bias is not the product of those of input and weights";
     }
@@ -266,12 +241,12 @@ static const char *product(finder *f, const oct_target_op *e, const oct_node *n,
     const bool rounds = (e->rounds || gemm) && (to || real_results(e));
     if (!x)
         return "its input is not quantized";
-    if (!w && !(rounds && !gemm && constant_of(f->g, n->in[1])))
+    if (!w && !(rounds && !gemm && oct_linear_constant(f->g, n->in[1])))
         return "its weights are not quantized";
     if (e->needs_output && !to && !clamped)
         return "nothing quantizes its result";
     const int a = input_row(f, n->in[0]);
-    const oct_dtype b = w ? code_type(f->g, w) : OCT_S8;
+    const oct_dtype b = w ? oct_linear_type(f->g, w) : OCT_S8;
     if (a < 0 || (b != OCT_U8 && b != OCT_S8) || !f->t->takes[a][b == OCT_S8])
         return "the target does not multiply these types";
     if (a == 1 && f->t->signs_free && !e->signs && !gemm)
@@ -338,7 +313,7 @@ static bool is_blocks(const finder *f, const oct_node *n, const oct_op *op)
 {
     const oct_node *w = n->n_in > 1 && n->in[1] >= 0 ? f->from[n->in[1]] : NULL;
     const char *transposed = op->weights.transposed;
-    return op->weights.blocks && w && !f->from[n->in[0]] && !(transposed && oct_node_int(n, transposed, 0)) && constant_of(f->g, w->in[0]) && f->g->value[w->in[0]].shape.rank == 2 &&
+    return op->weights.blocks && w && !f->from[n->in[0]] && !(transposed && oct_node_int(n, transposed, 0)) && oct_linear_constant(f->g, w->in[0]) && f->g->value[w->in[0]].shape.rank == 2 &&
            oct_target_lists(f->t, n->op, OCT_TARGET_WEIGHT_ONLY) && !f->to[n->out[0]];
 }
 
@@ -359,7 +334,7 @@ static int joined_sum(const finder *f, const oct_target_op *e, const oct_node *n
     const oct_shape *a = &g->value[n->in[0]].shape, *b = &g->value[n->in[1]].shape, *c = other >= 0 ? &g->value[other].shape : NULL;
     if (!c || g->value[other].dtype != OCT_F32 || a->rank < 1 || b->rank != 2 || (c->rank != 1 && (c->rank != 2 || a->rank != 2)))
         return -1;
-    *vector = c->rank == 1 && constant_of(g, other);
+    *vector = c->rank == 1 && oct_linear_constant(g, other);
     if (!same_dim(&c->d[c->rank - 1], &b->d[1]))
         return -1;
     if (real_results(e))
@@ -416,7 +391,7 @@ static void join_bias(finder *f, int id)
         if (at < 0 || !oct_is_op(&g->node[at], path[i]))
             return;
         const int other = i == 2 ? oct_other_input(&g->node[at], v) : -1;
-        const oct_tensor *row = other >= 0 ? constant_of(g, other) : NULL;
+        const oct_tensor *row = other >= 0 ? oct_linear_constant(g, other) : NULL;
         const oct_shape *y = &g->value[v].shape;
         if (i == 2 && (!row || row->rank != 1 || (y->rank > 0 && y->d[y->rank - 1].n >= 0 && y->d[y->rank - 1].n != row->count)))
             return;

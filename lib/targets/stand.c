@@ -145,5 +145,7 @@ oct_status oct_target_stands(const oct_target *t, const oct_graph *g, oct_arena 
     for (size_t i = 0; i < g->n_order; i++)
         s[g->order[i]] = first_look(t, g, g->order[i]);
     *stand = s;
-    return t->runs_all ? stand_runtime(t, g, s, err) : oct_target_stand_around(t, g, arena, s, err);
+    if (t->runs_all)
+        return stand_runtime(t, g, s, err);
+    return t->carries ? oct_target_stand_carried(t, g, arena, s, err) : oct_target_stand_around(t, g, arena, s, err);
 }

@@ -16,6 +16,8 @@ typedef struct oct_target_op {
     bool rounds;    /* constant weights and biases that a file has as reals are quantized when it is loaded */
     bool joins_sum; /* with the sum of a constant that alone reads it, it is made one node before quantizers are looked for */
     bool scalars;   /* its scales must be of rank 0 */
+    bool any_weights; /* files may give it weights of u8 or s8, whatever the target's types */
+    bool takes_sum;   /* a sum that reads its result, which nothing else does, becomes part of it */
     bool signs;     /* takes s8 activations also where `signs free` has all others become u8 */
     bool kept;      /* of `keeps`: on integers in files that have it so, never placed */
     /* The condition: the attribute has one of the values, or is absent where that is allowed. attr NULL: none. */
@@ -55,7 +57,7 @@ typedef struct oct_cost_work {
 struct oct_target {
     oct_arena *arena;
     const char *name, *summary;
-    bool saturates, bfloat16, runs_all, signs_free, symmetric, float_bias, powers_of_two, static_shapes, onnx_alone, everywhere, untested;
+    bool saturates, bfloat16, runs_all, carries, signs_free, symmetric, float_bias, powers_of_two, static_shapes, onnx_alone, everywhere, untested;
     bool own_quantizers, own_dequantizers;
     oct_target_scale *scale;
     size_t n_scale, cap_scale;

@@ -96,6 +96,7 @@ static const struct {
     { "pair-sums", "kind of sums", { "exact", "saturate" }, offsetof(oct_target, saturates) },
     { "bfloat16", "answer", { "no", "yes" }, offsetof(oct_target, bfloat16) },
     { "quantized", "extent", { "listed", "all" }, offsetof(oct_target, runs_all) },
+    { "dequantizing", "kind of search", { "beside", "carried" }, offsetof(oct_target, carries) },
     { "signs", "answer", { "kept", "free" }, offsetof(oct_target, signs_free) },
     { "activations", "kind of zero points", { "any", "symmetric" }, offsetof(oct_target, symmetric) },
     { "biases", "type of biases", { "int32", "float" }, offsetof(oct_target, float_bias) },
@@ -218,7 +219,7 @@ static oct_status read_forms(reader *r, oct_target_op *e, oct_err *err)
 {
     static const char *const known[] = { "static", "dynamic", "weight-only", "rounded", "residual", "float", "per-tensor", "needs-output",
                                          "clamp-needs-output", "crossed", "rounds-constants", "joins-sum", "scalar-scales", "signed",
-                                         "shared-inputs", "same-scale", "if" };
+                                         "shared-inputs", "same-scale", "any-weights", "takes-sum", "if" };
     const char *at, *word, *is_float = NULL;
     while (!oct_words_done(&r->w)) {
         size_t i = 0;
@@ -242,12 +243,14 @@ static oct_status read_forms(reader *r, oct_target_op *e, oct_err *err)
         case 13: e->signs = true; break;
         case 14: e->shared_inputs = true; break;
         case 15: e->same_scale = true; break;
-        case 16: OCT_TRY(read_condition(r, e, err)); break;
+        case 16: e->any_weights = true; break;
+        case 17: e->takes_sum = true; break;
+        case 18: OCT_TRY(read_condition(r, e, err)); break;
         default: return oct_words_unknown(&r->w, at, "form or property", word, known, OCT_COUNT(known), err);
         }
     }
     const bool property = e->per_tensor || e->needs_output || e->clamp_needs_output || e->crossed || e->rounds || e->joins_sum || e->scalars ||
-                          e->signs || e->shared_inputs || e->same_scale;
+                          e->signs || e->shared_inputs || e->same_scale || e->any_weights || e->takes_sum;
     if (is_float && (e->forms || property || e->attr))
         return oct_words_fault(&r->w, is_float, err, "'float' stands alone");
     if (e->forms & OCT_TARGET_ROUNDED && e->forms != OCT_TARGET_ROUNDED)

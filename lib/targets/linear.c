@@ -1,0 +1,29 @@
+/* QuantizeLinear and DequantizeLinear whose parameters a file has, as targets look at them. */
+#include "targets/stand_int.h"
+
+#include <string.h>
+
+const oct_tensor *oct_linear_constant(const oct_graph *g, int value)
+{
+    const oct_tensor *c = value >= 0 ? g->value[value].constant : NULL;
+    return c && c->data ? c : NULL;
+}
+
+bool oct_linear_is(const oct_graph *g, const oct_node *n, const char *op)
+{
+    const oct_tensor *s = n->n_in > 1 ? oct_linear_constant(g, n->in[1]) : NULL;
+    return strcmp(n->op, op) == 0 && n->in[0] >= 0 && n->n_out == 1 && n->out[0] >= 0 && s && s->count > 0 &&
+           (n->n_in < 3 || n->in[2] < 0 || oct_linear_constant(g, n->in[2]));
+}
+
+oct_dtype oct_linear_type(const oct_graph *g, const oct_node *q)
+{
+    return g->value[strcmp(q->op, "QuantizeLinear") == 0 ? q->out[0] : q->in[0]].dtype;
+}
+
+/* The first zero point, of 8 bits; that of other types is not asked for. */
+int oct_linear_zero(const oct_graph *g, const oct_node *q)
+{
+    const oct_tensor *z = q->n_in > 2 ? oct_linear_constant(g, q->in[2]) : NULL;
+    return !z ? 0 : z->dtype == OCT_U8 ? *(const uint8_t *)z->data : z->dtype == OCT_S8 ? *(const int8_t *)z->data : 0;
+}
