@@ -1,0 +1,276 @@
+/* lib/quant with targets of one property each: what becomes of scales, zero points, biases, opsets and quantizers, against numbers worked out here. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "net.h"
+#include "quant/job.h"
+
+#include <stdlib.h>
+
+typedef struct work {
+    oct_target *target;
+    oct_policy *policy;
+    oct_qjob *job;
+    oct_calib *calib;
+} work;
+
+static oct_status record(void *arg, const char *name, const oct_operand *t, oct_err *err)
+{
+    oct_calib_tensor *to;
+    float *v = oct_alloc((size_t)t->count * sizeof *v);
+    OCT_TRY(oct_calib_add(arg, name, &to, err));
+    OCT_TRY(oct_operand_to_f32(t, v, err));
+    OCT_TRY(oct_stats_update(&to->stats, v, (size_t)t->count, err));
+    if (t->rank == 4 && to->chan.channels == 0) {
+        OCT_TRY(oct_chan_init(&to->chan, (size_t)t->dims[1], err));
+        OCT_TRY(oct_chan_update(&to->chan, v, (size_t)t->dims[0], 1, (size_t)(t->dims[2] * t->dims[3]), err));
+    }
+    oct_free(v);
+    return OCT_OK;
+}
+
+/* Decides g, of input [2,3,6,6], for a target of these lines. */
+static work decide(oct_graph *g, const char *lines, const char *rules, bool correct)
+{
+    static float x[2 * 3 * 6 * 6];
+    work w = { NULL };
+    char text[400];
+    snprintf(text, sizeof text, "name t\nsummary t\n%s", lines);
+    GOOD(oct_target_parse(text, "t", &w.target, err));
+    GOOD(oct_policy_create(NULL, &w.policy, err));
+    if (rules)
+        GOOD(oct_policy_add(w.policy, rules, "test", err));
+    oct_qjob_opts o = { .policy = w.policy, .target = w.target, .have_data = true, .bias_weights = correct };
+    GOOD(oct_qjob_create(g, &o, &w.job, err));
+    w.calib = oct_calib_create();
+    oct_plan_opts p = { .no_passes = true };
+    p.taps = oct_qjob_values(w.job, NULL, &p.n_taps);
+    oct_plan *plan = net_plan(g, &p, NULL);
+    oct_plan_set_tap(plan, record, w.calib);
+    net_fill(x, OCT_COUNT(x), 1);
+    GOOD(oct_plan_run(plan, (const void *[]){ x }, err));
+    oct_plan_destroy(plan);
+    GOOD(oct_qjob_decide(w.job, w.calib, err));
+    return w;
+}
+
+static void stop(work *w, oct_graph *g)
+{
+    oct_calib_destroy(w->calib);
+    oct_qjob_destroy(w->job);
+    oct_policy_destroy(w->policy);
+    oct_target_close(w->target);
+    oct_graph_destroy(g);
+}
+
+static const oct_quant *quant_of(const work *w, const oct_graph *g, const char *value)
+{
+    const oct_quant *q = w->job->value[oct_graph_find(g, value)].quant;
+    assert_non_null(q);
+    return q;
+}
+
+static const oct_node *named(const oct_graph *g, const char *name)
+{
+    for (size_t i = 0; i < g->n_order; i++)
+        if (strcmp(g->node[g->order[i]].name, name) == 0)
+            return &g->node[g->order[i]];
+    fail_msg("no node '%s'", name);
+    return NULL;
+}
+
+static const oct_node *maker(const oct_graph *g, int value)
+{
+    assert_true(value >= 0 && g->value[value].producer >= 0);
+    return &g->node[g->value[value].producer];
+}
+
+/* Conv, an operator between, Conv. */
+static oct_graph *convs(const char *between)
+{
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, "2,3,6,6");
+    int a = NET_NODE(g, "Conv", "first", "a", x, net_random(g, "w1", "4,3,3,3", 3), net_random(g, "b1", "4", 4));
+    int r = NET_NODE(g, between, "between", "r", a);
+    net_output(g, NET_NODE(g, "Conv", "second", "y", r, net_random(g, "w2", "2,4,3,3", 5), net_random(g, "b2", "2", 6)));
+    return g;
+}
+
+static bool is_power_of_two(float v)
+{
+    int e;
+    return frexpf(v, &e) == 0.5f;
+}
+
+static void scales_are_powers_of_two(void **state)
+{
+    (void)state;
+    oct_graph *g = convs("Relu");
+    float w[4 * 27];
+    memcpy(w, g->value[oct_graph_find(g, "w1")].constant->data, sizeof w);
+    work k = decide(g, "types s8*s8\nactivations symmetric\nscales powers-of-two\nop Conv static\n", NULL, false);
+    static const char *const values[] = { "x", "r" };
+    for (size_t i = 0; i < OCT_COUNT(values); i++) {
+        const oct_quant *q = quant_of(&k, g, values[i]);
+        assert_true(is_power_of_two(q->scale[0]));
+        assert_int_equal(q->n, 1);
+    }
+    const oct_quant *q = &k.job->node[0].weights[0]->quant;
+    assert_int_equal(q->n, 4);
+    for (int o = 0; o < 4; o++) {
+        float top = 0;
+        for (int i = 0; i < 27; i++)
+            top = fmaxf(top, fabsf(w[o * 27 + i]));
+        assert_true(is_power_of_two(q->scale[o]));
+        assert_true(q->scale[o] >= top / 127 && q->scale[o] < 2 * top / 127); /* the next above */
+        for (int i = 0; i < 27; i++)
+            assert_int_equal(((const int8_t *)q->qvals->data)[o * 27 + i], (int)rintf(w[o * 27 + i] / q->scale[o]));
+    }
+    GOOD(oct_qjob_rewrite(k.job, err));
+    assert_int_equal(net_count(g, "Relu"), 1); /* zero points are in the middle, so no quantizer clamps */
+    stop(&k, g);
+}
+
+/* Sums have a wider range than what is added. */
+static void results_have_the_scale_of_inputs(void **state)
+{
+    (void)state;
+    for (int same = 0; same < 2; same++) {
+        oct_graph *g = net_graph(13);
+        int x = net_input(g, "x", OCT_F32, "2,3,6,6");
+        int a = NET_NODE(g, "Conv", "first", "a", x, net_random(g, "w1", "4,3,3,3", 3));
+        int r = NET_NODE(g, "Add", "sum", "r", a, a);
+        net_output(g, NET_NODE(g, "Conv", "second", "y", r, net_random(g, "w2", "2,4,3,3", 5)));
+        work k = decide(g, same ? "types u8*s8\nop Conv static\nop Add static same-scale\n" : "types u8*s8\nop Conv,Add static\n", NULL, false);
+        const oct_quant *from = quant_of(&k, g, "a"), *to = quant_of(&k, g, "r");
+        assert_int_equal(from->scale[0] == to->scale[0] && from->zp[0] == to->zp[0], same);
+        stop(&k, g);
+    }
+}
+
+static void parameters_are_fixed(void **state)
+{
+    (void)state;
+    for (int fixed = 0; fixed < 2; fixed++) {
+        oct_graph *g = convs("Sigmoid");
+        work k = decide(g, fixed ? "types u8*s8\nscale Sigmoid u8 1/256 0\nop Conv,Sigmoid static\n" : "types u8*s8\nop Conv,Sigmoid static\n", NULL, false);
+        const oct_quant *q = quant_of(&k, g, "r");
+        assert_int_equal(q->scale[0] == 1.0f / 256 && q->zp[0] == 0, fixed);
+        stop(&k, g);
+    }
+}
+
+/* A float bias, which gives the mean back that rounded weights take: b + sum (w - wq) E[x]. */
+static void biases_are_real(void **state)
+{
+    (void)state;
+    for (int correct = 0; correct < 2; correct++) {
+        oct_graph *g = convs("Relu");
+        float w[4 * 27], b[4];
+        memcpy(w, g->value[oct_graph_find(g, "w1")].constant->data, sizeof w);
+        memcpy(b, g->value[oct_graph_find(g, "b1")].constant->data, sizeof b);
+        work k = decide(g, "types u8*s8\nbiases float\nop Conv static\n", "any - s7/tensor/sym - -\n", correct);
+        const oct_quant *q = &k.job->node[0].weights[0]->quant;
+        const oct_chan_stats *chan = &oct_calib_find(k.calib, "x")->chan;
+        const double step = (double)(quant_of(&k, g, "x")->scale[0] * q->scale[0]); /* numbers are those that int32 would give */
+        double want[4], moved = 0;
+        for (int o = 0; o < 4; o++) {
+            want[o] = b[o];
+            for (int i = 0; correct && i < 27; i++)
+                want[o] += ((double)w[o * 27 + i] - ((const int8_t *)q->qvals->data)[o * 27 + i] * (double)q->scale[0]) * oct_chan_mean(&chan->c[i / 9]);
+            moved = fmax(moved, fabs(want[o] - b[o]));
+        }
+        GOOD(oct_qjob_rewrite(k.job, err));
+        const oct_tensor *bias = g->value[named(g, "first")->in[2]].constant;
+        assert_non_null(bias); /* no DequantizeLinear before it */
+        assert_int_equal(bias->dtype, OCT_F32);
+        for (int o = 0; o < 4; o++)
+            assert_true(fabs((double)((const float *)bias->data)[o] - want[o]) < 0.51 * step);
+        assert_int_equal(moved > step, correct);
+        stop(&k, g);
+    }
+}
+
+/* What is of 8 bits is rounded once more for a layer of 16, by quantizers of ONNX's domain where the target has no others. */
+static void types_meet_in_a_second_pair(void **state)
+{
+    (void)state;
+    for (int alone = 0; alone < 2; alone++) {
+        oct_graph *g = convs("Relu");
+        work k = decide(g, alone ? "types u8*s8 u16*s8\ncom.microsoft no\nop Conv static\n" : "types u8*s8 u16*s8\nop Conv static\n",
+                        "name:second - - u16 -\n", false);
+        GOOD(oct_qjob_rewrite(k.job, err));
+        GOOD(oct_infer_shapes(g, err));
+        const oct_node *d16 = maker(g, named(g, "second")->in[0]), *q16 = maker(g, d16->in[0]), *d8 = maker(g, q16->in[0]);
+        assert_string_equal(d16->op, "DequantizeLinear");
+        assert_string_equal(q16->op, "QuantizeLinear");
+        assert_string_equal(d8->op, "DequantizeLinear");
+        assert_int_equal(g->value[d16->in[0]].dtype, OCT_U16);
+        assert_int_equal(g->value[d8->in[0]].dtype, OCT_U8);
+        assert_string_equal(q16->domain, alone ? "" : "com.microsoft");
+        assert_int_equal(oct_graph_opset(g, ""), alone ? 21 : 13);
+        assert_int_equal(oct_graph_opset(g, "com.microsoft") != 0, !alone);
+        stop(&k, g);
+    }
+}
+
+static void readers_have_their_own(void **state)
+{
+    static const struct {
+        const char *text;
+        size_t quantizers, dequantizers; /* that follow the value with two readers */
+    } each[] = {
+        { "types u8*s8\nop Conv static\n", 1, 1 },
+        { "types u8*s8\ndequantizers one-each\nop Conv static\n", 1, 2 },
+        { "types u8*s8\nquantizers one-each\nop Conv static\n", 2, 2 },
+    };
+    (void)state;
+    for (size_t i = 0; i < OCT_COUNT(each); i++) {
+        oct_graph *g = net_graph(13);
+        int x = net_input(g, "x", OCT_F32, "2,3,6,6");
+        net_output(g, NET_NODE(g, "Conv", "first", "y", x, net_random(g, "w1", "4,3,3,3", 3)));
+        net_output(g, NET_NODE(g, "Conv", "second", "z", x, net_random(g, "w2", "4,3,3,3", 5)));
+        work k = decide(g, each[i].text, NULL, false);
+        GOOD(oct_qjob_rewrite(k.job, err));
+        const oct_node *d1 = maker(g, named(g, "first")->in[0]), *d2 = maker(g, named(g, "second")->in[0]);
+        assert_int_equal(1 + (d1 != d2), each[i].dequantizers);
+        assert_int_equal(1 + (maker(g, d1->in[0]) != maker(g, d2->in[0])), each[i].quantizers);
+        assert_int_equal(maker(g, d1->in[0])->in[0], oct_graph_find(g, "x"));
+        assert_int_equal(maker(g, d2->in[0])->in[0], oct_graph_find(g, "x"));
+        stop(&k, g);
+    }
+}
+
+/* The weight farthest from 0 becomes 127 steps, or -127: never -128, and the same around 128 of u8. */
+static void weights_are_narrow(void **state)
+{
+    static const char *const text[] = { "types u8*s8\nop Conv static\n", "types u8*u8\nop Conv static\n" };
+    (void)state;
+    for (int u8 = 0; u8 < 2; u8++) {
+        oct_graph *g = convs("Relu");
+        work k = decide(g, text[u8], NULL, false);
+        const oct_quant *q = &k.job->node[0].weights[0]->quant;
+        int most = 0;
+        assert_int_equal(q->dtype, u8 ? OCT_U8 : OCT_S8);
+        for (int i = 0; i < 4 * 27; i++) {
+            const int v = u8 ? ((const uint8_t *)q->qvals->data)[i] - 128 : ((const int8_t *)q->qvals->data)[i];
+            most = abs(v) > most ? abs(v) : most;
+        }
+        assert_int_equal(most, 127);
+        stop(&k, g);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(scales_are_powers_of_two), cmocka_unit_test(results_have_the_scale_of_inputs),
+        cmocka_unit_test(parameters_are_fixed), cmocka_unit_test(biases_are_real),
+        cmocka_unit_test(types_meet_in_a_second_pair), cmocka_unit_test(readers_have_their_own),
+        cmocka_unit_test(weights_are_narrow),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
