@@ -219,7 +219,7 @@ static void faults_name_place_and_remedy(void **state)
         const char *text, *says, *hint;
     } each[] = {
         { HEAD "sumary x", "t:4:1: there is no key 'sumary'", "did you mean 'summary'?" },
-        { HEAD "elephant", "t:4:1: there is no key 'elephant'", "one of name, summary, inherits, types, trap, keeps, scale, op, costs, cost, pair-sums, bfloat16, quantized, signs, activations, biases, scales, shapes, placement, "
+        { HEAD "elephant", "t:4:1: there is no key 'elephant'", "one of name, summary, inherits, types, trap, keeps, scale, op, costs, cost, pair-sums, bfloat16, quantized, dequantizing, signs, activations, biases, scales, shapes, placement, "
           "quantizers, dequantizers, com.microsoft, device" },
         { HEAD "trap mouse", "t:4:6: there is no trap 'mouse'", "one of float16-turned-batch, float16-mean-variance, float16-scatter-reduction, pool-of-lists" },
         { HEAD "name two", "t:4:1: 'name' stands in two lines of this file", "" },
