@@ -100,8 +100,10 @@ static void judge_product(carrier *c, const oct_target_op *e, int id)
 static int layer_before(const carrier *c, int value)
 {
     int id = value >= 0 && oct_value_used_once(&c->g->value[value]) ? c->g->value[value].producer : -1;
-    if (id >= 0 && oct_is_op(&c->g->node[id], "BatchNormalization"))
-        id = layer_before(c, c->g->node[id].in[0]);
+    while (id >= 0 && oct_is_op(&c->g->node[id], "BatchNormalization")) {
+        const int x = c->g->node[id].in[0];
+        id = x >= 0 && oct_value_used_once(&c->g->value[x]) ? c->g->value[x].producer : -1;
+    }
     const oct_op *op = id >= 0 ? oct_op_of(c->g, id) : NULL;
     const oct_target_op *e = op ? line_of(c, &c->g->node[id]) : NULL;
     return e && e->takes_sum && op->quant == OCT_QUANT_WEIGHTED && c->stand[id].kind == OCT_STANDS_INTEGER ? id : -1;
