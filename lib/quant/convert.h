@@ -120,14 +120,25 @@ typedef struct oct_size_point {
     bool taken;               /* the result has the layer so, or in more bytes */
 } oct_size_point;
 
+/* One form for all layers that can have it, the others in float, within the limit; or form "": what was chosen layer by layer. */
+typedef struct oct_size_rival {
+    const char *form;
+    uint64_t bytes;
+    double sqnr; /* dB, the smallest of outputs on samples that did not choose; without samples as oct_size_choice has it */
+} oct_size_rival;
+
 /* What was chosen for a size. */
 typedef struct oct_size_choice {
     uint64_t limit, least; /* bytes; 0: there is none; least: the smallest that was found */
+    uint64_t now;          /* of the file as it is decided */
     oct_size_point *point; /* [n] */
     size_t n;
     double sqnr;           /* expected of what was chosen */
     bool measured;         /* loss is measured on samples; else it is that of the weights alone */
     bool missed;           /* nothing is so small */
+    oct_size_rival *rival; /* [n_rivals], 0 where none fits; the first is of form "" */
+    size_t n_rivals, taken; /* taken: the one that the result is */
+    size_t samples;        /* that compared them; 0: none did */
 } oct_size_choice;
 
 /* Which samples a conversion is judged on. */

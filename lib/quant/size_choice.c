@@ -197,7 +197,7 @@ static oct_status choose_within(oct_size_units *u, const step *s, size_t n, doub
 
 /* ---- the record ---- */
 
-static double noise_of(const oct_size_units *u)
+double oct_size_noise(const oct_size_units *u)
 {
     double noise = 0;
     for (size_t i = 0; i < u->n; i++)
@@ -205,32 +205,34 @@ static double noise_of(const oct_size_units *u)
     return noise;
 }
 
-static double decibels(double noise)
+double oct_size_decibels(double noise)
 {
     return noise > 0 ? -10 * oct_log10(noise) : INFINITY;
 }
 
 /* Sizes are `least` at its beginning, and what units take from there. */
-static oct_status draw_curve(oct_size_units *u, const step *s, size_t n, oct_err *err)
+static oct_status draw_curve(oct_size_units *u, oct_err *err)
 {
     oct_conversion *c = u->c;
+    step *s = oct_arena_calloc(u->a, u->n * OCT_SIZE_FORMS + 1, sizeof *s);
+    const size_t n = s ? list_steps(u, s) : 0;
     oct_size_point *p = oct_arena_calloc(c->arena, n + 1, sizeof *p);
     double noise = 0, bytes = (double)c->size.least;
-    if (!p)
+    if (!s || !p)
         return oct_nomem(err);
     for (size_t i = 0; i < u->n; i++)
         noise += u->unit[i].aside ? 0 : u->unit[i].option[first_form(&u->unit[i])].noise;
-    p[0] = (oct_size_point){ "", "", bytes, decibels(noise), true };
+    p[0] = (oct_size_point){ "", "", bytes, oct_size_decibels(noise), true };
     for (size_t i = 0; i < n; i++) {
         const oct_size_unit *x = &u->unit[s[i].unit];
         const char *name = oct_arena_strdup(c->arena, oct_node_label(u->j->g, x->first));
         noise -= s[i].noise;
         bytes += s[i].bytes;
-        p[i + 1] = (oct_size_point){ name, oct_size_forms[s[i].form].name, bytes, decibels(noise), x->option[x->at].noise <= x->option[s[i].form].noise };
+        p[i + 1] = (oct_size_point){ name, oct_size_forms[s[i].form].name, bytes, oct_size_decibels(noise), x->option[x->at].noise <= x->option[s[i].form].noise };
         if (!name)
             return oct_nomem(err);
     }
-    c->size.sqnr = decibels(noise_of(u));
+    c->size.sqnr = oct_size_decibels(oct_size_noise(u));
     c->size.point = p;
     c->size.n = n + 1;
     return OCT_OK;
@@ -273,7 +275,9 @@ static oct_status fit(oct_size_units *u, bool rounded, oct_err *err)
         OCT_TRY(apply(u, rounded, &bytes, err));
     }
     c->size.missed = c->size.least > c->size.limit;
-    return draw_curve(u, s, n, err);
+    c->size.now = bytes;
+    c->size.taken = 0;
+    return OCT_OK;
 }
 
 oct_status oct_size_choose(oct_conversion *c, oct_err *err)
@@ -285,7 +289,10 @@ oct_status oct_size_choose(oct_conversion *c, oct_err *err)
         return oct_nomem(err);
     OCT_TRY(oct_size_list(c, c->arena, c->size_units, err));
     c->size.measured = c->size_units->measured;
-    return fit(c->size_units, false, err);
+    OCT_TRY(fit(c->size_units, false, err));
+    if (c->size.now <= c->size.limit && oct_size_noise(c->size_units) > 0)
+        OCT_TRY(oct_size_compare(c->size_units, err));
+    return draw_curve(c->size_units, err);
 }
 
 oct_status oct_size_hold(oct_conversion *c, oct_err *err)
@@ -294,5 +301,8 @@ oct_status oct_size_hold(oct_conversion *c, oct_err *err)
     if (!c->size_units)
         return OCT_OK;
     OCT_TRY(oct_conversion_size(c, &bytes, err));
-    return bytes <= c->size.limit ? OCT_OK : fit(c->size_units, true, err);
+    if (bytes <= c->size.limit)
+        return OCT_OK;
+    OCT_TRY(fit(c->size_units, true, err));
+    return draw_curve(c->size_units, err);
 }

@@ -12,7 +12,7 @@ typedef struct oct_size_form {
     oct_weight_type weights;
     int block;         /* weights and block: of OCT_SCHEME_WEIGHT_ONLY */
 } oct_size_form;
-enum { OCT_SIZE_FORMS = 10 };
+enum { OCT_SIZE_FLOAT, OCT_SIZE_FORMS = 10 };
 extern const oct_size_form oct_size_forms[OCT_SIZE_FORMS];
 
 /* A unit in a form. */
@@ -52,5 +52,12 @@ oct_status oct_size_list(oct_conversion *c, oct_arena *a, oct_size_units *u, oct
 oct_status oct_size_apply(oct_size_units *u, oct_err *err);
 /* Back to the policy's decisions. */
 void oct_size_restore(oct_size_units *u);
+
+/* size_choice.c: expected of all units as they are; the same in dB. */
+double oct_size_noise(const oct_size_units *u);
+double oct_size_decibels(double noise);
+
+/* size_rivals.c: compares what the units are at, which is decided, with one form for all of them, and decides with the best. */
+oct_status oct_size_compare(oct_size_units *u, oct_err *err);
 
 #endif

@@ -14,7 +14,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { FLOAT, HALF, POLICY, PROBE = 5, DYNAMIC = 9 };
+enum { FLOAT = OCT_SIZE_FLOAT, HALF, POLICY, PROBE = 5, DYNAMIC = 9 };
 const oct_size_form oct_size_forms[OCT_SIZE_FORMS] = {
     [FLOAT] = { "float", OCT_SCHEME_FLOAT, 0, 0 },
     [HALF] = { "fp16", OCT_SCHEME_FP16, 0, 0 },

@@ -375,6 +375,16 @@ static void sizes_are_read(void **state)
     }
 }
 
+/* Of what fits, that which loses least on samples that did not choose is taken. */
+static void best_is_taken(const oct_size_choice *x)
+{
+    assert_true(x->n_rivals == 0 || (!*x->rival[0].form && x->taken < x->n_rivals && x->samples > 0));
+    for (size_t i = 0; i < x->n_rivals; i++) {
+        assert_true(x->rival[i].bytes <= x->limit && x->rival[i].sqnr <= x->rival[x->taken].sqnr);
+        assert_true(i == 0 || *x->rival[i].form);
+    }
+}
+
 /* Bytes of the file that is written within a share of the float one; 0: none is so small. */
 static uint64_t size_within(double share, double *sqnr)
 {
@@ -392,6 +402,8 @@ static uint64_t size_within(double share, double *sqnr)
     for (size_t i = 1; i < x->n; i++)
         assert_true(x->point[i].bytes > x->point[i - 1].bytes && x->point[i].sqnr > x->point[i - 1].sqnr);
     *sqnr = x->sqnr;
+    best_is_taken(x);
+    assert_true((share > 0.3 && share < 1) == (x->n_rivals > 1)); /* all in 8 bits takes so much; float loses nothing */
     assert_true(x->missed == (x->least > x->limit));
     if (!x->missed) {
         GOOD(oct_conversion_make(&w.c, w.output, "convert it", false, err));

@@ -28,6 +28,27 @@ static void put_point(oct_table *t, const session *s, const oct_size_point *p, d
     oct_table_texts(t, cells);
 }
 
+/* What was chosen layer by layer, and one form for all of them. */
+static oct_status print_rivals(const oct_size_choice *x, FILE *f, oct_err *err)
+{
+    if (!x->n_rivals)
+        return OCT_OK;
+    oct_table *t = oct_table_of("llrr", (const char *[]){ "", "form", "size", x->samples ? "output SQNR" : "weights SQNR" });
+    for (size_t i = 0; i < x->n_rivals; i++) {
+        char bytes[32], db[32];
+        const oct_size_rival *r = &x->rival[i];
+        const char *cells[] = { i == x->taken ? "*" : "", *r->form ? r->form : "chosen layer by layer", oct_fmt_bytes(bytes, r->bytes), oct_fmt_db(db, r->sqnr) };
+        oct_table_texts(t, cells);
+    }
+    if (x->samples)
+        oct_print(f, "\nCompared with one form for all layers, by %zu samples that did not choose (* is taken):\n", x->samples);
+    else
+        oct_print(f, "\nCompared with one form for all layers, as expected (* is taken):\n");
+    const oct_status st = oct_table_print(t, f, err);
+    oct_table_destroy(t);
+    return st;
+}
+
 oct_status size_report_print(const session *s, FILE *f, oct_err *err)
 {
     const oct_size_choice *x = &s->c.size;
@@ -49,7 +70,7 @@ oct_status size_report_print(const session *s, FILE *f, oct_err *err)
     oct_table_destroy(t);
     if (each > 1)
         oct_print(f, "  one of %zu steps is shown (-v shows all)\n", each);
-    return st;
+    return st == OCT_OK ? print_rivals(x, f, err) : st;
 }
 
 static void put_json_point(oct_json *j, const void *row)
@@ -61,6 +82,15 @@ static void put_json_point(oct_json *j, const void *row)
     if (isfinite(p->sqnr))
         oct_json_num(j, "sqnr_db", p->sqnr);
     oct_json_bool(j, "taken", p->taken);
+}
+
+static void put_json_rival(oct_json *j, const void *row)
+{
+    const oct_size_rival *r = row;
+    oct_json_str(j, "form", *r->form ? r->form : NULL);
+    oct_json_int(j, "bytes", (int64_t)r->bytes);
+    if (isfinite(r->sqnr))
+        oct_json_num(j, "sqnr_db", r->sqnr);
 }
 
 void size_report_json(oct_json *j, const session *s)
@@ -75,6 +105,9 @@ void size_report_json(oct_json *j, const session *s)
     oct_json_bool(j, "measured", x->measured);
     if (isfinite(x->sqnr))
         oct_json_num(j, "sqnr_db", x->sqnr);
+    oct_json_int(j, "samples", (int64_t)x->samples);
+    oct_json_int(j, "taken", (int64_t)x->taken);
+    oct_json_rows(j, "compared", x->rival, x->n_rivals, sizeof *x->rival, put_json_rival);
     oct_json_rows(j, "curve", x->point, x->n, sizeof *x->point, put_json_point);
     oct_json_close(j);
 }
