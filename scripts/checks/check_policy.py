@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 """Reads dumped policies back, and asks for sizes.
 
-    check_policy.py [--only GLOB] [--all] [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
+    check_policy.py [--quick] [--only GLOB] [--all] [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
 
-Networks: those of pylib/architectures.py, each in one way or two; --all: in all.
+Networks: those of pylib/architectures.py, each in one way or two; --all: in all. --quick: none of them, and a smaller Llama-like network.
 
 --dump-policy must make the same bytes when it is read back with --policy on the same samples with the same options, goals apart, but for octet.command and
 octet.trials of the metadata. The size that --dry-run foretells must be that of the file.
 
 --target-size: the file must not be larger, must load in ONNX Runtime, and at the size of 4 and of 8 bits in blocks a Llama-like network must
 lose no more than they do (a tenth of a dB is for which samples tell); twice the same bytes; what cannot be reached is exit 1, and a file of the least size that it names can be asked for.
---target-bits: 8 times the file's growth from 5 to 7 bits must be 2 bits a weight.
+With 1 and 2 threads and with AVX2 the same bytes. --target-bits: 8 times the file's growth from 5 to 7 bits must be 2 bits a weight.
 
 Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
@@ -119,15 +119,26 @@ def check_sizes(c, name, model, data, inputs):
         c.hold(f"{name}: bits a weight", 1.7 < grown < 2.3, f"{grown:.2f} more")
 
 
+def check_same(c, name, model, data):
+    """What computes, and how often, tells nothing."""
+    first, again = c.folder / "s.onnx", c.folder / "t.onnx"
+    args = [model, "--data", data, "--target-bits", "5.5"]
+    if made(c, f"{name}, 5.5 bits", first, *args, "--threads", "1"):
+        for more in (["--threads", "2"], ["--threads", "1", "--isa", "avx2"]):
+            good = made(c, f"{name}, {more}", again, *args, *more)
+            c.hold(f"{name}: the same with {' '.join(more)}", good and without_origin(first) == without_origin(again))
+
+
 def main():
     parser = options(__doc__)
     parser.add_argument("--only", default="*", help="networks whose names match")
     parser.add_argument("--all", action="store_true", help="each in all ways")
+    parser.add_argument("--quick", action="store_true", help="sizes of a small network alone")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         c = Checker(args, Path(folder))
         for i, name in enumerate(architectures.NETS):
-            if not fnmatch(name, args.only):
+            if args.quick or not fnmatch(name, args.only):
                 continue
             model, data = c.folder / f"{name}.onnx", c.folder / f"{name}.npz"
             np.savez(data, **architectures.write(name, model))
@@ -136,9 +147,12 @@ def main():
                     check_round_trip(c, name, model, data, way)
         if fnmatch("Llama", args.only):
             model, data = c.folder / "llama.onnx", c.folder / "rows.npy"
-            inputs = sized.samples(sized.save("Llama", model), 16)
+            net = sized.llama(layers=1, wide=128, inner=256, words=5000, heads=2) if args.quick else sized.llama()
+            onnx.save(net, model)
+            inputs = sized.samples(net, 16)
             np.save(data, inputs)
             check_sizes(c, "Llama", model, data, inputs)
+            check_same(c, "Llama", model, data)
     return c.finish()
 
 
