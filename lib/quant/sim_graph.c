@@ -118,6 +118,15 @@ static oct_status copy_value(oct_qjob *j, int v, int *to, oct_err *err)
     return oct_edit_node(g, "Mul", (int[]){ v, c }, 2, *to, oct_edit_after(g, g->value[v].producer), NULL, err);
 }
 
+/* Whether a node reads the quantized value: one that only has a quantizer behind it, for a target that wants them everywhere, is read as it is. */
+static bool has_quantized_reader(const oct_qjob *j, int v)
+{
+    bool any = false;
+    for (size_t i = 0; i < j->g->value[v].n_uses && !any; i++)
+        any = oct_reads_quantized(j, j->g->value[v].uses[i].node, j->g->value[v].uses[i].slot);
+    return any;
+}
+
 static oct_status add_taps(oct_qjob *j, bool constants, oct_arena *arena, const char **tap, oct_err *err)
 {
     for (size_t v = 0; v < j->n_values; v++) {
@@ -130,7 +139,10 @@ static oct_status add_taps(oct_qjob *j, bool constants, oct_arena *arena, const 
                 OCT_TRY(round_constant(j, to, err));
             continue;
         }
-        if (!oct_is_static(j, oct_maker_node(j, to)))
+        const bool made = oct_is_static(j, oct_maker_node(j, to));
+        if (!made && !has_quantized_reader(j, to))
+            continue;
+        if (!made)
             OCT_TRY(copy_value(j, (int)v, &to, err));
         if (!(tap[v] = oct_arena_strdup(arena, j->g->value[to].name)))
             return oct_nomem(err);

@@ -4,7 +4,7 @@
     check_targets.py [--qconvert PROGRAM] [--qeval PROGRAM] [--all] [-v]
 
 Small networks (convolutions with a residual sum, depthwise ones with a clamp, pooling with Concat and Resize, an encoder, a perceptron) are
-converted for each target; --all adds recurrent networks, weights in blocks and 16 bits. Each model passes the ONNX checker. RULES has what the
+converted for each target; --all adds a recurrent network. Each model passes the ONNX checker. RULES has what the
 runtimes' documents and sources say of types, zero points, granularity, biases, where quantizers stand, domains and shapes.
 
 Models for ONNX Runtime run there, and outputs are near ours; those for OpenVINO run in OpenVINO where its package is installed: layers run on
@@ -77,7 +77,8 @@ def residual(path):
         x = n.node("Relu", [n.node("Add", [conv(n, y, 16, 16), x])])
     x = n.node("Relu", [n.node("Add", [conv(n, x, 16, 32, stride=2), conv(n, x, 16, 32, k=1, stride=2)])])
     x = n.node("Flatten", [n.node("GlobalAveragePool", [x])])
-    n.save(path, fixed([1, 3, 16, 16]), [n.node("Gemm", [x, n.const(n.weights(32, 10)), n.const(n.small(10))])])
+    x = n.node("Gemm", [x, n.const(n.weights(32, 10)), n.const(n.small(10))])
+    n.save(path, fixed([1, 3, 16, 16]), [n.node("Softmax", [x])])
     return pictures(n, (1, 3, 16, 16))
 
 
