@@ -67,13 +67,6 @@ static size_t list_rivals(oct_size_units *u, double room, rival r[OCT_SIZE_FORMS
         if (bytes_now(u) > room * SLACK)
             continue;
         rival x = { f, oct_size_noise(u) };
-        size_t same = 0;
-        while (same < n && !same_kind(r[same].form, f))
-            same++;
-        if (same < n && r[same].noise <= x.noise)
-            continue;
-        for (n -= same < n; same < n; same++)
-            r[same] = r[same + 1];
         size_t at = n++;
         for (; at > 0 && r[at - 1].noise > x.noise; at--)
             r[at] = r[at - 1];
@@ -143,7 +136,7 @@ oct_status oct_size_compare(oct_size_units *u, oct_err *err)
         own[i] = u->unit[i].at;
     const size_t n = list_rivals(u, room, r);
     bool fits = true;
-    int best = -1;
+    int best = -1, fitting[MOST_RIVALS];
     for (size_t i = 0; i < u->n; i++)
         u->unit[i].at = own[i];
     z->rival[0] = (oct_size_rival){ .form = "" };
@@ -152,6 +145,11 @@ oct_status oct_size_compare(oct_size_units *u, oct_err *err)
     double most = isnan(z->rival[0].sqnr) ? -INFINITY : z->rival[0].sqnr;
     for (size_t i = 0; i < n && z->n_rivals <= MOST_RIVALS; i++) {
         oct_size_rival *x = &z->rival[z->n_rivals];
+        bool known = false; /* one of its kind, with less noise, fits */
+        for (size_t k = 1; k < z->n_rivals; k++)
+            known |= same_kind(fitting[k - 1], r[i].form);
+        if (known)
+            continue;
         set_all(u, r[i].form);
         x->form = oct_size_forms[r[i].form].name;
         OCT_TRY(try_all(u, x, &fits, err));
@@ -162,7 +160,7 @@ oct_status oct_size_compare(oct_size_units *u, oct_err *err)
             best = r[i].form;
             z->taken = z->n_rivals;
         }
-        z->n_rivals++;
+        fitting[z->n_rivals++ - 1] = r[i].form;
     }
     if (best >= 0)
         set_all(u, best);
