@@ -239,8 +239,12 @@ static oct_status charge_all(search *x, size_t samples, oct_err *err)
     if (!tap_of || !seen)
         return oct_nomem(err);
     memset(tap_of, -1, g->n_value * sizeof *tap_of);
-    for (size_t i = 0; i < x->taps; i++)
-        tap_of[oct_graph_find(g, x->core->tap[i])] = (int)i;
+    for (size_t i = 0; i < x->taps; i++) {
+        const int v = oct_graph_find(g, x->core->tap[i]);
+        if (v < 0)
+            return oct_fail(err, OCT_EINTERNAL, "'%s' is shown by no node of the simulation", x->core->tap[i]);
+        tap_of[v] = (int)i;
+    }
     for (size_t i = 0; i < x->taps; i++) {
         double signal = 0, noise[N] = { 0 };
         for (size_t s = 0; s < samples; s++) {
