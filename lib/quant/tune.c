@@ -212,31 +212,34 @@ static oct_status run_lanes(search *x, oct_sim *some, oct_err *err)
     return s == OCT_OK && failed ? oct_nomem(err) : s;
 }
 
-/* Adds the noise at a tap to the cost of each tensor that it was computed from. */
-static void charge(search *x, const oct_graph *g, const int *tap_of, int v, const double *noise, bool *seen)
+/* Adds the noise at a tap to the cost of each tensor that it was computed from. todo: [n_value + 1], values still to be followed back. */
+static void charge(search *x, const oct_graph *g, const int *tap_of, int tap, const double *noise, bool *seen, int *todo)
 {
-    const int p = g->value[v].producer;
-    for (int i = 0; p >= 0 && i < g->node[p].n_in; i++) {
-        const int u = g->node[p].in[i];
-        if (u < 0 || seen[u])
-            continue;
-        seen[u] = true;
-        if (tap_of[u] < 0) {
-            charge(x, g, tap_of, u, noise, seen);
-            continue;
+    size_t n = 0;
+    for (todo[n++] = tap; n > 0;) {
+        const int p = g->value[todo[--n]].producer;
+        for (int i = 0; p >= 0 && i < g->node[p].n_in; i++) {
+            const int u = g->node[p].in[i];
+            if (u < 0 || seen[u])
+                continue;
+            seen[u] = true;
+            if (tap_of[u] < 0) {
+                todo[n++] = u;
+                continue;
+            }
+            const int root = oct_params_root(x->j, x->core->tapped[tap_of[u]]);
+            for (int k = 0; k < N; k++)
+                x->cost[root][k] += noise[k];
         }
-        const int root = oct_params_root(x->j, x->core->tapped[tap_of[u]]);
-        for (int k = 0; k < N; k++)
-            x->cost[root][k] += noise[k];
     }
 }
 
 static oct_status charge_all(search *x, size_t samples, oct_err *err)
 {
     const oct_graph *g = x->core->graph[SIM_REAL].g;
-    int *tap_of = oct_arena_calloc(x->a, g->n_value + 1, sizeof *tap_of);
+    int *tap_of = oct_arena_calloc(x->a, g->n_value + 1, sizeof *tap_of), *todo = oct_arena_calloc(x->a, g->n_value + 1, sizeof *todo);
     bool *seen = oct_arena_calloc(x->a, g->n_value + 1, sizeof *seen);
-    if (!tap_of || !seen)
+    if (!tap_of || !todo || !seen)
         return oct_nomem(err);
     memset(tap_of, -1, g->n_value * sizeof *tap_of);
     for (size_t i = 0; i < x->taps; i++) {
@@ -255,7 +258,7 @@ static oct_status charge_all(search *x, size_t samples, oct_err *err)
         for (int k = 0; k < N; k++)
             noise[k] = signal > 0 ? noise[k] / signal : 0;
         memset(seen, 0, g->n_value * sizeof *seen);
-        charge(x, g, tap_of, oct_graph_find(g, x->core->tap[i]), noise, seen);
+        charge(x, g, tap_of, oct_graph_find(g, x->core->tap[i]), noise, seen, todo);
     }
     return OCT_OK;
 }
