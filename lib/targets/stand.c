@@ -16,7 +16,7 @@ static oct_compute by_itself(const oct_op *op)
     return !op || !op->scheme ? OCT_ON_REALS : strcmp(op->scheme, "int8") == 0 ? OCT_ON_DYNAMIC : OCT_ON_BLOCKS;
 }
 
-static bool has_quantized(const oct_graph *g, const oct_node *n, const oct_op *op)
+static bool has_quantized(const oct_node *n, const oct_op *op)
 {
     const oct_graph *nested;
     if ((op && (op->is_qdq || op->scheme)) || oct_qlinear_of(n) || strcmp(n->op, "DynamicQuantizeLinear") == 0)
@@ -24,14 +24,13 @@ static bool has_quantized(const oct_graph *g, const oct_node *n, const oct_op *o
     for (size_t k = 0; (nested = oct_node_graph_at(n, k)); k++)
         if (oct_has_quantized(nested))
             return true;
-    (void)g;
     return false;
 }
 
 bool oct_has_quantized(const oct_graph *g)
 {
     for (size_t i = 0; i < g->n_order; i++)
-        if (has_quantized(g, &g->node[g->order[i]], oct_op_of(g, g->order[i])))
+        if (has_quantized(&g->node[g->order[i]], oct_op_of(g, g->order[i])))
             return true;
     return false;
 }
