@@ -3,7 +3,7 @@
 #include "encodings/encodings_int.h"
 
 #include "base/json.h"
-#include "encodings/json_tree.h"
+#include "base/json_tree.h"
 
 #include <math.h>
 #include <string.h>

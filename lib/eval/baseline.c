@@ -1,7 +1,7 @@
 /* An earlier report, held against what is measured now. */
 #include "eval/baseline.h"
 
-#include "encodings/json_tree.h"
+#include "base/json_tree.h"
 #include "eval/report.h"
 
 #include <math.h>

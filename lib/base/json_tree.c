@@ -1,7 +1,7 @@
-/* lib/encodings/json_tree.c -- JSON by jansson. */
-#include "encodings/json_tree.h"
+/* lib/base/json_tree.c -- JSON by jansson. */
+#include "base/json_tree.h"
 
-#include "encodings/encodings_config.h" /* made by the build */
+#include "base/base_config.h" /* made by the build */
 
 #include <stdbool.h>
 #include <string.h>

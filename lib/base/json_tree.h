@@ -1,6 +1,6 @@
-/* lib/encodings/json_tree.h -- reading JSON as a tree, by jansson, and telling what is not as it should be. Without jansson every text is refused. */
-#ifndef OCT_ENCODINGS_JSON_TREE_H
-#define OCT_ENCODINGS_JSON_TREE_H
+/* lib/base/json_tree.h -- reading JSON as a tree, by jansson, and telling what is not as it should be. Without jansson every text is refused. */
+#ifndef OCT_BASE_JSON_TREE_H
+#define OCT_BASE_JSON_TREE_H
 
 #include "base/status.h"
 
