@@ -197,6 +197,22 @@ static void constants_that_do_not_fit(void **state)
     stop(&w);
 }
 
+/* A bias is rounded no more than the sum it joins, so one that vanishes keeps no layer in float32, unless a logarithm reads the sum. */
+static void biases_that_vanish(void **state)
+{
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, "2,4");
+    int a = NET_NODE(g, "Gemm", "first", "a", x, net_random(g, "w", "4,4", 3), NET_F32(g, "dust", "4", 1e-9f, 2e-9f, -1e-9f, 3e-9f));
+    int b = NET_NODE(g, "Gemm", "read", "b", a, net_random(g, "u", "4,4", 5), NET_F32(g, "floor", "4", 1e-9f, 1e-9f, 1e-9f, 1e-9f));
+    net_output(g, NET_NODE(g, "Log", "log", "y", b));
+    work w = start(g);
+    finish(&w, NULL, 0);
+    assert_int_equal(layer(&w, "first")->scheme, OCT_SCHEME_FP16);
+    assert_int_equal(type_of(&w, "dust"), OCT_F16);
+    SAYS(&w, "read", "'floor' is too small for float16");
+    stop(&w);
+}
+
 /* A value beyond the range keeps all that touch it in float32; one within keeps none. */
 static void ranges_that_do_not_fit(void **state)
 {
@@ -555,6 +571,7 @@ int main(void)
         cmocka_unit_test(bfloat16_asks_for_opset_22),
         cmocka_unit_test(bfloat16_may_be_stored_alone),
         cmocka_unit_test(constants_that_do_not_fit),
+        cmocka_unit_test(biases_that_vanish),
         cmocka_unit_test(ranges_that_do_not_fit),
         cmocka_unit_test(squares_of_unknown_range),
         cmocka_unit_test(small_values_that_decide),
