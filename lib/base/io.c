@@ -113,6 +113,11 @@ void oct_out_claim(const char *path)
     claims[n_claims++].ino = st.st_ino;
 }
 
+void oct_out_unclaim(void)
+{
+    n_claims = 0;
+}
+
 static oct_status check_claims(const char *path, const struct stat *st, oct_err *err)
 {
     const char *out = claimed(st);

@@ -77,8 +77,9 @@ bool oct_path_is_stream(const char *path);
 bool oct_same_output(const char *a, const char *b);
 
 /* From now on, opening the file that the output `path` will replace or append to is OCT_EUSAGE, so that no input is overwritten. path is
- * borrowed for the rest of the process. */
+ * borrowed until oct_out_unclaim. */
 void oct_out_claim(const char *path);
+void oct_out_unclaim(void); /* all of them */
 
 /* An output. A file is written beside its place without a name, where the file system can do that, else as .NAME.octet-XXXXXX, and put
  * in its place when it is complete; until then what was there stays. Where `path` is a symbolic link, its target is replaced. The new

@@ -25,6 +25,7 @@
 #ifndef OCT_CLI_CLI_H
 #define OCT_CLI_CLI_H
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "cli/progress_line.h"
 
@@ -119,8 +120,19 @@ typedef struct oct_cli_command {
     const char *examples; /* as in oct_cli */
 } oct_cli_command;
 
+/* Another program in which the tool runs as a function: what a terminal would show goes to it. */
+typedef struct oct_cli_host {
+    void (*say)(void *arg, bool warning, const char *text); /* notes and warnings, a line each; NULL: nobody listens */
+    oct_progress_fn progress;                               /* NULL: nobody listens */
+    void *arg;                                              /* of both */
+    FILE *out;                                              /* takes what the tool prints for people ... */
+    oct_buf *documents;                                     /* ... and this what goes to "-" */
+    oct_err *err;                                           /* takes the fault that ends it */
+} oct_cli_host;
+
 typedef struct oct_cli {
     /* Set by the tool. */
+    const oct_cli_host *host; /* NULL: the tool is a program */
     const char *name;     /* "qcalib" */
     const char *summary;  /* one or two sentences */
     const oct_cli_opt *opts;
@@ -131,7 +143,7 @@ typedef struct oct_cli {
     const char *isa_note; /* a line more of it, for --version --verbose; may be NULL */
     const char *isa_names; /* what --isa accepts, for --help; may be NULL */
     bool (*is_data)(const char *path); /* whether a file's name is one of samples; may be NULL */
-    FILE *out, *err;      /* NULL: stdout, stderr */
+    FILE *out, *err;      /* NULL: stdout, stderr; of a host its own */
 
     /* Set by oct_cli_parse. */
     const oct_cli_command *command; /* NULL: the tool itself */

@@ -558,8 +558,8 @@ static void choose_command(parse *p)
 
 oct_status oct_cli_parse(oct_cli *cli, int argc, char **argv, oct_err *err)
 {
-    cli->out = cli->out ? cli->out : stdout;
-    cli->err = cli->err ? cli->err : stderr;
+    cli->out = cli->host ? cli->host->out : cli->out ? cli->out : stdout;
+    cli->err = cli->host ? cli->host->out : cli->err ? cli->err : stderr;
     oct_progress_init(&cli->progress, cli->err, 0);
     cli->arena = oct_arena_create();
     if (!cli->arena)
@@ -580,5 +580,9 @@ oct_status oct_cli_parse(oct_cli *cli, int argc, char **argv, oct_err *err)
     OCT_TRY(check_outputs(cli, err));
     const oct_cli_live *pr = find_option(cli, "progress", 8);
     oct_progress_init(&cli->progress, cli->err, pr && pr->times ? !pr->off : cli->quiet ? 0 : -1);
+    if (cli->host) {
+        cli->progress.pass = cli->host->progress;
+        cli->progress.arg = cli->host->arg;
+    }
     return OCT_OK;
 }

@@ -19,6 +19,8 @@ typedef enum oct_progress_mode {
 
 typedef struct oct_progress {
     FILE *out;             /* borrowed */
+    oct_progress_fn pass;  /* gets the reports instead; NULL: they are drawn */
+    void *arg;
     oct_progress_mode mode;
     double (*now)(void);   /* seconds; oct_now but in tests */
     char what[64];         /* the step being drawn */

@@ -13,9 +13,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-void tool_init(oct_cli *cli)
+static const oct_cli_host *host; /* of the run, or NULL */
+
+void tool_init(oct_cli *cli, const oct_cli_host *h)
 {
-    oct_io_start();
+    cli->host = host = h;
+    if (!h)
+        oct_io_start();
     cli->isa_text = oct_isa_name(oct_isa_detect());
     static char note[80];
     snprintf(note, sizeof note, "amx: %s", oct_isa_no_amx() ? oct_isa_no_amx() : "used");
@@ -31,7 +35,8 @@ static void say_leftover(void *cli, const char *path)
 
 oct_status tool_start(oct_cli *cli, oct_err *err)
 {
-    oct_io_guard(cli->name);
+    if (!cli->host)
+        oct_io_guard(cli->name);
     oct_out_on_leftover(say_leftover, cli);
     const char *isa = cli->isa ? cli->isa : getenv("OCT_ISA");
     if (!isa)
@@ -40,6 +45,14 @@ oct_status tool_start(oct_cli *cli, oct_err *err)
     if (!cli->isa)
         oct_within(err, "OCT_ISA");
     return st;
+}
+
+int tool_finish(oct_cli *cli, oct_status s, oct_err *err)
+{
+    oct_out_on_leftover(NULL, NULL);
+    oct_out_unclaim();
+    host = NULL;
+    return oct_cli_finish(cli, s, err);
 }
 
 /* A folder, or a file that is data by its name; models may be called .pb, as tensors are. */
@@ -174,6 +187,10 @@ oct_status tool_write_text(const char *path, const oct_buf *text, oct_err *err)
     oct_out o;
     if (text->failed)
         return oct_nomem(err);
+    if (host && strcmp(path, "-") == 0) {
+        oct_buf_add(host->documents, oct_buf_str(text), text->len);
+        return host->documents->failed ? oct_nomem(err) : OCT_OK;
+    }
     OCT_TRY(oct_out_open(&o, path, err));
     oct_out_write(&o, oct_buf_str(text), text->len);
     return oct_out_commit(&o, err);

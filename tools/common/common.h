@@ -9,10 +9,18 @@
 #include "observers/calib.h"
 #include "onnx/model.h"
 
-/* The first call: sees to the descriptors 0 to 2, fills what --version and --help say of instruction sets. Before oct_cli_parse. */
-void tool_init(oct_cli *cli);
-/* After it: guards files, warns of what killed runs left where outputs go, applies --isa. */
+/* The tools as functions: what main does in the programs (tools/common/program.c), where host is NULL, and what the library calls, one at a time.
+ * Return the exit code. */
+int qcalib_main(int argc, char **argv, const oct_cli_host *host);
+int qconvert_main(int argc, char **argv, const oct_cli_host *host);
+int qeval_main(int argc, char **argv, const oct_cli_host *host);
+
+/* The first call: sees to the descriptors 0 to 2 of a program, fills what --version and --help say of instruction sets. Before oct_cli_parse. */
+void tool_init(oct_cli *cli, const oct_cli_host *host);
+/* After it: guards files of a program, warns of what killed runs left where outputs go, applies --isa. */
 oct_status tool_start(oct_cli *cli, oct_err *err);
+/* The last: oct_cli_finish, and nothing remains for a next run in the same process. */
+int tool_finish(oct_cli *cli, oct_status s, oct_err *err);
 
 /* Loads a model. A folder, or what is data by its name, is OCT_EUSAGE with a hint to --data. */
 oct_status tool_load(oct_cli *cli, const char *path, oct_model **m, oct_err *err);

@@ -3,7 +3,7 @@
 
 #include "encodings/encodings.h"
 
-int main(int argc, char **argv)
+int qcalib_main(int argc, char **argv, const oct_cli_host *host)
 {
     calib_args c = { 0 };
     table_args t = { 0 };
@@ -54,7 +54,7 @@ int main(int argc, char **argv)
         .opts = run, .commands = commands, .n_commands = OCT_COUNT(commands),
         .examples = "  qcalib m.onnx --data photos/ --preprocess imagenet --samples 256 -o m.calib\n",
     };
-    tool_init(&cli);
+    tool_init(&cli, host);
     oct_status s = oct_cli_parse(&cli, argc, argv, &err);
     if (s == OCT_OK && !cli.done)
         s = tool_start(&cli, &err);
@@ -65,5 +65,5 @@ int main(int argc, char **argv)
             : cli.command == &commands[2] ? qcalib_diff(&cli, &t, &err)
             : cli.command == &commands[3] ? qcalib_import(&cli, &f, &err)
                                           : qcalib_export(&cli, &f, &err);
-    return oct_cli_finish(&cli, s, &err);
+    return tool_finish(&cli, s, &err);
 }

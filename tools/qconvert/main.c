@@ -142,7 +142,7 @@ static oct_status dispatch(oct_cli *cli, const convert_args *a, oct_err *err)
     return a->list_methods ? list_methods(cli, err) : qconvert_run(cli, a, err);
 }
 
-int main(int argc, char **argv)
+int qconvert_main(int argc, char **argv, const oct_cli_host *host)
 {
     convert_args a = { .target = oct_target_builtin(0, NULL), .scheme = "auto", .format = "qdq", .accuracy_level = "0", .effort = "default",
                        .bias_correction = true, .recover = true, .keep_io_types = true, .trials = 8, .budget = 3 };
@@ -240,11 +240,11 @@ int main(int argc, char **argv)
                     "  qconvert mobilenet.onnx --calib mobilenet.calib --policy mine.txt -o out.onnx\n"
                     "  qconvert decoder.onnx --scheme weight-only --block-size 64\n",
     };
-    tool_init(&cli);
+    tool_init(&cli, host);
     oct_status s = oct_cli_parse(&cli, argc, argv, &err);
     if (s == OCT_OK && !cli.done)
         s = tool_start(&cli, &err);
     if (s == OCT_OK && !cli.done)
         s = dispatch(&cli, &a, &err);
-    return oct_cli_finish(&cli, s, &err);
+    return tool_finish(&cli, s, &err);
 }

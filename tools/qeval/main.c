@@ -332,7 +332,7 @@ static const char *compute_name(size_t i, const char **summary)
     return i == 0 ? "bf16" : NULL;
 }
 
-int main(int argc, char **argv)
+int qeval_main(int argc, char **argv, const oct_cli_host *host)
 {
     qeval_args a = { .rtol = 1e-3, .atol = 1e-5 };
     const oct_cli_opt opts[] = {
@@ -401,11 +401,11 @@ int main(int argc, char **argv)
                     "  qeval model.onnx --data x.npy --outputs y.npz\n"
                     "  qeval model.onnx theirs.onnx --data x.npy --sensitivity\n",
     };
-    tool_init(&cli);
+    tool_init(&cli, host);
     oct_status s = oct_cli_parse(&cli, argc, argv, &err);
     if (s == OCT_OK && !cli.done)
         s = tool_start(&cli, &err);
     if (s == OCT_OK && !cli.done)
         s = run(&a, &cli, &err);
-    return oct_cli_finish(&cli, s, &err);
+    return tool_finish(&cli, s, &err);
 }
