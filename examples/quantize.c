@@ -1,0 +1,60 @@
+/* Calibrates, converts and compares a model; the functions take the words of the commands.
+ *
+ *     cc quantize.c $(pkg-config --cflags --libs octet) -o quantize
+ *     ./quantize model.onnx samples.csv mean=127.5:std=127.5 out.onnx
+ *
+ * Exit: the status of what failed. */
+#include <octet/octet.h>
+
+#include <stdio.h>
+
+static void show(void *arg, const char *what, int64_t done, int64_t total)
+{
+    int64_t *last = arg;
+    if (total > 0 && done == total && done != *last)
+        printf("%s: %lld of %lld\n", what, (long long)done, (long long)total);
+    *last = done;
+}
+
+static void warn(void *arg, int is_warning, const char *text)
+{
+    (void)arg;
+    if (is_warning)
+        fprintf(stderr, "warning: %s\n", text);
+}
+
+static octet_status quantize(octet *o, const char *model, const char *samples, const char *steps, const char *out)
+{
+    char table[4096];
+    snprintf(table, sizeof table, "%s.calib", out);
+    const char *calibrate[] = { model, "--data", samples, "--preprocess", steps, "-o", table, NULL };
+    const char *convert[] = { model, "--calib", table, "-o", out, NULL };
+    const char *evaluate[] = { model, out, "--data", samples, "--preprocess", steps, "--no-latency", NULL };
+    octet_status s = octet_calibrate(o, calibrate);
+    if (s == OCTET_OK)
+        s = octet_convert(o, convert);
+    if (s == OCTET_OK)
+        s = octet_evaluate(o, evaluate);
+    if (s == OCTET_OK)
+        fputs(octet_text(o), stdout); /* octet_report has the numbers as JSON */
+    return s;
+}
+
+int main(int argc, char **argv)
+{
+    int64_t last = -1;
+    if (argc != 5) {
+        fprintf(stderr, "usage: quantize MODEL SAMPLES STEPS OUT\n");
+        return OCTET_USAGE;
+    }
+    octet *o = octet_open();
+    if (!o)
+        return OCTET_NOMEM;
+    octet_on_progress(o, show, &last);
+    octet_on_message(o, warn, NULL);
+    const octet_status s = quantize(o, argv[1], argv[2], argv[3], argv[4]);
+    if (s != OCTET_OK)
+        fprintf(stderr, "%s\n%s\n", octet_error(o), octet_hint(o));
+    octet_close(o);
+    return (int)s;
+}

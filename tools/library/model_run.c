@@ -1,0 +1,204 @@
+/* Running a model on arrays. */
+#include "octet_int.h"
+
+#include "onnx/model.h"
+#include "passes/pass.h"
+#include "runtime/runner.h"
+
+#include <string.h>
+
+struct octet_model {
+    oct_arena *arena; /* what follows, but for what is closed */
+    oct_model *model;
+    oct_pool *pool;
+    oct_runner *runner;
+    oct_input_desc *want;
+    octet_port *input, *output;
+    oct_array *fed;     /* [n_in] */
+    octet_array *made;  /* [n_out] */
+    size_t n_in, n_out;
+};
+
+void octet_model_free(octet_model *m)
+{
+    if (!m)
+        return;
+    oct_runner_destroy(m->runner);
+    oct_pool_destroy(m->pool);
+    oct_model_free(m->model);
+    oct_arena_destroy(m->arena);
+}
+
+static octet_port port_of(const char *name, oct_dtype type, int rank, const int64_t *dims)
+{
+    octet_port p = { name, (octet_type)type, rank > OCTET_MAX_RANK ? -1 : rank, { 0 } };
+    for (int i = 0; i < p.rank; i++)
+        p.dims[i] = dims[i] < 0 ? -1 : dims[i];
+    return p;
+}
+
+static octet_port port_of_value(const oct_value *v)
+{
+    int64_t dims[OCTET_MAX_RANK];
+    const int rank = v->shape.rank > OCTET_MAX_RANK ? -1 : v->shape.rank;
+    for (int i = 0; i < rank; i++)
+        dims[i] = v->shape.d[i].n;
+    return port_of(v->name, v->dtype, rank, dims);
+}
+
+static oct_status prepare(octet_model *m, int threads, oct_err *err)
+{
+    const oct_graph *g = m->model->graph;
+    const char *newer;
+    OCT_TRY(oct_check_operators(g, &newer, err));
+    OCT_TRY(oct_inputs_describe(&g, 1, m->arena, &m->want, &m->n_in, err));
+    m->n_out = g->n_output;
+    m->input = oct_arena_calloc(m->arena, m->n_in + 1, sizeof *m->input);
+    m->output = oct_arena_calloc(m->arena, m->n_out + 1, sizeof *m->output);
+    m->fed = oct_arena_calloc(m->arena, m->n_in + 1, sizeof *m->fed);
+    m->made = oct_arena_calloc(m->arena, m->n_out + 1, sizeof *m->made);
+    if (!m->input || !m->output || !m->fed || !m->made)
+        return oct_nomem(err);
+    for (size_t i = 0; i < m->n_in; i++)
+        m->input[i] = port_of(m->want[i].name, m->want[i].dtype, m->want[i].rank, m->want[i].dims);
+    for (size_t i = 0; i < m->n_out; i++)
+        m->output[i] = port_of_value(&g->value[g->output[i]]);
+    if (!(m->pool = oct_pool_create(threads)))
+        return oct_pool_fail(threads, err);
+    return oct_runner_create(g, &(oct_plan_opts){ .pool = m->pool }, m->want, m->n_in, &m->runner, err);
+}
+
+/* data NULL: from the file `path`. */
+static octet_status load(octet *o, const char *path, const void *data, size_t size, int threads, octet_model **out)
+{
+    oct_err err = OCT_ERR_INIT;
+    oct_arena *a = oct_arena_create();
+    octet_model *m = a ? oct_arena_calloc(a, 1, sizeof *m) : NULL;
+    *out = NULL;
+    if (!m) {
+        oct_arena_destroy(a);
+        return octet_end(o, oct_nomem(&err), &err);
+    }
+    m->arena = a;
+    oct_status s = data ? oct_model_load_mem(data, size, path, &m->model, &err) : oct_model_load(path, &m->model, &err);
+    if (s == OCT_OK && (s = prepare(m, threads, &err)) != OCT_OK)
+        oct_within(&err, "%s", path);
+    if (s == OCT_OK)
+        *out = m;
+    else
+        octet_model_free(m);
+    return octet_end(o, s, &err);
+}
+
+octet_status octet_model_load(octet *o, const char *path, int threads, octet_model **m)
+{
+    return load(o, path, NULL, 0, threads, m);
+}
+
+octet_status octet_model_load_memory(octet *o, const void *data, size_t size, int threads, octet_model **m)
+{
+    return load(o, "model in memory", data ? data : "", size, threads, m);
+}
+
+const octet_port *octet_model_input(const octet_model *m, size_t i)
+{
+    return i < m->n_in ? &m->input[i] : NULL;
+}
+
+const octet_port *octet_model_output(const octet_model *m, size_t i)
+{
+    return i < m->n_out ? &m->output[i] : NULL;
+}
+
+const char *octet_model_metadata(const octet_model *m, const char *key)
+{
+    return oct_model_meta(m->model, key);
+}
+
+/* ---- a run ---- */
+
+/* The input that is meant: by its name, else by its place. -1: there is none. */
+static int input_of(const octet_model *m, const octet_array *a, size_t place)
+{
+    if (!a->name)
+        return place < m->n_in ? (int)place : -1;
+    for (size_t i = 0; i < m->n_in; i++)
+        if (strcmp(m->want[i].name, a->name) == 0)
+            return (int)i;
+    return -1;
+}
+
+static oct_status take_array(octet_model *m, const octet_array *a, size_t place, bool *given, oct_err *err)
+{
+    const int i = input_of(m, a, place);
+    if (i < 0 && a->name)
+        return oct_fail(err, OCT_EMALFORMED, "the model has no input '%s'", a->name);
+    if (i < 0)
+        return oct_fail(err, OCT_EMALFORMED, "the model has %zu inputs, and more arrays are given", m->n_in);
+    const char *name = m->want[i].name;
+    if (given[i])
+        return oct_fail(err, OCT_EMALFORMED, "input '%s' is given twice", name);
+    if (a->rank < 0 || a->rank > OCTET_MAX_RANK)
+        return oct_fail(err, OCT_EUNSUPPORTED, "input '%s': rank %d is not between 0 and %d", name, a->rank, OCTET_MAX_RANK);
+    oct_array *f = &m->fed[i];
+    *f = (oct_array){ .dtype = (oct_dtype)a->type, .rank = a->rank, .data = (void *)a->data };
+    int64_t count = 1;
+    for (int k = 0; k < a->rank; k++) {
+        if (a->dims[k] < 0 || __builtin_mul_overflow(count, a->dims[k], &count))
+            return oct_fail(err, OCT_EMALFORMED, "input '%s': dimension %d is %lld", name, k, (long long)a->dims[k]);
+        f->dims[k] = a->dims[k];
+    }
+    if (!oct_dtype_bytes(f->dtype, count, &f->bytes))
+        return oct_fail(err, OCT_EUNSUPPORTED, "input '%s': arrays of type %s cannot be given", name, oct_dtype_name(f->dtype));
+    if (!a->data && f->bytes)
+        return oct_fail(err, OCT_EMALFORMED, "input '%s': there is no data", name);
+    given[i] = true;
+    return OCT_OK;
+}
+
+static oct_status take_arrays(octet_model *m, const octet_array *in, size_t n_in, oct_err *err)
+{
+    bool *given = oct_calloc(m->n_in + 1, sizeof *given);
+    if (!given)
+        return oct_nomem(err);
+    oct_status s = OCT_OK;
+    for (size_t i = 0; i < n_in && s == OCT_OK; i++)
+        s = take_array(m, &in[i], i, given, err);
+    for (size_t i = 0; i < m->n_in && s == OCT_OK; i++)
+        if (!given[i])
+            s = oct_fail(err, OCT_EMALFORMED, "input '%s' is missing", m->want[i].name);
+    oct_free(given);
+    return s;
+}
+
+static oct_status give_output(octet_model *m, const oct_plan *plan, size_t i, oct_err *err)
+{
+    static const char nothing[1];
+    const oct_operand *t = oct_plan_output(plan, i);
+    size_t bytes;
+    if (!oct_dtype_bytes(t->dtype, t->count, &bytes) || t->rank > OCTET_MAX_RANK)
+        return oct_fail(err, OCT_EUNSUPPORTED, "output '%s' of type %s is no array", oct_plan_output_name(plan, i), oct_dtype_name(t->dtype));
+    octet_array *a = &m->made[i];
+    *a = (octet_array){ .name = m->output[i].name, .type = (octet_type)t->dtype, .rank = t->rank, .data = t->data ? t->data : nothing };
+    for (int k = 0; k < t->rank; k++)
+        a->dims[k] = t->dims[k];
+    return OCT_OK;
+}
+
+octet_status octet_model_run(octet *o, octet_model *m, const octet_array *in, size_t n_in, const octet_array **out, size_t *n_out)
+{
+    oct_err err = OCT_ERR_INIT;
+    oct_plan *plan;
+    *out = NULL;
+    *n_out = 0;
+    oct_status s = take_arrays(m, in, n_in, &err);
+    if (s == OCT_OK)
+        s = oct_runner_run(m->runner, m->fed, &plan, &err);
+    for (size_t i = 0; i < m->n_out && s == OCT_OK; i++)
+        s = give_output(m, plan, i, &err);
+    if (s == OCT_OK) {
+        *out = m->made;
+        *n_out = m->n_out;
+    }
+    return octet_end(o, s, &err);
+}
