@@ -129,7 +129,7 @@ static bool is_dynamic_product(const oct_graph *g, const oct_node *n)
     return !gemm || is_plain_gemm(n);
 }
 
-/* Weights of an LSTM as ONNX has them, [dirs][rows][k]: one scale a direction, or one a row of each. */
+/* Weights of a recurrent operator as ONNX has them, [dirs][rows][k]: one scale a direction, or one a row of each. */
 static bool is_recurrent_matrix(const oct_value *v)
 {
     const oct_quant *q = v->quant;
@@ -139,10 +139,10 @@ static bool is_recurrent_matrix(const oct_value *v)
     return q->block ? q->axis == 2 && q->block == d[2] && q->n == d[0] * d[1] : q->n == d[0] && (q->n == 1 || q->axis == 0);
 }
 
-static bool is_dynamic_lstm(const oct_graph *g, const oct_node *n)
+static bool is_dynamic_recurrent(const oct_graph *g, const oct_node *n, const oct_op *op)
 {
-    return oct_is_op(n, "LSTM") && n->n_in > 2 && n->in[1] >= 0 && n->in[2] >= 0 && g->value[n->in[0]].dtype == OCT_F32 &&
-           is_recurrent_matrix(&g->value[n->in[1]]) && is_recurrent_matrix(&g->value[n->in[2]]) && !oct_node_int(n, "layout", 0);
+    return op->quant == OCT_QUANT_RECURRENT && n->n_in > 2 && n->in[1] >= 0 && n->in[2] >= 0 && g->value[n->in[0]].dtype == OCT_F32 &&
+           is_recurrent_matrix(&g->value[n->in[1]]) && is_recurrent_matrix(&g->value[n->in[2]]) && !(op->no_integer && op->no_integer(n));
 }
 
 /* ---- blocks ---- */
@@ -177,7 +177,7 @@ oct_status oct_compute_of(const oct_graph *g, int node, oct_compute *how, oct_er
     *how = OCT_ON_REALS;
     if (!op || n->n_in < 1 || n->in[0] < 0 || n->n_out < 1 || n->out[0] < 0)
         return OCT_OK;
-    if (is_dynamic_lstm(g, n)) {
+    if (is_dynamic_recurrent(g, n, op)) {
         *how = OCT_ON_DYNAMIC;
         return OCT_OK;
     }
@@ -202,7 +202,8 @@ const oct_op *oct_op_computing(const oct_graph *g, int node, oct_compute how, bo
 {
     if (how == OCT_ON_BLOCKS)
         return oct_op_find("com.microsoft", "MatMulNBits", 1);
-    if (how != OCT_ON_DYNAMIC || oct_is_op(&g->node[node], "LSTM"))
-        return oct_op_of(g, node);
+    const oct_op *own = oct_op_of(g, node);
+    if (how != OCT_ON_DYNAMIC || (own && own->quant == OCT_QUANT_RECURRENT))
+        return own;
     return oct_op_find("com.microsoft", from_qvals ? "MatMulIntegerToFloat" : "DynamicQuantizeMatMul", 1);
 }

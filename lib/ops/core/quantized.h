@@ -7,7 +7,7 @@
 typedef enum oct_compute {
     OCT_ON_REALS = 0, /* quantized inputs are dequantized before the node, quantized outputs rounded after it */
     OCT_ON_QUANTIZED, /* on integers, as the record's integer() allows: inputs and outputs that carry quantization are quantized values */
-    OCT_ON_DYNAMIC,   /* a product of input 0, quantized at run time, and 8-bit weights; or an LSTM with 8-bit weights */
+    OCT_ON_DYNAMIC,   /* a product of input 0, quantized at run time, and 8-bit weights; or a recurrent operator with 8-bit weights */
     OCT_ON_BLOCKS     /* a product of reals and weights in blocks */
 } oct_compute;
 

@@ -1,5 +1,6 @@
-/* LSTM, GRU and RNN in float (of float64: rnn_f64.c); and with 8-bit weights, X and each step's h quantized as one tensor: an LSTM whose weights
- * are quantized (operand->q), and com.microsoft.DynamicQuantizeLSTM, which has them transposed, and scales and zero points as inputs. */
+/* LSTM, GRU and RNN in float (of float64: rnn_f64.c); and with 8-bit weights, X and each step's h quantized as one tensor: where weights
+ * are quantized (operand->q), and com.microsoft.DynamicQuantizeLSTM, which has them transposed, and scales and zero points as inputs. A GRU and RNN with
+ * 8-bit weights compute what the nodes do that they are written as (forms/write_recurrent.c). */
 #include "ops/core/packed.h"
 #include "ops/recurrent/rnn_f64.h"
 
@@ -84,25 +85,33 @@ static oct_status read_qparams(const oct_step *s, const rnn_state *st, const oct
     return OCT_OK;
 }
 
+static oct_status make_mat(const rnn_state *st, oct_rnn_mat *m, size_t n, size_t k, size_t rows, oct_dtype type, int threads, oct_err *err)
+{
+    return st->dynamic ? oct_rnn_mat_dynamic(m, n, k, rows, type, threads, err) : oct_rnn_mat_f32(m, n, k, rows, threads, err);
+}
+
 static oct_status make_mats(rnn_state *st, const oct_step *s, const oct_prep *p, oct_err *err)
 {
     const oct_rnn *g = &st->g;
     size_t h = (size_t)g->hidden, n = (size_t)g->gates * h, in = (size_t)g->inputs, rows = (size_t)(g->steps * g->batch);
     for (int64_t d = 0; d < g->dirs; d++) {
-        if (st->dynamic) {
-            OCT_TRY(oct_rnn_mat_dynamic(&st->w[d], n, in, rows, s->in[1]->dtype, p->threads, err));
-            OCT_TRY(oct_rnn_mat_dynamic(&st->r[d], n, h, (size_t)g->batch, s->in[2]->dtype, p->threads, err));
-            continue;
-        }
-        OCT_TRY(oct_rnn_mat_f32(&st->w[d], n, in, rows, p->threads, err));
-        OCT_TRY(oct_rnn_mat_f32(&st->r[d], g->kind == OCT_RNN_GRU ? 2 * h : n, h, (size_t)g->batch, p->threads, err));
+        OCT_TRY(make_mat(st, &st->w[d], n, in, rows, s->in[1]->dtype, p->threads, err));
+        OCT_TRY(make_mat(st, &st->r[d], g->kind == OCT_RNN_GRU ? 2 * h : n, h, (size_t)g->batch, s->in[2]->dtype, p->threads, err));
         if (g->kind == OCT_RNN_GRU)
-            OCT_TRY(oct_rnn_mat_f32(&st->rh[d], h, h, (size_t)g->batch, p->threads, err));
+            OCT_TRY(make_mat(st, &st->rh[d], h, h, (size_t)g->batch, s->in[2]->dtype, p->threads, err));
     }
     if (!st->dynamic)
         return OCT_OK;
     OCT_TRY(read_qparams(s, st, p, 8, st->w, err));
-    return read_qparams(s, st, p, 10, st->r, err);
+    OCT_TRY(read_qparams(s, st, p, 10, st->r, err));
+    for (int64_t d = 0; d < g->dirs && g->kind == OCT_RNN_GRU; d++) { /* behind those of the gates z and r */
+        const oct_rnn_mat *r = &st->r[d];
+        st->rh[d].scale = r->scale + 2 * h * r->scale_step;
+        st->rh[d].scale_step = r->scale_step;
+        st->rh[d].zero = r->zero ? r->zero + 2 * h * r->zero_step : NULL;
+        st->rh[d].zero_step = r->zero_step;
+    }
+    return OCT_OK;
 }
 
 static size_t packed_bytes(const rnn_state *st)
@@ -175,7 +184,7 @@ static oct_status rnn_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     OCT_TRY(make_mats(st, s, p, err));
     st->packed = s->in[1]->constant && s->in[2]->constant;
     for (int d = 0; d < 2; d++)
-        st->w[d].q.fast_pack = st->r[d].q.fast_pack = !st->packed;
+        st->w[d].q.fast_pack = st->r[d].q.fast_pack = st->rh[d].q.fast_pack = !st->packed;
     for (int64_t d = 0; st->packed && d < st->g.dirs; d++) {
         char *to = oct_packed_new(p, packed_bytes(st));
         if (!to)
@@ -268,7 +277,7 @@ static oct_rnn_cell cell_of(const pass *p, int64_t t)
     const oct_rnn *g = &p->st->g;
     const float *peephole = g->kind == OCT_RNN_LSTM ? data_of(p->s, 7) : NULL;
     oct_rnn_cell c = { .g = g, .act = g->act[p->d], .gates = p->gates, .h = p->h, .c = p->c, .rh = p->rh, .hr = p->hr,
-                       .lens = p->lens, .t = t };
+                       .by_change = p->st->dynamic, .lens = p->lens, .t = t };
     c.peephole = peephole ? peephole + p->d * 3 * g->hidden : NULL;
     c.y = out_of(p->s, 0);
     if (c.y)
@@ -333,7 +342,8 @@ static void run_direction(const oct_step *s, const oct_run *r, int64_t d, const 
     if (g->kind == OCT_RNN_LSTM)
         load_state(&p, 6, p.c);
     const oct_rnn_mat *w = &p.mats.w[d];
-    const int64_t rows = g->batch * (g->batch_first ? g->steps : last);
+    const bool whole = g->batch_first || (st->dynamic && g->kind != OCT_RNN_LSTM); /* one scale for all steps, padding too */
+    const int64_t rows = g->batch * (whole ? g->steps : last);
     oct_rnn_mat_run(w, r->pool, (size_t)rows, s->in[0]->data, w->packed, p.bias, NULL, 0, p.x, w->n, p.kernel);
     run_steps(&p);
     store_state(&p, 1, p.h);
@@ -364,7 +374,7 @@ static oct_status rnn_run(const oct_step *s, const oct_run *r, oct_err *err)
 
 /* ------------------------------------------------------------------ records */
 
-static const char *recurrent_no_integer(const oct_node *n)
+static const char *lstm_no_integer(const oct_node *n)
 {
     return oct_node_int(n, "layout", 0) ? "the dynamic form has no batch in front" : NULL;
 }
@@ -375,10 +385,10 @@ static const char *recurrent_no_integer(const oct_node *n)
         .type = onnx, .domain = where, .since = first, .min_in = least, .max_in = ins, .min_out = 0, .max_out = outs, \
         .work = OCT_WORK_INPUTS, .weights = { .slots = 1u << 1 | 1u << 2, .out = to, .in = from, .data = -1 },        \
         .batch = 1, .batch_first = "layout", .infer = oct_rnn_infer, .prepare = rnn_prepare, .run = rnn_run,           \
-        .widens = true, .no_integer = recurrent_no_integer, __VA_ARGS__                                               \
+        .widens = true, __VA_ARGS__                                                                                 \
     }
 
-RECURRENT(rnn, "RNN", "", 7, 3, 6, 2, -1, -2, .quant = OCT_QUANT_RECURRENT);
-RECURRENT(gru, "GRU", "", 7, 3, 6, 2, -1, -2, .quant = OCT_QUANT_RECURRENT);
-RECURRENT(lstm, "LSTM", "", 7, 3, 8, 3, -1, -2, .quant = OCT_QUANT_RECURRENT, .dynamic = true);
+RECURRENT(rnn, "RNN", "", 7, 3, 6, 2, -1, -2, .quant = OCT_QUANT_RECURRENT, .dynamic = true, .body = true);
+RECURRENT(gru, "GRU", "", 7, 3, 6, 2, -1, -2, .quant = OCT_QUANT_RECURRENT, .dynamic = true, .body = true);
+RECURRENT(lstm, "LSTM", "", 7, 3, 8, 3, -1, -2, .quant = OCT_QUANT_RECURRENT, .dynamic = true, .no_integer = lstm_no_integer);
 RECURRENT(dynamic_quantize_lstm, "DynamicQuantizeLSTM", "com.microsoft", 1, 3, 12, 3, -2, -1, .scheme = "int8", .shared_scale = true);

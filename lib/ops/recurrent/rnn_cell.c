@@ -205,7 +205,7 @@ static void gru_rows(void *arg, size_t begin, size_t end, size_t thread)
         clip(c->g, g, n);
         apply(&c->act[1], g, n);
         for (size_t j = 0; j < n; j++)
-            h[j] = (1.0f - z[j]) * g[j] + z[j] * h[j];
+            h[j] = c->by_change ? g[j] + z[j] * (h[j] - g[j]) : (1.0f - z[j]) * g[j] + z[j] * h[j];
         show(c, row, h, n);
     }
 }

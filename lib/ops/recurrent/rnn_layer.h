@@ -74,6 +74,7 @@ typedef struct oct_rnn_cell {
     size_t ldx;
     float *h, *c;           /* state f32[batch][hidden] */
     float *rh;              /* GRU: r * h, f32[batch][hidden] */
+    bool by_change;         /* GRU: the new state is g + z (h - g), rounded as that, not (1 - z) g + z h */
     const int32_t *lens;    /* i32[batch] or NULL */
     int64_t t;
     float *y;               /* row 0 of the output of this step, or NULL ... */
