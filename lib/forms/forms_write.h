@@ -7,6 +7,7 @@
  *                                   (write_qlinear.c)
  *   dynamic products                DynamicQuantizeLinear, MatMulInteger and what scales its result (write_dynamic.c)
  *   LSTM with annotated weights     DynamicQuantizeLSTM of com.microsoft (write_lstm.c)
+ *   GRU and RNN with annotated weights: dynamic products, those of the state in the body of a Scan (write_recurrent.c)
  *   products of weights in blocks   MatMulNBits of com.microsoft, or DequantizeLinear of opset 21 (write_blocks.c)
  *
  * What is made for X is named X_quantized, X_scale, X_zero_point and X_dequantized; values that share their parameters share
@@ -68,6 +69,9 @@ bool oct_half_follows(const oct_node *n, int slot);
  * model that they come from: so what it keeps as it was takes no more room than it did. Numbers that passes have made since are rounded to it, where the
  * type holds them. Runtimes compute the Cast once. */
 oct_status oct_source_write(oct_graph *g, oct_dtype type, oct_err *err);
+
+/* Why a GRU or RNN whose matrices are quantized could not be written so, or NULL. */
+const char *oct_no_body(const oct_graph *g, int node);
 
 /* Whether a node is a product W X of a constant float32 matrix and float32 data of known rank. */
 bool oct_may_turn(const oct_graph *g, int node);

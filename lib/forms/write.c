@@ -186,6 +186,22 @@ static oct_status begin(oct_writer *w, oct_err *err)
     return w->o->operators ? oct_write_plan_operators(w, err) : OCT_OK;
 }
 
+/* Layers that become several nodes. */
+static oct_status expand(oct_graph *g, oct_err *err)
+{
+    const size_t n = g->n_order;
+    const int *order = oct_arena_memdup(g->arena, g->order, n * sizeof *order);
+    if (!order)
+        return oct_nomem(err);
+    for (size_t i = 0; i < n; i++) {
+        const oct_node *x = &g->node[order[i]];
+        const oct_quant *w = quant_at(g, order[i], 1), *r = quant_at(g, order[i], 2);
+        if ((oct_is_op(x, "GRU") || oct_is_op(x, "RNN")) && w && w->qvals && r && r->qvals)
+            OCT_TRY(oct_write_recurrent(g, order[i], err));
+    }
+    return OCT_OK;
+}
+
 static oct_status write_nested(oct_graph *g, const oct_forms_write_opts *o, oct_err *err)
 {
     oct_graph *nested;
@@ -236,6 +252,7 @@ static oct_status share_constants(oct_graph *g, oct_err *err)
 
 oct_status oct_forms_write(oct_graph *g, const oct_forms_write_opts *o, oct_err *err)
 {
+    OCT_TRY(expand(g, err));
     OCT_TRY(write_nested(g, o, err));
     oct_writer w = { .g = g, .o = o };
     const size_t n = g->n_order;

@@ -82,6 +82,8 @@ oct_status oct_write_qlinear(oct_writer *w, int id, oct_err *err);
 oct_status oct_write_dynamic(oct_writer *w, int id, oct_err *err);
 oct_status oct_write_lstm(oct_writer *w, int id, oct_err *err);
 oct_status oct_write_blocks(oct_writer *w, int id, oct_err *err);
+/* A GRU or RNN whose matrices are annotated becomes products and Scans, annotated in turn; to be called before anything else is written. */
+oct_status oct_write_recurrent(oct_graph *g, int id, oct_err *err);
 /* oct_write_constant for a matrix in blocks. */
 oct_status oct_write_block_constant(oct_writer *w, int v, int before, oct_err *err);
 
