@@ -102,26 +102,48 @@ static bool is_matrices(const oct_qjob *j, const oct_node *n, int slot)
 }
 
 /* What computes on reals has its matrices in 8 bits in the file. */
-static void choose_stored(oct_qjob *j, int id)
+static void choose_stored(oct_qjob *j, int id, const char *why)
 {
     const bool asked = j->node[id].row.scheme == OCT_SCHEME_WEIGHT_ONLY;
-    const char *why = oct_no_stored(j, id);
-    if (!why)
-        oct_set_scheme(j, id, OCT_SCHEME_WEIGHT_ONLY, asked ? "its matrices are stored in 8 bits" : "stored in 8 bits: the target has no integer form of it");
-    else if (asked)
-        j->node[id].why = why;
+    const char *fault = oct_no_stored(j, id);
+    if (fault)
+        j->node[id].why = fault;
+    else
+        oct_set_scheme(j, id, OCT_SCHEME_WEIGHT_ONLY, asked ? "its matrices are stored in 8 bits" : why);
+}
+
+/* From which state on products in the body of a Scan take less time than the operator on reals: bench/recurrent (docs/kernels-lab.md) has 0.92 to 0.96
+ * of its time at 256 with one sequence in ONNX Runtime, and twice of it at 128. Our runtime takes half of it at 256. */
+enum { LEAST_STATE = 256 };
+
+/* Why what is to be dynamic has its matrices stored instead, as the whole sentence; NULL: it need not. */
+static const char *no_body(const oct_qjob *j, int id)
+{
+    const oct_node *n = &j->g->node[id];
+    const char *fault = oct_no_body(j->g, id);
+    if (fault) {
+        const char *text = oct_arena_printf(j->arena, "stored in 8 bits: %s", fault);
+        return text ? text : fault;
+    }
+    const bool narrow = j->g->value[n->in[2]].constant->dims[2] < LEAST_STATE;
+    return narrow && !j->node[id].row.asked ? "stored in 8 bits: on integers its state is too narrow to gain time" : NULL;
 }
 
 static void choose_recurrent(oct_qjob *j, int id)
 {
     const oct_policy_row *row = &j->node[id].row;
     const oct_node *n = &j->g->node[id];
+    const char *why = oct_op_of(j->g, id)->body ? no_body(j, id) : NULL;
     if (row->scheme == OCT_SCHEME_FLOAT)
         j->node[id].why = row->rule;
     else if (row->scheme != OCT_SCHEME_DYNAMIC && row->scheme != OCT_SCHEME_WEIGHT_ONLY)
         j->node[id].why = "recurrent layers are quantized dynamically or not at all";
+    else if (j->node[id].barred)
+        choose_stored(j, id, j->node[id].barred);
     else if (row->scheme == OCT_SCHEME_WEIGHT_ONLY || !runs(j, id, OCT_SCHEME_DYNAMIC, &j->node[id].why))
-        choose_stored(j, id);
+        choose_stored(j, id, "stored in 8 bits: the target has no integer form of it");
+    else if (why)
+        choose_stored(j, id, why);
     else if (!is_matrices(j, n, 1) || !is_matrices(j, n, 2)) /* and so are X and the states, all of one type */
         j->node[id].why = "its weights are not constants of float32";
     else if (oct_no_integer(oct_op_of(j->g, id), n))

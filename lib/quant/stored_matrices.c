@@ -1,4 +1,4 @@
-/* Matrices of recurrent layers that compute on reals, since the target has no integer form of them: stored in 8 bits with a scale a row, and made
+/* Matrices of recurrent layers that compute on reals, since the target has no integer form of them or none that pays: stored in 8 bits with a scale a row, and made
  * real by operators of constants, which runtimes do once, as they load the model. */
 #include "quant/job.h"
 

@@ -613,10 +613,6 @@ static void lstm_stays_float(void **state)
     k = dynamic(g, "op:LSTM static\n", "onnxruntime-x86", OCT_SCHEME_AUTO);
     assert_non_null(strstr(layer(&k, "lstm")->why, "dynamically or not at all"));
     stop(&k, g);
-    g = recurrent();
-    k = dynamic(g, "op:GRU dynamic\n", "octet", OCT_SCHEME_AUTO);
-    assert_non_null(strstr(layer(&k, "gru")->why, "no dynamic form"));
-    stop(&k, g);
     g = net_graph(14);
     net_output(g, NET_NODE(g, "LSTM", "lstm", "y", net_input(g, "x", OCT_F32, "1,7,9"), net_random(g, "w", "1,20,9", 1),
                            net_random(g, "r", "1,20,5", 2)));

@@ -62,7 +62,7 @@ static void builtin_targets_run(void **state)
             const bool matrix = strcmp(op, "MatMul") == 0 || strcmp(op, "Gemm") == 0;
             snprintf(word, sizeof word, " %s ", op);
             assert_int_equal(oct_target_lists(t, op, OCT_TARGET_STATIC), strstr(each[i].listed, word) != NULL);
-            assert_int_equal(oct_target_lists(t, op, OCT_TARGET_DYNAMIC), matrix || strcmp(op, "LSTM") == 0);
+            assert_int_equal(oct_target_lists(t, op, OCT_TARGET_DYNAMIC), matrix || strstr(" LSTM GRU RNN ", word));
             assert_int_equal(oct_target_lists(t, op, OCT_TARGET_WEIGHT_ONLY), matrix);
             assert_int_equal(oct_target_needs_output(t, op, false), each[i].needs && strcmp(op, "Conv") == 0);
             assert_int_equal(oct_target_needs_output(t, op, true), each[i].needs && (strcmp(op, "Conv") == 0 || matrix));
@@ -177,7 +177,7 @@ static void conditions_compare_attributes(void **state)
 static void a_target_changes_what_it_inherits(void **state)
 {
     oct_target *t = parsed("name mine\r\nsummary  one more   # no comment \ninherits onnxruntime-x86\ntypes s8*s8\npair-sums exact\n"
-                           "op Conv,Softmax static per-tensor # all of them\nop MaxPool,LSTM float\nop Gemm,MatMul static\n");
+                           "op Conv,Softmax static per-tensor # all of them\nop MaxPool,LSTM,GRU,RNN float\nop Gemm,MatMul static\n");
     assert_string_equal(oct_target_name(t), "mine");
     assert_true(oct_target_lists(t, "Softmax", OCT_TARGET_STATIC) && oct_target_lists(t, "Add", OCT_TARGET_STATIC));
     assert_false(oct_target_lists(t, "MaxPool", OCT_TARGET_STATIC));
