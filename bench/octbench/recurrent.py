@@ -1,9 +1,15 @@
-"""bench/recurrent: GRU and RNN as float operators and as quantized bodies, in ONNX Runtime."""
+"""bench/recurrent: GRU and RNN as float operators and as quantized bodies, in ONNX Runtime; and as qconvert writes them."""
+import json
+import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
 import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
+
+from octbench import places  # noqa: F401 -- for pylib
+from pylib import metrics, tool
 
 F, FLOAT = np.float32, TensorProto.FLOAT
 GATES = {"GRU": 3, "RNN": 1}
@@ -78,7 +84,7 @@ def loop(g, kind, xp, h0, shape, r, bias):
     return g.op("Loop", g.const(np.int64(steps)), g.const(np.bool_(True)), h0, outputs=2, body=body)[1]
 
 
-def session(kind, form, steps, batch, hidden):
+def model(kind, form, steps, batch, hidden):
     rng, rows, g = np.random.default_rng(SEED), GATES[kind] * hidden, Graph("g")
     w, r, bias = (rng.uniform(-1, 1, size).astype(F) / F(np.sqrt(hidden)) for size in ((rows, hidden), (rows, hidden), 2 * rows))
     shape = (steps, batch, hidden)
@@ -89,27 +95,75 @@ def session(kind, form, steps, batch, hidden):
     else:
         xp, h0 = product(g, "x", w, bias[:rows]), g.const(np.zeros((batch, hidden), F))
         y = loop(g, kind, xp, h0, shape, r, bias[rows:]) if form == "Loop" else scan(g, kind, xp, h0, shape, r, bias[rows:], "fixed" in form)
-    model = helper.make_model(g.done([value("x", list(shape))], [value(y, list(shape))]), opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    return helper.make_model(g.done([value("x", list(shape))], [value(y, list(shape))]), opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+
+
+def session(made):
     options = ort.SessionOptions()
     options.intra_op_num_threads, options.log_severity_level = 1, 3
-    return ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return ort.InferenceSession(made, options, providers=["CPUExecutionProvider"])
 
 
 def times(kind, steps, batch, hidden, rounds):
     """({form: least milliseconds}, {form: largest deviation from the operator's outputs})."""
     x = np.random.default_rng(SEED + 1).standard_normal((steps, batch, hidden)).astype(F)
-    sessions = {form: session(kind, form, steps, batch, hidden) for form in FORMS}
+    sessions = {form: session(model(kind, form, steps, batch, hidden).SerializeToString()) for form in FORMS}
     outputs = {form: s.run(None, {"x": x})[0] for form, s in sessions.items()}
-    least = dict.fromkeys(FORMS, np.inf)
+    return in_turns(sessions, x, rounds), {form: float(abs(y - outputs["operator"]).max()) for form, y in outputs.items()}
+
+
+def in_turns(sessions, x, rounds):
+    """{name: least milliseconds} of processor time."""
+    least = dict.fromkeys(sessions, np.inf)
     for _ in range(rounds):
-        for form, s in sessions.items():
+        for name, s in sessions.items():
             start = time.process_time_ns()
             s.run(None, {"x": x})
-            least[form] = min(least[form], (time.process_time_ns() - start) / 1e6)
-    return least, {form: float(abs(y - outputs["operator"]).max()) for form, y in outputs.items()}
+            least[name] = min(least[name], (time.process_time_ns() - start) / 1e6)
+    return least
+
+
+def converted(folder, kind, steps, batch, hidden, args):
+    """A row: what the float operator takes in ONNX Runtime; then of both forms that qconvert writes bytes, time and dB beside those of float, the
+    dB of the body against the stored form, and the body's time in our runtime."""
+    paths = {name: folder / f"{name}.onnx" for name in ("float", "stored", "body")}
+    paths["float"].write_bytes(model(kind, "operator", steps, batch, hidden).SerializeToString())
+    for name, scheme in (("stored", "weight-only"), ("body", "dynamic")):
+        tool.run([args.build / "tools/qconvert/qconvert", paths["float"], "-o", paths[name], "-q", "--target", args.target, "--set", f"op:{kind}={scheme}"])
+    x = np.random.default_rng(SEED + 1).standard_normal((steps, batch, hidden)).astype(F)
+    np.save(folder / "x.npy", x[None])
+    sessions = {name: session(path.read_bytes()) for name, path in paths.items()}
+    y = {name: s.run(None, {"x": x})[0] for name, s in sessions.items()}
+    least, size = in_turns(sessions, x, args.rounds), {name: path.stat().st_size for name, path in paths.items()}
+    said = tool.run([args.build / "tools/qeval/qeval", paths["float"], paths["body"], "--data", folder / "x.npy", "--latency", "--threads", 1, "--json", "-", "-q"])
+    return [least["float"], *(size[n] / size["float"] for n in ("stored", "body")), *(least[n] / least["float"] for n in ("stored", "body")),
+            *(db(y["float"], y[n]) for n in ("stored", "body")), db(y["stored"], y["body"]), json.loads(said)["ratio"]["latency"] or np.nan]
+
+
+def db(want, got):
+    one = metrics.Sqnr()
+    one.add(want, got.reshape(want.shape))
+    return one.db
+
+
+def write_table(args):
+    print(f"ONNX Runtime {ort.__version__}")
+    print("| | float, ms | size: stored | body | time: stored | body | dB: stored | body | body to stored | our time: body |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        for kind in args.kinds.split(","):
+            for hidden in args.hidden:
+                for batch in args.batch:
+                    for steps in args.steps:
+                        row = converted(Path(folder), kind, steps, batch, hidden, args)
+                        cells = (f"{v:.{n}f}" for v, n in zip(row, (3, 2, 2, 2, 2, 1, 1, 1, 2), strict=True))
+                        print(f"| {kind} {hidden}, batch {batch}, {steps} steps | {' | '.join(cells)} |", flush=True)
+    return 0
 
 
 def main(args):
+    if args.converted:
+        return write_table(args)
     print(f"ONNX Runtime {ort.__version__}")
     print(f"{'':4s} {'hidden':>6s} {'batch':>5s} {'steps':>5s} {'float, ms':>9s}  {'  '.join(FORMS[1:])}  deviates by")
     for kind in args.kinds.split(","):
