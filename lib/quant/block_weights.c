@@ -71,6 +71,10 @@ const char *oct_no_blocks(const oct_qjob *j, int node)
     oct_weight_layout l = { 0 };
     if (!oct_op_of(j->g, node)->weights.blocks)
         return "only products of matrices have weights in blocks";
+    if (oct_is_left_product(j, node)) { /* it was not turned */
+        const char *why = oct_no_turn(j, node);
+        return why ? why : "its constant is the first factor";
+    }
     if (!w || w->rank != 2 || w->count == 0)
         return "its weights are not a constant matrix";
     const oct_nbits_form f = form_of(j, node, &l);

@@ -293,9 +293,13 @@ oct_status oct_own_steps(oct_qjob *j, int node, float *scale, oct_err *err);
 /* Gives a product quantized values, as ONNX stores them, at steps widened[] times its own (NULL: as they are); both are copied. */
 oct_status oct_take_weights(oct_qjob *j, int node, const int8_t *qvals, const float *widened, oct_err *err);
 
-/* turn.c: gives dynamic products whose constant is the first factor the form whose constant is the second one, by nodes and values of the graph that the job
- * has no records of. *any: whether there was one. */
+/* turn.c: gives products whose constant is the first factor, and that are to be dynamic or to have weights in blocks, the form whose constant is the
+ * second one, by nodes and values of the graph that the job has no records of. *any: whether there was one. */
 oct_status oct_turn_products(oct_qjob *j, bool *any, oct_err *err);
+/* Whether a product multiplies data by a constant that is its first factor. */
+bool oct_is_left_product(const oct_qjob *j, int node);
+/* Why such a product could not be turned, or would not gain from it; NULL: it would. */
+const char *oct_no_turn(const oct_qjob *j, int node);
 
 /* block_weights.c: why a product's weights cannot be in blocks, or NULL. */
 const char *oct_no_blocks(const oct_qjob *j, int node);

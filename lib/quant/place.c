@@ -33,6 +33,8 @@ static bool runs(const oct_qjob *j, int id, oct_scheme scheme, const char **why)
 {
     const char *fault = scheme == OCT_SCHEME_WEIGHT_ONLY ? oct_no_blocks(j, id)
                         : scheme == OCT_SCHEME_DYNAMIC && !oct_op_of(j->g, id)->dynamic ? "no dynamic form in the target" : NULL;
+    if (!fault && scheme == OCT_SCHEME_DYNAMIC && oct_is_left_product(j, id))
+        fault = oct_no_turn(j, id);
     if (fault)
         *why = fault;
     return !fault && oct_target_runs(j->opts.target, j->g, id, oct_form_of(scheme), why);

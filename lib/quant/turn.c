@@ -1,6 +1,6 @@
 /* Products whose constant is their first factor, W X, made X^T W^T with a Transpose before and behind, where they are to be dynamic: that form is a
  * fast one, one operator in ONNX Runtime. MatMulInteger with W first is not: its weights must be u8 there, and what it gives is made real by nodes of
- * their own. */
+ * their own. And where their weights are to be in blocks, which MatMulNBits takes as its second factor alone. */
 #include "quant/job.h"
 
 #include "forms/forms_write.h"
@@ -48,10 +48,29 @@ static bool may_decide(const oct_graph *g, int value)
 static bool is_turnable(const oct_qjob *j, int id)
 {
     const oct_node *n = &j->g->node[id];
-    if (!wants_dynamic(j, id) || !oct_may_turn(j->g, id) || !oct_target_lists(j->opts.target, n->op, OCT_TARGET_DYNAMIC))
+    const bool blocks = j->node[id].row.scheme == OCT_SCHEME_WEIGHT_ONLY;
+    const oct_target_form form = blocks ? OCT_TARGET_WEIGHT_ONLY : OCT_TARGET_DYNAMIC;
+    if (!(blocks || wants_dynamic(j, id)) || oct_no_turn(j, id) || !oct_target_lists(j->opts.target, n->op, form))
         return false;
+    return blocks || !may_decide(j->g, n->out[0]); /* activations stay real beside blocks */
+}
+
+bool oct_is_left_product(const oct_qjob *j, int id)
+{
+    const oct_node *n = &j->g->node[id];
+    return oct_op_of(j->g, id)->weights.computed && n->n_in > 1 && n->in[0] >= 0 && n->in[1] >= 0 && oct_value_is_constant(&j->g->value[n->in[0]]) &&
+           !oct_value_is_constant(&j->g->value[n->in[1]]);
+}
+
+const char *oct_no_turn(const oct_qjob *j, int id)
+{
+    const oct_node *n = &j->g->node[id];
+    if (!oct_may_turn(j->g, id))
+        return "its constant is the first factor, and not one matrix beside data of known rank";
     const oct_tensor *w = j->g->value[n->in[0]].constant;
-    return pays(w) && oct_tensor_is_finite(w) && !may_decide(j->g, n->out[0]);
+    if (!pays(w))
+        return "its constant is the first factor, and too small to gain from being turned";
+    return oct_tensor_is_finite(w) ? NULL : "its weights are not finite";
 }
 
 oct_status oct_turn_products(oct_qjob *j, bool *any, oct_err *err)

@@ -228,6 +228,35 @@ def check_left(c):
         c.hold(f"left, {tail}: ours", sqnr(got, c.run_ours(out, samples)) > 120, f"{sqnr(got, c.run_ours(out, samples)):.0f} dB")
 
 
+def steps_off(path, model):
+    """How many steps of its block a weight behind DequantizeLinear is off the transposed one, at most: half of one, more where clipping costs less."""
+    tensors = {t.name: numpy_helper.to_array(t) for t in onnx.load(path).graph.initializer}
+    real = {t.name: numpy_helper.to_array(t) for t in onnx.load(model).graph.initializer}
+    worst = 0.0
+    for n in onnx.load(path).graph.node:
+        if n.op_type == "DequantizeLinear":
+            q, scale, zero = (tensors[i].astype(np.float64) for i in n.input)
+            block = next(a.i for a in n.attribute if a.name == "block_size")
+            s, z = (np.repeat(v, block, 0)[:len(q)] for v in (scale, zero))
+            worst = max(worst, min(abs(((q - z) * s - real[w].T) / s).max() for w in ("v", "w")))
+    return worst
+
+
+def check_left_blocks(c):
+    """Turned with weights in blocks, too, as MatMulNBits or behind DequantizeLinear."""
+    for more, kind in (([], "MatMulNBits"), (["--format", "qdq"], "DequantizeLinear")):
+        model, out = c.folder / "left.onnx", c.folder / "left.blocks.onnx"
+        samples = left(model, "Relu")
+        c.convert(model, out, "--scheme", "weight-only", "--bits", "8", *more)
+        kinds = [n.op_type for n in onnx.load(out).graph.node]
+        c.hold(f"left, {kind}: form", kinds.count(kind) == 2 and kinds.count("Transpose") == 3, " ".join(kinds))
+        c.hold(f"left, {kind}: size", out.stat().st_size < 0.35 * model.stat().st_size, f"{out.stat().st_size / model.stat().st_size:.3f}")
+        c.hold(f"left, {kind}: within a step", steps_off(out, model) < 1, f"{steps_off(out, model):.4f}")
+        want, got = run_ort(model, samples), run_ort(out, samples)
+        c.hold(f"left, {kind}: near float", sqnr(want, got) > 38, f"{sqnr(want, got):.1f} dB")
+        c.hold(f"left, {kind}: ours", sqnr(got, c.run_ours(out, samples)) > 90, f"{sqnr(got, c.run_ours(out, samples)):.0f} dB")
+
+
 def main():
     args = options(__doc__).parse_args()
     with tempfile.TemporaryDirectory(prefix="octet-schemes-") as folder:
@@ -241,6 +270,7 @@ def main():
                 check_dynamic(c, name, model, samples, least=30.0, expected={"MatMulIntegerToFloat": 6, "DynamicQuantizeMatMul": 7,
                                                                            "DynamicQuantizeLinear": 2, "Add": 2, "MatMulInteger": 0})
         check_left(c)
+        check_left_blocks(c)
         for kinds, lstms in ((("LSTM", "LSTM"), 2), (("GRU", "LSTM"), 1)):
             name = "-".join(kinds).lower()
             model = c.folder / f"{name}.onnx"

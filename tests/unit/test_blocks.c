@@ -313,6 +313,30 @@ static void layers_are_told(void **state)
     done(&w, g);
 }
 
+/* A matrix in front of data is turned where it is large, and says why not where it is small, or no matrix. */
+static void first_factors_are_turned(void **state)
+{
+    static float real[4100], rounded[4100];
+    for (int dynamic = 0; dynamic < 2; dynamic++) {
+        oct_graph *g = net_graph(17);
+        int x = net_input(g, "x", OCT_F32, "2,96,7"), r = net_random(g, "r", "96,96", 1);
+        net_output(g, NET_NODE(g, "MatMul", "large", "y", r, x));
+        net_output(g, NET_NODE(g, "MatMul", "small", "z", net_random(g, "s", "95,96", 2), x));
+        net_output(g, NET_NODE(g, "MatMul", "stack", "u", net_random(g, "t", "2,96,96", 3), x));
+        const size_t n = net_run(g, real, OCT_COUNT(real));
+        work w = convert(g, (oct_qjob_opts){ .scheme = dynamic ? OCT_SCHEME_DYNAMIC : OCT_SCHEME_WEIGHT_ONLY, .bits = 8 }, NULL);
+        assert_int_equal(layer(&w, "large")->scheme, dynamic ? OCT_SCHEME_DYNAMIC : OCT_SCHEME_WEIGHT_ONLY);
+        assert_string_equal(layer(&w, "small")->why, "its constant is the first factor, and too small to gain from being turned");
+        assert_string_equal(layer(&w, "stack")->why, "its constant is the first factor, and not one matrix beside data of known rank");
+        GOOD(oct_qjob_rewrite(w.job, err));
+        assert_int_equal(net_count(g, "Transpose"), 2);
+        assert_int_equal(net_run(g, rounded, OCT_COUNT(rounded)), n);
+        assert_true(net_error(real, rounded, n) < 0.02);
+        assert_true(net_error(real, rounded, n) > 0);
+        done(&w, g);
+    }
+}
+
 /* What has no such form stays as it is, and says why. */
 static void stays_float(void **state)
 {
@@ -345,7 +369,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(qparams_are_found), cmocka_unit_test(no_worse_than_plain), cmocka_unit_test(beyond_the_end),
         cmocka_unit_test(odd_blocks),      cmocka_unit_test(same_everywhere),     cmocka_unit_test(both_forms),
-        cmocka_unit_test(layers_are_told), cmocka_unit_test(stays_float),
+        cmocka_unit_test(layers_are_told), cmocka_unit_test(stays_float),         cmocka_unit_test(first_factors_are_turned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
