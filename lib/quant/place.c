@@ -94,7 +94,7 @@ static void choose_product(oct_qjob *j, int id)
         oct_set_scheme(j, id, OCT_SCHEME_FLOAT, why ? why : row->rule);
     else if (runs(j, id, scheme, &j->node[id].why))
         oct_set_scheme(j, id, scheme, scheme == OCT_SCHEME_DYNAMIC && !data ? no_ranges(j, id, true) : costs ? cheaper : row->rule);
-    else if (scheme == OCT_SCHEME_DYNAMIC && !data)
+    else if (scheme == OCT_SCHEME_DYNAMIC && row->scheme == OCT_SCHEME_STATIC && !data)
         j->node[id].why = no_ranges(j, id, false);
 }
 
