@@ -105,6 +105,13 @@ static bool has_dynamic(const oct_target *t)
     return false;
 }
 
+/* Whether a line says that an operator runs in float. */
+static bool in_float(const oct_target *t, const oct_node *n)
+{
+    const oct_target_op *e = n->domain[0] ? NULL : oct_target_entry(t, n->op);
+    return e && !e->forms && !e->kept;
+}
+
 /* What is known without the quantizers around: operators of quantized values, and those that have to do with no real numbers. */
 static oct_stand first_look(const oct_target *t, const oct_graph *g, int id)
 {
@@ -118,6 +125,8 @@ static oct_stand first_look(const oct_target *t, const oct_graph *g, int id)
         return (oct_stand){ OCT_STANDS_BLOCKS, "its weights are stored in few bits", -1 };
     if (how == OCT_ON_DYNAMIC && !has_dynamic(t))
         return (oct_stand){ OCT_STANDS_FLOAT, "the target quantizes nothing when it runs", -1 };
+    if (oct_qlinear_of(n) && in_float(t, n))
+        return (oct_stand){ OCT_STANDS_FLOAT, "the target runs this operator in float", -1 };
     if (how == OCT_ON_DYNAMIC || oct_qlinear_of(n))
         return (oct_stand){ OCT_STANDS_INTEGER, "an operator on integers", -1 };
     if ((op && op->is_qdq) || strcmp(n->op, "DynamicQuantizeLinear") == 0)

@@ -273,7 +273,7 @@ static oct_status set_entry(reader *r, const char *at, const oct_target_op *e, o
     oct_target_op *old = oct_target_entry(t, e->op);
     if (e->forms == OCT_TARGET_ROUNDED && oct_signature_first(e->op))
         forms = OCT_TARGET_ROUNDED;
-    if (e->kept ? !oct_signature_first(e->op) : !forms)
+    if (e->kept || !e->forms ? !oct_signature_first(e->op) : !forms) /* float: any operator */
         return no_operator(r, at, e->op, clamp, err);
     if (e->forms & ~forms)
         return oct_words_fault(&r->w, at, err, "%s has no %s form", e->op, form_name(e->forms & ~forms));
