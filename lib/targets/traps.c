@@ -86,6 +86,24 @@ static bool is_pool_of_lists(const oct_graph *g, const oct_node *n)
            (is_list(g, from->in[1]) || is_list(g, to->in[1]));
 }
 
+/* Operators on integers whose weights have several scales. */
+static bool is_qlinear_of_channels(const oct_graph *g, const oct_node *n)
+{
+    const bool layer = !n->domain[0] && (strcmp(n->op, "QLinearConv") == 0 || strcmp(n->op, "QLinearMatMul") == 0);
+    const oct_tensor *scale = layer && n->n_in > 4 && n->in[4] >= 0 ? g->value[n->in[4]].constant : NULL;
+    return scale && scale->count > 1;
+}
+
+static bool is_qlinear_unknown(const oct_graph *g, const oct_node *n)
+{
+    static const char *const ops[] = { "QGemm", "QLinearGlobalAveragePool", "NhwcMaxPool", "QLinearConv" };
+    bool any = false;
+    (void)g;
+    for (size_t i = 0; i < OCT_COUNT(ops); i++)
+        any |= n->domain[0] && strcmp(n->op, ops[i]) == 0;
+    return any;
+}
+
 static const struct {
     const char *name, *why;
     bool (*is)(const oct_graph *g, const oct_node *n);
