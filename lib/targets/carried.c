@@ -8,10 +8,13 @@
 
 #include <string.h>
 
+enum { DEEPEST_SUM = 3 }; /* rank up to which the sum of a constant joins a product of matrices */
+
 typedef struct carrier {
     const oct_target *t;
     const oct_graph *g;
     const oct_node **from; /* [n_value]: the DequantizeLinear that stands before it once all were carried; NULL: real numbers */
+    size_t *place;         /* [n_node]: in g's order */
     oct_stand *stand;
 } carrier;
 
@@ -39,7 +42,35 @@ static bool is_carried(const carrier *c, int value)
     return (type == OCT_U8 || type == OCT_S8) && (oct_target_takes(c->t, type, OCT_U8) || oct_target_takes(c->t, type, OCT_S8));
 }
 
+/* Whether the target has no zero point to subtract there: 0 of either type, and where a quantizer makes the values, which it may then write in the
+ * other type of 8 bits, also the lowest of s8 and the middle of u8. */
+static bool is_centred(const carrier *c, const oct_node *d)
+{
+    const int zero = oct_linear_zero(c->g, d), p = c->g->value[d->in[0]].producer;
+    const bool made = p >= 0 && oct_linear_is(c->g, &c->g->node[p], "QuantizeLinear");
+    return zero == 0 || (made && zero == (oct_linear_type(c->g, d) == OCT_U8 ? 128 : -128));
+}
+
+static bool is_lowest(const carrier *c, const oct_node *d)
+{
+    return oct_linear_zero(c->g, d) == (oct_linear_type(c->g, d) == OCT_U8 ? 0 : -128);
+}
+
 /* ---- products ---- */
+
+/* Whether a Conv takes single elements, some of them left out, of a value that nothing else reads: the target leaves them out before it
+ * dequantizes, and finds no dequantizer then. */
+static bool skips_elements(const carrier *c, const oct_node *n)
+{
+    const oct_attr *strides = oct_node_attr(n, "strides");
+    const oct_shape *w = &c->g->value[n->in[1]].shape;
+    bool skips = false, single = w->rank > 2;
+    for (int64_t i = 0; strides && i < strides->n; i++)
+        skips |= strides->ints[i] > 1;
+    for (int i = 2; i < w->rank; i++)
+        single &= w->d[i].n == 1;
+    return skips && single && oct_value_used_once(&c->g->value[n->in[0]]) && before(c, n->in[0])->out[0] == n->in[0];
+}
 
 static const char *product(const carrier *c, const oct_target_op *e, const oct_node *n)
 {
@@ -52,9 +83,13 @@ static const char *product(const carrier *c, const oct_target_op *e, const oct_n
     const oct_dtype a = oct_linear_type(c->g, before(c, n->in[0])), b = oct_linear_type(c->g, d);
     if (!is_carried(c, n->in[0]) || (b != OCT_U8 && b != OCT_S8) || !(e->any_weights || oct_target_takes(c->t, a, b)))
         return "the target does not multiply these types";
-    if (!is_constant(c, w) && oct_linear_zero(c->g, before(c, n->in[0])) != 0)
-        return "the product of two activations needs the zero point 0 of the first";
-    return NULL;
+    if (!is_constant(c, w) && (!is_centred(c, before(c, n->in[0])) || !is_centred(c, d)))
+        return "the product of two activations needs zero points of 0";
+    if (is_constant(c, w) && !oct_target_takes(c->t, a, b) && oct_linear_zero(c->g, d) != 0)
+        return "weights of this type need the zero point 0";
+    if (oct_linear_constant(c->g, before(c, n->in[0])->in[1])->count > 1 && oct_node_int(n, "group", 1) == 1)
+        return "a scale of its input is not one number";
+    return skips_elements(c, n) ? "strides of a kernel of one element go before the dequantizer that it alone reads" : NULL;
 }
 
 static int only_reader(const oct_graph *g, int value)
@@ -69,7 +104,7 @@ static int constant_sum(const carrier *c, const oct_node *n)
     const oct_op *op = id >= 0 ? oct_op_of(c->g, id) : NULL;
     const int other = op && op->adds && c->g->node[id].n_in == 2 ? oct_other_input(&c->g->node[id], n->out[0]) : -1;
     const oct_shape *y = other >= 0 ? &c->g->value[n->out[0]].shape : NULL, *k = y ? &c->g->value[other].shape : NULL;
-    if (!k || !is_constant(c, other) || k->rank < 1)
+    if (!k || !is_constant(c, other) || k->rank < 1 || y->rank > DEEPEST_SUM)
         return -1;
     for (int i = 0; i + 1 < k->rank; i++)
         if (k->d[i].n != 1)
@@ -96,34 +131,137 @@ static void judge_product(carrier *c, const oct_target_op *e, int id)
 
 /* ---- sums, and what moves values ---- */
 
+/* The node before a value that it alone reads; -1: none. */
+static int lone_producer(const carrier *c, int value)
+{
+    return value >= 0 && oct_value_used_once(&c->g->value[value]) ? c->g->value[value].producer : -1;
+}
+
+/* The input of x * sigmoid(x), x being read twice, or -1. */
+static int swish_input(const carrier *c, const oct_node *n)
+{
+    for (int i = 0; i < 2 && n->n_in == 2; i++) {
+        const int p = lone_producer(c, n->in[1 - i]);
+        if (p >= 0 && oct_is_op(&c->g->node[p], "Sigmoid") && c->g->node[p].in[0] == n->in[i] && c->g->value[n->in[i]].n_uses == 2)
+            return n->in[i];
+    }
+    return -1;
+}
+
+/* The node before n whose layer n becomes part of: what scales by a constant, and x * sigmoid(x); -1: none. */
+static int joined(const carrier *c, const oct_node *n)
+{
+    const int x = oct_is_op(n, "Mul") ? swish_input(c, n) : -1;
+    if (x >= 0)
+        return c->g->value[x].producer;
+    if (oct_is_op(n, "BatchNormalization"))
+        return lone_producer(c, n->in[0]);
+    for (int i = 0; i < 2 && oct_is_op(n, "Mul") && n->n_in == 2; i++)
+        if (is_constant(c, n->in[1 - i]))
+            return lone_producer(c, n->in[i]);
+    return -1;
+}
+
 /* The layer on integers whose result alone is this input of a sum, which it takes in; -1: none. */
 static int layer_before(const carrier *c, int value)
 {
-    int id = value >= 0 && oct_value_used_once(&c->g->value[value]) ? c->g->value[value].producer : -1;
-    while (id >= 0 && oct_is_op(&c->g->node[id], "BatchNormalization")) {
-        const int x = c->g->node[id].in[0];
-        id = x >= 0 && oct_value_used_once(&c->g->value[x]) ? c->g->value[x].producer : -1;
-    }
+    int id = lone_producer(c, value);
+    for (int next; id >= 0 && (next = joined(c, &c->g->node[id])) >= 0;)
+        id = next;
     const oct_op *op = id >= 0 ? oct_op_of(c->g, id) : NULL;
     const oct_target_op *e = op ? line_of(c, &c->g->node[id]) : NULL;
     return e && e->takes_sum && op->quant == OCT_QUANT_WEIGHTED && c->stand[id].kind == OCT_STANDS_INTEGER ? id : -1;
 }
 
-static void judge_function(carrier *c, int id, const oct_op *op)
+/* Whether a value is read behind a node: a layer that adds to it writes its result in its place. */
+static bool read_later(const carrier *c, int value, int id)
+{
+    const oct_value *v = &c->g->value[value];
+    bool later = v->is_output;
+    for (size_t i = 0; i < v->n_uses && !later; i++)
+        later = c->place[v->uses[i].node] > c->place[id];
+    return later;
+}
+
+/* The layer on integers that the sum of two becomes part of; -1: none. */
+static int layer_of_sum(const carrier *c, int id)
+{
+    const oct_node *n = &c->g->node[id];
+    for (int i = 0; i < 2 && n->n_in == 2; i++) {
+        const int layer = layer_before(c, n->in[i]), other = n->in[1 - i];
+        if (layer >= 0 && other >= 0 && (before(c, other) || !read_later(c, other, id)))
+            return layer;
+    }
+    return -1;
+}
+
+/* The quantizer or dequantizer (type) that makes a value which one node alone reads; -1: none. */
+static int before_linear(const carrier *c, int value, const char *type)
+{
+    const int id = lone_producer(c, value);
+    return id >= 0 && oct_linear_is(c->g, &c->g->node[id], type) ? id : -1;
+}
+
+/* Whether an input is what a sum of a constant makes of real numbers, quantized for this node alone: it is computed in the same pass as that. */
+static bool follows_reals(const carrier *c, int value)
+{
+    const int d = before_linear(c, value, "DequantizeLinear");
+    const int q = d >= 0 ? before_linear(c, c->g->node[d].in[0], "QuantizeLinear") : -1;
+    const int sum = q >= 0 ? lone_producer(c, c->g->node[q].in[0]) : -1;
+    const oct_op *op = sum >= 0 ? oct_op_of(c->g, sum) : NULL;
+    return op && op->adds && c->stand[sum].kind == OCT_STANDS_FLOAT;
+}
+
+/* Arithmetic on integers whose result this input alone is. */
+static int arithmetic_before(const carrier *c, int value)
+{
+    const int id = lone_producer(c, value);
+    const oct_op *op = id >= 0 ? oct_op_of(c->g, id) : NULL;
+    return op && op->quant == OCT_QUANT_ARITH && c->stand[id].kind == OCT_STANDS_INTEGER && c->stand[id].with < 0 ? id : -1;
+}
+
+/* Why the sum of a constant, or of what follows real numbers, is one of real numbers; NULL: it is not. */
+static const char *sum_of_reals(const carrier *c, const oct_node *n)
+{
+    const char *why = NULL;
+    for (int i = 0; i < n->n_in && !why; i++)
+        why = is_constant(c, n->in[i])     ? "one of its inputs is constant"
+              : follows_reals(c, n->in[i]) ? "part of the sum of a constant before it"
+                                           : NULL;
+    return why;
+}
+
+/* A sum: part of a layer or of what is computed before it, or a pass of its own that reads at least one of its inputs as bytes. */
+static void judge_sum(carrier *c, int id)
+{
+    const oct_node *n = &c->g->node[id];
+    int with = layer_of_sum(c, id);
+    bool bytes = false;
+    for (int i = 0; i < n->n_in; i++) {
+        with = with < 0 ? arithmetic_before(c, n->in[i]) : with;
+        bytes |= is_carried(c, n->in[i]) && !is_constant(c, n->in[i]);
+    }
+    settle(c, id, with >= 0 ? NULL : !bytes ? "its inputs are not quantized" : sum_of_reals(c, n));
+    if (with >= 0)
+        c->stand[id] = (oct_stand){ OCT_STANDS_INTEGER, "part of the layer before it", with };
+}
+
+/* What computes on all of its inputs. */
+static void judge_function(carrier *c, int id)
 {
     const oct_node *n = &c->g->node[id];
     const char *why = NULL;
-    for (int i = 0; i < n->n_in && !why; i++) {
-        const int layer = op->adds ? layer_before(c, n->in[i]) : -1;
-        if (layer >= 0) {
-            c->stand[id] = (oct_stand){ OCT_STANDS_INTEGER, "part of the layer before it", layer };
-            return;
-        }
-        if (n->in[i] < 0 || c->g->value[n->in[i]].dtype != OCT_F32)
-            continue;
-        why = !is_carried(c, n->in[i]) ? "its inputs are not all quantized" : is_constant(c, n->in[i]) ? "one of its inputs is constant" : NULL;
-    }
+    const bool moves = oct_op_of(c->g, id)->quant == OCT_QUANT_SAME; /* inputs behind the first say where */
+    for (int i = 0; i < (moves ? 1 : n->n_in) && !why; i++)
+        if (i == 0 || (n->in[i] >= 0 && c->g->value[n->in[i]].dtype == OCT_F32))
+            why = !is_carried(c, n->in[i]) ? "its inputs are not all quantized" : is_constant(c, n->in[i]) ? "one of its inputs is constant" : NULL;
     settle(c, id, why);
+}
+
+/* Whether a node scales quantized values by constants, which become part of what dequantizes them. */
+static bool scales(const carrier *c, const oct_node *n)
+{
+    return before(c, n->in[0]) && (oct_is_op(n, "BatchNormalization") || (oct_is_op(n, "Mul") && n->n_in == 2 && is_constant(c, n->in[1])));
 }
 
 /* What stands before the results of a node that moves, clamps or pools quantized values; all of its inputs must be. */
@@ -136,6 +274,19 @@ static void carry(carrier *c, const oct_node *n)
     for (int k = 0; k < n->n_out; k++)
         if (n->out[k] >= 0)
             c->from[n->out[k]] = d;
+}
+
+/* Whether it is a Pad that dequantizers are not carried through: of constants that are not the zero point; and, where the zero point is not the lowest
+ * value, for several readers, as measured. */
+static bool pads_reals(const carrier *c, const oct_node *n)
+{
+    const int at = oct_input_at(n, 2);
+    const oct_tensor *value = oct_linear_constant(c->g, at);
+    const oct_node *d = before(c, n->in[0]);
+    if (!oct_is_op(n, "Pad") || strcmp(oct_node_str(n, "mode", "constant"), "constant") != 0)
+        return false;
+    const bool zeros = at < 0 || (value && value->dtype == OCT_F32 && value->count == 1 && *(const float *)value->data == 0.0f);
+    return !zeros || !is_centred(c, d) || (!is_lowest(c, d) && !oct_value_used_once(&c->g->value[n->out[0]]));
 }
 
 static void judge(carrier *c, int id)
@@ -152,6 +303,8 @@ static void judge(carrier *c, int id)
     }
     if (op && op->clamp && before(c, n->in[0]) && oct_linear_zero(c->g, before(c, n->in[0])) == 0)
         carry(c, n);
+    if (scales(c, n))
+        c->from[n->out[0]] = before(c, n->in[0]);
     if (c->stand[id].kind != OCT_STANDS_FLOAT || c->stand[id].with >= 0 || !op)
         return;
     if (!e || !(e->forms & OCT_TARGET_STATIC || e->kept) || (!e->kept && op->integer && !oct_target_runs(c->t, c->g, id, OCT_TARGET_STATIC, &why))) {
@@ -162,8 +315,11 @@ static void judge(carrier *c, int id)
         judge_product(c, e, id);
         return;
     }
-    judge_function(c, id, op);
-    if (e->crossed && c->stand[id].kind == OCT_STANDS_INTEGER)
+    if (op->adds)
+        judge_sum(c, id);
+    else
+        judge_function(c, id);
+    if ((e->crossed || (e->kept && op->quant == OCT_QUANT_SAME)) && c->stand[id].kind == OCT_STANDS_INTEGER && !pads_reals(c, n))
         carry(c, n);
 }
 
@@ -171,8 +327,11 @@ oct_status oct_target_stand_carried(const oct_target *t, const oct_graph *g, oct
 {
     carrier c = { .t = t, .g = g, .stand = stand };
     c.from = oct_arena_calloc(arena, g->n_value + 1, sizeof *c.from);
-    if (!c.from)
+    c.place = oct_arena_calloc(arena, g->n_node + 1, sizeof *c.place);
+    if (!c.from || !c.place)
         return oct_nomem(err);
+    for (size_t i = 0; i < g->n_order; i++)
+        c.place[g->order[i]] = i;
     for (size_t i = 0; i < g->n_order; i++)
         judge(&c, g->order[i]);
     return OCT_OK;

@@ -1,4 +1,4 @@
-/* lib/targets: how nodes of a file stand in a target. What ONNX Runtime 1.32 makes of each case was seen in its optimized graphs. */
+/* lib/targets: how nodes of a file stand in a target. What ONNX Runtime 1.32 and OpenVINO 2026.4 make of each case was seen in their optimized graphs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -222,12 +222,119 @@ static void files_are_quantized_or_not(void **state)
     close_graph();
 }
 
+/* Numbers of 16 bits are not carried. */
+static void halves_stay_real(void **state)
+{
+    open_graph();
+    const int x = net_input(g, "x", OCT_F16, "1,4,8,8");
+    net_output(g, net_node(g, "Pad", "pad", "p", x, NET_S64(g, "pads", "8", 0, 0, 1, 1, 0, 0, 1, 1), NET_END));
+    assert_int_equal(kind_of("openvino", "pad", NULL), OCT_STANDS_FLOAT);
+    close_graph();
+}
+
+/* ---- OpenVINO: what dequantizes a value is carried on, and what is behind a node does not matter ---- */
+
+static void openvino_carries_dequantizers(void **state)
+{
+    static const struct {
+        const char *op;
+        grid in;
+        int readers;
+        oct_stand_kind conv;
+    } each[] = {
+        { "Dropout", { 0.02f, OCT_U8, 7, false }, 1, OCT_STANDS_INTEGER }, { "MaxPool", { 0.02f, OCT_U8, 7, false }, 2, OCT_STANDS_INTEGER },
+        { "Pad", { 0.02f, OCT_U8, 0, false }, 2, OCT_STANDS_INTEGER },     { "Pad", { 0.02f, OCT_S8, 0, false }, 1, OCT_STANDS_INTEGER },
+        { "Pad", { 0.02f, OCT_S8, 0, false }, 2, OCT_STANDS_FLOAT },       { "Pad", { 0.02f, OCT_U8, 7, false }, 1, OCT_STANDS_FLOAT },
+        { "Tanh", { 0.02f, OCT_U8, 0, false }, 1, OCT_STANDS_FLOAT },
+    };
+    for (size_t i = 0; i < OCT_COUNT(each); i++) {
+        open_graph();
+        int x = rounded(net_input(g, "x", OCT_F32, "1,4,8,8"), "xr", each[i].in);
+        const bool pad = strcmp(each[i].op, "Pad") == 0;
+        const int pads = pad ? NET_S64(g, "pads", "8", 0, 0, 1, 1, 0, 0, 1, 1) : NET_END;
+        x = net_node(g, each[i].op, "node", "p", x, pads, NET_END);
+        if (strcmp(each[i].op, "MaxPool") == 0)
+            NET_INTS(g, "kernel_shape", 2, 2);
+        net_output(g, net_node(g, "Conv", "conv", "c", x, weights("w", "4,4,1,1", ones), NET_END));
+        if (each[i].readers == 2)
+            net_output(g, net_node(g, "Conv", "conv2", "c2", x, weights("w2", "4,4,1,1", ones), NET_END));
+        assert_int_equal(kind_of("openvino", "conv", NULL), each[i].conv);
+        close_graph();
+    }
+}
+
+/* Strides of a kernel of one element go before the dequantizer that nothing else reads. */
+static void openvino_moves_strides(void **state)
+{
+    for (int readers = 1; readers <= 2; readers++) {
+        open_graph();
+        const int x = rounded(net_input(g, "x", OCT_F32, "1,4,8,8"), "xr", fine);
+        const int y = net_node(g, "Conv", "conv", "c", x, weights("w", "4,4,1,1", ones), NET_END);
+        NET_INTS(g, "strides", 2, 2);
+        net_output(g, y);
+        if (readers == 2)
+            net_output(g, net_node(g, "Conv", "conv2", "c2", x, weights("w2", "4,4,3,3", ones), NET_END));
+        assert_int_equal(kind_of("openvino", "conv", NULL), readers == 1 ? OCT_STANDS_FLOAT : OCT_STANDS_INTEGER);
+        close_graph();
+    }
+}
+
+static void openvino_multiplies_centred_activations(void **state)
+{
+    static const struct {
+        grid a, b;
+        bool integer;
+    } each[] = {
+        { { 0.1f, OCT_U8, 0, false }, { 0.1f, OCT_U8, 128, false }, true }, { { 0.1f, OCT_U8, 0, false }, { 0.1f, OCT_U8, 127, false }, false },
+        { { 0.1f, OCT_U8, 3, false }, { 0.1f, OCT_U8, 128, false }, false }, { { 0.1f, OCT_S8, 0, false }, { 0.1f, OCT_S8, -128, false }, true },
+    };
+    for (size_t i = 0; i < OCT_COUNT(each); i++) {
+        open_graph();
+        const int a = rounded(net_input(g, "a", OCT_F32, "4,4"), "ar", each[i].a), b = rounded(net_input(g, "b", OCT_F32, "4,4"), "br", each[i].b);
+        net_output(g, net_node(g, "MatMul", "product", "m", a, b, NET_END));
+        assert_int_equal(kind_of("openvino", "product", NULL), each[i].integer ? OCT_STANDS_INTEGER : OCT_STANDS_FLOAT);
+        close_graph();
+    }
+}
+
+/* The sum of a constant joins a product of up to three dimensions. */
+static void openvino_joins_sums_of_few_dimensions(void **state)
+{
+    static const char *const dims[] = { "3,16", "2,3,16", "2,2,3,16" };
+    for (size_t i = 0; i < OCT_COUNT(dims); i++) {
+        product(dims[i], "8", false);
+        assert_int_equal(kind_of("openvino", "product", NULL), OCT_STANDS_INTEGER);
+        assert_int_equal(kind_of("openvino", "sum", NULL), i < 2 ? OCT_STANDS_INTEGER : OCT_STANDS_FLOAT);
+        close_graph();
+    }
+}
+
+/* A sum reads bytes where one input is dequantized, or becomes part of a Conv whose result nothing else reads; a value that is read later too stays what it
+ * is. */
+static void openvino_sums(void **state)
+{
+    open_graph();
+    const int x = net_input(g, "x", OCT_F32, "1,4,8,8"), t = net_node(g, "Tanh", "tanh", "t", x, NET_END);
+    const int c = net_node(g, "Conv", "conv", "c", rounded(x, "xr", fine), weights("w", "4,4,1,1", ones), NET_END);
+    net_output(g, net_node(g, "Add", "joined", "j", c, t, NET_END));
+    assert_int_equal(kind_of("openvino", "joined", NULL), OCT_STANDS_INTEGER);
+    net_output(g, net_node(g, "Add", "bytes", "b", rounded(x, "xs", fine), t, NET_END)); /* reads t later than the first sum */
+    net_output(g, net_node(g, "Add", "reals", "r", x, t, NET_END));
+    assert_int_equal(kind_of("openvino", "joined", NULL), OCT_STANDS_FLOAT);
+    assert_int_equal(kind_of("openvino", "bytes", NULL), OCT_STANDS_INTEGER);
+    assert_int_equal(kind_of("openvino", "reals", NULL), OCT_STANDS_FLOAT);
+    close_graph();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(conv_needs_a_quantizer),      cmocka_unit_test(reasons_name_what_is_missing),
         cmocka_unit_test(sums_join_products),          cmocka_unit_test(operators_between_quantizers),
         cmocka_unit_test(quantizers_are_moved),        cmocka_unit_test(files_are_quantized_or_not),
+        cmocka_unit_test(openvino_carries_dequantizers), cmocka_unit_test(openvino_moves_strides),
+        cmocka_unit_test(openvino_multiplies_centred_activations), cmocka_unit_test(openvino_joins_sums_of_few_dimensions),
+        cmocka_unit_test(openvino_sums),               cmocka_unit_test(halves_stay_real),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
