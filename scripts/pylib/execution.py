@@ -1,48 +1,67 @@
 """Which nodes of a file OpenVINO computes on integers, by its execution graph on CPUs: nodes paired by the names that it keeps of the file's."""
 import re
 
-import openvino
-
 from pylib import stands
 
 SUFFIX = re.compile(r"(/WithoutBiases|/DequantizationMultiply.*|_original)$")
-INTEGERS = {"u8", "i8"}
+INTEGERS = {"u8", "i8", "uint8_t", "int8_t"}
 # What passes values on and computes nothing.
 PASSES = {"Const", "Reorder", "Input", "Output", "Convert"}
 PRODUCTS = {"FullyConnected", "MatMul"}
 POOLS = {"Pooling", "Reduce", "AdaptivePooling"}
+CONVS = {"Convolution", "GroupConvolution"}
 # The layers that compute what a node of the file does, or that it became part of.
-ALIKE = {"Conv": {"Convolution", "GroupConvolution"}, "Gemm": PRODUCTS, "MatMul": PRODUCTS, "MaxPool": POOLS, "AveragePool": POOLS, "GlobalAveragePool": POOLS,
-         "GlobalMaxPool": POOLS, "LSTM": {"LSTMSequence", "LSTMCell", "RNNSeq", "RNNCell"},
-         "Add": PRODUCTS | {"Eltwise", "Subgraph", "Convolution", "Add"}}
+ALIKE = {"Conv": CONVS, "Gemm": PRODUCTS, "MatMul": PRODUCTS, "MaxPool": POOLS, "AveragePool": POOLS, "GlobalAveragePool": POOLS,
+         "GlobalMaxPool": POOLS, "LSTM": {"LSTMSequence", "LSTMCell", "RNNSeq", "RNNCell"}, "Add": PRODUCTS | CONVS | {"Eltwise", "Subgraph", "Add"}}
+# Of these the type is OpenVINO's runtimePrecision, the smallest one that is read. Of all others it is that of the first input, since a product of float
+# activations and weights of 8 bits computes on floats, though its runtimePrecision is u8.
+ELEMENTWISE = {"Eltwise", "Subgraph", "Add"}
+FIELDS = ("layerType", "runtimePrecision", "originalLayersNames")
 
 
-def _field(op, key):
-    info = op.get_rt_info()
-    if key not in info:
-        return ""
-    value = info[key]
+def _text(value):
     return str(value.value if hasattr(value, "value") else value.astype(str))
 
 
+def graph_of(path):
+    """The layers of its execution graph, in order: name, FIELDS, and "reads", the type of the first input, of each."""
+    import openvino
+
+    compiled = openvino.Core().compile_model(str(path), "CPU", {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1})
+    for op in compiled.get_runtime_model().get_ordered_ops():
+        info = op.get_rt_info()
+        reads = op.input(0).get_element_type().get_type_name() if op.get_input_size() else ""
+        yield {"name": op.get_friendly_name(), "reads": reads} | {key: _text(info[key]) if key in info else "" for key in FIELDS}
+
+
 class Execution:
-    """What OpenVINO makes of a file: of() a node -> "int8", "float", or None where it went."""
+    """What OpenVINO makes of a file, by the layers of graph_of(): of() a node -> "int8", "float", or None where it went."""
 
-    def __init__(self, path):
-        compiled = openvino.Core().compile_model(str(path), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    def __init__(self, layers):
         self.layers = {}
-        for op in compiled.get_runtime_model().get_ordered_ops():
-            kind, runs = _field(op, "layerType"), _field(op, "runtimePrecision").lower()
-            if kind in PASSES:
-                continue
-            for name in (*_field(op, "originalLayersNames").split(","), op.get_friendly_name()):
-                self.layers.setdefault(SUFFIX.sub("", name.strip()), set()).add((kind, runs))
+        for layer in layers:
+            kind = layer["layerType"]
+            runs = layer["runtimePrecision"].lower() if kind in ELEMENTWISE else layer["reads"]
+            names = {SUFFIX.sub("", name.strip()) for name in (*layer.get("originalLayersNames", "").split(","), layer["name"])} - {""}
+            for name in names if kind not in PASSES else ():
+                self.layers.setdefault(name, set()).add((kind, runs))
 
-    def found(self, node):
-        """{(kind of layer, type)} that compute the node."""
+    def _named(self, node, kinds):
         them = set().union(*(self.layers.get(name, set()) for name in {node.name, *node.output} - {""}))
-        return {(kind, runs) for kind, runs in them if kind in ALIKE[stands.KINDS[node.op_type]]}
+        return {(kind, runs) for kind, runs in them if kind in kinds}
 
-    def of(self, node):
-        on = {runs in INTEGERS for _, runs in self.found(node)}
+    def found(self, node, readers):
+        """{(kind of layer, type)} that compute the node: those of its name, or of the node behind it that it became part of."""
+        kinds = ALIKE[stands.KINDS[node.op_type]]
+        joined = stands.JOINED_SUM if stands.KINDS[node.op_type] == "Add" else stands.JOINED
+        for _ in range(8):
+            them = self._named(node, kinds)
+            behind = readers.get(node.output[0], ())
+            if them or len(behind) != 1 or behind[0].op_type not in joined:
+                return them
+            node = behind[0]
+        return set()
+
+    def of(self, node, readers):
+        on = {runs in INTEGERS for _, runs in self.found(node, readers)}
         return None if len(on) != 1 else "int8" if on.pop() else "float"
