@@ -18,8 +18,12 @@ oct_list *oct_list_create(const oct_feed_ctx *ctx)
         return NULL;
     }
     l->arena = a;
+    l->ctx = ctx;
     l->n_inputs = ctx->n;
-    return l;
+    if (oct_sounds_init(&l->sounds, ctx, NULL) == OCT_OK)
+        return l;
+    oct_list_close(l);
+    return NULL;
 }
 
 oct_entry *oct_list_add(oct_list *l, const char *name)
@@ -36,9 +40,48 @@ oct_entry *oct_list_add(oct_list *l, const char *name)
     return e;
 }
 
+/* ---- recordings ---- */
+
+static bool has_sound(const oct_list *l, const oct_entry *e)
+{
+    for (size_t i = 0; i < l->n_inputs; i++)
+        if (e->paths[i] && oct_is_sound_file(e->paths[i]))
+            return true;
+    return false;
+}
+
+static oct_status open_sounds(oct_list *l, const oct_entry *e, oct_err *err)
+{
+    for (size_t i = 0; i < l->n_inputs; i++)
+        if (e->paths[i] && oct_is_sound_file(e->paths[i]))
+            OCT_TRY(oct_sounds_open(&l->sounds, i, e->paths[i], err));
+    return OCT_OK;
+}
+
+/* ---- reading ---- */
+
 int64_t oct_list_count(void *self)
 {
-    return (int64_t)((oct_list *)self)->n;
+    oct_list *l = self;
+    int64_t n = (int64_t)l->n;
+    for (size_t i = 0; oct_sounds_cut(&l->sounds) && i < l->n; i++) {
+        oct_err ignored = OCT_ERR_INIT; /* a broken recording is one sample */
+        if (has_sound(l, &l->v[i]) && open_sounds(l, &l->v[i], &ignored) == OCT_OK)
+            n += l->sounds.windows - 1;
+        oct_sounds_close(&l->sounds);
+    }
+    return n;
+}
+
+static oct_status fill_part(oct_list *l, const oct_entry *e, size_t i, oct_part *part, oct_err *err)
+{
+    if (l->sounds.sound[i])
+        return oct_sound_window(l->sounds.sound[i], l->sounds.window, part, err);
+    if (!e->paths[i])
+        return OCT_OK;
+    part->kind = OCT_PART_FILE;
+    part->sound = oct_is_sound_file(e->paths[i]); /* one that cannot be opened: decoding says whose fault that is */
+    return (part->path = oct_strdup(e->paths[i])) ? OCT_OK : oct_nomem(err);
 }
 
 oct_status oct_list_next(void *self, bool want, oct_item *item, bool *end, oct_err *err)
@@ -48,30 +91,48 @@ oct_status oct_list_next(void *self, bool want, oct_item *item, bool *end, oct_e
         *end = true;
         return OCT_OK;
     }
-    const oct_entry *e = &l->v[l->at++];
-    if (!(item->name = oct_strdup(e->name)))
-        return oct_nomem(err);
-    item->label = e->label;
-    for (size_t i = 0; want && i < l->n_inputs; i++)
-        if (e->paths[i]) {
-            item->parts[i].kind = OCT_PART_FILE;
-            if (!(item->parts[i].path = oct_strdup(e->paths[i])))
-                return oct_nomem(err);
-        }
-    return OCT_OK;
+    const oct_entry *e = &l->v[l->at];
+    oct_status s = OCT_OK;
+    if (l->sounds.windows == 0 && has_sound(l, e) && (want || oct_sounds_cut(&l->sounds)))
+        s = open_sounds(l, e, err);
+    if (s == OCT_EIO) {
+        oct_sounds_close(&l->sounds);
+        s = OCT_OK;
+    }
+    if (s == OCT_OK) {
+        item->label = e->label;
+        item->inside = l->sounds.window > 0;
+        item->name = l->sounds.windows > 1 ? oct_strprintf("%s[%lld]", e->name, (long long)l->sounds.window) : oct_strdup(e->name);
+        s = item->name ? OCT_OK : oct_nomem(err);
+    }
+    for (size_t i = 0; s == OCT_OK && want && i < l->n_inputs; i++)
+        s = fill_part(l, e, i, &item->parts[i], err);
+    if (s != OCT_OK)
+        oct_sounds_close(&l->sounds);
+    else if (oct_sounds_advance(&l->sounds))
+        return OCT_OK;
+    l->at++;
+    return want ? s : s == OCT_ENOMEM ? s : OCT_OK;
 }
 
 oct_status oct_list_rewind(void *self, oct_err *err)
 {
-    ((oct_list *)self)->at = 0;
+    oct_list *l = self;
+    oct_sounds_close(&l->sounds);
+    l->at = 0;
     return OCT_OK;
 }
 
 void oct_list_close(void *self)
 {
-    if (self)
-        oct_arena_destroy(((oct_list *)self)->arena);
+    oct_list *l = self;
+    if (!l)
+        return;
+    oct_sounds_free(&l->sounds);
+    oct_arena_destroy(l->arena);
 }
+
+/* ---- folders ---- */
 
 static int by_bytes(const void *a, const void *b)
 {
@@ -121,6 +182,11 @@ static bool image_claims(const char *path, bool is_folder)
     return oct_is_image_file(path) && !is_folder;
 }
 
+static bool sound_claims(const char *path, bool is_folder)
+{
+    return oct_is_sound_file(path) && !is_folder;
+}
+
 static bool pb_claims(const char *path, bool is_folder)
 {
     return oct_has_suffix(path, ".pb") && !is_folder;
@@ -129,6 +195,16 @@ static bool pb_claims(const char *path, bool is_folder)
 /* One JPEG or PNG picture. */
 const oct_reader oct_read_image = {
     .claims = image_claims,
+    .open = single_open,
+    .count = oct_list_count,
+    .next = oct_list_next,
+    .rewind = oct_list_rewind,
+    .close = oct_list_close,
+};
+
+/* A WAV file, whole or in windows. */
+const oct_reader oct_read_sound = {
+    .claims = sound_claims,
     .open = single_open,
     .count = oct_list_count,
     .next = oct_list_next,

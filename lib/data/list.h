@@ -3,6 +3,7 @@
 #define OCT_DATA_LIST_H
 
 #include "data/readers.h"
+#include "data/sound.h"
 
 #include "base/mem.h"
 
@@ -18,6 +19,8 @@ typedef struct oct_list {
     size_t n, cap, at;
     size_t n_inputs;
     size_t folders; /* walked through */
+    const oct_feed_ctx *ctx;
+    oct_sounds sounds; /* of entry `at` */
 } oct_list;
 
 oct_list *oct_list_create(const oct_feed_ctx *ctx);

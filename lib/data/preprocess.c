@@ -1,5 +1,5 @@
-/* lib/data/preprocess.c -- the text of preprocessing steps: reading, canonical form, words. */
-#include "data/preprocess.h"
+/* lib/data/preprocess.c -- preprocessing steps are read from their text. */
+#include "data/preprocess_int.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -15,12 +15,13 @@ static const struct {
     { "unit", "mean=0:std=255" },
 };
 
-static const char *const interp_names[] = { "bilinear", "linear", "bicubic", "nearest" };
-static const char *const order_names[] = { "rgb", "bgr", "gray" };
-static const char *const layout_names[] = { "nchw", "nhwc" };
-static const char *const keys[] = { "resize", "interp", "crop", "order", "mean", "std", "layout", "precrop", "letterbox", "pad" };
+const char *const oct_interp_names[] = { "bilinear", "linear", "bicubic", "nearest" };
+const char *const oct_order_names[] = { "rgb", "bgr", "gray" };
+const char *const oct_layout_names[] = { "nchw", "nhwc" };
+static const char *const keys[] = { "resize", "interp", "crop", "order", "mean", "std", "layout", "precrop", "letterbox", "pad",
+                                    "rate", "frame", "hop", "lead", "channel" };
 
-enum { MAX_SIDE = 1 << 15 };
+enum { MAX_SIDE = 1 << 15, MAX_RATE = 1 << 20, MAX_FRAME = 1 << 28, MAX_CHANNEL = 255 };
 
 static void hint_nearest(oct_err *err, const char *word)
 {
@@ -29,8 +30,8 @@ static void hint_nearest(oct_err *err, const char *word)
         oct_nearest_try(&near, i < OCT_COUNT(keys) ? keys[i] : presets[i - OCT_COUNT(keys)].name);
     oct_nearest_hint(&near, 1, NULL, err);
     if (!near.n)
-        oct_hint(err, "steps are precrop=, resize=, letterbox=, pad=, interp=, crop=, order=, mean=, std=, layout=; presets are imagenet, "
-                      "imagenet-tf, caffe, unit");
+        oct_hint(err, "steps are precrop=, resize=, letterbox=, pad=, interp=, crop=, order=, mean=, std=, layout=, and of recordings "
+                      "channel=, rate=, lead=, frame=, hop=; presets are imagenet, imagenet-tf, caffe, unit");
 }
 
 /* 1..MAX_SIDE; the character after the number goes to *rest. */
@@ -144,6 +145,33 @@ static bool set_pad(oct_steps *s, const char *value)
     return s->has_pad = true;
 }
 
+static bool set_count(const char *value, long least, long most, int *v)
+{
+    char *end;
+    const long n = strtol(value, &end, 10);
+    if (*value < '0' || *value > '9' || *end || n < least || n > most)
+        return false;
+    *v = (int)n;
+    return true;
+}
+
+static bool set_rate(oct_steps *s, const char *value)
+{
+    if (strcmp(value, "none") != 0)
+        return set_count(value, 1, MAX_RATE, &s->rate);
+    s->rate = 0;
+    return true;
+}
+
+static bool set_channel(oct_steps *s, const char *value)
+{
+    int k = -1;
+    if (strcmp(value, "mean") != 0 && !set_count(value, 0, MAX_CHANNEL, &k))
+        return false;
+    s->channel = k + 1;
+    return true;
+}
+
 static bool set_std(oct_steps *s, const char *value)
 {
     if (!parse_floats(value, s->std, &s->n_std))
@@ -160,12 +188,12 @@ static bool set_key(oct_steps *s, int key, const char *value)
     switch (key) {
     case 0: return set_resize(s, value);
     case 1:
-        if ((at = find_name(value, interp_names, OCT_COUNT(interp_names))) >= 0)
+        if ((at = find_name(value, oct_interp_names, OCT_COUNT(oct_interp_names))) >= 0)
             s->interp = (oct_interp)at;
         return at >= 0;
     case 2: return set_crop(s, value);
     case 3:
-        if ((at = find_name(value, order_names, OCT_COUNT(order_names))) >= 0) {
+        if ((at = find_name(value, oct_order_names, OCT_COUNT(oct_order_names))) >= 0) {
             s->order = (oct_order)at;
             s->has_order = true;
         }
@@ -175,8 +203,13 @@ static bool set_key(oct_steps *s, int key, const char *value)
     case 7: return set_precrop(s, value);
     case 8: return set_letterbox(s, value);
     case 9: return set_pad(s, value);
+    case 10: return set_rate(s, value);
+    case 11: return set_count(value, 1, MAX_FRAME, &s->frame);
+    case 12: return set_count(value, 1, MAX_FRAME, &s->hop);
+    case 13: return set_count(value, 0, MAX_FRAME, &s->lead);
+    case 14: return set_channel(s, value);
     default:
-        if ((at = find_name(value, layout_names, OCT_COUNT(layout_names))) >= 0) {
+        if ((at = find_name(value, oct_layout_names, OCT_COUNT(oct_layout_names))) >= 0) {
             s->layout = (oct_layout)at;
             s->has_layout = true;
         }
@@ -195,6 +228,11 @@ static const char *const expected[] = {
     "precrop=224, precrop=WxH, precrop=0.875 (of each side) or precrop=none",
     "letterbox=640, letterbox=WxH or letterbox=none, sides 1 to 32768",
     "pad=V, 0 to 255",
+    "rate=16000 (samples a second, 1 to 1048576) or rate=none",
+    "frame=512 (samples of a window)",
+    "hop=160 (samples from one window to the next)",
+    "lead=64 (zeros in front of the recording)",
+    "channel=mean, or channel=K, counted from 0",
 };
 
 static oct_status one_step(char *step, oct_steps *s, oct_err *err)
@@ -266,122 +304,4 @@ oct_status oct_steps_parse(const char *text, const char *const *names, size_t n,
             text++;
     }
     return OCT_OK;
-}
-
-int oct_steps_pad(const oct_steps *s)
-{
-    return s->has_pad ? s->pad : 114;
-}
-
-bool oct_steps_any(const oct_steps *s)
-{
-    return s->precrop_w || s->precrop > 0 || s->letter_w || s->resize_short || s->resize_w || s->crop_w || s->has_order || s->n_mean || s->n_std || s->has_layout;
-}
-
-static void put(oct_buf *out, const char *prefix, const char *key, bool *first)
-{
-    oct_buf_printf(out, "%s%s%s=", *first ? "" : ":", prefix, key);
-    *first = false;
-}
-
-static void put_floats(oct_buf *out, const float *v, int n)
-{
-    char t[32];
-    for (int i = 0; i < n; i++)
-        oct_buf_printf(out, "%s%s", i ? "," : "", oct_f32_text(t, v[i]));
-}
-
-/* With a point, as a share is told from a side by it. */
-static void put_share(oct_buf *out, double share)
-{
-    char t[32];
-    oct_f64_text(t, share);
-    oct_buf_printf(out, "%s%s", t, strchr(t, '.') ? "" : ".0");
-}
-
-static void put_size(oct_buf *out, int w, int h)
-{
-    oct_buf_printf(out, "%dx%d", w, h);
-}
-
-void oct_steps_text(const oct_steps *s, const char *prefix, oct_buf *out)
-{
-    bool first = true;
-    if (s->precrop_w || s->precrop > 0) {
-        put(out, prefix, "precrop", &first);
-        if (s->precrop_w)
-            put_size(out, s->precrop_w, s->precrop_h);
-        else
-            put_share(out, s->precrop);
-    }
-    if (s->resize_short || s->resize_w || s->letter_w) {
-        put(out, prefix, s->letter_w ? "letterbox" : "resize", &first);
-        if (s->resize_short)
-            oct_buf_printf(out, "%d", s->resize_short);
-        else
-            put_size(out, s->letter_w ? s->letter_w : s->resize_w, s->letter_w ? s->letter_h : s->resize_h);
-        put(out, prefix, "interp", &first);
-        oct_buf_puts(out, interp_names[s->interp]);
-    }
-    if (s->letter_w) {
-        put(out, prefix, "pad", &first);
-        oct_buf_printf(out, "%d", oct_steps_pad(s));
-    }
-    if (s->crop_w) {
-        put(out, prefix, "crop", &first);
-        put_size(out, s->crop_w, s->crop_h);
-    }
-    if (s->has_order) {
-        put(out, prefix, "order", &first);
-        oct_buf_puts(out, order_names[s->order]);
-    }
-    if (s->n_mean) {
-        put(out, prefix, "mean", &first);
-        put_floats(out, s->mean, s->n_mean);
-    }
-    if (s->n_std) {
-        put(out, prefix, "std", &first);
-        put_floats(out, s->std, s->n_std);
-    }
-    if (s->has_layout) {
-        put(out, prefix, "layout", &first);
-        oct_buf_puts(out, layout_names[s->layout]);
-    }
-}
-
-void oct_steps_words(const oct_steps *s, oct_buf *out)
-{
-    if (!oct_steps_any(s)) {
-        oct_buf_puts(out, "values as they are (pictures: RGB, 0..255)");
-        return;
-    }
-    if (s->precrop_w)
-        oct_buf_printf(out, "centre %dx%d, ", s->precrop_w, s->precrop_h);
-    if (s->precrop > 0) {
-        oct_buf_puts(out, "centre ");
-        put_share(out, s->precrop);
-        oct_buf_puts(out, " of each side, ");
-    }
-    if (s->letter_w)
-        oct_buf_printf(out, "fitted into %dx%d on %d (%s), ", s->letter_w, s->letter_h, oct_steps_pad(s), interp_names[s->interp]);
-    if (s->resize_short)
-        oct_buf_printf(out, "shorter side to %d (%s), ", s->resize_short, interp_names[s->interp]);
-    if (s->resize_w)
-        oct_buf_printf(out, "stretched to %dx%d (%s), ", s->resize_w, s->resize_h, interp_names[s->interp]);
-    if (s->crop_w)
-        oct_buf_printf(out, "centre crop %dx%d, ", s->crop_w, s->crop_h);
-    if (s->has_order)
-        oct_buf_printf(out, "%s, ", s->order == OCT_ORDER_BGR ? "BGR" : s->order == OCT_ORDER_GRAY ? "gray" : "RGB");
-    if (s->n_mean || s->n_std) {
-        oct_buf_puts(out, s->n_mean > 1 ? "(x - (" : s->n_mean ? "(x - " : "x");
-        put_floats(out, s->mean, s->n_mean);
-        oct_buf_puts(out, s->n_mean > 1 ? "))" : s->n_mean ? ")" : "");
-        oct_buf_puts(out, s->n_std > 1 ? " / (" : s->n_std ? " / " : "");
-        put_floats(out, s->std, s->n_std);
-        oct_buf_puts(out, s->n_std > 1 ? ")" : "");
-    } else {
-        oct_buf_puts(out, "values as they are");
-    }
-    if (s->has_layout)
-        oct_buf_printf(out, ", %s", s->layout == OCT_LAYOUT_NHWC ? "NHWC" : "NCHW");
 }

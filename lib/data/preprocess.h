@@ -1,9 +1,11 @@
 /* lib/data/preprocess.h -- the steps between a stored picture or array and a model's input.
  *
  *   [PRESET:]precrop=0.875:resize=256:interp=bilinear:crop=224:order=rgb:mean=0:std=255:layout=nchw
+ *   channel=0:rate=16000:lead=64:frame=512:hop=512
  *
  * The order of the steps is fixed, whatever their order in the text: precrop, resize or letterbox, crop, order, (x - mean) / std, layout.
- * mean and std are on pixel values 0..255 and in the order of channels that `order` gives. Later keys override. */
+ * mean and std are on pixel values 0..255 and in the order of channels that `order` gives. Of recordings: channel, rate, lead, frame and hop
+ * (sound.h), then mean and std on values from -1 to 1. Later keys override. */
 #ifndef OCT_DATA_PREPROCESS_H
 #define OCT_DATA_PREPROCESS_H
 
@@ -36,6 +38,9 @@ typedef struct oct_steps {
     float mean[4], std[4];
     oct_layout layout;
     bool has_layout;
+    int channel;            /* of recordings: 0 is the mean of all, k + 1 channel k */
+    int rate;               /* samples a second, 0: as they are stored */
+    int lead, frame, hop;   /* samples; frame 0: the recording as a whole; hop 0: as long as the frame */
 } oct_steps;
 
 /* Reads one text into the steps of the inputs: steps[i] belongs to names[i]. A step without INPUT/ goes to every
@@ -43,6 +48,7 @@ typedef struct oct_steps {
 oct_status oct_steps_parse(const char *text, const char *const *names, size_t n, oct_steps *steps, oct_err *err);
 
 bool oct_steps_any(const oct_steps *s);
+bool oct_steps_of_sound(const oct_steps *s); /* whether any is for recordings alone */
 int oct_steps_pad(const oct_steps *s); /* what stands around a letterboxed picture */
 void oct_steps_text(const oct_steps *s, const char *prefix, oct_buf *out);  /* canonical; prefix "" or "INPUT/" */
 void oct_steps_words(const oct_steps *s, oct_buf *out); /* "shorter side to 256 (bilinear), centre crop 224x224, ..." */

@@ -80,7 +80,7 @@ static oct_status list_folder(oct_list *l, const char *dir, oct_err *err)
     if (l->n)
         return OCT_OK;
     oct_fail(err, OCT_EMALFORMED, "%s: no samples in this folder", dir);
-    oct_hint(err, "expected .jpg, .png, .npy or .pb files, sub-folders of them (one per class), labels.csv, "
+    oct_hint(err, "expected .jpg, .png, .wav, .npy or .pb files, sub-folders of them (one per class), labels.csv, "
                   "INPUT.npy files or test_data_set_* folders");
     return OCT_EMALFORMED;
 }
@@ -197,7 +197,7 @@ static bool folder_claims(const char *path, bool is_folder)
     return is_folder;
 }
 
-/* A folder of .jpg, .png or .npy samples: labels from labels.csv or sub-folders; or INPUT.npy files. */
+/* A folder of .jpg, .png, .wav or .npy samples: labels from labels.csv or sub-folders; or INPUT.npy files. */
 const oct_reader oct_read_folder = {
     .claims = folder_claims,
     .open = folder_open,

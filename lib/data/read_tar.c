@@ -1,7 +1,8 @@
 /* lib/data/read_tar.c -- reader: tar streams in the WebDataset convention, compressed or not: adjacent members with one
- * base name (up to the first dot) are a sample: NNN.jpg and NNN.cls, NNN.npy, NNN.INPUT.npy. */
+ * base name (up to the first dot) are a sample: NNN.jpg and NNN.cls, NNN.npy, NNN.wav, NNN.INPUT.npy. */
 #include "data/archive.h"
 #include "data/readers.h"
+#include "data/sound.h"
 #include "data/stream.h"
 
 #include "base/io.h"
@@ -38,6 +39,8 @@ typedef struct tar {
     struct archive_entry *pending; /* read, but belongs to the next sample */
     bool started, seen, eof, over; /* seen: a header */
     int64_t samples;
+    oct_sounds sounds; /* of the sample that was read last */
+    oct_item whole;    /* that sample, while it still has windows */
     char stranger[64]; /* suffix of a member that is nothing we know, for the message on an archive without samples */
 } tar;
 
@@ -48,6 +51,7 @@ static void stop(tar *r)
     if (r->entry)
         r->la->archive_entry_free(r->entry);
     oct_stream_close(&r->in);
+    oct_sounds_close(&r->sounds);
     r->a = NULL;
     r->entry = NULL;
     r->pending = NULL;
@@ -59,6 +63,10 @@ static void tar_close(void *self)
     if (!r)
         return;
     stop(r);
+    if (r->whole.parts)
+        oct_item_free(&r->whole, r->ctx->n);
+    oct_free(r->whole.parts);
+    oct_sounds_free(&r->sounds);
     oct_free(r->path);
     oct_free(r);
 }
@@ -73,7 +81,9 @@ static oct_status open_from(oct_origin from, const oct_feed_ctx *ctx, const char
     r->in = (oct_stream)OCT_STREAM_INIT;
     r->ctx = ctx;
     r->from = from;
-    oct_status s = oct_archive_load(&r->la, err);
+    oct_status s = (r->whole.parts = oct_calloc(ctx->n + 1, sizeof *r->whole.parts)) ? oct_sounds_init(&r->sounds, ctx, err) : oct_nomem(err);
+    if (s == OCT_OK)
+        s = oct_archive_load(&r->la, err);
     if (s != OCT_OK) {
         tar_close(r);
         return oct_within(err, "%s", path), s;
@@ -147,7 +157,7 @@ static oct_status finish(tar *r, oct_err *err)
     if (r->samples == 0) {
         oct_fail(err, OCT_EMALFORMED, "%s: no samples in this archive%s%s", r->path,
                  r->stranger[0] ? "; its members end in ." : "", r->stranger);
-        oct_hint(err, "expected NNN.jpg, NNN.png, NNN.npy or NNN.pb, with NNN.cls for the label");
+        oct_hint(err, "expected NNN.jpg, NNN.png, NNN.wav, NNN.npy or NNN.pb, with NNN.cls for the label");
         return OCT_EMALFORMED;
     }
     return OCT_OK;
@@ -196,7 +206,7 @@ static int input_of(const tar *r, const char *suffix)
 {
     const char *last = strrchr(suffix, '.');
     const char *kind = last ? last + 1 : suffix;
-    static const char *const kinds[] = { "jpg", "jpeg", "png", "npy", "pb" };
+    static const char *const kinds[] = { "jpg", "jpeg", "png", "npy", "pb", "wav", "wave" };
     bool known = false;
     for (size_t i = 0; i < OCT_COUNT(kinds); i++)
         known |= strcasecmp(kind, kinds[i]) == 0;
@@ -276,7 +286,7 @@ static oct_status take(tar *r, struct archive_entry *e, const char *name, const 
         return OCT_OK;
     }
     *any |= input >= 0;
-    if (!want || (input >= 0 && item->parts[input].kind != OCT_PART_NONE))
+    if ((!want && !(oct_is_sound_file(name) && oct_sounds_cut(&r->sounds))) || (input >= 0 && item->parts[input].kind != OCT_PART_NONE))
         return OCT_OK;
     return input < 0 ? read_label(r, name, item, err) : read_member(r, e, name, &item->parts[input], err);
 }
@@ -314,18 +324,88 @@ static oct_status read_group(tar *r, bool want, oct_item *item, bool *any, oct_e
     return s;
 }
 
-static oct_status tar_next(void *self, bool want, oct_item *item, bool *end, oct_err *err)
+/* ---- recordings: a sample of several windows is held until they are given ---- */
+
+static oct_status copy_part(const oct_part *from, oct_part *to, oct_err *err)
 {
-    tar *r = self;
-    oct_io_foreign(true);
+    to->kind = from->kind;
+    if (from->path && !(to->path = oct_strdup(from->path)))
+        return oct_nomem(err);
+    if (!from->array.data)
+        return OCT_OK;
+    OCT_TRY(oct_array_create(&to->array, from->array.dtype, from->array.rank, from->array.dims, err));
+    memcpy(to->array.data, from->array.data, from->array.bytes);
+    return OCT_OK;
+}
+
+/* The next window of what is held. */
+static oct_status give_window(tar *r, bool want, oct_item *item, oct_err *err)
+{
+    const int64_t k = r->sounds.window;
+    item->label = r->whole.label;
+    item->inside = k > 0;
+    item->name = r->sounds.windows > 1 ? oct_strprintf("%s[%lld]", r->whole.name, (long long)k) : oct_strdup(r->whole.name);
+    oct_status s = item->name ? OCT_OK : oct_nomem(err);
+    for (size_t i = 0; s == OCT_OK && want && i < r->ctx->n; i++)
+        s = r->sounds.sound[i] ? oct_sound_window(r->sounds.sound[i], k, &item->parts[i], err)
+                               : copy_part(&r->whole.parts[i], &item->parts[i], err);
+    if (s != OCT_OK)
+        oct_sounds_close(&r->sounds);
+    else
+        oct_sounds_advance(&r->sounds);
+    return s;
+}
+
+/* Opens the recordings among the members of a sample, and gives the first window. */
+static oct_status open_sounds(tar *r, bool want, oct_item *item, oct_err *err)
+{
+    bool any = false;
+    oct_status s = OCT_OK;
+    for (size_t i = 0; s == OCT_OK && i < r->ctx->n; i++) {
+        oct_part *p = &item->parts[i];
+        if (p->kind != OCT_PART_BYTES || !p->path || !oct_is_sound_file(p->path))
+            continue;
+        any = true;
+        s = oct_sounds_take(&r->sounds, i, &p->array, p->path, err);
+    }
+    if (!any)
+        return OCT_OK;
+    if (s != OCT_OK) {
+        oct_sounds_close(&r->sounds);
+        return want || s == OCT_ENOMEM ? (oct_within(err, "%s", r->path), s) : OCT_OK;
+    }
+    const oct_item t = r->whole;
+    r->whole = *item;
+    *item = t;
+    oct_item_free(item, r->ctx->n);
+    return give_window(r, want, item, err);
+}
+
+static oct_status next_sample(tar *r, bool want, oct_item *item, bool *broken, oct_err *err)
+{
     oct_status s = r->started ? OCT_OK : start(r, err);
     for (bool any = false; s == OCT_OK && !any && !r->over;) {
         oct_item_free(item, r->ctx->n);
         s = read_group(r, want, item, &any, err);
         r->samples += any;
     }
+    if (s != OCT_OK || r->over)
+        return s;
+    s = open_sounds(r, want, item, err);
+    *broken = s != OCT_OK;
+    return s;
+}
+
+static oct_status tar_next(void *self, bool want, oct_item *item, bool *end, oct_err *err)
+{
+    tar *r = self;
+    if (r->sounds.windows)
+        return give_window(r, want, item, err);
+    bool alone = false; /* nothing else is broken */
+    oct_io_foreign(true);
+    oct_status s = next_sample(r, want, item, &alone, err);
     oct_io_foreign(false);
-    *end = s != OCT_OK || r->over;
+    *end = (s != OCT_OK && !alone) || r->over;
     return s;
 }
 

@@ -49,6 +49,7 @@ void oct_item_free(oct_item *it, size_t n)
     oct_free(it->name);
     it->name = NULL;
     it->label = -1;
+    it->inside = false;
     for (size_t i = 0; i < n; i++)
         oct_part_free(&it->parts[i]);
 }
@@ -66,7 +67,12 @@ bool oct_is_image_file(const char *path)
 
 bool oct_is_sample_file(const char *path)
 {
-    return oct_is_image_file(path) || oct_has_suffix(path, ".npy") || oct_has_suffix(path, ".pb");
+    return oct_is_image_file(path) || oct_has_suffix(path, ".npy") || oct_has_suffix(path, ".pb") || oct_is_sound_file(path);
+}
+
+bool oct_is_sound_file(const char *path)
+{
+    return oct_has_suffix(path, ".wav") || oct_has_suffix(path, ".wave");
 }
 
 bool oct_looks_like_data(const char *path)

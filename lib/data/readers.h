@@ -28,11 +28,13 @@ typedef struct oct_part {
     char *path;      /* owned */
     oct_array array; /* owned, or a view that lives until the reader is closed */
     bool shared;     /* the same in every sample: not stacked */
+    bool sound;      /* a window of a recording, cut as the steps say */
 } oct_part;
 
 typedef struct oct_item {
     char *name;    /* owned */
     int64_t label; /* -1: none */
+    bool inside;   /* a later window of a recording: it follows the sample before it */
     oct_part *parts; /* ctx->n of them, zeroed before next() */
 } oct_item;
 
@@ -94,8 +96,9 @@ void oct_part_free(oct_part *p);
 void oct_item_free(oct_item *it, size_t n); /* leaves parts zeroed, usable again */
 
 bool oct_has_suffix(const char *path, const char *suffix); /* case ignored */
-bool oct_is_sample_file(const char *path);                 /* by suffix: pictures, .npy, .pb */
+bool oct_is_sample_file(const char *path);                 /* by suffix: pictures, .npy, .pb, .wav */
 bool oct_is_image_file(const char *path);
+bool oct_is_sound_file(const char *path);
 
 /* Turns a part into the input's tensor: decodes, preprocesses, converts, checks shape and NaN. *stack: rows of this
  * kind may be joined on axis 0. *setup: the failure does not lie in this sample: samples of its kind do not fit the model and the steps, or

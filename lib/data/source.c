@@ -170,6 +170,9 @@ static oct_status parse_steps(oct_source *s, const oct_source_options *o, oct_er
         names[i] = s->ctx.inputs[i].name;
     for (size_t i = 0; i < o->n_preprocess; i++)
         OCT_TRY(oct_steps_parse(o->preprocess[i], names, s->ctx.n, s->steps, err));
+    for (size_t i = 0; i < s->ctx.n; i++)
+        if (s->steps[i].hop && !s->steps[i].frame)
+            return oct_fail(err, OCT_EUSAGE, "preprocess: hop=%d without frame=", s->steps[i].hop);
     return describe_steps(s, err);
 }
 

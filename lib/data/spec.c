@@ -32,7 +32,7 @@ static oct_status add_file(const char *path, oct_arena *arena, oct_leaves *l, oc
         if (oct_readers[i]->claims(path, kind == OCT_PATH_FOLDER))
             return add_leaf(oct_readers[i], path, arena, l, err);
     oct_fail(err, OCT_EUSAGE, "%s: not a kind of data that is known", path);
-    oct_hint(err, "data is a folder, a .csv, .npy, .npz, .pb, .jpg or .png file, or a .tar shard");
+    oct_hint(err, "data is a folder, a .csv, .npy, .npz, .pb, .wav, .jpg or .png file, or a .tar shard");
     return OCT_EUSAGE;
 }
 

@@ -17,7 +17,7 @@
 typedef struct target {
     const oct_input_desc *in;
     const oct_steps *steps;
-    bool nhwc;
+    bool nhwc, sound;
     bool *setup; /* set before a failure that is not the sample's */
 } target;
 
@@ -347,7 +347,9 @@ static oct_status check_shape(const target *t, const oct_array *a, oct_err *err)
     *t->setup = true;
     oct_fail(err, OCT_EMALFORMED, "the sample is %s, input '%s' is %s", oct_dims_text(have, a->rank, a->dims), in->name,
              oct_dims_text(want, in->rank, in->dims));
-    if (in->rank == 4 && a->rank == 4)
+    if (t->sound)
+        oct_hint(err, "frame= and hop= in --preprocess cut a recording into windows");
+    else if (in->rank == 4 && a->rank == 4)
         oct_hint(err, "resize= and crop= in --preprocess change height and width, layout= the order of dimensions");
     return OCT_EMALFORMED;
 }
@@ -472,6 +474,12 @@ static oct_status decode(const target *t, const oct_part *part, oct_array *out, 
 {
     if (part->kind == OCT_PART_NONE)
         return oct_fail(err, OCT_EMALFORMED, "nothing for input '%s'", t->in->name);
+    if (oct_steps_of_sound(t->steps) && !part->sound) {
+        *t->setup = true;
+        oct_fail(err, OCT_EMALFORMED, "channel, rate, lead, frame and hop are for recordings, and the sample for input '%s' is none", t->in->name);
+        oct_hint(err, "write INPUT/ before the steps to give them to the input of recordings");
+        return OCT_EMALFORMED;
+    }
     if (part->kind == OCT_PART_FILE) {
         oct_map m;
         oct_status s = oct_map_open(&m, part->path, err);
@@ -492,7 +500,7 @@ oct_status oct_part_decode(const oct_input_desc *in, const oct_steps *steps, con
                            bool *stack, bool *setup, oct_err *err)
 {
     *out = (oct_array){ 0 };
-    const target t = { in, steps, oct_input_is_nhwc(in, steps), setup };
+    const target t = { in, steps, oct_input_is_nhwc(in, steps), part->sound, setup };
     *stack = *setup = false;
     oct_status s = decode(&t, part, out, stack, err);
     if (s == OCT_OK) {

@@ -39,9 +39,8 @@ static inline void fuzz_samples(const oct_reader *r, const oct_feed_ctx *ctx, vo
     oct_item_free(item, ctx->n);
 }
 
-static inline int fuzz_reader(const oct_reader *r, const oct_input_desc *inputs, size_t n, const uint8_t *data, size_t size)
+static inline int fuzz_reader_steps(const oct_reader *r, const oct_input_desc *inputs, const oct_steps *steps, size_t n, const uint8_t *data, size_t size)
 {
-    const oct_steps steps[4] = { { 0 } };
     const oct_feed_ctx ctx = { inputs, steps, n };
     oct_part parts[4] = { { 0 } };
     oct_item item = { .parts = parts };
@@ -57,6 +56,12 @@ static inline int fuzz_reader(const oct_reader *r, const oct_input_desc *inputs,
         fuzz_samples(r, &ctx, self, &item);
     r->close(self);
     return 0;
+}
+
+static inline int fuzz_reader(const oct_reader *r, const oct_input_desc *inputs, size_t n, const uint8_t *data, size_t size)
+{
+    const oct_steps steps[4] = { { 0 } };
+    return fuzz_reader_steps(r, inputs, steps, n, data, size);
 }
 
 #endif

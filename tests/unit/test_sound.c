@@ -1,0 +1,247 @@
+/* lib/data, recordings: every form of WAV against what Python's wave module and NumPy say of the same files (testdata/sound, made by
+ * scripts/generate/make_sound_fixtures.py), windows, and files that are broken. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "data/data.h"
+#include "data/data_config.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DATA "testdata/sound/"
+
+static const int64_t time2[2] = { -1, -1 }, time3[3] = { -1, 1, -1 }, behind3[3] = { -1, -1, 1 };
+static const oct_input_desc wave2 = { "x", OCT_F32, 2, time2 };
+
+static oct_source *open_sound(const char *spec, const char *steps, const oct_input_desc *in, int64_t shard_n)
+{
+    oct_source *s = NULL;
+    oct_err err = OCT_ERR_INIT;
+    const oct_source_options o = { .specs = &spec, .n_specs = 1, .preprocess = &steps, .n_preprocess = steps != NULL, .inputs = in, .n_inputs = 1,
+                                   .shard_n = shard_n };
+    if (oct_source_open(&o, &s, &err) != OCT_OK)
+        fail_msg("%s: %s", spec, err.text);
+    return s;
+}
+
+static void fails(const char *spec, const char *steps, const oct_input_desc *in, oct_status want, const char *part)
+{
+    oct_source *s = NULL;
+    oct_err err = OCT_ERR_INIT;
+    oct_batch b = OCT_BATCH_INIT;
+    const oct_source_options o = { .specs = &spec, .n_specs = 1, .preprocess = &steps, .n_preprocess = steps != NULL, .inputs = in, .n_inputs = 1 };
+    oct_status st = oct_source_open(&o, &s, &err);
+    while (st == OCT_OK && (st = oct_source_next(s, 4, &b, &err)) == OCT_OK && b.n) {
+    }
+    if (st != want || (!strstr(err.text, part) && !strstr(err.hint, part)))
+        fail_msg("%s: status %d, '%s' / '%s', expected %d and '%s'", spec, st, err.text, err.hint, want, part);
+    oct_batch_free(&b);
+    oct_source_close(s);
+}
+
+/* Real numbers of any float type from an .npy: channel k of [n][channels], or their mean for -1. */
+static oct_array load(const char *name, int k)
+{
+    char path[128];
+    oct_array a, out;
+    oct_err err = OCT_ERR_INIT;
+    snprintf(path, sizeof path, DATA "%s", name);
+    if (oct_npy_load(path, &a, &err) != OCT_OK)
+        fail_msg("%s", err.text);
+    const int64_t n = a.dims[0], c = a.rank > 1 ? a.dims[1] : 1;
+    assert_int_equal(oct_array_create(&out, OCT_F64, 1, &n, NULL), OCT_OK);
+    for (int64_t i = 0; i < n; i++) {
+        double sum = 0;
+        for (int64_t j = 0; j < c; j++)
+            if (k < 0 || j == k)
+                sum += a.dtype == OCT_F32 ? (double)((float *)a.data)[i * c + j] : ((double *)a.data)[i * c + j];
+        ((double *)out.data)[i] = k < 0 ? sum / (double)c : sum;
+    }
+    oct_array_free(&a);
+    return out;
+}
+
+/* A recording as a whole. */
+static void equals(const char *wav, const char *steps, const char *npy, int channel, double slack)
+{
+    char path[128];
+    snprintf(path, sizeof path, DATA "%s", wav);
+    oct_array want = load(npy, channel);
+    oct_source *s = open_sound(path, steps, &wave2, 0);
+    oct_batch b = OCT_BATCH_INIT;
+    oct_err err = OCT_ERR_INIT;
+    if (oct_source_next(s, 1, &b, &err) != OCT_OK)
+        fail_msg("%s: %s", wav, err.text);
+    assert_int_equal(b.n, 1);
+    assert_int_equal(b.tensors[0].rank, 2);
+    assert_int_equal(b.tensors[0].dims[1], want.dims[0]);
+    for (int64_t i = 0; i < want.dims[0]; i++) {
+        const double have = (double)((float *)b.tensors[0].data)[i], ref = ((double *)want.data)[i];
+        if (!(fabs(have - (double)(float)ref) <= slack))
+            fail_msg("%s (%s) at %d: %.9g, expected %.9g", wav, steps, (int)i, have, ref);
+    }
+    oct_batch_free(&b);
+    oct_source_close(s);
+    oct_array_free(&want);
+}
+
+static void forms(void **state)
+{
+    static const char *const names[] = { "stereo8", "stereo16", "stereo24", "stereo32", "real32", "real64", "bits20" };
+    for (size_t i = 0; i < OCT_COUNT(names); i++) {
+        char wav[32], npy[32];
+        snprintf(wav, sizeof wav, "%s.wav", names[i]);
+        snprintf(npy, sizeof npy, "%s.npy", names[i]);
+        equals(wav, NULL, npy, -1, 0);
+        equals(wav, "channel=mean", npy, -1, 0);
+        equals(wav, "channel=0", npy, 0, 0);
+        equals(wav, "channel=1:rate=8000", npy, 1, 0);
+    }
+    equals("piped.wav", NULL, "piped.npy", -1, 0);
+}
+
+/* The sums run in another order in NumPy: half a unit of the last place of values up to one. */
+static void other_rates(void **state)
+{
+    equals("mono16.wav", "rate=16000", "mono16.16000.npy", 0, 0x1p-24);
+    equals("mono16.wav", "rate=44100", "mono16.44100.npy", 0, 0x1p-24);
+    equals("mono16.wav", "rate=8000", "mono16.8000.npy", 0, 0x1p-24);
+    fails(DATA "mono16.wav", "rate=1048573", &wave2, OCT_EUNSUPPORTED, "filter would be too long");
+}
+
+/* Window k of the recording at a rate, by the rule in sound.h. */
+static void check_windows(const char *steps, const oct_array *all, int64_t lead, int64_t frame, int64_t hop, int64_t expected)
+{
+    oct_source *s = open_sound(DATA "mono16.wav", steps, &(oct_input_desc){ "x", OCT_F32, 3, time3 }, 0);
+    oct_batch b = OCT_BATCH_INIT;
+    assert_int_equal(oct_source_count(s), expected);
+    int64_t k = 0;
+    for (; oct_source_next(s, 4, &b, NULL) == OCT_OK && b.n;)
+        for (size_t row = 0; row < b.n; row++, k++) {
+            assert_int_equal(b.tensors[0].dims[1], 1);
+            assert_int_equal(b.tensors[0].dims[2], frame);
+            assert_int_equal(b.indices[row], k);
+            for (int64_t i = 0; i < frame; i++) {
+                const int64_t at = k * hop - lead + i;
+                const double ref = at < 0 || at >= all->dims[0] ? 0 : ((double *)all->data)[at];
+                const double have = (double)((float *)b.tensors[0].data)[(int64_t)row * frame + i];
+                if (!(fabs(have - ref) <= 0x1p-24))
+                    fail_msg("%s: window %d at %d: %.9g, expected %.9g", steps, (int)k, (int)i, have, ref);
+            }
+        }
+    assert_int_equal(k, expected);
+    oct_batch_free(&b);
+    oct_source_close(s);
+}
+
+static void windows(void **state)
+{
+    oct_array plain = load("mono16.npy", 0), made = load("mono16.16000.npy", 0);
+    assert_int_equal(plain.dims[0], 701);
+    check_windows("frame=100", &plain, 0, 100, 100, 8);
+    check_windows("frame=100:hop=50", &plain, 0, 100, 50, 14); /* 650 .. 749 holds the last sample */
+    check_windows("frame=701:hop=9", &plain, 0, 701, 9, 1);
+    check_windows("frame=700:hop=9", &plain, 0, 700, 9, 2);
+    check_windows("frame=1000", &plain, 0, 1000, 1000, 1);
+    check_windows("lead=30:frame=100:hop=70", &plain, 30, 100, 70, 11);
+    check_windows("frame=10:hop=100", &plain, 0, 10, 100, 8);
+    check_windows("rate=16000:frame=100:lead=7:hop=33", &made, 7, 100, 33, 1 + (made.dims[0] + 7 - 100 + 32) / 33);
+    oct_array_free(&plain);
+    oct_array_free(&made);
+}
+
+static void shapes_and_parts(void **state)
+{
+    oct_batch b = OCT_BATCH_INIT;
+    oct_source *s = open_sound(DATA "mono16.wav", "frame=100:mean=1:std=0.5", &(oct_input_desc){ "x", OCT_F32, 3, behind3 }, 3);
+    assert_int_equal(oct_source_count(s), 3);
+    assert_int_equal(oct_source_next(s, 8, &b, NULL), OCT_OK);
+    assert_int_equal(b.n, 3);
+    assert_int_equal(b.indices[1], 3);
+    assert_string_equal(b.names[2], DATA "mono16.wav[6]");
+    assert_int_equal(b.tensors[0].dims[1], 100);
+    assert_int_equal(b.tensors[0].dims[2], 1);
+    oct_array plain = load("mono16.npy", 0);
+    assert_true(((float *)b.tensors[0].data)[205] == ((float)((double *)plain.data)[605] - 1.0f) / 0.5f);
+    oct_array_free(&plain);
+    oct_batch_free(&b);
+    oct_source_close(s);
+    s = open_sound(DATA "mono16.wav", "lead=5", &(oct_input_desc){ "x", OCT_F32, 1, &time2[0] }, 0);
+    assert_int_equal(oct_source_next(s, 8, &b, NULL), OCT_OK);
+    assert_int_equal(b.tensors[0].rank, 1);
+    assert_int_equal(b.tensors[0].dims[0], 706);
+    oct_batch_free(&b);
+    oct_source_close(s);
+}
+
+/* Members of an archive have windows, too, whether each is read or passed over. */
+static void archives(void **state)
+{
+#ifdef OCT_HAVE_ARCHIVE
+    for (int64_t part = 0; part < 2; part++) {
+        oct_source *s = open_sound(DATA "shard.tar", "frame=100", &wave2, part ? 2 : 0);
+        oct_batch b = OCT_BATCH_INIT;
+        oct_err err = OCT_ERR_INIT;
+        int64_t n = 0;
+        while (oct_source_next(s, 1, &b, &err) == OCT_OK && b.n) {
+            const int64_t at = part ? 2 * n : n;
+            assert_int_equal(b.indices[0], at);
+            assert_int_equal(b.labels[0], at < 8 ? 5 : 6);
+            assert_string_equal(b.names[0], at == 0 ? DATA "shard.tar:r0[0]" : at < 8 ? b.names[0] : DATA "shard.tar:r1");
+            n++;
+        }
+        assert_string_equal(err.text, "");
+        assert_int_equal(n, part ? 5 : 9);
+        oct_batch_free(&b);
+        oct_source_close(s);
+    }
+#endif
+}
+
+static void texts(void **state)
+{
+    oct_steps st = { 0 };
+    oct_buf t = OCT_BUF_INIT;
+    assert_int_equal(oct_steps_parse("frame=512:lead=64:rate=16000:channel=0:hop=160", NULL, 1, &st, NULL), OCT_OK);
+    oct_steps_text(&st, "", &t);
+    assert_string_equal(oct_buf_str(&t), "channel=0:rate=16000:lead=64:frame=512:hop=160");
+    oct_buf_free(&t);
+    oct_steps_words(&st, &t);
+    assert_string_equal(oct_buf_str(&t), "channel 0, 16000 samples a second, 64 zeros in front, windows of 512 every 160 (zeros behind the end), values as they are");
+    oct_buf_free(&t);
+    static const char *const bad[] = { "rate=0", "rate=16000x", "frame=0", "hop=-1", "lead=", "channel=256", "channel=left", "frame=999999999" };
+    for (size_t i = 0; i < OCT_COUNT(bad); i++)
+        assert_int_equal(oct_steps_parse(bad[i], NULL, 1, &st, NULL), OCT_EUSAGE);
+}
+
+static void faults(void **state)
+{
+    fails(DATA "alaw.wav", NULL, &wave2, OCT_EUNSUPPORTED, "alaw.wav: its samples are A-law");
+    fails(DATA "short.wav", "frame=10", &wave2, OCT_EMALFORMED, "short.wav: cut short: 100 bytes of samples, the header says 120");
+    fails(DATA "none.wav", NULL, &wave2, OCT_EMALFORMED, "none.wav: holds no samples");
+    fails(DATA "mono16.wav", "channel=1", &wave2, OCT_EMALFORMED, "has 1 channel, and channel=1 is asked for");
+    fails(DATA "mono16.wav", "hop=3", &wave2, OCT_EUSAGE, "hop=3 without frame=");
+    fails(DATA "mono16.wav", NULL, &(oct_input_desc){ "x", OCT_F32, 2, (int64_t[]){ 1, 512 } }, OCT_EMALFORMED, "frame= and hop=");
+    fails(DATA "mono16.wav", "resize=8", &wave2, OCT_EMALFORMED, "are for pictures");
+    fails("testdata/data/x_f4.npy", "rate=8000", &(oct_input_desc){ "x", OCT_F32, 3, (int64_t[]){ -1, 3, 2 } }, OCT_EMALFORMED, "are for recordings");
+}
+
+int main(void)
+{
+    const char *root = getenv("OCT_SOURCE");
+    if (root && chdir(root) != 0)
+        return 1;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(forms), cmocka_unit_test(other_rates), cmocka_unit_test(windows), cmocka_unit_test(shapes_and_parts),
+        cmocka_unit_test(archives), cmocka_unit_test(texts), cmocka_unit_test(faults),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
