@@ -41,6 +41,11 @@ typedef struct oct_source_options {
     size_t store_bytes;        /* for samples of a stream; 0: 256 MB */
     bool hold;                 /* leave at least a fifth unchosen, for oct_pick.aside */
     int64_t shard_i, shard_n;  /* of those chosen the ones at places p with p % shard_n == shard_i; shard_n 0: all */
+    /* States: inputs that hold zeros in the first sample of a recording, or what arrays of their names have for it. Samples then come one at a time,
+     * and all before one that is given are decoded, for the visitor. A recording is a WAV file; other samples of a file or folder that a
+     * SPEC names are one recording together, in their order. */
+    const char *const *states;
+    size_t n_states;
     bool synthetic;            /* the word `synthetic` among specs stands for made samples (synthetic.h) */
     int threads;               /* decoding threads; 0: two, or one on a single processor */
 } oct_source_options;
@@ -54,6 +59,7 @@ typedef struct oct_batch {
                           * Where the model fixes the batch to B, dims[0] is B and rows n..B-1 repeat the last sample. */
     size_t n_tensors;
     int64_t *labels;     /* [n], -1 where there is none */
+    bool follows;        /* the first sample is the one behind the last sample before, of the same recording */
     const char **names;  /* [n], "dir/cat.jpg", "x.npy[12]"; borrowed until the next call */
     int64_t *indices;    /* [n], position in the stream, before sharding, counting broken samples */
     void *store;         /* private */
@@ -88,6 +94,13 @@ int64_t oct_batch_rows(const oct_source *src, const oct_batch *b);
 /* Elements of one sample in a tensor of a batch of `rows`, `*first` in the first dimension; the whole tensor when its first
  * dimension does not count samples. */
 int64_t oct_row_elements(int rank, const int64_t *dims, int64_t rows, int64_t *first);
+
+/* Is shown every sample in its order, also those that are not given: arrays of all inputs, of which it may change the contents of states. follows: as in
+ * oct_batch. What it fails with ends the reading. */
+typedef oct_status (*oct_visit_fn)(void *arg, oct_array *arrays, bool follows, oct_err *err);
+/* For a source with states, before the first sample is taken. */
+/* done, which may be NULL, is called with arg when the source is closed. */
+void oct_source_set_visit(oct_source *src, oct_visit_fn fn, void (*done)(void *arg), void *arg);
 
 /* Back to the first sample; counts start anew. OCT_EUNSUPPORTED for standard input. */
 oct_status oct_source_reset(oct_source *src, oct_err *err);
@@ -138,7 +151,7 @@ int64_t oct_source_given(const oct_source *src); /* samples given so far */
 oct_status oct_source_none(const oct_source *src, oct_err *err);
 
 /* The preprocessing of all inputs in canonical form ("" when there is none): reads back to the same steps, goes
- * into calibration tables; and in words, a line per input. Borrowed, valid until close. */
+ * into calibration tables; and in words, inputs joined by semicolons. Borrowed, valid until close. */
 const char *oct_source_preprocess(const oct_source *src);
 const char *oct_source_preprocess_words(const oct_source *src);
 

@@ -19,7 +19,7 @@ const char *const oct_interp_names[] = { "bilinear", "linear", "bicubic", "neare
 const char *const oct_order_names[] = { "rgb", "bgr", "gray" };
 const char *const oct_layout_names[] = { "nchw", "nhwc" };
 static const char *const keys[] = { "resize", "interp", "crop", "order", "mean", "std", "layout", "precrop", "letterbox", "pad",
-                                    "rate", "frame", "hop", "lead", "channel" };
+                                    "rate", "frame", "hop", "lead", "channel", "value" };
 
 enum { MAX_SIDE = 1 << 15, MAX_RATE = 1 << 20, MAX_FRAME = 1 << 28, MAX_CHANNEL = 255 };
 
@@ -31,7 +31,7 @@ static void hint_nearest(oct_err *err, const char *word)
     oct_nearest_hint(&near, 1, NULL, err);
     if (!near.n)
         oct_hint(err, "steps are precrop=, resize=, letterbox=, pad=, interp=, crop=, order=, mean=, std=, layout=, and of recordings "
-                      "channel=, rate=, lead=, frame=, hop=; presets are imagenet, imagenet-tf, caffe, unit");
+                      "channel=, rate=, lead=, frame=, hop=; INPUT/value= gives an input a number; presets are imagenet, imagenet-tf, caffe, unit");
 }
 
 /* 1..MAX_SIDE; the character after the number goes to *rest. */
@@ -155,6 +155,17 @@ static bool set_count(const char *value, long least, long most, int *v)
     return true;
 }
 
+static bool set_value(oct_steps *s, const char *value)
+{
+    char *end;
+    const double v = strtod(value, &end);
+    s->has_value = strcmp(value, "none") != 0;
+    if (!s->has_value)
+        return true;
+    s->value = v;
+    return value[strspn(value, "+-0123456789.eE")] == 0 && *end == 0 && end != value && fabs(v) < 0x1p63;
+}
+
 static bool set_rate(oct_steps *s, const char *value)
 {
     if (strcmp(value, "none") != 0)
@@ -208,6 +219,7 @@ static bool set_key(oct_steps *s, int key, const char *value)
     case 12: return set_count(value, 1, MAX_FRAME, &s->hop);
     case 13: return set_count(value, 0, MAX_FRAME, &s->lead);
     case 14: return set_channel(s, value);
+    case 15: return set_value(s, value);
     default:
         if ((at = find_name(value, oct_layout_names, OCT_COUNT(oct_layout_names))) >= 0) {
             s->layout = (oct_layout)at;
@@ -233,6 +245,7 @@ static const char *const expected[] = {
     "hop=160 (samples from one window to the next)",
     "lead=64 (zeros in front of the recording)",
     "channel=mean, or channel=K, counted from 0",
+    "value=N, a number, or value=none",
 };
 
 static oct_status one_step(char *step, oct_steps *s, oct_err *err)

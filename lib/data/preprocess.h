@@ -5,7 +5,8 @@
  *
  * The order of the steps is fixed, whatever their order in the text: precrop, resize or letterbox, crop, order, (x - mean) / std, layout.
  * mean and std are on pixel values 0..255 and in the order of channels that `order` gives. Of recordings: channel, rate, lead, frame and hop
- * (sound.h), then mean and std on values from -1 to 1. Later keys override. */
+ * (sound.h), then mean and std on values from -1 to 1. INPUT/value=16000 stands alone: the input holds that number in every sample.
+ * Later keys override. */
 #ifndef OCT_DATA_PREPROCESS_H
 #define OCT_DATA_PREPROCESS_H
 
@@ -41,6 +42,8 @@ typedef struct oct_steps {
     int channel;            /* of recordings: 0 is the mean of all, k + 1 channel k */
     int rate;               /* samples a second, 0: as they are stored */
     int lead, frame, hop;   /* samples; frame 0: the recording as a whole; hop 0: as long as the frame */
+    bool has_value;         /* the input holds this number in every sample, and data need not have it */
+    double value;
 } oct_steps;
 
 /* Reads one text into the steps of the inputs: steps[i] belongs to names[i]. A step without INPUT/ goes to every

@@ -11,7 +11,7 @@ int oct_steps_pad(const oct_steps *s)
 
 bool oct_steps_any(const oct_steps *s)
 {
-    return s->precrop_w || s->precrop > 0 || s->letter_w || s->resize_short || s->resize_w || s->crop_w || s->has_order || s->n_mean || s->n_std || s->has_layout ||
+    return s->precrop_w || s->precrop > 0 || s->letter_w || s->resize_short || s->resize_w || s->crop_w || s->has_order || s->n_mean || s->n_std || s->has_layout || s->has_value ||
            oct_steps_of_sound(s);
 }
 
@@ -46,6 +46,16 @@ static void put_size(oct_buf *out, int w, int h)
     oct_buf_printf(out, "%dx%d", w, h);
 }
 
+/* Whole numbers as such. */
+static const char *value_text(char t[32], double v)
+{
+    if (v == (double)(int64_t)v)
+        snprintf(t, 32, "%lld", (long long)v);
+    else
+        oct_f64_text(t, v);
+    return t;
+}
+
 static void put_sound(const oct_steps *s, const char *prefix, bool *first, oct_buf *out)
 {
     const struct {
@@ -62,6 +72,11 @@ static void put_sound(const oct_steps *s, const char *prefix, bool *first, oct_b
 void oct_steps_text(const oct_steps *s, const char *prefix, oct_buf *out)
 {
     bool first = true;
+    char number[32];
+    if (s->has_value) {
+        put(out, prefix, "value", &first);
+        oct_buf_puts(out, value_text(number, s->value));
+    }
     put_sound(s, prefix, &first, out);
     if (s->precrop_w || s->precrop > 0) {
         put(out, prefix, "precrop", &first);
@@ -121,6 +136,11 @@ void oct_steps_words(const oct_steps *s, oct_buf *out)
 {
     if (!oct_steps_any(s)) {
         oct_buf_puts(out, "values as they are (pictures: RGB, 0..255)");
+        return;
+    }
+    if (s->has_value) {
+        char number[32];
+        oct_buf_printf(out, "%s in every sample", value_text(number, s->value));
         return;
     }
     sound_words(s, out);

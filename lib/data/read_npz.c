@@ -29,6 +29,8 @@ typedef struct set {
     oct_map map;
     char *path;
     size_t n, n_inputs;
+    oct_input_desc *inputs; /* [n_inputs] of an archive: those that must be there, and extra ones that are */
+    size_t *part;           /* [n_inputs] of a sample */
     member *members; /* [n], in the order of names */
     char (*names)[256];
     oct_feed *feeds;
@@ -49,6 +51,8 @@ static void set_close(void *self)
     oct_free(r->members);
     oct_free(r->names);
     oct_free(r->feeds);
+    oct_free(r->inputs);
+    oct_free(r->part);
     oct_free(r->path);
     oct_map_close(&r->map);
     oct_free(r);
@@ -235,6 +239,32 @@ static oct_status finish(oct_status s, set *r, void **self, oct_err *err)
     return OCT_OK;
 }
 
+static bool has_member(const set *r, const char *name)
+{
+    for (size_t i = 0; i < r->n; i++)
+        if (strcmp(r->names[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* The inputs that the archive feeds, and the parts that these are. */
+static oct_status take_inputs(set *r, const oct_feed_ctx *ctx, bool extra, oct_err *err)
+{
+    r->inputs = oct_calloc(ctx->n + ctx->n_extra + 1, sizeof *r->inputs);
+    r->part = oct_calloc(ctx->n + ctx->n_extra + 1, sizeof *r->part);
+    if (!r->inputs || !r->part)
+        return oct_nomem(err);
+    r->n_inputs = 0;
+    for (size_t i = 0; i < ctx->n + (extra ? ctx->n_extra : 0); i++) {
+        const oct_input_desc *in = i < ctx->n ? &ctx->inputs[i] : &ctx->extra[i - ctx->n];
+        if (i >= ctx->n && !has_member(r, in->name))
+            continue;
+        r->part[r->n_inputs] = i;
+        r->inputs[r->n_inputs++] = *in;
+    }
+    return OCT_OK;
+}
+
 static oct_status npz_open(const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err)
 {
     set *r = NULL;
@@ -244,8 +274,8 @@ static oct_status npz_open(const oct_feed_ctx *ctx, const char *path, void **sel
         set_close(r);
         return s;
     }
-    if ((s = list_archive(r, ctx, err)) == OCT_OK)
-        s = plan(r, ctx, err);
+    if ((s = list_archive(r, ctx, err)) == OCT_OK && (s = take_inputs(r, ctx, true, err)) == OCT_OK)
+        s = plan(r, &(oct_feed_ctx){ .inputs = r->inputs, .n = r->n_inputs }, err);
     return finish(s, r, self, err);
 }
 
@@ -264,6 +294,8 @@ oct_status oct_set_open_files(const oct_feed_ctx *ctx, const char *dir, char *co
         if ((s = read_head(m, err)) != OCT_OK)
             oct_within(err, "array '%s'", r->names[i]);
     }
+    if (s == OCT_OK)
+        s = take_inputs(r, ctx, false, err);
     if (s == OCT_OK)
         s = plan(r, ctx, err);
     return finish(s, r, self, err);
@@ -339,7 +371,7 @@ static oct_status set_next(void *self, bool want, oct_item *item, bool *end, oct
             return oct_fail(err, OCT_EUNSUPPORTED, "%s: array '%s' would feed two inputs", r->path,
                             r->names[r->feeds[i].array]);
         }
-        oct_status s = fill(r, i, index, want, &item->parts[i], err);
+        oct_status s = fill(r, i, index, want, &item->parts[r->part[i]], err);
         if (s != OCT_OK) {
             *end = true; /* a broken stream has no next sample */
             return oct_within(err, "%s: array '%s'", r->path, r->names[r->feeds[i].array]), s;

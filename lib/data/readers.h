@@ -7,11 +7,13 @@
 
 #include "data/data.h"
 
-/* What the readers know of the model. Lives as long as the source. */
+/* What the readers know of the model: the inputs that samples must fill. Lives as long as the source. */
 typedef struct oct_feed_ctx {
     const oct_input_desc *inputs;
     const oct_steps *steps; /* one per input */
     size_t n;
+    const oct_input_desc *extra; /* n_extra inputs that have values without samples, and take those of arrays of their names */
+    size_t n_extra;
 } oct_feed_ctx;
 
 typedef enum oct_part_kind {
@@ -35,7 +37,7 @@ typedef struct oct_item {
     char *name;    /* owned */
     int64_t label; /* -1: none */
     bool inside;   /* a later window of a recording: it follows the sample before it */
-    oct_part *parts; /* ctx->n of them, zeroed before next() */
+    oct_part *parts; /* ctx->n of them, then ctx->n_extra, zeroed before next() */
 } oct_item;
 
 typedef struct oct_reader {

@@ -13,18 +13,26 @@ enum { STORE_BYTES = 256 << 20 };
 
 /* ---- decoding threads ---- */
 
+static void decode_part(const oct_source *s, oct_slot *t, size_t i)
+{
+    const oct_part *p = &t->item.parts[s->part[i]];
+    if (p->kind == OCT_PART_NONE && s->role[i] == OCT_ROLE_STATE)
+        return;
+    t->status = oct_part_decode(&s->inputs[i], &s->steps[i], p, &t->out[i], &t->stack[i], &t->setup, &t->err);
+    t->shared[i] = p->shared;
+    if (t->status != OCT_OK && strncmp(t->err.text, t->item.name, strlen(t->item.name)) != 0)
+        oct_within(&t->err, "%s", t->item.name);
+}
+
 static void decode(const oct_source *s, oct_slot *t)
 {
-    for (size_t i = 0; i < s->ctx.n && t->status == OCT_OK; i++) {
-        t->status = oct_part_decode(&s->ctx.inputs[i], &s->steps[i], &t->item.parts[i], &t->out[i], &t->stack[i], &t->setup, &t->err);
-        if (t->status != OCT_OK && strncmp(t->err.text, t->item.name, strlen(t->item.name)) != 0)
-            oct_within(&t->err, "%s", t->item.name);
-    }
-    for (size_t i = 0; i < s->ctx.n; i++) {
-        bool shared = t->item.parts[i].shared;
+    for (size_t i = 0; i < s->n_inputs && t->status == OCT_OK; i++)
+        if (s->part[i] != SIZE_MAX)
+            decode_part(s, t, i);
+    for (size_t i = 0; i < oct_source_parts(s); i++)
         oct_part_free(&t->item.parts[i]);
-        t->item.parts[i].shared = shared;
-    }
+    if (t->status == OCT_OK)
+        oct_source_fill_rest(s, t);
 }
 
 static void *worker(void *arg)
@@ -65,8 +73,8 @@ oct_status oct_source_start(oct_source *s, oct_err *err)
 
 static void empty_slot(oct_source *s, oct_slot *t)
 {
-    oct_item_free(&t->item, s->ctx.n);
-    for (size_t i = 0; i < s->ctx.n; i++)
+    oct_item_free(&t->item, oct_source_parts(s));
+    for (size_t i = 0; i < s->n_inputs; i++)
         oct_array_free(&t->out[i]);
     t->done = false;
 }
@@ -126,7 +134,8 @@ static oct_status copy_inputs(oct_source *s, const oct_source_options *o, oct_er
         if (!in[i].name || (from->rank > 0 && !in[i].dims))
             return oct_nomem(err);
     }
-    s->ctx = (oct_feed_ctx){ in, s->steps, o->n_inputs };
+    s->inputs = in;
+    s->n_inputs = o->n_inputs;
     return OCT_OK;
 }
 
@@ -141,10 +150,10 @@ static char *keep(oct_arena *a, oct_buf *b)
 static oct_status describe_steps(oct_source *s, oct_err *err)
 {
     oct_buf text = OCT_BUF_INIT, words = OCT_BUF_INIT;
-    for (size_t i = 0; i < s->ctx.n; i++) {
-        const char *name = s->ctx.inputs[i].name;
+    for (size_t i = 0; i < s->n_inputs; i++) {
+        const char *name = s->inputs[i].name;
         oct_buf prefix = OCT_BUF_INIT;
-        if (s->ctx.n > 1)
+        if (s->n_inputs > 1)
             oct_buf_printf(&prefix, "%s/", name);
         if (oct_steps_any(&s->steps[i])) {
             if (text.len)
@@ -153,8 +162,11 @@ static oct_status describe_steps(oct_source *s, oct_err *err)
         }
         text.failed |= prefix.failed;
         oct_buf_free(&prefix);
-        oct_buf_printf(&words, "%sinput '%s': ", i ? "\n" : "", name);
-        oct_steps_words(&s->steps[i], &words);
+        oct_buf_printf(&words, "%sinput '%s': ", i ? "; " : "", name);
+        if (s->role[i] == OCT_ROLE_STATE)
+            oct_buf_puts(&words, "a state, zeros where a recording begins");
+        else
+            oct_steps_words(&s->steps[i], &words);
     }
     s->text = keep(s->arena, &text);
     s->words = keep(s->arena, &words);
@@ -163,17 +175,17 @@ static oct_status describe_steps(oct_source *s, oct_err *err)
 
 static oct_status parse_steps(oct_source *s, const oct_source_options *o, oct_err *err)
 {
-    const char **names = oct_arena_calloc(s->arena, s->ctx.n + 1, sizeof *names);
+    const char **names = oct_arena_calloc(s->arena, s->n_inputs + 1, sizeof *names);
     if (!names)
         return oct_nomem(err);
-    for (size_t i = 0; i < s->ctx.n; i++)
-        names[i] = s->ctx.inputs[i].name;
+    for (size_t i = 0; i < s->n_inputs; i++)
+        names[i] = s->inputs[i].name;
     for (size_t i = 0; i < o->n_preprocess; i++)
-        OCT_TRY(oct_steps_parse(o->preprocess[i], names, s->ctx.n, s->steps, err));
-    for (size_t i = 0; i < s->ctx.n; i++)
+        OCT_TRY(oct_steps_parse(o->preprocess[i], names, s->n_inputs, s->steps, err));
+    for (size_t i = 0; i < s->n_inputs; i++)
         if (s->steps[i].hop && !s->steps[i].frame)
             return oct_fail(err, OCT_EUSAGE, "preprocess: hop=%d without frame=", s->steps[i].hop);
-    return describe_steps(s, err);
+    return OCT_OK;
 }
 
 /* Opens every file once: faults show before any work is done. */
@@ -203,11 +215,12 @@ static oct_status make_ring(oct_source *s, oct_err *err)
         return oct_nomem(err);
     for (size_t i = 0; i < s->depth; i++) {
         oct_slot *t = &s->slots[i];
-        t->out = oct_arena_calloc(s->arena, s->ctx.n + 1, sizeof *t->out);
-        t->stack = oct_arena_calloc(s->arena, s->ctx.n + 1, sizeof *t->stack);
-        t->item.parts = oct_arena_calloc(s->arena, s->ctx.n + 1, sizeof *t->item.parts);
+        t->out = oct_arena_calloc(s->arena, s->n_inputs + 1, sizeof *t->out);
+        t->stack = oct_arena_calloc(s->arena, s->n_inputs + 1, sizeof *t->stack);
+        t->shared = oct_arena_calloc(s->arena, s->n_inputs + 1, sizeof *t->shared);
+        t->item.parts = oct_arena_calloc(s->arena, oct_source_parts(s) + 1, sizeof *t->item.parts);
         t->item.label = -1;
-        if (!t->out || !t->stack || !t->item.parts)
+        if (!t->out || !t->stack || !t->shared || !t->item.parts)
             return oct_nomem(err);
     }
     return OCT_OK;
@@ -235,6 +248,8 @@ static oct_status set_up(oct_source *s, const oct_source_options *o, oct_err *er
     s->n_threads = s->n_threads > OCT_SOURCE_THREADS ? OCT_SOURCE_THREADS : s->n_threads;
     OCT_TRY(copy_inputs(s, o, err));
     OCT_TRY(parse_steps(s, o, err));
+    OCT_TRY(oct_source_assign(s, o, err));
+    OCT_TRY(describe_steps(s, err));
     for (size_t i = 0; i < o->n_specs; i++)
         OCT_TRY(o->synthetic && strcmp(o->specs[i], OCT_SYNTHETIC) == 0 ? oct_spec_synthetic(s->arena, &s->leaves, err)
                                                                          : oct_spec_expand(o->specs[i], s->arena, &s->leaves, err));
@@ -259,6 +274,8 @@ oct_status oct_source_open(const oct_source_options *o, oct_source **src, oct_er
         return oct_nomem(err);
     }
     s->arena = a;
+    s->last = -2;
+    s->fresh = true;
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->changed, NULL);
     oct_status st = set_up(s, o, err);
@@ -284,6 +301,8 @@ void oct_source_close(oct_source *s)
     if (!s)
         return;
     oct_source_halt(s);
+    if (s->visit_done)
+        s->visit_done(s->visit_arg);
     for (size_t i = 0; i < s->leaves.n; i++)
         oct_leaf_close(&s->leaves.v[i]);
     oct_labels_free(s->labels);
@@ -303,9 +322,18 @@ oct_status oct_source_reset(oct_source *s, oct_err *err)
     forget_bad(s);
     s->leaf = 0;
     s->index = s->given = 0;
+    s->last = -2;
+    s->fresh = true;
     s->failed = s->any_label = false;
     oct_source_settle(s);
     return OCT_OK;
+}
+
+void oct_source_set_visit(oct_source *s, oct_visit_fn fn, void (*done)(void *arg), void *arg)
+{
+    s->visit = fn;
+    s->visit_done = done;
+    s->visit_arg = arg;
 }
 
 /* ---- what is known ---- */

@@ -88,8 +88,8 @@ static oct_status capacity(const oct_source *s, const oct_slot *t, size_t max, s
     *cap = max ? max : 1;
     *fixed = 0;
     const char *by = "", *against = NULL;
-    for (size_t i = 0; i < s->ctx.n; i++) {
-        const oct_input_desc *in = &s->ctx.inputs[i];
+    for (size_t i = 0; i < s->n_inputs; i++) {
+        const oct_input_desc *in = &s->inputs[i];
         if (t->stack[i] && in->rank > 0 && in->dims[0] > 0) {
             if (*fixed && *fixed != (size_t)in->dims[0])
                 against = in->name;
@@ -97,23 +97,27 @@ static oct_status capacity(const oct_source *s, const oct_slot *t, size_t max, s
             by = in->name;
         }
     }
-    for (size_t i = 0; i < s->ctx.n; i++)
-        if (!t->stack[i] && !t->item.parts[i].shared && *fixed > 1)
-            against = s->ctx.inputs[i].name;
-        else if (!t->stack[i] && !t->item.parts[i].shared)
+    for (size_t i = 0; i < s->n_inputs; i++)
+        if (!t->stack[i] && !t->shared[i] && *fixed > 1)
+            against = s->inputs[i].name;
+        else if (!t->stack[i] && !t->shared[i])
             *cap = 1;
     if (against)
         return oct_fail(err, OCT_EMALFORMED, "%s: input '%s' fixes the batch to %zu, input '%s' does not go with it",
                         t->item.name, by, *fixed, against);
+    if (s->n_states && *fixed > 1)
+        return oct_fail(err, OCT_EMALFORMED, "%s: states pass from sample to sample, and input '%s' fixes the batch to %zu", t->item.name, by, *fixed);
     if (*fixed)
         *cap = *fixed;
+    if (s->n_states)
+        *cap = 1;
     return OCT_OK;
 }
 
 /* Takes the shapes of the first sample. */
 static void shape_batch(const oct_source *s, const oct_slot *t, oct_batch *b)
 {
-    for (size_t i = 0; i < s->ctx.n; i++) {
+    for (size_t i = 0; i < s->n_inputs; i++) {
         void *data = b->tensors[i].data;
         b->tensors[i] = t->out[i];
         b->tensors[i].data = data;
@@ -130,7 +134,7 @@ static bool same_shape(const oct_array *a, const oct_array *b, int from)
 /* Whether a sample can join the batch. */
 static bool joins(const oct_source *s, const oct_slot *t, const oct_batch *b)
 {
-    for (size_t i = 0; i < s->ctx.n; i++) {
+    for (size_t i = 0; i < s->n_inputs; i++) {
         const oct_array *have = &b->tensors[i], *more = &t->out[i];
         if (t->stack[i] ? !same_shape(have, more, 1)
                         : !same_shape(have, more, 0) || have->bytes != more->bytes ||
@@ -178,7 +182,7 @@ static oct_status append(oct_source *s, oct_slot *t, oct_batch *b, size_t cap, o
 {
     store *st = b->store;
     OCT_TRY(room_for(b, b->n + 1, err));
-    for (size_t i = 0; i < s->ctx.n; i++)
+    for (size_t i = 0; i < s->n_inputs; i++)
         if (t->stack[i] || b->n == 0)
             OCT_TRY(append_row(b, i, t->out[i].data, t->out[i].bytes, t->stack[i] ? (cap < 64 ? cap : 64) : 1, err));
     int64_t label = t->item.label;
@@ -263,14 +267,24 @@ static oct_status fill(oct_source *s, size_t max, oct_batch *b, bool *stack, siz
                 oct_hint(err, "--skip-bad leaves such samples out, and names them");
             return t->status;
         }
+        const bool follows = !t->begins && t->index == s->last + 1;
+        if (s->visit)
+            OCT_TRY(s->visit(s->visit_arg, t->out, follows, err));
+        if (!t->wanted) {
+            s->last = t->index;
+            oct_source_release(s, t);
+            continue;
+        }
         if (b->n == 0) {
+            b->follows = follows;
             OCT_TRY(capacity(s, t, max, &cap, fixed, err));
             shape_batch(s, t, b);
-            memcpy(stack, t->stack, s->ctx.n * sizeof *stack);
+            memcpy(stack, t->stack, s->n_inputs * sizeof *stack);
         } else if (!joins(s, t, b)) {
             return OCT_OK;
         }
         OCT_TRY(append(s, t, b, cap, err));
+        s->last = t->index;
         oct_source_release(s, t);
         if (b->n == cap)
             return OCT_OK;
@@ -285,9 +299,9 @@ oct_status oct_source_next(oct_source *s, size_t max, oct_batch *b, oct_err *err
         return s->fault.status;
     }
     oct_err local = OCT_ERR_INIT;
-    bool *stack = oct_calloc(s->ctx.n, sizeof *stack);
+    bool *stack = oct_calloc(s->n_inputs, sizeof *stack);
     size_t fixed = 0;
-    oct_status st = stack ? ready(b, s->ctx.n, &local) : oct_nomem(&local);
+    oct_status st = stack ? ready(b, s->n_inputs, &local) : oct_nomem(&local);
     if (st == OCT_OK && s->running == 0)
         st = oct_source_start(s, &local);
     if (st == OCT_OK)

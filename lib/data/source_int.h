@@ -2,7 +2,8 @@
  *
  *   source.c         opening, decoding threads, what is known
  *   source_pick.c    which samples are chosen, and the next of them from the readers
- *   source_batch.c   samples joined to batches */
+ *   source_batch.c   samples joined to batches
+ *   source_roles.c   which inputs samples fill, and what the others hold */
 #ifndef OCT_DATA_SOURCE_INT_H
 #define OCT_DATA_SOURCE_INT_H
 
@@ -21,14 +22,30 @@ typedef struct oct_slot {
     oct_err err;
     oct_item item;
     int64_t index;
+    bool begins;    /* the first of a recording: of a WAV file, else of a file or folder that a SPEC names */
+    bool wanted;    /* it is given; else it is shown to the visitor alone */
     oct_array *out; /* one per input */
-    bool *stack;
+    bool *stack, *shared;
 } oct_slot;
+
+typedef enum oct_role {
+    OCT_ROLE_DATA, /* samples fill it */
+    OCT_ROLE_STATE, /* zeros, or what samples have for it */
+    OCT_ROLE_VALUE  /* value= */
+} oct_role;
 
 struct oct_source {
     oct_arena *arena;
-    oct_feed_ctx ctx;
-    oct_steps *steps;
+    const oct_input_desc *inputs; /* [n_inputs], those of the model */
+    size_t n_inputs, n_states;
+    oct_steps *steps;             /* [n_inputs] */
+    oct_role *role;
+    size_t *part;                 /* which part of a sample is for the input; SIZE_MAX: none */
+    oct_feed_ctx ctx;             /* as readers see them: those of OCT_ROLE_DATA; extra: of OCT_ROLE_STATE */
+    oct_visit_fn visit;
+    void (*visit_done)(void *arg);
+    void *visit_arg;
+    int64_t last;                 /* index of the sample that was taken from the ring last, -2: of none */
     oct_leaves leaves;
     oct_labels *labels;
     const char *labels_path;
@@ -46,6 +63,7 @@ struct oct_source {
     /* The readers' side; one thread at a time. */
     size_t leaf;
     int64_t index;
+    bool fresh;                     /* the next sample is the first of its leaf */
     int64_t at_side, left;          /* how many of the side came by; still to be given */
     /* The ring: samples [consumed, produced) are in slots. Guarded by lock. */
     pthread_mutex_t lock;
@@ -64,6 +82,19 @@ struct oct_source {
     char *bad_text[OCT_SOURCE_BAD_TEXTS];
     char bad_hint[sizeof ((oct_err *)0)->hint]; /* of the first */
 };
+
+/* Parts of a sample. */
+static inline size_t oct_source_parts(const oct_source *s)
+{
+    return s->ctx.n + s->ctx.n_extra;
+}
+
+/* ---- source_roles.c ---- */
+
+/* Gives each input its role, and readers their view. Steps are parsed; those of inputs that samples do not fill are dropped. */
+oct_status oct_source_assign(oct_source *s, const oct_source_options *o, oct_err *err);
+/* The inputs that the sample has nothing for, once the others are decoded. */
+void oct_source_fill_rest(const oct_source *s, oct_slot *t);
 
 /* ---- source.c ---- */
 

@@ -84,8 +84,9 @@ static void fetch_kept(oct_source *s, oct_slot *t)
         advance(s, side, want);
         if (!want)
             continue;
-        oct_item_free(&t->item, s->ctx.n);
+        oct_item_free(&t->item, oct_source_parts(s));
         t->index = k->index;
+        t->begins = true; /* others are missing between them */
         t->status = oct_store_view(&s->store, (size_t)(k - s->store.v), &t->item, &t->err);
         if (k->fault && t->status == OCT_OK) {
             t->err = *k->fault;
@@ -97,9 +98,19 @@ static void fetch_kept(oct_source *s, oct_slot *t)
     t->end = true;
 }
 
+/* Whether a sample is a window of a recording, rather than one of many that are a recording together. */
+static bool is_sound(const oct_source *s, const oct_item *item)
+{
+    for (size_t i = 0; i < oct_source_parts(s); i++)
+        if (item->parts[i].sound)
+            return true;
+    return false;
+}
+
 void oct_source_fetch(oct_source *s, oct_slot *t)
 {
     t->end = false;
+    t->wanted = true;
     t->status = OCT_OK;
     t->err = (oct_err)OCT_ERR_INIT;
     if (s->n_stream) {
@@ -110,20 +121,25 @@ void oct_source_fetch(oct_source *s, oct_slot *t)
         oct_leaf *l = &s->leaves.v[s->leaf];
         const bool side = chosen(s, s->index) != s->pick.aside, want = wanted(s, side);
         bool over = false;
-        oct_item_free(&t->item, s->ctx.n);
+        oct_item_free(&t->item, oct_source_parts(s));
         t->status = oct_leaf_open(s, l, &t->err);
         if (t->status != OCT_OK)
             over = true;
         else
-            t->status = l->reader->next(l->self, want, &t->item, &over, &t->err);
+            t->status = l->reader->next(l->self, want || s->visit, &t->item, &over, &t->err);
         t->setup = t->status == OCT_EIO; /* else the rest of a shard, or of all data, would count as one broken sample */
         if (over)
             leave_leaf(s);
-        if (over && t->status == OCT_OK)
+        if (over && t->status == OCT_OK) {
+            s->fresh = true;
             continue;
+        }
         t->index = s->index;
+        t->begins = s->fresh || (is_sound(s, &t->item) && !t->item.inside);
+        t->wanted = want || over;
+        s->fresh = over;
         advance(s, side, want);
-        if (want || over)
+        if (t->wanted || s->visit)
             return;
     }
     t->status = OCT_OK;
@@ -136,7 +152,7 @@ void oct_source_fetch(oct_source *s, oct_slot *t)
 static oct_status walk(oct_source *s, oct_err *err)
 {
     oct_err fault = OCT_ERR_INIT;
-    oct_item item = { .parts = oct_calloc(s->ctx.n + 1, sizeof *item.parts) };
+    oct_item item = { .parts = oct_calloc(oct_source_parts(s) + 1, sizeof *item.parts) };
     oct_status st = item.parts ? OCT_OK : oct_nomem(&fault);
     int64_t n = 0;
     for (size_t i = 0; st == OCT_OK && i < s->leaves.n; i++) {
@@ -145,7 +161,7 @@ static oct_status walk(oct_source *s, oct_err *err)
         st = oct_leaf_open(s, l, &fault);
         for (; st == OCT_OK && !over; n += !over)
             if ((st = l->reader->next(l->self, false, &item, &over, &fault)) == OCT_OK)
-                oct_item_free(&item, s->ctx.n);
+                oct_item_free(&item, oct_source_parts(s));
         if (st == OCT_OK)
             st = l->reader->rewind(l->self, &fault);
         if (!oct_source_keeps_open(s) || st != OCT_OK)
@@ -154,7 +170,7 @@ static oct_status walk(oct_source *s, oct_err *err)
     if (st == OCT_OK)
         s->total = n;
     if (item.parts)
-        oct_item_free(&item, s->ctx.n);
+        oct_item_free(&item, oct_source_parts(s));
     oct_free(item.parts);
     return st == OCT_ENOMEM ? oct_nomem(err) : OCT_OK;
 }
@@ -178,7 +194,7 @@ static oct_status gather_leaf(oct_source *s, oct_leaf *l, oct_item *item, oct_er
         const bool want = oct_store_wants(&s->store, hash);
         oct_err fault = OCT_ERR_INIT;
         bool over = false;
-        oct_item_free(item, s->ctx.n);
+        oct_item_free(item, oct_source_parts(s));
         oct_status st = oct_leaf_open(s, l, &fault);
         over = st != OCT_OK;
         if (st == OCT_OK)
@@ -202,15 +218,15 @@ static oct_status gather_leaf(oct_source *s, oct_leaf *l, oct_item *item, oct_er
 static oct_status gather(oct_source *s, oct_err *err)
 {
     const int64_t others = (s->asked + 3) / 4 > LEAST_ASIDE ? (s->asked + 3) / 4 : LEAST_ASIDE;
-    oct_item item = { .parts = oct_calloc(s->ctx.n + 1, sizeof *item.parts) };
+    oct_item item = { .parts = oct_calloc(oct_source_parts(s) + 1, sizeof *item.parts) };
     oct_status st = item.parts ? OCT_OK : oct_nomem(err);
-    oct_store_open(&s->store, s->ctx.n, (size_t)(s->asked < INT64_MAX / 2 ? s->asked + (s->hold ? others : 0) : s->asked), s->store_bytes);
+    oct_store_open(&s->store, oct_source_parts(s), (size_t)(s->asked < INT64_MAX / 2 ? s->asked + (s->hold ? others : 0) : s->asked), s->store_bytes);
     for (size_t i = 0; st == OCT_OK && i < s->leaves.n; i++) {
         st = gather_leaf(s, &s->leaves.v[i], &item, err);
         oct_leaf_close(&s->leaves.v[i]);
     }
     if (item.parts)
-        oct_item_free(&item, s->ctx.n);
+        oct_item_free(&item, oct_source_parts(s));
     oct_free(item.parts);
     s->total = (int64_t)s->store.n;
     return st;
@@ -232,6 +248,8 @@ oct_status oct_source_count_all(oct_source *s, oct_err *err)
 {
     for (size_t i = 0; i < s->leaves.n; i++)
         s->once |= s->leaves.v[i].reader == &oct_read_descriptor;
+    if (s->n_states && s->total < 0 && (s->once || !walks_cheaply(s)))
+        s->first = true; /* states need all that lies between */
     const bool spread = s->asked > 0 && !s->first;
     if (s->total >= 0 || !(s->hold || spread))
         return OCT_OK;

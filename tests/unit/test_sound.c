@@ -206,6 +206,54 @@ static void archives(void **state)
 #endif
 }
 
+/* ---- states ---- */
+
+typedef struct visits {
+    int64_t n, fresh;
+} visits;
+
+/* A counter: the state of a sample is its place in the recording. */
+static oct_status count_on(void *arg, oct_array *arrays, bool follows, oct_err *err)
+{
+    visits *v = arg;
+    v->fresh = follows ? v->fresh + 1 : 0;
+    *(float *)arrays[1].data = (float)v->fresh;
+    v->n++;
+    return OCT_OK;
+}
+
+static void states_follow(void **state)
+{
+    static const int64_t one[2] = { 1, 1 };
+    const oct_input_desc in[3] = { { "x", OCT_F32, 2, time2 }, { "s", OCT_F32, 2, one }, { "rate", OCT_S64, 0, NULL } };
+    const char *specs[] = { DATA "mono16.wav", DATA "piped.wav" }, *steps[] = { "frame=100", "rate/value=16000" }, *names[] = { "s" };
+    for (int part = 0; part < 2; part++) {
+        oct_source_options o = { .specs = specs, .n_specs = 2, .preprocess = steps, .n_preprocess = 2, .inputs = in, .n_inputs = 3, .states = names,
+                                 .n_states = 1, .shard_i = 1, .shard_n = part ? 3 : 0 };
+        oct_source *s;
+        visits v = { 0 };
+        oct_err err = OCT_ERR_INIT;
+        oct_batch b = OCT_BATCH_INIT;
+        if (oct_source_open(&o, &s, &err) != OCT_OK)
+            fail_msg("%s", err.text);
+        if (part)
+            oct_source_set_visit(s, count_on, NULL, &v);
+        int64_t n = 0;
+        for (; oct_source_next(s, 4, &b, &err) == OCT_OK && b.n; n++) {
+            const int64_t at = part ? 1 + 3 * n : n; /* eight windows, and one of the other recording */
+            assert_int_equal(b.n, 1);
+            assert_int_equal(b.indices[0], at);
+            assert_true(b.follows == (at != 0 && at != 8));
+            assert_true(*(float *)b.tensors[1].data == (part && at < 8 ? (float)at : 0.0f));
+            assert_int_equal(*(int64_t *)b.tensors[2].data, 16000);
+        }
+        assert_int_equal(n, part ? 3 : 9);
+        assert_int_equal(v.n, part ? 9 : 0);
+        oct_batch_free(&b);
+        oct_source_close(s);
+    }
+}
+
 static void texts(void **state)
 {
     oct_steps st = { 0 };
@@ -241,7 +289,7 @@ int main(void)
         return 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(forms), cmocka_unit_test(other_rates), cmocka_unit_test(windows), cmocka_unit_test(shapes_and_parts),
-        cmocka_unit_test(archives), cmocka_unit_test(texts), cmocka_unit_test(faults),
+        cmocka_unit_test(archives), cmocka_unit_test(states_follow), cmocka_unit_test(texts), cmocka_unit_test(faults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,85 @@
+/* States from run to run. */
+#include "runtime/carry.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+/* There are two sides of each, so that what a run has read is still there when it has written. */
+struct oct_carry {
+    size_t n, n_arrays, side; /* side: the one that was written last */
+    oct_state *states;
+    oct_array *view[2];   /* [n_arrays] */
+    oct_array *kept[2];   /* [n] */
+};
+
+oct_status oct_carry_create(const oct_state *states, size_t n, size_t n_arrays, oct_carry **out, oct_err *err)
+{
+    oct_carry *c = oct_calloc(1, sizeof *c);
+    if (!c)
+        return oct_nomem(err);
+    *c = (oct_carry){ .n = n, .n_arrays = n_arrays };
+    bool ok = (c->states = oct_calloc(n + 1, sizeof *c->states)) != NULL;
+    for (int k = 0; ok && k < 2; k++)
+        ok = (c->view[k] = oct_calloc(n_arrays + 1, sizeof **c->view)) && (c->kept[k] = oct_calloc(n + 1, sizeof **c->kept));
+    if (!ok) {
+        oct_carry_destroy(c);
+        return oct_nomem(err);
+    }
+    if (n)
+        memcpy(c->states, states, n * sizeof *states);
+    *out = c;
+    return OCT_OK;
+}
+
+void oct_carry_destroy(oct_carry *c)
+{
+    if (!c)
+        return;
+    for (int k = 0; k < 2; k++) {
+        for (size_t i = 0; c->kept[k] && i < c->n; i++)
+            oct_array_free(&c->kept[k][i]);
+        oct_free(c->kept[k]);
+        oct_free(c->view[k]);
+    }
+    oct_free(c->states);
+    oct_free(c);
+}
+
+const oct_array *oct_carry_arrays(oct_carry *c, const oct_array *arrays, bool follows)
+{
+    if (!c || !c->n || !follows)
+        return arrays;
+    oct_array *view = c->view[c->side];
+    memcpy(view, arrays, c->n_arrays * sizeof *view);
+    for (size_t i = 0; i < c->n; i++)
+        if (c->kept[c->side][i].data) {
+            view[c->states[i].input] = c->kept[c->side][i];
+            view[c->states[i].input].owned = false;
+        }
+    return view;
+}
+
+static oct_status keep(const oct_operand *x, const char *name, oct_array *a, oct_err *err)
+{
+    size_t bytes;
+    if (!oct_dtype_bytes(x->dtype, x->count, &bytes) || !x->data || x->rank > OCT_ARRAY_RANK)
+        return oct_fail(err, OCT_EUNSUPPORTED, "output '%s' is a state, and no tensor of numbers", name);
+    if (!a->data || a->bytes != bytes || a->dtype != x->dtype || a->rank != x->rank) {
+        oct_array_free(a);
+        OCT_TRY(oct_array_create(a, x->dtype, x->rank, x->dims, err));
+    }
+    memcpy(a->dims, x->dims, (size_t)x->rank * sizeof a->dims[0]);
+    memcpy(a->data, x->data, bytes);
+    return OCT_OK;
+}
+
+oct_status oct_carry_keep(oct_carry *c, const oct_plan *plan, oct_err *err)
+{
+    if (!c || !c->n)
+        return OCT_OK;
+    c->side ^= 1;
+    for (size_t i = 0; i < c->n; i++)
+        OCT_TRY(keep(oct_plan_output(plan, c->states[i].output), oct_plan_output_name(plan, c->states[i].output), &c->kept[c->side][i], err));
+    return OCT_OK;
+}

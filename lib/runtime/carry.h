@@ -1,0 +1,29 @@
+/* lib/runtime/carry.h -- states that pass from one run of a model to the next: an output becomes an input.
+ *
+ *   const oct_array *x = oct_carry_arrays(c, arrays, follows);
+ *   OCT_TRY(oct_runner_run(r, x, &plan, err));
+ *   OCT_TRY(oct_carry_keep(c, plan, err)); */
+#ifndef OCT_RUNTIME_CARRY_H
+#define OCT_RUNTIME_CARRY_H
+
+#include "base/array.h"
+#include "runtime/plan.h"
+
+typedef struct oct_state {
+    size_t input;  /* of the arrays that are given to the runner */
+    size_t output; /* of the model */
+} oct_state;
+
+typedef struct oct_carry oct_carry;
+
+/* For n states among n_arrays; states are copied. With n 0 arrays pass as they are. */
+oct_status oct_carry_create(const oct_state *states, size_t n, size_t n_arrays, oct_carry **c, oct_err *err);
+void oct_carry_destroy(oct_carry *c); /* NULL allowed */
+
+/* The arrays for the next run: where follows is true, with what the last one left in place of states. Valid until the run after the next. c NULL: arrays. */
+const oct_array *oct_carry_arrays(oct_carry *c, const oct_array *arrays, bool follows);
+
+/* Copies what the run has left. c NULL: nothing. OCT_EUNSUPPORTED for a state that is no tensor of numbers; OCT_ENOMEM. */
+oct_status oct_carry_keep(oct_carry *c, const oct_plan *plan, oct_err *err);
+
+#endif
