@@ -64,6 +64,7 @@ typedef struct subject {
     oct_command_run *command; /* of a metric from a command, else NULL */
     oct_input_fit *fit;
     size_t n_fit;
+    oct_carry *carry;
 } subject;
 
 typedef struct evaluation {
@@ -74,6 +75,7 @@ typedef struct evaluation {
     oct_input_desc *inputs;
     size_t n_inputs;
     subject *subject;
+    const oct_array **arrays; /* per subject: what it read last */
     size_t n_subject, n_out;
     int64_t *count, *row; /* per output: elements in the batch, of one sample */
     bool *by_row;         /* per output: divides into samples */
@@ -110,6 +112,17 @@ static oct_status pair_outputs(const evaluation *e, subject *s, oct_err *err)
     return OCT_OK;
 }
 
+/* The states by this model's outputs. */
+static oct_status create_carry(const evaluation *e, subject *s, oct_err *err)
+{
+    oct_state *states = oct_arena_calloc(e->arena, e->o->n_states + 1, sizeof *states);
+    if (!states)
+        return oct_nomem(err);
+    for (size_t i = 0; i < e->o->n_states; i++)
+        states[i] = (oct_state){ e->o->states[i].input, s->from[e->o->states[i].output] };
+    return oct_carry_create(states, e->o->n_states, e->n_inputs, &s->carry, err);
+}
+
 static oct_status create_subject(evaluation *e, subject *s, const oct_eval_model *m, oct_err *err)
 {
     s->model = m;
@@ -123,6 +136,8 @@ static oct_status create_subject(evaluation *e, subject *s, const oct_eval_model
     OCT_TRY(pair_outputs(e, s, err));
     oct_plan_opts opts = { .pool = e->o->pool, .bf16 = m->bf16 };
     oct_status st = oct_runner_create(m->graph, &opts, e->inputs, e->n_inputs, &s->runner, err);
+    if (st == OCT_OK)
+        st = create_carry(e, s, err);
     if (st == OCT_OK && e->o->command)
         st = oct_command_open(e->models[0].graph, s->from, &s->command, err);
     if (st != OCT_OK)
@@ -142,7 +157,8 @@ static oct_status setup(evaluation *e, const oct_eval_model *models, size_t n, o
     e->row = oct_arena_calloc(e->arena, e->n_out, sizeof *e->row);
     e->by_row = oct_arena_calloc(e->arena, e->n_out, sizeof *e->by_row);
     e->first = oct_arena_calloc(e->arena, e->n_inputs + 1, sizeof *e->first);
-    if (!e->subject || !e->count || !e->row || !e->by_row || !e->first)
+    e->arrays = oct_arena_calloc(e->arena, n, sizeof *e->arrays);
+    if (!e->subject || !e->arrays || !e->count || !e->row || !e->by_row || !e->first)
         return oct_nomem(err);
     for (size_t k = 0; k < n; k++) {
         e->n_subject++;
@@ -158,6 +174,7 @@ static void teardown(evaluation *e)
 {
     for (size_t k = 0; k < e->n_subject; k++) {
         oct_runner_destroy(e->subject[k].runner);
+        oct_carry_destroy(e->subject[k].carry);
         oct_command_close(e->subject[k].command);
         for (size_t i = 0; e->subject[k].out && i < e->n_out; i++)
             ev_release(&e->subject[k].out[i]);
@@ -244,9 +261,12 @@ static oct_status decide_metrics(evaluation *e, oct_err *err)
 static oct_status run_subject(evaluation *e, size_t k, const oct_batch *b, int64_t rows, oct_plan **plan, bool *steady, oct_err *err)
 {
     subject *s = &e->subject[k];
+    e->arrays[k] = oct_carry_arrays(s->carry, b->tensors, b->follows);
+    oct_input_fit_add(s->fit, s->n_fit, e->arrays[k]);
     double begin = oct_now();
-    OCT_TRY(oct_runner_run(s->runner, b->tensors, plan, err));
+    OCT_TRY(oct_runner_run(s->runner, e->arrays[k], plan, err));
     s->last = oct_now() - begin;
+    OCT_TRY(oct_carry_keep(s->carry, *plan, err));
     *steady &= s->plan == *plan;
     s->plan = *plan;
     for (size_t i = 0; i < e->n_out; i++) {
@@ -417,7 +437,6 @@ static oct_status run_batch(evaluation *e, const oct_batch *b, oct_err *err)
         oct_pool_alone(e->o->pool, e->o->time_samples);
     }
     for (size_t k = 0; k < e->n_subject; k++) {
-        oct_input_fit_add(e->subject[k].fit, e->subject[k].n_fit, b->tensors);
         oct_status s = run_subject(e, k, b, rows, &p, &steady, err);
         if (s != OCT_OK) {
             oct_within(err, "%s", e->models[k].name);
@@ -444,7 +463,7 @@ static oct_status run_batch(evaluation *e, const oct_batch *b, oct_err *err)
     int64_t want = e->o->layer_samples;
     if (e->layers && (want < 0 || e->layer_samples < want)) {
         size_t n = want >= 0 && (int64_t)b->n > want - e->layer_samples ? (size_t)(want - e->layer_samples) : b->n;
-        OCT_TRY(ev_layers_feed(e->layers, b->tensors, rows, n, err));
+        OCT_TRY(ev_layers_feed(e->layers, e->arrays, rows, n, err));
         e->layer_samples += (int64_t)n;
     }
     return OCT_OK;

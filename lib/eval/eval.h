@@ -14,6 +14,7 @@
 #include "eval/metric_command.h"
 #include "eval/metric.h"
 #include "graph/graph.h"
+#include "runtime/carry.h"
 
 typedef struct oct_eval_model {
     const char *name;       /* shown: the path */
@@ -37,6 +38,9 @@ typedef struct oct_eval_options {
     bool time_samples;               /* use the times of runs over the samples, except runs that made plans: of the first ones, which run on one
                                       * thread until latency_runs and latency_seconds are reached, if there are latency_runs in all */
     bool profile;                    /* gather oct_eval_model_result.steps */
+    const oct_state *states;         /* n_states outputs of the first model that become inputs for the next sample of a recording; each model has its own.
+                                      * The source is opened with these inputs as its states. */
+    size_t n_states;
     oct_progress_fn progress;        /* may be NULL */
     void *progress_arg;
 } oct_eval_options;

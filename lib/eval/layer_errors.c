@@ -356,7 +356,8 @@ static void name_schemes(const ev_layers *l, side *s, const oct_plan *p)
     s->news = false;
 }
 
-static oct_status run_side(ev_layers *l, side *s, const oct_array *arrays, oct_err *err)
+/* own: what the float model reads. */
+static oct_status run_side(ev_layers *l, side *s, const oct_array *arrays, const oct_array *own, oct_err *err)
 {
     oct_plan *p;
     l->replacing = false;
@@ -369,14 +370,14 @@ static oct_status run_side(ev_layers *l, side *s, const oct_array *arrays, oct_e
     l->replacing = true;
     memset(s->shown, 0, l->n_tap * sizeof *s->shown);
     bool shown;
-    const oct_status st = oct_runner_begin(s->runner, arrays, &p, err);
+    const oct_status st = oct_runner_begin(s->runner, own, &p, err);
     if (st == OCT_OK)
         return oct_plan_advance(p, NULL, &shown, err);
     l->no_own = st == OCT_EUNSUPPORTED; /* it runs in stages, whose results may lie in constants */
     return l->no_own ? OCT_OK : st;
 }
 
-oct_status ev_layers_feed(ev_layers *l, const oct_array *arrays, int64_t rows, size_t n, oct_err *err)
+oct_status ev_layers_feed(ev_layers *l, const oct_array *const *arrays, int64_t rows, size_t n, oct_err *err)
 {
     l->rows = rows;
     l->n = n;
@@ -386,7 +387,7 @@ oct_status ev_layers_feed(ev_layers *l, const oct_array *arrays, int64_t rows, s
         l->kept[i].full = false;
     }
     for (size_t k = 0; k < l->n_side; k++) {
-        const oct_status s = run_side(l, &l->side[k], arrays, err);
+        const oct_status s = run_side(l, &l->side[k], arrays[k], arrays[0], err);
         if (s != OCT_OK) {
             oct_within(err, "%s", l->side[k].model->name);
             return s;

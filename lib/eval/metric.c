@@ -151,8 +151,11 @@ static double score_top5(const oct_sample_view *s)
     return in_top(s->out, s->n_out, s->label, 5);
 }
 
+/* A single value is taken for the probability of one of two classes. */
 static double score_agreement(const oct_sample_view *s)
 {
+    if (s->n_out == 1)
+        return (s->out[0] > 0.5f) == (s->ref[0] > 0.5f);
     return argmax(s->out, s->n_out) == argmax(s->ref, s->n_out);
 }
 

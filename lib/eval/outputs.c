@@ -94,14 +94,15 @@ void oct_output_writer_abort(oct_output_writer *w)
     oct_arena_destroy(w->arena);
 }
 
-static oct_status run_all(oct_output_writer *w, oct_runner *runner, oct_source *src, size_t batch, oct_progress_fn progress, void *arg, oct_err *err)
+static oct_status run_all(oct_output_writer *w, oct_runner *runner, oct_carry *carry, oct_source *src, size_t batch, oct_progress_fn progress, void *arg, oct_err *err)
 {
     oct_batch b = OCT_BATCH_INIT;
     oct_status s;
     int64_t total = oct_source_count(src);
     while ((s = oct_source_next(src, batch, &b, err)) == OCT_OK && b.n) {
         oct_plan *p;
-        if ((s = oct_runner_run(runner, b.tensors, &p, err)) != OCT_OK || (s = oct_output_writer_add(w, p, src, &b, err)) != OCT_OK)
+        if ((s = oct_runner_run(runner, oct_carry_arrays(carry, b.tensors, b.follows), &p, err)) != OCT_OK ||
+            (s = oct_carry_keep(carry, p, err)) != OCT_OK || (s = oct_output_writer_add(w, p, src, &b, err)) != OCT_OK)
             break;
         if (progress)
             progress(arg, "running", oct_source_given(src), total > 0 ? total : 0);
@@ -122,16 +123,19 @@ static oct_status make_runner(const oct_graph *g, bool bf16, oct_pool *pool, oct
     return s;
 }
 
-oct_status oct_write_outputs(const oct_graph *g, oct_source *src, const char *path, size_t batch, bool bf16, oct_pool *pool,
+oct_status oct_write_outputs(const oct_graph *g, const oct_state *states, size_t n_states, oct_source *src, const char *path, size_t batch, bool bf16, oct_pool *pool,
                              oct_progress_fn progress, void *progress_arg, int64_t *samples, oct_err *err)
 {
     oct_runner *runner = NULL;
     oct_output_writer *w = NULL;
+    oct_carry *carry = NULL;
     oct_status s = make_runner(g, bf16, pool, &runner, err);
+    if (s == OCT_OK)
+        s = oct_carry_create(states, n_states, g->n_input, &carry, err);
     if (s == OCT_OK)
         s = oct_output_writer_open(g, NULL, path, false, &w, err);
     if (s == OCT_OK) {
-        s = run_all(w, runner, src, batch, progress, progress_arg, err);
+        s = run_all(w, runner, carry, src, batch, progress, progress_arg, err);
         if (s == OCT_OK && oct_source_given(src) == 0)
             s = oct_source_none(src, err);
         if (s == OCT_OK)
@@ -141,6 +145,7 @@ oct_status oct_write_outputs(const oct_graph *g, oct_source *src, const char *pa
     }
     if (samples)
         *samples = s == OCT_OK ? oct_source_given(src) : 0;
+    oct_carry_destroy(carry);
     oct_runner_destroy(runner);
     return s;
 }

@@ -6,11 +6,12 @@
 #include "base/progress.h"
 #include "data/data.h"
 #include "graph/graph.h"
+#include "runtime/carry.h"
 #include "runtime/plan.h"
 
 /* Writes every graph output, in the model's element type, to an .npz: arrays joined on axis 0 over the samples. Memory
  * does not depend on their number. bf16: run as oct_plan_opts.bf16 says. path: the file, written beside and renamed. *samples (may be NULL): how many ran. */
-oct_status oct_write_outputs(const oct_graph *g, oct_source *src, const char *path, size_t batch, bool bf16, oct_pool *pool,
+oct_status oct_write_outputs(const oct_graph *g, const oct_state *states, size_t n_states, oct_source *src, const char *path, size_t batch, bool bf16, oct_pool *pool,
                              oct_progress_fn progress, void *progress_arg, int64_t *samples, oct_err *err);
 
 /* The same, batch by batch, of a model that the caller runs. */

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "cli/cli.h"
 #include "data/data.h"
+#include "eval/follow.h"
 #include "graph/graph.h"
 #include "observers/calib.h"
 #include "onnx/model.h"
@@ -25,6 +26,8 @@ int tool_finish(oct_cli *cli, oct_status s, oct_err *err);
 /* Loads a model. A folder, or what is data by its name, is OCT_EUSAGE with a hint to --data. */
 oct_status tool_load(oct_cli *cli, const char *path, oct_model **m, oct_err *err);
 
+enum { TOOL_STATES = 256 };
+
 /* How samples are asked for on the command line. */
 typedef struct tool_data {
     oct_cli_list specs, preprocess;
@@ -36,6 +39,9 @@ typedef struct tool_data {
     int64_t shard_i, shard_n;
     bool skip_bad;
     bool synthetic;       /* samples may be made (data/synthetic.h) */
+    oct_cli_list states;  /* OUT=IN */
+    oct_state state[TOOL_STATES]; /* the same by number, of tool_read_states */
+    size_t n_state;
 } tool_data;
 
 /* The options that fill it, the same for every tool; d: tool_data *. Options of one tool's own follow in the group. */
@@ -46,14 +52,18 @@ typedef struct tool_data {
         OPT_MULTI('p', "preprocess", &(d)->preprocess, "STEPS", "steps on each, as imagenet or resize=256:crop=224"),   \
         OPT_INT('n', "samples", &(d)->samples, 1, INT64_MAX, "use N samples, spread over all"),                               \
         OPT_FLAG(0, "first", &(d)->first, "use the first N instead"), OPT_NEEDS("first", "samples"),                         \
+        OPT_MULTI(0, "state", &(d)->states, "OUT=IN", "output OUT of a sample is input IN of the one behind it; zeros where a "  \
+                                                  "recording begins"),                                                       \
         OPT_FLAG(0, "skip-bad", &(d)->skip_bad, "count and name broken samples instead of stopping")
 #define TOOL_OPT_LABELS(d) OPT_FILE(0, "labels", &(d)->labels, "labels of the samples: an .npy of integers or a CSV")
 
 /* Reads d->shard into shard_i and shard_n; "auto" asks the environment. OCT_EUSAGE. */
 oct_status tool_read_shard(tool_data *d, oct_err *err);
-/* Opens the samples for n inputs. */
+/* Finds the states of the model in d->states. OCT_EUSAGE where there are no such outputs and inputs, or they do not go together. */
+oct_status tool_read_states(const oct_graph *g, tool_data *d, oct_err *err);
+/* Opens the samples for n inputs. Its states have been read. */
 oct_status tool_open_inputs(const oct_input_desc *in, size_t n, const tool_data *d, int threads, oct_source **src, oct_err *err);
-/* The same for the inputs of g. */
+/* The same for the inputs of g, whose states are those that g leaves (eval/follow.h). g must outlive the source. */
 oct_status tool_open_data(const oct_graph *g, const tool_data *d, int threads, oct_source **src, oct_err *err);
 /* Says which samples were chosen, where not all are used. */
 void tool_say_samples(oct_cli *cli, const oct_source *src);

@@ -68,17 +68,82 @@ oct_status tool_read_shard(tool_data *d, oct_err *err)
     return OCT_EUSAGE;
 }
 
+/* ---- states ---- */
+
+/* The value of that name among n; -1: none. */
+static int find_value(const oct_graph *g, const int *values, size_t n, const char *name, size_t length)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strlen(g->value[values[i]].name) == length && memcmp(g->value[values[i]].name, name, length) == 0)
+            return (int)i;
+    return -1;
+}
+
+/* "OUT=IN", or the other way round where that alone has a meaning; names may hold the sign themselves. */
+static bool read_state(const oct_graph *g, const char *text, oct_state *s)
+{
+    for (int turned = 0; turned < 2; turned++)
+        for (const char *eq = strchr(text, '='); eq; eq = strchr(eq + 1, '=')) {
+            const size_t left = (size_t)(eq - text), right = strlen(eq + 1);
+            const int out = find_value(g, g->output, g->n_output, turned ? eq + 1 : text, turned ? right : left);
+            const int in = find_value(g, g->input, g->n_input, turned ? text : eq + 1, turned ? left : right);
+            if (out < 0 || in < 0)
+                continue;
+            *s = (oct_state){ (size_t)in, (size_t)out };
+            return true;
+        }
+    return false;
+}
+
+static oct_status check_state(const oct_graph *g, const tool_data *d, const oct_state *s, oct_err *err)
+{
+    const oct_value *out = &g->value[g->output[s->output]], *in = &g->value[g->input[s->input]];
+    for (size_t k = 0; k < d->n_state; k++)
+        if (d->state[k].input == s->input)
+            return oct_fail(err, OCT_EUSAGE, "--state: input '%s' is given twice", in->name);
+    if (in->dtype != out->dtype && out->dtype != OCT_UNDEFINED)
+        return oct_fail(err, OCT_EUSAGE, "--state: output '%s' is %s, input '%s' is %s", out->name, oct_dtype_name(out->dtype), in->name,
+                        oct_dtype_name(in->dtype));
+    if (in->shape.rank >= 0 && out->shape.rank >= 0 && in->shape.rank != out->shape.rank)
+        return oct_fail(err, OCT_EUSAGE, "--state: output '%s' has %d dimensions, input '%s' has %d", out->name, out->shape.rank, in->name, in->shape.rank);
+    return OCT_OK;
+}
+
+oct_status tool_read_states(const oct_graph *g, tool_data *d, oct_err *err)
+{
+    d->n_state = 0;
+    if (d->states.n > TOOL_STATES)
+        return oct_fail(err, OCT_EUSAGE, "more than %d states", TOOL_STATES);
+    for (size_t i = 0; i < d->states.n; i++) {
+        oct_state s;
+        if (!read_state(g, d->states.v[i], &s)) {
+            oct_fail(err, OCT_EUSAGE, "--state %s: is no output and input of the model, joined by =", d->states.v[i]);
+            if (g->n_output && g->n_input)
+                oct_hint(err, "its first output is '%s', its last input '%s'", g->value[g->output[0]].name, g->value[g->input[g->n_input - 1]].name);
+            return OCT_EUSAGE;
+        }
+        OCT_TRY(check_state(g, d, &s, err));
+        d->state[d->n_state++] = s;
+    }
+    return OCT_OK;
+}
+
 oct_status tool_open_inputs(const oct_input_desc *in, size_t n, const tool_data *d, int threads, oct_source **src, oct_err *err)
 {
-    oct_source_options o = { .specs = d->specs.v, .n_specs = d->specs.n, .preprocess = d->preprocess.v, .n_preprocess = d->preprocess.n,
+    const char *states[TOOL_STATES];
+    for (size_t i = 0; i < d->n_state; i++)
+        states[i] = in[d->state[i].input].name;
+    oct_source_options o = { .states = states, .n_states = d->n_state, .specs = d->specs.v, .n_specs = d->specs.n, .preprocess = d->preprocess.v, .n_preprocess = d->preprocess.n,
                              .inputs = in, .n_inputs = n, .labels = d->labels, .skip_bad = d->skip_bad,
                              .samples = d->samples, .first = d->first, .hold = d->hold,
                              .shard_i = d->shard_i, .shard_n = d->shard_n, .threads = threads, .synthetic = d->synthetic };
     return oct_source_open(&o, src, err);
 }
 
-oct_status tool_open_data(const oct_graph *g, const tool_data *d, int threads, oct_source **src, oct_err *err)
+oct_status tool_open_data(const oct_graph *g, const tool_data *asked, int threads, oct_source **src, oct_err *err)
 {
+    tool_data read = *asked, *d = &read;
+    OCT_TRY(tool_read_states(g, d, err));
     oct_input_desc *in = oct_calloc(g->n_input + 1, sizeof *in);
     int64_t *dims = oct_calloc(g->n_input + 1, OCT_MAX_RANK * sizeof *dims);
     if (!in || !dims) {
@@ -94,6 +159,10 @@ oct_status tool_open_data(const oct_graph *g, const tool_data *d, int threads, o
         in[i] = (oct_input_desc){ .name = v->name, .dtype = v->dtype, .rank = v->shape.rank, .dims = at };
     }
     oct_status s = tool_open_inputs(in, g->n_input, d, threads, src, err);
+    if (s == OCT_OK && d->n_state && (s = oct_follow(*src, g, d->state, d->n_state, err)) != OCT_OK) {
+        oct_source_close(*src);
+        *src = NULL;
+    }
     oct_free(in);
     oct_free(dims);
     return s;

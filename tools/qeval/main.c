@@ -25,6 +25,8 @@ typedef struct session {
     oct_eval_model *models;
     size_t n_models;
     oct_source *src;
+    const oct_state *states;
+    size_t n_states;
     oct_gates gates;
     oct_baseline *baseline; /* NULL: none */
 } session;
@@ -83,7 +85,13 @@ static oct_status open_data(session *s, oct_err *err)
     oct_input_desc *inputs;
     size_t n;
     OCT_TRY(oct_eval_inputs(s->models, s->n_models, s->arena, &inputs, &n, err));
-    OCT_TRY(tool_open_inputs(inputs, n, &a->data, 0, &s->src, err));
+    tool_data d = a->data;
+    OCT_TRY(tool_read_states(s->models[0].graph, &d, err));
+    d.first |= d.n_state && d.samples; /* states need all that lies between */
+    OCT_TRY(tool_open_inputs(inputs, n, &d, 0, &s->src, err));
+    s->n_states = d.n_state;
+    if (!(s->states = oct_arena_memdup(s->arena, d.state, sizeof d.state)))
+        return oct_nomem(err);
     const char *words = oct_source_preprocess_words(s->src);
     if (words && words[0])
         oct_cli_note(s->cli, 1, "preprocessing: %s", words);
@@ -215,6 +223,8 @@ static oct_status compare(session *s, oct_err *err)
         .progress = oct_progress_report,
         .progress_arg = &s->cli->progress,
     };
+    o.states = s->states;
+    o.n_states = s->n_states;
     oct_eval_result *r = NULL;
     const char **bad;
     OCT_TRY(oct_eval(s->models, s->n_models, s->src, &o, &r, err));
@@ -242,7 +252,7 @@ static oct_status write_outputs(session *s, oct_err *err)
     const bool shares = oct_op_shares_scales(s->models[0].graph);
     const size_t batch = s->a->batch ? (size_t)s->a->batch : shares ? 1 : OUTPUTS_BATCH;
     int64_t samples;
-    oct_status st = oct_write_outputs(s->models[0].graph, s->src, s->a->outputs, batch, s->models[0].bf16, s->pool, oct_progress_report,
+    oct_status st = oct_write_outputs(s->models[0].graph, s->states, s->n_states, s->src, s->a->outputs, batch, s->models[0].bf16, s->pool, oct_progress_report,
                                       &s->cli->progress, &samples, err);
     if (st == OCT_EUNSUPPORTED || st == OCT_ENUMERIC)
         oct_within(err, "%s", s->a->model);
