@@ -1,6 +1,7 @@
 /* Plans kept by input shape; feeding a model. */
 #include "runtime/runner.h"
 
+#include "runtime/model_inputs.h"
 #include "runtime/plan_int.h"
 
 #include <string.h>
@@ -9,39 +10,11 @@ struct oct_runner {
     oct_arena *arena;
     const oct_graph *g;
     oct_plan like;     /* has the options */
-    size_t n;          /* inputs */
-    size_t *from;      /* input i is array from[i] */
-    const void **data;
-    oct_array *converted;
+    oct_model_inputs in;
     rt_kept kept;      /* ragged data: the oldest plan goes when another shape comes */
     oct_tap_fn tap;
     void *tap_arg;
 };
-
-static int find_feed(const oct_input_desc *feed, size_t n, const char *name)
-{
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(feed[i].name, name) == 0)
-            return (int)i;
-    return -1;
-}
-
-static oct_status match_inputs(oct_runner *r, const oct_input_desc *feed, size_t n_feed, oct_err *err)
-{
-    size_t found = 0;
-    for (size_t i = 0; i < r->n; i++)
-        r->from[i] = i;
-    for (size_t i = 0; i < r->n && feed; i++)
-        found += find_feed(feed, n_feed, r->g->value[r->g->input[i]].name) >= 0;
-    for (size_t i = 0; i < r->n && feed; i++) {
-        const char *name = r->g->value[r->g->input[i]].name;
-        int at = found ? find_feed(feed, n_feed, name) : i < n_feed ? (int)i : -1;
-        if (at < 0)
-            return oct_fail(err, OCT_EMALFORMED, "nothing feeds input '%s': the reference model has no input of that name", name);
-        r->from[i] = (size_t)at;
-    }
-    return OCT_OK;
-}
 
 oct_status oct_runner_create(const oct_graph *g, const oct_plan_opts *opts, const oct_input_desc *feed, size_t n_feed,
                              oct_runner **out, oct_err *err)
@@ -54,13 +27,9 @@ oct_status oct_runner_create(const oct_graph *g, const oct_plan_opts *opts, cons
     }
     r->arena = a;
     r->g = g;
-    r->n = g->n_input;
     if (opts)
         r->like.opts = *opts;
-    r->from = oct_arena_calloc(a, r->n + 1, sizeof *r->from);
-    r->data = oct_arena_calloc(a, r->n + 1, sizeof *r->data);
-    r->converted = oct_arena_calloc(a, r->n + 1, sizeof *r->converted);
-    oct_status s = r->from && r->data && r->converted ? match_inputs(r, feed, n_feed, err) : oct_nomem(err);
+    oct_status s = oct_model_inputs_match(&r->in, g, feed, n_feed, a, err);
     if (s == OCT_OK)
         s = rt_kept_init(&r->kept, g, a, err);
     if (s != OCT_OK) {
@@ -76,15 +45,14 @@ void oct_runner_destroy(oct_runner *r)
     if (!r)
         return;
     rt_kept_free(&r->kept);
-    for (size_t i = 0; r->converted && i < r->n; i++)
-        oct_array_free(&r->converted[i]);
+    oct_model_inputs_free(&r->in);
     oct_arena_destroy(r->arena);
 }
 
 oct_status oct_runner_plan(oct_runner *r, const oct_array *arrays, oct_plan **plan, oct_err *err)
 {
-    for (size_t i = 0; i < r->n; i++) {
-        const oct_array *x = &arrays[r->from[i]];
+    for (size_t i = 0; i < r->in.n; i++) {
+        const oct_array *x = &arrays[r->in.from[i]];
         oct_plan_input *in = &r->kept.want[i];
         *in = (oct_plan_input){ .tensor = r->g->value[r->g->input[i]].kind == OCT_VALUE_TENSOR, .rank = x->rank };
         memcpy(in->dims, x->dims, (size_t)x->rank * sizeof x->dims[0]);
@@ -94,43 +62,22 @@ oct_status oct_runner_plan(oct_runner *r, const oct_array *arrays, oct_plan **pl
     return OCT_OK;
 }
 
-/* The array in the model's element type. */
-static oct_status convert_input(oct_runner *r, size_t i, const oct_array *x, oct_err *err)
-{
-    const oct_value *v = &r->g->value[r->g->input[i]];
-    r->data[i] = x->data;
-    if (v->dtype == OCT_UNDEFINED || v->dtype == x->dtype)
-        return OCT_OK;
-    oct_array *c = &r->converted[i];
-    if (c->dtype != v->dtype || oct_array_count(c) != oct_array_count(x)) {
-        oct_array_free(c);
-        OCT_TRY(oct_array_create(c, v->dtype, x->rank, x->dims, err));
-    }
-    const oct_status s = oct_array_convert(x->dtype, x->data, v->dtype, c->data, (size_t)oct_array_count(x), err);
-    if (s != OCT_OK)
-        oct_within(err, "input '%s'", v->name);
-    r->data[i] = c->data;
-    return s;
-}
-
 static oct_status feed(oct_runner *r, const oct_array *arrays, oct_plan **plan, oct_err *err)
 {
     OCT_TRY(oct_runner_plan(r, arrays, plan, err));
-    for (size_t i = 0; i < r->n; i++)
-        OCT_TRY(convert_input(r, i, &arrays[r->from[i]], err));
-    return OCT_OK;
+    return oct_model_inputs_convert(&r->in, arrays, err);
 }
 
 oct_status oct_runner_run(oct_runner *r, const oct_array *arrays, oct_plan **plan, oct_err *err)
 {
     OCT_TRY(feed(r, arrays, plan, err));
-    return oct_plan_run(*plan, r->data, err);
+    return oct_plan_run(*plan, r->in.data, err);
 }
 
 oct_status oct_runner_begin(oct_runner *r, const oct_array *arrays, oct_plan **plan, oct_err *err)
 {
     OCT_TRY(feed(r, arrays, plan, err));
-    return oct_plan_begin(*plan, r->data, err);
+    return oct_plan_begin(*plan, r->in.data, err);
 }
 
 void oct_runner_set_tap(oct_runner *r, oct_tap_fn fn, void *arg)
