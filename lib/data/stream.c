@@ -4,58 +4,29 @@
 
 #include "base/io.h"
 #include "base/mem.h"
+#include "data/shell.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-extern char **environ;
-
-/* Starts sh -c command with its output in `out`. Signals that the tools ignore have their default action in it, so that SIGPIPE ends it when
- * its output is no longer read. */
-static int spawn(const char *command, int out, pid_t *pid)
-{
-    char *argv[] = { "sh", "-c", "--", (char *)(uintptr_t)command, NULL };
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attr;
-    sigset_t ignored;
-    int e = posix_spawn_file_actions_init(&actions);
-    if (e)
-        return e;
-    if ((e = posix_spawnattr_init(&attr)) == 0) {
-        sigemptyset(&ignored);
-        sigaddset(&ignored, SIGPIPE);
-        sigaddset(&ignored, SIGXFSZ);
-        posix_spawnattr_setsigdefault(&attr, &ignored);
-        posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF);
-        if ((e = posix_spawn_file_actions_adddup2(&actions, out, 1)) == 0)
-            e = posix_spawn(pid, "/bin/sh", &actions, &attr, argv, environ);
-        posix_spawnattr_destroy(&attr);
-    }
-    posix_spawn_file_actions_destroy(&actions);
-    return e;
-}
 
 static oct_status start_command(oct_stream *s, const char *command, oct_err *err)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0)
         return oct_fail_errno(err, "%s", command);
-    int e = spawn(command, ends[1], &s->pid);
+    const oct_status st = oct_shell_start(command, -1, ends[1], false, &s->pid, err);
     close(ends[1]);
-    if (e) {
-        s->pid = 0;
+    if (st != OCT_OK)
         close(ends[0]);
-        return oct_fail(err, e == ENOMEM || e == EAGAIN ? OCT_ENOMEM : OCT_EIO, "%s: cannot start: %s", command, strerror(e));
-    }
-    s->fd = ends[0];
-    return OCT_OK;
+    else
+        s->fd = ends[0];
+    return st;
 }
 
 static oct_status open_file(oct_stream *s, const char *path, oct_err *err)

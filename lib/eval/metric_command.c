@@ -6,6 +6,7 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "data/readers.h"
+#include "data/shell.h"
 #include "data/stream.h"
 
 #include <math.h>
@@ -151,18 +152,6 @@ static oct_status read_numbers(reading *r, const char *command, const char *line
     return st == OCT_OK ? judge(r, command, err) : st;
 }
 
-/* The path as a word of the shell. */
-static void put_quoted(oct_buf *b, const char *path)
-{
-    oct_buf_puts(b, " '");
-    for (; *path; path++) {
-        if (*path == '\'')
-            oct_buf_puts(b, "'\\'");
-        oct_buf_add(b, path, 1);
-    }
-    oct_buf_puts(b, "'");
-}
-
 oct_status oct_command_finish(oct_command_run *r, const char *command, oct_arena *arena, double **values, size_t *n, oct_err *err)
 {
     reading x = { .most = r->samples };
@@ -173,7 +162,7 @@ oct_status oct_command_finish(oct_command_run *r, const char *command, oct_arena
         return oct_nomem(err);
     oct_buf line = OCT_BUF_INIT;
     oct_buf_puts(&line, command);
-    put_quoted(&line, r->path);
+    oct_shell_word(&line, r->path);
     const oct_status s = line.failed ? oct_nomem(err) : read_numbers(&x, command, oct_buf_str(&line), err);
     oct_buf_free(&line);
     *values = x.values;
