@@ -51,7 +51,7 @@ typedef struct tally {
 
 typedef struct subject {
     const oct_eval_model *model;
-    oct_runner *runner;
+    oct_engine engine;
     size_t *from;      /* output i of the reference is this model's output from[i] */
     ev_floats *out;    /* per output: the batch, f32 */
     oct_error *total;  /* per output */
@@ -60,7 +60,7 @@ typedef struct subject {
     double *seconds;   /* of the runs in which no model made a plan */
     size_t n_seconds;
     double last;       /* of the last run */
-    const oct_plan *plan; /* of it; only compared */
+    const oct_plan *plan; /* of it; only compared; NULL: none, as in another runtime */
     oct_command_run *command; /* of a metric from a command, else NULL */
     oct_input_fit *fit;
     size_t n_fit;
@@ -134,8 +134,8 @@ static oct_status create_subject(evaluation *e, subject *s, const oct_eval_model
     if (!s->from || !s->out || !s->total || !s->sample || !s->seconds)
         return oct_nomem(err);
     OCT_TRY(pair_outputs(e, s, err));
-    oct_plan_opts opts = { .pool = e->o->pool, .bf16 = m->bf16 };
-    oct_status st = oct_runner_create(m->graph, &opts, e->inputs, e->n_inputs, &s->runner, err);
+    const oct_engine_opts how = { e->o->pool, m->bf16, m->remote, m->name };
+    oct_status st = oct_engine_open(&s->engine, m->graph, &how, e->inputs, e->n_inputs, err);
     if (st == OCT_OK)
         st = create_carry(e, s, err);
     if (st == OCT_OK && e->o->command)
@@ -173,7 +173,7 @@ static oct_status setup(evaluation *e, const oct_eval_model *models, size_t n, o
 static void teardown(evaluation *e)
 {
     for (size_t k = 0; k < e->n_subject; k++) {
-        oct_runner_destroy(e->subject[k].runner);
+        oct_engine_close(&e->subject[k].engine);
         oct_carry_destroy(e->subject[k].carry);
         oct_command_close(e->subject[k].command);
         for (size_t i = 0; e->subject[k].out && i < e->n_out; i++)
@@ -258,19 +258,17 @@ static oct_status decide_metrics(evaluation *e, oct_err *err)
 
 /* ---- one batch ---- */
 
-static oct_status run_subject(evaluation *e, size_t k, const oct_batch *b, int64_t rows, oct_plan **plan, bool *steady, oct_err *err)
+static oct_status run_subject(evaluation *e, size_t k, const oct_batch *b, int64_t rows, bool *steady, oct_err *err)
 {
     subject *s = &e->subject[k];
     e->arrays[k] = oct_carry_arrays(s->carry, b->tensors, b->follows);
     oct_input_fit_add(s->fit, s->n_fit, e->arrays[k]);
-    double begin = oct_now();
-    OCT_TRY(oct_runner_run(s->runner, e->arrays[k], plan, err));
-    s->last = oct_now() - begin;
-    OCT_TRY(oct_carry_keep(s->carry, *plan, err));
-    *steady &= s->plan == *plan;
-    s->plan = *plan;
+    OCT_TRY(oct_engine_run(&s->engine, e->arrays[k], &s->last, err));
+    OCT_TRY(oct_carry_keep(s->carry, oct_engine_left, &s->engine, err));
+    *steady &= s->plan == s->engine.plan;
+    s->plan = s->engine.plan;
     for (size_t i = 0; i < e->n_out; i++) {
-        const oct_operand *t = oct_plan_output(*plan, s->from[i]);
+        const oct_operand *t = oct_engine_output(&s->engine, s->from[i]);
         int64_t first, row = oct_row_elements(t->rank, t->dims, rows, &first);
         if (k == 0) {
             e->count[i] = t->count;
@@ -278,13 +276,13 @@ static oct_status run_subject(evaluation *e, size_t k, const oct_batch *b, int64
             e->by_row[i] = rows > 0 && row * rows == t->count;
         } else if (e->count[i] != t->count) {
             return oct_fail(err, OCT_EMALFORMED, "output '%s' has %lld values, that of %s has %lld",
-                            oct_plan_output_name(*plan, s->from[i]), (long long)t->count, e->models[0].name,
+                            e->models[0].graph->value[e->models[0].graph->output[i]].name, (long long)t->count, e->models[0].name,
                             (long long)e->count[i]);
         }
         OCT_TRY(ev_reserve(&s->out[i], (size_t)t->count, err));
         OCT_TRY(oct_operand_to_f32(t, s->out[i].v, err));
     }
-    return s->command ? oct_command_add(s->command, *plan, e->src, b, err) : OCT_OK;
+    return s->command ? oct_command_add(s->command, &s->engine, e->src, b, err) : OCT_OK;
 }
 
 /* The first input as f32, for reconstruction. */
@@ -408,7 +406,8 @@ static void make_first(void *arg, size_t begin, size_t end, size_t thread)
     for (size_t k = begin; k < end; k++) {
         oct_err ignored = OCT_ERR_INIT;
         oct_plan *p;
-        (void)oct_runner_plan(f->e->subject[k].runner, f->b->tensors, &p, &ignored);
+        if (f->e->subject[k].engine.here)
+            (void)oct_runner_plan(f->e->subject[k].engine.here, f->b->tensors, &p, &ignored);
     }
 }
 
@@ -430,25 +429,23 @@ static oct_status run_batch(evaluation *e, const oct_batch *b, oct_err *err)
 {
     const int64_t rows = oct_batch_rows(e->src, b);
     e->most_rows = rows > e->most_rows ? rows : e->most_rows;
-    oct_plan *reference = NULL, *p;
     bool steady = true;
     if (!e->decided) {
         oct_pool_for(e->o->pool, e->n_subject, 1, make_first, &(first_plans){ e, b });
         oct_pool_alone(e->o->pool, e->o->time_samples);
     }
     for (size_t k = 0; k < e->n_subject; k++) {
-        oct_status s = run_subject(e, k, b, rows, &p, &steady, err);
+        oct_status s = run_subject(e, k, b, rows, &steady, err);
         if (s != OCT_OK) {
             oct_within(err, "%s", e->models[k].name);
             if (k && s == OCT_EMALFORMED)
                 oct_hint(err, "models are compared on the samples that the first one takes: the others' inputs must be of the same shapes");
             return s;
         }
-        reference = k == 0 ? p : reference;
     }
     if (steady && !e->timed && e->o->time_samples)
         take_times(e);
-    const oct_operand *out = oct_plan_output(reference, 0);
+    const oct_operand *out = oct_engine_output(&e->subject[0].engine, e->subject[0].from[0]);
     OCT_TRY(take_input(e, b, out, err));
     if (!e->decided) {
         e->kase = (oct_metric_case){ oct_source_has_labels(e->src), classes_of(out, e->by_row[0] || rows == 0),
@@ -598,7 +595,10 @@ static oct_status fill_model(const evaluation *e, size_t k, oct_eval_result *r, 
     const subject *s = &e->subject[k];
     const oct_graph *ref = e->models[0].graph;
     oct_eval_model_result *m = &r->models[k];
+    const char *runner = oct_engine_name(&s->engine);
     m->name = oct_arena_strdup(r->arena, s->model->name);
+    if (runner && !(m->runner = oct_arena_strdup(r->arena, runner)))
+        return oct_nomem(err);
     m->size_bytes = s->model->size_bytes;
     m->batch_scales = e->most_rows > 1 && oct_op_shares_scales(s->model->graph);
     m->scores = oct_arena_calloc(r->arena, e->n_metric + 1, sizeof *m->scores);
@@ -631,7 +631,7 @@ static oct_status time_models(evaluation *e, oct_eval_result *r, oct_err *err)
     for (size_t k = 0; k < e->n_subject; k++) {
         subject *s = &e->subject[k];
         const bool enough = o->time_samples && o->latency_seconds > 0 && s->n_seconds > 0 && s->n_seconds >= (size_t)o->latency_runs;
-        t[k] = (ev_timed){ s->model->name, s->runner, s->seconds, enough ? s->n_seconds : 0 };
+        t[k] = (ev_timed){ s->model->name, &s->engine, s->seconds, enough ? s->n_seconds : 0 };
     }
     oct_pool_alone(o->pool, o->time_samples);
     return ev_time_models(t, e->n_subject, e->first, e->first_rows, o, r, err);

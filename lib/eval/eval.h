@@ -22,6 +22,7 @@ typedef struct oct_eval_model {
     uint64_t size_bytes;    /* the file with its external data */
     const char *scaled;     /* its metadata of that name (scaled.h), or NULL */
     bool bf16;              /* run as oct_plan_opts.bf16 says */
+    const oct_remote_opts *remote; /* another runtime runs the file `name`; NULL: ours */
 } oct_eval_model;
 
 typedef struct oct_eval_options {
@@ -113,6 +114,7 @@ typedef struct oct_eval_step {
 
 typedef struct oct_eval_model_result {
     const char *name;
+    const char *runner;     /* name and version of the runtime that ran it; NULL: ours. What a plan says is 0 with another */
     oct_eval_score *scores; /* the same metrics in the same order for every model */
     oct_eval_output *outputs;
     double sqnr_db;         /* the smallest of outputs */

@@ -34,7 +34,7 @@ enum { EV_LEAST_RUNS = 9, EV_MOST_RUNS = 1000 };
 /* A model and the seconds of its runs, which alternate with those of the other models. */
 typedef struct ev_timed {
     const char *name;
-    oct_runner *runner; /* borrowed */
+    oct_engine *engine; /* borrowed */
     double *seconds;    /* [EV_MOST_RUNS] */
     size_t n;
 } ev_timed;

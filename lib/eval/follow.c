@@ -43,7 +43,7 @@ static oct_status visit(void *arg, oct_array *arrays, bool follows, oct_err *err
     for (size_t i = 0; i < f->n; i++)
         OCT_TRY(take_state(&x[f->states[i].input], &arrays[f->states[i].input], err));
     OCT_TRY(oct_runner_run(f->runner, arrays, &plan, err));
-    return oct_carry_keep(f->carry, plan, err);
+    return oct_carry_keep(f->carry, oct_carry_plan, plan, err);
 }
 
 static oct_status create(const oct_graph *g, const oct_state *states, size_t n, follower *f, oct_err *err)

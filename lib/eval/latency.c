@@ -11,10 +11,7 @@ static const double WIDEST = 1.5; /* quartiles of pairs further apart say nothin
 
 static oct_status run_once(ev_timed *t, const oct_array *arrays, double *seconds, oct_err *err)
 {
-    oct_plan *p;
-    double begin = oct_now();
-    oct_status s = oct_runner_run(t->runner, arrays, &p, err);
-    *seconds = oct_now() - begin;
+    const oct_status s = oct_engine_run(t->engine, arrays, seconds, err);
     if (s != OCT_OK)
         oct_within(err, "%s", t->name);
     return s;
@@ -53,9 +50,11 @@ static bool is_known_layer(const oct_plan *p, size_t step, const char *name)
 static oct_status describe_plan(const ev_timed *t, const oct_array *arrays, oct_eval_model_result *r, oct_err *err)
 {
     oct_plan *p;
-    OCT_TRY(oct_runner_plan(t->runner, arrays, &p, err));
+    if (!t->engine->here)
+        return OCT_OK;
+    OCT_TRY(oct_runner_plan(t->engine->here, arrays, &p, err));
     oct_plan_profile(p, true);
-    OCT_TRY(oct_runner_run(t->runner, arrays, &p, err));
+    OCT_TRY(oct_runner_run(t->engine->here, arrays, &p, err));
     oct_plan_profile(p, false);
     oct_plan_memory m = oct_plan_memory_of(p);
     r->peak_bytes = (uint64_t)m.arena + m.weights;
@@ -76,10 +75,12 @@ enum { PROFILE_RUNS = 10 };
 static oct_status profile_plan(ev_timed *t, const oct_array *arrays, oct_arena *a, oct_eval_model_result *r, oct_err *err)
 {
     oct_plan *p;
-    OCT_TRY(oct_runner_plan(t->runner, arrays, &p, err));
+    if (!t->engine->here)
+        return OCT_OK;
+    OCT_TRY(oct_runner_plan(t->engine->here, arrays, &p, err));
     oct_plan_profile(p, true);
     for (int i = 0; i < PROFILE_RUNS; i++)
-        OCT_TRY(oct_runner_run(t->runner, arrays, &p, err));
+        OCT_TRY(oct_runner_run(t->engine->here, arrays, &p, err));
     oct_plan_profile(p, false);
     r->n_steps = oct_plan_n_steps(p);
     if (!(r->steps = oct_arena_calloc(a, r->n_steps + 1, sizeof *r->steps)))

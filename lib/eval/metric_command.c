@@ -75,10 +75,10 @@ void oct_command_close(oct_command_run *r)
     oct_free(r);
 }
 
-oct_status oct_command_add(oct_command_run *r, const oct_plan *p, const oct_source *src, const oct_batch *b, oct_err *err)
+oct_status oct_command_add(oct_command_run *r, const oct_engine *e, const oct_source *src, const oct_batch *b, oct_err *err)
 {
     r->samples += b->n;
-    return oct_output_writer_add(r->outputs, p, src, b, err);
+    return oct_output_writer_add(r->outputs, e, src, b, err);
 }
 
 /* ---- what it prints ---- */

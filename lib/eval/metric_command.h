@@ -22,7 +22,7 @@ const oct_metric *oct_command_metric(const oct_metric_command *c, bool proportio
 typedef struct oct_command_run oct_command_run;
 /* Begins the file of one model's outputs, in the folder of temporary files; g and from as for oct_output_writer_open. OCT_EIO. */
 oct_status oct_command_open(const oct_graph *g, const size_t *from, oct_command_run **r, oct_err *err);
-oct_status oct_command_add(oct_command_run *r, const oct_plan *p, const oct_source *src, const oct_batch *b, oct_err *err);
+oct_status oct_command_add(oct_command_run *r, const oct_engine *e, const oct_source *src, const oct_batch *b, oct_err *err);
 /* Ends the file, runs the command and reads its numbers: *values, in arena, *n of them, which is 1 or the number of samples.
  * OCT_EIO: it cannot be run, or failed; OCT_EMALFORMED: it printed something else. */
 oct_status oct_command_finish(oct_command_run *r, const char *command, oct_arena *arena, double **values, size_t *n, oct_err *err);

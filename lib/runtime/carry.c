@@ -60,11 +60,11 @@ const oct_array *oct_carry_arrays(oct_carry *c, const oct_array *arrays, bool fo
     return view;
 }
 
-static oct_status keep(const oct_operand *x, const char *name, oct_array *a, oct_err *err)
+static oct_status keep(const oct_operand *x, size_t number, oct_array *a, oct_err *err)
 {
     size_t bytes;
     if (!oct_dtype_bytes(x->dtype, x->count, &bytes) || !x->data || x->rank > OCT_ARRAY_RANK)
-        return oct_fail(err, OCT_EUNSUPPORTED, "output '%s' is a state, and no tensor of numbers", name);
+        return oct_fail(err, OCT_EUNSUPPORTED, "output %zu is a state, and no tensor of numbers", number);
     if (!a->data || a->bytes != bytes || a->dtype != x->dtype || a->rank != x->rank) {
         oct_array_free(a);
         OCT_TRY(oct_array_create(a, x->dtype, x->rank, x->dims, err));
@@ -74,12 +74,17 @@ static oct_status keep(const oct_operand *x, const char *name, oct_array *a, oct
     return OCT_OK;
 }
 
-oct_status oct_carry_keep(oct_carry *c, const oct_plan *plan, oct_err *err)
+const oct_operand *oct_carry_plan(const void *from, size_t i)
+{
+    return oct_plan_output(from, i);
+}
+
+oct_status oct_carry_keep(oct_carry *c, oct_carry_output_fn output, const void *from, oct_err *err)
 {
     if (!c || !c->n)
         return OCT_OK;
     c->side ^= 1;
     for (size_t i = 0; i < c->n; i++)
-        OCT_TRY(keep(oct_plan_output(plan, c->states[i].output), oct_plan_output_name(plan, c->states[i].output), &c->kept[c->side][i], err));
+        OCT_TRY(keep(output(from, c->states[i].output), c->states[i].output, &c->kept[c->side][i], err));
     return OCT_OK;
 }

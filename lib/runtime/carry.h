@@ -2,7 +2,7 @@
  *
  *   const oct_array *x = oct_carry_arrays(c, arrays, follows);
  *   OCT_TRY(oct_runner_run(r, x, &plan, err));
- *   OCT_TRY(oct_carry_keep(c, plan, err)); */
+ *   OCT_TRY(oct_carry_keep(c, oct_carry_plan, plan, err)); */
 #ifndef OCT_RUNTIME_CARRY_H
 #define OCT_RUNTIME_CARRY_H
 
@@ -23,7 +23,11 @@ void oct_carry_destroy(oct_carry *c); /* NULL allowed */
 /* The arrays for the next run: where follows is true, with what the last one left in place of states. Valid until the run after the next. c NULL: arrays. */
 const oct_array *oct_carry_arrays(oct_carry *c, const oct_array *arrays, bool follows);
 
+/* Output i of what has run. */
+typedef const oct_operand *(*oct_carry_output_fn)(const void *from, size_t i);
+const oct_operand *oct_carry_plan(const void *from, size_t i); /* from: an oct_plan */
+
 /* Copies what the run has left. c NULL: nothing. OCT_EUNSUPPORTED for a state that is no tensor of numbers; OCT_ENOMEM. */
-oct_status oct_carry_keep(oct_carry *c, const oct_plan *plan, oct_err *err);
+oct_status oct_carry_keep(oct_carry *c, oct_carry_output_fn output, const void *from, oct_err *err);
 
 #endif

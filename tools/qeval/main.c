@@ -252,8 +252,8 @@ static oct_status write_outputs(session *s, oct_err *err)
     const bool shares = oct_op_shares_scales(s->models[0].graph);
     const size_t batch = s->a->batch ? (size_t)s->a->batch : shares ? 1 : OUTPUTS_BATCH;
     int64_t samples;
-    oct_status st = oct_write_outputs(s->models[0].graph, s->states, s->n_states, s->src, s->a->outputs, batch, s->models[0].bf16, s->pool, oct_progress_report,
-                                      &s->cli->progress, &samples, err);
+    const oct_engine_opts how = { s->pool, s->models[0].bf16, NULL, s->models[0].name };
+    oct_status st = oct_write_outputs(s->models[0].graph, s->states, s->n_states, &how, s->src, s->a->outputs, batch, oct_progress_report, &s->cli->progress, &samples, err);
     if (st == OCT_EUNSUPPORTED || st == OCT_ENUMERIC)
         oct_within(err, "%s", s->a->model);
     OCT_TRY(st);
