@@ -53,7 +53,9 @@ static oct_status read_model(oct_tree *model, oct_arena *arena, const char *labe
     if (!(m->name = oct_arena_strdup(arena, path)))
         return oct_nomem(err);
     OCT_TRY(read_bytes(model, "size_bytes", label, &m->size_bytes, err));
-    OCT_TRY(read_bytes(model, "peak_bytes", label, &m->peak_bytes, err));
+    m->peak_bytes = NAN;
+    if (!oct_tree_text(oct_tree_member(model, "runner"))) /* another runtime does not say its memory */
+        OCT_TRY(read_bytes(model, "peak_bytes", label, &m->peak_bytes, err));
     m->sqnr_db = read_db(model);
     return read_drops(model, arena, m, err);
 }
@@ -147,7 +149,8 @@ static void judge_model(const oct_baseline_model *b, const oct_eval_result *r, s
     if (!isnan(b->sqnr_db))
         judge_value(&x[(*n)++], k, "sqnr", m->sqnr_db, b->sqnr_db, b->sqnr_db - OCT_BASELINE_DB, true);
     judge_value(&x[(*n)++], k, "size", (double)m->size_bytes, b->size_bytes, b->size_bytes * (1 + OCT_BASELINE_SHARE), false);
-    judge_value(&x[(*n)++], k, "memory", (double)m->peak_bytes, b->peak_bytes, b->peak_bytes * (1 + OCT_BASELINE_SHARE), false);
+    if (!isnan(b->peak_bytes) && !m->runner)
+        judge_value(&x[(*n)++], k, "memory", (double)m->peak_bytes, b->peak_bytes, b->peak_bytes * (1 + OCT_BASELINE_SHARE), false);
 }
 
 oct_status oct_baseline_judge(const oct_baseline *b, oct_eval_result *r, const oct_gate_result **result, size_t *n, oct_err *err)

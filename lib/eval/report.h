@@ -48,6 +48,10 @@ const char *oct_report_gate_title(char dst[OCT_GATE_TITLE], const oct_gate_resul
 /* Whether all gates of models[k] are met; k 0: of all models. */
 bool oct_report_met(const oct_report_context *c, size_t k);
 
+/* "runs in onnxruntime 1.32.0"; NULL when it runs here. Returns dst. */
+enum { OCT_RUNNER_TEXT = 128 };
+const char *oct_report_runner(char dst[OCT_RUNNER_TEXT], const oct_eval_model_result *m);
+
 /* "quantizes dynamically, with scales of 8 samples together: its results depend on the batch"; NULL when it does not. Returns dst. */
 enum { OCT_BATCH_TEXT = 120 };
 const char *oct_report_batch(char dst[OCT_BATCH_TEXT], const oct_eval_result *r, size_t k);

@@ -174,14 +174,20 @@ static void cost_rows(oct_buf *b, const oct_eval_result *r)
         oct_buf_printf(b, "<tr><td>%s</td>", row ? "memory" : "size");
         for (size_t k = 0; k < r->n_models; k++) {
             cell(b, "n");
-            oct_buf_printf(b, "%.3f MB</td>", (double)(row ? r->models[k].peak_bytes : r->models[k].size_bytes) * 1e-6);
+            if (row && r->models[k].runner)
+                oct_buf_puts(b, "not known</td>");
+            else
+                oct_buf_printf(b, "%.3f MB</td>", (double)(row ? r->models[k].peak_bytes : r->models[k].size_bytes) * 1e-6);
         }
         oct_buf_puts(b, "</tr>\n");
     }
     oct_buf_puts(b, "<tr><td>int8 layers</td>");
     for (size_t k = 0; k < r->n_models; k++) {
         cell(b, "n");
-        oct_buf_printf(b, "%zu of %zu</td>", r->models[k].integer_steps, r->models[k].weighted_steps);
+        if (r->models[k].runner)
+            oct_buf_puts(b, "not known</td>");
+        else
+            oct_buf_printf(b, "%zu of %zu</td>", r->models[k].integer_steps, r->models[k].weighted_steps);
     }
     oct_buf_puts(b, "</tr>\n</table></div>\n");
 }
@@ -303,7 +309,15 @@ static void put_title(oct_buf *b, const oct_eval_result *r, const oct_report_con
         text(b, c->preprocess);
     }
     oct_buf_puts(b, "</p>\n");
-    char shared[OCT_BATCH_TEXT];
+    char shared[OCT_BATCH_TEXT], runner[OCT_RUNNER_TEXT];
+    for (size_t k = 0; k < r->n_models; k++)
+        if (oct_report_runner(runner, &r->models[k])) {
+            oct_buf_puts(b, "<p>");
+            text(b, base_name(r->models[k].name));
+            oct_buf_puts(b, " ");
+            text(b, runner);
+            oct_buf_puts(b, "</p>\n");
+        }
     for (size_t k = 0; k < r->n_models; k++)
         if (oct_report_batch(shared, r, k)) {
             oct_buf_puts(b, "<p class=\"mid\">");

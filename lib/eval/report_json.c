@@ -125,19 +125,29 @@ static void put_comparison(oct_json *j, const oct_eval_result *r, const oct_eval
     oct_json_close(j);
 }
 
+/* What our plan says of itself; another runtime does not say it. */
+static void put_of_plan(oct_json *j, const oct_eval_model_result *m, const char *key, uint64_t n)
+{
+    if (m->runner)
+        oct_json_null(j, key);
+    else
+        oct_json_int(j, key, (int64_t)n);
+}
+
 static void put_model(oct_json *j, const char *key, const oct_eval_result *r, size_t k, bool whole)
 {
     const oct_eval_model_result *m = &r->models[k];
     oct_json_open(j, key, '{');
     oct_json_str(j, "path", m->name);
+    oct_json_str(j, "runner", m->runner);
     put_metrics(j, r, m);
     put_latency(j, &m->latency);
     oct_json_int(j, "size_bytes", (int64_t)m->size_bytes);
-    oct_json_int(j, "peak_bytes", (int64_t)m->peak_bytes);
-    oct_json_int(j, "arena_bytes", (int64_t)m->arena_bytes);
-    oct_json_int(j, "live_bytes", (int64_t)m->live_bytes);
-    oct_json_int(j, "weighted_layers", (int64_t)m->weighted_steps);
-    oct_json_int(j, "integer_layers", (int64_t)m->integer_steps);
+    put_of_plan(j, m, "peak_bytes", m->peak_bytes);
+    put_of_plan(j, m, "arena_bytes", m->arena_bytes);
+    put_of_plan(j, m, "live_bytes", m->live_bytes);
+    put_of_plan(j, m, "weighted_layers", m->weighted_steps);
+    put_of_plan(j, m, "integer_layers", m->integer_steps);
     oct_json_bool(j, "batch_scales", m->batch_scales);
     if (k > 0)
         oct_json_rows(j, "outputs", m->outputs, r->n_outputs, sizeof *m->outputs, put_output);

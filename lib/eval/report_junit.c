@@ -78,12 +78,14 @@ static void put_property(oct_buf *out, const char *name, const char *value)
 }
 
 /* What the numbers come from. */
-static void put_properties(oct_buf *out, const oct_eval_result *r, const oct_report_context *c)
+static void put_properties(oct_buf *out, const oct_eval_result *r, const oct_report_context *c, size_t k)
 {
     char number[32];
     oct_buf_puts(out, "    <properties>\n");
     put_property(out, "version", c->version);
     put_property(out, "isa", r->isa);
+    if (r->models[k].runner)
+        put_property(out, "runner", r->models[k].runner);
     snprintf(number, sizeof number, "%d", r->threads);
     put_property(out, "threads", number);
     snprintf(number, sizeof number, "%lld", (long long)r->samples);
@@ -116,7 +118,7 @@ static void put_suite(oct_buf *out, const oct_eval_result *r, const oct_report_c
     oct_buf_puts(out, "  <testsuite name=\"");
     oct_xml_text(out, m->name);
     oct_buf_printf(out, "\" tests=\"%zu\" failures=\"%zu\" time=\"%.3f\">\n", count_cases(r, c, k), count_missed(c, k), r->seconds);
-    put_properties(out, r, c);
+    put_properties(out, r, c, k);
     put_samples(out, r, m);
     for (size_t i = 0; i < r->n_scores; i++)
         if (!isnan(m->scores[i].value))

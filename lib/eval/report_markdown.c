@@ -69,7 +69,9 @@ static void put_own_costs(oct_buf *b, const oct_eval_model_result *m)
 {
     if (m->latency.runs)
         oct_buf_printf(b, "| latency | %.4g ms |\n", m->latency.median * 1e3);
-    oct_buf_printf(b, "| size | %.4g MB |\n| memory | %.4g MB |\n", (double)m->size_bytes * 1e-6, (double)m->peak_bytes * 1e-6);
+    oct_buf_printf(b, "| size | %.4g MB |\n", (double)m->size_bytes * 1e-6);
+    if (!m->runner)
+        oct_buf_printf(b, "| memory | %.4g MB |\n", (double)m->peak_bytes * 1e-6);
 }
 
 static void put_costs(oct_buf *b, const oct_eval_result *r, size_t k)
@@ -80,7 +82,7 @@ static void put_costs(oct_buf *b, const oct_eval_result *r, size_t k)
         put_speed(b, &m->speed);
         oct_buf_puts(b, " |\n");
     }
-    for (int row = 0; row < 2; row++) {
+    for (int row = 0; row < (f->runner || m->runner ? 1 : 2); row++) {
         const uint64_t was = row ? f->peak_bytes : f->size_bytes, is = row ? m->peak_bytes : m->size_bytes;
         oct_buf_printf(b, "| %s | %.4g MB | %.4g MB | ", row ? "memory" : "size", (double)was * 1e-6, (double)is * 1e-6);
         if (was)
@@ -108,6 +110,17 @@ static void put_gates(oct_buf *b, const oct_report_context *c, size_t k)
     }
 }
 
+/* What ran it and the float model, where that is not our runtime. */
+static void put_runners(oct_buf *b, const oct_eval_result *r, size_t k)
+{
+    const char *is = r->models[k].runner, *was = r->models[0].runner;
+    if (!is && !was)
+        return;
+    oct_buf_puts(b, "\n\nin ");
+    put_text(b, is ? is : "octet");
+    oct_buf_puts(b, is && !was ? "; the float model in octet" : "");
+}
+
 static void put_model(oct_buf *b, const oct_eval_result *r, const oct_report_context *c, size_t k)
 {
     size_t own = 0;
@@ -115,6 +128,7 @@ static void put_model(oct_buf *b, const oct_eval_result *r, const oct_report_con
         own += c->gates[i].model == k;
     oct_buf_printf(b, "### %s", !own ? "" : oct_report_met(c, k) ? "\xe2\x9c\x85 " : "\xe2\x9d\x8c ");
     put_text(b, r->models[k].name);
+    put_runners(b, r, k);
     oct_buf_puts(b, k ? "\n\n| | float | quantized | |\n| --- | ---: | ---: | --- |\n" : "\n\n| | |\n| --- | ---: |\n");
     put_scores(b, r, k);
     if (k)

@@ -34,6 +34,14 @@ const char *oct_report_drop(char dst[OCT_DROP_TEXT], const oct_eval_score *s)
     return dst;
 }
 
+const char *oct_report_runner(char dst[OCT_RUNNER_TEXT], const oct_eval_model_result *m)
+{
+    if (!m->runner)
+        return NULL;
+    snprintf(dst, OCT_RUNNER_TEXT, "runs in %s", m->runner);
+    return dst;
+}
+
 const char *oct_report_batch(char dst[OCT_BATCH_TEXT], const oct_eval_result *r, size_t k)
 {
     if (!r->models[k].batch_scales)

@@ -44,6 +44,9 @@ static oct_status check(const qeval_args *a, const oct_cli *cli, const oct_gates
     if (timed && oct_cli_given(cli, "latency") && !a->latency)
         return reject(timed, "needs times, and --no-latency leaves them out", "leave out one of both", err);
     for (size_t i = 0; i < g->n; i++)
+        if (g->v[i].kind == OCT_GATE_MEMORY && a->runner)
+            return reject(oct_gate_name(OCT_GATE_MEMORY), "judges the memory of our runtime, and --runner leaves the models to another", "leave out one of both", err);
+    for (size_t i = 0; i < g->n; i++)
         if (g->v[i].command && !a->command.command)
             return reject(oct_gate_name(g->v[i].kind), "asks for the metric of a command, and there is none", "give it with --metric-cmd", err);
     return OCT_OK;

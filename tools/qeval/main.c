@@ -27,6 +27,7 @@ typedef struct session {
     oct_source *src;
     const oct_state *states;
     size_t n_states;
+    oct_remote_opts remote; /* of --runner */
     oct_gates gates;
     oct_baseline *baseline; /* NULL: none */
 } session;
@@ -41,6 +42,22 @@ static oct_status add_bf16(session *s, oct_err *err)
     m->bf16 = true;
     m->name = oct_arena_printf(s->arena, "%s in bf16", s->a->model);
     return m->name ? OCT_OK : oct_nomem(err);
+}
+
+/* Whether --runner runs the k-th model. */
+static bool is_remote(const session *s, size_t k)
+{
+    return s->a->runner && (k || !s->a->runner_for || strcmp(s->a->runner_for, "quant") != 0);
+}
+
+/* Another runtime runs the file as it is. */
+static oct_status leave_ends(const session *s, size_t k, oct_err *err)
+{
+    if (!oct_model_meta(s->loaded[k], OCT_ENDS_KEY))
+        return OCT_OK;
+    oct_fail(err, OCT_EUNSUPPORTED, "%s: its inputs or outputs have other types than the float model's, and --runner runs the file as it is", s->models[k].name);
+    oct_hint(err, "compare it without --runner, or one that was made without --input-type and --output-type");
+    return OCT_EUNSUPPORTED;
 }
 
 /* A model whose inputs or outputs have other types than the first one's gets nodes around it that give them these, as its metadata say. */
@@ -70,9 +87,9 @@ static oct_status load_models(session *s, oct_err *err)
         const char *path = k ? a->others.v[k - 1] : a->model;
         OCT_TRY(tool_load(s->cli, path, &s->loaded[k], err));
         s->models[k] = (oct_eval_model){ path, s->loaded[k]->graph, oct_model_bytes(s->loaded[k]),
-                                         oct_model_meta(s->loaded[k], OCT_SCALED_KEY), false };
+                                         oct_model_meta(s->loaded[k], OCT_SCALED_KEY), false, is_remote(s, k) ? &s->remote : NULL };
         if (k)
-            OCT_TRY(match_ends(s, k, err));
+            OCT_TRY(is_remote(s, k) ? leave_ends(s, k, err) : match_ends(s, k, err));
     }
     return a->compute ? add_bf16(s, err) : OCT_OK;
 }
@@ -201,7 +218,7 @@ static oct_status compare(session *s, oct_err *err)
     /* Asking for one of the dear parts leaves out the other; asking for neither gives a little of both. Gates of times are worth long ones. */
     const bool timed = oct_gates_timed(&s->gates), asked = a->layers || a->latency;
     const bool no_latency = oct_cli_given(s->cli, "latency") && !a->latency;
-    const bool no_layers = oct_cli_given(s->cli, "layers") && !a->layers;
+    const bool no_layers = a->runner || (oct_cli_given(s->cli, "layers") && !a->layers);
     oct_report_context c = { .version = "octet " OCT_VERSION, .data = a->data.specs.v, .n_data = a->data.specs.n };
     const oct_metric **metrics, **needed;
     size_t n_needed;
@@ -252,7 +269,7 @@ static oct_status write_outputs(session *s, oct_err *err)
     const bool shares = oct_op_shares_scales(s->models[0].graph);
     const size_t batch = s->a->batch ? (size_t)s->a->batch : shares ? 1 : OUTPUTS_BATCH;
     int64_t samples;
-    const oct_engine_opts how = { s->pool, s->models[0].bf16, NULL, s->models[0].name };
+    const oct_engine_opts how = { s->pool, s->models[0].bf16, s->models[0].remote, s->models[0].name };
     oct_status st = oct_write_outputs(s->models[0].graph, s->states, s->n_states, &how, s->src, s->a->outputs, batch, oct_progress_report, &s->cli->progress, &samples, err);
     if (st == OCT_EUNSUPPORTED || st == OCT_ENUMERIC)
         oct_within(err, "%s", s->a->model);
@@ -324,6 +341,8 @@ static oct_status run(const qeval_args *a, oct_cli *cli, oct_err *err)
     if (st == OCT_OK && !(s.pool = oct_pool_create((int)cli->threads)))
         st = oct_pool_fail((int)cli->threads, err);
     if (st == OCT_OK)
+        s.remote = (oct_remote_opts){ a->runner, oct_pool_threads(s.pool), a->runner_timeout };
+    if (st == OCT_OK)
         st = load_models(&s, err);
     if (st == OCT_OK)
         st = a->check ? check_cases(&s, err) : a->outputs ? write_outputs(&s, err) : compare(&s, err);
@@ -342,9 +361,16 @@ static const char *compute_name(size_t i, const char **summary)
     return i == 0 ? "bf16" : NULL;
 }
 
+static const char *runner_for_name(size_t i, const char **summary)
+{
+    static const char *const names[] = { "all", "quant" }, *const summaries[] = { "every model", "the quantized models; the float one runs here" };
+    *summary = i < OCT_COUNT(names) ? summaries[i] : NULL;
+    return i < OCT_COUNT(names) ? names[i] : NULL;
+}
+
 int qeval_main(int argc, char **argv, const oct_cli_host *host)
 {
-    qeval_args a = { .rtol = 1e-3, .atol = 1e-5 };
+    qeval_args a = { .rtol = 1e-3, .atol = 1e-5, .runner_timeout = 120 };
     const oct_cli_opt opts[] = {
         OPT_POSITIONAL("FLOAT", &a.model, "the float ONNX model, to which the others are compared"),
         OPT_POSITIONALS("QUANT", &a.others, 0, "quantized models, made by any tool"),
@@ -360,6 +386,10 @@ int qeval_main(int argc, char **argv, const oct_cli_host *host)
         OPT_FLAG(0, "latency", &a.latency, "time the models longer, in turn on one sample"),
         OPT_INT(0, "runs", &a.runs, 1, 1000, "time at least N runs of each model"),
         OPT_FLAG(0, "profile", &a.profile, "print time and throughput of each step"),
+        OPT_GROUP("Another runtime"),
+        OPT_STR(0, "runner", &a.runner, "CMD", "a command that runs the models in another runtime: docs/runner.md"),
+        OPT_ENUM(0, "runner-for", &a.runner_for, runner_for_name, "which models it runs [default: all]"),
+        OPT_FLOAT(0, "runner-timeout", &a.runner_timeout, 0.01, 86400, "seconds for each answer [default: 120]"),
         OPT_GROUP("Gates: exit 1 when a quantized model does not meet one"),
         OPT_MULTI(0, "max-drop", &a.max_drop, "[M=]D",
                   "how much worse metric M (else the first) may be: 0.01 in its own units, 0.5% is 0.005, 0.5r% relative to float"),
@@ -390,6 +420,8 @@ int qeval_main(int argc, char **argv, const oct_cli_host *host)
         OPT_CONFLICT("check", "compute"), OPT_CONFLICT("sensitivity", "compute"), OPT_CONFLICT("sensitivity-file", "compute"),
         OPT_CONFLICT("outputs", "html"), OPT_CONFLICT("outputs", "junit"), OPT_CONFLICT("outputs", "json"), OPT_CONFLICT("outputs", "max-drop"),
         OPT_CONFLICT("outputs", "metric"), OPT_CONFLICT("outputs", "metric-cmd"), OPT_NEEDS("less-is-better", "metric-cmd"), OPT_NEEDS("rtol", "check"), OPT_NEEDS("atol", "check"),
+        OPT_NEEDS("runner-for", "runner"), OPT_NEEDS("runner-timeout", "runner"), OPT_CONFLICT("runner", "compute"), OPT_CONFLICT("runner", "layers"),
+        OPT_CONFLICT("runner", "profile"), OPT_CONFLICT("runner", "check"), OPT_CONFLICT("runner", "sensitivity"), OPT_CONFLICT("runner", "sensitivity-file"),
         OPT_CONFLICT("sensitivity", "check"), OPT_CONFLICT("sensitivity", "outputs"), OPT_CONFLICT("sensitivity", "html"), OPT_CONFLICT("sensitivity", "junit"),
         OPT_CONFLICT("sensitivity", "max-drop"), OPT_CONFLICT("sensitivity", "metric"), OPT_CONFLICT("sensitivity", "metric-cmd"), OPT_CONFLICT("sensitivity", "labels"),
         OPT_CONFLICT("sensitivity", "layers"), OPT_CONFLICT("sensitivity", "latency"), OPT_CONFLICT("sensitivity", "profile"), OPT_CONFLICT("sensitivity-file", "check"),

@@ -124,7 +124,7 @@ static void size_rows(oct_table *t, const oct_eval_result *r)
         oct_table_row(t);
         oct_table_cell(t, "%s", row ? "memory" : "size");
         for (size_t k = 0; k < r->n_models; k++)
-            oct_table_cell(t, "%s", oct_fmt_bytes(text, row ? r->models[k].peak_bytes : r->models[k].size_bytes));
+            oct_table_cell(t, "%s", row && r->models[k].runner ? "not known" : oct_fmt_bytes(text, row ? r->models[k].peak_bytes : r->models[k].size_bytes));
         if (r->n_models == 2) {
             const oct_eval_model_result *f = &r->models[0], *q = &r->models[1];
             oct_table_cell(t, "%s", ratio_text(ratio, (double)(row ? f->peak_bytes : f->size_bytes),
@@ -135,7 +135,10 @@ static void size_rows(oct_table *t, const oct_eval_result *r)
     oct_table_row(t);
     oct_table_cell(t, "int8 layers");
     for (size_t k = 0; k < r->n_models; k++)
-        oct_table_cell(t, "%zu of %zu", r->models[k].integer_steps, r->models[k].weighted_steps);
+        if (r->models[k].runner)
+            oct_table_cell(t, "not known");
+        else
+            oct_table_cell(t, "%zu of %zu", r->models[k].integer_steps, r->models[k].weighted_steps);
     if (r->n_models == 2)
         oct_table_cell(t, "Conv, Gemm, MatMul");
 }
@@ -242,7 +245,10 @@ oct_status qeval_print(const oct_eval_result *r, const oct_report_context *c, bo
     if (r->bad_samples)
         oct_print(f, ", %s broken and left out", oct_fmt_count(count, r->bad_samples));
     oct_print(f, "; %s\n", c->preprocess && c->preprocess[0] ? c->preprocess : "no preprocessing");
-    char shared[OCT_BATCH_TEXT];
+    char shared[OCT_BATCH_TEXT], runner[OCT_RUNNER_TEXT];
+    for (size_t k = 0; k < r->n_models; k++)
+        if (oct_report_runner(runner, &r->models[k]))
+            oct_print(f, "%s %s\n", tool_base(r->models[k].name), runner);
     for (size_t k = 0; k < r->n_models; k++)
         if (oct_report_batch(shared, r, k))
             oct_print(f, "%s %s\n", tool_base(r->models[k].name), shared);

@@ -18,6 +18,8 @@ typedef struct qeval_args {
     oct_metric_command command; /* --metric-cmd; command NULL: none */
     int64_t batch, runs;
     const char *compute;     /* "bf16", or NULL */
+    const char *runner, *runner_for; /* a command that runs models, or NULL; which of them: "all" (also NULL), "quant" */
+    double runner_timeout;           /* seconds */
     bool layers, latency, profile, check, sensitivity;
     double rtol, atol;
     const char *outputs, *html, *junit, *markdown, *sensitivity_file;
