@@ -63,8 +63,8 @@ static oct_status read_model(oct_tree *model, oct_arena *arena, const char *labe
 static oct_status read_models(oct_tree *root, oct_arena *arena, oct_baseline *b, oct_err *err)
 {
     oct_tree *models = oct_tree_member(root, "models");
-    double schema;
-    if (!oct_tree_number(oct_tree_member(root, "schema"), &schema) || schema != OCT_REPORT_SCHEMA || !oct_tree_is_list(models)) {
+    const char *schema = oct_tree_text(oct_tree_member(root, "schema"));
+    if (!schema || strcmp(schema, OCT_EVAL_SCHEMA) != 0 || !oct_tree_is_list(models)) {
         oct_fail(err, OCT_EMALFORMED, "%s: this is no report of a comparison by this version of qeval", b->label);
         oct_hint(err, "qeval FLOAT QUANT --data ... --json FILE writes one");
         return OCT_EMALFORMED;

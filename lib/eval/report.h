@@ -7,8 +7,9 @@
 #include "eval/eval.h"
 #include "eval/gates.h"
 
-/* The number of the JSON's form; grows when a field changes its meaning. */
-enum { OCT_REPORT_SCHEMA = 1 };
+/* The JSON's forms (share/schema): the number grows when a field goes or changes its meaning. */
+#define OCT_EVAL_SCHEMA "octet-eval-1"
+#define OCT_CHECK_SCHEMA "octet-check-1"
 
 /* What was asked, for the reports. All borrowed; may be NULL. */
 typedef struct oct_report_context {

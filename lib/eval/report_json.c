@@ -5,6 +5,13 @@
 
 #include <math.h>
 
+static void open_report(oct_json *j, const char *schema)
+{
+    oct_json_open(j, NULL, '{');
+    oct_json_str(j, "schema", schema);
+    oct_json_str(j, "version", OCT_VERSION);
+}
+
 /* A decibel value: null with "exact" for equal tensors. */
 static void put_db(oct_json *j, const char *key, double db)
 {
@@ -70,8 +77,8 @@ static void put_fit(oct_json *j, const void *row)
     static const char *const names[] = { "good", "outside", "narrow" };
     const oct_input_fit *f = row;
     oct_json_str(j, "name", f->input);
-    oct_json_num(j, "range_lo", f->lo);
-    oct_json_num(j, "range_hi", f->hi);
+    oct_json_num(j, "range_low", f->lo);
+    oct_json_num(j, "range_high", f->hi);
     oct_json_num(j, "seen_min", f->min);
     oct_json_num(j, "seen_max", f->max);
     oct_json_num(j, "outside", f->n ? (double)f->outside / (double)f->n : 0);
@@ -164,7 +171,6 @@ static void put_model(oct_json *j, const char *key, const oct_eval_result *r, si
 
 static void put_context(oct_json *j, const oct_eval_result *r, const oct_report_context *c)
 {
-    oct_json_str(j, "version", c->version);
     oct_json_texts(j, "data", c->data, c->n_data);
     oct_json_str(j, "preprocess", c->preprocess);
     oct_json_int(j, "threads", r->threads);
@@ -252,8 +258,7 @@ static void put_gates(oct_json *j, const oct_eval_result *r, const oct_report_co
 void oct_report_json(const oct_eval_result *r, const oct_report_context *c, oct_buf *out)
 {
     oct_json json = OCT_JSON_INIT(out), *j = &json;
-    oct_json_open(j, NULL, '{');
-    oct_json_int(j, "schema", OCT_REPORT_SCHEMA);
+    open_report(j, OCT_EVAL_SCHEMA);
     put_context(j, r, c);
     put_goal(j, c);
     put_gates(j, r, c);
@@ -281,8 +286,7 @@ void oct_report_json(const oct_eval_result *r, const oct_report_context *c, oct_
 void oct_check_json(const char *model, const char *dir, const oct_check_options *o, const oct_check_result *r, oct_buf *out)
 {
     oct_json json = OCT_JSON_INIT(out), *j = &json;
-    oct_json_open(j, NULL, '{');
-    oct_json_int(j, "schema", OCT_REPORT_SCHEMA);
+    open_report(j, OCT_CHECK_SCHEMA);
     oct_json_str(j, "model", model);
     oct_json_str(j, "case", dir);
     oct_json_bool(j, "passed", !r->first[0]);

@@ -102,10 +102,10 @@ def baselines():
     """Reports of earlier runs: whole, with numbers that JSON cannot hold, of several models, and cut short."""
     def model(path, **more):
         return {"path": path, "size_bytes": 1000, "peak_bytes": 5000, "output_sqnr_db": 30.5, "drop": {"top1": {"value": 0.01}, "top5": {"value": None}}, **more}
-    whole = {"schema": 1, "samples": 400, "models": [model("m.onnx"), model("d/q.onnx")]}
+    whole = {"schema": "octet-eval-1", "samples": 400, "models": [model("m.onnx"), model("d/q.onnx")]}
     texts = {"whole": json.dumps(whole), "cut": json.dumps(whole)[:150], "exact": json.dumps({**whole, "models": [{}, model("q.onnx", output_sqnr_db=None, exact=True)]}),
              "several": json.dumps({**whole, "models": [{}, model("a"), model("q.onnx", size_bytes=10 ** 300), model("b", drop=[])]}),
-             "types": json.dumps({"schema": 1, "samples": "x", "models": [1, {"path": 1}]})}
+             "types": json.dumps({"schema": "octet-eval-1", "samples": "x", "models": [1, {"path": 1}]})}
     (OUT / "baseline").mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         (OUT / "baseline" / name).write_text(text)

@@ -201,7 +201,7 @@ static void nothing_to_judge(void **state)
 
 #define MODEL(path, size, drop) "{\"path\": \"" path "\", \"size_bytes\": " size ", \"peak_bytes\": 3000, \"output_sqnr_db\": 31.05, " \
                                 "\"drop\": {\"agreement\": {\"value\": " drop "}, \"none\": {\"value\": 1}, \"mse\": {\"value\": null}}}"
-#define REPORT(models) "{\"schema\": 1, \"samples\": 400, \"models\": [{}, " models "]}"
+#define REPORT(models) "{\"schema\": \"octet-eval-1\", \"samples\": 400, \"models\": [{}, " models "]}"
 
 static oct_status read_baseline(const char *text, oct_arena *a, oct_baseline **b, oct_err *err)
 {
@@ -251,8 +251,8 @@ static void held_against_before(void **state)
 static void hostile_reports(void **state)
 {
     static const char *const bad[] = {
-        "", "[]", "{", "{}", "{\"schema\": 1}", "{\"schema\": 2, \"models\": [{}, {}]}", "{\"schema\": \"octet-sensitivity-1\", \"models\": [{}, {}]}",
-        "{\"schema\": 1, \"models\": {}}", "{\"schema\": 1, \"models\": [{}]}", "{\"schema\": 1, \"models\": [{}, 5]}", "{\"schema\": 1, \"schema\": 1}",
+        "", "[]", "{", "{}", "{\"schema\": 1}", "{\"schema\": 1, \"models\": [{}, {}]}", "{\"schema\": \"octet-eval-2\", \"models\": [{}, {}]}", "{\"schema\": \"octet-sensitivity-1\", \"models\": [{}, {}]}",
+        "{\"schema\": \"octet-eval-1\", \"models\": {}}", "{\"schema\": \"octet-eval-1\", \"models\": [{}]}", "{\"schema\": \"octet-eval-1\", \"models\": [{}, 5]}", "{\"schema\": \"octet-eval-1\", \"schema\": \"octet-eval-1\"}",
         REPORT("{\"path\": 3}"), REPORT("{\"path\": \"q\"}"), REPORT("{\"path\": \"q\", \"size_bytes\": -1, \"peak_bytes\": 1}"),
         REPORT("{\"path\": \"q\", \"size_bytes\": 1, \"peak_bytes\": \"1\"}"), REPORT("{\"path\": \"q\", \"size_bytes\": 1e999, \"peak_bytes\": 1}"),
     };

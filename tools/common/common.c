@@ -196,6 +196,13 @@ oct_status tool_write_text(const char *path, const oct_buf *text, oct_err *err)
     return oct_out_commit(&o, err);
 }
 
+void tool_json_open(oct_json *j, const char *schema)
+{
+    oct_json_open(j, NULL, '{');
+    oct_json_str(j, "schema", schema);
+    oct_json_str(j, "version", OCT_VERSION);
+}
+
 oct_status tool_write_json(const char *path, oct_json *j, oct_err *err)
 {
     oct_json_close(j);

@@ -86,6 +86,8 @@ void tool_say_note(void *cli, int level, const char *text);
 
 /* Writes a text to a file, or standard output for "-". */
 oct_status tool_write_text(const char *path, const oct_buf *text, oct_err *err);
+/* Opens the outermost level of j with its schema (share/schema/SCHEMA.json) and the version of this program. */
+void tool_json_open(oct_json *j, const char *schema);
 /* Closes the outermost level of j, writes the text so and frees it. */
 oct_status tool_write_json(const char *path, oct_json *j, oct_err *err);
 

@@ -184,8 +184,8 @@ static void put_tensor(oct_json *j, const void *row)
     if (oct_stats_finite(&x->stats) && hi > lo) {
         histogram(&x->stats, lo, hi, count);
         oct_json_open(j, "histogram", '{');
-        oct_json_num(j, "lo", lo);
-        oct_json_num(j, "hi", hi);
+        oct_json_num(j, "low", lo);
+        oct_json_num(j, "high", hi);
         oct_json_open(j, "counts", '[');
         for (int i = 0; i < COLUMNS; i++)
             oct_json_int(j, NULL, (int64_t)count[i]);
@@ -219,8 +219,7 @@ oct_status qcalib_json(const char *path, const oct_calib *c, oct_err *err)
     oct_buf b = OCT_BUF_INIT;
     oct_json j = OCT_JSON_INIT(&b);
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)c->model_hash);
-    oct_json_open(&j, NULL, '{');
-    oct_json_str(&j, "schema", "octet-calibration-1");
+    tool_json_open(&j, "octet-calibration-1");
     oct_json_str(&j, "model", c->model);
     oct_json_str(&j, "model_hash", hash);
     oct_json_str(&j, "preprocess", c->preprocess);
@@ -290,8 +289,7 @@ static oct_status diff_json(const char *path, const table_args *a, const oct_cal
 {
     oct_buf b = OCT_BUF_INIT;
     oct_json j = OCT_JSON_INIT(&b);
-    oct_json_open(&j, NULL, '{');
-    oct_json_str(&j, "schema", "octet-calibration-diff-1");
+    tool_json_open(&j, "octet-calibration-diff-1");
     oct_json_str(&j, "a", a->a);
     oct_json_str(&j, "b", a->b);
     oct_json_rows(&j, "tensors", v, n, sizeof *v, put_difference);

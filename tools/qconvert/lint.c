@@ -63,8 +63,7 @@ static oct_status lint_json(const linter *x, oct_err *err)
 {
     oct_buf b = OCT_BUF_INIT;
     oct_json j = OCT_JSON_INIT(&b);
-    oct_json_open(&j, NULL, '{');
-    oct_json_str(&j, "schema", "octet-lint-2");
+    tool_json_open(&j, "octet-lint-2");
     oct_json_str(&j, "model", x->s.a->model);
     oct_json_str(&j, "target", x->v.target);
     oct_json_bool(&j, "quantized", x->l->quantized);

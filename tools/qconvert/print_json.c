@@ -277,9 +277,7 @@ oct_status report_json(const session *s, oct_err *err)
     const oct_layer_count n = oct_layers_count(s->c.layers, s->c.n_layers);
     oct_buf b = OCT_BUF_INIT;
     oct_json j = OCT_JSON_INIT(&b);
-    oct_json_open(&j, NULL, '{');
-    oct_json_str(&j, "schema", "octet-convert-1");
-    oct_json_str(&j, "version", OCT_VERSION);
+    tool_json_open(&j, "octet-convert-1");
     oct_json_str(&j, "model", s->a->model);
     oct_json_str(&j, "output", s->a->dry_run ? NULL : s->output);
     oct_json_str(&j, "target", oct_target_name(s->target));

@@ -67,9 +67,7 @@ static oct_status write_json(const session *s, oct_err *err)
     oct_json j = OCT_JSON_INIT(&b);
     if (!s->cli->json)
         return OCT_OK;
-    oct_json_open(&j, NULL, '{');
-    oct_json_str(&j, "schema", "octet-sensitivity-1");
-    oct_json_str(&j, "version", OCT_VERSION);
+    tool_json_open(&j, "octet-sensitivity-1");
     oct_json_str(&j, "float", s->a->model);
     oct_json_str(&j, "quant", s->a->others.v[0]);
     oct_json_int(&j, "values", (int64_t)s->found.values);
