@@ -129,11 +129,12 @@ static oct_status judge_graph(oct_lint *l, const oct_target *t, const oct_graph 
             return oct_nomem(err);
         OCT_TRY(take_trap(l, t, g, id, name, v, err));
         if (s->kind != OCT_STANDS_APART) {
-            v->node[v->n++] = (oct_lint_node){ name, g->node[id].op, *s, s->with >= 0 ? oct_node_label(g, s->with) : NULL };
+            v->node[v->n++] = (oct_lint_node){ name, g->node[id].op, *s, s->with >= 0 ? oct_node_label(g, s->with) : NULL, false };
             v->integer += s->kind == OCT_STANDS_INTEGER;
         }
         if (s->kind != OCT_STANDS_APART && is_quantized_layer(g, id)) {
             v->layers++;
+            v->node[v->n - 1].lost = s->kind == OCT_STANDS_FLOAT;
             v->lost += s->kind == OCT_STANDS_FLOAT;
             if (s->kind == OCT_STANDS_FLOAT && !v->first_lost) {
                 v->first_lost = name;

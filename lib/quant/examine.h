@@ -49,6 +49,7 @@ typedef struct oct_lint_node {
     const char *op;
     oct_stand stand;
     const char *with; /* the name of the node with which it becomes one, or NULL */
+    bool lost;        /* the file has quantized this layer, and it runs on real numbers */
 } oct_lint_node;
 
 typedef struct oct_lint_verdict {

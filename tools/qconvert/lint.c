@@ -1,10 +1,9 @@
 /* qconvert lint: what a target makes of each node of a model as it stands, what goes wrong, and which targets the file fits. A float model is shown by what a
  * conversion would make of it. */
-#include "qconvert/qconvert.h"
+#include "qconvert/lint.h"
 
 #include "cli/text_table.h"
 #include "cli/textfmt.h"
-#include "quant/examine.h"
 
 typedef struct linter {
     session s;
@@ -184,6 +183,8 @@ static oct_status lint(linter *x, oct_cli *cli, const convert_args *a, oct_err *
         OCT_TRY_WITHIN(session_preview(&x->s, x->s.m->graph, &x->job, &x->layers, &x->n_layers, err), err, "%s", a->model);
     if (cli->json)
         OCT_TRY(lint_json(x, err));
+    if (a->sarif)
+        OCT_TRY(lint_sarif(a->sarif, a->model, x->l, x->s.target, &x->v, err));
     return cli->quiet ? OCT_OK : print(x, err);
 }
 

@@ -219,8 +219,9 @@ int qconvert_main(int argc, char **argv, const oct_cli_host *host)
         OPT_END,
     };
     const oct_cli_opt lint[] = { OPT_POSITIONAL("MODEL", &a.model, "ONNX model"),
-                                 OPT_FILE(0, "calib", &a.calib, "calibration table of qcalib, for the ranges of its tensors"), CHOICES, OPT_COMMON,
-                                 OPT_USUAL("calib policy target scheme json quiet"), OPT_END };
+                                 OPT_FILE(0, "calib", &a.calib, "calibration table of qcalib, for the ranges of its tensors"), CHOICES,
+                                 OPT_GROUP("Reports"), OPT_OUT(0, "sarif", &a.sarif, "write what was found as SARIF 2.1.0, for what shows it beside a change"), OPT_COMMON,
+                                 OPT_USUAL("calib policy target scheme sarif json quiet"), OPT_END };
     const oct_cli_opt explain[] = {
         OPT_POSITIONAL("MODEL", &a.model, "ONNX model"),
         OPT_POSITIONAL("NODE", &a.node, "name of a node, or of one of its outputs"),

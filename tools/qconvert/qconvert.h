@@ -12,7 +12,7 @@ typedef struct convert_args {
     const char *model, *output, *node;
     tool_data data;
     const char *calib, *policy, *target, *scheme, *format, *observer, *dump_policy, *max_drop, *metric, *sensitivity_file;
-    const char *min_agreement, *target_size;
+    const char *min_agreement, *target_size, *sarif;
     double target_bits, min_sqnr, time_limit;
     int64_t trials;
     oct_metric_command command;    /* --metric-cmd; command NULL: none */

@@ -56,7 +56,7 @@ static oct_status name_output(session *s, oct_err *err)
 static oct_status check_outputs(session *s, oct_err *err)
 {
     const convert_args *a = s->a;
-    const char *out[] = { a->dry_run || a->no_save ? NULL : s->output, a->dump_policy, s->cli->json };
+    const char *out[] = { a->dry_run || a->no_save ? NULL : s->output, a->dump_policy, s->cli->json, a->sarif };
     const char *in[] = { a->model, a->calib, a->policy, a->data.labels, target_file(a), a->sensitivity_file };
     for (size_t i = 0; i < OCT_COUNT(out); i++) {
         OCT_TRY(tool_check_output(out[i], in, OCT_COUNT(in), err));

@@ -1,0 +1,12 @@
+/* tools/qconvert/lint.h -- the reports of qconvert lint. */
+#ifndef OCT_TOOLS_QCONVERT_LINT_H
+#define OCT_TOOLS_QCONVERT_LINT_H
+
+#include "qconvert/qconvert.h"
+
+#include "quant/examine.h"
+
+/* sarif.c: what was found in the model `model` for the target t, as SARIF 2.1.0, into a file. */
+oct_status lint_sarif(const char *file, const char *model, const oct_lint *l, const oct_target *t, const oct_lint_verdict *v, oct_err *err);
+
+#endif
