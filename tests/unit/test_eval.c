@@ -440,7 +440,7 @@ static void check_own_errors(float by)
     GOOD(oct_eval_inputs(m, 2, arena, &feed, &n_feed, err));
     GOOD(ev_layers_create(m, 2, NULL, feed, n_feed, &l, err));
     for (int k = 0; k < 2; k++) /* sums of two equal samples */
-        GOOD(ev_layers_feed(l, &in, 1, 1, err));
+        GOOD(ev_layers_feed(l, (const oct_array *const[]){ &in, &in }, 1, 1, err));
     GOOD(ev_layers_result(l, 1, arena, &list, &n, err));
     assert_int_equal(n, 4);
     const oct_eval_layer *a = find_layer(list, n, "sum"), *b = find_layer(list, n, "b"), *c = find_layer(list, n, "c");
@@ -621,7 +621,7 @@ static void layers_of_bodies(void **state)
     GOOD(oct_eval_inputs(m, 2, arena, &feed, &n_feed, err));
     GOOD(ev_layers_create(m, 2, NULL, feed, n_feed, &l, err));
     for (int k = 0; k < 2; k++)
-        GOOD(ev_layers_feed(l, &in, 1, 1, err));
+        GOOD(ev_layers_feed(l, (const oct_array *const[]){ &in, &in }, 1, 1, err));
     GOOD(ev_layers_result(l, 1, arena, &list, &n, err));
     assert_int_equal(n, 3);
     const oct_eval_layer *twice = find_layer(list, n, "twice"), *next = find_layer(list, n, "next");
