@@ -10,7 +10,9 @@
 #include "base/pool.h"
 #include "base/progress.h"
 #include "data/data.h"
+#include "eval/costs.h"
 #include "eval/input_fit.h"
+#include "eval/layer_pairs.h"
 #include "eval/metric_command.h"
 #include "eval/metric.h"
 #include "graph/graph.h"
@@ -75,17 +77,6 @@ typedef struct oct_eval_output {
     double cosine, max_abs;
 } oct_eval_output;
 
-/* A value that both models compute. */
-typedef struct oct_eval_layer {
-    const char *value;  /* its name */
-    const char *name;   /* of the node that computes it in this model; the value's when it has none */
-    const char *op, *scheme;
-    oct_error error;    /* over layer_samples, of everything before it too */
-    double sqnr_db;     /* of it */
-    double own_sqnr_db; /* of the layer alone: with inputs as the float model's, as far as their parameters can hold these */
-    bool has_own;       /* known, as the model does not run in stages */
-} oct_eval_layer;
-
 typedef struct oct_eval_latency {
     double median, q1, q3; /* seconds for one sample */
     int runs;              /* 0: not timed */
@@ -128,6 +119,8 @@ typedef struct oct_eval_model_result {
     size_t integer_steps, weighted_steps; /* weighted: layers with constant weights; integer: those that run as int8 */
     oct_eval_step *steps;
     size_t n_steps;
+    oct_eval_cost_row *costs; /* with oct_eval_options.profile, of all models but the first: in the order of the float model's run */
+    size_t n_costs;
     oct_input_fit *fit;     /* its quantized inputs, and the values they were fed */
     size_t n_fit;
     bool batch_scales;      /* it quantized several samples with scales that they share */
@@ -142,6 +135,7 @@ typedef struct oct_eval_result {
     int threads;
     double seconds;  /* that it took in all */
     const char *isa; /* set by the caller, for the report; may be NULL */
+    oct_eval_machine machine; /* measured where models are profiled */
 } oct_eval_result;
 
 /* Runs all models over all samples of src (opened for oct_eval_inputs of the same graphs). *r is to be released with

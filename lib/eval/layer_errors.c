@@ -398,6 +398,12 @@ oct_status ev_layers_feed(ev_layers *l, const oct_array *const *arrays, int64_t 
 
 /* ---- the list ---- */
 
+const char *oct_pair_word(oct_pair_how how)
+{
+    static const char *const words[] = { "name", "structure", "weights" };
+    return words[how];
+}
+
 static int worst_first(const void *x, const void *y)
 {
     const oct_eval_layer *a = x, *b = y;
@@ -432,7 +438,8 @@ oct_status ev_layers_result(const ev_layers *l, size_t k, oct_arena *arena, oct_
             continue;
         const oct_node *node = computing_node(at.g, at.value);
         oct_eval_layer *e = &list[n++];
-        *e = (oct_eval_layer){ .value = l->tap[i], .scheme = s->scheme[i], .error = s->error[i] };
+        *e = (oct_eval_layer){ .value = l->tap[i], .other = l->tap[i], .order = i, .scheme = s->scheme[i], .error = s->error[i], .range = { .scale = NAN, .lo = NAN, .hi = NAN },
+                               .clipped = NAN, .saturated = NAN, .used = NAN };
         e->name = node && node->name[0] ? node->name : e->value;
         if (*where && !(e->name = oct_arena_printf(arena, "%s%s", where, e->name)))
             return oct_nomem(err);
