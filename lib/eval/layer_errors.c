@@ -398,12 +398,6 @@ oct_status ev_layers_feed(ev_layers *l, const oct_array *const *arrays, int64_t 
 
 /* ---- the list ---- */
 
-const char *oct_pair_word(oct_pair_how how)
-{
-    static const char *const words[] = { "name", "structure", "weights" };
-    return words[how];
-}
-
 static int worst_first(const void *x, const void *y)
 {
     const oct_eval_layer *a = x, *b = y;

@@ -1,0 +1,190 @@
+/* What stands at the sides of a pair of values: what leaves a value as it is, and clamps and affine functions that one of two models has alone. */
+#include "eval/pairs_int.h"
+
+#include "ops/core/quantized.h"
+#include "ops/traits.h"
+
+#include <string.h>
+
+enum { MOST_ADVANCES = 6 };
+
+/* ---- one node ---- */
+
+static bool is_data(const oct_graph *g, int v)
+{
+    return v >= 0 && !oct_value_is_constant(&g->value[v]);
+}
+
+static bool same_shape(const oct_shape *a, const oct_shape *b)
+{
+    if (a->rank < 0 || a->rank != b->rank)
+        return false;
+    for (int i = 0; i < a->rank; i++)
+        if (a->d[i].n != b->d[i].n || (a->d[i].n < 0 && a->d[i].sym != b->d[i].sym && (!a->d[i].sym || !b->d[i].sym || strcmp(a->d[i].sym, b->d[i].sym) != 0)))
+            return false;
+    return true;
+}
+
+static bool is_real(oct_dtype t)
+{
+    return t == OCT_F32 || t == OCT_F16 || t == OCT_BF16 || t == OCT_F64;
+}
+
+/* Whether output 0 of a node is its input 0, but for rounding: the same elements in the same place. */
+bool pair_is_same(const oct_graph *g, int node)
+{
+    const oct_node *n = &g->node[node];
+    const oct_op *op = oct_op_of(g, node);
+    if (n->n_in < 1 || n->in[0] < 0 || n->n_out < 1 || n->out[0] < 0)
+        return false;
+    if (oct_border_of(g, n) != OCT_NO_BORDER)
+        return true;
+    const oct_value *x = &g->value[n->in[0]], *y = &g->value[n->out[0]];
+    return op && (op->is_qdq || (op->converts && is_real(x->dtype) && is_real(y->dtype)) || (op->alias && same_shape(&x->shape, &y->shape)));
+}
+
+int pair_data_inputs(const oct_graph *g, const oct_node *n, int in[PAIR_HOPS])
+{
+    int count = 0;
+    for (int k = 0; k < n->n_in; k++)
+        if (is_data(g, n->in[k]) && count++ < PAIR_HOPS)
+            in[count - 1] = n->in[k];
+    return count;
+}
+
+static bool is_product(const oct_op *op)
+{
+    return op && op->quant == OCT_QUANT_WEIGHTED;
+}
+
+bool pair_same_operator(const pair_search *s, int f, int q)
+{
+    const oct_node *a = &s->g[PAIR_REAL]->node[f], *b = &s->g[PAIR_OTHER]->node[q];
+    const oct_op *x = oct_op_of(s->g[PAIR_REAL], f), *y = oct_op_of(s->g[PAIR_OTHER], q);
+    float lo, hi;
+    if (strcmp(a->op, b->op) == 0)
+        return true;
+    if (is_product(x) && is_product(y))
+        return x->weights.kernel == y->weights.kernel;
+    return oct_op_clamp(s->g[PAIR_REAL], f, &lo, &hi) && oct_op_clamp(s->g[PAIR_OTHER], q, &lo, &hi);
+}
+
+/* ---- behind a node ---- */
+
+typedef enum behind {
+    NOTHING = 0, CLAMP = 1, AFFINE = 2, OTHER = 4
+} behind;
+
+static behind kind_of(const oct_graph *g, int node)
+{
+    float lo, hi;
+    const oct_op *op = oct_op_of(g, node);
+    const oct_node *n = &g->node[node];
+    int in[PAIR_HOPS];
+    if (!op || n->n_out < 1 || n->out[0] < 0 || pair_data_inputs(g, n, in) != 1)
+        return OTHER;
+    if (oct_op_clamp(g, node, &lo, &hi))
+        return CLAMP;
+    if (n->n_in < 2 || !same_shape(&g->value[in[0]].shape, &g->value[n->out[0]].shape))
+        return OTHER;
+    return op->quant == OCT_QUANT_ARITH || op->adds || op->multiplies || strcmp(n->op, "BatchNormalization") == 0 ? AFFINE : OTHER;
+}
+
+/* The kinds of all that reads a value, by bits, beyond what leaves it as it is. */
+static unsigned kinds_behind(const oct_graph *g, int value, int hops)
+{
+    unsigned kinds = 0;
+    for (size_t i = 0; i < g->value[value].n_uses; i++) {
+        const oct_use *u = &g->value[value].uses[i];
+        const bool same = u->slot == 0 && pair_is_same(g, u->node);
+        kinds |= same && hops < PAIR_HOPS ? kinds_behind(g, g->node[u->node].out[0], hops + 1) : same ? 0 : (unsigned)kind_of(g, u->node);
+    }
+    return kinds;
+}
+
+/* The one node that reads a value, if it is a clamp or affine: its kind and its result. */
+static behind next_behind(const oct_graph *g, int value, int *result)
+{
+    for (int hops = 0; hops < PAIR_HOPS && oct_value_used_once(&g->value[value]); hops++) {
+        const oct_use *u = &g->value[value].uses[0];
+        if (u->slot < 0 || g->node[u->node].n_out < 1 || g->node[u->node].out[0] < 0)
+            return NOTHING;
+        *result = g->node[u->node].out[0];
+        if (u->slot || !pair_is_same(g, u->node)) {
+            const behind kind = kind_of(g, u->node);
+            return kind == OTHER ? NOTHING : kind;
+        }
+        value = *result;
+    }
+    return NOTHING;
+}
+
+/* Whether some operator reads both values, or nothing reads either. */
+static bool read_alike(const pair_search *s, int real, int other)
+{
+    const oct_value *x = &s->g[PAIR_REAL]->value[real], *y = &s->g[PAIR_OTHER]->value[other];
+    if (x->n_uses == 0 || y->n_uses == 0)
+        return x->n_uses == y->n_uses;
+    for (size_t i = 0; i < x->n_uses; i++) {
+        if (x->uses[i].slot == 0 && pair_is_same(s->g[PAIR_REAL], x->uses[i].node) && read_alike(s, s->g[PAIR_REAL]->node[x->uses[i].node].out[0], other))
+            return true;
+        for (size_t k = 0; k < y->n_uses; k++)
+            if (y->uses[k].slot == 0 && pair_is_same(s->g[PAIR_OTHER], y->uses[k].node)
+                    ? read_alike(s, real, s->g[PAIR_OTHER]->node[y->uses[k].node].out[0])
+                    : pair_same_operator(s, x->uses[i].node, y->uses[k].node))
+                return true;
+    }
+    return false;
+}
+
+void pair_advance(const pair_search *s, int *real, int *other)
+{
+    int f = *real, q = *other, next;
+    for (int i = 0; i < MOST_ADVANCES; i++) {
+        const behind kf = next_behind(s->g[PAIR_REAL], f, &next);
+        if (kf && !(kinds_behind(s->g[PAIR_OTHER], q, 0) & (unsigned)kf)) {
+            f = next;
+            continue;
+        }
+        const behind kq = next_behind(s->g[PAIR_OTHER], q, &next);
+        if (!kq || (kinds_behind(s->g[PAIR_REAL], f, 0) & (unsigned)kq))
+            break;
+        q = next;
+    }
+    if ((f == *real && q == *other) || !read_alike(s, f, q))
+        return;
+    *real = f;
+    *other = q;
+}
+
+int pair_layer_of(const pair_search *s, int k, int value)
+{
+    const oct_graph *g = s->g[k];
+    for (int hops = 0; hops < PAIR_HOPS; hops++) {
+        const int p = g->value[value].producer;
+        int in[PAIR_HOPS];
+        if (p < 0)
+            return -1;
+        const behind kind = pair_is_same(g, p) ? CLAMP : kind_of(g, p);
+        if (kind == OTHER)
+            return p;
+        pair_data_inputs(g, &g->node[p], in);
+        if (g->value[in[0]].producer < 0)
+            return p;
+        value = in[0];
+    }
+    return -1;
+}
+
+bool pair_alike(const pair_search *s, int real, int other)
+{
+    const int f = pair_layer_of(s, PAIR_REAL, real), q = pair_layer_of(s, PAIR_OTHER, other);
+    const oct_shape *x = &s->g[PAIR_REAL]->value[real].shape, *y = &s->g[PAIR_OTHER]->value[other].shape;
+    if (x->rank >= 0 && y->rank >= 0 && x->rank != y->rank)
+        return false;
+    for (int i = 0; i < x->rank && i < y->rank; i++)
+        if (x->d[i].n >= 0 && y->d[i].n >= 0 && x->d[i].n != y->d[i].n)
+            return false;
+    return f < 0 || q < 0 || pair_same_operator(s, f, q) || !oct_op_of(s->g[PAIR_OTHER], q) || !oct_op_of(s->g[PAIR_REAL], f);
+}
+
