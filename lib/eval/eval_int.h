@@ -3,6 +3,7 @@
 #define OCT_EVAL_EVAL_INT_H
 
 #include "eval/eval.h"
+#include "observers/stats.h"
 #include "runtime/runner.h"
 
 /* A buffer of floats that grows. */
@@ -25,6 +26,36 @@ oct_status ev_layers_feed(ev_layers *l, const oct_array *const *arrays, int64_t 
 /* Layers of models[k], worst first, in arena. */
 oct_status ev_layers_result(const ev_layers *l, size_t k, oct_arena *arena, oct_eval_layer **layers, size_t *n_layers,
                             oct_err *err);
+
+/* ---- layer_values.c: what values take, and codes make of them ---- */
+
+oct_eval_range ev_range_of(const oct_quant *q); /* NULL: of what is not quantized */
+
+/* Codes of a value, from the smallest on, over all that was fed. */
+enum { EV_CODES = 256 };
+typedef struct ev_codes {
+    bool known;           /* range is */
+    oct_eval_range range;
+    uint64_t n, clipped, saturated;
+    bool seen[EV_CODES];
+} ev_codes;
+/* real, here: f32[n], the float model's values and those of the quantized one. */
+void ev_codes_add(ev_codes *c, const float *real, const float *here, size_t n);
+double ev_codes_used(const ev_codes *c);
+
+/* The extremes of each channel. */
+typedef struct ev_channels {
+    int64_t n;
+    int axis;
+    float *lo, *hi; /* [n]; NULL: none yet, or too many */
+    bool unsteady;  /* n is not always the same */
+} ev_channels;
+/* The first n elements x, in C order, of a tensor. */
+oct_status ev_channels_add(ev_channels *c, oct_arena *a, const oct_operand *t, const float *x, size_t n, oct_err *err);
+bool ev_channels_known(const ev_channels *real, const ev_channels *here);
+int64_t ev_channels_dead(const ev_channels *real, const ev_channels *here);
+
+void ev_histogram_of(const oct_stats *s, const oct_eval_range *r, oct_eval_histogram *h);
 
 /* ---- latency.c ---- */
 

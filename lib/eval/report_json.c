@@ -4,6 +4,7 @@
 #include "base/json.h"
 
 #include <math.h>
+#include <stddef.h>
 
 static void open_report(oct_json *j, const char *schema)
 {
@@ -92,6 +93,69 @@ static void put_own(oct_json *j, double db)
         oct_json_bool(j, "own_exact", true);
 }
 
+/* How the value is quantized, and what that leaves of the float model's values. */
+static void put_range(oct_json *j, const oct_eval_layer *l)
+{
+    const oct_eval_range *r = &l->range;
+    if (r->dtype == OCT_UNDEFINED) {
+        oct_json_null(j, "range");
+        return;
+    }
+    oct_json_open(j, "range", '{');
+    oct_json_str(j, "type", oct_dtype_name(r->dtype));
+    oct_json_num(j, "scale", r->scale);
+    oct_json_int(j, "zero_point", r->zero);
+    oct_json_num(j, "lo", r->lo);
+    oct_json_num(j, "hi", r->hi);
+    oct_json_num(j, "clipped", l->clipped);
+    oct_json_num(j, "saturated", l->saturated);
+    oct_json_num(j, "codes_used", l->used);
+    oct_json_close(j);
+}
+
+static void put_histogram(oct_json *j, const oct_eval_histogram *h)
+{
+    oct_json_open(j, "histogram", '{');
+    oct_json_int(j, "values", (int64_t)h->n);
+    oct_json_num(j, "min", h->min);
+    oct_json_num(j, "max", h->max);
+    oct_json_num(j, "lo", h->lo);
+    oct_json_num(j, "hi", h->hi);
+    oct_json_int(j, "below", (int64_t)h->below);
+    oct_json_int(j, "above", (int64_t)h->above);
+    oct_json_open(j, "bins", '[');
+    for (int i = 0; i < OCT_LAYER_BINS; i++)
+        oct_json_int(j, NULL, (int64_t)h->bin[i]);
+    oct_json_close(j);
+    oct_json_close(j);
+}
+
+static void put_channel_numbers(oct_json *j, const char *key, const oct_eval_weights *w, size_t member)
+{
+    oct_json_open(j, key, '[');
+    for (size_t i = 0; i < w->n_channel; i++)
+        oct_json_num(j, NULL, *(const double *)((const char *)&w->channel[i] + member));
+    oct_json_close(j);
+}
+
+static void put_weights(oct_json *j, const oct_eval_weights *w)
+{
+    oct_json_open(j, "weights", '{');
+    oct_json_str(j, "name", w->name);
+    oct_json_str(j, "type", oct_dtype_name(w->dtype));
+    oct_json_int(j, "count", w->count);
+    oct_json_bool(j, "per_channel", w->per_channel);
+    oct_json_int(j, "block", w->block);
+    put_db(j, "sqnr_db", w->sqnr_db);
+    oct_json_num(j, "clipped", w->clipped);
+    oct_json_open(j, "channels", '{');
+    put_channel_numbers(j, "sqnr_db", w, offsetof(oct_eval_channel, sqnr_db));
+    put_channel_numbers(j, "scale", w, offsetof(oct_eval_channel, scale));
+    put_channel_numbers(j, "clipped", w, offsetof(oct_eval_channel, clipped));
+    oct_json_close(j);
+    oct_json_close(j);
+}
+
 static void put_layer(oct_json *j, const void *row)
 {
     const oct_eval_layer *l = row;
@@ -102,11 +166,29 @@ static void put_layer(oct_json *j, const void *row)
     if (l->has_own)
         put_own(j, l->own_sqnr_db);
     oct_json_str(j, "value", l->value);
+    oct_json_str(j, "other", l->other);
+    oct_json_str(j, "paired_by", oct_pair_word(l->how));
+    oct_json_int(j, "order", (int64_t)l->order);
 }
 
-static void put_layers(oct_json *j, const oct_eval_model_result *m)
+static void put_whole_layer(oct_json *j, const void *row)
 {
-    oct_json_rows(j, "layers", m->layers, m->n_layers, sizeof *m->layers, put_layer);
+    const oct_eval_layer *l = row;
+    put_layer(j, row);
+    put_range(j, l);
+    if (l->channels) {
+        oct_json_int(j, "channels", l->channels);
+        oct_json_int(j, "dead_channels", l->dead);
+    }
+    if (l->histogram.n)
+        put_histogram(j, &l->histogram);
+    if (l->weights.name)
+        put_weights(j, &l->weights);
+}
+
+static void put_layers(oct_json *j, const oct_eval_model_result *m, bool whole)
+{
+    oct_json_rows(j, "layers", m->layers, m->n_layers, sizeof *m->layers, whole ? put_whole_layer : put_layer);
 }
 
 static void put_step(oct_json *j, const void *row)
@@ -160,7 +242,7 @@ static void put_model(oct_json *j, const char *key, const oct_eval_result *r, si
         oct_json_rows(j, "outputs", m->outputs, r->n_outputs, sizeof *m->outputs, put_output);
     if (whole && k > 0) {
         put_comparison(j, r, m);
-        put_layers(j, m);
+        put_layers(j, m, true);
     }
     if (m->n_fit)
         oct_json_rows(j, "inputs", m->fit, m->n_fit, sizeof *m->fit, put_fit);
@@ -270,7 +352,7 @@ void oct_report_json(const oct_eval_result *r, const oct_report_context *c, oct_
     if (r->n_models > 1) {
         put_model(j, "quant", r, 1, false);
         put_comparison(j, r, &r->models[1]);
-        put_layers(j, &r->models[1]);
+        put_layers(j, &r->models[1], false);
     } else {
         oct_json_null(j, "quant");
     }
