@@ -248,7 +248,7 @@ static oct_status create_side(ev_layers *l, ev_side *s, oct_pool *pool, const oc
         while (k < s->pairs.n && s->pairs.pair[k].order < l->order[i])
             k++;
         s->pair[i] = k < s->pairs.n && s->pairs.pair[k].order == l->order[i] ? &s->pairs.pair[k] : NULL;
-        s->name[i] = s == l->side ? l->tap[i] : s->pair[i] ? s->pair[i]->other : NULL;
+        s->name[i] = s == l->side ? l->tap[i] : s->pair[i] ? s->pair[i]->shown : NULL;
         if (s->name[i])
             s->shows[s->n_shows++] = s->name[i];
     }

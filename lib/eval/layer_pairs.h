@@ -40,7 +40,7 @@ typedef struct oct_eval_histogram {
 typedef struct oct_eval_channel {
     double scale;   /* NaN: several, as of weights in blocks */
     double sqnr_db; /* INFINITY: equal */
-    double clipped; /* share of the float weights that lie beyond the ends of its codes */
+    double clipped; /* share of the float weights that saturate; NaN: in blocks */
 } oct_eval_channel;
 
 typedef struct oct_eval_weights {
@@ -68,8 +68,8 @@ typedef struct oct_eval_layer {
     bool has_own;       /* known, as the model does not run in stages */
     oct_eval_range range;
     oct_eval_histogram histogram;
-    double clipped;     /* share of the float model's values beyond the range; NaN: it has none */
-    double saturated;   /* share of elements at the smallest or the largest code whose float value lies beyond the range; NaN: it has none */
+    double clipped;     /* share of the float model's values that saturate: beyond the range by more than the half step that rounding bridges; NaN: no range */
+    double saturated;   /* share of elements at the smallest or the largest code whose float value saturates; NaN: no range */
     double used;        /* share of the codes that were seen at least once; NaN: no range, or codes of 16 bits and more */
     int64_t channels;   /* of dimension 1, or of the last of two and less; 0: not told apart */
     int64_t dead;       /* of these: all values are one here, but not in the float model */

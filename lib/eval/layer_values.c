@@ -33,7 +33,7 @@ static void count_codes(ev_codes *c, const void *codes, const float *real, size_
 {
     int32_t lo, hi;
     const oct_dtype t = c->range.dtype;
-    const float least = (float)c->range.lo, most = (float)c->range.hi;
+    const float half = (float)c->range.scale / 2, least = (float)c->range.lo - half, most = (float)c->range.hi + half;
     oct_quant_limits(t, &lo, &hi);
     for (size_t i = 0; i < n; i++) {
         const int32_t q = t == OCT_U8   ? ((const uint8_t *)codes)[i]

@@ -101,7 +101,7 @@ static bool relate(const pair_search *s, int u, int v, pair_way *net)
                 net->at[i] = j;
     }
     if (is_trivial(net))
-        net->rank = 0;
+        *net = (pair_way){ 0 };
     return true;
 }
 

@@ -120,7 +120,8 @@ static void compare_channel(const reals *f, const reals *q, int64_t group, int64
         if (!ends)
             continue;
         const size_t c = scale_of(q->q, q->q->qvals, at);
-        e->clipped += x < (float)(lo - q->q->zp[c]) * q->q->scale[c] || x > (float)(hi - q->q->zp[c]) * q->q->scale[c];
+        const float half = q->q->scale[c] / 2;
+        e->clipped += x < (float)(lo - q->q->zp[c]) * q->q->scale[c] - half || x > (float)(hi - q->q->zp[c]) * q->q->scale[c] + half;
     }
 }
 

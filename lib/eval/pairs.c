@@ -66,15 +66,17 @@ typedef struct finder {
     const oct_graph *spelled[2];
     const int *now[2]; /* by value of `spelled`: that of s.g with the same numbers */
     int *back[2];      /* by value of s.g: the one of `spelled` that is looked at for it, or -1 */
+    bool *weighed;     /* by node of s.g[PAIR_OTHER]: a pair has its weights */
     bool walks;        /* both graphs have been read */
 } finder;
 
-/* How well a spelled value stands for the numbers that it holds: what a layer leaves is better than what a quantizer makes of it. */
+/* How well a spelled value stands for the numbers that it holds: what a layer leaves is better than codes, and these are better than what is made of them
+ * for readers, as a runtime on integers never makes it. */
 static int rank_of(const oct_graph *g, int v)
 {
     const int p = g->value[v].producer;
     const oct_op *op = p >= 0 ? oct_op_of(g, p) : NULL;
-    return p < 0 ? 0 : op && op->is_qdq ? strcmp(op->type, oct_op_between(false)->type) == 0 : 2;
+    return p < 0 ? 0 : op && op->is_qdq ? 1 + (strcmp(op->type, oct_op_between(true)->type) == 0) : 3;
 }
 
 static oct_status read_graph(finder *f, int k, oct_graph **read, oct_err *err)
@@ -143,7 +145,8 @@ static oct_status search(finder *f, oct_err *err)
 {
     f->s.way = oct_arena_calloc(f->s.arena, f->s.g[PAIR_REAL]->n_value + 1, sizeof *f->s.way);
     f->s.how = oct_arena_calloc(f->s.arena, f->s.g[PAIR_REAL]->n_value + 1, sizeof *f->s.how);
-    if (!f->s.way || !f->s.how)
+    f->weighed = oct_arena_calloc(f->s.arena, f->s.g[PAIR_OTHER]->n_node + 1, sizeof *f->weighed);
+    if (!f->s.way || !f->s.how || !f->weighed)
         return oct_nomem(err);
     join_inputs(f);
     join_names(f);
@@ -170,32 +173,38 @@ static oct_status put(listing *l, const oct_pair *pair, oct_err *err)
     return OCT_OK;
 }
 
-/* The quantization with which a value is read: its own, or that of what all its readers round it to. */
-static const oct_quant *read_as(const oct_graph *g, int v)
+/* What all readers of a value read: itself, or what each of them rounds it to alike. */
+static int read_as(const oct_graph *g, int v)
 {
-    const oct_quant *q = g->value[v].quant;
-    for (size_t i = 0; i < g->value[v].n_uses && !g->value[v].quant; i++) {
+    int as = v;
+    for (size_t i = 0; i < g->value[v].n_uses && !g->value[v].quant && !g->value[v].is_output; i++) {
         const oct_use *u = &g->value[v].uses[i];
         const oct_node *n = u->slot == 0 ? &g->node[u->node] : NULL;
-        const oct_quant *to = n && oct_border_of(g, n) == OCT_BORDER_ROUNDS ? g->value[n->out[0]].quant : NULL;
-        if (!to || (q && !oct_quant_same(q, to)))
-            return NULL;
-        q = to;
+        const int to = n && oct_border_of(g, n) == OCT_BORDER_ROUNDS ? n->out[0] : -1;
+        if (to < 0 || (as != v && !oct_quant_same(g->value[as].quant, g->value[to].quant)))
+            return v;
+        as = as == v ? to : as;
     }
-    return q && q->n > 0 ? q : NULL;
+    return as;
 }
 
 static oct_status put_outer(listing *l, int v, oct_err *err)
 {
-    const finder *f = l->f;
+    finder *f = l->f;
     const pair_search *s = &f->s;
     const int x = f->now[PAIR_REAL][v], y = x >= 0 && f->back[PAIR_REAL][x] == v ? s->mate[PAIR_REAL][x] : -1, w = y >= 0 ? f->back[PAIR_OTHER][y] : -1;
     if (w < 0 || f->spelled[PAIR_OTHER]->value[w].producer < 0 || f->spelled[PAIR_OTHER]->value[w].constant)
         return OCT_OK;
-    oct_pair p = { .value = f->spelled[PAIR_REAL]->value[v].name, .other = f->spelled[PAIR_OTHER]->value[w].name, .how = (oct_pair_how)s->how[x], .order = l->order,
-                   .rank = s->way[x].rank, .quant = read_as(s->g[PAIR_OTHER], y) };
+    const oct_value *names = f->spelled[PAIR_OTHER]->value;
+    const int as = read_as(s->g[PAIR_OTHER], y), shown = f->back[PAIR_OTHER][as], layer = pair_layer_of(s, PAIR_OTHER, y);
+    const oct_quant *q = s->g[PAIR_OTHER]->value[as].quant;
+    oct_pair p = { .value = f->spelled[PAIR_REAL]->value[v].name, .other = names[w].name, .shown = names[shown >= 0 ? shown : w].name,
+                   .how = (oct_pair_how)s->how[x], .order = l->order, .rank = s->way[x].rank, .quant = q && q->n > 0 ? q : NULL };
     memcpy(p.axes, s->way[x].at, sizeof p.axes);
-    OCT_TRY(pair_fill_weights(s, &p, x, y, err));
+    if (layer >= 0 && !f->weighed[layer])
+        OCT_TRY(pair_fill_weights(s, &p, x, y, err));
+    if (p.weights.name)
+        f->weighed[layer] = true;
     return put(l, &p, err);
 }
 
@@ -206,7 +215,8 @@ static oct_status put_named(listing *l, const oct_value *v, oct_err *err)
     const oct_place at = oct_place_of(l->f->spelled[PAIR_OTHER], v->name, NULL);
     if (at.n != 1 || oct_place_of(l->f->spelled[PAIR_REAL], v->name, NULL).n > 1)
         return OCT_OK;
-    return put(l, &(oct_pair){ .value = v->name, .other = at.g->value[at.value].name, .order = l->order }, err);
+    const char *other = at.g->value[at.value].name;
+    return put(l, &(oct_pair){ .value = v->name, .other = other, .shown = other, .order = l->order }, err);
 }
 
 static oct_status list(listing *l, const oct_graph *g, oct_err *err)
