@@ -180,22 +180,52 @@ static oct_status print_outputs(const oct_eval_result *r, const oct_eval_model_r
     return s;
 }
 
+static const char *share_text(char dst[32], double share)
+{
+    if (!(share > 0))
+        return "";
+    if (share < 5e-4)
+        return "< 0.1 %";
+    snprintf(dst, 32, "%.1f %%", 100 * share);
+    return dst;
+}
+
 static oct_status print_layers(const oct_eval_model_result *m, bool all, FILE *f, oct_err *err)
 {
     char db[32];
     size_t n = all || m->n_layers < WORST ? m->n_layers : WORST;
-    oct_table *t = oct_table_of("lllrr", (const char *[]){ "layer", "op", "scheme", "own", "SQNR" });
+    oct_table *t = oct_table_of("lllrrrrrr", (const char *[]){ "layer", "op", "scheme", "own", "SQNR", "saturated", "codes", "dead", "weights" });
     for (size_t i = 0; i < n; i++) {
+        const oct_eval_layer *l = &m->layers[i];
         oct_table_row(t);
-        oct_table_cell(t, "%s", m->layers[i].name);
-        oct_table_cell(t, "%s", m->layers[i].op);
-        oct_table_cell(t, "%s", m->layers[i].scheme);
-        oct_table_cell(t, "%s", m->layers[i].has_own ? oct_fmt_db(db, m->layers[i].own_sqnr_db) : "");
-        oct_table_cell(t, "%s", oct_fmt_db(db, m->layers[i].sqnr_db));
+        oct_table_cell(t, "%s", l->name);
+        oct_table_cell(t, "%s", l->op);
+        oct_table_cell(t, "%s", l->scheme);
+        oct_table_cell(t, "%s", l->has_own ? oct_fmt_db(db, l->own_sqnr_db) : "");
+        oct_table_cell(t, "%s", oct_fmt_db(db, l->sqnr_db));
+        oct_table_cell(t, "%s", share_text(db, l->saturated));
+        oct_table_cell(t, "%s", share_text(db, l->used));
+        if (l->dead)
+            oct_table_cell(t, "%lld of %lld", (long long)l->dead, (long long)l->channels);
+        else
+            oct_table_cell(t, "%s", "");
+        oct_table_cell(t, "%s", l->weights.name ? oct_fmt_db(db, l->weights.sqnr_db) : "");
     }
     oct_status s = oct_table_print(t, f, err);
     oct_table_destroy(t);
     return s;
+}
+
+/* What the columns are, and how the layers were found where names alone do not tell. */
+static void print_legend(const oct_eval_model_result *m, FILE *f)
+{
+    size_t by[3] = { 0 };
+    for (size_t i = 0; i < m->n_layers; i++)
+        by[m->layers[i].how]++;
+    oct_print(f, "saturated: values beyond the range; codes: the share of them that came up; dead: channels of one value here alone; weights: their SQNR\n");
+    if (by[OCT_PAIR_NAME] == m->n_layers)
+        return;
+    oct_print(f, "of %zu layers %zu were found by name, %zu by structure, %zu by weights\n", m->n_layers, by[OCT_PAIR_NAME], by[OCT_PAIR_STRUCTURE], by[OCT_PAIR_WEIGHTS]);
 }
 
 static oct_status print_steps(const oct_eval_model_result *m, bool all, FILE *f, oct_err *err)
@@ -268,6 +298,7 @@ oct_status qeval_print(const oct_eval_result *r, const oct_report_context *c, bo
         oct_print(f, "\n%s%s%s (%s samples; own: with inputs as in the float model; SQNR: with the error of everything before)\n", all_layers ? "layers" : "worst layers",
                   r->n_models > 2 ? " of " : "", r->n_models > 2 ? tool_base(m->name) : "", oct_fmt_count(count, r->layer_samples));
         OCT_TRY(print_layers(m, all_layers, f, err));
+        print_legend(m, f);
     }
     for (size_t k = 0; k < r->n_models; k++)
         if (r->models[k].n_steps) {
