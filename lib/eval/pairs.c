@@ -66,6 +66,7 @@ typedef struct finder {
     const oct_graph *spelled[2];
     const int *now[2]; /* by value of `spelled`: that of s.g with the same numbers */
     int *back[2];      /* by value of s.g: the one of `spelled` that is looked at for it, or -1 */
+    int *reals;        /* by value of s.g[PAIR_OTHER]: the one of `spelled` that is made of its codes, or -1 */
     bool *weighed;     /* by node of s.g[PAIR_OTHER]: a pair has its weights */
     bool walks;        /* both graphs have been read */
 } finder;
@@ -91,14 +92,17 @@ static oct_status read_graph(finder *f, int k, oct_graph **read, oct_err *err)
     f->s.mate[k] = oct_arena_alloc(f->s.arena, (n + 1) * sizeof **f->s.mate);
     f->back[k] = oct_arena_alloc(f->s.arena, (n + 1) * sizeof **f->back);
     f->s.taken[k] = oct_arena_calloc(f->s.arena, (*read)->n_node + 1, sizeof **f->s.taken);
-    if (!f->s.mate[k] || !f->back[k] || !f->s.taken[k])
+    f->reals = oct_arena_alloc(f->s.arena, (n + 1) * sizeof *f->reals);
+    if (!f->s.mate[k] || !f->back[k] || !f->s.taken[k] || !f->reals)
         return oct_nomem(err);
     for (size_t v = 0; v < n; v++)
-        f->s.mate[k][v] = f->back[k][v] = -1;
+        f->s.mate[k][v] = f->back[k][v] = f->reals[v] = -1;
     for (size_t v = 0; v < g->n_value; v++) {
         const int to = g->value[v].dead ? -1 : f->now[k][v];
         if (to >= 0 && (f->back[k][to] < 0 || rank_of(g, (int)v) > rank_of(g, f->back[k][to])))
             f->back[k][to] = (int)v;
+        if (to >= 0 && rank_of(g, (int)v) == 1)
+            f->reals[to] = (int)v;
     }
     return OCT_OK;
 }
@@ -188,6 +192,32 @@ static int read_as(const oct_graph *g, int v)
     return as;
 }
 
+/* Whether no node computes on a value's codes: then its reals can be other than these stand for. */
+static oct_status is_read_as_reals(const oct_graph *g, int v, bool *reals, oct_err *err)
+{
+    *reals = true;
+    for (size_t i = 0; i < g->value[v].n_uses; i++) {
+        oct_compute how = OCT_ON_QUANTIZED;
+        if (g->value[v].uses[i].slot >= 0)
+            OCT_TRY(oct_compute_of(g, g->value[v].uses[i].node, &how, err));
+        *reals &= how == OCT_ON_REALS;
+    }
+    return OCT_OK;
+}
+
+/* The spelled value that is shown for `as`, which readers of y read. */
+static oct_status choose_shown(const finder *f, int y, int as, int *shown, oct_err *err)
+{
+    const oct_graph *g = f->s.g[PAIR_OTHER];
+    const int p = g->value[as].producer;
+    bool reals = false;
+    if (p >= 0 && oct_border_of(g, &g->node[p]) == OCT_BORDER_ROUNDS && f->reals[as] >= 0)
+        OCT_TRY(is_read_as_reals(g, as, &reals, err));
+    *shown = reals ? f->reals[as] : f->back[PAIR_OTHER][as];
+    *shown = *shown >= 0 ? *shown : f->back[PAIR_OTHER][y];
+    return OCT_OK;
+}
+
 static oct_status put_outer(listing *l, int v, oct_err *err)
 {
     finder *f = l->f;
@@ -196,9 +226,11 @@ static oct_status put_outer(listing *l, int v, oct_err *err)
     if (w < 0 || f->spelled[PAIR_OTHER]->value[w].producer < 0 || f->spelled[PAIR_OTHER]->value[w].constant)
         return OCT_OK;
     const oct_value *names = f->spelled[PAIR_OTHER]->value;
-    const int as = read_as(s->g[PAIR_OTHER], y), shown = f->back[PAIR_OTHER][as], layer = pair_layer_of(s, PAIR_OTHER, y);
+    const int as = read_as(s->g[PAIR_OTHER], y), layer = pair_layer_of(s, PAIR_OTHER, y);
     const oct_quant *q = s->g[PAIR_OTHER]->value[as].quant;
-    oct_pair p = { .value = f->spelled[PAIR_REAL]->value[v].name, .other = names[w].name, .shown = names[shown >= 0 ? shown : w].name,
+    int shown;
+    OCT_TRY(choose_shown(f, y, as, &shown, err));
+    oct_pair p = { .value = f->spelled[PAIR_REAL]->value[v].name, .other = names[w].name, .shown = names[shown].name,
                    .how = (oct_pair_how)s->how[x], .order = l->order, .rank = s->way[x].rank, .quant = q && q->n > 0 ? q : NULL };
     memcpy(p.axes, s->way[x].at, sizeof p.axes);
     if (layer >= 0 && !f->weighed[layer])
