@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Checks models made for each built-in target against rules of its runtime, written down here apart from the target files.
 
-    check_targets.py [--qconvert PROGRAM] [--qeval PROGRAM] [--all] [-v]
+    check_targets.py [--qconvert PROGRAM] [--qeval PROGRAM] [--target NAME]... [--all] [--shared FOLDER] [-v]
 
-Small networks (convolutions with a residual sum, depthwise ones with a clamp, pooling with Concat and Resize, an encoder, a perceptron) are
-converted for each target; --all adds a recurrent network. Each model passes the ONNX checker. RULES has what the
-runtimes' documents and sources say of types, zero points, granularity, biases, where quantizers stand, domains and shapes.
+Small networks (convolutions with a residual sum, depthwise ones with a clamp, pooling with Concat and Resize, gates, an encoder, a perceptron) are
+converted for each target; --all adds a recurrent network, --shared the detector that is there. Each model passes the ONNX checker. RULES has what the
+runtimes' documents and sources say of types, zero points, granularity, biases, where quantizers stand, scales that are fixed or shared, domains and shapes.
 
 Models for ONNX Runtime run there, and outputs are near ours; those for OpenVINO run in OpenVINO where its package is installed: layers run on
 integers by its execution graph. Outputs of every model are near those of the float model.
@@ -21,11 +21,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
 from pylib import packages
 
 packages.need("numpy", "onnx", "onnxruntime")
+sys.path.append(str(Path(__file__).resolve().parents[1] / "generate"))  # for make_zoo
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from pylib import smallnets
+from pylib import digest_models, smallnets
 from pylib.judge import Checker, options, run_ort, sqnr
 
 WEIGHTED = {"Conv", "ConvTranspose", "Gemm", "MatMul"}
@@ -34,20 +35,26 @@ RUNS_IN_ORT = {"onnxruntime-x86", "onnxruntime-vnni", "onnxruntime-arm64", "gene
 # act: types of activations; w: of weights; middle: zero points in the middle of the type; bias: int32 or float; pc: operators whose weights may have a
 # scale per channel; output: operators with a quantizer behind each result; after: whether products may have a quantizer straight behind them;
 # readers: at most so many readers of a DequantizeLinear of activations; foreign: whether com.microsoft may be used; all: no float operator
-# between these stands without quantizers on both sides; one: operators whose inputs share a scale.
-ORT = {"act": {"uint8", "int8"}, "w": {"uint8", "int8"}, "bias": "int32", "pc": WEIGHTED, "output": {"Conv"}, "foreign": True}
+# between these stands without quantizers on both sides; one: operators whose inputs share a scale; same: operators between quantizers whose result has the
+# parameters of the input; fixed: {(operator, type): parameters} of results between quantizers; least: the smallest range of real numbers; static:
+# whether inputs must have fixed dimensions.
+MOVES = {"MaxPool", "Reshape", "Transpose", "Slice", "Squeeze", "Unsqueeze", "Flatten"}
+ORT = {"act": {"uint8", "int8"}, "w": {"uint8", "int8"}, "bias": "int32", "pc": WEIGHTED, "output": {"Conv"}, "foreign": True, "same": MOVES,
+       "fixed": {("Softmax", "uint8"): (1 / 256, 0), ("Softmax", "int8"): (1 / 256, -128)}}
 RULES = {
     "onnxruntime-x86": ORT,
     "onnxruntime-vnni": ORT,
     "onnxruntime-arm64": ORT | {"w": {"int8"}},
-    "openvino": {"act": {"uint8", "int8"}, "w": {"int8"}, "bias": "float", "pc": WEIGHTED, "foreign": False},
-    "openvino-npu": {"act": {"uint8", "int8"}, "w": {"int8"}, "bias": "float", "pc": WEIGHTED, "foreign": False, "one": {"Add", "Mul"}},
+    "openvino": {"act": {"uint8", "int8"}, "w": {"int8"}, "bias": "float", "pc": WEIGHTED, "foreign": False, "same": MOVES | {"Split"}, "one": {"Concat"}},
+    "openvino-npu": {"act": {"uint8", "int8"}, "w": {"int8"}, "bias": "float", "pc": WEIGHTED, "foreign": False, "same": MOVES | {"Split"}, "static": True,
+                     "one": {"Add", "Mul", "Sub", "Div", "Min", "Max", "Concat"}},
     "tensorrt": {"act": {"int8"}, "w": {"int8"}, "middle": True, "bias": "float", "pc": WEIGHTED, "foreign": False, "readers": 1, "residual": True,
                  "own_quantizer": True},
     "qnn": {"act": {"uint8", "uint16"}, "w": {"uint8", "int8"}, "bias": "int32", "pc": {"Conv", "ConvTranspose"},
             "output": WEIGHTED | {"Add", "Mul", "Concat", "Resize", "Softmax", "Sigmoid", "LayerNormalization", "MaxPool", "AveragePool"},
-            "foreign": True, "around": True},
-    "xnnpack": {"act": {"int8"}, "w": {"int8"}, "bias": "int32", "pc": WEIGHTED, "output": {"Conv"}, "foreign": False, "readers": 1},
+            "foreign": True, "around": True, "static": True, "least": 1e-4,
+            "fixed": {("Sigmoid", "uint16"): (1 / 65536, 0), ("Tanh", "uint16"): (1 / 32768, 32768)}},
+    "xnnpack": {"static": True, "act": {"int8"}, "w": {"int8"}, "bias": "int32", "pc": WEIGHTED, "output": {"Conv"}, "foreign": False, "readers": 1},
     "octet": ORT | {"output": set()},
     "octet-avx2": ORT | {"output": set()},
     "generic": {"act": {"uint8"}, "w": {"int8"}, "bias": "int32", "pc": {"Conv"}, "output": {"Conv", "Gemm", "MatMul"}, "foreign": False},
@@ -60,8 +67,8 @@ def fixed(shape):
     return [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)]
 
 
-def pictures(n, shape):
-    return [n.rng.standard_normal(shape).astype(np.float32) for _ in range(24)]
+def pictures(n, shape, count=24):
+    return [n.rng.standard_normal(shape).astype(np.float32) for _ in range(count)]
 
 
 def conv(n, x, ic, oc, k=3, group=1, stride=1, name=None):
@@ -79,7 +86,7 @@ def residual(path):
     x = n.node("Flatten", [n.node("GlobalAveragePool", [x])])
     x = n.node("Gemm", [x, n.const(n.weights(32, 10)), n.const(n.small(10))])
     n.save(path, fixed([1, 3, 16, 16]), [n.node("Softmax", [x])])
-    return pictures(n, (1, 3, 16, 16))
+    return pictures(n, (1, 3, 16, 16), 40)  # enough that ranges are chosen tensor by tensor, with a quantizer at the end that no layer reads
 
 
 def depthwise(path):
@@ -98,13 +105,21 @@ def pooled(path):
     n = smallnets.Net(13)
     x = n.node("Relu", [conv(n, "x", 3, 16)])
     small = n.node("MaxPool", [x], kernel_shape=[2, 2], strides=[2, 2])
-    a, b = n.node("Relu", [conv(n, small, 16, 8)]), n.node("Sigmoid", [conv(n, small, 16, 8)])
+    a, b = n.node("Relu", [conv(n, small, 16, 8)]), conv(n, small, 16, 8)
     x = n.node("Concat", [a, b], axis=1)
     x = n.node("Resize", [x, "", n.const(np.array([1, 1, 2, 2], np.float32))], mode="nearest", coordinate_transformation_mode="asymmetric",
                nearest_mode="floor")
     x = n.node("AveragePool", [n.node("Relu", [conv(n, x, 16, 16)])], kernel_shape=[2, 2], strides=[2, 2])
     n.save(path, fixed([1, 3, 16, 16]), [conv(n, x, 16, 8, k=1)])
     return pictures(n, (1, 3, 16, 16))
+
+
+def gates(path):
+    n = smallnets.Net(15)
+    x = n.node("Relu", [conv(n, "x", 3, 8)])
+    x = n.node("Mul", [n.node("Sigmoid", [conv(n, x, 8, 8)]), n.node("Tanh", [conv(n, x, 8, 8)])])
+    n.save(path, fixed([1, 3, 12, 12]), [conv(n, x, 8, 8, k=1)])
+    return pictures(n, (1, 3, 12, 12))
 
 
 def encoder(path):
@@ -115,8 +130,10 @@ def perceptron(path):
     return smallnets.perceptron(path)
 
 
-NETS = {"residual": residual, "depthwise": depthwise, "pooled": pooled, "encoder": encoder, "perceptron": perceptron}
+NETS = {"residual": residual, "depthwise": depthwise, "pooled": pooled, "gates": gates, "encoder": encoder, "perceptron": perceptron}
 MORE = {"recurrent": smallnets.recurrent}
+# Activations that a target has in 16 bits where rules ask for it.
+WIDE = {"qnn": ("--set", "any=- - u16/tensor/asym -")}
 
 
 # ---- what stands in a model
@@ -158,6 +175,38 @@ def through_clamp(m, value):
     """Where a Relu or Clip alone reads it, what that makes."""
     readers = m.readers.get(value, [])
     return readers[0].output[0] if len(readers) == 1 and readers[0].op_type in ("Relu", "Clip") else value
+
+
+def parameters(m, node):
+    """(scale, zero point, type) of a quantizer or dequantizer of one scale."""
+    zero = m.constants[node.input[2]]
+    return float(m.constants[node.input[1]]), int(zero), str(zero.dtype)
+
+
+def check_scales(c, what, m, rule):
+    """Of results between quantizers: those that are fixed, and those that are the input's."""
+    bad = {"fixed": [], "shared": [], "small": []}
+    for n in m.nodes:
+        if n.op_type == "QuantizeLinear" and parameters(m, n)[0] * (np.iinfo(parameters(m, n)[2]).max - np.iinfo(parameters(m, n)[2]).min) < rule.get("least", 0):
+            bad["small"].append(n.name)
+        source, readers = m.dequantized(n.input[0]) if n.input else None, m.readers.get(n.output[0], [])
+        if source is None or n.op_type == "QuantizeLinear" or not m.quantized(n.output[0]):
+            continue
+        for q in readers:
+            want = rule.get("fixed", {}).get((n.op_type, parameters(m, q)[2]))
+            if want and (not np.isclose(parameters(m, q)[0], want[0], rtol=1e-6, atol=0) or parameters(m, q)[1] != want[1]):
+                bad["fixed"].append((n.name, parameters(m, q)))
+            if n.op_type in rule.get("same", ()) and parameters(m, q) != parameters(m, source):
+                bad["shared"].append((n.name, parameters(m, source), parameters(m, q)))
+    for key, found in bad.items():
+        c.hold(f"{what}: {key} scales", not found, found[:3])
+
+
+def check_shapes(c, what, path, report, rule):
+    """Whether free dimensions are named where the target wants fixed ones, and only there."""
+    free = any(not d.HasField("dim_value") for v in onnx.load(path).graph.input for d in v.type.tensor_type.shape.dim)
+    named = any("fixed shapes" in w for w in report["warnings"])
+    c.hold(f"{what}: free dimensions are named", named == (free and rule.get("static", False)), report["warnings"])
 
 
 def check_quantizers(c, what, m, rule):
@@ -219,9 +268,10 @@ def check_bias(m, rule, n, scale):
     return None if (m.constants[b.input[1]] == sx * scale).all() and not m.constants[b.input[2]].any() else "the bias has another scale"
 
 
-def check_placement(c, what, m, rule):
+def check_placement(c, what, m, rule, left):
+    """left: names of layers that the report says to be float for the loss at the outputs."""
     bare, apart, sums, around = [], [], [], []
-    for n in m.nodes:
+    for n in (n for n in m.nodes if n.name not in left):
         runs = m.on_integers(n) or (rule.get("around") and n.op_type not in WEIGHTED)
         if n.op_type in rule.get("output", ()) and runs and not m.quantized(through_clamp(m, n.output[0])):
             bare.append(n.name)
@@ -241,7 +291,7 @@ def check_placement(c, what, m, rule):
     c.hold(f"{what}: quantizers before operators", not around, around[:3])
 
 
-def check_model(c, what, path, rule):
+def check_model(c, what, path, rule, left=()):
     m = Model(path)
     layers = [n for n in m.nodes if n.op_type in WEIGHTED and m.on_integers(n)]
     wrong = [(n.name, w) for n in layers if (w := check_layer(m, rule, n))]
@@ -250,7 +300,8 @@ def check_model(c, what, path, rule):
     domains = {o.domain for o in m.proto.opset_import} - {"", "ai.onnx"}
     c.hold(f"{what}: domains", rule["foreign"] or not domains, domains)
     check_quantizers(c, what, m, rule)
-    check_placement(c, what, m, rule)
+    check_scales(c, what, m, rule)
+    check_placement(c, what, m, rule, left)
     return m
 
 
@@ -278,29 +329,53 @@ def check_openvino(c, what, path, samples, ours, layers):
         c.hold(f"{what}: ours and OpenVINO's outputs", near > 25, f"{near:.1f} dB")
 
 
+def check_runs(c, what, target, path, out, samples, m, openvino):
+    """Whether ours, ONNX Runtime and OpenVINO come near the float model and each other."""
+    floats, ours = run_ort(path, samples), c.run_ours(out, samples)
+    for a, b in zip(floats, ours, strict=True):
+        c.hold(f"{what}: near float", sqnr(a, b) > 15, f"{sqnr(a, b):.1f} dB")
+    if target in RUNS_IN_ORT:
+        for a, b in zip(run_ort(out, samples), ours, strict=True):
+            c.hold(f"{what}: ours and ONNX Runtime's outputs", sqnr(a, b) > 25, f"{sqnr(a, b):.1f} dB")
+    if target == "openvino" and openvino:
+        check_openvino(c, what, out, samples, ours, sum(n.op_type in ("Conv", "Gemm") and m.on_integers(n) for n in m.nodes))
+
+
 def check_target(c, target, nets, openvino):
     for name, (path, samples, data) in nets.items():
         what, out = f"{target}: {name}", c.folder / f"{target}-{name}.onnx"
-        report = c.convert(path, out, "--target", target, "--data", data)
+        report = c.convert(path, out, "--target", target, "--data", *data)
         c.hold(f"{what}: the report names it", report["target"] == target)
+        check_shapes(c, what, path, report, RULES[target])
         if name == "recurrent" or not report["int8_layers"]:
             onnx.checker.check_model(onnx.load(out))
             continue
-        m = check_model(c, what, out, RULES[target])
-        some = samples[:4]
-        floats, ours = run_ort(path, some), c.run_ours(out, some)
-        for a, b in zip(floats, ours, strict=True):
-            c.hold(f"{what}: near float", sqnr(a, b) > 15, f"{sqnr(a, b):.1f} dB")
-        if target in RUNS_IN_ORT:
-            for a, b in zip(run_ort(out, some), ours, strict=True):
-                c.hold(f"{what}: ours and ONNX Runtime's outputs", sqnr(a, b) > 25, f"{sqnr(a, b):.1f} dB")
-        if target == "openvino" and openvino:
-            check_openvino(c, what, out, some, ours, sum(n.op_type in ("Conv", "Gemm") and m.on_integers(n) for n in m.nodes))
+        m = check_model(c, what, out, RULES[target], {p["layer"] for p in report["promotions"]})
+        if samples:
+            check_runs(c, what, target, path, out, samples[:4], m, openvino)
+
+
+def check_wide(c, target, nets):
+    """Activations of 16 bits, and their fixed scales."""
+    path, _, data = nets["gates"]
+    out = c.folder / f"{target}-wide.onnx"
+    c.convert(path, out, "--target", target, "--data", *data, *WIDE[target])
+    m = check_model(c, f"{target}: 16 bits", out, RULES[target])
+    wide = {n.op_type for n in m.nodes if m.quantized(n.output[0]) and parameters(m, m.readers[n.output[0]][0])[2] == "uint16"}
+    c.hold(f"{target}: results in 16 bits", {"Sigmoid", "Tanh"} <= wide, wide)
+
+
+def detector(shared, folder):
+    """The detector among the trained models, with samples; its batch is fixed."""
+    for m in digest_models.trained(folder, shared, lambda name: "nanodet" in name):
+        yield m.path.stem, (m.path, None, (m.data, *m.options))
 
 
 def main():
     parser = options(__doc__)
     parser.add_argument("--all", action="store_true", help="all networks")
+    parser.add_argument("--shared", type=Path)
+    parser.add_argument("--target", action="append", choices=RULES)
     args = parser.parse_args()
     try:
         import openvino
@@ -314,9 +389,12 @@ def main():
             path, data = c.folder / f"{name}.onnx", c.folder / f"{name}.npy"
             samples = make(path)
             np.save(data, np.stack(samples))
-            nets[name] = path, samples, data
-        for target in RULES:
+            nets[name] = path, samples, (data,)
+        nets |= dict(detector(args.shared, c.folder)) if args.shared else {}
+        for target in args.target or RULES:
             check_target(c, target, nets, openvino)
+            if target in WIDE:
+                check_wide(c, target, nets)
         return c.finish()
 
 
