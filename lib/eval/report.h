@@ -21,6 +21,7 @@ typedef struct oct_report_context {
     size_t n_gates;
     const char *const *bad;   /* messages of samples that were skipped */
     size_t n_bad;
+    const struct oct_page_notes *page; /* of the HTML report alone (page.h) */
 } oct_report_context;
 
 void oct_report_json(const oct_eval_result *r, const oct_report_context *c, oct_buf *out);
@@ -30,7 +31,8 @@ void oct_report_junit(const oct_eval_result *r, const oct_report_context *c, oct
 /* Markdown for the summary of a job: for each quantized model, or the only one, a table of measurements and one of gates with marks. Names are
  * escaped. */
 void oct_report_markdown(const oct_eval_result *r, const oct_report_context *c, oct_buf *out);
-/* One page, complete in itself: no scripts, no links; light and dark. */
+/* One page, complete in itself: nothing is fetched. It can be read without its script, which sorts and filters; light and dark. Memory that fails is
+ * told by out->failed. */
 void oct_report_html(const oct_eval_result *r, const oct_report_context *c, oct_buf *out);
 
 /* "0.40 points worse (95 %: -0.20 to 1.00, n = 400), within noise", for people. The interval is of what the word says and so holds
