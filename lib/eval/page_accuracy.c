@@ -1,0 +1,189 @@
+/* Metrics with their paired intervals, and gates. */
+#include "eval/page_int.h"
+
+#include <math.h>
+#include <string.h>
+
+/* What a strip shows of a score: the change from float, in the units in which it is printed. */
+typedef struct strip {
+    double lo, hi; /* of the drawing */
+    double unit;
+    bool flip;     /* a drop is a fall of the value */
+    const char *of; /* unit behind a number */
+} strip;
+
+static double change(const strip *s, double drop)
+{
+    return (s->flip ? -drop : drop) * s->unit + 0.0;
+}
+
+static double place(const strip *s, double v)
+{
+    return 2 + 96 * (v - s->lo) / (s->hi - s->lo);
+}
+
+/* The limit of a gate on this score, as a drop; NaN: there is none. */
+static double limit_of(const ev_page *p, size_t k, size_t i)
+{
+    for (size_t g = 0; g < p->c->n_gates; g++) {
+        const oct_gate_result *x = &p->c->gates[g];
+        if (x->model != k || x->score != &p->r->models[k].scores[i] || x->subject)
+            continue;
+        if (x->gate->kind == OCT_GATE_DROP)
+            return x->limit;
+        if (x->gate->kind == OCT_GATE_AGREEMENT)
+            return x->score->reference - x->limit;
+    }
+    return NAN;
+}
+
+static void widen(strip *s, double v)
+{
+    s->lo = v < s->lo ? v : s->lo;
+    s->hi = v > s->hi ? v : s->hi;
+}
+
+/* One scale for all models. False: nothing has an interval. */
+static bool make_strip(const ev_page *p, size_t i, strip *s)
+{
+    const oct_metric *m = p->r->models[0].scores[i].metric;
+    bool any = false;
+    *s = (strip){ .unit = m->kind == OCT_METRIC_PROPORTION ? 100 : 1, .flip = m->larger_is_better, .of = m->kind == OCT_METRIC_PROPORTION ? " points" : "" };
+    for (size_t k = 1; k < p->r->n_models; k++) {
+        const oct_eval_score *x = &p->r->models[k].scores[i];
+        const double limit = limit_of(p, k, i);
+        if (isnan(x->lo) || isinf(x->lo) || isinf(x->hi) || isnan(x->hi) || !isfinite(x->drop))
+            continue;
+        any = true;
+        widen(s, change(s, x->lo));
+        widen(s, change(s, x->hi));
+        widen(s, change(s, x->drop));
+        if (isfinite(limit))
+            widen(s, change(s, limit));
+    }
+    const double room = (s->hi - s->lo) * 0.06;
+    s->lo -= room;
+    s->hi += room;
+    return any && s->hi > s->lo;
+}
+
+static void put_strip(const ev_page *p, const strip *s, size_t k, size_t i)
+{
+    const oct_eval_score *x = &p->r->models[k].scores[i];
+    const double limit = limit_of(p, k, i);
+    if (isnan(x->lo) || !isfinite(x->drop)) {
+        oct_buf_puts(p->b, "<td class=\"strip none\"></td>");
+        return;
+    }
+    const double lo = place(s, change(s, s->flip ? x->hi : x->lo)), hi = place(s, change(s, s->flip ? x->lo : x->hi));
+    oct_buf_printf(p->b, "<td class=\"strip\"><svg height=\"28\" role=\"img\" aria-label=\"%.3g, 95 %% interval %.3g to %.3g%s\">"
+                         "<line x1=\"2%%\" x2=\"98%%\" y1=\"14\" y2=\"14\"/><line class=\"zero\" x1=\"%.2f%%\" x2=\"%.2f%%\" y1=\"3\" y2=\"25\"/>",
+                   change(s, x->drop), change(s, s->flip ? x->hi : x->lo), change(s, s->flip ? x->lo : x->hi), s->of, place(s, 0), place(s, 0));
+    if (isfinite(limit))
+        oct_buf_printf(p->b, "<line class=\"limit\" x1=\"%.2f%%\" x2=\"%.2f%%\" y1=\"1\" y2=\"27\"/>", place(s, change(s, limit)), place(s, change(s, limit)));
+    oct_buf_printf(p->b, "<line class=\"span\" x1=\"%.2f%%\" x2=\"%.2f%%\" y1=\"14\" y2=\"14\"/><line class=\"end\" x1=\"%.2f%%\" x2=\"%.2f%%\" y1=\"10\" y2=\"18\"/>"
+                         "<line class=\"end\" x1=\"%.2f%%\" x2=\"%.2f%%\" y1=\"10\" y2=\"18\"/><circle cx=\"%.2f%%\" cy=\"14\" r=\"4.5\"/></svg></td>",
+                   lo, hi, lo, lo, hi, hi, place(s, change(s, x->drop)));
+}
+
+static void put_row(const ev_page *p, const strip *s, bool drawn, size_t k, size_t i)
+{
+    char words[OCT_DROP_TEXT];
+    const oct_eval_score *x = &p->r->models[k].scores[i];
+    if (k == 0 && isnan(x->value))
+        return;
+    oct_buf_printf(p->b, "<tr><th scope=\"row\" class=\"name dotted\"><span class=\"dot %s\"></span>", ev_page_model_kind(p, k));
+    ev_page_name(p, ev_page_base(p->r->models[k].name));
+    oct_buf_puts(p->b, "</th><td class=\"n\">");
+    ev_page_value(p, x->metric, x->value);
+    oct_buf_printf(p->b, "</td><td class=\"said%s\">", k ? "" : " none");
+    ev_page_text(p, k ? oct_report_drop(words, x) : "");
+    oct_buf_puts(p->b, "</td>");
+    if (drawn && k)
+        put_strip(p, s, k, i);
+    else
+        oct_buf_puts(p->b, "<td class=\"strip none\"></td>");
+    oct_buf_puts(p->b, "</tr>\n");
+}
+
+/* A group of rows: what it is of, and the scale of its drawings. */
+static void put_metric(const ev_page *p, size_t i)
+{
+    strip s;
+    const oct_metric *m = p->r->models[0].scores[i].metric;
+    const bool drawn = make_strip(p, i, &s);
+    oct_buf_puts(p->b, "<tbody><tr class=\"group\"><th colspan=\"3\" scope=\"rowgroup\">");
+    ev_page_text(p, m->name);
+    oct_buf_puts(p->b, " <small>");
+    ev_page_text(p, m->summary);
+    oct_buf_puts(p->b, "</small></th><td class=\"strip\">");
+    if (drawn)
+        oct_buf_printf(p->b, "<span class=\"axis\"><span>%+.3g%s</span><span>%s is better</span><span>%+.3g</span></span>", s.lo, s.of, m->larger_is_better ? "right" : "left", s.hi);
+    oct_buf_puts(p->b, "</td></tr>\n");
+    for (size_t k = 0; k < p->r->n_models; k++)
+        put_row(p, &s, drawn, k, i);
+    oct_buf_puts(p->b, "</tbody>\n");
+}
+
+static void put_outputs(const ev_page *p, size_t k)
+{
+    oct_buf_puts(p->b, "<table class=\"sort\">\n<caption>Outputs");
+    if (p->r->n_models > 2) {
+        oct_buf_puts(p->b, " of ");
+        ev_page_text(p, ev_page_base(p->r->models[k].name));
+    }
+    oct_buf_puts(p->b, "</caption>\n<thead><tr><th scope=\"col\">output</th><th scope=\"col\" class=\"n\">SQNR, dB</th><th scope=\"col\" class=\"n\">cosine</th>"
+                       "<th scope=\"col\" class=\"n\">largest error</th></tr></thead>\n<tbody>\n");
+    for (size_t i = 0; i < p->r->n_outputs; i++) {
+        const oct_eval_output *o = &p->r->models[k].outputs[i];
+        oct_buf_puts(p->b, "<tr><th scope=\"row\" class=\"name\">");
+        ev_page_text(p, o->name);
+        oct_buf_puts(p->b, "</th>");
+        ev_page_db_cell(p, o->sqnr_db, "");
+        oct_buf_printf(p->b, "<td class=\"n\">%.6f</td><td class=\"n\">%.4g</td></tr>\n", o->cosine, o->max_abs);
+    }
+    oct_buf_puts(p->b, "</tbody></table>\n");
+}
+
+void ev_page_accuracy(const ev_page *p)
+{
+    if (!p->r->n_scores)
+        return;
+    ev_page_section(p, "accuracy", "Accuracy");
+    if (p->r->n_models > 1)
+        oct_buf_puts(p->b, "<p>Both models see the same samples, so intervals are of paired differences: where one holds the line of no change, the samples do not "
+                           "show a difference. A dashed line is a gate.</p>\n");
+    oct_buf_puts(p->b, "<table class=\"forest\">\n<thead><tr><th scope=\"col\">model</th><th scope=\"col\" class=\"n\">value</th><th scope=\"col\">against float</th>"
+                       "<th scope=\"col\" class=\"strip\">change, 95 % interval</th></tr></thead>\n");
+    for (size_t i = 0; i < p->r->n_scores; i++)
+        put_metric(p, i);
+    oct_buf_puts(p->b, "</table>\n");
+    for (size_t k = 1; k < p->r->n_models && p->r->n_outputs > 1; k++)
+        put_outputs(p, k);
+    ev_page_section_end(p);
+}
+
+void ev_page_gates(const ev_page *p)
+{
+    char title[OCT_GATE_TITLE], words[OCT_GATE_TEXT];
+    if (!p->c->n_gates)
+        return;
+    ev_page_section(p, "gates", "Gates");
+    oct_buf_puts(p->b, "<table>\n<thead><tr><th scope=\"col\">gate</th><th scope=\"col\">result</th><th scope=\"col\">why</th></tr></thead>\n<tbody>\n");
+    for (size_t i = 0; i < p->c->n_gates; i++) {
+        const oct_gate_result *g = &p->c->gates[i];
+        oct_buf_puts(p->b, "<tr><th scope=\"row\">");
+        ev_page_text(p, oct_report_gate_title(title, g));
+        if (p->r->n_models > 2) {
+            oct_buf_puts(p->b, "<br><small>");
+            ev_page_text(p, ev_page_base(p->r->models[g->model].name));
+            oct_buf_puts(p->b, "</small>");
+        }
+        oct_buf_printf(p->b, "</th><td><span class=\"mark %s\">%s%s</span></td><td>", !g->met ? "bad" : g->unsure ? "mid" : "good", g->met ? "met" : "missed",
+                       g->unsure ? "?" : "");
+        ev_page_text(p, oct_report_gate_result(words, g));
+        oct_buf_puts(p->b, "</td></tr>\n");
+    }
+    oct_buf_puts(p->b, "</tbody></table>\n");
+    ev_page_section_end(p);
+}
