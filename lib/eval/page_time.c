@@ -1,0 +1,198 @@
+/* Time and bytes layer by layer, float beside quantized. */
+#include "eval/page_int.h"
+
+#include <math.h>
+#include <string.h>
+
+bool ev_page_has_costs(const ev_page *p)
+{
+    for (size_t k = 1; k < p->r->n_models; k++)
+        if (p->r->models[k].n_costs)
+            return true;
+    return false;
+}
+
+/* ---- the waterfall ---- */
+
+enum { ROW = 10, MOST_HEIGHT = 560, LEAST_HEIGHT = 60 };
+
+static const char *name_of(const oct_eval_cost_row *c)
+{
+    return c->name && *c->name ? c->name : c->op;
+}
+
+static void put_step(const ev_page *p, const oct_eval_cost_row *c, const oct_eval_cost *x, double at, double whole, size_t row, bool second)
+{
+    if (!(x->seconds > 0))
+        return;
+    oct_buf_printf(p->b, "<rect class=\"%s\" x=\"%.2f\" y=\"%zu\" width=\"%.2f\" height=\"4\"><title>", second ? ev_page_kind(x->scheme, OCT_UNDEFINED) : "float", 1000 * at / whole,
+                   row * ROW + (second ? 5 : 1), 1000 * x->seconds / whole < 0.6 ? 0.6 : 1000 * x->seconds / whole);
+    ev_page_text(p, name_of(c));
+    oct_buf_puts(p->b, second ? ": " : ", float: ");
+    ev_page_ms(p, x->seconds);
+    oct_buf_puts(p->b, "</title></rect>\n");
+}
+
+/* Each layer begins where the one before it ends: float above, quantized below. */
+static void put_fall(const ev_page *p, const oct_eval_model_result *m)
+{
+    double was = 0, is = 0, whole = 0, sum = 0;
+    for (size_t i = 0; i < m->n_costs; i++) {
+        was += m->costs[i].was.seconds;
+        is += m->costs[i].is.seconds;
+    }
+    whole = was > is ? was : is;
+    if (!(whole > 0))
+        return;
+    const size_t height = m->n_costs * 7 > MOST_HEIGHT ? MOST_HEIGHT : m->n_costs * 7 < LEAST_HEIGHT ? LEAST_HEIGHT : m->n_costs * 7;
+    oct_buf_printf(p->b, "<figure><div class=\"chart fall\"><svg viewBox=\"0 0 1000 %zu\" height=\"%zu\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"Time of %zu layers one after "
+                         "another\">\n",
+                   m->n_costs * ROW, height, m->n_costs);
+    for (int i = 0; i <= 4; i++)
+        oct_buf_printf(p->b, "<line x1=\"%d\" x2=\"%d\" y1=\"0\" y2=\"%zu\"/>", 250 * i, 250 * i, m->n_costs * ROW);
+    was = 0;
+    for (size_t i = 0; i < m->n_costs; i++) {
+        put_step(p, &m->costs[i], &m->costs[i].was, was, whole, i, false);
+        put_step(p, &m->costs[i], &m->costs[i].is, sum, whole, i, true);
+        was += m->costs[i].was.seconds;
+        sum += m->costs[i].is.seconds;
+    }
+    oct_buf_puts(p->b, "</svg><div class=\"axis\">");
+    for (int i = 0; i <= 4; i++) {
+        oct_buf_puts(p->b, "<span>");
+        ev_page_ms(p, whole * i / 4);
+        oct_buf_puts(p->b, "</span>");
+    }
+    oct_buf_puts(p->b, "</div></div>\n<figcaption>A run from top to bottom: each layer begins where the one before it ends. Grey: the float model, ");
+    ev_page_ms(p, was);
+    oct_buf_puts(p->b, "; coloured: this one, ");
+    ev_page_ms(p, sum);
+    oct_buf_puts(p->b, ".</figcaption></figure>\n");
+}
+
+/* ---- tables ---- */
+
+/* Number cells sort by what they show in one unit. */
+static void ms_cell(const ev_page *p, const oct_eval_cost *c)
+{
+    oct_buf_printf(p->b, "<td class=\"n%s\" data-v=\"%.9g\">", c->wide ? " soft" : "", c->seconds * 1e3);
+    if (c->scheme)
+        oct_buf_printf(p->b, "%.3f%s", c->seconds * 1e3, c->wide ? "<span title=\"spread widely\">~</span>" : "");
+    oct_buf_puts(p->b, "</td>");
+}
+
+static void ratio_cell(const ev_page *p, const oct_eval_cost_row *c)
+{
+    oct_buf_puts(p->b, "<td class=\"n\">");
+    if (c->was.seconds > 0 && c->is.seconds > 0)
+        oct_buf_printf(p->b, c->was.wide || c->is.wide ? "<span class=\"soft\">%.2f</span>" : "%.2f", c->was.seconds / c->is.seconds);
+    oct_buf_puts(p->b, "</td>");
+}
+
+static void rate_cell(const ev_page *p, const oct_eval_cost *c)
+{
+    oct_buf_puts(p->b, "<td class=\"n wide\">");
+    if (c->macs && c->seconds > 0)
+        oct_buf_printf(p->b, "%.1f", (double)c->macs / c->seconds * 1e-9);
+    oct_buf_puts(p->b, "</td>");
+}
+
+static void name_cell(const ev_page *p, const oct_eval_cost_row *c)
+{
+    oct_buf_printf(p->b, "<tr><th scope=\"row\" class=\"name dotted\"><span class=\"dot %s\"></span>", ev_page_kind(c->is.scheme, OCT_UNDEFINED));
+    ev_page_name(p, name_of(c));
+    if (c->name && *c->name) {
+        oct_buf_puts(p->b, " <small>");
+        ev_page_text(p, c->op);
+        oct_buf_puts(p->b, "</small>");
+    }
+    oct_buf_puts(p->b, "</th>");
+}
+
+static void time_table(const ev_page *p, const oct_eval_model_result *m)
+{
+    oct_buf_puts(p->b, "<table class=\"sort\">\n<thead><tr><th scope=\"col\">layer</th><th scope=\"col\" class=\"n\">float, ms</th><th scope=\"col\" class=\"n\">here, ms</th>"
+                       "<th scope=\"col\" class=\"n\">times</th><th scope=\"col\" class=\"n wide\">float, GMAC/s</th><th scope=\"col\" class=\"n wide\">here, GMAC/s</th>"
+                       "<th scope=\"col\" class=\"n wide\">of the roof</th></tr></thead>\n<tbody>\n");
+    for (size_t i = 0; i < m->n_costs; i++) {
+        const oct_eval_cost_row *c = &m->costs[i];
+        name_cell(p, c);
+        ms_cell(p, &c->was);
+        ms_cell(p, &c->is);
+        ratio_cell(p, c);
+        rate_cell(p, &c->was);
+        rate_cell(p, &c->is);
+        ev_page_share_cell(p, c->is.roof, "wide");
+        oct_buf_puts(p->b, "</tr>\n");
+    }
+    oct_buf_puts(p->b, "</tbody></table>\n");
+}
+
+void ev_page_time(const ev_page *p)
+{
+    if (!ev_page_has_costs(p))
+        return;
+    ev_page_section(p, "time", "Time by layer");
+    oct_buf_puts(p->b, "<p>A line holds all steps that lead to a layer's result. Pale numbers, marked ~, spread too widely to conclude from.</p>\n");
+    for (size_t k = 1; k < p->r->n_models; k++) {
+        if (!p->r->models[k].n_costs)
+            continue;
+        ev_page_model_title(p, k);
+        put_fall(p, &p->r->models[k]);
+        time_table(p, &p->r->models[k]);
+    }
+    ev_page_section_end(p);
+}
+
+/* ---- bytes ---- */
+
+static void bytes_cell(const ev_page *p, const oct_eval_cost *c)
+{
+    oct_buf_printf(p->b, "<td class=\"n\" data-v=\"%llu\">", (unsigned long long)c->weights);
+    if (c->scheme)
+        ev_page_bytes(p, (double)c->weights);
+    oct_buf_puts(p->b, "</td>");
+}
+
+static void size_table(const ev_page *p, const oct_eval_model_result *m, uint64_t most)
+{
+    oct_buf_puts(p->b, "<table class=\"sort\">\n<thead><tr><th scope=\"col\">layer</th><th scope=\"col\" class=\"n\">float</th><th scope=\"col\" class=\"n\">here</th>"
+                       "<th scope=\"col\" class=\"n\">share</th><th scope=\"col\" class=\"strip wide\">bytes</th></tr></thead>\n<tbody>\n");
+    for (size_t i = 0; i < m->n_costs; i++) {
+        const oct_eval_cost_row *c = &m->costs[i];
+        if (!c->was.weights && !c->is.weights)
+            continue;
+        name_cell(p, c);
+        bytes_cell(p, &c->was);
+        bytes_cell(p, &c->is);
+        ev_page_share_cell(p, c->was.weights ? (double)c->is.weights / (double)c->was.weights : NAN, "");
+        oct_buf_printf(p->b, "<td class=\"strip wide\" data-v=\"%llu\"><span class=\"bar float\" style=\"width:%.1f%%\"></span><span class=\"bar %s\" style=\"width:%.1f%%\"></span></td></tr>\n",
+                       (unsigned long long)c->was.weights, 100 * (double)c->was.weights / (double)most, ev_page_kind(c->is.scheme, OCT_UNDEFINED),
+                       100 * (double)c->is.weights / (double)most);
+    }
+    oct_buf_puts(p->b, "</tbody></table>\n");
+}
+
+void ev_page_sizes(const ev_page *p)
+{
+    bool open = false;
+    for (size_t k = 1; k < p->r->n_models; k++) {
+        const oct_eval_model_result *m = &p->r->models[k];
+        uint64_t most = 0;
+        for (size_t i = 0; i < m->n_costs; i++) {
+            most = m->costs[i].was.weights > most ? m->costs[i].was.weights : most;
+            most = m->costs[i].is.weights > most ? m->costs[i].is.weights : most;
+        }
+        if (!most)
+            continue;
+        if (!open)
+            ev_page_section(p, "sizes", "Size by layer");
+        if (!open)
+            oct_buf_puts(p->b, "<p>Bytes of the constants that a layer reads, as the file stores them.</p>\n");
+        open = true;
+        ev_page_model_title(p, k);
+        size_table(p, m, most);
+    }
+    if (open)
+        ev_page_section_end(p);
+}
