@@ -1,0 +1,204 @@
+/* What stayed float and why, what was changed, what is wrong, and how to make it again. */
+#include "eval/page_int.h"
+
+#include <string.h>
+
+enum { NAMES = 6 }; /* of layers or nodes that a line names */
+
+static bool alike(const char *a, const char *b)
+{
+    return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
+/* ---- what stayed float ---- */
+
+static bool is_float(const oct_page_layer *l)
+{
+    return strcmp(ev_page_kind(l->scheme, OCT_UNDEFINED), "float") == 0;
+}
+
+static size_t count_float(const oct_page_model *m)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < m->n_layers; i++)
+        n += is_float(&m->layer[i]);
+    return n;
+}
+
+bool ev_page_has_float(const ev_page *p)
+{
+    for (size_t k = 1; k < p->r->n_models; k++)
+        if (ev_page_model(p, k)->n_layers)
+            return true;
+    return false;
+}
+
+/* One line for an operator and a reason; nothing where an earlier layer has written it. */
+static void float_line(const ev_page *p, const oct_page_model *m, size_t i)
+{
+    const oct_page_layer *l = &m->layer[i];
+    size_t n = 0;
+    for (size_t o = 0; o < m->n_layers; o++) {
+        const oct_page_layer *x = &m->layer[o];
+        if (!is_float(x) || !alike(x->op, l->op) || !alike(x->why, l->why))
+            continue;
+        if (o < i)
+            return;
+        n++;
+    }
+    oct_buf_printf(p->b, "<tr><td class=\"n\">%zu</td><td>", n);
+    ev_page_text(p, l->op);
+    oct_buf_puts(p->b, "</td><td class=\"name\">");
+    ev_page_text(p, l->why);
+    oct_buf_puts(p->b, "<br><small>");
+    size_t named = 0;
+    for (size_t o = i; o < m->n_layers && named < NAMES; o++)
+        if (is_float(&m->layer[o]) && alike(m->layer[o].op, l->op) && alike(m->layer[o].why, l->why)) {
+            oct_buf_puts(p->b, named++ ? ", " : "");
+            ev_page_name(p, m->layer[o].name);
+        }
+    oct_buf_puts(p->b, n > named ? " …</small></td></tr>\n" : "</small></td></tr>\n");
+}
+
+void ev_page_float(const ev_page *p)
+{
+    if (!ev_page_has_float(p))
+        return;
+    ev_page_section(p, "float", "What stayed float, and why");
+    for (size_t k = 1; k < p->r->n_models; k++) {
+        const oct_page_model *m = ev_page_model(p, k);
+        const size_t n = count_float(m);
+        if (!m->n_layers)
+            continue;
+        ev_page_model_title(p, k);
+        oct_buf_printf(p->b, "<p>%zu of %zu nodes%s</p>\n", n, m->n_layers, n ? "." : ": nothing did.");
+        if (!n)
+            continue;
+        oct_buf_puts(p->b, "<table class=\"sort\">\n<thead><tr><th scope=\"col\" class=\"n\">nodes</th><th scope=\"col\">operator</th><th scope=\"col\">reason</th></tr></thead>\n<tbody>\n");
+        for (size_t i = 0; i < m->n_layers; i++)
+            if (is_float(&m->layer[i]))
+                float_line(p, m, i);
+        oct_buf_puts(p->b, "</tbody></table>\n");
+    }
+    ev_page_section_end(p);
+}
+
+/* ---- lists of lines ---- */
+
+static oct_page_lines lines_of(const ev_page *p, size_t k, bool findings)
+{
+    const oct_page_model *m = ev_page_model(p, k);
+    return findings ? m->findings : m->changes;
+}
+
+bool ev_page_has_lines(const ev_page *p, bool findings)
+{
+    for (size_t k = 0; k < p->r->n_models; k++)
+        if (lines_of(p, k, findings).n)
+            return true;
+    return false;
+}
+
+static void put_line(const ev_page *p, oct_page_lines l, size_t i)
+{
+    size_t n = 0, named = 0;
+    for (size_t o = 0; o < l.n; o++) {
+        if (!alike(l.v[o].kind, l.v[i].kind) || !alike(l.v[o].text, l.v[i].text))
+            continue;
+        if (o < i)
+            return;
+        n++;
+    }
+    oct_buf_printf(p->b, "<tr><td class=\"n\">%zu</td><td>", n);
+    ev_page_text(p, l.v[i].kind);
+    oct_buf_puts(p->b, "</td><td class=\"name\">");
+    ev_page_text(p, l.v[i].text);
+    for (size_t o = i; o < l.n && named < NAMES; o++)
+        if (alike(l.v[o].kind, l.v[i].kind) && alike(l.v[o].text, l.v[i].text) && l.v[o].where && *l.v[o].where) {
+            oct_buf_puts(p->b, named++ ? ", " : "<br><small>");
+            ev_page_name(p, l.v[o].where);
+        }
+    oct_buf_puts(p->b, !named ? "" : n > named ? " …</small>" : "</small>");
+    oct_buf_puts(p->b, "</td></tr>\n");
+}
+
+static void put_lines(const ev_page *p, bool findings, const char *kind, const char *text)
+{
+    for (size_t k = 0; k < p->r->n_models; k++) {
+        const oct_page_lines l = lines_of(p, k, findings);
+        if (!l.n)
+            continue;
+        ev_page_model_title(p, k);
+        oct_buf_printf(p->b, "<table class=\"sort\">\n<thead><tr><th scope=\"col\" class=\"n\">times</th><th scope=\"col\">%s</th><th scope=\"col\">%s</th></tr></thead>\n<tbody>\n", kind,
+                       text);
+        for (size_t i = 0; i < l.n; i++)
+            put_line(p, l, i);
+        oct_buf_puts(p->b, "</tbody></table>\n");
+    }
+}
+
+void ev_page_changes(const ev_page *p)
+{
+    if (!ev_page_has_lines(p, false))
+        return;
+    ev_page_section(p, "changes", "What was changed before quantizing");
+    put_lines(p, false, "pass", "change");
+    ev_page_section_end(p);
+}
+
+void ev_page_findings(const ev_page *p)
+{
+    if (!ev_page_has_lines(p, true) && !p->c->n_bad)
+        return;
+    ev_page_section(p, "findings", "Findings");
+    put_lines(p, true, "kind", "finding");
+    if (p->c->n_bad) {
+        oct_buf_puts(p->b, "<h3>Samples that were left out</h3>\n<ul>\n");
+        for (size_t i = 0; i < p->c->n_bad; i++) {
+            oct_buf_puts(p->b, "<li class=\"name\">");
+            ev_page_text(p, p->c->bad[i]);
+            oct_buf_puts(p->b, "</li>\n");
+        }
+        oct_buf_puts(p->b, "</ul>\n");
+    }
+    ev_page_section_end(p);
+}
+
+/* ---- how to make it again ---- */
+
+static void put_command(const ev_page *p, const char *title, const char *of, const char *command)
+{
+    if (!command || !*command)
+        return;
+    oct_buf_printf(p->b, "<h4>%s", title);
+    if (of) {
+        oct_buf_puts(p->b, " ");
+        ev_page_text(p, of);
+    }
+    oct_buf_puts(p->b, "</h4>\n<pre><code>");
+    ev_page_text(p, command);
+    oct_buf_puts(p->b, "</code></pre>\n");
+}
+
+void ev_page_reproduce(const ev_page *p)
+{
+    const oct_eval_result *r = p->r;
+    ev_page_section(p, "reproduce", "How to make it again");
+    for (size_t k = 0; k < r->n_models; k++)
+        put_command(p, "What made", ev_page_base(r->models[k].name), ev_page_model(p, k)->command);
+    put_command(p, "This page", NULL, p->c->page ? p->c->page->command : NULL);
+    oct_buf_puts(p->b, "<h4>With</h4>\n<p>");
+    ev_page_text(p, p->c->version ? p->c->version : "octet");
+    oct_buf_printf(p->b, "; %d thread%s", r->threads, r->threads == 1 ? "" : "s");
+    if (r->isa) {
+        oct_buf_puts(p->b, "; instruction set ");
+        ev_page_text(p, r->isa);
+    }
+    if (r->batch > 1)
+        oct_buf_printf(p->b, "; %zu samples at a time", r->batch);
+    if (r->machine.bytes > 0)
+        oct_buf_printf(p->b, "; the machine at its best: %.3g float and %.3g int8 multiply-accumulates, %.3g bytes a second", r->machine.float_macs, r->machine.int8_macs,
+                       r->machine.bytes);
+    oct_buf_puts(p->b, "</p>\n");
+    ev_page_section_end(p);
+}
