@@ -36,6 +36,7 @@ typedef struct oct_page_model {
     const oct_page_layer *layer; /* in the order of the network */
     size_t n_layers;
     oct_page_lines changes;      /* what was done before quantizing */
+    oct_page_lines methods;      /* what was done for accuracy */
     oct_page_lines findings;     /* what is wrong, or may be */
     const char *command;         /* that made it; NULL: not known */
 } oct_page_model;
@@ -43,6 +44,7 @@ typedef struct oct_page_model {
 /* All is borrowed. */
 typedef struct oct_page_notes {
     const char *title;           /* "Evaluation" */
+    const char *samples;         /* which they are: "that calibration did not see"; NULL: nothing to say */
     const char *command;         /* of this run; NULL: not told */
     const oct_page_model *model; /* [n_models of the result] */
 } oct_page_notes;

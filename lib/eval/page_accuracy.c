@@ -106,6 +106,15 @@ static void put_row(const ev_page *p, const strip *s, bool drawn, size_t k, size
     oct_buf_puts(p->b, "</tr>\n");
 }
 
+/* How the intervals of metric i are computed; NULL: it has none. */
+static const char *method_of(const ev_page *p, size_t i)
+{
+    for (size_t k = 1; k < p->r->n_models; k++)
+        if (p->r->models[k].scores[i].method && !isnan(p->r->models[k].scores[i].lo))
+            return p->r->models[k].scores[i].method;
+    return NULL;
+}
+
 /* A group of rows: what it is of, and the scale of its drawings. */
 static void put_metric(const ev_page *p, size_t i)
 {
@@ -116,6 +125,8 @@ static void put_metric(const ev_page *p, size_t i)
     ev_page_text(p, m->name);
     oct_buf_puts(p->b, " <small>");
     ev_page_text(p, m->summary);
+    oct_buf_puts(p->b, method_of(p, i) ? "; " : "");
+    ev_page_text(p, method_of(p, i));
     oct_buf_puts(p->b, "</small></th><td class=\"strip\">");
     if (drawn)
         oct_buf_printf(p->b, "<span class=\"axis\"><span>%+.3g%s</span><span>%s is better</span><span>%+.3g</span></span>", s.lo, s.of, m->larger_is_better ? "right" : "left", s.hi);

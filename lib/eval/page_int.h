@@ -70,9 +70,12 @@ void ev_page_time(const ev_page *p);                           /* page_time.c: b
 void ev_page_sizes(const ev_page *p);
 bool ev_page_has_float(const ev_page *p);
 void ev_page_float(const ev_page *p);                          /* page_story.c: what stayed float */
+/* Lists of lines. */
+typedef enum ev_page_list { EV_CHANGES, EV_METHODS, EV_FINDINGS } ev_page_list;
+bool ev_page_has_list(const ev_page *p, ev_page_list what);
 void ev_page_changes(const ev_page *p);
+void ev_page_methods(const ev_page *p);
 void ev_page_findings(const ev_page *p);
 void ev_page_reproduce(const ev_page *p);
-bool ev_page_has_lines(const ev_page *p, bool findings);
 
 #endif

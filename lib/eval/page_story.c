@@ -46,7 +46,7 @@ static void float_line(const ev_page *p, const oct_page_model *m, size_t i)
             return;
         n++;
     }
-    oct_buf_printf(p->b, "<tr><td class=\"n\">%zu</td><td>", n);
+    oct_buf_printf(p->b, "<tr><td class=\"count\">%zu</td><td>", n);
     ev_page_text(p, l->op);
     oct_buf_puts(p->b, "</td><td class=\"name\">");
     ev_page_text(p, l->why);
@@ -74,7 +74,7 @@ void ev_page_float(const ev_page *p)
         oct_buf_printf(p->b, "<p>%zu of %zu nodes%s</p>\n", n, m->n_layers, n ? "." : ": nothing did.");
         if (!n)
             continue;
-        oct_buf_puts(p->b, "<table class=\"sort\">\n<thead><tr><th scope=\"col\" class=\"n\">nodes</th><th scope=\"col\">operator</th><th scope=\"col\">reason</th></tr></thead>\n<tbody>\n");
+        oct_buf_puts(p->b, "<table class=\"sort\">\n<thead><tr><th scope=\"col\" class=\"count\">nodes</th><th scope=\"col\">operator</th><th scope=\"col\">reason</th></tr></thead>\n<tbody>\n");
         for (size_t i = 0; i < m->n_layers; i++)
             if (is_float(&m->layer[i]))
                 float_line(p, m, i);
@@ -85,18 +85,18 @@ void ev_page_float(const ev_page *p)
 
 /* ---- lists of lines ---- */
 
-static oct_page_lines lines_of(const ev_page *p, size_t k, bool findings)
+static oct_page_lines lines_of(const ev_page *p, size_t k, ev_page_list what)
 {
     const oct_page_model *m = ev_page_model(p, k);
-    return findings ? m->findings : m->changes;
+    return what == EV_FINDINGS ? m->findings : what == EV_METHODS ? m->methods : m->changes;
 }
 
-bool ev_page_has_lines(const ev_page *p, bool findings)
+bool ev_page_has_list(const ev_page *p, ev_page_list what)
 {
     for (size_t k = 0; k < p->r->n_models; k++)
-        if (lines_of(p, k, findings).n)
+        if (lines_of(p, k, what).n)
             return true;
-    return false;
+    return what == EV_FINDINGS && p->c->n_bad;
 }
 
 static void put_line(const ev_page *p, oct_page_lines l, size_t i)
@@ -109,7 +109,7 @@ static void put_line(const ev_page *p, oct_page_lines l, size_t i)
             return;
         n++;
     }
-    oct_buf_printf(p->b, "<tr><td class=\"n\">%zu</td><td>", n);
+    oct_buf_printf(p->b, "<tr><td class=\"count\">%zu</td><td>", n);
     ev_page_text(p, l.v[i].kind);
     oct_buf_puts(p->b, "</td><td class=\"name\">");
     ev_page_text(p, l.v[i].text);
@@ -122,14 +122,14 @@ static void put_line(const ev_page *p, oct_page_lines l, size_t i)
     oct_buf_puts(p->b, "</td></tr>\n");
 }
 
-static void put_lines(const ev_page *p, bool findings, const char *kind, const char *text)
+static void put_lines(const ev_page *p, ev_page_list what, const char *kind, const char *text)
 {
     for (size_t k = 0; k < p->r->n_models; k++) {
-        const oct_page_lines l = lines_of(p, k, findings);
+        const oct_page_lines l = lines_of(p, k, what);
         if (!l.n)
             continue;
         ev_page_model_title(p, k);
-        oct_buf_printf(p->b, "<table class=\"sort\">\n<thead><tr><th scope=\"col\" class=\"n\">times</th><th scope=\"col\">%s</th><th scope=\"col\">%s</th></tr></thead>\n<tbody>\n", kind,
+        oct_buf_printf(p->b, "<table class=\"sort\">\n<thead><tr><th scope=\"col\" class=\"count\">times</th><th scope=\"col\">%s</th><th scope=\"col\">%s</th></tr></thead>\n<tbody>\n", kind,
                        text);
         for (size_t i = 0; i < l.n; i++)
             put_line(p, l, i);
@@ -139,19 +139,28 @@ static void put_lines(const ev_page *p, bool findings, const char *kind, const c
 
 void ev_page_changes(const ev_page *p)
 {
-    if (!ev_page_has_lines(p, false))
+    if (!ev_page_has_list(p, EV_CHANGES))
         return;
     ev_page_section(p, "changes", "What was changed before quantizing");
-    put_lines(p, false, "pass", "change");
+    put_lines(p, EV_CHANGES, "pass or operator", "change");
+    ev_page_section_end(p);
+}
+
+void ev_page_methods(const ev_page *p)
+{
+    if (!ev_page_has_list(p, EV_METHODS))
+        return;
+    ev_page_section(p, "methods", "What was done for accuracy");
+    put_lines(p, EV_METHODS, "method", "what it gained");
     ev_page_section_end(p);
 }
 
 void ev_page_findings(const ev_page *p)
 {
-    if (!ev_page_has_lines(p, true) && !p->c->n_bad)
+    if (!ev_page_has_list(p, EV_FINDINGS))
         return;
     ev_page_section(p, "findings", "Findings");
-    put_lines(p, true, "kind", "finding");
+    put_lines(p, EV_FINDINGS, "kind", "finding");
     if (p->c->n_bad) {
         oct_buf_puts(p->b, "<h3>Samples that were left out</h3>\n<ul>\n");
         for (size_t i = 0; i < p->c->n_bad; i++) {

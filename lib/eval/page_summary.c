@@ -158,7 +158,7 @@ static void score_figure(const ev_page *p, const oct_eval_score *s)
     close_figure(p);
 }
 
-enum { MOST_SCORES = 3 };
+enum { MOST_SCORES = 2 }; /* the table has all */
 
 static void put_figures(const ev_page *p, size_t k)
 {
@@ -195,10 +195,12 @@ static void put_setting(const ev_page *p)
         oct_buf_printf(p->b, "<p class=\"soft\">%lld sample%s", (long long)r->samples, r->samples == 1 ? "" : "s");
     else
         oct_buf_puts(p->b, "<p class=\"soft\">Without samples");
+    if (p->c->page && p->c->page->samples)
+        oct_buf_printf(p->b, " %s", p->c->page->samples);
     if (r->bad_samples)
         oct_buf_printf(p->b, ", %lld broken and left out", (long long)r->bad_samples);
     for (size_t i = 0; i < p->c->n_data; i++) {
-        oct_buf_puts(p->b, i ? ", " : " of ");
+        oct_buf_puts(p->b, i ? ", " : ", from ");
         ev_page_name(p, p->c->data[i]);
     }
     if (p->c->preprocess && *p->c->preprocess) {

@@ -32,8 +32,9 @@ static void put_nav(const ev_page *p)
         { ev_page_has_layers(p), "layers", "Layers" },
         { ev_page_has_costs(p), "time", "Time by layer" },
         { ev_page_has_float(p), "float", "What stayed float" },
-        { ev_page_has_lines(p, false), "changes", "Changes" },
-        { ev_page_has_lines(p, true) || p->c->n_bad, "findings", "Findings" },
+        { ev_page_has_list(p, EV_CHANGES), "changes", "Changes" },
+        { ev_page_has_list(p, EV_METHODS), "methods", "Methods" },
+        { ev_page_has_list(p, EV_FINDINGS), "findings", "Findings" },
         { true, "reproduce", "How to make it again" },
     };
     oct_buf_puts(p->b, "<nav aria-label=\"Sections\"><ul>\n");
@@ -60,6 +61,7 @@ void oct_report_html(const oct_eval_result *r, const oct_report_context *c, oct_
     ev_page_sizes(p);
     ev_page_float(p);
     ev_page_changes(p);
+    ev_page_methods(p);
     ev_page_findings(p);
     ev_page_reproduce(p);
     oct_buf_puts(out, "</main>\n<footer>");
