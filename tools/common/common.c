@@ -226,3 +226,12 @@ void tool_quote(oct_buf *b, const char *arg)
             oct_buf_add(b, arg, 1);
     oct_buf_puts(b, "'");
 }
+
+void tool_command_line(oct_buf *b, const oct_cli *cli, int argc, char *const *argv)
+{
+    oct_buf_puts(b, cli->name);
+    for (int i = 1; i < argc; i++) {
+        oct_buf_puts(b, " ");
+        tool_quote(b, argv[i]);
+    }
+}

@@ -188,14 +188,28 @@ static oct_status write_report(const char *path, report_fn report, const oct_eva
     return s;
 }
 
+static oct_status write_page(session *s, oct_eval_result *r, const oct_report_context *c, oct_err *err)
+{
+    qeval_page page;
+    oct_report_context with = *c;
+    if (!s->a->html)
+        return OCT_OK;
+    oct_status st = qeval_page_open(s->models, s->loaded, r, s->a, s->cli, s->arena, &page, err);
+    with.page = &page.notes;
+    if (st == OCT_OK)
+        st = write_report(s->a->html, oct_report_html, r, &with, err);
+    qeval_page_close(&page);
+    return st;
+}
+
 static oct_status write_reports(session *s, oct_eval_result *r, const oct_report_context *c, bool all_layers, oct_err *err)
 {
     FILE *f = oct_cli_result(s->cli);
     oct_progress_clear(&s->cli->progress);
     if (!s->cli->quiet || f == s->cli->out)
-        OCT_TRY(qeval_print(r, c, all_layers, f, err));
+        OCT_TRY(qeval_print(r, c, all_layers, s->a->profile, f, err));
     OCT_TRY(write_report(s->cli->json, oct_report_json, r, c, err));
-    OCT_TRY(write_report(s->a->html, oct_report_html, r, c, err));
+    OCT_TRY(write_page(s, r, c, err));
     OCT_TRY(write_report(s->a->markdown, oct_report_markdown, r, c, err));
     return write_report(s->a->junit, oct_report_junit, r, c, err);
 }
@@ -236,7 +250,7 @@ static oct_status compare(session *s, oct_err *err)
         .layer_samples = a->layers ? -1 : asked || no_layers ? 0 : CHEAP_LAYER_SAMPLES,
         .latency_seconds = a->latency || timed ? FULL_SECONDS : asked || no_latency ? 0 : CHEAP_SECONDS,
         .latency_runs = (int)a->runs,
-        .profile = a->profile,
+        .profile = a->profile || a->html,
         .progress = oct_progress_report,
         .progress_arg = &s->cli->progress,
     };
@@ -370,7 +384,7 @@ static const char *runner_for_name(size_t i, const char **summary)
 
 int qeval_main(int argc, char **argv, const oct_cli_host *host)
 {
-    qeval_args a = { .rtol = 1e-3, .atol = 1e-5, .runner_timeout = 120 };
+    qeval_args a = { .rtol = 1e-3, .atol = 1e-5, .runner_timeout = 120, .argc = argc, .argv = argv };
     const oct_cli_opt opts[] = {
         OPT_POSITIONAL("FLOAT", &a.model, "the float ONNX model, to which the others are compared"),
         OPT_POSITIONALS("QUANT", &a.others, 0, "quantized models, made by any tool"),

@@ -263,7 +263,7 @@ static void print_arena(const oct_eval_model_result *m, FILE *f)
               oct_fmt_bytes(live, m->live_bytes));
 }
 
-oct_status qeval_print(const oct_eval_result *r, const oct_report_context *c, bool all_layers, FILE *f, oct_err *err)
+oct_status qeval_print(const oct_eval_result *r, const oct_report_context *c, bool all_layers, bool steps, FILE *f, oct_err *err)
 {
     char count[32];
     for (size_t k = 0; k < r->n_models; k++)
@@ -301,7 +301,7 @@ oct_status qeval_print(const oct_eval_result *r, const oct_report_context *c, bo
         print_legend(m, f);
     }
     for (size_t k = 0; k < r->n_models; k++)
-        if (r->models[k].n_steps) {
+        if (steps && r->models[k].n_steps) {
             oct_print(f, "\nprofile of %s\n", tool_base(r->models[k].name));
             OCT_TRY(print_steps(&r->models[k], all_layers || r->n_models == 1, f, err));
             print_arena(&r->models[k], f);

@@ -4,7 +4,9 @@
 
 #include "common/common.h"
 #include "eval/baseline.h"
+#include "eval/page.h"
 #include "eval/report.h"
+#include "quant/examine.h"
 
 typedef struct qeval_args {
     const char *model;       /* the float model, or the only one */
@@ -13,6 +15,8 @@ typedef struct qeval_args {
     oct_cli_list metrics;
     oct_cli_list max_drop;
     const char *gate[OCT_GATE_KINDS]; /* the values of the other gates' options, by kind; NULL: not asked */
+    int argc;                         /* the command line, for the page */
+    char *const *argv;
     const char *baseline;             /* an earlier report, or NULL */
     const char *gates;                /* a file of them, or NULL */
     oct_metric_command command; /* --metric-cmd; command NULL: none */
@@ -25,8 +29,19 @@ typedef struct qeval_args {
     const char *outputs, *html, *junit, *markdown, *sensitivity_file;
 } qeval_args;
 
-/* The comparison as tables. all_layers: every layer, not only the worst. */
-oct_status qeval_print(const oct_eval_result *r, const oct_report_context *c, bool all_layers, FILE *f, oct_err *err);
+/* The comparison as tables. all_layers: every layer, not only the worst; steps: their profile, where there is one. */
+oct_status qeval_print(const oct_eval_result *r, const oct_report_context *c, bool all_layers, bool steps, FILE *f, oct_err *err);
+
+/* page_notes.c: what the page says of the models. Open fills notes, which last until it is closed, also after a failure. */
+typedef struct qeval_page {
+    oct_page_notes notes;
+    oct_target *target;
+    oct_lint **lint; /* [n], of each model, or NULL */
+    size_t n;
+} qeval_page;
+oct_status qeval_page_open(const oct_eval_model *models, oct_model *const *loaded, const oct_eval_result *r, const qeval_args *a, const oct_cli *cli, oct_arena *arena,
+                           qeval_page *p, oct_err *err);
+void qeval_page_close(qeval_page *p);
 
 /* gate_options.c: gates of options and of --gates; OCT_EUSAGE where it is clear beforehand that one cannot be judged. */
 oct_status qeval_read_gates(const qeval_args *a, const oct_cli *cli, oct_gates *g, oct_err *err);
