@@ -109,6 +109,7 @@ typedef struct oct_convert_opts {
     const oct_goal *goals; /* what the result is to hold, at most OCT_GOALS_MAX */
     size_t n_goals;
     int trials;            /* at most so many to reach them; 0: the result is judged only */
+    int64_t layer_samples; /* the verdict compares layers over so many of its samples, and times steps; 0: neither */
     double time_limit;     /* seconds after its opening, when no more trials begin; 0: none. What is written then depends on the machine. */
     oct_convert_listener listener;
 } oct_convert_opts;

@@ -113,6 +113,7 @@ oct_status oct_conversion_compare(oct_conversion *c, const oct_eval_model models
         return oct_pool_fail(c->o.job.threads, err);
     oct_pool_relax(pool);
     oct_eval_options o = { .latency_seconds = timed ? TIMING_SECONDS : 0, .time_samples = timed, .pool = pool,
+                           .layer_samples = timed ? c->o.layer_samples : 0, .profile = timed && c->o.layer_samples,
                            .command = c->o.command, .progress = c->o.listener.progress, .progress_arg = c->o.listener.arg };
     oct_status st = list_metrics(c, metric, &o.n_metrics, err);
     o.metrics = o.n_metrics ? metric : NULL;

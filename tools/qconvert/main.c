@@ -145,7 +145,8 @@ static oct_status dispatch(oct_cli *cli, const convert_args *a, oct_err *err)
 int qconvert_main(int argc, char **argv, const oct_cli_host *host)
 {
     convert_args a = { .target = oct_target_builtin(0, NULL), .scheme = "auto", .format = "qdq", .accuracy_level = "0", .effort = "default",
-                       .bias_correction = true, .recover = true, .keep_io_types = true, .trials = 8, .budget = 3 };
+                       .bias_correction = true, .recover = true, .keep_io_types = true, .trials = 8, .budget = 3,
+                       .argc = argc, .argv = argv };
     char observers[200];
     snprintf(observers, sizeof observers, "how ranges are chosen, for every tensor: %s", oct_observer_names());
 #define SAMPLES                                                                                                                     \
@@ -201,6 +202,7 @@ int qconvert_main(int argc, char **argv, const oct_cli_host *host)
         OPT_FLAG(0, "keep-io-types", &a.keep_io_types, "with fp16 and bf16, inputs and outputs of the model stay float32"),
         OPT_FLAG(0, "dry-run", &a.dry_run, "print the decision for every node and why; write nothing"),
         OPT_OUT(0, "dump-policy", &a.dump_policy, "the decisions as a policy table"),
+        OPT_OUT(0, "html", &a.html, "write a page for the browser: verdict, errors and ranges by layer, what stayed float and why"),
         OPT_ACTION(0, "print-policy", &a.print_policy, "print the built-in policy table"),
         OPT_ACTION(0, "list-passes", &a.list_passes, "print the graph passes"),
         OPT_ACTION(0, "list-targets", &a.list_targets, "print the built-in targets"),
@@ -214,8 +216,10 @@ int qconvert_main(int argc, char **argv, const oct_cli_host *host)
         OPT_CONFLICT("target-size", "bits"), OPT_CONFLICT("target-bits", "bits"), OPT_CONFLICT("target-size", "block-size"),
         OPT_CONFLICT("target-bits", "block-size"),
         OPT_CONFLICT("print-policy", "json"), OPT_CONFLICT("list-passes", "json"),
-        OPT_CONFLICT("list-targets", "json"), OPT_CONFLICT("list-methods", "json"), OPT_COMMON,
-        OPT_USUAL("data preprocess samples calib policy target scheme max-drop metric labels output format dry-run json threads quiet"),
+        OPT_CONFLICT("list-targets", "json"), OPT_CONFLICT("list-methods", "json"),
+        OPT_CONFLICT("print-policy", "html"), OPT_CONFLICT("list-passes", "html"), OPT_CONFLICT("list-targets", "html"),
+        OPT_CONFLICT("list-methods", "html"), OPT_COMMON,
+        OPT_USUAL("data preprocess samples calib policy target scheme max-drop metric labels output dry-run html json threads quiet"),
         OPT_END,
     };
     const oct_cli_opt lint[] = { OPT_POSITIONAL("MODEL", &a.model, "ONNX model"),

@@ -24,6 +24,9 @@ typedef struct convert_args {
     oct_cli_list methods, no_methods, rules; /* rules: --set */
     oct_cli_list input_types, output_types; /* [NAME=]TYPE */
     const char *input_layout;
+    const char *html;
+    int argc; /* the command line, for the page */
+    char *const *argv;
     bool dry_run, no_save; /* no_save: of lint and explain */
     bool print_policy, list_passes, list_targets, list_methods, bias_correction, recover, keep_io_types;
 } convert_args;
@@ -88,6 +91,9 @@ oct_status report_print(const session *s, oct_err *err);
 oct_status report_json(const session *s, oct_err *err);
 /* Opens an object with what was decided for a layer; whoever asks closes it. */
 void report_decision(oct_json *j, const void *layer);
+
+/* page.c: the page for a browser, where --html asks for it. */
+oct_status page_write(const session *s, oct_err *err);
 
 /* size_report.c: the curve of size against loss, where schemes were chosen for a size; else nothing. */
 oct_status size_report_print(const session *s, FILE *f, oct_err *err);

@@ -56,7 +56,7 @@ static oct_status name_output(session *s, oct_err *err)
 static oct_status check_outputs(session *s, oct_err *err)
 {
     const convert_args *a = s->a;
-    const char *out[] = { a->dry_run || a->no_save ? NULL : s->output, a->dump_policy, s->cli->json, a->sarif };
+    const char *out[] = { a->dry_run || a->no_save ? NULL : s->output, a->dump_policy, s->cli->json, a->sarif, a->html };
     const char *in[] = { a->model, a->calib, a->policy, a->data.labels, target_file(a), a->sensitivity_file };
     for (size_t i = 0; i < OCT_COUNT(out); i++) {
         OCT_TRY(tool_check_output(out[i], in, OCT_COUNT(in), err));
@@ -85,6 +85,8 @@ static void say_taken(void *cli, const oct_source *src)
 }
 
 /* ---- options ---- */
+
+enum { PAGE_SAMPLES = 16 }; /* over which a page compares layers */
 
 static oct_status method_options(const convert_args *a, oct_method_set *set, oct_err *err)
 {
@@ -210,6 +212,7 @@ static oct_status read_options(session *s, oct_convert_opts *o, oct_err *err)
     OCT_TRY(read_goals(s, err));
     OCT_TRY(asks_synthetic(s, &o->synthetic, err));
     o->command = a->command.command ? &a->command : NULL;
+    o->layer_samples = a->html ? PAGE_SAMPLES : 0;
     o->goals = s->goals;
     o->n_goals = s->n_goals;
     o->trials = (int)a->trials;

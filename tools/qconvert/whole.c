@@ -93,6 +93,7 @@ static oct_status convert(session *s, oct_err *err)
     OCT_TRY(make(s, err));
     if (s->cli->json)
         OCT_TRY(report_json(s, err));
+    OCT_TRY(page_write(s, err));
     if (s->cli->quiet)
         return OCT_OK;
     OCT_TRY(report_print(s, err));

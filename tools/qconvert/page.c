@@ -1,0 +1,194 @@
+/* The page of a conversion: its verdict as qeval's page shows an evaluation, and the record of what was decided and done. */
+#include "qconvert/qconvert.h"
+
+#include "cli/textfmt.h"
+#include "common/page_findings.h"
+#include "eval/page.h"
+#include "kernels/cpu.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What the page borrows while it is written. */
+typedef struct page_work {
+    const session *s;
+    oct_arena *arena;
+    oct_lint *lint; /* of the written model */
+    oct_page_model model[2];
+    oct_eval_model_result of[2];
+    oct_eval_result result;
+} page_work;
+
+/* ---- layers ---- */
+
+static const char *weights_of(oct_arena *a, const oct_layer_decision *d)
+{
+    if (!d->weights)
+        return NULL;
+    if (d->block)
+        return oct_arena_printf(a, "%s, blocks of %d", oct_dtype_name(d->weights), d->block);
+    return oct_arena_printf(a, "%s%s", oct_dtype_name(d->weights), !d->integer ? "" : d->per_channel ? ", per channel" : ", per tensor");
+}
+
+static oct_status take_layers(page_work *w, oct_err *err)
+{
+    const oct_conversion *c = &w->s->c;
+    oct_page_layer *list = oct_arena_calloc(w->arena, c->n_layers + 1, sizeof *list);
+    if (!list)
+        return oct_nomem(err);
+    for (size_t i = 0; i < c->n_layers; i++) {
+        const oct_layer *l = &c->layers[i];
+        const oct_layer_decision *d = &l->d;
+        list[i] = (oct_page_layer){ .name = l->name, .op = d->op, .scheme = d->integer && d->scheme == OCT_SCHEME_STATIC ? "int8" : oct_scheme_name(d->scheme),
+                                    .why = d->why, .weights = weights_of(w->arena, d), .remedy = d->remedy, .observer = d->observer,
+                                    .sqnr_weights = d->sqnr_weights, .sqnr_output = d->sqnr_output, .macs = (uint64_t)l->macs,
+                                    .weight_count = (uint64_t)l->weight_count };
+    }
+    w->model[1].layer = list;
+    w->model[1].n_layers = c->n_layers;
+    return OCT_OK;
+}
+
+/* ---- lists ---- */
+
+static oct_status take_changes(page_work *w, oct_err *err)
+{
+    const oct_conversion *c = &w->s->c;
+    oct_page_line *v = oct_arena_calloc(w->arena, c->n_changes + 1, sizeof *v);
+    if (!v)
+        return oct_nomem(err);
+    for (size_t i = 0; i < c->n_changes; i++)
+        v[i] = (oct_page_line){ c->changes[i].pass, c->changes[i].node, c->changes[i].what };
+    w->model[1].changes = (oct_page_lines){ v, c->n_changes };
+    return OCT_OK;
+}
+
+static const char *measured(char dst[48], double v, const char *unit)
+{
+    if (strcmp(unit, "dB") == 0)
+        return oct_fmt_db(dst, v);
+    snprintf(dst, 48, "%.2g%s%s", v, *unit ? " " : "", unit);
+    return dst;
+}
+
+/* "minmax; output SQNR 23.1 dB, 23.3 dB without" */
+static const char *gained(oct_arena *a, const oct_method_result *r)
+{
+    char with[48], without[48];
+    if (!r->measure)
+        return *r->choice ? r->choice : r->method->summary;
+    return oct_arena_printf(a, "%s%s%s %s, %s without", r->choice, *r->choice ? "; " : "", r->measure, measured(with, r->after, r->unit), measured(without, r->before, r->unit));
+}
+
+static oct_status take_methods(page_work *w, oct_err *err)
+{
+    const oct_conversion *c = &w->s->c;
+    oct_page_line *v = oct_arena_calloc(w->arena, c->n_methods + 1, sizeof *v);
+    size_t n = 0;
+    if (!v)
+        return oct_nomem(err);
+    for (size_t i = 0; i < c->n_methods; i++) {
+        if (!c->methods[i].ran)
+            continue;
+        v[n] = (oct_page_line){ c->methods[i].method->name, NULL, gained(w->arena, &c->methods[i]) };
+        if (!v[n++].text)
+            return oct_nomem(err);
+    }
+    w->model[1].methods = (oct_page_lines){ v, n };
+    return OCT_OK;
+}
+
+static oct_status denormal_line(page_work *w, const oct_layer_denormals *d, oct_page_line *line, oct_err *err)
+{
+    const char *text = oct_arena_printf(w->arena, "%llu of %llu weights are denormal numbers, with which many CPUs are slow%s", (unsigned long long)d->n,
+                                        (unsigned long long)d->of, d->zeros ? "; written as zeros" : "; they stay, as the layer does");
+    *line = (oct_page_line){ "denormal", d->layer, text };
+    return text ? OCT_OK : oct_nomem(err);
+}
+
+/* Warnings, layers left float for what they would cost, denormal weights, and what lint says of the model as it is written. */
+static oct_status take_findings(page_work *w, oct_err *err)
+{
+    const oct_conversion *c = &w->s->c;
+    oct_lint_verdict v;
+    oct_page_line *line;
+    size_t n;
+    OCT_TRY(oct_lint_open(c->m->graph, NULL, &w->lint, err));
+    OCT_TRY(oct_lint_judge(w->lint, w->s->target, &v, err));
+    OCT_TRY(tool_page_findings(w->lint, &v, oct_target_saturates(w->s->target), c->n_warnings + c->n_promoted + c->n_denormal + 1, &line, &n, err));
+    for (size_t i = 0; i < c->n_warnings; i++)
+        line[n++] = (oct_page_line){ "warning", NULL, c->warnings[i] };
+    for (size_t i = 0; i < c->n_promoted; i++, n++) {
+        const oct_promotion *p = &c->promoted[i];
+        line[n] = (oct_page_line){ "left float", p->layer, oct_arena_printf(w->arena, "rounding '%s' would cause %.0f %% of the loss", p->value, 100 * p->loss) };
+        if (!line[n].text)
+            return oct_nomem(err);
+    }
+    for (size_t i = 0; i < c->n_denormal; i++)
+        OCT_TRY(denormal_line(w, &c->denormal[i], &line[n++], err));
+    if (c->unjudged)
+        line[n++] = (oct_page_line){ "not judged", NULL, c->unjudged };
+    w->model[1].findings = (oct_page_lines){ line, n };
+    return OCT_OK;
+}
+
+/* ---- the evaluation ---- */
+
+/* The verdict with the size of the file; without one, models of which the sizes alone are known. */
+static void take_result(page_work *w)
+{
+    const oct_conversion *c = &w->s->c;
+    if (c->verdict) {
+        w->result = *c->verdict;
+        memcpy(w->of, c->verdict->models, sizeof w->of);
+    } else {
+        w->result = (oct_eval_result){ .n_models = 2, .threads = (int)w->s->cli->threads };
+        for (int k = 0; k < 2; k++)
+            w->of[k] = (oct_eval_model_result){ .sqnr_db = NAN, .agreement = NAN };
+    }
+    w->of[0].name = w->s->a->model;
+    w->of[1].name = w->s->output;
+    w->of[0].size_bytes = c->size_before;
+    w->of[1].size_bytes = c->size_after;
+    w->result.models = w->of;
+    w->result.isa = oct_isa_name(oct_isa_active());
+}
+
+static oct_status write_page(page_work *w, oct_err *err)
+{
+    const convert_args *a = w->s->a;
+    oct_buf command = OCT_BUF_INIT, page = OCT_BUF_INIT;
+    tool_command_line(&command, w->s->cli, a->argc, a->argv);
+    static const char *const judged[] = { [OCT_JUDGED_OTHERS] = "that calibration did not see", [OCT_JUDGED_SAME] = "with which it was calibrated", [OCT_JUDGED_ANY] = NULL };
+    const oct_page_notes notes = { .title = "Conversion", .samples = w->s->c.verdict ? judged[w->s->c.judged] : NULL, .command = oct_buf_str(&command), .model = w->model };
+    const oct_report_context context = { .version = "octet " OCT_VERSION, .preprocess = w->s->src ? oct_source_preprocess(w->s->src) : NULL, .data = a->data.specs.v,
+                                         .n_data = a->data.specs.n, .page = &notes };
+    oct_report_html(&w->result, &context, &page);
+    page.failed |= command.failed;
+    const oct_status st = page.failed ? oct_nomem(err) : tool_write_text(a->html, &page, err);
+    oct_buf_free(&command);
+    oct_buf_free(&page);
+    return st;
+}
+
+static oct_status fill(page_work *w, oct_err *err)
+{
+    OCT_TRY(take_layers(w, err));
+    OCT_TRY(take_changes(w, err));
+    OCT_TRY(take_methods(w, err));
+    OCT_TRY(take_findings(w, err));
+    take_result(w);
+    return write_page(w, err);
+}
+
+oct_status page_write(const session *s, oct_err *err)
+{
+    if (!s->a->html)
+        return OCT_OK;
+    page_work w = { .s = s, .arena = oct_arena_create() };
+    const oct_status st = w.arena ? fill(&w, err) : oct_nomem(err);
+    oct_lint_close(w.lint);
+    oct_arena_destroy(w.arena);
+    return st;
+}
