@@ -162,7 +162,7 @@ void ev_page_accuracy(const ev_page *p)
         return;
     ev_page_section(p, "accuracy", "Accuracy");
     if (p->r->n_models > 1)
-        oct_buf_puts(p->b, "<p>Both models see the same samples, so intervals are of paired differences: where one holds the line of no change, the samples do not "
+        oct_buf_puts(p->b, "<p>All models see the same samples, so intervals are of paired differences: where one holds the line of no change, the samples do not "
                            "show a difference. A dashed line is a gate.</p>\n");
     oct_buf_puts(p->b, "<table class=\"forest\">\n<thead><tr><th scope=\"col\">model</th><th scope=\"col\" class=\"n\">value</th><th scope=\"col\">against float</th>"
                        "<th scope=\"col\" class=\"strip\">change, 95 % interval</th></tr></thead>\n");

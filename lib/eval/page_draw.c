@@ -48,6 +48,7 @@ static void put_range(const ev_page *p, const oct_eval_layer *l)
 void ev_page_draw_values(const ev_page *p, const oct_eval_layer *l)
 {
     const oct_eval_histogram *h = &l->histogram;
+    char text[EV_SHARE_TEXT];
     uint64_t most = 1;
     if (!h->n || !(h->hi > h->lo))
         return;
@@ -60,7 +61,7 @@ void ev_page_draw_values(const ev_page *p, const oct_eval_layer *l)
     oct_buf_printf(p->b, "<path class=\"base\" d=\"M0 %dh%d\"/></svg><div class=\"axis\"><span>%.4g</span><span>%.4g</span></div><figcaption>Float values, counts by logarithm: %.4g to %.4g",
                    HEIGHT, WIDTH, h->lo, h->hi, h->min, h->max);
     if (!isnan(l->range.lo))
-        oct_buf_printf(p->b, "; the range holds %.4g to %.4g, and clips %.3g %%", l->range.lo, l->range.hi, 100 * l->clipped);
+        oct_buf_printf(p->b, "; the range holds %.4g to %.4g, and clips %s", l->range.lo, l->range.hi, l->clipped > 0 ? ev_page_share(text, l->clipped) : "none");
     if (h->below + h->above)
         oct_buf_printf(p->b, "; %llu values lie outside of the drawing", (unsigned long long)(h->below + h->above));
     oct_buf_puts(p->b, "</figcaption></figure>");
@@ -93,6 +94,15 @@ static size_t gather(const oct_eval_weights *w, column *c, double *least, double
     return n;
 }
 
+#define DECADES 3.0f /* of scales, below the largest */
+
+/* Scales by their logarithm: those of channels differ by orders of magnitude. */
+static double tall_scale(double scale, double most)
+{
+    const double h = scale > 0 ? 1 + (double)(oct_logf((float)(scale / most)) / (DECADES * 2.3025851f)) : 0;
+    return HEIGHT * (h < 0.03 ? 0.03 : h);
+}
+
 #define BEST 60.0 /* dB at the top of the line */
 
 static double depth(double db)
@@ -106,7 +116,7 @@ static void put_columns(const ev_page *p, const column *c, size_t n, double most
     oct_buf_puts(p->b, "<path class=\"scales\" d=\"");
     for (size_t i = 0; i < n; i++)
         if (!isnan(c[i].scale) && most > 0)
-            oct_buf_printf(p->b, "M%.1f %dv-%.1fh.8v%.1fz", (double)i, HEIGHT, HEIGHT * c[i].scale / most, HEIGHT * c[i].scale / most);
+            oct_buf_printf(p->b, "M%zu %dv-%.1fh.8v%.1fz", i, HEIGHT, tall_scale(c[i].scale, most), tall_scale(c[i].scale, most));
     oct_buf_puts(p->b, "\"/><path class=\"worst\" d=\"");
     for (size_t i = 0; i < n; i++)
         oct_buf_printf(p->b, "%s%.1f %.1f", i ? "L" : "M", (double)i + 0.4, depth(c[i].db));
@@ -129,10 +139,12 @@ void ev_page_draw_weights(const ev_page *p, const oct_eval_weights *w)
     oct_buf_printf(p->b, "<path class=\"base\" d=\"M0 %dh%zu\"/></svg><div class=\"axis\"><span>channel 0</span><span>%zu</span></div><figcaption>Weights by output channel. ", HEIGHT, n,
                    w->n_channel - 1);
     if (most > 0)
-        oct_buf_printf(p->b, "Bars: scale, %.3g to %.3g. ", least, most);
+        oct_buf_printf(p->b, "Bars: scale by logarithm, %.3g to %.3g. ", least, most);
     oct_buf_puts(p->b, "Line: SQNR, 0 to 60 dB, ");
     ev_page_db(p, worst);
-    oct_buf_puts(p->b, " to ");
-    ev_page_db(p, best);
+    if (worst < best) {
+        oct_buf_puts(p->b, " to ");
+        ev_page_db(p, best);
+    }
     oct_buf_puts(p->b, "</figcaption></figure>");
 }

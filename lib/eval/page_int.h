@@ -20,7 +20,10 @@ void ev_page_name(const ev_page *p, const char *s);
 void ev_page_db(const ev_page *p, double db);
 /* A cell of a number: value is what sorting compares. NaN: an empty cell. */
 void ev_page_db_cell(const ev_page *p, double db, const char *class_name);
-void ev_page_share_cell(const ev_page *p, double share, const char *class_name); /* 0.012: "1.20 %" */
+/* "1.2 %", "< 0.01 %"; "" for NaN. Returns dst. */
+enum { EV_SHARE_TEXT = 32 };
+const char *ev_page_share(char dst[EV_SHARE_TEXT], double share);
+void ev_page_share_cell(const ev_page *p, double share, const char *class_name);
 void ev_page_bytes(const ev_page *p, double bytes);
 void ev_page_ms(const ev_page *p, double seconds);
 /* A metric's value in its unit; nothing for NaN. */
@@ -67,6 +70,7 @@ void ev_page_draw_values(const ev_page *p, const oct_eval_layer *l);  /* page_dr
 void ev_page_draw_weights(const ev_page *p, const oct_eval_weights *w);
 bool ev_page_has_costs(const ev_page *p);
 void ev_page_time(const ev_page *p);                           /* page_time.c: by layer */
+bool ev_page_has_sizes(const ev_page *p);
 void ev_page_sizes(const ev_page *p);
 bool ev_page_has_float(const ev_page *p);
 void ev_page_float(const ev_page *p);                          /* page_story.c: what stayed float */

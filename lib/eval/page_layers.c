@@ -97,7 +97,7 @@ static void put_chart(const ev_page *p, size_t k, const ev_page_row *rows, size_
     if (own)
         put_sum(p, rows, n);
     oct_buf_printf(p->b, "</svg></div>\n<figcaption>Error as a share of the signal (20 dB is 10 %%), in the order of the network. %s</figcaption></figure>\n",
-                   own ? "Bars: of the layer alone, with inputs as in the float model. Line: with the error of everything before it." : "With the error of everything before it.");
+                   own ? "Bars: own, with inputs as in the float model. Line: total, with the error of everything before." : "Total, with the error of everything before.");
 }
 
 /* ---- the table ---- */
@@ -119,6 +119,12 @@ static void number_fact(const ev_page *p, const char *term, const char *format, 
         fact(p, term, isinf(v) ? "exact" : text);
 }
 
+static void share_fact(const ev_page *p, const char *term, double share)
+{
+    char text[EV_SHARE_TEXT];
+    fact(p, term, ev_page_share(text, share));
+}
+
 static void range_facts(const ev_page *p, const oct_eval_layer *l)
 {
     char text[96];
@@ -130,9 +136,9 @@ static void range_facts(const ev_page *p, const oct_eval_layer *l)
     else
         snprintf(text, sizeof text, "%s, scale %.4g, zero point %d", oct_dtype_name(r->dtype), r->scale, (int)r->zero);
     fact(p, "output", text);
-    number_fact(p, "beyond the range in float", "%.3g %%", 100 * l->clipped);
-    number_fact(p, "saturated", "%.3g %%", 100 * l->saturated);
-    number_fact(p, "codes in use", "%.0f %%", 100 * l->used);
+    share_fact(p, "beyond the range in float", l->clipped);
+    share_fact(p, "saturated", l->saturated);
+    share_fact(p, "codes in use", l->used);
     if (l->dead) {
         snprintf(text, sizeof text, "%lld of %lld", (long long)l->dead, (long long)l->channels);
         fact(p, "channels that became constant", text);
@@ -150,7 +156,7 @@ static void weight_facts(const ev_page *p, const ev_page_row *row)
             snprintf(text, sizeof text, "%s, per %s, %lld values", oct_dtype_name(w->dtype), w->per_channel ? "channel" : "tensor", (long long)w->count);
         fact(p, "weights", text);
         number_fact(p, "SQNR of the weights", "%.1f dB", w->sqnr_db);
-        number_fact(p, "weights clipped", "%.3g %%", 100 * w->clipped);
+        share_fact(p, "weights clipped", w->clipped);
     } else if (row->n) {
         fact(p, "weights", row->n->weights);
         number_fact(p, "SQNR of the weights", "%.1f dB", row->n->sqnr_weights);
@@ -251,7 +257,7 @@ static void put_table(const ev_page *p, size_t k, const ev_page_row *rows, size_
 {
     put_tools(p, k);
     oct_buf_puts(p->b, "<table class=\"layers sort\">\n<thead><tr><th scope=\"col\" class=\"n wide\">#</th><th scope=\"col\">layer</th><th scope=\"col\">type</th>"
-                       "<th scope=\"col\" class=\"n\">own, dB</th><th scope=\"col\" class=\"n\">all, dB</th><th scope=\"col\" class=\"n wide\">clipped</th>"
+                       "<th scope=\"col\" class=\"n\">own, dB</th><th scope=\"col\" class=\"n\">total, dB</th><th scope=\"col\" class=\"n wide\">clipped</th>"
                        "<th scope=\"col\" class=\"n wide\">codes used</th></tr></thead>\n");
     for (size_t i = 0; i < n; i++) {
         put_row(p, k, &rows[i], i);
@@ -266,12 +272,12 @@ void ev_page_layers(const ev_page *p)
         return;
     ev_page_section(p, "layers", "Layers");
     if (p->r->layer_samples)
-        oct_buf_printf(p->b, "<p>Signal to quantization noise over %lld sample%s: of the layer alone, and with the error of everything before it. A layer opens to show why it is "
-                             "what it is, its values and its weights.</p>\n",
+        oct_buf_printf(p->b, "<p>Signal to quantization noise over %lld sample%s. Own: of the layer alone; total: with the error of everything before it. A layer opens to show why "
+                             "it is what it is, its values and its weights.</p>\n",
                        (long long)p->r->layer_samples, p->r->layer_samples == 1 ? "" : "s");
     oct_buf_puts(p->b, "<ul class=\"legend\"><li><span class=\"dot int8\"></span>8 bits</li><li><span class=\"dot int16\"></span>16 bits</li>"
                        "<li><span class=\"dot half\"></span>float16, bfloat16</li><li><span class=\"dot blocks\"></span>weights only</li><li><span class=\"dot float\"></span>float</li>"
-                       "<li><span class=\"line\"></span>with all before</li></ul>\n");
+                       "<li><span class=\"line\"></span>total</li></ul>\n");
     for (size_t k = 1; k < p->r->n_models; k++) {
         ev_page_row *rows;
         size_t n;

@@ -2,6 +2,7 @@
 #include "eval/page_int.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 void ev_page_text(const ev_page *p, const char *s)
@@ -51,13 +52,23 @@ void ev_page_db_cell(const ev_page *p, double db, const char *class_name)
     oct_buf_puts(p->b, "</td>");
 }
 
+const char *ev_page_share(char dst[EV_SHARE_TEXT], double share)
+{
+    const double percent = 100 * share;
+    if (isnan(share))
+        dst[0] = 0;
+    else if (percent > 0 && percent < 0.01)
+        snprintf(dst, EV_SHARE_TEXT, "< 0.01 %%");
+    else
+        snprintf(dst, EV_SHARE_TEXT, percent == 0 || percent >= 99.95 ? "%.0f %%" : percent < 1 ? "%.2f %%" : "%.1f %%", percent);
+    return dst;
+}
+
 void ev_page_share_cell(const ev_page *p, double share, const char *class_name)
 {
-    oct_buf_printf(p->b, "<td class=\"n%s%s\">", *class_name ? " " : "", class_name);
-    if (share == 0)
-        oct_buf_puts(p->b, "0 %");
-    else if (!isnan(share))
-        oct_buf_printf(p->b, share >= 0.1 ? "%.1f %%" : share >= 1e-4 ? "%.2f %%" : "%.1g %%", 100 * share);
+    char text[EV_SHARE_TEXT];
+    oct_buf_printf(p->b, isnan(share) ? "<td class=\"n%s%s\">" : "<td class=\"n%s%s\" data-v=\"%.6g\">", *class_name ? " " : "", class_name, 100 * share);
+    ev_page_text(p, ev_page_share(text, share));
     oct_buf_puts(p->b, "</td>");
 }
 

@@ -14,7 +14,7 @@ bool ev_page_has_costs(const ev_page *p)
 
 /* ---- the waterfall ---- */
 
-enum { ROW = 10, MOST_HEIGHT = 560, LEAST_HEIGHT = 60 };
+enum { ROW = 10, PIXELS = 8, MOST_HEIGHT = 560, LEAST_HEIGHT = 60 }; /* ROW: in units of the drawing */
 
 static const char *name_of(const oct_eval_cost_row *c)
 {
@@ -44,7 +44,7 @@ static void put_fall(const ev_page *p, const oct_eval_model_result *m)
     whole = was > is ? was : is;
     if (!(whole > 0))
         return;
-    const size_t height = m->n_costs * 7 > MOST_HEIGHT ? MOST_HEIGHT : m->n_costs * 7 < LEAST_HEIGHT ? LEAST_HEIGHT : m->n_costs * 7;
+    const size_t height = m->n_costs * PIXELS > MOST_HEIGHT ? MOST_HEIGHT : m->n_costs * PIXELS < LEAST_HEIGHT ? LEAST_HEIGHT : m->n_costs * PIXELS;
     oct_buf_printf(p->b, "<figure><div class=\"chart fall\"><svg viewBox=\"0 0 1000 %zu\" height=\"%zu\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"Time of %zu layers one after "
                          "another\">\n",
                    m->n_costs * ROW, height, m->n_costs);
@@ -59,8 +59,9 @@ static void put_fall(const ev_page *p, const oct_eval_model_result *m)
     }
     oct_buf_puts(p->b, "</svg><div class=\"axis\">");
     for (int i = 0; i <= 4; i++) {
-        oct_buf_puts(p->b, "<span>");
-        ev_page_ms(p, whole * i / 4);
+        oct_buf_puts(p->b, i ? "<span>" : "<span>0");
+        if (i)
+            ev_page_ms(p, whole * i / 4);
         oct_buf_puts(p->b, "</span>");
     }
     oct_buf_puts(p->b, "</div></div>\n<figcaption>A run from top to bottom: each layer begins where the one before it ends. Grey: the float model, ");
@@ -173,26 +174,37 @@ static void size_table(const ev_page *p, const oct_eval_model_result *m, uint64_
     oct_buf_puts(p->b, "</tbody></table>\n");
 }
 
+/* Of the largest layer. */
+static uint64_t most_bytes(const oct_eval_model_result *m)
+{
+    uint64_t most = 0;
+    for (size_t i = 0; i < m->n_costs; i++) {
+        most = m->costs[i].was.weights > most ? m->costs[i].was.weights : most;
+        most = m->costs[i].is.weights > most ? m->costs[i].is.weights : most;
+    }
+    return most;
+}
+
+bool ev_page_has_sizes(const ev_page *p)
+{
+    for (size_t k = 1; k < p->r->n_models; k++)
+        if (most_bytes(&p->r->models[k]))
+            return true;
+    return false;
+}
+
 void ev_page_sizes(const ev_page *p)
 {
-    bool open = false;
+    if (!ev_page_has_sizes(p))
+        return;
+    ev_page_section(p, "sizes", "Size by layer");
+    oct_buf_puts(p->b, "<p>Bytes of the constants that a layer reads, as the file stores them.</p>\n");
     for (size_t k = 1; k < p->r->n_models; k++) {
         const oct_eval_model_result *m = &p->r->models[k];
-        uint64_t most = 0;
-        for (size_t i = 0; i < m->n_costs; i++) {
-            most = m->costs[i].was.weights > most ? m->costs[i].was.weights : most;
-            most = m->costs[i].is.weights > most ? m->costs[i].is.weights : most;
-        }
-        if (!most)
+        if (!most_bytes(m))
             continue;
-        if (!open)
-            ev_page_section(p, "sizes", "Size by layer");
-        if (!open)
-            oct_buf_puts(p->b, "<p>Bytes of the constants that a layer reads, as the file stores them.</p>\n");
-        open = true;
         ev_page_model_title(p, k);
-        size_table(p, m, most);
+        size_table(p, m, most_bytes(m));
     }
-    if (open)
-        ev_page_section_end(p);
+    ev_page_section_end(p);
 }

@@ -31,6 +31,7 @@ static void put_nav(const ev_page *p)
         { true, "costs", "Size, time, memory" },
         { ev_page_has_layers(p), "layers", "Layers" },
         { ev_page_has_costs(p), "time", "Time by layer" },
+        { ev_page_has_sizes(p), "sizes", "Size by layer" },
         { ev_page_has_float(p), "float", "What stayed float" },
         { ev_page_has_list(p, EV_CHANGES), "changes", "Changes" },
         { ev_page_has_list(p, EV_METHODS), "methods", "Methods" },
