@@ -1,0 +1,274 @@
+/* The page of lib/eval on a made-up evaluation of which every number is known. With OCT_TEST_PAGE=FILE it is also written there, to be looked at. */
+#include "eval/page_int.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { LAYERS = 24, CHANNELS = 200 };
+
+/* Two quantized models beside a float one. */
+typedef struct made {
+    oct_eval_model_result model[3];
+    oct_eval_score score[3][2];
+    oct_eval_output output[3][1];
+    oct_eval_layer layer[2][LAYERS];
+    oct_eval_cost_row cost[2][LAYERS];
+    oct_eval_channel channel[CHANNELS];
+    oct_page_layer note[LAYERS];
+    oct_page_line line[3];
+    oct_page_model notes[3];
+    oct_gate gate;
+    oct_gate_result judged[2];
+    char name[LAYERS][80];
+    oct_page_notes page;
+    oct_report_context context;
+    oct_eval_result result;
+} made;
+
+static const char evil[] = "a</script><b>&\"'x";
+
+static void make_scores(made *m)
+{
+    static const double top1[] = { 0.80, 0.78, 0.60 };
+    for (int k = 0; k < 3; k++) {
+        oct_eval_score *s = m->score[k];
+        s[0] = (oct_eval_score){ .value = top1[k], .reference = 0.80, .drop = k ? 0.80 - top1[k] : NAN, .lo = k ? 0.80 - top1[k] - 0.03 : NAN, .hi = k ? 0.80 - top1[k] + 0.05 : NAN,
+                                 .method = "Tango's score interval", .within_noise = k == 1, .n = 400 };
+        s[1] = (oct_eval_score){ .value = k ? 30.5 : NAN, .reference = NAN, .drop = NAN, .lo = NAN, .hi = NAN };
+        assert_int_equal(oct_metric_find("top1", &s[0].metric, NULL), OCT_OK);
+        assert_int_equal(oct_metric_find("sqnr", &s[1].metric, NULL), OCT_OK);
+        m->model[k] = (oct_eval_model_result){ .name = k == 0 ? "in/float.onnx" : k == 1 ? "out/int8.onnx" : evil, .scores = s, .outputs = m->output[k], .sqnr_db = 30.5, .agreement = NAN,
+                                               .size_bytes = k ? 2500000 : 10000000, .peak_bytes = k ? 3000000 : 12000000,
+                                               .latency = { .median = k ? 2e-3 : 5e-3, .q1 = 1.9e-3, .q3 = 5.2e-3, .runs = 20 },
+                                               .speed = { .median = k ? 2.5 : NAN, .q1 = 2.4, .q3 = 2.6, .runs = k ? 20 : 0 }, .integer_steps = k ? 20 : 0, .weighted_steps = 22 };
+        m->output[k][0] = (oct_eval_output){ "y", 30.5, 0.999, 0.1 };
+    }
+}
+
+/* Layers come worst first, and the page shows them in the network's order. Of the values 1 % lie below the range. */
+static void make_layer(made *m, int k, int i)
+{
+    oct_eval_layer *l = &m->layer[k][LAYERS - 1 - i];
+    snprintf(m->name[i], sizeof m->name[i], "%s%d", i == 5 ? evil : "block/conv_", i);
+    *l = (oct_eval_layer){ .value = m->name[i], .other = m->name[i], .order = (size_t)i, .name = m->name[i], .op = "Conv", .scheme = i == 7 ? "float" : k ? "fp16" : "int8",
+                           .sqnr_db = 40 - i, .own_sqnr_db = i == 3 ? INFINITY : 45 - i / 2.0, .has_own = true, .clipped = 0.01, .saturated = 0.005, .used = 0.75,
+                           .range = { OCT_U8, 0.02, 100, -2, 3.1 } };
+    l->histogram = (oct_eval_histogram){ .n = 6400, .min = -3, .max = 3.2, .lo = -3.2, .hi = 3.2 };
+    for (int b = 0; b < OCT_LAYER_BINS; b++)
+        l->histogram.bin[b] = (uint64_t)(1000 / (1 + abs(b - 32)));
+    l->weights = (oct_eval_weights){ .name = "w", .dtype = OCT_S8, .count = 1000, .per_channel = true, .sqnr_db = 38.5, .clipped = 0.0001, .channel = m->channel, .n_channel = CHANNELS };
+}
+
+static void make_costs(made *m, int k, int i)
+{
+    const oct_eval_cost was = { .scheme = "float", .steps = 1, .seconds = 1e-4 * (1 + i % 5), .wide = i == 4, .macs = 1000000, .weights = 40000, .roof = 0.4 };
+    oct_eval_cost is = was;
+    is.scheme = i == 7 ? "float" : k ? "fp16" : "int8";
+    is.seconds /= i == 7 ? 1 : 3;
+    is.weights /= 4;
+    m->cost[k][i] = (oct_eval_cost_row){ m->name[i], "Conv", was, is };
+    m->note[i] = (oct_page_layer){ .name = m->name[i], .op = "Conv", .scheme = i == 7 ? "float" : "int8", .why = i == 7 ? "the rule op:Odd" : "quantized", .sqnr_weights = NAN, .sqnr_output = NAN };
+}
+
+static void make_rest(made *m)
+{
+    m->line[0] = (oct_page_line){ "batchnorm", "bn1", "BatchNormalization" };
+    m->line[1] = (oct_page_line){ "batchnorm", "bn2", "BatchNormalization" };
+    m->line[2] = (oct_page_line){ "trap", evil, "is not loaded" };
+    m->notes[1] = (oct_page_model){ m->note, LAYERS, { m->line, 2 }, { NULL, 0 }, { &m->line[2], 1 }, "qconvert float.onnx --data 'a b'" };
+    m->page = (oct_page_notes){ .title = "Evaluation", .command = "qeval float.onnx int8.onnx", .model = m->notes };
+    m->gate = (oct_gate){ .kind = OCT_GATE_DROP, .metric = m->score[0][0].metric, .limit = { 0.04, false }, .text = "4%" };
+    for (int k = 0; k < 2; k++)
+        m->judged[k] = (oct_gate_result){ .gate = &m->gate, .model = (size_t)k + 1, .score = &m->score[k + 1][0], .estimate = m->score[k + 1][0].drop, .limit = 0.04,
+                                          .lo = m->score[k + 1][0].lo, .hi = m->score[k + 1][0].hi, .met = k == 0, .unsure = k == 0, .samples_needed = k ? 0 : 900 };
+    m->context = (oct_report_context){ .version = "octet 1", .gates = m->judged, .n_gates = 2, .page = &m->page };
+    m->result = (oct_eval_result){ .models = m->model, .n_models = 3, .n_scores = 2, .n_outputs = 1, .samples = 400, .layer_samples = 16, .threads = 2, .isa = "avx2" };
+}
+
+static made *make(void)
+{
+    made *m = calloc(1, sizeof *m);
+    assert_non_null(m);
+    make_scores(m);
+    for (int i = 0; i < CHANNELS; i++)
+        m->channel[i] = (oct_eval_channel){ 0.001 * (1 + i % 50), i == 9 ? 12 : 40, 0 };
+    for (int k = 0; k < 2; k++) {
+        for (int i = 0; i < LAYERS; i++) {
+            make_layer(m, k, i);
+            make_costs(m, k, i);
+        }
+        m->model[k + 1].layers = m->layer[k];
+        m->model[k + 1].costs = m->cost[k];
+        m->model[k + 1].n_layers = m->model[k + 1].n_costs = LAYERS;
+    }
+    make_rest(m);
+    return m;
+}
+
+static size_t count(const char *text, const char *word)
+{
+    size_t n = 0;
+    for (; (text = strstr(text, word)); text += strlen(word))
+        n++;
+    return n;
+}
+
+/* Each word stands in the text, one behind the other. */
+static void in_order(const char *text, const char *const *word, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const char *at = strstr(text, word[i]);
+        if (!at)
+            print_error("not there, or before the others: %s\n", word[i]);
+        assert_non_null(at);
+        text = at + strlen(word[i]);
+    }
+}
+
+static void a_page(void **state)
+{
+    made *m = make();
+    oct_buf b = OCT_BUF_INIT;
+    oct_report_html(&m->result, &m->context, &b);
+    assert_false(b.failed);
+    const char *page = oct_buf_str(&b), *out = getenv("OCT_TEST_PAGE");
+    static const char *const story[] = {
+        "2 models against ", "<h2>int8.onnx</h2>", "mark mid\">Meets its gate", "4.00 times smaller", "2.50 times faster", "2.00 points worse", "Misses 1 of 1 gate.",
+        "id=\"accuracy\"", "78.00 %", "class=\"limit\"", "60.00 %", "class=\"limit\"", "id=\"gates\"", "met?", "missed", "id=\"costs\"", "25.0 % of float", "id=\"layers\"",
+        "id=\"m1-0\"", "id=\"m1-23\"", "id=\"m2-0\"", "id=\"time\"", "id=\"sizes\"", "25.0 %", "id=\"float\"", "1 of 24 nodes.", "the rule op:Odd", "id=\"changes\"",
+        "<td class=\"count\">2</td><td>batchnorm", "bn1", "id=\"findings\"", "is not loaded", "id=\"reproduce\"", "qconvert float.onnx --data 'a b'", "</html>",
+    };
+    in_order(page, story, OCT_COUNT(story));
+    FILE *f = out ? fopen(out, "w") : NULL;
+    if (f) {
+        fputs(page, f);
+        fclose(f);
+    }
+    oct_buf_free(&b);
+    free(m);
+}
+
+/* Names from models make no element, and the page's script is its only one. */
+static void hostile_names(void **state)
+{
+    made *m = make();
+    oct_buf b = OCT_BUF_INIT;
+    oct_report_html(&m->result, &m->context, &b);
+    assert_int_equal(count(oct_buf_str(&b), "<script>"), 1);
+    assert_int_equal(count(oct_buf_str(&b), "</script>"), 1);
+    assert_int_equal(count(oct_buf_str(&b), "<b>"), 0);
+    assert_true(count(oct_buf_str(&b), "script&gt;&lt;b&gt;&amp;&quot;'x5") >= 4); /* charts, tables, costs */
+    oct_buf_free(&b);
+    free(m);
+}
+
+/* A bin counts as clipped where its middle lies beyond the range; with edges 0.1 apart from -3.2, 12 bins lie below -2, and 1 above 3.1. */
+static void what_is_clipped(void **state)
+{
+    made *m = make();
+    oct_buf b = OCT_BUF_INIT;
+    const ev_page p = { &m->result, &m->context, &b };
+    ev_page_draw_values(&p, &m->layer[0][0]);
+    const char *cut = strstr(oct_buf_str(&b), "class=\"cut\""), *held = strstr(oct_buf_str(&b), "class=\"held\"");
+    assert_non_null(cut);
+    assert_non_null(held);
+    assert_true(held < cut);
+    assert_int_equal(count(cut, "M") - count(strstr(cut, "class=\"base\""), "M"), 13);
+    assert_int_equal(count(held, "M") - count(cut, "M"), OCT_LAYER_BINS - 13);
+    static const char *const words[] = { "x=\"12.00\" width=\"51.00\"", ">-3.2<", ">3.2<", "-3 to 3.2", "holds -2 to 3.1", "clips 1.0 %" };
+    in_order(oct_buf_str(&b), words, OCT_COUNT(words));
+    oct_buf_free(&b);
+    free(m);
+}
+
+/* 200 channels share 96 columns, of which each shows its largest scale and its worst channel. */
+static void weights_by_channel(void **state)
+{
+    made *m = make();
+    oct_buf b = OCT_BUF_INIT;
+    const ev_page p = { &m->result, &m->context, &b };
+    ev_page_draw_weights(&p, &m->layer[0][0].weights);
+    static const char *const words[] = { "viewBox=\"0 0 96 48\"", "channel 0", ">199<", "0.001 to 0.05", "12.0 dB to 40.0 dB" };
+    in_order(oct_buf_str(&b), words, OCT_COUNT(words));
+    /* Channel 9 of 12 dB is in column 9 * 96 / 200 = 4: 12 of 60 dB is a fifth of the height of 48. */
+    assert_non_null(strstr(oct_buf_str(&b), "L4.4 38.4L5.4 16.0"));
+    oct_buf_free(&b);
+    free(m);
+}
+
+/* Layers that were not compared stand behind the compared one before them. */
+static void rows_in_order(void **state)
+{
+    made *m = make();
+    oct_buf b = OCT_BUF_INIT;
+    const ev_page p = { &m->result, &m->context, &b };
+    ev_page_row *rows;
+    size_t n;
+    m->model[1].n_layers = LAYERS - 1; /* the first of the network is the last of the list */
+    m->layer[0][10].name = "other";    /* layer 13 has another name than what was told */
+    ev_page_rows(&p, 1, &rows, &n);
+    assert_int_equal(n, LAYERS + 1);
+    assert_null(rows[0].e);
+    assert_ptr_equal(rows[0].n, &m->note[0]);
+    for (size_t i = 1; i < 13; i++) {
+        assert_int_equal(rows[i].e->order, i);
+        assert_ptr_equal(rows[i].n, &m->note[i]);
+    }
+    assert_ptr_equal(rows[13].n, &m->note[13]);
+    assert_null(rows[13].e);
+    assert_string_equal(ev_page_row_name(&rows[14]), "other");
+    assert_null(rows[14].n);
+    oct_free(rows);
+    free(m);
+}
+
+static void shares(void **state)
+{
+    char text[EV_SHARE_TEXT];
+    assert_string_equal(ev_page_share(text, 0), "0 %");
+    assert_string_equal(ev_page_share(text, 0.00001), "< 0.01 %");
+    assert_string_equal(ev_page_share(text, 0.0042), "0.42 %");
+    assert_string_equal(ev_page_share(text, 0.5), "50.0 %");
+    assert_string_equal(ev_page_share(text, 1), "100 %");
+    assert_string_equal(ev_page_share(text, NAN), "");
+}
+
+static void kinds(void **state)
+{
+    assert_string_equal(ev_page_kind("int8", OCT_U8), "int8");
+    assert_string_equal(ev_page_kind("int8", OCT_U16), "int16");
+    assert_string_equal(ev_page_kind("dynamic", OCT_UNDEFINED), "int8");
+    assert_string_equal(ev_page_kind("weight-only", OCT_UNDEFINED), "blocks");
+    assert_string_equal(ev_page_kind("bf16", OCT_UNDEFINED), "half");
+    assert_string_equal(ev_page_kind("float", OCT_UNDEFINED), "float");
+}
+
+/* A name is broken behind its parts, and never within a character. */
+static void names(void **state)
+{
+    oct_buf b = OCT_BUF_INIT;
+    const ev_page p = { NULL, NULL, &b };
+    ev_page_name(&p, "a/b_c.d");
+    assert_string_equal(oct_buf_str(&b), "a/<wbr>b_<wbr>c.<wbr>d");
+    oct_buf_free(&b);
+    char wide[3 * 50 + 1] = "";
+    for (int i = 0; i < 50; i++)
+        strcat(wide, "\xe2\x82\xac");
+    ev_page_name(&p, wide);
+    assert_string_equal(oct_buf_str(&b), wide);
+    oct_buf_free(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_page), cmocka_unit_test(hostile_names), cmocka_unit_test(what_is_clipped), cmocka_unit_test(weights_by_channel),
+        cmocka_unit_test(rows_in_order), cmocka_unit_test(shares), cmocka_unit_test(kinds), cmocka_unit_test(names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
