@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-enum { WIDTH = 64, HEIGHT = 48, COLUMNS = 96 };
+enum { WIDTH = 64, HEIGHT = 96, COLUMNS = 96 }; /* a unit of height is a pixel */
 
 /* ---- values ---- */
 
@@ -21,18 +21,24 @@ static double across(const oct_eval_histogram *h, double v)
     return x < 0 ? 0 : x > WIDTH ? WIDTH : x;
 }
 
-/* The bins within the range, or those beyond it. */
+/* The bins within the range, or those beyond it: the outline of those that stand beside each other. */
 static void put_bins(const ev_page *p, const oct_eval_layer *l, uint64_t most, bool beyond)
 {
     const oct_eval_histogram *h = &l->histogram;
+    bool open = false;
     oct_buf_printf(p->b, "<path class=\"%s\" d=\"", beyond ? "cut" : "held");
     for (int i = 0; i < OCT_LAYER_BINS; i++) {
         const double middle = h->lo + (h->hi - h->lo) * (i + 0.5) / OCT_LAYER_BINS;
-        const bool out = !isnan(l->range.lo) && (middle < l->range.lo || middle > l->range.hi);
-        if (h->bin[i] && out == beyond)
-            oct_buf_printf(p->b, "M%d %dv-%.1fh1v%.1fz", i, HEIGHT, tall(h->bin[i], most), tall(h->bin[i], most));
+        const bool out = !isnan(l->range.lo) && (middle < l->range.lo || middle > l->range.hi), mine = h->bin[i] && out == beyond;
+        if (mine && !open)
+            oct_buf_printf(p->b, "M%d %d", i, HEIGHT);
+        if (mine)
+            oct_buf_printf(p->b, "V%.0fH%d", HEIGHT - tall(h->bin[i], most), i + 1);
+        else if (open)
+            oct_buf_printf(p->b, "V%dz", HEIGHT);
+        open = mine;
     }
-    oct_buf_puts(p->b, "\"/>");
+    oct_buf_printf(p->b, open ? "V%dz\"/>" : "\"/>", HEIGHT);
 }
 
 static void put_range(const ev_page *p, const oct_eval_layer *l)
@@ -54,7 +60,7 @@ void ev_page_draw_values(const ev_page *p, const oct_eval_layer *l)
         return;
     for (int i = 0; i < OCT_LAYER_BINS; i++)
         most = h->bin[i] > most ? h->bin[i] : most;
-    oct_buf_printf(p->b, "<figure class=\"draw\"><svg viewBox=\"0 0 %d %d\" height=\"96\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"Histogram of the values\">", WIDTH, HEIGHT);
+    oct_buf_printf(p->b, "<figure class=\"draw\"><svg viewBox=\"0 0 %d %d\" height=\"%d\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"Histogram of the values\">", WIDTH, HEIGHT, HEIGHT);
     put_range(p, l);
     put_bins(p, l, most, false);
     put_bins(p, l, most, true);
@@ -113,13 +119,13 @@ static double depth(double db)
 
 static void put_columns(const ev_page *p, const column *c, size_t n, double most)
 {
-    oct_buf_puts(p->b, "<path class=\"scales\" d=\"");
+    oct_buf_puts(p->b, "<path class=\"scales\" transform=\"translate(.5)\" d=\"");
     for (size_t i = 0; i < n; i++)
         if (!isnan(c[i].scale) && most > 0)
-            oct_buf_printf(p->b, "M%zu %dv-%.1fh.8v%.1fz", i, HEIGHT, tall_scale(c[i].scale, most), tall_scale(c[i].scale, most));
-    oct_buf_puts(p->b, "\"/><path class=\"worst\" d=\"");
+            oct_buf_printf(p->b, "M%zu %dV%.0f", i, HEIGHT, HEIGHT - tall_scale(c[i].scale, most));
+    oct_buf_puts(p->b, "\"/><path class=\"worst\" transform=\"translate(.5)\" d=\"");
     for (size_t i = 0; i < n; i++)
-        oct_buf_printf(p->b, "%s%.1f %.1f", i ? "L" : "M", (double)i + 0.4, depth(c[i].db));
+        oct_buf_printf(p->b, "%s%zu %.0f", i ? "L" : "M", i, depth(c[i].db));
     oct_buf_puts(p->b, "\"/>");
 }
 
@@ -134,7 +140,7 @@ void ev_page_draw_weights(const ev_page *p, const oct_eval_weights *w)
         worst = w->channel[i].sqnr_db < worst ? w->channel[i].sqnr_db : worst;
         best = w->channel[i].sqnr_db > best ? w->channel[i].sqnr_db : best;
     }
-    oct_buf_printf(p->b, "<figure class=\"draw\"><svg viewBox=\"0 0 %zu %d\" height=\"96\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"Weights of %zu channels\">", n, HEIGHT, w->n_channel);
+    oct_buf_printf(p->b, "<figure class=\"draw\"><svg viewBox=\"0 0 %zu %d\" height=\"%d\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"Weights of %zu channels\">", n, HEIGHT, HEIGHT, w->n_channel);
     put_columns(p, c, n, most);
     oct_buf_printf(p->b, "<path class=\"base\" d=\"M0 %dh%zu\"/></svg><div class=\"axis\"><span>channel 0</span><span>%zu</span></div><figcaption>Weights by output channel. ", HEIGHT, n,
                    w->n_channel - 1);

@@ -15,7 +15,7 @@ enum { LAYERS = 24, CHANNELS = 200 };
 typedef struct made {
     oct_eval_model_result model[3];
     oct_eval_score score[3][2];
-    oct_eval_output output[3][1];
+    oct_eval_output output[3][2];
     oct_eval_layer layer[2][LAYERS];
     oct_eval_cost_row cost[2][LAYERS];
     oct_eval_channel channel[CHANNELS];
@@ -46,7 +46,8 @@ static void make_scores(made *m)
                                                .size_bytes = k ? 2500000 : 10000000, .peak_bytes = k ? 3000000 : 12000000,
                                                .latency = { .median = k ? 2e-3 : 5e-3, .q1 = 1.9e-3, .q3 = 5.2e-3, .runs = 20 },
                                                .speed = { .median = k ? 2.5 : NAN, .q1 = 2.4, .q3 = 2.6, .runs = k ? 20 : 0 }, .integer_steps = k ? 20 : 0, .weighted_steps = 22 };
-        m->output[k][0] = (oct_eval_output){ "y", 30.5, 0.999, 0.1 };
+        m->output[k][0] = (oct_eval_output){ "last_hidden_state", 30.5, 0.999, 0.1 };
+        m->output[k][1] = (oct_eval_output){ "sentence_embedding", 31.5, 0.9999, 0.01 };
     }
 }
 
@@ -87,7 +88,7 @@ static void make_rest(made *m)
         m->judged[k] = (oct_gate_result){ .gate = &m->gate, .model = (size_t)k + 1, .score = &m->score[k + 1][0], .estimate = m->score[k + 1][0].drop, .limit = 0.04,
                                           .lo = m->score[k + 1][0].lo, .hi = m->score[k + 1][0].hi, .met = k == 0, .unsure = k == 0, .samples_needed = k ? 0 : 900 };
     m->context = (oct_report_context){ .version = "octet 1", .gates = m->judged, .n_gates = 2, .page = &m->page };
-    m->result = (oct_eval_result){ .models = m->model, .n_models = 3, .n_scores = 2, .n_outputs = 1, .samples = 400, .layer_samples = 16, .threads = 2, .isa = "avx2" };
+    m->result = (oct_eval_result){ .models = m->model, .n_models = 3, .n_scores = 2, .n_outputs = 2, .samples = 400, .layer_samples = 16, .threads = 2, .isa = "avx2" };
 }
 
 static made *make(void)
@@ -178,8 +179,8 @@ static void what_is_clipped(void **state)
     assert_non_null(cut);
     assert_non_null(held);
     assert_true(held < cut);
-    assert_int_equal(count(cut, "M") - count(strstr(cut, "class=\"base\""), "M"), 13);
-    assert_int_equal(count(held, "M") - count(cut, "M"), OCT_LAYER_BINS - 13);
+    assert_int_equal(count(cut, "H"), 13);
+    assert_int_equal(count(held, "H") - count(cut, "H"), OCT_LAYER_BINS - 13);
     static const char *const words[] = { "x=\"12.00\" width=\"51.00\"", ">-3.2<", ">3.2<", "-3 to 3.2", "holds -2 to 3.1", "clips 1.0 %" };
     in_order(oct_buf_str(&b), words, OCT_COUNT(words));
     oct_buf_free(&b);
@@ -193,10 +194,10 @@ static void weights_by_channel(void **state)
     oct_buf b = OCT_BUF_INIT;
     const ev_page p = { &m->result, &m->context, &b };
     ev_page_draw_weights(&p, &m->layer[0][0].weights);
-    static const char *const words[] = { "viewBox=\"0 0 96 48\"", "channel 0", ">199<", "0.001 to 0.05", "12.0 dB to 40.0 dB" };
+    static const char *const words[] = { "viewBox=\"0 0 96 96\"", "channel 0", ">199<", "0.001 to 0.05", "12.0 dB to 40.0 dB" };
     in_order(oct_buf_str(&b), words, OCT_COUNT(words));
-    /* Channel 9 of 12 dB is in column 9 * 96 / 200 = 4: 12 of 60 dB is a fifth of the height of 48. */
-    assert_non_null(strstr(oct_buf_str(&b), "L4.4 38.4L5.4 16.0"));
+    /* Channel 9 of 12 dB is in column 9 * 96 / 200 = 4: 12 of 60 dB is a fifth of the height of 96. */
+    assert_non_null(strstr(oct_buf_str(&b), "L4 77L5 32"));
     oct_buf_free(&b);
     free(m);
 }
