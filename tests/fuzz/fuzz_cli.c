@@ -1,6 +1,6 @@
 /* Fuzz target: command lines. The first line names the tool, each further line is an argument. The tools' own main functions read them up to
  * where work would begin: tool_start, which stands here instead of the real one, says that all is done. */
-#include "cli/cli.h"
+#include "common/common.h"
 
 #include "base/mem.h"
 
@@ -9,9 +9,6 @@
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-int qconvert_main(int argc, char **argv);
-int qcalib_main(int argc, char **argv);
-int qeval_main(int argc, char **argv);
 oct_status __wrap_tool_start(oct_cli *cli, oct_err *err);
 
 enum { MOST = 100 };
@@ -26,10 +23,10 @@ static int run(int argc, char **argv)
 {
     const char *tool = argv[0];
     if (strcmp(tool, "qconvert") == 0)
-        return qconvert_main(argc, argv);
+        return qconvert_main(argc, argv, NULL);
     if (strcmp(tool, "qcalib") == 0)
-        return qcalib_main(argc, argv);
-    return strcmp(tool, "qeval") == 0 ? qeval_main(argc, argv) : 0;
+        return qcalib_main(argc, argv, NULL);
+    return strcmp(tool, "qeval") == 0 ? qeval_main(argc, argv, NULL) : 0;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
