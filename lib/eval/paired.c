@@ -1,6 +1,8 @@
 /* Intervals of paired differences, and what they say. */
 #include "eval/summary.h"
 
+#include "eval/bootstrap.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -70,26 +72,6 @@ oct_interval oct_paired_proportion(const oct_paired *p)
 
 /* ---- means ---- */
 
-/* 97.5 % point of Student's t: a table for few degrees of freedom, then the expansion of Abramowitz and Stegun 26.7.5. */
-static double student(uint64_t df)
-{
-    static const double few[] = { 0, 12.7062047361747, 4.30265272974946, 3.18244630528371, 2.77644510519779 };
-    if (df < OCT_COUNT(few))
-        return few[df];
-    const double z = Z, v = (double)df, z2 = z * z;
-    double g1 = z * (z2 + 1) / 4;
-    double g2 = z * ((5 * z2 + 16) * z2 + 3) / 96;
-    double g3 = z * (((3 * z2 + 19) * z2 + 17) * z2 - 15) / 384;
-    double g4 = z * ((((79 * z2 + 776) * z2 + 1482) * z2 - 1920) * z2 - 945) / 92160;
-    return z + (g1 + (g2 + (g3 + g4 / v) / v) / v) / v;
-}
-
-/* The point of the normal distribution that stands for Student's, and for the deviation of n that is divided by n - 1. */
-static double widened(uint64_t n)
-{
-    return student(n - 1) * sqrt((double)n / (double)(n - 1));
-}
-
 /* What m2 and m3, sums of squared and cubed deviations, say of a mean of n. */
 typedef struct moments {
     double error;        /* standard deviation of the mean, with n for n - 1 */
@@ -98,42 +80,33 @@ typedef struct moments {
 
 static moments moments_of(double n, double m2, double m3)
 {
-    return (moments){ sqrt(m2) / n, m3 / (6 * m2 * sqrt(m2)) };
+    return (moments){ sqrt(m2) / n, oct_bootstrap_acceleration(m2, m3) };
 }
 
 static oct_interval by_moments(const oct_paired *p, double mean)
 {
     const moments m = moments_of((double)p->n, p->m2, p->m3);
-    const double below = m.acceleration - widened(p->n), above = m.acceleration + widened(p->n);
+    const double below = m.acceleration - oct_bootstrap_point(p->n), above = m.acceleration + oct_bootstrap_point(p->n);
     const double room_below = 1 - m.acceleration * below, room_above = 1 - m.acceleration * above;
     return (oct_interval){ mean, mean + m.error * below / (room_below * room_below), mean + m.error * above / (room_above * room_above) };
 }
 
 static oct_interval by_student(const oct_paired *p, double mean)
 {
-    const double half = widened(p->n) * moments_of((double)p->n, p->m2, p->m3).error;
+    const double half = oct_bootstrap_point(p->n) * moments_of((double)p->n, p->m2, p->m3).error;
     return (oct_interval){ mean, mean - half, mean + half };
 }
 
 /* ---- BCa ---- */
 
-enum { LEAST_BCA = 10, RESAMPLES = 10000 };
-
-/* 64 random bits for each counter (the output function of SplitMix64). */
-static uint64_t bits_of(uint64_t counter)
-{
-    uint64_t x = (counter + 1) * 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
+enum { RESAMPLES = 10000 };
 
 /* The mean of n values drawn from v[n], the number `at` of the resamples. Each 64 bits choose two. */
 static double resampled(const double *v, size_t n, uint64_t at)
 {
     double sum = 0;
     for (size_t i = 0; i < n; i += 2) {
-        const uint64_t bits = bits_of(at << 32 | i);
+        const uint64_t bits = oct_draw_bits(at << 32 | i);
         sum += v[(bits >> 32) * n >> 32];
         if (i + 1 < n)
             sum += v[(bits & 0xffffffffu) * n >> 32];
@@ -141,36 +114,24 @@ static double resampled(const double *v, size_t n, uint64_t at)
     return sum / (double)n;
 }
 
-/* The share of resamples that BCa takes for a bound whose normal point is z. */
-static double share_of(double bias, double acceleration, double z)
-{
-    const double w = bias + z, room = 1 - acceleration * w;
-    return room > 0 ? oct_normal_cdf(bias + w / room) : z > 0;
-}
-
 /* v: the differences, ascending, not all equal. They become deviations from the mean. */
 static oct_interval by_bootstrap(double *v, size_t n, double mean)
 {
-    double m2 = 0, m3 = 0, means[RESAMPLES], twice_below = 0;
+    double m2 = 0, m3 = 0, means[RESAMPLES], lo, hi;
     for (size_t i = 0; i < n; i++) {
         v[i] -= mean;
         m2 += v[i] * v[i];
         m3 += v[i] * v[i] * v[i];
     }
-    for (size_t i = 0; i < RESAMPLES; i++) {
+    for (size_t i = 0; i < RESAMPLES; i++)
         means[i] = resampled(v, n, i);
-        twice_below += (means[i] < 0) + (means[i] <= 0);
-    }
-    oct_sort_values(means, RESAMPLES);
-    const double least = 0.5 / RESAMPLES, share = twice_below / 2 / RESAMPLES;
-    const double bias = oct_normal_quantile(fmin(fmax(share, least), 1 - least)), a = moments_of((double)n, m2, m3).acceleration;
-    return (oct_interval){ mean, mean + oct_quantile_of(means, RESAMPLES, share_of(bias, a, -widened(n))),
-                           mean + oct_quantile_of(means, RESAMPLES, share_of(bias, a, widened(n))) };
+    oct_bca_bounds(means, RESAMPLES, 0, oct_bootstrap_acceleration(m2, m3), n, &lo, &hi);
+    return (oct_interval){ mean, mean + lo, mean + hi };
 }
 
 const char *oct_paired_mean_method(uint64_t n)
 {
-    return n < LEAST_BCA ? "Student's t" : n <= OCT_PAIRED_KEPT ? "BCa bootstrap" : "ABC";
+    return n < OCT_BCA_LEAST ? "Student's t" : n <= OCT_PAIRED_KEPT ? "BCa bootstrap" : "ABC";
 }
 
 oct_interval oct_paired_mean(const oct_paired *p)
@@ -180,7 +141,7 @@ oct_interval oct_paired_mean(const oct_paired *p)
         return none;
     if (p->m2 == 0)
         return (oct_interval){ none.mean, none.mean, none.mean };
-    if (p->n < LEAST_BCA)
+    if (p->n < OCT_BCA_LEAST)
         return by_student(p, none.mean);
     if (p->n > OCT_PAIRED_KEPT)
         return by_moments(p, none.mean);
