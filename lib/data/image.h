@@ -24,6 +24,8 @@ void oct_image_free(oct_image *im);
 oct_status oct_image_decode(const uint8_t *p, size_t n, oct_image *im, oct_err *err);
 oct_status oct_jpeg_decode(const uint8_t *p, size_t n, oct_image *im, oct_err *err);
 oct_status oct_png_decode(const uint8_t *p, size_t n, oct_image *im, oct_err *err);
+/* The numbers that a PNG of gray values or of a palette stores, of at most 8 bits (c 1): neither scaled nor as colours. OCT_EUNSUPPORTED for others. */
+oct_status oct_png_numbers(const uint8_t *p, size_t n, oct_image *im, oct_err *err);
 
 /* Replaces the picture by one of w x h. 8-bit bilinear, bicubic and nearest equal Pillow's bit for bit. */
 oct_status oct_image_resize(oct_image *im, int w, int h, oct_interp interp, oct_err *err);

@@ -56,15 +56,16 @@ static void on_warning(png_structp png, png_const_charp text)
     (void)png, (void)text;
 }
 
-/* Everything becomes 8-bit gray or RGB; then the picture's memory is made. */
-static oct_status header(png_structp png, png_infop info, oct_image *im, oct_err *err)
+/* What values become: colours, or the numbers that the file stores. */
+static oct_status transforms(png_structp png, png_infop info, bool numbers, oct_err *err)
 {
-    png_read_info(png, info);
-    const source *s = png_get_io_ptr(png);
-    if ((uint64_t)png_get_rowbytes(png, info) * png_get_image_height(png, info) / OCT_DEFLATE_RATIO > s->size)
-        return oct_fail(err, OCT_EMALFORMED, "broken PNG picture: cut short, %zu bytes cannot hold %u x %u", s->size,
-                        (unsigned)png_get_image_width(png, info), (unsigned)png_get_image_height(png, info));
-    png_byte type = png_get_color_type(png, info), depth = png_get_bit_depth(png, info);
+    const png_byte type = png_get_color_type(png, info), depth = png_get_bit_depth(png, info);
+    if (numbers) {
+        if (depth > 8 || (type != PNG_COLOR_TYPE_PALETTE && type != PNG_COLOR_TYPE_GRAY))
+            return oct_fail(err, OCT_EUNSUPPORTED, "a map of classes is a PNG picture of gray values or a palette, of at most 8 bits");
+        png_set_packing(png);
+        return OCT_OK;
+    }
     if (type == PNG_COLOR_TYPE_PALETTE)
         png_set_palette_to_rgb(png);
     else if (depth < 8)
@@ -73,6 +74,18 @@ static oct_status header(png_structp png, png_infop info, oct_image *im, oct_err
         png_set_strip_16(png);
     if (type & PNG_COLOR_MASK_ALPHA)
         png_set_strip_alpha(png);
+    return OCT_OK;
+}
+
+/* Everything becomes 8-bit gray or RGB; then the picture's memory is made. */
+static oct_status header(png_structp png, png_infop info, bool numbers, oct_image *im, oct_err *err)
+{
+    png_read_info(png, info);
+    const source *s = png_get_io_ptr(png);
+    if ((uint64_t)png_get_rowbytes(png, info) * png_get_image_height(png, info) / OCT_DEFLATE_RATIO > s->size)
+        return oct_fail(err, OCT_EMALFORMED, "broken PNG picture: cut short, %zu bytes cannot hold %u x %u", s->size,
+                        (unsigned)png_get_image_width(png, info), (unsigned)png_get_image_height(png, info));
+    OCT_TRY(transforms(png, info, numbers, err));
     png_set_interlace_handling(png);
     png_read_update_info(png, info);
     int c = png_get_channels(png, info);
@@ -90,7 +103,7 @@ static void rows(png_structp png, const oct_image *im)
     png_read_end(png, NULL);
 }
 
-oct_status oct_png_decode(const uint8_t *p, size_t n, oct_image *im, oct_err *err)
+static oct_status read_png(const uint8_t *p, size_t n, bool numbers, oct_image *im, oct_err *err)
 {
     *im = (oct_image){ 0 };
     source s = { .p = p, .size = n, .left = n };
@@ -109,7 +122,7 @@ oct_status oct_png_decode(const uint8_t *p, size_t n, oct_image *im, oct_err *er
     }
     png_set_user_limits(png, OCT_IMAGE_SIDE, OCT_IMAGE_SIDE);
     png_set_read_fn(png, &s, on_read);
-    oct_status st = header(png, info, im, err);
+    oct_status st = header(png, info, numbers, im, err);
     if (st == OCT_OK)
         rows(png, im);
     png_destroy_read_struct(&png, &info, NULL);
@@ -120,6 +133,16 @@ oct_status oct_png_decode(const uint8_t *p, size_t n, oct_image *im, oct_err *er
     return st;
 }
 
+oct_status oct_png_decode(const uint8_t *p, size_t n, oct_image *im, oct_err *err)
+{
+    return read_png(p, n, false, im, err);
+}
+
+oct_status oct_png_numbers(const uint8_t *p, size_t n, oct_image *im, oct_err *err)
+{
+    return read_png(p, n, true, im, err);
+}
+
 #else
 
 oct_status oct_png_decode(const uint8_t *p, size_t n, oct_image *im, oct_err *err)
@@ -127,6 +150,11 @@ oct_status oct_png_decode(const uint8_t *p, size_t n, oct_image *im, oct_err *er
     (void)p, (void)n;
     *im = (oct_image){ 0 };
     return oct_fail(err, OCT_EUNSUPPORTED, "PNG picture: this build has no libpng");
+}
+
+oct_status oct_png_numbers(const uint8_t *p, size_t n, oct_image *im, oct_err *err)
+{
+    return oct_png_decode(p, n, im, err);
 }
 
 #endif
