@@ -1,0 +1,308 @@
+/* Opening what is true of samples; pairs. */
+#include "eval/truth_int.h"
+
+#include "base/io.h"
+#include "data/csv.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { MOST_TEXT = 1 << 30 };
+
+/* ---- names ---- */
+
+static const char *base_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static int by_base(const void *a, const void *b)
+{
+    const oct_truth_named *x = a, *y = b;
+    const int d = strcmp(x->base, y->base);
+    return d ? d : strcmp(x->path, y->path);
+}
+
+static int by_index(const void *a, const void *b)
+{
+    const oct_truth_named *x = a, *y = b;
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+void oct_truth_sort(oct_truth *t)
+{
+    for (size_t i = 0; i < t->n_names && !t->by_index; i++)
+        t->name[i].base = base_of(t->name[i].path);
+    if (t->n_names)
+        qsort(t->name, t->n_names, sizeof *t->name, t->by_index ? by_index : by_base);
+}
+
+/* Whether `path` is `name` or its end. */
+static bool ends_so(const char *name, const char *path)
+{
+    const size_t n = strlen(name), m = strlen(path);
+    return m <= n && strcmp(name + n - m, path) == 0 && (m == n || name[n - m - 1] == '/');
+}
+
+static size_t stem_of(const char *base)
+{
+    const char *dot = strrchr(base, '.');
+    return dot && dot != base ? (size_t)(dot - base) : strlen(base);
+}
+
+static int compare_base(const char *have, const char *want, bool stem)
+{
+    if (!stem)
+        return strcmp(have, want);
+    const size_t n = stem_of(have), m = stem_of(want);
+    const int d = strncmp(have, want, n < m ? n : m);
+    return d ? d : (n > m) - (n < m);
+}
+
+/* Stems are few and in no order of their own: those are looked through. */
+static const oct_truth_named *find_stem(const oct_truth *t, const char *base)
+{
+    const oct_truth_named *hit = NULL;
+    for (size_t i = 0; i < t->n_names; i++)
+        if (compare_base(t->name[i].base, base, true) == 0) {
+            if (hit)
+                return NULL;
+            hit = &t->name[i];
+        }
+    return hit;
+}
+
+static const oct_truth_named *find_index(const oct_truth *t, int64_t index)
+{
+    size_t lo = 0, hi = t->n_names;
+    while (lo < hi) {
+        const size_t mid = lo + (hi - lo) / 2;
+        if (t->name[mid].index < index)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < t->n_names && t->name[lo].index == index ? &t->name[lo] : NULL;
+}
+
+const oct_truth_named *oct_truth_find(const oct_truth *t, const char *name, int64_t index, bool stem)
+{
+    const char *base = base_of(name);
+    size_t lo = 0, hi = t->n_names;
+    if (t->by_index)
+        return find_index(t, index);
+    if (stem)
+        return find_stem(t, base);
+    while (lo < hi) {
+        const size_t mid = lo + (hi - lo) / 2;
+        if (strcmp(t->name[mid].base, base) < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    size_t end = lo;
+    for (; end < t->n_names && strcmp(t->name[end].base, base) == 0; end++)
+        if (ends_so(name, t->name[end].path))
+            return &t->name[end];
+    return end == lo + 1 ? &t->name[lo] : NULL;
+}
+
+/* ---- pairs ---- */
+
+static oct_status read_field(const char *text, size_t line, const char *what, double *v, oct_err *err)
+{
+    char *end;
+    *v = strtod(text, &end);
+    return end != text && !*end && isfinite(*v) ? OCT_OK : oct_fail(err, OCT_EMALFORMED, "line %zu: %s '%.40s' is no number", line, what, text);
+}
+
+static oct_status add_pair(oct_truth *t, size_t *cap, char *const f[], const int column[3], size_t line, oct_err *err)
+{
+    oct_truth_pair p = { .a = 2 * (int64_t)t->n_pairs, .b = 2 * (int64_t)t->n_pairs + 1 };
+    double v[2];
+    OCT_TRY(read_field(f[column[0]], line, "score", &p.score, err));
+    for (int i = 0; i < 2 && !t->consecutive; i++) {
+        OCT_TRY(read_field(f[column[1 + i]], line, "sample", &v[i], err));
+        if (v[i] < 0 || v[i] > 1e15 || v[i] != floor(v[i]))
+            return oct_fail(err, OCT_EMALFORMED, "line %zu: '%.40s' is no position of a sample, counted from 0", line, f[column[1 + i]]);
+    }
+    if (!t->consecutive) {
+        p.a = (int64_t)v[0];
+        p.b = (int64_t)v[1];
+    }
+    if (!OCT_GROW(t->arena, t->pair, t->n_pairs, *cap))
+        return oct_nomem(err);
+    t->pair[t->n_pairs++] = p;
+    return OCT_OK;
+}
+
+static oct_status read_pairs(oct_truth *t, const char *text, size_t size, oct_err *err)
+{
+    char *f[OCT_CSV_FIELDS];
+    size_t at = 0, line = 0, cap = 0;
+    int n, column[3] = { -1, -1, -1 }, columns = 0;
+    t->kind = OCT_SET_PAIRS;
+    while (at < size) {
+        OCT_TRY(oct_csv_line(text, size, &at, &line, t->arena, f, &n, err));
+        if (n == 0)
+            continue;
+        if (!columns) {
+            columns = n;
+            for (int i = 0; i < n; i++) {
+                column[0] = strcmp(f[i], "score") == 0 ? i : column[0];
+                column[1] = strcmp(f[i], "a") == 0 ? i : column[1];
+                column[2] = strcmp(f[i], "b") == 0 ? i : column[2];
+            }
+            t->consecutive = column[1] < 0 || column[2] < 0;
+            continue;
+        }
+        if (n < columns)
+            return oct_fail(err, OCT_EMALFORMED, "line %zu: %d fields, the header has %d", line, n, columns);
+        OCT_TRY(add_pair(t, &cap, f, column, line, err));
+    }
+    return OCT_OK;
+}
+
+/* Scores of consecutive samples from an array. */
+static oct_status pairs_of_array(oct_truth *t, const oct_array *a, oct_err *err)
+{
+    const size_t n = (size_t)oct_array_count(a), size = (size_t)oct_dtype_bits(a->dtype) / 8;
+    t->kind = OCT_SET_PAIRS;
+    t->consecutive = true;
+    if (!(t->pair = oct_arena_calloc(t->arena, n + 1, sizeof *t->pair)))
+        return oct_nomem(err);
+    for (size_t i = 0; i < n; i++) {
+        oct_truth_pair *p = &t->pair[i];
+        *p = (oct_truth_pair){ .a = 2 * (int64_t)i, .b = 2 * (int64_t)i + 1 };
+        OCT_TRY(oct_array_convert(a->dtype, (const char *)a->data + i * size, OCT_F64, &p->score, 1, err));
+        if (!isfinite(p->score))
+            return oct_fail(err, OCT_EMALFORMED, "[%zu]: the score is not finite", i);
+    }
+    t->n_pairs = n;
+    return OCT_OK;
+}
+
+const oct_truth_pair *oct_truth_pairs(const oct_truth *t, size_t *n)
+{
+    *n = t->n_pairs;
+    return t->pair;
+}
+
+bool oct_truth_consecutive(const oct_truth *t)
+{
+    return t->consecutive;
+}
+
+/* ---- opening ---- */
+
+static oct_status read_array(oct_truth *t, oct_err *err)
+{
+    oct_array a;
+    char text[96];
+    OCT_TRY(oct_npy_load(t->path, &a, err));
+    if (a.rank == 3) {
+        t->kind = OCT_SET_MAPS;
+        t->maps = a;
+        return OCT_OK;
+    }
+    oct_status s = OCT_OK;
+    if (a.rank == 1)
+        s = pairs_of_array(t, &a, err);
+    else
+        s = oct_fail(err, OCT_EMALFORMED, "an array of shape %s is neither scores of pairs [P] nor maps of classes [N,H,W]",
+                     oct_dims_text(text, a.rank, a.dims));
+    oct_array_free(&a);
+    return s;
+}
+
+/* What a CSV is of, by its header. */
+static oct_status read_csv(oct_truth *t, const char *text, size_t size, oct_err *err)
+{
+    char *f[OCT_CSV_FIELDS];
+    size_t at = 0, line = 0;
+    int n = 0;
+    while (at < size && n == 0)
+        OCT_TRY(oct_csv_line(text, size, &at, &line, t->arena, f, &n, err));
+    for (int i = 0; i < n; i++) {
+        if (strcmp(f[i], "x1") == 0)
+            return oct_truth_read_boxes(t, text, size, err);
+        if (strcmp(f[i], "score") == 0)
+            return read_pairs(t, text, size, err);
+    }
+    oct_fail(err, OCT_EMALFORMED, "line %zu: the header has neither x1 (boxes) nor score (pairs)", line);
+    oct_hint(err, "boxes: file,class,x1,y1,x2,y2; pairs: score, or a,b,score; class numbers go to --labels");
+    return OCT_EMALFORMED;
+}
+
+static bool has_suffix(const char *path, const char *suffix)
+{
+    const size_t n = strlen(path), m = strlen(suffix);
+    return n > m && strcmp(path + n - m, suffix) == 0;
+}
+
+static oct_status read_text(oct_truth *t, bool json, oct_err *err)
+{
+    char *text;
+    size_t size;
+    OCT_TRY(oct_read_all(t->path, MOST_TEXT, &text, &size, err));
+    const oct_status s = json ? oct_truth_read_coco(t, text, size, err) : read_csv(t, text, size, err);
+    oct_free(text);
+    if (s == OCT_EMALFORMED && !json)
+        oct_within(err, "%s", t->path);
+    return s;
+}
+
+static oct_status read_any(oct_truth *t, oct_err *err)
+{
+    struct stat st;
+    if (stat(t->path, &st) == 0 && S_ISDIR(st.st_mode))
+        return oct_truth_read_folder(t, err);
+    if (has_suffix(t->path, ".json"))
+        return read_text(t, true, err);
+    if (has_suffix(t->path, ".csv"))
+        return read_text(t, false, err);
+    if (has_suffix(t->path, ".npy"))
+        OCT_TRY_WITHIN(read_array(t, err), err, "%s", t->path);
+    else
+        return oct_fail(err, OCT_EUSAGE, "%s: what is true of samples is read from .json, .csv, .npy or a folder of maps", t->path);
+    return OCT_OK;
+}
+
+oct_status oct_truth_open(const char *path, oct_truth **out, oct_err *err)
+{
+    oct_arena *a = oct_arena_create();
+    oct_truth *t = a ? oct_arena_calloc(a, 1, sizeof *t) : NULL;
+    if (!t || !(t->path = oct_arena_strdup(a, path))) {
+        oct_arena_destroy(a);
+        return oct_nomem(err);
+    }
+    t->arena = a;
+    const oct_status s = read_any(t, err);
+    if (s != OCT_OK) {
+        oct_truth_close(t);
+        return s;
+    }
+    *out = t;
+    return OCT_OK;
+}
+
+void oct_truth_close(oct_truth *t)
+{
+    if (!t)
+        return;
+    oct_array_free(&t->maps);
+    oct_arena_destroy(t->arena);
+}
+
+oct_set_kind oct_truth_kind(const oct_truth *t)
+{
+    return t->kind;
+}
+
+const char *oct_truth_path(const oct_truth *t)
+{
+    return t->path;
+}

@@ -1,0 +1,52 @@
+/* lib/eval/truth.h -- what is true of samples where a class number does not say it: boxes, maps of classes, scores of pairs. */
+#ifndef OCT_EVAL_TRUTH_H
+#define OCT_EVAL_TRUTH_H
+
+#include "eval/set.h"
+
+typedef struct oct_truth oct_truth;
+
+/* An object: its box in pixels of the picture as it is stored. */
+typedef struct oct_object {
+    int64_t class_place;  /* place of its class among those of the truth, from 0 */
+    double x1, y1, x2, y2;
+    bool crowd;           /* many objects, which need not be found */
+} oct_object;
+
+/* What `path` holds, by its name and contents:
+ *   .json    objects as COCO has them (images, annotations, categories)
+ *   .csv     with columns file (or sample, a position), class, x1, y1, x2, y2 and perhaps crowd: objects, where a line whose class is empty names
+ *            a picture without any; with a column score and perhaps a and b (positions): pairs
+ *   .npy     of rank 1: scores of pairs (samples 2 i and 2 i + 1 are pair i); of rank 3: maps [N,H,W]
+ *   a folder of .png or .npy: maps by the samples' names
+ * OCT_EMALFORMED with file and line, OCT_EUNSUPPORTED for JSON in a build without jansson. */
+oct_status oct_truth_open(const char *path, oct_truth **t, oct_err *err);
+void oct_truth_close(oct_truth *t); /* NULL allowed */
+/* OCT_SET_BOXES, OCT_SET_MAPS or OCT_SET_PAIRS. */
+oct_set_kind oct_truth_kind(const oct_truth *t);
+const char *oct_truth_path(const oct_truth *t);
+
+/* ---- boxes ---- */
+
+/* The objects of a sample; false: the truth says nothing of it, and it does not count. In a CSV a picture that is not named has none. */
+bool oct_truth_objects(const oct_truth *t, const char *name, int64_t index, const oct_object **o, size_t *n);
+/* How many classes there are, and the place of one by its category id (-1: none has it). In a CSV they are their numbers. */
+size_t oct_truth_classes(const oct_truth *t);
+int64_t oct_truth_place(const oct_truth *t, int64_t id);
+
+/* ---- pairs ---- */
+
+typedef struct oct_truth_pair {
+    int64_t a, b; /* positions of samples in the data */
+    double score;
+} oct_truth_pair;
+const oct_truth_pair *oct_truth_pairs(const oct_truth *t, size_t *n);
+/* Whether pair i is of the samples 2 i and 2 i + 1. */
+bool oct_truth_consecutive(const oct_truth *t);
+
+/* ---- maps ---- */
+
+/* The map of a sample, s32[h][w] in *v, to be released with oct_free. OCT_EMALFORMED: there is none. */
+oct_status oct_truth_map(const oct_truth *t, const char *name, int64_t index, int32_t **v, int64_t *h, int64_t *w, oct_err *err);
+
+#endif

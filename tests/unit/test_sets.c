@@ -1,0 +1,291 @@
+/* Metrics of sets against numbers computed elsewhere (NumPy, scikit-learn's definitions), rules for outputs, and truths. */
+#include "eval/bootstrap.h"
+#include "eval/classes.h"
+#include "eval/decode.h"
+#include "eval/judging.h"
+#include "eval/summary.h"
+
+#include "base/io.h"
+#include "base/mem.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define NEAR(a, b, tol) assert_true(fabs((a) - (b)) <= (tol))
+
+/* ---- helpers ---- */
+
+typedef struct judged {
+    oct_decode rule;
+    oct_judging j;
+    oct_set *set;
+} judged;
+
+static void begin(judged *x, oct_set_kind kind)
+{
+    x->rule = (oct_decode){ 0 };
+    oct_decode_defaults(&x->rule);
+    x->j = (oct_judging){ .rule = &x->rule };
+    assert_int_equal(oct_set_create(kind, &x->j, &x->set, NULL), OCT_OK);
+}
+
+/* A sample whose only output is v[n]. */
+static void add(judged *x, int64_t label, const float *v, int64_t n)
+{
+    const oct_set_tensor t = { "y", 1, &n, v, (size_t)n };
+    const oct_set_view view = { .name = "s", .index = (int64_t)x->set->n, .label = label, .out = &t, .ref = &t, .n_out = 1 };
+    assert_int_equal(x->set->type->add(x->set, &view, NULL), OCT_OK);
+}
+
+/* A sample of `classes` that was taken for one of them. */
+static void add_class(judged *x, int64_t label, size_t found, size_t classes)
+{
+    float v[8] = { 0 };
+    v[found] = 1;
+    add(x, label, v, (int64_t)classes);
+}
+
+static double value(judged *x, oct_set_value fn)
+{
+    double v;
+    assert_int_equal(oct_set_finish(x->set, NULL), OCT_OK);
+    assert_int_equal(oct_set_value_of(x->set, fn, &v, NULL), OCT_OK);
+    return v;
+}
+
+/* ---- classes ---- */
+
+/* labels 0 0 1 1 2 2 2, found 0 1 1 1 2 0 3: of class 0 P 1/2 R 1/2, of 1 P 2/3 R 1, of 2 P 1 R 1/3, of 3 (found alone) 0. */
+static void shares_of_classes(void **state)
+{
+    static const int label[] = { 0, 0, 1, 1, 2, 2, 2 }, found[] = { 0, 1, 1, 1, 2, 0, 3 };
+    judged x;
+    begin(&x, OCT_SET_CLASSES);
+    for (size_t i = 0; i < OCT_COUNT(label); i++)
+        add_class(&x, label[i], (size_t)found[i], 5);
+    add_class(&x, -1, 0, 5); /* has no label */
+    assert_int_equal(x.set->n, 7);
+    NEAR(value(&x, oct_classes_precision), (0.5 + 2.0 / 3 + 1 + 0) / 4, 1e-15);
+    NEAR(value(&x, oct_classes_recall), (0.5 + 1 + 1.0 / 3 + 0) / 4, 1e-15);
+    NEAR(value(&x, oct_classes_f1), (0.5 + 0.8 + 0.5 + 0) / 4, 1e-15);
+    /* Drawn twice, or left out: as if the samples were so. */
+    const double draws[] = { 2, 0, 1, 1, 0, 0, 0 };
+    double scratch[15];
+    NEAR(oct_classes_f1(x.set, draws, scratch), 1, 0);
+    oct_arena *a = oct_arena_create();
+    oct_class_table t;
+    assert_int_equal(oct_classes_table(x.set, a, &t, NULL), OCT_OK);
+    assert_int_equal(t.n_rows, 4);
+    assert_true(t.row[3].class_number == 3 && t.row[3].samples == 0 && t.row[2].samples == 3);
+    assert_int_equal(t.n_cells, 6);
+    assert_true(t.cell[2].label == 1 && t.cell[2].taken_for == 1 && t.cell[2].samples == 2);
+    oct_arena_destroy(a);
+    oct_set_free(x.set);
+}
+
+static void two_classes(void **state)
+{
+    judged x;
+    begin(&x, OCT_SET_CLASSES);
+    static const float v[] = { 0.9f, 0.4f, 0.6f, 0.1f, 0.5f }; /* 1 0 1 0 0: what is above one half */
+    static const int label[] = { 1, 1, 0, 0, 0 };
+    for (size_t i = 0; i < OCT_COUNT(v); i++)
+        add(&x, label[i], &v[i], 1);
+    NEAR(value(&x, oct_classes_precision), 0.5, 0);
+    NEAR(value(&x, oct_classes_recall), 0.5, 0);
+    x.rule.macro = true; /* class 0: P 2/3 R 2/3 */
+    NEAR(value(&x, oct_classes_f1), (0.5 + 2.0 / 3) / 2, 1e-15);
+    oct_set_free(x.set);
+    begin(&x, OCT_SET_CLASSES);
+    x.rule.threshold = 0.3;
+    for (size_t i = 0; i < OCT_COUNT(v); i++)
+        add(&x, label[i], &v[i], 1); /* 1 1 1 0 1 */
+    NEAR(value(&x, oct_classes_f1), 2.0 * 2 / (2 * 2 + 2), 1e-15);
+    oct_set_free(x.set);
+}
+
+/* ---- intervals ---- */
+
+static double share_right(const oct_set *s, const double *draws, double *scratch)
+{
+    return oct_classes_recall(s, draws, scratch);
+}
+
+/* Recall of class 1, all of whose samples count, is a mean; so the interval of its difference is about that of means. */
+static void intervals(void **state)
+{
+    judged a, b;
+    oct_paired p = { 0 };
+    begin(&a, OCT_SET_CLASSES);
+    begin(&b, OCT_SET_CLASSES);
+    for (int i = 0; i < 300; i++) {
+        const size_t ours = i % 7 != 0, theirs = i % 5 != 0 && i % 11 != 0;
+        add_class(&a, 1, ours, 2);
+        add_class(&b, 1, theirs, 2);
+        oct_paired_add(&p, (double)ours, (double)theirs);
+    }
+    double lo, hi, again_lo, again_hi;
+    oct_pool *pool = oct_pool_create(3);
+    assert_int_equal(oct_set_interval(a.set, b.set, share_right, NULL, &lo, &hi, NULL), OCT_OK);
+    assert_int_equal(oct_set_interval(a.set, b.set, share_right, pool, &again_lo, &again_hi, NULL), OCT_OK);
+    assert_memory_equal(&lo, &again_lo, sizeof lo); /* threads change nothing */
+    assert_memory_equal(&hi, &again_hi, sizeof hi);
+    const oct_interval mean = oct_paired_mean(&p);
+    NEAR(lo, mean.lo, 0.006);
+    NEAR(hi, mean.hi, 0.006);
+    assert_true(lo < mean.mean && mean.mean < hi);
+    assert_int_equal(oct_set_interval(a.set, a.set, share_right, NULL, &lo, &hi, NULL), OCT_OK);
+    assert_true(lo == 0 && hi == 0);
+    oct_pool_destroy(pool);
+    oct_set_free(a.set);
+    begin(&a, OCT_SET_CLASSES);
+    add_class(&a, 1, 1, 2);
+    assert_int_equal(oct_set_interval(NULL, a.set, share_right, NULL, &lo, &hi, NULL), OCT_OK);
+    assert_true(isnan(lo)); /* too few */
+    oct_set_free(a.set);
+    oct_set_free(b.set);
+}
+
+/* ---- rules ---- */
+
+static void rules(void **state)
+{
+    oct_decode *r;
+    const char *name, *summary;
+    oct_err err = OCT_ERR_INIT;
+    for (size_t i = 0; (name = oct_decode_builtin(i, &summary)); i++) {
+        if (oct_decode_open(name, &r, &err) != OCT_OK)
+            fail_msg("%s", err.text);
+        assert_true(r->judges != OCT_SET_NONE && *summary);
+        oct_decode_close(r);
+    }
+    assert_int_equal(oct_decode_open("binary:threshold=0.25:output=a:0", &r, &err), OCT_OK);
+    assert_true(r->threshold == 0.25 && strcmp(r->output.name, "a:0") == 0);
+    oct_decode_close(r);
+    assert_int_equal(oct_decode_open("binari", &r, &err), OCT_EUSAGE);
+    assert_non_null(strstr(err.hint, "binary"));
+    const char *text = "judges boxes\nboxes [n,85] 0..3 # sides\nscores out[0] [85,n] 5..\nform cxcywh\nnms 0.6 all\n";
+    assert_int_equal(oct_decode_parse(text, "r", "", &r, &err), OCT_OK);
+    assert_true(r->box.boxes.rank == 2 && r->box.boxes.dims[0] == OCT_OUTPUT_ROWS && r->box.boxes.dims[1] == 85 && r->box.boxes.last == 3);
+    assert_true(r->box.scores.first == 5 && r->box.scores.last == -1 && strcmp(r->box.scores.name, "out[0]") == 0);
+    assert_true(r->box.nms == 0.6 && r->box.nms_all);
+    oct_decode_close(r);
+    static const struct {
+        const char *text, *place, *words;
+    } bad[] = {
+        { "boxes [n,4]", "r:1:1: ", "what the rule judges" },
+        { "judges boxs", "r:1:8: ", "no judges 'boxs'" },
+        { "judges boxes\nboxe [n,4]", "r:2:1: ", "no key 'boxe'" },
+        { "judges classes\nnms 0.5", "r:2:1: ", "says nothing" },
+        { "judges boxes\nboxes [n,4", "r:2:7: ", "no pattern" },
+        { "judges boxes\nboxes [n,4] 3..1", "r:2:13: ", "no columns" },
+        { "judges boxes\nscore 2", "r:2:7: ", "from 0 to 1" },
+        { "judges boxes\nscore", "r:2:6: ", "missing" },
+        { "judges boxes\nanchors 8 1 2", "r:2:9: ", "none of the strides" },
+        { "judges boxes\nboxes [n,4]\nscores [n,80]\nform ltrb", "r: ", "strides" },
+        { "# none", "r: ", "judges" },
+    };
+    for (size_t i = 0; i < OCT_COUNT(bad); i++) {
+        err = (oct_err)OCT_ERR_INIT;
+        assert_int_equal(oct_decode_parse(bad[i].text, "r", "", &r, &err), OCT_EMALFORMED);
+        assert_int_equal(strncmp(err.text, bad[i].place, strlen(bad[i].place)), 0);
+        assert_non_null(strstr(err.text, bad[i].words));
+    }
+}
+
+/* ---- truths ---- */
+
+static char folder[64];
+
+static const char *file_of(const char *name, const char *text)
+{
+    static char path[128];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+    return path;
+}
+
+static void boxes_of_csv(void **state)
+{
+    oct_truth *t;
+    oct_err err = OCT_ERR_INIT;
+    const oct_object *o;
+    size_t n;
+    const char *text = "file,class,x1,y1,x2,y2,crowd\nb.png,2,1,2,3,4,\nx/a.png,0,0,0,5,5,1\nb.png,1,9,9,10,10,0\nempty.png,,,,,,\n";
+    assert_int_equal(oct_truth_open(file_of("t.csv", text), &t, &err), OCT_OK);
+    assert_int_equal(oct_truth_kind(t), OCT_SET_BOXES);
+    assert_int_equal(oct_truth_classes(t), 3);
+    assert_true(oct_truth_objects(t, "data/b.png", 0, &o, &n) && n == 2 && o[0].class_place == 2 && o[1].x1 == 9 && !o[1].crowd);
+    assert_true(oct_truth_objects(t, "x/a.png", 0, &o, &n) && n == 1 && o[0].crowd);
+    assert_true(oct_truth_objects(t, "empty.png", 0, &o, &n) && n == 0);
+    assert_true(oct_truth_objects(t, "other.png", 0, &o, &n) && n == 0); /* has none */
+    oct_truth_close(t);
+    assert_int_equal(oct_truth_open(file_of("t.csv", "sample,class,x1,y1,x2,y2\n3,0,1,1,2,2\n"), &t, &err), OCT_OK);
+    assert_true(oct_truth_objects(t, "?", 3, &o, &n) && n == 1 && oct_truth_objects(t, "?", 2, &o, &n) && n == 0);
+    oct_truth_close(t);
+    assert_int_equal(oct_truth_open(file_of("t.csv", "file,class,x1,y1,x2,y2\na,0.5,1,1,2,2\n"), &t, &err), OCT_EMALFORMED);
+    assert_non_null(strstr(err.text, "t.csv: line 2: "));
+    assert_int_equal(oct_truth_open(file_of("t.csv", "file,label\na,0\n"), &t, &err), OCT_EMALFORMED);
+}
+
+static void boxes_of_coco(void **state)
+{
+    oct_truth *t;
+    oct_err err = OCT_ERR_INIT;
+    const oct_object *o;
+    size_t n;
+    const char *text = "{\"images\": [{\"id\": 7, \"file_name\": \"b.jpg\"}, {\"id\": 3, \"file_name\": \"a.jpg\"}],"
+                       " \"categories\": [{\"id\": 18}, {\"id\": 5}],"
+                       " \"annotations\": [{\"image_id\": 3, \"category_id\": 18, \"bbox\": [1, 2, 3, 4], \"iscrowd\": 1},"
+                       " {\"image_id\": 3, \"category_id\": 5, \"bbox\": [0, 0, 1, 1]}]}";
+    const oct_status s = oct_truth_open(file_of("t.json", text), &t, &err);
+    if (s == OCT_EUNSUPPORTED)
+        skip(); /* a build without jansson */
+    assert_int_equal(s, OCT_OK);
+    assert_int_equal(oct_truth_place(t, 18), 1);
+    assert_int_equal(oct_truth_place(t, 6), -1);
+    assert_true(oct_truth_objects(t, "a.jpg", 0, &o, &n) && n == 2 && o[0].class_place == 1 && o[0].x2 == 4 && o[0].crowd && o[1].class_place == 0);
+    assert_true(oct_truth_objects(t, "b.jpg", 0, &o, &n) && n == 0);
+    assert_false(oct_truth_objects(t, "c.jpg", 0, &o, &n)); /* does not count */
+    oct_truth_close(t);
+    static const char *const bad[] = { "[]", "{}", "{\"images\": [{\"id\": 1}], \"categories\": [], \"annotations\": []}",
+                                       "{\"images\": [], \"categories\": [], \"annotations\": [{\"image_id\": 1}]}" };
+    for (size_t i = 0; i < OCT_COUNT(bad); i++)
+        assert_int_equal(oct_truth_open(file_of("t.json", bad[i]), &t, &err), OCT_EMALFORMED);
+}
+
+static int make_folder(void **state)
+{
+    const char *shared = getenv("TMPDIR");
+    snprintf(folder, sizeof folder, "%s/octet-XXXXXX", shared && *shared ? shared : "/tmp");
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    static const char *const names[] = { "t.csv", "t.json", "t.npy" };
+    char path[128];
+    for (size_t i = 0; i < OCT_COUNT(names); i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        unlink(path);
+    }
+    return rmdir(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shares_of_classes), cmocka_unit_test(two_classes),   cmocka_unit_test(intervals),
+        cmocka_unit_test(rules),             cmocka_unit_test(boxes_of_csv), cmocka_unit_test(boxes_of_coco),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
