@@ -89,7 +89,9 @@ typedef struct oct_cli_opt {
 #define OPT_ENUM(l, nm, var, fn, text) { OCT_CLI_ENUM, l, nm, OCT_CLI_VAR(const char *, var), "NAME", text, 0, 0, 0, 0, fn }
 /* The same, or the path of a file to read, which has a '/' in it. */
 #define OPT_ENUM_OR_FILE(l, nm, var, fn, text) { OCT_CLI_ENUM_OR_FILE, l, nm, OCT_CLI_VAR(const char *, var), "NAME", text, 0, 0, 0, 0, fn }
-/* Several of the names, joined by commas. */
+/* The same, and a ':' with more may follow a name, which is then for the tool to look up. */
+#define OPT_ENUM_MORE(l, nm, var, fn, value, text) { OCT_CLI_ENUM_OR_FILE, l, nm, OCT_CLI_VAR(const char *, var), value, text, 1, 0, 0, 0, fn }
+/* Several of the names, joined by commas. A name that ends in '#' stands for all with a number in its place. */
 #define OPT_ENUMS(l, nm, var, fn, text) { OCT_CLI_ENUMS, l, nm, OCT_CLI_VAR(oct_cli_list, var), "NAME,...", text, 0, 0, 0, 0, fn }
 /* May be repeated; values in the order given. */
 #define OPT_MULTI(l, nm, var, value, text) { OCT_CLI_MULTI, l, nm, OCT_CLI_VAR(oct_cli_list, var), value, text }

@@ -178,8 +178,15 @@ static oct_status set_float(const oct_cli_opt *o, const char *value, oct_err *er
     return OCT_OK;
 }
 
-/* Puts the table's own name into *out: tools may compare pointers, and a list outlives `value`. */
-static oct_status check_name(const oct_cli_opt *o, const char *value, const char **out, oct_err *err)
+/* Whether value is of the family of names that ends in '#': that stands for a number from 1 on. */
+static bool of_family(const char *name, const char *value)
+{
+    const size_t n = strcspn(name, "#");
+    return name[n] && strncmp(name, value, n) == 0 && value[n] >= '1' && value[n] <= '9' && !value[n + strspn(value + n, "0123456789")];
+}
+
+/* Puts the table's own name into *out: tools may compare pointers, and a list outlives `value`. Of a family it is a copy. */
+static oct_status check_name(const parse *p, const oct_cli_opt *o, const char *value, const char **out, oct_err *err)
 {
     const char *name, *best = NULL, *summary;
     int cost = 1000;
@@ -188,6 +195,8 @@ static oct_status check_name(const oct_cli_opt *o, const char *value, const char
             *out = name;
             return OCT_OK;
         }
+        if (of_family(name, value))
+            return (*out = oct_arena_strdup(p->cli->arena, value)) ? OCT_OK : oct_nomem(err);
         best = nearest(value, best, &cost, name);
     }
     oct_fail(err, OCT_EUSAGE, "--%s: unknown name '%s'", o->name, value);
@@ -208,7 +217,7 @@ static oct_status set_names(parse *p, oct_cli_live *l, const char *value, oct_er
         char one[64];
         snprintf(one, sizeof one, "%.*s", (int)(n < 63 ? n : 63), s);
         const char *name;
-        OCT_TRY(check_name(&l->o, one, &name, err));
+        OCT_TRY(check_name(p, &l->o, one, &name, err));
         for (size_t i = 0; i < list->n; i++)
             if (strcmp(list->v[i], name) == 0)
                 return oct_fail(err, OCT_EUSAGE, "--%s: '%s' is given twice", l->o.name, name);
@@ -249,9 +258,9 @@ static oct_status set_value(parse *p, oct_cli_live *l, const char *value, oct_er
     case OCT_CLI_ENUMS:
         if (strcmp(value, "help") == 0)
             return print_list(p, l, err);
-        if (o->kind == OCT_CLI_ENUM_OR_FILE && strchr(value, '/'))
+        if (o->kind == OCT_CLI_ENUM_OR_FILE && (strchr(value, '/') || (o->lo && strchr(value, ':'))))
             break;
-        return o->kind == OCT_CLI_ENUMS ? set_names(p, l, value, err) : check_name(o, value, o->var, err);
+        return o->kind == OCT_CLI_ENUMS ? set_names(p, l, value, err) : check_name(p, o, value, o->var, err);
     default: break;
     }
     *(const char **)o->var = value;

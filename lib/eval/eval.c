@@ -61,6 +61,9 @@ typedef struct subject {
     size_t n_seconds;
     double last;       /* of the last run */
     const oct_plan *plan; /* of it; only compared; NULL: none, as in another runtime */
+    oct_set_tensor *tensor; /* per output: of one sample, for sets */
+    int64_t *dims;        /* their dimensions: [n_out][OCT_MAX_RANK] */
+    bool *apart;          /* per output: it has another number of values than the reference's in this batch */
     oct_command_run *command; /* of a metric from a command, else NULL */
     oct_input_fit *fit;
     size_t n_fit;
@@ -82,6 +85,11 @@ typedef struct evaluation {
     const oct_metric **metric;
     size_t n_metric;
     oct_metric_case kase;
+    oct_judging judging;
+    oct_decode rule;        /* of defaults */
+    ev_sets *sets;        /* NULL until metrics are decided */
+    bool logits;          /* what divergences take the first output for */
+    size_t width;         /* values of one distribution in it */
     bool of_tokens;       /* a metric is about them */
     oct_tokens tokens;    /* of the batch */
     bool decided;         /* which metrics: after the first batch */
@@ -131,7 +139,10 @@ static oct_status create_subject(evaluation *e, subject *s, const oct_eval_model
     s->total = oct_arena_calloc(e->arena, e->n_out + 1, sizeof *s->total);
     s->sample = oct_arena_calloc(e->arena, e->n_out + 1, sizeof *s->sample);
     s->seconds = oct_arena_calloc(e->arena, EV_MOST_RUNS, sizeof *s->seconds);
-    if (!s->from || !s->out || !s->total || !s->sample || !s->seconds)
+    s->tensor = oct_arena_calloc(e->arena, e->n_out + 1, sizeof *s->tensor);
+    s->dims = oct_arena_calloc(e->arena, (e->n_out + 1) * OCT_MAX_RANK, sizeof *s->dims);
+    s->apart = oct_arena_calloc(e->arena, e->n_out + 1, sizeof *s->apart);
+    if (!s->from || !s->out || !s->total || !s->sample || !s->seconds || !s->tensor || !s->dims || !s->apart)
         return oct_nomem(err);
     OCT_TRY(pair_outputs(e, s, err));
     const oct_engine_opts how = { e->o->pool, m->bf16, m->remote, m->name };
@@ -184,6 +195,7 @@ static void teardown(evaluation *e)
     ev_release(&e->in);
     oct_tokens_free(&e->tokens);
     ev_layers_destroy(e->layers);
+    ev_sets_destroy(e->sets);
     oct_arena_destroy(e->arena);
 }
 
@@ -206,6 +218,26 @@ static bool same_shape(const oct_array *a, const oct_operand *t)
     return a->rank == t->rank && memcmp(a->dims, t->dims, (size_t)a->rank * sizeof a->dims[0]) == 0;
 }
 
+/* Whether there is what a metric of a set is a function of. */
+static oct_status check_set(const evaluation *e, const oct_metric *m, oct_err *err)
+{
+    static const char *const things[] = { [OCT_SET_CLASSES] = "classes", [OCT_SET_MAPS] = "maps of classes", [OCT_SET_PAIRS] = "pairs of samples",
+                                          [OCT_SET_BOXES] = "boxes" };
+    if (m->set[OCT_SET_VALUES])
+        return OCT_OK;
+    if (m->set[e->kase.set]) {
+        if (e->kase.set != OCT_SET_CLASSES || e->kase.labels)
+            return OCT_OK;
+        return oct_fail(err, OCT_EUSAGE, "metric '%s' needs labels, and the data has none", m->name);
+    }
+    size_t of = OCT_SET_CLASSES;
+    while (of + 1 < OCT_SET_VALUES && !m->set[of])
+        of++;
+    oct_fail(err, OCT_EUSAGE, "metric '%s' is of %s, and nothing says that outputs are these", m->name, things[of]);
+    oct_hint(err, "qeval takes a rule for outputs (--decode; 'help' lists those that are built in) and what is true of the samples (--truth)");
+    return OCT_EUSAGE;
+}
+
 /* Takes a metric that was asked for, once. */
 static oct_status take_metric(evaluation *e, const oct_metric *m, oct_err *err)
 {
@@ -214,6 +246,8 @@ static oct_status take_metric(evaluation *e, const oct_metric *m, oct_err *err)
             return OCT_OK;
     if (strncmp(m->name, "top", 3) == 0 && !e->kase.labels)
         return oct_fail(err, OCT_EUSAGE, "metric '%s' needs labels, and the data has none", m->name);
+    if (m->kind == OCT_METRIC_SET)
+        OCT_TRY(check_set(e, m, err));
     if (m->relative && !e->kase.compared)
         return oct_fail(err, OCT_EUSAGE, "metric '%s' compares two models, and there is one", m->name);
     e->metric[e->n_metric++] = m;
@@ -223,7 +257,7 @@ static oct_status take_metric(evaluation *e, const oct_metric *m, oct_err *err)
 /* A gate on which class is chosen says nothing where outputs are no classes. */
 static oct_status take_needed(evaluation *e, const oct_metric *m, oct_err *err)
 {
-    if (m->kind != OCT_METRIC_PROPORTION || !m->relative || e->kase.classes >= 2)
+    if (m->kind != OCT_METRIC_PROPORTION || !m->relative || e->kase.classes >= 2 || e->kase.single)
         return take_metric(e, m, err);
     oct_fail(err, OCT_EUSAGE, "%s is of classes, and the first output is no list of them for each sample", m->name);
     oct_hint(err, "--min-sqnr and --max-drop cosine=D judge any output");
@@ -250,6 +284,7 @@ static oct_status decide_metrics(evaluation *e, oct_err *err)
         OCT_TRY(take_needed(e, o->needed[i], err));
     for (size_t i = 0; i < e->n_metric; i++)
         e->of_tokens |= e->metric[i]->kind == OCT_METRIC_TOKENS;
+    OCT_TRY(ev_sets_create(&e->judging, e->metric, e->n_metric, o->per_class, e->n_subject, &e->sets, err));
     for (size_t k = 0; k < e->n_subject; k++)
         if (!(e->subject[k].tally = oct_arena_calloc(e->arena, e->n_metric + 1, sizeof(tally))))
             return oct_nomem(err);
@@ -257,6 +292,16 @@ static oct_status decide_metrics(evaluation *e, oct_err *err)
 }
 
 /* ---- one batch ---- */
+
+/* The shape of an output for one sample: without the dimension that counts samples, where there is one. */
+static void set_tensor(const evaluation *e, subject *s, size_t i, const oct_operand *t, int64_t rows)
+{
+    const bool cut = t->rank > 0 && (rows > 0 ? t->dims[0] == rows : t->dims[0] == 1 && t->rank > 1);
+    int64_t *dims = s->dims + i * OCT_MAX_RANK;
+    memcpy(dims, t->dims, sizeof t->dims);
+    s->tensor[i] = (oct_set_tensor){ .name = e->models[0].graph->value[e->models[0].graph->output[i]].name, .rank = t->rank - cut, .dims = dims + cut,
+                                     .n = (size_t)(cut && rows > 0 ? t->count / rows : t->count) };
+}
 
 static oct_status run_subject(evaluation *e, size_t k, const oct_batch *b, int64_t rows, bool *steady, oct_err *err)
 {
@@ -270,11 +315,13 @@ static oct_status run_subject(evaluation *e, size_t k, const oct_batch *b, int64
     for (size_t i = 0; i < e->n_out; i++) {
         const oct_operand *t = oct_engine_output(&s->engine, s->from[i]);
         int64_t first, row = oct_row_elements(t->rank, t->dims, rows, &first);
+        s->apart[i] = k && e->count[i] != t->count;
+        set_tensor(e, s, i, t, rows);
         if (k == 0) {
             e->count[i] = t->count;
             e->row[i] = row;
             e->by_row[i] = rows > 0 && row * rows == t->count;
-        } else if (e->count[i] != t->count) {
+        } else if (s->apart[i] && oct_judging_kind(&e->judging) != OCT_SET_BOXES) {
             return oct_fail(err, OCT_EMALFORMED, "output '%s' has %lld values, that of %s has %lld",
                             e->models[0].graph->value[e->models[0].graph->output[i]].name, (long long)t->count, e->models[0].name,
                             (long long)e->count[i]);
@@ -307,6 +354,11 @@ static void sample_errors(evaluation *e, subject *s, size_t i)
         s->sample[o] = (oct_error){ 0 };
         if (!e->by_row[o] && i > 0)
             continue;
+        if (s->apart[o]) { /* no value has one beside it */
+            s->total[o].broken++;
+            s->sample[o].broken++;
+            continue;
+        }
         oct_error_add(&s->sample[o], e->subject[0].out[o].v + at, s->out[o].v + at, n);
         oct_error_join(&s->total[o], &s->sample[o]);
     }
@@ -325,6 +377,9 @@ static oct_sample_view view_of(const evaluation *e, const subject *s, const oct_
         .label = b->labels ? b->labels[i] : -1,
         .next = e->of_tokens ? e->tokens.next + i * e->tokens.length : NULL,
         .tokens = e->of_tokens ? e->tokens.length : 0,
+        .threshold = e->judging.rule->threshold,
+        .width = e->width,
+        .logits = e->logits,
     };
 }
 
@@ -335,6 +390,26 @@ static void add_score(tally *t, double reference, double score)
     t->sum += score;
     t->n++;
     oct_paired_add(&t->pair, reference, score);
+}
+
+/* Sample i of the batch for the sets of all models. */
+static oct_status add_to_sets(evaluation *e, const oct_batch *b, size_t i, oct_err *err)
+{
+    const int64_t rows = oct_batch_rows(e->src, b);
+    for (size_t k = 0; k < e->n_subject; k++) {
+        subject *s = &e->subject[k];
+        for (size_t o = 0; o < e->n_out; o++)
+            s->tensor[o].v = s->out[o].v + (e->by_row[o] ? i * s->tensor[o].n : 0);
+        const oct_set_view v = { .name = b->names[i], .index = b->indices[i], .label = b->labels ? b->labels[i] : -1, .out = s->tensor,
+                                 .ref = e->subject[0].tensor, .n_out = e->n_out, .batch = b, .row = i, .rows = rows, .source = e->src,
+                                 .inputs = e->inputs };
+        const oct_status st = ev_sets_add(e->sets, k, &v, err);
+        if (st != OCT_OK) {
+            oct_within(err, "%s", e->models[k].name);
+            return st;
+        }
+    }
+    return OCT_OK;
 }
 
 static oct_status score_sample(evaluation *e, const oct_batch *b, size_t i, oct_err *err)
@@ -353,7 +428,8 @@ static oct_status score_sample(evaluation *e, const oct_batch *b, size_t i, oct_
         double reference = NAN;
         for (size_t k = 0; k < e->n_subject; k++) {
             oct_sample_view v = view_of(e, &e->subject[k], b, i);
-            double score = e->metric[m]->score(&v);
+            v.k = e->metric[m]->k;
+            double score = e->subject[k].apart[0] ? NAN : e->metric[m]->score(&v);
             if (k == 0)
                 reference = score;
             if (e->metric[m]->weight && !isnan(score))
@@ -361,7 +437,7 @@ static oct_status score_sample(evaluation *e, const oct_batch *b, size_t i, oct_
             add_score(&e->subject[k].tally[m], reference, score);
         }
     }
-    return OCT_OK;
+    return ev_sets_wanted(e->sets) ? add_to_sets(e, b, i, err) : OCT_OK;
 }
 
 /* What the logits foretell, where a metric is about it. */
@@ -425,6 +501,18 @@ static void take_times(evaluation *e)
         oct_pool_alone(e->o->pool, false);
 }
 
+/* What outputs seem to be, from the first batch of the reference. */
+static void decide_case(evaluation *e, const oct_operand *out, int64_t rows)
+{
+    const bool labels = oct_source_has_labels(e->src);
+    const size_t classes = classes_of(out, e->by_row[0] || rows == 0);
+    e->judging.classes = classes;
+    e->judging.labels = labels;
+    e->judging.compared = e->n_subject > 1;
+    e->kase = (oct_metric_case){ labels, classes, e->row[0] == 1, e->in_f32 != NULL, e->n_subject > 1, oct_judging_kind(&e->judging),
+                                 e->judging.truth != NULL };
+}
+
 static oct_status run_batch(evaluation *e, const oct_batch *b, oct_err *err)
 {
     const int64_t rows = oct_batch_rows(e->src, b);
@@ -448,8 +536,7 @@ static oct_status run_batch(evaluation *e, const oct_batch *b, oct_err *err)
     const oct_operand *out = oct_engine_output(&e->subject[0].engine, e->subject[0].from[0]);
     OCT_TRY(take_input(e, b, out, err));
     if (!e->decided) {
-        e->kase = (oct_metric_case){ oct_source_has_labels(e->src), classes_of(out, e->by_row[0] || rows == 0),
-                                     e->in_f32 != NULL, e->n_subject > 1 };
+        decide_case(e, out, rows);
         OCT_TRY(decide_metrics(e, err));
         OCT_TRY(keep_first(e, b, rows, err));
         e->decided = true;
@@ -532,11 +619,7 @@ static void set_drop(oct_eval_score *c, const oct_paired *p)
     oct_interval d = c->metric->kind == OCT_METRIC_PROPORTION ? oct_paired_proportion(p) : oct_paired_mean(p);
     if (c->metric->kind == OCT_METRIC_TOKENS)
         d = as_factors(&d, c);
-    bool flip = c->metric->larger_is_better;
-    c->drop = (flip ? -d.mean : d.mean) + 0.0; /* no -0 */
-    c->lo = (flip ? -d.hi : d.lo) + 0.0;
-    c->hi = (flip ? -d.lo : d.hi) + 0.0;
-    c->within_noise = oct_interval_holds(&d, 0);
+    ev_set_drop(c, &d, c->metric->larger_is_better);
     if (!isnan(d.lo))
         c->method = c->metric->kind == OCT_METRIC_PROPORTION ? "Tango's score interval" : oct_paired_mean_method(p->n);
 }
@@ -563,7 +646,7 @@ static oct_eval_score score_of(const evaluation *e, size_t k, size_t m)
     const oct_metric *metric = e->metric[m];
     const subject *s = &e->subject[k];
     oct_eval_score c = { .metric = metric, .value = NAN, .reference = NAN, .drop = NAN, .lo = NAN, .hi = NAN };
-    if (k == 0 && metric->relative)
+    if ((k == 0 && metric->relative) || metric->kind == OCT_METRIC_SET)
         return c;
     if (metric->whole) {
         c.value = metric->whole(s->total, e->n_out);
@@ -605,8 +688,13 @@ static oct_status fill_model(const evaluation *e, size_t k, oct_eval_result *r, 
     m->outputs = oct_arena_calloc(r->arena, e->n_out + 1, sizeof *m->outputs);
     if (!m->name || !m->scores || !m->outputs)
         return oct_nomem(err);
-    for (size_t i = 0; i < e->n_metric; i++)
+    for (size_t i = 0; i < e->n_metric; i++) {
         m->scores[i] = score_of(e, k, i);
+        if (e->metric[i]->kind == OCT_METRIC_SET && (k > 0 || !e->metric[i]->relative))
+            OCT_TRY(ev_sets_score(e->sets, k, e->o->pool, &m->scores[i], err));
+    }
+    if (e->o->per_class)
+        OCT_TRY(ev_sets_classes(e->sets, k, r->arena, &m->classes, err));
     m->n_fit = s->n_fit;
     m->fit = oct_arena_alloc(r->arena, (s->n_fit + 1) * sizeof *m->fit);
     if (!m->fit)
@@ -650,6 +738,7 @@ static oct_status fill_result(evaluation *e, oct_eval_result *r, oct_err *err)
     r->threads = e->o->time_samples ? 1 : oct_pool_threads(e->o->pool);
     if (!(r->models = oct_arena_calloc(r->arena, r->n_models, sizeof *r->models)))
         return oct_nomem(err);
+    OCT_TRY(ev_sets_finish(e->sets, err));
     for (size_t k = 0; k < e->n_subject; k++)
         OCT_TRY(fill_model(e, k, r, err));
     return time_models(e, r, err);
@@ -665,6 +754,8 @@ oct_status oct_eval(const oct_eval_model *models, size_t n_models, oct_source *s
     const double began = oct_now();
     if (r)
         r->arena = a;
+    oct_decode_defaults(&e.rule);
+    e.judging = (oct_judging){ .rule = o->rule ? o->rule : &e.rule, .truth = o->truth };
     if (s == OCT_OK)
         s = setup(&e, models, n_models, err);
     if (s == OCT_OK)

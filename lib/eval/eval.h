@@ -10,8 +10,10 @@
 #include "base/pool.h"
 #include "base/progress.h"
 #include "data/data.h"
+#include "eval/classes.h"
 #include "eval/costs.h"
 #include "eval/input_fit.h"
+#include "eval/judging.h"
 #include "eval/layer_pairs.h"
 #include "eval/metric_command.h"
 #include "eval/metric.h"
@@ -34,6 +36,9 @@ typedef struct oct_eval_options {
     size_t n_metrics;
     const oct_metric *const *needed;  /* n_needed metrics more, which gates ask for; those that are there already count once */
     size_t n_needed;
+    const oct_decode *rule;             /* what the outputs mean; NULL: what they seem to be */
+    const oct_truth *truth;           /* of the samples, beside labels; NULL: none */
+    bool per_class;                   /* fill oct_eval_model_result.classes */
     const oct_metric_command *command; /* its metric comes first; NULL: none */
     int64_t layer_samples;           /* samples over which layers are compared: 0 none, -1 all */
     double latency_seconds;          /* time to spend on timing, in all; 0: no timing */
@@ -116,6 +121,7 @@ typedef struct oct_eval_model_result {
     oct_eval_speed speed;
     uint64_t size_bytes, peak_bytes; /* peak: arena and weights of the plan for one sample */
     uint64_t arena_bytes, live_bytes; /* for intermediate tensors; live: the largest sum of those alive at one step, the lower bound */
+    oct_class_table classes; /* where samples have labels and per_class is asked for */
     size_t integer_steps, weighted_steps; /* weighted: layers with constant weights; integer: those that run as int8 */
     oct_eval_step *steps;
     size_t n_steps;

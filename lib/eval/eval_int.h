@@ -56,6 +56,23 @@ bool ev_channels_known(const ev_channels *real, const ev_channels *here);
 int64_t ev_channels_dead(const ev_channels *real, const ev_channels *here);
 
 void ev_histogram_of(const oct_stats *s, const oct_eval_range *r, oct_eval_histogram *h);
+/* ---- eval_sets.c: sets of samples, by the metrics that are functions of them ---- */
+
+typedef struct ev_sets ev_sets;
+/* j is borrowed, as long as the sets live. per_class: also where no metric needs classes. */
+oct_status ev_sets_create(const oct_judging *j, const oct_metric *const *metric, size_t n_metric, bool per_class, size_t n_models, ev_sets **s,
+                          oct_err *err);
+void ev_sets_destroy(ev_sets *s); /* NULL allowed */
+bool ev_sets_wanted(const ev_sets *s); /* whether samples are to be given */
+/* A sample as model k saw it; models in order. */
+oct_status ev_sets_add(ev_sets *s, size_t k, const oct_set_view *v, oct_err *err);
+oct_status ev_sets_finish(ev_sets *s, oct_err *err); /* after the last one */
+/* Fills what c, a score with its metric, says of model k. */
+oct_status ev_sets_score(const ev_sets *s, size_t k, oct_pool *pool, oct_eval_score *c, oct_err *err);
+/* Leaves *t alone where samples have no classes. */
+oct_status ev_sets_classes(const ev_sets *s, size_t k, oct_arena *arena, oct_class_table *t, oct_err *err);
+/* The drop and its interval, from those of how much more the metric is (flip: more is better). */
+void ev_set_drop(oct_eval_score *c, const oct_interval *d, bool flip);
 
 /* ---- latency.c ---- */
 

@@ -2,10 +2,13 @@
 #include "eval/metric.h"
 
 #include "base/buf.h"
+#include "eval/classes.h"
 #include "kernels/math.h"
 
 #include <float.h>
 #include <math.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -132,31 +135,17 @@ static double in_top(const float *v, size_t n, int64_t label, size_t k)
     return ahead < k;
 }
 
-static size_t argmax(const float *v, size_t n)
+static double score_top(const oct_sample_view *s)
 {
-    size_t best = 0;
-    for (size_t i = 1; i < n; i++)
-        if (v[i] > v[best] || (isnan(v[best]) && !isnan(v[i])))
-            best = i;
-    return best;
-}
-
-static double score_top1(const oct_sample_view *s)
-{
-    return in_top(s->out, s->n_out, s->label, 1);
-}
-
-static double score_top5(const oct_sample_view *s)
-{
-    return in_top(s->out, s->n_out, s->label, 5);
+    if (s->n_out == 1 && s->label >= 0)
+        return s->k > 1 || oct_class_of(s->out, 1, s->threshold) == (size_t)s->label;
+    return in_top(s->out, s->n_out, s->label, s->k);
 }
 
 /* A single value is taken for the probability of one of two classes. */
 static double score_agreement(const oct_sample_view *s)
 {
-    if (s->n_out == 1)
-        return (s->out[0] > 0.5f) == (s->ref[0] > 0.5f);
-    return argmax(s->out, s->n_out) == argmax(s->ref, s->n_out);
+    return oct_class_of(s->out, s->n_out, s->threshold) == oct_class_of(s->ref, s->n_out, s->threshold);
 }
 
 static double score_mse(const oct_sample_view *s)
@@ -255,22 +244,22 @@ static double whole_max(const oct_error *outputs, size_t n)
 
 static bool is_classified(const oct_metric_case *c)
 {
-    return c->labels && c->classes >= 2;
+    return c->set == OCT_SET_CLASSES && c->labels && (c->classes >= 2 || c->single);
 }
 
 static bool has_five(const oct_metric_case *c)
 {
-    return c->labels && c->classes >= 100;
+    return c->set == OCT_SET_CLASSES && c->labels && c->classes >= 100;
 }
 
 static bool has_classes(const oct_metric_case *c)
 {
-    return c->compared && c->classes >= 2 && !c->reconstruction;
+    return c->set == OCT_SET_CLASSES && c->compared && c->classes >= 2 && !c->reconstruction;
 }
 
 static bool is_reconstruction(const oct_metric_case *c)
 {
-    return c->reconstruction && !c->labels;
+    return c->set == OCT_SET_CLASSES && c->reconstruction && !c->labels;
 }
 
 /* Whether outputs foretell the next token cannot be seen: only who asks for it gets it. */
@@ -286,10 +275,16 @@ static bool is_compared(const oct_metric_case *c)
 }
 
 static const oct_metric metrics[] = {
-    { "top1", "share of samples whose label is the largest value of the first output", "%", OCT_METRIC_PROPORTION, true,
-      false, is_classified, score_top1, NULL },
-    { "top5", "share of samples whose label is among the five largest", "%", OCT_METRIC_PROPORTION, true, false, has_five,
-      score_top5, NULL },
+    { "top1", "share of samples whose label is the largest value of the first output; of one value, that is above the threshold where it is 1", "%",
+      OCT_METRIC_PROPORTION, true, false, is_classified, score_top, NULL, 1 },
+    { "top5", "share of samples whose label is among the five largest", "%", OCT_METRIC_PROPORTION, true, false, has_five, score_top, NULL, 5 },
+    { "top#", "the same among the # largest: top3", "%", OCT_METRIC_PROPORTION, true, false, is_asked, score_top, NULL, 1 },
+    { "f1", "F1 of classes: the mean over them, of two the second's", "%", OCT_METRIC_SET, true, false, is_asked,
+      .set = { [OCT_SET_CLASSES] = oct_classes_f1 } },
+    { "precision", "share of what was found that is right, as f1", "%", OCT_METRIC_SET, true, false, is_asked,
+      .set = { [OCT_SET_CLASSES] = oct_classes_precision } },
+    { "recall", "share of what is there that was found, as f1", "%", OCT_METRIC_SET, true, false, is_asked,
+      .set = { [OCT_SET_CLASSES] = oct_classes_recall } },
     { "mse", "mean squared error: of the reconstruction when the output has the input's shape, else to the float output", "",
       OCT_METRIC_MEAN, false, false, is_reconstruction, score_mse, NULL },
     { "agreement", "share of samples where the largest output is the float model's", "%", OCT_METRIC_PROPORTION, true, true,
@@ -297,11 +292,12 @@ static const oct_metric metrics[] = {
     { "cosine", "cosine to the float outputs, the smallest over the outputs, mean over samples", "", OCT_METRIC_MEAN, true,
       true, is_compared, score_cosine, NULL },
     { "sqnr", "signal to quantization noise of the outputs over the whole set, the smallest over the outputs; its drop is the share of "
-      "the signal that is noise (0.01 at 20 dB)", "dB", OCT_METRIC_WHOLE, true, true, is_compared, NULL, NULL, oct_metric_sqnr, noise_share, "of the signal is noise" },
+      "the signal that is noise (0.01 at 20 dB)", "dB", OCT_METRIC_WHOLE, true, true, is_compared, .whole = oct_metric_sqnr, .loss = noise_share,
+      .lost = "of the signal is noise" },
     { "perplexity", "exp of the mean negative log-likelihood that the first output, logits, gives to the next token, where only tokens whose "
       "attention_mask is not 0 count", "", OCT_METRIC_TOKENS, false, false, is_asked, score_tokens, count_tokens },
-    { "maxerr", "largest absolute difference to the float outputs", "", OCT_METRIC_WHOLE, false, true, is_compared, NULL, NULL,
-      whole_max, whole_max, "between some value and float's" },
+    { "maxerr", "largest absolute difference to the float outputs", "", OCT_METRIC_WHOLE, false, true, is_compared, .whole = whole_max,
+      .loss = whole_max, .lost = "between some value and float's" },
 };
 
 const oct_metric *oct_metric_at(size_t i)
@@ -318,11 +314,57 @@ const char *oct_metric_names(size_t i, const char **summary)
     return metrics[i].name;
 }
 
+bool oct_metric_in_percent(const oct_metric *m)
+{
+    return m->unit[0] == '%';
+}
+
+/* ---- top-k of any k ---- */
+
+enum { MOST_K = 999 };
+
+/* Records that were asked for; they last as long as the process, as those of the table do. */
+static struct {
+    oct_metric m;
+    char name[8];
+} made[MOST_K + 1];
+
+static const oct_metric *make_top(size_t k)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    if (!made[k].m.name) {
+        made[k].m = metrics[0];
+        made[k].m.applies = is_asked;
+        made[k].m.k = k;
+        snprintf(made[k].name, sizeof made[k].name, "top%zu", k);
+        made[k].m.summary = "share of samples whose label is among so many largest";
+        made[k].m.name = made[k].name;
+    }
+    pthread_mutex_unlock(&lock);
+    return &made[k].m;
+}
+
+/* k of "top3"; 0: it is none. */
+static size_t k_of(const char *name)
+{
+    if (strncmp(name, "top", 3) != 0 || name[3] < '1' || name[3] > '9')
+        return 0;
+    char *end;
+    const unsigned long k = strtoul(name + 3, &end, 10);
+    return *end || k > MOST_K ? 0 : k;
+}
+
 oct_status oct_metric_find(const char *name, const oct_metric **m, oct_err *err)
 {
     oct_nearest near = { .word = name, .most = 2 };
+    const size_t k = k_of(name);
+    if (k && k != 1 && k != 5) {
+        *m = make_top(k);
+        return OCT_OK;
+    }
     for (size_t i = 0; i < OCT_COUNT(metrics); i++) {
-        if (strcmp(metrics[i].name, name) == 0) {
+        if (strcmp(metrics[i].name, name) == 0 && name[3] != '#') {
             *m = &metrics[i];
             return OCT_OK;
         }
@@ -372,7 +414,7 @@ oct_status oct_agreement_parse(const char *option, const char *text, oct_drop_li
 
 oct_status oct_drop_limit_check(const oct_drop_limit *d, const oct_metric *m, oct_err *err)
 {
-    if (!d->relative || m->kind != OCT_METRIC_WHOLE)
+    if (!d->relative || !m->lost)
         return OCT_OK;
     oct_fail(err, OCT_EUSAGE, "a drop of %s cannot be relative to the float model, of which %s says nothing", m->name, m->name);
     oct_hint(err, "--max-drop 1%% means: at most 0.01 %s", m->lost);

@@ -2,10 +2,11 @@
  *
  * A metric scores a sample from the outputs of a model; its value is the mean over the samples, and two models are
  * compared pair by pair. Metrics of the whole set (sqnr, maxerr) have no score: they follow from oct_error sums, and say
- * nothing of the float model itself, so that their drop is a loss of its own. */
+ * nothing of the float model itself, so that their drop is a loss of its own. Others are functions of a set (set.h). */
 #ifndef OCT_EVAL_METRIC_H
 #define OCT_EVAL_METRIC_H
 
+#include "eval/set.h"
 #include "eval/summary.h"
 
 /* ---- how far one tensor is from another, over everything fed ---- */
@@ -39,21 +40,29 @@ typedef struct oct_sample_view {
     int64_t label;       /* -1: none */
     const int64_t *next; /* [tokens]: the token that each position's values, n_out / tokens of them, foretell; -1: none that counts */
     size_t tokens;       /* 0: the outputs are not of tokens */
+    size_t k;            /* of top-k: oct_metric.k */
+    double threshold;    /* of outputs of one value: above it is class 1 */
+    size_t width;        /* values of one distribution; divides n_out */
+    bool logits;         /* distributions are the softmax of these values */
 } oct_sample_view;
 
 /* What decides which metrics apply. */
 typedef struct oct_metric_case {
     bool labels;         /* samples have labels */
     size_t classes;      /* values per sample of the first output when it is [N, classes] (1s aside), else 0 */
+    bool single;         /* the first output is one value per sample */
     bool reconstruction; /* the first input has the shape of the first output */
     bool compared;       /* there is a model besides the float one */
+    oct_set_kind set;    /* what judging is about */
+    bool truth;          /* there is a truth beside labels */
 } oct_metric_case;
 
 typedef enum oct_metric_kind {
     OCT_METRIC_PROPORTION, /* scores 0 or 1; value in 0..1, shown in percent */
     OCT_METRIC_MEAN,
     OCT_METRIC_TOKENS,     /* scores are sums of logarithms over tokens; the value is exp of their mean over the tokens of all samples */
-    OCT_METRIC_WHOLE       /* no score; of the whole set */
+    OCT_METRIC_WHOLE,      /* no score; of sums over the whole set */
+    OCT_METRIC_SET         /* no score; a function of a set */
 } oct_metric_kind;
 
 typedef struct oct_metric {
@@ -66,18 +75,24 @@ typedef struct oct_metric {
     double (*score)(const oct_sample_view *s);
     /* Of OCT_METRIC_TOKENS: how many tokens the score is of. */
     double (*weight)(const oct_sample_view *s);
+    size_t k; /* of top-k */
+    /* Of OCT_METRIC_SET: the value, of each kind of set that it is defined for; of one that says nothing of the float model the drop, too. */
+    oct_set_value set[OCT_SET_KINDS], set_loss;
     /* Of OCT_METRIC_WHOLE: the value, smallest or largest over the outputs; its drop (0: outputs equal, INFINITY: values that
      * are not finite differ), and what a number before it says: "0.01 of the signal is noise". */
     double (*whole)(const oct_error *outputs, size_t n);
     double (*loss)(const oct_error *outputs, size_t n);
-    const char *lost;
+    const char *lost; /* also of set_loss */
 } oct_metric;
+
+/* Whether its values are shares, which are shown in percent and their differences in points. */
+bool oct_metric_in_percent(const oct_metric *m);
 
 /* The i-th metric; NULL beyond the last. */
 const oct_metric *oct_metric_at(size_t i);
-/* By name; NULL and OCT_EUSAGE with the nearest name. */
+/* By name, top1 to top999 among them; NULL and OCT_EUSAGE with the nearest name. */
 oct_status oct_metric_find(const char *name, const oct_metric **m, oct_err *err);
-/* For option tables: name and summary of the i-th. */
+/* For option tables: name and summary of the i-th; "top#" stands for all of top-k. */
 const char *oct_metric_names(size_t i, const char **summary);
 
 /* ---- how much worse is allowed ---- */

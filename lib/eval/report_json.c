@@ -191,6 +191,30 @@ static void put_layers(oct_json *j, const oct_eval_model_result *m, bool whole)
     oct_json_rows(j, "layers", m->layers, m->n_layers, sizeof *m->layers, whole ? put_whole_layer : put_layer);
 }
 
+static void put_class(oct_json *j, const void *row)
+{
+    const oct_class_row *c = row;
+    oct_json_int(j, "class", c->class_number);
+    oct_json_int(j, "samples", (int64_t)c->samples);
+    oct_json_num(j, "precision", c->precision);
+    oct_json_num(j, "recall", c->recall);
+    oct_json_num(j, "f1", c->f1);
+}
+
+static void put_confused(oct_json *j, const void *row)
+{
+    const oct_confused *c = row;
+    oct_json_int(j, "label", c->label);
+    oct_json_int(j, "taken_for", c->taken_for);
+    oct_json_int(j, "samples", (int64_t)c->samples);
+}
+
+static void put_classes(oct_json *j, const oct_class_table *t)
+{
+    oct_json_rows(j, "classes", t->row, t->n_rows, sizeof *t->row, put_class);
+    oct_json_rows(j, "confusion", t->cell, t->n_cells, sizeof *t->cell, put_confused);
+}
+
 static void put_step(oct_json *j, const void *row)
 {
     const oct_eval_step *s = row;
@@ -246,6 +270,8 @@ static void put_model(oct_json *j, const char *key, const oct_eval_result *r, si
     }
     if (m->n_fit)
         oct_json_rows(j, "inputs", m->fit, m->n_fit, sizeof *m->fit, put_fit);
+    if (whole && m->classes.n_rows)
+        put_classes(j, &m->classes);
     if (whole && m->n_steps)
         oct_json_rows(j, "profile", m->steps, m->n_steps, sizeof *m->steps, put_step);
     oct_json_close(j);

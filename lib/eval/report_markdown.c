@@ -24,7 +24,7 @@ static void put_value(oct_buf *b, const oct_metric *m, double v)
 {
     if (isnan(v))
         return;
-    if (m->kind == OCT_METRIC_PROPORTION)
+    if (oct_metric_in_percent(m))
         oct_buf_printf(b, "%.2f %%", 100 * v);
     else if (isinf(v))
         oct_buf_puts(b, v > 0 && m->larger_is_better ? "equal" : "not finite");

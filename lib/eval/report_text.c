@@ -11,9 +11,9 @@ static int put_drop(char *dst, size_t size, const oct_eval_score *s)
     const char *word = s->drop == 0 ? "difference" : s->drop < 0 ? "better" : "worse";
     if (s->drop == 0 && s->lo == 0 && s->hi == 0)
         return snprintf(dst, size, "the same on every sample");
-    if (s->metric->kind == OCT_METRIC_WHOLE)
+    if (s->metric->lost)
         return snprintf(dst, size, "%.4g %s", s->drop, s->metric->lost);
-    return s->metric->kind == OCT_METRIC_PROPORTION ? snprintf(dst, size, "%.2f points %s", fabs(s->drop) * 100, word)
+    return oct_metric_in_percent(s->metric) ? snprintf(dst, size, "%.2f points %s", fabs(s->drop) * 100, word)
                                                     : snprintf(dst, size, "%.4g %s", fabs(s->drop), word);
 }
 
@@ -22,7 +22,7 @@ const char *oct_report_drop(char dst[OCT_DROP_TEXT], const oct_eval_score *s)
     dst[0] = 0;
     if (isnan(s->drop))
         return dst;
-    const bool points = s->metric->kind == OCT_METRIC_PROPORTION, better = s->drop < 0;
+    const bool points = oct_metric_in_percent(s->metric), better = s->drop < 0;
     const double unit = points ? 100 : 1;
     int n = put_drop(dst, OCT_DROP_TEXT, s);
     /* The interval is of what the word says: for "better", that of the gain. */
@@ -68,8 +68,8 @@ const char *oct_report_gate(char dst[OCT_GATE_TEXT], const oct_eval_score *s, co
 {
     const oct_eval_gate g = oct_eval_judge(s, limit);
     char drop[OCT_DROP_TEXT], allowed[48], sure[120];
-    snprintf(allowed, sizeof allowed, s->metric->kind == OCT_METRIC_PROPORTION ? "%.4g points are" : "%.6g is",
-             s->metric->kind == OCT_METRIC_PROPORTION ? g.allowed * 100 : g.allowed);
+    snprintf(allowed, sizeof allowed, oct_metric_in_percent(s->metric) ? "%.4g points are" : "%.6g is",
+             oct_metric_in_percent(s->metric) ? g.allowed * 100 : g.allowed);
     if (isnan(s->drop))
         snprintf(dst, OCT_GATE_TEXT, "%s is not a number: missed", s->metric->name);
     else

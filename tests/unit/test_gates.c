@@ -63,7 +63,7 @@ static void mistakes(void **state)
     static const struct {
         const char *text, *place, *words;
     } bad[] = { { "max-drop top1 0.5%\n  min-spedup 2", "g:2:3: ", "no gate 'min-spedup'" },   { "min-sqnr", "g:1:9: ", "missing" },
-                { "min-sqnr 30 dB", "g:1:13: ", "end of the line" },                          { "max-drop top9 1%", "g:1:10: ", "'top9'" },
+                { "min-sqnr 30 dB", "g:1:13: ", "end of the line" },                          { "max-drop topp 1%", "g:1:10: ", "'topp'" },
                 { "max-drop top1 1 2", "g:1:17: ", "end of the line" },                       { "max-drop top1=1 2", "g:1:17: ", "end of the line" },
                 { "max-drop top1 x", "g:1:15: ", "not a drop" },                              { "max-drop sqnr 1r%", "g:1:15: ", "relative" },
                 { "min-agreement 101%", "g:1:15: ", "share of samples" },                     { "min-speedup 0", "g:1:13: ", "above 0" },

@@ -8,7 +8,7 @@
 /* "0.962", or "96.20 %" for proportions. */
 static void put_value(oct_buf *b, const oct_metric *m, double v)
 {
-    if (m->kind == OCT_METRIC_PROPORTION)
+    if (oct_metric_in_percent(m))
         oct_buf_printf(b, "%.2f %%", 100 * v);
     else
         oct_buf_printf(b, "%.4g", v);
@@ -26,7 +26,7 @@ void verdict_samples(const session *s, uint64_t n, oct_buf *b)
 void verdict_difference(const oct_eval_score *x, oct_buf *b)
 {
     /* A drop is how much worse; a difference is after minus before. */
-    const bool points = x->metric->kind == OCT_METRIC_PROPORTION, flip = x->metric->larger_is_better;
+    const bool points = oct_metric_in_percent(x->metric), flip = x->metric->larger_is_better;
     const double unit = points ? 100 : 1, d = (flip ? -x->drop : x->drop) * unit + 0.0;
     const double lo = (flip ? -x->hi : x->lo) * unit + 0.0, hi = (flip ? -x->lo : x->hi) * unit + 0.0;
     oct_buf_printf(b, points ? "difference %.2f points, " : "difference %.4g, ", d);
@@ -101,7 +101,7 @@ void verdict_clause(const session *s, oct_buf *b)
     if (s->c.looked_for_denormals)
         put_denormals(&s->c.denormals, b);
     const oct_eval_score *x = oct_conversion_score(&s->c);
-    const bool shares = x && x->metric->relative && x->metric->kind == OCT_METRIC_PROPORTION;
+    const bool shares = x && x->metric->relative && oct_metric_in_percent(x->metric);
     const bool scores = x && !x->metric->relative && x->metric->kind != OCT_METRIC_WHOLE;
     if (shares)
         put_agreement(s, x, b);
