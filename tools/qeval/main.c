@@ -30,6 +30,8 @@ typedef struct session {
     oct_remote_opts remote; /* of --runner */
     oct_gates gates;
     oct_baseline *baseline; /* NULL: none */
+    oct_decode *decode;     /* likewise */
+    oct_truth *truth;
 } session;
 
 /* ---- models ---- */
@@ -226,6 +228,14 @@ static oct_status pick_metrics(const session *s, const oct_metric ***metrics, oc
     return OCT_OK;
 }
 
+static oct_status open_judging(session *s, oct_err *err)
+{
+    const qeval_args *a = s->a;
+    if (a->decode)
+        OCT_TRY(oct_decode_open(a->decode, &s->decode, err));
+    return a->truth ? oct_truth_open(a->truth, &s->truth, err) : OCT_OK;
+}
+
 static oct_status compare(session *s, oct_err *err)
 {
     const qeval_args *a = s->a;
@@ -246,6 +256,9 @@ static oct_status compare(session *s, oct_err *err)
         .n_metrics = a->metrics.n,
         .needed = needed,
         .n_needed = n_needed,
+        .rule = s->decode,
+        .truth = s->truth,
+        .per_class = a->per_class,
         .command = a->command.command ? &a->command : NULL,
         .layer_samples = a->layers ? -1 : asked || no_layers ? 0 : CHEAP_LAYER_SAMPLES,
         .latency_seconds = a->latency || timed ? FULL_SECONDS : asked || no_latency ? 0 : CHEAP_SECONDS,
@@ -332,7 +345,7 @@ static oct_status check_cases(session *s, oct_err *err)
 static oct_status check_outputs(const qeval_args *a, const oct_cli *cli, oct_err *err)
 {
     const char *const outs[] = { a->outputs, a->html, a->junit, a->markdown, cli->json };
-    const char *const one[] = { a->model, a->data.labels, a->sensitivity_file, a->gates, a->baseline };
+    const char *const one[] = { a->model, a->data.labels, a->truth, a->decode && strchr(a->decode, '/') ? a->decode : NULL, a->sensitivity_file, a->gates, a->baseline };
     for (size_t i = 0; i < OCT_COUNT(outs); i++) {
         OCT_TRY(tool_check_output(outs[i], one, OCT_COUNT(one), err));
         OCT_TRY(tool_check_output(outs[i], a->others.v, a->others.n, err));
@@ -352,6 +365,8 @@ static oct_status run(const qeval_args *a, oct_cli *cli, oct_err *err)
     oct_status st = s.arena ? qeval_read_gates(a, cli, &s.gates, err) : oct_nomem(err);
     if (st == OCT_OK)
         st = qeval_read_baseline(a, s.arena, &s.baseline, err);
+    if (st == OCT_OK)
+        st = open_judging(&s, err);
     if (st == OCT_OK && !(s.pool = oct_pool_create((int)cli->threads)))
         st = oct_pool_fail((int)cli->threads, err);
     if (st == OCT_OK)
@@ -365,6 +380,8 @@ static oct_status run(const qeval_args *a, oct_cli *cli, oct_err *err)
         oct_model_free(s.loaded[k]);
     oct_pool_destroy(s.pool);
     oct_gates_free(&s.gates);
+    oct_decode_close(s.decode);
+    oct_truth_close(s.truth);
     oct_arena_destroy(s.arena);
     return st;
 }
@@ -393,7 +410,10 @@ int qeval_main(int argc, char **argv, const oct_cli_host *host)
         OPT_INT(0, "batch", &a.batch, 1, 4096, "samples at a time; only models that quantize dynamically depend on it [default: 1; with --outputs 8, or 1 for these]"),
         OPT_ENUM(0, "compute", &a.compute, compute_name, "run the float model so as well, and compare it like a quantized one; with --outputs, in place of float32"),
         OPT_GROUP("Comparison"),
-        OPT_ENUMS(0, "metric", &a.metrics, oct_metric_names, "metrics to compute [default: those that apply]; 'help' lists them"),
+        OPT_ENUMS(0, "metric", &a.metrics, oct_metric_names, "metrics to compute [default: those that apply]"),
+        OPT_ENUM_MORE(0, "decode", &a.decode, oct_decode_builtin, "RULE", "what the outputs mean: a rule, as nanodet or yolov8:score=0.3, or a file of one"),
+        OPT_FILE(0, "truth", &a.truth, "what is true of the samples beside labels: boxes (COCO .json, .csv), maps of classes (a folder, .npy), scores of pairs (.csv, .npy)"),
+        OPT_FLAG(0, "per-class", &a.per_class, "report each class, and which was taken for which"),
         OPT_STR(0, "metric-cmd", &a.command.command, "CMD", "a command that prints a metric of the outputs in the .npz it is given; it comes first"),
         OPT_FLAG(0, "less-is-better", &a.command.smaller_is_better, "of what the command prints"),
         OPT_FLAG(0, "layers", &a.layers, "compare all layers over all samples"),
@@ -431,6 +451,9 @@ int qeval_main(int argc, char **argv, const oct_cli_host *host)
         OPT_CONFLICT("check", "html"), OPT_CONFLICT("check", "markdown"), OPT_CONFLICT("outputs", "markdown"), OPT_CONFLICT("sensitivity", "markdown"),
         OPT_CONFLICT("sensitivity-file", "markdown"), OPT_CONFLICT("baseline", "check"), OPT_CONFLICT("baseline", "outputs"), OPT_CONFLICT("baseline", "sensitivity"),
         OPT_CONFLICT("baseline", "sensitivity-file"), OPT_CONFLICT("check", "max-drop"), OPT_CONFLICT("check", "metric"), OPT_CONFLICT("check", "metric-cmd"), OPT_CONFLICT("check", "labels"),
+        OPT_CONFLICT("check", "decode"), OPT_CONFLICT("outputs", "decode"), OPT_CONFLICT("sensitivity", "decode"), OPT_CONFLICT("sensitivity-file", "decode"),
+        OPT_CONFLICT("check", "truth"), OPT_CONFLICT("outputs", "truth"), OPT_CONFLICT("sensitivity", "truth"), OPT_CONFLICT("sensitivity-file", "truth"),
+        OPT_CONFLICT("check", "per-class"), OPT_CONFLICT("outputs", "per-class"), OPT_CONFLICT("sensitivity", "per-class"), OPT_CONFLICT("sensitivity-file", "per-class"),
         OPT_CONFLICT("check", "compute"), OPT_CONFLICT("sensitivity", "compute"), OPT_CONFLICT("sensitivity-file", "compute"),
         OPT_CONFLICT("outputs", "html"), OPT_CONFLICT("outputs", "junit"), OPT_CONFLICT("outputs", "json"), OPT_CONFLICT("outputs", "max-drop"),
         OPT_CONFLICT("outputs", "metric"), OPT_CONFLICT("outputs", "metric-cmd"), OPT_NEEDS("less-is-better", "metric-cmd"), OPT_NEEDS("rtol", "check"), OPT_NEEDS("atol", "check"),

@@ -14,7 +14,7 @@ static const char *value_text(char dst[48], const oct_metric *m, double v)
     char num[32];
     if (isnan(v))
         return "";
-    if (m->kind == OCT_METRIC_PROPORTION)
+    if (oct_metric_in_percent(m))
         snprintf(dst, 48, "%s", oct_fmt_percent(num, v));
     else if (strcmp(m->unit, "dB") == 0)
         snprintf(dst, 48, "%s", oct_fmt_db(num, v));
@@ -300,6 +300,8 @@ oct_status qeval_print(const oct_eval_result *r, const oct_report_context *c, bo
         OCT_TRY(print_layers(m, all_layers, f, err));
         print_legend(m, f);
     }
+    for (size_t k = r->n_models > 1 ? 1 : 0; k < r->n_models; k++)
+        OCT_TRY(qeval_print_classes(r, k, f, err));
     for (size_t k = 0; k < r->n_models; k++)
         if (steps && r->models[k].n_steps) {
             oct_print(f, "\nprofile of %s\n", tool_base(r->models[k].name));

@@ -24,7 +24,8 @@ typedef struct qeval_args {
     const char *compute;     /* "bf16", or NULL */
     const char *runner, *runner_for; /* a command that runs models, or NULL; which of them: "all" (also NULL), "quant" */
     double runner_timeout;           /* seconds */
-    bool layers, latency, profile, check, sensitivity;
+    const char *decode, *truth; /* a rule for outputs, and a file of what is true of the samples; NULL: none */
+    bool per_class, layers, latency, profile, check, sensitivity;
     double rtol, atol;
     const char *outputs, *html, *junit, *markdown, *sensitivity_file;
 } qeval_args;
@@ -42,6 +43,9 @@ typedef struct qeval_page {
 oct_status qeval_page_open(const oct_eval_model *models, oct_model *const *loaded, const oct_eval_result *r, const qeval_args *a, const oct_cli *cli, oct_arena *arena,
                            qeval_page *p, oct_err *err);
 void qeval_page_close(qeval_page *p);
+
+/* print_classes.c: each class of models[k], and which were taken for which, where that was asked for. */
+oct_status qeval_print_classes(const oct_eval_result *r, size_t k, FILE *f, oct_err *err);
 
 /* gate_options.c: gates of options and of --gates; OCT_EUSAGE where it is clear beforehand that one cannot be judged. */
 oct_status qeval_read_gates(const qeval_args *a, const oct_cli *cli, oct_gates *g, oct_err *err);
