@@ -71,6 +71,7 @@ typedef struct oct_decode {
     oct_arena *arena;
     oct_set_kind judges;
     oct_decode_output output;        /* of classes, maps and pairs */
+    double peak;             /* of psnr; 0: what the values span */
     double threshold;        /* of one score for two classes; above it: class 1 */
     bool has_threshold;
     bool macro;              /* also of two classes */

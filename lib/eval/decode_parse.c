@@ -164,6 +164,11 @@ KEY(summary)
     return OCT_OK;
 }
 
+KEY(peak)
+{
+    return one_number(l, 1e-30, 1e30, &l->r->peak, err);
+}
+
 KEY(output)
 {
     return read_place(l, &l->r->output, err);
@@ -418,6 +423,7 @@ static const struct {
     key_fn read;
 } keys[] = {
     { "summary", 0, key_summary },          { "judges", 0, key_judges },
+    { "peak", 0, key_peak },
     { "output", CLASSES | MAPS | PAIRS, key_output },
     { "threshold", CLASSES, key_threshold }, { "average", CLASSES, key_average },
     { "values", CLASSES, key_values },

@@ -90,7 +90,8 @@ typedef struct evaluation {
     ev_sets *sets;        /* NULL until metrics are decided */
     bool logits;          /* what divergences take the first output for */
     size_t width;         /* values of one distribution in it */
-    bool of_tokens;       /* a metric is about them */
+    bool of_tokens;       /* a metric is about them, if there are some */
+    bool need_tokens;     /* one is about nothing else */
     oct_tokens tokens;    /* of the batch */
     bool decided;         /* which metrics: after the first batch */
     bool timed;           /* enough runs were */
@@ -248,6 +249,8 @@ static oct_status take_metric(evaluation *e, const oct_metric *m, oct_err *err)
         return oct_fail(err, OCT_EUSAGE, "metric '%s' needs labels, and the data has none", m->name);
     if (m->kind == OCT_METRIC_SET)
         OCT_TRY(check_set(e, m, err));
+    if (m->distributions && !e->width)
+        return oct_fail(err, OCT_EUSAGE, "metric '%s' is of distributions over classes, and the first output has none", m->name);
     if (m->relative && !e->kase.compared)
         return oct_fail(err, OCT_EUSAGE, "metric '%s' compares two models, and there is one", m->name);
     e->metric[e->n_metric++] = m;
@@ -282,8 +285,10 @@ static oct_status decide_metrics(evaluation *e, oct_err *err)
             e->metric[e->n_metric++] = oct_metric_at(i);
     for (size_t i = 0; i < o->n_needed; i++)
         OCT_TRY(take_needed(e, o->needed[i], err));
-    for (size_t i = 0; i < e->n_metric; i++)
-        e->of_tokens |= e->metric[i]->kind == OCT_METRIC_TOKENS;
+    for (size_t i = 0; i < e->n_metric; i++) {
+        e->need_tokens |= e->metric[i]->kind == OCT_METRIC_TOKENS;
+        e->of_tokens |= e->need_tokens || e->metric[i]->distributions;
+    }
     OCT_TRY(ev_sets_create(&e->judging, e->metric, e->n_metric, o->per_class, e->n_subject, &e->sets, err));
     for (size_t k = 0; k < e->n_subject; k++)
         if (!(e->subject[k].tally = oct_arena_calloc(e->arena, e->n_metric + 1, sizeof(tally))))
@@ -375,7 +380,7 @@ static oct_sample_view view_of(const evaluation *e, const subject *s, const oct_
         .errors = s->sample,
         .n_errors = e->n_out,
         .label = b->labels ? b->labels[i] : -1,
-        .next = e->of_tokens ? e->tokens.next + i * e->tokens.length : NULL,
+        .next = e->of_tokens && e->tokens.length ? e->tokens.next + i * e->tokens.length : NULL,
         .tokens = e->of_tokens ? e->tokens.length : 0,
         .threshold = e->judging.rule->threshold,
         .width = e->width,
@@ -446,7 +451,7 @@ static oct_status take_tokens(evaluation *e, const oct_batch *b, const oct_opera
     if (!e->of_tokens)
         return OCT_OK;
     OCT_TRY(oct_tokens_take(&e->tokens, e->inputs, b, out->rank, out->dims, err));
-    if (e->tokens.length && (e->by_row[0] || b->n == 1))
+    if (!e->need_tokens || (e->tokens.length && (e->by_row[0] || b->n == 1)))
         return OCT_OK;
     oct_fail(err, OCT_EUSAGE, "perplexity is of token models, and the first output is no logits of such inputs");
     oct_hint(err, "it takes logits [N, L, V] and an input of token ids [N, L], int64 or int32");
@@ -501,6 +506,31 @@ static void take_times(evaluation *e)
         oct_pool_alone(e->o->pool, false);
 }
 
+/* Whether rows of v[n] are logits: they are no shares that sum up to 1. */
+static bool are_logits(const float *v, size_t n, size_t width)
+{
+    for (size_t at = 0; width && at + width <= n; at += width) {
+        double sum = 0;
+        for (size_t i = 0; i < width; i++) {
+            if (!(v[at + i] >= 0 && v[at + i] <= 1.001f))
+                return true;
+            sum += v[at + i];
+        }
+        if (width > 1 && fabs(sum - 1) > 1e-3)
+            return true;
+    }
+    return false;
+}
+
+/* What distributions the first output has: its classes, those of each token, or one number for two. */
+static void decide_distributions(evaluation *e)
+{
+    const oct_set_tensor *t = &e->subject[0].tensor[0];
+    const oct_decode_scores as = e->judging.rule->scores;
+    e->width = e->kase.classes ? e->kase.classes : e->kase.single ? 1 : t->rank == 2 ? (size_t)t->dims[1] : 0;
+    e->logits = as == OCT_SCORES_AUTO ? are_logits(e->subject[0].out[0].v, (size_t)e->row[0], e->width) : as == OCT_SCORES_LOGITS;
+}
+
 /* What outputs seem to be, from the first batch of the reference. */
 static void decide_case(evaluation *e, const oct_operand *out, int64_t rows)
 {
@@ -511,6 +541,7 @@ static void decide_case(evaluation *e, const oct_operand *out, int64_t rows)
     e->judging.compared = e->n_subject > 1;
     e->kase = (oct_metric_case){ labels, classes, e->row[0] == 1, e->in_f32 != NULL, e->n_subject > 1, oct_judging_kind(&e->judging),
                                  e->judging.truth != NULL };
+    decide_distributions(e);
 }
 
 static oct_status run_batch(evaluation *e, const oct_batch *b, oct_err *err)

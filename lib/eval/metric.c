@@ -3,6 +3,8 @@
 
 #include "base/buf.h"
 #include "eval/classes.h"
+#include "eval/similarity.h"
+#include "eval/values.h"
 #include "kernels/math.h"
 
 #include <float.h>
@@ -207,6 +209,67 @@ static double count_tokens(const oct_sample_view *s)
     return counted;
 }
 
+/* ---- divergence ---- */
+
+static const double LEAST_SHARE = 1e-7; /* probabilities count as at least this: quantized ones are often 0 */
+
+static double share_at_least(double p)
+{
+    return p < LEAST_SHARE ? LEAST_SHARE : p > 1 ? 1 : p;
+}
+
+static double term(double p, double q)
+{
+    return p * oct_log(p / q);
+}
+
+/* Of one number for two classes. */
+static double divergence_of_one(double p, double q, bool logits)
+{
+    if (logits) {
+        p = 1 / (1 + oct_exp(-p));
+        q = 1 / (1 + oct_exp(-q));
+    }
+    return term(share_at_least(p), share_at_least(q)) + term(share_at_least(1 - p), share_at_least(1 - q));
+}
+
+static double divergence_of_logits(const float *p, const float *q, size_t n)
+{
+    double sum = 0;
+    const double p0 = surprise(p, n, 0), q0 = surprise(q, n, 0); /* the logarithm of the whole is v[0] plus this */
+    if (!isfinite(p0) || !isfinite(q0))
+        return INFINITY;
+    const double p_all = (double)p[0] + p0, q_all = (double)q[0] + q0;
+    for (size_t i = 0; i < n; i++)
+        sum += oct_exp(p[i] - p_all) * (p[i] - p_all - (q[i] - q_all));
+    return isnan(sum) ? INFINITY : sum;
+}
+
+static double divergence(const float *p, const float *q, size_t n, bool logits)
+{
+    double sum = 0;
+    if (n == 1)
+        sum = divergence_of_one(p[0], q[0], logits);
+    else if (logits)
+        return divergence_of_logits(p, q, n);
+    for (size_t i = 0; i < n && n > 1; i++)
+        sum += term(share_at_least(p[i]), share_at_least(q[i]));
+    return isnan(sum) ? INFINITY : sum;
+}
+
+/* Of language models at the positions that perplexity counts. */
+static double score_divergence(const oct_sample_view *s)
+{
+    double sum = 0, counted = 0;
+    for (size_t i = 0, at = 0; s->width && at + s->width <= s->n_out; i++, at += s->width) {
+        if (s->tokens && i < s->tokens && s->next[i] < 0)
+            continue;
+        sum += divergence(s->ref + at, s->out + at, s->width, s->logits);
+        counted++;
+    }
+    return counted > 0 ? sum / counted : NAN;
+}
+
 double oct_metric_sqnr(const oct_error *outputs, size_t n)
 {
     double least = INFINITY;
@@ -269,6 +332,11 @@ static bool is_asked(const oct_metric_case *c)
     return false;
 }
 
+static bool is_paired(const oct_metric_case *c)
+{
+    return c->set == OCT_SET_PAIRS && c->truth;
+}
+
 static bool is_compared(const oct_metric_case *c)
 {
     return c->compared;
@@ -285,6 +353,9 @@ static const oct_metric metrics[] = {
       .set = { [OCT_SET_CLASSES] = oct_classes_precision } },
     { "recall", "share of what is there that was found, as f1", "%", OCT_METRIC_SET, true, false, is_asked,
       .set = { [OCT_SET_CLASSES] = oct_classes_recall } },
+    { "spearman", "rank correlation of the cosines of pairs of embeddings with their scores", "", OCT_METRIC_SET, true, false, is_paired,
+      .set = { [OCT_SET_PAIRS] = oct_pairs_spearman } },
+    { "pearson", "linear correlation of the same", "", OCT_METRIC_SET, true, false, is_paired, .set = { [OCT_SET_PAIRS] = oct_pairs_pearson } },
     { "mse", "mean squared error: of the reconstruction when the output has the input's shape, else to the float output", "",
       OCT_METRIC_MEAN, false, false, is_reconstruction, score_mse, NULL },
     { "agreement", "share of samples where the largest output is the float model's", "%", OCT_METRIC_PROPORTION, true, true,
@@ -294,6 +365,11 @@ static const oct_metric metrics[] = {
     { "sqnr", "signal to quantization noise of the outputs over the whole set, the smallest over the outputs; its drop is the share of "
       "the signal that is noise (0.01 at 20 dB)", "dB", OCT_METRIC_WHOLE, true, true, is_compared, .whole = oct_metric_sqnr, .loss = noise_share,
       .lost = "of the signal is noise" },
+    { "psnr", "peak signal to noise ratio: the squared span of the float output's values over their mean squared error; its drop is the inverse of that", "dB",
+      OCT_METRIC_SET, true, true, is_asked, .set = { [OCT_SET_VALUES] = oct_values_psnr }, .set_loss = oct_values_share,
+      .lost = "of the squared peak is error" },
+    { "kl", "divergence of the output's distributions from float's, in nats, mean over samples; values that sum up to 1 are taken as they are (1e-7 at "
+      "least), others are logits", "", OCT_METRIC_MEAN, false, true, is_asked, score_divergence, .distributions = true },
     { "perplexity", "exp of the mean negative log-likelihood that the first output, logits, gives to the next token, where only tokens whose "
       "attention_mask is not 0 count", "", OCT_METRIC_TOKENS, false, false, is_asked, score_tokens, count_tokens },
     { "maxerr", "largest absolute difference to the float outputs", "", OCT_METRIC_WHOLE, false, true, is_compared, .whole = whole_max,

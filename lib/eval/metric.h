@@ -42,7 +42,7 @@ typedef struct oct_sample_view {
     size_t tokens;       /* 0: the outputs are not of tokens */
     size_t k;            /* of top-k: oct_metric.k */
     double threshold;    /* of outputs of one value: above it is class 1 */
-    size_t width;        /* values of one distribution; divides n_out */
+    size_t width;        /* values of one distribution; divides n_out. 0: there are none */
     bool logits;         /* distributions are the softmax of these values */
 } oct_sample_view;
 
@@ -75,7 +75,8 @@ typedef struct oct_metric {
     double (*score)(const oct_sample_view *s);
     /* Of OCT_METRIC_TOKENS: how many tokens the score is of. */
     double (*weight)(const oct_sample_view *s);
-    size_t k; /* of top-k */
+    size_t k;             /* of top-k */
+    bool distributions;   /* it needs oct_sample_view.width */
     /* Of OCT_METRIC_SET: the value, of each kind of set that it is defined for; of one that says nothing of the float model the drop, too. */
     oct_set_value set[OCT_SET_KINDS], set_loss;
     /* Of OCT_METRIC_WHOLE: the value, smallest or largest over the outputs; its drop (0: outputs equal, INFINITY: values that

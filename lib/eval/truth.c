@@ -218,6 +218,38 @@ static oct_status read_array(oct_truth *t, oct_err *err)
     return s;
 }
 
+/* Scores that stand beside a model's inputs: the array of that name, read as samples are. */
+static oct_status take_scores(oct_truth *t, oct_source *src, oct_err *err)
+{
+    oct_batch b = OCT_BATCH_INIT;
+    size_t cap = 0;
+    oct_status s;
+    while ((s = oct_source_next(src, 1024, &b, err)) == OCT_OK && b.n)
+        for (size_t i = 0; i < b.n && s == OCT_OK; i++) {
+            const int64_t at = 2 * (int64_t)t->n_pairs;
+            if (!OCT_GROW(t->arena, t->pair, t->n_pairs, cap))
+                s = oct_nomem(err);
+            else
+                t->pair[t->n_pairs++] = (oct_truth_pair){ at, at + 1, ((const double *)b.tensors[0].data)[i] };
+        }
+    oct_batch_free(&b);
+    return s;
+}
+
+static oct_status read_archive(oct_truth *t, oct_err *err)
+{
+    const int64_t any = -1;
+    const oct_input_desc in = { .name = "scores", .dtype = OCT_F64, .rank = 1, .dims = &any };
+    const oct_source_options o = { .specs = &t->path, .n_specs = 1, .inputs = &in, .n_inputs = 1, .threads = 1 };
+    oct_source *src;
+    t->kind = OCT_SET_PAIRS;
+    t->consecutive = true;
+    OCT_TRY(oct_source_open(&o, &src, err));
+    const oct_status s = take_scores(t, src, err);
+    oct_source_close(src);
+    return s;
+}
+
 /* What a CSV is of, by its header. */
 static oct_status read_csv(oct_truth *t, const char *text, size_t size, oct_err *err)
 {
@@ -264,10 +296,12 @@ static oct_status read_any(oct_truth *t, oct_err *err)
         return read_text(t, true, err);
     if (has_suffix(t->path, ".csv"))
         return read_text(t, false, err);
+    if (has_suffix(t->path, ".npz"))
+        return read_archive(t, err);
     if (has_suffix(t->path, ".npy"))
         OCT_TRY_WITHIN(read_array(t, err), err, "%s", t->path);
     else
-        return oct_fail(err, OCT_EUSAGE, "%s: what is true of samples is read from .json, .csv, .npy or a folder of maps", t->path);
+        return oct_fail(err, OCT_EUSAGE, "%s: what is true of samples is read from .json, .csv, .npy, .npz or a folder of maps", t->path);
     return OCT_OK;
 }
 

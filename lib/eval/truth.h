@@ -18,6 +18,7 @@ typedef struct oct_object {
  *   .csv     with columns file (or sample, a position), class, x1, y1, x2, y2 and perhaps crowd: objects, where a line whose class is empty names
  *            a picture without any; with a column score and perhaps a and b (positions): pairs
  *   .npy     of rank 1: scores of pairs (samples 2 i and 2 i + 1 are pair i); of rank 3: maps [N,H,W]
+ *   .npz     its array `scores`, of pairs
  *   a folder of .png or .npy: maps by the samples' names
  * OCT_EMALFORMED with file and line, OCT_EUNSUPPORTED for JSON in a build without jansson. */
 oct_status oct_truth_open(const char *path, oct_truth **t, oct_err *err);

@@ -114,10 +114,32 @@ static void scores(void **state)
     v.in = in;
     NEAR(score("mse", &v), 1.0 / 7, 1e-7);
     NEAR(score("cosine", &v), 0.9944634541, 1e-7);
+    v.label = 4; /* the third largest */
+    assert_true(score("top2", &v) == 0 && score("top3", &v) == 1);
     oct_err err = OCT_ERR_INIT;
     const oct_metric *m;
     assert_int_equal(oct_metric_find("topp", &m, &err), OCT_EUSAGE);
     assert_non_null(strstr(err.hint, "top"));
+}
+
+/* p 0.5 0.25 0.25, q 0.25 0.5 0.25: 0.25 log 2. As logits, moved by any constant, the same; and for one number of two classes. */
+static void divergences(void **state)
+{
+    const float p[] = { 0.5f, 0.25f, 0.25f, 0.5f, 0.5f, 0 }, q[] = { 0.25f, 0.5f, 0.25f, 0.5f, 0.5f, 0 };
+    oct_sample_view v = { .out = q, .ref = p, .n_out = 6, .width = 3 };
+    NEAR(score("kl", &v), 0.25 * log(2) / 2, 1e-15);
+    float a[3], b[3];
+    for (int i = 0; i < 3; i++) {
+        a[i] = logf(p[i]) + 40;
+        b[i] = logf(q[i]) - 3;
+    }
+    oct_sample_view l = { .out = b, .ref = a, .n_out = 3, .width = 3, .logits = true };
+    NEAR(score("kl", &l), 0.25 * log(2), 1e-5);
+    oct_sample_view one = { .out = q, .ref = p, .n_out = 1, .width = 1 };
+    NEAR(score("kl", &one), 0.5 * log(2) + 0.5 * log(0.5 / 0.75), 1e-15);
+    const float zero[] = { 0, 0.5f, 0.5f }, all[] = { 1, 0, 0 };
+    oct_sample_view none = { .out = zero, .ref = all, .n_out = 3, .width = 3 };
+    NEAR(score("kl", &none), log(1e7) + 2 * 1e-7 * log(1e-7 / 0.5), 1e-12);
 }
 
 static void limits(void **state)
@@ -666,7 +688,7 @@ int main(void)
         cmocka_unit_test(decibels),
         cmocka_unit_test(errors),
         cmocka_unit_test(scores),
-        cmocka_unit_test(limits),
+        cmocka_unit_test(divergences), cmocka_unit_test(limits),
         cmocka_unit_test(comparing), cmocka_unit_test(comparing_small), cmocka_unit_test(comparing_strings), cmocka_unit_test(comparing_sequences),
         cmocka_unit_test(whole_evaluation),
         cmocka_unit_test(a_model_equals_itself),

@@ -1,9 +1,12 @@
 /* Metrics of sets against numbers computed elsewhere (NumPy, scikit-learn's definitions), rules for outputs, and truths. */
 #include "eval/bootstrap.h"
 #include "eval/classes.h"
+#include "eval/correlation.h"
 #include "eval/decode.h"
 #include "eval/judging.h"
+#include "eval/pairs.h"
 #include "eval/summary.h"
+#include "eval/values.h"
 
 #include "base/io.h"
 #include "base/mem.h"
@@ -25,6 +28,7 @@ typedef struct judged {
     oct_decode rule;
     oct_judging j;
     oct_set *set;
+    int64_t next; /* position of the next sample */
 } judged;
 
 static void begin(judged *x, oct_set_kind kind)
@@ -32,6 +36,7 @@ static void begin(judged *x, oct_set_kind kind)
     x->rule = (oct_decode){ 0 };
     oct_decode_defaults(&x->rule);
     x->j = (oct_judging){ .rule = &x->rule };
+    x->next = 0;
     assert_int_equal(oct_set_create(kind, &x->j, &x->set, NULL), OCT_OK);
 }
 
@@ -39,7 +44,7 @@ static void begin(judged *x, oct_set_kind kind)
 static void add(judged *x, int64_t label, const float *v, int64_t n)
 {
     const oct_set_tensor t = { "y", 1, &n, v, (size_t)n };
-    const oct_set_view view = { .name = "s", .index = (int64_t)x->set->n, .label = label, .out = &t, .ref = &t, .n_out = 1 };
+    const oct_set_view view = { .name = "s", .index = x->next++, .label = label, .out = &t, .ref = &t, .n_out = 1 };
     assert_int_equal(x->set->type->add(x->set, &view, NULL), OCT_OK);
 }
 
@@ -57,6 +62,19 @@ static double value(judged *x, oct_set_value fn)
     assert_int_equal(oct_set_finish(x->set, NULL), OCT_OK);
     assert_int_equal(oct_set_value_of(x->set, fn, &v, NULL), OCT_OK);
     return v;
+}
+
+static char folder[64];
+
+static const char *file_of(const char *name, const char *text)
+{
+    static char path[128];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+    return path;
 }
 
 /* ---- classes ---- */
@@ -107,6 +125,66 @@ static void two_classes(void **state)
     for (size_t i = 0; i < OCT_COUNT(v); i++)
         add(&x, label[i], &v[i], 1); /* 1 1 1 0 1 */
     NEAR(value(&x, oct_classes_f1), 2.0 * 2 / (2 * 2 + 2), 1e-15);
+    oct_set_free(x.set);
+}
+
+/* ---- correlations ---- */
+
+static void correlations(void **state)
+{
+    const double x[] = { 1, 2, 2, 4 }, y[] = { 3, 1, 2, 5 }, w[] = { 2, 1, 0, 3 };
+    uint32_t by_x[4], by_y[4];
+    double rx[4], ry[4];
+    assert_int_equal(oct_order_of(x, 4, by_x, NULL), OCT_OK);
+    assert_int_equal(oct_order_of(y, 4, by_y, NULL), OCT_OK);
+    NEAR(oct_pearson(x, y, NULL, 4), 0.659231724180059, 1e-15);
+    NEAR(oct_pearson(x, y, w, 4), 0.7592566023652967, 1e-15);
+    oct_ranks(x, by_x, NULL, 4, rx);
+    oct_ranks(y, by_y, NULL, 4, ry);
+    assert_true(rx[0] == 1 && rx[1] == 2.5 && rx[2] == 2.5 && rx[3] == 4);
+    NEAR(oct_pearson(rx, ry, NULL, 4), 0.316227766016838, 1e-15);
+    oct_ranks(x, by_x, w, 4, rx);
+    oct_ranks(y, by_y, w, 4, ry);
+    NEAR(oct_pearson(rx, ry, w, 4), 0.8, 1e-15);
+    assert_true(isnan(oct_pearson(w, x, NULL, 1)));
+}
+
+/* Embeddings whose cosines are 1, 0, -1, 0.6 and 0.8, beside scores 5 1 0 2 3: one pair is out of order. */
+static void pairs(void **state)
+{
+    static const float v[][2] = { { 2, 0 }, { 3, 0 }, { 0, 1 }, { 1, 0 }, { 1, 0 }, { -2, 0 }, { 5, 0 }, { 3, 4 }, { 0, 1 }, { 3, 4 } };
+    static const char *const truths[] = { "score\n5\n1\n0\n3\n2\n", "a,b,score\n0,1,5\n2,3,1\n8,9,2\n4,5,0\n6,7,3\n" };
+    for (size_t k = 0; k < OCT_COUNT(truths); k++) {
+        judged x;
+        oct_truth *t;
+        begin(&x, OCT_SET_PAIRS);
+        assert_int_equal(oct_truth_open(file_of("t.csv", truths[k]), &t, NULL), OCT_OK);
+        x.j.truth = t;
+        for (size_t i = 0; i < OCT_COUNT(v); i++)
+            add(&x, -1, v[i], 2);
+        NEAR(value(&x, oct_pairs_spearman), 0.9, 1e-15);
+        assert_int_equal(x.set->n, 5);
+        oct_set_free(x.set);
+        oct_truth_close(t);
+    }
+}
+
+/* Squares 0.01 and 0.04 of four values each, in a span of 2. */
+static void peak_noise(void **state)
+{
+    judged x;
+    begin(&x, OCT_SET_VALUES);
+    const float ref[2][4] = { { 0, 1, 2, 1 }, { 1, 1, 1, 1 } }, out[2][4] = { { 0, 1.1f, 2, 1 }, { 1.2f, 1, 1, 1 } };
+    const int64_t n = 4;
+    for (int i = 0; i < 2; i++) {
+        const oct_set_tensor a = { "y", 1, &n, ref[i], 4 }, b = { "y", 1, &n, out[i], 4 };
+        const oct_set_view v = { .out = &b, .ref = &a, .n_out = 1 };
+        assert_int_equal(x.set->type->add(x.set, &v, NULL), OCT_OK);
+    }
+    NEAR(value(&x, oct_values_share), 0.05 / 8 / 4, 1e-9);
+    NEAR(value(&x, oct_values_psnr), 10 * log10(4 / (0.05 / 8)), 1e-5);
+    x.rule.peak = 1;
+    NEAR(value(&x, oct_values_psnr), 10 * log10(1 / (0.05 / 8)), 1e-5);
     oct_set_free(x.set);
 }
 
@@ -201,19 +279,6 @@ static void rules(void **state)
 
 /* ---- truths ---- */
 
-static char folder[64];
-
-static const char *file_of(const char *name, const char *text)
-{
-    static char path[128];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    fputs(text, f);
-    fclose(f);
-    return path;
-}
-
 static void boxes_of_csv(void **state)
 {
     oct_truth *t;
@@ -284,7 +349,8 @@ static int remove_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shares_of_classes), cmocka_unit_test(two_classes),   cmocka_unit_test(intervals),
+        cmocka_unit_test(shares_of_classes), cmocka_unit_test(two_classes),   cmocka_unit_test(correlations), cmocka_unit_test(pairs), cmocka_unit_test(peak_noise),
+        cmocka_unit_test(intervals),
         cmocka_unit_test(rules),             cmocka_unit_test(boxes_of_csv), cmocka_unit_test(boxes_of_coco),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

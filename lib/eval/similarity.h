@@ -1,0 +1,13 @@
+/* lib/eval/similarity.h -- embeddings of samples, and how similar pairs of them are beside given scores. */
+#ifndef OCT_EVAL_SIMILARITY_H
+#define OCT_EVAL_SIMILARITY_H
+
+#include "eval/set.h"
+
+extern const oct_set_type oct_set_of_pairs;
+
+/* Of the cosines of the pairs' embeddings with the scores. */
+double oct_pairs_spearman(const oct_set *s, const double *draws, double *scratch);
+double oct_pairs_pearson(const oct_set *s, const double *draws, double *scratch);
+
+#endif

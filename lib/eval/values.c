@@ -1,0 +1,72 @@
+/* Squared differences, sample by sample. */
+#include "eval/values.h"
+
+#include "eval/judging.h"
+#include "eval/summary.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+
+typedef struct one {
+    double squares, count;
+} one;
+
+typedef struct values {
+    oct_set base;
+    one *v; /* [base.n] */
+    size_t cap;
+    double lo, hi; /* of the float model's */
+} values;
+
+static oct_status values_add(oct_set *s, const oct_set_view *v, oct_err *err)
+{
+    values *x = (values *)s;
+    const oct_set_tensor *t, *ref;
+    OCT_TRY(oct_output_find(&s->judging->rule->output, 0, v->out, v->n_out, &t, err));
+    ref = &v->ref[t - v->out];
+    if (!OCT_SET_GROW(x->v, s->n, x->cap))
+        return oct_nomem(err);
+    one *o = &x->v[s->n];
+    *o = (one){ t->n == ref->n ? 0 : INFINITY, (double)t->n };
+    for (size_t i = 0; i < t->n && t->n == ref->n; i++) {
+        const double y = ref->v[i], d = y - (double)t->v[i];
+        const bool first = s->n == 0 && i == 0;
+        x->lo = first || y < x->lo ? y : x->lo;
+        x->hi = first || y > x->hi ? y : x->hi;
+        o->squares += t->v[i] == ref->v[i] ? 0 : isfinite(d) ? d * d : INFINITY;
+    }
+    s->n++;
+    return OCT_OK;
+}
+
+static void values_release(oct_set *s)
+{
+    oct_free(((values *)s)->v);
+}
+
+const oct_set_type oct_set_of_values = { sizeof(values), values_add, NULL, values_release };
+
+double oct_values_share(const oct_set *s, const double *draws, double *scratch)
+{
+    const values *x = (const values *)s;
+    const double peak = s->judging->rule->peak > 0 ? s->judging->rule->peak : x->hi - x->lo;
+    double squares = 0, count = 0;
+    (void)scratch;
+    for (size_t i = 0; i < s->n; i++) {
+        const double w = draws ? draws[i] : 1;
+        if (w > 0) {
+            squares += w * x->v[i].squares;
+            count += w * x->v[i].count;
+        }
+    }
+    if (!(count > 0))
+        return NAN;
+    return squares == 0 ? 0 : squares / count / (peak * peak);
+}
+
+double oct_values_psnr(const oct_set *s, const double *draws, double *scratch)
+{
+    const double share = oct_values_share(s, draws, scratch);
+    return isinf(share) ? -INFINITY : oct_decibels(1, share);
+}

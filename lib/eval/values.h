@@ -1,0 +1,15 @@
+/* lib/eval/values.h -- squared differences to the float model's numbers, beside their range. */
+#ifndef OCT_EVAL_VALUES_H
+#define OCT_EVAL_VALUES_H
+
+#include "eval/set.h"
+
+extern const oct_set_type oct_set_of_values;
+
+/* 10 log10(peak^2 / mean squared difference): of the output that the rule names, or the first; the peak is the rule's, or what the float model's values
+ * span over all samples. INFINITY: equal. */
+double oct_values_psnr(const oct_set *s, const double *draws, double *scratch);
+/* The mean squared difference as a share of peak^2. */
+double oct_values_share(const oct_set *s, const double *draws, double *scratch);
+
+#endif
