@@ -19,6 +19,7 @@
 #define OCT_DATA_DATA_H
 
 #include "data/array_files.h"
+#include "data/placing.h"
 #include "data/preprocess.h"
 
 /* Whether pictures for an input have their channels last: layout= decides; else whether its last dimension alone can be channels. */
@@ -52,6 +53,11 @@ typedef struct oct_source_options {
 
 typedef struct oct_source oct_source;
 
+/* A picture before any step, in pixels; zeros: none. */
+typedef struct oct_picture_size {
+    int w, h;
+} oct_picture_size;
+
 /* What one call of oct_source_next gives; reuse it, its memory grows as needed and belongs to it. */
 typedef struct oct_batch {
     size_t n;            /* samples; 0 at the end of the data */
@@ -62,6 +68,7 @@ typedef struct oct_batch {
     bool follows;        /* the first sample is the one behind the last sample before, of the same recording */
     const char **names;  /* [n], "dir/cat.jpg", "x.npy[12]"; borrowed until the next call */
     int64_t *indices;    /* [n], position in the stream, before sharding, counting broken samples */
+    oct_picture_size *pictures; /* [n], for the first input that took one */
     void *store;         /* private */
 } oct_batch;
 
@@ -154,6 +161,10 @@ oct_status oct_source_none(const oct_source *src, oct_err *err);
  * into calibration tables; and in words, inputs joined by semicolons. Borrowed, valid until close. */
 const char *oct_source_preprocess(const oct_source *src);
 const char *oct_source_preprocess_words(const oct_source *src);
+
+/* The first input whose sample was a picture in what was given so far (-1: none), and where its steps put one of w x h. */
+int oct_source_picture_input(const oct_source *src);
+oct_placing oct_source_placing(const oct_source *src, oct_picture_size size);
 
 /* Whether a path that is not an ONNX model looks like data (for "quote the pattern" hints). */
 bool oct_looks_like_data(const char *path);

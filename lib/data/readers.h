@@ -104,9 +104,9 @@ bool oct_is_sound_file(const char *path);
 
 /* Turns a part into the input's tensor: decodes, preprocesses, converts, checks shape and NaN. *stack: rows of this
  * kind may be joined on axis 0. *setup: the failure does not lie in this sample: samples of its kind do not fit the model and the steps, or
- * a file that exists cannot be opened. Messages do not name the sample. */
+ * a file that exists cannot be opened. *seen: the size of a picture before any step, or zeros. Messages do not name the sample. */
 oct_status oct_part_decode(const oct_input_desc *in, const oct_steps *steps, const oct_part *part, oct_array *out,
-                           bool *stack, bool *setup, oct_err *err);
+                           bool *stack, bool *setup, oct_picture_size *seen, oct_err *err);
 
 /* A label from text, -1 for none. False: it is no class number. */
 bool oct_label_parse(const char *text, int64_t *label);

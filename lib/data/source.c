@@ -16,16 +16,23 @@ enum { STORE_BYTES = 256 << 20 };
 static void decode_part(const oct_source *s, oct_slot *t, size_t i)
 {
     const oct_part *p = &t->item.parts[s->part[i]];
+    oct_picture_size seen;
     if (p->kind == OCT_PART_NONE && s->role[i] == OCT_ROLE_STATE)
         return;
-    t->status = oct_part_decode(&s->inputs[i], &s->steps[i], p, &t->out[i], &t->stack[i], &t->setup, &t->err);
+    t->status = oct_part_decode(&s->inputs[i], &s->steps[i], p, &t->out[i], &t->stack[i], &t->setup, &seen, &t->err);
     t->shared[i] = p->shared;
+    if (seen.w && t->picture_input < 0) {
+        t->picture = seen;
+        t->picture_input = (int)i;
+    }
     if (t->status != OCT_OK && strncmp(t->err.text, t->item.name, strlen(t->item.name)) != 0)
         oct_within(&t->err, "%s", t->item.name);
 }
 
 static void decode(const oct_source *s, oct_slot *t)
 {
+    t->picture = (oct_picture_size){ 0, 0 };
+    t->picture_input = -1;
     for (size_t i = 0; i < s->n_inputs && t->status == OCT_OK; i++)
         if (s->part[i] != SIZE_MAX)
             decode_part(s, t, i);
@@ -344,6 +351,17 @@ int64_t oct_source_fixed_batch(const oct_source *s)
         if (s->ctx.inputs[i].rank > 0)
             return s->ctx.inputs[i].dims[0] > 0 ? s->ctx.inputs[i].dims[0] : 0;
     return 0;
+}
+
+int oct_source_picture_input(const oct_source *s)
+{
+    return s->picture_input - 1;
+}
+
+oct_placing oct_source_placing(const oct_source *s, oct_picture_size size)
+{
+    const oct_steps none = { 0 };
+    return oct_placing_of(s->picture_input ? &s->steps[s->picture_input - 1] : &none, size.w ? size.w : 1, size.h ? size.h : 1);
 }
 
 bool oct_source_has_labels(const oct_source *s)

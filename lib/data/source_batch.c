@@ -31,6 +31,7 @@ void oct_batch_free(oct_batch *b)
     oct_free(st);
     oct_free(b->tensors);
     oct_free(b->labels);
+    oct_free(b->pictures);
     oct_free(b->names);
     oct_free(b->indices);
     *b = (oct_batch)OCT_BATCH_INIT;
@@ -76,7 +77,8 @@ static oct_status room_for(oct_batch *b, size_t n, oct_err *err)
     size_t want = n > st->room * 2 ? n : st->room * 2;
     if (!grow((void **)&b->labels, st->room, want, sizeof *b->labels) ||
         !grow((void **)&b->names, st->room, want, sizeof *b->names) ||
-        !grow((void **)&b->indices, st->room, want, sizeof *b->indices))
+        !grow((void **)&b->indices, st->room, want, sizeof *b->indices) ||
+        !grow((void **)&b->pictures, st->room, want, sizeof *b->pictures))
         return oct_nomem(err);
     st->room = want;
     return OCT_OK;
@@ -191,6 +193,9 @@ static oct_status append(oct_source *s, oct_slot *t, oct_batch *b, size_t cap, o
     s->any_label |= label >= 0;
     b->labels[b->n] = label;
     b->indices[b->n] = t->index;
+    b->pictures[b->n] = t->picture;
+    if (t->picture_input >= 0)
+        s->picture_input = t->picture_input + 1;
     b->names[b->n] = t->item.name;
     t->item.name = NULL;
     st->names = ++b->n;

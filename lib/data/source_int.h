@@ -25,6 +25,8 @@ typedef struct oct_slot {
     bool begins;    /* the first of a recording: of a WAV file, else of a file or folder that a SPEC names */
     bool wanted;    /* it is given; else it is shown to the visitor alone */
     oct_array *out; /* one per input */
+    oct_picture_size picture; /* of input picture_input; -1: none was one */
+    int picture_input;
     bool *stack, *shared;
 } oct_slot;
 
@@ -78,6 +80,7 @@ struct oct_source {
     bool failed;
     oct_err fault;
     bool any_label;
+    int picture_input; /* 1 + the first that took a picture; 0: none yet */
     int64_t given, bad;
     char *bad_text[OCT_SOURCE_BAD_TEXTS];
     char bad_hint[sizeof ((oct_err *)0)->hint]; /* of the first */

@@ -2,6 +2,7 @@
  * convert, check. Runs on the decoding threads. */
 #include "data/image.h"
 #include "data/npy.h"
+#include "data/placing.h"
 #include "data/readers.h"
 
 #include "base/io.h"
@@ -19,6 +20,7 @@ typedef struct target {
     const oct_steps *steps;
     bool nhwc, sound;
     bool *setup; /* set before a failure that is not the sample's */
+    oct_picture_size *seen; /* of a picture, before any step */
 } target;
 
 static bool channels_like(int64_t c)
@@ -45,12 +47,6 @@ static int64_t model_dim(const target *t, char which)
     }
 }
 
-/* Where a centre crop begins. An odd margin gives the first side less, as (size - crop) // 2 of the usual scripts does. */
-static int centre(int size, int crop)
-{
-    return (size - crop) / 2;
-}
-
 static oct_status check_size(const target *t, int w, int h, oct_err *err)
 {
     int64_t mw = model_dim(t, 'w'), mh = model_dim(t, 'h');
@@ -73,28 +69,23 @@ static oct_status too_small(const oct_image *im, const char *step, int w, int h,
     return oct_fail(err, OCT_EMALFORMED, "picture is %dx%d (width x height), smaller than %s=%dx%d", im->w, im->h, step, w, h);
 }
 
-static int share_of(int side, double share)
-{
-    const int n = (int)rint(side * share);
-    return n < 1 ? 1 : n;
-}
-
 /* The centre of the picture as it is stored. */
 static oct_status precrop(const oct_steps *s, oct_image *im, oct_err *err)
 {
-    const int w = s->precrop_w ? s->precrop_w : share_of(im->w, s->precrop), h = s->precrop_w ? s->precrop_h : share_of(im->h, s->precrop);
+    int w, h;
+    oct_precrop_size(s, im->w, im->h, &w, &h);
     if (w > im->w || h > im->h)
         return too_small(im, "precrop", w, h, err);
-    return oct_image_window(im, centre(im->w, w), centre(im->h, h), w, h, 0, err);
+    return oct_image_window(im, oct_centre_of(im->w, w), oct_centre_of(im->h, h), w, h, 0, err);
 }
 
 /* Scaled by one factor until a side fits, sides rounded to the nearest, halves to even; an odd margin is larger behind. */
 static oct_status letterbox(const oct_steps *s, oct_image *im, oct_err *err)
 {
-    const double r = fmin((double)s->letter_w / im->w, (double)s->letter_h / im->h);
-    const int w = (int)rint(im->w * r), h = (int)rint(im->h * r);
-    OCT_TRY(oct_image_resize(im, w < 1 ? 1 : w, h < 1 ? 1 : h, s->interp, err));
-    return oct_image_window(im, -centre(s->letter_w, im->w), -centre(s->letter_h, im->h), s->letter_w, s->letter_h, oct_steps_pad(s), err);
+    int w, h;
+    oct_letter_size(s, im->w, im->h, &w, &h);
+    OCT_TRY(oct_image_resize(im, w, h, s->interp, err));
+    return oct_image_window(im, -oct_centre_of(s->letter_w, im->w), -oct_centre_of(s->letter_h, im->h), s->letter_w, s->letter_h, oct_steps_pad(s), err);
 }
 
 static oct_status geometry(const oct_steps *s, oct_image *im, int *x0, int *y0, int *w, int *h, oct_err *err)
@@ -103,19 +94,11 @@ static oct_status geometry(const oct_steps *s, oct_image *im, int *x0, int *y0, 
         OCT_TRY(precrop(s, im, err));
     if (s->letter_w)
         OCT_TRY(letterbox(s, im, err));
-    int rw = s->resize_w, rh = s->resize_h;
-    if (s->resize_short) {
-        int n = s->resize_short;
-        if (im->w <= im->h) {
-            rw = n;
-            rh = (int)((int64_t)n * im->h / im->w);
-        } else {
-            rh = n;
-            rw = (int)((int64_t)n * im->w / im->h);
-        }
-    }
-    if (rw)
+    if (s->resize_short || s->resize_w) {
+        int rw, rh;
+        oct_resize_size(s, im->w, im->h, &rw, &rh);
         OCT_TRY(oct_image_resize(im, rw, rh, s->interp, err));
+    }
     *w = s->crop_w ? s->crop_w : im->w;
     *h = s->crop_h ? s->crop_h : im->h;
     if (*w > im->w || *h > im->h) {
@@ -123,8 +106,8 @@ static oct_status geometry(const oct_steps *s, oct_image *im, int *x0, int *y0, 
         oct_hint(err, "add resize=%d in front of crop", *w > *h ? *w : *h);
         return OCT_EMALFORMED;
     }
-    *x0 = centre(im->w, *w);
-    *y0 = centre(im->h, *h);
+    *x0 = oct_centre_of(im->w, *w);
+    *y0 = oct_centre_of(im->h, *h);
     return OCT_OK;
 }
 
@@ -254,6 +237,7 @@ static oct_status from_image(const target *t, oct_image *im, oct_array *out, oct
 {
     int x0, y0, w, h;
     oct_status s = OCT_OK;
+    *t->seen = (oct_picture_size){ im->w, im->h };
     if (t->in->rank != 4 && t->in->rank != 3 && t->in->rank >= 0) {
         char text[96];
         *t->setup = true;
@@ -497,10 +481,11 @@ static oct_status decode(const target *t, const oct_part *part, oct_array *out, 
 }
 
 oct_status oct_part_decode(const oct_input_desc *in, const oct_steps *steps, const oct_part *part, oct_array *out,
-                           bool *stack, bool *setup, oct_err *err)
+                           bool *stack, bool *setup, oct_picture_size *seen, oct_err *err)
 {
     *out = (oct_array){ 0 };
-    const target t = { in, steps, oct_input_is_nhwc(in, steps), part->sound, setup };
+    *seen = (oct_picture_size){ 0, 0 };
+    const target t = { in, steps, oct_input_is_nhwc(in, steps), part->sound, setup, seen };
     *stack = *setup = false;
     oct_status s = decode(&t, part, out, stack, err);
     if (s == OCT_OK) {

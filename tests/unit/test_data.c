@@ -843,12 +843,39 @@ static void claims_beyond_the_bytes(void **state)
     unlink(in_scratch("t.npz"));
 }
 
+/* Where steps put a picture, against numbers worked out by hand. */
+static void placing(void **state)
+{
+    static const struct {
+        const char *steps;
+        int w, h;
+        oct_placing want;
+    } cases[] = {
+        { "resize=416x416", 832, 208, { 0.5, 2, 0, 0 } },
+        { "resize=256:crop=224", 512, 1024, { 0.5, 0.5, -16, -144 } },
+        { "letterbox=640x640", 1280, 720, { 0.5, 0.5, 0, 140 } },
+        { "letterbox=100x100", 50, 33, { 2, 2, 0, 17 } },
+        { "precrop=0.5:resize=100x100", 400, 200, { 0.5, 1, -50, -50 } },
+        { "mean=1", 7, 9, { 1, 1, 0, 0 } },
+    };
+    for (size_t i = 0; i < OCT_COUNT(cases); i++) {
+        const char *const name = "x";
+        oct_steps s = { 0 };
+        oct_err err = OCT_ERR_INIT;
+        if (oct_steps_parse(cases[i].steps, &name, 1, &s, &err) != OCT_OK)
+            fail_msg("%s", err.text);
+        const oct_placing p = oct_placing_of(&s, cases[i].w, cases[i].h), *want = &cases[i].want;
+        assert_true(p.sx == want->sx && p.sy == want->sy && p.tx == want->tx && p.ty == want->ty);
+    }
+}
+
 int main(void)
 {
     strcpy(scratch, "/tmp/octdata.XXXXXX");
     if (!mkdtemp(scratch))
         return 1;
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(placing),
         cmocka_unit_test(npy_types_become_float), cmocka_unit_test(npy_forms),
         cmocka_unit_test(shards_and_limits), cmocka_unit_test(fixed_batch_is_padded),
         cmocka_unit_test(npz_feeds_several_inputs), cmocka_unit_test(pictures_equal_pillow),
