@@ -227,6 +227,8 @@ static oct_status check_set(const evaluation *e, const oct_metric *m, oct_err *e
     if (m->set[OCT_SET_VALUES])
         return OCT_OK;
     if (m->set[e->kase.set]) {
+        if (m->truth && !e->kase.truth)
+            return oct_fail(err, OCT_EUSAGE, "metric '%s' needs what is true of the samples: --truth", m->name);
         if (e->kase.set != OCT_SET_CLASSES || e->kase.labels)
             return OCT_OK;
         return oct_fail(err, OCT_EUSAGE, "metric '%s' needs labels, and the data has none", m->name);

@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "eval/classes.h"
+#include "eval/detections.h"
 #include "eval/similarity.h"
 #include "eval/values.h"
 #include "kernels/math.h"
@@ -337,6 +338,17 @@ static bool is_paired(const oct_metric_case *c)
     return c->set == OCT_SET_PAIRS && c->truth;
 }
 
+static bool is_detected(const oct_metric_case *c)
+{
+    return c->set == OCT_SET_BOXES && c->truth;
+}
+
+/* Without objects that are true float's boxes are, which is something to say where there is another model. */
+static bool has_boxes(const oct_metric_case *c)
+{
+    return c->set == OCT_SET_BOXES && (c->truth || c->compared);
+}
+
 static bool is_compared(const oct_metric_case *c)
 {
     return c->compared;
@@ -347,15 +359,20 @@ static const oct_metric metrics[] = {
       OCT_METRIC_PROPORTION, true, false, is_classified, score_top, NULL, 1 },
     { "top5", "share of samples whose label is among the five largest", "%", OCT_METRIC_PROPORTION, true, false, has_five, score_top, NULL, 5 },
     { "top#", "the same among the # largest: top3", "%", OCT_METRIC_PROPORTION, true, false, is_asked, score_top, NULL, 1 },
-    { "f1", "F1 of classes: the mean over them, of two the second's", "%", OCT_METRIC_SET, true, false, is_asked,
-      .set = { [OCT_SET_CLASSES] = oct_classes_f1 } },
+    { "ap50", "average precision of boxes at an overlap of 0.5, at 101 recalls, mean over classes", "%", OCT_METRIC_SET, true, false, is_detected,
+      .truth = true, .set = { [OCT_SET_BOXES] = oct_boxes_ap50 } },
+    { "map", "mean of average precisions at overlaps of 0.50, 0.55 ... 0.95, as COCO has it", "%", OCT_METRIC_SET, true, false, is_detected,
+      .truth = true, .set = { [OCT_SET_BOXES] = oct_boxes_map } },
+    { "f1", "F1 of classes: the mean over them, of two the second's; of boxes at an overlap of 0.5, where it is best or as the rule says", "%",
+      OCT_METRIC_SET, true, false, has_boxes, .set = { [OCT_SET_CLASSES] = oct_classes_f1, [OCT_SET_BOXES] = oct_boxes_f1 } },
     { "precision", "share of what was found that is right, as f1", "%", OCT_METRIC_SET, true, false, is_asked,
-      .set = { [OCT_SET_CLASSES] = oct_classes_precision } },
+      .set = { [OCT_SET_CLASSES] = oct_classes_precision, [OCT_SET_BOXES] = oct_boxes_precision } },
     { "recall", "share of what is there that was found, as f1", "%", OCT_METRIC_SET, true, false, is_asked,
-      .set = { [OCT_SET_CLASSES] = oct_classes_recall } },
+      .set = { [OCT_SET_CLASSES] = oct_classes_recall, [OCT_SET_BOXES] = oct_boxes_recall } },
     { "spearman", "rank correlation of the cosines of pairs of embeddings with their scores", "", OCT_METRIC_SET, true, false, is_paired,
-      .set = { [OCT_SET_PAIRS] = oct_pairs_spearman } },
-    { "pearson", "linear correlation of the same", "", OCT_METRIC_SET, true, false, is_paired, .set = { [OCT_SET_PAIRS] = oct_pairs_pearson } },
+      .truth = true, .set = { [OCT_SET_PAIRS] = oct_pairs_spearman } },
+    { "pearson", "linear correlation of the same", "", OCT_METRIC_SET, true, false, is_paired, .truth = true,
+      .set = { [OCT_SET_PAIRS] = oct_pairs_pearson } },
     { "mse", "mean squared error: of the reconstruction when the output has the input's shape, else to the float output", "",
       OCT_METRIC_MEAN, false, false, is_reconstruction, score_mse, NULL },
     { "agreement", "share of samples where the largest output is the float model's", "%", OCT_METRIC_PROPORTION, true, true,

@@ -76,6 +76,7 @@ typedef struct oct_metric {
     /* Of OCT_METRIC_TOKENS: how many tokens the score is of. */
     double (*weight)(const oct_sample_view *s);
     size_t k;             /* of top-k */
+    bool truth;           /* a set without a truth beside labels is not enough */
     bool distributions;   /* it needs oct_sample_view.width */
     /* Of OCT_METRIC_SET: the value, of each kind of set that it is defined for; of one that says nothing of the float model the drop, too. */
     oct_set_value set[OCT_SET_KINDS], set_loss;

@@ -30,7 +30,7 @@ typedef struct oct_set_view {
     const oct_batch *batch;    /* with the sample as row `row` of `rows` (0: the arrays are the sample) */
     size_t row;
     int64_t rows;
-    const oct_source *source;
+    const oct_source *source;  /* NULL: there were no steps */
     const oct_input_desc *inputs; /* of the batch's tensors */
 } oct_set_view;
 

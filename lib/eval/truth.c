@@ -3,6 +3,7 @@
 
 #include "base/io.h"
 #include "data/csv.h"
+#include "data/map_file.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -17,34 +18,6 @@ static const char *base_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
-}
-
-static int by_base(const void *a, const void *b)
-{
-    const oct_truth_named *x = a, *y = b;
-    const int d = strcmp(x->base, y->base);
-    return d ? d : strcmp(x->path, y->path);
-}
-
-static int by_index(const void *a, const void *b)
-{
-    const oct_truth_named *x = a, *y = b;
-    return (x->index > y->index) - (x->index < y->index);
-}
-
-void oct_truth_sort(oct_truth *t)
-{
-    for (size_t i = 0; i < t->n_names && !t->by_index; i++)
-        t->name[i].base = base_of(t->name[i].path);
-    if (t->n_names)
-        qsort(t->name, t->n_names, sizeof *t->name, t->by_index ? by_index : by_base);
-}
-
-/* Whether `path` is `name` or its end. */
-static bool ends_so(const char *name, const char *path)
-{
-    const size_t n = strlen(name), m = strlen(path);
-    return m <= n && strcmp(name + n - m, path) == 0 && (m == n || name[n - m - 1] == '/');
 }
 
 static size_t stem_of(const char *base)
@@ -62,17 +35,41 @@ static int compare_base(const char *have, const char *want, bool stem)
     return d ? d : (n > m) - (n < m);
 }
 
-/* Stems are few and in no order of their own: those are looked through. */
-static const oct_truth_named *find_stem(const oct_truth *t, const char *base)
+/* By what stands before the last dot, then as a whole. */
+static int by_base(const void *a, const void *b)
 {
-    const oct_truth_named *hit = NULL;
-    for (size_t i = 0; i < t->n_names; i++)
-        if (compare_base(t->name[i].base, base, true) == 0) {
-            if (hit)
-                return NULL;
-            hit = &t->name[i];
-        }
-    return hit;
+    const oct_truth_named *x = a, *y = b;
+    const int s = compare_base(x->base, y->base, true), d = strcmp(x->base, y->base);
+    return s ? s : d ? d : strcmp(x->path, y->path);
+}
+
+/* The same without stems. */
+static int by_whole_base(const void *a, const void *b)
+{
+    const oct_truth_named *x = a, *y = b;
+    const int d = strcmp(x->base, y->base);
+    return d ? d : strcmp(x->path, y->path);
+}
+
+static int by_index(const void *a, const void *b)
+{
+    const oct_truth_named *x = a, *y = b;
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+void oct_truth_sort(oct_truth *t)
+{
+    for (size_t i = 0; i < t->n_names && !t->by_index; i++)
+        t->name[i].base = base_of(t->name[i].path);
+    if (t->n_names)
+        qsort(t->name, t->n_names, sizeof *t->name, t->by_index ? by_index : t->by_stem ? by_base : by_whole_base);
+}
+
+/* Whether `path` is `name` or its end. */
+static bool ends_so(const char *name, const char *path)
+{
+    const size_t n = strlen(name), m = strlen(path);
+    return m <= n && strcmp(name + n - m, path) == 0 && (m == n || name[n - m - 1] == '/');
 }
 
 static const oct_truth_named *find_index(const oct_truth *t, int64_t index)
@@ -88,23 +85,21 @@ static const oct_truth_named *find_index(const oct_truth *t, int64_t index)
     return lo < t->n_names && t->name[lo].index == index ? &t->name[lo] : NULL;
 }
 
-const oct_truth_named *oct_truth_find(const oct_truth *t, const char *name, int64_t index, bool stem)
+const oct_truth_named *oct_truth_find(const oct_truth *t, const char *name, int64_t index)
 {
     const char *base = base_of(name);
     size_t lo = 0, hi = t->n_names;
     if (t->by_index)
         return find_index(t, index);
-    if (stem)
-        return find_stem(t, base);
     while (lo < hi) {
         const size_t mid = lo + (hi - lo) / 2;
-        if (strcmp(t->name[mid].base, base) < 0)
+        if (compare_base(t->name[mid].base, base, t->by_stem) < 0)
             lo = mid + 1;
         else
             hi = mid;
     }
     size_t end = lo;
-    for (; end < t->n_names && strcmp(t->name[end].base, base) == 0; end++)
+    for (; end < t->n_names && compare_base(t->name[end].base, base, t->by_stem) == 0; end++)
         if (ends_so(name, t->name[end].path))
             return &t->name[end];
     return end == lo + 1 ? &t->name[lo] : NULL;
@@ -269,12 +264,6 @@ static oct_status read_csv(oct_truth *t, const char *text, size_t size, oct_err 
     return OCT_EMALFORMED;
 }
 
-static bool has_suffix(const char *path, const char *suffix)
-{
-    const size_t n = strlen(path), m = strlen(suffix);
-    return n > m && strcmp(path + n - m, suffix) == 0;
-}
-
 static oct_status read_text(oct_truth *t, bool json, oct_err *err)
 {
     char *text;
@@ -287,21 +276,35 @@ static oct_status read_text(oct_truth *t, bool json, oct_err *err)
     return s;
 }
 
+/* Texts are objects, pictures and arrays maps. */
+static oct_status read_folder(oct_truth *t, oct_err *err)
+{
+    oct_names names;
+    OCT_TRY(oct_list_dir(t->path, t->arena, &names, err));
+    for (size_t i = 0; i < names.n; i++) {
+        if (oct_map_file_claims(names.v[i]))
+            return oct_truth_read_maps(t, &names, err);
+        if (oct_has_suffix(names.v[i], ".txt"))
+            return oct_truth_read_yolo(t, &names, err);
+    }
+    return oct_fail(err, OCT_EMALFORMED, "%s: neither maps (.png, .npy) nor objects (.txt) are in the folder", t->path);
+}
+
 static oct_status read_any(oct_truth *t, oct_err *err)
 {
     struct stat st;
     if (stat(t->path, &st) == 0 && S_ISDIR(st.st_mode))
-        return oct_truth_read_folder(t, err);
-    if (has_suffix(t->path, ".json"))
+        return read_folder(t, err);
+    if (oct_has_suffix(t->path, ".json"))
         return read_text(t, true, err);
-    if (has_suffix(t->path, ".csv"))
+    if (oct_has_suffix(t->path, ".csv"))
         return read_text(t, false, err);
-    if (has_suffix(t->path, ".npz"))
+    if (oct_has_suffix(t->path, ".npz"))
         return read_archive(t, err);
-    if (has_suffix(t->path, ".npy"))
+    if (oct_has_suffix(t->path, ".npy"))
         OCT_TRY_WITHIN(read_array(t, err), err, "%s", t->path);
     else
-        return oct_fail(err, OCT_EUSAGE, "%s: what is true of samples is read from .json, .csv, .npy, .npz or a folder of maps", t->path);
+        return oct_fail(err, OCT_EUSAGE, "%s: what is true of samples is read from .json, .csv, .npy, .npz or a folder", t->path);
     return OCT_OK;
 }
 

@@ -9,7 +9,7 @@ typedef struct oct_truth oct_truth;
 /* An object: its box in pixels of the picture as it is stored. */
 typedef struct oct_object {
     int64_t class_place;  /* place of its class among those of the truth, from 0 */
-    double x1, y1, x2, y2;
+    double x1, y1, x2, y2; /* where oct_truth_in_shares: shares of it */
     bool crowd;           /* many objects, which need not be found */
 } oct_object;
 
@@ -19,7 +19,7 @@ typedef struct oct_object {
  *            a picture without any; with a column score and perhaps a and b (positions): pairs
  *   .npy     of rank 1: scores of pairs (samples 2 i and 2 i + 1 are pair i); of rank 3: maps [N,H,W]
  *   .npz     its array `scores`, of pairs
- *   a folder of .png or .npy: maps by the samples' names
+ *   a folder: of .png or .npy maps by the samples' names, of .txt objects, a line each: class, centre x, centre y, width, height as shares
  * OCT_EMALFORMED with file and line, OCT_EUNSUPPORTED for JSON in a build without jansson. */
 oct_status oct_truth_open(const char *path, oct_truth **t, oct_err *err);
 void oct_truth_close(oct_truth *t); /* NULL allowed */
@@ -31,6 +31,7 @@ const char *oct_truth_path(const oct_truth *t);
 
 /* The objects of a sample; false: the truth says nothing of it, and it does not count. In a CSV a picture that is not named has none. */
 bool oct_truth_objects(const oct_truth *t, const char *name, int64_t index, const oct_object **o, size_t *n);
+bool oct_truth_in_shares(const oct_truth *t);
 /* How many classes there are, and the place of one by its category id (-1: none has it). In a CSV they are their numbers. */
 size_t oct_truth_classes(const oct_truth *t);
 int64_t oct_truth_place(const oct_truth *t, int64_t id);

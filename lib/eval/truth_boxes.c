@@ -278,10 +278,15 @@ oct_status oct_truth_read_boxes(oct_truth *t, const char *text, size_t size, oct
 
 bool oct_truth_objects(const oct_truth *t, const char *name, int64_t index, const oct_object **o, size_t *n)
 {
-    const oct_truth_named *hit = oct_truth_find(t, name, index, false);
+    const oct_truth_named *hit = oct_truth_find(t, name, index);
     *o = hit ? t->object + hit->first : NULL;
     *n = hit ? hit->count : 0;
     return hit || t->all;
+}
+
+bool oct_truth_in_shares(const oct_truth *t)
+{
+    return t->in_shares;
 }
 
 size_t oct_truth_classes(const oct_truth *t)

@@ -3,6 +3,7 @@
 #define OCT_EVAL_TRUTH_INT_H
 
 #include "base/mem.h"
+#include "data/list.h"
 #include "eval/truth.h"
 
 /* A sample that the truth names: by its path, or by its position. */
@@ -25,6 +26,8 @@ struct oct_truth {
     int64_t *id;             /* category ids by place; NULL: places are the numbers themselves */
     size_t n_classes;
     bool all;                /* what is not named has no objects */
+    bool in_shares;          /* boxes are shares of the picture */
+    bool by_stem;            /* names are the samples' but for what follows the last dot */
     /* pairs */
     oct_truth_pair *pair;
     size_t n_pairs;
@@ -35,15 +38,16 @@ struct oct_truth {
 
 /* Sorts the names; afterwards oct_truth_find can be asked. */
 void oct_truth_sort(oct_truth *t);
-/* The named sample that this one is: of the same path, or else alone with its last component. A suffix other than the sample's counts as the same
- * where `stem` is set. NULL: none. */
-const oct_truth_named *oct_truth_find(const oct_truth *t, const char *name, int64_t index, bool stem);
+/* The named sample that this one is: of the same path, or else alone with its last component. NULL: none. */
+const oct_truth_named *oct_truth_find(const oct_truth *t, const char *name, int64_t index);
 
 /* truth_boxes.c */
 oct_status oct_truth_read_coco(oct_truth *t, const char *text, size_t size, oct_err *err);
 /* Of a CSV whose header has x1. */
 oct_status oct_truth_read_boxes(oct_truth *t, const char *text, size_t size, oct_err *err);
+/* truth_yolo.c */
+oct_status oct_truth_read_yolo(oct_truth *t, const oct_names *names, oct_err *err);
 /* truth_maps.c */
-oct_status oct_truth_read_folder(oct_truth *t, oct_err *err);
+oct_status oct_truth_read_maps(oct_truth *t, const oct_names *names, oct_err *err);
 
 #endif

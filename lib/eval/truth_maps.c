@@ -1,24 +1,22 @@
 /* Maps of classes: of a folder, a file a sample, or of one array. */
 #include "eval/truth_int.h"
 
-#include "data/list.h"
 #include "data/map_file.h"
 
-oct_status oct_truth_read_folder(oct_truth *t, oct_err *err)
+oct_status oct_truth_read_maps(oct_truth *t, const oct_names *names, oct_err *err)
 {
-    oct_names names;
     t->kind = OCT_SET_MAPS;
-    OCT_TRY(oct_list_dir(t->path, t->arena, &names, err));
-    if (!(t->name = oct_arena_calloc(t->arena, names.n + 1, sizeof *t->name)))
+    t->by_stem = true;
+    if (!(t->name = oct_arena_calloc(t->arena, names->n + 1, sizeof *t->name)))
         return oct_nomem(err);
-    for (size_t i = 0; i < names.n; i++) {
-        if (!oct_map_file_claims(names.v[i]))
+    for (size_t i = 0; i < names->n; i++) {
+        if (!oct_map_file_claims(names->v[i]))
             continue;
-        if (!(t->name[t->n_names++].path = oct_arena_printf(t->arena, "%s/%s", t->path, names.v[i])))
+        if (!(t->name[t->n_names++].path = oct_arena_printf(t->arena, "%s/%s", t->path, names->v[i])))
             return oct_nomem(err);
     }
     oct_truth_sort(t);
-    return t->n_names ? OCT_OK : oct_fail(err, OCT_EMALFORMED, "%s: no .png or .npy is in the folder", t->path);
+    return OCT_OK;
 }
 
 /* Row `index` of the array. */
@@ -43,7 +41,7 @@ oct_status oct_truth_map(const oct_truth *t, const char *name, int64_t index, in
 {
     if (t->maps.rank == 3)
         return row_of(t, index, v, h, w, err);
-    const oct_truth_named *n = oct_truth_find(t, name, index, true);
+    const oct_truth_named *n = oct_truth_find(t, name, index);
     if (!n) {
         oct_fail(err, OCT_EMALFORMED, "%s: no map for sample '%s', or several", t->path, name);
         oct_hint(err, "a map has the name of its sample, and .png or .npy behind it");

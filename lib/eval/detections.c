@@ -1,0 +1,380 @@
+/* What was found in each picture, and what is to be found. */
+#include "eval/detections.h"
+
+#include "data/array_files.h"
+#include "eval/correlation.h"
+#include "eval/match.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_OF_CLASS = 100 }; /* boxes of a class that average precision counts in a picture */
+
+typedef struct found {
+    double score;
+    uint32_t sample, at; /* at: in the order in which they came */
+    int32_t class_place;
+    oct_match match;
+    bool beyond;         /* MOST_OF_CLASS better ones are in its picture */
+} found;
+
+typedef struct wanted {
+    uint32_t sample;
+    int32_t class_place;
+    uint32_t count;
+} wanted;
+
+typedef struct detections {
+    oct_set base;
+    found *f;            /* once finished: by class, best first */
+    wanted *w;           /* likewise by class */
+    uint32_t *by_score;  /* [n_f] */
+    size_t n_f, cap_f, n_w, cap_w;
+    oct_boxes boxes, truth; /* of a sample */
+    oct_object *objects;    /* of a class of it */
+    oct_match *match;
+    size_t cap_objects, cap_match;
+    oct_array priors;
+    size_t most;         /* the most that were found of a class */
+} detections;
+
+/* ---- a sample ---- */
+
+static oct_status load_priors(detections *d, oct_err *err)
+{
+    const char *path = d->base.judging->rule->box.priors;
+    if (!path || d->priors.data)
+        return OCT_OK;
+    OCT_TRY(oct_npy_load(path, &d->priors, err));
+    if (d->priors.rank == 2 && d->priors.dims[1] == 4 && d->priors.dtype == OCT_F32)
+        return OCT_OK;
+    return oct_fail(err, OCT_EMALFORMED, "%s: priors are float32 of shape [n,4]: centre x, centre y, width, height as shares of the input", path);
+}
+
+/* From pixels of the input to those of the picture. */
+static void to_picture(const oct_set_view *v, oct_boxes *b)
+{
+    if (!v->source)
+        return;
+    const oct_placing p = oct_source_placing(v->source, v->batch->pictures[v->row]);
+    for (size_t i = 0; i < b->n; i++) {
+        b->v[i].x1 = (b->v[i].x1 - p.tx) / p.sx;
+        b->v[i].x2 = (b->v[i].x2 - p.tx) / p.sx;
+        b->v[i].y1 = (b->v[i].y1 - p.ty) / p.sy;
+        b->v[i].y2 = (b->v[i].y2 - p.ty) / p.sy;
+    }
+}
+
+/* The float model's boxes as objects. */
+static oct_status objects_of_float(detections *d, const oct_set_view *v, double w, double h, const oct_object **o, size_t *n, oct_err *err)
+{
+    const oct_judging *j = d->base.judging;
+    oct_boxes *b = &d->truth;
+    OCT_TRY(oct_boxes_decode(j, v->ref, v->n_out, w, h, d->priors.data, d->priors.rank ? (size_t)d->priors.dims[0] : 0, b, err));
+    *n = 0;
+    for (size_t i = 0; i < b->n; i++) {
+        if (b->v[i].score < j->rule->box.f1_score)
+            continue;
+        if (!OCT_SET_GROW(d->objects, *n, d->cap_objects))
+            return oct_nomem(err);
+        d->objects[(*n)++] = (oct_object){ b->v[i].class_place, b->v[i].x1, b->v[i].y1, b->v[i].x2, b->v[i].y2, false };
+    }
+    *o = d->objects;
+    return OCT_OK;
+}
+
+static int by_class(const void *a, const void *b)
+{
+    const oct_box *x = a, *y = b;
+    if (x->class_place != y->class_place)
+        return x->class_place > y->class_place ? 1 : -1;
+    if (x->score != y->score)
+        return x->score < y->score ? 1 : -1;
+    return (x->row > y->row) - (x->row < y->row);
+}
+
+static int objects_by_class(const void *a, const void *b)
+{
+    const oct_object *x = a, *y = b;
+    if (x->class_place != y->class_place)
+        return x->class_place > y->class_place ? 1 : -1;
+    if (x->x1 != y->x1)
+        return x->x1 > y->x1 ? 1 : -1;
+    return (x->y1 > y->y1) - (x->y1 < y->y1);
+}
+
+static oct_status add_wanted(detections *d, int64_t class_place, const oct_object *o, size_t n, oct_err *err)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        count += !o[i].crowd;
+    if (!count)
+        return OCT_OK;
+    if (!OCT_SET_GROW(d->w, d->n_w, d->cap_w))
+        return oct_nomem(err);
+    d->w[d->n_w++] = (wanted){ (uint32_t)d->base.n, (int32_t)class_place, count };
+    return OCT_OK;
+}
+
+static oct_status add_found(detections *d, const oct_box *b, size_t n, oct_err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!OCT_SET_GROW(d->f, d->n_f, d->cap_f))
+            return oct_nomem(err);
+        d->f[d->n_f] = (found){ b[i].score, (uint32_t)d->base.n, (uint32_t)d->n_f, (int32_t)b[i].class_place, d->match[i], i >= MOST_OF_CLASS };
+        d->n_f++;
+    }
+    return OCT_OK;
+}
+
+/* Class by class; b and o are sorted by it. */
+static oct_status add_classes(detections *d, const oct_boxes *b, const oct_object *o, size_t n, oct_err *err)
+{
+    for (size_t i = 0, k = 0, i_end, k_end; i < b->n || k < n; i = i_end, k = k_end) {
+        const int64_t first = i == b->n || (k < n && o[k].class_place < b->v[i].class_place) ? o[k].class_place : b->v[i].class_place;
+        for (i_end = i; i_end < b->n && b->v[i_end].class_place == first; i_end++)
+            ;
+        for (k_end = k; k_end < n && o[k_end].class_place == first; k_end++)
+            ;
+        while (d->cap_match < i_end - i)
+            if (!OCT_SET_GROW(d->match, d->cap_match, d->cap_match))
+                return oct_nomem(err);
+        OCT_TRY(oct_match_boxes(b->v + i, i_end - i, o + k, k_end - k, d->match, err));
+        OCT_TRY(add_found(d, b->v + i, i_end - i, err));
+        OCT_TRY(add_wanted(d, first, o + k, k_end - k, err));
+    }
+    return OCT_OK;
+}
+
+/* The objects of the truth, in an array of our own, in pixels of the picture; w and h are the input's sides, where there was none. */
+static oct_status objects_of_truth(detections *d, const oct_set_view *v, double w, double h, const oct_object *o, size_t n, oct_err *err)
+{
+    const oct_picture_size p = v->batch->pictures[v->row];
+    const bool shares = oct_truth_in_shares(d->base.judging->truth);
+    const double x = !shares ? 1 : p.w ? p.w : w, y = !shares ? 1 : p.h ? p.h : h;
+    for (size_t i = 0; i < n; i++) {
+        if (!OCT_SET_GROW(d->objects, i, d->cap_objects))
+            return oct_nomem(err);
+        d->objects[i] = (oct_object){ o[i].class_place, o[i].x1 * x, o[i].y1 * y, o[i].x2 * x, o[i].y2 * y, o[i].crowd };
+    }
+    return OCT_OK;
+}
+
+static oct_status boxes_add(oct_set *s, const oct_set_view *v, oct_err *err)
+{
+    detections *d = (detections *)s;
+    const oct_judging *j = s->judging;
+    const oct_object *o;
+    double w, h;
+    size_t n;
+    if (j->truth && !oct_truth_objects(j->truth, v->name, v->index, &o, &n))
+        return OCT_OK;
+    if (d->n_f > UINT32_MAX / 2 || s->n == UINT32_MAX)
+        return oct_fail(err, OCT_EUNSUPPORTED, "there are too many boxes");
+    OCT_TRY(load_priors(d, err));
+    OCT_TRY(oct_boxes_input_size(v, &w, &h, err));
+    OCT_TRY(oct_boxes_decode(j, v->out, v->n_out, w, h, d->priors.data, d->priors.rank ? (size_t)d->priors.dims[0] : 0, &d->boxes, err));
+    if (j->truth) {
+        to_picture(v, &d->boxes);
+        OCT_TRY(objects_of_truth(d, v, w, h, o, n, err));
+    } else {
+        OCT_TRY(objects_of_float(d, v, w, h, &o, &n, err));
+    }
+    if (d->boxes.n)
+        qsort(d->boxes.v, d->boxes.n, sizeof *d->boxes.v, by_class);
+    if (n)
+        qsort(d->objects, n, sizeof *d->objects, objects_by_class);
+    OCT_TRY(add_classes(d, &d->boxes, d->objects, n, err));
+    s->n++;
+    return OCT_OK;
+}
+
+/* ---- the set ---- */
+
+static int by_class_and_score(const void *a, const void *b)
+{
+    const found *x = a, *y = b;
+    if (x->class_place != y->class_place)
+        return x->class_place > y->class_place ? 1 : -1;
+    if (x->score != y->score)
+        return x->score < y->score ? 1 : -1;
+    return (x->at > y->at) - (x->at < y->at);
+}
+
+static int wanted_by_class(const void *a, const void *b)
+{
+    const wanted *x = a, *y = b;
+    if (x->class_place != y->class_place)
+        return x->class_place > y->class_place ? 1 : -1;
+    return (x->sample > y->sample) - (x->sample < y->sample);
+}
+
+static oct_status boxes_finish(oct_set *s, oct_err *err)
+{
+    detections *d = (detections *)s;
+    if (!s->n)
+        return oct_fail(err, OCT_EMALFORMED, "%s: names none of the samples", oct_truth_path(s->judging->truth));
+    double *score = oct_calloc(d->n_f + 1, sizeof *score);
+    d->by_score = oct_calloc(d->n_f + 1, sizeof *d->by_score);
+    if (!score || !d->by_score) {
+        oct_free(score);
+        return oct_nomem(err);
+    }
+    if (d->n_f)
+        qsort(d->f, d->n_f, sizeof *d->f, by_class_and_score);
+    if (d->n_w)
+        qsort(d->w, d->n_w, sizeof *d->w, wanted_by_class);
+    for (size_t i = 0, of_class = 0; i < d->n_f; i++) {
+        of_class = i && d->f[i].class_place == d->f[i - 1].class_place ? of_class + 1 : 1;
+        d->most = of_class > d->most ? of_class : d->most;
+        score[i] = -d->f[i].score;
+    }
+    s->scratch = 2 * (d->most + 1);
+    const oct_status st = oct_order_of(score, d->n_f, d->by_score, err);
+    oct_free(score);
+    return st;
+}
+
+static void boxes_release(oct_set *s)
+{
+    detections *d = (detections *)s;
+    oct_boxes_free(&d->boxes);
+    oct_boxes_free(&d->truth);
+    oct_array_free(&d->priors);
+    oct_free(d->f);
+    oct_free(d->w);
+    oct_free(d->by_score);
+    oct_free(d->objects);
+    oct_free(d->match);
+}
+
+const oct_set_type oct_set_of_boxes = { sizeof(detections), boxes_add, boxes_finish, boxes_release };
+
+/* ---- average precision ---- */
+
+enum { RECALLS = 101 };
+
+static double weight(const double *draws, uint32_t sample)
+{
+    return draws ? draws[sample] : 1;
+}
+
+/* Of f[n], of one class and best first, at the t-th overlap; there are `objects`. recall, precision: [n] each. */
+static double average_precision(const found *f, size_t n, int t, double objects, const double *draws, double *recall, double *precision)
+{
+    double right = 0, wrong = 0, sum = 0, most = 0;
+    for (size_t i = 0; i < n; i++) {
+        const double w = f[i].beyond ? 0 : weight(draws, f[i].sample);
+        if (f[i].match.hit >> t & 1)
+            right += w;
+        else if (!(f[i].match.ignored >> t & 1))
+            wrong += w;
+        recall[i] = right / objects;
+        precision[i] = right + wrong > 0 ? right / (right + wrong + 0x1p-52) : 0; /* COCO adds np.spacing(1) */
+    }
+    for (size_t i = n; i-- > 0;) {
+        most = precision[i] > most ? precision[i] : most;
+        precision[i] = most;
+    }
+    for (size_t i = 0, r = 0; r < RECALLS; r++) {
+        const double least = r == RECALLS - 1 ? 1 : (double)r * 0.01;
+        while (i < n && recall[i] < least)
+            i++;
+        sum += i < n ? precision[i] : 0;
+    }
+    return sum / RECALLS;
+}
+
+/* The mean over the classes that have objects, at the first n overlaps. */
+static double mean_precision(const oct_set *s, int overlaps, const double *draws, double *scratch)
+{
+    const detections *d = (const detections *)s;
+    double sum = 0, classes = 0;
+    size_t f = 0;
+    for (size_t w = 0, end; w < d->n_w; w = end) {
+        const int32_t place = d->w[w].class_place;
+        double objects = 0;
+        for (end = w; end < d->n_w && d->w[end].class_place == place; end++)
+            objects += weight(draws, d->w[end].sample) * d->w[end].count;
+        while (f < d->n_f && d->f[f].class_place < place)
+            f++;
+        size_t n = 0;
+        while (f + n < d->n_f && d->f[f + n].class_place == place)
+            n++;
+        if (!(objects > 0))
+            continue;
+        for (int t = 0; t < overlaps; t++)
+            sum += average_precision(d->f + f, n, t, objects, draws, scratch, scratch + d->most);
+        classes++;
+    }
+    return classes > 0 ? sum / (classes * overlaps) : NAN;
+}
+
+double oct_boxes_ap50(const oct_set *s, const double *draws, double *scratch)
+{
+    return mean_precision(s, 1, draws, scratch);
+}
+
+double oct_boxes_map(const oct_set *s, const double *draws, double *scratch)
+{
+    return mean_precision(s, OCT_OVERLAPS, draws, scratch);
+}
+
+/* ---- one score for all classes ---- */
+
+typedef struct counts {
+    double right, wrong, objects;
+} counts;
+
+static double f1_of(const counts *c)
+{
+    const double whole = c->right + c->wrong + c->objects;
+    return whole > 0 ? 2 * c->right / whole : 1;
+}
+
+/* At the declared score, or where F1 is best: behind the last of equal scores. */
+static counts counts_of(const oct_set *s, const double *draws)
+{
+    const detections *d = (const detections *)s;
+    const double least = s->judging->rule->box.f1_score;
+    counts c = { 0 }, best;
+    for (size_t i = 0; i < d->n_w; i++)
+        c.objects += weight(draws, d->w[i].sample) * d->w[i].count;
+    best = c;
+    for (size_t i = 0; i < d->n_f; i++) {
+        const found *f = &d->f[d->by_score[i]];
+        const double w = weight(draws, f->sample);
+        if (f->score < least)
+            break;
+        c.right += f->match.hit & 1 ? w : 0;
+        c.wrong += (f->match.hit | f->match.ignored) & 1 ? 0 : w;
+        const bool last = i + 1 == d->n_f || d->f[d->by_score[i + 1]].score < f->score;
+        if (last && (least >= 0 || f1_of(&c) > f1_of(&best)))
+            best = c;
+    }
+    return best;
+}
+
+double oct_boxes_f1(const oct_set *s, const double *draws, double *scratch)
+{
+    const counts c = counts_of(s, draws);
+    (void)scratch;
+    return f1_of(&c);
+}
+
+double oct_boxes_precision(const oct_set *s, const double *draws, double *scratch)
+{
+    const counts c = counts_of(s, draws);
+    (void)scratch;
+    return c.right + c.wrong > 0 ? c.right / (c.right + c.wrong) : 0;
+}
+
+double oct_boxes_recall(const oct_set *s, const double *draws, double *scratch)
+{
+    const counts c = counts_of(s, draws);
+    (void)scratch;
+    return c.objects > 0 ? c.right / c.objects : 1;
+}
