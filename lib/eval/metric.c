@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "eval/classes.h"
 #include "eval/detections.h"
+#include "eval/maps.h"
 #include "eval/similarity.h"
 #include "eval/values.h"
 #include "kernels/math.h"
@@ -349,6 +350,11 @@ static bool has_boxes(const oct_metric_case *c)
     return c->set == OCT_SET_BOXES && (c->truth || c->compared);
 }
 
+static bool is_mapped(const oct_metric_case *c)
+{
+    return c->set == OCT_SET_MAPS && c->truth;
+}
+
 static bool is_compared(const oct_metric_case *c)
 {
     return c->compared;
@@ -369,6 +375,8 @@ static const oct_metric metrics[] = {
       .set = { [OCT_SET_CLASSES] = oct_classes_precision, [OCT_SET_BOXES] = oct_boxes_precision } },
     { "recall", "share of what is there that was found, as f1", "%", OCT_METRIC_SET, true, false, is_asked,
       .set = { [OCT_SET_CLASSES] = oct_classes_recall, [OCT_SET_BOXES] = oct_boxes_recall } },
+    { "miou", "intersection over union of the pixels of a class, mean over classes", "%", OCT_METRIC_SET, true, false, is_mapped, .truth = true,
+      .set = { [OCT_SET_MAPS] = oct_maps_miou } },
     { "spearman", "rank correlation of the cosines of pairs of embeddings with their scores", "", OCT_METRIC_SET, true, false, is_paired,
       .truth = true, .set = { [OCT_SET_PAIRS] = oct_pairs_spearman } },
     { "pearson", "linear correlation of the same", "", OCT_METRIC_SET, true, false, is_paired, .truth = true,

@@ -4,6 +4,7 @@
 #include "eval/correlation.h"
 #include "eval/decode.h"
 #include "eval/judging.h"
+#include "eval/maps.h"
 #include "eval/pairs.h"
 #include "eval/summary.h"
 #include "eval/values.h"
@@ -188,6 +189,66 @@ static void peak_noise(void **state)
     oct_set_free(x.set);
 }
 
+/* ---- maps ---- */
+
+static void write_file(const char *name, const void *p, size_t n)
+{
+    FILE *f = fopen(file_of(name, ""), "wb");
+    assert_true(f && fwrite(p, 1, n, f) == n);
+    fclose(f);
+}
+
+/* [2,2,4] of u8, in the form of NumPy. */
+static void write_maps(const uint8_t v[16])
+{
+    char text[80 + 16];
+    memset(text, ' ', 80);
+    memcpy(text, "\x93NUMPY\x01\x00\x46\x00", 10);
+    memcpy(text + 10, "{'descr': '|u1', 'fortran_order': False, 'shape': (2, 2, 4), }", 62);
+    text[79] = '\n';
+    memcpy(text + 80, v, 16);
+    write_file("t.npy", text, sizeof text);
+}
+
+/* Two maps of 2 x 4 against scores of 3 classes on half as many columns, or class numbers. */
+static void maps(void **state)
+{
+    static const uint8_t truth[16] = { 0, 0, 1, 1, 0, 2, 255, 1, 2, 2, 2, 2, 0, 0, 0, 0 };
+    /* Taken for: 0 1 / 2 1, each over two columns; then 2 2 / 2 2. */
+    static const float scores[2][3][4] = { { { 5, 0, 0, 0 }, { 1, 5, 0, 3 }, { 0, 0, 5, 0 } }, { { 0 }, { 0 }, { 1, 1, 1, 1 } } };
+    write_maps(truth);
+    oct_truth *t;
+    char path[128];
+    snprintf(path, sizeof path, "%s/t.npy", folder);
+    assert_int_equal(oct_truth_open(path, &t, NULL), OCT_OK);
+    assert_int_equal(oct_truth_kind(t), OCT_SET_MAPS);
+    judged x;
+    begin(&x, OCT_SET_MAPS);
+    x.j.truth = t;
+    const int64_t dims[] = { 3, 2, 2 };
+    for (int i = 0; i < 2; i++) {
+        const oct_set_tensor o = { "y", 3, dims, &scores[i][0][0], 12 };
+        const oct_set_view v = { .name = "s", .index = i, .out = &o, .ref = &o, .n_out = 1 };
+        assert_int_equal(x.set->type->add(x.set, &v, NULL), OCT_OK);
+    }
+    /* Class 0: 2 right of 7; class 1: 3 of 3; class 2: 1 + 4 right, 1 + 4 where it is not. */
+    NEAR(value(&x, oct_maps_miou), (2.0 / 7 + 1 + 5.0 / 10) / 3, 1e-15);
+    const double second[] = { 0, 1 };
+    double scratch[9];
+    NEAR(oct_maps_miou(x.set, second, scratch), (0 + 0.5) / 2, 1e-15);
+    oct_set_free(x.set);
+    begin(&x, OCT_SET_MAPS);
+    x.j.truth = t;
+    const int64_t flat[] = { 2, 4 };
+    const float numbers[] = { 0, 0, 1, 1, 0, 2, 7, 3 };
+    const oct_set_tensor o = { "y", 2, flat, numbers, 8 };
+    const oct_set_view v = { .name = "s", .index = 0, .out = &o, .ref = &o, .n_out = 1 };
+    assert_int_equal(x.set->type->add(x.set, &v, NULL), OCT_OK);
+    NEAR(value(&x, oct_maps_miou), (1 + 2.0 / 3 + 1 + 0) / 4, 1e-15); /* 3 was found, and is not there; 7 does not count */
+    oct_set_free(x.set);
+    oct_truth_close(t);
+}
+
 /* ---- intervals ---- */
 
 static double share_right(const oct_set *s, const double *draws, double *scratch)
@@ -349,7 +410,7 @@ static int remove_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shares_of_classes), cmocka_unit_test(two_classes),   cmocka_unit_test(correlations), cmocka_unit_test(pairs), cmocka_unit_test(peak_noise),
+        cmocka_unit_test(shares_of_classes), cmocka_unit_test(two_classes),   cmocka_unit_test(correlations), cmocka_unit_test(pairs), cmocka_unit_test(maps), cmocka_unit_test(peak_noise),
         cmocka_unit_test(intervals),
         cmocka_unit_test(rules),             cmocka_unit_test(boxes_of_csv), cmocka_unit_test(boxes_of_coco),
     };
