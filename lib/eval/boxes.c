@@ -69,12 +69,27 @@ static void insert_part(table *t, const part *p)
     t->rows += p->rows;
 }
 
-static oct_status open_table(const oct_decode_output *o, const char *what, const oct_set_tensor *out, size_t n_out, table *t, oct_err *err)
+static bool is_whole(const oct_decode_output *o)
+{
+    return o->first == 0 && o->last < 0;
+}
+
+static bool has_part(const table *t, const float *v)
+{
+    for (int i = 0; t && i < t->n; i++)
+        if (t->p[i].v == v)
+            return true;
+    return false;
+}
+
+/* taken: outputs that are something else as a whole (NULL: none), for places that ask for whole outputs. */
+static oct_status open_table(const oct_decode_output *o, const char *what, const table *taken, const oct_set_tensor *out, size_t n_out, table *t,
+                             oct_err *err)
 {
     part p;
     *t = (table){ 0 };
     for (size_t i = 0; i < n_out && t->n < OCT_DECODE_LEVELS; i++)
-        if (fit_part(o, &out[i], &p)) {
+        if (!(is_whole(o) && has_part(taken, out[i].v)) && fit_part(o, &out[i], &p)) {
             if (t->n && t->columns != p.columns)
                 return oct_fail(err, OCT_EUSAGE, "--decode: %s: outputs of %zu and of %zu columns fit", what, t->columns, p.columns);
             t->columns = p.columns;
@@ -342,13 +357,14 @@ static oct_status want_rows(const decoding *d, const table *t, const char *what,
 static oct_status open_tables(decoding *d, const oct_set_tensor *out, size_t n_out, oct_err *err)
 {
     const oct_box_rule *b = d->b;
+    const table *taken = is_whole(&b->boxes) ? &d->boxes : NULL;
     table count;
-    OCT_TRY(open_table(&b->boxes, "boxes", out, n_out, &d->boxes, err));
-    OCT_TRY(open_table(&b->scores, "scores", out, n_out, &d->scores, err));
+    OCT_TRY(open_table(&b->boxes, "boxes", NULL, out, n_out, &d->boxes, err));
+    OCT_TRY(open_table(&b->scores, "scores", taken, out, n_out, &d->scores, err));
     if (b->objectness.given)
-        OCT_TRY(open_table(&b->objectness, "objectness", out, n_out, &d->objectness, err));
+        OCT_TRY(open_table(&b->objectness, "objectness", taken, out, n_out, &d->objectness, err));
     if (b->classes.given)
-        OCT_TRY(open_table(&b->classes, "classes", out, n_out, &d->classes, err));
+        OCT_TRY(open_table(&b->classes, "classes", taken, out, n_out, &d->classes, err));
     OCT_TRY(want_rows(d, &d->scores, "scores", err));
     OCT_TRY(want_rows(d, &d->objectness, "objectness", err));
     OCT_TRY(want_rows(d, &d->classes, "classes", err));
@@ -358,7 +374,7 @@ static oct_status open_tables(decoding *d, const oct_set_tensor *out, size_t n_o
     d->rows = d->boxes.rows;
     if (!b->count.given)
         return OCT_OK;
-    OCT_TRY(open_table(&b->count, "count", out, n_out, &count, err));
+    OCT_TRY(open_table(&b->count, "count", taken, out, n_out, &count, err));
     const double n = count.rows ? at(&count, 0, 0) : 0;
     d->rows = n >= 0 && n < (double)d->rows ? (size_t)n : d->rows;
     return OCT_OK;

@@ -1,0 +1,324 @@
+#!/usr/bin/env python3
+"""Holds qeval's task metrics against NumPy's on the same outputs: of small detectors in the usual families' styles, of classifiers, of maps and embeddings.
+
+    check_metrics.py [--only GLOB] [--shared FOLDER] [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
+
+Outputs of the float model are ONNX Runtime's, those of the quantized one our runtime's, whose integers may differ by one. Where pycocotools is installed,
+it computes average precision, too. With the shared models NanoDet, the face detector and the voice detector are checked on their data.
+
+Needs Python packages: runs itself with OCT_PYTHON when that is set.
+Exit: 0 when all hold, 1 when not, 77 without the packages.
+"""
+import contextlib
+import csv
+import io
+import json
+import sys
+import tempfile
+from fnmatch import fnmatch
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
+from pylib import packages
+
+packages.need("numpy", "onnx", "onnxruntime", "PIL")
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+from PIL import Image
+
+from pylib import detectors, peer, taskscores, tool, zoo
+from pylib.judge import Checker, options
+from pylib.samples import open_samples
+
+SAME = 1e-9     # more digits than are printed
+STEPS = "mean=127.5:std=64"
+
+
+def evaluate(c, model, quant, data, *more):
+    """{metric: (float's, quant's)} as the JSON report has them."""
+    report = c.folder / "eval.json"
+    tool.run([c.qeval, model, quant, "--data", data, "-q", "--no-latency", "--no-layers", "--json", report, *more])
+    models = json.loads(report.read_text())["models"]
+    return {name: (models[0]["metrics"].get(name), value) for name, value in models[1]["metrics"].items()}, models[1]["drop"]
+
+
+def hold_scores(c, what, got, want):
+    """want: {metric: (float's, quant's)}"""
+    for name, pair in want.items():
+        for who, mine, theirs in zip(("float", "quantized"), got[name], pair, strict=True):
+            if theirs is not None:
+                c.hold(f"{what}: {name} of {who}", mine is not None and abs(mine - theirs) <= SAME * max(1, abs(theirs)), f"{mine} for {theirs}")
+
+
+# ---- detectors ----
+
+def write_pictures(folder, count):
+    """Pictures of several sizes, and how each lies in the letterboxed input."""
+    rng, folder = np.random.default_rng(5), folder / "pictures"
+    folder.mkdir()
+    sizes = []
+    for i in range(count):
+        w, h = int(rng.integers(40, 200)), int(rng.integers(40, 200))
+        noise = rng.integers(0, 256, (h // 8 + 1, w // 8 + 1, 3), dtype=np.uint8)
+        Image.fromarray(noise).resize((w, h), Image.BICUBIC).save(folder / f"p{i:02}.png")
+        sizes.append((w, h))
+    return folder, sizes
+
+
+def letterboxed(path):
+    """The input of one picture, and scale and shift of each coordinate."""
+    image = Image.open(path)
+    r = min(detectors.WIDTH / image.width, detectors.HEIGHT / image.height)
+    w, h = max(round(image.width * r), 1), max(round(image.height * r), 1)
+    x0, y0 = (detectors.WIDTH - w) // 2, (detectors.HEIGHT - h) // 2
+    whole = np.full((detectors.HEIGHT, detectors.WIDTH, 3), 114, np.uint8)
+    whole[y0:y0 + h, x0:x0 + w] = np.asarray(image.resize((w, h), Image.BILINEAR))
+    x = ((whole.astype(np.float32) - np.float32(127.5)) / np.float32(64)).transpose(2, 0, 1)[None]
+    scale = np.array([w / image.width, h / image.height] * 2)
+    return x, scale, np.array([x0, y0] * 2, float)
+
+
+def in_picture(boxes, scale, shift):
+    return np.concatenate([(boxes[:, :4] - shift) / scale, boxes[:, 4:]], 1) if len(boxes) else boxes
+
+
+def make_truth(found, rng):
+    """Objects near the best boxes, some of another class and some crowds: [n][6] per picture."""
+    truth = []
+    for boxes in found:
+        rows = []
+        for box in boxes[:12:2]:
+            size = np.tile(box[2:4] - box[:2], 2)
+            rows.append([*(box[:4] + rng.normal(0, 0.06, 4) * size), box[5] if rng.random() < 0.8 else 1, rng.random() < 0.1])
+        truth.append(np.array(rows, float).reshape(-1, 6))
+    return truth
+
+
+def write_coco(path, truth, ids):
+    categories = sorted({int(o[4]) for t in truth for o in t} | {1})
+    number = {c: c if ids else i * 3 + 1 for i, c in enumerate(range(max(categories) + 1))}
+    annotations = [{"id": 1 + len(truth) * k + i, "image_id": i + 1, "category_id": number[int(o[4])], "iscrowd": int(o[5]),
+                    "bbox": [o[0], o[1], o[2] - o[0], o[3] - o[1]], "area": (o[2] - o[0]) * (o[3] - o[1])}
+                   for i, t in enumerate(truth) for k, o in enumerate(t)]
+    listed = categories if ids else range(max(categories) + 1)
+    path.write_text(json.dumps({"images": [{"id": i + 1, "file_name": f"p{i:02}.png"} for i in range(len(truth))],
+                                "categories": [{"id": number[c], "name": str(c)} for c in listed], "annotations": annotations}))
+    return number
+
+
+def write_csv(path, truth):
+    with path.open("w", newline="") as f:
+        w = csv.writer(f)
+        w.writerow(["file", "class", "x1", "y1", "x2", "y2", "crowd"])
+        for i, t in enumerate(truth):
+            w.writerows([f"p{i:02}.png", int(o[4]), *(repr(float(v)) for v in o[:4]), int(o[5])] for o in t)
+
+
+def coco_says(truth, found, number):
+    """(map, ap50) by pycocotools; None without it."""
+    try:
+        from pycocotools.coco import COCO
+        from pycocotools.cocoeval import COCOeval
+    except ImportError:
+        return None
+    with contextlib.redirect_stdout(io.StringIO()):
+        coco = COCO(str(truth))
+        results = [{"image_id": i + 1, "category_id": number[int(b[5])], "score": b[4], "bbox": [b[0], b[1], b[2] - b[0], b[3] - b[1]]}
+                   for i, boxes in enumerate(found) for b in boxes if int(b[5]) in number]
+        e = COCOeval(coco, coco.loadRes(results), "bbox")
+        e.evaluate()
+        e.accumulate()
+        precision = e.eval["precision"][:, :, :, 0, 2]
+    return precision[precision > -1].mean(), precision[0][precision[0] > -1].mean()
+
+
+def check_detector(c, family, pictures, seed):
+    model, quant = c.folder / f"{family.rule}.onnx", c.folder / f"{family.rule}.q.onnx"
+    net = detectors.Net(seed)
+    family.build(net)
+    net.save(model)
+    steps = f"letterbox={detectors.WIDTH}x{detectors.HEIGHT}:{STEPS}"
+    c.convert(model, quant, "--data", pictures, "-p", steps)
+    session, found = peer.session(model), ([], [])
+    names = [o.name for o in session.get_outputs()]
+    files = sorted(pictures.glob("*.png"))
+    ours = tool.run_qeval(c.qeval, quant, pictures, c.folder / "out.npz", steps)
+    for i, path in enumerate(files):
+        x, scale, shift = letterboxed(path)
+        ort = {n: o if n in ("boxes", "labels", "scores") else o[0] for n, o in zip(names, session.run(None, {"x": x}))}
+        found[0].append(in_picture(family.boxes(ort), scale, shift))
+        found[1].append(in_picture(family.boxes({n: ours[n][i] if n in ours else ours[f"{n}/{i:06}"] for n in names}), scale, shift))
+    truth = make_truth(found[0], np.random.default_rng(seed))
+    ids = family.rule in ("detr", "torchvision")
+    number = write_coco(c.folder / "truth.json", truth, ids)
+    write_csv(c.folder / "truth.csv", truth)
+    want = {}
+    for who in found:
+        ap = taskscores.average_precisions(who, truth)
+        if ids:     # classes without a category are nobody's
+            who = [b[np.isin(b[:, 5], list(number))] for b in who]
+        for name, value in (("map", ap.mean()), ("ap50", ap[:, 0].mean()), ("f1", taskscores.f1(who, truth))):
+            want.setdefault(name, []).append(value)
+    for truth_file in ("truth.json",) if ids else ("truth.json", "truth.csv"):
+        got, drop = evaluate(c, model, quant, pictures, "-p", steps, "--decode", family.word, "--truth", c.folder / truth_file)
+        hold_scores(c, f"{family.rule}, {truth_file}", got, want)
+        for name in ("map", "f1"):
+            d = drop[name]
+            c.hold(f"{family.rule}: interval of {name}", d["low"] <= d["value"] <= d["high"] and d["samples"] == len(files), str(d))
+    if said := [coco_says(c.folder / "truth.json", who, number) for who in found if who]:
+        if said[0]:
+            hold_scores(c, f"{family.rule}, pycocotools", got, {"map": [s[0] for s in said], "ap50": [s[1] for s in said]})
+
+
+# ---- other tasks ----
+
+def save_net(path, nodes, inputs, outputs, constants):
+    values = [[helper.make_tensor_value_info(n, t, s) for n, t, s in part] for part in (inputs, outputs)]
+    onnx.save(helper.make_model(helper.make_graph(nodes, "net", *values, [numpy_helper.from_array(a, n) for n, a in constants.items()]), ir_version=8,
+                                opset_imports=[helper.make_opsetid("", 13)]), path)
+
+
+def both_outputs(c, model, quant, data):
+    """[float's by ONNX Runtime, quantized's by ours] of the first output."""
+    x = np.load(data)
+    session = peer.session(model)
+    name = session.get_inputs()[0].name
+    want = np.concatenate([session.run(None, {name: row[None]})[0] for row in x])
+    return want, next(iter(tool.run_qeval(c.qeval, quant, data, c.folder / "out.npz").values()))
+
+
+def make_dense(c, name, rng, width, outputs, end):
+    model, quant, data = c.folder / f"{name}.onnx", c.folder / f"{name}.q.onnx", c.folder / f"{name}.npy"
+    save_net(model, [helper.make_node("Gemm", ["x", "w"], ["h"], name="dense"), *([helper.make_node(end, ["h"], ["y"])] if end else [])],
+             [("x", TensorProto.FLOAT, ["n", width])], [("y" if end else "h", TensorProto.FLOAT, ["n", outputs])],
+             {"w": rng.normal(0, 0.5, (width, outputs)).astype(np.float32)})
+    np.save(data, rng.normal(0, 1, (90, width)).astype(np.float32))
+    c.convert(model, quant, "--data", data)
+    return model, quant, data
+
+
+def check_classes(c, classes, end):
+    """Labels that follow the largest output, with noise."""
+    rng = np.random.default_rng(classes)
+    model, quant, data = make_dense(c, f"classes{classes}", rng, 12, classes, end)
+    outputs = both_outputs(c, model, quant, data)
+    noisy = outputs[0] + rng.normal(0, outputs[0].std(), outputs[0].shape)
+    labels = noisy.argmax(1) if classes > 1 else (noisy[:, 0] > 0.5).astype(int)
+    np.save(c.folder / "labels.npy", labels)
+    found = [o.argmax(1) if classes > 1 else (o[:, 0] > 0.5).astype(int) for o in outputs]
+    want = {name: [taskscores.shares(labels, f)[i] for f in found] for i, name in enumerate(("precision", "recall", "f1"))}
+    if classes > 3:
+        want["top3"] = [taskscores.top(o, labels, 3) for o in outputs]
+    want["agreement"] = [None, float((found[0] == found[1]).mean())]
+    want["psnr"] = [None, taskscores.psnr(*outputs)]
+    if classes > 1:
+        want["kl"] = [None, taskscores.kl(*outputs, logits=not end)]
+    got, _ = evaluate(c, model, quant, data, "--labels", c.folder / "labels.npy", "--metric", ",".join(want), "--per-class")
+    hold_scores(c, f"{classes} classes, {end or 'logits'}", got, want)
+    cells = json.loads((c.folder / "eval.json").read_text())["models"][1]["confusion"]
+    seen = {(x["label"], x["taken_for"]): x["samples"] for x in cells}
+    pairs, counts = np.unique(np.stack([labels, found[1]]), axis=1, return_counts=True)
+    c.hold(f"{classes} classes: confusion", seen == {(int(a), int(b)): int(n) for (a, b), n in zip(pairs.T, counts)}, str(seen))
+
+
+def check_pairs(c):
+    rng = np.random.default_rng(11)
+    model, quant, data = make_dense(c, "embed", rng, 16, 8, "")
+    outputs = both_outputs(c, model, quant, data)
+    e = outputs[0].astype(np.float64)
+    cosine = (e[0::2] * e[1::2]).sum(1) / np.linalg.norm(e[0::2], axis=1) / np.linalg.norm(e[1::2], axis=1)
+    scores = np.round(2.5 + 2.5 * cosine + rng.normal(0, 1, len(cosine)), 0)
+    np.save(c.folder / "scores.npy", scores)
+    said = [taskscores.correlations(o, scores) for o in outputs]
+    got, _ = evaluate(c, model, quant, data, "--truth", c.folder / "scores.npy")
+    hold_scores(c, "pairs", got, {"spearman": [s[0] for s in said], "pearson": [s[1] for s in said]})
+
+
+def check_maps(c):
+    rng, classes = np.random.default_rng(12), 5
+    model, quant, data = c.folder / "maps.onnx", c.folder / "maps.q.onnx", c.folder / "maps.npy"
+    save_net(model, [helper.make_node("Conv", ["x", "w"], ["y"], name="conv", kernel_shape=[3, 3], pads=[1] * 4)], [("x", TensorProto.FLOAT, ["n", 3, 12, 16])],
+             [("y", TensorProto.FLOAT, ["n", classes, 12, 16])], {"w": rng.normal(0, 0.3, (classes, 3, 3, 3)).astype(np.float32)})
+    np.save(data, rng.normal(0, 1, (20, 3, 12, 16)).astype(np.float32))
+    c.convert(model, quant, "--data", data)
+    outputs = both_outputs(c, model, quant, data)
+    truth = np.where(rng.random((20, 12, 16)) < 0.7, outputs[0].argmax(1), rng.integers(0, classes, (20, 12, 16)))
+    truth[rng.random(truth.shape) < 0.05] = 255
+    np.save(c.folder / "truth.npy", truth.astype(np.uint8))
+    got, _ = evaluate(c, model, quant, data, "--truth", c.folder / "truth.npy")
+    hold_scores(c, "maps", got, {"miou": [taskscores.miou(o.argmax(1), truth, classes) for o in outputs]})
+    folder = c.folder / "masks"
+    folder.mkdir()
+    for i, t in enumerate(truth):
+        np.save(folder / f"maps.npy[{i}].npy", t.astype(np.uint8))
+    again, _ = evaluate(c, model, quant, data, "--truth", folder, "--decode", "segmentation")
+    c.hold("maps: of a folder", again["miou"] == got["miou"], f"{again['miou']}")
+
+
+# ---- shared models ----
+
+def run_float(m, shared, count=None):
+    model, _, data, _ = m.paths(shared)
+    samples = open_samples(data, m.preprocess)
+    samples = samples.chosen(range(count)) if count else samples
+    return model, data, samples, peer.run_all(peer.session(model), samples)
+
+
+def check_nanodet(c, shared):
+    m = zoo.MODELS["nanodet_m_416"]
+    model, data, samples, outputs = run_float(m, shared, 16)
+    truth, found = [], []
+    boxes_of = m.truth(shared, samples)
+    for i in range(samples.count):
+        boxes, scores = taskscores.nanodet({n: o[i] for n, o in outputs.items()}, 416, 416)
+        found.append(taskscores.suppress(boxes / 416, scores, 0.05, 0.6, 100, most_of_class=True))
+        truth.append(np.array([[*row[1:], row[0], 0] for row in boxes_of(samples.names[i])]).reshape(-1, 6))
+    ap = taskscores.average_precisions(found, truth)
+    report = c.folder / "nanodet.json"
+    tool.run([c.qeval, model, "--data", data, "-p", m.preprocess, "-n", 16, "--first", "-q", "--no-latency", "--decode", "nanodet", "--truth",
+              shared / "data" / m.boxes, "--json", report])
+    got = json.loads(report.read_text())["models"][0]["metrics"]
+    hold_scores(c, "nanodet_m_416", {n: [got[n], None] for n in got}, {"ap50": [ap[:, 0].mean(), None], "map": [ap.mean(), None]})
+
+
+def check_faces(c, shared):
+    """Beside its products in bfloat16."""
+    m = zoo.MODELS["ultraface_rfb_320"]
+    model, data, samples, outputs = run_float(m, shared)
+    other = tool.run_qeval(c.qeval, model, data, c.folder / "out.npz", m.preprocess, ["--compute", "bf16"])
+    found = []
+    for o in (outputs, other):
+        found.append([taskscores.suppress(o["boxes"][i].astype(np.float64) * [320, 240, 320, 240], o["scores"][i, :, 1:].astype(np.float64), np.float32(0.7), 0.3, 10 ** 6)
+                      for i in range(samples.count)])
+    wanted = [np.concatenate([b[:, :4], b[:, 5:], b[:, 5:]], 1) if len(b) else np.zeros((0, 6)) for b in found[0]]
+    got, _ = evaluate(c, model, "--compute=bf16", data, "-p", m.preprocess, "--decode", "ultraface")
+    hold_scores(c, "ultraface_rfb_320", got, {"f1": [1.0, taskscores.f1(found[1], wanted, 0.7)]})
+
+
+def check_shared(c, shared):
+    check_nanodet(c, shared)
+    check_faces(c, shared)
+
+
+def main():
+    parser = options(__doc__)
+    parser.add_argument("--only", metavar="GLOB", default="*")
+    parser.add_argument("--shared", type=Path, default=zoo.ROOT.parent / "shared", help="folder with models/ and data/ [%(default)s]")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="octet-metrics-") as folder:
+        c = Checker(args, Path(folder))
+        pictures, _ = write_pictures(Path(folder), 12)
+        for seed, family in enumerate(detectors.FAMILIES):
+            if fnmatch(family.rule, args.only):
+                check_detector(c, family, pictures, seed)
+        for name, check in (("classes", lambda: [check_classes(c, *how) for how in ((7, "Softmax"), (7, ""), (2, "Softmax"), (1, "Sigmoid"))]),
+                            ("pairs", lambda: check_pairs(c)), ("maps", lambda: check_maps(c)),
+                            ("shared", lambda: check_shared(c, args.shared) if (args.shared / "models/nanodet_m_416.onnx").exists() else None)):
+            if fnmatch(name, args.only):
+                check()
+        return c.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,232 @@
+"""Task metrics in NumPy, apart from our own code: what qeval prints is held against them.
+
+Boxes are [n][6]: x1 y1 x2 y2 score class. COCO's average precision is written here after its definition; check_metrics.py also asks pycocotools, where it
+is installed.
+"""
+import numpy as np
+
+
+# ---- classes ----
+
+def shares(labels, found, macro=False):
+    """(precision, recall, f1): of two classes the second's, else means over the classes that are there or were found."""
+    labels, found = np.asarray(labels), np.asarray(found)
+    rows = []
+    for c in np.union1d(labels, found):
+        hit, extra, missed = ((labels == c) & (found == c)).sum(), ((labels != c) & (found == c)).sum(), ((labels == c) & (found != c)).sum()
+        rows.append((c, hit / max(hit + extra, 1), hit / max(hit + missed, 1), 2 * hit / (2 * hit + extra + missed)))
+    if not macro and max(labels.max(), found.max()) < 2:
+        return next((row[1:] for row in rows if row[0] == 1), (0.0, 0.0, 0.0))
+    return tuple(np.mean([row[1:] for row in rows], axis=0))
+
+
+def top(scores, labels, k):
+    order = np.argsort(-scores.reshape(len(scores), -1), axis=1, kind="stable")[:, :k]
+    return float((order == np.asarray(labels)[:, None]).any(1).mean())
+
+
+def miou(maps, truth, classes, ignore=255):
+    both, either = np.zeros(classes), np.zeros(classes)
+    for found, wanted in zip(maps, truth):
+        counted = wanted != ignore
+        for c in range(classes):
+            both[c] += ((found == c) & (wanted == c) & counted).sum()
+            either[c] += (((found == c) | (wanted == c)) & counted).sum()
+    return float((both[either > 0] / either[either > 0]).mean())
+
+
+# ---- beside float ----
+
+def softmax(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def kl(reference, other, logits):
+    p, q = (softmax(a.astype(np.float64)) if logits else np.clip(a.astype(np.float64), 1e-7, 1) for a in (reference, other))
+    return float((p * np.log(p / q)).sum(-1).mean())
+
+
+def psnr(reference, other):
+    y, z = reference.astype(np.float64), other.astype(np.float64)
+    return float(10 * np.log10((y.max() - y.min()) ** 2 / ((y - z) ** 2).mean()))
+
+
+# ---- pairs ----
+
+def ranks(v):
+    _, place, size = np.unique(v, return_inverse=True, return_counts=True)
+    return (np.cumsum(size) - (size - 1) / 2)[place]
+
+
+def correlations(embeddings, scores):
+    """(Spearman's, Pearson's) of the cosines of consecutive embeddings with scores."""
+    e = embeddings.astype(np.float64)
+    a, b = e[0::2], e[1::2]
+    cosine = (a * b).sum(1) / (np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1))
+    return float(np.corrcoef(ranks(cosine), ranks(scores))[0, 1]), float(np.corrcoef(cosine, scores)[0, 1])
+
+
+# ---- decoding: outputs of one picture by name, the input's width and height ----
+
+def corners(cx, cy, w, h):
+    return np.stack([cx - w / 2, cy - h / 2, cx + w / 2, cy + h / 2], -1)
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def grid(width, height, stride):
+    y, x = np.mgrid[: -(-height // stride), : -(-width // stride)]
+    return x.ravel().astype(np.float64), y.ravel().astype(np.float64)
+
+
+def by_level(outputs, columns, width, height, strides):
+    """The output of so many columns for each stride."""
+    found = [o.astype(np.float64) for o in outputs.values() if o.shape[-1] == columns]
+    return [next(o for o in found if len(o) == len(grid(width, height, s)[0])) for s in strides]
+
+
+def nanodet(outputs, width, height):
+    strides, boxes, scores = (8, 16, 32), [], []
+    for s, d, c in zip(strides, by_level(outputs, 32, width, height, strides), by_level(outputs, 80, width, height, strides)):
+        x, y = (v * s + s / 2 - 0.5 for v in grid(width, height, s))
+        d = softmax(d.reshape(-1, 4, 8)) @ np.arange(8) * s
+        boxes.append(np.stack([x - d[:, 0], y - d[:, 1], x + d[:, 2], y + d[:, 3]], 1))
+        scores.append(c)
+    return np.concatenate(boxes), np.concatenate(scores)
+
+
+def only(outputs):
+    return next(iter(outputs.values())).astype(np.float64)
+
+
+def yolov5(outputs, width, height):
+    o = only(outputs)
+    return corners(*o[:, :4].T), o[:, 5:] * o[:, 4:5]
+
+
+def yolov8(outputs, width, height):
+    o = only(outputs).T
+    return corners(*o[:, :4].T), o[:, 4:]
+
+
+def yolox(outputs, width, height):
+    o, at, boxes = only(outputs), 0, []
+    for s in (8, 16, 32):
+        x, y = grid(width, height, s)
+        p = o[at: at + len(x)]
+        boxes.append(corners((p[:, 0] + x) * s, (p[:, 1] + y) * s, np.exp(p[:, 2]) * s, np.exp(p[:, 3]) * s))
+        at += len(x)
+    return np.concatenate(boxes), o[:, 5:] * o[:, 4:5]
+
+
+ANCHORS = {8: [(10, 13), (16, 30), (33, 23)], 16: [(30, 61), (62, 45), (59, 119)], 32: [(116, 90), (156, 198), (373, 326)]}
+
+
+def yolov7_raw(outputs, width, height):
+    boxes, scores = [], []
+    for o in outputs.values():
+        o = sigmoid(o.astype(np.float64))
+        s = width // o.shape[2]
+        x, y = (v.reshape(o.shape[1:3]) for v in grid(width, height, s))
+        for a, (w, h) in enumerate(ANCHORS[s]):
+            p = o[a]
+            boxes.append(corners((2 * p[..., 0] - 0.5 + x) * s, (2 * p[..., 1] - 0.5 + y) * s, (2 * p[..., 2]) ** 2 * w, (2 * p[..., 3]) ** 2 * h).reshape(-1, 4))
+            scores.append((p[..., 5:] * p[..., 4:5]).reshape(-1, o.shape[-1] - 5))
+    return np.concatenate(boxes), np.concatenate(scores)
+
+
+def ssd(outputs, width, height):
+    boxes, scores = (next(o for o in outputs.values() if (o.shape[-1] == 4) == four).astype(np.float64) for four in (True, False))
+    return boxes * [width, height, width, height], scores[:, 1:]
+
+
+def detr(outputs, width, height):
+    boxes, scores = (next(o for o in outputs.values() if (o.shape[-1] == 4) == four).astype(np.float64) for four in (True, False))
+    return corners(*(boxes * [width, height, width, height]).T), softmax(scores)[:, :-1]
+
+
+# ---- suppression ----
+
+def overlaps(box, boxes):
+    low, high = np.maximum(box[:2], boxes[:, :2]), np.minimum(box[2:4], boxes[:, 2:4])
+    both = np.prod(np.maximum(high - low, 0), axis=1)
+    return both / (np.prod(box[2:4] - box[:2]) + np.prod(boxes[:, 2:4] - boxes[:, :2], axis=1) - both)
+
+
+def suppress(boxes, scores, least, limit, most, most_of_class=False, best_alone=False):
+    """[n][6], best first."""
+    if best_alone:
+        scores = np.where(np.arange(scores.shape[1]) == scores.argmax(1)[:, None], scores, -1)
+    rows, classes = np.nonzero(scores >= least)
+    table = np.column_stack([boxes[rows], scores[rows, classes], classes]) if len(rows) else np.zeros((0, 6))
+    kept, counts = [], {}
+    for row in table[np.argsort(-table[:, 4], kind="stable")]:
+        if not most_of_class and len(kept) == most:
+            break
+        same = [k for k in kept if k[5] == row[5]]
+        if (most_of_class and len(same) == most) or (limit is not None and same and (overlaps(row, np.array(same)) > limit).any()):
+            continue
+        kept.append(row)
+    return np.array(kept) if kept else np.zeros((0, 6))
+
+
+# ---- average precision ----
+
+def match(boxes, objects, least):
+    """For boxes of one class, best first: 1 right, 0 wrong, -1 on a crowd. objects: x1 y1 x2 y2 crowd."""
+    objects, result, taken = sorted(map(tuple, objects), key=lambda o: o[4]), [], set()
+    for box in boxes:
+        best, most = None, least
+        for i, o in enumerate(objects):
+            if i in taken and not o[4]:
+                continue
+            if best is not None and not objects[best][4] and o[4]:
+                break
+            low, high = np.maximum(box[:2], o[:2]), np.minimum(box[2:4], o[2:4])
+            both, own = np.prod(np.maximum(high - low, 0)), np.prod(box[2:4] - box[:2])
+            overlap = both / (own if o[4] else own + (o[2] - o[0]) * (o[3] - o[1]) - both)
+            if overlap >= most:
+                best, most = i, overlap
+        taken.add(best)
+        result.append(0 if best is None else -1 if objects[best][4] else 1)
+    return result
+
+
+def average_precisions(found, wanted, levels=np.linspace(0.5, 0.95, 10)):
+    """[classes with objects][levels]. found: a table of boxes per picture; wanted: [n][6] per picture, x1 y1 x2 y2 class crowd."""
+    result = []
+    for c in sorted({int(o[4]) for objects in wanted for o in objects if not o[5]}):
+        total = sum(o[4] == c and not o[5] for objects in wanted for o in objects)
+        row = []
+        for level in levels:
+            scores, right = [], []
+            for boxes, objects in zip(found, wanted):
+                of_class = boxes[boxes[:, 5] == c][:100]
+                right += match(of_class, [(*o[:4], o[5]) for o in objects if o[4] == c], level)
+                scores += list(of_class[:, 4])
+            order = [i for i in np.argsort(-np.array(scores), kind="stable") if right[i] >= 0]
+            hits = np.cumsum([right[i] for i in order])
+            precision = hits / np.arange(1, len(hits) + 1)
+            best = np.maximum.accumulate(precision[::-1])[::-1] if len(hits) else precision
+            at = np.searchsorted(hits / total, np.arange(101) * 0.01)
+            row.append(np.append(best, 0)[np.minimum(at, len(hits))].mean())
+        result.append(row)
+    return np.array(result)
+
+
+def f1(found, wanted, least=None):
+    """Of all classes at an overlap of one half: at the score that is given, or where it is best."""
+    rows, total = [], sum(not o[5] for objects in wanted for o in objects)
+    for boxes, objects in zip(found, wanted):
+        for c in np.unique(boxes[:, 5]) if len(boxes) else ():
+            of_class = boxes[boxes[:, 5] == c]
+            rows += zip(of_class[:, 4], match(of_class, [(*o[:4], o[5]) for o in objects if o[4] == c], 0.5))
+    scores, right = np.array([s for s, _ in rows]), np.array([r for _, r in rows])
+    best = 0.0
+    for at in np.unique(scores) if least is None else [least]:
+        hits, misses = (((right == kind) & (scores >= at)).sum() for kind in (1, 0))
+        best = max(best, 2 * hits / (hits + misses + total))
+    return float(best)
