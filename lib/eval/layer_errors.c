@@ -332,7 +332,7 @@ static const char *step_scheme(const oct_plan *p, const char *name)
 static void name_schemes(const ev_layers *l, ev_side *s, const oct_plan *p)
 {
     for (size_t i = 0; i < l->n_tap; i++) {
-        const oct_place at = s->scheme[i] ? oct_place_of(s->model->graph, s->name[i], NULL) : (oct_place){ .n = 0 };
+        const oct_value_place at = s->scheme[i] ? oct_value_place_of(s->model->graph, s->name[i], NULL) : (oct_value_place){ .n = 0 };
         const oct_node *n = at.n ? ev_computing_node(at.g, at.value) : NULL;
         const char *own = n ? step_scheme(p, n->name) : NULL;
         s->scheme[i] = own ? own : s->scheme[i];

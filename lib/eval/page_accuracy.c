@@ -48,7 +48,7 @@ static bool make_strip(const ev_page *p, size_t i, strip *s)
 {
     const oct_metric *m = p->r->models[0].scores[i].metric;
     bool any = false;
-    *s = (strip){ .unit = m->kind == OCT_METRIC_PROPORTION ? 100 : 1, .flip = m->larger_is_better, .of = m->kind == OCT_METRIC_PROPORTION ? " points" : "" };
+    *s = (strip){ .unit = oct_metric_in_percent(m) ? 100 : 1, .flip = m->larger_is_better, .of = oct_metric_in_percent(m) ? " points" : "" };
     for (size_t k = 1; k < p->r->n_models; k++) {
         const oct_eval_score *x = &p->r->models[k].scores[i];
         const double limit = limit_of(p, k, i);

@@ -72,5 +72,15 @@ void ev_page_costs(const ev_page *p)
     for (int what = 0; what < MEASURES; what++)
         put_measure(p, what);
     oct_buf_puts(p->b, "</table>\n");
+    for (size_t k = 0; k < p->r->n_models; k++) {
+        char runner[OCT_RUNNER_TEXT];
+        if (!oct_report_runner(runner, &p->r->models[k]))
+            continue;
+        oct_buf_puts(p->b, "<p>");
+        ev_page_text(p, ev_page_base(p->r->models[k].name));
+        oct_buf_puts(p->b, " ");
+        ev_page_text(p, runner);
+        oct_buf_puts(p->b, "; its memory is not known.</p>\n");
+    }
     ev_page_section_end(p);
 }

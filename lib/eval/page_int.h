@@ -63,6 +63,8 @@ const char *ev_page_row_kind(const ev_page_row *row);
 void ev_page_summary(const ev_page *p);                        /* page_summary.c: verdict and key figures */
 void ev_page_accuracy(const ev_page *p);                       /* page_accuracy.c */
 void ev_page_gates(const ev_page *p);
+bool ev_page_has_classes(const ev_page *p);
+void ev_page_classes(const ev_page *p);                        /* page_classes.c */
 void ev_page_costs(const ev_page *p);                          /* page_costs.c: size, latency, memory */
 bool ev_page_has_layers(const ev_page *p);
 void ev_page_layers(const ev_page *p);                         /* page_layers.c */

@@ -93,7 +93,7 @@ void ev_page_value(const ev_page *p, const oct_metric *m, double v)
 {
     if (isnan(v))
         return;
-    if (m->kind == OCT_METRIC_PROPORTION)
+    if (oct_metric_in_percent(m))
         oct_buf_printf(p->b, "%.2f %%", 100 * v);
     else if (strcmp(m->unit, "dB") == 0)
         ev_page_db(p, v);

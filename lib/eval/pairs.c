@@ -29,12 +29,12 @@ static int find_value(const oct_graph *g, const char *name)
     return at;
 }
 
-static void find_place(const oct_graph *g, const char *name, oct_buf *path, oct_place *found)
+static void find_place(const oct_graph *g, const char *name, oct_buf *path, oct_value_place *found)
 {
     const int at = find_value(g, name);
     const oct_graph *nested;
     if (at >= 0 && g->value[at].producer >= 0 && found->n++ == 0)
-        *found = (oct_place){ g, at, 1 };
+        *found = (oct_value_place){ g, at, 1 };
     for (size_t i = 0; i < g->n_order && g->n_nested; i++)
         for (size_t k = 0; (nested = oct_node_graph_at(&g->node[g->order[i]], k)); k++) {
             const size_t here = path ? path->len : 0, before = found->n;
@@ -46,9 +46,9 @@ static void find_place(const oct_graph *g, const char *name, oct_buf *path, oct_
         }
 }
 
-oct_place oct_place_of(const oct_graph *g, const char *name, oct_buf *path)
+oct_value_place oct_value_place_of(const oct_graph *g, const char *name, oct_buf *path)
 {
-    oct_place p = { .n = 0 };
+    oct_value_place p = { .n = 0 };
     find_place(g, name, path, &p);
     return p;
 }
@@ -244,8 +244,8 @@ static oct_status put_outer(listing *l, int v, oct_err *err)
  * left out. */
 static oct_status put_named(listing *l, const oct_value *v, oct_err *err)
 {
-    const oct_place at = oct_place_of(l->f->spelled[PAIR_OTHER], v->name, NULL);
-    if (at.n != 1 || oct_place_of(l->f->spelled[PAIR_REAL], v->name, NULL).n > 1)
+    const oct_value_place at = oct_value_place_of(l->f->spelled[PAIR_OTHER], v->name, NULL);
+    if (at.n != 1 || oct_value_place_of(l->f->spelled[PAIR_REAL], v->name, NULL).n > 1)
         return OCT_OK;
     const char *other = at.g->value[at.value].name;
     return put(l, &(oct_pair){ .value = v->name, .other = other, .shown = other, .order = l->order }, err);

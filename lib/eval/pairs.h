@@ -34,12 +34,12 @@ oct_status oct_pairs_find(const oct_graph *real, const oct_graph *other, oct_pai
 void oct_pairs_free(oct_pairs *p); /* all zeros allowed */
 
 /* A value in a graph or in one that is nested in it. */
-typedef struct oct_place {
+typedef struct oct_value_place {
     const oct_graph *g;
     int value;
     size_t n; /* how many of them compute one of that name; 0: none, and the rest is not set */
-} oct_place;
+} oct_value_place;
 /* Where a name is computed. path (may be NULL): the path to that graph is added. */
-oct_place oct_place_of(const oct_graph *g, const char *name, oct_buf *path);
+oct_value_place oct_value_place_of(const oct_graph *g, const char *name, oct_buf *path);
 
 #endif

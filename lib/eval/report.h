@@ -35,8 +35,6 @@ void oct_report_markdown(const oct_eval_result *r, const oct_report_context *c, 
  * told by out->failed. */
 void oct_report_html(const oct_eval_result *r, const oct_report_context *c, oct_buf *out);
 
-/* Its table of classes; nothing where there are none. */
-void oct_report_html_classes(const oct_class_table *t, oct_buf *out);
 
 /* "0.40 points worse (95 %: -0.20 to 1.00, n = 400), within noise", for people. The interval is of what the word says and so holds
  * the number before it. Empty when there is nothing to compare. Returns dst. */

@@ -28,6 +28,7 @@ static void put_nav(const ev_page *p)
     } links[] = {
         { p->r->n_scores > 0, "accuracy", "Accuracy" },
         { p->c->n_gates > 0, "gates", "Gates" },
+        { ev_page_has_classes(p), "classes", "Classes" },
         { true, "costs", "Size, time, memory" },
         { ev_page_has_layers(p), "layers", "Layers" },
         { ev_page_has_costs(p), "time", "Time by layer" },
@@ -56,6 +57,7 @@ void oct_report_html(const oct_eval_result *r, const oct_report_context *c, oct_
     oct_buf_puts(out, "<main id=\"main\" tabindex=\"-1\">\n");
     ev_page_accuracy(p);
     ev_page_gates(p);
+    ev_page_classes(p);
     ev_page_costs(p);
     ev_page_layers(p);
     ev_page_time(p);

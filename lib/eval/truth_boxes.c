@@ -2,7 +2,7 @@
 #include "eval/truth_int.h"
 
 #include "data/csv.h"
-#include "encodings/json_tree.h"
+#include "base/json_tree.h"
 
 #include <math.h>
 #include <stdlib.h>

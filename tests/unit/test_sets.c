@@ -5,7 +5,7 @@
 #include "eval/decode.h"
 #include "eval/judging.h"
 #include "eval/maps.h"
-#include "eval/pairs.h"
+#include "eval/similarity.h"
 #include "eval/summary.h"
 #include "eval/values.h"
 
